@@ -1,0 +1,108 @@
+package accountant
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+)
+
+// Relation says which pairs of datasets a guarantee compares: those that differ
+// in one record, in the way it names.
+type Relation int
+
+// The relations. Training accounts for AddOrRemoveOne.
+const (
+	AddOrRemoveOne Relation = iota // one dataset has one record more
+	ReplaceOne                     // same size, one record differs
+	ZeroOut                        // one record's contribution is replaced by zero
+)
+
+var relationNames = [...]string{"add-or-remove-one", "replace-one", "zero-out"}
+
+// String returns the name, for instance "add-or-remove-one".
+func (r Relation) String() string {
+	if r < 0 || int(r) >= len(relationNames) {
+		return fmt.Sprintf("Relation(%d)", int(r))
+	}
+	return relationNames[r]
+}
+
+// MarshalText writes the name.
+func (r Relation) MarshalText() ([]byte, error) {
+	if r < 0 || int(r) >= len(relationNames) {
+		return nil, fmt.Errorf("%w: relation is %d, want 0 to %d", ErrInvalid, int(r), len(relationNames)-1)
+	}
+	return []byte(r.String()), nil
+}
+
+// UnmarshalText reads a name.
+func (r *Relation) UnmarshalText(text []byte) error {
+	for i, name := range relationNames {
+		if name == string(text) {
+			*r = Relation(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: relation is %.40q, want one of %q", ErrInvalid, text, relationNames)
+}
+
+// Guarantee is (ε, δ)-differential privacy: for all pairs of datasets that differ
+// by Relation and every set of outcomes S,
+//
+//	Pr[M(D) ∈ S] ≤ exp(Epsilon) · Pr[M(D′) ∈ S] + Delta.
+//
+// As a target, only Epsilon, Delta and Relation matter.
+type Guarantee struct {
+	Epsilon  float64 // in nats, at least 0; +Inf is no guarantee at all
+	Delta    float64 // in (0, 1)
+	Relation Relation
+	Method   string // the theorems behind the numbers
+}
+
+// Within reports whether g promises at least what target asks for: the same
+// relation, and neither a larger epsilon nor a larger delta. It is false when a
+// number is NaN.
+func (g Guarantee) Within(target Guarantee) bool {
+	return g.Relation == target.Relation && g.Epsilon <= target.Epsilon && g.Delta <= target.Delta
+}
+
+// String writes the guarantee for people, with epsilon rounded up to four decimals.
+func (g Guarantee) String() string {
+	return fmt.Sprintf("(%s, %v)-DP under %v", RoundUp(g.Epsilon, 4), g.Delta, g.Relation)
+}
+
+// RoundUp writes epsilon with that many decimals, rounded up, so that what is
+// printed never promises more than what was computed. The number rounded is the
+// shortest decimal that reads back as epsilon: 0.1 stays "0.1", although the
+// float64 lies a little above it.
+func RoundUp(epsilon float64, decimals int) string {
+	x, ok := new(big.Rat).SetString(strconv.FormatFloat(epsilon, 'g', -1, 64))
+	if !ok { // infinite or NaN
+		return fmt.Sprint(epsilon)
+	}
+	decimals = max(decimals, 0)
+	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
+	x.Mul(x, new(big.Rat).SetInt(scale))
+	n, rest := new(big.Int).DivMod(x.Num(), x.Denom(), new(big.Int)) // the floor: denominators are positive
+	if rest.Sign() > 0 {
+		n.Add(n, big.NewInt(1))
+	}
+	return new(big.Rat).SetFrac(n, scale).FloatString(decimals)
+}
+
+// validateDelta reports whether delta can stand in a guarantee.
+func validateDelta(delta float64) error {
+	if !(delta > 0 && delta < 1) {
+		return fmt.Errorf("%w: delta is %v, must be in (0, 1)", ErrInvalid, delta)
+	}
+	return nil
+}
+
+// validateTarget reports whether a budget makes sense.
+func validateTarget(target Guarantee) error {
+	if !(target.Epsilon > 0) || math.IsInf(target.Epsilon, 1) {
+		return fmt.Errorf("%w: target epsilon is %v, must be finite and above 0", ErrInvalid, target.Epsilon)
+	}
+	return validateDelta(target.Delta)
+}

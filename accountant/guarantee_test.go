@@ -1,0 +1,85 @@
+package accountant
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestWithin(t *testing.T) {
+	target := Guarantee{Epsilon: 3, Delta: 1e-5}
+	for _, tt := range []struct {
+		g    Guarantee
+		want bool
+	}{
+		{Guarantee{Epsilon: 3, Delta: 1e-5, Method: "any"}, true},
+		{Guarantee{Epsilon: 0, Delta: 1e-6}, true},
+		{Guarantee{Epsilon: math.Nextafter(3, 4), Delta: 1e-5}, false},
+		{Guarantee{Epsilon: 1, Delta: 2e-5}, false},
+		{Guarantee{Epsilon: 1, Delta: 1e-5, Relation: ReplaceOne}, false},
+		{Guarantee{Epsilon: math.Inf(1), Delta: 1e-5}, false},
+		{Guarantee{Epsilon: math.NaN(), Delta: 1e-5}, false},
+		{Guarantee{Epsilon: 1, Delta: math.NaN()}, false},
+	} {
+		if got := tt.g.Within(target); got != tt.want {
+			t.Errorf("%v within %v: %v, want %v", tt.g, target, got, tt.want)
+		}
+	}
+}
+
+func TestRoundUp(t *testing.T) {
+	for _, tt := range []struct {
+		epsilon  float64
+		decimals int
+		want     string
+	}{
+		{2.99991, 4, "3.0000"},
+		{2.9999, 4, "2.9999"},
+		{2.99990000001, 4, "3.0000"},
+		{0.1, 1, "0.1"},
+		{0.1, 4, "0.1000"},
+		{1e-9, 2, "0.01"},
+		{0, 2, "0.00"},
+		{3, 0, "3"},
+		{3.2, -1, "4"},
+		{1e300, 0, fmt.Sprintf("1%0300d", 0)},
+		{math.Inf(1), 2, "+Inf"},
+		{math.NaN(), 2, "NaN"},
+	} {
+		if got := RoundUp(tt.epsilon, tt.decimals); got != tt.want {
+			t.Errorf("RoundUp(%v, %d) = %s, want %s", tt.epsilon, tt.decimals, got, tt.want)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 10000 { // never below, and by less than one unit above
+		x := rng.ExpFloat64() * 10
+		printed, _ := new(big.Rat).SetString(RoundUp(x, 3))
+		up, _ := new(big.Rat).Sub(printed, new(big.Rat).SetFloat64(x)).Float64()
+		if up < -1e-15 || up >= 1e-3 {
+			t.Fatalf("RoundUp(%v, 3) = %v", x, printed)
+		}
+	}
+}
+
+func TestRelationText(t *testing.T) {
+	for r, want := range map[Relation]string{AddOrRemoveOne: "add-or-remove-one", ReplaceOne: "replace-one", ZeroOut: "zero-out"} {
+		text, err := r.MarshalText()
+		if err != nil || string(text) != want || r.String() != want {
+			t.Errorf("relation %d is %q and %q, %v, want %q", int(r), text, r, err, want)
+		}
+		var back Relation
+		if err := back.UnmarshalText(text); err != nil || back != r {
+			t.Errorf("%q came back as %v, %v", text, back, err)
+		}
+	}
+	var r Relation
+	if err := r.UnmarshalText([]byte("Add-Or-Remove-One")); !errors.Is(err, ErrInvalid) {
+		t.Errorf("another capitalisation: %v", err)
+	}
+	if _, err := Relation(7).MarshalText(); !errors.Is(err, ErrInvalid) || Relation(7).String() != "Relation(7)" {
+		t.Errorf("relation 7 was written: %v", err)
+	}
+}

@@ -1,0 +1,67 @@
+package accountant
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Entry is a run of equal events in a ledger.
+type Entry struct {
+	Event Event
+	Count int // at least 1 in a ledger
+}
+
+// Ledger is what a run has released so far: its events in order, equal
+// neighbours counted together, so a run with a fixed plan takes one entry however
+// long it is. The zero value is an empty ledger. A ledger may be read by several
+// goroutines, but not while another one adds to it.
+type Ledger struct {
+	entries []Entry
+	count   int // sum of the entries' counts
+}
+
+// Add appends count releases of e. The event must validate and count must not be
+// negative; 0 changes nothing. After an error the ledger is as it was.
+func (l *Ledger) Add(e Event, count int) error {
+	if err := Validate(e); err != nil {
+		return err
+	}
+	if count < 0 {
+		return fmt.Errorf("%w: count of %v is %d, must be at least 0", ErrInvalid, e, count)
+	}
+	if count > math.MaxInt-l.count {
+		return fmt.Errorf("%w: %d more events would overflow the count of %d", ErrInvalid, count, l.count)
+	}
+	if count == 0 {
+		return nil
+	}
+	l.count += count
+	if last := len(l.entries) - 1; last >= 0 && l.entries[last].Event == e {
+		l.entries[last].Count += count
+		return nil
+	}
+	l.entries = append(l.entries, Entry{Event: e, Count: count})
+	return nil
+}
+
+// Entries returns a copy of the entries, in order.
+func (l *Ledger) Entries() []Entry { return slices.Clone(l.entries) }
+
+// Count returns the number of events, over all entries.
+func (l *Ledger) Count() int { return l.count }
+
+// Clone returns an independent copy.
+func (l *Ledger) Clone() *Ledger {
+	return &Ledger{entries: slices.Clone(l.entries), count: l.count}
+}
+
+// With returns a copy to which count releases of e have been added, for asking
+// what they would cost. The ledger itself does not change.
+func (l *Ledger) With(e Event, count int) (*Ledger, error) {
+	next := l.Clone()
+	if err := next.Add(e, count); err != nil {
+		return nil, err
+	}
+	return next, nil
+}

@@ -1,0 +1,126 @@
+package accountant
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func mustLedger(t *testing.T, entries ...Entry) *Ledger {
+	t.Helper()
+	var l Ledger
+	for _, e := range entries {
+		if err := l.Add(e.Event, e.Count); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &l
+}
+
+func TestLedgerCountsEqualNeighboursTogether(t *testing.T) {
+	a, b := PoissonSampled{0.01, Gaussian{1}}, PoissonSampled{0.01, Gaussian{2}}
+	l := mustLedger(t, Entry{a, 1}, Entry{a, 2}, Entry{b, 1}, Entry{b, 0}, Entry{a, 4})
+	want := []Entry{{a, 3}, {b, 1}, {a, 4}}
+	if got := l.Entries(); !reflect.DeepEqual(got, want) {
+		t.Errorf("entries %v, want %v", got, want)
+	}
+	if l.Count() != 8 {
+		t.Errorf("count %d, want 8", l.Count())
+	}
+}
+
+func TestLedgerRefusesAndStaysAsItWas(t *testing.T) {
+	e := Gaussian{1}
+	for _, tt := range []struct {
+		name  string
+		event Event
+		count int
+		want  string
+	}{
+		{"negative count", e, -1, "count of Gaussian(σ=1) is -1, must be at least 0"},
+		{"overflow", e, math.MaxInt - 2, "overflow"},
+		{"bad event", Gaussian{-1}, 1, "noise multiplier"},
+		{"bad event, count 0", Gaussian{-1}, 0, "noise multiplier"},
+		{"nil event", nil, 1, "nil"},
+	} {
+		l := mustLedger(t, Entry{e, 3})
+		err := l.Add(tt.event, tt.count)
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want ErrInvalid with %q", tt.name, err, tt.want)
+		}
+		if next, err := l.With(tt.event, tt.count); err == nil || next != nil {
+			t.Errorf("%s: With gave %v, %v", tt.name, next, err)
+		}
+		if l.Count() != 3 || len(l.Entries()) != 1 {
+			t.Errorf("%s: ledger changed to %v", tt.name, l.Entries())
+		}
+	}
+}
+
+// Asking about the next step must not book it: Opacus once changed its history in
+// a getter (its pull request 541).
+func TestCopiesAreIndependent(t *testing.T) {
+	e := Gaussian{1}
+	l := mustLedger(t, Entry{e, 3})
+	next, err := l.With(e, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Entries()[0].Count = 99
+	clone := l.Clone()
+	if err := clone.Add(e, 5); err != nil {
+		t.Fatal(err)
+	}
+	if l.Count() != 3 || l.Entries()[0].Count != 3 || next.Count() != 4 || clone.Count() != 8 {
+		t.Errorf("ledger %v, next %v, clone %v", l.Entries(), next.Entries(), clone.Entries())
+	}
+}
+
+func TestLedgerJSON(t *testing.T) {
+	l := mustLedger(t, Entry{PoissonSampled{0.01, Gaussian{1.1}}, 12}, Entry{NonPrivate{}, 1})
+	want := `[{"event":{"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}},"count":12},` +
+		`{"event":{"non_private":{}},"count":1}]`
+	data, err := json.Marshal(l)
+	if err != nil || string(data) != want {
+		t.Fatalf("marshalled as %s, %v\nwant %s", data, err, want)
+	}
+	var back Ledger
+	if err := json.Unmarshal(data, &back); err != nil || !reflect.DeepEqual(&back, l) {
+		t.Errorf("came back as %v, %v", back, err)
+	}
+	if data, err := json.Marshal(&Ledger{}); err != nil || string(data) != "[]" {
+		t.Errorf("the empty ledger is %s, %v, want []", data, err)
+	}
+}
+
+func TestLedgerJSONIsStrict(t *testing.T) {
+	const g = `{"gaussian":{"noise_multiplier":1}}`
+	for _, tt := range []struct{ text, want string }{
+		{`{}`, "want a list"},
+		{`null`, "want a list"},
+		{`[null]`, "entry 0: accountant: invalid"},
+		{`[{"event":` + g + `}]`, `key "count" is missing`},
+		{`[{"event":` + g + `,"count":1,"note":""}]`, `unknown key "note"`},
+		{`[{"event":` + g + `,"count":1,"count":2}]`, "appears twice"},
+		{`[{"event":` + g + `,"count":0}]`, "count is 0, want a whole number of at least 1"},
+		{`[{"event":` + g + `,"count":-1}]`, "count is -1"},
+		{`[{"event":` + g + `,"count":1.5}]`, "count is 1.5"},
+		{`[{"event":` + g + `,"count":1e3}]`, "count is 1e3"},
+		{`[{"event":` + g + `,"count":null}]`, "count is null"},
+		{`[{"event":` + g + `,"count":9223372036854775808}]`, "count is 9223372036854775808"},
+		{`[{"event":` + g + `,"count":9223372036854775807},{"event":` + g + `,"count":1}]`, "overflow"},
+		{`[{"event":{"gaussian":{"noise_multiplier":-1}},"count":1}]`, "noise multiplier is -1"},
+	} {
+		l := mustLedger(t, Entry{Gaussian{7}, 7})
+		err := json.Unmarshal([]byte(tt.text), l)
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want ErrInvalid with %q", tt.text, err, tt.want)
+		}
+		if l.Count() != 7 {
+			t.Errorf("%s: a failed read changed the ledger", tt.text)
+		}
+	}
+}

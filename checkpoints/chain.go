@@ -1,0 +1,270 @@
+package checkpoints
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"dpsgd/accountant"
+)
+
+// The ledger file. Line 1 is the header, every further line one released update:
+//
+//	{"format":"dpsgd-ledger","version":1,"run":"<32 hex>"}
+//	{"step":1,"event":{…},"nonce":"<16 hex>","previous":"<32 hex>","hash":"<32 hex>"}
+//
+// hash is the SHA-256, shortened to 128 bits, of the line's bytes before `,"hash"`. These contain previous,
+// the hash of the line above (for line 2: of the header line), so each hash stands for the whole file down to
+// its line. run and nonce are random and public: two runs of one plan, and two branches of one run, release
+// the same events, and without them would have the same hashes. A line carries no time of day: how long a step
+// takes depends on the real size of its batch, which is not public.
+const (
+	headerStart = `{"format":"dpsgd-ledger","version":1,"run":"`
+	headerEnd   = `"}`
+	runSize     = 16 // bytes of the run's identifier
+	nonceSize   = 8
+
+	stepKey     = `{"step":`
+	eventKey    = `,"event":`
+	nonceKey    = `,"nonce":"`
+	previousKey = `","previous":"`
+	hashKey     = `,"hash":"`
+	recordEnd   = `"}`
+
+	// A record ends with parts of fixed length; the event before them is JSON of any length.
+	hashPart   = len(hashKey) + 2*digestSize + len(recordEnd)
+	recordTail = len(nonceKey) + 2*nonceSize + len(previousKey) + 2*digestSize + len(`"`) + hashPart
+
+	// maxLine bounds a line, newline included; real ones have some 250 bytes.
+	maxLine = 1 << 16
+)
+
+const digestSize = 16
+
+// A digest is a shortened SHA-256.
+type digest [digestSize]byte
+
+func digestOf(b []byte) (d digest) {
+	sum := sha256.Sum256(b)
+	copy(d[:], sum[:])
+	return d
+}
+
+func (d digest) String() string { return hex.EncodeToString(d[:]) }
+
+// A chain is what the lines of a ledger file say, up to some line.
+type chain struct {
+	run      string // the run's identifier
+	head     digest // hash of the last line
+	entries  int
+	lastStep int               // step of the last entry, 0 before the first
+	ledger   accountant.Ledger // run-length: its size does not grow with the number of equal entries
+
+	// The last event and its JSON, so that equal neighbours are parsed and written once.
+	event     accountant.Event
+	eventText []byte
+}
+
+// A record is one line after the header, without what only checks it.
+type record struct {
+	step  int
+	event accountant.Event
+	hash  digest
+}
+
+// formatHeader starts a chain and returns its header line.
+func (c *chain) formatHeader() []byte {
+	c.run = publicRandom(runSize)
+	line := []byte(headerStart + c.run + headerEnd)
+	c.head = digestOf(line)
+	return append(line, '\n')
+}
+
+// format returns the line of the next record, without adding it.
+func (c *chain) format(step int, event accountant.Event) ([]byte, record, error) {
+	if err := c.checkStep(step); err != nil {
+		return nil, record{}, err
+	}
+	text := c.eventText
+	if text == nil || event != c.event {
+		var err error
+		if text, err = accountant.MarshalEvent(event); err != nil {
+			return nil, record{}, err
+		}
+		c.event, c.eventText = event, text
+	}
+	line := fmt.Appendf(nil, "%s%d%s%s%s%s%s%s\"", stepKey, step, eventKey, text, nonceKey, publicRandom(nonceSize), previousKey, c.head)
+	hash := digestOf(line)
+	line = append(line, hashKey...)
+	line = append(line, hash.String()...)
+	return append(line, recordEnd+"\n"...), record{step, event, hash}, nil
+}
+
+// checkStep allows the next step and every earlier one: after a resume from an older checkpoint, steps are
+// run and counted again. A gap would be an update that nobody recorded.
+func (c *chain) checkStep(step int) error {
+	if step < 0 || step > c.lastStep+1 {
+		return fmt.Errorf("found step %d after step %d, expected 0 to %d (every update has its entry)", step, c.lastStep, c.lastStep+1)
+	}
+	return nil
+}
+
+// add appends a record that format or parse returned.
+func (c *chain) add(r record) error {
+	if err := c.ledger.Add(r.event, 1); err != nil {
+		return err
+	}
+	c.head, c.lastStep = r.hash, r.step
+	c.entries++
+	return nil
+}
+
+// parseHeader reads line 1, without its newline.
+func (c *chain) parseHeader(line []byte) error {
+	rest, ok := bytes.CutPrefix(line, []byte(headerStart))
+	if !ok {
+		return fmt.Errorf("found %.60q, expected the header %s…", line, headerStart)
+	}
+	run, ok := bytes.CutSuffix(rest, []byte(headerEnd))
+	if !ok || !isHex(run, runSize) {
+		return fmt.Errorf("found %.60q after the version, expected an identifier of %d hexadecimal digits", rest, 2*runSize)
+	}
+	c.run, c.head = string(run), digestOf(line)
+	return nil
+}
+
+// parse reads one of the other lines, without its newline, and checks that it continues the chain.
+func (c *chain) parse(line []byte) (record, error) {
+	if len(line) < len(stepKey)+1+len(eventKey)+recordTail || !bytes.HasPrefix(line, []byte(stepKey)) {
+		return record{}, fmt.Errorf("found %.60q, expected an entry %s…", line, stepKey)
+	}
+	split := len(line) - recordTail
+	digits, text, ok := bytes.Cut(line[len(stepKey):split], []byte(eventKey))
+	step, err := strconv.Atoi(string(digits))
+	if !ok || err != nil || strconv.Itoa(step) != string(digits) {
+		return record{}, fmt.Errorf("found step %.40q, expected a number and an event", digits)
+	}
+	previous, hash, err := parseTail(line[split:])
+	if err != nil {
+		return record{}, err
+	}
+	if previous != c.head {
+		return record{}, fmt.Errorf("found previous hash %s, expected %s (a line is missing or was changed)", previous, c.head)
+	}
+	if computed := digestOf(line[:len(line)-hashPart]); computed != hash {
+		return record{}, fmt.Errorf("found hash %s, expected %s from the content of the line", hash, computed)
+	}
+	if err := c.checkStep(step); err != nil {
+		return record{}, err
+	}
+	if c.eventText == nil || !bytes.Equal(text, c.eventText) {
+		event, err := accountant.UnmarshalEvent(text)
+		if err != nil {
+			return record{}, err
+		}
+		c.event, c.eventText = event, bytes.Clone(text)
+	}
+	return record{step, c.event, hash}, nil
+}
+
+// parseTail reads the parts of fixed length at the end of a record.
+func parseTail(tail []byte) (previous, hash digest, err error) {
+	part := func(key string, size int) []byte {
+		found := tail[:len(key)]
+		digits := tail[len(key) : len(key)+2*size]
+		if (string(found) != key || !isHex(digits, size)) && err == nil {
+			err = fmt.Errorf("found %.40q, expected %s and %d hexadecimal digits", tail, key, 2*size)
+		}
+		tail = tail[len(key)+2*size:]
+		return digits
+	}
+	part(nonceKey, nonceSize)
+	hex.Decode(previous[:], part(previousKey, digestSize))
+	hex.Decode(hash[:], part(`"`+hashKey, digestSize))
+	if string(tail) != recordEnd && err == nil {
+		err = fmt.Errorf("found %q at the end, expected %s", tail, recordEnd)
+	}
+	return previous, hash, err
+}
+
+// isHex reports whether b is size bytes in lower-case hexadecimal.
+func isHex(b []byte, size int) bool {
+	return len(b) == 2*size && len(bytes.Trim(b, "0123456789abcdef")) == 0
+}
+
+// An extent says where the good part of a ledger file ends.
+type extent struct {
+	size     int64  // bytes of the complete lines, each counted with its newline
+	lastLine []byte // the last complete line, with its newline
+	torn     int    // bytes of an incomplete line after them
+}
+
+// read reads a ledger file from its beginning, up to the given number of entries or to its end if limit is
+// negative. What a crash in the middle of an append leaves is allowed at the end of the file and nowhere else:
+//
+//   - the beginning of an entry without its newline. It was never synced, so Append never returned and
+//     nothing was released: it is not counted (extent.torn says how long it is).
+//   - an entry that lacks only its newline. It is counted, which can only overstate the spend.
+//
+// Everything else is ErrCorrupt, with the line number: a spend that was once acknowledged is never dropped.
+func (c *chain) read(r io.Reader, limit int) (extent, error) {
+	var e extent
+	lines := bufio.NewReaderSize(r, maxLine)
+	for number := 1; limit < 0 || c.entries < limit || number == 1; number++ {
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case err == bufio.ErrBufferFull:
+			return e, fmt.Errorf("line %d: found more than %d bytes, expected an entry: %w", number, maxLine, ErrCorrupt)
+		case err != nil && err != io.EOF:
+			return e, fmt.Errorf("line %d: %w", number, err)
+		case err == io.EOF && number == 1:
+			return e, fmt.Errorf("line 1: found %d bytes without an end of line, expected the header: %w", len(line), ErrUnfinished)
+		case err == io.EOF && isTorn(line):
+			e.torn = len(line)
+			return e, nil
+		}
+		content := bytes.TrimSuffix(line, []byte("\n"))
+		if parseErr := c.addLine(number, content); parseErr != nil {
+			return e, fmt.Errorf("line %d: %w: %w", number, parseErr, ErrCorrupt)
+		}
+		e.size += int64(len(content)) + 1
+		e.lastLine = append(append(e.lastLine[:0], content...), '\n')
+		if err == io.EOF {
+			return e, nil
+		}
+	}
+	return e, nil
+}
+
+func (c *chain) addLine(number int, content []byte) error {
+	if number == 1 {
+		return c.parseHeader(content)
+	}
+	r, err := c.parse(content)
+	if err != nil {
+		return err
+	}
+	return c.add(r)
+}
+
+// isTorn reports whether the bytes after the last newline are the beginning of an entry. A complete JSON
+// object is not: there the newline itself was damaged, or the content, and a line that may have been
+// acknowledged must not pass for a torn one.
+func isTorn(tail []byte) bool {
+	n := min(len(tail), len(stepKey))
+	if string(tail[:n]) != stepKey[:n] {
+		return false
+	}
+	if len(tail) == 0 {
+		return true
+	}
+	var object json.RawMessage
+	err := json.NewDecoder(bytes.NewReader(tail)).Decode(&object)
+	return errors.Is(err, io.ErrUnexpectedEOF)
+}

@@ -1,0 +1,159 @@
+package checkpoints
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+)
+
+// Permissions of everything this package creates: a run directory holds the spend of a budget and, before the
+// final statement is made, parameters that nobody has decided to publish.
+const (
+	filePerm fs.FileMode = 0o600
+	dirPerm  fs.FileMode = 0o700
+)
+
+// A fileSystem is the part of the operating system that this package writes through. It exists so that the
+// tests can make each single call fail, tear a write, or lose everything that was not synced.
+type fileSystem interface {
+	OpenFile(name string, flag int, perm fs.FileMode) (file, error)
+	Lstat(name string) (fs.FileInfo, error)
+	Stat(name string) (fs.FileInfo, error)
+	SameFile(a, b fs.FileInfo) bool
+	ReadDir(name string) ([]fs.DirEntry, error)
+	Mkdir(name string, perm fs.FileMode) error
+	Rename(oldName, newName string) error
+	Remove(name string) error
+	// SyncDir makes names that were created, renamed or removed in a directory survive a power loss.
+	SyncDir(name string) error
+}
+
+// A file is an open file. Reads and writes name their offset: nothing depends on a file position that an
+// earlier, failed call may have moved.
+type file interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Stat() (fs.FileInfo, error)
+	Truncate(size int64) error
+	// Sync returns when the content is on stable storage (on Darwin, os.File.Sync asks the drive to flush too).
+	Sync() error
+	// Lock takes the exclusive lock of the file, which ends with Close or with the process. It returns
+	// ErrLocked at once if somebody else holds it.
+	Lock() error
+}
+
+// disk is the real file system.
+type disk struct{}
+
+type diskFile struct{ *os.File }
+
+var _ fileSystem = disk{}
+
+func (disk) OpenFile(name string, flag int, perm fs.FileMode) (file, error) {
+	f, err := os.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return diskFile{f}, nil
+}
+
+func (disk) Lstat(name string) (fs.FileInfo, error)     { return os.Lstat(name) }
+func (disk) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
+func (disk) SameFile(a, b fs.FileInfo) bool             { return os.SameFile(a, b) }
+func (disk) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
+func (disk) Mkdir(name string, perm fs.FileMode) error  { return os.Mkdir(name, perm) }
+func (disk) Rename(oldName, newName string) error       { return os.Rename(oldName, newName) }
+func (disk) Remove(name string) error                   { return os.Remove(name) }
+func (disk) SyncDir(name string) error                  { return syncDir(name) }
+
+func (f diskFile) Lock() error { return lockFile(f.File) }
+
+// makeDir creates a directory and those above it as far as they are missing, and syncs each parent, so that
+// a file synced inside it cannot be lost together with the directory's name.
+func makeDir(files fileSystem, dir string) error {
+	info, err := files.Lstat(dir)
+	if err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		if !info.IsDir() {
+			return fmt.Errorf("checkpoints: %s: found a file, expected a directory", dir)
+		}
+		return nil
+	}
+	if err == nil {
+		return fmt.Errorf("checkpoints: %s: found a symbolic link, expected a directory: %w", dir, ErrNotRegular)
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		// A link above the directory is the user's own arrangement (/tmp is one on Darwin) and is followed.
+		if _, err := files.Lstat(parent); err != nil {
+			if err := makeDir(files, parent); err != nil {
+				return err
+			}
+		}
+	}
+	if err := files.Mkdir(dir, dirPerm); err != nil {
+		return fmt.Errorf("checkpoints: %w", err)
+	}
+	if err := files.SyncDir(parent); err != nil {
+		return fmt.Errorf("checkpoints: sync directory %s: %w", parent, err)
+	}
+	return nil
+}
+
+// refuseIrregular returns an error if the path exists and is anything but a regular file: a symbolic link in
+// a run directory would let whoever made it choose the file that is overwritten.
+func refuseIrregular(files fileSystem, path string) error {
+	info, err := files.Lstat(path)
+	if err != nil || info.Mode().IsRegular() {
+		return nil // missing is fine, and any other error comes back from the call that follows
+	}
+	return fmt.Errorf("checkpoints: %s: found %s, expected a regular file: %w", path, kind(info.Mode()), ErrNotRegular)
+}
+
+// openRegular opens a file for reading and returns its size. A directory or device is refused; a symbolic
+// link is followed, because reading through one destroys nothing.
+func openRegular(files fileSystem, path string) (file, int64, error) {
+	info, err := files.Stat(path) // before opening: opening a named pipe would wait for a writer
+	if err != nil {
+		return nil, 0, fmt.Errorf("checkpoints: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("checkpoints: %s: found %s, expected a regular file: %w", path, kind(info.Mode()), ErrNotRegular)
+	}
+	f, err := files.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("checkpoints: %w", err)
+	}
+	if info, err = f.Stat(); err != nil {
+		f.Close()
+		return nil, 0, fmt.Errorf("checkpoints: %w", err)
+	}
+	return f, info.Size(), nil
+}
+
+// content reads a file from its beginning to its end.
+func content(f io.ReaderAt) io.Reader { return io.NewSectionReader(f, 0, math.MaxInt64) }
+
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode.IsDir():
+		return "a directory"
+	default:
+		return "a special file"
+	}
+}
+
+// publicRandom returns n random bytes in hexadecimal, for names and identifiers that everybody may see. It
+// has nothing to do with the sources that sample batches and draw noise.
+func publicRandom(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) // never fails (crypto/rand, Go 1.24 and later)
+	return hex.EncodeToString(b)
+}

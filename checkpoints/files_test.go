@@ -1,0 +1,227 @@
+package checkpoints
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A fault is what a faultyDisk does at one call.
+type fault int
+
+const (
+	faultEIO    fault = iota // the call fails without effect
+	faultENOSPC              // a write stops halfway, with an error; other calls fail without effect
+	faultShort               // a write stops halfway and reports it without an error, against its contract
+	faultPanic               // the call panics; a write has stopped halfway
+	faultCount
+)
+
+var (
+	errInjected = errors.New("injected fault")
+	faultNames  = [...]string{"EIO", "ENOSPC", "short write", "panic"}
+)
+
+// A faultyDisk is the real file system, except that call number failAt (counted from 0 over all methods of
+// file system and files) goes wrong, and with sticky every later call too.
+type faultyDisk struct {
+	disk
+	fault  fault
+	failAt int // -1: never
+	sticky bool
+	calls  int
+	open   []*os.File
+}
+
+// strike counts a call and says whether it is to fail.
+func (d *faultyDisk) strike() bool {
+	call := d.calls
+	d.calls++
+	return d.failAt >= 0 && (call == d.failAt || d.sticky && call > d.failAt)
+}
+
+// fail is what a struck call other than a write does.
+func (d *faultyDisk) fail() error {
+	if d.fault == faultPanic {
+		panic(errInjected)
+	}
+	return errInjected
+}
+
+// kill closes what a dead process would have closed.
+func (d *faultyDisk) kill() {
+	for _, f := range d.open {
+		f.Close()
+	}
+}
+
+func (d *faultyDisk) OpenFile(name string, flag int, perm fs.FileMode) (file, error) {
+	if d.strike() {
+		return nil, d.fail()
+	}
+	f, err := os.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	d.open = append(d.open, f)
+	return faultyFile{diskFile{f}, d}, nil
+}
+
+func (d *faultyDisk) Lstat(name string) (fs.FileInfo, error) {
+	if d.strike() {
+		return nil, d.fail()
+	}
+	return d.disk.Lstat(name)
+}
+
+func (d *faultyDisk) Stat(name string) (fs.FileInfo, error) {
+	if d.strike() {
+		return nil, d.fail()
+	}
+	return d.disk.Stat(name)
+}
+
+func (d *faultyDisk) ReadDir(name string) ([]fs.DirEntry, error) {
+	if d.strike() {
+		return nil, d.fail()
+	}
+	return d.disk.ReadDir(name)
+}
+
+func (d *faultyDisk) Mkdir(name string, perm fs.FileMode) error {
+	if d.strike() {
+		return d.fail()
+	}
+	return d.disk.Mkdir(name, perm)
+}
+
+func (d *faultyDisk) Rename(oldName, newName string) error {
+	if d.strike() {
+		return d.fail()
+	}
+	return d.disk.Rename(oldName, newName)
+}
+
+func (d *faultyDisk) Remove(name string) error {
+	if d.strike() {
+		return d.fail()
+	}
+	return d.disk.Remove(name)
+}
+
+func (d *faultyDisk) SyncDir(name string) error {
+	if d.strike() {
+		return d.fail()
+	}
+	return d.disk.SyncDir(name)
+}
+
+type faultyFile struct {
+	diskFile
+	d *faultyDisk
+}
+
+func (f faultyFile) WriteAt(b []byte, offset int64) (int, error) {
+	if !f.d.strike() {
+		return f.diskFile.WriteAt(b, offset)
+	}
+	if f.d.fault == faultEIO {
+		return 0, errInjected
+	}
+	n, err := f.diskFile.WriteAt(b[:len(b)/2], offset)
+	switch {
+	case err != nil:
+		return n, err
+	case f.d.fault == faultShort:
+		return n, nil
+	}
+	return n, f.d.fail()
+}
+
+func (f faultyFile) ReadAt(b []byte, offset int64) (int, error) {
+	if f.d.strike() {
+		return 0, f.d.fail()
+	}
+	return f.diskFile.ReadAt(b, offset)
+}
+
+func (f faultyFile) Stat() (fs.FileInfo, error) {
+	if f.d.strike() {
+		return nil, f.d.fail()
+	}
+	return f.diskFile.Stat()
+}
+
+func (f faultyFile) Truncate(size int64) error {
+	if f.d.strike() {
+		return f.d.fail()
+	}
+	return f.diskFile.Truncate(size)
+}
+
+func (f faultyFile) Sync() error {
+	if f.d.strike() {
+		return f.d.fail()
+	}
+	return f.diskFile.Sync()
+}
+
+func (f faultyFile) Lock() error {
+	if f.d.strike() {
+		return f.d.fail()
+	}
+	return f.diskFile.Lock()
+}
+
+func (f faultyFile) Close() error {
+	err := f.diskFile.Close() // the descriptor is gone even when close reports an error
+	if f.d.strike() {
+		return f.d.fail()
+	}
+	return err
+}
+
+// wantError checks that err matches a sentinel and is one line that contains every part.
+func wantError(t *testing.T, err, sentinel error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("got no error, want one that matches %q", sentinel)
+	}
+	if sentinel != nil && !errors.Is(err, sentinel) {
+		t.Errorf("error %q does not match %q", err, sentinel)
+	}
+	for _, part := range append(parts, "checkpoints: ") {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error %q does not contain %q", err, part)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %q has more than one line", err)
+	}
+}
+
+func wantNames(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s holds %v, want %v", filepath.Base(dir), got, want)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -1,0 +1,234 @@
+package checkpoints
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"unicode/utf8"
+)
+
+// A State is everything that a stopped run needs to go on, and nothing else.
+//
+// It holds no state of a random generator and no noise, on purpose. Two runs that went on from one checkpoint
+// with the same generator would add the same noise to different sums; the difference of their parameters would
+// then be the exact difference of two unprotected gradients. A resumed run keys its generators afresh, runs the
+// steps after the checkpoint again with fresh noise, and the ledger counts them again.
+//
+// The parameters and slots are outputs of the mechanism: keeping them costs no privacy.
+type State struct {
+	Step          int                  // updates that Parameters contain
+	Parameters    []float32            // all of the model, in its order
+	OptimizerStep int                  // updates that the update rule counts (Adam's bias correction)
+	Slots         map[string][]float32 // the update rule's own vectors by name, as momentum
+	LedgerEntries int                  // Journal.Len when the state was taken, at least Step
+	LedgerHash    string               // Journal.Hash when the state was taken
+	PlanHash      string               // fingerprint of what determines the guarantee; compared by the caller
+	Seconds       float64              // training time so far
+}
+
+// The file, version 1; integers are little-endian:
+//
+//	16 bytes  "dpsgd-checkpoint"
+//	 4 bytes  version, 1
+//	 4 bytes  length of the header
+//	          header: the JSON of stateHeader, written in one way only
+//	          parameters, then the slots in the order of the header: float32
+//	32 bytes  SHA-256 of all bytes before
+//
+// The SHA-256 detects accidents. Whoever can write the file can also write a matching one: tampering is
+// detected only by a copy of the hash kept elsewhere.
+const (
+	stateMagic     = "dpsgd-checkpoint"
+	stateVersion   = 1
+	statePrefix    = len(stateMagic) + 4 + 4
+	maxStateHeader = 1 << 20
+	maxStateString = 1 << 10
+)
+
+// stateHeader describes the sections. Its JSON is canonical (these keys, in this order, no spaces): a header
+// that reads the same but is written differently was not written by this package.
+type stateHeader struct {
+	Step          int          `json:"step"`
+	Parameters    int          `json:"parameters"`
+	OptimizerStep int          `json:"optimizer_step"`
+	Slots         []slotHeader `json:"slots"` // in ascending order of their names
+	LedgerEntries int          `json:"ledger_entries"`
+	LedgerHash    string       `json:"ledger_hash"`
+	PlanHash      string       `json:"plan_hash"`
+	Seconds       float64      `json:"seconds"`
+}
+
+type slotHeader struct {
+	Name   string `json:"name"`
+	Length int    `json:"length"`
+}
+
+// validate states what holds for every state, before it is written and after it was read.
+func (s *State) validate() error {
+	switch {
+	case s.Step < 0 || s.OptimizerStep < 0:
+		return fmt.Errorf("found step %d and optimizer step %d, expected at least 0", s.Step, s.OptimizerStep)
+	case s.LedgerEntries < s.Step:
+		return fmt.Errorf("found %d ledger entries at step %d, expected one for every step (a checkpoint may lag behind the ledger, never lead)",
+			s.LedgerEntries, s.Step)
+	case !(s.Seconds >= 0 && s.Seconds <= math.MaxFloat64):
+		return fmt.Errorf("found %v seconds, expected at least 0 and finite", s.Seconds)
+	}
+	if err := requireFinite("parameters", s.Parameters); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Slots)) {
+		if err := requireFinite(fmt.Sprintf("optimizer slot %q", name), s.Slots[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *State) header() stateHeader {
+	h := stateHeader{
+		Step: s.Step, Parameters: len(s.Parameters), OptimizerStep: s.OptimizerStep, Slots: []slotHeader{},
+		LedgerEntries: s.LedgerEntries, LedgerHash: s.LedgerHash, PlanHash: s.PlanHash, Seconds: s.Seconds,
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Slots)) {
+		h.Slots = append(h.Slots, slotHeader{name, len(s.Slots[name])})
+	}
+	return h
+}
+
+// encode writes the file of a valid state.
+func (s *State) encode(w io.Writer) error {
+	h := s.header()
+	header, err := h.json()
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	hashed := io.MultiWriter(w, sum)
+	prefix := append([]byte(nil), stateMagic...)
+	prefix = binary.LittleEndian.AppendUint32(prefix, stateVersion)
+	prefix = binary.LittleEndian.AppendUint32(prefix, uint32(len(header)))
+	if _, err := hashed.Write(append(prefix, header...)); err != nil {
+		return err
+	}
+	if err := writeFloats(hashed, s.Parameters); err != nil {
+		return err
+	}
+	for _, slot := range h.Slots {
+		if err := writeFloats(hashed, s.Slots[slot.Name]); err != nil {
+			return err
+		}
+	}
+	_, err = w.Write(sum.Sum(nil))
+	return err
+}
+
+// decodeState reads the bytes of a file. The checksum comes first: nothing damaged is ever parsed.
+func decodeState(data []byte) (*State, error) {
+	if len(data) < statePrefix+sha256.Size {
+		return nil, fmt.Errorf("found %d bytes, expected a checkpoint of at least %d: %w", len(data), statePrefix+sha256.Size, ErrCorrupt)
+	}
+	if found := data[:len(stateMagic)]; string(found) != stateMagic {
+		return nil, fmt.Errorf("found %q at the beginning, expected %q: %w", found, stateMagic, ErrCorrupt)
+	}
+	body, trailer := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
+	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], trailer) {
+		return nil, fmt.Errorf("found a content of SHA-256 %x…, expected %x… as its last bytes say (damaged or truncated): %w",
+			sum[:8], trailer[:8], ErrCorrupt)
+	}
+	if version := binary.LittleEndian.Uint32(body[len(stateMagic):]); version != stateVersion {
+		return nil, fmt.Errorf("found format version %d, expected %d: %w", version, stateVersion, ErrCorrupt)
+	}
+	length := binary.LittleEndian.Uint32(body[statePrefix-4:])
+	sections := body[statePrefix:]
+	if length > maxStateHeader || uint64(length) > uint64(len(sections)) {
+		return nil, fmt.Errorf("found a header of %d bytes, expected at most %d: %w", length, min(len(sections), maxStateHeader), ErrCorrupt)
+	}
+	h, err := parseStateHeader(sections[:length])
+	if err != nil {
+		return nil, fmt.Errorf("header: %w: %w", err, ErrCorrupt)
+	}
+	return h.state(sections[length:])
+}
+
+// json writes the header in its one form.
+func (h stateHeader) json() ([]byte, error) {
+	for _, s := range append(slotNames(h.Slots), h.LedgerHash, h.PlanHash) {
+		if len(s) > maxStateString || !utf8.ValidString(s) {
+			return nil, fmt.Errorf("found %.40q of %d bytes, expected UTF-8 of at most %d", s, len(s), maxStateString)
+		}
+	}
+	header, err := json.Marshal(h)
+	if err == nil && len(header) > maxStateHeader {
+		err = fmt.Errorf("found a header of %d bytes, expected at most %d", len(header), maxStateHeader)
+	}
+	return header, err
+}
+
+func slotNames(slots []slotHeader) []string {
+	names := make([]string, len(slots))
+	for i, s := range slots {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// parseStateHeader accepts only what json writes, which excludes unknown, repeated and missing keys at once.
+func parseStateHeader(header []byte) (stateHeader, error) {
+	var h stateHeader
+	if err := json.Unmarshal(header, &h); err != nil {
+		return h, err
+	}
+	canonical, err := h.json()
+	if err != nil {
+		return h, err
+	}
+	if !bytes.Equal(canonical, header) {
+		return h, errors.New("found JSON that is not in its canonical form")
+	}
+	ascending := func(a, b slotHeader) int { return cmp.Or(cmp.Compare(a.Name, b.Name), -1) } // equal is not ascending
+	if !slices.IsSortedFunc(h.Slots, ascending) {
+		return h, errors.New("found slots that are not in ascending order")
+	}
+	return h, nil
+}
+
+// state reads the float32 sections, whose lengths must fill data exactly before anything is allocated.
+func (h stateHeader) state(data []byte) (*State, error) {
+	rest := len(data) / floatSize
+	for _, section := range append([]slotHeader{{"parameters", h.Parameters}}, h.Slots...) {
+		if section.Length < 0 || section.Length > rest {
+			return nil, fmt.Errorf("section %q: found a length of %d values, expected 0 to %d: %w", section.Name, section.Length, rest, ErrCorrupt)
+		}
+		rest -= section.Length
+	}
+	if rest != 0 || len(data)%floatSize != 0 {
+		return nil, fmt.Errorf("found %d bytes after the last section, expected none: %w", rest*floatSize+len(data)%floatSize, ErrCorrupt)
+	}
+	s := &State{
+		Step: h.Step, OptimizerStep: h.OptimizerStep, Slots: make(map[string][]float32, len(h.Slots)),
+		LedgerEntries: h.LedgerEntries, LedgerHash: h.LedgerHash, PlanHash: h.PlanHash, Seconds: h.Seconds,
+	}
+	r := bytes.NewReader(data)
+	var err error
+	if s.Parameters, err = readFloats(r, h.Parameters); err != nil {
+		return nil, err
+	}
+	for _, slot := range h.Slots {
+		if s.Slots[slot.Name], err = readFloats(r, slot.Length); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", err, ErrCorrupt)
+	}
+	return s, nil
+}

@@ -1,0 +1,108 @@
+package clip
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Policy decides by how much each example's gradient is scaled. It depends on that example alone, so that no example
+// changes the factor of another, and holds public values only.
+type Policy interface {
+	// Factors sets dst[i] to the factor for a gradient whose squared L2 norm over all trainable parameters is
+	// squaredNorms[i]. Each factor is finite and not negative, and the gradient times its factor, computed in
+	// float32, has an L2 norm of at most Bound. A squared norm that is no finite number >= 0 gives exactly 0.
+	// The slices must have the same length.
+	Factors(dst []float32, squaredNorms []float64)
+
+	// Bound returns the L2 norm that no scaled gradient exceeds.
+	Bound() float64
+
+	// Name is the policy's name in configs and reports.
+	Name() string
+}
+
+// ErrClipNorm is wrapped by errors about a clip norm out of range.
+var ErrClipNorm = errors.New("clip norm out of range")
+
+// Clip norms outside are refused: inside, a scaled row and its sums stay in the normal range of float32, and the
+// lattice of the noise, 2^-30 times the norm, in that of float64.
+const (
+	MinClipNorm = 0x1p-40 // about 1e-12
+	MaxClipNorm = 0x1p+40 // about 1e+12
+)
+
+// Flat scales a gradient of norm n down to the clip norm C and leaves shorter ones alone (Abadi et al.,
+// arXiv:1607.00133, Algorithm 1): the factor is min(1, C·(1-2^-20)/n), rounded toward zero to float32. The margin
+// 2^-20 takes the rounding of the scaled row, so that C is a bound in float32 arithmetic and not only on paper: with
+// C/n itself, about half of all clipped rows end up longer than C.
+//
+//	n                                    factor
+//	0                                    1
+//	up to C·(1-2^-20)                    1
+//	above                                C·(1-2^-20)/n, less than 1
+//	above 2^80·C                         0, before the scaled row drowns in denormal numbers
+//	NaN, +Inf, root of a negative        0
+//
+// A Flat whose clip norm [NewFlat] would refuse gives the factor 0 to every example.
+type Flat struct {
+	ClipNorm float64 // C > 0
+}
+
+var _ Policy = Flat{}
+
+// NewFlat returns the policy with the given clip norm, or an error that wraps [ErrClipNorm] if it is not a number
+// from [MinClipNorm] to [MaxClipNorm].
+func NewFlat(clipNorm float64) (Flat, error) {
+	f := Flat{ClipNorm: clipNorm}
+	if !f.valid() {
+		return Flat{}, fmt.Errorf("clip: clip norm is %g, expected a number from %g to %g: %w",
+			clipNorm, MinClipNorm, MaxClipNorm, ErrClipNorm)
+	}
+	return f, nil
+}
+
+const (
+	margin     = 0x1p-20 // relative distance kept from the clip norm
+	brokenFrom = 0x1p+80 // multiple of the clip norm from which a gradient counts as broken
+)
+
+// Factors implements [Policy].
+func (f Flat) Factors(dst []float32, squaredNorms []float64) {
+	if len(dst) != len(squaredNorms) {
+		panic(fmt.Sprintf("clip: %d factors for %d norms", len(dst), len(squaredNorms)))
+	}
+	for i, square := range squaredNorms {
+		dst[i] = f.factor(math.Sqrt(square)) // NaN for a negative square
+	}
+}
+
+func (f Flat) factor(norm float64) float32 {
+	target := f.ClipNorm * (1 - margin)
+	switch {
+	// Written so that NaN, for which every comparison is false, takes this way out.
+	case !f.valid() || !(norm <= brokenFrom*f.ClipNorm):
+		return 0
+	case norm <= target:
+		return 1
+	default:
+		return towardZero(target / norm)
+	}
+}
+
+func (f Flat) valid() bool { return f.ClipNorm >= MinClipNorm && f.ClipNorm <= MaxClipNorm }
+
+// towardZero rounds x >= 0 to the largest float32 that is not above it.
+func towardZero(x float64) float32 {
+	y := float32(x)
+	if float64(y) > x {
+		y = math.Nextafter32(y, 0)
+	}
+	return y
+}
+
+// Bound returns the clip norm.
+func (f Flat) Bound() float64 { return f.ClipNorm }
+
+// Name returns "flat".
+func (Flat) Name() string { return "flat" }

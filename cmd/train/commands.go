@@ -1,0 +1,8 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// commands lists everything that train can do, in the order of the help.
+func (a *app) commands() []*cobra.Command {
+	return []*cobra.Command{a.runCommand(), a.resumeCommand()}
+}

@@ -1,0 +1,169 @@
+package configs
+
+import "slices"
+
+// Config is one complete configuration. Parse and Load return it validated and with every
+// default filled in; DefaultConfig says what the defaults are.
+type Config struct {
+	Data        Data
+	Model       Model
+	Privacy     Privacy
+	Optimizer   Optimizer
+	Training    Training
+	Performance Performance
+	Run         Run
+}
+
+// Data says which pictures are used. Exactly one of Name and Folder is set.
+//
+// Everything here is public: the classes, the size and the normalisation constants are declared,
+// never computed from the training pictures.
+type Data struct {
+	Name     string   // a data set that the program knows; "" with a folder
+	Folder   string   // <folder>/train/<class>/* and <folder>/test/<class>/*; "" with a name
+	Classes  []string // with a folder: the names of the class folders, in label order
+	Size     Size     // with a folder: pictures are resized to this, in pixels
+	Channels int      // with a folder: 1 is grey, 3 is colour
+	Mean     []float64
+	Std      []float64 // the network sees (pixel - Mean) / Std, pixels in [0,1]; one value each, or one per channel
+	Seed     uint64    // of the drawn data set "digits"
+}
+
+// Size is the height and width of a picture in pixels.
+type Size struct{ Height, Width int }
+
+// PerChannel returns the normalisation constants as one mean and one standard deviation for each
+// of the given number of channels.
+func (d Data) PerChannel(channels int) (mean, std []float64) {
+	return broadcast(d.Mean, channels), broadcast(d.Std, channels)
+}
+
+// broadcast repeats a single value n times; a longer list is copied as it is.
+func broadcast(values []float64, n int) []float64 {
+	if len(values) == 1 {
+		return slices.Repeat(values, n)
+	}
+	return slices.Clone(values)
+}
+
+// Model is the network: a name that Networks lists, or layers. Exactly one is set.
+type Model struct {
+	Name   string
+	Layers []Layer
+}
+
+// Network returns the layers of the model, wherever they come from.
+func (m Model) Network() ([]Layer, error) {
+	if m.Name == "" {
+		return m.Layers, nil
+	}
+	return Network(m.Name)
+}
+
+// Privacy is the budget and the mechanism. A valid configuration has at least one of Epsilon and
+// NoiseMultiplier, and 0, which is no valid value of either, stands for "not given":
+//
+//	Epsilon  NoiseMultiplier
+//	> 0      0                calibrate the noise multiplier so that all planned steps fit the budget
+//	0        > 0              use this noise multiplier and run all planned steps; there is no budget
+//	> 0      > 0              use this noise multiplier and stop before the step that would pass the budget
+type Privacy struct {
+	Epsilon         float64
+	NoiseMultiplier float64 // sigma: noise standard deviation / ClipNorm, on the sum of clipped gradients
+	Delta           float64 // in (0,1)
+	ClipNorm        float64 // C: bound on the L2 norm of one example's gradient
+	Accountant      string
+}
+
+// HasBudget reports whether training must stop before an epsilon is passed.
+func (p Privacy) HasBudget() bool { return p.Epsilon > 0 }
+
+// Calibrated reports whether the noise multiplier has to be calibrated to the budget.
+func (p Privacy) Calibrated() bool { return p.NoiseMultiplier == 0 }
+
+// Optimizer is the update rule. Fields that the named rule does not have keep their defaults and
+// mean nothing; setting one of them in a file is an error.
+type Optimizer struct {
+	Name         string // sgd, momentum, nesterov, adam or adamw
+	LearningRate float64
+	Momentum     float64 // momentum and nesterov
+	Beta1, Beta2 float64 // adam and adamw
+	Epsilon      float64 // adam and adamw: the term in the denominator, not the privacy budget
+	WeightDecay  float64
+	Schedule     Schedule
+}
+
+// Schedule is how the learning rate changes over the steps, counted from 0.
+type Schedule struct {
+	Name        string  // constant, cosine or step
+	WarmupSteps int     // the learning rate rises linearly over these first steps
+	FinalFactor float64 // cosine: the last learning rate / the first
+	StepEvery   int     // step: steps between two drops
+	StepFactor  float64 // step: learning rate after a drop / before
+}
+
+// Training says how much is trained. Exactly one of Epochs and Steps is set, the other is 0.
+type Training struct {
+	BatchSize         int // expected logical batch: the sampling probability is BatchSize / training examples
+	PhysicalBatchSize int // examples that one run of the graph holds; changes memory and speed only
+	Epochs            int // steps = Epochs * training examples / BatchSize
+	Steps             int
+	EvaluateEvery     int    // steps between two test accuracies; 0 is only at the end
+	Seed              uint64 // of the initial weights; noise and sampling are never seeded
+}
+
+// Performance changes speed and memory, never the result's distribution or its privacy.
+type Performance struct {
+	Threads int    // 0 is one per core
+	Engine  string // auto, ghost or materialise
+}
+
+// Run is about the folder that a run writes.
+type Run struct {
+	Name               string // "" lets the trainer choose
+	CheckpointEvery    int    // steps between two checkpoints; 0 is only at the end
+	PrivateDiagnostics bool   // also write training loss, norms and batch sizes, which are NOT private
+}
+
+// DefaultConfig returns the value of every key that a file leaves out. There is no default for the
+// data set and for the privacy budget: a file without them is refused. Adding data.folder,
+// model.layers or training.steps replaces data.name, model.name or training.epochs.
+func DefaultConfig() Config {
+	return Config{
+		Data: Data{
+			Mean: []float64{0}, // mean 0 and std 1: the network sees pixels in [0,1]
+			Std:  []float64{1},
+			Seed: 1,
+		},
+		Model: Model{Name: "mnist-cnn"},
+		Privacy: Privacy{
+			Delta:      1e-5,
+			ClipNorm:   1,
+			Accountant: "rdp",
+		},
+		Optimizer: Optimizer{
+			Name:         "sgd",
+			LearningRate: 0.5,
+			Momentum:     0.9,
+			Beta1:        0.9,
+			Beta2:        0.999,
+			Epsilon:      1e-8,
+			Schedule: Schedule{
+				Name:       "constant",
+				StepEvery:  1000,
+				StepFactor: 0.1,
+			},
+		},
+		Training: Training{
+			BatchSize:         512,
+			PhysicalBatchSize: 128,
+			Epochs:            10,
+			Seed:              1,
+		},
+		Performance: Performance{Engine: "auto"},
+		Run:         Run{CheckpointEvery: 100},
+	}
+}
+
+// maxExactInteger is the largest integer that every JSON reader keeps exactly.
+const maxExactInteger = 1<<53 - 1

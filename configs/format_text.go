@@ -1,0 +1,114 @@
+package configs
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// choice is one of a list of names, stored in a *string.
+type choice struct{ names []string }
+
+func (f choice) decode(r *report, n *node, key string, into any) bool {
+	if n.kind == scalar {
+		for _, name := range f.names {
+			if n.text == name {
+				*into.(*string) = name
+				return true
+			}
+		}
+		r.expected(n, key, f.expected(), didYouMean(nearest(n.text, f.names)))
+		return false
+	}
+	r.expected(n, key, f.expected(), "")
+	return false
+}
+
+func (f choice) encode(from any) string { return formatText(*from.(*string)) }
+
+func (f choice) expected() string {
+	if len(f.names) == 1 {
+		return f.names[0]
+	}
+	return "one of " + strings.Join(f.names, ", ")
+}
+
+func (f choice) schema() object { return object{{"enum", f.names}} }
+
+// text is free text, stored in a *string.
+type text struct {
+	what    string // completes "expected …"
+	pattern string // a regular expression, the same for Go and JSON schemas
+	max     int    // runes
+	empty   bool   // "" is allowed
+}
+
+// Names become folders, on every operating system.
+var (
+	runName   = text{what: "a name of 1 to 64 letters, digits, '.', '_' and '-' that begins with a letter, a digit or '_'", pattern: `^([A-Za-z0-9_][A-Za-z0-9._-]*)?$`, max: 64, empty: true}
+	className = text{what: "the name of a folder", pattern: `^[^./\\:*?"<>|][^/\\:*?"<>|]*$`, max: 100}
+	folder    = text{what: "the path of a folder", pattern: `^.+$`, max: 4096}
+)
+
+func (f text) decode(r *report, n *node, key string, into any) bool {
+	switch {
+	case n.kind != scalar:
+		r.expected(n, key, f.expected(), "")
+		return false
+	case !n.quoted && ambiguous(n.text):
+		r.expected(n, key, f.expected(), "put it in quotes if it is meant as text")
+		return false
+	case n.text == "" && !f.empty,
+		utf8.RuneCountInString(n.text) > f.max,
+		strings.ContainsFunc(n.text, isControl),
+		!regexp.MustCompile(f.pattern).MatchString(n.text):
+		r.expected(n, key, f.expected(), "")
+		return false
+	}
+	*into.(*string) = n.text
+	return true
+}
+
+func (f text) encode(from any) string { return formatText(*from.(*string)) }
+
+func (f text) expected() string {
+	if f.empty {
+		return f.what + `, or ""`
+	}
+	return f.what
+}
+
+func (f text) schema() object {
+	return object{{"type", "string"}, {"pattern", f.pattern}, {"maxLength", f.max}}
+}
+
+// ambiguous reports whether some YAML reader takes the plain scalar s for something else than text.
+func ambiguous(s string) bool {
+	switch strings.ToLower(s) {
+	case "true", "false", "yes", "no", "on", "off", "null", "~", ".inf", "-.inf", "+.inf", ".nan":
+		return true
+	}
+	digits := strings.ReplaceAll(s, "_", "")
+	if !strings.ContainsAny(digits, "0123456789") {
+		return false
+	}
+	_, floatErr := strconv.ParseFloat(digits, 64)
+	_, intErr := strconv.ParseInt(digits, 0, 64)
+	return floatErr == nil || intErr == nil || regexp.MustCompile(`^[-+]?[0-9.:_-]+$`).MatchString(s)
+}
+
+var plainText = regexp.MustCompile(`^[A-Za-z0-9_/][A-Za-z0-9_./-]*$`)
+
+// formatText returns s as a YAML scalar: plain where that is safe, else in double quotes.
+func formatText(s string) string {
+	if plainText.MatchString(s) && !ambiguous(s) {
+		return s
+	}
+	quoted, err := json.Marshal(s) // JSON strings are YAML's double-quoted scalars
+	if err != nil {
+		panic("configs: a string has no JSON form: " + err.Error())
+	}
+	return string(quoted)
+}

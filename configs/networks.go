@@ -1,0 +1,61 @@
+package configs
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"strings"
+)
+
+//go:embed networks/*.yaml
+var networkFiles embed.FS
+
+// Networks lists the names of the ready networks.
+func Networks() []string { return names(networkFiles, "networks") }
+
+// Network returns the layers of a ready network. An unknown name is an error that lists the known
+// ones and matches ErrInvalid.
+func Network(name string) ([]Layer, error) {
+	src, err := networkFiles.ReadFile(path.Join("networks", name+".yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: found the network %s, expected %s", ErrInvalid, printable(name), choice{Networks()}.expected())
+	}
+	return parseNetwork("networks/"+name+".yaml", name, src)
+}
+
+// parseNetwork reads the layers of a network file, which has the one key layers.
+func parseNetwork(file, name string, src []byte) ([]Layer, error) {
+	r := &report{}
+	var layers []Layer
+	root := read(r, file, "", src)
+	if root != nil {
+		found := false
+		for _, e := range root.entries {
+			if e.key != "layers" {
+				r.unknown(e, "", []string{"layers"}, "")
+				continue
+			}
+			found = true
+			layerList{nonEmpty: true}.decode(r, e.value, name+".layers", &layers)
+		}
+		if !found {
+			r.expected(root, "", "a mapping with the key layers", "")
+		}
+	}
+	return layers, r.err()
+}
+
+// names lists the YAML files of a folder without their extension, sorted.
+func names(files embed.FS, folder string) []string {
+	entries, err := files.ReadDir(folder)
+	if err != nil {
+		panic("configs: the embedded folder " + folder + " is missing: " + err.Error())
+	}
+	var out []string
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".yaml"); ok {
+			out = append(out, name)
+		}
+	}
+	return out
+}

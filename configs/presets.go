@@ -1,0 +1,105 @@
+package configs
+
+import (
+	"bufio"
+	"bytes"
+	"embed"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+//go:embed *.yaml sweeps/*.yaml
+var presetFiles embed.FS
+
+// DefaultPreset is what trains when nothing is asked for.
+const DefaultPreset = "digits"
+
+// Preset is a configuration or a sweep that comes with the program.
+type Preset struct {
+	Name        string
+	Description string // one line
+	Source      []byte // the YAML file, with its comments
+}
+
+// Presets lists the configurations that come with the program, the default first.
+func Presets() []Preset {
+	presets := presetsIn(".")
+	i := slices.IndexFunc(presets, func(p Preset) bool { return p.Name == DefaultPreset })
+	first := presets[i]
+	return slices.Insert(slices.Delete(presets, i, i+1), 0, first)
+}
+
+// Sweeps lists the sweeps that come with the program.
+func Sweeps() []Preset { return presetsIn("sweeps") }
+
+// presetsIn reads the embedded files of a folder.
+func presetsIn(folder string) []Preset {
+	var out []Preset
+	for _, name := range names(presetFiles, folder) {
+		src, err := presetFiles.ReadFile(path.Join(folder, name+".yaml"))
+		if err != nil {
+			panic("configs: an embedded file is missing: " + err.Error())
+		}
+		out = append(out, Preset{Name: name, Description: description(src), Source: src})
+	}
+	return out
+}
+
+// description returns the first comment of a file that is not for editors.
+func description(src []byte) string {
+	lines := bufio.NewScanner(bytes.NewReader(src))
+	for lines.Scan() {
+		text, isComment := strings.CutPrefix(lines.Text(), "# ")
+		if isComment && !strings.HasPrefix(text, "yaml-language-server:") {
+			return text
+		}
+	}
+	return ""
+}
+
+// Load parses a preset, or else the file at a path, with overrides as in Parse. The name of
+// a preset always means the preset; write ./name for a file of that name.
+func Load(nameOrPath string, overrides []string) (*Config, error) {
+	file, src, err := open(nameOrPath, Presets(), "preset")
+	if err != nil {
+		return nil, err
+	}
+	return Parse(file, src, overrides)
+}
+
+// open returns a name for messages and the source of a preset or of the file at a path.
+func open(nameOrPath string, presets []Preset, what string) (file string, src []byte, err error) {
+	known := make([]string, len(presets))
+	for i, p := range presets {
+		if p.Name == nameOrPath {
+			return p.Name + ".yaml", p.Source, nil
+		}
+		known[i] = p.Name
+	}
+	src, err = readFile(nameOrPath)
+	if os.IsNotExist(err) && !strings.ContainsAny(nameOrPath, `/\.`) {
+		hint := didYouMean(nearest(nameOrPath, known))
+		if hint != "" {
+			hint = " (" + hint + ")"
+		}
+		return "", nil, fmt.Errorf("configs: found no %s and no file %q, expected a path or %s%s", what, nameOrPath, choice{known}.expected(), hint)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("configs: cannot read a configuration: %w", err)
+	}
+	return nameOrPath, src, nil
+}
+
+// readFile reads a file, and one byte past the limit at most.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxBytes+1))
+}

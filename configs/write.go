@@ -1,0 +1,92 @@
+package configs
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// YAML returns the configuration with every key that means something in it, defaults included, in
+// the order of the reference. Parse reads it back to an equal configuration.
+func (c *Config) YAML() []byte {
+	var b bytes.Buffer
+	section := ""
+	for i := range fields {
+		f := &fields[i]
+		if !f.written(c) {
+			continue
+		}
+		parent, key := f.split()
+		if parent != section {
+			openSection(&b, section, parent)
+			section = parent
+		}
+		indent := strings.Repeat("  ", strings.Count(f.path, "."))
+		switch value := f.at(c).(type) {
+		case *[]Layer:
+			fmt.Fprintf(&b, "%s%s:\n", indent, key)
+			writeLayers(&b, *value, indent+"  ")
+		case *[]string:
+			fmt.Fprintf(&b, "%s%s:\n", indent, key)
+			for _, s := range *value {
+				fmt.Fprintf(&b, "%s  - %s\n", indent, formatText(s))
+			}
+		default:
+			fmt.Fprintf(&b, "%s%s: %s\n", indent, key, f.format.encode(value))
+		}
+	}
+	return b.Bytes()
+}
+
+// written reports whether the field belongs into the file of a configuration.
+func (f *field) written(c *Config) bool {
+	return f.applies(c) && (other(f.path) == "" || f.given(c))
+}
+
+// given reports whether the field holds more than the zero value. For a key of a pair this is
+// whether it is the one that counts.
+func (f *field) given(c *Config) bool { return !reflect.ValueOf(f.at(c)).Elem().IsZero() }
+
+// split returns the section and the last part of the field's path.
+func (f *field) split() (section, key string) {
+	dot := strings.LastIndex(f.path, ".")
+	return f.path[:dot], f.path[dot+1:]
+}
+
+// openSection writes the header lines that lead from one section into the next.
+func openSection(b *bytes.Buffer, from, to string) {
+	for i, name := range strings.Split(to, ".") {
+		if prefix := strings.Join(strings.Split(to, ".")[:i+1], "."); prefix == from || strings.HasPrefix(from, prefix+".") {
+			continue // still in it
+		}
+		if i == 0 && from != "" {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(b, "%s%s:\n", strings.Repeat("  ", i), name)
+	}
+}
+
+// writeLayers writes one layer a line, and the branches of residual blocks as indented lists.
+func writeLayers(b *bytes.Buffer, layers []Layer, indent string) {
+	for _, l := range layers {
+		if l.Kind != "residual" {
+			line := formatLayer(&l)
+			line = strings.TrimSuffix(strings.TrimPrefix(line, "{"), "}")
+			fmt.Fprintf(b, "%s- %s\n", indent, line)
+			continue
+		}
+		fmt.Fprintf(b, "%s- residual:\n", indent)
+		for _, branch := range []struct {
+			name   string
+			layers []Layer
+		}{{"body", l.Body}, {"shortcut", l.Shortcut}} {
+			if len(branch.layers) == 0 {
+				fmt.Fprintf(b, "%s    %s: []\n", indent, branch.name)
+				continue
+			}
+			fmt.Fprintf(b, "%s    %s:\n", indent, branch.name)
+			writeLayers(b, branch.layers, indent+"      ")
+		}
+	}
+}

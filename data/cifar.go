@@ -1,0 +1,225 @@
+package data
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"sync"
+)
+
+// One record of CIFAR-10's binary version, after
+// https://www.cs.toronto.edu/~kriz/cifar.html: the label, then 1,024 red, 1,024
+// green and 1,024 blue bytes, each plane in row-major order.
+var cifarShape = Shape{Height: 32, Width: 32, Channels: 3}
+
+const (
+	cifarPlane  = 32 * 32
+	cifarRecord = 1 + 3*cifarPlane
+)
+
+// parseCIFAR appends the records of one batch file to labels and pixels, turning
+// planes (CHW) into interleaved channels (HWC). what names the file in errors.
+func parseCIFAR(labels, pixels, content []byte, what string, classes int) (newLabels, newPixels []byte, err error) {
+	if len(content)%cifarRecord != 0 {
+		return nil, nil, fmt.Errorf("data: %w: %s has %d bytes, expected a multiple of %d (label and 32x32x3 pixels)",
+			ErrInvalid, what, len(content), cifarRecord)
+	}
+	for i := 0; len(content) > 0; i++ {
+		record := content[:cifarRecord]
+		content = content[cifarRecord:]
+		if int(record[0]) >= classes {
+			return nil, nil, fmt.Errorf("data: %w: %s: label %d of record %d, expected 0 to %d", ErrInvalid, what, record[0], i, classes-1)
+		}
+		labels = append(labels, record[0])
+		red, green, blue := record[1:1+cifarPlane], record[1+cifarPlane:1+2*cifarPlane], record[1+2*cifarPlane:]
+		start := len(pixels)
+		pixels = slices.Grow(pixels, 3*cifarPlane)[:start+3*cifarPlane]
+		interleave(pixels[start:], red, green, blue)
+	}
+	return labels, pixels, nil
+}
+
+func interleave(dst, red, green, blue []byte) {
+	green, blue = green[:len(red)], blue[:len(red)]
+	for j := range red {
+		d := dst[3*j : 3*j+3 : 3*j+3]
+		d[0], d[1], d[2] = red[j], green[j], blue[j]
+	}
+}
+
+// load reads the unpacked members of <dir>/cifar-10/cifar-10-batches-bin/, or else
+// the archive beside that folder, and verifies each member.
+func (s *cifarSet) load(dir string) (*Source, error) {
+	folder := filepath.Join(dir, s.name)
+	archive := filepath.Join(folder, s.archive)
+	sets := &cifarBuffers{set: s, train: newCIFARBuffer(len(s.train), s.train[0].size), test: newCIFARBuffer(1, s.test.size)}
+	err := s.readMembers(filepath.Join(folder, s.folder), sets.put)
+	if errors.Is(err, ErrMissing) {
+		err = s.readArchive(archive, sets.put)
+	}
+	if errors.Is(err, ErrMissing) {
+		return nil, missing(s.name, archive)
+	}
+	if err != nil {
+		return nil, err
+	}
+	train, err := NewImages(cifarShape, s.classes, sets.train.labels, sets.train.pixels)
+	if err != nil {
+		return nil, err
+	}
+	test, err := NewImages(cifarShape, s.classes, sets.test.labels, sets.test.pixels)
+	if err != nil {
+		return nil, err
+	}
+	return &Source{Name: s.name, Train: train, Test: test}, nil
+}
+
+// files are all members that are needed; the test batch comes last.
+func (s *cifarSet) files() []file { return append(slices.Clone(s.train), s.test) }
+
+// take receives the content of member i of files, from several goroutines.
+type take func(i int, what string, content []byte) error
+
+// readMembers reads the unpacked files of folder.
+func (s *cifarSet) readMembers(folder string, put take) error {
+	members := s.files()
+	return parallel(len(members), func(i int) error {
+		name := filepath.Join(folder, members[i].name)
+		f, err := openFile(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		content, err := readExactly(f, name, members[i].size)
+		if err != nil {
+			return err
+		}
+		return put(i, name, content)
+	})
+}
+
+// readArchive reads the members from a packed archive. It accepts regular files
+// from the list of known names and passes over the two other entries that the
+// published archive has; anything else is an error.
+func (s *cifarSet) readArchive(name string, put take) error {
+	f, err := openFile(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	unpacked, err := gzip.NewReader(f)
+	if err != nil {
+		return fmt.Errorf("data: %w: %s is not a gzip file: %w", ErrInvalid, name, err)
+	}
+	entries := tar.NewReader(unpacked)
+	members := s.files()
+	seen := make([]bool, len(members))
+	failed := make([]error, len(members))
+	var group sync.WaitGroup // unpacking is serial; the work on members goes beside it
+	defer group.Wait()
+	for {
+		header, err := entries.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("data: %w: archive %s: %w", ErrInvalid, name, err)
+		}
+		i, err := s.member(header)
+		if err != nil {
+			return fmt.Errorf("data: %w: archive %s: %w", ErrInvalid, name, err)
+		}
+		if i < 0 {
+			continue
+		}
+		if seen[i] {
+			return fmt.Errorf("data: %w: archive %s holds %s twice", ErrInvalid, name, header.Name)
+		}
+		seen[i] = true
+		what := name + ": " + members[i].name
+		content, err := readExactly(entries, what, members[i].size)
+		if err != nil {
+			return err
+		}
+		group.Go(func() { failed[i] = put(i, what, content) })
+	}
+	if i := slices.Index(seen, false); i >= 0 {
+		return fmt.Errorf("data: %w: archive %s does not hold %s", ErrInvalid, name, path.Join(s.folder, members[i].name))
+	}
+	group.Wait()
+	for _, err := range failed {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// member returns which of files an archive entry is, −1 for one to pass over.
+func (s *cifarSet) member(h *tar.Header) (int, error) {
+	const small = 1 << 16 // bytes of an entry that is passed over
+	if h.Typeflag == tar.TypeDir && path.Clean(h.Name) == s.folder {
+		return -1, nil
+	}
+	if h.Typeflag != tar.TypeReg {
+		return 0, fmt.Errorf("entry %q is of type %q, expected regular files", h.Name, h.Typeflag)
+	}
+	for i, f := range s.files() {
+		if h.Name == path.Join(s.folder, f.name) {
+			return i, nil
+		}
+	}
+	for _, other := range []string{"batches.meta.txt", "readme.html"} {
+		if h.Name == path.Join(s.folder, other) && h.Size <= small {
+			return -1, nil
+		}
+	}
+	return 0, fmt.Errorf("entry %q of %d bytes is not a part of %s", h.Name, h.Size, s.name)
+}
+
+// cifarBuffers collects members into the two sets; members write disjoint parts.
+type cifarBuffers struct {
+	set         *cifarSet
+	train, test cifarBuffer
+}
+
+type cifarBuffer struct{ labels, pixels []byte }
+
+func newCIFARBuffer(files int, size int64) cifarBuffer {
+	n := files * int(size/cifarRecord)
+	return cifarBuffer{make([]byte, n), make([]byte, n*3*cifarPlane)}
+}
+
+func (b *cifarBuffers) put(i int, what string, content []byte) error {
+	f, buffer := b.set.test, b.test
+	if i < len(b.set.train) {
+		f, buffer = b.set.train[i], b.train
+	} else {
+		i = 0
+	}
+	n := len(content) / cifarRecord
+	labels := buffer.labels[i*n : i*n : (i+1)*n]
+	pixels := buffer.pixels[i*n*3*cifarPlane : i*n*3*cifarPlane : (i+1)*n*3*cifarPlane]
+	if _, _, err := parseCIFAR(labels, pixels, content, what, len(b.set.classes)); err != nil {
+		return err
+	}
+	return verify(content, what, f.sha256)
+}
+
+// unpack writes the members of a verified archive to folder, each whole or not at
+// all.
+func (s *cifarSet) unpack(archive string, folder *os.Root) error {
+	return s.readArchive(archive, func(i int, what string, content []byte) error {
+		f := s.files()[i]
+		if err := verify(content, what, f.sha256); err != nil {
+			return err
+		}
+		return writeWhole(folder, f.name, content)
+	})
+}

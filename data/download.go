@@ -1,0 +1,285 @@
+package data
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// downloader brings single files of known size and content into a folder.
+type downloader struct {
+	root     *os.Root
+	mirrors  []string
+	client   *http.Client
+	progress func(file string, done, total int64)
+	stall    time.Duration // how long a server may keep silent
+
+	// check replaces the checksum and the final rename for an archive whose own
+	// checksum is unknown: it unpacks and verifies what is inside.
+	check func(part string) error
+}
+
+func newDownloader(root *os.Root, mirrors []string, opts FetchOptions) *downloader {
+	d := &downloader{root: root, mirrors: mirrors, client: opts.Client, progress: opts.Progress, stall: stallTimeout}
+	if len(opts.BaseURLs) > 0 {
+		d.mirrors = opts.BaseURLs
+	}
+	if d.client == nil {
+		d.client = defaultClient()
+	}
+	if d.progress == nil {
+		d.progress = func(string, int64, int64) {}
+	}
+	return d
+}
+
+// fetch tries the mirrors in order. What one mirror sent of a file is continued
+// by the next: the checksum of the whole decides.
+func (d *downloader) fetch(ctx context.Context, f file) error {
+	var failed error
+	for _, base := range d.mirrors {
+		err := d.fetchFrom(ctx, strings.TrimSuffix(base, "/")+"/"+f.name, f)
+		if err == nil {
+			return nil
+		}
+		if failed == nil {
+			failed = err
+		} else {
+			failed = fmt.Errorf("%w; then %w", failed, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return failed
+}
+
+var (
+	errStalled = errors.New("the server fell silent")
+	errTooLong = fmt.Errorf("%w: the server sent more than expected", ErrInvalid)
+)
+
+func (d *downloader) fetchFrom(ctx context.Context, url string, f file) error {
+	part := f.name + ".part"
+	err := d.transfer(ctx, url, part, f)
+	if err != nil && !errors.Is(err, errTooLong) {
+		return fmt.Errorf("data: %s: %w", url, err)
+	}
+	if err == nil {
+		err = d.accept(part, f)
+	}
+	if !errors.Is(err, ErrInvalid) { // a full disk does not make the download wrong
+		return err
+	}
+	if removed := d.root.Remove(part); removed != nil {
+		return fmt.Errorf("data: %s: %w, and it cannot be deleted: %w", url, err, removed)
+	}
+	return fmt.Errorf("data: %s: the download was deleted: %w", url, err)
+}
+
+// accept verifies a complete part file and puts it in its place.
+func (d *downloader) accept(part string, f file) error {
+	if d.check != nil {
+		if err := d.check(part); err != nil {
+			return err
+		}
+		return d.root.Remove(part)
+	}
+	if err := d.verified(part, f); err != nil {
+		return err
+	}
+	if err := d.root.Chmod(part, 0o644); err != nil {
+		return err
+	}
+	return d.root.Rename(part, f.name)
+}
+
+// verified compares size and SHA-256 of a file of the folder with f.
+func (d *downloader) verified(name string, f file) error {
+	r, err := d.root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.LimitReader(r, f.size+1))
+	if err != nil {
+		return err
+	}
+	if n != f.size {
+		return fmt.Errorf("%w: %d bytes, expected %d", ErrInvalid, n, f.size)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != f.sha256 {
+		return fmt.Errorf("%w: SHA-256 %s, expected %s", ErrInvalid, shorten(got), shorten(f.sha256))
+	}
+	return nil
+}
+
+// transfer completes the part file. When it fails, other than by errTooLong, the
+// part file holds what can be continued.
+func (d *downloader) transfer(ctx context.Context, url, part string, f file) (err error) {
+	out, have, err := d.openPart(part, f.size)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := out.Close(); err == nil {
+			err = closed
+		}
+	}()
+	if have == f.size {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	body, have, err := d.request(ctx, url, have, f.size)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := out.Truncate(have); err != nil {
+		return err
+	}
+	if _, err := out.Seek(have, io.SeekStart); err != nil {
+		return err
+	}
+	watched := &watchedReader{
+		reader:   io.LimitReader(body, f.size-have+1),
+		limit:    d.stall,
+		timer:    time.AfterFunc(d.stall, func() { cancel(errStalled) }),
+		progress: func(n int64) { d.progress(f.name, min(have+n, f.size), f.size) },
+	}
+	defer watched.timer.Stop()
+	n, err := io.Copy(out, watched)
+	switch {
+	case have+n > f.size:
+		return fmt.Errorf("%w: over %d bytes", errTooLong, f.size)
+	case errors.Is(context.Cause(ctx), errStalled):
+		return fmt.Errorf("interrupted after %d of %d bytes: %w", have+n, f.size, errStalled)
+	case err != nil:
+		return fmt.Errorf("interrupted after %d of %d bytes: %w", have+n, f.size, err)
+	case have+n < f.size:
+		return fmt.Errorf("ended after %d of %d bytes: %w", have+n, f.size, io.ErrUnexpectedEOF)
+	}
+	return out.Sync()
+}
+
+// openPart opens the part file for its owner alone and returns how much of it can
+// be continued. Anything but a regular file in its place is removed.
+func (d *downloader) openPart(part string, size int64) (*os.File, int64, error) {
+	flags := os.O_RDWR
+	info, err := d.root.Lstat(part)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > size) {
+		if err := d.root.Remove(part); err != nil {
+			return nil, 0, err
+		}
+		err = os.ErrNotExist
+	}
+	if err != nil {
+		flags |= os.O_CREATE | os.O_EXCL
+	}
+	out, err := d.root.OpenFile(part, flags, 0o600)
+	if err != nil {
+		return nil, 0, err
+	}
+	have, err := out.Seek(0, io.SeekEnd)
+	if err != nil {
+		out.Close()
+		return nil, 0, err
+	}
+	return out, have, nil
+}
+
+// request asks for the bytes from have on and returns the body and where it
+// starts: 0 from a server that does not know ranges.
+func (d *downloader) request(ctx context.Context, url string, have, size int64) (io.ReadCloser, int64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	// The files are packed; a transport that unpacks them would break their sizes.
+	request.Header.Set("Accept-Encoding", "identity")
+	if have > 0 {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
+	}
+	response, err := d.client.Do(request)
+	if err != nil {
+		return nil, 0, err
+	}
+	start, err := checkResponse(response, have, size)
+	if err != nil {
+		response.Body.Close()
+		if response.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0 {
+			return d.request(ctx, url, 0, size)
+		}
+		return nil, 0, err
+	}
+	return response.Body, start, nil
+}
+
+func checkResponse(response *http.Response, have, size int64) (start int64, err error) {
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusPartialContent:
+		want := fmt.Sprintf("bytes %d-%d/%d", have, size-1, size)
+		if got := response.Header.Get("Content-Range"); got != want {
+			return 0, fmt.Errorf("%w: the server offers %q, expected %q", ErrInvalid, got, want)
+		}
+		start = have
+	default:
+		return 0, fmt.Errorf("the server answers %q, expected the file", response.Status)
+	}
+	if n := response.ContentLength; n >= 0 && n != size-start {
+		return 0, fmt.Errorf("%w: the server announces %d bytes, expected %d", ErrInvalid, n, size-start)
+	}
+	return start, nil
+}
+
+// watchedReader reports progress and cancels a download that has stalled.
+type watchedReader struct {
+	reader   io.Reader
+	limit    time.Duration
+	timer    *time.Timer
+	done     int64
+	progress func(done int64)
+}
+
+func (w *watchedReader) Read(p []byte) (int, error) {
+	n, err := w.reader.Read(p)
+	w.timer.Reset(w.limit)
+	w.done += int64(n)
+	w.progress(w.done)
+	return n, err
+}
+
+// writeWhole writes a file of a folder so that it is there whole or not at all.
+func writeWhole(folder *os.Root, name string, content []byte) error {
+	part := name + ".part"
+	if err := folder.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("data: %w", err)
+	}
+	out, err := folder.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	_, err = out.Write(content)
+	err = errors.Join(err, out.Sync(), out.Close())
+	if err == nil {
+		err = folder.Chmod(part, 0o644)
+	}
+	if err == nil {
+		err = folder.Rename(part, name)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("data: %s: %w", filepath.Join(folder.Name(), name), err), folder.Remove(part))
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// FetchOptions adjusts [Fetch]. The zero value is ready to use.
+type FetchOptions struct {
+	// BaseURLs replaces the public mirrors. A file name is appended to each. The
+	// files must be the published ones all the same: checksums are not optional.
+	BaseURLs []string
+
+	// Client makes the requests; nil for one with sensible limits.
+	Client *http.Client
+
+	// Progress, when not nil, is told from time to time how many bytes of a file
+	// are here, of how many. It is called from the goroutine of Fetch.
+	Progress func(file string, done, total int64)
+}
+
+// Fetch downloads the named set into dir ([DefaultDir] when empty), laid out as
+// [Load] expects it, and verifies it. A set that is there and verified is left
+// alone. An interrupted download leaves a ".part" file and is continued by the
+// next call. Mirrors are tried in order; when all fail, the error names
+// each. A file with a wrong size or checksum is deleted, never kept.
+//
+// Only "mnist", "fashion-mnist" and "cifar-10" can be fetched.
+func Fetch(ctx context.Context, name, dir string, opts FetchOptions) error {
+	if dir == "" {
+		dir = DefaultDir()
+	}
+	switch name {
+	case mnist.name:
+		return mnist.fetch(ctx, dir, opts)
+	case fashionMNIST.name:
+		return fashionMNIST.fetch(ctx, dir, opts)
+	case cifar10.name:
+		return cifar10.fetch(ctx, dir, opts)
+	case digitsName:
+		return fmt.Errorf("data: %s are drawn by the program itself, there is nothing to fetch", digitsName)
+	}
+	return fmt.Errorf("data: unknown set %q, expected %s", name, strings.Join(Names()[1:], ", "))
+}
+
+func (s *idxSet) fetch(ctx context.Context, dir string, opts FetchOptions) error {
+	if _, err := s.load(dir); err == nil {
+		return nil
+	}
+	root, err := openTarget(filepath.Join(dir, s.name))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	d := newDownloader(root, s.mirrors, opts)
+	for _, f := range s.packed {
+		if d.verified(f.name, f) == nil {
+			continue
+		}
+		if err := d.fetch(ctx, f); err != nil {
+			return err
+		}
+	}
+	_, err = s.load(dir)
+	return err
+}
+
+// fetch downloads the archive, verifies and unpacks its members, and deletes it.
+func (s *cifarSet) fetch(ctx context.Context, dir string, opts FetchOptions) error {
+	if _, err := s.load(dir); err == nil {
+		return nil
+	}
+	root, err := openTarget(filepath.Join(dir, s.name))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	d := newDownloader(root, s.mirrors, opts)
+	d.check = func(part string) error { return s.unpackInto(root, part) }
+	return d.fetch(ctx, file{name: s.archive, size: s.size})
+}
+
+func (s *cifarSet) unpackInto(root *os.Root, archive string) error {
+	if err := root.Mkdir(s.folder, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("data: %w", err)
+	}
+	folder, err := root.OpenRoot(s.folder)
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	defer folder.Close()
+	return s.unpack(filepath.Join(root.Name(), archive), folder)
+}
+
+// openTarget makes the folder of a set. Everything below goes through the root, so
+// that a link planted in it cannot lead a download elsewhere.
+func openTarget(folder string) (*os.Root, error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	return root, nil
+}
+
+// stallTimeout is how long a server may keep silent. There is no limit on the
+// whole download: lines can be slow.
+const stallTimeout = time.Minute
+
+func defaultClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		TLSHandshakeTimeout:   30 * time.Second,
+		ResponseHeaderTimeout: stallTimeout,
+	}}
+}

@@ -1,0 +1,91 @@
+package data
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// wantError checks that err is one line of this package, matches the sentinel and
+// says all of the words.
+func wantError(t *testing.T, err, sentinel error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, expected one that says %q", words)
+	}
+	text := err.Error()
+	if sentinel != nil && !errors.Is(err, sentinel) {
+		t.Errorf("error %q does not match %q", text, sentinel)
+	}
+	if strings.Contains(text, "\n") || !strings.HasPrefix(text, "data: ") {
+		t.Errorf("error %q is not one line that starts with the package", text)
+	}
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("error %q does not say %q", text, w)
+		}
+	}
+}
+
+// sum returns the SHA-256 of content as the manifest writes it.
+func sum(content []byte) string {
+	s := sha256.Sum256(content)
+	return hex.EncodeToString(s[:])
+}
+
+// idx builds an IDX file of bytes.
+func idx(magic uint32, dims []uint32, values []byte) []byte {
+	b := binary.BigEndian.AppendUint32(nil, magic)
+	for _, d := range dims {
+		b = binary.BigEndian.AppendUint32(b, d)
+	}
+	return append(b, values...)
+}
+
+// pack compresses with gzip.
+func pack(content []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write(content)
+	w.Close()
+	return b.Bytes()
+}
+
+// write makes a file and the folders above it.
+func write(t *testing.T, content []byte, elements ...string) string {
+	t.Helper()
+	name := filepath.Join(elements...)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// tiny is a set of the MNIST family with three training pictures and one test
+// picture of 2 by 2 pixels, and its four unpacked files in order.
+func tiny() (*idxSet, [][]byte) {
+	contents := [][]byte{
+		idx(idxImagesMagic, []uint32{3, 2, 2}, []byte{0, 1, 2, 3, 10, 11, 12, 13, 252, 253, 254, 255}),
+		idx(idxLabelsMagic, []uint32{3}, []byte{1, 0, 1}),
+		idx(idxImagesMagic, []uint32{1, 2, 2}, []byte{5, 6, 7, 8}),
+		idx(idxLabelsMagic, []uint32{1}, []byte{0}),
+	}
+	s := &idxSet{name: "tiny", classes: []string{"a", "b"}, shape: Shape{2, 2, 1}}
+	for i, f := range []*file{&s.trainImages, &s.trainLabels, &s.testImages, &s.testLabels} {
+		name := []string{"train-images", "train-labels", "test-images", "test-labels"}[i]
+		*f = file{name, int64(len(contents[i])), sum(contents[i])}
+		packed := pack(contents[i])
+		s.packed = append(s.packed, file{name + ".gz", int64(len(packed)), sum(packed)})
+	}
+	return s, contents
+}

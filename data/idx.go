@@ -1,0 +1,116 @@
+package data
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// The IDX format, after http://yann.lecun.com/exdb/mnist/: two zero bytes, the
+// type of the values (8 is unsigned byte), the number of dimensions, each
+// dimension as a big-endian uint32, then the values in row-major order.
+const (
+	idxImagesMagic = 0x00000803 // bytes; pictures, rows, columns
+	idxLabelsMagic = 0x00000801 // bytes; labels
+)
+
+// parseIDX checks the header of an IDX file of bytes and returns its dimensions
+// and a view of its values. what names the file in errors.
+func parseIDX(content []byte, what string, magic uint32) (dims []int, values []byte, err error) {
+	rank := int(magic & 0xff)
+	header := 4 + 4*rank
+	if len(content) < header {
+		return nil, nil, fmt.Errorf("data: %w: %s has %d bytes, expected at least a header of %d", ErrInvalid, what, len(content), header)
+	}
+	if got := binary.BigEndian.Uint32(content); got != magic {
+		return nil, nil, fmt.Errorf("data: %w: %s starts with the number 0x%08x, expected 0x%08x (IDX, bytes, %d dimensions)",
+			ErrInvalid, what, got, magic, rank)
+	}
+	dims = make([]int, rank)
+	for i := range dims {
+		d := binary.BigEndian.Uint32(content[4+4*i:])
+		if uint64(d) > uint64(maxInt) { // 32-bit machines
+			return nil, nil, fmt.Errorf("data: %w: %s declares a dimension of %d", ErrInvalid, what, d)
+		}
+		dims[i] = int(d)
+	}
+	want, err := product(dims...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("data: header of %s: %w", what, err)
+	}
+	values = content[header:]
+	if len(values) != want {
+		return nil, nil, fmt.Errorf("data: %w: %s holds %d values, expected %d from its dimensions %v", ErrInvalid, what, len(values), want, dims)
+	}
+	return dims, values, nil
+}
+
+// parseIDXPair makes a set from the content of a file of pictures and a file of
+// labels. The pixels are a view of the first.
+func parseIDXPair(images, labels []byte, imagesName, labelsName string, shape Shape, classes []string) (*Images, error) {
+	dims, pixels, err := parseIDX(images, imagesName, idxImagesMagic)
+	if err != nil {
+		return nil, err
+	}
+	if dims[1] != shape.Height || dims[2] != shape.Width {
+		return nil, fmt.Errorf("data: %w: %s holds pictures of %d by %d pixels, expected %d by %d",
+			ErrInvalid, imagesName, dims[1], dims[2], shape.Height, shape.Width)
+	}
+	count, values, err := parseIDX(labels, labelsName, idxLabelsMagic)
+	if err != nil {
+		return nil, err
+	}
+	if count[0] != dims[0] {
+		return nil, fmt.Errorf("data: %w: %s holds %d labels, expected %d, one for each picture of %s",
+			ErrInvalid, labelsName, count[0], dims[0], imagesName)
+	}
+	if err := checkLabels(values, len(classes)); err != nil {
+		return nil, fmt.Errorf("data: %s: %w", labelsName, err)
+	}
+	return NewImages(shape, classes, values, pixels)
+}
+
+// load reads and verifies the four files of <dir>/<name>/.
+func (s *idxSet) load(dir string) (*Source, error) {
+	folder := filepath.Join(dir, s.name)
+	files := []file{s.trainImages, s.trainLabels, s.testImages, s.testLabels}
+	contents := make([][]byte, len(files))
+	names := make([]string, len(files))
+	err := parallel(len(files), func(i int) (err error) {
+		contents[i], names[i], err = readPacked(filepath.Join(folder, files[i].name), files[i].size)
+		return err
+	})
+	if errors.Is(err, ErrMissing) {
+		return nil, missing(s.name, filepath.Join(folder, s.firstMissing(contents)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	train, err := parseIDXPair(contents[0], contents[1], names[0], names[1], s.shape, s.classes)
+	if err != nil {
+		return nil, err
+	}
+	test, err := parseIDXPair(contents[2], contents[3], names[2], names[3], s.shape, s.classes)
+	if err != nil {
+		return nil, err
+	}
+	// After the structure, so that a file with something wrong in it is described
+	// by what is wrong.
+	if err := parallel(len(files), func(i int) error {
+		return verify(contents[i], names[i], files[i].sha256)
+	}); err != nil {
+		return nil, err
+	}
+	return &Source{Name: s.name, Train: train, Test: test}, nil
+}
+
+// firstMissing names the packed file of the first content that was not read.
+func (s *idxSet) firstMissing(contents [][]byte) string {
+	for i, f := range []file{s.trainImages, s.trainLabels, s.testImages, s.testLabels} {
+		if contents[i] == nil {
+			return f.name + ".gz"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,111 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// topologicalOrder lists the nodes that the outputs need, inputs before the nodes that read them: the order in
+// which they were declared is one, as a node is declared after its inputs.
+func topologicalOrder(outputs []*gorgonia.Node) ([]*gorgonia.Node, error) {
+	seen := map[*gorgonia.Node]bool{}
+	var order []*gorgonia.Node
+	var visit func(n *gorgonia.Node)
+	visit = func(n *gorgonia.Node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		order = append(order, n)
+		for _, in := range inputsOf(n) {
+			visit(in)
+		}
+	}
+	for i, out := range outputs {
+		if out == nil {
+			return nil, fmt.Errorf("graph: output %d is missing, expected a node of the graph", i)
+		}
+		visit(out)
+	}
+	slices.SortFunc(order, func(a, b *gorgonia.Node) int { return int(a.ID() - b.ID()) })
+	return order, nil
+}
+
+// inputsOf lists the inputs of a node in the order of the operation's arguments.
+func inputsOf(n *gorgonia.Node) []*gorgonia.Node {
+	var inputs []*gorgonia.Node
+	for it := n.Graph().From(n.ID()); it.Next(); {
+		inputs = append(inputs, it.Node().(*gorgonia.Node))
+	}
+	return inputs
+}
+
+// bufferPlan hands out memory for the outputs of nodes and takes it back after the last reader.
+type bufferPlan struct {
+	inputs  map[*gorgonia.Node][]*gorgonia.Node
+	readers map[*gorgonia.Node]int // readers that have not run yet; requested outputs count one that never runs
+	held    map[*gorgonia.Node][]float32
+	free    [][]float32
+	floats  int
+}
+
+func newBufferPlan(order, outputs []*gorgonia.Node) *bufferPlan {
+	p := &bufferPlan{
+		inputs:  map[*gorgonia.Node][]*gorgonia.Node{},
+		readers: map[*gorgonia.Node]int{},
+		held:    map[*gorgonia.Node][]float32{},
+	}
+	for _, n := range order {
+		p.inputs[n] = inputsOf(n)
+		for _, in := range p.inputs[n] {
+			p.readers[in]++
+		}
+	}
+	for _, out := range outputs {
+		p.readers[out]++
+	}
+	return p
+}
+
+// acquire returns memory for the output of n. Only float32 values, the bulk, share buffers.
+func (p *bufferPlan) acquire(n *gorgonia.Node) Array {
+	size := tensor.Shape(n.Shape()).TotalSize()
+	if n.Dtype() != tensor.Float32 {
+		p.floats += 2 * size
+		return newArray(n.Dtype(), size)
+	}
+	buffer := p.take(size)
+	p.held[n] = buffer
+	return Array{Float32: buffer[:size]}
+}
+
+// take removes the smallest free buffer that fits without wasting more than half of it, or makes one.
+func (p *bufferPlan) take(size int) []float32 {
+	best := -1
+	for i, b := range p.free {
+		if len(b) >= size && len(b) <= 2*size && (best < 0 || len(b) < len(p.free[best])) {
+			best = i
+		}
+	}
+	if best < 0 {
+		p.floats += size
+		return make([]float32, size)
+	}
+	b := p.free[best]
+	p.free = slices.Delete(p.free, best, best+1)
+	return b
+}
+
+// release gives back the inputs that n was the last to read.
+func (p *bufferPlan) release(n *gorgonia.Node) {
+	for _, in := range p.inputs[n] {
+		p.readers[in]--
+		if buffer, ok := p.held[in]; ok && p.readers[in] == 0 {
+			p.free = append(p.free, buffer)
+			delete(p.held, in)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"dpsgd/internal/kernel"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// ErrDeclaration is what every error of a Builder matches.
+var ErrDeclaration = errors.New("graph: the network cannot be declared")
+
+// Builder declares one expression graph. Its first error is kept, later calls do nothing. It is not safe
+// for concurrent use.
+type Builder struct {
+	graph   *gorgonia.ExprGraph
+	pool    *kernel.Pool
+	leaves  map[*gorgonia.Node]Array // inputs and parameters
+	names   map[string]bool
+	tracked map[*gorgonia.Node]bool
+	serial  int
+
+	differentiated bool
+	err            error
+}
+
+// NewBuilder starts an empty graph whose operations run on the pool; nil runs them on the caller.
+func NewBuilder(pool *kernel.Pool) *Builder {
+	return &Builder{
+		graph:   gorgonia.NewGraph(),
+		pool:    pool,
+		leaves:  map[*gorgonia.Node]Array{},
+		names:   map[string]bool{},
+		tracked: map[*gorgonia.Node]bool{},
+	}
+}
+
+// Pool is where operations run their loops; nil means on the caller.
+func (b *Builder) Pool() *kernel.Pool { return b.pool }
+
+// Graph is the Gorgonia graph under construction.
+func (b *Builder) Graph() *gorgonia.ExprGraph { return b.graph }
+
+// Err is the first error, nil while all is well. It matches [ErrDeclaration].
+func (b *Builder) Err() error { return b.err }
+
+// Fail records an error unless there is one already.
+func (b *Builder) Fail(format string, args ...any) {
+	if b.err == nil {
+		b.err = fmt.Errorf("%w: %w", ErrDeclaration, fmt.Errorf(format, args...))
+	}
+}
+
+// Input declares a leaf of the graph. Its memory, which [Builder.Values] returns, is written by the
+// caller before each run.
+func (b *Builder) Input(name string, t tensor.Dtype, shape ...int) *gorgonia.Node {
+	if !b.checkShape(name, shape) {
+		return nil
+	}
+	return b.leaf(name, t, shape, newArray(t, tensor.Shape(shape).TotalSize()))
+}
+
+// Parameter declares a trainable leaf over memory that the caller owns, row-major in the given shape.
+func (b *Builder) Parameter(name string, values []float32, shape ...int) *gorgonia.Node {
+	if !b.checkShape(name, shape) {
+		return nil
+	}
+	if size := tensor.Shape(shape).TotalSize(); size != len(values) {
+		b.Fail("parameter %s has %d values, expected %d for shape %v", name, len(values), size, shape)
+		return nil
+	}
+	return b.leaf(name, tensor.Float32, shape, Array{Float32: values})
+}
+
+// checkShape fails unless all sizes are positive: Gorgonia panics on empty tensors, in part when they run.
+func (b *Builder) checkShape(name string, shape []int) bool {
+	for _, size := range shape {
+		if size < 1 {
+			b.Fail("leaf %s has shape %v, expected positive sizes", name, shape)
+		}
+	}
+	return b.err == nil
+}
+
+func (b *Builder) leaf(name string, t tensor.Dtype, shape []int, values Array) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	// Gorgonia would silently merge two leaves of one name and shape.
+	if b.names[name] {
+		b.Fail("two leaves are named %q, expected one", name)
+		return nil
+	}
+	b.names[name] = true
+	value := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values.backing()))
+	n := gorgonia.NewTensor(b.graph, t, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name), gorgonia.WithValue(value))
+	b.leaves[n] = values
+	return n
+}
+
+// Values is the memory of an input or parameter.
+func (b *Builder) Values(leaf *gorgonia.Node) Array { return b.leaves[leaf] }
+
+// Apply adds an operation to the graph. Its output is tracked (gradients flow to it) when one of its inputs is
+// and the operation is differentiable; see [Builder.Track].
+func (b *Builder) Apply(op Operation, inputs ...*gorgonia.Node) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	for i, in := range inputs {
+		if in == nil || in.Graph() != b.graph {
+			b.Fail("%s: its input %d is missing, expected a node of this graph", op.Name, i)
+			return nil
+		}
+	}
+	b.serial++
+	n := &node{Operation: op, serial: b.serial, inputs: make([]hm.Type, len(inputs)), tracked: make([]bool, len(inputs))}
+	for i, in := range inputs {
+		n.inputs[i] = valueType(in.Dtype(), in.Shape().Dims())
+		n.tracked[i] = op.Gradient != nil && b.tracked[in]
+	}
+	out, err := gorgonia.ApplyOp(n, inputs...)
+	if err != nil {
+		b.Fail("%s: %w", op.Name, err)
+		return nil
+	}
+	gorgonia.WithName(fmt.Sprintf("%s#%d", op.Name, b.serial))(out)
+	if slices.Contains(n.tracked, true) {
+		b.tracked[out] = true
+	}
+	return out
+}
+
+// Track marks the output of an operation with parameters: gradients of the loss flow back to it.
+func (b *Builder) Track(n *gorgonia.Node) {
+	if n != nil {
+		b.tracked[n] = true
+	}
+}
+
+// Tracked says whether gradients flow to n. The input of the first layer has none, so its
+// gradient, which nobody needs, is never computed.
+func (b *Builder) Tracked(n *gorgonia.Node) bool { return b.tracked[n] }
+
+// Backpropagate returns the gradients of Σᵢ weightsᵢ·outputᵢ with respect to the given nodes, which may be
+// intermediate. output and weights have one shape. A graph is differentiated once: Gorgonia keeps
+// the gradients of the first time and would answer with them again, whatever the weights.
+func (b *Builder) Backpropagate(output, weights *gorgonia.Node, withRespectTo []*gorgonia.Node) []*gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	if b.differentiated {
+		b.Fail("backpropagation: the graph is differentiated already, expected one call")
+		return nil
+	}
+	b.differentiated = true
+	gradients, err := gorgonia.Backpropagate(gorgonia.Nodes{output}, gorgonia.Nodes{weights}, withRespectTo)
+	if err != nil {
+		b.Fail("backpropagation: %w", err)
+		return nil
+	}
+	return gradients
+}

@@ -1,0 +1,165 @@
+package graph_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/graph"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Every mistake in a declaration is an error that names its place, and what follows it does nothing.
+func TestDeclarationErrors(t *testing.T) {
+	identity := graph.Operation{Name: "identity", Type: tensor.Float32, Shape: []int{2}, Run: func(graph.Array, []graph.Array) {}}
+	withGradient := func(parts ...*gorgonia.Node) graph.Operation {
+		op := identity
+		op.Name = "odd"
+		op.Gradient = func([]*gorgonia.Node, *gorgonia.Node, *gorgonia.Node) []*gorgonia.Node { return parts }
+		return op
+	}
+	backpropagate := func(b *graph.Builder, op graph.Operation) {
+		h := sine(b, b.Input("x", tensor.Float32, 2))
+		b.Track(h)
+		b.Backpropagate(b.Apply(op, h), b.Input("weights", tensor.Float32, 2), []*gorgonia.Node{h})
+	}
+	for _, test := range []struct {
+		name    string
+		declare func(b *graph.Builder)
+		want    string
+	}{
+		{"two inputs of one name", func(b *graph.Builder) {
+			b.Input("x", tensor.Float32, 2)
+			b.Input("x", tensor.Float32, 2)
+		}, `two leaves are named "x", expected one`},
+		{"input and parameter of one name", func(b *graph.Builder) {
+			b.Input("x", tensor.Float32, 2)
+			b.Parameter("x", make([]float32, 3), 3)
+		}, `two leaves are named "x", expected one`},
+		{"parameter of the wrong size", func(b *graph.Builder) {
+			b.Parameter("weight", make([]float32, 5), 2, 3)
+		}, "parameter weight has 5 values, expected 6 for shape [2 3]"},
+		{"empty input", func(b *graph.Builder) {
+			b.Input("images", tensor.Float32, 0, 3)
+		}, "leaf images has shape [0 3], expected positive sizes"},
+		{"input from another graph", func(b *graph.Builder) {
+			b.Apply(identity, graph.NewBuilder(nil).Input("stranger", tensor.Float32, 2))
+		}, "identity: "},
+		{"missing input", func(b *graph.Builder) {
+			b.Apply(identity, nil)
+		}, "identity: its input 0 is missing"},
+		{"gradient with too few parts", func(b *graph.Builder) {
+			backpropagate(b, withGradient())
+		}, "the gradient of odd has 0 parts, expected one for each of its 1 inputs"},
+		{"gradient that stops at a tracked input", func(b *graph.Builder) {
+			backpropagate(b, withGradient(nil))
+		}, "odd gives no gradient for its input 0"},
+		{"operation without gradient on the way", func(b *graph.Builder) {
+			backpropagate(b, identity)
+		}, "backpropagation: "},
+		{"second backpropagation", func(b *graph.Builder) {
+			h := sine(b, b.Input("x", tensor.Float32, 2))
+			b.Track(h)
+			y := sine(b, h)
+			b.Backpropagate(y, b.Input("weights", tensor.Float32, 2), []*gorgonia.Node{h})
+			b.Backpropagate(y, b.Input("others", tensor.Float32, 2), []*gorgonia.Node{h})
+		}, "the graph is differentiated already"},
+		{"own failure", func(b *graph.Builder) {
+			b.Fail("layer %s: too wide", "3")
+		}, "layer 3: too wide"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := graph.NewBuilder(nil)
+			test.declare(b)
+			err := b.Err()
+			if !errors.Is(err, graph.ErrDeclaration) || !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("error is %v, expected a declaration error with %q", err, test.want)
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("error has more than one line: %q", err)
+			}
+			checkDead(t, b, err)
+		})
+	}
+}
+
+// checkDead holds a builder with an error to what its documentation says.
+func checkDead(t *testing.T, b *graph.Builder, first error) {
+	t.Helper()
+	nodes := len(b.Graph().AllNodes())
+	b.Fail("another error")
+	x := b.Input("late", tensor.Float32, 2)
+	p := b.Parameter("late parameter", make([]float32, 2), 2)
+	y := b.Apply(graph.Operation{Name: "late", Type: tensor.Float32, Shape: []int{2}}, x)
+	g := b.Backpropagate(y, x, []*gorgonia.Node{x})
+	e, err := b.Compile(y)
+	if x != nil || p != nil || y != nil || g != nil || e != nil {
+		t.Error("a declaration after an error gave something, expected nil")
+	}
+	if err != first || b.Err() != first {
+		t.Errorf("errors afterwards are %v and %v, expected the first one", err, b.Err())
+	}
+	if len(b.Graph().AllNodes()) != nodes {
+		t.Error("a declaration after an error added nodes")
+	}
+}
+
+func TestCompileRefusesMissingOutput(t *testing.T) {
+	b := graph.NewBuilder(nil)
+	if _, err := b.Compile(b.Input("x", tensor.Float32, 1), nil); err == nil || !strings.Contains(err.Error(), "output 1 is missing") {
+		t.Errorf("error is %v, expected one about output 1", err)
+	}
+}
+
+// Gorgonia would merge two operations that look alike; these two draw from the same counter.
+func TestEqualOperationsAreNotMerged(t *testing.T) {
+	b := graph.NewBuilder(nil)
+	x := b.Input("x", tensor.Float32, 1)
+	draws := float32(0)
+	draw := func() *gorgonia.Node {
+		return elementwise(b, "draw", x, func(float32) float32 { draws++; return draws }, nil)
+	}
+	first, second := draw(), draw()
+	e := compile(t, b, first, second)
+	runAll(t, e)
+	if e.Values(first).Float32[0] != 1 || e.Values(second).Float32[0] != 2 {
+		t.Errorf("draws are %v and %v, expected 1 and 2", e.Values(first).Float32, e.Values(second).Float32)
+	}
+}
+
+// A parameter's memory is the caller's: the next run sees a change.
+func TestParametersAreViews(t *testing.T) {
+	b := graph.NewBuilder(nil)
+	values := []float32{1, 2}
+	y := square(b, b.Parameter("weight", values, 2))
+	e := compile(t, b, y)
+	runAll(t, e)
+	values[1] = 5
+	runAll(t, e)
+	if got := e.Values(y).Float32; !slices.Equal(got, []float32{1, 25}) {
+		t.Errorf("squares are %v, expected [1 25]", got)
+	}
+}
+
+// Gradients flow from where they are asked for, not into the data.
+func TestTracking(t *testing.T) {
+	b := graph.NewBuilder(nil)
+	x := b.Input("x", tensor.Float32, 1)
+	before := sine(b, x)
+	layer := sine(b, before)
+	b.Track(layer)
+	after := sine(b, layer)
+	constant := b.Apply(graph.Operation{Name: "constant", Type: tensor.Float32, Shape: []int{1}}, after)
+	for _, test := range []struct {
+		name string
+		node *gorgonia.Node
+		want bool
+	}{{"input", x, false}, {"before the layer", before, false}, {"layer", layer, true}, {"after it", after, true}, {"not differentiable", constant, false}} {
+		if got := b.Tracked(test.node); got != test.want {
+			t.Errorf("%s: tracked is %v, expected %v", test.name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package graph
+
+import (
+	"fmt"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Executor runs the part of a graph that the requested outputs need. Buffers are planned when it is made: two
+// nodes share one buffer when the first is no longer read once the second is written. So a run of the
+// graph allocates nothing (Gorgonia's own operations aside), and memory is that of the widest moment of the
+// step, not the sum over all nodes.
+type Executor struct {
+	instructions []instruction
+	values       map[*gorgonia.Node]Array // leaves and requested outputs
+	floats       int                      // planned buffers, in units of 4 bytes
+}
+
+var _ gorgonia.VM = (*Executor)(nil)
+
+// instruction is one call; foreign operations (those that Gorgonia's differentiation adds, such as the sum of
+// gradients where branches meet) go through run as well.
+type instruction struct {
+	name string
+	run  func(out Array, in []Array) error
+	out  Array
+	in   []Array
+}
+
+// Compile plans the execution of everything that the outputs need.
+func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Executor, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	order, err := topologicalOrder(outputs)
+	if err != nil {
+		return nil, err
+	}
+	plan := newBufferPlan(order, outputs)
+	e := &Executor{values: map[*gorgonia.Node]Array{}}
+	arrays := map[*gorgonia.Node]Array{}
+	for _, n := range order {
+		if leaf, ok := b.leaves[n]; ok {
+			arrays[n], e.values[n] = leaf, leaf
+			continue
+		}
+		in := make([]Array, 0, len(plan.inputs[n]))
+		for _, child := range plan.inputs[n] {
+			in = append(in, arrays[child])
+		}
+		arrays[n] = plan.acquire(n)
+		plan.release(n)
+		e.instructions = append(e.instructions, instruction{n.Name(), runner(n), arrays[n], in})
+	}
+	for _, out := range outputs {
+		e.values[out] = arrays[out]
+	}
+	e.floats = plan.floats
+	return e, nil
+}
+
+// Values is the memory of a leaf or of a requested output; it is overwritten by the next run.
+func (e *Executor) Values(n *gorgonia.Node) Array {
+	a, ok := e.values[n]
+	if !ok {
+		panic(fmt.Sprintf("graph: %v is neither a leaf nor a requested output", n))
+	}
+	return a
+}
+
+// Bytes is the size of the planned buffers, without inputs and parameters.
+func (e *Executor) Bytes() int { return 4 * e.floats }
+
+// RunAll runs the graph once.
+func (e *Executor) RunAll() error {
+	for i := range e.instructions {
+		c := &e.instructions[i]
+		if err := c.run(c.out, c.in); err != nil {
+			return fmt.Errorf("graph: %s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// Reset does nothing: a run leaves no state behind.
+func (e *Executor) Reset() {}
+
+// Close does nothing; it is part of [gorgonia.VM].
+func (e *Executor) Close() error { return nil }
+
+// runner is how to run a node: our operations directly, Gorgonia's through tensors over the same memory.
+func runner(n *gorgonia.Node) func(Array, []Array) error {
+	if own, ok := n.Op().(*node); ok {
+		return func(out Array, in []Array) error {
+			own.Run(out, in)
+			return nil
+		}
+	}
+	shape := n.Shape()
+	foreign := n.Op()
+	return func(out Array, in []Array) error {
+		values := make([]gorgonia.Value, len(in))
+		for i, a := range in {
+			values[i] = tensor.New(tensor.WithShape(shape...), tensor.WithBacking(a.backing()))
+		}
+		v, err := foreign.Do(values...)
+		if err != nil {
+			return err
+		}
+		result, err := arrayOf(v)
+		if err != nil {
+			return err
+		}
+		copy(out.Float32, result.Float32)
+		copy(out.Float64, result.Float64)
+		return nil
+	}
+}

@@ -1,0 +1,238 @@
+package graph_test
+
+import (
+	"errors"
+	"hash"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/graph"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Gorgonia's own machine and a formula agree with the executor, forward and backward, on a graph with nodes that
+// Gorgonia's differentiation added.
+func TestExecutorEqualsTapeMachine(t *testing.T) {
+	const n = 7
+	b := graph.NewBuilder(nil)
+	g := declareBranching(b, n)
+	e := compile(t, b, g.y, g.dh)
+	if !hasForeignNode(b) {
+		t.Fatal("differentiation added no node of Gorgonia's own; the test needs one")
+	}
+
+	var tapeY, tapeDh gorgonia.Value
+	gorgonia.Read(g.y, &tapeY)
+	gorgonia.Read(g.dh, &tapeDh)
+	tape := gorgonia.NewTapeMachine(b.Graph())
+	defer tape.Close()
+
+	for run := range uint64(3) {
+		x, weights := float32s(n, 2*run), float32s(n, 2*run+1)
+		copy(b.Values(g.x).Float32, x)
+		copy(b.Values(g.weights).Float32, weights)
+		runAll(t, e)
+		if err := tape.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := e.Values(g.y).Float32, tapeY.Data().([]float32); !slices.Equal(got, want) {
+			t.Errorf("run %d: y is %v, the tape machine has %v", run, got, want)
+		}
+		if got, want := e.Values(g.dh).Float32, tapeDh.Data().([]float32); !slices.Equal(got, want) {
+			t.Errorf("run %d: the gradient is %v, the tape machine has %v", run, got, want)
+		}
+		for i := range x {
+			y, dh := g.reference(float64(x[i]), float64(weights[i]))
+			if math.Abs(float64(e.Values(g.y).Float32[i])-y) > 1e-6 || math.Abs(float64(e.Values(g.dh).Float32[i])-dh) > 1e-6 {
+				t.Errorf("run %d: x=%v: y, dh are %v, %v, expected %v, %v", run, x[i], e.Values(g.y).Float32[i], e.Values(g.dh).Float32[i], y, dh)
+			}
+		}
+		tape.Reset()
+	}
+}
+
+// hasForeignNode says whether the graph has an operation that this module did not declare.
+func hasForeignNode(b *graph.Builder) bool {
+	return slices.ContainsFunc(b.Graph().AllNodes(), func(n *gorgonia.Node) bool {
+		return n.Op() != nil && strings.HasPrefix(n.Op().String(), "+")
+	})
+}
+
+// Sharing buffers changes no value: a plan that keeps every node, and so shares nothing, gives the same outputs.
+func TestBuffersAreSharedWithoutEffect(t *testing.T) {
+	const n = 64
+	b := graph.NewBuilder(nil)
+	g := declareBranching(b, n)
+	copy(b.Values(g.x).Float32, float32s(n, 1))
+	copy(b.Values(g.weights).Float32, float32s(n, 2))
+
+	shared := compile(t, b, g.dh)
+	all := operations(b)
+	alone := compile(t, b, all...)
+	if shared.Bytes() >= alone.Bytes() {
+		t.Errorf("sharing takes %d bytes, keeping all %d nodes %d; expected less", shared.Bytes(), len(all), alone.Bytes())
+	}
+	if want := 4 * n * len(all); alone.Bytes() != want {
+		t.Errorf("keeping all %d nodes takes %d bytes, expected %d", len(all), alone.Bytes(), want)
+	}
+	runAll(t, alone)
+	want := slices.Clone(alone.Values(g.dh).Float32)
+	for range 2 {
+		runAll(t, shared)
+		if got := shared.Values(g.dh).Float32; !slices.Equal(got, want) {
+			t.Fatalf("with shared buffers the gradient is %v, expected %v", got, want)
+		}
+	}
+}
+
+// operations lists all nodes of a graph that are not leaves.
+func operations(b *graph.Builder) []*gorgonia.Node {
+	var nodes []*gorgonia.Node
+	for _, n := range b.Graph().AllNodes() {
+		if n.Op() != nil {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// Every subset of outputs, however early in the graph, holds its value after the whole graph has run.
+func TestRequestedOutputsAreNeverOverwritten(t *testing.T) {
+	const n, length = 16, 8
+	b := graph.NewBuilder(nil)
+	x := b.Input("x", tensor.Float32, n)
+	copy(b.Values(x).Float32, float32s(n, 3))
+	chain := []*gorgonia.Node{x}
+	for range length {
+		chain = append(chain, sine(b, chain[len(chain)-1]))
+	}
+	want := [][]float32{slices.Clone(b.Values(x).Float32)}
+	for _, node := range chain[1:] {
+		e := compile(t, b, node)
+		runAll(t, e)
+		want = append(want, slices.Clone(e.Values(node).Float32))
+	}
+	for subset := 1; subset < 1<<length; subset++ {
+		var outputs []*gorgonia.Node
+		for i := range length {
+			if subset>>i&1 == 1 {
+				outputs = append(outputs, chain[i+1])
+			}
+		}
+		e := compile(t, b, outputs...)
+		runAll(t, e)
+		for i, node := range chain {
+			if slices.Contains(outputs, node) && !slices.Equal(e.Values(node).Float32, want[i]) {
+				t.Fatalf("outputs %08b: node %d of the chain holds %v, expected %v", subset, i, e.Values(node).Float32, want[i])
+			}
+		}
+	}
+}
+
+func TestUnneededNodesDoNotRun(t *testing.T) {
+	b := graph.NewBuilder(nil)
+	x := b.Input("x", tensor.Float32, 2)
+	ran := map[string]int{}
+	counted := func(name string, in *gorgonia.Node) *gorgonia.Node {
+		return elementwise(b, name, in, func(x float32) float32 { ran[name]++; return x }, nil)
+	}
+	needed := counted("needed", x)
+	output := counted("output", needed)
+	counted("aside", needed)
+	counted("behind", output)
+
+	runAll(t, compile(t, b, output))
+	if ran["needed"] != 2 || ran["output"] != 2 || ran["aside"] != 0 || ran["behind"] != 0 {
+		t.Errorf("values computed: %v, expected 2 for needed and output and none for the others", ran)
+	}
+}
+
+func TestRunAllocatesNothing(t *testing.T) {
+	b := graph.NewBuilder(nil)
+	x := b.Input("x", tensor.Float32, 32)
+	e := compile(t, b, product(b, sine(b, x), square(b, x)))
+	runAll(t, e)
+	if n := testing.AllocsPerRun(100, func() { _ = e.RunAll() }); n != 0 {
+		t.Errorf("a run makes %v allocations, expected none", n)
+	}
+}
+
+// A leaf may be an output, an output may be asked for twice, and outputs of all types are kept.
+func TestOutputsOfEveryKind(t *testing.T) {
+	b := graph.NewBuilder(nil)
+	x := b.Input("x", tensor.Float32, 3)
+	copy(b.Values(x).Float32, []float32{1, 2, 3})
+	wide := b.Apply(graph.Operation{Name: "wide", Type: tensor.Float64, Shape: []int{3}, Run: func(out graph.Array, in []graph.Array) {
+		for i, v := range in[0].Float32 {
+			out.Float64[i] = float64(v) / 2
+		}
+	}}, x)
+	whole := b.Apply(graph.Operation{Name: "whole", Type: tensor.Int32, Shape: []int{3}, Run: func(out graph.Array, in []graph.Array) {
+		for i, v := range in[0].Float64 {
+			out.Int32[i] = int32(2 * v)
+		}
+	}}, wide)
+	e := compile(t, b, x, wide, wide, whole)
+	runAll(t, e)
+	if got := e.Values(x).Float32; !slices.Equal(got, []float32{1, 2, 3}) {
+		t.Errorf("the leaf is %v", got)
+	}
+	if got := e.Values(wide).Float64; !slices.Equal(got, []float64{0.5, 1, 1.5}) {
+		t.Errorf("the float64 output is %v", got)
+	}
+	if got := e.Values(whole).Int32; !slices.Equal(got, []int32{1, 2, 3}) {
+		t.Errorf("the int32 output is %v", got)
+	}
+}
+
+func TestValuesOfUnrequestedNodePanics(t *testing.T) {
+	b := graph.NewBuilder(nil)
+	hidden := sine(b, b.Input("x", tensor.Float32, 1))
+	e := compile(t, b, square(b, hidden))
+	defer func() {
+		if message, ok := recover().(string); !ok || !strings.Contains(message, "sine") {
+			t.Errorf("panic says %q, expected it to name the node", message)
+		}
+	}()
+	e.Values(hidden)
+}
+
+// broken is an operation of Gorgonia's kind, not one of a Builder, that fails when it runs.
+type broken struct{}
+
+var errBroken = errors.New("out of ink")
+
+func (broken) Arity() int { return 1 }
+func (broken) Type() hm.Type {
+	t := gorgonia.TensorType{Dims: 1, Of: tensor.Float32}
+	return hm.NewFnType(t, t)
+}
+func (broken) InferShape(in ...gorgonia.DimSizer) (tensor.Shape, error) {
+	return in[0].(tensor.Shape), nil
+}
+func (broken) Do(...gorgonia.Value) (gorgonia.Value, error) { return nil, errBroken }
+func (broken) ReturnsPtr() bool                             { return false }
+func (broken) CallsExtern() bool                            { return false }
+func (broken) OverwritesInput() int                         { return -1 }
+func (broken) WriteHash(h hash.Hash)                        { h.Write([]byte("broken")) }
+func (broken) Hashcode() uint32                             { return 1 }
+func (broken) String() string                               { return "broken" }
+
+func TestRunErrorsNameTheOperation(t *testing.T) {
+	b := graph.NewBuilder(nil)
+	ran := 0
+	failing := gorgonia.Must(gorgonia.ApplyOp(broken{}, b.Input("x", tensor.Float32, 2)))
+	behind := elementwise(b, "behind", failing, func(float32) float32 { ran++; return 0 }, nil)
+	err := compile(t, b, behind).RunAll()
+	if !errors.Is(err, errBroken) || !strings.HasPrefix(err.Error(), "graph: broken") {
+		t.Errorf("error is %v, expected the operation's, with its name", err)
+	}
+	if ran != 0 {
+		t.Error("operations ran after one that failed")
+	}
+}

@@ -1,0 +1,145 @@
+package graph
+
+import (
+	"fmt"
+	"hash"
+	"hash/fnv"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Array is the raw memory of one node's value, row-major; exactly one field is set, by the node's type.
+type Array struct {
+	Float32 []float32
+	Float64 []float64
+	Int32   []int32
+}
+
+// newArray allocates memory for size values of type t.
+func newArray(t tensor.Dtype, size int) Array {
+	switch t {
+	case tensor.Float32:
+		return Array{Float32: make([]float32, size)}
+	case tensor.Float64:
+		return Array{Float64: make([]float64, size)}
+	case tensor.Int32:
+		return Array{Int32: make([]int32, size)}
+	}
+	panic(fmt.Sprintf("graph: arrays of type %v do not exist", t))
+}
+
+// backing returns the slice inside, as package tensor wants it.
+func (a Array) backing() any {
+	switch {
+	case a.Float32 != nil:
+		return a.Float32
+	case a.Float64 != nil:
+		return a.Float64
+	}
+	return a.Int32
+}
+
+// arrayOf is the raw memory under a Gorgonia value.
+func arrayOf(v gorgonia.Value) (Array, error) {
+	switch data := v.Data().(type) {
+	case []float32:
+		return Array{Float32: data}, nil
+	case []float64:
+		return Array{Float64: data}, nil
+	case []int32:
+		return Array{Int32: data}, nil
+	}
+	return Array{}, fmt.Errorf("graph: found a value of type %T, expected a tensor of float32, float64 or int32", v.Data())
+}
+
+// Operation says what one node of the graph computes.
+type Operation struct {
+	// Name is what the node is called in errors and pictures.
+	Name string
+	// Type and Shape are those of the output; inputs are whatever Run expects.
+	Type  tensor.Dtype
+	Shape []int
+	// Run overwrites every value of out. It is called once per run of the graph and may use
+	// the builder's pool; out aliases none of in.
+	Run func(out Array, in []Array)
+	// Gradient returns, for each input, the node of the gradient of the loss with respect to that input,
+	// or nil for an input that no gradient flows to. A nil func means that the operation is not
+	// differentiable. It is called for inputs for which [Builder.Tracked] holds.
+	Gradient func(inputs []*gorgonia.Node, output, gradient *gorgonia.Node) []*gorgonia.Node
+}
+
+// node adapts an Operation to Gorgonia's Op and SDOp.
+type node struct {
+	Operation
+	serial   int           // makes the hash unique: equal operations are never merged
+	inputs   []hm.Type     // exact types of the inputs
+	tracked  []bool        // inputs that gradients flow to
+	out      *tensor.Dense // owned output, used by Gorgonia's machines only
+	outArray Array
+}
+
+var _ gorgonia.SDOp = (*node)(nil)
+
+func (n *node) Arity() int { return len(n.inputs) }
+
+func (n *node) Type() hm.Type {
+	return hm.NewFnType(append(append([]hm.Type{}, n.inputs...), valueType(n.Operation.Type, len(n.Shape)))...)
+}
+
+func (n *node) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
+	return tensor.Shape(n.Shape).Clone(), nil
+}
+
+// Do runs the operation for one of Gorgonia's own machines; the output tensor is allocated once.
+func (n *node) Do(values ...gorgonia.Value) (gorgonia.Value, error) {
+	in := make([]Array, len(values))
+	for i, v := range values {
+		a, err := arrayOf(v)
+		if err != nil {
+			return nil, fmt.Errorf("%w (input %d of %s)", err, i, n.Name)
+		}
+		in[i] = a
+	}
+	if n.out == nil {
+		n.outArray = newArray(n.Operation.Type, tensor.Shape(n.Shape).TotalSize())
+		n.out = tensor.New(tensor.WithShape(n.Shape...), tensor.WithBacking(n.outArray.backing()))
+	}
+	n.Run(n.outArray, in)
+	return n.out, nil
+}
+
+func (n *node) ReturnsPtr() bool     { return true }
+func (n *node) CallsExtern() bool    { return false }
+func (n *node) OverwritesInput() int { return -1 }
+func (n *node) String() string       { return n.Name }
+
+func (n *node) WriteHash(h hash.Hash) { fmt.Fprintf(h, "dpsgd/%d/%s%v", n.serial, n.Name, n.Shape) }
+
+func (n *node) Hashcode() uint32 {
+	h := fnv.New32a()
+	n.WriteHash(h)
+	return h.Sum32()
+}
+
+func (n *node) DiffWRT(int) []bool { return n.tracked }
+
+func (n *node) SymDiff(inputs gorgonia.Nodes, output, gradient *gorgonia.Node) (gorgonia.Nodes, error) {
+	if n.Gradient == nil {
+		return make(gorgonia.Nodes, len(inputs)), nil
+	}
+	gradients := n.Gradient(inputs, output, gradient)
+	if len(gradients) != len(inputs) {
+		return nil, fmt.Errorf("graph: the gradient of %s has %d parts, expected one for each of its %d inputs", n.Name, len(gradients), len(inputs))
+	}
+	for i, g := range gradients {
+		if n.tracked[i] && g == nil {
+			return nil, fmt.Errorf("graph: %s gives no gradient for its input %d, which depends on a parameter", n.Name, i)
+		}
+	}
+	return gradients, nil
+}
+
+// valueType is Gorgonia's type of a tensor with that many dimensions.
+func valueType(t tensor.Dtype, dims int) hm.Type { return gorgonia.TensorType{Dims: dims, Of: t} }

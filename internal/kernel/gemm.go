@@ -1,0 +1,217 @@
+package kernel
+
+import (
+	"fmt"
+"os"
+"strconv"
+	"sync"
+)
+
+// The product is computed as in Goto and van de Geijn, "Anatomy of
+// High-Performance Matrix Multiplication" (ACM TOMS 34(3), 2008), and BLIS (Van
+// Zee and van de Geijn, ACM TOMS 41(3), 2015): op(B) is cut into blocks of
+// blockDepth×blockCols and op(A) into blocks of blockRows×blockDepth that stay in
+// the second-level cache; a panel of B as wide as a tile stays in the first-level
+// cache while the tiles of a block of A pass. Other than there, blocks are packed
+// only where that pays: the micro-kernels read A in any order and B in its own.
+//
+// How k is cut depends on k alone, and a tile sums in the same order whatever its
+// size and whether it was packed. That makes the result independent of threads.
+var blockDepth, blockRows, blockCols, pA = env("BD",320), env("BR",192), env("BC",512), env("PA",1<<30)
+var packRowsB = env("PB",64)
+func env(n string, d int) int { if v, err := strconv.Atoi(os.Getenv(n)); err == nil { return v }; return d }
+
+
+// Gemm computes the row-major matrix product
+//
+//	C = alpha · op(A) · op(B) + beta · C
+//
+// where op(A) is m×k, op(B) is k×n and C is m×n; op transposes where transA or
+// transB is true, so A is stored m×k or k×m and B k×n or n×k.
+//
+// With beta zero C is overwritten whatever it holds. Alpha is multiplied in
+// whatever its value. Row i of C depends on row i of op(A) only, and column j on
+// column j of op(B): a NaN elsewhere does not reach it. The sum over k is taken
+// in the same order for every thread count, so the result is the same bit for
+// bit. C must not overlap A or B; A may be B.
+//
+// A nil pool computes on the caller; so does a call from inside [Pool.Run].
+func (p *Pool) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	if m <= 0 || n <= 0 {
+		return
+	}
+	if k <= 0 {
+		scaleRows(c, m, n, ldc, beta)
+		return
+	}
+	checkMatrix("A", a, lda, m, k, transA)
+	checkMatrix("B", b, ldb, k, n, transB)
+	checkMatrix("C", c, ldc, m, n, false)
+
+	g := gemms.Get().(*gemm)
+	g.matrixA = matrix{data: a, rowStride: lda, colStride: 1}
+	if transA {
+		g.matrixA = matrix{data: a, rowStride: 1, colStride: lda}
+	}
+	g.matrixB = matrix{data: b, rowStride: ldb, colStride: 1}
+	if transB {
+		g.matrixB = matrix{data: b, rowStride: 1, colStride: ldb}
+	}
+	g.c, g.ldc = c, ldc
+	g.m, g.n, g.k, g.alpha, g.beta = m, n, k, alpha, beta
+	g.kernel = active
+	g.plan(p.Threads())
+	if g.gridRows*g.gridCols == 1 {
+		g.block(0, m, 0, n)
+	} else {
+		p.Run(g.gridRows*g.gridCols, 1, g.runBlocks)
+	}
+	g.matrixA.data, g.matrixB.data, g.c = nil, nil, nil
+	gemms.Put(g)
+}
+
+// checkMatrix panics when data is too short for a matrix of rows×cols, stored
+// transposed or not, or its rows overlap.
+func checkMatrix(name string, data []float32, stride, rows, cols int, transposed bool) {
+	if transposed {
+		rows, cols = cols, rows
+	}
+	if stride < cols || len(data) < (rows-1)*stride+cols {
+		panic(fmt.Sprintf("kernel: matrix %s has %d values and rows %d apart, expected %d×%d", name, len(data), stride, rows, cols))
+	}
+}
+
+func scaleRows(c []float32, m, n, ldc int, beta float32) {
+	for i := range m {
+		row := c[i*ldc : i*ldc+n]
+		if beta == 0 {
+			clear(row)
+			continue
+		}
+		for j := range row {
+			row[j] *= beta
+		}
+	}
+}
+
+// matrix is op(A) or op(B): element (i, j) is data[i*rowStride+j*colStride], one
+// of the strides being 1.
+type matrix struct {
+	data                 []float32
+	rowStride, colStride int
+}
+
+func (x matrix) from(i, j int) []float32 { return x.data[i*x.rowStride+j*x.colStride:] }
+
+// gemm is one product in progress.
+type gemm struct {
+	matrixA, matrixB matrix
+	c                []float32
+	ldc              int
+	m, n, k          int
+	alpha, beta      float32
+	kernel           *microKernel
+	packA, packB     bool
+
+	// C is cut into a grid of blocks that are computed independently, all of
+	// tallBlock×wideBlock but the last ones.
+	gridRows, gridCols   int
+	tallBlock, wideBlock int
+
+	runBlocks func(worker, lo, hi int) // the method, bound once
+}
+
+// gemms keeps products that are done, so that a call allocates nothing.
+var gemms = sync.Pool{New: func() any {
+	g := new(gemm)
+	g.runBlocks = g.blocks
+	return g
+}}
+
+// parallelWork is the number of multiply-adds that pay for waking a thread.
+const parallelWork = 1 << 19
+
+// plan decides what to pack and how to share the work among threads.
+func (g *gemm) plan(threads int) {
+	g.packB = g.matrixB.colStride != 1 || g.m >= packRowsB || g.n*g.matrixB.rowStride >= 1<<30
+	g.packA = g.n >= pA
+	g.gridRows, g.gridCols, g.tallBlock, g.wideBlock = 1, 1, g.m, g.n
+
+	if work := g.m * g.n * g.k / parallelWork; work < threads {
+		threads = work
+	}
+	if threads < 2 {
+		return
+	}
+	// Blocks of columns share nothing that is packed, blocks of rows pack all of
+	// B again: columns are cut first, but not into less than minBlockCols.
+	cols := min(threads, max(1, g.n/minBlockCols))
+	rows := (threads + cols - 1) / cols
+	g.wideBlock = roundUp((g.n+cols-1)/cols, g.kernel.cols)
+	g.tallBlock = roundUp((g.m+rows-1)/rows, g.kernel.rows)
+	g.gridCols = (g.n + g.wideBlock - 1) / g.wideBlock
+	g.gridRows = (g.m + g.tallBlock - 1) / g.tallBlock
+}
+
+const (
+
+	minBlockCols = 128 // columns that a thread gets at least while there are rows to share
+)
+
+func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
+
+// blocks computes blocks [lo, hi) of the grid.
+func (g *gemm) blocks(_, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		row, col := i/g.gridCols*g.tallBlock, i%g.gridCols*g.wideBlock
+		g.block(row, min(row+g.tallBlock, g.m), col, min(col+g.wideBlock, g.n))
+	}
+}
+
+// block computes C for rows [i0, i1) and columns [j0, j1).
+func (g *gemm) block(i0, i1, j0, j1 int) {
+	var packed *packBuffers
+	if g.packA || g.packB {
+		packed = packs.Get().(*packBuffers)
+		defer packs.Put(packed)
+	}
+	// The parts of k are equal but for rounding, lest the last one be a sliver.
+	parts := (g.k + blockDepth - 1) / blockDepth
+	for j := j0; j < j1; j += blockCols {
+		cols := min(blockCols, j1-j)
+		beta := g.beta
+		for part := range parts {
+			l, end := part*g.k/parts, (part+1)*g.k/parts
+			if g.packB {
+				packed.packB(g.kernel, g.matrixB.from(l, j), g.matrixB, end-l, cols)
+			}
+			for i := i0; i < i1; i += blockRows {
+				rows := min(blockRows, i1-i)
+				if g.packA {
+					packed.packA(g.kernel, g.matrixA.from(i, l), g.matrixA, rows, end-l)
+				}
+				g.panels(packed, i, rows, j, cols, l, end-l, beta)
+			}
+			beta = 1
+		}
+	}
+}
+
+// panels adds to rows×cols of C from (i, j) the products of depth columns of A
+// and rows of B from l.
+func (g *gemm) panels(packed *packBuffers, i, rows, j, cols, l, depth int, beta float32) {
+	a := blockA{g.matrixA.from(i, l), g.matrixA.rowStride, g.matrixA.colStride, g.kernel.rows * g.matrixA.rowStride}
+	if g.packA {
+		a = blockA{packed.a, 1, g.kernel.rows, g.kernel.rows * depth}
+	}
+	for col := 0; col < cols; col += g.kernel.cols {
+		var b blockB
+		if g.packB {
+			b = blockB{packed.b[col*depth:], g.kernel.cols}
+		} else {
+			b = blockB{g.matrixB.from(l, j+col), g.matrixB.rowStride}
+		}
+		c := blockC{g.c[i*g.ldc+j+col:], g.ldc, rows, min(g.kernel.cols, cols-col), depth}
+		g.kernel.panel(a, b, c, g.alpha, beta)
+	}
+}

@@ -1,0 +1,116 @@
+package kernel
+
+// tileFunc is a generated function: it computes tiles tiles of C one below the
+// other, as many rows in each as its name says, C = alpha·A·B + beta·C, where the
+// sums have k terms. A tile of A begins as values after the one before. cols only
+// matters to the masked ones, Long and Short.
+type tileFunc func(tiles, k int, a *float32, rs, cs, as int, b *float32, ldb int, c *float32, ldc, cols int, alpha, beta float32)
+
+// tileSet holds the generated functions of one instruction set by number of rows
+// less one.
+type tileSet struct {
+	lanes             int // columns in a register
+	full, long, short []tileFunc
+}
+
+var avx2Kernel = microKernel{
+	name: "avx2", rows: 6, cols: 16,
+	panel: func(a blockA, b blockB, c blockC, alpha, beta float32) {
+		avx2Tiles.panel(a, b, c, alpha, beta)
+	},
+	transpose: transposeAVX2,
+}
+
+var avx512Kernel = microKernel{
+	name: "avx512", rows: 12, cols: 32,
+	panel: func(a blockA, b blockB, c blockC, alpha, beta float32) {
+		avx512Tiles.panel(a, b, c, alpha, beta)
+	},
+	transpose: transposeAVX2,
+}
+
+// panel is microKernel.panel. The callers have checked the bounds.
+func (s *tileSet) panel(a blockA, b blockB, c blockC, alpha, beta float32) {
+	funcs := s.full
+	switch {
+	case c.cols <= s.lanes:
+		funcs = s.short
+	case c.cols < 2*s.lanes:
+		funcs = s.long
+	}
+	height := len(funcs)
+	tiles, rest := c.rows/height, c.rows%height
+	if tiles > 0 {
+		funcs[height-1](tiles, c.depth, &a.data[0], a.rowStride, a.colStride, a.tileStride,
+			&b.data[0], b.stride, &c.data[0], c.stride, c.cols, alpha, beta)
+	}
+	if rest > 0 {
+		funcs[rest-1](1, c.depth, &a.data[tiles*a.tileStride], a.rowStride, a.colStride, a.tileStride,
+			&b.data[0], b.stride, &c.data[tiles*height*c.stride], c.stride, c.cols, alpha, beta)
+	}
+}
+
+// transposeAVX2 is microKernel.transpose: bands of 8, 6 or 4 rows, 8 columns at a
+// time, and what is left one value at a time.
+func transposeAVX2(dst []float32, dstStride int, src []float32, srcStride, rows, cols int) {
+	blocks := cols / 8
+	done := 0
+	for blocks > 0 && rows-done >= 4 {
+		from, to := &src[done*srcStride], &dst[done]
+		switch left := rows - done; {
+		case left >= 8:
+			transpose8AVX2(blocks, to, dstStride, from, srcStride)
+			done += 8
+		case left >= 6:
+			transpose6AVX2(blocks, to, dstStride, from, srcStride)
+			done += 6
+		default:
+			transpose4AVX2(blocks, to, dstStride, from, srcStride)
+			done += 4
+		}
+	}
+	if right := blocks * 8; right < cols && done > 0 {
+		portableTranspose(dst[right*dstStride:], dstStride, src[right:], srcStride, done, cols-right)
+	}
+	if done < rows {
+		portableTranspose(dst[done:], dstStride, src[done*srcStride:], srcStride, rows-done, cols)
+	}
+}
+
+var avx2Tiles = tileSet{
+	lanes: 8,
+	full: []tileFunc{
+		tileAVX2Full1, tileAVX2Full2, tileAVX2Full3,
+		tileAVX2Full4, tileAVX2Full5, tileAVX2Full6,
+	},
+	long: []tileFunc{
+		tileAVX2Long1, tileAVX2Long2, tileAVX2Long3,
+		tileAVX2Long4, tileAVX2Long5, tileAVX2Long6,
+	},
+	short: []tileFunc{
+		tileAVX2Short1, tileAVX2Short2, tileAVX2Short3,
+		tileAVX2Short4, tileAVX2Short5, tileAVX2Short6,
+	},
+}
+
+var avx512Tiles = tileSet{
+	lanes: 16,
+	full: []tileFunc{
+		tileAVX512Full1, tileAVX512Full2, tileAVX512Full3,
+		tileAVX512Full4, tileAVX512Full5, tileAVX512Full6,
+		tileAVX512Full7, tileAVX512Full8, tileAVX512Full9,
+		tileAVX512Full10, tileAVX512Full11, tileAVX512Full12,
+	},
+	long: []tileFunc{
+		tileAVX512Long1, tileAVX512Long2, tileAVX512Long3,
+		tileAVX512Long4, tileAVX512Long5, tileAVX512Long6,
+		tileAVX512Long7, tileAVX512Long8, tileAVX512Long9,
+		tileAVX512Long10, tileAVX512Long11, tileAVX512Long12,
+	},
+	short: []tileFunc{
+		tileAVX512Short1, tileAVX512Short2, tileAVX512Short3,
+		tileAVX512Short4, tileAVX512Short5, tileAVX512Short6,
+		tileAVX512Short7, tileAVX512Short8, tileAVX512Short9,
+		tileAVX512Short10, tileAVX512Short11, tileAVX512Short12,
+	},
+}

@@ -1,0 +1,198 @@
+package kernel
+
+import (
+	"bytes"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+// chunksPerWorker is how many pieces Run cuts per worker when the grain allows:
+// enough that a worker the operating system has taken away for a moment does
+// not hold up the others, few enough that handing them out costs nothing.
+const chunksPerWorker = 4
+
+// Pool runs loops on a fixed set of worker goroutines that live until Close.
+// The goroutine that calls Run is worker 0. A nil *Pool is a valid pool of one
+// thread: it runs everything on the caller.
+type Pool struct {
+	wake    []chan struct{} // one per worker other than the caller
+	running sync.Mutex      // held while a Run uses the workers
+	closed  bool            // guarded by running
+
+	// The loop in progress; written by Run while it holds running.
+	body     func(worker, lo, hi int)
+	n, chunk int
+	next     atomic.Int64   // first index that nobody has taken
+	pending  sync.WaitGroup // woken workers that have not finished
+	owners   []atomic.Int64 // goroutine of worker i; 0 for worker 0, which is any caller
+
+	panicMu  sync.Mutex
+	panicked bool
+	panicVal any
+}
+
+// NewPool starts threads-1 workers; with the caller of Run they make threads.
+// Fewer than one thread counts as one.
+func NewPool(threads int) *Pool {
+	threads = max(threads, 1)
+	p := &Pool{wake: make([]chan struct{}, threads-1), owners: make([]atomic.Int64, threads)}
+	for i := range p.wake {
+		p.wake[i] = make(chan struct{}, 1)
+		go p.work(i+1, p.wake[i])
+	}
+	return p
+}
+
+// Threads returns how many calls of a loop body may run at the same time; worker
+// numbers are below it.
+func (p *Pool) Threads() int {
+	if p == nil {
+		return 1
+	}
+	return len(p.wake) + 1
+}
+
+// Close ends the workers, after the Run in progress if there is one. A closed
+// pool still runs loops, on the caller. Closing twice is allowed.
+func (p *Pool) Close() {
+	if p == nil {
+		return
+	}
+	p.running.Lock()
+	defer p.running.Unlock()
+	if p.closed {
+		return
+	}
+	p.closed = true
+	for _, wake := range p.wake {
+		close(wake)
+	}
+}
+
+// Run calls f for disjoint ranges [lo, hi) that together cover [0, n), and
+// returns when all calls have returned. Every range has at least grain indices,
+// but for the last one, which may have fewer. The worker number is in
+// [0, Threads()) and no two calls that run at the same time have the same one,
+// so it can index scratch space. Which worker gets which range is not
+// determined.
+//
+// When a call of f panics, the remaining ranges may be skipped, and Run panics
+// with the same value once no call runs any more.
+//
+// A Run inside f runs serially, under the worker number of the f that calls it.
+// A Run from another goroutine while the workers are busy runs serially too, as
+// worker 0 of its own.
+func (p *Pool) Run(n, grain int, f func(worker, lo, hi int)) {
+	if n <= 0 {
+		return
+	}
+	grain = max(grain, 1)
+	if p == nil || len(p.wake) == 0 {
+		f(0, 0, n)
+		return
+	}
+	if !p.running.TryLock() {
+		f(p.currentWorker(), 0, n)
+		return
+	}
+	if p.closed || n <= grain {
+		// The lock is given back first: a Run inside f may use the workers.
+		p.running.Unlock()
+		f(0, 0, n)
+		return
+	}
+	defer p.running.Unlock()
+	p.runParallel(n, grain, f)
+}
+
+func (p *Pool) runParallel(n, grain int, f func(worker, lo, hi int)) {
+	p.body, p.n = f, n
+	p.chunk = max(grain, (n+chunksPerWorker*p.Threads()-1)/(chunksPerWorker*p.Threads()))
+	p.next.Store(0)
+
+	chunks := (n + p.chunk - 1) / p.chunk
+	helpers := min(len(p.wake), chunks-1)
+	p.pending.Add(helpers)
+	for _, wake := range p.wake[:helpers] {
+		wake <- struct{}{}
+	}
+	p.drain(0)
+	p.pending.Wait()
+
+	p.body = nil
+	if p.panicked {
+		v := p.panicVal
+		p.panicked, p.panicVal = false, nil
+		panic(v)
+	}
+}
+
+// work is the life of one worker.
+func (p *Pool) work(worker int, wake <-chan struct{}) {
+	p.owners[worker].Store(goroutineID())
+	for range wake {
+		p.drain(worker)
+		p.pending.Done()
+	}
+}
+
+// drain takes chunks of the loop in progress until none is left.
+func (p *Pool) drain(worker int) {
+	defer p.catch()
+	for {
+		hi := int(p.next.Add(int64(p.chunk)))
+		lo := hi - p.chunk
+		if lo >= p.n {
+			return
+		}
+		p.body(worker, lo, min(hi, p.n))
+	}
+}
+
+// catch keeps the first panic of the loop for Run and takes away the rest of
+// the work.
+func (p *Pool) catch() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	p.panicMu.Lock()
+	defer p.panicMu.Unlock()
+	if !p.panicked {
+		p.panicked, p.panicVal = true, v
+	}
+	p.next.Store(int64(p.n))
+}
+
+// currentWorker returns the worker that the calling goroutine is; 0 when it is
+// the caller of the Run in progress or a stranger. It is only asked when the
+// workers are busy, which in a well-built caller is never on the hot path.
+func (p *Pool) currentWorker() int {
+	id := goroutineID()
+	for worker := range p.owners {
+		if p.owners[worker].Load() == id {
+			return worker
+		}
+	}
+	return 0
+}
+
+// goroutineID reads the number from the first line of the stack trace,
+// "goroutine 18 [running]:". The runtime offers no other way, and the nested Run
+// of a worker has to know which worker it is. An unreadable line gives -1, which
+// no worker has.
+func goroutineID() int64 {
+	var buf [64]byte
+	line := buf[:runtime.Stack(buf[:], false)]
+	line = bytes.TrimPrefix(line, []byte("goroutine "))
+	if end := bytes.IndexByte(line, ' '); end > 0 {
+		line = line[:end]
+	}
+	id, err := strconv.ParseInt(string(line), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return id
+}

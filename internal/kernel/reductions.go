@@ -1,0 +1,75 @@
+package kernel
+
+// AddBias adds bias to every row of z, whose rows are as long as bias.
+func AddBias(z, bias []float32) {
+	if len(bias) == 0 {
+		return
+	}
+	for len(z) >= len(bias) {
+		row := z[:len(bias)]
+		for j, v := range bias {
+			row[j] += v
+		}
+		z = z[len(bias):]
+	}
+}
+
+// sumColumns is how many columns SumRows holds in float64 at a time.
+const sumColumns = 64
+
+// SumRows writes to dst the sum of the rows of z, each cols long. Sums are taken
+// in float64 from the first row to the last and rounded once. The length of z
+// must be a multiple of cols; no rows give zeros.
+func SumRows(dst, z []float32, cols int) {
+	for from := 0; from < cols; from += sumColumns {
+		var sums [sumColumns]float64
+		to := min(from+sumColumns, cols)
+		for row := 0; row < len(z); row += cols {
+			for j, v := range z[row+from : row+to] {
+				sums[j] += float64(v)
+			}
+		}
+		for j, sum := range sums[:to-from] {
+			dst[from+j] = float32(sum)
+		}
+	}
+}
+
+// SumSquares returns the sum of x[i]², products and sum in float64, where the
+// square of a float32 is exact.
+func SumSquares(x []float32) float64 { return Dot(x, x) }
+
+// Dot returns the sum of x[i]·y[i], products and sum in float64, where the
+// product of two float32 is exact. It panics when y is shorter than x.
+func Dot(x, y []float32) float64 {
+	y = y[:len(x)]
+	var s0, s1, s2, s3 float64
+	i := 0
+	for ; i+4 <= len(x); i += 4 {
+		u, v := x[i:i+4:i+4], y[i:i+4:i+4]
+		s0 += float64(u[0]) * float64(v[0])
+		s1 += float64(u[1]) * float64(v[1])
+		s2 += float64(u[2]) * float64(v[2])
+		s3 += float64(u[3]) * float64(v[3])
+	}
+	for ; i < len(x); i++ {
+		s0 += float64(x[i]) * float64(y[i])
+	}
+	return (s0 + s1) + (s2 + s3)
+}
+
+// Axpy adds alpha·x to y. It panics when y is shorter than x.
+func Axpy(y []float32, alpha float32, x []float32) {
+	y = y[:len(x)]
+	for i, v := range x {
+		y[i] += alpha * v
+	}
+}
+
+// AccumulateFloat64 adds x to dst. It panics when dst is shorter than x.
+func AccumulateFloat64(dst []float64, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] += float64(v)
+	}
+}

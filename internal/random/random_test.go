@@ -1,0 +1,122 @@
+package random
+
+import (
+	"encoding"
+	"encoding/gob"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// The golden words pin the stream of Seeded: weights initialised from a config's seed must be the same in every
+// release. Source of the numbers: OpenSSL 3.0.19, `openssl enc -aes-256-ctr` over zeros with iv 0 and the key
+// SHA-256("dpsgd/internal/random.Seeded v1\x00" || seed as 8 little-endian bytes).
+func TestSeededStreamIsPinned(t *testing.T) {
+	golden := map[uint64][]uint64{
+		0:                    {0x795c114f0ad7cd47, 0x4d71cffb88f75123, 0x5fcad72dee9487e1, 0xa1362d2239b658c7},
+		1:                    {0x0c5f3e6bd25f97d2, 0x1f00c26867615f19, 0xdb2b43f355506fc6, 0xf164a243f6903bb8},
+		42:                   {0x1aec6699eef973a0, 0x7027fe27fe6f1cc3, 0x48306ec1d3aedf1a, 0x134bfccec7b6d244},
+		18446744073709551615: {0x6fe87a56b42328c3, 0x298698a10e1b395e, 0x6fe6b3741f5d7537, 0xea103c650cb1f2e5},
+	}
+	for seed, want := range golden {
+		got := make([]uint64, len(want))
+		Seeded(seed).Fill(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("Seeded(%d) begins %#016x, want %#016x", seed, got, want)
+		}
+	}
+}
+
+// Fill and Uint64 read one stream: any way of cutting it gives the same words, across buffer ends too.
+func TestFillReadsTheWordsOfUint64(t *testing.T) {
+	const n = 3*bufferBytes/8 + 17
+	want := make([]uint64, n)
+	one := Seeded(7)
+	for i := range want {
+		want[i] = one.Uint64()
+	}
+	for _, piece := range []int{1, 3, bufferBytes/8 - 1, bufferBytes / 8, bufferBytes/8 + 1, n} {
+		t.Run(fmt.Sprint(piece), func(t *testing.T) {
+			src, got := Seeded(7), make([]uint64, n)
+			for at := 0; at < n; at += piece {
+				src.Fill(got[at:min(at+piece, n)])
+			}
+			if !slices.Equal(got, want) {
+				t.Error("the stream depends on how it is cut")
+			}
+		})
+	}
+}
+
+// No two sources share a word: 64 sources, 1,000 words each. A false failure has probability 64000²/2^65 < 1e-9.
+func TestSourcesShareNoWord(t *testing.T) {
+	sources := map[string]*Source{}
+	for i := range 16 {
+		sources[fmt.Sprint("New ", i)] = New()
+		sources[fmt.Sprint("Seeded ", i)] = Seeded(uint64(i))
+	}
+	parent := Seeded(99)
+	for i := range 16 {
+		child := parent.Split()
+		sources[fmt.Sprint("Split ", i)] = child
+		sources[fmt.Sprint("Split of split ", i)] = child.Split()
+	}
+	origin := map[uint64]string{}
+	for name, src := range sources {
+		for range 1000 {
+			w := src.Uint64()
+			if other, seen := origin[w]; seen {
+				t.Fatalf("%s and %s both drew %#x", name, other, w)
+			}
+			origin[w] = name
+		}
+	}
+}
+
+// Nothing of the kind that a checkpoint could call, and no exported field that an encoder could walk.
+func TestSourceCannotBeSaved(t *testing.T) {
+	var src any = New()
+	switch src.(type) {
+	case encoding.BinaryMarshaler, encoding.BinaryAppender, encoding.TextMarshaler, json.Marshaler, gob.GobEncoder:
+		t.Errorf("%T can be serialised; a resumed run would repeat its noise", src)
+	}
+	if b, err := json.Marshal(src); err == nil && string(b) != "{}" {
+		t.Errorf("JSON of a Source holds %s", b)
+	}
+}
+
+func TestFloat64StaysInside(t *testing.T) {
+	for _, c := range []struct {
+		word uint64
+		want float64
+	}{
+		{0, 0x1p-65}, // ln of it is finite: 9.49 standard deviations
+		{1, 1.5 * 0x1p-64},
+		{1 << 63, 0.5},
+		{math.MaxUint64, 1 - 0x1p-53}, // not 1
+	} {
+		if got := unit(c.word); got != c.want {
+			t.Errorf("unit(%#x) = %g, want %g", c.word, got, c.want)
+		}
+	}
+}
+
+// Uniformity of 10^6 values: Kolmogorov-Smirnov distance below 0.00247, exceeded with probability 1e-5.
+func TestFloat64IsUniform(t *testing.T) {
+	src, u := Seeded(1), make([]float64, 1e6)
+	for i := range u {
+		u[i] = src.Float64()
+	}
+	if d := ksDistance(u, func(x float64) float64 { return x }); d > ksLimit {
+		t.Errorf("KS distance from uniform is %.5f, want at most %.5f", d, ksLimit)
+	}
+}
+
+func ExampleSource() {
+	r := rand.New(Seeded(1)) // a Source serves math/rand/v2
+	fmt.Println(r.IntN(6) < 6)
+	// Output: true
+}

@@ -1,0 +1,24 @@
+// Package train turns a configuration into a private training run: a plan that fixes everything the guarantee
+// depends on, the loop that carries it out, and the folder that a run leaves behind.
+//
+// # One step
+//
+//  1. Ask the accountant what the ledger and one more step would cost. Past the budget, the run is over.
+//  2. Draw a batch: every training example joins with probability q, independently. It may be empty.
+//  3. Compute the sum of the examples' clipped gradients, in physical batches of fixed size.
+//  4. Write the step's event to the ledger, durably.
+//  5. Add Gaussian noise of standard deviation σ·C to the sum.
+//  6. Divide by the expected batch size, a public constant, and update the parameters.
+//
+// Sampler, mechanism and accounted event come from one [Plan], so none can describe another run than
+// the one that happened. The event of a step is in the ledger before anything of the step leaves the mechanism: after a
+// crash at any moment the ledger holds at least what was released, and the budget is asked about the ledger, never about a
+// checkpoint.
+//
+// # What is not private
+//
+// Training losses, gradient norms, the share of clipped examples and real batch sizes are functions of the training data without
+// noise. They are written only when the configuration asks for them, to a file of their own that says so, and the
+// privacy statement of the run then says so too. Which test pictures exist and how well the model does on
+// them is treated as public.
+package train

@@ -1,0 +1,87 @@
+package train
+
+import (
+	"dpsgd/data"
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+	"dpsgd/model"
+)
+
+// evaluationBatch is how many test pictures one run of the prediction graph holds.
+const evaluationBatch = 250
+
+// Evaluation is how a model does on pictures that count as public.
+type Evaluation struct {
+	Accuracy float64 // share of pictures whose largest logit is the label's
+	Loss     float64 // mean cross-entropy
+}
+
+// evaluator predicts a set of pictures with the current parameters of a model.
+type evaluator struct {
+	images   *data.Images
+	batcher  *data.Batcher
+	network  *model.Network
+	executor *graph.Executor
+	batch    int
+}
+
+func newEvaluator(m *model.Model, images *data.Images, n data.Normalisation, pool *kernel.Pool) (*evaluator, error) {
+	batcher, err := data.NewBatcher(images, n)
+	if err != nil {
+		return nil, err
+	}
+	b := graph.NewBuilder(pool)
+	batch := min(evaluationBatch, images.Len())
+	network, err := m.Prediction(b, batch)
+	if err != nil {
+		return nil, err
+	}
+	executor, err := b.Compile(network.Logits, network.Losses)
+	if err != nil {
+		return nil, err
+	}
+	mask := executor.Values(network.Mask).Float32
+	for i := range mask {
+		mask[i] = 1
+	}
+	return &evaluator{images: images, batcher: batcher, network: network, executor: executor, batch: batch}, nil
+}
+
+// Run evaluates all pictures.
+func (e *evaluator) Run() (Evaluation, error) {
+	var correct int
+	var loss float64
+	indices := make([]int, 0, e.batch)
+	for start := 0; start < e.images.Len(); start += e.batch {
+		indices = indices[:0]
+		for i := start; i < min(start+e.batch, e.images.Len()); i++ {
+			indices = append(indices, i)
+		}
+		labels := e.executor.Values(e.network.Labels).Int32
+		e.batcher.Fill(e.executor.Values(e.network.Images).Float32, labels, indices)
+		if err := e.executor.RunAll(); err != nil {
+			return Evaluation{}, err
+		}
+		logits, losses := e.executor.Values(e.network.Logits).Float32, e.executor.Values(e.network.Losses).Float32
+		classes := len(logits) / e.batch
+		for i := range indices {
+			if largest(logits[i*classes:(i+1)*classes]) == int(labels[i]) {
+				correct++
+			}
+			loss += float64(losses[i])
+		}
+	}
+	n := float64(e.images.Len())
+	return Evaluation{Accuracy: float64(correct) / n, Loss: loss / n}, nil
+}
+
+// largest is the index of the largest value.
+func largest(values []float32) int {
+	best := 0
+	for i, v := range values {
+		if v > values[best] {
+			best = i
+		}
+	}
+	return best
+}

@@ -1,0 +1,163 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"dpsgd/checkpoints"
+)
+
+// Fit carries out the plan from the current step and writes everything a run leaves behind. When ctx is done it
+// finishes the current step, saves, and returns with status Interrupted.
+func (r *Run) Fit(ctx context.Context) (Result, error) {
+	r.started = time.Now()
+	r.watcher.Started(r.overview())
+	status := Done
+	for r.step < r.plan.Steps {
+		if ctx.Err() != nil {
+			status = Interrupted
+			break
+		}
+		within, err := r.plan.Allows(r.journal.Ledger())
+		if err != nil {
+			return Result{}, err
+		}
+		if !within {
+			status = BudgetExhausted
+			break
+		}
+		if err := r.private(); err != nil {
+			return Result{}, err
+		}
+		if err := r.attend(); err != nil {
+			return Result{}, err
+		}
+	}
+	return r.finish(status)
+}
+
+// private is one step of DP-SGD (Abadi et al., arXiv:1607.00133, Algorithm 1).
+func (r *Run) private() error {
+	start := time.Now()
+	r.indices = r.plan.Sampler.Sample(r.indices, r.source.Train.Len(), r.sampling)
+	sum, err := r.gradients.Sum(r.indices)
+	if err != nil {
+		return err
+	}
+	// The event is on stable storage before anything of the step leaves the mechanism.
+	if err := r.journal.Append(r.step+1, r.plan.Event()); err != nil {
+		return err
+	}
+	noisy, err := r.plan.Mechanism.Privatize(sum)
+	if err != nil {
+		return err
+	}
+	rate := r.schedule.LearningRate(r.step)
+	if err := r.update.Apply(r.model.Values, noisy, r.plan.ExpectedBatchSize, rate); err != nil {
+		return err
+	}
+	r.step++
+	r.stepped++
+	r.stepTime += time.Since(start)
+	return r.diagnose()
+}
+
+// attend does what is due after a step at its cadence: evaluation, checkpoint, report.
+func (r *Run) attend() error {
+	every := func(n int) bool { return n > 0 && r.step%n == 0 }
+	evaluated := every(r.config.Training.EvaluateEvery) && r.step < r.plan.Steps
+	if evaluated {
+		if err := r.evaluate(); err != nil {
+			return err
+		}
+	}
+	if every(r.config.Run.CheckpointEvery) {
+		if err := r.save(); err != nil {
+			return err
+		}
+	}
+	p, err := r.progress()
+	if err != nil {
+		return err
+	}
+	p.Evaluated = evaluated
+	r.watcher.Stepped(p)
+	return nil
+}
+
+// finish evaluates the last parameters and writes model, checkpoint and statement.
+func (r *Run) finish(status Status) (Result, error) {
+	if err := r.evaluate(); err != nil {
+		return Result{}, err
+	}
+	if err := r.save(); err != nil {
+		return Result{}, err
+	}
+	p, err := r.progress()
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{
+		Status: status, Steps: r.step,
+		Epsilon: p.Spent.Epsilon, Delta: p.Spent.Delta, Accountant: r.plan.Accountant.Name(),
+		NoiseMultiplier: r.plan.NoiseMultiplier, TestAccuracy: r.evaluation.Accuracy,
+		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond, Run: r.Dir,
+	}
+	if err := r.writeModel(); err != nil {
+		return Result{}, err
+	}
+	if err := r.writeStatement(result); err != nil {
+		return Result{}, err
+	}
+	r.watcher.Finished(result)
+	return result, nil
+}
+
+// evaluate measures the current parameters on the test pictures and appends a line to the metrics.
+func (r *Run) evaluate() error {
+	var err error
+	if r.evaluation, err = r.evaluator.Run(); err != nil {
+		return err
+	}
+	p, err := r.progress()
+	if err != nil {
+		return err
+	}
+	return r.writeMetrics(p)
+}
+
+// save writes a checkpoint of the current step.
+func (r *Run) save() error {
+	state := r.update.State()
+	_, err := checkpoints.Save(r.path(checkpointFolder), &checkpoints.State{
+		Step: r.step, Parameters: r.model.Values,
+		OptimizerStep: state.Step, Slots: state.Slots,
+		LedgerEntries: r.journal.Len(), LedgerHash: r.journal.Hash(), PlanHash: r.planHash,
+		Seconds: r.seconds(),
+	})
+	if err != nil {
+		return fmt.Errorf("train: step %d: %w", r.step, err)
+	}
+	return nil
+}
+
+// progress is the state of the run as a watcher may see it.
+func (r *Run) progress() (Progress, error) {
+	spent, err := r.plan.Spent(r.journal.Ledger())
+	if err != nil {
+		return Progress{}, err
+	}
+	p := Progress{
+		Step: r.step, Steps: r.plan.Steps, Spent: spent, Budget: r.plan.Budget,
+		Evaluation: r.evaluation, LearningRate: r.schedule.LearningRate(max(0, r.step-1)), Seconds: r.seconds(),
+	}
+	if r.stepTime > 0 {
+		p.SecondsPerStep = r.stepTime.Seconds() / float64(r.stepped)
+		p.ExamplesPerSecond = r.plan.ExpectedBatchSize / p.SecondsPerStep
+	}
+	return p, nil
+}
+
+// seconds is the time of all parts of the run.
+func (r *Run) seconds() float64 { return r.before + time.Since(r.started).Seconds() }

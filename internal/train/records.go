@@ -1,0 +1,120 @@
+package train
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"dpsgd/checkpoints"
+)
+
+// metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was released and public
+// test pictures. Lines of steps that ran again after a crash appear again.
+type metrics struct {
+	Step              int     `json:"step"`
+	Epsilon           float64 `json:"epsilon"`
+	Delta             float64 `json:"delta"`
+	TestAccuracy      float64 `json:"test_accuracy"`
+	TestLoss          float64 `json:"test_loss"`
+	LearningRate      float64 `json:"learning_rate"`
+	Seconds           float64 `json:"seconds"`
+	ExamplesPerSecond float64 `json:"examples_per_second"`
+}
+
+func (r *Run) writeMetrics(p Progress) error {
+	return appendLine(r.path(metricsFile), metrics{
+		Step: p.Step, Epsilon: p.Spent.Epsilon, Delta: p.Spent.Delta,
+		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate,
+		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond,
+	})
+}
+
+// finite keeps a number writable as JSON: a diverged model has no mean loss, which shows as the largest float64.
+func finite(v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return math.MaxFloat64
+	}
+	return v
+}
+
+// appendLine adds one JSON line to a file.
+func appendLine(path string, v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("train: %s: %w", path, err)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+// diagnostics collects what one step says about its examples, for a file that is NOT private. nil collects nothing.
+type diagnostics struct {
+	path string
+	line diagnosticsLine
+}
+
+// diagnosticsLine is one step's line of diagnostics.private.jsonl.
+type diagnosticsLine struct {
+	Step            int     `json:"step"`
+	BatchSize       int     `json:"batch_size"`
+	TrainingLoss    float64 `json:"training_loss"`    // mean over the batch
+	MeanNorm        float64 `json:"mean_norm"`        // of per-example gradients, before clipping
+	ClippedFraction float64 `json:"clipped_fraction"` // of the batch
+	NotFinite       int     `json:"not_finite"`       // examples that added zero
+}
+
+// openDiagnostics switches diagnostics on when the configuration asks for them.
+func (r *Run) openDiagnostics() {
+	if r.config.Run.PrivateDiagnostics {
+		r.diagnoses = &diagnostics{path: r.path(diagnosticsFile)}
+		r.gradients.observe = r.diagnoses.add
+	}
+}
+
+// add takes one physical batch into the step's line.
+func (d *diagnostics) add(b diagnosis) {
+	for i, factor := range b.factors {
+		d.line.BatchSize++
+		if factor == 0 {
+			d.line.NotFinite++
+			continue
+		}
+		d.line.MeanNorm += math.Sqrt(b.squaredNorms[i])
+		if factor < 1 {
+			d.line.ClippedFraction++
+		}
+		d.line.TrainingLoss += float64(b.losses[i])
+	}
+}
+
+// diagnose writes the line of the step that just ended.
+func (r *Run) diagnose() error {
+	d := r.diagnoses
+	if d == nil {
+		return nil
+	}
+	line := d.line
+	d.line = diagnosticsLine{}
+	line.Step = r.step
+	if n := float64(line.BatchSize - line.NotFinite); n > 0 {
+		line.TrainingLoss = finite(line.TrainingLoss / n)
+		line.MeanNorm = finite(line.MeanNorm / n)
+		line.ClippedFraction /= n
+	}
+	return appendLine(d.path, line)
+}
+
+// writeModel writes the parameters under PyTorch's names and in its layouts.
+func (r *Run) writeModel() error {
+	var tensors []checkpoints.Tensor
+	for _, t := range r.model.Export() {
+		tensors = append(tensors, checkpoints.Tensor(t))
+	}
+	return checkpoints.WriteSafetensors(r.path(modelFile), tensors, map[string]string{"format": "pt"})
+}

@@ -1,0 +1,279 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/random"
+	"dpsgd/model"
+	"dpsgd/optimizer"
+)
+
+// What a run's folder holds.
+const (
+	configFile       = "config.yaml"
+	ledgerFile       = "ledger.jsonl"
+	metricsFile      = "metrics.jsonl"
+	diagnosticsFile  = "diagnostics.private.jsonl"
+	checkpointFolder = "checkpoints"
+	modelFile        = "model.safetensors"
+	statementFile    = "privacy.md"
+	statementData    = "privacy.json"
+)
+
+// Errors about runs, to match with errors.Is.
+var (
+	// ErrRunExists: the folder of a new run is taken.
+	ErrRunExists = errors.New("train: the run exists")
+	// ErrNoRun: a folder is not that of a run.
+	ErrNoRun = errors.New("train: not a run")
+	// ErrOtherPlan: a checkpoint was made under another plan.
+	ErrOtherPlan = errors.New("train: the checkpoint belongs to another plan")
+)
+
+// Options are what a run needs besides its configuration. None of them changes what is computed.
+type Options struct {
+	DataDir string // of named data sets; data.DefaultDir when empty
+	RunsDir string // parent of new runs; "runs" when empty
+	Name    string // base of the folder's name when the configuration has none
+	Watcher Watcher
+}
+
+// Run is one training run with its folder. Close releases it.
+type Run struct {
+	Dir string // the run's folder
+
+	config    *configs.Config
+	source    *data.Source
+	plan      *Plan
+	planHash  string
+	model     *model.Model
+	update    optimizer.Update
+	schedule  optimizer.Schedule
+	gradients *gradients
+	evaluator *evaluator
+	sampling  *random.Source
+	journal   *checkpoints.Journal
+	pool      *kernel.Pool
+	watcher   Watcher
+	diagnoses *diagnostics
+
+	step       int // updates that the parameters contain
+	indices    []int
+	evaluation Evaluation
+
+	resumedAt int
+	before    float64 // seconds of earlier parts
+	started   time.Time
+	stepped   int // steps of this process
+	stepTime  time.Duration
+}
+
+// Create prepares a new run: it reads the data, fixes the plan, declares the network, and only when all of that
+// has worked makes the run's folder.
+func Create(c *configs.Config, o Options) (*Run, error) {
+	r, err := prepare(c, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.makeFolder(o); err != nil {
+		r.pool.Close()
+		return nil, err
+	}
+	if err := r.fillFolder(); err != nil {
+		r.pool.Close()
+		if r.journal != nil {
+			r.journal.Close()
+		}
+		return nil, errors.Join(err, os.RemoveAll(r.Dir))
+	}
+	return r, nil
+}
+
+// Open prepares a run that was started before to go on from its last checkpoint, with the spend of its ledger.
+func Open(dir string, o Options) (*Run, error) {
+	c, err := readConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	journal, err := checkpoints.OpenJournal(filepath.Join(dir, ledgerFile))
+	if err != nil {
+		return nil, err
+	}
+	r, err := prepare(c, o)
+	if err != nil {
+		journal.Close()
+		return nil, err
+	}
+	r.Dir, r.journal = dir, journal
+	if err := r.restore(); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// prepare builds everything of a run that needs no folder.
+func prepare(c *configs.Config, o Options) (*Run, error) {
+	source, err := loadData(c, o.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{config: c, source: source, watcher: o.Watcher, sampling: random.New()}
+	if r.watcher == nil {
+		r.watcher = silent{}
+	}
+	if r.plan, err = NewPlan(c, source.Train.Len()); err != nil {
+		return nil, err
+	}
+	r.planHash = r.plan.Hash(c, source)
+	if r.model, err = newModel(c, source.Train.Shape(), len(source.Train.Classes())); err != nil {
+		return nil, err
+	}
+	if r.update, r.schedule, err = newUpdate(c, len(r.model.Values), r.plan.Steps); err != nil {
+		return nil, err
+	}
+	r.pool = kernel.NewPool(threads(c))
+	if err := r.compile(); err != nil {
+		r.pool.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// compile declares the graphs of training and evaluation.
+func (r *Run) compile() error {
+	normalisation := normalisation(r.config, r.source.Train.Shape().Channels)
+	batcher, err := data.NewBatcher(r.source.Train, normalisation)
+	if err != nil {
+		return err
+	}
+	batch := min(r.config.Training.PhysicalBatchSize, r.source.Train.Len())
+	r.gradients, err = newGradients(r.model, r.plan.Policy, batcher, batch, r.config.Performance.Engine, r.pool)
+	if err != nil {
+		return err
+	}
+	r.evaluator, err = newEvaluator(r.model, r.source.Test, normalisation, r.pool)
+	return err
+}
+
+func newUpdate(c *configs.Config, dim, steps int) (optimizer.Update, optimizer.Schedule, error) {
+	o := c.Optimizer
+	update, err := optimizer.NewUpdate(optimizer.Rule{
+		Name: o.Name, Momentum: o.Momentum, Beta1: o.Beta1, Beta2: o.Beta2, Epsilon: o.Epsilon, WeightDecay: o.WeightDecay,
+	}, dim)
+	if err != nil {
+		return nil, nil, err
+	}
+	schedule, err := optimizer.NewSchedule(optimizer.ScheduleSpec{
+		Name: o.Schedule.Name, LearningRate: o.LearningRate, Steps: steps, WarmupSteps: o.Schedule.WarmupSteps,
+		FinalFactor: o.Schedule.FinalFactor, StepEvery: o.Schedule.StepEvery, StepFactor: o.Schedule.StepFactor,
+	})
+	return update, schedule, err
+}
+
+// makeFolder makes the run's folder, named by the configuration or with the first free number.
+func (r *Run) makeFolder(o Options) error {
+	parent := o.RunsDir
+	if parent == "" {
+		parent = "runs"
+	}
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return fmt.Errorf("train: cannot make the folder of runs: %w", err)
+	}
+	if name := r.config.Run.Name; name != "" {
+		return r.claim(filepath.Join(parent, name))
+	}
+	for i := 1; ; i++ {
+		err := r.claim(filepath.Join(parent, o.Name+"-"+strconv.Itoa(i)))
+		if !errors.Is(err, ErrRunExists) {
+			return err
+		}
+	}
+}
+
+// claim makes one folder, which must not exist.
+func (r *Run) claim(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%w: found %s, expected a name that is free; go on with it by `train resume %s` or choose another run.name", ErrRunExists, dir, dir)
+	case err != nil:
+		return fmt.Errorf("train: cannot make the run's folder: %w", err)
+	}
+	r.Dir = dir
+	return nil
+}
+
+// fillFolder writes what a run has before its first step.
+func (r *Run) fillFolder() error {
+	if err := checkpoints.WriteFileAtomic(r.path(configFile), r.config.YAML(), 0o600); err != nil {
+		return err
+	}
+	var err error
+	if r.journal, err = checkpoints.CreateJournal(r.path(ledgerFile)); err != nil {
+		return err
+	}
+	r.openDiagnostics()
+	r.started = time.Now()
+	return r.save()
+}
+
+// restore loads the newest checkpoint, after checking it against the ledger and the plan.
+func (r *Run) restore() error {
+	state, path, err := checkpoints.Latest(r.path(checkpointFolder))
+	if errors.Is(err, checkpoints.ErrSkipped) {
+		r.watcher.Warned(err.Error())
+	} else if err != nil {
+		return err
+	}
+	if err := checkpoints.Verify(r.journal, state); err != nil {
+		return err
+	}
+	if state.PlanHash != r.planHash {
+		return fmt.Errorf("%w: %s was made with another configuration or other data than %s and the data found now", ErrOtherPlan, path, r.path(configFile))
+	}
+	if len(state.Parameters) != len(r.model.Values) {
+		return fmt.Errorf("%w: %s holds %d parameters, expected %d", ErrOtherPlan, path, len(state.Parameters), len(r.model.Values))
+	}
+	if err := r.update.Restore(optimizer.State{Step: state.OptimizerStep, Slots: state.Slots}); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	copy(r.model.Values, state.Parameters)
+	r.step, r.resumedAt, r.before = state.Step, state.Step, state.Seconds
+	r.openDiagnostics()
+	return nil
+}
+
+// Close releases the ledger and the workers.
+func (r *Run) Close() error {
+	r.pool.Close()
+	return r.journal.Close()
+}
+
+func (r *Run) path(name string) string { return filepath.Join(r.Dir, name) }
+
+func (r *Run) overview() Overview {
+	return Overview{
+		Run: r.Dir, Data: r.source.Name, Examples: r.source.Train.Len(), Parameters: len(r.model.Values), Plan: r.plan,
+		ResumedAt: r.resumedAt, LedgerEntries: r.journal.Len(), GraphBytes: r.gradients.Bytes(),
+		PhysicalBatch: r.gradients.batch, PrivateDiagnosed: r.diagnoses != nil,
+	}
+}
+
+// silent is the Watcher of nobody.
+type silent struct{}
+
+func (silent) Started(Overview) {}
+func (silent) Stepped(Progress) {}
+func (silent) Warned(string)    {}
+func (silent) Finished(Result)  {}

@@ -1,0 +1,106 @@
+package train
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"text/template"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/data"
+)
+
+// Statement is what a run claims about privacy, and everything the claim rests on. Equal ledgers and plans give equal statements.
+type Statement struct {
+	Run                 string  `json:"run"`
+	Status              Status  `json:"status"`
+	Unit                string  `json:"unit"`
+	Relation            string  `json:"relation"`
+	Epsilon             float64 `json:"epsilon"`
+	Delta               float64 `json:"delta"`
+	TargetEpsilon       float64 `json:"target_epsilon,omitempty"`
+	Accountant          string  `json:"accountant"`
+	Method              string  `json:"method"`
+	Sampler             string  `json:"sampler"`
+	SamplingProbability float64 `json:"sampling_probability"`
+	Mechanism           string  `json:"mechanism"`
+	NoiseMultiplier     float64 `json:"noise_multiplier"`
+	ClipNorm            float64 `json:"clip_norm"`
+	Clipping            string  `json:"clipping"`
+	ExpectedBatchSize   float64 `json:"expected_batch_size"`
+	Steps               int     `json:"steps"`          // updates in the model
+	LedgerEntries       int     `json:"ledger_entries"` // releases that are accounted for; more than steps after a crash
+	Data                string  `json:"data"`
+	Examples            int     `json:"examples"`
+	// NotPrivate lists what the run wrote or treated as public without protection.
+	NotPrivate []string `json:"not_private"`
+}
+
+// statement describes a run whose ledger has the given guarantee.
+func (r *Run) statement(status Status, g accountant.Guarantee) Statement {
+	s := Statement{
+		Run: r.Dir, Status: status, Unit: "one training example", Relation: g.Relation.String(),
+		Epsilon: g.Epsilon, Delta: g.Delta, Accountant: r.plan.Accountant.Name(), Method: g.Method,
+		Sampler: "Poisson", SamplingProbability: r.plan.Sampler.SamplingProbability,
+		Mechanism: "Gaussian", NoiseMultiplier: r.plan.NoiseMultiplier,
+		ClipNorm: r.plan.Policy.Bound(), Clipping: r.plan.Policy.Name(), ExpectedBatchSize: r.plan.ExpectedBatchSize,
+		Steps: r.step, LedgerEntries: r.journal.Len(), Data: r.source.Name, Examples: r.source.Train.Len(),
+		NotPrivate: notPrivate(r.source, r.diagnoses != nil),
+	}
+	if r.plan.Budget != nil {
+		s.TargetEpsilon = r.plan.Budget.Epsilon
+	}
+	return s
+}
+
+func notPrivate(source *data.Source, diagnosed bool) []string {
+	list := []string{
+		fmt.Sprintf("the number of training examples, %d, which fixes the sampling probability", source.Train.Len()),
+		"the names of the classes, the size and channels of the pictures, and every value of the configuration; if they were chosen by looking at the training pictures, that choice is not covered",
+		"the test pictures: the test accuracy and test loss are computed without protection",
+		"how long the run took",
+	}
+	if diagnosed {
+		list = append(list, fmt.Sprintf("%s: training losses, gradient norms, clipped fractions and real batch sizes, computed from the training examples without noise. Whoever sees that file has no guarantee", diagnosticsFile))
+	}
+	return list
+}
+
+//go:embed privacy.md.tmpl
+var statementText string
+
+var statementTemplate = template.Must(template.New(statementFile).Funcs(template.FuncMap{
+	"up": func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
+}).Parse(statementText))
+
+// Markdown is the statement as a person reads it.
+func (s Statement) Markdown() ([]byte, error) {
+	var b bytes.Buffer
+	if err := statementTemplate.Execute(&b, s); err != nil {
+		return nil, fmt.Errorf("train: privacy statement: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// writeStatement writes privacy.json and privacy.md.
+func (r *Run) writeStatement(result Result) error {
+	g, err := r.plan.Spent(r.journal.Ledger())
+	if err != nil {
+		return err
+	}
+	s := r.statement(result.Status, g)
+	text, err := s.Markdown()
+	if err != nil {
+		return err
+	}
+	encoded, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("train: privacy statement: %w", err)
+	}
+	if err := checkpoints.WriteFileAtomic(r.path(statementData), append(encoded, '\n'), 0o600); err != nil {
+		return err
+	}
+	return checkpoints.WriteFileAtomic(r.path(statementFile), text, 0o600)
+}

@@ -1,0 +1,68 @@
+package train
+
+import "dpsgd/accountant"
+
+// Status says why a run ended.
+type Status string
+
+const (
+	// Done: all planned steps ran.
+	Done Status = "done"
+	// BudgetExhausted: one more step would have passed the budget.
+	BudgetExhausted Status = "budget_exhausted"
+	// Interrupted: stopped from outside after a whole step; the run can be resumed.
+	Interrupted Status = "interrupted"
+)
+
+// Result is what a run reports at its end. Every field is public or a function of what was released.
+type Result struct {
+	Status            Status  `json:"status"`
+	Steps             int     `json:"steps"`
+	Epsilon           float64 `json:"epsilon"` // of everything in the ledger
+	Delta             float64 `json:"delta"`
+	Accountant        string  `json:"accountant"`
+	NoiseMultiplier   float64 `json:"noise_multiplier"`
+	TestAccuracy      float64 `json:"test_accuracy"`
+	Seconds           float64 `json:"seconds"`             // of all parts of the run
+	ExamplesPerSecond float64 `json:"examples_per_second"` // expected examples, over the time of the steps of this part
+	Run               string  `json:"run"`
+}
+
+// Progress is what a run shows while it goes on.
+type Progress struct {
+	Step, Steps       int
+	Spent             accountant.Guarantee
+	Budget            *accountant.Guarantee
+	Evaluated         bool       // whether Evaluation is of this step
+	Evaluation        Evaluation // the newest one, zero before the first
+	LearningRate      float64
+	Seconds           float64
+	SecondsPerStep    float64 // mean of this process, steps alone
+	ExamplesPerSecond float64 // expected examples over the time of the steps
+}
+
+// Watcher is told how a run goes. It sees copies and changes nothing.
+type Watcher interface {
+	// Started is called once, before the first step of this process.
+	Started(Overview)
+	// Stepped is called after every step.
+	Stepped(Progress)
+	// Warned is called with one line about something that a person should know and that did not stop the run.
+	Warned(message string)
+	// Finished is called once, after everything is written.
+	Finished(Result)
+}
+
+// Overview is what a run is about.
+type Overview struct {
+	Run              string // its folder
+	Data             string
+	Examples         int
+	Parameters       int
+	Plan             *Plan
+	ResumedAt        int // steps behind the checkpoint that the run goes on from; 0 for a new one
+	LedgerEntries    int
+	GraphBytes       int
+	PhysicalBatch    int
+	PrivateDiagnosed bool
+}

@@ -1,0 +1,160 @@
+package train
+
+import (
+	"fmt"
+
+	"dpsgd/clip"
+	"dpsgd/data"
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+	"dpsgd/model"
+	"dpsgd/perexample"
+
+	"gorgonia.org/gorgonia"
+)
+
+// maxGradientBytes limits what per-example gradients may take at once; beyond it parameters use the ghost engine.
+const maxGradientBytes = 512 << 20
+
+// gradients computes clipped sums for logical batches of any size with one graph of fixed physical batch size.
+type gradients struct {
+	policy   clip.Policy
+	batch    int
+	batcher  *data.Batcher
+	executor *graph.Executor
+	network  *model.Network
+	clipped  clip.Graph
+	dim      int
+	engines  []perexample.Engine
+
+	partial []float32       // sum of one physical batch, in the order of the parameters
+	parts   [][2]int        // of partial, for each use
+	observe func(diagnosis) // told about every physical batch when diagnostics are on; nil otherwise
+}
+
+// diagnosis is what a physical batch says about its examples. All of it is sensitive.
+type diagnosis struct {
+	losses, factors []float32
+	squaredNorms    []float64
+}
+
+// newGradients declares and compiles the private graph for physical batches of the given size. engine is "auto", "ghost" or
+// "materialise".
+func newGradients(m *model.Model, policy clip.Policy, batcher *data.Batcher, batch int, engine string, pool *kernel.Pool) (*gradients, error) {
+	b := graph.NewBuilder(pool)
+	network, err := m.Training(b, batch)
+	if err != nil {
+		return nil, err
+	}
+	g := &gradients{policy: policy, batch: batch, batcher: batcher, network: network, dim: len(m.Values), partial: make([]float32, len(m.Values))}
+	g.engines = chooseEngines(network.Uses, batch, engine)
+	outputs := make([]*gorgonia.Node, len(network.Uses))
+	for i, u := range network.Uses {
+		outputs[i] = u.Output
+	}
+	dz := b.Backpropagate(network.Losses, network.Valid, outputs)
+	if b.Err() != nil {
+		return nil, b.Err()
+	}
+	plans := make([]perexample.Plan, len(network.Uses))
+	for i, u := range network.Uses {
+		plans[i] = perexample.NewPlan(b, u, dz[i], g.engines[i])
+	}
+	g.clipped = clip.Declare(b, policy, plans, network.Valid)
+	if g.parts, err = partsOf(m, network.Uses); err != nil {
+		return nil, err
+	}
+	wanted := append([]*gorgonia.Node{network.Losses, g.clipped.SquaredNorms, g.clipped.Factors}, g.clipped.Sums...)
+	g.executor, err = b.Compile(wanted...)
+	return g, err
+}
+
+func chooseEngines(uses []perexample.Use, batch int, engine string) []perexample.Engine {
+	rules := make([]perexample.Rule, len(uses))
+	for i, u := range uses {
+		rules[i] = u.Rule
+	}
+	engines := perexample.Choose(rules, batch, maxGradientBytes)
+	for i := range engines {
+		switch engine {
+		case "ghost":
+			engines[i] = perexample.Ghost
+		case "materialise":
+			engines[i] = perexample.Materialise
+		}
+	}
+	return engines
+}
+
+// partsOf finds where each use's parameter lies in the parameter vector.
+func partsOf(m *model.Model, uses []perexample.Use) ([][2]int, error) {
+	at := map[string][2]int{}
+	for _, p := range m.Parameters() {
+		at[p.Name] = [2]int{p.Offset, p.Offset + p.Size()}
+	}
+	parts := make([][2]int, len(uses))
+	for i, u := range uses {
+		part, ok := at[u.Parameter]
+		if !ok || part[1]-part[0] != u.Rule.Size() {
+			return nil, fmt.Errorf("train: parameter %s: %w", u.Parameter, perexample.ErrNoRule)
+		}
+		parts[i] = part
+		delete(at, u.Parameter)
+	}
+	for name := range at {
+		return nil, fmt.Errorf("train: parameter %s: %w", name, perexample.ErrNoRule)
+	}
+	return parts, nil
+}
+
+// Sum returns the sum of the clipped gradients of the examples with these indices. No example is dropped, whatever their
+// number; for none it is zero and the graph does not run.
+func (g *gradients) Sum(indices []int) (*clip.Sum, error) {
+	sum := clip.NewSum(g.policy.Bound(), g.dim)
+	for len(indices) > 0 {
+		n := min(len(indices), g.batch)
+		if err := g.run(indices[:n]); err != nil {
+			return nil, err
+		}
+		if err := sum.Add(g.partial); err != nil {
+			return nil, err
+		}
+		indices = indices[n:]
+	}
+	return sum, nil
+}
+
+// run computes one physical batch, padded with examples that the mask takes out.
+func (g *gradients) run(indices []int) error {
+	images := g.executor.Values(g.network.Images).Float32
+	labels := g.executor.Values(g.network.Labels).Int32
+	mask := g.executor.Values(g.network.Mask).Float32
+	g.batcher.Fill(images, labels, indices)
+	pixels := len(images) / g.batch
+	clear(images[len(indices)*pixels:])
+	clear(labels[len(indices):])
+	for i := range mask {
+		mask[i] = 0
+		if i < len(indices) {
+			mask[i] = 1
+		}
+	}
+	if err := g.executor.RunAll(); err != nil {
+		return err
+	}
+	for i, s := range g.clipped.Sums {
+		copy(g.partial[g.parts[i][0]:g.parts[i][1]], g.executor.Values(s).Float32)
+	}
+	if g.observe != nil {
+		n := len(indices)
+		g.observe(diagnosis{
+			losses:       g.executor.Values(g.network.Losses).Float32[:n],
+			factors:      g.executor.Values(g.clipped.Factors).Float32[:n],
+			squaredNorms: g.executor.Values(g.clipped.SquaredNorms).Float64[:n],
+		})
+	}
+	return nil
+}
+
+// Bytes is the memory of the graph's buffers.
+func (g *gradients) Bytes() int { return g.executor.Bytes() }

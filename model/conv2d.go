@@ -1,0 +1,99 @@
+package model
+
+import (
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+	"dpsgd/perexample"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Conv2D is a convolution of images (B, H, W, in) with Out square filters and zero padding. PyTorch: nn.Conv2d.
+// Its weight is (Out, in, Kernel, Kernel) there and (Out, Kernel, Kernel, in) in memory.
+type Conv2D struct {
+	Out, Kernel, Stride, Padding int
+	NoBias                       bool
+}
+
+// Kind is "conv2d".
+func (Conv2D) Kind() string { return "conv2d" }
+
+// Forward declares the layer.
+func (l Conv2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
+	batch, height, width, in, ok := p.image(x)
+	if !ok {
+		return nil
+	}
+	c := kernel.Conv{Height: height, Width: width, In: in, Out: l.Out,
+		KernelH: l.Kernel, KernelW: l.Kernel, StrideH: l.Stride, StrideW: l.Stride, PadH: l.Padding, PadW: l.Padding}
+	if height+2*l.Padding < l.Kernel || width+2*l.Padding < l.Kernel {
+		return p.reject("its kernel of %d×%d with padding %d does not fit an input of %d×%d", l.Kernel, l.Kernel, l.Padding, height, width)
+	}
+	w := p.Parameter("weight", uniform(c.Taps()), []int{l.Out, in, l.Kernel, l.Kernel}, []int{0, 2, 3, 1})
+	parameters := []*gorgonia.Node{w}
+	if !l.NoBias {
+		parameters = append(parameters, p.Parameter("bias", uniform(c.Taps()), []int{l.Out}, nil))
+	}
+	z := p.convolution(c, batch, x, parameters)
+	p.Use(w, perexample.ConvWeight{Conv: c}, x, z)
+	if !l.NoBias {
+		p.Use(parameters[1], perexample.Bias{Positions: c.Positions(), Channels: l.Out}, x, z)
+	}
+	p.Count(c.Positions() * c.Taps() * l.Out)
+	return z
+}
+
+// convolution lowers one image at a time, so the lowered form stays in the cache of its worker.
+func (p *Pass) convolution(c kernel.Conv, batch int, x *gorgonia.Node, parameters []*gorgonia.Node) *gorgonia.Node {
+	if p.Err() != nil {
+		return nil
+	}
+	pool := p.Pool()
+	positions, taps := c.Positions(), c.Taps()
+	size, outSize := c.Height*c.Width*c.In, positions*c.Out
+	lowered := graph.NewScratch(positions * taps)
+	return p.Apply(graph.Operation{
+		Name: "conv2d", Type: tensor.Float32, Shape: []int{batch, c.OutHeight(), c.OutWidth(), c.Out},
+		Run: func(z graph.Array, in []graph.Array) {
+			pool.Run(batch, 1, func(worker, lo, hi int) {
+				cols := lowered.For(worker)
+				for i := lo; i < hi; i++ {
+					c.Lower(cols, in[0].Float32[i*size:(i+1)*size])
+					out := z.Float32[i*outSize : (i+1)*outSize]
+					serial.Gemm(false, true, positions, c.Out, taps, 1, cols, taps, in[1].Float32, taps, 0, out, c.Out)
+					if len(in) == 3 {
+						kernel.AddBias(out, in[2].Float32)
+					}
+				}
+			})
+		},
+		Gradient: func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
+			gradients := make([]*gorgonia.Node, len(inputs))
+			if p.Tracked(inputs[0]) {
+				gradients[0] = p.convolutionInputGradient(c, batch, dz, inputs[1])
+			}
+			return gradients
+		},
+	}, append([]*gorgonia.Node{x}, parameters...)...)
+}
+
+// convolutionInputGradient sends dz·W, taps by position, back to the pixels.
+func (p *Pass) convolutionInputGradient(c kernel.Conv, batch int, dz, w *gorgonia.Node) *gorgonia.Node {
+	pool := p.Pool()
+	positions, taps := c.Positions(), c.Taps()
+	size, outSize := c.Height*c.Width*c.In, positions*c.Out
+	lowered := graph.NewScratch(positions * taps)
+	return p.Apply(graph.Operation{
+		Name: "conv2d-input-gradient", Type: tensor.Float32, Shape: []int{batch, c.Height, c.Width, c.In},
+		Run: func(dx graph.Array, in []graph.Array) {
+			pool.Run(batch, 1, func(worker, lo, hi int) {
+				cols := lowered.For(worker)
+				for i := lo; i < hi; i++ {
+					serial.Gemm(false, false, positions, taps, c.Out, 1, in[0].Float32[i*outSize:(i+1)*outSize], c.Out, in[1].Float32, taps, 0, cols, taps)
+					c.Raise(dx.Float32[i*size:(i+1)*size], cols)
+				}
+			})
+		},
+	}, dz, w)
+}

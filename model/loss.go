@@ -1,0 +1,104 @@
+package model
+
+import (
+	"math"
+
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// maxPixel is the largest magnitude of an input value that counts as one: its square still fits a float32. Real inputs
+// are near 1; an example beyond it is broken, like one with a NaN.
+const maxPixel = 1 << 62
+
+// validity returns the mask (B) without the examples whose pixels are not all finite and within ±maxPixel.
+func (p *Pass) validity(x, mask *gorgonia.Node) *gorgonia.Node {
+	if p.Err() != nil {
+		return nil
+	}
+	batch := x.Shape()[0]
+	n := x.Shape().TotalSize() / batch
+	return p.Apply(graph.Operation{
+		Name: "validity", Type: tensor.Float32, Shape: []int{batch},
+		Run: func(out graph.Array, in []graph.Array) {
+			for i := range batch {
+				out.Float32[i] = in[1].Float32[i]
+				if !allWithin(in[0].Float32[i*n:(i+1)*n], maxPixel) {
+					out.Float32[i] = 0
+				}
+			}
+		},
+	}, x, mask)
+}
+
+func allWithin(x []float32, bound float32) bool {
+	for _, v := range x {
+		if !(v >= -bound && v <= bound) { // false for NaN
+			return false
+		}
+	}
+	return true
+}
+
+// onlyValid copies x with zeros for the examples outside the mask.
+func (p *Pass) onlyValid(x, mask *gorgonia.Node) *gorgonia.Node {
+	return p.perExample("only-valid", x.Shape(), func(out []float32, in ...[]float32) {
+		n := len(out) / len(in[1])
+		for i, m := range in[1] {
+			if m == 0 {
+				clear(out[i*n : (i+1)*n])
+			} else {
+				copy(out[i*n:(i+1)*n], in[0][i*n:(i+1)*n])
+			}
+		}
+	}, nil, x, mask)
+}
+
+// crossEntropy is the softmax cross-entropy of each example, shape (B), for logits (B, classes) and labels (B). Its
+// gradient is scaled by the gradient that arrives, row by row; a row scaled by 0 is exactly 0.
+func (p *Pass) crossEntropy(logits, labels *gorgonia.Node) *gorgonia.Node {
+	batch, classes, ok := p.features(logits)
+	if !ok {
+		return nil
+	}
+	gradients := make([]float32, batch*classes) // written with the losses
+	return p.Apply(graph.Operation{
+		Name: "cross-entropy", Type: tensor.Float32, Shape: []int{batch},
+		Run: func(out graph.Array, in []graph.Array) {
+			kernel.SoftmaxCrossEntropy(out.Float32, gradients, in[0].Float32, in[1].Int32, classes)
+		},
+		Gradient: func(inputs []*gorgonia.Node, losses, weights *gorgonia.Node) []*gorgonia.Node {
+			return []*gorgonia.Node{p.Apply(graph.Operation{
+				Name: "cross-entropy-gradient", Type: tensor.Float32, Shape: []int{batch, classes},
+				Run: func(out graph.Array, in []graph.Array) { scaleRows(out.Float32, gradients, in[0].Float32, classes) },
+			}, weights, losses), nil}
+		},
+	}, logits, labels)
+}
+
+// scaleRows writes row i of x times weights[i].
+func scaleRows(dst, x, weights []float32, columns int) {
+	for i, w := range weights {
+		row := dst[i*columns : (i+1)*columns]
+		if w == 0 {
+			clear(row) // 0·NaN would be NaN
+			continue
+		}
+		for j, v := range x[i*columns : (i+1)*columns] {
+			row[j] = w * v
+		}
+	}
+}
+
+// isFinite says whether every value is finite.
+func isFinite(values []float32) bool {
+	for _, v := range values {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,197 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"dpsgd/internal/graph"
+	"dpsgd/internal/random"
+	"dpsgd/perexample"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Input is the shape of one example: an image of the given size, channels last.
+type Input struct{ Height, Width, Channels int }
+
+// Model is a network with its parameters. Graphs declared from it read Values, so a change of Values is seen by
+// their next run.
+type Model struct {
+	// Values holds all parameters, one after the other, in memory order (see the package comment).
+	Values []float32
+
+	network    Sequential
+	input      Input
+	classes    int
+	parameters []Parameter
+	layers     []LayerInfo
+}
+
+// New checks that the layers fit the input and each other and that the last one gives one value for each class, and draws
+// initial parameters from the public seed.
+func New(network Sequential, input Input, classes int, seed uint64) (*Model, error) {
+	m := &Model{network: network, input: input, classes: classes}
+	d := &declaring{src: random.Seeded(seed)}
+	n, err := m.declare(graph.NewBuilder(nil), d, 1, true)
+	if err != nil {
+		return nil, err
+	}
+	if len(d.parameters) == 0 {
+		return nil, fmt.Errorf("model: the network has no parameters, expected at least one layer to train")
+	}
+	m.parameters, m.layers = d.parameters, n.layers
+	m.Values = slices.Concat(d.values...)
+	return m, nil
+}
+
+// Parameters describes the trainable tensors in the order of Values.
+func (m *Model) Parameters() []Parameter {
+	out := make([]Parameter, len(m.parameters))
+	for i, p := range m.parameters {
+		out[i] = p.clone()
+	}
+	return out
+}
+
+// Layers describes the network, containers before what they hold.
+func (m *Model) Layers() []LayerInfo { return slices.Clone(m.layers) }
+
+// Input is the shape of one example.
+func (m *Model) Input() Input { return m.input }
+
+// Classes is the number of classes.
+func (m *Model) Classes() int { return m.classes }
+
+// Network is a model declared on a graph for physical batches of a fixed size B.
+type Network struct {
+	Images *gorgonia.Node // input, float32 (B, H, W, C)
+	Labels *gorgonia.Node // input, int32 (B)
+	Mask   *gorgonia.Node // input, float32 (B): 1 for an example, 0 for padding
+
+	Valid  *gorgonia.Node // (B): the mask without examples whose pixels are not finite
+	Logits *gorgonia.Node // (B, classes)
+	Losses *gorgonia.Node // (B): cross-entropy of each example; sensitive
+	Uses   []perexample.Use
+
+	layers []LayerInfo
+}
+
+// Training declares the network for training on a graph. Uses lists every parameter, in the order of Parameters.
+func (m *Model) Training(b *graph.Builder, batch int) (*Network, error) {
+	return m.declare(b, m, batch, true)
+}
+
+// Prediction declares the network without what only training needs.
+func (m *Model) Prediction(b *graph.Builder, batch int) (*Network, error) {
+	return m.declare(b, m, batch, false)
+}
+
+func (m *Model) declare(b *graph.Builder, s store, batch int, training bool) (*Network, error) {
+	p := &Pass{Builder: b, Training: training, store: s, nodes: map[string]*gorgonia.Node{}}
+	n := &Network{
+		Images: b.Input("images", tensor.Float32, batch, m.input.Height, m.input.Width, m.input.Channels),
+		Labels: b.Input("labels", tensor.Int32, batch),
+		Mask:   b.Input("mask", tensor.Float32, batch),
+	}
+	n.Valid = p.validity(n.Images, n.Mask)
+	n.Logits = m.network.Forward(p, p.onlyValid(n.Images, n.Valid))
+	m.checkLogits(p, n.Logits)
+	n.Losses = p.crossEntropy(n.Logits, n.Labels)
+	n.Uses, n.layers = p.uses, p.layers
+	if b.Err() != nil {
+		return nil, fmt.Errorf("model: %w", b.Err())
+	}
+	if err := p.checkRules(); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+func (m *Model) checkLogits(p *Pass, logits *gorgonia.Node) {
+	if p.Err() != nil {
+		return
+	}
+	if s := logits.Shape(); len(s) != 2 || s[1] != m.classes {
+		p.Fail("the last layer gives shape %v per example, expected %d values, one for each class", []int(s[1:]), m.classes)
+	}
+}
+
+// checkRules refuses a network in which a parameter has no rule, or more than one: shared parameters need a rule
+// that sees all their uses, as the norm of a sum is not the sum of norms.
+func (p *Pass) checkRules() error {
+	count := map[string]int{}
+	for _, u := range p.uses {
+		count[u.Parameter]++
+	}
+	var errs []error
+	for _, name := range p.names() {
+		switch count[name] {
+		case 1:
+		case 0:
+			errs = append(errs, fmt.Errorf("model: parameter %s: %w; announce it with Use", name, perexample.ErrNoRule))
+		default:
+			errs = append(errs, fmt.Errorf("model: parameter %s is used %d times, expected once: shared parameters are not supported", name, count[name]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// names lists the parameters of the pass, sorted.
+func (p *Pass) names() []string {
+	names := make([]string, 0, len(p.nodes))
+	for name := range p.nodes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Tensor is one parameter in PyTorch's name and layout.
+type Tensor struct {
+	Name  string
+	Shape []int
+	Data  []float32
+}
+
+// Export copies the parameters out, as PyTorch's state_dict has them.
+func (m *Model) Export() []Tensor {
+	tensors := make([]Tensor, len(m.parameters))
+	for i, p := range m.parameters {
+		data := make([]float32, p.Size())
+		p.export(data, m.Values[p.Offset:p.Offset+p.Size()])
+		tensors[i] = Tensor{Name: p.Name, Shape: slices.Clone(p.Shape), Data: data}
+	}
+	return tensors
+}
+
+// Import copies parameters in. Names and shapes must be exactly the network's, in any order, and values finite; otherwise
+// nothing is changed.
+func (m *Model) Import(tensors []Tensor) error {
+	values := make([]float32, len(m.Values))
+	seen := map[string]bool{}
+	for _, t := range tensors {
+		i := slices.IndexFunc(m.parameters, func(p Parameter) bool { return p.Name == t.Name })
+		switch {
+		case i < 0:
+			return fmt.Errorf("model: found a tensor %q that the network does not have, expected one of %d parameters such as %q", t.Name, len(m.parameters), m.parameters[0].Name)
+		case seen[t.Name]:
+			return fmt.Errorf("model: found tensor %q twice", t.Name)
+		case !slices.Equal(t.Shape, m.parameters[i].Shape) || len(t.Data) != m.parameters[i].Size():
+			return fmt.Errorf("model: tensor %q has shape %v with %d values, expected %v", t.Name, t.Shape, len(t.Data), m.parameters[i].Shape)
+		case !isFinite(t.Data):
+			return fmt.Errorf("model: tensor %q holds a value that is not finite", t.Name)
+		}
+		seen[t.Name] = true
+		p := m.parameters[i]
+		p.restore(values[p.Offset:p.Offset+p.Size()], t.Data)
+	}
+	for _, p := range m.parameters {
+		if !seen[p.Name] {
+			return fmt.Errorf("model: tensor %q is missing", p.Name)
+		}
+	}
+	copy(m.Values, values)
+	return nil
+}

@@ -1,0 +1,100 @@
+package model
+
+import (
+	"math"
+	"slices"
+
+	"dpsgd/internal/random"
+)
+
+// Parameter describes one trainable tensor of a network.
+type Parameter struct {
+	// Name as in the state_dict of PyTorch's nn.Sequential, such as "0.weight".
+	Name string
+	// Shape in PyTorch's layout.
+	Shape []int
+	// Offset of the first value in the network's parameter vector.
+	Offset int
+
+	order []int // memory order: axis i in memory is axis order[i] of Shape; nil where both agree
+	init  initialiser
+}
+
+// Size is the number of values.
+func (p Parameter) Size() int { return product(p.Shape) }
+
+// export copies values from memory order to PyTorch's.
+func (p Parameter) export(dst, values []float32) {
+	p.eachPair(func(memory, torch int) { dst[torch] = values[memory] })
+}
+
+// restore copies values from PyTorch's order to memory order.
+func (p Parameter) restore(values, src []float32) {
+	p.eachPair(func(memory, torch int) { values[memory] = src[torch] })
+}
+
+// eachPair visits every value's offset in memory and in PyTorch's layout.
+func (p Parameter) eachPair(f func(memory, torch int)) {
+	order := p.order
+	if order == nil {
+		for i := range p.Size() {
+			f(i, i)
+		}
+		return
+	}
+	strides := make([]int, len(p.Shape))
+	for axis, stride := len(p.Shape)-1, 1; axis >= 0; axis-- {
+		strides[axis] = stride
+		stride *= p.Shape[axis]
+	}
+	index := make([]int, len(order)) // counts in memory order, last axis fastest
+	for memory := range p.Size() {
+		torch := 0
+		for i, axis := range order {
+			torch += index[i] * strides[axis]
+		}
+		f(memory, torch)
+		for i := len(order) - 1; i >= 0; i-- {
+			if index[i]++; index[i] < p.Shape[order[i]] {
+				break
+			}
+			index[i] = 0
+		}
+	}
+}
+
+// initialiser fills a parameter before training.
+type initialiser func(values []float32, src *random.Source)
+
+// uniform draws from ±1/√fanIn, PyTorch's default for linear and convolutional layers.
+func uniform(fanIn int) initialiser {
+	bound := 1 / math.Sqrt(float64(fanIn))
+	return func(values []float32, src *random.Source) {
+		for i := range values {
+			values[i] = float32(bound * (2*src.Float64() - 1))
+		}
+	}
+}
+
+// constant fills with one value.
+func constant(v float32) initialiser {
+	return func(values []float32, _ *random.Source) {
+		for i := range values {
+			values[i] = v
+		}
+	}
+}
+
+func product(shape []int) int {
+	n := 1
+	for _, s := range shape {
+		n *= s
+	}
+	return n
+}
+
+// clone keeps descriptions immutable for callers.
+func (p Parameter) clone() Parameter {
+	p.Shape = slices.Clone(p.Shape)
+	return p
+}

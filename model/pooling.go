@@ -1,0 +1,111 @@
+package model
+
+import (
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// MaxPool2D takes the largest value of each window. PyTorch: nn.MaxPool2d (which never looks at padding).
+type MaxPool2D struct{ Kernel, Stride, Padding int }
+
+// Kind is "max_pool2d".
+func (MaxPool2D) Kind() string { return "max_pool2d" }
+
+// Forward declares the layer.
+func (l MaxPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
+	g, batch, ok := p.window(x, l.Kernel, l.Stride, l.Padding)
+	if !ok {
+		return nil
+	}
+	pool := p.Pool()
+	size, outSize := g.Height*g.Width*g.Channels, g.OutHeight()*g.OutWidth()*g.Channels
+	// Where each maximum came from; written by the forward operation and read by its gradient.
+	argmax := make([]int32, batch*outSize)
+	return p.Apply(graph.Operation{
+		Name: "max_pool2d", Type: tensor.Float32, Shape: []int{batch, g.OutHeight(), g.OutWidth(), g.Channels},
+		Run: func(y graph.Array, in []graph.Array) {
+			pool.Run(batch, 1, func(_, lo, hi int) {
+				for i := lo; i < hi; i++ {
+					g.MaxPool(y.Float32[i*outSize:(i+1)*outSize], argmax[i*outSize:(i+1)*outSize], in[0].Float32[i*size:(i+1)*size])
+				}
+			})
+		},
+		Gradient: func(_ []*gorgonia.Node, y, dy *gorgonia.Node) []*gorgonia.Node {
+			// y is an input only to say that the forward operation has run.
+			return []*gorgonia.Node{p.Apply(graph.Operation{
+				Name: "max_pool2d-gradient", Type: tensor.Float32, Shape: x.Shape(),
+				Run: func(dx graph.Array, in []graph.Array) {
+					pool.Run(batch, 1, func(_, lo, hi int) {
+						for i := lo; i < hi; i++ {
+							g.MaxPoolGrad(dx.Float32[i*size:(i+1)*size], in[0].Float32[i*outSize:(i+1)*outSize], argmax[i*outSize:(i+1)*outSize])
+						}
+					})
+				},
+			}, dy, y)}
+		},
+	}, x)
+}
+
+// AvgPool2D takes the mean of each window, padding counted as zeros. PyTorch: nn.AvgPool2d.
+type AvgPool2D struct{ Kernel, Stride, Padding int }
+
+// Kind is "avg_pool2d".
+func (AvgPool2D) Kind() string { return "avg_pool2d" }
+
+// Forward declares the layer.
+func (l AvgPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
+	g, batch, ok := p.window(x, l.Kernel, l.Stride, l.Padding)
+	if !ok {
+		return nil
+	}
+	return p.average("avg_pool2d", g, batch, []int{batch, g.OutHeight(), g.OutWidth(), g.Channels}, x)
+}
+
+// GlobalAvgPool2D takes the mean of each channel over the whole image and gives vectors (B, C). PyTorch:
+// nn.AdaptiveAvgPool2d(1) followed by nn.Flatten.
+type GlobalAvgPool2D struct{}
+
+// Kind is "global_avg_pool2d".
+func (GlobalAvgPool2D) Kind() string { return "global_avg_pool2d" }
+
+// Forward declares the layer.
+func (GlobalAvgPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
+	batch, height, width, channels, ok := p.image(x)
+	if !ok {
+		return nil
+	}
+	g := kernel.Pool2D{Height: height, Width: width, Channels: channels, KernelH: height, KernelW: width, StrideH: height, StrideW: width}
+	return p.average("global_avg_pool2d", g, batch, []int{batch, channels}, x)
+}
+
+func (p *Pass) average(name string, g kernel.Pool2D, batch int, shape []int, x *gorgonia.Node) *gorgonia.Node {
+	size, outSize := g.Height*g.Width*g.Channels, g.OutHeight()*g.OutWidth()*g.Channels
+	return p.perExample(name, shape, func(y []float32, in ...[]float32) {
+		for i := range len(y) / outSize {
+			g.AvgPool(y[i*outSize:(i+1)*outSize], in[0][i*size:(i+1)*size])
+		}
+	}, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
+		return []*gorgonia.Node{p.perExample(name+"-gradient", x.Shape(), func(dx []float32, in ...[]float32) {
+			for i := range len(dx) / size {
+				g.AvgPoolGrad(dx[i*size:(i+1)*size], in[0][i*outSize:(i+1)*outSize])
+			}
+		}, nil, dy)}
+	}, x)
+}
+
+// window checks that a pooling window fits its input.
+func (p *Pass) window(x *gorgonia.Node, size, stride, padding int) (g kernel.Pool2D, batch int, ok bool) {
+	batch, height, width, channels, ok := p.image(x)
+	if !ok {
+		return g, 0, false
+	}
+	if height+2*padding < size || width+2*padding < size || 2*padding > size {
+		p.reject("its window of %d×%d with padding %d does not fit an input of %d×%d", size, size, padding, height, width)
+		return g, 0, false
+	}
+	return kernel.Pool2D{Height: height, Width: width, Channels: channels, KernelH: size, KernelW: size,
+		StrideH: stride, StrideW: stride, PadH: padding, PadW: padding}, batch, true
+}

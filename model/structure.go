@@ -1,0 +1,122 @@
+package model
+
+import (
+	"strconv"
+
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Sequential runs layers one after the other, named "0", "1", … as in PyTorch's nn.Sequential.
+type Sequential []Layer
+
+// Kind is "sequential".
+func (Sequential) Kind() string { return "sequential" }
+
+// Forward declares the layers.
+func (s Sequential) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
+	for i, l := range s {
+		x = p.Layer(strconv.Itoa(i), l, x)
+	}
+	return x
+}
+
+// Residual adds the output of Shortcut to that of Body; an empty Shortcut passes its input on.
+type Residual struct{ Body, Shortcut Sequential }
+
+// Kind is "residual".
+func (Residual) Kind() string { return "residual" }
+
+// Forward declares both branches and their sum.
+func (r Residual) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
+	body := p.branch("body", r.Body, x)
+	shortcut := x
+	if len(r.Shortcut) > 0 {
+		shortcut = p.branch("shortcut", r.Shortcut, x)
+	}
+	if p.Err() != nil {
+		return nil
+	}
+	if !body.Shape().Eq(shortcut.Shape()) {
+		return p.reject("its body gives shape %v per example and its shortcut %v, expected the same; a conv2d with kernel_size 1 in the shortcut can change the channels", []int(body.Shape()[1:]), []int(shortcut.Shape()[1:]))
+	}
+	return p.perExample("add", body.Shape(), func(z []float32, in ...[]float32) {
+		copy(z, in[0])
+		kernel.Axpy(z, 1, in[1])
+	}, func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
+		gradients := make([]*gorgonia.Node, len(inputs))
+		for i, in := range inputs {
+			if p.Tracked(in) {
+				gradients[i] = dz
+			}
+		}
+		return gradients
+	}, body, shortcut)
+}
+
+// branch declares layers under a name of the current layer.
+func (p *Pass) branch(name string, s Sequential, x *gorgonia.Node) *gorgonia.Node {
+	p.path = append(p.path, name)
+	defer func() { p.path = p.path[:len(p.path)-1] }()
+	return s.Forward(p, x)
+}
+
+// Flatten turns images into vectors in PyTorch's order, channels first, so that the weights of the
+// linear layer behind it can be exchanged. PyTorch: nn.Flatten.
+type Flatten struct{}
+
+// Kind is "flatten".
+func (Flatten) Kind() string { return "flatten" }
+
+// Forward declares the layer.
+func (Flatten) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
+	batch, height, width, channels, ok := p.image(x)
+	if !ok {
+		return nil
+	}
+	positions := height * width
+	return p.perExample("flatten", []int{batch, positions * channels}, func(y []float32, in ...[]float32) {
+		transposeEach(y, in[0], positions, channels)
+	}, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
+		return []*gorgonia.Node{p.perExample("flatten-gradient", x.Shape(), func(dx []float32, in ...[]float32) {
+			transposeEach(dx, in[0], channels, positions)
+		}, nil, dy)}
+	}, x)
+}
+
+// transposeEach transposes consecutive rows×cols matrices.
+func transposeEach(dst, src []float32, rows, cols int) {
+	for size := rows * cols; len(src) > 0; dst, src = dst[size:], src[size:] {
+		for r := range rows {
+			for c := range cols {
+				dst[c*rows+r] = src[r*cols+c]
+			}
+		}
+	}
+}
+
+// withParameters is an operation z = f(x; parameters) whose kernels hold the parameters' memory themselves.
+func (p *Pass) withParameters(x, gain, shift *gorgonia.Node, forward, backward func(dst, src []float32)) *gorgonia.Node {
+	batch, pool, shape := x.Shape()[0], p.Pool(), x.Shape()
+	run := func(f func(dst, src []float32)) func(graph.Array, []graph.Array) {
+		return func(out graph.Array, in []graph.Array) {
+			n := len(out.Float32) / batch
+			pool.Run(batch, 1, func(_, lo, hi int) { f(out.Float32[lo*n:hi*n], in[0].Float32[lo*n:hi*n]) })
+		}
+	}
+	return p.Apply(graph.Operation{
+		Name: "scale-shift", Type: tensor.Float32, Shape: shape, Run: run(forward),
+		Gradient: func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
+			gradients := make([]*gorgonia.Node, len(inputs))
+			if p.Tracked(inputs[0]) {
+				gradients[0] = p.Apply(graph.Operation{
+					Name: "scale-shift-gradient", Type: tensor.Float32, Shape: shape, Run: run(backward),
+				}, dz, gain)
+			}
+			return gradients
+		},
+	}, x, gain, shift)
+}

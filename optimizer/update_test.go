@@ -1,0 +1,337 @@
+package optimizer
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/clip"
+	"dpsgd/internal/random"
+)
+
+// rules are all update rules, set in several ways; every one passes the contract suite and the reference test.
+func rules() map[string]Rule {
+	return map[string]Rule{
+		"sgd":                       {Name: "sgd"},
+		"sgd with decay":            {Name: "sgd", WeightDecay: 0.1},
+		"momentum":                  {Name: "momentum", Momentum: 0.9},
+		"momentum 0":                {Name: "momentum"},
+		"momentum with decay":       {Name: "momentum", Momentum: 0.5, WeightDecay: 0.1},
+		"nesterov":                  {Name: "nesterov", Momentum: 0.9},
+		"nesterov with decay":       {Name: "nesterov", Momentum: 0.5, WeightDecay: 0.1},
+		"adam":                      {Name: "adam", Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8},
+		"adam with decay":           {Name: "adam", Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-3, WeightDecay: 0.1},
+		"adam without first moment": {Name: "adam", Beta2: 0.999, Epsilon: 1e-8},
+		"adamw":                     {Name: "adamw", Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 0.1},
+	}
+}
+
+func newUpdate(t testing.TB, r Rule, dim int) Update {
+	t.Helper()
+	u, err := NewUpdate(r, dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// noisyVectors are gradients as the mechanism releases them.
+func noisyVectors(t testing.TB, count, dim int, seed uint64) []Noisy {
+	t.Helper()
+	m := gaussian(t, 1, seed)
+	vectors := make([]Noisy, count)
+	for i := range vectors {
+		var err error
+		if vectors[i], err = m.Privatize(clip.NewSum(1, dim)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return vectors
+}
+
+func startingPoint(dim int, seed uint64) []float32 {
+	z, p := make([]float64, dim), make([]float32, dim)
+	random.Normals(z, random.Seeded(seed))
+	for i, v := range z {
+		p[i] = float32(v)
+	}
+	return p
+}
+
+func apply(t testing.TB, u Update, p []float32, g Noisy, batch, rate float64) {
+	t.Helper()
+	if err := u.Apply(p, g, batch, rate); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The contract of Update, for every rule.
+func TestUpdateContract(t *testing.T) {
+	for name, rule := range rules() {
+		t.Run(name, func(t *testing.T) {
+			if u := newUpdate(t, rule, 1); u.Name() != rule.Name {
+				t.Errorf("Name() = %q, want %q", u.Name(), rule.Name)
+			}
+			t.Run("restored state continues bit for bit", func(t *testing.T) { checkRestore(t, rule) })
+			t.Run("state is a copy", func(t *testing.T) { checkStateIsCopy(t, rule) })
+			t.Run("wrong states are refused", func(t *testing.T) { checkWrongStates(t, rule) })
+			t.Run("wrong arguments are refused", func(t *testing.T) { checkWrongArguments(t, rule) })
+			t.Run("zero gradient", func(t *testing.T) { checkZeroGradient(t, rule) })
+			t.Run("divides by the expected batch size", func(t *testing.T) { checkBatchSize(t, rule) })
+			t.Run("rate zero moves nothing", func(t *testing.T) {
+				p := startingPoint(9, 1)
+				apply(t, newUpdate(t, rule, 9), p, noisyVectors(t, 1, 9, 1)[0], 10, 0)
+				if !slices.Equal(p, startingPoint(9, 1)) {
+					t.Error("parameters changed")
+				}
+			})
+		})
+	}
+}
+
+// From every step of a run, a fresh rule with the state of the old one ends in the same place.
+func checkRestore(t *testing.T, rule Rule) {
+	const steps, dim = 8, chunkLen + 5
+	g := noisyVectors(t, steps, dim, 3)
+	end := startingPoint(dim, 2)
+	whole := newUpdate(t, rule, dim)
+	points, states := [][]float32{slices.Clone(end)}, []State{whole.State()}
+	for _, v := range g {
+		apply(t, whole, end, v, 100, 0.1)
+		points, states = append(points, slices.Clone(end)), append(states, whole.State())
+	}
+	for cut := range points {
+		p, u := slices.Clone(points[cut]), newUpdate(t, rule, dim)
+		if err := u.Restore(states[cut]); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range g[cut:] {
+			apply(t, u, p, v, 100, 0.1)
+		}
+		if !slices.Equal(p, end) || !reflect.DeepEqual(u.State(), whole.State()) {
+			t.Errorf("restored after step %d, the run ends elsewhere", cut)
+		}
+	}
+}
+
+func checkStateIsCopy(t *testing.T, rule Rule) {
+	u := newUpdate(t, rule, 4)
+	apply(t, u, startingPoint(4, 1), noisyVectors(t, 1, 4, 1)[0], 10, 0.1)
+	want, taken := u.State(), u.State()
+	if taken.Step != 1 {
+		t.Errorf("State().Step = %d after one step, want 1", taken.Step)
+	}
+	for _, values := range taken.Slots {
+		values[0] = 77
+	}
+	if !reflect.DeepEqual(u.State(), want) {
+		t.Error("changing a state that was taken changes the rule")
+	}
+	given := u.State()
+	if err := u.Restore(given); err != nil {
+		t.Fatal(err)
+	}
+	for _, values := range given.Slots {
+		values[0] = 77
+	}
+	if !reflect.DeepEqual(u.State(), want) {
+		t.Error("changing a state that was given changes the rule")
+	}
+}
+
+func checkWrongStates(t *testing.T, rule Rule) {
+	const dim = 4
+	u := newUpdate(t, rule, dim)
+	apply(t, u, startingPoint(dim, 1), noisyVectors(t, 1, dim, 1)[0], 10, 0.1)
+	want := u.State()
+	refused := func(what string, s State) {
+		t.Helper()
+		if err := u.Restore(s); !errors.Is(err, ErrState) {
+			t.Errorf("%s: error is %v, want %v", what, err, ErrState)
+		}
+		if !reflect.DeepEqual(u.State(), want) {
+			t.Fatalf("%s: the refused state changed the rule", what)
+		}
+	}
+	with := func(name string, values []float32) State {
+		s := State{Step: 5, Slots: maps.Clone(want.Slots)}
+		s.Slots[name] = values
+		return s
+	}
+	refused("negative step", State{Step: -1, Slots: want.Slots})
+	refused("unknown slot", with("velocity", make([]float32, dim)))
+	for name := range want.Slots {
+		missing := State{Step: 5, Slots: maps.Clone(want.Slots)}
+		delete(missing.Slots, name)
+		refused("missing slot", missing)
+		missing.Slots["velocity"] = make([]float32, dim)
+		refused("renamed slot", missing)
+		refused("short slot", with(name, make([]float32, dim-1)))
+		refused("long slot", with(name, make([]float32, dim+1)))
+		refused("absent slot", with(name, nil))
+		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			refused("value not finite", with(name, []float32{0, 0, 0, float32(bad)}))
+		}
+		if name == "exp_avg_sq" {
+			refused("negative second moment", with(name, []float32{0, 0, 0, -1}))
+		}
+	}
+}
+
+func checkWrongArguments(t *testing.T, rule Rule) {
+	const dim = 4
+	u := newUpdate(t, rule, dim)
+	g := noisyVectors(t, 1, dim, 1)[0]
+	before := u.State()
+	for _, c := range []struct {
+		name        string
+		parameters  int
+		gradient    Noisy
+		batch, rate float64
+	}{
+		{"short parameters", dim - 1, g, 10, 0.1},
+		{"long parameters", dim + 1, g, 10, 0.1},
+		{"short gradient", dim, noisyVectors(t, 1, dim-1, 1)[0], 10, 0.1},
+		{"long gradient", dim, noisyVectors(t, 1, dim+1, 1)[0], 10, 0.1},
+		{"no gradient", dim, Noisy{}, 10, 0.1},
+		{"batch 0", dim, g, 0, 0.1},
+		{"batch negative", dim, g, -10, 0.1},
+		{"batch NaN", dim, g, math.NaN(), 0.1},
+		{"batch infinite", dim, g, math.Inf(1), 0.1},
+		{"rate negative", dim, g, 10, -0.1},
+		{"rate NaN", dim, g, 10, math.NaN()},
+		{"rate infinite", dim, g, 10, math.Inf(1)},
+	} {
+		p := startingPoint(c.parameters, 1)
+		if err := u.Apply(p, c.gradient, c.batch, c.rate); !errors.Is(err, ErrUpdate) {
+			t.Errorf("%s: error is %v, want %v", c.name, err, ErrUpdate)
+		}
+		if !slices.Equal(p, startingPoint(c.parameters, 1)) || !reflect.DeepEqual(u.State(), before) {
+			t.Errorf("%s: the refused step changed something", c.name)
+		}
+	}
+}
+
+// A zero gradient on a fresh rule leaves the parameters alone but for weight decay, which pulls them toward zero.
+func checkZeroGradient(t *testing.T, rule Rule) {
+	p, before := startingPoint(100, 1), startingPoint(100, 1)
+	apply(t, newUpdate(t, rule, 100), p, Noisy{make([]float64, 100)}, 10, 0.1)
+	for i := range p {
+		switch {
+		case rule.WeightDecay == 0 && p[i] != before[i]:
+			t.Fatalf("parameter %d moved from %g to %g", i, before[i], p[i])
+		case rule.WeightDecay > 0 && before[i] > 0.2 && !(p[i] < before[i]),
+			rule.WeightDecay > 0 && before[i] < -0.2 && !(p[i] > before[i]):
+			t.Fatalf("parameter %d decays from %g to %g", i, before[i], p[i])
+		}
+	}
+}
+
+// The step is that of gradient/batch: a batch of 8 and one of 1 with an eighth of the gradient do the same, exactly,
+// because division by 8 is exact. And the gradient itself is left as it was.
+func checkBatchSize(t *testing.T, rule Rule) {
+	const dim = 50
+	g := noisyVectors(t, 1, dim, 1)[0]
+	original := slices.Clone(g.values)
+	eighth := Noisy{slices.Clone(g.values)}
+	for i := range eighth.values {
+		eighth.values[i] /= 8
+	}
+	p, q := startingPoint(dim, 2), startingPoint(dim, 2)
+	apply(t, newUpdate(t, rule, dim), p, g, 8, 0.1)
+	apply(t, newUpdate(t, rule, dim), q, eighth, 1, 0.1)
+	if !slices.Equal(p, q) {
+		t.Error("gradient/8 over a batch of 1 is not gradient over a batch of 8")
+	}
+	if slices.Equal(p, startingPoint(dim, 2)) {
+		t.Error("the step moves nothing")
+	}
+	if !slices.Equal(g.values, original) {
+		t.Error("Apply changed the gradient")
+	}
+}
+
+// No rule can be given anything but what a mechanism released, and nobody can look into it or write one.
+func TestUpdatesAcceptOnlyNoisy(t *testing.T) {
+	noisy := reflect.TypeFor[Noisy]()
+	applyMethod, _ := reflect.TypeFor[Update]().MethodByName("Apply")
+	if got := applyMethod.Type.In(1); got != noisy {
+		t.Errorf("Apply takes a gradient of type %v, want %v", got, noisy)
+	}
+	for i := range noisy.NumField() {
+		if noisy.Field(i).IsExported() {
+			t.Errorf("Noisy has the exported field %s", noisy.Field(i).Name)
+		}
+	}
+	for _, typ := range []reflect.Type{noisy, reflect.PointerTo(noisy)} {
+		for i := range typ.NumMethod() {
+			if name := typ.Method(i).Name; name != "Len" {
+				t.Errorf("%v has the exported method %s", typ, name)
+			}
+		}
+	}
+}
+
+func TestNewUpdateRefuses(t *testing.T) {
+	adam := Rule{Name: "adam", Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+	change := func(r Rule, f func(*Rule)) Rule { f(&r); return r }
+	for _, c := range []struct {
+		rule Rule
+		dim  int
+		says string
+	}{
+		{Rule{}, 1, `update rule is ""`},
+		{Rule{Name: "SGD"}, 1, `update rule is "SGD", expected one of [sgd momentum nesterov adam adamw]`},
+		{Rule{Name: "sgd"}, 0, "update rule for 0 parameters"},
+		{Rule{Name: "sgd", WeightDecay: -1}, 1, "weight decay of sgd is -1"},
+		{Rule{Name: "sgd", WeightDecay: math.NaN()}, 1, "weight decay of sgd is NaN"},
+		{Rule{Name: "sgd", WeightDecay: math.Inf(1)}, 1, "weight decay of sgd is +Inf"},
+		{Rule{Name: "momentum", Momentum: 1}, 1, "momentum of momentum is 1"},
+		{Rule{Name: "nesterov", Momentum: -0.1}, 1, "momentum of nesterov is -0.1"},
+		{Rule{Name: "nesterov", Momentum: math.NaN()}, 1, "momentum of nesterov is NaN"},
+		{change(adam, func(r *Rule) { r.Beta1 = 1 }), 1, "beta1 of adam is 1"},
+		{change(adam, func(r *Rule) { r.Beta2 = math.NaN() }), 1, "beta2 of adam is NaN"},
+		{change(adam, func(r *Rule) { r.Epsilon = 0 }), 1, "epsilon of adam is 0"},
+	} {
+		u, err := NewUpdate(c.rule, c.dim)
+		if !errors.Is(err, ErrRule) || u != nil {
+			t.Errorf("NewUpdate(%+v, %d) = %v, %v, want an error that wraps %v", c.rule, c.dim, u, err, ErrRule)
+		} else if !strings.HasPrefix(err.Error(), "optimizer: "+c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("NewUpdate(%+v, %d): error %q, want one line that begins %q", c.rule, c.dim, err, "optimizer: "+c.says)
+		}
+	}
+	// The fields of other rules are not read.
+	if _, err := NewUpdate(Rule{Name: "sgd", Momentum: 7, Beta1: 7, Beta2: 7, Epsilon: -1}, 1); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNamesAreTheRules(t *testing.T) {
+	for _, name := range Names() {
+		if u := newUpdate(t, Rule{Name: name, Epsilon: 1e-8}, 1); u.Name() != name {
+			t.Errorf("rule %q calls itself %q", name, u.Name())
+		}
+	}
+}
+
+func ExampleUpdate() {
+	mechanism, _ := NewGaussian(1, random.Seeded(1)) // random.New() outside of examples
+	update, _ := NewUpdate(Rule{Name: "momentum", Momentum: 0.9}, 2)
+	parameters := []float32{1, 2}
+	for range 3 {
+		noisy, err := mechanism.Privatize(clip.NewSum(0.1, 2))
+		if err != nil {
+			panic(err)
+		}
+		if err := update.Apply(parameters, noisy, 512, 0.5); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Printf("%.2f after %d steps\n", parameters, update.State().Step)
+	// Output: [1.00 2.00] after 3 steps
+}

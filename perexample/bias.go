@@ -1,0 +1,80 @@
+package perexample
+
+import (
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Bias is the rule of a bias b (Channels) added at every one of Positions output positions: z (B, Positions, Channels). The
+// gradient of example i is the sum of dzᵢ over positions; x is not read. A dense layer has one position.
+type Bias struct{ Positions, Channels int }
+
+var _ Rule = Bias{}
+
+func (r Bias) Size() int { return r.Channels }
+
+func (r Bias) Cost() Cost {
+	sum := float64(r.Positions) * float64(r.Channels)
+	return Cost{GhostNorm: sum, GhostSum: sum, Materialise: sum}
+}
+
+func (r Bias) Gradients(b *graph.Builder, _, dz *gorgonia.Node) *gorgonia.Node {
+	if !expect(b, "bias", "the output", dz, r.Positions*r.Channels) {
+		return nil
+	}
+	batch, pool := dz.Shape()[0], b.Pool()
+	return b.Apply(graph.Operation{
+		Name: "bias-gradients", Type: tensor.Float32, Shape: []int{batch, r.Channels},
+		Run: func(out graph.Array, in []graph.Array) {
+			pool.Run(batch, 1, func(_, lo, hi int) {
+				for i := lo; i < hi; i++ {
+					kernel.SumRows(row(out, i, r.Channels), row(in[0], i, r.Positions*r.Channels), r.Channels)
+				}
+			})
+		},
+	}, dz)
+}
+
+func (r Bias) SquaredNorms(b *graph.Builder, _, dz *gorgonia.Node) *gorgonia.Node {
+	if !expect(b, "bias", "the output", dz, r.Positions*r.Channels) {
+		return nil
+	}
+	batch, pool := dz.Shape()[0], b.Pool()
+	scratch := graph.NewScratch(r.Channels)
+	return b.Apply(graph.Operation{
+		Name: "bias-squared-norms", Type: tensor.Float64, Shape: []int{batch},
+		Run: func(out graph.Array, in []graph.Array) {
+			pool.Run(batch, 1, func(worker, lo, hi int) {
+				sum := scratch.For(worker)
+				for i := lo; i < hi; i++ {
+					kernel.SumRows(sum, row(in[0], i, r.Positions*r.Channels), r.Channels)
+					out.Float64[i] = kernel.SumSquares(sum)
+				}
+			})
+		},
+	}, dz)
+}
+
+func (r Bias) WeightedSum(b *graph.Builder, _, dz, w *gorgonia.Node) *gorgonia.Node {
+	if !expect(b, "bias", "the output", dz, r.Positions*r.Channels) {
+		return nil
+	}
+	batch := dz.Shape()[0]
+	scratch := graph.NewScratch(r.Channels)
+	return b.Apply(graph.Operation{
+		Name: "bias-weighted-sum", Type: tensor.Float32, Shape: []int{r.Channels},
+		Run: func(out graph.Array, in []graph.Array) {
+			sum := scratch.For(0)
+			clear(out.Float32)
+			for i, weight := range in[1].Float32[:batch] {
+				if weight != 0 {
+					kernel.SumRows(sum, row(in[0], i, r.Positions*r.Channels), r.Channels)
+					kernel.Axpy(out.Float32, weight, sum)
+				}
+			}
+		},
+	}, dz, w)
+}

@@ -1,0 +1,145 @@
+package perexample
+
+import (
+	"math"
+
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// ConvWeight is the rule of the filters of a convolution, stored (Out, kernel height, kernel width, In), with
+// x (B, H, W, In) and dz (B, H', W', Out). With T = H'·W' positions, D = taps of one filter and U the lowered
+// input (T×D), the gradient of example i is dzᵢᵀUᵢ, and its squared norm is ⟨UᵢUᵢᵀ, dzᵢdzᵢᵀ⟩ (Bu et al.,
+// arXiv:2205.10683, section 3).
+type ConvWeight struct{ kernel.Conv }
+
+var _ Rule = ConvWeight{}
+
+func (r ConvWeight) Size() int { return r.Out * r.Taps() }
+
+func (r ConvWeight) Cost() Cost {
+	t, d, p := float64(r.Positions()), float64(r.Taps()), float64(r.Out)
+	return Cost{GhostNorm: t * t * (d + p), GhostSum: t * d * p, Materialise: t * d * p}
+}
+
+func (r ConvWeight) inputs() int  { return r.Height * r.Width * r.In }
+func (r ConvWeight) outputs() int { return r.Positions() * r.Out }
+
+func (r ConvWeight) check(b *graph.Builder, x, dz *gorgonia.Node) bool {
+	return expect(b, "convolution weight", "the input", x, r.inputs()) &&
+		expect(b, "convolution weight", "the output", dz, r.outputs())
+}
+
+// gradient writes beta·g + weight·dzᵀU for one example; cols is scratch for U.
+func (r ConvWeight) gradient(g, x, dz, cols []float32, weight, beta float32) {
+	r.Lower(cols, x)
+	serial.Gemm(true, false, r.Out, r.Taps(), r.Positions(), weight, dz, r.Out, cols, r.Taps(), beta, g, r.Taps())
+}
+
+// serial runs a product on the calling worker.
+var serial *kernel.Pool
+
+func (r ConvWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
+	if !r.check(b, x, dz) {
+		return nil
+	}
+	batch, pool := x.Shape()[0], b.Pool()
+	scratch := graph.NewScratch(r.Positions() * r.Taps())
+	return b.Apply(graph.Operation{
+		Name: "conv-gradients", Type: tensor.Float32, Shape: []int{batch, r.Size()},
+		Run: func(out graph.Array, in []graph.Array) {
+			pool.Run(batch, 1, func(worker, lo, hi int) {
+				cols := scratch.For(worker)
+				for i := lo; i < hi; i++ {
+					r.gradient(row(out, i, r.Size()), row(in[0], i, r.inputs()), row(in[1], i, r.outputs()), cols, 1, 0)
+				}
+			})
+		},
+	}, x, dz)
+}
+
+func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
+	if !r.check(b, x, dz) {
+		return nil
+	}
+	batch, pool := x.Shape()[0], b.Pool()
+	t, d := r.Positions(), r.Taps()
+	lowered, grams, whole := graph.NewScratch(t*d), graph.NewScratch(2*t*t), graph.NewScratch(r.Size())
+	return b.Apply(graph.Operation{
+		Name: "conv-squared-norms", Type: tensor.Float64, Shape: []int{batch},
+		Run: func(out graph.Array, in []graph.Array) {
+			pool.Run(batch, 1, func(worker, lo, hi int) {
+				cols, gram := lowered.For(worker), grams.For(worker)
+				for i := lo; i < hi; i++ {
+					x, dz := row(in[0], i, r.inputs()), row(in[1], i, r.outputs())
+					r.Lower(cols, x)
+					square, magnitude := gramProduct(gram, cols, dz, t, d, r.Out)
+					if square*maxCancellation < magnitude {
+						// The terms cancel and float32 has lost the digits of the norm; an example must not be
+						// clipped by a norm that is too small, so this one's gradient is formed after all.
+						g := whole.For(worker)
+						r.gradient(g, x, dz, cols, 1, 0)
+						square = kernel.SumSquares(g)
+					}
+					out.Float64[i] = square
+				}
+			})
+		},
+	}, x, dz)
+}
+
+// maxCancellation is how much larger than the squared norm the sum of the magnitudes of its terms may be. The
+// float32 rounding of a term is near 2⁻²⁴·√D of its size, so the norm keeps a relative error near 1e-5 or better.
+const maxCancellation = 32
+
+// gramProduct is the sum of the elements of UUᵀ∘VVᵀ, which is ‖UᵀV‖², and the sum of their magnitudes, for U (t×d) and V (t×p).
+func gramProduct(gram, u, v []float32, t, d, p int) (sum, magnitude float64) {
+	uu, vv := gram[:t*t], gram[t*t:]
+	serial.Gemm(false, true, t, t, d, 1, u, d, u, d, 0, uu, t)
+	serial.Gemm(false, true, t, t, p, 1, v, p, v, p, 0, vv, t)
+	for i, a := range uu {
+		term := float64(a) * float64(vv[i])
+		sum += term
+		magnitude += math.Abs(term)
+	}
+	return sum, magnitude
+}
+
+func (r ConvWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node {
+	if !r.check(b, x, dz) {
+		return nil
+	}
+	batch, pool := x.Shape()[0], b.Pool()
+	// A fixed number of partial sums: the result does not depend on the number of threads.
+	parts := min(batch, weightedSumParts)
+	lowered, partial := graph.NewScratch(r.Positions()*r.Taps()), graph.NewScratch(parts*r.Size())
+	return b.Apply(graph.Operation{
+		Name: "conv-weighted-sum", Type: tensor.Float32, Shape: []int{r.Size()},
+		Run: func(out graph.Array, in []graph.Array) {
+			w, sums := in[2].Float32[:batch], partial.For(0)
+			pool.Run(parts, 1, func(worker, lo, hi int) {
+				cols := lowered.For(worker)
+				for part := lo; part < hi; part++ {
+					sum := sums[part*r.Size() : (part+1)*r.Size()]
+					clear(sum)
+					for i := part * batch / parts; i < (part+1)*batch/parts; i++ {
+						if w[i] != 0 {
+							r.gradient(sum, row(in[0], i, r.inputs()), row(in[1], i, r.outputs()), cols, w[i], 1)
+						}
+					}
+				}
+			})
+			clear(out.Float32)
+			for part := range parts {
+				kernel.Axpy(out.Float32, 1, sums[part*r.Size():(part+1)*r.Size()])
+			}
+		},
+	}, x, dz, w)
+}
+
+// weightedSumParts is how many partial sums the examples of a batch are split into: enough work units for
+// many cores, little memory.
+const weightedSumParts = 16

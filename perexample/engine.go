@@ -1,0 +1,144 @@
+package perexample
+
+import (
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Engine is a way to compute norms and weighted sums of per-example gradients; both give the same numbers
+// to float32 rounding.
+type Engine int
+
+const (
+	// Ghost computes norms without per-example gradients.
+	Ghost Engine = iota
+	// Materialise computes and keeps per-example gradients.
+	Materialise
+)
+
+func (e Engine) String() string {
+	if e == Materialise {
+		return "materialise"
+	}
+	return "ghost"
+}
+
+// passCost is what reading or writing one stored gradient value costs in multiply-adds: a product runs
+// near the arithmetic limit of a core, a pass over memory does not.
+const passCost = 4
+
+// Choose returns the cheaper engine for each rule at the given physical batch size, within a budget for stored gradients in
+// bytes. Rules that gain most from materialising per byte do not matter enough to be sorted for: the budget is
+// given out in order.
+func Choose(rules []Rule, batch int, budget int64) []Engine {
+	engines := make([]Engine, len(rules))
+	for i, r := range rules {
+		c := r.Cost()
+		// Written once, read for the norm, read for the sum.
+		materialise := c.Materialise + 3*passCost*float64(r.Size())
+		bytes := 4 * int64(batch) * int64(r.Size())
+		if materialise < c.GhostNorm+c.GhostSum && bytes <= budget {
+			engines[i] = Materialise
+			budget -= bytes
+		}
+	}
+	return engines
+}
+
+// Plan is one parameter's part of a private step, with the nodes that serve it.
+type Plan struct {
+	use       Use
+	dz        *gorgonia.Node
+	gradients *gorgonia.Node // nil with the ghost engine
+}
+
+// NewPlan binds a use to an engine; dz is the gradient of the summed loss with respect to the use's output.
+func NewPlan(b *graph.Builder, use Use, dz *gorgonia.Node, engine Engine) Plan {
+	p := Plan{use: use, dz: dz}
+	if engine == Materialise {
+		p.gradients = use.Rule.Gradients(b, use.Input, dz)
+	}
+	return p
+}
+
+// SquaredNorms adds the node of squared norms, float64, shape (B).
+func (p Plan) SquaredNorms(b *graph.Builder) *gorgonia.Node {
+	if p.gradients == nil {
+		return p.use.Rule.SquaredNorms(b, p.use.Input, p.dz)
+	}
+	return rowSquaredNorms(b, p.gradients)
+}
+
+// WeightedSum adds the node of Σᵢ wᵢ gᵢ.
+func (p Plan) WeightedSum(b *graph.Builder, w *gorgonia.Node) *gorgonia.Node {
+	if p.gradients == nil {
+		return p.use.Rule.WeightedSum(b, p.use.Input, p.dz, w)
+	}
+	return weightedRowSum(b, p.gradients, w)
+}
+
+// rowSquaredNorms is the squared norm of each row of g (B, n).
+func rowSquaredNorms(b *graph.Builder, g *gorgonia.Node) *gorgonia.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	batch, n := rows(g)
+	pool := b.Pool()
+	return b.Apply(graph.Operation{
+		Name: "row-squared-norms", Type: tensor.Float64, Shape: []int{batch},
+		Run: func(out graph.Array, in []graph.Array) {
+			pool.Run(batch, 1, func(_, lo, hi int) {
+				for i := lo; i < hi; i++ {
+					out.Float64[i] = kernel.SumSquares(in[0].Float32[i*n : (i+1)*n])
+				}
+			})
+		},
+	}, g)
+}
+
+// weightedRowSum is Σᵢ wᵢ gᵢ over the rows of g (B, n); rows of weight 0 are not read.
+func weightedRowSum(b *graph.Builder, g, w *gorgonia.Node) *gorgonia.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	batch, n := rows(g)
+	pool := b.Pool()
+	return b.Apply(graph.Operation{
+		Name: "weighted-row-sum", Type: tensor.Float32, Shape: []int{n},
+		Run: func(out graph.Array, in []graph.Array) {
+			// Columns are split, not rows: the sum is the same for any number of threads.
+			pool.Run(n, columnGrain, func(_, lo, hi int) {
+				clear(out.Float32[lo:hi])
+				for i, weight := range in[1].Float32[:batch] {
+					if weight != 0 {
+						kernel.Axpy(out.Float32[lo:hi], weight, in[0].Float32[i*n+lo:i*n+hi])
+					}
+				}
+			})
+		},
+	}, g, w)
+}
+
+// columnGrain keeps a strip of the sum in the first-level cache.
+const columnGrain = 1024
+
+// rows splits a node's shape into the batch and the values per example.
+func rows(n *gorgonia.Node) (batch, values int) {
+	s := n.Shape()
+	return s[0], s.TotalSize() / s[0]
+}
+
+// expect fails the builder unless n holds that many values per example.
+func expect(b *graph.Builder, rule, what string, n *gorgonia.Node, values int) bool {
+	if b.Err() != nil || n == nil {
+		return false
+	}
+	if _, found := rows(n); found != values {
+		b.Fail("%s: %s has %d values per example (shape %v), expected %d", rule, what, found, n.Shape(), values)
+		return false
+	}
+	return true
+}

@@ -1,0 +1,44 @@
+package perexample
+
+import (
+	"errors"
+
+	"dpsgd/internal/graph"
+
+	"gorgonia.org/gorgonia"
+)
+
+// Rule is what one parameter of one layer needs to be trained privately. x is the layer's input and dz the gradient of the
+// summed loss with respect to its output, both with the B examples of the physical batch as first dimension;
+// the concrete rule says which shapes it expects.
+type Rule interface {
+	// Size is the number of values of the parameter.
+	Size() int
+	// Gradients adds the node of per-example gradients, shape (B, Size), in the parameter's memory order.
+	Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node
+	// SquaredNorms adds the node of squared L2 norms of the per-example gradients, float64, shape (B),
+	// without forming the gradients.
+	SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node
+	// WeightedSum adds the node of Σᵢ wᵢ gᵢ, shape (Size), for weights w of shape (B). An example of
+	// weight 0 adds exactly 0.
+	WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node
+	// Cost tells the planner what the engines would cost.
+	Cost() Cost
+}
+
+// Cost counts multiply-adds per example.
+type Cost struct {
+	GhostNorm   float64 // squared norm without the gradient
+	GhostSum    float64 // share of one example in the weighted sum
+	Materialise float64 // the gradient itself
+}
+
+// Use is one parameter at work in a graph: Output is computed from Input and the parameter.
+type Use struct {
+	Parameter     string // name, for messages
+	Rule          Rule
+	Input, Output *gorgonia.Node
+}
+
+// ErrNoRule marks a trainable parameter that no rule covers: its gradient could not be clipped.
+var ErrNoRule = errors.New("perexample: parameter without a per-example rule")

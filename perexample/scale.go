@@ -1,0 +1,97 @@
+package perexample
+
+import (
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// ScaleWeight is the rule of a gain γ (Channels) that multiplies x at every one of Positions positions, as in
+// GroupNorm and LayerNorm: z = x∘γ with x, z (B, Positions, Channels). The gradient of example i is
+// the sum of dzᵢ∘xᵢ over positions.
+type ScaleWeight struct{ Positions, Channels int }
+
+var _ Rule = ScaleWeight{}
+
+func (r ScaleWeight) Size() int { return r.Channels }
+
+func (r ScaleWeight) values() int { return r.Positions * r.Channels }
+
+func (r ScaleWeight) Cost() Cost {
+	sum := float64(r.values())
+	return Cost{GhostNorm: sum, GhostSum: sum, Materialise: sum}
+}
+
+func (r ScaleWeight) check(b *graph.Builder, x, dz *gorgonia.Node) bool {
+	return expect(b, "scale", "the input", x, r.values()) && expect(b, "scale", "the output", dz, r.values())
+}
+
+// gradient writes Σₜ dz∘x of one example.
+func (r ScaleWeight) gradient(g, x, dz []float32) {
+	clear(g)
+	for t := 0; t < r.values(); t += r.Channels {
+		for c := range g {
+			g[c] += dz[t+c] * x[t+c]
+		}
+	}
+}
+
+func (r ScaleWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
+	if !r.check(b, x, dz) {
+		return nil
+	}
+	batch, pool := x.Shape()[0], b.Pool()
+	return b.Apply(graph.Operation{
+		Name: "scale-gradients", Type: tensor.Float32, Shape: []int{batch, r.Channels},
+		Run: func(out graph.Array, in []graph.Array) {
+			pool.Run(batch, 1, func(_, lo, hi int) {
+				for i := lo; i < hi; i++ {
+					r.gradient(row(out, i, r.Channels), row(in[0], i, r.values()), row(in[1], i, r.values()))
+				}
+			})
+		},
+	}, x, dz)
+}
+
+func (r ScaleWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
+	if !r.check(b, x, dz) {
+		return nil
+	}
+	batch, pool := x.Shape()[0], b.Pool()
+	scratch := graph.NewScratch(r.Channels)
+	return b.Apply(graph.Operation{
+		Name: "scale-squared-norms", Type: tensor.Float64, Shape: []int{batch},
+		Run: func(out graph.Array, in []graph.Array) {
+			pool.Run(batch, 1, func(worker, lo, hi int) {
+				g := scratch.For(worker)
+				for i := lo; i < hi; i++ {
+					r.gradient(g, row(in[0], i, r.values()), row(in[1], i, r.values()))
+					out.Float64[i] = kernel.SumSquares(g)
+				}
+			})
+		},
+	}, x, dz)
+}
+
+func (r ScaleWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node {
+	if !r.check(b, x, dz) {
+		return nil
+	}
+	batch := x.Shape()[0]
+	scratch := graph.NewScratch(r.Channels)
+	return b.Apply(graph.Operation{
+		Name: "scale-weighted-sum", Type: tensor.Float32, Shape: []int{r.Channels},
+		Run: func(out graph.Array, in []graph.Array) {
+			g := scratch.For(0)
+			clear(out.Float32)
+			for i, weight := range in[2].Float32[:batch] {
+				if weight != 0 {
+					r.gradient(g, row(in[0], i, r.values()), row(in[1], i, r.values()))
+					kernel.Axpy(out.Float32, weight, g)
+				}
+			}
+		},
+	}, x, dz, w)
+}
