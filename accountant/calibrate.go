@@ -39,7 +39,7 @@ func CalibrateNoiseMultiplier(a Accountant, event func(noiseMultiplier float64) 
 		return 0, c.err
 	}
 	if lo == hi {
-		return hi, nil
+		return c.sigma(hi), nil
 	}
 	const tolerance = 5e-7 // of log σ
 	return c.sigma(narrow(c.excess, lo, flo, hi, fhi, tolerance)), c.err

@@ -61,8 +61,8 @@ func nested(depth int) Event {
 // The text is a file format: it may gain names, and never change.
 func TestEventJSONFormat(t *testing.T) {
 	for want, e := range map[string]Event{
-		`{"gaussian":{"noise_multiplier":1.1}}`:                                                            Gaussian{1.1},
-		`{"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}}`:  PoissonSampled{0.01, Gaussian{1.1}},
+		`{"gaussian":{"noise_multiplier":1.1}}`:                                                             Gaussian{1.1},
+		`{"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}}`:   PoissonSampled{0.01, Gaussian{1.1}},
 		`{"poisson_sampled":{"sampling_probability":1e-9,"event":{"gaussian":{"noise_multiplier":1e+21}}}}`: PoissonSampled{1e-9, Gaussian{1e21}},
 		`{"non_private":{}}`: NonPrivate{},
 	} {

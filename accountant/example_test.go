@@ -29,7 +29,7 @@ func Example() {
 	fmt.Println(g)
 	fmt.Println(g.Method)
 	// Output:
-	// (2.5973, 1e-05)-DP under add-or-remove-one
+	// (2.5967, 1e-05)-DP under add-or-remove-one
 	// RDP (Poisson-subsampled Gaussian; Mironov, Talwar, Zhang 2019), conversion of Canonne, Kamath, Steinke 2020
 }
 
@@ -56,7 +56,7 @@ func ExampleCalibrateNoiseMultiplier() {
 	}
 	fmt.Printf("noise multiplier %.4f lasts %d steps\n", sigma, steps)
 	// Output:
-	// noise multiplier 1.0141 lasts 14063 steps
+	// noise multiplier 1.0140 lasts 14063 steps
 }
 
 // The loop of a trainer: ask with the next step included, then take it.
@@ -88,7 +88,7 @@ func ExampleLedger_With() {
 	}
 	fmt.Printf("%d steps, ε = %s\n", ledger.Count(), accountant.RoundUp(spent.Epsilon, 3))
 	// Output:
-	// 3 steps, ε = 0.998
+	// 375 steps, ε = 1.000
 }
 
 func ExampleMarshalEvent() {

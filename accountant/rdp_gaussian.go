@@ -15,7 +15,7 @@ func gaussianDivergence(sigma float64) divergence {
 //
 //	P = (1-q) N(0, σ²) + q N(1, σ²),   Q = N(0, σ²),   0 < q < 1, σ > 0, α > 1,
 //
-// which is never below D_α(Q‖P) (Mironov, Talwar, Zhang 2019, Theorem 5), so it
+// which is never below D_α(Q‖P) (Mironov, Talwar, Zhang 2019, section 3), so it
 // covers both directions of AddOrRemoveOne. With w = P/Q - 1,
 //
 //	D_α = log(A_α)/(α-1),   A_α = E_Q[(1+w)^α] = 1 + E_Q[(1+w)^α - 1 - α w],
@@ -108,11 +108,12 @@ const negligible = -53
 
 func (s *logSum) add(x float64) {
 	switch {
-	case s.scaled == 0 || x > s.max:
+	case s.scaled == 0:
 		if !math.IsInf(x, -1) {
-			s.scaled = s.scaled*math.Exp(s.max-x) + 1
-			s.max = x
+			s.max, s.scaled = x, 1
 		}
+	case x > s.max:
+		s.max, s.scaled = x, s.scaled*math.Exp(s.max-x)+1
 	case x-s.max < negligible:
 	default: // also NaN, which stays
 		s.scaled += math.Exp(x - s.max)

@@ -67,12 +67,14 @@ func trapezoidStep(q, sigma, alpha float64, integrand func(t float64) float64) f
 // logBernoulli returns log((1+w)^α - 1 - α w) for w = q (e^u - 1) > -1 and α > 1. The
 // difference is at least 0 by Bernoulli's inequality and 0 only for w = 0.
 func logBernoulli(alpha, q, u float64) float64 {
-	if u > 700 { // e^u is near the end of float64; w is taken as a logarithm
-		if logW := math.Log(q) + u; logW > 700 {
+	w := q * math.Expm1(min(u, 700))
+	if u > 700 { // exp(u) is near the end of float64
+		logW := math.Log(q) + u
+		if logW > 600 { // so is w, which cannot be told from 1+w
 			return alpha*logW + math.Log1p(-math.Exp(math.Log(alpha)-(alpha-1)*logW))
 		}
+		w = math.Exp(logW)
 	}
-	w := q * math.Expm1(min(u, 700))
 	if math.Abs(w)*alpha < 0.1 {
 		return bernoulliSeries(alpha, w)
 	}

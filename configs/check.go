@@ -4,13 +4,16 @@ import "fmt"
 
 // check reports what is missing and what does not fit together, where the values alone are fine.
 // bad holds the keys that were reported already.
-func check(r *report, c *Config, doc document, bad map[string]bool, sections map[string]position) {
-	missing := func(section, key, expected string) {
-		at, ok := sections[section]
+func check(r *report, c *Config, doc document, bad map[string]bool, sections map[string]section) {
+	missing := func(parent, key, expected string) {
+		s, ok := sections[parent]
 		if !ok {
-			at = sections[""]
+			s = sections[""]
 		}
-		r.addf(at, key, "found nothing, expected %s", expected)
+		if s.broken {
+			return // that it could not be read has been said already
+		}
+		r.addf(s.at, key, "found nothing, expected %s", expected)
 	}
 	checkData(c, doc, missing)
 	checkBudget(c, doc, bad, missing)
@@ -21,7 +24,7 @@ func check(r *report, c *Config, doc document, bad map[string]bool, sections map
 // has reports whether a key was given at all.
 func (d document) has(path string) bool { _, ok := d[path]; return ok }
 
-func checkData(c *Config, doc document, missing func(section, key, expected string)) {
+func checkData(c *Config, doc document, missing func(parent, key, expected string)) {
 	if !doc.has("data.name") && !doc.has("data.folder") {
 		missing("data", "data", fmt.Sprintf("name (%s) or folder", choice{datasetNames()}.expected()))
 		return
@@ -37,7 +40,7 @@ func checkData(c *Config, doc document, missing func(section, key, expected stri
 	}
 }
 
-func checkBudget(c *Config, doc document, bad map[string]bool, missing func(section, key, expected string)) {
+func checkBudget(c *Config, doc document, bad map[string]bool, missing func(parent, key, expected string)) {
 	if c.Privacy.Epsilon > 0 || c.Privacy.NoiseMultiplier > 0 || bad["privacy.epsilon"] || bad["privacy.noise_multiplier"] {
 		return
 	}

@@ -209,7 +209,7 @@ func (f oneOf) decode(r *report, n *node, key string, into any) bool {
 			return true
 		}
 	}
-	r.expected(n, key, f.expected(), integerHint(n))
+	r.expected(n, key, f.expected(), numberHint(n))
 	return false
 }
 
@@ -230,7 +230,14 @@ type boolean struct{}
 
 func (f boolean) decode(r *report, n *node, key string, into any) bool {
 	if n.kind != scalar || n.quoted || n.text != "true" && n.text != "false" {
-		r.expected(n, key, f.expected(), "")
+		hint := ""
+		switch strings.ToLower(n.text) {
+		case "yes", "on", "true":
+			hint = "write true"
+		case "no", "off", "false":
+			hint = "write false"
+		}
+		r.expected(n, key, f.expected(), hint)
 		return false
 	}
 	*into.(*bool) = n.text == "true"
@@ -273,7 +280,7 @@ func numberHint(n *node) string {
 
 // integerHint also shows the whole number that 1e3 or 8.0 stands for.
 func integerHint(n *node) string {
-	if n.kind == scalar && !n.quoted && numberPattern.MatchString(n.text) {
+	if n.kind == scalar && !n.quoted && numberPattern.MatchString(n.text) && !integerPattern.MatchString(n.text) {
 		v, err := strconv.ParseFloat(n.text, 64)
 		if err == nil && v == math.Trunc(v) && math.Abs(v) <= maxExactInteger {
 			return "write " + strconv.FormatFloat(v, 'f', 0, 64)

@@ -19,7 +19,11 @@ func (f choice) decode(r *report, n *node, key string, into any) bool {
 				return true
 			}
 		}
-		r.expected(n, key, f.expected(), didYouMean(nearest(n.text, f.names)))
+		hint := ""
+		if len(f.names) > 1 {
+			hint = didYouMean(nearest(n.text, f.names))
+		}
+		r.expected(n, key, f.expected(), hint)
 		return false
 	}
 	r.expected(n, key, f.expected(), "")

@@ -117,8 +117,8 @@ func (f layerList) encode(from any) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// formatLayer returns a layer with all its arguments as a scalar or a one-key mapping, without the
-// outer braces that only flow lists may leave out.
+// formatLayer returns a layer with all its arguments as one flow value: its bare name, or
+// {name: {arguments}}.
 func formatLayer(l *Layer) string {
 	kind := layerKindNamed(l.Kind)
 	if len(kind.arguments) == 0 {
@@ -131,7 +131,12 @@ func formatLayer(l *Layer) string {
 	return "{" + l.Kind + ": {" + strings.Join(arguments, ", ") + "}}"
 }
 
-func (f layerList) expected() string { return "a list of layers" }
+func (f layerList) expected() string {
+	if f.nonEmpty {
+		return "a list of at least one layer"
+	}
+	return "a list of layers"
+}
 
 func (f layerList) schema() object {
 	s := object{{"$ref", "#/$defs/layers"}}

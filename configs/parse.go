@@ -31,10 +31,16 @@ type setting struct {
 // document holds the settings of a configuration by key.
 type document map[string]setting
 
+// section is where a section of the file begins, and whether it could be read.
+type section struct {
+	at     position
+	broken bool
+}
+
 // resolve reads a configuration file, applies the settings over it, and returns the configuration if
 // there is nothing to report.
 func resolve(r *report, file string, src []byte, settings []setting) (*Config, error) {
-	doc, sections := document{}, map[string]position{"": {file: file, line: 1, column: 1}}
+	doc, sections := document{}, map[string]section{"": {at: position{file: file, line: 1, column: 1}}}
 	root := read(r, file, "", src)
 	if root == nil {
 		return nil, r.err()
@@ -54,30 +60,31 @@ func resolve(r *report, file string, src []byte, settings []setting) (*Config, e
 	if root.kind == mapping {
 		check(r, &c, doc, bad, sections)
 	}
-	// The resolved form has to pass the limits too, because resuming a run reads it.
-	if _, message := unreadable(c.YAML()); len(r.problems) == 0 && message != "" {
-		r.addf(sections[""], "", "in the resolved configuration: %s", message)
-	}
 	if err := r.err(); err != nil {
 		return nil, err
+	}
+	// The resolved form has to pass the limits too, because resuming a run reads it.
+	if _, message := unreadable(c.YAML()); message != "" {
+		r.addf(sections[""].at, "", "in the resolved configuration: %s", message)
+		return nil, r.err()
 	}
 	return &c, nil
 }
 
 // collect walks the mapping of a section and files every key by its path.
-func (d document) collect(r *report, n *node, section string, sections map[string]position) {
+func (d document) collect(r *report, n *node, parent string, sections map[string]section) {
 	for _, e := range n.entries {
-		path := join(section, e.key)
+		path := join(parent, e.key)
 		if f := fieldAt(path); f != nil {
 			d[path] = setting{field: f, value: e.value}
 			continue
 		}
 		below := children(path)
 		if below == nil {
-			r.unknown(e, section, children(section), elsewhere(e.key))
+			r.unknown(e, parent, children(parent), elsewhere(e.key))
 			continue
 		}
-		sections[path] = e.at
+		sections[path] = section{at: e.at, broken: e.value.kind != mapping}
 		if e.value.kind != mapping {
 			r.expected(e.value, path, "a mapping with the keys "+strings.Join(below, ", "), "")
 			continue
@@ -129,7 +136,7 @@ func (d document) conditions(r *report, c *Config, bad map[string]bool) {
 	for i := range fields {
 		f := &fields[i]
 		s, ok := d[f.path]
-		if !ok || f.applies(c) || bad[f.only.key] || bad[other(f.only.key)] {
+		if !ok || f.applies(c) || bad[f.path] || bad[f.only.key] || bad[other(f.only.key)] {
 			continue
 		}
 		if d.overrides(f.only.key) && !s.override {

@@ -55,6 +55,8 @@ type entry struct {
 // describe says what was found, for a message.
 func (n *node) describe() string {
 	switch {
+	case n.kind == list && len(n.items) == 0:
+		return "an empty list"
 	case n.kind == list:
 		return "a list"
 	case n.kind == mapping:
@@ -101,11 +103,14 @@ func read(r *report, file, override string, src []byte) *node {
 		if errors.As(err, &positioned) {
 			message, at = positioned.GetMessage(), c.at(positioned.GetToken())
 		}
-		r.addf(at, override, "not readable as YAML: %s", strings.Join(strings.Fields(message), " "))
+		r.addf(at, override, "not readable as YAML: %s", tabs.Replace(message))
 		return nil
 	}
 	return c.document(parsed)
 }
+
+// tabs keeps a message of the parser in one line and shows what it found.
+var tabs = strings.NewReplacer("\t", `\t`, "\n", " ")
 
 // unreadable returns why a source is refused before it is parsed, and the line, or "".
 func unreadable(src []byte) (line int, message string) {
@@ -168,6 +173,9 @@ func (c converter) at(t *token.Token) position {
 func (c converter) document(f *ast.File) *node {
 	var body *node
 	for i, doc := range f.Docs {
+		if d, ok := doc.Body.(*ast.DirectiveNode); ok {
+			return c.node(d, c.override)
+		}
 		start := doc.Start
 		if start == nil && doc.Body != nil {
 			start = doc.Body.GetToken()

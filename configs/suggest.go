@@ -51,7 +51,12 @@ func nearest(found string, known []string) string {
 	if s, ok := synonyms[strings.ToLower(found)]; ok && slices.Contains(known, s) {
 		return s
 	}
-	best, bestDistance := "", 1+max(1, min(len(found), 30)/3)
+	// A third of a name may be wrong, and in a short one two swapped letters.
+	best, limit := "", max(2, min(len(found), 30)/3)
+	if len(found) < 4 {
+		limit = 1
+	}
+	bestDistance := limit + 1
 	for _, name := range known {
 		if d := distance(squash(found), squash(name)); d < bestDistance {
 			best, bestDistance = name, d

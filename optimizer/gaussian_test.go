@@ -161,6 +161,26 @@ func TestPrivatizeTakesASumOnce(t *testing.T) {
 	}
 }
 
+// The noise is scaled for the sum as rounded: σ·(C + g·√d), which for d = 10^4 is a hundred points of the lattice more
+// than σ·C.
+func TestNoiseIsScaledByTheInflatedBound(t *testing.T) {
+	const sigma, bound, dim = 2.0, 1.5, 10_000
+	noisy, err := gaussian(t, sigma, 4).Privatize(clip.NewSum(bound, dim))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]float64, dim)
+	lattice{0x1p-30}.addNoise(want, sigma*(bound+0x1p-30*100), random.Seeded(4))
+	if !slices.Equal(noisy.values, want) {
+		t.Error("the noise is not that of σ·(C + g·√d)")
+	}
+	clear(want)
+	lattice{0x1p-30}.addNoise(want, sigma*bound, random.Seeded(4))
+	if slices.Equal(noisy.values, want) {
+		t.Error("the noise is that of σ·C: rounding the sum is not paid for")
+	}
+}
+
 // The result depends on the source, not on how many processors drew from it.
 func TestPrivatizeDoesNotDependOnProcessors(t *testing.T) {
 	draw := func() []float64 {

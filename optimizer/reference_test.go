@@ -8,10 +8,10 @@ import (
 // reference is one coordinate under an update rule, all in float64, written out from the pages of torch.optim
 // (SGD, Adam and AdamW, PyTorch 2) in their own order of operations and independent of the code under test.
 type reference struct {
-	rule          Rule
-	p, buf, m, v  float64
-	step          int
-	hasMomentumIn bool // PyTorch starts the buffer with the first gradient instead of with zero
+	rule         Rule
+	p, buf, m, v float64
+	step         int
+	started      bool // PyTorch starts the buffer with the first gradient instead of with zero
 }
 
 func (r *reference) apply(g, lr float64) {
@@ -22,10 +22,10 @@ func (r *reference) apply(g, lr float64) {
 			g = g + r.rule.WeightDecay*r.p
 		}
 		if mu := r.rule.Momentum; r.rule.Name != "sgd" {
-			if r.hasMomentumIn {
+			if r.started {
 				r.buf = mu*r.buf + g
 			} else {
-				r.buf, r.hasMomentumIn = g, true
+				r.buf, r.started = g, true
 			}
 			if r.rule.Name == "nesterov" {
 				g = g + mu*r.buf

@@ -76,10 +76,10 @@ func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgon
 				for i := lo; i < hi; i++ {
 					x, dz := row(in[0], i, r.inputs()), row(in[1], i, r.outputs())
 					r.Lower(cols, x)
-					square, magnitude := gramProduct(gram, cols, dz, t, d, r.Out)
-					if square*maxCancellation < magnitude {
-						// The terms cancel and float32 has lost the digits of the norm; an example must not be
-						// clipped by a norm that is too small, so this one's gradient is formed after all.
+					square, magnitude, underflow := gramProduct(gram, cols, dz, t, d, r.Out)
+					if square*maxCancellation < magnitude || square*maxUnderflow < underflow {
+						// The terms cancel, or lie below the range of float32, and the digits of the norm are lost; an
+						// example must not be clipped by a norm that is too small, so its gradient is formed after all.
 						g := whole.For(worker)
 						r.gradient(g, x, dz, cols, 1, 0)
 						square = kernel.SumSquares(g)
@@ -95,8 +95,12 @@ func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgon
 // float32 rounding of a term is near 2⁻²⁴·√D of its size, so the norm keeps a relative error near 1e-5 or better.
 const maxCancellation = 32
 
-// gramProduct is the sum of the elements of UUᵀ∘VVᵀ, which is ‖UᵀV‖², and the sum of their magnitudes, for U (t×d) and V (t×p).
-func gramProduct(gram, u, v []float32, t, d, p int) (sum, magnitude float64) {
+// maxUnderflow is the part of the squared norm that products below the range of float32 may take.
+const maxUnderflow = 0x1p-21
+
+// gramProduct is the sum of the elements of UUᵀ∘VVᵀ, which is ‖UᵀV‖², for U (t×d) and V (t×p), the sum of their magnitudes,
+// and a bound on what is missing because a product of two elements rounds to a multiple of 2⁻¹⁴⁹.
+func gramProduct(gram, u, v []float32, t, d, p int) (sum, magnitude, underflow float64) {
 	uu, vv := gram[:t*t], gram[t*t:]
 	serial.Gemm(false, true, t, t, d, 1, u, d, u, d, 0, uu, t)
 	serial.Gemm(false, true, t, t, p, 1, v, p, v, p, 0, vv, t)
@@ -105,7 +109,13 @@ func gramProduct(gram, u, v []float32, t, d, p int) (sum, magnitude float64) {
 		sum += term
 		magnitude += math.Abs(term)
 	}
-	return sum, magnitude
+	// No element is larger than the largest on the diagonal.
+	var largestU, largestV float64
+	for i := 0; i < t*t; i += t + 1 {
+		largestU, largestV = max(largestU, float64(uu[i])), max(largestV, float64(vv[i]))
+	}
+	underflow = float64(t*t) * 0x1p-149 * (float64(d)*(largestV+float64(p)*0x1p-149) + float64(p)*largestU)
+	return sum, magnitude, underflow
 }
 
 func (r ConvWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node {

@@ -2,8 +2,6 @@ package kernel
 
 import (
 	"fmt"
-"os"
-"strconv"
 	"sync"
 )
 
@@ -17,10 +15,11 @@ import (
 //
 // How k is cut depends on k alone, and a tile sums in the same order whatever its
 // size and whether it was packed. That makes the result independent of threads.
-var blockDepth, blockRows, blockCols, pA = env("BD",320), env("BR",192), env("BC",512), env("PA",1<<30)
-var packRowsB = env("PB",64)
-func env(n string, d int) int { if v, err := strconv.Atoi(os.Getenv(n)); err == nil { return v }; return d }
-
+const (
+	blockDepth = 256
+	blockRows  = 384
+	blockCols  = 512
+)
 
 // Gemm computes the row-major matrix product
 //
@@ -133,8 +132,7 @@ const parallelWork = 1 << 19
 
 // plan decides what to pack and how to share the work among threads.
 func (g *gemm) plan(threads int) {
-	g.packB = g.matrixB.colStride != 1 || g.m >= packRowsB || g.n*g.matrixB.rowStride >= 1<<30
-	g.packA = g.n >= pA
+	g.packA, g.packB = g.packing()
 	g.gridRows, g.gridCols, g.tallBlock, g.wideBlock = 1, 1, g.m, g.n
 
 	if work := g.m * g.n * g.k / parallelWork; work < threads {
@@ -153,10 +151,21 @@ func (g *gemm) plan(threads int) {
 	g.gridRows = (g.m + g.tallBlock - 1) / g.tallBlock
 }
 
-const (
+// minBlockCols is how many columns a thread gets at least while there are rows to
+// share.
+const minBlockCols = 128
 
-	minBlockCols = 128 // columns that a thread gets at least while there are rows to share
-)
+// packing decides which operands to pack. The thresholds were measured with
+// BenchmarkGemm on Zen 4; the result does not depend on them.
+func (g *gemm) packing() (packA, packB bool) {
+	packA = g.m >= 384 && g.n >= 512
+	packB = g.m >= 192
+	if g.matrixB.rowStride%256 == 0 {
+		// Rows that lie a multiple of 1 KiB apart fall into few sets of the cache.
+		packB = g.m >= 64
+	}
+	return packA, packB || g.matrixB.colStride != 1
+}
 
 func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
 

@@ -1,0 +1,23 @@
+# The commands of this project, for people who like `make`. CI runs .ci/run, which needs no make.
+
+.PHONY: run test lint race bench ci
+
+run: ## train a private model on pictures that the program draws
+	go run ./cmd/train run
+
+test: ## all tests, in under five minutes
+	go test ./...
+
+lint: ## format, vet, staticcheck
+	test -z "$$(gofmt -l .)"
+	go vet ./...
+	staticcheck ./...
+
+race: ## the race detector on the packages with goroutines
+	go test -race -short ./accountant ./data ./internal/... ./perexample ./optimizer ./checkpoints
+
+bench: ## benchmarks of the private step
+	go test ./internal/train -run '^$$' -bench ClippedSum -benchtime 3s
+
+ci: ## what a change must pass
+	bash .ci/run

@@ -1,0 +1,85 @@
+package accountant
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// train spends like the training loop: the question includes the next step, and the
+// first refusal ends the run.
+func train(t *testing.T, a Accountant, event Event, target Guarantee, limit int) *Ledger {
+	t.Helper()
+	ledger := &Ledger{}
+	for ledger.Count() < limit {
+		next, err := ledger.With(event, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := a.Guarantee(next, target.Delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !g.Within(target) {
+			return ledger
+		}
+		ledger = next
+	}
+	t.Fatalf("%v lasts longer than %d steps of %v", target, limit, event)
+	return nil
+}
+
+// 200 random runs end with ε ≤ target, one step more would exceed it, and MaxSteps
+// knew.
+func TestNoRunPassesItsBudget(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 1))
+	a := newRDP(t, DefaultOrders())
+	runs := 200
+	if testing.Short() { // for the race detector
+		runs = 20
+	}
+	for range runs {
+		event := PoissonSampled{math.Exp(-7 * rng.Float64()), Gaussian{math.Exp(3*rng.Float64() - 1)}}
+		delta := math.Exp(-20*rng.Float64() - 5)
+		// A target that some step between 0 and 600 reaches, anywhere in it.
+		cost := func(steps int) float64 { return epsilon(t, a, mustLedger(t, Entry{event, steps}), delta) }
+		reached := rng.IntN(600)
+		target := Guarantee{Epsilon: cost(reached) + rng.Float64()*(cost(reached+1)-cost(reached)), Delta: delta}
+		if target.Epsilon == 0 {
+			continue
+		}
+		ledger := train(t, a, event, target, 1000)
+		steps := ledger.Count()
+		fresh := newRDP(t, DefaultOrders())
+		if e := epsilon(t, fresh, ledger, delta); e > target.Epsilon {
+			t.Errorf("%v stopped after %d steps at ε=%v, target %v", event, steps, e, target)
+		}
+		if e := cost(steps + 1); e <= target.Epsilon {
+			t.Errorf("%v stopped after %d steps, but one more gives ε=%v, target %v", event, steps, e, target)
+		}
+		if n, err := MaxSteps(a, event, target, math.MaxInt); err != nil || n != steps {
+			t.Errorf("%v: MaxSteps %d, %v, the run took %d", event, n, err, steps)
+		}
+	}
+}
+
+func TestMaxSteps(t *testing.T) {
+	a := newRDP(t, DefaultOrders())
+	for _, tt := range []struct {
+		name        string
+		event       Event
+		limit, want int
+	}{
+		{"not one", Gaussian{0.1}, 1000, 0},
+		{"no noise", Gaussian{0}, 1000, 0},
+		{"non-private", NonPrivate{}, 1000, 0},
+		{"limit 0", Gaussian{100}, 0, 0},
+		{"up to the limit", Gaussian{100}, 10, 10},
+		{"free", PoissonSampled{0, Gaussian{1}}, math.MaxInt, math.MaxInt},
+	} {
+		got, err := MaxSteps(a, tt.event, Guarantee{Epsilon: 1, Delta: 1e-5}, tt.limit)
+		if err != nil || got != tt.want {
+			t.Errorf("%s: %d, %v, want %d", tt.name, got, err, tt.want)
+		}
+	}
+}

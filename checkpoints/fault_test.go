@@ -1,0 +1,92 @@
+package checkpoints
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Every call to the file system fails once, in every way, while a run that was stopped before resumes, records
+// four updates and saves twice. Whatever happens: no acknowledged entry is lost, a ledger that failed takes no
+// further entry, checkpoints are whole or absent, and afterwards the run resumes.
+func TestEveryFaultAtEveryCall(t *testing.T) {
+	for kind := range faultCount {
+		for _, sticky := range []bool{false, true} {
+			for failAt := 0; ; failAt++ {
+				run, files := stoppedRun(t)
+				files.fault, files.failAt, files.sticky = kind, failAt, sticky
+				ended, _ := recovering(func() error {
+					step, err := run.resume()
+					if err != nil {
+						return err
+					}
+					return run.train(step, 5, 2)
+				})
+				if files.calls <= failAt {
+					break // every call has had its turn
+				}
+				if files.failAt = -1; run.journal != nil {
+					checkFailedForGood(t, run.journal)
+				}
+				files.kill()
+				if err := run.check(&faultyDisk{failAt: -1}); err != nil {
+					t.Errorf("%s at call %d, sticky %v: %v (the run ended with: %v)", faultNames[kind], failAt, sticky, err, ended)
+				}
+			}
+		}
+	}
+}
+
+// checkFailedForGood appends when the disk is well again: a journal that failed must refuse, and must not write.
+func checkFailedForGood(t *testing.T, j *Journal) {
+	t.Helper()
+	if j.failed == nil {
+		return // the fault hit something else
+	}
+	before := must(os.ReadFile(j.path))
+	wantError(t, j.Append(1, event(1.1)), ErrJournalFailed, j.path)
+	if after := must(os.ReadFile(j.path)); len(after) != len(before) {
+		t.Errorf("a failed journal wrote %d bytes", len(after)-len(before))
+	}
+}
+
+// stoppedRun returns a run in a new directory that has recorded step 1, saved nothing, and torn the line of step 2.
+func stoppedRun(t *testing.T) (*crashRun, *faultyDisk) {
+	t.Helper()
+	files := &faultyDisk{failAt: -1}
+	run := &crashRun{files: files, dir: filepath.Join(t.TempDir(), "run"), saved: -1}
+	step := must(run.resume())
+	must(0, run.train(step, 1, 2))
+	must(0, writeSyncedAt(run.journal.f, []byte(`{"step":2,"ev`), run.journal.size))
+	files.kill()
+	files.calls = 0
+	run.journal = nil
+	return run, files
+}
+
+// The journal remembers a failure: the disk is well again, but nobody knows what it holds.
+func TestAppendAfterFailedSync(t *testing.T) {
+	files := &faultyDisk{failAt: -1}
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	j := must(createJournal(files, path))
+	must(0, j.Append(1, event(1.1)))
+	files.fault, files.failAt = faultEIO, files.calls+1 // the sync of the next append
+	err := j.Append(2, event(1.1))
+	wantError(t, err, ErrJournalFailed, path, "append entry 2", "injected fault")
+	if !errors.Is(err, errInjected) {
+		t.Errorf("error %v does not wrap its cause", err)
+	}
+	for range 3 {
+		wantError(t, j.Append(2, event(1.1)), ErrJournalFailed, "append entry 2")
+	}
+	if j.Len() != 1 || j.Ledger().Count() != 1 {
+		t.Errorf("%d entries, want the 1 that was acknowledged", j.Len())
+	}
+	must(0, j.Close())
+	j = must(OpenJournal(path)) // the line did reach the file: it counts
+	defer j.Close()
+	if j.Len() != 2 {
+		t.Errorf("reopened with %d entries, want 2", j.Len())
+	}
+}

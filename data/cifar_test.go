@@ -1,0 +1,208 @@
+package data
+
+import (
+	"archive/tar"
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// cifarBatch builds records whose pixel j of plane c has the byte 10·c + j mod 7 +
+// record.
+func cifarBatch(labels ...byte) []byte {
+	var b []byte
+	for i, l := range labels {
+		b = append(b, l)
+		for c := range 3 {
+			for j := range cifarPlane {
+				b = append(b, byte(10*c+j%7+i))
+			}
+		}
+	}
+	return b
+}
+
+// tinyCIFAR has two training batches and a test batch of two records each.
+func tinyCIFAR() (*cifarSet, map[string][]byte) {
+	contents := map[string][]byte{"one.bin": cifarBatch(0, 1), "two.bin": cifarBatch(2, 0), "test.bin": cifarBatch(1, 1)}
+	entry := func(name string) file { return file{name, int64(len(contents[name])), sum(contents[name])} }
+	return &cifarSet{
+		name: "tiny", classes: []string{"a", "b", "c"}, folder: "bin", archive: "tiny.tar.gz",
+		train: []file{entry("one.bin"), entry("two.bin")}, test: entry("test.bin"),
+	}, contents
+}
+
+// archive packs headers with their content.
+func archive(t *testing.T, entries ...any) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for i := 0; i < len(entries); i += 2 {
+		h, content := entries[i].(tar.Header), entries[i+1].([]byte)
+		h.Size, h.Mode = int64(len(content)), 0o644
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return pack(b.Bytes())
+}
+
+func regular(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeReg} }
+
+func TestCIFARPlanesBecomeInterleaved(t *testing.T) {
+	labels, pixels, err := parseCIFAR(nil, nil, cifarBatch(3, 9), "batch", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(labels, []byte{3, 9}) || len(pixels) != 2*3*cifarPlane {
+		t.Fatalf("labels %v, %d pixel values", labels, len(pixels))
+	}
+	for i := range 2 {
+		for j := range cifarPlane {
+			for c := range 3 {
+				if got, want := pixels[(i*cifarPlane+j)*3+c], byte(10*c+j%7+i); got != want {
+					t.Fatalf("record %d, position %d, channel %d is %d, expected %d", i, j, c, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestCIFARFromMembersAndFromTheArchive(t *testing.T) {
+	set, contents := tinyCIFAR()
+	unpacked, packed := t.TempDir(), t.TempDir()
+	for name, content := range contents {
+		write(t, content, unpacked, "tiny", "bin", name)
+	}
+	write(t, archive(t,
+		tar.Header{Name: "bin/", Typeflag: tar.TypeDir}, []byte{},
+		regular("bin/batches.meta.txt"), []byte("a\nb\n"),
+		regular("bin/two.bin"), contents["two.bin"], // in any order
+		regular("bin/one.bin"), contents["one.bin"],
+		regular("bin/readme.html"), []byte("<html>"),
+		regular("bin/test.bin"), contents["test.bin"],
+	), packed, "tiny", "tiny.tar.gz")
+	for _, dir := range []string{unpacked, packed} {
+		s, err := set.load(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(s.Train.labels, []byte{0, 1, 2, 0}) || !bytes.Equal(s.Test.labels, []byte{1, 1}) {
+			t.Errorf("labels %v and %v", s.Train.labels, s.Test.labels)
+		}
+		if got := s.Train.Pixels(3)[:4]; !bytes.Equal(got, []byte{1, 11, 21, 2}) {
+			t.Errorf("picture 3 starts with %v", got)
+		}
+	}
+}
+
+func TestBrokenCIFARMembers(t *testing.T) {
+	set, contents := tinyCIFAR()
+	changed := func(at int, value byte) []byte {
+		c := bytes.Clone(contents["one.bin"])
+		c[at] = value
+		return c
+	}
+	for name, c := range map[string]struct {
+		content []byte
+		says    string
+	}{
+		"truncated": {contents["one.bin"][:6000], "one.bin ends after 6000 bytes, expected 6146"},
+		"too long":  {append(bytes.Clone(contents["one.bin"]), 0), "one.bin goes on after 6146 bytes"},
+		"label":     {changed(cifarRecord, 3), "one.bin: label 3 of record 1, expected 0 to 2"},
+		"pixel":     {changed(5, 77), "one.bin has the SHA-256"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, content := range contents {
+				write(t, content, dir, "tiny", "bin", name)
+			}
+			write(t, c.content, dir, "tiny", "bin", "one.bin")
+			_, err := set.load(dir)
+			wantError(t, err, ErrInvalid, c.says)
+		})
+	}
+}
+
+// Only regular files with known names come out of an archive.
+func TestBrokenCIFARArchives(t *testing.T) {
+	set, contents := tinyCIFAR()
+	one, two, test := contents["one.bin"], contents["two.bin"], contents["test.bin"]
+	for name, c := range map[string]struct {
+		content []byte
+		says    string
+	}{
+		"not gzip":      {[]byte("plain"), "tiny.tar.gz is not a gzip file"},
+		"not tar":       {pack(bytes.Repeat([]byte{1}, 2000)), "archive"},
+		"empty":         {archive(t), "does not hold bin/one.bin"},
+		"missing":       {archive(t, regular("bin/one.bin"), one, regular("bin/test.bin"), test), "does not hold bin/two.bin"},
+		"twice":         {archive(t, regular("bin/one.bin"), one, regular("bin/one.bin"), one), "holds bin/one.bin twice"},
+		"short member":  {archive(t, regular("bin/one.bin"), one[:50]), "one.bin ends after 50 bytes, expected 6146"},
+		"long member":   {archive(t, regular("bin/one.bin"), append(bytes.Clone(one), 1)), "one.bin goes on after 6146 bytes"},
+		"wrong content": {archive(t, regular("bin/one.bin"), two, regular("bin/two.bin"), two, regular("bin/test.bin"), test), "one.bin has the SHA-256"},
+		"climbing out":  {archive(t, regular("bin/../../one.bin"), one), `entry "bin/../../one.bin" of 6146 bytes is not a part of tiny`},
+		"absolute":      {archive(t, regular("/bin/one.bin"), one), `entry "/bin/one.bin"`},
+		"other file":    {archive(t, regular("bin/run.sh"), []byte("rm")), `entry "bin/run.sh" of 2 bytes is not a part of tiny`},
+		"large readme":  {archive(t, regular("bin/readme.html"), make([]byte, 1<<20)), `entry "bin/readme.html" of 1048576 bytes`},
+		"link":          {archive(t, tar.Header{Name: "bin/one.bin", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, []byte{}), "expected regular files"},
+		"device":        {archive(t, tar.Header{Name: "bin/one.bin", Typeflag: tar.TypeChar}, []byte{}), "expected regular files"},
+		"other folder":  {archive(t, tar.Header{Name: "elsewhere/", Typeflag: tar.TypeDir}, []byte{}), "expected regular files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, c.content, dir, "tiny", "tiny.tar.gz")
+			_, err := set.load(dir)
+			wantError(t, err, ErrInvalid, c.says)
+		})
+	}
+}
+
+func TestUnpackWritesWholeFiles(t *testing.T) {
+	set, contents := tinyCIFAR()
+	dir := t.TempDir()
+	name := write(t, archive(t, regular("bin/one.bin"), contents["one.bin"], regular("bin/two.bin"), contents["two.bin"],
+		regular("bin/test.bin"), contents["test.bin"]), dir, "tiny.tar.gz")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	write(t, []byte("left by a crash"), dir, "one.bin.part")
+	if err := set.unpack(name, root); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range contents {
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.part")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Whatever the bytes, the parser answers with whole records or an error.
+func FuzzCIFAR(f *testing.F) {
+	f.Add(cifarBatch(0))
+	f.Add(cifarBatch(9, 10))
+	f.Add(cifarBatch(1)[:cifarRecord-1])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, content []byte) {
+		labels, pixels, err := parseCIFAR(nil, nil, content, "fuzz", 10)
+		if err != nil {
+			wantError(t, err, ErrInvalid)
+			return
+		}
+		if len(labels)*cifarRecord != len(content) || len(pixels) != len(labels)*3*cifarPlane {
+			t.Errorf("%d labels and %d pixel values from %d bytes", len(labels), len(pixels), len(content))
+		}
+	})
+}

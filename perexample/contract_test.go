@@ -1,0 +1,222 @@
+package perexample_test
+
+import (
+	"math"
+	"testing"
+
+	"dpsgd/perexample"
+)
+
+// tolerance is what float32 rounding may cost, relative to the gradient's norm.
+const tolerance = 1e-5
+
+// The contract of every rule, batch by batch: the written-out gradient of each example alone = Gradients =
+// SquaredNorms = WeightedSum, with both engines.
+func TestRulesEqualWrittenOutGradients(t *testing.T) {
+	for _, c := range ruleCases() {
+		t.Run(c.name, func(t *testing.T) {
+			for _, batch := range []int{1, 2, 7, 33} {
+				in := c.draw(batch, uint64(batch))
+				got := newRig(t, c, batch, 2).run(t, in)
+				checkAgainst(t, c.naiveRows(in), in.w, got)
+			}
+		})
+	}
+}
+
+// checkAgainst compares a run with the gradients of the examples.
+func checkAgainst(t *testing.T, want [][]float64, w []float32, got results) {
+	t.Helper()
+	sum := make([]float64, len(want[0]))
+	var scale float64
+	for i, g := range want {
+		square := squaredNorm(g)
+		norm := math.Sqrt(square)
+		if d := distance(got.row(i), g); d > tolerance*norm {
+			t.Errorf("batch %d: gradient %d is off by %.2g of its norm", len(w), i, d/norm)
+		}
+		for _, engine := range engines {
+			if d := math.Abs(got.norms[engine][i] - square); d > tolerance*square {
+				t.Errorf("batch %d, %v: squared norm %d is %v, expected %v", len(w), engine, i, got.norms[engine][i], square)
+			}
+		}
+		scale += float64(w[i]) * norm
+		for j, v := range g {
+			sum[j] += float64(w[i]) * v
+		}
+	}
+	for _, engine := range engines {
+		if d := distance(got.sums[engine], sum); d > tolerance*scale {
+			t.Errorf("batch %d, %v: weighted sum is off by %.2g of the length of its terms", len(w), engine, d/scale)
+		}
+	}
+}
+
+// Examples are the same alone as in a batch.
+func TestBatchOfOneEqualsRow(t *testing.T) {
+	const batch = 7
+	for _, c := range ruleCases() {
+		t.Run(c.name, func(t *testing.T) {
+			in := c.draw(batch, 1)
+			together, alone := newRig(t, c, batch, 1).run(t, in), newRig(t, c, 1, 1)
+			for i := range batch {
+				one := alone.run(t, inputs{in.x[i*c.x : (i+1)*c.x], in.dz[i*c.dz : (i+1)*c.dz], []float32{1}})
+				norm := math.Sqrt(one.norms[perexample.Materialise][0])
+				row := make([]float64, c.rule.Size())
+				for j, v := range together.row(i) {
+					row[j] = float64(v)
+				}
+				for _, engine := range engines {
+					if d := distance(one.sums[engine], row); d > 1e-6*norm {
+						t.Errorf("%v: the sum over example %d alone is off its gradient in the batch by %.2g of the norm", engine, i, d/norm)
+					}
+					if a, b := one.norms[engine][0], together.norms[engine][i]; math.Abs(a-b) > 1e-6*a {
+						t.Errorf("%v: the squared norm of example %d is %v alone and %v in a batch", engine, i, a, b)
+					}
+				}
+			}
+		})
+	}
+}
+
+// odd values that an example may bring along.
+var odd = []struct {
+	name  string
+	value float32
+}{{"another number", 3}, {"zero", 0}, {"NaN", nan()}, {"+Inf", infinity()}, {"-Inf", -infinity()}, {"1e30", 1e30}, {"denormal", 1e-42}}
+
+// Whatever one example becomes, the norms and gradients of the others keep every bit.
+func TestExamplesAreIndependent(t *testing.T) {
+	const batch, changed = 7, 3
+	for _, c := range ruleCases() {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, c, batch, 2)
+			in := c.draw(batch, 1)
+			before := r.run(t, in)
+			for _, o := range odd {
+				c.overwrite(in, changed, o.value, o.value)
+				after := r.run(t, in)
+				for i := range batch {
+					if i == changed {
+						continue
+					}
+					if !sameBits(before.row(i), after.row(i)) {
+						t.Errorf("example %d changes to %s: the gradient of %d changes", changed, o.name, i)
+					}
+					for _, engine := range engines {
+						if !sameBits64(before.norms[engine][i:i+1], after.norms[engine][i:i+1]) {
+							t.Errorf("%v: example %d changes to %s: the norm of %d changes", engine, changed, o.name, i)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// An example of weight 0 adds exactly 0 whatever it holds: every bit of the sum is as if its rows were zeros.
+func TestWeightZeroAddsNothing(t *testing.T) {
+	const batch = 33 // several partial sums with several examples each
+	for _, c := range ruleCases() {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, c, batch, 2)
+			zeros := c.draw(batch, 1)
+			for i, w := range zeros.w {
+				if w == 0 {
+					c.overwrite(zeros, i, 0, 0)
+				}
+			}
+			want := r.run(t, zeros)
+			for _, o := range odd {
+				in := zeros.clone()
+				for i, w := range in.w {
+					if w == 0 {
+						c.overwrite(in, i, o.value, o.value)
+					}
+				}
+				got := r.run(t, in)
+				for _, engine := range engines {
+					if !sameBits(got.sums[engine], want.sums[engine]) {
+						t.Errorf("%v: rows of weight 0 that hold %s change the sum", engine, o.name)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Without any weight the sum is exactly zero, also right after a run with weights.
+func TestNoWeightsSumToZero(t *testing.T) {
+	const batch = 7
+	for _, c := range ruleCases() {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, c, batch, 2)
+			in := c.draw(batch, 1)
+			r.run(t, in)
+			clear(in.w)
+			c.overwrite(in, 2, nan(), infinity())
+			got := r.run(t, in)
+			for _, engine := range engines {
+				for j, v := range got.sums[engine] {
+					if v != 0 {
+						t.Fatalf("%v: value %d of the sum is %v, expected 0", engine, j, v)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A gradient that is not finite is seen: its norm is not finite either, so that a policy can drop it.
+func TestNonFiniteGradientsHaveNonFiniteNorms(t *testing.T) {
+	const batch, broken = 3, 1
+	for _, c := range ruleCases() {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, c, batch, 1)
+			_, readsX := c.rule.(perexample.Bias)
+			readsX = !readsX
+			for _, bad := range []float32{nan(), infinity(), -infinity()} {
+				for _, place := range []struct {
+					name  string
+					x, dz float32
+					skip  bool
+				}{{"x", bad, 1, !readsX}, {"dz", 1, bad, false}, {"x, against dz of zero", bad, 0, !readsX}, {"dz, against x of zero", 0, bad, false}} {
+					if place.skip {
+						continue
+					}
+					in := c.draw(batch, 1)
+					c.overwrite(in, broken, place.x, place.dz)
+					got := r.run(t, in)
+					for _, engine := range engines {
+						if norm := got.norms[engine][broken]; !math.IsNaN(norm) && !math.IsInf(norm, 0) {
+							t.Errorf("%v: with %v in %s the squared norm is %v", engine, bad, place.name, norm)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// The number of threads changes no bit of anything.
+func TestThreadsChangeNothing(t *testing.T) {
+	const batch = 33
+	// A product large enough to be shared among threads.
+	cases := append(ruleCases(), denseCase("dense 300 to 200", 300, 200))
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			in := c.draw(batch, 1)
+			want := newRig(t, c, batch, 1).run(t, in)
+			for _, threads := range []int{2, 3} {
+				got := newRig(t, c, batch, threads).run(t, in)
+				same := sameBits(got.gradients, want.gradients)
+				for _, engine := range engines {
+					same = same && sameBits64(got.norms[engine], want.norms[engine]) && sameBits(got.sums[engine], want.sums[engine])
+				}
+				if !same {
+					t.Errorf("%d threads give another result than 1", threads)
+				}
+			}
+		})
+	}
+}

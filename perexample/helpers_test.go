@@ -1,0 +1,271 @@
+package perexample_test
+
+import (
+	"math"
+	"testing"
+
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/random"
+	"dpsgd/perexample"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// ruleCase is one row of the contract suite: a rule, the values per example of x and dz, and the gradient of one
+// example written out in float64.
+type ruleCase struct {
+	name  string
+	rule  perexample.Rule
+	x, dz int
+	naive func(x, dz []float32) []float64
+}
+
+// ruleCases is the table that a new rule adds its row to.
+func ruleCases() []ruleCase {
+	cases := []ruleCase{
+		denseCase("dense 5 to 3", 5, 3),
+		denseCase("dense 1 to 1", 1, 1),
+		denseCase("dense 40 to 17", 40, 17),
+		biasCase("bias of a dense layer", 1, 7),
+		biasCase("bias of a convolution", 12, 5),
+		scaleCase("gain of a group norm", 9, 4),
+		scaleCase("gain of a layer norm", 1, 11),
+	}
+	for name, c := range map[string]kernel.Conv{
+		"conv 3×3":                     {Height: 5, Width: 6, In: 2, Out: 3, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1},
+		"conv 3×3, padding":            {Height: 4, Width: 4, In: 3, Out: 5, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1},
+		"conv 4×4, stride 2, padding":  {Height: 9, Width: 7, In: 1, Out: 4, KernelH: 4, KernelW: 4, StrideH: 2, StrideW: 2, PadH: 2, PadW: 2},
+		"conv 2×3, strides 3 and 2":    {Height: 8, Width: 7, In: 2, Out: 2, KernelH: 2, KernelW: 3, StrideH: 3, StrideW: 2, PadH: 0, PadW: 1},
+		"conv 1×1 with stride":         {Height: 5, Width: 5, In: 6, Out: 7, KernelH: 1, KernelW: 1, StrideH: 2, StrideW: 2},
+		"conv with one position":       {Height: 3, Width: 3, In: 4, Out: 2, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1},
+		"conv with many output planes": {Height: 3, Width: 3, In: 1, Out: 33, KernelH: 2, KernelW: 2, StrideH: 1, StrideW: 1},
+	} {
+		cases = append(cases, convCase(name, c))
+	}
+	return cases
+}
+
+func denseCase(name string, in, out int) ruleCase {
+	return ruleCase{name, perexample.DenseWeight{In: in, Out: out}, in, out, func(x, dz []float32) []float64 {
+		g := make([]float64, out*in)
+		for o := range out {
+			for i := range in {
+				g[o*in+i] = float64(dz[o]) * float64(x[i])
+			}
+		}
+		return g
+	}}
+}
+
+func biasCase(name string, positions, channels int) ruleCase {
+	// x is not read; it has a size of its own here.
+	return ruleCase{name, perexample.Bias{Positions: positions, Channels: channels}, 2, positions * channels, func(_, dz []float32) []float64 {
+		g := make([]float64, channels)
+		for t := range positions {
+			for c := range channels {
+				g[c] += float64(dz[t*channels+c])
+			}
+		}
+		return g
+	}}
+}
+
+func scaleCase(name string, positions, channels int) ruleCase {
+	n := positions * channels
+	return ruleCase{name, perexample.ScaleWeight{Positions: positions, Channels: channels}, n, n, func(x, dz []float32) []float64 {
+		g := make([]float64, channels)
+		for t := range positions {
+			for c := range channels {
+				g[c] += float64(x[t*channels+c]) * float64(dz[t*channels+c])
+			}
+		}
+		return g
+	}}
+}
+
+// convCase writes out dW[o][kh][kw][c] = Σ over output positions of dz[position][o]·x[pixel under the tap][c].
+func convCase(name string, c kernel.Conv) ruleCase {
+	outH := (c.Height+2*c.PadH-c.KernelH)/c.StrideH + 1
+	outW := (c.Width+2*c.PadW-c.KernelW)/c.StrideW + 1
+	naive := func(x, dz []float32) []float64 {
+		g := make([]float64, c.Out*c.KernelH*c.KernelW*c.In)
+		for oh := range outH {
+			for ow := range outW {
+				for kh := range c.KernelH {
+					for kw := range c.KernelW {
+						h, w := oh*c.StrideH-c.PadH+kh, ow*c.StrideW-c.PadW+kw
+						if h < 0 || h >= c.Height || w < 0 || w >= c.Width {
+							continue
+						}
+						for o := range c.Out {
+							for ch := range c.In {
+								g[((o*c.KernelH+kh)*c.KernelW+kw)*c.In+ch] +=
+									float64(dz[(oh*outW+ow)*c.Out+o]) * float64(x[(h*c.Width+w)*c.In+ch])
+							}
+						}
+					}
+				}
+			}
+		}
+		return g
+	}
+	return ruleCase{name, perexample.ConvWeight{Conv: c}, c.Height * c.Width * c.In, outH * outW * c.Out, naive}
+}
+
+// naiveRows are the gradients of all examples of a batch.
+func (c ruleCase) naiveRows(in inputs) [][]float64 {
+	rows := make([][]float64, len(in.w))
+	for i := range rows {
+		rows[i] = c.naive(in.x[i*c.x:(i+1)*c.x], in.dz[i*c.dz:(i+1)*c.dz])
+	}
+	return rows
+}
+
+// inputs is what a rule works on, for a whole batch.
+type inputs struct{ x, dz, w []float32 }
+
+// draw fills a batch with normal numbers, and weights between 0 and 1 of which every third is 0.
+func (c ruleCase) draw(batch int, seed uint64) inputs {
+	src := random.Seeded(seed)
+	in := inputs{x: normals(batch*c.x, src), dz: normals(batch*c.dz, src), w: make([]float32, batch)}
+	for i := range in.w {
+		if i%3 != 1 {
+			in.w[i] = float32(src.Float64())
+		}
+	}
+	return in
+}
+
+func normals(n int, src *random.Source) []float32 {
+	wide := make([]float64, n)
+	random.Normals(wide, src)
+	values := make([]float32, n)
+	for i, v := range wide {
+		values[i] = float32(v)
+	}
+	return values
+}
+
+func (in inputs) clone() inputs {
+	return inputs{append([]float32{}, in.x...), append([]float32{}, in.dz...), append([]float32{}, in.w...)}
+}
+
+// overwrite sets all of example i's values of x and dz, or only those of one of them.
+func (c ruleCase) overwrite(in inputs, i int, x, dz float32) {
+	for j := i * c.x; j < (i+1)*c.x; j++ {
+		in.x[j] = x
+	}
+	for j := i * c.dz; j < (i+1)*c.dz; j++ {
+		in.dz[j] = dz
+	}
+}
+
+// rig is a rule at work on a graph, with both engines side by side.
+type rig struct {
+	rule            perexample.Rule
+	builder         *graph.Builder
+	executor        *graph.Executor
+	x, dz, w        *gorgonia.Node
+	gradients       *gorgonia.Node
+	norms           map[perexample.Engine]*gorgonia.Node
+	sums            map[perexample.Engine]*gorgonia.Node
+	batch, gradient int
+}
+
+var engines = []perexample.Engine{perexample.Ghost, perexample.Materialise}
+
+func newRig(t *testing.T, c ruleCase, batch, threads int) *rig {
+	t.Helper()
+	pool := kernel.NewPool(threads)
+	t.Cleanup(pool.Close)
+	b := graph.NewBuilder(pool)
+	r := &rig{rule: c.rule, builder: b, batch: batch, gradient: c.rule.Size(),
+		norms: map[perexample.Engine]*gorgonia.Node{}, sums: map[perexample.Engine]*gorgonia.Node{}}
+	r.x = b.Input("x", tensor.Float32, batch, c.x)
+	r.dz = b.Input("dz", tensor.Float32, batch, c.dz)
+	r.w = b.Input("w", tensor.Float32, batch)
+	r.gradients = c.rule.Gradients(b, r.x, r.dz)
+	outputs := []*gorgonia.Node{r.gradients}
+	for _, engine := range engines {
+		plan := perexample.NewPlan(b, perexample.Use{Parameter: "p", Rule: c.rule, Input: r.x}, r.dz, engine)
+		r.norms[engine], r.sums[engine] = plan.SquaredNorms(b), plan.WeightedSum(b, r.w)
+		outputs = append(outputs, r.norms[engine], r.sums[engine])
+	}
+	e, err := b.Compile(outputs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.executor = e
+	return r
+}
+
+// results of one run, copied.
+type results struct {
+	gradients []float32
+	norms     map[perexample.Engine][]float64
+	sums      map[perexample.Engine][]float32
+}
+
+func (r *rig) run(t *testing.T, in inputs) results {
+	t.Helper()
+	copy(r.builder.Values(r.x).Float32, in.x)
+	copy(r.builder.Values(r.dz).Float32, in.dz)
+	copy(r.builder.Values(r.w).Float32, in.w)
+	if err := r.executor.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	out := results{norms: map[perexample.Engine][]float64{}, sums: map[perexample.Engine][]float32{}}
+	out.gradients = append(out.gradients, r.executor.Values(r.gradients).Float32...)
+	for _, engine := range engines {
+		out.norms[engine] = append([]float64{}, r.executor.Values(r.norms[engine]).Float64...)
+		out.sums[engine] = append([]float32{}, r.executor.Values(r.sums[engine]).Float32...)
+	}
+	return out
+}
+
+// row is the gradient of one example.
+func (r results) row(i int) []float32 {
+	n := len(r.gradients) / len(r.norms[perexample.Ghost])
+	return r.gradients[i*n : (i+1)*n]
+}
+
+func squaredNorm(g []float64) float64 {
+	var sum float64
+	for _, v := range g {
+		sum += v * v
+	}
+	return sum
+}
+
+// distance is the L2 norm of got - want.
+func distance(got []float32, want []float64) float64 {
+	var sum float64
+	for i, v := range got {
+		sum += (float64(v) - want[i]) * (float64(v) - want[i])
+	}
+	return math.Sqrt(sum)
+}
+
+// sameBits compares as bit patterns, so that NaN equals NaN.
+func sameBits(a, b []float32) bool {
+	for i, v := range a {
+		if math.Float32bits(v) != math.Float32bits(b[i]) {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+func sameBits64(a, b []float64) bool {
+	for i, v := range a {
+		if math.Float64bits(v) != math.Float64bits(b[i]) {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+func nan() float32      { return float32(math.NaN()) }
+func infinity() float32 { return float32(math.Inf(1)) }

@@ -1,0 +1,122 @@
+package perexample_test
+
+import (
+	"math"
+	"testing"
+
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/random"
+	"dpsgd/perexample"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// geometry has more positions (36) than taps (9), so that there are output gradients whose contributions to
+// the filters cancel.
+var geometry = kernel.Conv{Height: 8, Width: 8, In: 1, Out: 4, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1}
+
+// cancelling draws an image and output gradients of ordinary size whose filter gradient is about rest times its
+// ordinary size: the part of the output gradients that the taps can see is removed but for that rest.
+func cancelling(rest float64, seed uint64) inputs {
+	src := random.Seeded(seed)
+	c := geometry
+	x := normals(c.Height*c.Width*c.In, src)
+	cols := make([]float32, c.Positions()*c.Taps())
+	c.Lower(cols, x)
+	u := mat.NewDense(c.Positions(), c.Taps(), widen(cols))
+	v := mat.NewDense(c.Positions(), c.Out, widen(normals(c.Positions()*c.Out, src)))
+	// The least-squares fit of v by the columns of u is what uᵀ sees of v.
+	var fit, seen mat.Dense
+	if err := fit.Solve(u, v); err != nil {
+		panic(err)
+	}
+	seen.Mul(u, &fit)
+	seen.Scale(1-rest, &seen)
+	v.Sub(v, &seen)
+	dz := make([]float32, c.Positions()*c.Out)
+	for i := range dz {
+		dz[i] = float32(v.RawMatrix().Data[i])
+	}
+	return inputs{x: x, dz: dz, w: []float32{1}}
+}
+
+func widen(x []float32) []float64 {
+	wide := make([]float64, len(x))
+	for i, v := range x {
+		wide[i] = float64(v)
+	}
+	return wide
+}
+
+// The ghost norm of a convolution is a sum in which large terms may cancel. It stays right however much they do: a
+// norm that is too small would let an example through unclipped.
+func TestGhostNormUnderCancellation(t *testing.T) {
+	c := convCase("", geometry)
+	r := newRig(t, c, 1, 1)
+	for _, rest := range []float64{1, 0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 0} {
+		for seed := range uint64(20) {
+			in := cancelling(rest, seed)
+			got := r.run(t, in)
+			norm := math.Sqrt(got.norms[perexample.Ghost][0])
+			// What enters the sum is the float32 gradient: its norm is what must not be underestimated.
+			formed := math.Sqrt(got.norms[perexample.Materialise][0])
+			if math.Abs(norm-formed) > 1e-5*formed {
+				t.Errorf("rest %g, seed %d: ghost norm %v, norm of the gradient %v", rest, seed, norm, formed)
+			}
+			// Below, the float32 gradient itself has lost its digits.
+			if exact := math.Sqrt(squaredNorm(c.naive(in.x, in.dz))); rest >= 1e-3 && math.Abs(norm-exact) > 1e-4*exact {
+				t.Errorf("rest %g, seed %d: ghost norm %v, in float64 %v", rest, seed, norm, exact)
+			}
+		}
+	}
+}
+
+// The cancellation that an adversary would choose: a constant image, and output gradients that alternate in sign.
+func TestGhostNormOfAlternatingGradients(t *testing.T) {
+	c := convCase("", geometry)
+	r := newRig(t, c, 1, 1)
+	in := inputs{x: make([]float32, c.x), dz: make([]float32, c.dz), w: []float32{1}}
+	for i := range in.x {
+		in.x[i] = 0.7
+	}
+	for _, rest := range []float32{0, 1e-6, 1e-3, 0.1} {
+		for i := range in.dz {
+			in.dz[i] = rest + 1.3*float32(1-2*(i/geometry.Out%2))
+		}
+		exact := math.Sqrt(squaredNorm(c.naive(in.x, in.dz)))
+		norm := math.Sqrt(r.run(t, in).norms[perexample.Ghost][0])
+		if math.Abs(norm-exact) > 1e-4*exact+1e-5 {
+			t.Errorf("rest %g: ghost norm %v, in float64 %v", rest, norm, exact)
+		}
+	}
+}
+
+// Values far from 1 neither lose a norm to underflow nor pass an infinite gradient as a finite one: each squared
+// norm is right, or not finite.
+func TestNormsOfExtremeMagnitudes(t *testing.T) {
+	for _, c := range ruleCases() {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, c, 1, 1)
+			for _, scale := range []struct{ x, dz float32 }{
+				{1e-25, 1}, {1, 1e-25}, {1e-25, 1e18}, {1e18, 1e-25}, {1e-23, 1e23}, {1e22, 1e-20}, {1e-18, 1e-18}, {1e15, 1e20}, {1e20, 1},
+			} {
+				in := c.draw(1, 1)
+				for i := range in.x {
+					in.x[i] *= scale.x
+				}
+				for i := range in.dz {
+					in.dz[i] *= scale.dz
+				}
+				want := squaredNorm(c.naive(in.x, in.dz))
+				got := r.run(t, in)
+				for _, engine := range engines {
+					norm := got.norms[engine][0]
+					finite := !math.IsNaN(norm) && !math.IsInf(norm, 0)
+					if finite && math.Abs(norm-want) > tolerance*want {
+						t.Errorf("%v: x about %g, dz about %g: squared norm %v, expected %v", engine, scale.x, scale.dz, norm, want)
+					}
+				}
+			}
+		})
+	}
+}
