@@ -205,7 +205,7 @@ func children(section string) []string {
 
 // elsewhere returns the path of the field with this last part, if there is exactly one.
 func elsewhere(name string) string {
-	if s, ok := synonyms[strings.ToLower(name)]; ok {
+	if s := synonym(name); s != "" {
 		name = s
 	}
 	found := ""

@@ -88,22 +88,25 @@ func (f number) encode(from any) string {
 	return formatNumber(v)
 }
 
-// formatNumber returns the shortest decimal that reads back as v, 1e-5 rather than 1e-05.
+// formatNumber returns the shortest decimal that reads back as v. Numbers with an exponent are
+// written as 1.0e-5, because readers of YAML 1.1 take 1e-5 for text.
 func formatNumber(v float64) string {
 	s := strconv.FormatFloat(v, 'g', -1, 64)
-	m, e, found := strings.Cut(s, "e")
+	mantissa, exponent, found := strings.Cut(s, "e")
 	if !found {
 		return s
 	}
-	sign := ""
-	if e[0] == '-' {
-		sign = "-"
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
 	}
-	return m + "e" + sign + strings.TrimLeft(e, "+-0")
+	return mantissa + "e" + exponent[:1] + strings.TrimLeft(exponent[1:], "0")
 }
 
+// plainNumber writes the end of an interval for a message.
+func plainNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
 func (f number) expected() string {
-	s := "a number " + interval(formatNumber(f.min), formatNumber(f.max), f.openMin, f.openMax)
+	s := "a number " + interval(plainNumber(f.min), plainNumber(f.max), f.openMin, f.openMax)
 	if f.word != "" {
 		s += ", or " + f.word
 	}

@@ -40,11 +40,9 @@ func decodeLayer(r *report, n *node, key string) (Layer, bool) {
 	case n.kind == mapping && len(n.entries) == 1:
 		e := n.entries[0]
 		name, at = e.key, &node{kind: scalar, text: e.key, at: e.at}
-		if e.value.kind != mapping {
-			if layerKindNamed(name) != nil {
-				r.expected(e.value, key+"."+name, "a mapping of its arguments", "")
-				return Layer{}, false
-			}
+		if e.value.kind != mapping && layerKindNamed(name) != nil {
+			r.expected(e.value, key+"."+name, "a mapping of its arguments", "")
+			return Layer{}, false
 		}
 		arguments = e.value.entries
 	case n.kind != scalar:

@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -159,7 +160,7 @@ func parseOverrides(r *report, overrides []string) []setting {
 	for _, text := range overrides {
 		key, value, found := strings.Cut(text, "=")
 		key = strings.TrimSpace(key)
-		at := position{override: printable(key)}
+		at := position{override: cmp.Or(printable(key), `""`)}
 		f := fieldAt(key)
 		switch {
 		case !found:

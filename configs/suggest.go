@@ -48,7 +48,7 @@ var synonyms = map[string]string{
 
 // nearest returns the known name that was probably meant, or "".
 func nearest(found string, known []string) string {
-	if s, ok := synonyms[strings.ToLower(found)]; ok && slices.Contains(known, s) {
+	if s := synonym(found); slices.Contains(known, s) {
 		return s
 	}
 	// A third of a name may be wrong, and in a short one two swapped letters.
@@ -65,10 +65,20 @@ func nearest(found string, known []string) string {
 	return best
 }
 
-// squash makes MaxPool2d, max-pool2d and max_pool2d one.
-func squash(s string) string {
-	return strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(s))
+// synonym returns our name for another library's, however it is spelled, or "".
+func synonym(found string) string {
+	for theirs, ours := range synonyms {
+		if squash(theirs) == squash(found) {
+			return ours
+		}
+	}
+	return ""
 }
+
+// squash makes MaxPool2d, max-pool2d and max_pool2d one.
+func squash(s string) string { return separators.Replace(strings.ToLower(s)) }
+
+var separators = strings.NewReplacer("_", "", "-", "", ".", "")
 
 // didYouMean returns the suggestion as a hint, or "".
 func didYouMean(name string) string {

@@ -1,0 +1,42 @@
+// Package configs reads configurations: strict, typed and validated YAML, and the presets, networks
+// and sweeps that come with the program.
+//
+// # A configuration
+//
+// A file has seven sections, and every key but the data and the privacy budget has a default
+// (DefaultConfig). This is a whole configuration:
+//
+//	data:
+//	  name: digits
+//	privacy:
+//	  epsilon: 3
+//
+// Load reads a preset or a file, Parse reads a source, and both apply overrides such as
+// "privacy.clip_norm=0.5" first. What they return is complete and valid: nobody downstream has to
+// ask what a missing key means. Config.YAML writes it out again with every key that counts, so that a
+// run can be repeated after the defaults have changed.
+//
+// # Strictness
+//
+// A mistyped key that silently means "no noise" is a privacy failure, so nothing is guessed. A value
+// is taken as it is spelled in the file: numbers are decimal and finite, and what some readers of
+// YAML understand differently (010, 1_000, 0x1F, yes, "3", 2024-05-01 for a name) is refused, and so
+// are nulls, anchors, tags, duplicate keys, second documents, and keys that have no effect beside the
+// others. All problems are reported at once, one line each:
+//
+//	my.yaml:7:14: privacy.delta: found 1.5, expected a number between 0 and 1, both excluded
+//	my.yaml:9:3: optimizer.lr: found an unknown key, expected one of name, … (did you mean learning_rate?)
+//
+// The error is a Problems and matches ErrInvalid.
+//
+// # How it is made
+//
+// One table (fields.go) lists every key with its format, its place in Config and its documentation;
+// another (layer.go) does the same for layers. Parse, YAML, the JSON schema (Schema) and the
+// reference (Reference) all walk these tables. To add a key, add a field to Config, a row to the
+// table and, where there is one, a default; then run
+//
+//	go test ./configs -update
+//
+// which writes schema.json and reference.md anew.
+package configs

@@ -1,0 +1,85 @@
+package configs_test
+
+import (
+	"fmt"
+
+	"dpsgd/configs"
+)
+
+func ExampleLoad() {
+	c, err := configs.Load("digits", []string{"privacy.epsilon=1", "training.steps=500"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("epsilon", c.Privacy.Epsilon, "steps", c.Training.Steps, "epochs", c.Training.Epochs)
+	// Output: epsilon 1 steps 500 epochs 0
+}
+
+func ExampleParse_problems() {
+	src := `
+data: {name: minst}
+privacy:
+  epsilon: 3
+  noise_multiplier: ~
+  sigma: 1.1
+training:
+  epochs: 010
+`
+	_, err := configs.Parse("my.yaml", []byte(src), []string{"privacy.delta=2"})
+	fmt.Println(err)
+	// Output:
+	// my.yaml:2:14: data.name: found minst, expected one of digits, mnist, fashion-mnist, cifar-10 (did you mean mnist?)
+	// my.yaml:5:3: privacy.noise_multiplier: found ~, expected a number greater than 0 and at most 10000, or calibrated
+	// my.yaml:6:3: privacy.sigma: found an unknown key, expected one of epsilon, noise_multiplier, delta, clip_norm, accountant (did you mean noise_multiplier?)
+	// my.yaml:8:11: training.epochs: found 010, expected a whole number from 1 to 1000000 (a leading zero means octal to some readers)
+	// --set privacy.delta: found 2, expected a number between 0 and 1, both excluded
+}
+
+func ExampleNetwork() {
+	layers, err := configs.Network("mlp")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, l := range layers {
+		if l.Kind == "linear" {
+			fmt.Println(l.Where, l.Kind, l.OutFeatures)
+			continue
+		}
+		fmt.Println(l.Where, l.Kind)
+	}
+	// Output:
+	// mlp.layers[0] flatten
+	// mlp.layers[1] linear 128
+	// mlp.layers[2] relu
+	// mlp.layers[3] linear -1
+}
+
+func ExampleParseSweep() {
+	sweep, err := configs.ParseSweep("my-sweep.yaml", []byte(`
+name: my-sweep
+base: digits
+grid:
+  privacy.clip_norm: [0.1, 1]
+  privacy.noise_multiplier: [1]
+seeds: [1, 2]
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	trials, err := sweep.Trials()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, t := range trials {
+		fmt.Println(t.Name)
+	}
+	// Output:
+	// clip_norm=0.1,noise_multiplier=1,seed=1
+	// clip_norm=0.1,noise_multiplier=1,seed=2
+	// clip_norm=1,noise_multiplier=1,seed=1
+	// clip_norm=1,noise_multiplier=1,seed=2
+}

@@ -1,0 +1,151 @@
+package configs
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// leaves returns the address of every value of a configuration, with its Go path.
+func leaves(v reflect.Value, path string, out map[uintptr]string) {
+	if v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[Size]() {
+		for i := range v.NumField() {
+			leaves(v.Field(i), path+"."+v.Type().Field(i).Name, out)
+		}
+		return
+	}
+	out[v.Addr().Pointer()] = path
+}
+
+func TestTableHasEveryFieldOfConfigOnce(t *testing.T) {
+	var c Config
+	unbound := map[uintptr]string{}
+	leaves(reflect.ValueOf(&c).Elem(), "Config", unbound)
+	for i := range fields {
+		f := &fields[i]
+		p := reflect.ValueOf(f.at(&c)).Pointer()
+		goPath, ok := unbound[p]
+		if !ok {
+			t.Errorf("%s is stored where another key is", f.path)
+		}
+		delete(unbound, p)
+		// optimizer.schedule.warmup_steps is Config.Optimizer.Schedule.WarmupSteps.
+		if want := strings.ToLower("Config." + strings.ReplaceAll(f.path, "_", "")); strings.ToLower(goPath) != want {
+			t.Errorf("%s is stored in %s", f.path, goPath)
+		}
+	}
+	for _, path := range unbound {
+		t.Errorf("%s has no key", path)
+	}
+}
+
+func TestTopLevelKeys(t *testing.T) {
+	want := "data model privacy optimizer training performance run"
+	if got := strings.Join(children(""), " "); got != want {
+		t.Errorf("top-level keys are %s, want %s", got, want)
+	}
+}
+
+func TestDefaultsAreValidAndDocumented(t *testing.T) {
+	defaults := DefaultConfig()
+	for i := range fields {
+		f := &fields[i]
+		if !strings.HasSuffix(f.doc, ".") || strings.Contains(f.doc, "\n") {
+			t.Errorf("%s: the documentation %q is not a sentence in one line", f.path, f.doc)
+		}
+		if !f.hasDefault() {
+			continue
+		}
+		text := f.format.encode(f.at(&defaults))
+		r := &report{}
+		n := read(r, "default", "", []byte(text))
+		var c Config
+		if !f.format.decode(r, n, f.path, f.at(&c)) || !reflect.DeepEqual(f.at(&c), f.at(&defaults)) {
+			t.Errorf("%s: the default %s does not read back: %v", f.path, text, r.err())
+		}
+	}
+	without := map[string]bool{}
+	for _, k := range Keys() {
+		if k.Default == "" {
+			without[k.Path] = true
+		}
+	}
+	want := []string{"data.name", "data.folder", "data.classes", "data.size", "data.channels", "privacy.epsilon", "privacy.noise_multiplier",
+		"model.layers", "training.steps"} // the last two give way to the default of their pair
+	for _, path := range want {
+		if !without[path] {
+			t.Errorf("%s has a default", path)
+		}
+		delete(without, path)
+	}
+	for path := range without {
+		t.Errorf("%s has no default", path)
+	}
+}
+
+func TestNumberForms(t *testing.T) {
+	f := number{min: -1e300, max: 1e300}
+	for text, want := range map[string]float64{"0": 0, "1": 1, "-1": -1, "0.5": 0.5, "1e-5": 1e-5, "1E5": 1e5, "1.5e+3": 1500, "12345678901234567890": 12345678901234567890} {
+		var got float64
+		if r := (&report{}); !f.decode(r, &node{text: text}, "k", &got) || got != want {
+			t.Errorf("%s is %g, %v; want %g", text, got, r.err(), want)
+		}
+	}
+	for _, text := range []string{"", "-", "+1", "01", "-01", ".5", "5.", "1e", "e5", "1_0", "0x1", "0o7", "0b1", "1e400", "1e-400", "nan", ".inf", "Infinity", "1,5", "1:30", "½", "١", "1 2", " 1", "true"} {
+		var got float64
+		if r := (&report{}); f.decode(r, &node{text: text}, "k", &got) || r.err() == nil {
+			t.Errorf("%q is accepted as %g", text, got)
+		}
+	}
+}
+
+func TestFormatNumberIsShortAndExact(t *testing.T) {
+	for v, want := range map[float64]string{0.1: "0.1", 1e-5: "1.0e-5", 1.5e-10: "1.5e-10", 1e21: "1.0e+21", 512: "512", 0.0001: "0.0001"} {
+		if got := formatNumber(v); got != want {
+			t.Errorf("%g is written %s, want %s", v, got, want)
+		}
+	}
+}
+
+func TestTextThatOtherReadersMistake(t *testing.T) {
+	for _, s := range []string{"true", "No", "ON", "off", "null", "~", "1", "-2.5", "1e3", "0x1F", "0o17", "010", "1_000", ".inf", "2024-05-01", "12:30", "1.2.3"} {
+		if !ambiguous(s) {
+			t.Errorf("%q is taken for text", s)
+		}
+	}
+	for _, s := range []string{"cat", "run-1", "3d", "y", "infinity", "v1.2", "e", "none", "pictures/2024"} {
+		if ambiguous(s) {
+			t.Errorf("%q is not taken for text", s)
+		}
+	}
+}
+
+func TestSuggestions(t *testing.T) {
+	paths := []string{"epsilon", "noise_multiplier", "delta", "clip_norm", "accountant"}
+	for found, want := range map[string]string{
+		"Epsilon": "epsilon", "epsilom": "epsilon", "noiseMultiplier": "noise_multiplier", "sigma": "noise_multiplier",
+		"max_grad_norm": "clip_norm", "clipnorm": "clip_norm", "detla": "delta", "q": "", "sampling": "", "": "",
+		strings.Repeat("delta", 1000): "",
+	} {
+		if got := nearest(found, paths); got != want {
+			t.Errorf("nearest(%.20q) = %q, want %q", found, got, want)
+		}
+	}
+	for found, want := range map[string]string{"MaxPool2d": "max_pool2d", "ReLU": "relu", "GroupNorm": "group_norm", "AdaptiveAvgPool2d": "global_avg_pool2d", "dense": "linear"} {
+		if got := nearest(found, layerNames()); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", found, got, want)
+		}
+	}
+}
+
+func TestPerChannelRepeatsOneValue(t *testing.T) {
+	d := Data{Mean: []float64{0.5}, Std: []float64{0.1, 0.2, 0.3}}
+	mean, std := d.PerChannel(3)
+	if !reflect.DeepEqual(mean, []float64{0.5, 0.5, 0.5}) || !reflect.DeepEqual(std, d.Std) {
+		t.Errorf("PerChannel(3) = %v, %v", mean, std)
+	}
+	std[0] = 9
+	if d.Std[0] == 9 {
+		t.Error("PerChannel shares the configuration's memory")
+	}
+}

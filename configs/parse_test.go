@@ -1,0 +1,331 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// smallest is a file of what has no default.
+const smallest = "data: {name: digits}\nprivacy: {epsilon: 3}\n"
+
+// mustParse fails the test when a configuration is refused.
+func mustParse(t *testing.T, src string, overrides ...string) *Config {
+	t.Helper()
+	c, err := Parse("test.yaml", []byte(src), overrides)
+	if err != nil {
+		t.Fatalf("Parse(%q, %q): %v", src, overrides, err)
+	}
+	return c
+}
+
+func TestDefaultsFillEveryKeyButDataAndBudget(t *testing.T) {
+	want := DefaultConfig()
+	want.Data.Name = "digits"
+	want.Privacy.Epsilon = 3
+	if got := mustParse(t, smallest); !reflect.DeepEqual(*got, want) {
+		t.Errorf("got  %+v\nwant %+v", *got, want)
+	}
+}
+
+func TestEveryKeyIsRead(t *testing.T) {
+	got := mustParse(t, `
+data: {folder: "C:\\my pictures", classes: [cat, "7", Hund_2], size: [32, 48], channels: 3, mean: [0.4, 0.5, 0.6], std: [0.25]}
+model:
+  layers:
+    - conv2d: {out_channels: 8, kernel_size: 3, stride: 2, padding: 1, bias: false}
+    - residual: {body: [group_norm: {num_groups: 4}, relu], shortcut: [max_pool2d: {kernel_size: 3}]}
+    - flatten
+    - dropout: {p: 0.25}
+    - linear: {out_features: classes}
+privacy: {epsilon: 2.5, noise_multiplier: 1.25, delta: 1e-6, clip_norm: 0.5, accountant: rdp}
+optimizer: {name: adamw, learning_rate: 0.01, beta1: 0.8, beta2: 0.99, epsilon: 1E-7, weight_decay: 0.1,
+  schedule: {name: cosine, warmup_steps: 7, final_factor: 0.1}}
+training: {batch_size: 100, physical_batch_size: 32, steps: 50, evaluate_every: 5, seed: 9007199254740991}
+performance: {threads: 3, engine: ghost}
+run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
+`)
+	want := DefaultConfig()
+	want.Data = Data{Folder: `C:\my pictures`, Classes: []string{"cat", "7", "Hund_2"}, Size: Size{32, 48}, Channels: 3,
+		Mean: []float64{0.4, 0.5, 0.6}, Std: []float64{0.25}, Seed: 1}
+	want.Model = Model{Layers: []Layer{
+		{Kind: "conv2d", Where: "model.layers[0]", OutChannels: 8, KernelSize: 3, Stride: 2, Padding: 1},
+		{Kind: "residual", Where: "model.layers[1]",
+			Body: []Layer{
+				{Kind: "group_norm", Where: "model.layers[1].residual.body[0]", NumGroups: 4},
+				{Kind: "relu", Where: "model.layers[1].residual.body[1]"},
+			},
+			Shortcut: []Layer{{Kind: "max_pool2d", Where: "model.layers[1].residual.shortcut[0]", KernelSize: 3, Stride: 3}},
+		},
+		{Kind: "flatten", Where: "model.layers[2]"},
+		{Kind: "dropout", Where: "model.layers[3]", P: 0.25},
+		{Kind: "linear", Where: "model.layers[4]", OutFeatures: NumClasses, Bias: true},
+	}}
+	want.Privacy = Privacy{2.5, 1.25, 1e-6, 0.5, "rdp"}
+	want.Optimizer = Optimizer{Name: "adamw", LearningRate: 0.01, Momentum: 0.9, Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-7, WeightDecay: 0.1,
+		Schedule: Schedule{Name: "cosine", WarmupSteps: 7, FinalFactor: 0.1, StepEvery: 1000, StepFactor: 0.1}}
+	want.Training = Training{BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1}
+	want.Performance = Performance{3, "ghost"}
+	want.Run = Run{"my-run_1.2", 4, true}
+	if !reflect.DeepEqual(*got, want) {
+		t.Errorf("got  %+v\nwant %+v", *got, want)
+	}
+}
+
+func TestBudgetAndNoise(t *testing.T) {
+	for _, tt := range []struct {
+		privacy            string
+		epsilon, noise     float64
+		budget, calibrated bool
+	}{
+		{"{epsilon: 3}", 3, 0, true, true},
+		{"{noise_multiplier: 1.5}", 0, 1.5, false, false},
+		{"{epsilon: 3, noise_multiplier: 1.5}", 3, 1.5, true, false},
+		{"{epsilon: none, noise_multiplier: 1.5}", 0, 1.5, false, false},
+		{"{epsilon: 3, noise_multiplier: calibrated}", 3, 0, true, true},
+	} {
+		p := mustParse(t, "data: {name: digits}\nprivacy: "+tt.privacy).Privacy
+		if p.Epsilon != tt.epsilon || p.NoiseMultiplier != tt.noise || p.HasBudget() != tt.budget || p.Calibrated() != tt.calibrated {
+			t.Errorf("%s: %+v, budget %t, calibrated %t", tt.privacy, p, p.HasBudget(), p.Calibrated())
+		}
+	}
+}
+
+func TestHarmlessVariantsOfAFile(t *testing.T) {
+	want := mustParse(t, smallest)
+	for name, src := range map[string]string{
+		"byte order mark":  "\uFEFF" + smallest,
+		"windows":          strings.ReplaceAll(smallest, "\n", "\r\n"),
+		"start and end":    "---\n" + smallest + "...\n",
+		"comments":         "# a: b\n" + strings.ReplaceAll(smallest, "\n", " # [x\n"),
+		"block style":      "data:\n  name: digits\nprivacy:\n  epsilon: 3.0\n",
+		"quoted text":      "data: {name: \"digits\"}\nprivacy: {\"epsilon\": 3}\n",
+		"empty section":    smallest + "training: {}\n",
+		"no final newline": strings.TrimSuffix(smallest, "\n"),
+		"explicit default": smallest + "optimizer: {weight_decay: -0}\n",
+	} {
+		if got := mustParse(t, src); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", name, got, want)
+		}
+	}
+	if math.Signbit(mustParse(t, smallest+"optimizer: {weight_decay: -0}\n").Optimizer.WeightDecay) {
+		t.Error("weight_decay -0 kept its sign")
+	}
+}
+
+func TestOverridesSetEveryKey(t *testing.T) {
+	tests := []struct{ base, override, want string }{
+		{smallest, "data.name=mnist", "name: mnist"},
+		{smallest, "data.mean=[0.25]", "mean: [0.25]"},
+		{smallest, "data.std=[0.5]", "std: [0.5]"},
+		{smallest, "data.seed=7", "seed: 7"},
+		{folderBase, "data.folder=/tmp/my pictures", `folder: "/tmp/my pictures"`},
+		{folderBase, `data.classes=[cat, "7"]`, "- \"7\""},
+		{folderBase, "data.size=[32,48]", "size: [32, 48]"},
+		{folderBase, "data.channels=3", "channels: 3"},
+		{smallest, "model.name=mlp", "name: mlp"},
+		{smallest, "model.layers=[flatten, linear: {out_features: classes}]", "- linear: {out_features: classes, bias: true}"},
+		{smallest, "privacy.epsilon=1.5", "epsilon: 1.5"},
+		{smallest, "privacy.noise_multiplier=2", "noise_multiplier: 2"},
+		{smallest, "privacy.delta=1e-6", "delta: 1.0e-6"},
+		{smallest, "privacy.clip_norm=0.1", "clip_norm: 0.1"},
+		{smallest, "privacy.accountant=rdp", "accountant: rdp"},
+		{smallest, "optimizer.name=nesterov", "name: nesterov"},
+		{smallest, "optimizer.learning_rate=0.25", "learning_rate: 0.25"},
+		{smallest + "optimizer: {name: momentum}", "optimizer.momentum=0.5", "momentum: 0.5"},
+		{smallest + "optimizer: {name: adam}", "optimizer.beta1=0.5", "beta1: 0.5"},
+		{smallest + "optimizer: {name: adam}", "optimizer.beta2=0.5", "beta2: 0.5"},
+		{smallest + "optimizer: {name: adam}", "optimizer.epsilon=0.5", "epsilon: 0.5"},
+		{smallest, "optimizer.weight_decay=0.5", "weight_decay: 0.5"},
+		{smallest, "optimizer.schedule.name=cosine", "name: cosine"},
+		{smallest, "optimizer.schedule.warmup_steps=5", "warmup_steps: 5"},
+		{smallest + "optimizer: {schedule: {name: cosine}}", "optimizer.schedule.final_factor=0.5", "final_factor: 0.5"},
+		{smallest + "optimizer: {schedule: {name: step}}", "optimizer.schedule.step_every=5", "step_every: 5"},
+		{smallest + "optimizer: {schedule: {name: step}}", "optimizer.schedule.step_factor=0.5", "step_factor: 0.5"},
+		{smallest, "training.batch_size=64", "\n  batch_size: 64"},
+		{smallest, "training.physical_batch_size=64", "physical_batch_size: 64"},
+		{smallest, "training.epochs=3", "epochs: 3"},
+		{smallest, "training.steps=3", "steps: 3"},
+		{smallest, "training.evaluate_every=3", "evaluate_every: 3"},
+		{smallest, "training.seed=3", "training:\n  batch_size: 512\n  physical_batch_size: 128\n  epochs: 10\n  evaluate_every: 0\n  seed: 3"},
+		{smallest, "performance.threads=3", "threads: 3"},
+		{smallest, "performance.engine=ghost", "engine: ghost"},
+		{smallest, "run.name=x", "name: x"},
+		{smallest, "run.checkpoint_every=3", "checkpoint_every: 3"},
+		{smallest, "run.private_diagnostics=true", "private_diagnostics: true"},
+	}
+	tested := map[string]bool{}
+	for _, tt := range tests {
+		key, _, _ := strings.Cut(tt.override, "=")
+		tested[key] = true
+		if got := string(mustParse(t, tt.base, tt.override).YAML()); !strings.Contains(got, tt.want) {
+			t.Errorf("--set %s gives\n%s\nwant %s", tt.override, got, tt.want)
+		}
+	}
+	for _, k := range Keys() {
+		if !tested[k.Path] {
+			t.Errorf("no override of %s is tested", k.Path)
+		}
+	}
+}
+
+const folderBase = "data: {folder: pictures, classes: [a, b], size: 28, channels: 1}\nprivacy: {epsilon: 3}\n"
+
+func TestOverridesReplaceWhatTheyExclude(t *testing.T) {
+	tests := []struct {
+		src       string
+		overrides []string
+		same      string // a file that means the same
+	}{
+		{"data: {name: digits, seed: 5}\nprivacy: {epsilon: 3}", []string{"data.folder=pictures", "data.classes=[a,b]", "data.size=28", "data.channels=1"}, folderBase},
+		{folderBase, []string{"data.name=digits"}, smallest},
+		{smallest + "model: {layers: [flatten]}", []string{"model.name=mlp"}, smallest + "model: {name: mlp}"},
+		{smallest + "model: {name: mlp}", []string{"model.layers=[flatten]"}, smallest + "model: {layers: [flatten]}"},
+		{smallest + "training: {epochs: 3}", []string{"training.steps=5"}, smallest + "training: {steps: 5}"},
+		{smallest + "training: {steps: 3}", []string{"training.epochs=5"}, smallest + "training: {epochs: 5}"},
+		{smallest + "optimizer: {name: momentum, momentum: 0.5}", []string{"optimizer.name=adam"}, smallest + "optimizer: {name: adam}"},
+		{smallest + "optimizer: {schedule: {name: step, step_every: 5}}", []string{"optimizer.schedule.name=constant"}, smallest},
+		{"data: {name: digits, seed: 5}\nprivacy: {epsilon: 3}", []string{"data.name=mnist"}, "data: {name: mnist}\nprivacy: {epsilon: 3}"},
+		{smallest, []string{"privacy.noise_multiplier=1", "privacy.epsilon=none"}, "data: {name: digits}\nprivacy: {noise_multiplier: 1}"},
+		{smallest, []string{"privacy.clip_norm=5", "privacy.clip_norm=7"}, "data: {name: digits}\nprivacy: {epsilon: 3, clip_norm: 7}"},
+		{"privacy: {epsilon: 3}", []string{"data.name=digits"}, smallest},
+	}
+	for _, tt := range tests {
+		got, want := mustParse(t, tt.src, tt.overrides...), mustParse(t, tt.same)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s with %q is\n%s\nwant\n%s", tt.src, tt.overrides, got.YAML(), want.YAML())
+		}
+	}
+}
+
+func TestBadOverrides(t *testing.T) {
+	tests := []struct{ override, want string }{
+		{"privacy.clip_norm", "--set privacy.clip_norm: found no value, expected key=value"},
+		{"privacy.clip_norm=", "--set privacy.clip_norm: found nothing, expected a number greater than 0 and at most 1000000"},
+		{"privacy.clip_norm=~", "--set privacy.clip_norm: found ~, expected a number greater than 0 and at most 1000000"},
+		{"privacy.clip_norm=0,1", "--set privacy.clip_norm: found 0,1, expected a number greater than 0 and at most 1000000 (write it without a comma)"},
+		{"privacy.clip_norm=[0.1]", "--set privacy.clip_norm: found a list, expected a number greater than 0 and at most 1000000"},
+		{"privacy.clip_norm=.nan", "--set privacy.clip_norm: found .nan, expected a number greater than 0 and at most 1000000 (it must be finite)"},
+		{"privacy.clip_norm=&a 1", "--set privacy.clip_norm: found an anchor (&), expected plain YAML without it"},
+		{"privacy.clip_norm=1\nprivacy: 2", "--set privacy.clip_norm: found several lines, expected a value in one line"},
+		{"privacy.clip_norm=[1", "--set privacy.clip_norm: not readable as YAML: sequence end token ']' not found"},
+		{"clip_norm=1", "--set clip_norm: found an unknown key, expected a full key such as privacy.clip_norm (did you mean privacy.clip_norm?)"},
+		{"privacy.sigma=1", "--set privacy.sigma: found an unknown key, expected a full key such as privacy.clip_norm (did you mean privacy.noise_multiplier?)"},
+		{"optimizer=sgd", "--set optimizer: found a section, expected a key such as optimizer.name"},
+		{"optimizer.schedule=cosine", "--set optimizer.schedule: found a section, expected a key such as optimizer.schedule.name"},
+		{"=1", `--set "": found an unknown key, expected a full key such as privacy.clip_norm`},
+		{"nothing.like.this=1", "--set nothing.like.this: found an unknown key, expected a full key such as privacy.clip_norm"},
+		{"training.epochs=1.5", "--set training.epochs: found 1.5, expected a whole number from 1 to 1000000"},
+		{"run.name=2024", `--set run.name: found 2024, expected a name of 1 to 64 letters, digits, '.', '_' and '-' that begins with a letter, a digit or '_', or "" (put it in quotes if it is meant as text)`},
+		{"optimizer.beta1=0.5", "--set optimizer.beta1: found without effect, expected it only with optimizer.name adam or adamw"},
+		{"model.layers=[linear: {out_features: 0}]", "--set model.layers: model.layers[0].linear.out_features: found 0, expected a whole number from 1 to 1048576, or classes"},
+		{"data.folder=pictures", `test.yaml:1:1: data.classes: found nothing, expected a list of 2 to 1000 names, each the name of a folder, because data.folder is given
+test.yaml:1:1: data.size: found nothing, expected a whole number from 1 to 1024, or [height, width], because data.folder is given
+test.yaml:1:1: data.channels: found nothing, expected 1 or 3, because data.folder is given`},
+		{"data.name=cifar10", "--set data.name: found cifar10, expected one of digits, mnist, fashion-mnist, cifar-10 (did you mean cifar-10?)"},
+	}
+	for _, tt := range tests {
+		_, err := Parse("test.yaml", []byte(smallest), []string{tt.override})
+		if !errors.Is(err, ErrInvalid) || err.Error() != tt.want {
+			t.Errorf("--set %s says\n%v\nwant\n%s", tt.override, err, tt.want)
+		}
+	}
+	_, err := Parse("test.yaml", []byte(smallest), []string{"training.epochs=1", "training.steps=1"})
+	if want := "--set training.steps: found together with training.epochs, expected one of the two"; err == nil || err.Error() != want {
+		t.Errorf("two overrides of a pair: %v, want %s", err, want)
+	}
+}
+
+func TestProblemsOfFileAndOverridesComeTogether(t *testing.T) {
+	_, err := Parse("test.yaml", []byte("data: {name: digits}\nprivacy: {epsilon: -1}\n"), []string{"training.epochs=0", "run.nam=x"})
+	var problems Problems
+	if !errors.As(err, &problems) || len(problems) != 3 {
+		t.Fatalf("%v\nwant 3 problems", err)
+	}
+	var where []string
+	for _, p := range problems {
+		where = append(where, fmt.Sprintf("%s%d%s", p.File, p.Line, p.Override))
+	}
+	if got := strings.Join(where, " "); got != "test.yaml2 0run.nam 0training.epochs" {
+		t.Errorf("problems at %s", got)
+	}
+}
+
+func TestYAMLReadsBackEqual(t *testing.T) {
+	sources := []string{smallest, folderBase,
+		folderBase + "run: {name: x}",
+		`data: {folder: "a: [b] #c", classes: ["true", "1e3", "ü ber", "x, y"], size: [1, 1024], channels: 3, std: [0.001]}` + "\nprivacy: {noise_multiplier: 0.1}",
+	}
+	for _, name := range []string{"sgd", "momentum", "nesterov", "adam", "adamw"} {
+		sources = append(sources, smallest+"optimizer: {name: "+name+", learning_rate: 1e-7}")
+	}
+	for _, name := range []string{"constant", "cosine", "step"} {
+		sources = append(sources, smallest+"optimizer: {schedule: {name: "+name+"}}")
+	}
+	for _, p := range Presets() {
+		sources = append(sources, string(p.Source))
+	}
+	for _, src := range sources {
+		c := mustParse(t, src)
+		written := c.YAML()
+		if again := mustParse(t, string(written)); !reflect.DeepEqual(c, again) {
+			t.Errorf("%s\nis written as\n%s\nand read back as %+v", src, written, again)
+		}
+	}
+}
+
+func TestYAMLHoldsEveryKeyThatCounts(t *testing.T) {
+	c := mustParse(t, smallest)
+	got := string(c.YAML())
+	for _, k := range Keys() {
+		f := fieldAt(k.Path)
+		_, key := f.split()
+		if f.written(c) && !strings.Contains(got, key+": "+f.format.encode(f.at(c))) {
+			t.Errorf("%s is missing in\n%s", k.Path, got)
+		}
+	}
+	for _, absent := range []string{"folder", "steps: 0\n  eval", "beta1", "momentum", "step_every"} {
+		if strings.Contains(got, absent) {
+			t.Errorf("%s is written without meaning in\n%s", absent, got)
+		}
+	}
+}
+
+// A parsed configuration is written and read back equal, and nothing makes Parse panic.
+func FuzzParse(f *testing.F) {
+	for _, p := range Presets() {
+		f.Add(string(p.Source), "")
+	}
+	f.Add(folderBase, "model.layers=[residual: {body: [relu]}]")
+	f.Add(smallest, "run.name=\"\\u00e9\"")
+	f.Add("a: &a [*a]\n<<: *a\n? b\n: |\n c\n--- !!x\n", "data.mean=[")
+	for _, tt := range badFiles {
+		f.Add("privacy: {epsilon: 3}\ndata: "+tt.name, "data.name="+tt.name)
+	}
+	f.Fuzz(func(t *testing.T, src, override string) {
+		var overrides []string
+		if override != "" {
+			overrides = []string{override}
+		}
+		c, err := Parse("fuzz.yaml", []byte(src), overrides)
+		if err != nil {
+			var problems Problems
+			if !errors.As(err, &problems) || len(problems) == 0 || c != nil {
+				t.Fatalf("Parse(%q, %q) = %v, %v", src, overrides, c, err)
+			}
+			for _, p := range problems {
+				if line := p.String(); strings.ContainsAny(line, "\n\r\x1b") {
+					t.Fatalf("the problem %q takes more than one line", line)
+				}
+			}
+			return
+		}
+		again, err := Parse("again.yaml", c.YAML(), nil)
+		if err != nil || !reflect.DeepEqual(c, again) {
+			t.Fatalf("%q with %q is written as\n%s\nand read back as %+v, %v", src, overrides, c.YAML(), again, err)
+		}
+	})
+}

@@ -1,0 +1,146 @@
+package configs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestPresetsParseAndAreDescribed(t *testing.T) {
+	presets := Presets()
+	if len(presets) == 0 || presets[0].Name != DefaultPreset {
+		t.Fatalf("the first preset is not %s", DefaultPreset)
+	}
+	for _, p := range presets {
+		c, err := Load(p.Name, nil)
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		if _, err := c.Model.Network(); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+		if p.Description == "" || len(p.Description) > 100 {
+			t.Errorf("%s: the description %q is not one line", p.Name, p.Description)
+		}
+	}
+}
+
+// The settings that the published and measured results belong to.
+func TestPresetsOfResults(t *testing.T) {
+	for name, want := range map[string]struct {
+		data, network string
+		batch, epochs int
+		rate          float64
+	}{
+		"mnist-cnn":   {"mnist", "mnist-cnn", 512, 40, 0.5},
+		"fashion-cnn": {"fashion-mnist", "mnist-cnn", 512, 40, 0.5},
+		"cifar-cnn":   {"cifar-10", "cifar-cnn", 1024, 30, 1},
+	} {
+		c, err := Load(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Privacy.Epsilon != 3 || !c.Privacy.Calibrated() || c.Privacy.Delta != 1e-5 {
+			t.Errorf("%s: privacy is %+v, want a calibrated epsilon of 3 at delta 1e-5", name, c.Privacy)
+		}
+		if c.Data.Name != want.data || c.Model.Name != want.network || c.Training.BatchSize != want.batch || c.Training.Epochs != want.epochs ||
+			c.Optimizer.Name != "momentum" || c.Optimizer.LearningRate != want.rate || c.Optimizer.Momentum != 0.9 || c.Privacy.ClipNorm != 0.1 {
+			t.Errorf("%s is\n%s", name, c.YAML())
+		}
+	}
+	c, err := Load("mnist-cnn", nil)
+	if err != nil || !reflect.DeepEqual(c.Data.Mean, []float64{0}) || !reflect.DeepEqual(c.Data.Std, []float64{1}) {
+		t.Errorf("mnist-cnn does not show pixels in [0,1]: %v %v", c.Data, err)
+	}
+}
+
+func TestOwnPicturesByOverridesAlone(t *testing.T) {
+	c, err := Load("own-pictures", []string{"data.folder=/tmp/clothes", "data.classes=[shirt, trouser, bag]", "data.size=28", "data.channels=1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Data.Folder != "/tmp/clothes" || !reflect.DeepEqual(c.Data.Classes, []string{"shirt", "trouser", "bag"}) {
+		t.Errorf("data is %+v", c.Data)
+	}
+}
+
+// shipped returns the YAML files that come with the program, by path.
+func shipped(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, pattern := range []string{"*.yaml", "networks/*.yaml", "sweeps/*.yaml"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: %v, %d files", pattern, err, len(paths))
+		}
+		for _, path := range paths {
+			src, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[path] = string(src)
+		}
+	}
+	return files
+}
+
+var keyWithValue = regexp.MustCompile(`^ *[a-z0-9_.]+: +[^#\s]`)
+
+func TestShippedFilesHelpTheReader(t *testing.T) {
+	for path, src := range shipped(t) {
+		lines := strings.Split(src, "\n")
+		if lines[0] != "# yaml-language-server: $schema=schema.json" {
+			t.Errorf("%s begins with %q", path, lines[0])
+		}
+		if strings.HasPrefix(path, "networks") {
+			continue // the names of layers speak for themselves
+		}
+		for i, line := range lines {
+			if keyWithValue.MatchString(line) && !strings.Contains(line, " # ") {
+				t.Errorf("%s:%d: %q has no comment", path, i+1, line)
+			}
+		}
+	}
+}
+
+func TestLoadReadsFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "my.yaml")
+	if err := os.WriteFile(path, []byte(smallest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(path, []string{"training.steps=7"})
+	if err != nil || c.Training.Steps != 7 || c.Training.Epochs != 0 {
+		t.Errorf("Load = %+v, %v", c, err)
+	}
+	if err := os.WriteFile(path, []byte("data: {name: x}\n"+strings.Repeat("#\n", 1<<20)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Load(path, nil)
+	if want := path + ":1:1: found more than 65536 bytes, expected at most 65536"; err == nil || err.Error() != want {
+		t.Errorf("Load of 2 MiB: %v, want %s", err, want)
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	all := "cifar-cnn, fashion-cnn, layers, mnist-cnn, own-pictures"
+	for name, want := range map[string]string{
+		"digit":   `configs: found no preset and no file "digit", expected a path or one of digits, ` + all + " (did you mean digits?)",
+		"unheard": `configs: found no preset and no file "unheard", expected a path or one of digits, ` + all,
+	} {
+		if _, err := Load(name, nil); err == nil || err.Error() != want {
+			t.Errorf("Load(%s): %v, want %s", name, err, want)
+		}
+	}
+	missing := filepath.Join(t.TempDir(), "no.yaml")
+	if _, err := Load(missing, nil); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), missing) {
+		t.Errorf("Load of a missing file: %v", err)
+	}
+	if _, err := Load(t.TempDir(), nil); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("Load of a folder: %v", err)
+	}
+}

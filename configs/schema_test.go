@@ -1,0 +1,249 @@
+package configs
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated files: schema.json, networks/schema.json, sweeps/schema.json, reference.md")
+
+func TestGeneratedFilesAreCurrent(t *testing.T) {
+	for path, want := range map[string][]byte{
+		"schema.json":          Schema(),
+		"networks/schema.json": networkSchema(),
+		"sweeps/schema.json":   sweepSchema(),
+		"reference.md":         Reference(),
+	} {
+		if *update {
+			if err := os.WriteFile(path, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(path)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not current (%v); run go test ./configs -update", path, err)
+		}
+	}
+}
+
+// schemaOf decodes a schema.
+func schemaOf(t *testing.T, src []byte) map[string]any {
+	t.Helper()
+	var s map[string]any
+	if err := json.Unmarshal(src, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// decodeYAML reads YAML by the library's own decoder, as an editor would, into JSON's types.
+func decodeYAML(t *testing.T, src string) any {
+	t.Helper()
+	// The library follows YAML 1.1, where 1e-5 is text; editors follow YAML 1.2.
+	src = regexp.MustCompile(`: ([0-9])e-`).ReplaceAllString(src, ": $1.0e-")
+	asJSON, err := yaml.YAMLToJSON([]byte(src))
+	if err != nil {
+		t.Fatalf("%q: %v", src, err)
+	}
+	var v any
+	if err := json.Unmarshal(asJSON, &v); err != nil {
+		t.Fatalf("%q: %v", src, err)
+	}
+	return v
+}
+
+func TestShippedFilesPassTheirSchema(t *testing.T) {
+	for path, src := range shipped(t) {
+		schema, err := os.ReadFile(filepath.Join(filepath.Dir(path), "schema.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		root := schemaOf(t, schema)
+		if err := conforms(root, root, decodeYAML(t, src), ""); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func TestResolvedConfigurationsPassTheSchema(t *testing.T) {
+	root := schemaOf(t, Schema())
+	for _, p := range Presets() {
+		c := mustParse(t, string(p.Source))
+		if err := conforms(root, root, decodeYAML(t, string(c.YAML())), ""); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+	}
+}
+
+func TestSchemaRefusesMistakes(t *testing.T) {
+	root := schemaOf(t, Schema())
+	for _, name := range []string{
+		"unknown-key", "unknown-section", "key-in-wrong-section", "key-in-wrong-case", "null", "null-section", "zero-noise", "zero-clip-norm",
+		"delta-zero", "delta-one", "quoted-number", "fractional-integer", "zero-batch", "huge-physical-batch", "negative-seed", "epochs-and-steps",
+		"quoted-boolean", "number-for-name", "run-name-escapes", "run-name-too-long", "scalar-for-section", "list-for-scalar", "scalar-for-list",
+		"no-data", "empty-data", "no-budget", "no-privacy", "unknown-data", "name-and-folder", "folder-alone", "one-class", "class-escapes",
+		"two-channels", "three-sizes", "zero-size", "zero-std", "unknown-network", "name-and-layers", "no-layers", "unknown-layer", "batch-norm",
+		"missing-argument", "unknown-argument", "argument-of-relu", "layer-list", "layer-two-keys", "zero-kernel", "dropout-one", "empty-body",
+		"unknown-optimizer", "unknown-engine",
+	} {
+		src, err := os.ReadFile(filepath.Join("testdata", name+".bad.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if conforms(root, root, decodeYAML(t, string(src)), "") == nil {
+			t.Errorf("%s passes the schema", name)
+		}
+	}
+}
+
+func TestSchemaDescribesEveryKey(t *testing.T) {
+	root := schemaOf(t, Schema())
+	for _, k := range Keys() {
+		at := root
+		for part := range strings.SplitSeq(k.Path, ".") {
+			at, _ = at["properties"].(map[string]any)[part].(map[string]any)
+			if at == nil {
+				t.Fatalf("%s is not in the schema", k.Path)
+			}
+		}
+		if at["description"] != k.Doc {
+			t.Errorf("%s is described as %v", k.Path, at["description"])
+		}
+		if _, has := at["default"]; has != (k.Default != "") {
+			t.Errorf("%s: the schema has a default: %t, the reference %q", k.Path, has, k.Default)
+		}
+	}
+}
+
+// conforms checks a value by the keywords of JSON schema that are in use, and fails on any other.
+func conforms(root, schema map[string]any, v any, at string) error {
+	for keyword, want := range schema {
+		ok := true
+		switch keyword {
+		case "$schema", "$defs", "title", "description", "default":
+		case "$ref":
+			target := root
+			for part := range strings.SplitSeq(strings.TrimPrefix(want.(string), "#/"), "/") {
+				target = target[part].(map[string]any)
+			}
+			if err := conforms(root, target, v, at); err != nil {
+				return err
+			}
+		case "type":
+			ok = typeOf(v, want.(string))
+		case "const":
+			ok = v == want
+		case "enum":
+			ok = false
+			for _, e := range want.([]any) {
+				ok = ok || reflect.DeepEqual(e, v)
+			}
+		case "minimum":
+			ok = number64(v) >= want.(float64)
+		case "maximum":
+			ok = number64(v) <= want.(float64)
+		case "exclusiveMinimum":
+			ok = number64(v) > want.(float64)
+		case "exclusiveMaximum":
+			ok = number64(v) < want.(float64)
+		case "pattern":
+			s, isText := v.(string)
+			ok = !isText || regexp.MustCompile(want.(string)).MatchString(s)
+		case "maxLength":
+			s, isText := v.(string)
+			ok = !isText || utf8.RuneCountInString(s) <= int(want.(float64))
+		case "minItems":
+			ok = len(items(v)) >= int(want.(float64))
+		case "maxItems":
+			ok = len(items(v)) <= int(want.(float64))
+		case "uniqueItems", "minProperties":
+		case "items":
+			for i, item := range items(v) {
+				if err := conforms(root, want.(map[string]any), item, fmt.Sprintf("%s[%d]", at, i)); err != nil {
+					return err
+				}
+			}
+		case "required":
+			for _, key := range want.([]any) {
+				_, has := properties(v)[key.(string)]
+				ok = ok && has
+			}
+		case "properties":
+			for key, value := range properties(v) {
+				if s, known := want.(map[string]any)[key]; known {
+					if err := conforms(root, s.(map[string]any), value, at+"."+key); err != nil {
+						return err
+					}
+				}
+			}
+		case "additionalProperties":
+			for key := range properties(v) {
+				if _, known := schema["properties"].(map[string]any)[key]; !known {
+					return fmt.Errorf("%s: unknown key %s", at, key)
+				}
+			}
+		case "anyOf":
+			ok = matching(root, want, v) >= 1
+		case "oneOf":
+			ok = matching(root, want, v) == 1
+		case "not":
+			ok = conforms(root, want.(map[string]any), v, at) != nil
+		default:
+			return fmt.Errorf("the test does not know the keyword %s", keyword)
+		}
+		if !ok {
+			return fmt.Errorf("%s: %v does not have %s %v", at, v, keyword, want)
+		}
+	}
+	return nil
+}
+
+func typeOf(v any, want string) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return want == "object"
+	case []any:
+		return want == "array"
+	case string:
+		return want == "string"
+	case bool:
+		return want == "boolean"
+	case float64:
+		return want == "number" || want == "integer" && v == math.Trunc(v)
+	}
+	return false
+}
+
+// number64 returns NaN, which fails every comparison, for what is no number.
+func number64(v any) float64 {
+	if f, ok := v.(float64); ok {
+		return f
+	}
+	return math.NaN()
+}
+
+func items(v any) []any { list, _ := v.([]any); return list }
+
+func properties(v any) map[string]any { m, _ := v.(map[string]any); return m }
+
+func matching(root map[string]any, schemas, v any) int {
+	n := 0
+	for _, s := range schemas.([]any) {
+		if conforms(root, s.(map[string]any), v, "") == nil {
+			n++
+		}
+	}
+	return n
+}
