@@ -37,7 +37,7 @@ func writeAtomic(files fileSystem, path string, perm fs.FileMode, write func(io.
 		files.Remove(temporary)
 		return fmt.Errorf("checkpoints: write %s: %w", path, err)
 	}
-	if err := error(nil); err != nil {
+	if err := files.SyncDir(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("checkpoints: sync directory of %s: %w", path, err)
 	}
 	return nil

@@ -257,12 +257,12 @@ func (c *chain) addLine(number int, content []byte) error {
 // object is not: there the newline itself was damaged, or the content, and a line that may have been
 // acknowledged must not pass for a torn one.
 func isTorn(tail []byte) bool {
+	if len(tail) == 0 {
+		return true // the file ends with a complete line
+	}
 	n := min(len(tail), len(stepKey))
 	if string(tail[:n]) != stepKey[:n] {
 		return false
-	}
-	if len(tail) == 0 {
-		return true
 	}
 	var object json.RawMessage
 	err := json.NewDecoder(bytes.NewReader(tail)).Decode(&object)

@@ -7,8 +7,8 @@
 //	runs/<name>/checkpoints/checkpoint-N.ckpt  the state after update N: Save, Load, Latest
 //	runs/<name>/model.safetensors             the weights, for other programs: WriteSafetensors
 //
-// All of them are created with permissions 0600, directories with 0700, whatever the umask allows. Nothing is
-// written through a symbolic link. Nothing that is read can execute code.
+// All of them are created with permissions 0600, directories with 0700, even if the umask allows more. No file is
+// written through a symbolic link in its place. Nothing that is read can execute code.
 //
 // # What survives a crash
 //
@@ -35,8 +35,13 @@
 //
 // # What is detected
 //
-// Truncation and damage of every file, by SHA-256 or by the rules of the format; an older copy of the ledger,
-// or that of another run, under a newer checkpoint ([ErrRollback]); a second process on the same run
-// ([ErrLocked]). Not detected: a ledger and checkpoints that are replaced together by older copies of both, and
-// deliberate forgery by somebody who may write the files. Only a copy of [Journal.Hash] kept elsewhere shows that.
+//   - Every truncation and every changed bit of a checkpoint, by its SHA-256.
+//   - Every changed bit of a ledger entry and every missing, repeated or foreign line, by its hashes.
+//   - An older copy of the ledger, or that of another run, beside a newer checkpoint ([ErrRollback]).
+//   - A second process on the same run ([ErrLocked]).
+//
+// Not detected: entries cut off the end of a ledger since the last checkpoint (they look like a torn append); a
+// ledger and checkpoints replaced together by older copies of both; deliberate forgery by somebody who may write
+// the files. A copy of [Journal.Hash] kept elsewhere shows all three. The safetensors format has no checksum: its
+// reader refuses every file whose parts do not fit together, but not another finite weight.
 package checkpoints

@@ -65,28 +65,43 @@ func stoppedRun(t *testing.T) (*crashRun, *faultyDisk) {
 	return run, files
 }
 
-// The journal remembers a failure: the disk is well again, but nobody knows what it holds.
-func TestAppendAfterFailedSync(t *testing.T) {
+// The journal remembers a failure of the write or of the sync, also one that was a panic and was recovered:
+// the disk is well again, but nobody knows what it holds.
+func TestAppendAfterFailure(t *testing.T) {
+	for kind := range faultCount {
+		for call, what := range []string{"write", "sync"} {
+			t.Run(faultNames[kind]+" of "+what, func(t *testing.T) {
+				files := &faultyDisk{failAt: -1}
+				path := filepath.Join(t.TempDir(), "ledger.jsonl")
+				j := must(createJournal(files, path))
+				must(0, j.Append(1, event(1.1)))
+				files.fault, files.failAt = kind, files.calls+call
+				if err, panicked := recovering(func() error { return j.Append(2, event(1.1)) }); !panicked {
+					wantError(t, err, ErrJournalFailed, path, "append entry 2")
+				}
+				for range 3 {
+					wantError(t, j.Append(2, event(1.1)), ErrJournalFailed, path)
+				}
+				if j.Len() != 1 || j.Ledger().Count() != 1 {
+					t.Errorf("%d entries, want the 1 that was acknowledged", j.Len())
+				}
+				must(0, j.Close())
+				j = must(OpenJournal(path))
+				defer j.Close()
+				if want := 1 + call; j.Len() != want { // a line that did reach the file counts
+					t.Errorf("reopened with %d entries, want %d", j.Len(), want)
+				}
+			})
+		}
+	}
+}
+
+func TestFailureNamesItsCause(t *testing.T) {
 	files := &faultyDisk{failAt: -1}
-	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	j := must(createJournal(files, path))
-	must(0, j.Append(1, event(1.1)))
-	files.fault, files.failAt = faultEIO, files.calls+1 // the sync of the next append
-	err := j.Append(2, event(1.1))
-	wantError(t, err, ErrJournalFailed, path, "append entry 2", "injected fault")
-	if !errors.Is(err, errInjected) {
-		t.Errorf("error %v does not wrap its cause", err)
-	}
-	for range 3 {
-		wantError(t, j.Append(2, event(1.1)), ErrJournalFailed, "append entry 2")
-	}
-	if j.Len() != 1 || j.Ledger().Count() != 1 {
-		t.Errorf("%d entries, want the 1 that was acknowledged", j.Len())
-	}
-	must(0, j.Close())
-	j = must(OpenJournal(path)) // the line did reach the file: it counts
+	j := must(createJournal(files, filepath.Join(t.TempDir(), "ledger.jsonl")))
 	defer j.Close()
-	if j.Len() != 2 {
-		t.Errorf("reopened with %d entries, want 2", j.Len())
+	files.fault, files.failAt = faultEIO, files.calls
+	if err := j.Append(1, event(1.1)); !errors.Is(err, errInjected) {
+		t.Errorf("error %v does not wrap its cause", err)
 	}
 }

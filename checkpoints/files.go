@@ -3,6 +3,7 @@ package checkpoints
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -75,28 +76,24 @@ func (disk) SyncDir(name string) error                  { return syncDir(name) }
 func (f diskFile) Lock() error { return lockFile(f.File) }
 
 // makeDir creates a directory and those above it as far as they are missing, and syncs each parent, so that
-// a file synced inside it cannot be lost together with the directory's name.
+// a file synced inside it cannot be lost together with the directory's name. The directory itself must not be
+// a symbolic link; one above it is the user's own arrangement (/tmp is one on Darwin) and is followed.
 func makeDir(files fileSystem, dir string) error {
 	info, err := files.Lstat(dir)
-	if err == nil && info.Mode()&fs.ModeSymlink == 0 {
+	if err == nil {
 		if !info.IsDir() {
-			return fmt.Errorf("checkpoints: %s: found a file, expected a directory", dir)
+			return fmt.Errorf("checkpoints: %s: found %s, expected a directory: %w", dir, kind(info.Mode()), ErrNotRegular)
 		}
 		return nil
 	}
-	if err == nil {
-		return fmt.Errorf("checkpoints: %s: found a symbolic link, expected a directory: %w", dir, ErrNotRegular)
-	}
 	parent := filepath.Dir(dir)
-	if parent != dir {
-		// A link above the directory is the user's own arrangement (/tmp is one on Darwin) and is followed.
-		if _, err := files.Lstat(parent); err != nil {
-			if err := makeDir(files, parent); err != nil {
-				return err
-			}
+	if _, err := files.Lstat(parent); err != nil && parent != dir {
+		if err := makeDir(files, parent); err != nil {
+			return err
 		}
 	}
-	if err := files.Mkdir(dir, dirPerm); err != nil {
+	// Another run may have made it in the meantime: a sweep starts several.
+	if err := files.Mkdir(dir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("checkpoints: %w", err)
 	}
 	if err := files.SyncDir(parent); err != nil {
@@ -145,6 +142,8 @@ func kind(mode fs.FileMode) string {
 		return "a symbolic link"
 	case mode.IsDir():
 		return "a directory"
+	case mode.IsRegular():
+		return "a file"
 	default:
 		return "a special file"
 	}

@@ -126,4 +126,8 @@ func TestSaveRefusesLinks(t *testing.T) {
 	if err == nil {
 		t.Error("Save made a directory through a dangling link")
 	}
+	plain := filepath.Join(dir, "plain")
+	must(0, os.WriteFile(plain, nil, 0o600))
+	_, err = Save(plain, sampleState(1))
+	wantError(t, err, ErrNotRegular, "found a file, expected a directory")
 }

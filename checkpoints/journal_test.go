@@ -179,7 +179,7 @@ func openBytes(t *testing.T, content []byte) (*accountant.Ledger, []byte, error)
 	if !bytes.Equal(content, must(os.ReadFile(path))) {
 		t.Error("ReadJournal changed the file")
 	}
-	j, err := OpenJournal(path)
+	j, err := openJournal(&faultyDisk{failAt: -1}, path) // without real syncs
 	if (err == nil) != (readErr == nil) {
 		t.Errorf("OpenJournal says %v, ReadJournal says %v", err, readErr)
 	}

@@ -1,0 +1,112 @@
+//go:build unix
+
+package checkpoints
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Under a umask that forbids nothing, every file is still 0600 and every directory 0700.
+func TestPermissionsUnderUmaskZero(t *testing.T) {
+	old := unix.Umask(0)
+	defer unix.Umask(old)
+	base := t.TempDir()
+	run := filepath.Join(base, "runs", "one")
+	j := must(CreateJournal(filepath.Join(run, "ledger.jsonl")))
+	defer j.Close()
+	must(0, j.Append(1, event(1.1)))
+	must(Save(filepath.Join(run, "checkpoints"), runState(1, j)))
+	must(0, WriteSafetensors(filepath.Join(run, "model.safetensors"), sampleTensors, nil))
+	must(0, WriteFileAtomic(filepath.Join(run, "metrics.jsonl"), nil, 0))
+
+	seen := 0
+	must(0, filepath.WalkDir(filepath.Join(base, "runs"), func(path string, e fs.DirEntry, err error) error {
+		want := fs.FileMode(0o600)
+		if e.IsDir() {
+			want = 0o700
+		}
+		if info := must(e.Info()); info.Mode().Perm() != want {
+			t.Errorf("%s has permissions %v, want %v", path, info.Mode().Perm(), want)
+		}
+		seen++
+		return err
+	}))
+	if seen != 7 {
+		t.Errorf("found %d files and directories, want 7", seen)
+	}
+
+	shared := filepath.Join(run, "shared")
+	must(0, WriteFileAtomic(shared, nil, 0o644))
+	if info := must(os.Stat(shared)); info.Mode().Perm() != 0o644 {
+		t.Errorf("permissions 0644 were asked for, got %v", info.Mode().Perm())
+	}
+}
+
+// A creationSpy notes how files are created.
+type creationSpy struct {
+	disk
+	flags int
+	perm  fs.FileMode
+	names []string
+}
+
+func (s *creationSpy) OpenFile(name string, flag int, perm fs.FileMode) (file, error) {
+	s.flags, s.perm, s.names = flag, perm, append(s.names, name)
+	return s.disk.OpenFile(name, flag, perm)
+}
+
+// The temporary file is created exclusively, private from the first moment, beside its target, and under a
+// name that nobody can prepare.
+func TestTemporaryFile(t *testing.T) {
+	dir := t.TempDir()
+	spy := &creationSpy{}
+	for range 2 {
+		must(save(spy, dir, sampleState(1)))
+	}
+	if spy.flags&os.O_EXCL == 0 || spy.perm != 0o600 {
+		t.Errorf("created with flags %#x and permissions %v", spy.flags, spy.perm)
+	}
+	if len(spy.names) != 2 || spy.names[0] == spy.names[1] || !strings.HasPrefix(spy.names[0], filepath.Join(dir, ".checkpoint-1.ckpt")) {
+		t.Errorf("temporary files %q", spy.names)
+	}
+}
+
+// Reading a named pipe would wait for ever for a writer.
+func TestNamedPipeIsRefused(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "ledger.jsonl")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip("no named pipes here:", err)
+	}
+	_, err := OpenJournal(pipe)
+	wantError(t, err, ErrNotRegular, "a special file")
+	_, _, err = ReadJournal(pipe)
+	wantError(t, err, ErrNotRegular, "a special file")
+	_, err = Load(pipe)
+	wantError(t, err, ErrNotRegular, "a special file")
+}
+
+// A swappingDisk replaces a file in the moment between its check and its lock.
+type swappingDisk struct{ disk }
+
+func (s swappingDisk) OpenFile(name string, flag int, perm fs.FileMode) (file, error) {
+	f, err := s.disk.OpenFile(name, flag, perm)
+	if err == nil {
+		err = os.Rename(name+".other", name)
+	}
+	return f, err
+}
+
+// Two processes must not each hold the lock of another file under one name.
+func TestReplacedLedgerIsRefused(t *testing.T) {
+	j, path := newJournal(t, 1)
+	j.Close()
+	must(0, os.WriteFile(path+".other", must(os.ReadFile(path)), 0o600))
+	_, err := openJournal(swappingDisk{}, path)
+	wantError(t, err, ErrNotRegular, path, "found another file than the one opened")
+}
