@@ -9,8 +9,9 @@
 // Bound in the L2 norm, because all other terms are equal. It is a statement about the exact sum of the scaled
 // float32 rows. What is rounded, and where that is paid for:
 //
-//   - the norm, in whatever arithmetic made it, and the scaled row, each entry to float32 (2^-24): both inside the
-//     margin of 2^-20 that [Flat] leaves below its clip norm, for norms that are right to a relative 2^-21;
+//   - the norm, which the ghost engine computes from float32 Gram matrices, and the scaled row, each entry to float32
+//     (2^-24): both inside the margin of 2^-17 (8·10^-6) that [Flat] leaves below its clip norm, for norms that are right to
+//     a relative 2^-18;
 //   - this package's accumulation, in float64: at most 2^-53 of the sum per partial, which for sums up to 2^16·C is
 //     less than 2^-6 of the lattice spacing to which the mechanism rounds, and inflates the bound for, anyway;
 //   - the sum within a physical batch, in the float32 of the kernels: about 2^-24 of the partial sum. This one is not

@@ -33,14 +33,14 @@ const (
 )
 
 // Flat scales a gradient of norm n down to the clip norm C and leaves shorter ones alone (Abadi et al.,
-// arXiv:1607.00133, Algorithm 1): the factor is min(1, C·(1-2^-20)/n), rounded toward zero to float32. The margin
-// 2^-20 takes the rounding of the scaled row, so that C is a bound in float32 arithmetic and not only on paper: with
+// arXiv:1607.00133, Algorithm 1): the factor is min(1, C·(1-2^-17)/n), rounded toward zero to float32. The margin
+// 2^-17 takes the rounding of the scaled row, so that C is a bound in float32 arithmetic and not only on paper: with
 // C/n itself, about half of all clipped rows end up longer than C.
 //
 //	n                                    factor
 //	0                                    1
-//	up to C·(1-2^-20)                    1
-//	above                                C·(1-2^-20)/n, less than 1
+//	up to C·(1-2^-17)                    1
+//	above                                C·(1-2^-17)/n, less than 1
 //	above 2^80·C                         0, before the scaled row drowns in denormal numbers
 //	NaN, +Inf, root of a negative        0
 //
@@ -63,7 +63,7 @@ func NewFlat(clipNorm float64) (Flat, error) {
 }
 
 const (
-	margin     = 0x1p-20 // relative distance kept from the clip norm
+	margin     = 0x1p-17 // relative distance kept from the clip norm
 	brokenFrom = 0x1p+80 // multiple of the clip norm from which a gradient counts as broken
 )
 

@@ -10,7 +10,7 @@ import (
 // The table of the doc comment, line by line, for several clip norms.
 func TestFlatEdgeCases(t *testing.T) {
 	for _, c := range []float64{MinClipNorm, 0.01, 1, 100, MaxClipNorm} {
-		target := c * (1 - 0x1p-20)
+		target := c * (1 - 0x1p-17)
 		clipped := func(norm float64) float32 { return towardZero(target / norm) }
 		for _, row := range []struct {
 			name   string

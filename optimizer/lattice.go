@@ -62,6 +62,6 @@ func (l lattice) addNoise(values []float64, deviation float64, src *random.Sourc
 // and make some integers more likely than others by a relative 2^-20; at random, these errors average out.
 func roundAtRandom(x float64, word uint64) int64 {
 	down := math.Floor(x)
-	uniform := float64(int64(word>>11)) * 0x1p-53
-	return int64(down) + int64(x-down+uniform) // the last term is 0 or 1
+	uniform := float64(int64(word>>12)) * 0x1p-52
+	return int64(down) + int64(x-down+uniform) // the last term is 0 or 1, also when the fraction rounds to 1
 }

@@ -45,7 +45,7 @@ func TestRoundAtRandom(t *testing.T) {
 		x         float64
 		low, high int64 // for the smallest and the largest word
 	}{
-		{0, 0, 0}, {3, 3, 3}, {-3, -3, -3}, {2.5, 2, 3}, {-2.5, -3, -2}, {0.999, 0, 1}, {-1e-9, -1, 0},
+		{0, 0, 0}, {3, 3, 3}, {-3, -3, -3}, {2.5, 2, 3}, {-2.5, -3, -2}, {0.999, 0, 1}, {-1e-9, -1, 0}, {-1e-300, 0, 0},
 		{0x1p51 + 0.5, 1 << 51, 1<<51 + 1}, {-0x1p51 - 0.5, -1<<51 - 1, -1 << 51},
 	} {
 		if low, high := roundAtRandom(c.x, 0), roundAtRandom(c.x, math.MaxUint64); low != c.low || high != c.high {
