@@ -39,13 +39,10 @@ func outSize(size, kernel, stride, pad int) int {
 func (c Conv) Lower(cols, x []float32) {
 	c.eachRun(func(row, lo, hi, src int) {
 		run := cols[row : row+c.KernelW*c.In]
-		if src < 0 {
+		if hi-lo < len(run) {
 			clear(run)
-			return
 		}
-		clear(run[:lo])
 		copy(run[lo:hi], x[src:src+hi-lo])
-		clear(run[hi:])
 	})
 }
 
@@ -55,20 +52,14 @@ func (c Conv) Lower(cols, x []float32) {
 func (c Conv) Raise(dx, cols []float32) {
 	clear(dx[:c.Height*c.Width*c.In])
 	c.eachRun(func(row, lo, hi, src int) {
-		if src < 0 {
-			return
-		}
-		to := dx[src : src+hi-lo]
-		for i, v := range cols[row+lo : row+hi] {
-			to[i] += v
-		}
+		active.axpy(dx[src:src+hi-lo], 1, cols[row+lo:row+hi])
 	})
 }
 
 // eachRun walks the lowered image. For fixed position and kh the taps (kw, in)
 // are contiguous in the image too: visit gets the offset of this run in cols, the
-// part [lo, hi) of it that lies inside the image and the offset in the image
-// where that part begins, or src < 0 when the whole run is padding.
+// part [lo, hi) of it that lies inside the image, empty when all is padding, and
+// the offset src in the image where that part begins.
 func (c Conv) eachRun(visit func(row, lo, hi, src int)) {
 	outH, outW, width := c.OutHeight(), c.OutWidth(), c.KernelW*c.In
 	row := 0
@@ -79,11 +70,11 @@ func (c Conv) eachRun(visit func(row, lo, hi, src int)) {
 			last := max(min(c.KernelW, c.Width-left), first)
 			for kh := range c.KernelH {
 				ih := oh*c.StrideH - c.PadH + kh
-				src := (ih*c.Width + left + first) * c.In
-				if ih < 0 || ih >= c.Height || first == last {
-					src = -1
+				if ih >= 0 && ih < c.Height && first < last {
+					visit(row, first*c.In, last*c.In, (ih*c.Width+left+first)*c.In)
+				} else {
+					visit(row, 0, 0, 0)
 				}
-				visit(row, first*c.In, last*c.In, src)
 				row += width
 			}
 		}

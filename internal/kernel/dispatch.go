@@ -22,7 +22,7 @@ func Selected() (name string, err error) { return active.name, selectionErr }
 
 // selectKernel returns the one of supported, which has the best first, that is
 // called name; the best one for the empty name, and with an error for any other.
-func selectKernel(name string, supported []*microKernel) (*microKernel, error) {
+func selectKernel(name string, supported []*kernelSet) (*kernelSet, error) {
 	best := supported[0]
 	if name == "" {
 		return best, nil

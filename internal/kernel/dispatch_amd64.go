@@ -5,12 +5,15 @@ import "golang.org/x/sys/cpu"
 //go:generate go -C gen run . -pkg kernel -out ../gemm_avx2_amd64.s -stubs ../gemm_avx2_amd64.go gemm_avx2
 //go:generate go -C gen run . -pkg kernel -out ../gemm_avx512_amd64.s -stubs ../gemm_avx512_amd64.go gemm_avx512
 //go:generate go -C gen run . -pkg kernel -out ../transpose_amd64.s -stubs ../transpose_amd64.go transpose
+//go:generate go -C gen run . -pkg kernel -out ../pooling_amd64.s -stubs ../pooling_amd64.go pooling
+//go:generate go -C gen run . -pkg kernel -out ../reduce_amd64.s -stubs ../reduce_amd64.go reduce
+//go:generate go -C gen run . -pkg kernel -out ../elementwise_amd64.s -stubs ../elementwise_amd64.go elementwise
 
 // supportedKernels returns the kernels that run on this machine, the best first.
 // Package cpu reports a feature only when the operating system saves its
 // registers.
-func supportedKernels() []*microKernel {
-	var kernels []*microKernel
+func supportedKernels() []*kernelSet {
+	var kernels []*kernelSet
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX2 && cpu.X86.HasFMA {
 		kernels = append(kernels, &avx512Kernel)
 	}

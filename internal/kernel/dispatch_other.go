@@ -3,4 +3,4 @@
 package kernel
 
 // supportedKernels returns the kernels that run on this machine, the best first.
-func supportedKernels() []*microKernel { return []*microKernel{&portableKernel} }
+func supportedKernels() []*kernelSet { return []*kernelSet{&portableKernel} }

@@ -109,7 +109,7 @@ type gemm struct {
 	ldc              int
 	m, n, k          int
 	alpha, beta      float32
-	kernel           *microKernel
+	kernel           *kernelSet
 	packA, packB     bool
 
 	// C is cut into a grid of blocks that are computed independently, all of
@@ -145,8 +145,8 @@ func (g *gemm) plan(threads int) {
 	// B again: columns are cut first, but not into less than minBlockCols.
 	cols := min(threads, max(1, g.n/minBlockCols))
 	rows := (threads + cols - 1) / cols
-	g.wideBlock = roundUp((g.n+cols-1)/cols, g.kernel.cols)
-	g.tallBlock = roundUp((g.m+rows-1)/rows, g.kernel.rows)
+	g.wideBlock = roundUp((g.n+cols-1)/cols, g.kernel.tileCols)
+	g.tallBlock = roundUp((g.m+rows-1)/rows, g.kernel.tileRows)
 	g.gridCols = (g.n + g.wideBlock - 1) / g.wideBlock
 	g.gridRows = (g.m + g.tallBlock - 1) / g.tallBlock
 }
@@ -209,18 +209,18 @@ func (g *gemm) block(i0, i1, j0, j1 int) {
 // panels adds to rows×cols of C from (i, j) the products of depth columns of A
 // and rows of B from l.
 func (g *gemm) panels(packed *packBuffers, i, rows, j, cols, l, depth int, beta float32) {
-	a := blockA{g.matrixA.from(i, l), g.matrixA.rowStride, g.matrixA.colStride, g.kernel.rows * g.matrixA.rowStride}
+	a := blockA{g.matrixA.from(i, l), g.matrixA.rowStride, g.matrixA.colStride, g.kernel.tileRows * g.matrixA.rowStride}
 	if g.packA {
-		a = blockA{packed.a, 1, g.kernel.rows, g.kernel.rows * depth}
+		a = blockA{packed.a, 1, g.kernel.tileRows, g.kernel.tileRows * depth}
 	}
-	for col := 0; col < cols; col += g.kernel.cols {
+	for col := 0; col < cols; col += g.kernel.tileCols {
 		var b blockB
 		if g.packB {
-			b = blockB{packed.b[col*depth:], g.kernel.cols}
+			b = blockB{packed.b[col*depth:], g.kernel.tileCols}
 		} else {
 			b = blockB{g.matrixB.from(l, j+col), g.matrixB.rowStride}
 		}
-		c := blockC{g.c[i*g.ldc+j+col:], g.ldc, rows, min(g.kernel.cols, cols-col), depth}
+		c := blockC{g.c[i*g.ldc+j+col:], g.ldc, rows, min(g.kernel.tileCols, cols-col), depth}
 		g.kernel.panel(a, b, c, g.alpha, beta)
 	}
 }

@@ -630,7 +630,7 @@ TEXT ·tileAVX2Long1(SB), NOSPLIT, $0-96
 	MOVQ    c+64(FP), SI
 	MOVQ    cols+80(FP), DI
 	SUBQ    $0x08, DI
-	LEAQ    tileMask<>+0(SB), R8
+	LEAQ    laneMask<>+0(SB), R8
 	SHLQ    $0x02, DI
 	SUBQ    DI, R8
 	VMOVDQU 32(R8), Y0
@@ -675,31 +675,58 @@ store:
 	ADDQ         BX, DI
 
 overwrite:
-	VMOVUPS    Y1, (SI)
-	VMASKMOVPS Y2, Y0, 32(SI)
-	ADDQ       BX, SI
-	DECQ       AX
-	JNZ        tile
+	MOVQ    cols+80(FP), DI
+	SUBQ    $0x08, DI
+	VMOVUPS Y1, (SI)
+	LEAQ    32(SI), R8
+	TESTQ   $+8, DI
+	JZ      four1
+	VMOVUPS Y2, (R8)
+	JMP     stored1
+
+four1:
+	TESTQ        $+4, DI
+	JZ           two1
+	VMOVUPS      X2, (R8)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R8
+
+two1:
+	TESTQ     $+2, DI
+	JZ        one1
+	VMOVLPS   X2, (R8)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R8
+
+one1:
+	TESTQ  $+1, DI
+	JZ     stored1
+	VMOVSS X2, (R8)
+
+stored1:
+	ADDQ BX, SI
+	DECQ AX
+	JNZ  tile
 	VZEROUPPER
 	RET
 
-DATA tileMask<>+0(SB)/4, $0xffffffff
-DATA tileMask<>+4(SB)/4, $0xffffffff
-DATA tileMask<>+8(SB)/4, $0xffffffff
-DATA tileMask<>+12(SB)/4, $0xffffffff
-DATA tileMask<>+16(SB)/4, $0xffffffff
-DATA tileMask<>+20(SB)/4, $0xffffffff
-DATA tileMask<>+24(SB)/4, $0xffffffff
-DATA tileMask<>+28(SB)/4, $0xffffffff
-DATA tileMask<>+32(SB)/4, $0x00000000
-DATA tileMask<>+36(SB)/4, $0x00000000
-DATA tileMask<>+40(SB)/4, $0x00000000
-DATA tileMask<>+44(SB)/4, $0x00000000
-DATA tileMask<>+48(SB)/4, $0x00000000
-DATA tileMask<>+52(SB)/4, $0x00000000
-DATA tileMask<>+56(SB)/4, $0x00000000
-DATA tileMask<>+60(SB)/4, $0x00000000
-GLOBL tileMask<>(SB), RODATA|NOPTR, $64
+DATA laneMask<>+0(SB)/4, $0xffffffff
+DATA laneMask<>+4(SB)/4, $0xffffffff
+DATA laneMask<>+8(SB)/4, $0xffffffff
+DATA laneMask<>+12(SB)/4, $0xffffffff
+DATA laneMask<>+16(SB)/4, $0xffffffff
+DATA laneMask<>+20(SB)/4, $0xffffffff
+DATA laneMask<>+24(SB)/4, $0xffffffff
+DATA laneMask<>+28(SB)/4, $0xffffffff
+DATA laneMask<>+32(SB)/4, $0x00000000
+DATA laneMask<>+36(SB)/4, $0x00000000
+DATA laneMask<>+40(SB)/4, $0x00000000
+DATA laneMask<>+44(SB)/4, $0x00000000
+DATA laneMask<>+48(SB)/4, $0x00000000
+DATA laneMask<>+52(SB)/4, $0x00000000
+DATA laneMask<>+56(SB)/4, $0x00000000
+DATA laneMask<>+60(SB)/4, $0x00000000
+GLOBL laneMask<>(SB), RODATA|NOPTR, $64
 
 // func tileAVX2Long2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 // Requires: AVX, FMA3
@@ -718,7 +745,7 @@ TEXT ·tileAVX2Long2(SB), NOSPLIT, $0-96
 	MOVQ    c+64(FP), DI
 	MOVQ    cols+80(FP), R8
 	SUBQ    $0x08, R8
-	LEAQ    tileMask<>+0(SB), R9
+	LEAQ    laneMask<>+0(SB), R9
 	SHLQ    $0x02, R8
 	SUBQ    R8, R9
 	VMOVDQU 32(R9), Y0
@@ -775,14 +802,66 @@ store:
 	ADDQ         SI, R8
 
 overwrite:
-	VMOVUPS    Y1, (DI)
-	VMASKMOVPS Y2, Y0, 32(DI)
-	ADDQ       SI, DI
-	VMOVUPS    Y3, (DI)
-	VMASKMOVPS Y4, Y0, 32(DI)
-	ADDQ       SI, DI
-	DECQ       AX
-	JNZ        tile
+	MOVQ    cols+80(FP), R8
+	SUBQ    $0x08, R8
+	VMOVUPS Y1, (DI)
+	LEAQ    32(DI), R9
+	TESTQ   $+8, R8
+	JZ      four2
+	VMOVUPS Y2, (R9)
+	JMP     stored2
+
+four2:
+	TESTQ        $+4, R8
+	JZ           two2
+	VMOVUPS      X2, (R9)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R9
+
+two2:
+	TESTQ     $+2, R8
+	JZ        one2
+	VMOVLPS   X2, (R9)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R9
+
+one2:
+	TESTQ  $+1, R8
+	JZ     stored2
+	VMOVSS X2, (R9)
+
+stored2:
+	ADDQ    SI, DI
+	VMOVUPS Y3, (DI)
+	LEAQ    32(DI), R9
+	TESTQ   $+8, R8
+	JZ      four3
+	VMOVUPS Y4, (R9)
+	JMP     stored3
+
+four3:
+	TESTQ        $+4, R8
+	JZ           two3
+	VMOVUPS      X4, (R9)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R9
+
+two3:
+	TESTQ     $+2, R8
+	JZ        one3
+	VMOVLPS   X4, (R9)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R9
+
+one3:
+	TESTQ  $+1, R8
+	JZ     stored3
+	VMOVSS X4, (R9)
+
+stored3:
+	ADDQ SI, DI
+	DECQ AX
+	JNZ  tile
 	VZEROUPPER
 	RET
 
@@ -803,7 +882,7 @@ TEXT ·tileAVX2Long3(SB), NOSPLIT, $0-96
 	MOVQ    c+64(FP), DI
 	MOVQ    cols+80(FP), R8
 	SUBQ    $0x08, R8
-	LEAQ    tileMask<>+0(SB), R9
+	LEAQ    laneMask<>+0(SB), R9
 	SHLQ    $0x02, R8
 	SUBQ    R8, R9
 	VMOVDQU 32(R9), Y0
@@ -872,17 +951,94 @@ store:
 	ADDQ         SI, R8
 
 overwrite:
-	VMOVUPS    Y1, (DI)
-	VMASKMOVPS Y2, Y0, 32(DI)
-	ADDQ       SI, DI
-	VMOVUPS    Y3, (DI)
-	VMASKMOVPS Y4, Y0, 32(DI)
-	ADDQ       SI, DI
-	VMOVUPS    Y5, (DI)
-	VMASKMOVPS Y6, Y0, 32(DI)
-	ADDQ       SI, DI
-	DECQ       AX
-	JNZ        tile
+	MOVQ    cols+80(FP), R8
+	SUBQ    $0x08, R8
+	VMOVUPS Y1, (DI)
+	LEAQ    32(DI), R9
+	TESTQ   $+8, R8
+	JZ      four4
+	VMOVUPS Y2, (R9)
+	JMP     stored4
+
+four4:
+	TESTQ        $+4, R8
+	JZ           two4
+	VMOVUPS      X2, (R9)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R9
+
+two4:
+	TESTQ     $+2, R8
+	JZ        one4
+	VMOVLPS   X2, (R9)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R9
+
+one4:
+	TESTQ  $+1, R8
+	JZ     stored4
+	VMOVSS X2, (R9)
+
+stored4:
+	ADDQ    SI, DI
+	VMOVUPS Y3, (DI)
+	LEAQ    32(DI), R9
+	TESTQ   $+8, R8
+	JZ      four5
+	VMOVUPS Y4, (R9)
+	JMP     stored5
+
+four5:
+	TESTQ        $+4, R8
+	JZ           two5
+	VMOVUPS      X4, (R9)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R9
+
+two5:
+	TESTQ     $+2, R8
+	JZ        one5
+	VMOVLPS   X4, (R9)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R9
+
+one5:
+	TESTQ  $+1, R8
+	JZ     stored5
+	VMOVSS X4, (R9)
+
+stored5:
+	ADDQ    SI, DI
+	VMOVUPS Y5, (DI)
+	LEAQ    32(DI), R9
+	TESTQ   $+8, R8
+	JZ      four6
+	VMOVUPS Y6, (R9)
+	JMP     stored6
+
+four6:
+	TESTQ        $+4, R8
+	JZ           two6
+	VMOVUPS      X6, (R9)
+	VEXTRACTF128 $0x01, Y6, X6
+	ADDQ         $0x10, R9
+
+two6:
+	TESTQ     $+2, R8
+	JZ        one6
+	VMOVLPS   X6, (R9)
+	VPERMILPS $0xee, X6, X6
+	ADDQ      $0x08, R9
+
+one6:
+	TESTQ  $+1, R8
+	JZ     stored6
+	VMOVSS X6, (R9)
+
+stored6:
+	ADDQ SI, DI
+	DECQ AX
+	JNZ  tile
 	VZEROUPPER
 	RET
 
@@ -903,7 +1059,7 @@ TEXT ·tileAVX2Long4(SB), NOSPLIT, $0-96
 	MOVQ    c+64(FP), R8
 	MOVQ    cols+80(FP), R9
 	SUBQ    $0x08, R9
-	LEAQ    tileMask<>+0(SB), R10
+	LEAQ    laneMask<>+0(SB), R10
 	SHLQ    $0x02, R9
 	SUBQ    R9, R10
 	VMOVDQU 32(R10), Y0
@@ -984,20 +1140,122 @@ store:
 	ADDQ         DI, R9
 
 overwrite:
-	VMOVUPS    Y1, (R8)
-	VMASKMOVPS Y2, Y0, 32(R8)
-	ADDQ       DI, R8
-	VMOVUPS    Y3, (R8)
-	VMASKMOVPS Y4, Y0, 32(R8)
-	ADDQ       DI, R8
-	VMOVUPS    Y5, (R8)
-	VMASKMOVPS Y6, Y0, 32(R8)
-	ADDQ       DI, R8
-	VMOVUPS    Y7, (R8)
-	VMASKMOVPS Y8, Y0, 32(R8)
-	ADDQ       DI, R8
-	DECQ       AX
-	JNZ        tile
+	MOVQ    cols+80(FP), R9
+	SUBQ    $0x08, R9
+	VMOVUPS Y1, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four7
+	VMOVUPS Y2, (R10)
+	JMP     stored7
+
+four7:
+	TESTQ        $+4, R9
+	JZ           two7
+	VMOVUPS      X2, (R10)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R10
+
+two7:
+	TESTQ     $+2, R9
+	JZ        one7
+	VMOVLPS   X2, (R10)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R10
+
+one7:
+	TESTQ  $+1, R9
+	JZ     stored7
+	VMOVSS X2, (R10)
+
+stored7:
+	ADDQ    DI, R8
+	VMOVUPS Y3, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four8
+	VMOVUPS Y4, (R10)
+	JMP     stored8
+
+four8:
+	TESTQ        $+4, R9
+	JZ           two8
+	VMOVUPS      X4, (R10)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R10
+
+two8:
+	TESTQ     $+2, R9
+	JZ        one8
+	VMOVLPS   X4, (R10)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R10
+
+one8:
+	TESTQ  $+1, R9
+	JZ     stored8
+	VMOVSS X4, (R10)
+
+stored8:
+	ADDQ    DI, R8
+	VMOVUPS Y5, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four9
+	VMOVUPS Y6, (R10)
+	JMP     stored9
+
+four9:
+	TESTQ        $+4, R9
+	JZ           two9
+	VMOVUPS      X6, (R10)
+	VEXTRACTF128 $0x01, Y6, X6
+	ADDQ         $0x10, R10
+
+two9:
+	TESTQ     $+2, R9
+	JZ        one9
+	VMOVLPS   X6, (R10)
+	VPERMILPS $0xee, X6, X6
+	ADDQ      $0x08, R10
+
+one9:
+	TESTQ  $+1, R9
+	JZ     stored9
+	VMOVSS X6, (R10)
+
+stored9:
+	ADDQ    DI, R8
+	VMOVUPS Y7, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four10
+	VMOVUPS Y8, (R10)
+	JMP     stored10
+
+four10:
+	TESTQ        $+4, R9
+	JZ           two10
+	VMOVUPS      X8, (R10)
+	VEXTRACTF128 $0x01, Y8, X8
+	ADDQ         $0x10, R10
+
+two10:
+	TESTQ     $+2, R9
+	JZ        one10
+	VMOVLPS   X8, (R10)
+	VPERMILPS $0xee, X8, X8
+	ADDQ      $0x08, R10
+
+one10:
+	TESTQ  $+1, R9
+	JZ     stored10
+	VMOVSS X8, (R10)
+
+stored10:
+	ADDQ DI, R8
+	DECQ AX
+	JNZ  tile
 	VZEROUPPER
 	RET
 
@@ -1018,7 +1276,7 @@ TEXT ·tileAVX2Long5(SB), NOSPLIT, $0-96
 	MOVQ    c+64(FP), R8
 	MOVQ    cols+80(FP), R9
 	SUBQ    $0x08, R9
-	LEAQ    tileMask<>+0(SB), R10
+	LEAQ    laneMask<>+0(SB), R10
 	SHLQ    $0x02, R9
 	SUBQ    R9, R10
 	VMOVDQU 32(R10), Y0
@@ -1111,23 +1369,150 @@ store:
 	ADDQ         DI, R9
 
 overwrite:
-	VMOVUPS    Y1, (R8)
-	VMASKMOVPS Y2, Y0, 32(R8)
-	ADDQ       DI, R8
-	VMOVUPS    Y3, (R8)
-	VMASKMOVPS Y4, Y0, 32(R8)
-	ADDQ       DI, R8
-	VMOVUPS    Y5, (R8)
-	VMASKMOVPS Y6, Y0, 32(R8)
-	ADDQ       DI, R8
-	VMOVUPS    Y7, (R8)
-	VMASKMOVPS Y8, Y0, 32(R8)
-	ADDQ       DI, R8
-	VMOVUPS    Y9, (R8)
-	VMASKMOVPS Y10, Y0, 32(R8)
-	ADDQ       DI, R8
-	DECQ       AX
-	JNZ        tile
+	MOVQ    cols+80(FP), R9
+	SUBQ    $0x08, R9
+	VMOVUPS Y1, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four11
+	VMOVUPS Y2, (R10)
+	JMP     stored11
+
+four11:
+	TESTQ        $+4, R9
+	JZ           two11
+	VMOVUPS      X2, (R10)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R10
+
+two11:
+	TESTQ     $+2, R9
+	JZ        one11
+	VMOVLPS   X2, (R10)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R10
+
+one11:
+	TESTQ  $+1, R9
+	JZ     stored11
+	VMOVSS X2, (R10)
+
+stored11:
+	ADDQ    DI, R8
+	VMOVUPS Y3, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four12
+	VMOVUPS Y4, (R10)
+	JMP     stored12
+
+four12:
+	TESTQ        $+4, R9
+	JZ           two12
+	VMOVUPS      X4, (R10)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R10
+
+two12:
+	TESTQ     $+2, R9
+	JZ        one12
+	VMOVLPS   X4, (R10)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R10
+
+one12:
+	TESTQ  $+1, R9
+	JZ     stored12
+	VMOVSS X4, (R10)
+
+stored12:
+	ADDQ    DI, R8
+	VMOVUPS Y5, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four13
+	VMOVUPS Y6, (R10)
+	JMP     stored13
+
+four13:
+	TESTQ        $+4, R9
+	JZ           two13
+	VMOVUPS      X6, (R10)
+	VEXTRACTF128 $0x01, Y6, X6
+	ADDQ         $0x10, R10
+
+two13:
+	TESTQ     $+2, R9
+	JZ        one13
+	VMOVLPS   X6, (R10)
+	VPERMILPS $0xee, X6, X6
+	ADDQ      $0x08, R10
+
+one13:
+	TESTQ  $+1, R9
+	JZ     stored13
+	VMOVSS X6, (R10)
+
+stored13:
+	ADDQ    DI, R8
+	VMOVUPS Y7, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four14
+	VMOVUPS Y8, (R10)
+	JMP     stored14
+
+four14:
+	TESTQ        $+4, R9
+	JZ           two14
+	VMOVUPS      X8, (R10)
+	VEXTRACTF128 $0x01, Y8, X8
+	ADDQ         $0x10, R10
+
+two14:
+	TESTQ     $+2, R9
+	JZ        one14
+	VMOVLPS   X8, (R10)
+	VPERMILPS $0xee, X8, X8
+	ADDQ      $0x08, R10
+
+one14:
+	TESTQ  $+1, R9
+	JZ     stored14
+	VMOVSS X8, (R10)
+
+stored14:
+	ADDQ    DI, R8
+	VMOVUPS Y9, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four15
+	VMOVUPS Y10, (R10)
+	JMP     stored15
+
+four15:
+	TESTQ        $+4, R9
+	JZ           two15
+	VMOVUPS      X10, (R10)
+	VEXTRACTF128 $0x01, Y10, X10
+	ADDQ         $0x10, R10
+
+two15:
+	TESTQ     $+2, R9
+	JZ        one15
+	VMOVLPS   X10, (R10)
+	VPERMILPS $0xee, X10, X10
+	ADDQ      $0x08, R10
+
+one15:
+	TESTQ  $+1, R9
+	JZ     stored15
+	VMOVSS X10, (R10)
+
+stored15:
+	ADDQ DI, R8
+	DECQ AX
+	JNZ  tile
 	VZEROUPPER
 	RET
 
@@ -1148,7 +1533,7 @@ TEXT ·tileAVX2Long6(SB), NOSPLIT, $0-96
 	MOVQ    c+64(FP), R9
 	MOVQ    cols+80(FP), R10
 	SUBQ    $0x08, R10
-	LEAQ    tileMask<>+0(SB), R11
+	LEAQ    laneMask<>+0(SB), R11
 	SHLQ    $0x02, R10
 	SUBQ    R10, R11
 	VMOVDQU 32(R11), Y0
@@ -1253,26 +1638,178 @@ store:
 	ADDQ         R8, R10
 
 overwrite:
-	VMOVUPS    Y1, (R9)
-	VMASKMOVPS Y2, Y0, 32(R9)
-	ADDQ       R8, R9
-	VMOVUPS    Y3, (R9)
-	VMASKMOVPS Y4, Y0, 32(R9)
-	ADDQ       R8, R9
-	VMOVUPS    Y5, (R9)
-	VMASKMOVPS Y6, Y0, 32(R9)
-	ADDQ       R8, R9
-	VMOVUPS    Y7, (R9)
-	VMASKMOVPS Y8, Y0, 32(R9)
-	ADDQ       R8, R9
-	VMOVUPS    Y9, (R9)
-	VMASKMOVPS Y10, Y0, 32(R9)
-	ADDQ       R8, R9
-	VMOVUPS    Y11, (R9)
-	VMASKMOVPS Y12, Y0, 32(R9)
-	ADDQ       R8, R9
-	DECQ       AX
-	JNZ        tile
+	MOVQ    cols+80(FP), R10
+	SUBQ    $0x08, R10
+	VMOVUPS Y1, (R9)
+	LEAQ    32(R9), R11
+	TESTQ   $+8, R10
+	JZ      four16
+	VMOVUPS Y2, (R11)
+	JMP     stored16
+
+four16:
+	TESTQ        $+4, R10
+	JZ           two16
+	VMOVUPS      X2, (R11)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R11
+
+two16:
+	TESTQ     $+2, R10
+	JZ        one16
+	VMOVLPS   X2, (R11)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R11
+
+one16:
+	TESTQ  $+1, R10
+	JZ     stored16
+	VMOVSS X2, (R11)
+
+stored16:
+	ADDQ    R8, R9
+	VMOVUPS Y3, (R9)
+	LEAQ    32(R9), R11
+	TESTQ   $+8, R10
+	JZ      four17
+	VMOVUPS Y4, (R11)
+	JMP     stored17
+
+four17:
+	TESTQ        $+4, R10
+	JZ           two17
+	VMOVUPS      X4, (R11)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R11
+
+two17:
+	TESTQ     $+2, R10
+	JZ        one17
+	VMOVLPS   X4, (R11)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R11
+
+one17:
+	TESTQ  $+1, R10
+	JZ     stored17
+	VMOVSS X4, (R11)
+
+stored17:
+	ADDQ    R8, R9
+	VMOVUPS Y5, (R9)
+	LEAQ    32(R9), R11
+	TESTQ   $+8, R10
+	JZ      four18
+	VMOVUPS Y6, (R11)
+	JMP     stored18
+
+four18:
+	TESTQ        $+4, R10
+	JZ           two18
+	VMOVUPS      X6, (R11)
+	VEXTRACTF128 $0x01, Y6, X6
+	ADDQ         $0x10, R11
+
+two18:
+	TESTQ     $+2, R10
+	JZ        one18
+	VMOVLPS   X6, (R11)
+	VPERMILPS $0xee, X6, X6
+	ADDQ      $0x08, R11
+
+one18:
+	TESTQ  $+1, R10
+	JZ     stored18
+	VMOVSS X6, (R11)
+
+stored18:
+	ADDQ    R8, R9
+	VMOVUPS Y7, (R9)
+	LEAQ    32(R9), R11
+	TESTQ   $+8, R10
+	JZ      four19
+	VMOVUPS Y8, (R11)
+	JMP     stored19
+
+four19:
+	TESTQ        $+4, R10
+	JZ           two19
+	VMOVUPS      X8, (R11)
+	VEXTRACTF128 $0x01, Y8, X8
+	ADDQ         $0x10, R11
+
+two19:
+	TESTQ     $+2, R10
+	JZ        one19
+	VMOVLPS   X8, (R11)
+	VPERMILPS $0xee, X8, X8
+	ADDQ      $0x08, R11
+
+one19:
+	TESTQ  $+1, R10
+	JZ     stored19
+	VMOVSS X8, (R11)
+
+stored19:
+	ADDQ    R8, R9
+	VMOVUPS Y9, (R9)
+	LEAQ    32(R9), R11
+	TESTQ   $+8, R10
+	JZ      four20
+	VMOVUPS Y10, (R11)
+	JMP     stored20
+
+four20:
+	TESTQ        $+4, R10
+	JZ           two20
+	VMOVUPS      X10, (R11)
+	VEXTRACTF128 $0x01, Y10, X10
+	ADDQ         $0x10, R11
+
+two20:
+	TESTQ     $+2, R10
+	JZ        one20
+	VMOVLPS   X10, (R11)
+	VPERMILPS $0xee, X10, X10
+	ADDQ      $0x08, R11
+
+one20:
+	TESTQ  $+1, R10
+	JZ     stored20
+	VMOVSS X10, (R11)
+
+stored20:
+	ADDQ    R8, R9
+	VMOVUPS Y11, (R9)
+	LEAQ    32(R9), R11
+	TESTQ   $+8, R10
+	JZ      four21
+	VMOVUPS Y12, (R11)
+	JMP     stored21
+
+four21:
+	TESTQ        $+4, R10
+	JZ           two21
+	VMOVUPS      X12, (R11)
+	VEXTRACTF128 $0x01, Y12, X12
+	ADDQ         $0x10, R11
+
+two21:
+	TESTQ     $+2, R10
+	JZ        one21
+	VMOVLPS   X12, (R11)
+	VPERMILPS $0xee, X12, X12
+	ADDQ      $0x08, R11
+
+one21:
+	TESTQ  $+1, R10
+	JZ     stored21
+	VMOVSS X12, (R11)
+
+stored21:
+	ADDQ R8, R9
+	DECQ AX
+	JNZ  tile
 	VZEROUPPER
 	RET
 
@@ -1292,7 +1829,7 @@ TEXT ·tileAVX2Short1(SB), NOSPLIT, $0-96
 	SHLQ    $0x02, BX
 	MOVQ    c+64(FP), SI
 	MOVQ    cols+80(FP), DI
-	LEAQ    tileMask<>+0(SB), R8
+	LEAQ    laneMask<>+0(SB), R8
 	SHLQ    $0x02, DI
 	SUBQ    DI, R8
 	VMOVDQU 32(R8), Y0
@@ -1331,10 +1868,36 @@ store:
 	ADDQ         BX, DI
 
 overwrite:
-	VMASKMOVPS Y1, Y0, (SI)
-	ADDQ       BX, SI
-	DECQ       AX
-	JNZ        tile
+	MOVQ    cols+80(FP), DI
+	LEAQ    (SI), R8
+	TESTQ   $+8, DI
+	JZ      four22
+	VMOVUPS Y1, (R8)
+	JMP     stored22
+
+four22:
+	TESTQ        $+4, DI
+	JZ           two22
+	VMOVUPS      X1, (R8)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R8
+
+two22:
+	TESTQ     $+2, DI
+	JZ        one22
+	VMOVLPS   X1, (R8)
+	VPERMILPS $0xee, X1, X1
+	ADDQ      $0x08, R8
+
+one22:
+	TESTQ  $+1, DI
+	JZ     stored22
+	VMOVSS X1, (R8)
+
+stored22:
+	ADDQ BX, SI
+	DECQ AX
+	JNZ  tile
 	VZEROUPPER
 	RET
 
@@ -1354,7 +1917,7 @@ TEXT ·tileAVX2Short2(SB), NOSPLIT, $0-96
 	SHLQ    $0x02, SI
 	MOVQ    c+64(FP), DI
 	MOVQ    cols+80(FP), R8
-	LEAQ    tileMask<>+0(SB), R9
+	LEAQ    laneMask<>+0(SB), R9
 	SHLQ    $0x02, R8
 	SUBQ    R8, R9
 	VMOVDQU 32(R9), Y0
@@ -1400,12 +1963,63 @@ store:
 	ADDQ         SI, R8
 
 overwrite:
-	VMASKMOVPS Y1, Y0, (DI)
-	ADDQ       SI, DI
-	VMASKMOVPS Y2, Y0, (DI)
-	ADDQ       SI, DI
-	DECQ       AX
-	JNZ        tile
+	MOVQ    cols+80(FP), R8
+	LEAQ    (DI), R9
+	TESTQ   $+8, R8
+	JZ      four23
+	VMOVUPS Y1, (R9)
+	JMP     stored23
+
+four23:
+	TESTQ        $+4, R8
+	JZ           two23
+	VMOVUPS      X1, (R9)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R9
+
+two23:
+	TESTQ     $+2, R8
+	JZ        one23
+	VMOVLPS   X1, (R9)
+	VPERMILPS $0xee, X1, X1
+	ADDQ      $0x08, R9
+
+one23:
+	TESTQ  $+1, R8
+	JZ     stored23
+	VMOVSS X1, (R9)
+
+stored23:
+	ADDQ    SI, DI
+	LEAQ    (DI), R9
+	TESTQ   $+8, R8
+	JZ      four24
+	VMOVUPS Y2, (R9)
+	JMP     stored24
+
+four24:
+	TESTQ        $+4, R8
+	JZ           two24
+	VMOVUPS      X2, (R9)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R9
+
+two24:
+	TESTQ     $+2, R8
+	JZ        one24
+	VMOVLPS   X2, (R9)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R9
+
+one24:
+	TESTQ  $+1, R8
+	JZ     stored24
+	VMOVSS X2, (R9)
+
+stored24:
+	ADDQ SI, DI
+	DECQ AX
+	JNZ  tile
 	VZEROUPPER
 	RET
 
@@ -1425,7 +2039,7 @@ TEXT ·tileAVX2Short3(SB), NOSPLIT, $0-96
 	SHLQ    $0x02, SI
 	MOVQ    c+64(FP), DI
 	MOVQ    cols+80(FP), R8
-	LEAQ    tileMask<>+0(SB), R9
+	LEAQ    laneMask<>+0(SB), R9
 	SHLQ    $0x02, R8
 	SUBQ    R8, R9
 	VMOVDQU 32(R9), Y0
@@ -1478,14 +2092,90 @@ store:
 	ADDQ         SI, R8
 
 overwrite:
-	VMASKMOVPS Y1, Y0, (DI)
-	ADDQ       SI, DI
-	VMASKMOVPS Y2, Y0, (DI)
-	ADDQ       SI, DI
-	VMASKMOVPS Y3, Y0, (DI)
-	ADDQ       SI, DI
-	DECQ       AX
-	JNZ        tile
+	MOVQ    cols+80(FP), R8
+	LEAQ    (DI), R9
+	TESTQ   $+8, R8
+	JZ      four25
+	VMOVUPS Y1, (R9)
+	JMP     stored25
+
+four25:
+	TESTQ        $+4, R8
+	JZ           two25
+	VMOVUPS      X1, (R9)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R9
+
+two25:
+	TESTQ     $+2, R8
+	JZ        one25
+	VMOVLPS   X1, (R9)
+	VPERMILPS $0xee, X1, X1
+	ADDQ      $0x08, R9
+
+one25:
+	TESTQ  $+1, R8
+	JZ     stored25
+	VMOVSS X1, (R9)
+
+stored25:
+	ADDQ    SI, DI
+	LEAQ    (DI), R9
+	TESTQ   $+8, R8
+	JZ      four26
+	VMOVUPS Y2, (R9)
+	JMP     stored26
+
+four26:
+	TESTQ        $+4, R8
+	JZ           two26
+	VMOVUPS      X2, (R9)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R9
+
+two26:
+	TESTQ     $+2, R8
+	JZ        one26
+	VMOVLPS   X2, (R9)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R9
+
+one26:
+	TESTQ  $+1, R8
+	JZ     stored26
+	VMOVSS X2, (R9)
+
+stored26:
+	ADDQ    SI, DI
+	LEAQ    (DI), R9
+	TESTQ   $+8, R8
+	JZ      four27
+	VMOVUPS Y3, (R9)
+	JMP     stored27
+
+four27:
+	TESTQ        $+4, R8
+	JZ           two27
+	VMOVUPS      X3, (R9)
+	VEXTRACTF128 $0x01, Y3, X3
+	ADDQ         $0x10, R9
+
+two27:
+	TESTQ     $+2, R8
+	JZ        one27
+	VMOVLPS   X3, (R9)
+	VPERMILPS $0xee, X3, X3
+	ADDQ      $0x08, R9
+
+one27:
+	TESTQ  $+1, R8
+	JZ     stored27
+	VMOVSS X3, (R9)
+
+stored27:
+	ADDQ SI, DI
+	DECQ AX
+	JNZ  tile
 	VZEROUPPER
 	RET
 
@@ -1505,7 +2195,7 @@ TEXT ·tileAVX2Short4(SB), NOSPLIT, $0-96
 	SHLQ    $0x02, DI
 	MOVQ    c+64(FP), R8
 	MOVQ    cols+80(FP), R9
-	LEAQ    tileMask<>+0(SB), R10
+	LEAQ    laneMask<>+0(SB), R10
 	SHLQ    $0x02, R9
 	SUBQ    R9, R10
 	VMOVDQU 32(R10), Y0
@@ -1565,16 +2255,117 @@ store:
 	ADDQ         DI, R9
 
 overwrite:
-	VMASKMOVPS Y1, Y0, (R8)
-	ADDQ       DI, R8
-	VMASKMOVPS Y2, Y0, (R8)
-	ADDQ       DI, R8
-	VMASKMOVPS Y3, Y0, (R8)
-	ADDQ       DI, R8
-	VMASKMOVPS Y4, Y0, (R8)
-	ADDQ       DI, R8
-	DECQ       AX
-	JNZ        tile
+	MOVQ    cols+80(FP), R9
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four28
+	VMOVUPS Y1, (R10)
+	JMP     stored28
+
+four28:
+	TESTQ        $+4, R9
+	JZ           two28
+	VMOVUPS      X1, (R10)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R10
+
+two28:
+	TESTQ     $+2, R9
+	JZ        one28
+	VMOVLPS   X1, (R10)
+	VPERMILPS $0xee, X1, X1
+	ADDQ      $0x08, R10
+
+one28:
+	TESTQ  $+1, R9
+	JZ     stored28
+	VMOVSS X1, (R10)
+
+stored28:
+	ADDQ    DI, R8
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four29
+	VMOVUPS Y2, (R10)
+	JMP     stored29
+
+four29:
+	TESTQ        $+4, R9
+	JZ           two29
+	VMOVUPS      X2, (R10)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R10
+
+two29:
+	TESTQ     $+2, R9
+	JZ        one29
+	VMOVLPS   X2, (R10)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R10
+
+one29:
+	TESTQ  $+1, R9
+	JZ     stored29
+	VMOVSS X2, (R10)
+
+stored29:
+	ADDQ    DI, R8
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four30
+	VMOVUPS Y3, (R10)
+	JMP     stored30
+
+four30:
+	TESTQ        $+4, R9
+	JZ           two30
+	VMOVUPS      X3, (R10)
+	VEXTRACTF128 $0x01, Y3, X3
+	ADDQ         $0x10, R10
+
+two30:
+	TESTQ     $+2, R9
+	JZ        one30
+	VMOVLPS   X3, (R10)
+	VPERMILPS $0xee, X3, X3
+	ADDQ      $0x08, R10
+
+one30:
+	TESTQ  $+1, R9
+	JZ     stored30
+	VMOVSS X3, (R10)
+
+stored30:
+	ADDQ    DI, R8
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four31
+	VMOVUPS Y4, (R10)
+	JMP     stored31
+
+four31:
+	TESTQ        $+4, R9
+	JZ           two31
+	VMOVUPS      X4, (R10)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R10
+
+two31:
+	TESTQ     $+2, R9
+	JZ        one31
+	VMOVLPS   X4, (R10)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R10
+
+one31:
+	TESTQ  $+1, R9
+	JZ     stored31
+	VMOVSS X4, (R10)
+
+stored31:
+	ADDQ DI, R8
+	DECQ AX
+	JNZ  tile
 	VZEROUPPER
 	RET
 
@@ -1594,7 +2385,7 @@ TEXT ·tileAVX2Short5(SB), NOSPLIT, $0-96
 	SHLQ    $0x02, DI
 	MOVQ    c+64(FP), R8
 	MOVQ    cols+80(FP), R9
-	LEAQ    tileMask<>+0(SB), R10
+	LEAQ    laneMask<>+0(SB), R10
 	SHLQ    $0x02, R9
 	SUBQ    R9, R10
 	VMOVDQU 32(R10), Y0
@@ -1661,18 +2452,144 @@ store:
 	ADDQ         DI, R9
 
 overwrite:
-	VMASKMOVPS Y1, Y0, (R8)
-	ADDQ       DI, R8
-	VMASKMOVPS Y2, Y0, (R8)
-	ADDQ       DI, R8
-	VMASKMOVPS Y3, Y0, (R8)
-	ADDQ       DI, R8
-	VMASKMOVPS Y4, Y0, (R8)
-	ADDQ       DI, R8
-	VMASKMOVPS Y5, Y0, (R8)
-	ADDQ       DI, R8
-	DECQ       AX
-	JNZ        tile
+	MOVQ    cols+80(FP), R9
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four32
+	VMOVUPS Y1, (R10)
+	JMP     stored32
+
+four32:
+	TESTQ        $+4, R9
+	JZ           two32
+	VMOVUPS      X1, (R10)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R10
+
+two32:
+	TESTQ     $+2, R9
+	JZ        one32
+	VMOVLPS   X1, (R10)
+	VPERMILPS $0xee, X1, X1
+	ADDQ      $0x08, R10
+
+one32:
+	TESTQ  $+1, R9
+	JZ     stored32
+	VMOVSS X1, (R10)
+
+stored32:
+	ADDQ    DI, R8
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four33
+	VMOVUPS Y2, (R10)
+	JMP     stored33
+
+four33:
+	TESTQ        $+4, R9
+	JZ           two33
+	VMOVUPS      X2, (R10)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R10
+
+two33:
+	TESTQ     $+2, R9
+	JZ        one33
+	VMOVLPS   X2, (R10)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R10
+
+one33:
+	TESTQ  $+1, R9
+	JZ     stored33
+	VMOVSS X2, (R10)
+
+stored33:
+	ADDQ    DI, R8
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four34
+	VMOVUPS Y3, (R10)
+	JMP     stored34
+
+four34:
+	TESTQ        $+4, R9
+	JZ           two34
+	VMOVUPS      X3, (R10)
+	VEXTRACTF128 $0x01, Y3, X3
+	ADDQ         $0x10, R10
+
+two34:
+	TESTQ     $+2, R9
+	JZ        one34
+	VMOVLPS   X3, (R10)
+	VPERMILPS $0xee, X3, X3
+	ADDQ      $0x08, R10
+
+one34:
+	TESTQ  $+1, R9
+	JZ     stored34
+	VMOVSS X3, (R10)
+
+stored34:
+	ADDQ    DI, R8
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four35
+	VMOVUPS Y4, (R10)
+	JMP     stored35
+
+four35:
+	TESTQ        $+4, R9
+	JZ           two35
+	VMOVUPS      X4, (R10)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R10
+
+two35:
+	TESTQ     $+2, R9
+	JZ        one35
+	VMOVLPS   X4, (R10)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R10
+
+one35:
+	TESTQ  $+1, R9
+	JZ     stored35
+	VMOVSS X4, (R10)
+
+stored35:
+	ADDQ    DI, R8
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four36
+	VMOVUPS Y5, (R10)
+	JMP     stored36
+
+four36:
+	TESTQ        $+4, R9
+	JZ           two36
+	VMOVUPS      X5, (R10)
+	VEXTRACTF128 $0x01, Y5, X5
+	ADDQ         $0x10, R10
+
+two36:
+	TESTQ     $+2, R9
+	JZ        one36
+	VMOVLPS   X5, (R10)
+	VPERMILPS $0xee, X5, X5
+	ADDQ      $0x08, R10
+
+one36:
+	TESTQ  $+1, R9
+	JZ     stored36
+	VMOVSS X5, (R10)
+
+stored36:
+	ADDQ DI, R8
+	DECQ AX
+	JNZ  tile
 	VZEROUPPER
 	RET
 
@@ -1692,7 +2609,7 @@ TEXT ·tileAVX2Short6(SB), NOSPLIT, $0-96
 	SHLQ    $0x02, R8
 	MOVQ    c+64(FP), R9
 	MOVQ    cols+80(FP), R10
-	LEAQ    tileMask<>+0(SB), R11
+	LEAQ    laneMask<>+0(SB), R11
 	SHLQ    $0x02, R10
 	SUBQ    R10, R11
 	VMOVDQU 32(R11), Y0
@@ -1766,20 +2683,171 @@ store:
 	ADDQ         R8, R10
 
 overwrite:
-	VMASKMOVPS Y1, Y0, (R9)
-	ADDQ       R8, R9
-	VMASKMOVPS Y2, Y0, (R9)
-	ADDQ       R8, R9
-	VMASKMOVPS Y3, Y0, (R9)
-	ADDQ       R8, R9
-	VMASKMOVPS Y4, Y0, (R9)
-	ADDQ       R8, R9
-	VMASKMOVPS Y5, Y0, (R9)
-	ADDQ       R8, R9
-	VMASKMOVPS Y6, Y0, (R9)
-	ADDQ       R8, R9
-	DECQ       AX
-	JNZ        tile
+	MOVQ    cols+80(FP), R10
+	LEAQ    (R9), R11
+	TESTQ   $+8, R10
+	JZ      four37
+	VMOVUPS Y1, (R11)
+	JMP     stored37
+
+four37:
+	TESTQ        $+4, R10
+	JZ           two37
+	VMOVUPS      X1, (R11)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R11
+
+two37:
+	TESTQ     $+2, R10
+	JZ        one37
+	VMOVLPS   X1, (R11)
+	VPERMILPS $0xee, X1, X1
+	ADDQ      $0x08, R11
+
+one37:
+	TESTQ  $+1, R10
+	JZ     stored37
+	VMOVSS X1, (R11)
+
+stored37:
+	ADDQ    R8, R9
+	LEAQ    (R9), R11
+	TESTQ   $+8, R10
+	JZ      four38
+	VMOVUPS Y2, (R11)
+	JMP     stored38
+
+four38:
+	TESTQ        $+4, R10
+	JZ           two38
+	VMOVUPS      X2, (R11)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R11
+
+two38:
+	TESTQ     $+2, R10
+	JZ        one38
+	VMOVLPS   X2, (R11)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R11
+
+one38:
+	TESTQ  $+1, R10
+	JZ     stored38
+	VMOVSS X2, (R11)
+
+stored38:
+	ADDQ    R8, R9
+	LEAQ    (R9), R11
+	TESTQ   $+8, R10
+	JZ      four39
+	VMOVUPS Y3, (R11)
+	JMP     stored39
+
+four39:
+	TESTQ        $+4, R10
+	JZ           two39
+	VMOVUPS      X3, (R11)
+	VEXTRACTF128 $0x01, Y3, X3
+	ADDQ         $0x10, R11
+
+two39:
+	TESTQ     $+2, R10
+	JZ        one39
+	VMOVLPS   X3, (R11)
+	VPERMILPS $0xee, X3, X3
+	ADDQ      $0x08, R11
+
+one39:
+	TESTQ  $+1, R10
+	JZ     stored39
+	VMOVSS X3, (R11)
+
+stored39:
+	ADDQ    R8, R9
+	LEAQ    (R9), R11
+	TESTQ   $+8, R10
+	JZ      four40
+	VMOVUPS Y4, (R11)
+	JMP     stored40
+
+four40:
+	TESTQ        $+4, R10
+	JZ           two40
+	VMOVUPS      X4, (R11)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R11
+
+two40:
+	TESTQ     $+2, R10
+	JZ        one40
+	VMOVLPS   X4, (R11)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R11
+
+one40:
+	TESTQ  $+1, R10
+	JZ     stored40
+	VMOVSS X4, (R11)
+
+stored40:
+	ADDQ    R8, R9
+	LEAQ    (R9), R11
+	TESTQ   $+8, R10
+	JZ      four41
+	VMOVUPS Y5, (R11)
+	JMP     stored41
+
+four41:
+	TESTQ        $+4, R10
+	JZ           two41
+	VMOVUPS      X5, (R11)
+	VEXTRACTF128 $0x01, Y5, X5
+	ADDQ         $0x10, R11
+
+two41:
+	TESTQ     $+2, R10
+	JZ        one41
+	VMOVLPS   X5, (R11)
+	VPERMILPS $0xee, X5, X5
+	ADDQ      $0x08, R11
+
+one41:
+	TESTQ  $+1, R10
+	JZ     stored41
+	VMOVSS X5, (R11)
+
+stored41:
+	ADDQ    R8, R9
+	LEAQ    (R9), R11
+	TESTQ   $+8, R10
+	JZ      four42
+	VMOVUPS Y6, (R11)
+	JMP     stored42
+
+four42:
+	TESTQ        $+4, R10
+	JZ           two42
+	VMOVUPS      X6, (R11)
+	VEXTRACTF128 $0x01, Y6, X6
+	ADDQ         $0x10, R11
+
+two42:
+	TESTQ     $+2, R10
+	JZ        one42
+	VMOVLPS   X6, (R11)
+	VPERMILPS $0xee, X6, X6
+	ADDQ      $0x08, R11
+
+one42:
+	TESTQ  $+1, R10
+	JZ     stored42
+	VMOVSS X6, (R11)
+
+stored42:
+	ADDQ R8, R9
+	DECQ AX
+	JNZ  tile
 	VZEROUPPER
 	RET
 

@@ -1789,9 +1789,9 @@ TEXT ·tileAVX512Long1(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), SI
 	SHLQ  $0x02, SI
 	MOVQ  c+64(FP), DI
+	MOVQ  $-1, R8
 	MOVQ  cols+80(FP), CX
 	SUBQ  $0x10, CX
-	MOVQ  $-1, R8
 	SHLQ  CL, R8
 	NOTQ  R8
 	KMOVW R8, K1
@@ -1859,9 +1859,9 @@ TEXT ·tileAVX512Long2(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), DI
 	SHLQ  $0x02, DI
 	MOVQ  c+64(FP), R8
+	MOVQ  $-1, R9
 	MOVQ  cols+80(FP), CX
 	SUBQ  $0x10, CX
-	MOVQ  $-1, R9
 	SHLQ  CL, R9
 	NOTQ  R9
 	KMOVW R9, K1
@@ -1944,9 +1944,9 @@ TEXT ·tileAVX512Long3(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), DI
 	SHLQ  $0x02, DI
 	MOVQ  c+64(FP), R8
+	MOVQ  $-1, R9
 	MOVQ  cols+80(FP), CX
 	SUBQ  $0x10, CX
-	MOVQ  $-1, R9
 	SHLQ  CL, R9
 	NOTQ  R9
 	KMOVW R9, K1
@@ -2044,9 +2044,9 @@ TEXT ·tileAVX512Long4(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R8
 	SHLQ  $0x02, R8
 	MOVQ  c+64(FP), R9
+	MOVQ  $-1, R10
 	MOVQ  cols+80(FP), CX
 	SUBQ  $0x10, CX
-	MOVQ  $-1, R10
 	SHLQ  CL, R10
 	NOTQ  R10
 	KMOVW R10, K1
@@ -2159,9 +2159,9 @@ TEXT ·tileAVX512Long5(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R8
 	SHLQ  $0x02, R8
 	MOVQ  c+64(FP), R9
+	MOVQ  $-1, R10
 	MOVQ  cols+80(FP), CX
 	SUBQ  $0x10, CX
-	MOVQ  $-1, R10
 	SHLQ  CL, R10
 	NOTQ  R10
 	KMOVW R10, K1
@@ -2289,9 +2289,9 @@ TEXT ·tileAVX512Long6(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
 	MOVQ  cols+80(FP), CX
 	SUBQ  $0x10, CX
-	MOVQ  $-1, R11
 	SHLQ  CL, R11
 	NOTQ  R11
 	KMOVW R11, K1
@@ -2434,9 +2434,9 @@ TEXT ·tileAVX512Long7(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
 	MOVQ  cols+80(FP), CX
 	SUBQ  $0x10, CX
-	MOVQ  $-1, R11
 	SHLQ  CL, R11
 	NOTQ  R11
 	KMOVW R11, K1
@@ -2596,9 +2596,9 @@ TEXT ·tileAVX512Long8(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
 	MOVQ  cols+80(FP), CX
 	SUBQ  $0x10, CX
-	MOVQ  $-1, R11
 	SHLQ  CL, R11
 	NOTQ  R11
 	KMOVW R11, K1
@@ -2773,9 +2773,9 @@ TEXT ·tileAVX512Long9(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
 	MOVQ  cols+80(FP), CX
 	SUBQ  $0x10, CX
-	MOVQ  $-1, R11
 	SHLQ  CL, R11
 	NOTQ  R11
 	KMOVW R11, K1
@@ -2965,9 +2965,9 @@ TEXT ·tileAVX512Long10(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
 	MOVQ  cols+80(FP), CX
 	SUBQ  $0x10, CX
-	MOVQ  $-1, R11
 	SHLQ  CL, R11
 	NOTQ  R11
 	KMOVW R11, K1
@@ -3172,9 +3172,9 @@ TEXT ·tileAVX512Long11(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
 	MOVQ  cols+80(FP), CX
 	SUBQ  $0x10, CX
-	MOVQ  $-1, R11
 	SHLQ  CL, R11
 	NOTQ  R11
 	KMOVW R11, K1
@@ -3394,9 +3394,9 @@ TEXT ·tileAVX512Long12(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
 	MOVQ  cols+80(FP), CX
 	SUBQ  $0x10, CX
-	MOVQ  $-1, R11
 	SHLQ  CL, R11
 	NOTQ  R11
 	KMOVW R11, K1
@@ -3631,8 +3631,8 @@ TEXT ·tileAVX512Short1(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), SI
 	SHLQ  $0x02, SI
 	MOVQ  c+64(FP), DI
-	MOVQ  cols+80(FP), CX
 	MOVQ  $-1, R8
+	MOVQ  cols+80(FP), CX
 	SHLQ  CL, R8
 	NOTQ  R8
 	KMOVW R8, K1
@@ -3693,8 +3693,8 @@ TEXT ·tileAVX512Short2(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), DI
 	SHLQ  $0x02, DI
 	MOVQ  c+64(FP), R8
-	MOVQ  cols+80(FP), CX
 	MOVQ  $-1, R9
+	MOVQ  cols+80(FP), CX
 	SHLQ  CL, R9
 	NOTQ  R9
 	KMOVW R9, K1
@@ -3764,8 +3764,8 @@ TEXT ·tileAVX512Short3(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), DI
 	SHLQ  $0x02, DI
 	MOVQ  c+64(FP), R8
-	MOVQ  cols+80(FP), CX
 	MOVQ  $-1, R9
+	MOVQ  cols+80(FP), CX
 	SHLQ  CL, R9
 	NOTQ  R9
 	KMOVW R9, K1
@@ -3844,8 +3844,8 @@ TEXT ·tileAVX512Short4(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R8
 	SHLQ  $0x02, R8
 	MOVQ  c+64(FP), R9
-	MOVQ  cols+80(FP), CX
 	MOVQ  $-1, R10
+	MOVQ  cols+80(FP), CX
 	SHLQ  CL, R10
 	NOTQ  R10
 	KMOVW R10, K1
@@ -3933,8 +3933,8 @@ TEXT ·tileAVX512Short5(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R8
 	SHLQ  $0x02, R8
 	MOVQ  c+64(FP), R9
-	MOVQ  cols+80(FP), CX
 	MOVQ  $-1, R10
+	MOVQ  cols+80(FP), CX
 	SHLQ  CL, R10
 	NOTQ  R10
 	KMOVW R10, K1
@@ -4031,8 +4031,8 @@ TEXT ·tileAVX512Short6(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  c+64(FP), R10
-	MOVQ  cols+80(FP), CX
 	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
 	SHLQ  CL, R11
 	NOTQ  R11
 	KMOVW R11, K1
@@ -4138,8 +4138,8 @@ TEXT ·tileAVX512Short7(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  c+64(FP), R10
-	MOVQ  cols+80(FP), CX
 	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
 	SHLQ  CL, R11
 	NOTQ  R11
 	KMOVW R11, K1
@@ -4256,8 +4256,8 @@ TEXT ·tileAVX512Short8(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  c+64(FP), R10
-	MOVQ  cols+80(FP), CX
 	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
 	SHLQ  CL, R11
 	NOTQ  R11
 	KMOVW R11, K1
@@ -4383,8 +4383,8 @@ TEXT ·tileAVX512Short9(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  c+64(FP), R10
-	MOVQ  cols+80(FP), CX
 	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
 	SHLQ  CL, R11
 	NOTQ  R11
 	KMOVW R11, K1
@@ -4519,8 +4519,8 @@ TEXT ·tileAVX512Short10(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  c+64(FP), R10
-	MOVQ  cols+80(FP), CX
 	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
 	SHLQ  CL, R11
 	NOTQ  R11
 	KMOVW R11, K1
@@ -4664,8 +4664,8 @@ TEXT ·tileAVX512Short11(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  c+64(FP), R10
-	MOVQ  cols+80(FP), CX
 	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
 	SHLQ  CL, R11
 	NOTQ  R11
 	KMOVW R11, K1
@@ -4818,8 +4818,8 @@ TEXT ·tileAVX512Short12(SB), NOSPLIT, $0-96
 	MOVQ  ldc+72(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  c+64(FP), R10
-	MOVQ  cols+80(FP), CX
 	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
 	SHLQ  CL, R11
 	NOTQ  R11
 	KMOVW R11, K1

@@ -10,10 +10,11 @@ import (
 // TestGemm compares every kernel with sums in float64, for shapes around the
 // sizes at which tiles and blocks end, operands transposed or not, rows wider than
 // the matrix, and the values of alpha and beta that take paths of their own. C
-// starts as NaN where beta is zero; what lies between its rows must not change.
+// starts as NaN where beta is zero; what lies between its rows must not change. In
+// the shapes of several blocks every 13th element is looked at.
 func TestGemm(t *testing.T) {
-	sizes := []int{1, 2, 3, 5, 6, 7, 8, 11, 12, 13, 15, 16, 17, 24, 31, 32, 33, 47, 64, 65}
-	shapes := [][3]int{{200, 530, 330}, {67, 130, 700}, {193, 17, 321}, {1, 1000, 5}, {1000, 1, 5}, {1, 1, 2000}}
+	sizes := []int{1, 2, 5, 6, 7, 8, 12, 13, 16, 17, 24, 31, 33, 47, 65}
+	shapes := [][3]int{{390, 530, 260}, {67, 130, 700}, {193, 17, 321}, {1, 1000, 5}, {1000, 1, 5}, {1, 1, 2000}}
 	for i, m := range sizes {
 		for j, n := range sizes {
 			shapes = append(shapes, [3]int{m, n, sizes[(3*i+7*j)%len(sizes)]})
@@ -77,12 +78,19 @@ func (s gemmCase) check(t *testing.T, p *Pool) {
 	a, b, c, lda, ldb, ldc := s.operands()
 	before := append([]float32(nil), c...)
 	p.Gemm(s.transA, s.transB, s.m, s.n, s.k, s.alpha, a, lda, b, ldb, s.beta, c, ldc)
+	every := 1
+	if s.m*s.n*s.k > 1<<20 {
+		every = 13
+	}
 	for i, got := range c {
 		row, col := i/ldc, i%ldc
 		if col >= s.n {
 			if got == got {
 				t.Fatalf("%+v: wrote %v right of row %d", s, got, row)
 			}
+			continue
+		}
+		if i%every != 0 {
 			continue
 		}
 		want, size := s.reference(a, lda, b, ldb, before, ldc, row, col)
@@ -120,10 +128,10 @@ func (s gemmCase) reference(a []float32, lda int, b []float32, ldb int, c []floa
 // all get a share, and wants the same bits.
 func TestGemmThreads(t *testing.T) {
 	cases := []gemmCase{
-		{m: 300, n: 700, k: 350, alpha: 1},
+		{m: 130, n: 300, k: 270, alpha: 1},
 		{transB: true, m: 1500, n: 33, k: 100, alpha: 1, beta: 1},
-		{transA: true, m: 37, n: 1200, k: 129, alpha: 0.5, beta: -1, gap: 3},
-		{transA: true, transB: true, m: 500, n: 300, k: 27, alpha: 1},
+		{transA: true, m: 37, n: 1000, k: 129, alpha: 0.5, beta: -1, gap: 3},
+		{transA: true, transB: true, m: 500, n: 313, k: 27, alpha: 1},
 	}
 	for _, k := range supportedKernels() {
 		defer use(k)()
@@ -248,8 +256,7 @@ func BenchmarkGemm(b *testing.B) {
 				for b.Loop() {
 					p.Gemm(s.transA, s.transB, s.m, s.n, s.k, 1, x, lda, y, ldb, 0, z, s.n)
 				}
-				flops := 2 * float64(s.m) * float64(s.n) * float64(s.k) * float64(b.N)
-				b.ReportMetric(flops/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+				reportGFLOPs(b, s.m*s.n*s.k)
 			})
 		}
 	}
@@ -277,9 +284,5 @@ var gemmShapes = []struct {
 	{"conv2-input", false, false, 1024, 288, 32},
 	{"conv6-input", false, false, 64, 1152, 128},
 	{"gram-64", false, true, 64, 64, 1152},
-	{"nn64", false, false, 64, 1024, 256},
-	{"nn96", false, false, 96, 1024, 256},
-	{"nn128", false, false, 128, 1024, 256},
-	{"nn256", false, false, 256, 1024, 256},
 	{"small", false, false, 16, 25, 16},
 }

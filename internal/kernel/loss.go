@@ -35,6 +35,8 @@ func SoftmaxCrossEntropy(losses, dlogits, logits []float32, labels []int32, clas
 	}
 }
 
+// crossEntropyRow returns the loss of one row and writes its gradient unless grad
+// is nil.
 func crossEntropyRow(grad, row []float32, label int) float32 {
 	largest := row[0]
 	for _, v := range row {
@@ -44,13 +46,21 @@ func crossEntropyRow(grad, row []float32, label int) float32 {
 	}
 	target := row[label] - largest
 	var sum float64
-	for _, v := range row {
-		sum += float64(exp32(v - largest))
-	}
-	if grad != nil {
-		scale := float32(1 / sum)
+	if grad == nil {
+		for _, v := range row {
+			sum += float64(exp32(v - largest))
+		}
+	} else {
 		for j, v := range row {
-			grad[j] = exp32(v-largest) * scale
+			grad[j] = v - largest
+		}
+		active.exp(grad, grad)
+		for _, e := range grad {
+			sum += float64(e)
+		}
+		scale := float32(1 / sum)
+		for j := range grad {
+			grad[j] *= scale
 		}
 		grad[label]--
 	}

@@ -11,26 +11,26 @@ var packs = sync.Pool{New: func() any { return new(packBuffers) }}
 // packB copies depth×cols of op(B) from src into panels as wide as a tile, one
 // after the other, each row by row. What is right of the last column is left
 // undefined.
-func (p *packBuffers) packB(k *microKernel, src []float32, layout matrix, depth, cols int) {
-	p.b = grow(p.b, roundUp(cols, k.cols)*depth)
-	for col := 0; col < cols; col += k.cols {
-		packStrips(k, p.b[col*depth:], k.cols, src[col*layout.colStride:], layout.rowStride, layout.colStride, depth, min(k.cols, cols-col))
+func (p *packBuffers) packB(k *kernelSet, src []float32, layout matrix, depth, cols int) {
+	p.b = grow(p.b, roundUp(cols, k.tileCols)*depth)
+	for col := 0; col < cols; col += k.tileCols {
+		packStrips(k, p.b[col*depth:], k.tileCols, src[col*layout.colStride:], layout.rowStride, layout.colStride, depth, min(k.tileCols, cols-col))
 	}
 }
 
 // packA copies rows×depth of op(A) from src into tiles, one after the other, each
 // column by column.
-func (p *packBuffers) packA(k *microKernel, src []float32, layout matrix, rows, depth int) {
-	p.a = grow(p.a, roundUp(rows, k.rows)*depth)
-	for row := 0; row < rows; row += k.rows {
-		packStrips(k, p.a[row*depth:], k.rows, src[row*layout.rowStride:], layout.colStride, layout.rowStride, depth, min(k.rows, rows-row))
+func (p *packBuffers) packA(k *kernelSet, src []float32, layout matrix, rows, depth int) {
+	p.a = grow(p.a, roundUp(rows, k.tileRows)*depth)
+	for row := 0; row < rows; row += k.tileRows {
+		packStrips(k, p.a[row*depth:], k.tileRows, src[row*layout.rowStride:], layout.colStride, layout.rowStride, depth, min(k.tileRows, rows-row))
 	}
 }
 
 // packStrips copies count strips of width values: value w of strip s goes from
 // src[s*stripStride+w*valueStride] to dst[s*pitch+w]. One of the two strides of
 // src is 1.
-func packStrips(k *microKernel, dst []float32, pitch int, src []float32, stripStride, valueStride, count, width int) {
+func packStrips(k *kernelSet, dst []float32, pitch int, src []float32, stripStride, valueStride, count, width int) {
 	switch {
 	case valueStride != 1:
 		k.transpose(dst, pitch, src, valueStride, width, count)

@@ -23,31 +23,44 @@ func (p Pool2D) outLen() int { return p.OutHeight() * p.OutWidth() * p.Channels 
 
 // MaxPool writes to y (OutHeight, OutWidth, Channels) the largest value of each
 // window of x (Height, Width, Channels), and to argmax, shaped like y, where in x
-// it was found: the first one where several are equal, a NaN where there is one.
+// it was found: the first one where several are equal, the last NaN where there
+// is one.
 // Padding never wins; a window of padding alone gives -Inf and the argmax -1.
 func (p Pool2D) MaxPool(y []float32, argmax []int32, x []float32) {
 	y, argmax, x = y[:p.outLen()], argmax[:p.outLen()], x[:p.inLen()]
 	p.eachWindow(func(out, top, bottom, left, right int) {
 		best, where := y[out:out+p.Channels], argmax[out:out+p.Channels]
-		for ch := range best {
-			best[ch], where[ch] = float32(math.Inf(-1)), -1
+		if top >= bottom || left >= right {
+			noMaximum(best, where)
+			return
+		}
+		first := (top*p.Width + left) * p.Channels
+		copy(best, x[first:first+p.Channels])
+		for ch := range where {
+			where[ch] = int32(first + ch)
 		}
 		for h := top; h < bottom; h++ {
 			for w := left; w < right; w++ {
-				at := (h*p.Width + w) * p.Channels
-				keepLarger(best, where, x[at:at+p.Channels], int32(at))
+				if at := (h*p.Width + w) * p.Channels; at != first {
+					active.keepLarger(best, where, x[at:at+p.Channels], int32(at))
+				}
 			}
 		}
 	})
 }
 
-// keepLarger replaces the values that those of x exceed. A NaN replaces
-// everything and is replaced by nothing but a NaN; -Inf counts as larger than
-// the start value, which has no place in x yet.
-func keepLarger(best []float32, where []int32, x []float32, at int32) {
-	where = where[:len(best)]
-	for ch, v := range x[:len(best)] {
-		if v > best[ch] || v != v || where[ch] < 0 {
+func noMaximum(best []float32, where []int32) {
+	for ch := range best {
+		best[ch], where[ch] = float32(math.Inf(-1)), -1
+	}
+}
+
+// portableKeepLarger is kernelSet.keepLarger. A NaN in best is not larger and
+// not smaller than anything and stays.
+func portableKeepLarger(best []float32, where []int32, x []float32, at int32) {
+	where, x = where[:len(best)], x[:len(best)]
+	for ch, v := range x {
+		if v > best[ch] || v != v {
 			best[ch], where[ch] = v, at+int32(ch)
 		}
 	}
@@ -77,9 +90,7 @@ func (p Pool2D) AvgPool(y, x []float32) {
 		for h := top; h < bottom; h++ {
 			for w := left; w < right; w++ {
 				at := (h*p.Width + w) * p.Channels
-				for ch, v := range x[at : at+len(sum)] {
-					sum[ch] += v
-				}
+				active.axpy(sum, 1, x[at:at+len(sum)])
 			}
 		}
 		for ch := range sum {
@@ -98,10 +109,7 @@ func (p Pool2D) AvgPoolGrad(dx, dy []float32) {
 		for h := top; h < bottom; h++ {
 			for w := left; w < right; w++ {
 				at := (h*p.Width + w) * p.Channels
-				to := dx[at : at+len(from)]
-				for ch, d := range from {
-					to[ch] += scale * d
-				}
+				active.axpy(dx[at:at+len(from)], scale, from)
 			}
 		}
 	})

@@ -6,10 +6,7 @@ func AddBias(z, bias []float32) {
 		return
 	}
 	for len(z) >= len(bias) {
-		row := z[:len(bias)]
-		for j, v := range bias {
-			row[j] += v
-		}
+		active.axpy(z[:len(bias)], 1, bias)
 		z = z[len(bias):]
 	}
 }
@@ -37,11 +34,19 @@ func SumRows(dst, z []float32, cols int) {
 
 // SumSquares returns the sum of x[i]², products and sum in float64, where the
 // square of a float32 is exact.
-func SumSquares(x []float32) float64 { return Dot(x, x) }
+func SumSquares(x []float32) float64 { return active.dot(x, x) }
 
 // Dot returns the sum of x[i]·y[i], products and sum in float64, where the
 // product of two float32 is exact. It panics when y is shorter than x.
-func Dot(x, y []float32) float64 {
+func Dot(x, y []float32) float64 { return active.dot(x, y[:len(x)]) }
+
+// Axpy adds alpha·x to y. It panics when y is shorter than x.
+func Axpy(y []float32, alpha float32, x []float32) { active.axpy(y[:len(x)], alpha, x) }
+
+// AccumulateFloat64 adds x to dst. It panics when dst is shorter than x.
+func AccumulateFloat64(dst []float64, x []float32) { active.accumulateFloat64(dst[:len(x)], x) }
+
+func portableDot(x, y []float32) float64 {
 	y = y[:len(x)]
 	var s0, s1, s2, s3 float64
 	i := 0
@@ -58,16 +63,14 @@ func Dot(x, y []float32) float64 {
 	return (s0 + s1) + (s2 + s3)
 }
 
-// Axpy adds alpha·x to y. It panics when y is shorter than x.
-func Axpy(y []float32, alpha float32, x []float32) {
+func portableAxpy(y []float32, alpha float32, x []float32) {
 	y = y[:len(x)]
 	for i, v := range x {
 		y[i] += alpha * v
 	}
 }
 
-// AccumulateFloat64 adds x to dst. It panics when dst is shorter than x.
-func AccumulateFloat64(dst []float64, x []float32) {
+func portableAccumulateFloat64(dst []float64, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
 		dst[i] += float64(v)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	. "github.com/mmcloughlin/avo/build"
-	. "github.com/mmcloughlin/avo/operand" // LabelRef
+	. "github.com/mmcloughlin/avo/operand"
 )
 
 // limitChains is how many independent sums hide the latency of a multiply-add:

@@ -17,6 +17,9 @@ var generators = map[string]func(){
 	"gemm_avx2":   func() { tiles(avx2) },
 	"gemm_avx512": func() { tiles(avx512) },
 	"transpose":   transposes,
+	"elementwise": elementwise,
+	"reduce":      reductions,
+	"pooling":     pooling,
 }
 
 func main() {

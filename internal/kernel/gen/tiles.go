@@ -131,50 +131,30 @@ func (g *tileWriter) loadArguments() {
 	}
 }
 
-// loadMask makes the mask of the last vector from the number of columns.
-func (g *tileWriter) loadMask() {
+// lastColumns loads how many columns the last vector has.
+func (g *tileWriter) lastColumns() reg.GPVirtual {
 	cols := GP64()
 	Load(Param("cols"), cols)
 	if g.vectors == 2 {
 		SUBQ(U8(g.lanes), cols)
 	}
-	if g.lanes == 16 {
-		// The lowest cols bits of -1 shifted from the left.
-		bits := GP64()
-		MOVQ(I32(-1), bits)
-		shift := reg.RCX
-		MOVQ(cols, shift)
-		SHLQ(reg.CL, bits)
-		NOTQ(bits)
-		g.maskBits = K()
-		KMOVW(bits.As32(), g.maskBits)
-		return
-	}
-	// Eight words of the table, the first cols of them all ones.
-	table := GP64()
-	LEAQ(maskTable(), table)
-	SHLQ(U8(2), cols)
-	SUBQ(cols, table)
-	g.maskVector = YMM()
-	VMOVDQU(Mem{Base: table, Disp: 4 * 8}, g.maskVector)
+	return cols
 }
 
-var table *Mem
-
-// maskTable is eight words of ones followed by eight of zeros.
-func maskTable() Mem {
-	if table == nil {
-		m := GLOBL("tileMask", RODATA|NOPTR)
-		for i := range 16 {
-			word := U32(0xffffffff)
-			if i >= 8 {
-				word = 0
-			}
-			DATA(4*i, word)
-		}
-		table = &m
+// loadMask makes the mask of the last vector.
+func (g *tileWriter) loadMask() {
+	if g.lanes == 8 {
+		g.maskVector = firstLanes(g.lastColumns())
+		return
 	}
-	return *table
+	// The lowest cols bits of -1 shifted from the left.
+	bits, shift := GP64(), reg.RCX
+	MOVQ(I32(-1), bits)
+	MOVQ(g.lastColumns(), shift)
+	SHLQ(reg.CL, bits)
+	NOTQ(bits)
+	g.maskBits = K()
+	KMOVW(bits.As32(), g.maskBits)
 }
 
 // clear makes v zero.
@@ -272,16 +252,17 @@ func (g *tileWriter) loadVector(m Mem, to reg.VecVirtual, v int) {
 	}
 }
 
-// storeVector stores vector v of a row; columns that are masked out are not
-// written.
-func (g *tileWriter) storeVector(from reg.VecVirtual, m Mem, v int) {
+// storeVector stores vector v of a row at g.c; columns that are masked out are
+// not written. last is the number of columns of the last vector.
+func (g *tileWriter) storeVector(from reg.VecVirtual, v int, last reg.GPVirtual) {
+	to := Mem{Base: g.c, Disp: 4 * g.lanes * v}
 	switch {
 	case !g.isMasked(v):
-		VMOVUPS(from, m)
+		VMOVUPS(from, to)
 	case g.lanes == 16:
-		VMOVUPS(from, g.maskBits, m)
+		VMOVUPS(from, g.maskBits, to)
 	default:
-		VMASKMOVPS(from, g.maskVector, m)
+		storePieces(from, to, last)
 	}
 }
 
@@ -321,9 +302,13 @@ func (g *tileWriter) store() {
 		ADDQ(g.ldc, at)
 	}
 	Label("overwrite")
+	var last reg.GPVirtual
+	if g.masked && g.lanes == 8 {
+		last = g.lastColumns()
+	}
 	for row := range g.rows {
 		for v := range g.vectors {
-			g.storeVector(g.accumulators[row][v], Mem{Base: g.c, Disp: 4 * g.lanes * v}, v)
+			g.storeVector(g.accumulators[row][v], v, last)
 		}
 		ADDQ(g.ldc, g.c)
 	}

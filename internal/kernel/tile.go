@@ -1,19 +1,5 @@
 package kernel
 
-// microKernel computes small blocks of C; gemm.go cuts products into them.
-type microKernel struct {
-	name string
-	rows int // height of a tile of C
-	cols int // width of a tile of C, and of a packed panel of B
-
-	// panel computes a block of C of at most cols columns and any number of
-	// rows, C = alpha·A·B + beta·C, and does not read C when beta is zero.
-	panel func(a blockA, b blockB, c blockC, alpha, beta float32)
-	// transpose writes rows×cols values of src, which lie stride apart from row
-	// to row, as columns of dst: dst[j*dstStride+i] = src[i*srcStride+j].
-	transpose func(dst []float32, dstStride int, src []float32, srcStride, rows, cols int)
-}
-
 // blockA is a block of op(A): element (i, l), with i in tile t = i/rows, is
 // data[t*tileStride + (i-t*rows)*rowStride + l*colStride]. Strides for rows and
 // columns let one kernel read A and its transpose in place, and packed.
@@ -36,16 +22,8 @@ type blockC struct {
 }
 
 // portableRows and portableCols fit the 16 vector registers that amd64 has
-// without AVX-512; the compiler holds one float32 in each.
+// without AVX-512; the compiler keeps one float32 in each.
 const portableRows, portableCols = 4, 4
-
-var portableKernel = microKernel{
-	name:      "portable",
-	rows:      portableRows,
-	cols:      portableCols,
-	panel:     portablePanel,
-	transpose: portableTranspose,
-}
 
 func portablePanel(a blockA, b blockB, c blockC, alpha, beta float32) {
 	for row := 0; row < c.rows; row += portableRows {

@@ -13,23 +13,7 @@ type tileSet struct {
 	full, long, short []tileFunc
 }
 
-var avx2Kernel = microKernel{
-	name: "avx2", rows: 6, cols: 16,
-	panel: func(a blockA, b blockB, c blockC, alpha, beta float32) {
-		avx2Tiles.panel(a, b, c, alpha, beta)
-	},
-	transpose: transposeAVX2,
-}
-
-var avx512Kernel = microKernel{
-	name: "avx512", rows: 12, cols: 32,
-	panel: func(a blockA, b blockB, c blockC, alpha, beta float32) {
-		avx512Tiles.panel(a, b, c, alpha, beta)
-	},
-	transpose: transposeAVX2,
-}
-
-// panel is microKernel.panel. The callers have checked the bounds.
+// panel is kernelSet.panel. The callers have checked the bounds.
 func (s *tileSet) panel(a blockA, b blockB, c blockC, alpha, beta float32) {
 	funcs := s.full
 	switch {
@@ -47,33 +31,6 @@ func (s *tileSet) panel(a blockA, b blockB, c blockC, alpha, beta float32) {
 	if rest > 0 {
 		funcs[rest-1](1, c.depth, &a.data[tiles*a.tileStride], a.rowStride, a.colStride, a.tileStride,
 			&b.data[0], b.stride, &c.data[tiles*height*c.stride], c.stride, c.cols, alpha, beta)
-	}
-}
-
-// transposeAVX2 is microKernel.transpose: bands of 8, 6 or 4 rows, 8 columns at a
-// time, and what is left one value at a time.
-func transposeAVX2(dst []float32, dstStride int, src []float32, srcStride, rows, cols int) {
-	blocks := cols / 8
-	done := 0
-	for blocks > 0 && rows-done >= 4 {
-		from, to := &src[done*srcStride], &dst[done]
-		switch left := rows - done; {
-		case left >= 8:
-			transpose8AVX2(blocks, to, dstStride, from, srcStride)
-			done += 8
-		case left >= 6:
-			transpose6AVX2(blocks, to, dstStride, from, srcStride)
-			done += 6
-		default:
-			transpose4AVX2(blocks, to, dstStride, from, srcStride)
-			done += 4
-		}
-	}
-	if right := blocks * 8; right < cols && done > 0 {
-		portableTranspose(dst[right*dstStride:], dstStride, src[right:], srcStride, done, cols-right)
-	}
-	if done < rows {
-		portableTranspose(dst[done:], dstStride, src[done*srcStride:], srcStride, rows-done, cols)
 	}
 }
 

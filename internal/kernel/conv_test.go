@@ -1,0 +1,190 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// convs are geometries with everything that can be odd about one: padding wider
+// than the kernel's reach, strides that leave a rest, one column, 1×1 kernels,
+// kernels as large as the image.
+var convs = []Conv{
+	{Height: 5, Width: 7, In: 3, Out: 4, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1},
+	{Height: 28, Width: 28, In: 1, Out: 16, KernelH: 8, KernelW: 8, StrideH: 2, StrideW: 2, PadH: 3, PadW: 3},
+	{Height: 6, Width: 5, In: 2, Out: 3, KernelH: 1, KernelW: 1, StrideH: 1, StrideW: 1},
+	{Height: 6, Width: 5, In: 2, Out: 3, KernelH: 6, KernelW: 5, StrideH: 1, StrideW: 1},
+	{Height: 4, Width: 9, In: 2, Out: 1, KernelH: 2, KernelW: 3, StrideH: 3, StrideW: 2, PadH: 0, PadW: 2},
+	{Height: 3, Width: 1, In: 5, Out: 2, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 2, PadW: 3},
+	{Height: 2, Width: 2, In: 1, Out: 1, KernelH: 5, KernelW: 5, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1},
+}
+
+func TestConvSizes(t *testing.T) {
+	// PyTorch: floor((size + 2·padding - kernel) / stride) + 1.
+	c := Conv{Height: 28, Width: 13, In: 2, KernelH: 8, KernelW: 4, StrideH: 2, StrideW: 3, PadH: 3, PadW: 0}
+	if h, w := c.OutHeight(), c.OutWidth(); h != 14 || w != 4 {
+		t.Errorf("output is %d×%d, want 14×4", h, w)
+	}
+	if c.Positions() != 56 || c.Taps() != 64 {
+		t.Errorf("%d positions and %d taps, want 56 and 64", c.Positions(), c.Taps())
+	}
+	if p := convs[6].Positions(); p != 0 {
+		t.Errorf("a kernel larger than the padded image has %d positions, want 0", p)
+	}
+}
+
+// TestLower looks up every tap of every position.
+func TestLower(t *testing.T) {
+	for _, c := range convs {
+		x := randoms(1, c.Height*c.Width*c.In)
+		cols := make([]float32, c.Positions()*c.Taps())
+		fill(cols, nan32)
+		c.Lower(cols, x)
+		for i, got := range cols {
+			if want, _ := c.tap(x, i); got != want {
+				t.Fatalf("%+v: cols[%d] = %v, want %v", c, i, got, want)
+			}
+		}
+	}
+}
+
+// tap is element i of the lowered image by definition, and its place in the
+// image, -1 for padding.
+func (c Conv) tap(x []float32, i int) (value float32, at int) {
+	position, tap := i/c.Taps(), i%c.Taps()
+	oh, ow := position/c.OutWidth(), position%c.OutWidth()
+	kh, kw, in := tap/(c.KernelW*c.In), tap/c.In%c.KernelW, tap%c.In
+	ih, iw := oh*c.StrideH-c.PadH+kh, ow*c.StrideW-c.PadW+kw
+	if ih < 0 || ih >= c.Height || iw < 0 || iw >= c.Width {
+		return 0, -1
+	}
+	at = (ih*c.Width+iw)*c.In + in
+	return x[at], at
+}
+
+// TestRaise adds every element where Lower takes it from.
+func TestRaise(t *testing.T) {
+	onEachKernelSet(t, func(t *testing.T) {
+		for _, c := range convs {
+			cols, dx := randoms(2, c.Positions()*c.Taps()), make([]float32, c.Height*c.Width*c.In)
+			fill(dx, nan32)
+			c.Raise(dx, cols)
+			want := make([]float64, len(dx))
+			for i, v := range cols {
+				if _, at := c.tap(dx, i); at >= 0 {
+					want[at] += float64(v)
+				}
+			}
+			checkClose(t, fmt.Sprintf("%+v", c), dx, want, 1e-5)
+		}
+	})
+}
+
+// TestConvolution computes a convolution and its three gradients by lowering and
+// products, from filters in PyTorch's order, and compares with the sum over taps
+// that defines it.
+func TestConvolution(t *testing.T) {
+	var p *Pool
+	for _, c := range convs[:6] {
+		x, filters := randoms(1, c.Height*c.Width*c.In), randoms(2, c.Out*c.Taps())
+		dz := randoms(3, c.Positions()*c.Out)
+		packed, cols, z := make([]float32, len(filters)), make([]float32, c.Positions()*c.Taps()), make([]float32, len(dz))
+		PackFilters(packed, filters, c.Out, c.In, c.KernelH, c.KernelW)
+		c.Lower(cols, x)
+		p.Gemm(false, true, c.Positions(), c.Out, c.Taps(), 1, cols, c.Taps(), packed, c.Taps(), 0, z, c.Out)
+		checkClose(t, "forward", z, c.convolve(toFloat64(x), toFloat64(filters)), 1e-5)
+
+		dPacked, dFilters := make([]float32, len(filters)), make([]float32, len(filters))
+		p.Gemm(true, false, c.Out, c.Taps(), c.Positions(), 1, dz, c.Out, cols, c.Taps(), 0, dPacked, c.Taps())
+		UnpackFilters(dFilters, dPacked, c.Out, c.In, c.KernelH, c.KernelW)
+		if len(filters) < 1000 {
+			checkGradient(t, "filters", dFilters, filters, func(w []float64) float64 {
+				return weighted(dz, c.convolve(toFloat64(x), w))
+			})
+		}
+
+		dx := make([]float32, len(x))
+		p.Gemm(false, false, c.Positions(), c.Taps(), c.Out, 1, dz, c.Out, packed, c.Taps(), 0, cols, c.Taps())
+		c.Raise(dx, cols)
+		if len(x) < 200 {
+			checkGradient(t, "image", dx, x, func(x []float64) float64 {
+				return weighted(dz, c.convolve(x, toFloat64(filters)))
+			})
+		}
+	}
+}
+
+// convolve is the definition: filters (Out, In, KernelH, KernelW), z (Positions,
+// Out).
+func (c Conv) convolve(x, filters []float64) []float64 {
+	z := make([]float64, c.Positions()*c.Out)
+	index := make([]float32, len(x))
+	for i := range c.Positions() * c.Taps() {
+		_, at := c.tap(index, i)
+		if at < 0 {
+			continue
+		}
+		position, tap := i/c.Taps(), i%c.Taps()
+		spot, in := tap/c.In, tap%c.In
+		for o := range c.Out {
+			z[position*c.Out+o] += x[at] * filters[(o*c.In+in)*c.KernelH*c.KernelW+spot]
+		}
+	}
+	return z
+}
+
+func TestPackFilters(t *testing.T) {
+	const out, in, kh, kw = 2, 3, 2, 2
+	src := randoms(1, out*in*kh*kw)
+	packed, back := make([]float32, len(src)), make([]float32, len(src))
+	PackFilters(packed, src, out, in, kh, kw)
+	for i, v := range packed {
+		o, h, w, c := i/(kh*kw*in), i/(kw*in)%kh, i/in%kw, i%in
+		if want := src[((o*in+c)*kh+h)*kw+w]; v != want {
+			t.Fatalf("filter %d, row %d, column %d, channel %d is %v, want %v", o, h, w, c, v, want)
+		}
+	}
+	UnpackFilters(back, packed, out, in, kh, kw)
+	if !slices.Equal(back, src) {
+		t.Error("UnpackFilters does not undo PackFilters")
+	}
+}
+
+// A 2×2 image and a 1×2 kernel with one column of padding left and right: three
+// positions a row, two taps each.
+func ExampleConv_Lower() {
+	c := Conv{Height: 2, Width: 2, In: 1, KernelH: 1, KernelW: 2, StrideH: 1, StrideW: 1, PadW: 1}
+	cols := make([]float32, c.Positions()*c.Taps())
+	c.Lower(cols, []float32{1, 2, 3, 4})
+	for i := range c.Positions() {
+		fmt.Println(cols[i*c.Taps() : (i+1)*c.Taps()])
+	}
+	// Output:
+	// [0 1]
+	// [1 2]
+	// [2 0]
+	// [0 3]
+	// [3 4]
+	// [4 0]
+}
+
+func BenchmarkLower(b *testing.B) {
+	for _, c := range []Conv{
+		{Height: 32, Width: 32, In: 3, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1},
+		{Height: 32, Width: 32, In: 32, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1},
+	} {
+		x, cols := randoms(1, c.Height*c.Width*c.In), make([]float32, c.Positions()*c.Taps())
+		b.Run(fmt.Sprintf("lower/in=%d", c.In), func(b *testing.B) {
+			b.SetBytes(int64(4 * len(cols)))
+			for b.Loop() {
+				c.Lower(cols, x)
+			}
+		})
+		b.Run(fmt.Sprintf("raise/in=%d", c.In), func(b *testing.B) {
+			b.SetBytes(int64(4 * len(cols)))
+			for b.Loop() {
+				c.Raise(x, cols)
+			}
+		})
+	}
+}

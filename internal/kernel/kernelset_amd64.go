@@ -1,0 +1,113 @@
+package kernel
+
+// avx2Kernel needs AVX2 and FMA.
+var avx2Kernel = withAVX2(kernelSet{
+	name: "avx2", tileRows: 6, tileCols: 16,
+	panel: func(a blockA, b blockB, c blockC, alpha, beta float32) {
+		avx2Tiles.panel(a, b, c, alpha, beta)
+	},
+})
+
+// avx512Kernel has the products on AVX-512, which needs no more than AVX512F; the
+// rest is bound by memory sooner than by arithmetic.
+var avx512Kernel = withAVX2(kernelSet{
+	name: "avx512", tileRows: 12, tileCols: 32,
+	panel: func(a blockA, b blockB, c blockC, alpha, beta float32) {
+		avx512Tiles.panel(a, b, c, alpha, beta)
+	},
+})
+
+// withAVX2 adds to k everything but the products.
+func withAVX2(k kernelSet) kernelSet {
+	k.transpose = transposeAVX2
+	k.exp = map1(expAVX2)
+	k.relu = map1(reluAVX2)
+	k.reluGrad = map2(reluGradAVX2)
+	k.tanh = map1(tanhAVX2)
+	k.tanhGrad = map2(tanhGradAVX2)
+	k.sigmoid = map1(sigmoidAVX2)
+	k.sigmoidGrad = map2(sigmoidGradAVX2)
+	k.silu = map1(siluAVX2)
+	k.siluGrad = map2(siluGradAVX2)
+	k.axpy = func(y []float32, alpha float32, x []float32) {
+		if len(x) > 0 {
+			axpyAVX2(len(x), &y[0], &y[0], &x[0], alpha)
+		}
+	}
+	k.dot = dotBlocksAVX2
+	k.accumulateFloat64 = accumulateBlocksAVX2
+	k.keepLarger = keepLargerBlocksAVX2
+	return k
+}
+
+// map1 and map2 call a generated function on slices of equal length.
+func map1(f func(n int, y, x *float32)) func(y, x []float32) {
+	return func(y, x []float32) {
+		if len(y) > 0 {
+			f(len(y), &y[0], &x[0])
+		}
+	}
+}
+
+func map2(f func(n int, dx, y, dy *float32)) func(dx, y, dy []float32) {
+	return func(dx, y, dy []float32) {
+		if len(dx) > 0 {
+			f(len(dx), &dx[0], &y[0], &dy[0])
+		}
+	}
+}
+
+// reduceBlock is how many elements the generated reductions take at a time.
+const reduceBlock = 16
+
+func dotBlocksAVX2(x, y []float32) float64 {
+	var sum float64
+	whole := len(x) / reduceBlock * reduceBlock
+	if whole > 0 {
+		sum = dotAVX2(whole/reduceBlock, &x[0], &y[0])
+	}
+	return sum + portableDot(x[whole:], y[whole:])
+}
+
+func accumulateBlocksAVX2(dst []float64, x []float32) {
+	whole := len(x) / reduceBlock * reduceBlock
+	if whole > 0 {
+		accumulateFloat64AVX2(whole/reduceBlock, &dst[0], &x[0])
+	}
+	portableAccumulateFloat64(dst[whole:], x[whole:])
+}
+
+func keepLargerBlocksAVX2(best []float32, where []int32, x []float32, at int32) {
+	whole := len(best) / 8 * 8
+	if whole > 0 {
+		keepLargerAVX2(whole/8, &best[0], &where[0], &x[0], at)
+	}
+	portableKeepLarger(best[whole:], where[whole:], x[whole:], at+int32(whole))
+}
+
+// transposeAVX2 is kernelSet.transpose: bands of 8, 6 or 4 rows, 8 columns at a
+// time, and what is left one value at a time.
+func transposeAVX2(dst []float32, dstStride int, src []float32, srcStride, rows, cols int) {
+	blocks := cols / 8
+	done := 0
+	for blocks > 0 && rows-done >= 4 {
+		from, to := &src[done*srcStride], &dst[done]
+		switch left := rows - done; {
+		case left >= 8:
+			transpose8AVX2(blocks, to, dstStride, from, srcStride)
+			done += 8
+		case left >= 6:
+			transpose6AVX2(blocks, to, dstStride, from, srcStride)
+			done += 6
+		default:
+			transpose4AVX2(blocks, to, dstStride, from, srcStride)
+			done += 4
+		}
+	}
+	if right := blocks * 8; right < cols && done > 0 {
+		portableTranspose(dst[right*dstStride:], dstStride, src[right:], srcStride, done, cols-right)
+	}
+	if done < rows {
+		portableTranspose(dst[done:], dstStride, src[done*srcStride:], srcStride, rows-done, cols)
+	}
+}

@@ -1,0 +1,160 @@
+package kernel
+
+import (
+	"math"
+	"testing"
+)
+
+// lengths are those around which the vector kernels change from blocks to rests.
+var lengths = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 64, 100, 1000, 4099}
+
+func TestAddBias(t *testing.T) {
+	onEachKernelSet(t, func(t *testing.T) {
+		for _, cols := range lengths {
+			for _, rows := range []int{0, 1, 3} {
+				z, bias := randoms(1, rows*cols), randoms(2, cols)
+				want := toFloat64(z)
+				for i := range want {
+					want[i] += float64(bias[i%cols])
+				}
+				AddBias(z, bias)
+				checkClose(t, "rows", z, want, 1e-7)
+			}
+		}
+	})
+}
+
+func TestSumRows(t *testing.T) {
+	for _, cols := range []int{1, 2, 63, 64, 65, 200} {
+		for _, rows := range []int{0, 1, 2, 1000} {
+			z, dst := randoms(1, rows*cols), make([]float32, cols)
+			want := make([]float64, cols)
+			for i, v := range z {
+				want[i%cols] += float64(v)
+			}
+			fill(dst, nan32)
+			SumRows(dst, z, cols)
+			for j := range dst {
+				if dst[j] != float32(want[j]) {
+					t.Fatalf("%d rows, column %d: %v, want %v", rows, j, dst[j], want[j])
+				}
+			}
+		}
+	}
+}
+
+// TestDot wants float64 accuracy: a float32 sum of 1e8, 1 and -1e8 loses the 1.
+func TestDot(t *testing.T) {
+	onEachKernelSet(t, func(t *testing.T) {
+		for _, n := range lengths {
+			x, y := randoms(1, n), randoms(2, n)
+			var dot, squares, size float64
+			for i := range x {
+				product := float64(x[i]) * float64(y[i])
+				dot += product
+				size += math.Abs(product)
+				squares += float64(x[i]) * float64(x[i])
+			}
+			if got := Dot(x, y); !(math.Abs(got-dot) <= 1e-13*size) {
+				t.Errorf("%d elements: Dot = %v, want %v", n, got, dot)
+			}
+			if got := SumSquares(x); !(math.Abs(got-squares) <= 1e-13*squares) {
+				t.Errorf("%d elements: SumSquares = %v, want %v", n, got, squares)
+			}
+		}
+		x, ones := make([]float32, 40), make([]float32, 40)
+		fill(ones, 1)
+		x[0], x[17], x[39] = 1e8, 1, -1e8
+		if got := Dot(x, ones); got != 1 {
+			t.Errorf("1e8 + 1 - 1e8 = %v", got)
+		}
+		// Squares beyond float32 are finite.
+		fill(x, math.MaxFloat32)
+		if got := SumSquares(x); math.IsInf(got, 0) || got < 40*math.MaxFloat32 {
+			t.Errorf("squares of the largest values sum to %v", got)
+		}
+	})
+}
+
+// TestNotFiniteIsNotLost wants sums that show it when any one element is NaN or
+// infinite: norms decide by that which examples to drop.
+func TestNotFiniteIsNotLost(t *testing.T) {
+	onEachKernelSet(t, func(t *testing.T) {
+		for _, bad := range []float32{nan32, inf32, -inf32} {
+			for i := range 53 {
+				x := randoms(1, 53)
+				x[i] = bad
+				if sum := SumSquares(x); !math.IsNaN(sum) && !math.IsInf(sum, 1) {
+					t.Errorf("x[%d] = %v: SumSquares = %v", i, bad, sum)
+				}
+			}
+		}
+	})
+}
+
+func TestAxpyAndAccumulate(t *testing.T) {
+	onEachKernelSet(t, func(t *testing.T) {
+		for _, n := range lengths {
+			x, y := randoms(1, n), randoms(2, n+1)
+			sum := make([]float64, n+1)
+			wantY, wantSum := toFloat64(y), make([]float64, n+1)
+			for i, v := range x {
+				wantY[i] -= 1.5 * float64(v)
+				sum[i] = 1e9
+				wantSum[i] = 1e9 + float64(v)
+			}
+			Axpy(y, -1.5, x)
+			AccumulateFloat64(sum, x)
+			checkClose(t, "Axpy", y, wantY, 2e-7) // and what is behind x stays
+			for i := range sum {
+				if sum[i] != wantSum[i] {
+					t.Fatalf("%d elements: sum[%d] = %v, want %v", n, i, sum[i], wantSum[i])
+				}
+			}
+		}
+	})
+}
+
+// TestShortArguments wants a panic where the documentation promises one.
+func TestShortArguments(t *testing.T) {
+	long, short := make([]float32, 20), make([]float32, 19)
+	for name, f := range map[string]func(){
+		"Dot":               func() { Dot(long, short) },
+		"Axpy":              func() { Axpy(short, 1, long) },
+		"AccumulateFloat64": func() { AccumulateFloat64(make([]float64, 19), long) },
+		"Tanh":              func() { Tanh(long, short) },
+		"TanhGrad":          func() { TanhGrad(long, long, short) },
+		"ReLUGrad":          func() { ReLUGrad(long, short, long) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s takes a source that is too short", name)
+				}
+			}()
+			// The short slice ends where its memory does.
+			short = short[:19:19]
+			f()
+		}()
+	}
+}
+
+func BenchmarkReductions(b *testing.B) {
+	const n = 16384
+	x, y, sum := randoms(1, n), randoms(2, n), make([]float64, n)
+	for _, k := range supportedKernels() {
+		for name, f := range map[string]func(){
+			"Dot": func() { Dot(x, y) }, "Axpy": func() { Axpy(y, 1e-9, x) },
+			"AccumulateFloat64": func() { AccumulateFloat64(sum, x) },
+			"SumRows":           func() { SumRows(y[:128], x, 128) },
+		} {
+			b.Run(name+"/"+k.name, func(b *testing.B) {
+				defer use(k)()
+				b.SetBytes(4 * n)
+				for b.Loop() {
+					f()
+				}
+			})
+		}
+	}
+}
