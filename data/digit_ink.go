@@ -8,12 +8,12 @@ func (d *digitDrawer) line(a, b knot) {
 	top, bottom := inkSpan(min(a.y, b.y)-reach, max(a.y, b.y)+reach)
 	dx, dy := b.x-a.x, b.y-a.y
 	const places = 20 // binary, of the reciprocal that spares a division for each pixel
-	inverse := (pixel << places) / max(dx*dx+dy*dy, 1)
+	inverse := (pixel << places) / int64(max(dx*dx+dy*dy, 1))
 	for row := top; row <= bottom; row++ {
 		py := row*pixel + pixel/2 - a.y
 		for column := left; column <= right; column++ {
 			px := column*pixel + pixel/2 - a.x
-			t := min(max((px*dx+py*dy)*inverse>>places, 0), pixel)
+			t := int(min(max(int64(px*dx+py*dy)*inverse>>places, 0), pixel))
 			ex, ey := px-dx*t/pixel, py-dy*t/pixel
 			radius := a.radius + (b.radius-a.radius)*t/pixel
 			// In squared distances the edge runs from (r−½)² to (r+½)², a width of 2r.
@@ -34,8 +34,8 @@ func inkSpan(low, high int) (first, last int) {
 // develop turns ink into bytes: some pens are paler than others, and every pixel
 // gets noise in a bell shape, stronger in some pictures than in others.
 func (d *digitDrawer) develop(dst []uint8) {
-	strength := d.dice.between(140, 255)
-	noise := d.dice.between(2, 30) // standard deviation
+	strength := d.dice.between(170, 255)
+	noise := d.dice.between(2, 24) // standard deviation
 	for i, ink := range d.ink {
 		// The sum of eight random bytes has mean 1020 and standard deviation 209.
 		deviation := (byteSum(d.dice.pcg.Uint64()) - 1020) * noise / 209

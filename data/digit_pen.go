@@ -35,13 +35,13 @@ func (d *digitDrawer) draw(dst []uint8, digit int) {
 // to pixels: size, proportions, slant, rotation (two shears) and position vary.
 func (d *digitDrawer) place(form *skeleton) {
 	r := &d.dice
-	height := r.between(16*pixel, 21*pixel) / 140 // of one unit
-	width := height * r.between(80, 135) / 100
-	slant := r.around(140) // 1/256 pixel right for each pixel up; up to 29°
-	turn := r.around(90)   // the same down for each pixel right; up to 19°
-	centreX, centreY := 14*pixel+r.around(3*pixel), 14*pixel+r.around(5*pixel/2)
+	height := r.between(17*pixel, 20*pixel) / 140 // of one unit
+	width := height * r.between(85, 125) / 100
+	slant := r.around(110) // 1/256 pixel right for each pixel up; up to 23°
+	turn := r.around(64)   // the same down for each pixel right; up to 14°
+	centreX, centreY := 14*pixel+r.around(2*pixel), 14*pixel+r.around(2*pixel)
 	wobble := r.between(5, 12) // units
-	radius := r.between(pixel*6/10, pixel*18/10)
+	radius := r.between(pixel*7/10, pixel*17/10)
 	d.knots = d.knots[:0]
 	for _, p := range form.points {
 		u := (int(p[0])-50)*8 + r.around(8*wobble)
@@ -96,7 +96,7 @@ const (
 )
 
 func (d *digitDrawer) drawField() {
-	strength := d.dice.between(pixel, 4*pixel)
+	strength := d.dice.between(pixel, 3*pixel)
 	for i := range d.field {
 		d.field[i] = [2]int{d.dice.around(strength), d.dice.around(strength)}
 	}

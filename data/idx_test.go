@@ -55,7 +55,7 @@ func TestBrokenIDXFiles(t *testing.T) {
 		"type":              {"train-labels", changed(labels, 2, 0x0d), []string{"train-labels starts with the number 0x00000d01, expected 0x00000801"}},
 		"count":             {"train-images", changed(images, 7, 4), []string{"train-images holds 12 values, expected 16 from its dimensions [4 2 2]"}},
 		"sides":             {"train-images", changed(changed(images, 11, 1), 15, 4), []string{"train-images holds pictures of 1 by 4 pixels, expected 2 by 2"}},
-		"huge":              {"train-images", idx(idxImagesMagic, []uint32{1<<32 - 1, 1<<32 - 1, 1<<32 - 1}, make([]byte, 12)), []string{"multiply to more than memory can hold"}},
+		"huge":              {"train-images", idx(idxImagesMagic, []uint32{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, make([]byte, 12)), []string{"multiply to more than memory can hold"}},
 		"label":             {"train-labels", changed(labels, 10, 2), []string{"train-labels", "label 2 of record 2, expected 0 to 1"}},
 		"one pixel":         {"train-images", changed(images, 16, 9), []string{"train-images has the SHA-256", "expected " + shorten(set.trainImages.sha256)}},
 		"one label":         {"train-labels", changed(labels, 8, 0), []string{"train-labels has the SHA-256"}},

@@ -51,7 +51,7 @@ func TestProductRefusesWhatMemoryCannotHold(t *testing.T) {
 		{[]int{60000, 28, 28}, 47040000},
 		{[]int{maxInt, 1}, maxInt},
 		{[]int{maxInt, 2}, -1},
-		{[]int{math.MaxUint32, math.MaxUint32, math.MaxUint32}, -1},
+		{[]int{math.MaxInt32, math.MaxInt32, math.MaxInt32}, -1},
 		{[]int{-1, 2}, -1},
 	} {
 		got, err := product(c.factors...)

@@ -41,7 +41,7 @@ func (p Poisson) Sampled(e accountant.Event) accountant.Event {
 
 // Sample draws one batch from records 0 … n−1: distinct indices in increasing
 // order, not nil, possibly none. It reuses the memory of dst and ignores its
-// content. The expected number of random words is q·n + n/512 + 1. The indices
+// content. It expects to read fewer than 16/15·q·n + n/512 + 2 words. The indices
 // are secret. It panics on an invalid probability or a negative n.
 func (p Poisson) Sample(dst []int, n int, src *random.Source) []int {
 	return p.sample(dst, n, src)
@@ -65,7 +65,7 @@ func (p Poisson) sample(dst []int, n int, src words) []int {
 		return dst // rounds down to 0
 	}
 	var skips skipTable
-	skips.fill(p.SamplingProbability)
+	skips.fill(p.SamplingProbability, n)
 	for next := 0; ; {
 		run, joins := skips.draw(src)
 		if run >= n-next {

@@ -23,13 +23,14 @@ const maxSkips = 512
 // fill computes S₁ = 1 − ⌊q⌋ and S_{k+1} = S_k − ⌊q·S_k⌋, where ⌊ ⌋ rounds down
 // to a multiple of 2⁻¹²⁸. With S₀ = 1, the record after k left out joins with
 // chance ⌊q·S_k⌋ / S_k. That is at most q, and more than q − 2⁻¹²⁸/S_k ≥ q − 2⁻¹²⁴
-// because the table ends at the first S_k < 1/16. It needs 2⁻¹²⁸ ≤ q ≤ 1.
-func (t *skipTable) fill(q float64) {
+// because the table ends at the first S_k < 1/16. It needs 2⁻¹²⁸ ≤ q ≤ 1. A table
+// for n records needs no more than n entries.
+func (t *skipTable) fill(q float64, n int) {
 	mantissa, shift := split(q)
 	// S₀ = 2¹²⁸ does not fit. Half of it does, and the difference is taken mod 2¹²⁸.
 	t.survival[0] = fixed{}.minus(fixed{hi: 1 << 63}.times(mantissa, shift-1))
 	t.len = 1
-	for t.len < maxSkips {
+	for t.len < min(maxSkips, n) {
 		s := t.survival[t.len-1]
 		if s.hi < 1<<60 { // 2¹²⁸/16 = 2⁶⁰·2⁶⁴
 			return

@@ -1,0 +1,202 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/internal/random"
+)
+
+var probabilities = []float64{1, math.Nextafter(1, 0), 0.999, 0.9, 0.5, 0.3, 0.1, 512.0 / 60000, 0.001, 1e-5, 1e-8, 1e-30, 0x1p-128}
+
+// The guarantee of Poisson, record by record and in exact arithmetic: after k
+// records left out, the next joins with a chance in (q − 2⁻¹²⁴, q].
+func TestEveryRecordJoinsWithAtMostQ(t *testing.T) {
+	one := new(big.Int).Lsh(big.NewInt(1), 128)
+	tolerance := new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Lsh(big.NewInt(1), 124))
+	for _, q := range probabilities {
+		var table skipTable
+		table.fill(q, maxSkips)
+		exact := new(big.Rat).SetFloat64(q)
+		before := one
+		for k, s := range table.survival[:table.len] {
+			after := new(big.Int).Add(new(big.Int).Lsh(new(big.Int).SetUint64(s.hi), 64), new(big.Int).SetUint64(s.lo))
+			chance := new(big.Rat).SetFrac(new(big.Int).Sub(before, after), before)
+			below := new(big.Rat).Sub(exact, chance)
+			if below.Sign() < 0 || below.Cmp(tolerance) >= 0 {
+				t.Fatalf("q=%v: record after %d left out: q minus its chance is %v", q, k, below.FloatString(50))
+			}
+			before = after
+		}
+		// It ends with the first entry below 1/16.
+		if want := math.Min(maxSkips, math.Log(1./16)/math.Log1p(-q)); float64(table.len) < want-1 || float64(table.len) > want+1 {
+			t.Errorf("q=%v: the table has %d entries, expected about %.0f", q, table.len, want)
+		}
+	}
+}
+
+// script replays words; after them every word is the last one again.
+type script []uint64
+
+func (s *script) Uint64() uint64 {
+	w := (*s)[0]
+	if len(*s) > 1 {
+		*s = (*s)[1:]
+	}
+	return w
+}
+
+// A uniform number leaves out as many records as there are entries above it, to
+// the last of 128 bits.
+func TestDrawInvertsTheTableExactly(t *testing.T) {
+	for _, q := range []float64{0.999, 0.3, 0.01, 1e-5} {
+		var table skipTable
+		table.fill(q, maxSkips)
+		for k := range table.len {
+			s := table.survival[k]
+			if s.lo == 0 || s.lo == math.MaxUint64 {
+				continue // the neighbour would have another first word
+			}
+			for _, c := range []struct {
+				lo   uint64
+				want int
+			}{{s.lo - 1, k + 1}, {s.lo, k}, {s.lo + 1, k}} {
+				words := script{s.hi, c.lo}
+				run, joins := table.draw(&words)
+				if run != c.want || joins != (c.want < table.len) {
+					t.Fatalf("q=%v, entry %d, second word %+d: left out %d, expected %d", q, k, int64(c.lo-s.lo), run, c.want)
+				}
+			}
+		}
+		words := script{0, 0}
+		if run, joins := table.draw(&words); run != table.len || joins {
+			t.Errorf("q=%v: the smallest number leaves out %d of %d", q, run, table.len)
+		}
+		words = script{math.MaxUint64}
+		if run, joins := table.draw(&words); run != 0 || !joins {
+			t.Errorf("q=%v: the largest number leaves out %d", q, run)
+		}
+	}
+}
+
+func TestSampleGoesOnPastTheTable(t *testing.T) {
+	var table skipTable
+	table.fill(0.01, maxSkips)
+	// Twice past the end, then no more records left out: the next index joins. The
+	// following words all leave out the rest.
+	words := script{0, 0, math.MaxUint64, 0}
+	got := Poisson{0.01}.sample(nil, 2*table.len+50, &words)
+	if want := []int{2 * table.len}; !slices.Equal(got, want) {
+		t.Errorf("sampled %v, expected %v", got, want)
+	}
+}
+
+func TestSampleAtTheEnds(t *testing.T) {
+	src := random.Seeded(1)
+	all := make([]int, 100)
+	for i := range all {
+		all[i] = i
+	}
+	for _, c := range []struct {
+		q    float64
+		n    int
+		want []int
+	}{
+		{0, 100, []int{}},
+		{1, 100, all},
+		{1, 0, []int{}},
+		{0.5, 0, []int{}},
+		{0x1p-129, 100, []int{}},
+		{math.SmallestNonzeroFloat64, 100, []int{}},
+		{1e-30, 100, []int{}}, // with chance 1−1e-28
+	} {
+		got := Poisson{c.q}.Sample(nil, c.n, src)
+		if got == nil || !slices.Equal(got, c.want) {
+			t.Errorf("q=%v, n=%d: %v (nil: %v), expected %v", c.q, c.n, got, got == nil, c.want)
+		}
+	}
+}
+
+func TestSampleReusesItsMemory(t *testing.T) {
+	p, src := Poisson{0.1}, random.Seeded(1)
+	dst := make([]int, 7, 1000)
+	if n := testing.AllocsPerRun(100, func() { dst = p.Sample(dst, 1000, src) }); n != 0 {
+		t.Errorf("%v allocations for each call", n)
+	}
+	if !slices.IsSorted(dst) || len(slices.Compact(slices.Clone(dst))) != len(dst) || dst[0] < 0 || dst[len(dst)-1] > 999 {
+		t.Errorf("not distinct, increasing indices below 1,000: %v", dst)
+	}
+}
+
+func TestSampleRefusesNonsense(t *testing.T) {
+	for _, q := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1)} {
+		p := Poisson{q}
+		wantError(t, p.Validate(), nil, "expected a number from 0 to 1")
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("q=%v: no panic", q)
+				}
+			}()
+			p.Sample(nil, 10, random.Seeded(1))
+		}()
+	}
+}
+
+// The accountant is told the sampler's own field, to the last bit.
+func TestSampledTellsTheSameProbability(t *testing.T) {
+	for _, q := range probabilities {
+		e := Poisson{q}.Sampled(accountant.Gaussian{NoiseMultiplier: 1.1})
+		want := accountant.PoissonSampled{SamplingProbability: q, Event: accountant.Gaussian{NoiseMultiplier: 1.1}}
+		if e != want {
+			t.Errorf("event is %v, expected %v", e, want)
+		}
+	}
+}
+
+// A probability that float32 cannot hold: a sampler that compares 24 random bits
+// would use 2⁻²⁴ = 6e-8 instead of 1e-8 and find 128 of 2³¹ records, not 21.
+// The bounds are the quantiles of Poisson(21.47) at 0.5e-5 and 1−0.5e-5: the test
+// falsely rejects with probability 1e-5.
+func TestSmallProbabilitiesAreNotRounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("millions of draws; nothing in it is concurrent")
+	}
+	got := len(Poisson{1e-8}.Sample(nil, 1<<31-1, random.Seeded(2)))
+	if got < 5 || got > 46 {
+		t.Errorf("%d of 2³¹−1 records, expected about 21", got)
+	}
+}
+
+func ExamplePoisson_Sample() {
+	sampler := Poisson{SamplingProbability: 0.001}
+	src := random.Seeded(1) // training takes random.New()
+	var batch []int
+	empty := 0
+	for range 1000 {
+		batch = sampler.Sample(batch, 100, src)
+		if len(batch) == 0 {
+			empty++ // a step of noise alone, never skipped
+		}
+	}
+	fmt.Println(empty > 850, sampler.Sampled(accountant.Gaussian{NoiseMultiplier: 1}))
+	// Output: true PoissonSampled(q=0.001, Gaussian(σ=1))
+}
+
+func BenchmarkPoisson(b *testing.B) {
+	for _, c := range []struct {
+		q float64
+		n int
+	}{{512.0 / 60000, 60000}, {0.02, 20000}} {
+		b.Run(fmt.Sprintf("q=%.4f,n=%d", c.q, c.n), func(b *testing.B) {
+			src, dst := random.New(), []int(nil)
+			for b.Loop() {
+				dst = Poisson{c.q}.Sample(dst, c.n, src)
+			}
+		})
+	}
+}
