@@ -25,6 +25,9 @@ func (l Conv2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if !ok {
 		return nil
 	}
+	if l.Out < 1 || l.Kernel < 1 || l.Stride < 1 || l.Padding < 0 {
+		return p.reject("it has %d filters of size %d with stride %d and padding %d, expected positive numbers and a padding of at least 0", l.Out, l.Kernel, l.Stride, l.Padding)
+	}
 	c := kernel.Conv{Height: height, Width: width, In: in, Out: l.Out,
 		KernelH: l.Kernel, KernelW: l.Kernel, StrideH: l.Stride, StrideW: l.Stride, PadH: l.Padding, PadW: l.Padding}
 	if height+2*l.Padding < l.Kernel || width+2*l.Padding < l.Kernel {

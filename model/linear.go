@@ -24,6 +24,9 @@ func (l Linear) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if !ok {
 		return nil
 	}
+	if l.Out < 1 {
+		return p.reject("it has %d outputs, expected at least 1", l.Out)
+	}
 	w := p.Parameter("weight", uniform(in), []int{l.Out, in}, nil)
 	parameters := []*gorgonia.Node{w}
 	if !l.NoBias {

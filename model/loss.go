@@ -45,6 +45,9 @@ func allWithin(x []float32, bound float32) bool {
 
 // onlyValid copies x with zeros for the examples outside the mask.
 func (p *Pass) onlyValid(x, mask *gorgonia.Node) *gorgonia.Node {
+	if p.Err() != nil {
+		return nil
+	}
 	return p.perExample("only-valid", x.Shape(), func(out []float32, in ...[]float32) {
 		n := len(out) / len(in[1])
 		for i, m := range in[1] {

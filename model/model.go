@@ -106,6 +106,10 @@ func (m *Model) declare(b *graph.Builder, s store, batch int, training bool) (*N
 	if err := p.checkRules(); err != nil {
 		return nil, err
 	}
+	// A layer may announce its parameters in any order; sums are laid out in the order of the parameters.
+	slices.SortFunc(n.Uses, func(a, b perexample.Use) int {
+		return slices.Index(p.names, a.Parameter) - slices.Index(p.names, b.Parameter)
+	})
 	return n, nil
 }
 
@@ -118,34 +122,27 @@ func (m *Model) checkLogits(p *Pass, logits *gorgonia.Node) {
 	}
 }
 
-// checkRules refuses a network in which a parameter has no rule, or more than one: shared parameters need a rule
-// that sees all their uses, as the norm of a sum is not the sum of norms.
+// checkRules refuses a network in which a parameter has no rule, one of another size, or more than one: shared
+// parameters need a rule that sees all their uses, as the norm of a sum is not the sum of norms.
 func (p *Pass) checkRules() error {
-	count := map[string]int{}
+	count, size := map[string]int{}, map[string]int{}
 	for _, u := range p.uses {
 		count[u.Parameter]++
+		size[u.Parameter] = u.Rule.Size()
 	}
 	var errs []error
-	for _, name := range p.names() {
-		switch count[name] {
-		case 1:
-		case 0:
+	for _, name := range p.names {
+		values := p.nodes[name].Shape().TotalSize()
+		switch {
+		case count[name] == 0:
 			errs = append(errs, fmt.Errorf("model: parameter %s: %w; announce it with Use", name, perexample.ErrNoRule))
-		default:
+		case count[name] > 1:
 			errs = append(errs, fmt.Errorf("model: parameter %s is used %d times, expected once: shared parameters are not supported", name, count[name]))
+		case size[name] != values:
+			errs = append(errs, fmt.Errorf("model: parameter %s has %d values, its per-example rule is for %d", name, values, size[name]))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// names lists the parameters of the pass, sorted.
-func (p *Pass) names() []string {
-	names := make([]string, 0, len(p.nodes))
-	for name := range p.nodes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Tensor is one parameter in PyTorch's name and layout.

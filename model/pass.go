@@ -30,10 +30,10 @@ type Pass struct {
 
 	store  store
 	path   []string
+	names  []string // of the parameters, in the order of declaration
 	nodes  map[string]*gorgonia.Node
 	uses   []perexample.Use
 	layers []LayerInfo
-	depth  int
 }
 
 // store is where a pass gets the values of parameters from.
@@ -70,6 +70,7 @@ func (p *Pass) Parameter(name string, init initialiser, shape, order []int) *gor
 	}
 	n := p.Builder.Parameter(full, values, memory...)
 	if n != nil {
+		p.names = append(p.names, full)
 		p.nodes[full] = n
 	}
 	return n

@@ -65,7 +65,7 @@ func (l AvgPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 }
 
 // GlobalAvgPool2D takes the mean of each channel over the whole image and gives vectors (B, C). PyTorch:
-// nn.AdaptiveAvgPool2d(1) followed by nn.Flatten.
+// nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()), one layer where names are counted.
 type GlobalAvgPool2D struct{}
 
 // Kind is "global_avg_pool2d".
@@ -100,6 +100,10 @@ func (p *Pass) average(name string, g kernel.Pool2D, batch int, shape []int, x *
 func (p *Pass) window(x *gorgonia.Node, size, stride, padding int) (g kernel.Pool2D, batch int, ok bool) {
 	batch, height, width, channels, ok := p.image(x)
 	if !ok {
+		return g, 0, false
+	}
+	if size < 1 || stride < 1 || padding < 0 {
+		p.reject("its window has size %d with stride %d and padding %d, expected positive numbers and a padding of at least 0", size, stride, padding)
 		return g, 0, false
 	}
 	if height+2*padding < size || width+2*padding < size || 2*padding > size {

@@ -59,7 +59,7 @@ func (r Bias) SquaredNorms(b *graph.Builder, _, dz *gorgonia.Node) *gorgonia.Nod
 }
 
 func (r Bias) WeightedSum(b *graph.Builder, _, dz, w *gorgonia.Node) *gorgonia.Node {
-	if !expect(b, "bias", "the output", dz, r.Positions*r.Channels) {
+	if !expect(b, "bias", "the output", dz, r.Positions*r.Channels) || !sameBatch(b, "bias", dz, w) {
 		return nil
 	}
 	batch := dz.Shape()[0]

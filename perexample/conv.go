@@ -30,7 +30,8 @@ func (r ConvWeight) outputs() int { return r.Positions() * r.Out }
 
 func (r ConvWeight) check(b *graph.Builder, x, dz *gorgonia.Node) bool {
 	return expect(b, "convolution weight", "the input", x, r.inputs()) &&
-		expect(b, "convolution weight", "the output", dz, r.outputs())
+		expect(b, "convolution weight", "the output", dz, r.outputs()) &&
+		sameBatch(b, "convolution weight", x, dz)
 }
 
 // gradient writes beta·g + weight·dzᵀU for one example; cols is scratch for U.
@@ -119,7 +120,7 @@ func gramProduct(gram, u, v []float32, t, d, p int) (sum, magnitude, underflow f
 }
 
 func (r ConvWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node {
-	if !r.check(b, x, dz) {
+	if !r.check(b, x, dz) || !sameBatch(b, "convolution weight", dz, w) {
 		return nil
 	}
 	batch, pool := x.Shape()[0], b.Pool()

@@ -22,7 +22,8 @@ func (r DenseWeight) Cost() Cost {
 }
 
 func (r DenseWeight) check(b *graph.Builder, x, dz *gorgonia.Node) bool {
-	return expect(b, "dense weight", "the input", x, r.In) && expect(b, "dense weight", "the output", dz, r.Out)
+	return expect(b, "dense weight", "the input", x, r.In) && expect(b, "dense weight", "the output", dz, r.Out) &&
+		sameBatch(b, "dense weight", x, dz)
 }
 
 func (r DenseWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
@@ -70,7 +71,7 @@ func (r DenseWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgo
 }
 
 func (r DenseWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node {
-	if !r.check(b, x, dz) {
+	if !r.check(b, x, dz) || !sameBatch(b, "dense weight", dz, w) {
 		return nil
 	}
 	batch, pool := x.Shape()[0], b.Pool()

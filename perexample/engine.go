@@ -101,7 +101,7 @@ func rowSquaredNorms(b *graph.Builder, g *gorgonia.Node) *gorgonia.Node {
 
 // weightedRowSum is Σᵢ wᵢ gᵢ over the rows of g (B, n); rows of weight 0 are not read.
 func weightedRowSum(b *graph.Builder, g, w *gorgonia.Node) *gorgonia.Node {
-	if b.Err() != nil {
+	if b.Err() != nil || !sameBatch(b, "weighted sum", g, w) {
 		return nil
 	}
 	batch, n := rows(g)
@@ -138,6 +138,19 @@ func expect(b *graph.Builder, rule, what string, n *gorgonia.Node, values int) b
 	}
 	if _, found := rows(n); found != values {
 		b.Fail("%s: %s has %d values per example (shape %v), expected %d", rule, what, found, n.Shape(), values)
+		return false
+	}
+	return true
+}
+
+// sameBatch fails the builder unless the second node has a row for each row of the first.
+func sameBatch(b *graph.Builder, rule string, first, second *gorgonia.Node) bool {
+	if b.Err() != nil || first == nil || second == nil {
+		return false
+	}
+	examples, _ := rows(first)
+	if found, _ := rows(second); found != examples {
+		b.Fail("%s: found %d examples (shape %v), expected %d", rule, found, second.Shape(), examples)
 		return false
 	}
 	return true

@@ -1,7 +1,9 @@
 package perexample_test
 
 import (
+	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"dpsgd/internal/graph"
@@ -269,3 +271,12 @@ func sameBits64(a, b []float64) bool {
 
 func nan() float32      { return float32(math.NaN()) }
 func infinity() float32 { return float32(math.Inf(1)) }
+
+// checkRefused expects that the builder has failed with a message of one line that contains want.
+func checkRefused(t *testing.T, what string, b *graph.Builder, want string) {
+	t.Helper()
+	err := b.Err()
+	if !errors.Is(err, graph.ErrDeclaration) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%s: error is %v, expected a line with %q", what, err, want)
+	}
+}

@@ -25,7 +25,8 @@ func (r ScaleWeight) Cost() Cost {
 }
 
 func (r ScaleWeight) check(b *graph.Builder, x, dz *gorgonia.Node) bool {
-	return expect(b, "scale", "the input", x, r.values()) && expect(b, "scale", "the output", dz, r.values())
+	return expect(b, "scale", "the input", x, r.values()) && expect(b, "scale", "the output", dz, r.values()) &&
+		sameBatch(b, "scale", x, dz)
 }
 
 // gradient writes Σₜ dz∘x of one example.
@@ -76,7 +77,7 @@ func (r ScaleWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgo
 }
 
 func (r ScaleWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node {
-	if !r.check(b, x, dz) {
+	if !r.check(b, x, dz) || !sameBatch(b, "scale", dz, w) {
 		return nil
 	}
 	batch := x.Shape()[0]

@@ -134,6 +134,29 @@ func TestRequestedOutputsAreNeverOverwritten(t *testing.T) {
 	}
 }
 
+// An operation may write its output before it has read its inputs: they never share memory, however long the chain.
+func TestOutputsShareNoMemoryWithInputs(t *testing.T) {
+	b := graph.NewBuilder(nil)
+	checked := 0
+	node := b.Input("x", tensor.Float32, 8)
+	for range 6 {
+		node = b.Apply(graph.Operation{Name: "check", Type: tensor.Float32, Shape: []int{8}, Run: func(out graph.Array, in []graph.Array) {
+			checked++
+			if &out.Float32[0] == &in[0].Float32[0] {
+				t.Error("an operation was given its input as its output")
+			}
+		}}, node)
+	}
+	e := compile(t, b, node)
+	runAll(t, e)
+	if checked != 6 {
+		t.Errorf("%d operations ran, expected 6", checked)
+	}
+	if want := 2 * 4 * 8; e.Bytes() != want {
+		t.Errorf("a chain takes %d bytes, expected %d: two buffers in turn", e.Bytes(), want)
+	}
+}
+
 func TestUnneededNodesDoNotRun(t *testing.T) {
 	b := graph.NewBuilder(nil)
 	x := b.Input("x", tensor.Float32, 2)

@@ -1,0 +1,189 @@
+package model_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/model"
+)
+
+// Initial weights come from the seed alone: uniform in ±1/√fan_in, gains 1 and shifts 0.
+func TestInitialWeights(t *testing.T) {
+	layers := model.Sequential{
+		model.Conv2D{Out: 4, Kernel: 3, Stride: 1}, model.GroupNorm{Groups: 2}, model.Flatten{}, model.Linear{Out: classes}}
+	values := func(seed uint64) []float32 {
+		m, err := model.New(layers, input, classes, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Values
+	}
+	if !slices.Equal(values(7), values(7)) {
+		t.Error("one seed gave two networks")
+	}
+	if slices.Equal(values(7), values(8)) {
+		t.Error("two seeds gave one network")
+	}
+	m, _ := model.New(layers, input, classes, 7)
+	for i, bound := range []struct{ low, high float64 }{
+		{-1 / math.Sqrt(18), 1 / math.Sqrt(18)}, {-1 / math.Sqrt(18), 1 / math.Sqrt(18)}, // 3·3·2 taps
+		{1, 1}, {0, 0},
+		{-1 / math.Sqrt(48), 1 / math.Sqrt(48)}, {-1 / math.Sqrt(48), 1 / math.Sqrt(48)}, // 4·3·4 features
+	} {
+		p := m.Parameters()[i]
+		data := m.Export()[i].Data
+		low, high := float64(slices.Min(data)), float64(slices.Max(data))
+		if low < bound.low || high > bound.high {
+			t.Errorf("%s lies in [%v, %v], expected it in [%v, %v]", p.Name, low, high, bound.low, bound.high)
+		}
+		// 72 and 144 uniform weights all below 0.7 of the bound: a chance of 0.7^72 = 7e-12.
+		if p.Name == "0.weight" || p.Name == "3.weight" {
+			if high < 0.7*bound.high || low > 0.7*bound.low {
+				t.Errorf("%s lies in [%v, %v], expected it to fill [%v, %v]", p.Name, low, high, bound.low, bound.high)
+			}
+		}
+	}
+}
+
+// Exported tensors have PyTorch's names and layouts; the numbers of this case are placed by hand.
+func TestLayoutIsPyTorchs(t *testing.T) {
+	layers := model.Sequential{
+		model.Conv2D{Out: 2, Kernel: 2, Stride: 1}, // on 3×2×3: 2×1×2
+		model.LayerNorm{}, model.Flatten{}, model.Linear{Out: 2, NoBias: true}}
+	m, err := model.New(layers, model.Input{Height: 3, Width: 2, Channels: 3}, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range m.Values {
+		m.Values[i] = float32(i)
+	}
+	want := []model.Tensor{
+		// Memory is (out, kh, kw, in), 0 1 2 | 3 4 5 | …: the three inputs of a tap lie together. PyTorch's is
+		// (out, in, kh, kw): the four taps of an input lie together.
+		{Name: "0.weight", Shape: []int{2, 3, 2, 2}, Data: []float32{
+			0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11,
+			12, 15, 18, 21, 13, 16, 19, 22, 14, 17, 20, 23}},
+		{Name: "0.bias", Shape: []int{2}, Data: []float32{24, 25}},
+		// Memory is (height 2, width 1, channels 2), PyTorch's (channels, height, width).
+		{Name: "1.weight", Shape: []int{2, 2, 1}, Data: []float32{26, 28, 27, 29}},
+		{Name: "1.bias", Shape: []int{2, 2, 1}, Data: []float32{30, 32, 31, 33}},
+		{Name: "3.weight", Shape: []int{2, 4}, Data: []float32{34, 35, 36, 37, 38, 39, 40, 41}},
+	}
+	got := m.Export()
+	if len(got) != len(want) {
+		t.Fatalf("found %d tensors, expected %d", len(got), len(want))
+	}
+	for i, w := range want {
+		if g := got[i]; g.Name != w.Name || !slices.Equal(g.Shape, w.Shape) || !slices.Equal(g.Data, w.Data) {
+			t.Errorf("tensor %d is %v, expected %v", i, g, w)
+		}
+	}
+}
+
+// flatten puts channels first, so a linear layer behind it has PyTorch's order of inputs.
+func TestFlattenOrderIsPyTorchs(t *testing.T) {
+	m, err := model.New(model.Sequential{model.Flatten{}, model.Linear{Out: 12, NoBias: true}}, model.Input{Height: 2, Width: 3, Channels: 2}, 12, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity := make([]float32, 144)
+	for i := range 12 {
+		identity[13*i] = 1
+	}
+	if err := m.Import([]model.Tensor{{Name: "1.weight", Shape: []int{12, 12}, Data: identity}}); err != nil {
+		t.Fatal(err)
+	}
+	// The pixel at height h, width w of channel c is 100c + 10h + w.
+	in := draw(m, 1, 1)
+	copy(in.images, []float32{0, 100, 1, 101, 2, 102, 10, 110, 11, 111, 12, 112})
+	if got, want := predict(t, m, in), []float32{0, 1, 2, 10, 11, 12, 100, 101, 102, 110, 111, 112}; !slices.Equal(got, want) {
+		t.Errorf("flattened image is %v, expected %v", got, want)
+	}
+}
+
+// A network that imports another one's tensors, in any order, is that network; exports are copies.
+func TestExportImportRoundTrip(t *testing.T) {
+	for _, net := range networks {
+		t.Run(net.name, func(t *testing.T) {
+			from := newModel(t, net.layers)
+			to, err := model.New(net.layers, input, classes, 99)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tensors := from.Export()
+			slices.Reverse(tensors)
+			if err := to.Import(tensors); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(to.Values, from.Values) {
+				t.Error("values changed on the way")
+			}
+			tensors[0].Data[0]++
+			tensors[0].Shape[0]++
+			if !slices.Equal(to.Values, from.Values) || from.Parameters()[len(tensors)-1].Shape[0] == tensors[0].Shape[0] {
+				t.Error("exported tensors share memory with the model")
+			}
+		})
+	}
+}
+
+// Import changes the values that graphs declared before will read.
+func TestImportReachesDeclaredGraphs(t *testing.T) {
+	m := newModel(t, networks[0].layers)
+	s := newStep(t, m, options{batch: 1, clipNorm: 1})
+	in := draw(m, 1, 3)
+	before := s.run(t, in)
+	tensors := m.Export()
+	for i := range tensors[0].Data {
+		tensors[0].Data[i] += 0.5
+	}
+	if err := m.Import(tensors); err != nil {
+		t.Fatal(err)
+	}
+	after := s.run(t, in)
+	if sameBits(before.logits, after.logits) {
+		t.Error("logits did not change")
+	}
+	if !sameBits(after.logits, predict(t, m, in)) {
+		t.Error("the graph from before and one from now give different logits")
+	}
+}
+
+// What does not match the network exactly is refused, and nothing is changed.
+func TestImportRefuses(t *testing.T) {
+	type tensors = []model.Tensor
+	for _, test := range []struct {
+		name   string
+		change func(t tensors) tensors
+		want   string
+	}{
+		{"unknown name", func(t tensors) tensors { t[0].Name = "7.weight"; return t }, `found a tensor "7.weight" that the network does not have, expected one of 4 parameters such as "0.weight"`},
+		{"tensor too many", func(t tensors) tensors { return append(t, model.Tensor{Name: "9.running_mean"}) }, `found a tensor "9.running_mean"`},
+		{"missing", func(t tensors) tensors { return t[1:] }, `tensor "0.weight" is missing`},
+		{"none", func(tensors) tensors { return nil }, `tensor "0.weight" is missing`},
+		{"twice", func(t tensors) tensors { return append(t, t[1]) }, `found tensor "0.bias" twice`},
+		{"memory order", func(t tensors) tensors { t[0].Shape = []int{4, 3, 3, 2}; return t }, `tensor "0.weight" has shape [4 3 3 2] with 72 values, expected [4 2 3 3]`},
+		{"flat", func(t tensors) tensors { t[0].Shape = []int{72}; return t }, `tensor "0.weight" has shape [72]`},
+		{"short", func(t tensors) tensors { t[2].Data = t[2].Data[1:]; return t }, `tensor "3.weight" has shape [3 120] with 359 values, expected [3 120]`},
+		{"NaN", func(t tensors) tensors { t[3].Data[2] = nan; return t }, `tensor "3.bias" holds a value that is not finite`},
+		{"infinite", func(t tensors) tensors { t[0].Data[0] = -infinity; return t }, `tensor "0.weight" holds a value that is not finite`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := newModel(t, networks[0].layers)
+			before := slices.Clone(m.Values)
+			source := newModel(t, networks[0].layers)
+			for i := range source.Values {
+				source.Values[i]++
+			}
+			err := m.Import(test.change(source.Export()))
+			if err == nil || !strings.HasPrefix(err.Error(), "model: ") || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error is %v, expected a line with %q", err, test.want)
+			}
+			if !slices.Equal(m.Values, before) {
+				t.Error("values changed")
+			}
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package model_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"dpsgd/model"
+)
+
+// goldenNetworks are the networks of testdata/golden.py.
+var goldenNetworks = map[string]model.Sequential{
+	"convolutional": {
+		model.Conv2D{Out: 4, Kernel: 3, Stride: 2, Padding: 1}, model.GroupNorm{Groups: 2}, model.SiLU,
+		model.MaxPool2D{Kernel: 3, Stride: 2, Padding: 1},
+		model.Residual{
+			Body:     model.Sequential{model.Conv2D{Out: 3, Kernel: 3, Stride: 1, Padding: 1}, model.GELU},
+			Shortcut: model.Sequential{model.Conv2D{Out: 3, Kernel: 1, Stride: 1, NoBias: true}}},
+		model.AvgPool2D{Kernel: 2, Stride: 1}, model.LayerNorm{}, model.Flatten{}, model.Linear{Out: 3}},
+	"pools and vectors": {
+		model.AvgPool2D{Kernel: 3, Stride: 2, Padding: 1}, model.Conv2D{Out: 5, Kernel: 2, Stride: 1, NoBias: true}, model.ReLU,
+		model.GlobalAvgPool2D{}, model.LayerNorm{}, model.Linear{Out: 6}, model.Tanh,
+		model.Residual{Body: model.Sequential{model.Linear{Out: 6}, model.Sigmoid}}, model.Linear{Out: 3}},
+}
+
+// golden is testdata/golden.json; golden.py says how it was made.
+type golden struct {
+	Source   string
+	Networks []struct {
+		Name       string
+		Parameters []struct {
+			Name      string
+			Shape     []int
+			Data      []float32
+			Gradients [][]float64 // of each example
+		}
+		Images         []float32 // (n, C, H, W)
+		Labels         []int32
+		Logits, Losses []float64
+	}
+}
+
+// PyTorch computes the same logits, losses and per-example gradients from the same tensors.
+func TestEqualsPyTorch(t *testing.T) {
+	file, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g golden
+	if err := json.Unmarshal(file, &g); err != nil {
+		t.Fatal(err)
+	}
+	if len(g.Networks) != len(goldenNetworks) {
+		t.Fatalf("found %d networks, expected %d", len(g.Networks), len(goldenNetworks))
+	}
+	in := model.Input{Height: 9, Width: 8, Channels: 2}
+	for _, want := range g.Networks {
+		t.Run(want.Name, func(t *testing.T) {
+			m, err := model.New(goldenNetworks[want.Name], in, 3, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var tensors []model.Tensor
+			for _, p := range want.Parameters {
+				tensors = append(tensors, model.Tensor{Name: p.Name, Shape: p.Shape, Data: p.Data})
+			}
+			if err := m.Import(tensors); err != nil {
+				t.Fatal(err)
+			}
+			n := len(want.Labels)
+			examples := draw(m, n, 1)
+			copy(examples.labels, want.Labels)
+			copy(examples.images, channelsLast(want.Images, in))
+
+			got := newStep(t, m, options{batch: n, clipNorm: 1e6}).run(t, examples)
+			if d := distance(got.logits, want.Logits); d > 1e-5*norm(want.Logits) {
+				t.Errorf("logits are %v, expected %v (%s)", got.logits, want.Logits, g.Source)
+			}
+			if d := distance(got.losses, want.Losses); d > 1e-5*norm(want.Losses) {
+				t.Errorf("losses are %v, expected %v (%s)", got.losses, want.Losses, g.Source)
+			}
+			parameters := m.Parameters()
+			for _, p := range want.Parameters {
+				at := parameters[slices.IndexFunc(parameters, func(q model.Parameter) bool { return q.Name == p.Name })]
+				for i := range n {
+					gradient := got.gradients[i][at.Offset : at.Offset+at.Size()]
+					reference := toMemory(p.Shape, p.Gradients[i])
+					if d := distance(gradient, reference); d > 1e-5*math.Max(norm(reference), 1e-3*norm(got.gradients[i])) {
+						t.Errorf("gradient of %s for example %d is %v, expected %v (%s)", p.Name, i, gradient, reference, g.Source)
+					}
+				}
+			}
+		})
+	}
+}
+
+// channelsLast reorders images from (n, C, H, W) to (n, H, W, C).
+func channelsLast(images []float32, in model.Input) []float32 {
+	positions := in.Height * in.Width
+	out := make([]float32, len(images))
+	for i, v := range images {
+		image, c, p := i/(in.Channels*positions), i/positions%in.Channels, i%positions
+		out[(image*positions+p)*in.Channels+c] = v
+	}
+	return out
+}

@@ -1,0 +1,246 @@
+package model_test
+
+import (
+	"math"
+	"testing"
+
+	"dpsgd/clip"
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/random"
+	"dpsgd/model"
+	"dpsgd/perexample"
+
+	"gorgonia.org/gorgonia"
+)
+
+// input and classes of the networks of the contract suite: no two sizes are equal.
+var input = model.Input{Height: 6, Width: 5, Channels: 2}
+
+const classes = 3
+
+// network is one row of the contract suite.
+type network struct {
+	name   string
+	layers model.Sequential
+}
+
+// networks has every kind of layer in several places: add a row for a new one.
+var networks = []network{
+	{"convolution", model.Sequential{model.Conv2D{Out: 4, Kernel: 3, Stride: 1, Padding: 1}, model.Tanh, model.Flatten{}, model.Linear{Out: classes}}},
+	{"convolution with stride, without biases", model.Sequential{
+		model.Conv2D{Out: 3, Kernel: 2, Stride: 2, Padding: 1, NoBias: true}, model.Sigmoid, model.Flatten{}, model.Linear{Out: classes, NoBias: true}}},
+	{"two convolutions", model.Sequential{
+		model.Conv2D{Out: 3, Kernel: 3, Stride: 1}, model.ReLU, model.Conv2D{Out: 4, Kernel: 2, Stride: 2, Padding: 1}, model.ReLU,
+		model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
+	{"dense", model.Sequential{model.Flatten{}, model.Linear{Out: 7}, model.GELU, model.Linear{Out: 4}, model.SiLU, model.Linear{Out: classes}}},
+	{"group norm", model.Sequential{
+		model.Conv2D{Out: 4, Kernel: 3, Stride: 2, Padding: 1}, model.GroupNorm{Groups: 2}, model.SiLU,
+		model.Conv2D{Out: 4, Kernel: 2, Stride: 1}, model.GroupNorm{Groups: 4}, model.GELU, model.Flatten{}, model.Linear{Out: classes}}},
+	{"layer norm", model.Sequential{
+		model.Conv2D{Out: 3, Kernel: 3, Stride: 2}, model.LayerNorm{}, model.Tanh, model.Flatten{}, model.LayerNorm{}, model.Linear{Out: classes}}},
+	{"norms first", model.Sequential{model.GroupNorm{Groups: 1}, model.LayerNorm{}, model.Flatten{}, model.Linear{Out: classes}}},
+	{"max pool with padding", model.Sequential{
+		model.Conv2D{Out: 3, Kernel: 3, Stride: 1, Padding: 1}, model.MaxPool2D{Kernel: 3, Stride: 2, Padding: 1}, model.ReLU,
+		model.Flatten{}, model.Linear{Out: classes}}},
+	{"average pool with padding", model.Sequential{
+		model.Conv2D{Out: 3, Kernel: 3, Stride: 1, Padding: 1}, model.Tanh, model.AvgPool2D{Kernel: 3, Stride: 2, Padding: 1},
+		model.Flatten{}, model.Linear{Out: classes}}},
+	{"overlapping pools first", model.Sequential{
+		model.MaxPool2D{Kernel: 2, Stride: 1}, model.AvgPool2D{Kernel: 2, Stride: 1}, model.Conv2D{Out: 3, Kernel: 2, Stride: 1}, model.MaxPool2D{Kernel: 2, Stride: 1},
+		model.Flatten{}, model.Linear{Out: classes}}},
+	{"residual, identity", model.Sequential{
+		model.Conv2D{Out: 3, Kernel: 3, Stride: 2, Padding: 1},
+		model.Residual{Body: model.Sequential{model.GroupNorm{Groups: 3}, model.ReLU, model.Conv2D{Out: 3, Kernel: 3, Stride: 1, Padding: 1}}},
+		model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
+	{"residual, convolution as shortcut", model.Sequential{
+		model.Residual{
+			Body:     model.Sequential{model.Conv2D{Out: 4, Kernel: 3, Stride: 2, Padding: 1}, model.Tanh, model.Conv2D{Out: 4, Kernel: 3, Stride: 1, Padding: 1}},
+			Shortcut: model.Sequential{model.Conv2D{Out: 4, Kernel: 1, Stride: 2, NoBias: true}}},
+		model.GroupNorm{Groups: 2}, model.Flatten{}, model.Linear{Out: classes}}},
+	{"residual in a residual", model.Sequential{
+		model.Flatten{}, model.Linear{Out: 5},
+		model.Residual{Body: model.Sequential{model.Tanh, model.Residual{Body: model.Sequential{model.Linear{Out: 5}, model.SiLU}}, model.Linear{Out: 5}}},
+		model.Linear{Out: classes}}},
+	{"dropout of nothing", model.Sequential{model.Flatten{}, model.Dropout{}, model.Linear{Out: 5}, model.Dropout{P: 0}, model.Tanh, model.Linear{Out: classes}}},
+}
+
+// newModel draws all parameters, also the gains and shifts that start at 1 and 0.
+func newModel(t *testing.T, layers model.Sequential) *model.Model {
+	t.Helper()
+	m, err := model.New(layers, input, classes, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range normals(len(m.Values), 2) {
+		m.Values[i] += 0.1 * v
+	}
+	return m
+}
+
+func normals(n int, seed uint64) []float32 {
+	wide := make([]float64, n)
+	random.Normals(wide, random.Seeded(seed))
+	values := make([]float32, n)
+	for i, v := range wide {
+		values[i] = float32(v)
+	}
+	return values
+}
+
+// batch is what a step works on: images (n, H, W, C), labels and mask.
+type batch struct {
+	images []float32
+	labels []int32
+	mask   []float32
+}
+
+// draw makes n ordinary examples of a model's input.
+func draw(m *model.Model, n int, seed uint64) batch {
+	in := m.Input()
+	b := batch{images: normals(n*in.Height*in.Width*in.Channels, seed), labels: make([]int32, n), mask: make([]float32, n)}
+	for i := range n {
+		b.labels[i], b.mask[i] = int32((i+int(seed))%m.Classes()), 1
+	}
+	return b
+}
+
+func (b batch) size() int { return len(b.labels) }
+
+// image is the memory of one example's pixels.
+func (b batch) image(i int) []float32 {
+	n := len(b.images) / b.size()
+	return b.images[i*n : (i+1)*n]
+}
+
+func (b batch) clone() batch {
+	return batch{append([]float32{}, b.images...), append([]int32{}, b.labels...), append([]float32{}, b.mask...)}
+}
+
+// part is the examples [lo, hi).
+func (b batch) part(lo, hi int) batch {
+	n := len(b.images) / b.size()
+	return batch{b.images[lo*n : hi*n], b.labels[lo:hi], b.mask[lo:hi]}
+}
+
+// fill sets all pixels of an example.
+func (b batch) fill(i int, v float32) {
+	pixels := b.image(i)
+	for j := range pixels {
+		pixels[j] = v
+	}
+}
+
+// step is a private training step on a graph: everything up to the clipped sum, and the per-example gradients
+// themselves.
+type step struct {
+	builder   *graph.Builder
+	network   *model.Network
+	clipped   clip.Graph
+	gradients []*gorgonia.Node
+	executor  *graph.Executor
+}
+
+type options struct {
+	batch    int
+	engine   perexample.Engine
+	clipNorm float64
+	threads  int // 0 means 1
+}
+
+func newStep(t *testing.T, m *model.Model, o options) *step {
+	t.Helper()
+	pool := kernel.NewPool(o.threads)
+	t.Cleanup(pool.Close)
+	b := graph.NewBuilder(pool)
+	n, err := m.Training(b, o.batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs := make([]*gorgonia.Node, len(n.Uses))
+	for i, u := range n.Uses {
+		outputs[i] = u.Output
+	}
+	s := &step{builder: b, network: n}
+	plans := make([]perexample.Plan, len(n.Uses))
+	for i, dz := range b.Backpropagate(n.Losses, n.Valid, outputs) {
+		s.gradients = append(s.gradients, n.Uses[i].Rule.Gradients(b, n.Uses[i].Input, dz))
+		plans[i] = perexample.NewPlan(b, n.Uses[i], dz, o.engine)
+	}
+	s.clipped = clip.Declare(b, clip.Flat{ClipNorm: o.clipNorm}, plans, n.Valid)
+	wanted := append([]*gorgonia.Node{n.Logits, n.Losses, n.Valid, s.clipped.SquaredNorms, s.clipped.Factors}, s.clipped.Sums...)
+	s.executor, err = b.Compile(append(wanted, s.gradients...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// result of one run, copied; parameters one after the other as in Model.Values.
+type result struct {
+	logits, losses, valid, factors []float32
+	squaredNorms                   []float64
+	gradients                      [][]float32 // of each example
+	sum                            []float32   // clipped
+}
+
+// run runs the step; a batch smaller than the graph's is padded with rows that must not count: NaN pixels.
+func (s *step) run(t *testing.T, in batch) result {
+	t.Helper()
+	n := len(s.builder.Values(s.network.Mask).Float32)
+	pixels := s.builder.Values(s.network.Images).Float32
+	clear(s.builder.Values(s.network.Mask).Float32)
+	for i := range pixels {
+		pixels[i] = float32(math.NaN())
+	}
+	copy(pixels, in.images)
+	copy(s.builder.Values(s.network.Labels).Int32, in.labels)
+	copy(s.builder.Values(s.network.Mask).Float32, in.mask)
+	if err := s.executor.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	read := func(node *gorgonia.Node) []float32 { return append([]float32{}, s.executor.Values(node).Float32...) }
+	r := result{logits: read(s.network.Logits), losses: read(s.network.Losses), valid: read(s.network.Valid), factors: read(s.clipped.Factors),
+		squaredNorms: append([]float64{}, s.executor.Values(s.clipped.SquaredNorms).Float64...), gradients: make([][]float32, n)}
+	for i, node := range s.gradients {
+		values := s.executor.Values(node).Float32
+		size := len(values) / n
+		for j := range n {
+			r.gradients[j] = append(r.gradients[j], values[j*size:(j+1)*size]...)
+		}
+		r.sum = append(r.sum, s.executor.Values(s.clipped.Sums[i]).Float32...)
+	}
+	return r
+}
+
+var engines = []perexample.Engine{perexample.Ghost, perexample.Materialise}
+
+func norm[T float32 | float64](x []T) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return math.Sqrt(sum)
+}
+
+// distance is the L2 norm of a - b.
+func distance[A, B float32 | float64](a []A, b []B) float64 {
+	if len(a) != len(b) {
+		return math.Inf(1)
+	}
+	var sum float64
+	for i, v := range a {
+		d := float64(v) - float64(b[i])
+		sum += d * d
+	}
+	return math.Sqrt(sum)
+}
+
+func sameBits(a, b []float32) bool {
+	for i, v := range a {
+		if math.Float32bits(v) != math.Float32bits(b[i]) {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}

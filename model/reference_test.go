@@ -1,0 +1,303 @@
+package model_test
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"testing"
+
+	"dpsgd/model"
+)
+
+// reference is a network written out in float64 loops, in PyTorch's layout (channels, height, width), from exported
+// parameters. It is slow, short and shares no code with the package.
+type reference struct {
+	layers     model.Sequential
+	parameters map[string][]float64
+}
+
+func newReference(m *model.Model, layers model.Sequential) *reference {
+	r := &reference{layers, map[string][]float64{}}
+	for _, t := range m.Export() {
+		wide := make([]float64, len(t.Data))
+		for i, v := range t.Data {
+			wide[i] = float64(v)
+		}
+		r.parameters[t.Name] = wide
+	}
+	return r
+}
+
+// planes is one example between two layers; a vector has height and width 1.
+type planes struct {
+	data    []float64
+	c, h, w int
+}
+
+func newPlanes(c, h, w int) planes { return planes{make([]float64, c*h*w), c, h, w} }
+
+// at is 0 in the padding.
+func (p planes) at(c, h, w int) float64 {
+	if h < 0 || h >= p.h || w < 0 || w >= p.w {
+		return 0
+	}
+	return p.data[(c*p.h+h)*p.w+w]
+}
+
+func (p planes) inside(h, w int) bool { return h >= 0 && h < p.h && w >= 0 && w < p.w }
+
+// logits of one image (H, W, C).
+func (r *reference) logits(image []float32, in model.Input) []float64 {
+	x := newPlanes(in.Channels, in.Height, in.Width)
+	for h := range in.Height {
+		for w := range in.Width {
+			for c := range in.Channels {
+				x.data[(c*in.Height+h)*in.Width+w] = float64(image[(h*in.Width+w)*in.Channels+c])
+			}
+		}
+	}
+	return r.sequence(r.layers, "", x).data
+}
+
+// loss is the cross-entropy of one image.
+func (r *reference) loss(image []float32, in model.Input, label int32) float64 {
+	z := r.logits(image, in)
+	largest := math.Inf(-1)
+	for _, v := range z {
+		largest = math.Max(largest, v)
+	}
+	var sum float64
+	for _, v := range z {
+		sum += math.Exp(v - largest)
+	}
+	return math.Log(sum) + largest - z[label]
+}
+
+func (r *reference) sequence(layers model.Sequential, prefix string, x planes) planes {
+	for i, l := range layers {
+		x = r.layer(l, prefix+strconv.Itoa(i)+".", x)
+	}
+	return x
+}
+
+func (r *reference) layer(l model.Layer, prefix string, x planes) planes {
+	switch l := l.(type) {
+	case model.Conv2D:
+		return r.convolution(l, prefix, x)
+	case model.Linear:
+		return r.linear(l, prefix, x)
+	case model.GroupNorm:
+		return r.scaleShift(prefix, normalise(x, l.Groups))
+	case model.LayerNorm:
+		return r.scaleShift(prefix, normalise(x, 1))
+	case model.Activation:
+		y := newPlanes(x.c, x.h, x.w)
+		for i, v := range x.data {
+			y.data[i] = activations[l.Kind()](v)
+		}
+		return y
+	case model.MaxPool2D:
+		return pool(x, l.Kernel, l.Stride, l.Padding, func(window []float64, _ int) float64 {
+			largest := math.Inf(-1)
+			for _, v := range window {
+				largest = math.Max(largest, v)
+			}
+			return largest
+		})
+	case model.AvgPool2D:
+		return pool(x, l.Kernel, l.Stride, l.Padding, mean)
+	case model.GlobalAvgPool2D:
+		y := newPlanes(x.c, 1, 1)
+		for c := range x.c {
+			y.data[c] = mean(x.data[c*x.h*x.w:(c+1)*x.h*x.w], x.h*x.w)
+		}
+		return y
+	case model.Flatten:
+		return planes{x.data, len(x.data), 1, 1}
+	case model.Residual:
+		return add(r.sequence(l.Body, prefix+"body.", x), r.sequence(l.Shortcut, prefix+"shortcut.", x))
+	case model.Dropout:
+		return x
+	}
+	panic(fmt.Sprintf("the reference lacks the layer %T", l))
+}
+
+var activations = map[string]func(x float64) float64{
+	"relu":    func(x float64) float64 { return math.Max(x, 0) },
+	"tanh":    math.Tanh,
+	"sigmoid": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
+	"gelu":    func(x float64) float64 { return x * (1 + math.Erf(x/math.Sqrt2)) / 2 },
+	"silu":    func(x float64) float64 { return x / (1 + math.Exp(-x)) },
+}
+
+func (r *reference) convolution(l model.Conv2D, prefix string, x planes) planes {
+	weight, bias := r.parameters[prefix+"weight"], r.parameters[prefix+"bias"]
+	y := newPlanes(l.Out, (x.h+2*l.Padding-l.Kernel)/l.Stride+1, (x.w+2*l.Padding-l.Kernel)/l.Stride+1)
+	for o := range l.Out {
+		for h := range y.h {
+			for w := range y.w {
+				var sum float64
+				if bias != nil {
+					sum = bias[o]
+				}
+				for c := range x.c {
+					for i := range l.Kernel {
+						for j := range l.Kernel {
+							sum += weight[((o*x.c+c)*l.Kernel+i)*l.Kernel+j] * x.at(c, h*l.Stride-l.Padding+i, w*l.Stride-l.Padding+j)
+						}
+					}
+				}
+				y.data[(o*y.h+h)*y.w+w] = sum
+			}
+		}
+	}
+	return y
+}
+
+func (r *reference) linear(l model.Linear, prefix string, x planes) planes {
+	weight, bias := r.parameters[prefix+"weight"], r.parameters[prefix+"bias"]
+	y := newPlanes(l.Out, 1, 1)
+	for o := range y.data {
+		if bias != nil {
+			y.data[o] = bias[o]
+		}
+		for i, v := range x.data {
+			y.data[o] += weight[o*len(x.data)+i] * v
+		}
+	}
+	return y
+}
+
+// normalise gives groups of channels mean 0 and variance 1.
+func normalise(x planes, groups int) planes {
+	y := newPlanes(x.c, x.h, x.w)
+	size := len(x.data) / groups
+	for g := range groups {
+		group := x.data[g*size : (g+1)*size]
+		m := mean(group, size)
+		var variance float64
+		for _, v := range group {
+			variance += (v - m) * (v - m) / float64(size)
+		}
+		for i, v := range group {
+			y.data[g*size+i] = (v - m) / math.Sqrt(variance+1e-5)
+		}
+	}
+	return y
+}
+
+// scaleShift has gains for channels or, with as many gains as values, for values.
+func (r *reference) scaleShift(prefix string, x planes) planes {
+	gain, shift := r.parameters[prefix+"weight"], r.parameters[prefix+"bias"]
+	y := newPlanes(x.c, x.h, x.w)
+	per := len(x.data) / len(gain)
+	for i, v := range x.data {
+		y.data[i] = v*gain[i/per] + shift[i/per]
+	}
+	return y
+}
+
+// pool applies f to the values of each window that lie in the image; size counts the padding too.
+func pool(x planes, size, stride, padding int, f func(window []float64, size int) float64) planes {
+	y := newPlanes(x.c, (x.h+2*padding-size)/stride+1, (x.w+2*padding-size)/stride+1)
+	for c := range x.c {
+		for h := range y.h {
+			for w := range y.w {
+				var window []float64
+				for i := range size {
+					for j := range size {
+						if at, aw := h*stride-padding+i, w*stride-padding+j; x.inside(at, aw) {
+							window = append(window, x.at(c, at, aw))
+						}
+					}
+				}
+				y.data[(c*y.h+h)*y.w+w] = f(window, size*size)
+			}
+		}
+	}
+	return y
+}
+
+func mean(values []float64, count int) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(count)
+}
+
+func add(x, y planes) planes {
+	z := newPlanes(x.c, x.h, x.w)
+	for i := range z.data {
+		z.data[i] = x.data[i] + y.data[i]
+	}
+	return z
+}
+
+// gradient is the gradient of one example's loss by central differences, in the order and layout of Model.Values.
+func (r *reference) gradient(m *model.Model, image []float32, label int32) []float64 {
+	const h = 1e-6
+	g := make([]float64, len(m.Values))
+	for _, p := range m.Parameters() {
+		values := r.parameters[p.Name]
+		derivatives := make([]float64, len(values))
+		for i, v := range values {
+			values[i] = v + h
+			above := r.loss(image, m.Input(), label)
+			values[i] = v - h
+			derivatives[i] = (above - r.loss(image, m.Input(), label)) / (2 * h)
+			values[i] = v
+		}
+		copy(g[p.Offset:], toMemory(p.Shape, derivatives))
+	}
+	return g
+}
+
+// toMemory reorders a parameter from PyTorch's layout to the package's, channels last.
+func toMemory(shape []int, torch []float64) []float64 {
+	memory := make([]float64, 0, len(torch))
+	outer, channels := 1, 1
+	switch len(shape) {
+	case 4: // (out, in, kh, kw)
+		outer, channels = shape[0], shape[1]
+	case 3: // (channels, height, width)
+		channels = shape[0]
+	default:
+		return torch
+	}
+	positions := len(torch) / outer / channels
+	for o := range outer {
+		for p := range positions {
+			for c := range channels {
+				memory = append(memory, torch[(o*channels+c)*positions+p])
+			}
+		}
+	}
+	return memory
+}
+
+// Logits and losses equal those of the written-out network, in training and in prediction.
+func TestForwardEqualsReference(t *testing.T) {
+	const n = 4
+	for _, net := range networks {
+		t.Run(net.name, func(t *testing.T) {
+			m := newModel(t, net.layers)
+			r := newReference(m, net.layers)
+			in := draw(m, n, 3)
+			got := newStep(t, m, options{batch: n, clipNorm: 1}).run(t, in)
+			predicted := predict(t, m, in)
+			for i := range n {
+				want := r.logits(in.image(i), m.Input())
+				if d := distance(got.logits[i*classes:(i+1)*classes], want); d > 1e-5*norm(want) {
+					t.Errorf("logits of example %d are %v, expected %v", i, got.logits[i*classes:(i+1)*classes], want)
+				}
+				if loss := r.loss(in.image(i), m.Input(), in.labels[i]); math.Abs(float64(got.losses[i])-loss) > 1e-5*(1+loss) {
+					t.Errorf("loss of example %d is %v, expected %v", i, got.losses[i], loss)
+				}
+			}
+			if !sameBits(predicted, got.logits) {
+				t.Errorf("prediction gives logits %v, training %v", predicted, got.logits)
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+"""Writes golden.json: what PyTorch computes for two small networks, to compare the package with.
+
+    pip install torch==2.15.0
+    python golden.py > golden.json
+
+Everything is computed in float64 from weights and pixels that a float32 holds exactly. Gradients are of the loss of
+one example at a time. The networks are those of golden_test.go, in the same order.
+"""
+
+import json
+import sys
+
+import torch
+from torch import nn
+
+
+class Residual(nn.Module):
+    def __init__(self, body, shortcut):
+        super().__init__()
+        self.body, self.shortcut = body, shortcut
+
+    def forward(self, x):
+        return self.body(x) + self.shortcut(x)
+
+
+torch.manual_seed(1)
+
+NETWORKS = {
+    "convolutional": nn.Sequential(
+        nn.Conv2d(2, 4, 3, stride=2, padding=1),  # 9x8 -> 5x4
+        nn.GroupNorm(2, 4),
+        nn.SiLU(),
+        nn.MaxPool2d(3, stride=2, padding=1),  # -> 3x2
+        Residual(
+            nn.Sequential(nn.Conv2d(4, 3, 3, padding=1), nn.GELU()),
+            nn.Sequential(nn.Conv2d(4, 3, 1, bias=False)),
+        ),
+        nn.AvgPool2d(2, stride=1),  # -> 2x1
+        nn.LayerNorm([3, 2, 1]),
+        nn.Flatten(),
+        nn.Linear(6, 3),
+    ),
+    "pools and vectors": nn.Sequential(
+        nn.AvgPool2d(3, stride=2, padding=1),  # 9x8 -> 5x4
+        nn.Conv2d(2, 5, 2, stride=1, padding=0, bias=False),  # -> 4x3
+        nn.ReLU(),
+        nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()),
+        nn.LayerNorm(5),
+        nn.Linear(5, 6),
+        nn.Tanh(),
+        Residual(nn.Sequential(nn.Linear(6, 6), nn.Sigmoid()), nn.Identity()),
+        nn.Linear(6, 3),
+    ),
+}
+
+
+def describe(network, n=3):
+    network.double()
+    parameters = dict(network.named_parameters())
+    with torch.no_grad():
+        for p in parameters.values():
+            p.copy_((p + 0.3 * torch.randn_like(p)).float())
+    images = torch.randn(n, 2, 9, 8).double()
+    labels = torch.arange(n) % 3
+    logits = network(images)
+    losses = nn.functional.cross_entropy(logits, labels, reduction="none")
+    gradients = [torch.autograd.grad(loss, list(parameters.values()), retain_graph=True) for loss in losses]
+    return {
+        "parameters": [
+            {
+                "name": name,
+                "shape": list(p.shape),
+                "data": p.flatten().tolist(),
+                "gradients": [[float(f"{v:.9g}") for v in g[i].flatten().tolist()] for g in gradients],
+            }
+            for i, (name, p) in enumerate(parameters.items())
+        ],
+        "images": images.flatten().tolist(),  # (n, channels, height, width)
+        "labels": labels.tolist(),
+        "logits": logits.flatten().tolist(),
+        "losses": losses.tolist(),
+    }
+
+
+result = {"source": f"PyTorch {torch.__version__}, testdata/golden.py"}
+result["networks"] = [{"name": name} | describe(network) for name, network in NETWORKS.items()]
+json.dump(result, sys.stdout, separators=(",", ":"))
+print()

@@ -1,0 +1,119 @@
+package perexample_test
+
+import (
+	"slices"
+	"testing"
+
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+	"dpsgd/perexample"
+
+	"gorgonia.org/tensor"
+)
+
+// Layers such as those of the reference networks, for each of which one engine is clearly cheaper.
+var (
+	// First layer of the MNIST network: 196 positions, 64 taps, 16 filters.
+	earlyConv = perexample.ConvWeight{Conv: kernel.Conv{Height: 28, Width: 28, In: 1, Out: 16, KernelH: 8, KernelW: 8, StrideH: 2, StrideW: 2, PadH: 3, PadW: 3}}
+	// A late convolution of the size of the CIFAR network's last: 16 positions, 1152 taps, 128 filters.
+	lateConv = perexample.ConvWeight{Conv: kernel.Conv{Height: 4, Width: 4, In: 128, Out: 128, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1}}
+	dense    = perexample.DenseWeight{In: 2048, Out: 128}
+)
+
+// Costs in multiply-adds per example, with T positions, D taps and p filters: ghost norm T²(D+p), the others T·D·p.
+func TestCosts(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		rule perexample.Rule
+		size int
+		want perexample.Cost
+	}{
+		{"early convolution", earlyConv, 16 * 64, perexample.Cost{GhostNorm: 196 * 196 * 80, GhostSum: 196 * 64 * 16, Materialise: 196 * 64 * 16}},
+		{"late convolution", lateConv, 128 * 1152, perexample.Cost{GhostNorm: 16 * 16 * 1280, GhostSum: 16 * 1152 * 128, Materialise: 16 * 1152 * 128}},
+		{"dense", dense, 2048 * 128, perexample.Cost{GhostNorm: 2048 + 128, GhostSum: 2048 * 128, Materialise: 2048 * 128}},
+		{"bias", perexample.Bias{Positions: 196, Channels: 16}, 16, perexample.Cost{GhostNorm: 196 * 16, GhostSum: 196 * 16, Materialise: 196 * 16}},
+		{"scale", perexample.ScaleWeight{Positions: 9, Channels: 4}, 4, perexample.Cost{GhostNorm: 36, GhostSum: 36, Materialise: 36}},
+	} {
+		if got := test.rule.Cost(); got != test.want {
+			t.Errorf("%s: cost is %+v, expected %+v", test.name, got, test.want)
+		}
+		if got := test.rule.Size(); got != test.size {
+			t.Errorf("%s: size is %d, expected %d", test.name, got, test.size)
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	const (
+		ghost       = perexample.Ghost
+		materialise = perexample.Materialise
+		plenty      = 1 << 40
+		batch       = 256
+		early       = 4 * batch * 16 * 64 // bytes of the early convolution's gradients
+	)
+	for _, test := range []struct {
+		name   string
+		rules  []perexample.Rule
+		budget int64
+		want   []perexample.Engine
+	}{
+		{"each layer its own", []perexample.Rule{earlyConv, lateConv, dense}, plenty, []perexample.Engine{materialise, ghost, ghost}},
+		{"no memory", []perexample.Rule{earlyConv, lateConv, dense}, 0, []perexample.Engine{ghost, ghost, ghost}},
+		{"just enough memory", []perexample.Rule{earlyConv}, early, []perexample.Engine{materialise}},
+		{"a byte too little", []perexample.Rule{earlyConv}, early - 1, []perexample.Engine{ghost}},
+		{"memory for one of two", []perexample.Rule{earlyConv, earlyConv}, 2*early - 1, []perexample.Engine{materialise, ghost}},
+		{"ghost layers take no memory", []perexample.Rule{dense, earlyConv}, early, []perexample.Engine{ghost, materialise}},
+		{"nothing to choose", nil, plenty, []perexample.Engine{}},
+	} {
+		if got := perexample.Choose(test.rules, batch, test.budget); !slices.Equal(got, test.want) {
+			t.Errorf("%s: engines are %v, expected %v", test.name, got, test.want)
+		}
+	}
+}
+
+func TestEngineNames(t *testing.T) {
+	if g, m := perexample.Ghost.String(), perexample.Materialise.String(); g != "ghost" || m != "materialise" {
+		t.Errorf("engines are called %q and %q, expected ghost and materialise", g, m)
+	}
+}
+
+// Shapes that do not fit the rule fail the builder, with the rule, what was found and what was expected.
+func TestWrongShapesAreRefused(t *testing.T) {
+	conv := perexample.ConvWeight{Conv: geometry}
+	for _, test := range []struct {
+		name     string
+		rule     perexample.Rule
+		x, dz, w []int
+		want     string
+	}{
+		{"dense input", perexample.DenseWeight{In: 3, Out: 2}, []int{4, 5}, []int{4, 2}, []int{4}, "dense weight: the input has 5 values per example (shape (4, 5)), expected 3"},
+		{"dense output", perexample.DenseWeight{In: 3, Out: 2}, []int{4, 3}, []int{4, 3}, []int{4}, "dense weight: the output has 3 values per example (shape (4, 3)), expected 2"},
+		{"dense batch", perexample.DenseWeight{In: 3, Out: 2}, []int{4, 3}, []int{5, 2}, []int{4}, "dense weight: found 5 examples (shape (5, 2)), expected 4"},
+		{"dense weights", perexample.DenseWeight{In: 3, Out: 2}, []int{4, 3}, []int{4, 2}, []int{3}, "found 3 examples (shape (3)), expected 4"},
+		{"conv input", conv, []int{4, 8, 7, 1}, []int{4, 6, 6, 4}, []int{4}, "convolution weight: the input has 56 values per example (shape (4, 8, 7, 1)), expected 64"},
+		{"conv output", conv, []int{4, 8, 8, 1}, []int{4, 6, 6, 3}, []int{4}, "convolution weight: the output has 108 values per example (shape (4, 6, 6, 3)), expected 144"},
+		{"conv batch", conv, []int{4, 8, 8, 1}, []int{2, 6, 6, 4}, []int{4}, "convolution weight: found 2 examples"},
+		{"conv weights", conv, []int{4, 8, 8, 1}, []int{4, 6, 6, 4}, []int{2}, "found 2 examples (shape (2)), expected 4"},
+		{"bias", perexample.Bias{Positions: 2, Channels: 3}, []int{4, 1}, []int{4, 5}, []int{4}, "bias: the output has 5 values per example (shape (4, 5)), expected 6"},
+		{"bias weights", perexample.Bias{Positions: 2, Channels: 3}, []int{4, 1}, []int{4, 6}, []int{5}, "found 5 examples (shape (5)), expected 4"},
+		{"scale input", perexample.ScaleWeight{Positions: 2, Channels: 3}, []int{4, 5}, []int{4, 6}, []int{4}, "scale: the input has 5 values per example (shape (4, 5)), expected 6"},
+		{"scale output", perexample.ScaleWeight{Positions: 2, Channels: 3}, []int{4, 6}, []int{4, 5}, []int{4}, "scale: the output has 5 values per example (shape (4, 5)), expected 6"},
+		{"scale batch", perexample.ScaleWeight{Positions: 2, Channels: 3}, []int{4, 6}, []int{3, 6}, []int{4}, "scale: found 3 examples"},
+		{"scale weights", perexample.ScaleWeight{Positions: 2, Channels: 3}, []int{4, 6}, []int{4, 6}, []int{3}, "found 3 examples"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, engine := range engines {
+				b := graph.NewBuilder(nil)
+				x, dz := b.Input("x", tensor.Float32, test.x...), b.Input("dz", tensor.Float32, test.dz...)
+				w := b.Input("w", tensor.Float32, test.w...)
+				plan := perexample.NewPlan(b, perexample.Use{Parameter: "p", Rule: test.rule, Input: x}, dz, engine)
+				plan.SquaredNorms(b)
+				sum := plan.WeightedSum(b, w)
+				checkRefused(t, engine.String(), b, test.want)
+				if sum != nil {
+					t.Errorf("%v: found a node of a sum, expected none", engine)
+				}
+			}
+		})
+	}
+}
