@@ -22,6 +22,10 @@ type Graph struct {
 // Declare adds norms, factors and clipped sums to the graph. mask (B) is 1 for an example of the batch and
 // 0 for a row that is padding or invalid; such a row adds exactly 0.
 func Declare(b *graph.Builder, policy Policy, plans []perexample.Plan, mask *gorgonia.Node) Graph {
+	if len(plans) == 0 {
+		b.Fail("clip: found no parameters, expected the plan of at least one")
+		return Graph{}
+	}
 	norms := make([]*gorgonia.Node, len(plans))
 	for i, p := range plans {
 		norms[i] = p.SquaredNorms(b)

@@ -25,7 +25,7 @@ func count(t *testing.T, layers []Layer, in image, classes int) (out image, para
 		case "max_pool2d", "avg_pool2d":
 			out.height, out.width = window(out.height), window(out.width)
 		case "global_avg_pool2d":
-			out.height, out.width = 1, 1
+			out = image{features: out.channels} // vectors, as package model has them
 		case "flatten":
 			out = image{features: out.height * out.width * out.channels}
 		case "linear":

@@ -56,7 +56,13 @@ func (m *Model) Parameters() []Parameter {
 }
 
 // Layers describes the network, containers before what they hold.
-func (m *Model) Layers() []LayerInfo { return slices.Clone(m.layers) }
+func (m *Model) Layers() []LayerInfo {
+	layers := slices.Clone(m.layers)
+	for i := range layers {
+		layers[i].Output = slices.Clone(layers[i].Output)
+	}
+	return layers
+}
 
 // Input is the shape of one example.
 func (m *Model) Input() Input { return m.input }

@@ -4,5 +4,9 @@ import "github.com/spf13/cobra"
 
 // commands lists everything that train can do, in the order of the help.
 func (a *app) commands() []*cobra.Command {
-	return []*cobra.Command{a.runCommand(), a.resumeCommand()}
+	return []*cobra.Command{
+		a.runCommand(), a.resumeCommand(), a.evalCommand(), a.sweepCommand(),
+		a.describeCommand(), a.epsilonCommand(), a.calibrateCommand(),
+		a.presetsCommand(), a.schemaCommand(), a.dataCommand(), a.versionCommand(),
+	}
 }

@@ -2,7 +2,12 @@
 //
 //	train run                          train on pictures of digits that the program draws
 //	train run configs/mnist-cnn.yaml   train on MNIST
+//	train describe digits              what a run would do, before it does it
+//	train epsilon runs/digits-1        what a run has spent
+//	train sweep clip-noise             a table of accuracy and ε over a grid of settings
 //	train help                         everything else
+//
+// The package reads flags, calls internal/train, and prints. One command is one file.
 package main
 
 import "os"

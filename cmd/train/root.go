@@ -2,33 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
-
-	"dpsgd/configs"
-	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
 )
-
-// Exit codes.
-const (
-	exitDone        = 0   // finished, also when the budget stopped the run
-	exitFailed      = 1   // something went wrong while working
-	exitUsage       = 2   // the command line or the configuration is wrong; nothing was started
-	exitInterrupted = 130 // stopped by SIGINT or SIGTERM, saved, can be resumed
-)
-
-// errUsage marks errors of the command line itself.
-var errUsage = errors.New("usage")
-
-// errInterrupted ends a command that saved its work after a signal.
-var errInterrupted = errors.New("interrupted")
 
 // app holds what all commands share.
 type app struct {
@@ -38,12 +18,43 @@ type app struct {
 
 // execute runs one command line and returns its exit code.
 func execute(args []string, out, err io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(context.Background())
 	defer stop()
+	return executeContext(ctx, args, out, err)
+}
+
+func executeContext(ctx context.Context, args []string, out, err io.Writer) int {
 	a := &app{out: out, err: err}
 	root := a.root()
 	root.SetArgs(args)
-	return a.exitCode(root.ExecuteContext(ctx))
+	return a.fail(root.ExecuteContext(ctx))
+}
+
+// untilSignal returns a context that the first SIGINT or SIGTERM ends, for work to be saved. The second one kills.
+func untilSignal(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			cancel(interrupted{s})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+// stopped is the error of a command whose work was ended by its context, after saving.
+func stopped(ctx context.Context) error {
+	if i, ok := context.Cause(ctx).(interrupted); ok {
+		return i
+	}
+	return interrupted{os.Interrupt}
 }
 
 func (a *app) root() *cobra.Command {
@@ -58,39 +69,22 @@ func (a *app) root() *cobra.Command {
 A run follows a YAML configuration, stops before its privacy budget (ε, δ) would be passed, and leaves
 a model, a privacy statement and a ledger of what was released in its folder.
 
-Exit codes: 0 done or budget exhausted, 1 failed, 2 wrong command line or configuration, 130 interrupted and saved.`,
+` + exitHelp,
 	}
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print the result as one JSON object on the last line of standard output")
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	root.AddCommand(a.commands()...)
 	return root
 }
 
-// exitCode prints an error, one line for each problem, and chooses the code.
-func (a *app) exitCode(err error) int {
-	switch {
-	case err == nil:
-		return exitDone
-	case errors.Is(err, errInterrupted):
-		return exitInterrupted
-	}
-	for _, line := range strings.Split(err.Error(), "\n") {
-		fmt.Fprintln(a.err, "train:", strings.TrimPrefix(line, "train: "))
-	}
-	if errors.Is(err, errUsage) || errors.Is(err, configs.ErrInvalid) || errors.Is(err, train.ErrPlan) {
-		return exitUsage
-	}
-	return exitFailed
-}
-
-// noArgs and maxOneArg check positional arguments with an error of ours.
+// noArgs and args check positional arguments with an error of ours.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%w: found %q, expected one of the commands that `%s help` lists", errUsage, args[0], c.CommandPath())
+		return usagef("found %q, expected one of the commands that `%s help` lists", args[0], c.Root().Name())
 	}
 	return nil
 }
@@ -98,7 +92,7 @@ func noArgs(c *cobra.Command, args []string) error {
 func args(min, max int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, found []string) error {
 		if len(found) < min || len(found) > max {
-			return fmt.Errorf("%w: `%s` found %d arguments, expected %s", errUsage, c.CommandPath(), len(found), what)
+			return usagef("`%s` found %d arguments, expected %s", c.CommandPath(), len(found), what)
 		}
 		return nil
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -11,37 +12,25 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runFlags are what running, resuming and sweeping share.
-type runFlags struct {
-	dataDir, runsDir string
-	set              []string
-}
-
-func (f *runFlags) add(c *cobra.Command, withSet bool) {
-	c.Flags().StringVar(&f.dataDir, "data-dir", "", "folder with mnist/, fashion-mnist/ and cifar-10/ (default: $DPSGD_DATA)")
-	if withSet {
-		c.Flags().StringVar(&f.runsDir, "runs-dir", "runs", "folder that gets a folder for each run")
-		c.Flags().StringArrayVar(&f.set, "set", nil, "override a key of the configuration, as in --set privacy.epsilon=2 (repeatable)")
-	}
-}
-
 func (a *app) runCommand() *cobra.Command {
-	var f runFlags
+	var dataDir, runsDir string
+	var set []string
 	c := &cobra.Command{
 		Use:   "run [CONFIG|PRESET]",
-		Short: "Train a model (default: the preset digits)",
-		Args:  args(0, 1, "at most one: a configuration file or the name of a preset"),
+		Short: "Train a model (default: the preset " + configs.DefaultPreset + ")",
+		Example: `  train run
+  train run mnist-cnn --data-dir datasets
+  train run own-pictures --set data.folder=pictures --set 'data.classes=[cat, dog]'
+  train run configs/digits.yaml --set privacy.epsilon=1 --json`,
+		Args: args(0, 1, "at most one: a configuration file or the name of a preset"),
 		RunE: func(c *cobra.Command, args []string) error {
-			name := "digits"
-			if len(args) == 1 {
-				name = args[0]
-			}
-			config, err := configs.Load(name, f.set)
+			name := cmp.Or(first(args), configs.DefaultPreset)
+			config, err := configs.Load(name, set)
 			if err != nil {
-				return err
+				return asUsage(err)
 			}
 			run, err := train.Create(config, train.Options{
-				DataDir: f.dataDir, RunsDir: f.runsDir, Name: baseName(name), Watcher: a.watcher(),
+				DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: a.watcher(),
 			})
 			if err != nil {
 				return err
@@ -49,25 +38,28 @@ func (a *app) runCommand() *cobra.Command {
 			return a.fit(c, run)
 		},
 	}
-	f.add(c, true)
+	dataDirFlag(c, &dataDir)
+	runsDirFlag(c, &runsDir)
+	setFlag(c, &set)
 	return c
 }
 
 func (a *app) resumeCommand() *cobra.Command {
-	var f runFlags
+	var dataDir string
 	c := &cobra.Command{
-		Use:   "resume RUN",
-		Short: "Go on with a run from its last checkpoint, with the spend of its ledger",
-		Args:  args(1, 1, "one: the folder of a run, such as runs/digits-1"),
+		Use:     "resume RUN",
+		Short:   "Go on with a run from its last checkpoint, with the spend of its ledger",
+		Example: "  train resume runs/digits-1",
+		Args:    args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			run, err := train.Open(args[0], train.Options{DataDir: f.dataDir, Watcher: a.watcher()})
+			run, err := train.Open(args[0], train.Options{DataDir: dataDir, Watcher: a.watcher()})
 			if err != nil {
 				return err
 			}
 			return a.fit(c, run)
 		},
 	}
-	f.add(c, false)
+	dataDirFlag(c, &dataDir)
 	return c
 }
 
@@ -76,16 +68,36 @@ func (a *app) fit(c *cobra.Command, run *train.Run) error {
 	defer run.Close()
 	result, err := run.Fit(c.Context())
 	if err != nil {
-		return err
-	}
-	if err := a.print(result); err != nil {
+		a.endBar()
 		return err
 	}
 	if result.Status == train.Interrupted {
 		fmt.Fprintf(a.err, "train: stopped and saved after step %d; go on with `train resume %s`\n", result.Steps, result.Run)
-		return errInterrupted
 	}
-	return nil
+	if err := a.printJSON(result); err != nil || result.Status != train.Interrupted {
+		return err
+	}
+	return stopped(c.Context())
+}
+
+func dataDirFlag(c *cobra.Command, dir *string) {
+	c.Flags().StringVar(dir, "data-dir", "", "folder with mnist/, fashion-mnist/ and cifar-10/ (default: $DPSGD_DATA)")
+}
+
+func runsDirFlag(c *cobra.Command, dir *string) {
+	c.Flags().StringVar(dir, "runs-dir", "runs", "folder that gets a folder for each run")
+}
+
+func setFlag(c *cobra.Command, set *[]string) {
+	c.Flags().StringArrayVar(set, "set", nil, "override a key of the configuration, as in --set privacy.epsilon=2 (repeatable)")
+}
+
+// first is the first argument, or "".
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
 }
 
 // baseName names runs after their configuration.

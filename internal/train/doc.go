@@ -15,6 +15,13 @@
 // crash at any moment the ledger holds at least what was released, and the budget is asked about the ledger, never about a
 // checkpoint.
 //
+// # Around a run
+//
+// [Create] makes a run's folder and [Open] goes on with one; [Run.Fit] carries it out. [Describe] plans a run without reading
+// data, [Evaluate] measures its model, [SpentBy] and [Question] answer what a ledger or planned steps cost. [RunSweep] makes
+// one run for every combination of a grid; each is as private as any other run, and the sweep says what all of them
+// together cost, because that is the price of choosing among them.
+//
 // # What is not private
 //
 // Training losses, gradient norms, the share of clipped examples and real batch sizes are functions of the training data without

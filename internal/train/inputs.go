@@ -12,12 +12,24 @@ import (
 	"dpsgd/data"
 )
 
+// source is the data set that the caller has, or the configured one, read now.
+func (o Options) source(c *configs.Config) (*data.Source, error) {
+	if o.Source != nil {
+		return o.Source, nil
+	}
+	return loadData(c, o.DataDir)
+}
+
 // loadData reads the configured pictures.
 func loadData(c *configs.Config, dir string) (*data.Source, error) {
-	return data.Load(data.Spec{
+	return data.Load(dataSpec(c, dir))
+}
+
+func dataSpec(c *configs.Config, dir string) data.Spec {
+	return data.Spec{
 		Name: c.Data.Name, Dir: dir, Folder: c.Data.Folder, Classes: c.Data.Classes,
 		Height: c.Data.Size.Height, Width: c.Data.Size.Width, Channels: c.Data.Channels, Seed: c.Data.Seed,
-	})
+	}
 }
 
 // normalisation holds the configured constants, one for each channel.

@@ -18,7 +18,11 @@ func newModel(c *configs.Config, shape data.Shape, classes int) (*model.Model, e
 	if err != nil {
 		return nil, err
 	}
-	return model.New(network, model.Input{Height: shape.Height, Width: shape.Width, Channels: shape.Channels}, classes, c.Training.Seed)
+	m, err := model.New(network, model.Input{Height: shape.Height, Width: shape.Width, Channels: shape.Channels}, classes, c.Training.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
+	}
+	return m, nil
 }
 
 func sequential(layers []configs.Layer, classes int) (model.Sequential, error) {

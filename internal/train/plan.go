@@ -68,8 +68,22 @@ func NewPlan(c *configs.Config, n int) (*Plan, error) {
 			return nil, err
 		}
 	}
-	p.Mechanism, err = optimizer.NewGaussian(p.NoiseMultiplier, random.New())
-	return p, err
+	if p.Mechanism, err = optimizer.NewGaussian(p.NoiseMultiplier, random.New()); err != nil {
+		return nil, err
+	}
+	return p, p.checkGuarantee()
+}
+
+// checkGuarantee makes sure that the accountant has an answer for all planned steps before the first one is released.
+func (p *Plan) checkGuarantee() error {
+	g, err := p.after(p.Steps)
+	if err != nil {
+		return fmt.Errorf("%w: privacy.noise_multiplier is %g, expected enough noise for a guarantee: %w", ErrPlan, p.NoiseMultiplier, err)
+	}
+	if math.IsInf(g.Epsilon, 1) {
+		return fmt.Errorf("%w: privacy.noise_multiplier is %g, expected enough noise for a finite epsilon", ErrPlan, p.NoiseMultiplier)
+	}
+	return nil
 }
 
 // steps is the planned number of updates: an epoch is n/batch steps, rounded to the nearest whole number of steps

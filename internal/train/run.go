@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,7 +46,10 @@ type Options struct {
 	DataDir string // of named data sets; data.DefaultDir when empty
 	RunsDir string // parent of new runs; "runs" when empty
 	Name    string // base of the folder's name when the configuration has none
+	Folder  string // exact name of the folder below RunsDir, whatever the configuration says; "" in most runs
 	Watcher Watcher
+	// Source is used instead of reading the configured data, by callers that make several runs with one data set.
+	Source *data.Source
 }
 
 // Run is one training run with its folder. Close releases it.
@@ -107,7 +111,7 @@ func Open(dir string, o Options) (*Run, error) {
 	}
 	journal, err := checkpoints.OpenJournal(filepath.Join(dir, ledgerFile))
 	if err != nil {
-		return nil, err
+		return nil, withoutLedger(dir, err)
 	}
 	r, err := prepare(c, o)
 	if err != nil {
@@ -124,7 +128,7 @@ func Open(dir string, o Options) (*Run, error) {
 
 // prepare builds everything of a run that needs no folder.
 func prepare(c *configs.Config, o Options) (*Run, error) {
-	source, err := loadData(c, o.DataDir)
+	source, err := o.source(c)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +194,7 @@ func (r *Run) makeFolder(o Options) error {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return fmt.Errorf("train: cannot make the folder of runs: %w", err)
 	}
-	if name := r.config.Run.Name; name != "" {
+	if name := cmp.Or(o.Folder, r.config.Run.Name); name != "" {
 		return r.claim(filepath.Join(parent, name))
 	}
 	for i := 1; ; i++ {
@@ -231,9 +235,15 @@ func (r *Run) fillFolder() error {
 // restore loads the newest checkpoint, after checking it against the ledger and the plan.
 func (r *Run) restore() error {
 	state, path, err := checkpoints.Latest(r.path(checkpointFolder))
-	if errors.Is(err, checkpoints.ErrSkipped) {
+	switch {
+	case errors.Is(err, checkpoints.ErrSkipped):
 		r.watcher.Warned(err.Error())
-	} else if err != nil {
+	case errors.Is(err, checkpoints.ErrNoCheckpoint) && r.journal.Len() == 0:
+		// Killed before the first checkpoint, and nothing was released: the run starts here.
+		r.openDiagnostics()
+		r.started = time.Now()
+		return r.save()
+	case err != nil:
 		return err
 	}
 	if err := checkpoints.Verify(r.journal, state); err != nil {

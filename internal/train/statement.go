@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"text/template"
 
 	"dpsgd/accountant"
@@ -14,7 +16,7 @@ import (
 
 // Statement is what a run claims about privacy, and everything the claim rests on. Equal ledgers and plans give equal statements.
 type Statement struct {
-	Run                 string  `json:"run"`
+	Run                 string  `json:"run"` // the name of its folder
 	Status              Status  `json:"status"`
 	Unit                string  `json:"unit"`
 	Relation            string  `json:"relation"`
@@ -41,18 +43,32 @@ type Statement struct {
 // statement describes a run whose ledger has the given guarantee.
 func (r *Run) statement(status Status, g accountant.Guarantee) Statement {
 	s := Statement{
-		Run: r.Dir, Status: status, Unit: "one training example", Relation: g.Relation.String(),
+		Run: r.name(), Status: status, Unit: "one training example", Relation: g.Relation.String(),
 		Epsilon: g.Epsilon, Delta: g.Delta, Accountant: r.plan.Accountant.Name(), Method: g.Method,
 		Sampler: "Poisson", SamplingProbability: r.plan.Sampler.SamplingProbability,
 		Mechanism: "Gaussian", NoiseMultiplier: r.plan.NoiseMultiplier,
 		ClipNorm: r.plan.Policy.Bound(), Clipping: r.plan.Policy.Name(), ExpectedBatchSize: r.plan.ExpectedBatchSize,
 		Steps: r.step, LedgerEntries: r.journal.Len(), Data: r.source.Name, Examples: r.source.Train.Len(),
-		NotPrivate: notPrivate(r.source, r.diagnoses != nil),
+		NotPrivate: notPrivate(r.source, r.diagnosed()),
 	}
 	if r.plan.Budget != nil {
 		s.TargetEpsilon = r.plan.Budget.Epsilon
 	}
 	return s
+}
+
+// name is that of the run's folder, without where it lies: a statement may be published.
+func (r *Run) name() string {
+	if dir, err := filepath.Abs(r.Dir); err == nil {
+		return filepath.Base(dir)
+	}
+	return filepath.Base(r.Dir)
+}
+
+// diagnosed says whether the run writes diagnostics, or an earlier part of it did.
+func (r *Run) diagnosed() bool {
+	_, err := os.Lstat(r.path(diagnosticsFile))
+	return r.diagnoses != nil || err == nil
 }
 
 func notPrivate(source *data.Source, diagnosed bool) []string {

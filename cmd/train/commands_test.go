@@ -1,0 +1,186 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"dpsgd/configs"
+)
+
+// The life of a run on the command line: describe, run, epsilon, eval, resume.
+func TestRunOfOwnPictures(t *testing.T) {
+	t.Chdir(t.TempDir())
+	config := ownConfig(t, pictures(t), 40)
+
+	described := succeed(t, "describe", config)
+	for _, want := range []string{"120 training examples of 8x8x1, 2 classes", "linear", "total", "130", "calibrated to the budget", "40 steps planned", "spends    ε = 5.000 of 5", "memory"} {
+		if !strings.Contains(described, want) {
+			t.Errorf("describe does not say %q:\n%s", want, described)
+		}
+	}
+
+	out := succeed(t, "run", config)
+	for _, want := range []string{"run       runs/own-1\n", "120 training examples\n", "model     130 parameters\n", "budget    ε ≤ 5 at δ = 0.001, 40 steps planned\n",
+		"done after 40 steps", "test accuracy   ", "privacy         ε = 5.000 at δ = 0.001 (rdp)\n", "in runs/own-1: model.safetensors, privacy.md, metrics.jsonl\n"} {
+		if !strings.Contains(filepath.ToSlash(out), want) {
+			t.Errorf("run does not say %q:\n%s", want, out)
+		}
+	}
+	if out := succeed(t, "epsilon", "runs/own-1"); !strings.HasPrefix(out, "ε = 5.0000 at δ = 0.001, 40 releases, budget ε ≤ 5\nRDP") {
+		t.Errorf("epsilon says:\n%s", out)
+	}
+	if out := succeed(t, "eval", "runs/own-1"); !regexp.MustCompile(`^test accuracy   \d+\.\d\d % of 20 pictures\ntest loss       \d+\.\d{4}\nprivacy         ε = 5\.000 at δ = 0\.001 \(rdp\)\n$`).MatchString(out) {
+		t.Errorf("eval says:\n%s", out)
+	}
+	if out := succeed(t, "resume", "runs/own-1"); !strings.Contains(out, "resumed   at step 40; the ledger holds 40 releases") {
+		t.Errorf("resume says:\n%s", out)
+	}
+}
+
+// With --json, the last line of standard output is one object with these keys, and progress goes to standard error.
+func TestJSON(t *testing.T) {
+	t.Chdir(t.TempDir())
+	folder := pictures(t)
+	config := ownConfig(t, folder, 15)
+	sweep := filepath.Join(t.TempDir(), "sweep.yaml")
+	write(t, sweep, "name: grid\nbase: "+config+"\ngrid: {privacy.clip_norm: [0.1, 1]}\n")
+	asked := []string{"--sampling-probability", "0.01", "--steps", "100", "--delta", "1e-5"}
+	tests := []struct {
+		args []string
+		keys string
+	}{
+		{[]string{"run", config}, "status steps epsilon delta accountant noise_multiplier test_accuracy seconds examples_per_second run"},
+		{[]string{"resume", "runs/own-1"}, "status steps epsilon delta accountant noise_multiplier test_accuracy seconds examples_per_second run"},
+		{[]string{"eval", "runs/own-1"}, "run test_accuracy test_loss test_examples epsilon delta accountant"},
+		{[]string{"epsilon", "runs/own-1"}, "epsilon delta accountant relation method run releases target_epsilon"},
+		{append([]string{"epsilon", "--noise-multiplier", "1"}, asked...), "epsilon delta accountant relation method sampling_probability noise_multiplier steps"},
+		{append([]string{"calibrate", "--epsilon", "2"}, asked...), "epsilon delta accountant relation method sampling_probability noise_multiplier steps target_epsilon"},
+		{[]string{"describe", config}, "data input layers parameters multiply_adds privacy curve memory engines"},
+		{[]string{"sweep", sweep}, "sweep status trials finished rows composed"},
+		{[]string{"presets"}, "presets sweeps"},
+		{[]string{"presets", "digits"}, "name description source"},
+		{[]string{"schema"}, "$schema"},
+		{[]string{"version"}, "version go system kernels"},
+		{[]string{"data", "list"}, "data"},
+	}
+	for _, test := range tests {
+		t.Run(strings.Join(test.args[:1], " "), func(t *testing.T) {
+			out := succeed(t, append(test.args, "--json")...)
+			if strings.Count(out, "\n") != 1 {
+				t.Errorf("found more than one line:\n%s", out)
+			}
+			object := lastLine(t, out)
+			for _, key := range strings.Fields(test.keys) {
+				if _, ok := object[key]; !ok {
+					t.Errorf("found no key %q in %s", key, out)
+				}
+			}
+		})
+	}
+}
+
+// Values of the flags' questions, in full precision and rounded up.
+func TestEpsilonAndCalibrateInvertEachOther(t *testing.T) {
+	asked := []string{"--examples", "60000", "--batch-size", "512", "--epochs", "40", "--delta", "1e-5"}
+	calibrated := lastLine(t, succeed(t, append([]string{"calibrate", "--epsilon", "3", "--json"}, asked...)...))
+	if calibrated["steps"] != 4688. || calibrated["epsilon"].(float64) > 3 || calibrated["target_epsilon"] != 3. {
+		t.Errorf("found %v", calibrated)
+	}
+	sigma, err := json.Marshal(calibrated["noise_multiplier"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	cost := lastLine(t, succeed(t, append([]string{"epsilon", "--noise-multiplier", string(sigma), "--json"}, asked...)...))
+	if cost["epsilon"] != calibrated["epsilon"] {
+		t.Errorf("found ε %v by epsilon and %v by calibrate", cost["epsilon"], calibrated["epsilon"])
+	}
+	out := succeed(t, append([]string{"epsilon", "--noise-multiplier", "1.1255"}, asked...)...)
+	if want := "ε = 2.9907 at δ = 1e-05, 4,688 steps with noise multiplier 1.1255, sampling probability 0.008533333333333334\n"; !strings.HasPrefix(out, want) {
+		t.Errorf("found %sexpected %s", out, want)
+	}
+}
+
+func TestPresetsAndSchema(t *testing.T) {
+	out := succeed(t, "presets")
+	for _, p := range append(configs.Presets(), configs.Sweeps()...) {
+		if !strings.Contains(out, p.Name) || !strings.Contains(out, p.Description) {
+			t.Errorf("presets do not list %s", p.Name)
+		}
+		if file := succeed(t, "presets", p.Name); file != string(p.Source) {
+			t.Errorf("presets %s does not print its file", p.Name)
+		}
+	}
+	if out := succeed(t, "schema"); strings.TrimSpace(out) != strings.TrimSpace(string(configs.Schema())) {
+		t.Error("schema is not that of configs")
+	}
+}
+
+func TestVersion(t *testing.T) {
+	out := succeed(t, "version")
+	if !strings.HasPrefix(out, "train ") || !strings.Contains(out, runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH+" kernels=") {
+		t.Errorf("found %s", out)
+	}
+}
+
+func TestDataList(t *testing.T) {
+	want := `name           training    test  pictures  classes
+digits           20,000   2,000  28x28x1        10
+mnist            60,000  10,000  28x28x1        10
+fashion-mnist    60,000  10,000  28x28x1        10
+cifar-10         50,000  10,000  32x32x3        10
+`
+	if out := succeed(t, "data", "list"); out != want {
+		t.Errorf("found\n%s\nexpected\n%s", out, want)
+	}
+}
+
+// The help documents the exit codes and every command.
+func TestHelp(t *testing.T) {
+	out := succeed(t, "help")
+	if !strings.Contains(out, exitHelp) {
+		t.Error("the help does not document the exit codes")
+	}
+	for _, c := range (&app{}).root().Commands() {
+		if c.Hidden || c.Name() == "completion" || c.Name() == "help" {
+			continue
+		}
+		if !strings.Contains(out, c.Short) || c.Example == "" && c.Runnable() && c.Name() != "version" && c.Name() != "data" {
+			t.Errorf("%s is not documented", c.Name())
+		}
+		if page := succeed(t, "help", c.Name()); !strings.Contains(page, "Usage:") {
+			t.Errorf("help %s says:\n%s", c.Name(), page)
+		}
+	}
+}
+
+// The table on the screen, and what it means.
+func TestSweepTable(t *testing.T) {
+	t.Chdir(t.TempDir())
+	config := ownConfig(t, pictures(t), 10)
+	write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid:\n  privacy.clip_norm: [0.1, 1]\n  training.steps: [10]\nseeds: [1, 2]\n")
+	out := filepath.ToSlash(succeed(t, "sweep", "grid.yaml"))
+	table := regexp.MustCompile(`(?m)^clip_norm  seed  test %      ε  steps  seconds  status
+( +[\d.]+ +\d +[\d.]+  5\.000     10 +[\d.]+  done\n){4}
+Each row's ε covers that trial alone`)
+	if !table.MatchString(out) {
+		t.Errorf("found no table of four rows:\n%s", out)
+	}
+	for _, want := range []string{"sweep     runs/grid\ntrials    4, of which 0 have a result\n", "trial 3/4  clip_norm=1,steps=10,seed=1  10 steps\n", "(rdp over 40 releases)", "in runs/grid: results.csv"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("sweep does not say %q:\n%s", want, out)
+		}
+	}
+	for _, line := range strings.Split(out, "\n") {
+		if len([]rune(line)) > 80 {
+			t.Errorf("a line is wider than 80 columns: %s", line)
+		}
+	}
+	again := succeed(t, "sweep", "grid.yaml")
+	if !strings.Contains(again, "of which 4 have a result") || strings.Contains(again, "trial 1/4") {
+		t.Errorf("a finished sweep was repeated:\n%s", again)
+	}
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"dpsgd/data"
+	"dpsgd/internal/train"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) dataCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "data",
+		Short: "List and download the data sets that have a name",
+		Args:  noArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.dataFetchCommand(), a.dataListCommand())
+	return c
+}
+
+func (a *app) dataListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the data sets that have a name",
+		Args:  args(0, 0, "none"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			sets := train.Outlines()
+			if a.json {
+				return a.printJSON(map[string]any{"data": sets})
+			}
+			table := [][]string{{"name", "training", "test", "pictures", "classes"}}
+			for _, s := range sets {
+				table = append(table, []string{s.Name, count(s.Examples), count(s.Tests), s.Shape.String(), count(s.Classes)})
+			}
+			printTable(a.out, table)
+			return nil
+		},
+	}
+}
+
+func (a *app) dataFetchCommand() *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use:     "fetch NAME",
+		Short:   "Download a data set from its public mirrors and verify it",
+		Example: "  train data fetch mnist --data-dir datasets",
+		Args:    args(1, 1, "one: the name of a data set, such as mnist"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !slices.Contains(data.Names(), args[0]) {
+				return usagef("found the data set %q, expected one of %s", args[0], strings.Join(data.Names(), ", "))
+			}
+			if dir == "" {
+				dir = data.DefaultDir()
+			}
+			w := a.progressTo()
+			var shown fetchProgress = &fetchLines{w: w}
+			if isTerminal(w) {
+				shown = &fetchBar{w: w}
+			}
+			if err := data.Fetch(c.Context(), args[0], dir, data.FetchOptions{Progress: shown.progress}); err != nil {
+				a.endBar()
+				if c.Context().Err() != nil {
+					fmt.Fprintln(a.err, "train: stopped; the same command goes on where it was")
+					return stopped(c.Context())
+				}
+				return err
+			}
+			if a.json {
+				return a.printJSON(map[string]string{"name": args[0], "data_dir": dir, "status": "verified"})
+			}
+			_, err := fmt.Fprintf(w, "%s is in %s and verified\n", args[0], dir)
+			return err
+		},
+	}
+	dataDirFlag(c, &dir)
+	return c
+}
+
+// fetchProgress shows how a download goes.
+type fetchProgress interface {
+	progress(file string, done, total int64)
+}
+
+// fetchLines writes a line for each file, and one now and then.
+type fetchLines struct {
+	w    io.Writer
+	last time.Time
+}
+
+func (f *fetchLines) progress(file string, done, total int64) {
+	if done < total && time.Since(f.last) < plainEvery {
+		return
+	}
+	f.last = time.Now()
+	fmt.Fprintf(f.w, "%s  %s of %s\n", file, megabytes(int(done)), megabytes(int(total)))
+}
+
+// fetchBar draws a bar for each file.
+type fetchBar struct {
+	w    io.Writer
+	file string
+	bar  *progressbar.ProgressBar
+}
+
+func (f *fetchBar) progress(file string, done, total int64) {
+	if f.file != file {
+		f.file, f.bar = file, newBar(f.w, total)
+	}
+	show(f.bar, done, "%s  %s of %s", cut(file, 30), megabytes(int(done)), megabytes(int(total)))
+	if done == total {
+		fmt.Fprintln(f.w)
+	}
+}

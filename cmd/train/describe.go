@@ -1,0 +1,103 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"dpsgd/accountant"
+	"dpsgd/configs"
+	"dpsgd/internal/train"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) describeCommand() *cobra.Command {
+	var set []string
+	var examples int
+	c := &cobra.Command{
+		Use:   "describe [CONFIG|PRESET]",
+		Short: "Say what a run would do, without reading data: layers, noise, steps, ε, memory",
+		Example: `  train describe
+  train describe mnist-cnn --set privacy.epsilon=1
+  train describe own-pictures --examples 4500`,
+		Args: args(0, 1, "at most one: a configuration file or the name of a preset"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("examples") && examples < 1 {
+				return usagef("found --examples %d, expected at least 1", examples)
+			}
+			config, err := configs.Load(cmp.Or(first(args), configs.DefaultPreset), set)
+			if err != nil {
+				return asUsage(err)
+			}
+			d, err := train.Describe(config, examples)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(d)
+			}
+			a.describe(d)
+			return nil
+		},
+	}
+	setFlag(c, &set)
+	c.Flags().IntVar(&examples, "examples", 0, "number of training examples, instead of that of the data set or of counting files")
+	return c
+}
+
+func (a *app) describe(d *train.Description) {
+	fmt.Fprintf(a.out, "data      %s: %s training examples of %s, %d classes\n\n", d.Data.Name, count(d.Data.Examples), join(d.Input), d.Data.Classes)
+	a.describeLayers(d)
+	a.describePrivacy(d)
+	fmt.Fprintf(a.out, "\nmemory    about %s: graph %s, parameters %s, pictures %s\n", megabytes(d.Memory.Total()),
+		megabytes(d.Memory.Graph), megabytes(d.Memory.Parameters), megabytes(d.Memory.Pictures))
+}
+
+func (a *app) describeLayers(d *train.Description) {
+	engines := map[string]string{}
+	for _, e := range d.Engines {
+		layer := e.Parameter[:strings.LastIndex(e.Parameter, ".")]
+		if _, seen := engines[layer]; !seen {
+			engines[layer] = e.Engine // that of the weight, which comes first
+		}
+	}
+	table := [][]string{{"layer", "kind", "output", "parameters", "multiply-adds", "per-example norms"}}
+	for _, l := range d.Layers {
+		table = append(table, []string{l.Name, l.Kind, join(l.Output), count(l.Parameters), count(l.MultiplyAdds), engines[l.Name]})
+	}
+	printTable(a.out, append(table, []string{"", "total", "", count(d.Parameters), count(d.MultiplyAdds), ""}))
+}
+
+func (a *app) describePrivacy(d *train.Description) {
+	p := d.Privacy
+	how := "as configured"
+	if p.Calibrated {
+		how = "calibrated to the budget"
+	}
+	fmt.Fprintf(a.out, "\nprivacy   noise multiplier %.4f, %s; clip norm %g\n", p.NoiseMultiplier, how, p.ClipNorm)
+	fmt.Fprintf(a.out, "sampling  probability %.4g, expected batch %g, %s steps planned\n", p.SamplingProbability, p.ExpectedBatchSize, count(p.PlannedSteps))
+	if p.Steps < p.PlannedSteps {
+		fmt.Fprintf(a.out, "budget    allows %s of them\n", count(p.Steps))
+	}
+	fmt.Fprintf(a.out, "spends    ε = %s", accountant.RoundUp(p.Epsilon, 3))
+	if p.TargetEpsilon > 0 {
+		fmt.Fprintf(a.out, " of %g", p.TargetEpsilon)
+	}
+	fmt.Fprintf(a.out, " at δ = %g (%s, %s)\n\n", p.Delta, p.Accountant, p.Relation)
+	table := [][]string{{"steps", "ε"}}
+	for _, s := range d.Curve {
+		table = append(table, []string{count(s.Steps), accountant.RoundUp(s.Epsilon, 3)})
+	}
+	printTable(a.out, table)
+}
+
+// join writes a shape as 28x28x1.
+func join(shape []int) string {
+	parts := make([]string, len(shape))
+	for i, n := range shape {
+		parts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(parts, "x")
+}

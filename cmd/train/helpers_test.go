@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"dpsgd/checkpoints"
+)
+
+// mainVariable turns the test binary into the program, so that tests can kill it.
+const mainVariable = "DPSGD_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(mainVariable) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// program is the command as a process of its own, with standard output and error together in the returned buffer.
+func program(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, args...)
+	c.Env = append(os.Environ(), mainVariable+"=1")
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	return c, &out
+}
+
+// outcomeOf is what a command line did.
+type commandOutcome struct {
+	code     int
+	out, err string
+}
+
+// command runs a command line inside the test.
+func command(args ...string) commandOutcome {
+	var out, err bytes.Buffer
+	code := execute(args, &out, &err)
+	return commandOutcome{code, out.String(), err.String()}
+}
+
+// succeed runs a command line that must end well and returns its standard output.
+func succeed(t testing.TB, args ...string) string {
+	t.Helper()
+	r := command(args...)
+	if r.code != 0 {
+		t.Fatalf("train %s: exit code %d\n%s%s", strings.Join(args, " "), r.code, r.out, r.err)
+	}
+	return r.out
+}
+
+// lastLine parses the last line of an output as a JSON object.
+func lastLine(t testing.TB, out string) map[string]any {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	var object map[string]any
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &object); err != nil {
+		t.Fatalf("the last line is no JSON object: %v\n%s", err, out)
+	}
+	return object
+}
+
+// pictures makes a folder of 2 classes, up and down, with 60 training and 10 test pictures each.
+func pictures(t testing.TB) string {
+	t.Helper()
+	folder := t.TempDir()
+	for part, n := range map[string]int{"train": 60, "test": 10} {
+		for label, class := range []string{"up", "down"} {
+			dir := filepath.Join(folder, part, class)
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			for i := range n {
+				writePNG(t, filepath.Join(dir, fmt.Sprintf("%03d.png", i)), label, i)
+			}
+		}
+	}
+	return folder
+}
+
+// writePNG draws 8x8 pixels whose upper or lower half is bright.
+func writePNG(t testing.TB, path string, label, i int) {
+	t.Helper()
+	m := image.NewGray(image.Rect(0, 0, 8, 8))
+	for y := range 8 {
+		for x := range 8 {
+			v := uint8((x*37 + y*11 + i*53) % 100)
+			if (y < 4) == (label == 0) {
+				v += 130
+			}
+			m.SetGray(x, y, color.Gray{Y: v})
+		}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ownConfig writes a configuration for a folder of pictures.
+func ownConfig(t testing.TB, folder string, steps int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "own.yaml")
+	write(t, path, fmt.Sprintf(`
+data: {folder: %q, classes: [up, down], size: 8, channels: 1}
+model: {name: logistic}
+privacy: {epsilon: 5, delta: 1e-3, clip_norm: 0.5}
+optimizer: {name: sgd, learning_rate: 0.5}
+training: {batch_size: 30, physical_batch_size: 16, steps: %d}
+run: {checkpoint_every: 20}
+`, folder, steps))
+	return path
+}
+
+func write(t testing.TB, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// entries counts the releases of a run that may be going on; 0 while there is no ledger.
+func entries(run string) int {
+	l, _, err := checkpoints.ReadJournal(filepath.Join(run, "ledger.jsonl"))
+	if err != nil {
+		return 0
+	}
+	return l.Count()
+}
+
+// waitFor polls until something holds.
+func waitFor(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited a minute in vain for %s", what)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"dpsgd/checkpoints"
+)
+
+// signalled starts a command line as a process, sends it a signal when something holds, and returns its exit code and output.
+func signalled(t *testing.T, s os.Signal, when func() bool, args ...string) (int, string) {
+	t.Helper()
+	c, out := program(t, args...)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the moment to send "+s.String(), when)
+	sent := time.Now()
+	if err := c.Process.Signal(s); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_ = c.Wait() // the exit code says it
+	if took := time.Since(sent); took > 20*time.Second {
+		t.Errorf("it took %v to stop", took)
+	}
+	return c.ProcessState.ExitCode(), out.String()
+}
+
+func skipWithoutSignals(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("this system has no signals")
+	}
+}
+
+// A signal ends a run after its step, saved, with the code that belongs to it; resumed, the run ends like an uninterrupted one.
+func TestSignalSavesTheRun(t *testing.T) {
+	skipWithoutSignals(t)
+	const steps = 400
+	for _, test := range []struct {
+		signal os.Signal
+		code   int
+	}{{os.Interrupt, 130}, {syscall.SIGTERM, 143}} {
+		t.Run(test.signal.String(), func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			config := ownConfig(t, pictures(t), steps)
+			code, out := signalled(t, test.signal, func() bool { return entries("runs/own-1") >= 30 }, "run", config)
+			if code != test.code || !strings.Contains(out, "go on with `train resume runs"+string(filepath.Separator)+"own-1`") {
+				t.Fatalf("found exit code %d, expected %d and how to go on\n%s", code, test.code, out)
+			}
+			stopped := entries("runs/own-1")
+			if stopped >= steps {
+				t.Fatalf("the run was over before the signal: %d releases", stopped)
+			}
+			r := lastLine(t, succeed(t, "resume", "runs/own-1", "--json"))
+			if r["status"] != "done" || r["steps"] != float64(steps) || entries("runs/own-1") != steps || r["epsilon"].(float64) > 5 {
+				t.Errorf("stopped at %d, found %v and %d releases, expected %d", stopped, r, entries("runs/own-1"), steps)
+			}
+		})
+	}
+}
+
+// After kill -9 at any moment a run can be resumed, its ledger never shrinks, and the budget is not passed.
+func TestKilledRunResumes(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Chdir(t.TempDir())
+	const run, steps = "runs/own-1", 400
+	args := []string{"run", ownConfig(t, pictures(t), steps)}
+	spent, epsilon := 0, 0.
+	for range 4 {
+		before := entries(run)
+		signalled(t, syscall.SIGKILL, func() bool { return entries(run) >= before+25 }, args...)
+		if now := entries(run); now < spent+25 {
+			t.Fatalf("the ledger holds %d releases after %d", now, spent)
+		}
+		spent = entries(run)
+		cost := lastLine(t, succeed(t, "epsilon", run, "--json"))
+		if e := cost["epsilon"].(float64); e <= epsilon || e > 5 {
+			t.Errorf("ε is %v after %v, expected more and at most 5", e, epsilon)
+		} else {
+			epsilon = e
+		}
+		args = []string{"resume", run}
+	}
+	r := lastLine(t, succeed(t, "resume", run, "--json"))
+	// The noise is calibrated for 400 releases, repeated ones among them.
+	if r["epsilon"].(float64) > 5 || entries(run) != steps || r["steps"].(float64) > steps {
+		t.Errorf("found %v with %d releases", r, entries(run))
+	}
+}
+
+// A second process on a run or sweep is turned away.
+func TestInUse(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Chdir(t.TempDir())
+	const run = "runs/own-1"
+	signalled(t, os.Interrupt, func() bool {
+		if entries(run) < 5 {
+			return false
+		}
+		r := command("resume", run)
+		if r.code != exitInUse || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "in use by another process") {
+			t.Errorf("found exit code %d and %q", r.code, r.err)
+		}
+		return true
+	}, "run", ownConfig(t, pictures(t), 2000))
+}
+
+// A sweep that is killed with kill -9 goes on with what is missing: no finished trial is repeated, and the half-done one keeps
+// its spend.
+func TestKilledSweepResumes(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Chdir(t.TempDir())
+	const steps, trials = 60, 6
+	config := ownConfig(t, pictures(t), steps)
+	write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid:\n  privacy.clip_norm: [0.1, 1]\nseeds: [1, 2, 3]\n")
+	trial := func(i int) string {
+		return filepath.Join("runs", "grid", "clip_norm="+[]string{"0.1", "1"}[i/3]+",seed="+strconv.Itoa(i%3+1))
+	}
+
+	// In the third trial, behind its first checkpoint.
+	signalled(t, syscall.SIGKILL, func() bool { return entries(trial(2)) >= 25 }, "sweep", "grid.yaml")
+	killed := entries(trial(2))
+	saved, _, err := checkpoints.Latest(filepath.Join(trial(2), "checkpoints"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	finished := map[string]string{}
+	for i := range 2 {
+		for _, name := range []string{"ledger.jsonl", "model.safetensors", "privacy.json", "metrics.jsonl"} {
+			path := filepath.Join(trial(i), name)
+			finished[path] = readFile(t, path)
+		}
+	}
+	if rows := strings.Count(readFile(t, "runs/grid/results.jsonl"), "\n"); rows != 2 || killed >= steps {
+		t.Fatalf("killed with %d rows and %d releases in the third trial, expected two rows and a half-done trial", rows, killed)
+	}
+
+	out := succeed(t, "sweep", "grid.yaml", "--json")
+	var result struct {
+		Status   string
+		Finished int
+		Rows     []struct {
+			Trial   string
+			Steps   int
+			Epsilon float64
+		}
+		Composed struct{ Releases int }
+	}
+	if err := json.Unmarshal([]byte(out), &result); err != nil {
+		t.Fatal(err)
+	}
+	if result.Status != "done" || result.Finished != trials || len(result.Rows) != trials {
+		t.Errorf("found %+v", result)
+	}
+	for path, content := range finished {
+		if readFile(t, path) != content {
+			t.Errorf("%s of a finished trial was written again", path)
+		}
+	}
+	total := 0
+	for i := range trials {
+		// All noise is calibrated for 60 releases. The third trial repeats steps, so it stops before its last.
+		if n := entries(trial(i)); n != steps {
+			t.Errorf("trial %d has %d releases, expected %d", i+1, n, steps)
+		} else {
+			total += n
+		}
+		if e := result.Rows[i].Epsilon; e > 5 || e < 4.9 {
+			t.Errorf("trial %d has ε = %v of 5", i+1, e)
+		}
+	}
+	if want := steps - (killed - saved.Step); result.Rows[2].Steps != want {
+		t.Errorf("the killed trial ended at step %d, expected %d", result.Rows[2].Steps, want)
+	}
+	if result.Composed.Releases != total {
+		t.Errorf("found %d releases in all, expected %d", result.Composed.Releases, total)
+	}
+}
+
+// SIGINT ends a sweep after the step at work, saved, and says how to go on.
+func TestInterruptedSweepSaysHowToGoOn(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Chdir(t.TempDir())
+	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), 300)+"\nseeds: [1, 2]\n")
+	code, out := signalled(t, os.Interrupt, func() bool { return entries("runs/grid/seed=1") >= 10 }, "sweep", "grid.yaml")
+	if code != 130 || !strings.Contains(out, "stopped and saved with 0 of 2 trials finished; go on with `train sweep grid.yaml`") {
+		t.Errorf("found exit code %d\n%s", code, out)
+	}
+}

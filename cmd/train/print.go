@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// printJSON writes a result as one object on one line of standard output, with --json alone.
+func (a *app) printJSON(result any) error {
+	if !a.json {
+		return nil
+	}
+	line, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "%s\n", line)
+	return err
+}
+
+// progressTo is where progress goes: with --json to standard error, so that standard output is the result alone.
+func (a *app) progressTo() io.Writer {
+	if a.json {
+		return a.err
+	}
+	return a.out
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// duration writes seconds for people: 4s, 3m20s, 2h05m.
+func duration(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second)).Round(time.Second)
+	if d >= time.Hour {
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return d.String()
+}
+
+// count writes a number with thousands separated.
+func count(n int) string {
+	digits := fmt.Sprint(n)
+	var parts []string
+	for len(digits) > 3 {
+		parts = append([]string{digits[len(digits)-3:]}, parts...)
+		digits = digits[:len(digits)-3]
+	}
+	return strings.Join(append([]string{digits}, parts...), ",")
+}
+
+// short writes a rate in at most four characters or so.
+func short(rate float64) string {
+	if rate >= 10000 {
+		return fmt.Sprintf("%.0fk", rate/1000)
+	}
+	return fmt.Sprintf("%.0f", rate)
+}
+
+// megabytes writes a size in MiB.
+func megabytes(bytes int) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
+
+// cut shortens a text to a width, for lines that must not wrap.
+func cut(text string, width int) string {
+	runes := []rune(text)
+	if len(runes) <= width {
+		return text
+	}
+	return string(runes[:width-1]) + "…"
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"dpsgd/accountant"
+	"dpsgd/configs"
+	"dpsgd/internal/train"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) sweepCommand() *cobra.Command {
+	var dataDir, runsDir string
+	c := &cobra.Command{
+		Use:   "sweep FILE|PRESET",
+		Short: "Train every combination of a grid of settings and compare them",
+		Long: `Train every combination of a grid of settings, one run each, and print a table.
+
+A sweep that was stopped or killed goes on with the same command: trials with a result are not repeated, one that was
+under way goes on from its checkpoint with the spend of its ledger.`,
+		Example: `  train sweep clip-noise
+  train sweep configs/sweeps/clip-noise.yaml --json`,
+		Args: args(1, 1, "one: a sweep file, or the name of a sweep that `train presets` lists"),
+		RunE: func(c *cobra.Command, args []string) error {
+			file, err := configs.LoadSweep(args[0])
+			if err != nil {
+				return asUsage(err)
+			}
+			result, err := train.RunSweep(c.Context(), file, train.SweepOptions{DataDir: dataDir, RunsDir: runsDir, Watcher: a.sweepWatcher()})
+			if err != nil {
+				a.endBar()
+				return err
+			}
+			if result.Status == train.Interrupted {
+				fmt.Fprintf(a.err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, args[0])
+			}
+			if err := a.printJSON(result); err != nil || result.Status != train.Interrupted {
+				return err
+			}
+			return stopped(c.Context())
+		},
+	}
+	dataDirFlag(c, &dataDir)
+	runsDirFlag(c, &runsDir)
+	return c
+}
+
+func (a *app) sweepWatcher() train.SweepWatcher {
+	lines := sweepLines{w: a.progressTo(), every: plainEvery}
+	if isTerminal(lines.w) {
+		return &sweepBar{sweepLines: lines}
+	}
+	return &lines
+}
+
+// sweepLines tells about a sweep in lines.
+type sweepLines struct {
+	w     io.Writer
+	every time.Duration
+	last  time.Time
+	trial train.TrialOverview
+}
+
+func (p *sweepLines) SweepStarted(o train.SweepOverview) {
+	fmt.Fprintf(p.w, "sweep     %s\ntrials    %d, of which %d have a result\n\n", o.Dir, o.Trials, o.Finished)
+}
+
+func (p *sweepLines) TrialStarted(o train.TrialOverview) {
+	p.trial, p.last = o, time.Now()
+	from := ""
+	if o.ResumedAt > 0 {
+		from = fmt.Sprintf(", from step %d", o.ResumedAt)
+	}
+	fmt.Fprintf(p.w, "trial %d/%d  %s  %d steps%s\n", o.Number, o.Trials, o.Name, o.Steps, from)
+}
+
+func (p *sweepLines) TrialStepped(s train.Progress) {
+	if time.Since(p.last) < p.every {
+		return
+	}
+	p.last = time.Now()
+	fmt.Fprintf(p.w, "trial %d/%d  step %d/%d  %s  %s left\n", p.trial.Number, p.trial.Trials, s.Step, s.Steps, spend(s), left(s))
+}
+
+func (p *sweepLines) Warned(message string) { fmt.Fprintf(p.w, "WARNING   %s\n", message) }
+
+func (p *sweepLines) TrialFinished(r train.Row) {
+	fmt.Fprintf(p.w, "trial %d/%d  %s\n", p.trial.Number, p.trial.Trials, outcome(r))
+}
+
+func (p *sweepLines) SweepFinished(r train.SweepResult) {
+	fmt.Fprintln(p.w)
+	if len(r.Rows) > 0 {
+		printTable(p.w, r.Table())
+		fmt.Fprintln(p.w)
+	}
+	for _, line := range r.Note() {
+		fmt.Fprintln(p.w, line)
+	}
+	fmt.Fprintf(p.w, "in %s: results.csv, results.jsonl, results.md, and a run for each trial\n", r.Sweep)
+}
+
+// outcome is a trial's result in a few words.
+func outcome(r train.Row) string {
+	test := "no test accuracy"
+	if !math.IsNaN(r.TestAccuracy) {
+		test = fmt.Sprintf("test %.2f %%", 100*r.TestAccuracy)
+	}
+	return fmt.Sprintf("%s  ε %s  %s  %s", test, accountant.RoundUp(r.Epsilon, 3), duration(r.Seconds), r.Status)
+}
+
+// sweepBar draws one bar over the steps of all trials that are left.
+type sweepBar struct {
+	sweepLines
+	bar          *progressbar.ProgressBar
+	total, done  int // steps of all trials that were left at the start
+	base         int // steps of the trials before the current one
+	stepsHere    int // steps that this process ran
+	secondsHere  float64
+	beforeTrial  int
+	secondsTrial float64
+}
+
+func (b *sweepBar) SweepStarted(o train.SweepOverview) {
+	b.sweepLines.SweepStarted(o)
+	b.total = o.Steps
+	b.bar = newBar(b.w, int64(max(1, o.Steps)))
+}
+
+func (b *sweepBar) TrialStarted(o train.TrialOverview) {
+	b.trial, b.beforeTrial = o, o.ResumedAt
+	b.show("")
+}
+
+func (b *sweepBar) TrialStepped(s train.Progress) {
+	b.done = b.base + s.Step
+	b.secondsTrial = s.SecondsPerStep * float64(s.Step-b.beforeTrial)
+	steps := b.stepsHere + s.Step - b.beforeTrial
+	remaining := float64(b.total-b.done) * (b.secondsHere + b.secondsTrial) / float64(max(1, steps))
+	b.show(duration(remaining) + "  ")
+}
+
+func (b *sweepBar) TrialFinished(r train.Row) {
+	b.base += b.trial.Steps
+	b.done = b.base
+	b.stepsHere += r.Steps - b.beforeTrial
+	b.secondsHere += b.secondsTrial
+	b.show("")
+}
+
+func (b *sweepBar) show(left string) {
+	show(b.bar, int64(b.done), "trial %d/%d  %s%s", b.trial.Number, b.trial.Trials, left, b.trial.Name)
+}
+
+func (b *sweepBar) SweepFinished(r train.SweepResult) {
+	fmt.Fprintln(b.w)
+	b.sweepLines.SweepFinished(r)
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"dpsgd/internal/kernel"
+
+	"github.com/spf13/cobra"
+)
+
+// build is what `train version` prints.
+type build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"` // of the source; "+" when it was changed
+	Go       string `json:"go"`
+	System   string `json:"system"`
+	Kernels  string `json:"kernels"` // which float32 kernels run on this processor
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print version, Go version, system and the kernels in use",
+		Args:  args(0, 0, "none"),
+		RunE: func(c *cobra.Command, args []string) error {
+			b, err := thisBuild()
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(b)
+			}
+			_, err = fmt.Fprintf(a.out, "train %s %s %s kernels=%s", b.Version, b.Go, b.System, b.Kernels)
+			if b.Revision != "" {
+				fmt.Fprintf(a.out, " revision=%s", b.Revision)
+			}
+			fmt.Fprintln(a.out)
+			return err
+		},
+	}
+}
+
+func thisBuild() (build, error) {
+	kernels, err := kernel.Selected()
+	b := build{Version: "(unknown)", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Kernels: kernels}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b, err
+	}
+	b.Version = info.Main.Version
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	b.Revision = settings["vcs.revision"]
+	if settings["vcs.modified"] == "true" {
+		b.Revision += "+"
+	}
+	return b, err
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every kind of wrong input is answered in one line that says what was found and what was expected, with its exit code,
+// and leaves nothing behind.
+func TestWrongInputs(t *testing.T) {
+	folder := pictures(t)
+	config := ownConfig(t, folder, 10)
+	damaged := pictures(t)
+	write(t, filepath.Join(damaged, "train", "up", "003.png"), "no picture")
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "")
+	bad := func(name, content string) string {
+		path := filepath.Join(t.TempDir(), name)
+		write(t, path, content)
+		return path
+	}
+	question := func(args ...string) []string {
+		return append([]string{"epsilon", "--noise-multiplier", "1"}, args...)
+	}
+	tests := []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"unknown command", []string{"trian"}, exitUsage, `found "trian", expected one of the commands that`},
+		{"unknown flag", []string{"run", "--epochs", "3"}, exitUsage, "unknown flag: --epochs"},
+		{"two configurations", []string{"run", "a", "b"}, exitUsage, "found 2 arguments, expected at most one: a configuration file or the name of a preset"},
+		{"no run", []string{"resume"}, exitUsage, "found 0 arguments, expected one: the folder of a run"},
+		{"unknown preset", []string{"run", "digit"}, exitUsage, `found no preset and no file "digit", expected`},
+		{"missing file", []string{"run", "./nothing.yaml"}, exitUsage, "nothing.yaml"},
+		{"unknown key", []string{"run", bad("bad.yaml", "data: {name: digits}\nprivacy: {epsilon: 1, clip: 3}\n")}, exitUsage, "bad.yaml:2:"},
+		{"not YAML", []string{"run", bad("bad.yaml", "data: [")}, exitUsage, "bad.yaml:"},
+		{"wrong override", []string{"run", "--set", "privacy.epsilon=-1"}, exitUsage, "--set privacy.epsilon: found -1, expected"},
+		{"unknown override", []string{"run", "--set", "privacy.sigma=1"}, exitUsage, "--set privacy.sigma: "},
+		{"batch above the data", []string{"run", config, "--set", "training.batch_size=121"}, exitUsage, "training.batch_size is 121, expected at most the 120 training examples"},
+		{"delta of one example", []string{"run", config, "--set", "privacy.delta=0.5"}, exitUsage, "privacy.delta is 0.5, expected less than 1/n"},
+		{"network that does not fit", []string{"run", config, "--set", "model.layers=[{linear: {out_features: classes}}]"}, exitUsage, "expected a vector; put flatten"},
+		{"no data", []string{"run", "mnist-cnn", "--data-dir", t.TempDir()}, exitData, "mnist"},
+		{"no pictures", []string{"run", config, "--set", "data.folder=" + t.TempDir()}, exitData, "there is no folder"},
+		{"damaged picture", []string{"run", config, "--set", "data.folder=" + damaged}, exitData, "003.png"},
+		{"undeclared class", []string{"run", config, "--set", "data.classes=[up, left]"}, exitData, "down"},
+		{"runs below a file", []string{"run", config, "--runs-dir", filepath.Join(file, "runs")}, exitFailed, "cannot make the folder of runs"},
+		{"resume of nothing", []string{"resume", t.TempDir()}, exitDamaged, "holds no config.yaml, expected the folder of a run"},
+		{"eval of nothing", []string{"eval", filepath.Join(folder, "none")}, exitDamaged, "holds no config.yaml"},
+		{"epsilon of nothing", []string{"epsilon", folder}, exitDamaged, "holds no config.yaml"},
+		{"epsilon of a run with noise", []string{"epsilon", folder, "--steps", "3"}, exitUsage, "found --steps beside the run"},
+		{"epsilon of a run, wrong delta", []string{"epsilon", folder, "--delta", "2"}, exitUsage, "found --delta 2, expected a number above 0 and below 1"},
+		{"no question", []string{"epsilon"}, exitUsage, "found neither --sampling-probability nor --examples with --batch-size"},
+		{"no steps", question("--sampling-probability", "0.1", "--delta", "1e-5"), exitUsage, "found neither --steps nor --epochs, expected one of the two"},
+		{"steps twice", question("--sampling-probability", "0.1", "--steps", "1", "--epochs", "1"), exitUsage, "found --steps and --epochs, expected one of the two"},
+		{"probability twice", question("--sampling-probability", "0.1", "--batch-size", "1"), exitUsage, "found --sampling-probability and --batch-size"},
+		{"probability above 1", question("--sampling-probability", "1.5", "--steps", "1"), exitUsage, "found --sampling-probability 1.5, expected a number above 0 and at most 1"},
+		{"probability NaN", question("--sampling-probability", "nan", "--steps", "1"), exitUsage, "found --sampling-probability NaN"},
+		{"no examples", question("--examples", "0", "--batch-size", "1", "--steps", "1"), exitUsage, "found --examples 0, expected at least 1"},
+		{"batch above examples", question("--examples", "10", "--batch-size", "11", "--steps", "1"), exitUsage, "found --batch-size 11, expected a number above 0 and at most the 10 examples"},
+		{"no step", question("--sampling-probability", "0.1", "--steps", "0"), exitUsage, "found --steps 0, expected 1 to"},
+		{"negative epochs", question("--sampling-probability", "0.1", "--epochs", "-1"), exitUsage, "found --epochs -1"},
+		{"endless epochs", question("--sampling-probability", "0.1", "--epochs", "inf"), exitUsage, "found --epochs +Inf"},
+		{"no delta", question("--sampling-probability", "0.1", "--steps", "1"), exitUsage, "found no --delta, expected"},
+		{"delta of 1", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1"), exitUsage, "found --delta 1, expected a number above 0 and below 1"},
+		{"delta above 1/n", question("--examples", "100", "--batch-size", "10", "--steps", "1", "--delta", "0.01"), exitUsage, "found --delta 0.01, expected less than 1/examples = 0.01"},
+		{"unknown accountant", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--accountant", "moments"), exitUsage, "moments"},
+		{"no noise", []string{"epsilon", "--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5"}, exitUsage, "found --noise-multiplier 0, expected a finite number above 0"},
+		{"infinite noise", []string{"epsilon", "--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--noise-multiplier", "inf"}, exitUsage, "found --noise-multiplier +Inf"},
+		{"no epsilon", []string{"calibrate", "--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5"}, exitUsage, "found --epsilon 0, expected a finite number above 0"},
+		{"epsilon out of reach", []string{"calibrate", "--sampling-probability", "1", "--steps", "1000", "--delta", "1e-5", "--epsilon", "1e-12"}, exitUsage, "epsilon"},
+		{"describe of -1 examples", []string{"describe", "--examples", "-1"}, exitUsage, "found --examples -1, expected at least 1"},
+		{"describe without pictures", []string{"describe", "own-pictures"}, exitData, "my-pictures"},
+		{"unknown preset to print", []string{"presets", "nothing"}, exitUsage, `found no preset "nothing", expected one that`},
+		{"unknown data set", []string{"data", "fetch", "imagenet", "--data-dir", t.TempDir()}, exitUsage, "imagenet"},
+		{"unknown data command", []string{"data", "get"}, exitUsage, `found "get"`},
+		{"sweep that is none", []string{"sweep", bad("sweep.yaml", "name: x\nbase: digits\ngrid: {privacy.clip: [1]}\n")}, exitUsage, "sweep.yaml:3:"},
+		{"sweep with a wrong trial", []string{"sweep", bad("sweep.yaml", "name: x\nbase: "+config+"\ngrid: {training.batch_size: [10, 500]}\n")}, exitUsage, "trial batch_size=500: "},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			r := command(test.args...)
+			if r.code != test.code || !strings.Contains(r.err, test.want) {
+				t.Errorf("found exit code %d and %q\nexpected %d and %q", r.code, r.err, test.code, test.want)
+			}
+			if strings.Count(r.err, "\n") != 1 || !strings.HasPrefix(r.err, "train: ") || r.out != "" {
+				t.Errorf("found output %q and error %q, expected one line of error", r.out, r.err)
+			}
+			left, err := os.ReadDir(".")
+			if err != nil || len(left) > 0 {
+				t.Errorf("found %v (%v), expected that nothing is left behind", left, err)
+			}
+		})
+	}
+}
+
+// A name that is taken is refused, and the run that has it is not touched.
+func TestTakenName(t *testing.T) {
+	t.Chdir(t.TempDir())
+	config := ownConfig(t, pictures(t), 5)
+	succeed(t, "run", config, "--set", "run.name=mine")
+	r := command("run", config, "--set", "run.name=mine")
+	if r.code != exitUsage || !strings.Contains(r.err, "expected a name that is free") {
+		t.Errorf("found exit code %d and %q", r.code, r.err)
+	}
+	if entries("runs/mine") != 5 {
+		t.Errorf("the run has %d releases, expected 5", entries("runs/mine"))
+	}
+}
+
+// Runs that must not go on have exit codes of their own.
+func TestRefusedResume(t *testing.T) {
+	tests := []struct {
+		name  string
+		spoil func(t *testing.T)
+		code  int
+	}{
+		{"other configuration", func(t *testing.T) { replace(t, "runs/own-1/config.yaml", "clip_norm: 0.5", "clip_norm: 0.25") }, exitRefused},
+		{"ledger rolled back", func(t *testing.T) {
+			lines := strings.SplitAfter(readFile(t, "runs/own-1/ledger.jsonl"), "\n")
+			write(t, "runs/own-1/ledger.jsonl", strings.Join(lines[:2], ""))
+		}, exitRefused},
+		{"ledger changed", func(t *testing.T) { replace(t, "runs/own-1/ledger.jsonl", `"step":2`, `"step":3`) }, exitDamaged},
+		{"no checkpoint", func(t *testing.T) {
+			if err := os.RemoveAll("runs/own-1/checkpoints"); err != nil {
+				t.Fatal(err)
+			}
+		}, exitDamaged},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			succeed(t, "run", ownConfig(t, pictures(t), 5))
+			test.spoil(t)
+			r := command("resume", "runs/own-1")
+			if r.code != test.code || strings.Count(r.err, "\n") != 1 {
+				t.Errorf("found exit code %d and %q, expected %d and one line", r.code, r.err, test.code)
+			}
+		})
+	}
+}
+
+func readFile(t testing.TB, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func replace(t testing.TB, path, old, new string) {
+	t.Helper()
+	content := readFile(t, path)
+	if !strings.Contains(content, old) {
+		t.Fatalf("%s does not hold %s:\n%s", path, old, content)
+	}
+	write(t, path, strings.Replace(content, old, new, 1))
+}

@@ -1,0 +1,110 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+)
+
+// Sampler, mechanism and event of a plan are one thing.
+func TestPlanDescribesItself(t *testing.T) {
+	p := mustPlan(t, "privacy.noise_multiplier=1.25", "training.batch_size=60")
+	want := accountant.PoissonSampled{SamplingProbability: 0.2, Event: accountant.Gaussian{NoiseMultiplier: 1.25}}
+	if p.Event() != accountant.Event(want) {
+		t.Errorf("found event %v, expected %v", p.Event(), want)
+	}
+	if p.ExpectedBatchSize != 60 || p.Sampler.SamplingProbability != 0.2 || p.Policy.Bound() != 0.5 || p.Budget != nil {
+		t.Errorf("found %+v", p)
+	}
+}
+
+// An epoch is examples/batch_size steps; the total is rounded once.
+func TestPlannedSteps(t *testing.T) {
+	tests := []struct {
+		overrides []string
+		want      int
+	}{
+		{[]string{"training.steps=7"}, 7},
+		{[]string{"training.epochs=1", "training.batch_size=40"}, 8},        // 7.5
+		{[]string{"training.epochs=3", "training.batch_size=40"}, 23},       // 22.5
+		{[]string{"training.epochs=2", "training.batch_size=300"}, 2},       // 2
+		{[]string{"training.epochs=40", "training.batch_size=7"}, 1714},     // 1714.3
+		{[]string{"training.epochs=1000", "training.batch_size=299"}, 1003}, // 1003.3
+	}
+	for _, test := range tests {
+		if p := mustPlan(t, test.overrides...); p.Steps != test.want {
+			t.Errorf("%q: found %d steps, expected %d", test.overrides, p.Steps, test.want)
+		}
+	}
+}
+
+func TestPlanRefuses(t *testing.T) {
+	tests := []struct{ override, want string }{
+		{"training.batch_size=301", "training.batch_size is 301, expected at most the 300 training examples"},
+		{"privacy.delta=0.0034", "privacy.delta is 0.0034, expected less than 1/n = 0.00333 for n = 300 training examples"},
+		{"privacy.noise_multiplier=1e-170", "privacy.noise_multiplier is 1e-170, expected enough noise"},
+	}
+	for _, test := range tests {
+		_, err := NewPlan(parse(t, test.override), tinyExamples)
+		if !errors.Is(err, ErrPlan) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: found %v, expected %s", test.override, err, test.want)
+		}
+	}
+}
+
+// 200 plans: the plan allows exactly the steps that keep the ledger within the budget (RELIABILITY R8).
+func TestPlanAllowsUpToTheBudget(t *testing.T) {
+	for i := range 200 {
+		sigma := 0.6 + float64(i%20)/5
+		epsilon := 0.2 * math.Pow(1.4, float64(i%11))
+		batch := 1 + (i*37)%tinyExamples
+		p := mustPlan(t, fmt.Sprintf("privacy.epsilon=%g", epsilon), fmt.Sprintf("privacy.noise_multiplier=%g", sigma), fmt.Sprintf("training.batch_size=%d", batch))
+		limit, err := accountant.MaxSteps(p.Accountant, p.Event(), *p.Budget, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for steps := max(0, limit-1); steps <= limit; steps++ {
+			l, err := new(accountant.Ledger).With(p.Event(), steps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			allowed, err := p.Allows(l)
+			if err != nil || allowed != (steps < limit) {
+				t.Errorf("σ %v, ε %v, batch %d: after %d of %d steps another one is allowed: %v (%v)", sigma, epsilon, batch, steps, limit, allowed, err)
+			}
+		}
+	}
+}
+
+// The hash of a plan changes with everything that changes what is computed or guaranteed, and with nothing else.
+func TestPlanHash(t *testing.T) {
+	hash := func(n int, overrides ...string) string {
+		c := parse(t, overrides...)
+		p, err := NewPlan(c, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Hash(c, tinySource(t, n))
+	}
+	base := hash(300)
+	for _, override := range []string{
+		"privacy.noise_multiplier=1.01", "privacy.epsilon=100", "privacy.delta=1e-5", "privacy.clip_norm=0.4", "training.batch_size=41",
+		"training.steps=13", "training.seed=9", "optimizer.learning_rate=0.4", "optimizer.name=adam", "model.name=mlp", "data.mean=[0.5]",
+	} {
+		if hash(300, override) == base {
+			t.Errorf("%s does not change the hash", override)
+		}
+	}
+	if hash(299) == base {
+		t.Error("another number of examples does not change the hash")
+	}
+	for _, override := range []string{"performance.threads=1", "performance.engine=ghost", "training.physical_batch_size=5", "training.evaluate_every=3", "run.name=x", "run.checkpoint_every=1"} {
+		if hash(300, override) != base {
+			t.Errorf("%s changes the hash", override)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package train
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/data"
+)
+
+// Runs that must not go on (RELIABILITY R6): each is refused with its own error in one line, and no file changes.
+func TestResumeRefuses(t *testing.T) {
+	edit := func(name, old, new string) func(t *testing.T, dir string, o *Options) {
+		return func(t *testing.T, dir string, _ *Options) {
+			path := filepath.Join(dir, name)
+			content := read(t, path)
+			if !strings.Contains(content, old) {
+				t.Fatalf("%s does not contain %q:\n%s", name, old, content)
+			}
+			write(t, path, strings.Replace(content, old, new, 1))
+		}
+	}
+	remove := func(name string) func(t *testing.T, dir string, o *Options) {
+		return func(t *testing.T, dir string, _ *Options) {
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tests := []struct {
+		name  string
+		spoil func(t *testing.T, dir string, o *Options)
+		match error
+		want  string
+	}{
+		{"other learning rate", edit(configFile, "learning_rate: 0.5", "learning_rate: 0.25"), ErrOtherPlan, "made with another configuration or other data"},
+		{"other noise", edit(configFile, "noise_multiplier: 1", "noise_multiplier: 2"), ErrOtherPlan, "another configuration"},
+		{"other clip norm", edit(configFile, "clip_norm: 0.5", "clip_norm: 5"), ErrOtherPlan, "another configuration"},
+		{"more steps", edit(configFile, "steps: 12", "steps: 120"), ErrOtherPlan, "another configuration"},
+		{"one example more", func(t *testing.T, _ string, o *Options) { o.Source = tinySource(t, tinyExamples+1) }, ErrOtherPlan, "other data"},
+		{"other classes", func(t *testing.T, _ string, o *Options) {
+			o.Source = renamed(t, o.Source, "a", "b", "c")
+		}, ErrOtherPlan, "other data"},
+		{"config that is none", edit(configFile, "clip_norm", "clip"), configs.ErrInvalid, "clip"},
+		{"no config", remove(configFile), ErrNoRun, "holds no config.yaml, expected the folder of a run"},
+		{"no ledger", remove(ledgerFile), ErrNoRun, "holds no ledger.jsonl, expected the folder of a run"},
+		{"no checkpoints", remove(checkpointFolder), checkpoints.ErrNoCheckpoint, checkpointFolder},
+		{"ledger with another noise", edit(ledgerFile, `"noise_multiplier":1}`, `"noise_multiplier":9}`), checkpoints.ErrCorrupt, "line 2"},
+		{"ledger without a line", func(t *testing.T, dir string, _ *Options) {
+			lines := strings.SplitAfter(read(t, filepath.Join(dir, ledgerFile)), "\n")
+			write(t, filepath.Join(dir, ledgerFile), strings.Join(slices.Delete(lines, 3, 4), ""))
+		}, checkpoints.ErrCorrupt, "line 4"},
+		{"ledger rolled back", func(t *testing.T, dir string, _ *Options) {
+			lines := strings.SplitAfter(read(t, filepath.Join(dir, ledgerFile)), "\n")
+			write(t, filepath.Join(dir, ledgerFile), strings.Join(lines[:5], ""))
+		}, checkpoints.ErrRollback, "found 4 ledger entries, expected at least the 12"},
+		{"ledger of another run", func(t *testing.T, dir string, o *Options) {
+			other := train(t, *o)
+			write(t, filepath.Join(dir, ledgerFile), read(t, filepath.Join(other.Run, ledgerFile)))
+		}, checkpoints.ErrRollback, ""},
+		{"checkpoints of a run with another network", func(t *testing.T, dir string, o *Options) {
+			other := train(t, *o, "model.name=mlp")
+			remove(checkpointFolder)(t, dir, o)
+			if err := os.CopyFS(filepath.Join(dir, checkpointFolder), os.DirFS(filepath.Join(other.Run, checkpointFolder))); err != nil {
+				t.Fatal(err)
+			}
+		}, checkpoints.ErrRollback, ""},
+		{"all checkpoints damaged", func(t *testing.T, dir string, _ *Options) {
+			found, err := filepath.Glob(filepath.Join(dir, checkpointFolder, "*"))
+			if err != nil || len(found) != 2 {
+				t.Fatalf("found checkpoints %q (%v), expected two", found, err)
+			}
+			for _, path := range found {
+				if err := os.Truncate(path, 100); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, checkpoints.ErrNoCheckpoint, ""},
+		{"in use", func(t *testing.T, dir string, o *Options) {
+			r := open(t, dir, *o)
+			t.Cleanup(func() { r.Close() })
+		}, checkpoints.ErrLocked, ledgerFile},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			o := options(t)
+			r := train(t, o)
+			test.spoil(t, r.Run, &o)
+			before := snapshot(t, r.Run)
+			_, err := Open(r.Run, o)
+			if !errors.Is(err, test.match) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("found error %v\nexpected one line that matches %v and says %q", err, test.match, test.want)
+			}
+			if !maps.Equal(before, snapshot(t, r.Run)) {
+				t.Error("the refused run changed on disk")
+			}
+		})
+	}
+}
+
+// renamed is a source with other class names.
+func renamed(t testing.TB, s *data.Source, classes ...string) *data.Source {
+	t.Helper()
+	again := func(m *data.Images) *data.Images {
+		var labels, pixels []uint8
+		for i := range m.Len() {
+			labels, pixels = append(labels, uint8(m.Label(i))), append(pixels, m.Pixels(i)...)
+		}
+		out, err := data.NewImages(m.Shape(), classes, labels, pixels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	return &data.Source{Name: s.Name, Train: again(s.Train), Test: again(s.Test)}
+}
+
+// A run that cannot start says why in one line and leaves nothing behind.
+func TestCreateRefuses(t *testing.T) {
+	tests := []struct {
+		name      string
+		overrides []string
+		prepare   func(t *testing.T, o *Options)
+		match     error
+		want      string
+	}{
+		{"batch above the data", []string{"training.batch_size=301"}, nil, ErrPlan, "training.batch_size is 301, expected at most the 300 training examples"},
+		{"delta of one example", []string{"privacy.delta=0.01"}, nil, ErrPlan, "privacy.delta is 0.01, expected less than 1/n"},
+		{"layers that do not fit", []string{"model.layers=[{linear: {out_features: classes}}]"}, nil, ErrPlan, "layer 0: its input has shape [6 6 1] per example, expected a vector"},
+		{"network for larger pictures", []string{"model.layers=[{conv2d: {out_channels: 2, kernel_size: 9}}, flatten, {linear: {out_features: classes}}]"}, nil, ErrPlan, "layer 0"},
+		{"data that is not there", []string{"data.name=mnist", "model.name=mnist-cnn"}, func(t *testing.T, o *Options) {
+			o.Source, o.DataDir = nil, t.TempDir()
+		}, data.ErrMissing, "mnist"},
+		{"runs below a file", nil, func(t *testing.T, o *Options) {
+			file := filepath.Join(t.TempDir(), "file")
+			write(t, file, "")
+			o.RunsDir = filepath.Join(file, "runs")
+		}, nil, "cannot make the folder of runs"},
+		{"name that is taken", []string{"run.name=mine"}, func(t *testing.T, o *Options) {
+			train(t, *o, "run.name=mine")
+		}, ErrRunExists, "mine, expected a name that is free; go on with it by `train resume"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			o := options(t)
+			if test.prepare != nil {
+				test.prepare(t, &o)
+			}
+			parent := filepath.Dir(filepath.Dir(o.RunsDir))
+			before := snapshot(t, parent)
+			_, err := Create(parse(t, test.overrides...), o)
+			if err == nil || test.match != nil && !errors.Is(err, test.match) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("found error %v\nexpected one line that matches %v and says %q", err, test.match, test.want)
+			}
+			if !maps.Equal(before, snapshot(t, parent)) {
+				t.Error("the refused run left something behind")
+			}
+		})
+	}
+}
+
+// A ledger that cannot be written stops the run before the step's update.
+func TestNoUpdateAfterAFailedLedger(t *testing.T) {
+	r := create(t, parse(t), options(t))
+	before := slices.Clone(r.model.Values)
+	if err := r.journal.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Fit(t.Context()); err == nil {
+		t.Error("the run went on without a ledger")
+	}
+	if !slices.Equal(before, r.model.Values) || r.step != 0 || releases(t, r.Dir) != 0 {
+		t.Error("a step was made that the ledger does not know")
+	}
+}

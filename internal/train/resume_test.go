@@ -1,0 +1,194 @@
+package train
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/random"
+	"dpsgd/optimizer"
+)
+
+// Interrupted anywhere and resumed, a run ends with the steps, the ledger and the ε of an uninterrupted one.
+func TestInterruptedRunEndsLikeAnUninterruptedOne(t *testing.T) {
+	const steps = 12
+	budget := []string{"privacy.epsilon=4", "privacy.noise_multiplier=calibrated"}
+	whole := train(t, options(t), budget...)
+	for _, cut := range []int{1, 4, 5, 6, 10, 11} {
+		o := options(t)
+		stopped := interruptAfter(t, cut, func(w Watcher) *Run {
+			o.Watcher = w
+			return create(t, parse(t, budget...), o)
+		})
+		if stopped.Status != Interrupted || stopped.Steps != cut || releases(t, stopped.Run) != cut {
+			t.Fatalf("cut at %d: found %s after %d steps with %d releases", cut, stopped.Status, stopped.Steps, releases(t, stopped.Run))
+		}
+		o.Watcher = nil
+		resumed := fit(t, open(t, stopped.Run, o))
+		if resumed.Status != Done || resumed.Steps != steps || resumed.Epsilon != whole.Epsilon || releases(t, stopped.Run) != steps {
+			t.Errorf("cut at %d: found %s after %d steps with ε %v and %d releases, expected done, %d, %v, %d",
+				cut, resumed.Status, resumed.Steps, resumed.Epsilon, releases(t, stopped.Run), steps, whole.Epsilon, steps)
+		}
+	}
+}
+
+// With equal batches and equal noise for each step, the parameters are equal too, bit for bit, under every update rule: a
+// checkpoint holds everything else.
+func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
+	const steps = 12
+	// seeded gives each step its own seed, which a resumed run does not have to know the past of. Tests alone do this.
+	seeded := func(t *testing.T, r *Run) *Run {
+		reseed := func(p Progress) {
+			noise, err := optimizer.NewGaussian(1, random.Seeded(uint64(1000+p.Step)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.plan.Mechanism, r.sampling = noise, random.Seeded(uint64(p.Step))
+		}
+		next := r.watcher
+		r.watcher = hooks{stepped: func(p Progress) { reseed(p); next.Stepped(p) }}
+		reseed(Progress{Step: r.step})
+		return r
+	}
+	for _, rule := range []string{"sgd", "momentum", "nesterov", "adam", "adamw"} {
+		t.Run(rule, func(t *testing.T) {
+			overrides := []string{"optimizer.name=" + rule, "optimizer.schedule.name=cosine", "optimizer.schedule.warmup_steps=3", "privacy.noise_multiplier=1"}
+			whole := seeded(t, create(t, parse(t, overrides...), options(t)))
+			fit(t, whole)
+			for _, cut := range []int{1, 5, 7, 11} {
+				o := options(t)
+				stopped := interruptAfter(t, cut, func(w Watcher) *Run {
+					o.Watcher = w
+					return seeded(t, create(t, parse(t, overrides...), o))
+				})
+				o.Watcher = nil
+				resumed := seeded(t, open(t, stopped.Run, o))
+				if r := fit(t, resumed); r.Steps != steps {
+					t.Fatalf("resumed to step %d, expected %d", r.Steps, steps)
+				}
+				if !slices.Equal(resumed.model.Values, whole.model.Values) {
+					t.Errorf("cut at %d: parameters differ from those of the uninterrupted run", cut)
+				}
+			}
+		})
+	}
+}
+
+// Killed again and again, a run never forgets a release, counts the steps that it repeats, and stays within its budget.
+func TestKilledRunForgetsNothing(t *testing.T) {
+	o := options(t)
+	o.Folder = "killed"
+	overrides := []string{"privacy.epsilon=4", "privacy.noise_multiplier=calibrated", "training.steps=30", "run.checkpoint_every=5"}
+	dir := filepath.Join(o.RunsDir, o.Folder)
+
+	// Checkpoints lie at 0, 5, 10, …; a kill after step 8 loses 3 steps.
+	spent := 0
+	for i, kill := range []struct{ at, from int }{{3, 0}, {4, 0}, {8, 0}, {9, 5}, {12, 5}} {
+		killAfter(t, kill.at, func(w Watcher) *Run {
+			o := o
+			o.Watcher = w
+			if i == 0 {
+				return create(t, parse(t, overrides...), o)
+			}
+			r := open(t, dir, o)
+			if r.step != kill.from {
+				t.Errorf("kill %d: resumed at step %d, expected %d", i, r.step, kill.from)
+			}
+			return r
+		})
+		spent += kill.at - kill.from
+		if found := releases(t, dir); found != spent {
+			t.Errorf("kill %d: the ledger holds %d releases, expected %d", i, found, spent)
+		}
+	}
+	r := fit(t, open(t, dir, o))
+	// The noise is calibrated for 30 releases. 26 are spent at step 10, so four more steps fit.
+	if r.Status != BudgetExhausted || releases(t, dir) != 30 || r.Steps != 14 || r.Epsilon > 4 {
+		t.Errorf("found %s after %d steps with %d releases and ε = %v", r.Status, r.Steps, releases(t, dir), r.Epsilon)
+	}
+	if statement := read(t, filepath.Join(dir, statementData)); !strings.Contains(statement, `"ledger_entries": 30`) {
+		t.Errorf("the statement does not count 30 releases:\n%s", statement)
+	}
+}
+
+// Without a budget a killed run makes all its steps and says what the repeated ones cost.
+func TestKilledRunWithoutBudget(t *testing.T) {
+	o := options(t)
+	o.Folder = "killed"
+	dir := filepath.Join(o.RunsDir, o.Folder)
+	killAfter(t, 9, func(w Watcher) *Run {
+		o := o
+		o.Watcher = w
+		return create(t, parse(t), o)
+	})
+	r := fit(t, open(t, dir, o))
+	want, err := mustPlan(t).after(16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Status != Done || r.Steps != 12 || releases(t, dir) != 16 || r.Epsilon != want.Epsilon {
+		t.Errorf("found %s after %d steps with %d releases and ε = %v, expected 12, 16 and %v", r.Status, r.Steps, releases(t, dir), r.Epsilon, want.Epsilon)
+	}
+}
+
+// A release that was recorded and never made still counts: the kill may have come a moment later.
+func TestRecordedReleaseCounts(t *testing.T) {
+	o := options(t)
+	r := create(t, parse(t), o)
+	if err := r.journal.Append(1, r.plan.Event()); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	if result := fit(t, open(t, r.Dir, o)); result.Steps != 12 || releases(t, r.Dir) != 13 {
+		t.Errorf("found %d steps and %d releases, expected 12 and 13", result.Steps, releases(t, r.Dir))
+	}
+}
+
+// A run that was killed between its ledger and its first checkpoint starts over: nothing was released.
+func TestRunKilledAtBirth(t *testing.T) {
+	o := options(t)
+	r := create(t, parse(t), o)
+	r.Close()
+	if err := os.RemoveAll(r.path(checkpointFolder)); err != nil {
+		t.Fatal(err)
+	}
+	if result := fit(t, open(t, r.Dir, o)); result.Steps != 12 || releases(t, r.Dir) != 12 {
+		t.Errorf("found %d steps and %d releases, expected 12 and 12", result.Steps, releases(t, r.Dir))
+	}
+}
+
+// A damaged newest checkpoint costs its steps, not the run, and is told about.
+func TestDamagedCheckpointFallsBack(t *testing.T) {
+	o := options(t)
+	first := train(t, o)
+	newest := filepath.Join(first.Run, checkpointFolder, "checkpoint-12.ckpt")
+	content := []byte(read(t, newest))
+	content[len(content)/2] ^= 1
+	write(t, newest, string(content))
+	var warnings []string
+	o.Watcher = hooks{warned: func(message string) { warnings = append(warnings, message) }}
+	r := open(t, first.Run, o)
+	if r.step != 10 || len(warnings) != 1 || !strings.Contains(warnings[0], "checkpoint-12.ckpt") {
+		t.Errorf("resumed at step %d with warnings %q, expected step 10 and one about checkpoint-12.ckpt", r.step, warnings)
+	}
+	if result := fit(t, r); result.Steps != 12 || releases(t, first.Run) != 14 {
+		t.Errorf("found %d steps and %d releases, expected 12 and 14", result.Steps, releases(t, first.Run))
+	}
+}
+
+// Resuming a finished run changes nothing but measures again.
+func TestResumeOfAFinishedRun(t *testing.T) {
+	for _, budget := range []string{"none", "2"} {
+		t.Run(fmt.Sprint("epsilon ", budget), func(t *testing.T) {
+			o := options(t)
+			first := train(t, o, "privacy.epsilon="+budget, "training.steps=50")
+			again := fit(t, open(t, first.Run, o))
+			if again.Status != first.Status || again.Steps != first.Steps || again.Epsilon != first.Epsilon || again.TestAccuracy != first.TestAccuracy {
+				t.Errorf("found %+v, expected %+v", again, first)
+			}
+		})
+	}
+}

@@ -1,0 +1,215 @@
+package train
+
+import (
+	"encoding/json"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+)
+
+// A finished run leaves these files and no others, all of them for their owner alone.
+func TestRunLeavesItsFiles(t *testing.T) {
+	r := train(t, options(t), "training.evaluate_every=4")
+	var found []string
+	err := filepath.WalkDir(r.Run, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		want := fs.FileMode(0o600)
+		if d.IsDir() {
+			want = 0o700
+		}
+		if info.Mode().Perm() != want {
+			t.Errorf("%s has permissions %o, expected %o", path, info.Mode().Perm(), want)
+		}
+		name, err := filepath.Rel(r.Run, path)
+		if !d.IsDir() {
+			found = append(found, filepath.ToSlash(name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"checkpoints/checkpoint-10.ckpt", "checkpoints/checkpoint-12.ckpt", configFile, ledgerFile, metricsFile, modelFile, statementData, statementFile}
+	slices.Sort(want)
+	slices.Sort(found)
+	if !slices.Equal(found, want) {
+		t.Errorf("found %q, expected %q", found, want)
+	}
+}
+
+func TestRunReportsItsResult(t *testing.T) {
+	o := options(t)
+	r := train(t, o, "run.name=mine", "training.steps=60")
+	g, err := mustPlan(t, "training.steps=60").after(60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Result{
+		Status: Done, Steps: 60, Epsilon: g.Epsilon, Delta: 1e-4, Accountant: "rdp", NoiseMultiplier: 1,
+		TestAccuracy: r.TestAccuracy, Seconds: r.Seconds, ExamplesPerSecond: r.ExamplesPerSecond, Run: filepath.Join(o.RunsDir, "mine"),
+	}
+	if r != want {
+		t.Errorf("found %+v\nexpected %+v", r, want)
+	}
+	// Three stripes are linearly separable; chance is 1/3.
+	if r.TestAccuracy < 0.8 || r.Seconds <= 0 || r.ExamplesPerSecond <= 0 {
+		t.Errorf("accuracy %v, seconds %v, examples per second %v", r.TestAccuracy, r.Seconds, r.ExamplesPerSecond)
+	}
+}
+
+func TestRunsAreNumbered(t *testing.T) {
+	o := options(t)
+	for _, want := range []string{"tiny-1", "tiny-2", "tiny-3"} {
+		if r := train(t, o, "training.steps=1"); filepath.Base(r.Run) != want {
+			t.Errorf("found run %s, expected %s", r.Run, want)
+		}
+	}
+}
+
+// The budget is never passed, and not left early either: one more step would have passed it.
+func TestBudgetStop(t *testing.T) {
+	for _, overrides := range [][]string{
+		{"privacy.epsilon=2", "privacy.noise_multiplier=0.9"},
+		{"privacy.epsilon=1", "privacy.noise_multiplier=1.5"},
+		{"privacy.epsilon=3.5", "privacy.noise_multiplier=2", "training.batch_size=300"},
+		{"privacy.epsilon=0.3", "privacy.noise_multiplier=1.2", "training.batch_size=3"},
+	} {
+		overrides = append(overrides, "training.steps=100000", "privacy.clip_norm=0.1")
+		t.Run(strings.Join(overrides, " "), func(t *testing.T) {
+			plan := mustPlan(t, overrides...)
+			limit, err := accountant.MaxSteps(plan.Accountant, plan.Event(), *plan.Budget, plan.Steps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := train(t, options(t), overrides...)
+			if r.Status != BudgetExhausted || r.Steps != limit || r.Epsilon > plan.Budget.Epsilon {
+				t.Errorf("found %s after %d steps with ε = %v, expected budget_exhausted after %d with at most %v", r.Status, r.Steps, r.Epsilon, limit, plan.Budget.Epsilon)
+			}
+			if releases(t, r.Run) != r.Steps {
+				t.Errorf("the ledger holds %d releases, expected %d", releases(t, r.Run), r.Steps)
+			}
+			more, err := plan.after(r.Steps + 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if more.Epsilon <= plan.Budget.Epsilon {
+				t.Errorf("one more step would cost ε = %v, expected more than the budget %v", more.Epsilon, plan.Budget.Epsilon)
+			}
+		})
+	}
+}
+
+// A budget that not even one step fits into ends the run before anything is sampled.
+func TestBudgetForNothing(t *testing.T) {
+	r := train(t, options(t), "privacy.epsilon=0.001", "privacy.noise_multiplier=0.5")
+	if r.Status != BudgetExhausted || r.Steps != 0 || r.Epsilon != 0 || releases(t, r.Run) != 0 {
+		t.Errorf("found %+v with %d releases, expected no step", r, releases(t, r.Run))
+	}
+}
+
+// With calibrated noise all steps run, the budget holds, and little of it is left.
+func TestCalibratedRun(t *testing.T) {
+	for _, epsilon := range []string{"0.5", "3", "8"} {
+		r := train(t, options(t), "privacy.epsilon="+epsilon, "privacy.noise_multiplier=calibrated", "training.steps=30")
+		target := mustPlan(t, "privacy.epsilon="+epsilon).Budget.Epsilon
+		if r.Status != Done || r.Steps != 30 || r.Epsilon > target || r.Epsilon < 0.999*target {
+			t.Errorf("ε = %s: found %s after %d steps with ε = %v", epsilon, r.Status, r.Steps, r.Epsilon)
+		}
+	}
+}
+
+// An empty batch is a step like any other: noise moves every parameter, and the ledger counts it.
+func TestEmptyBatchesAreNoiseOnlySteps(t *testing.T) {
+	// q = 1/300: a batch of 300 draws is empty with probability 0.37, and 40 batches are all non-empty with 1e-8.
+	r := create(t, parse(t, "training.batch_size=1", "training.steps=40", "optimizer.name=sgd"), options(t))
+	empty, unmoved := 0, 0
+	before := slices.Clone(r.model.Values)
+	r.watcher = hooks{stepped: func(Progress) {
+		if len(r.indices) == 0 {
+			empty++
+		}
+		for i, v := range r.model.Values {
+			if v == before[i] {
+				unmoved++
+			}
+		}
+		copy(before, r.model.Values)
+	}}
+	result := fit(t, r)
+	if empty == 0 {
+		t.Error("no batch was empty, expected some of 40")
+	}
+	// Noise of standard deviation 0.25 leaves a float32 below 1 as it is with probability 1e-7 at most: one of the 40·111
+	// values now and then (4e-4), two of them with 1e-7.
+	if unmoved > 1 {
+		t.Errorf("%d values did not move in a step", unmoved)
+	}
+	if result.Steps != 40 || releases(t, r.Dir) != 40 {
+		t.Errorf("%d steps, %d releases, expected 40 of each", result.Steps, releases(t, r.Dir))
+	}
+}
+
+// metrics.jsonl holds the listed fields and nothing that was computed from training pictures without noise.
+func TestMetricsArePublic(t *testing.T) {
+	r := train(t, options(t), "training.evaluate_every=4", "run.private_diagnostics=true")
+	public := []string{"step", "epsilon", "delta", "test_accuracy", "test_loss", "learning_rate", "seconds", "examples_per_second"}
+	var steps []float64
+	for _, line := range strings.Split(strings.TrimSpace(read(t, filepath.Join(r.Run, metricsFile))), "\n") {
+		var found map[string]float64
+		if err := json.Unmarshal([]byte(line), &found); err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, found["step"])
+		for key, value := range found {
+			if !slices.Contains(public, key) || math.IsNaN(value) {
+				t.Errorf("found %s: %v in the metrics", key, value)
+			}
+		}
+	}
+	if want := []float64{4, 8, 12}; !slices.Equal(steps, want) {
+		t.Errorf("found lines of steps %v, expected %v", steps, want)
+	}
+}
+
+// The file that is not private exists only when it was asked for, and says what it should.
+func TestDiagnosticsOnlyWhenAsked(t *testing.T) {
+	r := train(t, options(t), "run.private_diagnostics=true", "privacy.clip_norm=1e-6")
+	lines := strings.Split(strings.TrimSpace(read(t, filepath.Join(r.Run, diagnosticsFile))), "\n")
+	if len(lines) != 12 {
+		t.Fatalf("found %d lines, expected one for each of 12 steps", len(lines))
+	}
+	for i, line := range lines {
+		var d diagnosticsLine
+		if err := json.Unmarshal([]byte(line), &d); err != nil {
+			t.Fatal(err)
+		}
+		// Every gradient is longer than 1e-6. A batch of 40 expected examples is empty with probability 1e-19.
+		if d.Step != i+1 || d.BatchSize < 1 || d.ClippedFraction != 1 || d.NotFinite != 0 || !(d.MeanNorm > 1e-6) || !(d.TrainingLoss > 0) {
+			t.Errorf("line %d: found %+v", i+1, d)
+		}
+	}
+	quiet := train(t, options(t))
+	if _, found := snapshot(t, quiet.Run)[filepath.Join(quiet.Run, diagnosticsFile)]; found {
+		t.Error("diagnostics were written although nobody asked for them")
+	}
+}
+
+func mustPlan(t testing.TB, overrides ...string) *Plan {
+	t.Helper()
+	p, err := NewPlan(parse(t, overrides...), tinyExamples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

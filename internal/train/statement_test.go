@@ -1,0 +1,95 @@
+package train
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Equal ledgers give equal statements, byte for byte, whatever the path of the run is called (RELIABILITY R48).
+func TestStatementIsAFunctionOfTheLedger(t *testing.T) {
+	o := options(t)
+	first := train(t, o)
+	text, object := read(t, filepath.Join(first.Run, statementFile)), read(t, filepath.Join(first.Run, statementData))
+	t.Chdir(o.RunsDir)
+	for _, dir := range []string{first.Run, filepath.Base(first.Run), "./" + filepath.Base(first.Run) + "/"} {
+		fit(t, open(t, dir, o))
+		if read(t, filepath.Join(first.Run, statementFile)) != text || read(t, filepath.Join(first.Run, statementData)) != object {
+			t.Errorf("the statement differs when the run is called %s:\n%s\n---\n%s", dir, read(t, filepath.Join(first.Run, statementData)), object)
+		}
+	}
+}
+
+// The statement says everything that the claim rests on.
+func TestStatementSaysWhatRan(t *testing.T) {
+	r := train(t, options(t), "privacy.epsilon=3", "privacy.noise_multiplier=1.5", "training.batch_size=60", "privacy.clip_norm=0.25")
+	var s Statement
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(r.Run, statementData))), &s); err != nil {
+		t.Fatal(err)
+	}
+	want := Statement{
+		Run: s.Run, Status: Done, Unit: "one training example", Relation: "add-or-remove-one", Epsilon: r.Epsilon, Delta: 1e-4, TargetEpsilon: 3,
+		Accountant: "rdp", Method: s.Method, Sampler: "Poisson", SamplingProbability: 0.2, Mechanism: "Gaussian", NoiseMultiplier: 1.5,
+		ClipNorm: 0.25, Clipping: "flat", ExpectedBatchSize: 60, Steps: 12, LedgerEntries: 12, Data: "stripes", Examples: 300,
+	}
+	notPrivate := s.NotPrivate
+	s.NotPrivate = nil
+	if a, b := asJSON(t, s), asJSON(t, want); a != b {
+		t.Errorf("found    %s\nexpected %s", a, b)
+	}
+	if !strings.Contains(s.Method, "Mironov, Talwar, Zhang 2019") || !strings.Contains(s.Method, "Canonne, Kamath, Steinke 2020") {
+		t.Errorf("the method names no source: %s", s.Method)
+	}
+	text := read(t, filepath.Join(r.Run, statementFile))
+	for _, want := range append(notPrivate, "q = 0.2", "σ = 1.5", "C = 0.25", "T = 12", "of a budget of 3", "the expected batch size 60", "adding or removing one example") {
+		if !strings.Contains(text, want) {
+			t.Errorf("the statement does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+func asJSON(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Diagnostics are named as not private when they were on, and not mentioned when they were off.
+func TestStatementNamesDiagnosticsOnlyIfOn(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		override := "run.private_diagnostics=false"
+		if on {
+			override = "run.private_diagnostics=true"
+		}
+		r := train(t, options(t), override)
+		for _, name := range []string{statementFile, statementData} {
+			if strings.Contains(read(t, filepath.Join(r.Run, name)), diagnosticsFile) != on {
+				t.Errorf("%s, %s: expected the diagnostics to be mentioned: %v", override, name, on)
+			}
+		}
+	}
+}
+
+// Diagnostics of an earlier part of the run stay in its statement after they were switched off.
+func TestStatementRemembersDiagnostics(t *testing.T) {
+	o := options(t)
+	r := train(t, o, "run.private_diagnostics=true")
+	path := filepath.Join(r.Run, configFile)
+	write(t, path, strings.Replace(read(t, path), "private_diagnostics: true", "private_diagnostics: false", 1))
+	fit(t, open(t, r.Run, o))
+	if !strings.Contains(read(t, filepath.Join(r.Run, statementFile)), diagnosticsFile) {
+		t.Error("the statement hides the diagnostics that lie beside it")
+	}
+}
+
+// What is printed is never below what was computed.
+func TestStatementRoundsUp(t *testing.T) {
+	text, err := Statement{Epsilon: 2.00001, Delta: 1e-5}.Markdown()
+	if err != nil || !strings.Contains(string(text), "(2.001, 1e-05)-differentially private") {
+		t.Errorf("found %v\n%s", err, text)
+	}
+}

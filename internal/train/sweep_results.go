@@ -1,0 +1,223 @@
+package train
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+)
+
+// Row is the result of one finished trial. Its ε covers that trial alone.
+type Row struct {
+	Trial        string
+	Settings     []configs.Setting // the swept keys
+	TestAccuracy float64           // NaN of a trial that diverged
+	Epsilon      float64
+	Delta        float64
+	Steps        int
+	Seconds      float64
+	Status       Status
+}
+
+func rowOf(t configs.Trial, r Result) Row {
+	return Row{t.Name, t.Settings, r.TestAccuracy, r.Epsilon, r.Delta, r.Steps, r.Seconds, r.Status}
+}
+
+// numbers are the fields of a row beside trial and swept keys, as they are written.
+type numbers struct {
+	TestAccuracy *float64 `json:"test_accuracy"` // null when the trial diverged
+	Epsilon      float64  `json:"epsilon"`
+	Delta        float64  `json:"delta"`
+	Steps        int      `json:"steps"`
+	Seconds      float64  `json:"seconds"`
+	Status       Status   `json:"status"`
+}
+
+// MarshalJSON writes a flat object: trial, the swept keys under their full names, the numbers.
+func (r Row) MarshalJSON() ([]byte, error) {
+	n := numbers{nil, r.Epsilon, r.Delta, r.Steps, r.Seconds, r.Status}
+	if !math.IsNaN(r.TestAccuracy) {
+		n.TestAccuracy = &r.TestAccuracy
+	}
+	rest, err := json.Marshal(n)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	name, _ := json.Marshal(r.Trial) // a string is always writable
+	fmt.Fprintf(&b, `{"trial":%s`, name)
+	for _, s := range r.Settings {
+		key, _ := json.Marshal(s.Key)
+		fmt.Fprintf(&b, `,%s:%s`, key, jsonOf(s.Value))
+	}
+	b.WriteByte(',')
+	b.Write(rest[1:])
+	return b.Bytes(), nil
+}
+
+// jsonOf is a YAML value as JSON: numbers and words as they are, anything else as its text.
+func jsonOf(value string) []byte {
+	if json.Valid([]byte(value)) {
+		return []byte(value)
+	}
+	if f, err := strconv.ParseFloat(value, 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+		value, _ := json.Marshal(f)
+		return value
+	}
+	text, _ := json.Marshal(value)
+	return text
+}
+
+// finishedRows lists the rows in the order of the trials.
+func (s *sweep) finishedRows() []Row {
+	rows := []Row{}
+	for _, t := range s.trials {
+		if row, ok := s.rows[t.Name]; ok {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// readRows reads the results of finished trials.
+func (s *sweep) readRows() (map[string]Row, error) {
+	rows := map[string]Row{}
+	path := filepath.Join(s.dir, rowsFile)
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return rows, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	settings := map[string][]configs.Setting{}
+	for _, t := range s.trials {
+		settings[t.Name] = t.Settings
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(string(content), "\n"), "\n") {
+		row, err := readRow(line)
+		if known, ok := settings[row.Trial]; ok && err == nil {
+			row.Settings = known
+			rows[row.Trial] = row
+			continue
+		}
+		return nil, fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote; without the file, finished trials are measured again but not trained again", path, i+1)
+	}
+	return rows, nil
+}
+
+func readRow(line string) (Row, error) {
+	var found struct {
+		Trial string `json:"trial"`
+		numbers
+	}
+	if err := json.Unmarshal([]byte(line), &found); err != nil {
+		return Row{}, err
+	}
+	row := Row{
+		Trial: found.Trial, TestAccuracy: math.NaN(), Epsilon: found.Epsilon, Delta: found.Delta,
+		Steps: found.Steps, Seconds: found.Seconds, Status: found.Status,
+	}
+	if found.TestAccuracy != nil {
+		row.TestAccuracy = *found.TestAccuracy
+	}
+	return row, nil
+}
+
+// writeRows writes results.jsonl and results.csv, each whole or not at all.
+func (s *sweep) writeRows() error {
+	var lines bytes.Buffer
+	for _, row := range s.finishedRows() {
+		line, err := json.Marshal(row)
+		if err != nil {
+			return fmt.Errorf("train: result of trial %s: %w", row.Trial, err)
+		}
+		lines.Write(append(line, '\n'))
+	}
+	if lines.Len() == 0 {
+		return nil
+	}
+	if err := checkpoints.WriteFileAtomic(filepath.Join(s.dir, rowsFile), lines.Bytes(), ownerFilePerm); err != nil {
+		return err
+	}
+	table, err := csvOf(s.finishedRows())
+	if err != nil {
+		return fmt.Errorf("train: %s: %w", tableFile, err)
+	}
+	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, tableFile), table, ownerFilePerm)
+}
+
+// csvOf writes the rows as a table with the full names of the swept keys.
+func csvOf(rows []Row) ([]byte, error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	number := func(v float64) string {
+		if math.IsNaN(v) {
+			return ""
+		}
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	for i, r := range rows {
+		header, line := []string{"trial"}, []string{r.Trial}
+		for _, s := range r.Settings {
+			header, line = append(header, s.Key), append(line, s.Value)
+		}
+		if i == 0 {
+			w.Write(append(header, "test_accuracy", "epsilon", "delta", "steps", "seconds", "status"))
+		}
+		w.Write(append(line, number(r.TestAccuracy), number(r.Epsilon), number(r.Delta), strconv.Itoa(r.Steps), number(r.Seconds), string(r.Status)))
+	}
+	w.Flush()
+	return b.Bytes(), w.Error()
+}
+
+// Composed is what all trials of a sweep cost together: the guarantee for somebody who looks at all of them, and so also for
+// publishing the one that looks best. (Papernot and Steinke, arXiv:2110.03620, section 1, on why the ε of the best one alone
+// would be wrong.)
+type Composed struct {
+	Epsilon    float64 `json:"epsilon"`
+	Delta      float64 `json:"delta"`
+	Accountant string  `json:"accountant"`
+	Releases   int     `json:"releases"`
+}
+
+// compose accounts for the union of the ledgers of all trials, finished or not, at the least of their deltas.
+func (s *sweep) compose() (*Composed, error) {
+	first := s.trials[0].Config.Privacy
+	account, err := accountant.New(first.Accountant)
+	if err != nil {
+		return nil, err
+	}
+	union, delta := new(accountant.Ledger), first.Delta
+	for _, t := range s.trials {
+		delta = min(delta, t.Config.Privacy.Delta)
+		l, _, err := readLedger(filepath.Join(s.dir, t.Name))
+		if errors.Is(err, ErrNoRun) || errors.Is(err, checkpoints.ErrUnfinished) {
+			continue // not started
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range l.Entries() {
+			if err := union.Add(e.Event, e.Count); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if union.Count() == 0 {
+		return nil, nil
+	}
+	cost, err := costOf(account, union, delta)
+	return &Composed{cost.Epsilon, delta, cost.Accountant, union.Count()}, err
+}

@@ -1,0 +1,376 @@
+package train
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+)
+
+const tinySweep = `
+name: sweep
+base: base.yaml
+grid:
+  privacy.clip_norm: [0.1, 1]
+  privacy.noise_multiplier: [1, 4]
+seeds: [1, 2]
+`
+
+// sweepOf parses a sweep whose base is the tiny configuration.
+func sweepOf(t testing.TB, base, sweep string) *configs.Sweep {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "base.yaml"), base)
+	s, err := configs.ParseSweep(filepath.Join(dir, "sweep.yaml"), []byte(sweep))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func sweepOptions(t testing.TB) SweepOptions {
+	return SweepOptions{RunsDir: filepath.Join(t.TempDir(), "runs"), Source: tinySource(t, tinyExamples)}
+}
+
+func runSweep(t testing.TB, s *configs.Sweep, o SweepOptions) SweepResult {
+	t.Helper()
+	r, err := RunSweep(context.Background(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// sweepHooks is a SweepWatcher made of functions.
+type sweepHooks struct {
+	silentSweep
+	started func(TrialOverview)
+	stepped func(Progress)
+}
+
+func (h sweepHooks) TrialStarted(o TrialOverview) {
+	if h.started != nil {
+		h.started(o)
+	}
+}
+
+func (h sweepHooks) TrialStepped(p Progress) {
+	if h.stepped != nil {
+		h.stepped(p)
+	}
+}
+
+// killSweep drops a sweep when trial number has made so many steps, as kill -9 would.
+func killSweep(t testing.TB, s *configs.Sweep, o SweepOptions, number, steps int) {
+	t.Helper()
+	type killed struct{}
+	trial := 0
+	o.Watcher = sweepHooks{
+		started: func(o TrialOverview) { trial = o.Number },
+		stepped: func(p Progress) {
+			if trial == number && p.Step == steps {
+				panic(killed{})
+			}
+		},
+	}
+	defer func() {
+		if _, ok := recover().(killed); !ok {
+			t.Fatal("the sweep was not killed")
+		}
+	}()
+	_, err := RunSweep(context.Background(), s, o)
+	t.Error(err)
+}
+
+// Every combination is an ordinary run, and the three tables agree.
+func TestSweepTables(t *testing.T) {
+	o := sweepOptions(t)
+	r := runSweep(t, sweepOf(t, tinyConfig, tinySweep), o)
+	if r.Status != Done || r.Trials != 8 || r.Finished != 8 || len(r.Rows) != 8 {
+		t.Fatalf("found %+v, expected 8 trials", r)
+	}
+	lines := strings.Split(strings.TrimSpace(read(t, filepath.Join(r.Sweep, rowsFile))), "\n")
+	table, err := csv.NewReader(strings.NewReader(read(t, filepath.Join(r.Sweep, tableFile)))).ReadAll()
+	if err != nil || len(lines) != 8 || len(table) != 9 {
+		t.Fatalf("found %d lines and %d rows (%v)", len(lines), len(table), err)
+	}
+	if want := "trial,privacy.clip_norm,privacy.noise_multiplier,training.seed,test_accuracy,epsilon,delta,steps,seconds,status"; strings.Join(table[0], ",") != want {
+		t.Errorf("found heading %s\nexpected %s", strings.Join(table[0], ","), want)
+	}
+	var first map[string]any
+	if err := json.Unmarshal([]byte(lines[0]), &first); err != nil {
+		t.Fatal(err)
+	}
+	if first["privacy.clip_norm"] != 0.1 || first["training.seed"] != 1. || first["status"] != "done" || first["steps"] != 12. {
+		t.Errorf("found first row %v", first)
+	}
+	for i, row := range r.Rows {
+		if lines[i] != asJSON(t, row) {
+			t.Errorf("row %d is %s in the result and %s in the file", i, asJSON(t, row), lines[i])
+		}
+		dir := filepath.Join(r.Sweep, row.Trial)
+		cost, err := SpentBy(dir, 0)
+		if err != nil || cost.Epsilon != row.Epsilon || *cost.Releases != 12 {
+			t.Errorf("%s: found %+v (%v), expected ε = %v", row.Trial, cost, err, row.Epsilon)
+		}
+		score, err := Evaluate(dir, Options{Source: o.Source})
+		if err != nil || score.TestAccuracy != row.TestAccuracy {
+			t.Errorf("%s: the model has accuracy %v (%v), expected %v", row.Trial, score.TestAccuracy, err, row.TestAccuracy)
+		}
+	}
+	if _, ok := snapshot(t, r.Sweep)[filepath.Join(r.Sweep, sweepReport)]; !ok {
+		t.Error("there is no results.md")
+	}
+}
+
+// What all trials cost together is the ε of all their releases in one ledger, and more than any of them alone.
+func TestSweepComposesItsTrials(t *testing.T) {
+	r := runSweep(t, sweepOf(t, tinyConfig, tinySweep), sweepOptions(t))
+	all := new(accountant.Ledger)
+	for _, sigma := range []float64{1, 4} {
+		// Half of the eight trials with each noise multiplier, 12 steps each.
+		if err := all.Add(mustPlan(t, "privacy.noise_multiplier="+jsonNumber(sigma)).Event(), 4*12); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := mustPlan(t).Spent(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The order of the sum over the ledgers is another one.
+	if r.Composed == nil || math.Abs(r.Composed.Epsilon/want.Epsilon-1) > 1e-12 || r.Composed.Releases != 96 || r.Composed.Delta != 1e-4 {
+		t.Fatalf("found %+v, expected ε = %v of 96 releases", r.Composed, want.Epsilon)
+	}
+	for _, row := range r.Rows {
+		if row.Epsilon >= r.Composed.Epsilon {
+			t.Errorf("%s alone costs %v, all together %v", row.Trial, row.Epsilon, r.Composed.Epsilon)
+		}
+	}
+	note := strings.Join(r.Note(), " ")
+	if !strings.Contains(note, accountant.RoundUp(want.Epsilon, 3)) || !strings.Contains(read(t, filepath.Join(r.Sweep, sweepReport)), r.Note()[2]) {
+		t.Errorf("the composed ε is not told: %s", note)
+	}
+}
+
+func jsonNumber(v float64) string {
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+// Killed in the middle of a trial and started again, a sweep leaves finished trials alone, goes on with the half-done one
+// with the spend of its ledger, and ends with all rows.
+func TestKilledSweepGoesOn(t *testing.T) {
+	s, o := sweepOf(t, tinyConfig, tinySweep), sweepOptions(t)
+	killSweep(t, s, o, 3, 8)
+	dir := filepath.Join(o.RunsDir, "sweep")
+	trials, err := s.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	finished := snapshot(t, filepath.Join(dir, trials[0].Name))
+	maps.Copy(finished, snapshot(t, filepath.Join(dir, trials[1].Name)))
+
+	var started []int
+	o.Watcher = sweepHooks{started: func(o TrialOverview) {
+		started = append(started, o.Number)
+		if o.Number == 3 && o.ResumedAt != 5 {
+			t.Errorf("trial 3 resumed at step %d, expected its checkpoint at 5", o.ResumedAt)
+		}
+	}}
+	r := runSweep(t, s, o)
+	if want := "[3,4,5,6,7,8]"; asJSON(t, started) != want {
+		t.Errorf("trials %v were started, expected %s", started, want)
+	}
+	again := snapshot(t, filepath.Join(dir, trials[0].Name))
+	maps.Copy(again, snapshot(t, filepath.Join(dir, trials[1].Name)))
+	if !maps.Equal(finished, again) {
+		t.Error("a finished trial was touched")
+	}
+	// Steps 6, 7 and 8 were released twice.
+	if releases(t, filepath.Join(dir, trials[2].Name)) != 15 || r.Rows[2].Steps != 12 || r.Rows[2].Epsilon <= r.Rows[3].Epsilon {
+		t.Errorf("trial 3 has %d releases and the row %+v", releases(t, filepath.Join(dir, trials[2].Name)), r.Rows[2])
+	}
+	if r.Finished != 8 || r.Composed.Releases != 8*12+3 {
+		t.Errorf("found %d results and %d releases", r.Finished, r.Composed.Releases)
+	}
+
+	started = nil
+	same := runSweep(t, s, o)
+	if len(started) != 0 || asJSON(t, same) != asJSON(t, r) {
+		t.Errorf("a finished sweep started trials %v or changed its result", started)
+	}
+}
+
+// A kill can also come before a trial has a ledger, between its end and its row, and between the two tables.
+func TestSweepKilledBetweenFiles(t *testing.T) {
+	s, o := sweepOf(t, tinyConfig, "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"), sweepOptions(t)
+	whole := runSweep(t, s, o)
+	first, second := filepath.Join(whole.Sweep, whole.Rows[0].Trial), filepath.Join(whole.Sweep, whole.Rows[1].Trial)
+	rows := filepath.Join(whole.Sweep, rowsFile)
+	oneRow, _, _ := strings.Cut(read(t, rows), "\n")
+	tests := []struct {
+		name     string
+		kill     func(t *testing.T)
+		releases int // of the second trial at the end
+	}{
+		{"before the row", func(t *testing.T) { write(t, rows, oneRow+"\n") }, 12},
+		{"before results.csv", func(t *testing.T) { write(t, filepath.Join(whole.Sweep, tableFile), "old") }, 12},
+		{"before the folder", func(t *testing.T) {
+			write(t, rows, oneRow+"\n")
+			if err := os.RemoveAll(second); err != nil {
+				t.Fatal(err)
+			}
+		}, 12},
+		{"before the config", func(t *testing.T) {
+			write(t, rows, oneRow+"\n")
+			if err := errors.Join(os.RemoveAll(second), os.Mkdir(second, 0o700)); err != nil {
+				t.Fatal(err)
+			}
+		}, 12},
+		{"inside the ledger's header", func(t *testing.T) {
+			write(t, rows, oneRow+"\n")
+			if err := os.Truncate(filepath.Join(second, ledgerFile), 10); err != nil {
+				t.Fatal(err)
+			}
+		}, 12},
+		{"before the second checkpoint", func(t *testing.T) {
+			write(t, rows, oneRow+"\n")
+			if err := os.Remove(filepath.Join(second, checkpointFolder, "checkpoint-12.ckpt")); err != nil {
+				t.Fatal(err)
+			}
+		}, 14},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			before := snapshot(t, first)
+			test.kill(t)
+			r := runSweep(t, s, o)
+			if r.Finished != 2 || !maps.Equal(before, snapshot(t, first)) {
+				t.Errorf("found %d results, or the first trial was touched", r.Finished)
+			}
+			if found := releases(t, second); found != test.releases {
+				t.Errorf("the second trial has %d releases, expected %d", found, test.releases)
+			}
+			if table := read(t, filepath.Join(r.Sweep, tableFile)); strings.Count(table, "\n") != 3 {
+				t.Errorf("results.csv is\n%s", table)
+			}
+		})
+	}
+}
+
+// Interrupted, a sweep saves its trial and tells; started again it ends like an uninterrupted one.
+func TestInterruptedSweep(t *testing.T) {
+	s, o := sweepOf(t, tinyConfig, tinySweep), sweepOptions(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	number := 0
+	o.Watcher = sweepHooks{
+		started: func(o TrialOverview) { number = o.Number },
+		stepped: func(p Progress) {
+			if number == 2 && p.Step == 7 {
+				cancel()
+			}
+		},
+	}
+	r, err := RunSweep(ctx, s, o)
+	if err != nil || r.Status != Interrupted || r.Finished != 1 || r.Composed.Releases != 12+7 {
+		t.Fatalf("found %+v, %+v (%v), expected one result and 19 releases", r, r.Composed, err)
+	}
+	o.Watcher = nil
+	if r := runSweep(t, s, o); r.Status != Done || r.Finished != 8 || r.Composed.Releases != 8*12 {
+		t.Errorf("found %+v, %+v, expected 8 results and 96 releases", r, r.Composed)
+	}
+}
+
+// A folder belongs to one sweep; what does not fit is refused in one line and nothing changes.
+func TestSweepRefuses(t *testing.T) {
+	const small = "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"
+	tests := []struct {
+		name        string
+		base, sweep string
+		spoil       func(t *testing.T, dir string)
+		match       error
+		want        string
+	}{
+		{"another grid", tinyConfig, strings.Replace(small, "[0.1, 1]", "[0.1, 2]", 1), nil, ErrOtherSweep, "holds trial clip_norm=1, expected clip_norm=2"},
+		{"more trials", tinyConfig, strings.Replace(small, "[0.1, 1]", "[0.1, 1, 2]", 1), nil, ErrOtherSweep, "holds 2 trials, expected the 3 of the sweep file"},
+		{"another base", strings.Replace(tinyConfig, "steps: 12", "steps: 13", 1), small, nil, ErrOtherSweep, "holds trial clip_norm=0.1 with another base configuration"},
+		{"a batch above the data", strings.Replace(tinyConfig, "batch_size: 40", "batch_size: 400", 1), small, nil, ErrPlan, "trial clip_norm=0.1"},
+		{"a run's folder", tinyConfig, small, func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, sweepFile)) }, ErrOtherSweep, "expected an empty folder or that of this sweep"},
+		{"damaged sweep.json", tinyConfig, small, func(t *testing.T, dir string) { write(t, filepath.Join(dir, sweepFile), "{") }, ErrOtherSweep, "cannot be read"},
+		{"damaged results", tinyConfig, small, func(t *testing.T, dir string) {
+			write(t, filepath.Join(dir, rowsFile), read(t, filepath.Join(dir, rowsFile))+"{}\n")
+		}, nil, "results.jsonl:3: found no result of a trial"},
+		{"in use", tinyConfig, small, func(t *testing.T, dir string) {
+			lock, err := checkpoints.OpenJournal(filepath.Join(dir, sweepLock))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { lock.Close() })
+		}, checkpoints.ErrLocked, sweepLock},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			o := sweepOptions(t)
+			dir := runSweep(t, sweepOf(t, tinyConfig, small), o).Sweep
+			if test.spoil != nil {
+				test.spoil(t, dir)
+			}
+			before := snapshot(t, dir)
+			_, err := RunSweep(context.Background(), sweepOf(t, test.base, test.sweep), o)
+			if err == nil || test.match != nil && !errors.Is(err, test.match) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("found error %v\nexpected one line that matches %v and says %q", err, test.match, test.want)
+			}
+			if !maps.Equal(before, snapshot(t, dir)) {
+				t.Error("the refused sweep changed on disk")
+			}
+		})
+	}
+}
+
+// What changes speed alone may change between the parts of a sweep.
+func TestSweepGoesOnWithOtherPerformance(t *testing.T) {
+	o := sweepOptions(t)
+	killSweep(t, sweepOf(t, tinyConfig, tinySweep), o, 2, 6)
+	other := strings.NewReplacer("threads: 2", "threads: 1", "physical_batch_size: 16", "physical_batch_size: 5").Replace(tinyConfig)
+	if r := runSweep(t, sweepOf(t, other, tinySweep), o); r.Finished != 8 {
+		t.Errorf("found %d results, expected 8", r.Finished)
+	}
+}
+
+// A trial that leaves the range of float32 has a row without an accuracy, and the others go on.
+func TestDivergedTrial(t *testing.T) {
+	s := sweepOf(t, tinyConfig, "name: sweep\nbase: base.yaml\ngrid: {optimizer.learning_rate: [0.5, 1000], optimizer.weight_decay: [0, 100]}\n")
+	o := sweepOptions(t)
+	r := runSweep(t, s, o)
+	last := r.Rows[3]
+	if r.Finished != 4 || last.Status != Diverged || !math.IsNaN(last.TestAccuracy) || last.Epsilon <= 0 {
+		t.Fatalf("found %+v, expected a diverged last trial", r.Rows)
+	}
+	if !strings.Contains(asJSON(t, last), `"test_accuracy":null`) {
+		t.Errorf("found row %s, expected no accuracy", asJSON(t, last))
+	}
+	if again := runSweep(t, s, o); asJSON(t, again.Rows) != asJSON(t, r.Rows) {
+		t.Error("a diverged trial was repeated")
+	}
+}
+
+func TestSweptValuesAsJSON(t *testing.T) {
+	for value, want := range map[string]string{
+		"0.1": "0.1", "1e-5": "1e-5", ".5": "0.5", "true": "true", "none": `"none"`, "adam": `"adam"`, "[1, 2]": "[1, 2]", ".inf": `".inf"`,
+	} {
+		if found := string(jsonOf(value)); found != want {
+			t.Errorf("%s: found %s, expected %s", value, found, want)
+		}
+	}
+}
