@@ -14,7 +14,7 @@ lint: ## format, vet, staticcheck
 	staticcheck ./...
 
 race: ## the race detector on the packages with goroutines
-	go test -race -short ./accountant ./data ./internal/... ./perexample ./optimizer ./checkpoints
+	go test -race -short ./accountant ./data ./internal/... ./perexample ./optimizer ./checkpoints ./cmd/train
 
 bench: ## benchmarks of the private step
 	go test ./internal/train -run '^$$' -bench ClippedSum -benchtime 3s

@@ -38,7 +38,7 @@ func TestPresetsOfResults(t *testing.T) {
 		rate          float64
 	}{
 		"mnist-cnn":   {"mnist", "mnist-cnn", 512, 40, 0.5},
-		"fashion-cnn": {"fashion-mnist", "mnist-cnn", 512, 40, 0.5},
+		"fashion-cnn": {"fashion-mnist", "mnist-cnn", 1024, 40, 4},
 		"cifar-cnn":   {"cifar-10", "cifar-cnn", 1024, 30, 1},
 	} {
 		c, err := Load(name, nil)

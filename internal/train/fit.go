@@ -86,12 +86,13 @@ func (r *Run) attend() error {
 	return nil
 }
 
-// finish evaluates the last parameters and writes model, checkpoint and statement.
+// finish saves the last parameters, evaluates them, and writes model and statement.
 func (r *Run) finish(status Status) (Result, error) {
-	if err := r.evaluate(); err != nil {
+	// First what cannot be had again: whoever is in a hurry may stop the process while the test pictures are predicted.
+	if err := r.save(); err != nil {
 		return Result{}, err
 	}
-	if err := r.save(); err != nil {
+	if err := r.evaluate(); err != nil {
 		return Result{}, err
 	}
 	p, err := r.progress()
