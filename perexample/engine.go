@@ -30,9 +30,8 @@ func (e Engine) String() string {
 // near the arithmetic limit of a core, a pass over memory does not.
 const passCost = 4
 
-// Choose returns the cheaper engine for each rule at the given physical batch size, within a budget for stored gradients in
-// bytes. Rules that gain most from materialising per byte do not matter enough to be sorted for: the budget is
-// given out in order.
+// Choose returns the cheaper engine for each rule at the given physical batch size. Stored gradients take at most
+// budget bytes together, given out in the order of the rules; a rule that does not fit uses the ghost engine.
 func Choose(rules []Rule, batch int, budget int64) []Engine {
 	engines := make([]Engine, len(rules))
 	for i, r := range rules {
