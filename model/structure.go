@@ -79,23 +79,12 @@ func (Flatten) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	}
 	positions := height * width
 	return p.perExample("flatten", []int{batch, positions * channels}, func(y []float32, in ...[]float32) {
-		transposeEach(y, in[0], positions, channels)
+		kernel.Transpose(y, in[0], len(y)/(positions*channels), positions, channels)
 	}, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
 		return []*gorgonia.Node{p.perExample("flatten-gradient", x.Shape(), func(dx []float32, in ...[]float32) {
-			transposeEach(dx, in[0], channels, positions)
+			kernel.Transpose(dx, in[0], len(dx)/(positions*channels), channels, positions)
 		}, nil, dy)}
 	}, x)
-}
-
-// transposeEach transposes consecutive rows×cols matrices.
-func transposeEach(dst, src []float32, rows, cols int) {
-	for size := rows * cols; len(src) > 0; dst, src = dst[size:], src[size:] {
-		for r := range rows {
-			for c := range cols {
-				dst[c*rows+r] = src[r*cols+c]
-			}
-		}
-	}
 }
 
 // withParameters is an operation z = f(x; parameters) whose kernels hold the parameters' memory themselves.

@@ -8,9 +8,9 @@ import (
 )
 
 // Executor runs the part of a graph that the requested outputs need. Buffers are planned when it is made: two
-// nodes share one buffer when the first is no longer read once the second is written. So a run of the
-// graph allocates nothing (Gorgonia's own operations aside), and memory is that of the widest moment of the
-// step, not the sum over all nodes.
+// nodes share one buffer when the first is no longer read once the second is written. So the
+// executor allocates nothing in a run (an operation's own Run, and Gorgonia's operations, may), and memory is that of
+// the widest moment of the step, not the sum over all nodes.
 type Executor struct {
 	instructions []instruction
 	values       map[*gorgonia.Node]Array // leaves and requested outputs

@@ -89,14 +89,14 @@ func TestConvolution(t *testing.T) {
 		x, filters := randoms(1, c.Height*c.Width*c.In), randoms(2, c.Out*c.Taps())
 		dz := randoms(3, c.Positions()*c.Out)
 		packed, cols, z := make([]float32, len(filters)), make([]float32, c.Positions()*c.Taps()), make([]float32, len(dz))
-		PackFilters(packed, filters, c.Out, c.In, c.KernelH, c.KernelW)
+		Transpose(packed, filters, c.Out, c.In, c.KernelH*c.KernelW)
 		c.Lower(cols, x)
 		p.Gemm(false, true, c.Positions(), c.Out, c.Taps(), 1, cols, c.Taps(), packed, c.Taps(), 0, z, c.Out)
 		checkClose(t, "forward", z, c.convolve(toFloat64(x), toFloat64(filters)), 1e-5)
 
 		dPacked, dFilters := make([]float32, len(filters)), make([]float32, len(filters))
 		p.Gemm(true, false, c.Out, c.Taps(), c.Positions(), 1, dz, c.Out, cols, c.Taps(), 0, dPacked, c.Taps())
-		UnpackFilters(dFilters, dPacked, c.Out, c.In, c.KernelH, c.KernelW)
+		Transpose(dFilters, dPacked, c.Out, c.KernelH*c.KernelW, c.In)
 		if len(filters) < 1000 {
 			checkGradient(t, "filters", dFilters, filters, func(w []float64) float64 {
 				return weighted(dz, c.convolve(toFloat64(x), w))
@@ -133,20 +133,21 @@ func (c Conv) convolve(x, filters []float64) []float64 {
 	return z
 }
 
-func TestPackFilters(t *testing.T) {
+// Transpose takes PyTorch's filters to the tap order of Lower, and back.
+func TestTransposeFilters(t *testing.T) {
 	const out, in, kh, kw = 2, 3, 2, 2
 	src := randoms(1, out*in*kh*kw)
 	packed, back := make([]float32, len(src)), make([]float32, len(src))
-	PackFilters(packed, src, out, in, kh, kw)
+	Transpose(packed, src, out, in, kh*kw)
 	for i, v := range packed {
 		o, h, w, c := i/(kh*kw*in), i/(kw*in)%kh, i/in%kw, i%in
 		if want := src[((o*in+c)*kh+h)*kw+w]; v != want {
 			t.Fatalf("filter %d, row %d, column %d, channel %d is %v, want %v", o, h, w, c, v, want)
 		}
 	}
-	UnpackFilters(back, packed, out, in, kh, kw)
+	Transpose(back, packed, out, kh*kw, in)
 	if !slices.Equal(back, src) {
-		t.Error("UnpackFilters does not undo PackFilters")
+		t.Error("the transpose of the transpose is not where it started")
 	}
 }
 

@@ -8,8 +8,7 @@
 // values from one row to the next. Images are NHWC, and a kernel that speaks of
 // "one image" sees a single (H, W, C) block, so that callers may hand images to
 // workers as they like. Convolution filters are (out, kh, kw, in) inside;
-// [PackFilters] and [UnpackFilters] convert from and to the (out, in, kh, kw)
-// of PyTorch.
+// [Transpose] converts from and to the (out, in, kh, kw) of PyTorch.
 //
 // Slices must be at least as long as the shapes say; a shorter one panics, like
 // any index out of range. A destination may be the very slice of a source in

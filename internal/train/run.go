@@ -275,8 +275,7 @@ func (r *Run) path(name string) string { return filepath.Join(r.Dir, name) }
 func (r *Run) overview() Overview {
 	return Overview{
 		Run: r.Dir, Data: r.source.Name, Examples: r.source.Train.Len(), Parameters: len(r.model.Values), Plan: r.plan,
-		ResumedAt: r.resumedAt, LedgerEntries: r.journal.Len(), GraphBytes: r.gradients.Bytes(),
-		PhysicalBatch: r.gradients.batch, PrivateDiagnosed: r.diagnoses != nil,
+		ResumedAt: r.resumedAt, LedgerEntries: r.journal.Len(), PrivateDiagnosed: r.diagnoses != nil,
 	}
 }
 

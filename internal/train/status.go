@@ -62,7 +62,5 @@ type Overview struct {
 	Plan             *Plan
 	ResumedAt        int // steps behind the checkpoint that the run goes on from; 0 for a new one
 	LedgerEntries    int
-	GraphBytes       int
-	PhysicalBatch    int
 	PrivateDiagnosed bool
 }
