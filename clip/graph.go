@@ -27,11 +27,13 @@ func Declare(b *graph.Builder, policy Policy, plans []perexample.Plan, mask *gor
 		return Graph{}
 	}
 	norms := make([]*gorgonia.Node, len(plans))
+	b.Part("norms")
 	for i, p := range plans {
 		norms[i] = p.SquaredNorms(b)
 	}
 	g := Graph{SquaredNorms: total(b, norms)}
 	g.Factors = factors(b, policy, g.SquaredNorms, mask)
+	b.Part("sums")
 	for _, p := range plans {
 		g.Sums = append(g.Sums, p.WeightedSum(b, g.Factors))
 	}

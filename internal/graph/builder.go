@@ -24,6 +24,7 @@ type Builder struct {
 	names   map[string]bool
 	tracked map[*gorgonia.Node]bool
 	serial  int
+	part    string
 
 	differentiated bool
 	err            error
@@ -42,6 +43,10 @@ func NewBuilder(pool *kernel.Pool) *Builder {
 
 // Pool is where operations run their loops; nil means on the caller.
 func (b *Builder) Pool() *kernel.Pool { return b.pool }
+
+// Part names the part of the step that the operations declared from now on belong to, for [Executor.Profile].
+// Operations that [Builder.Backpropagate] declares belong to "backward" whatever the name.
+func (b *Builder) Part(name string) { b.part = name }
 
 // Graph is the Gorgonia graph under construction.
 func (b *Builder) Graph() *gorgonia.ExprGraph { return b.graph }
@@ -119,7 +124,7 @@ func (b *Builder) Apply(op Operation, inputs ...*gorgonia.Node) *gorgonia.Node {
 		}
 	}
 	b.serial++
-	n := &node{Operation: op, serial: b.serial, inputs: make([]hm.Type, len(inputs)), tracked: make([]bool, len(inputs))}
+	n := &node{Operation: op, serial: b.serial, part: b.part, inputs: make([]hm.Type, len(inputs)), tracked: make([]bool, len(inputs))}
 	for i, in := range inputs {
 		n.inputs[i] = valueType(in.Dtype(), in.Shape().Dims())
 		n.tracked[i] = op.Gradient != nil && b.tracked[in]
@@ -147,6 +152,9 @@ func (b *Builder) Track(n *gorgonia.Node) {
 // gradient, which nobody needs, is never computed.
 func (b *Builder) Tracked(n *gorgonia.Node) bool { return b.tracked[n] }
 
+// backward is the part of differentiation, Gorgonia's own operations included.
+const backward = "backward"
+
 // Backpropagate returns the gradients of Σᵢ weightsᵢ·outputᵢ with respect to the given nodes, which may be
 // intermediate. output and weights have one shape. A graph is differentiated once: Gorgonia keeps
 // the gradients of the first time and would answer with them again, whatever the weights.
@@ -159,6 +167,8 @@ func (b *Builder) Backpropagate(output, weights *gorgonia.Node, withRespectTo []
 		return nil
 	}
 	b.differentiated = true
+	defer b.Part(b.part)
+	b.Part(backward)
 	gradients, err := gorgonia.Backpropagate(gorgonia.Nodes{output}, gorgonia.Nodes{weights}, withRespectTo)
 	if err != nil {
 		b.Fail("backpropagation: %w", err)

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"time"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -15,6 +16,7 @@ type Executor struct {
 	instructions []instruction
 	values       map[*gorgonia.Node]Array // leaves and requested outputs
 	floats       int                      // planned buffers, in units of 4 bytes
+	record       func(part, name string, d time.Duration)
 }
 
 var _ gorgonia.VM = (*Executor)(nil)
@@ -22,10 +24,10 @@ var _ gorgonia.VM = (*Executor)(nil)
 // instruction is one call; foreign operations (those that Gorgonia's differentiation adds, such as the sum of
 // gradients where branches meet) go through run as well.
 type instruction struct {
-	name string
-	run  func(out Array, in []Array) error
-	out  Array
-	in   []Array
+	name, part string
+	run        func(out Array, in []Array) error
+	out        Array
+	in         []Array
 }
 
 // Compile plans the execution of everything that the outputs need.
@@ -51,7 +53,7 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Executor, error) {
 		}
 		arrays[n] = plan.acquire(n)
 		plan.release(n)
-		e.instructions = append(e.instructions, instruction{n.Name(), runner(n), arrays[n], in})
+		e.instructions = append(e.instructions, instruction{n.Name(), partOf(n), runner(n), arrays[n], in})
 	}
 	for _, out := range outputs {
 		e.values[out] = arrays[out]
@@ -76,11 +78,35 @@ func (e *Executor) Bytes() int { return 4 * e.floats }
 func (e *Executor) RunAll() error {
 	for i := range e.instructions {
 		c := &e.instructions[i]
+		start := e.now()
 		if err := c.run(c.out, c.in); err != nil {
 			return fmt.Errorf("graph: %s: %w", c.name, err)
 		}
+		if e.record != nil {
+			e.record(c.part, c.name, time.Since(start))
+		}
 	}
 	return nil
+}
+
+// Profile makes every later run tell record, after each operation, its part of the step (see [Builder.Part]), its name
+// and the time it took; nil ends that.
+func (e *Executor) Profile(record func(part, name string, d time.Duration)) { e.record = record }
+
+// now reads the clock only for a profile.
+func (e *Executor) now() (t time.Time) {
+	if e.record != nil {
+		t = time.Now()
+	}
+	return t
+}
+
+// partOf is the part of the step that a node belongs to; operations that are not ours come from differentiation.
+func partOf(n *gorgonia.Node) string {
+	if own, ok := n.Op().(*node); ok {
+		return own.part
+	}
+	return backward
 }
 
 // Reset does nothing: a run leaves no state behind.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dpsgd/internal/graph"
 
@@ -257,5 +258,31 @@ func TestRunErrorsNameTheOperation(t *testing.T) {
 	}
 	if ran != 0 {
 		t.Error("operations ran after one that failed")
+	}
+}
+
+// A profile hears of every operation once a run, under the part of the step that declared it; differentiation is
+// "backward", Gorgonia's own operations included.
+func TestProfile(t *testing.T) {
+	b := graph.NewBuilder(nil)
+	b.Part("forward")
+	g := declareBranching(b, 3)
+	b.Part("norms")
+	e := compile(t, b, g.y, square(b, g.dh))
+	heard := map[string][]string{}
+	e.Profile(func(part, name string, d time.Duration) {
+		if d < 0 {
+			t.Errorf("%s took %v", name, d)
+		}
+		heard[part] = append(heard[part], name)
+	})
+	runAll(t, e)
+	if len(heard["forward"]) == 0 || len(heard["backward"]) == 0 || len(heard["norms"]) != 1 || len(heard) != 3 {
+		t.Errorf("heard of %v, expected operations of forward and backward, and one of norms", heard)
+	}
+	e.Profile(nil)
+	clear(heard)
+	if runAll(t, e); len(heard) > 0 {
+		t.Errorf("heard of %v after the profile ended", heard)
 	}
 }

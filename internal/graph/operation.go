@@ -74,6 +74,7 @@ type Operation struct {
 type node struct {
 	Operation
 	serial   int           // makes the hash unique: equal operations are never merged
+	part     string        // of the step, see Builder.Part
 	inputs   []hm.Type     // exact types of the inputs
 	tracked  []bool        // inputs that gradients flow to
 	out      *tensor.Dense // owned output, used by Gorgonia's machines only

@@ -56,6 +56,7 @@ func newGradients(m *model.Model, policy clip.Policy, batcher *data.Batcher, bat
 	if b.Err() != nil {
 		return nil, b.Err()
 	}
+	b.Part("norms")
 	plans := make([]perexample.Plan, len(network.Uses))
 	for i, u := range network.Uses {
 		plans[i] = perexample.NewPlan(b, u, dz[i], g.engines[i])
