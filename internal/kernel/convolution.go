@@ -7,19 +7,21 @@ package kernel
 // different workers.
 type Convolution struct {
 	Conv
+	pool *Pool
 	cols workspace // one lowered image for each worker
-	sums workspace
+	sums []float32
 }
 
-// NewConvolution returns the convolution of that geometry.
-func NewConvolution(c Conv) *Convolution { return &Convolution{Conv: c} }
+// NewConvolution returns the convolution of that geometry, computed on the pool; nil is the caller.
+func NewConvolution(c Conv, p *Pool) *Convolution {
+	return &Convolution{Conv: c, pool: p, cols: newWorkspace(p)}
+}
 
 // Forward computes z (batch, OutHeight, OutWidth, Out) from x (batch, Height, Width, In), with a bias (Out) for every
 // position unless it is nil.
-func (c *Convolution) Forward(p *Pool, z, x, filters, bias []float32, batch int) {
+func (c *Convolution) Forward(z, x, filters, bias []float32, batch int) {
 	positions, taps := c.Positions(), c.Taps()
-	c.cols.reserve(p)
-	p.Run(batch, 1, func(worker, lo, hi int) {
+	c.pool.Run(batch, 1, func(worker, lo, hi int) {
 		cols := c.cols.get(worker, positions*taps)
 		for i := lo; i < hi; i++ {
 			c.Lower(cols, c.image(x, i))
@@ -33,10 +35,9 @@ func (c *Convolution) Forward(p *Pool, z, x, filters, bias []float32, batch int)
 }
 
 // InputGradient computes the gradient dx with respect to the images from the gradient dz with respect to the outputs.
-func (c *Convolution) InputGradient(p *Pool, dx, dz, filters []float32, batch int) {
+func (c *Convolution) InputGradient(dx, dz, filters []float32, batch int) {
 	positions, taps := c.Positions(), c.Taps()
-	c.cols.reserve(p)
-	p.Run(batch, 1, func(worker, lo, hi int) {
+	c.pool.Run(batch, 1, func(worker, lo, hi int) {
 		cols := c.cols.get(worker, positions*taps)
 		for i := lo; i < hi; i++ {
 			serial.Gemm(false, false, positions, taps, c.Out, 1, c.output(dz, i), c.Out, filters, taps, 0, cols, taps)
@@ -47,10 +48,9 @@ func (c *Convolution) InputGradient(p *Pool, dx, dz, filters []float32, batch in
 
 // FilterGradients writes the gradients g (batch, Out, KernelH, KernelW, In) with respect to the filters, one for each
 // image.
-func (c *Convolution) FilterGradients(p *Pool, g, x, dz []float32, batch int) {
+func (c *Convolution) FilterGradients(g, x, dz []float32, batch int) {
 	size := c.Out * c.Taps()
-	c.cols.reserve(p)
-	p.Run(batch, 1, func(worker, lo, hi int) {
+	c.pool.Run(batch, 1, func(worker, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			c.addGradient(worker, g[i*size:(i+1)*size], c.image(x, i), c.output(dz, i), 1, 0)
 		}
@@ -67,13 +67,12 @@ func (c *Convolution) FilterGradient(worker int, g, x, dz []float32) {
 const gradientParts = 16
 
 // FilterGradientSum writes to sum the gradients of the images times their weights w. Images of weight 0 are not read.
-func (c *Convolution) FilterGradientSum(p *Pool, sum, x, dz, w []float32) {
+func (c *Convolution) FilterGradientSum(sum, x, dz, w []float32) {
 	batch, size := len(w), c.Out*c.Taps()
 	parts := min(batch, gradientParts)
-	c.cols.reserve(p)
-	c.sums.reserve(nil)
-	sums := c.sums.get(0, parts*size)
-	p.Run(parts, 1, func(worker, lo, hi int) {
+	c.sums = grow(c.sums, parts*size)
+	sums := c.sums
+	c.pool.Run(parts, 1, func(worker, lo, hi int) {
 		for part := lo; part < hi; part++ {
 			g := sums[part*size : (part+1)*size]
 			clear(g)

@@ -6,6 +6,7 @@ import "golang.org/x/sys/cpu"
 //go:generate go -C gen run . -pkg kernel -out ../gemm_avx512_amd64.s -stubs ../gemm_avx512_amd64.go gemm_avx512
 //go:generate go -C gen run . -pkg kernel -out ../transpose_amd64.s -stubs ../transpose_amd64.go transpose
 //go:generate go -C gen run . -pkg kernel -out ../pooling_amd64.s -stubs ../pooling_amd64.go pooling
+//go:generate go -C gen run . -pkg kernel -out ../lower_amd64.s -stubs ../lower_amd64.go lower
 //go:generate go -C gen run . -pkg kernel -out ../reduce_amd64.s -stubs ../reduce_amd64.go reduce
 //go:generate go -C gen run . -pkg kernel -out ../elementwise_amd64.s -stubs ../elementwise_amd64.go elementwise
 

@@ -16,6 +16,10 @@ type kernelSet struct {
 	// strides lead from row to row: dst[j*dstStride+i] = src[i*srcStride+j].
 	transpose func(dst []float32, dstStride int, src []float32, srcStride, rows, cols int)
 
+	// copyRuns copies positions·rows runs, one after the other at dst. Runs start
+	// pitch apart in src, and step further for the next position.
+	copyRuns func(positions, rows, run int, dst, src []float32, step, pitch int)
+
 	exp, relu, tanh, sigmoid, silu            func(y, x []float32)
 	reluGrad, tanhGrad, sigmoidGrad, siluGrad func(dx, yOrX, dy []float32)
 
@@ -34,6 +38,7 @@ var portableKernel = kernelSet{
 	tileCols:          portableCols,
 	panel:             portablePanel,
 	transpose:         portableTranspose,
+	copyRuns:          portableCopyRuns,
 	exp:               portableExp,
 	relu:              portableReLU,
 	reluGrad:          portableReLUGrad,

@@ -20,6 +20,7 @@ var avx512Kernel = withAVX2(kernelSet{
 // withAVX2 adds to k everything but the products.
 func withAVX2(k kernelSet) kernelSet {
 	k.transpose = transposeAVX2
+	k.copyRuns = copyRunsVectorsAVX2
 	k.exp = map1(expAVX2)
 	k.relu = map1(reluAVX2)
 	k.reluGrad = map2(reluGradAVX2)
@@ -109,5 +110,20 @@ func transposeAVX2(dst []float32, dstStride int, src []float32, srcStride, rows,
 	}
 	if done < rows {
 		portableTranspose(dst[done:], dstStride, src[done*srcStride:], srcStride, rows-done, cols)
+	}
+}
+
+// copyRunsVectorsAVX2 is kernelSet.copyRuns; runs too short for a vector are left
+// to the portable one.
+func copyRunsVectorsAVX2(positions, rows, run int, dst, src []float32, step, pitch int) {
+	_ = dst[positions*rows*run-1]
+	_ = src[(positions-1)*step+(rows-1)*pitch+run-1]
+	switch {
+	case run >= 8:
+		copyRuns8AVX2(positions, rows, run, &dst[0], &src[0], step, pitch)
+	case run >= 4:
+		copyRuns4AVX2(positions, rows, run, &dst[0], &src[0], step, pitch)
+	default:
+		portableCopyRuns(positions, rows, run, dst, src, step, pitch)
 	}
 }

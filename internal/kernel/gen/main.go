@@ -20,6 +20,7 @@ var generators = map[string]func(){
 	"elementwise": elementwise,
 	"reduce":      reductions,
 	"pooling":     pooling,
+	"lower":       lowering,
 }
 
 func main() {
