@@ -47,29 +47,20 @@ func (l Conv2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return z
 }
 
-// convolution lowers one image at a time, so the lowered form stays in the cache of its worker.
+// convolution computes z = x ⋆ w + b with parameters w or w, b.
 func (p *Pass) convolution(c kernel.Conv, batch int, x *gorgonia.Node, parameters []*gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil
 	}
-	pool := p.Pool()
-	positions, taps := c.Positions(), c.Taps()
-	size, outSize := c.Height*c.Width*c.In, positions*c.Out
-	lowered := graph.NewScratch(positions * taps)
+	convolution := kernel.NewConvolution(c, p.Pool())
 	return p.Apply(graph.Operation{
 		Name: "conv2d", Type: tensor.Float32, Shape: []int{batch, c.OutHeight(), c.OutWidth(), c.Out},
 		Run: func(z graph.Array, in []graph.Array) {
-			pool.Run(batch, 1, func(worker, lo, hi int) {
-				cols := lowered.For(worker)
-				for i := lo; i < hi; i++ {
-					c.Lower(cols, in[0].Float32[i*size:(i+1)*size])
-					out := z.Float32[i*outSize : (i+1)*outSize]
-					serial.Gemm(false, true, positions, c.Out, taps, 1, cols, taps, in[1].Float32, taps, 0, out, c.Out)
-					if len(in) == 3 {
-						kernel.AddBias(out, in[2].Float32)
-					}
-				}
-			})
+			var bias []float32
+			if len(in) == 3 {
+				bias = in[2].Float32
+			}
+			convolution.Forward(z.Float32, in[0].Float32, in[1].Float32, bias, batch)
 		},
 		Gradient: func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
 			gradients := make([]*gorgonia.Node, len(inputs))
@@ -81,22 +72,12 @@ func (p *Pass) convolution(c kernel.Conv, batch int, x *gorgonia.Node, parameter
 	}, append([]*gorgonia.Node{x}, parameters...)...)
 }
 
-// convolutionInputGradient sends dz·W, taps by position, back to the pixels.
 func (p *Pass) convolutionInputGradient(c kernel.Conv, batch int, dz, w *gorgonia.Node) *gorgonia.Node {
-	pool := p.Pool()
-	positions, taps := c.Positions(), c.Taps()
-	size, outSize := c.Height*c.Width*c.In, positions*c.Out
-	lowered := graph.NewScratch(positions * taps)
+	convolution := kernel.NewConvolution(c, p.Pool())
 	return p.Apply(graph.Operation{
 		Name: "conv2d-input-gradient", Type: tensor.Float32, Shape: []int{batch, c.Height, c.Width, c.In},
 		Run: func(dx graph.Array, in []graph.Array) {
-			pool.Run(batch, 1, func(worker, lo, hi int) {
-				cols := lowered.For(worker)
-				for i := lo; i < hi; i++ {
-					serial.Gemm(false, false, positions, taps, c.Out, 1, in[0].Float32[i*outSize:(i+1)*outSize], c.Out, in[1].Float32, taps, 0, cols, taps)
-					c.Raise(dx.Float32[i*size:(i+1)*size], cols)
-				}
-			})
+			convolution.InputGradient(dx.Float32, in[0].Float32, in[1].Float32, batch)
 		},
 	}, dz, w)
 }

@@ -34,30 +34,15 @@ func (r ConvWeight) check(b *graph.Builder, x, dz *gorgonia.Node) bool {
 		sameBatch(b, "convolution weight", x, dz)
 }
 
-// gradient writes beta·g + weight·dzᵀU for one example; cols is scratch for U.
-func (r ConvWeight) gradient(g, x, dz, cols []float32, weight, beta float32) {
-	r.Lower(cols, x)
-	serial.Gemm(true, false, r.Out, r.Taps(), r.Positions(), weight, dz, r.Out, cols, r.Taps(), beta, g, r.Taps())
-}
-
-// serial runs a product on the calling worker.
-var serial *kernel.Pool
-
 func (r ConvWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
 	if !r.check(b, x, dz) {
 		return nil
 	}
-	batch, pool := x.Shape()[0], b.Pool()
-	scratch := graph.NewScratch(r.Positions() * r.Taps())
+	batch, convolution := x.Shape()[0], kernel.NewConvolution(r.Conv, b.Pool())
 	return b.Apply(graph.Operation{
 		Name: "conv-gradients", Type: tensor.Float32, Shape: []int{batch, r.Size()},
 		Run: func(out graph.Array, in []graph.Array) {
-			pool.Run(batch, 1, func(worker, lo, hi int) {
-				cols := scratch.For(worker)
-				for i := lo; i < hi; i++ {
-					r.gradient(row(out, i, r.Size()), row(in[0], i, r.inputs()), row(in[1], i, r.outputs()), cols, 1, 0)
-				}
-			})
+			convolution.FilterGradients(out.Float32, in[0].Float32, in[1].Float32, batch)
 		},
 	}, x, dz)
 }
@@ -67,22 +52,23 @@ func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgon
 		return nil
 	}
 	batch, pool := x.Shape()[0], b.Pool()
-	t, d := r.Positions(), r.Taps()
-	lowered, grams, whole := graph.NewScratch(t*d), graph.NewScratch(2*t*t), graph.NewScratch(r.Size())
+	convolution := kernel.NewConvolution(r.Conv, pool)
+	gradients := graph.NewScratch(r.Size())
+	lowered, grams := graph.NewScratch(r.Positions()*r.Taps()), graph.NewScratch(2*r.Positions()*r.Positions())
 	return b.Apply(graph.Operation{
 		Name: "conv-squared-norms", Type: tensor.Float64, Shape: []int{batch},
 		Run: func(out graph.Array, in []graph.Array) {
 			pool.Run(batch, 1, func(worker, lo, hi int) {
-				cols, gram := lowered.For(worker), grams.For(worker)
 				for i := lo; i < hi; i++ {
 					x, dz := row(in[0], i, r.inputs()), row(in[1], i, r.outputs())
+					cols, gram := lowered.For(worker), grams.For(worker)
 					r.Lower(cols, x)
-					square, magnitude, underflow := gramProduct(gram, cols, dz, t, d, r.Out)
+					square, magnitude, underflow := gramProduct(gram, cols, dz, r.Positions(), r.Taps(), r.Out)
 					if square*maxCancellation < magnitude || square*maxUnderflow < underflow {
 						// The terms cancel, or lie below the range of float32, and the digits of the norm are lost; an
 						// example must not be clipped by a norm that is too small, so its gradient is formed after all.
-						g := whole.For(worker)
-						r.gradient(g, x, dz, cols, 1, 0)
+						g := gradients.For(worker)
+						convolution.FilterGradient(worker, g, x, dz)
 						square = kernel.SumSquares(g)
 					}
 					out.Float64[i] = square
@@ -120,38 +106,18 @@ func gramProduct(gram, u, v []float32, t, d, p int) (sum, magnitude, underflow f
 	return sum, magnitude, underflow
 }
 
+// serial runs a product on the calling worker.
+var serial *kernel.Pool
+
 func (r ConvWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node {
 	if !r.check(b, x, dz) || !sameBatch(b, "convolution weight", dz, w) {
 		return nil
 	}
-	batch, pool := x.Shape()[0], b.Pool()
-	// A fixed number of partial sums: the result does not depend on the number of threads.
-	parts := min(batch, weightedSumParts)
-	lowered, partial := graph.NewScratch(r.Positions()*r.Taps()), graph.NewScratch(parts*r.Size())
+	batch, convolution := x.Shape()[0], kernel.NewConvolution(r.Conv, b.Pool())
 	return b.Apply(graph.Operation{
 		Name: "conv-weighted-sum", Type: tensor.Float32, Shape: []int{r.Size()},
 		Run: func(out graph.Array, in []graph.Array) {
-			w, sums := in[2].Float32[:batch], partial.For(0)
-			pool.Run(parts, 1, func(worker, lo, hi int) {
-				cols := lowered.For(worker)
-				for part := lo; part < hi; part++ {
-					sum := sums[part*r.Size() : (part+1)*r.Size()]
-					clear(sum)
-					for i := part * batch / parts; i < (part+1)*batch/parts; i++ {
-						if w[i] != 0 {
-							r.gradient(sum, row(in[0], i, r.inputs()), row(in[1], i, r.outputs()), cols, w[i], 1)
-						}
-					}
-				}
-			})
-			clear(out.Float32)
-			for part := range parts {
-				kernel.Axpy(out.Float32, 1, sums[part*r.Size():(part+1)*r.Size()])
-			}
+			convolution.FilterGradientSum(out.Float32, in[0].Float32, in[1].Float32, in[2].Float32[:batch])
 		},
 	}, x, dz, w)
 }
-
-// weightedSumParts is how many partial sums the examples of a batch are split into: enough work units for
-// many cores, little memory.
-const weightedSumParts = 16
