@@ -33,37 +33,53 @@ func (a Activation) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil
 	}
-	return p.perExample(a.kind, x.Shape(), func(y []float32, in ...[]float32) { a.value(y, in[0]) },
+	return p.inPlace(a.kind, x.Shape(), func(y, x, _ []float32) { a.value(y, x) },
 		func(inputs []*gorgonia.Node, y, dy *gorgonia.Node) []*gorgonia.Node {
 			from := y
 			if a.fromX {
 				from = inputs[0]
 			}
-			return []*gorgonia.Node{p.perExample(a.kind+"-gradient", x.Shape(),
-				func(dx []float32, in ...[]float32) { a.gradient(dx, in[0], in[1]) }, nil, from, dy)}
+			return []*gorgonia.Node{p.inPlace(a.kind+"-gradient", x.Shape(),
+				a.gradient, nil, from, dy)}
 		}, x)
 }
 
-// perExample adds an operation that computes every example's output from the same example's inputs: run gets the
-// values of a range of whole examples, and for each input those of the same examples.
-func (p *Pass) perExample(name string, shape tensor.Shape, run func(out []float32, in ...[]float32),
+// perExample adds an operation that computes every example's output from the same example's inputs, one or two: run gets
+// the values of a range of whole examples, and of each input those of the same examples.
+func (p *Pass) perExample(name string, shape tensor.Shape, run func(out, a, b []float32),
 	gradient func(inputs []*gorgonia.Node, output, gradient *gorgonia.Node) []*gorgonia.Node, inputs ...*gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil
 	}
-	batch, pool := shape[0], p.Pool()
-	return p.Apply(graph.Operation{
+	return p.Apply(p.operation(name, shape, run, gradient), inputs...)
+}
+
+// inPlace is perExample for a run whose out may be the memory of one of its inputs.
+func (p *Pass) inPlace(name string, shape tensor.Shape, run func(out, a, b []float32),
+	gradient func(inputs []*gorgonia.Node, output, gradient *gorgonia.Node) []*gorgonia.Node, inputs ...*gorgonia.Node) *gorgonia.Node {
+	if p.Err() != nil {
+		return nil
+	}
+	op := p.operation(name, shape, run, gradient)
+	op.InPlace = true
+	return p.Apply(op, inputs...)
+}
+
+func (p *Pass) operation(name string, shape tensor.Shape, run func(out, a, b []float32),
+	gradient func(inputs []*gorgonia.Node, output, gradient *gorgonia.Node) []*gorgonia.Node) graph.Operation {
+	batch := shape[0]
+	return graph.Operation{
 		Name: name, Type: tensor.Float32, Shape: shape, Gradient: gradient,
-		Run: func(out graph.Array, in []graph.Array) {
-			pool.Run(batch, 1, func(_, lo, hi int) {
-				parts := make([][]float32, len(in))
-				for i, a := range in {
-					n := len(a.Float32) / batch
-					parts[i] = a.Float32[lo*n : hi*n]
-				}
-				n := len(out.Float32) / batch
-				run(out.Float32[lo*n:hi*n], parts...)
-			})
-		},
-	}, inputs...)
+		Run: graph.Parallel(p.Pool(), batch, graph.Grain(shape.TotalSize()/batch), func(_, lo, hi int, out graph.Array, in []graph.Array) {
+			examples := func(x []float32) []float32 {
+				n := len(x) / batch
+				return x[lo*n : hi*n]
+			}
+			var second []float32
+			if len(in) == 2 {
+				second = examples(in[1].Float32)
+			}
+			run(examples(out.Float32), examples(in[0].Float32), second)
+		}),
+	}
 }

@@ -23,14 +23,14 @@ func (p *Pass) validity(x, mask *gorgonia.Node) *gorgonia.Node {
 	n := x.Shape().TotalSize() / batch
 	return p.Apply(graph.Operation{
 		Name: "validity", Type: tensor.Float32, Shape: []int{batch},
-		Run: func(out graph.Array, in []graph.Array) {
-			for i := range batch {
+		Run: graph.Parallel(p.Pool(), batch, graph.Grain(n), func(_, lo, hi int, out graph.Array, in []graph.Array) {
+			for i := lo; i < hi; i++ {
 				out.Float32[i] = in[1].Float32[i]
 				if !allWithin(in[0].Float32[i*n:(i+1)*n], maxPixel) {
 					out.Float32[i] = 0
 				}
 			}
-		},
+		}),
 	}, x, mask)
 }
 
@@ -48,13 +48,13 @@ func (p *Pass) onlyValid(x, mask *gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil
 	}
-	return p.perExample("only-valid", x.Shape(), func(out []float32, in ...[]float32) {
-		n := len(out) / len(in[1])
-		for i, m := range in[1] {
+	return p.perExample("only-valid", x.Shape(), func(out, x, mask []float32) {
+		n := len(out) / len(mask)
+		for i, m := range mask {
 			if m == 0 {
 				clear(out[i*n : (i+1)*n])
 			} else {
-				copy(out[i*n:(i+1)*n], in[0][i*n:(i+1)*n])
+				copy(out[i*n:(i+1)*n], x[i*n:(i+1)*n])
 			}
 		}
 	}, nil, x, mask)
@@ -70,9 +70,9 @@ func (p *Pass) crossEntropy(logits, labels *gorgonia.Node) *gorgonia.Node {
 	gradients := make([]float32, batch*classes) // written with the losses
 	return p.Apply(graph.Operation{
 		Name: "cross-entropy", Type: tensor.Float32, Shape: []int{batch},
-		Run: func(out graph.Array, in []graph.Array) {
-			kernel.SoftmaxCrossEntropy(out.Float32, gradients, in[0].Float32, in[1].Int32, classes)
-		},
+		Run: graph.Parallel(p.Pool(), batch, lossGrain, func(_, lo, hi int, out graph.Array, in []graph.Array) {
+			kernel.SoftmaxCrossEntropy(out.Float32[lo:hi], gradients[lo*classes:hi*classes], in[0].Float32[lo*classes:hi*classes], in[1].Int32[lo:hi], classes)
+		}),
 		Gradient: func(inputs []*gorgonia.Node, losses, weights *gorgonia.Node) []*gorgonia.Node {
 			return []*gorgonia.Node{p.Apply(graph.Operation{
 				Name: "cross-entropy-gradient", Type: tensor.Float32, Shape: []int{batch, classes},
@@ -81,6 +81,9 @@ func (p *Pass) crossEntropy(logits, labels *gorgonia.Node) *gorgonia.Node {
 		},
 	}, logits, labels)
 }
+
+// lossGrain is how many losses are worth handing to a worker.
+const lossGrain = 32
 
 // scaleRows writes row i of x times weights[i].
 func scaleRows(dst, x, weights []float32, columns int) {

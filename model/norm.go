@@ -55,14 +55,14 @@ func (LayerNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 // normalise gives every group of every example mean 0 and variance 1.
 func (p *Pass) normalise(x *gorgonia.Node, positions, channels, groups int) *gorgonia.Node {
 	size := positions * channels
-	return p.perExample("normalise", x.Shape(), func(y []float32, in ...[]float32) {
+	return p.inPlace("normalise", x.Shape(), func(y, x, _ []float32) {
 		for i := 0; i < len(y); i += size {
-			kernel.GroupNormForward(y[i:i+size], in[0][i:i+size], positions, channels, groups, normEpsilon)
+			kernel.GroupNormForward(y[i:i+size], x[i:i+size], positions, channels, groups, normEpsilon)
 		}
 	}, func(inputs []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
-		return []*gorgonia.Node{p.perExample("normalise-gradient", x.Shape(), func(dx []float32, in ...[]float32) {
+		return []*gorgonia.Node{p.inPlace("normalise-gradient", x.Shape(), func(dx, x, dy []float32) {
 			for i := 0; i < len(dx); i += size {
-				kernel.GroupNormGrad(dx[i:i+size], in[0][i:i+size], in[1][i:i+size], positions, channels, groups, normEpsilon)
+				kernel.GroupNormGrad(dx[i:i+size], x[i:i+size], dy[i:i+size], positions, channels, groups, normEpsilon)
 			}
 		}, nil, inputs[0], dy)}
 	}, x)

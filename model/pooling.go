@@ -26,24 +26,20 @@ func (l MaxPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	argmax := make([]int32, batch*outSize)
 	return p.Apply(graph.Operation{
 		Name: "max_pool2d", Type: tensor.Float32, Shape: []int{batch, g.OutHeight(), g.OutWidth(), g.Channels},
-		Run: func(y graph.Array, in []graph.Array) {
-			pool.Run(batch, 1, func(_, lo, hi int) {
-				for i := lo; i < hi; i++ {
-					g.MaxPool(y.Float32[i*outSize:(i+1)*outSize], argmax[i*outSize:(i+1)*outSize], in[0].Float32[i*size:(i+1)*size])
-				}
-			})
-		},
+		Run: graph.Parallel(pool, batch, graph.Grain(size), func(_, lo, hi int, y graph.Array, in []graph.Array) {
+			for i := lo; i < hi; i++ {
+				g.MaxPool(y.Float32[i*outSize:(i+1)*outSize], argmax[i*outSize:(i+1)*outSize], in[0].Float32[i*size:(i+1)*size])
+			}
+		}),
 		Gradient: func(_ []*gorgonia.Node, y, dy *gorgonia.Node) []*gorgonia.Node {
 			// y is an input only to say that the forward operation has run.
 			return []*gorgonia.Node{p.Apply(graph.Operation{
 				Name: "max_pool2d-gradient", Type: tensor.Float32, Shape: x.Shape(),
-				Run: func(dx graph.Array, in []graph.Array) {
-					pool.Run(batch, 1, func(_, lo, hi int) {
-						for i := lo; i < hi; i++ {
-							g.MaxPoolGrad(dx.Float32[i*size:(i+1)*size], in[0].Float32[i*outSize:(i+1)*outSize], argmax[i*outSize:(i+1)*outSize])
-						}
-					})
-				},
+				Run: graph.Parallel(pool, batch, graph.Grain(size), func(_, lo, hi int, dx graph.Array, in []graph.Array) {
+					for i := lo; i < hi; i++ {
+						g.MaxPoolGrad(dx.Float32[i*size:(i+1)*size], in[0].Float32[i*outSize:(i+1)*outSize], argmax[i*outSize:(i+1)*outSize])
+					}
+				}),
 			}, dy, y)}
 		},
 	}, x)
@@ -83,14 +79,14 @@ func (GlobalAvgPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 
 func (p *Pass) average(name string, g kernel.Pool2D, batch int, shape []int, x *gorgonia.Node) *gorgonia.Node {
 	size, outSize := g.Height*g.Width*g.Channels, g.OutHeight()*g.OutWidth()*g.Channels
-	return p.perExample(name, shape, func(y []float32, in ...[]float32) {
+	return p.perExample(name, shape, func(y, x, _ []float32) {
 		for i := range len(y) / outSize {
-			g.AvgPool(y[i*outSize:(i+1)*outSize], in[0][i*size:(i+1)*size])
+			g.AvgPool(y[i*outSize:(i+1)*outSize], x[i*size:(i+1)*size])
 		}
 	}, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
-		return []*gorgonia.Node{p.perExample(name+"-gradient", x.Shape(), func(dx []float32, in ...[]float32) {
+		return []*gorgonia.Node{p.perExample(name+"-gradient", x.Shape(), func(dx, dy, _ []float32) {
 			for i := range len(dx) / size {
-				g.AvgPoolGrad(dx[i*size:(i+1)*size], in[0][i*outSize:(i+1)*outSize])
+				g.AvgPoolGrad(dx[i*size:(i+1)*size], dy[i*outSize:(i+1)*outSize])
 			}
 		}, nil, dy)}
 	}, x)

@@ -43,10 +43,7 @@ func (r Residual) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if !body.Shape().Eq(shortcut.Shape()) {
 		return p.reject("its body gives shape %v per example and its shortcut %v, expected the same; a conv2d with kernel_size 1 in the shortcut can change the channels", []int(body.Shape()[1:]), []int(shortcut.Shape()[1:]))
 	}
-	return p.perExample("add", body.Shape(), func(z []float32, in ...[]float32) {
-		copy(z, in[0])
-		kernel.Axpy(z, 1, in[1])
-	}, func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
+	return p.inPlace("add", body.Shape(), kernel.Add, func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
 		gradients := make([]*gorgonia.Node, len(inputs))
 		for i, in := range inputs {
 			if p.Tracked(in) {
@@ -78,11 +75,11 @@ func (Flatten) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 		return nil
 	}
 	positions := height * width
-	return p.perExample("flatten", []int{batch, positions * channels}, func(y []float32, in ...[]float32) {
-		kernel.Transpose(y, in[0], len(y)/(positions*channels), positions, channels)
+	return p.perExample("flatten", []int{batch, positions * channels}, func(y, x, _ []float32) {
+		kernel.Transpose(y, x, len(y)/(positions*channels), positions, channels)
 	}, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
-		return []*gorgonia.Node{p.perExample("flatten-gradient", x.Shape(), func(dx []float32, in ...[]float32) {
-			kernel.Transpose(dx, in[0], len(dx)/(positions*channels), channels, positions)
+		return []*gorgonia.Node{p.perExample("flatten-gradient", x.Shape(), func(dx, dy, _ []float32) {
+			kernel.Transpose(dx, dy, len(dx)/(positions*channels), channels, positions)
 		}, nil, dy)}
 	}, x)
 }
@@ -90,19 +87,19 @@ func (Flatten) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 // withParameters is an operation z = f(x; parameters) whose kernels hold the parameters' memory themselves.
 func (p *Pass) withParameters(x, gain, shift *gorgonia.Node, forward, backward func(dst, src []float32)) *gorgonia.Node {
 	batch, pool, shape := x.Shape()[0], p.Pool(), x.Shape()
+	n := shape.TotalSize() / batch
 	run := func(f func(dst, src []float32)) func(graph.Array, []graph.Array) {
-		return func(out graph.Array, in []graph.Array) {
-			n := len(out.Float32) / batch
-			pool.Run(batch, 1, func(_, lo, hi int) { f(out.Float32[lo*n:hi*n], in[0].Float32[lo*n:hi*n]) })
-		}
+		return graph.Parallel(pool, batch, graph.Grain(n), func(_, lo, hi int, out graph.Array, in []graph.Array) {
+			f(out.Float32[lo*n:hi*n], in[0].Float32[lo*n:hi*n])
+		})
 	}
 	return p.Apply(graph.Operation{
-		Name: "scale-shift", Type: tensor.Float32, Shape: shape, Run: run(forward),
+		Name: "scale-shift", Type: tensor.Float32, Shape: shape, Run: run(forward), InPlace: true,
 		Gradient: func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
 			gradients := make([]*gorgonia.Node, len(inputs))
 			if p.Tracked(inputs[0]) {
 				gradients[0] = p.Apply(graph.Operation{
-					Name: "scale-shift-gradient", Type: tensor.Float32, Shape: shape, Run: run(backward),
+					Name: "scale-shift-gradient", Type: tensor.Float32, Shape: shape, Run: run(backward), InPlace: true,
 				}, dz, gain)
 			}
 			return gradients

@@ -16,6 +16,8 @@ var _ Rule = Bias{}
 
 func (r Bias) Size() int { return r.Channels }
 
+func (r Bias) Values() (x, dz int) { return 1, r.Positions * r.Channels }
+
 func (r Bias) Cost() Cost {
 	sum := float64(r.Positions) * float64(r.Channels)
 	return Cost{GhostNorm: sum, GhostSum: sum, Materialise: sum}
@@ -28,13 +30,11 @@ func (r Bias) Gradients(b *graph.Builder, _, dz *gorgonia.Node) *gorgonia.Node {
 	batch, pool := dz.Shape()[0], b.Pool()
 	return b.Apply(graph.Operation{
 		Name: "bias-gradients", Type: tensor.Float32, Shape: []int{batch, r.Channels},
-		Run: func(out graph.Array, in []graph.Array) {
-			pool.Run(batch, 1, func(_, lo, hi int) {
-				for i := lo; i < hi; i++ {
-					kernel.SumRows(row(out, i, r.Channels), row(in[0], i, r.Positions*r.Channels), r.Channels)
-				}
-			})
-		},
+		Run: graph.Parallel(pool, batch, graph.Grain(r.Positions*r.Channels), func(_, lo, hi int, out graph.Array, in []graph.Array) {
+			for i := lo; i < hi; i++ {
+				kernel.SumRows(row(out, i, r.Channels), row(in[0], i, r.Positions*r.Channels), r.Channels)
+			}
+		}),
 	}, dz)
 }
 
@@ -46,15 +46,13 @@ func (r Bias) SquaredNorms(b *graph.Builder, _, dz *gorgonia.Node) *gorgonia.Nod
 	scratch := graph.NewScratch(r.Channels)
 	return b.Apply(graph.Operation{
 		Name: "bias-squared-norms", Type: tensor.Float64, Shape: []int{batch},
-		Run: func(out graph.Array, in []graph.Array) {
-			pool.Run(batch, 1, func(worker, lo, hi int) {
-				sum := scratch.For(worker)
-				for i := lo; i < hi; i++ {
-					kernel.SumRows(sum, row(in[0], i, r.Positions*r.Channels), r.Channels)
-					out.Float64[i] = kernel.SumSquares(sum)
-				}
-			})
-		},
+		Run: graph.Parallel(pool, batch, graph.Grain(r.Positions*r.Channels), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
+			sum := scratch.For(worker)
+			for i := lo; i < hi; i++ {
+				kernel.SumRows(sum, row(in[0], i, r.Positions*r.Channels), r.Channels)
+				out.Float64[i] = kernel.SumSquares(sum)
+			}
+		}),
 	}, dz)
 }
 
@@ -62,19 +60,17 @@ func (r Bias) WeightedSum(b *graph.Builder, _, dz, w *gorgonia.Node) *gorgonia.N
 	if !expect(b, "bias", "the output", dz, r.Positions*r.Channels) || !sameBatch(b, "bias", dz, w) {
 		return nil
 	}
-	batch := dz.Shape()[0]
+	if r.Positions == 1 {
+		return weightedRowSum(b, dz, w)
+	}
+	batch, pool := dz.Shape()[0], b.Pool()
 	scratch := graph.NewScratch(r.Channels)
 	return b.Apply(graph.Operation{
 		Name: "bias-weighted-sum", Type: tensor.Float32, Shape: []int{r.Channels},
-		Run: func(out graph.Array, in []graph.Array) {
-			sum := scratch.For(0)
-			clear(out.Float32)
-			for i, weight := range in[1].Float32[:batch] {
-				if weight != 0 {
-					kernel.SumRows(sum, row(in[0], i, r.Positions*r.Channels), r.Channels)
-					kernel.Axpy(out.Float32, weight, sum)
-				}
-			}
-		},
+		Run: sumOverExamples(pool, batch, r.Channels, func(worker int, sum []float32, i int, in []graph.Array) {
+			g := scratch.For(worker)
+			kernel.SumRows(g, row(in[0], i, r.Positions*r.Channels), r.Channels)
+			kernel.Axpy(sum, in[1].Float32[i], g)
+		}),
 	}, dz, w)
 }

@@ -20,6 +20,8 @@ var _ Rule = ConvWeight{}
 
 func (r ConvWeight) Size() int { return r.Out * r.Taps() }
 
+func (r ConvWeight) Values() (x, dz int) { return r.inputs(), r.outputs() }
+
 func (r ConvWeight) Cost() Cost {
 	t, d, p := float64(r.Positions()), float64(r.Taps()), float64(r.Out)
 	return Cost{GhostNorm: t * t * (d + p), GhostSum: t * d * p, Materialise: t * d * p}
@@ -57,24 +59,22 @@ func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgon
 	lowered, grams := graph.NewScratch(r.Positions()*r.Taps()), graph.NewScratch(2*r.Positions()*r.Positions())
 	return b.Apply(graph.Operation{
 		Name: "conv-squared-norms", Type: tensor.Float64, Shape: []int{batch},
-		Run: func(out graph.Array, in []graph.Array) {
-			pool.Run(batch, 1, func(worker, lo, hi int) {
-				for i := lo; i < hi; i++ {
-					x, dz := row(in[0], i, r.inputs()), row(in[1], i, r.outputs())
-					cols, gram := lowered.For(worker), grams.For(worker)
-					r.Lower(cols, x)
-					square, magnitude, underflow := gramProduct(gram, cols, dz, r.Positions(), r.Taps(), r.Out)
-					if square*maxCancellation < magnitude || square*maxUnderflow < underflow {
-						// The terms cancel, or lie below the range of float32, and the digits of the norm are lost; an
-						// example must not be clipped by a norm that is too small, so its gradient is formed after all.
-						g := gradients.For(worker)
-						convolution.FilterGradient(worker, g, x, dz)
-						square = kernel.SumSquares(g)
-					}
-					out.Float64[i] = square
+		Run: graph.Parallel(pool, batch, 1, func(worker, lo, hi int, out graph.Array, in []graph.Array) {
+			for i := lo; i < hi; i++ {
+				x, dz := row(in[0], i, r.inputs()), row(in[1], i, r.outputs())
+				cols, gram := lowered.For(worker), grams.For(worker)
+				r.Lower(cols, x)
+				square, magnitude, underflow := gramProduct(gram, cols, dz, r.Positions(), r.Taps(), r.Out)
+				if square*maxCancellation < magnitude || square*maxUnderflow < underflow {
+					// The terms cancel, or lie below the range of float32, and the digits of the norm are lost; an
+					// example must not be clipped by a norm that is too small, so its gradient is formed after all.
+					g := gradients.For(worker)
+					convolution.FilterGradient(worker, g, x, dz)
+					square = kernel.SumSquares(g)
 				}
-			})
-		},
+				out.Float64[i] = square
+			}
+		}),
 	}, x, dz)
 }
 

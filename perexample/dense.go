@@ -16,6 +16,8 @@ var _ Rule = DenseWeight{}
 
 func (r DenseWeight) Size() int { return r.In * r.Out }
 
+func (r DenseWeight) Values() (x, dz int) { return r.In, r.Out }
+
 func (r DenseWeight) Cost() Cost {
 	product := float64(r.In) * float64(r.Out)
 	return Cost{GhostNorm: float64(r.In + r.Out), GhostSum: product, Materialise: product}
@@ -33,13 +35,11 @@ func (r DenseWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia
 	batch, pool := x.Shape()[0], b.Pool()
 	return b.Apply(graph.Operation{
 		Name: "dense-gradients", Type: tensor.Float32, Shape: []int{batch, r.Size()},
-		Run: func(out graph.Array, in []graph.Array) {
-			pool.Run(batch, 1, func(_, lo, hi int) {
-				for i := lo; i < hi; i++ {
-					r.outer(out.Float32[i*r.Size():(i+1)*r.Size()], row(in[0], i, r.In), row(in[1], i, r.Out))
-				}
-			})
-		},
+		Run: graph.Parallel(pool, batch, graph.Grain(r.Size()), func(_, lo, hi int, out graph.Array, in []graph.Array) {
+			for i := lo; i < hi; i++ {
+				r.outer(out.Float32[i*r.Size():(i+1)*r.Size()], row(in[0], i, r.In), row(in[1], i, r.Out))
+			}
+		}),
 	}, x, dz)
 }
 
@@ -60,13 +60,11 @@ func (r DenseWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgo
 	batch, pool := x.Shape()[0], b.Pool()
 	return b.Apply(graph.Operation{
 		Name: "dense-squared-norms", Type: tensor.Float64, Shape: []int{batch},
-		Run: func(out graph.Array, in []graph.Array) {
-			pool.Run(batch, 1, func(_, lo, hi int) {
-				for i := lo; i < hi; i++ {
-					out.Float64[i] = kernel.SumSquares(row(in[0], i, r.In)) * kernel.SumSquares(row(in[1], i, r.Out))
-				}
-			})
-		},
+		Run: graph.Parallel(pool, batch, graph.Grain(r.In+r.Out), func(_, lo, hi int, out graph.Array, in []graph.Array) {
+			for i := lo; i < hi; i++ {
+				out.Float64[i] = kernel.SumSquares(row(in[0], i, r.In)) * kernel.SumSquares(row(in[1], i, r.Out))
+			}
+		}),
 	}, x, dz)
 }
 
@@ -75,38 +73,38 @@ func (r DenseWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gor
 		return nil
 	}
 	batch, pool := x.Shape()[0], b.Pool()
-	scaled := graph.NewScratch(batch * r.Out)
+	scaled := make([]float32, batch*r.Out)
+	scaleRows := graph.Parallel(pool, batch, graph.Grain(r.Out), func(_, lo, hi int, _ graph.Array, in []graph.Array) {
+		for i, w := range in[2].Float32[lo:hi] {
+			if w != 0 {
+				scale(scaled[(lo+i)*r.Out:(lo+i+1)*r.Out], w, row(in[1], lo+i, r.Out))
+			}
+		}
+	})
 	return b.Apply(graph.Operation{
 		Name: "dense-weighted-sum", Type: tensor.Float32, Shape: []int{r.Size()},
 		Run: func(out graph.Array, in []graph.Array) {
-			x, dz, w := in[0].Float32, in[1].Float32, in[2].Float32[:batch]
-			wdz := scaled.For(0)
-			clear(out.Float32)
-			eachRun(w, func(lo, hi int) {
-				for i := lo; i < hi; i++ {
-					scale(wdz[i*r.Out:(i+1)*r.Out], w[i], dz[i*r.Out:(i+1)*r.Out])
-				}
-				pool.Gemm(true, false, r.Out, r.In, hi-lo, 1, wdz[lo*r.Out:], r.Out, x[lo*r.In:], r.In, 1, out.Float32, r.In)
-			})
+			scaleRows(out, in)
+			beta := float32(0)
+			for lo, hi := nextRun(in[2].Float32[:batch], 0); lo < hi; lo, hi = nextRun(in[2].Float32[:batch], hi) {
+				pool.Gemm(true, false, r.Out, r.In, hi-lo, 1, scaled[lo*r.Out:], r.Out, in[0].Float32[lo*r.In:], r.In, beta, out.Float32, r.In)
+				beta = 1
+			}
+			if beta == 0 {
+				clear(out.Float32)
+			}
 		},
 	}, x, dz, w)
 }
 
-// eachRun calls f for every maximal run [lo, hi) of examples whose weight is not 0. Rows outside never enter a product:
-// a weight of 0 would not erase what is not finite.
-func eachRun(w []float32, f func(lo, hi int)) {
-	for lo := 0; lo < len(w); {
-		if w[lo] == 0 {
-			lo++
-			continue
-		}
-		hi := lo + 1
-		for hi < len(w) && w[hi] != 0 {
-			hi++
-		}
-		f(lo, hi)
-		lo = hi
+// nextRun is the first maximal run [lo, hi) of examples from from on whose weight is not 0; it is empty when there is none.
+// Rows outside never enter a product: a weight of 0 would not erase what is not finite.
+func nextRun(w []float32, from int) (lo, hi int) {
+	for lo = from; lo < len(w) && w[lo] == 0; lo++ {
 	}
+	for hi = lo; hi < len(w) && w[hi] != 0; hi++ {
+	}
+	return lo, hi
 }
 
 // row is the values of example i.

@@ -13,7 +13,7 @@
 //
 // # Two engines
 //
-// The squared norm of that gradient has two forms. A rule offers both, and [Choose] takes the cheaper one for each parameter:
+// The squared norm of that gradient has two forms. A rule offers both, and [Choose] takes the one that [Measure] finds faster for each parameter:
 //
 //   - [Materialise] computes the per-example gradient itself, T·D·p multiply-adds, and keeps it: the weighted
 //     sum is then one pass over stored gradients. Cheap where T is large and D·p small: early convolutions.

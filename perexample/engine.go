@@ -26,27 +26,6 @@ func (e Engine) String() string {
 	return "ghost"
 }
 
-// passCost is what reading or writing one stored gradient value costs in multiply-adds: a product runs
-// near the arithmetic limit of a core, a pass over memory does not.
-const passCost = 4
-
-// Choose returns the cheaper engine for each rule at the given physical batch size. Stored gradients take at most
-// budget bytes together, given out in the order of the rules; a rule that does not fit uses the ghost engine.
-func Choose(rules []Rule, batch int, budget int64) []Engine {
-	engines := make([]Engine, len(rules))
-	for i, r := range rules {
-		c := r.Cost()
-		// Written once, read for the norm, read for the sum.
-		materialise := c.Materialise + 3*passCost*float64(r.Size())
-		bytes := 4 * int64(batch) * int64(r.Size())
-		if materialise < c.GhostNorm+c.GhostSum && bytes <= budget {
-			engines[i] = Materialise
-			budget -= bytes
-		}
-	}
-	return engines
-}
-
 // Plan is one parameter's part of a private step, with the nodes that serve it.
 type Plan struct {
 	use       Use
@@ -88,13 +67,11 @@ func rowSquaredNorms(b *graph.Builder, g *gorgonia.Node) *gorgonia.Node {
 	pool := b.Pool()
 	return b.Apply(graph.Operation{
 		Name: "row-squared-norms", Type: tensor.Float64, Shape: []int{batch},
-		Run: func(out graph.Array, in []graph.Array) {
-			pool.Run(batch, 1, func(_, lo, hi int) {
-				for i := lo; i < hi; i++ {
-					out.Float64[i] = kernel.SumSquares(in[0].Float32[i*n : (i+1)*n])
-				}
-			})
-		},
+		Run: graph.Parallel(pool, batch, graph.Grain(n), func(_, lo, hi int, out graph.Array, in []graph.Array) {
+			for i := lo; i < hi; i++ {
+				out.Float64[i] = kernel.SumSquares(in[0].Float32[i*n : (i+1)*n])
+			}
+		}),
 	}, g)
 }
 
@@ -107,22 +84,54 @@ func weightedRowSum(b *graph.Builder, g, w *gorgonia.Node) *gorgonia.Node {
 	pool := b.Pool()
 	return b.Apply(graph.Operation{
 		Name: "weighted-row-sum", Type: tensor.Float32, Shape: []int{n},
-		Run: func(out graph.Array, in []graph.Array) {
-			// Columns are split, not rows: the sum is the same for any number of threads.
-			pool.Run(n, columnGrain, func(_, lo, hi int) {
-				clear(out.Float32[lo:hi])
+		// Columns are split, not rows: the sum is the same for any number of threads.
+		Run: graph.Parallel(pool, n, strip, func(_, lo, hi int, out graph.Array, in []graph.Array) {
+			for ; lo < hi; lo += strip {
+				end := min(lo+strip, hi)
+				sum := out.Float32[lo:end]
+				clear(sum)
 				for i, weight := range in[1].Float32[:batch] {
 					if weight != 0 {
-						kernel.Axpy(out.Float32[lo:hi], weight, in[0].Float32[i*n+lo:i*n+hi])
+						kernel.Axpy(sum, weight, in[0].Float32[i*n+lo:i*n+end])
 					}
 				}
-			})
-		},
+			}
+		}),
 	}, g, w)
 }
 
-// columnGrain keeps a strip of the sum in the first-level cache.
-const columnGrain = 1024
+// strip is how much of a sum stays in the first-level cache while examples pass.
+const strip = 2048
+
+// sumOverExamples is the Run of a weighted sum of size values: accumulate adds what example i gives, times its weight, to
+// sum. The weights are the last input; an example of weight 0 is left out. The examples are split into a fixed
+// number of partial sums, so that the result does not depend on the number of threads.
+func sumOverExamples(pool *kernel.Pool, batch, size int, accumulate func(worker int, sum []float32, i int, in []graph.Array)) func(graph.Array, []graph.Array) {
+	parts := min(batch, sumParts)
+	sums := make([]float32, parts*size)
+	partial := graph.Parallel(pool, parts, 1, func(worker, lo, hi int, _ graph.Array, in []graph.Array) {
+		weights := in[len(in)-1].Float32
+		for part := lo; part < hi; part++ {
+			sum := sums[part*size : (part+1)*size]
+			clear(sum)
+			for i := part * batch / parts; i < (part+1)*batch/parts; i++ {
+				if weights[i] != 0 {
+					accumulate(worker, sum, i, in)
+				}
+			}
+		}
+	})
+	return func(out graph.Array, in []graph.Array) {
+		partial(out, in)
+		clear(out.Float32)
+		for part := range parts {
+			kernel.Axpy(out.Float32, 1, sums[part*size:(part+1)*size])
+		}
+	}
+}
+
+// sumParts is enough work units for many cores, and little memory.
+const sumParts = 16
 
 // rows splits a node's shape into the batch and the values per example.
 func rows(n *gorgonia.Node) (batch, values int) {

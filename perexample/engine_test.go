@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Layers such as those of the reference networks, for each of which one engine is clearly cheaper.
+// Layers such as those of the reference networks.
 var (
 	// First layer of the MNIST network: 196 positions, 64 taps, 16 filters.
 	earlyConv = perexample.ConvWeight{Conv: kernel.Conv{Height: 28, Width: 28, In: 1, Out: 16, KernelH: 8, KernelW: 8, StrideH: 2, StrideW: 2, PadH: 3, PadW: 3}}
@@ -51,6 +51,10 @@ func TestChoose(t *testing.T) {
 		batch       = 256
 		early       = 4 * batch * 16 * 64 // bytes of the early convolution's gradients
 	)
+	// The early convolution gains by storing gradients, the others do not.
+	timing := map[perexample.Rule]perexample.Timing{
+		earlyConv: {Ghost: 1000, Materialise: 899}, lateConv: {Ghost: 1000, Materialise: 900}, dense: {Ghost: 1, Materialise: 1000},
+	}
 	for _, test := range []struct {
 		name   string
 		rules  []perexample.Rule
@@ -65,9 +69,35 @@ func TestChoose(t *testing.T) {
 		{"ghost layers take no memory", []perexample.Rule{dense, earlyConv}, early, []perexample.Engine{ghost, materialise}},
 		{"nothing to choose", nil, plenty, []perexample.Engine{}},
 	} {
-		if got := perexample.Choose(test.rules, batch, test.budget); !slices.Equal(got, test.want) {
+		var timings []perexample.Timing
+		for _, r := range test.rules {
+			timings = append(timings, timing[r])
+		}
+		if got := perexample.Choose(test.rules, timings, batch, test.budget); !slices.Equal(got, test.want) {
 			t.Errorf("%s: engines are %v, expected %v", test.name, got, test.want)
 		}
+	}
+}
+
+// Every rule can be measured, and where one engine does many times the work of the other, the other is faster.
+func TestMeasure(t *testing.T) {
+	pool := kernel.NewPool(2)
+	defer pool.Close()
+	rules := []perexample.Rule{
+		earlyConv, lateConv, dense, perexample.Bias{Positions: 196, Channels: 16}, perexample.Bias{Positions: 1, Channels: 10},
+		perexample.ScaleWeight{Positions: 9, Channels: 4},
+	}
+	timings, err := perexample.Measure(rules, pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range timings {
+		if got.Ghost <= 0 || got.Materialise <= 0 {
+			t.Errorf("%T takes %+v, expected positive times", rules[i], got)
+		}
+	}
+	if got := timings[2]; got.Ghost*2 > got.Materialise {
+		t.Errorf("a dense layer takes %+v, expected the ghost engine to be many times faster", got)
 	}
 }
 

@@ -22,6 +22,8 @@ type Rule interface {
 	// WeightedSum adds the node of Σᵢ wᵢ gᵢ, shape (Size), for weights w of shape (B). An example of
 	// weight 0 adds exactly 0.
 	WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node
+	// Values is how many values x and dz have per example.
+	Values() (x, dz int)
 	// Cost tells the planner what the engines would cost.
 	Cost() Cost
 }

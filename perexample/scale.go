@@ -19,6 +19,8 @@ func (r ScaleWeight) Size() int { return r.Channels }
 
 func (r ScaleWeight) values() int { return r.Positions * r.Channels }
 
+func (r ScaleWeight) Values() (x, dz int) { return r.values(), r.values() }
+
 func (r ScaleWeight) Cost() Cost {
 	sum := float64(r.values())
 	return Cost{GhostNorm: sum, GhostSum: sum, Materialise: sum}
@@ -46,13 +48,11 @@ func (r ScaleWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia
 	batch, pool := x.Shape()[0], b.Pool()
 	return b.Apply(graph.Operation{
 		Name: "scale-gradients", Type: tensor.Float32, Shape: []int{batch, r.Channels},
-		Run: func(out graph.Array, in []graph.Array) {
-			pool.Run(batch, 1, func(_, lo, hi int) {
-				for i := lo; i < hi; i++ {
-					r.gradient(row(out, i, r.Channels), row(in[0], i, r.values()), row(in[1], i, r.values()))
-				}
-			})
-		},
+		Run: graph.Parallel(pool, batch, graph.Grain(r.values()), func(_, lo, hi int, out graph.Array, in []graph.Array) {
+			for i := lo; i < hi; i++ {
+				r.gradient(row(out, i, r.Channels), row(in[0], i, r.values()), row(in[1], i, r.values()))
+			}
+		}),
 	}, x, dz)
 }
 
@@ -64,15 +64,13 @@ func (r ScaleWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgo
 	scratch := graph.NewScratch(r.Channels)
 	return b.Apply(graph.Operation{
 		Name: "scale-squared-norms", Type: tensor.Float64, Shape: []int{batch},
-		Run: func(out graph.Array, in []graph.Array) {
-			pool.Run(batch, 1, func(worker, lo, hi int) {
-				g := scratch.For(worker)
-				for i := lo; i < hi; i++ {
-					r.gradient(g, row(in[0], i, r.values()), row(in[1], i, r.values()))
-					out.Float64[i] = kernel.SumSquares(g)
-				}
-			})
-		},
+		Run: graph.Parallel(pool, batch, graph.Grain(r.values()), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
+			g := scratch.For(worker)
+			for i := lo; i < hi; i++ {
+				r.gradient(g, row(in[0], i, r.values()), row(in[1], i, r.values()))
+				out.Float64[i] = kernel.SumSquares(g)
+			}
+		}),
 	}, x, dz)
 }
 
@@ -80,19 +78,14 @@ func (r ScaleWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gor
 	if !r.check(b, x, dz) || !sameBatch(b, "scale", dz, w) {
 		return nil
 	}
-	batch := x.Shape()[0]
+	batch, pool := x.Shape()[0], b.Pool()
 	scratch := graph.NewScratch(r.Channels)
 	return b.Apply(graph.Operation{
 		Name: "scale-weighted-sum", Type: tensor.Float32, Shape: []int{r.Channels},
-		Run: func(out graph.Array, in []graph.Array) {
-			g := scratch.For(0)
-			clear(out.Float32)
-			for i, weight := range in[2].Float32[:batch] {
-				if weight != 0 {
-					r.gradient(g, row(in[0], i, r.values()), row(in[1], i, r.values()))
-					kernel.Axpy(out.Float32, weight, g)
-				}
-			}
-		},
+		Run: sumOverExamples(pool, batch, r.Channels, func(worker int, sum []float32, i int, in []graph.Array) {
+			g := scratch.For(worker)
+			r.gradient(g, row(in[0], i, r.values()), row(in[1], i, r.values()))
+			kernel.Axpy(sum, in[2].Float32[i], g)
+		}),
 	}, x, dz, w)
 }

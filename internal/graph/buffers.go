@@ -34,6 +34,28 @@ func topologicalOrder(outputs []*gorgonia.Node) ([]*gorgonia.Node, error) {
 	return order, nil
 }
 
+// schedule moves the operations of a part to the earliest place that their inputs allow, and leaves the others in their
+// order: what reads a large value once runs while that value is in the cache, and its buffer is free again soon.
+func schedule(order []*gorgonia.Node, early string) []*gorgonia.Node {
+	done := map[*gorgonia.Node]bool{}
+	scheduled := make([]*gorgonia.Node, 0, len(order))
+	emit := func(n *gorgonia.Node) { done[n], scheduled = true, append(scheduled, n) }
+	ready := func(n *gorgonia.Node) bool {
+		return !done[n] && !slices.ContainsFunc(inputsOf(n), func(in *gorgonia.Node) bool { return !done[in] })
+	}
+	for i, n := range order {
+		if !done[n] {
+			emit(n)
+		}
+		for _, later := range order[i+1:] {
+			if partOf(later) == early && ready(later) {
+				emit(later)
+			}
+		}
+	}
+	return scheduled
+}
+
 // inputsOf lists the inputs of a node in the order of the operation's arguments.
 func inputsOf(n *gorgonia.Node) []*gorgonia.Node {
 	var inputs []*gorgonia.Node
@@ -77,9 +99,27 @@ func (p *bufferPlan) acquire(n *gorgonia.Node) Array {
 		p.floats += 2 * size
 		return newArray(n.Dtype(), size)
 	}
-	buffer := p.take(size)
+	buffer, ok := p.inherit(n, size)
+	if !ok {
+		buffer = p.take(size)
+	}
 	p.held[n] = buffer
 	return Array{Float32: buffer[:size]}
+}
+
+// inherit hands an operation that may work in place the buffer of an input that it is the last to read.
+func (p *bufferPlan) inherit(n *gorgonia.Node, size int) ([]float32, bool) {
+	if own, ok := n.Op().(*node); !(ok && own.InPlace) && !isSum(n) {
+		return nil, false
+	}
+	for _, in := range p.inputs[n] {
+		buffer, held := p.held[in]
+		if held && p.readers[in] == 1 && tensor.Shape(in.Shape()).TotalSize() == size {
+			delete(p.held, in)
+			return buffer, true
+		}
+	}
+	return nil, false
 }
 
 // take removes the smallest free buffer that fits without wasting more than half of it, or makes one.

@@ -25,6 +25,7 @@ type Builder struct {
 	tracked map[*gorgonia.Node]bool
 	serial  int
 	part    string
+	early   string
 
 	differentiated bool
 	err            error
@@ -47,6 +48,9 @@ func (b *Builder) Pool() *kernel.Pool { return b.pool }
 // Part names the part of the step that the operations declared from now on belong to, for [Executor.Profile].
 // Operations that [Builder.Backpropagate] declares belong to "backward" whatever the name.
 func (b *Builder) Part(name string) { b.part = name }
+
+// Early names a part whose operations run as soon as their inputs are there, between those of other parts.
+func (b *Builder) Early(part string) { b.early = part }
 
 // Graph is the Gorgonia graph under construction.
 func (b *Builder) Graph() *gorgonia.ExprGraph { return b.graph }

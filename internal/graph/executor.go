@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"dpsgd/internal/kernel"
+
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -39,6 +41,7 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
+	order = schedule(order, b.early)
 	plan := newBufferPlan(order, outputs)
 	e := &Executor{values: map[*gorgonia.Node]Array{}}
 	arrays := map[*gorgonia.Node]Array{}
@@ -53,7 +56,7 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Executor, error) {
 		}
 		arrays[n] = plan.acquire(n)
 		plan.release(n)
-		e.instructions = append(e.instructions, instruction{n.Name(), partOf(n), runner(n), arrays[n], in})
+		e.instructions = append(e.instructions, instruction{n.Name(), partOf(n), b.runner(n), arrays[n], in})
 	}
 	for _, out := range outputs {
 		e.values[out] = arrays[out]
@@ -115,8 +118,9 @@ func (e *Executor) Reset() {}
 // Close does nothing; it is part of [gorgonia.VM].
 func (e *Executor) Close() error { return nil }
 
-// runner is how to run a node: our operations directly, Gorgonia's through tensors over the same memory.
-func runner(n *gorgonia.Node) func(Array, []Array) error {
+// runner is how to run a node: our operations directly, Gorgonia's through tensors over the same memory, but for
+// the sum of gradients where branches meet, the one that differentiation adds.
+func (b *Builder) runner(n *gorgonia.Node) func(Array, []Array) error {
 	if own, ok := n.Op().(*node); ok {
 		return func(out Array, in []Array) error {
 			own.Run(out, in)
@@ -124,6 +128,15 @@ func runner(n *gorgonia.Node) func(Array, []Array) error {
 		}
 	}
 	shape := n.Shape()
+	if isSum(n) {
+		add := Parallel(b.pool, shape.TotalSize(), grainValues, func(_, lo, hi int, out Array, in []Array) {
+			kernel.Add(out.Float32[lo:hi], in[0].Float32[lo:hi], in[1].Float32[lo:hi])
+		})
+		return func(out Array, in []Array) error {
+			add(out, in)
+			return nil
+		}
+	}
 	foreign := n.Op()
 	return func(out Array, in []Array) error {
 		values := make([]gorgonia.Value, len(in))
@@ -142,4 +155,13 @@ func runner(n *gorgonia.Node) func(Array, []Array) error {
 		copy(out.Float64, result.Float64)
 		return nil
 	}
+}
+
+// isSum says whether a node is Gorgonia's element-wise sum of two float32 tensors of one shape.
+func isSum(n *gorgonia.Node) bool {
+	if n.Op() == nil || n.Op().String() != "+ false" || n.Dtype() != tensor.Float32 {
+		return false
+	}
+	in := inputsOf(n)
+	return len(in) == 2 && in[0].Shape().Eq(n.Shape()) && in[1].Shape().Eq(n.Shape())
 }

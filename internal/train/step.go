@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 
 	"dpsgd/clip"
 	"dpsgd/data"
@@ -14,7 +15,7 @@ import (
 )
 
 // maxGradientBytes limits what per-example gradients may take at once; beyond it parameters use the ghost engine.
-const maxGradientBytes = 512 << 20
+const maxGradientBytes = 128 << 20
 
 // gradients computes clipped sums for logical batches of any size with one graph of fixed physical batch size.
 type gradients struct {
@@ -47,7 +48,9 @@ func newGradients(m *model.Model, policy clip.Policy, batcher *data.Batcher, bat
 		return nil, err
 	}
 	g := &gradients{policy: policy, batch: batch, batcher: batcher, network: network, dim: len(m.Values), partial: make([]float32, len(m.Values))}
-	g.engines = chooseEngines(network.Uses, batch, engine)
+	if g.engines, err = chooseEngines(network.Uses, batch, engine, pool); err != nil {
+		return nil, err
+	}
 	outputs := make([]*gorgonia.Node, len(network.Uses))
 	for i, u := range network.Uses {
 		outputs[i] = u.Output
@@ -57,6 +60,7 @@ func newGradients(m *model.Model, policy clip.Policy, batcher *data.Batcher, bat
 		return nil, b.Err()
 	}
 	b.Part("norms")
+	b.Early("norms")
 	plans := make([]perexample.Plan, len(network.Uses))
 	for i, u := range network.Uses {
 		plans[i] = perexample.NewPlan(b, u, dz[i], g.engines[i])
@@ -70,21 +74,22 @@ func newGradients(m *model.Model, policy clip.Policy, batcher *data.Batcher, bat
 	return g, err
 }
 
-func chooseEngines(uses []perexample.Use, batch int, engine string) []perexample.Engine {
+func chooseEngines(uses []perexample.Use, batch int, engine string, pool *kernel.Pool) ([]perexample.Engine, error) {
 	rules := make([]perexample.Rule, len(uses))
 	for i, u := range uses {
 		rules[i] = u.Rule
 	}
-	engines := perexample.Choose(rules, batch, maxGradientBytes)
-	for i := range engines {
-		switch engine {
-		case "ghost":
-			engines[i] = perexample.Ghost
-		case "materialise":
-			engines[i] = perexample.Materialise
-		}
+	switch engine {
+	case "ghost":
+		return slices.Repeat([]perexample.Engine{perexample.Ghost}, len(rules)), nil
+	case "materialise":
+		return slices.Repeat([]perexample.Engine{perexample.Materialise}, len(rules)), nil
 	}
-	return engines
+	timings, err := perexample.Measure(rules, pool)
+	if err != nil {
+		return nil, err
+	}
+	return perexample.Choose(rules, timings, batch, maxGradientBytes), nil
 }
 
 // partsOf finds where each use's parameter lies in the parameter vector.

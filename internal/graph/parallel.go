@@ -1,0 +1,21 @@
+package graph
+
+import "dpsgd/internal/kernel"
+
+// Parallel makes the Run of an operation that splits n work units among the workers of a pool; see
+// [kernel.Pool.Run] for grain and worker. The loop is bound once, so that a run of the graph allocates nothing for it.
+func Parallel(pool *kernel.Pool, n, grain int, body func(worker, lo, hi int, out Array, in []Array)) func(Array, []Array) {
+	var out Array
+	var in []Array
+	loop := func(worker, lo, hi int) { body(worker, lo, hi, out, in) }
+	return func(o Array, i []Array) {
+		out, in = o, i
+		pool.Run(n, grain, loop)
+	}
+}
+
+// Grain is how many work units, each over that many values, are worth handing to a worker.
+func Grain(values int) int { return 1 + grainValues/max(values, 1) }
+
+// grainValues take a few microseconds; waking a worker takes one or two.
+const grainValues = 1 << 13
