@@ -1,10 +1,12 @@
 package model
 
 import (
+	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/perexample"
 
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // normEpsilon is added to variances, as in PyTorch.
@@ -54,17 +56,29 @@ func (LayerNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 
 // normalise gives every group of every example mean 0 and variance 1.
 func (p *Pass) normalise(x *gorgonia.Node, positions, channels, groups int) *gorgonia.Node {
-	size := positions * channels
-	return p.inPlace("normalise", x.Shape(), func(y, x, _ []float32) {
-		for i := 0; i < len(y); i += size {
-			kernel.GroupNormForward(y[i:i+size], x[i:i+size], positions, channels, groups, normEpsilon)
-		}
-	}, func(inputs []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
-		return []*gorgonia.Node{p.inPlace("normalise-gradient", x.Shape(), func(dx, x, dy []float32) {
-			for i := 0; i < len(dx); i += size {
-				kernel.GroupNormGrad(dx[i:i+size], x[i:i+size], dy[i:i+size], positions, channels, groups, normEpsilon)
+	if p.Err() != nil {
+		return nil
+	}
+	batch, size := x.Shape()[0], positions*channels
+	inverseStd := make([]float32, batch*groups) // written by the forward operation and read by its gradient
+	row := func(a graph.Array, i int) []float32 { return a.Float32[i*size : (i+1)*size] }
+	return p.Apply(graph.Operation{
+		Name: "normalise", Type: tensor.Float32, Shape: x.Shape(), InPlace: true,
+		Run: graph.Parallel(p.Pool(), batch, graph.Grain(size), func(_, lo, hi int, y graph.Array, in []graph.Array) {
+			for i := lo; i < hi; i++ {
+				kernel.GroupNormForwardStd(row(y, i), inverseStd[i*groups:(i+1)*groups], row(in[0], i), positions, channels, groups, normEpsilon)
 			}
-		}, nil, inputs[0], dy)}
+		}),
+		Gradient: func(_ []*gorgonia.Node, y, dy *gorgonia.Node) []*gorgonia.Node {
+			return []*gorgonia.Node{p.Apply(graph.Operation{
+				Name: "normalise-gradient", Type: tensor.Float32, Shape: x.Shape(), InPlace: true,
+				Run: graph.Parallel(p.Pool(), batch, graph.Grain(size), func(_, lo, hi int, dx graph.Array, in []graph.Array) {
+					for i := lo; i < hi; i++ {
+						kernel.GroupNormGradFrom(row(dx, i), row(in[0], i), row(in[1], i), inverseStd[i*groups:(i+1)*groups], nil, positions, channels, groups)
+					}
+				}),
+			}, y, dy)}
+		},
 	}, x)
 }
 
@@ -78,22 +92,13 @@ func (p *Pass) scaleShift(x *gorgonia.Node, positions int, shape, order []int) *
 	if p.Err() != nil {
 		return nil
 	}
-	channels := product(shape)
 	gains, shifts := p.Values(gain).Float32, p.Values(shift).Float32
 	z := p.withParameters(x, gain, shift, func(z, x []float32) {
-		for t := 0; t < len(z); t += channels {
-			for c, g := range gains {
-				z[t+c] = x[t+c]*g + shifts[c]
-			}
-		}
+		kernel.ScaleShift(z, x, gains, shifts)
 	}, func(dx, dz []float32) {
-		for t := 0; t < len(dx); t += channels {
-			for c, g := range gains {
-				dx[t+c] = dz[t+c] * g
-			}
-		}
+		kernel.ScaleChannels(dx, dz, gains)
 	})
-	p.Use(gain, perexample.ScaleWeight{Positions: positions, Channels: channels}, x, z)
-	p.Use(shift, perexample.Bias{Positions: positions, Channels: channels}, x, z)
+	p.Use(gain, perexample.ScaleWeight{Positions: positions, Channels: product(shape)}, x, z)
+	p.Use(shift, perexample.Bias{Positions: positions, Channels: product(shape)}, x, z)
 	return z
 }

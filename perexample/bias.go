@@ -63,14 +63,10 @@ func (r Bias) WeightedSum(b *graph.Builder, _, dz, w *gorgonia.Node) *gorgonia.N
 	if r.Positions == 1 {
 		return weightedRowSum(b, dz, w)
 	}
-	batch, pool := dz.Shape()[0], b.Pool()
-	scratch := graph.NewScratch(r.Channels)
 	return b.Apply(graph.Operation{
 		Name: "bias-weighted-sum", Type: tensor.Float32, Shape: []int{r.Channels},
-		Run: sumOverExamples(pool, batch, r.Channels, func(worker int, sum []float32, i int, in []graph.Array) {
-			g := scratch.For(worker)
-			kernel.SumRows(g, row(in[0], i, r.Positions*r.Channels), r.Channels)
-			kernel.Axpy(sum, in[1].Float32[i], g)
+		Run: sumOverExamples(b.Pool(), dz.Shape()[0], r.Channels, func(sum []float32, i int, in []graph.Array) {
+			kernel.AddScaledSumRows(sum, in[1].Float32[i], row(in[0], i, r.Positions*r.Channels), r.Channels)
 		}),
 	}, dz, w)
 }

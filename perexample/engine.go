@@ -106,17 +106,17 @@ const strip = 2048
 // sumOverExamples is the Run of a weighted sum of size values: accumulate adds what example i gives, times its weight, to
 // sum. The weights are the last input; an example of weight 0 is left out. The examples are split into a fixed
 // number of partial sums, so that the result does not depend on the number of threads.
-func sumOverExamples(pool *kernel.Pool, batch, size int, accumulate func(worker int, sum []float32, i int, in []graph.Array)) func(graph.Array, []graph.Array) {
+func sumOverExamples(pool *kernel.Pool, batch, size int, accumulate func(sum []float32, i int, in []graph.Array)) func(graph.Array, []graph.Array) {
 	parts := min(batch, sumParts)
 	sums := make([]float32, parts*size)
-	partial := graph.Parallel(pool, parts, 1, func(worker, lo, hi int, _ graph.Array, in []graph.Array) {
+	partial := graph.Parallel(pool, parts, 1, func(_, lo, hi int, _ graph.Array, in []graph.Array) {
 		weights := in[len(in)-1].Float32
 		for part := lo; part < hi; part++ {
 			sum := sums[part*size : (part+1)*size]
 			clear(sum)
 			for i := part * batch / parts; i < (part+1)*batch/parts; i++ {
 				if weights[i] != 0 {
-					accumulate(worker, sum, i, in)
+					accumulate(sum, i, in)
 				}
 			}
 		}

@@ -33,12 +33,7 @@ func (r ScaleWeight) check(b *graph.Builder, x, dz *gorgonia.Node) bool {
 
 // gradient writes Σₜ dz∘x of one example.
 func (r ScaleWeight) gradient(g, x, dz []float32) {
-	clear(g)
-	for t := 0; t < r.values(); t += r.Channels {
-		for c := range g {
-			g[c] += dz[t+c] * x[t+c]
-		}
-	}
+	kernel.SumRowProducts(g, x, dz, r.Channels)
 }
 
 func (r ScaleWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
@@ -78,14 +73,10 @@ func (r ScaleWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gor
 	if !r.check(b, x, dz) || !sameBatch(b, "scale", dz, w) {
 		return nil
 	}
-	batch, pool := x.Shape()[0], b.Pool()
-	scratch := graph.NewScratch(r.Channels)
 	return b.Apply(graph.Operation{
 		Name: "scale-weighted-sum", Type: tensor.Float32, Shape: []int{r.Channels},
-		Run: sumOverExamples(pool, batch, r.Channels, func(worker int, sum []float32, i int, in []graph.Array) {
-			g := scratch.For(worker)
-			r.gradient(g, row(in[0], i, r.values()), row(in[1], i, r.values()))
-			kernel.Axpy(sum, in[2].Float32[i], g)
+		Run: sumOverExamples(b.Pool(), x.Shape()[0], r.Channels, func(sum []float32, i int, in []graph.Array) {
+			kernel.AddScaledSumRowProducts(sum, in[2].Float32[i], row(in[0], i, r.values()), row(in[1], i, r.values()), r.Channels)
 		}),
 	}, x, dz, w)
 }

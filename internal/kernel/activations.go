@@ -1,7 +1,5 @@
 package kernel
 
-import "math"
-
 // The activations write to y the function of each element of x, the gradients to
 // dx the derivative times each element of dy. ReLU, Tanh and Sigmoid take the
 // derivative from the result y, GELU and SiLU from the argument x. NaN in gives
@@ -36,28 +34,17 @@ func SiLUGrad(dx, x, dy []float32) { active.siluGrad(dx, x[:len(dx)], dy[:len(dx
 
 // GELU computes x·Φ(x) with the distribution function Φ of the standard normal:
 // the exact form, which is PyTorch's default.
-func GELU(y, x []float32) {
-	x = x[:len(y)]
-	for i, v := range x {
-		y[i] = float32(float64(v) * normalCDF(float64(v)))
-	}
-}
+func GELU(y, x []float32) { active.gelu(y, x[:len(y)]) }
 
 // GELUGrad computes (Φ(x) + x·φ(x))·dy with the density φ of the standard normal.
-func GELUGrad(dx, x, dy []float32) {
-	x, dy = x[:len(dx)], dy[:len(dx)]
-	for i, v := range x {
-		u := float64(v)
-		density := math.Exp(-u*u/2) / math.Sqrt(2*math.Pi)
-		dx[i] = float32((normalCDF(u) + u*density) * float64(dy[i]))
-	}
-}
+func GELUGrad(dx, x, dy []float32) { active.geluGrad(dx, x[:len(dx)], dy[:len(dx)]) }
 
-func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+// Add computes x + y, for instance where a residual branch joins.
+func Add(z, x, y []float32) { active.add(z, x[:len(z)], y[:len(z)]) }
 
 func portableReLU(y, x []float32) {
 	for i, v := range x {
-		if v <= 0 { // false for a NaN, which stays
+		if v < 0 { // false for a NaN, which stays
 			v = 0
 		}
 		y[i] = v
@@ -111,5 +98,23 @@ func portableSiLUGrad(dx, x, dy []float32) {
 	for i, v := range x {
 		// 1 - sigmoid(x) would cancel for large x.
 		dx[i] = sigmoid32(v) * (1 + v*sigmoid32(-v)) * dy[i]
+	}
+}
+
+func portableGELU(y, x []float32) {
+	for i, v := range x {
+		y[i] = gelu32(v)
+	}
+}
+
+func portableGELUGrad(dx, x, dy []float32) {
+	for i, v := range x {
+		dx[i] = geluSlope32(v) * dy[i]
+	}
+}
+
+func portableAdd(z, x, y []float32) {
+	for i, v := range x {
+		z[i] = v + y[i]
 	}
 }

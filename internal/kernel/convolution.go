@@ -1,91 +1,208 @@
 package kernel
 
 // Convolution computes a convolution and its gradients for batches of images of one geometry, by the algorithm that
-// is fastest for it. Filters are (Out, KernelH, KernelW, In), images and outputs NHWC.
+// is fastest for it: 3×3 convolutions of stride 1 whose channels are multiples of 8 by Winograd's minimal filtering, all
+// others by lowering and a matrix product. Filters are (Out, KernelH, KernelW, In), images and outputs NHWC.
 //
-// It owns working memory: calls on one Convolution must not overlap, but for [Convolution.FilterGradient] on
-// different workers.
+// The result for an image depends on that image alone, bit for bit, and not on its place in the batch. Outputs and input
+// gradients are right to about 1e-5 of the largest one, filter gradients to about 1e-6 of their norm, where the
+// definition loses no digits by cancellation.
+//
+// It owns working memory, which is reused: calls on one Convolution must not overlap, but for
+// [Convolution.FilterGradient] and [Convolution.GramProduct] on different workers.
 type Convolution struct {
 	Conv
 	pool *Pool
-	cols workspace // one lowered image for each worker
-	sums []float32
+
+	// The algorithms, nil where lowering is used.
+	forward, backward     *winograd
+	gradient, gradientSum *winogradGradient
+
+	cols    workspace // one lowered image for each worker
+	grams   workspace // see GramProduct
+	offsets [][]int   // for each worker, see convolutionGram
+
+	call  convolutionCall // the one in progress
+	loops convolutionLoops
 }
+
+// convolutionCall is the arguments of a call, and partial sums.
+type convolutionCall struct {
+	z, x, filters, bias, dx, dz, g, sum, weights []float32
+	partialSums                                  []float32 // kept between calls
+	parts                                        int
+}
+
+// convolutionLoops are the bodies of loops over the pool, bound once so that a call allocates nothing.
+type convolutionLoops struct {
+	forward, inputGradient, filterGradients, partialSums, addPartialSums func(worker, lo, hi int)
+}
+
+// smallestTiles is the number of tiles in an image from which on a single filter gradient is faster by Winograd's
+// filtering: it takes one transform back for each filter, whatever the size of the image. See BenchmarkConvolution.
+const smallestTiles = 16
 
 // NewConvolution returns the convolution of that geometry, computed on the pool; nil is the caller.
 func NewConvolution(c Conv, p *Pool) *Convolution {
-	return &Convolution{Conv: c, pool: p, cols: newWorkspace(p)}
+	v := newLoweredConvolution(c, p)
+	v.forward = newWinograd(c, p)
+	if back, ok := c.transposed(); ok {
+		v.backward = newWinograd(back, p)
+	}
+	v.gradientSum = newWinogradGradient(c, p)
+	if s := v.gradientSum; s != nil && s.tilesDown*s.tilesAcross >= smallestTiles {
+		v.gradient = s
+	}
+	return v
+}
+
+// newLoweredConvolution returns the one that lowers.
+func newLoweredConvolution(c Conv, p *Pool) *Convolution {
+	v := &Convolution{Conv: c, pool: p, cols: newWorkspace(p), grams: newWorkspace(p), offsets: make([][]int, p.Threads())}
+	v.loops = convolutionLoops{v.lowerForward, v.lowerInputGradient, v.filterGradients, v.partialSums, v.addPartialSums}
+	return v
+}
+
+// transposed is the convolution that takes the gradient with respect to the outputs to that with respect to the
+// images, with rotated filters. There is none for a stride or for padding wider than the kernel's reach.
+func (c Conv) transposed() (Conv, bool) {
+	t := Conv{
+		Height: c.OutHeight(), Width: c.OutWidth(), In: c.Out, Out: c.In,
+		KernelH: c.KernelH, KernelW: c.KernelW, StrideH: 1, StrideW: 1,
+		PadH: c.KernelH - 1 - c.PadH, PadW: c.KernelW - 1 - c.PadW,
+	}
+	return t, c.StrideH == 1 && c.StrideW == 1 && t.PadH >= 0 && t.PadW >= 0
 }
 
 // Forward computes z (batch, OutHeight, OutWidth, Out) from x (batch, Height, Width, In), with a bias (Out) for every
 // position unless it is nil.
 func (c *Convolution) Forward(z, x, filters, bias []float32, batch int) {
+	if c.forward != nil {
+		c.forward.setFilters(filters)
+		c.forward.apply(z, x, bias, batch)
+		return
+	}
+	c.call.z, c.call.x, c.call.filters, c.call.bias = z, x, filters, bias
+	c.run(batch, 1, c.loops.forward)
+}
+
+func (c *Convolution) lowerForward(worker, lo, hi int) {
 	positions, taps := c.Positions(), c.Taps()
-	c.pool.Run(batch, 1, func(worker, lo, hi int) {
-		cols := c.cols.get(worker, positions*taps)
-		for i := lo; i < hi; i++ {
-			c.Lower(cols, c.image(x, i))
-			out := c.output(z, i)
-			serial.Gemm(false, true, positions, c.Out, taps, 1, cols, taps, filters, taps, 0, out, c.Out)
-			if bias != nil {
-				AddBias(out, bias)
-			}
+	cols := c.cols.get(worker, positions*taps)
+	for i := lo; i < hi; i++ {
+		c.Lower(cols, c.image(c.call.x, i))
+		out := c.output(c.call.z, i)
+		serial.Gemm(false, true, positions, c.Out, taps, 1, cols, taps, c.call.filters, taps, 0, out, c.Out)
+		if c.call.bias != nil {
+			AddBias(out, c.call.bias)
 		}
-	})
+	}
 }
 
 // InputGradient computes the gradient dx with respect to the images from the gradient dz with respect to the outputs.
 func (c *Convolution) InputGradient(dx, dz, filters []float32, batch int) {
+	if c.backward != nil {
+		c.backward.setRotated(filters)
+		c.backward.apply(dx, dz, nil, batch)
+		return
+	}
+	c.call.dx, c.call.dz, c.call.filters = dx, dz, filters
+	c.run(batch, 1, c.loops.inputGradient)
+}
+
+func (c *Convolution) lowerInputGradient(worker, lo, hi int) {
 	positions, taps := c.Positions(), c.Taps()
-	c.pool.Run(batch, 1, func(worker, lo, hi int) {
-		cols := c.cols.get(worker, positions*taps)
-		for i := lo; i < hi; i++ {
-			serial.Gemm(false, false, positions, taps, c.Out, 1, c.output(dz, i), c.Out, filters, taps, 0, cols, taps)
-			c.Raise(c.image(dx, i), cols)
-		}
-	})
+	cols := c.cols.get(worker, positions*taps)
+	for i := lo; i < hi; i++ {
+		serial.Gemm(false, false, positions, taps, c.Out, 1, c.output(c.call.dz, i), c.Out, c.call.filters, taps, 0, cols, taps)
+		c.Raise(c.image(c.call.dx, i), cols)
+	}
 }
 
 // FilterGradients writes the gradients g (batch, Out, KernelH, KernelW, In) with respect to the filters, one for each
 // image.
 func (c *Convolution) FilterGradients(g, x, dz []float32, batch int) {
+	c.call.g, c.call.x, c.call.dz = g, x, dz
+	c.run(batch, 1, c.loops.filterGradients)
+}
+
+func (c *Convolution) filterGradients(worker, lo, hi int) {
 	size := c.Out * c.Taps()
-	c.pool.Run(batch, 1, func(worker, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			c.addGradient(worker, g[i*size:(i+1)*size], c.image(x, i), c.output(dz, i), 1, 0)
-		}
-	})
+	for i := lo; i < hi; i++ {
+		c.FilterGradient(worker, c.call.g[i*size:(i+1)*size], c.image(c.call.x, i), c.output(c.call.dz, i))
+	}
 }
 
 // FilterGradient writes the gradient of one image, on the calling worker of a pool, for use inside [Pool.Run].
 func (c *Convolution) FilterGradient(worker int, g, x, dz []float32) {
-	c.addGradient(worker, g, x, dz, 1, 0)
+	if c.gradient == nil {
+		c.addGradient(worker, g, x, dz, 1, 0)
+		return
+	}
+	s := c.gradient.newSum(worker)
+	s.add(x, dz, 1)
+	s.result(g)
 }
 
-// gradientParts is how many partial sums the images of a batch are split into: enough work units for many cores,
-// little memory, and the same for any number of threads, so that the sum does not depend on it.
+// gradientParts is how many partial sums the images of a batch are split into at most: enough work units for many
+// cores, little memory, and the same for any number of threads, so that the sum does not depend on it.
 const gradientParts = 16
+
+// sumGrain is the number of elements that pay for waking a thread to add partial sums.
+const sumGrain = 4096
 
 // FilterGradientSum writes to sum the gradients of the images times their weights w. Images of weight 0 are not read.
 func (c *Convolution) FilterGradientSum(sum, x, dz, w []float32) {
 	batch, size := len(w), c.Out*c.Taps()
 	parts := min(batch, gradientParts)
-	c.sums = grow(c.sums, parts*size)
-	sums := c.sums
-	c.pool.Run(parts, 1, func(worker, lo, hi int) {
-		for part := lo; part < hi; part++ {
-			g := sums[part*size : (part+1)*size]
-			clear(g)
-			for i := part * batch / parts; i < (part+1)*batch/parts; i++ {
-				if w[i] != 0 {
-					c.addGradient(worker, g, c.image(x, i), c.output(dz, i), w[i], 1)
-				}
-			}
+	if s := c.gradientSum; s != nil {
+		// A part costs a transform back, whatever it has to add.
+		parts = min(parts, ceilDiv(batch*s.tilesDown*s.tilesAcross, gradientTiles))
+	}
+	c.call.partialSums = grow(c.call.partialSums, parts*size)
+	c.call.sum, c.call.x, c.call.dz, c.call.weights, c.call.parts = sum, x, dz, w, parts
+	c.pool.Run(parts, 1, c.loops.partialSums)
+	c.run(size, sumGrain, c.loops.addPartialSums)
+}
+
+func (c *Convolution) partialSums(worker, lo, hi int) {
+	batch, size := len(c.call.weights), c.Out*c.Taps()
+	for part := lo; part < hi; part++ {
+		c.partialSum(worker, c.call.partialSums[part*size:(part+1)*size], part*batch/c.call.parts, (part+1)*batch/c.call.parts)
+	}
+}
+
+// partialSum writes the weighted sum of the gradients of images [lo, hi) to g.
+func (c *Convolution) partialSum(worker int, g []float32, lo, hi int) {
+	var transformed winogradSum
+	if c.gradientSum != nil {
+		transformed = c.gradientSum.newSum(worker)
+	} else {
+		clear(g)
+	}
+	for i := lo; i < hi; i++ {
+		weight := c.call.weights[i]
+		if weight == 0 {
+			continue
 		}
-	})
-	clear(sum[:size])
-	for part := range parts {
-		Axpy(sum[:size], 1, sums[part*size:(part+1)*size])
+		x, dz := c.image(c.call.x, i), c.output(c.call.dz, i)
+		if c.gradientSum != nil {
+			transformed.add(x, dz, weight)
+		} else {
+			c.addGradient(worker, g, x, dz, weight, 1)
+		}
+	}
+	if c.gradientSum != nil {
+		transformed.result(g)
+	}
+}
+
+// addPartialSums adds the parts of elements [lo, hi) of the sum.
+func (c *Convolution) addPartialSums(_, lo, hi int) {
+	size := c.Out * c.Taps()
+	clear(c.call.sum[lo:hi])
+	for part := range c.call.parts {
+		Axpy(c.call.sum[lo:hi], 1, c.call.partialSums[part*size+lo:part*size+hi])
 	}
 }
 
@@ -94,6 +211,12 @@ func (c *Convolution) addGradient(worker int, g, x, dz []float32, weight, beta f
 	cols := c.cols.get(worker, c.Positions()*c.Taps())
 	c.Lower(cols, x)
 	serial.Gemm(true, false, c.Out, c.Taps(), c.Positions(), weight, dz, c.Out, cols, c.Taps(), beta, g, c.Taps())
+}
+
+// run runs a loop of the call in progress, its last, and lets go of the arguments.
+func (c *Convolution) run(n, grain int, loop func(worker, lo, hi int)) {
+	c.pool.Run(n, grain, loop)
+	c.call = convolutionCall{partialSums: c.call.partialSums}
 }
 
 // image and output are those of example i.

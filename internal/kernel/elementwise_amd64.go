@@ -39,6 +39,16 @@ func siluAVX2(n int, dst *float32, x *float32)
 //go:noescape
 func siluGradAVX2(n int, dst *float32, x *float32, dy *float32)
 
+// geluAVX2 computes y = x·Φ(x).
+//
+//go:noescape
+func geluAVX2(n int, dst *float32, x *float32)
+
+// geluGradAVX2 computes dx = (Φ(x)+x·φ(x))·dy.
+//
+//go:noescape
+func geluGradAVX2(n int, dst *float32, x *float32, dy *float32)
+
 // reluAVX2 computes y = max(x, 0).
 //
 //go:noescape
@@ -53,3 +63,8 @@ func reluGradAVX2(n int, dst *float32, y *float32, dy *float32)
 //
 //go:noescape
 func axpyAVX2(n int, dst *float32, y *float32, x *float32, alpha float32)
+
+// addAVX2 computes x + y.
+//
+//go:noescape
+func addAVX2(n int, dst *float32, x *float32, y *float32)

@@ -5,68 +5,507 @@
 #include "textflag.h"
 
 // func tanhAVX2(n int, dst *float32, x *float32)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, FMA3
 TEXT ·tanhAVX2(SB), NOSPLIT, $0-24
 	MOVQ n+0(FP), AX
 	MOVQ dst+8(FP), CX
 	MOVQ x+16(FP), DX
 
-loop:
-	CMPQ         AX, $0x08
-	JL           tail
-	VMOVUPS      (DX), Y0
-	ADDQ         $0x20, DX
-	VANDPS       eight7fffffff<>+0(SB), Y0, Y1
-	VADDPS       Y1, Y1, Y2
-	VMOVUPS      eightc2d00000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y2
-	VMOVUPS      eight42b20000<>+0(SB), Y3
-	VMINPS       Y2, Y3, Y2
-	VMULPS       eight3fb8aa3b<>+0(SB), Y2, Y3
-	VROUNDPS     $0x00, Y3, Y3
-	VFNMADD231PS eight3f318000<>+0(SB), Y3, Y2
-	VFNMADD231PS eightb95e8083<>+0(SB), Y3, Y2
-	VMOVUPS      eight39506967<>+0(SB), Y4
-	VFMADD213PS  eight3ab743ce<>+0(SB), Y2, Y4
-	VFMADD213PS  eight3c088908<>+0(SB), Y2, Y4
-	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y2, Y4
-	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y2, Y4
-	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y4
-	VMULPS       Y2, Y2, Y5
-	VFMADD213PS  Y2, Y5, Y4
-	VADDPS       eight3f800000<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       eight3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       eight3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       eight3f800000<>+0(SB), Y4, Y4
-	VMOVUPS      eight40000000<>+0(SB), Y2
-	VDIVPS       Y4, Y2, Y2
-	VMOVUPS      eight3f800000<>+0(SB), Y3
-	VSUBPS       Y2, Y3, Y2
-	VMULPS       Y1, Y1, Y3
-	VMOVUPS      eightbbbaf0ea<>+0(SB), Y4
-	VFMADD213PS  eight3ca9134e<>+0(SB), Y3, Y4
-	VFMADD213PS  eightbd5c1e2d<>+0(SB), Y3, Y4
-	VFMADD213PS  eight3e088393<>+0(SB), Y3, Y4
-	VFMADD213PS  eightbeaaaa99<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y4, Y4
-	VFMADD213PS  Y1, Y1, Y4
-	VCMPPS       $0x11, eight3f200000<>+0(SB), Y1, Y1
-	VBLENDVPS    Y1, Y4, Y2, Y1
-	VANDPS       eight80000000<>+0(SB), Y0, Y0
-	VORPS        Y0, Y1, Y1
-	VMOVUPS      Y1, (CX)
-	ADDQ         $0x20, CX
-	SUBQ         $0x08, AX
-	JMP          loop
+loop4:
+	CMPQ        AX, $0x20
+	JL          end4
+	VMOVUPS     (DX), Y0
+	VMOVUPS     eightc1180000<>+0(SB), Y1
+	VMAXPS      Y0, Y1, Y0
+	VMOVUPS     eight41180000<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMULPS      Y0, Y0, Y1
+	VMULPS      Y0, Y1, Y2
+	VMOVUPS     eight3264d0c6<>+0(SB), Y3
+	VFMADD213PS eight37acaa5f<>+0(SB), Y1, Y3
+	VFMADD213PS eight3b64fc02<>+0(SB), Y1, Y3
+	VFMADD213PS eight3e09021b<>+0(SB), Y1, Y3
+	VFMADD213PS Y0, Y2, Y3
+	VMOVUPS     eight35505bae<>+0(SB), Y0
+	VFMADD213PS eight39ac20b4<>+0(SB), Y1, Y0
+	VFMADD213PS eight3cd3ef80<>+0(SB), Y1, Y0
+	VFMADD213PS eight3eef2bb2<>+0(SB), Y1, Y0
+	VFMADD213PS eight3f800000<>+0(SB), Y1, Y0
+	VDIVPS      Y0, Y3, Y3
+	VMOVUPS     eightbf800000<>+0(SB), Y0
+	VMAXPS      Y3, Y0, Y0
+	VMOVUPS     eight3f800000<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMOVUPS     Y0, (CX)
+	VMOVUPS     32(DX), Y0
+	VMOVUPS     eightc1180000<>+0(SB), Y1
+	VMAXPS      Y0, Y1, Y0
+	VMOVUPS     eight41180000<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMULPS      Y0, Y0, Y1
+	VMULPS      Y0, Y1, Y2
+	VMOVUPS     eight3264d0c6<>+0(SB), Y3
+	VFMADD213PS eight37acaa5f<>+0(SB), Y1, Y3
+	VFMADD213PS eight3b64fc02<>+0(SB), Y1, Y3
+	VFMADD213PS eight3e09021b<>+0(SB), Y1, Y3
+	VFMADD213PS Y0, Y2, Y3
+	VMOVUPS     eight35505bae<>+0(SB), Y0
+	VFMADD213PS eight39ac20b4<>+0(SB), Y1, Y0
+	VFMADD213PS eight3cd3ef80<>+0(SB), Y1, Y0
+	VFMADD213PS eight3eef2bb2<>+0(SB), Y1, Y0
+	VFMADD213PS eight3f800000<>+0(SB), Y1, Y0
+	VDIVPS      Y0, Y3, Y3
+	VMOVUPS     eightbf800000<>+0(SB), Y0
+	VMAXPS      Y3, Y0, Y0
+	VMOVUPS     eight3f800000<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMOVUPS     Y0, 32(CX)
+	VMOVUPS     64(DX), Y0
+	VMOVUPS     eightc1180000<>+0(SB), Y1
+	VMAXPS      Y0, Y1, Y0
+	VMOVUPS     eight41180000<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMULPS      Y0, Y0, Y1
+	VMULPS      Y0, Y1, Y2
+	VMOVUPS     eight3264d0c6<>+0(SB), Y3
+	VFMADD213PS eight37acaa5f<>+0(SB), Y1, Y3
+	VFMADD213PS eight3b64fc02<>+0(SB), Y1, Y3
+	VFMADD213PS eight3e09021b<>+0(SB), Y1, Y3
+	VFMADD213PS Y0, Y2, Y3
+	VMOVUPS     eight35505bae<>+0(SB), Y0
+	VFMADD213PS eight39ac20b4<>+0(SB), Y1, Y0
+	VFMADD213PS eight3cd3ef80<>+0(SB), Y1, Y0
+	VFMADD213PS eight3eef2bb2<>+0(SB), Y1, Y0
+	VFMADD213PS eight3f800000<>+0(SB), Y1, Y0
+	VDIVPS      Y0, Y3, Y3
+	VMOVUPS     eightbf800000<>+0(SB), Y0
+	VMAXPS      Y3, Y0, Y0
+	VMOVUPS     eight3f800000<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMOVUPS     Y0, 64(CX)
+	VMOVUPS     96(DX), Y0
+	VMOVUPS     eightc1180000<>+0(SB), Y1
+	VMAXPS      Y0, Y1, Y0
+	VMOVUPS     eight41180000<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMULPS      Y0, Y0, Y1
+	VMULPS      Y0, Y1, Y2
+	VMOVUPS     eight3264d0c6<>+0(SB), Y3
+	VFMADD213PS eight37acaa5f<>+0(SB), Y1, Y3
+	VFMADD213PS eight3b64fc02<>+0(SB), Y1, Y3
+	VFMADD213PS eight3e09021b<>+0(SB), Y1, Y3
+	VFMADD213PS Y0, Y2, Y3
+	VMOVUPS     eight35505bae<>+0(SB), Y0
+	VFMADD213PS eight39ac20b4<>+0(SB), Y1, Y0
+	VFMADD213PS eight3cd3ef80<>+0(SB), Y1, Y0
+	VFMADD213PS eight3eef2bb2<>+0(SB), Y1, Y0
+	VFMADD213PS eight3f800000<>+0(SB), Y1, Y0
+	VDIVPS      Y0, Y3, Y3
+	VMOVUPS     eightbf800000<>+0(SB), Y0
+	VMAXPS      Y3, Y0, Y0
+	VMOVUPS     eight3f800000<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMOVUPS     Y0, 96(CX)
+	SUBQ        $-128, DX
+	SUBQ        $-128, CX
+	SUBQ        $0x20, AX
+	JMP         loop4
 
-tail:
+end4:
+loop1:
+	CMPQ        AX, $0x08
+	JL          end1
+	VMOVUPS     (DX), Y0
+	VMOVUPS     eightc1180000<>+0(SB), Y1
+	VMAXPS      Y0, Y1, Y0
+	VMOVUPS     eight41180000<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMULPS      Y0, Y0, Y1
+	VMULPS      Y0, Y1, Y2
+	VMOVUPS     eight3264d0c6<>+0(SB), Y3
+	VFMADD213PS eight37acaa5f<>+0(SB), Y1, Y3
+	VFMADD213PS eight3b64fc02<>+0(SB), Y1, Y3
+	VFMADD213PS eight3e09021b<>+0(SB), Y1, Y3
+	VFMADD213PS Y0, Y2, Y3
+	VMOVUPS     eight35505bae<>+0(SB), Y0
+	VFMADD213PS eight39ac20b4<>+0(SB), Y1, Y0
+	VFMADD213PS eight3cd3ef80<>+0(SB), Y1, Y0
+	VFMADD213PS eight3eef2bb2<>+0(SB), Y1, Y0
+	VFMADD213PS eight3f800000<>+0(SB), Y1, Y0
+	VDIVPS      Y0, Y3, Y3
+	VMOVUPS     eightbf800000<>+0(SB), Y0
+	VMAXPS      Y3, Y0, Y0
+	VMOVUPS     eight3f800000<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMOVUPS     Y0, (CX)
+	SUBQ        $-32, DX
+	SUBQ        $-32, CX
+	SUBQ        $0x08, AX
+	JMP         loop1
+
+end1:
+	TESTQ       AX, AX
+	JZ          done
+	MOVQ        AX, BX
+	LEAQ        laneMask<>+0(SB), SI
+	SHLQ        $0x02, AX
+	SUBQ        AX, SI
+	VMOVDQU     32(SI), Y0
+	VMASKMOVPS  (DX), Y0, Y0
+	VMOVUPS     eightc1180000<>+0(SB), Y1
+	VMAXPS      Y0, Y1, Y0
+	VMOVUPS     eight41180000<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMULPS      Y0, Y0, Y1
+	VMULPS      Y0, Y1, Y2
+	VMOVUPS     eight3264d0c6<>+0(SB), Y3
+	VFMADD213PS eight37acaa5f<>+0(SB), Y1, Y3
+	VFMADD213PS eight3b64fc02<>+0(SB), Y1, Y3
+	VFMADD213PS eight3e09021b<>+0(SB), Y1, Y3
+	VFMADD213PS Y0, Y2, Y3
+	VMOVUPS     eight35505bae<>+0(SB), Y0
+	VFMADD213PS eight39ac20b4<>+0(SB), Y1, Y0
+	VFMADD213PS eight3cd3ef80<>+0(SB), Y1, Y0
+	VFMADD213PS eight3eef2bb2<>+0(SB), Y1, Y0
+	VFMADD213PS eight3f800000<>+0(SB), Y1, Y0
+	VDIVPS      Y0, Y3, Y3
+	VMOVUPS     eightbf800000<>+0(SB), Y0
+	VMAXPS      Y3, Y0, Y0
+	VMOVUPS     eight3f800000<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	LEAQ        (CX), AX
+	TESTQ       $+8, BX
+	JZ          four1
+	VMOVUPS     Y0, (AX)
+	JMP         stored1
+
+four1:
+	TESTQ        $+4, BX
+	JZ           two1
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y0, X0
+	ADDQ         $0x10, AX
+
+two1:
+	TESTQ     $+2, BX
+	JZ        one1
+	VMOVLPS   X0, (AX)
+	VPERMILPS $0xee, X0, X0
+	ADDQ      $0x08, AX
+
+one1:
+	TESTQ  $+1, BX
+	JZ     stored1
+	VMOVSS X0, (AX)
+
+stored1:
+done:
+	VZEROUPPER
+	RET
+
+DATA eightc1180000<>+0(SB)/4, $0xc1180000
+DATA eightc1180000<>+4(SB)/4, $0xc1180000
+DATA eightc1180000<>+8(SB)/4, $0xc1180000
+DATA eightc1180000<>+12(SB)/4, $0xc1180000
+DATA eightc1180000<>+16(SB)/4, $0xc1180000
+DATA eightc1180000<>+20(SB)/4, $0xc1180000
+DATA eightc1180000<>+24(SB)/4, $0xc1180000
+DATA eightc1180000<>+28(SB)/4, $0xc1180000
+GLOBL eightc1180000<>(SB), RODATA|NOPTR, $32
+
+DATA eight41180000<>+0(SB)/4, $0x41180000
+DATA eight41180000<>+4(SB)/4, $0x41180000
+DATA eight41180000<>+8(SB)/4, $0x41180000
+DATA eight41180000<>+12(SB)/4, $0x41180000
+DATA eight41180000<>+16(SB)/4, $0x41180000
+DATA eight41180000<>+20(SB)/4, $0x41180000
+DATA eight41180000<>+24(SB)/4, $0x41180000
+DATA eight41180000<>+28(SB)/4, $0x41180000
+GLOBL eight41180000<>(SB), RODATA|NOPTR, $32
+
+DATA eight3264d0c6<>+0(SB)/4, $0x3264d0c6
+DATA eight3264d0c6<>+4(SB)/4, $0x3264d0c6
+DATA eight3264d0c6<>+8(SB)/4, $0x3264d0c6
+DATA eight3264d0c6<>+12(SB)/4, $0x3264d0c6
+DATA eight3264d0c6<>+16(SB)/4, $0x3264d0c6
+DATA eight3264d0c6<>+20(SB)/4, $0x3264d0c6
+DATA eight3264d0c6<>+24(SB)/4, $0x3264d0c6
+DATA eight3264d0c6<>+28(SB)/4, $0x3264d0c6
+GLOBL eight3264d0c6<>(SB), RODATA|NOPTR, $32
+
+DATA eight37acaa5f<>+0(SB)/4, $0x37acaa5f
+DATA eight37acaa5f<>+4(SB)/4, $0x37acaa5f
+DATA eight37acaa5f<>+8(SB)/4, $0x37acaa5f
+DATA eight37acaa5f<>+12(SB)/4, $0x37acaa5f
+DATA eight37acaa5f<>+16(SB)/4, $0x37acaa5f
+DATA eight37acaa5f<>+20(SB)/4, $0x37acaa5f
+DATA eight37acaa5f<>+24(SB)/4, $0x37acaa5f
+DATA eight37acaa5f<>+28(SB)/4, $0x37acaa5f
+GLOBL eight37acaa5f<>(SB), RODATA|NOPTR, $32
+
+DATA eight3b64fc02<>+0(SB)/4, $0x3b64fc02
+DATA eight3b64fc02<>+4(SB)/4, $0x3b64fc02
+DATA eight3b64fc02<>+8(SB)/4, $0x3b64fc02
+DATA eight3b64fc02<>+12(SB)/4, $0x3b64fc02
+DATA eight3b64fc02<>+16(SB)/4, $0x3b64fc02
+DATA eight3b64fc02<>+20(SB)/4, $0x3b64fc02
+DATA eight3b64fc02<>+24(SB)/4, $0x3b64fc02
+DATA eight3b64fc02<>+28(SB)/4, $0x3b64fc02
+GLOBL eight3b64fc02<>(SB), RODATA|NOPTR, $32
+
+DATA eight3e09021b<>+0(SB)/4, $0x3e09021b
+DATA eight3e09021b<>+4(SB)/4, $0x3e09021b
+DATA eight3e09021b<>+8(SB)/4, $0x3e09021b
+DATA eight3e09021b<>+12(SB)/4, $0x3e09021b
+DATA eight3e09021b<>+16(SB)/4, $0x3e09021b
+DATA eight3e09021b<>+20(SB)/4, $0x3e09021b
+DATA eight3e09021b<>+24(SB)/4, $0x3e09021b
+DATA eight3e09021b<>+28(SB)/4, $0x3e09021b
+GLOBL eight3e09021b<>(SB), RODATA|NOPTR, $32
+
+DATA eight35505bae<>+0(SB)/4, $0x35505bae
+DATA eight35505bae<>+4(SB)/4, $0x35505bae
+DATA eight35505bae<>+8(SB)/4, $0x35505bae
+DATA eight35505bae<>+12(SB)/4, $0x35505bae
+DATA eight35505bae<>+16(SB)/4, $0x35505bae
+DATA eight35505bae<>+20(SB)/4, $0x35505bae
+DATA eight35505bae<>+24(SB)/4, $0x35505bae
+DATA eight35505bae<>+28(SB)/4, $0x35505bae
+GLOBL eight35505bae<>(SB), RODATA|NOPTR, $32
+
+DATA eight39ac20b4<>+0(SB)/4, $0x39ac20b4
+DATA eight39ac20b4<>+4(SB)/4, $0x39ac20b4
+DATA eight39ac20b4<>+8(SB)/4, $0x39ac20b4
+DATA eight39ac20b4<>+12(SB)/4, $0x39ac20b4
+DATA eight39ac20b4<>+16(SB)/4, $0x39ac20b4
+DATA eight39ac20b4<>+20(SB)/4, $0x39ac20b4
+DATA eight39ac20b4<>+24(SB)/4, $0x39ac20b4
+DATA eight39ac20b4<>+28(SB)/4, $0x39ac20b4
+GLOBL eight39ac20b4<>(SB), RODATA|NOPTR, $32
+
+DATA eight3cd3ef80<>+0(SB)/4, $0x3cd3ef80
+DATA eight3cd3ef80<>+4(SB)/4, $0x3cd3ef80
+DATA eight3cd3ef80<>+8(SB)/4, $0x3cd3ef80
+DATA eight3cd3ef80<>+12(SB)/4, $0x3cd3ef80
+DATA eight3cd3ef80<>+16(SB)/4, $0x3cd3ef80
+DATA eight3cd3ef80<>+20(SB)/4, $0x3cd3ef80
+DATA eight3cd3ef80<>+24(SB)/4, $0x3cd3ef80
+DATA eight3cd3ef80<>+28(SB)/4, $0x3cd3ef80
+GLOBL eight3cd3ef80<>(SB), RODATA|NOPTR, $32
+
+DATA eight3eef2bb2<>+0(SB)/4, $0x3eef2bb2
+DATA eight3eef2bb2<>+4(SB)/4, $0x3eef2bb2
+DATA eight3eef2bb2<>+8(SB)/4, $0x3eef2bb2
+DATA eight3eef2bb2<>+12(SB)/4, $0x3eef2bb2
+DATA eight3eef2bb2<>+16(SB)/4, $0x3eef2bb2
+DATA eight3eef2bb2<>+20(SB)/4, $0x3eef2bb2
+DATA eight3eef2bb2<>+24(SB)/4, $0x3eef2bb2
+DATA eight3eef2bb2<>+28(SB)/4, $0x3eef2bb2
+GLOBL eight3eef2bb2<>(SB), RODATA|NOPTR, $32
+
+DATA eight3f800000<>+0(SB)/4, $0x3f800000
+DATA eight3f800000<>+4(SB)/4, $0x3f800000
+DATA eight3f800000<>+8(SB)/4, $0x3f800000
+DATA eight3f800000<>+12(SB)/4, $0x3f800000
+DATA eight3f800000<>+16(SB)/4, $0x3f800000
+DATA eight3f800000<>+20(SB)/4, $0x3f800000
+DATA eight3f800000<>+24(SB)/4, $0x3f800000
+DATA eight3f800000<>+28(SB)/4, $0x3f800000
+GLOBL eight3f800000<>(SB), RODATA|NOPTR, $32
+
+DATA eightbf800000<>+0(SB)/4, $0xbf800000
+DATA eightbf800000<>+4(SB)/4, $0xbf800000
+DATA eightbf800000<>+8(SB)/4, $0xbf800000
+DATA eightbf800000<>+12(SB)/4, $0xbf800000
+DATA eightbf800000<>+16(SB)/4, $0xbf800000
+DATA eightbf800000<>+20(SB)/4, $0xbf800000
+DATA eightbf800000<>+24(SB)/4, $0xbf800000
+DATA eightbf800000<>+28(SB)/4, $0xbf800000
+GLOBL eightbf800000<>(SB), RODATA|NOPTR, $32
+
+DATA laneMask<>+0(SB)/4, $0xffffffff
+DATA laneMask<>+4(SB)/4, $0xffffffff
+DATA laneMask<>+8(SB)/4, $0xffffffff
+DATA laneMask<>+12(SB)/4, $0xffffffff
+DATA laneMask<>+16(SB)/4, $0xffffffff
+DATA laneMask<>+20(SB)/4, $0xffffffff
+DATA laneMask<>+24(SB)/4, $0xffffffff
+DATA laneMask<>+28(SB)/4, $0xffffffff
+DATA laneMask<>+32(SB)/4, $0x00000000
+DATA laneMask<>+36(SB)/4, $0x00000000
+DATA laneMask<>+40(SB)/4, $0x00000000
+DATA laneMask<>+44(SB)/4, $0x00000000
+DATA laneMask<>+48(SB)/4, $0x00000000
+DATA laneMask<>+52(SB)/4, $0x00000000
+DATA laneMask<>+56(SB)/4, $0x00000000
+DATA laneMask<>+60(SB)/4, $0x00000000
+GLOBL laneMask<>(SB), RODATA|NOPTR, $64
+
+// func expAVX2(n int, dst *float32, x *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expAVX2(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ x+16(FP), DX
+
+loop4:
+	CMPQ         AX, $0x20
+	JL           end4
+	VMOVUPS      (DX), Y0
+	VMOVUPS      eightc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      eight42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMULPS       eight3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VFNMADD231PS eight3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS eightb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      eight39506967<>+0(SB), Y2
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3c088908<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3f000000<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
+	VADDPS       eight3f800000<>+0(SB), Y2, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y2
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       eight3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (CX)
+	VMOVUPS      32(DX), Y0
+	VMOVUPS      eightc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      eight42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMULPS       eight3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VFNMADD231PS eight3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS eightb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      eight39506967<>+0(SB), Y2
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3c088908<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3f000000<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
+	VADDPS       eight3f800000<>+0(SB), Y2, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y2
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       eight3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, 32(CX)
+	VMOVUPS      64(DX), Y0
+	VMOVUPS      eightc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      eight42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMULPS       eight3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VFNMADD231PS eight3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS eightb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      eight39506967<>+0(SB), Y2
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3c088908<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3f000000<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
+	VADDPS       eight3f800000<>+0(SB), Y2, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y2
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       eight3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, 64(CX)
+	VMOVUPS      96(DX), Y0
+	VMOVUPS      eightc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      eight42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMULPS       eight3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VFNMADD231PS eight3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS eightb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      eight39506967<>+0(SB), Y2
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3c088908<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3f000000<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
+	VADDPS       eight3f800000<>+0(SB), Y2, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y2
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       eight3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, 96(CX)
+	SUBQ         $-128, DX
+	SUBQ         $-128, CX
+	SUBQ         $0x20, AX
+	JMP          loop4
+
+end4:
+loop1:
+	CMPQ         AX, $0x08
+	JL           end1
+	VMOVUPS      (DX), Y0
+	VMOVUPS      eightc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      eight42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMULPS       eight3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VFNMADD231PS eight3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS eightb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      eight39506967<>+0(SB), Y2
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3c088908<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3f000000<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
+	VADDPS       eight3f800000<>+0(SB), Y2, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y2
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       eight3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (CX)
+	SUBQ         $-32, DX
+	SUBQ         $-32, CX
+	SUBQ         $0x08, AX
+	JMP          loop1
+
+end1:
 	TESTQ        AX, AX
 	JZ           done
 	MOVQ         AX, BX
@@ -75,90 +514,61 @@ tail:
 	SUBQ         AX, SI
 	VMOVDQU      32(SI), Y0
 	VMASKMOVPS   (DX), Y0, Y0
-	VANDPS       eight7fffffff<>+0(SB), Y0, Y1
-	VADDPS       Y1, Y1, Y2
-	VMOVUPS      eightc2d00000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y2
-	VMOVUPS      eight42b20000<>+0(SB), Y3
-	VMINPS       Y2, Y3, Y2
-	VMULPS       eight3fb8aa3b<>+0(SB), Y2, Y3
-	VROUNDPS     $0x00, Y3, Y3
-	VFNMADD231PS eight3f318000<>+0(SB), Y3, Y2
-	VFNMADD231PS eightb95e8083<>+0(SB), Y3, Y2
-	VMOVUPS      eight39506967<>+0(SB), Y4
-	VFMADD213PS  eight3ab743ce<>+0(SB), Y2, Y4
-	VFMADD213PS  eight3c088908<>+0(SB), Y2, Y4
-	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y2, Y4
-	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y2, Y4
-	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y4
-	VMULPS       Y2, Y2, Y5
-	VFMADD213PS  Y2, Y5, Y4
-	VADDPS       eight3f800000<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       eight3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       eight3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       eight3f800000<>+0(SB), Y4, Y4
-	VMOVUPS      eight40000000<>+0(SB), Y2
-	VDIVPS       Y4, Y2, Y2
-	VMOVUPS      eight3f800000<>+0(SB), Y3
-	VSUBPS       Y2, Y3, Y2
-	VMULPS       Y1, Y1, Y3
-	VMOVUPS      eightbbbaf0ea<>+0(SB), Y4
-	VFMADD213PS  eight3ca9134e<>+0(SB), Y3, Y4
-	VFMADD213PS  eightbd5c1e2d<>+0(SB), Y3, Y4
-	VFMADD213PS  eight3e088393<>+0(SB), Y3, Y4
-	VFMADD213PS  eightbeaaaa99<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y4, Y4
-	VFMADD213PS  Y1, Y1, Y4
-	VCMPPS       $0x11, eight3f200000<>+0(SB), Y1, Y1
-	VBLENDVPS    Y1, Y4, Y2, Y1
-	VANDPS       eight80000000<>+0(SB), Y0, Y0
-	VORPS        Y0, Y1, Y1
+	VMOVUPS      eightc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      eight42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMULPS       eight3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VFNMADD231PS eight3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS eightb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      eight39506967<>+0(SB), Y2
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3c088908<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y0, Y2
+	VFMADD213PS  eight3f000000<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
+	VADDPS       eight3f800000<>+0(SB), Y2, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y2
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       eight3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y2
 	LEAQ         (CX), AX
 	TESTQ        $+8, BX
-	JZ           four1
-	VMOVUPS      Y1, (AX)
-	JMP          stored1
+	JZ           four2
+	VMOVUPS      Y2, (AX)
+	JMP          stored2
 
-four1:
+four2:
 	TESTQ        $+4, BX
-	JZ           two1
-	VMOVUPS      X1, (AX)
-	VEXTRACTF128 $0x01, Y1, X1
+	JZ           two2
+	VMOVUPS      X2, (AX)
+	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, AX
 
-two1:
+two2:
 	TESTQ     $+2, BX
-	JZ        one1
-	VMOVLPS   X1, (AX)
-	VPERMILPS $0xee, X1, X1
+	JZ        one2
+	VMOVLPS   X2, (AX)
+	VPERMILPS $0xee, X2, X2
 	ADDQ      $0x08, AX
 
-one1:
+one2:
 	TESTQ  $+1, BX
-	JZ     stored1
-	VMOVSS X1, (AX)
+	JZ     stored2
+	VMOVSS X2, (AX)
 
-stored1:
+stored2:
 done:
 	VZEROUPPER
 	RET
-
-DATA eight7fffffff<>+0(SB)/4, $0x7fffffff
-DATA eight7fffffff<>+4(SB)/4, $0x7fffffff
-DATA eight7fffffff<>+8(SB)/4, $0x7fffffff
-DATA eight7fffffff<>+12(SB)/4, $0x7fffffff
-DATA eight7fffffff<>+16(SB)/4, $0x7fffffff
-DATA eight7fffffff<>+20(SB)/4, $0x7fffffff
-DATA eight7fffffff<>+24(SB)/4, $0x7fffffff
-DATA eight7fffffff<>+28(SB)/4, $0x7fffffff
-GLOBL eight7fffffff<>(SB), RODATA|NOPTR, $32
 
 DATA eightc2d00000<>+0(SB)/4, $0xc2d00000
 DATA eightc2d00000<>+4(SB)/4, $0xc2d00000
@@ -270,222 +680,6 @@ DATA eight3f000000<>+24(SB)/4, $0x3f000000
 DATA eight3f000000<>+28(SB)/4, $0x3f000000
 GLOBL eight3f000000<>(SB), RODATA|NOPTR, $32
 
-DATA eight3f800000<>+0(SB)/4, $0x3f800000
-DATA eight3f800000<>+4(SB)/4, $0x3f800000
-DATA eight3f800000<>+8(SB)/4, $0x3f800000
-DATA eight3f800000<>+12(SB)/4, $0x3f800000
-DATA eight3f800000<>+16(SB)/4, $0x3f800000
-DATA eight3f800000<>+20(SB)/4, $0x3f800000
-DATA eight3f800000<>+24(SB)/4, $0x3f800000
-DATA eight3f800000<>+28(SB)/4, $0x3f800000
-GLOBL eight3f800000<>(SB), RODATA|NOPTR, $32
-
-DATA eight40000000<>+0(SB)/4, $0x40000000
-DATA eight40000000<>+4(SB)/4, $0x40000000
-DATA eight40000000<>+8(SB)/4, $0x40000000
-DATA eight40000000<>+12(SB)/4, $0x40000000
-DATA eight40000000<>+16(SB)/4, $0x40000000
-DATA eight40000000<>+20(SB)/4, $0x40000000
-DATA eight40000000<>+24(SB)/4, $0x40000000
-DATA eight40000000<>+28(SB)/4, $0x40000000
-GLOBL eight40000000<>(SB), RODATA|NOPTR, $32
-
-DATA eightbbbaf0ea<>+0(SB)/4, $0xbbbaf0ea
-DATA eightbbbaf0ea<>+4(SB)/4, $0xbbbaf0ea
-DATA eightbbbaf0ea<>+8(SB)/4, $0xbbbaf0ea
-DATA eightbbbaf0ea<>+12(SB)/4, $0xbbbaf0ea
-DATA eightbbbaf0ea<>+16(SB)/4, $0xbbbaf0ea
-DATA eightbbbaf0ea<>+20(SB)/4, $0xbbbaf0ea
-DATA eightbbbaf0ea<>+24(SB)/4, $0xbbbaf0ea
-DATA eightbbbaf0ea<>+28(SB)/4, $0xbbbaf0ea
-GLOBL eightbbbaf0ea<>(SB), RODATA|NOPTR, $32
-
-DATA eight3ca9134e<>+0(SB)/4, $0x3ca9134e
-DATA eight3ca9134e<>+4(SB)/4, $0x3ca9134e
-DATA eight3ca9134e<>+8(SB)/4, $0x3ca9134e
-DATA eight3ca9134e<>+12(SB)/4, $0x3ca9134e
-DATA eight3ca9134e<>+16(SB)/4, $0x3ca9134e
-DATA eight3ca9134e<>+20(SB)/4, $0x3ca9134e
-DATA eight3ca9134e<>+24(SB)/4, $0x3ca9134e
-DATA eight3ca9134e<>+28(SB)/4, $0x3ca9134e
-GLOBL eight3ca9134e<>(SB), RODATA|NOPTR, $32
-
-DATA eightbd5c1e2d<>+0(SB)/4, $0xbd5c1e2d
-DATA eightbd5c1e2d<>+4(SB)/4, $0xbd5c1e2d
-DATA eightbd5c1e2d<>+8(SB)/4, $0xbd5c1e2d
-DATA eightbd5c1e2d<>+12(SB)/4, $0xbd5c1e2d
-DATA eightbd5c1e2d<>+16(SB)/4, $0xbd5c1e2d
-DATA eightbd5c1e2d<>+20(SB)/4, $0xbd5c1e2d
-DATA eightbd5c1e2d<>+24(SB)/4, $0xbd5c1e2d
-DATA eightbd5c1e2d<>+28(SB)/4, $0xbd5c1e2d
-GLOBL eightbd5c1e2d<>(SB), RODATA|NOPTR, $32
-
-DATA eight3e088393<>+0(SB)/4, $0x3e088393
-DATA eight3e088393<>+4(SB)/4, $0x3e088393
-DATA eight3e088393<>+8(SB)/4, $0x3e088393
-DATA eight3e088393<>+12(SB)/4, $0x3e088393
-DATA eight3e088393<>+16(SB)/4, $0x3e088393
-DATA eight3e088393<>+20(SB)/4, $0x3e088393
-DATA eight3e088393<>+24(SB)/4, $0x3e088393
-DATA eight3e088393<>+28(SB)/4, $0x3e088393
-GLOBL eight3e088393<>(SB), RODATA|NOPTR, $32
-
-DATA eightbeaaaa99<>+0(SB)/4, $0xbeaaaa99
-DATA eightbeaaaa99<>+4(SB)/4, $0xbeaaaa99
-DATA eightbeaaaa99<>+8(SB)/4, $0xbeaaaa99
-DATA eightbeaaaa99<>+12(SB)/4, $0xbeaaaa99
-DATA eightbeaaaa99<>+16(SB)/4, $0xbeaaaa99
-DATA eightbeaaaa99<>+20(SB)/4, $0xbeaaaa99
-DATA eightbeaaaa99<>+24(SB)/4, $0xbeaaaa99
-DATA eightbeaaaa99<>+28(SB)/4, $0xbeaaaa99
-GLOBL eightbeaaaa99<>(SB), RODATA|NOPTR, $32
-
-DATA eight3f200000<>+0(SB)/4, $0x3f200000
-DATA eight3f200000<>+4(SB)/4, $0x3f200000
-DATA eight3f200000<>+8(SB)/4, $0x3f200000
-DATA eight3f200000<>+12(SB)/4, $0x3f200000
-DATA eight3f200000<>+16(SB)/4, $0x3f200000
-DATA eight3f200000<>+20(SB)/4, $0x3f200000
-DATA eight3f200000<>+24(SB)/4, $0x3f200000
-DATA eight3f200000<>+28(SB)/4, $0x3f200000
-GLOBL eight3f200000<>(SB), RODATA|NOPTR, $32
-
-DATA eight80000000<>+0(SB)/4, $0x80000000
-DATA eight80000000<>+4(SB)/4, $0x80000000
-DATA eight80000000<>+8(SB)/4, $0x80000000
-DATA eight80000000<>+12(SB)/4, $0x80000000
-DATA eight80000000<>+16(SB)/4, $0x80000000
-DATA eight80000000<>+20(SB)/4, $0x80000000
-DATA eight80000000<>+24(SB)/4, $0x80000000
-DATA eight80000000<>+28(SB)/4, $0x80000000
-GLOBL eight80000000<>(SB), RODATA|NOPTR, $32
-
-DATA laneMask<>+0(SB)/4, $0xffffffff
-DATA laneMask<>+4(SB)/4, $0xffffffff
-DATA laneMask<>+8(SB)/4, $0xffffffff
-DATA laneMask<>+12(SB)/4, $0xffffffff
-DATA laneMask<>+16(SB)/4, $0xffffffff
-DATA laneMask<>+20(SB)/4, $0xffffffff
-DATA laneMask<>+24(SB)/4, $0xffffffff
-DATA laneMask<>+28(SB)/4, $0xffffffff
-DATA laneMask<>+32(SB)/4, $0x00000000
-DATA laneMask<>+36(SB)/4, $0x00000000
-DATA laneMask<>+40(SB)/4, $0x00000000
-DATA laneMask<>+44(SB)/4, $0x00000000
-DATA laneMask<>+48(SB)/4, $0x00000000
-DATA laneMask<>+52(SB)/4, $0x00000000
-DATA laneMask<>+56(SB)/4, $0x00000000
-DATA laneMask<>+60(SB)/4, $0x00000000
-GLOBL laneMask<>(SB), RODATA|NOPTR, $64
-
-// func expAVX2(n int, dst *float32, x *float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·expAVX2(SB), NOSPLIT, $0-24
-	MOVQ n+0(FP), AX
-	MOVQ dst+8(FP), CX
-	MOVQ x+16(FP), DX
-
-loop:
-	CMPQ         AX, $0x08
-	JL           tail
-	VMOVUPS      (DX), Y0
-	ADDQ         $0x20, DX
-	VMOVUPS      eightc2d00000<>+0(SB), Y1
-	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      eight42b20000<>+0(SB), Y1
-	VMINPS       Y0, Y1, Y0
-	VMULPS       eight3fb8aa3b<>+0(SB), Y0, Y1
-	VROUNDPS     $0x00, Y1, Y1
-	VFNMADD231PS eight3f318000<>+0(SB), Y1, Y0
-	VFNMADD231PS eightb95e8083<>+0(SB), Y1, Y0
-	VMOVUPS      eight39506967<>+0(SB), Y2
-	VFMADD213PS  eight3ab743ce<>+0(SB), Y0, Y2
-	VFMADD213PS  eight3c088908<>+0(SB), Y0, Y2
-	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y0, Y2
-	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y0, Y2
-	VFMADD213PS  eight3f000000<>+0(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y3
-	VFMADD213PS  Y0, Y3, Y2
-	VADDPS       eight3f800000<>+0(SB), Y2, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSUBD       Y1, Y0, Y0
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       eight3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y2, Y2
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       eight3f800000<>+0(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y2
-	VMOVUPS      Y2, (CX)
-	ADDQ         $0x20, CX
-	SUBQ         $0x08, AX
-	JMP          loop
-
-tail:
-	TESTQ        AX, AX
-	JZ           done
-	MOVQ         AX, BX
-	LEAQ         laneMask<>+0(SB), SI
-	SHLQ         $0x02, AX
-	SUBQ         AX, SI
-	VMOVDQU      32(SI), Y0
-	VMASKMOVPS   (DX), Y0, Y0
-	VMOVUPS      eightc2d00000<>+0(SB), Y1
-	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      eight42b20000<>+0(SB), Y1
-	VMINPS       Y0, Y1, Y0
-	VMULPS       eight3fb8aa3b<>+0(SB), Y0, Y1
-	VROUNDPS     $0x00, Y1, Y1
-	VFNMADD231PS eight3f318000<>+0(SB), Y1, Y0
-	VFNMADD231PS eightb95e8083<>+0(SB), Y1, Y0
-	VMOVUPS      eight39506967<>+0(SB), Y2
-	VFMADD213PS  eight3ab743ce<>+0(SB), Y0, Y2
-	VFMADD213PS  eight3c088908<>+0(SB), Y0, Y2
-	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y0, Y2
-	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y0, Y2
-	VFMADD213PS  eight3f000000<>+0(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y3
-	VFMADD213PS  Y0, Y3, Y2
-	VADDPS       eight3f800000<>+0(SB), Y2, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSUBD       Y1, Y0, Y0
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       eight3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y2, Y2
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       eight3f800000<>+0(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y2
-	LEAQ         (CX), AX
-	TESTQ        $+8, BX
-	JZ           four2
-	VMOVUPS      Y2, (AX)
-	JMP          stored2
-
-four2:
-	TESTQ        $+4, BX
-	JZ           two2
-	VMOVUPS      X2, (AX)
-	VEXTRACTF128 $0x01, Y2, X2
-	ADDQ         $0x10, AX
-
-two2:
-	TESTQ     $+2, BX
-	JZ        one2
-	VMOVLPS   X2, (AX)
-	VPERMILPS $0xee, X2, X2
-	ADDQ      $0x08, AX
-
-one2:
-	TESTQ  $+1, BX
-	JZ     stored2
-	VMOVSS X2, (AX)
-
-stored2:
-done:
-	VZEROUPPER
-	RET
-
 // func tanhGradAVX2(n int, dst *float32, y *float32, dy *float32)
 // Requires: AVX, FMA3
 TEXT ·tanhGradAVX2(SB), NOSPLIT, $0-32
@@ -494,22 +688,56 @@ TEXT ·tanhGradAVX2(SB), NOSPLIT, $0-32
 	MOVQ y+16(FP), DX
 	MOVQ dy+24(FP), BX
 
-loop:
-	CMPQ         AX, $0x08
-	JL           tail
+loop4:
+	CMPQ         AX, $0x20
+	JL           end4
 	VMOVUPS      (DX), Y0
-	ADDQ         $0x20, DX
 	VMOVUPS      (BX), Y1
-	ADDQ         $0x20, BX
 	VMOVUPS      eight3f800000<>+0(SB), Y2
 	VFNMADD231PS Y0, Y0, Y2
 	VMULPS       Y2, Y1, Y0
 	VMOVUPS      Y0, (CX)
-	ADDQ         $0x20, CX
-	SUBQ         $0x08, AX
-	JMP          loop
+	VMOVUPS      32(DX), Y0
+	VMOVUPS      32(BX), Y1
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VFNMADD231PS Y0, Y0, Y2
+	VMULPS       Y2, Y1, Y0
+	VMOVUPS      Y0, 32(CX)
+	VMOVUPS      64(DX), Y0
+	VMOVUPS      64(BX), Y1
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VFNMADD231PS Y0, Y0, Y2
+	VMULPS       Y2, Y1, Y0
+	VMOVUPS      Y0, 64(CX)
+	VMOVUPS      96(DX), Y0
+	VMOVUPS      96(BX), Y1
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VFNMADD231PS Y0, Y0, Y2
+	VMULPS       Y2, Y1, Y0
+	VMOVUPS      Y0, 96(CX)
+	SUBQ         $-128, DX
+	SUBQ         $-128, BX
+	SUBQ         $-128, CX
+	SUBQ         $0x20, AX
+	JMP          loop4
 
-tail:
+end4:
+loop1:
+	CMPQ         AX, $0x08
+	JL           end1
+	VMOVUPS      (DX), Y0
+	VMOVUPS      (BX), Y1
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VFNMADD231PS Y0, Y0, Y2
+	VMULPS       Y2, Y1, Y0
+	VMOVUPS      Y0, (CX)
+	SUBQ         $-32, DX
+	SUBQ         $-32, BX
+	SUBQ         $-32, CX
+	SUBQ         $0x08, AX
+	JMP          loop1
+
+end1:
 	TESTQ        AX, AX
 	JZ           done
 	MOVQ         AX, SI
@@ -559,11 +787,10 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
 	MOVQ dst+8(FP), CX
 	MOVQ x+16(FP), DX
 
-loop:
-	CMPQ         AX, $0x08
-	JL           tail
+loop4:
+	CMPQ         AX, $0x20
+	JL           end4
 	VMOVUPS      (DX), Y0
-	ADDQ         $0x20, DX
 	VORPS        eight80000000<>+0(SB), Y0, Y1
 	VMOVUPS      eightc2d00000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y1
@@ -593,15 +820,156 @@ loop:
 	VMULPS       Y1, Y3, Y3
 	VADDPS       eight3f800000<>+0(SB), Y3, Y1
 	VMOVUPS      eight3f800000<>+0(SB), Y2
-	VDIVPS       Y1, Y2, Y2
-	VDIVPS       Y1, Y3, Y1
-	VBLENDVPS    Y0, Y1, Y2, Y0
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (CX)
-	ADDQ         $0x20, CX
-	SUBQ         $0x08, AX
-	JMP          loop
+	VMOVUPS      32(DX), Y0
+	VORPS        eight80000000<>+0(SB), Y0, Y1
+	VMOVUPS      eightc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      eight42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       eight3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS eight3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS eightb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      eight39506967<>+0(SB), Y3
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 32(CX)
+	VMOVUPS      64(DX), Y0
+	VORPS        eight80000000<>+0(SB), Y0, Y1
+	VMOVUPS      eightc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      eight42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       eight3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS eight3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS eightb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      eight39506967<>+0(SB), Y3
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 64(CX)
+	VMOVUPS      96(DX), Y0
+	VORPS        eight80000000<>+0(SB), Y0, Y1
+	VMOVUPS      eightc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      eight42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       eight3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS eight3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS eightb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      eight39506967<>+0(SB), Y3
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 96(CX)
+	SUBQ         $-128, DX
+	SUBQ         $-128, CX
+	SUBQ         $0x20, AX
+	JMP          loop4
 
-tail:
+end4:
+loop1:
+	CMPQ         AX, $0x08
+	JL           end1
+	VMOVUPS      (DX), Y0
+	VORPS        eight80000000<>+0(SB), Y0, Y1
+	VMOVUPS      eightc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      eight42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       eight3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS eight3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS eightb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      eight39506967<>+0(SB), Y3
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (CX)
+	SUBQ         $-32, DX
+	SUBQ         $-32, CX
+	SUBQ         $0x08, AX
+	JMP          loop1
+
+end1:
 	TESTQ        AX, AX
 	JZ           done
 	MOVQ         AX, BX
@@ -639,9 +1007,8 @@ tail:
 	VMULPS       Y1, Y3, Y3
 	VADDPS       eight3f800000<>+0(SB), Y3, Y1
 	VMOVUPS      eight3f800000<>+0(SB), Y2
-	VDIVPS       Y1, Y2, Y2
-	VDIVPS       Y1, Y3, Y1
-	VBLENDVPS    Y0, Y1, Y2, Y0
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
 	LEAQ         (CX), AX
 	TESTQ        $+8, BX
 	JZ           four4
@@ -672,6 +1039,16 @@ done:
 	VZEROUPPER
 	RET
 
+DATA eight80000000<>+0(SB)/4, $0x80000000
+DATA eight80000000<>+4(SB)/4, $0x80000000
+DATA eight80000000<>+8(SB)/4, $0x80000000
+DATA eight80000000<>+12(SB)/4, $0x80000000
+DATA eight80000000<>+16(SB)/4, $0x80000000
+DATA eight80000000<>+20(SB)/4, $0x80000000
+DATA eight80000000<>+24(SB)/4, $0x80000000
+DATA eight80000000<>+28(SB)/4, $0x80000000
+GLOBL eight80000000<>(SB), RODATA|NOPTR, $32
+
 // func sigmoidGradAVX2(n int, dst *float32, y *float32, dy *float32)
 // Requires: AVX, FMA3
 TEXT ·sigmoidGradAVX2(SB), NOSPLIT, $0-32
@@ -680,22 +1057,56 @@ TEXT ·sigmoidGradAVX2(SB), NOSPLIT, $0-32
 	MOVQ y+16(FP), DX
 	MOVQ dy+24(FP), BX
 
-loop:
-	CMPQ         AX, $0x08
-	JL           tail
+loop4:
+	CMPQ         AX, $0x20
+	JL           end4
 	VMOVUPS      (DX), Y0
-	ADDQ         $0x20, DX
 	VMOVUPS      (BX), Y1
-	ADDQ         $0x20, BX
 	VMOVAPS      Y0, Y2
 	VFNMADD231PS Y0, Y0, Y2
 	VMULPS       Y2, Y1, Y0
 	VMOVUPS      Y0, (CX)
-	ADDQ         $0x20, CX
-	SUBQ         $0x08, AX
-	JMP          loop
+	VMOVUPS      32(DX), Y0
+	VMOVUPS      32(BX), Y1
+	VMOVAPS      Y0, Y2
+	VFNMADD231PS Y0, Y0, Y2
+	VMULPS       Y2, Y1, Y0
+	VMOVUPS      Y0, 32(CX)
+	VMOVUPS      64(DX), Y0
+	VMOVUPS      64(BX), Y1
+	VMOVAPS      Y0, Y2
+	VFNMADD231PS Y0, Y0, Y2
+	VMULPS       Y2, Y1, Y0
+	VMOVUPS      Y0, 64(CX)
+	VMOVUPS      96(DX), Y0
+	VMOVUPS      96(BX), Y1
+	VMOVAPS      Y0, Y2
+	VFNMADD231PS Y0, Y0, Y2
+	VMULPS       Y2, Y1, Y0
+	VMOVUPS      Y0, 96(CX)
+	SUBQ         $-128, DX
+	SUBQ         $-128, BX
+	SUBQ         $-128, CX
+	SUBQ         $0x20, AX
+	JMP          loop4
 
-tail:
+end4:
+loop1:
+	CMPQ         AX, $0x08
+	JL           end1
+	VMOVUPS      (DX), Y0
+	VMOVUPS      (BX), Y1
+	VMOVAPS      Y0, Y2
+	VFNMADD231PS Y0, Y0, Y2
+	VMULPS       Y2, Y1, Y0
+	VMOVUPS      Y0, (CX)
+	SUBQ         $-32, DX
+	SUBQ         $-32, BX
+	SUBQ         $-32, CX
+	SUBQ         $0x08, AX
+	JMP          loop1
+
+end1:
 	TESTQ        AX, AX
 	JZ           done
 	MOVQ         AX, SI
@@ -745,11 +1156,10 @@ TEXT ·siluAVX2(SB), NOSPLIT, $0-24
 	MOVQ dst+8(FP), CX
 	MOVQ x+16(FP), DX
 
-loop:
-	CMPQ         AX, $0x08
-	JL           tail
+loop4:
+	CMPQ         AX, $0x20
+	JL           end4
 	VMOVUPS      (DX), Y0
-	ADDQ         $0x20, DX
 	VORPS        eight80000000<>+0(SB), Y0, Y1
 	VMOVUPS      eightc2d00000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y1
@@ -779,16 +1189,161 @@ loop:
 	VMULPS       Y1, Y3, Y3
 	VADDPS       eight3f800000<>+0(SB), Y3, Y1
 	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y2
 	VDIVPS       Y1, Y2, Y2
-	VDIVPS       Y1, Y3, Y1
-	VBLENDVPS    Y0, Y1, Y2, Y1
-	VMULPS       Y0, Y1, Y0
+	VMULPS       Y0, Y2, Y0
 	VMOVUPS      Y0, (CX)
-	ADDQ         $0x20, CX
-	SUBQ         $0x08, AX
-	JMP          loop
+	VMOVUPS      32(DX), Y0
+	VORPS        eight80000000<>+0(SB), Y0, Y1
+	VMOVUPS      eightc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      eight42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       eight3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS eight3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS eightb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      eight39506967<>+0(SB), Y3
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y2
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      Y0, 32(CX)
+	VMOVUPS      64(DX), Y0
+	VORPS        eight80000000<>+0(SB), Y0, Y1
+	VMOVUPS      eightc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      eight42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       eight3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS eight3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS eightb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      eight39506967<>+0(SB), Y3
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y2
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      Y0, 64(CX)
+	VMOVUPS      96(DX), Y0
+	VORPS        eight80000000<>+0(SB), Y0, Y1
+	VMOVUPS      eightc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      eight42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       eight3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS eight3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS eightb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      eight39506967<>+0(SB), Y3
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y2
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      Y0, 96(CX)
+	SUBQ         $-128, DX
+	SUBQ         $-128, CX
+	SUBQ         $0x20, AX
+	JMP          loop4
 
-tail:
+end4:
+loop1:
+	CMPQ         AX, $0x08
+	JL           end1
+	VMOVUPS      (DX), Y0
+	VORPS        eight80000000<>+0(SB), Y0, Y1
+	VMOVUPS      eightc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      eight42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       eight3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS eight3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS eightb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      eight39506967<>+0(SB), Y3
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y2
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      Y0, (CX)
+	SUBQ         $-32, DX
+	SUBQ         $-32, CX
+	SUBQ         $0x08, AX
+	JMP          loop1
+
+end1:
 	TESTQ        AX, AX
 	JZ           done
 	MOVQ         AX, BX
@@ -826,10 +1381,9 @@ tail:
 	VMULPS       Y1, Y3, Y3
 	VADDPS       eight3f800000<>+0(SB), Y3, Y1
 	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y2
 	VDIVPS       Y1, Y2, Y2
-	VDIVPS       Y1, Y3, Y1
-	VBLENDVPS    Y0, Y1, Y2, Y1
-	VMULPS       Y0, Y1, Y0
+	VMULPS       Y0, Y2, Y0
 	LEAQ         (CX), AX
 	TESTQ        $+8, BX
 	JZ           four6
@@ -868,13 +1422,11 @@ TEXT ·siluGradAVX2(SB), NOSPLIT, $0-32
 	MOVQ x+16(FP), DX
 	MOVQ dy+24(FP), BX
 
-loop:
-	CMPQ         AX, $0x08
-	JL           tail
+loop4:
+	CMPQ         AX, $0x20
+	JL           end4
 	VMOVUPS      (DX), Y0
-	ADDQ         $0x20, DX
 	VMOVUPS      (BX), Y1
-	ADDQ         $0x20, BX
 	VORPS        eight80000000<>+0(SB), Y0, Y2
 	VMOVUPS      eightc2d00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y2
@@ -904,20 +1456,192 @@ loop:
 	VMULPS       Y2, Y4, Y4
 	VADDPS       eight3f800000<>+0(SB), Y4, Y2
 	VMOVUPS      eight3f800000<>+0(SB), Y3
-	VDIVPS       Y2, Y3, Y3
-	VDIVPS       Y2, Y4, Y2
-	VBLENDVPS    Y0, Y2, Y3, Y4
-	VBLENDVPS    Y0, Y3, Y2, Y2
+	VDIVPS       Y2, Y3, Y2
+	VMULPS       Y2, Y4, Y3
+	VBLENDVPS    Y0, Y3, Y2, Y4
+	VBLENDVPS    Y0, Y2, Y3, Y2
 	VMOVUPS      eight3f800000<>+0(SB), Y3
 	VFMADD231PS  Y0, Y2, Y3
 	VMULPS       Y4, Y3, Y0
 	VMULPS       Y0, Y1, Y0
 	VMOVUPS      Y0, (CX)
-	ADDQ         $0x20, CX
-	SUBQ         $0x08, AX
-	JMP          loop
+	VMOVUPS      32(DX), Y0
+	VMOVUPS      32(BX), Y1
+	VORPS        eight80000000<>+0(SB), Y0, Y2
+	VMOVUPS      eightc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      eight42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMULPS       eight3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS eight3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS eightb95e8083<>+0(SB), Y3, Y2
+	VMOVUPS      eight39506967<>+0(SB), Y4
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3c088908<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VADDPS       eight3f800000<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       eight3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       eight3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      eight3f800000<>+0(SB), Y3
+	VDIVPS       Y2, Y3, Y2
+	VMULPS       Y2, Y4, Y3
+	VBLENDVPS    Y0, Y3, Y2, Y4
+	VBLENDVPS    Y0, Y2, Y3, Y2
+	VMOVUPS      eight3f800000<>+0(SB), Y3
+	VFMADD231PS  Y0, Y2, Y3
+	VMULPS       Y4, Y3, Y0
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      Y0, 32(CX)
+	VMOVUPS      64(DX), Y0
+	VMOVUPS      64(BX), Y1
+	VORPS        eight80000000<>+0(SB), Y0, Y2
+	VMOVUPS      eightc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      eight42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMULPS       eight3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS eight3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS eightb95e8083<>+0(SB), Y3, Y2
+	VMOVUPS      eight39506967<>+0(SB), Y4
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3c088908<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VADDPS       eight3f800000<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       eight3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       eight3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      eight3f800000<>+0(SB), Y3
+	VDIVPS       Y2, Y3, Y2
+	VMULPS       Y2, Y4, Y3
+	VBLENDVPS    Y0, Y3, Y2, Y4
+	VBLENDVPS    Y0, Y2, Y3, Y2
+	VMOVUPS      eight3f800000<>+0(SB), Y3
+	VFMADD231PS  Y0, Y2, Y3
+	VMULPS       Y4, Y3, Y0
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      Y0, 64(CX)
+	VMOVUPS      96(DX), Y0
+	VMOVUPS      96(BX), Y1
+	VORPS        eight80000000<>+0(SB), Y0, Y2
+	VMOVUPS      eightc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      eight42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMULPS       eight3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS eight3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS eightb95e8083<>+0(SB), Y3, Y2
+	VMOVUPS      eight39506967<>+0(SB), Y4
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3c088908<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VADDPS       eight3f800000<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       eight3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       eight3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      eight3f800000<>+0(SB), Y3
+	VDIVPS       Y2, Y3, Y2
+	VMULPS       Y2, Y4, Y3
+	VBLENDVPS    Y0, Y3, Y2, Y4
+	VBLENDVPS    Y0, Y2, Y3, Y2
+	VMOVUPS      eight3f800000<>+0(SB), Y3
+	VFMADD231PS  Y0, Y2, Y3
+	VMULPS       Y4, Y3, Y0
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      Y0, 96(CX)
+	SUBQ         $-128, DX
+	SUBQ         $-128, BX
+	SUBQ         $-128, CX
+	SUBQ         $0x20, AX
+	JMP          loop4
 
-tail:
+end4:
+loop1:
+	CMPQ         AX, $0x08
+	JL           end1
+	VMOVUPS      (DX), Y0
+	VMOVUPS      (BX), Y1
+	VORPS        eight80000000<>+0(SB), Y0, Y2
+	VMOVUPS      eightc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      eight42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMULPS       eight3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS eight3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS eightb95e8083<>+0(SB), Y3, Y2
+	VMOVUPS      eight39506967<>+0(SB), Y4
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3c088908<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y2, Y4
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VADDPS       eight3f800000<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       eight3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       eight3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      eight3f800000<>+0(SB), Y3
+	VDIVPS       Y2, Y3, Y2
+	VMULPS       Y2, Y4, Y3
+	VBLENDVPS    Y0, Y3, Y2, Y4
+	VBLENDVPS    Y0, Y2, Y3, Y2
+	VMOVUPS      eight3f800000<>+0(SB), Y3
+	VFMADD231PS  Y0, Y2, Y3
+	VMULPS       Y4, Y3, Y0
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      Y0, (CX)
+	SUBQ         $-32, DX
+	SUBQ         $-32, BX
+	SUBQ         $-32, CX
+	SUBQ         $0x08, AX
+	JMP          loop1
+
+end1:
 	TESTQ        AX, AX
 	JZ           done
 	MOVQ         AX, SI
@@ -956,10 +1680,10 @@ tail:
 	VMULPS       Y2, Y4, Y4
 	VADDPS       eight3f800000<>+0(SB), Y4, Y2
 	VMOVUPS      eight3f800000<>+0(SB), Y3
-	VDIVPS       Y2, Y3, Y3
-	VDIVPS       Y2, Y4, Y2
-	VBLENDVPS    Y1, Y2, Y3, Y4
-	VBLENDVPS    Y1, Y3, Y2, Y2
+	VDIVPS       Y2, Y3, Y2
+	VMULPS       Y2, Y4, Y3
+	VBLENDVPS    Y1, Y3, Y2, Y4
+	VBLENDVPS    Y1, Y2, Y3, Y2
 	VMOVUPS      eight3f800000<>+0(SB), Y3
 	VFMADD231PS  Y1, Y2, Y3
 	VMULPS       Y4, Y3, Y1
@@ -994,6 +1718,901 @@ done:
 	VZEROUPPER
 	RET
 
+// func geluAVX2(n int, dst *float32, x *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluAVX2(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ x+16(FP), DX
+
+loop4:
+	CMPQ         AX, $0x20
+	JL           end4
+	VMOVUPS      (DX), Y0
+	VANDPS       eight7fffffff<>+0(SB), Y0, Y1
+	VMOVUPS      eight4169999a<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       Y1, Y1, Y2
+	VMOVAPS      Y1, Y3
+	VFMSUB213PS  Y2, Y1, Y3
+	VMULPS       eightbf000000<>+0(SB), Y3, Y3
+	VMULPS       eightbf38aa3b<>+0(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VMULPS       eightbf000000<>+0(SB), Y2, Y2
+	VFNMADD231PS eight3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS eightb95e8083<>+0(SB), Y4, Y2
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      eight39506967<>+0(SB), Y3
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3c088908<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y3
+	VMOVUPS      eight3b8720d1<>+0(SB), Y2
+	VFMADD213PS  eight3d26a3c7<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3e3bc91a<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3ee08290<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3f000000<>+0(SB), Y1, Y2
+	VMOVUPS      eight3c295b2c<>+0(SB), Y5
+	VFMADD213PS  eight3dd0dd72<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3ef09214<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3f99ffeb<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3fd66260<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3f800000<>+0(SB), Y1, Y5
+	VMULPS       Y2, Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VDIVPS       Y5, Y3, Y3
+	VCVTPS2DQ    Y4, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      eight80000000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VMINPS       Y0, Y2, Y0
+	VFMADD231PS  Y0, Y2, Y1
+	VMOVUPS      Y1, (CX)
+	VMOVUPS      32(DX), Y0
+	VANDPS       eight7fffffff<>+0(SB), Y0, Y1
+	VMOVUPS      eight4169999a<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       Y1, Y1, Y2
+	VMOVAPS      Y1, Y3
+	VFMSUB213PS  Y2, Y1, Y3
+	VMULPS       eightbf000000<>+0(SB), Y3, Y3
+	VMULPS       eightbf38aa3b<>+0(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VMULPS       eightbf000000<>+0(SB), Y2, Y2
+	VFNMADD231PS eight3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS eightb95e8083<>+0(SB), Y4, Y2
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      eight39506967<>+0(SB), Y3
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3c088908<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y3
+	VMOVUPS      eight3b8720d1<>+0(SB), Y2
+	VFMADD213PS  eight3d26a3c7<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3e3bc91a<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3ee08290<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3f000000<>+0(SB), Y1, Y2
+	VMOVUPS      eight3c295b2c<>+0(SB), Y5
+	VFMADD213PS  eight3dd0dd72<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3ef09214<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3f99ffeb<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3fd66260<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3f800000<>+0(SB), Y1, Y5
+	VMULPS       Y2, Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VDIVPS       Y5, Y3, Y3
+	VCVTPS2DQ    Y4, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      eight80000000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VMINPS       Y0, Y2, Y0
+	VFMADD231PS  Y0, Y2, Y1
+	VMOVUPS      Y1, 32(CX)
+	VMOVUPS      64(DX), Y0
+	VANDPS       eight7fffffff<>+0(SB), Y0, Y1
+	VMOVUPS      eight4169999a<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       Y1, Y1, Y2
+	VMOVAPS      Y1, Y3
+	VFMSUB213PS  Y2, Y1, Y3
+	VMULPS       eightbf000000<>+0(SB), Y3, Y3
+	VMULPS       eightbf38aa3b<>+0(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VMULPS       eightbf000000<>+0(SB), Y2, Y2
+	VFNMADD231PS eight3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS eightb95e8083<>+0(SB), Y4, Y2
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      eight39506967<>+0(SB), Y3
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3c088908<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y3
+	VMOVUPS      eight3b8720d1<>+0(SB), Y2
+	VFMADD213PS  eight3d26a3c7<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3e3bc91a<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3ee08290<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3f000000<>+0(SB), Y1, Y2
+	VMOVUPS      eight3c295b2c<>+0(SB), Y5
+	VFMADD213PS  eight3dd0dd72<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3ef09214<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3f99ffeb<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3fd66260<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3f800000<>+0(SB), Y1, Y5
+	VMULPS       Y2, Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VDIVPS       Y5, Y3, Y3
+	VCVTPS2DQ    Y4, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      eight80000000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VMINPS       Y0, Y2, Y0
+	VFMADD231PS  Y0, Y2, Y1
+	VMOVUPS      Y1, 64(CX)
+	VMOVUPS      96(DX), Y0
+	VANDPS       eight7fffffff<>+0(SB), Y0, Y1
+	VMOVUPS      eight4169999a<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       Y1, Y1, Y2
+	VMOVAPS      Y1, Y3
+	VFMSUB213PS  Y2, Y1, Y3
+	VMULPS       eightbf000000<>+0(SB), Y3, Y3
+	VMULPS       eightbf38aa3b<>+0(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VMULPS       eightbf000000<>+0(SB), Y2, Y2
+	VFNMADD231PS eight3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS eightb95e8083<>+0(SB), Y4, Y2
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      eight39506967<>+0(SB), Y3
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3c088908<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y3
+	VMOVUPS      eight3b8720d1<>+0(SB), Y2
+	VFMADD213PS  eight3d26a3c7<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3e3bc91a<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3ee08290<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3f000000<>+0(SB), Y1, Y2
+	VMOVUPS      eight3c295b2c<>+0(SB), Y5
+	VFMADD213PS  eight3dd0dd72<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3ef09214<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3f99ffeb<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3fd66260<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3f800000<>+0(SB), Y1, Y5
+	VMULPS       Y2, Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VDIVPS       Y5, Y3, Y3
+	VCVTPS2DQ    Y4, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      eight80000000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VMINPS       Y0, Y2, Y0
+	VFMADD231PS  Y0, Y2, Y1
+	VMOVUPS      Y1, 96(CX)
+	SUBQ         $-128, DX
+	SUBQ         $-128, CX
+	SUBQ         $0x20, AX
+	JMP          loop4
+
+end4:
+loop1:
+	CMPQ         AX, $0x08
+	JL           end1
+	VMOVUPS      (DX), Y0
+	VANDPS       eight7fffffff<>+0(SB), Y0, Y1
+	VMOVUPS      eight4169999a<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       Y1, Y1, Y2
+	VMOVAPS      Y1, Y3
+	VFMSUB213PS  Y2, Y1, Y3
+	VMULPS       eightbf000000<>+0(SB), Y3, Y3
+	VMULPS       eightbf38aa3b<>+0(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VMULPS       eightbf000000<>+0(SB), Y2, Y2
+	VFNMADD231PS eight3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS eightb95e8083<>+0(SB), Y4, Y2
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      eight39506967<>+0(SB), Y3
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3c088908<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y3
+	VMOVUPS      eight3b8720d1<>+0(SB), Y2
+	VFMADD213PS  eight3d26a3c7<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3e3bc91a<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3ee08290<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3f000000<>+0(SB), Y1, Y2
+	VMOVUPS      eight3c295b2c<>+0(SB), Y5
+	VFMADD213PS  eight3dd0dd72<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3ef09214<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3f99ffeb<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3fd66260<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3f800000<>+0(SB), Y1, Y5
+	VMULPS       Y2, Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VDIVPS       Y5, Y3, Y3
+	VCVTPS2DQ    Y4, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      eight80000000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VMINPS       Y0, Y2, Y0
+	VFMADD231PS  Y0, Y2, Y1
+	VMOVUPS      Y1, (CX)
+	SUBQ         $-32, DX
+	SUBQ         $-32, CX
+	SUBQ         $0x08, AX
+	JMP          loop1
+
+end1:
+	TESTQ        AX, AX
+	JZ           done
+	MOVQ         AX, BX
+	LEAQ         laneMask<>+0(SB), SI
+	SHLQ         $0x02, AX
+	SUBQ         AX, SI
+	VMOVDQU      32(SI), Y0
+	VMASKMOVPS   (DX), Y0, Y0
+	VANDPS       eight7fffffff<>+0(SB), Y0, Y1
+	VMOVUPS      eight4169999a<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       Y1, Y1, Y2
+	VMOVAPS      Y1, Y3
+	VFMSUB213PS  Y2, Y1, Y3
+	VMULPS       eightbf000000<>+0(SB), Y3, Y3
+	VMULPS       eightbf38aa3b<>+0(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VMULPS       eightbf000000<>+0(SB), Y2, Y2
+	VFNMADD231PS eight3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS eightb95e8083<>+0(SB), Y4, Y2
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      eight39506967<>+0(SB), Y3
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3c088908<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y3
+	VADDPS       eight3f800000<>+0(SB), Y3, Y3
+	VMOVUPS      eight3b8720d1<>+0(SB), Y2
+	VFMADD213PS  eight3d26a3c7<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3e3bc91a<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3ee08290<>+0(SB), Y1, Y2
+	VFMADD213PS  eight3f000000<>+0(SB), Y1, Y2
+	VMOVUPS      eight3c295b2c<>+0(SB), Y5
+	VFMADD213PS  eight3dd0dd72<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3ef09214<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3f99ffeb<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3fd66260<>+0(SB), Y1, Y5
+	VFMADD213PS  eight3f800000<>+0(SB), Y1, Y5
+	VMULPS       Y2, Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VDIVPS       Y5, Y3, Y3
+	VCVTPS2DQ    Y4, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       eight3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      eight80000000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VMINPS       Y0, Y2, Y0
+	VFMADD231PS  Y0, Y2, Y1
+	LEAQ         (CX), AX
+	TESTQ        $+8, BX
+	JZ           four8
+	VMOVUPS      Y1, (AX)
+	JMP          stored8
+
+four8:
+	TESTQ        $+4, BX
+	JZ           two8
+	VMOVUPS      X1, (AX)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, AX
+
+two8:
+	TESTQ     $+2, BX
+	JZ        one8
+	VMOVLPS   X1, (AX)
+	VPERMILPS $0xee, X1, X1
+	ADDQ      $0x08, AX
+
+one8:
+	TESTQ  $+1, BX
+	JZ     stored8
+	VMOVSS X1, (AX)
+
+stored8:
+done:
+	VZEROUPPER
+	RET
+
+DATA eight7fffffff<>+0(SB)/4, $0x7fffffff
+DATA eight7fffffff<>+4(SB)/4, $0x7fffffff
+DATA eight7fffffff<>+8(SB)/4, $0x7fffffff
+DATA eight7fffffff<>+12(SB)/4, $0x7fffffff
+DATA eight7fffffff<>+16(SB)/4, $0x7fffffff
+DATA eight7fffffff<>+20(SB)/4, $0x7fffffff
+DATA eight7fffffff<>+24(SB)/4, $0x7fffffff
+DATA eight7fffffff<>+28(SB)/4, $0x7fffffff
+GLOBL eight7fffffff<>(SB), RODATA|NOPTR, $32
+
+DATA eight4169999a<>+0(SB)/4, $0x4169999a
+DATA eight4169999a<>+4(SB)/4, $0x4169999a
+DATA eight4169999a<>+8(SB)/4, $0x4169999a
+DATA eight4169999a<>+12(SB)/4, $0x4169999a
+DATA eight4169999a<>+16(SB)/4, $0x4169999a
+DATA eight4169999a<>+20(SB)/4, $0x4169999a
+DATA eight4169999a<>+24(SB)/4, $0x4169999a
+DATA eight4169999a<>+28(SB)/4, $0x4169999a
+GLOBL eight4169999a<>(SB), RODATA|NOPTR, $32
+
+DATA eightbf000000<>+0(SB)/4, $0xbf000000
+DATA eightbf000000<>+4(SB)/4, $0xbf000000
+DATA eightbf000000<>+8(SB)/4, $0xbf000000
+DATA eightbf000000<>+12(SB)/4, $0xbf000000
+DATA eightbf000000<>+16(SB)/4, $0xbf000000
+DATA eightbf000000<>+20(SB)/4, $0xbf000000
+DATA eightbf000000<>+24(SB)/4, $0xbf000000
+DATA eightbf000000<>+28(SB)/4, $0xbf000000
+GLOBL eightbf000000<>(SB), RODATA|NOPTR, $32
+
+DATA eightbf38aa3b<>+0(SB)/4, $0xbf38aa3b
+DATA eightbf38aa3b<>+4(SB)/4, $0xbf38aa3b
+DATA eightbf38aa3b<>+8(SB)/4, $0xbf38aa3b
+DATA eightbf38aa3b<>+12(SB)/4, $0xbf38aa3b
+DATA eightbf38aa3b<>+16(SB)/4, $0xbf38aa3b
+DATA eightbf38aa3b<>+20(SB)/4, $0xbf38aa3b
+DATA eightbf38aa3b<>+24(SB)/4, $0xbf38aa3b
+DATA eightbf38aa3b<>+28(SB)/4, $0xbf38aa3b
+GLOBL eightbf38aa3b<>(SB), RODATA|NOPTR, $32
+
+DATA eight3b8720d1<>+0(SB)/4, $0x3b8720d1
+DATA eight3b8720d1<>+4(SB)/4, $0x3b8720d1
+DATA eight3b8720d1<>+8(SB)/4, $0x3b8720d1
+DATA eight3b8720d1<>+12(SB)/4, $0x3b8720d1
+DATA eight3b8720d1<>+16(SB)/4, $0x3b8720d1
+DATA eight3b8720d1<>+20(SB)/4, $0x3b8720d1
+DATA eight3b8720d1<>+24(SB)/4, $0x3b8720d1
+DATA eight3b8720d1<>+28(SB)/4, $0x3b8720d1
+GLOBL eight3b8720d1<>(SB), RODATA|NOPTR, $32
+
+DATA eight3d26a3c7<>+0(SB)/4, $0x3d26a3c7
+DATA eight3d26a3c7<>+4(SB)/4, $0x3d26a3c7
+DATA eight3d26a3c7<>+8(SB)/4, $0x3d26a3c7
+DATA eight3d26a3c7<>+12(SB)/4, $0x3d26a3c7
+DATA eight3d26a3c7<>+16(SB)/4, $0x3d26a3c7
+DATA eight3d26a3c7<>+20(SB)/4, $0x3d26a3c7
+DATA eight3d26a3c7<>+24(SB)/4, $0x3d26a3c7
+DATA eight3d26a3c7<>+28(SB)/4, $0x3d26a3c7
+GLOBL eight3d26a3c7<>(SB), RODATA|NOPTR, $32
+
+DATA eight3e3bc91a<>+0(SB)/4, $0x3e3bc91a
+DATA eight3e3bc91a<>+4(SB)/4, $0x3e3bc91a
+DATA eight3e3bc91a<>+8(SB)/4, $0x3e3bc91a
+DATA eight3e3bc91a<>+12(SB)/4, $0x3e3bc91a
+DATA eight3e3bc91a<>+16(SB)/4, $0x3e3bc91a
+DATA eight3e3bc91a<>+20(SB)/4, $0x3e3bc91a
+DATA eight3e3bc91a<>+24(SB)/4, $0x3e3bc91a
+DATA eight3e3bc91a<>+28(SB)/4, $0x3e3bc91a
+GLOBL eight3e3bc91a<>(SB), RODATA|NOPTR, $32
+
+DATA eight3ee08290<>+0(SB)/4, $0x3ee08290
+DATA eight3ee08290<>+4(SB)/4, $0x3ee08290
+DATA eight3ee08290<>+8(SB)/4, $0x3ee08290
+DATA eight3ee08290<>+12(SB)/4, $0x3ee08290
+DATA eight3ee08290<>+16(SB)/4, $0x3ee08290
+DATA eight3ee08290<>+20(SB)/4, $0x3ee08290
+DATA eight3ee08290<>+24(SB)/4, $0x3ee08290
+DATA eight3ee08290<>+28(SB)/4, $0x3ee08290
+GLOBL eight3ee08290<>(SB), RODATA|NOPTR, $32
+
+DATA eight3c295b2c<>+0(SB)/4, $0x3c295b2c
+DATA eight3c295b2c<>+4(SB)/4, $0x3c295b2c
+DATA eight3c295b2c<>+8(SB)/4, $0x3c295b2c
+DATA eight3c295b2c<>+12(SB)/4, $0x3c295b2c
+DATA eight3c295b2c<>+16(SB)/4, $0x3c295b2c
+DATA eight3c295b2c<>+20(SB)/4, $0x3c295b2c
+DATA eight3c295b2c<>+24(SB)/4, $0x3c295b2c
+DATA eight3c295b2c<>+28(SB)/4, $0x3c295b2c
+GLOBL eight3c295b2c<>(SB), RODATA|NOPTR, $32
+
+DATA eight3dd0dd72<>+0(SB)/4, $0x3dd0dd72
+DATA eight3dd0dd72<>+4(SB)/4, $0x3dd0dd72
+DATA eight3dd0dd72<>+8(SB)/4, $0x3dd0dd72
+DATA eight3dd0dd72<>+12(SB)/4, $0x3dd0dd72
+DATA eight3dd0dd72<>+16(SB)/4, $0x3dd0dd72
+DATA eight3dd0dd72<>+20(SB)/4, $0x3dd0dd72
+DATA eight3dd0dd72<>+24(SB)/4, $0x3dd0dd72
+DATA eight3dd0dd72<>+28(SB)/4, $0x3dd0dd72
+GLOBL eight3dd0dd72<>(SB), RODATA|NOPTR, $32
+
+DATA eight3ef09214<>+0(SB)/4, $0x3ef09214
+DATA eight3ef09214<>+4(SB)/4, $0x3ef09214
+DATA eight3ef09214<>+8(SB)/4, $0x3ef09214
+DATA eight3ef09214<>+12(SB)/4, $0x3ef09214
+DATA eight3ef09214<>+16(SB)/4, $0x3ef09214
+DATA eight3ef09214<>+20(SB)/4, $0x3ef09214
+DATA eight3ef09214<>+24(SB)/4, $0x3ef09214
+DATA eight3ef09214<>+28(SB)/4, $0x3ef09214
+GLOBL eight3ef09214<>(SB), RODATA|NOPTR, $32
+
+DATA eight3f99ffeb<>+0(SB)/4, $0x3f99ffeb
+DATA eight3f99ffeb<>+4(SB)/4, $0x3f99ffeb
+DATA eight3f99ffeb<>+8(SB)/4, $0x3f99ffeb
+DATA eight3f99ffeb<>+12(SB)/4, $0x3f99ffeb
+DATA eight3f99ffeb<>+16(SB)/4, $0x3f99ffeb
+DATA eight3f99ffeb<>+20(SB)/4, $0x3f99ffeb
+DATA eight3f99ffeb<>+24(SB)/4, $0x3f99ffeb
+DATA eight3f99ffeb<>+28(SB)/4, $0x3f99ffeb
+GLOBL eight3f99ffeb<>(SB), RODATA|NOPTR, $32
+
+DATA eight3fd66260<>+0(SB)/4, $0x3fd66260
+DATA eight3fd66260<>+4(SB)/4, $0x3fd66260
+DATA eight3fd66260<>+8(SB)/4, $0x3fd66260
+DATA eight3fd66260<>+12(SB)/4, $0x3fd66260
+DATA eight3fd66260<>+16(SB)/4, $0x3fd66260
+DATA eight3fd66260<>+20(SB)/4, $0x3fd66260
+DATA eight3fd66260<>+24(SB)/4, $0x3fd66260
+DATA eight3fd66260<>+28(SB)/4, $0x3fd66260
+GLOBL eight3fd66260<>(SB), RODATA|NOPTR, $32
+
+// func geluGradAVX2(n int, dst *float32, x *float32, dy *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluGradAVX2(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ dy+24(FP), BX
+
+loop4:
+	CMPQ         AX, $0x20
+	JL           end4
+	VMOVUPS      (DX), Y0
+	VMOVUPS      (BX), Y1
+	VANDPS       eight7fffffff<>+0(SB), Y0, Y2
+	VMOVUPS      eight4169999a<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVAPS      Y2, Y4
+	VFMSUB213PS  Y3, Y2, Y4
+	VMULPS       eightbf000000<>+0(SB), Y4, Y4
+	VMULPS       eightbf38aa3b<>+0(SB), Y3, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VMULPS       eightbf000000<>+0(SB), Y3, Y3
+	VFNMADD231PS eight3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS eightb95e8083<>+0(SB), Y5, Y3
+	VADDPS       Y4, Y3, Y3
+	VMOVUPS      eight39506967<>+0(SB), Y4
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3c088908<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3f000000<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y4
+	VADDPS       eight3f800000<>+0(SB), Y4, Y4
+	VMOVUPS      eight3b8720d1<>+0(SB), Y3
+	VFMADD213PS  eight3d26a3c7<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3e3bc91a<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3ee08290<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y3
+	VMOVUPS      eight3c295b2c<>+0(SB), Y6
+	VFMADD213PS  eight3dd0dd72<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3ef09214<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3f99ffeb<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3fd66260<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3f800000<>+0(SB), Y2, Y6
+	VDIVPS       Y6, Y3, Y3
+	VFNMADD231PS eight3ecc422a<>+0(SB), Y2, Y3
+	VMULPS       Y3, Y4, Y4
+	VCVTPS2DQ    Y5, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       eight3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VSUBPS       Y4, Y2, Y2
+	VBLENDVPS    Y0, Y4, Y2, Y2
+	VMULPS       Y2, Y1, Y0
+	VMOVUPS      Y0, (CX)
+	VMOVUPS      32(DX), Y0
+	VMOVUPS      32(BX), Y1
+	VANDPS       eight7fffffff<>+0(SB), Y0, Y2
+	VMOVUPS      eight4169999a<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVAPS      Y2, Y4
+	VFMSUB213PS  Y3, Y2, Y4
+	VMULPS       eightbf000000<>+0(SB), Y4, Y4
+	VMULPS       eightbf38aa3b<>+0(SB), Y3, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VMULPS       eightbf000000<>+0(SB), Y3, Y3
+	VFNMADD231PS eight3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS eightb95e8083<>+0(SB), Y5, Y3
+	VADDPS       Y4, Y3, Y3
+	VMOVUPS      eight39506967<>+0(SB), Y4
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3c088908<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3f000000<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y4
+	VADDPS       eight3f800000<>+0(SB), Y4, Y4
+	VMOVUPS      eight3b8720d1<>+0(SB), Y3
+	VFMADD213PS  eight3d26a3c7<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3e3bc91a<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3ee08290<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y3
+	VMOVUPS      eight3c295b2c<>+0(SB), Y6
+	VFMADD213PS  eight3dd0dd72<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3ef09214<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3f99ffeb<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3fd66260<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3f800000<>+0(SB), Y2, Y6
+	VDIVPS       Y6, Y3, Y3
+	VFNMADD231PS eight3ecc422a<>+0(SB), Y2, Y3
+	VMULPS       Y3, Y4, Y4
+	VCVTPS2DQ    Y5, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       eight3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VSUBPS       Y4, Y2, Y2
+	VBLENDVPS    Y0, Y4, Y2, Y2
+	VMULPS       Y2, Y1, Y0
+	VMOVUPS      Y0, 32(CX)
+	VMOVUPS      64(DX), Y0
+	VMOVUPS      64(BX), Y1
+	VANDPS       eight7fffffff<>+0(SB), Y0, Y2
+	VMOVUPS      eight4169999a<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVAPS      Y2, Y4
+	VFMSUB213PS  Y3, Y2, Y4
+	VMULPS       eightbf000000<>+0(SB), Y4, Y4
+	VMULPS       eightbf38aa3b<>+0(SB), Y3, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VMULPS       eightbf000000<>+0(SB), Y3, Y3
+	VFNMADD231PS eight3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS eightb95e8083<>+0(SB), Y5, Y3
+	VADDPS       Y4, Y3, Y3
+	VMOVUPS      eight39506967<>+0(SB), Y4
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3c088908<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3f000000<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y4
+	VADDPS       eight3f800000<>+0(SB), Y4, Y4
+	VMOVUPS      eight3b8720d1<>+0(SB), Y3
+	VFMADD213PS  eight3d26a3c7<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3e3bc91a<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3ee08290<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y3
+	VMOVUPS      eight3c295b2c<>+0(SB), Y6
+	VFMADD213PS  eight3dd0dd72<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3ef09214<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3f99ffeb<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3fd66260<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3f800000<>+0(SB), Y2, Y6
+	VDIVPS       Y6, Y3, Y3
+	VFNMADD231PS eight3ecc422a<>+0(SB), Y2, Y3
+	VMULPS       Y3, Y4, Y4
+	VCVTPS2DQ    Y5, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       eight3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VSUBPS       Y4, Y2, Y2
+	VBLENDVPS    Y0, Y4, Y2, Y2
+	VMULPS       Y2, Y1, Y0
+	VMOVUPS      Y0, 64(CX)
+	VMOVUPS      96(DX), Y0
+	VMOVUPS      96(BX), Y1
+	VANDPS       eight7fffffff<>+0(SB), Y0, Y2
+	VMOVUPS      eight4169999a<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVAPS      Y2, Y4
+	VFMSUB213PS  Y3, Y2, Y4
+	VMULPS       eightbf000000<>+0(SB), Y4, Y4
+	VMULPS       eightbf38aa3b<>+0(SB), Y3, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VMULPS       eightbf000000<>+0(SB), Y3, Y3
+	VFNMADD231PS eight3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS eightb95e8083<>+0(SB), Y5, Y3
+	VADDPS       Y4, Y3, Y3
+	VMOVUPS      eight39506967<>+0(SB), Y4
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3c088908<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3f000000<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y4
+	VADDPS       eight3f800000<>+0(SB), Y4, Y4
+	VMOVUPS      eight3b8720d1<>+0(SB), Y3
+	VFMADD213PS  eight3d26a3c7<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3e3bc91a<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3ee08290<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y3
+	VMOVUPS      eight3c295b2c<>+0(SB), Y6
+	VFMADD213PS  eight3dd0dd72<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3ef09214<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3f99ffeb<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3fd66260<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3f800000<>+0(SB), Y2, Y6
+	VDIVPS       Y6, Y3, Y3
+	VFNMADD231PS eight3ecc422a<>+0(SB), Y2, Y3
+	VMULPS       Y3, Y4, Y4
+	VCVTPS2DQ    Y5, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       eight3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VSUBPS       Y4, Y2, Y2
+	VBLENDVPS    Y0, Y4, Y2, Y2
+	VMULPS       Y2, Y1, Y0
+	VMOVUPS      Y0, 96(CX)
+	SUBQ         $-128, DX
+	SUBQ         $-128, BX
+	SUBQ         $-128, CX
+	SUBQ         $0x20, AX
+	JMP          loop4
+
+end4:
+loop1:
+	CMPQ         AX, $0x08
+	JL           end1
+	VMOVUPS      (DX), Y0
+	VMOVUPS      (BX), Y1
+	VANDPS       eight7fffffff<>+0(SB), Y0, Y2
+	VMOVUPS      eight4169999a<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVAPS      Y2, Y4
+	VFMSUB213PS  Y3, Y2, Y4
+	VMULPS       eightbf000000<>+0(SB), Y4, Y4
+	VMULPS       eightbf38aa3b<>+0(SB), Y3, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VMULPS       eightbf000000<>+0(SB), Y3, Y3
+	VFNMADD231PS eight3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS eightb95e8083<>+0(SB), Y5, Y3
+	VADDPS       Y4, Y3, Y3
+	VMOVUPS      eight39506967<>+0(SB), Y4
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3c088908<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3f000000<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y4
+	VADDPS       eight3f800000<>+0(SB), Y4, Y4
+	VMOVUPS      eight3b8720d1<>+0(SB), Y3
+	VFMADD213PS  eight3d26a3c7<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3e3bc91a<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3ee08290<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y3
+	VMOVUPS      eight3c295b2c<>+0(SB), Y6
+	VFMADD213PS  eight3dd0dd72<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3ef09214<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3f99ffeb<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3fd66260<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3f800000<>+0(SB), Y2, Y6
+	VDIVPS       Y6, Y3, Y3
+	VFNMADD231PS eight3ecc422a<>+0(SB), Y2, Y3
+	VMULPS       Y3, Y4, Y4
+	VCVTPS2DQ    Y5, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       eight3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VSUBPS       Y4, Y2, Y2
+	VBLENDVPS    Y0, Y4, Y2, Y2
+	VMULPS       Y2, Y1, Y0
+	VMOVUPS      Y0, (CX)
+	SUBQ         $-32, DX
+	SUBQ         $-32, BX
+	SUBQ         $-32, CX
+	SUBQ         $0x08, AX
+	JMP          loop1
+
+end1:
+	TESTQ        AX, AX
+	JZ           done
+	MOVQ         AX, SI
+	LEAQ         laneMask<>+0(SB), DI
+	SHLQ         $0x02, AX
+	SUBQ         AX, DI
+	VMOVDQU      32(DI), Y0
+	VMASKMOVPS   (DX), Y0, Y1
+	VMASKMOVPS   (BX), Y0, Y0
+	VANDPS       eight7fffffff<>+0(SB), Y1, Y2
+	VMOVUPS      eight4169999a<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVAPS      Y2, Y4
+	VFMSUB213PS  Y3, Y2, Y4
+	VMULPS       eightbf000000<>+0(SB), Y4, Y4
+	VMULPS       eightbf38aa3b<>+0(SB), Y3, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VMULPS       eightbf000000<>+0(SB), Y3, Y3
+	VFNMADD231PS eight3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS eightb95e8083<>+0(SB), Y5, Y3
+	VADDPS       Y4, Y3, Y3
+	VMOVUPS      eight39506967<>+0(SB), Y4
+	VFMADD213PS  eight3ab743ce<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3c088908<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3d2aa9c1<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3e2aaaaa<>+0(SB), Y3, Y4
+	VFMADD213PS  eight3f000000<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y4
+	VADDPS       eight3f800000<>+0(SB), Y4, Y4
+	VMOVUPS      eight3b8720d1<>+0(SB), Y3
+	VFMADD213PS  eight3d26a3c7<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3e3bc91a<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3ee08290<>+0(SB), Y2, Y3
+	VFMADD213PS  eight3f000000<>+0(SB), Y2, Y3
+	VMOVUPS      eight3c295b2c<>+0(SB), Y6
+	VFMADD213PS  eight3dd0dd72<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3ef09214<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3f99ffeb<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3fd66260<>+0(SB), Y2, Y6
+	VFMADD213PS  eight3f800000<>+0(SB), Y2, Y6
+	VDIVPS       Y6, Y3, Y3
+	VFNMADD231PS eight3ecc422a<>+0(SB), Y2, Y3
+	VMULPS       Y3, Y4, Y4
+	VCVTPS2DQ    Y5, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       eight3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       eight3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      eight3f800000<>+0(SB), Y2
+	VSUBPS       Y4, Y2, Y2
+	VBLENDVPS    Y1, Y4, Y2, Y2
+	VMULPS       Y2, Y0, Y0
+	LEAQ         (CX), AX
+	TESTQ        $+8, SI
+	JZ           four9
+	VMOVUPS      Y0, (AX)
+	JMP          stored9
+
+four9:
+	TESTQ        $+4, SI
+	JZ           two9
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y0, X0
+	ADDQ         $0x10, AX
+
+two9:
+	TESTQ     $+2, SI
+	JZ        one9
+	VMOVLPS   X0, (AX)
+	VPERMILPS $0xee, X0, X0
+	ADDQ      $0x08, AX
+
+one9:
+	TESTQ  $+1, SI
+	JZ     stored9
+	VMOVSS X0, (AX)
+
+stored9:
+done:
+	VZEROUPPER
+	RET
+
+DATA eight3ecc422a<>+0(SB)/4, $0x3ecc422a
+DATA eight3ecc422a<>+4(SB)/4, $0x3ecc422a
+DATA eight3ecc422a<>+8(SB)/4, $0x3ecc422a
+DATA eight3ecc422a<>+12(SB)/4, $0x3ecc422a
+DATA eight3ecc422a<>+16(SB)/4, $0x3ecc422a
+DATA eight3ecc422a<>+20(SB)/4, $0x3ecc422a
+DATA eight3ecc422a<>+24(SB)/4, $0x3ecc422a
+DATA eight3ecc422a<>+28(SB)/4, $0x3ecc422a
+GLOBL eight3ecc422a<>(SB), RODATA|NOPTR, $32
+
 // func reluAVX2(n int, dst *float32, x *float32)
 // Requires: AVX
 TEXT ·reluAVX2(SB), NOSPLIT, $0-24
@@ -1001,19 +2620,44 @@ TEXT ·reluAVX2(SB), NOSPLIT, $0-24
 	MOVQ dst+8(FP), CX
 	MOVQ x+16(FP), DX
 
-loop:
-	CMPQ    AX, $0x08
-	JL      tail
+loop4:
+	CMPQ    AX, $0x20
+	JL      end4
 	VMOVUPS (DX), Y0
-	ADDQ    $0x20, DX
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y0, Y1, Y0
 	VMOVUPS Y0, (CX)
-	ADDQ    $0x20, CX
-	SUBQ    $0x08, AX
-	JMP     loop
+	VMOVUPS 32(DX), Y0
+	VXORPS  Y1, Y1, Y1
+	VMAXPS  Y0, Y1, Y0
+	VMOVUPS Y0, 32(CX)
+	VMOVUPS 64(DX), Y0
+	VXORPS  Y1, Y1, Y1
+	VMAXPS  Y0, Y1, Y0
+	VMOVUPS Y0, 64(CX)
+	VMOVUPS 96(DX), Y0
+	VXORPS  Y1, Y1, Y1
+	VMAXPS  Y0, Y1, Y0
+	VMOVUPS Y0, 96(CX)
+	SUBQ    $-128, DX
+	SUBQ    $-128, CX
+	SUBQ    $0x20, AX
+	JMP     loop4
 
-tail:
+end4:
+loop1:
+	CMPQ    AX, $0x08
+	JL      end1
+	VMOVUPS (DX), Y0
+	VXORPS  Y1, Y1, Y1
+	VMAXPS  Y0, Y1, Y0
+	VMOVUPS Y0, (CX)
+	SUBQ    $-32, DX
+	SUBQ    $-32, CX
+	SUBQ    $0x08, AX
+	JMP     loop1
+
+end1:
 	TESTQ      AX, AX
 	JZ         done
 	MOVQ       AX, BX
@@ -1026,30 +2670,30 @@ tail:
 	VMAXPS     Y0, Y1, Y0
 	LEAQ       (CX), AX
 	TESTQ      $+8, BX
-	JZ         four8
+	JZ         four10
 	VMOVUPS    Y0, (AX)
-	JMP        stored8
+	JMP        stored10
 
-four8:
+four10:
 	TESTQ        $+4, BX
-	JZ           two8
+	JZ           two10
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y0, X0
 	ADDQ         $0x10, AX
 
-two8:
+two10:
 	TESTQ     $+2, BX
-	JZ        one8
+	JZ        one10
 	VMOVLPS   X0, (AX)
 	VPERMILPS $0xee, X0, X0
 	ADDQ      $0x08, AX
 
-one8:
+one10:
 	TESTQ  $+1, BX
-	JZ     stored8
+	JZ     stored10
 	VMOVSS X0, (AX)
 
-stored8:
+stored10:
 done:
 	VZEROUPPER
 	RET
@@ -1062,24 +2706,66 @@ TEXT ·reluGradAVX2(SB), NOSPLIT, $0-32
 	MOVQ y+16(FP), DX
 	MOVQ dy+24(FP), BX
 
-loop:
-	CMPQ      AX, $0x08
-	JL        tail
+loop4:
+	CMPQ      AX, $0x20
+	JL        end4
 	VMOVUPS   (DX), Y0
-	ADDQ      $0x20, DX
 	VMOVUPS   (BX), Y1
-	ADDQ      $0x20, BX
 	VXORPS    Y2, Y2, Y2
 	VCMPPS    $0x1e, Y2, Y0, Y2
 	VANDPS    Y1, Y2, Y2
 	VCMPPS    $0x03, Y0, Y0, Y1
 	VBLENDVPS Y1, Y0, Y2, Y2
 	VMOVUPS   Y2, (CX)
-	ADDQ      $0x20, CX
-	SUBQ      $0x08, AX
-	JMP       loop
+	VMOVUPS   32(DX), Y0
+	VMOVUPS   32(BX), Y1
+	VXORPS    Y2, Y2, Y2
+	VCMPPS    $0x1e, Y2, Y0, Y2
+	VANDPS    Y1, Y2, Y2
+	VCMPPS    $0x03, Y0, Y0, Y1
+	VBLENDVPS Y1, Y0, Y2, Y2
+	VMOVUPS   Y2, 32(CX)
+	VMOVUPS   64(DX), Y0
+	VMOVUPS   64(BX), Y1
+	VXORPS    Y2, Y2, Y2
+	VCMPPS    $0x1e, Y2, Y0, Y2
+	VANDPS    Y1, Y2, Y2
+	VCMPPS    $0x03, Y0, Y0, Y1
+	VBLENDVPS Y1, Y0, Y2, Y2
+	VMOVUPS   Y2, 64(CX)
+	VMOVUPS   96(DX), Y0
+	VMOVUPS   96(BX), Y1
+	VXORPS    Y2, Y2, Y2
+	VCMPPS    $0x1e, Y2, Y0, Y2
+	VANDPS    Y1, Y2, Y2
+	VCMPPS    $0x03, Y0, Y0, Y1
+	VBLENDVPS Y1, Y0, Y2, Y2
+	VMOVUPS   Y2, 96(CX)
+	SUBQ      $-128, DX
+	SUBQ      $-128, BX
+	SUBQ      $-128, CX
+	SUBQ      $0x20, AX
+	JMP       loop4
 
-tail:
+end4:
+loop1:
+	CMPQ      AX, $0x08
+	JL        end1
+	VMOVUPS   (DX), Y0
+	VMOVUPS   (BX), Y1
+	VXORPS    Y2, Y2, Y2
+	VCMPPS    $0x1e, Y2, Y0, Y2
+	VANDPS    Y1, Y2, Y2
+	VCMPPS    $0x03, Y0, Y0, Y1
+	VBLENDVPS Y1, Y0, Y2, Y2
+	VMOVUPS   Y2, (CX)
+	SUBQ      $-32, DX
+	SUBQ      $-32, BX
+	SUBQ      $-32, CX
+	SUBQ      $0x08, AX
+	JMP       loop1
+
+end1:
 	TESTQ      AX, AX
 	JZ         done
 	MOVQ       AX, SI
@@ -1096,30 +2782,30 @@ tail:
 	VBLENDVPS  Y0, Y1, Y2, Y2
 	LEAQ       (CX), AX
 	TESTQ      $+8, SI
-	JZ         four9
+	JZ         four11
 	VMOVUPS    Y2, (AX)
-	JMP        stored9
+	JMP        stored11
 
-four9:
+four11:
 	TESTQ        $+4, SI
-	JZ           two9
+	JZ           two11
 	VMOVUPS      X2, (AX)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, AX
 
-two9:
+two11:
 	TESTQ     $+2, SI
-	JZ        one9
+	JZ        one11
 	VMOVLPS   X2, (AX)
 	VPERMILPS $0xee, X2, X2
 	ADDQ      $0x08, AX
 
-one9:
+one11:
 	TESTQ  $+1, SI
-	JZ     stored9
+	JZ     stored11
 	VMOVSS X2, (AX)
 
-stored9:
+stored11:
 done:
 	VZEROUPPER
 	RET
@@ -1133,20 +2819,46 @@ TEXT ·axpyAVX2(SB), NOSPLIT, $0-36
 	MOVQ         x+24(FP), BX
 	VBROADCASTSS alpha+32(FP), Y0
 
-loop:
-	CMPQ        AX, $0x08
-	JL          tail
+loop4:
+	CMPQ        AX, $0x20
+	JL          end4
 	VMOVUPS     (DX), Y1
-	ADDQ        $0x20, DX
 	VMOVUPS     (BX), Y2
-	ADDQ        $0x20, BX
 	VFMADD231PS Y0, Y2, Y1
 	VMOVUPS     Y1, (CX)
-	ADDQ        $0x20, CX
-	SUBQ        $0x08, AX
-	JMP         loop
+	VMOVUPS     32(DX), Y1
+	VMOVUPS     32(BX), Y2
+	VFMADD231PS Y0, Y2, Y1
+	VMOVUPS     Y1, 32(CX)
+	VMOVUPS     64(DX), Y1
+	VMOVUPS     64(BX), Y2
+	VFMADD231PS Y0, Y2, Y1
+	VMOVUPS     Y1, 64(CX)
+	VMOVUPS     96(DX), Y1
+	VMOVUPS     96(BX), Y2
+	VFMADD231PS Y0, Y2, Y1
+	VMOVUPS     Y1, 96(CX)
+	SUBQ        $-128, DX
+	SUBQ        $-128, BX
+	SUBQ        $-128, CX
+	SUBQ        $0x20, AX
+	JMP         loop4
 
-tail:
+end4:
+loop1:
+	CMPQ        AX, $0x08
+	JL          end1
+	VMOVUPS     (DX), Y1
+	VMOVUPS     (BX), Y2
+	VFMADD231PS Y0, Y2, Y1
+	VMOVUPS     Y1, (CX)
+	SUBQ        $-32, DX
+	SUBQ        $-32, BX
+	SUBQ        $-32, CX
+	SUBQ        $0x08, AX
+	JMP         loop1
+
+end1:
 	TESTQ       AX, AX
 	JZ          done
 	MOVQ        AX, SI
@@ -1159,30 +2871,118 @@ tail:
 	VFMADD231PS Y0, Y1, Y2
 	LEAQ        (CX), AX
 	TESTQ       $+8, SI
-	JZ          four10
+	JZ          four12
 	VMOVUPS     Y2, (AX)
-	JMP         stored10
+	JMP         stored12
 
-four10:
+four12:
 	TESTQ        $+4, SI
-	JZ           two10
+	JZ           two12
 	VMOVUPS      X2, (AX)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, AX
 
-two10:
+two12:
 	TESTQ     $+2, SI
-	JZ        one10
+	JZ        one12
 	VMOVLPS   X2, (AX)
 	VPERMILPS $0xee, X2, X2
 	ADDQ      $0x08, AX
 
-one10:
+one12:
 	TESTQ  $+1, SI
-	JZ     stored10
+	JZ     stored12
 	VMOVSS X2, (AX)
 
-stored10:
+stored12:
+done:
+	VZEROUPPER
+	RET
+
+// func addAVX2(n int, dst *float32, x *float32, y *float32)
+// Requires: AVX
+TEXT ·addAVX2(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ y+24(FP), BX
+
+loop4:
+	CMPQ    AX, $0x20
+	JL      end4
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VADDPS  Y0, Y1, Y0
+	VMOVUPS Y0, (CX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VADDPS  Y0, Y1, Y0
+	VMOVUPS Y0, 32(CX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS 64(BX), Y1
+	VADDPS  Y0, Y1, Y0
+	VMOVUPS Y0, 64(CX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS 96(BX), Y1
+	VADDPS  Y0, Y1, Y0
+	VMOVUPS Y0, 96(CX)
+	SUBQ    $-128, DX
+	SUBQ    $-128, BX
+	SUBQ    $-128, CX
+	SUBQ    $0x20, AX
+	JMP     loop4
+
+end4:
+loop1:
+	CMPQ    AX, $0x08
+	JL      end1
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VADDPS  Y0, Y1, Y0
+	VMOVUPS Y0, (CX)
+	SUBQ    $-32, DX
+	SUBQ    $-32, BX
+	SUBQ    $-32, CX
+	SUBQ    $0x08, AX
+	JMP     loop1
+
+end1:
+	TESTQ      AX, AX
+	JZ         done
+	MOVQ       AX, SI
+	LEAQ       laneMask<>+0(SB), DI
+	SHLQ       $0x02, AX
+	SUBQ       AX, DI
+	VMOVDQU    32(DI), Y0
+	VMASKMOVPS (DX), Y0, Y1
+	VMASKMOVPS (BX), Y0, Y0
+	VADDPS     Y1, Y0, Y0
+	LEAQ       (CX), AX
+	TESTQ      $+8, SI
+	JZ         four13
+	VMOVUPS    Y0, (AX)
+	JMP        stored13
+
+four13:
+	TESTQ        $+4, SI
+	JZ           two13
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y0, X0
+	ADDQ         $0x10, AX
+
+two13:
+	TESTQ     $+2, SI
+	JZ        one13
+	VMOVLPS   X0, (AX)
+	VPERMILPS $0xee, X0, X0
+	ADDQ      $0x08, AX
+
+one13:
+	TESTQ  $+1, SI
+	JZ     stored13
+	VMOVSS X0, (AX)
+
+stored13:
 done:
 	VZEROUPPER
 	RET

@@ -20,16 +20,48 @@ type kernelSet struct {
 	// pitch apart in src, and step further for the next position.
 	copyRuns func(positions, rows, run int, dst, src []float32, step, pitch int)
 
-	exp, relu, tanh, sigmoid, silu            func(y, x []float32)
-	reluGrad, tanhGrad, sigmoidGrad, siluGrad func(dx, yOrX, dy []float32)
+	exp, relu, tanh, sigmoid, silu, gelu                func(y, x []float32)
+	reluGrad, tanhGrad, sigmoidGrad, siluGrad, geluGrad func(dx, yOrX, dy []float32)
+	add                                                 func(z, x, y []float32)
 
+	addBias, addBiasTanh, addBiasReLU, scaleChannels func(y, x, perChannel []float32)
+	scaleShift                                       func(z, x, gain, shift []float32)
+
+	// See GroupNormForwardStd, GroupNormGrad and GroupNormGradFrom. The images have
+	// been cut to their lengths; inverseStd and gain may be nil.
+	groupNorm         func(xhat, inverseStd, x []float32, channels, groups int, eps float64)
+	groupNormGrad     func(dx, x, dxhat []float32, channels, groups int, eps float64)
+	groupNormGradFrom func(dx, xhat, dz, inverseStd, gain []float32, channels, groups int)
+
+	// sumRows writes to dst, or adds to it if keep is set, alpha times the sum of the
+	// rows of x, or those of x∘y unless y is nil. A row is as long as dst.
+	sumRows           func(dst []float32, keep bool, alpha float32, x, y []float32)
+	sumSquares        func(x []float32) float64
 	axpy              func(y []float32, alpha float32, x []float32)
 	dot               func(x, y []float32) float64
 	accumulateFloat64 func(dst []float64, x []float32)
 
-	// keepLarger replaces elements of best by those of x that are larger or NaN,
-	// and those of where by at, at+1, … in the same places.
-	keepLarger func(best []float32, where []int32, x []float32, at int32)
+	// The loops over windows that are not empty: images begin with the first window,
+	// whose offset is at in what where holds. The gradients overwrite the windows or,
+	// if keep is set, add to them.
+	maxWindows     func(r windowRun, y []float32, where []int32, x []float32, at int32)
+	maxWindowsGrad func(r windowRun, dx, dy []float32, where []int32, at int32, keep bool)
+	sumWindows     func(r windowRun, y, x []float32, scale float32)
+	sumWindowsGrad func(r windowRun, dx, dy []float32, scale float32, keep bool)
+
+	// winograd is the transforms of 3×3 convolutions, for vectors that are a
+	// multiple of 8 long.
+	winograd *winogradSet
+	// gramRow returns the sum over i of u[i]·v[i] and that of the magnitudes, where
+	// u[i] is the sum of base[offset+i] over the offsets. The length of v is a
+	// multiple of gramBlock.
+	gramRow func(offsets []int, base, v []float32) (sum, magnitude float64)
+
+	// See Normals, AddNoise, Momentum.Step and Descend.
+	normals  func(dst []float64, words []uint64)
+	addNoise func(dst, sum []float64, words, uniforms []uint64, deviation, spacing float64)
+	momentum func(p, v []float32, sum []float64, m Momentum)
+	descend  func(p []float32, sum []float64, perBatch, decay, rate float64)
 }
 
 var portableKernel = kernelSet{
@@ -48,8 +80,30 @@ var portableKernel = kernelSet{
 	sigmoidGrad:       portableSigmoidGrad,
 	silu:              portableSiLU,
 	siluGrad:          portableSiLUGrad,
+	gelu:              portableGELU,
+	geluGrad:          portableGELUGrad,
+	add:               portableAdd,
+	addBias:           portableAddBias,
+	addBiasTanh:       portableAddBiasTanh,
+	addBiasReLU:       portableAddBiasReLU,
+	scaleChannels:     portableScaleChannels,
+	scaleShift:        portableScaleShift,
+	groupNorm:         portableGroupNorm,
+	groupNormGrad:     portableGroupNormGrad,
+	groupNormGradFrom: portableGroupNormGradFrom,
+	sumRows:           portableSumRows,
+	sumSquares:        portableSumSquares,
 	axpy:              portableAxpy,
 	dot:               portableDot,
 	accumulateFloat64: portableAccumulateFloat64,
-	keepLarger:        portableKeepLarger,
+	maxWindows:        portableMaxWindows,
+	maxWindowsGrad:    portableMaxWindowsGrad,
+	sumWindows:        portableSumWindows,
+	sumWindowsGrad:    portableSumWindowsGrad,
+	winograd:          &portableWinograd,
+	gramRow:           portableGramRow,
+	normals:           portableNormals,
+	addNoise:          portableAddNoise,
+	momentum:          portableMomentum,
+	descend:           portableDescend,
 }

@@ -30,14 +30,40 @@ func withAVX2(k kernelSet) kernelSet {
 	k.sigmoidGrad = map2(sigmoidGradAVX2)
 	k.silu = map1(siluAVX2)
 	k.siluGrad = map2(siluGradAVX2)
+	k.gelu = map1(geluAVX2)
+	k.geluGrad = map2(geluGradAVX2)
+	k.add = map2(addAVX2)
 	k.axpy = func(y []float32, alpha float32, x []float32) {
 		if len(x) > 0 {
 			axpyAVX2(len(x), &y[0], &y[0], &x[0], alpha)
 		}
 	}
+	k.addBias = rows1(addBiasAVX2)
+	k.addBiasTanh = rows1(addBiasTanhAVX2)
+	k.addBiasReLU = rows1(addBiasReLUAVX2)
+	k.scaleChannels = rows1(scaleChannelsAVX2)
+	k.scaleShift = func(z, x, gain, shift []float32) {
+		if len(z) > 0 {
+			scaleShiftAVX2(len(z), len(gain), &z[0], &x[0], &gain[0], &shift[0])
+		}
+	}
+	k.groupNorm = groupNormColumnsAVX2
+	k.groupNormGrad = groupNormGradColumnsAVX2
+	k.groupNormGradFrom = groupNormGradFromColumnsAVX2
+	k.sumRows = sumRowsColumnsAVX2
+	k.sumSquares = sumSquaresBlocksAVX2
 	k.dot = dotBlocksAVX2
 	k.accumulateFloat64 = accumulateBlocksAVX2
-	k.keepLarger = keepLargerBlocksAVX2
+	k.maxWindows = maxWindowsBlocksAVX2
+	k.maxWindowsGrad = maxWindowsGradBlocksAVX2
+	k.sumWindows = sumWindowsBlocksAVX2
+	k.sumWindowsGrad = sumWindowsGradBlocksAVX2
+	k.winograd = &avx2Winograd
+	k.gramRow = gramRowBlocksAVX2
+	k.normals = normalsBlocksAVX2
+	k.addNoise = addNoiseBlocksAVX2
+	k.momentum = momentumBlocksAVX2
+	k.descend = descendBlocksAVX2
 	return k
 }
 
@@ -58,6 +84,15 @@ func map2(f func(n int, dx, y, dy *float32)) func(dx, y, dy []float32) {
 	}
 }
 
+// rows1 calls a generated function on rows as long as the last slice.
+func rows1(f func(n, channels int, y, x, perChannel *float32)) func(y, x, perChannel []float32) {
+	return func(y, x, perChannel []float32) {
+		if len(y) > 0 {
+			f(len(y), len(perChannel), &y[0], &x[0], &perChannel[0])
+		}
+	}
+}
+
 // reduceBlock is how many elements the generated reductions take at a time.
 const reduceBlock = 16
 
@@ -70,20 +105,21 @@ func dotBlocksAVX2(x, y []float32) float64 {
 	return sum + portableDot(x[whole:], y[whole:])
 }
 
+func sumSquaresBlocksAVX2(x []float32) float64 {
+	var sum float64
+	whole := len(x) / reduceBlock * reduceBlock
+	if whole > 0 {
+		sum = sumSquaresAVX2(whole/reduceBlock, &x[0])
+	}
+	return sum + portableDot(x[whole:], x[whole:])
+}
+
 func accumulateBlocksAVX2(dst []float64, x []float32) {
 	whole := len(x) / reduceBlock * reduceBlock
 	if whole > 0 {
 		accumulateFloat64AVX2(whole/reduceBlock, &dst[0], &x[0])
 	}
 	portableAccumulateFloat64(dst[whole:], x[whole:])
-}
-
-func keepLargerBlocksAVX2(best []float32, where []int32, x []float32, at int32) {
-	whole := len(best) / 8 * 8
-	if whole > 0 {
-		keepLargerAVX2(whole/8, &best[0], &where[0], &x[0], at)
-	}
-	portableKeepLarger(best[whole:], where[whole:], x[whole:], at+int32(whole))
 }
 
 // transposeAVX2 is kernelSet.transpose: bands of 8, 6 or 4 rows, 8 columns at a

@@ -21,48 +21,88 @@ func SoftmaxCrossEntropy(losses, dlogits, logits []float32, labels []int32, clas
 		if int(label) >= classes {
 			panic(fmt.Sprintf("kernel: label %d of row %d, expected less than %d classes", label, i, classes))
 		}
-		row := logits[i*classes : (i+1)*classes]
-		var grad []float32
-		if dlogits != nil {
-			grad = dlogits[i*classes : (i+1)*classes]
+	}
+	if dlogits == nil {
+		for i, label := range labels {
+			losses[i] = crossEntropyAlone(logits[i*classes:(i+1)*classes], label)
 		}
-		if label < 0 {
-			losses[i] = 0
-			clear(grad)
-			continue
-		}
-		losses[i] = crossEntropyRow(grad, row, int(label))
+		return
+	}
+	// Enough rows at a time that the exponentials of a block are one loop, few
+	// enough that they stay in the cache.
+	rows := max(1, lossBlock/classes)
+	for from := 0; from < len(labels); from += rows {
+		to := min(from+rows, len(labels))
+		crossEntropyRows(losses[from:to], dlogits[from*classes:to*classes], logits[from*classes:to*classes], labels[from:to], classes)
 	}
 }
 
-// crossEntropyRow returns the loss of one row and writes its gradient unless grad
-// is nil.
-func crossEntropyRow(grad, row []float32, label int) float32 {
-	largest := row[0]
-	for _, v := range row {
-		if v > largest || v != v {
-			largest = v
+// lossBlock is about how many logits crossEntropyRows gets.
+const lossBlock = 2048
+
+// crossEntropyRows writes losses and gradients of a few rows.
+func crossEntropyRows(losses, grad, logits []float32, labels []int32, classes int) {
+	for i, label := range labels {
+		row, to := logits[i*classes:][:classes], grad[i*classes:][:classes]
+		if label < 0 {
+			clear(to)
+			continue
 		}
-	}
-	target := row[label] - largest
-	var sum float64
-	if grad == nil {
-		for _, v := range row {
-			sum += float64(exp32(v - largest))
-		}
-	} else {
+		largest := largest(row)
+		losses[i] = row[label] - largest
 		for j, v := range row {
-			grad[j] = v - largest
+			to[j] = v - largest
 		}
-		active.exp(grad, grad)
-		for _, e := range grad {
-			sum += float64(e)
-		}
-		scale := float32(1 / sum)
-		for j := range grad {
-			grad[j] *= scale
-		}
-		grad[label]--
 	}
-	return float32(math.Log(sum) - float64(target))
+	active.exp(grad, grad)
+	for i, label := range labels {
+		row := grad[i*classes:][:classes]
+		if label < 0 {
+			losses[i] = 0
+			clear(row)
+			continue
+		}
+		var even, odd float64
+		for j := 0; j+1 < len(row); j += 2 {
+			even += float64(row[j])
+			odd += float64(row[j+1])
+		}
+		if len(row)%2 == 1 {
+			even += float64(row[len(row)-1])
+		}
+		sum := even + odd
+		scale := float32(1 / sum)
+		for j := range row {
+			row[j] *= scale
+		}
+		row[label]--
+		losses[i] = float32(math.Log(sum) - float64(losses[i]))
+	}
 }
+
+// crossEntropyAlone returns the loss of one row.
+func crossEntropyAlone(row []float32, label int32) float32 {
+	if label < 0 {
+		return 0
+	}
+	largest := largest(row)
+	var sum float64
+	for _, v := range row {
+		sum += float64(exp32(v - largest))
+	}
+	return float32(math.Log(sum) - float64(row[label]-largest))
+}
+
+// largest returns the largest value of a row, and any one if there is a NaN: then
+// what is computed from all differences from it is NaN too. It compares integers in
+// the order of the values, which processors do without a branch to mispredict.
+func largest(row []float32) float32 {
+	most := int32(math.MinInt32)
+	for _, v := range row {
+		most = max(most, ordered(int32(math.Float32bits(v))))
+	}
+	return math.Float32frombits(uint32(ordered(most)))
+}
+
+// ordered turns the bits of a float32 into an integer of the same order, and back.
+func ordered(bits int32) int32 { return bits ^ bits>>31&math.MaxInt32 }

@@ -1,7 +1,5 @@
 package kernel
 
-import "math"
-
 // Pool2D is the geometry of a two-dimensional pooling of one NHWC image. The
 // channels are pooled each on its own.
 type Pool2D struct {
@@ -28,54 +26,25 @@ func (p Pool2D) outLen() int { return p.OutHeight() * p.OutWidth() * p.Channels 
 // Padding never wins; a window of padding alone gives -Inf and the argmax -1.
 func (p Pool2D) MaxPool(y []float32, argmax []int32, x []float32) {
 	y, argmax, x = y[:p.outLen()], argmax[:p.outLen()], x[:p.inLen()]
-	p.eachWindow(func(out, top, bottom, left, right int) {
-		best, where := y[out:out+p.Channels], argmax[out:out+p.Channels]
-		if top >= bottom || left >= right {
-			noMaximum(best, where)
+	p.eachRun(func(out, at int, r windowRun) {
+		if r.empty() {
+			noMaximum(y[out:out+p.Channels], argmax[out:out+p.Channels])
 			return
 		}
-		first := (top*p.Width + left) * p.Channels
-		copy(best, x[first:first+p.Channels])
-		for ch := range where {
-			where[ch] = int32(first + ch)
-		}
-		for h := top; h < bottom; h++ {
-			for w := left; w < right; w++ {
-				if at := (h*p.Width + w) * p.Channels; at != first {
-					active.keepLarger(best, where, x[at:at+p.Channels], int32(at))
-				}
-			}
-		}
+		active.maxWindows(r, y[out:out+r.outLen()], argmax[out:out+r.outLen()], x[at:at+r.inLen()], int32(at))
 	})
-}
-
-func noMaximum(best []float32, where []int32) {
-	for ch := range best {
-		best[ch], where[ch] = float32(math.Inf(-1)), -1
-	}
-}
-
-// portableKeepLarger is kernelSet.keepLarger. A NaN in best is not larger and
-// not smaller than anything and stays.
-func portableKeepLarger(best []float32, where []int32, x []float32, at int32) {
-	where, x = where[:len(best)], x[:len(best)]
-	for ch, v := range x {
-		if v > best[ch] || v != v {
-			best[ch], where[ch] = v, at+int32(ch)
-		}
-	}
 }
 
 // MaxPoolGrad gives each element of dy to the element of x that MaxPool chose.
 // It overwrites dx, which is shaped like x.
 func (p Pool2D) MaxPoolGrad(dx, dy []float32, argmax []int32) {
-	dx, argmax = dx[:p.inLen()], argmax[:p.outLen()]
-	clear(dx)
-	for i, d := range dy[:p.outLen()] {
-		if at := argmax[i]; at >= 0 {
-			dx[at] += d
+	dx, argmax, dy = dx[:p.inLen()], argmax[:p.outLen()], dy[:p.outLen()]
+	keep := p.prepareGrad(dx)
+	p.eachRun(func(out, at int, r windowRun) {
+		if !r.empty() {
+			active.maxWindowsGrad(r, dx[at:at+r.inLen()], dy[out:out+r.outLen()], argmax[out:out+r.outLen()], int32(at), keep)
 		}
-	}
+	})
 }
 
 // AvgPool writes to y the mean of each window of x. Padding counts as zeros, so
@@ -84,48 +53,85 @@ func (p Pool2D) MaxPoolGrad(dx, dy []float32, argmax []int32) {
 func (p Pool2D) AvgPool(y, x []float32) {
 	y, x = y[:p.outLen()], x[:p.inLen()]
 	scale := 1 / float32(p.KernelH*p.KernelW)
-	p.eachWindow(func(out, top, bottom, left, right int) {
-		sum := y[out : out+p.Channels]
-		clear(sum)
-		for h := top; h < bottom; h++ {
-			for w := left; w < right; w++ {
-				at := (h*p.Width + w) * p.Channels
-				active.axpy(sum, 1, x[at:at+len(sum)])
-			}
+	if p.OutHeight() == 1 && p.OutWidth() == 1 && p.PadH == 0 && p.PadW == 0 && p.KernelW == p.Width {
+		// Whole rows of the image in one window, as in global pooling.
+		clear(y)
+		active.sumRows(y, true, scale, x[:p.KernelH*p.Width*p.Channels], nil)
+		return
+	}
+	p.eachRun(func(out, at int, r windowRun) {
+		if r.empty() {
+			clear(y[out : out+p.Channels])
+			return
 		}
-		for ch := range sum {
-			sum[ch] *= scale
-		}
+		active.sumWindows(r, y[out:out+r.outLen()], x[at:at+r.inLen()], scale)
 	})
 }
 
 // AvgPoolGrad is the transpose of AvgPool. It overwrites dx.
 func (p Pool2D) AvgPoolGrad(dx, dy []float32) {
 	dx, dy = dx[:p.inLen()], dy[:p.outLen()]
-	clear(dx)
+	keep := p.prepareGrad(dx)
 	scale := 1 / float32(p.KernelH*p.KernelW)
-	p.eachWindow(func(out, top, bottom, left, right int) {
-		from := dy[out : out+p.Channels]
-		for h := top; h < bottom; h++ {
-			for w := left; w < right; w++ {
-				at := (h*p.Width + w) * p.Channels
-				active.axpy(dx[at:at+len(from)], scale, from)
-			}
+	p.eachRun(func(out, at int, r windowRun) {
+		if !r.empty() {
+			active.sumWindowsGrad(r, dx[at:at+r.inLen()], dy[out:out+r.outLen()], scale, keep)
 		}
 	})
 }
 
-// eachWindow walks the output positions; out is the offset of the first channel
-// and [top, bottom)×[left, right) the part of the window inside the image.
-func (p Pool2D) eachWindow(visit func(out, top, bottom, left, right int)) {
+// prepareGrad clears dx unless the windows cover all of it, and tells whether they
+// overlap, so that their gradients have to be added up.
+func (p Pool2D) prepareGrad(dx []float32) (keep bool) {
+	covered := func(size, kernel, stride, pad, windows int) bool {
+		return stride == kernel && windows*stride-pad >= size
+	}
+	if !covered(p.Height, p.KernelH, p.StrideH, p.PadH, p.OutHeight()) || !covered(p.Width, p.KernelW, p.StrideW, p.PadW, p.OutWidth()) {
+		clear(dx)
+	}
+	return p.StrideH < p.KernelH || p.StrideW < p.KernelW
+}
+
+// windowRun is a number of neighbouring windows in one row of the output that
+// have the same size inside the image. Strides and steps count elements.
+type windowRun struct {
+	count, rows, cols    int
+	rowStride, colStride int // from position to position
+	step                 int // from window to window in the image
+	channels             int // also from window to window in the output
+}
+
+func (r windowRun) empty() bool { return r.rows <= 0 || r.cols <= 0 }
+
+// outLen and inLen are the sizes of what the run writes and reads, or the reverse
+// for the gradients. The latter is only asked of runs that are not empty.
+func (r windowRun) outLen() int { return r.count * r.channels }
+func (r windowRun) inLen() int {
+	return (r.count-1)*r.step + (r.rows-1)*r.rowStride + (r.cols-1)*r.colStride + r.channels
+}
+
+// eachRun walks the output; out and at are the offsets of the first channel of the
+// first window in output and input. A run that is empty has one window and no place.
+func (p Pool2D) eachRun(visit func(out, at int, r windowRun)) {
+	outWidth := p.OutWidth()
+	// The windows [whole, cut) of a row lie inside the image.
+	whole := (p.PadW + p.StrideW - 1) / p.StrideW
+	cut := min((p.Width+p.PadW-p.KernelW)/p.StrideW+1, outWidth)
+	r := windowRun{rowStride: p.Width * p.Channels, colStride: p.Channels, step: p.StrideW * p.Channels, channels: p.Channels}
 	out := 0
 	for oh := range p.OutHeight() {
 		h := oh*p.StrideH - p.PadH
 		top, bottom := max(h, 0), min(h+p.KernelH, p.Height)
-		for ow := range p.OutWidth() {
+		r.rows = bottom - top
+		for ow := 0; ow < outWidth; ow += r.count {
 			w := ow*p.StrideW - p.PadW
-			visit(out, top, bottom, max(w, 0), min(w+p.KernelW, p.Width))
-			out += p.Channels
+			left, right := max(w, 0), min(w+p.KernelW, p.Width)
+			r.cols, r.count = right-left, 1
+			if whole <= ow && ow < cut && r.rows > 0 {
+				r.count = cut - ow
+			}
+			visit(out, (top*p.Width+left)*p.Channels, r)
+			out += r.outLen()
 		}
 	}
 }

@@ -4,7 +4,22 @@
 
 package kernel
 
-// keepLargerAVX2 is keepLarger over 8·blocks channels.
+// maxWindowsAVX2 writes the largest value of each window and where it is, of the windows that begin at index at.
 //
 //go:noescape
-func keepLargerAVX2(blocks int, best *float32, where *int32, x *float32, at int32)
+func maxWindowsAVX2(count int, blocks int, channels int, rows int, cols int, rowStride int, colStride int, step int, x *float32, y *float32, where *int32, at int32)
+
+// maxWindowsGradAVX2 writes, or adds if keep is 1, the pooled gradient to the chosen position of each window and zero to the others.
+//
+//go:noescape
+func maxWindowsGradAVX2(count int, blocks int, channels int, rows int, cols int, rowStride int, colStride int, step int, dx *float32, dy *float32, where *int32, at int32, keep int32)
+
+// sumWindowsAVX2 writes scale times the sum of each window.
+//
+//go:noescape
+func sumWindowsAVX2(count int, blocks int, channels int, rows int, cols int, rowStride int, colStride int, step int, x *float32, y *float32, scale float32)
+
+// sumWindowsGradAVX2 writes, or adds if keep is 1, scale times the pooled gradient to all positions of each window.
+//
+//go:noescape
+func sumWindowsGradAVX2(count int, blocks int, channels int, rows int, cols int, rowStride int, colStride int, step int, dx *float32, dy *float32, scale float32, keep int32)

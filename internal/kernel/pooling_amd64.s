@@ -4,35 +4,157 @@
 
 #include "textflag.h"
 
-// func keepLargerAVX2(blocks int, best *float32, where *int32, x *float32, at int32)
+// func maxWindowsAVX2(count int, blocks int, channels int, rows int, cols int, rowStride int, colStride int, step int, x *float32, y *float32, where *int32, at int32)
 // Requires: AVX, AVX2
-TEXT ·keepLargerAVX2(SB), NOSPLIT, $0-36
-	MOVQ         blocks+0(FP), AX
-	MOVQ         best+8(FP), CX
-	MOVQ         where+16(FP), DX
-	MOVQ         x+24(FP), BX
-	MOVL         at+32(FP), SI
-	VMOVD        SI, X0
+TEXT ·maxWindowsAVX2(SB), NOSPLIT, $0-92
+	MOVQ         count+0(FP), AX
+	MOVQ         blocks+8(FP), R8
+	SHLQ         $0x05, R8
+	MOVQ         x+64(FP), CX
+	MOVQ         y+72(FP), DX
+	MOVQ         where+80(FP), R9
+	MOVQ         rowStride+40(FP), BX
+	MOVQ         colStride+48(FP), SI
+	LEAQ         (BX)(SI*1), DI
+	MOVL         at+88(FP), R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
 	VPADDD       firstIndices<>+0(SB), Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	MOVQ         SI, R10
+	SHRQ         $0x02, R10
+	VMOVD        R10, X2
+	VPBROADCASTD X2, Y2
+	MOVQ         BX, R10
+	SHRQ         $0x02, R10
+	VMOVD        R10, X3
+	VPBROADCASTD X3, Y3
+	MOVQ         DI, R10
+	SHRQ         $0x02, R10
+	VMOVD        R10, X4
+	VPBROADCASTD X4, Y4
+	MOVQ         rows+24(FP), R10
+	CMPQ         R10, $0x02
+	JNE          general
+	MOVQ         cols+32(FP), R10
+	CMPQ         R10, $0x02
+	JNE          general
 
-loop:
-	VMOVUPS   (BX), Y1
-	VMOVUPS   (CX), Y2
-	VCMPPS    $0x1e, Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VORPS     Y4, Y3, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, (CX)
-	VMOVUPS   (DX), Y1
-	VBLENDVPS Y3, Y0, Y1, Y1
-	VMOVUPS   Y1, (DX)
-	VPADDD    eight00000008<>+0(SB), Y0, Y0
-	ADDQ      $0x20, BX
-	ADDQ      $0x20, CX
-	ADDQ      $0x20, DX
-	DECQ      AX
-	JNZ       loop
+smallWindow:
+	XORQ R10, R10
+
+smallBlock:
+	LEAQ         (CX)(R10*1), R11
+	VMOVUPS      (R11), Y5
+	VMOVAPS      Y1, Y6
+	VMOVUPS      (R11)(SI*1), Y7
+	VCMPPS       $0x1e, Y5, Y7, Y8
+	VCMPPS       $0x03, Y7, Y7, Y9
+	VORPS        Y9, Y8, Y8
+	VBLENDVPS    Y8, Y7, Y5, Y5
+	VBLENDVPS    Y8, Y2, Y6, Y6
+	VMOVUPS      (R11)(BX*1), Y7
+	VCMPPS       $0x1e, Y5, Y7, Y8
+	VCMPPS       $0x03, Y7, Y7, Y9
+	VORPS        Y9, Y8, Y8
+	VBLENDVPS    Y8, Y7, Y5, Y5
+	VBLENDVPS    Y8, Y3, Y6, Y6
+	VMOVUPS      (R11)(DI*1), Y7
+	VCMPPS       $0x1e, Y5, Y7, Y8
+	VCMPPS       $0x03, Y7, Y7, Y9
+	VORPS        Y9, Y8, Y8
+	VBLENDVPS    Y8, Y7, Y5, Y5
+	VBLENDVPS    Y8, Y4, Y6, Y6
+	VMOVUPS      Y5, (DX)(R10*1)
+	MOVQ         R10, R11
+	SHRQ         $0x02, R11
+	VMOVD        R11, X5
+	VPBROADCASTD X5, Y5
+	VPADDD       Y0, Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      Y6, (R9)(R10*1)
+	ADDQ         $0x20, R10
+	CMPQ         R10, R8
+	JL           smallBlock
+	MOVQ         step+56(FP), R10
+	ADDQ         R10, CX
+	MOVQ         channels+16(FP), R10
+	SHLQ         $0x02, R10
+	ADDQ         R10, DX
+	ADDQ         R10, R9
+	MOVQ         step+56(FP), R10
+	SHRQ         $0x02, R10
+	VMOVD        R10, X5
+	VPBROADCASTD X5, Y5
+	VPADDD       Y5, Y0, Y0
+	DECQ         AX
+	JNZ          smallWindow
+	VZEROUPPER
+	RET
+
+general:
+anyWindow:
+	XORQ R10, R10
+
+anyBlock:
+	VXORPS       Y2, Y2, Y2
+	VMOVUPS      (CX)(R10*1), Y1
+	VXORPS       Y4, Y4, Y4
+	MOVQ         BX, DI
+	SHRQ         $0x02, DI
+	VMOVD        DI, X5
+	VPBROADCASTD X5, Y5
+	MOVQ         SI, DI
+	SHRQ         $0x02, DI
+	VMOVD        DI, X6
+	VPBROADCASTD X6, Y6
+	LEAQ         (CX)(R10*1), DI
+	MOVQ         rows+24(FP), R11
+
+row:
+	MOVQ    DI, R12
+	MOVQ    cols+32(FP), R13
+	VMOVAPS Y4, Y3
+
+position:
+	VMOVUPS      (R12), Y7
+	VCMPPS       $0x1e, Y1, Y7, Y8
+	VCMPPS       $0x03, Y7, Y7, Y9
+	VORPS        Y9, Y8, Y8
+	VBLENDVPS    Y8, Y7, Y1, Y1
+	VBLENDVPS    Y8, Y3, Y2, Y2
+	ADDQ         SI, R12
+	VPADDD       Y6, Y3, Y3
+	DECQ         R13
+	JNZ          position
+	ADDQ         BX, DI
+	VPADDD       Y5, Y4, Y4
+	DECQ         R11
+	JNZ          row
+	VMOVUPS      Y1, (DX)(R10*1)
+	MOVQ         R10, DI
+	SHRQ         $0x02, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	VPADDD       Y0, Y1, Y1
+	VPADDD       Y1, Y2, Y2
+	VMOVDQU      Y2, (R9)(R10*1)
+	ADDQ         $0x20, R10
+	CMPQ         R10, R8
+	JL           anyBlock
+	MOVQ         step+56(FP), DI
+	ADDQ         DI, CX
+	MOVQ         channels+16(FP), DI
+	SHLQ         $0x02, DI
+	ADDQ         DI, DX
+	ADDQ         DI, R9
+	MOVQ         step+56(FP), DI
+	SHRQ         $0x02, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	VPADDD       Y1, Y0, Y0
+	DECQ         AX
+	JNZ          anyWindow
 	VZEROUPPER
 	RET
 
@@ -46,12 +168,331 @@ DATA firstIndices<>+24(SB)/4, $0x00000006
 DATA firstIndices<>+28(SB)/4, $0x00000007
 GLOBL firstIndices<>(SB), RODATA|NOPTR, $32
 
-DATA eight00000008<>+0(SB)/4, $0x00000008
-DATA eight00000008<>+4(SB)/4, $0x00000008
-DATA eight00000008<>+8(SB)/4, $0x00000008
-DATA eight00000008<>+12(SB)/4, $0x00000008
-DATA eight00000008<>+16(SB)/4, $0x00000008
-DATA eight00000008<>+20(SB)/4, $0x00000008
-DATA eight00000008<>+24(SB)/4, $0x00000008
-DATA eight00000008<>+28(SB)/4, $0x00000008
-GLOBL eight00000008<>(SB), RODATA|NOPTR, $32
+// func maxWindowsGradAVX2(count int, blocks int, channels int, rows int, cols int, rowStride int, colStride int, step int, dx *float32, dy *float32, where *int32, at int32, keep int32)
+// Requires: AVX, AVX2
+TEXT ·maxWindowsGradAVX2(SB), NOSPLIT, $0-96
+	MOVQ         count+0(FP), AX
+	MOVQ         blocks+8(FP), R8
+	SHLQ         $0x05, R8
+	MOVQ         dx+64(FP), CX
+	MOVQ         dy+72(FP), DX
+	MOVQ         where+80(FP), R9
+	MOVQ         rowStride+40(FP), BX
+	MOVQ         colStride+48(FP), SI
+	LEAQ         (BX)(SI*1), DI
+	MOVL         at+88(FP), R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Y0
+	VPADDD       firstIndices<>+0(SB), Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	MOVQ         SI, R10
+	SHRQ         $0x02, R10
+	VMOVD        R10, X2
+	VPBROADCASTD X2, Y2
+	MOVQ         BX, R10
+	SHRQ         $0x02, R10
+	VMOVD        R10, X3
+	VPBROADCASTD X3, Y3
+	MOVQ         DI, R10
+	SHRQ         $0x02, R10
+	VMOVD        R10, X4
+	VPBROADCASTD X4, Y4
+	MOVL         keep+92(FP), R10
+	NEGL         R10
+	VMOVD        R10, X5
+	VPBROADCASTD X5, Y5
+	MOVQ         rows+24(FP), R10
+	CMPQ         R10, $0x02
+	JNE          general
+	MOVQ         cols+32(FP), R10
+	CMPQ         R10, $0x02
+	JNE          general
+
+smallWindow:
+	XORQ R10, R10
+
+smallBlock:
+	LEAQ         (CX)(R10*1), R11
+	VMOVDQU      (R9)(R10*1), Y6
+	MOVQ         R10, R12
+	SHRQ         $0x02, R12
+	VMOVD        R12, X7
+	VPBROADCASTD X7, Y7
+	VPADDD       Y0, Y7, Y7
+	VPSUBD       Y7, Y6, Y6
+	VMOVUPS      (DX)(R10*1), Y7
+	VPCMPEQD     Y1, Y6, Y8
+	VANDPS       Y7, Y8, Y8
+	VANDPS       (R11), Y5, Y9
+	VADDPS       Y9, Y8, Y8
+	VMOVUPS      Y8, (R11)
+	VPCMPEQD     Y2, Y6, Y8
+	VANDPS       Y7, Y8, Y8
+	VANDPS       (R11)(SI*1), Y5, Y9
+	VADDPS       Y9, Y8, Y8
+	VMOVUPS      Y8, (R11)(SI*1)
+	VPCMPEQD     Y3, Y6, Y8
+	VANDPS       Y7, Y8, Y8
+	VANDPS       (R11)(BX*1), Y5, Y9
+	VADDPS       Y9, Y8, Y8
+	VMOVUPS      Y8, (R11)(BX*1)
+	VPCMPEQD     Y4, Y6, Y6
+	VANDPS       Y7, Y6, Y6
+	VANDPS       (R11)(DI*1), Y5, Y7
+	VADDPS       Y7, Y6, Y6
+	VMOVUPS      Y6, (R11)(DI*1)
+	ADDQ         $0x20, R10
+	CMPQ         R10, R8
+	JL           smallBlock
+	MOVQ         step+56(FP), R10
+	ADDQ         R10, CX
+	MOVQ         channels+16(FP), R10
+	SHLQ         $0x02, R10
+	ADDQ         R10, DX
+	ADDQ         R10, R9
+	MOVQ         step+56(FP), R10
+	SHRQ         $0x02, R10
+	VMOVD        R10, X6
+	VPBROADCASTD X6, Y6
+	VPADDD       Y6, Y0, Y0
+	DECQ         AX
+	JNZ          smallWindow
+	VZEROUPPER
+	RET
+
+general:
+anyWindow:
+	XORQ R10, R10
+
+anyBlock:
+	VMOVDQU      (R9)(R10*1), Y1
+	MOVQ         R10, DI
+	SHRQ         $0x02, DI
+	VMOVD        DI, X2
+	VPBROADCASTD X2, Y2
+	VPADDD       Y0, Y2, Y2
+	VPSUBD       Y2, Y1, Y1
+	VMOVUPS      (DX)(R10*1), Y2
+	VXORPS       Y4, Y4, Y4
+	MOVQ         BX, DI
+	SHRQ         $0x02, DI
+	VMOVD        DI, X6
+	VPBROADCASTD X6, Y6
+	MOVQ         SI, DI
+	SHRQ         $0x02, DI
+	VMOVD        DI, X7
+	VPBROADCASTD X7, Y7
+	LEAQ         (CX)(R10*1), DI
+	MOVQ         rows+24(FP), R11
+
+row:
+	MOVQ    DI, R12
+	MOVQ    cols+32(FP), R13
+	VMOVAPS Y4, Y3
+
+position:
+	VPCMPEQD     Y3, Y1, Y8
+	VANDPS       Y2, Y8, Y8
+	VANDPS       (R12), Y5, Y9
+	VADDPS       Y9, Y8, Y8
+	VMOVUPS      Y8, (R12)
+	ADDQ         SI, R12
+	VPADDD       Y7, Y3, Y3
+	DECQ         R13
+	JNZ          position
+	ADDQ         BX, DI
+	VPADDD       Y6, Y4, Y4
+	DECQ         R11
+	JNZ          row
+	ADDQ         $0x20, R10
+	CMPQ         R10, R8
+	JL           anyBlock
+	MOVQ         step+56(FP), DI
+	ADDQ         DI, CX
+	MOVQ         channels+16(FP), DI
+	SHLQ         $0x02, DI
+	ADDQ         DI, DX
+	ADDQ         DI, R9
+	MOVQ         step+56(FP), DI
+	SHRQ         $0x02, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	VPADDD       Y1, Y0, Y0
+	DECQ         AX
+	JNZ          anyWindow
+	VZEROUPPER
+	RET
+
+// func sumWindowsAVX2(count int, blocks int, channels int, rows int, cols int, rowStride int, colStride int, step int, x *float32, y *float32, scale float32)
+// Requires: AVX
+TEXT ·sumWindowsAVX2(SB), NOSPLIT, $0-84
+	MOVQ         count+0(FP), AX
+	MOVQ         blocks+8(FP), R8
+	SHLQ         $0x05, R8
+	MOVQ         x+64(FP), CX
+	MOVQ         y+72(FP), DX
+	MOVQ         rowStride+40(FP), BX
+	MOVQ         colStride+48(FP), SI
+	LEAQ         (BX)(SI*1), DI
+	VBROADCASTSS scale+80(FP), Y0
+	MOVQ         rows+24(FP), R9
+	CMPQ         R9, $0x02
+	JNE          general
+	MOVQ         cols+32(FP), R9
+	CMPQ         R9, $0x02
+	JNE          general
+
+smallWindow:
+	XORQ R9, R9
+
+smallBlock:
+	LEAQ    (CX)(R9*1), R10
+	VMOVUPS (R10), Y1
+	VADDPS  (R10)(SI*1), Y1, Y1
+	VADDPS  (R10)(BX*1), Y1, Y1
+	VADDPS  (R10)(DI*1), Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DX)(R9*1)
+	ADDQ    $0x20, R9
+	CMPQ    R9, R8
+	JL      smallBlock
+	MOVQ    step+56(FP), R9
+	ADDQ    R9, CX
+	MOVQ    channels+16(FP), R9
+	SHLQ    $0x02, R9
+	ADDQ    R9, DX
+	DECQ    AX
+	JNZ     smallWindow
+	VZEROUPPER
+	RET
+
+general:
+anyWindow:
+	XORQ R9, R9
+
+anyBlock:
+	VXORPS Y1, Y1, Y1
+	LEAQ   (CX)(R9*1), DI
+	MOVQ   rows+24(FP), R10
+
+row:
+	MOVQ DI, R11
+	MOVQ cols+32(FP), R12
+
+position:
+	VADDPS  (R11), Y1, Y1
+	ADDQ    SI, R11
+	DECQ    R12
+	JNZ     position
+	ADDQ    BX, DI
+	DECQ    R10
+	JNZ     row
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DX)(R9*1)
+	ADDQ    $0x20, R9
+	CMPQ    R9, R8
+	JL      anyBlock
+	MOVQ    step+56(FP), DI
+	ADDQ    DI, CX
+	MOVQ    channels+16(FP), DI
+	SHLQ    $0x02, DI
+	ADDQ    DI, DX
+	DECQ    AX
+	JNZ     anyWindow
+	VZEROUPPER
+	RET
+
+// func sumWindowsGradAVX2(count int, blocks int, channels int, rows int, cols int, rowStride int, colStride int, step int, dx *float32, dy *float32, scale float32, keep int32)
+// Requires: AVX, AVX2
+TEXT ·sumWindowsGradAVX2(SB), NOSPLIT, $0-88
+	MOVQ         count+0(FP), AX
+	MOVQ         blocks+8(FP), R8
+	SHLQ         $0x05, R8
+	MOVQ         dx+64(FP), CX
+	MOVQ         dy+72(FP), DX
+	MOVQ         rowStride+40(FP), BX
+	MOVQ         colStride+48(FP), SI
+	LEAQ         (BX)(SI*1), DI
+	VBROADCASTSS scale+80(FP), Y0
+	MOVL         keep+84(FP), R9
+	NEGL         R9
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Y1
+	MOVQ         rows+24(FP), R9
+	CMPQ         R9, $0x02
+	JNE          general
+	MOVQ         cols+32(FP), R9
+	CMPQ         R9, $0x02
+	JNE          general
+
+smallWindow:
+	XORQ R9, R9
+
+smallBlock:
+	LEAQ    (CX)(R9*1), R10
+	VMULPS  (DX)(R9*1), Y0, Y2
+	VMOVAPS Y2, Y3
+	VANDPS  (R10), Y1, Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, (R10)
+	VMOVAPS Y2, Y3
+	VANDPS  (R10)(SI*1), Y1, Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, (R10)(SI*1)
+	VMOVAPS Y2, Y3
+	VANDPS  (R10)(BX*1), Y1, Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, (R10)(BX*1)
+	VMOVAPS Y2, Y2
+	VANDPS  (R10)(DI*1), Y1, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, (R10)(DI*1)
+	ADDQ    $0x20, R9
+	CMPQ    R9, R8
+	JL      smallBlock
+	MOVQ    step+56(FP), R9
+	ADDQ    R9, CX
+	MOVQ    channels+16(FP), R9
+	SHLQ    $0x02, R9
+	ADDQ    R9, DX
+	DECQ    AX
+	JNZ     smallWindow
+	VZEROUPPER
+	RET
+
+general:
+anyWindow:
+	XORQ R9, R9
+
+anyBlock:
+	VMULPS (DX)(R9*1), Y0, Y2
+	LEAQ   (CX)(R9*1), DI
+	MOVQ   rows+24(FP), R10
+
+row:
+	MOVQ DI, R11
+	MOVQ cols+32(FP), R12
+
+position:
+	VMOVAPS Y2, Y3
+	VANDPS  (R11), Y1, Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, (R11)
+	ADDQ    SI, R11
+	DECQ    R12
+	JNZ     position
+	ADDQ    BX, DI
+	DECQ    R10
+	JNZ     row
+	ADDQ    $0x20, R9
+	CMPQ    R9, R8
+	JL      anyBlock
+	MOVQ    step+56(FP), DI
+	ADDQ    DI, CX
+	MOVQ    channels+16(FP), DI
+	SHLQ    $0x02, DI
+	ADDQ    DI, DX
+	DECQ    AX
+	JNZ     anyWindow
+	VZEROUPPER
+	RET

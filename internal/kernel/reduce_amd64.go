@@ -9,7 +9,32 @@ package kernel
 //go:noescape
 func dotAVX2(blocks int, x *float32, y *float32) float64
 
+// sumSquaresAVX2 sums the squares of 16·blocks elements in float64.
+//
+//go:noescape
+func sumSquaresAVX2(blocks int, x *float32) float64
+
 // accumulateFloat64AVX2 adds 16·blocks elements of x to dst.
 //
 //go:noescape
 func accumulateFloat64AVX2(blocks int, dst *float64, x *float32)
+
+// sumColumnsAVX2 sums the rows, which are 16·blocks values and stride bytes apart, and adds that to sums.
+//
+//go:noescape
+func sumColumnsAVX2(blocks int, rows int, stride int, x *float32, sums *float64)
+
+// sumProductsAVX2 sums x∘y over the rows, which are 16·blocks values and stride bytes apart, and adds that to sums.
+//
+//go:noescape
+func sumProductsAVX2(blocks int, rows int, stride int, x *float32, y *float32, sums *float64)
+
+// sumMomentsAVX2 sums x-shift and (x-shift)² over the rows, with one shift for each column, which are 16·blocks values and stride bytes apart, and adds that to sums.
+//
+//go:noescape
+func sumMomentsAVX2(blocks int, rows int, stride int, x *float32, shift *float64, sums *float64, others *float64)
+
+// sumAndDotAVX2 sums x and x∘y over the rows, which are 16·blocks values and stride bytes apart, and adds that to sums.
+//
+//go:noescape
+func sumAndDotAVX2(blocks int, rows int, stride int, x *float32, y *float32, sums *float64, others *float64)

@@ -10,10 +10,10 @@ TEXT ·dotAVX2(SB), NOSPLIT, $0-32
 	MOVQ   blocks+0(FP), AX
 	MOVQ   x+8(FP), CX
 	MOVQ   y+16(FP), DX
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
 
 loop:
 	VCVTPS2PD    (CX), Y4
@@ -42,6 +42,38 @@ loop:
 	VZEROUPPER
 	RET
 
+// func sumSquaresAVX2(blocks int, x *float32) float64
+// Requires: AVX, FMA3, SSE2
+TEXT ·sumSquaresAVX2(SB), NOSPLIT, $0-24
+	MOVQ   blocks+0(FP), AX
+	MOVQ   x+8(FP), CX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+loop:
+	VCVTPS2PD    (CX), Y4
+	VFMADD231PD  Y4, Y4, Y0
+	VCVTPS2PD    16(CX), Y4
+	VFMADD231PD  Y4, Y4, Y1
+	VCVTPS2PD    32(CX), Y4
+	VFMADD231PD  Y4, Y4, Y2
+	VCVTPS2PD    48(CX), Y4
+	VFMADD231PD  Y4, Y4, Y3
+	ADDQ         $0x40, CX
+	DECQ         AX
+	JNZ          loop
+	VADDPD       Y1, Y0, Y0
+	VADDPD       Y3, Y2, Y2
+	VADDPD       Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VHADDPD      X0, X0, X0
+	MOVSD        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
 // func accumulateFloat64AVX2(blocks int, dst *float64, x *float32)
 // Requires: AVX
 TEXT ·accumulateFloat64AVX2(SB), NOSPLIT, $0-24
@@ -66,5 +98,235 @@ loop:
 	SUBQ      $-128, CX
 	DECQ      AX
 	JNZ       loop
+	VZEROUPPER
+	RET
+
+// func sumColumnsAVX2(blocks int, rows int, stride int, x *float32, sums *float64)
+// Requires: AVX
+TEXT ·sumColumnsAVX2(SB), NOSPLIT, $0-40
+	MOVQ blocks+0(FP), AX
+	MOVQ stride+16(FP), CX
+	MOVQ x+24(FP), DX
+	MOVQ sums+32(FP), BX
+
+block:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   rows+8(FP), SI
+	MOVQ   DX, DI
+
+row:
+	VCVTPS2PD (DI), Y4
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD 16(DI), Y4
+	VADDPD    Y4, Y1, Y1
+	VCVTPS2PD 32(DI), Y4
+	VADDPD    Y4, Y2, Y2
+	VCVTPS2PD 48(DI), Y4
+	VADDPD    Y4, Y3, Y3
+	ADDQ      CX, DI
+	DECQ      SI
+	JNZ       row
+	VADDPD    (BX), Y0, Y0
+	VMOVUPD   Y0, (BX)
+	VADDPD    32(BX), Y1, Y1
+	VMOVUPD   Y1, 32(BX)
+	VADDPD    64(BX), Y2, Y2
+	VMOVUPD   Y2, 64(BX)
+	VADDPD    96(BX), Y3, Y3
+	VMOVUPD   Y3, 96(BX)
+	ADDQ      $0x40, DX
+	SUBQ      $-128, BX
+	DECQ      AX
+	JNZ       block
+	VZEROUPPER
+	RET
+
+// func sumProductsAVX2(blocks int, rows int, stride int, x *float32, y *float32, sums *float64)
+// Requires: AVX, FMA3
+TEXT ·sumProductsAVX2(SB), NOSPLIT, $0-48
+	MOVQ blocks+0(FP), AX
+	MOVQ stride+16(FP), CX
+	MOVQ x+24(FP), DX
+	MOVQ y+32(FP), BX
+	MOVQ sums+40(FP), SI
+
+block:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   rows+8(FP), DI
+	MOVQ   DX, R8
+	MOVQ   BX, R9
+
+row:
+	VCVTPS2PD   (R8), Y4
+	VCVTPS2PD   (R9), Y5
+	VFMADD231PD Y4, Y5, Y0
+	VCVTPS2PD   16(R8), Y4
+	VCVTPS2PD   16(R9), Y5
+	VFMADD231PD Y4, Y5, Y1
+	VCVTPS2PD   32(R8), Y4
+	VCVTPS2PD   32(R9), Y5
+	VFMADD231PD Y4, Y5, Y2
+	VCVTPS2PD   48(R8), Y4
+	VCVTPS2PD   48(R9), Y5
+	VFMADD231PD Y4, Y5, Y3
+	ADDQ        CX, R8
+	ADDQ        CX, R9
+	DECQ        DI
+	JNZ         row
+	VADDPD      (SI), Y0, Y0
+	VMOVUPD     Y0, (SI)
+	VADDPD      32(SI), Y1, Y1
+	VMOVUPD     Y1, 32(SI)
+	VADDPD      64(SI), Y2, Y2
+	VMOVUPD     Y2, 64(SI)
+	VADDPD      96(SI), Y3, Y3
+	VMOVUPD     Y3, 96(SI)
+	ADDQ        $0x40, DX
+	ADDQ        $0x40, BX
+	SUBQ        $-128, SI
+	DECQ        AX
+	JNZ         block
+	VZEROUPPER
+	RET
+
+// func sumMomentsAVX2(blocks int, rows int, stride int, x *float32, shift *float64, sums *float64, others *float64)
+// Requires: AVX, FMA3
+TEXT ·sumMomentsAVX2(SB), NOSPLIT, $0-56
+	MOVQ blocks+0(FP), AX
+	MOVQ stride+16(FP), CX
+	MOVQ x+24(FP), DX
+	MOVQ shift+32(FP), BX
+	MOVQ sums+40(FP), SI
+	MOVQ others+48(FP), DI
+
+block:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   rows+8(FP), R8
+	MOVQ   DX, R9
+
+row:
+	VCVTPS2PD   (R9), Y8
+	VSUBPD      (BX), Y8, Y8
+	VADDPD      Y8, Y0, Y0
+	VFMADD231PD Y8, Y8, Y1
+	VCVTPS2PD   16(R9), Y8
+	VSUBPD      32(BX), Y8, Y8
+	VADDPD      Y8, Y2, Y2
+	VFMADD231PD Y8, Y8, Y3
+	VCVTPS2PD   32(R9), Y8
+	VSUBPD      64(BX), Y8, Y8
+	VADDPD      Y8, Y4, Y4
+	VFMADD231PD Y8, Y8, Y5
+	VCVTPS2PD   48(R9), Y8
+	VSUBPD      96(BX), Y8, Y8
+	VADDPD      Y8, Y6, Y6
+	VFMADD231PD Y8, Y8, Y7
+	ADDQ        CX, R9
+	DECQ        R8
+	JNZ         row
+	VADDPD      (SI), Y0, Y0
+	VMOVUPD     Y0, (SI)
+	VADDPD      (DI), Y1, Y1
+	VMOVUPD     Y1, (DI)
+	VADDPD      32(SI), Y2, Y2
+	VMOVUPD     Y2, 32(SI)
+	VADDPD      32(DI), Y3, Y3
+	VMOVUPD     Y3, 32(DI)
+	VADDPD      64(SI), Y4, Y4
+	VMOVUPD     Y4, 64(SI)
+	VADDPD      64(DI), Y5, Y5
+	VMOVUPD     Y5, 64(DI)
+	VADDPD      96(SI), Y6, Y6
+	VMOVUPD     Y6, 96(SI)
+	VADDPD      96(DI), Y7, Y7
+	VMOVUPD     Y7, 96(DI)
+	ADDQ        $0x40, DX
+	SUBQ        $-128, BX
+	SUBQ        $-128, SI
+	SUBQ        $-128, DI
+	DECQ        AX
+	JNZ         block
+	VZEROUPPER
+	RET
+
+// func sumAndDotAVX2(blocks int, rows int, stride int, x *float32, y *float32, sums *float64, others *float64)
+// Requires: AVX, FMA3
+TEXT ·sumAndDotAVX2(SB), NOSPLIT, $0-56
+	MOVQ blocks+0(FP), AX
+	MOVQ stride+16(FP), CX
+	MOVQ x+24(FP), DX
+	MOVQ y+32(FP), BX
+	MOVQ sums+40(FP), SI
+	MOVQ others+48(FP), DI
+
+block:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   rows+8(FP), R8
+	MOVQ   DX, R9
+	MOVQ   BX, R10
+
+row:
+	VCVTPS2PD   (R9), Y8
+	VCVTPS2PD   (R10), Y9
+	VADDPD      Y8, Y0, Y0
+	VFMADD231PD Y8, Y9, Y1
+	VCVTPS2PD   16(R9), Y8
+	VCVTPS2PD   16(R10), Y9
+	VADDPD      Y8, Y2, Y2
+	VFMADD231PD Y8, Y9, Y3
+	VCVTPS2PD   32(R9), Y8
+	VCVTPS2PD   32(R10), Y9
+	VADDPD      Y8, Y4, Y4
+	VFMADD231PD Y8, Y9, Y5
+	VCVTPS2PD   48(R9), Y8
+	VCVTPS2PD   48(R10), Y9
+	VADDPD      Y8, Y6, Y6
+	VFMADD231PD Y8, Y9, Y7
+	ADDQ        CX, R9
+	ADDQ        CX, R10
+	DECQ        R8
+	JNZ         row
+	VADDPD      (SI), Y0, Y0
+	VMOVUPD     Y0, (SI)
+	VADDPD      (DI), Y1, Y1
+	VMOVUPD     Y1, (DI)
+	VADDPD      32(SI), Y2, Y2
+	VMOVUPD     Y2, 32(SI)
+	VADDPD      32(DI), Y3, Y3
+	VMOVUPD     Y3, 32(DI)
+	VADDPD      64(SI), Y4, Y4
+	VMOVUPD     Y4, 64(SI)
+	VADDPD      64(DI), Y5, Y5
+	VMOVUPD     Y5, 64(DI)
+	VADDPD      96(SI), Y6, Y6
+	VMOVUPD     Y6, 96(SI)
+	VADDPD      96(DI), Y7, Y7
+	VMOVUPD     Y7, 96(DI)
+	ADDQ        $0x40, DX
+	ADDQ        $0x40, BX
+	SUBQ        $-128, SI
+	SUBQ        $-128, DI
+	DECQ        AX
+	JNZ         block
 	VZEROUPPER
 	RET

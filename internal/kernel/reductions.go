@@ -1,40 +1,30 @@
 package kernel
 
-// AddBias adds bias to every row of z, whose rows are as long as bias.
-func AddBias(z, bias []float32) {
-	if len(bias) == 0 {
-		return
-	}
-	for len(z) >= len(bias) {
-		active.axpy(z[:len(bias)], 1, bias)
-		z = z[len(bias):]
-	}
+// SumRows writes to dst the sum of the rows of z, each cols long. Sums are taken in
+// float64 and rounded once. The length of z must be a multiple of cols; no rows give
+// zeros.
+func SumRows(dst, z []float32, cols int) { active.sumRows(dst[:cols], false, 1, z, nil) }
+
+// AddScaledSumRows adds alpha times the sum of the rows of z, which SumRows
+// describes, to dst.
+func AddScaledSumRows(dst []float32, alpha float32, z []float32, cols int) {
+	active.sumRows(dst[:cols], true, alpha, z, nil)
 }
 
-// sumColumns is how many columns SumRows holds in float64 at a time.
-const sumColumns = 64
+// SumRowProducts writes to dst the sum over the rows of x∘y, as SumRows does for x:
+// the gradient of the gain of ScaleShift. It panics when y is shorter than x.
+func SumRowProducts(dst, x, y []float32, cols int) {
+	active.sumRows(dst[:cols], false, 1, x, y[:len(x)])
+}
 
-// SumRows writes to dst the sum of the rows of z, each cols long. Sums are taken
-// in float64 from the first row to the last and rounded once. The length of z
-// must be a multiple of cols; no rows give zeros.
-func SumRows(dst, z []float32, cols int) {
-	for from := 0; from < cols; from += sumColumns {
-		var sums [sumColumns]float64
-		to := min(from+sumColumns, cols)
-		for row := 0; row < len(z); row += cols {
-			for j, v := range z[row+from : row+to] {
-				sums[j] += float64(v)
-			}
-		}
-		for j, sum := range sums[:to-from] {
-			dst[from+j] = float32(sum)
-		}
-	}
+// AddScaledSumRowProducts adds alpha times the sum over the rows of x∘y to dst.
+func AddScaledSumRowProducts(dst []float32, alpha float32, x, y []float32, cols int) {
+	active.sumRows(dst[:cols], true, alpha, x, y[:len(x)])
 }
 
 // SumSquares returns the sum of x[i]², products and sum in float64, where the
 // square of a float32 is exact.
-func SumSquares(x []float32) float64 { return active.dot(x, x) }
+func SumSquares(x []float32) float64 { return active.sumSquares(x) }
 
 // Dot returns the sum of x[i]·y[i], products and sum in float64, where the
 // product of two float32 is exact. It panics when y is shorter than x.
@@ -45,6 +35,44 @@ func Axpy(y []float32, alpha float32, x []float32) { active.axpy(y[:len(x)], alp
 
 // AccumulateFloat64 adds x to dst. It panics when dst is shorter than x.
 func AccumulateFloat64(dst []float64, x []float32) { active.accumulateFloat64(dst[:len(x)], x) }
+
+// sumColumns is how many columns sumRows holds in float64 at a time.
+const sumColumns = 128
+
+// portableSumRows is kernelSet.sumRows.
+func portableSumRows(dst []float32, keep bool, alpha float32, x, y []float32) {
+	cols := len(dst)
+	for from := 0; from < cols; from += sumColumns {
+		var sums [sumColumns]float64
+		to := min(from+sumColumns, cols)
+		for row := 0; row < len(x); row += cols {
+			if y == nil {
+				for j, v := range x[row+from : row+to] {
+					sums[j] += float64(v)
+				}
+				continue
+			}
+			other := y[row+from : row+to]
+			for j, v := range x[row+from : row+to] {
+				sums[j] += float64(v) * float64(other[j])
+			}
+		}
+		storeSums(dst[from:to], keep, alpha, sums[:])
+	}
+}
+
+// storeSums writes alpha·sums to dst, or adds them if keep is set.
+func storeSums(dst []float32, keep bool, alpha float32, sums []float64) {
+	for j, sum := range sums[:len(dst)] {
+		v := float32(float64(alpha) * sum)
+		if keep {
+			v += dst[j]
+		}
+		dst[j] = v
+	}
+}
+
+func portableSumSquares(x []float32) float64 { return portableDot(x, x) }
 
 func portableDot(x, y []float32) float64 {
 	y = y[:len(x)]

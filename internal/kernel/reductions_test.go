@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"testing"
 )
@@ -24,23 +25,62 @@ func TestAddBias(t *testing.T) {
 	})
 }
 
+// TestSumRows wants float64 sums, rounded: 1e8, 1 and -1e8 are 1.
 func TestSumRows(t *testing.T) {
-	for _, cols := range []int{1, 2, 63, 64, 65, 200} {
-		for _, rows := range []int{0, 1, 2, 1000} {
-			z, dst := randoms(1, rows*cols), make([]float32, cols)
-			want := make([]float64, cols)
-			for i, v := range z {
-				want[i%cols] += float64(v)
+	onEachKernelSet(t, func(t *testing.T) {
+		for _, cols := range []int{1, 2, 3, 8, 10, 16, 24, 32, 63, 64, 65, 100, 200, 300} {
+			for _, rows := range []int{0, 1, 2, 3, 17, 64, 1000} {
+				x, y := randoms(1, rows*cols), randoms(2, rows*cols)
+				for j := range min(cols, len(x)) {
+					x[j] += 1e8
+					x[len(x)-1-j] -= 1e8
+				}
+				sums, products, dst := make([]float64, cols), make([]float64, cols), make([]float32, cols)
+				for i, v := range x {
+					sums[i%cols] += float64(v)
+					products[i%cols] += float64(v) * float64(y[i])
+				}
+				fill(dst, nan32)
+				SumRows(dst, x, cols)
+				checkClose(t, fmt.Sprintf("%d×%d, sums", rows, cols), dst, sums, 1e-7)
+				fill(dst, 3)
+				AddScaledSumRows(dst, -0.5, x, cols)
+				checkClose(t, fmt.Sprintf("%d×%d, scaled sums", rows, cols), dst, affine(3, -0.5, sums), 3e-7)
+				fill(dst, nan32)
+				SumRowProducts(dst, x, y, cols)
+				checkClose(t, fmt.Sprintf("%d×%d, products", rows, cols), dst, products, 1e-7)
+				fill(dst, 3)
+				AddScaledSumRowProducts(dst, -0.5, x, y, cols)
+				checkClose(t, fmt.Sprintf("%d×%d, scaled products", rows, cols), dst, affine(3, -0.5, products), 3e-7)
 			}
-			fill(dst, nan32)
-			SumRows(dst, z, cols)
-			for j := range dst {
-				if dst[j] != float32(want[j]) {
-					t.Fatalf("%d rows, column %d: %v, want %v", rows, j, dst[j], want[j])
+		}
+	})
+}
+
+func affine(a, b float64, x []float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = a + b*v
+	}
+	return y
+}
+
+// TestSumRowsNaN keeps to its column.
+func TestSumRowsNaN(t *testing.T) {
+	onEachKernelSet(t, func(t *testing.T) {
+		for _, cols := range []int{3, 10, 16, 40} {
+			for _, rows := range []int{1, 7, 40} {
+				for at := range rows * cols {
+					x, dst := randoms(1, rows*cols), make([]float32, cols)
+					x[at] = nan32
+					SumRows(dst, x, cols)
+					checkOnlyNaN(t, "SumRows", dst, at%cols)
+					SumRowProducts(dst, x, x, cols)
+					checkOnlyNaN(t, "SumRowProducts", dst, at%cols)
 				}
 			}
 		}
-	}
+	})
 }
 
 // TestDot wants float64 accuracy: a float32 sum of 1e8, 1 and -1e8 loses the 1.
@@ -136,25 +176,5 @@ func TestShortArguments(t *testing.T) {
 			short = short[:19:19]
 			f()
 		}()
-	}
-}
-
-func BenchmarkReductions(b *testing.B) {
-	const n = 16384
-	x, y, sum := randoms(1, n), randoms(2, n), make([]float64, n)
-	for _, k := range supportedKernels() {
-		for name, f := range map[string]func(){
-			"Dot": func() { Dot(x, y) }, "Axpy": func() { Axpy(y, 1e-9, x) },
-			"AccumulateFloat64": func() { AccumulateFloat64(sum, x) },
-			"SumRows":           func() { SumRows(y[:128], x, 128) },
-		} {
-			b.Run(name+"/"+k.name, func(b *testing.B) {
-				defer use(k)()
-				b.SetBytes(4 * n)
-				for b.Loop() {
-					f()
-				}
-			})
-		}
 	}
 }

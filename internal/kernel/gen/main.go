@@ -18,8 +18,11 @@ var generators = map[string]func(){
 	"gemm_avx512": func() { tiles(avx512) },
 	"transpose":   transposes,
 	"elementwise": elementwise,
+	"rows":        rowwise,
 	"reduce":      reductions,
 	"pooling":     pooling,
+	"winograd":    winograd,
+	"noise":       noise,
 	"lower":       lowering,
 }
 

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// noise writes the kernels of the private update: normals, noise on a lattice, and
+// the update rules that read it. All compute in float64, four lanes at a time,
+// the same operations in the same order as their portable twins: the results are
+// equal to the last bit.
+func noise() {
+	keystream()
+	boxMuller()
+	noisySum()
+	updates()
+}
+
+// boxMuller writes eight normals a round: four words for the radius and four for
+// the angle give four cosines and four sines.
+func boxMuller() {
+	TEXT("normalsAVX2", NOSPLIT, "func(blocks int, dst *float64, words *uint64)")
+	Pragma("noescape")
+	Doc("normalsAVX2 turns 8·blocks words into as many standard normals.")
+	blocks, dst, words := GP64(), GP64(), GP64()
+	Load(Param("blocks"), blocks)
+	Load(Param("dst"), dst)
+	Load(Param("words"), words)
+	Label("loop")
+	x, y := normalPairs(words)
+	VMOVUPD(x, Mem{Base: dst})
+	VMOVUPD(y, Mem{Base: dst, Disp: 32})
+	ADDQ(U8(64), words)
+	ADDQ(U8(64), dst)
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// noisySum writes addNoise: eight values of the sum on the lattice, plus eight
+// normals times deviation rounded with 16 random bits each.
+func noisySum() {
+	TEXT("addNoiseAVX2", NOSPLIT,
+		"func(blocks int, dst, sum *float64, words, uniforms *uint64, deviation, perSpacing, spacing float64)")
+	Pragma("noescape")
+	Doc("addNoiseAVX2 computes dst = spacing·(index(sum) + ⌊deviation·normal + uniform⌋) for 8·blocks values.")
+	blocks, dst, sum, words, uniforms := GP64(), GP64(), GP64(), GP64(), GP64()
+	Load(Param("blocks"), blocks)
+	Load(Param("dst"), dst)
+	Load(Param("sum"), sum)
+	Load(Param("words"), words)
+	Load(Param("uniforms"), uniforms)
+	deviation, perSpacing, spacing := everywhere("deviation"), everywhere("perSpacing"), everywhere("spacing")
+	Label("loop")
+	x, y := normalPairs(words)
+	for i, normal := range []vec{x, y} {
+		n := YMM()
+		VPMOVZXWD(Mem{Base: uniforms, Disp: 8 * i}, n.AsX())
+		VCVTDQ2PD(n.AsX(), n)
+		scale := loadDouble(0x1p-16)
+		VFMADD213PD(double(0x1p-17), scale, n) // (j + 1/2)·2^-16
+		VFMADD231PD(normal, deviation, n)
+		VROUNDPD(U8(1), n, n) // toward -∞
+		index := YMM()
+		VMULPD(Mem{Base: sum, Disp: 32 * i}, perSpacing, index)
+		VMAXPD(double(-0x1p61), index, index)
+		VMINPD(double(0x1p61), index, index)
+		VROUNDPD(U8(0), index, index) // to nearest, ties to even
+		VADDPD(n, index, index)
+		VMULPD(spacing, index, index)
+		VMOVUPD(index, Mem{Base: dst, Disp: 32 * i})
+	}
+	ADDQ(U8(64), words)
+	ADDQ(U8(16), uniforms)
+	ADDQ(U8(64), sum)
+	ADDQ(U8(64), dst)
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// normalPairs returns r·cos θ and r·sin θ for the four words at words and the four
+// that follow. The angle is worked on while the division for the radius runs.
+func normalPairs(words reg.GPVirtual) (x, y vec) {
+	g, k := logarithmParts(words)
+	half, quotient, sum := YMM(), YMM(), YMM()
+	VADDPD(double(2), g, sum)
+	VDIVPD(sum, g, quotient)
+	VMULPD(double(0.5), g, half)
+	VMULPD(g, half, half)
+
+	turned := YMM()
+	VMOVDQU(quad(1<<61), turned)
+	VPADDQ(Mem{Base: words, Disp: 32}, turned, turned) // bits 62 and 63 are the quarter
+	sin, cos := quarterTurn(turned)
+
+	z := YMM()
+	VMULPD(quotient, quotient, z)
+	square, fourth := powers(z)
+	p := estrin(z, square, fourth, logarithm)
+	VFMADD213PD(half, z, p)             // half + R
+	VFNMADD213PD(half, quotient, p)     // half - s·(half + R)
+	VSUBPD(g, p, p)                     // -ln(1+g)
+	VFMADD231PD(double(math.Ln2), k, p) // + k·ln 2
+	VADDPD(p, p, p)
+	r := p
+	VSQRTPD(p, r)
+
+	// Quarter 0: (c, s), 1: (-s, c), 2: (-c, -s), 3: (s, -c).
+	odd, sign := YMM(), YMM()
+	VPSLLQ(U8(1), turned, odd)
+	x, y = YMM(), YMM()
+	VBLENDVPD(odd, sin, cos, x)
+	VBLENDVPD(odd, cos, sin, y)
+	VPAND(quad(1<<63), turned, sign)
+	VXORPD(sign, y, y)
+	VPADDQ(quad(1<<62), turned, turned)
+	VPAND(quad(1<<63), turned, sign)
+	VXORPD(sign, x, x)
+	VMULPD(r, x, x)
+	VMULPD(r, y, y)
+	return x, y
+}
+
+// Coefficients of the package's log1p, sine and cosine, the lowest power first.
+var (
+	logarithm = []float64{6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01,
+		2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01}
+	sine = []float64{-1.66666666666666307295e-1, 8.33333333332211858878e-3, -1.98412698295895385996e-4,
+		2.75573136213857245213e-6, -2.50507477628578072866e-8, 1.58962301576546568060e-10}
+	cosine = []float64{4.16666666666665929218e-2, -1.38888888888730564116e-3, 2.48015872888517045348e-5,
+		-2.75573141792967388112e-7, 2.08757008419747316778e-9, -1.13585365213876817300e-11}
+)
+
+// logarithmParts returns g and k of the package's exponential for the four words at words.
+func logarithmParts(words reg.GPVirtual) (g, k vec) {
+	w, flipped, small, low, constant := YMM(), YMM(), YMM(), YMM(), YMM()
+	VMOVDQU(Mem{Base: words}, w)
+	VPOR(quad(1), w, w)
+	// small = w < sqrtHalf, as unsigned numbers.
+	VPXOR(quad(1<<63), w, flipped)
+	VMOVDQU(quad(sqrtHalf^1<<63), small)
+	VPCMPGTQ(flipped, small, small)
+	// f = u if small, u - 1 if not: the halves of w become mantissas.
+	VPBLENDD(U8(0xaa), double(0x1p-12), w, low) // 2^-12 + low half·2^-64
+	VPSRLQ(U8(32), w, w)
+	VPOR(double(0x1p20), w, w) // 2^20 + high half·2^-32
+	VMOVUPD(double(0x1p20+1+0x1p-12), constant)
+	VBLENDVPD(small, double(0x1p20+0x1p-12), constant, constant)
+	VSUBPD(constant, w, w)
+	VADDPD(low, w, w)
+	// If small, f = 2^-k·(1+g): the bits of f less those of sqrt(1/2) have -k as their exponent.
+	exponent, mantissa := YMM(), YMM()
+	VPADDQ(quad(biased), w, exponent)
+	VPAND(quad(1<<52-1), exponent, mantissa)
+	VPSRLQ(U8(52), exponent, exponent)
+	VPADDQ(quad(math.Float64bits(math.Sqrt2/2)), mantissa, mantissa)
+	VSUBPD(double(1), mantissa, mantissa)
+	g, k = YMM(), YMM()
+	VBLENDVPD(small, mantissa, w, g)
+	VPOR(double(0x1p52), exponent, exponent)
+	VMOVUPD(double(0x1p52+1023), k)
+	VSUBPD(exponent, k, k)
+	VANDPD(small, k, k)
+	return g, k
+}
+
+const (
+	sqrtHalf = 0xb504f333f9de6485                      // sqrt(1/2) of 2^64
+	biased   = 0x3ff0000000000000 - 0x3fe6a09e667f3bcd // bits of 1 less those of sqrt(1/2)
+)
+
+// quarterTurn returns sine and cosine of the part of an angle that is left of
+// the nearest quarter turn, as in the package; turned is the angle plus an eighth turn.
+func quarterTurn(turned vec) (sin, cos vec) {
+	rest := YMM()
+	VPAND(quad(1<<62-1), turned, rest)
+	VPSUBQ(quad(1<<61), rest, rest)
+	t := signed(rest)
+	VMULPD(double(2*math.Pi), t, t)
+	z, cube := YMM(), YMM()
+	VMULPD(t, t, z)
+	square, fourth := powers(z)
+	sin = estrin(z, square, fourth, sine)
+	VMULPD(z, t, cube)
+	VFMADD213PD(t, cube, sin)
+	low := loadDouble(1)
+	VFNMADD231PD(double(0.5), z, low)
+	cos = estrin(z, square, fourth, cosine)
+	VFMADD213PD(low, square, cos)
+	return sin, cos
+}
+
+// signed returns the four signed integers of x times 2^-64, rounded once: the
+// halves become the mantissas of two floats, whose difference from the wanted
+// number is a constant. It changes x.
+func signed(x vec) vec {
+	low := YMM()
+	VPBLENDD(U8(0xaa), double(0x1p-12), x, low) // 2^-12 + low half·2^-64
+	VPSRLQ(U8(32), x, x)
+	VPXOR(quad(math.Float64bits(0x1p20)|1<<31), x, x) // 2^20 + (high half + 2^31)·2^-32
+	VSUBPD(double(0x1p20+0.5+0x1p-12), x, x)
+	VADDPD(low, x, x)
+	return x
+}
+
+// powers returns z² and z⁴.
+func powers(z vec) (square, fourth vec) {
+	square, fourth = YMM(), YMM()
+	VMULPD(z, z, square)
+	VMULPD(square, square, fourth)
+	return square, fourth
+}
+
+// estrin evaluates a polynomial of degree 5 or 6 by Estrin's scheme, in the order of
+// the package's function of that name, and returns the square of z too.
+func estrin(z, square, fourth vec, c []float64) vec {
+	pair := func(i int) vec {
+		p := loadDouble(c[i+1])
+		VFMADD213PD(double(c[i]), z, p)
+		return p
+	}
+	low, middle, high := pair(0), pair(2), pair(4)
+	if len(c) == 7 {
+		VFMADD231PD(double(c[6]), square, high)
+	}
+	VFMADD231PD(middle, square, low)
+	VFMADD231PD(high, fourth, low)
+	return low
+}
+
+var quads = map[uint64]Mem{}
+
+// quad is four times the 64-bit word, in memory.
+func quad(bits uint64) Mem {
+	m, ok := quads[bits]
+	if !ok {
+		m = GLOBL(fmt.Sprintf("four%016x", bits), RODATA|NOPTR)
+		for i := range 4 {
+			DATA(8*i, U64(bits))
+		}
+		quads[bits] = m
+	}
+	return m
+}
+
+// double is four times the float64, in memory.
+func double(v float64) Mem { return quad(math.Float64bits(v)) }
+
+func loadDouble(v float64) vec {
+	y := YMM()
+	VMOVUPD(double(v), y)
+	return y
+}
+
+// everywhere loads a float64 parameter into all lanes.
+func everywhere(parameter string) vec {
+	y := YMM()
+	address, err := Param(parameter).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	VBROADCASTSD(address.Addr, y)
+	return y
+}

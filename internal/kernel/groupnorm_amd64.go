@@ -1,0 +1,186 @@
+package kernel
+
+import (
+	"math"
+	"sync"
+)
+
+// normColumns is how many channels the vector kernels of GroupNorm take; networks
+// with more of them run the portable ones, except where all channels are one group.
+const normColumns = 1024
+
+// shortRow is the width of the rows that an image of a single group is cut into,
+// whatever its channels, and what repeated channels fill.
+const shortRow = 64
+
+// normScratch is what one image needs, for each channel.
+type normScratch struct {
+	first, second, shift     [normColumns]float64 // sums over the positions, see columnSums
+	inverse                  [normColumns]float64 // standard deviation, for each group
+	mean, slope, scale, rest [normColumns]float32 // what is applied at every position
+}
+
+var normScratches = sync.Pool{New: func() any { return new(normScratch) }}
+
+// normLayout returns the width of the rows to compute with.
+func normLayout(channels, groups int) (columns int, ok bool) {
+	if groups == 1 && channels > shortRow {
+		return shortRow, true
+	}
+	return channels, channels <= normColumns
+}
+
+// addMoments sums the differences of x from the first value of each group, and their
+// squares.
+func (s *normScratch) addMoments(x []float32, columns, width int) {
+	for ch := 0; ch < columns; ch += width {
+		fill64(s.shift[ch:ch+width], float64(x[ch]))
+	}
+	s.sums(columns).add(termMoments, x, nil, columns)
+}
+
+// addDots sums d and x∘d.
+func (s *normScratch) addDots(x, d []float32, columns int) {
+	s.sums(columns).add(termDots, x, d, columns)
+}
+
+// sums returns the sums for the given number of columns, all of them zero.
+func (s *normScratch) sums(columns int) columnSums {
+	clear(s.first[:columns])
+	clear(s.second[:columns])
+	return columnSums{s.first[:columns], s.second[:columns], s.shift[:columns]}
+}
+
+// moments returns mean and 1/√(variance + eps) of the group of the given channels.
+// The sums are of differences from a value of the group, whose distance from the
+// mean is at most √count standard deviations: so the variance cancels no more than
+// a factor count + 1 of the 2^53 that float64 has.
+func (s *normScratch) moments(from, to int, count, eps float64) (mean, inverseStd float64) {
+	sum, squares := s.total(from, to)
+	avg := sum / count
+	variance := max(squares/count-avg*avg, 0)
+	return s.shift[from] + avg, 1 / math.Sqrt(variance+eps)
+}
+
+// total returns the sums of the channels [from, to).
+func (s *normScratch) total(from, to int) (first, second float64) {
+	for ch := from; ch < to; ch++ {
+		first += s.first[ch]
+		second += s.second[ch]
+	}
+	return first, second
+}
+
+// repeated fills up a short row by repeating the columns and returns its width.
+func (s *normScratch) repeated(columns int) int {
+	width := columns
+	for ; width < shortRow; width *= 2 {
+		for _, v := range []*[normColumns]float32{&s.mean, &s.slope, &s.scale, &s.rest} {
+			copy(v[width:2*width], v[:width])
+		}
+	}
+	return width
+}
+
+// setMean makes (x - mean[ch])·slope + rest[ch] equal to (x - mean)·slope: the
+// difference from a rounded mean is exact or nearly so, and the rest corrects it.
+func (s *normScratch) setMean(ch int, mean, slope float64) {
+	s.mean[ch] = float32(mean)
+	s.rest[ch] = float32((float64(s.mean[ch]) - mean) * slope)
+}
+
+// applyGrad computes dx = (x - mean)·slope + d·scale + rest.
+func (s *normScratch) applyGrad(dx, x, d []float32, columns int) {
+	normaliseGradAVX2(len(dx), s.repeated(columns), &dx[0], &x[0], &d[0], &s.mean[0], &s.slope[0], &s.scale[0], &s.rest[0])
+}
+
+func groupNormColumnsAVX2(xhat, inverseStd, x []float32, channels, groups int, eps float64) {
+	columns, ok := normLayout(channels, groups)
+	if !ok || len(x) < columns {
+		portableGroupNorm(xhat, inverseStd, x, channels, groups, eps)
+		return
+	}
+	s := normScratches.Get().(*normScratch)
+	defer normScratches.Put(s)
+	width, count := columns/groups, float64(len(x)/groups)
+	s.addMoments(x, columns, width)
+	for g := range groups {
+		from, to := g*width, (g+1)*width
+		mean, inverse := s.moments(from, to, count, eps)
+		for ch := from; ch < to; ch++ {
+			s.setMean(ch, mean, inverse)
+			s.scale[ch] = float32(inverse)
+		}
+		if inverseStd != nil {
+			inverseStd[g] = float32(inverse)
+		}
+	}
+	normaliseAVX2(len(x), s.repeated(columns), &xhat[0], &x[0], &s.mean[0], &s.scale[0], &s.rest[0])
+}
+
+func groupNormGradColumnsAVX2(dx, x, dxhat []float32, channels, groups int, eps float64) {
+	columns, ok := normLayout(channels, groups)
+	if !ok || len(x) < columns {
+		portableGroupNormGrad(dx, x, dxhat, channels, groups, eps)
+		return
+	}
+	s := normScratches.Get().(*normScratch)
+	defer normScratches.Put(s)
+	width, count := columns/groups, float64(len(x)/groups)
+	s.addMoments(x, columns, width)
+	for g := range groups { // the shifts have served and become the means
+		s.shift[g*width], s.inverse[g] = s.moments(g*width, (g+1)*width, count, eps)
+	}
+	s.addDots(x, dxhat, columns)
+	for g := range groups {
+		from, to, mean, inverse := g*width, (g+1)*width, s.shift[g*width], s.inverse[g]
+		sum, dot := s.total(from, to)
+		slope := -(dot - mean*sum) / count * inverse * inverse * inverse
+		for ch := from; ch < to; ch++ {
+			s.setMean(ch, mean, slope)
+			s.rest[ch] -= float32(sum / count * inverse)
+			s.slope[ch], s.scale[ch] = float32(slope), float32(inverse)
+		}
+	}
+	s.applyGrad(dx, x, dxhat, columns)
+}
+
+func groupNormGradFromColumnsAVX2(dx, xhat, dz, inverseStd, gain []float32, channels, groups int) {
+	columns, ok := normLayout(channels, groups)
+	if gain != nil { // which has a value for each channel
+		columns, ok = channels, channels <= normColumns
+	}
+	if !ok || len(xhat) < columns {
+		portableGroupNormGradFrom(dx, xhat, dz, inverseStd, gain, channels, groups)
+		return
+	}
+	s := normScratches.Get().(*normScratch)
+	defer normScratches.Put(s)
+	s.addDots(xhat, dz, columns)
+	clear(s.mean[:columns])
+	for ch := range columns {
+		s.scale[ch] = 1
+	}
+	copy(s.scale[:columns], gain)
+	width, count := columns/groups, float64(len(xhat)/groups)
+	for g := range groups {
+		from, to, inverse := g*width, (g+1)*width, float64(inverseStd[g])
+		var sum, dot float64
+		for ch := from; ch < to; ch++ {
+			sum += s.first[ch] * float64(s.scale[ch])
+			dot += s.second[ch] * float64(s.scale[ch])
+		}
+		for ch := from; ch < to; ch++ {
+			s.slope[ch] = float32(-dot / count * inverse)
+			s.scale[ch] *= float32(inverse)
+			s.rest[ch] = float32(-sum / count * inverse)
+		}
+	}
+	s.applyGrad(dx, xhat, dz, columns)
+}
+
+func fill64(x []float64, v float64) {
+	for i := range x {
+		x[i] = v
+	}
+}

@@ -1,0 +1,12 @@
+package kernel
+
+import "golang.org/x/sys/cpu"
+
+var vectorAES = supportedAES()
+
+func supportedAES() keystreamFunctions {
+	if cpu.X86.HasAVX2 && cpu.X86.HasAES && hasVAES() {
+		return keystreamFunctions{expandKeyAES, keystreamVAES}
+	}
+	return keystreamFunctions{}
+}

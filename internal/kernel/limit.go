@@ -1,0 +1,76 @@
+package kernel
+
+import "time"
+
+// multiplyAdder does nothing but multiply and add in registers.
+type multiplyAdder struct {
+	run      func(rounds int)
+	perRound int // multiply-adds of float32 numbers
+}
+
+// What FMALimit runs between two looks at the clock, and how often it looks at least.
+const (
+	limitRounds = 20_000 // about 60 µs with vectors
+	limitPieces = 64     // for each thread
+	limitSlices = 3
+)
+
+// FMALimit measures what the machine can do at most: the rate, in GFLOP/s, of
+// float32 multiply-adds (two operations each) that stay in registers, on all
+// threads of the pool at once and with the widest vectors that processor and
+// operating system support, whichever kernels are in use. It takes about d, and
+// the answer is the best of several slices of that time: others at work on the
+// machine make a slice slow, nothing makes it fast.
+//
+// Where the package has no assembly, the loop is portable Go, one number at a
+// time, and the limit is that of such code.
+func FMALimit(p *Pool, d time.Duration) float64 {
+	loop := widestMultiplyAdder()
+	loop.run(limitRounds) // wakes vector units that sleep
+	best := 0.0
+	for start, slices := time.Now(), 0; slices < limitSlices || time.Since(start) < d; slices++ {
+		best = max(best, loop.rate(p, d/(2*limitSlices)))
+	}
+	return best
+}
+
+// rate is the GFLOP/s of one slice, which lasts at least d.
+func (m multiplyAdder) rate(p *Pool, d time.Duration) float64 {
+	pieces := limitPieces * p.Threads()
+	var done int
+	start := time.Now()
+	elapsed := time.Duration(0)
+	for done == 0 || elapsed < d {
+		p.Run(pieces, 1, func(_, lo, hi int) {
+			for range hi - lo {
+				m.run(limitRounds)
+			}
+		})
+		done += pieces
+		elapsed = time.Since(start)
+	}
+	return 2 * float64(m.perRound) * limitRounds * float64(done) / float64(elapsed.Nanoseconds())
+}
+
+// portableChains is how many independent sums portableMultiplyAdds has.
+const portableChains = 8
+
+var portableMultiplyAdder = multiplyAdder{func(rounds int) { portableMultiplyAdds(rounds) }, portableChains}
+
+// portableMultiplyAdds has enough independent sums to hide the latency of an
+// addition. It returns them, and is not inlined, so that the compiler does not
+// find out that nobody reads them.
+//
+//go:noinline
+func portableMultiplyAdds(rounds int) float32 {
+	var a, b, c, d, e, f, g, h float32
+	x := limitFactor
+	for range rounds {
+		a, b, c, d = a*x+x, b*x+x, c*x+x, d*x+x
+		e, f, g, h = e*x+x, f*x+x, g*x+x, h*x+x
+	}
+	return a + b + c + d + e + f + g + h
+}
+
+// limitFactor is a variable because products with a constant 0 need not be computed.
+var limitFactor float32

@@ -1,0 +1,160 @@
+package kernel
+
+import "math"
+
+// NormalsBlock is the number of normals that are made together: lengths of [Normals] and [AddNoise] are multiples
+// of it.
+const NormalsBlock = 8
+
+// Normals turns independent uniform words into as many independent standard normal numbers. dst and words have the same
+// length, a multiple of [NormalsBlock]; it panics otherwise.
+//
+// The method is Box and Muller's (1958): for uniform u and angle θ, r = sqrt(-2 ln u), the numbers r·cos θ and r·sin θ
+// are independent normals. Of every eight words the first four give u and the last four θ; the cosines come before the
+// sines. The operations are the same whatever comes out, where ziggurat and other rejection methods take longer for
+// some values than for others and let a clock tell which.
+//
+// Both uniforms keep all their 63 or 64 bits where it matters, which a plain float64 in [0, 1) does not:
+//   - u near 0 is the tail: it reaches sqrt(2·64·ln 2) = 9.42 standard deviations (53 bits would end at 8.57);
+//   - u near 1 is the centre: there r ≈ sqrt(2(1-u)), and 1-u is formed in integers, to a multiple of 2^-63, so
+//     that pairs close to zero do not lie on visible circles;
+//   - θ near an axis is measured from that axis, so that a coordinate close to zero has all its bits too.
+//
+// The result is the same to the last bit on every processor: all operations round as IEEE 754 says, and every fused
+// multiplication and addition is written as one.
+func Normals(dst []float64, words []uint64) {
+	checkNoise(len(dst), len(words))
+	active.normals(dst, words)
+}
+
+// AddNoise writes sum plus Gaussian noise to dst, both on the lattice of multiples of spacing. With z the [Normals] of
+// words and υ the uniform number (j + 1/2)·2^-16 of the 16-bit piece j of uniforms that belongs to the element,
+//
+//	dst = spacing · (index(sum) + ⌊deviation·z + υ⌋)
+//
+// where index(x) is x/spacing rounded to the nearest integer, ties to even, and limited to ±2^61; deviation is in
+// units of spacing. spacing is a power of two whose inverse is a float64 too. dst, sum and words have the same length,
+// a multiple of [NormalsBlock], and uniforms a quarter of it (piece i of a word are its bits 16i to 16i+15); it panics
+// otherwise. dst may be sum.
+//
+// The integers are held in float64. Every one of them is exact there: a float64 of 2^53 or more is an integer as
+// it is, and smaller ones fit. Their sum is rounded once, above 2^53, as it would be by converting an int64 to float64:
+// it depends on nothing but the exact sum of the two integers.
+func AddNoise(dst, sum []float64, words, uniforms []uint64, deviation, spacing float64) {
+	checkNoise(len(dst), len(words))
+	if len(sum) != len(dst) || len(uniforms) != len(dst)/4 {
+		panic("kernel: AddNoise: a sum or uniforms of the wrong length")
+	}
+	active.addNoise(dst, sum, words, uniforms, deviation, spacing)
+}
+
+func checkNoise(values, words int) {
+	if values != words || values%NormalsBlock != 0 {
+		panic("kernel: normals need one word each and a multiple of 8 of them")
+	}
+}
+
+func portableNormals(dst []float64, words []uint64) {
+	for len(dst) >= NormalsBlock {
+		for i := range NormalsBlock / 2 {
+			dst[i], dst[i+NormalsBlock/2] = normalPair(words[i], words[i+NormalsBlock/2])
+		}
+		dst, words = dst[NormalsBlock:], words[NormalsBlock:]
+	}
+}
+
+func portableAddNoise(dst, sum []float64, words, uniforms []uint64, deviation, spacing float64) {
+	const most = 0x1p61
+	perSpacing := 1 / spacing
+	var normals [NormalsBlock]float64
+	for from := 0; from < len(dst); from += NormalsBlock {
+		portableNormals(normals[:], words[from:from+NormalsBlock])
+		for i, z := range normals {
+			at := from + i
+			piece := uint16(uniforms[at/4] >> (16 * (at % 4)))
+			uniform := math.FMA(float64(piece), 0x1p-16, 0x1p-17)
+			noise := math.Floor(math.FMA(z, deviation, uniform))
+			index := math.RoundToEven(max(-most, min(most, sum[at]*perSpacing)))
+			dst[at] = (index + noise) * spacing
+		}
+	}
+}
+
+// normalPair is the Box-Muller transform of one word for the radius and one for the angle.
+func normalPair(radius, angle uint64) (x, y float64) {
+	r := math.Sqrt(2 * exponential(radius))
+	sin, cos := sincos(angle)
+	return r * cos, r * sin
+}
+
+// exponential returns -ln u for u = (x|1)·2^-64, an odd multiple of 2^-64: never 0 or 1.
+//
+// Write u = (1+g)·2^-k with 1+g from sqrt(1/2) to sqrt(2), then -ln u = k·ln 2 - ln(1+g). For u above sqrt(1/2), k is 0
+// and g is the integer x - 2^64, so that u close to 1 gives a small g with all its bits; below, -ln u is not small,
+// u may be rounded to a float64, and g and k are in its bits.
+func exponential(x uint64) float64 {
+	x |= 1
+	const one, half = 0x3ff0000000000000, 0x3fe6a09e667f3bcd // the bits of 1 and of sqrt(1/2) as float64
+	rounded := math.Float64bits(float64(x)*0x1p-64) + (one - half)
+	g := math.Float64frombits(rounded&(1<<52-1)+half) - 1
+	k := 1023 - float64(rounded>>52)
+	near := float64(int64(x)) * 0x1p-64
+	small := x < sqrtHalf
+	return math.FMA(choose(small, k, 0), math.Ln2, minusLog1p(choose(small, g, near)))
+}
+
+// choose returns a if c is true and b if it is not, without a branch.
+func choose(c bool, a, b float64) float64 {
+	var mask uint64
+	if c {
+		mask = 1
+	}
+	mask = -mask
+	return math.Float64frombits(math.Float64bits(a)&mask | math.Float64bits(b)&^mask)
+}
+
+// sqrtHalf is sqrt(1/2) of 2^64.
+const sqrtHalf = 0xb504f333f9de6485
+
+// minusLog1p returns -ln(1+g) for sqrt(1/2) <= 1+g <= sqrt(2) with a relative error of about 2^-52. Method and
+// polynomial are those of FreeBSD's s_log1p.c (Sun Microsystems, 1993), which the standard library uses too, without
+// the cases that do not occur here: with s = g/(2+g), ln(1+g) = 2·artanh s = g - g²/2 + s·(g²/2 + R(s²)).
+func minusLog1p(g float64) float64 {
+	half := float64(0.5*g) * g
+	s := g / (2 + g)
+	z := float64(s * s)
+	r := math.FMA(1.479819860511658591e-01, float64(z*z), math.FMA(1.531383769920937332e-01, z, 1.818357216161805012e-01))
+	r = estrin(z, 6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01, r)
+	return math.FMA(-s, math.FMA(r, z, half), half) - g
+}
+
+// sincos returns the sine and cosine of the angle x·2^-64 turns: those of its signed distance t from the nearest
+// quarter turn, |t| <= π/4, exchanged and negated as the quarter asks, without a branch. The polynomials are those of
+// Cephes (Moshier, sin.c, release 2.8), which the standard library uses too; relative error about 2^-53.
+func sincos(x uint64) (sin, cos float64) {
+	quarter := (x + 1<<61) >> 62
+	t := float64(int64(x-quarter<<62)) * (2 * math.Pi * 0x1p-64)
+	z := float64(t * t)
+	s := math.FMA(1.58962301576546568060e-10, z, -2.50507477628578072866e-8)
+	s = estrin(z, -1.66666666666666307295e-1, 8.33333333332211858878e-3, -1.98412698295895385996e-4, 2.75573136213857245213e-6, s)
+	s = math.FMA(s, float64(z*t), t)
+	c := math.FMA(-1.13585365213876817300e-11, z, 2.08757008419747316778e-9)
+	c = estrin(z, 4.16666666666665929218e-2, -1.38888888888730564116e-3, 2.48015872888517045348e-5, -2.75573141792967388112e-7, c)
+	c = math.FMA(c, float64(z*z), math.FMA(z, -0.5, 1))
+	// Quarter 0: (s, c), 1: (c, -s), 2: (-s, -c), 3: (-c, s).
+	either := [2]float64{s, c}
+	return negateIf(quarter>>1, either[quarter&1]), negateIf((quarter+1)>>1&1, either[1-quarter&1])
+}
+
+// estrin returns c0 + c1·z + c2·z² + c3·z³ + high·z⁴ by Estrin's scheme, whose steps wait for each other less than those
+// of Horner's rule.
+func estrin(z, c0, c1, c2, c3, high float64) float64 {
+	square := float64(z * z)
+	low := math.FMA(math.FMA(c3, z, c2), square, math.FMA(c1, z, c0))
+	return math.FMA(high, float64(square*square), low)
+}
+
+// negateIf returns -v if bit is 1 and v if it is 0.
+func negateIf(bit uint64, v float64) float64 {
+	return math.Float64frombits(math.Float64bits(v) ^ bit<<63)
+}

@@ -1,0 +1,33 @@
+package kernel
+
+func normalsBlocksAVX2(dst []float64, words []uint64) {
+	if len(dst) > 0 {
+		normalsAVX2(len(dst)/NormalsBlock, &dst[0], &words[0])
+	}
+}
+
+func addNoiseBlocksAVX2(dst, sum []float64, words, uniforms []uint64, deviation, spacing float64) {
+	if len(dst) > 0 {
+		addNoiseAVX2(len(dst)/NormalsBlock, &dst[0], &sum[0], &words[0], &uniforms[0], deviation, 1/spacing, spacing)
+	}
+}
+
+func momentumBlocksAVX2(p, v []float32, sum []float64, m Momentum) {
+	step := momentumAVX2
+	if m.Nesterov {
+		step = nesterovAVX2
+	}
+	whole := len(p) / 4 * 4
+	if whole > 0 {
+		step(whole/4, &p[0], &v[0], &sum[0], m.PerBatch, m.Decay, m.Mu, m.Rate)
+	}
+	portableMomentum(p[whole:], v[whole:], sum[whole:], m)
+}
+
+func descendBlocksAVX2(p []float32, sum []float64, perBatch, decay, rate float64) {
+	whole := len(p) / 4 * 4
+	if whole > 0 {
+		descendAVX2(whole/4, &p[0], &sum[0], perBatch, decay, rate)
+	}
+	portableDescend(p[whole:], sum[whole:], perBatch, decay, rate)
+}

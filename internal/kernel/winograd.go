@@ -1,0 +1,214 @@
+package kernel
+
+// winograd computes 3×3 convolutions of stride 1 by Winograd's minimal filtering F(m×m, 3×3) (Lavin and Gray,
+// arXiv:1509.09308, section 4): the output is cut into tiles of m×m, the windows of n×n, n = m+2, that they depend on
+// and the filters are transformed, and the products of all pairs of channels are n² matrix products, one for each
+// element ξ of a transformed tile,
+//
+//	M[ξ] (tiles, out) = V[ξ] (tiles, in) · U[ξ] (in, out)
+//
+// from which the outputs are transformed back. m = 4 takes a quarter of the multiplications of the definition. The
+// transforms are separable, and each is done down the columns of a whole row of tiles and then along its rows.
+//
+// Every output is computed in the same order of operations wherever its image stands in the batch, and from the
+// values of its own image only.
+type winograd struct {
+	pool *Pool
+	tile int // m
+	// Of the convolution from (height, width, in) to (outHeight, outWidth, out).
+	height, width, in          int
+	outHeight, outWidth, out   int
+	padH, padW                 int
+	tilesDown, tilesAcross     int       // in an image
+	points                     int       // n
+	filters                    []float32 // U[ξ] in panels, each (in, panelCols)
+	panelCols, panels, uStride int
+
+	filterScratch, scratch workspace
+
+	// The call in progress, and its loop bodies, bound once.
+	z, x, bias, untransformed        []float32
+	batch                            int
+	runGroups, runPanels, runRotated func(worker, lo, hi int)
+}
+
+// winogradPadding is added between the matrices of different ξ, which are written to in turn and would
+// otherwise lie a power of two apart, in few sets of the cache.
+const winogradPadding = 16
+
+// newWinograd returns the algorithm for c, nil when it does not apply or does not pay.
+func newWinograd(c Conv, p *Pool) *winograd {
+	if !c.suitsWinograd() {
+		return nil
+	}
+	w := &winograd{
+		pool: p, height: c.Height, width: c.Width, in: c.In,
+		outHeight: c.OutHeight(), outWidth: c.OutWidth(), out: c.Out, padH: c.PadH, padW: c.PadW,
+		filterScratch: newWorkspace(p), scratch: newWorkspace(p),
+	}
+	// The tile that takes fewer multiplications, parts outside of the image included.
+	products := func(m int) int { return (m + 2) * (m + 2) * ceilDiv(w.outHeight, m) * ceilDiv(w.outWidth, m) }
+	w.tile = 4
+	if products(2) < products(4) {
+		w.tile = 2
+	}
+	if products(w.tile) >= 9*w.outHeight*w.outWidth {
+		return nil
+	}
+	w.points = w.tile + 2
+	w.tilesDown, w.tilesAcross = ceilDiv(w.outHeight, w.tile), ceilDiv(w.outWidth, w.tile)
+	w.runGroups, w.runPanels, w.runRotated = w.groups, w.filterPanels, w.rotatedFilters
+	return w
+}
+
+// transforms are those for the tile.
+func (w *winograd) transforms() (window, filter, output tileTransform) {
+	s := active.winograd
+	if w.tile == 2 {
+		return s.window4, s.filter4, s.output4
+	}
+	return s.window6, s.filter6, s.output6
+}
+
+// suitsWinograd tells whether the transforms are made for the geometry: vectors of channels are a multiple of 8 long.
+func (c Conv) suitsWinograd() bool {
+	return c.KernelH == 3 && c.KernelW == 3 && c.StrideH == 1 && c.StrideW == 1 &&
+		c.In > 0 && c.Out > 0 && c.In%8 == 0 && c.Out%8 == 0 && c.Positions() > 0
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+// apply computes z (batch, outHeight, outWidth, out) from x (batch, height, width, in) with the filters set before, and
+// the bias (out) unless it is nil.
+func (w *winograd) apply(z, x, bias []float32, batch int) {
+	w.z, w.x, w.bias, w.batch = z, x, bias, batch
+	w.pool.Run(ceilDiv(batch*w.tilesDown, w.groupRows()), 1, w.runGroups)
+	w.z, w.x, w.bias = nil, nil, nil
+}
+
+// groups computes groups [lo, hi) of rows of tiles.
+func (w *winograd) groups(worker, lo, hi int) {
+	rows := w.groupRows()
+	g := w.newGroup(worker, rows)
+	for i := lo; i < hi; i++ {
+		g.compute(i*rows, min((i+1)*rows, w.batch*w.tilesDown))
+	}
+}
+
+// groupTiles is about how many tiles are computed together: enough that the transformed filters, which do not fit
+// into the second-level cache where there are many channels, are read seldom; few enough that the transformed tiles do.
+const groupTiles = 48
+
+// groupRows is how many rows of tiles are computed together: a whole number of tiles of the matrix product.
+func (w *winograd) groupRows() int {
+	height := active.tileRows
+	return height * max(1, (groupTiles+height*w.tilesAcross/2)/(height*w.tilesAcross))
+}
+
+// winogradGroup is the working memory for a group of rows of tiles.
+type winogradGroup struct {
+	*winograd
+	zeros              []float32 // a row of padding
+	windows, outputs   []float32 // a row of tiles, transformed down its columns
+	clipped            []float32 // the outputs of a row of tiles that reaches out of the image
+	v, m               []float32
+	vStride, mStride   int
+	windowRow, tileRow int // values in a row of windows and of outputs
+}
+
+func (w *winograd) newGroup(worker, rows int) winogradGroup {
+	g := winogradGroup{winograd: w, windowRow: (w.tile*w.tilesAcross + 2) * w.in, tileRow: w.tile * w.tilesAcross * w.out}
+	tiles, squares := rows*w.tilesAcross, w.points*w.points
+	g.vStride, g.mStride = tiles*w.in+winogradPadding, tiles*w.out+winogradPadding
+	zeros := roundUp(w.width*w.in, winogradPadding)
+	clipped := w.tile * w.outWidth * w.out
+	buffer := w.scratch.get(worker, squares*(g.vStride+g.mStride)+zeros+w.points*(g.windowRow+g.tileRow)+clipped)
+	cut := func(n int) []float32 {
+		part := buffer[:n:n]
+		buffer = buffer[n:]
+		return part
+	}
+	g.v, g.m, g.zeros = cut(squares*g.vStride), cut(squares*g.mStride), cut(zeros)
+	g.windows, g.outputs, g.clipped = cut(w.points*g.windowRow), cut(w.points*g.tileRow), cut(clipped)
+	clear(g.zeros)
+	clear(g.windows) // the columns of padding stay zero
+	return g
+}
+
+// compute computes rows [lo, hi) of tiles, counted through the batch.
+func (g *winogradGroup) compute(lo, hi int) {
+	for row := lo; row < hi; row++ {
+		image := row / g.tilesDown
+		g.transformWindows(g.x[image*g.height*g.width*g.in:], row%g.tilesDown, (row-lo)*g.tilesAcross)
+	}
+	g.multiply((hi - lo) * g.tilesAcross)
+	for row := lo; row < hi; row++ {
+		image := row / g.tilesDown
+		g.transformOutputs(g.z[image*g.outHeight*g.outWidth*g.out:], row%g.tilesDown, (row-lo)*g.tilesAcross)
+	}
+}
+
+// transformWindows transforms a row of tiles of the image x to V, from tile first on.
+func (g *winogradGroup) transformWindows(x []float32, row, first int) {
+	var from vectors
+	for i := range g.points {
+		from[i] = g.zeros
+		if y := row*g.tile - g.padH + i; y >= 0 && y < g.height {
+			from[i] = x[y*g.width*g.in : (y+1)*g.width*g.in]
+		}
+	}
+	window, _, _ := g.transforms()
+	window(1, g.width*g.in, g.windows[g.padW*g.in:], g.windowRow, 0, from, 0)
+	for i := range g.points {
+		for j := range g.points {
+			from[j] = g.windows[i*g.windowRow+j*g.in : (i+1)*g.windowRow]
+		}
+		window(g.tilesAcross, g.in, g.v[i*g.points*g.vStride+first*g.in:], g.vStride, g.in, from, g.tile*g.in)
+	}
+}
+
+// biasPoint is the ξ of the point 1 in both directions, where every output of a tile takes up M[ξ] as it is: a bias is added there.
+func (g *winogradGroup) biasPoint() int { return g.points + 1 }
+
+// multiply computes M from V.
+func (g *winogradGroup) multiply(tiles int) {
+	k := active
+	for xi := range g.points * g.points {
+		m, beta := g.m[xi*g.mStride:], float32(0)
+		if xi == g.biasPoint() && g.bias != nil {
+			for tile := range tiles {
+				copy(m[tile*g.out:(tile+1)*g.out], g.bias)
+			}
+			beta = 1
+		}
+		a := blockA{g.v[xi*g.vStride:], g.in, 1, k.tileRows * g.in}
+		for panel := range g.panels {
+			col := panel * g.panelCols
+			b := blockB{g.filters[xi*g.uStride+col*g.in:], g.panelCols}
+			k.panel(a, b, blockC{m[col:], g.out, tiles, min(g.panelCols, g.out-col), g.in}, 1, beta)
+		}
+	}
+}
+
+// transformOutputs transforms a row of tiles from M, from tile first on, to the image z.
+func (g *winogradGroup) transformOutputs(z []float32, row, first int) {
+	var from vectors
+	_, _, output := g.transforms()
+	for i := range g.points {
+		for j := range g.points {
+			from[j] = g.m[(i*g.points+j)*g.mStride+first*g.out:]
+		}
+		output(g.tilesAcross, g.out, g.outputs[i*g.tileRow:], g.out, g.tile*g.out, from, g.out)
+	}
+	for i := range g.points {
+		from[i] = g.outputs[i*g.tileRow : (i+1)*g.tileRow]
+	}
+	line := g.outWidth * g.out
+	to := z[row*g.tile*line:]
+	if inside := min(g.tile, g.outHeight-row*g.tile); inside < g.tile {
+		output(1, line, g.clipped, line, 0, from, 0)
+		copy(to, g.clipped[:inside*line])
+		return
+	}
+	output(1, line, to, line, 0, from, 0)
+}
