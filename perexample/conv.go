@@ -1,8 +1,6 @@
 package perexample
 
 import (
-	"math"
-
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 
@@ -24,7 +22,12 @@ func (r ConvWeight) Values() (x, dz int) { return r.inputs(), r.outputs() }
 
 func (r ConvWeight) Cost() Cost {
 	t, d, p := float64(r.Positions()), float64(r.Taps()), float64(r.Out)
-	return Cost{GhostNorm: t * t * (d + p), GhostSum: t * d * p, Materialise: t * d * p}
+	gram := d
+	if r.StrideH == 1 && r.StrideW == 1 {
+		// Products of pixels serve all the taps at the same distance; an addition for each tap is left.
+		gram = float64(r.In + r.KernelH*r.KernelW)
+	}
+	return Cost{GhostNorm: t * t * (gram + p), GhostSum: t * d * p, Materialise: t * d * p}
 }
 
 func (r ConvWeight) inputs() int  { return r.Height * r.Width * r.In }
@@ -56,15 +59,12 @@ func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgon
 	batch, pool := x.Shape()[0], b.Pool()
 	convolution := kernel.NewConvolution(r.Conv, pool)
 	gradients := graph.NewScratch(r.Size())
-	lowered, grams := graph.NewScratch(r.Positions()*r.Taps()), graph.NewScratch(2*r.Positions()*r.Positions())
 	return b.Apply(graph.Operation{
 		Name: "conv-squared-norms", Type: tensor.Float64, Shape: []int{batch},
 		Run: graph.Parallel(pool, batch, 1, func(worker, lo, hi int, out graph.Array, in []graph.Array) {
 			for i := lo; i < hi; i++ {
 				x, dz := row(in[0], i, r.inputs()), row(in[1], i, r.outputs())
-				cols, gram := lowered.For(worker), grams.For(worker)
-				r.Lower(cols, x)
-				square, magnitude, underflow := gramProduct(gram, cols, dz, r.Positions(), r.Taps(), r.Out)
+				square, magnitude, underflow := convolution.GramProduct(worker, x, dz)
 				if square*maxCancellation < magnitude || square*maxUnderflow < underflow {
 					// The terms cancel, or lie below the range of float32, and the digits of the norm are lost; an
 					// example must not be clipped by a norm that is too small, so its gradient is formed after all.
@@ -85,29 +85,6 @@ const maxCancellation = 32
 
 // maxUnderflow is the part of the squared norm that products below the range of float32 may take.
 const maxUnderflow = 0x1p-21
-
-// gramProduct is the sum of the elements of UUᵀ∘VVᵀ, which is ‖UᵀV‖², for U (t×d) and V (t×p), the sum of their magnitudes,
-// and a bound on what is missing because a product of two elements rounds to a multiple of 2⁻¹⁴⁹.
-func gramProduct(gram, u, v []float32, t, d, p int) (sum, magnitude, underflow float64) {
-	uu, vv := gram[:t*t], gram[t*t:]
-	serial.Gemm(false, true, t, t, d, 1, u, d, u, d, 0, uu, t)
-	serial.Gemm(false, true, t, t, p, 1, v, p, v, p, 0, vv, t)
-	for i, a := range uu {
-		term := float64(a) * float64(vv[i])
-		sum += term
-		magnitude += math.Abs(term)
-	}
-	// No element is larger than the largest on the diagonal.
-	var largestU, largestV float64
-	for i := 0; i < t*t; i += t + 1 {
-		largestU, largestV = max(largestU, float64(uu[i])), max(largestV, float64(vv[i]))
-	}
-	underflow = float64(t*t) * 0x1p-149 * (float64(d)*(largestV+float64(p)*0x1p-149) + float64(p)*largestU)
-	return sum, magnitude, underflow
-}
-
-// serial runs a product on the calling worker.
-var serial *kernel.Pool
 
 func (r ConvWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node {
 	if !r.check(b, x, dz) || !sameBatch(b, "convolution weight", dz, w) {

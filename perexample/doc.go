@@ -17,7 +17,8 @@
 //
 //   - [Materialise] computes the per-example gradient itself, T·D·p multiply-adds, and keeps it: the weighted
 //     sum is then one pass over stored gradients. Cheap where T is large and D·p small: early convolutions.
-//   - [Ghost] never forms it: ‖dzᵢᵀUᵢ‖² = ⟨UᵢUᵢᵀ, dzᵢdzᵢᵀ⟩, T²(D+p) multiply-adds, and the weighted sum is one product
+//   - [Ghost] never forms it: ‖dzᵢᵀUᵢ‖² = ⟨UᵢUᵢᵀ, dzᵢdzᵢᵀ⟩, T²(D+p) multiply-adds (T²(c+k·k+p) with stride 1, where
+//     products of pixels serve several taps), and the weighted sum is one product
 //     over all examples (book-keeping, Bu et al., arXiv:2210.00038; the choice by layer after Bu et al., arXiv:2205.10683).
 //     Nearly free where T is small: dense layers and late convolutions.
 //

@@ -20,7 +20,8 @@ var (
 	dense    = perexample.DenseWeight{In: 2048, Out: 128}
 )
 
-// Costs in multiply-adds per example, with T positions, D taps and p filters: ghost norm T²(D+p), the others T·D·p.
+// Costs in multiply-adds per example, with T positions, D taps and p filters: ghost norm T²(D+p), or with stride 1, k·k taps and
+// c channels T²(c+k·k+p), the others T·D·p.
 func TestCosts(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -29,7 +30,7 @@ func TestCosts(t *testing.T) {
 		want perexample.Cost
 	}{
 		{"early convolution", earlyConv, 16 * 64, perexample.Cost{GhostNorm: 196 * 196 * 80, GhostSum: 196 * 64 * 16, Materialise: 196 * 64 * 16}},
-		{"late convolution", lateConv, 128 * 1152, perexample.Cost{GhostNorm: 16 * 16 * 1280, GhostSum: 16 * 1152 * 128, Materialise: 16 * 1152 * 128}},
+		{"late convolution", lateConv, 128 * 1152, perexample.Cost{GhostNorm: 16 * 16 * (128 + 9 + 128), GhostSum: 16 * 1152 * 128, Materialise: 16 * 1152 * 128}},
 		{"dense", dense, 2048 * 128, perexample.Cost{GhostNorm: 2048 + 128, GhostSum: 2048 * 128, Materialise: 2048 * 128}},
 		{"bias", perexample.Bias{Positions: 196, Channels: 16}, 16, perexample.Cost{GhostNorm: 196 * 16, GhostSum: 196 * 16, Materialise: 196 * 16}},
 		{"scale", perexample.ScaleWeight{Positions: 9, Channels: 4}, 4, perexample.Cost{GhostNorm: 36, GhostSum: 36, Materialise: 36}},
