@@ -10,11 +10,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// maxPixel is the largest magnitude of an input value that counts as one: its square still fits a float32. Real inputs
-// are near 1; an example beyond it is broken, like one with a NaN.
-const maxPixel = 1 << 62
+// maxSquaredNorm is the largest squared norm of an input that counts as one: the square of each value still fits a
+// float32. Real inputs have values near 1; an example beyond it is broken, like one with a NaN.
+const maxSquaredNorm = 0x1p124
 
-// validity returns the mask (B) without the examples whose pixels are not all finite and within ±maxPixel.
+// validity returns the mask (B) without the examples whose squared norm is not finite or above maxSquaredNorm.
 func (p *Pass) validity(x, mask *gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil
@@ -26,21 +26,12 @@ func (p *Pass) validity(x, mask *gorgonia.Node) *gorgonia.Node {
 		Run: graph.Parallel(p.Pool(), batch, graph.Grain(n), func(_, lo, hi int, out graph.Array, in []graph.Array) {
 			for i := lo; i < hi; i++ {
 				out.Float32[i] = in[1].Float32[i]
-				if !allWithin(in[0].Float32[i*n:(i+1)*n], maxPixel) {
+				if !(kernel.SumSquares(in[0].Float32[i*n:(i+1)*n]) <= maxSquaredNorm) { // true for NaN
 					out.Float32[i] = 0
 				}
 			}
 		}),
 	}, x, mask)
-}
-
-func allWithin(x []float32, bound float32) bool {
-	for _, v := range x {
-		if !(v >= -bound && v <= bound) { // false for NaN
-			return false
-		}
-	}
-	return true
 }
 
 // onlyValid copies x with zeros for the examples outside the mask.

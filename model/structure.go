@@ -75,12 +75,27 @@ func (Flatten) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 		return nil
 	}
 	positions := height * width
+	if channels == 1 || positions == 1 {
+		return p.reshape(x, []int{batch, positions * channels})
+	}
 	return p.perExample("flatten", []int{batch, positions * channels}, func(y, x, _ []float32) {
 		kernel.Transpose(y, x, len(y)/(positions*channels), positions, channels)
 	}, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
 		return []*gorgonia.Node{p.perExample("flatten-gradient", x.Shape(), func(dx, dy, _ []float32) {
 			kernel.Transpose(dx, dy, len(dx)/(positions*channels), channels, positions)
 		}, nil, dy)}
+	}, x)
+}
+
+// reshape passes values on under another shape.
+func (p *Pass) reshape(x *gorgonia.Node, shape tensor.Shape) *gorgonia.Node {
+	pass := func(out, in, _ []float32) {
+		if &out[0] != &in[0] {
+			copy(out, in)
+		}
+	}
+	return p.inPlace("reshape", shape, pass, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
+		return []*gorgonia.Node{p.inPlace("reshape-gradient", x.Shape(), pass, nil, dy)}
 	}, x)
 }
 
