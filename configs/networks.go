@@ -1,26 +1,37 @@
 package configs
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 )
 
 //go:embed networks/*.yaml
 var networkFiles embed.FS
 
-// Networks lists the names of the ready networks.
-func Networks() []string { return names(networkFiles, "networks") }
+// otherNames are second names of ready networks.
+var otherNames = map[string]string{"mlp": "mlp128"}
+
+// Networks lists the names of the ready networks, sorted.
+func Networks() []string {
+	all := slices.AppendSeq(names(networkFiles, "networks"), maps.Keys(otherNames))
+	slices.Sort(all)
+	return all
+}
 
 // Network returns the layers of a ready network. An unknown name is an error that lists the known
 // ones and matches ErrInvalid.
 func Network(name string) ([]Layer, error) {
-	src, err := networkFiles.ReadFile(path.Join("networks", name+".yaml"))
+	file := path.Join("networks", cmp.Or(otherNames[name], name)+".yaml")
+	src, err := networkFiles.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: found the network %s, expected %s", ErrInvalid, printable(name), choice{Networks()}.expected())
 	}
-	return parseNetwork("networks/"+name+".yaml", name, src)
+	return parseNetwork(file, name, src)
 }
 
 // parseNetwork reads the layers of a network file, which has the one key layers.

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -64,8 +65,13 @@ func TestNetworksHaveTheirSizes(t *testing.T) {
 	}{
 		{"logistic", grey, 784*10 + 10},
 		{"mlp", grey, 784*128 + 128 + 128*10 + 10},
-		{"mnist-cnn", grey, 26010},    // arXiv:2007.14191
+		{"mlp128", grey, 784*128 + 128 + 128*10 + 10},
+		{"mlp1000", grey, 784*1000 + 1000 + 1000*10 + 10},
+		{"mnist-cnn", grey, 26010}, // arXiv:2007.14191
+		{"mnist-cnn-relu", grey, 26010},
 		{"cifar-cnn", colour, 550570}, // arXiv:2007.14191
+		// 3x3 convolutions 3-32, 32-64, 64-64, 64-128 with their biases, and 128-10.
+		{"convnet", colour, 9*(3*32+32*64+64*64+64*128) + 32 + 64 + 64 + 128 + 128*10 + 10},
 		// 3x3 convolutions 3-16, 16-16 twice, 16-32, 32-32, 32-64, 64-64, shortcuts 16-32 and 32-64,
 		// a scale and a shift for each normalised channel, and 64-10.
 		{"resnet8-gn", colour, 9*(3*16+2*16*16+16*32+32*32+32*64+64*64) + 16*32 + 32*64 + 2*(16*3+32*2+64*2) + 64*10 + 10},
@@ -103,7 +109,7 @@ func TestNamedNetworkIsTheModelsNetwork(t *testing.T) {
 
 func TestNetworkErrors(t *testing.T) {
 	_, err := Network("../digits")
-	if want := "configs: invalid configuration: found the network ../digits, expected one of cifar-cnn, logistic, mlp, mnist-cnn, resnet8-gn"; err == nil || err.Error() != want || !errors.Is(err, ErrInvalid) {
+	if want := "configs: invalid configuration: found the network ../digits, expected one of cifar-cnn, convnet, logistic, mlp, mlp1000, mlp128, mnist-cnn, mnist-cnn-relu, resnet8-gn"; err == nil || err.Error() != want || !errors.Is(err, ErrInvalid) {
 		t.Errorf("Network(../digits): %v, want %s", err, want)
 	}
 	for src, want := range map[string]string{
@@ -123,6 +129,53 @@ func TestBatchNormByAnyName(t *testing.T) {
 		_, err := parseNetwork("n.yaml", "n", []byte("layers: ["+name+"]"))
 		if err == nil || !strings.Contains(err.Error(), "expected group_norm instead: batch normalisation mixes the examples of a batch") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A second name is the same network, and messages about its layers say the name that was asked for.
+func TestSecondNamesOfNetworks(t *testing.T) {
+	for second, first := range otherNames {
+		a, err := Network(second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := Network(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(a) != len(b) {
+			t.Errorf("%s has %d layers, %s has %d", second, len(a), first, len(b))
+		}
+		for i := range min(len(a), len(b)) {
+			if want := strings.Replace(b[i].Where, first, second, 1); a[i].Where != want {
+				t.Errorf("layer %d of %s is called %s, expected %s", i, second, a[i].Where, want)
+			}
+			a[i].Where = b[i].Where
+			if !reflect.DeepEqual(a[i], b[i]) {
+				t.Errorf("layer %d of %s is %+v, of %s it is %+v", i, second, a[i], first, b[i])
+			}
+		}
+	}
+}
+
+// mnist-cnn-relu differs from mnist-cnn in its activations alone, so that the two compare these.
+func TestMNISTNetworksDifferInActivations(t *testing.T) {
+	tanh, err := Network("mnist-cnn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	relu, err := Network("mnist-cnn-relu")
+	if err != nil || len(relu) != len(tanh) {
+		t.Fatalf("found %d layers (%v), expected %d", len(relu), err, len(tanh))
+	}
+	for i, l := range tanh {
+		l.Where = relu[i].Where
+		if l.Kind == "tanh" {
+			l.Kind = "relu"
+		}
+		if !reflect.DeepEqual(relu[i], l) {
+			t.Errorf("found %+v, expected %+v", relu[i], l)
 		}
 	}
 }

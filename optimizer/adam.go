@@ -20,7 +20,7 @@ type adam struct {
 
 func (adam) slots() []slot { return []slot{{name: "exp_avg"}, {name: "exp_avg_sq", notNegative: true}} }
 
-func (r adam) move(p []float32, g []float64, batch, rate float64, t int, memory [][]float32) {
+func (r adam) move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32) {
 	first, second := memory[0], memory[1]
 	rate1 := rate / (1 - math.Pow(r.beta1, float64(t)))
 	unbias2 := 1 / (1 - math.Pow(r.beta2, float64(t)))
@@ -30,7 +30,7 @@ func (r adam) move(p []float32, g []float64, batch, rate float64, t int, memory 
 	}
 	for i, noisy := range g {
 		x := float64(p[i])
-		gradient := noisy/batch + coupled*x
+		gradient := noisy*perBatch + coupled*x
 		m := r.beta1*float64(first[i]) + (1-r.beta1)*gradient
 		v := r.beta2*float64(second[i]) + (1-r.beta2)*gradient*gradient
 		first[i], second[i] = float32(m), float32(v)

@@ -12,16 +12,16 @@ import (
 // limit is exceeded by the right mechanism with a probability of at most 1e-5.
 const (
 	batterySteps = 5
-	batteryDim   = 200_000 // more than twelve chunks, the last one not full
+	batteryDim   = 200_000 // more than 48 chunks, the last one not full
 	limit        = 4.417   // P(|Z| > 4.417) = 1e-5
 	ksLimit      = 0.00247 // sqrt(-ln(1e-5/2)/2 / 10^6): Kolmogorov's distribution for all 10^6 draws
 )
 
-// release is a mechanism under test: one logical batch in, the published values out.
-type release func(*clip.Sum) ([]float64, error)
+// publisher is a mechanism under test: one logical batch in, the published values out.
+type publisher func(*clip.Sum) ([]float64, error)
 
 // noiseFaults runs five steps on one known sum of which every coordinate is different and looks at the noise.
-func noiseFaults(mechanism release, noiseMultiplier, bound float64) []string {
+func noiseFaults(mechanism publisher, noiseMultiplier, bound float64) []string {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	check := func(name string, got, want, se float64) {
@@ -81,7 +81,7 @@ func noiseFaults(mechanism release, noiseMultiplier, bound float64) []string {
 				1/math.Sqrt(batteryDim))
 		}
 	}
-	for _, lag := range []int{1, 2, 511, 512, chunkLen, 2 * chunkLen, batteryDim / 2} {
+	for _, lag := range []int{1, 2, 4, 8, blockLen - 1, blockLen, chunkLen, 2 * chunkLen, batteryDim / 2} {
 		var r, pairs float64
 		for _, z := range noise {
 			r += dot(z[lag:], z[:len(z)-lag])

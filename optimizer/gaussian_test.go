@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -22,11 +21,38 @@ func gaussian(t testing.TB, noiseMultiplier float64, seed uint64) *Gaussian {
 	return m
 }
 
-func published(m Mechanism) release {
+func published(m Mechanism) publisher {
 	return func(sum *clip.Sum) ([]float64, error) {
 		noisy, err := m.Privatize(sum)
-		return noisy.values, err
+		if err != nil {
+			return nil, err
+		}
+		return consumed(noisy), nil
 	}
+}
+
+// consumed uses a Noisy up and returns what an update would have been given.
+func consumed(n Noisy) []float64 {
+	r, err := n.take()
+	if err != nil {
+		panic(err)
+	}
+	defer r.done()
+	var w workspace
+	values := make([]float64, 0, n.Len())
+	for from := 0; from < n.Len(); from += blockLen {
+		values = append(values, r.withNoise(from, min(from+blockLen, n.Len()), &w)...)
+	}
+	return values
+}
+
+// bare is a Noisy of multiples of 2^-40 that an update finds without noise.
+func bare(values ...float64) Noisy {
+	m, _ := NewGaussian(1, random.Seeded(1))
+	r := m.idleRelease()
+	*r.unnoised = unnoised{sum: clip.NewSum(1, len(values)), values: slices.Clone(values), grid: lattice{0x1p-40},
+		streams: m.streamsFor(len(values))}
+	return Noisy{length: len(values), release: r}
 }
 
 func TestGaussianPassesTheBattery(t *testing.T) {
@@ -44,7 +70,7 @@ func TestGaussianPassesTheBattery(t *testing.T) {
 func TestBatteryRejectsBrokenMechanisms(t *testing.T) {
 	const sigma, bound = 1.0, 0.5
 	// withNoise is the right mechanism but for what change makes of its noise.
-	withNoise := func(change func(i int, noise float64) float64) release {
+	withNoise := func(change func(i int, noise float64) float64) publisher {
 		right := published(gaussian(t, sigma, 30))
 		grid, _ := latticeFor(bound)
 		return func(sum *clip.Sum) ([]float64, error) {
@@ -59,11 +85,11 @@ func TestBatteryRejectsBrokenMechanisms(t *testing.T) {
 			return noisy, err
 		}
 	}
-	scaled := func(factor float64) release {
+	scaled := func(factor float64) publisher {
 		return withNoise(func(_ int, v float64) float64 { return factor * v })
 	}
 	src := random.Seeded(31)
-	for name, twin := range map[string]release{
+	for name, twin := range map[string]publisher{
 		"variance x 1.0625":                  scaled(math.Sqrt(1.0625)),
 		"variance / 1.0625":                  scaled(1 / math.Sqrt(1.0625)),
 		"half the noise":                     scaled(0.5),
@@ -165,39 +191,19 @@ func TestPrivatizeTakesASumOnce(t *testing.T) {
 // than σ·C.
 func TestNoiseIsScaledByTheInflatedBound(t *testing.T) {
 	const sigma, bound, dim = 2.0, 1.5, 10_000
-	noisy, err := gaussian(t, sigma, 4).Privatize(clip.NewSum(bound, dim))
+	got, err := published(gaussian(t, sigma, 4))(clip.NewSum(bound, dim))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := make([]float64, dim)
 	lattice{0x1p-30}.addNoise(want, sigma*(bound+0x1p-30*100), random.Seeded(4))
-	if !slices.Equal(noisy.values, want) {
+	if !slices.Equal(got, want) {
 		t.Error("the noise is not that of σ·(C + g·√d)")
 	}
 	clear(want)
 	lattice{0x1p-30}.addNoise(want, sigma*bound, random.Seeded(4))
-	if slices.Equal(noisy.values, want) {
+	if slices.Equal(got, want) {
 		t.Error("the noise is that of σ·C: rounding the sum is not paid for")
-	}
-}
-
-// The result depends on the source, not on how many processors drew from it.
-func TestPrivatizeDoesNotDependOnProcessors(t *testing.T) {
-	draw := func() []float64 {
-		noisy, err := gaussian(t, 1, 3).Privatize(clip.NewSum(1, 5*chunkLen+17))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return noisy.values
-	}
-	want := draw()
-	for _, processors := range []int{1, 2, 3, 16} {
-		before := runtime.GOMAXPROCS(processors)
-		got := draw()
-		runtime.GOMAXPROCS(before)
-		if !slices.Equal(got, want) {
-			t.Errorf("%d processors draw other noise", processors)
-		}
 	}
 }
 
@@ -210,11 +216,9 @@ func TestFreshMechanismsAreIndependent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		noisy, err := m.Privatize(clip.NewSum(1, dim))
-		if err != nil {
+		if runs[i], err = published(m)(clip.NewSum(1, dim)); err != nil {
 			t.Fatal(err)
 		}
-		runs[i] = noisy.values
 	}
 	if r := dot(runs[0], runs[1]) / math.Sqrt(dim); math.Abs(r) > limit {
 		t.Errorf("correlation of two runs is %.2f standard errors, want at most %g", r, limit)

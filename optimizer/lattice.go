@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 )
 
@@ -27,41 +28,34 @@ func latticeFor(bound float64) (lattice, error) {
 	return lattice{math.Ldexp(1, exponent-1-latticeBits)}, nil
 }
 
-// index returns the number of the lattice point next to x, saturated where an int64 plus noise might overflow.
-func (l lattice) index(x float64) int64 {
-	const most = 0x1p61
-	return int64(max(-most, min(most, math.RoundToEven(x/l.spacing))))
+// workspace is what a thread needs to make noise, a block at a time.
+type workspace struct {
+	words [blockLen + blockLen/4]uint64
+	sum   [blockLen]float64
+	noisy [blockLen]float64
 }
 
-// addNoise rounds the values to the lattice and adds Gaussian noise of the given standard deviation, on the lattice
-// too, in integers. Every chunk of coordinates has its own stream, split off src in order, so that the result is the
-// same on any number of processors.
-func (l lattice) addNoise(values []float64, deviation float64, src *random.Source) {
-	streams := make([]*random.Source, chunks(len(values)))
-	for i := range streams {
-		streams[i] = src.Split()
+// withNoise returns the values, at most blockLen of them, rounded to the lattice, plus Gaussian noise of the given
+// standard deviation, on the lattice too. The result lies in w and lasts until the next call.
+//
+// Every value takes a word of the stream for its normal number z, and 16 bits for a uniform υ in (0, 1) that rounds the
+// noise: ⌊x+υ⌋ is x rounded up with a probability equal to the fractional part of x, to the nearest of the 2^16
+// possible probabilities, and down otherwise. For σ near 1, x has some 30 bits before the point and so, in a float64,
+// some 22 after it; rounded in one fixed way, some integers would be more likely than others by a relative 2^-22,
+// because the borders between them are numbers that x can be. With υ there are 2^16 different borders, and what they
+// favour averages out. Privacy does not rest on any of that: see [Gaussian].
+//
+// A sum of more than 2^61 points of the lattice is taken for 2^61 points; see [kernel.AddNoise].
+func (l lattice) withNoise(values []float64, deviation float64, stream *random.Source, w *workspace) []float64 {
+	n := (len(values) + kernel.NormalsBlock - 1) / kernel.NormalsBlock * kernel.NormalsBlock
+	sum := values
+	if n > len(values) { // the last block of a vector
+		copy(w.sum[:], values)
+		clear(w.sum[len(values):n])
+		sum = w.sum[:n]
 	}
-	inUnits := deviation / l.spacing
-	inChunks(len(values), func(chunk, from, to int) {
-		var normals [512]float64
-		var words [512]uint64
-		for from < to {
-			block := values[from:min(from+len(normals), to)]
-			random.Normals(normals[:len(block)], streams[chunk])
-			streams[chunk].Fill(words[:len(block)])
-			for i, v := range block {
-				block[i] = float64(l.index(v)+roundAtRandom(normals[i]*inUnits, words[i])) * l.spacing
-			}
-			from += len(block)
-		}
-	})
-}
-
-// roundAtRandom rounds x, |x| < 2^52, up with a probability equal to its fractional part and down otherwise, as the
-// random word decides: the mean is x. Rounding to nearest would put the last bit of x on the borders between integers,
-// and make some integers more likely than others by a relative 2^-20; at random, these errors average out.
-func roundAtRandom(x float64, word uint64) int64 {
-	down := math.Floor(x)
-	uniform := float64(int64(word>>12)) * 0x1p-52
-	return int64(down) + int64(x-down+uniform) // the last term is 0 or 1, also when the fraction rounds to 1
+	words := w.words[:n+n/4]
+	stream.Fill(words)
+	kernel.AddNoise(w.noisy[:n], sum, words[:n], words[n:], deviation/l.spacing, l.spacing)
+	return w.noisy[:len(values)]
 }

@@ -25,40 +25,75 @@ func TestLatticeSpacing(t *testing.T) {
 	}
 }
 
-func TestLatticeIndex(t *testing.T) {
+// index is the number of the lattice point next to x, saturated: the integer that AddNoise adds noise to.
+func (l lattice) index(x float64) int64 {
+	const most = 0x1p61
+	return int64(max(-most, min(most, math.RoundToEven(x/l.spacing))))
+}
+
+// addNoise is the noise of a mechanism with this source, in place and without a sum: chunk by chunk, block by block.
+func (l lattice) addNoise(values []float64, deviation float64, src *random.Source) {
+	var w workspace
+	var stream *random.Source
+	for from := 0; from < len(values); from += blockLen {
+		if from%chunkLen == 0 {
+			stream = src.Split()
+		}
+		block := values[from:min(from+blockLen, len(values))]
+		copy(block, l.withNoise(block, deviation, stream, &w))
+	}
+}
+
+// Without noise, what is left is the rounding of the sum. A block of any length is treated alike.
+func TestLatticeRounding(t *testing.T) {
 	grid := lattice{0x1p-30}
-	for _, c := range []struct {
-		x    float64
-		want int64
-	}{
+	cases := []struct{ x, want float64 }{
 		{0, 0}, {0x1p-30, 1}, {-0x1p-30, -1}, {0x1.8p-31, 1}, {-0x1.8p-31, -1}, {0x0.8p-31, 0}, {1, 1 << 30},
-		{1e300, 1 << 61}, {-1e300, -1 << 61}, // saturated, with room for noise
-	} {
-		if got := grid.index(c.x); got != c.want {
-			t.Errorf("index(%g) = %d, want %d", c.x, got, c.want)
+		{1.5 * 0x1p-30, 2}, {2.5 * 0x1p-30, 2}, // ties to even
+		{1e300, 1 << 61}, {-1e300, -1 << 61}, // saturated
+	}
+	for n := range len(cases) + 1 {
+		var values []float64
+		for _, c := range cases[:n] {
+			values = append(values, c.x)
+		}
+		grid.addNoise(values, 0, random.Seeded(39))
+		for i, c := range cases[:n] {
+			if values[i] != c.want*grid.spacing || values[i] != float64(grid.index(c.x))*grid.spacing {
+				t.Errorf("%g of %d values is rounded to %g points, want %g", c.x, n, values[i]/grid.spacing, c.want)
+			}
 		}
 	}
 }
 
-func TestRoundAtRandom(t *testing.T) {
-	for _, c := range []struct {
-		x         float64
-		low, high int64 // for the smallest and the largest word
-	}{
-		{0, 0, 0}, {3, 3, 3}, {-3, -3, -3}, {2.5, 2, 3}, {-2.5, -3, -2}, {0.999, 0, 1}, {-1e-9, -1, 0}, {-1e-300, 0, 0},
-		{0x1p51 + 0.5, 1 << 51, 1<<51 + 1}, {-0x1p51 - 0.5, -1<<51 - 1, -1 << 51},
-	} {
-		if low, high := roundAtRandom(c.x, 0), roundAtRandom(c.x, math.MaxUint64); low != c.low || high != c.high {
-			t.Errorf("roundAtRandom(%g) is from %d to %d, want from %d to %d", c.x, low, high, c.low, c.high)
+// The noise is rounded up with a probability equal to its fractional part, so that its mean is that of the normal
+// number: on a lattice of 1 with a deviation of 0.01, where nearly all of it is fraction, the mean over 10^6 draws is
+// within 4.417 standard errors of 0 (false failure 1e-5); so is the share of the points -1 and 1, E|N|/2 = 0.00399
+// each.
+func TestNoiseIsRoundedAtRandom(t *testing.T) {
+	const n, deviation = 1_000_000, 0.01
+	values := make([]float64, n)
+	lattice{1}.addNoise(values, deviation, random.Seeded(40))
+	var up, down float64
+	for _, v := range values {
+		switch v {
+		case 1:
+			up++
+		case -1:
+			down++
+		case 0:
+		default:
+			t.Fatalf("noise of deviation %g is rounded to %g", deviation, v)
 		}
 	}
-	// The mean is x: for x = 0.3 over 10^6 words, within 4.417 standard errors (false failure 1e-5).
-	src, n := random.Seeded(40), 0.0
-	for range 1_000_000 {
-		n += float64(roundAtRandom(0.3, src.Uint64()))
+	p := deviation / math.Sqrt(2*math.Pi)
+	for name, count := range map[string]float64{"up": up, "down": down} {
+		if se := math.Sqrt(p * (1 - p) / n); math.Abs(count/n-p) > limit*se {
+			t.Errorf("share rounded %s is %.5f, want %.5f ± %.2g", name, count/n, p, limit*se)
+		}
 	}
-	if se := math.Sqrt(0.3 * 0.7 / 1e6); math.Abs(n/1e6-0.3) > limit*se {
-		t.Errorf("mean of roundAtRandom(0.3) is %g, want 0.3 ± %.2g", n/1e6, limit*se)
+	if se := math.Sqrt(2 * p / n); math.Abs(up-down)/n > limit*se {
+		t.Errorf("mean is %g, want 0 ± %.2g", (up-down)/n, limit*se)
 	}
 }
 

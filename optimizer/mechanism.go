@@ -1,6 +1,8 @@
 package optimizer
 
 import (
+	"errors"
+
 	"dpsgd/accountant"
 	"dpsgd/clip"
 )
@@ -16,11 +18,21 @@ type Mechanism interface {
 	Event() accountant.Event
 }
 
+// ErrUsed is wrapped by the error of an [Update] that is given a [Noisy] which an update has used already.
+var ErrUsed = errors.New("noisy sum already used")
+
 // Noisy is a sum of clipped gradients with its noise: a vector that may be published. It is made by a [Mechanism] and
-// read by an [Update]. There is no way to build one from numbers and none to change one. The zero value has length 0.
+// used by an [Update], once. There is no way to build one from numbers, to change one, or to read one but by
+// applying it. The zero value has length 0.
+//
+// The noise is drawn where the update adds it to the sum, so that no pass over memory is spent on it. That is why a
+// Noisy is used up: a second use would need the first one's noise again, and two draws of noise for one sum average
+// to less noise. Copies of a Noisy are the same release, and one use of any of them uses up all.
 type Noisy struct {
-	values []float64
+	length  int
+	release *release
+	turn    uint64 // the use of release that this is
 }
 
 // Len returns the number of values.
-func (n Noisy) Len() int { return len(n.values) }
+func (n Noisy) Len() int { return n.length }

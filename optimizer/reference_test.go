@@ -54,7 +54,7 @@ func TestUpdatesFollowTheirFormulas(t *testing.T) {
 	const steps, dim, batch = 500, 40, 3.0
 	for name, rule := range rules() {
 		t.Run(name, func(t *testing.T) {
-			gradients := noisyVectors(t, steps, dim, 60)
+			gradients := noisyValues(t, steps, dim, 60)
 			u, p := newUpdate(t, rule, dim), startingPoint(dim, 61)
 			references := make([]reference, dim)
 			for i := range references {
@@ -62,9 +62,9 @@ func TestUpdatesFollowTheirFormulas(t *testing.T) {
 			}
 			for step, g := range gradients {
 				rate := 0.05 * (1 + math.Sin(float64(step)/20))
-				apply(t, u, p, g, batch, rate)
+				apply(t, u, p, bare(g...), batch, rate)
 				for i := range references {
-					references[i].apply(g.values[i]/batch, rate)
+					references[i].apply(g[i]/batch, rate)
 					// Each step rounds p to float32, a relative 2^-24, and adds to what came before.
 					if got, want := float64(p[i]), references[i].p; math.Abs(got-want) > 3e-5*(1+math.Abs(want)) {
 						t.Fatalf("step %d, parameter %d: %.9g, reference %.9g", step, i, got, want)
@@ -93,7 +93,7 @@ func TestUpdatesByHand(t *testing.T) {
 	} {
 		u, p := newUpdate(t, c.rule, 1), []float32{1}
 		for i, sum := range []float64{4, -2} {
-			apply(t, u, p, Noisy{[]float64{sum}}, 2, 0.1)
+			apply(t, u, p, bare(sum), 2, 0.1)
 			if math.Abs(float64(p[0])-c.want[i]) > 1e-7 {
 				t.Errorf("%+v: p is %.8g after step %d, want %.8g (%s)", c.rule, p[0], i+1, c.want[i], c.reason)
 			}

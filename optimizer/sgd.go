@@ -1,5 +1,7 @@
 package optimizer
 
+import "dpsgd/internal/kernel"
+
 // sgd is stochastic gradient descent (PyTorch's torch.optim.SGD without momentum):
 //
 //	g = gradient/batch + weightDecay·p
@@ -10,11 +12,8 @@ type sgd struct {
 
 func (sgd) slots() []slot { return nil }
 
-func (r sgd) move(p []float32, g []float64, batch, rate float64, _ int, _ [][]float32) {
-	for i, noisy := range g {
-		x := float64(p[i])
-		p[i] = float32(x - rate*(noisy/batch+r.weightDecay*x))
-	}
+func (r sgd) move(p []float32, g []float64, perBatch, rate float64, _ int, _ [][]float32) {
+	kernel.Descend(p, g, perBatch, r.weightDecay, rate)
 }
 
 // momentum is SGD with heavy-ball momentum µ or, with nesterov, Nesterov's, both in PyTorch's form (torch.optim.SGD,
@@ -31,16 +30,7 @@ type momentum struct {
 
 func (momentum) slots() []slot { return []slot{{name: "momentum_buffer"}} }
 
-func (r momentum) move(p []float32, g []float64, batch, rate float64, _ int, memory [][]float32) {
-	velocity := memory[0]
-	for i, noisy := range g {
-		x := float64(p[i])
-		gradient := noisy/batch + r.weightDecay*x
-		v := r.momentum*float64(velocity[i]) + gradient
-		velocity[i] = float32(v)
-		if r.nesterov {
-			v = gradient + r.momentum*v
-		}
-		p[i] = float32(x - rate*v)
-	}
+func (r momentum) move(p []float32, g []float64, perBatch, rate float64, _ int, memory [][]float32) {
+	step := kernel.Momentum{PerBatch: perBatch, Decay: r.weightDecay, Mu: r.momentum, Rate: rate, Nesterov: r.nesterov}
+	step.Step(p, memory[0], g)
 }

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"dpsgd/internal/kernel"
 )
 
 // Update is a rule that moves parameters against a noisy gradient, and what the rule remembers between steps. All
@@ -18,7 +20,7 @@ type Update interface {
 	// Apply changes parameters (length dim) in place by one step with the gradient estimate
 	// gradient/expectedBatchSize. expectedBatchSize is the public constant, positive and finite, never the number of
 	// examples drawn; learningRate is finite and not negative. After an error, which wraps [ErrUpdate], nothing has
-	// changed.
+	// changed. A gradient is used up by Apply: the error of a second use wraps [ErrUsed] too.
 	Apply(parameters []float32, gradient Noisy, expectedBatchSize, learningRate float64) error
 
 	// State returns a copy of what the rule remembers, for a checkpoint.
@@ -56,7 +58,11 @@ var (
 func Names() []string { return []string{"sgd", "momentum", "nesterov", "adam", "adamw"} }
 
 // NewUpdate returns the rule for dim parameters, as before its first step. The error wraps [ErrRule].
-func NewUpdate(r Rule, dim int) (Update, error) {
+func NewUpdate(r Rule, dim int) (Update, error) { return NewParallelUpdate(r, dim, nil) }
+
+// NewParallelUpdate is [NewUpdate] for a rule that works on the threads of pool; nil is the caller's thread alone. The
+// parameters do not depend on the number of threads.
+func NewParallelUpdate(r Rule, dim int, pool *kernel.Pool) (Update, error) {
 	if dim <= 0 {
 		return nil, fmt.Errorf("optimizer: update rule for %d parameters, must be at least 1: %w", dim, ErrRule)
 	}
@@ -64,10 +70,14 @@ func NewUpdate(r Rule, dim int) (Update, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &update{name: r.Name, dim: dim, formula: f}
+	u := &update{name: r.Name, dim: dim, formula: f, pool: pool, threads: make([]thread, pool.Threads())}
 	for range f.slots() {
 		u.memory = append(u.memory, make([]float32, dim))
 	}
+	for i := range u.threads {
+		u.threads[i].memory = make([][]float32, len(u.memory))
+	}
+	u.moveRange = u.move
 	return u, nil
 }
 
@@ -103,8 +113,8 @@ type formula interface {
 	// slots names the vectors that the rule remembers. They start at zero.
 	slots() []slot
 	// move applies step number t, counted from 1, to some of the coordinates: parameters p, noisy sums g still to be
-	// divided by the batch size, and the same coordinates of each slot.
-	move(p []float32, g []float64, batch, rate float64, t int, memory [][]float32)
+	// multiplied by perBatch, one over the batch size, and the same coordinates of each slot.
+	move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32)
 }
 
 type slot struct {
@@ -119,6 +129,21 @@ type update struct {
 	formula formula
 	step    int
 	memory  [][]float32 // in the order of formula.slots
+
+	pool      *kernel.Pool
+	threads   []thread
+	moveRange func(worker, from, to int) // u.move, made once
+
+	// The Apply in progress.
+	parameters     []float32
+	gradient       *release
+	perBatch, rate float64
+}
+
+// thread is what one thread works with, made once: steps allocate nothing.
+type thread struct {
+	workspace
+	memory [][]float32 // one block of each slot
 }
 
 // Name implements [Update].
@@ -136,15 +161,31 @@ func (u *update) Apply(parameters []float32, gradient Noisy, expectedBatchSize, 
 	case !(learningRate >= 0) || math.IsInf(learningRate, 1):
 		return fmt.Errorf("optimizer: learning rate is %g, must be finite and not negative: %w", learningRate, ErrUpdate)
 	}
+	release, err := gradient.take()
+	if err != nil {
+		return fmt.Errorf("optimizer: %s: %w: %w", u.name, err, ErrUpdate)
+	}
+	defer release.done()
 	u.step++
-	inChunks(u.dim, func(_, from, to int) {
-		memory := make([][]float32, len(u.memory))
-		for i, m := range u.memory {
-			memory[i] = m[from:to]
-		}
-		u.formula.move(parameters[from:to], gradient.values[from:to], expectedBatchSize, learningRate, u.step, memory)
-	})
+	u.parameters, u.gradient = parameters, release
+	u.perBatch, u.rate = 1/expectedBatchSize, learningRate
+	u.pool.Run(chunks(u.dim), 1, u.moveRange)
+	u.parameters, u.gradient = nil, nil
 	return nil
+}
+
+// move applies the formula to the chunks from first up to, not including, end: noise, sum and step of one block after
+// the other, in one pass over sum, parameters and memory.
+func (u *update) move(worker, first, end int) {
+	t := &u.threads[worker]
+	for from := first * chunkLen; from < min(end*chunkLen, u.dim); from += blockLen {
+		to := min(from+blockLen, u.dim)
+		for i, m := range u.memory {
+			t.memory[i] = m[from:to]
+		}
+		noisy := u.gradient.withNoise(from, to, &t.workspace)
+		u.formula.move(u.parameters[from:to], noisy, u.perBatch, u.rate, u.step, t.memory)
+	}
 }
 
 // State implements [Update].

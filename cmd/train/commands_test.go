@@ -60,6 +60,7 @@ func TestJSON(t *testing.T) {
 		{append([]string{"epsilon", "--noise-multiplier", "1"}, asked...), "epsilon delta accountant relation method sampling_probability noise_multiplier steps"},
 		{append([]string{"calibrate", "--epsilon", "2"}, asked...), "epsilon delta accountant relation method sampling_probability noise_multiplier steps target_epsilon"},
 		{[]string{"describe", config}, "data input layers parameters multiply_adds privacy curve memory engines"},
+		{[]string{"bench", "--model", "mlp128", "--batch", "8", "--seconds", "0.05"}, "model mode batch threads kernel examples_per_second step_ms gflops fma_limit_gflops peak_rss_mib parts"},
 		{[]string{"sweep", sweep}, "sweep status trials finished rows composed"},
 		{[]string{"presets"}, "presets sweeps"},
 		{[]string{"presets", "digits"}, "name description source"},

@@ -5,7 +5,7 @@ package kernel
 // others by lowering and a matrix product. Filters are (Out, KernelH, KernelW, In), images and outputs NHWC.
 //
 // The result for an image depends on that image alone, bit for bit, and not on its place in the batch. Outputs and input
-// gradients are right to about 1e-5 of the largest one, filter gradients to about 1e-6 of their norm, where the
+// gradients are right to about 5e-6 of the largest one, filter gradients to about 1e-6 of their norm, where the
 // definition loses no digits by cancellation.
 //
 // It owns working memory, which is reused: calls on one Convolution must not overlap, but for
@@ -157,7 +157,7 @@ func (c *Convolution) FilterGradientSum(sum, x, dz, w []float32) {
 	parts := min(batch, gradientParts)
 	if s := c.gradientSum; s != nil {
 		// A part costs a transform back, whatever it has to add.
-		parts = min(parts, ceilDiv(batch*s.tilesDown*s.tilesAcross, gradientTiles))
+		parts = min(parts, ceilDiv(batch*s.tilesDown*s.tilesAcross, partTiles))
 	}
 	c.call.partialSums = grow(c.call.partialSums, parts*size)
 	c.call.sum, c.call.x, c.call.dz, c.call.weights, c.call.parts = sum, x, dz, w, parts

@@ -132,8 +132,8 @@ func TestConvolutionIsTheDefinition(t *testing.T) {
 					what         string
 					error, bound float64
 				}{
-					{"forward", worstError(part(got.z, i, batch), c.forwardReference(x, d.filters, d.bias)), 1e-5},
-					{"input gradient", worstError(part(got.dx, i, batch), c.inputGradientReference(dz, d.filters)), 1e-5},
+					{"forward", worstError(part(got.z, i, batch), c.forwardReference(x, d.filters, d.bias)), 5e-6},
+					{"input gradient", worstError(part(got.dx, i, batch), c.inputGradientReference(dz, d.filters)), 5e-6},
 					{"filter gradient", normError(part(got.g, i, batch), g), 1e-6},
 				} {
 					if !(e.error <= e.bound) {
@@ -155,7 +155,7 @@ func TestForwardWithoutBias(t *testing.T) {
 			d := newConvolutionData(c, 1)
 			got := make([]float32, len(d.dz))
 			NewConvolution(c, nil).Forward(got, d.x, d.filters, nil, 1)
-			if e := worstError(got, c.forwardReference(d.x, d.filters, make([]float32, c.Out))); e > 1e-5 {
+			if e := worstError(got, c.forwardReference(d.x, d.filters, make([]float32, c.Out))); e > 5e-6 {
 				t.Errorf("%+v: off by %.2g", c, e)
 			}
 		}

@@ -14,10 +14,7 @@ import (
 // edgeWords are the words at which something changes: ends, halves, powers of two, borders of quarter turns and of
 // the two forms of the logarithm, and their neighbours.
 func edgeWords() []uint64 {
-	var words []uint64
-	for _, centre := range []uint64{0, sqrtHalf, sqrtHalf >> 1, 1<<61 - 1, 3 << 61, 5 << 61, 7 << 61, math.MaxUint32} {
-		words = append(words, centre)
-	}
+	words := []uint64{0, sqrtHalf, sqrtHalf >> 1, 1<<61 - 1, 3 << 61, 5 << 61, 7 << 61, math.MaxUint32}
 	for shift := range 64 {
 		words = append(words, 1<<shift, math.MaxUint64>>shift, math.MaxUint64<<shift, sqrtHalf>>shift)
 	}

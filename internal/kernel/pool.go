@@ -17,15 +17,16 @@ const chunksPerWorker = 4
 // The goroutine that calls Run is worker 0. A nil *Pool is a valid pool of one
 // thread: it runs everything on the caller.
 type Pool struct {
-	wake    []chan struct{} // one per worker other than the caller
-	running sync.Mutex      // held while a Run uses the workers
-	closed  bool            // guarded by running
+	helpers []*helper  // the workers other than the caller
+	running sync.Mutex // held while a Run uses the workers
+	closed  bool       // guarded by running
 
 	// The loop in progress; written by Run while it holds running.
 	body     func(worker, lo, hi int)
 	n, chunk int
 	next     atomic.Int64   // first index that nobody has taken
-	pending  sync.WaitGroup // woken workers that have not finished
+	pending  sync.WaitGroup // called workers that have not finished
+	busy     atomic.Int64   // their number
 	owners   []atomic.Int64 // goroutine of worker i; 0 for worker 0, which is any caller
 
 	panicMu  sync.Mutex
@@ -37,10 +38,10 @@ type Pool struct {
 // Fewer than one thread counts as one.
 func NewPool(threads int) *Pool {
 	threads = max(threads, 1)
-	p := &Pool{wake: make([]chan struct{}, threads-1), owners: make([]atomic.Int64, threads)}
-	for i := range p.wake {
-		p.wake[i] = make(chan struct{}, 1)
-		go p.work(i+1, p.wake[i])
+	p := &Pool{helpers: make([]*helper, threads-1), owners: make([]atomic.Int64, threads)}
+	for i := range p.helpers {
+		p.helpers[i] = &helper{wake: make(chan struct{}, 1)}
+		go p.work(i+1, p.helpers[i])
 	}
 	return p
 }
@@ -51,7 +52,7 @@ func (p *Pool) Threads() int {
 	if p == nil {
 		return 1
 	}
-	return len(p.wake) + 1
+	return len(p.helpers) + 1
 }
 
 // Close ends the workers, after the Run in progress if there is one. A closed
@@ -66,8 +67,8 @@ func (p *Pool) Close() {
 		return
 	}
 	p.closed = true
-	for _, wake := range p.wake {
-		close(wake)
+	for _, h := range p.helpers {
+		close(h.wake)
 	}
 }
 
@@ -89,7 +90,7 @@ func (p *Pool) Run(n, grain int, f func(worker, lo, hi int)) {
 		return
 	}
 	grain = max(grain, 1)
-	if p == nil || len(p.wake) == 0 {
+	if p == nil || len(p.helpers) == 0 {
 		f(0, 0, n)
 		return
 	}
@@ -113,12 +114,15 @@ func (p *Pool) runParallel(n, grain int, f func(worker, lo, hi int)) {
 	p.next.Store(0)
 
 	chunks := (n + p.chunk - 1) / p.chunk
-	helpers := min(len(p.wake), chunks-1)
-	p.pending.Add(helpers)
-	for _, wake := range p.wake[:helpers] {
-		wake <- struct{}{}
+	helpers := p.helpers[:min(len(p.helpers), chunks-1)]
+	p.pending.Add(len(helpers))
+	p.busy.Store(int64(len(helpers)))
+	for _, h := range helpers {
+		h.call()
 	}
 	p.drain(0)
+	for spin := 0; spin < spins && p.busy.Load() > 0; spin++ {
+	}
 	p.pending.Wait()
 
 	p.body = nil
@@ -130,12 +134,54 @@ func (p *Pool) runParallel(n, grain int, f func(worker, lo, hi int)) {
 }
 
 // work is the life of one worker.
-func (p *Pool) work(worker int, wake <-chan struct{}) {
+func (p *Pool) work(worker int, h *helper) {
 	p.owners[worker].Store(goroutineID())
-	for range wake {
+	for h.wait() {
 		p.drain(worker)
+		p.busy.Add(-1)
 		p.pending.Done()
 	}
+}
+
+// spins is how often somebody who waits looks before going to sleep, some ten microseconds: the loops of a step follow
+// each other within less, and waking a goroutine that sleeps takes about as long.
+const spins = 1 << 14
+
+// helper is where a worker waits for calls.
+type helper struct {
+	calls  atomic.Uint32
+	seen   uint32 // calls that the worker has taken; its own
+	asleep atomic.Bool
+	wake   chan struct{} // holds one wake-up; closed at the end
+}
+
+// call gives the worker one loop to help with. It has finished the one before.
+func (h *helper) call() {
+	h.calls.Add(1)
+	if h.asleep.CompareAndSwap(true, false) {
+		h.wake <- struct{}{}
+	}
+}
+
+// wait returns true for a call and false when there will be none.
+func (h *helper) wait() bool {
+	for range spins {
+		if h.calls.Load() != h.seen {
+			h.seen++
+			return true
+		}
+	}
+	h.asleep.Store(true)
+	// Whoever called before it saw the worker asleep does not wake it.
+	if h.calls.Load() != h.seen && h.asleep.CompareAndSwap(true, false) {
+		h.seen++
+		return true
+	}
+	if _, open := <-h.wake; !open {
+		return false
+	}
+	h.seen++
+	return true
 }
 
 // drain takes chunks of the loop in progress until none is left.

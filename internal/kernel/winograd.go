@@ -167,25 +167,16 @@ func (g *winogradGroup) transformWindows(x []float32, row, first int) {
 	}
 }
 
-// biasPoint is the ξ of the point 1 in both directions, where every output of a tile takes up M[ξ] as it is: a bias is added there.
-func (g *winogradGroup) biasPoint() int { return g.points + 1 }
-
 // multiply computes M from V.
 func (g *winogradGroup) multiply(tiles int) {
 	k := active
 	for xi := range g.points * g.points {
-		m, beta := g.m[xi*g.mStride:], float32(0)
-		if xi == g.biasPoint() && g.bias != nil {
-			for tile := range tiles {
-				copy(m[tile*g.out:(tile+1)*g.out], g.bias)
-			}
-			beta = 1
-		}
+		m := g.m[xi*g.mStride:]
 		a := blockA{g.v[xi*g.vStride:], g.in, 1, k.tileRows * g.in}
 		for panel := range g.panels {
 			col := panel * g.panelCols
 			b := blockB{g.filters[xi*g.uStride+col*g.in:], g.panelCols}
-			k.panel(a, b, blockC{m[col:], g.out, tiles, min(g.panelCols, g.out-col), g.in}, 1, beta)
+			k.panel(a, b, blockC{m[col:], g.out, tiles, min(g.panelCols, g.out-col), g.in}, 1, 0)
 		}
 	}
 }
@@ -204,11 +195,15 @@ func (g *winogradGroup) transformOutputs(z []float32, row, first int) {
 		from[i] = g.outputs[i*g.tileRow : (i+1)*g.tileRow]
 	}
 	line := g.outWidth * g.out
-	to := z[row*g.tile*line:]
-	if inside := min(g.tile, g.outHeight-row*g.tile); inside < g.tile {
+	inside := min(g.tile, g.outHeight-row*g.tile)
+	to := z[row*g.tile*line:][:inside*line]
+	if inside == g.tile {
+		output(1, line, to, line, 0, from, 0)
+	} else {
 		output(1, line, g.clipped, line, 0, from, 0)
-		copy(to, g.clipped[:inside*line])
-		return
+		copy(to, g.clipped)
 	}
-	output(1, line, to, line, 0, from, 0)
+	if g.bias != nil {
+		AddBias(to, g.bias)
+	}
 }

@@ -7,9 +7,11 @@
 // func winogradWindow6AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[6]*float32, srcStep int)
 // Requires: AVX, FMA3
 TEXT ·winogradWindow6AVX2(SB), NOSPLIT, $0-56
-	VMOVUPS eight40000000<>+0(SB), Y0
-	VMOVUPS eight40800000<>+0(SB), Y1
-	VMOVUPS eight40a00000<>+0(SB), Y2
+	VMOVUPS eight3f000000<>+0(SB), Y0
+	VMOVUPS eight40000000<>+0(SB), Y1
+	VMOVUPS eight40200000<>+0(SB), Y2
+	VMOVUPS eight3f3504f3<>+0(SB), Y3
+	VMOVUPS eight3fb504f3<>+0(SB), Y4
 	MOVQ    src+40(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
@@ -28,38 +30,40 @@ tile:
 	MOVQ n+8(FP), R13
 
 loop:
-	VMOVUPS      (CX)(R12*1), Y3
-	VMOVUPS      (DX)(R12*1), Y4
-	VMOVUPS      (BX)(R12*1), Y5
-	VMOVUPS      (SI)(R12*1), Y6
-	VMOVUPS      (DI)(R12*1), Y7
-	VMOVUPS      (AX)(R12*1), Y8
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y1, Y5, Y9
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y1, Y4, Y10
-	VSUBPS       Y5, Y7, Y11
-	VSUBPS       Y4, Y6, Y12
-	VMOVAPS      Y7, Y7
-	VFMADD231PS  Y1, Y3, Y7
-	VMOVAPS      Y7, Y3
-	VFNMADD231PS Y2, Y5, Y3
-	VMOVAPS      Y8, Y5
-	VFMADD231PS  Y1, Y4, Y5
-	VMOVAPS      Y5, Y4
-	VFNMADD231PS Y2, Y6, Y4
-	VADDPS       Y10, Y9, Y5
-	VSUBPS       Y10, Y9, Y6
+	VMOVUPS      (CX)(R12*1), Y5
+	VMOVUPS      (DX)(R12*1), Y6
+	VMOVUPS      (BX)(R12*1), Y7
+	VMOVUPS      (SI)(R12*1), Y8
+	VMOVUPS      (DI)(R12*1), Y9
+	VMOVUPS      (AX)(R12*1), Y10
+	VMOVAPS      Y9, Y11
+	VFNMADD231PS Y1, Y7, Y11
+	VMOVAPS      Y8, Y12
+	VFNMADD231PS Y1, Y6, Y12
+	VMOVAPS      Y9, Y13
+	VFNMADD231PS Y0, Y7, Y13
+	VMOVAPS      Y8, Y14
+	VFNMADD231PS Y0, Y6, Y14
+	VADDPS       Y9, Y5, Y5
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y2, Y7, Y5
 	VMOVAPS      Y11, Y7
-	VFMADD231PS  Y0, Y12, Y7
-	VMOVAPS      Y11, Y8
-	VFNMADD231PS Y0, Y12, Y8
-	VMOVUPS      Y3, (R8)
-	VMOVUPS      Y5, (R8)(R9*1)
-	VMOVUPS      Y6, (R8)(R9*2)
-	VMOVUPS      Y7, (R8)(R10*1)
-	VMOVUPS      Y8, (R8)(R9*4)
-	VMOVUPS      Y4, (R8)(R11*1)
+	VFMADD231PS  Y3, Y12, Y7
+	VMOVAPS      Y11, Y9
+	VFNMADD231PS Y3, Y12, Y9
+	VMOVAPS      Y13, Y11
+	VFMADD231PS  Y4, Y14, Y11
+	VMOVAPS      Y13, Y12
+	VFNMADD231PS Y4, Y14, Y12
+	VADDPS       Y10, Y6, Y6
+	VMOVAPS      Y6, Y6
+	VFNMADD231PS Y2, Y8, Y6
+	VMOVUPS      Y5, (R8)
+	VMOVUPS      Y7, (R8)(R9*1)
+	VMOVUPS      Y9, (R8)(R9*2)
+	VMOVUPS      Y11, (R8)(R10*1)
+	VMOVUPS      Y12, (R8)(R9*4)
+	VMOVUPS      Y6, (R8)(R11*1)
 	ADDQ         $0x20, R12
 	ADDQ         $0x20, R8
 	SUBQ         $0x08, R13
@@ -79,6 +83,16 @@ loop:
 	VZEROUPPER
 	RET
 
+DATA eight3f000000<>+0(SB)/4, $0x3f000000
+DATA eight3f000000<>+4(SB)/4, $0x3f000000
+DATA eight3f000000<>+8(SB)/4, $0x3f000000
+DATA eight3f000000<>+12(SB)/4, $0x3f000000
+DATA eight3f000000<>+16(SB)/4, $0x3f000000
+DATA eight3f000000<>+20(SB)/4, $0x3f000000
+DATA eight3f000000<>+24(SB)/4, $0x3f000000
+DATA eight3f000000<>+28(SB)/4, $0x3f000000
+GLOBL eight3f000000<>(SB), RODATA|NOPTR, $32
+
 DATA eight40000000<>+0(SB)/4, $0x40000000
 DATA eight40000000<>+4(SB)/4, $0x40000000
 DATA eight40000000<>+8(SB)/4, $0x40000000
@@ -89,33 +103,44 @@ DATA eight40000000<>+24(SB)/4, $0x40000000
 DATA eight40000000<>+28(SB)/4, $0x40000000
 GLOBL eight40000000<>(SB), RODATA|NOPTR, $32
 
-DATA eight40800000<>+0(SB)/4, $0x40800000
-DATA eight40800000<>+4(SB)/4, $0x40800000
-DATA eight40800000<>+8(SB)/4, $0x40800000
-DATA eight40800000<>+12(SB)/4, $0x40800000
-DATA eight40800000<>+16(SB)/4, $0x40800000
-DATA eight40800000<>+20(SB)/4, $0x40800000
-DATA eight40800000<>+24(SB)/4, $0x40800000
-DATA eight40800000<>+28(SB)/4, $0x40800000
-GLOBL eight40800000<>(SB), RODATA|NOPTR, $32
+DATA eight40200000<>+0(SB)/4, $0x40200000
+DATA eight40200000<>+4(SB)/4, $0x40200000
+DATA eight40200000<>+8(SB)/4, $0x40200000
+DATA eight40200000<>+12(SB)/4, $0x40200000
+DATA eight40200000<>+16(SB)/4, $0x40200000
+DATA eight40200000<>+20(SB)/4, $0x40200000
+DATA eight40200000<>+24(SB)/4, $0x40200000
+DATA eight40200000<>+28(SB)/4, $0x40200000
+GLOBL eight40200000<>(SB), RODATA|NOPTR, $32
 
-DATA eight40a00000<>+0(SB)/4, $0x40a00000
-DATA eight40a00000<>+4(SB)/4, $0x40a00000
-DATA eight40a00000<>+8(SB)/4, $0x40a00000
-DATA eight40a00000<>+12(SB)/4, $0x40a00000
-DATA eight40a00000<>+16(SB)/4, $0x40a00000
-DATA eight40a00000<>+20(SB)/4, $0x40a00000
-DATA eight40a00000<>+24(SB)/4, $0x40a00000
-DATA eight40a00000<>+28(SB)/4, $0x40a00000
-GLOBL eight40a00000<>(SB), RODATA|NOPTR, $32
+DATA eight3f3504f3<>+0(SB)/4, $0x3f3504f3
+DATA eight3f3504f3<>+4(SB)/4, $0x3f3504f3
+DATA eight3f3504f3<>+8(SB)/4, $0x3f3504f3
+DATA eight3f3504f3<>+12(SB)/4, $0x3f3504f3
+DATA eight3f3504f3<>+16(SB)/4, $0x3f3504f3
+DATA eight3f3504f3<>+20(SB)/4, $0x3f3504f3
+DATA eight3f3504f3<>+24(SB)/4, $0x3f3504f3
+DATA eight3f3504f3<>+28(SB)/4, $0x3f3504f3
+GLOBL eight3f3504f3<>(SB), RODATA|NOPTR, $32
+
+DATA eight3fb504f3<>+0(SB)/4, $0x3fb504f3
+DATA eight3fb504f3<>+4(SB)/4, $0x3fb504f3
+DATA eight3fb504f3<>+8(SB)/4, $0x3fb504f3
+DATA eight3fb504f3<>+12(SB)/4, $0x3fb504f3
+DATA eight3fb504f3<>+16(SB)/4, $0x3fb504f3
+DATA eight3fb504f3<>+20(SB)/4, $0x3fb504f3
+DATA eight3fb504f3<>+24(SB)/4, $0x3fb504f3
+DATA eight3fb504f3<>+28(SB)/4, $0x3fb504f3
+GLOBL eight3fb504f3<>(SB), RODATA|NOPTR, $32
 
 // func winogradFilter6AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[3]*float32, srcStep int)
 // Requires: AVX, FMA3
 TEXT ·winogradFilter6AVX2(SB), NOSPLIT, $0-56
-	VMOVUPS eight3e800000<>+0(SB), Y0
-	VMOVUPS eight3e2aaaab<>+0(SB), Y1
-	VMOVUPS eight3daaaaab<>+0(SB), Y2
-	VMOVUPS eight3d2aaaab<>+0(SB), Y3
+	VMOVUPS eight3e2aaaab<>+0(SB), Y0
+	VMOVUPS eight3eaaaaab<>+0(SB), Y1
+	VMOVUPS eight3f2aaaab<>+0(SB), Y2
+	VMOVUPS eight3e715bef<>+0(SB), Y3
+	VMOVUPS eight3ef15bef<>+0(SB), Y4
 	MOVQ    src+40(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
@@ -131,29 +156,29 @@ tile:
 	MOVQ n+8(FP), R10
 
 loop:
-	VMOVUPS     (CX)(R9*1), Y4
-	VMOVUPS     (DX)(R9*1), Y5
-	VMOVUPS     (AX)(R9*1), Y6
-	VADDPS      Y6, Y4, Y7
-	VMULPS      Y7, Y1, Y7
-	VMULPS      Y5, Y1, Y8
-	VMULPS      Y4, Y3, Y9
-	VMOVAPS     Y9, Y9
-	VFMADD231PS Y1, Y6, Y9
-	VMULPS      Y5, Y2, Y5
-	VMULPS      Y4, Y0, Y4
-	VXORPS      Y10, Y10, Y10
-	VSUBPS      Y7, Y10, Y10
-	VSUBPS      Y8, Y10, Y10
-	VSUBPS      Y7, Y8, Y7
-	VADDPS      Y5, Y9, Y8
-	VSUBPS      Y5, Y9, Y5
-	VMOVUPS     Y4, (BX)
-	VMOVUPS     Y10, (BX)(SI*1)
-	VMOVUPS     Y7, (BX)(SI*2)
-	VMOVUPS     Y8, (BX)(DI*1)
-	VMOVUPS     Y5, (BX)(SI*4)
-	VMOVUPS     Y6, (BX)(R8*1)
+	VMOVUPS     (CX)(R9*1), Y5
+	VMOVUPS     (DX)(R9*1), Y6
+	VMOVUPS     (AX)(R9*1), Y7
+	VMULPS      Y7, Y1, Y8
+	VMOVAPS     Y8, Y8
+	VFMADD231PS Y2, Y5, Y8
+	VMULPS      Y6, Y4, Y9
+	VMULPS      Y7, Y1, Y10
+	VMOVAPS     Y10, Y10
+	VFMADD231PS Y0, Y5, Y10
+	VMULPS      Y6, Y3, Y6
+	VXORPS      Y11, Y11, Y11
+	VSUBPS      Y8, Y11, Y11
+	VSUBPS      Y9, Y11, Y11
+	VSUBPS      Y8, Y9, Y8
+	VADDPS      Y6, Y10, Y9
+	VSUBPS      Y6, Y10, Y6
+	VMOVUPS     Y5, (BX)
+	VMOVUPS     Y11, (BX)(SI*1)
+	VMOVUPS     Y8, (BX)(SI*2)
+	VMOVUPS     Y9, (BX)(DI*1)
+	VMOVUPS     Y6, (BX)(SI*4)
+	VMOVUPS     Y7, (BX)(R8*1)
 	ADDQ        $0x20, R9
 	ADDQ        $0x20, BX
 	SUBQ        $0x08, R10
@@ -173,16 +198,6 @@ loop:
 	VZEROUPPER
 	RET
 
-DATA eight3e800000<>+0(SB)/4, $0x3e800000
-DATA eight3e800000<>+4(SB)/4, $0x3e800000
-DATA eight3e800000<>+8(SB)/4, $0x3e800000
-DATA eight3e800000<>+12(SB)/4, $0x3e800000
-DATA eight3e800000<>+16(SB)/4, $0x3e800000
-DATA eight3e800000<>+20(SB)/4, $0x3e800000
-DATA eight3e800000<>+24(SB)/4, $0x3e800000
-DATA eight3e800000<>+28(SB)/4, $0x3e800000
-GLOBL eight3e800000<>(SB), RODATA|NOPTR, $32
-
 DATA eight3e2aaaab<>+0(SB)/4, $0x3e2aaaab
 DATA eight3e2aaaab<>+4(SB)/4, $0x3e2aaaab
 DATA eight3e2aaaab<>+8(SB)/4, $0x3e2aaaab
@@ -193,32 +208,55 @@ DATA eight3e2aaaab<>+24(SB)/4, $0x3e2aaaab
 DATA eight3e2aaaab<>+28(SB)/4, $0x3e2aaaab
 GLOBL eight3e2aaaab<>(SB), RODATA|NOPTR, $32
 
-DATA eight3daaaaab<>+0(SB)/4, $0x3daaaaab
-DATA eight3daaaaab<>+4(SB)/4, $0x3daaaaab
-DATA eight3daaaaab<>+8(SB)/4, $0x3daaaaab
-DATA eight3daaaaab<>+12(SB)/4, $0x3daaaaab
-DATA eight3daaaaab<>+16(SB)/4, $0x3daaaaab
-DATA eight3daaaaab<>+20(SB)/4, $0x3daaaaab
-DATA eight3daaaaab<>+24(SB)/4, $0x3daaaaab
-DATA eight3daaaaab<>+28(SB)/4, $0x3daaaaab
-GLOBL eight3daaaaab<>(SB), RODATA|NOPTR, $32
+DATA eight3eaaaaab<>+0(SB)/4, $0x3eaaaaab
+DATA eight3eaaaaab<>+4(SB)/4, $0x3eaaaaab
+DATA eight3eaaaaab<>+8(SB)/4, $0x3eaaaaab
+DATA eight3eaaaaab<>+12(SB)/4, $0x3eaaaaab
+DATA eight3eaaaaab<>+16(SB)/4, $0x3eaaaaab
+DATA eight3eaaaaab<>+20(SB)/4, $0x3eaaaaab
+DATA eight3eaaaaab<>+24(SB)/4, $0x3eaaaaab
+DATA eight3eaaaaab<>+28(SB)/4, $0x3eaaaaab
+GLOBL eight3eaaaaab<>(SB), RODATA|NOPTR, $32
 
-DATA eight3d2aaaab<>+0(SB)/4, $0x3d2aaaab
-DATA eight3d2aaaab<>+4(SB)/4, $0x3d2aaaab
-DATA eight3d2aaaab<>+8(SB)/4, $0x3d2aaaab
-DATA eight3d2aaaab<>+12(SB)/4, $0x3d2aaaab
-DATA eight3d2aaaab<>+16(SB)/4, $0x3d2aaaab
-DATA eight3d2aaaab<>+20(SB)/4, $0x3d2aaaab
-DATA eight3d2aaaab<>+24(SB)/4, $0x3d2aaaab
-DATA eight3d2aaaab<>+28(SB)/4, $0x3d2aaaab
-GLOBL eight3d2aaaab<>(SB), RODATA|NOPTR, $32
+DATA eight3f2aaaab<>+0(SB)/4, $0x3f2aaaab
+DATA eight3f2aaaab<>+4(SB)/4, $0x3f2aaaab
+DATA eight3f2aaaab<>+8(SB)/4, $0x3f2aaaab
+DATA eight3f2aaaab<>+12(SB)/4, $0x3f2aaaab
+DATA eight3f2aaaab<>+16(SB)/4, $0x3f2aaaab
+DATA eight3f2aaaab<>+20(SB)/4, $0x3f2aaaab
+DATA eight3f2aaaab<>+24(SB)/4, $0x3f2aaaab
+DATA eight3f2aaaab<>+28(SB)/4, $0x3f2aaaab
+GLOBL eight3f2aaaab<>(SB), RODATA|NOPTR, $32
+
+DATA eight3e715bef<>+0(SB)/4, $0x3e715bef
+DATA eight3e715bef<>+4(SB)/4, $0x3e715bef
+DATA eight3e715bef<>+8(SB)/4, $0x3e715bef
+DATA eight3e715bef<>+12(SB)/4, $0x3e715bef
+DATA eight3e715bef<>+16(SB)/4, $0x3e715bef
+DATA eight3e715bef<>+20(SB)/4, $0x3e715bef
+DATA eight3e715bef<>+24(SB)/4, $0x3e715bef
+DATA eight3e715bef<>+28(SB)/4, $0x3e715bef
+GLOBL eight3e715bef<>(SB), RODATA|NOPTR, $32
+
+DATA eight3ef15bef<>+0(SB)/4, $0x3ef15bef
+DATA eight3ef15bef<>+4(SB)/4, $0x3ef15bef
+DATA eight3ef15bef<>+8(SB)/4, $0x3ef15bef
+DATA eight3ef15bef<>+12(SB)/4, $0x3ef15bef
+DATA eight3ef15bef<>+16(SB)/4, $0x3ef15bef
+DATA eight3ef15bef<>+20(SB)/4, $0x3ef15bef
+DATA eight3ef15bef<>+24(SB)/4, $0x3ef15bef
+DATA eight3ef15bef<>+28(SB)/4, $0x3ef15bef
+GLOBL eight3ef15bef<>(SB), RODATA|NOPTR, $32
 
 // func winogradOutput6AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[6]*float32, srcStep int)
 // Requires: AVX, FMA3
 TEXT ·winogradOutput6AVX2(SB), NOSPLIT, $0-56
-	VMOVUPS eight40000000<>+0(SB), Y0
-	VMOVUPS eight40800000<>+0(SB), Y1
-	VMOVUPS eight41000000<>+0(SB), Y2
+	VMOVUPS eight3f000000<>+0(SB), Y0
+	VMOVUPS eight40000000<>+0(SB), Y1
+	VMOVUPS eight3f3504f3<>+0(SB), Y2
+	VMOVUPS eight3fb504f3<>+0(SB), Y3
+	VMOVUPS eight3eb504f3<>+0(SB), Y4
+	VMOVUPS eight403504f3<>+0(SB), Y5
 	MOVQ    src+40(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
@@ -236,29 +274,32 @@ tile:
 	MOVQ n+8(FP), R12
 
 loop:
-	VMOVUPS     (CX)(R11*1), Y3
-	VMOVUPS     (DX)(R11*1), Y4
-	VMOVUPS     (BX)(R11*1), Y5
-	VMOVUPS     (SI)(R11*1), Y6
-	VMOVUPS     (DI)(R11*1), Y7
-	VMOVUPS     (AX)(R11*1), Y8
-	VADDPS      Y5, Y4, Y9
-	VSUBPS      Y5, Y4, Y4
-	VADDPS      Y7, Y6, Y5
-	VSUBPS      Y7, Y6, Y6
-	VADDPS      Y9, Y3, Y3
-	VADDPS      Y5, Y3, Y3
-	VMOVAPS     Y4, Y7
-	VFMADD231PS Y0, Y6, Y7
-	VMOVAPS     Y9, Y9
-	VFMADD231PS Y1, Y5, Y9
-	VADDPS      Y8, Y4, Y4
-	VMOVAPS     Y4, Y4
-	VFMADD231PS Y2, Y6, Y4
-	VMOVUPS     Y3, (R8)
-	VMOVUPS     Y7, (R8)(R9*1)
-	VMOVUPS     Y9, (R8)(R9*2)
-	VMOVUPS     Y4, (R8)(R10*1)
+	VMOVUPS     (CX)(R11*1), Y6
+	VMOVUPS     (DX)(R11*1), Y7
+	VMOVUPS     (BX)(R11*1), Y8
+	VMOVUPS     (SI)(R11*1), Y9
+	VMOVUPS     (DI)(R11*1), Y10
+	VMOVUPS     (AX)(R11*1), Y11
+	VADDPS      Y8, Y7, Y12
+	VSUBPS      Y8, Y7, Y7
+	VADDPS      Y10, Y9, Y8
+	VSUBPS      Y10, Y9, Y9
+	VADDPS      Y12, Y6, Y6
+	VADDPS      Y8, Y6, Y6
+	VMULPS      Y7, Y2, Y10
+	VMOVAPS     Y10, Y10
+	VFMADD231PS Y3, Y9, Y10
+	VMULPS      Y12, Y0, Y12
+	VMOVAPS     Y12, Y12
+	VFMADD231PS Y1, Y8, Y12
+	VMOVAPS     Y11, Y8
+	VFMADD231PS Y4, Y7, Y8
+	VMOVAPS     Y8, Y7
+	VFMADD231PS Y5, Y9, Y7
+	VMOVUPS     Y6, (R8)
+	VMOVUPS     Y10, (R8)(R9*1)
+	VMOVUPS     Y12, (R8)(R9*2)
+	VMOVUPS     Y7, (R8)(R10*1)
 	ADDQ        $0x20, R11
 	ADDQ        $0x20, R8
 	SUBQ        $0x08, R12
@@ -278,15 +319,25 @@ loop:
 	VZEROUPPER
 	RET
 
-DATA eight41000000<>+0(SB)/4, $0x41000000
-DATA eight41000000<>+4(SB)/4, $0x41000000
-DATA eight41000000<>+8(SB)/4, $0x41000000
-DATA eight41000000<>+12(SB)/4, $0x41000000
-DATA eight41000000<>+16(SB)/4, $0x41000000
-DATA eight41000000<>+20(SB)/4, $0x41000000
-DATA eight41000000<>+24(SB)/4, $0x41000000
-DATA eight41000000<>+28(SB)/4, $0x41000000
-GLOBL eight41000000<>(SB), RODATA|NOPTR, $32
+DATA eight3eb504f3<>+0(SB)/4, $0x3eb504f3
+DATA eight3eb504f3<>+4(SB)/4, $0x3eb504f3
+DATA eight3eb504f3<>+8(SB)/4, $0x3eb504f3
+DATA eight3eb504f3<>+12(SB)/4, $0x3eb504f3
+DATA eight3eb504f3<>+16(SB)/4, $0x3eb504f3
+DATA eight3eb504f3<>+20(SB)/4, $0x3eb504f3
+DATA eight3eb504f3<>+24(SB)/4, $0x3eb504f3
+DATA eight3eb504f3<>+28(SB)/4, $0x3eb504f3
+GLOBL eight3eb504f3<>(SB), RODATA|NOPTR, $32
+
+DATA eight403504f3<>+0(SB)/4, $0x403504f3
+DATA eight403504f3<>+4(SB)/4, $0x403504f3
+DATA eight403504f3<>+8(SB)/4, $0x403504f3
+DATA eight403504f3<>+12(SB)/4, $0x403504f3
+DATA eight403504f3<>+16(SB)/4, $0x403504f3
+DATA eight403504f3<>+20(SB)/4, $0x403504f3
+DATA eight403504f3<>+24(SB)/4, $0x403504f3
+DATA eight403504f3<>+28(SB)/4, $0x403504f3
+GLOBL eight403504f3<>(SB), RODATA|NOPTR, $32
 
 // func winogradWindow4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[4]*float32, srcStep int)
 // Requires: AVX
@@ -385,16 +436,6 @@ loop:
 	JNZ     tile
 	VZEROUPPER
 	RET
-
-DATA eight3f000000<>+0(SB)/4, $0x3f000000
-DATA eight3f000000<>+4(SB)/4, $0x3f000000
-DATA eight3f000000<>+8(SB)/4, $0x3f000000
-DATA eight3f000000<>+12(SB)/4, $0x3f000000
-DATA eight3f000000<>+16(SB)/4, $0x3f000000
-DATA eight3f000000<>+20(SB)/4, $0x3f000000
-DATA eight3f000000<>+24(SB)/4, $0x3f000000
-DATA eight3f000000<>+28(SB)/4, $0x3f000000
-GLOBL eight3f000000<>(SB), RODATA|NOPTR, $32
 
 // func winogradOutput4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[4]*float32, srcStep int)
 // Requires: AVX

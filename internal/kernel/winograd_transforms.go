@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // tileTransform applies a small matrix to vectors: for each of tiles tiles, n values long,
 //
 //	dst[j] = Σᵢ M[j][i]·src[i]
@@ -11,9 +13,10 @@ type tileTransform func(tiles, n int, dst []float32, dstStride, dstStep int, src
 type vectors [6][]float32
 
 // winogradSet is the one-dimensional transforms of Winograd's minimal filtering F(m, r), the m outputs of a filter of
-// r taps from n = m+r-1 inputs by n products, with the formulas of Lavin and Gray (arXiv:1509.09308, section 4): the
-// polynomials are evaluated at 0, 1, -1, ∞ for n = 4, and at 2, -2 besides for n = 6. With d the window, g the filter
-// and y the outputs,
+// r taps from n = m+r-1 inputs by n products (Lavin and Gray, arXiv:1509.09308, section 4). The polynomials are
+// evaluated at 0, 1, -1, ∞ for n = 4, with the formulas given there, and at 0, ±1/√2, ±√2, ∞ for n = 6: reciprocal points
+// (Alam et al., arXiv:2201.10369) have a third of the largest error of the customary ±1, ±2, and cost the same. With d
+// the window, g the filter and y the outputs,
 //
 //	y = Aᵀ((G·g) ∘ (Bᵀ·d))
 //
@@ -58,30 +61,33 @@ func (v vectors) from(offset int) vectors {
 	return v
 }
 
+// near and far are the points of the transforms of six values, with their negatives, 0 and ∞.
+const near, far = 1 / math.Sqrt2, math.Sqrt2
+
 func portableWindow6(n int, dst []float32, stride int, src vectors) {
 	for c := range n {
 		x0, x1, x2, x3, x4, x5 := src[0][c], src[1][c], src[2][c], src[3][c], src[4][c], src[5][c]
-		a, b := x4-4*x2, x3-4*x1
-		e, f := x4-x2, x3-x1
-		dst[c] = x4 + 4*x0 - 5*x2
-		dst[stride+c] = a + b
-		dst[2*stride+c] = a - b
-		dst[3*stride+c] = e + 2*f
-		dst[4*stride+c] = e - 2*f
-		dst[5*stride+c] = x5 + 4*x1 - 5*x3
+		e, f := x4-2*x2, x3-2*x1
+		g, h := x4-0.5*x2, x3-0.5*x1
+		dst[c] = x0 + x4 - 2.5*x2
+		dst[stride+c] = e + near*f
+		dst[2*stride+c] = e - near*f
+		dst[3*stride+c] = g + far*h
+		dst[4*stride+c] = g - far*h
+		dst[5*stride+c] = x1 + x5 - 2.5*x3
 	}
 }
 
 func portableFilter6(n int, dst []float32, stride int, src vectors) {
 	for c := range n {
 		g0, g1, g2 := src[0][c], src[1][c], src[2][c]
-		outer, inner := (g0+g2)*(1./6), g1*(1./6)
-		wide, slope := g0*(1./24)+g2*(1./6), g1*(1./12)
-		dst[c] = g0 * (1. / 4)
-		dst[stride+c] = -outer - inner
-		dst[2*stride+c] = inner - outer
-		dst[3*stride+c] = wide + slope
-		dst[4*stride+c] = wide - slope
+		e, f := g2*(1./3)+g0*(2./3), g1*(far/3)
+		g, h := g2*(1./3)+g0*(1./6), g1*(far/6)
+		dst[c] = g0
+		dst[stride+c] = -e - f
+		dst[2*stride+c] = f - e
+		dst[3*stride+c] = g + h
+		dst[4*stride+c] = g - h
 		dst[5*stride+c] = g2
 	}
 }
@@ -91,9 +97,9 @@ func portableOutput6(n int, dst []float32, stride int, src vectors) {
 		m0, m1, m2, m3, m4, m5 := src[0][c], src[1][c], src[2][c], src[3][c], src[4][c], src[5][c]
 		sum1, difference1, sum2, difference2 := m1+m2, m1-m2, m3+m4, m3-m4
 		dst[c] = m0 + sum1 + sum2
-		dst[stride+c] = difference1 + 2*difference2
-		dst[2*stride+c] = sum1 + 4*sum2
-		dst[3*stride+c] = difference1 + m5 + 8*difference2
+		dst[stride+c] = near*difference1 + far*difference2
+		dst[2*stride+c] = 0.5*sum1 + 2*sum2
+		dst[3*stride+c] = m5 + near/2*difference1 + 2*far*difference2
 	}
 }
 

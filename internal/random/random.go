@@ -19,23 +19,29 @@ import (
 	crand "crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"math/bits"
 	"math/rand/v2"
+	"unsafe"
+
+	"dpsgd/internal/kernel"
 )
 
-// bufferBytes of keystream are made at a time: enough for the vectorised AES-CTR of the standard library to reach its
-// full rate, small enough to stay in the first-level cache.
-const bufferBytes = 8 << 10
+// bufferWords are drawn at a time: enough for vectorised AES to reach its full rate, few enough to stay in the
+// first-level cache. It is a multiple of kernel.KeystreamWords.
+const bufferWords = 1 << 10
 
 // zeros is what the cipher encrypts: a keystream is the encryption of nothing.
-var zeros [bufferBytes]byte
+var zeros [8 * bufferWords]byte
 
 // Source is a stream of independent uniform 64-bit words. It is not safe for concurrent use: every goroutine takes
 // its own from [Source.Split] or [New]. Copying a Source would repeat its words; pass the pointer.
 type Source struct {
 	_      noCopy
-	stream cipher.Stream
-	next   int // first unread byte of buffer
-	buffer [bufferBytes]byte
+	fast   *kernel.Keystream // nil where the processor has none
+	stream cipher.Stream     // the same words; nil if fast is not
+	buffer []uint64          // made when a single word is asked for; a stream that is only read in bulk has none
+	next   int               // first unread word of buffer
+	tail   [kernel.NormalsBlock]float64
 }
 
 var _ rand.Source = (*Source)(nil)
@@ -73,44 +79,70 @@ func (s *Source) Split() *Source {
 }
 
 func keyed(key [32]byte) *Source {
+	if fast := kernel.NewKeystream(&key); fast != nil {
+		return &Source{fast: fast}
+	}
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
 		panic("random: AES refuses a key of 32 bytes: " + err.Error())
 	}
 	// Each key is used for one stream only, so the counter may start at zero.
-	return &Source{stream: cipher.NewCTR(block, make([]byte, aes.BlockSize)), next: bufferBytes}
+	return &Source{stream: cipher.NewCTR(block, make([]byte, aes.BlockSize))}
 }
 
 // Uint64 returns the next word of the stream.
 func (s *Source) Uint64() uint64 {
-	if s.next == bufferBytes {
+	if s.next == len(s.buffer) {
 		s.refill()
 	}
-	x := binary.LittleEndian.Uint64(s.buffer[s.next:])
-	s.next += 8
+	x := s.buffer[s.next]
+	s.next++
 	return x
 }
 
 // Fill writes the next len(dst) words: the words that as many calls of [Source.Uint64] return.
 func (s *Source) Fill(dst []uint64) {
 	for len(dst) > 0 {
-		if s.next == bufferBytes {
+		n := 0
+		switch {
+		case s.next < len(s.buffer):
+			n = copy(dst, s.buffer[s.next:])
+			s.next += n
+		case len(dst) >= kernel.KeystreamWords: // without a detour over the buffer
+			n = min(len(dst)/kernel.KeystreamWords*kernel.KeystreamWords, bufferWords)
+			s.keystream(dst[:n])
+		default:
 			s.refill()
 		}
-		unread := s.buffer[s.next:]
-		n := min(len(dst), len(unread)/8)
-		for i := range dst[:n] {
-			dst[i] = binary.LittleEndian.Uint64(unread[8*i:])
-		}
-		s.next += 8 * n
 		dst = dst[n:]
 	}
 }
 
 func (s *Source) refill() {
-	s.stream.XORKeyStream(s.buffer[:], zeros[:])
+	if s.buffer == nil {
+		s.buffer = make([]uint64, bufferWords)
+	}
+	s.keystream(s.buffer)
 	s.next = 0
 }
+
+// keystream writes the next words of the cipher, a multiple of kernel.KeystreamWords and at most bufferWords.
+func (s *Source) keystream(dst []uint64) {
+	if s.fast != nil {
+		s.fast.Next(dst)
+		return
+	}
+	// The bytes of dst in memory order; on a little-endian machine they are the words already.
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), 8*len(dst))
+	s.stream.XORKeyStream(bytes, zeros[:len(bytes)])
+	if !littleEndian {
+		for i, w := range dst {
+			dst[i] = bits.ReverseBytes64(w)
+		}
+	}
+}
+
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // Float64 returns a uniform number strictly between 0 and 1, (x + 1/2)·2^-64 for a word x, rounded to float64. So
 // small numbers come with all 53 bits of precision, the smallest is 2^-65, and 0 and 1 never appear.

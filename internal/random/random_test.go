@@ -33,13 +33,13 @@ func TestSeededStreamIsPinned(t *testing.T) {
 
 // Fill and Uint64 read one stream: any way of cutting it gives the same words, across buffer ends too.
 func TestFillReadsTheWordsOfUint64(t *testing.T) {
-	const n = 3*bufferBytes/8 + 17
+	const n = 3*bufferWords + 17
 	want := make([]uint64, n)
 	one := Seeded(7)
 	for i := range want {
 		want[i] = one.Uint64()
 	}
-	for _, piece := range []int{1, 3, bufferBytes/8 - 1, bufferBytes / 8, bufferBytes/8 + 1, n} {
+	for _, piece := range []int{1, 3, bufferWords - 1, bufferWords, bufferWords + 1, n} {
 		t.Run(fmt.Sprint(piece), func(t *testing.T) {
 			src, got := Seeded(7), make([]uint64, n)
 			for at := 0; at < n; at += piece {

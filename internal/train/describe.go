@@ -162,7 +162,7 @@ func (d *Description) weigh(c *configs.Config, plan *Plan, m *model.Model, o Out
 	for i, u := range g.network.Uses {
 		d.Engines = append(d.Engines, Tactics{u.Parameter, g.engines[i].String()})
 	}
-	update, _, err := newUpdate(c, len(m.Values), plan.Steps)
+	update, _, err := newUpdate(c, len(m.Values), plan.Steps, pool)
 	if err != nil {
 		return err
 	}

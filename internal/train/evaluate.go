@@ -18,11 +18,10 @@ type Evaluation struct {
 
 // evaluator predicts a set of pictures with the current parameters of a model.
 type evaluator struct {
-	images   *data.Images
-	batcher  *data.Batcher
+	examples int
+	input    input
 	network  *model.Network
 	executor *graph.Executor
-	batch    int
 }
 
 func newEvaluator(m *model.Model, images *data.Images, n data.Normalisation, pool *kernel.Pool) (*evaluator, error) {
@@ -40,38 +39,33 @@ func newEvaluator(m *model.Model, images *data.Images, n data.Normalisation, poo
 	if err != nil {
 		return nil, err
 	}
-	mask := executor.Values(network.Mask).Float32
-	for i := range mask {
-		mask[i] = 1
-	}
-	return &evaluator{images: images, batcher: batcher, network: network, executor: executor, batch: batch}, nil
+	return &evaluator{examples: images.Len(), input: newInput(executor, network, batcher, pool), network: network, executor: executor}, nil
 }
 
 // Run evaluates all pictures.
 func (e *evaluator) Run() (Evaluation, error) {
 	var correct int
 	var loss float64
-	indices := make([]int, 0, e.batch)
-	for start := 0; start < e.images.Len(); start += e.batch {
+	indices := make([]int, 0, e.input.batch)
+	for start := 0; start < e.examples; start += e.input.batch {
 		indices = indices[:0]
-		for i := start; i < min(start+e.batch, e.images.Len()); i++ {
+		for i := start; i < min(start+e.input.batch, e.examples); i++ {
 			indices = append(indices, i)
 		}
-		labels := e.executor.Values(e.network.Labels).Int32
-		e.batcher.Fill(e.executor.Values(e.network.Images).Float32, labels, indices)
+		e.input.fill(indices)
 		if err := e.executor.RunAll(); err != nil {
 			return Evaluation{}, err
 		}
 		logits, losses := e.executor.Values(e.network.Logits).Float32, e.executor.Values(e.network.Losses).Float32
-		classes := len(logits) / e.batch
+		classes := len(logits) / e.input.batch
 		for i := range indices {
-			if largest(logits[i*classes:(i+1)*classes]) == int(labels[i]) {
+			if largest(logits[i*classes:(i+1)*classes]) == int(e.input.labels[i]) {
 				correct++
 			}
 			loss += float64(losses[i])
 		}
 	}
-	n := float64(e.images.Len())
+	n := float64(e.examples)
 	return Evaluation{Accuracy: float64(correct) / n, Loss: loss / n}, nil
 }
 

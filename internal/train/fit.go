@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -41,12 +42,11 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 func (r *Run) private() error {
 	start := time.Now()
 	r.indices = r.plan.Sampler.Sample(r.indices, r.source.Train.Len(), r.sampling)
+	// The event is on stable storage before anything of the step leaves the mechanism. The disk works while the sum is
+	// computed; a step that fails in between leaves an event of which nothing was released, and never the opposite.
+	go func() { r.recorded <- r.journal.Append(r.step+1, r.plan.Event()) }()
 	sum, err := r.gradients.Sum(r.indices)
-	if err != nil {
-		return err
-	}
-	// The event is on stable storage before anything of the step leaves the mechanism.
-	if err := r.journal.Append(r.step+1, r.plan.Event()); err != nil {
+	if err := errors.Join(<-r.recorded, err); err != nil {
 		return err
 	}
 	noisy, err := r.plan.Mechanism.Privatize(sum)

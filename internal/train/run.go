@@ -73,6 +73,7 @@ type Run struct {
 
 	step       int // updates that the parameters contain
 	indices    []int
+	recorded   chan error // outcome of the ledger's entry for the step in progress
 	evaluation Evaluation
 
 	resumedAt int
@@ -132,7 +133,7 @@ func prepare(c *configs.Config, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{config: c, source: source, watcher: o.Watcher, sampling: random.New()}
+	r := &Run{config: c, source: source, watcher: o.Watcher, sampling: random.New(), recorded: make(chan error, 1)}
 	if r.watcher == nil {
 		r.watcher = silent{}
 	}
@@ -143,9 +144,6 @@ func prepare(c *configs.Config, o Options) (*Run, error) {
 	if r.model, err = newModel(c, source.Train.Shape(), len(source.Train.Classes())); err != nil {
 		return nil, err
 	}
-	if r.update, r.schedule, err = newUpdate(c, len(r.model.Values), r.plan.Steps); err != nil {
-		return nil, err
-	}
 	r.pool = kernel.NewPool(threads(c))
 	if err := r.compile(); err != nil {
 		r.pool.Close()
@@ -154,8 +152,12 @@ func prepare(c *configs.Config, o Options) (*Run, error) {
 	return r, nil
 }
 
-// compile declares the graphs of training and evaluation.
+// compile makes the update rule and declares the graphs of training and evaluation.
 func (r *Run) compile() error {
+	var err error
+	if r.update, r.schedule, err = newUpdate(r.config, len(r.model.Values), r.plan.Steps, r.pool); err != nil {
+		return err
+	}
 	normalisation := normalisation(r.config, r.source.Train.Shape().Channels)
 	batcher, err := data.NewBatcher(r.source.Train, normalisation)
 	if err != nil {
@@ -170,11 +172,11 @@ func (r *Run) compile() error {
 	return err
 }
 
-func newUpdate(c *configs.Config, dim, steps int) (optimizer.Update, optimizer.Schedule, error) {
+func newUpdate(c *configs.Config, dim, steps int, pool *kernel.Pool) (optimizer.Update, optimizer.Schedule, error) {
 	o := c.Optimizer
-	update, err := optimizer.NewUpdate(optimizer.Rule{
+	update, err := optimizer.NewParallelUpdate(optimizer.Rule{
 		Name: o.Name, Momentum: o.Momentum, Beta1: o.Beta1, Beta2: o.Beta2, Epsilon: o.Epsilon, WeightDecay: o.WeightDecay,
-	}, dim)
+	}, dim, pool)
 	if err != nil {
 		return nil, nil, err
 	}

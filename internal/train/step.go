@@ -19,17 +19,14 @@ const maxGradientBytes = 128 << 20
 
 // gradients computes clipped sums for logical batches of any size with one graph of fixed physical batch size.
 type gradients struct {
-	policy   clip.Policy
-	batch    int
-	batcher  *data.Batcher
+	input    input
 	executor *graph.Executor
 	network  *model.Network
 	clipped  clip.Graph
-	dim      int
 	engines  []perexample.Engine
 
-	partial []float32       // sum of one physical batch, in the order of the parameters
-	parts   [][2]int        // of partial, for each use
+	sum     *clip.Sum       // of the logical batch in progress
+	parts   [][]float32     // sums of one physical batch, in the order of the parameters
 	observe func(diagnosis) // told about every physical batch when diagnostics are on; nil otherwise
 }
 
@@ -47,7 +44,7 @@ func newGradients(m *model.Model, policy clip.Policy, batcher *data.Batcher, bat
 	if err != nil {
 		return nil, err
 	}
-	g := &gradients{policy: policy, batch: batch, batcher: batcher, network: network, dim: len(m.Values), partial: make([]float32, len(m.Values))}
+	g := &gradients{network: network, sum: clip.NewParallelSum(policy.Bound(), len(m.Values), pool)}
 	if g.engines, err = chooseEngines(network.Uses, batch, engine, pool); err != nil {
 		return nil, err
 	}
@@ -66,12 +63,29 @@ func newGradients(m *model.Model, policy clip.Policy, batcher *data.Batcher, bat
 		plans[i] = perexample.NewPlan(b, u, dz[i], g.engines[i])
 	}
 	g.clipped = clip.Declare(b, policy, plans, network.Valid)
-	if g.parts, err = partsOf(m, network.Uses); err != nil {
+	places, err := partsOf(m, network.Uses)
+	if err != nil {
 		return nil, err
 	}
 	wanted := append([]*gorgonia.Node{network.Losses, g.clipped.SquaredNorms, g.clipped.Factors}, g.clipped.Sums...)
-	g.executor, err = b.Compile(wanted...)
-	return g, err
+	if g.executor, err = b.Compile(wanted...); err != nil {
+		return nil, err
+	}
+	g.input = newInput(g.executor, network, batcher, pool)
+	for _, i := range inOrder(places) {
+		g.parts = append(g.parts, g.executor.Values(g.clipped.Sums[i]).Float32)
+	}
+	return g, nil
+}
+
+// inOrder lists the places by where they begin.
+func inOrder(places [][2]int) []int {
+	order := make([]int, len(places))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return places[a][0] - places[b][0] })
+	return order
 }
 
 func chooseEngines(uses []perexample.Use, batch int, engine string, pool *kernel.Pool) ([]perexample.Engine, error) {
@@ -114,42 +128,27 @@ func partsOf(m *model.Model, uses []perexample.Use) ([][2]int, error) {
 }
 
 // Sum returns the sum of the clipped gradients of the examples with these indices. No example is dropped, whatever their
-// number; for none it is zero and the graph does not run.
+// number; for none it is zero and the graph does not run. The next call begins with the same sum anew.
 func (g *gradients) Sum(indices []int) (*clip.Sum, error) {
-	sum := clip.NewSum(g.policy.Bound(), g.dim)
+	g.sum.Reset()
 	for len(indices) > 0 {
-		n := min(len(indices), g.batch)
+		n := min(len(indices), g.input.batch)
 		if err := g.run(indices[:n]); err != nil {
 			return nil, err
 		}
-		if err := sum.Add(g.partial); err != nil {
+		if err := g.sum.Add(g.parts...); err != nil {
 			return nil, err
 		}
 		indices = indices[n:]
 	}
-	return sum, nil
+	return g.sum, nil
 }
 
-// run computes one physical batch, padded with examples that the mask takes out.
+// run computes one physical batch.
 func (g *gradients) run(indices []int) error {
-	images := g.executor.Values(g.network.Images).Float32
-	labels := g.executor.Values(g.network.Labels).Int32
-	mask := g.executor.Values(g.network.Mask).Float32
-	g.batcher.Fill(images, labels, indices)
-	pixels := len(images) / g.batch
-	clear(images[len(indices)*pixels:])
-	clear(labels[len(indices):])
-	for i := range mask {
-		mask[i] = 0
-		if i < len(indices) {
-			mask[i] = 1
-		}
-	}
+	g.input.fill(indices)
 	if err := g.executor.RunAll(); err != nil {
 		return err
-	}
-	for i, s := range g.clipped.Sums {
-		copy(g.partial[g.parts[i][0]:g.parts[i][1]], g.executor.Values(s).Float32)
 	}
 	if g.observe != nil {
 		n := len(indices)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -27,27 +28,30 @@ type transform struct {
 	apply           func(x []vec, c func(float64) vec) []vec
 }
 
+// near and far are the points of the transforms of six values, with their
+// negatives, 0 and ∞.
+const near, far = 1 / math.Sqrt2, math.Sqrt2
+
 var transforms = []transform{
-	{"winogradWindow6", 6, 6, false, []float64{2, 4, 5}, func(x []vec, c func(float64) vec) []vec {
-		a, b := minusTimes(x[4], c(4), x[2]), minusTimes(x[3], c(4), x[1])
-		e, f := minus(x[4], x[2]), minus(x[3], x[1])
-		first := minusTimes(plusTimes(x[4], c(4), x[0]), c(5), x[2])
-		last := minusTimes(plusTimes(x[5], c(4), x[1]), c(5), x[3])
-		return []vec{first, plus(a, b), minus(a, b), plusTimes(e, c(2), f), minusTimes(e, c(2), f), last}
+	{"winogradWindow6", 6, 6, false, []float64{1. / 2, 2, 5. / 2, near, far}, func(x []vec, c func(float64) vec) []vec {
+		e, f := minusTimes(x[4], c(2), x[2]), minusTimes(x[3], c(2), x[1])
+		g, h := minusTimes(x[4], c(1./2), x[2]), minusTimes(x[3], c(1./2), x[1])
+		return []vec{minusTimes(plus(x[0], x[4]), c(5./2), x[2]),
+			plusTimes(e, c(near), f), minusTimes(e, c(near), f), plusTimes(g, c(far), h), minusTimes(g, c(far), h),
+			minusTimes(plus(x[1], x[5]), c(5./2), x[3])}
 	}},
-	{"winogradFilter6", 3, 6, false, []float64{1. / 4, 1. / 6, 1. / 12, 1. / 24}, func(x []vec, c func(float64) vec) []vec {
-		outer := mul(plus(x[0], x[2]), c(1./6))
-		inner := mul(x[1], c(1./6))
-		wide := plusTimes(mul(x[0], c(1./24)), c(1./6), x[2])
-		slope := mul(x[1], c(1./12))
-		return []vec{mul(x[0], c(1./4)), minus(minus(zero(), outer), inner), minus(inner, outer),
-			plus(wide, slope), minus(wide, slope), x[2]}
+	{"winogradFilter6", 3, 6, false, []float64{1. / 6, 1. / 3, 2. / 3, far / 6, far / 3}, func(x []vec, c func(float64) vec) []vec {
+		e, f := plusTimes(mul(x[2], c(1./3)), c(2./3), x[0]), mul(x[1], c(far/3))
+		g, h := plusTimes(mul(x[2], c(1./3)), c(1./6), x[0]), mul(x[1], c(far/6))
+		return []vec{x[0], minus(minus(zero(), e), f), minus(f, e), plus(g, h), minus(g, h), x[2]}
 	}},
-	{"winogradOutput6", 6, 4, false, []float64{2, 4, 8}, func(x []vec, c func(float64) vec) []vec {
+	{"winogradOutput6", 6, 4, false, []float64{1. / 2, 2, near, far, near / 2, 2 * far}, func(x []vec, c func(float64) vec) []vec {
 		sum1, difference1 := plus(x[1], x[2]), minus(x[1], x[2])
 		sum2, difference2 := plus(x[3], x[4]), minus(x[3], x[4])
-		return []vec{plus(plus(x[0], sum1), sum2), plusTimes(difference1, c(2), difference2),
-			plusTimes(sum1, c(4), sum2), plusTimes(plus(difference1, x[5]), c(8), difference2)}
+		return []vec{plus(plus(x[0], sum1), sum2),
+			plusTimes(mul(difference1, c(near)), c(far), difference2),
+			plusTimes(mul(sum1, c(1./2)), c(2), sum2),
+			plusTimes(plusTimes(x[5], c(near/2), difference1), c(2*far), difference2)}
 	}},
 	{"winogradWindow4", 4, 4, false, nil, func(x []vec, _ func(float64) vec) []vec {
 		return []vec{minus(x[0], x[2]), plus(x[1], x[2]), minus(x[2], x[1]), minus(x[1], x[3])}

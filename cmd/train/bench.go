@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dpsgd/configs"
+	"dpsgd/internal/train"
+
+	"github.com/spf13/cobra"
+)
+
+// benchFlags are what `train bench` is asked for.
+type benchFlags struct {
+	model, config, mode string
+	batch, threads      int
+	seconds             float64
+}
+
+// Limits of what a benchmark takes.
+const (
+	mostBatch   = 10_000_000
+	mostThreads = 1024
+	mostSeconds = 3600
+)
+
+func (a *app) benchCommand() *cobra.Command {
+	var f benchFlags
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure the speed of training steps on random pictures",
+		Long: `Measure training steps on random pictures in memory: steady-state examples a second, the share of what the
+machine's multiply-add units can do, peak memory, and the time of each part of a step. Nothing is trained or written.
+
+Modes: private is the step of train run; materialise and ghost force that engine for all layers; plain is training
+without privacy on the same kernels, to compare with. docs/performance.md says how all of it is measured.`,
+		Example: `  train bench
+  train bench --model cifar-cnn --mode plain --batch 64 --threads 1
+  train bench --config configs/mnist-cnn.yaml --json`,
+		Args: args(0, 0, "none"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			config, err := f.read(c)
+			if err != nil {
+				return err
+			}
+			return a.bench(c.Context(), config, f)
+		},
+	}
+	c.Flags().StringVar(&f.model, "model", "mnist-cnn", "a ready network: "+strings.Join(configs.Networks(), ", "))
+	c.Flags().StringVar(&f.config, "config", "", "a configuration file or the name of a preset, instead of --model; its batch sizes, threads and engine count")
+	c.Flags().StringVar(&f.mode, "mode", "private", "one of "+strings.Join(train.BenchModes(), ", "))
+	c.Flags().IntVar(&f.batch, "batch", 256, "examples in a step; up to 1024 of them are computed at once")
+	c.Flags().IntVar(&f.threads, "threads", 0, "threads that compute (default: all cores)")
+	c.Flags().Float64Var(&f.seconds, "seconds", 3, "about how long to measure")
+	return c
+}
+
+// read checks the flags and returns the configuration of the benchmark.
+func (f *benchFlags) read(c *cobra.Command) (*configs.Config, error) {
+	changed := c.Flags().Changed
+	switch {
+	case changed("model") && changed("config"):
+		return nil, usagef("found --model and --config, expected one of the two")
+	case !slices.Contains(configs.Networks(), f.model):
+		return nil, usagef("found --model %q, expected one of %s", f.model, strings.Join(configs.Networks(), ", "))
+	case !slices.Contains(train.BenchModes(), f.mode):
+		return nil, usagef("found --mode %q, expected one of %s", f.mode, strings.Join(train.BenchModes(), ", "))
+	case f.batch < 1 || f.batch > mostBatch:
+		return nil, usagef("found --batch %d, expected 1 to %d", f.batch, mostBatch)
+	case changed("threads") && (f.threads < 1 || f.threads > mostThreads):
+		return nil, usagef("found --threads %d, expected 1 to %d", f.threads, mostThreads)
+	case !(f.seconds > 0 && f.seconds <= mostSeconds):
+		return nil, usagef("found --seconds %g, expected a number above 0 and at most %d", f.seconds, mostSeconds)
+	}
+	config, err := f.configuration(changed("batch"))
+	if err != nil {
+		return nil, asUsage(err)
+	}
+	if changed("threads") {
+		config.Performance.Threads = f.threads
+	}
+	return config, nil
+}
+
+func (f *benchFlags) configuration(batchAsked bool) (*configs.Config, error) {
+	if f.config == "" {
+		return train.BenchConfig(f.model, f.batch)
+	}
+	config, err := configs.Load(f.config, nil)
+	if err == nil && batchAsked {
+		config.Training.BatchSize = f.batch
+	}
+	return config, err
+}
+
+func (a *app) bench(ctx context.Context, config *configs.Config, f benchFlags) error {
+	result, err := train.Bench(ctx, config, f.mode, time.Duration(f.seconds*float64(time.Second)))
+	if ctx.Err() != nil {
+		return stopped(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(result)
+	}
+	a.printBench(result, f)
+	return nil
+}
+
+// printBench writes a result for people.
+func (a *app) printBench(b *train.Benchmark, f benchFlags) {
+	name := b.Model
+	if f.config != "" {
+		name = baseName(f.config) + ", network " + b.Model
+	}
+	fmt.Fprintf(a.out, "%s\n%s step, batch %s, %d threads, %s kernels\n\n", cut(name, 80), b.Mode, count(b.Batch), b.Threads, b.Kernel)
+	fmt.Fprintf(a.out, "speed     %s examples/s\n", count(int(math.Round(b.ExamplesPerSecond))))
+	fmt.Fprintf(a.out, "step      %.3f ms, the median of %s\n", b.StepMS, count(b.Steps))
+	fmt.Fprintf(a.out, "work      %.1f GFLOP/s, %.1f %% of the FMA limit of %.1f\n", b.GFLOPs, 100*b.GFLOPs/b.FMALimitGFLOPs, b.FMALimitGFLOPs)
+	fmt.Fprintf(a.out, "memory    %.1f MiB at its peak, %s examples at once\n\n", b.PeakRSSMiB, count(b.Physical))
+	table := [][]string{{"part", "ms", "% of the step"}}
+	for _, part := range train.BenchParts() {
+		ms := b.Parts[part]
+		table = append(table, []string{part, decimals(ms, 3), decimals(100*ms/b.StepMS, 1)})
+	}
+	printTable(a.out, table)
+}
+
+func decimals(x float64, n int) string { return strconv.FormatFloat(x, 'f', n, 64) }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/train"
+)
+
+// The fields of --json are these and no others, in every mode, with figures that make sense.
+func TestBenchJSON(t *testing.T) {
+	fields := strings.Fields("batch examples_per_second fma_limit_gflops gflops kernel mode model parts peak_rss_mib step_ms threads")
+	for _, mode := range []string{"private", "plain", "materialise", "ghost"} {
+		object := lastLine(t, succeed(t, "bench", "--model", "mlp128", "--mode", mode, "--batch", "32", "--threads", "1", "--seconds", "0.05", "--json"))
+		if found := slices.Sorted(maps.Keys(object)); !slices.Equal(found, fields) {
+			t.Errorf("%s: found the fields %v, expected %v", mode, found, fields)
+		}
+		if object["model"] != "mlp128" || object["mode"] != mode || object["batch"] != 32. || object["threads"] != 1. {
+			t.Errorf("found %v", object)
+		}
+		for _, figure := range []string{"examples_per_second", "step_ms", "gflops", "fma_limit_gflops", "peak_rss_mib"} {
+			if v, ok := object[figure].(float64); !ok || !(v > 0) {
+				t.Errorf("%s: %s is %v", mode, figure, object[figure])
+			}
+		}
+		parts, _ := object["parts"].(map[string]any)
+		if found, want := slices.Sorted(maps.Keys(parts)), slices.Sorted(slices.Values(train.BenchParts())); !slices.Equal(found, want) {
+			t.Errorf("%s: found the parts %v, expected %v", mode, found, want)
+		}
+	}
+}
+
+// Without flags it measures private steps of mnist-cnn at batch 256 on all cores; with a configuration, what that says.
+func TestBenchDefaults(t *testing.T) {
+	object := lastLine(t, succeed(t, "bench", "--seconds", "0.01", "--json"))
+	if object["model"] != "mnist-cnn" || object["mode"] != "private" || object["batch"] != 256. || object["threads"] != float64(runtime.GOMAXPROCS(0)) {
+		t.Errorf("found %v", object)
+	}
+	config := ownConfig(t, "no pictures are read", 10)
+	object = lastLine(t, succeed(t, "bench", "--config", config, "--seconds", "0.01", "--json"))
+	if object["model"] != "logistic" || object["batch"] != 30. {
+		t.Errorf("of a configuration: found %v", object)
+	}
+	object = lastLine(t, succeed(t, "bench", "--config", config, "--batch", "7", "--threads", "3", "--seconds", "0.01", "--json"))
+	if object["batch"] != 7. || object["threads"] != 3. {
+		t.Errorf("with flags: found %v", object)
+	}
+}
+
+// For people: what was measured, the figures and the parts, within 80 columns.
+func TestBenchText(t *testing.T) {
+	for _, args := range [][]string{{"--model", "mnist-cnn-relu", "--batch", "1025"}, {"--config", ownConfig(t, "pictures", 10), "--mode", "materialise"}} {
+		out := succeed(t, append([]string{"bench", "--seconds", "0.01"}, args...)...)
+		for _, want := range append(train.BenchParts(), " step, batch ", "examples/s", "% of the FMA limit of ", "MiB at its peak", "% of the step") {
+			if !strings.Contains(out, want) {
+				t.Errorf("bench does not say %q:\n%s", want, out)
+			}
+		}
+		for _, line := range strings.Split(out, "\n") {
+			if len([]rune(line)) > 80 {
+				t.Errorf("a line is wider than 80 columns: %s", line)
+			}
+		}
+	}
+}
+
+// A signal ends a benchmark.
+func TestBenchStops(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(interrupted{os.Interrupt})
+	var out, err strings.Builder
+	if code := executeContext(ctx, []string{"bench", "--seconds", "3600"}, &out, &err); code != 130 || out.Len() > 0 || err.Len() > 0 {
+		t.Errorf("found exit code %d, output %q and error %q", code, out.String(), err.String())
+	}
+}
+
+// A kernel that is asked for and cannot run is no measurement of another one.
+func TestBenchOfAKernelThatIsNotThere(t *testing.T) {
+	c, out := program(t, "bench", "--seconds", "0.01")
+	c.Env = append(c.Env, "DPSGD_KERNEL=mmx")
+	if err := c.Run(); c.ProcessState.ExitCode() != exitUsage || !strings.Contains(out.String(), `DPSGD_KERNEL is "mmx", expected one that this machine supports`) {
+		t.Errorf("found %v and %q", err, out)
+	}
+}

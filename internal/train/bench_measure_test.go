@@ -1,0 +1,234 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/random"
+	"dpsgd/optimizer"
+)
+
+// benchmark runs a benchmark of milliseconds.
+func benchmark(t *testing.T, c *configs.Config, mode string) *Benchmark {
+	t.Helper()
+	b, err := Bench(context.Background(), c, mode, 20*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func benchConfig(t *testing.T, network string, batch int) *configs.Config {
+	t.Helper()
+	c, err := BenchConfig(network, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Performance.Threads = 2
+	return c
+}
+
+// In every mode the figures are there and agree with each other.
+func TestBenchmarkFigures(t *testing.T) {
+	// Forward 784·128 + 128·10 multiply-adds, the gradient of the second layer's input, and both layers' weights.
+	const useful = 2*(784*128+128*10) + 128*10
+	for _, mode := range BenchModes() {
+		b := benchmark(t, benchConfig(t, "mlp128", 24), mode)
+		if b.Model != "mlp128" || b.Mode != mode || b.Batch != 24 || b.Physical != 24 || b.Threads != 2 || b.Steps < fewestSteps || b.Kernel == "" {
+			t.Errorf("found %+v", b)
+		}
+		if rate := 24 / (b.StepMS / 1e3); math.Abs(rate-b.ExamplesPerSecond) > 1e-6*rate {
+			t.Errorf("%s: %v examples/s with steps of %v ms", mode, b.ExamplesPerSecond, b.StepMS)
+		}
+		if want := 2 * useful * b.ExamplesPerSecond / 1e9; math.Abs(b.GFLOPs-want) > 1e-9*want {
+			t.Errorf("%s: %v GFLOP/s, expected %v", mode, b.GFLOPs, want)
+		}
+		if b.FMALimitGFLOPs <= 0 || b.PeakRSSMiB < 1 || b.PeakRSSMiB > 1<<20 {
+			t.Errorf("%s: a limit of %v GFLOP/s and %v MiB", mode, b.FMALimitGFLOPs, b.PeakRSSMiB)
+		}
+	}
+}
+
+// The parts are those of BenchParts; every one of a private step takes time, and a plain step has neither norms nor noise.
+func TestPartsOfSteps(t *testing.T) {
+	for _, mode := range BenchModes() {
+		parts := benchmark(t, benchConfig(t, "mlp128", 64), mode).Parts
+		if found, want := slices.Sorted(maps.Keys(parts)), slices.Sorted(slices.Values(BenchParts())); !slices.Equal(found, want) {
+			t.Errorf("%s: found the parts %v, expected %v", mode, found, want)
+		}
+		for part, ms := range parts {
+			absent := mode == "plain" && (part == "norms" || part == "noise")
+			if absent != (ms == 0) || ms < 0 || ms > 1e4 {
+				t.Errorf("%s: %s takes %v ms", mode, part, ms)
+			}
+		}
+	}
+}
+
+// Batches of a ready network are one physical batch up to 1024 examples, and equal ones beyond.
+func TestPhysicalBatchesOfBenchmarks(t *testing.T) {
+	for batch, want := range map[int]int{1: 1, 256: 256, 1024: 1024, 1025: 513, 2048: 1024, 3000: 1000, 8192: 1024} {
+		if c := benchConfig(t, "mlp128", batch); c.Training.BatchSize != batch || c.Training.PhysicalBatchSize != want {
+			t.Errorf("batch %d: found batch %d in physical batches of %d, expected %d", batch, c.Training.BatchSize, c.Training.PhysicalBatchSize, want)
+		}
+	}
+}
+
+// Every ready network can be measured, on pictures of its size.
+func TestEveryNetworkHasABenchmark(t *testing.T) {
+	grey, colour := data.Shape{Height: 28, Width: 28, Channels: 1}, data.Shape{Height: 32, Width: 32, Channels: 3}
+	shapes := map[string]data.Shape{"cifar-cnn": colour, "convnet": colour, "resnet8-gn": colour}
+	for _, network := range configs.Networks() {
+		c := benchConfig(t, network, 2)
+		o, err := outline(c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, isColour := shapes[network]
+		if !isColour {
+			want = grey
+		}
+		if o.Shape != want {
+			t.Errorf("%s is measured on pictures of %v, expected %v", network, o.Shape, want)
+		}
+		for _, mode := range []string{"private", "plain"} {
+			benchmark(t, c, mode)
+		}
+	}
+}
+
+// A configuration with several physical batches, the last one not full, and layers of its own.
+func TestBenchmarkOfConfiguration(t *testing.T) {
+	c := parse(t, convolutional, "training.batch_size=40", "training.physical_batch_size=16", "performance.threads=1")
+	for _, mode := range BenchModes() {
+		if b := benchmark(t, c, mode); b.Model != "layers" || b.Batch != 40 || b.Physical != 16 || b.Threads != 1 {
+			t.Errorf("found %+v", b)
+		}
+	}
+}
+
+func TestBenchmarkErrors(t *testing.T) {
+	c := benchConfig(t, "mlp128", 4)
+	if _, err := Bench(context.Background(), c, "fast", time.Millisecond); !errors.Is(err, configs.ErrInvalid) {
+		t.Errorf("an unknown mode: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Bench(ctx, c, "private", time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("after cancellation: %v", err)
+	}
+	if _, err := BenchConfig("mlp129", 4); !errors.Is(err, configs.ErrInvalid) {
+		t.Errorf("an unknown network: %v", err)
+	}
+}
+
+// What plain steps compute is the gradient: the clipped sum of a private step whose bound no example reaches, for any
+// physical batch size.
+func TestPlainStepMovesByTheGradient(t *testing.T) {
+	const examples = 40
+	images := stripes(t, 60, 3)
+	indices := make([]int, examples)
+	for i := range indices {
+		indices[i] = (7 * i) % 60
+	}
+	for _, physical := range []int{examples, 16, 1} {
+		c := parse(t, convolutional, "privacy.clip_norm=1e6", "training.batch_size=40", fmt.Sprintf("training.physical_batch_size=%d", physical))
+		r, err := prepare(c, Options{Source: &data.Source{Name: "stripes", Train: images, Test: images}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(r.pool.Close)
+		want := clippedSum(t, r, indices)
+
+		batcher, err := data.NewBatcher(images, normalisation(c, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := newPlainStep(c, &bench{model: r.model, pool: r.pool, physical: physical}, batcher)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The parameters start at 0 in a vector of their own, so that the step is all that they hold.
+		s.parameters = make([]float32, len(r.model.Values))
+		if err := s.take(indices); err != nil {
+			t.Fatal(err)
+		}
+		found := make([]float64, len(want))
+		for i, v := range s.parameters {
+			found[i] = float64(v) * -examples / benchRate
+		}
+		if e := relative(found, want); e > 1e-5 {
+			t.Errorf("physical batch %d: the step is off by a relative %.2g", physical, e)
+		}
+	}
+}
+
+// A private step moves by the noisy clipped sum: with hardly any noise, by the clipped sum.
+func TestPrivateStepOfBenchmarks(t *testing.T) {
+	c := parse(t, convolutional, "training.batch_size=20")
+	r := prepared(t, convolutional, "training.batch_size=20")
+	indices := []int{0, 1, 2, 5, 8, 13, 21, 34, 55, 89}
+	want := clippedSum(t, r, indices)
+	batcher, err := data.NewBatcher(r.source.Train, normalisation(c, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newPrivateStep(c, "auto", &bench{model: r.model, pool: r.pool, physical: 4}, batcher)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.mechanism, err = optimizer.NewGaussian(1e-6, random.Seeded(1)); err != nil {
+		t.Fatal(err)
+	}
+	s.parameters = make([]float32, len(r.model.Values))
+	if err := s.take(indices); err != nil {
+		t.Fatal(err)
+	}
+	found := make([]float64, len(want))
+	for i, v := range s.parameters {
+		found[i] = float64(v) * -float64(len(indices)) / benchRate
+	}
+	if e := relative(found, want); e > 1e-3 {
+		t.Errorf("the step is off by a relative %.2g", e)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, test := range []struct {
+		times []time.Duration
+		want  time.Duration
+	}{{[]time.Duration{5}, 5}, {[]time.Duration{9, 1, 4}, 4}, {[]time.Duration{1, 2, 3, 100}, 3}} {
+		if found := median(test.times); found != test.want {
+			t.Errorf("median of %v is %v, expected %v", test.times, found, test.want)
+		}
+	}
+}
+
+// The peak is that of proc(5), and where there is none the runtime's own.
+func TestPeakMemory(t *testing.T) {
+	if kib, ok := residentPeak("Name:\ttrain\nVmPeak:\t  999 kB\nVmHWM:\t  20480 kB\nVmRSS:\t 100 kB\n"); !ok || kib != 20480 {
+		t.Errorf("found %v KiB, %v", kib, ok)
+	}
+	for _, status := range []string{"", "VmRSS: 5 kB\n", "VmHWM: many kB\n"} {
+		if _, ok := residentPeak(status); ok {
+			t.Errorf("found a peak in %q", status)
+		}
+	}
+	before := peakMemory()
+	block := make([]byte, 64<<20)
+	for i := 0; i < len(block); i += os.Getpagesize() {
+		block[i] = 1
+	}
+	if after := peakMemory(); after < before || after < 64 {
+		t.Errorf("found a peak of %v MiB, then with 64 MiB more %v", before, after)
+	}
+}
