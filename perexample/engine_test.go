@@ -88,7 +88,7 @@ func TestMeasure(t *testing.T) {
 		earlyConv, lateConv, dense, perexample.Bias{Positions: 196, Channels: 16}, perexample.Bias{Positions: 1, Channels: 10},
 		perexample.ScaleWeight{Positions: 9, Channels: 4},
 	}
-	timings, err := perexample.Measure(rules, pool)
+	timings, err := perexample.Measure(rules, 8, pool)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func Choose(rules []Rule, timings []Timing, batch int, budget int64) []Engine {
 	engines := make([]Engine, len(rules))
 	for i, r := range rules {
 		bytes := 4 * int64(batch) * int64(r.Size())
-		if timings[i].Materialise*10 < timings[i].Ghost*9 && bytes <= budget {
+		if timings[i].Materialise*4 < timings[i].Ghost*3 && bytes <= budget {
 			engines[i] = Materialise
 			budget -= bytes
 		}
@@ -30,9 +30,11 @@ func Choose(rules []Rule, timings []Timing, batch int, budget int64) []Engine {
 	return engines
 }
 
-// Measure times both engines for each rule, on a few random examples and the workers that will train. Where one engine
-// takes many times the multiply-adds of the other, their number decides instead, at a nanosecond each.
-func Measure(rules []Rule, pool *kernel.Pool) ([]Timing, error) {
+// Measure times both engines for each rule, on random examples, a batch or as many as show what a batch costs, and the
+// workers that will train. Where one engine takes many times the multiply-adds of the other, their number decides
+// instead, at a nanosecond each.
+func Measure(rules []Rule, batch int, pool *kernel.Pool) ([]Timing, error) {
+	batch = min(batch, measuredExamples)
 	timings := make([]Timing, len(rules))
 	for i, r := range rules {
 		c := r.Cost()
@@ -42,10 +44,10 @@ func Measure(rules []Rule, pool *kernel.Pool) ([]Timing, error) {
 			continue
 		}
 		var err error
-		if timings[i].Ghost, err = measure(r, Ghost, pool); err != nil {
+		if timings[i].Ghost, err = measure(r, Ghost, batch, pool); err != nil {
 			return nil, err
 		}
-		if timings[i].Materialise, err = measure(r, Materialise, pool); err != nil {
+		if timings[i].Materialise, err = measure(r, Materialise, batch, pool); err != nil {
 			return nil, err
 		}
 	}
@@ -59,13 +61,14 @@ const (
 	passCost = 4
 	// clearRatio of multiply-adds is not made up for by anything that they leave out.
 	clearRatio = 6
-	// measuredExamples occupy several workers, and take milliseconds in the largest layers.
-	measuredExamples = 8
-	measuredRuns     = 3
+	// measuredExamples have gradients that do not fit a cache where those of a batch do not, and share what an engine
+	// does once for all of them.
+	measuredExamples = 64
+	measuredRuns     = 2
 )
 
 // measure is the shortest of a few runs of norms and weighted sum.
-func measure(r Rule, engine Engine, pool *kernel.Pool) (time.Duration, error) {
+func measure(r Rule, engine Engine, batch int, pool *kernel.Pool) (time.Duration, error) {
 	b := graph.NewBuilder(pool)
 	x, dz := r.Values()
 	source := random.Seeded(1)
@@ -76,8 +79,8 @@ func measure(r Rule, engine Engine, pool *kernel.Pool) (time.Duration, error) {
 		}
 		return in
 	}
-	plan := NewPlan(b, Use{Rule: r, Input: input("x", measuredExamples, x)}, input("dz", measuredExamples, dz), engine)
-	executor, err := b.Compile(plan.SquaredNorms(b), plan.WeightedSum(b, input("w", measuredExamples)))
+	plan := NewPlan(b, Use{Rule: r, Input: input("x", batch, x)}, input("dz", batch, dz), engine)
+	executor, err := b.Compile(plan.SquaredNorms(b), plan.WeightedSum(b, input("w", batch)))
 	if err != nil {
 		return 0, fmt.Errorf("perexample: %T: %w", r, err)
 	}

@@ -99,7 +99,7 @@ func chooseEngines(uses []perexample.Use, batch int, engine string, pool *kernel
 	case "materialise":
 		return slices.Repeat([]perexample.Engine{perexample.Materialise}, len(rules)), nil
 	}
-	timings, err := perexample.Measure(rules, pool)
+	timings, err := perexample.Measure(rules, batch, pool)
 	if err != nil {
 		return nil, err
 	}
