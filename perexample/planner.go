@@ -17,7 +17,7 @@ type Timing struct{ Ghost, Materialise time.Duration }
 
 // Choose returns the faster engine for each rule at the given physical batch size. Stored gradients take at most
 // budget bytes together, given out in the order of the rules; a rule that does not fit uses the ghost engine, and so does one that
-// would gain less than a tenth by storing.
+// would gain less than a quarter by storing.
 func Choose(rules []Rule, timings []Timing, batch int, budget int64) []Engine {
 	engines := make([]Engine, len(rules))
 	for i, r := range rules {
