@@ -46,27 +46,27 @@ func parseIDX(content []byte, what string, magic uint32) (dims []int, values []b
 	return dims, values, nil
 }
 
-// parseIDXPair makes a set from the content of a file of pictures and a file of
-// labels. The pixels are a view of the first.
-func parseIDXPair(images, labels []byte, imagesName, labelsName string, shape Shape, classes []string) (*Images, error) {
-	dims, pixels, err := parseIDX(images, imagesName, idxImagesMagic)
+// parseIDXPair makes a set from a file of pictures and a file of labels. The
+// pixels are a view of the first.
+func parseIDXPair(images, labels unpacked, shape Shape, classes []string) (*Images, error) {
+	dims, pixels, err := parseIDX(images.content, images.name, idxImagesMagic)
 	if err != nil {
 		return nil, err
 	}
 	if dims[1] != shape.Height || dims[2] != shape.Width {
 		return nil, fmt.Errorf("data: %w: %s holds pictures of %d by %d pixels, expected %d by %d",
-			ErrInvalid, imagesName, dims[1], dims[2], shape.Height, shape.Width)
+			ErrInvalid, images.name, dims[1], dims[2], shape.Height, shape.Width)
 	}
-	count, values, err := parseIDX(labels, labelsName, idxLabelsMagic)
+	count, values, err := parseIDX(labels.content, labels.name, idxLabelsMagic)
 	if err != nil {
 		return nil, err
 	}
 	if count[0] != dims[0] {
 		return nil, fmt.Errorf("data: %w: %s holds %d labels, expected %d, one for each picture of %s",
-			ErrInvalid, labelsName, count[0], dims[0], imagesName)
+			ErrInvalid, labels.name, count[0], dims[0], images.name)
 	}
 	if err := checkLabels(values, len(classes)); err != nil {
-		return nil, fmt.Errorf("data: %s: %w", labelsName, err)
+		return nil, fmt.Errorf("data: %s: %w", labels.name, err)
 	}
 	return NewImages(shape, classes, values, pixels)
 }
@@ -75,40 +75,39 @@ func parseIDXPair(images, labels []byte, imagesName, labelsName string, shape Sh
 func (s *idxSet) load(dir string) (*Source, error) {
 	folder := filepath.Join(dir, s.name)
 	files := []file{s.trainImages, s.trainLabels, s.testImages, s.testLabels}
-	contents := make([][]byte, len(files))
-	names := make([]string, len(files))
+	read := make([]unpacked, len(files))
 	err := parallel(len(files), func(i int) (err error) {
-		contents[i], names[i], err = readPacked(filepath.Join(folder, files[i].name), files[i].size)
+		read[i], err = readPacked(filepath.Join(folder, files[i].name), files[i].size)
 		return err
 	})
 	if errors.Is(err, ErrMissing) {
-		return nil, missing(s.name, filepath.Join(folder, s.firstMissing(contents)))
+		return nil, missing(s.name, filepath.Join(folder, s.firstMissing(read)))
 	}
 	if err != nil {
 		return nil, err
 	}
-	train, err := parseIDXPair(contents[0], contents[1], names[0], names[1], s.shape, s.classes)
+	train, err := parseIDXPair(read[0], read[1], s.shape, s.classes)
 	if err != nil {
 		return nil, err
 	}
-	test, err := parseIDXPair(contents[2], contents[3], names[2], names[3], s.shape, s.classes)
+	test, err := parseIDXPair(read[2], read[3], s.shape, s.classes)
 	if err != nil {
 		return nil, err
 	}
 	// After the structure, so that a file with something wrong in it is described
 	// by what is wrong.
-	if err := parallel(len(files), func(i int) error {
-		return verify(contents[i], names[i], files[i].sha256)
-	}); err != nil {
-		return nil, err
+	for i, u := range read {
+		if err := verifySum(u.sum, u.name, files[i].sha256); err != nil {
+			return nil, err
+		}
 	}
 	return &Source{Name: s.name, Train: train, Test: test}, nil
 }
 
 // firstMissing names the packed file of the first content that was not read.
-func (s *idxSet) firstMissing(contents [][]byte) string {
+func (s *idxSet) firstMissing(read []unpacked) string {
 	for i, f := range []file{s.trainImages, s.trainLabels, s.testImages, s.testLabels} {
-		if contents[i] == nil {
+		if read[i].content == nil {
 			return f.name + ".gz"
 		}
 	}

@@ -74,7 +74,7 @@ func TestBrokenIDXFiles(t *testing.T) {
 
 func TestUnequalCountsOfPicturesAndLabels(t *testing.T) {
 	_, contents := tiny()
-	_, err := parseIDXPair(contents[0], contents[3], "pictures", "labels", Shape{2, 2, 1}, []string{"a", "b"})
+	_, err := parseIDXPair(unpacked{name: "pictures", content: contents[0]}, unpacked{name: "labels", content: contents[3]}, Shape{2, 2, 1}, []string{"a", "b"})
 	wantError(t, err, ErrInvalid, "labels holds 1 labels, expected 3, one for each picture of pictures")
 }
 

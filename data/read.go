@@ -64,34 +64,78 @@ func kind(mode fs.FileMode) string {
 	}
 }
 
-// readPacked reads path + ".gz", or path when that is not there, and returns the
-// size unpacked bytes together with the name of the file that it read.
-func readPacked(path string, size int64) (content []byte, name string, err error) {
-	name = path + ".gz"
+// unpacked is the content of a file and its SHA-256.
+type unpacked struct {
+	name    string // of the file, packed or not
+	content []byte
+	sum     [sha256.Size]byte
+}
+
+// readPacked reads path + ".gz", or path when that is not there. The name is set
+// in any case.
+func readPacked(path string, size int64) (u unpacked, err error) {
+	name := path + ".gz"
 	f, err := openFile(name)
 	if errors.Is(err, ErrMissing) {
 		name = path
 		f, err = openFile(name)
 	}
+	u.name = name
 	if err != nil {
-		return nil, name, err
+		return u, err
 	}
 	defer f.Close()
-	if name == path {
-		content, err = readExactly(f, name, size)
-		return content, name, err
+	what, source := name, io.Reader(f)
+	if name != path {
+		if source, err = gzip.NewReader(f); err != nil {
+			return u, fmt.Errorf("data: %w: %s is not a gzip file: %w", ErrInvalid, name, err)
+		}
+		what = name + " (unpacked)"
 	}
-	unpacked, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, name, fmt.Errorf("data: %w: %s is not a gzip file: %w", ErrInvalid, name, err)
-	}
-	content, err = readExactly(unpacked, name+" (unpacked)", size)
-	return content, name, err
+	hashed := newHashingReader(source)
+	u.content, err = readExactly(hashed, what, size)
+	u.sum = hashed.sum()
+	return u, err
+}
+
+// hashingReader hashes on another processor what its caller reads. The caller
+// leaves the bytes unchanged until sum.
+type hashingReader struct {
+	source io.Reader
+	parts  chan []byte
+	result chan [sha256.Size]byte
+}
+
+func newHashingReader(source io.Reader) *hashingReader {
+	r := &hashingReader{source, make(chan []byte, 256), make(chan [sha256.Size]byte)}
+	go func() {
+		hash := sha256.New()
+		for part := range r.parts {
+			hash.Write(part)
+		}
+		r.result <- [sha256.Size]byte(hash.Sum(nil))
+	}()
+	return r
+}
+
+func (r *hashingReader) Read(p []byte) (int, error) {
+	n, err := r.source.Read(p)
+	r.parts <- p[:n]
+	return n, err
+}
+
+// sum ends the hashing.
+func (r *hashingReader) sum() [sha256.Size]byte {
+	close(r.parts)
+	return <-r.result
 }
 
 // verify compares the SHA-256 of content with what the published file has.
 func verify(content []byte, what, want string) error {
-	sum := sha256.Sum256(content)
+	return verifySum(sha256.Sum256(content), what, want)
+}
+
+func verifySum(sum [sha256.Size]byte, what, want string) error {
 	if got := hex.EncodeToString(sum[:]); got != want {
 		return fmt.Errorf("data: %w: %s has the SHA-256 %s, expected %s of the published file",
 			ErrInvalid, what, shorten(got), shorten(want))
