@@ -8,8 +8,8 @@ package kernel
 // gradients are right to about 5e-6 of the largest one, filter gradients to about 1e-6 of their norm, where the
 // definition loses no digits by cancellation.
 //
-// It owns working memory, which is reused: calls on one Convolution must not overlap, but for
-// [Convolution.FilterGradient] and [Convolution.GramProduct] on different workers.
+// Working memory is reused and belongs to the pool: calls on the Convolutions of one pool, or on one without a pool, must
+// not overlap, but for [Convolution.FilterGradient] and [Convolution.GramProduct] on different workers.
 type Convolution struct {
 	Conv
 	pool *Pool
@@ -58,7 +58,7 @@ func NewConvolution(c Conv, p *Pool) *Convolution {
 
 // newLoweredConvolution returns the one that lowers.
 func newLoweredConvolution(c Conv, p *Pool) *Convolution {
-	v := &Convolution{Conv: c, pool: p, cols: newWorkspace(p), grams: newWorkspace(p), offsets: make([][]int, p.Threads())}
+	v := &Convolution{Conv: c, pool: p, cols: newWorkspace(p, imageSpace), grams: newWorkspace(p, gramSpace), offsets: make([][]int, p.Threads())}
 	v.loops = convolutionLoops{v.lowerForward, v.lowerInputGradient, v.filterGradients, v.partialSums, v.addPartialSums}
 	return v
 }

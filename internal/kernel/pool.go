@@ -29,6 +29,8 @@ type Pool struct {
 	busy     atomic.Int64   // their number
 	owners   []atomic.Int64 // goroutine of worker i; 0 for worker 0, which is any caller
 
+	spaces [workspaces][][]float32 // see workspace
+
 	panicMu  sync.Mutex
 	panicked bool
 	panicVal any
@@ -39,6 +41,9 @@ type Pool struct {
 func NewPool(threads int) *Pool {
 	threads = max(threads, 1)
 	p := &Pool{helpers: make([]*helper, threads-1), owners: make([]atomic.Int64, threads)}
+	for i := range p.spaces {
+		p.spaces[i] = make([][]float32, threads)
+	}
 	for i := range p.helpers {
 		p.helpers[i] = &helper{wake: make(chan struct{}, 1)}
 		go p.work(i+1, p.helpers[i])

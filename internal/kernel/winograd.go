@@ -24,7 +24,7 @@ type winograd struct {
 	filters                    []float32 // U[ξ] in panels, each (in, panelCols)
 	panelCols, panels, uStride int
 
-	filterScratch, scratch workspace
+	scratch workspace
 
 	// The call in progress, and its loop bodies, bound once.
 	z, x, bias, untransformed        []float32
@@ -44,7 +44,7 @@ func newWinograd(c Conv, p *Pool) *winograd {
 	w := &winograd{
 		pool: p, height: c.Height, width: c.Width, in: c.In,
 		outHeight: c.OutHeight(), outWidth: c.OutWidth(), out: c.Out, padH: c.PadH, padW: c.PadW,
-		filterScratch: newWorkspace(p), scratch: newWorkspace(p),
+		scratch: newWorkspace(p, imageSpace),
 	}
 	// The tile that takes fewer multiplications, parts outside of the image included.
 	products := func(m int) int { return (m + 2) * (m + 2) * ceilDiv(w.outHeight, m) * ceilDiv(w.outWidth, m) }

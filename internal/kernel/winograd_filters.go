@@ -43,7 +43,7 @@ func (w *winograd) filterPanel(worker int, filters []float32, panel int) {
 	first := panel * w.panelCols
 	cols := min(w.panelCols, w.out-first)
 	size := cols * w.in // of all filters of the panel at one ξ
-	buffer := w.filterScratch.get(worker, w.points*3*w.in+w.points*w.points*size)
+	buffer := w.scratch.get(worker, w.points*3*w.in+w.points*w.points*size)
 	columns, transformed := buffer[:w.points*3*w.in], buffer[w.points*3*w.in:]
 	_, filter, _ := w.transforms()
 	line := 3 * w.in
@@ -62,7 +62,7 @@ func (w *winograd) filterPanel(worker int, filters []float32, panel int) {
 // may be narrower.
 func (w *winograd) rotatedFilter(worker int, filters []float32, i int) {
 	line := 3 * w.out
-	columns := w.filterScratch.get(worker, w.points*line)
+	columns := w.scratch.get(worker, w.points*line)
 	_, filter, _ := w.transforms()
 	g := filters[i*3*line:]
 	filter(1, line, columns, line, 0, vectors{g[2*line:], g[line:], g}, 0)

@@ -30,7 +30,7 @@ func newWinogradGradient(c Conv, p *Pool) *winogradGradient {
 		return nil
 	}
 	w := &winogradGradient{Conv: c, tilesDown: ceilDiv(c.OutHeight(), 2), tilesAcross: ceilDiv(c.OutWidth(), 2),
-		scratch: newWorkspace(p)}
+		scratch: newWorkspace(p, imageSpace)}
 	w.chunkTiles = max(1, gradientTiles/w.tilesAcross) * w.tilesAcross
 	return w
 }

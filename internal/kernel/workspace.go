@@ -1,11 +1,25 @@
 package kernel
 
-// workspace is a buffer for each worker of a pool, allocated when a worker first asks.
+// workspace is a buffer for each worker of a pool, allocated when a worker first asks. What it holds means nothing from
+// one call to the next, and so everything that runs on a pool shares two of them: memory does not grow with the number of
+// layers of a network.
 type workspace struct{ buffers [][]float32 }
 
-func newWorkspace(p *Pool) workspace { return workspace{make([][]float32, p.Threads())} }
+// The workspaces of a pool. What an operation needs at the same time is in different ones.
+const (
+	imageSpace = iota // images, lowered or transformed
+	gramSpace         // products of an image with itself
+	workspaces
+)
 
-// get returns a worker's buffer of n values; what it holds means nothing.
+func newWorkspace(p *Pool, space int) workspace {
+	if p == nil {
+		return workspace{make([][]float32, 1)}
+	}
+	return workspace{p.spaces[space]}
+}
+
+// get returns a worker's buffer of n values.
 func (w *workspace) get(worker, n int) []float32 {
 	w.buffers[worker] = grow(w.buffers[worker], n)
 	return w.buffers[worker]

@@ -8,7 +8,7 @@ import (
 )
 
 // evaluationBatch is how many test pictures one run of the prediction graph holds.
-const evaluationBatch = 250
+const evaluationBatch = 100
 
 // Evaluation is how a model does on pictures that count as public.
 type Evaluation struct {
