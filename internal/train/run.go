@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -144,6 +145,8 @@ func prepare(c *configs.Config, o Options) (*Run, error) {
 	if r.model, err = newModel(c, source.Train.Shape(), len(source.Train.Classes())); err != nil {
 		return nil, err
 	}
+	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top of it.
+	debug.FreeOSMemory()
 	r.pool = kernel.NewPool(threads(c))
 	if err := r.compile(); err != nil {
 		r.pool.Close()

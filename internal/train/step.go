@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 
 	"dpsgd/clip"
@@ -103,6 +104,7 @@ func chooseEngines(uses []perexample.Use, batch int, engine string, pool *kernel
 	if err != nil {
 		return nil, err
 	}
+	runtime.GC() // buffers that only the measurement needed
 	return perexample.Choose(rules, timings, batch, maxGradientBytes), nil
 }
 
