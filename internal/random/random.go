@@ -21,6 +21,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"math/rand/v2"
+	"sync"
 	"unsafe"
 
 	"dpsgd/internal/kernel"
@@ -80,15 +81,37 @@ func (s *Source) Split() *Source {
 
 func keyed(key [32]byte) *Source {
 	if fast := kernel.NewKeystream(&key); fast != nil {
+		selfTest()
 		return &Source{fast: fast}
 	}
+	return &Source{stream: standardStream(key)}
+}
+
+// standardStream is the keystream of the standard library. Each key is used for one stream only, so the counter may
+// start at zero.
+func standardStream(key [32]byte) cipher.Stream {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
 		panic("random: AES refuses a key of 32 bytes: " + err.Error())
 	}
-	// Each key is used for one stream only, so the counter may start at zero.
-	return &Source{stream: cipher.NewCTR(block, make([]byte, aes.BlockSize))}
+	return cipher.NewCTR(block, make([]byte, aes.BlockSize))
 }
+
+// selfTest ends the program when the fast keystream is not the standard library's on this processor: no noise is ever
+// drawn from a cipher that is not AES. It runs once in a process, under a key of its own.
+var selfTest = sync.OnceFunc(func() {
+	key := sha256.Sum256([]byte("dpsgd/internal/random.selfTest v1"))
+	var got, want [8 * kernel.KeystreamWords]uint64
+	kernel.NewKeystream(&key).Next(got[:])
+	var bytes [8 * len(want)]byte
+	standardStream(key).XORKeyStream(bytes[:], bytes[:])
+	for i := range want {
+		want[i] = binary.LittleEndian.Uint64(bytes[8*i:])
+	}
+	if got != want {
+		panic("random: the keystream of this processor's vector instructions is not that of AES-256; set DPSGD_KERNEL=portable")
+	}
+})
 
 // Uint64 returns the next word of the stream.
 func (s *Source) Uint64() uint64 {

@@ -162,3 +162,31 @@ func TestRunsAreNotSeeded(t *testing.T) {
 		t.Error("two runs made the same step")
 	}
 }
+
+// In steady state a step allocates nothing: gradients, sum, noise and update work in memory that they keep. A few allocations
+// are allowed, because the garbage collector may empty the pools of working memory at any time.
+func TestStepsAllocateNothing(t *testing.T) {
+	const few = 4
+	for _, network := range []string{"mlp128", "mnist-cnn", "resnet8-gn"} {
+		for _, engine := range []string{"ghost", "materialise"} {
+			c := benchConfig(t, network, 6)
+			c.Training.PhysicalBatchSize = 4
+			b, err := newBench(c, engine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range b.indices {
+				b.indices[i] = i
+			}
+			allocations := testing.AllocsPerRun(3, func() {
+				if err := b.step.take(b.indices); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if allocations > few {
+				t.Errorf("%s, %s: %v allocations a step, expected at most %d", network, engine, allocations, few)
+			}
+			b.pool.Close()
+		}
+	}
+}
