@@ -16,8 +16,10 @@ lint: ## format, vet, staticcheck
 race: ## the race detector on the packages with goroutines
 	go test -race -short ./accountant ./data ./internal/... ./perexample ./optimizer ./checkpoints ./cmd/train
 
-bench: ## benchmarks of the private step
-	go test ./internal/train -run '^$$' -bench ClippedSum -benchtime 3s
+bench: ## private and plain steps of a network, and the kernels
+	go run ./cmd/train bench
+	go run ./cmd/train bench --mode plain
+	go test ./internal/kernel ./internal/random ./optimizer -run '^$$' -bench .
 
 ci: ## what a change must pass
 	bash .ci/run

@@ -158,7 +158,7 @@ var fields = []field{
 	{"performance.threads", integer{min: 0, max: 1024}, func(c *Config) any { return &c.Performance.Threads },
 		"Threads that compute; 0 is one per core.", nil},
 	{"performance.engine", choice{[]string{"auto", "ghost", "materialise"}}, func(c *Config) any { return &c.Performance.Engine },
-		"How per-example norms are computed; auto takes the cheaper way for each layer.", nil},
+		"How per-example norms are computed; auto measures both when training starts and takes the faster for each layer.", nil},
 
 	{"run.name", runName, func(c *Config) any { return &c.Run.Name },
 		"Folder of the run within runs; \"\" lets the program choose.", nil},

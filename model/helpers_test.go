@@ -28,6 +28,9 @@ type network struct {
 // networks has every kind of layer in several places: add a row for a new one.
 var networks = []network{
 	{"convolution", model.Sequential{model.Conv2D{Out: 4, Kernel: 3, Stride: 1, Padding: 1}, model.Tanh, model.Flatten{}, model.Linear{Out: classes}}},
+	{"convolutions of 8 and 16 channels", model.Sequential{
+		model.Conv2D{Out: 8, Kernel: 3, Stride: 1, Padding: 1}, model.Tanh, model.Conv2D{Out: 16, Kernel: 3, Stride: 1, Padding: 1}, model.ReLU,
+		model.Conv2D{Out: 8, Kernel: 3, Stride: 1}, model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
 	{"convolution with stride, without biases", model.Sequential{
 		model.Conv2D{Out: 3, Kernel: 2, Stride: 2, Padding: 1, NoBias: true}, model.Sigmoid, model.Flatten{}, model.Linear{Out: classes, NoBias: true}}},
 	{"two convolutions", model.Sequential{

@@ -1,6 +1,8 @@
 package perexample
 
 import (
+	"math"
+
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 
@@ -67,10 +69,12 @@ func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgon
 				square, magnitude, underflow := convolution.GramProduct(worker, x, dz)
 				if square*maxCancellation < magnitude || square*maxUnderflow < underflow {
 					// The terms cancel, or lie below the range of float32, and the digits of the norm are lost; an
-					// example must not be clipped by a norm that is too small, so its gradient is formed after all.
+					// example must not be clipped by a norm that is too small, so its gradient is formed after all. The
+					// weighted sum forms it again by another algorithm, with other errors, which the norm covers.
 					g := gradients.For(worker)
 					convolution.FilterGradient(worker, g, x, dz)
-					square = kernel.SumSquares(g)
+					norm := math.Sqrt(kernel.SumSquares(g)) + formedError*math.Sqrt(magnitude)
+					square = norm * norm
 				}
 				out.Float64[i] = square
 			}
@@ -82,6 +86,11 @@ func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgon
 // float32 rounding of a term is near 2⁻²⁴·√D of its size and mostly averages out: near this limit the tests find norms
 // right to a relative 1e-6, well inside the margin that package clip keeps for them.
 const maxCancellation = 32
+
+// formedError bounds the difference between two float32 forms of one gradient, in units of the root of the summed
+// magnitudes of the terms of its squared norm: that is their size, when the gradient has lost it to cancellation. The
+// tests of package kernel hold filter gradients to 1e-6 ≈ 2⁻²⁰ of that size or better.
+const formedError = 0x1p-20
 
 // maxUnderflow is the part of the squared norm that products below the range of float32 may take.
 const maxUnderflow = 0x1p-21

@@ -110,7 +110,7 @@ func TestEngineNames(t *testing.T) {
 
 // Shapes that do not fit the rule fail the builder, with the rule, what was found and what was expected.
 func TestWrongShapesAreRefused(t *testing.T) {
-	conv := perexample.ConvWeight{Conv: geometry}
+	conv := perexample.ConvWeight{Conv: geometries["lowered"]}
 	for _, test := range []struct {
 		name     string
 		rule     perexample.Rule

@@ -42,6 +42,8 @@ func ruleCases() []ruleCase {
 		"conv 2×3, strides 3 and 2":    {Height: 8, Width: 7, In: 2, Out: 2, KernelH: 2, KernelW: 3, StrideH: 3, StrideW: 2, PadH: 0, PadW: 1},
 		"conv 1×1 with stride":         {Height: 5, Width: 5, In: 6, Out: 7, KernelH: 1, KernelW: 1, StrideH: 2, StrideW: 2},
 		"conv with one position":       {Height: 3, Width: 3, In: 4, Out: 2, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1},
+		"conv 3×3, 8 channels":         {Height: 9, Width: 7, In: 8, Out: 16, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1},
+		"conv 3×3, 16 channels, small": {Height: 4, Width: 4, In: 16, Out: 8, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1},
 		"conv with many output planes": {Height: 3, Width: 3, In: 1, Out: 33, KernelH: 2, KernelW: 2, StrideH: 1, StrideW: 1},
 	} {
 		cases = append(cases, convCase(name, c))

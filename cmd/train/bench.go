@@ -54,7 +54,7 @@ without privacy on the same kernels, to compare with. docs/performance.md says h
 	c.Flags().StringVar(&f.model, "model", "mnist-cnn", "a ready network: "+strings.Join(configs.Networks(), ", "))
 	c.Flags().StringVar(&f.config, "config", "", "a configuration file or the name of a preset, instead of --model; its batch sizes, threads and engine count")
 	c.Flags().StringVar(&f.mode, "mode", "private", "one of "+strings.Join(train.BenchModes(), ", "))
-	c.Flags().IntVar(&f.batch, "batch", 256, "examples in a step; up to 1024 of them are computed at once")
+	c.Flags().IntVar(&f.batch, "batch", 256, "examples in a step; up to 256 of them are computed at once")
 	c.Flags().IntVar(&f.threads, "threads", 0, "threads that compute (default: all cores)")
 	c.Flags().Float64Var(&f.seconds, "seconds", 3, "about how long to measure")
 	return c

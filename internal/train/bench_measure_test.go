@@ -74,9 +74,9 @@ func TestPartsOfSteps(t *testing.T) {
 	}
 }
 
-// Batches of a ready network are one physical batch up to 1024 examples, and equal ones beyond.
+// Batches of a ready network are one physical batch up to 256 examples, and equal ones beyond.
 func TestPhysicalBatchesOfBenchmarks(t *testing.T) {
-	for batch, want := range map[int]int{1: 1, 256: 256, 1024: 1024, 1025: 513, 2048: 1024, 3000: 1000, 8192: 1024} {
+	for batch, want := range map[int]int{1: 1, 64: 64, 256: 256, 257: 129, 1024: 256, 2048: 256, 3000: 250, 8192: 256} {
 		if c := benchConfig(t, "mlp128", batch); c.Training.BatchSize != batch || c.Training.PhysicalBatchSize != want {
 			t.Errorf("batch %d: found batch %d in physical batches of %d, expected %d", batch, c.Training.BatchSize, c.Training.PhysicalBatchSize, want)
 		}
