@@ -108,6 +108,36 @@ func TestSumHasTheNormOfItsExample(t *testing.T) {
 	}
 }
 
+// The same where a gradient is formed by one algorithm and summed by another: an image of one colour, whose gradient is
+// the sum over positions of output gradients that cancel but for a rest.
+func TestSumHasTheNormOfItsExampleAcrossAlgorithms(t *testing.T) {
+	geometry := kernel.Conv{Height: 8, Width: 8, In: 8, Out: 8, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1}
+	r := newRig(t, convCase("", geometry), 1, 1)
+	src := random.Seeded(9)
+	for _, rest := range []float32{1, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 0} {
+		for range 20 {
+			in := inputs{x: make([]float32, geometry.Height*geometry.Width*geometry.In), dz: normals(geometry.Positions()*geometry.Out, src), w: []float32{1}}
+			for i := range in.x {
+				in.x[i] = 0.1 * float32(3+i%geometry.In)
+			}
+			for ch := range geometry.Out {
+				var mean float64
+				for p := range geometry.Positions() {
+					mean += float64(in.dz[p*geometry.Out+ch]) / float64(geometry.Positions())
+				}
+				for p := range geometry.Positions() {
+					in.dz[p*geometry.Out+ch] -= float32(mean) * (1 - rest)
+				}
+			}
+			got := r.run(t, in)
+			norm, summed := math.Sqrt(got.norms[perexample.Ghost][0]), math.Sqrt(squaredNorm(widen(got.sums[perexample.Ghost])))
+			if summed > norm*(1+0x1p-18) {
+				t.Errorf("rest %g: the sum has norm %v, the example was clipped by %v", rest, summed, norm)
+			}
+		}
+	}
+}
+
 // The cancellation that an adversary would choose: a constant image, and output gradients that alternate in sign.
 func TestGhostNormOfAlternatingGradients(t *testing.T) {
 	for name, geometry := range geometries {
