@@ -66,7 +66,7 @@ func (p *Pass) normalise(x *gorgonia.Node, positions, channels, groups int) *gor
 		Name: "normalise", Type: tensor.Float32, Shape: x.Shape(), InPlace: true,
 		Run: graph.Parallel(p.Pool(), batch, graph.Grain(size), func(_, lo, hi int, y graph.Array, in []graph.Array) {
 			for i := lo; i < hi; i++ {
-				kernel.GroupNormForwardStd(row(y, i), inverseStd[i*groups:(i+1)*groups], row(in[0], i), positions, channels, groups, normEpsilon)
+				kernel.GroupNormForward(row(y, i), inverseStd[i*groups:(i+1)*groups], row(in[0], i), positions, channels, groups, normEpsilon)
 			}
 		}),
 		Gradient: func(_ []*gorgonia.Node, y, dy *gorgonia.Node) []*gorgonia.Node {
@@ -74,7 +74,7 @@ func (p *Pass) normalise(x *gorgonia.Node, positions, channels, groups int) *gor
 				Name: "normalise-gradient", Type: tensor.Float32, Shape: x.Shape(), InPlace: true,
 				Run: graph.Parallel(p.Pool(), batch, graph.Grain(size), func(_, lo, hi int, dx graph.Array, in []graph.Array) {
 					for i := lo; i < hi; i++ {
-						kernel.GroupNormGradFrom(row(dx, i), row(in[0], i), row(in[1], i), inverseStd[i*groups:(i+1)*groups], nil, positions, channels, groups)
+						kernel.GroupNormGrad(row(dx, i), row(in[0], i), row(in[1], i), inverseStd[i*groups:(i+1)*groups], positions, channels, groups)
 					}
 				}),
 			}, y, dy)}

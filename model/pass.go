@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"dpsgd/internal/graph"
-	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 	"dpsgd/perexample"
 
@@ -180,6 +179,3 @@ func (m *Model) parameter(p *Pass, name string, _, _ []int, _ initialiser) ([]fl
 	p.Fail("parameter %s is not part of the network", name)
 	return nil, false
 }
-
-// serial runs a product on the calling worker.
-var serial *kernel.Pool

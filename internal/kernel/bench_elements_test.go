@@ -5,6 +5,8 @@ import (
 	"testing"
 )
 
+// Benchmarks of everything but products and convolutions, by the element.
+
 // benchmarkElements reports the time per element of a kernel on every kernel set,
 // for instance with
 //
@@ -32,8 +34,6 @@ func BenchmarkRows(b *testing.B) {
 			run  func()
 		}{
 			{"AddBias", func() { AddBias(y, shift) }},
-			{"AddBiasTanh", func() { AddBiasTanh(y, x, shift) }},
-			{"AddBiasReLU", func() { AddBiasReLU(y, x, shift) }},
 			{"ScaleShift", func() { ScaleShift(y, x, gain, shift) }},
 			{"SumRows", func() { SumRows(dst, x, s.channels) }},
 			{"SumRowProducts", func() { SumRowProducts(dst, x, x, s.channels) }},
@@ -50,13 +50,10 @@ func BenchmarkGroupNorm(b *testing.B) {
 		x, xhat, d, dx, inverseStd := randoms(1, n), make([]float32, n), randoms(2, n), make([]float32, n), make([]float32, s.groups)
 		shape := fmt.Sprintf("%dx%d", s.positions, s.channels)
 		benchmarkElements(b, "Forward/"+shape, n, func() {
-			GroupNormForwardStd(xhat, inverseStd, x, s.positions, s.channels, s.groups, 1e-5)
+			GroupNormForward(xhat, inverseStd, x, s.positions, s.channels, s.groups, 1e-5)
 		})
 		benchmarkElements(b, "Grad/"+shape, n, func() {
-			GroupNormGrad(dx, x, d, s.positions, s.channels, s.groups, 1e-5)
-		})
-		benchmarkElements(b, "GradFrom/"+shape, n, func() {
-			GroupNormGradFrom(dx, xhat, d, inverseStd, nil, s.positions, s.channels, s.groups)
+			GroupNormGrad(dx, xhat, d, inverseStd, s.positions, s.channels, s.groups)
 		})
 	}
 }
@@ -95,7 +92,7 @@ func BenchmarkElementwise(b *testing.B) {
 			{"Sigmoid", func() { Sigmoid(z, x) }}, {"SiLU", func() { SiLU(z, x) }}, {"SiLUGrad", func() { SiLUGrad(z, x, y) }},
 			{"GELU", func() { GELU(z, x) }}, {"GELUGrad", func() { GELUGrad(z, x, y) }},
 			{"Exp", func() { active.exp(z, x) }}, {"Add", func() { Add(z, x, y) }},
-			{"Axpy", func() { Axpy(z, 1e-9, x) }}, {"Dot", func() { Dot(x, y) }}, {"SumSquares", func() { SumSquares(x) }},
+			{"Axpy", func() { Axpy(z, 1e-9, x) }}, {"SumSquares", func() { SumSquares(x) }},
 			{"AccumulateFloat64", func() { AccumulateFloat64(sum, x) }},
 		} {
 			benchmarkElements(b, fmt.Sprintf("%s/%d", f.name, n), n, f.run)

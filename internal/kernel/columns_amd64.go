@@ -1,5 +1,8 @@
 package kernel
 
+// Sums over the rows of a matrix on AVX2, one or two for each column: what sumRows and
+// GroupNorm are made of.
+
 // columnTerms names what columnSums sums over the rows of a matrix, per column.
 type columnTerms int
 

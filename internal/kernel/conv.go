@@ -2,6 +2,9 @@ package kernel
 
 import "sync"
 
+// The geometry of a convolution, and its lowering: the windows of an image written
+// out as the rows of a matrix, so that the convolution is a product.
+
 // Conv is the geometry of a two-dimensional convolution of one NHWC image,
 // (Height, Width, In) to (OutHeight, OutWidth, Out), with zero padding on all
 // four sides.

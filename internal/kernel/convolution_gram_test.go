@@ -41,8 +41,8 @@ func (c Conv) gramMagnitude(x, dz []float32) float64 {
 	var sum float64
 	for i := range t {
 		for j := range t {
-			uu := portableDot(u[i*taps:(i+1)*taps], u[j*taps:(j+1)*taps])
-			sum += math.Abs(uu * portableDot(dz[i*c.Out:(i+1)*c.Out], dz[j*c.Out:(j+1)*c.Out]))
+			uu := weighted(u[i*taps:(i+1)*taps], toFloat64(u[j*taps:(j+1)*taps]))
+			sum += math.Abs(uu * weighted(dz[i*c.Out:(i+1)*c.Out], toFloat64(dz[j*c.Out:(j+1)*c.Out])))
 		}
 	}
 	return sum

@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// The choice of the kernelSet that the package runs on.
+
 // environment is the variable that forces a kernel.
 const environment = "DPSGD_KERNEL"
 

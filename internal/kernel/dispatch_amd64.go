@@ -2,6 +2,8 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
+// The kernel sets of amd64, and how their assembly is generated.
+
 //go:generate go -C gen run . -pkg kernel -out ../gemm_avx2_amd64.s -stubs ../gemm_avx2_amd64.go gemm_avx2
 //go:generate go -C gen run . -pkg kernel -out ../gemm_avx512_amd64.s -stubs ../gemm_avx512_amd64.go gemm_avx512
 //go:generate go -C gen run . -pkg kernel -out ../transpose_amd64.s -stubs ../transpose_amd64.go transpose

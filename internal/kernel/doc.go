@@ -1,9 +1,26 @@
-// Package kernel computes on plain float32 slices: matrix products, the
-// lowering of convolutions, pooling, activations, normalisation, losses and
-// reductions. It knows nothing of graphs, layers or privacy.
+// Package kernel computes on plain slices what a private training step consists of.
+// It knows nothing of graphs, layers or privacy.
+//
+//   - Products of matrices: [Pool.Gemm].
+//   - Convolutions: [Convolution] has outputs, input gradients, and filter gradients of
+//     one image each or summed, by Winograd's minimal filtering for 3×3 filters where
+//     that applies and else by lowering the image to a matrix, [Conv.Lower]; its
+//     GramProduct is the norm of a filter gradient that is not formed.
+//   - Pooling: [Pool2D], maximum and average.
+//   - Activations ([ReLU], [Tanh], [Sigmoid], [SiLU], [GELU]) with their gradients, [Add].
+//   - One value per channel: [AddBias], [ScaleShift], [ScaleChannels].
+//   - Normalisation: [GroupNormForward] and [GroupNormGrad], for LayerNorm as well.
+//   - Losses: [SoftmaxCrossEntropy].
+//   - Reductions, in float64: [SumRows], [SumRowProducts] and those that add to what is
+//     there, [SumSquares], [AccumulateFloat64]; and [Axpy].
+//   - Noise: [Keystream] makes random words, [Normals] makes normals of them, [AddNoise]
+//     adds noise to a sum, both on a lattice.
+//   - Updates of parameters: [Descend] and [Momentum].
+//   - [Transpose] changes layouts; [FMALimit] measures what the processor could do.
 //
 // # Conventions
 //
+// Network values are float32; what is summed over examples, and noise, is float64.
 // Matrices are row-major; a leading dimension (lda, ldb, ldc) counts float32
 // values from one row to the next. Images are NHWC, and a kernel that speaks of
 // "one image" sees a single (H, W, C) block, so that callers may hand images to
@@ -12,7 +29,8 @@
 //
 // Slices must be at least as long as the shapes say; a shorter one panics, like
 // any index out of range. A destination may be the very slice of a source in
-// the element-wise kernels and must not overlap it anywhere else.
+// the element-wise kernels and where a function says so, and must not overlap one
+// anywhere else.
 //
 // # What holds for every kernel
 //
@@ -20,12 +38,22 @@
 //     row of a matrix, one row of logits or one image never reaches another.
 //   - The result does not depend on the number of threads, bit for bit.
 //   - Nothing is allocated in steady state.
-//   - There is a portable implementation in Go. On amd64 faster ones in assembly
-//     are chosen once at start-up; see [Selected]. They agree to float32
-//     rounding, not bit for bit.
 //
-// # Threads
+// # Selection
 //
-// A [Pool] holds the worker goroutines. Kernels without a Pool run on the
-// caller: give them one image or one block of rows per worker with [Pool.Run].
+// The inner loops are a kernelSet. There is a portable one in Go; on amd64 faster
+// ones in assembly, written by the generator in gen, are chosen once at start-up by
+// what the processor has: see [Selected], which also says how to force one. The sets
+// agree to float32 rounding, not bit for bit, but for noise and updates, which are
+// the same on all of them.
+//
+// # Threads and memory
+//
+// A [Pool] holds the worker goroutines. [Pool.Gemm] and the methods of a
+// [Convolution] that take a batch divide their work among them; all other kernels run
+// on the caller: give them one image or one block of rows per worker with [Pool.Run].
+//
+// A pool also owns the working memory of its Convolutions, a buffer per worker that
+// one after the other uses. So it does not grow with the number of layers, and calls
+// on two Convolutions of a pool must not overlap, but for those that [Convolution] names.
 package kernel

@@ -5,6 +5,9 @@ import (
 	"sync"
 )
 
+// GroupNorm on AVX2: sums for each column, a value or three for each channel computed
+// from them, and one pass that applies these.
+
 // normColumns is how many channels the vector kernels of GroupNorm take; networks
 // with more of them run the portable ones, except where all channels are one group.
 const normColumns = 1024
@@ -16,7 +19,6 @@ const shortRow = 64
 // normScratch is what one image needs, for each channel.
 type normScratch struct {
 	first, second, shift     [normColumns]float64 // sums over the positions, see columnSums
-	inverse                  [normColumns]float64 // standard deviation, for each group
 	mean, slope, scale, rest [normColumns]float32 // what is applied at every position
 }
 
@@ -71,27 +73,16 @@ func (s *normScratch) total(from, to int) (first, second float64) {
 	return first, second
 }
 
-// repeated fills up a short row by repeating the columns and returns its width.
-func (s *normScratch) repeated(columns int) int {
+// repeated fills up a short row of values per channel by repeating the columns and
+// returns its width.
+func repeated(columns int, values ...*[normColumns]float32) int {
 	width := columns
 	for ; width < shortRow; width *= 2 {
-		for _, v := range []*[normColumns]float32{&s.mean, &s.slope, &s.scale, &s.rest} {
+		for _, v := range values {
 			copy(v[width:2*width], v[:width])
 		}
 	}
 	return width
-}
-
-// setMean makes (x - mean[ch])·slope + rest[ch] equal to (x - mean)·slope: the
-// difference from a rounded mean is exact or nearly so, and the rest corrects it.
-func (s *normScratch) setMean(ch int, mean, slope float64) {
-	s.mean[ch] = float32(mean)
-	s.rest[ch] = float32((float64(s.mean[ch]) - mean) * slope)
-}
-
-// applyGrad computes dx = (x - mean)·slope + d·scale + rest.
-func (s *normScratch) applyGrad(dx, x, d []float32, columns int) {
-	normaliseGradAVX2(len(dx), s.repeated(columns), &dx[0], &x[0], &d[0], &s.mean[0], &s.slope[0], &s.scale[0], &s.rest[0])
 }
 
 func groupNormColumnsAVX2(xhat, inverseStd, x []float32, channels, groups int, eps float64) {
@@ -107,76 +98,39 @@ func groupNormColumnsAVX2(xhat, inverseStd, x []float32, channels, groups int, e
 	for g := range groups {
 		from, to := g*width, (g+1)*width
 		mean, inverse := s.moments(from, to, count, eps)
+		// The difference from a rounded mean is exact or nearly so, and the rest
+		// corrects it.
+		rounded := float32(mean)
+		rest := float32((float64(rounded) - mean) * inverse)
 		for ch := from; ch < to; ch++ {
-			s.setMean(ch, mean, inverse)
-			s.scale[ch] = float32(inverse)
+			s.mean[ch], s.scale[ch], s.rest[ch] = rounded, float32(inverse), rest
 		}
-		if inverseStd != nil {
-			inverseStd[g] = float32(inverse)
-		}
+		inverseStd[g] = float32(inverse)
 	}
-	normaliseAVX2(len(x), s.repeated(columns), &xhat[0], &x[0], &s.mean[0], &s.scale[0], &s.rest[0])
+	row := repeated(columns, &s.mean, &s.scale, &s.rest)
+	normaliseAVX2(len(x), row, &xhat[0], &x[0], &s.mean[0], &s.scale[0], &s.rest[0])
 }
 
-func groupNormGradColumnsAVX2(dx, x, dxhat []float32, channels, groups int, eps float64) {
+func groupNormGradColumnsAVX2(dx, xhat, dxhat, inverseStd []float32, channels, groups int) {
 	columns, ok := normLayout(channels, groups)
-	if !ok || len(x) < columns {
-		portableGroupNormGrad(dx, x, dxhat, channels, groups, eps)
-		return
-	}
-	s := normScratches.Get().(*normScratch)
-	defer normScratches.Put(s)
-	width, count := columns/groups, float64(len(x)/groups)
-	s.addMoments(x, columns, width)
-	for g := range groups { // the shifts have served and become the means
-		s.shift[g*width], s.inverse[g] = s.moments(g*width, (g+1)*width, count, eps)
-	}
-	s.addDots(x, dxhat, columns)
-	for g := range groups {
-		from, to, mean, inverse := g*width, (g+1)*width, s.shift[g*width], s.inverse[g]
-		sum, dot := s.total(from, to)
-		slope := -(dot - mean*sum) / count * inverse * inverse * inverse
-		for ch := from; ch < to; ch++ {
-			s.setMean(ch, mean, slope)
-			s.rest[ch] -= float32(sum / count * inverse)
-			s.slope[ch], s.scale[ch] = float32(slope), float32(inverse)
-		}
-	}
-	s.applyGrad(dx, x, dxhat, columns)
-}
-
-func groupNormGradFromColumnsAVX2(dx, xhat, dz, inverseStd, gain []float32, channels, groups int) {
-	columns, ok := normLayout(channels, groups)
-	if gain != nil { // which has a value for each channel
-		columns, ok = channels, channels <= normColumns
-	}
 	if !ok || len(xhat) < columns {
-		portableGroupNormGradFrom(dx, xhat, dz, inverseStd, gain, channels, groups)
+		portableGroupNormGrad(dx, xhat, dxhat, inverseStd, channels, groups)
 		return
 	}
 	s := normScratches.Get().(*normScratch)
 	defer normScratches.Put(s)
-	s.addDots(xhat, dz, columns)
-	clear(s.mean[:columns])
-	for ch := range columns {
-		s.scale[ch] = 1
-	}
-	copy(s.scale[:columns], gain)
+	s.addDots(xhat, dxhat, columns)
 	width, count := columns/groups, float64(len(xhat)/groups)
 	for g := range groups {
 		from, to, inverse := g*width, (g+1)*width, float64(inverseStd[g])
-		var sum, dot float64
+		sum, dot := s.total(from, to)
+		slope, rest := float32(-dot/count*inverse), float32(-sum/count*inverse)
 		for ch := from; ch < to; ch++ {
-			sum += s.first[ch] * float64(s.scale[ch])
-			dot += s.second[ch] * float64(s.scale[ch])
-		}
-		for ch := from; ch < to; ch++ {
-			s.slope[ch] = float32(-dot / count * inverse)
-			s.scale[ch] *= float32(inverse)
-			s.rest[ch] = float32(-sum / count * inverse)
+			s.slope[ch], s.scale[ch], s.rest[ch] = slope, inverseStd[g], rest
 		}
 	}
-	s.applyGrad(dx, xhat, dz, columns)
+	row := repeated(columns, &s.slope, &s.scale, &s.rest)
+	normaliseGradAVX2(len(dx), row, &dx[0], &xhat[0], &dxhat[0], &s.slope[0], &s.scale[0], &s.rest[0])
 }
 
 func fill64(x []float64, v float64) {

@@ -41,31 +41,23 @@ func testGroupNorm(t *testing.T) {
 			x[i] += 3
 		}
 		xhat, dx, inverseStd := make([]float32, n), make([]float32, n), make([]float32, c.groups)
-		GroupNormForwardStd(xhat, inverseStd, x, c.positions, c.channels, c.groups, eps)
+		GroupNormForward(xhat, inverseStd, x, c.positions, c.channels, c.groups, eps)
 		checkClose(t, "forward", xhat, groupNorm(toFloat64(x), c.channels, c.groups, eps), 1e-6)
-		GroupNormGrad(dx, x, dxhat, c.positions, c.channels, c.groups, eps)
+		GroupNormGrad(dx, xhat, dxhat, inverseStd, c.positions, c.channels, c.groups)
 		checkClose(t, "gradient", dx, groupNormGrad(x, dxhat, c.channels, c.groups, eps), 2e-6)
 		if n <= 64 {
 			checkGradient(t, "gradient by differences", dx, x, func(x []float64) float64 {
 				return weighted(dxhat, groupNorm(x, c.channels, c.groups, eps))
 			})
 		}
-		from := make([]float32, n)
-		GroupNormGradFrom(from, xhat, dxhat, inverseStd, nil, c.positions, c.channels, c.groups)
-		checkClose(t, "gradient from the forward pass", from, toFloat64(dx), 2e-6)
-
-		// With a gain, what ScaleChannels writes first.
-		gain, scaled := randoms(3, c.channels), make([]float32, n)
-		ScaleChannels(scaled, dxhat, gain)
-		GroupNormGrad(scaled, x, scaled, c.positions, c.channels, c.groups, eps)
-		GroupNormGradFrom(from, xhat, dxhat, inverseStd, gain, c.positions, c.channels, c.groups)
-		checkClose(t, "gradient with a gain", from, toFloat64(scaled), 4e-6)
 
 		inPlace := slices.Clone(x)
-		GroupNormForward(inPlace, inPlace, c.positions, c.channels, c.groups, eps)
+		GroupNormForward(inPlace, inverseStd, inPlace, c.positions, c.channels, c.groups, eps)
 		checkClose(t, "in place", inPlace, toFloat64(xhat), 0)
-		GroupNormGrad(dxhat, x, dxhat, c.positions, c.channels, c.groups, eps)
-		checkClose(t, "gradient in place", dxhat, toFloat64(dx), 0)
+		GroupNormGrad(inPlace, inPlace, dxhat, inverseStd, c.positions, c.channels, c.groups)
+		checkClose(t, "gradient in the place of xhat", inPlace, toFloat64(dx), 0)
+		GroupNormGrad(dxhat, xhat, dxhat, inverseStd, c.positions, c.channels, c.groups)
+		checkClose(t, "gradient in the place of dxhat", dxhat, toFloat64(dx), 0)
 	}
 }
 
@@ -98,14 +90,14 @@ func TestGroupNormMean(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		for _, c := range normShapes {
 			n := c.positions * c.channels
-			x, xhat, dxhat, dx := randoms(1, n), make([]float32, n), randoms(2, n), make([]float32, n)
+			x, xhat, dxhat, dx, std := randoms(1, n), make([]float32, n), randoms(2, n), make([]float32, n), make([]float32, c.groups)
 			for i := range x {
 				x[i] = 1e6 + x[i]
 			}
 			x[0] = 1e6 + 300
-			GroupNormForward(xhat, x, c.positions, c.channels, c.groups, 1e-5)
+			GroupNormForward(xhat, std, x, c.positions, c.channels, c.groups, 1e-5)
 			checkClose(t, "forward", xhat, groupNorm(toFloat64(x), c.channels, c.groups, 1e-5), 1e-6)
-			GroupNormGrad(dx, x, dxhat, c.positions, c.channels, c.groups, 1e-5)
+			GroupNormGrad(dx, xhat, dxhat, std, c.positions, c.channels, c.groups)
 			checkClose(t, "gradient", dx, groupNormGrad(x, dxhat, c.channels, c.groups, 1e-5), 4e-6)
 		}
 	})
@@ -116,9 +108,9 @@ func TestGroupNormConstant(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		for _, c := range normShapes {
 			n := c.positions * c.channels
-			x, xhat := make([]float32, n), make([]float32, n)
+			x, xhat, std := make([]float32, n), make([]float32, n), make([]float32, c.groups)
 			fill(x, 1e6/3)
-			GroupNormForward(xhat, x, c.positions, c.channels, c.groups, 1e-5)
+			GroupNormForward(xhat, std, x, c.positions, c.channels, c.groups, 1e-5)
 			for i, v := range xhat {
 				if v != 0 {
 					t.Fatalf("%+v: element %d of a constant image becomes %v, want 0", c, i, v)
@@ -146,15 +138,15 @@ func TestGroupNormNaN(t *testing.T) {
 					}
 					clean := x[at]
 					x[at] = bad
-					GroupNormForward(xhat, x, c.positions, c.channels, c.groups, 1e-5)
+					GroupNormForward(xhat, std, x, c.positions, c.channels, c.groups, 1e-5)
 					check("forward", xhat)
-					GroupNormGrad(dx, x, d, c.positions, c.channels, c.groups, 1e-5)
+					GroupNormGrad(dx, xhat, d, std, c.positions, c.channels, c.groups)
 					check("gradient", dx)
 					x[at], d[at] = clean, bad
-					GroupNormForwardStd(xhat, std, x, c.positions, c.channels, c.groups, 1e-5)
-					GroupNormGradFrom(dx, xhat, d, std, nil, c.positions, c.channels, c.groups)
+					GroupNormForward(xhat, std, x, c.positions, c.channels, c.groups, 1e-5)
+					GroupNormGrad(dx, xhat, d, std, c.positions, c.channels, c.groups)
 					if bad != bad { // an infinite dz may leave infinities
-						check("gradient from the forward pass", dx)
+						check("gradient from a gradient", dx)
 					}
 				}
 			}

@@ -8,6 +8,8 @@ import (
 	"testing"
 )
 
+// What the tests share, and tests across kernels: allocations and threads.
+
 var (
 	nan32 = float32(math.NaN())
 	inf32 = float32(math.Inf(1))
@@ -107,7 +109,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	x, cols := randoms(1, 8*8*3), make([]float32, conv.Positions()*conv.Taps())
 	filters, z := randoms(2, 16*conv.Taps()), make([]float32, 64*16)
 	y, argmax := make([]float32, 16*16), make([]int32, 16*16)
-	losses, labels := make([]float32, 16), make([]int32, 16)
+	losses, labels, std := make([]float32, 16), make([]int32, 16), make([]float32, 4)
 	p := NewPool(2)
 	defer p.Close()
 	onEachKernelSet(t, func(t *testing.T) {
@@ -116,7 +118,7 @@ func TestNothingIsAllocated(t *testing.T) {
 			(*Pool)(nil).Gemm(false, true, 64, 16, conv.Taps(), 1, cols, conv.Taps(), filters, conv.Taps(), 0, z, 16)
 			AddBias(z, filters[:16])
 			Tanh(z, z)
-			GroupNormForward(z, z, 64, 16, 4, 1e-5)
+			GroupNormForward(z, std, z, 64, 16, 4, 1e-5)
 			pool.MaxPool(y, argmax, z)
 			SoftmaxCrossEntropy(losses, y, y, labels, 16)
 			pool.MaxPoolGrad(z, y, argmax)

@@ -24,21 +24,18 @@ type kernelSet struct {
 	reluGrad, tanhGrad, sigmoidGrad, siluGrad, geluGrad func(dx, yOrX, dy []float32)
 	add                                                 func(z, x, y []float32)
 
-	addBias, addBiasTanh, addBiasReLU, scaleChannels func(y, x, perChannel []float32)
-	scaleShift                                       func(z, x, gain, shift []float32)
+	addBias, scaleChannels func(y, x, perChannel []float32)
+	scaleShift             func(z, x, gain, shift []float32)
 
-	// See GroupNormForwardStd, GroupNormGrad and GroupNormGradFrom. The images have
-	// been cut to their lengths; inverseStd and gain may be nil.
-	groupNorm         func(xhat, inverseStd, x []float32, channels, groups int, eps float64)
-	groupNormGrad     func(dx, x, dxhat []float32, channels, groups int, eps float64)
-	groupNormGradFrom func(dx, xhat, dz, inverseStd, gain []float32, channels, groups int)
+	// See GroupNormForward and GroupNormGrad.
+	groupNorm     func(xhat, inverseStd, x []float32, channels, groups int, eps float64)
+	groupNormGrad func(dx, xhat, dxhat, inverseStd []float32, channels, groups int)
 
 	// sumRows writes to dst, or adds to it if keep is set, alpha times the sum of the
 	// rows of x, or those of x∘y unless y is nil. A row is as long as dst.
 	sumRows           func(dst []float32, keep bool, alpha float32, x, y []float32)
 	sumSquares        func(x []float32) float64
 	axpy              func(y []float32, alpha float32, x []float32)
-	dot               func(x, y []float32) float64
 	accumulateFloat64 func(dst []float64, x []float32)
 
 	// The loops over windows that are not empty: images begin with the first window,
@@ -84,17 +81,13 @@ var portableKernel = kernelSet{
 	geluGrad:          portableGELUGrad,
 	add:               portableAdd,
 	addBias:           portableAddBias,
-	addBiasTanh:       portableAddBiasTanh,
-	addBiasReLU:       portableAddBiasReLU,
 	scaleChannels:     portableScaleChannels,
 	scaleShift:        portableScaleShift,
 	groupNorm:         portableGroupNorm,
 	groupNormGrad:     portableGroupNormGrad,
-	groupNormGradFrom: portableGroupNormGradFrom,
 	sumRows:           portableSumRows,
 	sumSquares:        portableSumSquares,
 	axpy:              portableAxpy,
-	dot:               portableDot,
 	accumulateFloat64: portableAccumulateFloat64,
 	maxWindows:        portableMaxWindows,
 	maxWindowsGrad:    portableMaxWindowsGrad,

@@ -1,5 +1,8 @@
 package kernel
 
+// The kernel sets of amd64: what calls the generated functions with the slices of a
+// kernelSet and leaves to the portable twins what is no whole block.
+
 // avx2Kernel needs AVX2 and FMA.
 var avx2Kernel = withAVX2(kernelSet{
 	name: "avx2", tileRows: 6, tileCols: 16,
@@ -39,8 +42,6 @@ func withAVX2(k kernelSet) kernelSet {
 		}
 	}
 	k.addBias = rows1(addBiasAVX2)
-	k.addBiasTanh = rows1(addBiasTanhAVX2)
-	k.addBiasReLU = rows1(addBiasReLUAVX2)
 	k.scaleChannels = rows1(scaleChannelsAVX2)
 	k.scaleShift = func(z, x, gain, shift []float32) {
 		if len(z) > 0 {
@@ -49,10 +50,8 @@ func withAVX2(k kernelSet) kernelSet {
 	}
 	k.groupNorm = groupNormColumnsAVX2
 	k.groupNormGrad = groupNormGradColumnsAVX2
-	k.groupNormGradFrom = groupNormGradFromColumnsAVX2
 	k.sumRows = sumRowsColumnsAVX2
 	k.sumSquares = sumSquaresBlocksAVX2
-	k.dot = dotBlocksAVX2
 	k.accumulateFloat64 = accumulateBlocksAVX2
 	k.maxWindows = maxWindowsBlocksAVX2
 	k.maxWindowsGrad = maxWindowsGradBlocksAVX2
@@ -96,22 +95,13 @@ func rows1(f func(n, channels int, y, x, perChannel *float32)) func(y, x, perCha
 // reduceBlock is how many elements the generated reductions take at a time.
 const reduceBlock = 16
 
-func dotBlocksAVX2(x, y []float32) float64 {
-	var sum float64
-	whole := len(x) / reduceBlock * reduceBlock
-	if whole > 0 {
-		sum = dotAVX2(whole/reduceBlock, &x[0], &y[0])
-	}
-	return sum + portableDot(x[whole:], y[whole:])
-}
-
 func sumSquaresBlocksAVX2(x []float32) float64 {
 	var sum float64
 	whole := len(x) / reduceBlock * reduceBlock
 	if whole > 0 {
 		sum = sumSquaresAVX2(whole/reduceBlock, &x[0])
 	}
-	return sum + portableDot(x[whole:], x[whole:])
+	return sum + portableSumSquares(x[whole:])
 }
 
 func accumulateBlocksAVX2(dst []float64, x []float32) {

@@ -1,5 +1,7 @@
 package kernel
 
+// Random bytes: a cipher in counter mode.
+
 // KeystreamWords is the number of words that a [Keystream] makes together.
 const KeystreamWords = 32
 

@@ -2,6 +2,8 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
+// Whether the processor has what a Keystream needs.
+
 var vectorAES = supportedAES()
 
 func supportedAES() keystreamFunctions {

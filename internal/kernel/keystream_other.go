@@ -2,4 +2,6 @@
 
 package kernel
 
+// No Keystream without assembly.
+
 var vectorAES keystreamFunctions

@@ -2,6 +2,9 @@ package kernel
 
 import "time"
 
+// A measurement of what the processor can do at most, against which benchmarks hold
+// the products.
+
 // multiplyAdder does nothing but multiply and add in registers.
 type multiplyAdder struct {
 	run      func(rounds int)

@@ -1,5 +1,7 @@
 package kernel
 
+// The loops of FMALimit on vectors.
+
 // vectorChains is how many independent sums the generated loops have.
 const vectorChains = 12
 

@@ -5,6 +5,8 @@ import (
 	"math"
 )
 
+// The loss of a classifier and its gradient.
+
 // SoftmaxCrossEntropy computes for every row of logits (rows, classes) the loss
 //
 //	losses[i] = log Σⱼ exp(logits[i][j]) - logits[i][labels[i]]

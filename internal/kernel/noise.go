@@ -2,6 +2,8 @@ package kernel
 
 import "math"
 
+// Gaussian noise: standard normals from random words, and their addition to a sum.
+
 // NormalsBlock is the number of normals that are made together: lengths of [Normals] and [AddNoise] are multiples
 // of it.
 const NormalsBlock = 8

@@ -1,5 +1,7 @@
 package kernel
 
+// What calls the generated functions for noise and for updates.
+
 func normalsBlocksAVX2(dst []float64, words []uint64) {
 	if len(dst) > 0 {
 		normalsAVX2(len(dst)/NormalsBlock, &dst[0], &words[0])

@@ -2,6 +2,8 @@ package kernel
 
 import "sync"
 
+// The copies of blocks of a product in the order in which its tiles read them.
+
 // packBuffers holds a packed block of A and one of B.
 type packBuffers struct{ a, b []float32 }
 

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 )
 
+// Threads: the worker goroutines that all kernels of a network share.
+
 // chunksPerWorker is how many pieces Run cuts per worker when the grain allows:
 // enough that a worker the operating system has taken away for a moment does
 // not hold up the others, few enough that handing them out costs nothing.

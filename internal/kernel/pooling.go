@@ -1,5 +1,8 @@
 package kernel
 
+// Maximum and average pooling and their gradients: the output is cut into runs of
+// windows of one size, for which there are loops in windows.go and in assembly.
+
 // Pool2D is the geometry of a two-dimensional pooling of one NHWC image. The
 // channels are pooled each on its own.
 type Pool2D struct {

@@ -4,11 +4,6 @@
 
 package kernel
 
-// dotAVX2 sums the products of 16·blocks elements in float64.
-//
-//go:noescape
-func dotAVX2(blocks int, x *float32, y *float32) float64
-
 // sumSquaresAVX2 sums the squares of 16·blocks elements in float64.
 //
 //go:noescape

@@ -4,44 +4,6 @@
 
 #include "textflag.h"
 
-// func dotAVX2(blocks int, x *float32, y *float32) float64
-// Requires: AVX, FMA3, SSE2
-TEXT ·dotAVX2(SB), NOSPLIT, $0-32
-	MOVQ   blocks+0(FP), AX
-	MOVQ   x+8(FP), CX
-	MOVQ   y+16(FP), DX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-
-loop:
-	VCVTPS2PD    (CX), Y4
-	VCVTPS2PD    (DX), Y5
-	VFMADD231PD  Y4, Y5, Y0
-	VCVTPS2PD    16(CX), Y4
-	VCVTPS2PD    16(DX), Y5
-	VFMADD231PD  Y4, Y5, Y1
-	VCVTPS2PD    32(CX), Y4
-	VCVTPS2PD    32(DX), Y5
-	VFMADD231PD  Y4, Y5, Y2
-	VCVTPS2PD    48(CX), Y4
-	VCVTPS2PD    48(DX), Y5
-	VFMADD231PD  Y4, Y5, Y3
-	ADDQ         $0x40, CX
-	ADDQ         $0x40, DX
-	DECQ         AX
-	JNZ          loop
-	VADDPD       Y1, Y0, Y0
-	VADDPD       Y3, Y2, Y2
-	VADDPD       Y2, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPD       X1, X0, X0
-	VHADDPD      X0, X0, X0
-	MOVSD        X0, ret+24(FP)
-	VZEROUPPER
-	RET
-
 // func sumSquaresAVX2(blocks int, x *float32) float64
 // Requires: AVX, FMA3, SSE2
 TEXT ·sumSquaresAVX2(SB), NOSPLIT, $0-24

@@ -1,5 +1,9 @@
 package kernel
 
+// The functions here sum in float64 what is float32: the rows of a matrix, for the
+// gradients of values per channel, and squares, for norms. Axpy and AccumulateFloat64
+// add one vector to another.
+
 // SumRows writes to dst the sum of the rows of z, each cols long. Sums are taken in
 // float64 and rounded once. The length of z must be a multiple of cols; no rows give
 // zeros.
@@ -25,10 +29,6 @@ func AddScaledSumRowProducts(dst []float32, alpha float32, x, y []float32, cols 
 // SumSquares returns the sum of x[i]², products and sum in float64, where the
 // square of a float32 is exact.
 func SumSquares(x []float32) float64 { return active.sumSquares(x) }
-
-// Dot returns the sum of x[i]·y[i], products and sum in float64, where the
-// product of two float32 is exact. It panics when y is shorter than x.
-func Dot(x, y []float32) float64 { return active.dot(x, y[:len(x)]) }
 
 // Axpy adds alpha·x to y. It panics when y is shorter than x.
 func Axpy(y []float32, alpha float32, x []float32) { active.axpy(y[:len(x)], alpha, x) }
@@ -72,21 +72,18 @@ func storeSums(dst []float32, keep bool, alpha float32, sums []float64) {
 	}
 }
 
-func portableSumSquares(x []float32) float64 { return portableDot(x, x) }
-
-func portableDot(x, y []float32) float64 {
-	y = y[:len(x)]
+func portableSumSquares(x []float32) float64 {
 	var s0, s1, s2, s3 float64
 	i := 0
 	for ; i+4 <= len(x); i += 4 {
-		u, v := x[i:i+4:i+4], y[i:i+4:i+4]
-		s0 += float64(u[0]) * float64(v[0])
-		s1 += float64(u[1]) * float64(v[1])
-		s2 += float64(u[2]) * float64(v[2])
-		s3 += float64(u[3]) * float64(v[3])
+		v := x[i : i+4 : i+4]
+		s0 += float64(v[0]) * float64(v[0])
+		s1 += float64(v[1]) * float64(v[1])
+		s2 += float64(v[2]) * float64(v[2])
+		s3 += float64(v[3]) * float64(v[3])
 	}
 	for ; i < len(x); i++ {
-		s0 += float64(x[i]) * float64(y[i])
+		s0 += float64(x[i]) * float64(x[i])
 	}
 	return (s0 + s1) + (s2 + s3)
 }

@@ -6,26 +6,9 @@ package kernel
 // source.
 
 // AddBias adds bias to every row of z.
-func AddBias(z, bias []float32) { AddBiasTo(z, z, bias) }
-
-// AddBiasTo computes y = z + bias for every row.
-func AddBiasTo(y, z, bias []float32) {
+func AddBias(z, bias []float32) {
 	if len(bias) > 0 {
-		active.addBias(y, z[:len(y)], bias)
-	}
-}
-
-// AddBiasTanh computes y = tanh(z + bias) for every row.
-func AddBiasTanh(y, z, bias []float32) {
-	if len(bias) > 0 {
-		active.addBiasTanh(y, z[:len(y)], bias)
-	}
-}
-
-// AddBiasReLU computes y = max(z + bias, 0) for every row; a NaN stays, as in ReLU.
-func AddBiasReLU(y, z, bias []float32) {
-	if len(bias) > 0 {
-		active.addBiasReLU(y, z[:len(y)], bias)
+		active.addBias(z, z, bias)
 	}
 }
 
@@ -58,16 +41,6 @@ func portableAddBias(y, z, bias []float32) {
 			y[from+j] = v + bias[j]
 		}
 	})
-}
-
-func portableAddBiasTanh(y, z, bias []float32) {
-	portableAddBias(y, z, bias)
-	portableTanh(y, y)
-}
-
-func portableAddBiasReLU(y, z, bias []float32) {
-	portableAddBias(y, z, bias)
-	portableReLU(y, y)
 }
 
 func portableScaleChannels(dx, dz, gain []float32) {

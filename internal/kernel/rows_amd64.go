@@ -9,16 +9,6 @@ package kernel
 //go:noescape
 func addBiasAVX2(n int, channels int, dst *float32, x *float32, bias *float32)
 
-// addBiasTanhAVX2 computes tanh(x + bias), the last with one element for each channel.
-//
-//go:noescape
-func addBiasTanhAVX2(n int, channels int, dst *float32, x *float32, bias *float32)
-
-// addBiasReLUAVX2 computes max(x + bias, 0), the last with one element for each channel.
-//
-//go:noescape
-func addBiasReLUAVX2(n int, channels int, dst *float32, x *float32, bias *float32)
-
 // scaleChannelsAVX2 computes x·gain, the last with one element for each channel.
 //
 //go:noescape
@@ -34,7 +24,7 @@ func scaleShiftAVX2(n int, channels int, dst *float32, x *float32, gain *float32
 //go:noescape
 func normaliseAVX2(n int, channels int, dst *float32, x *float32, mean *float32, scale *float32, rest *float32)
 
-// normaliseGradAVX2 computes (x - mean)·slope + (d·scale + rest), the last with one element for each channel.
+// normaliseGradAVX2 computes x·slope + (d·scale + rest), the last with one element for each channel.
 //
 //go:noescape
-func normaliseGradAVX2(n int, channels int, dst *float32, x *float32, d *float32, mean *float32, slope *float32, scale *float32, rest *float32)
+func normaliseGradAVX2(n int, channels int, dst *float32, x *float32, d *float32, slope *float32, scale *float32, rest *float32)

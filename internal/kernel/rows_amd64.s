@@ -121,462 +121,6 @@ DATA laneMask<>+56(SB)/4, $0x00000000
 DATA laneMask<>+60(SB)/4, $0x00000000
 GLOBL laneMask<>(SB), RODATA|NOPTR, $64
 
-// func addBiasTanhAVX2(n int, channels int, dst *float32, x *float32, bias *float32)
-// Requires: AVX, CMOV, FMA3
-TEXT ·addBiasTanhAVX2(SB), NOSPLIT, $0-40
-	MOVQ n+0(FP), AX
-	MOVQ channels+8(FP), CX
-	MOVQ dst+16(FP), DX
-	MOVQ x+24(FP), BX
-	MOVQ bias+32(FP), SI
-
-row:
-	MOVQ    AX, DI
-	CMPQ    DI, CX
-	CMOVQGT CX, DI
-	SUBQ    DI, AX
-	MOVQ    DI, R9
-	ANDQ    $-8, R9
-	XORQ    R8, R8
-	LEAQ    32(R8), R10
-	CMPQ    R10, R9
-	JG      end4
-
-loop4:
-	VMOVUPS     (BX)(R8*4), Y0
-	VADDPS      (SI)(R8*4), Y0, Y0
-	VMOVUPS     eightc1180000<>+0(SB), Y1
-	VMAXPS      Y0, Y1, Y0
-	VMOVUPS     eight41180000<>+0(SB), Y1
-	VMINPS      Y0, Y1, Y0
-	VMULPS      Y0, Y0, Y1
-	VMULPS      Y0, Y1, Y2
-	VMOVUPS     eight3264d0c6<>+0(SB), Y3
-	VFMADD213PS eight37acaa5f<>+0(SB), Y1, Y3
-	VFMADD213PS eight3b64fc02<>+0(SB), Y1, Y3
-	VFMADD213PS eight3e09021b<>+0(SB), Y1, Y3
-	VFMADD213PS Y0, Y2, Y3
-	VMOVUPS     eight35505bae<>+0(SB), Y0
-	VFMADD213PS eight39ac20b4<>+0(SB), Y1, Y0
-	VFMADD213PS eight3cd3ef80<>+0(SB), Y1, Y0
-	VFMADD213PS eight3eef2bb2<>+0(SB), Y1, Y0
-	VFMADD213PS eight3f800000<>+0(SB), Y1, Y0
-	VDIVPS      Y0, Y3, Y3
-	VMOVUPS     eightbf800000<>+0(SB), Y0
-	VMAXPS      Y3, Y0, Y0
-	VMOVUPS     eight3f800000<>+0(SB), Y1
-	VMINPS      Y0, Y1, Y0
-	VMOVUPS     Y0, (DX)(R8*4)
-	VMOVUPS     32(BX)(R8*4), Y0
-	VADDPS      32(SI)(R8*4), Y0, Y0
-	VMOVUPS     eightc1180000<>+0(SB), Y1
-	VMAXPS      Y0, Y1, Y0
-	VMOVUPS     eight41180000<>+0(SB), Y1
-	VMINPS      Y0, Y1, Y0
-	VMULPS      Y0, Y0, Y1
-	VMULPS      Y0, Y1, Y2
-	VMOVUPS     eight3264d0c6<>+0(SB), Y3
-	VFMADD213PS eight37acaa5f<>+0(SB), Y1, Y3
-	VFMADD213PS eight3b64fc02<>+0(SB), Y1, Y3
-	VFMADD213PS eight3e09021b<>+0(SB), Y1, Y3
-	VFMADD213PS Y0, Y2, Y3
-	VMOVUPS     eight35505bae<>+0(SB), Y0
-	VFMADD213PS eight39ac20b4<>+0(SB), Y1, Y0
-	VFMADD213PS eight3cd3ef80<>+0(SB), Y1, Y0
-	VFMADD213PS eight3eef2bb2<>+0(SB), Y1, Y0
-	VFMADD213PS eight3f800000<>+0(SB), Y1, Y0
-	VDIVPS      Y0, Y3, Y3
-	VMOVUPS     eightbf800000<>+0(SB), Y0
-	VMAXPS      Y3, Y0, Y0
-	VMOVUPS     eight3f800000<>+0(SB), Y1
-	VMINPS      Y0, Y1, Y0
-	VMOVUPS     Y0, 32(DX)(R8*4)
-	VMOVUPS     64(BX)(R8*4), Y0
-	VADDPS      64(SI)(R8*4), Y0, Y0
-	VMOVUPS     eightc1180000<>+0(SB), Y1
-	VMAXPS      Y0, Y1, Y0
-	VMOVUPS     eight41180000<>+0(SB), Y1
-	VMINPS      Y0, Y1, Y0
-	VMULPS      Y0, Y0, Y1
-	VMULPS      Y0, Y1, Y2
-	VMOVUPS     eight3264d0c6<>+0(SB), Y3
-	VFMADD213PS eight37acaa5f<>+0(SB), Y1, Y3
-	VFMADD213PS eight3b64fc02<>+0(SB), Y1, Y3
-	VFMADD213PS eight3e09021b<>+0(SB), Y1, Y3
-	VFMADD213PS Y0, Y2, Y3
-	VMOVUPS     eight35505bae<>+0(SB), Y0
-	VFMADD213PS eight39ac20b4<>+0(SB), Y1, Y0
-	VFMADD213PS eight3cd3ef80<>+0(SB), Y1, Y0
-	VFMADD213PS eight3eef2bb2<>+0(SB), Y1, Y0
-	VFMADD213PS eight3f800000<>+0(SB), Y1, Y0
-	VDIVPS      Y0, Y3, Y3
-	VMOVUPS     eightbf800000<>+0(SB), Y0
-	VMAXPS      Y3, Y0, Y0
-	VMOVUPS     eight3f800000<>+0(SB), Y1
-	VMINPS      Y0, Y1, Y0
-	VMOVUPS     Y0, 64(DX)(R8*4)
-	VMOVUPS     96(BX)(R8*4), Y0
-	VADDPS      96(SI)(R8*4), Y0, Y0
-	VMOVUPS     eightc1180000<>+0(SB), Y1
-	VMAXPS      Y0, Y1, Y0
-	VMOVUPS     eight41180000<>+0(SB), Y1
-	VMINPS      Y0, Y1, Y0
-	VMULPS      Y0, Y0, Y1
-	VMULPS      Y0, Y1, Y2
-	VMOVUPS     eight3264d0c6<>+0(SB), Y3
-	VFMADD213PS eight37acaa5f<>+0(SB), Y1, Y3
-	VFMADD213PS eight3b64fc02<>+0(SB), Y1, Y3
-	VFMADD213PS eight3e09021b<>+0(SB), Y1, Y3
-	VFMADD213PS Y0, Y2, Y3
-	VMOVUPS     eight35505bae<>+0(SB), Y0
-	VFMADD213PS eight39ac20b4<>+0(SB), Y1, Y0
-	VFMADD213PS eight3cd3ef80<>+0(SB), Y1, Y0
-	VFMADD213PS eight3eef2bb2<>+0(SB), Y1, Y0
-	VFMADD213PS eight3f800000<>+0(SB), Y1, Y0
-	VDIVPS      Y0, Y3, Y3
-	VMOVUPS     eightbf800000<>+0(SB), Y0
-	VMAXPS      Y3, Y0, Y0
-	VMOVUPS     eight3f800000<>+0(SB), Y1
-	VMINPS      Y0, Y1, Y0
-	VMOVUPS     Y0, 96(DX)(R8*4)
-	ADDQ        $+32, R8
-	ADDQ        $+32, R10
-	CMPQ        R10, R9
-	JLE         loop4
-
-end4:
-	LEAQ 8(R8), R10
-	CMPQ R10, R9
-	JG   end1
-
-loop1:
-	VMOVUPS     (BX)(R8*4), Y0
-	VADDPS      (SI)(R8*4), Y0, Y0
-	VMOVUPS     eightc1180000<>+0(SB), Y1
-	VMAXPS      Y0, Y1, Y0
-	VMOVUPS     eight41180000<>+0(SB), Y1
-	VMINPS      Y0, Y1, Y0
-	VMULPS      Y0, Y0, Y1
-	VMULPS      Y0, Y1, Y2
-	VMOVUPS     eight3264d0c6<>+0(SB), Y3
-	VFMADD213PS eight37acaa5f<>+0(SB), Y1, Y3
-	VFMADD213PS eight3b64fc02<>+0(SB), Y1, Y3
-	VFMADD213PS eight3e09021b<>+0(SB), Y1, Y3
-	VFMADD213PS Y0, Y2, Y3
-	VMOVUPS     eight35505bae<>+0(SB), Y0
-	VFMADD213PS eight39ac20b4<>+0(SB), Y1, Y0
-	VFMADD213PS eight3cd3ef80<>+0(SB), Y1, Y0
-	VFMADD213PS eight3eef2bb2<>+0(SB), Y1, Y0
-	VFMADD213PS eight3f800000<>+0(SB), Y1, Y0
-	VDIVPS      Y0, Y3, Y3
-	VMOVUPS     eightbf800000<>+0(SB), Y0
-	VMAXPS      Y3, Y0, Y0
-	VMOVUPS     eight3f800000<>+0(SB), Y1
-	VMINPS      Y0, Y1, Y0
-	VMOVUPS     Y0, (DX)(R8*4)
-	ADDQ        $+8, R8
-	ADDQ        $+8, R10
-	CMPQ        R10, R9
-	JLE         loop1
-
-end1:
-	MOVQ        DI, R10
-	SUBQ        R9, R10
-	JZ          next
-	MOVQ        R10, R9
-	LEAQ        laneMask<>+0(SB), R11
-	SHLQ        $0x02, R9
-	SUBQ        R9, R11
-	VMOVDQU     32(R11), Y0
-	VMASKMOVPS  (BX)(R8*4), Y0, Y1
-	VMASKMOVPS  (SI)(R8*4), Y0, Y0
-	VADDPS      Y0, Y1, Y0
-	VMOVUPS     eightc1180000<>+0(SB), Y1
-	VMAXPS      Y0, Y1, Y0
-	VMOVUPS     eight41180000<>+0(SB), Y1
-	VMINPS      Y0, Y1, Y0
-	VMULPS      Y0, Y0, Y1
-	VMULPS      Y0, Y1, Y2
-	VMOVUPS     eight3264d0c6<>+0(SB), Y3
-	VFMADD213PS eight37acaa5f<>+0(SB), Y1, Y3
-	VFMADD213PS eight3b64fc02<>+0(SB), Y1, Y3
-	VFMADD213PS eight3e09021b<>+0(SB), Y1, Y3
-	VFMADD213PS Y0, Y2, Y3
-	VMOVUPS     eight35505bae<>+0(SB), Y0
-	VFMADD213PS eight39ac20b4<>+0(SB), Y1, Y0
-	VFMADD213PS eight3cd3ef80<>+0(SB), Y1, Y0
-	VFMADD213PS eight3eef2bb2<>+0(SB), Y1, Y0
-	VFMADD213PS eight3f800000<>+0(SB), Y1, Y0
-	VDIVPS      Y0, Y3, Y3
-	VMOVUPS     eightbf800000<>+0(SB), Y0
-	VMAXPS      Y3, Y0, Y0
-	VMOVUPS     eight3f800000<>+0(SB), Y1
-	VMINPS      Y0, Y1, Y0
-	LEAQ        (DX)(R8*4), R8
-	TESTQ       $+8, R10
-	JZ          four2
-	VMOVUPS     Y0, (R8)
-	JMP         stored2
-
-four2:
-	TESTQ        $+4, R10
-	JZ           two2
-	VMOVUPS      X0, (R8)
-	VEXTRACTF128 $0x01, Y0, X0
-	ADDQ         $0x10, R8
-
-two2:
-	TESTQ     $+2, R10
-	JZ        one2
-	VMOVLPS   X0, (R8)
-	VPERMILPS $0xee, X0, X0
-	ADDQ      $0x08, R8
-
-one2:
-	TESTQ  $+1, R10
-	JZ     stored2
-	VMOVSS X0, (R8)
-
-stored2:
-next:
-	LEAQ  (BX)(DI*4), BX
-	LEAQ  (DX)(DI*4), DX
-	TESTQ AX, AX
-	JNZ   row
-	VZEROUPPER
-	RET
-
-DATA eightc1180000<>+0(SB)/4, $0xc1180000
-DATA eightc1180000<>+4(SB)/4, $0xc1180000
-DATA eightc1180000<>+8(SB)/4, $0xc1180000
-DATA eightc1180000<>+12(SB)/4, $0xc1180000
-DATA eightc1180000<>+16(SB)/4, $0xc1180000
-DATA eightc1180000<>+20(SB)/4, $0xc1180000
-DATA eightc1180000<>+24(SB)/4, $0xc1180000
-DATA eightc1180000<>+28(SB)/4, $0xc1180000
-GLOBL eightc1180000<>(SB), RODATA|NOPTR, $32
-
-DATA eight41180000<>+0(SB)/4, $0x41180000
-DATA eight41180000<>+4(SB)/4, $0x41180000
-DATA eight41180000<>+8(SB)/4, $0x41180000
-DATA eight41180000<>+12(SB)/4, $0x41180000
-DATA eight41180000<>+16(SB)/4, $0x41180000
-DATA eight41180000<>+20(SB)/4, $0x41180000
-DATA eight41180000<>+24(SB)/4, $0x41180000
-DATA eight41180000<>+28(SB)/4, $0x41180000
-GLOBL eight41180000<>(SB), RODATA|NOPTR, $32
-
-DATA eight3264d0c6<>+0(SB)/4, $0x3264d0c6
-DATA eight3264d0c6<>+4(SB)/4, $0x3264d0c6
-DATA eight3264d0c6<>+8(SB)/4, $0x3264d0c6
-DATA eight3264d0c6<>+12(SB)/4, $0x3264d0c6
-DATA eight3264d0c6<>+16(SB)/4, $0x3264d0c6
-DATA eight3264d0c6<>+20(SB)/4, $0x3264d0c6
-DATA eight3264d0c6<>+24(SB)/4, $0x3264d0c6
-DATA eight3264d0c6<>+28(SB)/4, $0x3264d0c6
-GLOBL eight3264d0c6<>(SB), RODATA|NOPTR, $32
-
-DATA eight37acaa5f<>+0(SB)/4, $0x37acaa5f
-DATA eight37acaa5f<>+4(SB)/4, $0x37acaa5f
-DATA eight37acaa5f<>+8(SB)/4, $0x37acaa5f
-DATA eight37acaa5f<>+12(SB)/4, $0x37acaa5f
-DATA eight37acaa5f<>+16(SB)/4, $0x37acaa5f
-DATA eight37acaa5f<>+20(SB)/4, $0x37acaa5f
-DATA eight37acaa5f<>+24(SB)/4, $0x37acaa5f
-DATA eight37acaa5f<>+28(SB)/4, $0x37acaa5f
-GLOBL eight37acaa5f<>(SB), RODATA|NOPTR, $32
-
-DATA eight3b64fc02<>+0(SB)/4, $0x3b64fc02
-DATA eight3b64fc02<>+4(SB)/4, $0x3b64fc02
-DATA eight3b64fc02<>+8(SB)/4, $0x3b64fc02
-DATA eight3b64fc02<>+12(SB)/4, $0x3b64fc02
-DATA eight3b64fc02<>+16(SB)/4, $0x3b64fc02
-DATA eight3b64fc02<>+20(SB)/4, $0x3b64fc02
-DATA eight3b64fc02<>+24(SB)/4, $0x3b64fc02
-DATA eight3b64fc02<>+28(SB)/4, $0x3b64fc02
-GLOBL eight3b64fc02<>(SB), RODATA|NOPTR, $32
-
-DATA eight3e09021b<>+0(SB)/4, $0x3e09021b
-DATA eight3e09021b<>+4(SB)/4, $0x3e09021b
-DATA eight3e09021b<>+8(SB)/4, $0x3e09021b
-DATA eight3e09021b<>+12(SB)/4, $0x3e09021b
-DATA eight3e09021b<>+16(SB)/4, $0x3e09021b
-DATA eight3e09021b<>+20(SB)/4, $0x3e09021b
-DATA eight3e09021b<>+24(SB)/4, $0x3e09021b
-DATA eight3e09021b<>+28(SB)/4, $0x3e09021b
-GLOBL eight3e09021b<>(SB), RODATA|NOPTR, $32
-
-DATA eight35505bae<>+0(SB)/4, $0x35505bae
-DATA eight35505bae<>+4(SB)/4, $0x35505bae
-DATA eight35505bae<>+8(SB)/4, $0x35505bae
-DATA eight35505bae<>+12(SB)/4, $0x35505bae
-DATA eight35505bae<>+16(SB)/4, $0x35505bae
-DATA eight35505bae<>+20(SB)/4, $0x35505bae
-DATA eight35505bae<>+24(SB)/4, $0x35505bae
-DATA eight35505bae<>+28(SB)/4, $0x35505bae
-GLOBL eight35505bae<>(SB), RODATA|NOPTR, $32
-
-DATA eight39ac20b4<>+0(SB)/4, $0x39ac20b4
-DATA eight39ac20b4<>+4(SB)/4, $0x39ac20b4
-DATA eight39ac20b4<>+8(SB)/4, $0x39ac20b4
-DATA eight39ac20b4<>+12(SB)/4, $0x39ac20b4
-DATA eight39ac20b4<>+16(SB)/4, $0x39ac20b4
-DATA eight39ac20b4<>+20(SB)/4, $0x39ac20b4
-DATA eight39ac20b4<>+24(SB)/4, $0x39ac20b4
-DATA eight39ac20b4<>+28(SB)/4, $0x39ac20b4
-GLOBL eight39ac20b4<>(SB), RODATA|NOPTR, $32
-
-DATA eight3cd3ef80<>+0(SB)/4, $0x3cd3ef80
-DATA eight3cd3ef80<>+4(SB)/4, $0x3cd3ef80
-DATA eight3cd3ef80<>+8(SB)/4, $0x3cd3ef80
-DATA eight3cd3ef80<>+12(SB)/4, $0x3cd3ef80
-DATA eight3cd3ef80<>+16(SB)/4, $0x3cd3ef80
-DATA eight3cd3ef80<>+20(SB)/4, $0x3cd3ef80
-DATA eight3cd3ef80<>+24(SB)/4, $0x3cd3ef80
-DATA eight3cd3ef80<>+28(SB)/4, $0x3cd3ef80
-GLOBL eight3cd3ef80<>(SB), RODATA|NOPTR, $32
-
-DATA eight3eef2bb2<>+0(SB)/4, $0x3eef2bb2
-DATA eight3eef2bb2<>+4(SB)/4, $0x3eef2bb2
-DATA eight3eef2bb2<>+8(SB)/4, $0x3eef2bb2
-DATA eight3eef2bb2<>+12(SB)/4, $0x3eef2bb2
-DATA eight3eef2bb2<>+16(SB)/4, $0x3eef2bb2
-DATA eight3eef2bb2<>+20(SB)/4, $0x3eef2bb2
-DATA eight3eef2bb2<>+24(SB)/4, $0x3eef2bb2
-DATA eight3eef2bb2<>+28(SB)/4, $0x3eef2bb2
-GLOBL eight3eef2bb2<>(SB), RODATA|NOPTR, $32
-
-DATA eight3f800000<>+0(SB)/4, $0x3f800000
-DATA eight3f800000<>+4(SB)/4, $0x3f800000
-DATA eight3f800000<>+8(SB)/4, $0x3f800000
-DATA eight3f800000<>+12(SB)/4, $0x3f800000
-DATA eight3f800000<>+16(SB)/4, $0x3f800000
-DATA eight3f800000<>+20(SB)/4, $0x3f800000
-DATA eight3f800000<>+24(SB)/4, $0x3f800000
-DATA eight3f800000<>+28(SB)/4, $0x3f800000
-GLOBL eight3f800000<>(SB), RODATA|NOPTR, $32
-
-DATA eightbf800000<>+0(SB)/4, $0xbf800000
-DATA eightbf800000<>+4(SB)/4, $0xbf800000
-DATA eightbf800000<>+8(SB)/4, $0xbf800000
-DATA eightbf800000<>+12(SB)/4, $0xbf800000
-DATA eightbf800000<>+16(SB)/4, $0xbf800000
-DATA eightbf800000<>+20(SB)/4, $0xbf800000
-DATA eightbf800000<>+24(SB)/4, $0xbf800000
-DATA eightbf800000<>+28(SB)/4, $0xbf800000
-GLOBL eightbf800000<>(SB), RODATA|NOPTR, $32
-
-// func addBiasReLUAVX2(n int, channels int, dst *float32, x *float32, bias *float32)
-// Requires: AVX, CMOV
-TEXT ·addBiasReLUAVX2(SB), NOSPLIT, $0-40
-	MOVQ n+0(FP), AX
-	MOVQ channels+8(FP), CX
-	MOVQ dst+16(FP), DX
-	MOVQ x+24(FP), BX
-	MOVQ bias+32(FP), SI
-
-row:
-	MOVQ    AX, DI
-	CMPQ    DI, CX
-	CMOVQGT CX, DI
-	SUBQ    DI, AX
-	MOVQ    DI, R9
-	ANDQ    $-8, R9
-	XORQ    R8, R8
-	LEAQ    32(R8), R10
-	CMPQ    R10, R9
-	JG      end4
-
-loop4:
-	VMOVUPS (BX)(R8*4), Y0
-	VADDPS  (SI)(R8*4), Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VMAXPS  Y0, Y1, Y0
-	VMOVUPS Y0, (DX)(R8*4)
-	VMOVUPS 32(BX)(R8*4), Y0
-	VADDPS  32(SI)(R8*4), Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VMAXPS  Y0, Y1, Y0
-	VMOVUPS Y0, 32(DX)(R8*4)
-	VMOVUPS 64(BX)(R8*4), Y0
-	VADDPS  64(SI)(R8*4), Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VMAXPS  Y0, Y1, Y0
-	VMOVUPS Y0, 64(DX)(R8*4)
-	VMOVUPS 96(BX)(R8*4), Y0
-	VADDPS  96(SI)(R8*4), Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VMAXPS  Y0, Y1, Y0
-	VMOVUPS Y0, 96(DX)(R8*4)
-	ADDQ    $+32, R8
-	ADDQ    $+32, R10
-	CMPQ    R10, R9
-	JLE     loop4
-
-end4:
-	LEAQ 8(R8), R10
-	CMPQ R10, R9
-	JG   end1
-
-loop1:
-	VMOVUPS (BX)(R8*4), Y0
-	VADDPS  (SI)(R8*4), Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VMAXPS  Y0, Y1, Y0
-	VMOVUPS Y0, (DX)(R8*4)
-	ADDQ    $+8, R8
-	ADDQ    $+8, R10
-	CMPQ    R10, R9
-	JLE     loop1
-
-end1:
-	MOVQ       DI, R10
-	SUBQ       R9, R10
-	JZ         next
-	MOVQ       R10, R9
-	LEAQ       laneMask<>+0(SB), R11
-	SHLQ       $0x02, R9
-	SUBQ       R9, R11
-	VMOVDQU    32(R11), Y0
-	VMASKMOVPS (BX)(R8*4), Y0, Y1
-	VMASKMOVPS (SI)(R8*4), Y0, Y0
-	VADDPS     Y0, Y1, Y0
-	VXORPS     Y1, Y1, Y1
-	VMAXPS     Y0, Y1, Y0
-	LEAQ       (DX)(R8*4), R8
-	TESTQ      $+8, R10
-	JZ         four3
-	VMOVUPS    Y0, (R8)
-	JMP        stored3
-
-four3:
-	TESTQ        $+4, R10
-	JZ           two3
-	VMOVUPS      X0, (R8)
-	VEXTRACTF128 $0x01, Y0, X0
-	ADDQ         $0x10, R8
-
-two3:
-	TESTQ     $+2, R10
-	JZ        one3
-	VMOVLPS   X0, (R8)
-	VPERMILPS $0xee, X0, X0
-	ADDQ      $0x08, R8
-
-one3:
-	TESTQ  $+1, R10
-	JZ     stored3
-	VMOVSS X0, (R8)
-
-stored3:
-next:
-	LEAQ  (BX)(DI*4), BX
-	LEAQ  (DX)(DI*4), DX
-	TESTQ AX, AX
-	JNZ   row
-	VZEROUPPER
-	RET
-
 // func scaleChannelsAVX2(n int, channels int, dst *float32, x *float32, gain *float32)
 // Requires: AVX, CMOV
 TEXT ·scaleChannelsAVX2(SB), NOSPLIT, $0-40
@@ -644,30 +188,30 @@ end1:
 	VMULPS     Y0, Y1, Y0
 	LEAQ       (DX)(R8*4), R8
 	TESTQ      $+8, R10
-	JZ         four4
+	JZ         four2
 	VMOVUPS    Y0, (R8)
-	JMP        stored4
+	JMP        stored2
 
-four4:
+four2:
 	TESTQ        $+4, R10
-	JZ           two4
+	JZ           two2
 	VMOVUPS      X0, (R8)
 	VEXTRACTF128 $0x01, Y0, X0
 	ADDQ         $0x10, R8
 
-two4:
+two2:
 	TESTQ     $+2, R10
-	JZ        one4
+	JZ        one2
 	VMOVLPS   X0, (R8)
 	VPERMILPS $0xee, X0, X0
 	ADDQ      $0x08, R8
 
-one4:
+one2:
 	TESTQ  $+1, R10
-	JZ     stored4
+	JZ     stored2
 	VMOVSS X0, (R8)
 
-stored4:
+stored2:
 next:
 	LEAQ  (BX)(DI*4), BX
 	LEAQ  (DX)(DI*4), DX
@@ -751,30 +295,30 @@ end1:
 	VFMADD231PS Y0, Y1, Y2
 	LEAQ        (DX)(R9*4), R9
 	TESTQ       $+8, R11
-	JZ          four5
+	JZ          four3
 	VMOVUPS     Y2, (R9)
-	JMP         stored5
+	JMP         stored3
 
-four5:
+four3:
 	TESTQ        $+4, R11
-	JZ           two5
+	JZ           two3
 	VMOVUPS      X2, (R9)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, R9
 
-two5:
+two3:
 	TESTQ     $+2, R11
-	JZ        one5
+	JZ        one3
 	VMOVLPS   X2, (R9)
 	VPERMILPS $0xee, X2, X2
 	ADDQ      $0x08, R9
 
-one5:
+one3:
 	TESTQ  $+1, R11
-	JZ     stored5
+	JZ     stored3
 	VMOVSS X2, (R9)
 
-stored5:
+stored3:
 next:
 	LEAQ  (BX)(R8*4), BX
 	LEAQ  (DX)(R8*4), DX
@@ -866,30 +410,30 @@ end1:
 	VFMADD231PS Y0, Y1, Y2
 	LEAQ        (DX)(R10*4), R10
 	TESTQ       $+8, R12
-	JZ          four6
+	JZ          four4
 	VMOVUPS     Y2, (R10)
-	JMP         stored6
+	JMP         stored4
 
-four6:
+four4:
 	TESTQ        $+4, R12
-	JZ           two6
+	JZ           two4
 	VMOVUPS      X2, (R10)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, R10
 
-two6:
+two4:
 	TESTQ     $+2, R12
-	JZ        one6
+	JZ        one4
 	VMOVLPS   X2, (R10)
 	VPERMILPS $0xee, X2, X2
 	ADDQ      $0x08, R10
 
-one6:
+one4:
 	TESTQ  $+1, R12
-	JZ     stored6
+	JZ     stored4
 	VMOVSS X2, (R10)
 
-stored6:
+stored4:
 next:
 	LEAQ  (BX)(R9*4), BX
 	LEAQ  (DX)(R9*4), DX
@@ -898,132 +442,124 @@ next:
 	VZEROUPPER
 	RET
 
-// func normaliseGradAVX2(n int, channels int, dst *float32, x *float32, d *float32, mean *float32, slope *float32, scale *float32, rest *float32)
+// func normaliseGradAVX2(n int, channels int, dst *float32, x *float32, d *float32, slope *float32, scale *float32, rest *float32)
 // Requires: AVX, CMOV, FMA3
-TEXT ·normaliseGradAVX2(SB), NOSPLIT, $0-72
+TEXT ·normaliseGradAVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ channels+8(FP), CX
 	MOVQ dst+16(FP), DX
 	MOVQ x+24(FP), BX
 	MOVQ d+32(FP), SI
-	MOVQ mean+40(FP), DI
-	MOVQ slope+48(FP), R8
-	MOVQ scale+56(FP), R9
-	MOVQ rest+64(FP), R10
+	MOVQ slope+40(FP), DI
+	MOVQ scale+48(FP), R8
+	MOVQ rest+56(FP), R9
 
 row:
-	MOVQ    AX, R11
-	CMPQ    R11, CX
-	CMOVQGT CX, R11
-	SUBQ    R11, AX
-	MOVQ    R11, R13
-	ANDQ    $-8, R13
-	XORQ    R12, R12
-	LEAQ    32(R12), R14
-	CMPQ    R14, R13
+	MOVQ    AX, R10
+	CMPQ    R10, CX
+	CMOVQGT CX, R10
+	SUBQ    R10, AX
+	MOVQ    R10, R12
+	ANDQ    $-8, R12
+	XORQ    R11, R11
+	LEAQ    32(R11), R13
+	CMPQ    R13, R12
 	JG      end4
 
 loop4:
-	VMOVUPS     (BX)(R12*4), Y0
-	VMOVUPS     (SI)(R12*4), Y1
-	VMOVUPS     (R10)(R12*4), Y2
-	VFMADD231PS (R9)(R12*4), Y1, Y2
-	VSUBPS      (DI)(R12*4), Y0, Y0
-	VFMADD231PS (R8)(R12*4), Y0, Y2
-	VMOVUPS     Y2, (DX)(R12*4)
-	VMOVUPS     32(BX)(R12*4), Y0
-	VMOVUPS     32(SI)(R12*4), Y1
-	VMOVUPS     32(R10)(R12*4), Y2
-	VFMADD231PS 32(R9)(R12*4), Y1, Y2
-	VSUBPS      32(DI)(R12*4), Y0, Y0
-	VFMADD231PS 32(R8)(R12*4), Y0, Y2
-	VMOVUPS     Y2, 32(DX)(R12*4)
-	VMOVUPS     64(BX)(R12*4), Y0
-	VMOVUPS     64(SI)(R12*4), Y1
-	VMOVUPS     64(R10)(R12*4), Y2
-	VFMADD231PS 64(R9)(R12*4), Y1, Y2
-	VSUBPS      64(DI)(R12*4), Y0, Y0
-	VFMADD231PS 64(R8)(R12*4), Y0, Y2
-	VMOVUPS     Y2, 64(DX)(R12*4)
-	VMOVUPS     96(BX)(R12*4), Y0
-	VMOVUPS     96(SI)(R12*4), Y1
-	VMOVUPS     96(R10)(R12*4), Y2
-	VFMADD231PS 96(R9)(R12*4), Y1, Y2
-	VSUBPS      96(DI)(R12*4), Y0, Y0
-	VFMADD231PS 96(R8)(R12*4), Y0, Y2
-	VMOVUPS     Y2, 96(DX)(R12*4)
-	ADDQ        $+32, R12
-	ADDQ        $+32, R14
-	CMPQ        R14, R13
+	VMOVUPS     (BX)(R11*4), Y0
+	VMOVUPS     (SI)(R11*4), Y1
+	VMOVUPS     (R9)(R11*4), Y2
+	VFMADD231PS (R8)(R11*4), Y1, Y2
+	VFMADD231PS (DI)(R11*4), Y0, Y2
+	VMOVUPS     Y2, (DX)(R11*4)
+	VMOVUPS     32(BX)(R11*4), Y0
+	VMOVUPS     32(SI)(R11*4), Y1
+	VMOVUPS     32(R9)(R11*4), Y2
+	VFMADD231PS 32(R8)(R11*4), Y1, Y2
+	VFMADD231PS 32(DI)(R11*4), Y0, Y2
+	VMOVUPS     Y2, 32(DX)(R11*4)
+	VMOVUPS     64(BX)(R11*4), Y0
+	VMOVUPS     64(SI)(R11*4), Y1
+	VMOVUPS     64(R9)(R11*4), Y2
+	VFMADD231PS 64(R8)(R11*4), Y1, Y2
+	VFMADD231PS 64(DI)(R11*4), Y0, Y2
+	VMOVUPS     Y2, 64(DX)(R11*4)
+	VMOVUPS     96(BX)(R11*4), Y0
+	VMOVUPS     96(SI)(R11*4), Y1
+	VMOVUPS     96(R9)(R11*4), Y2
+	VFMADD231PS 96(R8)(R11*4), Y1, Y2
+	VFMADD231PS 96(DI)(R11*4), Y0, Y2
+	VMOVUPS     Y2, 96(DX)(R11*4)
+	ADDQ        $+32, R11
+	ADDQ        $+32, R13
+	CMPQ        R13, R12
 	JLE         loop4
 
 end4:
-	LEAQ 8(R12), R14
-	CMPQ R14, R13
+	LEAQ 8(R11), R13
+	CMPQ R13, R12
 	JG   end1
 
 loop1:
-	VMOVUPS     (BX)(R12*4), Y0
-	VMOVUPS     (SI)(R12*4), Y1
-	VMOVUPS     (R10)(R12*4), Y2
-	VFMADD231PS (R9)(R12*4), Y1, Y2
-	VSUBPS      (DI)(R12*4), Y0, Y0
-	VFMADD231PS (R8)(R12*4), Y0, Y2
-	VMOVUPS     Y2, (DX)(R12*4)
-	ADDQ        $+8, R12
-	ADDQ        $+8, R14
-	CMPQ        R14, R13
+	VMOVUPS     (BX)(R11*4), Y0
+	VMOVUPS     (SI)(R11*4), Y1
+	VMOVUPS     (R9)(R11*4), Y2
+	VFMADD231PS (R8)(R11*4), Y1, Y2
+	VFMADD231PS (DI)(R11*4), Y0, Y2
+	VMOVUPS     Y2, (DX)(R11*4)
+	ADDQ        $+8, R11
+	ADDQ        $+8, R13
+	CMPQ        R13, R12
 	JLE         loop1
 
 end1:
-	MOVQ        R11, R14
-	SUBQ        R13, R14
+	MOVQ        R10, R13
+	SUBQ        R12, R13
 	JZ          next
-	MOVQ        R14, R13
-	LEAQ        laneMask<>+0(SB), R15
-	SHLQ        $0x02, R13
-	SUBQ        R13, R15
-	VMOVDQU     32(R15), Y0
-	VMASKMOVPS  (BX)(R12*4), Y0, Y1
-	VMASKMOVPS  (SI)(R12*4), Y0, Y2
-	VMASKMOVPS  (R10)(R12*4), Y0, Y3
+	MOVQ        R13, R12
+	LEAQ        laneMask<>+0(SB), R14
+	SHLQ        $0x02, R12
+	SUBQ        R12, R14
+	VMOVDQU     32(R14), Y0
+	VMASKMOVPS  (BX)(R11*4), Y0, Y1
+	VMASKMOVPS  (SI)(R11*4), Y0, Y2
+	VMASKMOVPS  (R9)(R11*4), Y0, Y3
 	VMOVUPS     Y3, Y3
-	VMASKMOVPS  (R9)(R12*4), Y0, Y4
+	VMASKMOVPS  (R8)(R11*4), Y0, Y4
 	VFMADD231PS Y4, Y2, Y3
-	VMASKMOVPS  (DI)(R12*4), Y0, Y2
-	VSUBPS      Y2, Y1, Y1
-	VMASKMOVPS  (R8)(R12*4), Y0, Y0
+	VMASKMOVPS  (DI)(R11*4), Y0, Y0
 	VFMADD231PS Y0, Y1, Y3
-	LEAQ        (DX)(R12*4), R12
-	TESTQ       $+8, R14
-	JZ          four7
-	VMOVUPS     Y3, (R12)
-	JMP         stored7
+	LEAQ        (DX)(R11*4), R11
+	TESTQ       $+8, R13
+	JZ          four5
+	VMOVUPS     Y3, (R11)
+	JMP         stored5
 
-four7:
-	TESTQ        $+4, R14
-	JZ           two7
-	VMOVUPS      X3, (R12)
+four5:
+	TESTQ        $+4, R13
+	JZ           two5
+	VMOVUPS      X3, (R11)
 	VEXTRACTF128 $0x01, Y3, X3
-	ADDQ         $0x10, R12
+	ADDQ         $0x10, R11
 
-two7:
-	TESTQ     $+2, R14
-	JZ        one7
-	VMOVLPS   X3, (R12)
+two5:
+	TESTQ     $+2, R13
+	JZ        one5
+	VMOVLPS   X3, (R11)
 	VPERMILPS $0xee, X3, X3
-	ADDQ      $0x08, R12
+	ADDQ      $0x08, R11
 
-one7:
-	TESTQ  $+1, R14
-	JZ     stored7
-	VMOVSS X3, (R12)
+one5:
+	TESTQ  $+1, R13
+	JZ     stored5
+	VMOVSS X3, (R11)
 
-stored7:
+stored5:
 next:
-	LEAQ  (BX)(R11*4), BX
-	LEAQ  (SI)(R11*4), SI
-	LEAQ  (DX)(R11*4), DX
+	LEAQ  (BX)(R10*4), BX
+	LEAQ  (SI)(R10*4), SI
+	LEAQ  (DX)(R10*4), DX
 	TESTQ AX, AX
 	JNZ   row
 	VZEROUPPER

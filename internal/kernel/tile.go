@@ -1,5 +1,7 @@
 package kernel
 
+// The innermost loops of a product, the portable ones, and how they see its matrices.
+
 // blockA is a block of op(A): element (i, l), with i in tile t = i/rows, is
 // data[t*tileStride + (i-t*rows)*rowStride + l*colStride]. Strides for rows and
 // columns let one kernel read A and its transpose in place, and packed.

@@ -1,5 +1,8 @@
 package kernel
 
+// The innermost loops of a product on vectors: which generated function computes which
+// part of a panel.
+
 // tileFunc is a generated function: it computes tiles tiles of C one below the
 // other, as many rows in each as its name says, C = alpha·A·B + beta·C, where the
 // sums have k terms. A tile of A begins as values after the one before. cols only

@@ -2,6 +2,8 @@ package kernel
 
 import "math"
 
+// The updates of parameters: plain gradient descent, and with momentum.
+
 // Momentum is one step of gradient descent with momentum, PyTorch's torch.optim.SGD, for a gradient that is a
 // sum still to be divided. In float64 between float32 parameters p and velocities v:
 //

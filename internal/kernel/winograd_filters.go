@@ -1,5 +1,8 @@
 package kernel
 
+// The filters of a winograd: transformed as they are for outputs, and rotated and with
+// channels exchanged for input gradients, packed into panels for the products.
+
 // setFilters transforms filters (out, 3, 3, in) for apply.
 func (w *winograd) setFilters(filters []float32) {
 	w.layOut()

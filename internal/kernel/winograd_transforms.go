@@ -2,6 +2,8 @@ package kernel
 
 import "math"
 
+// The transforms of Winograd's filtering in one dimension, the portable ones.
+
 // tileTransform applies a small matrix to vectors: for each of tiles tiles, n values long,
 //
 //	dst[j] = Σᵢ M[j][i]·src[i]

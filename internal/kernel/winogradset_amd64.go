@@ -1,5 +1,7 @@
 package kernel
 
+// The transforms of Winograd's filtering and the inner loop of Gram products on AVX2.
+
 var avx2Winograd = winogradSet{
 	window6:   tiles6(6, winogradWindow6AVX2),
 	filter6:   tiles3(6, winogradFilter6AVX2),

@@ -1,5 +1,7 @@
 package kernel
 
+// Working memory, shared by all that runs on a Pool.
+
 // workspace is a buffer for each worker of a pool, allocated when a worker first asks. What it holds means nothing from
 // one call to the next, and so everything that runs on a pool shares two of them: memory does not grow with the number of
 // layers of a network.

@@ -12,7 +12,6 @@ import (
 // reductions writes the kernels that compute in float64. They take a number of
 // elements that is a multiple of block.
 func reductions() {
-	dot()
 	sumSquares()
 	accumulate()
 	columns("sumColumns", "sums the rows", "x", func(in []vec, _ Mem, sums []vec) {
@@ -35,32 +34,6 @@ func reductions() {
 // block is how many elements a round of the float64 kernels takes: four sums of
 // four lanes.
 const block = 16
-
-func dot() {
-	TEXT("dotAVX2", NOSPLIT, "func(blocks int, x, y *float32) float64")
-	Pragma("noescape")
-	Doc("dotAVX2 sums the products of 16·blocks elements in float64.")
-	blocks, x, y := GP64(), GP64(), GP64()
-	Load(Param("blocks"), blocks)
-	Load(Param("x"), x)
-	Load(Param("y"), y)
-	var sums [block / 4]vec
-	for i := range sums {
-		sums[i] = zeros()
-	}
-	Label("loop")
-	for i, sum := range sums {
-		u, v := YMM(), YMM()
-		VCVTPS2PD(Mem{Base: x, Disp: 16 * i}, u)
-		VCVTPS2PD(Mem{Base: y, Disp: 16 * i}, v)
-		VFMADD231PD(u, v, sum)
-	}
-	ADDQ(U8(4*block), x)
-	ADDQ(U8(4*block), y)
-	DECQ(blocks)
-	JNZ(LabelRef("loop"))
-	returnSum(sums)
-}
 
 func sumSquares() {
 	TEXT("sumSquaresAVX2", NOSPLIT, "func(blocks int, x *float32) float64")

@@ -14,12 +14,6 @@ func rowwise() {
 	rows("addBias", "x + bias", []string{"x"}, []string{"bias"}, func(in []vec, at func(int) Op) vec {
 		return add(at(0), in[0])
 	})
-	rows("addBiasTanh", "tanh(x + bias)", []string{"x"}, []string{"bias"}, func(in []vec, at func(int) Op) vec {
-		return tanh(add(at(0), in[0]))
-	})
-	rows("addBiasReLU", "max(x + bias, 0)", []string{"x"}, []string{"bias"}, func(in []vec, at func(int) Op) vec {
-		return relu(add(at(0), in[0]))
-	})
 	rows("scaleChannels", "x·gain", []string{"x"}, []string{"gain"}, func(in []vec, at func(int) Op) vec {
 		return mul(at(0), in[0])
 	})
@@ -36,12 +30,11 @@ func rowwise() {
 		VFMADD231PS(at(1), in[0], rest)
 		return rest
 	})
-	rows("normaliseGrad", "(x - mean)·slope + (d·scale + rest)", []string{"x", "d"}, []string{"mean", "slope", "scale", "rest"}, func(in []vec, at func(int) Op) vec {
+	rows("normaliseGrad", "x·slope + (d·scale + rest)", []string{"x", "d"}, []string{"slope", "scale", "rest"}, func(in []vec, at func(int) Op) vec {
 		sum := YMM()
-		VMOVUPS(at(3), sum)
-		VFMADD231PS(at(2), in[1], sum)
-		VSUBPS(at(0), in[0], in[0])
-		VFMADD231PS(at(1), in[0], sum)
+		VMOVUPS(at(2), sum)
+		VFMADD231PS(at(1), in[1], sum)
+		VFMADD231PS(at(0), in[0], sum)
 		return sum
 	})
 }
