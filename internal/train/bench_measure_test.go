@@ -59,6 +59,7 @@ func TestBenchmarkFigures(t *testing.T) {
 }
 
 // The parts are those of BenchParts; every one of a private step takes time, and a plain step has neither norms nor noise.
+// Noise is a difference of two times, which a busy machine can make zero.
 func TestPartsOfSteps(t *testing.T) {
 	for _, mode := range BenchModes() {
 		parts := benchmark(t, benchConfig(t, "mlp128", 64), mode).Parts
@@ -67,7 +68,7 @@ func TestPartsOfSteps(t *testing.T) {
 		}
 		for part, ms := range parts {
 			absent := mode == "plain" && (part == "norms" || part == "noise")
-			if absent != (ms == 0) || ms < 0 || ms > 1e4 {
+			if absent != (ms == 0) && part != "noise" || absent && ms != 0 || ms < 0 || ms > 1e4 {
 				t.Errorf("%s: %s takes %v ms", mode, part, ms)
 			}
 		}

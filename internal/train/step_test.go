@@ -166,6 +166,9 @@ func TestRunsAreNotSeeded(t *testing.T) {
 // In steady state a step allocates nothing: gradients, sum, noise and update work in memory that they keep. A few allocations
 // are allowed, because the garbage collector may empty the pools of working memory at any time.
 func TestStepsAllocateNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector, under which short tests run, makes allocations of its own")
+	}
 	const few = 4
 	for _, network := range []string{"mlp128", "mnist-cnn", "resnet8-gn"} {
 		for _, engine := range []string{"ghost", "materialise"} {
