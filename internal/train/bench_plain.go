@@ -52,11 +52,7 @@ func newPlainStep(c *configs.Config, b *bench, batcher *data.Batcher) (*plainSte
 
 // plainSums declares Σᵢ vᵢ gᵢ for every parameter, where vᵢ is 1, and 0 for padding.
 func plainSums(b *graph.Builder, network *model.Network) []*gorgonia.Node {
-	outputs := make([]*gorgonia.Node, len(network.Uses))
-	for i, u := range network.Uses {
-		outputs[i] = u.Output
-	}
-	dz := b.Backpropagate(network.Losses, network.Valid, outputs)
+	dz := outputGradients(b, network)
 	if b.Err() != nil {
 		return nil
 	}

@@ -49,11 +49,7 @@ func newGradients(m *model.Model, policy clip.Policy, batcher *data.Batcher, bat
 	if g.engines, err = chooseEngines(network.Uses, batch, engine, pool); err != nil {
 		return nil, err
 	}
-	outputs := make([]*gorgonia.Node, len(network.Uses))
-	for i, u := range network.Uses {
-		outputs[i] = u.Output
-	}
-	dz := b.Backpropagate(network.Losses, network.Valid, outputs)
+	dz := outputGradients(b, network)
 	if b.Err() != nil {
 		return nil, b.Err()
 	}
@@ -77,6 +73,15 @@ func newGradients(m *model.Model, policy clip.Policy, batcher *data.Batcher, bat
 		g.parts = append(g.parts, g.executor.Values(g.clipped.Sums[i]).Float32)
 	}
 	return g, nil
+}
+
+// outputGradients declares the gradients of the summed loss with respect to the output of each use.
+func outputGradients(b *graph.Builder, network *model.Network) []*gorgonia.Node {
+	outputs := make([]*gorgonia.Node, len(network.Uses))
+	for i, u := range network.Uses {
+		outputs[i] = u.Output
+	}
+	return b.Backpropagate(network.Losses, network.Valid, outputs)
 }
 
 // inOrder lists the places by where they begin.
