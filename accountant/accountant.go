@@ -15,6 +15,10 @@ var (
 	// ErrInvalid is matched when an argument or a stored value is out of its range.
 	ErrInvalid = errors.New("accountant: invalid")
 
+	// ErrUncertified is matched when an accountant can analyse a ledger but cannot bound
+	// the error of its numerics. Another accountant may answer.
+	ErrUncertified = errors.New("accountant: no certified answer")
+
 	// ErrUnreachable is matched when no noise multiplier reaches a target.
 	ErrUnreachable = errors.New("accountant: target out of reach")
 )
@@ -33,23 +37,45 @@ type Accountant interface {
 	// Name is the name that New knows, for instance "rdp".
 	Name() string
 
+	// Relation is the relation that the answers hold for.
+	Relation() Relation
+
 	// Guarantee returns an upper bound for epsilon at delta of everything in the
 	// ledger together, with the relation and the theorems it rests on.
 	Guarantee(l *Ledger, delta float64) (Guarantee, error)
+
+	// Delta returns an upper bound for delta at epsilon of everything in the
+	// ledger together. Epsilon is at least 0 and finite. Delta is 1 where there is
+	// no guarantee, and may be 0 (of nothing released, and of releases that are
+	// epsilon-differentially private).
+	Delta(l *Ledger, epsilon float64) (Guarantee, error)
+}
+
+// Interval bounds a number from both sides.
+type Interval struct{ Lower, Upper float64 }
+
+// Bracketing is an accountant that also bounds the truth from below: the exact epsilon or
+// delta of the dominating pairs of the ledger lies in the interval, whose upper end is the
+// number in the Guarantee. Arguments and errors are those of Accountant.
+type Bracketing interface {
+	Accountant
+	EpsilonInterval(l *Ledger, delta float64) (Interval, error)
+	DeltaInterval(l *Ledger, epsilon float64) (Interval, error)
 }
 
 // accountants makes each accountant with its default options, by name.
-var accountants = map[string]func() (Accountant, error){
-	nameRDP: func() (Accountant, error) { return NewRDP(DefaultOrders()) },
+var accountants = map[string]func(Relation) (Accountant, error){
+	nameRDP: func(r Relation) (Accountant, error) { return NewRDP(r, DefaultOrders()) },
 }
 
-// New returns the accountant of that name with its default options. See Names.
-func New(name string) (Accountant, error) {
+// New returns the accountant of that name for relation r, with its default options.
+// See Names.
+func New(name string, r Relation) (Accountant, error) {
 	make, ok := accountants[name]
 	if !ok {
 		return nil, fmt.Errorf("%w: accountant is %.40q, want one of %q", ErrUnsupported, name, Names())
 	}
-	return make()
+	return make(r)
 }
 
 // Names returns the names that New knows, sorted.

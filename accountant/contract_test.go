@@ -12,7 +12,7 @@ import (
 func TestAccountantContract(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
-			a, err := New(name)
+			a, err := New(name, AddOrRemoveOne)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -26,7 +26,7 @@ func TestAccountantContract(t *testing.T) {
 			t.Run("monotone", func(t *testing.T) { testMonotone(t, a) })
 		})
 	}
-	if _, err := New("moments"); !errors.Is(err, ErrUnsupported) {
+	if _, err := New("moments", AddOrRemoveOne); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("New of an unknown name: %v, want ErrUnsupported", err)
 	}
 }

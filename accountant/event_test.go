@@ -100,7 +100,7 @@ func TestUnmarshalEventIsStrict(t *testing.T) {
 		{"null", `null`, "want an object"},
 		{"no event", `{}`, "0 keys"},
 		{"two events", `{"gaussian":{"noise_multiplier":1},"non_private":{}}`, "2 keys"},
-		{"unknown event", `{"laplace":{"scale":1}}`, `"laplace": accountant: invalid: unknown event`},
+		{"unknown event", `{"cauchy":{"scale":1}}`, `"cauchy": accountant: invalid: unknown event`},
 		{"other case", `{"Gaussian":{"noise_multiplier":1}}`, "unknown event"},
 		{"unknown key", `{"gaussian":{"noise_multiplier":1,"clip_norm":1}}`, `unknown key "clip_norm"`},
 		{"other case of key", `{"gaussian":{"Noise_Multiplier":1}}`, "unknown key"},

@@ -18,7 +18,7 @@ func Example() {
 	if err := ledger.Add(step, 14063); err != nil {
 		log.Fatal(err)
 	}
-	account, err := accountant.New("rdp")
+	account, err := accountant.New("rdp", accountant.AddOrRemoveOne)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func Example() {
 
 // Planning: the least noise for a budget, and how far it carries.
 func ExampleCalibrateNoiseMultiplier() {
-	account, err := accountant.New("rdp")
+	account, err := accountant.New("rdp", accountant.AddOrRemoveOne)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func ExampleCalibrateNoiseMultiplier() {
 
 // The loop of a trainer: ask with the next step included, then take it.
 func ExampleLedger_With() {
-	account, err := accountant.New("rdp")
+	account, err := accountant.New("rdp", accountant.AddOrRemoveOne)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,8 +7,6 @@ import (
 	"strconv"
 )
 
-const keyCount = "count"
-
 // MarshalJSON writes the ledger as a list of {"event": …, "count": n}, the events
 // as MarshalEvent writes them. An empty ledger is [].
 func (l *Ledger) MarshalJSON() ([]byte, error) {

@@ -31,6 +31,7 @@ const (
 // conversion over the orders. The events must be fixed in advance, as a plan does: a
 // run that then stops at its budget stops at a step that depends on no data.
 type RDP struct {
+	relation   Relation
 	orders     []float64 // ascending, distinct, at least minOrder
 	conversion conversion
 	curves     *curveCache
@@ -41,7 +42,10 @@ var _ Accountant = (*RDP)(nil)
 // NewRDP returns the Rényi accountant that minimises over these orders, given in any
 // sequence. An order is a number above 1 and at most 2^20; orders below 1.01 are
 // left out. It is an error if an order is out of range or none is left.
-func NewRDP(orders []float64) (*RDP, error) {
+func NewRDP(r Relation, orders []float64) (*RDP, error) {
+	if r != AddOrRemoveOne {
+		return nil, fmt.Errorf("%w: the %s accountant answers under %v, not under %v", ErrUnsupported, nameRDP, AddOrRemoveOne, r)
+	}
 	var used []float64
 	for _, alpha := range orders {
 		if !(alpha > 1 && alpha <= maxOrder) {
@@ -56,7 +60,7 @@ func NewRDP(orders []float64) (*RDP, error) {
 	}
 	slices.Sort(used)
 	used = slices.Compact(used)
-	return &RDP{orders: used, conversion: newConversion(used), curves: newCurveCache()}, nil
+	return &RDP{relation: r, orders: used, conversion: newConversion(used), curves: newCurveCache()}, nil
 }
 
 // DefaultOrders returns the orders that New("rdp") uses: α-1 grows by 1 % from 0.02
@@ -80,6 +84,14 @@ func DefaultOrders() []float64 {
 
 // Name returns "rdp".
 func (r *RDP) Name() string { return nameRDP }
+
+// Relation returns the relation that r was made for.
+func (r *RDP) Relation() Relation { return r.relation }
+
+// Delta returns delta at epsilon of the whole ledger. See Accountant.
+func (r *RDP) Delta(l *Ledger, epsilon float64) (Guarantee, error) {
+	return Guarantee{}, ErrUnsupported
+}
 
 // Guarantee returns epsilon at delta of the whole ledger. It is 0 for a ledger
 // that releases nothing about anyone, and +Inf where noise is missing. See

@@ -12,7 +12,7 @@ import (
 
 func newRDP(t testing.TB, orders []float64) *RDP {
 	t.Helper()
-	r, err := NewRDP(orders)
+	r, err := NewRDP(AddOrRemoveOne, orders)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestNewRDPOrders(t *testing.T) {
 		{"infinite", []float64{math.Inf(1)}, nil},
 		{"too large", []float64{maxOrder + 1}, nil},
 	} {
-		r, err := NewRDP(tt.orders)
+		r, err := NewRDP(AddOrRemoveOne, tt.orders)
 		if tt.want == nil {
 			if !errors.Is(err, ErrInvalid) {
 				t.Errorf("%s: error %v, want ErrInvalid", tt.name, err)

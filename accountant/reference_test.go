@@ -125,7 +125,7 @@ func TestReferenceEpsilons(t *testing.T) {
 // Every accountant is an upper bound of the exact epsilon of the composition.
 func TestReferenceExactEpsilons(t *testing.T) {
 	for _, name := range Names() {
-		a, err := New(name)
+		a, err := New(name, AddOrRemoveOne)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -97,3 +97,12 @@ func (o object) float64(key string) (float64, error) {
 	}
 	return x, nil
 }
+
+// int returns the whole number under key, written without fraction or exponent.
+func (o object) int(key string) (int, error) {
+	n, err := strconv.Atoi(string(o[key]))
+	if err != nil {
+		return 0, fmt.Errorf("%w: %q is %.40s, want a whole number", ErrInvalid, key, o[key])
+	}
+	return n, nil
+}

@@ -47,7 +47,7 @@ func (q Question) event(noiseMultiplier float64) accountant.Event {
 
 // Cost computes ε.
 func (q Question) Cost() (Cost, error) {
-	account, err := accountant.New(q.Accountant)
+	account, err := accountant.New(q.Accountant, accountant.AddOrRemoveOne)
 	if err != nil {
 		return Cost{}, err
 	}
@@ -62,7 +62,7 @@ func (q Question) Cost() (Cost, error) {
 
 // Calibrate finds the least noise multiplier with which the steps stay within ε, and what they cost with it.
 func (q Question) Calibrate(epsilon float64) (Cost, error) {
-	account, err := accountant.New(q.Accountant)
+	account, err := accountant.New(q.Accountant, accountant.AddOrRemoveOne)
 	if err != nil {
 		return Cost{}, err
 	}
@@ -86,7 +86,7 @@ func SpentBy(dir string, delta float64) (Cost, error) {
 	if err != nil {
 		return Cost{}, err
 	}
-	account, err := accountant.New(c.Privacy.Accountant)
+	account, err := accountant.New(c.Privacy.Accountant, accountant.AddOrRemoveOne)
 	if err != nil {
 		return Cost{}, err
 	}

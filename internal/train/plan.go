@@ -43,7 +43,7 @@ func NewPlan(c *configs.Config, n int) (*Plan, error) {
 	if c.Privacy.Delta >= 1/float64(n) {
 		return nil, fmt.Errorf("%w: privacy.delta is %g, expected less than 1/n = %.3g for n = %d training examples", ErrPlan, c.Privacy.Delta, 1/float64(n), n)
 	}
-	account, err := accountant.New(c.Privacy.Accountant)
+	account, err := accountant.New(c.Privacy.Accountant, accountant.AddOrRemoveOne)
 	if err != nil {
 		return nil, err
 	}

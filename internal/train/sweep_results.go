@@ -195,7 +195,7 @@ type Composed struct {
 // compose accounts for the union of the ledgers of all trials, finished or not, at the least of their deltas.
 func (s *sweep) compose() (*Composed, error) {
 	first := s.trials[0].Config.Privacy
-	account, err := accountant.New(first.Accountant)
+	account, err := accountant.New(first.Accountant, accountant.AddOrRemoveOne)
 	if err != nil {
 		return nil, err
 	}

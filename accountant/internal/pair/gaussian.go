@@ -1,0 +1,254 @@
+package pair
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Component is a part of a mixture: a Gaussian around Mean with its weight.
+type Component struct{ Mean, Weight float64 }
+
+// Mixtures is a pair of mixtures of Gaussians of one standard deviation. The means
+// of P are at least 0 and those of Q at most 0, so that L grows with x, and each side's
+// weights are above 0 and add up to 1.
+type Mixtures struct {
+	Sigma float64
+	P, Q  []Component
+}
+
+var _ Pair = Mixtures{}
+
+// Gaussian is the pair of one Gaussian release: N(1, σ²) against N(0, σ²). It serves
+// both directions.
+func Gaussian(sigma float64) Mixtures {
+	return Mixtures{Sigma: sigma, P: []Component{{1, 1}}, Q: []Component{{0, 1}}}
+}
+
+// Removed is the pair of a Poisson-sampled Gaussian release when D has the record
+// and D′ has not: (1-q) N(0, σ²) + q N(1, σ²) against N(0, σ²), 0 < q ≤ 1 (Zhu, Dong,
+// Wang 2022, Theorem 11).
+func Removed(q, sigma float64) Mixtures { return RemovedGroup(q, 1, sigma) }
+
+// Added is Removed in the other direction.
+func Added(q, sigma float64) Mixtures { return RemovedGroup(q, 1, sigma).Reversed() }
+
+// RemovedGroup is Removed for size records of one person, which are sampled
+// independently: the mean is Bin(size, q) (Ganesh 2024, arXiv:2401.10294).
+func RemovedGroup(q float64, size int, sigma float64) Mixtures {
+	return Mixtures{Sigma: sigma, P: binomial(q, size), Q: []Component{{0, 1}}}
+}
+
+// Replaced is the pair of a Poisson-sampled Gaussian release when one record of D
+// is another one in D′: (1-q) N(0, σ²) + q N(1, σ²) against (1-q) N(0, σ²) + q
+// N(-1, σ²). It serves both directions.
+func Replaced(q, sigma float64) Mixtures {
+	p := binomial(q, 1)
+	other := slices.Clone(p)
+	for i := range other {
+		other[i].Mean *= -1
+	}
+	return Mixtures{Sigma: sigma, P: p, Q: other}
+}
+
+// Reversed is the pair (Q, P), mirrored so that L grows with x again.
+func (m Mixtures) Reversed() Mixtures {
+	mirror := func(cs []Component) []Component {
+		mirrored := slices.Clone(cs)
+		for i := range mirrored {
+			mirrored[i].Mean = 0 - mirrored[i].Mean
+		}
+		return mirrored
+	}
+	return Mixtures{Sigma: m.Sigma, P: mirror(m.Q), Q: mirror(m.P)}
+}
+
+// binomial returns the distribution of Bin(n, q) without the parts that have no
+// chance at all.
+func binomial(q float64, n int) []Component {
+	if n == 1 {
+		return withoutZeros([]Component{{0, 1 - q}, {1, q}})
+	}
+	logN, _ := math.Lgamma(float64(n) + 1)
+	var cs []Component
+	for k := range n + 1 {
+		logK, _ := math.Lgamma(float64(k) + 1)
+		logRest, _ := math.Lgamma(float64(n-k) + 1)
+		weight := logN - logK - logRest
+		if k > 0 {
+			weight += float64(k) * math.Log(q)
+		}
+		if k < n {
+			weight += float64(n-k) * math.Log1p(-q)
+		}
+		cs = append(cs, Component{float64(k), math.Exp(weight)})
+	}
+	return withoutZeros(cs)
+}
+
+func withoutZeros(cs []Component) []Component {
+	return slices.DeleteFunc(cs, func(c Component) bool { return c.Weight == 0 })
+}
+
+// Loss returns L(x), increasing in x, without overflow.
+func (m Mixtures) Loss(x float64) float64 {
+	return logMixture(m.P, m.Sigma, x) - logMixture(m.Q, m.Sigma, x)
+}
+
+// logMixture is the logarithm of the density of the mixture over that of N(0, σ²) at
+// x. Small deviations from 0 keep their digits: the weights add up to 1, so the
+// ratio is 1 + Σ weight·expm1(…).
+func logMixture(cs []Component, sigma, x float64) float64 {
+	most := 0.0
+	sum := 0.0
+	for _, c := range cs {
+		e := exponent(c.Mean, sigma, x)
+		most = max(most, e)
+		sum += c.Weight * math.Expm1(e)
+	}
+	if most < 100 && sum > -0.5 {
+		return math.Log1p(sum)
+	}
+	most = math.Inf(-1)
+	for _, c := range cs {
+		most = max(most, math.Log(c.Weight)+exponent(c.Mean, sigma, x))
+	}
+	sum = 0
+	for _, c := range cs {
+		sum += math.Exp(math.Log(c.Weight) + exponent(c.Mean, sigma, x) - most)
+	}
+	return most + math.Log(sum)
+}
+
+// exponent is the logarithm of the density of N(mean, σ²) over that of N(0, σ²) at x.
+func exponent(mean, sigma, x float64) float64 { return mean / sigma * ((x - mean/2) / sigma) }
+
+// Support returns the limits of L as x goes to ∓∞: the loss between the components
+// that are furthest out, which have the same mean or drift apart.
+func (m Mixtures) Support() (least, greatest float64) {
+	byMean := func(a, b Component) int {
+		switch {
+		case a.Mean < b.Mean:
+			return -1
+		case a.Mean > b.Mean:
+			return 1
+		}
+		return 0
+	}
+	limit := func(p, q Component) float64 {
+		if p.Mean == q.Mean {
+			return math.Log(p.Weight) - math.Log(q.Weight)
+		}
+		return math.Inf(1)
+	}
+	least = limit(slices.MinFunc(m.P, byMean), slices.MinFunc(m.Q, byMean))
+	greatest = limit(slices.MaxFunc(m.P, byMean), slices.MaxFunc(m.Q, byMean))
+	if math.IsInf(least, 1) {
+		least = math.Inf(-1)
+	}
+	return least, greatest
+}
+
+// Infinite returns 0: Gaussians have the same support.
+func (Mixtures) Infinite() float64 { return 0 }
+
+// Above returns P[L > l] and Q[L > l].
+func (m Mixtures) Above(l float64) (p, q float64) {
+	x := m.inverse(l)
+	return upper(m.P, m.Sigma, x), upper(m.Q, m.Sigma, x)
+}
+
+// Below returns P[L ≤ l] and Q[L ≤ l].
+func (m Mixtures) Below(l float64) (p, q float64) {
+	x := m.inverse(l)
+	return lower(m.P, m.Sigma, x), lower(m.Q, m.Sigma, x)
+}
+
+func upper(cs []Component, sigma, x float64) float64 {
+	sum := 0.0
+	for _, c := range cs {
+		sum += c.Weight * math.Erfc((x-c.Mean)/sigma/math.Sqrt2) / 2
+	}
+	return sum
+}
+
+func lower(cs []Component, sigma, x float64) float64 {
+	sum := 0.0
+	for _, c := range cs {
+		sum += c.Weight * math.Erfc((c.Mean-x)/sigma/math.Sqrt2) / 2
+	}
+	return sum
+}
+
+// inverse returns the x at which L(x) = l, or ∓Inf where L is above or below l
+// everywhere.
+func (m Mixtures) inverse(l float64) float64 {
+	least, greatest := m.Support()
+	switch {
+	case l <= least:
+		return math.Inf(-1)
+	case l >= greatest:
+		return math.Inf(1)
+	}
+	if q, sigma, ok := m.isRemoved(); ok {
+		return removedInverse(q, sigma, l)
+	}
+	if p, sigma, ok := m.Reversed().isRemoved(); ok {
+		return -removedInverse(p, sigma, -l)
+	}
+	return m.search(l)
+}
+
+// isRemoved recognises Removed(q, σ) and Gaussian(σ), which have a closed inverse.
+func (m Mixtures) isRemoved() (q, sigma float64, ok bool) {
+	if len(m.Q) != 1 || m.Q[0].Mean != 0 {
+		return 0, 0, false
+	}
+	switch len(m.P) {
+	case 1:
+		return 1, m.Sigma, m.P[0].Mean == 1
+	case 2:
+		return m.P[1].Weight, m.Sigma, m.P[0].Mean == 0 && m.P[1].Mean == 1
+	}
+	return 0, 0, false
+}
+
+// removedInverse solves log(1 - q + q e^u) = l, u = (x - 1/2)/σ².
+func removedInverse(q, sigma, l float64) float64 {
+	var u float64
+	switch {
+	case q == 1:
+		u = l
+	case l > 1: // e^l = q e^u + 1 - q
+		u = l + math.Log1p(-(1-q)*math.Exp(-l)) - math.Log(q)
+	default:
+		u = math.Log1p(math.Expm1(l) / q)
+	}
+	return u*sigma*sigma + 0.5
+}
+
+// search solves L(x) = l by doubling a bracket and halving it.
+func (m Mixtures) search(l float64) float64 {
+	lo, hi := -m.Sigma, m.Sigma
+	for m.Loss(lo) > l {
+		lo *= 2
+	}
+	for m.Loss(hi) < l {
+		hi *= 2
+	}
+	for range 200 {
+		middle := lo + (hi-lo)/2
+		if middle == lo || middle == hi {
+			break
+		}
+		if m.Loss(middle) > l {
+			hi = middle
+		} else {
+			lo = middle
+		}
+	}
+	return hi
+}
+
+// String names the pair.
+func (m Mixtures) String() string { return fmt.Sprintf("Mixtures(σ=%v, %v, %v)", m.Sigma, m.P, m.Q) }

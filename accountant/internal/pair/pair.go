@@ -1,0 +1,43 @@
+// Package pair describes single releases by their dominating pairs.
+//
+// A pair (P, Q) of distributions dominates a mechanism in one direction of a
+// relation when no two neighbouring datasets, taken in that direction, are easier
+// to tell apart than P and Q: H_γ(M(D)‖M(D′)) ≤ H_γ(P‖Q) for every γ ≥ 0, where
+// H_γ is the hockey-stick divergence (Zhu, Dong, Wang 2022, arXiv:2106.08567,
+// Definition 7). Pairs compose: the product of the pairs of several mechanisms
+// dominates their composition, also when later ones are chosen adaptively (same
+// paper, Theorem 10). So all that an accountant needs of a release is the
+// distribution of its privacy loss
+//
+//	L = log(dP/dQ),
+//
+// under P and under Q, and, with the losses of independent releases added up,
+//
+//	δ(ε) = P[L > ε] - e^ε Q[L > ε] = E_P[(1 - e^(ε-L))₊].
+//
+// A [Pair] gives the two distributions of L by their tails, each with a small
+// relative error however small it is. A pair that is also a [Transformer] has the
+// transform M(s) = E_P[e^(sL)] on vertical lines of the complex plane, with bounds for
+// its error and its decay.
+//
+// The distributions are over one dimension: for noise that is spherically symmetric
+// (Gaussian) or independent per coordinate with L1 sensitivity (Laplace) the worst
+// case lies along one axis.
+package pair
+
+// Pair is a dominating pair. Implementations are immutable values, comparable by ==
+// where they hold no slices.
+type Pair interface {
+	// Above returns P[L > l] and Q[L > l], Below P[L ≤ l] and Q[L ≤ l]. P[L > l]
+	// includes P[L = +Inf]; Q[L ≤ l] includes Q[L = -Inf].
+	Above(l float64) (p, q float64)
+	Below(l float64) (p, q float64)
+
+	// Support returns the least and the greatest finite value that L comes
+	// close to, -Inf and +Inf where it is unbounded.
+	Support() (least, greatest float64)
+
+	// Infinite returns P[L = +Inf]: the chance of an outcome that is impossible
+	// under Q. It is part of δ at every ε.
+	Infinite() float64
+}
