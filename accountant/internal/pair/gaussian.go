@@ -92,22 +92,27 @@ func withoutZeros(cs []Component) []Component {
 
 // Loss returns L(x), increasing in x, without overflow.
 func (m Mixtures) Loss(x float64) float64 {
-	return logMixture(m.P, m.Sigma, x) - logMixture(m.Q, m.Sigma, x)
+	logA, _ := logMixture(m.P, m.Sigma, x)
+	logB, _ := logMixture(m.Q, m.Sigma, x)
+	return logA - logB
 }
 
-// logMixture is the logarithm of the density of the mixture over that of N(0, σ²) at
-// x. Small deviations from 0 keep their digits: the weights add up to 1, so the
-// ratio is 1 + Σ weight·expm1(…).
-func logMixture(cs []Component, sigma, x float64) float64 {
-	most := 0.0
-	sum := 0.0
+// logMixture is the logarithm of a, the density of the mixture over that of N(0, σ²) at
+// x, and log a - (a - 1). Small deviations of a from 1 keep their digits: the weights
+// add up to 1, so a - 1 = Σ weight·expm1(…).
+func logMixture(cs []Component, sigma, x float64) (log, linear float64) {
+	most, sum := 0.0, 0.0
 	for _, c := range cs {
-		e := exponent(c.Mean, sigma, x)
-		most = max(most, e)
-		sum += c.Weight * math.Expm1(e)
+		if c.Mean != 0 {
+			e := exponent(c.Mean, sigma, x)
+			most = max(most, e)
+			sum += c.Weight * math.Expm1(e)
+		}
 	}
 	if most < 100 && sum > -0.5 {
-		return math.Log1p(sum)
+		log = math.Log1p(sum)
+		phi, _ := phi2(log, 0, 1+sum)
+		return log, -phi
 	}
 	most = math.Inf(-1)
 	for _, c := range cs {
@@ -117,7 +122,8 @@ func logMixture(cs []Component, sigma, x float64) float64 {
 	for _, c := range cs {
 		sum += math.Exp(math.Log(c.Weight) + exponent(c.Mean, sigma, x) - most)
 	}
-	return most + math.Log(sum)
+	log = most + math.Log(sum)
+	return log, log + 1 - math.Exp(log)
 }
 
 // exponent is the logarithm of the density of N(mean, σ²) over that of N(0, σ²) at x.
@@ -252,3 +258,9 @@ func (m Mixtures) search(l float64) float64 {
 
 // String names the pair.
 func (m Mixtures) String() string { return fmt.Sprintf("Mixtures(σ=%v, %v, %v)", m.Sigma, m.P, m.Q) }
+
+// Noise returns the σ of the release that m is the pair of, if it is a Gaussian one.
+func (m Mixtures) Noise() (sigma float64, ok bool) {
+	distance, ok := m.shift()
+	return 1 / distance, ok
+}

@@ -1,0 +1,68 @@
+package pair
+
+import (
+	"math"
+	"testing"
+)
+
+func TestLaplaceTails(t *testing.T) {
+	for _, s := range []SampledLaplace{
+		Laplace(1), Laplace(0.1), Laplace(20), LaplaceRemoved(0.1, 1), LaplaceAdded(0.1, 1), LaplaceRemoved(1e-4, 0.3), LaplaceAdded(0.5, 5),
+	} {
+		checkTails(t, s, grid(-3.01, 3.02, 1001))
+		least, greatest := s.Support()
+		ends := []float64{least - 1e-9, least, least + 1e-9*math.Abs(least), 0, greatest * (1 - 1e-9), greatest, greatest + 1e-9}
+		checkTails(t, s, ends)
+	}
+}
+
+// The pure ε of Laplace noise is 1/scale, δ(ε) = 1 - e^((ε - 1/b)/2) below it.
+func TestLaplaceDelta(t *testing.T) {
+	for _, scale := range []float64{0.3, 1, 4} {
+		for _, part := range []float64{0, 0.3, 0.9, 1, 1.5} {
+			epsilon := part / scale
+			p, q := Laplace(scale).Above(epsilon)
+			want := max(0, -math.Expm1((epsilon-1/scale)/2))
+			if got := p - math.Exp(epsilon)*q; math.Abs(got-want) > 1e-14 {
+				t.Errorf("scale %v: δ(%v) = %v, want %v", scale, epsilon, got, want)
+			}
+		}
+	}
+}
+
+// P and Q have half of a Laplace distribution each beyond their own place, in atoms.
+func TestLaplaceAtoms(t *testing.T) {
+	const q, scale = 0.2, 0.7
+	far := math.Exp(-1/scale) / 2
+	for name, c := range map[string]struct {
+		pair                       SampledLaplace
+		leastP, leastQ, topP, topQ float64
+	}{
+		"plain":   {Laplace(scale), far, 0.5, 0.5, far},
+		"removed": {LaplaceRemoved(q, scale), (1-q)*0.5 + q*far, 0.5, (1-q)*far + q*0.5, far},
+		"added":   {LaplaceAdded(q, scale), far, (1-q)*far + q*0.5, 0.5, (1-q)*0.5 + q*far},
+	} {
+		least, greatest := c.pair.Support()
+		p, q := c.pair.Below(least)
+		if math.Abs(p-c.leastP) > 1e-15 || math.Abs(q-c.leastQ) > 1e-15 {
+			t.Errorf("%s: atom at the least loss %v, %v, want %v, %v", name, p, q, c.leastP, c.leastQ)
+		}
+		p, q = c.pair.Above(math.Nextafter(greatest, -1))
+		if math.Abs(p-c.topP) > 1e-14 || math.Abs(q-c.topQ) > 1e-14 {
+			t.Errorf("%s: atom at the greatest loss %v, %v, want %v, %v", name, p, q, c.topP, c.topQ)
+		}
+		if p, q := c.pair.Above(greatest); p != 0 || q != 0 {
+			t.Errorf("%s: %v, %v above the greatest loss, want 0", name, p, q)
+		}
+	}
+}
+
+// Sampling with q = 1 is no sampling, and q near 0 leaves next to nothing.
+func TestLaplaceLimits(t *testing.T) {
+	if LaplaceRemoved(1, 2) != Laplace(2) || Laplace(2).Reversed() != LaplaceAdded(1, 2) {
+		t.Error("constructors of the same pair differ")
+	}
+	if _, greatest := LaplaceRemoved(1e-12, 1).Support(); math.Abs(greatest-1e-12*math.Expm1(1)) > 1e-23 {
+		t.Errorf("greatest loss %v at q = 1e-12", greatest)
+	}
+}

@@ -1,0 +1,132 @@
+package mechanism
+
+import (
+	"fmt"
+	"math"
+)
+
+// LaplaceScale returns the smallest scale b for which one release with Laplace noise, of
+// density exp(-|z|/b)/(2b), is (epsilon, 0)-differentially private for L1 sensitivity 1: b
+// = 1/ε (Dwork, McSherry, Nissim, Smith 2006, Example 1), rounded up. For a sensitivity s
+// multiply by s. Epsilon must be finite and above 0 (1e-307 or more, so that b is finite);
+// else the error matches ErrInvalid.
+func LaplaceScale(epsilon float64) (float64, error) {
+	if err := validatePositive("epsilon", epsilon); err != nil {
+		return 0, err
+	}
+	scale := reciprocalUp(epsilon)
+	if math.IsInf(scale, 1) {
+		return 0, fmt.Errorf("%w: epsilon is %v, too small for a finite scale", ErrInvalid, epsilon)
+	}
+	return scale, nil
+}
+
+// laplaceSlack bounds the relative error of what is computed for Laplace noise.
+const laplaceSlack = 8 // ulp
+
+// LaplaceDelta returns the smallest δ for which one release with Laplace noise, of scale
+// times the L1 sensitivity, is (epsilon, δ)-differentially private,
+//
+//	δ = 1 - exp((ε - 1/b)/2) for ε < 1/b, else 0
+//
+// (Balle, Barthe, Gaboardi 2018, arXiv:1807.01647, Theorem 3). The result lies between δ
+// and δ·(1 + 1e-14), and is 0 exactly if epsilon ≥ 1/scale. Scale must be finite and above
+// 0, epsilon finite and at least 0; else the error matches ErrInvalid.
+func LaplaceDelta(scale, epsilon float64) (float64, error) {
+	if err := validatePositive("scale", scale); err != nil {
+		return 0, err
+	}
+	if err := validateEpsilon(epsilon); err != nil {
+		return 0, err
+	}
+	if math.IsInf(1/scale, 1) {
+		return 1, nil
+	}
+	// In 106 bits, so that the difference keeps its digits however close the two are.
+	gap := quotient(1, scale).sub(dd{epsilon, 0}).value()
+	if gap <= 0 {
+		return 0, nil
+	}
+	return min(1, roundUp(-math.Expm1(-gap/2), laplaceSlack)), nil
+}
+
+// LaplaceEpsilon returns the smallest ε ≥ 0 for which one release with Laplace noise, of
+// scale times the L1 sensitivity, is (ε, delta)-differentially private,
+// ε = max(0, 1/b + 2 ln(1-δ)), the inverse of LaplaceDelta; delta = 0 asks for the pure ε,
+// 1/b rounded up.
+//
+// The result is never below the true ε(δ), and at most ε(δ·(1 - 1e-14))·(1 + 1e-14). It is
+// +Inf where 1/scale is. Scale must be finite and above 0, delta in [0, 1); else the error
+// matches ErrInvalid.
+func LaplaceEpsilon(scale, delta float64) (float64, error) {
+	if err := validatePositive("scale", scale); err != nil {
+		return 0, err
+	}
+	if !(delta >= 0 && delta < 1) {
+		return 0, fmt.Errorf("%w: delta is %v, must be in [0, 1)", ErrInvalid, delta)
+	}
+	pure := reciprocalUp(scale)
+	if delta == 0 || math.IsInf(pure, 1) {
+		return pure, nil
+	}
+	spared := -2 * math.Log1p(-delta) * (1 - 2*ulp)
+	epsilon := max(0, roundUp(quotient(1, scale).sub(dd{spared, 0}).value(), 1))
+	return min(pure, epsilon), nil
+}
+
+// LaplaceRenyi returns the Rényi divergence of order alpha between two outputs of a
+// release with Laplace noise that differ by the sensitivity, of which the scale is
+// a multiple. Mironov 2017, Proposition 6 and Table II, gives
+//
+//	D_α = ln(A)/(α-1),  A = α/(2α-1) exp((α-1)/b) + (α-1)/(2α-1) exp(-α/b).
+//
+// The result lies between D_α and D_α·(1 + 1e-14), and is at most 1/b rounded up. Alpha =
+// +Inf asks for the pure ε, 1/b. Scale must be finite and above 0, alpha above 1; else the
+// error matches ErrInvalid.
+func LaplaceRenyi(scale, alpha float64) (float64, error) {
+	if err := validatePositive("scale", scale); err != nil {
+		return 0, err
+	}
+	if err := validateAlpha(alpha); err != nil {
+		return 0, err
+	}
+	pure := reciprocalUp(scale)
+	if math.IsInf(alpha, 1) || math.IsInf(pure, 1) {
+		return pure, nil
+	}
+	return min(pure, roundUp(laplaceRenyi(1/scale, alpha), 2*laplaceSlack)), nil
+}
+
+// laplaceRenyi is the divergence for a pure ε of e. The weights of the exponentials add
+// up to 1 and the first-order terms cancel, so that with g(z) = exp(z) - 1 - z
+//
+//	A - 1 = α/(2α-1) g((α-1) e) + (α-1)/(2α-1) g(-α e),
+//
+// in which nothing is negative: it keeps its digits for the largest scales, where A
+// itself would be 1, and for orders close to 1.
+func laplaceRenyi(e, alpha float64) float64 {
+	first := 1 / (2 - 1/alpha) // α/(2α-1): 2α may overflow
+	second := (1 - 1/alpha) * first
+	if alpha <= 2 {
+		second = (alpha - 1) / (2*alpha - 1) // α-1 is exact
+	}
+	if up := (alpha - 1) * e; up > 30 {
+		// The second exponential is below 1e-26 of the first.
+		return e + math.Log(first)/(alpha-1)
+	} else {
+		return math.Log1p(first*expExcess(up)+second*expExcess(-alpha*e)) / (alpha - 1)
+	}
+}
+
+// expExcess is exp(z) - 1 - z, which is never negative.
+func expExcess(z float64) float64 {
+	if math.Abs(z) > 1 {
+		return math.Expm1(z) - z
+	}
+	// Σ z^k/k! from k = 2, by Horner's rule; the first term left out is z²⁰/20!, 4e-19.
+	sum := 1.0
+	for k := 19.0; k >= 3; k-- {
+		sum = 1 + sum*z/k
+	}
+	return z * z / 2 * sum
+}

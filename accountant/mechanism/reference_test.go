@@ -1,0 +1,137 @@
+package mechanism
+
+import (
+	"bufio"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// referenceRow is one line of the shared reference values; its README describes them.
+// Fields that a row does not have are nil.
+type referenceRow struct {
+	ID, Kind           string
+	Eps, Delta         *float64
+	Sensitivity, Alpha *float64
+	Sigma, Scale       *float64
+	Noise              *float64
+	Truth              *float64 `json:"p_true"`
+	Buckets, Steps     *int
+	Value              float64
+	Classic            *float64 `json:"value_classic"`
+	Log                *float64 `json:"ln_value"`
+	Pure               *float64 `json:"eps_pure"`
+}
+
+// referenceRows returns the rows of one kind, and skips the test where the file is
+// not there: it lies beside the repository, in ../shared or $DPSGD_SHARED.
+func referenceRows(t *testing.T, kind string) []referenceRow {
+	t.Helper()
+	shared := os.Getenv("DPSGD_SHARED")
+	if shared == "" {
+		shared = filepath.Join("..", "..", "..", "shared")
+	}
+	f, err := os.Open(filepath.Join(shared, "reference", "accounting.jsonl"))
+	if err != nil {
+		t.Skipf("no reference values (set DPSGD_SHARED to the folder that holds reference/): %v", err)
+	}
+	defer f.Close()
+	var rows []referenceRow
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var head struct{ Kind string }
+		if err := json.Unmarshal(lines.Bytes(), &head); err != nil {
+			t.Fatal(err)
+		}
+		if head.Kind != kind {
+			continue
+		}
+		var row referenceRow
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			t.Fatalf("%s: %v", lines.Text(), err)
+		}
+		rows = append(rows, row)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) == 0 {
+		t.Fatalf("no reference rows of kind %s", kind)
+	}
+	return rows
+}
+
+// check compares a result, and its error, with a reference value: not below it but for the
+// rounding of the reference, and at most 2e-14 above. The project asks for 1e-8.
+func (r referenceRow) check(t *testing.T, what string, want float64) func(got float64, err error) {
+	return func(got float64, err error) {
+		t.Helper()
+		if err != nil || !(got >= want*(1-0x1p-52) && got <= want*(1+2e-14)) {
+			t.Errorf("%s: %s = %v, %v, want %v (relative difference %.1e)", r.ID, what, got, err, want, got/want-1)
+		}
+	}
+}
+
+func TestReferenceGaussian(t *testing.T) {
+	for _, row := range referenceRows(t, "gaussian_mechanism") {
+		sigma, err := GaussianNoiseMultiplier(*row.Eps, *row.Delta)
+		row.check(t, "σ", row.Value)(sigma**row.Sensitivity, err)
+		if row.Classic != nil {
+			sigma, err := ClassicGaussianNoiseMultiplier(*row.Eps, *row.Delta)
+			row.check(t, "classic σ", *row.Classic)(sigma**row.Sensitivity, err)
+		}
+	}
+	for _, row := range referenceRows(t, "gaussian_eps") {
+		row.check(t, "ε", row.Value)(GaussianEpsilon(*row.Sigma, *row.Delta))
+	}
+	for _, row := range referenceRows(t, "gaussian_delta") {
+		row.check(t, "δ", row.Value)(GaussianDelta(*row.Sigma, *row.Eps))
+		log, err := GaussianLogDelta(*row.Sigma, *row.Eps)
+		if err != nil || math.Abs(log-*row.Log) > 1e-13 {
+			t.Errorf("%s: ln δ = %v, %v, want %v", row.ID, log, err, *row.Log)
+		}
+	}
+}
+
+func TestReferenceLaplace(t *testing.T) {
+	for _, row := range referenceRows(t, "laplace") {
+		row.check(t, "pure ε", *row.Pure)(LaplaceEpsilon(*row.Scale, 0))
+		row.check(t, "scale", *row.Scale)(LaplaceScale(*row.Pure))
+		switch {
+		case row.Eps != nil:
+			row.check(t, "δ", row.Value)(LaplaceDelta(*row.Scale, *row.Eps))
+		case row.Alpha != nil:
+			row.check(t, "D_α", row.Value)(LaplaceRenyi(*row.Scale, *row.Alpha))
+		default:
+			row.check(t, "ε", row.Value)(LaplaceEpsilon(*row.Scale, 0))
+		}
+	}
+}
+
+func TestReferenceRandomizedResponse(t *testing.T) {
+	for _, row := range referenceRows(t, "randomized_response") {
+		if row.Steps != nil { // a composition: not of this package
+			continue
+		}
+		buckets := 2
+		if row.Buckets != nil {
+			buckets = *row.Buckets
+		}
+		switch {
+		case row.Truth != nil:
+			row.check(t, "ε", row.Value)(RandomizedResponseEpsilon(*row.Truth, buckets))
+			truth, err := RandomizedResponseTruth(row.Value, buckets)
+			if err != nil || math.Abs(truth-*row.Truth) > 1e-14 {
+				t.Errorf("%s: probability of truth %v, %v, want %v", row.ID, truth, err, *row.Truth)
+			}
+		case row.Noise != nil:
+			truth := 1 - *row.Noise + *row.Noise/float64(buckets)
+			row.check(t, "D_α", row.Value)(RandomizedResponseRenyi(truth, buckets, *row.Alpha))
+		default:
+			t.Errorf("%s: neither p_true nor noise", row.ID)
+		}
+	}
+}
