@@ -65,7 +65,13 @@ type Bracketing interface {
 
 // accountants makes each accountant with its default options, by name.
 var accountants = map[string]func(Relation) (Accountant, error){
-	nameRDP: func(r Relation) (Accountant, error) { return NewRDP(r, DefaultOrders()) },
+	nameExact:        func(r Relation) (Accountant, error) { return NewExact(r) },
+	namePLD:          func(r Relation) (Accountant, error) { return NewPLD(r, 0) },
+	nameRDP:          func(r Relation) (Accountant, error) { return NewRDP(r, DefaultOrders()) },
+	nameConcentrated: func(r Relation) (Accountant, error) { return NewZCDP(r) },
+	nameBasic:        func(r Relation) (Accountant, error) { return NewBasic(r) },
+	nameAdvanced:     func(r Relation) (Accountant, error) { return NewAdvanced(r) },
+	nameOptimal:      func(r Relation) (Accountant, error) { return NewOptimal(r) },
 }
 
 // New returns the accountant of that name for relation r, with its default options.

@@ -7,23 +7,30 @@ import (
 	"testing"
 )
 
-// TestAccountantContract holds every accountant that New knows to the comment of
-// Accountant.
+// TestAccountantContract holds every accountant that New knows, for every relation, to the
+// comments of Accountant and Bracketing. The one excuse is ErrUnsupported.
 func TestAccountantContract(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
-			a, err := New(name, AddOrRemoveOne)
-			if err != nil {
-				t.Fatal(err)
+			t.Parallel()
+			relations := 0
+			for _, r := range []Relation{AddOrRemoveOne, ReplaceOne, ZeroOut} {
+				a, err := New(name, r)
+				if errors.Is(err, ErrUnsupported) {
+					continue
+				}
+				if err != nil {
+					t.Fatalf("New(%q, %v): %v", name, r, err)
+				}
+				relations++
+				t.Run(r.String(), func(t *testing.T) { testContract(t, a, name, r) })
 			}
-			if a.Name() != name {
-				t.Errorf("New(%q) is called %q", name, a.Name())
+			if relations == 0 {
+				t.Error("supports no relation")
 			}
-			t.Run("special ledgers", func(t *testing.T) { testSpecialLedgers(t, a) })
-			t.Run("unsupported", func(t *testing.T) { testUnsupported(t, a) })
-			t.Run("arguments", func(t *testing.T) { testArguments(t, a) })
-			t.Run("pure", func(t *testing.T) { testPure(t, a) })
-			t.Run("monotone", func(t *testing.T) { testMonotone(t, a) })
+			if a, err := New(name, Relation(9)); err == nil {
+				t.Errorf("New(%q, Relation(9)) = %v", name, a)
+			}
 		})
 	}
 	if _, err := New("moments", AddOrRemoveOne); !errors.Is(err, ErrUnsupported) {
@@ -31,109 +38,352 @@ func TestAccountantContract(t *testing.T) {
 	}
 }
 
+func testContract(t *testing.T, a Accountant, name string, r Relation) {
+	if a.Name() != name || a.Relation() != r {
+		t.Errorf("New(%q, %v) is %q under %v", name, r, a.Name(), a.Relation())
+	}
+	t.Run("special ledgers", func(t *testing.T) { testSpecialLedgers(t, a) })
+	t.Run("unsupported", func(t *testing.T) { testUnsupported(t, a) })
+	t.Run("arguments", func(t *testing.T) { testArguments(t, a) })
+	t.Run("pure", func(t *testing.T) { testPure(t, a) })
+	t.Run("compositions", func(t *testing.T) { testCompositions(t, a) })
+	t.Run("monotone", func(t *testing.T) { testMonotone(t, a) })
+	t.Run("delta", func(t *testing.T) { testDelta(t, a) })
+}
+
+// epsilon asks for epsilon and checks the form of the answer.
 func epsilon(t *testing.T, a Accountant, l *Ledger, delta float64) float64 {
 	t.Helper()
-	g, err := a.Guarantee(l, delta)
-	if err != nil {
-		t.Fatal(err)
+	e, ok := supportedEpsilon(t, a, l, delta)
+	if !ok {
+		t.Fatalf("%s does not support %v under %v", a.Name(), l.Entries(), a.Relation())
 	}
-	if math.IsNaN(g.Epsilon) || g.Epsilon < 0 || g.Delta != delta || g.Method == "" {
+	return e
+}
+
+// supportedEpsilon is epsilon, or false where the accountant refuses the events.
+func supportedEpsilon(t *testing.T, a Accountant, l *Ledger, delta float64) (float64, bool) {
+	t.Helper()
+	g, err := a.Guarantee(l, delta)
+	if errors.Is(err, ErrUnsupported) && g == (Guarantee{}) {
+		return 0, false
+	}
+	if err != nil {
+		t.Fatalf("%v at delta %v: %v", l.Entries(), delta, err)
+	}
+	if math.IsNaN(g.Epsilon) || g.Epsilon < 0 || g.Delta != delta || g.Method == "" || g.Relation != a.Relation() {
 		t.Fatalf("%v at delta %v: %+v", l.Entries(), delta, g)
 	}
-	return g.Epsilon
+	return g.Epsilon, true
+}
+
+// deltaOf asks for delta, where the accountant supports the events.
+func deltaOf(t *testing.T, a Accountant, l *Ledger, epsilon float64) (float64, bool) {
+	t.Helper()
+	g, err := a.Delta(l, epsilon)
+	if errors.Is(err, ErrUnsupported) && g == (Guarantee{}) {
+		return 0, false
+	}
+	if err != nil {
+		t.Fatalf("%v at epsilon %v: %v", l.Entries(), epsilon, err)
+	}
+	if !(g.Delta >= 0 && g.Delta <= 1) || g.Epsilon != epsilon || g.Method == "" || g.Relation != a.Relation() {
+		t.Fatalf("%v at epsilon %v: %+v", l.Entries(), epsilon, g)
+	}
+	return g.Delta, true
 }
 
 func testSpecialLedgers(t *testing.T, a Accountant) {
 	inf := math.Inf(1)
-	plain := mustLedger(t, Entry{Gaussian{2}, 5})
+	plain := epsilon(t, a, mustLedger(t, Entry{Gaussian{2}, 5}), 1e-5)
 	for _, tt := range []struct {
-		name   string
-		ledger *Ledger
-		want   float64
+		name    string
+		entries []Entry
+		want    float64
 	}{
-		{"empty", &Ledger{}, 0},
-		{"q=0", mustLedger(t, Entry{PoissonSampled{0, Gaussian{1}}, 1000}), 0},
-		{"q=0, σ=0", mustLedger(t, Entry{PoissonSampled{0, Gaussian{0}}, 1}), 0},
-		{"q=0 of non-private", mustLedger(t, Entry{PoissonSampled{0, NonPrivate{}}, 1}), 0},
-		{"q=1 is not sampled", mustLedger(t, Entry{PoissonSampled{1, Gaussian{2}}, 5}), epsilon(t, a, plain, 1e-5)},
-		{"q=0 beside others", mustLedger(t, Entry{PoissonSampled{0, Gaussian{1}}, 9}, Entry{Gaussian{2}, 5}), epsilon(t, a, plain, 1e-5)},
-		{"in two entries", mustLedger(t, Entry{Gaussian{2}, 2}, Entry{PoissonSampled{0, Gaussian{1}}, 9}, Entry{Gaussian{2}, 3}), epsilon(t, a, plain, 1e-5)},
-		{"σ=0", mustLedger(t, Entry{Gaussian{0}, 1}), inf},
-		{"σ=0 sampled", mustLedger(t, Entry{PoissonSampled{1e-9, Gaussian{0}}, 1}), inf},
-		{"σ=5e-324", mustLedger(t, Entry{Gaussian{5e-324}, 1}), inf},
-		{"non-private", mustLedger(t, Entry{NonPrivate{}, 1}), inf},
-		{"non-private sampled", mustLedger(t, Entry{PoissonSampled{1e-9, NonPrivate{}}, 1}), inf},
-		{"non-private among others", mustLedger(t, Entry{Gaussian{2}, 5}, Entry{NonPrivate{}, 1}), inf},
+		{"empty", nil, 0},
+		{"q=0", []Entry{{PoissonSampled{0, Gaussian{1}}, 1000}}, 0},
+		{"q=0, σ=0", []Entry{{PoissonSampled{0, Gaussian{0}}, 1}}, 0},
+		{"q=0 of non-private", []Entry{{PoissonSampled{0, NonPrivate{}}, 1}}, 0},
+		{"nothing composed", []Entry{{Composed{}, 3}, {SelfComposed{NonPrivate{}, 0}, 2}}, 0},
+		{"q=1 is not sampled", []Entry{{PoissonSampled{1, Gaussian{2}}, 5}}, plain},
+		{"q=0 beside others", []Entry{{PoissonSampled{0, Gaussian{1}}, 9}, {Gaussian{2}, 5}}, plain},
+		{"in two entries", []Entry{{Gaussian{2}, 2}, {PoissonSampled{0, Gaussian{1}}, 9}, {Gaussian{2}, 3}}, plain},
+		{"σ=0", []Entry{{Gaussian{0}, 1}}, inf},
+		{"σ=0 sampled", []Entry{{PoissonSampled{1e-9, Gaussian{0}}, 1}}, inf},
+		{"σ=5e-324", []Entry{{Gaussian{5e-324}, 1}}, inf},
+		{"non-private", []Entry{{NonPrivate{}, 1}}, inf},
+		{"non-private sampled", []Entry{{PoissonSampled{1e-9, NonPrivate{}}, 1}}, inf},
+		{"non-private among others", []Entry{{Gaussian{2}, 5}, {NonPrivate{}, 1}}, inf},
+		{"non-private in a composition", []Entry{{composed(t, Gaussian{2}, NonPrivate{}), 1}}, inf},
 	} {
-		got := epsilon(t, a, tt.ledger, 1e-5)
+		l := mustLedger(t, tt.entries...)
+		got := epsilon(t, a, l, 1e-5)
 		if got != tt.want && !(math.Abs(got-tt.want) < 1e-12*tt.want) {
 			t.Errorf("%s: epsilon %v, want %v", tt.name, got, tt.want)
+		}
+		delta, _ := deltaOf(t, a, l, 1)
+		if tt.want == 0 && delta != 0 || tt.want == inf && tt.name != "σ=5e-324" && delta != 1 {
+			t.Errorf("%s: epsilon %v, but delta %v at epsilon 1", tt.name, got, delta)
 		}
 	}
 }
 
 func testUnsupported(t *testing.T, a Accountant) {
 	twice := PoissonSampled{0.5, PoissonSampled{0.5, Gaussian{1}}}
-	g, err := a.Guarantee(mustLedger(t, Entry{Gaussian{1}, 1}, Entry{twice, 1}), 1e-5)
-	if !errors.Is(err, ErrUnsupported) || g != (Guarantee{}) {
+	l := mustLedger(t, Entry{Gaussian{1}, 1}, Entry{twice, 1})
+	if g, err := a.Guarantee(l, 1e-5); !errors.Is(err, ErrUnsupported) || g != (Guarantee{}) {
 		t.Errorf("%v: %+v, %v, want ErrUnsupported and nothing else", twice, g, err)
+	}
+	if g, err := a.Delta(l, 1); !errors.Is(err, ErrUnsupported) || g != (Guarantee{}) {
+		t.Errorf("delta of %v: %+v, %v, want ErrUnsupported and nothing else", twice, g, err)
 	}
 }
 
 func testArguments(t *testing.T, a Accountant) {
 	l := mustLedger(t, Entry{Gaussian{1}, 1})
 	for _, delta := range []float64{0, -1e-5, 1, 2, math.NaN(), math.Inf(1)} {
-		if g, err := a.Guarantee(l, delta); !errors.Is(err, ErrInvalid) {
-			t.Errorf("delta %v: %+v, %v, want ErrInvalid", delta, g, err)
+		if g, err := a.Guarantee(l, delta); !errors.Is(err, ErrInvalid) || g != (Guarantee{}) {
+			t.Errorf("delta %v: %+v, %v, want ErrInvalid and nothing else", delta, g, err)
+		}
+	}
+	for _, epsilon := range []float64{-1e-5, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if g, err := a.Delta(l, epsilon); !errors.Is(err, ErrInvalid) || g != (Guarantee{}) {
+			t.Errorf("epsilon %v: %+v, %v, want ErrInvalid and nothing else", epsilon, g, err)
 		}
 	}
 	if g, err := a.Guarantee(nil, 1e-5); !errors.Is(err, ErrInvalid) {
 		t.Errorf("nil ledger: %+v, %v, want ErrInvalid", g, err)
 	}
+	if g, err := a.Delta(nil, 1); !errors.Is(err, ErrInvalid) {
+		t.Errorf("delta of a nil ledger: %+v, %v, want ErrInvalid", g, err)
+	}
 }
 
 // Questions change neither the ledger nor later answers.
 func testPure(t *testing.T, a Accountant) {
-	l := mustLedger(t, Entry{PoissonSampled{0.01, Gaussian{1}}, 100}, Entry{Gaussian{50}, 2})
-	other := mustLedger(t, Entry{PoissonSampled{0.5, Gaussian{3}}, 7})
+	event := Event(PoissonSampled{0.01, Gaussian{1}})
+	if _, ok := supportedEpsilon(t, a, mustLedger(t, Entry{event, 1}), 1e-5); !ok {
+		event = Gaussian{10}
+	}
+	l := mustLedger(t, Entry{event, 100}, Entry{Gaussian{50}, 2})
 	first := epsilon(t, a, l, 1e-5)
-	epsilon(t, a, other, 1e-3)
+	firstDelta, _ := deltaOf(t, a, l, 1)
+	epsilon(t, a, mustLedger(t, Entry{Gaussian{3}, 7}), 1e-3)
 	epsilon(t, a, l, 1e-9)
-	if again := epsilon(t, a, l, 1e-5); again != first || l.Count() != 102 {
-		t.Errorf("asked twice: %v and %v; count %d", first, again, l.Count())
+	deltaOf(t, a, l, 3)
+	again, againDelta := epsilon(t, a, l, 1e-5), 0.0
+	if againDelta, _ = deltaOf(t, a, l, 1); again != first || againDelta != firstDelta || l.Count() != 102 {
+		t.Errorf("asked twice: (%v, %v) and (%v, %v); count %d", first, firstDelta, again, againDelta, l.Count())
 	}
 }
 
-// Epsilon is above 0 for private events at realistic δ, and more steps, more
-// sampling, less noise or a smaller δ never make it smaller.
-func testMonotone(t *testing.T, a Accountant) {
-	rng := rand.New(rand.NewPCG(3, 1))
-	for range 150 {
-		q := math.Exp(-9 * rng.Float64())
-		sigma := math.Exp(4*rng.Float64() - 1)
-		steps := 1 + rng.IntN(20000)
-		delta := math.Exp(-25*rng.Float64()-1) * min(1, q)
-		ask := func(q, sigma float64, steps int, delta float64) float64 {
-			return epsilon(t, a, mustLedger(t, Entry{PoissonSampled{q, Gaussian{sigma}}, steps}), delta)
+// A count of k, k entries, a self-composition and a composition are the same thing.
+func testCompositions(t *testing.T, a Accountant) {
+	free := Entry{PoissonSampled{0, NonPrivate{}}, 1}
+	for _, e := range []Event{Gaussian{20}, PoissonSampled{0.01, Gaussian{1}}, Laplace{30}} {
+		want, ok := supportedEpsilon(t, a, mustLedger(t, Entry{e, 4}), 1e-5)
+		if !ok {
+			continue
 		}
-		e := ask(q, sigma, steps, delta)
-		if !(e > 0) || math.IsInf(e, 1) {
-			t.Fatalf("q=%v σ=%v T=%d δ=%v: epsilon %v", q, sigma, steps, delta, e)
-		}
-		part := 0.2 * rng.Float64()
-		for name, more := range map[string]float64{
-			"one more step":    ask(q, sigma, steps+1, delta),
-			"twice the steps":  ask(q, sigma, 2*steps, delta),
-			"more sampling":    ask(q+(1-q)*part, sigma, steps, delta),
-			"no sampling":      ask(1, sigma, steps, delta),
-			"less noise":       ask(q, sigma*(1-part), steps, delta),
-			"a smaller delta":  ask(q, sigma, steps, delta*(1-part)),
-			"a tiny delta":     ask(q, sigma, steps, delta*1e-6),
-			"a Gaussian extra": epsilon(t, a, mustLedger(t, Entry{PoissonSampled{q, Gaussian{sigma}}, steps}, Entry{Gaussian{100}, 1}), delta),
+		for name, l := range map[string]*Ledger{
+			"entries":          mustLedger(t, Entry{e, 1}, free, Entry{e, 1}, free, Entry{e, 2}),
+			"self-composed":    mustLedger(t, Entry{SelfComposed{e, 4}, 1}),
+			"twice twice":      mustLedger(t, Entry{SelfComposed{e, 2}, 2}),
+			"composed":         mustLedger(t, Entry{composed(t, e, e, e, e), 1}),
+			"composed, nested": mustLedger(t, Entry{composed(t, e, composed(t, SelfComposed{e, 2})), 1}, Entry{e, 1}),
 		} {
-			if !(more >= e*(1-1e-11)) { // divergences are rounded
-				t.Fatalf("q=%v σ=%v T=%d δ=%v: epsilon %v, and %v with %s", q, sigma, steps, delta, e, more, name)
+			if got := epsilon(t, a, l, 1e-5); relative(got, want) > 1e-12 {
+				t.Errorf("%v as %s: %v, want %v", e, name, got, want)
 			}
 		}
+	}
+}
+
+// family is a mechanism whose privacy falls as worse goes from 0 to 1.
+type family struct {
+	name    string
+	event   func(worse float64) Event
+	visible bool // epsilon is above 0 at the deltas of these tests
+}
+
+// families draws mechanisms of every kind.
+func families(rng *rand.Rand) []family {
+	q := math.Exp(-7*rng.Float64() - 0.05)
+	sigma := math.Exp(3*rng.Float64() - 0.4)
+	less := func(x, worse float64) float64 { return x * (1 - 0.2*worse) }
+	more := func(worse float64) float64 { return q + (1-q)*0.2*worse }
+	gaussian := func(worse float64) Event { return Gaussian{less(sigma, worse)} }
+	n := 100 + rng.IntN(10000)
+	return []family{
+		{"Gaussian", gaussian, true},
+		{"PoissonSampled, less noise", func(w float64) Event { return PoissonSampled{q, gaussian(w)} }, true},
+		{"PoissonSampled, more sampling", func(w float64) Event { return PoissonSampled{more(w), gaussian(0)} }, true},
+		{"Laplace", func(w float64) Event { return Laplace{less(sigma, w)} }, true},
+		{"PoissonSampled Laplace", func(w float64) Event { return PoissonSampled{more(w), Laplace{less(sigma, w)}} }, true},
+		{"RandomizedResponse", func(w float64) Event { return RandomizedResponse{less(0.9, w), 2 + int(5*w)} }, true},
+		{"ApproxDP, larger epsilon", func(w float64) Event { return ApproxDP{0.5 + w, 1e-30} }, true},
+		{"ApproxDP, larger delta", func(w float64) Event { return ApproxDP{0.5, 1e-30 * (1 + w)} }, true},
+		{"ZCDP", func(w float64) Event { return ZCDP{0.01 + w} }, true},
+		{"TreeAggregation", func(w float64) Event { return TreeAggregation{less(10, w), 10 + int(w*100)} }, true},
+		{"PoissonSampledGroup", func(w float64) Event { return PoissonSampledGroup{more(w), 2 + int(2*w), gaussian(w)} }, true},
+		{"FixedSizeSampled", func(w float64) Event { return FixedSizeSampled{n, 10 + int(10*w), gaussian(w)} }, false},
+		{"TruncatedPoissonSampled", func(w float64) Event { return TruncatedPoissonSampled{n, more(w), n, gaussian(w)} }, false},
+		{"RepeatAndSelect", func(w float64) Event { return RepeatAndSelect{gaussian(w), 5 + w, 1} }, false},
+	}
+}
+
+// rounds is how many times the random tests draw families.
+func rounds(a Accountant) int {
+	if isSlow(a) || testing.Short() { // short for the race detector
+		return 1
+	}
+	return 6
+}
+
+// isSlow says that answers take milliseconds: then a third of the questions are asked.
+func isSlow(a Accountant) bool {
+	_, slow := a.(Bracketing)
+	return slow
+}
+
+// notLess reports that more is not below e. An accountant that knows its error may be off
+// by it; the others round, and theorems about (ε, δ) that are computed on a grid are
+// steady to some 1e-4.
+func notLess(t *testing.T, a Accountant, more, e float64, lower func(Bracketing) (Interval, error)) bool {
+	t.Helper()
+	slack := 1e-10
+	if b, ok := a.(Bracketing); ok {
+		i, err := lower(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e = i.Lower
+	} else if a.Name() == nameOptimal {
+		slack = 1e-4
+	}
+	return more >= e*(1-slack)
+}
+
+// Epsilon is above 0 for private events at realistic δ, and more steps, more sampling,
+// less noise, a smaller δ or another release never make it smaller.
+func testMonotone(t *testing.T, a Accountant) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	supported := 0
+	for range rounds(a) {
+		steps := 1 + int(math.Exp(8*rng.Float64()))
+		delta := math.Exp(-20*rng.Float64() - 14)
+		for _, f := range families(rng) {
+			l := mustLedger(t, Entry{f.event(0), steps})
+			e, ok := supportedEpsilon(t, a, l, delta)
+			if !ok {
+				continue
+			}
+			supported++
+			if f.visible && !(e > 0) || math.IsInf(e, 1) && a.Name() != nameBasic && a.Name() != nameAdvanced && a.Name() != nameOptimal {
+				t.Errorf("%d × %v at δ=%v: epsilon %v", steps, f.event(0), delta, e)
+			}
+			worse := 0.1 + 0.9*rng.Float64()
+			for _, question := range []struct {
+				name  string
+				event Event
+				steps int
+				delta float64
+			}{
+				{"one more step", f.event(0), steps + 1, delta},
+				{"twice the steps", f.event(0), 2 * steps, delta},
+				{"less privacy", f.event(worse), steps, delta},
+				{"a smaller delta", f.event(0), steps, delta * rng.Float64()},
+				{"a tiny delta", f.event(0), steps, delta * 1e-6},
+				{"one more kind", composed(t, f.event(0), Gaussian{100}), steps, delta},
+			} {
+				if isSlow(a) && rng.IntN(3) > 0 {
+					continue
+				}
+				more, ok := supportedEpsilon(t, a, mustLedger(t, Entry{question.event, question.steps}), question.delta)
+				steady := notLess(t, a, more, e, func(b Bracketing) (Interval, error) { return b.EpsilonInterval(l, delta) })
+				if ok && !steady {
+					t.Errorf("%d × %v at δ=%v: epsilon %v, and %v with %s: %+v", steps, f.event(0), delta, e, more, question.name, question)
+				}
+			}
+		}
+	}
+	if supported == 0 {
+		t.Error("no family is supported")
+	}
+}
+
+// Delta is the inverse of epsilon, on the private side, and falls in epsilon. Intervals
+// end in what is answered.
+func testDelta(t *testing.T, a Accountant) {
+	rng := rand.New(rand.NewPCG(3, 2))
+	for range rounds(a) {
+		steps := 1 + int(math.Exp(6*rng.Float64()))
+		for _, f := range families(rng) {
+			l := mustLedger(t, Entry{f.event(0), steps})
+			middle, ok := supportedEpsilon(t, a, l, 1e-6)
+			if !ok || math.IsInf(middle, 1) {
+				continue
+			}
+			testIntervals(t, a, l, middle)
+			last, lastEpsilon := 1.0, 0.0
+			for _, e := range []float64{0.05 * middle, 0.7 * middle, middle, 1.3*middle + 0.1} {
+				if isSlow(a) && rng.IntN(3) > 0 {
+					continue
+				}
+				delta, ok := deltaOf(t, a, l, e)
+				if !ok {
+					t.Errorf("%v: epsilon is supported, delta is not", l.Entries())
+					break
+				}
+				if !notLess(t, a, last, delta, func(b Bracketing) (Interval, error) { return b.DeltaInterval(l, e) }) {
+					t.Errorf("%v: delta %v at epsilon %v, but %v at %v", l.Entries(), last, lastEpsilon, delta, e)
+				}
+				last, lastEpsilon = delta, e
+				// Next to 1 the float64s are far apart in 1-δ, next to 0 in δ.
+				if delta < 1e-250 || delta > 0.99 {
+					continue
+				}
+				testRoundTrip(t, a, l, e, delta)
+			}
+		}
+	}
+}
+
+// testRoundTrip asks for epsilon at the delta that was answered at epsilon. An accountant
+// with bounds may choose another grid for it: then the bounds must be consistent, and 0.1 %
+// apart at most.
+func testRoundTrip(t *testing.T, a Accountant, l *Ledger, e, delta float64) {
+	t.Helper()
+	back, slack := epsilon(t, a, l, delta), 1e-9
+	if b, ok := a.(Bracketing); ok {
+		slack = 1e-3
+		if i, err := b.EpsilonInterval(l, delta); err != nil || !(i.Lower <= e*(1+1e-9)) {
+			t.Errorf("%v: delta %v at epsilon %v, where epsilon is in %v, %v", l.Entries(), delta, e, i, err)
+		}
+	}
+	if !(back <= e*(1+slack)) {
+		t.Errorf("%v: delta %v at epsilon %v, where epsilon is %v", l.Entries(), delta, e, back)
+	}
+}
+
+func testIntervals(t *testing.T, a Accountant, l *Ledger, epsilon float64) {
+	t.Helper()
+	b, ok := a.(Bracketing)
+	if !ok {
+		return
+	}
+	i, err := b.EpsilonInterval(l, 1e-6)
+	if err != nil || !(i.Lower >= 0 && i.Lower <= i.Upper) || i.Upper != epsilon {
+		t.Errorf("%v: epsilon %v, in %v, %v", l.Entries(), epsilon, i, err)
+	}
+	delta, _ := deltaOf(t, a, l, epsilon)
+	i, err = b.DeltaInterval(l, epsilon)
+	if err != nil || !(i.Lower >= 0 && i.Lower <= i.Upper) || i.Upper != delta {
+		t.Errorf("%v: delta %v at epsilon %v, in %v, %v", l.Entries(), delta, epsilon, i, err)
+	}
+	// What was answered at 1e-6 is not refuted by the lower bound at that epsilon.
+	if !(i.Lower <= 1e-6) {
+		t.Errorf("%v: delta at epsilon %v is at least %v, not 1e-6", l.Entries(), epsilon, i.Lower)
 	}
 }

@@ -21,19 +21,35 @@ type Composed struct {
 
 // Compose returns the composition of the events, in order. Its error matches ErrInvalid.
 func Compose(events ...Event) (Composed, error) {
+	for i, e := range events {
+		if err := Validate(e); err != nil {
+			return Composed{}, fmt.Errorf("composed event %d: %w", i, err)
+		}
+	}
+	c, err := composeUnchecked(events)
+	if err != nil {
+		return Composed{}, err
+	}
+	if err := Validate(c); err != nil { // of the nesting
+		return Composed{}, err
+	}
+	return c, nil
+}
+
+// composeUnchecked writes the events into a composition, without validating them.
+func composeUnchecked(events []Event) (Composed, error) {
 	if len(events) == 0 {
 		return Composed{}, nil
 	}
 	var list []string
 	for i, e := range events {
-		data, err := MarshalEvent(e)
+		data, err := marshalValid(e)
 		if err != nil {
-			return Composed{}, fmt.Errorf("composed event %d: %w", i, err)
+			return Composed{}, fmt.Errorf("composed event %d: %w: %w", i, ErrInvalid, err)
 		}
 		list = append(list, string(data))
 	}
-	c := Composed{list: "[" + strings.Join(list, ",") + "]"}
-	return c, Validate(c)
+	return Composed{list: "[" + strings.Join(list, ",") + "]"}, nil
 }
 
 // Events returns what was composed, in order.

@@ -286,7 +286,9 @@ func (f *fields) composed(key string) Event {
 		f.keep(err)
 		return Composed{}
 	}
-	c, err := Compose(events...)
+	// Not Compose, which validates: at every level anew, that would take a time
+	// exponential in the depth. UnmarshalEvent validates once, in the end.
+	c, err := composeUnchecked(events)
 	f.keep(err)
 	return c
 }

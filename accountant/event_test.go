@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestValidateNamesWhatItFoundAndExpected(t *testing.T) {
@@ -31,6 +32,54 @@ func TestValidateNamesWhatItFoundAndExpected(t *testing.T) {
 		{"nil inner", PoissonSampled{0.5, nil}, "event is nil"},
 		{"pointer", &Gaussian{1}, "*accountant.Gaussian, want an event value"},
 		{"deep", nested(maxNesting + 1), "nest more than 16 deep"},
+
+		{"laplace", Laplace{2}, ""},
+		{"laplace without noise", Laplace{0}, ""},
+		{"negative scale", Laplace{-1}, "scale is -1, must be finite and at least 0"},
+		{"infinite scale", Laplace{math.Inf(1)}, "scale is +Inf"},
+		{"randomized response", RandomizedResponse{0.5, 2}, ""},
+		{"noise probability above 1", RandomizedResponse{1.5, 2}, "noise probability is 1.5, must be in [0, 1]"},
+		{"no buckets", RandomizedResponse{0.5, 0}, "buckets is 0, must be at least 1"},
+		{"approximate", ApproxDP{1, 1e-6}, ""},
+		{"negative epsilon", ApproxDP{-1, 0}, "epsilon is -1"},
+		{"infinite epsilon", ApproxDP{math.Inf(1), 0}, "epsilon is +Inf, must be finite"},
+		{"NaN delta", ApproxDP{1, math.NaN()}, "delta is NaN, must be in [0, 1]"},
+		{"zcdp", ZCDP{0.1}, ""},
+		{"NaN rho", ZCDP{math.NaN()}, "rho is NaN"},
+		{"tree", TreeAggregation{1, 100}, ""},
+		{"tree of nothing", TreeAggregation{1, 0}, "steps is 0, must be at least 1"},
+		{"tree of negative noise", TreeAggregation{-1, 5}, "noise multiplier is -1"},
+
+		{"group", PoissonSampledGroup{0.1, 3, Gaussian{1}}, ""},
+		{"group of none", PoissonSampledGroup{0.1, 0, Gaussian{1}}, "group size is 0, must be at least 1"},
+		{"group, q>1", PoissonSampledGroup{2, 3, Gaussian{1}}, "sampling probability is 2"},
+		{"group, bad inner", PoissonSampledGroup{0.1, 3, Gaussian{-1}}, "noise multiplier is -1"},
+		{"fixed size", FixedSizeSampled{100, 10, Gaussian{1}}, ""},
+		{"no batch", FixedSizeSampled{100, 0, Gaussian{1}}, ""},
+		{"no records", FixedSizeSampled{0, 0, Gaussian{1}}, "dataset size is 0, must be at least 1"},
+		{"batch of more than all", FixedSizeSampled{100, 101, Gaussian{1}}, "batch size is 101, must be from 0 to the dataset size 100"},
+		{"negative batch", FixedSizeSampled{100, -1, Gaussian{1}}, "batch size is -1"},
+		{"fixed size, nil", FixedSizeSampled{100, 10, nil}, "event is nil"},
+		{"truncated", TruncatedPoissonSampled{100, 0.1, 20, Gaussian{1}}, ""},
+		{"truncated, no records", TruncatedPoissonSampled{0, 0.1, 20, Gaussian{1}}, "dataset size is 0"},
+		{"truncated, NaN q", TruncatedPoissonSampled{100, math.NaN(), 20, Gaussian{1}}, "sampling probability is NaN"},
+		{"truncated to less than none", TruncatedPoissonSampled{100, 0.1, -1, Gaussian{1}}, "largest batch size is -1"},
+		{"truncated, nil", TruncatedPoissonSampled{100, 0.1, 20, nil}, "event is nil"},
+
+		{"repeated", SelfComposed{Gaussian{1}, 7}, ""},
+		{"never", SelfComposed{Gaussian{1}, 0}, ""},
+		{"less than never", SelfComposed{Gaussian{1}, -1}, "count is -1, must be at least 0"},
+		{"repeated, nil", SelfComposed{nil, 1}, "event is nil"},
+		{"composed", composed(t, Gaussian{1}, Laplace{1}), ""},
+		{"composed of nothing", Composed{}, ""},
+		{"composed, deep", PoissonSampled{0.5, composed(t, nested(maxNesting-1))}, "nest more than 16 deep"},
+		{"selected", RepeatAndSelect{Gaussian{1}, 10, 1}, ""},
+		{"selected, Poisson", RepeatAndSelect{Gaussian{1}, 10, math.Inf(1)}, ""},
+		{"fewer than one run", RepeatAndSelect{Gaussian{1}, 0.5, 1}, "mean number of runs is 0.5, must be finite and at least 1"},
+		{"infinitely many runs", RepeatAndSelect{Gaussian{1}, math.Inf(1), 1}, "mean number of runs is +Inf"},
+		{"negative shape", RepeatAndSelect{Gaussian{1}, 10, -0.5}, "shape of the number of runs is -0.5, must be at least 0"},
+		{"NaN shape", RepeatAndSelect{Gaussian{1}, 10, math.NaN()}, "shape of the number of runs is NaN"},
+		{"selected, pointer", RepeatAndSelect{&Gaussian{1}, 10, 1}, "want an event value"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := Validate(tt.event)
@@ -50,6 +99,15 @@ func TestValidateNamesWhatItFoundAndExpected(t *testing.T) {
 	}
 }
 
+func composed(t testing.TB, events ...Event) Composed {
+	t.Helper()
+	c, err := Compose(events...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func nested(depth int) Event {
 	var e Event = Gaussian{1}
 	for range depth {
@@ -64,7 +122,20 @@ func TestEventJSONFormat(t *testing.T) {
 		`{"gaussian":{"noise_multiplier":1.1}}`:                                                             Gaussian{1.1},
 		`{"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}}`:   PoissonSampled{0.01, Gaussian{1.1}},
 		`{"poisson_sampled":{"sampling_probability":1e-9,"event":{"gaussian":{"noise_multiplier":1e+21}}}}`: PoissonSampled{1e-9, Gaussian{1e21}},
-		`{"non_private":{}}`: NonPrivate{},
+		`{"non_private":{}}`:        NonPrivate{},
+		`{"laplace":{"scale":2.5}}`: Laplace{2.5},
+		`{"randomized_response":{"noise_probability":0.25,"buckets":4}}`: RandomizedResponse{0.25, 4},
+		`{"approx_dp":{"epsilon":0.5,"delta":0.000001}}`:                 ApproxDP{0.5, 1e-6},
+		`{"zcdp":{"rho":0.125}}`:                                         ZCDP{0.125},
+		`{"tree_aggregation":{"noise_multiplier":4,"steps":1000}}`:       TreeAggregation{4, 1000},
+		`{"poisson_sampled_group":{"sampling_probability":0.01,"group_size":8,"event":{"gaussian":{"noise_multiplier":1}}}}`:                    PoissonSampledGroup{0.01, 8, Gaussian{1}},
+		`{"fixed_size_sampled":{"dataset_size":60000,"batch_size":600,"event":{"gaussian":{"noise_multiplier":1}}}}`:                            FixedSizeSampled{60000, 600, Gaussian{1}},
+		`{"truncated_poisson_sampled":{"dataset_size":60000,"sampling_probability":0.01,"max_batch_size":700,"event":{"laplace":{"scale":1}}}}`: TruncatedPoissonSampled{60000, 0.01, 700, Laplace{1}},
+		`{"self_composed":{"event":{"gaussian":{"noise_multiplier":1}},"count":12}}`:                                                            SelfComposed{Gaussian{1}, 12},
+		`{"composed":{"events":[]}}`: Composed{},
+		`{"composed":{"events":[{"laplace":{"scale":1}},{"composed":{"events":[]}}]}}`:     composed(t, Laplace{1}, Composed{}),
+		`{"repeat_and_select":{"event":{"zcdp":{"rho":0.1}},"mean":10,"shape":0.5}}`:       RepeatAndSelect{ZCDP{0.1}, 10, 0.5},
+		`{"repeat_and_select":{"event":{"zcdp":{"rho":0.1}},"mean":10,"shape":"poisson"}}`: RepeatAndSelect{ZCDP{0.1}, 10, math.Inf(1)},
 	} {
 		got, err := MarshalEvent(e)
 		if err != nil || string(got) != want {
@@ -76,18 +147,132 @@ func TestEventJSONFormat(t *testing.T) {
 	}
 }
 
+// anyEvent draws any event that validates, its numbers any bits.
+func anyEvent(t *testing.T, rng *rand.Rand, depth int) Event {
+	atMost1 := func() float64 { return math.Float64frombits(rng.Uint64() % (math.Float64bits(1) + 1)) }
+	finite := func() float64 { return math.Float64frombits(rng.Uint64() % math.Float64bits(math.Inf(1))) }
+	whole := func() int { return 1 + int(rng.Uint64()>>(2+rng.IntN(62))) }
+	kinds := 14
+	if depth == 0 {
+		kinds = 7
+	}
+	inner := func() Event { return anyEvent(t, rng, depth-1) }
+	switch rng.IntN(kinds) {
+	case 0:
+		return Gaussian{finite()}
+	case 1:
+		return Laplace{finite()}
+	case 2:
+		return RandomizedResponse{atMost1(), whole()}
+	case 3:
+		return ApproxDP{finite(), atMost1()}
+	case 4:
+		return ZCDP{finite()}
+	case 5:
+		return TreeAggregation{finite(), whole()}
+	case 6:
+		return NonPrivate{}
+	case 7:
+		return PoissonSampled{atMost1(), inner()}
+	case 8:
+		return PoissonSampledGroup{atMost1(), whole(), inner()}
+	case 9:
+		n := whole()
+		return FixedSizeSampled{n, rng.IntN(n), inner()}
+	case 10:
+		return TruncatedPoissonSampled{whole(), atMost1(), whole() - 1, inner()}
+	case 11:
+		return SelfComposed{inner(), whole() - 1}
+	case 12:
+		return RepeatAndSelect{inner(), 1 + finite()/2, []float64{0, finite(), math.Inf(1)}[rng.IntN(3)]}
+	}
+	var parts []Event
+	for range rng.IntN(4) {
+		parts = append(parts, inner())
+	}
+	return composed(t, parts...)
+}
+
 func TestEventJSONKeepsEveryBit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 10000 {
-		q := math.Float64frombits(rng.Uint64() % (math.Float64bits(1) + 1))         // any float64 in [0, 1]
-		sigma := math.Float64frombits(rng.Uint64() % math.Float64bits(math.Inf(1))) // any finite one ≥ 0
-		data, err := MarshalEvent(PoissonSampled{q, Gaussian{sigma}})
+		e := anyEvent(t, rng, 3)
+		data, err := MarshalEvent(e)
 		if err != nil {
 			t.Fatal(err)
 		}
 		back, err := UnmarshalEvent(data)
-		if err != nil || back != Event(PoissonSampled{q, Gaussian{sigma}}) {
-			t.Fatalf("q=%v σ=%v came back from %s as %v, %v", q, sigma, data, back, err)
+		if err != nil || back != e {
+			t.Fatalf("%v came back from %s as %v, %v", e, data, back, err)
+		}
+		if again, err := MarshalEvent(back); err != nil || string(again) != string(data) {
+			t.Fatalf("%s was written as %s the second time, %v", data, again, err)
+		}
+	}
+}
+
+// Events are equal by == exactly if they say the same, also compositions, which are read
+// from text in any spelling.
+func TestEventsAreValues(t *testing.T) {
+	c := composed(t, PoissonSampled{0.5, Gaussian{1}}, Laplace{2})
+	spelled := `{ "composed" : {"events":[ {"poisson_sampled":{"event":{"gaussian":{"noise_multiplier":1.0}},"sampling_probability":5e-1}},
+		{"laplace":{"scale":2e0}} ]} }`
+	if read, err := UnmarshalEvent([]byte(spelled)); err != nil || read != Event(c) {
+		t.Errorf("%s is read as %v, %v, want %v", spelled, read, err, c)
+	}
+	if again := composed(t, c.Events()...); again != c {
+		t.Errorf("%v composed of its parts is %v", c, again)
+	}
+	for name, other := range map[string]Event{
+		"nothing":       Composed{},
+		"another order": composed(t, Laplace{2}, PoissonSampled{0.5, Gaussian{1}}),
+		"another part":  composed(t, PoissonSampled{0.5, Gaussian{1}}, Laplace{3}),
+		"one part":      Laplace{2},
+		"wrapped":       composed(t, c),
+	} {
+		if other == Event(c) {
+			t.Errorf("%s: %v == %v", name, other, c)
+		}
+	}
+	l := mustLedger(t, Entry{c, 2}, Entry{composed(t, c.Events()...), 3})
+	if len(l.Entries()) != 1 || l.Count() != 5 {
+		t.Errorf("equal compositions are not counted together: %v", l.Entries())
+	}
+	if s := c.String(); s != "Composed(PoissonSampled(q=0.5, Gaussian(σ=1)), Laplace(b=2))" {
+		t.Errorf("String is %s", s)
+	}
+	if empty := composed(t); empty != (Composed{}) || len(empty.Events()) != 0 {
+		t.Errorf("the composition of nothing is %#v", empty)
+	}
+}
+
+// Compositions in compositions took a time exponential in the depth to read.
+func TestDeepCompositionsAreReadOnce(t *testing.T) {
+	e := Event(composed(t, Gaussian{1}, Laplace{1}))
+	for range maxNesting - 1 {
+		e = composed(t, e)
+	}
+	data, err := MarshalEvent(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if back, err := UnmarshalEvent(data); err != nil || back != e {
+		t.Fatalf("%s came back as %v, %v", data, back, err)
+	}
+	if took := time.Since(start); took > time.Second { // some milliseconds
+		t.Errorf("took %v", took)
+	}
+	if c, err := Compose(e); !errors.Is(err, ErrInvalid) || c != (Composed{}) {
+		t.Errorf("one level more: %v, %v, want ErrInvalid", c, err)
+	}
+}
+
+func TestComposeRefuses(t *testing.T) {
+	for name, part := range map[string]Event{"nil": nil, "pointer": &Gaussian{1}, "invalid": Gaussian{-1}} {
+		c, err := Compose(Laplace{1}, part)
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "composed event 1:") || c != (Composed{}) {
+			t.Errorf("%s: %v, %v, want ErrInvalid that names event 1", name, c, err)
 		}
 	}
 }
@@ -116,6 +301,23 @@ func TestUnmarshalEventIsStrict(t *testing.T) {
 		{"parameters of non_private", `{"non_private":{"x":1}}`, "unknown key"},
 		{"trailing data", `{"gaussian":{"noise_multiplier":1}} {}`, "data after the end"},
 		{"trailing junk", `{"gaussian":{"noise_multiplier":1}}x`, "data after the end"},
+		{"fraction for a count", `{"self_composed":{"event":{"non_private":{}},"count":1.0}}`, `"count" is 1.0, want a whole number`},
+		{"exponent for a size", `{"fixed_size_sampled":{"dataset_size":1e3,"batch_size":1,"event":{"non_private":{}}}}`, `"dataset_size" is 1e3, want a whole number`},
+		{"quoted count", `{"self_composed":{"event":{"non_private":{}},"count":"1"}}`, "want a whole number"},
+		{"null count", `{"self_composed":{"event":{"non_private":{}},"count":null}}`, "want a whole number"},
+		{"count past int", `{"self_composed":{"event":{"non_private":{}},"count":9223372036854775808}}`, "want a whole number"},
+		{"negative count", `{"self_composed":{"event":{"non_private":{}},"count":-1}}`, "count is -1"},
+		{"batch above dataset", `{"fixed_size_sampled":{"dataset_size":5,"batch_size":6,"event":{"non_private":{}}}}`, "batch size is 6"},
+		{"null event", `{"self_composed":{"event":null,"count":1}}`, "want an object"},
+		{"null events", `{"composed":{"events":null}}`, `"events" is null, want a list of events`},
+		{"events not a list", `{"composed":{"events":{"non_private":{}}}}`, "want a list of events"},
+		{"null among events", `{"composed":{"events":[null]}}`, "composed event 0"},
+		{"bad among events", `{"composed":{"events":[{"non_private":{}},{"laplace":{"scale":-1}}]}}`, "scale is -1"},
+		{"unknown among events", `{"composed":{"events":[{"non_private":{}},{"cauchy":{}}]}}`, "composed event 1"},
+		{"other word for a shape", `{"repeat_and_select":{"event":{"non_private":{}},"mean":2,"shape":"Poisson"}}`, `"shape" is "Poisson", want a number`},
+		{"infinite shape", `{"repeat_and_select":{"event":{"non_private":{}},"mean":2,"shape":Infinity}}`, "invalid character"},
+		{"mean below 1", `{"repeat_and_select":{"event":{"non_private":{}},"mean":0.5,"shape":1}}`, "mean number of runs is 0.5"},
+		{"missing group size", `{"poisson_sampled_group":{"sampling_probability":0.5,"event":{"non_private":{}}}}`, `key "group_size" is missing`},
 		{"deep", strings.Repeat(`{"poisson_sampled":{"sampling_probability":1,"event":`, 1000), "nest more than 16 deep"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -141,6 +343,12 @@ func FuzzUnmarshalEvent(f *testing.F) {
 	f.Add([]byte(`{"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}}`))
 	f.Add([]byte(`{"non_private":{}}`))
 	f.Add([]byte(`{"gaussian":{"noise_multiplier":-0}}`))
+	f.Add([]byte(`{"composed":{"events":[{"laplace":{"scale":1}},{"randomized_response":{"noise_probability":0.5,"buckets":2}}]}}`))
+	f.Add([]byte(`{"composed":{"events":[{"composed":{"events":[]}}, {"zcdp":{"rho":1e-3}}]}}`))
+	f.Add([]byte(`{"self_composed":{"event":{"approx_dp":{"epsilon":1,"delta":1e-9}},"count":3}}`))
+	f.Add([]byte(`{"repeat_and_select":{"event":{"tree_aggregation":{"noise_multiplier":1,"steps":9}},"mean":10,"shape":"poisson"}}`))
+	f.Add([]byte(`{"fixed_size_sampled":{"dataset_size":9,"batch_size":3,"event":{"poisson_sampled_group":{"sampling_probability":1,"group_size":2,"event":{"non_private":{}}}}}}`))
+	f.Add([]byte(`{"truncated_poisson_sampled":{"dataset_size":9,"sampling_probability":0.1,"max_batch_size":0,"event":{"non_private":{}}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		e, err := UnmarshalEvent(data)
 		if err != nil {

@@ -9,9 +9,6 @@ import (
 const (
 	nameRDP = "rdp"
 
-	methodRDP = "RDP (Poisson-subsampled Gaussian; Mironov, Talwar, Zhang 2019), " +
-		"conversion of Canonne, Kamath, Steinke 2020"
-
 	// minOrder is the least order that is used. Next to 1 the conversion divides a
 	// cancelled difference by α-1: TensorFlow Privacy answered ε = 0 for the order
 	// 1+1e-8 (its issue 166).
@@ -21,15 +18,28 @@ const (
 	maxOrder = 1 << 20
 )
 
-// RDP is the Rényi accountant for AddOrRemoveOne. It analyses Gaussian,
-// PoissonSampled of Gaussian, and NonPrivate.
+// RDP is the Rényi accountant. It analyses
+//
+//	Gaussian, Laplace, ZCDP, ApproxDP with δ = 0   under every relation
+//	PoissonSampled of Gaussian                     under every relation
+//	PoissonSampled of Laplace,
+//	PoissonSampledGroup of Gaussian,
+//	TruncatedPoissonSampled of Gaussian            under AddOrRemoveOne and ZeroOut
+//	FixedSizeSampled of Gaussian,
+//	RandomizedResponse                             under ReplaceOne
+//	TreeAggregation                                under ZeroOut
+//
+// and NonPrivate, compositions, and RepeatAndSelect of all these. For
+// FixedSizeSampled and TruncatedPoissonSampled the divergence is an upper bound,
+// for the others the exact one.
 //
 // The Rényi divergence of one event at each order is computed when first needed
 // and kept, so that a question about a known event takes microseconds; the cost of
 // a ledger at an order is the sum of count × divergence (Mironov 2017,
 // arXiv:1702.07476, Proposition 1), and epsilon the least value of the
 // conversion over the orders. The events must be fixed in advance, as a plan does: a
-// run that then stops at its budget stops at a step that depends on no data.
+// run that then stops at its budget stops at a step that depends on no data. For events
+// that are chosen by what earlier ones released there is Filter.
 type RDP struct {
 	relation   Relation
 	orders     []float64 // ascending, distinct, at least minOrder
@@ -39,17 +49,18 @@ type RDP struct {
 
 var _ Accountant = (*RDP)(nil)
 
-// NewRDP returns the Rényi accountant that minimises over these orders, given in any
-// sequence. An order is a number above 1 and at most 2^20; orders below 1.01 are
-// left out. It is an error if an order is out of range or none is left.
+// NewRDP returns the Rényi accountant under r that minimises over these orders, given in
+// any sequence. An order is a number above 1 and at most 2^20; orders below 1.01 are
+// left out. It is an error if an order is out of range or none is left, and for an
+// unknown relation.
 func NewRDP(r Relation, orders []float64) (*RDP, error) {
-	if r != AddOrRemoveOne {
-		return nil, fmt.Errorf("%w: the %s accountant answers under %v, not under %v", ErrUnsupported, nameRDP, AddOrRemoveOne, r)
+	if _, err := r.MarshalText(); err != nil {
+		return nil, err
 	}
 	var used []float64
 	for _, alpha := range orders {
-		if !(alpha > 1 && alpha <= maxOrder) {
-			return nil, fmt.Errorf("%w: Rényi order is %v, must be above 1 and at most %d", ErrInvalid, alpha, maxOrder)
+		if err := validateOrder(alpha); err != nil {
+			return nil, err
 		}
 		if alpha >= minOrder {
 			used = append(used, alpha)
@@ -60,7 +71,14 @@ func NewRDP(r Relation, orders []float64) (*RDP, error) {
 	}
 	slices.Sort(used)
 	used = slices.Compact(used)
-	return &RDP{relation: r, orders: used, conversion: newConversion(used), curves: newCurveCache()}, nil
+	return &RDP{relation: r, orders: used, conversion: newConversion(used), curves: newCurveCache(r, used)}, nil
+}
+
+func validateOrder(alpha float64) error {
+	if !(alpha > 1 && alpha <= maxOrder) {
+		return fmt.Errorf("%w: Rényi order is %v, must be above 1 and at most %d", ErrInvalid, alpha, maxOrder)
+	}
+	return nil
 }
 
 // DefaultOrders returns the orders that New("rdp") uses: α-1 grows by 1 % from 0.02
@@ -88,11 +106,6 @@ func (r *RDP) Name() string { return nameRDP }
 // Relation returns the relation that r was made for.
 func (r *RDP) Relation() Relation { return r.relation }
 
-// Delta returns delta at epsilon of the whole ledger. See Accountant.
-func (r *RDP) Delta(l *Ledger, epsilon float64) (Guarantee, error) {
-	return Guarantee{}, ErrUnsupported
-}
-
 // Guarantee returns epsilon at delta of the whole ledger. It is 0 for a ledger
 // that releases nothing about anyone, and +Inf where noise is missing. See
 // Accountant for the errors.
@@ -100,11 +113,54 @@ func (r *RDP) Delta(l *Ledger, epsilon float64) (Guarantee, error) {
 // The conversion can come out below 0 for a delta near 1, and is then 0: the
 // releases are (0, delta)-private.
 func (r *RDP) Guarantee(l *Ledger, delta float64) (Guarantee, error) {
-	epsilon, _, err := r.minimise(l, delta)
+	spent, err := r.minimise(l, delta)
 	if err != nil {
 		return Guarantee{}, err
 	}
-	return Guarantee{Epsilon: epsilon, Delta: delta, Relation: AddOrRemoveOne, Method: methodRDP}, nil
+	return Guarantee{Epsilon: spent.epsilon, Delta: delta, Relation: r.relation, Method: spent.method}, nil
+}
+
+// Delta returns delta at epsilon of the whole ledger, by the same conversion as
+// Guarantee: asked for the epsilon at this delta, Guarantee answers epsilon or
+// less. Delta is 0 for a ledger that releases nothing about anyone and 1 where noise is
+// missing or no order shows more. See Accountant for the errors.
+func (r *RDP) Delta(l *Ledger, epsilon float64) (Guarantee, error) {
+	if err := validateEpsilon(epsilon); err != nil {
+		return Guarantee{}, err
+	}
+	total, err := r.total(l)
+	if err != nil {
+		return Guarantee{}, err
+	}
+	answer := Guarantee{Epsilon: epsilon, Relation: r.relation, Method: total.method}
+	switch {
+	case total.infinite:
+		answer.Delta = 1
+		return answer, nil
+	case len(total.curves) == 0:
+		return answer, nil
+	}
+	s := newDeltaSearch(total.curves.at, r.conversion, epsilon)
+	s.run(0, len(r.orders), 0)
+	switch {
+	case s.best >= 0:
+		answer.Delta = s.delta(epsilon)
+	case s.used || s.infinite:
+		answer.Delta = 1
+	default:
+		return Guarantee{}, errNoOrder(len(r.orders))
+	}
+	return answer, nil
+}
+
+// delta returns δ at the best order, rounded up by more than what the logarithm of it
+// can have lost to rounding, and above 0.
+func (s *orderSearch) delta(epsilon float64) float64 {
+	const rounding = 4e-15 // of the parts that make up log δ
+	slope := s.slopes[s.best]
+	parts := 2*slope*epsilon + math.Abs(s.value) + math.Abs(s.terms[s.best])
+	delta := math.Exp(s.value+rounding*parts) * (1 + rounding)
+	return min(1, max(delta, math.SmallestNonzeroFloat64))
 }
 
 // BestOrder returns the order at which Guarantee found its epsilon, and whether it
@@ -112,50 +168,101 @@ func (r *RDP) Guarantee(l *Ledger, delta float64) (Guarantee, error) {
 // smaller epsilon. The order is NaN where it plays no role (epsilon 0 of nothing
 // released, or +Inf).
 func (r *RDP) BestOrder(l *Ledger, delta float64) (order float64, atEnd bool, err error) {
-	_, best, err := r.minimise(l, delta)
-	if err != nil || best < 0 {
+	spent, err := r.minimise(l, delta)
+	if err != nil || spent.best < 0 {
 		return math.NaN(), false, err
 	}
-	return r.orders[best], best == 0 || best == len(r.orders)-1, nil
+	return r.orders[spent.best], spent.best == 0 || spent.best == len(r.orders)-1, nil
 }
 
-// minimise returns epsilon and the index of the order that gave it, or -1.
-func (r *RDP) minimise(l *Ledger, delta float64) (epsilon float64, best int, err error) {
+// Divergence returns the Rényi divergence of order alpha of one release, in nats,
+// rounded up: the larger one over all neighbours under the relation of r, in both directions.
+// It is 0 if e costs nothing, +Inf without noise, and alpha any real number
+// from 1.01 to 2^20. Only the cost of RepeatAndSelect depends on the orders of r. The
+// error matches ErrInvalid, or ErrUnsupported if e cannot be analysed.
+func (r *RDP) Divergence(e Event, alpha float64) (float64, error) {
+	if err := validateOrder(alpha); err != nil {
+		return 0, err
+	}
+	if alpha < minOrder {
+		return 0, fmt.Errorf("%w: Rényi order is %v, want at least %v", ErrInvalid, alpha, minOrder)
+	}
+	if err := Validate(e); err != nil {
+		return 0, err
+	}
+	d, err := divergenceOf(e, r.relation, r.orders)
+	if err != nil || d == nil {
+		return 0, err
+	}
+	x := d.above(alpha)
+	if !(x >= 0) {
+		return 0, fmt.Errorf("%w: the Rényi divergence of order %v of %v", ErrUncertified, alpha, e)
+	}
+	return x, nil
+}
+
+// spending is an answer to a question about epsilon.
+type spending struct {
+	epsilon float64
+	best    int // the index of the order that gave it, or -1
+	method  string
+}
+
+// minimise returns epsilon at delta.
+func (r *RDP) minimise(l *Ledger, delta float64) (spending, error) {
 	if err := validateDelta(delta); err != nil {
-		return 0, -1, err
+		return spending{}, err
 	}
 	total, err := r.total(l)
 	if err != nil {
-		return 0, -1, err
+		return spending{}, err
 	}
-	if len(total) == 0 {
-		return 0, -1, nil
+	answer := spending{best: -1, method: total.method}
+	switch {
+	case total.infinite:
+		answer.epsilon = math.Inf(1)
+		return answer, nil
+	case len(total.curves) == 0:
+		return answer, nil
 	}
-	s := newOrderSearch(total.at, r.conversion.terms(delta))
+	s := newOrderSearch(total.curves.at, r.conversion.terms(delta))
 	s.run(0, len(r.orders), 0)
 	switch {
 	case s.best >= 0:
-		return max(s.epsilon, 0), s.best, nil
+		answer.epsilon, answer.best = max(s.value, 0), s.best
 	case s.infinite:
-		return math.Inf(1), -1, nil
+		answer.epsilon = math.Inf(1)
+	default:
+		return spending{}, errNoOrder(len(r.orders))
 	}
-	return 0, -1, fmt.Errorf("accountant: no usable Rényi order: all %d divergences are NaN or negative", len(r.orders))
+	return answer, nil
 }
 
-// total returns the curves of the ledger's events with their counts, leaving out
-// those that cost nothing at any order.
-func (r *RDP) total(l *Ledger) (sumOfCurves, error) {
-	if l == nil {
-		return nil, fmt.Errorf("%w: ledger is nil", ErrInvalid)
+func errNoOrder(n int) error {
+	return fmt.Errorf("%w: no usable Rényi order: all %d divergences are NaN or negative", ErrUncertified, n)
+}
+
+// rdpTotal is what a ledger costs at each order.
+type rdpTotal struct {
+	curves   sumOfCurves // of what costs something; empty if nothing does
+	infinite bool        // noise is missing
+	method   string
+}
+
+// total returns the curves of the ledger's events with their counts.
+func (r *RDP) total(l *Ledger) (rdpTotal, error) {
+	released, err := simplify(l)
+	if err != nil {
+		return rdpTotal{}, err
 	}
-	total := make(sumOfCurves, 0, len(l.entries))
-	for _, entry := range l.entries {
-		c, err := r.curves.get(entry.Event, r.orders)
+	total := rdpTotal{infinite: released.infinite, method: methodOf(released.entries)}
+	for _, entry := range released.entries {
+		c, err := r.curves.get(entry.Event)
 		if err != nil {
-			return nil, err
+			return rdpTotal{}, err
 		}
 		if c != nil {
-			total = append(total, weightedCurve{c, float64(entry.Count)})
+			total.curves = append(total.curves, weightedCurve{c, float64(entry.Count)})
 		}
 	}
 	return total, nil

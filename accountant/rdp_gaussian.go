@@ -25,11 +25,15 @@ func gaussianDivergence(sigma float64) divergence {
 // 1e-12: the usual route by log(A_α) has no digits left there. NaN means
 // that this order cannot be computed.
 func poissonGaussianDivergence(q, sigma, alpha float64) float64 {
-	logExcess := logExcessQuadrature // of A_α - 1
+	return log1pExp(logExcessPoissonGaussian(q, sigma, alpha)) / (alpha - 1)
+}
+
+// logExcessPoissonGaussian is log(A_α - 1).
+func logExcessPoissonGaussian(q, sigma, alpha float64) float64 {
 	if hasBinomial(sigma, alpha) {
-		logExcess = logExcessBinomial
+		return logExcessBinomial(q, sigma, alpha)
 	}
-	return log1pExp(logExcess(q, sigma, alpha)) / (alpha - 1)
+	return logExcessQuadrature(q, sigma, alpha)
 }
 
 // hasBinomial reports whether the binomial sum is there for the order (it needs an

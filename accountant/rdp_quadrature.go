@@ -18,7 +18,6 @@ const maxNodes = 1 << 18
 // F falls like φ to the left of 0 and to the right of the last of the Gaussians
 // that make it up, of which φ(t) w^k has its centre at k/σ, k ≤ max(α, 2).
 func logExcessQuadrature(q, sigma, alpha float64) float64 {
-	const reach = 10 // standard deviations: φ(10)/φ(0) = 2e-22
 	integrand := func(t float64) float64 {
 		return logBernoulli(alpha, q, (t-0.5/sigma)/sigma) - t*t/2
 	}
@@ -67,19 +66,25 @@ func trapezoidStep(q, sigma, alpha float64, integrand func(t float64) float64) f
 // logBernoulli returns log((1+w)^α - 1 - α w) for w = q (e^u - 1) > -1 and α > 1. The
 // difference is at least 0 by Bernoulli's inequality and 0 only for w = 0.
 func logBernoulli(alpha, q, u float64) float64 {
-	w := q * math.Expm1(min(u, 700))
 	if u > 700 { // exp(u) is near the end of float64
 		logW := math.Log(q) + u
-		if logW > 600 { // so is w, which cannot be told from 1+w
-			return alpha*logW + math.Log1p(-math.Exp(math.Log(alpha)-(alpha-1)*logW))
-		}
-		w = math.Exp(logW)
+		return logBernoulliOf(alpha, math.Exp(logW), log1pExp(logW))
 	}
+	w := q * math.Expm1(u)
+	return logBernoulliOf(alpha, w, math.Log1p(w))
+}
+
+// logBernoulliOf is logBernoulli as a function of w ≥ -1 and log(1+w), of which the
+// first may be +Inf and the second -Inf.
+func logBernoulliOf(alpha, w, logOnePlus float64) float64 {
 	if math.Abs(w)*alpha < 0.1 {
 		return bernoulliSeries(alpha, w)
 	}
-	x := alpha * math.Log1p(w)
-	if x > 600 {
+	x := alpha * logOnePlus
+	switch {
+	case logOnePlus > 600: // w cannot be told from 1+w
+		return x + math.Log1p(-math.Exp(math.Log(alpha)+logOnePlus-x))
+	case x > 600:
 		return x + math.Log1p(-math.Exp(math.Log1p(alpha*w)-x))
 	}
 	return math.Log(math.Expm1(x) - alpha*w)

@@ -5,22 +5,28 @@ import (
 	"slices"
 )
 
-// conversion holds what the conversion from Rényi divergence to epsilon needs of
+// conversion holds what the conversion from Rényi divergence to (ε, δ) needs of
 // each order. Canonne, Kamath, Steinke 2020, arXiv:2004.00010v4, Proposition 12:
 //
 //	ε = D_α + log(1 - 1/α) - log(δ α)/(α - 1)
+//	log δ = (α - 1) (D_α - ε + log(1 - 1/α)) - log α
 //
 // The simpler ε = D_α + log(1/δ)/(α - 1) of Mironov 2017 is larger for every α.
 type conversion struct {
-	fixed     []float64 // log(1-1/α) - log(α)/(α-1)
-	perLogOne []float64 // 1/(α-1), the factor of log(1/δ)
+	orders     []float64
+	fixed      []float64 // log(1-1/α) - log(α)/(α-1)
+	perLogOne  []float64 // 1/(α-1), the factor of log(1/δ)
+	fixedDelta []float64 // (α-1) log(1-1/α) - log(α)
+	slopes     []float64 // α-1, the factor of D_α - ε
 }
 
 func newConversion(orders []float64) conversion {
-	var c conversion
+	c := conversion{orders: orders}
 	for _, alpha := range orders {
 		c.fixed = append(c.fixed, math.Log1p(-1/alpha)-math.Log(alpha)/(alpha-1))
 		c.perLogOne = append(c.perLogOne, 1/(alpha-1))
+		c.fixedDelta = append(c.fixedDelta, (alpha-1)*math.Log1p(-1/alpha)-math.Log(alpha))
+		c.slopes = append(c.slopes, alpha-1)
 	}
 	return c
 }
@@ -28,30 +34,58 @@ func newConversion(orders []float64) conversion {
 // terms returns, for each order, what is added to the divergence to get epsilon.
 func (c conversion) terms(delta float64) []float64 {
 	terms := slices.Clone(c.fixed)
-	logOne := -math.Log(delta)
+	logOne := -logOfDelta(delta)
 	for i, x := range c.perLogOne {
 		terms[i] += x * logOne
 	}
 	return terms
 }
 
-// orderSearch finds the least divergence(i) + terms[i] over all i with as few
+// logOfDelta returns log δ also for numbers below 2.2e-308, where math.Log of Go 1.26 on
+// amd64 does not: it answers -709 for 5e-324, whose logarithm is -744.
+func logOfDelta(delta float64) float64 {
+	fraction, exponent := math.Frexp(delta)
+	if exponent > -1000 {
+		return math.Log(delta)
+	}
+	return math.Log(fraction) + float64(exponent)*math.Ln2
+}
+
+// deltaTerms returns, for each order, what is added to slope × divergence to get log δ.
+func (c conversion) deltaTerms(epsilon float64) []float64 {
+	terms := slices.Clone(c.fixedDelta)
+	for i, x := range c.slopes {
+		terms[i] -= x * epsilon
+	}
+	return terms
+}
+
+// orderSearch finds the least slope × divergence(i) + terms[i] over all i with as few
 // divergences as it can, by branch and bound: the divergence of an order is never
 // below that of a smaller order (van Erven, Harremoës 2014, Theorem 3), so an
 // interval whose best term, added to a divergence from its left, does not beat the
-// best epsilon so far holds nothing better. The answer is that of the full
+// best value so far holds nothing better. The answer is that of the full
 // search; of the default orders it takes some 30 of 1258.
 type orderSearch struct {
 	divergence func(i int) float64
+	slopes     []float64 // nil if all are 1
 	terms      []float64
+	middle     float64 // see goesLeft
 
-	epsilon  float64 // least so far
+	value    float64 // least so far
 	best     int     // its index, or -1
+	used     bool    // an order came out as a number
 	infinite bool    // an order came out as +Inf
 }
 
+// newOrderSearch is the search for the least epsilon.
 func newOrderSearch(divergence func(int) float64, terms []float64) *orderSearch {
-	return &orderSearch{divergence: divergence, terms: terms, epsilon: math.Inf(1), best: -1}
+	return &orderSearch{divergence: divergence, terms: terms, value: math.Inf(1), best: -1}
+}
+
+// newDeltaSearch is the search for the least log δ below 0.
+func newDeltaSearch(divergence func(int) float64, c conversion, epsilon float64) *orderSearch {
+	return &orderSearch{divergence: divergence, slopes: c.slopes, terms: c.deltaTerms(epsilon), middle: epsilon / 2, best: -1}
 }
 
 // floorSlack makes the bound hold for computed divergences as well, which follow
@@ -61,7 +95,7 @@ const floorSlack = 1 - 1e-8
 // run searches the orders lo ≤ i < hi, whose divergence is at least floor. It fails
 // closed: an order that came out NaN or negative is not used.
 func (s *orderSearch) run(lo, hi int, floor float64) {
-	if lo >= hi || floor*floorSlack+slices.Min(s.terms[lo:hi]) >= s.epsilon {
+	if lo >= hi || s.bound(lo, hi, floor*floorSlack) >= s.value {
 		return
 	}
 	mid := (lo + hi) / 2
@@ -74,16 +108,45 @@ func (s *orderSearch) run(lo, hi int, floor float64) {
 		s.run(mid+1, hi, floor)
 		return
 	}
-	if e := d + s.terms[mid]; e < s.epsilon {
-		s.epsilon, s.best = e, mid
+	s.used = true
+	if value := s.at(mid, d); value < s.value {
+		s.value, s.best = value, mid
 	}
-	// At the best order the two parts of epsilon are of similar size; the more
-	// promising half goes first, to prune more of the other.
-	if d > s.terms[mid] {
+	if s.goesLeft(mid, d) {
 		s.run(lo, mid, floor)
 		s.run(mid+1, hi, d)
 	} else {
 		s.run(mid+1, hi, d)
 		s.run(lo, mid, floor)
 	}
+}
+
+// at is the value of order i for a divergence of d.
+func (s *orderSearch) at(i int, d float64) float64 {
+	if s.slopes == nil {
+		return d + s.terms[i]
+	}
+	return s.slopes[i]*d + s.terms[i]
+}
+
+// bound is at most the value of any of the orders lo ≤ i < hi.
+func (s *orderSearch) bound(lo, hi int, floor float64) float64 {
+	if s.slopes == nil {
+		return floor + slices.Min(s.terms[lo:hi])
+	}
+	least := math.Inf(1)
+	for i := lo; i < hi; i++ {
+		least = min(least, s.slopes[i]*floor+s.terms[i])
+	}
+	return least
+}
+
+// goesLeft says which half is more promising, and goes first to prune more of the
+// other. At the best order the two parts of epsilon are of similar size; for δ, and a
+// divergence that is proportional to α, D_α is half of ε there.
+func (s *orderSearch) goesLeft(mid int, d float64) bool {
+	if s.slopes == nil {
+		return d > s.terms[mid]
+	}
+	return d > s.middle
 }

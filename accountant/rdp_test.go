@@ -19,6 +19,11 @@ func newRDP(t testing.TB, orders []float64) *RDP {
 	return r
 }
 
+// renyiDivergence is the divergence of e under AddOrRemoveOne.
+func renyiDivergence(e Event) (divergence, error) {
+	return divergenceOf(e, AddOrRemoveOne, DefaultOrders())
+}
+
 // opacusOrders is the default list of Opacus 1.5: 1.1 to 10.9 by tenths, 12 to 63.
 func opacusOrders() []float64 {
 	var orders []float64
@@ -117,7 +122,7 @@ func TestOrderSearchIsExact(t *testing.T) {
 		}
 		want := math.Inf(1)
 		for i, term := range r.conversion.terms(delta) {
-			want = min(want, total.at(i)+term)
+			want = min(want, total.curves.at(i)+term)
 		}
 		if g.Epsilon != max(want, 0) {
 			t.Fatalf("q=%v σ=%v δ=%v: %v, over all orders %v", q, sigma, delta, g.Epsilon, want)
@@ -131,7 +136,7 @@ func TestBadOrdersAreNotUsed(t *testing.T) {
 	l := mustLedger(t, Entry{e, 1})
 	with := func(values ...float64) (Guarantee, error) {
 		r := newRDP(t, []float64{2, 4, 8})
-		c, err := r.curves.get(e, r.orders)
+		c, err := r.curves.get(e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -178,16 +178,27 @@ func sampledEvent(e Event) (Event, error) {
 	case len(inside.entries) == 1 && inside.entries[0].Count == 1:
 		return inside.entries[0].Event, nil
 	}
-	precision := 0.0
-	for _, entry := range inside.entries {
+	return joinGaussians(e, inside.entries)
+}
+
+// joinGaussians returns the one Gaussian release that says as much as all entries of e.
+func joinGaussians(e Event, entries []Entry) (Event, error) {
+	least := math.Inf(1)
+	for _, entry := range entries {
 		g, ok := entry.Event.(Gaussian)
 		if !ok {
 			return nil, fmt.Errorf("%w: several releases of one sample, want Gaussian ones: %v", ErrUnsupported, e)
 		}
-		precision += float64(entry.Count) / g.NoiseMultiplier / g.NoiseMultiplier
+		least = min(least, g.NoiseMultiplier)
+	}
+	precision := 0.0 // in units of that of the least noise: neither end of float64 is near
+	for _, entry := range entries {
+		ratio := least / entry.Event.(Gaussian).NoiseMultiplier
+		precision += float64(entry.Count) * ratio * ratio
 	}
 	// Rounded down, so that the noise is not overstated.
-	sigma := math.Nextafter(1/math.Sqrt(precision)*(1-1e-15), 0)
+	slop := float64(len(entries)+8) * 0x1p-52
+	sigma := math.Nextafter(least/math.Sqrt(precision)*(1-slop), 0)
 	if !(sigma > 0) {
 		return NonPrivate{}, nil
 	}

@@ -2,51 +2,157 @@ package accountant
 
 import "math"
 
-// narrow shrinks a bracket of a function that falls through 0: f(lo) > 0 ≥ f(hi),
-// lo < hi. It returns the right end once the bracket is at most tolerance wide, so
-// the answer is a point at which f was evaluated and found at most 0. f may
-// return infinities.
-//
-// The method is ITP (Oliveira, Takahashi 2020, "An Enhancement of the Bisection
-// Method Average Performance Preserving Minmax Optimality", ACM TOMS 47(1)): regula
-// falsi pulled towards the middle, at most one step more than bisection.
-func narrow(f func(x float64) float64, lo, flo, hi, fhi, tolerance float64) float64 {
-	bisections := math.Ceil(math.Log2((hi-lo)/tolerance)) + 1
-	k1 := 0.2 / (hi - lo)
-	for j := 0.0; hi-lo > tolerance; j++ {
-		middle := lo + (hi-lo)/2
-		radius := tolerance/2*math.Exp2(bisections-j) - (hi-lo)/2
-		x := itpPoint(lo, flo, hi, fhi, k1, radius)
-		if !(x > lo && x < hi) {
-			x = middle
-		}
-		if x == lo || x == hi { // neighbouring floats
-			break
-		}
-		if fx := f(x); fx > 0 {
-			lo, flo = x, fx
-		} else {
-			hi, fhi = x, fx
-		}
-	}
-	return hi
+// budget asks an accountant about releases under a target. Its first error sticks:
+// from then on everything counts as too much, and the solver looks at err in the end.
+type budget struct {
+	a      Accountant
+	target Guarantee
+	err    error
 }
 
-// itpPoint interpolates, truncates and projects, in the notation of the paper
-// (a = lo, b = hi, n0 = 1, k2 = 2). It is NaN if an end has an infinite value.
-func itpPoint(a, fa, b, fb, k1, radius float64) float64 {
-	middle := a + (b-a)/2
-	falsi := (fa*b - fb*a) / (fa - fb)
-	sign := math.Copysign(1, middle-falsi)
+// excess is log(epsilon/target) of count releases of e: above 0 exactly if they are not
+// within the target. NaN cannot occur, and infinities stand for epsilon 0 and no
+// privacy.
+func (b *budget) excess(e Event, count int) float64 {
+	if b.err != nil {
+		return math.Inf(1)
+	}
+	var l Ledger
+	if b.err = l.Add(e, count); b.err != nil {
+		return math.Inf(1)
+	}
+	var g Guarantee
+	if g, b.err = b.a.Guarantee(&l, b.target.Delta); b.err != nil {
+		return math.Inf(1)
+	}
+	if b.err = sameRelation(g, b.target); b.err != nil {
+		return math.Inf(1)
+	}
+	if !g.Within(b.target) {
+		// The logarithm could round a hair above the target to 0.
+		return max(math.Log(g.Epsilon/b.target.Epsilon), math.SmallestNonzeroFloat64)
+	}
+	return min(math.Log(g.Epsilon/b.target.Epsilon), 0)
+}
+
+// bracket holds two points of a function that falls through 0: lo < hi and
+// f(lo) = flo > 0 ≥ fhi = f(hi).
+type bracket struct{ lo, flo, hi, fhi float64 }
+
+// sign says where a function falls through 0.
+type sign int
+
+const (
+	inside   sign = iota // between the ends
+	positive             // above 0 at the right end
+	negative             // at most 0 at the left end
+)
+
+// Limits of the stride of enclose.
+const (
+	minStride = 0x1p-7       // at first
+	maxStride = 2 * math.Ln2 // at first where f is infinite
+)
+
+// enclose looks for a bracket of f within [least, most], from x outwards. Here x is the
+// logarithm of a parameter and f one of epsilon, so that f is close to a line of slope
+// -1/2 to -2 most of the time. Each point lies a little beyond where the line through the
+// last two reaches 0 (at first, one of slope -1), and not far from the last, since answers
+// far from the root may be slow. If there is no bracket the sign of f says why.
+func enclose(f func(x float64) float64, x, least, most float64) (bracket, sign) {
+	fx, slope := f(x), -1.0
+	for shortest, blind := minStride, maxStride; ; shortest *= 4 {
+		right := fx > 0
+		end := least
+		if right {
+			end = most
+		}
+		if x == end {
+			if right {
+				return bracket{}, positive
+			}
+			return bracket{}, negative
+		}
+		stride := 1.25*math.Abs(fx/slope) + shortest
+		if math.IsInf(fx, 0) {
+			stride, blind = blind, 4*blind
+		} else {
+			stride = min(stride, maxStride)
+		}
+		next := max(x-stride, least)
+		if right {
+			next = min(x+stride, most)
+		}
+		fnext := f(next)
+		switch {
+		case right && fnext <= 0:
+			return bracket{x, fx, next, fnext}, inside
+		case !right && fnext > 0:
+			return bracket{next, fnext, x, fx}, inside
+		}
+		slope = -1
+		if s := (fnext - fx) / (next - x); s < -0.25 { // not NaN, nor nearly flat
+			slope = s
+		}
+		x, fx = next, fnext
+	}
+}
+
+// narrow shrinks the bracket until it is at most tolerance wide and returns its right
+// end: a point at which f was evaluated and found at most 0. f may return infinities.
+func (b bracket) narrow(f func(x float64) float64, tolerance float64) float64 {
+	for s := newITP(b, tolerance); b.hi-b.lo > tolerance; {
+		x := s.next(b)
+		if x == b.lo || x == b.hi { // neighbouring floats
+			break
+		}
+		b.cut(x, f(x))
+	}
+	return b.hi
+}
+
+// cut replaces the end of the bracket on whose side of 0 the value fx at x is.
+func (b *bracket) cut(x, fx float64) {
+	if fx > 0 {
+		b.lo, b.flo = x, fx
+	} else {
+		b.hi, b.fhi = x, fx
+	}
+}
+
+// itp chooses where to look next in a shrinking bracket (Oliveira, Takahashi 2020, "An
+// Enhancement of the Bisection Method Average Performance Preserving Minmax
+// Optimality", ACM TOMS 47(1)): regula falsi pulled towards the middle, and at most one
+// step more than bisection. In the notation of the paper k2 = 2 and n0 = 1.
+type itp struct {
+	k1     float64
+	radius float64 // ε 2^(n_max - j): half of what bisection would have left by now
+}
+
+func newITP(b bracket, tolerance float64) *itp {
+	width := b.hi - b.lo
+	bisections := math.Ceil(math.Log2(width/tolerance)) + 1
+	return &itp{k1: 0.2 / width, radius: tolerance / 2 * math.Exp2(bisections)}
+}
+
+// next interpolates, truncates and projects. It is the middle if an end of the bracket
+// has an infinite value.
+func (s *itp) next(b bracket) float64 {
+	width := b.hi - b.lo
+	middle := b.lo + width/2
+	radius := s.radius - width/2
+	s.radius /= 2
+	falsi := (b.flo*b.hi - b.fhi*b.lo) / (b.flo - b.fhi)
+	toMiddle := math.Copysign(1, middle-falsi)
 	x := middle
-	if shift := k1 * (b - a) * (b - a); shift <= math.Abs(middle-falsi) {
-		x = falsi + sign*shift
+	if shift := s.k1 * width * width; shift <= math.Abs(middle-falsi) {
+		x = falsi + toMiddle*shift
 	}
 	if math.Abs(x-middle) > radius {
-		x = middle - sign*radius
+		x = middle - toMiddle*radius
 	}
-	if math.IsNaN(falsi) {
-		return falsi
+	if !(x > b.lo && x < b.hi) {
+		return middle
 	}
 	return x
 }

@@ -1,12 +1,18 @@
 package accountant
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // MaxSteps returns the largest number of releases of event, at most limit, that
 // stays within target by the accountant a: with one more the target would be
 // exceeded, unless the result is limit. It is 0 if a single release is too much.
 // Epsilon must be finite and above 0, delta in (0, 1), limit at least 0, and
-// target.Relation the one that a accounts for.
+// target.Relation the one that a accounts for. Epsilon is computed some 10 times.
+//
+// With one more means: as the accountant answers. Where rounding makes its epsilon fall
+// by a hair from one number of steps to the next, the result is one of those at the edge.
 func MaxSteps(a Accountant, event Event, target Guarantee, limit int) (int, error) {
 	if err := validateTarget(target); err != nil {
 		return 0, err
@@ -14,36 +20,63 @@ func MaxSteps(a Accountant, event Event, target Guarantee, limit int) (int, erro
 	if limit < 0 {
 		return 0, fmt.Errorf("%w: limit of steps is %d, must be at least 0", ErrInvalid, limit)
 	}
-	within := func(steps int) (bool, error) {
-		var l Ledger
-		if err := l.Add(event, steps); err != nil {
-			return false, err
-		}
-		g, err := a.Guarantee(&l, target.Delta)
-		if err != nil {
-			return false, err
-		}
-		return g.Within(target), sameRelation(g, target)
-	}
-	// Invariant: fits is within target (0 steps are), and exceeds is not or is past
-	// the limit. Epsilon does not fall with more steps, so halving finds the edge.
-	fits, exceeds := 0, limit
-	if ok, err := within(limit); err != nil {
+	if err := Validate(event); err != nil || limit == 0 {
 		return 0, err
-	} else if ok {
+	}
+	b := budget{a: a, target: target}
+	// Epsilon is close to a power of the number of steps, so the search is for its
+	// logarithm, negated for a function that falls.
+	const first = 1024
+	least := -math.Log(float64(limit))
+	steps := func(x float64) int {
+		if x <= least {
+			return limit
+		}
+		return wholeSteps(math.Exp(-x), 1, limit)
+	}
+	excess := func(x float64) float64 { return b.excess(event, steps(x)) }
+	around, root := enclose(excess, max(-math.Log(first), least), least, 0)
+	switch {
+	case b.err != nil:
+		return 0, b.err
+	case root == negative:
 		return limit, nil
+	case root == positive:
+		return 0, nil
 	}
-	for exceeds-fits > 1 {
-		middle := fits + (exceeds-fits)/2
-		ok, err := within(middle)
-		if err != nil {
-			return 0, err
-		}
-		if ok {
-			fits = middle
+	n := b.edge(event, steps(around.hi), around.fhi, steps(around.lo), around.flo)
+	if b.err != nil {
+		return 0, b.err
+	}
+	return n, nil
+}
+
+// edge returns the largest number of releases within the target, which fits is and
+// exceeds is not, with their excess.
+func (b *budget) edge(event Event, fits int, ffits float64, exceeds int, fexceeds float64) int {
+	// Negated, for a function that falls.
+	around := bracket{-float64(exceeds), fexceeds, -float64(fits), ffits}
+	for s := newITP(around, 1); exceeds-fits > 1; {
+		n := wholeSteps(-s.next(around), fits+1, exceeds-1)
+		f := b.excess(event, n)
+		around.cut(-float64(n), f)
+		if f > 0 {
+			exceeds = n
 		} else {
-			exceeds = middle
+			fits = n
 		}
 	}
-	return fits, nil
+	return fits
+}
+
+// wholeSteps rounds x to a number of steps from least to most.
+func wholeSteps(x float64, least, most int) int {
+	x = math.Round(x)
+	switch {
+	case !(x > float64(least)):
+		return least
+	case x >= float64(most): // also where the conversion would overflow
+		return most
+	}
+	return int(x)
 }

@@ -75,11 +75,29 @@ func TestMaxSteps(t *testing.T) {
 		{"non-private", NonPrivate{}, 1000, 0},
 		{"limit 0", Gaussian{100}, 0, 0},
 		{"up to the limit", Gaussian{100}, 10, 10},
+		{"up to a large limit", Gaussian{1e12}, math.MaxInt / 2, math.MaxInt / 2},
 		{"free", PoissonSampled{0, Gaussian{1}}, math.MaxInt, math.MaxInt},
 	} {
 		got, err := MaxSteps(a, tt.event, Guarantee{Epsilon: 1, Delta: 1e-5}, tt.limit)
 		if err != nil || got != tt.want {
 			t.Errorf("%s: %d, %v, want %d", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+// The pure epsilon of Laplace releases adds up, so that the edge is known, near and far.
+func TestMaxStepsFindsTheEdge(t *testing.T) {
+	basic, err := NewBasic(AddOrRemoveOne)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{0, 1, 2, 3, 7, 15, 16, 17, 100, 1023, 1024, 1025, 54321, 1 << 20, 987654321, 1 << 40} {
+		target := Guarantee{Epsilon: float64(want) + 0.5, Delta: 1e-5}
+		if got, err := MaxSteps(basic, Laplace{1}, target, math.MaxInt); err != nil || got != want {
+			t.Errorf("ε=%v: %d steps, %v, want %d", target.Epsilon, got, err, want)
+		}
+		if got, err := MaxSteps(basic, Laplace{1}, target, want+1); err != nil || got != want {
+			t.Errorf("ε=%v up to %d: %d steps, %v, want %d", target.Epsilon, want+1, got, err, want)
 		}
 	}
 }

@@ -169,7 +169,7 @@ func TestDiscreteGaussianEpsilon(t *testing.T) {
 // At the result and everywhere above it the release is private, and just below it is not.
 func TestDiscreteGaussianSigma(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
-	for range 120 {
+	for range 60 {
 		sensitivity := int(logUniform(rng, 1, 200))
 		epsilon, delta := logUniform(rng, 1e-2, 1e3)*float64(sensitivity), logUniform(rng, 1e-290, 0.9)
 		if rng.IntN(2) == 0 {

@@ -47,7 +47,7 @@ func LaplaceDelta(scale, epsilon float64) (float64, error) {
 	if gap <= 0 {
 		return 0, nil
 	}
-	return min(1, roundUp(-math.Expm1(-gap/2), laplaceSlack)), nil
+	return min(1, max(tinyFloat, roundUp(-math.Expm1(-gap/2), laplaceSlack))), nil
 }
 
 // LaplaceEpsilon returns the smallest ε ≥ 0 for which one release with Laplace noise, of
@@ -74,15 +74,18 @@ func LaplaceEpsilon(scale, delta float64) (float64, error) {
 	return min(pure, epsilon), nil
 }
 
+// maxLaplaceScale is the largest scale with a Rényi divergence of its own.
+const maxLaplaceScale = 1e140
+
 // LaplaceRenyi returns the Rényi divergence of order alpha between two outputs of a
 // release with Laplace noise that differ by the sensitivity, of which the scale is
 // a multiple. Mironov 2017, Proposition 6 and Table II, gives
 //
 //	D_α = ln(A)/(α-1),  A = α/(2α-1) exp((α-1)/b) + (α-1)/(2α-1) exp(-α/b).
 //
-// The result lies between D_α and D_α·(1 + 1e-14), and is at most 1/b rounded up. Alpha =
-// +Inf asks for the pure ε, 1/b. Scale must be finite and above 0, alpha above 1; else the
-// error matches ErrInvalid.
+// The result lies between D_α and D_α·(1 + 1e-14), and is at most 1/b rounded up; a scale
+// above 1e140 is taken for 1e140. Alpha = +Inf asks for the pure ε, 1/b. Scale must be finite
+// and above 0, alpha above 1; else the error matches ErrInvalid.
 func LaplaceRenyi(scale, alpha float64) (float64, error) {
 	if err := validatePositive("scale", scale); err != nil {
 		return 0, err
@@ -94,7 +97,8 @@ func LaplaceRenyi(scale, alpha float64) (float64, error) {
 	if math.IsInf(alpha, 1) || math.IsInf(pure, 1) {
 		return pure, nil
 	}
-	return min(pure, roundUp(laplaceRenyi(1/scale, alpha), 2*laplaceSlack)), nil
+	e := 1 / min(scale, maxLaplaceScale) // its square must not underflow
+	return min(pure, roundUp(laplaceRenyi(e, alpha), 2*laplaceSlack)), nil
 }
 
 // laplaceRenyi is the divergence for a pure ε of e. The weights of the exponentials add
@@ -110,12 +114,12 @@ func laplaceRenyi(e, alpha float64) float64 {
 	if alpha <= 2 {
 		second = (alpha - 1) / (2*alpha - 1) // α-1 is exact
 	}
-	if up := (alpha - 1) * e; up > 30 {
+	up := (alpha - 1) * e
+	if up > 30 {
 		// The second exponential is below 1e-26 of the first.
 		return e + math.Log(first)/(alpha-1)
-	} else {
-		return math.Log1p(first*expExcess(up)+second*expExcess(-alpha*e)) / (alpha - 1)
 	}
+	return math.Log1p(first*expExcess(up)+second*expExcess(-alpha*e)) / (alpha - 1)
 }
 
 // expExcess is exp(z) - 1 - z, which is never negative.

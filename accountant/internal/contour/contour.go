@@ -82,13 +82,17 @@ func LogDelta(parts []Part, epsilon float64) (Interval, error) {
 // direction: +Inf where outcomes that give the record away are likelier than delta.
 func Epsilon(parts []Part, delta float64) (Interval, error) {
 	p := newProblem(parts)
-	if p.infinite >= delta {
+	const rounding = 1e-12 // of the infinite mass
+	switch {
+	case p.infinite*(1-rounding) >= delta:
 		return Interval{math.Inf(1), math.Inf(1)}, nil
+	case p.infinite*(1+rounding) >= delta: // rounding decides
+		return Interval{0, math.Inf(1)}, nil
 	}
 	if p.totalVariation() <= delta {
 		return Interval{}, nil
 	}
-	target := math.Log(delta - p.infinite)
+	target := logOf(delta - p.infinite*(1+rounding))
 	c, epsilon, err := p.saddleAtDelta(target)
 	if err != nil {
 		return Interval{}, err
@@ -248,6 +252,14 @@ func bracketAndHalve(f func(float64) float64) (float64, error) {
 	return math.Exp(lo + (hi-lo)/2), nil
 }
 
+// logOf is math.Log, which on some platforms is wrong for subnormal numbers.
+func logOf(x float64) float64 {
+	if x < 0x1p-1000 {
+		return math.Log(x*0x1p200) - 200*math.Ln2
+	}
+	return math.Log(x)
+}
+
 func logAddExp(a, b float64) float64 {
 	if a < b {
 		a, b = b, a
@@ -271,5 +283,5 @@ func Below(parts []Part, epsilon, delta float64) bool {
 	}
 	k, _, _ := p.cumulant(c)
 	const slack = 1e-8 // for the digits of cumulants
-	return k+slack*(1+math.Abs(k))-c*epsilon+logKappa(c) < math.Log(delta)
+	return k+slack*(1+math.Abs(k))-c*epsilon+logKappa(c) < logOf(delta)
 }

@@ -45,6 +45,7 @@ func (p *problem) line(saddle, epsilon, cancellation float64) (*line, error) {
 		lowest = min(lowest, height(at))
 	}
 	var l *line
+	var k2 float64
 	for i, at := range points {
 		if height(at) > lowest+cancellation {
 			continue
@@ -52,13 +53,14 @@ func (p *problem) line(saddle, epsilon, cancellation float64) (*line, error) {
 		next := &line{c: at.c, top: at.k - math.Log(at.c) - math.Log1p(at.c), epsilon: epsilon, cumulants: points[i+1:]}
 		next.logDelta = lowest - math.Log(2*math.Pi*at.curvature())/2
 		if next.h = next.step(); l == nil || next.h > l.h {
-			l, saddle = next, at.c
+			l, k2 = next, at.k2
 		}
 	}
 	if l == nil || !(l.h > 0) {
 		return nil, ErrUncertified
 	}
-	return l, p.extend(l)
+	// A first guess of the reach from the curvature: Gaussian decay.
+	return l, p.extend(l, 1.35*math.Sqrt(2*(precision+4)/(k2+1/(l.c*l.c))))
 }
 
 // cumulantsAround computes K at places around the saddle point, in ascending order.
@@ -75,22 +77,15 @@ func (p *problem) cumulantsAround(saddle float64) []point {
 	return points
 }
 
-// extend lengthens the line until what is left out is negligible.
-func (p *problem) extend(l *line) error {
-	c, k2 := l.c, 0.0
-	_, _, k2 = p.cumulant(c)
-	// A first guess of the reach from the curvature: Gaussian decay.
-	reach := 1.35 * math.Sqrt(2*(precision+4)/(k2+1/(c*c)))
-	for {
-		if !(reach/l.h < maxPoints) {
-			return ErrUncertified
-		}
-		l.tail = p.tail(c, reach, l.top, l.h)
-		if math.Log(l.tail) < l.logDelta+c*l.epsilon-l.top-precision {
+// extend lengthens the line from a first reach until what is left out is negligible.
+func (p *problem) extend(l *line, reach float64) error {
+	for ; reach/l.h < maxPoints; reach *= 1.4 {
+		l.tail = p.tail(l.c, reach, l.top, l.h)
+		if math.Log(l.tail) < l.logDelta+l.c*l.epsilon-l.top-precision {
 			return l.fill(p.parts, int(math.Ceil(reach/l.h)))
 		}
-		reach *= 1.4
 	}
+	return ErrUncertified
 }
 
 // step returns the largest step for which the aliases of δ add up to at most
@@ -156,7 +151,7 @@ func (l *line) fill(parts []Part, count int) error {
 		rounding := 8 * (1 + math.Abs(imag(log)) + math.Abs(l.top)) * (1.0 / (1 << 53))
 		l.terms[j] = cmplx.Exp(log)
 		l.errors[j] = size * math.Expm1(errs[j]+rounding)
-		if math.IsNaN(l.errors[j]) {
+		if !(l.errors[j] < math.Inf(1)) {
 			return ErrUncertified
 		}
 	}

@@ -14,6 +14,9 @@ type atoms []atom
 type atom struct{ p, loss float64 }
 
 func (a atoms) cumulant(c, infinite float64) (k, k1, k2 float64) {
+	if len(a) == 0 {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
 	top := 0.0
 	for _, n := range a {
 		top = max(top, c*n.loss)
@@ -45,6 +48,10 @@ func (a atoms) line(c, step float64, count int, infinite, quadrature float64) Li
 		y := float64(j) * step
 		var sum complex128
 		size := quadrature
+		if len(a)*count > maxWork/20 { // each is a sine, a cosine and an exponential
+			l.Errors[j] = math.Inf(1)
+			continue
+		}
 		for _, n := range a {
 			x, phase := c*n.loss-l.Scale, y*n.loss
 			exp := math.Exp(x)
@@ -109,9 +116,15 @@ const legendre = 36
 // (0, 1) in between, for |s| ≤ size. Half a part is r, and on its ellipse Re x goes 1.25 r and
 // Im x 0.75 r far from the middle. u = (2x-1)/b stays so close to the real line there
 // that 1-q+qe^u does not come near 0, and e^((1+s)L) moves by a bounded factor.
+//
+// There are none, and an infinite error, where it would take more than maxParts parts.
 func (s SampledLaplace) nodes(size float64) (nodes atoms, quadrature float64) {
+	const maxParts = 1 << 9
 	lambda := 1 / s.Scale
 	r := min(0.5, 0.8/lambda, 3/((1+size)*lambda))
+	if !(0.5/r < maxParts) {
+		return nil, math.Inf(1)
+	}
 	parts := int(math.Ceil(0.5 / r))
 	r = 0.5 / float64(parts)
 	add := func(base, u float64) { // base is the weight under Lap(0, b)

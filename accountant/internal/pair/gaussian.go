@@ -228,7 +228,7 @@ func removedInverse(q, sigma, l float64) float64 {
 	case l > 1: // e^l = q e^u + 1 - q
 		u = l + math.Log1p(-(1-q)*math.Exp(-l)) - math.Log(q)
 	default:
-		u = math.Log1p(math.Expm1(l) / q)
+		u = math.Log1p(max(math.Expm1(l)/q, -1)) // -1 within rounding of the end of the support
 	}
 	return u*sigma*sigma + 0.5
 }

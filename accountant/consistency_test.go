@@ -1,0 +1,168 @@
+package accountant
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// randomQuestions is how many random questions the accountants are compared on; all 1,000
+// of them take minutes (DPSGD_QUESTIONS=1000).
+func randomQuestions(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("DPSGD_QUESTIONS")
+	if text == "" {
+		return 60
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("DPSGD_QUESTIONS is %q, want a number of at least 1", text)
+	}
+	return n
+}
+
+// question is a ledger of DP-SGD, of one phase or of several, and a δ.
+type question struct {
+	ledger *Ledger
+	delta  float64
+}
+
+func (q question) String() string { return fmt.Sprintf("%v at δ=%.3g", q.ledger.Entries(), q.delta) }
+
+func randomQuestion(t *testing.T, rng *rand.Rand) question {
+	q := question{ledger: &Ledger{}, delta: math.Pow(10, -2-10*rng.Float64())}
+	for range 1 + rng.IntN(3) {
+		var e Event = Gaussian{math.Exp(2*rng.Float64() + 2)}
+		if rng.IntN(4) > 0 {
+			e = PoissonSampled{math.Pow(10, -4*rng.Float64()), Gaussian{math.Exp(3*rng.Float64() - 0.5)}}
+		}
+		if err := q.ledger.Add(e, 1+int(math.Pow(10, 4.5*rng.Float64()))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return q
+}
+
+// The truth lies in both intervals, so they overlap; and the exact answer is at most that
+// of PLD, and that one, but for its grid, at most that of RDP.
+func TestAccountantsAgree(t *testing.T) {
+	exact, pld, rdp := newAccountant(t, nameExact).(Bracketing), newAccountant(t, namePLD).(Bracketing), newAccountant(t, nameRDP)
+	rng := rand.New(rand.NewPCG(9, 1))
+	uncertified := 0
+	n := randomQuestions(t)
+	for range n {
+		q := randomQuestion(t, rng)
+		e, err := exact.EpsilonInterval(q.ledger, q.delta)
+		if err != nil {
+			t.Errorf("exact: %v: %v", q, err)
+			continue
+		}
+		r := epsilon(t, rdp, q.ledger, q.delta)
+		if !(e.Lower <= e.Upper) || !(e.Upper <= r) || !(e.Upper > 0 || r < 1e-2) || math.IsInf(e.Upper, 1) {
+			t.Errorf("%v: exact in %v, rdp %v", q, e, r)
+		}
+		p, err := pld.EpsilonInterval(q.ledger, q.delta)
+		if errors.Is(err, ErrUncertified) {
+			uncertified++
+			continue
+		}
+		if err != nil {
+			t.Errorf("pld: %v: %v", q, err)
+			continue
+		}
+		if !(p.Lower <= e.Upper) || !(e.Lower <= p.Upper) || !(e.Upper <= p.Upper*(1+1e-9)) || !(p.Upper <= r*1.0005) {
+			t.Errorf("%v: exact in %v, pld in %v, rdp %v", q, e, p, r)
+		}
+	}
+	if uncertified > n/50 {
+		t.Errorf("pld had no answer to %d of %d questions", uncertified, n)
+	}
+}
+
+// δ at ε, by both, and back.
+func TestDeltasAgree(t *testing.T) {
+	exact, pld, rdp := newAccountant(t, nameExact).(Bracketing), newAccountant(t, namePLD).(Bracketing), newAccountant(t, nameRDP)
+	rng := rand.New(rand.NewPCG(9, 2))
+	for range randomQuestions(t) / 2 {
+		q := randomQuestion(t, rng)
+		e, err := exact.EpsilonInterval(q.ledger, q.delta)
+		if err != nil {
+			t.Fatalf("%v: %v", q, err)
+		}
+		d, err := exact.DeltaInterval(q.ledger, e.Upper)
+		if err != nil || !(d.Lower <= q.delta) || e.Lower > 0 && !(d.Upper >= q.delta*(1-0.01)) {
+			t.Errorf("%v: exact ε %v, δ there %v, %v", q, e, d, err)
+		}
+		p, err := pld.DeltaInterval(q.ledger, e.Upper)
+		if err != nil || !(p.Lower <= d.Upper) || !(d.Lower <= p.Upper) {
+			t.Errorf("%v: δ(%v) exact in %v, pld in %v, %v", q, e.Upper, d, p, err)
+		}
+		if r, err := rdp.Delta(q.ledger, e.Upper); err != nil || !(r.Delta >= d.Lower) {
+			t.Errorf("%v: δ(%v) by rdp %v, %v, below the exact %v", q, e.Upper, r.Delta, err, d)
+		}
+	}
+}
+
+// A count of k is k entries is a composition of k, to every accountant, bit for bit: all see
+// the same simplified ledger.
+func TestFormsOfALedger(t *testing.T) {
+	step := PoissonSampled{0.02, Gaussian{1.1}}
+	both, err := Compose(step, Gaussian{20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range Names() {
+		a := newAccountant(t, name)
+		if _, err := a.Guarantee(mustLedger(t, Entry{step, 6}), 1e-5); errors.Is(err, ErrUnsupported) {
+			continue
+		}
+		want := epsilon(t, a, mustLedger(t, Entry{step, 6}, Entry{Gaussian{20}, 6}), 1e-5)
+		for form, l := range map[string]*Ledger{
+			"entries":           mustLedger(t, Entry{step, 3}, Entry{Gaussian{20}, 6}, Entry{step, 3}),
+			"self-composition":  mustLedger(t, Entry{SelfComposed{step, 6}, 1}, Entry{SelfComposed{Gaussian{20}, 3}, 2}),
+			"composition":       mustLedger(t, Entry{both, 6}),
+			"both":              mustLedger(t, Entry{SelfComposed{SelfComposed{both, 3}, 2}, 1}),
+			"with what is free": mustLedger(t, Entry{both, 6}, Entry{PoissonSampled{0, step}, 5}),
+		} {
+			if got := epsilon(t, a, l, 1e-5); got != want {
+				t.Errorf("%s: %s: %v, want %v", name, form, got, want)
+			}
+		}
+	}
+}
+
+// Extremes are answered, or refused as ErrUncertified, by an accountant that is not below the
+// exact one.
+func TestExtremes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 3))
+	exact, rdp := newAccountant(t, nameExact).(Bracketing), newAccountant(t, nameRDP)
+	for range randomQuestions(t) {
+		q := math.Pow(10, -7*rng.Float64())
+		sigma := 0.2 * math.Pow(5000, rng.Float64())
+		steps := int(math.Pow(10, 7*rng.Float64()))
+		delta := math.Pow(10, -2-13*rng.Float64())
+		l := mustLedger(t, Entry{PoissonSampled{q, Gaussian{sigma}}, steps})
+		r := epsilon(t, rdp, l, delta)
+		e, err := exact.EpsilonInterval(l, delta)
+		if errors.Is(err, ErrUncertified) {
+			t.Logf("q=%v σ=%v T=%d δ=%v: %v (rdp %v)", q, sigma, steps, delta, err, r)
+			continue
+		}
+		if err != nil || !(e.Lower >= 0 && e.Lower <= e.Upper && e.Upper <= r*1.0005) {
+			t.Errorf("q=%v σ=%v T=%d δ=%v: exact in %v, %v, rdp %v", q, sigma, steps, delta, e, err, r)
+		}
+	}
+}
+
+func newAccountant(t *testing.T, name string) Accountant {
+	t.Helper()
+	a, err := New(name, AddOrRemoveOne)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}

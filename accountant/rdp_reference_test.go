@@ -1,0 +1,259 @@
+package accountant
+
+import (
+	"bufio"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// renyiRow holds the fields of the reference rows whose answer has to do with Rényi
+// divergences.
+type renyiRow struct {
+	ID, Kind           string
+	Q, Sigma, Scale    float64
+	Alpha              *float64
+	Steps, N, Batch, K int
+	MaxBatch           int `json:"max_batch"`
+	Buckets            int
+	Delta, Noise, Rho  float64
+	Mean               float64
+	Shape, Orders      json.RawMessage
+	StepCounts         json.RawMessage `json:"step_counts"`
+	Value, Value2, Mu  float64
+	ValueErr           float64  `json:"value_err"`
+	MuUniform          float64  `json:"mu_uniform"`
+	ValueUniform       float64  `json:"value_uniform"`
+	ValueGaussian      float64  `json:"value_gaussian"`
+	ExactPoisson       float64  `json:"exact_poisson"`
+	CheckClassic       *float64 `json:"check_rdp_classic"`
+	CheckImproved      *float64 `json:"check_rdp_improved"`
+	TruncationChance   float64  `json:"truncation_probability"`
+	ConditionalChance  float64  `json:"conditional_probability"`
+}
+
+// renyiRows returns the reference rows of one kind with the fields of renyiRow.
+func renyiRows(t *testing.T, kind string) []renyiRow {
+	t.Helper()
+	referenceRows(t, kind) // skips where there are none
+	shared := os.Getenv("DPSGD_SHARED")
+	if shared == "" {
+		shared = filepath.Join("..", "..", "shared")
+	}
+	f, err := os.Open(filepath.Join(shared, "reference", "accounting.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var rows []renyiRow
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var head struct{ Kind string }
+		if err := json.Unmarshal(lines.Bytes(), &head); err != nil {
+			t.Fatal(err)
+		}
+		if head.Kind != kind {
+			continue
+		}
+		var row renyiRow
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			t.Fatalf("%s: %v", lines.Text(), err)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// ordersOf returns the named lists of orders.
+func ordersOf(t *testing.T) map[string][]float64 {
+	t.Helper()
+	lists := map[string][]float64{}
+	for name, a := range referenceRDP(t) {
+		lists[name] = a.orders
+	}
+	return lists
+}
+
+func rdpUnder(t testing.TB, r Relation, orders []float64) *RDP {
+	t.Helper()
+	a, err := NewRDP(r, orders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// checkDivergence compares the divergence of one release with a reference row.
+func checkDivergence(t *testing.T, row renyiRow, r Relation, e Event, alpha float64) {
+	t.Helper()
+	got, err := rdpUnder(t, r, DefaultOrders()).Divergence(e, alpha)
+	if err != nil {
+		t.Fatalf("%s: %v", row.ID, err)
+	}
+	if !(relative(got, row.Value) < 5e-12) || got < row.Value*(1-1e-15) { // the project asks for 1e-9
+		t.Errorf("%s: %v of order %v: %v, want %v (relative error %.1e)", row.ID, e, alpha, got, row.Value, relative(got, row.Value))
+	}
+}
+
+func TestReferenceLaplaceDivergences(t *testing.T) {
+	for _, row := range renyiRows(t, "laplace") {
+		if row.Alpha != nil {
+			checkDivergence(t, row, AddOrRemoveOne, Laplace{row.Scale}, *row.Alpha)
+			checkDivergence(t, row, ReplaceOne, Laplace{2 * row.Scale}, *row.Alpha)
+		}
+	}
+}
+
+func TestReferenceRandomizedResponseDivergences(t *testing.T) {
+	for _, row := range renyiRows(t, "randomized_response") {
+		if row.Alpha != nil {
+			checkDivergence(t, row, ReplaceOne, RandomizedResponse{row.Noise, row.Buckets}, *row.Alpha)
+		}
+	}
+}
+
+func TestReferenceTreeAggregation(t *testing.T) {
+	for _, row := range renyiRows(t, "rdp_tree") {
+		var steps int
+		if err := json.Unmarshal(row.StepCounts, &steps); err != nil {
+			// Several trees, each record in one of them: the longest costs the most.
+			var counts []int
+			if err := json.Unmarshal(row.StepCounts, &counts); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range counts {
+				steps = max(steps, n)
+			}
+		}
+		checkDivergence(t, row, ZeroOut, TreeAggregation{row.Sigma, steps}, *row.Alpha)
+	}
+}
+
+// Sigma is the noise over the sensitivity of a replacement there, which is twice the
+// bound of a contribution.
+func TestReferenceFixedSizeDivergences(t *testing.T) {
+	for _, row := range renyiRows(t, "rdp_sample_wor") {
+		checkDivergence(t, row, ReplaceOne, FixedSizeSampled{row.N, row.Batch, Gaussian{2 * row.Sigma}}, *row.Alpha)
+	}
+}
+
+func TestReferenceFixedSizeEpsilons(t *testing.T) {
+	orders := ordersOf(t)
+	for _, row := range renyiRows(t, "eps_sample_wor") {
+		var name string
+		if err := json.Unmarshal(row.Orders, &name); err != nil {
+			t.Fatal(err)
+		}
+		event := FixedSizeSampled{row.N, row.Batch, Gaussian{2 * row.Sigma}}
+		got := epsilon(t, rdpUnder(t, ReplaceOne, orders[name]), mustLedger(t, Entry{event, row.Steps}), row.Delta)
+		if !(relative(got, row.Value) < 1e-10) {
+			t.Errorf("%s: epsilon %v, want %v", row.ID, got, row.Value)
+		}
+	}
+}
+
+func TestReferenceRepeatAndSelect(t *testing.T) {
+	orders := ordersOf(t)
+	for _, row := range renyiRows(t, "rdp_repeat_select") {
+		shape := math.Inf(1)
+		if err := json.Unmarshal(row.Shape, &shape); err != nil && string(row.Shape) != `"poisson"` {
+			t.Fatal(err)
+		}
+		one := SelfComposed{PoissonSampled{row.Q, Gaussian{row.Sigma}}, row.Steps}
+		event := RepeatAndSelect{Event: one, Mean: row.Mean, Shape: shape}
+		got := epsilon(t, newRDP(t, orders["dp_accounting"]), mustLedger(t, Entry{event, 1}), row.Delta)
+		if !(relative(got, row.Value) < 1e-9) {
+			t.Errorf("%s: epsilon %v, want %v (relative error %.1e)", row.ID, got, row.Value, relative(got, row.Value))
+		}
+		if best := epsilon(t, newRDP(t, DefaultOrders()), mustLedger(t, Entry{event, 1}), row.Delta); best > row.Value {
+			t.Errorf("%s: epsilon %v with the default orders, more than %v", row.ID, best, row.Value)
+		}
+	}
+}
+
+// classicEpsilon is the conversion of Mironov 2017, Proposition 3, that older tools print:
+// the least D_α + log(1/δ)/(α-1).
+func classicEpsilon(t *testing.T, r *RDP, l *Ledger, delta float64) float64 {
+	t.Helper()
+	total, err := r.total(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	least := math.Inf(1)
+	for i, alpha := range r.orders {
+		least = min(least, total.curves.at(i)-math.Log(delta)/(alpha-1))
+	}
+	return least
+}
+
+func TestReferenceClassicEpsilons(t *testing.T) {
+	accountants := referenceRDP(t)
+	rows := referenceRows(t, "eps_rdp")
+	for i, row := range renyiRows(t, "eps_rdp") {
+		var name string
+		if err := json.Unmarshal(row.Orders, &name); err != nil {
+			t.Fatal(err)
+		}
+		if got := classicEpsilon(t, accountants[name], rows[i].ledger(t), row.Delta); !(relative(got, row.Value2) < 1e-10) {
+			t.Errorf("%s: classic epsilon %v, want %v", row.ID, got, row.Value2)
+		}
+	}
+}
+
+// What papers and other tools have printed, by both conversions at the orders they used.
+func TestReferencePublished(t *testing.T) {
+	accountants := referenceRDP(t)
+	checked := 0
+	for _, row := range renyiRows(t, "published") {
+		if row.CheckImproved == nil {
+			continue
+		}
+		name := "opacus"
+		if row.Orders != nil {
+			if err := json.Unmarshal(row.Orders, &name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l := mustLedger(t, Entry{PoissonSampled{row.Q, Gaussian{row.Sigma}}, row.Steps})
+		if got := epsilon(t, accountants[name], l, row.Delta); !(relative(got, *row.CheckImproved) < 1e-9) {
+			t.Errorf("%s: epsilon %v, want %v", row.ID, got, *row.CheckImproved)
+		}
+		if got := classicEpsilon(t, accountants[name], l, row.Delta); !(relative(got, *row.CheckClassic) < 1e-9) {
+			t.Errorf("%s: classic epsilon %v, want %v", row.ID, got, *row.CheckClassic)
+		}
+		checked++
+	}
+	if checked < 12 {
+		t.Errorf("%d rows have checks, want at least 12", checked)
+	}
+}
+
+// Upper bounds are never below the exact epsilon of the pairs, nor far above.
+func TestReferenceExactOfOtherPairs(t *testing.T) {
+	check := func(row renyiRow, r Relation, e Event) {
+		t.Helper()
+		got := epsilon(t, rdpUnder(t, r, DefaultOrders()), mustLedger(t, Entry{e, row.Steps}), row.Delta)
+		if got < row.Value-row.ValueErr || got > 1.4*row.Value {
+			t.Errorf("%s: epsilon %v, the exact one is %v", row.ID, got, row.Value)
+		}
+	}
+	for _, row := range renyiRows(t, "replace_one_poisson") {
+		check(row, ReplaceOne, PoissonSampled{row.Q, Gaussian{row.Sigma}})
+	}
+	for _, row := range renyiRows(t, "group_dpsgd") {
+		check(row, AddOrRemoveOne, PoissonSampledGroup{row.Q, row.K, Gaussian{row.Sigma}})
+	}
+	for _, row := range renyiRows(t, "truncated_poisson") {
+		event := TruncatedPoissonSampled{row.N, row.Q, row.MaxBatch, Gaussian{row.Sigma}}
+		check(row, AddOrRemoveOne, event)
+		check(row, ZeroOut, event)
+		full, stays := truncation(event)
+		if relative(full, row.TruncationChance) > 1e-11 || relative(stays, row.ConditionalChance) > 1e-11 {
+			t.Errorf("%s: truncated with %v and sampled then with %v, want %v and %v",
+				row.ID, full, stays, row.TruncationChance, row.ConditionalChance)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package accountant
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func newZCDP(t testing.TB, r Relation) *ZCDPAccountant {
+	t.Helper()
+	a, err := NewZCDP(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestReferenceZCDP(t *testing.T) {
+	a := newZCDP(t, AddOrRemoveOne)
+	for _, row := range renyiRows(t, "zcdp") {
+		if got, err := ConcentratedEpsilon(row.Rho, row.Delta); err != nil || !(relative(got, row.Value) < 1e-11) {
+			t.Errorf("%s: the simple conversion gives %v, %v, want %v", row.ID, got, err, row.Value)
+		}
+		got := epsilon(t, a, mustLedger(t, Entry{ZCDP{row.Rho}, 1}), row.Delta)
+		if !(relative(got, row.Value2) < 1e-11) || got < row.ValueGaussian {
+			t.Errorf("%s: epsilon %v, want %v, and not below the exact %v of a Gaussian", row.ID, got, row.Value2, row.ValueGaussian)
+		}
+		if rdp := epsilon(t, newRDP(t, DefaultOrders()), mustLedger(t, Entry{ZCDP{row.Rho}, 1}), row.Delta); rdp < got*(1-1e-11) || rdp > got*1.0005 {
+			t.Errorf("%s: epsilon %v, and %v by the Rényi accountant", row.ID, got, rdp)
+		}
+	}
+}
+
+func TestRho(t *testing.T) {
+	for _, tt := range []struct {
+		r    Relation
+		e    Event
+		want float64
+	}{
+		{AddOrRemoveOne, Gaussian{2}, 0.125},
+		{ReplaceOne, Gaussian{2}, 0.5},
+		{ZeroOut, Gaussian{2}, 0.125},
+		{AddOrRemoveOne, Laplace{4}, 0.25 * math.Tanh(0.125)},
+		{ReplaceOne, Laplace{4}, 0.5 * math.Tanh(0.25)},
+		{AddOrRemoveOne, ApproxDP{Epsilon: 3}, 3 * math.Tanh(1.5)},
+		{AddOrRemoveOne, ZCDP{0.3}, 0.3},
+		{ReplaceOne, RandomizedResponse{0.5, 2}, math.Log(3) / 2}, // tanh(log(3)/2) = 1/2
+		{ZeroOut, TreeAggregation{2, 4}, 3 * 0.125},
+		{AddOrRemoveOne, SelfComposed{Gaussian{2}, 8}, 1},
+		{AddOrRemoveOne, PoissonSampled{0, Gaussian{2}}, 0},
+		{AddOrRemoveOne, PoissonSampled{1, Gaussian{2}}, 0.125},
+		{AddOrRemoveOne, NonPrivate{}, math.Inf(1)},
+	} {
+		got, err := newZCDP(t, tt.r).Rho(mustLedger(t, Entry{tt.e, 3}))
+		if want := 3 * tt.want; err != nil || got != want && !(relative(got, want) < 1e-11 && got >= want) {
+			t.Errorf("3 × %v under %v: %v, %v, want %v", tt.e, tt.r, got, err, want)
+		}
+	}
+	for r, e := range map[Relation]Event{
+		AddOrRemoveOne: PoissonSampled{0.5, Gaussian{1}},
+		ReplaceOne:     TreeAggregation{1, 5},
+		ZeroOut:        RandomizedResponse{0.5, 2},
+	} {
+		if g, err := newZCDP(t, r).Guarantee(mustLedger(t, Entry{e, 1}), 1e-5); !errors.Is(err, ErrUnsupported) {
+			t.Errorf("%v under %v: %v, %v, want ErrUnsupported", e, r, g, err)
+		}
+	}
+}
+
+// Every ε-DP mechanism has a divergence of at most α ε tanh(ε/2); for orders near 1 no
+// smaller number would do.
+func TestRhoOfPureBoundsRandomizedResponse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 1))
+	for range 2000 {
+		e, alpha := math.Exp(10*rng.Float64()-7), 1.01+math.Exp(10*rng.Float64()-4)
+		if d, most := pureDivergence(e)(alpha), alpha*rhoOfPure(e); !(d <= most*(1+1e-12)) {
+			t.Fatalf("ε=%v α=%v: divergence %v, ρα = %v", e, alpha, d, most)
+		}
+	}
+	if d, rho := pureDivergence(0.5)(1.0001), rhoOfPure(0.5); relative(d, rho) > 2e-4 {
+		t.Errorf("divergence of order 1.0001 %v, ρ %v", d, rho)
+	}
+}
+
+// The order that is found is the best one: no other gives less. And δ at ε is the inverse.
+func TestConcentratedConversionIsTheBest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 2))
+	for range 500 {
+		rho, delta := math.Exp(16*rng.Float64()-12), math.Exp(-30*rng.Float64()-0.01)
+		e := concentratedEpsilon(rho, delta)
+		for range 50 {
+			alpha := 1 + math.Exp(14*rng.Float64()-5)
+			other := rho*alpha + math.Log1p(-1/alpha) - math.Log(delta*alpha)/(alpha-1)
+			if max(other, 0) < e*(1-1e-9)-1e-14 {
+				t.Fatalf("ρ=%v δ=%v: epsilon %v, and %v at order %v", rho, delta, e, other, alpha)
+			}
+		}
+		simple, err := ConcentratedEpsilon(rho, delta)
+		if err != nil || e > simple {
+			t.Errorf("ρ=%v δ=%v: epsilon %v, simple %v, %v", rho, delta, e, simple, err)
+		}
+		if e == 0 {
+			continue
+		}
+		back := concentratedDelta(rho, e)
+		if !(back > 0 && relative(back, delta) < 1e-6) {
+			t.Errorf("ρ=%v: δ=%v gives ε=%v, which gives δ=%v", rho, delta, e, back)
+		}
+		if again := concentratedEpsilon(rho, back); again > e*(1+1e-9) {
+			t.Errorf("ρ=%v: δ=%v gives ε=%v, more than %v", rho, back, again, e)
+		}
+	}
+}
+
+func TestZCDPAtTheEnds(t *testing.T) {
+	a := newZCDP(t, AddOrRemoveOne)
+	for _, tt := range []struct {
+		name           string
+		l              *Ledger
+		epsilon, delta float64 // at δ = 1e-5 and at ε = 1
+	}{
+		{"empty", &Ledger{}, 0, 0},
+		{"free", mustLedger(t, Entry{ZCDP{0}, 5}), 0, 0},
+		{"no noise", mustLedger(t, Entry{Gaussian{0}, 1}), math.Inf(1), 1},
+		{"σ=5e-324", mustLedger(t, Entry{Gaussian{5e-324}, 1}), math.Inf(1), 1},
+		{"ρ=1e300", mustLedger(t, Entry{ZCDP{1e300}, 1}), 1e300, 1},
+		{"ρ=5e-324", mustLedger(t, Entry{ZCDP{5e-324}, 1}), 0, 5e-324},
+	} {
+		if got := epsilon(t, a, tt.l, 1e-5); got != tt.epsilon && !(relative(got, tt.epsilon) < 1e-9) {
+			t.Errorf("%s: epsilon %v, want %v", tt.name, got, tt.epsilon)
+		}
+		if g, err := a.Delta(tt.l, 1); err != nil || g.Delta != tt.delta {
+			t.Errorf("%s: delta %v, %v, want %v", tt.name, g.Delta, err, tt.delta)
+		}
+	}
+	for _, e := range []float64{-1, math.NaN(), math.Inf(1)} {
+		if _, err := a.Delta(&Ledger{}, e); !errors.Is(err, ErrInvalid) {
+			t.Errorf("epsilon %v: %v, want ErrInvalid", e, err)
+		}
+	}
+	if _, err := a.Guarantee(nil, 1e-5); !errors.Is(err, ErrInvalid) {
+		t.Errorf("nil ledger: %v, want ErrInvalid", err)
+	}
+	if _, err := ConcentratedEpsilon(-1, 0.5); !errors.Is(err, ErrInvalid) {
+		t.Errorf("negative rho: %v, want ErrInvalid", err)
+	}
+	if _, err := NewZCDP(Relation(-1)); !errors.Is(err, ErrInvalid) {
+		t.Errorf("relation -1: %v, want ErrInvalid", err)
+	}
+}
