@@ -72,7 +72,7 @@ type Privacy struct {
 	NoiseMultiplier float64 // sigma: noise standard deviation / ClipNorm, on the sum of clipped gradients
 	Delta           float64 // in (0,1)
 	ClipNorm        float64 // C: bound on the L2 norm of one example's gradient
-	Accountant      string
+	Accountant      string  // exact, pld or rdp
 }
 
 // HasBudget reports whether training must stop before an epsilon is passed.
@@ -139,7 +139,7 @@ func DefaultConfig() Config {
 		Privacy: Privacy{
 			Delta:      1e-5,
 			ClipNorm:   1,
-			Accountant: "rdp",
+			Accountant: "exact",
 		},
 		Optimizer: Optimizer{
 			Name:         "sgd",

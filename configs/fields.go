@@ -113,8 +113,8 @@ var fields = []field{
 		"The delta of the (epsilon, delta) guarantee; well below 1 / number of training examples.", nil},
 	{"privacy.clip_norm", number{min: 0, max: 1e6, openMin: true}, func(c *Config) any { return &c.Privacy.ClipNorm },
 		"Bound on the L2 norm of one example's gradient.", nil},
-	{"privacy.accountant", choice{[]string{"rdp"}}, func(c *Config) any { return &c.Privacy.Accountant },
-		"How the spent budget is computed: rdp is Rényi differential privacy.", nil},
+	{"privacy.accountant", accountants, func(c *Config) any { return &c.Privacy.Accountant },
+		"How the spent budget is computed: exact by the exact privacy profile, pld by privacy loss distributions, rdp by Rényi differential privacy, which is looser. RDP is always reported beside the other two, and stands in where they have no certified answer.", nil},
 
 	{"optimizer.name", choice{[]string{"sgd", "momentum", "nesterov", "adam", "adamw"}}, func(c *Config) any { return &c.Optimizer.Name },
 		"The update rule; it only ever sees the noisy gradient.", nil},

@@ -28,6 +28,7 @@ var (
 	_ format = oneOf{}
 	_ format = boolean{}
 	_ format = choice{}
+	_ format = choiceBut{}
 	_ format = text{}
 	_ format = numbers{}
 	_ format = texts{}

@@ -41,6 +41,32 @@ func (f choice) expected() string {
 
 func (f choice) schema() object { return object{{"enum", f.names}} }
 
+// choiceBut is a choice with names that mean something elsewhere and cannot be chosen.
+type choiceBut struct {
+	choice
+	refused map[string]string // why, in a few words
+}
+
+func (f choiceBut) decode(r *report, n *node, key string, into any) bool {
+	if why, ok := f.refused[n.text]; ok && n.kind == scalar {
+		r.expected(n, key, f.expected(), why)
+		return false
+	}
+	return f.choice.decode(r, n, key, into)
+}
+
+// accountants can account for a run: they bound ε of Poisson-sampled Gaussian noise.
+var accountants = choiceBut{
+	choice{[]string{"exact", "pld", "rdp"}},
+	map[string]string{
+		"gdp":      "gdp is an approximation and no bound",
+		"zcdp":     "zcdp knows nothing of sampled batches",
+		"basic":    "composition of (epsilon, delta) alone is far too loose",
+		"advanced": "composition of (epsilon, delta) alone is far too loose",
+		"optimal":  "composition of (epsilon, delta) alone is far too loose",
+	},
+}
+
 // text is free text, stored in a *string.
 type text struct {
 	what    string // completes "expected …"

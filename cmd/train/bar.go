@@ -3,24 +3,30 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"dpsgd/internal/train"
 
 	"github.com/schollz/progressbar/v3"
 )
 
-// barWidth leaves room for what is said beside the bar on terminals of 80 columns.
+// barWidth leaves room for what is said beside the bar on terminals of 80 columns. A narrow bar leaves more.
 const (
-	barWidth  = 10
-	textWidth = 58
+	barWidth        = 10
+	textWidth       = 58
+	narrowBarWidth  = 6
+	narrowTextWidth = textWidth + barWidth - narrowBarWidth
 )
 
 // newBar draws at the bottom of a terminal.
-func newBar(w io.Writer, total int64) *progressbar.ProgressBar {
+func newBar(w io.Writer, total int64) *progressbar.ProgressBar { return barOf(w, total, barWidth) }
+
+func barOf(w io.Writer, total int64, width int) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetWidth(barWidth),
+		progressbar.OptionSetWidth(width),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetElapsedTime(false),
@@ -31,10 +37,22 @@ func newBar(w io.Writer, total int64) *progressbar.ProgressBar {
 	)
 }
 
-// show moves a bar. What a terminal does with it is no reason to stop a run.
+// show moves a bar.
 func show(bar *progressbar.ProgressBar, done int64, format string, args ...any) {
-	bar.Describe(cut(fmt.Sprintf(format, args...), textWidth))
+	showText(bar, done, cut(fmt.Sprintf(format, args...), textWidth))
+}
+
+// showText moves a bar. What a terminal does with it is no reason to stop a run.
+func showText(bar *progressbar.ProgressBar, done int64, text string) {
+	bar.Describe(text)
 	_ = bar.Set64(done)
+}
+
+// clearBar makes room for a line above a bar, which may not be there yet.
+func clearBar(bar *progressbar.ProgressBar) {
+	if bar != nil {
+		_ = bar.Clear()
+	}
 }
 
 // endBar ends the line of a bar that an error cut short.
@@ -52,12 +70,39 @@ type barWatcher struct {
 
 func (b *barWatcher) Started(o train.Overview) {
 	b.plainWatcher.Started(o)
-	b.bar = newBar(b.w, int64(o.Plan.Steps))
+	width := barWidth
+	if twoAccountants(o.Plan) {
+		width = narrowBarWidth
+	}
+	b.bar = barOf(b.w, int64(o.Plan.Steps), width)
 	show(b.bar, int64(o.ResumedAt), "%d/%d", o.ResumedAt, o.Plan.Steps)
 }
 
 func (b *barWatcher) Stepped(s train.Progress) {
-	show(b.bar, int64(s.Step), "%d/%d  %s  %s  %s/s  %s", s.Step, s.Steps, spend(s), accuracy(s), short(s.ExamplesPerSecond), left(s))
+	width := textWidth
+	if s.Spent.EpsilonRDP != nil {
+		width = narrowTextWidth
+	}
+	showText(b.bar, int64(s.Step), liveText(s, width))
+}
+
+// liveText is what stands beside the bar of a run. Where it would be too wide it says less: first of RDP, then of the test.
+func liveText(s train.Progress, width int) string {
+	text := func(decimals int, accuracy string) string {
+		return fmt.Sprintf("%d/%d  %s  %s  %s/s  %s", s.Step, s.Steps, spend(s, decimals), accuracy, short(s.ExamplesPerSecond), left(s))
+	}
+	long := accuracy(s)
+	for _, shorter := range []string{text(2, long), text(0, long), text(0, strings.TrimPrefix(long, "test "))} {
+		if utf8.RuneCountInString(shorter) <= width {
+			return shorter
+		}
+	}
+	return cut(text(0, strings.TrimPrefix(long, "test ")), width)
+}
+
+func (b *barWatcher) Warned(message string) {
+	clearBar(b.bar)
+	b.plainWatcher.Warned(message)
 }
 
 func (b *barWatcher) Finished(r train.Result) {

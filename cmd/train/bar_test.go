@@ -18,10 +18,14 @@ func drawn(b *bytes.Buffer) []string {
 // Bars fit terminals of 80 columns, also with the largest numbers and the longest names, and say what is promised.
 func TestBarsFit80Columns(t *testing.T) {
 	p := train.Progress{
-		Step: 12345, Steps: 98765, Spent: accountant.Guarantee{Epsilon: 12.345}, Budget: &accountant.Guarantee{Epsilon: 12.75},
+		Step: 12345, Steps: 98765, Spent: train.Spent{Guarantee: accountant.Guarantee{Epsilon: 12.345}}, Budget: &accountant.Guarantee{Epsilon: 12.75},
 		Evaluation: train.Evaluation{Accuracy: 0.98765}, SecondsPerStep: 4, ExamplesPerSecond: 123456,
 	}
-	var runBar, sweep, fetch bytes.Buffer
+	byRDP := 13.501
+	beside := p
+	beside.Spent.EpsilonRDP = &byRDP
+	var runBar, besideBar, sweep, fetch bytes.Buffer
+	narrow := &barWatcher{plainWatcher: plainWatcher{w: &besideBar}, bar: barOf(&besideBar, 98765, narrowBarWidth)}
 	run := &barWatcher{plainWatcher: plainWatcher{w: &runBar}, bar: newBar(&runBar, 98765)}
 	trials := &sweepBar{sweepLines: sweepLines{w: &sweep}}
 	trials.SweepStarted(train.SweepOverview{Dir: "runs/s", Trials: 1000, Steps: 987654})
@@ -30,10 +34,11 @@ func TestBarsFit80Columns(t *testing.T) {
 	download.progress("cifar-10-binary.tar.gz", 0, 170052171)
 	time.Sleep(150 * time.Millisecond) // bars draw ten times a second
 	run.Stepped(p)
+	narrow.Stepped(beside)
 	trials.TrialStepped(p)
 	download.progress("cifar-10-binary.tar.gz", 170052171, 170052171)
 
-	for name, b := range map[string]*bytes.Buffer{"run": &runBar, "sweep": &sweep, "fetch": &fetch} {
+	for name, b := range map[string]*bytes.Buffer{"run": &runBar, "two accountants": &besideBar, "sweep": &sweep, "fetch": &fetch} {
 		for _, line := range drawn(b) {
 			if len([]rune(line)) > 79 {
 				t.Errorf("%s: %d columns: %s", name, len([]rune(line)), line)
@@ -45,6 +50,47 @@ func TestBarsFit80Columns(t *testing.T) {
 		if last := lines[len(lines)-1]; !strings.Contains(last, want) {
 			t.Errorf("the bar does not say %s: %s", want, last)
 		}
+	}
+	lines = drawn(&besideBar)
+	for _, want := range []string{"12345/98765", "ε 12.35 (rdp 14) of 12.75", " 98.8 %", "123k/s", "96h01m"} {
+		if last := lines[len(lines)-1]; !strings.Contains(last, want) {
+			t.Errorf("the bar does not say %s: %s", want, last)
+		}
+	}
+}
+
+// Beside the bar stands as much as there is room for.
+func TestLiveText(t *testing.T) {
+	byRDP := 3.1951
+	p := train.Progress{
+		Step: 586, Steps: 586, Spent: train.Spent{Guarantee: accountant.Guarantee{Epsilon: 2.981}, EpsilonRDP: &byRDP}, Budget: &accountant.Guarantee{Epsilon: 3},
+		Evaluation: train.Evaluation{Accuracy: 0.981}, SecondsPerStep: 0.02, ExamplesPerSecond: 11000,
+	}
+	for _, test := range []struct {
+		width int
+		want  string
+	}{
+		{62, "586/586  ε 2.99 (rdp 3.20) of 3  test 98.1 %  11k/s  0s"},
+		{54, "586/586  ε 2.99 (rdp 4) of 3  test 98.1 %  11k/s  0s"},
+		{48, "586/586  ε 2.99 (rdp 4) of 3  98.1 %  11k/s  0s"},
+		{40, "586/586  ε 2.99 (rdp 4) of 3  98.1 %  1…"},
+	} {
+		if found := liveText(p, test.width); found != test.want {
+			t.Errorf("found %q, expected %q", found, test.want)
+		}
+	}
+}
+
+// A warning does not stand in the line of a bar.
+func TestWarningsClearTheBar(t *testing.T) {
+	var b bytes.Buffer
+	w := &barWatcher{plainWatcher: plainWatcher{w: &b}}
+	w.Warned("first")
+	w.bar = newBar(&b, 10)
+	show(w.bar, 3, "3/10")
+	w.Warned("second")
+	if !strings.HasPrefix(b.String(), "WARNING   first\n") || !strings.HasSuffix(b.String(), "\rWARNING   second\n") {
+		t.Errorf("found %q", b.String())
 	}
 }
 

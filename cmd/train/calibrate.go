@@ -1,36 +1,52 @@
 package main
 
 import (
-	"math"
+	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
 )
 
+// solvable are what `train calibrate` solves for.
+var solvable = map[string]train.Unknown{
+	"noise-multiplier":     train.NoiseMultiplier,
+	"sampling-probability": train.SamplingProbability,
+}
+
 func (a *app) calibrateCommand() *cobra.Command {
-	var q question
-	var epsilon float64
+	q := question{unknown: train.NoiseMultiplier}
+	var solve string
 	c := &cobra.Command{
-		Use:   "calibrate",
+		Use:   "calibrate [RUN]",
 		Short: "Compute the noise multiplier with which steps stay within a budget",
+		Long: `Compute the least noise multiplier with which steps stay within a budget (ε, δ); or, with --solve
+sampling-probability, the largest sampling probability for a noise multiplier and a number of steps.
+
+With the folder of a run: the one that everything in its ledger could have had, by the budget of its configuration unless
+--epsilon and --delta say another.
+
+` + batchHelp + `
+Here "target_epsilon" is the budget, and the
+phases leave out "noise_multiplier" or "sampling_probability": that is solved for and added.`,
 		Example: `  train calibrate --epsilon 3 --examples 60000 --batch-size 512 --epochs 40 --delta 1e-5
-  train calibrate --epsilon 1 --sampling-probability 0.01 --steps 10000 --delta 1e-6 --json`,
-		Args: args(0, 0, "none"),
+  train calibrate --epsilon 1 --sampling-probability 0.01 --steps 10000 --delta 1e-6 --json
+  train calibrate --solve sampling-probability --noise-multiplier 1.1 --steps 5000 --epsilon 3 --delta 1e-5
+  train calibrate runs/digits-1 --epsilon 1
+  echo '{"phases":[{"sampling_probability":0.01,"steps":1000}],"target_epsilon":2,"delta":1e-5}' | train calibrate --batch`,
+		Args: runArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			asked, err := q.read(c)
-			if err != nil {
-				return err
+			unknown, ok := solvable[solve]
+			if !ok {
+				return usagef("found --solve %s, expected noise-multiplier or sampling-probability", solve)
 			}
-			if !c.Flags().Changed("epsilon") || !(epsilon > 0) || math.IsInf(epsilon, 1) {
-				return usagef("found --epsilon %g, expected a finite number above 0", epsilon)
+			if q.unknown = unknown; !q.batch {
+				return a.ask(c, &q, args)
 			}
-			cost, err := asked.Calibrate(epsilon)
-			if err != nil {
-				return err
-			}
-			return a.printCost(cost)
+			return a.answerLines(c, args, train.NoiseMultiplier, train.SamplingProbability)
 		},
 	}
 	q.addFlags(c)
-	c.Flags().Float64Var(&epsilon, "epsilon", 0, "the budget")
+	q.addAccountantFlag(c)
+	q.addBatchFlag(c)
+	c.Flags().StringVar(&solve, "solve", "noise-multiplier", "what is solved for: noise-multiplier or sampling-probability")
 	return c
 }

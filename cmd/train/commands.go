@@ -6,7 +6,7 @@ import "github.com/spf13/cobra"
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.runCommand(), a.resumeCommand(), a.evalCommand(), a.sweepCommand(),
-		a.describeCommand(), a.epsilonCommand(), a.calibrateCommand(), a.benchCommand(),
-		a.presetsCommand(), a.schemaCommand(), a.dataCommand(), a.versionCommand(),
+		a.describeCommand(), a.epsilonCommand(), a.deltaCommand(), a.calibrateCommand(), a.stepsCommand(), a.compareCommand(),
+		a.benchCommand(), a.presetsCommand(), a.schemaCommand(), a.dataCommand(), a.versionCommand(),
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -30,7 +29,7 @@ func TestRunOfOwnPictures(t *testing.T) {
 			t.Errorf("run does not say %q:\n%s", want, out)
 		}
 	}
-	if out := succeed(t, "epsilon", "runs/own-1"); !strings.HasPrefix(out, "ε = 5.0000 at δ = 0.001, 40 releases, budget ε ≤ 5\nRDP") {
+	if out := succeed(t, "epsilon", "runs/own-1"); !strings.HasPrefix(out, "ε = 5.0000 at δ = 0.001, 40 releases, budget ε ≤ 5\n") {
 		t.Errorf("epsilon says:\n%s", out)
 	}
 	if out := succeed(t, "eval", "runs/own-1"); !regexp.MustCompile(`^test accuracy   \d+\.\d\d % of 20 pictures\ntest loss       \d+\.\d{4}\nprivacy         ε = 5\.000 at δ = 0\.001 \(rdp\)\n$`).MatchString(out) {
@@ -38,6 +37,45 @@ func TestRunOfOwnPictures(t *testing.T) {
 	}
 	if out := succeed(t, "resume", "runs/own-1"); !strings.Contains(out, "resumed   at step 40; the ledger holds 40 releases") {
 		t.Errorf("resume says:\n%s", out)
+	}
+}
+
+// With the exact accountant RDP stands beside it, and the noise or the steps are those of the tighter account.
+func TestRunByExact(t *testing.T) {
+	t.Chdir(t.TempDir())
+	config := ownConfig(t, pictures(t), 40)
+	by := func(args ...string) []string {
+		return append(args, "--set", "privacy.accountant=exact", "--set", "privacy.noise_multiplier=1.2", "--set", "training.evaluate_every=10")
+	}
+	described := succeed(t, by("describe", config)...)
+	for _, want := range []string{`budget    allows \d+ of them\n`, `spends    ε = 4\.\d{3} of 5 at δ = 0\.001 \(exact, add-or-remove-one\); by rdp it is ε = 5\.\d{3}\n\nsteps      ε  ε \(rdp\)\n`} {
+		if !regexp.MustCompile(want).MatchString(described) {
+			t.Errorf("describe does not say %s:\n%s", want, described)
+		}
+	}
+	out := succeed(t, by("run", config)...)
+	for _, want := range []string{
+		`budget    ε ≤ 5 at δ = 0\.001 by exact, 40 steps planned, of which \d+ fit\n`, `step 10/40  ε \d\.\d\d \(rdp \d\.\d\d\) of 5  test `,
+		`budget_exhausted after \d+ steps`, `privacy         ε = 4\.\d{3} at δ = 0\.001 \(exact\); by rdp it is ε = 5\.\d{3}\n`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("run does not say %s:\n%s", want, out)
+		}
+	}
+	if out := succeed(t, "eval", "runs/own-1"); !regexp.MustCompile(`ε = 4\.\d{3} at δ = 0\.001 \(exact\); by rdp it is ε = 5\.\d{3}\n`).MatchString(out) {
+		t.Errorf("eval says:\n%s", out)
+	}
+	for _, line := range strings.Split(out, "\n") {
+		if len([]rune(line)) > 80 {
+			t.Errorf("a line is wider than 80 columns: %s", line)
+		}
+	}
+	r := lastLine(t, succeed(t, by("run", config, "--json")...))
+	if r["accountant"] != "exact" || r["epsilon"].(float64) > 5 || r["epsilon_rdp"].(float64) <= 5 {
+		t.Errorf("found %v", r)
+	}
+	if cost := lastLine(t, succeed(t, "epsilon", "runs/own-2", "--json")); cost["epsilon"] != r["epsilon"] || cost["accountant"] != "exact" {
+		t.Errorf("epsilon says %v, the run %v", cost, r)
 	}
 }
 
@@ -56,9 +94,12 @@ func TestJSON(t *testing.T) {
 		{[]string{"run", config}, "status steps epsilon delta accountant noise_multiplier test_accuracy seconds examples_per_second run"},
 		{[]string{"resume", "runs/own-1"}, "status steps epsilon delta accountant noise_multiplier test_accuracy seconds examples_per_second run"},
 		{[]string{"eval", "runs/own-1"}, "run test_accuracy test_loss test_examples epsilon delta accountant"},
-		{[]string{"epsilon", "runs/own-1"}, "epsilon delta accountant relation method run releases target_epsilon"},
-		{append([]string{"epsilon", "--noise-multiplier", "1"}, asked...), "epsilon delta accountant relation method sampling_probability noise_multiplier steps"},
-		{append([]string{"calibrate", "--epsilon", "2"}, asked...), "epsilon delta accountant relation method sampling_probability noise_multiplier steps target_epsilon"},
+		{[]string{"epsilon", "runs/own-1"}, "epsilon delta accountant relation method lower upper seconds run releases target_epsilon"},
+		{append([]string{"epsilon", "--noise-multiplier", "1"}, asked...), "epsilon delta accountant relation method lower upper seconds sampling_probability noise_multiplier steps"},
+		{[]string{"delta", "--noise-multiplier", "1", "--sampling-probability", "0.01", "--steps", "100", "--epsilon", "1"}, "epsilon delta accountant relation method lower upper seconds sampling_probability noise_multiplier steps"},
+		{append([]string{"calibrate", "--epsilon", "2"}, asked...), "epsilon delta accountant relation method lower upper seconds sampling_probability noise_multiplier steps target_epsilon"},
+		{[]string{"steps", "--noise-multiplier", "1", "--sampling-probability", "0.01", "--delta", "1e-5", "--epsilon", "2"}, "epsilon delta accountant relation method lower upper seconds sampling_probability noise_multiplier steps target_epsilon"},
+		{append([]string{"compare", "--noise-multiplier", "1"}, asked...), "delta relation sampling_probability noise_multiplier releases accountants"},
 		{[]string{"describe", config}, "data input layers parameters multiply_adds privacy curve memory engines"},
 		{[]string{"bench", "--model", "mlp128", "--batch", "8", "--seconds", "0.05"}, "model mode batch threads kernel examples_per_second step_ms gflops fma_limit_gflops peak_rss_mib parts"},
 		{[]string{"sweep", sweep}, "sweep status trials finished rows composed"},
@@ -81,27 +122,6 @@ func TestJSON(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// Values of the flags' questions, in full precision and rounded up.
-func TestEpsilonAndCalibrateInvertEachOther(t *testing.T) {
-	asked := []string{"--examples", "60000", "--batch-size", "512", "--epochs", "40", "--delta", "1e-5"}
-	calibrated := lastLine(t, succeed(t, append([]string{"calibrate", "--epsilon", "3", "--json"}, asked...)...))
-	if calibrated["steps"] != 4688. || calibrated["epsilon"].(float64) > 3 || calibrated["target_epsilon"] != 3. {
-		t.Errorf("found %v", calibrated)
-	}
-	sigma, err := json.Marshal(calibrated["noise_multiplier"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	cost := lastLine(t, succeed(t, append([]string{"epsilon", "--noise-multiplier", string(sigma), "--json"}, asked...)...))
-	if cost["epsilon"] != calibrated["epsilon"] {
-		t.Errorf("found ε %v by epsilon and %v by calibrate", cost["epsilon"], calibrated["epsilon"])
-	}
-	out := succeed(t, append([]string{"epsilon", "--noise-multiplier", "1.1255"}, asked...)...)
-	if want := "ε = 2.9907 at δ = 1e-05, 4,688 steps with noise multiplier 1.1255, sampling probability 0.008533333333333334\n"; !strings.HasPrefix(out, want) {
-		t.Errorf("found %sexpected %s", out, want)
 	}
 }
 

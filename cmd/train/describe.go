@@ -85,10 +85,25 @@ func (a *app) describePrivacy(d *train.Description) {
 	if p.TargetEpsilon > 0 {
 		fmt.Fprintf(a.out, " of %g", p.TargetEpsilon)
 	}
-	fmt.Fprintf(a.out, " at δ = %g (%s, %s)\n\n", p.Delta, p.Accountant, p.Relation)
+	fmt.Fprintf(a.out, " at δ = %g (%s, %s)", p.Delta, p.Accountant, p.Relation)
+	if p.EpsilonRDP != nil {
+		fmt.Fprintf(a.out, "; by rdp it is ε = %s", accountant.RoundUp(*p.EpsilonRDP, 3))
+	}
+	fmt.Fprint(a.out, "\n\n")
+	for _, f := range p.Fallbacks {
+		fmt.Fprintf(a.out, "WARNING   %s\n\n", f)
+	}
 	table := [][]string{{"steps", "ε"}}
-	for _, s := range d.Curve {
-		table = append(table, []string{count(s.Steps), accountant.RoundUp(s.Epsilon, 3)})
+	beside := len(d.CurveRDP) == len(d.Curve)
+	if beside {
+		table[0] = append(table[0], "ε (rdp)")
+	}
+	for i, s := range d.Curve {
+		line := []string{count(s.Steps), accountant.RoundUp(s.Epsilon, 3)}
+		if beside {
+			line = append(line, accountant.RoundUp(d.CurveRDP[i].Epsilon, 3))
+		}
+		table = append(table, line)
 	}
 	printTable(a.out, table)
 }

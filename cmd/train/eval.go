@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"dpsgd/accountant"
 	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
@@ -26,7 +25,7 @@ func (a *app) evalCommand() *cobra.Command {
 			}
 			fmt.Fprintf(a.out, "test accuracy   %.2f %% of %s pictures\n", 100*score.TestAccuracy, count(score.TestExamples))
 			fmt.Fprintf(a.out, "test loss       %.4f\n", score.TestLoss)
-			fmt.Fprintf(a.out, "privacy         ε = %s at δ = %g (%s)\n", accountant.RoundUp(score.Epsilon, 3), score.Delta, score.Accountant)
+			fmt.Fprintf(a.out, "privacy         %s\n", guarantee(score.Epsilon, score.Delta, score.Accountant, score.EpsilonRDP))
 			return nil
 		},
 	}

@@ -122,7 +122,7 @@ func ownConfig(t testing.TB, folder string, steps int) string {
 	write(t, path, fmt.Sprintf(`
 data: {folder: %q, classes: [up, down], size: 8, channels: 1}
 model: {name: logistic}
-privacy: {epsilon: 5, delta: 1e-3, clip_norm: 0.5}
+privacy: {epsilon: 5, delta: 1e-3, clip_norm: 0.5, accountant: rdp}
 optimizer: {name: sgd, learning_rate: 0.5}
 training: {batch_size: 30, physical_batch_size: 16, steps: %d}
 run: {checkpoint_every: 20}

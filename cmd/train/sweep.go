@@ -84,7 +84,7 @@ func (p *sweepLines) TrialStepped(s train.Progress) {
 		return
 	}
 	p.last = time.Now()
-	fmt.Fprintf(p.w, "trial %d/%d  step %d/%d  %s  %s left\n", p.trial.Number, p.trial.Trials, s.Step, s.Steps, spend(s), left(s))
+	fmt.Fprintf(p.w, "trial %d/%d  step %d/%d  %s  %s left\n", p.trial.Number, p.trial.Trials, s.Step, s.Steps, spend(s, 2), left(s))
 }
 
 func (p *sweepLines) Warned(message string) { fmt.Fprintf(p.w, "WARNING   %s\n", message) }
@@ -111,7 +111,11 @@ func outcome(r train.Row) string {
 	if !math.IsNaN(r.TestAccuracy) {
 		test = fmt.Sprintf("test %.2f %%", 100*r.TestAccuracy)
 	}
-	return fmt.Sprintf("%s  ε %s  %s  %s", test, accountant.RoundUp(r.Epsilon, 3), duration(r.Seconds), r.Status)
+	spent := "ε " + accountant.RoundUp(r.Epsilon, 3)
+	if r.EpsilonRDP != nil {
+		spent += fmt.Sprintf(" (rdp %s)", accountant.RoundUp(*r.EpsilonRDP, 3))
+	}
+	return fmt.Sprintf("%s  %s  %s  %s", test, spent, duration(r.Seconds), r.Status)
 }
 
 // sweepBar draws one bar over the steps of all trials that are left.
@@ -130,6 +134,11 @@ func (b *sweepBar) SweepStarted(o train.SweepOverview) {
 	b.sweepLines.SweepStarted(o)
 	b.total = o.Steps
 	b.bar = newBar(b.w, int64(max(1, o.Steps)))
+}
+
+func (b *sweepBar) Warned(message string) {
+	clearBar(b.bar)
+	b.sweepLines.Warned(message)
 }
 
 func (b *sweepBar) TrialStarted(o train.TrialOverview) {

@@ -34,10 +34,18 @@ func (p *plainWatcher) Started(o train.Overview) {
 	fmt.Fprintf(p.w, "model     %s parameters\n", count(o.Parameters))
 	plan := o.Plan
 	fmt.Fprintf(p.w, "privacy   noise multiplier %.4f, clip norm %g, sampling probability %.4g\n", plan.NoiseMultiplier, plan.Policy.Bound(), plan.Sampler.SamplingProbability)
+	by := ""
+	if twoAccountants(plan) {
+		by = " by " + plan.Accountant.Name()
+	}
 	if plan.Budget != nil {
-		fmt.Fprintf(p.w, "budget    ε ≤ %g at δ = %g, %s steps planned\n", plan.Budget.Epsilon, plan.Delta, count(plan.Steps))
+		fits := ""
+		if plan.MaxSteps < plan.Steps {
+			fits = fmt.Sprintf(", of which %s fit", count(plan.MaxSteps))
+		}
+		fmt.Fprintf(p.w, "budget    ε ≤ %g at δ = %g%s, %s steps planned%s\n", plan.Budget.Epsilon, plan.Delta, by, count(plan.Steps), fits)
 	} else {
-		fmt.Fprintf(p.w, "budget    none, %s steps planned, ε reported at δ = %g\n", count(plan.Steps), plan.Delta)
+		fmt.Fprintf(p.w, "budget    none, %s steps planned, ε reported at δ = %g%s\n", count(plan.Steps), plan.Delta, by)
 	}
 	if o.ResumedAt > 0 || o.LedgerEntries > 0 {
 		fmt.Fprintf(p.w, "resumed   at step %s; the ledger holds %s releases\n", count(o.ResumedAt), count(o.LedgerEntries))
@@ -54,7 +62,7 @@ func (p *plainWatcher) Stepped(s train.Progress) {
 		return
 	}
 	p.last = time.Now()
-	fmt.Fprintf(p.w, "step %d/%d  %s  %s  %s examples/s  %s left\n", s.Step, s.Steps, spend(s), accuracy(s), count(int(s.ExamplesPerSecond)), left(s))
+	fmt.Fprintf(p.w, "step %d/%d  %s  %s  %s examples/s  %s left\n", s.Step, s.Steps, spend(s, 2), accuracy(s), count(int(s.ExamplesPerSecond)), left(s))
 }
 
 func (p *plainWatcher) Warned(message string) { fmt.Fprintf(p.w, "WARNING   %s\n", message) }
@@ -67,13 +75,29 @@ func (p *plainWatcher) Finished(r train.Result) {
 	}
 	fmt.Fprintf(p.w, "\n%s after %s steps in %s: %s\n", r.Status, count(r.Steps), duration(r.Seconds), why[r.Status])
 	fmt.Fprintf(p.w, "test accuracy   %.2f %%\n", 100*r.TestAccuracy)
-	fmt.Fprintf(p.w, "privacy         ε = %s at δ = %g (%s)\n", accountant.RoundUp(r.Epsilon, 3), r.Delta, r.Accountant)
+	fmt.Fprintf(p.w, "privacy         %s\n", guarantee(r.Epsilon, r.Delta, r.Accountant, r.EpsilonRDP))
 	fmt.Fprintf(p.w, "speed           %s examples/s\n", count(int(r.ExamplesPerSecond)))
 	fmt.Fprintf(p.w, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }
 
-func spend(s train.Progress) string {
+// twoAccountants says whether RDP is shown beside the accountant of a plan.
+func twoAccountants(p *train.Plan) bool { return p.Accountant.Name() != "rdp" }
+
+// guarantee is what was spent and by whose account, with what RDP says beside another accountant.
+func guarantee(epsilon, delta float64, accountedBy string, byRDP *float64) string {
+	beside := ""
+	if byRDP != nil {
+		beside = fmt.Sprintf("; by rdp it is ε = %s", accountant.RoundUp(*byRDP, 3))
+	}
+	return fmt.Sprintf("ε = %s at δ = %g (%s)%s", accountant.RoundUp(epsilon, 3), delta, accountedBy, beside)
+}
+
+// spend is what was spent so far, with so many decimals for what RDP says.
+func spend(s train.Progress, decimals int) string {
 	spent := "ε " + accountant.RoundUp(s.Spent.Epsilon, 2)
+	if s.Spent.EpsilonRDP != nil {
+		spent += fmt.Sprintf(" (rdp %s)", accountant.RoundUp(*s.Spent.EpsilonRDP, decimals))
+	}
 	if s.Budget != nil {
 		spent += fmt.Sprintf(" of %g", s.Budget.Epsilon)
 	}

@@ -143,7 +143,7 @@ func TestPlainStepMovesByTheGradient(t *testing.T) {
 	}
 	for _, physical := range []int{examples, 16, 1} {
 		c := parse(t, convolutional, "privacy.clip_norm=1e6", "training.batch_size=40", fmt.Sprintf("training.physical_batch_size=%d", physical))
-		r, err := prepare(c, Options{Source: &data.Source{Name: "stripes", Train: images, Test: images}})
+		r, err := prepare(c, Options{Source: &data.Source{Name: "stripes", Train: images, Test: images}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

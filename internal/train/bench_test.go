@@ -18,7 +18,7 @@ func BenchmarkClippedSum(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				r, err := prepare(c, Options{})
+				r, err := prepare(c, Options{}, nil)
 				if err != nil {
 					b.Fatal(err)
 				}

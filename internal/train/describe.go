@@ -16,6 +16,7 @@ type Description struct {
 	MultiplyAdds int       `json:"multiply_adds"` // of the forward pass, per example
 	Privacy      Prospect  `json:"privacy"`
 	Curve        []Spend   `json:"curve"`
+	CurveRDP     []Spend   `json:"curve_rdp,omitempty"` // the same steps by RDP, beside another accountant
 	Memory       Memory    `json:"memory"`
 	Engines      []Tactics `json:"engines"`
 }
@@ -31,19 +32,21 @@ type Layer struct {
 
 // Prospect is what a plan will guarantee.
 type Prospect struct {
-	NoiseMultiplier     float64 `json:"noise_multiplier"`
-	Calibrated          bool    `json:"calibrated"` // whether the noise multiplier follows from the budget
-	ClipNorm            float64 `json:"clip_norm"`
-	SamplingProbability float64 `json:"sampling_probability"`
-	ExpectedBatchSize   float64 `json:"expected_batch_size"`
-	PlannedSteps        int     `json:"planned_steps"`
-	Steps               int     `json:"steps"`   // that the budget allows, at most the planned ones
-	Epsilon             float64 `json:"epsilon"` // after Steps
-	TargetEpsilon       float64 `json:"target_epsilon,omitempty"`
-	Delta               float64 `json:"delta"`
-	Accountant          string  `json:"accountant"`
-	Relation            string  `json:"relation"`
-	Method              string  `json:"method"`
+	NoiseMultiplier     float64    `json:"noise_multiplier"`
+	Calibrated          bool       `json:"calibrated"` // whether the noise multiplier follows from the budget
+	ClipNorm            float64    `json:"clip_norm"`
+	SamplingProbability float64    `json:"sampling_probability"`
+	ExpectedBatchSize   float64    `json:"expected_batch_size"`
+	PlannedSteps        int        `json:"planned_steps"`
+	Steps               int        `json:"steps"`                 // that the budget allows, at most the planned ones
+	Epsilon             float64    `json:"epsilon"`               // after Steps
+	EpsilonRDP          *float64   `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
+	TargetEpsilon       float64    `json:"target_epsilon,omitempty"`
+	Delta               float64    `json:"delta"`
+	Accountant          string     `json:"accountant"`
+	Relation            string     `json:"relation"`
+	Method              string     `json:"method"`
+	Fallbacks           []Fallback `json:"fallbacks,omitempty"`
 }
 
 // Spend is one point of the curve of ε over steps.
@@ -115,38 +118,36 @@ func leaves(layers []Layer) []Layer {
 
 // foresee fills in what the plan costs.
 func (d *Description) foresee(c *configs.Config, plan *Plan) error {
-	p := Prospect{
-		NoiseMultiplier: plan.NoiseMultiplier, Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(),
-		SamplingProbability: plan.Sampler.SamplingProbability, ExpectedBatchSize: plan.ExpectedBatchSize,
-		PlannedSteps: plan.Steps, Steps: plan.Steps, Delta: plan.Delta, Accountant: plan.Accountant.Name(),
-	}
-	if plan.Budget != nil {
-		p.TargetEpsilon = plan.Budget.Epsilon
-		var err error
-		if p.Steps, err = accountant.MaxSteps(plan.Accountant, plan.Event(), *plan.Budget, plan.Steps); err != nil {
-			return err
-		}
-	}
-	points := min(curvePoints, p.Steps)
+	points := min(curvePoints, plan.MaxSteps)
 	for i := 1; i <= points; i++ {
-		steps := p.Steps * i / points
-		g, err := plan.after(steps)
+		steps := plan.MaxSteps * i / points
+		s, err := plan.after(steps)
 		if err != nil {
 			return err
 		}
-		d.Curve = append(d.Curve, Spend{steps, g.Epsilon})
+		d.Curve = append(d.Curve, Spend{steps, s.Epsilon})
+		if s.EpsilonRDP != nil {
+			d.CurveRDP = append(d.CurveRDP, Spend{steps, *s.EpsilonRDP})
+		}
 	}
-	g, err := plan.after(p.Steps)
-	p.Epsilon, p.Relation, p.Method = g.Epsilon, g.Relation.String(), g.Method
-	d.Privacy = p
+	s, err := plan.after(plan.MaxSteps)
+	d.Privacy = Prospect{
+		NoiseMultiplier: plan.NoiseMultiplier, Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(),
+		SamplingProbability: plan.Sampler.SamplingProbability, ExpectedBatchSize: plan.ExpectedBatchSize,
+		PlannedSteps: plan.Steps, Steps: plan.MaxSteps, Delta: plan.Delta, Epsilon: s.Epsilon, EpsilonRDP: s.EpsilonRDP,
+		Accountant: s.Accountant, Relation: s.Relation.String(), Method: s.Method, Fallbacks: plan.Fallbacks,
+	}
+	if plan.Budget != nil {
+		d.Privacy.TargetEpsilon = plan.Budget.Epsilon
+	}
 	return err
 }
 
 // after is the guarantee of a number of steps.
-func (p *Plan) after(steps int) (accountant.Guarantee, error) {
+func (p *Plan) after(steps int) (Spent, error) {
 	l, err := new(accountant.Ledger).With(p.Event(), steps)
 	if err != nil {
-		return accountant.Guarantee{}, err
+		return Spent{}, err
 	}
 	return p.Spent(l)
 }

@@ -3,7 +3,7 @@
 //
 // # One step
 //
-//  1. Ask the accountant what the ledger and one more step would cost. Past the budget, the run is over.
+//  1. Ask the plan whether one more step stays within the budget. Past it, the run is over.
 //  2. Draw a batch: every training example joins with probability q, independently. It may be empty.
 //  3. Compute the sum of the examples' clipped gradients, in physical batches of fixed size.
 //  4. Write the step's event to the ledger, durably.
@@ -14,6 +14,15 @@
 // the one that happened. The event of a step is in the ledger before anything of the step leaves the mechanism: after a
 // crash at any moment the ledger holds at least what was released, and the budget is asked about the ledger, never about a
 // checkpoint.
+//
+// # Accounting
+//
+// How many steps fit the budget is fixed with the plan, before the first release, by the accountant of the configuration: exact,
+// pld or rdp. Among these steps [Plan.Allows] takes no accountant, only a look at the ledger; a ledger that holds anything
+// else, such as the steps that a killed run makes twice, is asked about as it is, with the next step included.
+//
+// RDP stands beside exact and pld in everything that a run reports. Where one of these cannot certify an answer, RDP, which is looser
+// and whose numerics do not fail on DP-SGD, answers in its place, so that no run ends for want of digits: see [Fallback].
 //
 // # Around a run
 //

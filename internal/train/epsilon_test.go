@@ -2,65 +2,9 @@ package train
 
 import (
 	"errors"
-	"math"
 	"path/filepath"
 	"testing"
-
-	"dpsgd/accountant"
 )
-
-// Opacus 1.5, RDPAccountant().get_epsilon: σ = 1.5, q = 0.04, 2250 steps, δ = 1e-5 is 7.32911117143 over its own, coarser
-// orders (noted in the anchors of its tests). More orders give a little less and never more.
-func TestCostIsThatOfTheAccountant(t *testing.T) {
-	c, err := Question{SamplingProbability: 0.04, NoiseMultiplier: 1.5, Steps: 2250, Delta: 1e-5, Accountant: "rdp"}.Cost()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.Epsilon > 7.3292 || c.Epsilon < 7.32 {
-		t.Errorf("found ε = %v, expected about 7.329 and not more", c.Epsilon)
-	}
-	if c.Delta != 1e-5 || c.Accountant != "rdp" || c.Relation != "add-or-remove-one" || c.Method == "" || c.Steps != 2250 || c.Run != "" {
-		t.Errorf("found %+v", c)
-	}
-}
-
-// Calibrated noise stays within the budget and is the least that does.
-func TestCalibrateIsTightAndSafe(t *testing.T) {
-	q := Question{SamplingProbability: 512. / 60000, Steps: 4688, Delta: 1e-5, Accountant: "rdp"}
-	c, err := q.Calibrate(3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.Epsilon > 3 || c.Epsilon < 2.9999 || c.TargetEpsilon != 3 {
-		t.Errorf("found ε = %v of %v", c.Epsilon, c.TargetEpsilon)
-	}
-	q.NoiseMultiplier = c.NoiseMultiplier * (1 - 1e-5)
-	if less, err := q.Cost(); err != nil || less.Epsilon <= 3 {
-		t.Errorf("with a little less noise ε is %v (%v), expected more than 3", less.Epsilon, err)
-	}
-}
-
-func TestQuestionsWithoutAnAnswer(t *testing.T) {
-	good := Question{SamplingProbability: 0.1, NoiseMultiplier: 1, Steps: 10, Delta: 1e-5, Accountant: "rdp"}
-	for name, spoil := range map[string]func(*Question){
-		"probability above 1": func(q *Question) { q.SamplingProbability = 1.1 },
-		"probability NaN":     func(q *Question) { q.SamplingProbability = math.NaN() },
-		"negative noise":      func(q *Question) { q.NoiseMultiplier = -1 },
-		"no noise":            func(q *Question) { q.NoiseMultiplier = 0 },
-		"negative steps":      func(q *Question) { q.Steps = -1 },
-		"delta of 1":          func(q *Question) { q.Delta = 1 },
-		"unknown accountant":  func(q *Question) { q.Accountant = "moments" },
-	} {
-		q := good
-		spoil(&q)
-		if c, err := q.Cost(); err == nil {
-			t.Errorf("%s: found %+v, expected an error", name, c)
-		}
-	}
-	if _, err := good.Calibrate(1e-12); !errors.Is(err, accountant.ErrUnreachable) {
-		t.Errorf("found error %v, expected that the target cannot be reached", err)
-	}
-}
 
 // A run's spend can be read while it is going on, and reading changes nothing.
 func TestSpentByWhileRunning(t *testing.T) {
@@ -92,5 +36,37 @@ func TestSpentByWhileRunning(t *testing.T) {
 	}
 	if _, err := SpentBy(o.RunsDir, 0); !errors.Is(err, ErrNoRun) {
 		t.Errorf("found error %v, expected ErrNoRun", err)
+	}
+}
+
+// A run is asked about by the accountant and the budget of its configuration, and further steps are of the kind of its last one.
+func TestQuestionOfARun(t *testing.T) {
+	o := options(t)
+	plan := mustPlan(t)
+	r := train(t, o)
+	releases, err := ReadReleases(r.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := releases.Question(Steps)
+	if q.Accountant != plan.Accountant.Name() || q.Delta != plan.Delta || q.Step != plan.Event() || q.Ledger.Count() != 12 {
+		t.Errorf("found %+v", q)
+	}
+	q.Epsilon = 2 * r.Epsilon
+	c, err := new(Accounts).Answer(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := *c.Steps
+	for _, test := range []struct {
+		steps  int
+		within bool
+	}{{12 + more, true}, {13 + more, false}} {
+		if g, err := plan.after(test.steps); err != nil || (g.Epsilon <= q.Epsilon) != test.within {
+			t.Errorf("%d steps cost %v (%v) of %v after 12 and %d more were said to fit", test.steps, g.Epsilon, err, q.Epsilon, more)
+		}
+	}
+	if *c.Releases != 12 || c.Run != r.Run || c.TargetEpsilon != q.Epsilon {
+		t.Errorf("found %+v", c)
 	}
 }

@@ -13,13 +13,14 @@ import (
 
 // Score is how the model of a run does on the test pictures, and what it cost.
 type Score struct {
-	Run          string  `json:"run"`
-	TestAccuracy float64 `json:"test_accuracy"`
-	TestLoss     float64 `json:"test_loss"`
-	TestExamples int     `json:"test_examples"`
-	Epsilon      float64 `json:"epsilon"` // of everything in the run's ledger
-	Delta        float64 `json:"delta"`
-	Accountant   string  `json:"accountant"`
+	Run          string   `json:"run"`
+	TestAccuracy float64  `json:"test_accuracy"`
+	TestLoss     float64  `json:"test_loss"`
+	TestExamples int      `json:"test_examples"`
+	Epsilon      float64  `json:"epsilon"`               // of everything in the run's ledger
+	EpsilonRDP   *float64 `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
+	Delta        float64  `json:"delta"`
+	Accountant   string   `json:"accountant"` // that answered
 }
 
 // Evaluate measures the model that a run has written. It changes nothing in the run's folder.
@@ -32,7 +33,11 @@ func Evaluate(dir string, o Options) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	spent, err := SpentBy(dir, 0)
+	l, _, err := readLedger(dir)
+	if err != nil {
+		return Score{}, err
+	}
+	spent, err := spentBy(c.Privacy.Accountant, l, c.Privacy.Delta)
 	if err != nil {
 		return Score{}, err
 	}
@@ -56,7 +61,7 @@ func Evaluate(dir string, o Options) (Score, error) {
 	found, err := e.Run()
 	return Score{
 		Run: dir, TestAccuracy: found.Accuracy, TestLoss: finite(found.Loss), TestExamples: source.Test.Len(),
-		Epsilon: spent.Epsilon, Delta: spent.Delta, Accountant: spent.Accountant,
+		Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, Accountant: spent.Accountant,
 	}, err
 }
 

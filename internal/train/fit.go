@@ -14,6 +14,7 @@ import (
 func (r *Run) Fit(ctx context.Context) (Result, error) {
 	r.started = time.Now()
 	r.watcher.Started(r.overview())
+	r.warn()
 	status := Done
 	for r.step < r.plan.Steps {
 		if ctx.Err() != nil {
@@ -77,11 +78,13 @@ func (r *Run) attend() error {
 			return err
 		}
 	}
-	p, err := r.progress()
+	spent, err := r.meter.read(r)
 	if err != nil {
 		return err
 	}
+	p := r.progress(spent)
 	p.Evaluated = evaluated
+	r.warn()
 	r.watcher.Stepped(p)
 	return nil
 }
@@ -95,20 +98,22 @@ func (r *Run) finish(status Status) (Result, error) {
 	if err := r.evaluate(); err != nil {
 		return Result{}, err
 	}
-	p, err := r.progress()
+	spent, err := r.plan.Spent(r.journal.Ledger())
 	if err != nil {
 		return Result{}, err
 	}
+	r.warn()
+	p := r.progress(spent)
 	result := Result{
 		Status: status, Steps: r.step,
-		Epsilon: p.Spent.Epsilon, Delta: p.Spent.Delta, Accountant: r.plan.Accountant.Name(),
+		Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, Accountant: spent.Accountant,
 		NoiseMultiplier: r.plan.NoiseMultiplier, TestAccuracy: r.evaluation.Accuracy,
 		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond, Run: r.Dir,
 	}
 	if err := r.writeModel(); err != nil {
 		return Result{}, err
 	}
-	if err := r.writeStatement(result); err != nil {
+	if err := r.writeStatement(r.statement(status, spent)); err != nil {
 		return Result{}, err
 	}
 	r.watcher.Finished(result)
@@ -121,11 +126,11 @@ func (r *Run) evaluate() error {
 	if r.evaluation, err = r.evaluator.Run(); err != nil {
 		return err
 	}
-	p, err := r.progress()
+	spent, err := r.plan.Spent(r.journal.Ledger())
 	if err != nil {
 		return err
 	}
-	return r.writeMetrics(p)
+	return r.writeMetrics(r.progress(spent))
 }
 
 // save writes a checkpoint of the current step.
@@ -143,12 +148,15 @@ func (r *Run) save() error {
 	return nil
 }
 
-// progress is the state of the run as a watcher may see it.
-func (r *Run) progress() (Progress, error) {
-	spent, err := r.plan.Spent(r.journal.Ledger())
-	if err != nil {
-		return Progress{}, err
+// warn tells about fallbacks of the accountant that are new.
+func (r *Run) warn() {
+	for ; r.warned < len(r.plan.Fallbacks); r.warned++ {
+		r.watcher.Warned(r.plan.Fallbacks[r.warned].String())
 	}
+}
+
+// progress is the state of the run as a watcher may see it.
+func (r *Run) progress(spent Spent) Progress {
 	p := Progress{
 		Step: r.step, Steps: r.plan.Steps, Spent: spent, Budget: r.plan.Budget,
 		Evaluation: r.evaluation, LearningRate: r.schedule.LearningRate(max(0, r.step-1)), Seconds: r.seconds(),
@@ -157,7 +165,7 @@ func (r *Run) progress() (Progress, error) {
 		p.SecondsPerStep = r.stepTime.Seconds() / float64(r.stepped)
 		p.ExamplesPerSecond = r.plan.ExpectedBatchSize / p.SecondsPerStep
 	}
-	return p, nil
+	return p
 }
 
 // seconds is the time of all parts of the run.

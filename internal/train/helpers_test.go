@@ -19,7 +19,7 @@ import (
 const tinyConfig = `
 data: {name: digits}
 model: {name: logistic}
-privacy: {noise_multiplier: 1, delta: 1e-4, clip_norm: 0.5}
+privacy: {noise_multiplier: 1, delta: 1e-4, clip_norm: 0.5, accountant: rdp}
 optimizer: {name: momentum, learning_rate: 0.5, momentum: 0.9}
 training: {batch_size: 40, physical_batch_size: 16, steps: 12}
 performance: {threads: 2}

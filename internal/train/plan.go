@@ -27,25 +27,38 @@ type Plan struct {
 	Steps             int // updates that are planned
 	ExpectedBatchSize float64
 	Delta             float64
-	Accountant        accountant.Accountant
+	Accountant        accountant.Accountant // of the configuration; RDP stands beside it
 
 	NoiseMultiplier float64
 	// Budget is nil when the configuration names none: then all steps run.
 	Budget *accountant.Guarantee
+	// MaxSteps is how many of the planned steps the budget allows, fixed before the first one.
+	MaxSteps int
+	// Fallbacks are the questions so far that RDP answered in place of Accountant.
+	Fallbacks []Fallback
+
+	accounts              accounts
+	certified             certificate
+	askedNext, askedSpent bool // whether Allows and Spent have told about a fallback
 }
 
 // NewPlan fixes the plan for a training set of n examples. n counts as public.
 func NewPlan(c *configs.Config, n int) (*Plan, error) {
+	a, err := newAccounts(c.Privacy.Accountant)
+	if err != nil {
+		return nil, err
+	}
+	return newPlan(c, n, a, nil)
+}
+
+// newPlan fixes the plan of a run with what it has released so far, nil for a new one.
+func newPlan(c *configs.Config, n int, a accounts, released *accountant.Ledger) (*Plan, error) {
 	if c.Training.BatchSize > n {
 		return nil, fmt.Errorf("%w: training.batch_size is %d, expected at most the %d training examples", ErrPlan, c.Training.BatchSize, n)
 	}
 	// A mechanism that publishes one record in n with certainty is (0, 1/n)-private.
 	if c.Privacy.Delta >= 1/float64(n) {
 		return nil, fmt.Errorf("%w: privacy.delta is %g, expected less than 1/n = %.3g for n = %d training examples", ErrPlan, c.Privacy.Delta, 1/float64(n), n)
-	}
-	account, err := accountant.New(c.Privacy.Accountant, accountant.AddOrRemoveOne)
-	if err != nil {
-		return nil, err
 	}
 	policy, err := clip.NewFlat(c.Privacy.ClipNorm)
 	if err != nil {
@@ -57,33 +70,41 @@ func NewPlan(c *configs.Config, n int) (*Plan, error) {
 		Steps:             steps(c.Training, n),
 		ExpectedBatchSize: float64(c.Training.BatchSize),
 		Delta:             c.Privacy.Delta,
-		Accountant:        account,
+		Accountant:        a.Accountant,
 		NoiseMultiplier:   c.Privacy.NoiseMultiplier,
+		accounts:          a,
 	}
 	if c.Privacy.HasBudget() {
 		p.Budget = &accountant.Guarantee{Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Relation: accountant.AddOrRemoveOne}
 	}
+	calibrated := false
 	if c.Privacy.Calibrated() {
-		if p.NoiseMultiplier, err = p.calibrate(); err != nil {
-			return nil, err
+		// A run keeps the noise that it began with, also if a newer program would calibrate in the tenth digit another.
+		if p.NoiseMultiplier = p.noiseOf(released); p.NoiseMultiplier == 0 {
+			calibrated = true
+			if p.NoiseMultiplier, err = p.calibrate(); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if p.Mechanism, err = optimizer.NewGaussian(p.NoiseMultiplier, random.New()); err != nil {
 		return nil, err
 	}
-	return p, p.checkGuarantee()
+	return p, p.certify(calibrated)
 }
 
-// checkGuarantee makes sure that the accountant has an answer for all planned steps before the first one is released.
-func (p *Plan) checkGuarantee() error {
-	g, err := p.after(p.Steps)
-	if err != nil {
-		return fmt.Errorf("%w: privacy.noise_multiplier is %g, expected enough noise for a guarantee: %w", ErrPlan, p.NoiseMultiplier, err)
+// noiseOf is the noise multiplier of the first release in a ledger of this plan; 0 if there is none.
+func (p *Plan) noiseOf(l *accountant.Ledger) float64 {
+	if l == nil {
+		return 0
 	}
-	if math.IsInf(g.Epsilon, 1) {
-		return fmt.Errorf("%w: privacy.noise_multiplier is %g, expected enough noise for a finite epsilon", ErrPlan, p.NoiseMultiplier)
+	for _, entry := range l.Entries() {
+		sampled, _ := entry.Event.(accountant.PoissonSampled)
+		if noise, ok := sampled.Event.(accountant.Gaussian); ok && p.Sampler.Sampled(noise) == entry.Event {
+			return noise.NoiseMultiplier
+		}
 	}
-	return nil
+	return 0
 }
 
 // steps is the planned number of updates: an epoch is n/batch steps, rounded to the nearest whole number of steps
@@ -99,32 +120,11 @@ func (p *Plan) calibrate() (float64, error) {
 	event := func(sigma float64) accountant.Event {
 		return p.Sampler.Sampled(accountant.Gaussian{NoiseMultiplier: sigma})
 	}
-	return accountant.CalibrateNoiseMultiplier(p.Accountant, event, p.Steps, *p.Budget)
+	return accountant.CalibrateNoiseMultiplier(p.accounts, event, p.Steps, *p.Budget)
 }
 
 // Event is what one step releases.
 func (p *Plan) Event() accountant.Event { return p.Sampler.Sampled(p.Mechanism.Event()) }
-
-// Allows says whether one more step stays within the budget, given what is in the ledger.
-func (p *Plan) Allows(l *accountant.Ledger) (bool, error) {
-	if p.Budget == nil {
-		return true, nil
-	}
-	next, err := l.With(p.Event(), 1)
-	if err != nil {
-		return false, err
-	}
-	g, err := p.Accountant.Guarantee(next, p.Delta)
-	if err != nil {
-		return false, err
-	}
-	return g.Within(*p.Budget), nil
-}
-
-// Spent is the guarantee of what is in the ledger.
-func (p *Plan) Spent(l *accountant.Ledger) (accountant.Guarantee, error) {
-	return p.Accountant.Guarantee(l, p.Delta)
-}
 
 // Hash identifies the plan and the shape of its data. It is made of public values only: a hash of the training data
 // would let anyone who guesses the data check the guess.

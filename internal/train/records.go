@@ -13,19 +13,20 @@ import (
 // metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was released and public
 // test pictures. Lines of steps that ran again after a crash appear again.
 type metrics struct {
-	Step              int     `json:"step"`
-	Epsilon           float64 `json:"epsilon"`
-	Delta             float64 `json:"delta"`
-	TestAccuracy      float64 `json:"test_accuracy"`
-	TestLoss          float64 `json:"test_loss"`
-	LearningRate      float64 `json:"learning_rate"`
-	Seconds           float64 `json:"seconds"`
-	ExamplesPerSecond float64 `json:"examples_per_second"`
+	Step              int      `json:"step"`
+	Epsilon           float64  `json:"epsilon"`
+	EpsilonRDP        *float64 `json:"epsilon_rdp,omitempty"` // beside another accountant
+	Delta             float64  `json:"delta"`
+	TestAccuracy      float64  `json:"test_accuracy"`
+	TestLoss          float64  `json:"test_loss"`
+	LearningRate      float64  `json:"learning_rate"`
+	Seconds           float64  `json:"seconds"`
+	ExamplesPerSecond float64  `json:"examples_per_second"`
 }
 
 func (r *Run) writeMetrics(p Progress) error {
 	return appendLine(r.path(metricsFile), metrics{
-		Step: p.Step, Epsilon: p.Spent.Epsilon, Delta: p.Spent.Delta,
+		Step: p.Step, Epsilon: p.Spent.Epsilon, EpsilonRDP: p.Spent.EpsilonRDP, Delta: p.Spent.Delta,
 		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate,
 		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond,
 	})

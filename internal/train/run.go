@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
@@ -51,6 +52,16 @@ type Options struct {
 	Watcher Watcher
 	// Source is used instead of reading the configured data, by callers that make several runs with one data set.
 	Source *data.Source
+
+	account accountant.Accountant // in place of the configured one, for tests; nil in every other run
+}
+
+// accounts are the configured ones.
+func (o Options) accounts(c *configs.Config) (accounts, error) {
+	if o.account != nil {
+		return withRDP(o.account)
+	}
+	return newAccounts(c.Privacy.Accountant)
 }
 
 // Run is one training run with its folder. Close releases it.
@@ -76,6 +87,8 @@ type Run struct {
 	indices    []int
 	recorded   chan error // outcome of the ledger's entry for the step in progress
 	evaluation Evaluation
+	meter      meter
+	warned     int // fallbacks of the plan that the watcher knows of
 
 	resumedAt int
 	before    float64 // seconds of earlier parts
@@ -87,7 +100,7 @@ type Run struct {
 // Create prepares a new run: it reads the data, fixes the plan, declares the network, and only when all of that
 // has worked makes the run's folder.
 func Create(c *configs.Config, o Options) (*Run, error) {
-	r, err := prepare(c, o)
+	r, err := prepare(c, o, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +128,7 @@ func Open(dir string, o Options) (*Run, error) {
 	if err != nil {
 		return nil, withoutLedger(dir, err)
 	}
-	r, err := prepare(c, o)
+	r, err := prepare(c, o, journal.Ledger())
 	if err != nil {
 		journal.Close()
 		return nil, err
@@ -128,8 +141,8 @@ func Open(dir string, o Options) (*Run, error) {
 	return r, nil
 }
 
-// prepare builds everything of a run that needs no folder.
-func prepare(c *configs.Config, o Options) (*Run, error) {
+// prepare builds everything of a run that needs no folder. Released is what the run has released so far; nil for a new one.
+func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, error) {
 	source, err := o.source(c)
 	if err != nil {
 		return nil, err
@@ -138,7 +151,11 @@ func prepare(c *configs.Config, o Options) (*Run, error) {
 	if r.watcher == nil {
 		r.watcher = silent{}
 	}
-	if r.plan, err = NewPlan(c, source.Train.Len()); err != nil {
+	accounts, err := o.accounts(c)
+	if err != nil {
+		return nil, err
+	}
+	if r.plan, err = newPlan(c, source.Train.Len(), accounts, released); err != nil {
 		return nil, err
 	}
 	r.planHash = r.plan.Hash(c, source)

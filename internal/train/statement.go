@@ -16,40 +16,45 @@ import (
 
 // Statement is what a run claims about privacy, and everything the claim rests on. Equal ledgers and plans give equal statements.
 type Statement struct {
-	Run                 string  `json:"run"` // the name of its folder
-	Status              Status  `json:"status"`
-	Unit                string  `json:"unit"`
-	Relation            string  `json:"relation"`
-	Epsilon             float64 `json:"epsilon"`
-	Delta               float64 `json:"delta"`
-	TargetEpsilon       float64 `json:"target_epsilon,omitempty"`
-	Accountant          string  `json:"accountant"`
-	Method              string  `json:"method"`
-	Sampler             string  `json:"sampler"`
-	SamplingProbability float64 `json:"sampling_probability"`
-	Mechanism           string  `json:"mechanism"`
-	NoiseMultiplier     float64 `json:"noise_multiplier"`
-	ClipNorm            float64 `json:"clip_norm"`
-	Clipping            string  `json:"clipping"`
-	ExpectedBatchSize   float64 `json:"expected_batch_size"`
-	Steps               int     `json:"steps"`          // updates in the model
-	LedgerEntries       int     `json:"ledger_entries"` // releases that are accounted for; more than steps after a crash
-	Data                string  `json:"data"`
-	Examples            int     `json:"examples"`
+	Run                 string   `json:"run"` // the name of its folder
+	Status              Status   `json:"status"`
+	Unit                string   `json:"unit"`
+	Relation            string   `json:"relation"`
+	Epsilon             float64  `json:"epsilon"`
+	EpsilonRDP          *float64 `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
+	Delta               float64  `json:"delta"`
+	TargetEpsilon       float64  `json:"target_epsilon,omitempty"`
+	Accountant          string   `json:"accountant"` // that answered
+	Method              string   `json:"method"`
+	Sampler             string   `json:"sampler"`
+	SamplingProbability float64  `json:"sampling_probability"`
+	Mechanism           string   `json:"mechanism"`
+	NoiseMultiplier     float64  `json:"noise_multiplier"`
+	ClipNorm            float64  `json:"clip_norm"`
+	Clipping            string   `json:"clipping"`
+	ExpectedBatchSize   float64  `json:"expected_batch_size"`
+	MaxSteps            int      `json:"max_steps"` // steps that the budget allows of the planned ones, fixed before the first
+	PlannedSteps        int      `json:"planned_steps"`
+	Steps               int      `json:"steps"`          // updates in the model
+	LedgerEntries       int      `json:"ledger_entries"` // releases that are accounted for; more than steps after a crash
+	Data                string   `json:"data"`
+	Examples            int      `json:"examples"`
 	// NotPrivate lists what the run wrote or treated as public without protection.
 	NotPrivate []string `json:"not_private"`
+	// Fallbacks are the questions that the configured accountant did not answer and RDP did.
+	Fallbacks []Fallback `json:"fallbacks,omitempty"`
 }
 
 // statement describes a run whose ledger has the given guarantee.
-func (r *Run) statement(status Status, g accountant.Guarantee) Statement {
+func (r *Run) statement(status Status, spent Spent) Statement {
 	s := Statement{
-		Run: r.name(), Status: status, Unit: "one training example", Relation: g.Relation.String(),
-		Epsilon: g.Epsilon, Delta: g.Delta, Accountant: r.plan.Accountant.Name(), Method: g.Method,
+		Run: r.name(), Status: status, Unit: "one training example", Relation: spent.Relation.String(),
+		Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, Accountant: spent.Accountant, Method: spent.Method,
 		Sampler: "Poisson", SamplingProbability: r.plan.Sampler.SamplingProbability,
 		Mechanism: "Gaussian", NoiseMultiplier: r.plan.NoiseMultiplier,
 		ClipNorm: r.plan.Policy.Bound(), Clipping: r.plan.Policy.Name(), ExpectedBatchSize: r.plan.ExpectedBatchSize,
-		Steps: r.step, LedgerEntries: r.journal.Len(), Data: r.source.Name, Examples: r.source.Train.Len(),
-		NotPrivate: notPrivate(r.source, r.diagnosed()),
+		MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step, LedgerEntries: r.journal.Len(), Data: r.source.Name, Examples: r.source.Train.Len(),
+		NotPrivate: notPrivate(r.source, r.diagnosed()), Fallbacks: r.plan.Fallbacks,
 	}
 	if r.plan.Budget != nil {
 		s.TargetEpsilon = r.plan.Budget.Epsilon
@@ -101,12 +106,7 @@ func (s Statement) Markdown() ([]byte, error) {
 }
 
 // writeStatement writes privacy.json and privacy.md.
-func (r *Run) writeStatement(result Result) error {
-	g, err := r.plan.Spent(r.journal.Ledger())
-	if err != nil {
-		return err
-	}
-	s := r.statement(result.Status, g)
+func (r *Run) writeStatement(s Statement) error {
 	text, err := s.Markdown()
 	if err != nil {
 		return err

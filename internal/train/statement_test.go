@@ -31,7 +31,7 @@ func TestStatementSaysWhatRan(t *testing.T) {
 	want := Statement{
 		Run: s.Run, Status: Done, Unit: "one training example", Relation: "add-or-remove-one", Epsilon: r.Epsilon, Delta: 1e-4, TargetEpsilon: 3,
 		Accountant: "rdp", Method: s.Method, Sampler: "Poisson", SamplingProbability: 0.2, Mechanism: "Gaussian", NoiseMultiplier: 1.5,
-		ClipNorm: 0.25, Clipping: "flat", ExpectedBatchSize: 60, Steps: 12, LedgerEntries: 12, Data: "stripes", Examples: 300,
+		ClipNorm: 0.25, Clipping: "flat", ExpectedBatchSize: 60, MaxSteps: 12, PlannedSteps: 12, Steps: 12, LedgerEntries: 12, Data: "stripes", Examples: 300,
 	}
 	notPrivate := s.NotPrivate
 	s.NotPrivate = nil

@@ -16,22 +16,23 @@ const (
 
 // Result is what a run reports at its end. Every field is public or a function of what was released.
 type Result struct {
-	Status            Status  `json:"status"`
-	Steps             int     `json:"steps"`
-	Epsilon           float64 `json:"epsilon"` // of everything in the ledger
-	Delta             float64 `json:"delta"`
-	Accountant        string  `json:"accountant"`
-	NoiseMultiplier   float64 `json:"noise_multiplier"`
-	TestAccuracy      float64 `json:"test_accuracy"`
-	Seconds           float64 `json:"seconds"`             // of all parts of the run
-	ExamplesPerSecond float64 `json:"examples_per_second"` // expected examples, over the time of the steps of this part
-	Run               string  `json:"run"`
+	Status            Status   `json:"status"`
+	Steps             int      `json:"steps"`
+	Epsilon           float64  `json:"epsilon"`               // of everything in the ledger
+	EpsilonRDP        *float64 `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
+	Delta             float64  `json:"delta"`
+	Accountant        string   `json:"accountant"` // that answered
+	NoiseMultiplier   float64  `json:"noise_multiplier"`
+	TestAccuracy      float64  `json:"test_accuracy"`
+	Seconds           float64  `json:"seconds"`             // of all parts of the run
+	ExamplesPerSecond float64  `json:"examples_per_second"` // expected examples, over the time of the steps of this part
+	Run               string   `json:"run"`
 }
 
 // Progress is what a run shows while it goes on.
 type Progress struct {
 	Step, Steps       int
-	Spent             accountant.Guarantee
+	Spent             Spent // of the steps so far, or of the next few too where the accountant is slow
 	Budget            *accountant.Guarantee
 	Evaluated         bool       // whether Evaluation is of this step
 	Evaluation        Evaluation // the newest one, zero before the first

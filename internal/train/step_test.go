@@ -16,7 +16,7 @@ const convolutional = "model.layers=[{conv2d: {out_channels: 4, kernel_size: 3, 
 // prepared builds a run without a folder.
 func prepared(t testing.TB, overrides ...string) *Run {
 	t.Helper()
-	r, err := prepare(parse(t, overrides...), Options{Source: tinySource(t, tinyExamples)})
+	r, err := prepare(parse(t, overrides...), Options{Source: tinySource(t, tinyExamples)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

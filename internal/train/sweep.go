@@ -192,9 +192,9 @@ func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (Row, error) 
 
 // diverged is the row of a run that had to stop.
 func (r *Run) diverged(t configs.Trial) (Row, error) {
-	g, err := r.plan.Spent(r.journal.Ledger())
+	spent, err := r.plan.Spent(r.journal.Ledger())
 	return rowOf(t, Result{
-		Status: Diverged, Steps: r.step, Epsilon: g.Epsilon, Delta: g.Delta, TestAccuracy: math.NaN(), Seconds: r.seconds(),
+		Status: Diverged, Steps: r.step, Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, TestAccuracy: math.NaN(), Seconds: r.seconds(),
 	}), err
 }
 

@@ -20,7 +20,12 @@ func (r SweepResult) Table() [][]string {
 	for _, i := range swept {
 		heading = append(heading, r.Rows[0].Settings[i].Label)
 	}
-	table := [][]string{append(heading, "test %", "ε", "steps", "seconds", "status")}
+	heading = append(heading, "test %", "ε")
+	beside := besideRDP(r.Rows)
+	if beside {
+		heading = append(heading, "ε (rdp)")
+	}
+	table := [][]string{append(heading, "steps", "seconds", "status")}
 	for _, row := range r.Rows {
 		var line []string
 		for _, i := range swept {
@@ -30,10 +35,22 @@ func (r SweepResult) Table() [][]string {
 		if !math.IsNaN(row.TestAccuracy) {
 			accuracy = strconv.FormatFloat(100*row.TestAccuracy, 'f', 2, 64)
 		}
-		table = append(table, append(line, accuracy, accountant.RoundUp(row.Epsilon, 3),
+		line = append(line, accuracy, accountant.RoundUp(row.Epsilon, 3))
+		if beside {
+			line = append(line, orDash(row.EpsilonRDP))
+		}
+		table = append(table, append(line,
 			strconv.Itoa(row.Steps), strconv.FormatFloat(row.Seconds, 'f', 1, 64), string(row.Status)))
 	}
 	return table
+}
+
+// orDash is an ε rounded up, or a dash where there is none.
+func orDash(epsilon *float64) string {
+	if epsilon == nil {
+		return "–"
+	}
+	return accountant.RoundUp(*epsilon, 3)
 }
 
 // sweptKeys are the indices of the settings that differ between rows.
@@ -58,13 +75,17 @@ func (r SweepResult) Note() []string {
 	if r.Composed == nil {
 		return nil
 	}
-	return []string{
+	note := []string{
 		"Each row's ε covers that trial alone, for somebody who sees nothing of the rest.",
 		"Choosing among trials on the same private data costs more. All of them together",
 		fmt.Sprintf("are (ε = %s, δ = %g)-private (%s over %d releases): quote that for",
 			accountant.RoundUp(r.Composed.Epsilon, 3), r.Composed.Delta, r.Composed.Accountant, r.Composed.Releases),
 		"a model that was picked by this table.",
 	}
+	if r.Composed.EpsilonRDP != nil {
+		note[len(note)-1] += fmt.Sprintf(" By rdp it is ε = %s.", orDash(r.Composed.EpsilonRDP))
+	}
+	return note
 }
 
 // writeReport writes results.md.

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,7 @@ type Row struct {
 	Settings     []configs.Setting // the swept keys
 	TestAccuracy float64           // NaN of a trial that diverged
 	Epsilon      float64
+	EpsilonRDP   *float64 // beside another accountant
 	Delta        float64
 	Steps        int
 	Seconds      float64
@@ -31,13 +33,14 @@ type Row struct {
 }
 
 func rowOf(t configs.Trial, r Result) Row {
-	return Row{t.Name, t.Settings, r.TestAccuracy, r.Epsilon, r.Delta, r.Steps, r.Seconds, r.Status}
+	return Row{t.Name, t.Settings, r.TestAccuracy, r.Epsilon, r.EpsilonRDP, r.Delta, r.Steps, r.Seconds, r.Status}
 }
 
 // numbers are the fields of a row beside trial and swept keys, as they are written.
 type numbers struct {
 	TestAccuracy *float64 `json:"test_accuracy"` // null when the trial diverged
 	Epsilon      float64  `json:"epsilon"`
+	EpsilonRDP   *float64 `json:"epsilon_rdp,omitempty"`
 	Delta        float64  `json:"delta"`
 	Steps        int      `json:"steps"`
 	Seconds      float64  `json:"seconds"`
@@ -46,7 +49,7 @@ type numbers struct {
 
 // MarshalJSON writes a flat object: trial, the swept keys under their full names, the numbers.
 func (r Row) MarshalJSON() ([]byte, error) {
-	n := numbers{nil, r.Epsilon, r.Delta, r.Steps, r.Seconds, r.Status}
+	n := numbers{nil, r.Epsilon, r.EpsilonRDP, r.Delta, r.Steps, r.Seconds, r.Status}
 	if !math.IsNaN(r.TestAccuracy) {
 		n.TestAccuracy = &r.TestAccuracy
 	}
@@ -126,7 +129,7 @@ func readRow(line string) (Row, error) {
 		return Row{}, err
 	}
 	row := Row{
-		Trial: found.Trial, TestAccuracy: math.NaN(), Epsilon: found.Epsilon, Delta: found.Delta,
+		Trial: found.Trial, TestAccuracy: math.NaN(), Epsilon: found.Epsilon, EpsilonRDP: found.EpsilonRDP, Delta: found.Delta,
 		Steps: found.Steps, Seconds: found.Seconds, Status: found.Status,
 	}
 	if found.TestAccuracy != nil {
@@ -158,10 +161,12 @@ func (s *sweep) writeRows() error {
 	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, tableFile), table, ownerFilePerm)
 }
 
-// csvOf writes the rows as a table with the full names of the swept keys.
+// csvOf writes the rows as a table with the full names of the swept keys. There is a column for RDP if a trial has another
+// accountant.
 func csvOf(rows []Row) ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
+	beside := besideRDP(rows)
 	number := func(v float64) string {
 		if math.IsNaN(v) {
 			return ""
@@ -173,32 +178,46 @@ func csvOf(rows []Row) ([]byte, error) {
 		for _, s := range r.Settings {
 			header, line = append(header, s.Key), append(line, s.Value)
 		}
-		if i == 0 {
-			w.Write(append(header, "test_accuracy", "epsilon", "delta", "steps", "seconds", "status"))
+		header, line = append(header, "test_accuracy", "epsilon"), append(line, number(r.TestAccuracy), number(r.Epsilon))
+		if beside {
+			header, line = append(header, "epsilon_rdp"), append(line, number(r.byRDP()))
 		}
-		w.Write(append(line, number(r.TestAccuracy), number(r.Epsilon), number(r.Delta), strconv.Itoa(r.Steps), number(r.Seconds), string(r.Status)))
+		if i == 0 {
+			w.Write(append(header, "delta", "steps", "seconds", "status"))
+		}
+		w.Write(append(line, number(r.Delta), strconv.Itoa(r.Steps), number(r.Seconds), string(r.Status)))
 	}
 	w.Flush()
 	return b.Bytes(), w.Error()
+}
+
+// besideRDP says whether a row has an accountant beside RDP.
+func besideRDP(rows []Row) bool {
+	return slices.ContainsFunc(rows, func(r Row) bool { return r.EpsilonRDP != nil })
+}
+
+// byRDP is ε by RDP, or NaN.
+func (r Row) byRDP() float64 {
+	if r.EpsilonRDP == nil {
+		return math.NaN()
+	}
+	return *r.EpsilonRDP
 }
 
 // Composed is what all trials of a sweep cost together: the guarantee for somebody who looks at all of them, and so also for
 // publishing the one that looks best. (Papernot and Steinke, arXiv:2110.03620, section 1, on why the ε of the best one alone
 // would be wrong.)
 type Composed struct {
-	Epsilon    float64 `json:"epsilon"`
-	Delta      float64 `json:"delta"`
-	Accountant string  `json:"accountant"`
-	Releases   int     `json:"releases"`
+	Epsilon    float64  `json:"epsilon"`
+	EpsilonRDP *float64 `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
+	Delta      float64  `json:"delta"`
+	Accountant string   `json:"accountant"` // that answered
+	Releases   int      `json:"releases"`
 }
 
 // compose accounts for the union of the ledgers of all trials, finished or not, at the least of their deltas.
 func (s *sweep) compose() (*Composed, error) {
 	first := s.trials[0].Config.Privacy
-	account, err := accountant.New(first.Accountant, accountant.AddOrRemoveOne)
-	if err != nil {
-		return nil, err
-	}
 	union, delta := new(accountant.Ledger), first.Delta
 	for _, t := range s.trials {
 		delta = min(delta, t.Config.Privacy.Delta)
@@ -218,6 +237,6 @@ func (s *sweep) compose() (*Composed, error) {
 	if union.Count() == 0 {
 		return nil, nil
 	}
-	cost, err := costOf(account, union, delta)
-	return &Composed{cost.Epsilon, delta, cost.Accountant, union.Count()}, err
+	spent, err := spentBy(first.Accountant, union, delta)
+	return &Composed{spent.Epsilon, spent.EpsilonRDP, delta, spent.Accountant, union.Count()}, err
 }

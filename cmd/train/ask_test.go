@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/internal/train"
+)
+
+// Shared flags of questions: 60,000 examples in batches of 512, 40 epochs.
+var (
+	sampling = []string{"--examples", "60000", "--batch-size", "512"}
+	epochs   = []string{"--epochs", "40"}
+)
+
+const (
+	askedProbability = 512. / 60000
+	askedSteps       = 4688 // 40 · 60000/512 = 4687.5
+)
+
+// concat joins lists of arguments.
+func concat(lists ...[]string) []string {
+	var all []string
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+// golden asks the accountant of the package.
+func golden(t testing.TB, name string, r accountant.Relation, group int, q, sigma float64, steps int, delta float64) accountant.Guarantee {
+	t.Helper()
+	a, err := accountant.New(name, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := new(accountant.Ledger).With(accountant.PoissonSampled{SamplingProbability: q, Event: accountant.Gaussian{NoiseMultiplier: sigma}}, steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err = accountant.Group(l, group); err != nil {
+		t.Fatal(err)
+	}
+	g, err := a.Guarantee(l, delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// ε and δ of the commands are those of the package, for each accountant, relation and group size that is asked for.
+func TestEpsilonAndDelta(t *testing.T) {
+	usual := train.DefaultAccountant()
+	tests := []struct {
+		flags []string
+		name  string
+		r     accountant.Relation
+		group int
+	}{
+		{nil, usual, accountant.AddOrRemoveOne, 1},
+		{[]string{"--accountant", "rdp"}, "rdp", accountant.AddOrRemoveOne, 1},
+		{[]string{"--relation", "zero-out"}, usual, accountant.ZeroOut, 1},
+		{[]string{"--relation", "replace_one"}, usual, accountant.ReplaceOne, 1},
+		{[]string{"--group-size", "3"}, usual, accountant.AddOrRemoveOne, 3},
+	}
+	for _, test := range tests {
+		want := golden(t, test.name, test.r, test.group, askedProbability, 2, askedSteps, 1e-5)
+		flags := concat(sampling, epochs, []string{"--noise-multiplier", "2"}, test.flags)
+		o := lastLine(t, succeed(t, concat([]string{"epsilon", "--delta", "1e-5", "--json"}, flags)...))
+		if o["epsilon"] != want.Epsilon || o["upper"] != want.Epsilon || o["accountant"] != test.name || o["relation"] != test.r.String() || o["method"] != want.Method || o["steps"] != float64(askedSteps) {
+			t.Errorf("%v: found %v, expected %+v", test.flags, o, want)
+		}
+		epsilon := fmt.Sprint(want.Epsilon)
+		o = lastLine(t, succeed(t, concat([]string{"delta", "--epsilon", epsilon, "--json"}, flags)...))
+		// At the upper end of ε, δ is at most the one that was asked about; 1e-6 and the conversion of rdp are the slack.
+		if delta := o["delta"].(float64); !(delta <= 1e-5*(1+1e-6)) || delta < 0.9e-5 {
+			t.Errorf("%v: found δ = %v at the ε of δ = 1e-5", test.flags, delta)
+		}
+		if o["upper"] != o["delta"] || !(o["lower"].(float64) <= o["delta"].(float64)) || o["epsilon"] != want.Epsilon {
+			t.Errorf("%v: found %v", test.flags, o)
+		}
+	}
+}
+
+// What people read: rounded against the promise, bounds where there are some, the method and the relation.
+func TestAnswersForPeople(t *testing.T) {
+	rdp := golden(t, "rdp", accountant.AddOrRemoveOne, 1, askedProbability, 1.1255, askedSteps, 1e-5)
+	flags := concat(sampling, epochs, []string{"--noise-multiplier", "1.1255"})
+	out := succeed(t, concat([]string{"epsilon", "--delta", "1e-5", "--accountant", "rdp"}, flags)...)
+	want := "ε = " + accountant.RoundUp(rdp.Epsilon, 4) + " at δ = 1e-05, 4,688 steps with noise multiplier 1.1255, sampling probability 0.008533333333333334\n" +
+		rdp.Method + "; datasets that differ by add-or-remove-one\n"
+	if out != want {
+		t.Errorf("found\n%sexpected\n%s", out, want)
+	}
+	tests := []struct {
+		args []string
+		want []string
+	}{
+		{concat([]string{"delta", "--epsilon", "3"}, flags), []string{"δ = ", " at ε = 3, 4,688 steps with noise multiplier 1.1255"}},
+		{concat([]string{"calibrate", "--epsilon", "3", "--delta", "1e-5"}, sampling, epochs), []string{"noise multiplier 1.0", " is the least within ε ≤ 3 at δ = 1e-05\nε = 3.0000 at δ = 1e-05, 4,688 steps"}},
+		{[]string{"calibrate", "--solve", "sampling-probability", "--noise-multiplier", "1.1", "--steps", "5000", "--epsilon", "3", "--delta", "1e-5"},
+			[]string{"sampling probability 0.00", " is the largest within ε ≤ 3 at δ = 1e-05\nε = 3.0000 at δ = 1e-05, 5,000 steps"}},
+		{concat([]string{"steps", "--epsilon", "3", "--delta", "1e-5", "--noise-multiplier", "1.1"}, sampling), []string{" steps are the most within ε ≤ 3 at δ = 1e-05\nε = "}},
+		{concat([]string{"epsilon", "--delta", "1e-5", "--group-size", "2"}, flags), []string{"; datasets that differ by add-or-remove-one in groups of 2 records\n"}},
+	}
+	for _, test := range tests {
+		out := succeed(t, test.args...)
+		for _, want := range test.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("train %s: found no %q in\n%s", strings.Join(test.args, " "), want, out)
+			}
+		}
+		if a, err := accountant.New(train.DefaultAccountant(), accountant.AddOrRemoveOne); err != nil {
+			t.Error(err)
+		} else if _, ok := a.(accountant.Bracketing); ok != strings.Contains(out, " lies in [") {
+			t.Errorf("train %s: found\n%s", strings.Join(test.args, " "), out)
+		}
+	}
+}
+
+// Each solver undoes epsilon, on the private side, whichever accountant is asked.
+func TestSolversInvertEpsilon(t *testing.T) {
+	for _, name := range []string{"rdp", train.DefaultAccountant()} {
+		asked := concat(sampling, []string{"--delta", "1e-5", "--accountant", name, "--json"})
+		number := func(o map[string]any, key string) string {
+			text, err := json.Marshal(o[key])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+		calibrated := lastLine(t, succeed(t, concat([]string{"calibrate", "--epsilon", "3"}, epochs, asked)...))
+		if calibrated["steps"] != 4688. || calibrated["epsilon"].(float64) > 3 || calibrated["epsilon"].(float64) < 2.9999 || calibrated["target_epsilon"] != 3. {
+			t.Errorf("%s: found %v", name, calibrated)
+		}
+		cost := lastLine(t, succeed(t, concat([]string{"epsilon", "--noise-multiplier", number(calibrated, "noise_multiplier")}, epochs, asked)...))
+		if cost["epsilon"] != calibrated["epsilon"] {
+			t.Errorf("%s: found ε %v by epsilon and %v by calibrate", name, cost["epsilon"], calibrated["epsilon"])
+		}
+		most := lastLine(t, succeed(t, concat([]string{"steps", "--epsilon", "3", "--noise-multiplier", number(calibrated, "noise_multiplier")}, asked)...))
+		// The least noise multiplier has a tolerance, in which a step or two may fit.
+		if n := most["steps"].(float64); n < askedSteps || n > askedSteps+2 || most["epsilon"].(float64) > 3 {
+			t.Errorf("%s: found %v", name, most)
+		}
+		rate := lastLine(t, succeed(t, "calibrate", "--solve", "sampling-probability", "--noise-multiplier", number(calibrated, "noise_multiplier"),
+			"--steps", "4688", "--epsilon", "3", "--delta", "1e-5", "--accountant", name, "--json"))
+		if q := rate["sampling_probability"].(float64); q < askedProbability*(1-1e-8) || q > askedProbability*1.00001 || rate["epsilon"].(float64) > 3 {
+			t.Errorf("%s: found %v, expected the probability %v", name, rate, askedProbability)
+		}
+	}
+}
+
+// A run is asked about with its own accountant, δ and budget, or others.
+func TestQuestionsAboutARun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, "run", ownConfig(t, pictures(t), 40))
+	run := "runs/own-1"
+	spent := lastLine(t, succeed(t, "epsilon", run, "--json"))
+	if spent["releases"] != 40. || spent["run"] != run || spent["target_epsilon"] != 5. || spent["delta"] != 1e-3 {
+		t.Errorf("epsilon: found %v", spent)
+	}
+	other := lastLine(t, succeed(t, "epsilon", run, "--accountant", train.DefaultAccountant(), "--delta", "1e-4", "--json"))
+	if other["accountant"] != train.DefaultAccountant() || other["delta"] != 1e-4 {
+		t.Errorf("epsilon by another accountant: found %v", other)
+	}
+	d := lastLine(t, succeed(t, "delta", run, "--epsilon", fmt.Sprint(spent["epsilon"]), "--json"))
+	if !(d["delta"].(float64) <= 1e-3*(1+1e-6)) || d["accountant"] != spent["accountant"] {
+		t.Errorf("delta: found %v", d)
+	}
+	if out := succeed(t, "delta", run); !strings.Contains(out, " at ε = 5, 40 releases\n") {
+		t.Errorf("delta without --epsilon says\n%s", out)
+	}
+	more := lastLine(t, succeed(t, "steps", run, "--epsilon", "10", "--json"))
+	if more["steps"].(float64) < 40 || more["releases"] != 40. || more["epsilon"].(float64) > 10 {
+		t.Errorf("steps: found %v", more)
+	}
+	if out := succeed(t, "steps", run, "--epsilon", "10"); !strings.Contains(out, "40 releases and ") {
+		t.Errorf("steps say\n%s", out)
+	}
+	less := lastLine(t, succeed(t, "calibrate", run, "--epsilon", "2.5", "--json"))
+	if less["noise_multiplier"].(float64) <= spent["noise_multiplier"].(float64) || less["epsilon"].(float64) > 2.5 {
+		t.Errorf("calibrate: found %v", less)
+	}
+	if out := succeed(t, "compare", run); !strings.HasPrefix(out, "40 steps with noise multiplier ") {
+		t.Errorf("compare says\n%s", out)
+	}
+}
+
+// Text on few digits keeps the side it was rounded to.
+func TestSignificant(t *testing.T) {
+	for _, test := range []struct {
+		x        float64
+		digits   int
+		up, down string
+	}{
+		{2.73698510, 4, "2.737", "2.736"}, {4.0521e-6, 4, "4.053e-06", "4.052e-06"}, {0.99999, 4, "1", "0.9999"}, {0, 4, "0", "0"}, {1, 4, "1", "1"},
+		{123456.7, 4, "123457", "123456"}, {1e-300, 3, "1e-300", "1e-300"}, {9.9996e-5, 4, "0.0001", "9.999e-05"},
+	} {
+		if up, down := significantUp(test.x, test.digits), significantDown(test.x, test.digits); up != test.up || down != test.down {
+			t.Errorf("%v: found %s and %s, expected %s and %s", test.x, up, down, test.up, test.down)
+		}
+	}
+	for x, want := range map[float64]string{2.99995: "3.0000", 0.0123456: "0.0124", 0.000123456: "0.0001235", 0: "0.0000"} {
+		if found := epsilonText(x); found != want {
+			t.Errorf("ε = %v: found %s, expected %s", x, found, want)
+		}
+	}
+}
+
+// commandOn runs a command line with a standard input.
+func commandOn(t testing.TB, in string, args ...string) commandOutcome {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a := &app{out: &out, err: &errs}
+	root := a.root()
+	root.SetIn(strings.NewReader(in))
+	root.SetArgs(args)
+	code := a.fail(root.ExecuteContext(t.Context()))
+	return commandOutcome{code, out.String(), errs.String()}
+}

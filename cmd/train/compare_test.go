@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/xml"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"dpsgd/accountant"
+)
+
+// The table lists every accountant within 80 columns, refusals with their reason, and says what an estimate is.
+func TestCompareTable(t *testing.T) {
+	tests := map[string][]string{
+		"sampled": {"--sampling-probability", "0.0123456789012345", "--steps", "3000", "--noise-multiplier", "1.2345678901234567", "--delta", "1e-5"},
+		"groups":  {"--sampling-probability", "0.01", "--steps", "1000", "--noise-multiplier", "10", "--delta", "1e-5", "--group-size", "3", "--relation", "replace-one"},
+		"little":  {"--sampling-probability", "0.00001", "--steps", "1000000", "--noise-multiplier", "1000", "--delta", "1e-12"},
+	}
+	for name, flags := range tests {
+		out := succeed(t, append([]string{"compare"}, flags...)...)
+		for _, accountant := range append(accountant.Names(), "gdp") {
+			if !strings.Contains(out, "\n"+accountant+" ") {
+				t.Errorf("%s: found no %s in\n%s", name, accountant, out)
+			}
+		}
+		for _, line := range strings.Split(out, "\n") {
+			if utf8.RuneCountInString(line) > 80 {
+				t.Errorf("%s: a line is wider than 80 columns: %s", name, line)
+			}
+		}
+		if estimated := strings.Contains(out, "\ngdp *"); estimated != strings.Contains(out, "* an estimate, not a bound") {
+			t.Errorf("%s: found\n%s", name, out)
+		}
+	}
+}
+
+func TestCompareJSON(t *testing.T) {
+	o := lastLine(t, succeed(t, "compare", "--sampling-probability", "0.01", "--steps", "1000", "--noise-multiplier", "1", "--delta", "1e-5", "--json"))
+	want := golden(t, "rdp", accountant.AddOrRemoveOne, 1, 0.01, 1, 1000, 1e-5)
+	found := false
+	for _, one := range o["accountants"].([]any) {
+		one := one.(map[string]any)
+		if one["accountant"] == "rdp" {
+			found = one["epsilon"] == want.Epsilon && one["seconds"].(float64) > 0 && one["lower"] == nil && one["estimate"] == nil
+		}
+	}
+	if !found || o["releases"] != 1000. || o["delta"] != 1e-5 {
+		t.Errorf("found %v, expected ε = %v by rdp", o, want.Epsilon)
+	}
+}
+
+// The plots are files of their format.
+func TestComparePlots(t *testing.T) {
+	dir := t.TempDir()
+	asked := []string{"compare", "--sampling-probability", "0.01", "--steps", "1000", "--noise-multiplier", "1", "--delta", "1e-5", "--plot"}
+	for _, name := range []string{"plot.svg", "plot.PNG"} {
+		path := filepath.Join(dir, name)
+		if out := succeed(t, append(asked, path)...); !strings.HasSuffix(out, "in "+path+": ε over steps\n") {
+			t.Errorf("found\n%s", out)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if filepath.Ext(name) == ".PNG" {
+			if _, err := png.Decode(f); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		for dec := xml.NewDecoder(f); ; {
+			if _, err := dec.Token(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if r := command(append(asked, filepath.Join(dir, "none", "plot.svg"))...); r.code != exitFailed || strings.Count(r.err, "\n") != 1 || r.out != "" {
+		t.Errorf("a folder that is not there: found exit code %d, %q and %q", r.code, r.out, r.err)
+	}
+}
+
+func TestWrap(t *testing.T) {
+	if found := strings.Join(wrap("one two  three "+strings.Repeat("x", 12), 9), "|"); found != "one two|three|xxxxxxxx…" {
+		t.Errorf("found %s", found)
+	}
+}

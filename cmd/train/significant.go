@@ -1,0 +1,44 @@
+package main
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"dpsgd/accountant"
+)
+
+// epsilonText writes ε rounded up: with four decimals, or with four digits that count if it is small.
+func epsilonText(epsilon float64) string {
+	if epsilon >= 0.01 || epsilon == 0 {
+		return accountant.RoundUp(epsilon, 4)
+	}
+	return significantUp(epsilon, 4)
+}
+
+// significantUp writes a number of at least 0 with that many digits that count, rounded up.
+func significantUp(x float64, digits int) string { return significant(x, digits, accountant.RoundUp) }
+
+// significantDown is significantUp, rounded down.
+func significantDown(x float64, digits int) string {
+	return significant(x, digits, func(x float64, decimals int) string {
+		return strings.TrimPrefix(accountant.RoundUp(-x, decimals), "-")
+	})
+}
+
+func significant(x float64, digits int, round func(x float64, decimals int) string) string {
+	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	exponent := int(math.Floor(math.Log10(math.Abs(x))))
+	decimals := digits - 1 - exponent
+	if decimals <= 0 {
+		return round(x, 0)
+	}
+	// A decimal of so few digits is the shortest one that reads back as its nearest float64.
+	rounded, err := strconv.ParseFloat(round(x, decimals), 64)
+	if err != nil {
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	return strconv.FormatFloat(rounded, 'g', digits, 64)
+}

@@ -1,0 +1,141 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"dpsgd/accountant"
+)
+
+// slow is an accountant whose answers take a while.
+type slow struct {
+	*stub
+	takes time.Duration
+}
+
+func (s slow) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
+	time.Sleep(s.takes)
+	return s.stub.Guarantee(l, delta)
+}
+
+// What is shown of ε rises, is never below what was spent nor above the whole run's, and costs a slow accountant few questions.
+func TestMeterShowsUpperBounds(t *testing.T) {
+	o := options(t)
+	s := slow{newStub(t, nil), 5 * time.Millisecond}
+	o.account = s
+	var shown []Progress
+	o.Watcher = hooks{stepped: func(p Progress) { shown = append(shown, p) }}
+	run := create(t, parse(t, "privacy.accountant=exact", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "training.steps=400"), o)
+	before := s.asked
+	r := fit(t, run)
+	// Two at the end, for metrics and statement; the first two steps, before the meter knows how slow the accountant is.
+	if asked := s.asked - before; asked > meterQuestions+4 || asked < meterQuestions/2 {
+		t.Errorf("the accountant was asked %d times, expected about %d", asked, meterQuestions)
+	}
+	last := 0.
+	for i, p := range shown {
+		if p.Spent.Epsilon < last || p.Spent.Epsilon > r.Epsilon || p.Spent.EpsilonRDP == nil || *p.Spent.EpsilonRDP < p.Spent.Epsilon {
+			t.Fatalf("step %d shows %+v after %v", i+1, p.Spent, last)
+		}
+		if last = p.Spent.Epsilon; i%29 == 0 {
+			if g := guarantee(t, s.Accountant, ledgerOf(t, run.plan.Event(), i+1), 1e-4); p.Spent.Epsilon < g.Epsilon {
+				t.Errorf("step %d shows %v, expected at least %v", i+1, p.Spent.Epsilon, g.Epsilon)
+			}
+		}
+	}
+	if len(shown) != 400 || last != r.Epsilon {
+		t.Errorf("found %d steps and ε = %v at the end, expected 400 and %v", len(shown), last, r.Epsilon)
+	}
+}
+
+// RDP stands beside exact in every record of a run, and nowhere where the configuration names it itself.
+func TestRecordsHoldRDPBesideExact(t *testing.T) {
+	for _, name := range []string{"exact", "rdp"} {
+		o := options(t)
+		r := train(t, o, "privacy.accountant="+name, "privacy.epsilon=2", "training.evaluate_every=5")
+		score, err := Evaluate(r.Run, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := mustPlan(t, "privacy.accountant="+name, "privacy.epsilon=2")
+		exact, rdp := guarantee(t, p.Accountant, ledgerOf(t, p.Event(), r.Steps), 1e-4), guarantee(t, p.accounts.rdp, ledgerOf(t, p.Event(), r.Steps), 1e-4)
+		lines := strings.Split(strings.TrimSpace(read(t, filepath.Join(r.Run, metricsFile))), "\n")
+		for what, record := range map[string]string{
+			"result": asJSON(t, r), "score": asJSON(t, score), "statement": read(t, filepath.Join(r.Run, statementData)), "metrics": lines[len(lines)-1],
+		} {
+			var found struct {
+				Epsilon    float64  `json:"epsilon"`
+				EpsilonRDP *float64 `json:"epsilon_rdp"`
+				Accountant string   `json:"accountant"`
+			}
+			if err := json.Unmarshal([]byte(record), &found); err != nil {
+				t.Fatal(err)
+			}
+			if found.Epsilon != exact.Epsilon || what != "metrics" && found.Accountant != name {
+				t.Errorf("%s, %s: found %+v, expected ε = %v", name, what, found, exact.Epsilon)
+			}
+			if name == "rdp" && found.EpsilonRDP != nil || name != "rdp" && (found.EpsilonRDP == nil || *found.EpsilonRDP != rdp.Epsilon) {
+				t.Errorf("%s, %s: found %s, expected RDP beside another accountant alone", name, what, record)
+			}
+		}
+		text := read(t, filepath.Join(r.Run, statementFile))
+		want := fmt.Sprintf("| ε by RDP, to compare (rounded up) | %s |", accountant.RoundUp(rdp.Epsilon, 3))
+		if strings.Contains(text, "by RDP, to compare") != (name != "rdp") || name != "rdp" && !strings.Contains(text, want) {
+			t.Errorf("%s: the statement does not say %s:\n%s", name, want, text)
+		}
+		for _, want := range []string{
+			fmt.Sprintf("| Accountant | %s: %s |", name, exact.Method), "| Neighbouring data sets | add-or-remove-one |", "| Sampler | Poisson: ",
+			fmt.Sprintf("| Steps that the budget allows | %d of the 12 planned, fixed before the first |", p.MaxSteps),
+			fmt.Sprintf("**(%s, 0.0001)-differentially private**", accountant.RoundUp(exact.Epsilon, 3)),
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the statement does not say %s:\n%s", name, want, text)
+			}
+		}
+	}
+}
+
+// Trials of a sweep may differ in their accountant; the table then has a column for RDP.
+func TestSweepOfAccountants(t *testing.T) {
+	s := sweepOf(t, tinyConfig, "name: sweep\nbase: base.yaml\ngrid: {privacy.accountant: [exact, rdp]}\n")
+	r := runSweep(t, s, sweepOptions(t))
+	if len(r.Rows) != 2 || r.Rows[0].EpsilonRDP == nil || r.Rows[1].EpsilonRDP != nil || *r.Rows[0].EpsilonRDP != r.Rows[1].Epsilon || r.Rows[0].Epsilon >= r.Rows[1].Epsilon {
+		t.Fatalf("found rows %s", asJSON(t, r.Rows))
+	}
+	table := r.Table()
+	if found := strings.Join(table[0], " "); found != "accountant test % ε ε (rdp) steps seconds status" || table[1][3] != accountant.RoundUp(*r.Rows[0].EpsilonRDP, 3) || table[2][3] != "–" {
+		t.Errorf("found table %q", table)
+	}
+	if text := read(t, filepath.Join(r.Sweep, tableFile)); !strings.HasPrefix(text, "trial,privacy.accountant,test_accuracy,epsilon,epsilon_rdp,delta,steps,") {
+		t.Errorf("found\n%s", text)
+	}
+	if r.Composed.Accountant != "exact" || r.Composed.EpsilonRDP == nil || *r.Composed.EpsilonRDP <= r.Composed.Epsilon || r.Composed.Epsilon <= r.Rows[0].Epsilon {
+		t.Errorf("found %s", asJSON(t, r.Composed))
+	}
+	if again := runSweep(t, s, sweepOptions(t)); len(again.Rows) != 2 {
+		t.Errorf("found %d rows of a finished sweep", len(again.Rows))
+	}
+}
+
+// A description holds both curves.
+func TestDescribeByExact(t *testing.T) {
+	d, err := Describe(load(t, "digits", "privacy.accountant=exact", "model.name=logistic", "privacy.noise_multiplier=1", "training.steps=1000"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := d.Privacy; p.Accountant != "exact" || p.EpsilonRDP == nil || *p.EpsilonRDP <= 3 || p.Epsilon > 3 || p.Steps >= p.PlannedSteps || len(p.Fallbacks) != 0 {
+		t.Errorf("found %+v", p)
+	}
+	if len(d.CurveRDP) != len(d.Curve) || len(d.Curve) != curvePoints {
+		t.Fatalf("found curves %v and %v", d.Curve, d.CurveRDP)
+	}
+	for i, s := range d.Curve {
+		if d.CurveRDP[i].Steps != s.Steps || d.CurveRDP[i].Epsilon <= s.Epsilon {
+			t.Errorf("found %v by exact and %v by rdp", s, d.CurveRDP[i])
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package train
+
+import (
+	"fmt"
+	"testing"
+
+	"dpsgd/accountant"
+)
+
+// stub is the exact accountant with a counter, and with refusals on demand.
+type stub struct {
+	accountant.Accountant
+	asked   int
+	refuses func(l *accountant.Ledger) bool // nil never
+}
+
+func newStub(t testing.TB, refuses func(*accountant.Ledger) bool) *stub {
+	t.Helper()
+	exact, err := accountant.New("exact", accountant.AddOrRemoveOne)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stub{Accountant: exact, refuses: refuses}
+}
+
+func (s *stub) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
+	s.asked++
+	if s.refuses != nil && s.refuses(l) {
+		return accountant.Guarantee{}, fmt.Errorf("%w: the stub knows nothing of %d releases", accountant.ErrUncertified, l.Count())
+	}
+	return s.Accountant.Guarantee(l, delta)
+}
+
+func always(*accountant.Ledger) bool { return true }
+
+// stubPlan is a plan that a stub accounts for.
+func stubPlan(t testing.TB, s *stub, overrides ...string) *Plan {
+	t.Helper()
+	a, err := withRDP(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newPlan(parse(t, overrides...), tinyExamples, a, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func ledgerOf(t testing.TB, e accountant.Event, count int) *accountant.Ledger {
+	t.Helper()
+	l, err := new(accountant.Ledger).With(e, count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func guarantee(t testing.TB, a accountant.Accountant, l *accountant.Ledger, delta float64) accountant.Guarantee {
+	t.Helper()
+	g, err := a.Guarantee(l, delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
