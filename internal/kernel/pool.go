@@ -172,19 +172,31 @@ func (h *helper) call() {
 
 // wait returns true for a call and false when there will be none.
 func (h *helper) wait() bool {
-	for range spins {
-		if h.calls.Load() != h.seen {
-			h.seen++
+	for {
+		for range spins {
+			if h.taken() {
+				return true
+			}
+		}
+		h.asleep.Store(true)
+		// Whoever called before it saw the worker asleep does not wake it.
+		if h.calls.Load() != h.seen && h.asleep.CompareAndSwap(true, false) {
+			return h.taken()
+		}
+		if _, open := <-h.wake; !open {
+			return false
+		}
+		// A wake-up may be late: its call can have been seen, and finished, before the
+		// worker went to sleep.
+		if h.taken() {
 			return true
 		}
 	}
-	h.asleep.Store(true)
-	// Whoever called before it saw the worker asleep does not wake it.
-	if h.calls.Load() != h.seen && h.asleep.CompareAndSwap(true, false) {
-		h.seen++
-		return true
-	}
-	if _, open := <-h.wake; !open {
+}
+
+// taken reports whether there is a call that the worker has not seen, and takes it.
+func (h *helper) taken() bool {
+	if h.calls.Load() == h.seen {
 		return false
 	}
 	h.seen++

@@ -2,9 +2,11 @@ package kernel
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestRunCoversEveryIndexOnce checks the ranges of Run: disjoint, complete, none
@@ -182,5 +184,37 @@ func BenchmarkRun(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		p.Run(2, 1, func(_, _, _ int) {})
+	}
+}
+
+// Between the two halves of a call the worker can take it, finish it and go to sleep. The
+// wake-up that comes then is not a second call.
+func TestLateWakeUpIsNoCall(t *testing.T) {
+	h := &helper{wake: make(chan struct{}, 1)}
+	taken := make(chan bool)
+	go func() {
+		for h.wait() {
+			taken <- true
+		}
+		close(taken)
+	}()
+	h.calls.Add(1) // the first half
+	<-taken
+	for !h.asleep.CompareAndSwap(true, false) { // the second half, late
+		runtime.Gosched()
+	}
+	h.wake <- struct{}{}
+	select {
+	case <-taken:
+		t.Fatal("the late wake-up was taken for a call")
+	case <-time.After(50 * time.Millisecond):
+	}
+	h.call()
+	if !<-taken {
+		t.Fatal("the next call was lost")
+	}
+	close(h.wake)
+	if _, open := <-taken; open {
+		t.Fatal("a call after the end")
 	}
 }
