@@ -13,11 +13,12 @@ import (
 const (
 	nameExact = "exact"
 
-	methodPairs   = "dominating pairs (Zhu, Dong, Wang 2022), "
-	methodClosed  = methodPairs + "exact privacy profile of one release"
-	methodContour = methodPairs + "exact privacy profile by contour integration, certified upper bound"
-	methodNothing = "nothing was released about anyone"
-	methodNone    = "a release without any guarantee"
+	methodPairs    = "dominating pairs (Zhu, Dong, Wang 2022), "
+	methodClosed   = methodPairs + "exact privacy profile of one release"
+	methodContour  = methodPairs + "exact privacy profile by contour integration, certified upper bound"
+	methodChernoff = methodPairs + "Rényi divergences of all real orders"
+	methodNothing  = "nothing was released about anyone"
+	methodNone     = "a release without any guarantee"
 )
 
 // Exact is the accountant that answers with the exact epsilon or delta of the dominating
@@ -27,7 +28,9 @@ const (
 // One release has a closed form. A composition is computed by inverting the transform of
 // its privacy loss along a contour through the saddle point, with bounds for every
 // error. Where the transform decays too slowly for that (few releases, or losses
-// that take few values) the answer is that of PLD on a fine grid, and Method says so.
+// that take few values) the answer is that of PLD, and where that one has none either
+// Chernoff's bound, which is the bound of RDP over all real orders. Method says so, and the
+// interval how wide it is.
 //
 // It analyses what PLD analyses, and holds no state.
 type Exact struct{ relation Relation }
@@ -89,19 +92,15 @@ func (a *Exact) epsilon(l *Ledger, delta float64) (i Interval, method string, er
 	if single, ok := p.single(); ok {
 		return single.epsilon(delta), methodClosed, nil
 	}
-	defer func() { i, err = p.capped(i, err) }()
-	i, err = contourEpsilon(p.removed, delta)
+	i, method, err = exactEpsilon(p.removed, delta)
 	if err == nil && p.added != nil && !dominated(p.added, i.Lower, delta) {
 		var other Interval
-		if other, err = contourEpsilon(p.added, delta); err == nil {
-			i = larger(i, other)
-		}
+		var otherMethod string
+		other, otherMethod, err = exactEpsilon(p.added, delta)
+		i, method = largerBy(i, method, other, otherMethod)
 	}
-	if errors.Is(err, contour.ErrUncertified) {
-		i, err = pldEpsilon(p, delta, fineGrid)
-		return i, methodPLD, err
-	}
-	return i, methodContour, err
+	i, err = p.capped(i, err)
+	return i, method, err
 }
 
 func (a *Exact) delta(l *Ledger, epsilon float64) (i Interval, method string, err error) {
@@ -120,18 +119,51 @@ func (a *Exact) delta(l *Ledger, epsilon float64) (i Interval, method string, er
 	if single, ok := p.single(); ok {
 		return single.delta(epsilon), methodClosed, nil
 	}
-	i, err = contourDelta(p.removed, epsilon)
+	i, method, err = exactDelta(p.removed, epsilon)
 	if err == nil && p.added != nil && !dominated(p.added, epsilon, i.Lower) {
 		var other Interval
-		if other, err = contourDelta(p.added, epsilon); err == nil {
-			i = larger(i, other)
+		var otherMethod string
+		other, otherMethod, err = exactDelta(p.added, epsilon)
+		i, method = largerBy(i, method, other, otherMethod)
+	}
+	return i, method, err
+}
+
+// exactEpsilon answers in one direction: by contour integration, else by PLD, else by
+// Chernoff's bound.
+func exactEpsilon(rs []releasePair, delta float64) (i Interval, method string, err error) {
+	if i, err = contourEpsilon(rs, delta); !errors.Is(err, contour.ErrUncertified) {
+		return i, methodContour, err
+	}
+	i, err = pldEpsilon(rs, delta, pld.Options{})
+	if parts, ok := contourParts(rs); ok {
+		if bound := contour.ChernoffEpsilon(parts, delta); err != nil || bound < i.Upper {
+			return Interval{min(i.Lower, bound), bound}, methodChernoff, nil
 		}
 	}
-	if errors.Is(err, contour.ErrUncertified) {
-		i, err = pldDelta(p, epsilon, fineGrid)
-		return i, methodPLD, err
+	return i, methodPLD, err
+}
+
+// exactDelta is exactEpsilon for δ.
+func exactDelta(rs []releasePair, epsilon float64) (i Interval, method string, err error) {
+	if i, err = contourDelta(rs, epsilon); !errors.Is(err, contour.ErrUncertified) {
+		return i, methodContour, err
 	}
-	return i, methodContour, err
+	i, err = pldDelta(rs, epsilon, pld.Options{})
+	if parts, ok := contourParts(rs); ok {
+		if bound := contour.ChernoffDelta(parts, epsilon); err != nil || bound < i.Upper {
+			return Interval{min(i.Lower, bound), bound}, methodChernoff, nil
+		}
+	}
+	return i, methodPLD, err
+}
+
+// largerBy is larger, with the method of the one that decides.
+func largerBy(a Interval, methodA string, b Interval, methodB string) (Interval, string) {
+	if b.Upper > a.Upper {
+		methodA = methodB
+	}
+	return larger(a, b), methodA
 }
 
 // capped keeps an answer for ε within the greatest loss there is: if the losses of all
@@ -223,9 +255,6 @@ func (p pairs) single() (singleRelease, bool) {
 
 // singleRelease is the pair of one release in each direction.
 type singleRelease []pair.Pair
-
-// fineGrid is for answers in place of Exact's.
-var fineGrid = pld.Options{}
 
 // slackOfGaussian bounds how far package mechanism rounds up.
 const slackOfGaussian = 2e-12

@@ -71,7 +71,13 @@ func (a *PLD) EpsilonInterval(l *Ledger, delta float64) (Interval, error) {
 	case p.infinite:
 		return Interval{math.Inf(1), math.Inf(1)}, nil
 	}
-	return p.capped(pldEpsilon(p, delta, a.options))
+	i, err := pldEpsilon(p.removed, delta, a.options)
+	if err == nil && p.added != nil && !dominated(p.added, i.Lower, delta) {
+		var other Interval
+		other, err = pldEpsilon(p.added, delta, a.options)
+		i = larger(i, other)
+	}
+	return p.capped(i, err)
 }
 
 // DeltaInterval returns bounds of the exact delta at epsilon of the dominating pairs.
@@ -86,25 +92,30 @@ func (a *PLD) DeltaInterval(l *Ledger, epsilon float64) (Interval, error) {
 	case p.infinite:
 		return Interval{1, 1}, nil
 	}
-	return pldDelta(p, epsilon, a.options)
-}
-
-func pldEpsilon(p pairs, delta float64, o pld.Options) (Interval, error) {
-	i, err := pldOne(p.removed, func(parts []pld.Part) (pld.Interval, error) { return pld.Epsilon(parts, delta, o) })
-	if err != nil || p.added == nil || dominated(p.added, i.Lower, delta) {
-		return i, err
-	}
-	other, err := pldOne(p.added, func(parts []pld.Part) (pld.Interval, error) { return pld.Epsilon(parts, delta, o) })
-	return larger(i, other), err
-}
-
-func pldDelta(p pairs, epsilon float64, o pld.Options) (Interval, error) {
-	i, err := pldOne(p.removed, func(parts []pld.Part) (pld.Interval, error) { return pld.Delta(parts, epsilon, o) })
+	i, err := pldDelta(p.removed, epsilon, a.options)
 	if err != nil || p.added == nil || dominated(p.added, epsilon, i.Lower) {
 		return i, err
 	}
-	other, err := pldOne(p.added, func(parts []pld.Part) (pld.Interval, error) { return pld.Delta(parts, epsilon, o) })
-	return larger(i, other), err
+	other, err := pldDelta(p.added, epsilon, a.options)
+	if err != nil {
+		return Interval{}, err
+	}
+	return larger(i, other), nil
+}
+
+// pldEpsilon answers in one direction. An upper end of +Inf is an answer only where the lower
+// end is as well.
+func pldEpsilon(rs []releasePair, delta float64, o pld.Options) (Interval, error) {
+	i, err := pldOne(rs, func(parts []pld.Part) (pld.Interval, error) { return pld.Epsilon(parts, delta, o) })
+	if err == nil && math.IsInf(i.Upper, 1) && !math.IsInf(i.Lower, 1) {
+		return Interval{}, fmt.Errorf("%w: pld: δ = %v is below what rounding leaves of it", ErrUncertified, delta)
+	}
+	return i, err
+}
+
+// pldDelta answers in one direction.
+func pldDelta(rs []releasePair, epsilon float64, o pld.Options) (Interval, error) {
+	return pldOne(rs, func(parts []pld.Part) (pld.Interval, error) { return pld.Delta(parts, epsilon, o) })
 }
 
 // pldOne asks in one direction.

@@ -124,6 +124,9 @@ func simplest(e Event) (Event, error) {
 		if inside == Event(NonPrivate{}) {
 			return NonPrivate{}, nil
 		}
+		if e.SamplingProbability == 1 { // all of them, in every sample
+			return groupEvent(inside, e.GroupSize)
+		}
 		return PoissonSampledGroup{e.SamplingProbability, e.GroupSize, inside}, nil
 	case FixedSizeSampled:
 		inside, err := sampledEvent(e.Event)

@@ -270,18 +270,48 @@ func logAddExp(a, b float64) float64 {
 	return a + math.Log1p(math.Exp(b-a))
 }
 
-// Below reports whether δ(ε) is certainly at most delta, by Chernoff's bound near the
-// saddle point. It is meant to be cheap, and may say false.
-func Below(parts []Part, epsilon, delta float64) bool {
+// Below reports whether δ(ε) is certainly at most delta, by Chernoff's bound.
+func Below(parts []Part, epsilon, delta float64) bool { return ChernoffDelta(parts, epsilon) < delta }
+
+// ChernoffDelta returns an upper bound for δ(ε), not a tight one: κ(c) e^(K(c)-cε) at the saddle
+// point c. It is 1 where nothing is known.
+func ChernoffDelta(parts []Part, epsilon float64) float64 {
 	p := newProblem(parts)
-	if p.infinite > 0 {
-		return false
-	}
 	c, err := p.saddleAtEpsilon(epsilon)
 	if err != nil {
-		return false
+		return 1
 	}
 	k, _, _ := p.cumulant(c)
-	const slack = 1e-8 // for the digits of cumulants
-	return k+slack*(1+math.Abs(k))-c*epsilon+logKappa(c) < logOf(delta)
+	bound := min(math.Exp(roundedUp(k)-c*epsilon+logKappa(c)), p.totalVariation(), 1)
+	if math.IsNaN(bound) {
+		return 1
+	}
+	return min(p.infinite*(1+1e-12)+bound, 1)
 }
+
+// ChernoffEpsilon returns an upper bound for ε at δ, not a tight one: the least of (K(c) + log
+// κ(c) - log δ)/c over some c, which is what Rényi divergences of all real orders 1 + c
+// say. It is +Inf where nothing is known.
+func ChernoffEpsilon(parts []Part, delta float64) float64 {
+	p := newProblem(parts)
+	if delta = delta - p.infinite*(1+1e-12); !(delta > 0) {
+		return math.Inf(1)
+	}
+	if p.totalVariation() <= delta {
+		return 0
+	}
+	best := math.Inf(1)
+	for x := -6.0; x < 18; x += 0.05 { // log c
+		c := math.Exp(x)
+		k, _, _ := p.cumulant(c)
+		if bound := (roundedUp(k) + logKappa(c) - logOf(delta)) / c; bound < best {
+			best = bound
+		} else if !(bound < 4*best) {
+			break
+		}
+	}
+	return max(best, 0)
+}
+
+// roundedUp is above a cumulant that was computed as k.
+func roundedUp(k float64) float64 { return k + 1e-8*math.Abs(k) }
