@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"dpsgd/accountant"
 )
@@ -86,7 +87,13 @@ func (c *Comparison) chart() chart {
 		d.subtitle += fmt.Sprintf(", groups of %d records", c.GroupSize)
 	}
 	least, most := math.Inf(1), 0.0
+	limit := offChart * c.leastEpsilon()
+	var off []string
 	for _, a := range c.Accountants {
+		if a.Epsilon != nil && *a.Epsilon > limit && len(a.Curve) > 0 {
+			off = append(off, fmt.Sprintf("%s %.4g", a.Accountant, *a.Epsilon))
+			continue
+		}
 		points := slices.DeleteFunc(slices.Clone(a.Curve), func(s Spend) bool { return !(s.Epsilon > 0) })
 		if len(points) == 0 {
 			continue
@@ -101,7 +108,24 @@ func (c *Comparison) chart() chart {
 		}
 	}
 	d.logarithmic = most > logarithmicFrom*least
+	if len(off) > 0 {
+		d.subtitle += "; off the chart: " + strings.Join(off, ", ")
+	}
 	return d
+}
+
+// offChart is how many times the least ε a line may end at. One that is further up would squeeze the others together.
+const offChart = 20
+
+// leastEpsilon is the smallest answer that is a bound.
+func (c *Comparison) leastEpsilon() float64 {
+	least := math.Inf(1)
+	for _, a := range c.Accountants {
+		if a.Epsilon != nil && !a.Estimate && *a.Epsilon > 0 {
+			least = min(least, *a.Epsilon)
+		}
+	}
+	return least
 }
 
 // frame maps values to pixels.

@@ -288,6 +288,19 @@ func TestChartIsReadable(t *testing.T) {
 	}
 }
 
+// A line that ends far above the least one is named and not drawn.
+func TestFarLinesAreOffTheChart(t *testing.T) {
+	low, high := 6.0, 11000.0
+	c := Comparison{Delta: 1e-5, Releases: 100, Accountants: []Compared{
+		{Accountant: "exact", Epsilon: &low, Curve: []Spend{{Steps: 50, Epsilon: 4}, {Steps: 100, Epsilon: low}}},
+		{Accountant: "basic", Epsilon: &high, Curve: []Spend{{Steps: 50, Epsilon: 5500}, {Steps: 100, Epsilon: high}}},
+	}}
+	d := c.chart()
+	if len(d.lines) != 1 || d.lines[0].name != "exact" || d.logarithmic || !strings.Contains(d.subtitle, "off the chart: basic 1.1e+04") {
+		t.Errorf("found %d lines below %q", len(d.lines), d.subtitle)
+	}
+}
+
 func TestTicks(t *testing.T) {
 	for _, test := range []struct {
 		low, high float64

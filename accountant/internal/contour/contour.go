@@ -300,16 +300,21 @@ func ChernoffEpsilon(parts []Part, delta float64) float64 {
 	if p.totalVariation() <= delta {
 		return 0
 	}
-	best := math.Inf(1)
-	for x := -6.0; x < 18; x += 0.05 { // log c
-		c := math.Exp(x)
-		k, _, _ := p.cumulant(c)
-		if bound := (roundedUp(k) + logKappa(c) - logOf(delta)) / c; bound < best {
-			best = bound
-		} else if !(bound < 4*best) {
-			break
+	best, at := math.Inf(1), 0.0 // at log c
+	scan := func(from, to, step float64) {
+		for x := from; x < to; x += step {
+			c := math.Exp(x)
+			k, _, _ := p.cumulant(c)
+			bound := (roundedUp(k) + logKappa(c) - logOf(delta)) / c
+			if bound < best {
+				best, at = bound, x
+			} else if !(bound < 4*best) {
+				return
+			}
 		}
 	}
+	scan(-6, 18, 0.05)
+	scan(at-0.05, at+0.05, 0.001)
 	return max(best, 0)
 }
 
