@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
+
+	"dpsgd/accountant/internal/reference"
 )
 
 // profileRow is a question about an exact ε or δ in the shared reference values.
@@ -34,11 +36,7 @@ type profileQuestion struct {
 func profileQuestions(t *testing.T, kind string) []profileQuestion {
 	t.Helper()
 	var questions []profileQuestion
-	for _, line := range referenceLines(t, kind) {
-		var row profileRow
-		if err := json.Unmarshal(line, &row); err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+	for _, row := range reference.Rows[profileRow](t, kind) {
 		q := profileQuestion{id: row.ID, delta: row.Delta, epsilon: math.NaN(), want: row.Value, err: row.ValueErr}
 		if row.Delta == 0 {
 			q.epsilon, q.err = row.Eps, row.LnValueErr*row.Value

@@ -1,12 +1,11 @@
 package accountant
 
 import (
-	"bufio"
 	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
+
+	"dpsgd/accountant/internal/reference"
 )
 
 // renyiRow holds the fields of the reference rows whose answer has to do with Rényi
@@ -37,34 +36,7 @@ type renyiRow struct {
 // renyiRows returns the reference rows of one kind with the fields of renyiRow.
 func renyiRows(t *testing.T, kind string) []renyiRow {
 	t.Helper()
-	referenceRows(t, kind) // skips where there are none
-	shared := os.Getenv("DPSGD_SHARED")
-	if shared == "" {
-		shared = filepath.Join("..", "..", "shared")
-	}
-	f, err := os.Open(filepath.Join(shared, "reference", "accounting.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var rows []renyiRow
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var head struct{ Kind string }
-		if err := json.Unmarshal(lines.Bytes(), &head); err != nil {
-			t.Fatal(err)
-		}
-		if head.Kind != kind {
-			continue
-		}
-		var row renyiRow
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			t.Fatalf("%s: %v", lines.Text(), err)
-		}
-		rows = append(rows, row)
-	}
-	return rows
+	return reference.Rows[renyiRow](t, kind)
 }
 
 // ordersOf returns the named lists of orders.

@@ -1,14 +1,13 @@
 package accountant
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
+
+	"dpsgd/accountant/internal/reference"
 )
 
 // referenceRow is one line of the shared reference values; its README describes them.
@@ -25,57 +24,10 @@ type referenceRow struct {
 	ValueReverse           *float64 `json:"value_reverse"`
 }
 
-// referenceLines returns the lines of one kind, and skips the test where the file is
-// not there: it lies beside the repository, in ../shared or $DPSGD_SHARED.
-func referenceLines(t *testing.T, kind string) []json.RawMessage {
-	t.Helper()
-	all := referenceKinds(t)
-	if len(all[kind]) == 0 {
-		t.Fatalf("no reference rows of kind %s", kind)
-	}
-	return all[kind]
-}
-
-// referenceKinds returns all lines by their kind.
-func referenceKinds(t *testing.T) map[string][]json.RawMessage {
-	t.Helper()
-	shared := os.Getenv("DPSGD_SHARED")
-	if shared == "" {
-		shared = filepath.Join("..", "..", "shared")
-	}
-	f, err := os.Open(filepath.Join(shared, "reference", "accounting.jsonl"))
-	if err != nil {
-		t.Skipf("no reference values (set DPSGD_SHARED to the folder that holds reference/): %v", err)
-	}
-	defer f.Close()
-	all := map[string][]json.RawMessage{}
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var head struct{ Kind string }
-		if err := json.Unmarshal(lines.Bytes(), &head); err != nil {
-			t.Fatal(err)
-		}
-		all[head.Kind] = append(all[head.Kind], slices.Clone(lines.Bytes()))
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-// referenceRows returns the rows of one kind.
+// referenceRows returns the rows of one kind, and skips the test where there are none.
 func referenceRows(t *testing.T, kind string) []referenceRow {
 	t.Helper()
-	var rows []referenceRow
-	for _, line := range referenceLines(t, kind) {
-		var row referenceRow
-		if err := json.Unmarshal(line, &row); err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-		rows = append(rows, row)
-	}
-	return rows
+	return reference.Rows[referenceRow](t, kind)
 }
 
 // covered says where the rows of a kind are tested; notCovered which kinds the package
@@ -101,7 +53,7 @@ var (
 // Every kind is covered, or known not to be.
 func TestReferenceKinds(t *testing.T) {
 	rows := 0
-	for kind, lines := range referenceKinds(t) {
+	for kind, lines := range reference.Lines(t) {
 		switch {
 		case slices.Contains(notCovered, kind):
 			t.Logf("not covered: %d rows of kind %s (data-dependent bounds of PATE)", len(lines), kind)

@@ -1,12 +1,10 @@
 package composition
 
 import (
-	"bufio"
-	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
+
+	"dpsgd/accountant/internal/reference"
 )
 
 // referenceRow is one line of the shared reference values; its README describes them.
@@ -29,43 +27,10 @@ type referenceRow struct {
 	DPAccountingGrid any     `json:"dp_accounting_grid"`
 }
 
-// referenceRows returns the rows of one kind, and skips the test where the file is
-// not there: it lies beside the repository, in ../shared or $DPSGD_SHARED.
+// referenceRows returns the rows of one kind, and skips the test where there are none.
 func referenceRows(t *testing.T, kind string) []referenceRow {
 	t.Helper()
-	shared := os.Getenv("DPSGD_SHARED")
-	if shared == "" {
-		shared = filepath.Join("..", "..", "..", "shared")
-	}
-	f, err := os.Open(filepath.Join(shared, "reference", "accounting.jsonl"))
-	if err != nil {
-		t.Skipf("no reference values (set DPSGD_SHARED to the folder that holds reference/): %v", err)
-	}
-	defer f.Close()
-	var rows []referenceRow
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var head struct{ Kind string }
-		if err := json.Unmarshal(lines.Bytes(), &head); err != nil {
-			t.Fatal(err)
-		}
-		if head.Kind != kind {
-			continue
-		}
-		var row referenceRow
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			t.Fatalf("%s: %v", lines.Text(), err)
-		}
-		rows = append(rows, row)
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	if len(rows) == 0 {
-		t.Fatalf("no reference rows of kind %s", kind)
-	}
-	return rows
+	return reference.Rows[referenceRow](t, kind)
 }
 
 // referenceError is what the project asks for; most values are met to 1e-12.

@@ -1,14 +1,11 @@
 package contour
 
 import (
-	"bufio"
-	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"dpsgd/accountant/internal/pair"
+	"dpsgd/accountant/internal/reference"
 )
 
 // row is one line of the shared reference values; their README describes them.
@@ -26,37 +23,10 @@ type row struct {
 	Added         *float64 `json:"value_add"`
 }
 
+// rows returns the rows of one kind, and skips the test where there are none.
 func rows(t *testing.T, kind string) []row {
 	t.Helper()
-	shared := os.Getenv("DPSGD_SHARED")
-	if shared == "" {
-		shared = filepath.Join("..", "..", "..", "..", "shared")
-	}
-	f, err := os.Open(filepath.Join(shared, "reference", "accounting.jsonl"))
-	if err != nil {
-		t.Skipf("no reference values (set DPSGD_SHARED to the folder that holds reference/): %v", err)
-	}
-	defer f.Close()
-	var all []row
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var head struct{ Kind string }
-		if err := json.Unmarshal(lines.Bytes(), &head); err != nil {
-			t.Fatal(err)
-		}
-		var r row
-		if head.Kind == kind {
-			if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, r)
-		}
-	}
-	if len(all) == 0 {
-		t.Fatalf("no reference rows of kind %s", kind)
-	}
-	return all
+	return reference.Rows[row](t, kind)
 }
 
 // parts returns what the row composes, in both directions.

@@ -1,13 +1,10 @@
 package pld
 
 import (
-	"bufio"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"dpsgd/accountant/internal/pair"
+	"dpsgd/accountant/internal/reference"
 )
 
 // row is one line of the shared reference values; its README describes them.
@@ -29,43 +26,10 @@ type row struct {
 	DeltaList            []float64 `json:"delta_list"`
 }
 
-// rows returns the rows of one kind, and skips the test where the file is not there:
-// it lies beside the repository, in ../shared or $DPSGD_SHARED.
+// rows returns the rows of one kind, and skips the test where there are none.
 func rows(t *testing.T, kind string) []row {
 	t.Helper()
-	shared := os.Getenv("DPSGD_SHARED")
-	if shared == "" {
-		shared = filepath.Join("..", "..", "..", "..", "shared")
-	}
-	f, err := os.Open(filepath.Join(shared, "reference", "accounting.jsonl"))
-	if err != nil {
-		t.Skipf("no reference values (set DPSGD_SHARED to the folder that holds reference/): %v", err)
-	}
-	defer f.Close()
-	var rs []row
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var head struct{ Kind string }
-		if err := json.Unmarshal(lines.Bytes(), &head); err != nil {
-			t.Fatal(err)
-		}
-		if head.Kind != kind {
-			continue
-		}
-		var r row
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatalf("%s: %v", lines.Text(), err)
-		}
-		rs = append(rs, r)
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	if len(rs) == 0 {
-		t.Fatalf("no reference rows of kind %s", kind)
-	}
-	return rs
+	return reference.Rows[row](t, kind)
 }
 
 // steps returns the phases of the row, each made by pair.
