@@ -106,3 +106,16 @@ func validateTarget(target Guarantee) error {
 	}
 	return validateDelta(target.Delta)
 }
+
+// orNone returns g, or nothing but the error.
+func (g Guarantee) orNone(err error) (Guarantee, error) {
+	if err != nil {
+		return Guarantee{}, err
+	}
+	return g, nil
+}
+
+func validateRelation(r Relation) error {
+	_, err := r.MarshalText()
+	return err
+}
