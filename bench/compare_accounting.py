@@ -401,6 +401,8 @@ def compared(answer, true):
     text = f"{answer['epsilon']:#.6g}"
     if answer.get("lower", 0) > 0:
         text = f"[{answer['lower']:#.6g}, {answer['upper']:#.6g}]"
+    if math.isinf(answer["epsilon"]):
+        return "∞"
     if "error" in true:
         return text
     return f"{text} {brief(100 * (answer['epsilon'] / true['epsilon'] - 1), '+')} %" + below(answer["epsilon"], true["lower"])
