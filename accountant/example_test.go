@@ -104,3 +104,61 @@ func ExampleMarshalEvent() {
 	// {"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}}
 	// true <nil>
 }
+
+// The interval says how far an answer can be from the truth. RDP, with its simpler view of the
+// same ledger, answers above it.
+func ExampleExact() {
+	exact, err := accountant.NewExact(accountant.AddOrRemoveOne)
+	if err != nil {
+		panic(err)
+	}
+	rdp, err := accountant.New("rdp", accountant.AddOrRemoveOne)
+	if err != nil {
+		panic(err)
+	}
+	step := accountant.PoissonSampled{SamplingProbability: 256.0 / 60000, Event: accountant.Gaussian{NoiseMultiplier: 1.1}}
+	var ledger accountant.Ledger
+	if err := ledger.Add(step, 14063); err != nil {
+		panic(err)
+	}
+	i, err := exact.EpsilonInterval(&ledger, 1e-5)
+	if err != nil {
+		panic(err)
+	}
+	g, err := rdp.Guarantee(&ledger, 1e-5)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("exact: from %.9f to %.9f\n", i.Lower, i.Upper)
+	fmt.Printf("rdp: %.4f\n", g.Epsilon)
+	// Output:
+	// exact: from 2.381689726 to 2.381689726
+	// rdp: 2.5967
+}
+
+// What a person with four pictures in the data set can count on.
+func ExampleGroup() {
+	var ledger accountant.Ledger
+	step := accountant.PoissonSampled{SamplingProbability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 2}}
+	if err := ledger.Add(step, 1000); err != nil {
+		panic(err)
+	}
+	exact, err := accountant.New("exact", accountant.AddOrRemoveOne)
+	if err != nil {
+		panic(err)
+	}
+	for _, size := range []int{1, 4} {
+		seen, err := accountant.Group(&ledger, size)
+		if err != nil {
+			panic(err)
+		}
+		g, err := exact.Guarantee(seen, 1e-5)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%d: %v\n", size, g)
+	}
+	// Output:
+	// 1: (0.6221, 1e-05)-DP under add-or-remove-one
+	// 4: (2.8934, 1e-05)-DP under add-or-remove-one
+}
