@@ -1,0 +1,83 @@
+package contour
+
+import "math"
+
+// The exponent of the integrand on the real line is K(c) - cε - log c - log(1+c), which is
+// convex. Its least point is where ε = saddleEpsilon(c).
+func saddleEpsilon(c, k1 float64) float64 { return k1 - 1/c - 1/(1+c) }
+
+// saddleAtEpsilon returns the saddle point for ε, to a few percent: its place
+// affects the work and not the answer.
+func (p *problem) saddleAtEpsilon(epsilon float64) (float64, error) {
+	excess := func(c float64) float64 { // grows with c
+		_, k1, _ := p.cumulant(c)
+		return saddleEpsilon(c, k1) - epsilon
+	}
+	return bracketAndHalve(excess)
+}
+
+// saddleAtDelta returns the saddle point c and about the ε for which δ is delta, by the
+// leading term of the saddle-point expansion:
+//
+//	log δ ≈ K(c) - cε - log c - log(1+c) - log(2πK₂)/2,   K₂ = K″(c) + 1/c² + 1/(1+c)².
+func (p *problem) saddleAtDelta(target float64) (c, epsilon float64, err error) {
+	excess := func(c float64) float64 { // grows with c
+		k, k1, k2 := p.cumulant(c)
+		curvature := k2 + 1/(c*c) + 1/(1+c)/(1+c)
+		e := saddleEpsilon(c, k1)
+		return target - (k - c*e - math.Log(c) - math.Log1p(c) - math.Log(2*math.Pi*curvature)/2)
+	}
+	if c, err = bracketAndHalve(excess); err != nil {
+		return 0, 0, err
+	}
+	_, k1, _ := p.cumulant(c)
+	if epsilon = saddleEpsilon(c, k1); epsilon < 0 {
+		c, err = p.saddleAtEpsilon(0)
+		return c, 0, err
+	}
+	return c, epsilon, nil
+}
+
+// bracketAndHalve finds where a growing function passes 0, to 2 % of c > 0.
+func bracketAndHalve(f func(float64) float64) (float64, error) {
+	const tolerance = 0.02
+	lo, hi := math.NaN(), math.NaN()
+	x, factor := 0.0, 1.0 // log c
+	for range 64 {
+		y := f(math.Exp(x)) // NaN: c is too large to compute with
+		if y < 0 {
+			lo = x
+		} else {
+			hi = x
+		}
+		if !math.IsNaN(lo) && !math.IsNaN(hi) {
+			break
+		}
+		if y < 0 {
+			x += factor
+		} else {
+			x -= factor
+		}
+		factor *= 1.25
+	}
+	if math.IsNaN(lo) || math.IsNaN(hi) {
+		return 0, ErrUncertified
+	}
+	flo, fhi := f(math.Exp(lo)), f(math.Exp(hi))
+	for hi-lo > tolerance { // regula falsi, Illinois variant, kept away from the ends
+		x := lo + (hi-lo)*min(max(flo/(flo-fhi), 0.1), 0.9)
+		if math.IsNaN(x) || math.IsInf(fhi, 0) {
+			x = lo + (hi-lo)/2
+		}
+		y := f(math.Exp(x))
+		switch {
+		case math.Abs(y) < 0.02:
+			return math.Exp(x), nil
+		case y < 0:
+			lo, flo, fhi = x, y, fhi/2
+		default:
+			hi, fhi, flo = x, y, flo/2
+		}
+	}
+	return math.Exp(lo + (hi-lo)/2), nil
+}

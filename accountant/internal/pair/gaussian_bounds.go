@@ -1,0 +1,134 @@
+package pair
+
+import (
+	"math"
+	"math/cmplx"
+)
+
+// Bounds for the transform of a pair of mixtures, by integrals along other lines of the plane.
+
+// coarse is a step for sums that are only bounds.
+func (m Mixtures) coarse() float64 {
+	most, least := m.extent()
+	return min(0.2, 0.2*m.Sigma/max(most, -least))
+}
+
+// logStripIntegral bounds the logarithm of the integral of |F(t+ib)| over t for all |Im s|
+// ≤ reach, doubled for the coarse sum that it is computed by.
+func (m Mixtures) logStripIntegral(c, reach, b, from, to float64) float64 {
+	step := m.coarse()
+	x := 1 + c
+	line := m.shiftedBy(b)
+	logZ := math.Log(cmplx.Abs(complex(x, reach) * complex(c, reach)))
+	top, sum := math.Inf(-1), 0.0
+	for t := from; t <= to; t += step {
+		logR, argR, logB := line.at(t)
+		// |z (z-1) (r-1)²/2 · (1+θ(r-1))^(z-2)|
+		e := logZ + 2*logDistance(logR, argR) + logB + reach*math.Abs(argR) - t*t/2 - math.Ln2
+		if x >= 2 {
+			e += (x - 2) * max(logR, 0)
+		} else { // the segment from 1 to r passes 0 no closer than this
+			e += (x - 2) * (min(logR, 0) + math.Log(math.Cos(argR/2)))
+		}
+		if math.IsNaN(e) {
+			continue // r = 1 and B = 0 at once, far out
+		}
+		if e > top {
+			top, sum = e, sum*math.Exp(top-e)+1
+		} else {
+			sum += math.Exp(e - top)
+		}
+	}
+	return top + math.Log(2*step*sum/math.Sqrt(2*math.Pi)) + b*b/2
+}
+
+// logDistance is log|r - 1|.
+func logDistance(logR, argR float64) float64 {
+	if logR > 40 {
+		return logR
+	}
+	half := math.Sin(argR / 2)
+	size := math.Expm1(logR) // |r|-1; |r-1|² = (|r|-1)² + 4|r| sin²(arg/2)
+	return math.Log(size*size+4*(1+size)*half*half) / 2
+}
+
+// shifted is a pair of mixtures on the line Im t = b.
+type shifted struct{ p, q []shiftedComponent }
+
+// shiftedComponent is weight·e^(rate·t + offset) (cos + i sin).
+type shiftedComponent struct{ rate, offset, weight, cos, sin float64 }
+
+func (m Mixtures) shiftedBy(b float64) shifted {
+	shift := func(cs []Component) (out []shiftedComponent) {
+		for _, c := range cs {
+			rate := c.Mean / m.Sigma
+			sin, cos := math.Sincos(rate * b)
+			out = append(out, shiftedComponent{rate, -rate * rate / 2, c.Weight, cos, sin})
+		}
+		return out
+	}
+	return shifted{shift(m.P), shift(m.Q)}
+}
+
+// at returns log|r|, arg r and log|B| at t + ib.
+func (s shifted) at(t float64) (logR, argR, logB float64) {
+	logA, argA := logShifted(s.p, t)
+	logB, argB := logShifted(s.q, t)
+	return logA - logB, argA - argB, logB
+}
+
+// logShifted is the logarithm of a mixture over N(0, σ²) at t + ib.
+func logShifted(cs []shiftedComponent, t float64) (log, arg float64) {
+	if len(cs) == 1 {
+		return cs[0].rate*t + cs[0].offset, math.Atan2(cs[0].sin, cs[0].cos)
+	}
+	scale := 0.0
+	for _, c := range cs {
+		scale = max(scale, c.rate*t+c.offset)
+	}
+	var re, im float64
+	for _, c := range cs {
+		e := c.weight * math.Exp(c.rate*t+c.offset-scale)
+		re += e * c.cos
+		im += e * c.sin
+	}
+	return scale + math.Log(re*re+im*im)/2, math.Atan2(im, re)
+}
+
+// Tail moves the line of integration:
+//
+//	|M(c+iy)| ≤ e^(b²/2) ∫ φ(t) |A(t+ib)| |r(t+ib)|^c e^(-y arg r(t+ib)) dt
+//
+// for every b in the strip. The argument of r is at least 0 for b ≥ 0, the means of P
+// being at least 0 and those of Q at most, so the bound falls with y.
+func (m Mixtures) Tail(c, reach float64) float64 {
+	if d, ok := m.shift(); ok {
+		return d * d / 2 * (c*(1+c) - reach*reach)
+	}
+	best := math.Inf(1)
+	for b := m.strip(); b > 1e-9; b /= math.Sqrt2 {
+		bound := m.tailAt(c, reach, b)
+		if bound > best {
+			break
+		}
+		best = bound
+	}
+	return best
+}
+
+func (m Mixtures) tailAt(c, reach, b float64) float64 {
+	step := m.coarse()
+	from, to := m.interval(c)
+	line := m.shiftedBy(b)
+	top, sum := math.Inf(-1), 0.0
+	for t := from; t <= to; t += step {
+		logR, argR, logB := line.at(t)
+		e := logB + (1+c)*logR - reach*argR - t*t/2
+		if e > top {
+			top, sum = e, sum*math.Exp(top-e)+1
+		} else if e > top-50 {
+			sum += math.Exp(e - top)
+		}
+	}
+	return top + math.Log(step*sum/math.Sqrt(2*math.Pi)) + b*b/2 + 1e-9
+}
