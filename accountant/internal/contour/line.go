@@ -26,8 +26,8 @@ type line struct {
 	cumulants []point   // at places to the right of c
 }
 
-// point is K and its derivatives at c.
-type point struct{ c, k, k1, k2 float64 }
+// point is K and its second derivative at c.
+type point struct{ c, k, k2 float64 }
 
 // curvature is the second derivative of the exponent of the integrand.
 func (p point) curvature() float64 { return p.k2 + 1/(p.c*p.c) + 1/(1+p.c)/(1+p.c) }
@@ -68,7 +68,7 @@ func (p *problem) cumulantsAround(saddle float64) []point {
 	var points []point
 	for _, factor := range [...]float64{0.5, 0.65, 0.8, 0.9, 1, 1.03, 1.1, 1.25, 1.5, 2, 3, 5} {
 		at := point{c: saddle * factor}
-		at.k, at.k1, at.k2 = p.cumulant(at.c)
+		at.k, _, at.k2 = p.cumulant(at.c)
 		if math.IsNaN(at.k) || math.IsInf(at.k, 0) {
 			break
 		}
