@@ -1,24 +1,28 @@
-// Package clip bounds what one example can do to a sum of gradients.
+// Package clip makes bounded integers of whatever claims to be a gradient, and adds them up exactly.
 //
-// A [Policy] turns the norms of per-example gradients gᵢ into factors wᵢ such that ‖wᵢ·gᵢ‖ <= Bound for every
-// example, whatever it holds. A [Sum] adds up Σᵢ wᵢ·gᵢ over the physical batches of one logical batch, carries the
-// bound with it, and gives its values away once, to the mechanism that adds noise. So noise is scaled by what the sum
-// says of itself, and no second copy of the clip norm can disagree with it.
+// A [Policy] turns the norms of per-example gradients gᵢ into factors wᵢ. A [Sum] multiplies, rounds to multiples of the
+// spacing g of a [Lattice], and adds:
 //
-// The guarantee: for two sets of examples of which one is the other plus one example, the sums differ by at most
-// Bound in the L2 norm, because all other terms are equal. It is a statement about the exact sum of the scaled
-// float32 rows. What is rounded, and where that is paid for:
+//	cᵢ = round(wᵢ·gᵢ/g), a vector of integers;    it counts if g·‖cᵢ‖ ≤ C, and adds zero if not;    Σᵢ cᵢ
 //
-//   - the norm, which the ghost engine computes from float32 Gram matrices, and the scaled row, each entry to float32
-//     (2^-24): both inside the margin of 2^-17 (8·10^-6) that [Flat] leaves below its clip norm, for norms that are right to
-//     a relative 2^-18;
-//   - this package's accumulation, in float64: at most 2^-53 of the sum per partial, which for sums up to 2^16·C is
-//     less than 2^-6 of the lattice spacing to which the mechanism rounds, and inflates the bound for, anyway;
-//   - the sum within a physical batch, in the float32 of the kernels: about 2^-24 of the partial sum. This one is not
-//     covered: a changed example changes the roundings of its neighbours in the batch too. For a physical batch of 64
-//     rows it is of the order of 2^-18·C; the worst case that adversarial rows can reach is larger (Casacuberta et
-//     al., arXiv:2207.10635).
+// # The guarantee
 //
-// Factor 0 means that an example's row must not enter a product at all: 0·NaN is NaN. Who applies the factors zeroes
-// the row, and [Sum.Add] refuses a partial sum that is not finite.
+// For two sets of examples of which one is the other plus one example, the sums differ, in units of g, by an integer vector
+// of L2 norm at most C/g: by exactly one cᵢ, whose norm was computed from the very integers that were added. All
+// arithmetic on them is exact, so that a sum does not depend on the order of the examples, the physical batches or the
+// threads, and no other example's cⱼ changes. Nothing about the gradients is assumed. Norms that are wrong, rows of any size,
+// NaN: they can make an example count for less, never for more than C.
+//
+// What has to be true besides is isolation: row i of a [Batch] is a function of example i and of public values alone.
+// That is the promise of the graph and of package perexample, and their tests hold it bit for bit.
+//
+// # Why the sums are exact
+//
+//   - A stored or formed row is rounded to int32 and added to int32: at most 2^31/2^21 rows, whose entries are at most
+//     C/g < 2^21, before the sum moves on to float64 ([Rows], [Formed]; a sum that a row too long has wrapped around is
+//     thrown away with the row).
+//   - The row of a dense layer is the outer product of two vectors, which are rounded instead: their product is an integer
+//     matrix, and its norm the product of theirs. Examples are added by a matrix product in float32, as many at a time as keep every
+//     partial sum, in whatever order it is taken, at 2^24 or below, where float32 holds every integer ([Outer]).
+//   - The float64 values of a logical batch hold every integer to 2^53: more than 2^32 examples.
 package clip

@@ -10,9 +10,10 @@ import (
 // changes the factor of another, and holds public values only.
 type Policy interface {
 	// Factors sets dst[i] to the factor for a gradient whose squared L2 norm over all trainable parameters is
-	// squaredNorms[i]. Each factor is finite and not negative, and the gradient times its factor, computed in
-	// float32, has an L2 norm of at most Bound. A squared norm that is no finite number >= 0 gives exactly 0.
-	// The slices must have the same length.
+	// squaredNorms[i]: finite, not negative, and such that the gradient times its factor stays a little below Bound, with
+	// room for rounding. A squared norm that is no finite number >= 0 gives exactly 0. The slices must have the same length.
+	//
+	// Privacy does not rest on the factors: a [Sum] measures what it adds.
 	Factors(dst []float32, squaredNorms []float64)
 
 	// Bound returns the L2 norm that no scaled gradient exceeds.
@@ -25,22 +26,21 @@ type Policy interface {
 // ErrClipNorm is wrapped by errors about a clip norm out of range.
 var ErrClipNorm = errors.New("clip norm out of range")
 
-// Clip norms outside are refused: inside, a scaled row and its sums stay in the normal range of float32, and the
-// lattice of the noise, 2^-30 times the norm, in that of float64.
+// Clip norms outside are refused: inside, scaled rows and the lattice stay in the normal range of float32.
 const (
 	MinClipNorm = 0x1p-40 // about 1e-12
 	MaxClipNorm = 0x1p+40 // about 1e+12
 )
 
 // Flat scales a gradient of norm n down to the clip norm C and leaves shorter ones alone (Abadi et al.,
-// arXiv:1607.00133, Algorithm 1): the factor is min(1, C·(1-2^-17)/n), rounded toward zero to float32. The margin
-// 2^-17 takes the rounding of the scaled row, so that C is a bound in float32 arithmetic and not only on paper: with
-// C/n itself, about half of all clipped rows end up longer than C.
+// arXiv:1607.00133, Algorithm 1): the factor is min(1, C·(1-2^-12)/n), rounded toward zero to float32. The margin
+// 2^-12 has room for float32 norms and for rounding to the lattice, so that a [Sum] has no reason to refuse what was
+// computed with care.
 //
 //	n                                    factor
 //	0                                    1
-//	up to C·(1-2^-17)                    1
-//	above                                C·(1-2^-17)/n, less than 1
+//	up to C·(1-2^-12)                    1
+//	above                                C·(1-2^-12)/n, less than 1
 //	above 2^80·C                         0, before the scaled row drowns in denormal numbers
 //	NaN, +Inf, root of a negative        0
 //
@@ -63,7 +63,7 @@ func NewFlat(clipNorm float64) (Flat, error) {
 }
 
 const (
-	margin     = 0x1p-17 // relative distance kept from the clip norm
+	margin     = 0x1p-12 // relative distance kept from the clip norm
 	brokenFrom = 0x1p+80 // multiple of the clip norm from which a gradient counts as broken
 )
 

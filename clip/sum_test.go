@@ -5,257 +5,366 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/random"
 )
 
-func TestSumAddsAndLeavesOnce(t *testing.T) {
-	s := NewSum(0.5, 3)
-	for _, partial := range [][]float32{{1, 2, 3}, {0.25, -2, 0x1p-100}} {
-		if err := s.Add(partial); err != nil {
-			t.Fatal(err)
-		}
-	}
-	values, bound, err := s.Release()
-	if want := []float64{1.25, 0, 3 + 0x1p-100}; err != nil || bound != 0.5 || !slices.Equal(values, want) {
-		t.Errorf("Release() = %v, %g, %v, want %v, 0.5, nil", values, bound, err, want)
-	}
-	if values, _, err := s.Release(); !errors.Is(err, ErrReleased) || values != nil {
-		t.Errorf("second Release: values %v, error %v, want none and %v", values, err, ErrReleased)
-	}
-	if err := s.Add([]float32{1, 2, 3}); !errors.Is(err, ErrReleased) {
-		t.Errorf("Add after Release: error is %v, want %v", err, ErrReleased)
-	}
-	if s.values != nil {
-		t.Error("the sum still holds its values after Release")
+// examples are gradients of a model with every kind of part: stored rows, an outer product, rows that are formed.
+type examples struct {
+	shape        shape
+	n            int
+	norms        []float64 // squared, as an engine reports them
+	rows, formed []float32
+	x, z         []float32
+}
+
+// shape is the sizes of the parts; a part of size 0 is left out.
+type shape struct{ rows, in, out, formed int }
+
+func (s shape) dim() int { return s.rows + s.in*s.out + s.formed }
+
+func newExamples(s shape, n int) examples {
+	return examples{
+		shape: s, n: n, norms: make([]float64, n), rows: make([]float32, n*s.rows), formed: make([]float32, n*s.formed),
+		x: make([]float32, n*s.in), z: make([]float32, n*s.out),
 	}
 }
 
-// After Reset, the next logical batch: nothing of the last one is left, whether its memory came back or not, whether it
-// was released, dropped or broken.
-func TestResetBeginsAnew(t *testing.T) {
-	nan := float32(math.NaN())
-	for name, before := range map[string]func(*Sum){
-		"new":                            func(*Sum) {},
-		"dropped":                        func(s *Sum) { s.Add([]float32{1, 2, 3}) },
-		"released":                       func(s *Sum) { s.Add([]float32{1, 2, 3}); s.Release() },
-		"recycled":                       func(s *Sum) { s.Add([]float32{1, 2, 3}); v, _, _ := s.Release(); s.Recycle(v) },
-		"broken":                         func(s *Sum) { s.Add([]float32{1, nan, 3}) },
-		"given memory of another length": func(s *Sum) { s.Release(); s.Recycle([]float64{7, 7}) },
-	} {
-		for _, partials := range [][][]float32{nil, {{4, 5, 6}}, {{4, 5, 6}, {1, 1, 1}}} {
-			want := make([]float64, 3)
-			s := NewSum(0.5, 3)
-			before(s)
-			s.Reset()
-			for _, partial := range partials {
-				if err := s.Add(partial); err != nil {
-					t.Fatal(err)
-				}
-				for i, v := range partial {
-					want[i] += float64(v)
-				}
-			}
-			if values, bound, err := s.Release(); err != nil || bound != 0.5 || !slices.Equal(values, want) {
-				t.Errorf("%s: Release() = %v, %g, %v, want %v, 0.5, nil", name, values, bound, err, want)
-			}
+// draw fills in numbers of about the given size, and honest norms.
+func draw(s shape, n int, size float64, src *random.Source) examples {
+	e := newExamples(s, n)
+	for _, values := range [][]float32{e.rows, e.formed, e.x, e.z} {
+		for i := range values {
+			values[i] = float32(size * (2*src.Float64() - 1))
 		}
 	}
-	invalid := NewSum(0, 3)
-	invalid.Reset()
-	if _, _, err := invalid.Release(); err == nil {
-		t.Error("Reset mended a sum without a bound")
+	e.measure()
+	return e
+}
+
+// measure makes the reported norms honest.
+func (e examples) measure() {
+	for i := range e.n {
+		one := e.at(i)
+		e.norms[i] = kernel.SumSquares(one.rows) + kernel.SumSquares(one.formed) + kernel.SumSquares(one.x)*kernel.SumSquares(one.z)
 	}
 }
 
-// Values that were released and not given back stay what they are, whatever is added after.
-func TestReleasedValuesAreNotTheSum(t *testing.T) {
-	s := NewSum(1, 2)
-	if err := s.Add([]float32{1, 2}); err != nil {
+// at is example i alone; it shares memory with e.
+func (e examples) at(i int) examples { return e.part(i, i+1) }
+
+// part is examples [lo, hi).
+func (e examples) part(lo, hi int) examples {
+	s := e.shape
+	return examples{
+		shape: s, n: hi - lo, norms: e.norms[lo:hi], rows: e.rows[lo*s.rows : hi*s.rows], formed: e.formed[lo*s.formed : hi*s.formed],
+		x: e.x[lo*s.in : hi*s.in], z: e.z[lo*s.out : hi*s.out],
+	}
+}
+
+// and is the examples of both.
+func (e examples) and(f examples) examples {
+	return examples{
+		e.shape, e.n + f.n, slices.Concat(e.norms, f.norms), slices.Concat(e.rows, f.rows), slices.Concat(e.formed, f.formed),
+		slices.Concat(e.x, f.x), slices.Concat(e.z, f.z),
+	}
+}
+
+// permuted is the examples in another order.
+func (e examples) permuted(order []int) examples {
+	all := e.part(0, 0)
+	for _, i := range order {
+		all = all.and(e.at(i))
+	}
+	return all
+}
+
+func (e examples) batch() Batch {
+	b := Batch{SquaredNorms: e.norms}
+	if s := e.shape; s.rows > 0 {
+		b.Parts = append(b.Parts, Rows{Values: e.rows, Width: s.rows})
+	}
+	if s := e.shape; s.in > 0 {
+		b.Parts = append(b.Parts, Outer{X: e.x, Z: e.z, In: s.in, Out: s.out})
+	}
+	if s := e.shape; s.formed > 0 {
+		b.Parts = append(b.Parts, Formed{Width: s.formed, Examples: e.n, Form: func(_, i int, row []float32) {
+			copy(row, e.formed[i*s.formed:(i+1)*s.formed])
+		}})
+	}
+	return b
+}
+
+func newSum(t testing.TB, bound float64, dim int, pool *kernel.Pool) *Sum {
+	t.Helper()
+	s, err := NewSum(Flat{ClipNorm: bound}, dim, pool)
+	if err != nil {
 		t.Fatal(err)
 	}
-	values, _, _ := s.Release()
-	for range 3 {
-		s.Reset()
-		if err := s.Add([]float32{5, 5}); err != nil {
+	return s
+}
+
+// integers adds up the examples in physical batches and returns what leaves the sum.
+func integers(t testing.TB, s *Sum, e examples, physical int) []int64 {
+	t.Helper()
+	s.Reset()
+	for lo := 0; lo < e.n; lo += physical {
+		part := e.part(lo, min(lo+physical, e.n))
+		if err := s.Add(part.batch(), part.n); err != nil {
 			t.Fatal(err)
 		}
-		s.Release()
 	}
-	if !slices.Equal(values, []float64{1, 2}) {
-		t.Errorf("released values became %v", values)
-	}
+	return released(t, s)
 }
 
-// A partial may come in any parts that make up its length: the values are those of one part, on any number of threads.
-func TestPartsAreAddedOnce(t *testing.T) {
-	const dim = 3*addBlock + 5
-	partial, want := make([]float32, dim), make([]float64, dim)
-	for i := range partial {
-		partial[i] = float32(math.Sin(float64(i)))
-		want[i] = 2 * float64(partial[i])
-	}
-	for _, threads := range []int{1, 2, 3} {
-		pool := kernel.NewPool(threads)
-		for _, cuts := range [][]int{{}, {1}, {addBlock}, {0, 0, 7, dim - 1}, {addBlock - 1, 2*addBlock + 1}, {dim}} {
-			s := NewParallelSum(1, dim, pool)
-			for range 2 {
-				var parts [][]float32
-				from := 0
-				for _, to := range append(cuts, dim) {
-					parts, from = append(parts, partial[from:to]), to
-				}
-				if err := s.Add(parts...); err != nil {
-					t.Fatal(err)
-				}
+func released(t testing.TB, s *Sum) []int64 {
+	t.Helper()
+	var found []int64
+	err := s.Release(func(values []float64, _ Lattice) {
+		for i, v := range values {
+			if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+				t.Fatalf("coordinate %d of the sum is %v, expected an integer", i, v)
 			}
-			if values, _, err := s.Release(); err != nil || !slices.Equal(values, want) {
-				t.Errorf("%d threads, cut at %v: error %v, or other values", threads, cuts, err)
-			}
+			found = append(found, int64(v))
 		}
-		pool.Close()
-	}
-}
-
-// One value that is not finite is found wherever it is, in the first partial and in later ones.
-func TestNotFiniteIsFoundEverywhere(t *testing.T) {
-	const dim = 2*addBlock + 3
-	pool := kernel.NewPool(2)
-	defer pool.Close()
-	s := NewParallelSum(1, dim, pool)
-	for _, at := range []int{0, 1, 15, 16, addBlock - 1, addBlock, dim - 1} {
-		for i, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-			s.Reset()
-			partial := slices.Repeat([]float32{math.MaxFloat32}, dim) // squares and sums are finite in float64
-			for range i {
-				if err := s.Add(partial); err != nil {
-					t.Fatal(err)
-				}
-			}
-			partial[at] = float32(bad)
-			if err := s.Add(partial); !errors.Is(err, ErrNotFinite) {
-				t.Fatalf("%g at %d: error is %v, want %v", bad, at, err, ErrNotFinite)
-			}
-			if values, _, err := s.Release(); !errors.Is(err, ErrNotFinite) || values != nil {
-				t.Fatalf("%g at %d: released", bad, at)
-			}
-		}
-	}
-}
-
-// A sum that is printed shows what is public.
-func TestSumPrintsNoValues(t *testing.T) {
-	s := NewSum(0.5, 1)
-	if err := s.Add([]float32{12345}); err != nil {
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d", "%g"} {
-		if got, want := fmt.Sprintf(format, s), "clip.Sum(1 values, bound 0.5)"; got != want {
-			t.Errorf("%s prints %q, want %q", format, got, want)
-		}
-	}
+	return found
 }
 
-// A logical batch without examples is released like any other.
-func TestEmptySumIsZero(t *testing.T) {
-	values, bound, err := NewSum(2, 4).Release()
-	if err != nil || bound != 2 || !slices.Equal(values, make([]float64, 4)) {
-		t.Errorf("Release() = %v, %g, %v, want zeros, 2, nil", values, bound, err)
-	}
-}
-
-// Float64 accumulation: float32 would lose every one of these.
-func TestSumAccumulatesInFloat64(t *testing.T) {
-	s := NewSum(1, 1)
-	for _, v := range append([]float32{0x1p24}, slices.Repeat([]float32{1}, 1000)...) {
-		if err := s.Add([]float32{v}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if values, _, _ := s.Release(); values[0] != 0x1p24+1000 {
-		t.Errorf("sum is %.0f, want %.0f", values[0], 0x1p24+1000)
-	}
-}
-
-// A sum with something wrong in it is never released, whatever is added after.
-func TestBrokenSumIsNeverReleased(t *testing.T) {
-	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	for _, c := range []struct {
-		name    string
-		sum     *Sum
-		partial []float32
-		want    error
-	}{
-		{"too short", NewSum(1, 2), []float32{1}, ErrLength},
-		{"too long", NewSum(1, 2), []float32{1, 2, 3}, ErrLength},
-		{"missing", NewSum(1, 2), nil, ErrLength},
-		{"NaN", NewSum(1, 2), []float32{1, nan}, ErrNotFinite},
-		{"+Inf", NewSum(1, 2), []float32{inf, 1}, ErrNotFinite},
-		{"-Inf", NewSum(1, 2), []float32{1, -inf}, ErrNotFinite},
-		{"infinities that cancel", NewSum(1, 2), []float32{inf, -inf}, ErrNotFinite},
-		{"no values", NewSum(1, 0), nil, ErrLength},
-		{"negative length", NewSum(1, -1), nil, ErrLength},
-		{"bound 0", NewSum(0, 2), []float32{1, 2}, nil},
-		{"bound negative", NewSum(-1, 2), []float32{1, 2}, nil},
-		{"bound NaN", NewSum(math.NaN(), 2), []float32{1, 2}, nil},
-		{"bound infinite", NewSum(math.Inf(1), 2), []float32{1, 2}, nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			first := c.sum.Add(c.partial)
-			if first == nil || c.want != nil && !errors.Is(first, c.want) {
-				t.Fatalf("Add: error is %v, want %v", first, c.want)
+// The sum is that of the contributions of each example alone, exactly, for any order of the examples, any split into
+// physical batches, and any number of threads.
+func TestSumIsExactInAnyOrder(t *testing.T) {
+	src := random.Seeded(1)
+	for _, s := range []shape{{rows: 5000}, {formed: 700}, {in: 40, out: 30}, {rows: 33, in: 17, out: 5, formed: 21}} {
+		for _, size := range []float64{1e-3, 1, 1e5} {
+			e := draw(s, 37, size, src)
+			want := make([]int64, s.dim())
+			alone := newSum(t, 1, s.dim(), nil)
+			for i := range e.n {
+				for j, v := range integers(t, alone, e.at(i), 1) {
+					want[j] += v
+				}
 			}
-			if again := c.sum.Add([]float32{1, 2}); again != first {
-				t.Errorf("next Add: error is %v, want the first one", again)
-			}
-			if values, _, err := c.sum.Release(); err != first || values != nil {
-				t.Errorf("Release: values %v, error %v, want none and the first one", values, err)
-			}
-		})
-	}
-}
-
-func ExampleSum() {
-	policy := Flat{ClipNorm: 1}
-	sum := NewSum(policy.Bound(), 2)
-	for _, physicalBatch := range [][]float32{{0.5, 0.5}, {0.25, -1}} { // clipped sums, from the graph
-		if err := sum.Add(physicalBatch); err != nil {
-			panic(err)
-		}
-	}
-	values, bound, err := sum.Release()
-	fmt.Println(values, bound, err)
-	_, _, err = sum.Release()
-	fmt.Println(err)
-	// Output:
-	// [0.75 -0.5] 1 <nil>
-	// clip: sum already released
-}
-
-// Partial sums of a physical batch of mlp1000, 795,010 parameters, on one thread and on two; the first of a logical batch
-// and the second.
-//
-//	go test -run '^$' -bench SumAdd -benchmem ./clip
-func BenchmarkSumAdd(b *testing.B) {
-	partial := make([]float32, 795_010)
-	for _, threads := range []int{1, 2} {
-		for _, name := range []string{"first", "second"} {
-			b.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(b *testing.B) {
+			for threads := 1; threads <= 4; threads++ {
 				pool := kernel.NewPool(threads)
 				defer pool.Close()
-				s := NewParallelSum(1, len(partial), pool)
-				b.ReportAllocs()
-				for b.Loop() {
-					if name == "first" {
-						s.Reset()
-					}
-					if err := s.Add(partial); err != nil {
-						b.Fatal(err)
+				sum := newSum(t, 1, s.dim(), pool)
+				for _, physical := range []int{1, 2, 5, 36, 64} {
+					for _, f := range []examples{e, e.permuted(shuffled(e.n, src))} {
+						if !slices.Equal(integers(t, sum, f, physical), want) {
+							t.Errorf("%+v, size %g, %d threads, physical batch %d: the sum is not that of the contributions", s, size, threads, physical)
+						}
 					}
 				}
-				b.ReportMetric(1e9*b.Elapsed().Seconds()/float64(b.N)/float64(len(partial)), "ns/parameter")
-			})
+			}
 		}
+	}
+}
+
+func shuffled(n int, src *random.Source) []int {
+	order := make([]int, n)
+	for i := range order {
+		j := int(src.Uint64() % uint64(i+1))
+		order[i], order[j] = order[j], i
+	}
+	return order
+}
+
+// Sums stay exact where the most examples, all as long as they may be, meet in one coordinate.
+func TestSumOfTheLongest(t *testing.T) {
+	const n = 5000
+	for _, s := range []shape{{rows: 1}, {formed: 1}, {in: 1, out: 1}, {in: 20, out: 20}} {
+		e := newExamples(s, n)
+		for _, values := range [][]float32{e.rows, e.formed, e.x, e.z} {
+			for i := range values {
+				values[i] = 3e4
+			}
+		}
+		e.measure()
+		sum := newSum(t, math.Nextafter(2, 0), s.dim(), nil) // just below 2^21 spacings
+		one := integers(t, sum, e.at(0), 1)
+		all := integers(t, sum, e, n)
+		for j, v := range all {
+			if one[j] == 0 || v != n*one[j] {
+				t.Fatalf("%+v: coordinate %d of the sum of %d equal examples is %d, of one %d", s, j, n, v, one[j])
+			}
+		}
+	}
+}
+
+// A contribution is close to the clipped gradient: rows to half a spacing in every coordinate, outer products to a few
+// parts in a thousand, or to what half a unit in both factors makes of short ones.
+func TestContributionIsTheClippedGradient(t *testing.T) {
+	src := random.Seeded(2)
+	for _, s := range []shape{{rows: 500}, {formed: 500}, {in: 50, out: 20}} {
+		for _, size := range []float64{1e-2, 1, 1e4} {
+			e := draw(s, 1, size, src)
+			found := integers(t, newSum(t, 1, s.dim(), nil), e, 1)
+			factor := min(1, (1-0x1p-12)/math.Sqrt(e.norms[0])) * 0x1p20
+			var off, length float64
+			for j := range found {
+				want := 0.0
+				switch {
+				case s.rows > 0:
+					want = float64(e.rows[j]) * factor
+				case s.formed > 0:
+					want = float64(e.formed[j]) * factor
+				default:
+					want = float64(e.x[j%s.in]) * float64(e.z[j/s.in]) * factor
+				}
+				d := float64(found[j]) - want
+				if s.in == 0 && math.Abs(d) > 0.5+1e-6*math.Abs(want) {
+					t.Fatalf("%+v, size %g: coordinate %d is %d, expected %.2f", s, size, j, found[j], want)
+				}
+				off, length = off+d*d, length+want*want
+			}
+			if math.Sqrt(off/length) > 0.02+100/math.Sqrt(length) {
+				t.Errorf("%+v, size %g: the contribution is off by %.2g of its length", s, size, math.Sqrt(off/length))
+			}
+		}
+	}
+}
+
+// Honest examples are not refused, however their gradients are spread.
+func TestHonestExamplesCount(t *testing.T) {
+	src := random.Seeded(3)
+	for _, s := range []shape{{rows: 3}, {rows: 3000}, {formed: 300}, {in: 784, out: 10}, {in: 3, out: 2}, {in: 1, out: 1}, {rows: 10, in: 500, out: 100, formed: 40}} {
+		sum := newSum(t, 1, s.dim(), nil)
+		for range 300 {
+			e := draw(s, 1, math.Exp(8*src.Float64()-2), src)
+			if found := integers(t, sum, e, 1); !slices.ContainsFunc(found, func(v int64) bool { return v != 0 }) {
+				t.Fatalf("%+v: an example of norm %v adds nothing", s, math.Sqrt(e.norms[0]))
+			}
+		}
+	}
+}
+
+// Padding after the examples is not read.
+func TestPaddingIsNotRead(t *testing.T) {
+	src := random.Seeded(4)
+	s := shape{rows: 9, in: 4, out: 3, formed: 5}
+	e := draw(s, 6, 1, src)
+	want := integers(t, newSum(t, 1, s.dim(), nil), e.part(0, 4), 4)
+	for _, values := range [][]float32{e.rows[4*9:], e.formed[4*5:], e.x[4*4:], e.z[4*3:]} {
+		for i := range values {
+			values[i] = float32(math.NaN())
+		}
+	}
+	sum := newSum(t, 1, s.dim(), nil)
+	if err := sum.Add(e.batch(), 4); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(released(t, sum), want) {
+		t.Error("rows of padding change the sum")
+	}
+}
+
+// A sum of nobody is zero, also in memory that held another sum.
+func TestSumOfNobody(t *testing.T) {
+	s := shape{rows: 3000, in: 3, out: 2}
+	sum := newSum(t, 1, s.dim(), nil)
+	integers(t, sum, draw(s, 4, 1, random.Seeded(5)), 4)
+	sum.Reset()
+	for i, v := range released(t, sum) {
+		if v != 0 {
+			t.Fatalf("coordinate %d is %d, expected 0", i, v)
+		}
+	}
+}
+
+// A sum leaves once; errors stick until the next logical batch, and a sum with one is never released.
+func TestSumLeavesOnce(t *testing.T) {
+	s := shape{rows: 4}
+	e := draw(s, 2, 1, random.Seeded(6))
+	sum := newSum(t, 1, 4, nil)
+	integers(t, sum, e, 2)
+	nothing := func([]float64, Lattice) { t.Error("a sum left a second time") }
+	if err := sum.Release(nothing); !errors.Is(err, ErrReleased) {
+		t.Errorf("second Release: error is %v, want %v", err, ErrReleased)
+	}
+	if err := sum.Add(e.batch(), 2); !errors.Is(err, ErrReleased) {
+		t.Errorf("Add after Release: error is %v, want %v", err, ErrReleased)
+	}
+	for name, b := range map[string]Batch{
+		"a coordinate too few": {SquaredNorms: e.norms, Parts: []Part{Rows{Values: e.rows, Width: 3}}},
+		"an example too few":   {SquaredNorms: e.norms, Parts: []Part{Rows{Values: e.rows[:4], Width: 4}}},
+		"a norm too few":       {SquaredNorms: e.norms[:1], Parts: []Part{Rows{Values: e.rows, Width: 4}}},
+		"no part":              {SquaredNorms: e.norms},
+	} {
+		sum.Reset()
+		if err := sum.Add(b, 2); !errors.Is(err, ErrLength) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error is %v, want a line that wraps %v", name, err, ErrLength)
+		}
+		if err := sum.Add(e.batch(), 2); !errors.Is(err, ErrLength) {
+			t.Errorf("%s: the next Add says %v, want %v", name, err, ErrLength)
+		}
+		if err := sum.Release(nothing); !errors.Is(err, ErrLength) {
+			t.Errorf("%s: Release says %v, want %v", name, err, ErrLength)
+		}
+	}
+}
+
+func TestNewSumRefuses(t *testing.T) {
+	for _, bound := range []float64{0, -1, math.NaN(), math.Inf(1), MinClipNorm / 2, MaxClipNorm * 2} {
+		if _, err := NewSum(Flat{ClipNorm: bound}, 3, nil); !errors.Is(err, ErrClipNorm) {
+			t.Errorf("bound %v: error is %v, want %v", bound, err, ErrClipNorm)
+		}
+	}
+	for _, dim := range []int{0, -1} {
+		if _, err := NewSum(Flat{ClipNorm: 1}, dim, nil); !errors.Is(err, ErrLength) {
+			t.Errorf("dim %d: error is %v, want %v", dim, err, ErrLength)
+		}
+	}
+}
+
+// The spacing is a power of two that divides the bound 2^20 to 2^21 times.
+func TestLattice(t *testing.T) {
+	for _, bound := range []float64{MinClipNorm, 0.1, 0.5, math.Nextafter(1, 0), 1, 1.5, 2, 1000, MaxClipNorm} {
+		l := newSum(t, bound, 1, nil).Lattice()
+		if fraction, _ := math.Frexp(l.Spacing); fraction != 0.5 {
+			t.Errorf("bound %v: spacing %v is no power of two", bound, l.Spacing)
+		}
+		if ratio := bound / l.Spacing; l.Bound != bound || ratio < 1<<20 || ratio >= 1<<21 {
+			t.Errorf("bound %v: the lattice of bound %v divides it %v times", bound, l.Bound, ratio)
+		}
+	}
+}
+
+// Whatever the verb, a printed sum shows no value.
+func TestSumIsNotPrinted(t *testing.T) {
+	s := shape{rows: 3}
+	sum := newSum(t, 1, 3, nil)
+	e := newExamples(s, 1)
+	copy(e.rows, []float32{0.7890, 0.1, 0.2})
+	e.measure()
+	if err := sum.Add(e.batch(), 1); err != nil {
+		t.Fatal(err)
+	}
+	secret := fmt.Sprint(int64(math.Round(float64(e.rows[0]) * (1 << 20))))
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
+		if text := fmt.Sprintf(verb, sum); strings.Contains(text, secret[:4]) || !strings.Contains(text, "clip.Sum") {
+			t.Errorf("%s prints %s", verb, text)
+		}
+	}
+}
+
+// Adding allocates nothing once the memory is there.
+func TestAddAllocatesNothing(t *testing.T) {
+	s := shape{rows: 3000, in: 30, out: 20, formed: 50}
+	b := draw(s, 20, 1, random.Seeded(7)).batch()
+	sum := newSum(t, 1, s.dim(), nil)
+	if n := testing.AllocsPerRun(10, func() {
+		sum.Reset()
+		if err := sum.Add(b, 20); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations, expected none", n)
 	}
 }

@@ -33,6 +33,14 @@ func (p Poisson) Validate() error {
 	return nil
 }
 
+// Name returns "Poisson".
+func (p Poisson) Name() string { return "Poisson" }
+
+// String says how records join, for a privacy statement.
+func (p Poisson) String() string {
+	return fmt.Sprintf("Poisson: every example joins each batch independently with probability q = %v", p.SamplingProbability)
+}
+
 // Sampled wraps the event of what is done to a batch in the event of sampling
 // that batch with this sampler.
 func (p Poisson) Sampled(e accountant.Event) accountant.Event {

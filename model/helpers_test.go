@@ -139,7 +139,10 @@ func (b batch) fill(i int, v float32) {
 type step struct {
 	builder   *graph.Builder
 	network   *model.Network
-	clipped   clip.Graph
+	pool      *kernel.Pool
+	policy    clip.Policy
+	plans     []perexample.Plan // in the order of the parameters
+	norms     *gorgonia.Node
 	gradients []*gorgonia.Node
 	executor  *graph.Executor
 }
@@ -164,14 +167,16 @@ func newStep(t *testing.T, m *model.Model, o options) *step {
 	for i, u := range n.Uses {
 		outputs[i] = u.Output
 	}
-	s := &step{builder: b, network: n}
-	plans := make([]perexample.Plan, len(n.Uses))
+	s := &step{builder: b, network: n, pool: pool, policy: clip.Flat{ClipNorm: o.clipNorm}, plans: make([]perexample.Plan, len(n.Uses))}
 	for i, dz := range b.Backpropagate(n.Losses, n.Valid, outputs) {
 		s.gradients = append(s.gradients, n.Uses[i].Rule.Gradients(b, n.Uses[i].Input, dz))
-		plans[i] = perexample.NewPlan(b, n.Uses[i], dz, o.engine)
+		s.plans[i] = perexample.NewPlan(b, n.Uses[i], dz, o.engine)
 	}
-	s.clipped = clip.Declare(b, clip.Flat{ClipNorm: o.clipNorm}, plans, n.Valid)
-	wanted := append([]*gorgonia.Node{n.Logits, n.Losses, n.Valid, s.clipped.SquaredNorms, s.clipped.Factors}, s.clipped.Sums...)
+	s.norms = perexample.SquaredNorms(b, s.plans)
+	wanted := []*gorgonia.Node{n.Logits, n.Losses, n.Valid, s.norms}
+	for _, p := range s.plans {
+		wanted = append(wanted, p.Outputs()...)
+	}
 	s.executor, err = b.Compile(append(wanted, s.gradients...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +189,7 @@ type result struct {
 	logits, losses, valid, factors []float32
 	squaredNorms                   []float64
 	gradients                      [][]float32 // of each example
-	sum                            []float32   // clipped
+	sum                            []float64   // of the contributions, which are clipped and rounded
 }
 
 // run runs the step; a batch smaller than the graph's is padded with rows that must not count: NaN pixels.
@@ -203,18 +208,48 @@ func (s *step) run(t *testing.T, in batch) result {
 		t.Fatal(err)
 	}
 	read := func(node *gorgonia.Node) []float32 { return append([]float32{}, s.executor.Values(node).Float32...) }
-	r := result{logits: read(s.network.Logits), losses: read(s.network.Losses), valid: read(s.network.Valid), factors: read(s.clipped.Factors),
-		squaredNorms: append([]float64{}, s.executor.Values(s.clipped.SquaredNorms).Float64...), gradients: make([][]float32, n)}
-	for i, node := range s.gradients {
+	r := result{logits: read(s.network.Logits), losses: read(s.network.Losses), valid: read(s.network.Valid), factors: make([]float32, n),
+		squaredNorms: append([]float64{}, s.executor.Values(s.norms).Float64...), gradients: make([][]float32, n)}
+	s.policy.Factors(r.factors, r.squaredNorms)
+	for _, node := range s.gradients {
 		values := s.executor.Values(node).Float32
 		size := len(values) / n
 		for j := range n {
 			r.gradients[j] = append(r.gradients[j], values[j*size:(j+1)*size]...)
 		}
-		r.sum = append(r.sum, s.executor.Values(s.clipped.Sums[i]).Float32...)
 	}
+	r.sum = s.sum(t, n)
 	return r
 }
+
+// sum adds up the contributions of the batch that was run last.
+func (s *step) sum(t *testing.T, examples int) (sum []float64) {
+	t.Helper()
+	batch := clip.Batch{SquaredNorms: s.executor.Values(s.norms).Float64}
+	dim := 0
+	for _, p := range s.plans {
+		part := p.Part(s.executor, s.pool)
+		batch.Parts = append(batch.Parts, part)
+		dim += part.Size()
+	}
+	clipped, err := clip.NewSum(s.policy, dim, s.pool)
+	if err == nil {
+		err = clipped.Add(batch, examples)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	clipped.Release(func(integers []float64, l clip.Lattice) {
+		for _, v := range integers {
+			sum = append(sum, v*l.Spacing)
+		}
+	})
+	return sum
+}
+
+// rounding is what rounding to integers may cost, relative to the norm of what is summed: an outer product is rounded in its
+// two factors, to some ten bits each where the gradient is as long as the clip norm.
+const rounding = 0.03
 
 var engines = []perexample.Engine{perexample.Ghost, perexample.Materialise}
 

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"dpsgd/model"
@@ -46,20 +47,19 @@ func TestBrokenExamplesAddExactlyZero(t *testing.T) {
 				if norm(want.sum) == 0 {
 					t.Fatal("the sum of the others is zero; the test needs another")
 				}
-				if d := distance(want.sum, without.sum); d > 1e-5*norm(without.sum) {
-					t.Errorf("%v: with two rows of padding the sum is off by %.2g of its norm", engine, d/norm(without.sum))
+				if !slices.Equal(want.sum, without.sum) {
+					t.Errorf("%v: two rows of padding change the sum", engine)
 				}
 				for _, b := range broken {
 					in := whole.clone()
 					b.spoil(in, n-2)
 					b.spoil(in, n-1)
 					got := s.run(t, in)
-					if !sameBits(got.sum, want.sum) {
+					if !slices.Equal(got.sum, want.sum) {
 						t.Errorf("%v, %s: the sum is not that of the other examples", engine, b.name)
 					}
-					if got.valid[n-1] != 0 || got.factors[n-1] != 0 || norm(got.gradients[n-1]) != 0 {
-						t.Errorf("%v, %s: valid is %v, the factor %v, the gradient's norm %v, expected zeros",
-							engine, b.name, got.valid[n-1], got.factors[n-1], norm(got.gradients[n-1]))
+					if got.valid[n-1] != 0 || norm(got.gradients[n-1]) != 0 {
+						t.Errorf("%v, %s: valid is %v, the gradient's norm %v, expected zeros", engine, b.name, got.valid[n-1], norm(got.gradients[n-1]))
 					}
 				}
 			}
@@ -151,10 +151,10 @@ func TestClipNormIsReachedExactly(t *testing.T) {
 	}
 }
 
-func checkLength(t *testing.T, engine perexample.Engine, clipNorm float64, sum []float32) {
+func checkLength(t *testing.T, engine perexample.Engine, clipNorm float64, sum []float64) {
 	t.Helper()
 	length := norm(sum)
-	if math.Abs(length-clipNorm) > 1e-5*clipNorm {
+	if math.Abs(length-clipNorm) > 5e-3*clipNorm { // the margin of 2^-12, and the rounding of outer products
 		t.Errorf("%v, clip norm %v: the clipped gradient has norm %v", engine, clipNorm, length)
 	}
 	if length > clipNorm {

@@ -54,15 +54,16 @@ func TestUpdatesFollowTheirFormulas(t *testing.T) {
 	const steps, dim, batch = 500, 40, 3.0
 	for name, rule := range rules() {
 		t.Run(name, func(t *testing.T) {
-			gradients := noisyValues(t, steps, dim, 60)
 			u, p := newUpdate(t, rule, dim), startingPoint(dim, 61)
 			references := make([]reference, dim)
 			for i := range references {
 				references[i] = reference{rule: rule, p: float64(p[i])}
 			}
-			for step, g := range gradients {
+			for step := range steps {
 				rate := 0.05 * (1 + math.Sin(float64(step)/20))
-				apply(t, u, p, bare(g...), batch, rate)
+				gradient := noise(t, dim, 1, uint64(step))
+				g := values(t, gradient, dim)
+				apply(t, u, p, gradient, batch, rate)
 				for i := range references {
 					references[i].apply(g[i]/batch, rate)
 					// Each step rounds p to float32, a relative 2^-24, and adds to what came before.
@@ -92,8 +93,8 @@ func TestUpdatesByHand(t *testing.T) {
 			[2]float64{0.95 - 0.1*2/3, 0.95 * (0.95 - 0.1*2/3)}, "p shrinks to 0.95·p first"},
 	} {
 		u, p := newUpdate(t, c.rule, 1), []float32{1}
-		for i, sum := range []float64{4, -2} {
-			apply(t, u, p, bare(sum), 2, 0.1)
+		for i, sum := range []float32{4, -2} {
+			apply(t, u, p, bare(t, sum), 2, 0.1)
 			if math.Abs(float64(p[0])-c.want[i]) > 1e-7 {
 				t.Errorf("%+v: p is %.8g after step %d, want %.8g (%s)", c.rule, p[0], i+1, c.want[i], c.reason)
 			}

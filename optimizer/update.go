@@ -6,22 +6,24 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync/atomic"
 
-	"dpsgd/internal/kernel"
+	"dpsgd/release"
 )
 
 // Update is a rule that moves parameters against a noisy gradient, and what the rule remembers between steps. All
-// rules are post-processing of noisy sums: their memory is made of [Noisy] vectors, parameters and public numbers.
+// rules are post-processing of noisy sums: their memory is made of [release.Noisy] values, parameters and public numbers.
 // An Update serves one vector of parameters and is not safe for concurrent use.
 type Update interface {
 	// Name is the rule's name in configs.
 	Name() string
 
 	// Apply changes parameters (length dim) in place by one step with the gradient estimate
-	// gradient/expectedBatchSize. expectedBatchSize is the public constant, positive and finite, never the number of
-	// examples drawn; learningRate is finite and not negative. After an error, which wraps [ErrUpdate], nothing has
-	// changed. A gradient is used up by Apply: the error of a second use wraps [ErrUsed] too.
-	Apply(parameters []float32, gradient Noisy, expectedBatchSize, learningRate float64) error
+	// gradient/expectedBatchSize. gradient is asked for its noisy values once and must hand out every coordinate once.
+	// expectedBatchSize is the public constant, positive and finite, never the number of examples drawn; learningRate is finite
+	// and not negative. After an error from before the first value was handed out nothing has changed; an error of this
+	// package wraps [ErrUpdate].
+	Apply(parameters []float32, gradient Gradient, expectedBatchSize, learningRate float64) error
 
 	// State returns a copy of what the rule remembers, for a checkpoint.
 	State() State
@@ -31,6 +33,10 @@ type Update interface {
 	// wraps [ErrState] and changes nothing.
 	Restore(State) error
 }
+
+// Gradient is a noisy vector that is made when it is asked for: it calls consume with all of its values, in blocks, from
+// several goroutines, and returns when all calls have returned. [release.Door.Release] is one.
+type Gradient func(consume func(release.Noisy)) error
 
 // State is the memory of an [Update].
 type State struct {
@@ -57,12 +63,9 @@ var (
 // Names returns the names of the update rules.
 func Names() []string { return []string{"sgd", "momentum", "nesterov", "adam", "adamw"} }
 
-// NewUpdate returns the rule for dim parameters, as before its first step. The error wraps [ErrRule].
-func NewUpdate(r Rule, dim int) (Update, error) { return NewParallelUpdate(r, dim, nil) }
-
-// NewParallelUpdate is [NewUpdate] for a rule that works on the threads of pool; nil is the caller's thread alone. The
-// parameters do not depend on the number of threads.
-func NewParallelUpdate(r Rule, dim int, pool *kernel.Pool) (Update, error) {
+// NewUpdate returns the rule for dim parameters, as before its first step, whose noisy values come from at most that many
+// threads at a time. The error wraps [ErrRule]. The parameters do not depend on the number of threads.
+func NewUpdate(r Rule, dim, threads int) (Update, error) {
 	if dim <= 0 {
 		return nil, fmt.Errorf("optimizer: update rule for %d parameters, must be at least 1: %w", dim, ErrRule)
 	}
@@ -70,14 +73,14 @@ func NewParallelUpdate(r Rule, dim int, pool *kernel.Pool) (Update, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &update{name: r.Name, dim: dim, formula: f, pool: pool, threads: make([]thread, pool.Threads())}
+	u := &update{name: r.Name, dim: dim, formula: f, threads: make([][][]float32, threads)}
 	for range f.slots() {
 		u.memory = append(u.memory, make([]float32, dim))
 	}
 	for i := range u.threads {
-		u.threads[i].memory = make([][]float32, len(u.memory))
+		u.threads[i] = make([][]float32, len(u.memory))
 	}
-	u.moveRange = u.move
+	u.moveBlock = u.move
 	return u, nil
 }
 
@@ -130,62 +133,55 @@ type update struct {
 	step    int
 	memory  [][]float32 // in the order of formula.slots
 
-	pool      *kernel.Pool
-	threads   []thread
-	moveRange func(worker, from, to int) // u.move, made once
+	threads   [][][]float32       // for each thread, the slots of the block that it is at
+	moveBlock func(release.Noisy) // u.move, made once
 
 	// The Apply in progress.
 	parameters     []float32
-	gradient       *release
 	perBatch, rate float64
-}
-
-// thread is what one thread works with, made once: steps allocate nothing.
-type thread struct {
-	workspace
-	memory [][]float32 // one block of each slot
+	moved          atomic.Int64 // coordinates
 }
 
 // Name implements [Update].
 func (u *update) Name() string { return u.name }
 
 // Apply implements [Update].
-func (u *update) Apply(parameters []float32, gradient Noisy, expectedBatchSize, learningRate float64) error {
+func (u *update) Apply(parameters []float32, gradient Gradient, expectedBatchSize, learningRate float64) error {
 	switch {
 	case len(parameters) != u.dim:
 		return fmt.Errorf("optimizer: %s got %d parameters, expected %d: %w", u.name, len(parameters), u.dim, ErrUpdate)
-	case gradient.Len() != u.dim:
-		return fmt.Errorf("optimizer: %s got a gradient of %d values, expected %d: %w", u.name, gradient.Len(), u.dim, ErrUpdate)
 	case !(expectedBatchSize > 0) || math.IsInf(expectedBatchSize, 1):
 		return fmt.Errorf("optimizer: expected batch size is %g, must be positive and finite: %w", expectedBatchSize, ErrUpdate)
 	case !(learningRate >= 0) || math.IsInf(learningRate, 1):
 		return fmt.Errorf("optimizer: learning rate is %g, must be finite and not negative: %w", learningRate, ErrUpdate)
 	}
-	release, err := gradient.take()
+	u.parameters, u.perBatch, u.rate = parameters, 1/expectedBatchSize, learningRate
+	u.moved.Store(0)
+	err := gradient(u.moveBlock)
+	u.parameters = nil
 	if err != nil {
-		return fmt.Errorf("optimizer: %s: %w: %w", u.name, err, ErrUpdate)
+		return err
 	}
-	defer release.done()
+	if moved := u.moved.Load(); moved != int64(u.dim) {
+		return fmt.Errorf("optimizer: %s got %d noisy values, expected each of %d once: %w", u.name, moved, u.dim, ErrUpdate)
+	}
 	u.step++
-	u.parameters, u.gradient = parameters, release
-	u.perBatch, u.rate = 1/expectedBatchSize, learningRate
-	u.pool.Run(chunks(u.dim), 1, u.moveRange)
-	u.parameters, u.gradient = nil, nil
 	return nil
 }
 
-// move applies the formula to the chunks from first up to, not including, end: noise, sum and step of one block after
-// the other, in one pass over sum, parameters and memory.
-func (u *update) move(worker, first, end int) {
-	t := &u.threads[worker]
-	for from := first * chunkLen; from < min(end*chunkLen, u.dim); from += blockLen {
-		to := min(from+blockLen, u.dim)
-		for i, m := range u.memory {
-			t.memory[i] = m[from:to]
-		}
-		noisy := u.gradient.withNoise(from, to, &t.workspace)
-		u.formula.move(u.parameters[from:to], noisy, u.perBatch, u.rate, u.step, t.memory)
+// move applies the formula to a block of coordinates.
+func (u *update) move(n release.Noisy) {
+	from, to := n.From(), n.From()+len(n.Values())
+	if to > u.dim {
+		u.moved.Add(int64(u.dim) + 1) // too many, which Apply reports
+		return
 	}
+	memory := u.threads[n.Worker()]
+	for i, m := range u.memory {
+		memory[i] = m[from:to]
+	}
+	u.formula.move(u.parameters[from:to], n.Values(), u.perBatch, u.rate, u.step+1, memory)
+	u.moved.Add(int64(to - from))
 }
 
 // State implements [Update].

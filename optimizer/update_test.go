@@ -12,6 +12,7 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/internal/random"
+	"dpsgd/release"
 )
 
 // rules are all update rules, set in several ways; every one passes the contract suite and the reference test.
@@ -33,29 +34,60 @@ func rules() map[string]Rule {
 
 func newUpdate(t testing.TB, r Rule, dim int) Update {
 	t.Helper()
-	u, err := NewUpdate(r, dim)
+	u, err := NewUpdate(r, dim, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return u
 }
 
-// noisyValues are gradients as the mechanism releases them.
-func noisyValues(t testing.TB, count, dim int, seed uint64) [][]float64 {
-	t.Helper()
-	publish := published(gaussian(t, 1, seed))
-	vectors := make([][]float64, count)
-	for i := range vectors {
-		var err error
-		if vectors[i], err = publish(clip.NewSum(1, dim)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return vectors
+// noise is a gradient of nothing but noise, as a mechanism makes it: the same values for the same dim, bound and seed.
+func noise(t testing.TB, dim int, bound float64, seed uint64) Gradient {
+	return noiseOf(t, 1, dim, bound, seed)
 }
 
-// noisyVector is one of them, for an update.
-func noisyVector(t testing.TB, dim int) Noisy { return bare(noisyValues(t, 1, dim, 1)[0]...) }
+func noiseOf(t testing.TB, noiseMultiplier float64, dim int, bound float64, seed uint64) Gradient {
+	return func(consume func(release.Noisy)) error {
+		mechanism, err := release.NewGaussian(noiseMultiplier, random.Seeded(seed), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := clip.NewSum(clip.Flat{ClipNorm: bound}, dim, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return mechanism.Privatize(0, sum, consume)
+	}
+}
+
+// bare is a gradient of given values with no noise to speak of.
+func bare(t testing.TB, given ...float32) Gradient {
+	return func(consume func(release.Noisy)) error {
+		mechanism, err := release.NewGaussian(1e-30, random.Seeded(1), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := clip.NewSum(clip.Flat{ClipNorm: 1024}, len(given), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := clip.Rows{Values: given, Width: len(given)}
+		if err := sum.Add(clip.Batch{SquaredNorms: []float64{1}, Parts: []clip.Part{row}}, 1); err != nil {
+			t.Fatal(err)
+		}
+		return mechanism.Privatize(0, sum, consume)
+	}
+}
+
+// values are those of a gradient.
+func values(t testing.TB, g Gradient, dim int) []float64 {
+	t.Helper()
+	all := make([]float64, dim)
+	if err := g(func(n release.Noisy) { copy(all[n.From():], n.Values()) }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
 
 func startingPoint(dim int, seed uint64) []float32 {
 	z, p := make([]float64, dim), make([]float32, dim)
@@ -66,7 +98,7 @@ func startingPoint(dim int, seed uint64) []float32 {
 	return p
 }
 
-func apply(t testing.TB, u Update, p []float32, g Noisy, batch, rate float64) {
+func apply(t testing.TB, u Update, p []float32, g Gradient, batch, rate float64) {
 	t.Helper()
 	if err := u.Apply(p, g, batch, rate); err != nil {
 		t.Fatal(err)
@@ -88,7 +120,7 @@ func TestUpdateContract(t *testing.T) {
 			t.Run("divides by the expected batch size", func(t *testing.T) { checkBatchSize(t, rule) })
 			t.Run("rate zero moves nothing", func(t *testing.T) {
 				p := startingPoint(9, 1)
-				apply(t, newUpdate(t, rule, 9), p, noisyVector(t, 9), 10, 0)
+				apply(t, newUpdate(t, rule, 9), p, noise(t, 9, 1, 1), 10, 0)
 				if !slices.Equal(p, startingPoint(9, 1)) {
 					t.Error("parameters changed")
 				}
@@ -99,13 +131,16 @@ func TestUpdateContract(t *testing.T) {
 
 // From every step of a run, a fresh rule with the state of the old one ends in the same place.
 func checkRestore(t *testing.T, rule Rule) {
-	const steps, dim = 8, chunkLen + 5
-	g := noisyValues(t, steps, dim, 3)
+	const steps, dim = 8, 4096 + 5 // more than a stream of noise serves
+	g := make([]Gradient, steps)
+	for i := range g {
+		g[i] = noise(t, dim, 1, uint64(i))
+	}
 	end := startingPoint(dim, 2)
 	whole := newUpdate(t, rule, dim)
 	points, states := [][]float32{slices.Clone(end)}, []State{whole.State()}
 	for _, v := range g {
-		apply(t, whole, end, bare(v...), 100, 0.1)
+		apply(t, whole, end, v, 100, 0.1)
 		points, states = append(points, slices.Clone(end)), append(states, whole.State())
 	}
 	for cut := range points {
@@ -114,7 +149,7 @@ func checkRestore(t *testing.T, rule Rule) {
 			t.Fatal(err)
 		}
 		for _, v := range g[cut:] {
-			apply(t, u, p, bare(v...), 100, 0.1)
+			apply(t, u, p, v, 100, 0.1)
 		}
 		if !slices.Equal(p, end) || !reflect.DeepEqual(u.State(), whole.State()) {
 			t.Errorf("restored after step %d, the run ends elsewhere", cut)
@@ -124,7 +159,7 @@ func checkRestore(t *testing.T, rule Rule) {
 
 func checkStateIsCopy(t *testing.T, rule Rule) {
 	u := newUpdate(t, rule, 4)
-	apply(t, u, startingPoint(4, 1), noisyVector(t, 4), 10, 0.1)
+	apply(t, u, startingPoint(4, 1), noise(t, 4, 1, 1), 10, 0.1)
 	want, taken := u.State(), u.State()
 	if taken.Step != 1 {
 		t.Errorf("State().Step = %d after one step, want 1", taken.Step)
@@ -150,7 +185,7 @@ func checkStateIsCopy(t *testing.T, rule Rule) {
 func checkWrongStates(t *testing.T, rule Rule) {
 	const dim = 4
 	u := newUpdate(t, rule, dim)
-	apply(t, u, startingPoint(dim, 1), noisyVector(t, dim), 10, 0.1)
+	apply(t, u, startingPoint(dim, 1), noise(t, dim, 1, 1), 10, 0.1)
 	want := u.State()
 	refused := func(what string, s State) {
 		t.Helper()
@@ -189,19 +224,17 @@ func checkWrongStates(t *testing.T, rule Rule) {
 func checkWrongArguments(t *testing.T, rule Rule) {
 	const dim = 4
 	u := newUpdate(t, rule, dim)
-	g := noisyVector(t, dim)
+	g := noise(t, dim, 1, 1)
 	before := u.State()
 	for _, c := range []struct {
 		name        string
 		parameters  int
-		gradient    Noisy
+		gradient    Gradient
 		batch, rate float64
 	}{
 		{"short parameters", dim - 1, g, 10, 0.1},
 		{"long parameters", dim + 1, g, 10, 0.1},
-		{"short gradient", dim, noisyVector(t, dim-1), 10, 0.1},
-		{"long gradient", dim, noisyVector(t, dim+1), 10, 0.1},
-		{"no gradient", dim, Noisy{}, 10, 0.1},
+		{"no gradient", dim, func(func(release.Noisy)) error { return nil }, 10, 0.1},
 		{"batch 0", dim, g, 0, 0.1},
 		{"batch negative", dim, g, -10, 0.1},
 		{"batch NaN", dim, g, math.NaN(), 0.1},
@@ -218,12 +251,24 @@ func checkWrongArguments(t *testing.T, rule Rule) {
 			t.Errorf("%s: the refused step changed something", c.name)
 		}
 	}
+	// A gradient that does not hand out every coordinate once cannot be taken back, but does not pass for a step.
+	twice := func(consume func(release.Noisy)) error { return errors.Join(g(consume), g(consume)) }
+	for name, wrong := range map[string]Gradient{"short": noise(t, dim-1, 1, 1), "long": noise(t, dim+1, 1, 1), "handed out twice": twice} {
+		if err := u.Apply(startingPoint(dim, 1), wrong, 10, 0.1); !errors.Is(err, ErrUpdate) || u.State().Step != before.Step {
+			t.Errorf("gradient %s: error is %v at step %d, want %v", name, err, u.State().Step, ErrUpdate)
+		}
+	}
+	// The error of the gradient itself comes back as it is.
+	broken := errors.New("no sum today")
+	if err := u.Apply(startingPoint(dim, 1), func(func(release.Noisy)) error { return broken }, 10, 0.1); err != broken {
+		t.Errorf("error is %v, want that of the gradient", err)
+	}
 }
 
 // A zero gradient on a fresh rule leaves the parameters alone but for weight decay, which pulls them toward zero.
 func checkZeroGradient(t *testing.T, rule Rule) {
 	p, before := startingPoint(100, 1), startingPoint(100, 1)
-	apply(t, newUpdate(t, rule, 100), p, bare(make([]float64, 100)...), 10, 0.1)
+	apply(t, newUpdate(t, rule, 100), p, noiseOf(t, 1e-30, 100, 1, 1), 10, 0.1)
 	for i := range p {
 		switch {
 		case rule.WeightDecay == 0 && p[i] != before[i]:
@@ -239,14 +284,9 @@ func checkZeroGradient(t *testing.T, rule Rule) {
 // because division by 8 is exact.
 func checkBatchSize(t *testing.T, rule Rule) {
 	const dim = 50
-	g := noisyValues(t, 1, dim, 1)[0]
-	eighth := slices.Clone(g)
-	for i := range eighth {
-		eighth[i] /= 8
-	}
 	p, q := startingPoint(dim, 2), startingPoint(dim, 2)
-	apply(t, newUpdate(t, rule, dim), p, bare(g...), 8, 0.1)
-	apply(t, newUpdate(t, rule, dim), q, bare(eighth...), 1, 0.1)
+	apply(t, newUpdate(t, rule, dim), p, noise(t, dim, 8, 1), 8, 0.1)
+	apply(t, newUpdate(t, rule, dim), q, noise(t, dim, 1, 1), 1, 0.1)
 	if !slices.Equal(p, q) {
 		t.Error("gradient/8 over a batch of 1 is not gradient over a batch of 8")
 	}
@@ -255,23 +295,17 @@ func checkBatchSize(t *testing.T, rule Rule) {
 	}
 }
 
-// No rule can be given anything but what a mechanism released, and nobody can look into it or write one.
+// No rule can be given anything but what a mechanism made noisy, and nobody else can write such values.
 func TestUpdatesAcceptOnlyNoisy(t *testing.T) {
-	noisy := reflect.TypeFor[Noisy]()
+	noisy := reflect.TypeFor[release.Noisy]()
 	applyMethod, _ := reflect.TypeFor[Update]().MethodByName("Apply")
-	if got := applyMethod.Type.In(1); got != noisy {
-		t.Errorf("Apply takes a gradient of type %v, want %v", got, noisy)
+	consume := applyMethod.Type.In(1).In(0)
+	if got := consume.In(0); got != noisy {
+		t.Errorf("Apply takes values of type %v, want %v", got, noisy)
 	}
 	for i := range noisy.NumField() {
 		if noisy.Field(i).IsExported() {
 			t.Errorf("Noisy has the exported field %s", noisy.Field(i).Name)
-		}
-	}
-	for _, typ := range []reflect.Type{noisy, reflect.PointerTo(noisy)} {
-		for i := range typ.NumMethod() {
-			if name := typ.Method(i).Name; name != "Len" {
-				t.Errorf("%v has the exported method %s", typ, name)
-			}
 		}
 	}
 }
@@ -297,7 +331,7 @@ func TestNewUpdateRefuses(t *testing.T) {
 		{change(adam, func(r *Rule) { r.Beta2 = math.NaN() }), 1, "beta2 of adam is NaN"},
 		{change(adam, func(r *Rule) { r.Epsilon = 0 }), 1, "epsilon of adam is 0"},
 	} {
-		u, err := NewUpdate(c.rule, c.dim)
+		u, err := NewUpdate(c.rule, c.dim, 1)
 		if !errors.Is(err, ErrRule) || u != nil {
 			t.Errorf("NewUpdate(%+v, %d) = %v, %v, want an error that wraps %v", c.rule, c.dim, u, err, ErrRule)
 		} else if !strings.HasPrefix(err.Error(), "optimizer: "+c.says) || strings.Contains(err.Error(), "\n") {
@@ -305,7 +339,7 @@ func TestNewUpdateRefuses(t *testing.T) {
 		}
 	}
 	// The fields of other rules are not read.
-	if _, err := NewUpdate(Rule{Name: "sgd", Momentum: 7, Beta1: 7, Beta2: 7, Epsilon: -1}, 1); err != nil {
+	if _, err := NewUpdate(Rule{Name: "sgd", Momentum: 7, Beta1: 7, Beta2: 7, Epsilon: -1}, 1, 1); err != nil {
 		t.Error(err)
 	}
 }
@@ -319,15 +353,14 @@ func TestNamesAreTheRules(t *testing.T) {
 }
 
 func ExampleUpdate() {
-	mechanism, _ := NewGaussian(1, random.Seeded(1)) // random.New() outside of examples
-	update, _ := NewUpdate(Rule{Name: "momentum", Momentum: 0.9}, 2)
+	mechanism, _ := release.NewGaussian(1, random.Seeded(1), nil) // random.New() outside of examples
+	sum, _ := clip.NewSum(clip.Flat{ClipNorm: 0.1}, 2, nil)
+	update, _ := NewUpdate(Rule{Name: "momentum", Momentum: 0.9}, 2, 1)
 	parameters := []float32{1, 2}
-	for range 3 {
-		noisy, err := mechanism.Privatize(clip.NewSum(0.1, 2))
-		if err != nil {
-			panic(err)
-		}
-		if err := update.Apply(parameters, noisy, 512, 0.5); err != nil {
+	for step := range 3 {
+		sum.Reset() // of a batch without examples, which is noise alone
+		gradient := func(consume func(release.Noisy)) error { return mechanism.Privatize(step, sum, consume) }
+		if err := update.Apply(parameters, gradient, 512, 0.5); err != nil {
 			panic(err)
 		}
 	}

@@ -27,15 +27,11 @@ func (r Bias) Gradients(b *graph.Builder, _, dz *gorgonia.Node) *gorgonia.Node {
 	if !expect(b, "bias", "the output", dz, r.Positions*r.Channels) {
 		return nil
 	}
-	batch, pool := dz.Shape()[0], b.Pool()
-	return b.Apply(graph.Operation{
-		Name: "bias-gradients", Type: tensor.Float32, Shape: []int{batch, r.Channels},
-		Run: graph.Parallel(pool, batch, graph.Grain(r.Positions*r.Channels), func(_, lo, hi int, out graph.Array, in []graph.Array) {
-			for i := lo; i < hi; i++ {
-				kernel.SumRows(row(out, i, r.Channels), row(in[0], i, r.Positions*r.Channels), r.Channels)
-			}
-		}),
-	}, dz)
+	return gradients(b, "bias-gradients", r, dz, dz)
+}
+
+func (r Bias) Former(*kernel.Pool) func(worker int, g, x, dz []float32) {
+	return func(_ int, g, _, dz []float32) { kernel.SumRows(g, dz, r.Channels) }
 }
 
 func (r Bias) SquaredNorms(b *graph.Builder, _, dz *gorgonia.Node) *gorgonia.Node {

@@ -45,13 +45,11 @@ func (r ConvWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.
 	if !r.check(b, x, dz) {
 		return nil
 	}
-	batch, convolution := x.Shape()[0], kernel.NewConvolution(r.Conv, b.Pool())
-	return b.Apply(graph.Operation{
-		Name: "conv-gradients", Type: tensor.Float32, Shape: []int{batch, r.Size()},
-		Run: func(out graph.Array, in []graph.Array) {
-			convolution.FilterGradients(out.Float32, in[0].Float32, in[1].Float32, batch)
-		},
-	}, x, dz)
+	return gradients(b, "conv-gradients", r, x, dz)
+}
+
+func (r ConvWeight) Former(pool *kernel.Pool) func(worker int, g, x, dz []float32) {
+	return kernel.NewConvolution(r.Conv, pool).FilterGradient
 }
 
 func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {

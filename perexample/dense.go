@@ -32,23 +32,14 @@ func (r DenseWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia
 	if !r.check(b, x, dz) {
 		return nil
 	}
-	batch, pool := x.Shape()[0], b.Pool()
-	return b.Apply(graph.Operation{
-		Name: "dense-gradients", Type: tensor.Float32, Shape: []int{batch, r.Size()},
-		Run: graph.Parallel(pool, batch, graph.Grain(r.Size()), func(_, lo, hi int, out graph.Array, in []graph.Array) {
-			for i := lo; i < hi; i++ {
-				r.outer(out.Float32[i*r.Size():(i+1)*r.Size()], row(in[0], i, r.In), row(in[1], i, r.Out))
-			}
-		}),
-	}, x, dz)
+	return gradients(b, "dense-gradients", r, x, dz)
 }
 
-// outer writes dz xᵀ.
-func (r DenseWeight) outer(g, x, dz []float32) {
-	for o, d := range dz {
-		line := g[o*r.In : (o+1)*r.In]
-		for j, v := range x {
-			line[j] = d * v
+// Former writes dz xᵀ.
+func (r DenseWeight) Former(*kernel.Pool) func(worker int, g, x, dz []float32) {
+	return func(_ int, g, x, dz []float32) {
+		for o, d := range dz {
+			scale(g[o*r.In:(o+1)*r.In], d, x)
 		}
 	}
 }

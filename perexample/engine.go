@@ -1,6 +1,7 @@
 package perexample
 
 import (
+	"dpsgd/clip"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 
@@ -8,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Engine is a way to compute norms and weighted sums of per-example gradients; both give the same numbers
+// Engine is a way to compute norms and clipped sums of per-example gradients; both give the same numbers
 // to float32 rounding.
 type Engine int
 
@@ -50,12 +51,76 @@ func (p Plan) SquaredNorms(b *graph.Builder) *gorgonia.Node {
 	return rowSquaredNorms(b, p.gradients)
 }
 
-// WeightedSum adds the node of Σᵢ wᵢ gᵢ.
-func (p Plan) WeightedSum(b *graph.Builder, w *gorgonia.Node) *gorgonia.Node {
-	if p.gradients == nil {
-		return p.use.Rule.WeightedSum(b, p.use.Input, p.dz, w)
+// SquaredNorms adds the node of squared norms over the parameters of all plans, float64, shape (B).
+func SquaredNorms(b *graph.Builder, plans []Plan) *gorgonia.Node {
+	if len(plans) == 0 {
+		b.Fail("squared norms: found no parameters, expected the plan of at least one")
 	}
-	return weightedRowSum(b, p.gradients, w)
+	norms := make([]*gorgonia.Node, len(plans))
+	for i, p := range plans {
+		norms[i] = p.SquaredNorms(b)
+	}
+	if b.Err() != nil {
+		return nil
+	}
+	return b.Apply(graph.Operation{
+		Name: "total-squared-norms", Type: tensor.Float64, Shape: norms[0].Shape(),
+		Run: func(out graph.Array, in []graph.Array) {
+			copy(out.Float64, in[0].Float64)
+			for _, n := range in[1:] {
+				for i, v := range n.Float64 {
+					out.Float64[i] += v
+				}
+			}
+		},
+	}, norms...)
+}
+
+// Outputs are the nodes whose values [Plan.Part] reads.
+func (p Plan) Outputs() []*gorgonia.Node {
+	if p.gradients != nil {
+		return []*gorgonia.Node{p.gradients}
+	}
+	return []*gorgonia.Node{p.use.Input, p.dz}
+}
+
+// Part is the gradients of the batch that e ran last, and of every later one, for a sum: stored rows, the two factors of a
+// dense layer's, or rows that are formed when they are added. e was compiled with the plan's Outputs.
+func (p Plan) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
+	rule := p.use.Rule
+	if p.gradients != nil {
+		return clip.Rows{Values: e.Values(p.gradients).Float32, Width: rule.Size()}
+	}
+	x, dz := e.Values(p.use.Input), e.Values(p.dz)
+	switch rule := rule.(type) {
+	case DenseWeight:
+		return clip.Outer{X: x.Float32, Z: dz.Float32, In: rule.In, Out: rule.Out}
+	case Bias:
+		if rule.Positions == 1 {
+			return clip.Rows{Values: dz.Float32, Width: rule.Channels}
+		}
+	}
+	batch, sizeZ := rows(p.dz)
+	_, sizeX := rows(p.use.Input)
+	form := rule.Former(pool)
+	return clip.Formed{Width: rule.Size(), Examples: batch, Form: func(worker, example int, g []float32) {
+		form(worker, g, row(x, example, sizeX), row(dz, example, sizeZ))
+	}}
+}
+
+// gradients adds the node that stores the gradients of all examples.
+func gradients(b *graph.Builder, name string, r Rule, x, dz *gorgonia.Node) *gorgonia.Node {
+	batch, sizeZ := rows(dz)
+	_, sizeX := rows(x)
+	form, pool, size := r.Former(b.Pool()), b.Pool(), r.Size()
+	return b.Apply(graph.Operation{
+		Name: name, Type: tensor.Float32, Shape: []int{batch, size},
+		Run: graph.Parallel(pool, batch, graph.Grain(max(size, sizeX, sizeZ)), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
+			for i := lo; i < hi; i++ {
+				form(worker, row(out, i, size), row(in[0], i, sizeX), row(in[1], i, sizeZ))
+			}
+		}),
+	}, x, dz)
 }
 
 // rowSquaredNorms is the squared norm of each row of g (B, n).

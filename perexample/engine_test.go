@@ -139,7 +139,7 @@ func TestWrongShapesAreRefused(t *testing.T) {
 				w := b.Input("w", tensor.Float32, test.w...)
 				plan := perexample.NewPlan(b, perexample.Use{Parameter: "p", Rule: test.rule, Input: x}, dz, engine)
 				plan.SquaredNorms(b)
-				sum := plan.WeightedSum(b, w)
+				sum := test.rule.WeightedSum(b, x, dz, w)
 				checkRefused(t, engine.String(), b, test.want)
 				if sum != nil {
 					t.Errorf("%v: found a node of a sum, expected none", engine)

@@ -3,9 +3,11 @@ package perexample_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"dpsgd/clip"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
@@ -169,12 +171,14 @@ func (c ruleCase) overwrite(in inputs, i int, x, dz float32) {
 // rig is a rule at work on a graph, with both engines side by side.
 type rig struct {
 	rule            perexample.Rule
+	pool            *kernel.Pool
 	builder         *graph.Builder
 	executor        *graph.Executor
 	x, dz, w        *gorgonia.Node
 	gradients       *gorgonia.Node
 	norms           map[perexample.Engine]*gorgonia.Node
-	sums            map[perexample.Engine]*gorgonia.Node
+	sum             *gorgonia.Node // of plain training
+	plans           map[perexample.Engine]perexample.Plan
 	batch, gradient int
 }
 
@@ -185,17 +189,18 @@ func newRig(t *testing.T, c ruleCase, batch, threads int) *rig {
 	pool := kernel.NewPool(threads)
 	t.Cleanup(pool.Close)
 	b := graph.NewBuilder(pool)
-	r := &rig{rule: c.rule, builder: b, batch: batch, gradient: c.rule.Size(),
-		norms: map[perexample.Engine]*gorgonia.Node{}, sums: map[perexample.Engine]*gorgonia.Node{}}
+	r := &rig{rule: c.rule, pool: pool, builder: b, batch: batch, gradient: c.rule.Size(),
+		norms: map[perexample.Engine]*gorgonia.Node{}, plans: map[perexample.Engine]perexample.Plan{}}
 	r.x = b.Input("x", tensor.Float32, batch, c.x)
 	r.dz = b.Input("dz", tensor.Float32, batch, c.dz)
 	r.w = b.Input("w", tensor.Float32, batch)
 	r.gradients = c.rule.Gradients(b, r.x, r.dz)
-	outputs := []*gorgonia.Node{r.gradients}
+	r.sum = c.rule.WeightedSum(b, r.x, r.dz, r.w)
+	outputs := []*gorgonia.Node{r.gradients, r.sum}
 	for _, engine := range engines {
 		plan := perexample.NewPlan(b, perexample.Use{Parameter: "p", Rule: c.rule, Input: r.x}, r.dz, engine)
-		r.norms[engine], r.sums[engine] = plan.SquaredNorms(b), plan.WeightedSum(b, r.w)
-		outputs = append(outputs, r.norms[engine], r.sums[engine])
+		r.plans[engine], r.norms[engine] = plan, plan.SquaredNorms(b)
+		outputs = append(append(outputs, r.norms[engine]), plan.Outputs()...)
 	}
 	e, err := b.Compile(outputs...)
 	if err != nil {
@@ -209,7 +214,8 @@ func newRig(t *testing.T, c ruleCase, batch, threads int) *rig {
 type results struct {
 	gradients []float32
 	norms     map[perexample.Engine][]float64
-	sums      map[perexample.Engine][]float32
+	sum       []float32
+	integers  map[perexample.Engine][]float64 // the clipped sum, clip norm 1, in units of its lattice
 }
 
 func (r *rig) run(t *testing.T, in inputs) results {
@@ -220,13 +226,31 @@ func (r *rig) run(t *testing.T, in inputs) results {
 	if err := r.executor.RunAll(); err != nil {
 		t.Fatal(err)
 	}
-	out := results{norms: map[perexample.Engine][]float64{}, sums: map[perexample.Engine][]float32{}}
+	out := results{norms: map[perexample.Engine][]float64{}, integers: map[perexample.Engine][]float64{}}
 	out.gradients = append(out.gradients, r.executor.Values(r.gradients).Float32...)
+	out.sum = append(out.sum, r.executor.Values(r.sum).Float32...)
 	for _, engine := range engines {
 		out.norms[engine] = append([]float64{}, r.executor.Values(r.norms[engine]).Float64...)
-		out.sums[engine] = append([]float32{}, r.executor.Values(r.sums[engine]).Float32...)
+		out.integers[engine] = r.integers(t, engine)
 	}
 	return out
+}
+
+// integers is the clipped sum of all examples.
+func (r *rig) integers(t *testing.T, engine perexample.Engine) (integers []float64) {
+	t.Helper()
+	sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, r.gradient, r.pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := clip.Batch{
+		SquaredNorms: r.executor.Values(r.norms[engine]).Float64, Parts: []clip.Part{r.plans[engine].Part(r.executor, r.pool)},
+	}
+	if err := sum.Add(b, r.batch); err != nil {
+		t.Fatal(err)
+	}
+	sum.Release(func(values []float64, _ clip.Lattice) { integers = slices.Clone(values) })
+	return integers
 }
 
 // row is the gradient of one example.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"dpsgd/clip"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
@@ -12,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Timing is the time that the norms and the weighted sum of one parameter take with each engine.
+// Timing is the time that the norms and the clipped sum of one parameter take with each engine.
 type Timing struct{ Ghost, Materialise time.Duration }
 
 // Choose returns the faster engine for each rule at the given physical batch size. Stored gradients take at most
@@ -67,7 +68,7 @@ const (
 	measuredRuns     = 2
 )
 
-// measure is the shortest of a few runs of norms and weighted sum.
+// measure is the shortest of a few runs of norms and clipped sum.
 func measure(r Rule, engine Engine, batch int, pool *kernel.Pool) (time.Duration, error) {
 	b := graph.NewBuilder(pool)
 	x, dz := r.Values()
@@ -80,14 +81,24 @@ func measure(r Rule, engine Engine, batch int, pool *kernel.Pool) (time.Duration
 		return in
 	}
 	plan := NewPlan(b, Use{Rule: r, Input: input("x", batch, x)}, input("dz", batch, dz), engine)
-	executor, err := b.Compile(plan.SquaredNorms(b), plan.WeightedSum(b, input("w", batch)))
+	norms := plan.SquaredNorms(b)
+	executor, err := b.Compile(append(plan.Outputs(), norms)...)
 	if err != nil {
 		return 0, fmt.Errorf("perexample: %T: %w", r, err)
 	}
+	sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, r.Size(), pool)
+	if err != nil {
+		return 0, err
+	}
+	gradients := clip.Batch{SquaredNorms: executor.Values(norms).Float64, Parts: []clip.Part{plan.Part(executor, pool)}}
 	best := time.Duration(1<<63 - 1)
 	for range 1 + measuredRuns { // the first one allocates
 		start := time.Now()
 		if err := executor.RunAll(); err != nil {
+			return 0, err
+		}
+		sum.Reset()
+		if err := sum.Add(gradients, batch); err != nil {
 			return 0, err
 		}
 		best = min(best, time.Since(start))

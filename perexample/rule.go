@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
 
 	"gorgonia.org/gorgonia"
 )
@@ -16,11 +17,14 @@ type Rule interface {
 	Size() int
 	// Gradients adds the node of per-example gradients, shape (B, Size), in the parameter's memory order.
 	Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node
+	// Former returns the function that writes the gradient of one example, row x of the input and dz of the output
+	// gradients, to g. It runs on a worker of the pool.
+	Former(pool *kernel.Pool) func(worker int, g, x, dz []float32)
 	// SquaredNorms adds the node of squared L2 norms of the per-example gradients, float64, shape (B),
 	// without forming the gradients.
 	SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node
-	// WeightedSum adds the node of Σᵢ wᵢ gᵢ, shape (Size), for weights w of shape (B). An example of
-	// weight 0 adds exactly 0.
+	// WeightedSum adds the node of Σᵢ wᵢ gᵢ, shape (Size), for weights w of shape (B): float32 sums without a bound, for
+	// training without privacy. An example of weight 0 adds exactly 0.
 	WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node
 	// Values is how many values x and dz have per example.
 	Values() (x, dz int)

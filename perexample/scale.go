@@ -31,24 +31,16 @@ func (r ScaleWeight) check(b *graph.Builder, x, dz *gorgonia.Node) bool {
 		sameBatch(b, "scale", x, dz)
 }
 
-// gradient writes Σₜ dz∘x of one example.
-func (r ScaleWeight) gradient(g, x, dz []float32) {
-	kernel.SumRowProducts(g, x, dz, r.Channels)
+// Former writes Σₜ dz∘x.
+func (r ScaleWeight) Former(*kernel.Pool) func(worker int, g, x, dz []float32) {
+	return func(_ int, g, x, dz []float32) { kernel.SumRowProducts(g, x, dz, r.Channels) }
 }
 
 func (r ScaleWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
 	if !r.check(b, x, dz) {
 		return nil
 	}
-	batch, pool := x.Shape()[0], b.Pool()
-	return b.Apply(graph.Operation{
-		Name: "scale-gradients", Type: tensor.Float32, Shape: []int{batch, r.Channels},
-		Run: graph.Parallel(pool, batch, graph.Grain(r.values()), func(_, lo, hi int, out graph.Array, in []graph.Array) {
-			for i := lo; i < hi; i++ {
-				r.gradient(row(out, i, r.Channels), row(in[0], i, r.values()), row(in[1], i, r.values()))
-			}
-		}),
-	}, x, dz)
+	return gradients(b, "scale-gradients", r, x, dz)
 }
 
 func (r ScaleWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
@@ -62,7 +54,7 @@ func (r ScaleWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgo
 		Run: graph.Parallel(pool, batch, graph.Grain(r.values()), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
 			g := scratch.For(worker)
 			for i := lo; i < hi; i++ {
-				r.gradient(g, row(in[0], i, r.values()), row(in[1], i, r.values()))
+				kernel.SumRowProducts(g, row(in[0], i, r.values()), row(in[1], i, r.values()), r.Channels)
 				out.Float64[i] = kernel.SumSquares(g)
 			}
 		}),

@@ -33,7 +33,7 @@ func (p *plainWatcher) Started(o train.Overview) {
 	fmt.Fprintf(p.w, "data      %s, %s training examples\n", o.Data, count(o.Examples))
 	fmt.Fprintf(p.w, "model     %s parameters\n", count(o.Parameters))
 	plan := o.Plan
-	fmt.Fprintf(p.w, "privacy   noise multiplier %.4f, clip norm %g, sampling probability %.4g\n", plan.NoiseMultiplier, plan.Policy.Bound(), plan.Sampler.SamplingProbability)
+	fmt.Fprintf(p.w, "privacy   noise multiplier %.4f, clip norm %g, sampling probability %.4g\n", plan.NoiseMultiplier, plan.Policy.Bound(), plan.SamplingProbability)
 	by := ""
 	if twoAccountants(plan) {
 		by = " by " + plan.Accountant.Name()

@@ -9,6 +9,7 @@ import "golang.org/x/sys/cpu"
 //go:generate go -C gen run . -pkg kernel -out ../transpose_amd64.s -stubs ../transpose_amd64.go transpose
 //go:generate go -C gen run . -pkg kernel -out ../pooling_amd64.s -stubs ../pooling_amd64.go pooling
 //go:generate go -C gen run . -pkg kernel -out ../lower_amd64.s -stubs ../lower_amd64.go lower
+//go:generate go -C gen run . -pkg kernel -out ../integers_amd64.s -stubs ../integers_amd64.go integers
 //go:generate go -C gen run . -pkg kernel -out ../rows_amd64.s -stubs ../rows_amd64.go rows
 //go:generate go -C gen run . -pkg kernel -out ../reduce_amd64.s -stubs ../reduce_amd64.go reduce
 //go:generate go -C gen run . -pkg kernel -out ../winograd_amd64.s -stubs ../winograd_amd64.go winograd

@@ -38,6 +38,11 @@ type kernelSet struct {
 	axpy              func(y []float32, alpha float32, x []float32)
 	accumulateFloat64 func(dst []float64, x []float32)
 
+	// See AddRounded, Round and AccumulateInt32.
+	addRounded      func(sum []int32, row []float32, scale float32) (squares float64)
+	round           func(dst, src []float32, scale float32) (squares float64, largest float32)
+	accumulateInt32 func(dst []float64, x []int32)
+
 	// The loops over windows that are not empty: images begin with the first window,
 	// whose offset is at in what where holds. The gradients overwrite the windows or,
 	// if keep is set, add to them.
@@ -89,6 +94,9 @@ var portableKernel = kernelSet{
 	sumSquares:        portableSumSquares,
 	axpy:              portableAxpy,
 	accumulateFloat64: portableAccumulateFloat64,
+	addRounded:        portableAddRounded,
+	round:             portableRound,
+	accumulateInt32:   portableAccumulateInt32,
 	maxWindows:        portableMaxWindows,
 	maxWindowsGrad:    portableMaxWindowsGrad,
 	sumWindows:        portableSumWindows,

@@ -53,6 +53,9 @@ func withAVX2(k kernelSet) kernelSet {
 	k.sumRows = sumRowsColumnsAVX2
 	k.sumSquares = sumSquaresBlocksAVX2
 	k.accumulateFloat64 = accumulateBlocksAVX2
+	k.addRounded = addRoundedBlocksAVX2
+	k.round = roundBlocksAVX2
+	k.accumulateInt32 = accumulateInt32BlocksAVX2
 	k.maxWindows = maxWindowsBlocksAVX2
 	k.maxWindowsGrad = maxWindowsGradBlocksAVX2
 	k.sumWindows = sumWindowsBlocksAVX2
@@ -110,6 +113,31 @@ func accumulateBlocksAVX2(dst []float64, x []float32) {
 		accumulateFloat64AVX2(whole/reduceBlock, &dst[0], &x[0])
 	}
 	portableAccumulateFloat64(dst[whole:], x[whole:])
+}
+
+func addRoundedBlocksAVX2(sum []int32, row []float32, scale float32) (squares float64) {
+	whole := len(row) / reduceBlock * reduceBlock
+	if whole > 0 {
+		squares = addRoundedAVX2(whole/reduceBlock, &sum[0], &row[0], scale)
+	}
+	return squares + portableAddRounded(sum[whole:], row[whole:], scale)
+}
+
+func roundBlocksAVX2(dst, src []float32, scale float32) (squares float64, largest float32) {
+	whole := len(src) / reduceBlock * reduceBlock
+	if whole > 0 {
+		squares, largest = roundAVX2(whole/reduceBlock, &dst[0], &src[0], scale)
+	}
+	more, larger := portableRound(dst[whole:], src[whole:], scale)
+	return squares + more, max(largest, larger)
+}
+
+func accumulateInt32BlocksAVX2(dst []float64, x []int32) {
+	whole := len(x) / reduceBlock * reduceBlock
+	if whole > 0 {
+		accumulateInt32AVX2(whole/reduceBlock, &dst[0], &x[0])
+	}
+	portableAccumulateInt32(dst[whole:], x[whole:])
 }
 
 // transposeAVX2 is kernelSet.transpose: bands of 8, 6 or 4 rows, 8 columns at a

@@ -13,8 +13,6 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/random"
-	"dpsgd/optimizer"
 )
 
 // benchmark runs a benchmark of milliseconds.
@@ -142,7 +140,7 @@ func TestPlainStepMovesByTheGradient(t *testing.T) {
 		indices[i] = (7 * i) % 60
 	}
 	for _, physical := range []int{examples, 16, 1} {
-		c := parse(t, convolutional, "privacy.clip_norm=1e6", "training.batch_size=40", fmt.Sprintf("training.physical_batch_size=%d", physical))
+		c := parse(t, convolutional, "privacy.clip_norm=100", "performance.engine=materialise", "training.batch_size=40", fmt.Sprintf("training.physical_batch_size=%d", physical))
 		r, err := prepare(c, Options{Source: &data.Source{Name: "stripes", Train: images, Test: images}}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -167,7 +165,7 @@ func TestPlainStepMovesByTheGradient(t *testing.T) {
 		for i, v := range s.parameters {
 			found[i] = float64(v) * -examples / benchRate
 		}
-		if e := relative(found, want); e > 1e-5 {
+		if e := relative(found, want); e > 2e-4 { // contributions are rounded to integers
 			t.Errorf("physical batch %d: the step is off by a relative %.2g", physical, e)
 		}
 	}
@@ -175,7 +173,7 @@ func TestPlainStepMovesByTheGradient(t *testing.T) {
 
 // A private step moves by the noisy clipped sum: with hardly any noise, by the clipped sum.
 func TestPrivateStepOfBenchmarks(t *testing.T) {
-	c := parse(t, convolutional, "training.batch_size=20")
+	c := parse(t, convolutional, "training.batch_size=20", "privacy.noise_multiplier=1e-6")
 	r := prepared(t, convolutional, "training.batch_size=20")
 	indices := []int{0, 1, 2, 5, 8, 13, 21, 34, 55, 89}
 	want := clippedSum(t, r, indices)
@@ -185,9 +183,6 @@ func TestPrivateStepOfBenchmarks(t *testing.T) {
 	}
 	s, err := newPrivateStep(c, "auto", &bench{model: r.model, pool: r.pool, physical: 4}, batcher)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if s.mechanism, err = optimizer.NewGaussian(1e-6, random.Seeded(1)); err != nil {
 		t.Fatal(err)
 	}
 	s.parameters = make([]float32, len(r.model.Values))

@@ -8,7 +8,6 @@ import (
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/model"
-	"dpsgd/perexample"
 
 	"gorgonia.org/gorgonia"
 )
@@ -59,7 +58,7 @@ func plainSums(b *graph.Builder, network *model.Network) []*gorgonia.Node {
 	b.Part("sums")
 	sums := make([]*gorgonia.Node, len(network.Uses))
 	for i, u := range network.Uses {
-		sums[i] = perexample.NewPlan(b, u, dz[i], perexample.Ghost).WeightedSum(b, network.Valid)
+		sums[i] = u.Rule.WeightedSum(b, u.Input, dz[i], network.Valid)
 	}
 	return sums
 }

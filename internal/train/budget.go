@@ -1,38 +1,37 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"sort"
 
 	"dpsgd/accountant"
+	"dpsgd/release"
 )
 
-// certificate is what was established before the first release: that many releases of the event cost no more than that.
+// certificate is what was established before the first release: that many releases of the plan cost no more than that.
 type certificate struct {
-	event accountant.Event
+	plan  release.Plan
 	steps int
 	cost  Spent
 }
 
-// covers reports whether a ledger and more releases of the event are certified: the ledger holds nothing but the
-// event, and all of it is among the steps. What a part of the releases shows is a function of what all of them show, so the part
-// costs no more than the whole.
-func (c certificate) covers(l *accountant.Ledger, more int) bool {
-	if l.Count()+more > c.steps {
+// covers reports whether a ledger is certified: it is the first releases of the plan, at most as many as the certificate
+// is about. What a part of the releases shows is a function of what all of them show, so the part costs no more than the whole.
+func (c certificate) covers(l *accountant.Ledger) bool {
+	if l.Count() > c.steps {
 		return false
 	}
-	for _, entry := range l.Entries() {
-		if entry.Event != c.event {
-			return false
-		}
-	}
-	return true
+	planned, err := c.plan.Schedule(l.Count())
+	return err == nil && slices.Equal(planned.Entries(), l.Entries())
 }
 
 // certify fixes how many of the planned steps the budget allows, before anything is released, and makes sure that there is a
 // guarantee for them.
 func (p *Plan) certify(calibrated bool) error {
-	cost, refusal, err := p.cost(p.Event(), p.Steps)
+	cost, refusal, err := p.cost(p.Steps)
 	if err != nil {
 		return fmt.Errorf("%w: privacy.noise_multiplier is %g, expected enough noise for a guarantee: %w", ErrPlan, p.NoiseMultiplier, err)
 	}
@@ -44,14 +43,14 @@ func (p *Plan) certify(calibrated bool) error {
 	case p.Budget == nil:
 		p.fellBack(refusal, fmt.Sprintf("the ε of %d steps", p.Steps), epsilonOf(cost))
 	case !cost.Within(*p.Budget):
-		if p.MaxSteps, err = accountant.MaxSteps(p.accounts, p.Event(), *p.Budget, p.Steps); err != nil {
+		if p.MaxSteps, err = p.affordable(); err != nil {
 			return err
 		}
-		if cost, refusal, err = p.cost(p.Event(), p.MaxSteps); err != nil {
+		if cost, refusal, err = p.cost(p.MaxSteps); err != nil {
 			return err
 		}
 		if refusal == nil {
-			_, refusal, _ = p.cost(p.Event(), p.MaxSteps+1) // who said that this is too much
+			_, refusal, _ = p.cost(p.MaxSteps + 1) // who said that this is too much
 		}
 		p.fellBack(refusal, fmt.Sprintf("how many of %d steps fit ε = %g", p.Steps, p.Budget.Epsilon), fmt.Sprint(p.MaxSteps))
 	case calibrated:
@@ -59,13 +58,24 @@ func (p *Plan) certify(calibrated bool) error {
 	default:
 		p.fellBack(refusal, fmt.Sprintf("whether %d steps fit ε = %g", p.Steps, p.Budget.Epsilon), epsilonOf(cost))
 	}
-	p.certified = certificate{p.Event(), p.MaxSteps, cost}
+	p.certified = certificate{p.Plan, p.MaxSteps, cost}
 	return nil
 }
 
-// cost is what equal releases cost. Its refusal is that of accounts.spent.
-func (p *Plan) cost(e accountant.Event, count int) (s Spent, refusal, err error) {
-	l, err := new(accountant.Ledger).With(e, count)
+// affordable is how many of the planned steps fit the budget.
+func (p *Plan) affordable() (int, error) {
+	var problem error
+	fit := sort.Search(p.Steps, func(i int) bool {
+		cost, _, err := p.cost(i + 1)
+		problem = cmp.Or(problem, err)
+		return err != nil || !cost.Within(*p.Budget)
+	})
+	return fit, problem
+}
+
+// cost is what the first steps of the plan cost. Its refusal is that of accounts.spent.
+func (p *Plan) cost(steps int) (s Spent, refusal, err error) {
+	l, err := p.Schedule(steps)
 	if err != nil {
 		return Spent{}, nil, err
 	}
@@ -82,20 +92,19 @@ func (p *Plan) fellBack(refusal error, asked, answer string) {
 	p.Fallbacks = append(p.Fallbacks, Fallback{asked, p.Accountant.Name(), refusal.Error(), answer})
 }
 
-// Allows says whether one more step stays within the budget, given what is in the ledger. Among the steps that were
-// certified in advance that takes no accountant. A ledger that holds anything else, such as the steps that a killed run
-// repeats beyond its plan, is a new question with the next event included.
-func (p *Plan) Allows(l *accountant.Ledger) (bool, error) {
+// Allows says whether the next event stays within the budget, given what is in the ledger: a [release.Budget]. Among the
+// steps that were certified in advance that takes no accountant. A ledger that holds anything else, such as the steps that a
+// killed run repeats beyond its plan, is a new question with the next event included.
+func (p *Plan) Allows(l *accountant.Ledger, event accountant.Event) (bool, error) {
 	if p.Budget == nil {
-		return true, nil
-	}
-	event := p.Event()
-	if event == p.certified.event && p.certified.covers(l, 1) {
 		return true, nil
 	}
 	next, err := l.With(event, 1)
 	if err != nil {
 		return false, err
+	}
+	if p.certified.covers(next) {
+		return true, nil
 	}
 	cost, refusal, err := p.accounts.spent(next, p.Delta)
 	if err != nil {
@@ -112,7 +121,7 @@ func (p *Plan) Allows(l *accountant.Ledger) (bool, error) {
 func (p *Plan) Spent(l *accountant.Ledger) (Spent, error) {
 	s, refusal, err := p.accounts.spent(l, p.Delta)
 	// Numerics may answer a hair more for a part than for the whole, or nothing. Both are upper bounds.
-	if whole := p.certified.cost; p.certified.covers(l, 0) && (err != nil || whole.Epsilon < s.Epsilon) {
+	if whole := p.certified.cost; p.certified.covers(l) && (err != nil || whole.Epsilon < s.Epsilon) {
 		s.Guarantee, s.Accountant = whole.Guarantee, whole.Accountant
 		err = nil
 	}

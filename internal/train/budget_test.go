@@ -57,7 +57,7 @@ func TestBudgetHoldsByExact(t *testing.T) {
 			if s.asked != before {
 				t.Fatalf("%q: the accountant was asked during the steps that were fixed in advance", overrides)
 			}
-			allowed, err := p.Allows(l)
+			allowed, err := p.Allows(l, p.Event(0))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,13 +65,13 @@ func TestBudgetHoldsByExact(t *testing.T) {
 				limited++
 				break
 			}
-			l = ledgerOf(t, p.Event(), l.Count()+1)
+			l = ledgerOf(t, p.Event(0), l.Count()+1)
 		}
 		if l.Count() != p.MaxSteps {
 			t.Errorf("%q: %d steps were made, expected the %d of the plan", overrides, l.Count(), p.MaxSteps)
 		}
 		for _, steps := range []int{l.Count(), random.IntN(l.Count() + 1)} {
-			if g := guarantee(t, s.Accountant, ledgerOf(t, p.Event(), steps), p.Delta); g.Epsilon > p.Budget.Epsilon {
+			if g := guarantee(t, s.Accountant, ledgerOf(t, p.Event(0), steps), p.Delta); g.Epsilon > p.Budget.Epsilon {
 				t.Errorf("%q: after %d steps ε is %v of %v", overrides, steps, g.Epsilon, p.Budget.Epsilon)
 			}
 		}
@@ -85,7 +85,7 @@ func TestBudgetHoldsByExact(t *testing.T) {
 func TestOtherLedgersAreAskedAbout(t *testing.T) {
 	s := newStub(t, nil)
 	p := stubPlan(t, s, "privacy.epsilon=2", "privacy.noise_multiplier=1.3", "training.steps=10")
-	limit, err := accountant.MaxSteps(s, p.Event(), *p.Budget, 1000)
+	limit, err := accountant.MaxSteps(s, p.Event(0), *p.Budget, 1000)
 	if err != nil || limit <= p.MaxSteps || p.MaxSteps != 10 {
 		t.Fatalf("found %d steps, %d in the plan (%v)", limit, p.MaxSteps, err)
 	}
@@ -95,14 +95,14 @@ func TestOtherLedgersAreAskedAbout(t *testing.T) {
 		asked   int
 		allowed bool
 	}{
-		"last planned step":       {ledgerOf(t, p.Event(), 9), 0, true},
-		"first repeated step":     {ledgerOf(t, p.Event(), 10), 1, true},
-		"last step of the budget": {ledgerOf(t, p.Event(), limit-1), 1, true},
-		"past the budget":         {ledgerOf(t, p.Event(), limit), 1, false},
+		"last planned step":       {ledgerOf(t, p.Event(0), 9), 0, true},
+		"first repeated step":     {ledgerOf(t, p.Event(0), 10), 1, true},
+		"last step of the budget": {ledgerOf(t, p.Event(0), limit-1), 1, true},
+		"past the budget":         {ledgerOf(t, p.Event(0), limit), 1, false},
 		"another release":         {other, 1, false},
 	} {
 		s.asked = 0
-		if allowed, err := p.Allows(test.ledger); err != nil || allowed != test.allowed || s.asked != test.asked {
+		if allowed, err := p.Allows(test.ledger, p.Event(0)); err != nil || allowed != test.allowed || s.asked != test.asked {
 			t.Errorf("%s: found %v after %d questions (%v), expected %v after %d", name, allowed, s.asked, err, test.allowed, test.asked)
 		}
 	}
@@ -122,11 +122,11 @@ func TestRDPStandsIn(t *testing.T) {
 			t.Errorf("%s: found %d steps with %v, expected RDP's %d with %v", test.override, p.MaxSteps, p.NoiseMultiplier, want.MaxSteps, want.NoiseMultiplier)
 		}
 		for range 3 {
-			spent, err := p.Spent(ledgerOf(t, p.Event(), p.MaxSteps+1))
+			spent, err := p.Spent(ledgerOf(t, p.Event(0), p.MaxSteps+1))
 			if err != nil || spent.Accountant != "rdp" || spent.EpsilonRDP == nil || *spent.EpsilonRDP != spent.Epsilon {
 				t.Errorf("%s: found %+v (%v), expected RDP's ε", test.override, spent, err)
 			}
-			if _, err := p.Allows(ledgerOf(t, p.Event(), p.MaxSteps)); err != nil {
+			if _, err := p.Allows(ledgerOf(t, p.Event(0), p.MaxSteps), p.Event(0)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -145,7 +145,7 @@ func TestRefusalsBesideTheAnswer(t *testing.T) {
 		t.Errorf("found %d steps and %v, expected %d and no fallback", p.MaxSteps, p.Fallbacks, want.MaxSteps)
 	}
 	// No answer for a part of the steps: the ε of the whole covers it, and RDP's is larger.
-	part := ledgerOf(t, p.Event(), want.MaxSteps/2-1)
+	part := ledgerOf(t, p.Event(0), want.MaxSteps/2-1)
 	if spent, err := p.Spent(part); err != nil || spent.Epsilon > 2 || spent.Epsilon > *spent.EpsilonRDP {
 		t.Errorf("found %+v (%v), expected at most the budget", spent, err)
 	}

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"dpsgd/accountant"
 	"dpsgd/configs"
 	"dpsgd/internal/kernel"
 	"dpsgd/model"
@@ -133,7 +132,7 @@ func (d *Description) foresee(c *configs.Config, plan *Plan) error {
 	s, err := plan.after(plan.MaxSteps)
 	d.Privacy = Prospect{
 		NoiseMultiplier: plan.NoiseMultiplier, Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(),
-		SamplingProbability: plan.Sampler.SamplingProbability, ExpectedBatchSize: plan.ExpectedBatchSize,
+		SamplingProbability: plan.SamplingProbability, ExpectedBatchSize: plan.ExpectedBatchSize,
 		PlannedSteps: plan.Steps, Steps: plan.MaxSteps, Delta: plan.Delta, Epsilon: s.Epsilon, EpsilonRDP: s.EpsilonRDP,
 		Accountant: s.Accountant, Relation: s.Relation.String(), Method: s.Method, Fallbacks: plan.Fallbacks,
 	}
@@ -145,7 +144,7 @@ func (d *Description) foresee(c *configs.Config, plan *Plan) error {
 
 // after is the guarantee of a number of steps.
 func (p *Plan) after(steps int) (Spent, error) {
-	l, err := new(accountant.Ledger).With(p.Event(), steps)
+	l, err := p.Schedule(steps)
 	if err != nil {
 		return Spent{}, err
 	}
@@ -156,14 +155,14 @@ func (p *Plan) after(steps int) (Spent, error) {
 func (d *Description) weigh(c *configs.Config, plan *Plan, m *model.Model, o Outline) error {
 	pool := kernel.NewPool(threads(c))
 	defer pool.Close()
-	g, err := newGradients(m, plan.Policy, nil, min(c.Training.PhysicalBatchSize, o.Examples), c.Performance.Engine, pool)
+	g, err := newGradients(m, nil, min(c.Training.PhysicalBatchSize, o.Examples), c.Performance.Engine, pool)
 	if err != nil {
 		return err
 	}
 	for i, u := range g.network.Uses {
 		d.Engines = append(d.Engines, Tactics{u.Parameter, g.engines[i].String()})
 	}
-	update, _, err := newUpdate(c, len(m.Values), plan.Steps, pool)
+	update, _, err := newUpdate(c, len(m.Values), plan.Steps, pool.Threads())
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func TestQuestionOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := releases.Question(Steps)
-	if q.Accountant != plan.Accountant.Name() || q.Delta != plan.Delta || q.Step != plan.Event() || q.Ledger.Count() != 12 {
+	if q.Accountant != plan.Accountant.Name() || q.Delta != plan.Delta || q.Step != plan.Event(0) || q.Ledger.Count() != 12 {
 		t.Errorf("found %+v", q)
 	}
 	q.Epsilon = 2 * r.Epsilon

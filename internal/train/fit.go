@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dpsgd/checkpoints"
+	"dpsgd/release"
 )
 
 // Fit carries out the plan from the current step and writes everything a run leaves behind. When ctx is done it
@@ -21,15 +22,12 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 			status = Interrupted
 			break
 		}
-		within, err := r.plan.Allows(r.journal.Ledger())
-		if err != nil {
-			return Result{}, err
-		}
-		if !within {
+		err := r.private()
+		if errors.Is(err, release.ErrBudget) {
 			status = BudgetExhausted
 			break
 		}
-		if err := r.private(); err != nil {
+		if err != nil {
 			return Result{}, err
 		}
 		if err := r.attend(); err != nil {
@@ -42,26 +40,19 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 // private is one step of DP-SGD (Abadi et al., arXiv:1607.00133, Algorithm 1).
 func (r *Run) private() error {
 	start := time.Now()
-	r.indices = r.plan.Sampler.Sample(r.indices, r.source.Train.Len(), r.sampling)
-	// The event is on stable storage before anything of the step leaves the mechanism. The disk works while the sum is
-	// computed; a step that fails in between leaves an event of which nothing was released, and never the opposite.
-	go func() { r.recorded <- r.journal.Append(r.step+1, r.plan.Event()) }()
-	sum, err := r.gradients.Sum(r.indices)
-	if err := errors.Join(<-r.recorded, err); err != nil {
-		return err
-	}
-	noisy, err := r.plan.Mechanism.Privatize(sum)
-	if err != nil {
-		return err
-	}
 	rate := r.schedule.LearningRate(r.step)
-	if err := r.update.Apply(r.model.Values, noisy, r.plan.ExpectedBatchSize, rate); err != nil {
+	if err := r.update.Apply(r.model.Values, r.release, r.plan.ExpectedBatchSize, rate); err != nil {
 		return err
 	}
 	r.step++
 	r.stepped++
 	r.stepTime += time.Since(start)
 	return r.diagnose()
+}
+
+// release hands out the noisy sum of the step's batch.
+func (r *Run) release(consume func(release.Noisy)) error {
+	return r.door.Release(r.step, r.gradients, consume)
 }
 
 // attend does what is due after a step at its cadence: evaluation, checkpoint, report.

@@ -26,7 +26,7 @@ func (m *meter) read(r *Run) (Spent, error) {
 	if l.Count() <= m.covers {
 		return m.spent, nil
 	}
-	next, err := l.With(r.plan.Event(), m.ahead(r, l.Count()))
+	next, err := l.With(r.plan.Event(r.step), m.ahead(r, l.Count()))
 	if err != nil {
 		return Spent{}, err
 	}

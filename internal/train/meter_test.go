@@ -42,7 +42,7 @@ func TestMeterShowsUpperBounds(t *testing.T) {
 			t.Fatalf("step %d shows %+v after %v", i+1, p.Spent, last)
 		}
 		if last = p.Spent.Epsilon; i%29 == 0 {
-			if g := guarantee(t, s.Accountant, ledgerOf(t, run.plan.Event(), i+1), 1e-4); p.Spent.Epsilon < g.Epsilon {
+			if g := guarantee(t, s.Accountant, ledgerOf(t, run.plan.Event(0), i+1), 1e-4); p.Spent.Epsilon < g.Epsilon {
 				t.Errorf("step %d shows %v, expected at least %v", i+1, p.Spent.Epsilon, g.Epsilon)
 			}
 		}
@@ -62,7 +62,7 @@ func TestRecordsHoldRDPBesideExact(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := mustPlan(t, "privacy.accountant="+name, "privacy.epsilon=2")
-		exact, rdp := guarantee(t, p.Accountant, ledgerOf(t, p.Event(), r.Steps), 1e-4), guarantee(t, p.accounts.rdp, ledgerOf(t, p.Event(), r.Steps), 1e-4)
+		exact, rdp := guarantee(t, p.Accountant, ledgerOf(t, p.Event(0), r.Steps), 1e-4), guarantee(t, p.accounts.rdp, ledgerOf(t, p.Event(0), r.Steps), 1e-4)
 		lines := strings.Split(strings.TrimSpace(read(t, filepath.Join(r.Run, metricsFile))), "\n")
 		for what, record := range map[string]string{
 			"result": asJSON(t, r), "score": asJSON(t, score), "statement": read(t, filepath.Join(r.Run, statementData)), "metrics": lines[len(lines)-1],

@@ -11,25 +11,24 @@ import (
 	"dpsgd/clip"
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
-	"dpsgd/optimizer"
+	"dpsgd/release"
 )
 
 // ErrPlan marks a configuration that is well-formed but cannot be carried out on its data.
 var ErrPlan = errors.New("train: the configuration does not fit the data")
 
-// Plan is everything that the guarantee of a run depends on. Nothing else may sample, clip, add noise or
-// account.
+// Plan is a release plan with how many releases there are to be, and what they may cost.
 type Plan struct {
-	Sampler           data.Poisson
-	Policy            clip.Policy
-	Mechanism         optimizer.Mechanism
+	release.Plan
 	Steps             int // updates that are planned
 	ExpectedBatchSize float64
 	Delta             float64
 	Accountant        accountant.Accountant // of the configuration; RDP stands beside it
 
-	NoiseMultiplier float64
+	// SamplingProbability and NoiseMultiplier are those of sampler and mechanism.
+	SamplingProbability, NoiseMultiplier float64
 	// Budget is nil when the configuration names none: then all steps run.
 	Budget *accountant.Guarantee
 	// MaxSteps is how many of the planned steps the budget allows, fixed before the first one.
@@ -48,11 +47,11 @@ func NewPlan(c *configs.Config, n int) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newPlan(c, n, a, nil)
+	return newPlan(c, n, a, nil, nil)
 }
 
-// newPlan fixes the plan of a run with what it has released so far, nil for a new one.
-func newPlan(c *configs.Config, n int, a accounts, released *accountant.Ledger) (*Plan, error) {
+// newPlan fixes the plan of a run with what it has released so far, nil for a new one. Noise is made on the threads of pool.
+func newPlan(c *configs.Config, n int, a accounts, released *accountant.Ledger, pool *kernel.Pool) (*Plan, error) {
 	if c.Training.BatchSize > n {
 		return nil, fmt.Errorf("%w: training.batch_size is %d, expected at most the %d training examples", ErrPlan, c.Training.BatchSize, n)
 	}
@@ -64,15 +63,16 @@ func newPlan(c *configs.Config, n int, a accounts, released *accountant.Ledger) 
 	if err != nil {
 		return nil, err
 	}
+	sampler := data.Poisson{SamplingProbability: float64(c.Training.BatchSize) / float64(n)}
 	p := &Plan{
-		Sampler:           data.Poisson{SamplingProbability: float64(c.Training.BatchSize) / float64(n)},
-		Policy:            policy,
-		Steps:             steps(c.Training, n),
-		ExpectedBatchSize: float64(c.Training.BatchSize),
-		Delta:             c.Privacy.Delta,
-		Accountant:        a.Accountant,
-		NoiseMultiplier:   c.Privacy.NoiseMultiplier,
-		accounts:          a,
+		Plan:                release.Plan{Records: n, Policy: policy, Sampler: sampler},
+		Steps:               steps(c.Training, n),
+		ExpectedBatchSize:   float64(c.Training.BatchSize),
+		Delta:               c.Privacy.Delta,
+		Accountant:          a.Accountant,
+		NoiseMultiplier:     c.Privacy.NoiseMultiplier,
+		SamplingProbability: sampler.SamplingProbability,
+		accounts:            a,
 	}
 	if c.Privacy.HasBudget() {
 		p.Budget = &accountant.Guarantee{Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Relation: accountant.AddOrRemoveOne}
@@ -87,7 +87,7 @@ func newPlan(c *configs.Config, n int, a accounts, released *accountant.Ledger) 
 			}
 		}
 	}
-	if p.Mechanism, err = optimizer.NewGaussian(p.NoiseMultiplier, random.New()); err != nil {
+	if p.Mechanism, err = release.NewGaussian(p.NoiseMultiplier, random.New(), pool); err != nil {
 		return nil, err
 	}
 	return p, p.certify(calibrated)
@@ -122,9 +122,6 @@ func (p *Plan) calibrate() (float64, error) {
 	}
 	return accountant.CalibrateNoiseMultiplier(p.accounts, event, p.Steps, *p.Budget)
 }
-
-// Event is what one step releases.
-func (p *Plan) Event() accountant.Event { return p.Sampler.Sampled(p.Mechanism.Event()) }
 
 // Hash identifies the plan and the shape of its data. It is made of public values only: a hash of the training data
 // would let anyone who guesses the data check the guess.

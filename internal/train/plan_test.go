@@ -14,10 +14,10 @@ import (
 func TestPlanDescribesItself(t *testing.T) {
 	p := mustPlan(t, "privacy.noise_multiplier=1.25", "training.batch_size=60")
 	want := accountant.PoissonSampled{SamplingProbability: 0.2, Event: accountant.Gaussian{NoiseMultiplier: 1.25}}
-	if p.Event() != accountant.Event(want) {
-		t.Errorf("found event %v, expected %v", p.Event(), want)
+	if p.Event(0) != accountant.Event(want) {
+		t.Errorf("found event %v, expected %v", p.Event(0), want)
 	}
-	if p.ExpectedBatchSize != 60 || p.Sampler.SamplingProbability != 0.2 || p.Policy.Bound() != 0.5 || p.Budget != nil {
+	if p.ExpectedBatchSize != 60 || p.SamplingProbability != 0.2 || p.Policy.Bound() != 0.5 || p.Budget != nil {
 		t.Errorf("found %+v", p)
 	}
 }
@@ -63,16 +63,16 @@ func TestPlanAllowsUpToTheBudget(t *testing.T) {
 		epsilon := 0.2 * math.Pow(1.4, float64(i%11))
 		batch := 1 + (i*37)%tinyExamples
 		p := mustPlan(t, fmt.Sprintf("privacy.epsilon=%g", epsilon), fmt.Sprintf("privacy.noise_multiplier=%g", sigma), fmt.Sprintf("training.batch_size=%d", batch))
-		limit, err := accountant.MaxSteps(p.Accountant, p.Event(), *p.Budget, 1<<20)
+		limit, err := accountant.MaxSteps(p.Accountant, p.Event(0), *p.Budget, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for steps := max(0, limit-1); steps <= limit; steps++ {
-			l, err := new(accountant.Ledger).With(p.Event(), steps)
+			l, err := new(accountant.Ledger).With(p.Event(0), steps)
 			if err != nil {
 				t.Fatal(err)
 			}
-			allowed, err := p.Allows(l)
+			allowed, err := p.Allows(l, p.Event(0))
 			if err != nil || allowed != (steps < limit) {
 				t.Errorf("σ %v, ε %v, batch %d: after %d of %d steps another one is allowed: %v (%v)", sigma, epsilon, batch, steps, limit, allowed, err)
 			}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 
 	"dpsgd/checkpoints"
+	"dpsgd/clip"
 )
 
 // metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was released and public
@@ -56,8 +58,10 @@ func appendLine(path string, v any) error {
 
 // diagnostics collects what one step says about its examples, for a file that is NOT private. nil collects nothing.
 type diagnostics struct {
-	path string
-	line diagnosticsLine
+	path    string
+	policy  clip.Policy
+	factors []float32
+	line    diagnosticsLine
 }
 
 // diagnosticsLine is one step's line of diagnostics.private.jsonl.
@@ -73,14 +77,16 @@ type diagnosticsLine struct {
 // openDiagnostics switches diagnostics on when the configuration asks for them.
 func (r *Run) openDiagnostics() {
 	if r.config.Run.PrivateDiagnostics {
-		r.diagnoses = &diagnostics{path: r.path(diagnosticsFile)}
+		r.diagnoses = &diagnostics{path: r.path(diagnosticsFile), policy: r.plan.Policy}
 		r.gradients.observe = r.diagnoses.add
 	}
 }
 
 // add takes one physical batch into the step's line.
 func (d *diagnostics) add(b diagnosis) {
-	for i, factor := range b.factors {
+	d.factors = slices.Grow(d.factors[:0], len(b.losses))[:len(b.losses)]
+	d.policy.Factors(d.factors, b.squaredNorms)
+	for i, factor := range d.factors {
 		d.line.BatchSize++
 		if factor == 0 {
 			d.line.NotFinite++

@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"dpsgd/internal/random"
-	"dpsgd/optimizer"
 )
 
 // Interrupted anywhere and resumed, a run ends with the steps, the ledger and the ε of an uninterrupted one.
@@ -41,13 +38,7 @@ func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 	const steps = 12
 	// seeded gives each step its own seed, which a resumed run does not have to know the past of. Tests alone do this.
 	seeded := func(t *testing.T, r *Run) *Run {
-		reseed := func(p Progress) {
-			noise, err := optimizer.NewGaussian(1, random.Seeded(uint64(1000+p.Step)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.plan.Mechanism, r.sampling = noise, random.Seeded(uint64(p.Step))
-		}
+		reseed := func(p Progress) { seedRun(t, r, uint64(p.Step), 1) }
 		next := r.watcher
 		r.watcher = hooks{stepped: func(p Progress) { reseed(p); next.Stepped(p) }}
 		reseed(Progress{Step: r.step})
@@ -138,7 +129,7 @@ func TestKilledRunWithoutBudget(t *testing.T) {
 func TestRecordedReleaseCounts(t *testing.T) {
 	o := options(t)
 	r := create(t, parse(t), o)
-	if err := r.journal.Append(1, r.plan.Event()); err != nil {
+	if err := r.journal.Append(1, r.plan.Event(0)); err != nil {
 		t.Fatal(err)
 	}
 	r.Close()

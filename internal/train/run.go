@@ -16,9 +16,9 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/random"
 	"dpsgd/model"
 	"dpsgd/optimizer"
+	"dpsgd/release"
 )
 
 // What a run's folder holds.
@@ -77,15 +77,13 @@ type Run struct {
 	schedule  optimizer.Schedule
 	gradients *gradients
 	evaluator *evaluator
-	sampling  *random.Source
+	door      *release.Door
 	journal   *checkpoints.Journal
 	pool      *kernel.Pool
 	watcher   Watcher
 	diagnoses *diagnostics
 
 	step       int // updates that the parameters contain
-	indices    []int
-	recorded   chan error // outcome of the ledger's entry for the step in progress
 	evaluation Evaluation
 	meter      meter
 	warned     int // fallbacks of the plan that the watcher knows of
@@ -134,7 +132,7 @@ func Open(dir string, o Options) (*Run, error) {
 		return nil, err
 	}
 	r.Dir, r.journal = dir, journal
-	if err := r.restore(); err != nil {
+	if err := errors.Join(r.openDoor(), r.restore()); err != nil {
 		r.Close()
 		return nil, err
 	}
@@ -147,7 +145,7 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{config: c, source: source, watcher: o.Watcher, sampling: random.New(), recorded: make(chan error, 1)}
+	r := &Run{config: c, source: source, watcher: o.Watcher}
 	if r.watcher == nil {
 		r.watcher = silent{}
 	}
@@ -155,27 +153,34 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 	if err != nil {
 		return nil, err
 	}
-	if r.plan, err = newPlan(c, source.Train.Len(), accounts, released); err != nil {
-		return nil, err
-	}
-	r.planHash = r.plan.Hash(c, source)
-	if r.model, err = newModel(c, source.Train.Shape(), len(source.Train.Classes())); err != nil {
-		return nil, err
-	}
-	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top of it.
-	debug.FreeOSMemory()
 	r.pool = kernel.NewPool(threads(c))
-	if err := r.compile(); err != nil {
+	if err := r.build(accounts, released); err != nil {
 		r.pool.Close()
 		return nil, err
 	}
 	return r, nil
 }
 
+// build makes plan, model, and the graphs of training and evaluation.
+func (r *Run) build(a accounts, released *accountant.Ledger) error {
+	c, source := r.config, r.source
+	var err error
+	if r.plan, err = newPlan(c, source.Train.Len(), a, released, r.pool); err != nil {
+		return err
+	}
+	r.planHash = r.plan.Hash(c, source)
+	if r.model, err = newModel(c, source.Train.Shape(), len(source.Train.Classes())); err != nil {
+		return err
+	}
+	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top of it.
+	debug.FreeOSMemory()
+	return r.compile()
+}
+
 // compile makes the update rule and declares the graphs of training and evaluation.
 func (r *Run) compile() error {
 	var err error
-	if r.update, r.schedule, err = newUpdate(r.config, len(r.model.Values), r.plan.Steps, r.pool); err != nil {
+	if r.update, r.schedule, err = newUpdate(r.config, len(r.model.Values), r.plan.Steps, r.pool.Threads()); err != nil {
 		return err
 	}
 	normalisation := normalisation(r.config, r.source.Train.Shape().Channels)
@@ -184,7 +189,7 @@ func (r *Run) compile() error {
 		return err
 	}
 	batch := min(r.config.Training.PhysicalBatchSize, r.source.Train.Len())
-	r.gradients, err = newGradients(r.model, r.plan.Policy, batcher, batch, r.config.Performance.Engine, r.pool)
+	r.gradients, err = newGradients(r.model, batcher, batch, r.config.Performance.Engine, r.pool)
 	if err != nil {
 		return err
 	}
@@ -192,11 +197,11 @@ func (r *Run) compile() error {
 	return err
 }
 
-func newUpdate(c *configs.Config, dim, steps int, pool *kernel.Pool) (optimizer.Update, optimizer.Schedule, error) {
+func newUpdate(c *configs.Config, dim, steps, threads int) (optimizer.Update, optimizer.Schedule, error) {
 	o := c.Optimizer
-	update, err := optimizer.NewParallelUpdate(optimizer.Rule{
+	update, err := optimizer.NewUpdate(optimizer.Rule{
 		Name: o.Name, Momentum: o.Momentum, Beta1: o.Beta1, Beta2: o.Beta2, Epsilon: o.Epsilon, WeightDecay: o.WeightDecay,
-	}, dim, pool)
+	}, dim, threads)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -249,9 +254,19 @@ func (r *Run) fillFolder() error {
 	if r.journal, err = checkpoints.CreateJournal(r.path(ledgerFile)); err != nil {
 		return err
 	}
+	if err := r.openDoor(); err != nil {
+		return err
+	}
 	r.openDiagnostics()
 	r.started = time.Now()
 	return r.save()
+}
+
+// openDoor makes the door of the plan, with the run's journal.
+func (r *Run) openDoor() error {
+	var err error
+	r.door, err = release.NewDoor(r.plan.Plan, len(r.model.Values), r.journal, r.plan.Allows, r.pool)
+	return err
 }
 
 // restore loads the newest checkpoint, after checking it against the ledger and the plan.

@@ -50,8 +50,8 @@ func (r *Run) statement(status Status, spent Spent) Statement {
 	s := Statement{
 		Run: r.name(), Status: status, Unit: "one training example", Relation: spent.Relation.String(),
 		Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, Accountant: spent.Accountant, Method: spent.Method,
-		Sampler: "Poisson", SamplingProbability: r.plan.Sampler.SamplingProbability,
-		Mechanism: "Gaussian", NoiseMultiplier: r.plan.NoiseMultiplier,
+		Sampler: r.plan.Sampler.Name(), SamplingProbability: r.plan.SamplingProbability,
+		Mechanism: r.plan.Mechanism.Name(), NoiseMultiplier: r.plan.NoiseMultiplier,
 		ClipNorm: r.plan.Policy.Bound(), Clipping: r.plan.Policy.Name(), ExpectedBatchSize: r.plan.ExpectedBatchSize,
 		MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step, LedgerEntries: r.journal.Len(), Data: r.source.Name, Examples: r.source.Train.Len(),
 		NotPrivate: notPrivate(r.source, r.diagnosed()), Fallbacks: r.plan.Fallbacks,

@@ -11,6 +11,7 @@ import (
 	"dpsgd/internal/kernel"
 	"dpsgd/model"
 	"dpsgd/perexample"
+	"dpsgd/release"
 
 	"gorgonia.org/gorgonia"
 )
@@ -18,35 +19,43 @@ import (
 // maxGradientBytes limits what per-example gradients may take at once; beyond it parameters use the ghost engine.
 const maxGradientBytes = 128 << 20
 
-// gradients computes clipped sums for logical batches of any size with one graph of fixed physical batch size.
+// gradients computes per-example gradients for logical batches of any size with one graph of fixed physical batch size:
+// the [release.Source] of training.
 type gradients struct {
 	input    input
 	executor *graph.Executor
 	network  *model.Network
-	clipped  clip.Graph
+	norms    *gorgonia.Node
 	engines  []perexample.Engine
 
-	sum     *clip.Sum       // of the logical batch in progress
-	parts   [][]float32     // sums of one physical batch, in the order of the parameters
+	batch   clip.Batch      // what the graph computed last
 	observe func(diagnosis) // told about every physical batch when diagnostics are on; nil otherwise
 }
 
+var _ release.Source = (*gradients)(nil)
+
 // diagnosis is what a physical batch says about its examples. All of it is sensitive.
 type diagnosis struct {
-	losses, factors []float32
-	squaredNorms    []float64
+	losses       []float32
+	squaredNorms []float64
 }
 
 // newGradients declares and compiles the private graph for physical batches of the given size. engine is "auto", "ghost" or
 // "materialise".
-func newGradients(m *model.Model, policy clip.Policy, batcher *data.Batcher, batch int, engine string, pool *kernel.Pool) (*gradients, error) {
+func newGradients(m *model.Model, batcher *data.Batcher, batch int, engine string, pool *kernel.Pool) (*gradients, error) {
+	return declareGradients(m, batcher, batch, func(uses []perexample.Use) ([]perexample.Engine, error) {
+		return chooseEngines(uses, batch, engine, pool)
+	}, pool)
+}
+
+func declareGradients(m *model.Model, batcher *data.Batcher, batch int, choose func([]perexample.Use) ([]perexample.Engine, error), pool *kernel.Pool) (*gradients, error) {
 	b := graph.NewBuilder(pool)
 	network, err := m.Training(b, batch)
 	if err != nil {
 		return nil, err
 	}
-	g := &gradients{network: network, sum: clip.NewParallelSum(policy.Bound(), len(m.Values), pool)}
-	if g.engines, err = chooseEngines(network.Uses, batch, engine, pool); err != nil {
+	g := &gradients{network: network}
+	if g.engines, err = choose(network.Uses); err != nil {
 		return nil, err
 	}
 	dz := outputGradients(b, network)
@@ -59,18 +68,22 @@ func newGradients(m *model.Model, policy clip.Policy, batcher *data.Batcher, bat
 	for i, u := range network.Uses {
 		plans[i] = perexample.NewPlan(b, u, dz[i], g.engines[i])
 	}
-	g.clipped = clip.Declare(b, policy, plans, network.Valid)
+	g.norms = perexample.SquaredNorms(b, plans)
 	places, err := partsOf(m, network.Uses)
 	if err != nil {
 		return nil, err
 	}
-	wanted := append([]*gorgonia.Node{network.Losses, g.clipped.SquaredNorms, g.clipped.Factors}, g.clipped.Sums...)
+	wanted := []*gorgonia.Node{network.Losses, g.norms}
+	for _, p := range plans {
+		wanted = append(wanted, p.Outputs()...)
+	}
 	if g.executor, err = b.Compile(wanted...); err != nil {
 		return nil, err
 	}
 	g.input = newInput(g.executor, network, batcher, pool)
+	g.batch.SquaredNorms = g.executor.Values(g.norms).Float64
 	for _, i := range inOrder(places) {
-		g.parts = append(g.parts, g.executor.Values(g.clipped.Sums[i]).Float32)
+		g.batch.Parts = append(g.batch.Parts, plans[i].Part(g.executor, pool))
 	}
 	return g, nil
 }
@@ -134,38 +147,20 @@ func partsOf(m *model.Model, uses []perexample.Use) ([][2]int, error) {
 	return parts, nil
 }
 
-// Sum returns the sum of the clipped gradients of the examples with these indices. No example is dropped, whatever their
-// number; for none it is zero and the graph does not run. The next call begins with the same sum anew.
-func (g *gradients) Sum(indices []int) (*clip.Sum, error) {
-	g.sum.Reset()
-	for len(indices) > 0 {
-		n := min(len(indices), g.input.batch)
-		if err := g.run(indices[:n]); err != nil {
-			return nil, err
-		}
-		if err := g.sum.Add(g.parts...); err != nil {
-			return nil, err
-		}
-		indices = indices[n:]
-	}
-	return g.sum, nil
-}
+// Capacity is the physical batch size.
+func (g *gradients) Capacity() int { return g.input.batch }
 
-// run computes one physical batch.
-func (g *gradients) run(indices []int) error {
+// Contributions returns the gradients of the examples with these indices.
+func (g *gradients) Contributions(indices []int) (clip.Batch, error) {
 	g.input.fill(indices)
 	if err := g.executor.RunAll(); err != nil {
-		return err
+		return clip.Batch{}, err
 	}
 	if g.observe != nil {
 		n := len(indices)
-		g.observe(diagnosis{
-			losses:       g.executor.Values(g.network.Losses).Float32[:n],
-			factors:      g.executor.Values(g.clipped.Factors).Float32[:n],
-			squaredNorms: g.executor.Values(g.clipped.SquaredNorms).Float64[:n],
-		})
+		g.observe(diagnosis{losses: g.executor.Values(g.network.Losses).Float32[:n], squaredNorms: g.batch.SquaredNorms[:n]})
 	}
-	return nil
+	return g.batch, nil
 }
 
 // Bytes is the memory of the graph's buffers.

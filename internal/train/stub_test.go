@@ -40,7 +40,7 @@ func stubPlan(t testing.TB, s *stub, overrides ...string) *Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newPlan(parse(t, overrides...), tinyExamples, a, nil)
+	p, err := newPlan(parse(t, overrides...), tinyExamples, a, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

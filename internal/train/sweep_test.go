@@ -139,7 +139,7 @@ func TestSweepComposesItsTrials(t *testing.T) {
 	all := new(accountant.Ledger)
 	for _, sigma := range []float64{1, 4} {
 		// Half of the eight trials with each noise multiplier, 12 steps each.
-		if err := all.Add(mustPlan(t, "privacy.noise_multiplier="+jsonNumber(sigma)).Event(), 4*12); err != nil {
+		if err := all.Add(mustPlan(t, "privacy.noise_multiplier="+jsonNumber(sigma)).Event(0), 4*12); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,6 +24,7 @@ var generators = map[string]func(){
 	"winograd":    winograd,
 	"noise":       noise,
 	"lower":       lowering,
+	"integers":    integers,
 }
 
 func main() {

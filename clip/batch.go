@@ -1,0 +1,75 @@
+package clip
+
+import "fmt"
+
+// Batch is what a model says about the examples of a physical batch. All of it is sensitive, and none of it is trusted
+// but for one thing: row i depends on example i alone.
+type Batch struct {
+	// SquaredNorms are the squared L2 norms of the gradients over all parameters, one for each example. They decide the
+	// factors, and need not be right.
+	SquaredNorms []float64
+	// Parts hold the gradients, one part after the other in the order of the coordinates.
+	Parts []Part
+}
+
+// Part is the gradients of all examples with respect to some of the coordinates: [Rows], [Formed] or [Outer].
+type Part interface {
+	// Size is the number of coordinates.
+	Size() int
+	// holds is the number of examples that there are values for.
+	holds() int
+}
+
+// Rows is gradients that lie in memory, (examples, size).
+type Rows struct {
+	Values []float32
+	Width  int // the size
+}
+
+// Formed is gradients that are computed when they are added, each by one call.
+type Formed struct {
+	Width    int // the size
+	Examples int
+	// Form writes the gradient of an example to row. It is called from several goroutines, with worker numbers as those of
+	// [kernel.Pool.Run], and may be called twice for one example, with the same result.
+	Form func(worker, example int, row []float32)
+}
+
+// Outer is gradients that are outer products z xᵀ, (out, in) in memory order: those of a dense layer.
+type Outer struct {
+	X, Z    []float32 // (examples, in) and (examples, out)
+	In, Out int
+}
+
+var _, _, _ Part = Rows{}, Formed{}, Outer{}
+
+// Size implements [Part].
+func (r Rows) Size() int { return r.Width }
+
+// Size implements [Part].
+func (f Formed) Size() int { return f.Width }
+
+// Size implements [Part].
+func (o Outer) Size() int { return o.In * o.Out }
+
+func (r Rows) holds() int   { return len(r.Values) / max(r.Width, 1) }
+func (f Formed) holds() int { return f.Examples }
+func (o Outer) holds() int  { return min(len(o.X)/max(o.In, 1), len(o.Z)/max(o.Out, 1)) }
+
+// check reports a batch that does not hold values of dim coordinates for so many examples.
+func (b Batch) check(dim, examples int) error {
+	size := 0
+	for i, p := range b.Parts {
+		if p.holds() < examples {
+			return fmt.Errorf("clip: part %d of a batch has the gradients of %d examples, expected %d: %w", i, p.holds(), examples, ErrLength)
+		}
+		size += p.Size()
+	}
+	if size != dim {
+		return fmt.Errorf("clip: a batch has %d coordinates, expected %d: %w", size, dim, ErrLength)
+	}
+	if len(b.SquaredNorms) < examples {
+		return fmt.Errorf("clip: a batch has the norms of %d examples, expected %d: %w", len(b.SquaredNorms), examples, ErrLength)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+)
+
+// integers writes the kernels that make integers of float32 values. They take a number of elements that is a
+// multiple of block, and sum squares in float64.
+func integers() {
+	addRounded()
+	roundRow()
+	accumulateInt32()
+}
+
+func addRounded() {
+	TEXT("addRoundedAVX2", NOSPLIT, "func(blocks int, sum *int32, row *float32, scale float32) float64")
+	Pragma("noescape")
+	Doc("addRoundedAVX2 adds the integers nearest to scale·row to sum, 16·blocks elements, and returns the sum of their squares.")
+	blocks, sum, row := GP64(), GP64(), GP64()
+	Load(Param("blocks"), blocks)
+	Load(Param("sum"), sum)
+	Load(Param("row"), row)
+	scale := broadcast("scale")
+	squares := zeroSums()
+	Label("loop")
+	for i := range block / 8 {
+		c, total := YMM(), YMM()
+		VMULPS(Mem{Base: row, Disp: 32 * i}, scale, c)
+		VCVTPS2DQ(c, c)
+		VPADDD(Mem{Base: sum, Disp: 32 * i}, c, total)
+		VMOVDQU(total, Mem{Base: sum, Disp: 32 * i})
+		addSquares(c, squares[2*i], squares[2*i+1], func(from, to vec) { VCVTDQ2PD(from.AsX(), to) })
+	}
+	ADDQ(U8(4*block), row)
+	ADDQ(U8(4*block), sum)
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
+	returnSum(squares)
+}
+
+// addSquares adds the squares of the eight values of c, made float64 by convert, four at a time. It changes c.
+func addSquares(c, first, second vec, convert func(from, to vec)) {
+	v := YMM()
+	convert(c, v)
+	VFMADD231PD(v, v, first)
+	upper := YMM()
+	VEXTRACTF128(U8(1), c, upper.AsX())
+	convert(upper, v)
+	VFMADD231PD(v, v, second)
+}
+
+func zeroSums() (sums [block / 4]vec) {
+	for i := range sums {
+		sums[i] = zeros()
+	}
+	return sums
+}
+
+func roundRow() {
+	TEXT("roundAVX2", NOSPLIT, "func(blocks int, dst, src *float32, scale float32) (squares float64, largest float32)")
+	Pragma("noescape")
+	Doc("roundAVX2 writes the integers nearest to scale·src to dst, 16·blocks elements, and returns the sum of their squares and the largest magnitude.")
+	blocks, dst, src := GP64(), GP64(), GP64()
+	Load(Param("blocks"), blocks)
+	Load(Param("dst"), dst)
+	Load(Param("src"), src)
+	scale, largest := broadcast("scale"), zeros()
+	squares := zeroSums()
+	Label("loop")
+	for i := range block / 8 {
+		c, magnitude := YMM(), YMM()
+		VMULPS(Mem{Base: src, Disp: 32 * i}, scale, c)
+		VROUNDPS(U8(0), c, c) // to nearest, ties to even
+		VMOVUPS(c, Mem{Base: dst, Disp: 32 * i})
+		VANDPS(quad(0x7fffffff7fffffff), c, magnitude)
+		VMAXPS(magnitude, largest, largest)
+		addSquares(c, squares[2*i], squares[2*i+1], func(from, to vec) { VCVTPS2PD(from.AsX(), to) })
+	}
+	ADDQ(U8(4*block), src)
+	ADDQ(U8(4*block), dst)
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
+	half, x := XMM(), largest.AsX()
+	VEXTRACTF128(U8(1), largest, half)
+	VMAXPS(half, x, x)
+	VPERMILPS(U8(0x4e), x, half)
+	VMAXPS(half, x, x)
+	VPERMILPS(U8(0xb1), x, half)
+	VMAXSS(half, x, x)
+	Store(x, ReturnIndex(1))
+	returnSum(squares)
+}
+
+func accumulateInt32() {
+	TEXT("accumulateInt32AVX2", NOSPLIT, "func(blocks int, dst *float64, x *int32)")
+	Pragma("noescape")
+	Doc("accumulateInt32AVX2 adds 16·blocks elements of x to dst.")
+	blocks, dst, x := GP64(), GP64(), GP64()
+	Load(Param("blocks"), blocks)
+	Load(Param("dst"), dst)
+	Load(Param("x"), x)
+	Label("loop")
+	for i := range block / 4 {
+		v := YMM()
+		VCVTDQ2PD(Mem{Base: x, Disp: 16 * i}, v)
+		VADDPD(Mem{Base: dst, Disp: 32 * i}, v, v)
+		VMOVUPD(v, Mem{Base: dst, Disp: 32 * i})
+	}
+	ADDQ(U8(4*block), x)
+	SUBQ(I32(-8*block), dst)
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}

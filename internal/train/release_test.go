@@ -1,0 +1,111 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/data"
+)
+
+// blackSource is pictures of nothing: with zero inputs and no biases, every gradient is exactly zero.
+func blackSource(t testing.TB, n, height, width int) *data.Source {
+	t.Helper()
+	pictures := func(n int) *data.Images {
+		m, err := data.NewImages(data.Shape{Height: height, Width: width, Channels: 1}, []string{"a", "b"}, make([]uint8, n), make([]uint8, n*height*width))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	return &data.Source{Name: "black", Train: pictures(n), Test: pictures(4)}
+}
+
+// A whole run on examples whose gradients are zero moves every coordinate of the parameters, in every step, by exactly the
+// noise that its statement claims, and nothing else: for vectors of many lengths and for rules with a memory. False-failure
+// rates: the squares of 60 draws are chi-squared, below 13 or above 165 with probability 1e-11, for 15,000 coordinates;
+// the others as said.
+func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
+	const steps, n, batch = 60, 200, 30
+	const rate = 0.25
+	for _, size := range [][2]int{{1, 1}, {1, 2}, {1, 3}, {2, 2}, {1, 5}, {3, 5}, {16, 16}, {1, 257}, {2, 129}, {32, 64}, {33, 63}} {
+		for _, rule := range []string{"sgd", "momentum"} {
+			o := options(t)
+			o.Source = blackSource(t, n, size[0], size[1])
+			r := create(t, parse(t, "model.layers=[flatten, {linear: {out_features: classes, bias: false}}]", "optimizer.name="+rule,
+				fmt.Sprintf("optimizer.learning_rate=%g", rate), fmt.Sprintf("training.batch_size=%d", batch), fmt.Sprintf("training.steps=%d", steps),
+				"privacy.noise_multiplier=0.8", "privacy.clip_norm=0.3", "data.mean=[0]"), o)
+			examples := 0
+			r.gradients.observe = func(d diagnosis) { examples += len(d.losses) }
+			path := [][]float32{slices.Clone(r.model.Values)}
+			r.watcher = hooks{stepped: func(Progress) { path = append(path, slices.Clone(r.model.Values)) }}
+			fit(t, r)
+
+			var claim Statement
+			if err := json.Unmarshal([]byte(read(t, filepath.Join(r.Dir, statementData))), &claim); err != nil {
+				t.Fatal(err)
+			}
+			// The noise of each step in claimed standard deviations, with the memory of the rule taken out.
+			deviation := claim.NoiseMultiplier * claim.ClipNorm / claim.ExpectedBatchSize * rate
+			noise := make([][]float64, steps)
+			for step := range noise {
+				noise[step] = make([]float64, len(path[0]))
+				for i := range noise[step] {
+					v := float64(path[step][i]) - float64(path[step+1][i])
+					if rule == "momentum" && step > 0 {
+						v -= r.config.Optimizer.Momentum * (float64(path[step-1][i]) - float64(path[step][i]))
+					}
+					noise[step][i] = v / deviation
+				}
+			}
+			checkFreshNoise(t, fmt.Sprintf("%s, pictures of %v", rule, size), noise)
+
+			// Samples: 60·200 coins of probability 0.15; 4.9 standard deviations are 1e-6.
+			q := claim.SamplingProbability
+			if mean := q * n * steps; q != float64(batch)/n || math.Abs(float64(examples)-mean) > 4.9*math.Sqrt(mean*(1-q)) {
+				t.Errorf("%d examples were drawn in %d steps, the statement claims q = %v of %d", examples, steps, q, n)
+			}
+			l, _, err := checkpoints.ReadJournal(filepath.Join(r.Dir, ledgerFile))
+			want := accountant.PoissonSampled{SamplingProbability: q, Event: accountant.Gaussian{NoiseMultiplier: claim.NoiseMultiplier}}
+			if err != nil || !slices.Equal(l.Entries(), []accountant.Entry{{Event: want, Count: steps}}) {
+				t.Errorf("the ledger holds %v (%v), the statement claims %d of %v", l.Entries(), err, steps, want)
+			}
+		}
+	}
+}
+
+// checkFreshNoise expects steps of independent standard normal numbers.
+func checkFreshNoise(t *testing.T, what string, noise [][]float64) {
+	t.Helper()
+	dim := len(noise[0])
+	var all float64
+	for i := range dim {
+		var squares float64
+		for step := range noise {
+			squares += noise[step][i] * noise[step][i]
+		}
+		all += squares
+		if squares < 13 || squares > 165 {
+			t.Fatalf("%s: the noise on coordinate %d of %d has squares that sum to %.3g in %d steps", what, i, dim, squares, len(noise))
+		}
+	}
+	n := float64(dim * len(noise))
+	if all/n < 1-5*math.Sqrt(2/n) || all/n > 1+7*math.Sqrt(2/n) { // 1e-6; the upper tail of few squares is longer
+		t.Errorf("%s: the noise has %.4f of the claimed variance", what, all/n)
+	}
+	// Successive steps: 4.9 standard deviations of a mean of products, 1e-6.
+	var products float64
+	for step := 1; step < len(noise); step++ {
+		for i, v := range noise[step] {
+			products += v * noise[step-1][i]
+		}
+	}
+	if r := products / math.Sqrt(n); math.Abs(r) > 5.5 {
+		t.Errorf("%s: the noise of a step is correlated with that of the step before, by %.1f standard deviations", what, r)
+	}
+}

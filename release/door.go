@@ -1,0 +1,109 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+
+	"dpsgd/accountant"
+	"dpsgd/clip"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/random"
+)
+
+// Source computes what records contribute to a release. It is not trusted with the bound of a contribution, only with
+// isolation: that of a record depends on that record and on what was released before, on no other record.
+type Source interface {
+	// Capacity is how many records it takes at a time, at least 1.
+	Capacity() int
+	// Contributions returns the contributions of the records with these indices, at most Capacity of them, in their order. The
+	// batch is used before the next call and not kept.
+	Contributions(indices []int) (clip.Batch, error)
+}
+
+// Journal keeps the events of releases. When Append has returned nil, the event survives a kill.
+type Journal interface {
+	Append(step int, e accountant.Event) error
+	Ledger() *accountant.Ledger
+}
+
+// Budget says whether the next event stays within what may be spent, given what is in the ledger. nil allows everything.
+type Budget func(spent *accountant.Ledger, next accountant.Event) (bool, error)
+
+// Door releases sums of contributions under one plan. It is not safe for concurrent use.
+type Door struct {
+	plan    Plan
+	journal Journal
+	budget  Budget
+
+	sampling *random.Source // of samples alone; the mechanism has its own
+	sample   []int          // secret
+	sum      *clip.Sum      // secret
+	recorded chan error     // outcome of the journal's entry for the release in progress
+}
+
+// NewDoor returns the door for vectors of dim coordinates. Sums are taken on the threads of pool; nil is the caller's
+// thread alone.
+func NewDoor(p Plan, dim int, j Journal, b Budget, pool *kernel.Pool) (*Door, error) {
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	sum, err := clip.NewSum(p.Policy, dim, pool)
+	if err != nil {
+		return nil, err
+	}
+	return &Door{plan: p, journal: j, budget: b, sampling: random.New(), sum: sum, recorded: make(chan error, 1)}, nil
+}
+
+// Release makes release number step of the plan, counted from 0: it samples records, records the event, adds up their
+// bounded contributions, and hands the sum with its noise to consume, block by block, from several goroutines.
+//
+// After an error nothing was handed out; the event may be in the journal nevertheless, which overstates what was spent. An
+// error that wraps [ErrBudget] comes before anything was done.
+func (d *Door) Release(step int, source Source, consume func(Noisy)) error {
+	event := d.plan.Event(step)
+	if err := d.afford(event); err != nil {
+		return err
+	}
+	d.sample = d.plan.Sampler.Sample(d.sample, d.plan.Records, d.sampling)
+	// The disk works while the contributions are computed; the noise waits for both. A release that fails in between leaves
+	// an event of which nothing left, and never the opposite.
+	go d.record(step, event)
+	err := d.add(source)
+	if err := errors.Join(<-d.recorded, err); err != nil {
+		return err
+	}
+	return d.plan.Mechanism.Privatize(step, d.sum, consume)
+}
+
+// afford asks the budget about everything in the journal with the next event.
+func (d *Door) afford(next accountant.Event) error {
+	if d.budget == nil {
+		return nil
+	}
+	within, err := d.budget(d.journal.Ledger(), next)
+	if err == nil && !within {
+		err = fmt.Errorf("release: %w", ErrBudget)
+	}
+	return err
+}
+
+// record writes the event; the journal counts updates from 1.
+func (d *Door) record(step int, e accountant.Event) { d.recorded <- d.journal.Append(step+1, e) }
+
+// add makes the sum that of the sample, as many records at a time as the source takes. No record is left out, whatever
+// their number, and none comes twice.
+func (d *Door) add(source Source) error {
+	d.sum.Reset()
+	for rest := d.sample; len(rest) > 0; {
+		n := min(len(rest), source.Capacity())
+		batch, err := source.Contributions(rest[:n])
+		if err != nil {
+			return err
+		}
+		if err := d.sum.Add(batch, n); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
+}

@@ -1,0 +1,303 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/clip"
+	"dpsgd/data"
+	"dpsgd/internal/random"
+)
+
+// script records what happens at a door, in order, and fails where it is told to.
+type script struct {
+	events []string
+	fail   string
+	drawn  []int // sample
+	asked  []int // records whose contributions were asked for
+	ledger accountant.Ledger
+	budget int // releases that are allowed
+}
+
+var errScript = errors.New("as the script says")
+
+func (s *script) note(event string) error {
+	s.events = append(s.events, event)
+	if s.fail == event {
+		return errScript
+	}
+	return nil
+}
+
+func (s *script) Append(step int, e accountant.Event) error {
+	if err := s.note(fmt.Sprintf("record %d", step)); err != nil {
+		return err
+	}
+	return s.ledger.Add(e, 1)
+}
+
+func (s *script) Ledger() *accountant.Ledger { return s.ledger.Clone() }
+
+func (s *script) allows(spent *accountant.Ledger, next accountant.Event) (bool, error) {
+	if err := s.note("budget"); err != nil {
+		return false, err
+	}
+	return spent.Count() < s.budget, nil
+}
+
+// scriptSampler is the Poisson sampler with a note.
+type scriptSampler struct {
+	data.Poisson
+	s *script
+}
+
+func (p scriptSampler) Sample(dst []int, n int, src *random.Source) []int {
+	p.s.note("sample")
+	p.s.drawn = p.Poisson.Sample(dst, n, src)
+	return p.s.drawn
+}
+
+// scriptMechanism is hardly any noise, with a note.
+type scriptMechanism struct {
+	*Gaussian
+	s *script
+}
+
+func (m scriptMechanism) Privatize(step int, sum *clip.Sum, consume func(Noisy)) error {
+	m.s.note(fmt.Sprintf("noise %d", step))
+	return m.Gaussian.Privatize(step, sum, consume)
+}
+
+// Capacity and Contributions make the script a source: record i adds 1/4 to coordinate i.
+func (s *script) Capacity() int { return 3 }
+
+func (s *script) Contributions(indices []int) (clip.Batch, error) {
+	if s.fail == "contributions" {
+		return clip.Batch{}, errScript
+	}
+	rows := make([]float32, s.Capacity()*records) // also padding, which is not to be read
+	for i := range rows {
+		rows[i] = 1000
+	}
+	for row, i := range indices {
+		clear(rows[row*records : (row+1)*records])
+		rows[row*records+i] = 0.25
+	}
+	s.asked = append(s.asked, indices...)
+	return clip.Batch{SquaredNorms: make([]float64, s.Capacity()), Parts: []clip.Part{clip.Rows{Values: rows, Width: records}}}, nil
+}
+
+const records = 20
+
+func newDoor(t *testing.T, s *script, q float64) *Door {
+	t.Helper()
+	s.budget = 1000
+	quiet, err := NewGaussian(1e-30, random.Seeded(1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := Plan{Records: records, Sampler: scriptSampler{data.Poisson{SamplingProbability: q}, s}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: scriptMechanism{quiet, s}}
+	d, err := NewDoor(plan, records, s, s.allows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// A release goes: budget, sample, then the event in the journal, then noise. Each record of the sample contributes
+// once, whatever the capacity of the source, and padding does not.
+func TestReleaseInOrder(t *testing.T) {
+	s := &script{}
+	d := newDoor(t, s, 0.5)
+	for step := range 50 {
+		s.events, s.asked = nil, nil
+		values := make([]float64, records)
+		if err := d.Release(step, s, func(n Noisy) { copy(values[n.From():], n.Values()) }); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"budget", "sample", fmt.Sprintf("record %d", step+1), fmt.Sprintf("noise %d", step)}
+		if !slices.Equal(s.events, want) {
+			t.Fatalf("release %d went %q, expected %q", step, s.events, want)
+		}
+		if !slices.Equal(s.asked, s.drawn) {
+			t.Fatalf("contributions of %v, expected those of the sample %v", s.asked, s.drawn)
+		}
+		for i, v := range values {
+			if drawn := slices.Contains(s.drawn, i); drawn && v != 0.25 || !drawn && v != 0 {
+				t.Fatalf("record %d, drawn %v, adds %v", i, drawn, v)
+			}
+		}
+	}
+	want := accountant.PoissonSampled{SamplingProbability: 0.5, Event: accountant.Gaussian{NoiseMultiplier: 1e-30}}
+	if entries := s.ledger.Entries(); len(entries) != 1 || entries[0] != (accountant.Entry{Event: want, Count: 50}) {
+		t.Errorf("the ledger holds %v, expected 50 of %v", entries, want)
+	}
+}
+
+// An empty sample is a release like any other.
+func TestEmptySampleIsReleased(t *testing.T) {
+	s := &script{}
+	d := newDoor(t, s, 0)
+	handedOut := 0
+	if err := d.Release(0, s, func(n Noisy) { handedOut += len(n.Values()) }); err != nil {
+		t.Fatal(err)
+	}
+	if handedOut != records || s.ledger.Count() != 1 || len(s.asked) != 0 {
+		t.Errorf("%d values, %d events, contributions of %v", handedOut, s.ledger.Count(), s.asked)
+	}
+}
+
+// Where anything fails, nothing is handed out; past the budget nothing even begins.
+func TestNothingLeavesAfterAnError(t *testing.T) {
+	for _, test := range []struct {
+		fail  string
+		want  []string
+		event int // in the journal
+	}{
+		{"budget", []string{"budget"}, 0},
+		{"record 1", []string{"budget", "sample", "record 1"}, 0},
+		{"contributions", []string{"budget", "sample", "record 1"}, 1},
+	} {
+		s := &script{fail: test.fail}
+		d := newDoor(t, s, 1)
+		err := d.Release(0, s, func(Noisy) { t.Errorf("%s fails: a value was handed out", test.fail) })
+		if !errors.Is(err, errScript) || !slices.Equal(s.events, test.want) || s.ledger.Count() != test.event {
+			t.Errorf("%s fails: error %v after %q with %d events, expected %q and %d", test.fail, err, s.events, s.ledger.Count(), test.want, test.event)
+		}
+	}
+	s := &script{}
+	d := newDoor(t, s, 1)
+	s.budget = 2
+	for step := range 2 {
+		if err := d.Release(step, s, func(Noisy) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.events = nil
+	err := d.Release(2, s, func(Noisy) { t.Error("a value was handed out past the budget") })
+	if !errors.Is(err, ErrBudget) || !slices.Equal(s.events, []string{"budget"}) || s.ledger.Count() != 2 {
+		t.Errorf("past the budget: error %v after %q with %d events", err, s.events, s.ledger.Count())
+	}
+}
+
+// A door draws from the operating system's randomness: two of them draw other samples. Equal samples of 1000 records have
+// probability 2^-1000.
+func TestDoorsDrawOtherSamples(t *testing.T) {
+	var samples []string
+	for range 2 {
+		s := &script{}
+		d := newDoor(t, s, 0.5)
+		d.plan.Records = 1000
+		d.sample = d.plan.Sampler.Sample(nil, 1000, d.sampling)
+		samples = append(samples, fmt.Sprint(d.sample))
+	}
+	if samples[0] == samples[1] {
+		t.Error("two doors draw the same sample")
+	}
+}
+
+// A schedule is one event for each step, equal neighbours together.
+func TestSchedule(t *testing.T) {
+	falling := falling{}
+	p := Plan{Records: 5, Sampler: data.Poisson{SamplingProbability: 0.25}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: falling}
+	l, err := p.Schedule(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []accountant.Entry{{Event: p.Event(0), Count: 3}, {Event: p.Event(3), Count: 3}, {Event: p.Event(6), Count: 1}}
+	if !slices.Equal(l.Entries(), want) {
+		t.Errorf("the schedule is %v, expected %v", l.Entries(), want)
+	}
+	if l, err := p.Schedule(0); err != nil || l.Count() != 0 {
+		t.Errorf("no releases: %v, %v", l, err)
+	}
+}
+
+// falling is noise that falls every third step: a schedule, to show that a mechanism may have one.
+type falling struct{}
+
+func (falling) at(step int) *Gaussian {
+	m, err := NewGaussian(4/float64(1+step/3), random.Seeded(uint64(step)), nil)
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+func (f falling) Event(step int) accountant.Event           { return f.at(step).Event(step) }
+func (f falling) Deviation(step int, bound float64) float64 { return f.at(step).Deviation(step, bound) }
+func (falling) Name() string                                { return "falling" }
+func (falling) String() string                              { return "Gaussian noise that falls" }
+func (f falling) Privatize(step int, sum *clip.Sum, consume func(Noisy)) error {
+	return f.at(step).Privatize(step, sum, consume)
+}
+
+// correlated is noise of which each release takes back a part of the one before: a mechanism with a state.
+type correlated struct {
+	*Gaussian
+	last []float64
+}
+
+func (c *correlated) Privatize(step int, sum *clip.Sum, consume func(Noisy)) error {
+	drawn := make([]float64, sum.Dim())
+	fresh, err := clip.NewSum(clip.Flat{ClipNorm: sum.Lattice().Bound}, sum.Dim(), nil)
+	if err != nil {
+		return err
+	}
+	if err := c.Gaussian.Privatize(step, fresh, func(n Noisy) { copy(drawn[n.From():], n.Values()) }); err != nil {
+		return err
+	}
+	return sum.Release(func(integers []float64, l clip.Lattice) {
+		noisy := make([]float64, len(integers))
+		for i, v := range integers {
+			noisy[i] = v*l.Spacing + drawn[i]
+			if c.last != nil {
+				noisy[i] -= c.last[i]
+			}
+		}
+		c.last = drawn
+		consume(Noisy{values: noisy, deviation: c.Deviation(step, l.Bound)})
+	})
+}
+
+// The interface has room for noise that remembers: the sum over releases of correlated noise telescopes.
+func TestMechanismsMayRemember(t *testing.T) {
+	const dim, releases = 50, 20
+	m := &correlated{Gaussian: gaussian(t, 1, 3, nil)}
+	total := make([]float64, dim)
+	for step := range releases {
+		for i, v := range published(t, m, step, emptySum(t, 1, dim)) {
+			total[i] += v
+		}
+	}
+	// What is left is the last release's noise: 20 independent ones would have a mean square of 20, not 1.
+	if mean := dot(total, total) / dim; mean > 3 {
+		t.Errorf("the mean square of %d releases added up is %.2f, expected about 1", releases, mean)
+	}
+}
+
+func TestNewDoorRefuses(t *testing.T) {
+	good := Plan{Records: 5, Sampler: data.Poisson{SamplingProbability: 0.5}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: gaussian(t, 1, 1, nil)}
+	change := func(f func(*Plan)) Plan { p := good; f(&p); return p }
+	for name, test := range map[string]struct {
+		plan Plan
+		dim  int
+		want error
+	}{
+		"no sampler":      {change(func(p *Plan) { p.Sampler = nil }), 3, ErrPlan},
+		"no policy":       {change(func(p *Plan) { p.Policy = nil }), 3, ErrPlan},
+		"no mechanism":    {change(func(p *Plan) { p.Mechanism = nil }), 3, ErrPlan},
+		"negative n":      {change(func(p *Plan) { p.Records = -1 }), 3, ErrPlan},
+		"q above 1":       {change(func(p *Plan) { p.Sampler = data.Poisson{SamplingProbability: 1.5} }), 3, ErrPlan},
+		"no coordinates":  {good, 0, clip.ErrLength},
+		"bound not there": {change(func(p *Plan) { p.Policy = clip.Flat{} }), 3, clip.ErrClipNorm},
+	} {
+		if _, err := NewDoor(test.plan, test.dim, &script{}, nil, nil); !errors.Is(err, test.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error is %v, want a line that wraps %v", name, err, test.want)
+		}
+	}
+}

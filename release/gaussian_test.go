@@ -1,0 +1,263 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/clip"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/noise"
+	"dpsgd/internal/random"
+)
+
+func gaussian(t testing.TB, noiseMultiplier float64, seed uint64, pool *kernel.Pool) *Gaussian {
+	t.Helper()
+	m, err := NewGaussian(noiseMultiplier, random.Seeded(seed), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// published is everything that a mechanism hands out for a sum, each coordinate exactly once.
+func published(t testing.TB, m Mechanism, step int, sum *clip.Sum) []float64 {
+	t.Helper()
+	values, times := make([]float64, sum.Dim()), make([]int, sum.Dim())
+	var mu sync.Mutex
+	busy := map[int]bool{} // workers
+	err := m.Privatize(step, sum, func(n Noisy) {
+		mu.Lock()
+		if busy[n.Worker()] {
+			t.Errorf("worker %d is at two blocks at a time", n.Worker())
+		}
+		busy[n.Worker()] = true
+		mu.Unlock()
+		for i, v := range n.Values() {
+			values[n.From()+i] = v
+			times[n.From()+i]++
+		}
+		if want := m.Deviation(step, sum.Lattice().Bound); math.Abs(n.Deviation()/want-1) > 1e-15 {
+			t.Errorf("block at %d has deviation %v, expected %v", n.From(), n.Deviation(), want)
+		}
+		mu.Lock()
+		busy[n.Worker()] = false
+		mu.Unlock()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range times {
+		if k != 1 {
+			t.Fatalf("coordinate %d of %d is handed out %d times, expected once", i, len(times), k)
+		}
+	}
+	return values
+}
+
+func TestGaussianPassesTheBattery(t *testing.T) {
+	for i, c := range []struct{ noiseMultiplier, bound float64 }{{1, 1}, {0.5, 0.01}, {4, 100}, {1.1, 0.3}} {
+		t.Run(fmt.Sprintf("sigma=%g C=%g", c.noiseMultiplier, c.bound), func(t *testing.T) {
+			pool := kernel.NewPool(2)
+			defer pool.Close()
+			m := gaussian(t, c.noiseMultiplier, uint64(20+i), pool)
+			publish := func(step int, sum *clip.Sum) []float64 { return published(t, m, step, sum) }
+			for _, fault := range noiseFaults(publish, c.noiseMultiplier, c.bound) {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
+// The battery has power: each mechanism that is wrong in a way that others have been is caught.
+func TestBatteryRejectsBrokenMechanisms(t *testing.T) {
+	const sigma, bound = 1.0, 0.5
+	spacing := func() float64 { s, _ := known(bound); return s.Lattice().Spacing }()
+	// withNoise is the right mechanism but for what change makes of its noise.
+	withNoise := func(change func(i int, v float64) float64) publisher {
+		right := gaussian(t, sigma, 30, nil)
+		return func(step int, sum *clip.Sum) []float64 {
+			_, clean := known(bound)
+			noisy := published(t, right, step, sum)
+			for i, v := range noisy {
+				noisy[i] = clean[i] + spacing*math.Round(change(i, v-clean[i])/spacing)
+			}
+			return noisy
+		}
+	}
+	scaled := func(factor float64) publisher {
+		return withNoise(func(_ int, v float64) float64 { return factor * v })
+	}
+	normals := func(n int, src *random.Source) []float64 {
+		z := make([]float64, n)
+		random.Normals(z, src)
+		return z
+	}
+	src := random.Seeded(31)
+	for name, twin := range map[string]publisher{
+		"variance x 1.0625":                  scaled(math.Sqrt(1.0625)),
+		"variance / 1.0625":                  scaled(1 / math.Sqrt(1.0625)),
+		"half the noise":                     scaled(0.5),
+		"0.8 of the noise":                   scaled(0.8),
+		"no noise":                           scaled(0),
+		"C omitted":                          scaled(1 / bound),
+		"C squared":                          scaled(bound),
+		"twice":                              scaled(math.Sqrt2),
+		"noise of a mean, for a batch of 64": scaled(1.0 / 64),
+		"a thousandth":                       scaled(1e-3),
+		"mean + 0.0375 sigma":                withNoise(func(_ int, v float64) float64 { return v + 0.0375*sigma*bound }),
+		"cut at 4 sigma": withNoise(func(_ int, v float64) float64 {
+			return max(-4*sigma*bound, min(4*sigma*bound, v))
+		}),
+		"lattice sixteen times as coarse": func(step int, sum *clip.Sum) []float64 {
+			noisy := published(t, gaussian(t, sigma, src.Uint64(), nil), step, sum)
+			for i, v := range noisy {
+				noisy[i] = math.Round(v/(16*spacing)) * 16 * spacing
+			}
+			return noisy
+		},
+		"the same noise in every step": func(step int, sum *clip.Sum) []float64 {
+			return published(t, gaussian(t, sigma, 32, nil), step, sum)
+		},
+		"the same noise in every chunk": func(step int, sum *clip.Sum) []float64 {
+			z := normals(chunkLen, src)
+			return withNoise(func(i int, _ float64) float64 { return sigma * bound * z[i%chunkLen] })(step, sum)
+		},
+		"the same noise in every block": func(step int, sum *clip.Sum) []float64 {
+			z := normals(batteryDim, src)
+			return withNoise(func(i int, _ float64) float64 {
+				return sigma * bound * z[i/chunkLen*noise.Block+i%noise.Block]
+			})(step, sum)
+		},
+		"one number for all coordinates": func(step int, sum *clip.Sum) []float64 {
+			z := normals(1, src)
+			return withNoise(func(int, float64) float64 { return sigma * bound * z[0] })(step, sum)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if len(noiseFaults(twin, sigma, bound)) == 0 {
+				t.Error("the battery accepts it")
+			}
+		})
+	}
+	// The frame itself is not what is caught.
+	if faults := noiseFaults(scaled(1), sigma, bound); len(faults) > 0 {
+		t.Errorf("the battery rejects the right noise: %q", faults)
+	}
+}
+
+// Every coordinate of a vector of any length has noise of the right size, and new noise in every release: the sum of the
+// squares of 64 draws is chi-squared with 64 degrees of freedom, below 15 or above 170 with probability 1e-11, and there are
+// 35,000 coordinates.
+func TestEveryCoordinateHasNoise(t *testing.T) {
+	var lengths []int
+	for _, around := range []int{20, noise.Block, chunkLen, 2 * chunkLen} {
+		for n := max(1, around-9); n <= around+9; n += 3 {
+			lengths = append(lengths, n)
+		}
+	}
+	for n := 1; n <= 17; n++ {
+		lengths = append(lengths, n)
+	}
+	pool := kernel.NewPool(2)
+	defer pool.Close()
+	for _, dim := range lengths {
+		const sigma, bound, releases = 0.7, 3.0, 64
+		m := gaussian(t, sigma, uint64(dim), pool)
+		squares := make([]float64, dim)
+		for step := range releases {
+			for i, v := range published(t, m, step, emptySum(t, bound, dim)) {
+				squares[i] += v * v / (sigma * bound * sigma * bound)
+			}
+		}
+		for i, s := range squares {
+			if s < 15 || s > 170 {
+				t.Fatalf("coordinate %d of %d: the squares of %d draws sum to %.3g", i, dim, releases, s)
+			}
+		}
+	}
+}
+
+func emptySum(t testing.TB, bound float64, dim int) *clip.Sum {
+	t.Helper()
+	sum, err := clip.NewSum(clip.Flat{ClipNorm: bound}, dim, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// For one state of the source the noise does not depend on the number of threads.
+func TestNoiseDoesNotDependOnThreads(t *testing.T) {
+	const dim = 5*chunkLen + 77
+	publish := func(threads int) (all []float64) {
+		pool := kernel.NewPool(threads)
+		defer pool.Close()
+		m := gaussian(t, 1, 5, pool)
+		for step := range 3 {
+			all = append(all, published(t, m, step, emptySum(t, 1, dim))...)
+		}
+		return all
+	}
+	want := publish(1)
+	for _, threads := range []int{2, 3, 4} {
+		if !slices.Equal(publish(threads), want) {
+			t.Errorf("%d threads make other noise than 1", threads)
+		}
+	}
+}
+
+// Noise is added to the integers themselves: the same noise on two sums differs by their exact difference.
+func TestNoiseIsAddedToTheSum(t *testing.T) {
+	sum, clean := known(0.7)
+	with := published(t, gaussian(t, 2, 9, nil), 0, sum)
+	without := published(t, gaussian(t, 2, 9, nil), 0, emptySum(t, 0.7, batteryDim))
+	for i := range with {
+		if with[i]-without[i] != clean[i] {
+			t.Fatalf("coordinate %d: the values differ by %v, the sums by %v", i, with[i]-without[i], clean[i])
+		}
+	}
+}
+
+// A sum that has left is not made noisy again: two draws of noise for one sum average to less noise.
+func TestSumIsPrivatizedOnce(t *testing.T) {
+	m, sum := gaussian(t, 1, 1, nil), emptySum(t, 1, 3)
+	published(t, m, 0, sum)
+	if err := m.Privatize(0, sum, func(Noisy) { t.Error("a value was handed out") }); !errors.Is(err, clip.ErrReleased) {
+		t.Errorf("second Privatize: error is %v, want %v", err, clip.ErrReleased)
+	}
+}
+
+func TestGaussianDescribesItself(t *testing.T) {
+	m := gaussian(t, 1.25, 1, nil)
+	if got, want := m.Event(7), (accountant.Gaussian{NoiseMultiplier: 1.25}); got != accountant.Event(want) {
+		t.Errorf("Event is %#v, want %#v", got, want)
+	}
+	if d := m.Deviation(7, 0.3); d < 1.25*0.3 || d > 1.25*0.3*(1+1e-15) {
+		t.Errorf("Deviation is %v, want %v, not less", d, 1.25*0.3)
+	}
+	if m.Name() != "Gaussian" || m.String() != "Gaussian noise of standard deviation σ·C on every coordinate of the sum, σ = 1.25" {
+		t.Errorf("calls itself %q, %q", m.Name(), m.String())
+	}
+}
+
+func TestNewGaussianRefuses(t *testing.T) {
+	src := random.Seeded(1)
+	for _, sigma := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1), 2 * MaxNoiseMultiplier} {
+		if _, err := NewGaussian(sigma, src, nil); !errors.Is(err, ErrPlan) {
+			t.Errorf("NewGaussian(%g): error is %v, want %v", sigma, err, ErrPlan)
+		}
+	}
+	if _, err := NewGaussian(1, nil, nil); !errors.Is(err, ErrPlan) {
+		t.Errorf("without a source: error is %v, want %v", err, ErrPlan)
+	}
+	for _, sigma := range []float64{1e-12, MaxNoiseMultiplier} {
+		if _, err := NewGaussian(sigma, src, nil); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+
+	"dpsgd/accountant"
+	"dpsgd/clip"
+	"dpsgd/internal/random"
+)
+
+// ErrPlan is wrapped by errors about a plan that cannot be carried out.
+var ErrPlan = errors.New("invalid plan")
+
+// ErrBudget is wrapped by the error of a release that would pass the budget. Nothing was sampled, recorded or released.
+var ErrBudget = errors.New("one more release would pass the budget")
+
+// Plan is everything that the guarantee of a series of releases depends on. All of it is public.
+type Plan struct {
+	Records   int // places that records can take; n counts as public
+	Sampler   Sampler
+	Policy    clip.Policy
+	Mechanism Mechanism
+}
+
+// Sampler decides which records a release is computed from. Its fields are public, what it draws is secret.
+type Sampler interface {
+	// Sample draws one sample from records 0 … n-1: distinct indices, possibly none. It reuses the memory of dst and ignores
+	// its content.
+	Sample(dst []int, n int, src *random.Source) []int
+	// Sampled is the event of sampling so and doing what e describes to the sample.
+	Sampled(e accountant.Event) accountant.Event
+	// Validate reports fields out of range.
+	Validate() error
+	// Name is one word, String a sentence about how records are sampled, with its numbers, for the privacy statement.
+	Name() string
+	String() string
+}
+
+// Event describes one release, number step of the plan counted from 0, to an accountant.
+func (p Plan) Event(step int) accountant.Event { return p.Sampler.Sampled(p.Mechanism.Event(step)) }
+
+// Schedule describes the first so many releases of the plan.
+func (p Plan) Schedule(releases int) (*accountant.Ledger, error) {
+	l := new(accountant.Ledger)
+	for step := 0; step < releases; {
+		event, end := p.Event(step), step+1
+		for end < releases && p.Event(end) == event {
+			end++
+		}
+		if err := l.Add(event, end-step); err != nil {
+			return nil, err
+		}
+		step = end
+	}
+	return l, nil
+}
+
+func (p Plan) validate() error {
+	switch {
+	case p.Sampler == nil || p.Policy == nil || p.Mechanism == nil:
+		return fmt.Errorf("release: a plan lacks its sampler, policy or mechanism: %w", ErrPlan)
+	case p.Records < 0:
+		return fmt.Errorf("release: a plan has %d records, expected at least 0: %w", p.Records, ErrPlan)
+	}
+	if err := p.Sampler.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", err, ErrPlan)
+	}
+	return nil
+}
