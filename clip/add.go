@@ -139,24 +139,41 @@ func (a *rowsAdder) accumulate(_, lo, hi int) {
 
 // formedAdder forms rows one by one, and adds them to a sum for each worker.
 type formedAdder struct {
-	formed   Formed
-	from     int
-	rows     [][]float32 // of each worker
-	integers [][]int32   // sum of what each worker formed
-	squares  perWorker
+	formed  Formed
+	from    int
+	workers []formedWorker
+	squares perWorker
 
 	sum              *Sum
 	formRange, flush func(worker, lo, hi int)
 }
 
+// formedWorker is what one worker adds to.
+type formedWorker struct {
+	integers []int32 // sum of what it formed
+	emit     func(piece []float32)
+
+	// The example in progress.
+	at      int // where its next piece goes
+	scale   float32
+	squares float64
+}
+
 func newFormedAdder(s *Sum, p Formed, from int) *formedAdder {
-	threads := s.pool.Threads()
-	a := &formedAdder{formed: p, from: from, rows: make([][]float32, threads), integers: make([][]int32, threads), squares: newPerWorker(s.pool), sum: s}
-	for w := range threads {
-		a.rows[w], a.integers[w] = make([]float32, p.Width), make([]int32, p.Width)
+	a := &formedAdder{formed: p, from: from, workers: make([]formedWorker, s.pool.Threads()), squares: newPerWorker(s.pool), sum: s}
+	for i := range a.workers {
+		w := &a.workers[i]
+		w.integers, w.emit = make([]int32, p.Width), w.add
 	}
 	a.formRange, a.flush = a.form, a.accumulate
 	return a
+}
+
+// add rounds and adds a piece. Pieces never overlap, so that the squares are those of what was added.
+func (w *formedWorker) add(piece []float32) {
+	piece = piece[:min(len(piece), len(w.integers)-w.at)]
+	w.squares += kernel.AddRounded(w.integers[w.at:], piece, w.scale)
+	w.at += len(piece)
 }
 
 func (a *formedAdder) open(p Part) bool {
@@ -170,19 +187,20 @@ func (a *formedAdder) open(p Part) bool {
 
 func (a *formedAdder) round(s *Sum) {
 	a.squares.clear(s.group.hi)
-	for _, integers := range a.integers {
-		clear(integers)
+	for _, w := range a.workers {
+		clear(w.integers)
 	}
 	s.pool.Run(s.group.hi-s.group.lo, 1, a.formRange)
 	a.squares.addTo(s)
 }
 
 func (a *formedAdder) form(worker, lo, hi int) {
-	s, row := a.sum, a.rows[worker]
+	s, w := a.sum, &a.workers[worker]
 	for i := s.group.lo + lo; i < s.group.lo+hi; i++ {
 		if s.factors[i] != 0 {
-			a.formed.Form(worker, i, row)
-			a.squares[worker][i] += kernel.AddRounded(a.integers[worker], row, s.perSpacing(i))
+			w.at, w.scale, w.squares = 0, s.perSpacing(i), 0
+			a.formed.Form(worker, i, w.emit)
+			a.squares[worker][i] += w.squares
 		}
 	}
 }
@@ -190,8 +208,8 @@ func (a *formedAdder) form(worker, lo, hi int) {
 func (a *formedAdder) add(s *Sum) { s.pool.Run(a.formed.Width, strip, a.flush) }
 
 func (a *formedAdder) accumulate(_, lo, hi int) {
-	for w, integers := range a.integers {
-		accumulate(a.sum.values[a.from:], integers, lo, hi, !a.sum.begun && w == 0, kernel.AccumulateInt32)
+	for i, w := range a.workers {
+		accumulate(a.sum.values[a.from:], w.integers, lo, hi, !a.sum.begun && i == 0, kernel.AccumulateInt32)
 	}
 }
 

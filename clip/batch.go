@@ -30,9 +30,10 @@ type Rows struct {
 type Formed struct {
 	Width    int // the size
 	Examples int
-	// Form writes the gradient of an example to row. It is called from several goroutines, with worker numbers as those of
-	// [kernel.Pool.Run], and may be called twice for one example, with the same result.
-	Form func(worker, example int, row []float32)
+	// Form calls emit with the gradient of an example, in pieces that follow each other; what goes beyond the size is ignored.
+	// It is called from several goroutines, with worker numbers as those of [kernel.Pool.Run], and may be called twice for one
+	// example, with the same result.
+	Form func(worker, example int, emit func(piece []float32))
 }
 
 // Outer is gradients that are outer products z xᵀ, (out, in) in memory order: those of a dense layer.

@@ -187,11 +187,13 @@ func TestFormedRowsThatChange(t *testing.T) {
 	const width = 30
 	for range 500 {
 		size := 1e9
-		b := Batch{SquaredNorms: []float64{1}, Parts: []Part{Formed{Width: width, Examples: 1, Form: func(_, _ int, row []float32) {
+		b := Batch{SquaredNorms: []float64{1}, Parts: []Part{Formed{Width: width, Examples: 1, Form: func(_, _ int, emit func([]float32)) {
+			row := make([]float32, width)
 			for i := range row {
 				row[i] = float32(size * (2*src.Float64() - 1))
 			}
 			size /= 1e3 // too long at first
+			emit(row)
 		}}}}
 		sum := newSum(t, 1, width, nil)
 		if err := sum.Add(b, 1); err != nil {

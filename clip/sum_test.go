@@ -91,8 +91,12 @@ func (e examples) batch() Batch {
 		b.Parts = append(b.Parts, Outer{X: e.x, Z: e.z, In: s.in, Out: s.out})
 	}
 	if s := e.shape; s.formed > 0 {
-		b.Parts = append(b.Parts, Formed{Width: s.formed, Examples: e.n, Form: func(_, i int, row []float32) {
-			copy(row, e.formed[i*s.formed:(i+1)*s.formed])
+		b.Parts = append(b.Parts, Formed{Width: s.formed, Examples: e.n, Form: func(_, i int, emit func([]float32)) {
+			row := e.formed[i*s.formed : (i+1)*s.formed]
+			emit(row[:len(row)/3]) // pieces, one of them empty, and one that is too much
+			emit(nil)
+			emit(row[len(row)/3:])
+			emit(row)
 		}})
 	}
 	return b

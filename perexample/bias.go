@@ -30,8 +30,8 @@ func (r Bias) Gradients(b *graph.Builder, _, dz *gorgonia.Node) *gorgonia.Node {
 	return gradients(b, "bias-gradients", r, dz, dz)
 }
 
-func (r Bias) Former(*kernel.Pool) func(worker int, g, x, dz []float32) {
-	return func(_ int, g, _, dz []float32) { kernel.SumRows(g, dz, r.Channels) }
+func (r Bias) Former(*kernel.Pool) Former {
+	return whole(r.Channels, func(g, _, dz []float32) { kernel.SumRows(g, dz, r.Channels) })
 }
 
 func (r Bias) SquaredNorms(b *graph.Builder, _, dz *gorgonia.Node) *gorgonia.Node {

@@ -48,8 +48,8 @@ func (r ConvWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.
 	return gradients(b, "conv-gradients", r, x, dz)
 }
 
-func (r ConvWeight) Former(pool *kernel.Pool) func(worker int, g, x, dz []float32) {
-	return kernel.NewConvolution(r.Conv, pool).FilterGradient
+func (r ConvWeight) Former(pool *kernel.Pool) Former {
+	return kernel.NewConvolution(r.Conv, pool).FilterGradientPieces
 }
 
 func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {

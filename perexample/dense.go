@@ -36,12 +36,12 @@ func (r DenseWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia
 }
 
 // Former writes dz xᵀ.
-func (r DenseWeight) Former(*kernel.Pool) func(worker int, g, x, dz []float32) {
-	return func(_ int, g, x, dz []float32) {
+func (r DenseWeight) Former(*kernel.Pool) Former {
+	return whole(r.Size(), func(g, x, dz []float32) {
 		for o, d := range dz {
 			scale(g[o*r.In:(o+1)*r.In], d, x)
 		}
-	}
+	})
 }
 
 func (r DenseWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {

@@ -103,8 +103,8 @@ func (p Plan) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
 	batch, sizeZ := rows(p.dz)
 	_, sizeX := rows(p.use.Input)
 	form := rule.Former(pool)
-	return clip.Formed{Width: rule.Size(), Examples: batch, Form: func(worker, example int, g []float32) {
-		form(worker, g, row(x, example, sizeX), row(dz, example, sizeZ))
+	return clip.Formed{Width: rule.Size(), Examples: batch, Form: func(worker, example int, emit func(piece []float32)) {
+		form(worker, row(x, example, sizeX), row(dz, example, sizeZ), emit)
 	}}
 }
 
@@ -117,7 +117,10 @@ func gradients(b *graph.Builder, name string, r Rule, x, dz *gorgonia.Node) *gor
 		Name: name, Type: tensor.Float32, Shape: []int{batch, size},
 		Run: graph.Parallel(pool, batch, graph.Grain(max(size, sizeX, sizeZ)), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
 			for i := lo; i < hi; i++ {
-				form(worker, row(out, i, size), row(in[0], i, sizeX), row(in[1], i, sizeZ))
+				rest := row(out, i, size)
+				form(worker, row(in[0], i, sizeX), row(in[1], i, sizeZ), func(piece []float32) {
+					rest = rest[copy(rest, piece):]
+				})
 			}
 		}),
 	}, x, dz)

@@ -17,9 +17,9 @@ type Rule interface {
 	Size() int
 	// Gradients adds the node of per-example gradients, shape (B, Size), in the parameter's memory order.
 	Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node
-	// Former returns the function that writes the gradient of one example, row x of the input and dz of the output
-	// gradients, to g. It runs on a worker of the pool.
-	Former(pool *kernel.Pool) func(worker int, g, x, dz []float32)
+	// Former returns the function that forms the gradient of one example from its rows of the input and of the output
+	// gradients.
+	Former(pool *kernel.Pool) Former
 	// SquaredNorms adds the node of squared L2 norms of the per-example gradients, float64, shape (B),
 	// without forming the gradients.
 	SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node
@@ -30,6 +30,20 @@ type Rule interface {
 	Values() (x, dz int)
 	// Cost tells the planner what the engines would cost.
 	Cost() Cost
+}
+
+// Former calls emit with the gradient of one example, in pieces that follow each other in the parameter's memory order and
+// last until emit returns. It runs on a worker of the pool.
+type Former func(worker int, x, dz []float32, emit func(piece []float32))
+
+// whole is the Former of a rule that writes the gradient of size values to g in one go.
+func whole(size int, write func(g, x, dz []float32)) Former {
+	scratch := graph.NewScratch(size)
+	return func(worker int, x, dz []float32, emit func(piece []float32)) {
+		g := scratch.For(worker)
+		write(g, x, dz)
+		emit(g)
+	}
 }
 
 // Cost counts multiply-adds per example.

@@ -32,8 +32,8 @@ func (r ScaleWeight) check(b *graph.Builder, x, dz *gorgonia.Node) bool {
 }
 
 // Former writes Σₜ dz∘x.
-func (r ScaleWeight) Former(*kernel.Pool) func(worker int, g, x, dz []float32) {
-	return func(_ int, g, x, dz []float32) { kernel.SumRowProducts(g, x, dz, r.Channels) }
+func (r ScaleWeight) Former(*kernel.Pool) Former {
+	return whole(r.Channels, func(g, x, dz []float32) { kernel.SumRowProducts(g, x, dz, r.Channels) })
 }
 
 func (r ScaleWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {

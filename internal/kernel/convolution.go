@@ -20,6 +20,7 @@ type Convolution struct {
 
 	cols    workspace // one lowered image for each worker
 	grams   workspace // see GramProduct
+	pieces  workspace // see FilterGradientPieces
 	offsets [][]int   // for each worker, see convolutionGram
 
 	call  convolutionCall // the one in progress
@@ -58,7 +59,7 @@ func NewConvolution(c Conv, p *Pool) *Convolution {
 
 // newLoweredConvolution returns the one that lowers.
 func newLoweredConvolution(c Conv, p *Pool) *Convolution {
-	v := &Convolution{Conv: c, pool: p, cols: newWorkspace(p, imageSpace), grams: newWorkspace(p, gramSpace), offsets: make([][]int, p.Threads())}
+	v := &Convolution{Conv: c, pool: p, cols: newWorkspace(p, imageSpace), grams: newWorkspace(p, gramSpace), pieces: newWorkspace(p, pieceSpace), offsets: make([][]int, p.Threads())}
 	v.loops = convolutionLoops{v.lowerForward, v.lowerInputGradient, v.filterGradients, v.partialSums, v.addPartialSums}
 	return v
 }
@@ -142,6 +143,36 @@ func (c *Convolution) FilterGradient(worker int, g, x, dz []float32) {
 	s := c.gradient.newSum(worker)
 	s.add(x, dz, 1)
 	s.result(g)
+}
+
+// pieceValues is about how many values of a gradient are formed at a time where it is used at once: a piece and what it is
+// made of stay in the second-level cache.
+const pieceValues = 1 << 14
+
+// FilterGradientPieces calls emit with the gradient of one image in pieces, one after the other, each of which lasts until emit
+// returns. It runs on the calling worker of a pool, for use inside [Pool.Run].
+func (c *Convolution) FilterGradientPieces(worker int, x, dz []float32, emit func(piece []float32)) {
+	rows := active.tileRows
+	filters := min(max(pieceValues/c.Taps()/rows, 1)*rows, c.Out)
+	piece := c.pieces.get(worker, filters*c.Taps())
+	if s := c.gradient; s != nil && s.tilesDown*s.tilesAcross <= s.chunkTiles {
+		sum := s.newSumOf(worker, filters)
+		sum.pieces(x, dz, piece, emit)
+		return
+	}
+	if c.gradient != nil {
+		piece = c.pieces.get(worker, c.Out*c.Taps())
+		c.FilterGradient(worker, piece, x, dz)
+		emit(piece)
+		return
+	}
+	cols := c.cols.get(worker, c.Positions()*c.Taps())
+	c.Lower(cols, x)
+	for o := 0; o < c.Out; o += filters {
+		n := min(filters, c.Out-o)
+		serial.Gemm(true, false, n, c.Taps(), c.Positions(), 1, dz[o:], c.Out, cols, c.Taps(), 0, piece, c.Taps())
+		emit(piece[:n*c.Taps()])
+	}
 }
 
 // gradientParts is how many partial sums the images of a batch are split into at most: enough work units for many

@@ -9,6 +9,11 @@ package kernel
 //go:noescape
 func addRoundedAVX2(blocks int, sum *int32, row *float32, scale float32) float64
 
+// addRoundedAVX512 adds the integers nearest to scale·row to sum, 32·blocks elements, and returns the sum of their squares.
+//
+//go:noescape
+func addRoundedAVX512(blocks int, sum *int32, row *float32, scale float32) float64
+
 // roundAVX2 writes the integers nearest to scale·src to dst, 16·blocks elements, and returns the sum of their squares and the largest magnitude.
 //
 //go:noescape

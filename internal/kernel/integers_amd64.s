@@ -49,6 +49,53 @@ loop:
 	VZEROUPPER
 	RET
 
+// func addRoundedAVX512(blocks int, sum *int32, row *float32, scale float32) float64
+// Requires: AVX, AVX512F, SSE2
+TEXT ·addRoundedAVX512(SB), NOSPLIT, $0-40
+	MOVQ         blocks+0(FP), AX
+	MOVQ         sum+8(FP), CX
+	MOVQ         row+16(FP), DX
+	VBROADCASTSS scale+24(FP), Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+
+loop:
+	VMULPS        (DX), Z0, Z5
+	VCVTPS2DQ     Z5, Z5
+	VPADDD        (CX), Z5, Z6
+	VMOVDQU32     Z6, (CX)
+	VCVTDQ2PD     Y5, Z6
+	VFMADD231PD   Z6, Z6, Z1
+	VEXTRACTI64X4 $0x01, Z5, Y5
+	VCVTDQ2PD     Y5, Z5
+	VFMADD231PD   Z5, Z5, Z2
+	VMULPS        64(DX), Z0, Z5
+	VCVTPS2DQ     Z5, Z5
+	VPADDD        64(CX), Z5, Z6
+	VMOVDQU32     Z6, 64(CX)
+	VCVTDQ2PD     Y5, Z6
+	VFMADD231PD   Z6, Z6, Z3
+	VEXTRACTI64X4 $0x01, Z5, Y5
+	VCVTDQ2PD     Y5, Z5
+	VFMADD231PD   Z5, Z5, Z4
+	SUBQ          $-128, DX
+	SUBQ          $-128, CX
+	DECQ          AX
+	JNZ           loop
+	VADDPD        Z2, Z1, Z1
+	VADDPD        Z4, Z3, Z3
+	VADDPD        Z3, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPD        X1, X0, X0
+	VHADDPD       X0, X0, X0
+	MOVSD         X0, ret+32(FP)
+	VZEROUPPER
+	RET
+
 // func roundAVX2(blocks int, dst *float32, src *float32, scale float32) (squares float64, largest float32)
 // Requires: AVX, FMA3, SSE, SSE2
 TEXT ·roundAVX2(SB), NOSPLIT, $0-44

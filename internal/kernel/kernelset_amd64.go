@@ -11,14 +11,19 @@ var avx2Kernel = withAVX2(kernelSet{
 	},
 })
 
-// avx512Kernel has the products on AVX-512, which needs no more than AVX512F; the
-// rest is bound by memory sooner than by arithmetic.
-var avx512Kernel = withAVX2(kernelSet{
+// avx512Kernel has the products and the rounding of rows on AVX-512, which needs no more than
+// AVX512F; the rest is bound by memory sooner than by arithmetic.
+var avx512Kernel = withAVX512(withAVX2(kernelSet{
 	name: "avx512", tileRows: 12, tileCols: 32,
 	panel: func(a blockA, b blockB, c blockC, alpha, beta float32) {
 		avx512Tiles.panel(a, b, c, alpha, beta)
 	},
-})
+}))
+
+func withAVX512(k kernelSet) kernelSet {
+	k.addRounded = addRoundedBlocksAVX512
+	return k
+}
 
 // withAVX2 adds to k everything but the products.
 func withAVX2(k kernelSet) kernelSet {
@@ -121,6 +126,15 @@ func addRoundedBlocksAVX2(sum []int32, row []float32, scale float32) (squares fl
 		squares = addRoundedAVX2(whole/reduceBlock, &sum[0], &row[0], scale)
 	}
 	return squares + portableAddRounded(sum[whole:], row[whole:], scale)
+}
+
+func addRoundedBlocksAVX512(sum []int32, row []float32, scale float32) (squares float64) {
+	const wideBlock = 2 * reduceBlock
+	whole := len(row) / wideBlock * wideBlock
+	if whole > 0 {
+		squares = addRoundedAVX512(whole/wideBlock, &sum[0], &row[0], scale)
+	}
+	return squares + addRoundedBlocksAVX2(sum[whole:], row[whole:], scale)
 }
 
 func roundBlocksAVX2(dst, src []float32, scale float32) (squares float64, largest float32) {

@@ -58,10 +58,13 @@ type winogradSum struct {
 }
 
 // newSum returns an empty sum.
-func (w *winogradGradient) newSum(worker int) winogradSum {
+func (w *winogradGradient) newSum(worker int) winogradSum { return w.newSumOf(worker, w.Out) }
+
+// newSumOf returns an empty sum with room in M for so many filters at a time.
+func (w *winogradGradient) newSumOf(worker, filters int) winogradSum {
 	s := winogradSum{winogradGradient: w, vPitch: w.In + winogradPadding, dPitch: w.Out + winogradPadding}
 	s.vStride, s.dStride = w.chunkTiles*s.vPitch+winogradPadding, w.chunkTiles*s.dPitch+winogradPadding
-	s.mStride = w.Out*w.In + winogradPadding
+	s.mStride = filters*w.In + winogradPadding
 	s.windowRow, s.deltaRow = (2*w.tilesAcross+2)*w.In, 2*w.tilesAcross*w.Out
 	zeros := roundUp(max(w.Width*w.In, w.OutWidth()*w.Out), winogradPadding)
 	halfway := gradientPoints * 3 * w.In
@@ -153,12 +156,41 @@ func (s *winogradSum) result(g []float32) {
 		clear(g[:s.Out*s.Taps()])
 		return
 	}
+	s.transformBack(g, s.Out)
+	s.begun = false
+}
+
+// transformBack writes the first filters of M to g.
+func (s *winogradSum) transformBack(g []float32, filters int) {
 	gradient, line, h := active.winograd.gradient4, 3*s.In, s.halfway
-	for o := range s.Out {
+	for o := range filters {
 		m := s.m[o*s.In:]
 		gradient(gradientPoints, s.In, h, s.In, line,
 			vectors{m, m[s.mStride:], m[2*s.mStride:], m[3*s.mStride:]}, gradientPoints*s.mStride)
 		gradient(1, line, g[o*3*line:], line, 0, vectors{h, h[line:], h[2*line:], h[3*line:]}, 0)
 	}
-	s.begun = false
+}
+
+// pieces calls emit with the gradients of one image for a few filters at a time, which stay in the second-level cache on
+// their way through M. All tiles of the image must fit a chunk.
+func (s *winogradSum) pieces(x, dz, piece []float32, emit func(piece []float32)) {
+	for row := range s.tilesDown {
+		s.transformWindows(x, row)
+		s.transformDeltas(dz, row, 1)
+		s.tiles += s.tilesAcross
+	}
+	k, size := active, s.Taps()
+	for o := 0; o < s.Out; o += len(piece) / size {
+		filters := min(len(piece)/size, s.Out-o)
+		for xi := range gradientSquares {
+			a := blockA{s.d[xi*s.dStride+o:], 1, s.dPitch, k.tileRows}
+			for col := 0; col < s.In; col += k.tileCols {
+				b := blockB{s.v[xi*s.vStride+col:], s.vPitch}
+				k.panel(a, b, blockC{s.m[xi*s.mStride+col:], s.In, filters, min(k.tileCols, s.In-col), s.tiles}, 1, 0)
+			}
+		}
+		s.transformBack(piece, filters)
+		emit(piece[:filters*size])
+	}
+	s.tiles = 0
 }

@@ -3,7 +3,7 @@ package kernel
 // Working memory, shared by all that runs on a Pool.
 
 // workspace is a buffer for each worker of a pool, allocated when a worker first asks. What it holds means nothing from
-// one call to the next, and so everything that runs on a pool shares two of them: memory does not grow with the number of
+// one call to the next, and so everything that runs on a pool shares a few of them: memory does not grow with the number of
 // layers of a network.
 type workspace struct{ buffers [][]float32 }
 
@@ -11,6 +11,7 @@ type workspace struct{ buffers [][]float32 }
 const (
 	imageSpace = iota // images, lowered or transformed
 	gramSpace         // products of an image with itself
+	pieceSpace        // pieces of a gradient
 	workspaces
 )
 
