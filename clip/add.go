@@ -37,8 +37,6 @@ func (s *Sum) newAdder(p Part, from int) adder {
 	switch p := p.(type) {
 	case Rows:
 		return newRowsAdder(s, p, from)
-	case Formed:
-		return newFormedAdder(s, p, from)
 	case Outer:
 		return newOuterAdder(s, p, from)
 	}
@@ -62,42 +60,34 @@ func accumulate[T int32 | float32](values []float64, integers []T, lo, hi int, f
 	}
 }
 
-// perWorker is the squared norms that each worker found, apart because two work on one example.
-type perWorker [][]float64
-
-func newPerWorker(pool *kernel.Pool) perWorker { return make(perWorker, pool.Threads()) }
-
-// clear makes room for so many examples.
-func (p perWorker) clear(examples int) {
-	for w := range p {
-		p[w] = grown(p[w], examples)
-		clear(p[w])
-	}
-}
-
-// addTo adds what the workers found, integers whose sum is exact in whatever order, to the squares of the group.
-func (p perWorker) addTo(s *Sum) {
-	for _, found := range p {
-		for i := s.group.lo; i < s.group.hi; i++ {
-			s.squares[i] += found[i]
-		}
-	}
-}
-
-// rowsAdder adds stored rows, strip by strip of the coordinates.
+// rowsAdder adds rows to one sum for each worker.
 type rowsAdder struct {
-	rows     Rows
-	from     int
-	integers []int32 // sum of the group
-	squares  perWorker
+	rows    Rows
+	from    int
+	workers []rowsWorker
 
-	sum                *Sum
-	roundStrips, flush func(worker, lo, hi int)
+	sum              *Sum
+	formRange, flush func(worker, lo, hi int)
+}
+
+// rowsWorker is what one worker adds to.
+type rowsWorker struct {
+	integers []int32 // sum of its rows
+	emit     func(piece []float32)
+
+	// The example in progress.
+	at      int // where its next piece goes
+	scale   float32
+	squares float64
 }
 
 func newRowsAdder(s *Sum, p Rows, from int) *rowsAdder {
-	a := &rowsAdder{rows: p, from: from, integers: make([]int32, p.Width), squares: newPerWorker(s.pool), sum: s}
-	a.roundStrips, a.flush = a.strips, a.accumulate
+	a := &rowsAdder{rows: p, from: from, workers: make([]rowsWorker, s.pool.Threads()), sum: s}
+	for i := range a.workers {
+		w := &a.workers[i]
+		w.integers, w.emit = make([]int32, p.Width), w.add
+	}
+	a.formRange, a.flush = a.form, a.accumulate
 	return a
 }
 
@@ -111,103 +101,34 @@ func (a *rowsAdder) open(p Part) bool {
 }
 
 func (a *rowsAdder) round(s *Sum) {
-	a.squares.clear(s.group.hi)
-	s.pool.Run(a.rows.Width, strip, a.roundStrips)
-	a.squares.addTo(s)
+	for _, w := range a.workers {
+		clear(w.integers)
+	}
+	grain := 1 + (1<<13)/a.rows.Width
+	s.pool.Run(s.group.hi-s.group.lo, grain, a.formRange)
 }
 
-func (a *rowsAdder) strips(worker, lo, hi int) {
-	s := a.sum
-	for ; lo < hi; lo += strip {
-		end := min(lo+strip, hi)
-		sum := a.integers[lo:end]
-		clear(sum)
-		for i := s.group.lo; i < s.group.hi; i++ {
-			if s.factors[i] != 0 {
-				row := a.rows.Values[i*a.rows.Width+lo : i*a.rows.Width+end]
-				a.squares[worker][i] += kernel.AddRounded(sum, row, s.perSpacing(i))
-			}
+func (a *rowsAdder) form(worker, lo, hi int) {
+	s, w := a.sum, &a.workers[worker]
+	for i := s.group.lo + lo; i < s.group.lo+hi; i++ {
+		if s.factors[i] != 0 {
+			w.at, w.scale, w.squares = 0, s.perSpacing(i), 0
+			a.rows.Form(worker, i, w.emit)
+			s.squares[i] += w.squares
 		}
 	}
 }
 
-func (a *rowsAdder) add(s *Sum) { s.pool.Run(a.rows.Width, strip, a.flush) }
-
-func (a *rowsAdder) accumulate(_, lo, hi int) {
-	accumulate(a.sum.values[a.from:], a.integers, lo, hi, !a.sum.begun, kernel.AccumulateInt32)
-}
-
-// formedAdder forms rows one by one, and adds them to a sum for each worker.
-type formedAdder struct {
-	formed  Formed
-	from    int
-	workers []formedWorker
-	squares perWorker
-
-	sum              *Sum
-	formRange, flush func(worker, lo, hi int)
-}
-
-// formedWorker is what one worker adds to.
-type formedWorker struct {
-	integers []int32 // sum of what it formed
-	emit     func(piece []float32)
-
-	// The example in progress.
-	at      int // where its next piece goes
-	scale   float32
-	squares float64
-}
-
-func newFormedAdder(s *Sum, p Formed, from int) *formedAdder {
-	a := &formedAdder{formed: p, from: from, workers: make([]formedWorker, s.pool.Threads()), squares: newPerWorker(s.pool), sum: s}
-	for i := range a.workers {
-		w := &a.workers[i]
-		w.integers, w.emit = make([]int32, p.Width), w.add
-	}
-	a.formRange, a.flush = a.form, a.accumulate
-	return a
-}
-
 // add rounds and adds a piece. Pieces never overlap, so that the squares are those of what was added.
-func (w *formedWorker) add(piece []float32) {
+func (w *rowsWorker) add(piece []float32) {
 	piece = piece[:min(len(piece), len(w.integers)-w.at)]
 	w.squares += kernel.AddRounded(w.integers[w.at:], piece, w.scale)
 	w.at += len(piece)
 }
 
-func (a *formedAdder) open(p Part) bool {
-	formed, ok := p.(Formed)
-	same := ok && formed.Width == a.formed.Width
-	if same {
-		a.formed = formed
-	}
-	return same
-}
+func (a *rowsAdder) add(s *Sum) { s.pool.Run(a.rows.Width, strip, a.flush) }
 
-func (a *formedAdder) round(s *Sum) {
-	a.squares.clear(s.group.hi)
-	for _, w := range a.workers {
-		clear(w.integers)
-	}
-	s.pool.Run(s.group.hi-s.group.lo, 1, a.formRange)
-	a.squares.addTo(s)
-}
-
-func (a *formedAdder) form(worker, lo, hi int) {
-	s, w := a.sum, &a.workers[worker]
-	for i := s.group.lo + lo; i < s.group.lo+hi; i++ {
-		if s.factors[i] != 0 {
-			w.at, w.scale, w.squares = 0, s.perSpacing(i), 0
-			a.formed.Form(worker, i, w.emit)
-			a.squares[worker][i] += w.squares
-		}
-	}
-}
-
-func (a *formedAdder) add(s *Sum) { s.pool.Run(a.formed.Width, strip, a.flush) }
-
-func (a *formedAdder) accumulate(_, lo, hi int) {
+func (a *rowsAdder) accumulate(_, lo, hi int) {
 	for i, w := range a.workers {
 		accumulate(a.sum.values[a.from:], w.integers, lo, hi, !a.sum.begun && i == 0, kernel.AccumulateInt32)
 	}

@@ -12,7 +12,7 @@ type Batch struct {
 	Parts []Part
 }
 
-// Part is the gradients of all examples with respect to some of the coordinates: [Rows], [Formed] or [Outer].
+// Part is the gradients of all examples with respect to some of the coordinates: [Rows] or [Outer].
 type Part interface {
 	// Size is the number of coordinates.
 	Size() int
@@ -20,14 +20,8 @@ type Part interface {
 	holds() int
 }
 
-// Rows is gradients that lie in memory, (examples, size).
+// Rows is gradients each of which is asked for when it is added.
 type Rows struct {
-	Values []float32
-	Width  int // the size
-}
-
-// Formed is gradients that are computed when they are added, each by one call.
-type Formed struct {
 	Width    int // the size
 	Examples int
 	// Form calls emit with the gradient of an example, in pieces that follow each other; what goes beyond the size is ignored.
@@ -36,26 +30,29 @@ type Formed struct {
 	Form func(worker, example int, emit func(piece []float32))
 }
 
+// Stored is the rows of a matrix in memory, (examples, width).
+func Stored(values []float32, width int) Rows {
+	return Rows{Width: width, Examples: len(values) / width, Form: func(_, i int, emit func([]float32)) {
+		emit(values[i*width : (i+1)*width])
+	}}
+}
+
 // Outer is gradients that are outer products z xᵀ, (out, in) in memory order: those of a dense layer.
 type Outer struct {
 	X, Z    []float32 // (examples, in) and (examples, out)
 	In, Out int
 }
 
-var _, _, _ Part = Rows{}, Formed{}, Outer{}
+var _, _ Part = Rows{}, Outer{}
 
 // Size implements [Part].
 func (r Rows) Size() int { return r.Width }
 
 // Size implements [Part].
-func (f Formed) Size() int { return f.Width }
-
-// Size implements [Part].
 func (o Outer) Size() int { return o.In * o.Out }
 
-func (r Rows) holds() int   { return len(r.Values) / max(r.Width, 1) }
-func (f Formed) holds() int { return f.Examples }
-func (o Outer) holds() int  { return min(len(o.X)/max(o.In, 1), len(o.Z)/max(o.Out, 1)) }
+func (r Rows) holds() int  { return r.Examples }
+func (o Outer) holds() int { return min(len(o.X)/max(o.In, 1), len(o.Z)/max(o.Out, 1)) }
 
 // check reports a batch that does not hold values of dim coordinates for so many examples.
 func (b Batch) check(dim, examples int) error {

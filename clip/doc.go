@@ -18,9 +18,8 @@
 //
 // # Why the sums are exact
 //
-//   - A stored or formed row is rounded to int32 and added to int32: at most 2^31/2^21 rows, whose entries are at most
-//     C/g < 2^21, before the sum moves on to float64 ([Rows], [Formed]; a sum that a row too long has wrapped around is
-//     thrown away with the row).
+//   - A row is rounded to int32 and added to int32: at most 2^31/2^21 rows, whose entries are at most C/g < 2^21, before the
+//     sum moves on to float64 ([Rows]; a sum that a row too long has wrapped around is thrown away with the row).
 //   - The row of a dense layer is the outer product of two vectors, which are rounded instead: their product is an integer
 //     matrix, and its norm the product of theirs. Examples are added by a matrix product in float32, as many at a time as keep every
 //     partial sum, in whatever order it is taken, at 2^24 or below, where float32 holds every integer ([Outer]).

@@ -187,7 +187,7 @@ func TestFormedRowsThatChange(t *testing.T) {
 	const width = 30
 	for range 500 {
 		size := 1e9
-		b := Batch{SquaredNorms: []float64{1}, Parts: []Part{Formed{Width: width, Examples: 1, Form: func(_, _ int, emit func([]float32)) {
+		b := Batch{SquaredNorms: []float64{1}, Parts: []Part{Rows{Width: width, Examples: 1, Form: func(_, _ int, emit func([]float32)) {
 			row := make([]float32, width)
 			for i := range row {
 				row[i] = float32(size * (2*src.Float64() - 1))

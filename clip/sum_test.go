@@ -85,13 +85,13 @@ func (e examples) permuted(order []int) examples {
 func (e examples) batch() Batch {
 	b := Batch{SquaredNorms: e.norms}
 	if s := e.shape; s.rows > 0 {
-		b.Parts = append(b.Parts, Rows{Values: e.rows, Width: s.rows})
+		b.Parts = append(b.Parts, Stored(e.rows, s.rows))
 	}
 	if s := e.shape; s.in > 0 {
 		b.Parts = append(b.Parts, Outer{X: e.x, Z: e.z, In: s.in, Out: s.out})
 	}
 	if s := e.shape; s.formed > 0 {
-		b.Parts = append(b.Parts, Formed{Width: s.formed, Examples: e.n, Form: func(_, i int, emit func([]float32)) {
+		b.Parts = append(b.Parts, Rows{Width: s.formed, Examples: e.n, Form: func(_, i int, emit func([]float32)) {
 			row := e.formed[i*s.formed : (i+1)*s.formed]
 			emit(row[:len(row)/3]) // pieces, one of them empty, and one that is too much
 			emit(nil)
@@ -296,9 +296,9 @@ func TestSumLeavesOnce(t *testing.T) {
 		t.Errorf("Add after Release: error is %v, want %v", err, ErrReleased)
 	}
 	for name, b := range map[string]Batch{
-		"a coordinate too few": {SquaredNorms: e.norms, Parts: []Part{Rows{Values: e.rows, Width: 3}}},
-		"an example too few":   {SquaredNorms: e.norms, Parts: []Part{Rows{Values: e.rows[:4], Width: 4}}},
-		"a norm too few":       {SquaredNorms: e.norms[:1], Parts: []Part{Rows{Values: e.rows, Width: 4}}},
+		"a coordinate too few": {SquaredNorms: e.norms, Parts: []Part{Stored(e.rows, 3)}},
+		"an example too few":   {SquaredNorms: e.norms, Parts: []Part{Stored(e.rows[:4], 4)}},
+		"a norm too few":       {SquaredNorms: e.norms[:1], Parts: []Part{Stored(e.rows, 4)}},
 		"no part":              {SquaredNorms: e.norms},
 	} {
 		sum.Reset()

@@ -71,7 +71,7 @@ func bare(t testing.TB, given ...float32) Gradient {
 		if err != nil {
 			t.Fatal(err)
 		}
-		row := clip.Rows{Values: given, Width: len(given)}
+		row := clip.Stored(given, len(given))
 		if err := sum.Add(clip.Batch{SquaredNorms: []float64{1}, Parts: []clip.Part{row}}, 1); err != nil {
 			t.Fatal(err)
 		}

@@ -89,7 +89,7 @@ func (p Plan) Outputs() []*gorgonia.Node {
 func (p Plan) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
 	rule := p.use.Rule
 	if p.gradients != nil {
-		return clip.Rows{Values: e.Values(p.gradients).Float32, Width: rule.Size()}
+		return clip.Stored(e.Values(p.gradients).Float32, rule.Size())
 	}
 	x, dz := e.Values(p.use.Input), e.Values(p.dz)
 	switch rule := rule.(type) {
@@ -97,13 +97,13 @@ func (p Plan) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
 		return clip.Outer{X: x.Float32, Z: dz.Float32, In: rule.In, Out: rule.Out}
 	case Bias:
 		if rule.Positions == 1 {
-			return clip.Rows{Values: dz.Float32, Width: rule.Channels}
+			return clip.Stored(dz.Float32, rule.Channels)
 		}
 	}
 	batch, sizeZ := rows(p.dz)
 	_, sizeX := rows(p.use.Input)
 	form := rule.Former(pool)
-	return clip.Formed{Width: rule.Size(), Examples: batch, Form: func(worker, example int, emit func(piece []float32)) {
+	return clip.Rows{Width: rule.Size(), Examples: batch, Form: func(worker, example int, emit func(piece []float32)) {
 		form(worker, row(x, example, sizeX), row(dz, example, sizeZ), emit)
 	}}
 }

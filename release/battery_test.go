@@ -32,7 +32,7 @@ func known(bound float64) (*clip.Sum, []float64) {
 		row[i] = float32(bound * math.Sin(float64(i)) / 400)
 		values[i] = math.RoundToEven(float64(row[i])/sum.Lattice().Spacing) * sum.Lattice().Spacing
 	}
-	batch := clip.Batch{SquaredNorms: []float64{0}, Parts: []clip.Part{clip.Rows{Values: row, Width: batteryDim}}}
+	batch := clip.Batch{SquaredNorms: []float64{0}, Parts: []clip.Part{clip.Stored(row, batteryDim)}}
 	if err := sum.Add(batch, 1); err != nil {
 		panic(err)
 	}

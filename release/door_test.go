@@ -88,7 +88,7 @@ func (s *script) Contributions(indices []int) (clip.Batch, error) {
 		rows[row*records+i] = 0.25
 	}
 	s.asked = append(s.asked, indices...)
-	return clip.Batch{SquaredNorms: make([]float64, s.Capacity()), Parts: []clip.Part{clip.Rows{Values: rows, Width: records}}}, nil
+	return clip.Batch{SquaredNorms: make([]float64, s.Capacity()), Parts: []clip.Part{clip.Stored(rows, records)}}, nil
 }
 
 const records = 20
