@@ -121,6 +121,29 @@ func TestCompositionOfOneRelease(t *testing.T) {
 	}
 }
 
+// The deltas of all releases add up: what they leave of δ must not be below 0.
+func TestCompositionAddsDeltas(t *testing.T) {
+	basic, advanced, optimal := newCompositions(t, AddOrRemoveOne)
+	for _, tt := range []struct {
+		delta, want float64
+	}{{0.99e-7, 10}, {1.01e-7, math.Inf(1)}} {
+		for name, l := range map[string]*Ledger{
+			"one entry":   mustLedger(t, Entry{ApproxDP{0.1, tt.delta}, 100}),
+			"two entries": mustLedger(t, Entry{ApproxDP{0.1, tt.delta}, 60}, Entry{Laplace{1e300}, 1}, Entry{ApproxDP{0.1, tt.delta}, 40}),
+			"composed":    mustLedger(t, Entry{SelfComposed{ApproxDP{0.1, tt.delta}, 50}, 2}),
+		} {
+			if got := epsilon(t, basic, l, 1e-5); got != tt.want && !(relative(got, tt.want) < 1e-12) {
+				t.Errorf("%s: 100 deltas of %v at δ=1e-5: basic composition answers %v, want %v", name, tt.delta, got, tt.want)
+			}
+			for _, a := range []*Composition{advanced, optimal} {
+				if got := epsilon(t, a, l, 1e-5); got > tt.want*(1+1e-12) || math.IsInf(tt.want, 1) && !math.IsInf(got, 1) {
+					t.Errorf("%s: 100 deltas of %v at δ=1e-5: %s composition answers %v, basic %v", name, tt.delta, a.Name(), got, tt.want)
+				}
+			}
+		}
+	}
+}
+
 // The profile of one Poisson-sampled Gaussian release is q times that of the release at
 // log(1 + (e^ε-1)/q) (Balle, Barthe, Gaboardi 2018, Theorem 8, which is tight), so that
 // "basic" is exact for it.

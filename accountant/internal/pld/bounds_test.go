@@ -171,3 +171,134 @@ func TestFFTSize(t *testing.T) {
 		}
 	}
 }
+
+// Errors that the bounds state are included in them: masses that are off by the worst error of
+// that size do not put δ, or ε, beyond its bounds.
+func TestStatedErrorsAreIncluded(t *testing.T) {
+	const size, interval, epsilon = 400, 0.01, 0.5
+	for _, theta := range []float64{0, 0.3, 4} {
+		exact := &composed{theta: theta, interval: interval, mass: make([]float64, size), infinite: 1e-3}
+		total := 0.0
+		for i := range exact.mass {
+			x := float64(i-100) / 60
+			exact.mass[i] = math.Exp(-x * x / 2)
+			total += exact.mass[i]
+		}
+		for i := range exact.mass {
+			exact.mass[i] /= 2 * total
+		}
+		exact.most, exact.norm = exact.weights()
+		want := exact.delta(epsilon, upper)
+		if math.Abs(want-exact.delta(epsilon, lower)) > 1e-14 {
+			t.Fatalf("θ=%v: without errors δ is %v and %v", theta, want, exact.delta(epsilon, lower))
+		}
+
+		// What the masses weigh in δ(ε): w of composed.
+		weight := make([]float64, size)
+		square, heaviest := 0.0, 0
+		for i := range weight {
+			if x := exact.loss(i) - epsilon; x > 0 {
+				weight[i] = -math.Expm1(-x) * math.Exp(-theta*x)
+			}
+			square += weight[i] * weight[i]
+			if weight[i] > weight[heaviest] {
+				heaviest = i
+			}
+		}
+		least := slices.Min(exact.mass)
+		part := least / 2 * math.Sqrt(square) // keeps every mass above 0
+		for _, tt := range []struct {
+			name   string
+			change func(c *composed, sign float64)
+			sides  []side
+		}{
+			{"rounding", func(c *composed, sign float64) {
+				c.rounding = part
+				for i, w := range weight {
+					c.mass[i] += sign * part * w / math.Sqrt(square)
+				}
+			}, []side{upper, lower}},
+			{"componentwise", func(c *composed, sign float64) {
+				c.componentwise = 1e-4
+				for i := range c.mass {
+					c.mass[i] *= 1 + sign*c.componentwise*(1-c.componentwise)
+				}
+			}, []side{upper, lower}},
+			{"beyond the window", func(c *composed, sign float64) {
+				c.beyond = 0.9 * c.mass[heaviest]
+				c.mass[heaviest] -= c.beyond
+			}, []side{upper}},
+			{"wrapped into the window", func(c *composed, sign float64) {
+				c.wrapped = 0.02
+				c.mass[heaviest] += c.wrapped
+			}, []side{lower}},
+		} {
+			for _, which := range tt.sides {
+				c := *exact
+				c.mass = slices.Clone(exact.mass)
+				tt.change(&c, -float64(which)) // less where the bound is an upper one
+				if got := c.delta(epsilon, which); !(float64(which)*(got-want) >= -1e-12*want) {
+					t.Errorf("θ=%v, %s: the bound %+v of δ is %v, the truth %v", theta, tt.name, which, got, want)
+				}
+				blind := c
+				blind.rounding, blind.componentwise, blind.beyond, blind.wrapped = 0, 0, 0, 0
+				if got := blind.delta(epsilon, which); !(float64(which)*(got-want) < -1e-9*want) {
+					t.Errorf("θ=%v, %s: without the error the bound %+v of δ is %v; the truth %v should lie beyond it", theta, tt.name, which, got, want)
+				}
+				if got := c.epsilon(want, 0, which); !(float64(which)*(got-epsilon) >= -1e-6*interval) {
+					t.Errorf("θ=%v, %s: the bound %+v of ε is %v, the truth %v", theta, tt.name, which, got, epsilon)
+				}
+			}
+		}
+	}
+}
+
+// Losses that are nearly on the grid count as on it, which moves the sum of n releases by up to
+// n times the rounding of losses. The binomial sum says that the lower ends need it: the
+// releases have losses a little below a grid point. The upper ones have it too.
+func TestRoundingOfLossesIsIncluded(t *testing.T) {
+	const interval, n = 0.01, 1000
+	e0 := interval * (10 - 0.9*roundingOfLosses)
+	odds := 1 / (1 + math.Exp(-e0))
+	p := pair.Discrete{P: []float64{odds, 1 - odds}, Q: []float64{1 - odds, odds}}
+	parts := []Part{{p, n}}
+	truth := func(epsilon float64) float64 {
+		sum := 0.0
+		for i := range n + 1 {
+			if loss := float64(2*i-n) * e0; loss > epsilon {
+				a, _ := math.Lgamma(n + 1)
+				b, _ := math.Lgamma(float64(i) + 1)
+				c, _ := math.Lgamma(float64(n-i) + 1)
+				log := a - b - c + float64(i)*math.Log(odds) + float64(n-i)*math.Log1p(-odds)
+				sum += -math.Expm1(epsilon-loss) * math.Exp(log)
+			}
+		}
+		return sum
+	}
+	const epsilon = 12.345
+	delta := truth(epsilon)
+	for _, o := range []Options{{Interval: interval}, {Interval: interval / 2}} {
+		got, err := Epsilon(parts, delta, o)
+		if err != nil || !(got.Lower <= epsilon+1e-10 && epsilon-1e-10 <= got.Upper) {
+			t.Errorf("ε(%v) in %v, %v, want %v inside", delta, got, err, epsilon)
+		}
+		at, err := Delta(parts, epsilon, o)
+		if err != nil || !(at.Lower <= delta*(1+1e-10) && delta*(1-1e-10) <= at.Upper) {
+			t.Errorf("δ(%v) in %v, %v, want %v inside", epsilon, at, err, delta)
+		}
+
+		s := newSketch(parts, delta, o.tolerance())
+		plan := s.planEpsilon(delta, o)
+		if want := n * roundingOfLosses * o.Interval; math.Abs(plan.slack-want) > 1e-12*want {
+			t.Errorf("the slack of %d releases is %v, want %v", n, plan.slack, want)
+		}
+		pessimistic, optimistic, err := plan.compose(parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least, most := optimistic.epsilon(delta, 0, lower), pessimistic.epsilon(delta, 0, upper)
+		if !(got.Lower <= least-plan.slack*(1-1e-9)) || !(got.Upper >= most+plan.slack*(1-1e-9)) {
+			t.Errorf("ε(%v) in %v, want %v ∓ %v inside", delta, got, Interval{least, most}, plan.slack)
+		}
+	}
+}
