@@ -162,6 +162,30 @@ func TestDivergencesThatAgree(t *testing.T) {
 	}
 }
 
+// Where the noise is so small that a sampled divergence cannot be computed, the one of the release
+// on everything is the answer.
+func TestDivergenceOfLittleNoiseIsTheUnsampledOne(t *testing.T) {
+	const sigma, alpha = 1e-6, 2.5
+	for _, tt := range []struct {
+		relation Relation
+		event    Event
+		want     float64
+	}{
+		{AddOrRemoveOne, PoissonSampled{0.5, Gaussian{sigma}}, alpha / sigma / (2 * sigma)},
+		{ZeroOut, PoissonSampled{0.5, Gaussian{sigma}}, alpha / sigma / (2 * sigma)},
+		{ReplaceOne, PoissonSampled{0.5, Gaussian{sigma}}, 4 * alpha / sigma / (2 * sigma)},
+		{AddOrRemoveOne, PoissonSampledGroup{0.5, 3, Gaussian{sigma}}, 9 * alpha / sigma / (2 * sigma)},
+	} {
+		d, err := divergenceOf(tt.event, tt.relation, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d(alpha); !(relative(got, tt.want) < 1e-12) {
+			t.Errorf("%v under %v: %v, want %v", tt.event, tt.relation, got, tt.want)
+		}
+	}
+}
+
 func TestRDPRefusesWhatItCannotAnalyse(t *testing.T) {
 	for _, tt := range []struct {
 		r Relation

@@ -141,3 +141,49 @@ func TestAliasesAndTailsAreIncluded(t *testing.T) {
 		}
 	}
 }
+
+// exactly is a pair that states no error of its transform.
+type exactly struct{ pair.Mixtures }
+
+func (e exactly) Line(c, step float64, count int) pair.Line {
+	l := e.Mixtures.Line(c, step, count)
+	clear(l.Errors)
+	return l
+}
+
+// Each term counts the rounding of its own exponential, and the sum that of every term: at least
+// one unit of each. A δ that is the target up to its error is on neither side of it.
+func TestRoundingIsIncluded(t *testing.T) {
+	const epsilon, unit = 2.0, 1.0 / (1 << 53)
+	p := newProblem([]Part{{exactly{pair.Gaussian(10)}, 100}})
+	saddle, err := p.saddleAtEpsilon(epsilon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := p.line(saddle, epsilon, cancellations[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	total, stated := 0.0, 0.0
+	for j, e := range l.errors {
+		size := math.Hypot(real(l.terms[j]), imag(l.terms[j]))
+		if !(e >= size*unit) {
+			t.Fatalf("term %d of size %v: error %v", j, size, e)
+		}
+		total += size
+		stated += e
+	}
+	if got := l.roundings(); !(got >= stated+total*unit) {
+		t.Errorf("terms of %v with errors of %v: in all an error of %v", total, stated, got)
+	}
+	logDelta, relative := l.delta(epsilon)
+	if !(relative >= l.h/math.Pi*l.roundings()*math.Exp(l.top-l.c*epsilon-logDelta)) {
+		t.Errorf("relative error %v, of which rounding of %v", relative, l.roundings())
+	}
+	if l.atMost(epsilon, logDelta) || l.atLeast(epsilon, logDelta) {
+		t.Errorf("log δ = %v ± %v is on one side of itself", logDelta, relative)
+	}
+	if !l.atMost(epsilon, logDelta+3*relative) || !l.atLeast(epsilon, logDelta-3*relative) {
+		t.Errorf("log δ = %v ± %v is not told from what is three errors off", logDelta, relative)
+	}
+}

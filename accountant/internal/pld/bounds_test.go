@@ -253,6 +253,19 @@ func TestStatedErrorsAreIncluded(t *testing.T) {
 	}
 }
 
+// One atom where w is largest attains Chernoff's bound.
+func TestChernoffIsAttained(t *testing.T) {
+	const epsilon, theta = 0.5, 1.0
+	interval := math.Ln2 / 20 // w(x) = (1 - e^-x) e^-x is 1/4 at x = log 2
+	c := &composed{theta: theta, interval: interval, offset: epsilon, mass: make([]float64, 41)}
+	c.mass[20] = 1
+	c.most, c.norm = c.weights()
+	want := math.Exp(-theta*epsilon) / 4
+	if lo, hi := c.delta(epsilon, lower), c.delta(epsilon, upper); math.Abs(lo-want) > 1e-15 || math.Abs(hi-want) > 1e-15 {
+		t.Errorf("δ in [%v, %v], want %v", lo, hi, want)
+	}
+}
+
 // Losses that are nearly on the grid count as on it, which moves the sum of n releases by up to
 // n times the rounding of losses. The binomial sum says that the lower ends need it: the
 // releases have losses a little below a grid point. The upper ones have it too.
