@@ -163,13 +163,15 @@ func TestRunsAreNotSeeded(t *testing.T) {
 	}
 }
 
-// In steady state a step allocates nothing: gradients, sum, noise and update work in memory that they keep. A few allocations
-// are allowed, because the garbage collector may empty the pools of working memory at any time.
+// In steady state a step allocates nothing: gradients, sum, noise and update work in memory that they keep. Single steps may
+// allocate still: a worker that takes its first share of some operation, or finds a pool of working memory emptied by the
+// garbage collector or its content in use by a worker that was interrupted. So of several steps there must be one without any
+// (more than two in three are); a step that makes something of its own makes it every time.
 func TestStepsAllocateNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector, under which short tests run, makes allocations of its own")
 	}
-	const few = 4
+	const attempts = 30
 	for _, network := range []string{"mlp128", "mnist-cnn", "resnet8-gn"} {
 		for _, engine := range []string{"ghost", "materialise"} {
 			c := benchConfig(t, network, 6)
@@ -181,13 +183,16 @@ func TestStepsAllocateNothing(t *testing.T) {
 			for i := range b.indices {
 				b.indices[i] = i
 			}
-			allocations := testing.AllocsPerRun(3, func() {
-				if err := b.step.take(b.indices); err != nil {
-					t.Fatal(err)
-				}
-			})
-			if allocations > few {
-				t.Errorf("%s, %s: %v allocations a step, expected at most %d", network, engine, allocations, few)
+			least := math.Inf(1)
+			for i := 0; i < attempts && least > 0; i++ {
+				least = min(least, testing.AllocsPerRun(1, func() {
+					if err := b.step.take(b.indices); err != nil {
+						t.Fatal(err)
+					}
+				}))
+			}
+			if least > 0 {
+				t.Errorf("%s, %s: at least %v allocations in each of %d steps, expected a step with none", network, engine, least, attempts)
 			}
 			b.pool.Close()
 		}
