@@ -63,6 +63,35 @@ func TestLawsBracketThePair(t *testing.T) {
 	}
 }
 
+// The same holds of nodes that leave much of the pair outside: it is raised to the first node and to
+// +Inf, or lowered to the last node and to -Inf.
+func TestLawsBracketAPairThatIsCut(t *testing.T) {
+	const interval = 0.02
+	for _, p := range examples {
+		lo, hi := lowest(p, 0.2), highest(p, 0.2)
+		if !(hi-lo > 4*interval) {
+			lo, hi = lo-2*interval, hi+2*interval
+		}
+		var nodes []int
+		for k := int(lo / interval); k <= int(hi/interval); k++ {
+			nodes = append(nodes, k)
+		}
+		dots, merged := connectDots(p, nodes, interval), merge(p, nodes, interval, 2, 0)
+		for i := range 200 {
+			epsilon := lo - 2 + (hi-lo+4)*float64(i)/200
+			above, other := p.Above(epsilon)
+			want := above - math.Exp(epsilon)*other
+			rounding := 1e-13 * (above + math.Exp(epsilon)*other)
+			if got := dots.divergence(epsilon, interval); got < want-rounding {
+				t.Fatalf("%v: connectDots has δ(%v) = %v, below %v", p, epsilon, got, want)
+			}
+			if got := merged.divergence(epsilon, interval); got > want+rounding {
+				t.Fatalf("%v: merge has δ(%v) = %v, above %v", p, epsilon, got, want)
+			}
+		}
+	}
+}
+
 // Connecting the dots is exact at the nodes.
 func TestDotsAreExact(t *testing.T) {
 	for _, p := range examples {
@@ -125,6 +154,39 @@ func TestRoundingBound(t *testing.T) {
 	}
 	if e := math.Sqrt(sum); !(e <= got.rounding) || !(got.rounding < 1e-11) {
 		t.Errorf("error %v, bound %v", e, got.rounding)
+	}
+}
+
+// The bounds of a composition are not below what is known: of the binomial mass beyond a window
+// of 32 places, of 16 log₂(n) units for each transform that enters a power, and of eight units for
+// each release and each place.
+func TestBoundsOfAComposition(t *testing.T) {
+	const n, chance, first, size = 60, 0.3, 8, 32
+	p := &plan{theta: 0, interval: 1, first: first, size: size, above: 1, below: 1}
+	got := newConvolver(p).compose([]factor{{law{index: []int{0, 1}, mass: []float64{1 - chance, chance}}, n}})
+	beyond, below := 0.0, 0.0
+	choose := math.Pow(1-chance, n)
+	for k := range n + 1 {
+		switch {
+		case k < first:
+			below += choose
+		case k >= first+size:
+			beyond += choose
+		}
+		choose *= float64(n-k) / float64(k+1) * chance / (1 - chance)
+	}
+	if !(got.beyond >= beyond && beyond > 1e-15) || !(got.wrapped >= beyond+below && below > 1e-5) {
+		t.Errorf("beyond the window %v, wrapped %v, want at least %v and %v", got.beyond, got.wrapped, beyond, beyond+below)
+	}
+
+	const releases, places = 100_000, 1 << 13
+	p = &plan{theta: 0, interval: 1, first: 0, size: places, above: 1, below: 1}
+	got = newConvolver(p).compose([]factor{{law{index: []int{0}, mass: []float64{1}}, releases}})
+	if least := releases * 16 * math.Log2(places) * unit; !(got.rounding >= least) {
+		t.Errorf("rounding %v, want at least %v", got.rounding, least)
+	}
+	if least := 8 * (releases + places) * unit; !(got.componentwise >= least) {
+		t.Errorf("componentwise rounding %v, want at least %v", got.componentwise, least)
 	}
 }
 
@@ -300,13 +362,22 @@ func TestRoundingOfLossesIsIncluded(t *testing.T) {
 			t.Errorf("δ(%v) in %v, %v, want %v inside", epsilon, at, err, delta)
 		}
 
+		atPlan := newSketchAt(parts, epsilon, o.tolerance()).planDelta(epsilon, o)
+		pessimistic, optimistic, err := atPlan.compose(parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fewer, more := optimistic.delta(epsilon+atPlan.slack, lower), pessimistic.delta(epsilon-atPlan.slack, upper)
+		if !(at.Lower <= fewer) || !(at.Upper >= more) {
+			t.Errorf("δ(%v) in %v, want %v inside", epsilon, at, Interval{fewer, more})
+		}
+
 		s := newSketch(parts, delta, o.tolerance())
 		plan := s.planEpsilon(delta, o)
 		if want := n * roundingOfLosses * o.Interval; math.Abs(plan.slack-want) > 1e-12*want {
 			t.Errorf("the slack of %d releases is %v, want %v", n, plan.slack, want)
 		}
-		pessimistic, optimistic, err := plan.compose(parts)
-		if err != nil {
+		if pessimistic, optimistic, err = plan.compose(parts); err != nil {
 			t.Fatal(err)
 		}
 		least, most := optimistic.epsilon(delta, 0, lower), pessimistic.epsilon(delta, 0, upper)
