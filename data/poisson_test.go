@@ -114,9 +114,9 @@ func TestDrawInvertsTheTableExactly(t *testing.T) {
 }
 
 // firstJoins feeds p numbers a hair (2⁻⁶⁰) above and below the chance (1−claimed)^k, in exact
-// arithmetic, that k records in a row are left out, for every record from start on; records before it join
-// at once. It returns the records of which the sampler answers otherwise than one with the claimed
-// probability: the number above lets the record join, the one below does not.
+// arithmetic, that k records in a row are left out, for every record from start on; records before
+// it join at once. It returns the records of which the sampler answers otherwise than one with the
+// claimed probability: the number above lets the record join, the one below does not.
 func firstJoins(t *testing.T, p Poisson, claimed float64, start, n int) (wrong []int) {
 	t.Helper()
 	exact := new(big.Float).SetPrec(300).SetFloat64(claimed)
@@ -173,10 +173,10 @@ func TestEveryRecordJoinsAtItsExactChance(t *testing.T) {
 	}
 }
 
-// Every index is in about steps·q of the batches: each count is between the binomial quantiles at
-// 0.5e-6/indices and 1−0.5e-6/indices, so the test falsely rejects with probability 1e-6 at most.
-// An index that is never drawn, or always, would be found at once, one that is
-// drawn twice as often or half as often as the others nearly always (19 standard deviations).
+// Every index is in about steps·q of the batches: each count lies between the binomial quantiles
+// at 0.5e-6/indices and 1−0.5e-6/indices, so the test falsely rejects with probability 1e-6 at
+// most. Those are about 6 standard deviations away; an index that is never drawn, or half or twice
+// as often as the others, is 11 or more away.
 func TestEveryIndexIsIncluded(t *testing.T) {
 	const q, steps = 0.2, 2000
 	sizes := []int{1, 2, 3, 12, 13, 14, 511, 512, 513}
