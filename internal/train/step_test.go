@@ -163,10 +163,11 @@ func TestRunsAreNotSeeded(t *testing.T) {
 	}
 }
 
-// In steady state a step allocates nothing: gradients, sum, noise and update work in memory that they keep. Single steps may
-// allocate still: a worker that takes its first share of some operation, or finds a pool of working memory emptied by the
-// garbage collector or its content in use by a worker that was interrupted. So of several steps there must be one without any
-// (more than two in three are); a step that makes something of its own makes it every time.
+// In steady state a step allocates nothing: gradients, sum, noise and update work in memory that
+// they keep. Single steps may allocate still: a worker that takes its first share of some
+// operation, or that finds a pool of working memory emptied by the garbage collector or its content
+// held by a worker that was interrupted. So of several steps one must make no allocation (more than
+// two in three make none); a step that makes something of its own makes it every time.
 func TestStepsAllocateNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector, under which short tests run, makes allocations of its own")
