@@ -3,6 +3,7 @@ package accountant
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -141,6 +142,41 @@ func TestCompositionAddsDeltas(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What the deltas of some releases leave of δ, others share: all of it for basic composition, half
+// of it for the other theorems.
+func TestCompositionSharesWhatIsLeft(t *testing.T) {
+	basic, advanced, optimal := newCompositions(t, AddOrRemoveOne)
+	l := mustLedger(t, Entry{ApproxDP{0.1, 5e-8}, 100}, Entry{Gaussian{20}, 4})
+	one, err := mechanism.GaussianEpsilon(20, 5e-6/4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := epsilon(t, basic, l, 1e-5), 10+4*one; !(got >= want*(1-1e-12) && got <= want*(1+1e-9)) {
+		t.Errorf("%v, want %v", got, want)
+	}
+
+	const n, sigma, delta = 300, 200.0, 1e-5
+	each := composition.Guarantee{Delta: delta / 2 / n}
+	if each.Epsilon, err = mechanism.GaussianEpsilon(sigma, each.Delta); err != nil {
+		t.Fatal(err)
+	}
+	closed, err := composition.ClosedForm(slices.Repeat([]composition.Guarantee{each}, n), delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best, err := composition.Optimal(each, n, delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := mustLedger(t, Entry{Gaussian{sigma}, n})
+	if got := epsilon(t, advanced, many, delta); relative(got, closed) > 1e-9 {
+		t.Errorf("advanced composition answers %v, want %v", got, closed)
+	}
+	if got := epsilon(t, optimal, many, delta); relative(got, best) > 1e-9 {
+		t.Errorf("optimal composition answers %v, want %v", got, best)
 	}
 }
 

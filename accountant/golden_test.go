@@ -169,6 +169,26 @@ func TestProfileGolden(t *testing.T) {
 	}
 }
 
+// Losses that are bounded add up to no more than their greatest ones, which a small δ nearly
+// needs: three binary answers, each true with probability 3/4, have, next to ε = 3 log 3,
+//
+//	δ(ε) = (3/4)³ (1 - e^(ε - 3 log 3)).
+func TestEpsilonNextToTheGreatestLoss(t *testing.T) {
+	l := mustLedger(t, Entry{RandomizedResponse{0.5, 2}, 3})
+	for _, name := range []string{nameExact, namePLD} {
+		a, err := New(name, ReplaceOne)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, delta := range []float64{1e-6, 1e-11, 1e-14} {
+			want := 3*math.Log(3) + math.Log1p(-delta*64/27)
+			if e := epsilon(t, a, l, delta); !(e >= want*(1-1e-15) && e <= want*(1+1e-6)) {
+				t.Errorf("%s: epsilon %v at δ=%v, want %v", name, e, delta, want)
+			}
+		}
+	}
+}
+
 // Computed with mpmath 1.4.1: findroot of the derivative of
 //
 //	ρα + log(1 - 1/α) - log(δα)/(α-1)   and of   (α-1)(ρα - ε + log(1 - 1/α)) - log α.

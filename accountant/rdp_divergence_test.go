@@ -186,6 +186,19 @@ func TestDivergenceOfLittleNoiseIsTheUnsampledOne(t *testing.T) {
 	}
 }
 
+// A divergence below the range of float64 is not 0: what was released is not free.
+func TestDivergenceIsNeverFree(t *testing.T) {
+	for _, e := range []Event{Gaussian{1e200}, PoissonSampled{1e-200, Gaussian{1}}, PoissonSampled{1e-200, Laplace{1}}, ZCDP{5e-324}} {
+		r := newRDP(t, []float64{1.5, 2})
+		if d, err := r.Divergence(e, 1.5); err != nil || !(d > 0 && d < 1e-300) {
+			t.Errorf("%v: divergence %v, %v, want one above 0", e, d, err)
+		}
+		if g, err := r.Delta(mustLedger(t, Entry{e, 1}), 1); err != nil || !(g.Delta > 0) {
+			t.Errorf("%v: delta %v, %v, want one above 0", e, g.Delta, err)
+		}
+	}
+}
+
 func TestRDPRefusesWhatItCannotAnalyse(t *testing.T) {
 	for _, tt := range []struct {
 		r Relation

@@ -63,8 +63,8 @@ func TestLawsBracketThePair(t *testing.T) {
 	}
 }
 
-// The same holds of nodes that leave much of the pair outside: it is raised to the first node and to
-// +Inf, or lowered to the last node and to -Inf.
+// The same holds of nodes that leave much of the pair outside: it is raised to the first node and
+// to +Inf, or lowered to the last node and to -Inf.
 func TestLawsBracketAPairThatIsCut(t *testing.T) {
 	const interval = 0.02
 	for _, p := range examples {
