@@ -3,6 +3,7 @@ package accountant
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -118,6 +119,64 @@ func TestCompositionOfOneRelease(t *testing.T) {
 		if e := epsilon(t, optimal, l, delta); !(e >= got-1e-5 && e <= got) && e != got {
 			t.Errorf("%v under %v: optimal composition answers %v, basic %v", tt.event, tt.r, e, got)
 		}
+	}
+}
+
+// The deltas of all releases add up: what they leave of δ must not be below 0.
+func TestCompositionAddsDeltas(t *testing.T) {
+	basic, advanced, optimal := newCompositions(t, AddOrRemoveOne)
+	for _, tt := range []struct {
+		delta, want float64
+	}{{0.99e-7, 10}, {1.01e-7, math.Inf(1)}} {
+		for name, l := range map[string]*Ledger{
+			"one entry":   mustLedger(t, Entry{ApproxDP{0.1, tt.delta}, 100}),
+			"two entries": mustLedger(t, Entry{ApproxDP{0.1, tt.delta}, 60}, Entry{Laplace{1e300}, 1}, Entry{ApproxDP{0.1, tt.delta}, 40}),
+			"composed":    mustLedger(t, Entry{SelfComposed{ApproxDP{0.1, tt.delta}, 50}, 2}),
+		} {
+			if got := epsilon(t, basic, l, 1e-5); got != tt.want && !(relative(got, tt.want) < 1e-12) {
+				t.Errorf("%s: 100 deltas of %v at δ=1e-5: basic composition answers %v, want %v", name, tt.delta, got, tt.want)
+			}
+			for _, a := range []*Composition{advanced, optimal} {
+				if got := epsilon(t, a, l, 1e-5); got > tt.want*(1+1e-12) || math.IsInf(tt.want, 1) && !math.IsInf(got, 1) {
+					t.Errorf("%s: 100 deltas of %v at δ=1e-5: %s composition answers %v, basic %v", name, tt.delta, a.Name(), got, tt.want)
+				}
+			}
+		}
+	}
+}
+
+// What the deltas of some releases leave of δ, others share: all of it for basic composition, half
+// of it for the other theorems.
+func TestCompositionSharesWhatIsLeft(t *testing.T) {
+	basic, advanced, optimal := newCompositions(t, AddOrRemoveOne)
+	l := mustLedger(t, Entry{ApproxDP{0.1, 5e-8}, 100}, Entry{Gaussian{20}, 4})
+	one, err := mechanism.GaussianEpsilon(20, 5e-6/4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := epsilon(t, basic, l, 1e-5), 10+4*one; !(got >= want*(1-1e-12) && got <= want*(1+1e-9)) {
+		t.Errorf("%v, want %v", got, want)
+	}
+
+	const n, sigma, delta = 300, 200.0, 1e-5
+	each := composition.Guarantee{Delta: delta / 2 / n}
+	if each.Epsilon, err = mechanism.GaussianEpsilon(sigma, each.Delta); err != nil {
+		t.Fatal(err)
+	}
+	closed, err := composition.ClosedForm(slices.Repeat([]composition.Guarantee{each}, n), delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best, err := composition.Optimal(each, n, delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := mustLedger(t, Entry{Gaussian{sigma}, n})
+	if got := epsilon(t, advanced, many, delta); relative(got, closed) > 1e-9 {
+		t.Errorf("advanced composition answers %v, want %v", got, closed)
+	}
+	if got := epsilon(t, optimal, many, delta); relative(got, best) > 1e-9 {
+		t.Errorf("optimal composition answers %v, want %v", got, best)
 	}
 }
 

@@ -60,6 +60,72 @@ func TestFilterLastsAsLongAsAPlan(t *testing.T) {
 	}
 }
 
+// Each of m orders has a share δ/m, also of those that are left when others have no budget. Of
+// ρ-zCDP releases the divergence is known, so that the budget is that of Proposition 12 of
+// Canonne, Kamath, Steinke 2020: up to (ε - log(1-1/α) + log(αδ/m)/(α-1))/(ρα) releases at order α.
+func TestFilterSharesDelta(t *testing.T) {
+	const rho = 1e-7
+	target := Guarantee{Epsilon: 1, Delta: 1e-5}
+	for _, tt := range []struct {
+		orders []float64
+		used   []float64 // the conversion alone is above ε for the others
+	}{
+		{[]float64{20}, []float64{20}},
+		{[]float64{16, 24, 32, 64}, []float64{16, 24, 32, 64}},
+		{[]float64{2, 4, 24, 8}, []float64{24}},
+		{FilterOrders(), []float64{12, 16, 24, 32, 64, 128}},
+	} {
+		f, err := NewFilter(target, tt.orders)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := 0.0
+		for _, alpha := range tt.used {
+			share := target.Delta / float64(len(tt.used))
+			budget := target.Epsilon - math.Log1p(-1/alpha) + math.Log(alpha*share)/(alpha-1)
+			most = max(most, budget/rho/alpha)
+		}
+		// Rounding takes 1e-12 of the budget and of the divergence.
+		less, more := int(most*(1-1e-9)), int(most*(1+1e-9))+1
+		if ok, err := f.Allow(ZCDP{rho}, more); ok || err != nil {
+			t.Errorf("orders %v: %d releases are allowed, %v, want at most %v", tt.orders, more, err, most)
+		}
+		if ok, err := f.Spend(ZCDP{rho}, less/2); !ok || err != nil {
+			t.Errorf("orders %v: the first %d releases: %v, %v, want %v", tt.orders, less/2, ok, err, most)
+		}
+		if ok, err := f.Allow(ZCDP{rho}, more-less/2); ok || err != nil {
+			t.Errorf("orders %v: %d releases in two parts are allowed, %v, want at most %v", tt.orders, more, err, most)
+		}
+		if ok, err := f.Spend(ZCDP{rho}, less-less/2); !ok || err != nil {
+			t.Errorf("orders %v: %d releases are refused, %v, want %v", tt.orders, less, err, most)
+		}
+	}
+}
+
+// The bound of an odometer is the least Σ ρα + log(m/δ)/(α-1) over its m orders.
+func TestOdometerSharesDelta(t *testing.T) {
+	const rho, delta = 1e-4, 1e-5
+	for _, orders := range [][]float64{{20}, {2, 20, 200}, FilterOrders()} {
+		o, err := NewOdometer(AddOrRemoveOne, delta, orders)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 100; n < 1e6; n *= 3 {
+			if err := o.Spend(ZCDP{rho}, n); err != nil {
+				t.Fatal(err)
+			}
+			spent := float64((3*n-100)/2) * rho // 100 + 300 + … + n
+			want := math.Inf(1)
+			for _, alpha := range orders {
+				want = min(want, spent*alpha+math.Log(float64(len(orders))/delta)/(alpha-1))
+			}
+			if got := o.Epsilon(); !(got >= want*(1-1e-15) && got <= want*(1+1e-11)) {
+				t.Errorf("orders %v, ρ=%v spent: %v, want %v", orders, spent, got, want)
+			}
+		}
+	}
+}
+
 // 150 random adaptive runs: whatever order of events is chosen, what was spent is within
 // the target when it is looked at as a plan.
 func TestFilterNeverPassesItsBudget(t *testing.T) {

@@ -50,6 +50,8 @@ func TestGDPOfPhases(t *testing.T) {
 		{"a fixed size", estimate(ReplaceOne, Entry{FixedSizeSampled{1000, 10, Gaussian{3}}, 4}), 2 * muOfUniform(0.01, 1.5)},
 		// 1 - Φ(-x) = Φ(x): the formula as it is printed.
 		{"its formula", muOfUniform(0.01, 1.5), 0.01 * math.Sqrt(2*(math.Exp(1/2.25)*math.Erfc(-1/math.Sqrt2)/2+3*math.Erfc(1/3./math.Sqrt2)/2-2))},
+		// q √(T (e^(1/σ²) - 1)), with mpmath 1.2.1.
+		{"Poisson samples", estimate(AddOrRemoveOne, Entry{PoissonSampled{0.04, Gaussian{1.5}}, 2249}), 1.4190663105677055},
 		{"nothing", estimate(AddOrRemoveOne), 0},
 		{"no noise", estimate(AddOrRemoveOne, Entry{Gaussian{0}, 1}), math.Inf(1)},
 	} {

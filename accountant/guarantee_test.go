@@ -19,6 +19,7 @@ func TestWithin(t *testing.T) {
 		{Guarantee{Epsilon: 0, Delta: 1e-6}, true},
 		{Guarantee{Epsilon: math.Nextafter(3, 4), Delta: 1e-5}, false},
 		{Guarantee{Epsilon: 1, Delta: 2e-5}, false},
+		{Guarantee{Epsilon: 1, Delta: math.Nextafter(1e-5, 1)}, false},
 		{Guarantee{Epsilon: 1, Delta: 1e-5, Relation: ReplaceOne}, false},
 		{Guarantee{Epsilon: math.Inf(1), Delta: 1e-5}, false},
 		{Guarantee{Epsilon: math.NaN(), Delta: 1e-5}, false},

@@ -162,6 +162,43 @@ func TestDivergencesThatAgree(t *testing.T) {
 	}
 }
 
+// Where the noise is so small that a sampled divergence cannot be computed, the one of the release
+// on everything is the answer.
+func TestDivergenceOfLittleNoiseIsTheUnsampledOne(t *testing.T) {
+	const sigma, alpha = 1e-6, 2.5
+	for _, tt := range []struct {
+		relation Relation
+		event    Event
+		want     float64
+	}{
+		{AddOrRemoveOne, PoissonSampled{0.5, Gaussian{sigma}}, alpha / sigma / (2 * sigma)},
+		{ZeroOut, PoissonSampled{0.5, Gaussian{sigma}}, alpha / sigma / (2 * sigma)},
+		{ReplaceOne, PoissonSampled{0.5, Gaussian{sigma}}, 4 * alpha / sigma / (2 * sigma)},
+		{AddOrRemoveOne, PoissonSampledGroup{0.5, 3, Gaussian{sigma}}, 9 * alpha / sigma / (2 * sigma)},
+	} {
+		d, err := divergenceOf(tt.event, tt.relation, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d(alpha); !(relative(got, tt.want) < 1e-12) {
+			t.Errorf("%v under %v: %v, want %v", tt.event, tt.relation, got, tt.want)
+		}
+	}
+}
+
+// A divergence below the range of float64 is not 0: what was released is not free.
+func TestDivergenceIsNeverFree(t *testing.T) {
+	for _, e := range []Event{Gaussian{1e200}, PoissonSampled{1e-200, Gaussian{1}}, PoissonSampled{1e-200, Laplace{1}}, ZCDP{5e-324}} {
+		r := newRDP(t, []float64{1.5, 2})
+		if d, err := r.Divergence(e, 1.5); err != nil || !(d > 0 && d < 1e-300) {
+			t.Errorf("%v: divergence %v, %v, want one above 0", e, d, err)
+		}
+		if g, err := r.Delta(mustLedger(t, Entry{e, 1}), 1); err != nil || !(g.Delta > 0) {
+			t.Errorf("%v: delta %v, %v, want one above 0", e, g.Delta, err)
+		}
+	}
+}
+
 func TestRDPRefusesWhatItCannotAnalyse(t *testing.T) {
 	for _, tt := range []struct {
 		r Relation

@@ -85,6 +85,14 @@ func TestDefaultOrders(t *testing.T) {
 	if !slices.IsSorted(orders) || orders[0] > 1.05 || orders[len(orders)-1] < 1024 {
 		t.Errorf("orders from %v to %v, sorted: %v", orders[0], orders[len(orders)-1], slices.IsSorted(orders))
 	}
+	if orders[0] != 1.02 || orders[len(orders)-1] != 8192 {
+		t.Errorf("orders from %v to %v, want 1.02 to 8192", orders[0], orders[len(orders)-1])
+	}
+	for i, alpha := range orders[1:] {
+		if before := orders[i]; alpha <= 101 && (alpha-1)/(before-1) > 1.01+1e-12 || alpha > 101 && alpha > math.Ceil(1.01*before) {
+			t.Errorf("orders go from %v to %v, more than 1 %%", before, alpha)
+		}
+	}
 	r := newRDP(t, orders)
 	for _, sigma := range []float64{0.3, 0.5, 1, 2, 10} {
 		for _, q := range []float64{1e-4, 0.004, 0.1, 1} {

@@ -197,7 +197,7 @@ func TestPoissonPassesTheBattery(t *testing.T) {
 		q float64
 	}{{batteryN, batteryQ}, {10, 0.01}} {
 		src := random.Seeded(3)
-		r := observe(c.n, c.q, batterySteps, func(int) []int { return Poisson{c.q}.Sample(nil, c.n, src) })
+		r := observe(c.n, c.q, batterySteps, func(int) []int { return sampled(t, Poisson{c.q}, nil, c.n, src) })
 		if bad := r.rejections(); len(bad) > 0 {
 			t.Errorf("n=%d, q=%v: rejected by %v", c.n, c.q, bad)
 		}
@@ -217,55 +217,57 @@ func TestTheBatteryRejectsBrokenTwins(t *testing.T) {
 	for name, c := range map[string]struct {
 		n      int
 		q      float64
-		sample func(step int) []int
+		sample func(t *testing.T, step int) []int
 		by     string
 	}{
-		"shuffled": {batteryN, batteryQ, func(step int) []int {
+		"shuffled": {batteryN, batteryQ, func(t *testing.T, step int) []int {
 			at := step * size % batteryN
 			if at == 0 {
 				rng.Shuffle(batteryN, func(i, j int) { order[i], order[j] = order[j], order[i] })
 			}
 			return order[at : at+size]
 		}, "variance of size"},
-		"fixed size": {batteryN, batteryQ, func(int) []int {
+		"fixed size": {batteryN, batteryQ, func(t *testing.T, _ int) []int {
 			for i := range int(size) {
 				j := i + rng.IntN(batteryN-i)
 				order[i], order[j] = order[j], order[i]
 			}
 			return order[:size]
 		}, "variance of size"},
-		"fixed seed": {batteryN, batteryQ, func(int) []int {
-			return Poisson{batteryQ}.Sample(nil, batteryN, random.Seeded(9))
+		"fixed seed": {batteryN, batteryQ, func(t *testing.T, _ int) []int {
+			return sampled(t, Poisson{batteryQ}, nil, batteryN, random.Seeded(9))
 		}, "inclusions"},
-		"every second batch repeated": {batteryN, batteryQ, func(step int) []int {
-			return Poisson{batteryQ}.Sample(nil, batteryN, random.Seeded(100+uint64(step/2)))
+		"every second batch repeated": {batteryN, batteryQ, func(t *testing.T, step int) []int {
+			return sampled(t, Poisson{batteryQ}, nil, batteryN, random.Seeded(100+uint64(step/2)))
 		}, "repetition in the next batch"},
-		"records join in pairs": {batteryN, batteryQ, func(int) (batch []int) {
-			for _, i := range (Poisson{batteryQ}).Sample(nil, batteryN/2, src) {
+		"records join in pairs": {batteryN, batteryQ, func(t *testing.T, _ int) (batch []int) {
+			for _, i := range sampled(t, Poisson{batteryQ}, nil, batteryN/2, src) {
 				batch = append(batch, 2*i, 2*i+1)
 			}
 			return batch
 		}, "pairs at distance 1"},
-		"q too large by 2 %": {batteryN, batteryQ, func(int) []int {
-			return Poisson{1.02 * batteryQ}.Sample(nil, batteryN, src)
+		"q too large by 2 %": {batteryN, batteryQ, func(t *testing.T, _ int) []int {
+			return sampled(t, Poisson{1.02 * batteryQ}, nil, batteryN, src)
 		}, "mean size"},
-		"one record preferred": {batteryN, batteryQ, func(int) []int {
-			batch := Poisson{batteryQ}.Sample(nil, batteryN, src)
+		"one record preferred": {batteryN, batteryQ, func(t *testing.T, _ int) []int {
+			batch := sampled(t, Poisson{batteryQ}, nil, batteryN, src)
 			if len(batch) > 0 && batch[0] != 0 && rng.IntN(10) == 0 {
 				batch = append([]int{0}, batch...)
 			}
 			return batch
 		}, "inclusions"},
-		"empty batches skipped": {10, 0.01, func(int) []int {
-			for {
-				if batch := (Poisson{0.01}).Sample(nil, 10, src); len(batch) > 0 {
+		"empty batches skipped": {10, 0.01, func(t *testing.T, _ int) []int {
+			for range 1000 { // all empty with a probability of 1e-44
+				if batch := sampled(t, Poisson{0.01}, nil, 10, src); len(batch) > 0 {
 					return batch
 				}
 			}
+			t.Fatal("1,000 empty batches in a row")
+			return nil
 		}, "empty batches"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bad := observe(c.n, c.q, twinSteps, c.sample).rejections()
+			bad := observe(c.n, c.q, twinSteps, func(step int) []int { return c.sample(t, step) }).rejections()
 			for _, b := range bad {
 				if len(b) >= len(c.by) && b[:len(c.by)] == c.by {
 					return

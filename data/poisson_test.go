@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"dpsgd/accountant"
 	"dpsgd/internal/random"
 )
@@ -50,6 +52,34 @@ func (s *script) Uint64() uint64 {
 	return w
 }
 
+// sampled draws one batch and fails the test, without delay, if that takes more than eight times
+// the words that are expected, and 1,000: a broken sampler may go on for ever.
+func sampled(t testing.TB, p Poisson, dst []int, n int, src words) []int {
+	t.Helper()
+	expected := p.SamplingProbability*float64(n)*16/15 + float64(n)/maxSkips + 2
+	limited := &limitedWords{src, int(8*expected) + 1000}
+	defer func() {
+		if limited.left < 0 {
+			recover()
+			t.Fatalf("q=%v, n=%d: a batch takes more than %.0f words, expected about %.0f", p.SamplingProbability, n, 8*expected+1000, expected)
+		}
+	}()
+	return p.sample(dst, n, limited)
+}
+
+// limitedWords panics when it has no words left.
+type limitedWords struct {
+	words
+	left int
+}
+
+func (w *limitedWords) Uint64() uint64 {
+	if w.left--; w.left < 0 {
+		panic("no words left")
+	}
+	return w.words.Uint64()
+}
+
 // A uniform number leaves out as many records as there are entries above it, to
 // the last of 128 bits.
 func TestDrawInvertsTheTableExactly(t *testing.T) {
@@ -79,6 +109,101 @@ func TestDrawInvertsTheTableExactly(t *testing.T) {
 		words = script{math.MaxUint64}
 		if run, joins := table.draw(&words); run != 0 || !joins {
 			t.Errorf("q=%v: the largest number leaves out %d", q, run)
+		}
+	}
+}
+
+// firstJoins feeds p numbers a hair (2⁻⁶⁰) above and below the chance (1−claimed)^k, in exact
+// arithmetic, that k records in a row are left out, for every record from start on; records before
+// it join at once. It returns the records of which the sampler answers otherwise than one with the
+// claimed probability: the number above lets the record join, the one below does not.
+func firstJoins(t *testing.T, p Poisson, claimed float64, start, n int) (wrong []int) {
+	t.Helper()
+	exact := new(big.Float).SetPrec(300).SetFloat64(claimed)
+	leftOut := new(big.Float).SetPrec(300).Sub(big.NewFloat(1), exact)
+	table := 1 // the least k with (1−claimed)^k < 1/16, up to the end of the table
+	for x := 1 - claimed; x >= 1./16 && table < min(maxSkips, n); x *= 1 - claimed {
+		table++
+	}
+	var before script
+	joined := []int{}
+	for i := range start {
+		before, joined = append(before, math.MaxUint64), append(joined, i)
+	}
+	power := new(big.Float)
+	for k := start; k < n; k++ {
+		run := (k - start) % table
+		if run == 0 {
+			power.SetPrec(300).SetInt64(1)
+			if k > start {
+				before = append(before, 0) // leaves out a whole table
+			}
+		}
+		power.Mul(power, leftOut)
+		word, _ := new(big.Float).SetMantExp(power, 64).Uint64()
+		above := append(slices.Clone(before), word+16, 0) // then leaves out the rest
+		below := append(slices.Clone(before), word-16, 0)
+		with, without := append(slices.Clone(joined), k), slices.Clone(joined)
+		if run+1 < table && k+1 < n {
+			without = append(without, k+1)
+		}
+		if !slices.Equal(sampled(t, p, nil, n, &above), with) || !slices.Equal(sampled(t, p, nil, n, &below), without) {
+			wrong = append(wrong, k)
+		}
+	}
+	return wrong
+}
+
+// Each record, the first and the last one too, joins with the claimed probability on either side
+// of the ends of the table, and none does in a twin whose probability is off by 1e-12.
+func TestEveryRecordJoinsAtItsExactChance(t *testing.T) {
+	for _, q := range []float64{1e-5, 0.001, 512.0 / 60000, 0.3, 0.9} {
+		for _, n := range []int{1, 2, 3, 511, 512, 513, 1024, 1025, 1026} {
+			for _, start := range []int{0, 1} {
+				if wrong := firstJoins(t, Poisson{q}, q, start, n); len(wrong) > 0 {
+					t.Errorf("q=%v, n=%d, %d joined: wrong for the records %v", q, n, start, wrong)
+				}
+			}
+			for _, other := range []float64{q * (1 + 1e-12), q * (1 - 1e-12)} {
+				if wrong := firstJoins(t, Poisson{other}, q, 0, n); len(wrong) != n {
+					t.Errorf("q=%v, n=%d: a twin with %v is told apart at %d records only", q, n, other, len(wrong))
+				}
+			}
+		}
+	}
+}
+
+// Every index is in about steps·q of the batches: each count lies between the binomial quantiles
+// at 0.5e-6/indices and 1−0.5e-6/indices, so the test falsely rejects with probability 1e-6 at
+// most. Those are about 6 standard deviations away; an index that is never drawn, or half or twice
+// as often as the others, is 11 or more away.
+func TestEveryIndexIsIncluded(t *testing.T) {
+	const q, steps = 0.2, 2000
+	sizes := []int{1, 2, 3, 12, 13, 14, 511, 512, 513}
+	indices := 0
+	for _, n := range sizes {
+		indices += n
+	}
+	counts := distuv.Binomial{N: steps, P: q}
+	least, most := 0, steps
+	for counts.CDF(float64(least)) < 0.5e-6/float64(indices) {
+		least++
+	}
+	for counts.Survival(float64(most-1)) < 0.5e-6/float64(indices) {
+		most--
+	}
+	src := random.Seeded(6)
+	for _, n := range sizes {
+		count := make([]int, n)
+		for range steps {
+			for _, i := range sampled(t, Poisson{q}, nil, n, src) {
+				count[i]++
+			}
+		}
+		for i, c := range count {
+			if c < least || c > most {
+				t.Errorf("n=%d: index %d is in %d of %d batches, expected %d to %d", n, i, c, steps, least, most)
+			}
 		}
 	}
 }
@@ -114,7 +239,7 @@ func TestSampleAtTheEnds(t *testing.T) {
 		{math.SmallestNonzeroFloat64, 100, []int{}},
 		{1e-30, 100, []int{}}, // with chance 1−1e-28
 	} {
-		got := Poisson{c.q}.Sample(nil, c.n, src)
+		got := sampled(t, Poisson{c.q}, nil, c.n, src)
 		if got == nil || !slices.Equal(got, c.want) {
 			t.Errorf("q=%v, n=%d: %v (nil: %v), expected %v", c.q, c.n, got, got == nil, c.want)
 		}
@@ -123,7 +248,7 @@ func TestSampleAtTheEnds(t *testing.T) {
 
 func TestSampleReusesItsMemory(t *testing.T) {
 	p, src := Poisson{0.1}, random.Seeded(1)
-	dst := make([]int, 7, 1000)
+	dst := sampled(t, p, make([]int, 7, 1000), 1000, src)
 	if n := testing.AllocsPerRun(100, func() { dst = p.Sample(dst, 1000, src) }); n != 0 {
 		t.Errorf("%v allocations for each call", n)
 	}
@@ -166,7 +291,7 @@ func TestSmallProbabilitiesAreNotRounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("millions of draws; nothing in it is concurrent")
 	}
-	got := len(Poisson{1e-8}.Sample(nil, 1<<31-1, random.Seeded(2)))
+	got := len(sampled(t, Poisson{1e-8}, nil, 1<<31-1, random.Seeded(2)))
 	if got < 5 || got > 46 {
 		t.Errorf("%d of 2³¹−1 records, expected about 21", got)
 	}

@@ -113,18 +113,29 @@ func gradients(b *graph.Builder, name string, r Rule, x, dz *gorgonia.Node) *gor
 	batch, sizeZ := rows(dz)
 	_, sizeX := rows(x)
 	form, pool, size := r.Former(b.Pool()), b.Pool(), r.Size()
+	writers := make([]writer, pool.Threads())
+	for i := range writers {
+		writers[i].emit = writers[i].write
+	}
 	return b.Apply(graph.Operation{
 		Name: name, Type: tensor.Float32, Shape: []int{batch, size},
 		Run: graph.Parallel(pool, batch, graph.Grain(max(size, sizeX, sizeZ)), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
+			w := &writers[worker]
 			for i := lo; i < hi; i++ {
-				rest := row(out, i, size)
-				form(worker, row(in[0], i, sizeX), row(in[1], i, sizeZ), func(piece []float32) {
-					rest = rest[copy(rest, piece):]
-				})
+				w.rest = row(out, i, size)
+				form(worker, row(in[0], i, sizeX), row(in[1], i, sizeZ), w.emit)
 			}
 		}),
 	}, x, dz)
 }
+
+// writer writes the pieces of a gradient one after the other.
+type writer struct {
+	rest []float32 // of the row
+	emit func(piece []float32)
+}
+
+func (w *writer) write(piece []float32) { w.rest = w.rest[copy(w.rest, piece):] }
 
 // rowSquaredNorms is the squared norm of each row of g (B, n).
 func rowSquaredNorms(b *graph.Builder, g *gorgonia.Node) *gorgonia.Node {

@@ -243,13 +243,17 @@ func TestRunsAreNotSeeded(t *testing.T) {
 	}
 }
 
-// In steady state a step allocates nothing to speak of: gradients, sum, noise and update work in memory that they keep. The
-// event and the goroutine that records it are a few small objects, and the collector may empty pools of memory at any time.
+// In steady state a step allocates nothing but its event and the goroutine that records it, a few
+// small objects: gradients, sum, noise and update work in memory that they keep. Single steps may
+// allocate more: a worker that takes its first share of some operation, or that finds a pool of
+// working memory emptied by the garbage collector or its content held by a worker that was
+// interrupted. So of several steps the one with the fewest counts; a step that makes something of
+// its own makes it every time.
 func TestStepsAllocateNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector, under which short tests run, makes allocations of its own")
 	}
-	const few = 4
+	const attempts, few = 30, 4
 	for _, network := range []string{"mlp128", "mnist-cnn", "resnet8-gn"} {
 		for _, engine := range []string{"ghost", "materialise"} {
 			c := benchConfig(t, network, 6)
@@ -261,16 +265,16 @@ func TestStepsAllocateNothing(t *testing.T) {
 			for i := range b.indices {
 				b.indices[i] = i
 			}
-			allocations := math.Inf(1)
-			for range 5 { // what a step needs it needs every time; what the collector took away, once
-				allocations = min(allocations, testing.AllocsPerRun(1, func() {
+			least := math.Inf(1)
+			for i := 0; i < attempts && least > few; i++ {
+				least = min(least, testing.AllocsPerRun(1, func() {
 					if err := b.step.take(b.indices); err != nil {
 						t.Fatal(err)
 					}
 				}))
 			}
-			if allocations > few {
-				t.Errorf("%s, %s: %v allocations a step, expected at most %d", network, engine, allocations, few)
+			if least > few {
+				t.Errorf("%s, %s: at least %v allocations in each of %d steps, expected a step with at most %d", network, engine, least, attempts, few)
 			}
 			b.pool.Close()
 		}

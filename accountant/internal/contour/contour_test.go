@@ -134,6 +134,9 @@ func TestSpecialAnswers(t *testing.T) {
 	if got, err := Epsilon(leak, 1e-3); err != nil || !math.IsInf(got.Lower, 1) {
 		t.Errorf("δ below the infinite mass: %v, %v, want +Inf", got, err)
 	}
+	if got, err := Epsilon(leak, newProblem(leak).infinite*(1+5e-13)); err != nil || got != (Interval{0, math.Inf(1)}) {
+		t.Errorf("δ of the infinite mass but for rounding: %v, %v, want [0, +Inf]", got, err)
+	}
 	if got, err := Delta(leak, 20); err != nil || !(got.Lower >= 1.998e-3 && got.Upper < 2.1e-3) {
 		t.Errorf("δ at a large ε: %v, %v, want the infinite mass 1 - (1-1e-3)²", got, err)
 	}

@@ -103,6 +103,9 @@ func TestLineIsTheTransform(t *testing.T) {
 		step := c * (0.1 + rng.Float64())
 		line := p.Line(c, step, 40)
 		k, _, _ := p.Cumulant()(c)
+		if want := math.Log(real(slowMoment(t, p, complex(c, 0)))); !(math.Abs(k-want) <= 1e-7*(1+math.Abs(want))) {
+			t.Errorf("%v at %v: K = %v, want %v", p, c, k, want)
+		}
 		for _, j := range []int{0, 1, 7, 39} {
 			logM, e := line.Log(j)
 			want := slowMoment(t, p, complex(c, float64(j)*step))

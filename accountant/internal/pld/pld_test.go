@@ -171,6 +171,13 @@ func TestEdges(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
+	leaky := []Part{{pair.ApproxDP(1, 1e-3), 10}}
+	if got := epsilonOf(t, leaky, infinite(leaky)*(1+5e-13)); got != (Interval{0, math.Inf(1)}) {
+		t.Errorf("infinite loss of δ but for rounding: %v, want [0, +Inf]", got)
+	}
+	if got, want := deltaOf(t, leaky, 10.5), -math.Expm1(10*math.Log1p(-1e-3)); math.Abs(got.Lower-want) > 1e-9 || math.Abs(got.Upper-want) > 1e-9 {
+		t.Errorf("δ above all finite losses: %v, want %v", got, want)
+	}
 	for _, epsilon := range []float64{1e3, 1e6, math.Inf(1)} {
 		if got := deltaOf(t, step, epsilon); !(got.Lower == 0 && got.Upper >= 0 && got.Upper < 1e-280) {
 			t.Errorf("δ(%v) = %v, want next to nothing", epsilon, got)
