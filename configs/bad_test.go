@@ -28,9 +28,10 @@ var badFiles = []struct{ name, want string }{
 	{"classes-with-name", `1:31: data.classes: found without effect, expected it only with data.folder`},
 	{"complex-key", `3:1: found a key that is not a plain word, expected plain YAML without it`},
 	{"decimal-comma", `3:12: privacy.epsilon: found 2,5, expected a number greater than 0 and at most 10000, or none (write it without a comma)`},
-	{"delta-above-one", `2:30: privacy.delta: found 1.5, expected a number between 0 and 1, both excluded`},
-	{"delta-one", `2:30: privacy.delta: found 1, expected a number between 0 and 1, both excluded`},
-	{"delta-zero", `2:30: privacy.delta: found 0, expected a number between 0 and 1, both excluded`},
+	{"delta-above-one", `2:30: privacy.delta: found 1.5, expected a number of at least 1e-20 and less than 1`},
+	{"delta-one", `2:30: privacy.delta: found 1, expected a number of at least 1e-20 and less than 1`},
+	{"delta-tiny", `2:30: privacy.delta: found 1e-30, expected a number of at least 1e-20 and less than 1`},
+	{"delta-zero", `2:30: privacy.delta: found 0, expected a number of at least 1e-20 and less than 1`},
 	{"directive", `1:1: found a directive (%), expected plain YAML without it`},
 	{"dropout-one", `2:31: model.layers[0].dropout.p: found 1, expected a number of at least 0 and less than 1`},
 	{"duplicate-key", `5:3: privacy.clip_norm: found twice, expected once (first on line 4)`},
@@ -91,7 +92,7 @@ var badFiles = []struct{ name, want string }{
 	{"one-class", `1:35: data.classes: found a list, expected a list of 2 to 1000 names, each the name of a folder (it has 1)`},
 	{"only-comments", `1:1: found nothing, expected a mapping with the keys data, model, privacy, optimizer, training, performance, run`},
 	{"overflow", `2:20: privacy.epsilon: found 1e400, expected a number greater than 0 and at most 10000, or none (too large for a number)`},
-	{"percent", `2:30: privacy.delta: found 1%, expected a number between 0 and 1, both excluded (write 0.01 for 1%)`},
+	{"percent", `2:30: privacy.delta: found 1%, expected a number of at least 1e-20 and less than 1 (write 0.01 for 1%)`},
 	{"plus-sign", `3:12: privacy.epsilon: found +3, expected a number greater than 0 and at most 10000, or none (write it without a plus sign)`},
 	{"quoted-boolean", `3:28: run.private_diagnostics: found the text "true", expected true or false (write true)`},
 	{"quoted-number", `3:12: privacy.epsilon: found the text "3", expected a number greater than 0 and at most 10000, or none (write it without quotes)`},
@@ -104,7 +105,7 @@ var badFiles = []struct{ name, want string }{
 	{"second-document", `3:1: found a second document, expected one document in the file`},
 	{"seed-without-digits", `1:27: data.seed: found without effect, expected it only with data.name digits`},
 	{"several", `3:12: privacy.epsilon: found -3, expected a number greater than 0 and at most 10000, or none
-4:10: privacy.delta: found 2, expected a number between 0 and 1, both excluded
+4:10: privacy.delta: found 2, expected a number of at least 1e-20 and less than 1
 6:11: training.epochs: found 1.5, expected a whole number from 1 to 1000000
 7:3: training.lr: found an unknown key, expected one of batch_size, physical_batch_size, epochs, steps, evaluate_every, seed (did you mean optimizer.learning_rate?)`},
 	{"sexagesimal", `3:19: training.steps: found 1:30, expected a whole number from 1 to 1000000000`},

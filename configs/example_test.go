@@ -33,7 +33,7 @@ training:
 	// my.yaml:5:3: privacy.noise_multiplier: found ~, expected a number greater than 0 and at most 10000, or calibrated
 	// my.yaml:6:3: privacy.sigma: found an unknown key, expected one of epsilon, noise_multiplier, delta, clip_norm, accountant (did you mean noise_multiplier?)
 	// my.yaml:8:11: training.epochs: found 010, expected a whole number from 1 to 1000000 (a leading zero means octal to some readers)
-	// --set privacy.delta: found 2, expected a number between 0 and 1, both excluded
+	// --set privacy.delta: found 2, expected a number of at least 1e-20 and less than 1
 }
 
 func ExampleNetwork() {

@@ -104,7 +104,12 @@ func formatNumber(v float64) string {
 }
 
 // plainNumber writes the end of an interval for a message.
-func plainNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+func plainNumber(v float64) string {
+	if v != 0 && math.Abs(v) < 1e-6 {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
 
 func (f number) expected() string {
 	s := "a number " + interval(plainNumber(f.min), plainNumber(f.max), f.openMin, f.openMax)
