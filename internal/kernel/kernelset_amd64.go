@@ -61,6 +61,7 @@ func withAVX2(k kernelSet) kernelSet {
 	k.gramRow = gramRowBlocksAVX2
 	k.normals = normalsBlocksAVX2
 	k.addNoise = addNoiseBlocksAVX2
+	k.addRoundedNormals = addRoundedNormalsBlocksAVX2
 	k.momentum = momentumBlocksAVX2
 	k.descend = descendBlocksAVX2
 	return k

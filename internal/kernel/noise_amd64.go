@@ -27,6 +27,11 @@ func normalsAVX2(blocks int, dst *float64, words *uint64)
 //go:noescape
 func addNoiseAVX2(blocks int, dst *float64, sum *float64, words *uint64, uniforms *uint64, deviation float64, perSpacing float64, spacing float64)
 
+// addRoundedNormalsAVX2 computes dst = spacing·(sum + round(deviation·normal)) and the doubts for 8·blocks values.
+//
+//go:noescape
+func addRoundedNormalsAVX2(blocks int, dst *float64, sum *float64, words *uint64, doubts *uint8, deviation float64, certainty float64, spacing float64)
+
 // descendAVX2 computes g = perBatch·sum + decay·p, p -= rate·g for 4·blocks values.
 //
 //go:noescape

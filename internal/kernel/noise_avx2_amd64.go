@@ -14,6 +14,12 @@ func addNoiseBlocksAVX2(dst, sum []float64, words, uniforms []uint64, deviation,
 	}
 }
 
+func addRoundedNormalsBlocksAVX2(dst, sum []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
+	if len(dst) > 0 {
+		addRoundedNormalsAVX2(len(doubts), &dst[0], &sum[0], &words[0], &doubts[0], deviation, certainty(deviation), spacing)
+	}
+}
+
 func momentumBlocksAVX2(p, v []float32, sum []float64, m Momentum) {
 	step := momentumAVX2
 	if m.Nesterov {
