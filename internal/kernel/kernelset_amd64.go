@@ -11,14 +11,14 @@ var avx2Kernel = withAVX2(kernelSet{
 	},
 })
 
-// avx512Kernel has the products on AVX-512, which needs no more than AVX512F; the
-// rest is bound by memory sooner than by arithmetic.
-var avx512Kernel = withAVX2(kernelSet{
+// avx512Kernel has the products and the noise on AVX-512, with AVX512F and AVX512DQ;
+// the rest is bound by memory sooner than by arithmetic.
+var avx512Kernel = withNoiseAVX512(withAVX2(kernelSet{
 	name: "avx512", tileRows: 12, tileCols: 32,
 	panel: func(a blockA, b blockB, c blockC, alpha, beta float32) {
 		avx512Tiles.panel(a, b, c, alpha, beta)
 	},
-})
+}))
 
 // withAVX2 adds to k everything but the products.
 func withAVX2(k kernelSet) kernelSet {
@@ -64,6 +64,11 @@ func withAVX2(k kernelSet) kernelSet {
 	k.addRoundedNormals = addRoundedNormalsBlocksAVX2
 	k.momentum = momentumBlocksAVX2
 	k.descend = descendBlocksAVX2
+	return k
+}
+
+func withNoiseAVX512(k kernelSet) kernelSet {
+	k.addRoundedNormals = addRoundedNormalsBlocksAVX512
 	return k
 }
 

@@ -20,6 +20,16 @@ func addRoundedNormalsBlocksAVX2(dst, sum []float64, words []uint64, doubts []ui
 	}
 }
 
+// addRoundedNormalsBlocksAVX512 takes two blocks at a time and leaves an odd one to AVX2.
+func addRoundedNormalsBlocksAVX512(dst, sum []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
+	pairs := len(doubts) / 2
+	if pairs > 0 {
+		addRoundedNormalsAVX512(pairs, &dst[0], &sum[0], &words[0], &doubts[0], deviation, certainty(deviation), spacing)
+	}
+	done := 2 * NormalsBlock * pairs
+	addRoundedNormalsBlocksAVX2(dst[done:], sum[done:], words[done:], doubts[2*pairs:], deviation, spacing)
+}
+
 func momentumBlocksAVX2(p, v []float32, sum []float64, m Momentum) {
 	step := momentumAVX2
 	if m.Nesterov {

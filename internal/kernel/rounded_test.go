@@ -54,6 +54,24 @@ func TestAddRoundedNormalsAgreesBitForBit(t *testing.T) {
 	}
 }
 
+// Any number of blocks is worked on, and nothing beyond them.
+func TestAddRoundedNormalsOfFewBlocks(t *testing.T) {
+	words := radiusEdges()[:8*NormalsBlock]
+	sum, want, wantDoubts := integers(len(words)), make([]float64, len(words)), make([]uint8, 8)
+	portableAddRoundedNormals(want, sum, words, wantDoubts, 0x1p37, 1)
+	for _, k := range supportedKernels() {
+		for blocks := range 8 {
+			n := blocks * NormalsBlock
+			got, doubts := make([]float64, len(words)), make([]uint8, 8)
+			k.addRoundedNormals(got[:n], sum[:n], words[:n], doubts[:blocks], 0x1p37, 1)
+			sameBits(t, got, append(slices.Clone(want[:n]), make([]float64, len(words)-n)...))
+			if !bytes.Equal(doubts[:blocks], wantDoubts[:blocks]) || slices.Max(doubts[blocks:]) != 0 {
+				t.Errorf("%s: doubts of %d blocks are %x, want %x", k.name, blocks, doubts, wantDoubts)
+			}
+		}
+	}
+}
+
 // The sentences of the documentation, value by value: the rounding, the scale, and what is in doubt.
 func TestAddRoundedNormalsIsTheFormula(t *testing.T) {
 	const spacing = 0x1p-20
