@@ -13,8 +13,8 @@
 //   - Losses: [SoftmaxCrossEntropy].
 //   - Reductions, in float64: [SumRows], [SumRowProducts] and those that add to what is
 //     there, [SumSquares], [AccumulateFloat64]; and [Axpy].
-//   - Noise: [Keystream] makes random words, [Normals] makes normals of them, [AddNoise]
-//     adds noise to a sum, both on a lattice.
+//   - Noise: [Normals] makes normals of random words, [AddNoise] adds noise to a sum, both
+//     on a lattice, and [AddRoundedNormals] does it where the nearest integer is certain.
 //   - Updates of parameters: [Descend] and [Momentum].
 //   - [Transpose] changes layouts; [FMALimit] measures what the processor could do.
 //

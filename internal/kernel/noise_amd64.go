@@ -4,19 +4,6 @@
 
 package kernel
 
-// hasVAES reports whether the processor, which must have AVX2, has AES instructions on 256-bit vectors.
-func hasVAES() bool
-
-// expandKeyAES writes the 15 round keys of AES-256.
-//
-//go:noescape
-func expandKeyAES(schedule *[240]byte, key *[32]byte)
-
-// keystreamVAES writes 256·groups bytes of keystream.
-//
-//go:noescape
-func keystreamVAES(groups int, dst *uint64, schedule *[240]byte, counter uint64)
-
 // normalsAVX2 turns 8·blocks words into as many standard normals.
 //
 //go:noescape

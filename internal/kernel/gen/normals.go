@@ -14,7 +14,6 @@ import (
 // the same operations in the same order as their portable twins: the results are
 // equal to the last bit.
 func noise() {
-	keystream()
 	boxMuller()
 	noisySum()
 	roundedSum()
