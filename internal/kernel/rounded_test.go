@@ -12,7 +12,8 @@ import (
 // roundedDeviations go from noise that is all zeros to the one that is most often in doubt.
 var roundedDeviations = []float64{0x1p-1070, 0.01, 0.3, 1, 50, 0x1p20, 0x1.bp20, 0x1p37, MaxRoundedDeviation}
 
-// radiusEdges are noiseWords with radii on both sides of the ends of the range in which normals are known.
+// radiusEdges are noiseWords with radii on both sides of the ends of the range in which normals are
+// known.
 func radiusEdges() []uint64 {
 	words := noiseWords()
 	r := rand.New(rand.NewPCG(9, 10))
@@ -72,7 +73,8 @@ func TestAddRoundedNormalsOfFewBlocks(t *testing.T) {
 	}
 }
 
-// The sentences of the documentation, value by value: the rounding, the scale, and what is in doubt.
+// The sentences of the documentation, value by value: the rounding, the scale, and what is in
+// doubt.
 func TestAddRoundedNormalsIsTheFormula(t *testing.T) {
 	const spacing = 0x1p-20
 	words := radiusEdges()

@@ -3,13 +3,12 @@ package noise
 import (
 	"math"
 	"math/big"
+	"math/rand/v2"
 	"sync"
 )
 
-// The pairs that the kernel leaves in doubt: Box and Muller's transform in arithmetic as long as it takes.
-
-// uniform is a source of independent uniform words.
-type uniform interface{ Uint64() uint64 }
+// The pairs that the kernel leaves in doubt: Box and Muller's transform with as many digits as it
+// takes.
 
 const (
 	leastDigits = 128  // of U, 1-U and Θ that the first attempt has
@@ -17,24 +16,26 @@ const (
 	guardDigits = 64   // more that are carried in calculations
 )
 
-// exactPair returns the integers nearest to deviation·X and deviation·Y for the radius U and the angle Θ whose binary
-// expansions begin with two words and go on with those of src.
+// exactPair returns the integers nearest to deviation·X and deviation·Y for the radius U and the
+// angle Θ whose binary expansions begin with two words and go on with those of src.
 //
 // With p digits, E = -ln U and r = sqrt(2E):
 //
-//   - U and 1-U have p significant digits: u, in the middle of the numbers that begin with those, is within 2^-p·min(u, 1-u)
-//     of U. So E is within 2^(1-p)·E of that of u, and r within 2^(1-p)·r.
+//   - U and 1-U have p significant digits: u, in the middle of the numbers that begin with those
+//     drawn, is within 2^-p·min(u, 1-u) of U. So E is within 2^(1-p)·E of -ln u, and r within
+//     2^(1-p)·r.
 //   - θ is within 2^(-p-1) of Θ, which moves sine and cosine by at most 2^(-p-1)·2π < 2^(2-p).
-//   - Every operation below has a relative error of 2^(-p-64). There are fewer than 2^14 of them and none that loses leading
-//     digits but the exact u-1 and θ-q/4: less than 2^(1-p) in all.
+//   - Every operation has a relative error of 2^(-p-64). There are fewer than 2^14, and none loses
+//     leading digits but the exact u-1 and θ-q/4: less than 2^(1-p) in all.
 //
-// That is 2^(3-p)·r in each of X and Y, and r < 2^7 since u > 2^-8257: a product is certain to be on the same side of
-// every half-way point as its computed value if it is further than deviation·2^(10-p) away from it.
+// That is 2^(3-p)·r in each of X and Y, and r < 2^7 since u > 2^-8200: a product that is computed
+// to be further than deviation·2^(10-p) from half-way between integers is on the same side of it as
+// the exact one.
 //
-// The last attempt is taken for certain. It need not be if a product is within 2^40·2^(10-4096) of a half-way point, which
-// has probability below 2^-4044 (the density of D·Z, summed over these points, is below 2), or if U begins
-// with more than 4096 equal digits: 2^-4096.
-func exactPair(radius, angle uint64, deviation float64, src uniform) (x, y float64) {
+// The last attempt is taken for certain. It need not be if a product is within 2^40·2^(10-4096) of
+// half-way, which has probability below 2^-4044 (the density of D·Z, summed over these points, is
+// below 2), or if U begins with more than 4096 equal digits: 2^-4096.
+func exactPair(radius, angle uint64, deviation float64, src rand.Source) (x, y float64) {
 	u, theta := expansion{}, expansion{}
 	u.extend(radius)
 	theta.extend(angle)
@@ -54,15 +55,14 @@ func exactPair(radius, angle uint64, deviation float64, src uniform) (x, y float
 	}
 }
 
-// nearest returns the integer nearest to deviation·z, and whether it is nearest to all numbers within the margin too.
+// nearest returns the integer nearest to deviation·z, and whether it is certain.
 func nearest(z *big.Float, deviation float64, digits int) (n float64, certain bool) {
 	x := new(big.Float).Mul(z, big.NewFloat(deviation))
-	margin := scaled(big.NewFloat(deviation), 10-digits)
 	half := big.NewFloat(math.Copysign(0.5, float64(x.Sign())))
 	integer, _ := new(big.Float).Add(x, half).Int64() // toward zero; |x| < 2^47
-	distance := new(big.Float).Sub(x, new(big.Float).SetInt64(integer))
-	distance.Sub(big.NewFloat(0.5), distance.Abs(distance))
-	return float64(integer), distance.Cmp(margin) > 0
+	fraction := x.Sub(x, new(big.Float).SetInt64(integer))
+	margin := new(big.Float).Sub(big.NewFloat(0.5), fraction.Abs(fraction))
+	return float64(integer), margin.Cmp(scaled(big.NewFloat(deviation), 10-digits)) > 0
 }
 
 // expansion is the first digits of the binary expansion of a number in (0, 1).
@@ -77,28 +77,27 @@ func (e *expansion) extend(word uint64) {
 	e.count += 64
 }
 
-// significant returns how many digits are left of those of the number, and of those of 1 less the number, without
-// leading zeros.
+// significant returns the number of digits after leading zeros, in the number or in 1 less it.
 func (e *expansion) significant() int {
-	all := new(big.Int).Lsh(big.NewInt(1), uint(e.count))
-	complement := all.Sub(all, big.NewInt(1)).Sub(all, &e.digits)
+	end := new(big.Int).Lsh(big.NewInt(1), uint(e.count))
+	complement := end.Sub(end, big.NewInt(1)).Sub(end, &e.digits)
 	return min(e.digits.BitLen(), complement.BitLen())
 }
 
-// middle returns the number in the middle of those that begin with the digits, exactly. It is never 0 or 1.
+// middle returns the number in the middle of those that begin with the digits, exactly. It is never
+// 0 or 1.
 func (e *expansion) middle() *big.Float {
 	odd := new(big.Int).Lsh(&e.digits, 1)
 	odd.SetBit(odd, 0, 1)
 	return scaled(new(big.Float).SetInt(odd), -e.count-1)
 }
 
-// boxMuller returns the two normals of u and theta, an angle in turns that is at most an eighth away from the given quarter.
+// boxMuller returns the normals of u and theta, whose nearest quarter turn is given.
 func boxMuller(u, theta *expansion, quarter uint64, precision uint) (x, y *big.Float) {
 	r := minusLog(u.middle(), precision)
 	r.Sqrt(scaled(r, 1))
 	turns := theta.middle()
-	turns.Sub(turns, big.NewFloat(float64(quarter)/4))
-	t := rounded(precision, turns)
+	t := rounded(precision, turns.Sub(turns, big.NewFloat(float64(quarter)/4)))
 	sin, cos := sincos(t.Mul(t, scaled(rounded(precision, pi()), 1)))
 	if quarter&1 != 0 {
 		sin, cos = cos, sin.Neg(sin)
@@ -109,57 +108,52 @@ func boxMuller(u, theta *expansion, quarter uint64, precision uint) (x, y *big.F
 	return cos.Mul(r, cos), sin.Mul(r, sin)
 }
 
-// minusLog returns -ln u. With u = 2^k·m and sqrt(1/2) <= m <= sqrt(2), that is -k·ln 2 - 2·artanh((m-1)/(m+1)); k is
-// 0 for u close to 1, where m-1 is exact and nothing is lost, and -k·ln 2 is twice the rest or more where it is not.
+// minusLog returns -ln u for u = 2^k·m with m from sqrt(1/2) to sqrt(2): -k·ln 2 -
+// 2·artanh((m-1)/(m+1)). Near 1, k is 0 and m-1 exact, so that no digits are lost; below, -k·ln 2
+// is at least twice the rest.
 func minusLog(u *big.Float, precision uint) *big.Float {
 	m := new(big.Float)
 	k := u.MantExp(m) // m in [1/2, 1)
 	if m.Cmp(big.NewFloat(math.Sqrt2/2)) < 0 {
-		m = scaled(m, 1)
-		k--
+		m, k = scaled(m, 1), k-1
 	}
-	one := big.NewFloat(1)
-	above := rounded(precision, new(big.Float).SetPrec(m.Prec()+2).Sub(m, one))
-	below := rounded(precision, new(big.Float).SetPrec(m.Prec()+2).Add(m, one))
+	m.SetPrec(m.Prec() + 2) // for the sum; the difference is exact too
+	above := rounded(precision, new(big.Float).Sub(m, big.NewFloat(1)))
+	below := rounded(precision, new(big.Float).Add(m, big.NewFloat(1)))
 	log := scaled(arctan(above.Quo(above, below), 1), 1)
 	whole := rounded(precision, ln2())
 	log.Add(log, whole.Mul(whole, big.NewFloat(float64(k))))
 	return log.Neg(log)
 }
 
-// sincos returns sin t and cos t = sqrt(1 - sin² t) for |t| <= π/4, where sin² t <= 1/2. The series is Taylor's, whose rest
-// is smaller than the first term that is left out.
+// sincos returns sin t by Taylor's series, and cos t = sqrt(1 - sin² t), for |t| <= π/4, where sin²
+// t <= 1/2.
 func sincos(t *big.Float) (sin, cos *big.Float) {
-	square := rounded(t.Prec(), t)
-	square.Mul(square, t).Neg(square)
-	sin, term := rounded(t.Prec(), t), rounded(t.Prec(), t)
-	for k := int64(2); continues(term, t); k += 2 {
-		term.Mul(term, square)
-		term.Quo(term, new(big.Float).SetInt64(k*(k+1)))
-		sin.Add(sin, term)
-	}
-	cos = rounded(t.Prec(), sin)
-	cos.Mul(cos, sin)
-	cos.Sub(big.NewFloat(1).SetPrec(t.Prec()), cos)
+	sin = series(t, -1, func(k int64) (over, under int64) { return 1, 2 * k * (2*k + 1) })
+	square := new(big.Float).Mul(sin, sin)
+	cos = square.Sub(big.NewFloat(1), square)
 	return sin, cos.Sqrt(cos)
 }
 
-// arctan returns x + sign·x³/3 + sign²·x⁵/5 + …: artanh x for sign 1 and arctan x for -1, |x| <= 1/3. The terms left out
-// are less than an eighth of the last one.
+// arctan returns x + sign·x³/3 + x⁵/5 + sign·x⁷/7 + … for |x| <= 1/3: artanh x if sign is 1 and
+// arctan x if it is -1.
 func arctan(x *big.Float, sign float64) *big.Float {
-	square := rounded(x.Prec(), x)
-	square.Mul(square, x).Mul(square, big.NewFloat(sign))
-	sum, power, term := rounded(x.Prec(), x), rounded(x.Prec(), x), rounded(x.Prec(), x)
-	for k := int64(3); continues(term, x); k += 2 {
-		power.Mul(power, square)
-		sum.Add(sum, term.Quo(power, new(big.Float).SetInt64(k)))
-	}
-	return sum
+	return series(x, sign, func(k int64) (over, under int64) { return 2*k - 1, 2*k + 1 })
 }
 
-// continues tells whether a series that begins with first may have a term after this one that is not below its last digit.
-func continues(term, first *big.Float) bool {
-	return term.Sign() != 0 && term.MantExp(nil)+int(first.Prec()) >= first.MantExp(nil)
+// series returns the sum of the terms t(0) = x and t(k) = t(k-1)·sign·x²·over/under, as far as they
+// reach a digit of x. Each is less than an eighth of the one before, and so is the sum of those
+// left out.
+func series(x *big.Float, sign float64, ratio func(k int64) (over, under int64)) *big.Float {
+	square := new(big.Float).Mul(x, x)
+	square.Mul(square, big.NewFloat(sign))
+	sum, term := rounded(x.Prec(), x), rounded(x.Prec(), x)
+	for k := int64(1); term.Sign() != 0 && term.MantExp(nil)+int(x.Prec()) >= x.MantExp(nil); k++ {
+		over, under := ratio(k)
+		term.Mul(term, square).Mul(term, new(big.Float).SetInt64(over))
+		sum.Add(sum, term.Quo(term, new(big.Float).SetInt64(under)))
+	}
+	return sum
 }
 
 // The constants, to as many digits as are ever asked for.
@@ -178,10 +172,6 @@ func inverse(n float64) *big.Float {
 	return one.Quo(one, big.NewFloat(n))
 }
 
-// rounded returns a copy of x with so many digits.
-func rounded(precision uint, x *big.Float) *big.Float {
-	return new(big.Float).SetPrec(precision).Set(x)
-}
-
-// scaled returns x·2^power.
-func scaled(x *big.Float, power int) *big.Float { return new(big.Float).SetMantExp(x, power) }
+// rounded returns x with so many digits, and scaled x·2^power.
+func rounded(digits uint, x *big.Float) *big.Float { return new(big.Float).SetPrec(digits).Set(x) }
+func scaled(x *big.Float, power int) *big.Float    { return new(big.Float).SetMantExp(x, power) }

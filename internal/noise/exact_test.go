@@ -42,8 +42,8 @@ func quarterOf(angle uint64) uint64 { return (angle>>61 + 1) >> 1 }
 
 const allOnes = math.MaxUint64
 
-// Computed with mpmath 1.3.0 at 1,500 digits: r = sqrt(-2*log(u)), r*cos(2*pi*t) and r*sin(2*pi*t) for u and t in the middle
-// of the numbers that begin with these words.
+// Computed with mpmath 1.3.0 at 1,500 digits: r = sqrt(-2*log(u)), r*cos(2*pi*t) and r*sin(2*pi*t)
+// for u and t in the middle of the numbers that begin with these words.
 var goldenPairs = []struct {
 	name     string
 	u, theta []uint64
@@ -100,7 +100,8 @@ func TestBoxMullerAgreesWithMpmath(t *testing.T) {
 	}
 }
 
-// The precisions agree with each other: what one attempt finds lies within its error bound of what the last one finds.
+// The precisions agree with each other: what one attempt finds lies within its error bound of what
+// the last one finds.
 func TestErrorBoundOfEveryAttempt(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	for range 20 {
@@ -132,8 +133,8 @@ func (e *expansion) first(digits int) *expansion {
 	}
 }
 
-// A product that agrees with a half-way point to hundreds of digits is decided by the digit in which it differs, of the
-// radius or of the angle, and by reading no more of them than that takes.
+// A product that agrees with a half-way point to hundreds of digits is decided by the digit in
+// which it differs, of the radius or of the angle, and by reading no more of them than that takes.
 func TestExactPairDecidesCloseCalls(t *testing.T) {
 	const zero, point = 0, 481036337473
 	for _, c := range []struct {
@@ -148,8 +149,8 @@ func TestExactPairDecidesCloseCalls(t *testing.T) {
 			allOnes, 1, zero, zero}, 3158073, 0},
 		{"radius below", 0x1p20, 0x2beb97426b92624, zero, []uint64{0xb408f035d254dcc9, 0xacb434c319681fe, zero,
 			zero, 1, zero, zero}, 3158074, 0},
-		// theta = asin((n + 1/2)/(D*sqrt(2*log(2))))/(2*pi) for n = 481036337473 and D = 2^40; u = 1/2, of which 1-u
-		// has a digit less, so that a word more of it is read.
+		// theta = asin((n + 1/2)/(D*sqrt(2*log(2))))/(2*pi) for n = 481036337473 and D = 2^40; u =
+		// 1/2, of which 1-u has a digit less, so that a word more of it is read.
 		{"angle below", 0x1p40, 1 << 63, 0xf82eee3e7668c3e, []uint64{zero, zero, 0xd976d247d4e722c6,
 			zero, zero, zero, allOnes}, 1201886470834, point},
 		{"angle above", 0x1p40, 1 << 63, 0xf82eee3e7668c3e, []uint64{zero, zero, 0xd976d247d4e722c6,

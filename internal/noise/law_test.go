@@ -14,8 +14,8 @@ import (
 	"dpsgd/internal/random"
 )
 
-// falseFailure is the probability with which each statistical test here rejects the right noise. The sources are seeded: a
-// test that passes today passes tomorrow.
+// falseFailure is the probability with which each statistical test here rejects the right noise.
+// The sources are seeded: a test that passes today passes tomorrow.
 const falseFailure = 1e-5
 
 // draws is the size of the tests of the law; the environment variable DPSGD_DRAWS sets another one:
@@ -45,7 +45,8 @@ func between(from, to, deviation float64) float64 {
 	return upperTail(a) - upperTail(b)
 }
 
-// histogram counts integers: the bins of the given width around zero and a bin beyond them on either side.
+// histogram counts integers: the bins of the given width around zero and a bin beyond them on
+// either side.
 type histogram struct {
 	deviation float64
 	width     int
@@ -85,7 +86,8 @@ func (h *histogram) pValue() float64 {
 	return chiSquare(h.counts, expected)
 }
 
-// chiSquare is the p-value of counts. Neighbouring bins with less than 10 expected are taken together.
+// chiSquare is the p-value of counts. Neighbouring bins with less than 10 expected are taken
+// together.
 func chiSquare(counts []int, expected []float64) float64 {
 	var statistic, count, want float64
 	freedom := -1.0
@@ -107,8 +109,8 @@ func chiSquare(counts []int, expected []float64) float64 {
 	return mathext.GammaIncRegComp(freedom/2, statistic/2)
 }
 
-// each draws n values of noise on all threads, every one with a source of its own, and passes blocks of them to the
-// function that start returns for the thread.
+// each draws n values of noise on all threads, every one with a source of its own, and passes
+// blocks of them to the function that start returns for the thread.
 func each(n int, deviation float64, start func(thread int) func(noise []float64)) {
 	threads := runtime.GOMAXPROCS(0)
 	var done sync.WaitGroup
@@ -145,8 +147,8 @@ func (h *histogram) fill(n int, deviation float64, change func(float64) float64)
 	}
 }
 
-// The integers have the probabilities of the law: every single one at a small deviation, and 256 ranges out to eight
-// deviations at a large one.
+// The integers have the probabilities of the law: every single one at a small deviation, and 256
+// ranges out to eight deviations at a large one.
 func TestLaw(t *testing.T) {
 	for _, c := range []struct {
 		deviation   float64
@@ -166,8 +168,8 @@ func TestLaw(t *testing.T) {
 	}
 }
 
-// Every residue is as likely as another where the deviation is large: by a relative 2·exp(-2π²·deviation²/1024²), which
-// is nothing.
+// Every residue is as likely as another where the deviation is large: by a relative
+// 2·exp(-2π²·deviation²/1024²), which is nothing.
 func TestLawOfResidues(t *testing.T) {
 	const modulus = 1024
 	n := draws(t)
@@ -195,8 +197,9 @@ func TestLawOfResidues(t *testing.T) {
 	}
 }
 
-// The tests of the law have power: each broken twin is rejected at one deviation or the other. A twin is made of noise
-// that is 1024 times finer, which stands for the product before it is rounded.
+// The tests of the law have power: each broken twin is rejected at one deviation or the other. A
+// twin is made of noise that is 1024 times finer, which stands for the product before it is
+// rounded.
 func TestLawRejectsBrokenTwins(t *testing.T) {
 	const finer = 1024
 	for name, twin := range map[string]func(x, deviation float64) float64{
@@ -223,8 +226,9 @@ func TestLawRejectsBrokenTwins(t *testing.T) {
 	}
 }
 
-// Values are uncorrelated, and so are their squares: those of a pair, which are four apart half of the time, neighbours,
-// and those one kernel block, one block and one call apart. Each limit is exceeded with probability 1e-5.
+// Values are uncorrelated, and so are their squares: those of a pair, which are four apart half of
+// the time, neighbours, and those one kernel block, one block and one call apart. Each limit is
+// exceeded with probability 1e-5.
 func TestLawOfPairs(t *testing.T) {
 	const n, limit = 1 << 20, 4.417
 	var a Adder

@@ -15,8 +15,9 @@ import (
 
 var deviations = []float64{0.3, 1, 50, 0x1p20, 1.7 * 0x1p20, 0x1p26, kernel.MaxRoundedDeviation}
 
-// edgeRadii are the radius words of the range that the error bound holds for at which something changes: its ends, the
-// two forms of the logarithm, powers of two and the middles between them, and their neighbours.
+// edgeRadii are the radius words of the range that the error bound holds for at which something
+// changes: its ends, the two forms of the logarithm, powers of two and the middles between them,
+// and their neighbours.
 func edgeRadii() []uint64 {
 	const least, most, sqrtHalf = 1 << 47, math.MaxUint64 - 1<<34, 0xb504f333f9de6485
 	words := []uint64{least, most}
@@ -34,7 +35,8 @@ func edgeRadii() []uint64 {
 	return edges
 }
 
-// edgeAngles are those around every quarter and eighth of a turn, and the words of few bits next to an axis.
+// edgeAngles are those around every quarter and eighth of a turn, and the words of few bits next to
+// an axis.
 func edgeAngles() []uint64 {
 	var edges []uint64
 	for eighth := range uint64(8) {
@@ -45,8 +47,9 @@ func edgeAngles() []uint64 {
 	return edges
 }
 
-// pairs calls check with words for the two of a pair and the exact normals of a continuation of them: the lowest, the
-// highest, or one in between. Edges meet edges and random words; at least 100,000 pairs are random.
+// pairs calls check with words for the two of a pair and the exact normals of a continuation of
+// them: the lowest, the highest, or one in between. Edges meet edges and random words; at least
+// 100,000 pairs are random.
 func pairs(check func(radius, angle uint64, x, y *big.Float)) {
 	r := rand.New(rand.NewPCG(31, 32))
 	one := func(radius, angle uint64) {
@@ -75,9 +78,10 @@ func pairs(check func(radius, angle uint64, x, y *big.Float)) {
 
 func corner(r *rand.Rand) uint64 { return []uint64{0, allOnes, r.Uint64()}[r.IntN(3)] }
 
-// What [kernel.AddRoundedNormals] says about the words that it does not doubt: its normals are within 2^-47 of the exact
-// ones, whatever bits follow, and so are products with a deviation in units of that; and its integers are the exact
-// ones. The first is the proved bound: the margin of eight times as much is not used.
+// What [kernel.AddRoundedNormals] says about the words that it does not doubt: its normals are
+// within 2^-47 of the exact ones, whatever bits follow, and so are products with a deviation in
+// units of that; and its integers are the exact ones. The first is the proved bound: the margin of
+// eight times as much is not used.
 func TestCertainValuesAreExact(t *testing.T) {
 	var worst float64
 	var certain, doubtful int
@@ -112,7 +116,8 @@ func TestCertainValuesAreExact(t *testing.T) {
 	t.Logf("largest error 2^%.2f deviations; %d values certain, %d in doubt", math.Log2(worst), certain, doubtful)
 }
 
-// distance returns |deviation·z - deviation·exact| in deviations, the first product rounded and the second not.
+// distance returns |deviation·z - deviation·exact| in deviations, the first product rounded and the
+// second not.
 func distance(z, deviation float64, exact *big.Float) float64 {
 	product := new(big.Float).Mul(exact, big.NewFloat(deviation))
 	product.Sub(product, big.NewFloat(float64(deviation*z)))
@@ -120,8 +125,9 @@ func distance(z, deviation float64, exact *big.Float) float64 {
 	return math.Abs(e)
 }
 
-// reference is what Add promises, pair by pair: integers of the expansions that begin with the words of src. Words that
-// follow come from src for the pairs that have a value in doubt and from anywhere for the others.
+// reference is what Add promises, pair by pair: integers of the expansions that begin with the
+// words of src. Words that follow come from src for the pairs that have a value in doubt and from
+// anywhere for the others.
 func reference(sum []float64, deviation, spacing float64, src *random.Source) []float64 {
 	anywhere := rand.NewPCG(41, 42)
 	var out []float64
@@ -133,7 +139,7 @@ func reference(sum []float64, deviation, spacing float64, src *random.Source) []
 		kernel.AddRoundedNormals(noisy, noisy, words, doubts, deviation, 1)
 		for i := 0; i < len(words); i += 8 {
 			for x := i; x < i+4; x++ {
-				var more uniform = anywhere
+				var more rand.Source = anywhere
 				if doubts[i/8]>>(x-i)&0x11 != 0 {
 					more = src
 				}
@@ -159,8 +165,8 @@ func lengths() []int {
 	return all
 }
 
-// Every value of a vector of any length gets its noise, with few and with many values in doubt, in place too, and
-// nothing beyond the end is touched.
+// Every value of a vector of any length gets its noise, with few and with many values in doubt, in
+// place too, and nothing beyond the end is touched.
 func TestAddIsTheReference(t *testing.T) {
 	var a Adder
 	for _, n := range lengths() {
@@ -180,9 +186,10 @@ func TestAddIsTheReference(t *testing.T) {
 	}
 }
 
-// Nothing leaves without noise, and no noise is used twice: not in a vector, not in the next one, not after another
-// length. At a deviation of 2^38, two of the 22,000 right values here agree with probability 5e-4, and one is zero with
-// probability 4e-8; the source is seeded, so the test does not change its mind.
+// Nothing leaves without noise, and no noise is used twice: not in a vector, not in the next one,
+// not after another length. At a deviation of 2^38, two of the 22,000 right values here agree with
+// probability 5e-4, and one is zero with probability 4e-8; the source is seeded, so the test does
+// not change its mind.
 func TestAddNeverRepeatsNoise(t *testing.T) {
 	var a Adder
 	src := random.Seeded(51)
@@ -200,8 +207,9 @@ func TestAddNeverRepeatsNoise(t *testing.T) {
 	}
 }
 
-// The noise of a source is pinned, for every kernel: the hash was computed with the portable one, whose values
-// TestAddIsTheReference holds against the definition. It changes when the order in which words are read does.
+// The noise of a source is pinned, for every kernel: the hash was computed with the portable one,
+// whose values TestAddIsTheReference holds against the definition. It changes when the order in
+// which words are read does.
 func TestAddIsTheSameWithEveryKernel(t *testing.T) {
 	hash := fnv.New64a()
 	var a Adder

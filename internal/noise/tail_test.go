@@ -10,8 +10,8 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// tail is noise whose radius begins with known digits, so that it is far out: between the radii of U = word/unit and of
-// U = (word+1)/unit.
+// tail is noise whose radius begins with known digits, so that it is far out: between the radii of
+// U = word/unit and of U = (word+1)/unit.
 type tail struct {
 	deviations float64  // how far out
 	first      []uint64 // words that U begins with
@@ -47,10 +47,11 @@ func (b *begun) Uint64() uint64 {
 }
 
 // generator makes a pair of noise of two words and more of a source.
-type generator func(radius, angle uint64, deviation float64, src uniform) (x, y float64)
+type generator func(radius, angle uint64, deviation float64, src rand.Source) (x, y float64)
 
-// formerPair is what this package is instead of: normals of two words in float64, rounded up or down with 16 bits more.
-func formerPair(radius, angle uint64, deviation float64, src uniform) (x, y float64) {
+// formerPair is what this package is instead of: normals of two words in float64, rounded up or
+// down with 16 bits more.
+func formerPair(radius, angle uint64, deviation float64, src rand.Source) (x, y float64) {
 	words := []uint64{radius, 0, 0, 0, angle, 0, 0, 0}
 	var z [8]float64
 	kernel.Normals(z[:], words)
@@ -60,8 +61,9 @@ func formerPair(radius, angle uint64, deviation float64, src uniform) (x, y floa
 	return round(z[0]), round(z[4])
 }
 
-// points draws noise along an axis, where x is deviation·r, and returns how often every lattice point of the tail is hit,
-// and how often it should be: r is in a range by the part of U's range that belongs to it.
+// points draws noise along an axis, where x is deviation·r, and returns how often every lattice
+// point of the tail is hit, and how often it should be: r is in a range by the part of U's range
+// that belongs to it.
 func (l tail) points(n int, deviation float64, generate generator) (counts []int, expected []float64) {
 	place := func(point float64) float64 { // of U between the ends of its range, as the radius is point
 		r := point / deviation
@@ -80,9 +82,10 @@ func (l tail) points(n int, deviation float64, generate generator) (counts []int
 	return counts, expected
 }
 
-// Far out, every point of the lattice is hit as often as the law says, by more than 80 of 30,000 draws on average; none of
-// some 300 is left out, which the right noise does with probability 1e-10. The deviations are such that the range of
-// one word covers that many: noise of that word alone would hit one or two.
+// Far out, every point of the lattice is hit as often as the law says, by more than 80 of 30,000
+// draws on average; none of some 300 is left out, which the right noise does with probability
+// 1e-10. The deviations are such that the range of one word covers that many: noise of that word
+// alone would hit one or two.
 func TestTailHitsEveryPoint(t *testing.T) {
 	deviations := []float64{0x1p40, 0x1p29, 0x1p17, 0x1p36}
 	for i, l := range tails {
@@ -104,8 +107,8 @@ func TestTailHitsEveryPoint(t *testing.T) {
 	}
 }
 
-// ringDistance draws pairs in all directions and returns the Kolmogorov-Smirnov distance between the places of their radii
-// in the range of U and the uniform distribution.
+// ringDistance draws pairs in all directions and returns the Kolmogorov-Smirnov distance between
+// the places of their radii in the range of U and the uniform distribution.
 func (l tail) ringDistance(n int, generate generator) float64 {
 	src := rand.NewPCG(83, 84)
 	places := make([]float64, n)
@@ -122,9 +125,10 @@ func (l tail) ringDistance(n int, generate generator) float64 {
 	return distance
 }
 
-// Far out, pairs do not lie on rings: whatever the angle, all radii between those of two neighbouring words occur as the law
-// says. The distance exceeds the limit with probability 1e-5 (Kolmogorov's distribution; a lattice of 2^-40 adds less
-// than 0.002). The former generator is a ring, at a distance of nearly 1.
+// Far out, pairs do not lie on rings: whatever the angle, all radii between those of two
+// neighbouring words occur as the law says. The distance exceeds the limit with probability 1e-5
+// (Kolmogorov's distribution; a lattice of 2^-40 adds less than 0.002). The former generator is a
+// ring, at a distance of nearly 1.
 func TestTailHasNoRings(t *testing.T) {
 	const n = 4000
 	limit := math.Sqrt(-math.Log(falseFailure/2)/2/n) + 0.002
@@ -138,7 +142,8 @@ func TestTailHasNoRings(t *testing.T) {
 	}
 }
 
-// The exact pairs reach the output: a block whose words are all in the tail is their noise, all of it.
+// The exact pairs reach the output: a block whose words are all in the tail is their noise, all of
+// it.
 func TestTailOfABlock(t *testing.T) {
 	var a, b Adder
 	for i := range a.words {
@@ -157,7 +162,8 @@ func TestTailOfABlock(t *testing.T) {
 			t.Fatalf("value %d is %g deviations out, want 9", i, r)
 		}
 	}
-	// 512 draws of 2,450 points: 2450·(1 - exp(-512/2450)) = 462 different ones, with a deviation below 8.
+	// 512 draws of 2,450 points: 2450·(1 - exp(-512/2450)) = 462 different ones, with a deviation
+	// below 8.
 	if len(points) < 400 {
 		t.Errorf("%d different values, want some 462", len(points))
 	}

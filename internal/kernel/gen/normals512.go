@@ -9,9 +9,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// noise512 writes the rounded normals on vectors of eight: those of two blocks of
-// eight values, the same operations in the same order as on four and in the portable
-// twin. Conversions between integers and floats are instructions here.
+// noise512 writes the rounded normals on vectors of eight: those of two blocks of eight values, the
+// same operations in the same order as on four and in the portable twin. Conversions between
+// integers and floats are instructions here.
 func noise512() {
 	TEXT("addRoundedNormalsAVX512", NOSPLIT,
 		"func(blockPairs int, dst, sum *float64, words *uint64, doubts *uint8, deviation, certainty, spacing float64)")
@@ -67,8 +67,7 @@ func halves(m Mem) reg.VecVirtual {
 	return z
 }
 
-// storeDoubts writes two bytes, the low halves of the masks x and y and then the high
-// ones.
+// storeDoubts writes two bytes, the low halves of the masks x and y and then the high ones.
 func storeDoubts(x, y reg.GPVirtual, to Mem) {
 	for _, mask := range []reg.GPVirtual{x, y} { // to the low halves of two bytes
 		shifted := GP32()
