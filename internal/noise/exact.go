@@ -142,8 +142,8 @@ func arctan(x *big.Float, sign float64) *big.Float {
 }
 
 // series returns the sum of the terms t(0) = x and t(k) = t(k-1)·sign·x²·over/under, as far as they
-// reach a digit of x. Each is less than an eighth of the one before, and so is the sum of those
-// left out.
+// reach a digit of x. Each is less than a ninth of the one before, so those left out make less than
+// an eighth of the last.
 func series(x *big.Float, sign float64, ratio func(k int64) (over, under int64)) *big.Float {
 	square := new(big.Float).Mul(x, x)
 	square.Mul(square, big.NewFloat(sign))

@@ -76,28 +76,38 @@ func (a *Adder) Add(dst, sum []float64, deviation, spacing float64, src *random.
 	if fraction, _ := math.Frexp(spacing); fraction != 0.5 {
 		panic(fmt.Sprintf("noise: spacing is %g, must be a power of two", spacing))
 	}
+	a.add(dst, sum, deviation, spacing, src)
+}
+
+// words is a source of uniform words: of 64 digits for every value, and more for the pairs in
+// doubt.
+type words interface {
+	rand.Source
+	Fill(dst []uint64)
+}
+
+func (a *Adder) add(dst, sum []float64, deviation, spacing float64, src words) {
 	for len(sum) > 0 {
 		n := min(len(sum), Block)
-		padded := (n + kernel.NormalsBlock - 1) / kernel.NormalsBlock * kernel.NormalsBlock
-		copy(a.sum[:], sum[:n])
-		clear(a.sum[n:padded])
-		src.Fill(a.words[:padded])
-		a.block(padded, deviation, spacing, src)
+		groups := (n + kernel.NormalsBlock - 1) / kernel.NormalsBlock
+		copy(a.sum[:], sum[:n]) // what is left behind it from before gets noise that nobody sees
+		src.Fill(a.words[:groups*kernel.NormalsBlock])
+		a.addGroups(groups, deviation, spacing, src)
 		copy(dst, a.noisy[:n])
 		dst, sum = dst[n:], sum[n:]
 	}
 }
 
-// block makes the first n of noisy from those of sum and words. Further digits of the pairs in
-// doubt are the next words of src, pair by pair.
-func (a *Adder) block(n int, deviation, spacing float64, src rand.Source) {
-	const pairs = kernel.NormalsBlock / 2 // of values so far apart
-	doubts := a.doubts[:n/kernel.NormalsBlock]
+// addGroups makes noisy of sum and words. Further digits of the pairs in doubt are the next words
+// of src, pair by pair.
+func (a *Adder) addGroups(groups int, deviation, spacing float64, src rand.Source) {
+	const size, pairs = kernel.NormalsBlock, kernel.NormalsBlock / 2 // whose values are so far apart
+	n, doubts := groups*size, a.doubts[:groups]
 	kernel.AddRoundedNormals(a.noisy[:n], a.sum[:n], a.words[:n], doubts, deviation, spacing)
 	for i, doubt := range doubts {
 		for j := 0; doubt != 0 && j < pairs; j++ {
 			if doubt>>j&(1|1<<pairs) != 0 {
-				x, y := i*kernel.NormalsBlock+j, i*kernel.NormalsBlock+j+pairs
+				x, y := i*size+j, i*size+j+pairs
 				nx, ny := exactPair(a.words[x], a.words[y], deviation, src)
 				a.noisy[x], a.noisy[y] = spacing*(a.sum[x]+nx), spacing*(a.sum[y]+ny)
 			}

@@ -74,6 +74,10 @@ func pairs(check func(radius, angle uint64, x, y *big.Float)) {
 	for _, angle := range angles {
 		one(r.Uint64(), angle)
 	}
+	for range 1000 { // outside the range, near its ends and far from them
+		one(1<<47>>r.IntN(48)-1, r.Uint64())
+		one(math.MaxUint64-1<<34>>r.IntN(35)+1, r.Uint64())
+	}
 }
 
 func corner(r *rand.Rand) uint64 { return []uint64{0, allOnes, r.Uint64()}[r.IntN(3)] }

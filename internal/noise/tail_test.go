@@ -142,29 +142,46 @@ func TestTailHasNoRings(t *testing.T) {
 	}
 }
 
-// The exact pairs reach the output: a block whose words are all in the tail is their noise, all of
-// it.
-func TestTailOfABlock(t *testing.T) {
-	var a, b Adder
-	for i := range a.words {
-		a.words[i] = 47 * uint64(1-i/4%2) // the radii; the angles are 0
-	}
-	b.words = a.words
-	a.block(Block, 0x1p20, 1, rand.NewPCG(85, 86))
-	b.block(Block, 0x1p20, 1, rand.NewPCG(87, 88))
-	points := map[float64]bool{}
-	for i := range a.noisy {
+// farOut is a source whose blocks of words are radii 9 deviations out, along the axes.
+type farOut struct{ *rand.PCG }
+
+func (farOut) Fill(dst []uint64) {
+	for i := range dst {
+		dst[i] = 47
 		if i%8 >= 4 {
-			continue
-		}
-		points[a.noisy[i]], points[b.noisy[i]] = true, true
-		if r := a.noisy[i] / 0x1p20; r < 8.9985 || r > 9.0015 {
-			t.Fatalf("value %d is %g deviations out, want 9", i, r)
+			dst[i] = uint64(i) << 62 // quarter turns
 		}
 	}
-	// 512 draws of 2,450 points: 2450·(1 - exp(-512/2450)) = 462 different ones, with a deviation
-	// below 8.
-	if len(points) < 400 {
-		t.Errorf("%d different values, want some 462", len(points))
+}
+
+// The tail reaches the output at every place of vectors of all lengths: where all words are far
+// out, so is one value of each pair, and further words tell the radii apart.
+func TestTailOfVectors(t *testing.T) {
+	const deviation = 0x1p38 // the range of the word has 6·10^8 points
+	var a Adder
+	src := farOut{rand.NewPCG(85, 86)}
+	seen := map[float64]bool{}
+	for _, n := range lengths() {
+		sum, noisy := make([]float64, n), make([]float64, n)
+		for i := range sum {
+			sum[i] = float64(i) * 0x1p45
+		}
+		a.add(noisy, sum, deviation, 1, src)
+		for i := range noisy {
+			r := math.Abs(noisy[i]-sum[i]) / deviation
+			if turned := i%8%2 == 1; (i%8 < 4) == turned { // on the other axis
+				if r > 1e-9 {
+					t.Fatalf("value %d of %d is %g deviations out, want 0", i, n, r)
+				}
+				continue
+			}
+			if r < 8.9985 || r > 9.0015 {
+				t.Fatalf("value %d of %d is %g deviations out, want 9", i, n, r)
+			}
+			if seen[r] { // with probability 0.1 for 11,000 values; the source is seeded
+				t.Fatalf("value %d of %d repeats a radius", i, n)
+			}
+			seen[r] = true
+		}
 	}
 }
