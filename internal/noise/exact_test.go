@@ -170,12 +170,15 @@ func TestExactPairDecidesCloseCalls(t *testing.T) {
 	}
 }
 
-// A broken source of equal bits ends too, at 107 deviations or at the centre.
+// A broken source of equal bits ends too: beyond 75 deviations, or at the centre.
 func TestExactPairEnds(t *testing.T) {
-	for _, c := range []struct{ word, most uint64 }{{0, 107}, {allOnes, 0}} {
+	for _, c := range []struct {
+		word        uint64
+		least, most float64
+	}{{0, 75, 107}, {allOnes, 0, 0}} {
 		src := &script{t: t, endless: true, after: c.word}
 		x, y := exactPair(c.word, c.word, 1, src)
-		if r := math.Hypot(x, y); r != float64(c.most) && !(c.most > 0 && r > 75 && r <= 107) || src.count > 300 {
+		if r := math.Hypot(x, y); r < c.least || r > c.most || src.count > 300 {
 			t.Errorf("words %#x: (%g, %g) after %d words", c.word, x, y, src.count)
 		}
 	}
