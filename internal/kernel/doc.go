@@ -13,8 +13,9 @@
 //   - Losses: [SoftmaxCrossEntropy].
 //   - Reductions, in float64: [SumRows], [SumRowProducts] and those that add to what is
 //     there, [SumSquares], [AccumulateFloat64]; and [Axpy].
-//   - Noise: [Keystream] makes random words, [Normals] makes normals of them, [AddNoise]
-//     adds noise to a sum, both on a lattice.
+//   - Integers: [AddRounded] and [Round] make integers of rows, [AccumulateInt32] adds them.
+//   - Noise: [Normals] makes normals of random words, [AddRoundedNormals] adds the nearest
+//     integers to a sum of integers and says where that is not certain.
 //   - Updates of parameters: [Descend] and [Momentum].
 //   - [Transpose] changes layouts; [FMALimit] measures what the processor could do.
 //

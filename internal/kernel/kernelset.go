@@ -59,11 +59,11 @@ type kernelSet struct {
 	// multiple of gramBlock.
 	gramRow func(offsets []int, base, v []float32) (sum, magnitude float64)
 
-	// See Normals, AddNoise, Momentum.Step and Descend.
-	normals  func(dst []float64, words []uint64)
-	addNoise func(dst, sum []float64, words, uniforms []uint64, deviation, spacing float64)
-	momentum func(p, v []float32, sum []float64, m Momentum)
-	descend  func(p []float32, sum []float64, perBatch, decay, rate float64)
+	// See Normals, AddRoundedNormals, Momentum.Step and Descend.
+	normals           func(dst []float64, words []uint64)
+	addRoundedNormals func(dst, sum []float64, words []uint64, doubts []uint8, deviation, spacing float64)
+	momentum          func(p, v []float32, sum []float64, m Momentum)
+	descend           func(p []float32, sum []float64, perBatch, decay, rate float64)
 }
 
 var portableKernel = kernelSet{
@@ -104,7 +104,7 @@ var portableKernel = kernelSet{
 	winograd:          &portableWinograd,
 	gramRow:           portableGramRow,
 	normals:           portableNormals,
-	addNoise:          portableAddNoise,
+	addRoundedNormals: portableAddRoundedNormals,
 	momentum:          portableMomentum,
 	descend:           portableDescend,
 }

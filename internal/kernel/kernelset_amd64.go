@@ -11,8 +11,8 @@ var avx2Kernel = withAVX2(kernelSet{
 	},
 })
 
-// avx512Kernel has the products and the rounding of rows on AVX-512, which needs no more than
-// AVX512F; the rest is bound by memory sooner than by arithmetic.
+// avx512Kernel has the products, the rounding of rows and the noise on AVX-512, with AVX512F and
+// AVX512DQ; the rest is bound by memory sooner than by arithmetic.
 var avx512Kernel = withAVX512(withAVX2(kernelSet{
 	name: "avx512", tileRows: 12, tileCols: 32,
 	panel: func(a blockA, b blockB, c blockC, alpha, beta float32) {
@@ -22,6 +22,7 @@ var avx512Kernel = withAVX512(withAVX2(kernelSet{
 
 func withAVX512(k kernelSet) kernelSet {
 	k.addRounded = addRoundedBlocksAVX512
+	k.addRoundedNormals = addRoundedNormalsBlocksAVX512
 	return k
 }
 
@@ -68,7 +69,7 @@ func withAVX2(k kernelSet) kernelSet {
 	k.winograd = &avx2Winograd
 	k.gramRow = gramRowBlocksAVX2
 	k.normals = normalsBlocksAVX2
-	k.addNoise = addNoiseBlocksAVX2
+	k.addRoundedNormals = addRoundedNormalsBlocksAVX2
 	k.momentum = momentumBlocksAVX2
 	k.descend = descendBlocksAVX2
 	return k

@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// Gaussian noise: standard normals from random words, and their addition to a sum.
+// Standard normals from random words.
 
-// NormalsBlock is the number of normals that are made together: lengths of [Normals] and [AddNoise] are multiples
+// NormalsBlock is the number of normals that are made together: lengths of [Normals] and [AddRoundedNormals] are multiples
 // of it.
 const NormalsBlock = 8
 
@@ -29,27 +29,6 @@ func Normals(dst []float64, words []uint64) {
 	active.normals(dst, words)
 }
 
-// AddNoise writes sum plus Gaussian noise to dst, both on the lattice of multiples of spacing. With z the [Normals] of
-// words and υ the uniform number (j + 1/2)·2^-16 of the 16-bit piece j of uniforms that belongs to the element,
-//
-//	dst = spacing · (index(sum) + ⌊deviation·z + υ⌋)
-//
-// where index(x) is x/spacing rounded to the nearest integer, ties to even, and limited to ±2^61; deviation is in
-// units of spacing. spacing is a power of two whose inverse is a float64 too. dst, sum and words have the same length,
-// a multiple of [NormalsBlock], and uniforms a quarter of it (piece i of a word are its bits 16i to 16i+15); it panics
-// otherwise. dst may be sum.
-//
-// The integers are held in float64. Every one of them is exact there: a float64 of 2^53 or more is an integer as
-// it is, and smaller ones fit. Their sum is rounded once, above 2^53, as it would be by converting an int64 to float64:
-// it depends on nothing but the exact sum of the two integers.
-func AddNoise(dst, sum []float64, words, uniforms []uint64, deviation, spacing float64) {
-	checkNoise(len(dst), len(words))
-	if len(sum) != len(dst) || len(uniforms) != len(dst)/4 {
-		panic("kernel: AddNoise: a sum or uniforms of the wrong length")
-	}
-	active.addNoise(dst, sum, words, uniforms, deviation, spacing)
-}
-
 func checkNoise(values, words int) {
 	if values != words || values%NormalsBlock != 0 {
 		panic("kernel: normals need one word each and a multiple of 8 of them")
@@ -62,23 +41,6 @@ func portableNormals(dst []float64, words []uint64) {
 			dst[i], dst[i+NormalsBlock/2] = normalPair(words[i], words[i+NormalsBlock/2])
 		}
 		dst, words = dst[NormalsBlock:], words[NormalsBlock:]
-	}
-}
-
-func portableAddNoise(dst, sum []float64, words, uniforms []uint64, deviation, spacing float64) {
-	const most = 0x1p61
-	perSpacing := 1 / spacing
-	var normals [NormalsBlock]float64
-	for from := 0; from < len(dst); from += NormalsBlock {
-		portableNormals(normals[:], words[from:from+NormalsBlock])
-		for i, z := range normals {
-			at := from + i
-			piece := uint16(uniforms[at/4] >> (16 * (at % 4)))
-			uniform := math.FMA(float64(piece), 0x1p-16, 0x1p-17)
-			noise := math.Floor(math.FMA(z, deviation, uniform))
-			index := math.RoundToEven(max(-most, min(most, sum[at]*perSpacing)))
-			dst[at] = (index + noise) * spacing
-		}
 	}
 }
 

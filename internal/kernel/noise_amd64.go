@@ -4,28 +4,15 @@
 
 package kernel
 
-// hasVAES reports whether the processor, which must have AVX2, has AES instructions on 256-bit vectors.
-func hasVAES() bool
-
-// expandKeyAES writes the 15 round keys of AES-256.
-//
-//go:noescape
-func expandKeyAES(schedule *[240]byte, key *[32]byte)
-
-// keystreamVAES writes 256·groups bytes of keystream.
-//
-//go:noescape
-func keystreamVAES(groups int, dst *uint64, schedule *[240]byte, counter uint64)
-
 // normalsAVX2 turns 8·blocks words into as many standard normals.
 //
 //go:noescape
 func normalsAVX2(blocks int, dst *float64, words *uint64)
 
-// addNoiseAVX2 computes dst = spacing·(index(sum) + ⌊deviation·normal + uniform⌋) for 8·blocks values.
+// addRoundedNormalsAVX2 computes dst = spacing·(sum + round(deviation·normal)) and the doubts for 8·blocks values.
 //
 //go:noescape
-func addNoiseAVX2(blocks int, dst *float64, sum *float64, words *uint64, uniforms *uint64, deviation float64, perSpacing float64, spacing float64)
+func addRoundedNormalsAVX2(blocks int, dst *float64, sum *float64, words *uint64, doubts *uint8, deviation float64, certainty float64, spacing float64)
 
 // descendAVX2 computes g = perBatch·sum + decay·p, p -= rate·g for 4·blocks values.
 //

@@ -4,374 +4,6 @@
 
 #include "textflag.h"
 
-// func hasVAES() bool
-// Requires: CPUID
-TEXT ·hasVAES(SB), NOSPLIT, $0-1
-	MOVL $0x00000007, AX
-	XORL CX, CX
-	CPUID
-	SHRL $0x09, CX
-	ANDL $0x01, CX
-	MOVB CL, ret+0(FP)
-	RET
-
-// func expandKeyAES(schedule *[240]byte, key *[32]byte)
-// Requires: AES, AVX
-TEXT ·expandKeyAES(SB), NOSPLIT, $0-16
-	MOVQ             schedule+0(FP), AX
-	MOVQ             key+8(FP), CX
-	VMOVDQU          (CX), X0
-	VMOVDQU          16(CX), X1
-	VMOVDQU          X0, (AX)
-	VMOVDQU          X1, 16(AX)
-	VAESKEYGENASSIST $0x01, X1, X2
-	VPSHUFD          $0xff, X2, X2
-	VMOVDQA          X0, X3
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPXOR            X2, X0, X0
-	VMOVDQU          X0, 32(AX)
-	VAESKEYGENASSIST $0x00, X0, X2
-	VPSHUFD          $0xaa, X2, X2
-	VMOVDQA          X1, X3
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPXOR            X2, X1, X1
-	VMOVDQU          X1, 48(AX)
-	VAESKEYGENASSIST $0x02, X1, X2
-	VPSHUFD          $0xff, X2, X2
-	VMOVDQA          X0, X3
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPXOR            X2, X0, X0
-	VMOVDQU          X0, 64(AX)
-	VAESKEYGENASSIST $0x00, X0, X2
-	VPSHUFD          $0xaa, X2, X2
-	VMOVDQA          X1, X3
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPXOR            X2, X1, X1
-	VMOVDQU          X1, 80(AX)
-	VAESKEYGENASSIST $0x04, X1, X2
-	VPSHUFD          $0xff, X2, X2
-	VMOVDQA          X0, X3
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPXOR            X2, X0, X0
-	VMOVDQU          X0, 96(AX)
-	VAESKEYGENASSIST $0x00, X0, X2
-	VPSHUFD          $0xaa, X2, X2
-	VMOVDQA          X1, X3
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPXOR            X2, X1, X1
-	VMOVDQU          X1, 112(AX)
-	VAESKEYGENASSIST $0x08, X1, X2
-	VPSHUFD          $0xff, X2, X2
-	VMOVDQA          X0, X3
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPXOR            X2, X0, X0
-	VMOVDQU          X0, 128(AX)
-	VAESKEYGENASSIST $0x00, X0, X2
-	VPSHUFD          $0xaa, X2, X2
-	VMOVDQA          X1, X3
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPXOR            X2, X1, X1
-	VMOVDQU          X1, 144(AX)
-	VAESKEYGENASSIST $0x10, X1, X2
-	VPSHUFD          $0xff, X2, X2
-	VMOVDQA          X0, X3
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPXOR            X2, X0, X0
-	VMOVDQU          X0, 160(AX)
-	VAESKEYGENASSIST $0x00, X0, X2
-	VPSHUFD          $0xaa, X2, X2
-	VMOVDQA          X1, X3
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPXOR            X2, X1, X1
-	VMOVDQU          X1, 176(AX)
-	VAESKEYGENASSIST $0x20, X1, X2
-	VPSHUFD          $0xff, X2, X2
-	VMOVDQA          X0, X3
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPXOR            X2, X0, X0
-	VMOVDQU          X0, 192(AX)
-	VAESKEYGENASSIST $0x00, X0, X2
-	VPSHUFD          $0xaa, X2, X2
-	VMOVDQA          X1, X3
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X1, X1
-	VPXOR            X2, X1, X1
-	VMOVDQU          X1, 208(AX)
-	VAESKEYGENASSIST $0x40, X1, X2
-	VPSHUFD          $0xff, X2, X2
-	VMOVDQA          X0, X3
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPSLLDQ          $0x04, X3, X3
-	VPXOR            X3, X0, X0
-	VPXOR            X2, X0, X0
-	VMOVDQU          X0, 224(AX)
-	VZEROUPPER
-	RET
-
-// func keystreamVAES(groups int, dst *uint64, schedule *[240]byte, counter uint64)
-// Requires: AVX, AVX2, VAES
-TEXT ·keystreamVAES(SB), NOSPLIT, $0-32
-	MOVQ         groups+0(FP), AX
-	MOVQ         dst+8(FP), CX
-	MOVQ         schedule+16(FP), DX
-	VPBROADCASTQ counter+24(FP), Y0
-	VPAND        counterWords<>+0(SB), Y0, Y0
-	VPADDQ       counterFirst<>+0(SB), Y0, Y0
-	VMOVDQU      counterStep<>+0(SB), Y1
-	VMOVDQU      counterSwap<>+0(SB), Y2
-
-loop:
-	VBROADCASTI128 (DX), Y11
-	VPSHUFB        Y2, Y0, Y3
-	VPADDQ         Y1, Y0, Y0
-	VPXOR          Y11, Y3, Y3
-	VPSHUFB        Y2, Y0, Y4
-	VPADDQ         Y1, Y0, Y0
-	VPXOR          Y11, Y4, Y4
-	VPSHUFB        Y2, Y0, Y5
-	VPADDQ         Y1, Y0, Y0
-	VPXOR          Y11, Y5, Y5
-	VPSHUFB        Y2, Y0, Y6
-	VPADDQ         Y1, Y0, Y0
-	VPXOR          Y11, Y6, Y6
-	VPSHUFB        Y2, Y0, Y7
-	VPADDQ         Y1, Y0, Y0
-	VPXOR          Y11, Y7, Y7
-	VPSHUFB        Y2, Y0, Y8
-	VPADDQ         Y1, Y0, Y0
-	VPXOR          Y11, Y8, Y8
-	VPSHUFB        Y2, Y0, Y9
-	VPADDQ         Y1, Y0, Y0
-	VPXOR          Y11, Y9, Y9
-	VPSHUFB        Y2, Y0, Y10
-	VPADDQ         Y1, Y0, Y0
-	VPXOR          Y11, Y10, Y10
-	VBROADCASTI128 16(DX), Y11
-	VAESENC        Y11, Y3, Y3
-	VAESENC        Y11, Y4, Y4
-	VAESENC        Y11, Y5, Y5
-	VAESENC        Y11, Y6, Y6
-	VAESENC        Y11, Y7, Y7
-	VAESENC        Y11, Y8, Y8
-	VAESENC        Y11, Y9, Y9
-	VAESENC        Y11, Y10, Y10
-	VBROADCASTI128 32(DX), Y11
-	VAESENC        Y11, Y3, Y3
-	VAESENC        Y11, Y4, Y4
-	VAESENC        Y11, Y5, Y5
-	VAESENC        Y11, Y6, Y6
-	VAESENC        Y11, Y7, Y7
-	VAESENC        Y11, Y8, Y8
-	VAESENC        Y11, Y9, Y9
-	VAESENC        Y11, Y10, Y10
-	VBROADCASTI128 48(DX), Y11
-	VAESENC        Y11, Y3, Y3
-	VAESENC        Y11, Y4, Y4
-	VAESENC        Y11, Y5, Y5
-	VAESENC        Y11, Y6, Y6
-	VAESENC        Y11, Y7, Y7
-	VAESENC        Y11, Y8, Y8
-	VAESENC        Y11, Y9, Y9
-	VAESENC        Y11, Y10, Y10
-	VBROADCASTI128 64(DX), Y11
-	VAESENC        Y11, Y3, Y3
-	VAESENC        Y11, Y4, Y4
-	VAESENC        Y11, Y5, Y5
-	VAESENC        Y11, Y6, Y6
-	VAESENC        Y11, Y7, Y7
-	VAESENC        Y11, Y8, Y8
-	VAESENC        Y11, Y9, Y9
-	VAESENC        Y11, Y10, Y10
-	VBROADCASTI128 80(DX), Y11
-	VAESENC        Y11, Y3, Y3
-	VAESENC        Y11, Y4, Y4
-	VAESENC        Y11, Y5, Y5
-	VAESENC        Y11, Y6, Y6
-	VAESENC        Y11, Y7, Y7
-	VAESENC        Y11, Y8, Y8
-	VAESENC        Y11, Y9, Y9
-	VAESENC        Y11, Y10, Y10
-	VBROADCASTI128 96(DX), Y11
-	VAESENC        Y11, Y3, Y3
-	VAESENC        Y11, Y4, Y4
-	VAESENC        Y11, Y5, Y5
-	VAESENC        Y11, Y6, Y6
-	VAESENC        Y11, Y7, Y7
-	VAESENC        Y11, Y8, Y8
-	VAESENC        Y11, Y9, Y9
-	VAESENC        Y11, Y10, Y10
-	VBROADCASTI128 112(DX), Y11
-	VAESENC        Y11, Y3, Y3
-	VAESENC        Y11, Y4, Y4
-	VAESENC        Y11, Y5, Y5
-	VAESENC        Y11, Y6, Y6
-	VAESENC        Y11, Y7, Y7
-	VAESENC        Y11, Y8, Y8
-	VAESENC        Y11, Y9, Y9
-	VAESENC        Y11, Y10, Y10
-	VBROADCASTI128 128(DX), Y11
-	VAESENC        Y11, Y3, Y3
-	VAESENC        Y11, Y4, Y4
-	VAESENC        Y11, Y5, Y5
-	VAESENC        Y11, Y6, Y6
-	VAESENC        Y11, Y7, Y7
-	VAESENC        Y11, Y8, Y8
-	VAESENC        Y11, Y9, Y9
-	VAESENC        Y11, Y10, Y10
-	VBROADCASTI128 144(DX), Y11
-	VAESENC        Y11, Y3, Y3
-	VAESENC        Y11, Y4, Y4
-	VAESENC        Y11, Y5, Y5
-	VAESENC        Y11, Y6, Y6
-	VAESENC        Y11, Y7, Y7
-	VAESENC        Y11, Y8, Y8
-	VAESENC        Y11, Y9, Y9
-	VAESENC        Y11, Y10, Y10
-	VBROADCASTI128 160(DX), Y11
-	VAESENC        Y11, Y3, Y3
-	VAESENC        Y11, Y4, Y4
-	VAESENC        Y11, Y5, Y5
-	VAESENC        Y11, Y6, Y6
-	VAESENC        Y11, Y7, Y7
-	VAESENC        Y11, Y8, Y8
-	VAESENC        Y11, Y9, Y9
-	VAESENC        Y11, Y10, Y10
-	VBROADCASTI128 176(DX), Y11
-	VAESENC        Y11, Y3, Y3
-	VAESENC        Y11, Y4, Y4
-	VAESENC        Y11, Y5, Y5
-	VAESENC        Y11, Y6, Y6
-	VAESENC        Y11, Y7, Y7
-	VAESENC        Y11, Y8, Y8
-	VAESENC        Y11, Y9, Y9
-	VAESENC        Y11, Y10, Y10
-	VBROADCASTI128 192(DX), Y11
-	VAESENC        Y11, Y3, Y3
-	VAESENC        Y11, Y4, Y4
-	VAESENC        Y11, Y5, Y5
-	VAESENC        Y11, Y6, Y6
-	VAESENC        Y11, Y7, Y7
-	VAESENC        Y11, Y8, Y8
-	VAESENC        Y11, Y9, Y9
-	VAESENC        Y11, Y10, Y10
-	VBROADCASTI128 208(DX), Y11
-	VAESENC        Y11, Y3, Y3
-	VAESENC        Y11, Y4, Y4
-	VAESENC        Y11, Y5, Y5
-	VAESENC        Y11, Y6, Y6
-	VAESENC        Y11, Y7, Y7
-	VAESENC        Y11, Y8, Y8
-	VAESENC        Y11, Y9, Y9
-	VAESENC        Y11, Y10, Y10
-	VBROADCASTI128 224(DX), Y11
-	VAESENCLAST    Y11, Y3, Y3
-	VMOVDQU        Y3, (CX)
-	VAESENCLAST    Y11, Y4, Y4
-	VMOVDQU        Y4, 32(CX)
-	VAESENCLAST    Y11, Y5, Y5
-	VMOVDQU        Y5, 64(CX)
-	VAESENCLAST    Y11, Y6, Y6
-	VMOVDQU        Y6, 96(CX)
-	VAESENCLAST    Y11, Y7, Y7
-	VMOVDQU        Y7, 128(CX)
-	VAESENCLAST    Y11, Y8, Y8
-	VMOVDQU        Y8, 160(CX)
-	VAESENCLAST    Y11, Y9, Y9
-	VMOVDQU        Y9, 192(CX)
-	VAESENCLAST    Y11, Y10, Y10
-	VMOVDQU        Y10, 224(CX)
-	ADDQ           $+256, CX
-	DECQ           AX
-	JNZ            loop
-	VZEROUPPER
-	RET
-
-DATA counterWords<>+0(SB)/8, $0x0000000000000000
-DATA counterWords<>+8(SB)/8, $0xffffffffffffffff
-DATA counterWords<>+16(SB)/8, $0x0000000000000000
-DATA counterWords<>+24(SB)/8, $0xffffffffffffffff
-GLOBL counterWords<>(SB), RODATA|NOPTR, $32
-
-DATA counterFirst<>+0(SB)/8, $0x0000000000000000
-DATA counterFirst<>+8(SB)/8, $0x0000000000000000
-DATA counterFirst<>+16(SB)/8, $0x0000000000000000
-DATA counterFirst<>+24(SB)/8, $0x0000000000000001
-GLOBL counterFirst<>(SB), RODATA|NOPTR, $32
-
-DATA counterStep<>+0(SB)/8, $0x0000000000000000
-DATA counterStep<>+8(SB)/8, $0x0000000000000002
-DATA counterStep<>+16(SB)/8, $0x0000000000000000
-DATA counterStep<>+24(SB)/8, $0x0000000000000002
-GLOBL counterStep<>(SB), RODATA|NOPTR, $32
-
-DATA counterSwap<>+0(SB)/8, $0x0001020304050607
-DATA counterSwap<>+8(SB)/8, $0x08090a0b0c0d0e0f
-DATA counterSwap<>+16(SB)/8, $0x0001020304050607
-DATA counterSwap<>+24(SB)/8, $0x08090a0b0c0d0e0f
-GLOBL counterSwap<>(SB), RODATA|NOPTR, $32
-
 // func normalsAVX2(blocks int, dst *float64, words *uint64)
 // Requires: AVX, AVX2, FMA3
 TEXT ·normalsAVX2(SB), NOSPLIT, $0-24
@@ -717,16 +349,16 @@ DATA four3fe62e42fefa39ef<>+16(SB)/8, $0x3fe62e42fefa39ef
 DATA four3fe62e42fefa39ef<>+24(SB)/8, $0x3fe62e42fefa39ef
 GLOBL four3fe62e42fefa39ef<>(SB), RODATA|NOPTR, $32
 
-// func addNoiseAVX2(blocks int, dst *float64, sum *float64, words *uint64, uniforms *uint64, deviation float64, perSpacing float64, spacing float64)
+// func addRoundedNormalsAVX2(blocks int, dst *float64, sum *float64, words *uint64, doubts *uint8, deviation float64, certainty float64, spacing float64)
 // Requires: AVX, AVX2, FMA3
-TEXT ·addNoiseAVX2(SB), NOSPLIT, $0-64
+TEXT ·addRoundedNormalsAVX2(SB), NOSPLIT, $0-64
 	MOVQ         blocks+0(FP), AX
 	MOVQ         dst+8(FP), CX
 	MOVQ         sum+16(FP), DX
 	MOVQ         words+24(FP), BX
-	MOVQ         uniforms+32(FP), SI
+	MOVQ         doubts+32(FP), SI
 	VBROADCASTSD deviation+40(FP), Y0
-	VBROADCASTSD perSpacing+48(FP), Y1
+	VBROADCASTSD certainty+48(FP), Y1
 	VBROADCASTSD spacing+56(FP), Y2
 
 loop:
@@ -818,64 +450,65 @@ loop:
 	VXORPD       Y3, Y4, Y4
 	VMULPD       Y12, Y4, Y4
 	VMULPD       Y12, Y5, Y5
-	VPMOVZXWD    (SI), X3
-	VCVTDQ2PD    X3, Y3
-	VMOVUPD      four3ef0000000000000<>+0(SB), Y6
-	VFMADD213PD  four3ee0000000000000<>+0(SB), Y6, Y3
-	VFMADD231PD  Y4, Y0, Y3
-	VROUNDPD     $0x01, Y3, Y3
-	VMULPD       (DX), Y1, Y4
-	VMAXPD       fourc3c0000000000000<>+0(SB), Y4, Y4
-	VMINPD       four43c0000000000000<>+0(SB), Y4, Y4
-	VROUNDPD     $0x00, Y4, Y4
-	VADDPD       Y3, Y4, Y4
-	VMULPD       Y2, Y4, Y4
-	VMOVUPD      Y4, (CX)
-	VPMOVZXWD    8(SI), X3
-	VCVTDQ2PD    X3, Y3
-	VMOVUPD      four3ef0000000000000<>+0(SB), Y4
-	VFMADD213PD  four3ee0000000000000<>+0(SB), Y4, Y3
-	VFMADD231PD  Y5, Y0, Y3
-	VROUNDPD     $0x01, Y3, Y3
-	VMULPD       32(DX), Y1, Y4
-	VMAXPD       fourc3c0000000000000<>+0(SB), Y4, Y4
-	VMINPD       four43c0000000000000<>+0(SB), Y4, Y4
-	VROUNDPD     $0x00, Y4, Y4
-	VADDPD       Y3, Y4, Y4
-	VMULPD       Y2, Y4, Y4
-	VMOVUPD      Y4, 32(CX)
+	VMOVDQU      four8000000400000000<>+0(SB), Y3
+	VPADDQ       (BX), Y3, Y3
+	VMOVDQU      four8000800400000000<>+0(SB), Y6
+	VPCMPGTQ     Y3, Y6, Y6
+	VMULPD       Y0, Y4, Y4
+	VROUNDPD     $0x00, Y4, Y3
+	VSUBPD       Y3, Y4, Y4
+	VANDPD       four7fffffffffffffff<>+0(SB), Y4, Y4
+	VCMPPD       $0x06, Y1, Y4, Y4
+	VORPD        Y6, Y4, Y4
+	VMOVMSKPD    Y4, DI
+	VADDPD       (DX), Y3, Y3
+	VFMADD213PD  four0000000000000000<>+0(SB), Y2, Y3
+	VMOVUPD      Y3, (CX)
+	VMULPD       Y0, Y5, Y5
+	VROUNDPD     $0x00, Y5, Y3
+	VSUBPD       Y3, Y5, Y5
+	VANDPD       four7fffffffffffffff<>+0(SB), Y5, Y5
+	VCMPPD       $0x06, Y1, Y5, Y5
+	VORPD        Y6, Y5, Y5
+	VMOVMSKPD    Y5, R8
+	VADDPD       32(DX), Y3, Y3
+	VFMADD213PD  four0000000000000000<>+0(SB), Y2, Y3
+	VMOVUPD      Y3, 32(CX)
+	SHLL         $0x04, R8
+	ORL          R8, DI
+	MOVB         DI, (SI)
 	ADDQ         $0x40, BX
-	ADDQ         $0x10, SI
 	ADDQ         $0x40, DX
 	ADDQ         $0x40, CX
+	INCQ         SI
 	DECQ         AX
 	JNZ          loop
 	VZEROUPPER
 	RET
 
-DATA four3ef0000000000000<>+0(SB)/8, $0x3ef0000000000000
-DATA four3ef0000000000000<>+8(SB)/8, $0x3ef0000000000000
-DATA four3ef0000000000000<>+16(SB)/8, $0x3ef0000000000000
-DATA four3ef0000000000000<>+24(SB)/8, $0x3ef0000000000000
-GLOBL four3ef0000000000000<>(SB), RODATA|NOPTR, $32
+DATA four8000000400000000<>+0(SB)/8, $0x8000000400000000
+DATA four8000000400000000<>+8(SB)/8, $0x8000000400000000
+DATA four8000000400000000<>+16(SB)/8, $0x8000000400000000
+DATA four8000000400000000<>+24(SB)/8, $0x8000000400000000
+GLOBL four8000000400000000<>(SB), RODATA|NOPTR, $32
 
-DATA four3ee0000000000000<>+0(SB)/8, $0x3ee0000000000000
-DATA four3ee0000000000000<>+8(SB)/8, $0x3ee0000000000000
-DATA four3ee0000000000000<>+16(SB)/8, $0x3ee0000000000000
-DATA four3ee0000000000000<>+24(SB)/8, $0x3ee0000000000000
-GLOBL four3ee0000000000000<>(SB), RODATA|NOPTR, $32
+DATA four8000800400000000<>+0(SB)/8, $0x8000800400000000
+DATA four8000800400000000<>+8(SB)/8, $0x8000800400000000
+DATA four8000800400000000<>+16(SB)/8, $0x8000800400000000
+DATA four8000800400000000<>+24(SB)/8, $0x8000800400000000
+GLOBL four8000800400000000<>(SB), RODATA|NOPTR, $32
 
-DATA fourc3c0000000000000<>+0(SB)/8, $0xc3c0000000000000
-DATA fourc3c0000000000000<>+8(SB)/8, $0xc3c0000000000000
-DATA fourc3c0000000000000<>+16(SB)/8, $0xc3c0000000000000
-DATA fourc3c0000000000000<>+24(SB)/8, $0xc3c0000000000000
-GLOBL fourc3c0000000000000<>(SB), RODATA|NOPTR, $32
+DATA four7fffffffffffffff<>+0(SB)/8, $0x7fffffffffffffff
+DATA four7fffffffffffffff<>+8(SB)/8, $0x7fffffffffffffff
+DATA four7fffffffffffffff<>+16(SB)/8, $0x7fffffffffffffff
+DATA four7fffffffffffffff<>+24(SB)/8, $0x7fffffffffffffff
+GLOBL four7fffffffffffffff<>(SB), RODATA|NOPTR, $32
 
-DATA four43c0000000000000<>+0(SB)/8, $0x43c0000000000000
-DATA four43c0000000000000<>+8(SB)/8, $0x43c0000000000000
-DATA four43c0000000000000<>+16(SB)/8, $0x43c0000000000000
-DATA four43c0000000000000<>+24(SB)/8, $0x43c0000000000000
-GLOBL four43c0000000000000<>(SB), RODATA|NOPTR, $32
+DATA four0000000000000000<>+0(SB)/8, $0x0000000000000000
+DATA four0000000000000000<>+8(SB)/8, $0x0000000000000000
+DATA four0000000000000000<>+16(SB)/8, $0x0000000000000000
+DATA four0000000000000000<>+24(SB)/8, $0x0000000000000000
+GLOBL four0000000000000000<>(SB), RODATA|NOPTR, $32
 
 // func descendAVX2(blocks int, p *float32, sum *float64, perBatch float64, decay float64, rate float64)
 // Requires: AVX, FMA3

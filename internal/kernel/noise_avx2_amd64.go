@@ -8,10 +8,20 @@ func normalsBlocksAVX2(dst []float64, words []uint64) {
 	}
 }
 
-func addNoiseBlocksAVX2(dst, sum []float64, words, uniforms []uint64, deviation, spacing float64) {
+func addRoundedNormalsBlocksAVX2(dst, sum []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
 	if len(dst) > 0 {
-		addNoiseAVX2(len(dst)/NormalsBlock, &dst[0], &sum[0], &words[0], &uniforms[0], deviation, 1/spacing, spacing)
+		addRoundedNormalsAVX2(len(doubts), &dst[0], &sum[0], &words[0], &doubts[0], deviation, certainty(deviation), spacing)
 	}
+}
+
+// addRoundedNormalsBlocksAVX512 takes two blocks at a time and leaves an odd one to AVX2.
+func addRoundedNormalsBlocksAVX512(dst, sum []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
+	pairs := len(doubts) / 2
+	if pairs > 0 {
+		addRoundedNormalsAVX512(pairs, &dst[0], &sum[0], &words[0], &doubts[0], deviation, certainty(deviation), spacing)
+	}
+	done := 2 * NormalsBlock * pairs
+	addRoundedNormalsBlocksAVX2(dst[done:], sum[done:], words[done:], doubts[2*pairs:], deviation, spacing)
 }
 
 func momentumBlocksAVX2(p, v []float32, sum []float64, m Momentum) {

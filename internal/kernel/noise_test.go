@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"fmt"
 	"math"
 	bigmath "math/big"
 	"math/cmplx"
@@ -90,69 +89,11 @@ func TestNormalsInPlace(t *testing.T) {
 	}
 }
 
-// noiseSums are values whose places on a lattice of 2^-30 are everywhere: on points, half-way, beyond 2^53 points,
-// beyond saturation.
-func noiseSums(n int) []float64 {
-	sums := make([]float64, n)
-	r := rand.New(rand.NewPCG(3, 4))
-	for i := range sums {
-		points := math.Trunc(math.Ldexp(r.Float64()-0.5, r.IntN(70)))
-		sums[i] = []float64{points, points + 0.5, points + r.Float64(), math.Copysign(1e300, points), 0, math.MaxFloat64}[r.IntN(6)] * 0x1p-30
-	}
-	return sums
-}
-
-// The formula of AddNoise, integer by integer: with the index and the noise as int64, added as integers.
-func TestAddNoiseIsTheFormula(t *testing.T) {
-	const spacing = 0x1p-30
-	words := noiseWords()
-	sum, uniforms := noiseSums(len(words)), words[len(words)/4:][:len(words)/4]
-	normals := make([]float64, len(words))
-	portableNormals(normals, words)
-	for _, k := range supportedKernels() {
-		for _, deviation := range []float64{0, 0.3, 1000.7, 0x1p30, 0x1.8p47} {
-			t.Run(fmt.Sprint(k.name, " ", deviation), func(t *testing.T) {
-				got := make([]float64, len(words))
-				k.addNoise(got, sum, words, uniforms, deviation, spacing)
-				for i, z := range normals {
-					piece := uniforms[i/4] >> (16 * (i % 4)) & 0xffff
-					uniform := (float64(piece) + 0.5) / 65536
-					noise := int64(math.Floor(math.FMA(z, deviation, uniform)))
-					index := int64(max(-0x1p61, min(0x1p61, math.RoundToEven(sum[i]/spacing))))
-					if want := float64(index+noise) * spacing; got[i] != want {
-						t.Fatalf("value %d is %g, want %g: sum %g, noise %d", i, got[i], want, sum[i], noise)
-					}
-				}
-			})
-		}
-	}
-}
-
-// Saturation acts at 2^61 points, and nothing else does: below, two sums that differ by one point give results that
-// differ by one point, as far as a float64 can tell.
-func TestAddNoiseSaturates(t *testing.T) {
-	for _, k := range supportedKernels() {
-		for _, c := range []struct{ sum, want float64 }{
-			{0x1p52, 0x1p52}, {0x1p52 + 1, 0x1p52 + 1}, {0x1p61 - 0x1p9, 0x1p61 - 0x1p9}, {0x1p61, 0x1p61},
-			{0x1p62, 0x1p61}, {math.MaxFloat64, 0x1p61}, {-0x1p61, -0x1p61}, {-0x1p62, -0x1p61}, {-math.MaxFloat64, -0x1p61},
-		} {
-			dst := make([]float64, 8)
-			sum := slices.Repeat([]float64{c.sum}, 8)
-			k.addNoise(dst, sum, make([]uint64, 8), make([]uint64, 2), 0, 1)
-			if dst[0] != c.want || dst[7] != c.want {
-				t.Errorf("%s: without noise, %g becomes %g, want %g", k.name, c.sum, dst[0], c.want)
-			}
-		}
-	}
-}
-
 func TestNoiseRefusesWrongLengths(t *testing.T) {
 	eight, nine, words := make([]float64, 8), make([]float64, 9), make([]uint64, 9)
 	for name, call := range map[string]func(){
 		"no multiple of 8":       func() { Normals(nine, words) },
 		"fewer words":            func() { Normals(eight, words[:0]) },
-		"shorter sum":            func() { AddNoise(eight, eight[:7], words[:8], words[:2], 1, 1) },
-		"fewer uniforms":         func() { AddNoise(eight, eight, words[:8], words[:1], 1, 1) },
 		"shorter velocity":       func() { Momentum{}.Step(make([]float32, 8), make([]float32, 7), eight) },
 		"shorter sum to descend": func() { Descend(make([]float32, 9), eight, 1, 1, 1) },
 	} {
@@ -262,7 +203,7 @@ func TestSincosNearAxes(t *testing.T) {
 
 // The arithmetic alone, without the random words:
 //
-//	go test -run '^$' -bench 'Normals|AddNoise|Momentum' ./internal/kernel
+//	go test -run '^$' -bench 'Normals|Momentum' ./internal/kernel
 func BenchmarkNormals(b *testing.B) {
 	words := noiseWords()[8000:][:512]
 	for _, k := range supportedKernels() {
@@ -270,19 +211,6 @@ func BenchmarkNormals(b *testing.B) {
 			dst := make([]float64, len(words))
 			for b.Loop() {
 				k.normals(dst, words)
-			}
-			perValue(b, len(dst))
-		})
-	}
-}
-
-func BenchmarkAddNoise(b *testing.B) {
-	words := noiseWords()[8000:][:512]
-	for _, k := range supportedKernels() {
-		b.Run(k.name, func(b *testing.B) {
-			dst, sum := make([]float64, len(words)), make([]float64, len(words))
-			for b.Loop() {
-				k.addNoise(dst, sum, words, words[:128], 1e9, 0x1p-30)
 			}
 			perValue(b, len(dst))
 		})

@@ -1,32 +1,131 @@
-// Package noise is a stand-in while the real one is written.
+// Package noise adds Gaussian noise whose law on the integers is exact.
+//
+// # The law
+//
+// Let D be the deviation, a float64 taken as the real number that it is. Every coordinate gets an
+// independent integer
+//
+//	N = ⌊D·Z + 1/2⌋, Z standard normal: P[N = n] = Φ((n+1/2)/D) - Φ((n-1/2)/D) for every integer n,
+//
+// but for a set of draws of probability below 2^-4040 a coordinate. No error of a logarithm or a
+// cosine, no finite set of radii and no last tail value enters the probabilities.
+//
+// Proof. Let U and Θ be independent and uniform in (0, 1). By Box and Muller (Annals of
+// Mathematical Statistics 29, 1958), X = sqrt(-2 ln U)·cos 2πΘ and Y = sqrt(-2 ln U)·sin 2πΘ are
+// independent standard normals, if all of this is real arithmetic. The binary digits of U and Θ are
+// independent fair bits. They are drawn as far as they are needed: 64 of each, then more, until
+// every continuation of them has the same integer nearest to D·X, and to D·Y. These are then the
+// integers of the infinite expansions, which nobody needs to know. (The nearest is ⌊x+1/2⌋ but
+// half-way, which has probability 0.) When an integer is certain, [kernel.AddRoundedNormals] proves
+// from bounds of its rounding errors for all but 2^-17 + 2^-42·D of the pairs; for these, exact.go
+// does with more digits, up to 4096.
+//
+// # What follows for privacy
+//
+// Let f be the integers that noise is added to. Rounding commutes with adding an integer: f + N =
+// ⌊f + D·Z + 1/2⌋ in every coordinate, a function of f + D·Z, the output of the real Gaussian
+// mechanism, and of nothing else. What is done with it here, rounding to float64 above 2^53 and
+// scaling, is a function of f + N. So whatever holds for the Gaussian mechanism with deviation D on
+// f (RDP, exact accounting, composition, amplification by sampling) holds for these sums. [Excess]
+// is what the draws without a certain integer add.
+//
+// # What is assumed
+//
+//   - The words of the source are uniform and independent: [random.Source] is AES-256 in counter
+//     mode.
+//   - float64 is IEEE 754's binary64, rounded to nearest, with fused multiplication and addition,
+//     in Go and in vectors.
+//   - f holds integers and D is at least σ times its sensitivity: the caller sees to both.
+//   - The observer has no clock: a pair that is computed again takes 20 µs longer, and is more
+//     often far out.
 package noise
 
 import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 )
 
+// Block is the number of values that are worked on together.
 const Block = 512
 
+// Adder is what a thread needs to add noise. The zero value is ready; it is not safe for concurrent
+// use.
 type Adder struct {
-	words [Block + Block/4]uint64
-	in    [Block]float64
-	out   [Block]float64
+	words      [Block]uint64
+	sum, noisy [Block]float64
+	doubts     [Block / kernel.NormalsBlock]uint8
 }
 
+// Add writes spacing·(sum + N) to dst, with an independent N of the law above for every value. sum
+// holds integers in float64; dst is as long and may be sum. deviation is in (0,
+// [kernel.MaxRoundedDeviation]] and spacing is a power of two. It panics otherwise.
+//
+// For a given state of src the result is the same with every kernel. No word of src is used twice;
+// those for the values that are missing from a multiple of 8 at the end are drawn and discarded.
 func (a *Adder) Add(dst, sum []float64, deviation, spacing float64, src *random.Source) {
-	for len(dst) > 0 {
-		m := min(len(dst), Block)
-		n := (m + 7) / 8 * 8
-		copy(a.in[:], sum[:m])
-		for i := range a.in[:n] {
-			a.in[i] *= spacing
-		}
-		src.Fill(a.words[:n+n/4])
-		kernel.AddNoise(a.out[:n], a.in[:n], a.words[:n], a.words[n:n+n/4], deviation, spacing)
-		copy(dst, a.out[:m])
-		dst, sum = dst[m:], sum[m:]
+	if len(dst) != len(sum) {
+		panic(fmt.Sprintf("noise: room for %d noisy values, expected %d", len(dst), len(sum)))
+	}
+	if !(deviation > 0 && deviation <= kernel.MaxRoundedDeviation) {
+		panic(fmt.Sprintf("noise: deviation is %g, must be above 0 and at most 2^40", deviation))
+	}
+	if fraction, _ := math.Frexp(spacing); fraction != 0.5 {
+		panic(fmt.Sprintf("noise: spacing is %g, must be a power of two", spacing))
+	}
+	a.add(dst, sum, deviation, spacing, src)
+}
+
+// words is a source of uniform words: of 64 digits for every value, and more for the pairs in
+// doubt.
+type words interface {
+	rand.Source
+	Fill(dst []uint64)
+}
+
+func (a *Adder) add(dst, sum []float64, deviation, spacing float64, src words) {
+	for len(sum) > 0 {
+		n := min(len(sum), Block)
+		groups := (n + kernel.NormalsBlock - 1) / kernel.NormalsBlock
+		copy(a.sum[:], sum[:n]) // what is left behind it from before gets noise that nobody sees
+		src.Fill(a.words[:groups*kernel.NormalsBlock])
+		a.addGroups(groups, deviation, spacing, src)
+		copy(dst, a.noisy[:n])
+		dst, sum = dst[n:], sum[n:]
 	}
 }
 
-func Excess(coordinates float64) (epsilon, delta float64) { return 0, 0 }
+// addGroups makes noisy of sum and words. Further digits of the pairs in doubt are the next words
+// of src, pair by pair.
+func (a *Adder) addGroups(groups int, deviation, spacing float64, src rand.Source) {
+	const size, pairs = kernel.NormalsBlock, kernel.NormalsBlock / 2 // whose values are so far apart
+	n, doubts := groups*size, a.doubts[:groups]
+	kernel.AddRoundedNormals(a.noisy[:n], a.sum[:n], a.words[:n], doubts, deviation, spacing)
+	for i, doubt := range doubts {
+		for j := 0; doubt != 0 && j < pairs; j++ {
+			if doubt>>j&(1|1<<pairs) != 0 {
+				x, y := i*size+j, i*size+j+pairs
+				nx, ny := exactPair(a.words[x], a.words[y], deviation, src)
+				a.noisy[x], a.noisy[y] = spacing*(a.sum[x]+nx), spacing*(a.sum[y]+ny)
+			}
+		}
+	}
+}
+
+// Excess returns what noise on so many coordinates, those of all releases of a run, adds to the ε
+// and δ of the Gaussian mechanism: 0, and coordinates·2^-3900 if ε is at most 90. No float64 is
+// that small, so the smallest positive one stands for it, an upper bound for any number of
+// coordinates.
+//
+// A run whose noise is within η = 2^-4040 of the law in every coordinate, in total variation, is
+// within coordinates·η of the ideal run, however its steps depend on earlier ones. Where that is
+// (ε, δ)-private, the run is so with δ + (1 + e^ε)·coordinates·η, and (1 + e^90)·2^-4040 < 2^-3900.
+func Excess(coordinates float64) (epsilon, delta float64) {
+	if coordinates > 0 {
+		return 0, math.SmallestNonzeroFloat64
+	}
+	return 0, 0
+}

@@ -1,10 +1,15 @@
 package random
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
+	crand "crypto/rand"
 	"encoding"
+	"encoding/binary"
 	"encoding/gob"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -122,4 +127,59 @@ func ExampleSource() {
 	r := rand.New(Seeded(1)) // a Source serves math/rand/v2
 	fmt.Println(r.IntN(6) < 6)
 	// Output: true
+}
+
+// countingReader stands for the operating system's randomness: it gives the bytes of a key and counts them.
+type countingReader struct {
+	key  [32]byte
+	read int
+}
+
+func (r *countingReader) Read(p []byte) (int, error) {
+	n := copy(p, r.key[min(r.read, len(r.key)):])
+	for i := range p[n:] {
+		p[n+i] = 0xee
+	}
+	r.read += len(p)
+	return len(p), nil
+}
+
+// withSystem runs New on another system's randomness.
+func withSystem(system io.Reader) *Source {
+	former := crand.Reader
+	defer func() { crand.Reader = former }()
+	crand.Reader = system
+	return New()
+}
+
+// New takes exactly 256 bits from the operating system, and its stream is AES-256-CTR under that key, every bit of it:
+// no key is shorter than it looks, constant, or made from a seed. A false failure has probability 256·2^-64.
+func TestNewUsesAllBitsOfTheSystemsKey(t *testing.T) {
+	system := &countingReader{}
+	for i := range system.key {
+		system.key[i] = byte(17*i + 3)
+	}
+	src := withSystem(system)
+	if system.read != 32 {
+		t.Errorf("New reads %d bytes from the system, want 32", system.read)
+	}
+	block, err := aes.NewCipher(system.key[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]byte, 8*1000)
+	cipher.NewCTR(block, make([]byte, aes.BlockSize)).XORKeyStream(want, want)
+	for i := range 1000 {
+		if got, want := src.Uint64(), binary.LittleEndian.Uint64(want[8*i:]); got != want {
+			t.Fatalf("word %d is %#x, AES-256-CTR has %#x", i, got, want)
+		}
+	}
+	first := withSystem(&countingReader{key: system.key}).Uint64()
+	for bit := range 256 {
+		other := &countingReader{key: system.key}
+		other.key[bit/8] ^= 1 << (bit % 8)
+		if withSystem(other).Uint64() == first {
+			t.Errorf("bit %d of the key does not matter", bit)
+		}
+	}
 }

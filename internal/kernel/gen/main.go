@@ -23,6 +23,7 @@ var generators = map[string]func(){
 	"pooling":     pooling,
 	"winograd":    winograd,
 	"noise":       noise,
+	"noise512":    noise512,
 	"lower":       lowering,
 	"integers":    integers,
 }

@@ -14,9 +14,8 @@ import (
 // the same operations in the same order as their portable twins: the results are
 // equal to the last bit.
 func noise() {
-	keystream()
 	boxMuller()
-	noisySum()
+	roundedSum()
 	updates()
 }
 
@@ -42,43 +41,50 @@ func boxMuller() {
 	RET()
 }
 
-// noisySum writes addNoise: eight values of the sum on the lattice, plus eight
-// normals times deviation rounded with 16 random bits each.
-func noisySum() {
-	TEXT("addNoiseAVX2", NOSPLIT,
-		"func(blocks int, dst, sum *float64, words, uniforms *uint64, deviation, perSpacing, spacing float64)")
+// roundedSum writes addRoundedNormals: eight integers plus eight rounded normals, and
+// the bits of those that are in doubt.
+func roundedSum() {
+	TEXT("addRoundedNormalsAVX2", NOSPLIT,
+		"func(blocks int, dst, sum *float64, words *uint64, doubts *uint8, deviation, certainty, spacing float64)")
 	Pragma("noescape")
-	Doc("addNoiseAVX2 computes dst = spacing·(index(sum) + ⌊deviation·normal + uniform⌋) for 8·blocks values.")
-	blocks, dst, sum, words, uniforms := GP64(), GP64(), GP64(), GP64(), GP64()
+	Doc("addRoundedNormalsAVX2 computes dst = spacing·(sum + round(deviation·normal)) and the doubts for 8·blocks values.")
+	blocks, dst, sum, words, doubts := GP64(), GP64(), GP64(), GP64(), GP64()
 	Load(Param("blocks"), blocks)
 	Load(Param("dst"), dst)
 	Load(Param("sum"), sum)
 	Load(Param("words"), words)
-	Load(Param("uniforms"), uniforms)
-	deviation, perSpacing, spacing := everywhere("deviation"), everywhere("perSpacing"), everywhere("spacing")
+	Load(Param("doubts"), doubts)
+	deviation, certainty, spacing := everywhere("deviation"), everywhere("certainty"), everywhere("spacing")
 	Label("loop")
 	x, y := normalPairs(words)
+	// Words near both ends are below the threshold once nearCentre is added, as signed
+	// numbers when 2^63 is.
+	radius, outside := YMM(), YMM()
+	VMOVDQU(quad(nearCentre+1<<63), radius)
+	VPADDQ(Mem{Base: words}, radius, radius)
+	VMOVDQU(quad(leastRadius+nearCentre+1<<63), outside)
+	VPCMPGTQ(radius, outside, outside)
+	masks := [2]reg.GPVirtual{GP32(), GP32()}
 	for i, normal := range []vec{x, y} {
 		n := YMM()
-		VPMOVZXWD(Mem{Base: uniforms, Disp: 8 * i}, n.AsX())
-		VCVTDQ2PD(n.AsX(), n)
-		scale := loadDouble(0x1p-16)
-		VFMADD213PD(double(0x1p-17), scale, n) // (j + 1/2)·2^-16
-		VFMADD231PD(normal, deviation, n)
-		VROUNDPD(U8(1), n, n) // toward -∞
-		index := YMM()
-		VMULPD(Mem{Base: sum, Disp: 32 * i}, perSpacing, index)
-		VMAXPD(double(-0x1p61), index, index)
-		VMINPD(double(0x1p61), index, index)
-		VROUNDPD(U8(0), index, index) // to nearest, ties to even
-		VADDPD(n, index, index)
-		VMULPD(spacing, index, index)
-		VMOVUPD(index, Mem{Base: dst, Disp: 32 * i})
+		VMULPD(deviation, normal, normal)
+		VROUNDPD(U8(0), normal, n) // to nearest, ties to even
+		VSUBPD(n, normal, normal)
+		VANDPD(quad(1<<63-1), normal, normal)
+		VCMPPD(U8(6), certainty, normal, normal) // not at most
+		VORPD(outside, normal, normal)
+		VMOVMSKPD(normal, masks[i])
+		VADDPD(Mem{Base: sum, Disp: 32 * i}, n, n)
+		VFMADD213PD(double(0), spacing, n) // -0 + 0 is +0
+		VMOVUPD(n, Mem{Base: dst, Disp: 32 * i})
 	}
+	SHLL(U8(4), masks[1])
+	ORL(masks[1], masks[0])
+	MOVB(masks[0].As8(), Mem{Base: doubts})
 	ADDQ(U8(64), words)
-	ADDQ(U8(16), uniforms)
 	ADDQ(U8(64), sum)
 	ADDQ(U8(64), dst)
+	INCQ(doubts)
 	DECQ(blocks)
 	JNZ(LabelRef("loop"))
 	VZEROUPPER()
@@ -174,6 +180,10 @@ func logarithmParts(words reg.GPVirtual) (g, k vec) {
 const (
 	sqrtHalf = 0xb504f333f9de6485                      // sqrt(1/2) of 2^64
 	biased   = 0x3ff0000000000000 - 0x3fe6a09e667f3bcd // bits of 1 less those of sqrt(1/2)
+
+	// The ends of the radius words whose normals are known well enough, as in the package.
+	leastRadius = 1 << 47
+	nearCentre  = 1 << 34
 )
 
 // quarterTurn returns sine and cosine of the part of an angle that is left of

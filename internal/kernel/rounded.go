@@ -1,0 +1,93 @@
+package kernel
+
+import "math"
+
+// Rounded normals: the integers next to normals that are known well enough, and which ones are not.
+
+// AddRoundedNormals adds the nearest integer to deviation·z to every integer of sum, where z is the
+// [Normals] of words, and scales the result:
+//
+//	dst = spacing · (sum + round(deviation·z))
+//
+// The words are the first 64 bits of the infinite binary expansions of a radius U and an angle Θ,
+// and z stands for the normal Z that real arithmetic makes of those. Bit i of doubts[j] is set
+// unless the integer of value 8j+i is certain: the one that every continuation of the two words has
+// next to deviation·Z. The caller settles what is in doubt from further words; dst holds the
+// integer of the known ones there.
+//
+// sum holds integers of any size in float64; above 2^53 its sum with the noise is rounded once, to
+// a number that depends on nothing but the exact sum of the two integers. A result of zero is +0,
+// whatever the sign of a zero in sum. dst, sum and words have the same length, a multiple of
+// [NormalsBlock], and doubts an eighth of it; it panics otherwise. dst may be sum. deviation is
+// above 0 and at most [MaxRoundedDeviation].
+//
+// # When an integer is certain
+//
+// It is if the radius word w is in [2^47, 2^64 - 2^34) and x, the float64 for deviation·z, is
+// within 1/2 - 2^-44·deviation of it. This is right because, for such w, |z - Z| < 2^-47 and even
+// |x - deviation·Z| < 2^-47·deviation, an eighth of the margin. With ε = 2^-53, the relative error
+// of one rounding, E = -ln U, r = sqrt(2E) and r ≤ 4.855 = r(2^-17):
+//
+//   - The bits of U that follow w. u = (w|1)·2^-64 is within 2^-64 of U, so r is within
+//     2^-64/(u·r): convex in u and at most 2^-47/4.855 < 13.2ε at u = 2^-17 and 2^-64/2^-14.5 <
+//     11.4ε at u = 1 - 2^-30.
+//   - E for u > sqrt(1/2). 1-u is rounded once, which moves E by at most 1.2ε·E; [minusLog1p] has a
+//     relative error of 1.9ε: its last subtraction gives ε and all before it, with weights of g²/2
+//     and less, at most 0.28ε of E ≥ 0.3466 at the far end, where g = 0.4142, and less near it. So
+//     r is within 1.6ε·r ≤ 1.4ε.
+//   - E for u < sqrt(1/2). u is rounded once: ε. k·ln 2 has the error of the constant, 0.3ε·k·ln 2
+//     ≤ 3.6ε, minusLog1p 0.63ε, and the sum is rounded: E·ε. Divided by r: at most 2.7ε at E =
+//     0.3466 and 3.5ε at E = 17·ln 2.
+//   - The root is rounded: ε·r ≤ 4.9ε. All of the radius: 13.2ε + 3.5ε + 4.9ε = 21.6ε.
+//   - Sine and cosine of Θ. t, at most π/4, is rounded twice and has the relative error 0.4ε of the
+//     constant 2π: 2.4ε·t, which moves the sine by 2.4ε·t·cos t ≤ 1.4ε and the cosine by 2.4ε·t·sin
+//     t ≤ 1.4ε. The bits of Θ that follow its word move t by 2π·2^-64 < 0.004ε. Evaluation: of the
+//     sine 0.3ε in t³·P(t²), ε·sin t ≤ 0.71ε in its addition to t; of the cosine 0.5ε and 0.31ε in
+//     1 - t²/2, 0.1ε in t⁴·Q(t²), 0.5ε in their sum. The polynomials themselves are within 0.1ε of
+//     the functions. So both are within 3ε, and times r: 14.6ε.
+//   - z = r·cos and x = deviation·z are rounded once each: 2ε·4.855 ≤ 9.8ε.
+//
+// The sum is 46ε < 2^-47. x - round(x) is exact. (1/2 - 2^-44·deviation is rounded by up to 2^-55,
+// where the margin is worth something: |x| can reach 1/2 only if deviation > 0.1, and then the
+// margin is above 2^-48.)
+func AddRoundedNormals(dst, sum []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
+	checkNoise(len(dst), len(words))
+	if len(sum) != len(dst) || len(doubts) != len(dst)/NormalsBlock {
+		panic("kernel: AddRoundedNormals: a sum or doubts of the wrong length")
+	}
+	active.addRoundedNormals(dst, sum, words, doubts, deviation, spacing)
+}
+
+// MaxRoundedDeviation is the largest deviation of [AddRoundedNormals]; there, every eighth value is
+// in doubt.
+const MaxRoundedDeviation = 0x1p40
+
+// Radius words from leastRadius on and before the last nearCentre words are those that the error
+// bound holds for. Adding nearCentre moves the words on both sides of these below one threshold.
+const (
+	leastRadius = 1 << 47
+	nearCentre  = 1 << 34
+)
+
+// certainty returns the largest distance from an integer at which that is certain.
+func certainty(deviation float64) float64 { return math.FMA(-0x1p-44, deviation, 0.5) }
+
+func portableAddRoundedNormals(dst, sum []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
+	limit := certainty(deviation)
+	var normals [NormalsBlock]float64
+	for block := range doubts {
+		from := block * NormalsBlock
+		portableNormals(normals[:], words[from:from+NormalsBlock])
+		var doubt uint8
+		for i, z := range normals {
+			x := float64(deviation * z)
+			n := math.RoundToEven(x)
+			radius := words[from+i%(NormalsBlock/2)]
+			if !(math.Abs(x-n) <= limit) || radius+nearCentre < leastRadius+nearCentre {
+				doubt |= 1 << i
+			}
+			dst[from+i] = math.FMA(sum[from+i]+n, spacing, 0) // -0 + 0 is +0
+		}
+		doubts[block] = doubt
+	}
+}

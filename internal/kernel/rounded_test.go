@@ -1,0 +1,150 @@
+package kernel
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// roundedDeviations go from noise that is all zeros to the one that is most often in doubt.
+var roundedDeviations = []float64{0x1p-1070, 0.01, 0.3, 1, 50, 0x1p20, 0x1.bp20, 0x1p37, MaxRoundedDeviation}
+
+// radiusEdges are noiseWords with radii on both sides of the ends of the range in which normals are
+// known.
+func radiusEdges() []uint64 {
+	words := noiseWords()
+	r := rand.New(rand.NewPCG(9, 10))
+	for block := range len(words) / NormalsBlock / 8 {
+		for i := range NormalsBlock / 2 {
+			end := []uint64{0, leastRadius, 1<<63 + (1<<63 - nearCentre)}[r.IntN(3)]
+			words[block*NormalsBlock*8+i] = end + uint64(r.IntN(7)) - 3
+		}
+	}
+	return words
+}
+
+func integers(n int) []float64 {
+	sums := make([]float64, n)
+	r := rand.New(rand.NewPCG(11, 12))
+	for i := range sums {
+		sums[i] = math.Trunc(math.Ldexp(r.Float64()-0.5, r.IntN(64))) // of both signs, and zeros of both
+	}
+	return sums
+}
+
+// Every kernel gives the same values and the same doubts, to the last bit, in place too.
+func TestAddRoundedNormalsAgreesBitForBit(t *testing.T) {
+	words := radiusEdges()
+	sum := integers(len(words))
+	for _, deviation := range roundedDeviations {
+		want, wantDoubts := make([]float64, len(words)), make([]uint8, len(words)/NormalsBlock)
+		portableAddRoundedNormals(want, sum, words, wantDoubts, deviation, 0x1p-20)
+		for _, k := range supportedKernels() {
+			t.Run(fmt.Sprint(k.name, " ", deviation), func(t *testing.T) {
+				got, doubts := slices.Clone(sum), make([]uint8, len(wantDoubts))
+				k.addRoundedNormals(got, got, words, doubts, deviation, 0x1p-20)
+				sameBits(t, got, want)
+				if !bytes.Equal(doubts, wantDoubts) {
+					t.Error("doubts are not those of the portable kernel")
+				}
+			})
+		}
+	}
+}
+
+// Any number of blocks is worked on, and nothing beyond them.
+func TestAddRoundedNormalsOfFewBlocks(t *testing.T) {
+	words := radiusEdges()[:8*NormalsBlock]
+	sum, want, wantDoubts := integers(len(words)), make([]float64, len(words)), make([]uint8, 8)
+	portableAddRoundedNormals(want, sum, words, wantDoubts, 0x1p37, 1)
+	for _, k := range supportedKernels() {
+		for blocks := range 8 {
+			n := blocks * NormalsBlock
+			got, doubts := make([]float64, len(words)), make([]uint8, 8)
+			k.addRoundedNormals(got[:n], sum[:n], words[:n], doubts[:blocks], 0x1p37, 1)
+			sameBits(t, got, append(slices.Clone(want[:n]), make([]float64, len(words)-n)...))
+			if !bytes.Equal(doubts[:blocks], wantDoubts[:blocks]) || slices.Max(doubts[blocks:]) != 0 {
+				t.Errorf("%s: doubts of %d blocks are %x, want %x", k.name, blocks, doubts, wantDoubts)
+			}
+		}
+	}
+}
+
+// The sentences of the documentation, value by value: the rounding, the scale, and what is in
+// doubt.
+func TestAddRoundedNormalsIsTheFormula(t *testing.T) {
+	const spacing = 0x1p-20
+	words := radiusEdges()
+	sum, normals := integers(len(words)), make([]float64, len(words))
+	portableNormals(normals, words)
+	for _, deviation := range roundedDeviations {
+		got, doubts := make([]float64, len(words)), make([]uint8, len(words)/NormalsBlock)
+		AddRoundedNormals(got, sum, words, doubts, deviation, spacing)
+		for i, z := range normals {
+			x := deviation * z
+			n := math.RoundToEven(x)
+			if want := (sum[i] + n) * spacing; got[i] != want || got[i] == 0 && math.Signbit(got[i]) {
+				t.Fatalf("deviation %g: value %d is %g, want %g", deviation, i, got[i], want)
+			}
+			radius := words[i/8*8+i%4]
+			known := radius >= 1<<47 && radius < 1<<63+(1<<63-1<<34)
+			certain := known && math.Abs(x-n) <= 0.5-deviation*0x1p-44
+			if doubt := doubts[i/8]>>(i%8)&1 == 1; doubt == certain {
+				t.Fatalf("deviation %g, radius %#x, product %.17g: doubt is %t", deviation, radius, x, doubt)
+			}
+		}
+	}
+}
+
+// A zero in the sum does not show its sign, whatever that of the noise is.
+func TestAddRoundedNormalsHidesTheSignOfZero(t *testing.T) {
+	words, negative := noiseWords(), math.Copysign(0, -1)
+	sum := slices.Repeat([]float64{negative}, len(words))
+	for _, k := range supportedKernels() {
+		got := make([]float64, len(words))
+		k.addRoundedNormals(got, sum, words, make([]uint8, len(words)/8), 0.01, 1)
+		for i, v := range got {
+			if math.Float64bits(v) != 0 {
+				t.Fatalf("%s: -0 becomes %g at %d", k.name, v, i)
+			}
+		}
+	}
+}
+
+func TestAddRoundedNormalsRefusesWrongLengths(t *testing.T) {
+	sixteen, words, doubts := make([]float64, 16), make([]uint64, 16), make([]uint8, 2)
+	for name, call := range map[string]func(){
+		"no multiple of 8": func() { AddRoundedNormals(sixteen[:9], sixteen[:9], words[:9], doubts[:1], 1, 1) },
+		"fewer words":      func() { AddRoundedNormals(sixteen, sixteen, words[:8], doubts, 1, 1) },
+		"shorter sum":      func() { AddRoundedNormals(sixteen, sixteen[:8], words, doubts, 1, 1) },
+		"fewer doubts":     func() { AddRoundedNormals(sixteen, sixteen, words, doubts[:1], 1, 1) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			call()
+		}()
+	}
+}
+
+// The arithmetic alone, without the random words:
+//
+//	go test -run '^$' -bench AddRoundedNormals ./internal/kernel
+func BenchmarkAddRoundedNormals(b *testing.B) {
+	words := noiseWords()[8000:][:512]
+	for _, k := range supportedKernels() {
+		b.Run(k.name, func(b *testing.B) {
+			dst, sum, doubts := make([]float64, len(words)), make([]float64, len(words)), make([]uint8, len(words)/8)
+			for b.Loop() {
+				k.addRoundedNormals(dst, sum, words, doubts, 0x1p20, 0x1p-20)
+			}
+			perValue(b, len(dst))
+		})
+	}
+}

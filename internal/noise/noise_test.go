@@ -1,0 +1,289 @@
+package noise
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/random"
+)
+
+var deviations = []float64{0.3, 1, 50, 0x1p20, 1.7 * 0x1p20, 0x1p26, kernel.MaxRoundedDeviation}
+
+// edgeRadii are the radius words of the range that the error bound holds for at which something
+// changes: its ends, the two forms of the logarithm, powers of two and the middles between them,
+// and their neighbours.
+func edgeRadii() []uint64 {
+	const least, most, sqrtHalf = 1 << 47, math.MaxUint64 - 1<<34, 0xb504f333f9de6485
+	words := []uint64{least, most}
+	for shift := range 17 {
+		words = append(words, 1<<63>>shift, sqrtHalf>>shift, math.MaxUint64<<(34+shift)-1)
+	}
+	var edges []uint64
+	for _, w := range words {
+		for _, near := range []uint64{w - 2, w - 1, w, w + 1, w + 2} {
+			if least <= near && near <= most {
+				edges = append(edges, near)
+			}
+		}
+	}
+	return edges
+}
+
+// edgeAngles are those around every quarter and eighth of a turn, and the words of few bits next to
+// an axis.
+func edgeAngles() []uint64 {
+	var edges []uint64
+	for eighth := range uint64(8) {
+		for _, offset := range []uint64{0, 1, 2, 3, 1 << 10, 1 << 40} {
+			edges = append(edges, eighth<<61+offset, eighth<<61-offset)
+		}
+	}
+	return edges
+}
+
+// pairs calls check with words for the two of a pair and the exact normals of a continuation of
+// them: the lowest, the highest, or one in between. Edges meet edges and random words; at least
+// 100,000 pairs are random.
+func pairs(check func(radius, angle uint64, x, y *big.Float)) {
+	r := rand.New(rand.NewPCG(31, 32))
+	one := func(radius, angle uint64) {
+		u, theta := expansionOf(radius, corner(r)), expansionOf(angle, corner(r))
+		for u.significant() < leastDigits {
+			u.extend(r.Uint64())
+		}
+		x, y := boxMuller(u, theta, quarterOf(angle), leastDigits+guardDigits)
+		check(radius, angle, x, y)
+	}
+	radii, angles := edgeRadii(), edgeAngles()
+	for i := range 100_000 {
+		radius := r.Uint64() >> (i % 2 * r.IntN(18)) // all magnitudes in the range, and some below it
+		one(radius, r.Uint64())
+	}
+	for i := range 4 * len(radii) * len(angles) {
+		one(radii[i%len(radii)], angles[i/len(radii)%len(angles)])
+	}
+	for _, radius := range radii {
+		one(radius, r.Uint64())
+	}
+	for _, angle := range angles {
+		one(r.Uint64(), angle)
+	}
+	for range 1000 { // outside the range, near its ends and far from them
+		one(1<<47>>r.IntN(48)-1, r.Uint64())
+		one(math.MaxUint64-1<<34>>r.IntN(35)+1, r.Uint64())
+	}
+}
+
+func corner(r *rand.Rand) uint64 { return []uint64{0, allOnes, r.Uint64()}[r.IntN(3)] }
+
+// What [kernel.AddRoundedNormals] says about the words that it does not doubt: its normals are
+// within 2^-47 of the exact ones, whatever bits follow, and so are products with a deviation in
+// units of that; and its integers are the exact ones. The first is the proved bound: the margin of
+// eight times as much is not used.
+func TestCertainValuesAreExact(t *testing.T) {
+	var worst float64
+	var certain, doubtful int
+	pairs(func(radius, angle uint64, exactX, exactY *big.Float) {
+		words := []uint64{radius, radius, radius, radius, angle, angle, angle, angle}
+		var z, got, sum [kernel.NormalsBlock]float64
+		if radius >= 1<<47 && radius < math.MaxUint64-1<<34+1 {
+			kernel.Normals(z[:], words)
+			for _, deviation := range []float64{1, 1.7 * 0x1p20} { // the error bound knows no scale
+				e := max(distance(z[0], deviation, exactX), distance(z[4], deviation, exactY))
+				if worst = max(worst, e); e >= 0x1p-47 {
+					t.Fatalf("radius %#x, angle %#x, deviation %g: off by 2^%.2f deviations", radius, angle, deviation, math.Log2(e))
+				}
+			}
+		}
+		for _, deviation := range deviations {
+			var doubts [1]uint8
+			kernel.AddRoundedNormals(got[:], sum[:], words, doubts[:], deviation, 1)
+			for lane, exact := range map[int]*big.Float{0: exactX, 4: exactY} {
+				if doubts[0]>>lane&1 == 1 {
+					doubtful++
+					continue
+				}
+				certain++
+				if want, _ := nearest(exact, deviation, leastDigits); got[lane] != want {
+					t.Fatalf("radius %#x, angle %#x, deviation %g: %.0f is called certain, exact is %.0f",
+						radius, angle, deviation, got[lane], want)
+				}
+			}
+		}
+	})
+	t.Logf("largest error 2^%.2f deviations; %d values certain, %d in doubt", math.Log2(worst), certain, doubtful)
+}
+
+// distance returns |deviation·z - deviation·exact| in deviations, the first product rounded and the
+// second not.
+func distance(z, deviation float64, exact *big.Float) float64 {
+	product := new(big.Float).Mul(exact, big.NewFloat(deviation))
+	product.Sub(product, big.NewFloat(float64(deviation*z)))
+	e, _ := product.Quo(product, big.NewFloat(deviation)).Float64()
+	return math.Abs(e)
+}
+
+// reference is what Add promises, pair by pair: integers of the expansions that begin with the
+// words of src. Words that follow come from src for the pairs that have a value in doubt and from
+// anywhere for the others.
+func reference(sum []float64, deviation, spacing float64, src *random.Source) []float64 {
+	anywhere := rand.NewPCG(41, 42)
+	var out []float64
+	for len(sum) > 0 {
+		n := min(len(sum), 512)
+		words := make([]uint64, (n+7)/8*8)
+		src.Fill(words)
+		noisy, doubts := make([]float64, len(words)), make([]uint8, len(words)/8)
+		kernel.AddRoundedNormals(noisy, noisy, words, doubts, deviation, 1)
+		for i := 0; i < len(words); i += 8 {
+			for x := i; x < i+4; x++ {
+				var more rand.Source = anywhere
+				if doubts[i/8]>>(x-i)&0x11 != 0 {
+					more = src
+				}
+				noisy[x], noisy[x+4] = exactPair(words[x], words[x+4], deviation, more)
+			}
+		}
+		for i, s := range sum[:n] {
+			out = append(out, (s+noisy[i])*spacing)
+		}
+		sum = sum[n:]
+	}
+	return out
+}
+
+// lengths are those around the multiples of the kernel's and the package's blocks.
+func lengths() []int {
+	var all []int
+	for _, r := range [][2]int{{0, 40}, {511, 530}, {1024, 1033}} {
+		for n := r[0]; n <= r[1]; n++ {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// Every value of a vector of any length gets its noise, with few and with many values in doubt, in
+// place too, and nothing beyond the end is touched.
+func TestAddIsTheReference(t *testing.T) {
+	var a Adder
+	for _, n := range lengths() {
+		for _, deviation := range []float64{0x1p20, 0x1p39} {
+			sum := make([]float64, n)
+			for i := range sum {
+				sum[i] = float64(1000*i - 7)
+			}
+			want := reference(sum, deviation, 0x1p-20, random.Seeded(uint64(n)))
+			got := make([]float64, n+1)
+			a.Add(got[:n], sum, deviation, 0x1p-20, random.Seeded(uint64(n)))
+			a.Add(sum, sum, deviation, 0x1p-20, random.Seeded(uint64(n)))
+			if !slices.Equal(got[:n], want) || !slices.Equal(sum, want) || got[n] != 0 {
+				t.Fatalf("%d values, deviation %g: not the noise of the reference", n, deviation)
+			}
+		}
+	}
+}
+
+// Nothing leaves without noise, and no noise is used twice: not in a vector, not in the next one,
+// not after another length. At a deviation of 2^38, two of the 22,000 right values here agree with
+// probability 5e-4, and one is zero with probability 4e-8; the source is seeded, so the test does
+// not change its mind.
+func TestAddNeverRepeatsNoise(t *testing.T) {
+	var a Adder
+	src := random.Seeded(51)
+	seen := map[float64]string{}
+	for _, n := range append(lengths(), lengths()[:41]...) {
+		noise := make([]float64, n)
+		a.Add(noise, noise, 0x1p38, 1, src)
+		for i, v := range noise {
+			place := fmt.Sprintf("value %d of %d", i, n)
+			if where, ok := seen[math.Abs(v)]; ok || v == 0 {
+				t.Fatalf("%s has noise %.0f, like %s", place, v, where)
+			}
+			seen[math.Abs(v)] = place
+		}
+	}
+}
+
+// The noise of a source is pinned, for every kernel: the hash was computed with the portable one,
+// whose values TestAddIsTheReference holds against the definition. It changes when the order in
+// which words are read does.
+func TestAddIsTheSameWithEveryKernel(t *testing.T) {
+	hash := fnv.New64a()
+	var a Adder
+	for seed, deviation := range deviations {
+		noise := make([]float64, 20_003)
+		a.Add(noise, noise, deviation, 1, random.Seeded(uint64(seed)))
+		fmt.Fprintf(hash, "%x", noise)
+	}
+	if got := hash.Sum64(); got != golden {
+		t.Errorf("hash of the noise is %#x, want %#x", got, uint64(golden))
+	}
+}
+
+const golden = 0x88f98364feac5a5e
+
+// The scale is exact and a sum above 2^53 is rounded once.
+func TestAddRoundsTheSumOnce(t *testing.T) {
+	var a Adder
+	zero, large := make([]float64, 100), slices.Repeat([]float64{0x1p60 + 0x1p10}, 100)
+	a.Add(zero, zero, 0x1p20, 1, random.Seeded(61))
+	a.Add(large, large, 0x1p20, 0x1p-40, random.Seeded(61))
+	for i, noise := range zero {
+		if want := math.Ldexp(float64(1<<60+1<<10+int64(noise)), -40); large[i] != want {
+			t.Fatalf("value %d is %.17g, want %.17g", i, large[i], want)
+		}
+	}
+}
+
+func TestAddRefuses(t *testing.T) {
+	for name, call := range map[string]func(a *Adder, v []float64, src *random.Source){
+		"no deviation":        func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, 0, 1, src) },
+		"negative deviation":  func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, -1, 1, src) },
+		"NaN for a deviation": func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, math.NaN(), 1, src) },
+		"deviation too large": func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, 0x1p40+1, 1, src) },
+		"infinite deviation":  func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, math.Inf(1), 1, src) },
+		"no spacing":          func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, 1, 0, src) },
+		"negative spacing":    func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, 1, -1, src) },
+		"spacing 3":           func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, 1, 3, src) },
+		"NaN for a spacing":   func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, 1, math.NaN(), src) },
+		"shorter result":      func(a *Adder, v []float64, src *random.Source) { a.Add(v[1:], v, 1, 1, src) },
+		"empty, no deviation": func(a *Adder, v []float64, src *random.Source) { a.Add(nil, nil, 0, 1, src) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			call(&Adder{}, make([]float64, 9), random.Seeded(1))
+		}()
+	}
+}
+
+func TestAddAllocatesNothing(t *testing.T) {
+	var a Adder
+	src, sum := random.Seeded(1), make([]float64, 1000)
+	if n := testing.AllocsPerRun(20, func() { a.Add(sum, sum, 50, 1, src) }); n != 0 {
+		t.Errorf("%g allocations, want none", n)
+	}
+}
+
+func TestExcess(t *testing.T) {
+	if epsilon, delta := Excess(0); epsilon != 0 || delta != 0 {
+		t.Errorf("without noise: (%g, %g)", epsilon, delta)
+	}
+	for _, n := range []float64{1, 1e10, 1e300} {
+		epsilon, delta := Excess(n)
+		stated := new(big.Float).SetMantExp(big.NewFloat(n), -3900)
+		if epsilon != 0 || delta <= 0 || big.NewFloat(delta).Cmp(stated) < 0 || delta > 1e-300 {
+			t.Errorf("%g coordinates: (%g, %g)", n, epsilon, delta)
+		}
+	}
+}
