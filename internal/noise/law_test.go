@@ -236,7 +236,7 @@ func TestLawOfPairs(t *testing.T) {
 	var a Adder
 	z, src := make([]float64, n), random.Seeded(71)
 	for at := 0; at < n; at += 1024 {
-		a.Add(z[at:at+1024], z[at:at+1024], 0x1p20, 0x1p-20, src)
+		a.Add(z[at:at+1024], make([]float64, 1024), 0x1p20, 0x1p-20, src)
 	}
 	for _, lag := range []int{1, 2, 3, 4, 5, 8, Block - 4, Block, 2 * Block} {
 		var values, squares float64

@@ -55,13 +55,13 @@ const Block = 512
 // Adder is what a thread needs to add noise. The zero value is ready; it is not safe for concurrent
 // use.
 type Adder struct {
-	words      [Block]uint64
-	sum, noisy [Block]float64
-	doubts     [Block / kernel.NormalsBlock]uint8
+	words  [Block]uint64
+	doubts [Block / kernel.NormalsBlock]uint8
+	rest   [2][kernel.NormalsBlock]float64 // of a vector, padded, without and with noise
 }
 
 // Add writes spacing·(sum + N) to dst, with an independent N of the law above for every value. sum
-// holds integers in float64; dst is as long and may be sum. deviation is in (0,
+// holds integers in float64; dst is as long and does not overlap it. deviation is in (0,
 // [kernel.MaxRoundedDeviation]] and spacing is a power of two. It panics otherwise.
 //
 // For a given state of src the result is the same with every kernel. No word of src is used twice;
@@ -87,29 +87,34 @@ type words interface {
 }
 
 func (a *Adder) add(dst, sum []float64, deviation, spacing float64, src words) {
+	const size = kernel.NormalsBlock
 	for len(sum) > 0 {
 		n := min(len(sum), Block)
-		groups := (n + kernel.NormalsBlock - 1) / kernel.NormalsBlock
-		copy(a.sum[:], sum[:n]) // what is left behind it from before gets noise that nobody sees
-		src.Fill(a.words[:groups*kernel.NormalsBlock])
-		a.addGroups(groups, deviation, spacing, src)
-		copy(dst, a.noisy[:n])
+		whole := n / size * size
+		src.Fill(a.words[:(n+size-1)/size*size])
+		a.addGroups(dst[:whole], sum[:whole], a.words[:whole], deviation, spacing, src)
+		if whole < n {
+			bare, noisy := a.rest[0][:], a.rest[1][:]
+			copy(bare, sum[whole:]) // what is left behind it from before gets noise that nobody sees
+			a.addGroups(noisy, bare, a.words[whole:whole+size], deviation, spacing, src)
+			copy(dst[whole:], noisy)
+		}
 		dst, sum = dst[n:], sum[n:]
 	}
 }
 
-// addGroups makes noisy of sum and words. Further digits of the pairs in doubt are the next words
-// of src, pair by pair.
-func (a *Adder) addGroups(groups int, deviation, spacing float64, src rand.Source) {
+// addGroups makes dst of sum and words. Further digits of the pairs in doubt are the next words of
+// src, pair by pair.
+func (a *Adder) addGroups(dst, sum []float64, words []uint64, deviation, spacing float64, src rand.Source) {
 	const size, pairs = kernel.NormalsBlock, kernel.NormalsBlock / 2 // whose values are so far apart
-	n, doubts := groups*size, a.doubts[:groups]
-	kernel.AddRoundedNormals(a.noisy[:n], a.sum[:n], a.words[:n], doubts, deviation, spacing)
+	doubts := a.doubts[:len(sum)/size]
+	kernel.AddRoundedNormals(dst, sum, words, doubts, deviation, spacing)
 	for i, doubt := range doubts {
 		for j := 0; doubt != 0 && j < pairs; j++ {
 			if doubt>>j&(1|1<<pairs) != 0 {
 				x, y := i*size+j, i*size+j+pairs
-				nx, ny := exactPair(a.words[x], a.words[y], deviation, src)
-				a.noisy[x], a.noisy[y] = spacing*(a.sum[x]+nx), spacing*(a.sum[y]+ny)
+				nx, ny := exactPair(words[x], words[y], deviation, src)
+				dst[x], dst[y] = spacing*(sum[x]+nx), spacing*(sum[y]+ny)
 			}
 		}
 	}

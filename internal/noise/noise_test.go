@@ -169,8 +169,8 @@ func lengths() []int {
 	return all
 }
 
-// Every value of a vector of any length gets its noise, with few and with many values in doubt, in
-// place too, and nothing beyond the end is touched.
+// Every value of a vector of any length gets its noise, with few and with many values in doubt, and
+// nothing beyond the end is touched.
 func TestAddIsTheReference(t *testing.T) {
 	var a Adder
 	for _, n := range lengths() {
@@ -182,8 +182,7 @@ func TestAddIsTheReference(t *testing.T) {
 			want := reference(sum, deviation, 0x1p-20, random.Seeded(uint64(n)))
 			got := make([]float64, n+1)
 			a.Add(got[:n], sum, deviation, 0x1p-20, random.Seeded(uint64(n)))
-			a.Add(sum, sum, deviation, 0x1p-20, random.Seeded(uint64(n)))
-			if !slices.Equal(got[:n], want) || !slices.Equal(sum, want) || got[n] != 0 {
+			if !slices.Equal(got[:n], want) || got[n] != 0 {
 				t.Fatalf("%d values, deviation %g: not the noise of the reference", n, deviation)
 			}
 		}
@@ -200,7 +199,7 @@ func TestAddNeverRepeatsNoise(t *testing.T) {
 	seen := map[float64]string{}
 	for _, n := range append(lengths(), lengths()[:41]...) {
 		noise := make([]float64, n)
-		a.Add(noise, noise, 0x1p38, 1, src)
+		a.Add(noise, slices.Clone(noise), 0x1p38, 1, src)
 		for i, v := range noise {
 			place := fmt.Sprintf("value %d of %d", i, n)
 			if where, ok := seen[math.Abs(v)]; ok || v == 0 {
@@ -219,7 +218,7 @@ func TestAddIsTheSameWithEveryKernel(t *testing.T) {
 	var a Adder
 	for seed, deviation := range deviations {
 		noise := make([]float64, 20_003)
-		a.Add(noise, noise, deviation, 1, random.Seeded(uint64(seed)))
+		a.Add(noise, slices.Clone(noise), deviation, 1, random.Seeded(uint64(seed)))
 		fmt.Fprintf(hash, "%x", noise)
 	}
 	if got := hash.Sum64(); got != golden {
@@ -233,8 +232,8 @@ const golden = 0x88f98364feac5a5e
 func TestAddRoundsTheSumOnce(t *testing.T) {
 	var a Adder
 	zero, large := make([]float64, 100), slices.Repeat([]float64{0x1p60 + 0x1p10}, 100)
-	a.Add(zero, zero, 0x1p20, 1, random.Seeded(61))
-	a.Add(large, large, 0x1p20, 0x1p-40, random.Seeded(61))
+	a.Add(zero, slices.Clone(zero), 0x1p20, 1, random.Seeded(61))
+	a.Add(large, slices.Clone(large), 0x1p20, 0x1p-40, random.Seeded(61))
 	for i, noise := range zero {
 		if want := math.Ldexp(float64(1<<60+1<<10+int64(noise)), -40); large[i] != want {
 			t.Fatalf("value %d is %.17g, want %.17g", i, large[i], want)
@@ -270,7 +269,7 @@ func TestAddRefuses(t *testing.T) {
 func TestAddAllocatesNothing(t *testing.T) {
 	var a Adder
 	src, sum := random.Seeded(1), make([]float64, 1000)
-	if n := testing.AllocsPerRun(20, func() { a.Add(sum, sum, 50, 1, src) }); n != 0 {
+	if n := testing.AllocsPerRun(20, func() { a.Add(sum, slices.Clone(sum), 50, 1, src) }); n != 0 {
 		t.Errorf("%g allocations, want none", n)
 	}
 }
