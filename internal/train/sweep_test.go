@@ -70,13 +70,17 @@ func (h sweepHooks) TrialStepped(p Progress) {
 	}
 }
 
-// killSweep drops a sweep when trial number has made so many steps, as kill -9 would.
+// killSweep drops a sweep when trial number has made so many steps, as kill -9 would; 0 is when it has begun.
 func killSweep(t testing.TB, s *configs.Sweep, o SweepOptions, number, steps int) {
 	t.Helper()
 	type killed struct{}
 	trial := 0
 	o.Watcher = sweepHooks{
-		started: func(o TrialOverview) { trial = o.Number },
+		started: func(o TrialOverview) {
+			if trial = o.Number; trial == number && steps == 0 {
+				panic(killed{})
+			}
+		},
 		stepped: func(p Progress) {
 			if trial == number && p.Step == steps {
 				panic(killed{})
@@ -211,7 +215,38 @@ func TestKilledSweepGoesOn(t *testing.T) {
 	}
 }
 
-// A kill can also come before a trial has a ledger, between its end and its row, and between the two tables.
+// A kill can also come before a trial has a ledger: it begins again.
+func TestSweepKilledBeforeALedger(t *testing.T) {
+	tests := []struct {
+		name string
+		left func(dir string) error // brings the folder of a trial that has just begun back to an earlier moment
+	}{
+		{"before the folder", os.RemoveAll},
+		{"before the config", func(dir string) error { return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)) }},
+		{"before the ledger", func(dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, checkpointFolder)), os.Remove(filepath.Join(dir, ledgerFile)))
+		}},
+		{"inside the ledger's header", func(dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, checkpointFolder)), os.Truncate(filepath.Join(dir, ledgerFile), 10))
+		}},
+		{"before the first checkpoint", func(dir string) error { return os.RemoveAll(filepath.Join(dir, checkpointFolder)) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s, o := sweepOf(t, tinyConfig, "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"), sweepOptions(t)
+			killSweep(t, s, o, 2, 0)
+			second := filepath.Join(o.RunsDir, "sweep", "clip_norm=1")
+			if err := test.left(second); err != nil {
+				t.Fatal(err)
+			}
+			if r := runSweep(t, s, o); r.Finished != 2 || releases(t, second) != 12 || r.Composed.Releases != 24 {
+				t.Errorf("found %d results, %d releases of the second trial and %d in all", r.Finished, releases(t, second), r.Composed.Releases)
+			}
+		})
+	}
+}
+
+// A kill can come between the end of a trial and its row, and between the two tables.
 func TestSweepKilledBetweenFiles(t *testing.T) {
 	s, o := sweepOf(t, tinyConfig, "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"), sweepOptions(t)
 	whole := runSweep(t, s, o)
@@ -225,24 +260,6 @@ func TestSweepKilledBetweenFiles(t *testing.T) {
 	}{
 		{"before the row", func(t *testing.T) { write(t, rows, oneRow+"\n") }, 12},
 		{"before results.csv", func(t *testing.T) { write(t, filepath.Join(whole.Sweep, tableFile), "old") }, 12},
-		{"before the folder", func(t *testing.T) {
-			write(t, rows, oneRow+"\n")
-			if err := os.RemoveAll(second); err != nil {
-				t.Fatal(err)
-			}
-		}, 12},
-		{"before the config", func(t *testing.T) {
-			write(t, rows, oneRow+"\n")
-			if err := errors.Join(os.RemoveAll(second), os.Mkdir(second, 0o700)); err != nil {
-				t.Fatal(err)
-			}
-		}, 12},
-		{"inside the ledger's header", func(t *testing.T) {
-			write(t, rows, oneRow+"\n")
-			if err := os.Truncate(filepath.Join(second, ledgerFile), 10); err != nil {
-				t.Fatal(err)
-			}
-		}, 12},
 		{"before the second checkpoint", func(t *testing.T) {
 			write(t, rows, oneRow+"\n")
 			if err := os.Remove(filepath.Join(second, checkpointFolder, "checkpoint-12.ckpt")); err != nil {
