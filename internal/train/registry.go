@@ -212,6 +212,10 @@ func adopted(registry, run string) (checkpoints.Registration, *accountant.Ledger
 // configuredData describes the data of a run without reading it: from its statement, or else its configuration
 // and the sampling probability of its releases.
 func configuredData(c *configs.Config, run string, l *accountant.Ledger) (checkpoints.Data, error) {
+	s, err := readStatement(run)
+	if err == nil && s.Shape != "" {
+		return checkpoints.Data{Name: s.Data, Examples: s.Examples, Shape: s.Shape, Classes: s.Classes}, nil
+	}
 	o, err := configured(c, 1)
 	if err != nil {
 		return checkpoints.Data{}, err
@@ -221,7 +225,7 @@ func configuredData(c *configs.Config, run string, l *accountant.Ledger) (checkp
 			o.Examples = int(math.Round(float64(c.Training.BatchSize) / sampled.SamplingProbability))
 		}
 	}
-	if s, err := readStatement(run); err == nil {
+	if s.Data != "" { // a statement of the first version
 		o.Name, o.Examples = s.Data, s.Examples
 	}
 	return checkpoints.Data{Name: o.Name, Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes}, nil

@@ -40,6 +40,8 @@ type Statement struct {
 	Together                     // of all runs on this data, if there are others
 	Data                string   `json:"data"`
 	Examples            int      `json:"examples"`
+	Shape               string   `json:"shape"` // of one example
+	Classes             int      `json:"classes"`
 	// NotPrivate lists what the run wrote or treated as public without protection.
 	NotPrivate []string `json:"not_private"`
 	// Fallbacks are the questions that the configured accountant did not answer and RDP did.
@@ -54,7 +56,8 @@ func (r *Run) statement(status Status, spent Spent, together Together) Statement
 		Sampler: "Poisson", SamplingProbability: r.plan.Sampler.SamplingProbability,
 		Mechanism: "Gaussian", NoiseMultiplier: r.plan.NoiseMultiplier,
 		ClipNorm: r.plan.Policy.Bound(), Clipping: r.plan.Policy.Name(), ExpectedBatchSize: r.plan.ExpectedBatchSize,
-		MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step, LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(), Together: together, Data: r.source.Name, Examples: r.source.Train.Len(),
+		MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step, LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(), Together: together, Data: r.registered.Data.Name,
+		Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
 		NotPrivate: notPrivate(r.source, r.diagnosed()), Fallbacks: r.plan.Fallbacks,
 	}
 	if r.plan.Budget != nil {

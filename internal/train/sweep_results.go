@@ -122,7 +122,7 @@ func (s *sweep) readRows() (map[string]Row, error) {
 			rows[row.Trial] = row
 			continue
 		}
-		return nil, fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote; without the file, finished trials are measured again but not trained again", path, i+1)
+		return nil, fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote; without the file, finished trials are measured again but not trained again: %w", path, i+1, checkpoints.ErrCorrupt)
 	}
 	return rows, nil
 }
