@@ -74,6 +74,10 @@ func (disk) Rename(oldName, newName string) error       { return os.Rename(oldNa
 func (disk) Remove(name string) error                   { return os.Remove(name) }
 func (disk) SyncDir(name string) error                  { return syncDir(name) }
 
+// fsync makes a file or directory durable. It is a variable so that a test can see that it is called.
+var fsync = (*os.File).Sync
+
+func (f diskFile) Sync() error   { return fsync(f.File) }
 func (f diskFile) Lock() error   { return lockFile(f.File) }
 func (f diskFile) Unlock() error { return unlockFile(f.File) }
 

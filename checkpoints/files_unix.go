@@ -34,7 +34,7 @@ func syncDir(name string) error {
 		return err
 	}
 	defer d.Close()
-	err = d.Sync()
+	err = fsync(d)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
 		return nil
 	}

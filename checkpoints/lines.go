@@ -31,9 +31,9 @@ var errEnough = errors.New("enough was read")
 // Starts are what a line after the header can begin with, longest is the limit of its length.
 func readLines(r io.Reader, number, longest int, starts []string, add func(number int, content []byte) error) (extent, error) {
 	var e extent
-	lines := bufio.NewReaderSize(r, longest)
+	lines := bufio.NewReaderSize(r, min(longest, lineBuffer))
 	for ; ; number++ {
-		line, err := lines.ReadSlice('\n')
+		line, err := readLine(lines, longest)
 		switch {
 		case err == bufio.ErrBufferFull:
 			return e, fmt.Errorf("line %d: found more than %d bytes, expected an entry: %w", number, longest, ErrCorrupt)
@@ -54,6 +54,27 @@ func readLines(r io.Reader, number, longest int, starts []string, add func(numbe
 		e.lastLine = append(append(e.lastLine[:0], content...), '\n')
 		if err == io.EOF || addErr == errEnough {
 			return e, nil
+		}
+	}
+}
+
+// lineBuffer holds all but a few lines whole.
+const lineBuffer = 1 << 12
+
+// readLine is ReadSlice with a limit that may be larger than the buffer of the reader. The line is valid until
+// the next call.
+func readLine(r *bufio.Reader, longest int) ([]byte, error) {
+	line, err := r.ReadSlice('\n')
+	if err != bufio.ErrBufferFull {
+		return line, err
+	}
+	for whole := bytes.Clone(line); ; {
+		if len(whole) >= longest {
+			return nil, bufio.ErrBufferFull
+		}
+		line, err = r.ReadSlice('\n')
+		if whole = append(whole, line...); err != bufio.ErrBufferFull {
+			return whole, err
 		}
 	}
 }
