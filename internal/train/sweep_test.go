@@ -166,6 +166,52 @@ func TestSweepComposesItsTrials(t *testing.T) {
 	}
 }
 
+// Trials at different δ compose at the least one: it is the only one at which all of them have their guarantee.
+func TestSweepComposesAtTheLeastDelta(t *testing.T) {
+	for _, order := range []string{"[1e-4, 1e-6, 1e-5]", "[1e-6, 1e-4]"} {
+		r := runSweep(t, sweepOf(t, tinyConfig, "name: sweep\nbase: base.yaml\ngrid: {privacy.delta: "+order+"}\n"), sweepOptions(t))
+		want, err := spentBy("rdp", ledgerOf(t, mustPlan(t).Event(), 12*len(r.Rows)), 1e-6)
+		if err != nil || r.Composed.Delta != 1e-6 || math.Abs(r.Composed.Epsilon/want.Epsilon-1) > 1e-12 {
+			t.Errorf("%s: found %+v (%v), expected ε = %v at δ = 1e-6", order, r.Composed, err, want.Epsilon)
+		}
+	}
+}
+
+// A trial that released something and is gone, or has lost its ledger, is named; it is never left out, and never begun anew.
+func TestSweepMissesItsTrials(t *testing.T) {
+	tests := map[string]func(dir, sweep string) error{
+		"folder": func(dir, _ string) error { return os.RemoveAll(dir) },
+		"ledger": func(dir, _ string) error { return os.Remove(filepath.Join(dir, ledgerFile)) },
+		"ledger and row": func(dir, sweep string) error {
+			return errors.Join(os.Remove(filepath.Join(dir, ledgerFile)), os.Remove(filepath.Join(sweep, rowsFile)))
+		},
+		"folder and row": func(dir, sweep string) error {
+			return errors.Join(os.RemoveAll(dir), os.Remove(filepath.Join(sweep, rowsFile)))
+		},
+		"whole sweep": func(_, sweep string) error { return os.RemoveAll(sweep) },
+		"header":      func(dir, _ string) error { return os.Truncate(filepath.Join(dir, ledgerFile), 20) },
+		"exchanged folders": func(dir, sweep string) error {
+			return errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(filepath.Join(sweep, "clip_norm=1"))))
+		},
+	}
+	for name, spoil := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := sweepOptions(t)
+			s := sweepOf(t, tinyConfig, smallSweep)
+			r := runSweep(t, s, o)
+			dir := filepath.Join(r.Sweep, "clip_norm=0.1")
+			if err := spoil(dir, r.Sweep); err != nil {
+				t.Fatal(err)
+			}
+			refuses(t, o.RunsDir, checkpoints.ErrRollback, dir, func() error {
+				_, err := RunSweep(context.Background(), s, o)
+				return err
+			})
+		})
+	}
+}
+
 func jsonNumber(v float64) string {
 	b, _ := json.Marshal(v)
 	return string(b)
