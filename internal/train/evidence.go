@@ -144,6 +144,9 @@ func inspect(dir string) (inspected, error) {
 	if err != nil {
 		return inspected{}, err
 	}
+	if err := home.refuseOtherDelta(dir, header.Run); err != nil {
+		return inspected{}, err
+	}
 	i := inspected{}
 	if home.missing != nil {
 		i.warning = strings.TrimPrefix(home.missing.Error(), "train: ")

@@ -371,6 +371,21 @@ func TestFirstVersionIsAdopted(t *testing.T) {
 	})
 }
 
+// A configuration with a larger δ, at which the same releases have a smaller ε, is not that of the run.
+func TestOtherDeltaIsRefused(t *testing.T) {
+	o := options(t)
+	r := train(t, o)
+	path := filepath.Join(r.Run, configFile)
+	write(t, path, strings.Replace(read(t, path), "delta: 0.0001", "delta: 0.001", 1))
+	for _, ask := range []func() error{
+		func() error { _, err := SpentBy(r.Run, 0); return err },
+		func() error { _, err := Evaluate(r.Run, o); return err },
+		func() error { _, err := ShowLedger(o.RunsDir); return err },
+	} {
+		refuses(t, o.RunsDir, ErrOtherPlan, "found privacy.delta 0.001", ask)
+	}
+}
+
 // An older copy of the ledger of the data catches up with the runs that are there.
 func TestOlderDatasetsCatchUp(t *testing.T) {
 	o := options(t)

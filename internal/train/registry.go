@@ -247,6 +247,21 @@ func (h home) claims(run string) []checkpoints.Claim {
 	return []checkpoints.Claim{m.Claim(filepath.Join(h.dir, datasetsFile))}
 }
 
+// refuseOtherDelta makes sure that a run still has the δ that it was registered with: at a larger one, the same
+// releases have a smaller ε. A configuration that is gone is told about by whoever needs it.
+func (h home) refuseOtherDelta(dir, run string) error {
+	m, ok := h.info.Member(run)
+	if !ok || !holdsAny(dir, configFile) {
+		return nil
+	}
+	c, err := readConfig(dir)
+	if err == nil && c.Privacy.Delta != m.Delta {
+		err = fmt.Errorf("%w: found privacy.delta %g in %s, expected the %g with which the run is registered in %s",
+			ErrOtherPlan, c.Privacy.Delta, filepath.Join(dir, configFile), m.Delta, filepath.Join(h.dir, datasetsFile))
+	}
+	return err
+}
+
 // registryOf finds the ledger of a run's data: in the folder of runs, which is above that of a sweep for its
 // trials. A run names its ledger, so that it is found too where sweep.json is lost.
 func registryOf(dir string, run checkpoints.JournalInfo) (home, error) {

@@ -96,7 +96,9 @@ func (r *Run) together() (Together, error) {
 	if err := r.journal.datasets.Refresh(); err != nil {
 		return Together{}, err
 	}
-	members := onData(r.journal.datasets.Info().Members, r.registered.Data)
+	info := r.journal.datasets.Info()
+	self, _ := info.Member(r.journal.Info().Run)
+	members := onData(info.Members, self.Data)
 	if len(members) < 2 {
 		return Together{}, nil
 	}
