@@ -131,6 +131,11 @@ type inspected struct {
 // inspect reads the ledger of a run and holds it against the other files. It changes nothing, so the run may be
 // going on.
 func inspect(dir string) (inspected, error) {
+	return inspectIn(dir, func(header checkpoints.JournalInfo) (home, error) { return registryOf(dir, header) })
+}
+
+// inspectIn is inspect with another way to find the ledger of the data.
+func inspectIn(dir string, find func(header checkpoints.JournalInfo) (home, error)) (inspected, error) {
 	path := filepath.Join(dir, ledgerFile)
 	header, err := checkpoints.ReadHeader(path)
 	if err != nil {
@@ -140,7 +145,7 @@ func inspect(dir string) (inspected, error) {
 	if err != nil {
 		return inspected{}, err
 	}
-	home, err := registryOf(dir, header)
+	home, err := find(header)
 	if err != nil {
 		return inspected{}, err
 	}

@@ -340,7 +340,7 @@ func TestFirstVersionIsAdopted(t *testing.T) {
 	if c, err := SpentBy(stopped.Run, 0); err != nil || c.Epsilon != stopped.Epsilon {
 		t.Errorf("found %+v (%v)", c, err)
 	}
-	if total := mustShow(t, o.RunsDir).Datasets; len(total) != 1 && total[0].Releases != 7+24 {
+	if total := mustShow(t, o.RunsDir).Datasets; len(total) != 1 || total[0].Releases != 7+24 {
 		t.Errorf("before there is a ledger found %+v", total)
 	}
 	if !maps.Equal(before, snapshot(t, o.RunsDir)) {

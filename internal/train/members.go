@@ -19,7 +19,13 @@ func inspectMember(registry, dir string, info checkpoints.DatasetsInfo) (m *chec
 	if err != nil {
 		return nil, "", err
 	}
-	i, err := inspect(dir)
+	i, err := inspectIn(dir, func(header checkpoints.JournalInfo) (home, error) {
+		// A long ledger is read once for all runs; only a run that is registered elsewhere is looked up.
+		if _, known := info.Member(header.Run); known || header.Datasets == info.ID {
+			return home{dir: registry, info: info}, nil
+		}
+		return registryOf(dir, header)
+	})
 	if errors.Is(err, ErrNoRun) || errors.Is(err, checkpoints.ErrUnfinished) {
 		return nil, "", refuseLost(registry, dir, path, info)
 	}
