@@ -1,6 +1,7 @@
 package checkpoints
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -368,4 +369,25 @@ func ReadHeader(path string) (JournalInfo, error) {
 		return JournalInfo{}, fmt.Errorf("checkpoints: %s: %w", path, err)
 	}
 	return JournalInfo{Run: c.run, Datasets: c.datasets}, nil
+}
+
+// LastHash returns the hash that the last complete line of a ledger states, without checking it or reading the
+// rest: it says cheaply whether a ledger may have grown.
+func LastHash(path string) (string, error) {
+	f, size, err := openRegular(disk{}, path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	end := make([]byte, min(size, 2*maxLine))
+	if _, err := f.ReadAt(end, size-int64(len(end))); err != nil && err != io.EOF {
+		return "", fmt.Errorf("checkpoints: %w", err)
+	}
+	end = end[:bytes.LastIndexByte(end, '\n')+1]
+	line := bytes.TrimSuffix(end, []byte("\n"))
+	line = line[bytes.LastIndexByte(line, '\n')+1:]
+	if i := bytes.LastIndex(line, []byte(hashKey)); i >= 0 {
+		return string(bytes.TrimSuffix(line[i+len(hashKey):], []byte(recordEnd))), nil
+	}
+	return digestOf(line).String(), nil // the header
 }

@@ -334,6 +334,21 @@ func TestHashAt(t *testing.T) {
 	must(0, j.Append(6, event(1))) // reading does not disturb writing
 }
 
+// LastHash is that of the journal, also beside a line that a crash tore.
+func TestLastHash(t *testing.T) {
+	j, path := newJournal(t)
+	for step := 1; step <= 4; step++ {
+		if hash, err := LastHash(path); err != nil || hash != j.Hash() {
+			t.Errorf("%d entries: found %s (%v), expected %s", step-1, hash, err, j.Hash())
+		}
+		must(0, j.Append(step, event(1)))
+	}
+	must(0, os.WriteFile(path, append(must(os.ReadFile(path)), `{"step":5,"ev`...), 0o600))
+	if hash, err := LastHash(path); err != nil || hash != j.Hash() {
+		t.Errorf("found %s (%v), expected %s", hash, err, j.Hash())
+	}
+}
+
 func TestVerifyFindsRollbacks(t *testing.T) {
 	j, path := newJournal(t, 1, 2, 3)
 	s := &State{Step: 3, LedgerEntries: j.Len(), LedgerHash: j.Hash()}

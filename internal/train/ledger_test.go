@@ -401,6 +401,10 @@ func TestOlderDatasetsCatchUp(t *testing.T) {
 	if third.DatasetRuns != 3 || third.DatasetReleases != 36 || third.DatasetEpsilon < cost(t, 36) {
 		t.Errorf("found %+v, expected 36 releases of 3 runs", third.Together)
 	}
+	write(t, path, read(t, path)[:len(read(t, path))/2]) // in the middle of the second run, and of a line
+	if fourth := train(t, o); fourth.DatasetReleases != 48 || fourth.DatasetEpsilon < cost(t, 48) {
+		t.Errorf("found %+v, expected 48 releases", fourth.Together)
+	}
 	write(t, path, old)
 	fit(t, open(t, second.Run, o))
 	if m, ok := datasets(t, o.RunsDir).Member(datasetsMember(t, second.Run)); !ok || m.Entries != 12 {

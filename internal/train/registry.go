@@ -164,20 +164,27 @@ func readSweepIdentity(sweep string) (id sweepIdentity) {
 	return id
 }
 
-// adopt registers the runs that a ledger does not know: those of the first version, and those that were
-// registered in it after it was copied, if it is an older copy.
+// adopt registers the runs that a ledger does not know, or does not know all of: those of the first version, and
+// those that went on after it was copied, if it is an older copy.
 func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
-	if err := f.refuseRegistered(dir, d.Info().ID); err != nil {
+	info := d.Info()
+	if err := f.refuseRegistered(dir, info.ID); err != nil {
 		return err
 	}
 	for _, run := range f.runs {
 		path := filepath.Join(run, ledgerFile)
 		header, err := checkpoints.ReadHeader(path)
-		if absent(err) || err == nil && d.Knows(header.Run) {
+		if absent(err) {
 			continue
 		}
 		if err != nil {
 			return err
+		}
+		if m, known := info.Member(header.Run); known {
+			if err := catchUp(d, m, path); err != nil {
+				return err
+			}
+			continue
 		}
 		r, _, err := adopted(dir, run)
 		if err != nil {
@@ -188,6 +195,26 @@ func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 		}
 	}
 	return nil
+}
+
+// catchUp brings a known run up to date if its own ledger is ahead: after a power loss, or beside an older copy
+// of the ledger of the data. A run that is under way does so itself.
+func catchUp(d *checkpoints.Datasets, m checkpoints.Member, path string) error {
+	if last, err := checkpoints.LastHash(path); err != nil || last == m.Hash {
+		return err
+	}
+	j, err := checkpoints.OpenJournal(path)
+	if errors.Is(err, checkpoints.ErrLocked) || errors.Is(err, checkpoints.ErrCorrupt) {
+		return nil // what is damaged is told about when somebody asks for that run; this ledger knows its releases
+	}
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	if j.Check(m.Claim(datasetsFile)) != nil {
+		return nil // the same holds for a run that was put back to an older copy
+	}
+	return d.Register(j, m.Registration)
 }
 
 // adopted is the registration of a run that is there, and its ledger.

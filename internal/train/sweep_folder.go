@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"dpsgd/checkpoints"
@@ -86,8 +87,16 @@ func (s *sweep) begin() error {
 	if s.rows, err = s.readRows(); err != nil {
 		return err
 	}
-	if _, err := s.inspect(); err != nil {
+	members, err := s.inspect()
+	if err != nil {
 		return err
+	}
+	for _, m := range members {
+		// A trial that was resumed by itself after its row was written is measured again.
+		name := path.Base(m.Path)
+		if n := s.rows[name].LedgerEntries; n > 0 && n < m.Entries {
+			delete(s.rows, name)
+		}
 	}
 	d, err := openRegistry(s.registry)
 	if err != nil {

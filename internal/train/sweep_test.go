@@ -177,6 +177,22 @@ func TestSweepComposesAtTheLeastDelta(t *testing.T) {
 	}
 }
 
+// A trial that is resumed by itself after its row was written has a new row, with the ε of all its releases.
+func TestSweepMeasuresAResumedTrialAgain(t *testing.T) {
+	o := sweepOptions(t)
+	s := sweepOf(t, tinyConfig, smallSweep)
+	first := runSweep(t, s, o)
+	dir := filepath.Join(first.Sweep, first.Rows[0].Trial)
+	if err := os.Remove(filepath.Join(dir, checkpointFolder, "checkpoint-12.ckpt")); err != nil {
+		t.Fatal(err)
+	}
+	resumed := fit(t, open(t, dir, Options{Source: o.Source}))
+	again := runSweep(t, s, o)
+	if row := again.Rows[0]; row.Epsilon != resumed.Epsilon || row.Epsilon <= first.Rows[0].Epsilon || row.LedgerEntries != 14 || again.Composed.Releases != 26 {
+		t.Errorf("found %+v, %+v; expected ε = %v of 14 releases", row, again.Composed, resumed.Epsilon)
+	}
+}
+
 // A trial that released something and is gone, or has lost its ledger, is named; it is never left out, and never begun anew.
 func TestSweepMissesItsTrials(t *testing.T) {
 	tests := map[string]func(dir, sweep string) error{
