@@ -1,12 +1,9 @@
 package checkpoints
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -16,8 +13,11 @@ import (
 
 // The ledger file. Line 1 is the header, every further line one released update:
 //
-//	{"format":"dpsgd-ledger","version":1,"run":"<32 hex>"}
+//	{"format":"dpsgd-ledger","version":2,"run":"<32 hex>","datasets":"<32 hex>"}
 //	{"step":1,"event":{…},"nonce":"<16 hex>","previous":"<32 hex>","hash":"<32 hex>"}
+//
+// datasets is the identifier of the ledger of data sets that the run is registered in (datasets_lines.go). A
+// ledger that stands alone has the header of version 1, which ends after the run's identifier.
 //
 // hash is the SHA-256, shortened to 128 bits, of the line's bytes before `,"hash"`. These contain previous,
 // the hash of the line above (for line 2: of the header line), so each hash stands for the whole file down to
@@ -25,10 +25,12 @@ import (
 // the same events, and without them would have the same hashes. A line carries no time of day: how long a step
 // takes depends on the real size of its batch, which is not public.
 const (
-	headerStart = `{"format":"dpsgd-ledger","version":1,"run":"`
-	headerEnd   = `"}`
-	runSize     = 16 // bytes of the run's identifier
-	nonceSize   = 8
+	headerAlone      = `{"format":"dpsgd-ledger","version":1,"run":"`
+	headerRegistered = `{"format":"dpsgd-ledger","version":2,"run":"`
+	headerDatasets   = `","datasets":"`
+	headerEnd        = `"}`
+	runSize          = 16 // bytes of the run's identifier, and of that of a ledger of data sets
+	nonceSize        = 8
 
 	stepKey     = `{"step":`
 	eventKey    = `,"event":`
@@ -61,6 +63,7 @@ func (d digest) String() string { return hex.EncodeToString(d[:]) }
 // A chain is what the lines of a ledger file say, up to some line.
 type chain struct {
 	run      string // the run's identifier
+	datasets string // that of the ledger of data sets; "" for a ledger that stands alone
 	head     digest // hash of the last line
 	entries  int
 	lastStep int               // step of the last entry, 0 before the first
@@ -69,6 +72,9 @@ type chain struct {
 	// The last event and its JSON, so that equal neighbours are parsed and written once.
 	event     accountant.Event
 	eventText []byte
+
+	// heads are the hashes after the numbers of entries that somebody asked for before reading.
+	heads map[int]digest
 }
 
 // A record is one line after the header, without what only checks it.
@@ -78,12 +84,20 @@ type record struct {
 	hash  digest
 }
 
-// formatHeader starts a chain and returns its header line.
-func (c *chain) formatHeader() []byte {
-	c.run = publicRandom(runSize)
-	line := []byte(headerStart + c.run + headerEnd)
+// formatHeader starts a chain and returns its header line. Datasets is an identifier, or "".
+func (c *chain) formatHeader(datasets string) []byte {
+	c.run, c.datasets = publicRandom(runSize), datasets
+	line := c.header()
 	c.head = digestOf(line)
 	return append(line, '\n')
+}
+
+// header is line 1, without its newline.
+func (c *chain) header() []byte {
+	if c.datasets == "" {
+		return []byte(headerAlone + c.run + headerEnd)
+	}
+	return []byte(headerRegistered + c.run + headerDatasets + c.datasets + headerEnd)
 }
 
 // format returns the line of the next record, without adding it.
@@ -122,20 +136,33 @@ func (c *chain) add(r record) error {
 	}
 	c.head, c.lastStep = r.hash, r.step
 	c.entries++
+	c.note()
 	return nil
+}
+
+// note keeps the hash after this many entries if it was asked for.
+func (c *chain) note() {
+	if _, asked := c.heads[c.entries]; asked {
+		c.heads[c.entries] = c.head
+	}
 }
 
 // parseHeader reads line 1, without its newline.
 func (c *chain) parseHeader(line []byte) error {
-	rest, ok := bytes.CutPrefix(line, []byte(headerStart))
-	if !ok {
-		return fmt.Errorf("found %.60q, expected the header %s…", line, headerStart)
+	rest, registered := bytes.CutPrefix(line, []byte(headerRegistered))
+	if !registered {
+		var alone bool
+		if rest, alone = bytes.CutPrefix(line, []byte(headerAlone)); !alone {
+			return fmt.Errorf("found %.60q, expected the header %s…", line, headerRegistered)
+		}
 	}
-	run, ok := bytes.CutSuffix(rest, []byte(headerEnd))
-	if !ok || !isHex(run, runSize) {
-		return fmt.Errorf("found %.60q after the version, expected an identifier of %d hexadecimal digits", rest, 2*runSize)
+	rest, ended := bytes.CutSuffix(rest, []byte(headerEnd))
+	run, datasets, named := bytes.Cut(rest, []byte(headerDatasets))
+	if !ended || !isHex(run, runSize) || named != registered || registered && !isHex(datasets, runSize) {
+		return fmt.Errorf("found %.160q, expected identifiers of %d hexadecimal digits", line, 2*runSize)
 	}
-	c.run, c.head = string(run), digestOf(line)
+	c.run, c.datasets, c.head = string(run), string(datasets), digestOf(line)
+	c.note()
 	return nil
 }
 
@@ -198,48 +225,18 @@ func isHex(b []byte, size int) bool {
 	return len(b) == 2*size && len(bytes.Trim(b, "0123456789abcdef")) == 0
 }
 
-// An extent says where the good part of a ledger file ends.
-type extent struct {
-	size     int64  // bytes of the complete lines, each counted with its newline
-	lastLine []byte // the last complete line, with its newline
-	torn     int    // bytes of an incomplete line after them
-}
-
 // read reads a ledger file from its beginning, up to the given number of entries or to its end if limit is
-// negative. What a crash in the middle of an append leaves is allowed at the end of the file and nowhere else:
-//
-//   - the beginning of an entry without its newline. It was never synced, so Append never returned and
-//     nothing was released: it is not counted (extent.torn says how long it is).
-//   - an entry that lacks only its newline. It is counted, which can only overstate the spend.
-//
-// Everything else is ErrCorrupt, with the line number: a spend that was once acknowledged is never dropped.
+// negative.
 func (c *chain) read(r io.Reader, limit int) (extent, error) {
-	var e extent
-	lines := bufio.NewReaderSize(r, maxLine)
-	for number := 1; limit < 0 || c.entries < limit || number == 1; number++ {
-		line, err := lines.ReadSlice('\n')
-		switch {
-		case err == bufio.ErrBufferFull:
-			return e, fmt.Errorf("line %d: found more than %d bytes, expected an entry: %w", number, maxLine, ErrCorrupt)
-		case err != nil && err != io.EOF:
-			return e, fmt.Errorf("line %d: %w", number, err)
-		case err == io.EOF && number == 1:
-			return e, fmt.Errorf("line 1: found %d bytes without an end of line, expected the header: %w", len(line), ErrUnfinished)
-		case err == io.EOF && isTorn(line):
-			e.torn = len(line)
-			return e, nil
+	return readLines(r, 1, maxLine, []string{stepKey}, func(number int, content []byte) error {
+		if err := c.addLine(number, content); err != nil {
+			return err
 		}
-		content := bytes.TrimSuffix(line, []byte("\n"))
-		if parseErr := c.addLine(number, content); parseErr != nil {
-			return e, fmt.Errorf("line %d: %w: %w", number, parseErr, ErrCorrupt)
+		if limit >= 0 && c.entries >= limit {
+			return errEnough
 		}
-		e.size += int64(len(content)) + 1
-		e.lastLine = append(append(e.lastLine[:0], content...), '\n')
-		if err == io.EOF {
-			return e, nil
-		}
-	}
-	return e, nil
+		return nil
+	})
 }
 
 func (c *chain) addLine(number int, content []byte) error {
@@ -251,20 +248,4 @@ func (c *chain) addLine(number int, content []byte) error {
 		return err
 	}
 	return c.add(r)
-}
-
-// isTorn reports whether the bytes after the last newline are the beginning of an entry. A complete JSON
-// object is not: there the newline itself was damaged, or the content, and a line that may have been
-// acknowledged must not pass for a torn one.
-func isTorn(tail []byte) bool {
-	if len(tail) == 0 {
-		return true // the file ends with a complete line
-	}
-	n := min(len(tail), len(stepKey))
-	if string(tail[:n]) != stepKey[:n] {
-		return false
-	}
-	var object json.RawMessage
-	err := json.NewDecoder(bytes.NewReader(tail)).Decode(&object)
-	return errors.Is(err, io.ErrUnexpectedEOF)
 }

@@ -3,6 +3,7 @@
 //
 // # Files of a run
 //
+//	runs/datasets.jsonl                       what all runs released, by data set: Datasets
 //	runs/<name>/ledger.jsonl                  the ledger: Journal
 //	runs/<name>/checkpoints/checkpoint-N.ckpt  the state after update N: Save, Load, Latest
 //	runs/<name>/model.safetensors             the weights, for other programs: WriteSafetensors
@@ -14,7 +15,7 @@
 //
 // The ledger is written ahead. One update goes
 //
-//	err := journal.Append(step, event) // returns after fsync
+//	err := journal.AppendWith(datasets, step, event) // returns after fsync of both ledgers
 //	noisy, err := mechanism.Privatize(sum)
 //	err = update.Apply(parameters, noisy, …)
 //
@@ -24,12 +25,13 @@
 //
 // so that at every moment, also after kill -9 and power loss:
 //
-//   - the ledger holds at least one entry for every update whose noise was drawn, and at most one more
+//   - either ledger holds at least one entry for every update whose noise was drawn, and at most one more
 //     than that for each time the run was stopped;
 //   - each checkpoint file is whole or absent, and the newest one that Save acknowledged can be read;
 //   - a checkpoint never leads the ledger: its LedgerEntries is at most the ledger's length.
 //
-// A run resumes with [OpenJournal], [Latest] and [Verify]. The steps between the checkpoint and the end of the
+// A run resumes with [OpenJournal], [Journal.Check] of all that speaks of the ledger, [Latest], and then
+// [Journal.Recover] and [Datasets.Register], which are the first to write. The steps between the checkpoint and the end of the
 // ledger are run again with fresh noise and are counted again, because both releases have happened. Neither
 // noise nor the state of a random generator is ever stored ([State] says why).
 //
@@ -37,11 +39,13 @@
 //
 //   - Every truncation and every changed bit of a checkpoint, by its SHA-256.
 //   - Every changed bit of a ledger entry and every missing, repeated or foreign line, by its hashes.
-//   - An older copy of the ledger, or that of another run, beside a newer checkpoint ([ErrRollback]).
+//   - An older or shorter copy of the ledger, or that of another run, beside a newer checkpoint, a newer ledger of
+//     data sets, or any other [Claim] ([ErrRollback]).
+//   - Two copies of a run that both go on ([ErrRollback]).
 //   - A second process on the same run ([ErrLocked]).
 //
-// Not detected: entries cut off the end of a ledger since the last checkpoint (they look like a torn append); a
-// ledger and checkpoints replaced together by older copies of both; deliberate forgery by somebody who may write
-// the files. A copy of [Journal.Hash] kept elsewhere shows all three. The safetensors format has no checksum: its
+// Not detected: a folder of runs that is replaced as a whole by an older copy of all its files; deliberate forgery
+// by somebody who may write the files. A copy of the head of the ledger of data sets kept elsewhere shows both
+// ([FindHash]). The safetensors format has no checksum: its
 // reader refuses every file whose parts do not fit together, but not another finite weight.
 package checkpoints

@@ -73,7 +73,7 @@ func TestAppendAfterFailure(t *testing.T) {
 			t.Run(faultNames[kind]+" of "+what, func(t *testing.T) {
 				files := &faultyDisk{failAt: -1}
 				path := filepath.Join(t.TempDir(), "ledger.jsonl")
-				j := must(createJournal(files, path))
+				j := must(createJournal(files, path, ""))
 				must(0, j.Append(1, event(1.1)))
 				files.fault, files.failAt = kind, files.calls+call
 				if err, panicked := recovering(func() error { return j.Append(2, event(1.1)) }); !panicked {
@@ -98,7 +98,7 @@ func TestAppendAfterFailure(t *testing.T) {
 
 func TestFailureNamesItsCause(t *testing.T) {
 	files := &faultyDisk{failAt: -1}
-	j := must(createJournal(files, filepath.Join(t.TempDir(), "ledger.jsonl")))
+	j := must(createJournal(files, filepath.Join(t.TempDir(), "ledger.jsonl"), ""))
 	defer j.Close()
 	files.fault, files.failAt = faultEIO, files.calls
 	if err := j.Append(1, event(1.1)); !errors.Is(err, errInjected) {

@@ -44,9 +44,10 @@ type file interface {
 	Truncate(size int64) error
 	// Sync returns when the content is on stable storage (on Darwin, os.File.Sync asks the drive to flush too).
 	Sync() error
-	// Lock takes the exclusive lock of the file, which ends with Close or with the process. It returns
-	// ErrLocked at once if somebody else holds it.
+	// Lock takes the exclusive lock of the file, which ends with Unlock, with Close or with the process. It
+	// returns ErrLocked at once if somebody else holds it.
 	Lock() error
+	Unlock() error
 }
 
 // disk is the real file system.
@@ -73,7 +74,12 @@ func (disk) Rename(oldName, newName string) error       { return os.Rename(oldNa
 func (disk) Remove(name string) error                   { return os.Remove(name) }
 func (disk) SyncDir(name string) error                  { return syncDir(name) }
 
-func (f diskFile) Lock() error { return lockFile(f.File) }
+// fsync makes a file or directory durable. It is a variable so that a test can see that it is called.
+var fsync = (*os.File).Sync
+
+func (f diskFile) Sync() error   { return fsync(f.File) }
+func (f diskFile) Lock() error   { return lockFile(f.File) }
+func (f diskFile) Unlock() error { return unlockFile(f.File) }
 
 // makeDir creates a directory and those above it as far as they are missing, and syncs each parent, so that
 // a file synced inside it cannot be lost together with the directory's name. The directory itself must not be

@@ -178,6 +178,13 @@ func (f faultyFile) Lock() error {
 	return f.diskFile.Lock()
 }
 
+func (f faultyFile) Unlock() error {
+	if f.d.strike() {
+		return f.d.fail()
+	}
+	return f.diskFile.Unlock()
+}
+
 func (f faultyFile) Close() error {
 	err := f.diskFile.Close() // the descriptor is gone even when close reports an error
 	if f.d.strike() {

@@ -25,6 +25,8 @@ func lockFile(f *os.File) error {
 	}
 }
 
+func unlockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }
+
 // syncDir syncs a directory. File systems that cannot say EINVAL or ENOTSUP; there is nothing more to do then.
 func syncDir(name string) error {
 	d, err := os.Open(name)
@@ -32,7 +34,7 @@ func syncDir(name string) error {
 		return err
 	}
 	defer d.Close()
-	err = d.Sync()
+	err = fsync(d)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
 		return nil
 	}

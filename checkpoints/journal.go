@@ -1,12 +1,14 @@
 package checkpoints
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"dpsgd/accountant"
@@ -32,13 +34,25 @@ type Journal struct {
 	size   int64 // where the next line goes
 	failed error // what stopped the journal, or nil; never cleared
 	closed bool
+
+	recovered bool   // whether the file is whole and durable
+	torn      int    // bytes of an incomplete line behind size
+	lastLine  []byte // the last line of the file that was opened
+	missing   []byte // a line that counts and is not in the file yet: see Claim
 }
 
 // CreateJournal creates the ledger of a new run with permissions 0600, and missing directories above it with
-// 0700, and locks it. The error matches fs.ErrExist if there is a ledger already.
-func CreateJournal(path string) (*Journal, error) { return createJournal(disk{}, path) }
+// 0700, and locks it. The error matches fs.ErrExist if there is a ledger already. The ledger stands alone: no
+// ledger of data sets knows it (CreateRegistered).
+func CreateJournal(path string) (*Journal, error) { return createJournal(disk{}, path, "") }
 
-func createJournal(files fileSystem, path string) (*Journal, error) {
+// CreateRegistered is CreateJournal for a run that is to be registered in a ledger of data sets, whose
+// identifier the header then names.
+func CreateRegistered(path string, d *Datasets) (*Journal, error) {
+	return createJournal(d.files, path, d.book.id)
+}
+
+func createJournal(files fileSystem, path, datasets string) (*Journal, error) {
 	if err := makeDir(files, filepath.Dir(path)); err != nil {
 		return nil, err
 	}
@@ -49,8 +63,8 @@ func createJournal(files fileSystem, path string) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoints: %w", err)
 	}
-	j := &Journal{path: path, files: files, f: f}
-	header := j.chain.formatHeader()
+	j := &Journal{path: path, files: files, f: f, recovered: true}
+	header := j.chain.formatHeader(datasets)
 	j.size = int64(len(header))
 	err = f.Lock()
 	if err == nil {
@@ -65,9 +79,10 @@ func createJournal(files fileSystem, path string) (*Journal, error) {
 }
 
 // OpenJournal locks the ledger of an existing run and reads it. If another process has it open, the error is
-// one line that matches ErrLocked and names the path.
+// one line that matches ErrLocked and names the path. The file stays as it is until [Journal.Recover] or the
+// first Append, so that a caller who refuses it after [Journal.Check] has changed nothing.
 //
-// A line that a crash tore while it was appended was never released and is cut off. Any other damage is
+// A line that a crash tore while it was appended was never released and is left out. Any other damage is
 // refused with ErrCorrupt, the line number, what was found and what was expected; a file that ends inside its
 // header with ErrUnfinished. A ledger that is not a regular file is refused with ErrNotRegular.
 func OpenJournal(path string) (*Journal, error) { return openJournal(disk{}, path) }
@@ -81,15 +96,15 @@ func openJournal(files fileSystem, path string) (*Journal, error) {
 		return nil, fmt.Errorf("checkpoints: %w", err)
 	}
 	j := &Journal{path: path, files: files, f: f}
-	if err := j.recover(); err != nil {
+	if err := j.read(); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("checkpoints: %s: %w", path, err)
 	}
 	return j, nil
 }
 
-// recover locks and reads the file and brings it into the state that Append expects.
-func (j *Journal) recover() error {
+// read locks and reads the file.
+func (j *Journal) read() error {
 	if err := j.f.Lock(); err != nil {
 		return err
 	}
@@ -97,20 +112,45 @@ func (j *Journal) recover() error {
 		return err
 	}
 	e, err := j.chain.read(content(j.f), -1)
-	if err != nil {
-		return err
+	j.size, j.torn, j.lastLine = e.size, e.torn, e.lastLine
+	return err
+}
+
+// Recover makes the file of an opened journal whole and durable: a torn line is cut off, and a last line that
+// counts is stored. Append does so before its first line; who saves a checkpoint before that calls it.
+//
+// The last line may come from a process that was killed before its sync, or whose sync failed. It counts, and
+// checkpoints refer to it, so it has to be durable. A sync alone is not enough: after a failed one Linux takes
+// the pages for clean and the next one says success without writing them. So the line is written again, the
+// same bytes in the same place.
+func (j *Journal) Recover() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.failed != nil {
+		return j.failure()
 	}
-	if e.torn > 0 {
-		if err := j.f.Truncate(e.size); err != nil {
-			return err
+	return j.recover()
+}
+
+func (j *Journal) recover() error {
+	if j.recovered {
+		return nil
+	}
+	j.failed = errors.New("recovery was interrupted") // stays if something below panics
+	if j.torn > 0 {
+		if err := j.f.Truncate(j.size); err != nil {
+			j.failed = err
+			return j.failure()
 		}
 	}
-	j.size = e.size
-	// The last line may come from a process that was killed before its sync, or whose sync failed. It counts
-	// from now on, and checkpoints will refer to it, so it has to be durable. A sync alone is not enough:
-	// after a failed one Linux takes the pages for clean and the next one says success without writing them.
-	// So the line is written again, the same bytes in the same place.
-	return j.store(e.lastLine, e.size-int64(len(e.lastLine)))
+	end := append(slices.Clone(j.lastLine), j.missing...)
+	if err := j.store(end, j.size-int64(len(j.lastLine))); err != nil {
+		j.failed = err
+		return j.failure()
+	}
+	j.size += int64(len(j.missing))
+	j.recovered, j.torn, j.lastLine, j.missing, j.failed = true, 0, nil, nil, nil
+	return nil
 }
 
 // requireSameFile makes sure that the locked file is the one that the path names: a link, or a file put in
@@ -139,14 +179,18 @@ func (j *Journal) store(b []byte, offset int64) error {
 }
 
 func writeSyncedAt(f file, b []byte, offset int64) error {
+	if err := writeAt(f, b, offset); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func writeAt(f file, b []byte, offset int64) error {
 	n, err := f.WriteAt(b, offset)
 	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
 	}
-	if err != nil {
-		return err
-	}
-	return f.Sync()
+	return err
 }
 
 // Append records one release: step is the number of the update (counted from 0 or from 1), e the event that
@@ -158,18 +202,30 @@ func writeSyncedAt(f file, b []byte, offset int64) error {
 // journal is failed for good: what reached the disk is unknown, and asking again can get a false "yes" (after
 // a failed fsync the kernel drops the dirty pages). This and every later Append return an error that matches
 // ErrJournalFailed; the run has to stop, and [OpenJournal] finds out what is there.
-func (j *Journal) Append(step int, e accountant.Event) error {
+func (j *Journal) Append(step int, e accountant.Event) error { return j.AppendWith(nil, step, e) }
+
+// AppendWith is Append that records the release in a ledger of data sets too, in which the run is registered.
+// The line is written here first, then there, and both files are synced at the same time; it returns nil when
+// both lines are durable. An error of either ends the journal.
+func (j *Journal) AppendWith(d *Datasets, step int, e accountant.Event) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.failed != nil {
 		return j.failure()
+	}
+	if err := j.recover(); err != nil {
+		return err
 	}
 	line, r, err := j.chain.format(step, e)
 	if err != nil {
 		return fmt.Errorf("checkpoints: %s: append entry %d: %w", j.path, j.chain.entries+1, err)
 	}
 	j.failed = errors.New("append was interrupted") // stays if something below panics
-	if err := writeSyncedAt(j.f, line, j.size); err != nil {
+	err = writeAt(j.f, line, j.size)
+	if err == nil {
+		err = j.sync(line, d)
+	}
+	if err != nil {
 		j.failed = fmt.Errorf("append entry %d: %w", j.chain.entries+1, err)
 		return j.failure()
 	}
@@ -180,6 +236,14 @@ func (j *Journal) Append(step int, e accountant.Event) error {
 	j.size += int64(len(line))
 	j.failed = nil
 	return nil
+}
+
+// sync makes a written line durable, here and in the ledger of data sets.
+func (j *Journal) sync(line []byte, d *Datasets) error {
+	if d == nil {
+		return j.f.Sync()
+	}
+	return d.together(j.f.Sync, func() error { return d.release(&j.chain, line) })
 }
 
 func (j *Journal) failure() error {
@@ -213,20 +277,28 @@ func (j *Journal) Hash() string {
 func (j *Journal) HashAt(n int) (string, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	d, err := j.hashAt(n)
+	if err != nil {
+		return "", fmt.Errorf("checkpoints: %s: %w", j.path, err)
+	}
+	return d.String(), nil
+}
+
+func (j *Journal) hashAt(n int) (digest, error) {
 	if n < 0 || n > j.chain.entries {
-		return "", fmt.Errorf("checkpoints: %s: asked for the hash of %d entries, expected 0 to %d", j.path, n, j.chain.entries)
+		return digest{}, fmt.Errorf("asked for the hash of %d entries, expected 0 to %d", n, j.chain.entries)
 	}
 	if n == j.chain.entries {
-		return j.chain.head.String(), nil
+		return j.chain.head, nil
 	}
 	var c chain
 	if _, err := c.read(content(j.f), n); err != nil {
-		return "", fmt.Errorf("checkpoints: %s: %w", j.path, err)
+		return digest{}, err
 	}
 	if c.entries != n {
-		return "", fmt.Errorf("checkpoints: %s: found %d entries, expected at least %d: %w", j.path, c.entries, n, ErrCorrupt)
+		return digest{}, fmt.Errorf("found %d entries, expected at least %d: %w", c.entries, n, ErrCorrupt)
 	}
-	return c.head.String(), nil
+	return c.head, nil
 }
 
 // Close releases the lock. Closing twice is allowed; appending afterwards is not.
@@ -249,41 +321,73 @@ func (j *Journal) Close() error {
 // JournalInfo describes a ledger file beside its events.
 type JournalInfo struct {
 	Run      string // random identifier of the run, 32 hexadecimal digits
+	Datasets string // identifier of the ledger of data sets; "" for a ledger that stands alone
 	Entries  int
 	LastStep int    // step of the last entry, 0 before the first
 	Hash     string // hash of the whole ledger
 }
 
-// ReadJournal reads a ledger without locking or changing it, for reports on a run that may be running. The
-// same damage is refused as by [OpenJournal]; a line that is just being appended is left out.
-func ReadJournal(path string) (*accountant.Ledger, JournalInfo, error) {
+func (c *chain) info() JournalInfo {
+	return JournalInfo{Run: c.run, Datasets: c.datasets, Entries: c.entries, LastStep: c.lastStep, Hash: c.head.String()}
+}
+
+// Info describes the ledger.
+func (j *Journal) Info() JournalInfo {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.chain.info()
+}
+
+// ReadJournal reads a ledger without locking or changing it, for reports on a run that may be running, and
+// holds it against claims as [Journal.Check] does. The same damage is refused as by [OpenJournal]; a line that
+// is just being appended is left out. Claims about a run that may be running are read before its ledger.
+func ReadJournal(path string, claims ...Claim) (*accountant.Ledger, JournalInfo, error) {
 	f, _, err := openRegular(disk{}, path)
 	if err != nil {
 		return nil, JournalInfo{}, err
 	}
 	defer f.Close()
-	var c chain
+	c := chain{heads: headsOf(claims)}
 	if _, err := c.read(content(f), -1); err != nil {
 		return nil, JournalInfo{}, fmt.Errorf("checkpoints: %s: %w", path, err)
 	}
-	return &c.ledger, JournalInfo{Run: c.run, Entries: c.entries, LastStep: c.lastStep, Hash: c.head.String()}, nil
+	if _, err := c.check(claims); err != nil {
+		return nil, JournalInfo{}, fmt.Errorf("checkpoints: %s: %w", path, err)
+	}
+	return &c.ledger, c.info(), nil
 }
 
-// Verify reports whether a checkpoint belongs to a ledger: the ledger has at least the entries that it had
-// when the checkpoint was saved, and they are the same. The error matches ErrRollback if not; then the ledger
-// was replaced by an older copy or by that of another run, and going on would forget a spend.
-func Verify(j *Journal, s *State) error {
-	if n := j.Len(); s.LedgerEntries > n {
-		return fmt.Errorf("checkpoints: %s: found %d ledger entries, expected at least the %d of the checkpoint at step %d: %w",
-			j.path, n, s.LedgerEntries, s.Step, ErrRollback)
-	}
-	hash, err := j.HashAt(s.LedgerEntries)
+// ReadHeader reads the first line of a ledger alone: its run and its ledger of data sets.
+func ReadHeader(path string) (JournalInfo, error) {
+	f, _, err := openRegular(disk{}, path)
 	if err != nil {
-		return err
+		return JournalInfo{}, err
 	}
-	if hash != s.LedgerHash {
-		return fmt.Errorf("checkpoints: %s: found hash %s after %d entries, expected %.40q of the checkpoint at step %d: %w",
-			j.path, hash, s.LedgerEntries, s.LedgerHash, s.Step, ErrRollback)
+	defer f.Close()
+	var c chain
+	if _, err := c.read(content(f), 0); err != nil {
+		return JournalInfo{}, fmt.Errorf("checkpoints: %s: %w", path, err)
 	}
-	return nil
+	return JournalInfo{Run: c.run, Datasets: c.datasets}, nil
+}
+
+// LastHash returns the hash that the last complete line of a ledger states, without checking it or reading the
+// rest: it says cheaply whether a ledger may have grown.
+func LastHash(path string) (string, error) {
+	f, size, err := openRegular(disk{}, path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	end := make([]byte, min(size, 2*maxLine))
+	if _, err := f.ReadAt(end, size-int64(len(end))); err != nil && err != io.EOF {
+		return "", fmt.Errorf("checkpoints: %w", err)
+	}
+	end = end[:bytes.LastIndexByte(end, '\n')+1]
+	line := bytes.TrimSuffix(end, []byte("\n"))
+	line = line[bytes.LastIndexByte(line, '\n')+1:]
+	if i := bytes.LastIndex(line, []byte(hashKey)); i >= 0 {
+		return string(bytes.TrimSuffix(line[i+len(hashKey):], []byte(recordEnd))), nil
+	}
+	return digestOf(line).String(), nil // the header
 }

@@ -190,6 +190,10 @@ func openBytes(t *testing.T, content []byte) (*accountant.Ledger, []byte, error)
 		return nil, nil, err
 	}
 	defer j.Close()
+	if !bytes.Equal(content, must(os.ReadFile(path))) {
+		t.Error("OpenJournal changed a file before anybody said that it may")
+	}
+	must(0, j.Recover())
 	if !reflect.DeepEqual(j.Ledger().Entries(), readOnly.Entries()) {
 		t.Errorf("OpenJournal reads %v, ReadJournal %v", j.Ledger().Entries(), readOnly.Entries())
 	}
@@ -330,6 +334,21 @@ func TestHashAt(t *testing.T) {
 	must(0, j.Append(6, event(1))) // reading does not disturb writing
 }
 
+// LastHash is that of the journal, also beside a line that a crash tore.
+func TestLastHash(t *testing.T) {
+	j, path := newJournal(t)
+	for step := 1; step <= 4; step++ {
+		if hash, err := LastHash(path); err != nil || hash != j.Hash() {
+			t.Errorf("%d entries: found %s (%v), expected %s", step-1, hash, err, j.Hash())
+		}
+		must(0, j.Append(step, event(1)))
+	}
+	must(0, os.WriteFile(path, append(must(os.ReadFile(path)), `{"step":5,"ev`...), 0o600))
+	if hash, err := LastHash(path); err != nil || hash != j.Hash() {
+		t.Errorf("found %s (%v), expected %s", hash, err, j.Hash())
+	}
+}
+
 func TestVerifyFindsRollbacks(t *testing.T) {
 	j, path := newJournal(t, 1, 2, 3)
 	s := &State{Step: 3, LedgerEntries: j.Len(), LedgerHash: j.Hash()}
@@ -363,7 +382,7 @@ func TestVerifyFindsRollbacks(t *testing.T) {
 func TestLongLedgerIsCompressed(t *testing.T) {
 	var c chain
 	var file bytes.Buffer
-	file.Write(c.formatHeader())
+	file.Write(c.formatHeader(""))
 	for step := 1; step <= 10_000; step++ {
 		line, r, err := c.format(step, event(1.1))
 		if err != nil {
@@ -386,7 +405,7 @@ func TestLongLedgerIsCompressed(t *testing.T) {
 // damage, up to the one line that may be torn, or was built with right hashes.
 func FuzzReadJournal(f *testing.F) {
 	var c chain
-	file := c.formatHeader()
+	file := c.formatHeader("")
 	for step := 1; step <= 3; step++ {
 		line, r, err := c.format(step, event(float64(step)))
 		must(0, errors.Join(err, c.add(r)))
@@ -423,7 +442,7 @@ func BenchmarkAppend(b *testing.B) {
 // BenchmarkFormat is the part of Append that is not the disk.
 func BenchmarkFormat(b *testing.B) {
 	var c chain
-	c.formatHeader()
+	c.formatHeader("")
 	for step := 1; b.Loop(); step++ {
 		_, r, err := c.format(step, event(1.1))
 		must(0, errors.Join(err, c.add(r)))

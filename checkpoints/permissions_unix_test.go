@@ -24,6 +24,7 @@ func TestPermissionsUnderUmaskZero(t *testing.T) {
 	must(Save(filepath.Join(run, "checkpoints"), runState(1, j)))
 	must(0, WriteSafetensors(filepath.Join(run, "model.safetensors"), sampleTensors, nil))
 	must(0, WriteFileAtomic(filepath.Join(run, "metrics.jsonl"), nil, 0))
+	must(0, must(CreateDatasets(filepath.Join(base, "runs", "datasets.jsonl"))).Close())
 
 	seen := 0
 	must(0, filepath.WalkDir(filepath.Join(base, "runs"), func(path string, e fs.DirEntry, err error) error {
@@ -37,8 +38,8 @@ func TestPermissionsUnderUmaskZero(t *testing.T) {
 		seen++
 		return err
 	}))
-	if seen != 7 {
-		t.Errorf("found %d files and directories, want 7", seen)
+	if seen != 8 {
+		t.Errorf("found %d files and directories, want 8", seen)
 	}
 
 	shared := filepath.Join(run, "shared")

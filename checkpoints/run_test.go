@@ -31,7 +31,7 @@ func (r *crashRun) resume() (step int, err error) {
 		err = fs.ErrNotExist
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		r.journal, err = createJournal(r.files, r.ledgerPath())
+		r.journal, err = createJournal(r.files, r.ledgerPath(), "")
 	}
 	if err != nil {
 		return 0, err
@@ -39,12 +39,12 @@ func (r *crashRun) resume() (step int, err error) {
 	r.acknowledged = r.journal.Len() // what was read counts from now on
 	s, _, err := latest(r.files, r.checkpointsDir())
 	if errors.Is(err, ErrNoCheckpoint) {
-		return 0, nil
+		return 0, r.journal.Recover()
 	}
 	if err != nil {
 		return 0, err
 	}
-	return s.Step, Verify(r.journal, s)
+	return s.Step, errors.Join(Verify(r.journal, s), r.journal.Recover())
 }
 
 // train runs steps, saving after every one that is a multiple of saveEvery.

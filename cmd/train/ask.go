@@ -23,6 +23,7 @@ func (a *app) ask(c *cobra.Command, q *question, args []string) error {
 	if err != nil {
 		return err
 	}
+	a.warn(q.warning)
 	cost, err := new(train.Accounts).Answer(asked)
 	if err != nil {
 		return unanswered(err)

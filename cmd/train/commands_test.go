@@ -103,6 +103,8 @@ func TestJSON(t *testing.T) {
 		{[]string{"describe", config}, "data input layers parameters multiply_adds privacy curve memory engines"},
 		{[]string{"bench", "--model", "mlp128", "--batch", "8", "--seconds", "0.05"}, "model mode batch threads kernel examples_per_second step_ms gflops fma_limit_gflops peak_rss_mib parts"},
 		{[]string{"sweep", sweep}, "sweep status trials finished rows composed"},
+		{[]string{"ledger", "show"}, "ledger head datasets"},
+		{[]string{"ledger", "verify"}, "ledger head runs sweeps releases problems"},
 		{[]string{"presets"}, "presets sweeps"},
 		{[]string{"presets", "digits"}, "name description source"},
 		{[]string{"schema"}, "$schema"},

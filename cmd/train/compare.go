@@ -38,6 +38,7 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
 			if err != nil {
 				return err
 			}
+			a.warn(q.warning)
 			return a.compare(c, asked, plot)
 		},
 	}

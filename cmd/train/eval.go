@@ -20,6 +20,7 @@ func (a *app) evalCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			a.warn(score.Warning)
 			if a.json {
 				return a.printJSON(score)
 			}

@@ -33,7 +33,7 @@ const exitHelp = `Exit codes:
   2    the command line or the configuration is wrong; nothing was started
   3    training or test pictures are missing or not what they should be
   4    the folder is no run, or a file in it is damaged
-  5    refused: the ledger was rolled back, or configuration, data or sweep are not those of the run
+  5    refused: a ledger was rolled back or is gone, or configuration, data or sweep are not those of the run
   6    another process is at work on the run
   130  stopped by SIGINT (143 by SIGTERM) and saved; go on with train resume or the same train sweep`
 

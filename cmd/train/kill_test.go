@@ -87,6 +87,12 @@ func TestKilledRunResumes(t *testing.T) {
 		} else {
 			epsilon = e
 		}
+		// The ledger of the data holds as much, or lags by the entry at work.
+		var total struct{ Datasets []struct{ Releases int } }
+		if err := json.Unmarshal([]byte(succeed(t, "ledger", "show", "--json")), &total); err != nil || total.Datasets[0].Releases != spent {
+			t.Errorf("found %+v (%v), expected %d releases", total, err, spent)
+		}
+		succeed(t, "ledger", "verify")
 		args = []string{"resume", run}
 	}
 	r := lastLine(t, succeed(t, "resume", run, "--json"))
@@ -94,6 +100,36 @@ func TestKilledRunResumes(t *testing.T) {
 	if r["epsilon"].(float64) > 5 || entries(run) != steps || r["steps"].(float64) > steps {
 		t.Errorf("found %v with %d releases", r, entries(run))
 	}
+}
+
+// Runs that are trained at the same time, each by a process of its own, share one ledger of their data, and both are
+// in it, whole.
+func TestRunsAtTheSameTime(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Chdir(t.TempDir())
+	config := ownConfig(t, pictures(t), 150)
+	first, out := program(t, "run", config)
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the first run", func() bool { return entries("runs/own-1") > 0 })
+	r := lastLine(t, succeed(t, "run", config, "--json"))
+	if err := first.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var total struct {
+		Datasets []struct {
+			Releases int
+			Epsilon  float64
+		}
+	}
+	if err := json.Unmarshal([]byte(succeed(t, "ledger", "show", "--json")), &total); err != nil {
+		t.Fatal(err)
+	}
+	if len(total.Datasets) != 1 || total.Datasets[0].Releases != 300 || r["dataset_runs"] != 2. || r["dataset_epsilon"].(float64) > total.Datasets[0].Epsilon {
+		t.Errorf("found %+v after %v, expected 300 releases of two runs", total, r)
+	}
+	succeed(t, "ledger", "verify")
 }
 
 // A second process on a run or sweep is turned away.

@@ -24,6 +24,13 @@ func (a *app) printJSON(result any) error {
 	return err
 }
 
+// warn writes one line about something that did not stop the command; nothing for "".
+func (a *app) warn(message string) {
+	if message != "" {
+		fmt.Fprintln(a.err, "train: WARNING:", message)
+	}
+}
+
 // progressTo is where progress goes: with --json to standard error, so that standard output is the result alone.
 func (a *app) progressTo() io.Writer {
 	if a.json {

@@ -23,6 +23,8 @@ type question struct {
 	accountant, relation                   string
 	groupSize                              int
 	batch                                  bool
+
+	warning string // about the run, to be told beside the answer
 }
 
 // releaseFlags say what is released, instead of a run.
@@ -116,6 +118,7 @@ func (q *question) readRun(c *cobra.Command, run string) (train.Question, error)
 	if err != nil {
 		return train.Question{}, err
 	}
+	q.warning = r.Warning
 	asked := r.Question(q.unknown)
 	if !given("accountant") {
 		q.accountant = asked.Accountant

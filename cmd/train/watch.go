@@ -76,6 +76,9 @@ func (p *plainWatcher) Finished(r train.Result) {
 	fmt.Fprintf(p.w, "\n%s after %s steps in %s: %s\n", r.Status, count(r.Steps), duration(r.Seconds), why[r.Status])
 	fmt.Fprintf(p.w, "test accuracy   %.2f %%\n", 100*r.TestAccuracy)
 	fmt.Fprintf(p.w, "privacy         %s\n", guarantee(r.Epsilon, r.Delta, r.Accountant, r.EpsilonRDP))
+	if r.DatasetRuns > 0 {
+		fmt.Fprintf(p.w, "on this data    ε = %s at δ = %g for all %s runs together\n", accountant.RoundUp(r.DatasetEpsilon, 3), r.DatasetDelta, count(r.DatasetRuns))
+	}
 	fmt.Fprintf(p.w, "speed           %s examples/s\n", count(int(r.ExamplesPerSecond)))
 	fmt.Fprintf(p.w, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }

@@ -24,6 +24,13 @@
 // RDP stands beside exact and pld in everything that a run reports. Where one of these cannot certify an answer, RDP, which is looser
 // and whose numerics do not fail on DP-SGD, answers in its place, so that no run ends for want of digits: see [Fallback].
 //
+// # What is remembered
+//
+// Every release is recorded twice: in the run's own ledger, and in the one of its data, which all runs in a folder share and which
+// [ShowLedger] sums up. Whoever reads a ledger first holds it against everything that speaks of it: the other ledger, every
+// checkpoint, the statement, the table of the sweep. A ledger that is shorter than one of them says, or gone, is refused, and a
+// refused command changes nothing.
+//
 // # Around a run
 //
 // [Create] makes a run's folder and [Open] goes on with one; [Run.Fit] carries it out. [Describe] plans a run without reading

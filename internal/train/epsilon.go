@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 
 	"dpsgd/accountant"
-	"dpsgd/checkpoints"
 )
 
 // Releases is what a run has released so far, and the budget it was given.
@@ -17,6 +15,7 @@ type Releases struct {
 	Epsilon    float64 // of the budget; 0 for none
 	Delta      float64
 	Accountant string
+	Warning    string // that something beside the run could not be asked; "" in most cases
 }
 
 // ReadReleases reads the ledger and the budget of a run. It only reads, so the run may be going on.
@@ -25,8 +24,10 @@ func ReadReleases(dir string) (Releases, error) {
 	if err != nil {
 		return Releases{}, err
 	}
-	l, _, err := readLedger(dir)
-	return Releases{Run: dir, Ledger: l, Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant}, err
+	i, err := inspect(dir)
+	return Releases{
+		Run: dir, Ledger: i.ledger, Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant, Warning: i.warning,
+	}, err
 }
 
 // Question is about the run, by the accountant, at the δ and with the budget of its configuration, all of which the caller may
@@ -55,11 +56,6 @@ func SpentBy(dir string, delta float64) (Cost, error) {
 	cost, err := new(Accounts).Answer(q)
 	cost.TargetEpsilon = r.Epsilon
 	return cost, err
-}
-
-func readLedger(dir string) (*accountant.Ledger, checkpoints.JournalInfo, error) {
-	l, info, err := checkpoints.ReadJournal(filepath.Join(dir, ledgerFile))
-	return l, info, withoutLedger(dir, err)
 }
 
 // withoutLedger says what a missing ledger means.

@@ -21,6 +21,7 @@ type Score struct {
 	EpsilonRDP   *float64 `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
 	Delta        float64  `json:"delta"`
 	Accountant   string   `json:"accountant"` // that answered
+	Warning      string   `json:"-"`          // that something beside the run could not be asked; "" in most cases
 }
 
 // Evaluate measures the model that a run has written. It changes nothing in the run's folder.
@@ -33,11 +34,11 @@ func Evaluate(dir string, o Options) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	l, _, err := readLedger(dir)
+	i, err := inspect(dir)
 	if err != nil {
 		return Score{}, err
 	}
-	spent, err := spentBy(c.Privacy.Accountant, l, c.Privacy.Delta)
+	spent, err := spentBy(c.Privacy.Accountant, i.ledger, c.Privacy.Delta)
 	if err != nil {
 		return Score{}, err
 	}
@@ -62,6 +63,7 @@ func Evaluate(dir string, o Options) (Score, error) {
 	return Score{
 		Run: dir, TestAccuracy: found.Accuracy, TestLoss: finite(found.Loss), TestExamples: source.Test.Len(),
 		Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, Accountant: spent.Accountant,
+		Warning: i.warning,
 	}, err
 }
 

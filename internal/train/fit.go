@@ -101,10 +101,13 @@ func (r *Run) finish(status Status) (Result, error) {
 		NoiseMultiplier: r.plan.NoiseMultiplier, TestAccuracy: r.evaluation.Accuracy,
 		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond, Run: r.Dir,
 	}
+	if result.Together, err = r.together(); err != nil {
+		return Result{}, err
+	}
 	if err := r.writeModel(); err != nil {
 		return Result{}, err
 	}
-	if err := r.writeStatement(r.statement(status, spent)); err != nil {
+	if err := r.writeStatement(r.statement(status, spent, result.Together)); err != nil {
 		return Result{}, err
 	}
 	r.watcher.Finished(result)

@@ -104,6 +104,20 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
+// shifted is a set of pictures with another label for each.
+func shifted(t testing.TB, m *data.Images) *data.Images {
+	t.Helper()
+	var labels, pixels []uint8
+	for i := range m.Len() {
+		labels, pixels = append(labels, uint8((m.Label(i)+1)%len(m.Classes()))), append(pixels, m.Pixels(i)...)
+	}
+	out, err := data.NewImages(m.Shape(), m.Classes(), labels, pixels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // renamed is a source with other class names.
 func renamed(t testing.TB, s *data.Source, classes ...string) *data.Source {
 	t.Helper()

@@ -49,7 +49,9 @@ type Options struct {
 	RunsDir string // parent of new runs; "runs" when empty
 	Name    string // base of the folder's name when the configuration has none
 	Folder  string // exact name of the folder below RunsDir, whatever the configuration says; "" in most runs
-	Watcher Watcher
+	// Registry is the folder with the ledger of data sets that a new run registers in; RunsDir when empty.
+	Registry string
+	Watcher  Watcher
 	// Source is used instead of reading the configured data, by callers that make several runs with one data set.
 	Source *data.Source
 
@@ -78,10 +80,12 @@ type Run struct {
 	gradients *gradients
 	evaluator *evaluator
 	door      *release.Door
-	journal   *checkpoints.Journal
+	journal   *books
 	pool      *kernel.Pool
 	watcher   Watcher
 	diagnoses *diagnostics
+
+	registered checkpoints.Registration // how the run appears in the ledger of its data
 
 	step       int // updates that the parameters contain
 	evaluation Evaluation
@@ -106,7 +110,7 @@ func Create(c *configs.Config, o Options) (*Run, error) {
 		r.pool.Close()
 		return nil, err
 	}
-	if err := r.fillFolder(); err != nil {
+	if err := r.fillFolder(o.registry()); err != nil {
 		r.pool.Close()
 		if r.journal != nil {
 			r.journal.Close()
@@ -122,9 +126,9 @@ func Open(dir string, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	journal, err := checkpoints.OpenJournal(filepath.Join(dir, ledgerFile))
+	journal, err := openBooks(dir)
 	if err != nil {
-		return nil, withoutLedger(dir, err)
+		return nil, err
 	}
 	r, err := prepare(c, o, journal.Ledger())
 	if err != nil {
@@ -132,11 +136,35 @@ func Open(dir string, o Options) (*Run, error) {
 		return nil, err
 	}
 	r.Dir, r.journal = dir, journal
-	if err := errors.Join(r.openDoor(), r.restore()); err != nil {
+	if err := r.goOn(); err != nil {
 		r.Close()
 		return nil, err
 	}
 	return r, nil
+}
+
+// goOn restores a run, and writes nothing before everything has been checked.
+func (r *Run) goOn() error {
+	if err := r.openDoor(); err != nil {
+		return err
+	}
+	begun, err := r.restore()
+	if err != nil {
+		return err
+	}
+	if r.registered, err = registration(r.config, r.source, r.journal.registry, r.Dir); err != nil {
+		return err
+	}
+	if err := r.journal.settle(r.registered); err != nil {
+		return err
+	}
+	r.openDiagnostics()
+	if begun {
+		return nil
+	}
+	// Killed before the first checkpoint, and nothing was released: the run starts here.
+	r.started = time.Now()
+	return r.save()
 }
 
 // prepare builds everything of a run that needs no folder. Released is what the run has released so far; nil for a new one.
@@ -212,12 +240,13 @@ func newUpdate(c *configs.Config, dim, steps, threads int) (optimizer.Update, op
 	return update, schedule, err
 }
 
+// parent is the folder that gets the run's folder, and registry the one with the ledger of its data.
+func (o Options) parent() string   { return cmp.Or(o.RunsDir, "runs") }
+func (o Options) registry() string { return cmp.Or(o.Registry, o.parent()) }
+
 // makeFolder makes the run's folder, named by the configuration or with the first free number.
 func (r *Run) makeFolder(o Options) error {
-	parent := o.RunsDir
-	if parent == "" {
-		parent = "runs"
-	}
+	parent := o.parent()
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return fmt.Errorf("train: cannot make the folder of runs: %w", err)
 	}
@@ -246,12 +275,15 @@ func (r *Run) claim(dir string) error {
 }
 
 // fillFolder writes what a run has before its first step.
-func (r *Run) fillFolder() error {
+func (r *Run) fillFolder(registry string) error {
 	if err := checkpoints.WriteFileAtomic(r.path(configFile), r.config.YAML(), 0o600); err != nil {
 		return err
 	}
 	var err error
-	if r.journal, err = checkpoints.CreateJournal(r.path(ledgerFile)); err != nil {
+	if r.registered, err = registration(r.config, r.source, registry, r.Dir); err != nil {
+		return err
+	}
+	if r.journal, err = createBooks(r.Dir, registry, r.registered); err != nil {
 		return err
 	}
 	if err := r.openDoor(); err != nil {
@@ -269,36 +301,33 @@ func (r *Run) openDoor() error {
 	return err
 }
 
-// restore loads the newest checkpoint, after checking it against the ledger and the plan.
-func (r *Run) restore() error {
+// restore loads the newest checkpoint, after checking it against the ledger and the plan. It returns false for a
+// run without one that has released nothing.
+func (r *Run) restore() (begun bool, err error) {
 	state, path, err := checkpoints.Latest(r.path(checkpointFolder))
 	switch {
 	case errors.Is(err, checkpoints.ErrSkipped):
 		r.watcher.Warned(err.Error())
 	case errors.Is(err, checkpoints.ErrNoCheckpoint) && r.journal.Len() == 0:
-		// Killed before the first checkpoint, and nothing was released: the run starts here.
-		r.openDiagnostics()
-		r.started = time.Now()
-		return r.save()
+		return false, nil
 	case err != nil:
-		return err
+		return false, err
 	}
-	if err := checkpoints.Verify(r.journal, state); err != nil {
-		return err
+	if err := checkpoints.Verify(r.journal.Journal, state); err != nil {
+		return false, err
 	}
 	if state.PlanHash != r.planHash {
-		return fmt.Errorf("%w: %s was made with another configuration or other data than %s and the data found now", ErrOtherPlan, path, r.path(configFile))
+		return false, fmt.Errorf("%w: %s was made with another configuration or other data than %s and the data found now", ErrOtherPlan, path, r.path(configFile))
 	}
 	if len(state.Parameters) != len(r.model.Values) {
-		return fmt.Errorf("%w: %s holds %d parameters, expected %d", ErrOtherPlan, path, len(state.Parameters), len(r.model.Values))
+		return false, fmt.Errorf("%w: %s holds %d parameters, expected %d", ErrOtherPlan, path, len(state.Parameters), len(r.model.Values))
 	}
 	if err := r.update.Restore(optimizer.State{Step: state.OptimizerStep, Slots: state.Slots}); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return false, fmt.Errorf("%s: %w", path, err)
 	}
 	copy(r.model.Values, state.Parameters)
 	r.step, r.resumedAt, r.before = state.Step, state.Step, state.Seconds
-	r.openDiagnostics()
-	return nil
+	return true, nil
 }
 
 // Close releases the ledger and the workers.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"text/template"
 
 	"dpsgd/accountant"
@@ -37,8 +36,12 @@ type Statement struct {
 	PlannedSteps        int      `json:"planned_steps"`
 	Steps               int      `json:"steps"`          // updates in the model
 	LedgerEntries       int      `json:"ledger_entries"` // releases that are accounted for; more than steps after a crash
+	LedgerHead          string   `json:"ledger_head"`    // hash of the ledger after them
+	Together                     // of all runs on this data, if there are others
 	Data                string   `json:"data"`
 	Examples            int      `json:"examples"`
+	Shape               string   `json:"shape"` // of one example
+	Classes             int      `json:"classes"`
 	// NotPrivate lists what the run wrote or treated as public without protection.
 	NotPrivate []string `json:"not_private"`
 	// Fallbacks are the questions that the configured accountant did not answer and RDP did.
@@ -46,14 +49,15 @@ type Statement struct {
 }
 
 // statement describes a run whose ledger has the given guarantee.
-func (r *Run) statement(status Status, spent Spent) Statement {
+func (r *Run) statement(status Status, spent Spent, together Together) Statement {
 	s := Statement{
 		Run: r.name(), Status: status, Unit: "one training example", Relation: spent.Relation.String(),
 		Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, Accountant: spent.Accountant, Method: spent.Method,
 		Sampler: r.plan.Sampler.Name(), SamplingProbability: r.plan.SamplingProbability,
 		Mechanism: r.plan.Mechanism.Name(), NoiseMultiplier: r.plan.NoiseMultiplier,
 		ClipNorm: r.plan.Policy.Bound(), Clipping: r.plan.Policy.Name(), ExpectedBatchSize: r.plan.ExpectedBatchSize,
-		MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step, LedgerEntries: r.journal.Len(), Data: r.source.Name, Examples: r.source.Train.Len(),
+		MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step, LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(), Together: together, Data: r.registered.Data.Name,
+		Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
 		NotPrivate: notPrivate(r.source, r.diagnosed()), Fallbacks: r.plan.Fallbacks,
 	}
 	if r.plan.Budget != nil {
@@ -63,12 +67,7 @@ func (r *Run) statement(status Status, spent Spent) Statement {
 }
 
 // name is that of the run's folder, without where it lies: a statement may be published.
-func (r *Run) name() string {
-	if dir, err := filepath.Abs(r.Dir); err == nil {
-		return filepath.Base(dir)
-	}
-	return filepath.Base(r.Dir)
-}
+func (r *Run) name() string { return nameOf(r.Dir) }
 
 // diagnosed says whether the run writes diagnostics, or an earlier part of it did.
 func (r *Run) diagnosed() bool {

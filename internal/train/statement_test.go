@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dpsgd/checkpoints"
 )
 
 // Equal ledgers give equal statements, byte for byte, whatever the path of the run is called (RELIABILITY R48).
@@ -31,7 +33,10 @@ func TestStatementSaysWhatRan(t *testing.T) {
 	want := Statement{
 		Run: s.Run, Status: Done, Unit: "one training example", Relation: "add-or-remove-one", Epsilon: r.Epsilon, Delta: 1e-4, TargetEpsilon: 3,
 		Accountant: "rdp", Method: s.Method, Sampler: "Poisson", SamplingProbability: 0.2, Mechanism: "Gaussian", NoiseMultiplier: 1.5,
-		ClipNorm: 0.25, Clipping: "flat", ExpectedBatchSize: 60, MaxSteps: 12, PlannedSteps: 12, Steps: 12, LedgerEntries: 12, Data: "stripes", Examples: 300,
+		ClipNorm: 0.25, Clipping: "flat", ExpectedBatchSize: 60, MaxSteps: 12, PlannedSteps: 12, Steps: 12, LedgerEntries: 12, LedgerHead: s.LedgerHead, Data: "stripes", Examples: 300, Shape: "6x6x1", Classes: 3,
+	}
+	if _, info, err := checkpoints.ReadJournal(filepath.Join(r.Run, ledgerFile)); err != nil || s.LedgerHead != info.Hash {
+		t.Errorf("found the head %s in the statement, expected %s of the ledger (%v)", s.LedgerHead, info.Hash, err)
 	}
 	notPrivate := s.NotPrivate
 	s.NotPrivate = nil

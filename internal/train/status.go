@@ -27,6 +27,7 @@ type Result struct {
 	Seconds           float64  `json:"seconds"`             // of all parts of the run
 	ExamplesPerSecond float64  `json:"examples_per_second"` // expected examples, over the time of the steps of this part
 	Run               string   `json:"run"`
+	Together                   // of all runs on this data, if there are others
 }
 
 // Progress is what a run shows while it goes on.

@@ -71,6 +71,9 @@ type sweep struct {
 	watcher SweepWatcher
 	rows    map[string]Row // finished trials by name
 
+	registry string          // the folder with the ledger of data sets
+	started  map[string]bool // trials that have a ledger
+
 	source     *data.Source // of the last trial
 	sourceSpec string
 }
@@ -83,7 +86,8 @@ func RunSweep(ctx context.Context, file *configs.Sweep, o SweepOptions) (SweepRe
 	if err != nil {
 		return SweepResult{}, err
 	}
-	s := &sweep{dir: filepath.Join(cmp.Or(o.RunsDir, "runs"), file.Name), trials: trials, options: o, watcher: o.Watcher}
+	s := &sweep{registry: cmp.Or(o.RunsDir, "runs"), trials: trials, options: o, watcher: o.Watcher}
+	s.dir = filepath.Join(s.registry, file.Name)
 	if s.watcher == nil {
 		s.watcher = silentSweep{}
 	}
@@ -177,7 +181,7 @@ func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (Row, error) 
 	if err != nil {
 		return Row{}, err
 	}
-	o := Options{RunsDir: s.dir, Folder: t.Name, Source: source, Watcher: trialWatcher{s.watcher, TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name}}}
+	o := Options{RunsDir: s.dir, Folder: t.Name, Registry: s.registry, Source: source, Watcher: trialWatcher{s.watcher, TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name}}}
 	run, err := s.openTrial(t, o)
 	if err != nil {
 		return Row{}, err
@@ -187,7 +191,7 @@ func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (Row, error) 
 	if errors.Is(err, optimizer.ErrUpdate) || errors.Is(err, checkpoints.ErrNotFinite) {
 		return run.diverged(t)
 	}
-	return rowOf(t, result), err
+	return rowOf(t, result, run.journal), err
 }
 
 // diverged is the row of a run that had to stop.
@@ -195,17 +199,13 @@ func (r *Run) diverged(t configs.Trial) (Row, error) {
 	spent, err := r.plan.Spent(r.journal.Ledger())
 	return rowOf(t, Result{
 		Status: Diverged, Steps: r.step, Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, TestAccuracy: math.NaN(), Seconds: r.seconds(),
-	}), err
+	}, r.journal), err
 }
 
 // openTrial goes on with a trial that was started, or starts it.
 func (s *sweep) openTrial(t configs.Trial, o Options) (*Run, error) {
 	dir := filepath.Join(s.dir, t.Name)
-	started, err := startedTrial(dir)
-	if err != nil {
-		return nil, err
-	}
-	if started {
+	if s.started[t.Name] {
 		return Open(dir, o)
 	}
 	// What a killed process left before its run had a ledger. Nothing was released from it.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"dpsgd/checkpoints"
@@ -34,6 +35,8 @@ type sweepIdentity struct {
 	Format  string          `json:"format"`
 	Version int             `json:"version"`
 	Trials  []trialIdentity `json:"trials"`
+	// Datasets is the identifier of the ledger that the trials register in; sweeps of the first version have none.
+	Datasets string `json:"datasets,omitempty"`
 }
 
 // trialIdentity pins a trial's configuration, as far as it changes the result or the guarantee.
@@ -53,6 +56,7 @@ func (s *sweep) identity() sweepIdentity {
 
 // open makes or opens the sweep's folder, locks it, and reads the results of finished trials.
 func (s *sweep) open() (*checkpoints.Journal, error) {
+	fresh, unlocked := !holdsAny(s.dir, "."), !holdsAny(s.dir, sweepLock)
 	if err := os.MkdirAll(s.dir, folderPerm); err != nil {
 		return nil, fmt.Errorf("train: cannot make the sweep's folder: %w", err)
 	}
@@ -60,18 +64,51 @@ func (s *sweep) open() (*checkpoints.Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.claim()
-	if err == nil {
-		s.rows, err = s.readRows()
-	}
-	if err == nil {
-		err = s.writeRows() // a kill may have come between the two files
-	}
-	if err != nil {
+	if err := s.begin(); err != nil {
 		lock.Close()
+		if unlocked {
+			os.Remove(filepath.Join(s.dir, sweepLock)) // a refused sweep leaves nothing behind
+		}
+		if fresh {
+			os.Remove(s.dir)
+		}
 		return nil, err
 	}
 	return lock, nil
+}
+
+// begin makes sure that the folder belongs to these trials and that nothing of them is forgotten. All that is
+// checked before anything is written.
+func (s *sweep) begin() error {
+	claimed, err := s.claim()
+	if err != nil {
+		return err
+	}
+	if s.rows, err = s.readRows(); err != nil {
+		return err
+	}
+	members, err := s.inspect()
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		// A trial that was resumed by itself after its row was written is measured again.
+		name := path.Base(m.Path)
+		if n := s.rows[name].LedgerEntries; n > 0 && n < m.Entries {
+			delete(s.rows, name)
+		}
+	}
+	d, err := openRegistry(s.registry)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if !claimed {
+		if err := s.claimNew(d.Info().ID); err != nil {
+			return err
+		}
+	}
+	return s.writeRows() // a kill may have come between the two files
 }
 
 // openLock takes a lock that ends with the process. Journals know how to do that on every system; this one stays empty.
@@ -90,29 +127,28 @@ func openLock(path string) (*checkpoints.Journal, error) {
 	return checkpoints.CreateJournal(path)
 }
 
-// claim makes sure that the folder belongs to these trials.
-func (s *sweep) claim() error {
+// claim makes sure that the folder belongs to these trials. It returns false for a folder that holds nothing but
+// the lock.
+func (s *sweep) claim() (bool, error) {
 	path := filepath.Join(s.dir, sweepFile)
-	wanted := s.identity()
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.claimNew(path, wanted)
+		return false, s.requireEmpty()
 	}
 	if err != nil {
-		return fmt.Errorf("train: %w", err)
+		return false, fmt.Errorf("train: %w", err)
 	}
 	var found sweepIdentity
 	if err := json.Unmarshal(content, &found); err != nil || found.Format != sweepFormat || found.Version != sweepVersion {
-		return fmt.Errorf("%w: %s cannot be read, expected what version %d of a sweep wrote; choose another name in the sweep file", ErrOtherSweep, path, sweepVersion)
+		return false, fmt.Errorf("%w: %s cannot be read, expected what version %d of a sweep wrote; choose another name in the sweep file", ErrOtherSweep, path, sweepVersion)
 	}
-	if difference := found.difference(wanted); difference != "" {
-		return fmt.Errorf("%w: %s holds %s; choose another name in the sweep file, or undo the change", ErrOtherSweep, s.dir, difference)
+	if difference := found.difference(s.identity()); difference != "" {
+		return false, fmt.Errorf("%w: %s holds %s; choose another name in the sweep file, or undo the change", ErrOtherSweep, s.dir, difference)
 	}
-	return nil
+	return true, nil
 }
 
-// claimNew takes a folder that holds nothing but the lock.
-func (s *sweep) claimNew(path string, id sweepIdentity) error {
+func (s *sweep) requireEmpty() error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -122,11 +158,18 @@ func (s *sweep) claimNew(path string, id sweepIdentity) error {
 			return fmt.Errorf("%w: found %s in %s, expected an empty folder or that of this sweep; choose another name in the sweep file", ErrOtherSweep, e.Name(), s.dir)
 		}
 	}
+	return nil
+}
+
+// claimNew takes an empty folder. Datasets is the identifier of the ledger that the trials register in.
+func (s *sweep) claimNew(datasets string) error {
+	id := s.identity()
+	id.Datasets = datasets
 	content, err := json.MarshalIndent(id, "", "  ")
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	return checkpoints.WriteFileAtomic(path, append(content, '\n'), ownerFilePerm)
+	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, sweepFile), append(content, '\n'), ownerFilePerm)
 }
 
 // difference says in words how the trials found in a folder differ from the wanted ones; "" if they do not.
@@ -143,17 +186,4 @@ func (found sweepIdentity) difference(wanted sweepIdentity) string {
 		}
 	}
 	return ""
-}
-
-// startedTrial says whether a folder holds a run that can have released something. Runs write their configuration first,
-// then their ledger.
-func startedTrial(dir string) (bool, error) {
-	if _, err := os.Stat(filepath.Join(dir, ledgerFile)); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	_, _, err := readLedger(dir)
-	if errors.Is(err, checkpoints.ErrUnfinished) {
-		return false, nil
-	}
-	return true, err
 }

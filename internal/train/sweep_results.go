@@ -12,9 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
-	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 )
@@ -30,10 +28,16 @@ type Row struct {
 	Steps        int
 	Seconds      float64
 	Status       Status
+
+	// Of the trial's ledger at its end: rows of the first version have neither.
+	LedgerEntries int
+	LedgerHead    string
 }
 
-func rowOf(t configs.Trial, r Result) Row {
-	return Row{t.Name, t.Settings, r.TestAccuracy, r.Epsilon, r.EpsilonRDP, r.Delta, r.Steps, r.Seconds, r.Status}
+func rowOf(t configs.Trial, r Result, ledger *books) Row {
+	return Row{
+		t.Name, t.Settings, r.TestAccuracy, r.Epsilon, r.EpsilonRDP, r.Delta, r.Steps, r.Seconds, r.Status, ledger.Len(), ledger.Hash(),
+	}
 }
 
 // numbers are the fields of a row beside trial and swept keys, as they are written.
@@ -45,11 +49,14 @@ type numbers struct {
 	Steps        int      `json:"steps"`
 	Seconds      float64  `json:"seconds"`
 	Status       Status   `json:"status"`
+
+	LedgerEntries int    `json:"ledger_entries,omitempty"`
+	LedgerHead    string `json:"ledger_head,omitempty"`
 }
 
 // MarshalJSON writes a flat object: trial, the swept keys under their full names, the numbers.
 func (r Row) MarshalJSON() ([]byte, error) {
-	n := numbers{nil, r.Epsilon, r.EpsilonRDP, r.Delta, r.Steps, r.Seconds, r.Status}
+	n := numbers{nil, r.Epsilon, r.EpsilonRDP, r.Delta, r.Steps, r.Seconds, r.Status, r.LedgerEntries, r.LedgerHead}
 	if !math.IsNaN(r.TestAccuracy) {
 		n.TestAccuracy = &r.TestAccuracy
 	}
@@ -108,14 +115,14 @@ func (s *sweep) readRows() (map[string]Row, error) {
 	for _, t := range s.trials {
 		settings[t.Name] = t.Settings
 	}
-	for i, line := range strings.Split(strings.TrimSuffix(string(content), "\n"), "\n") {
+	for i, line := range lines(content) {
 		row, err := readRow(line)
 		if known, ok := settings[row.Trial]; ok && err == nil {
 			row.Settings = known
 			rows[row.Trial] = row
 			continue
 		}
-		return nil, fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote; without the file, finished trials are measured again but not trained again", path, i+1)
+		return nil, fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote; without the file, finished trials are measured again but not trained again: %w", path, i+1, checkpoints.ErrCorrupt)
 	}
 	return rows, nil
 }
@@ -131,6 +138,7 @@ func readRow(line string) (Row, error) {
 	row := Row{
 		Trial: found.Trial, TestAccuracy: math.NaN(), Epsilon: found.Epsilon, EpsilonRDP: found.EpsilonRDP, Delta: found.Delta,
 		Steps: found.Steps, Seconds: found.Seconds, Status: found.Status,
+		LedgerEntries: found.LedgerEntries, LedgerHead: found.LedgerHead,
 	}
 	if found.TestAccuracy != nil {
 		row.TestAccuracy = *found.TestAccuracy
@@ -215,28 +223,12 @@ type Composed struct {
 	Releases   int      `json:"releases"`
 }
 
-// compose accounts for the union of the ledgers of all trials, finished or not, at the least of their deltas.
+// compose accounts for the releases of all trials, finished or not, at the least of their deltas.
 func (s *sweep) compose() (*Composed, error) {
-	first := s.trials[0].Config.Privacy
-	union, delta := new(accountant.Ledger), first.Delta
-	for _, t := range s.trials {
-		delta = min(delta, t.Config.Privacy.Delta)
-		l, _, err := readLedger(filepath.Join(s.dir, t.Name))
-		if errors.Is(err, ErrNoRun) || errors.Is(err, checkpoints.ErrUnfinished) {
-			continue // not started
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range l.Entries() {
-			if err := union.Add(e.Event, e.Count); err != nil {
-				return nil, err
-			}
-		}
+	members, err := s.inspect()
+	if err != nil || len(members) == 0 {
+		return nil, err
 	}
-	if union.Count() == 0 {
-		return nil, nil
-	}
-	spent, err := spentBy(first.Accountant, union, delta)
-	return &Composed{spent.Epsilon, spent.EpsilonRDP, delta, spent.Accountant, union.Count()}, err
+	spent, releases, err := compose(members)
+	return &Composed{spent.Epsilon, spent.EpsilonRDP, spent.Delta, spent.Accountant, releases}, err
 }

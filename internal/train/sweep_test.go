@@ -70,13 +70,17 @@ func (h sweepHooks) TrialStepped(p Progress) {
 	}
 }
 
-// killSweep drops a sweep when trial number has made so many steps, as kill -9 would.
+// killSweep drops a sweep when trial number has made so many steps, as kill -9 would; 0 is when it has begun.
 func killSweep(t testing.TB, s *configs.Sweep, o SweepOptions, number, steps int) {
 	t.Helper()
 	type killed struct{}
 	trial := 0
 	o.Watcher = sweepHooks{
-		started: func(o TrialOverview) { trial = o.Number },
+		started: func(o TrialOverview) {
+			if trial = o.Number; trial == number && steps == 0 {
+				panic(killed{})
+			}
+		},
 		stepped: func(p Progress) {
 			if trial == number && p.Step == steps {
 				panic(killed{})
@@ -162,6 +166,68 @@ func TestSweepComposesItsTrials(t *testing.T) {
 	}
 }
 
+// Trials at different δ compose at the least one: it is the only one at which all of them have their guarantee.
+func TestSweepComposesAtTheLeastDelta(t *testing.T) {
+	for _, order := range []string{"[1e-4, 1e-6, 1e-5]", "[1e-6, 1e-4]"} {
+		r := runSweep(t, sweepOf(t, tinyConfig, "name: sweep\nbase: base.yaml\ngrid: {privacy.delta: "+order+"}\n"), sweepOptions(t))
+		want, err := spentBy("rdp", ledgerOf(t, mustPlan(t).Event(0), 12*len(r.Rows)), 1e-6)
+		if err != nil || r.Composed.Delta != 1e-6 || math.Abs(r.Composed.Epsilon/want.Epsilon-1) > 1e-12 {
+			t.Errorf("%s: found %+v (%v), expected ε = %v at δ = 1e-6", order, r.Composed, err, want.Epsilon)
+		}
+	}
+}
+
+// A trial that is resumed by itself after its row was written has a new row, with the ε of all its releases.
+func TestSweepMeasuresAResumedTrialAgain(t *testing.T) {
+	o := sweepOptions(t)
+	s := sweepOf(t, tinyConfig, smallSweep)
+	first := runSweep(t, s, o)
+	dir := filepath.Join(first.Sweep, first.Rows[0].Trial)
+	if err := os.Remove(filepath.Join(dir, checkpointFolder, "checkpoint-12.ckpt")); err != nil {
+		t.Fatal(err)
+	}
+	resumed := fit(t, open(t, dir, Options{Source: o.Source}))
+	again := runSweep(t, s, o)
+	if row := again.Rows[0]; row.Epsilon != resumed.Epsilon || row.Epsilon <= first.Rows[0].Epsilon || row.LedgerEntries != 14 || again.Composed.Releases != 26 {
+		t.Errorf("found %+v, %+v; expected ε = %v of 14 releases", row, again.Composed, resumed.Epsilon)
+	}
+}
+
+// A trial that released something and is gone, or has lost its ledger, is named; it is never left out, and never begun anew.
+func TestSweepMissesItsTrials(t *testing.T) {
+	tests := map[string]func(dir, sweep string) error{
+		"folder": func(dir, _ string) error { return os.RemoveAll(dir) },
+		"ledger": func(dir, _ string) error { return os.Remove(filepath.Join(dir, ledgerFile)) },
+		"ledger and row": func(dir, sweep string) error {
+			return errors.Join(os.Remove(filepath.Join(dir, ledgerFile)), os.Remove(filepath.Join(sweep, rowsFile)))
+		},
+		"folder and row": func(dir, sweep string) error {
+			return errors.Join(os.RemoveAll(dir), os.Remove(filepath.Join(sweep, rowsFile)))
+		},
+		"whole sweep": func(_, sweep string) error { return os.RemoveAll(sweep) },
+		"header":      func(dir, _ string) error { return os.Truncate(filepath.Join(dir, ledgerFile), 20) },
+		"exchanged folders": func(dir, sweep string) error {
+			return errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(filepath.Join(sweep, "clip_norm=1"))))
+		},
+	}
+	for name, spoil := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := sweepOptions(t)
+			s := sweepOf(t, tinyConfig, smallSweep)
+			r := runSweep(t, s, o)
+			dir := filepath.Join(r.Sweep, "clip_norm=0.1")
+			if err := spoil(dir, r.Sweep); err != nil {
+				t.Fatal(err)
+			}
+			refuses(t, o.RunsDir, checkpoints.ErrRollback, dir, func() error {
+				_, err := RunSweep(context.Background(), s, o)
+				return err
+			})
+		})
+	}
+}
+
 func jsonNumber(v float64) string {
 	b, _ := json.Marshal(v)
 	return string(b)
@@ -211,7 +277,38 @@ func TestKilledSweepGoesOn(t *testing.T) {
 	}
 }
 
-// A kill can also come before a trial has a ledger, between its end and its row, and between the two tables.
+// A kill can also come before a trial has a ledger: it begins again.
+func TestSweepKilledBeforeALedger(t *testing.T) {
+	tests := []struct {
+		name string
+		left func(dir string) error // brings the folder of a trial that has just begun back to an earlier moment
+	}{
+		{"before the folder", os.RemoveAll},
+		{"before the config", func(dir string) error { return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)) }},
+		{"before the ledger", func(dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, checkpointFolder)), os.Remove(filepath.Join(dir, ledgerFile)))
+		}},
+		{"inside the ledger's header", func(dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, checkpointFolder)), os.Truncate(filepath.Join(dir, ledgerFile), 10))
+		}},
+		{"before the first checkpoint", func(dir string) error { return os.RemoveAll(filepath.Join(dir, checkpointFolder)) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s, o := sweepOf(t, tinyConfig, "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"), sweepOptions(t)
+			killSweep(t, s, o, 2, 0)
+			second := filepath.Join(o.RunsDir, "sweep", "clip_norm=1")
+			if err := test.left(second); err != nil {
+				t.Fatal(err)
+			}
+			if r := runSweep(t, s, o); r.Finished != 2 || releases(t, second) != 12 || r.Composed.Releases != 24 {
+				t.Errorf("found %d results, %d releases of the second trial and %d in all", r.Finished, releases(t, second), r.Composed.Releases)
+			}
+		})
+	}
+}
+
+// A kill can come between the end of a trial and its row, and between the two tables.
 func TestSweepKilledBetweenFiles(t *testing.T) {
 	s, o := sweepOf(t, tinyConfig, "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"), sweepOptions(t)
 	whole := runSweep(t, s, o)
@@ -225,24 +322,6 @@ func TestSweepKilledBetweenFiles(t *testing.T) {
 	}{
 		{"before the row", func(t *testing.T) { write(t, rows, oneRow+"\n") }, 12},
 		{"before results.csv", func(t *testing.T) { write(t, filepath.Join(whole.Sweep, tableFile), "old") }, 12},
-		{"before the folder", func(t *testing.T) {
-			write(t, rows, oneRow+"\n")
-			if err := os.RemoveAll(second); err != nil {
-				t.Fatal(err)
-			}
-		}, 12},
-		{"before the config", func(t *testing.T) {
-			write(t, rows, oneRow+"\n")
-			if err := errors.Join(os.RemoveAll(second), os.Mkdir(second, 0o700)); err != nil {
-				t.Fatal(err)
-			}
-		}, 12},
-		{"inside the ledger's header", func(t *testing.T) {
-			write(t, rows, oneRow+"\n")
-			if err := os.Truncate(filepath.Join(second, ledgerFile), 10); err != nil {
-				t.Fatal(err)
-			}
-		}, 12},
 		{"before the second checkpoint", func(t *testing.T) {
 			write(t, rows, oneRow+"\n")
 			if err := os.Remove(filepath.Join(second, checkpointFolder, "checkpoint-12.ckpt")); err != nil {

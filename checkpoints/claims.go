@@ -1,0 +1,89 @@
+package checkpoints
+
+import "fmt"
+
+// A Claim is what some other file says about a run's ledger: that it held so many entries, and had this hash
+// then. A ledger only grows, so a claim stays true for ever, unless the ledger is replaced by an older copy, by
+// that of another run, or by another branch of the same run.
+type Claim struct {
+	Where   string // who says so, as it stands in an error: "the checkpoint at step 12"
+	Entries int
+	Hash    string // "" where the file says the number alone
+
+	// line is the last of these entries, where the file keeps it: see Member.Claim.
+	line []byte
+}
+
+// Claim is what the checkpoint says about the ledger.
+func (s *State) Claim() Claim {
+	return Claim{Where: fmt.Sprintf("the checkpoint at step %d", s.Step), Entries: s.LedgerEntries, Hash: s.LedgerHash}
+}
+
+// Check holds the ledger against claims; the error matches ErrRollback if one of them is not so. It writes
+// nothing.
+//
+// One entry may be missing: the last one of a ledger of data sets. A power loss while both files were being
+// synced can leave it there alone. Nothing was released from it, but nobody can tell, so it counts from now on,
+// and [Journal.Recover] puts its line back. An entry that a checkpoint or a statement knows is not of this kind.
+func (j *Journal) Check(claims ...Claim) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.chain.heads = headsOf(claims)
+	defer func() { j.chain.heads = nil }()
+	if err := j.readHeads(); err != nil {
+		return fmt.Errorf("checkpoints: %s: %w", j.path, err)
+	}
+	missing, err := j.chain.check(claims)
+	if err != nil {
+		return fmt.Errorf("checkpoints: %s: %w", j.path, err)
+	}
+	j.missing = append(j.missing, missing...)
+	j.recovered = j.recovered && missing == nil
+	return nil
+}
+
+// readHeads looks up the hashes that claims need in the file.
+func (j *Journal) readHeads() error {
+	past := chain{heads: j.chain.heads}
+	_, err := past.read(content(j.f), j.chain.entries)
+	j.chain.note()
+	return err
+}
+
+// headsOf makes room for the hashes that claims speak of.
+func headsOf(claims []Claim) map[int]digest {
+	heads := map[int]digest{}
+	for _, c := range claims {
+		heads[c.Entries] = digest{}
+	}
+	return heads
+}
+
+// check holds what was read against claims, and adds the entry that may be missing. It returns its line.
+func (c *chain) check(claims []Claim) (missing []byte, err error) {
+	var last record
+	for _, claim := range claims {
+		if claim.Entries <= c.entries {
+			if head := c.heads[claim.Entries].String(); claim.Hash != "" && claim.Hash != head {
+				return nil, fmt.Errorf("found hash %s after %d entries, expected %.40q of %s: %w", head, claim.Entries, claim.Hash, claim.Where, ErrRollback)
+			}
+			continue
+		}
+		if claim.Entries == c.entries+1 && claim.line != nil {
+			if r, err := c.parse(claim.line); err == nil {
+				last, missing = r, claim.line
+				continue
+			}
+		}
+		return nil, fmt.Errorf("found %d ledger entries, expected at least the %d of %s: %w", c.entries, claim.Entries, claim.Where, ErrRollback)
+	}
+	if missing == nil {
+		return nil, nil
+	}
+	return append(missing[:len(missing):len(missing)], '\n'), c.add(last)
+}
+
+// Verify reports whether a checkpoint belongs to a ledger: the ledger has at least the entries that it had
+// when the checkpoint was saved, and they are the same. The error matches ErrRollback if not; then the ledger
+// was replaced by an older copy or by that of another run, and going on would forget a spend.
+func Verify(j *Journal, s *State) error { return j.Check(s.Claim()) }

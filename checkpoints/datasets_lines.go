@@ -1,0 +1,238 @@
+package checkpoints
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"dpsgd/accountant"
+)
+
+// The ledger of data sets. Line 1 is the header; a register line says who a run is and what its own ledger
+// holds by now, and a release line is a copy of one further line of that ledger:
+//
+//	{"format":"dpsgd-datasets","version":1,"id":"<32 hex>"}
+//	{"register":{"run":"<32 hex>","path":"…","data":{…},…},"previous":"<32 hex>","hash":"<32 hex>"}
+//	{"release":{"run":"<32 hex>","line":{"step":1,…}},"previous":"<32 hex>","hash":"<32 hex>"}
+//
+// previous and hash chain the lines as in the ledger of a run. Lines of runs that are under way at the same
+// time lie between each other. A run is registered again to catch up, when its own ledger is ahead.
+const (
+	datasetsStart = `{"format":"dpsgd-datasets","version":1,"id":"`
+	registerKey   = `{"register":`
+	releaseKey    = `{"release":{"run":"`
+	lineKey       = `","line":`
+	releaseEnd    = `}`
+	linkKey       = `,"previous":"`
+
+	// Every line after the header ends with these parts of fixed length.
+	linkTail = len(linkKey) + 2*digestSize + len(`"`) + hashPart
+
+	// maxDatasetsLine bounds a line, newline included: a register line lists the different events of a run.
+	maxDatasetsLine = 1 << 20
+)
+
+// Data is what everybody may know about a data set, and what it is recognised by. It holds nothing that was
+// computed from pictures: a hash of them would let anyone who guesses them check the guess.
+type Data struct {
+	Name     string `json:"name"`
+	Examples int    `json:"examples"`
+	Shape    string `json:"shape"`
+	Classes  int    `json:"classes"`
+}
+
+// Registration says who a run is.
+type Registration struct {
+	Path       string  `json:"path"` // of its folder, from the folder of the ledger, with forward slashes
+	Data       Data    `json:"data"`
+	Delta      float64 `json:"delta"`
+	Accountant string  `json:"accountant"` // that the run is accounted for by
+}
+
+// registerLine is what a register line holds.
+type registerLine struct {
+	Run string `json:"run"`
+	Registration
+	Entries  int        `json:"entries"`
+	LastStep int        `json:"last_step"`
+	Head     string     `json:"head"`
+	Released []released `json:"released"`
+}
+
+// released is an entry of an accountant.Ledger.
+type released struct {
+	Count int             `json:"count"`
+	Event json.RawMessage `json:"event"`
+}
+
+// A book is what the lines of a ledger of data sets say, up to some line.
+type book struct {
+	id      string
+	head    digest
+	lines   int
+	members map[string]*member
+	order   []*member // as they were registered first
+
+	sought   string // a hash to look for; "" for none
+	soughtAt int    // the line that has it; 0 for none
+}
+
+// A member is one registered run: its registration, and what its own ledger was known to hold.
+type member struct {
+	Registration
+	chain chain
+	line  []byte // the last line of the run's ledger; nil after a register line
+}
+
+func (b *book) formatHeader() []byte {
+	b.id = publicRandom(runSize)
+	line := []byte(datasetsStart + b.id + headerEnd)
+	return append(line, '\n')
+}
+
+// formatRegister returns the line that registers a run, or brings it up to date.
+func (b *book) formatRegister(c *chain, r Registration) ([]byte, error) {
+	line := registerLine{Run: c.run, Registration: r, Entries: c.entries, LastStep: c.lastStep, Head: c.head.String(), Released: []released{}}
+	for _, e := range c.ledger.Entries() {
+		text, err := accountant.MarshalEvent(e.Event)
+		if err != nil {
+			return nil, err
+		}
+		line.Released = append(line.Released, released{e.Count, text})
+	}
+	object, err := json.Marshal(line)
+	if err != nil {
+		return nil, err
+	}
+	return b.link(append([]byte(registerKey), object...))
+}
+
+// formatRelease returns the line of a release whose line in the run's own ledger comes after chain.
+func (b *book) formatRelease(c *chain, line []byte) ([]byte, error) {
+	m := b.members[c.run]
+	if m == nil {
+		return nil, errors.New("found a release of a run that is not registered")
+	}
+	if m.chain.entries != c.entries || m.chain.head != c.head {
+		return nil, fmt.Errorf("found %d entries of %s, expected the %d of its ledger (a copy of the run goes on elsewhere): %w",
+			m.chain.entries, m.Path, c.entries, ErrRollback)
+	}
+	start := append([]byte(releaseKey+c.run+lineKey), bytes.TrimSuffix(line, []byte("\n"))...)
+	return b.link(append(start, releaseEnd...))
+}
+
+// link appends the hashes to the content of a line.
+func (b *book) link(line []byte) ([]byte, error) {
+	line = fmt.Appendf(line, "%s%s\"", linkKey, b.head)
+	line = fmt.Appendf(line, "%s%s%s\n", hashKey, digestOf(line), recordEnd)
+	if len(line) > maxDatasetsLine {
+		return nil, fmt.Errorf("found a line of %d bytes, expected at most %d", len(line), maxDatasetsLine)
+	}
+	return line, nil
+}
+
+// read reads lines of which the first one has the given number.
+func (b *book) read(r io.Reader) (extent, error) {
+	return readLines(r, b.lines+1, maxDatasetsLine, []string{registerKey, releaseKey}, b.addLine)
+}
+
+func (b *book) addLine(number int, line []byte) error {
+	if number == 1 {
+		id, ok := bytes.CutPrefix(line, []byte(datasetsStart))
+		if id, ended := bytes.CutSuffix(id, []byte(headerEnd)); ok && ended && isHex(id, runSize) {
+			b.id, b.members = string(id), map[string]*member{}
+			return b.added(digestOf(line))
+		}
+		return fmt.Errorf("found %.80q, expected the header %s…", line, datasetsStart)
+	}
+	content, hash, err := b.unlink(line)
+	if err != nil {
+		return err
+	}
+	if object, ok := bytes.CutPrefix(content, []byte(registerKey)); ok {
+		err = b.addRegister(object)
+	} else if rest, ok := bytes.CutPrefix(content, []byte(releaseKey)); ok {
+		err = b.addRelease(rest)
+	} else {
+		err = fmt.Errorf("found %.60q, expected %s… or %s…", line, registerKey, releaseKey)
+	}
+	if err != nil {
+		return err
+	}
+	return b.added(hash)
+}
+
+func (b *book) added(hash digest) error {
+	b.head = hash
+	b.lines++
+	if b.sought != "" && hash.String() == b.sought {
+		b.soughtAt = b.lines
+	}
+	return nil
+}
+
+// unlink checks the hashes of a line and returns what comes before them.
+func (b *book) unlink(line []byte) (content []byte, hash digest, err error) {
+	split := len(line) - linkTail
+	if split < 0 {
+		return nil, hash, fmt.Errorf("found %.60q, expected a line that ends with its hashes", line)
+	}
+	previous, tail := line[split:split+len(linkKey)+2*digestSize], line[split+len(linkKey)+2*digestSize:]
+	if want := linkKey + b.head.String(); string(previous) != want {
+		return nil, hash, fmt.Errorf("found %.60q, expected %s (a line is missing or was changed)", previous, want)
+	}
+	hash = digestOf(line[:len(line)-hashPart])
+	if want := `"` + hashKey + hash.String() + recordEnd; string(tail) != want {
+		return nil, hash, fmt.Errorf("found %.80q, expected %s from the content of the line", tail, want)
+	}
+	return line[:split], hash, nil
+}
+
+func (b *book) addRegister(object []byte) error {
+	var line registerLine
+	if err := json.Unmarshal(object, &line); err != nil {
+		return err
+	}
+	if !isHex([]byte(line.Run), runSize) || !isHex([]byte(line.Head), digestSize) {
+		return fmt.Errorf("found run %.40q and head %.40q, expected %d hexadecimal digits", line.Run, line.Head, 2*digestSize)
+	}
+	c := chain{run: line.Run, entries: line.Entries, lastStep: line.LastStep}
+	hex.Decode(c.head[:], []byte(line.Head)) // is hexadecimal
+	for _, r := range line.Released {
+		event, err := accountant.UnmarshalEvent(r.Event)
+		if err != nil {
+			return err
+		}
+		if err := c.ledger.Add(event, r.Count); err != nil {
+			return err
+		}
+	}
+	m := b.members[line.Run]
+	if m == nil {
+		m = &member{Registration: line.Registration}
+		b.members[line.Run], b.order = m, append(b.order, m)
+	}
+	if n := c.ledger.Count(); n != c.entries || n < m.chain.entries {
+		return fmt.Errorf("found %d events in %d entries of %s, expected as many, and at least the %d before", n, c.entries, m.Path, m.chain.entries)
+	}
+	m.chain, m.line = c, nil
+	return nil
+}
+
+func (b *book) addRelease(rest []byte) error {
+	run, line, cut := bytes.Cut(rest, []byte(lineKey))
+	line, ended := bytes.CutSuffix(line, []byte(releaseEnd))
+	m := b.members[string(run)]
+	if !cut || !ended || m == nil {
+		return fmt.Errorf("found a release of run %.40q, expected one that is registered", run)
+	}
+	r, err := m.chain.parse(line)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", m.Path, err)
+	}
+	m.line = bytes.Clone(line)
+	return m.chain.add(r)
+}

@@ -1,0 +1,93 @@
+package checkpoints
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// A syncSpy is the real file system that counts what it is asked to make durable, and really does it.
+type syncSpy struct {
+	disk
+	files, dirs map[string]int
+}
+
+func (s *syncSpy) OpenFile(name string, flag int, perm fs.FileMode) (file, error) {
+	f, err := s.disk.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return spiedFile{f, s, filepath.Base(name)}, nil
+}
+
+func (s *syncSpy) SyncDir(name string) error {
+	s.dirs[filepath.Base(name)]++
+	return s.disk.SyncDir(name)
+}
+
+type spiedFile struct {
+	file
+	spy  *syncSpy
+	name string
+}
+
+func (f spiedFile) Sync() error {
+	f.spy.files[f.name]++
+	return f.file.Sync()
+}
+
+// Every release is synced once in each ledger, and every name once in its directory.
+func TestReleasesAreSynced(t *testing.T) {
+	spy := &syncSpy{files: map[string]int{}, dirs: map[string]int{}}
+	base := filepath.Join(t.TempDir(), "runs")
+	d := must(createDatasets(spy, filepath.Join(base, "datasets.jsonl")))
+	defer d.Close()
+	d.together = inOrder // the spy is for one goroutine
+	j := must(createJournal(spy, filepath.Join(base, "one", "ledger.jsonl"), d.Info().ID))
+	defer j.Close()
+	must(0, d.Register(j, testRegistration))
+	clear(spy.files)
+	for step := range 5 {
+		must(0, j.AppendWith(d, step+1, event(1)))
+	}
+	if spy.files["ledger.jsonl"] != 5 || spy.files["datasets.jsonl"] != 5 {
+		t.Errorf("found syncs %v, expected 5 of each ledger", spy.files)
+	}
+	if spy.dirs["one"] == 0 || spy.dirs["runs"] < 2 {
+		t.Errorf("found syncs of directories %v, expected those of the names in runs and one", spy.dirs)
+	}
+}
+
+// The syncs of the real file system reach the operating system: it can refuse them, and its refusal comes back.
+// A sync that does nothing would say yes to all of these.
+func TestDiskReallySyncs(t *testing.T) {
+	var synced []string
+	really := fsync
+	defer func() { fsync = really }()
+	fsync = func(f *os.File) error {
+		synced = append(synced, filepath.Base(f.Name()))
+		return really(f)
+	}
+	path := filepath.Join(t.TempDir(), "folder", "file")
+	must(0, os.Mkdir(filepath.Dir(path), dirPerm))
+	f := must(disk{}.OpenFile(path, os.O_RDWR|os.O_CREATE, filePerm))
+	must(0, f.Sync())
+	must(0, f.Close())
+	if err := f.Sync(); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("sync of a closed file: found error %v, expected fs.ErrClosed", err)
+	}
+	must(0, disk{}.SyncDir(filepath.Dir(path)))
+	if want := "[file file folder]"; runtime.GOOS != "windows" && fmt.Sprint(synced) != want {
+		t.Errorf("found syncs of %v, expected %v", synced, want)
+	}
+	if runtime.GOOS == "windows" {
+		return // has no sync of a directory
+	}
+	if err := (disk{}).SyncDir(filepath.Join(filepath.Dir(path), "missing")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("sync of a missing directory: found error %v, expected fs.ErrNotExist", err)
+	}
+}

@@ -1,0 +1,100 @@
+package checkpoints
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// An extent says where the good part of a file of hash-chained lines ends.
+type extent struct {
+	size     int64  // bytes of the complete lines, each counted with its newline
+	lastLine []byte // the last complete line, with its newline
+	torn     int    // bytes of an incomplete line after them
+}
+
+// errEnough ends readLines before the end of the file.
+var errEnough = errors.New("enough was read")
+
+// readLines hands the lines of a file to add, without their newlines; number is that of the first one. What a
+// crash in the middle of an append leaves is allowed at the end of the file and nowhere else:
+//
+//   - the beginning of a line without its newline. It was never synced, so the append never returned and
+//     nothing was released: it is not counted (extent.torn says how long it is).
+//   - a line that lacks only its newline. It is counted, which can only overstate the spend.
+//
+// Everything else is ErrCorrupt, with the line number: a spend that was once acknowledged is never dropped.
+// Starts are what a line after the header can begin with, longest is the limit of its length.
+func readLines(r io.Reader, number, longest int, starts []string, add func(number int, content []byte) error) (extent, error) {
+	var e extent
+	lines := bufio.NewReaderSize(r, min(longest, lineBuffer))
+	for ; ; number++ {
+		line, err := readLine(lines, longest)
+		switch {
+		case err == bufio.ErrBufferFull:
+			return e, fmt.Errorf("line %d: found more than %d bytes, expected an entry: %w", number, longest, ErrCorrupt)
+		case err != nil && err != io.EOF:
+			return e, fmt.Errorf("line %d: %w", number, err)
+		case err == io.EOF && number == 1:
+			return e, fmt.Errorf("line 1: found %d bytes without an end of line, expected the header: %w", len(line), ErrUnfinished)
+		case err == io.EOF && isTorn(line, starts):
+			e.torn = len(line)
+			return e, nil
+		}
+		content := bytes.TrimSuffix(line, []byte("\n"))
+		addErr := add(number, content)
+		if addErr != nil && addErr != errEnough {
+			return e, fmt.Errorf("line %d: %w: %w", number, addErr, ErrCorrupt)
+		}
+		e.size += int64(len(content)) + 1
+		e.lastLine = append(append(e.lastLine[:0], content...), '\n')
+		if err == io.EOF || addErr == errEnough {
+			return e, nil
+		}
+	}
+}
+
+// lineBuffer holds all but a few lines whole.
+const lineBuffer = 1 << 12
+
+// readLine is ReadSlice with a limit that may be larger than the buffer of the reader. The line is valid until
+// the next call.
+func readLine(r *bufio.Reader, longest int) ([]byte, error) {
+	line, err := r.ReadSlice('\n')
+	if err != bufio.ErrBufferFull {
+		return line, err
+	}
+	for whole := bytes.Clone(line); ; {
+		if len(whole) >= longest {
+			return nil, bufio.ErrBufferFull
+		}
+		line, err = r.ReadSlice('\n')
+		if whole = append(whole, line...); err != bufio.ErrBufferFull {
+			return whole, err
+		}
+	}
+}
+
+// isTorn reports whether the bytes after the last newline are the beginning of a line. A complete JSON object
+// is not: there the newline itself was damaged, or the content, and a line that may have been acknowledged
+// must not pass for a torn one.
+func isTorn(tail []byte, starts []string) bool {
+	if len(tail) == 0 {
+		return true // the file ends with a complete line
+	}
+	begins := false
+	for _, start := range starts {
+		n := min(len(tail), len(start))
+		begins = begins || strings.HasPrefix(start, string(tail[:n]))
+	}
+	if !begins {
+		return false
+	}
+	var object json.RawMessage
+	err := json.NewDecoder(bytes.NewReader(tail)).Decode(&object)
+	return errors.Is(err, io.ErrUnexpectedEOF)
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+
+	"dpsgd/accountant"
+	"dpsgd/internal/train"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) ledgerCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "ledger",
+		Short: "Say what all runs on one data set cost together, and check their ledgers",
+		Long: `Say what all runs on one data set cost together, and check their ledgers.
+
+Every run and every trial of a sweep records its releases twice: in its own ledger.jsonl, and in datasets.jsonl,
+which lies beside the folders of the runs and sums over all of them. A run whose folder is gone still counts.`,
+		Example: `  train ledger show
+  train ledger verify`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.ledgerShowCommand(), a.ledgerVerifyCommand())
+	return c
+}
+
+func (a *app) ledgerShowCommand() *cobra.Command {
+	var runsDir string
+	c := &cobra.Command{
+		Use:   "show",
+		Short: "Print ε of everything that was released on each data set",
+		Long: `Print ε of everything that was released on each data set, at the least δ of its runs, and each run alone.
+
+The last line is the head of the ledger: keep a copy elsewhere, and "train ledger verify --head" shows whether the
+whole folder was put back to an older copy.`,
+		Example: `  train ledger show
+  train ledger show --runs-dir runs --json`,
+		Args: args(0, 0, "none"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			totals, err := train.ShowLedger(runsDir)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(totals)
+			}
+			for _, t := range totals.Datasets {
+				printTotal(a.out, t)
+			}
+			if totals.Head == "" {
+				_, err = fmt.Fprintf(a.out, "there is no %s yet; the next run makes it\n", totals.Ledger)
+			} else {
+				_, err = fmt.Fprintf(a.out, "head of %s: %s\n", totals.Ledger, totals.Head)
+			}
+			return err
+		},
+	}
+	ledgerDirFlag(c, &runsDir)
+	return c
+}
+
+// printTotal writes what one data set has spent, and a table of its runs.
+func printTotal(w io.Writer, t train.Total) {
+	fmt.Fprintf(w, "%s  %s examples of %s, %s classes\n", t.Data.Name, count(t.Data.Examples), t.Data.Shape, count(t.Data.Classes))
+	fmt.Fprintf(w, "together  %s over %s releases\n\n", guarantee(t.Epsilon, t.Delta, t.Accountant, t.EpsilonRDP), count(t.Releases))
+	table := [][]string{{"run", "releases", "ε", "δ"}}
+	for _, r := range t.Runs {
+		table = append(table, []string{r.Run, count(r.Releases), accountant.RoundUp(r.Epsilon, 3), fmt.Sprintf("%g", r.Delta)})
+	}
+	printTable(w, table)
+	fmt.Fprintln(w)
+}
+
+func (a *app) ledgerVerifyCommand() *cobra.Command {
+	var runsDir, head string
+	c := &cobra.Command{
+		Use:   "verify",
+		Short: "Check the ledgers of all runs and sweeps against each other and everything beside them",
+		Long: `Check the ledger of every run and trial against its checkpoints, its statement, the table of its sweep, and
+datasets.jsonl. Each problem is one line; the exit code is 5 if a ledger was rolled back or lost, and 4 if all that
+is wrong is damage.`,
+		Example: `  train ledger verify
+  train ledger verify --runs-dir runs --head 5f0c9a7e3b1d48f2a6c4e8d07b9135ac`,
+		Args: args(0, 0, "none"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("head") {
+				if digits, err := hex.DecodeString(head); err != nil || len(digits) != 16 {
+					return usagef("found --head %q, expected the 32 hexadecimal digits that `train ledger show` prints", head)
+				}
+			}
+			check, err := train.VerifyLedger(runsDir, head)
+			if err != nil {
+				if check.Problems != nil {
+					a.printJSON(check) // the problems are an answer, too
+				}
+				return err
+			}
+			if a.json {
+				return a.printJSON(check)
+			}
+			_, err = fmt.Fprintf(a.out, "%s runs and %s sweeps agree with %s, %s releases; head %s\n",
+				count(check.Runs), count(check.Sweeps), check.Ledger, count(check.Releases), check.Head)
+			return err
+		},
+	}
+	ledgerDirFlag(c, &runsDir)
+	c.Flags().StringVar(&head, "head", "", "hash that a line of the ledger must have: a head that was shown before")
+	return c
+}
+
+func ledgerDirFlag(c *cobra.Command, dir *string) {
+	c.Flags().StringVar(dir, "runs-dir", "runs", "folder with the runs and sweeps")
+}

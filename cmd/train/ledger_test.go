@@ -1,0 +1,126 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The commands that look at all ledgers of a folder: what they say when all is well, and when something is missing.
+func TestLedgerCommands(t *testing.T) {
+	t.Chdir(t.TempDir())
+	config := ownConfig(t, pictures(t), 20)
+	if r := command("ledger", "show"); r.code != exitDamaged || !strings.Contains(r.err, "runs holds no datasets.jsonl and no run") {
+		t.Errorf("found exit code %d and %q", r.code, r.err)
+	}
+	first := succeed(t, "run", config)
+	if strings.Contains(first, "on this data") {
+		t.Errorf("the first run tells about others:\n%s", first)
+	}
+	second := succeed(t, "run", config)
+	told := regexp.MustCompile(`\non this data    (ε = \d\.\d{3} at δ = 0\.001) for all 2 runs together\n`).FindStringSubmatch(second)
+	if told == nil {
+		t.Fatalf("the second run does not say what both cost:\n%s", second)
+	}
+
+	shown := succeed(t, "ledger", "show")
+	name := filepath.Base(readFolder(t, config))
+	want := regexp.MustCompile(`^` + name + `  120 examples of 8x8x1, 2 classes\ntogether  ` + told[1] + ` \(rdp\) over 40 releases\n\n` +
+		`run    releases      ε      δ\nown-1        20  5\.000  0\.001\nown-2        20  5\.000  0\.001\n\nhead of runs.datasets\.jsonl: ([0-9a-f]{32})\n$`)
+	match := want.FindStringSubmatch(shown)
+	if match == nil {
+		t.Fatalf("ledger show says:\n%s\nexpected %s", shown, want)
+	}
+	head := match[1]
+	succeed(t, "run", config)
+	if out := filepath.ToSlash(succeed(t, "ledger", "verify", "--head", head)); !strings.HasPrefix(out, "3 runs and 0 sweeps agree with runs/datasets.jsonl, 60 releases; head ") {
+		t.Errorf("ledger verify says:\n%s", out)
+	}
+
+	// The whole folder put back to an older copy shows by the head alone.
+	if r := command("ledger", "verify", "--head", strings.Repeat("a", 32)); r.code != exitRefused || strings.Count(r.err, "\n") != 1 {
+		t.Errorf("found exit code %d and %q", r.code, r.err)
+	}
+	if err := os.Truncate("runs/own-2/checkpoints/checkpoint-20.ckpt", 10); err != nil {
+		t.Fatal(err)
+	}
+	if r := command("ledger", "verify"); r.code != exitDamaged || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "checkpoint-20.ckpt") {
+		t.Errorf("a damaged checkpoint: found exit code %d and %q", r.code, r.err)
+	}
+	if err := os.Remove("runs/own-1/ledger.jsonl"); err != nil {
+		t.Fatal(err)
+	}
+	r := command("ledger", "verify", "--json")
+	if r.code != exitRefused || strings.Count(r.err, "\n") != 2 || len(lastLine(t, r.out)["problems"].([]any)) != 2 {
+		t.Errorf("a lost ledger: found exit code %d and %q\n%s", r.code, r.err, r.out)
+	}
+	if r := command("ledger", "show"); r.code != exitRefused || r.out != "" {
+		t.Errorf("a lost ledger: found exit code %d and %q", r.code, r.out)
+	}
+}
+
+// readFolder is the folder of pictures that a configuration names.
+func readFolder(t *testing.T, config string) string {
+	t.Helper()
+	match := regexp.MustCompile(`folder: "(.*?)"`).FindStringSubmatch(readFile(t, config))
+	if match == nil {
+		t.Fatal("the configuration names no folder")
+	}
+	return match[1]
+}
+
+// Where the ledger of the data is lost, commands that read answer with one line of warning on standard error, and
+// those that release are refused with a way out.
+func TestLostDatasets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	config := ownConfig(t, pictures(t), 5)
+	succeed(t, "run", config)
+	if err := os.Remove("runs/datasets.jsonl"); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"eval"}, {"epsilon"}, {"delta", "--epsilon", "1"}, {"steps", "--epsilon", "9"}, {"compare"}} {
+		r := command(append(args[:1:1], append([]string{"runs/own-1", "--json"}, args[1:]...)...)...)
+		if r.code != 0 || strings.Count(r.err, "\n") != 1 || !strings.HasPrefix(r.err, "train: WARNING: ") || !strings.Contains(r.err, "found no datasets.jsonl") || strings.Count(r.out, "\n") != 1 {
+			t.Errorf("%s: found exit code %d, %q and %q, expected an answer and a line of warning", args[0], r.code, r.err, r.out)
+		}
+	}
+	for _, args := range [][]string{{"resume", "runs/own-1"}, {"run", config}, {"ledger", "show"}, {"ledger", "verify"}} {
+		r := command(args...)
+		if r.code != exitRefused || !strings.Contains(r.err, "put it back from a copy") || r.out != "" {
+			t.Errorf("%s: found exit code %d, %q and %q", args[0], r.code, r.err, r.out)
+		}
+	}
+}
+
+// A finished run whose ledger was cut down to its header is not free of charge.
+func TestShortenedLedger(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, "run", ownConfig(t, pictures(t), 5))
+	header, _, _ := strings.Cut(readFile(t, "runs/own-1/ledger.jsonl"), "\n")
+	write(t, "runs/own-1/ledger.jsonl", header+"\n")
+	for _, args := range [][]string{{"eval", "runs/own-1"}, {"epsilon", "runs/own-1"}, {"compare", "runs/own-1"}, {"resume", "runs/own-1"}, {"ledger", "show"}, {"ledger", "verify"}} {
+		r := command(args...)
+		if r.code != exitRefused || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "found 0 ledger entries, expected at least the 5 of") || r.out != "" {
+			t.Errorf("%s: found exit code %d, %q and %q", args[0], r.code, r.err, r.out)
+		}
+	}
+}
+
+// The noise multiplier that is printed is enough for the budget: it is never rounded down.
+func TestCalibratedNoiseIsRoundedUp(t *testing.T) {
+	for _, epsilon := range []string{"0.5", "1", "2", "3", "5", "8"} {
+		args := []string{"calibrate", "--accountant", "rdp", "--sampling-probability", "0.01", "--steps", "1000", "--delta", "1e-5", "--epsilon", epsilon}
+		exact := lastLine(t, succeed(t, append(args, "--json")...))["noise_multiplier"].(float64)
+		match := regexp.MustCompile(`^noise multiplier (\S+) is the least`).FindStringSubmatch(succeed(t, args...))
+		if match == nil {
+			t.Fatal("no noise multiplier is printed")
+		}
+		printed, err := strconv.ParseFloat(match[1], 64)
+		if err != nil || printed < exact || printed > exact*(1+1e-5) {
+			t.Errorf("ε = %s: found %s (%v), expected %v rounded up", epsilon, match[1], err, exact)
+		}
+	}
+}

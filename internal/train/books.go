@@ -1,0 +1,131 @@
+package train
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/data"
+)
+
+// books are the two ledgers that a run writes ahead of every release: its own, and the one of its data, which
+// all runs in the folder share.
+type books struct {
+	*checkpoints.Journal
+	datasets *checkpoints.Datasets
+	registry string // the folder of the second one
+}
+
+// Append returns when the release is durable in both ledgers, and only then may it be made.
+func (b *books) Append(step int, e accountant.Event) error {
+	return b.Journal.AppendWith(b.datasets, step, e)
+}
+
+// Close releases both.
+func (b *books) Close() error {
+	err := b.Journal.Close()
+	if b.datasets == nil {
+		return err
+	}
+	if other := b.datasets.Close(); err == nil {
+		err = other
+	}
+	return err
+}
+
+// createBooks begins the ledger of a new run.
+func createBooks(dir, registry string, r checkpoints.Registration) (*books, error) {
+	datasets, err := openRegistry(registry)
+	if err != nil {
+		return nil, err
+	}
+	b := &books{datasets: datasets, registry: registry}
+	if b.Journal, err = checkpoints.CreateRegistered(filepath.Join(dir, ledgerFile), datasets); err != nil {
+		datasets.Close()
+		return nil, err
+	}
+	if err := b.datasets.Register(b.Journal, r); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// openBooks opens the ledger of a run that was started before, after holding it against everything that speaks
+// of it. Nothing is written: that is for settle, when the rest of the run has been checked too.
+func openBooks(dir string) (*books, error) {
+	journal, err := checkpoints.OpenJournal(filepath.Join(dir, ledgerFile))
+	if err != nil {
+		return nil, withoutLedger(dir, err)
+	}
+	b := &books{Journal: journal}
+	if err := b.check(dir); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *books) check(dir string) error {
+	info := b.Info()
+	claims, err := claimsAbout(dir)
+	if err != nil {
+		return err
+	}
+	home, err := registryOf(dir, info)
+	if err != nil {
+		return err
+	}
+	if home.missing != nil {
+		return home.missing
+	}
+	b.registry = home.dir
+	return b.Check(append(claims, home.claims(info.Run)...)...)
+}
+
+// settle makes both ledgers whole before the run goes on: the run's own one is rid of a torn line, and the one
+// of its data catches up.
+func (b *books) settle(r checkpoints.Registration) error {
+	datasets, err := openRegistry(b.registry)
+	if err != nil {
+		return err
+	}
+	b.datasets = datasets
+	if err := b.Recover(); err != nil {
+		return err
+	}
+	return datasets.Register(b.Journal, r)
+}
+
+// registration is how a run appears in the ledger of its data.
+func registration(c *configs.Config, source *data.Source, registry, dir string) (checkpoints.Registration, error) {
+	path, err := pathFrom(registry, dir)
+	return checkpoints.Registration{
+		Path: path, Data: dataOf(source), Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant,
+	}, err
+}
+
+// dataOf is what a data set is recognised by.
+func dataOf(source *data.Source) checkpoints.Data {
+	return checkpoints.Data{
+		Name: source.Name, Examples: source.Train.Len(), Shape: source.Train.Shape().String(), Classes: len(source.Train.Classes()),
+	}
+}
+
+// pathFrom names a folder as the ledger of data sets does.
+func pathFrom(registry, dir string) (string, error) {
+	from, err := filepath.Abs(registry)
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		return "", fmt.Errorf("train: %w", err)
+	}
+	path, err := filepath.Rel(from, dir)
+	if err != nil {
+		return "", fmt.Errorf("train: %w", err)
+	}
+	return filepath.ToSlash(path), nil
+}

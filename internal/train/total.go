@@ -1,0 +1,107 @@
+package train
+
+import (
+	"slices"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+)
+
+// Total is what all runs on one data set cost together: the guarantee for somebody who sees everything that
+// they released.
+type Total struct {
+	Data       checkpoints.Data `json:"data"`
+	Releases   int              `json:"releases"`
+	Epsilon    float64          `json:"epsilon"`
+	EpsilonRDP *float64         `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
+	Delta      float64          `json:"delta"`                 // the least of the runs'
+	Accountant string           `json:"accountant"`            // that answered
+	Runs       []RunTotal       `json:"runs"`                  // those that released something
+}
+
+// RunTotal is one run of a total. Its ε covers that run alone, at its own δ.
+type RunTotal struct {
+	Run      string  `json:"run"` // its path, from the folder of runs
+	Releases int     `json:"releases"`
+	Epsilon  float64 `json:"epsilon"`
+	Delta    float64 `json:"delta"`
+}
+
+// onData are the members with the same data that released something.
+func onData(members []checkpoints.Member, d checkpoints.Data) []checkpoints.Member {
+	return slices.DeleteFunc(slices.Clone(members), func(m checkpoints.Member) bool { return m.Data != d || m.Entries == 0 })
+}
+
+// tightest are the accountants that a run can have, the tightest first.
+var tightest = []string{nameExact, namePLD, nameRDP}
+
+// union is one ledger of the releases of all members, the least of their δ, and who accounts for it: the
+// tightest of their accountants, which all bound ε from above.
+func union(members []checkpoints.Member) (l *accountant.Ledger, delta float64, name string, err error) {
+	l, delta, name = new(accountant.Ledger), 1, nameRDP
+	for _, m := range members {
+		delta = min(delta, m.Delta)
+		if slices.Index(tightest, m.Accountant) < slices.Index(tightest, name) {
+			name = m.Accountant
+		}
+		for _, e := range m.Ledger.Entries() {
+			if err := l.Add(e.Event, e.Count); err != nil {
+				return nil, 0, "", err
+			}
+		}
+	}
+	return l, delta, name, nil
+}
+
+// compose accounts for all releases of the members, of which there is at least one.
+func compose(members []checkpoints.Member) (Spent, int, error) {
+	l, delta, name, err := union(members)
+	if err != nil {
+		return Spent{}, 0, err
+	}
+	spent, err := spentBy(name, l, delta)
+	return spent, l.Count(), err
+}
+
+// totalOf composes the members with one data set, and says what each of them alone costs.
+func totalOf(d checkpoints.Data, members []checkpoints.Member) (Total, error) {
+	spent, releases, err := compose(members)
+	if err != nil {
+		return Total{}, err
+	}
+	t := Total{
+		Data: d, Releases: releases, Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, Accountant: spent.Accountant,
+	}
+	for _, m := range members {
+		alone, err := spentBy(m.Accountant, m.Ledger, m.Delta)
+		if err != nil {
+			return Total{}, err
+		}
+		t.Runs = append(t.Runs, RunTotal{Run: m.Path, Releases: m.Entries, Epsilon: alone.Epsilon, Delta: m.Delta})
+	}
+	return t, nil
+}
+
+// Together is what a run and the others on the same data cost, of which the run's folder knows. It is empty
+// where there are no others.
+type Together struct {
+	DatasetEpsilon  float64 `json:"dataset_epsilon,omitempty"`
+	DatasetDelta    float64 `json:"dataset_delta,omitempty"` // the least of the runs'
+	DatasetRuns     int     `json:"dataset_runs,omitempty"`
+	DatasetReleases int     `json:"dataset_releases,omitempty"`
+}
+
+// together asks about everything that was released on this run's data by now.
+func (r *Run) together() (Together, error) {
+	if err := r.journal.datasets.Refresh(); err != nil {
+		return Together{}, err
+	}
+	info := r.journal.datasets.Info()
+	self, _ := info.Member(r.journal.Info().Run)
+	members := onData(info.Members, self.Data)
+	if len(members) < 2 {
+		return Together{}, nil
+	}
+	spent, releases, err := compose(members)
+	return Together{spent.Epsilon, spent.Delta, len(members), releases}, err
+}
