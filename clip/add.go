@@ -12,11 +12,17 @@ import (
 type adder interface {
 	// open takes the part of a batch. It reports false for a part that is not like the one before.
 	open(p Part) bool
-	// round makes integers of the group's contributions and adds their squares to s.squares. A contribution of factor 0 is
-	// not read, and is zero.
-	round(s *Sum)
-	// add adds the integers that round made last to the sum.
-	add(s *Sum)
+	// reset makes room for the integers of examples [0, n), and forgets those of the group before.
+	reset(n int)
+	// round makes integers of the contribution of an example, scale times what is given, and returns the sum of their squares.
+	// Scale 0 stands for a contribution of zero, of which nothing is read.
+	round(worker, example int, scale float32) (squares float64)
+	// multiply does what round left to do for the examples [lo, hi) together.
+	multiply(lo, hi int)
+	// flush adds integers [lo, hi) of the group to the values of these coordinates.
+	flush(lo, hi int)
+	// place is the part's first coordinate and their number.
+	place() (from, size int)
 }
 
 // open finds the adders of a batch.
@@ -38,25 +44,22 @@ func (s *Sum) newAdder(p Part, from int) adder {
 	case Rows:
 		return newRowsAdder(s, p, from)
 	case Outer:
-		return newOuterAdder(s, p, from)
+		return &outerAdder{outer: p, from: from, product: make([]float32, p.Size()), sum: s}
 	}
 	panic(fmt.Sprintf("clip: a part is a %T", p))
 }
 
-// perSpacing is what example i's gradient is multiplied by: its factor over the spacing, a power of two.
-func (s *Sum) perSpacing(i int) float32 { return s.factors[i] * float32(1/s.lattice.Spacing) }
-
-// strip is how many coordinates of a sum stay in the first-level cache while examples pass.
+// strip is how many coordinates of a sum stay in the first-level cache while they are added to.
 const strip = 2048
 
-// accumulate adds integers [lo, hi) of a part to the sum of its coordinates.
-func accumulate[T int32 | float32](values []float64, integers []T, lo, hi int, first bool, add func([]float64, []T)) {
-	for ; lo < hi; lo += strip {
-		end := min(lo+strip, hi)
+// accumulate adds integers to values, or writes them over what is there.
+func accumulate[T int32 | float32](values []float64, integers []T, first bool, add func([]float64, []T)) {
+	for lo := 0; lo < len(integers); lo += strip {
+		hi := min(lo+strip, len(integers))
 		if first {
-			clear(values[lo:end]) // here, where the cache needs them anyway
+			clear(values[lo:hi]) // here, where the cache needs them anyway
 		}
-		add(values[lo:end], integers[lo:end])
+		add(values[lo:hi], integers[lo:hi])
 	}
 }
 
@@ -65,9 +68,7 @@ type rowsAdder struct {
 	rows    Rows
 	from    int
 	workers []rowsWorker
-
-	sum              *Sum
-	formRange, flush func(worker, lo, hi int)
+	sum     *Sum
 }
 
 // rowsWorker is what one worker adds to.
@@ -87,7 +88,6 @@ func newRowsAdder(s *Sum, p Rows, from int) *rowsAdder {
 		w := &a.workers[i]
 		w.integers, w.emit = make([]int32, p.Width), w.add
 	}
-	a.formRange, a.flush = a.form, a.accumulate
 	return a
 }
 
@@ -100,23 +100,20 @@ func (a *rowsAdder) open(p Part) bool {
 	return same
 }
 
-func (a *rowsAdder) round(s *Sum) {
+func (a *rowsAdder) reset(int) {
 	for _, w := range a.workers {
 		clear(w.integers)
 	}
-	grain := 1 + (1<<13)/a.rows.Width
-	s.pool.Run(s.group.hi-s.group.lo, grain, a.formRange)
 }
 
-func (a *rowsAdder) form(worker, lo, hi int) {
-	s, w := a.sum, &a.workers[worker]
-	for i := s.group.lo + lo; i < s.group.lo+hi; i++ {
-		if s.factors[i] != 0 {
-			w.at, w.scale, w.squares = 0, s.perSpacing(i), 0
-			a.rows.Form(worker, i, w.emit)
-			s.squares[i] += w.squares
-		}
+func (a *rowsAdder) round(worker, example int, scale float32) float64 {
+	if scale == 0 {
+		return 0
 	}
+	w := &a.workers[worker]
+	w.at, w.scale, w.squares = 0, scale, 0
+	a.rows.Form(worker, example, w.emit)
+	return w.squares
 }
 
 // add rounds and adds a piece. Pieces never overlap, so that the squares are those of what was added.
@@ -126,31 +123,25 @@ func (w *rowsWorker) add(piece []float32) {
 	w.at += len(piece)
 }
 
-func (a *rowsAdder) add(s *Sum) { s.pool.Run(a.rows.Width, strip, a.flush) }
+func (a *rowsAdder) multiply(int, int) {}
 
-func (a *rowsAdder) accumulate(_, lo, hi int) {
+func (a *rowsAdder) flush(lo, hi int) {
 	for i, w := range a.workers {
-		accumulate(a.sum.values[a.from:], w.integers, lo, hi, !a.sum.begun && i == 0, kernel.AccumulateInt32)
+		accumulate(a.sum.values[a.from+lo:], w.integers[lo:hi], !a.sum.begun && i == 0, kernel.AccumulateInt32)
 	}
 }
 
-// outerAdder rounds the two factors of each outer product.
+func (a *rowsAdder) place() (from, size int) { return a.from, a.rows.Width }
+
+// outerAdder rounds the two factors of each outer product, and multiplies them for many examples together.
 type outerAdder struct {
 	outer   Outer
 	from    int
 	x, z    []float32 // the rounded factors of a batch
 	largest []float64 // entry of each example's outer product: the product of the largest of x and z
-	product []float32 // of a run of examples
-
-	sum               *Sum
-	first             bool // whether the product is the first that the sum gets
-	roundRange, flush func(worker, lo, hi int)
-}
-
-func newOuterAdder(s *Sum, p Outer, from int) *outerAdder {
-	a := &outerAdder{outer: p, from: from, product: make([]float32, p.Size()), sum: s}
-	a.roundRange, a.flush = a.roundExamples, a.accumulate
-	return a
+	product []float32 // of the examples that are multiplied and not yet flushed
+	flushed bool      // whether the group's earlier examples are
+	sum     *Sum
 }
 
 func (a *outerAdder) open(p Part) bool {
@@ -162,49 +153,47 @@ func (a *outerAdder) open(p Part) bool {
 	return same
 }
 
-func (a *outerAdder) round(s *Sum) {
-	n := s.group.hi
+func (a *outerAdder) reset(n int) {
 	a.x, a.z, a.largest = grown(a.x, n*a.outer.In), grown(a.z, n*a.outer.Out), grown(a.largest, n)
-	grain := 1 + (1<<13)/(a.outer.In+a.outer.Out)
-	s.pool.Run(s.group.hi-s.group.lo, grain, a.roundRange)
+	a.flushed = false
 }
 
-func (a *outerAdder) roundExamples(_, lo, hi int) {
-	s, in, out := a.sum, a.outer.In, a.outer.Out
-	for i := s.group.lo + lo; i < s.group.lo+hi; i++ {
-		x, z := a.x[i*in:(i+1)*in], a.z[i*out:(i+1)*out]
-		if s.factors[i] == 0 {
-			a.largest[i] = 0
-			clear(x)
-			clear(z)
-			continue
-		}
-		f := outerFactors{x, z, a.outer.X[i*in : (i+1)*in], a.outer.Z[i*out : (i+1)*out]}
-		squares, largest := f.round(s.perSpacing(i))
-		s.squares[i] += squares
-		a.largest[i] = largest
+func (a *outerAdder) round(_, i int, scale float32) (squares float64) {
+	in, out := a.outer.In, a.outer.Out
+	x, z := a.x[i*in:(i+1)*in], a.z[i*out:(i+1)*out]
+	if scale == 0 {
+		a.largest[i] = 0
+		clear(x)
+		clear(z)
+		return 0
 	}
+	f := outerFactors{x, z, a.outer.X[i*in : (i+1)*in], a.outer.Z[i*out : (i+1)*out], a.outer.SquaredX[i], a.outer.SquaredZ[i]}
+	squares, a.largest[i] = f.round(scale)
+	return squares
 }
 
-// outerFactors is the two factors of one outer product, rounded and as given.
-type outerFactors struct{ x, z, givenX, givenZ []float32 }
+// outerFactors is the two factors of one outer product, rounded and as given, and what is said of their squared norms.
+type outerFactors struct {
+	x, z, givenX, givenZ []float32
+	squareX, squareZ     float64
+}
 
 // round makes integers of the factors, whose outer product is near scale times that of the given ones, and returns its
 // squared norm and its largest entry.
 //
 // Rounding costs both factors the same part of their norms when √b·(in/out)^¼ of the product's norm b goes to x, and
-// √b·(out/in)^¼ to z. It may lengthen them, by about 1 in 3,000 for b = 2^20, so z is rounded again, a little shorter, until the
-// product is no longer than it was meant to be. All of that decides how much is lost; the bound rests on what is returned.
+// √b·(out/in)^¼ to z. It moves the norm of z by about 0.3/‖z‖, so z is made shorter by 1/‖z‖, some parts in a thousand, and again
+// in the rare case that the product came out longer than it was meant to be. All of that decides how much is lost; the bound
+// rests on what is returned.
 func (f outerFactors) round(scale float32) (squares, largest float64) {
-	squareX, squareZ := kernel.SumSquares(f.givenX), kernel.SumSquares(f.givenZ)
-	meant := squareX * squareZ * float64(scale) * float64(scale)
-	if !(meant < math.MaxFloat64) {
+	meant := f.squareX * f.squareZ * float64(scale) * float64(scale)
+	if !(meant >= 0 && meant < math.MaxFloat64) {
 		return math.NaN(), 0
 	}
-	perEntryX, perEntryZ := math.Sqrt(squareX/float64(len(f.x))), math.Sqrt(squareZ/float64(len(f.z)))
-	var squaresX float64
-	var largestX float32
+	var squaresX, squaresZ float64
+	var largestX, largestZ float32
 	if meant > 0 {
+		perEntryX, perEntryZ := math.Sqrt(f.squareX/float64(len(f.x))), math.Sqrt(f.squareZ/float64(len(f.z)))
 		squaresX, largestX = kernel.Round(f.x, f.givenX, float32(math.Sqrt(perEntryZ/perEntryX*float64(scale))))
 	}
 	if squaresX == 0 {
@@ -212,16 +201,13 @@ func (f outerFactors) round(scale float32) (squares, largest float64) {
 		clear(f.z)
 		return 0, 0
 	}
-	scaleZ := math.Sqrt(meant / squareZ / squaresX)
-	var squaresZ float64
-	var largestZ float32
+	lengthZ := math.Sqrt(meant / squaresX)
 	for range 4 {
-		squaresZ, largestZ = kernel.Round(f.z, f.givenZ, float32(scaleZ))
-		excess := squaresX * squaresZ / meant
-		if !(excess > 1) {
+		lengthZ = max(lengthZ-1, lengthZ/2)
+		squaresZ, largestZ = kernel.Round(f.z, f.givenZ, float32(lengthZ/math.Sqrt(f.squareZ)))
+		if !(squaresX*squaresZ > meant) {
 			break
 		}
-		scaleZ *= (1 - 1/math.Sqrt(squaresZ)) / math.Sqrt(excess)
 	}
 	// The product is exact where it matters: below 2^53 all three are integers that a float64 holds, and above it is too long.
 	return squaresX * squaresZ, float64(largestX) * float64(largestZ)
@@ -230,22 +216,26 @@ func (f outerFactors) round(scale float32) (squares, largest float64) {
 // exact is the largest integer to which float32 holds every one.
 const exact = 1 << 24
 
-// add multiplies as many examples at a time as the largest entries of their outer products allow: no partial sum of the
-// product's entries, in whatever order they are taken, is then above 2^24.
-func (a *outerAdder) add(s *Sum) {
+// multiply adds up as many examples at a time as the largest entries of their outer products allow: no partial sum of the
+// product's entries, in whatever order it is taken, is then above 2^24. The last product waits to be flushed.
+func (a *outerAdder) multiply(lo, hi int) {
 	in, out := a.outer.In, a.outer.Out
-	a.first = !s.begun
-	for lo := s.group.lo; lo < s.group.hi; {
-		hi, largest := lo, 0.0
-		for ; hi < s.group.hi && largest+a.largest[hi] <= exact; hi++ {
-			largest += a.largest[hi]
+	for waiting := false; lo < hi; waiting = true {
+		if waiting {
+			a.flush(0, len(a.product))
+			a.flushed = true
 		}
-		s.pool.Gemm(true, false, out, in, hi-lo, 1, a.z[lo*out:], out, a.x[lo*in:], in, 0, a.product, in)
-		s.pool.Run(len(a.product), strip, a.flush)
-		a.first, lo = false, hi
+		end, largest := lo, 0.0
+		for ; end < hi && largest+a.largest[end] <= exact; end++ {
+			largest += a.largest[end]
+		}
+		a.sum.pool.Gemm(true, false, out, in, end-lo, 1, a.z[lo*out:], out, a.x[lo*in:], in, 0, a.product, in)
+		lo = end
 	}
 }
 
-func (a *outerAdder) accumulate(_, lo, hi int) {
-	accumulate(a.sum.values[a.from:], a.product, lo, hi, a.first, kernel.AccumulateFloat64)
+func (a *outerAdder) flush(lo, hi int) {
+	accumulate(a.sum.values[a.from+lo:], a.product[lo:hi], !a.sum.begun && !a.flushed, kernel.AccumulateFloat64)
 }
+
+func (a *outerAdder) place() (from, size int) { return a.from, a.outer.Size() }

@@ -41,6 +41,9 @@ func Stored(values []float32, width int) Rows {
 type Outer struct {
 	X, Z    []float32 // (examples, in) and (examples, out)
 	In, Out int
+	// SquaredX and SquaredZ are the squared norms of each example's x and z. They choose how both are rounded, and need not be
+	// right.
+	SquaredX, SquaredZ []float64
 }
 
 var _, _ Part = Rows{}, Outer{}
@@ -51,8 +54,10 @@ func (r Rows) Size() int { return r.Width }
 // Size implements [Part].
 func (o Outer) Size() int { return o.In * o.Out }
 
-func (r Rows) holds() int  { return r.Examples }
-func (o Outer) holds() int { return min(len(o.X)/max(o.In, 1), len(o.Z)/max(o.Out, 1)) }
+func (r Rows) holds() int { return r.Examples }
+func (o Outer) holds() int {
+	return min(len(o.X)/max(o.In, 1), len(o.Z)/max(o.Out, 1), len(o.SquaredX), len(o.SquaredZ))
+}
 
 // check reports a batch that does not hold values of dim coordinates for so many examples.
 func (b Batch) check(dim, examples int) error {

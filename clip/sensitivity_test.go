@@ -33,6 +33,7 @@ var sensitivityShapes = []shape{{rows: 24}, {formed: 24}, {in: 6, out: 4}, {rows
 func (e examples) liar(src *random.Source) {
 	for i := range e.norms {
 		e.norms[i] = []float64{0, 1e-300, 1, 1e300, math.NaN(), math.Inf(1), -1, e.norms[i] / 4, e.norms[i] * (1 - 1e-5)}[src.Uint64()%9]
+		e.lies[i] = []float64{0, 1e-300, 1e-3, 1 - 1e-4, 1 + 1e-4, 1e3, 1e300, math.NaN(), math.Inf(1), -1}[src.Uint64()%10]
 	}
 }
 

@@ -33,6 +33,9 @@ type Sum struct {
 	factors []float32 // of its examples
 	squares []float64 // squared norms of the rounded contributions of its examples
 	group   group
+	grain   int // examples that are worth handing to a worker
+
+	roundRange, flushRange func(worker, lo, hi int) // s.round and s.flush, made once
 }
 
 // NewSum returns the empty sum of dim coordinates, of contributions that the policy scales, on the threads of pool; nil
@@ -45,7 +48,9 @@ func NewSum(policy Policy, dim int, pool *kernel.Pool) (*Sum, error) {
 	if dim <= 0 {
 		return nil, fmt.Errorf("clip: sum of %d values, must have at least 1: %w", dim, ErrLength)
 	}
-	return &Sum{policy: policy, lattice: latticeOf(bound), dim: dim, pool: pool, values: make([]float64, dim)}, nil
+	s := &Sum{policy: policy, lattice: latticeOf(bound), dim: dim, pool: pool, values: make([]float64, dim), grain: 1 + 1<<13/dim}
+	s.roundRange, s.flushRange = s.round, s.flush
+	return s, nil
 }
 
 // Format keeps the values out of logs, whatever the verb.
@@ -91,16 +96,39 @@ type group struct{ lo, hi int }
 // addGroup rounds the contributions of a group, measures them, leaves out those that are too long, and adds the others.
 func (s *Sum) addGroup() {
 	for refused := true; refused; {
-		clear(s.squares[s.group.lo:s.group.hi])
-		for i := range s.parts {
-			s.parts[i].round(s)
+		for _, p := range s.parts {
+			p.reset(s.group.hi)
 		}
+		s.pool.Run(s.group.hi-s.group.lo, s.grain, s.roundRange)
 		refused = s.refuse()
 	}
-	for i := range s.parts {
-		s.parts[i].add(s)
+	for _, p := range s.parts {
+		p.multiply(s.group.lo, s.group.hi)
 	}
+	s.pool.Run(s.dim, strip, s.flushRange)
 	s.begun = true
+}
+
+// round makes integers of the contributions of examples [lo, hi) of the group. A contribution's squares are whole numbers, so
+// that their sum is exact up to 2^53, far above what is allowed.
+func (s *Sum) round(worker, lo, hi int) {
+	for i := s.group.lo + lo; i < s.group.lo+hi; i++ {
+		scale, squares := s.factors[i]*float32(1/s.lattice.Spacing), 0.0
+		for _, p := range s.parts {
+			squares += p.round(worker, i, scale)
+		}
+		s.squares[i] = squares
+	}
+}
+
+// flush adds the integers of the group to coordinates [lo, hi).
+func (s *Sum) flush(_, lo, hi int) {
+	for _, p := range s.parts {
+		from, size := p.place()
+		if first, last := max(lo-from, 0), min(hi-from, size); first < last {
+			p.flush(first, last)
+		}
+	}
 }
 
 // refuse sets the factors of contributions that are too long, or not finite, to zero, and reports whether it had to. The

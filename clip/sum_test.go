@@ -19,6 +19,7 @@ type examples struct {
 	norms        []float64 // squared, as an engine reports them
 	rows, formed []float32
 	x, z         []float32
+	lies         []float64 // factors of what is said of the norms of x and z; 0 for none
 }
 
 // shape is the sizes of the parts; a part of size 0 is left out.
@@ -29,7 +30,7 @@ func (s shape) dim() int { return s.rows + s.in*s.out + s.formed }
 func newExamples(s shape, n int) examples {
 	return examples{
 		shape: s, n: n, norms: make([]float64, n), rows: make([]float32, n*s.rows), formed: make([]float32, n*s.formed),
-		x: make([]float32, n*s.in), z: make([]float32, n*s.out),
+		x: make([]float32, n*s.in), z: make([]float32, n*s.out), lies: make([]float64, n),
 	}
 }
 
@@ -61,7 +62,7 @@ func (e examples) part(lo, hi int) examples {
 	s := e.shape
 	return examples{
 		shape: s, n: hi - lo, norms: e.norms[lo:hi], rows: e.rows[lo*s.rows : hi*s.rows], formed: e.formed[lo*s.formed : hi*s.formed],
-		x: e.x[lo*s.in : hi*s.in], z: e.z[lo*s.out : hi*s.out],
+		x: e.x[lo*s.in : hi*s.in], z: e.z[lo*s.out : hi*s.out], lies: e.lies[lo:hi],
 	}
 }
 
@@ -69,7 +70,7 @@ func (e examples) part(lo, hi int) examples {
 func (e examples) and(f examples) examples {
 	return examples{
 		e.shape, e.n + f.n, slices.Concat(e.norms, f.norms), slices.Concat(e.rows, f.rows), slices.Concat(e.formed, f.formed),
-		slices.Concat(e.x, f.x), slices.Concat(e.z, f.z),
+		slices.Concat(e.x, f.x), slices.Concat(e.z, f.z), slices.Concat(e.lies, f.lies),
 	}
 }
 
@@ -88,7 +89,7 @@ func (e examples) batch() Batch {
 		b.Parts = append(b.Parts, Stored(e.rows, s.rows))
 	}
 	if s := e.shape; s.in > 0 {
-		b.Parts = append(b.Parts, Outer{X: e.x, Z: e.z, In: s.in, Out: s.out})
+		b.Parts = append(b.Parts, e.outer())
 	}
 	if s := e.shape; s.formed > 0 {
 		b.Parts = append(b.Parts, Rows{Width: s.formed, Examples: e.n, Form: func(_, i int, emit func([]float32)) {
@@ -100,6 +101,21 @@ func (e examples) batch() Batch {
 		}})
 	}
 	return b
+}
+
+// outer reports norms of the factors that are as honest as those of the whole.
+func (e examples) outer() Outer {
+	o := Outer{X: e.x, Z: e.z, In: e.shape.in, Out: e.shape.out}
+	for i := range e.n {
+		one := e.at(i)
+		o.SquaredX = append(o.SquaredX, kernel.SumSquares(one.x))
+		o.SquaredZ = append(o.SquaredZ, kernel.SumSquares(one.z))
+		if lie := e.lies[i]; lie != 0 {
+			o.SquaredX[i] *= lie
+			o.SquaredZ[i] /= math.Sqrt(lie)
+		}
+	}
+	return o
 }
 
 func newSum(t testing.TB, bound float64, dim int, pool *kernel.Pool) *Sum {

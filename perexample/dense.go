@@ -48,12 +48,20 @@ func (r DenseWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgo
 	if !r.check(b, x, dz) {
 		return nil
 	}
-	batch, pool := x.Shape()[0], b.Pool()
+	batch := x.Shape()[0]
+	return r.squaredNorms(b, x, dz, make([]float64, batch), make([]float64, batch))
+}
+
+// squaredNorms also leaves the squared norms of x and dz for whoever rounds them.
+func (r DenseWeight) squaredNorms(b *graph.Builder, x, dz *gorgonia.Node, squaredX, squaredZ []float64) *gorgonia.Node {
+	batch, pool := len(squaredX), b.Pool()
 	return b.Apply(graph.Operation{
 		Name: "dense-squared-norms", Type: tensor.Float64, Shape: []int{batch},
 		Run: graph.Parallel(pool, batch, graph.Grain(r.In+r.Out), func(_, lo, hi int, out graph.Array, in []graph.Array) {
 			for i := lo; i < hi; i++ {
-				out.Float64[i] = kernel.SumSquares(row(in[0], i, r.In)) * kernel.SumSquares(row(in[1], i, r.Out))
+				squaredX[i] = kernel.SumSquares(row(in[0], i, r.In))
+				squaredZ[i] = kernel.SumSquares(row(in[1], i, r.Out))
+				out.Float64[i] = squaredX[i] * squaredZ[i]
 			}
 		}),
 	}, x, dz)

@@ -32,23 +32,32 @@ type Plan struct {
 	use       Use
 	dz        *gorgonia.Node
 	gradients *gorgonia.Node // nil with the ghost engine
+
+	squaredX, squaredZ []float64 // of a dense layer, with the ghost engine
 }
 
 // NewPlan binds a use to an engine; dz is the gradient of the summed loss with respect to the use's output.
 func NewPlan(b *graph.Builder, use Use, dz *gorgonia.Node, engine Engine) Plan {
 	p := Plan{use: use, dz: dz}
-	if engine == Materialise {
+	switch _, dense := use.Rule.(DenseWeight); {
+	case engine == Materialise:
 		p.gradients = use.Rule.Gradients(b, use.Input, dz)
+	case dense && b.Err() == nil:
+		batch, _ := rows(dz)
+		p.squaredX, p.squaredZ = make([]float64, batch), make([]float64, batch)
 	}
 	return p
 }
 
 // SquaredNorms adds the node of squared norms, float64, shape (B).
 func (p Plan) SquaredNorms(b *graph.Builder) *gorgonia.Node {
-	if p.gradients == nil {
-		return p.use.Rule.SquaredNorms(b, p.use.Input, p.dz)
+	if p.gradients != nil {
+		return rowSquaredNorms(b, p.gradients)
 	}
-	return rowSquaredNorms(b, p.gradients)
+	if dense, ok := p.use.Rule.(DenseWeight); ok && dense.check(b, p.use.Input, p.dz) {
+		return dense.squaredNorms(b, p.use.Input, p.dz, p.squaredX, p.squaredZ)
+	}
+	return p.use.Rule.SquaredNorms(b, p.use.Input, p.dz)
 }
 
 // SquaredNorms adds the node of squared norms over the parameters of all plans, float64, shape (B).
@@ -94,7 +103,9 @@ func (p Plan) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
 	x, dz := e.Values(p.use.Input), e.Values(p.dz)
 	switch rule := rule.(type) {
 	case DenseWeight:
-		return clip.Outer{X: x.Float32, Z: dz.Float32, In: rule.In, Out: rule.Out}
+		return clip.Outer{
+			X: x.Float32, Z: dz.Float32, In: rule.In, Out: rule.Out, SquaredX: p.squaredX, SquaredZ: p.squaredZ,
+		}
 	case Bias:
 		if rule.Positions == 1 {
 			return clip.Stored(dz.Float32, rule.Channels)

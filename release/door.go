@@ -20,9 +20,12 @@ type Source interface {
 	Contributions(indices []int) (clip.Batch, error)
 }
 
-// Journal keeps the events of releases. When Append has returned nil, the event survives a kill.
+// Journal keeps the events of releases.
 type Journal interface {
-	Append(step int, e accountant.Event) error
+	// Begin starts to write the event of update number step, counted from 1. durable waits for the end, and is called once: when
+	// it has returned nil, the event survives a kill and a power loss.
+	Begin(step int, e accountant.Event) (durable func() error)
+	// Ledger is all events that are durable.
 	Ledger() *accountant.Ledger
 }
 
@@ -38,7 +41,6 @@ type Door struct {
 	sampling *random.Source // of samples alone; the mechanism has its own
 	sample   []int          // secret
 	sum      *clip.Sum      // secret
-	recorded chan error     // outcome of the journal's entry for the release in progress
 }
 
 // NewDoor returns the door for vectors of dim coordinates. Sums are taken on the threads of pool; nil is the caller's
@@ -51,7 +53,7 @@ func NewDoor(p Plan, dim int, j Journal, b Budget, pool *kernel.Pool) (*Door, er
 	if err != nil {
 		return nil, err
 	}
-	return &Door{plan: p, journal: j, budget: b, sampling: random.New(), sum: sum, recorded: make(chan error, 1)}, nil
+	return &Door{plan: p, journal: j, budget: b, sampling: random.New(), sum: sum}, nil
 }
 
 // Release makes release number step of the plan, counted from 0: it samples records, records the event, adds up their
@@ -67,9 +69,9 @@ func (d *Door) Release(step int, source Source, consume func(Noisy)) error {
 	d.sample = d.plan.Sampler.Sample(d.sample, d.plan.Records, d.sampling)
 	// The disk works while the contributions are computed; the noise waits for both. A release that fails in between leaves
 	// an event of which nothing left, and never the opposite.
-	go d.record(step, event)
+	durable := d.journal.Begin(step+1, event)
 	err := d.add(source)
-	if err := errors.Join(<-d.recorded, err); err != nil {
+	if err := errors.Join(durable(), err); err != nil {
 		return err
 	}
 	return d.plan.Mechanism.Privatize(step, d.sum, consume)
@@ -86,9 +88,6 @@ func (d *Door) afford(next accountant.Event) error {
 	}
 	return err
 }
-
-// record writes the event; the journal counts updates from 1.
-func (d *Door) record(step int, e accountant.Event) { d.recorded <- d.journal.Append(step+1, e) }
 
 // add makes the sum that of the sample, as many records at a time as the source takes. No record is left out, whatever
 // their number, and none comes twice.

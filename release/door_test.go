@@ -33,11 +33,13 @@ func (s *script) note(event string) error {
 	return nil
 }
 
-func (s *script) Append(step int, e accountant.Event) error {
-	if err := s.note(fmt.Sprintf("record %d", step)); err != nil {
-		return err
+func (s *script) Begin(step int, e accountant.Event) func() error {
+	return func() error {
+		if err := s.note(fmt.Sprintf("record %d", step)); err != nil {
+			return err
+		}
+		return s.ledger.Add(e, 1)
 	}
-	return s.ledger.Add(e, 1)
 }
 
 func (s *script) Ledger() *accountant.Ledger { return s.ledger.Clone() }

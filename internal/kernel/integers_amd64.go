@@ -19,7 +19,17 @@ func addRoundedAVX512(blocks int, sum *int32, row *float32, scale float32) float
 //go:noescape
 func roundAVX2(blocks int, dst *float32, src *float32, scale float32) (squares float64, largest float32)
 
+// roundAVX512 writes the integers nearest to scale·src to dst, 32·blocks elements, and returns the sum of their squares and the largest magnitude.
+//
+//go:noescape
+func roundAVX512(blocks int, dst *float32, src *float32, scale float32) (squares float64, largest float32)
+
 // accumulateInt32AVX2 adds 16·blocks elements of x to dst.
 //
 //go:noescape
 func accumulateInt32AVX2(blocks int, dst *float64, x *int32)
+
+// sumSquaresAVX512 sums the squares of 32·blocks elements in float64.
+//
+//go:noescape
+func sumSquaresAVX512(blocks int, x *float32) float64

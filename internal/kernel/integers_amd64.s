@@ -157,6 +157,67 @@ DATA four7fffffff7fffffff<>+16(SB)/8, $0x7fffffff7fffffff
 DATA four7fffffff7fffffff<>+24(SB)/8, $0x7fffffff7fffffff
 GLOBL four7fffffff7fffffff<>(SB), RODATA|NOPTR, $32
 
+// func roundAVX512(blocks int, dst *float32, src *float32, scale float32) (squares float64, largest float32)
+// Requires: AVX, AVX512F, SSE, SSE2
+TEXT ·roundAVX512(SB), NOSPLIT, $0-44
+	MOVQ         blocks+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         src+16(FP), DX
+	VBROADCASTSS scale+24(FP), Z0
+	VPXORD       Z1, Z1, Z1
+	MOVL         $0x7fffffff, BX
+	VPBROADCASTD BX, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+
+loop:
+	VMULPS        (DX), Z0, Z7
+	VRNDSCALEPS   $0x00, Z7, Z7
+	VMOVUPS       Z7, (CX)
+	VPANDD        Z2, Z7, Z8
+	VMAXPS        Z8, Z1, Z1
+	VCVTPS2PD     Y7, Z8
+	VFMADD231PD   Z8, Z8, Z3
+	VEXTRACTF64X4 $0x01, Z7, Y7
+	VCVTPS2PD     Y7, Z7
+	VFMADD231PD   Z7, Z7, Z4
+	VMULPS        64(DX), Z0, Z7
+	VRNDSCALEPS   $0x00, Z7, Z7
+	VMOVUPS       Z7, 64(CX)
+	VPANDD        Z2, Z7, Z8
+	VMAXPS        Z8, Z1, Z1
+	VCVTPS2PD     Y7, Z8
+	VFMADD231PD   Z8, Z8, Z5
+	VEXTRACTF64X4 $0x01, Z7, Y7
+	VCVTPS2PD     Y7, Z7
+	VFMADD231PD   Z7, Z7, Z6
+	SUBQ          $-128, DX
+	SUBQ          $-128, CX
+	DECQ          AX
+	JNZ           loop
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VMAXPS        Y0, Y1, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VMAXPS        X1, X0, X0
+	VPERMILPS     $0x4e, X0, X1
+	VMAXPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VMAXSS        X1, X0, X0
+	MOVSS         X0, largest+40(FP)
+	VADDPD        Z4, Z3, Z3
+	VADDPD        Z6, Z5, Z5
+	VADDPD        Z5, Z3, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y3, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPD        X1, X0, X0
+	VHADDPD       X0, X0, X0
+	MOVSD         X0, squares+32(FP)
+	VZEROUPPER
+	RET
+
 // func accumulateInt32AVX2(blocks int, dst *float64, x *int32)
 // Requires: AVX
 TEXT ·accumulateInt32AVX2(SB), NOSPLIT, $0-24
@@ -181,5 +242,39 @@ loop:
 	SUBQ      $-128, CX
 	DECQ      AX
 	JNZ       loop
+	VZEROUPPER
+	RET
+
+// func sumSquaresAVX512(blocks int, x *float32) float64
+// Requires: AVX, AVX512F, SSE2
+TEXT ·sumSquaresAVX512(SB), NOSPLIT, $0-24
+	MOVQ   blocks+0(FP), AX
+	MOVQ   x+8(FP), CX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+
+loop:
+	VCVTPS2PD     (CX), Z4
+	VFMADD231PD   Z4, Z4, Z0
+	VCVTPS2PD     32(CX), Z4
+	VFMADD231PD   Z4, Z4, Z1
+	VCVTPS2PD     64(CX), Z4
+	VFMADD231PD   Z4, Z4, Z2
+	VCVTPS2PD     96(CX), Z4
+	VFMADD231PD   Z4, Z4, Z3
+	SUBQ          $-128, CX
+	DECQ          AX
+	JNZ           loop
+	VADDPD        Z1, Z0, Z0
+	VADDPD        Z3, Z2, Z2
+	VADDPD        Z2, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VHADDPD       X1, X1, X1
+	MOVSD         X1, ret+16(FP)
 	VZEROUPPER
 	RET

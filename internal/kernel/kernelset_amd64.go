@@ -11,7 +11,7 @@ var avx2Kernel = withAVX2(kernelSet{
 	},
 })
 
-// avx512Kernel has the products, the rounding of rows and the noise on AVX-512, with AVX512F and
+// avx512Kernel has products, squares, integers and noise on AVX-512, with AVX512F and
 // AVX512DQ; the rest is bound by memory sooner than by arithmetic.
 var avx512Kernel = withAVX512(withAVX2(kernelSet{
 	name: "avx512", tileRows: 12, tileCols: 32,
@@ -22,6 +22,8 @@ var avx512Kernel = withAVX512(withAVX2(kernelSet{
 
 func withAVX512(k kernelSet) kernelSet {
 	k.addRounded = addRoundedBlocksAVX512
+	k.round = roundBlocksAVX512
+	k.sumSquares = sumSquaresBlocksAVX512
 	k.addRoundedNormals = addRoundedNormalsBlocksAVX512
 	return k
 }
@@ -113,6 +115,15 @@ func sumSquaresBlocksAVX2(x []float32) float64 {
 	return sum + portableSumSquares(x[whole:])
 }
 
+func sumSquaresBlocksAVX512(x []float32) float64 {
+	var sum float64
+	whole := len(x) / wideBlock * wideBlock
+	if whole > 0 {
+		sum = sumSquaresAVX512(whole/wideBlock, &x[0])
+	}
+	return sum + sumSquaresBlocksAVX2(x[whole:])
+}
+
 func accumulateBlocksAVX2(dst []float64, x []float32) {
 	whole := len(x) / reduceBlock * reduceBlock
 	if whole > 0 {
@@ -129,8 +140,10 @@ func addRoundedBlocksAVX2(sum []int32, row []float32, scale float32) (squares fl
 	return squares + portableAddRounded(sum[whole:], row[whole:], scale)
 }
 
+// wideBlock is how many elements those on AVX-512 take at a time.
+const wideBlock = 2 * reduceBlock
+
 func addRoundedBlocksAVX512(sum []int32, row []float32, scale float32) (squares float64) {
-	const wideBlock = 2 * reduceBlock
 	whole := len(row) / wideBlock * wideBlock
 	if whole > 0 {
 		squares = addRoundedAVX512(whole/wideBlock, &sum[0], &row[0], scale)
@@ -144,6 +157,15 @@ func roundBlocksAVX2(dst, src []float32, scale float32) (squares float64, larges
 		squares, largest = roundAVX2(whole/reduceBlock, &dst[0], &src[0], scale)
 	}
 	more, larger := portableRound(dst[whole:], src[whole:], scale)
+	return squares + more, max(largest, larger)
+}
+
+func roundBlocksAVX512(dst, src []float32, scale float32) (squares float64, largest float32) {
+	whole := len(src) / wideBlock * wideBlock
+	if whole > 0 {
+		squares, largest = roundAVX512(whole/wideBlock, &dst[0], &src[0], scale)
+	}
+	more, larger := roundBlocksAVX2(dst[whole:], src[whole:], scale)
 	return squares + more, max(largest, larger)
 }
 

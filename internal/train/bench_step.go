@@ -111,8 +111,8 @@ func (g given) Sample([]int, int, *random.Source) []int { return g.step.sample }
 // unwritten is the journal of steps that nobody accounts for.
 type unwritten struct{}
 
-func (unwritten) Append(int, accountant.Event) error { return nil }
-func (unwritten) Ledger() *accountant.Ledger         { return new(accountant.Ledger) }
+func (unwritten) Begin(int, accountant.Event) func() error { return func() error { return nil } }
+func (unwritten) Ledger() *accountant.Ledger               { return new(accountant.Ledger) }
 
 func (s *privateStep) profile(record func(part string, d time.Duration)) {
 	if record == nil {

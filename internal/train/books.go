@@ -8,6 +8,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/release"
 )
 
 // books are the two ledgers that a run writes ahead of every release: its own, and the one of its data, which
@@ -16,9 +17,22 @@ type books struct {
 	*checkpoints.Journal
 	datasets *checkpoints.Datasets
 	registry string // the folder of the second one
+
+	appended chan error // outcome of the append in progress
 }
 
-// Append returns when the release is durable in both ledgers, and only then may it be made.
+var _ release.Journal = (*books)(nil)
+
+// Begin writes the release to both ledgers. It may be made when durable has returned nil.
+func (b *books) Begin(step int, e accountant.Event) (durable func() error) {
+	if b.appended == nil {
+		b.appended = make(chan error, 1)
+	}
+	go func() { b.appended <- b.Append(step, e) }()
+	return func() error { return <-b.appended }
+}
+
+// Append returns when the release is durable in both ledgers.
 func (b *books) Append(step int, e accountant.Event) error {
 	return b.Journal.AppendWith(b.datasets, step, e)
 }

@@ -11,7 +11,9 @@ func integers() {
 	addRounded()
 	addRoundedWide()
 	roundRow()
+	roundRowWide()
 	accumulateInt32()
+	sumSquaresWide()
 }
 
 func addRounded() {
@@ -52,17 +54,7 @@ func addRoundedWide() {
 	Load(Param("blocks"), blocks)
 	Load(Param("sum"), sum)
 	Load(Param("row"), row)
-	scale := ZMM()
-	address, err := Param("scale").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	VBROADCASTSS(address.Addr, scale)
-	var squares [wideBlock / 8]vec
-	for i := range squares {
-		squares[i] = ZMM()
-		VPXORD(squares[i], squares[i], squares[i])
-	}
+	scale, squares := broadcastWide("scale"), wideZeros()
 	Label("loop")
 	for i := range wideBlock / 16 {
 		c, total, v, upper := ZMM(), ZMM(), ZMM(), YMM()
@@ -80,12 +72,17 @@ func addRoundedWide() {
 	SUBQ(I32(-4*wideBlock), sum)
 	DECQ(blocks)
 	JNZ(LabelRef("loop"))
-	VADDPD(squares[1], squares[0], squares[0])
-	VADDPD(squares[3], squares[2], squares[2])
-	VADDPD(squares[2], squares[0], squares[0])
+	returnWideSum(squares)
+}
+
+// returnWideSum ends a function with the sum of all lanes.
+func returnWideSum(sums [wideBlock / 8]vec) {
+	VADDPD(sums[1], sums[0], sums[0])
+	VADDPD(sums[3], sums[2], sums[2])
+	VADDPD(sums[2], sums[0], sums[0])
 	half, quarter := YMM(), XMM()
-	VEXTRACTF64X4(U8(1), squares[0], half)
-	VADDPD(squares[0].AsY(), half, half)
+	VEXTRACTF64X4(U8(1), sums[0], half)
+	VADDPD(sums[0].AsY(), half, half)
 	VEXTRACTF128(U8(1), half, quarter)
 	total := half.AsX()
 	VADDPD(quarter, total, total)
@@ -93,6 +90,77 @@ func addRoundedWide() {
 	Store(total, ReturnIndex(0))
 	VZEROUPPER()
 	RET()
+}
+
+func wideZeros() (sums [wideBlock / 8]vec) {
+	for i := range sums {
+		sums[i] = ZMM()
+		VPXORD(sums[i], sums[i], sums[i])
+	}
+	return sums
+}
+
+// broadcastWide loads a float32 parameter into all lanes.
+func broadcastWide(parameter string) vec {
+	v := ZMM()
+	address, err := Param(parameter).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	VBROADCASTSS(address.Addr, v)
+	return v
+}
+
+// roundRowWide is roundRow on vectors twice as wide.
+func roundRowWide() {
+	TEXT("roundAVX512", NOSPLIT, "func(blocks int, dst, src *float32, scale float32) (squares float64, largest float32)")
+	Pragma("noescape")
+	Doc("roundAVX512 writes the integers nearest to scale·src to dst, 32·blocks elements, and returns the sum of their squares and the largest magnitude.")
+	blocks, dst, src := GP64(), GP64(), GP64()
+	Load(Param("blocks"), blocks)
+	Load(Param("dst"), dst)
+	Load(Param("src"), src)
+	scale, largest := broadcastWide("scale"), ZMM()
+	VPXORD(largest, largest, largest)
+	signless, word := ZMM(), GP32()
+	MOVL(U32(0x7fffffff), word)
+	VPBROADCASTD(word, signless)
+	squares := wideZeros()
+	Label("loop")
+	for i := range wideBlock / 16 {
+		c, magnitude, v, upper := ZMM(), ZMM(), ZMM(), YMM()
+		VMULPS(Mem{Base: src, Disp: 64 * i}, scale, c)
+		VRNDSCALEPS(U8(0), c, c) // to nearest, ties to even
+		VMOVUPS(c, Mem{Base: dst, Disp: 64 * i})
+		VPANDD(signless, c, magnitude)
+		VMAXPS(magnitude, largest, largest)
+		VCVTPS2PD(c.AsY(), v)
+		VFMADD231PD(v, v, squares[2*i])
+		VEXTRACTF64X4(U8(1), c, upper)
+		VCVTPS2PD(upper, c)
+		VFMADD231PD(c, c, squares[2*i+1])
+	}
+	SUBQ(I32(-4*wideBlock), src)
+	SUBQ(I32(-4*wideBlock), dst)
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
+	half := YMM()
+	VEXTRACTF64X4(U8(1), largest, half)
+	VMAXPS(half, largest.AsY(), half)
+	storeLargest(half)
+	returnWideSum(squares)
+}
+
+// storeLargest stores the largest of eight values as the second result.
+func storeLargest(v vec) {
+	half, x := XMM(), v.AsX()
+	VEXTRACTF128(U8(1), v, half)
+	VMAXPS(half, x, x)
+	VPERMILPS(U8(0x4e), x, half)
+	VMAXPS(half, x, x)
+	VPERMILPS(U8(0xb1), x, half)
+	VMAXSS(half, x, x)
+	Store(x, ReturnIndex(1))
 }
 
 // addSquares adds the squares of the eight values of c, made float64 by convert, four at a time. It changes c.
@@ -137,14 +205,7 @@ func roundRow() {
 	ADDQ(U8(4*block), dst)
 	DECQ(blocks)
 	JNZ(LabelRef("loop"))
-	half, x := XMM(), largest.AsX()
-	VEXTRACTF128(U8(1), largest, half)
-	VMAXPS(half, x, x)
-	VPERMILPS(U8(0x4e), x, half)
-	VMAXPS(half, x, x)
-	VPERMILPS(U8(0xb1), x, half)
-	VMAXSS(half, x, x)
-	Store(x, ReturnIndex(1))
+	storeLargest(largest)
 	returnSum(squares)
 }
 
@@ -169,4 +230,25 @@ func accumulateInt32() {
 	JNZ(LabelRef("loop"))
 	VZEROUPPER()
 	RET()
+}
+
+// sumSquaresWide is sumSquares on vectors twice as wide.
+func sumSquaresWide() {
+	TEXT("sumSquaresAVX512", NOSPLIT, "func(blocks int, x *float32) float64")
+	Pragma("noescape")
+	Doc("sumSquaresAVX512 sums the squares of 32·blocks elements in float64.")
+	blocks, x := GP64(), GP64()
+	Load(Param("blocks"), blocks)
+	Load(Param("x"), x)
+	squares := wideZeros()
+	Label("loop")
+	for i, sum := range squares {
+		v := ZMM()
+		VCVTPS2PD(Mem{Base: x, Disp: 32 * i}, v)
+		VFMADD231PD(v, v, sum)
+	}
+	SUBQ(I32(-4*wideBlock), x)
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
+	returnWideSum(squares)
 }
