@@ -2,15 +2,6 @@ package accountant
 
 import "fmt"
 
-// PoissonSampled is Event applied to a random subset of the records: each
-// record is in the subset independently of all others and of earlier subsets
-// with probability SamplingProbability, in [0, 1]. Shuffled or fixed-size
-// batches are not Poisson samples and must not be described as such.
-type PoissonSampled struct {
-	SamplingProbability float64 // q
-	Event               Event
-}
-
 // PoissonSampledGroup is PoissonSampled seen by GroupSize records that belong
 // together, such as the pictures of one person: neighbouring datasets differ in all of
 // them. See Group.
@@ -38,15 +29,9 @@ type TruncatedPoissonSampled struct {
 	Event               Event
 }
 
-func (PoissonSampled) isEvent()          {}
 func (PoissonSampledGroup) isEvent()     {}
 func (FixedSizeSampled) isEvent()        {}
 func (TruncatedPoissonSampled) isEvent() {}
-
-// String writes the event like its formula.
-func (e PoissonSampled) String() string {
-	return fmt.Sprintf("PoissonSampled(q=%v, %v)", e.SamplingProbability, e.Event)
-}
 
 // String writes the event like its formula.
 func (e PoissonSampledGroup) String() string {
@@ -61,13 +46,6 @@ func (e FixedSizeSampled) String() string {
 // String writes the event like its formula.
 func (e TruncatedPoissonSampled) String() string {
 	return fmt.Sprintf("TruncatedPoissonSampled(q=%v, n=%d, at most %d, %v)", e.SamplingProbability, e.DatasetSize, e.MaxBatchSize, e.Event)
-}
-
-func (e PoissonSampled) validate(depth int) error {
-	if err := probability("sampling probability", e.SamplingProbability); err != nil {
-		return err
-	}
-	return validate(e.Event, depth+1)
 }
 
 func (e PoissonSampledGroup) validate(depth int) error {

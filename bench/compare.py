@@ -54,8 +54,9 @@ def main():
             text = tables.gemm(report)
         else:
             program = a.train or build(Path(scratch))
-            report = [compare(a, program, network, batch) for network in a.networks for batch in a.batches]
-            text = tables.training(report)
+            run = versions if a.before else compare
+            report = [run(a, program, network, batch) for network in a.networks for batch in a.batches]
+            text = tables.versions(report) if a.before else tables.training(report)
     print(heading(a, report) + "\n" + text)
     if a.json:
         Path(a.json).write_text(json.dumps(report, indent=1) + "\n")
@@ -74,6 +75,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=3, help="of each measurement; default: %(default)s")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="default: all cores")
     parser.add_argument("--train", help="the program to measure; default: built from this checkout")
+    parser.add_argument("--before", help="another built version of the program: compare private steps of the two, and no peers")
     parser.add_argument("--json", help="file for all figures of all rounds")
     parser.add_argument("--gemm", action="store_true", help="compare matrix products with torch.mm, on 1 and 2 threads, instead of training")
     a = parser.parse_args()
@@ -114,6 +116,17 @@ def compare(a, program, network, batch):
                 rounds.pop(what, None)
                 say(f"{network}, batch {batch}: {what} is n/a: {e}")
     return {"network": network, "batch": batch, "threads": a.threads, "rounds": rounds, "failed": failed}
+
+
+def versions(a, program, network, batch):
+    """All rounds of private steps of two versions of this project, which take turns in going first."""
+    rounds = {"before": [], "now": []}
+    for number in range(a.rounds):
+        pair = [("before", a.before), ("now", program)]
+        for what, version in pair[::-1] if number % 2 else pair:
+            rounds[what].append(measure(ours(a, version, network, batch, "ours-private"), a.seconds))
+            say(f"{network}, batch {batch}, round {number + 1}/{a.rounds}: {what} {rounds[what][-1]['step_ms']:.3f} ms")
+    return {"network": network, "batch": batch, "threads": a.threads, "rounds": rounds, "failed": {}}
 
 
 def competitive(peer, rounds):

@@ -78,3 +78,13 @@ def gemm(report):
             f"{ours / torch:.2f}", f"{100 * ours / limit:.0f} %",
         ])
     return footnote(markdown(["m×n×k, threads", "ours, GFLOP/s", "torch.mm, GFLOP/s", "ratio", "of the FMA limit"], rows))
+
+
+def versions(report):
+    """Private steps of two versions of this project: medians, and the median of the ratios of each round."""
+    lines = ["| Network, batch | before, ms | now, ms | now / before |", "|---|--:|--:|--:|"]
+    for row in report:
+        before, now = ([f["step_ms"] for f in row["rounds"][what]] for what in ("before", "now"))
+        ratio = statistics.median(n / b for b, n in zip(before, now))
+        lines.append(f"| {row['network']}, {row['batch']} | {statistics.median(before):.3f} | {statistics.median(now):.3f} | {ratio:.2f} |")
+    return "\n".join(lines) + "\n"

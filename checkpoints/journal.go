@@ -1,14 +1,12 @@
 package checkpoints
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"dpsgd/accountant"
@@ -76,98 +74,6 @@ func createJournal(files fileSystem, path, datasets string) (*Journal, error) {
 		return nil, fmt.Errorf("checkpoints: create %s: %w", path, err)
 	}
 	return j, nil
-}
-
-// OpenJournal locks the ledger of an existing run and reads it. If another process has it open, the error is
-// one line that matches ErrLocked and names the path. The file stays as it is until [Journal.Recover] or the
-// first Append, so that a caller who refuses it after [Journal.Check] has changed nothing.
-//
-// A line that a crash tore while it was appended was never released and is left out. Any other damage is
-// refused with ErrCorrupt, the line number, what was found and what was expected; a file that ends inside its
-// header with ErrUnfinished. A ledger that is not a regular file is refused with ErrNotRegular.
-func OpenJournal(path string) (*Journal, error) { return openJournal(disk{}, path) }
-
-func openJournal(files fileSystem, path string) (*Journal, error) {
-	if err := refuseIrregular(files, path); err != nil {
-		return nil, err
-	}
-	f, err := files.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoints: %w", err)
-	}
-	j := &Journal{path: path, files: files, f: f}
-	if err := j.read(); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("checkpoints: %s: %w", path, err)
-	}
-	return j, nil
-}
-
-// read locks and reads the file.
-func (j *Journal) read() error {
-	if err := j.f.Lock(); err != nil {
-		return err
-	}
-	if err := j.requireSameFile(); err != nil {
-		return err
-	}
-	e, err := j.chain.read(content(j.f), -1)
-	j.size, j.torn, j.lastLine = e.size, e.torn, e.lastLine
-	return err
-}
-
-// Recover makes the file of an opened journal whole and durable: a torn line is cut off, and a last line that
-// counts is stored. Append does so before its first line; who saves a checkpoint before that calls it.
-//
-// The last line may come from a process that was killed before its sync, or whose sync failed. It counts, and
-// checkpoints refer to it, so it has to be durable. A sync alone is not enough: after a failed one Linux takes
-// the pages for clean and the next one says success without writing them. So the line is written again, the
-// same bytes in the same place.
-func (j *Journal) Recover() error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.failed != nil {
-		return j.failure()
-	}
-	return j.recover()
-}
-
-func (j *Journal) recover() error {
-	if j.recovered {
-		return nil
-	}
-	j.failed = errors.New("recovery was interrupted") // stays if something below panics
-	if j.torn > 0 {
-		if err := j.f.Truncate(j.size); err != nil {
-			j.failed = err
-			return j.failure()
-		}
-	}
-	end := append(slices.Clone(j.lastLine), j.missing...)
-	if err := j.store(end, j.size-int64(len(j.lastLine))); err != nil {
-		j.failed = err
-		return j.failure()
-	}
-	j.size += int64(len(j.missing))
-	j.recovered, j.torn, j.lastLine, j.missing, j.failed = true, 0, nil, nil, nil
-	return nil
-}
-
-// requireSameFile makes sure that the locked file is the one that the path names: a link, or a file put in
-// place between the check and the open, would let two processes each hold a lock.
-func (j *Journal) requireSameFile() error {
-	opened, err := j.f.Stat()
-	if err != nil {
-		return err
-	}
-	named, err := j.files.Lstat(j.path)
-	if err != nil {
-		return err
-	}
-	if !j.files.SameFile(opened, named) {
-		return fmt.Errorf("found another file than the one opened, expected that nobody replaces a ledger: %w", ErrNotRegular)
-	}
-	return nil
 }
 
 // store writes bytes at an offset and syncs file and directory.
@@ -272,35 +178,6 @@ func (j *Journal) Hash() string {
 	return j.chain.head.String()
 }
 
-// HashAt returns the hash that the ledger had when it held n entries. It reads the file down to there, so
-// that a long run need not keep all hashes in memory.
-func (j *Journal) HashAt(n int) (string, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	d, err := j.hashAt(n)
-	if err != nil {
-		return "", fmt.Errorf("checkpoints: %s: %w", j.path, err)
-	}
-	return d.String(), nil
-}
-
-func (j *Journal) hashAt(n int) (digest, error) {
-	if n < 0 || n > j.chain.entries {
-		return digest{}, fmt.Errorf("asked for the hash of %d entries, expected 0 to %d", n, j.chain.entries)
-	}
-	if n == j.chain.entries {
-		return j.chain.head, nil
-	}
-	var c chain
-	if _, err := c.read(content(j.f), n); err != nil {
-		return digest{}, err
-	}
-	if c.entries != n {
-		return digest{}, fmt.Errorf("found %d entries, expected at least %d: %w", c.entries, n, ErrCorrupt)
-	}
-	return c.head, nil
-}
-
 // Close releases the lock. Closing twice is allowed; appending afterwards is not.
 func (j *Journal) Close() error {
 	j.mu.Lock()
@@ -316,78 +193,4 @@ func (j *Journal) Close() error {
 		return fmt.Errorf("checkpoints: %w", err)
 	}
 	return nil
-}
-
-// JournalInfo describes a ledger file beside its events.
-type JournalInfo struct {
-	Run      string // random identifier of the run, 32 hexadecimal digits
-	Datasets string // identifier of the ledger of data sets; "" for a ledger that stands alone
-	Entries  int
-	LastStep int    // step of the last entry, 0 before the first
-	Hash     string // hash of the whole ledger
-}
-
-func (c *chain) info() JournalInfo {
-	return JournalInfo{Run: c.run, Datasets: c.datasets, Entries: c.entries, LastStep: c.lastStep, Hash: c.head.String()}
-}
-
-// Info describes the ledger.
-func (j *Journal) Info() JournalInfo {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.chain.info()
-}
-
-// ReadJournal reads a ledger without locking or changing it, for reports on a run that may be running, and
-// holds it against claims as [Journal.Check] does. The same damage is refused as by [OpenJournal]; a line that
-// is just being appended is left out. Claims about a run that may be running are read before its ledger.
-func ReadJournal(path string, claims ...Claim) (*accountant.Ledger, JournalInfo, error) {
-	f, _, err := openRegular(disk{}, path)
-	if err != nil {
-		return nil, JournalInfo{}, err
-	}
-	defer f.Close()
-	c := chain{heads: headsOf(claims)}
-	if _, err := c.read(content(f), -1); err != nil {
-		return nil, JournalInfo{}, fmt.Errorf("checkpoints: %s: %w", path, err)
-	}
-	if _, err := c.check(claims); err != nil {
-		return nil, JournalInfo{}, fmt.Errorf("checkpoints: %s: %w", path, err)
-	}
-	return &c.ledger, c.info(), nil
-}
-
-// ReadHeader reads the first line of a ledger alone: its run and its ledger of data sets.
-func ReadHeader(path string) (JournalInfo, error) {
-	f, _, err := openRegular(disk{}, path)
-	if err != nil {
-		return JournalInfo{}, err
-	}
-	defer f.Close()
-	var c chain
-	if _, err := c.read(content(f), 0); err != nil {
-		return JournalInfo{}, fmt.Errorf("checkpoints: %s: %w", path, err)
-	}
-	return JournalInfo{Run: c.run, Datasets: c.datasets}, nil
-}
-
-// LastHash returns the hash that the last complete line of a ledger states, without checking it or reading the
-// rest: it says cheaply whether a ledger may have grown.
-func LastHash(path string) (string, error) {
-	f, size, err := openRegular(disk{}, path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	end := make([]byte, min(size, 2*maxLine))
-	if _, err := f.ReadAt(end, size-int64(len(end))); err != nil && err != io.EOF {
-		return "", fmt.Errorf("checkpoints: %w", err)
-	}
-	end = end[:bytes.LastIndexByte(end, '\n')+1]
-	line := bytes.TrimSuffix(end, []byte("\n"))
-	line = line[bytes.LastIndexByte(line, '\n')+1:]
-	if i := bytes.LastIndex(line, []byte(hashKey)); i >= 0 {
-		return string(bytes.TrimSuffix(line[i+len(hashKey):], []byte(recordEnd))), nil
-	}
-	return digestOf(line).String(), nil // the header
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"unicode/utf8"
 )
@@ -31,7 +30,6 @@ type State struct {
 	LedgerEntries int                  // Journal.Len when the state was taken, at least Step
 	LedgerHash    string               // Journal.Hash when the state was taken
 	PlanHash      string               // fingerprint of what determines the guarantee; compared by the caller
-	Seconds       float64              // training time so far
 }
 
 // The file, version 1; integers are little-endian:
@@ -63,7 +61,7 @@ type stateHeader struct {
 	LedgerEntries int          `json:"ledger_entries"`
 	LedgerHash    string       `json:"ledger_hash"`
 	PlanHash      string       `json:"plan_hash"`
-	Seconds       float64      `json:"seconds"`
+	Seconds       float64      `json:"seconds"` // read from older files, written as 0: times tell batch sizes
 }
 
 type slotHeader struct {
@@ -79,8 +77,6 @@ func (s *State) validate() error {
 	case s.LedgerEntries < s.Step:
 		return fmt.Errorf("found %d ledger entries at step %d, expected one for every step (a checkpoint may lag behind the ledger, never lead)",
 			s.LedgerEntries, s.Step)
-	case !(s.Seconds >= 0 && s.Seconds <= math.MaxFloat64):
-		return fmt.Errorf("found %v seconds, expected at least 0 and finite", s.Seconds)
 	}
 	if err := requireFinite("parameters", s.Parameters); err != nil {
 		return err
@@ -96,7 +92,7 @@ func (s *State) validate() error {
 func (s *State) header() stateHeader {
 	h := stateHeader{
 		Step: s.Step, Parameters: len(s.Parameters), OptimizerStep: s.OptimizerStep, Slots: []slotHeader{},
-		LedgerEntries: s.LedgerEntries, LedgerHash: s.LedgerHash, PlanHash: s.PlanHash, Seconds: s.Seconds,
+		LedgerEntries: s.LedgerEntries, LedgerHash: s.LedgerHash, PlanHash: s.PlanHash,
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Slots)) {
 		h.Slots = append(h.Slots, slotHeader{name, len(s.Slots[name])})
@@ -215,7 +211,7 @@ func (h stateHeader) state(data []byte) (*State, error) {
 	}
 	s := &State{
 		Step: h.Step, OptimizerStep: h.OptimizerStep, Slots: make(map[string][]float32, len(h.Slots)),
-		LedgerEntries: h.LedgerEntries, LedgerHash: h.LedgerHash, PlanHash: h.PlanHash, Seconds: h.Seconds,
+		LedgerEntries: h.LedgerEntries, LedgerHash: h.LedgerHash, PlanHash: h.PlanHash,
 	}
 	r := bytes.NewReader(data)
 	var err error

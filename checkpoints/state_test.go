@@ -18,7 +18,7 @@ func sampleState(step int) *State {
 	return &State{
 		Step: step, Parameters: []float32{1, -2, 0.5, math.SmallestNonzeroFloat32, float32(step)}, OptimizerStep: step,
 		Slots:         map[string][]float32{"momentum": {3, 4, 5}, "empty": {}, "a<b": {6}},
-		LedgerEntries: step + 2, LedgerHash: strings.Repeat("ab", 16), PlanHash: "plan", Seconds: 12.25,
+		LedgerEntries: step + 2, LedgerHash: strings.Repeat("ab", 16), PlanHash: "plan",
 	}
 }
 
@@ -142,7 +142,6 @@ func TestWellSealedNonsenseIsRefused(t *testing.T) {
 		"lengths overflow":   {sealed(1, header(func(h *stateHeader) { h.Slots[0].Length, h.Slots[1].Length = math.MaxInt, math.MaxInt }), three), "expected 0 to 2"},
 		"negative step":      {sealed(1, header(func(h *stateHeader) { h.Step = -1 }), three), "found step -1"},
 		"leads the ledger":   {sealed(1, header(func(h *stateHeader) { h.Step = 5; h.LedgerEntries = 4 }), three), "found 4 ledger entries at step 5"},
-		"negative seconds":   {sealed(1, header(func(h *stateHeader) { h.Seconds = -1 }), three), "found -1 seconds"},
 		"NaN in parameters":  {sealed(1, good, []float32{nan, 1, 2}), "parameters: element 0 of 1 is NaN or infinite"},
 		"NaN in a slot":      {sealed(1, good, []float32{1, 2, nan}), `optimizer slot "b": element 0 of 1`},
 		"infinite parameter": {sealed(1, good, []float32{float32(math.Inf(-1)), 1, 2}), "parameters: element 0 of 1"},

@@ -19,8 +19,9 @@ type Policy interface {
 	// Bound returns the L2 norm that no scaled gradient exceeds.
 	Bound() float64
 
-	// Name is the policy's name in configs and reports.
+	// Name is the policy's name in configs and reports, String a sentence for the privacy statement.
 	Name() string
+	String() string
 }
 
 // ErrClipNorm is wrapped by errors about a clip norm out of range.
@@ -106,3 +107,8 @@ func (f Flat) Bound() float64 { return f.ClipNorm }
 
 // Name returns "flat".
 func (Flat) Name() string { return "flat" }
+
+// String says what is bounded.
+func (f Flat) String() string {
+	return fmt.Sprintf("flat: what one example adds to the sum, over all coordinates, has L2 norm at most C = %v", f.ClipNorm)
+}

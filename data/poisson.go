@@ -33,6 +33,9 @@ func (p Poisson) Validate() error {
 	return nil
 }
 
+// Excess returns the n·2⁻¹²⁴ of the guarantee.
+func (p Poisson) Excess(n int) float64 { return float64(n) * 0x1p-124 }
+
 // Name returns "Poisson".
 func (p Poisson) Name() string { return "Poisson" }
 

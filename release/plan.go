@@ -17,7 +17,8 @@ var ErrBudget = errors.New("one more release would pass the budget")
 
 // Plan is everything that the guarantee of a series of releases depends on. All of it is public.
 type Plan struct {
-	Records   int // places that records can take; n counts as public
+	Unit      string // what one record is, as in "one training example"
+	Records   int    // places that records can take; n counts as public
 	Sampler   Sampler
 	Policy    clip.Policy
 	Mechanism Mechanism
@@ -32,6 +33,8 @@ type Sampler interface {
 	Sampled(e accountant.Event) accountant.Event
 	// Validate reports fields out of range.
 	Validate() error
+	// Excess bounds the distance in total variation of one sample of n records from the law that Sampled names.
+	Excess(n int) float64
 	// Name is one word, String a sentence about how records are sampled, with its numbers, for the privacy statement.
 	Name() string
 	String() string

@@ -79,7 +79,7 @@ func (p *plainWatcher) Finished(r train.Result) {
 	if r.DatasetRuns > 0 {
 		fmt.Fprintf(p.w, "on this data    ε = %s at δ = %g for all %s runs together\n", accountant.RoundUp(r.DatasetEpsilon, 3), r.DatasetDelta, count(r.DatasetRuns))
 	}
-	fmt.Fprintf(p.w, "speed           %s examples/s\n", count(int(r.ExamplesPerSecond)))
+	fmt.Fprintf(p.w, "speed           %s examples/s (times are no part of the guarantee)\n", count(int(r.ExamplesPerSecond)))
 	fmt.Fprintf(p.w, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }
 

@@ -46,8 +46,9 @@ func (r *Run) private() error {
 	}
 	r.step++
 	r.stepped++
-	r.stepTime += time.Since(start)
-	return r.diagnose()
+	took := time.Since(start)
+	r.stepTime += took
+	return r.diagnose(took)
 }
 
 // release hands out the noisy sum of the step's batch.
@@ -134,7 +135,6 @@ func (r *Run) save() error {
 		Step: r.step, Parameters: r.model.Values,
 		OptimizerStep: state.Step, Slots: state.Slots,
 		LedgerEntries: r.journal.Len(), LedgerHash: r.journal.Hash(), PlanHash: r.planHash,
-		Seconds: r.seconds(),
 	})
 	if err != nil {
 		return fmt.Errorf("train: step %d: %w", r.step, err)
@@ -162,5 +162,5 @@ func (r *Run) progress(spent Spent) Progress {
 	return p
 }
 
-// seconds is the time of all parts of the run.
-func (r *Run) seconds() float64 { return r.before + time.Since(r.started).Seconds() }
+// seconds is the time of this part of the run. That of earlier parts is not kept: how long steps take is not private.
+func (r *Run) seconds() float64 { return time.Since(r.started).Seconds() }

@@ -65,7 +65,7 @@ func newPlan(c *configs.Config, n int, a accounts, released *accountant.Ledger, 
 	}
 	sampler := data.Poisson{SamplingProbability: float64(c.Training.BatchSize) / float64(n)}
 	p := &Plan{
-		Plan:                release.Plan{Records: n, Policy: policy, Sampler: sampler},
+		Plan:                release.Plan{Unit: "one training example", Records: n, Policy: policy, Sampler: sampler},
 		Steps:               steps(c.Training, n),
 		ExpectedBatchSize:   float64(c.Training.BatchSize),
 		Delta:               c.Privacy.Delta,

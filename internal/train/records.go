@@ -7,30 +7,29 @@ import (
 	"math"
 	"os"
 	"slices"
+	"time"
 
 	"dpsgd/checkpoints"
 	"dpsgd/clip"
 )
 
 // metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was released and public
-// test pictures. Lines of steps that ran again after a crash appear again.
+// test pictures. Times are not: a step takes as long as its batch is large. Lines of steps that ran again after a crash appear
+// again.
 type metrics struct {
-	Step              int      `json:"step"`
-	Epsilon           float64  `json:"epsilon"`
-	EpsilonRDP        *float64 `json:"epsilon_rdp,omitempty"` // beside another accountant
-	Delta             float64  `json:"delta"`
-	TestAccuracy      float64  `json:"test_accuracy"`
-	TestLoss          float64  `json:"test_loss"`
-	LearningRate      float64  `json:"learning_rate"`
-	Seconds           float64  `json:"seconds"`
-	ExamplesPerSecond float64  `json:"examples_per_second"`
+	Step         int      `json:"step"`
+	Epsilon      float64  `json:"epsilon"`
+	EpsilonRDP   *float64 `json:"epsilon_rdp,omitempty"` // beside another accountant
+	Delta        float64  `json:"delta"`
+	TestAccuracy float64  `json:"test_accuracy"`
+	TestLoss     float64  `json:"test_loss"`
+	LearningRate float64  `json:"learning_rate"`
 }
 
 func (r *Run) writeMetrics(p Progress) error {
 	return appendLine(r.path(metricsFile), metrics{
 		Step: p.Step, Epsilon: p.Spent.Epsilon, EpsilonRDP: p.Spent.EpsilonRDP, Delta: p.Spent.Delta,
 		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate,
-		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond,
 	})
 }
 
@@ -67,6 +66,7 @@ type diagnostics struct {
 // diagnosticsLine is one step's line of diagnostics.private.jsonl.
 type diagnosticsLine struct {
 	Step            int     `json:"step"`
+	Seconds         float64 `json:"seconds"` // that the step took
 	BatchSize       int     `json:"batch_size"`
 	TrainingLoss    float64 `json:"training_loss"`    // mean over the batch
 	MeanNorm        float64 `json:"mean_norm"`        // of per-example gradients, before clipping
@@ -101,14 +101,14 @@ func (d *diagnostics) add(b diagnosis) {
 }
 
 // diagnose writes the line of the step that just ended.
-func (r *Run) diagnose() error {
+func (r *Run) diagnose(took time.Duration) error {
 	d := r.diagnoses
 	if d == nil {
 		return nil
 	}
 	line := d.line
 	d.line = diagnosticsLine{}
-	line.Step = r.step
+	line.Step, line.Seconds = r.step, took.Seconds()
 	if n := float64(line.BatchSize - line.NotFinite); n > 0 {
 		line.TrainingLoss = finite(line.TrainingLoss / n)
 		line.MeanNorm = finite(line.MeanNorm / n)

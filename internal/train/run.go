@@ -93,7 +93,6 @@ type Run struct {
 	warned     int // fallbacks of the plan that the watcher knows of
 
 	resumedAt int
-	before    float64 // seconds of earlier parts
 	started   time.Time
 	stepped   int // steps of this process
 	stepTime  time.Duration
@@ -326,7 +325,7 @@ func (r *Run) restore() (begun bool, err error) {
 		return false, fmt.Errorf("%s: %w", path, err)
 	}
 	copy(r.model.Values, state.Parameters)
-	r.step, r.resumedAt, r.before = state.Step, state.Step, state.Seconds
+	r.step, r.resumedAt = state.Step, state.Step
 	return true, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"text/template"
 
@@ -19,18 +20,26 @@ type Statement struct {
 	Status              Status   `json:"status"`
 	Unit                string   `json:"unit"`
 	Relation            string   `json:"relation"`
+	Neighbours          string   `json:"neighbours"`
+	Public              string   `json:"public"` // what neighbours have in common
 	Epsilon             float64  `json:"epsilon"`
-	EpsilonRDP          *float64 `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
+	EpsilonRDP          *float64 `json:"epsilon_rdp,omitempty"`   // the same by RDP, beside another accountant
+	EpsilonPlain        *float64 `json:"epsilon_plain,omitempty"` // an upper bound by the formula of accountant.PlainEpsilon
 	Delta               float64  `json:"delta"`
+	AddedDelta          float64  `json:"added_delta"` // on top, by the laws of sampler and noise; nothing on top of epsilon
 	TargetEpsilon       float64  `json:"target_epsilon,omitempty"`
 	Accountant          string   `json:"accountant"` // that answered
 	Method              string   `json:"method"`
 	Sampler             string   `json:"sampler"`
+	Sampling            string   `json:"sampling"`
 	SamplingProbability float64  `json:"sampling_probability"`
 	Mechanism           string   `json:"mechanism"`
+	Noise               string   `json:"noise"`
+	NoiseValues         int      `json:"noise_values"` // coordinates of all releases
 	NoiseMultiplier     float64  `json:"noise_multiplier"`
 	ClipNorm            float64  `json:"clip_norm"`
 	Clipping            string   `json:"clipping"`
+	Bound               string   `json:"bound"`
 	ExpectedBatchSize   float64  `json:"expected_batch_size"`
 	MaxSteps            int      `json:"max_steps"` // steps that the budget allows of the planned ones, fixed before the first
 	PlannedSteps        int      `json:"planned_steps"`
@@ -48,17 +57,24 @@ type Statement struct {
 	Fallbacks []Fallback `json:"fallbacks,omitempty"`
 }
 
-// statement describes a run whose ledger has the given guarantee.
+// statement describes a run whose ledger has the given guarantee, in the words of the door that it went through.
 func (r *Run) statement(status Status, spent Spent, together Together) Statement {
+	releases, dim := r.journal.Len(), len(r.model.Values)
+	claim := r.plan.Claim(dim, releases, spent.Epsilon)
 	s := Statement{
-		Run: r.name(), Status: status, Unit: "one training example", Relation: spent.Relation.String(),
-		Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, Accountant: spent.Accountant, Method: spent.Method,
-		Sampler: r.plan.Sampler.Name(), SamplingProbability: r.plan.SamplingProbability,
-		Mechanism: r.plan.Mechanism.Name(), NoiseMultiplier: r.plan.NoiseMultiplier,
-		ClipNorm: r.plan.Policy.Bound(), Clipping: r.plan.Policy.Name(), ExpectedBatchSize: r.plan.ExpectedBatchSize,
-		MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step, LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(), Together: together, Data: r.registered.Data.Name,
-		Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
+		Run: r.name(), Status: status, Unit: claim.Unit, Relation: spent.Relation.String(), Neighbours: claim.Neighbours, Public: claim.Public,
+		Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, AddedDelta: claim.AddedDelta,
+		Accountant: spent.Accountant, Method: spent.Method,
+		Sampler: r.plan.Sampler.Name(), Sampling: claim.Sampling, SamplingProbability: r.plan.SamplingProbability,
+		Mechanism: r.plan.Mechanism.Name(), Noise: claim.Noise, NoiseValues: dim * releases, NoiseMultiplier: r.plan.NoiseMultiplier,
+		ClipNorm: r.plan.Policy.Bound(), Clipping: r.plan.Policy.Name(), Bound: claim.Clipping,
+		ExpectedBatchSize: r.plan.ExpectedBatchSize, MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step,
+		LedgerEntries: releases, LedgerHead: r.journal.Hash(), Together: together,
+		Data: r.registered.Data.Name, Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
 		NotPrivate: notPrivate(r.source, r.diagnosed()), Fallbacks: r.plan.Fallbacks,
+	}
+	if plain, err := accountant.PlainEpsilon(r.journal.Ledger(), spent.Delta); err == nil && !math.IsInf(plain, 1) {
+		s.EpsilonPlain = &plain
 	}
 	if r.plan.Budget != nil {
 		s.TargetEpsilon = r.plan.Budget.Epsilon
@@ -80,10 +96,10 @@ func notPrivate(source *data.Source, diagnosed bool) []string {
 		fmt.Sprintf("the number of training examples, %d, which fixes the sampling probability", source.Train.Len()),
 		"the names of the classes, the size and channels of the pictures, and every value of the configuration; if they were chosen by looking at the training pictures, that choice is not covered",
 		"the test pictures: the test accuracy and test loss are computed without protection",
-		"how long the run took",
+		"how long the run and its steps took, and the times of its files: a step takes longer when more examples were drawn. No file of the run holds such a time, but for private diagnostics",
 	}
 	if diagnosed {
-		list = append(list, fmt.Sprintf("%s: training losses, gradient norms, clipped fractions and real batch sizes, computed from the training examples without noise. Whoever sees that file has no guarantee", diagnosticsFile))
+		list = append(list, fmt.Sprintf("%s: training losses, gradient norms, clipped fractions, real batch sizes and times of steps, computed from the training examples without noise. Whoever sees that file has no guarantee", diagnosticsFile))
 	}
 	return list
 }
@@ -92,8 +108,14 @@ func notPrivate(source *data.Source, diagnosed bool) []string {
 var statementText string
 
 var statementTemplate = template.Must(template.New(statementFile).Funcs(template.FuncMap{
-	"up": func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
+	"up":    func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
+	"below": powerAbove,
 }).Parse(statementText))
+
+// powerAbove is a power of ten that is not below x, at least 1e-300.
+func powerAbove(x float64) string {
+	return fmt.Sprintf("1e%d", max(-300, int(math.Ceil(math.Log10(x)))))
+}
 
 // Markdown is the statement as a person reads it.
 func (s Statement) Markdown() ([]byte, error) {

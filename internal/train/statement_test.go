@@ -2,6 +2,7 @@ package train
 
 import (
 	"encoding/json"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,6 +41,20 @@ func TestStatementSaysWhatRan(t *testing.T) {
 	}
 	notPrivate := s.NotPrivate
 	s.NotPrivate = nil
+	// What the door says of itself, and what it adds: n·T·2^-124 by the sampler, times 1+e^ε, and nothing to speak of by the noise.
+	want.Neighbours = "two sets that differ in one training example, which is there in one and whose place is empty in the other"
+	want.Public = "the number of places, 300, the sampling, and everything else in the configuration"
+	want.Sampling = "Poisson: every example joins each batch independently with probability q = 0.2"
+	want.Noise = "Gaussian noise of standard deviation σ·C on every coordinate of the sum, σ = 1.5"
+	want.Bound = "flat: what one example adds to the sum, over all coordinates, has L2 norm at most C = 0.25"
+	want.NoiseValues, want.AddedDelta = 12*111, s.AddedDelta
+	if added := 12 * 300 * 0x1p-124 * (1 + math.Exp(s.Epsilon)); s.AddedDelta < added || s.AddedDelta > 1.001*added {
+		t.Errorf("%v is added to δ, expected %v", s.AddedDelta, added)
+	}
+	want.EpsilonPlain = s.EpsilonPlain
+	if s.EpsilonPlain == nil || *s.EpsilonPlain < s.Epsilon || *s.EpsilonPlain > 1.1*s.Epsilon {
+		t.Errorf("the plain formula gives %v, expected a little more than %v", s.EpsilonPlain, s.Epsilon)
+	}
 	if a, b := asJSON(t, s), asJSON(t, want); a != b {
 		t.Errorf("found    %s\nexpected %s", a, b)
 	}
@@ -47,7 +62,7 @@ func TestStatementSaysWhatRan(t *testing.T) {
 		t.Errorf("the method names no source: %s", s.Method)
 	}
 	text := read(t, filepath.Join(r.Run, statementFile))
-	for _, want := range append(notPrivate, "q = 0.2", "σ = 1.5", "C = 0.25", "T = 12", "of a budget of 3", "the expected batch size 60", "adding or removing one example") {
+	for _, want := range append(notPrivate, "q = 0.2", "σ = 1.5", "C = 0.25", "T = 12", "of a budget of 3", "the expected batch size 60", want.Neighbours, want.Public, "P[the results are in S, with one set] ≤ e^ε · P[the results are in S, with the other] + δ", "nothing to ε; to δ less than 1e-") {
 		if !strings.Contains(text, want) {
 			t.Errorf("the statement does not say %q:\n%s", want, text)
 		}

@@ -14,7 +14,8 @@ const (
 	Interrupted Status = "interrupted"
 )
 
-// Result is what a run reports at its end. Every field is public or a function of what was released.
+// Result is what a run reports at its end, on the terminal. Every field but the two of time is public or a function of what was
+// released; no file of the run holds those two.
 type Result struct {
 	Status            Status   `json:"status"`
 	Steps             int      `json:"steps"`
@@ -24,7 +25,7 @@ type Result struct {
 	Accountant        string   `json:"accountant"` // that answered
 	NoiseMultiplier   float64  `json:"noise_multiplier"`
 	TestAccuracy      float64  `json:"test_accuracy"`
-	Seconds           float64  `json:"seconds"`             // of all parts of the run
+	Seconds           float64  `json:"seconds"`             // of this part of the run
 	ExamplesPerSecond float64  `json:"examples_per_second"` // expected examples, over the time of the steps of this part
 	Run               string   `json:"run"`
 	Together                   // of all runs on this data, if there are others

@@ -25,7 +25,7 @@ func (r SweepResult) Table() [][]string {
 	if beside {
 		heading = append(heading, "ε (rdp)")
 	}
-	table := [][]string{append(heading, "steps", "seconds", "status")}
+	table := [][]string{append(heading, "steps", "status")}
 	for _, row := range r.Rows {
 		var line []string
 		for _, i := range swept {
@@ -40,7 +40,7 @@ func (r SweepResult) Table() [][]string {
 			line = append(line, orDash(row.EpsilonRDP))
 		}
 		table = append(table, append(line,
-			strconv.Itoa(row.Steps), strconv.FormatFloat(row.Seconds, 'f', 1, 64), string(row.Status)))
+			strconv.Itoa(row.Steps), string(row.Status)))
 	}
 	return table
 }

@@ -47,7 +47,6 @@ type numbers struct {
 	EpsilonRDP   *float64 `json:"epsilon_rdp,omitempty"`
 	Delta        float64  `json:"delta"`
 	Steps        int      `json:"steps"`
-	Seconds      float64  `json:"seconds"`
 	Status       Status   `json:"status"`
 
 	LedgerEntries int    `json:"ledger_entries,omitempty"`
@@ -56,7 +55,7 @@ type numbers struct {
 
 // MarshalJSON writes a flat object: trial, the swept keys under their full names, the numbers.
 func (r Row) MarshalJSON() ([]byte, error) {
-	n := numbers{nil, r.Epsilon, r.EpsilonRDP, r.Delta, r.Steps, r.Seconds, r.Status, r.LedgerEntries, r.LedgerHead}
+	n := numbers{nil, r.Epsilon, r.EpsilonRDP, r.Delta, r.Steps, r.Status, r.LedgerEntries, r.LedgerHead}
 	if !math.IsNaN(r.TestAccuracy) {
 		n.TestAccuracy = &r.TestAccuracy
 	}
@@ -137,7 +136,7 @@ func readRow(line string) (Row, error) {
 	}
 	row := Row{
 		Trial: found.Trial, TestAccuracy: math.NaN(), Epsilon: found.Epsilon, EpsilonRDP: found.EpsilonRDP, Delta: found.Delta,
-		Steps: found.Steps, Seconds: found.Seconds, Status: found.Status,
+		Steps: found.Steps, Status: found.Status,
 		LedgerEntries: found.LedgerEntries, LedgerHead: found.LedgerHead,
 	}
 	if found.TestAccuracy != nil {
@@ -191,9 +190,9 @@ func csvOf(rows []Row) ([]byte, error) {
 			header, line = append(header, "epsilon_rdp"), append(line, number(r.byRDP()))
 		}
 		if i == 0 {
-			w.Write(append(header, "delta", "steps", "seconds", "status"))
+			w.Write(append(header, "delta", "steps", "status"))
 		}
-		w.Write(append(line, number(r.Delta), strconv.Itoa(r.Steps), number(r.Seconds), string(r.Status)))
+		w.Write(append(line, number(r.Delta), strconv.Itoa(r.Steps), string(r.Status)))
 	}
 	w.Flush()
 	return b.Bytes(), w.Error()

@@ -1,0 +1,114 @@
+package checkpoints
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strconv"
+
+	"dpsgd/accountant"
+)
+
+// parseHeader reads line 1, without its newline.
+func (c *chain) parseHeader(line []byte) error {
+	rest, registered := bytes.CutPrefix(line, []byte(headerRegistered))
+	if !registered {
+		var alone bool
+		if rest, alone = bytes.CutPrefix(line, []byte(headerAlone)); !alone {
+			return fmt.Errorf("found %.60q, expected the header %s…", line, headerRegistered)
+		}
+	}
+	rest, ended := bytes.CutSuffix(rest, []byte(headerEnd))
+	run, datasets, named := bytes.Cut(rest, []byte(headerDatasets))
+	if !ended || !isHex(run, runSize) || named != registered || registered && !isHex(datasets, runSize) {
+		return fmt.Errorf("found %.160q, expected identifiers of %d hexadecimal digits", line, 2*runSize)
+	}
+	c.run, c.datasets, c.head = string(run), string(datasets), digestOf(line)
+	c.note()
+	return nil
+}
+
+// parse reads one of the other lines, without its newline, and checks that it continues the chain.
+func (c *chain) parse(line []byte) (record, error) {
+	if len(line) < len(stepKey)+1+len(eventKey)+recordTail || !bytes.HasPrefix(line, []byte(stepKey)) {
+		return record{}, fmt.Errorf("found %.60q, expected an entry %s…", line, stepKey)
+	}
+	split := len(line) - recordTail
+	digits, text, ok := bytes.Cut(line[len(stepKey):split], []byte(eventKey))
+	step, err := strconv.Atoi(string(digits))
+	if !ok || err != nil || strconv.Itoa(step) != string(digits) {
+		return record{}, fmt.Errorf("found step %.40q, expected a number and an event", digits)
+	}
+	previous, hash, err := parseTail(line[split:])
+	if err != nil {
+		return record{}, err
+	}
+	if previous != c.head {
+		return record{}, fmt.Errorf("found previous hash %s, expected %s (a line is missing or was changed)", previous, c.head)
+	}
+	if computed := digestOf(line[:len(line)-hashPart]); computed != hash {
+		return record{}, fmt.Errorf("found hash %s, expected %s from the content of the line", hash, computed)
+	}
+	if err := c.checkStep(step); err != nil {
+		return record{}, err
+	}
+	if c.eventText == nil || !bytes.Equal(text, c.eventText) {
+		event, err := accountant.UnmarshalEvent(text)
+		if err != nil {
+			return record{}, err
+		}
+		c.event, c.eventText = event, bytes.Clone(text)
+	}
+	return record{step, c.event, hash}, nil
+}
+
+// parseTail reads the parts of fixed length at the end of a record.
+func parseTail(tail []byte) (previous, hash digest, err error) {
+	part := func(key string, size int) []byte {
+		found := tail[:len(key)]
+		digits := tail[len(key) : len(key)+2*size]
+		if (string(found) != key || !isHex(digits, size)) && err == nil {
+			err = fmt.Errorf("found %.40q, expected %s and %d hexadecimal digits", tail, key, 2*size)
+		}
+		tail = tail[len(key)+2*size:]
+		return digits
+	}
+	part(nonceKey, nonceSize)
+	hex.Decode(previous[:], part(previousKey, digestSize))
+	hex.Decode(hash[:], part(`"`+hashKey, digestSize))
+	if string(tail) != recordEnd && err == nil {
+		err = fmt.Errorf("found %q at the end, expected %s", tail, recordEnd)
+	}
+	return previous, hash, err
+}
+
+// isHex reports whether b is size bytes in lower-case hexadecimal.
+func isHex(b []byte, size int) bool {
+	return len(b) == 2*size && len(bytes.Trim(b, "0123456789abcdef")) == 0
+}
+
+// read reads a ledger file from its beginning, up to the given number of entries or to its end if limit is
+// negative.
+func (c *chain) read(r io.Reader, limit int) (extent, error) {
+	return readLines(r, 1, maxLine, []string{stepKey}, func(number int, content []byte) error {
+		if err := c.addLine(number, content); err != nil {
+			return err
+		}
+		if limit >= 0 && c.entries >= limit {
+			return errEnough
+		}
+		return nil
+	})
+}
+
+func (c *chain) addLine(number int, content []byte) error {
+	if number == 1 {
+		return c.parseHeader(content)
+	}
+	r, err := c.parse(content)
+	if err != nil {
+		return err
+	}
+	return c.add(r)
+}

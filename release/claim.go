@@ -1,0 +1,38 @@
+package release
+
+import (
+	"fmt"
+	"math"
+
+	"dpsgd/internal/noise"
+)
+
+// Claim is what the releases of a plan have in common, in the words of a privacy statement.
+type Claim struct {
+	Unit       string // whose presence is protected
+	Neighbours string // which data sets are hard to tell apart
+	Public     string // what both of them have in common
+	Sampling   string
+	Clipping   string
+	Noise      string
+	// AddedDelta bounds what the distance of sampler and noise from their ideal laws adds to a δ. Nothing is added to ε.
+	AddedDelta float64
+}
+
+// Claim describes so many releases of dim coordinates that are (epsilon, δ)-private by an accountant.
+//
+// A run that is within η of the ideal one in total variation, whatever the data, is (ε, δ + (1+e^ε)·η)-private where the ideal
+// one is (ε, δ)-private: P(S) ≤ P*(S) + η ≤ e^ε·Q*(S) + δ + η ≤ e^ε·(Q(S) + η) + δ + η. Each release adds its sampler's η.
+func (p Plan) Claim(dim, releases int, epsilon float64) Claim {
+	_, noiseDelta := noise.Excess(float64(dim) * float64(releases))
+	sampling := float64(releases) * p.Sampler.Excess(p.Records)
+	return Claim{
+		Unit:       p.Unit,
+		Neighbours: "two sets that differ in " + p.Unit + ", which is there in one and whose place is empty in the other",
+		Public:     fmt.Sprintf("the number of places, %d, the sampling, and everything else in the configuration", p.Records),
+		Sampling:   p.Sampler.String(),
+		Clipping:   p.Policy.String(),
+		Noise:      p.Mechanism.String(),
+		AddedDelta: noiseDelta + (1+math.Exp(epsilon))*sampling,
+	}
+}
