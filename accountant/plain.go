@@ -5,18 +5,21 @@ import (
 	"math"
 )
 
-// PlainEpsilon is epsilon at delta of a ledger of Gaussian releases, Poisson-sampled or not, under AddOrRemoveOne and
-// ZeroOut, by the shortest proof that there is: the Rényi divergence at a few integer orders, added up, and converted.
+// PlainEpsilon is epsilon at delta of a ledger of Gaussian releases, Poisson-sampled or not, under
+// AddOrRemoveOne and ZeroOut, by the shortest proof that there is: the Rényi divergence at a few
+// integer orders, added up, and converted.
 //
-//	D_n of a release     1/(n-1) · log Σ_k C(n,k) (1-q)^(n-k) q^k exp((k²-k)/(2σ²))   Mironov, Talwar, Zhang 2019,
-//	                     arXiv:1908.10530v1, section 3.3; it covers both directions by their section 3.1
-//	D_n of a ledger      Σ count · D_n                                                Mironov 2017, arXiv:1702.07476v3, Proposition 1
-//	ε                    min over n of D_n + log(1-1/n) - log(δ·n)/(n-1)              Canonne, Kamath, Steinke 2020,
-//	                                                                                  arXiv:2004.00010v4, Proposition 12
+//	release   D_n = 1/(n-1) · log Σ_k C(n,k) (1-q)^(n-k) q^k exp((k²-k)/(2σ²))
+//	ledger    D_n = Σ count · D_n of the release
+//	ε         min over n of D_n + log(1-1/n) - log(δ·n)/(n-1)
 //
-// It is an upper bound, looser than the accountants' by the orders that it leaves out, and shares no code with them: a run
-// holds what they claim against it. It is 0 for an empty ledger and +Inf where noise is missing. Other events are
-// ErrUnsupported.
+// by Mironov, Talwar, Zhang 2019 (arXiv:1908.10530v1, section 3.3; both directions by 3.1),
+// Mironov 2017 (arXiv:1702.07476v3, Proposition 1) and Canonne, Kamath, Steinke 2020
+// (arXiv:2004.00010v4, Proposition 12).
+//
+// It is an upper bound, looser than the accountants' by the orders that it leaves out, and shares
+// no code with them: statements print it beside what they say. It is 0 for an empty ledger and +Inf
+// where noise is missing. Other events are ErrUnsupported.
 func PlainEpsilon(l *Ledger, delta float64) (float64, error) {
 	if err := validateDelta(delta); err != nil {
 		return 0, err

@@ -40,8 +40,9 @@ func TestPlainEpsilonIsAnUpperBound(t *testing.T) {
 	}
 }
 
-// Opacus 1.5's RDP accountant with integer orders 2..63 gives ε = 7.32911117143 for 2250 steps of q = 0.04, σ = 1.5 at
-// δ = 1e-5 with finer orders; the plain formula is above it by at most 1 %. A single Gaussian of σ = 1 has D_n = n/2.
+// Opacus 1.5's RDP accountant with integer orders 2..63 gives ε = 7.32911117143 for 2250 steps of q
+// = 0.04, σ = 1.5 at δ = 1e-5 with finer orders; the plain formula is above it by at most 1 %. A
+// single Gaussian of σ = 1 has D_n = n/2.
 func TestPlainEpsilonGolden(t *testing.T) {
 	var l Ledger
 	if err := l.Add(PoissonSampled{0.04, Gaussian{1.5}}, 2250); err != nil {

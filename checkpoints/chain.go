@@ -13,14 +13,16 @@ import (
 //	{"format":"dpsgd-ledger","version":2,"run":"<32 hex>","datasets":"<32 hex>"}
 //	{"step":1,"event":{…},"nonce":"<16 hex>","previous":"<32 hex>","hash":"<32 hex>"}
 //
-// datasets is the identifier of the ledger of data sets that the run is registered in (datasets_lines.go). A
-// ledger that stands alone has the header of version 1, which ends after the run's identifier.
+// datasets is the identifier of the ledger of data sets that the run is registered in
+// (datasets_lines.go). A ledger that stands alone has the header of version 1, which ends after the
+// run's identifier.
 //
-// hash is the SHA-256, shortened to 128 bits, of the line's bytes before `,"hash"`. These contain previous,
-// the hash of the line above (for line 2: of the header line), so each hash stands for the whole file down to
-// its line. run and nonce are random and public: two runs of one plan, and two branches of one run, release
-// the same events, and without them would have the same hashes. A line carries no time of day: how long a step
-// takes depends on the real size of its batch, which is not public.
+// hash is the SHA-256, shortened to 128 bits, of the line's bytes before `,"hash"`. These contain
+// previous, the hash of the line above (for line 2: of the header line), so each hash stands for
+// the whole file down to its line. run and nonce are random and public: two runs of one plan, and
+// two branches of one run, release the same events, and without them would have the same hashes. A
+// line carries no time of day: how long a step takes depends on the real size of its batch, which
+// is not public.
 const (
 	headerAlone      = `{"format":"dpsgd-ledger","version":1,"run":"`
 	headerRegistered = `{"format":"dpsgd-ledger","version":2,"run":"`
@@ -117,8 +119,8 @@ func (c *chain) format(step int, event accountant.Event) ([]byte, record, error)
 	return append(line, recordEnd+"\n"...), record{step, event, hash}, nil
 }
 
-// checkStep allows the next step and every earlier one: after a resume from an older checkpoint, steps are
-// run and counted again. A gap would be an update that nobody recorded.
+// checkStep allows the next step and every earlier one: after a resume from an older checkpoint,
+// steps are run and counted again. A gap would be an update that nobody recorded.
 func (c *chain) checkStep(step int) error {
 	if step < 0 || step > c.lastStep+1 {
 		return fmt.Errorf("found step %d after step %d, expected 0 to %d (every update has its entry)", step, c.lastStep, c.lastStep+1)

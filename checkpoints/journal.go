@@ -12,14 +12,15 @@ import (
 	"dpsgd/accountant"
 )
 
-// A Journal is the ledger of a run on disk: append-only, one line per released update, written ahead of the
-// release. When Append has returned nil, the entry survives a kill and a power loss, and only then may the
-// noise of the update be drawn. So the file never holds less than what was released; it may hold more, by the
-// steps that were recorded and then interrupted.
+// A Journal is the ledger of a run on disk: append-only, one line per released update, written
+// ahead of the release. When Append has returned nil, the entry survives a kill and a power loss,
+// and only then may the noise of the update be drawn. So the file never holds less than what was
+// released; it may hold more, by the steps that were recorded and then interrupted.
 //
-// Each line carries a hash of the whole file down to it; a checkpoint remembers the number of entries and the
-// hash it saw ([Verify]). The hashes detect accidents and restored old copies. Whoever may write the file can
-// also compute them anew: against tampering only a copy of the last hash kept elsewhere helps.
+// Each line carries a hash of the whole file down to it; a checkpoint remembers the number of
+// entries and the hash it saw ([Verify]). The hashes detect accidents and restored old copies.
+// Whoever may write the file can also compute them anew: against tampering only a copy of the last
+// hash kept elsewhere helps.
 //
 // One process at a time holds a journal open. Its methods may be called from several goroutines.
 type Journal struct {
@@ -39,13 +40,13 @@ type Journal struct {
 	missing   []byte // a line that counts and is not in the file yet: see Claim
 }
 
-// CreateJournal creates the ledger of a new run with permissions 0600, and missing directories above it with
-// 0700, and locks it. The error matches fs.ErrExist if there is a ledger already. The ledger stands alone: no
-// ledger of data sets knows it (CreateRegistered).
+// CreateJournal creates the ledger of a new run with permissions 0600, and missing directories
+// above it with 0700, and locks it. The error matches fs.ErrExist if there is a ledger already. The
+// ledger stands alone: no ledger of data sets knows it (CreateRegistered).
 func CreateJournal(path string) (*Journal, error) { return createJournal(disk{}, path, "") }
 
-// CreateRegistered is CreateJournal for a run that is to be registered in a ledger of data sets, whose
-// identifier the header then names.
+// CreateRegistered is CreateJournal for a run that is to be registered in a ledger of data sets,
+// whose identifier the header then names.
 func CreateRegistered(path string, d *Datasets) (*Journal, error) {
 	return createJournal(d.files, path, d.book.id)
 }
@@ -99,20 +100,21 @@ func writeAt(f file, b []byte, offset int64) error {
 	return err
 }
 
-// Append records one release: step is the number of the update (counted from 0 or from 1), e the event that
-// describes it. It returns nil when the line is on stable storage; before that, nothing of the update may
-// leave the mechanism. The step is at most one above that of the last entry; it may be lower, because steps
-// that are run again after a resume are released again and cost again.
+// Append records one release: step is the number of the update (counted from 0 or from 1), e the
+// event that describes it. It returns nil when the line is on stable storage; before that, nothing
+// of the update may leave the mechanism. The step is at most one above that of the last entry; it
+// may be lower, because steps that are run again after a resume are released again and cost again.
 //
-// An event or step that is refused changes nothing. After a write or a sync has failed, or panicked, the
-// journal is failed for good: what reached the disk is unknown, and asking again can get a false "yes" (after
-// a failed fsync the kernel drops the dirty pages). This and every later Append return an error that matches
-// ErrJournalFailed; the run has to stop, and [OpenJournal] finds out what is there.
+// An event or step that is refused changes nothing. After a write or a sync has failed, or
+// panicked, the journal is failed for good: what reached the disk is unknown, and asking again can
+// get a false "yes" (after a failed fsync the kernel drops the dirty pages). This and every later
+// Append return an error that matches ErrJournalFailed; the run has to stop, and [OpenJournal]
+// finds out what is there.
 func (j *Journal) Append(step int, e accountant.Event) error { return j.AppendWith(nil, step, e) }
 
-// AppendWith is Append that records the release in a ledger of data sets too, in which the run is registered.
-// The line is written here first, then there, and both files are synced at the same time; it returns nil when
-// both lines are durable. An error of either ends the journal.
+// AppendWith is Append that records the release in a ledger of data sets too, in which the run is
+// registered. The line is written here first, then there, and both files are synced at the same
+// time; it returns nil when both lines are durable. An error of either ends the journal.
 func (j *Journal) AppendWith(d *Datasets, step int, e accountant.Event) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -156,8 +158,8 @@ func (j *Journal) failure() error {
 	return fmt.Errorf("checkpoints: %s: %w: %w", j.path, ErrJournalFailed, j.failed)
 }
 
-// Ledger returns a copy of the ledger, for an accountant. After a failed Append it does not count the entry
-// whose fate is unknown; that entry's update was not released.
+// Ledger returns a copy of the ledger, for an accountant. After a failed Append it does not count
+// the entry whose fate is unknown; that entry's update was not released.
 func (j *Journal) Ledger() *accountant.Ledger {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -7,15 +7,16 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// adder rounds and adds the contributions of one part. Its memory is used again for the same part of the next batch, so
-// that a step allocates nothing.
+// adder rounds and adds the contributions of one part. Its memory is used again for the same part
+// of the next batch, so that a step allocates nothing.
 type adder interface {
 	// open takes the part of a batch. It reports false for a part that is not like the one before.
 	open(p Part) bool
 	// reset makes room for the integers of examples [0, n), and forgets those of the group before.
 	reset(n int)
-	// round makes integers of the contribution of an example, scale times what is given, and returns the sum of their squares.
-	// Scale 0 stands for a contribution of zero, of which nothing is read.
+	// round makes integers of the contribution of an example, scale times what is given, and
+	// returns the sum of their squares. Scale 0 stands for a contribution of zero, of which nothing
+	// is read.
 	round(worker, example int, scale float32) (squares float64)
 	// multiply does what round left to do for the examples [lo, hi) together.
 	multiply(lo, hi int)
@@ -113,10 +114,12 @@ func (a *rowsAdder) round(worker, example int, scale float32) float64 {
 	w := &a.workers[worker]
 	w.at, w.scale, w.squares = 0, scale, 0
 	a.rows.Form(worker, example, w.emit)
+	w.at = len(w.integers) // what comes later is nobody's
 	return w.squares
 }
 
-// add rounds and adds a piece. Pieces never overlap, so that the squares are those of what was added.
+// add rounds and adds a piece. Pieces never overlap, so that the squares are those of what was
+// added.
 func (w *rowsWorker) add(piece []float32) {
 	piece = piece[:min(len(piece), len(w.integers)-w.at)]
 	w.squares += kernel.AddRounded(w.integers[w.at:], piece, w.scale)
@@ -133,7 +136,8 @@ func (a *rowsAdder) flush(lo, hi int) {
 
 func (a *rowsAdder) place() (from, size int) { return a.from, a.rows.Width }
 
-// outerAdder rounds the two factors of each outer product, and multiplies them for many examples together.
+// outerAdder rounds the two factors of each outer product, and multiplies them for many examples
+// together.
 type outerAdder struct {
 	outer   Outer
 	from    int
@@ -172,19 +176,21 @@ func (a *outerAdder) round(_, i int, scale float32) (squares float64) {
 	return squares
 }
 
-// outerFactors is the two factors of one outer product, rounded and as given, and what is said of their squared norms.
+// outerFactors is the two factors of one outer product, rounded and as given, and what is said of
+// their squared norms.
 type outerFactors struct {
 	x, z, givenX, givenZ []float32
 	squareX, squareZ     float64
 }
 
-// round makes integers of the factors, whose outer product is near scale times that of the given ones, and returns its
-// squared norm and its largest entry.
+// round makes integers of the factors, whose outer product is near scale times that of the given
+// ones, and returns its squared norm and its largest entry.
 //
-// Rounding costs both factors the same part of their norms when √b·(in/out)^¼ of the product's norm b goes to x, and
-// √b·(out/in)^¼ to z. It moves the norm of z by about 0.3/‖z‖, so z is made shorter by 1/‖z‖, some parts in a thousand, and again
-// in the rare case that the product came out longer than it was meant to be. All of that decides how much is lost; the bound
-// rests on what is returned.
+// Rounding costs both factors the same part of their norms when √b·(in/out)^¼ of the product's norm
+// b goes to x, and √b·(out/in)^¼ to z. It moves the norm of z by about 0.3/‖z‖, so z is made
+// shorter by 1/‖z‖, some parts in a thousand, and again in the rare case that the product came out
+// longer than it was meant to be. All of that decides how much is lost; the bound rests on what is
+// returned.
 func (f outerFactors) round(scale float32) (squares, largest float64) {
 	meant := f.squareX * f.squareZ * float64(scale) * float64(scale)
 	if !(meant >= 0 && meant < math.MaxFloat64) {
@@ -209,15 +215,17 @@ func (f outerFactors) round(scale float32) (squares, largest float64) {
 			break
 		}
 	}
-	// The product is exact where it matters: below 2^53 all three are integers that a float64 holds, and above it is too long.
+	// The product is exact where it matters: below 2^53 all three are integers that a float64
+	// holds, and above it is too long.
 	return squaresX * squaresZ, float64(largestX) * float64(largestZ)
 }
 
 // exact is the largest integer to which float32 holds every one.
 const exact = 1 << 24
 
-// multiply adds up as many examples at a time as the largest entries of their outer products allow: no partial sum of the
-// product's entries, in whatever order it is taken, is then above 2^24. The last product waits to be flushed.
+// multiply adds up as many examples at a time as the largest entries of their outer products allow:
+// no partial sum of the product's entries, in whatever order it is taken, is then above 2^24. The
+// last product waits to be flushed.
 func (a *outerAdder) multiply(lo, hi int) {
 	in, out := a.outer.In, a.outer.Out
 	for waiting := false; lo < hi; waiting = true {

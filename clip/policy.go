@@ -6,12 +6,13 @@ import (
 	"math"
 )
 
-// Policy decides by how much each example's gradient is scaled. It depends on that example alone, so that no example
-// changes the factor of another, and holds public values only.
+// Policy decides by how much each example's gradient is scaled. It depends on that example alone,
+// so that no example changes the factor of another, and holds public values only.
 type Policy interface {
-	// Factors sets dst[i] to the factor for a gradient whose squared L2 norm over all trainable parameters is
-	// squaredNorms[i]: finite, not negative, and such that the gradient times its factor stays a little below Bound, with
-	// room for rounding. A squared norm that is no finite number >= 0 gives exactly 0. The slices must have the same length.
+	// Factors sets dst[i] to the factor for a gradient whose squared L2 norm over all trainable
+	// parameters is squaredNorms[i]: finite, not negative, and such that the gradient times its
+	// factor stays a little below Bound, with room for rounding. A squared norm that is no finite
+	// number >= 0 gives exactly 0. The slices must have the same length.
 	//
 	// Privacy does not rest on the factors: a [Sum] measures what it adds.
 	Factors(dst []float32, squaredNorms []float64)
@@ -19,7 +20,8 @@ type Policy interface {
 	// Bound returns the L2 norm that no scaled gradient exceeds.
 	Bound() float64
 
-	// Name is the policy's name in configs and reports, String a sentence for the privacy statement.
+	// Name is the policy's name in configs and reports, String a sentence for the privacy
+	// statement.
 	Name() string
 	String() string
 }
@@ -27,16 +29,17 @@ type Policy interface {
 // ErrClipNorm is wrapped by errors about a clip norm out of range.
 var ErrClipNorm = errors.New("clip norm out of range")
 
-// Clip norms outside are refused: inside, scaled rows and the lattice stay in the normal range of float32.
+// Clip norms outside are refused: inside, scaled rows and the lattice stay in the normal range of
+// float32.
 const (
 	MinClipNorm = 0x1p-40 // about 1e-12
 	MaxClipNorm = 0x1p+40 // about 1e+12
 )
 
-// Flat scales a gradient of norm n down to the clip norm C and leaves shorter ones alone (Abadi et al.,
-// arXiv:1607.00133, Algorithm 1): the factor is min(1, C·(1-2^-12)/n), rounded toward zero to float32. The margin
-// 2^-12 has room for float32 norms and for rounding to the lattice, so that a [Sum] has no reason to refuse what was
-// computed with care.
+// Flat scales a gradient of norm n down to the clip norm C and leaves shorter ones alone (Abadi et
+// al., arXiv:1607.00133, Algorithm 1): the factor is min(1, C·(1-2^-12)/n), rounded toward zero to
+// float32. The margin 2^-12 has room for float32 norms and for rounding to the lattice, so that a
+// [Sum] has no reason to refuse what was computed with care.
 //
 //	n                                    factor
 //	0                                    1
@@ -52,8 +55,8 @@ type Flat struct {
 
 var _ Policy = Flat{}
 
-// NewFlat returns the policy with the given clip norm, or an error that wraps [ErrClipNorm] if it is not a number
-// from [MinClipNorm] to [MaxClipNorm].
+// NewFlat returns the policy with the given clip norm, or an error that wraps [ErrClipNorm] if it
+// is not a number from [MinClipNorm] to [MaxClipNorm].
 func NewFlat(clipNorm float64) (Flat, error) {
 	f := Flat{ClipNorm: clipNorm}
 	if !f.valid() {

@@ -68,7 +68,8 @@ func TestNewFlatRefusesWhatIsNoClipNorm(t *testing.T) {
 	}
 }
 
-// Each factor depends on its own norm: alone, in a batch, and beside broken neighbours it is the same.
+// Each factor depends on its own norm: alone, in a batch, and beside broken neighbours it is the
+// same.
 func TestFactorsDoNotDependOnTheBatch(t *testing.T) {
 	squares := []float64{0, 0.3, math.NaN(), 4, math.Inf(1), 1e60, 1e-300, 2}
 	together := make([]float32, len(squares))

@@ -10,7 +10,8 @@ import (
 	"dpsgd/internal/random"
 )
 
-// checkMoved holds the difference of two sums, by exact arithmetic, against the bound C/g: the guarantee of the package.
+// checkMoved holds the difference of two sums, by exact arithmetic, against the bound C/g: the
+// guarantee of the package.
 func checkMoved(t *testing.T, what string, bound float64, with, without []int64) {
 	t.Helper()
 	square := new(big.Int)
@@ -37,7 +38,8 @@ func (e examples) liar(src *random.Source) {
 	}
 }
 
-// Any neighbour, of any size, with any norm reported, moves the sum by at most C: 10^5 random pairs.
+// Any neighbour, of any size, with any norm reported, moves the sum by at most C: 10^5 random
+// pairs.
 func TestRandomNeighboursStayWithinTheBound(t *testing.T) {
 	src := random.Seeded(1)
 	pairs := 100_000
@@ -87,8 +89,9 @@ func (e examples) spoil(src *random.Source) {
 	}
 }
 
-// Rows that are made to round badly: every coordinate lies just above the middle between two integers, so that all of them
-// round away from zero, and the row before rounding is as long as it may be. It is refused, or it is not too long.
+// Rows that are made to round badly: every coordinate lies just above the middle between two
+// integers, so that all of them round away from zero, and the row before rounding is as long as it
+// may be. It is refused, or it is not too long.
 func TestRowsThatRoundBadly(t *testing.T) {
 	for _, bound := range []float64{1, 1.7, math.Nextafter(2, 0)} {
 		spacing := latticeOf(bound).Spacing
@@ -100,7 +103,8 @@ func TestRowsThatRoundBadly(t *testing.T) {
 						values[i] = float32(steps * spacing * (1 + 1e-6))
 					}
 				}
-				// Every factor from the one that makes the row as long as the bound down to a little less.
+				// Every factor from the one that makes the row as long as the bound down to a
+				// little less.
 				e.measure()
 				honest := math.Sqrt(e.norms[0])
 				sum := newSum(t, bound, s.dim(), nil)
@@ -114,8 +118,9 @@ func TestRowsThatRoundBadly(t *testing.T) {
 	}
 }
 
-// One example at the edge of the bound among many others, at all physical batch sizes: where sums of float32 moved by 1.25 C.
-// The search goes on from the worst neighbour found, a hundred times for each.
+// One example at the edge of the bound among many others, at all physical batch sizes: where sums
+// of float32 moved by 1.25 C. The search goes on from the worst neighbour found, a hundred times
+// for each.
 func TestOptimisedNeighboursStayWithinTheBound(t *testing.T) {
 	src := random.Seeded(2)
 	for _, physical := range []int{1, 2, 64, 128, 1024, 4096} {
@@ -161,7 +166,8 @@ func TestOptimisedNeighboursStayWithinTheBound(t *testing.T) {
 	}
 }
 
-// A model that returns garbage of any size in every place cannot move the sum by more than C for each example.
+// A model that returns garbage of any size in every place cannot move the sum by more than C for
+// each example.
 func TestGarbageStaysWithinTheBound(t *testing.T) {
 	src := random.Seeded(3)
 	for range 200 {
@@ -201,5 +207,34 @@ func TestFormedRowsThatChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkMoved(t, "a row that changes", 1, released(t, sum), make([]int64, width))
+	}
+}
+
+// A source that goes on emitting when its example is over adds nothing by that.
+func TestLatePiecesAreIgnored(t *testing.T) {
+	const width = 10
+	row := make([]float32, width)
+	for i := range row {
+		row[i] = 0.3
+	}
+	var late func([]float32)
+	b := Batch{SquaredNorms: []float64{1, 1}, Parts: []Part{
+		Rows{Width: width, Examples: 2, Form: func(_, _ int, emit func([]float32)) {
+			emit(row)
+			late = emit
+		}},
+		Rows{Width: 1, Examples: 2, Form: func(_, _ int, emit func([]float32)) {
+			late(row)
+			emit(row[:1])
+		}},
+	}}
+	sum := newSum(t, 2, width+1, nil)
+	if err := sum.Add(b, 2); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range released(t, sum) {
+		if want := int64(2 * math.Round(0.3*(1<<19))); math.Abs(float64(v-want)) > 2e-3*float64(want) {
+			t.Fatalf("coordinate %d is %d, expected about %d", i, v, want)
+		}
 	}
 }

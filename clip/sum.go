@@ -13,12 +13,14 @@ var (
 	ErrLength   = errors.New("wrong length")
 )
 
-// Sum is the sum of the bounded contributions of one logical batch, before noise: a secret vector of integers, in units
-// of the spacing of its [Lattice]. It takes physical batches and leaves once, through [Sum.Release]. A logical batch
-// without examples is a Sum without batches: zeros, released and noised like any other.
+// Sum is the sum of the bounded contributions of one logical batch, before noise: a secret vector
+// of integers, in units of the spacing of its [Lattice]. It takes physical batches and leaves once,
+// through [Sum.Release]. A logical batch without examples is a Sum without batches: zeros, released
+// and noised like any other.
 //
-// Errors stick: after the first one every Add and the Release return it, so that a sum with something wrong in it is
-// never released. [Sum.Reset] begins the next logical batch. A Sum is not safe for concurrent use.
+// Errors stick: after the first one every Add and the Release return it, so that a sum with
+// something wrong in it is never released. [Sum.Reset] begins the next logical batch. A Sum is not
+// safe for concurrent use.
 type Sum struct {
 	policy  Policy
 	lattice Lattice
@@ -38,8 +40,9 @@ type Sum struct {
 	roundRange, flushRange func(worker, lo, hi int) // s.round and s.flush, made once
 }
 
-// NewSum returns the empty sum of dim coordinates, of contributions that the policy scales, on the threads of pool; nil
-// is the caller's thread alone. It refuses a bound from which no lattice can be made, and a dim that is not positive.
+// NewSum returns the empty sum of dim coordinates, of contributions that the policy scales, on the
+// threads of pool; nil is the caller's thread alone. It refuses a bound from which no lattice can
+// be made, and a dim that is not positive.
 func NewSum(policy Policy, dim int, pool *kernel.Pool) (*Sum, error) {
 	bound := policy.Bound()
 	if !(bound >= MinClipNorm && bound <= MaxClipNorm) {
@@ -64,15 +67,16 @@ func (s *Sum) Dim() int { return s.dim }
 // Lattice returns what the contributions are rounded to.
 func (s *Sum) Lattice() Lattice { return s.lattice }
 
-// Reset makes s the empty sum of the next logical batch, whatever it held before: a sum that was not released is
-// dropped, the error of a broken one is forgotten.
+// Reset makes s the empty sum of the next logical batch, whatever it held before: a sum that was
+// not released is dropped, the error of a broken one is forgotten.
 func (s *Sum) Reset() { s.err, s.begun = nil, false }
 
-// groupExamples is how many rows an int32 holds for certain: each adds at most C/g < 2^21 to a coordinate.
+// groupExamples is how many rows an int32 holds for certain: each adds at most C/g < 2^21 to a
+// coordinate.
 const groupExamples = 1 << (31 - latticeBits - 1)
 
-// Add adds the contributions of the first so many examples of a batch. Each adds once: an example that counts for
-// several rows has several rows' bound. Nothing of the batch is kept.
+// Add adds the contributions of the first so many examples of a batch. Each adds once: an example
+// that counts for several rows has several rows' bound. Nothing of the batch is kept.
 func (s *Sum) Add(b Batch, examples int) error {
 	if s.err == nil {
 		s.err = b.check(s.dim, examples)
@@ -93,7 +97,8 @@ func (s *Sum) Add(b Batch, examples int) error {
 // group is the examples that are added together, [lo, hi).
 type group struct{ lo, hi int }
 
-// addGroup rounds the contributions of a group, measures them, leaves out those that are too long, and adds the others.
+// addGroup rounds the contributions of a group, measures them, leaves out those that are too long,
+// and adds the others.
 func (s *Sum) addGroup() {
 	for refused := true; refused; {
 		for _, p := range s.parts {
@@ -109,8 +114,8 @@ func (s *Sum) addGroup() {
 	s.begun = true
 }
 
-// round makes integers of the contributions of examples [lo, hi) of the group. A contribution's squares are whole numbers, so
-// that their sum is exact up to 2^53, far above what is allowed.
+// round makes integers of the contributions of examples [lo, hi) of the group. A contribution's
+// squares are whole numbers, so that their sum is exact up to 2^53, far above what is allowed.
 func (s *Sum) round(worker, lo, hi int) {
 	for i := s.group.lo + lo; i < s.group.lo+hi; i++ {
 		scale, squares := s.factors[i]*float32(1/s.lattice.Spacing), 0.0
@@ -131,8 +136,8 @@ func (s *Sum) flush(_, lo, hi int) {
 	}
 }
 
-// refuse sets the factors of contributions that are too long, or not finite, to zero, and reports whether it had to. The
-// norms of the others do not change, so the second look finds nothing.
+// refuse sets the factors of contributions that are too long, or not finite, to zero, and reports
+// whether it had to. The norms of the others do not change, so the second look finds nothing.
 func (s *Sum) refuse() (refused bool) {
 	longest := s.lattice.longest()
 	for i := s.group.lo; i < s.group.hi; i++ {
@@ -144,9 +149,10 @@ func (s *Sum) refuse() (refused bool) {
 	return refused
 }
 
-// Release calls consume once with the integers of the sum, and empties s: until the next [Sum.Reset] a second Release and
-// any Add return [ErrReleased]. The integers are s's own memory and no longer of use when consume returns. The caller
-// is the mechanism that adds noise; nothing else has business here.
+// Release calls consume once with the integers of the sum, and empties s: until the next
+// [Sum.Reset] a second Release and any Add return [ErrReleased]. The integers are s's own memory
+// and no longer of use when consume returns. The caller is the mechanism that adds noise; nothing
+// else has business here.
 func (s *Sum) Release(consume func(integers []float64, l Lattice)) error {
 	if s.err != nil {
 		return s.err

@@ -12,7 +12,8 @@ import (
 	"dpsgd/internal/random"
 )
 
-// examples are gradients of a model with every kind of part: stored rows, an outer product, rows that are formed.
+// examples are gradients of a model with every kind of part: stored rows, an outer product, rows
+// that are formed.
 type examples struct {
 	shape        shape
 	n            int
@@ -157,8 +158,8 @@ func released(t testing.TB, s *Sum) []int64 {
 	return found
 }
 
-// The sum is that of the contributions of each example alone, exactly, for any order of the examples, any split into
-// physical batches, and any number of threads.
+// The sum is that of the contributions of each example alone, exactly, for any order of the
+// examples, any split into physical batches, and any number of threads.
 func TestSumIsExactInAnyOrder(t *testing.T) {
 	src := random.Seeded(1)
 	for _, s := range []shape{{rows: 5000}, {formed: 700}, {in: 40, out: 30}, {rows: 33, in: 17, out: 5, formed: 21}} {
@@ -218,8 +219,9 @@ func TestSumOfTheLongest(t *testing.T) {
 	}
 }
 
-// A contribution is close to the clipped gradient: rows to half a spacing in every coordinate, outer products to a few
-// parts in a thousand, or to what half a unit in both factors makes of short ones.
+// A contribution is close to the clipped gradient: rows to half a spacing in every coordinate,
+// outer products to a few parts in a thousand, or to what half a unit in both factors makes of
+// short ones.
 func TestContributionIsTheClippedGradient(t *testing.T) {
 	src := random.Seeded(2)
 	for _, s := range []shape{{rows: 500}, {formed: 500}, {in: 50, out: 20}} {
@@ -298,7 +300,8 @@ func TestSumOfNobody(t *testing.T) {
 	}
 }
 
-// A sum leaves once; errors stick until the next logical batch, and a sum with one is never released.
+// A sum leaves once; errors stick until the next logical batch, and a sum with one is never
+// released.
 func TestSumLeavesOnce(t *testing.T) {
 	s := shape{rows: 4}
 	e := draw(s, 2, 1, random.Seeded(6))

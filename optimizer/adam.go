@@ -2,8 +2,8 @@ package optimizer
 
 import "math"
 
-// adam is Adam (Kingma and Ba, arXiv:1412.6980v9, Algorithm 1) or, with decoupled, AdamW (Loshchilov and Hutter,
-// arXiv:1711.05101v3, Algorithm 2), both with PyTorch's weight decay:
+// adam is Adam (Kingma and Ba, arXiv:1412.6980v9, Algorithm 1) or, with decoupled, AdamW
+// (Loshchilov and Hutter, arXiv:1711.05101v3, Algorithm 2), both with PyTorch's weight decay:
 //
 //	p = p·(1 - rate·weightDecay)               (adamw)
 //	g = gradient/batch                         (adamw)
@@ -12,7 +12,8 @@ import "math"
 //	v = β₂·v + (1-β₂)·g²
 //	p = p - rate · m/(1-β₁ᵗ) / (sqrt(v/(1-β₂ᵗ)) + ε)
 //
-// The second moment is that of a noisy gradient, the square of the noise included. No correction is made.
+// The second moment is that of a noisy gradient, the square of the noise included. No correction is
+// made.
 type adam struct {
 	beta1, beta2, epsilon, weightDecay float64
 	decoupled                          bool

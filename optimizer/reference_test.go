@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// reference is one coordinate under an update rule, all in float64, written out from the pages of torch.optim
-// (SGD, Adam and AdamW, PyTorch 2) in their own order of operations and independent of the code under test.
+// reference is one coordinate under an update rule, all in float64, written out from the pages of
+// torch.optim (SGD, Adam and AdamW, PyTorch 2) in their own order of operations and independent of
+// the code under test.
 type reference struct {
 	rule         Rule
 	p, buf, m, v float64
@@ -49,7 +50,8 @@ func (r *reference) apply(g, lr float64) {
 	}
 }
 
-// 500 steps of noisy gradients with a rate that changes stay within float32 rounding of the reference.
+// 500 steps of noisy gradients with a rate that changes stay within float32 rounding of the
+// reference.
 func TestUpdatesFollowTheirFormulas(t *testing.T) {
 	const steps, dim, batch = 500, 40, 3.0
 	for name, rule := range rules() {
@@ -66,7 +68,8 @@ func TestUpdatesFollowTheirFormulas(t *testing.T) {
 				apply(t, u, p, gradient, batch, rate)
 				for i := range references {
 					references[i].apply(g[i]/batch, rate)
-					// Each step rounds p to float32, a relative 2^-24, and adds to what came before.
+					// Each step rounds p to float32, a relative 2^-24, and adds to what came
+					// before.
 					if got, want := float64(p[i]), references[i].p; math.Abs(got-want) > 3e-5*(1+math.Abs(want)) {
 						t.Fatalf("step %d, parameter %d: %.9g, reference %.9g", step, i, got, want)
 					}
@@ -76,7 +79,8 @@ func TestUpdatesFollowTheirFormulas(t *testing.T) {
 	}
 }
 
-// Two steps by hand, from p = 1 with gradients 2 and -1 (sums 4 and -2 over a batch of 2) and rate 0.1.
+// Two steps by hand, from p = 1 with gradients 2 and -1 (sums 4 and -2 over a batch of 2) and rate
+// 0.1.
 func TestUpdatesByHand(t *testing.T) {
 	for _, c := range []struct {
 		rule   Rule

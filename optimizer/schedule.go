@@ -8,13 +8,13 @@ import (
 
 // Schedule is a learning rate that depends on the step alone.
 type Schedule interface {
-	// LearningRate returns the rate of a step, counted from 0: finite and not negative. Steps after the last have
-	// the rate of the last one, steps before the first that of the first.
+	// LearningRate returns the rate of a step, counted from 0: finite and not negative. Steps after
+	// the last have the rate of the last one, steps before the first that of the first.
 	LearningRate(step int) float64
 }
 
-// ScheduleSpec describes a [Schedule]. The rate climbs in a straight line over the first WarmupSteps steps and reaches
-// LearningRate with the last of them; the named curve follows.
+// ScheduleSpec describes a [Schedule]. The rate climbs in a straight line over the first
+// WarmupSteps steps and reaches LearningRate with the last of them; the named curve follows.
 //
 //	constant   LearningRate
 //	cosine     half a cosine from LearningRate to LearningRate·FinalFactor, which the last of Steps has

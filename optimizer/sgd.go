@@ -16,8 +16,8 @@ func (r sgd) move(p []float32, g []float64, perBatch, rate float64, _ int, _ [][
 	kernel.Descend(p, g, perBatch, r.weightDecay, rate)
 }
 
-// momentum is SGD with heavy-ball momentum µ or, with nesterov, Nesterov's, both in PyTorch's form (torch.optim.SGD,
-// dampening 0), where the rate multiplies the velocity instead of entering it:
+// momentum is SGD with heavy-ball momentum µ or, with nesterov, Nesterov's, both in PyTorch's form
+// (torch.optim.SGD, dampening 0), where the rate multiplies the velocity instead of entering it:
 //
 //	g = gradient/batch + weightDecay·p
 //	v = µ·v + g

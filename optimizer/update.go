@@ -11,31 +11,34 @@ import (
 	"dpsgd/release"
 )
 
-// Update is a rule that moves parameters against a noisy gradient, and what the rule remembers between steps. All
-// rules are post-processing of noisy sums: their memory is made of [release.Noisy] values, parameters and public numbers.
-// An Update serves one vector of parameters and is not safe for concurrent use.
+// Update is a rule that moves parameters against a noisy gradient, and what the rule remembers
+// between steps. All rules are post-processing of noisy sums: their memory is made of
+// [release.Noisy] values, parameters and public numbers. An Update serves one vector of parameters
+// and is not safe for concurrent use.
 type Update interface {
 	// Name is the rule's name in configs.
 	Name() string
 
 	// Apply changes parameters (length dim) in place by one step with the gradient estimate
-	// gradient/expectedBatchSize. gradient is asked for its noisy values once and must hand out every coordinate once.
-	// expectedBatchSize is the public constant, positive and finite, never the number of examples drawn; learningRate is finite
-	// and not negative. After an error from before the first value was handed out nothing has changed; an error of this
-	// package wraps [ErrUpdate].
+	// gradient/expectedBatchSize. gradient is asked for its noisy values once and must hand out
+	// every coordinate once. expectedBatchSize is the public constant, positive and finite, never
+	// the number of examples drawn; learningRate is finite and not negative. After an error from
+	// before the first value was handed out nothing has changed; an error of this package wraps
+	// [ErrUpdate].
 	Apply(parameters []float32, gradient Gradient, expectedBatchSize, learningRate float64) error
 
 	// State returns a copy of what the rule remembers, for a checkpoint.
 	State() State
 
-	// Restore makes the rule continue from a state of a rule of the same name and dim, bit for bit. It wants exactly
-	// the slots of [Update.State], of the right length, with finite values; otherwise it returns an error that
-	// wraps [ErrState] and changes nothing.
+	// Restore makes the rule continue from a state of a rule of the same name and dim, bit for bit.
+	// It wants exactly the slots of [Update.State], of the right length, with finite values;
+	// otherwise it returns an error that wraps [ErrState] and changes nothing.
 	Restore(State) error
 }
 
-// Gradient is a noisy vector that is made when it is asked for: it calls consume with all of its values, in blocks, from
-// several goroutines, and returns when all calls have returned. [release.Door.Release] is one.
+// Gradient is a noisy vector that is made when it is asked for: it calls consume with all of its
+// values, in blocks, from several goroutines, and returns when all calls have returned.
+// [release.Door.Release] is one.
 type Gradient func(consume func(release.Noisy)) error
 
 // State is the memory of an [Update].
@@ -63,8 +66,9 @@ var (
 // Names returns the names of the update rules.
 func Names() []string { return []string{"sgd", "momentum", "nesterov", "adam", "adamw"} }
 
-// NewUpdate returns the rule for dim parameters, as before its first step, whose noisy values come from at most that many
-// threads at a time. The error wraps [ErrRule]. The parameters do not depend on the number of threads.
+// NewUpdate returns the rule for dim parameters, as before its first step, whose noisy values come
+// from at most that many threads at a time. The error wraps [ErrRule]. The parameters do not depend
+// on the number of threads.
 func NewUpdate(r Rule, dim, threads int) (Update, error) {
 	if dim <= 0 {
 		return nil, fmt.Errorf("optimizer: update rule for %d parameters, must be at least 1: %w", dim, ErrRule)
@@ -111,12 +115,14 @@ func formulaOf(r Rule) (formula, error) {
 	return f, problem
 }
 
-// formula is the arithmetic of a rule, coordinate by coordinate, in float64 between float32 parameters and slots.
+// formula is the arithmetic of a rule, coordinate by coordinate, in float64 between float32
+// parameters and slots.
 type formula interface {
 	// slots names the vectors that the rule remembers. They start at zero.
 	slots() []slot
-	// move applies step number t, counted from 1, to some of the coordinates: parameters p, noisy sums g still to be
-	// multiplied by perBatch, one over the batch size, and the same coordinates of each slot.
+	// move applies step number t, counted from 1, to some of the coordinates: parameters p, noisy
+	// sums g still to be multiplied by perBatch, one over the batch size, and the same coordinates
+	// of each slot.
 	move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32)
 }
 

@@ -15,7 +15,8 @@ import (
 	"dpsgd/release"
 )
 
-// rules are all update rules, set in several ways; every one passes the contract suite and the reference test.
+// rules are all update rules, set in several ways; every one passes the contract suite and the
+// reference test.
 func rules() map[string]Rule {
 	return map[string]Rule{
 		"sgd":                       {Name: "sgd"},
@@ -41,7 +42,8 @@ func newUpdate(t testing.TB, r Rule, dim int) Update {
 	return u
 }
 
-// noise is a gradient of nothing but noise, as a mechanism makes it: the same values for the same dim, bound and seed.
+// noise is a gradient of nothing but noise, as a mechanism makes it: the same values for the same
+// dim, bound and seed.
 func noise(t testing.TB, dim int, bound float64, seed uint64) Gradient {
 	return noiseOf(t, 1, dim, bound, seed)
 }
@@ -251,7 +253,8 @@ func checkWrongArguments(t *testing.T, rule Rule) {
 			t.Errorf("%s: the refused step changed something", c.name)
 		}
 	}
-	// A gradient that does not hand out every coordinate once cannot be taken back, but does not pass for a step.
+	// A gradient that does not hand out every coordinate once cannot be taken back, but does not
+	// pass for a step.
 	twice := func(consume func(release.Noisy)) error { return errors.Join(g(consume), g(consume)) }
 	for name, wrong := range map[string]Gradient{"short": noise(t, dim-1, 1, 1), "long": noise(t, dim+1, 1, 1), "handed out twice": twice} {
 		if err := u.Apply(startingPoint(dim, 1), wrong, 10, 0.1); !errors.Is(err, ErrUpdate) || u.State().Step != before.Step {
@@ -265,7 +268,8 @@ func checkWrongArguments(t *testing.T, rule Rule) {
 	}
 }
 
-// A zero gradient on a fresh rule leaves the parameters alone but for weight decay, which pulls them toward zero.
+// A zero gradient on a fresh rule leaves the parameters alone but for weight decay, which pulls
+// them toward zero.
 func checkZeroGradient(t *testing.T, rule Rule) {
 	p, before := startingPoint(100, 1), startingPoint(100, 1)
 	apply(t, newUpdate(t, rule, 100), p, noiseOf(t, 1e-30, 100, 1, 1), 10, 0.1)
@@ -280,8 +284,8 @@ func checkZeroGradient(t *testing.T, rule Rule) {
 	}
 }
 
-// The step is that of gradient/batch: a batch of 8 and one of 1 with an eighth of the gradient do the same, exactly,
-// because division by 8 is exact.
+// The step is that of gradient/batch: a batch of 8 and one of 1 with an eighth of the gradient do
+// the same, exactly, because division by 8 is exact.
 func checkBatchSize(t *testing.T, rule Rule) {
 	const dim = 50
 	p, q := startingPoint(dim, 2), startingPoint(dim, 2)
@@ -295,7 +299,8 @@ func checkBatchSize(t *testing.T, rule Rule) {
 	}
 }
 
-// No rule can be given anything but what a mechanism made noisy, and nobody else can write such values.
+// No rule can be given anything but what a mechanism made noisy, and nobody else can write such
+// values.
 func TestUpdatesAcceptOnlyNoisy(t *testing.T) {
 	noisy := reflect.TypeFor[release.Noisy]()
 	applyMethod, _ := reflect.TypeFor[Update]().MethodByName("Apply")

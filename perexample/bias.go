@@ -8,8 +8,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Bias is the rule of a bias b (Channels) added at every one of Positions output positions: z (B, Positions, Channels). The
-// gradient of example i is the sum of dzᵢ over positions; x is not read. A dense layer has one position.
+// Bias is the rule of a bias b (Channels) added at every one of Positions output positions: z (B,
+// Positions, Channels). The gradient of example i is the sum of dzᵢ over positions; x is not read.
+// A dense layer has one position.
 type Bias struct{ Positions, Channels int }
 
 var _ Rule = Bias{}

@@ -10,8 +10,8 @@ import (
 // tolerance is what float32 rounding may cost, relative to the gradient's norm.
 const tolerance = 1e-5
 
-// The contract of every rule, batch by batch: the written-out gradient of each example alone = Gradients =
-// SquaredNorms = WeightedSum, with both engines.
+// The contract of every rule, batch by batch: the written-out gradient of each example alone =
+// Gradients = SquaredNorms = WeightedSum, with both engines.
 func TestRulesEqualWrittenOutGradients(t *testing.T) {
 	for _, c := range ruleCases() {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,9 +51,9 @@ func checkAgainst(t *testing.T, want [][]float64, w []float32, got results) {
 	checkClipped(t, want, got)
 }
 
-// checkClipped compares the clipped integer sums of both engines with those of the written-out gradients. Rounding moves an
-// entry of an example's contribution by half a spacing, and an outer product by half a unit in each of its factors: less
-// than rounding of each example's norm.
+// checkClipped compares the clipped integer sums of both engines with those of the written-out
+// gradients. Rounding moves an entry of an example's contribution by half a spacing, and an outer
+// product by half a unit in each of its factors: less than rounding of each example's norm.
 func checkClipped(t *testing.T, want [][]float64, got results) {
 	t.Helper()
 	const bound = 1 << 20 // of the clip norm 1 in spacings
@@ -138,7 +138,8 @@ func TestExamplesAreIndependent(t *testing.T) {
 	}
 }
 
-// An example of weight 0 adds exactly 0 whatever it holds: every bit of the sum is as if its rows were zeros.
+// An example of weight 0 adds exactly 0 whatever it holds: every bit of the sum is as if its rows
+// were zeros.
 func TestWeightZeroAddsNothing(t *testing.T) {
 	const batch = 33 // several partial sums with several examples each
 	for _, c := range ruleCases() {
@@ -187,7 +188,8 @@ func TestNoWeightsSumToZero(t *testing.T) {
 	}
 }
 
-// A gradient that is not finite is seen: its norm is not finite either, so that a policy can drop it.
+// A gradient that is not finite is seen: its norm is not finite either, so that a policy can drop
+// it.
 func TestNonFiniteGradientsHaveNonFiniteNorms(t *testing.T) {
 	const batch, broken = 3, 1
 	for _, c := range ruleCases() {

@@ -10,10 +10,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ConvWeight is the rule of the filters of a convolution, stored (Out, kernel height, kernel width, In), with
-// x (B, H, W, In) and dz (B, H', W', Out). With T = H'·W' positions, D = taps of one filter and U the lowered
-// input (T×D), the gradient of example i is dzᵢᵀUᵢ, and its squared norm is ⟨UᵢUᵢᵀ, dzᵢdzᵢᵀ⟩ (Bu et al.,
-// arXiv:2205.10683, section 3).
+// ConvWeight is the rule of the filters of a convolution, stored (Out, kernel height, kernel width,
+// In), with x (B, H, W, In) and dz (B, H', W', Out). With T = H'·W' positions, D = taps of one
+// filter and U the lowered input (T×D), the gradient of example i is dzᵢᵀUᵢ, and its squared norm
+// is ⟨UᵢUᵢᵀ, dzᵢdzᵢᵀ⟩ (Bu et al., arXiv:2205.10683, section 3).
 type ConvWeight struct{ kernel.Conv }
 
 var _ Rule = ConvWeight{}
@@ -26,7 +26,8 @@ func (r ConvWeight) Cost() Cost {
 	t, d, p := float64(r.Positions()), float64(r.Taps()), float64(r.Out)
 	gram := d
 	if r.StrideH == 1 && r.StrideW == 1 {
-		// Products of pixels serve all the taps at the same distance; an addition for each tap is left.
+		// Products of pixels serve all the taps at the same distance; an addition for each tap is
+		// left.
 		gram = float64(r.In + r.KernelH*r.KernelW)
 	}
 	return Cost{GhostNorm: t * t * (gram + p), GhostSum: t * d * p, Materialise: t * d * p}
@@ -66,9 +67,10 @@ func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgon
 				x, dz := row(in[0], i, r.inputs()), row(in[1], i, r.outputs())
 				square, magnitude, underflow := convolution.GramProduct(worker, x, dz)
 				if square*maxCancellation < magnitude || square*maxUnderflow < underflow {
-					// The terms cancel, or lie below the range of float32, and the digits of the norm are lost; an
-					// example must not be clipped by a norm that is too small, so its gradient is formed after all. The
-					// weighted sum forms it again by another algorithm, with other errors, which the norm covers.
+					// The terms cancel, or lie below the range of float32, and the digits of the
+					// norm are lost; an example must not be clipped by a norm that is too small, so
+					// its gradient is formed after all. The weighted sum forms it again by another
+					// algorithm, with other errors, which the norm covers.
 					g := gradients.For(worker)
 					convolution.FilterGradient(worker, g, x, dz)
 					norm := math.Sqrt(kernel.SumSquares(g)) + formedError*math.Sqrt(magnitude)
@@ -80,14 +82,16 @@ func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgon
 	}, x, dz)
 }
 
-// maxCancellation is how much larger than the squared norm the sum of the magnitudes of its terms may be. The
-// float32 rounding of a term is near 2⁻²⁴·√D of its size and mostly averages out: near this limit the tests find norms
-// right to a relative 1e-6, well inside the margin that package clip keeps for them.
+// maxCancellation is how much larger than the squared norm the sum of the magnitudes of its terms
+// may be. The float32 rounding of a term is near 2⁻²⁴·√D of its size and mostly averages out: near
+// this limit the tests find norms right to a relative 1e-6, well inside the margin that package
+// clip keeps for them.
 const maxCancellation = 32
 
-// formedError bounds the difference between two float32 forms of one gradient, in units of the root of the summed
-// magnitudes of the terms of its squared norm: that is their size, when the gradient has lost it to cancellation. The
-// tests of package kernel hold filter gradients to 1e-6 ≈ 2⁻²⁰ of that size or better.
+// formedError bounds the difference between two float32 forms of one gradient, in units of the root
+// of the summed magnitudes of the terms of its squared norm: that is their size, when the gradient
+// has lost it to cancellation. The tests of package kernel hold filter gradients to 1e-6 ≈ 2⁻²⁰ of
+// that size or better.
 const formedError = 0x1p-20
 
 // maxUnderflow is the part of the squared norm that products below the range of float32 may take.

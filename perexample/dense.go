@@ -8,8 +8,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// DenseWeight is the rule of the weight W (Out, In) of a dense layer z = xWᵀ with x (B, In), z (B, Out): the gradient of
-// example i is the outer product dzᵢ xᵢᵀ, whose norm is ‖dzᵢ‖·‖xᵢ‖ (Goodfellow, arXiv:1510.01799).
+// DenseWeight is the rule of the weight W (Out, In) of a dense layer z = xWᵀ with x (B, In), z (B,
+// Out): the gradient of example i is the outer product dzᵢ xᵢᵀ, whose norm is ‖dzᵢ‖·‖xᵢ‖
+// (Goodfellow, arXiv:1510.01799).
 type DenseWeight struct{ In, Out int }
 
 var _ Rule = DenseWeight{}
@@ -96,8 +97,9 @@ func (r DenseWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gor
 	}, x, dz, w)
 }
 
-// nextRun is the first maximal run [lo, hi) of examples from from on whose weight is not 0; it is empty when there is none.
-// Rows outside never enter a product: a weight of 0 would not erase what is not finite.
+// nextRun is the first maximal run [lo, hi) of examples from from on whose weight is not 0; it is
+// empty when there is none. Rows outside never enter a product: a weight of 0 would not erase what
+// is not finite.
 func nextRun(w []float32, from int) (lo, hi int) {
 	for lo = from; lo < len(w) && w[lo] == 0; lo++ {
 	}

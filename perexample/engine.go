@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Engine is a way to compute norms and clipped sums of per-example gradients; both give the same numbers
-// to float32 rounding.
+// Engine is a way to compute norms and clipped sums of per-example gradients; both give the same
+// numbers to float32 rounding.
 type Engine int
 
 const (
@@ -36,7 +36,8 @@ type Plan struct {
 	squaredX, squaredZ []float64 // of a dense layer, with the ghost engine
 }
 
-// NewPlan binds a use to an engine; dz is the gradient of the summed loss with respect to the use's output.
+// NewPlan binds a use to an engine; dz is the gradient of the summed loss with respect to the use's
+// output.
 func NewPlan(b *graph.Builder, use Use, dz *gorgonia.Node, engine Engine) Plan {
 	p := Plan{use: use, dz: dz}
 	switch _, dense := use.Rule.(DenseWeight); {
@@ -93,8 +94,9 @@ func (p Plan) Outputs() []*gorgonia.Node {
 	return []*gorgonia.Node{p.use.Input, p.dz}
 }
 
-// Part is the gradients of the batch that e ran last, and of every later one, for a sum: stored rows, the two factors of a
-// dense layer's, or rows that are formed when they are added. e was compiled with the plan's Outputs.
+// Part is the gradients of the batch that e ran last, and of every later one, for a sum: stored
+// rows, the two factors of a dense layer's, or rows that are formed when they are added. e was
+// compiled with the plan's Outputs.
 func (p Plan) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
 	rule := p.use.Rule
 	if p.gradients != nil {
@@ -193,9 +195,10 @@ func weightedRowSum(b *graph.Builder, g, w *gorgonia.Node) *gorgonia.Node {
 // strip is how much of a sum stays in the first-level cache while examples pass.
 const strip = 2048
 
-// sumOverExamples is the Run of a weighted sum of size values: accumulate adds what example i gives, times its weight, to
-// sum. The weights are the last input; an example of weight 0 is left out. The examples are split into a fixed
-// number of partial sums, so that the result does not depend on the number of threads.
+// sumOverExamples is the Run of a weighted sum of size values: accumulate adds what example i
+// gives, times its weight, to sum. The weights are the last input; an example of weight 0 is left
+// out. The examples are split into a fixed number of partial sums, so that the result does not
+// depend on the number of threads.
 func sumOverExamples(pool *kernel.Pool, batch, size int, accumulate func(sum []float32, i int, in []graph.Array)) func(graph.Array, []graph.Array) {
 	parts := min(batch, sumParts)
 	sums := make([]float32, parts*size)

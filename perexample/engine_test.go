@@ -15,13 +15,14 @@ import (
 var (
 	// First layer of the MNIST network: 196 positions, 64 taps, 16 filters.
 	earlyConv = perexample.ConvWeight{Conv: kernel.Conv{Height: 28, Width: 28, In: 1, Out: 16, KernelH: 8, KernelW: 8, StrideH: 2, StrideW: 2, PadH: 3, PadW: 3}}
-	// A late convolution of the size of the CIFAR network's last: 16 positions, 1152 taps, 128 filters.
+	// A late convolution of the size of the CIFAR network's last: 16 positions, 1152 taps, 128
+	// filters.
 	lateConv = perexample.ConvWeight{Conv: kernel.Conv{Height: 4, Width: 4, In: 128, Out: 128, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1}}
 	dense    = perexample.DenseWeight{In: 2048, Out: 128}
 )
 
-// Costs in multiply-adds per example, with T positions, D taps and p filters: ghost norm T²(D+p), or with stride 1, k·k taps and
-// c channels T²(c+k·k+p), the others T·D·p.
+// Costs in multiply-adds per example, with T positions, D taps and p filters: ghost norm T²(D+p),
+// or with stride 1, k·k taps and c channels T²(c+k·k+p), the others T·D·p.
 func TestCosts(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -80,7 +81,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Every rule can be measured, and where one engine does many times the work of the other, the other is faster.
+// Every rule can be measured, and where one engine does many times the work of the other, the other
+// is faster.
 func TestMeasure(t *testing.T) {
 	pool := kernel.NewPool(2)
 	defer pool.Close()
@@ -108,7 +110,8 @@ func TestEngineNames(t *testing.T) {
 	}
 }
 
-// Shapes that do not fit the rule fail the builder, with the rule, what was found and what was expected.
+// Shapes that do not fit the rule fail the builder, with the rule, what was found and what was
+// expected.
 func TestWrongShapesAreRefused(t *testing.T) {
 	conv := perexample.ConvWeight{Conv: geometries["lowered"]}
 	for _, test := range []struct {

@@ -17,8 +17,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ruleCase is one row of the contract suite: a rule, the values per example of x and dz, and the gradient of one
-// example written out in float64.
+// ruleCase is one row of the contract suite: a rule, the values per example of x and dz, and the
+// gradient of one example written out in float64.
 type ruleCase struct {
 	name  string
 	rule  perexample.Rule
@@ -91,7 +91,8 @@ func scaleCase(name string, positions, channels int) ruleCase {
 	}}
 }
 
-// convCase writes out dW[o][kh][kw][c] = Σ over output positions of dz[position][o]·x[pixel under the tap][c].
+// convCase writes out dW[o][kh][kw][c] = Σ over output positions of dz[position][o]·x[pixel under
+// the tap][c].
 func convCase(name string, c kernel.Conv) ruleCase {
 	outH := (c.Height+2*c.PadH-c.KernelH)/c.StrideH + 1
 	outW := (c.Width+2*c.PadW-c.KernelW)/c.StrideW + 1

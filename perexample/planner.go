@@ -16,9 +16,9 @@ import (
 // Timing is the time that the norms and the clipped sum of one parameter take with each engine.
 type Timing struct{ Ghost, Materialise time.Duration }
 
-// Choose returns the faster engine for each rule at the given physical batch size. Stored gradients take at most
-// budget bytes together, given out in the order of the rules; a rule that does not fit uses the ghost engine, and so does one that
-// would gain less than a quarter by storing.
+// Choose returns the faster engine for each rule at the given physical batch size. Stored gradients
+// take at most budget bytes together, given out in the order of the rules; a rule that does not fit
+// uses the ghost engine, and so does one that would gain less than a quarter by storing.
 func Choose(rules []Rule, timings []Timing, batch int, budget int64) []Engine {
 	engines := make([]Engine, len(rules))
 	for i, r := range rules {
@@ -31,9 +31,9 @@ func Choose(rules []Rule, timings []Timing, batch int, budget int64) []Engine {
 	return engines
 }
 
-// Measure times both engines for each rule, on random examples, a batch or as many as show what a batch costs, and the
-// workers that will train. Where one engine takes many times the multiply-adds of the other, their number decides
-// instead, at a nanosecond each.
+// Measure times both engines for each rule, on random examples, a batch or as many as show what a
+// batch costs, and the workers that will train. Where one engine takes many times the multiply-adds
+// of the other, their number decides instead, at a nanosecond each.
 func Measure(rules []Rule, batch int, pool *kernel.Pool) ([]Timing, error) {
 	batch = min(batch, measuredExamples)
 	timings := make([]Timing, len(rules))
@@ -56,14 +56,14 @@ func Measure(rules []Rule, batch int, pool *kernel.Pool) ([]Timing, error) {
 }
 
 const (
-	// passCost is what reading or writing one stored gradient value costs in multiply-adds: a product runs near the
-	// arithmetic limit of a core, a pass over memory does not. Stored gradients are written once, read for the norm, and
-	// read for the sum.
+	// passCost is what reading or writing one stored gradient value costs in multiply-adds: a
+	// product runs near the arithmetic limit of a core, a pass over memory does not. Stored
+	// gradients are written once, read for the norm, and read for the sum.
 	passCost = 4
 	// clearRatio of multiply-adds is not made up for by anything that they leave out.
 	clearRatio = 6
-	// measuredExamples have gradients that do not fit a cache where those of a batch do not, and share what an engine
-	// does once for all of them.
+	// measuredExamples have gradients that do not fit a cache where those of a batch do not, and
+	// share what an engine does once for all of them.
 	measuredExamples = 64
 	measuredRuns     = 2
 )

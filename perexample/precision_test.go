@@ -11,15 +11,17 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// geometries have more positions (36 and 144) than taps (9 and 72), so that there are output gradients whose contributions
-// to the filters cancel. The second one is computed by a fast algorithm.
+// geometries have more positions (36 and 144) than taps (9 and 72), so that there are output
+// gradients whose contributions to the filters cancel. The second one is computed by a fast
+// algorithm.
 var geometries = map[string]kernel.Conv{
 	"lowered":  {Height: 8, Width: 8, In: 1, Out: 4, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1},
 	"Winograd": {Height: 12, Width: 12, In: 8, Out: 8, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1},
 }
 
-// cancelling draws an image and output gradients of ordinary size whose filter gradient is about rest times its
-// ordinary size: the part of the output gradients that the taps can see is removed but for that rest.
+// cancelling draws an image and output gradients of ordinary size whose filter gradient is about
+// rest times its ordinary size: the part of the output gradients that the taps can see is removed
+// but for that rest.
 func cancelling(c kernel.Conv, rest float64, seed uint64) inputs {
 	src := random.Seeded(seed)
 	x := normals(c.Height*c.Width*c.In, src)
@@ -42,7 +44,8 @@ func cancelling(c kernel.Conv, rest float64, seed uint64) inputs {
 	return inputs{x: x, dz: dz, w: []float32{1}}
 }
 
-// termSize is at least the root of the summed magnitudes of the terms of the squared norm: ‖U‖·‖dz‖ in Frobenius norms.
+// termSize is at least the root of the summed magnitudes of the terms of the squared norm: ‖U‖·‖dz‖
+// in Frobenius norms.
 func termSize(c kernel.Conv, in inputs) float64 {
 	cols := make([]float32, c.Positions()*c.Taps())
 	c.Lower(cols, in.x)
@@ -57,8 +60,8 @@ func widen(x []float32) []float64 {
 	return wide
 }
 
-// The ghost norm of a convolution is a sum in which large terms may cancel. It stays right however much they do: a
-// norm that is too small would let an example through unclipped.
+// The ghost norm of a convolution is a sum in which large terms may cancel. It stays right however
+// much they do: a norm that is too small would let an example through unclipped.
 func TestGhostNormUnderCancellation(t *testing.T) {
 	for name, geometry := range geometries {
 		t.Run(name, func(t *testing.T) {
@@ -69,8 +72,8 @@ func TestGhostNormUnderCancellation(t *testing.T) {
 					in := cancelling(geometry, rest, seed)
 					got := r.run(t, in)
 					norm := math.Sqrt(got.norms[perexample.Ghost][0])
-					// What enters the sum is a float32 gradient: its norm is what must not be underestimated. Where the
-					// terms cancel, the norm covers their rounding.
+					// What enters the sum is a float32 gradient: its norm is what must not be
+					// underestimated. Where the terms cancel, the norm covers their rounding.
 					formed, rounding := math.Sqrt(got.norms[perexample.Materialise][0]), termSize(geometry, in)*0x1p-20
 					if norm < formed*(1-1e-5) || norm > formed*(1+1e-5)+rounding {
 						t.Errorf("rest %g, seed %d: ghost norm %v, norm of the gradient %v", rest, seed, norm, formed)
@@ -85,9 +88,10 @@ func TestGhostNormUnderCancellation(t *testing.T) {
 	}
 }
 
-// The contribution of one example, clipped by its norm, has the norm that it was meant to have to a small part of the margin
-// of 2⁻¹² that package clip keeps, with either engine and however much the terms cancel: with the ghost engine the norm
-// and the gradient come from different algorithms. Otherwise an honest example could be refused for its length.
+// The contribution of one example, clipped by its norm, has the norm that it was meant to have to a
+// small part of the margin of 2⁻¹² that package clip keeps, with either engine and however much the
+// terms cancel: with the ghost engine the norm and the gradient come from different algorithms.
+// Otherwise an honest example could be refused for its length.
 func TestContributionHasTheNormOfItsExample(t *testing.T) {
 	for name, geometry := range geometries {
 		t.Run(name, func(t *testing.T) {
@@ -101,8 +105,8 @@ func TestContributionHasTheNormOfItsExample(t *testing.T) {
 	}
 }
 
-// The same where a gradient is measured by one algorithm and formed by another: an image of one colour, whose gradient is
-// the sum over positions of output gradients that cancel but for a rest.
+// The same where a gradient is measured by one algorithm and formed by another: an image of one
+// colour, whose gradient is the sum over positions of output gradients that cancel but for a rest.
 func TestContributionHasTheNormOfItsExampleAcrossAlgorithms(t *testing.T) {
 	geometry := kernel.Conv{Height: 8, Width: 8, In: 8, Out: 8, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1}
 	r := newRig(t, convCase("", geometry), 1, 1)
@@ -127,7 +131,8 @@ func TestContributionHasTheNormOfItsExampleAcrossAlgorithms(t *testing.T) {
 	}
 }
 
-// checkContribution compares the norm of a rounded contribution with the one that the example was clipped by.
+// checkContribution compares the norm of a rounded contribution with the one that the example was
+// clipped by.
 func checkContribution(t *testing.T, r *rig, in inputs) {
 	t.Helper()
 	const bound = 1 << 20 // of the clip norm 1 in spacings
@@ -146,7 +151,8 @@ func checkContribution(t *testing.T, r *rig, in inputs) {
 	}
 }
 
-// The cancellation that an adversary would choose: a constant image, and output gradients that alternate in sign.
+// The cancellation that an adversary would choose: a constant image, and output gradients that
+// alternate in sign.
 func TestGhostNormOfAlternatingGradients(t *testing.T) {
 	for name, geometry := range geometries {
 		t.Run(name, func(t *testing.T) {
@@ -170,8 +176,8 @@ func TestGhostNormOfAlternatingGradients(t *testing.T) {
 	}
 }
 
-// Values far from 1 neither lose a norm to underflow nor pass an infinite gradient as a finite one: each squared
-// norm is right, or not finite.
+// Values far from 1 neither lose a norm to underflow nor pass an infinite gradient as a finite one:
+// each squared norm is right, or not finite.
 func TestNormsOfExtremeMagnitudes(t *testing.T) {
 	for _, c := range ruleCases() {
 		t.Run(c.name, func(t *testing.T) {

@@ -9,22 +9,23 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Rule is what one parameter of one layer needs to be trained privately. x is the layer's input and dz the gradient of the
-// summed loss with respect to its output, both with the B examples of the physical batch as first dimension;
-// the concrete rule says which shapes it expects.
+// Rule is what one parameter of one layer needs to be trained privately. x is the layer's input and
+// dz the gradient of the summed loss with respect to its output, both with the B examples of the
+// physical batch as first dimension; the concrete rule says which shapes it expects.
 type Rule interface {
 	// Size is the number of values of the parameter.
 	Size() int
-	// Gradients adds the node of per-example gradients, shape (B, Size), in the parameter's memory order.
+	// Gradients adds the node of per-example gradients, shape (B, Size), in the parameter's memory
+	// order.
 	Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node
-	// Former returns the function that forms the gradient of one example from its rows of the input and of the output
-	// gradients.
+	// Former returns the function that forms the gradient of one example from its rows of the input
+	// and of the output gradients.
 	Former(pool *kernel.Pool) Former
-	// SquaredNorms adds the node of squared L2 norms of the per-example gradients, float64, shape (B),
-	// without forming the gradients.
+	// SquaredNorms adds the node of squared L2 norms of the per-example gradients, float64, shape
+	// (B), without forming the gradients.
 	SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node
-	// WeightedSum adds the node of Σᵢ wᵢ gᵢ, shape (Size), for weights w of shape (B): float32 sums without a bound, for
-	// training without privacy. An example of weight 0 adds exactly 0.
+	// WeightedSum adds the node of Σᵢ wᵢ gᵢ, shape (Size), for weights w of shape (B): float32 sums
+	// without a bound, for training without privacy. An example of weight 0 adds exactly 0.
 	WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node
 	// Values is how many values x and dz have per example.
 	Values() (x, dz int)
@@ -32,8 +33,8 @@ type Rule interface {
 	Cost() Cost
 }
 
-// Former calls emit with the gradient of one example, in pieces that follow each other in the parameter's memory order and
-// last until emit returns. It runs on a worker of the pool.
+// Former calls emit with the gradient of one example, in pieces that follow each other in the
+// parameter's memory order and last until emit returns. It runs on a worker of the pool.
 type Former func(worker int, x, dz []float32, emit func(piece []float32))
 
 // whole is the Former of a rule that writes the gradient of size values to g in one go.

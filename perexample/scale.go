@@ -8,9 +8,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ScaleWeight is the rule of a gain γ (Channels) that multiplies x at every one of Positions positions, as in
-// GroupNorm and LayerNorm: z = x∘γ with x, z (B, Positions, Channels). The gradient of example i is
-// the sum of dzᵢ∘xᵢ over positions.
+// ScaleWeight is the rule of a gain γ (Channels) that multiplies x at every one of Positions
+// positions, as in GroupNorm and LayerNorm: z = x∘γ with x, z (B, Positions, Channels). The
+// gradient of example i is the sum of dzᵢ∘xᵢ over positions.
 type ScaleWeight struct{ Positions, Channels int }
 
 var _ Rule = ScaleWeight{}

@@ -9,8 +9,9 @@ import (
 	"dpsgd/internal/noise"
 )
 
-// The battery states what the noise of a mechanism must be, and names every statement that a mechanism breaks. Each
-// limit is exceeded by the right mechanism with a probability of at most 1e-5.
+// The battery states what the noise of a mechanism must be, and names every statement that a
+// mechanism breaks. Each limit is exceeded by the right mechanism with a probability of at most
+// 1e-5.
 const (
 	batterySteps = 5
 	batteryDim   = 200_000 // more than 48 chunks, the last one not full
@@ -68,7 +69,8 @@ func noiseFaults(mechanism publisher, noiseMultiplier, bound float64) []string {
 		}
 	}
 
-	// Scale and shape of 10^6 draws. The standard error of the variance is sqrt(2/n): 0.62 % at the limit.
+	// Scale and shape of 10^6 draws. The standard error of the variance is sqrt(2/n): 0.62 % at the
+	// limit.
 	all := slices.Concat(draws...)
 	n := float64(len(all))
 	check("mean", dot(all, nil)/n, 0, 1/math.Sqrt(n))
@@ -82,7 +84,8 @@ func noiseFaults(mechanism publisher, noiseMultiplier, bound float64) []string {
 	if distance > ksLimit {
 		fault("KS distance from the normal distribution is %.5f, want at most %.5f", distance, ksLimit)
 	}
-	// Of 10^6 draws, 63 are expected beyond 4 deviations; fewer than 31 or more than 104 has probability 1e-5.
+	// Of 10^6 draws, 63 are expected beyond 4 deviations; fewer than 31 or more than 104 has
+	// probability 1e-5.
 	beyond := 0
 	for _, z := range all {
 		if math.Abs(z) > 4 {
@@ -108,8 +111,8 @@ func noiseFaults(mechanism publisher, noiseMultiplier, bound float64) []string {
 		check(fmt.Sprintf("correlation of coordinates %d apart", lag), r/pairs, 0, 1/math.Sqrt(pairs))
 	}
 
-	// The low bits of the output do not know the sum: their 16 values are equally frequent. The chi-squared quantile with
-	// 15 degrees of freedom at 1 - 1e-5 is 50.5.
+	// The low bits of the output do not know the sum: their 16 values are equally frequent. The
+	// chi-squared quantile with 15 degrees of freedom at 1 - 1e-5 is 50.5.
 	var chi2 float64
 	for _, count := range residues {
 		chi2 += (count - n/16) * (count - n/16) / (n / 16)

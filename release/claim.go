@@ -15,14 +15,17 @@ type Claim struct {
 	Sampling   string
 	Clipping   string
 	Noise      string
-	// AddedDelta bounds what the distance of sampler and noise from their ideal laws adds to a δ. Nothing is added to ε.
+	// AddedDelta bounds what the distance of sampler and noise from their ideal laws adds to a δ.
+	// Nothing is added to ε.
 	AddedDelta float64
 }
 
-// Claim describes so many releases of dim coordinates that are (epsilon, δ)-private by an accountant.
+// Claim describes so many releases of dim coordinates that are (epsilon, δ)-private by an
+// accountant.
 //
-// A run that is within η of the ideal one in total variation, whatever the data, is (ε, δ + (1+e^ε)·η)-private where the ideal
-// one is (ε, δ)-private: P(S) ≤ P*(S) + η ≤ e^ε·Q*(S) + δ + η ≤ e^ε·(Q(S) + η) + δ + η. Each release adds its sampler's η.
+// A run that is within η of the ideal one in total variation, whatever the data, is (ε, δ +
+// (1+e^ε)·η)-private where the ideal one is (ε, δ)-private: P(S) ≤ P*(S) + η ≤ e^ε·Q*(S) + δ + η ≤
+// e^ε·(Q(S) + η) + δ + η. Each release adds its sampler's η.
 func (p Plan) Claim(dim, releases int, epsilon float64) Claim {
 	_, noiseDelta := noise.Excess(float64(dim) * float64(releases))
 	sampling := float64(releases) * p.Sampler.Excess(p.Records)

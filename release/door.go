@@ -10,26 +10,29 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Source computes what records contribute to a release. It is not trusted with the bound of a contribution, only with
-// isolation: that of a record depends on that record and on what was released before, on no other record.
+// Source computes what records contribute to a release. It is not trusted with the bound of a
+// contribution, only with isolation: that of a record depends on that record and on what was
+// released before, on no other record.
 type Source interface {
 	// Capacity is how many records it takes at a time, at least 1.
 	Capacity() int
-	// Contributions returns the contributions of the records with these indices, at most Capacity of them, in their order. The
-	// batch is used before the next call and not kept.
+	// Contributions returns the contributions of the records with these indices, at most Capacity
+	// of them, in their order. The batch is used before the next call and not kept.
 	Contributions(indices []int) (clip.Batch, error)
 }
 
 // Journal keeps the events of releases.
 type Journal interface {
-	// Begin starts to write the event of update number step, counted from 1. durable waits for the end, and is called once: when
-	// it has returned nil, the event survives a kill and a power loss.
+	// Begin starts to write the event of update number step, counted from 1. durable waits for the
+	// end, and is called once: when it has returned nil, the event survives a kill and a power
+	// loss.
 	Begin(step int, e accountant.Event) (durable func() error)
 	// Ledger is all events that are durable.
 	Ledger() *accountant.Ledger
 }
 
-// Budget says whether the next event stays within what may be spent, given what is in the ledger. nil allows everything.
+// Budget says whether the next event stays within what may be spent, given what is in the ledger.
+// nil allows everything.
 type Budget func(spent *accountant.Ledger, next accountant.Event) (bool, error)
 
 // Door releases sums of contributions under one plan. It is not safe for concurrent use.
@@ -43,8 +46,8 @@ type Door struct {
 	sum      *clip.Sum      // secret
 }
 
-// NewDoor returns the door for vectors of dim coordinates. Sums are taken on the threads of pool; nil is the caller's
-// thread alone.
+// NewDoor returns the door for vectors of dim coordinates. Sums are taken on the threads of pool;
+// nil is the caller's thread alone.
 func NewDoor(p Plan, dim int, j Journal, b Budget, pool *kernel.Pool) (*Door, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
@@ -56,19 +59,20 @@ func NewDoor(p Plan, dim int, j Journal, b Budget, pool *kernel.Pool) (*Door, er
 	return &Door{plan: p, journal: j, budget: b, sampling: random.New(), sum: sum}, nil
 }
 
-// Release makes release number step of the plan, counted from 0: it samples records, records the event, adds up their
-// bounded contributions, and hands the sum with its noise to consume, block by block, from several goroutines.
+// Release makes release number step of the plan, counted from 0: it samples records, records the
+// event, adds up their bounded contributions, and hands the sum with its noise to consume, block by
+// block, from several goroutines.
 //
-// After an error nothing was handed out; the event may be in the journal nevertheless, which overstates what was spent. An
-// error that wraps [ErrBudget] comes before anything was done.
+// After an error nothing was handed out; the event may be in the journal nevertheless, which
+// overstates what was spent. An error that wraps [ErrBudget] comes before anything was done.
 func (d *Door) Release(step int, source Source, consume func(Noisy)) error {
 	event := d.plan.Event(step)
 	if err := d.afford(event); err != nil {
 		return err
 	}
 	d.sample = d.plan.Sampler.Sample(d.sample, d.plan.Records, d.sampling)
-	// The disk works while the contributions are computed; the noise waits for both. A release that fails in between leaves
-	// an event of which nothing left, and never the opposite.
+	// The disk works while the contributions are computed; the noise waits for both. A release that
+	// fails in between leaves an event of which nothing left, and never the opposite.
 	durable := d.journal.Begin(step+1, event)
 	err := d.add(source)
 	if err := errors.Join(durable(), err); err != nil {
@@ -89,12 +93,12 @@ func (d *Door) afford(next accountant.Event) error {
 	return err
 }
 
-// add makes the sum that of the sample, as many records at a time as the source takes. No record is left out, whatever
-// their number, and none comes twice.
+// add makes the sum that of the sample, as many records at a time as the source takes. No record is
+// left out, whatever their number, and none comes twice.
 func (d *Door) add(source Source) error {
 	d.sum.Reset()
 	for rest := d.sample; len(rest) > 0; {
-		n := min(len(rest), source.Capacity())
+		n := min(len(rest), max(source.Capacity(), 1))
 		batch, err := source.Contributions(rest[:n])
 		if err != nil {
 			return err

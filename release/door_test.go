@@ -110,8 +110,8 @@ func newDoor(t *testing.T, s *script, q float64) *Door {
 	return d
 }
 
-// A release goes: budget, sample, then the event in the journal, then noise. Each record of the sample contributes
-// once, whatever the capacity of the source, and padding does not.
+// A release goes: budget, sample, then the event in the journal, then noise. Each record of the
+// sample contributes once, whatever the capacity of the source, and padding does not.
 func TestReleaseInOrder(t *testing.T) {
 	s := &script{}
 	d := newDoor(t, s, 0.5)
@@ -186,8 +186,8 @@ func TestNothingLeavesAfterAnError(t *testing.T) {
 	}
 }
 
-// A door draws from the operating system's randomness: two of them draw other samples. Equal samples of 1000 records have
-// probability 2^-1000.
+// A door draws from the operating system's randomness: two of them draw other samples. Equal
+// samples of 1000 records have probability 2^-1000.
 func TestDoorsDrawOtherSamples(t *testing.T) {
 	var samples []string
 	for range 2 {
@@ -238,7 +238,8 @@ func (f falling) Privatize(step int, sum *clip.Sum, consume func(Noisy)) error {
 	return f.at(step).Privatize(step, sum, consume)
 }
 
-// correlated is noise of which each release takes back a part of the one before: a mechanism with a state.
+// correlated is noise of which each release takes back a part of the one before: a mechanism with a
+// state.
 type correlated struct {
 	*Gaussian
 	last []float64
@@ -266,7 +267,8 @@ func (c *correlated) Privatize(step int, sum *clip.Sum, consume func(Noisy)) err
 	})
 }
 
-// The interface has room for noise that remembers: the sum over releases of correlated noise telescopes.
+// The interface has room for noise that remembers: the sum over releases of correlated noise
+// telescopes.
 func TestMechanismsMayRemember(t *testing.T) {
 	const dim, releases = 50, 20
 	m := &correlated{Gaussian: gaussian(t, 1, 3, nil)}
@@ -276,7 +278,8 @@ func TestMechanismsMayRemember(t *testing.T) {
 			total[i] += v
 		}
 	}
-	// What is left is the last release's noise: 20 independent ones would have a mean square of 20, not 1.
+	// What is left is the last release's noise: 20 independent ones would have a mean square of 20,
+	// not 1.
 	if mean := dot(total, total) / dim; mean > 3 {
 		t.Errorf("the mean square of %d releases added up is %.2f, expected about 1", releases, mean)
 	}

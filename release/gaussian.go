@@ -11,27 +11,31 @@ import (
 	"dpsgd/internal/random"
 )
 
-// MaxNoiseMultiplier is the largest noise multiplier: with it, sums and noise have room in the 53 bits of a float64.
+// MaxNoiseMultiplier is the largest noise multiplier: with it, sums and noise have room in the 53
+// bits of a float64.
 const MaxNoiseMultiplier = 0x1p16
 
-// Gaussian is the Gaussian mechanism on a lattice. To every coordinate of a sum with bound C it adds the integer nearest
-// to a normal number of standard deviation σ·C, both in units of the lattice's spacing, independent between
-// coordinates and releases.
+// Gaussian is the Gaussian mechanism on a lattice. To every coordinate of a sum with bound C it
+// adds the integer nearest to a normal number of standard deviation σ·C, both in units of the
+// lattice's spacing, independent between coordinates and releases.
 //
-// Why it is as private as the accountant says. The sum f is an integer vector, and one record moves it by at most C/g in
-// the L2 norm. For an integer f, f + round(N) = round(f + N): the output is a function, independent of the data, of the
-// continuous Gaussian mechanism, so that every accountant's figure for accountant.Gaussian{σ} holds (Dwork and Roth, The
-// Algorithmic Foundations of Differential Privacy, Proposition 2.1). There is no inflation for rounding: what is rounded was
-// measured after it was. That round(N) has this law at every integer, however far in the tail, is package noise's claim. Integers up
-// to 2^53 are exact in the float64 in which the sum is held, and beyond, rounding is a function of the exact sum.
+// Why it is as private as the accountant says. The sum f is an integer vector, and one record moves
+// it by at most C/g in the L2 norm. For an integer f, f + round(N) = round(f + N): the output is a
+// function, independent of the data, of the continuous Gaussian mechanism, so that every
+// accountant's figure for accountant.Gaussian{σ} holds (Dwork and Roth, The Algorithmic Foundations
+// of Differential Privacy, Proposition 2.1). There is no inflation for rounding: what is rounded
+// was measured after it was. That round(N) has this law at every integer, however far in the tail,
+// is package noise's claim. Integers up to 2^53 are exact in the float64 in which the sum is held,
+// and beyond, rounding is a function of the exact sum.
 //
-// Why a lattice. Floats near a value x are other floats than those near x′, and so float noise shows where x was: one
-// coordinate of x + NormFloat64() tells x from a neighbour in 99.9 % of draws, whatever σ is (Mironov, CCS 2012; Jin,
-// McMurtry, Rubinstein, Ohrimenko, arXiv:2112.05307). On a lattice every result is possible under every data set.
+// Why a lattice. Floats near a value x are other floats than those near x′, and so float noise
+// shows where x was: one coordinate of x + NormFloat64() tells x from a neighbour in 99.9 % of
+// draws, whatever σ is (Mironov, CCS 2012; Jin, McMurtry, Rubinstein, Ohrimenko, arXiv:2112.05307).
+// On a lattice every result is possible under every data set.
 //
-// Every chunk of coordinates has a stream of random bits of its own, split off the mechanism's source once, each with its
-// own key, that goes on from release to release: no word is drawn twice, by whatever thread and in whatever order.
-// Timing and other side channels are out of scope.
+// Every chunk of coordinates has a stream of random bits of its own, split off the mechanism's
+// source once, each with its own key, that goes on from release to release: no word is drawn twice,
+// by whatever thread and in whatever order. Timing and other side channels are out of scope.
 type Gaussian struct {
 	noiseMultiplier float64
 	src             *random.Source
@@ -55,16 +59,18 @@ type worker struct {
 	noisy [noise.Block]float64
 }
 
-// chunkLen coordinates have a stream of noise of their own: enough that handing them out costs nothing, few enough that
-// the networks of this project occupy every processor. It is a multiple of noise.Block.
+// chunkLen coordinates have a stream of noise of their own: enough that handing them out costs
+// nothing, few enough that the networks of this project occupy every processor. It is a multiple of
+// noise.Block.
 const chunkLen = 8 * noise.Block
 
 var _ Mechanism = (*Gaussian)(nil)
 
-// NewGaussian returns the mechanism with noise of standard deviation noiseMultiplier times the bound of the sum, made on the
-// threads of pool. The multiplier must be in (0, [MaxNoiseMultiplier]]; there is no zero, because a release without noise is
-// not a setting of a private mechanism. In production src comes from [random.New] and serves nothing else: whoever can repeat
-// its words can subtract the noise.
+// NewGaussian returns the mechanism with noise of standard deviation noiseMultiplier times the
+// bound of the sum, made on the threads of pool. The multiplier must be in (0,
+// [MaxNoiseMultiplier]]; there is no zero, because a release without noise is not a setting of a
+// private mechanism. In production src comes from [random.New] and serves nothing else: whoever can
+// repeat its words can subtract the noise.
 func NewGaussian(noiseMultiplier float64, src *random.Source, pool *kernel.Pool) (*Gaussian, error) {
 	if !(noiseMultiplier > 0 && noiseMultiplier <= MaxNoiseMultiplier) {
 		return nil, fmt.Errorf("release: noise multiplier is %g, must be above 0 and at most %g: %w", noiseMultiplier, float64(MaxNoiseMultiplier), ErrPlan)
@@ -96,7 +102,8 @@ func (m *Gaussian) String() string {
 	return fmt.Sprintf("Gaussian noise of standard deviation σ·C on every coordinate of the sum, σ = %v", m.noiseMultiplier)
 }
 
-// Privatize implements [Mechanism]. For a given state of the source the noise does not depend on the number of threads.
+// Privatize implements [Mechanism]. For a given state of the source the noise does not depend on
+// the number of threads.
 func (m *Gaussian) Privatize(_ int, sum *clip.Sum, consume func(Noisy)) error {
 	m.consume = consume
 	err := sum.Release(m.release)
@@ -116,8 +123,8 @@ func (m *Gaussian) addNoise(integers []float64, l clip.Lattice) {
 	m.integers = nil
 }
 
-// chunks makes the noise of chunks first up to, not including, end: noise, sum and consumer one block after the
-// other, while the block is in the first-level cache.
+// chunks makes the noise of chunks first up to, not including, end: noise, sum and consumer one
+// block after the other, while the block is in the first-level cache.
 func (m *Gaussian) chunks(number, first, end int) {
 	w := &m.workers[number]
 	deviation := m.deviation * m.lattice.Spacing

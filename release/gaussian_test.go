@@ -150,9 +150,9 @@ func TestBatteryRejectsBrokenMechanisms(t *testing.T) {
 	}
 }
 
-// Every coordinate of a vector of any length has noise of the right size, and new noise in every release: the sum of the
-// squares of 64 draws is chi-squared with 64 degrees of freedom, below 15 or above 170 with probability 1e-11, and there are
-// 35,000 coordinates.
+// Every coordinate of a vector of any length has noise of the right size, and new noise in every
+// release: the sum of the squares of 64 draws is chi-squared with 64 degrees of freedom, below 15
+// or above 170 with probability 1e-11, and there are 35,000 coordinates.
 func TestEveryCoordinateHasNoise(t *testing.T) {
 	var lengths []int
 	for _, around := range []int{20, noise.Block, chunkLen, 2 * chunkLen} {
@@ -211,7 +211,8 @@ func TestNoiseDoesNotDependOnThreads(t *testing.T) {
 	}
 }
 
-// Noise is added to the integers themselves: the same noise on two sums differs by their exact difference.
+// Noise is added to the integers themselves: the same noise on two sums differs by their exact
+// difference.
 func TestNoiseIsAddedToTheSum(t *testing.T) {
 	sum, clean := known(0.7)
 	with := published(t, gaussian(t, 2, 9, nil), 0, sum)
@@ -223,7 +224,8 @@ func TestNoiseIsAddedToTheSum(t *testing.T) {
 	}
 }
 
-// A sum that has left is not made noisy again: two draws of noise for one sum average to less noise.
+// A sum that has left is not made noisy again: two draws of noise for one sum average to less
+// noise.
 func TestSumIsPrivatizedOnce(t *testing.T) {
 	m, sum := gaussian(t, 1, 1, nil), emptySum(t, 1, 3)
 	published(t, m, 0, sum)

@@ -5,43 +5,49 @@ import (
 	"dpsgd/clip"
 )
 
-// Mechanism makes the sums of a plan's releases private. It may remember: noise that is correlated between releases is a
-// state, a schedule is a function of the step. What it remembers is never stored, because two runs that go on from
-// one stored state would add the same noise to different sums.
+// Mechanism makes the sums of a plan's releases private. It may remember: noise that is correlated
+// between releases is a state, a schedule is a function of the step. What it remembers is never
+// stored, because two runs that go on from one stored state would add the same noise to different
+// sums.
 type Mechanism interface {
-	// Event describes release number step, counted from 0, to an accountant, before sampling is taken into account: the
-	// whole schedule is the events of all steps. Its noise multiplier is noise over the policy's bound.
+	// Event describes release number step, counted from 0, to an accountant, before sampling is
+	// taken into account: the whole schedule is the events of all steps. Its noise multiplier is
+	// noise over the policy's bound.
 	Event(step int) accountant.Event
 
-	// Privatize takes the integers out of sum, adds the noise of release number step, and calls consume once for every
-	// coordinate, in blocks that follow each other within a worker and come from several goroutines. It returns when all
-	// calls have returned. After an error, which wraps [clip.ErrReleased] for a sum that was used before, consume was not called.
+	// Privatize takes the integers out of sum, adds the noise of release number step, and calls
+	// consume once for every coordinate, in blocks that follow each other within a worker and come
+	// from several goroutines. It returns when all calls have returned. After an error, which wraps
+	// [clip.ErrReleased] for a sum that was used before, consume was not called.
 	Privatize(step int, sum *clip.Sum, consume func(Noisy)) error
 
-	// Deviation is the standard deviation of the noise that release number step adds to every coordinate of sums with that
-	// bound. It is public.
+	// Deviation is the standard deviation of the noise that release number step adds to every
+	// coordinate of sums with that bound. It is public.
 	Deviation(step int, bound float64) float64
 
-	// Name is one word, String a sentence about the noise, with its numbers, for the privacy statement.
+	// Name is one word, String a sentence about the noise, with its numbers, for the privacy
+	// statement.
 	Name() string
 	String() string
 }
 
-// Noisy is consecutive values of a vector that has its noise: they may be published. Only a [Mechanism] of this package
-// makes one that is not empty.
+// Noisy is consecutive values of a vector that has its noise: they may be published. Only a
+// [Mechanism] of this package makes one that is not empty.
 type Noisy struct {
 	values       []float64
 	from, worker int
 	deviation    float64
 }
 
-// Values are the noisy values. They lie in the mechanism's memory and last until the consumer returns.
+// Values are the noisy values. They lie in the mechanism's memory and last until the consumer
+// returns.
 func (n Noisy) Values() []float64 { return n.values }
 
 // From is the coordinate of the first value.
 func (n Noisy) From() int { return n.from }
 
-// Worker is a number that no other block has which is consumed at the same time, as in [kernel.Pool.Run].
+// Worker is a number that no other block has which is consumed at the same time, as in
+// [kernel.Pool.Run].
 func (n Noisy) Worker() int { return n.worker }
 
 // Deviation is the standard deviation of the noise on each value.

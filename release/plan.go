@@ -12,7 +12,8 @@ import (
 // ErrPlan is wrapped by errors about a plan that cannot be carried out.
 var ErrPlan = errors.New("invalid plan")
 
-// ErrBudget is wrapped by the error of a release that would pass the budget. Nothing was sampled, recorded or released.
+// ErrBudget is wrapped by the error of a release that would pass the budget. Nothing was sampled,
+// recorded or released.
 var ErrBudget = errors.New("one more release would pass the budget")
 
 // Plan is everything that the guarantee of a series of releases depends on. All of it is public.
@@ -24,18 +25,21 @@ type Plan struct {
 	Mechanism Mechanism
 }
 
-// Sampler decides which records a release is computed from. Its fields are public, what it draws is secret.
+// Sampler decides which records a release is computed from. Its fields are public, what it draws is
+// secret.
 type Sampler interface {
-	// Sample draws one sample from records 0 … n-1: distinct indices, possibly none. It reuses the memory of dst and ignores
-	// its content.
+	// Sample draws one sample from records 0 … n-1: distinct indices, possibly none. It reuses the
+	// memory of dst and ignores its content.
 	Sample(dst []int, n int, src *random.Source) []int
 	// Sampled is the event of sampling so and doing what e describes to the sample.
 	Sampled(e accountant.Event) accountant.Event
 	// Validate reports fields out of range.
 	Validate() error
-	// Excess bounds the distance in total variation of one sample of n records from the law that Sampled names.
+	// Excess bounds the distance in total variation of one sample of n records from the law that
+	// Sampled names.
 	Excess(n int) float64
-	// Name is one word, String a sentence about how records are sampled, with its numbers, for the privacy statement.
+	// Name is one word, String a sentence about how records are sampled, with its numbers, for the
+	// privacy statement.
 	Name() string
 	String() string
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// roundable are values around every border that rounding to integers has, and some that no integer holds.
+// roundable are values around every border that rounding to integers has, and some that no integer
+// holds.
 func roundable() []float32 {
 	values := []float32{
 		0, float32(math.Copysign(0, -1)), 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, 0.50000006, 1 << 23, 1<<24 - 1, 1 << 24, 1 << 30,
@@ -19,7 +20,8 @@ func roundable() []float32 {
 	return values
 }
 
-// Integers are those nearest to scale·value, ties to even, on every kernel and at every length and offset.
+// Integers are those nearest to scale·value, ties to even, on every kernel and at every length and
+// offset.
 func TestAddRounded(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		all := roundable()

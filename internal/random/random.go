@@ -1,18 +1,20 @@
 // Package random is the program's only source of random bits.
 //
-// A [Source] is the keystream of AES-256 in counter mode, read as 64-bit words. [New] keys it from the operating
-// system and is what every private draw uses: batches and noise. [Seeded] keys it from a number and serves public
-// draws alone, the ones that a reader of the config may repeat: initial weights, synthetic pictures, tests.
+// A [Source] is the keystream of AES-256 in counter mode, read as 64-bit words. [New] keys it from
+// the operating system and is what every private draw uses: batches and noise. [Seeded] keys it
+// from a number and serves public draws alone, the ones that a reader of the config may repeat:
+// initial weights, synthetic pictures, tests.
 //
-// A Source cannot be saved, on purpose. Two runs that continue from one saved generator draw the same noise, and the
-// difference of their releases is the difference of their gradients, bare. A resumed run takes a fresh key instead:
-// batches and noise of the steps to come are independent of what was drawn before, which is all that the accounting
-// asks for. (math/rand/v2's ChaCha8 has MarshalBinary; that is the method to leave out here.)
+// A Source cannot be saved, on purpose. Two runs that continue from one saved generator draw the
+// same noise, and the difference of their releases is the difference of their gradients, bare. A
+// resumed run takes a fresh key instead: batches and noise of the steps to come are independent of
+// what was drawn before, which is all that the accounting asks for. (math/rand/v2's ChaCha8 has
+// MarshalBinary; that is the method to leave out here.)
 //
-// The generator is cryptographic because the noise is a secret: who can predict it subtracts it. NIST SP 800-90A,
-// section 10.2.1, builds its CTR_DRBG on the same keystream; 2^64 blocks under one key are never approached. The
-// cipher is the standard library's. One of our own for AES on 256-bit vectors was measured: it makes noise 1.3 times
-// as fast, which is not worth having to trust it.
+// The generator is cryptographic because the noise is a secret: who can predict it subtracts it.
+// NIST SP 800-90A, section 10.2.1, builds its CTR_DRBG on the same keystream; 2^64 blocks under one
+// key are never approached. The cipher is the standard library's. One of our own for AES on 256-bit
+// vectors was measured: it makes noise 1.3 times as fast, which is not worth having to trust it.
 package random
 
 import (
@@ -31,8 +33,9 @@ import (
 // bufferWords are drawn at a time where single words are asked for.
 const bufferWords = 512
 
-// Source is a stream of independent uniform 64-bit words. It is not safe for concurrent use: every goroutine takes
-// its own from [Source.Split] or [New]. Copying a Source would repeat its words; pass the pointer.
+// Source is a stream of independent uniform 64-bit words. It is not safe for concurrent use: every
+// goroutine takes its own from [Source.Split] or [New]. Copying a Source would repeat its words;
+// pass the pointer.
 type Source struct {
 	_      noCopy
 	stream cipher.Stream
@@ -49,24 +52,26 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// New returns a Source keyed with 256 bits of the operating system's randomness. There is no error to return: since
-// Go 1.24 crypto/rand ends the program when the system cannot deliver, so noise is never drawn from a weak key.
+// New returns a Source keyed with 256 bits of the operating system's randomness. There is no error
+// to return: since Go 1.24 crypto/rand ends the program when the system cannot deliver, so noise is
+// never drawn from a weak key.
 func New() *Source {
 	var key [32]byte
 	crand.Read(key[:])
 	return keyed(key)
 }
 
-// Seeded returns the Source that belongs to seed: the same words on every machine, for ever. It is for public draws:
-// its output is as secret as the seed. Noise and batches take [New].
+// Seeded returns the Source that belongs to seed: the same words on every machine, for ever. It is
+// for public draws: its output is as secret as the seed. Noise and batches take [New].
 func Seeded(seed uint64) *Source {
 	// The label keeps these keys apart from every other use of SHA-256 of a number.
 	message := binary.LittleEndian.AppendUint64([]byte("dpsgd/internal/random.Seeded v1\x00"), seed)
 	return keyed(sha256.Sum256(message))
 }
 
-// Split returns a new Source whose key is the next 256 bits of s. The two streams, and those of further splits, are
-// independent as far as AES is a good cipher: this is how goroutines share one origin without sharing a word.
+// Split returns a new Source whose key is the next 256 bits of s. The two streams, and those of
+// further splits, are independent as far as AES is a good cipher: this is how goroutines share one
+// origin without sharing a word.
 func (s *Source) Split() *Source {
 	var key [32]byte
 	for i := 0; i < len(key); i += 8 {
@@ -75,7 +80,8 @@ func (s *Source) Split() *Source {
 	return keyed(key)
 }
 
-// keyed returns the stream of a key. Each key is used for one stream only, so the counter may start at zero.
+// keyed returns the stream of a key. Each key is used for one stream only, so the counter may start
+// at zero.
 func keyed(key [32]byte) *Source {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
@@ -120,11 +126,13 @@ func (s *Source) keystream(dst []uint64) {
 
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Float64 returns a uniform number strictly between 0 and 1, (x + 1/2)·2^-64 for a word x, rounded to float64. So
-// small numbers come with all 53 bits of precision, the smallest is 2^-65, and 0 and 1 never appear.
+// Float64 returns a uniform number strictly between 0 and 1, (x + 1/2)·2^-64 for a word x, rounded
+// to float64. So small numbers come with all 53 bits of precision, the smallest is 2^-65, and 0 and
+// 1 never appear.
 func (s *Source) Float64() float64 { return unit(s.Uint64()) }
 
-// unit maps a word to (0, 1). The largest 2^10 words or so would round up to 1; they are given the float below.
+// unit maps a word to (0, 1). The largest 2^10 words or so would round up to 1; they are given the
+// float below.
 func unit(x uint64) float64 {
 	return min((float64(x)+0.5)*0x1p-64, 1-0x1p-53)
 }

@@ -13,11 +13,12 @@ import (
 	"dpsgd/release"
 )
 
-// benchRate is the learning rate of benchmarks: so small that the network at the end still does the work of the network
-// at the start.
+// benchRate is the learning rate of benchmarks: so small that the network at the end still does the
+// work of the network at the start.
 const benchRate = 1e-6
 
-// privateStep is the step of [Run.Fit] with a given sample and a journal that keeps nothing: no draw, no disk, no reports.
+// privateStep is the step of [Run.Fit] with a given sample and a journal that keeps nothing: no
+// draw, no disk, no reports.
 type privateStep struct {
 	gradients  *gradients
 	door       *release.Door
@@ -70,7 +71,8 @@ func (s *privateStep) take(indices []int) error {
 		return err
 	}
 	s.record("sums", s.summed.Sub(start)-s.computing)
-	// Noise is drawn and applied in one pass: it is what that pass takes longer than an update without noise.
+	// Noise is drawn and applied in one pass: it is what that pass takes longer than an update
+	// without noise.
 	released := time.Since(s.summed)
 	update := min(s.bare, released)
 	s.record("update", update)

@@ -10,8 +10,8 @@ import (
 	"dpsgd/release"
 )
 
-// Fit carries out the plan from the current step and writes everything a run leaves behind. When ctx is done it
-// finishes the current step, saves, and returns with status Interrupted.
+// Fit carries out the plan from the current step and writes everything a run leaves behind. When
+// ctx is done it finishes the current step, saves, and returns with status Interrupted.
 func (r *Run) Fit(ctx context.Context) (Result, error) {
 	r.started = time.Now()
 	r.watcher.Started(r.overview())
@@ -83,7 +83,8 @@ func (r *Run) attend() error {
 
 // finish saves the last parameters, evaluates them, and writes model and statement.
 func (r *Run) finish(status Status) (Result, error) {
-	// First what cannot be had again: whoever is in a hurry may stop the process while the test pictures are predicted.
+	// First what cannot be had again: whoever is in a hurry may stop the process while the test
+	// pictures are predicted.
 	if err := r.save(); err != nil {
 		return Result{}, err
 	}
@@ -162,5 +163,6 @@ func (r *Run) progress(spent Spent) Progress {
 	return p
 }
 
-// seconds is the time of this part of the run. That of earlier parts is not kept: how long steps take is not private.
+// seconds is the time of this part of the run. That of earlier parts is not kept: how long steps
+// take is not private.
 func (r *Run) seconds() float64 { return time.Since(r.started).Seconds() }

@@ -50,7 +50,8 @@ func NewPlan(c *configs.Config, n int) (*Plan, error) {
 	return newPlan(c, n, a, nil, nil)
 }
 
-// newPlan fixes the plan of a run with what it has released so far, nil for a new one. Noise is made on the threads of pool.
+// newPlan fixes the plan of a run with what it has released so far, nil for a new one. Noise is
+// made on the threads of pool.
 func newPlan(c *configs.Config, n int, a accounts, released *accountant.Ledger, pool *kernel.Pool) (*Plan, error) {
 	if c.Training.BatchSize > n {
 		return nil, fmt.Errorf("%w: training.batch_size is %d, expected at most the %d training examples", ErrPlan, c.Training.BatchSize, n)
@@ -79,7 +80,8 @@ func newPlan(c *configs.Config, n int, a accounts, released *accountant.Ledger, 
 	}
 	calibrated := false
 	if c.Privacy.Calibrated() {
-		// A run keeps the noise that it began with, also if a newer program would calibrate in the tenth digit another.
+		// A run keeps the noise that it began with, also if a newer program would calibrate in the
+		// tenth digit another.
 		if p.NoiseMultiplier = p.noiseOf(released); p.NoiseMultiplier == 0 {
 			calibrated = true
 			if p.NoiseMultiplier, err = p.calibrate(); err != nil {
@@ -93,7 +95,8 @@ func newPlan(c *configs.Config, n int, a accounts, released *accountant.Ledger, 
 	return p, p.certify(calibrated)
 }
 
-// noiseOf is the noise multiplier of the first release in a ledger of this plan; 0 if there is none.
+// noiseOf is the noise multiplier of the first release in a ledger of this plan; 0 if there is
+// none.
 func (p *Plan) noiseOf(l *accountant.Ledger) float64 {
 	if l == nil {
 		return 0
@@ -107,8 +110,8 @@ func (p *Plan) noiseOf(l *accountant.Ledger) float64 {
 	return 0
 }
 
-// steps is the planned number of updates: an epoch is n/batch steps, rounded to the nearest whole number of steps
-// over all epochs.
+// steps is the planned number of updates: an epoch is n/batch steps, rounded to the nearest whole
+// number of steps over all epochs.
 func steps(t configs.Training, n int) int {
 	if t.Steps > 0 {
 		return t.Steps
@@ -123,8 +126,8 @@ func (p *Plan) calibrate() (float64, error) {
 	return accountant.CalibrateNoiseMultiplier(p.accounts, event, p.Steps, *p.Budget)
 }
 
-// Hash identifies the plan and the shape of its data. It is made of public values only: a hash of the training data
-// would let anyone who guesses the data check the guess.
+// Hash identifies the plan and the shape of its data. It is made of public values only: a hash of
+// the training data would let anyone who guesses the data check the guess.
 func (p *Plan) Hash(c *configs.Config, source *data.Source) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", identity(c), p.Steps, p.NoiseMultiplier,

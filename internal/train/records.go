@@ -13,9 +13,9 @@ import (
 	"dpsgd/clip"
 )
 
-// metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was released and public
-// test pictures. Times are not: a step takes as long as its batch is large. Lines of steps that ran again after a crash appear
-// again.
+// metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was
+// released and public test pictures. Times are not: a step takes as long as its batch is large.
+// Lines of steps that ran again after a crash appear again.
 type metrics struct {
 	Step         int      `json:"step"`
 	Epsilon      float64  `json:"epsilon"`
@@ -33,7 +33,8 @@ func (r *Run) writeMetrics(p Progress) error {
 	})
 }
 
-// finite keeps a number writable as JSON: a diverged model has no mean loss, which shows as the largest float64.
+// finite keeps a number writable as JSON: a diverged model has no mean loss, which shows as the
+// largest float64.
 func finite(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return math.MaxFloat64
@@ -55,7 +56,8 @@ func appendLine(path string, v any) error {
 	return errors.Join(err, f.Close())
 }
 
-// diagnostics collects what one step says about its examples, for a file that is NOT private. nil collects nothing.
+// diagnostics collects what one step says about its examples, for a file that is NOT private. nil
+// collects nothing.
 type diagnostics struct {
 	path    string
 	policy  clip.Policy

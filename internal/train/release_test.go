@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -13,7 +14,8 @@ import (
 	"dpsgd/data"
 )
 
-// blackSource is pictures of nothing: with zero inputs and no biases, every gradient is exactly zero.
+// blackSource is pictures of nothing: with zero inputs and no biases, every gradient is exactly
+// zero.
 func blackSource(t testing.TB, n, height, width int) *data.Source {
 	t.Helper()
 	pictures := func(n int) *data.Images {
@@ -26,10 +28,11 @@ func blackSource(t testing.TB, n, height, width int) *data.Source {
 	return &data.Source{Name: "black", Train: pictures(n), Test: pictures(4)}
 }
 
-// A whole run on examples whose gradients are zero moves every coordinate of the parameters, in every step, by exactly the
-// noise that its statement claims, and nothing else: for vectors of many lengths and for rules with a memory. False-failure
-// rates: the squares of 60 draws are chi-squared, below 13 or above 165 with probability 1e-11, for 15,000 coordinates;
-// the others as said.
+// A whole run on examples whose gradients are zero moves every coordinate of the parameters, in
+// every step, by exactly the noise that its statement claims, and nothing else: for vectors of many
+// lengths and for rules with a memory. False-failure rates: the squares of 60 draws are
+// chi-squared, below 13 or above 165 with probability 1e-11, for 15,000 coordinates; the others as
+// said.
 func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 	const steps, n, batch = 60, 200, 30
 	const rate = 0.25
@@ -37,7 +40,7 @@ func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 		for _, rule := range []string{"sgd", "momentum"} {
 			o := options(t)
 			o.Source = blackSource(t, n, size[0], size[1])
-			r := create(t, parse(t, "model.layers=[flatten, {linear: {out_features: classes, bias: false}}]", "optimizer.name="+rule,
+			r := create(t, parse(t, noBias, "optimizer.name="+rule,
 				fmt.Sprintf("optimizer.learning_rate=%g", rate), fmt.Sprintf("training.batch_size=%d", batch), fmt.Sprintf("training.steps=%d", steps),
 				"privacy.noise_multiplier=0.8", "privacy.clip_norm=0.3", "data.mean=[0]"), o)
 			examples := 0
@@ -50,7 +53,8 @@ func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 			if err := json.Unmarshal([]byte(read(t, filepath.Join(r.Dir, statementData))), &claim); err != nil {
 				t.Fatal(err)
 			}
-			// The noise of each step in claimed standard deviations, with the memory of the rule taken out.
+			// The noise of each step in claimed standard deviations, with the memory of the rule
+			// taken out.
 			deviation := claim.NoiseMultiplier * claim.ClipNorm / claim.ExpectedBatchSize * rate
 			noise := make([][]float64, steps)
 			for step := range noise {
@@ -107,5 +111,84 @@ func checkFreshNoise(t *testing.T, what string, noise [][]float64) {
 	}
 	if r := products / math.Sqrt(n); math.Abs(r) > 5.5 {
 		t.Errorf("%s: the noise of a step is correlated with that of the step before, by %.1f standard deviations", what, r)
+	}
+}
+
+// moves trains on nothing for some steps and returns how far each of them moved the parameters.
+func moves(t *testing.T, r *Run) [][]float64 {
+	t.Helper()
+	var all [][]float64
+	before := slices.Clone(r.model.Values)
+	r.watcher = hooks{stepped: func(Progress) {
+		step := make([]float64, len(before))
+		for i, v := range r.model.Values {
+			step[i] = float64(before[i]) - float64(v)
+		}
+		copy(before, r.model.Values)
+		all = append(all, step)
+	}}
+	fit(t, r)
+	return all
+}
+
+// noBias is a network whose gradients are zero for black pictures.
+const noBias = "model.layers=[flatten, {linear: {out_features: classes, bias: false}}]"
+
+// Noise depends on no seed: two runs of one configuration, and two that go on from copies of one folder, have nothing in
+// common but the number of steps. Equal noise would have correlation 1; that of independent noise on 3072 coordinates is below
+// 0.1 with probability 1 - 3e-8.
+func TestNoiseIsNeverRepeated(t *testing.T) {
+	o := options(t)
+	o.Source = blackSource(t, 100, 32, 48)
+	overrides := []string{noBias, "optimizer.name=sgd", "training.steps=4", "run.checkpoint_every=1", "data.mean=[0]"}
+	var all [][]float64
+	for range 2 {
+		all = append(all, moves(t, create(t, parse(t, overrides...), o))...)
+	}
+	// A third run is stopped after two steps, and its folder copied with all that lies beside it.
+	stopped := interruptAfter(t, 2, func(w Watcher) *Run {
+		o := o
+		o.Watcher = w
+		return create(t, parse(t, overrides...), o)
+	})
+	elsewhere := filepath.Join(t.TempDir(), "runs")
+	if err := os.CopyFS(elsewhere, os.DirFS(o.RunsDir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{stopped.Run, filepath.Join(elsewhere, filepath.Base(stopped.Run))} {
+		all = append(all, moves(t, open(t, dir, o))...)
+	}
+	if len(all) != 12 {
+		t.Fatalf("found %d steps, expected 12", len(all))
+	}
+	for i, x := range all {
+		for j, y := range all[:i] {
+			var xy, xx, yy float64
+			for k := range x {
+				xy, xx, yy = xy+x[k]*y[k], xx+x[k]*x[k], yy+y[k]*y[k]
+			}
+			if r := xy / math.Sqrt(xx*yy); !(math.Abs(r) < 0.1) {
+				t.Errorf("the noise of steps %d and %d is correlated by %.2f", i, j, r)
+			}
+		}
+	}
+}
+
+// Step k, counted from 0, is taken with the schedule's rate for k: with equal noise the moves are in the ratio of the rates.
+func TestEveryStepHasItsLearningRate(t *testing.T) {
+	path := func(schedule string) [][]float64 {
+		o := options(t)
+		o.Source = blackSource(t, 100, 4, 4)
+		r := create(t, parse(t, noBias, "optimizer.name=sgd", "optimizer.learning_rate=0.5", schedule, "training.steps=8", "data.mean=[0]"), o)
+		seedRun(t, r, 5, 1)
+		return moves(t, r)
+	}
+	constant, warm := path("optimizer.schedule.warmup_steps=0"), path("optimizer.schedule.warmup_steps=4")
+	for step, want := range []float64{0.25, 0.5, 0.75, 1, 1, 1, 1, 1} {
+		for i, v := range warm[step] {
+			if math.Abs(v-want*constant[step][i]) > 1e-6 { // float32 parameters below 1
+				t.Fatalf("step %d moves parameter %d by %g, expected %g of %g", step, i, v, want, constant[step][i])
+			}
+		}
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"dpsgd/release"
 )
 
-// tape is a mechanism that remembers what it released, or releases what another one remembers, whatever the sum is.
+// tape is a mechanism that remembers what it released, or releases what another one remembers,
+// whatever the sum is.
 type tape struct {
 	release.Mechanism
 	recorded [][]float64
@@ -36,7 +37,8 @@ func (m *tape) Privatize(step int, sum *clip.Sum, consume func(release.Noisy)) e
 			row[i] = float32(v)
 		}
 	}
-	// Values get into release.Noisy by way of a mechanism alone: of next to no noise, for a sum that is given.
+	// Values get into release.Noisy by way of a mechanism alone: of next to no noise, for a sum
+	// that is given.
 	stand, err := release.NewGaussian(1e-30, random.Seeded(1), nil)
 	if err != nil {
 		return err
@@ -88,9 +90,10 @@ func neighbour(t *testing.T, s *data.Source, place int) *data.Source {
 // random identifiers, hashes over them, and the name of the folder differ between any two runs.
 var identifiers = regexp.MustCompile(`[0-9a-f]{16,64}`)
 
-// Record and replay (Re:cord-play, arXiv:2602.17454): a run is recorded, and repeated on a data set that differs in one
-// example with the same samples and with the noisy vectors of the record. Whatever every public file holds is then the same, byte
-// for byte but for random identifiers: nothing depends on the data except through the noisy vectors.
+// Record and replay (Re:cord-play, arXiv:2602.17454): a run is recorded, and repeated on a data set
+// that differs in one example with the same samples and with the noisy vectors of the record.
+// Whatever every public file holds is then the same, byte for byte but for random identifiers:
+// nothing depends on the data except through the noisy vectors.
 func TestPublicFilesDependOnNoisyVectorsAlone(t *testing.T) {
 	overrides := []string{"training.evaluate_every=3", "run.checkpoint_every=4", "training.batch_size=150", "optimizer.name=adam"}
 	source := tinySource(t, tinyExamples)
@@ -136,7 +139,8 @@ func TestPublicFilesDependOnNoisyVectorsAlone(t *testing.T) {
 	}
 }
 
-// publicBytes is a file without what is random in it. A checkpoint is taken apart: its hash covers such parts.
+// publicBytes is a file without what is random in it. A checkpoint is taken apart: its hash covers
+// such parts.
 func publicBytes(t *testing.T, path string) []byte {
 	t.Helper()
 	if strings.HasSuffix(path, ".ckpt") {
@@ -154,8 +158,8 @@ func publicBytes(t *testing.T, path string) []byte {
 	return identifiers.ReplaceAll([]byte(read(t, path)), []byte("…"))
 }
 
-// No public file of a run holds a time, a rate or a batch size: what differs between two runs with the same noisy vectors is
-// random identifiers alone, although one of them took its time.
+// No public file of a run holds a time, a rate or a batch size: what differs between two runs with
+// the same noisy vectors is random identifiers alone, although one of them took its time.
 func TestPublicFilesHoldNoTimes(t *testing.T) {
 	r := train(t, options(t), "training.evaluate_every=4")
 	words := regexp.MustCompile(`(?i)seconds|per_second|duration|batch_size_drawn|elapsed|"time"`)

@@ -14,7 +14,8 @@ import (
 	"dpsgd/data"
 )
 
-// Statement is what a run claims about privacy, and everything the claim rests on. Equal ledgers and plans give equal statements.
+// Statement is what a run claims about privacy, and everything the claim rests on. Equal ledgers
+// and plans give equal statements.
 type Statement struct {
 	Run                 string   `json:"run"` // the name of its folder
 	Status              Status   `json:"status"`
@@ -57,7 +58,8 @@ type Statement struct {
 	Fallbacks []Fallback `json:"fallbacks,omitempty"`
 }
 
-// statement describes a run whose ledger has the given guarantee, in the words of the door that it went through.
+// statement describes a run whose ledger has the given guarantee, in the words of the door that it
+// went through.
 func (r *Run) statement(status Status, spent Spent, together Together) Statement {
 	releases, dim := r.journal.Len(), len(r.model.Values)
 	claim := r.plan.Claim(dim, releases, spent.Epsilon)

@@ -16,11 +16,12 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// maxGradientBytes limits what per-example gradients may take at once; beyond it parameters use the ghost engine.
+// maxGradientBytes limits what per-example gradients may take at once; beyond it parameters use the
+// ghost engine.
 const maxGradientBytes = 128 << 20
 
-// gradients computes per-example gradients for logical batches of any size with one graph of fixed physical batch size:
-// the [release.Source] of training.
+// gradients computes per-example gradients for logical batches of any size with one graph of fixed
+// physical batch size: the [release.Source] of training.
 type gradients struct {
 	input    input
 	executor *graph.Executor
@@ -40,8 +41,8 @@ type diagnosis struct {
 	squaredNorms []float64
 }
 
-// newGradients declares and compiles the private graph for physical batches of the given size. engine is "auto", "ghost" or
-// "materialise".
+// newGradients declares and compiles the private graph for physical batches of the given size.
+// engine is "auto", "ghost" or "materialise".
 func newGradients(m *model.Model, batcher *data.Batcher, batch int, engine string, pool *kernel.Pool) (*gradients, error) {
 	return declareGradients(m, batcher, batch, func(uses []perexample.Use) ([]perexample.Engine, error) {
 		return chooseEngines(uses, batch, engine, pool)
