@@ -14,12 +14,12 @@ lint: ## format, vet, staticcheck
 	staticcheck ./...
 
 race: ## the race detector on the packages with goroutines
-	go test -race -short ./accountant ./data ./internal/... ./perexample ./optimizer ./checkpoints ./cmd/train
+	go test -race -short ./accountant ./data ./clip ./release ./internal/... ./perexample ./optimizer ./checkpoints ./cmd/train
 
 bench: ## private and plain steps of a network, and the kernels
 	go run ./cmd/train bench
 	go run ./cmd/train bench --mode plain
-	go test ./internal/kernel ./internal/random ./optimizer -run '^$$' -bench .
+	go test ./internal/kernel ./internal/noise ./internal/random -run '^$$' -bench .
 
 ci: ## what a change must pass
 	bash .ci/run

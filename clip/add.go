@@ -234,7 +234,7 @@ func (a *outerAdder) multiply(lo, hi int) {
 			a.flushed = true
 		}
 		end, largest := lo, 0.0
-		for ; end < hi && largest+a.largest[end] <= exact; end++ {
+		for ; end < hi && (end == lo || largest+a.largest[end] <= exact); end++ {
 			largest += a.largest[end]
 		}
 		a.sum.pool.Gemm(true, false, out, in, end-lo, 1, a.z[lo*out:], out, a.x[lo*in:], in, 0, a.product, in)

@@ -208,13 +208,23 @@ func TestSumOfTheLongest(t *testing.T) {
 			}
 		}
 		e.measure()
-		sum := newSum(t, math.Nextafter(2, 0), s.dim(), nil) // just below 2^21 spacings
-		one := integers(t, sum, e.at(0), 1)
-		all := integers(t, sum, e, n)
-		for j, v := range all {
-			if one[j] == 0 || v != n*one[j] {
-				t.Fatalf("%+v: coordinate %d of the sum of %d equal examples is %d, of one %d", s, j, n, v, one[j])
+		odd := false
+		// Up to just below 2^21 spacings, through bounds at which some contribution is odd, so that
+		// no power of two in it hides a rounding.
+		for i := range 24 {
+			bound := math.Nextafter(2-float64(i)/50, 0)
+			sum := newSum(t, bound, s.dim(), nil)
+			one := integers(t, sum, e.at(0), 1)
+			all := integers(t, sum, e, n)
+			odd = odd || one[0]%2 != 0
+			for j, v := range all {
+				if one[j] == 0 || v != n*one[j] {
+					t.Fatalf("%+v: coordinate %d of the sum of %d equal examples is %d, of one %d", s, j, n, v, one[j])
+				}
 			}
+		}
+		if !odd {
+			t.Errorf("%+v: all contributions were even; the test needs other bounds", s)
 		}
 	}
 }

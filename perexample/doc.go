@@ -32,4 +32,7 @@
 //   - An example of weight 0 adds exactly 0 to a weighted sum, whatever its rows hold: they are not
 //     read (0·NaN would be NaN).
 //   - Both engines and a batch of one agree to float32 rounding.
+//
+// The bound of an example's contribution rests on none of this but the first: package clip measures
+// what it adds.
 package perexample

@@ -205,3 +205,31 @@ func TestNormsOfExtremeMagnitudes(t *testing.T) {
 		})
 	}
 }
+
+// Wide convolutions, whose norms lose the most digits: with both engines no example adds more than
+// the bound, by exact arithmetic, and none that is honest is refused.
+func TestWideConvolutions(t *testing.T) {
+	for _, channels := range []int{512, 2048} {
+		if testing.Short() && channels > 512 {
+			continue
+		}
+		c := convCase("", kernel.Conv{Height: 4, Width: 4, In: 16, Out: channels, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1})
+		r := newRig(t, c, 1, 2)
+		for seed := range uint64(4) {
+			in := c.draw(1, seed)
+			got := r.run(t, in)
+			for _, engine := range engines {
+				var square float64 // exact: integers, far below 2^53
+				for _, v := range got.integers[engine] {
+					square += v * v
+				}
+				if square > 1<<40 || square < 0.99*(1<<40) {
+					t.Errorf("%d channels, %v: a clipped example of norm %v adds %.9f of the bound", channels, engine, math.Sqrt(got.norms[engine][0]), math.Sqrt(square)/(1<<20))
+				}
+			}
+			if a, b := got.norms[perexample.Ghost][0], got.norms[perexample.Materialise][0]; math.Abs(a/b-1) > 4e-5 {
+				t.Errorf("%d channels: the ghost norm is off by a relative %.2g", channels, math.Sqrt(a/b)-1)
+			}
+		}
+	}
+}

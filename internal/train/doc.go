@@ -1,47 +1,45 @@
-// Package train turns a configuration into a private training run: a plan that fixes everything the guarantee
-// depends on, the loop that carries it out, and the folder that a run leaves behind.
+// Package train turns a configuration into a private training run: a plan that fixes everything the
+// guarantee depends on, the loop that carries it out, and the folder that a run leaves behind.
 //
 // # One step
 //
-//  1. Ask the plan whether one more step stays within the budget. Past it, the run is over.
-//  2. Draw a batch: every training example joins with probability q, independently. It may be empty.
-//  3. Compute the sum of the examples' clipped gradients, in physical batches of fixed size.
-//  4. Write the step's event to the ledger, durably.
-//  5. Add Gaussian noise of standard deviation σ·C to the sum.
-//  6. Divide by the expected batch size, a public constant, and update the parameters.
-//
-// Sampler, mechanism and accounted event come from one [Plan], so none can describe another run than
-// the one that happened. The event of a step is in the ledger before anything of the step leaves the mechanism: after a
-// crash at any moment the ledger holds at least what was released, and the budget is asked about the ledger, never about a
-// checkpoint.
+// A step is one release through the door of package release, whose plan is part of the [Plan]:
+// budget, sample, durable event, contributions of the sampled examples, their exact bounded sum,
+// noise. The [Plan] gives it the sampler, the clip norm and the mechanism of the configuration, the
+// graph of the network gives it contributions, the two ledgers of the run record it, and what comes
+// out, divided by the expected batch size, goes to the update rule.
 //
 // # Accounting
 //
-// How many steps fit the budget is fixed with the plan, before the first release, by the accountant of the configuration: exact,
-// pld or rdp. Among these steps [Plan.Allows] takes no accountant, only a look at the ledger; a ledger that holds anything
-// else, such as the steps that a killed run makes twice, is asked about as it is, with the next step included.
+// How many steps fit the budget is fixed with the plan, before the first release, by the accountant
+// of the configuration: exact, pld or rdp. Among these steps [Plan.Allows] takes no accountant,
+// only a look at the ledger; a ledger that holds anything else, such as the steps that a killed run
+// makes twice, is asked about as it is, with the next step included.
 //
-// RDP stands beside exact and pld in everything that a run reports. Where one of these cannot certify an answer, RDP, which is looser
-// and whose numerics do not fail on DP-SGD, answers in its place, so that no run ends for want of digits: see [Fallback].
+// RDP stands beside exact and pld in everything that a run reports. Where one of these cannot
+// certify an answer, RDP, which is looser and whose numerics do not fail on DP-SGD, answers in its
+// place, so that no run ends for want of digits: see [Fallback].
 //
 // # What is remembered
 //
-// Every release is recorded twice: in the run's own ledger, and in the one of its data, which all runs in a folder share and which
-// [ShowLedger] sums up. Whoever reads a ledger first holds it against everything that speaks of it: the other ledger, every
-// checkpoint, the statement, the table of the sweep. A ledger that is shorter than one of them says, or gone, is refused, and a
+// Every release is recorded twice: in the run's own ledger, and in the one of its data, which all
+// runs in a folder share and which [ShowLedger] sums up. Whoever reads a ledger first holds it
+// against everything that speaks of it: the other ledger, every checkpoint, the statement, the
+// table of the sweep. A ledger that is shorter than one of them says, or gone, is refused, and a
 // refused command changes nothing.
 //
 // # Around a run
 //
-// [Create] makes a run's folder and [Open] goes on with one; [Run.Fit] carries it out. [Describe] plans a run without reading
-// data, [Evaluate] measures its model, [SpentBy] and [Question] answer what a ledger or planned steps cost. [RunSweep] makes
-// one run for every combination of a grid; each is as private as any other run, and the sweep says what all of them
-// together cost, because that is the price of choosing among them.
+// [Create] makes a run's folder and [Open] goes on with one; [Run.Fit] carries it out. [Describe]
+// plans a run without reading data, [Evaluate] measures its model, [SpentBy] and [Question] answer
+// what a ledger or planned steps cost. [RunSweep] makes one run for every combination of a grid;
+// each is as private as any other run, and the sweep says what all of them together cost, because
+// that is the price of choosing among them.
 //
 // # What is not private
 //
-// Training losses, gradient norms, the share of clipped examples and real batch sizes are functions of the training data without
-// noise. They are written only when the configuration asks for them, to a file of their own that says so, and the
-// privacy statement of the run then says so too. Which test pictures exist and how well the model does on
-// them is treated as public.
+// Training losses, gradient norms, the share of clipped examples and real batch sizes are functions
+// of the training data without noise. They are written only when the configuration asks for them,
+// to a file of their own that says so, and the privacy statement of the run then says so too. Which
+// test pictures exist and how well the model does on them is treated as public.
 package train

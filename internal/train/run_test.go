@@ -131,7 +131,8 @@ func TestCalibratedRun(t *testing.T) {
 
 // An empty batch is a step like any other: noise moves every parameter, and the ledger counts it.
 func TestEmptyBatchesAreNoiseOnlySteps(t *testing.T) {
-	// q = 1/300: a batch of 300 draws is empty with probability 0.37, and 40 batches are all non-empty with 1e-8.
+	// q = 1/300: a batch of 300 draws is empty with probability 0.37, and 40 batches are all
+	// non-empty with 1e-8.
 	r := create(t, parse(t, "training.batch_size=1", "training.steps=40", "optimizer.name=sgd"), options(t))
 	// A batch is empty where the graph is not asked.
 	empty, unmoved, asked := 0, 0, 0
@@ -153,8 +154,8 @@ func TestEmptyBatchesAreNoiseOnlySteps(t *testing.T) {
 	if empty == 0 {
 		t.Error("no batch was empty, expected some of 40")
 	}
-	// Noise of standard deviation 0.25 leaves a float32 below 1 as it is with probability 1e-7 at most: one of the 40·111
-	// values now and then (4e-4), two of them with 1e-7.
+	// Noise of standard deviation 0.25 leaves a float32 below 1 as it is with probability 1e-7 at
+	// most: one of the 40·111 values now and then (4e-4), two of them with 1e-7.
 	if unmoved > 1 {
 		t.Errorf("%d values did not move in a step", unmoved)
 	}
@@ -163,10 +164,27 @@ func TestEmptyBatchesAreNoiseOnlySteps(t *testing.T) {
 	}
 }
 
-// metrics.jsonl holds the listed fields and nothing that was computed from training pictures without noise.
+// The speed on the screen is that of the expected batch: it tells the time of the steps, and no
+// size of a batch.
+func TestSpeedIsThatOfTheExpectedBatch(t *testing.T) {
+	o, shown := options(t), 0
+	o.Watcher = hooks{stepped: func(p Progress) {
+		shown++
+		if batch := p.ExamplesPerSecond * p.SecondsPerStep; math.Abs(batch-40) > 1e-9 {
+			t.Errorf("step %d: %v examples/s at %v s a step is a batch of %v, expected 40", p.Step, p.ExamplesPerSecond, p.SecondsPerStep, batch)
+		}
+	}}
+	train(t, o)
+	if shown != 12 {
+		t.Errorf("%d steps were shown, expected 12", shown)
+	}
+}
+
+// metrics.jsonl holds the listed fields and nothing that was computed from training pictures
+// without noise.
 func TestMetricsArePublic(t *testing.T) {
 	r := train(t, options(t), "training.evaluate_every=4", "run.private_diagnostics=true")
-	public := []string{"step", "epsilon", "delta", "test_accuracy", "test_loss", "learning_rate", "seconds", "examples_per_second"}
+	public := []string{"step", "epsilon", "delta", "test_accuracy", "test_loss", "learning_rate"}
 	var steps []float64
 	for _, line := range strings.Split(strings.TrimSpace(read(t, filepath.Join(r.Run, metricsFile))), "\n") {
 		var found map[string]float64
@@ -197,7 +215,8 @@ func TestDiagnosticsOnlyWhenAsked(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &d); err != nil {
 			t.Fatal(err)
 		}
-		// Every gradient is longer than 1e-6. A batch of 40 expected examples is empty with probability 1e-19.
+		// Every gradient is longer than 1e-6. A batch of 40 expected examples is empty with
+		// probability 1e-19.
 		if d.Step != i+1 || d.BatchSize < 1 || d.ClippedFraction != 1 || d.NotFinite != 0 || !(d.MeanNorm > 1e-6) || !(d.TrainingLoss > 0) {
 			t.Errorf("line %d: found %+v", i+1, d)
 		}
