@@ -211,6 +211,29 @@ func TestNoiseDoesNotDependOnThreads(t *testing.T) {
 	}
 }
 
+// Chunk k has the k-th stream that was split off the source, and goes on with it in the next
+// release: two threads never take words from one stream.
+func TestEveryChunkHasItsOwnStream(t *testing.T) {
+	const chunks = 3
+	m, src := gaussian(t, 1, 5, nil), random.Seeded(5)
+	streams := []*random.Source{src.Split(), src.Split(), src.Split()}
+	for step := range 2 {
+		sum := emptySum(t, 1, chunks*chunkLen)
+		found := published(t, m, step, sum)
+		deviation := m.Deviation(step, 1) / sum.Lattice().Spacing
+		for k, stream := range streams {
+			var adder noise.Adder
+			want := make([]float64, chunkLen)
+			for i := 0; i < chunkLen; i += noise.Block {
+				adder.Add(want[i:i+noise.Block], make([]float64, noise.Block), deviation, sum.Lattice().Spacing, stream)
+			}
+			if !slices.Equal(found[k*chunkLen:(k+1)*chunkLen], want) {
+				t.Errorf("release %d: chunk %d does not have the noise of its stream", step, k)
+			}
+		}
+	}
+}
+
 // Noise is added to the integers themselves: the same noise on two sums differs by their exact
 // difference.
 func TestNoiseIsAddedToTheSum(t *testing.T) {
