@@ -45,7 +45,9 @@ func (s *Sum) newAdder(p Part, from int) adder {
 	case Rows:
 		return newRowsAdder(s, p, from)
 	case Outer:
-		return &outerAdder{outer: p, from: from, product: make([]float32, p.Size()), sum: s}
+		a := &outerAdder{outer: p, from: from, product: make([]float32, p.Size()), sum: s}
+		a.flushRange = func(_, lo, hi int) { a.flush(lo, hi) }
+		return a
 	}
 	panic(fmt.Sprintf("clip: a part is a %T", p))
 }
@@ -146,6 +148,8 @@ type outerAdder struct {
 	product []float32 // of the examples that are multiplied and not yet flushed
 	flushed bool      // whether the group's earlier examples are
 	sum     *Sum
+
+	flushRange func(worker, lo, hi int) // a.flush, made once
 }
 
 func (a *outerAdder) open(p Part) bool {
@@ -199,8 +203,8 @@ func (f outerFactors) round(scale float32) (squares, largest float64) {
 	var squaresX, squaresZ float64
 	var largestX, largestZ float32
 	if meant > 0 {
-		perEntryX, perEntryZ := math.Sqrt(f.squareX/float64(len(f.x))), math.Sqrt(f.squareZ/float64(len(f.z)))
-		squaresX, largestX = kernel.Round(f.x, f.givenX, float32(math.Sqrt(perEntryZ/perEntryX*float64(scale))))
+		perEntry := f.squareZ / f.squareX * (float64(len(f.x)) / float64(len(f.z))) // mean square of z by that of x
+		squaresX, largestX = kernel.Round(f.x, f.givenX, float32(math.Sqrt(math.Sqrt(perEntry)*float64(scale))))
 	}
 	if squaresX == 0 {
 		clear(f.x)
@@ -230,7 +234,7 @@ func (a *outerAdder) multiply(lo, hi int) {
 	in, out := a.outer.In, a.outer.Out
 	for waiting := false; lo < hi; waiting = true {
 		if waiting {
-			a.flush(0, len(a.product))
+			a.sum.pool.Run(len(a.product), strip, a.flushRange)
 			a.flushed = true
 		}
 		end, largest := lo, 0.0

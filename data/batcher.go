@@ -74,16 +74,26 @@ func (b *Batcher) Fill(x []float32, labels []int32, indices []int) {
 // division or a bounds check for the table.
 func (b *Batcher) fillRow(x []float32, pixels []uint8) {
 	if len(b.table) == 1 {
-		grey := &b.table[0]
-		x = x[:len(pixels)]
-		for j, p := range pixels {
-			x[j] = grey[p]
-		}
+		fillGrey(x[:len(pixels)], pixels, &b.table[0])
 		return
 	}
 	red, green, blue := &b.table[0], &b.table[1], &b.table[2]
 	for len(pixels) >= 3 && len(x) >= 3 {
 		x[0], x[1], x[2] = red[pixels[0]], green[pixels[1]], blue[pixels[2]]
 		x, pixels = x[3:], pixels[3:]
+	}
+}
+
+// fillGrey takes eight pixels at a time: a loop of one moves by a factor of 1.7 with the address at
+// which the compiler puts it.
+func fillGrey(x []float32, pixels []uint8, grey *[256]float32) {
+	for len(pixels) >= 8 && len(x) >= 8 {
+		p, y := (*[8]uint8)(pixels), (*[8]float32)(x)
+		y[0], y[1], y[2], y[3] = grey[p[0]], grey[p[1]], grey[p[2]], grey[p[3]]
+		y[4], y[5], y[6], y[7] = grey[p[4]], grey[p[5]], grey[p[6]], grey[p[7]]
+		x, pixels = x[8:], pixels[8:]
+	}
+	for j, p := range pixels {
+		x[j] = grey[p]
 	}
 }

@@ -156,7 +156,13 @@ func roundBlocksAVX2(dst, src []float32, scale float32) (squares float64, larges
 	if whole > 0 {
 		squares, largest = roundAVX2(whole/reduceBlock, &dst[0], &src[0], scale)
 	}
-	more, larger := portableRound(dst[whole:], src[whole:], scale)
+	if whole == len(src) {
+		return squares, largest
+	}
+	var from, to [reduceBlock]float32 // what is left, and zeros
+	copy(from[:], src[whole:])
+	more, larger := roundAVX2(1, &to[0], &from[0], scale)
+	copy(dst[whole:], to[:])
 	return squares + more, max(largest, larger)
 }
 
