@@ -4,28 +4,32 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"sort"
 
 	"dpsgd/accountant"
-	"dpsgd/release"
 )
 
-// certificate is what was established before the first release: that many releases of the plan cost no more than that.
+// certificate is what was established before the first release: the planned releases cost no more than that.
 type certificate struct {
-	plan  release.Plan
-	steps int
-	cost  Spent
+	planned []accountant.Entry
+	cost    Spent
 }
 
-// covers reports whether a ledger is certified: it is the first releases of the plan, at most as many as the certificate
-// is about. What a part of the releases shows is a function of what all of them show, so the part costs no more than the whole.
+// covers reports whether a ledger is certified: it is the first of the planned releases, or all of them. What a part of the
+// releases shows is a function of what all of them show, so the part costs no more than the whole. Every step asks, so the
+// answer takes as long as the entries that differ, not as the steps so far.
 func (c certificate) covers(l *accountant.Ledger) bool {
-	if l.Count() > c.steps {
+	made := l.Entries()
+	if len(made) > len(c.planned) {
 		return false
 	}
-	planned, err := c.plan.Schedule(l.Count())
-	return err == nil && slices.Equal(planned.Entries(), l.Entries())
+	for i, entry := range made {
+		planned, last := c.planned[i], i == len(made)-1
+		if entry.Event != planned.Event || entry.Count > planned.Count || entry.Count < planned.Count && !last {
+			return false
+		}
+	}
+	return true
 }
 
 // certify fixes how many of the planned steps the budget allows, before anything is released, and makes sure that there is a
@@ -58,7 +62,11 @@ func (p *Plan) certify(calibrated bool) error {
 	default:
 		p.fellBack(refusal, fmt.Sprintf("whether %d steps fit ε = %g", p.Steps, p.Budget.Epsilon), epsilonOf(cost))
 	}
-	p.certified = certificate{p.Plan, p.MaxSteps, cost}
+	planned, err := p.Schedule(p.MaxSteps)
+	if err != nil {
+		return err
+	}
+	p.certified = certificate{planned.Entries(), cost}
 	return nil
 }
 

@@ -241,3 +241,34 @@ func TestResumedRunKeepsItsNoise(t *testing.T) {
 		}
 	}
 }
+
+// A certificate covers the first planned releases in their order, and nothing else.
+func TestCertificateCoversTheFirstReleases(t *testing.T) {
+	a, b := DPSGD(0.1, 1), DPSGD(0.1, 2)
+	c := certificate{planned: []accountant.Entry{{Event: a, Count: 3}, {Event: b, Count: 2}}}
+	for _, test := range []struct {
+		made []accountant.Event
+		want bool
+	}{
+		{nil, true},
+		{[]accountant.Event{a}, true},
+		{[]accountant.Event{a, a, a}, true},
+		{[]accountant.Event{a, a, a, b}, true},
+		{[]accountant.Event{a, a, a, b, b}, true},
+		{[]accountant.Event{b}, false},
+		{[]accountant.Event{a, a, b}, false},
+		{[]accountant.Event{a, a, a, a}, false},
+		{[]accountant.Event{a, a, a, b, b, b}, false},
+		{[]accountant.Event{a, a, a, b, b, a}, false},
+	} {
+		l := new(accountant.Ledger)
+		for _, e := range test.made {
+			if err := l.Add(e, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.covers(l) != test.want {
+			t.Errorf("%v: covered is %v, expected %v", test.made, !test.want, test.want)
+		}
+	}
+}
