@@ -12,7 +12,7 @@ func integers() {
 	addRoundedWide()
 	roundRow()
 	roundRowWide()
-	accumulateInt32()
+	accumulate("accumulateInt32AVX2", "int32", VCVTDQ2PD)
 	sumSquaresWide()
 }
 
@@ -207,29 +207,6 @@ func roundRow() {
 	JNZ(LabelRef("loop"))
 	storeLargest(largest)
 	returnSum(squares)
-}
-
-func accumulateInt32() {
-	TEXT("accumulateInt32AVX2", NOSPLIT, "func(blocks int, dst *float64, x *int32)")
-	Pragma("noescape")
-	Doc("accumulateInt32AVX2 adds 16·blocks elements of x to dst.")
-	blocks, dst, x := GP64(), GP64(), GP64()
-	Load(Param("blocks"), blocks)
-	Load(Param("dst"), dst)
-	Load(Param("x"), x)
-	Label("loop")
-	for i := range block / 4 {
-		v := YMM()
-		VCVTDQ2PD(Mem{Base: x, Disp: 16 * i}, v)
-		VADDPD(Mem{Base: dst, Disp: 32 * i}, v, v)
-		VMOVUPD(v, Mem{Base: dst, Disp: 32 * i})
-	}
-	ADDQ(U8(4*block), x)
-	SUBQ(I32(-8*block), dst)
-	DECQ(blocks)
-	JNZ(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
 }
 
 // sumSquaresWide is sumSquares on vectors twice as wide.

@@ -13,7 +13,7 @@ import (
 // elements that is a multiple of block.
 func reductions() {
 	sumSquares()
-	accumulate()
+	accumulate("accumulateFloat64AVX2", "float32", VCVTPS2PD)
 	columns("sumColumns", "sums the rows", "x", func(in []vec, _ Mem, sums []vec) {
 		VADDPD(in[0], sums[0], sums[0])
 	}, 1)
@@ -149,10 +149,11 @@ func columns(name, does, inputs string, body func(in []vec, shift Mem, sums []ve
 	RET()
 }
 
-func accumulate() {
-	TEXT("accumulateFloat64AVX2", NOSPLIT, "func(blocks int, dst *float64, x *float32)")
+// accumulate writes the kernel that adds a vector to one of float64.
+func accumulate(name, element string, toFloat64 func(...Op)) {
+	TEXT(name, NOSPLIT, "func(blocks int, dst *float64, x *"+element+")")
 	Pragma("noescape")
-	Doc("accumulateFloat64AVX2 adds 16·blocks elements of x to dst.")
+	Doc(name + " adds 16·blocks elements of x to dst.")
 	blocks, dst, x := GP64(), GP64(), GP64()
 	Load(Param("blocks"), blocks)
 	Load(Param("dst"), dst)
@@ -160,7 +161,7 @@ func accumulate() {
 	Label("loop")
 	for i := range block / 4 {
 		v := YMM()
-		VCVTPS2PD(Mem{Base: x, Disp: 16 * i}, v)
+		toFloat64(Mem{Base: x, Disp: 16 * i}, v)
 		VADDPD(Mem{Base: dst, Disp: 32 * i}, v, v)
 		VMOVUPD(v, Mem{Base: dst, Disp: 32 * i})
 	}
