@@ -20,8 +20,8 @@ type adder interface {
 	round(worker, example int, scale float32) (squares float64)
 	// multiply does what round left to do for the examples [lo, hi) together.
 	multiply(lo, hi int)
-	// flush adds integers [lo, hi) of the group to the values of these coordinates.
-	flush(lo, hi int)
+	// add adds the group's integers of the part's coordinates from, from+1, … to dst.
+	add(dst []float64, from int)
 	// place is the part's first coordinate and their number.
 	place() (from, size int)
 }
@@ -45,25 +45,9 @@ func (s *Sum) newAdder(p Part, from int) adder {
 	case Rows:
 		return newRowsAdder(s, p, from)
 	case Outer:
-		a := &outerAdder{outer: p, from: from, product: make([]float32, p.Size()), sum: s}
-		a.flushRange = func(_, lo, hi int) { a.flush(lo, hi) }
-		return a
+		return &outerAdder{outer: p, from: from, product: make([]float32, p.Size()), sum: s}
 	}
 	panic(fmt.Sprintf("clip: a part is a %T", p))
-}
-
-// strip is how many coordinates of a sum stay in the first-level cache while they are added to.
-const strip = 2048
-
-// accumulate adds integers to values, or writes them over what is there.
-func accumulate[T int32 | float32](values []float64, integers []T, first bool, add func([]float64, []T)) {
-	for lo := 0; lo < len(integers); lo += strip {
-		hi := min(lo+strip, len(integers))
-		if first {
-			clear(values[lo:hi]) // here, where the cache needs them anyway
-		}
-		add(values[lo:hi], integers[lo:hi])
-	}
 }
 
 // rowsAdder adds rows to one sum for each worker.
@@ -130,9 +114,9 @@ func (w *rowsWorker) add(piece []float32) {
 
 func (a *rowsAdder) multiply(int, int) {}
 
-func (a *rowsAdder) flush(lo, hi int) {
-	for i, w := range a.workers {
-		accumulate(a.sum.values[a.from+lo:], w.integers[lo:hi], !a.sum.begun && i == 0, kernel.AccumulateInt32)
+func (a *rowsAdder) add(dst []float64, from int) {
+	for _, w := range a.workers {
+		kernel.AccumulateInt32(dst, w.integers[from:from+len(dst)])
 	}
 }
 
@@ -145,11 +129,9 @@ type outerAdder struct {
 	from    int
 	x, z    []float32 // the rounded factors of a batch
 	largest []float64 // entry of each example's outer product: the product of the largest of x and z
-	product []float32 // of the examples that are multiplied and not yet flushed
-	flushed bool      // whether the group's earlier examples are
+	product []float32 // of the examples that were multiplied last
+	earlier []float64 // products of the group before that one; empty if there are none
 	sum     *Sum
-
-	flushRange func(worker, lo, hi int) // a.flush, made once
 }
 
 func (a *outerAdder) open(p Part) bool {
@@ -163,7 +145,7 @@ func (a *outerAdder) open(p Part) bool {
 
 func (a *outerAdder) reset(n int) {
 	a.x, a.z, a.largest = grown(a.x, n*a.outer.In), grown(a.z, n*a.outer.Out), grown(a.largest, n)
-	a.flushed = false
+	a.earlier = a.earlier[:0]
 }
 
 func (a *outerAdder) round(_, i int, scale float32) (squares float64) {
@@ -228,14 +210,12 @@ func (f outerFactors) round(scale float32) (squares, largest float64) {
 const exact = 1 << 24
 
 // multiply adds up as many examples at a time as the largest entries of their outer products allow:
-// no partial sum of the product's entries, in whatever order it is taken, is then above 2^24. The
-// last product waits to be flushed.
+// no partial sum of the product's entries, in whatever order it is taken, is then above 2^24.
 func (a *outerAdder) multiply(lo, hi int) {
 	in, out := a.outer.In, a.outer.Out
-	for waiting := false; lo < hi; waiting = true {
-		if waiting {
-			a.sum.pool.Run(len(a.product), strip, a.flushRange)
-			a.flushed = true
+	for first := lo; lo < hi; {
+		if lo > first {
+			a.keep()
 		}
 		end, largest := lo, 0.0
 		for ; end < hi && (end == lo || largest+a.largest[end] <= exact); end++ {
@@ -246,8 +226,22 @@ func (a *outerAdder) multiply(lo, hi int) {
 	}
 }
 
-func (a *outerAdder) flush(lo, hi int) {
-	accumulate(a.sum.values[a.from+lo:], a.product[lo:hi], !a.sum.begun && !a.flushed, kernel.AccumulateFloat64)
+// keep adds the product to the earlier ones.
+func (a *outerAdder) keep() {
+	if len(a.earlier) == 0 {
+		a.earlier = grown(a.earlier, len(a.product))
+		clear(a.earlier)
+	}
+	kernel.AccumulateFloat64(a.earlier, a.product)
+}
+
+func (a *outerAdder) add(dst []float64, from int) {
+	kernel.AccumulateFloat64(dst, a.product[from:from+len(dst)])
+	if len(a.earlier) > 0 {
+		for i, v := range a.earlier[from : from+len(dst)] {
+			dst[i] += v
+		}
+	}
 }
 
 func (a *outerAdder) place() (from, size int) { return a.from, a.outer.Size() }

@@ -28,8 +28,8 @@ type Sum struct {
 	pool    *kernel.Pool
 	err     error // the answer to everything; nil while the sum takes batches
 
-	values []float64 // integers
-	begun  bool      // whether values hold a sum; before, they hold anything
+	values         []float64 // integers; anything until begun
+	begun, waiting bool      // whether values hold a sum, and a group is rounded and not yet in it
 
 	parts   []adder   // of the batch in progress; their memory is used again
 	factors []float32 // of its examples
@@ -37,7 +37,8 @@ type Sum struct {
 	group   group
 	grain   int // examples that are worth handing to a worker
 
-	roundRange, flushRange func(worker, lo, hi int) // s.round and s.flush, made once
+	roundRange, settleRange func(worker, lo, hi int) // s.round and s.settleStrips, made once
+	integers                Integers                 // s.read, made once
 }
 
 // NewSum returns the empty sum of dim coordinates, of contributions that the policy scales, on the
@@ -52,7 +53,7 @@ func NewSum(policy Policy, dim int, pool *kernel.Pool) (*Sum, error) {
 		return nil, fmt.Errorf("clip: sum of %d values, must have at least 1: %w", dim, ErrLength)
 	}
 	s := &Sum{policy: policy, lattice: latticeOf(bound), dim: dim, pool: pool, values: make([]float64, dim), grain: 1 + 1<<13/dim}
-	s.roundRange, s.flushRange = s.round, s.flush
+	s.roundRange, s.settleRange, s.integers = s.round, s.settleStrips, s.read
 	return s, nil
 }
 
@@ -69,7 +70,7 @@ func (s *Sum) Lattice() Lattice { return s.lattice }
 
 // Reset makes s the empty sum of the next logical batch, whatever it held before: a sum that was
 // not released is dropped, the error of a broken one is forgotten.
-func (s *Sum) Reset() { s.err, s.begun = nil, false }
+func (s *Sum) Reset() { s.err, s.begun, s.waiting = nil, false, false }
 
 // groupExamples is how many rows an int32 holds for certain: each adds at most C/g < 2^21 to a
 // coordinate.
@@ -84,6 +85,7 @@ func (s *Sum) Add(b Batch, examples int) error {
 	if s.err != nil {
 		return s.err
 	}
+	s.settle()
 	s.factors, s.squares = grown(s.factors, examples), grown(s.squares, examples)
 	s.policy.Factors(s.factors, b.SquaredNorms[:examples])
 	s.open(b)
@@ -98,8 +100,10 @@ func (s *Sum) Add(b Batch, examples int) error {
 type group struct{ lo, hi int }
 
 // addGroup rounds the contributions of a group, measures them, leaves out those that are too long,
-// and adds the others.
+// and adds the others up. The group waits for the next one, or for the noise, to be added to
+// values.
 func (s *Sum) addGroup() {
+	s.settle()
 	for refused := true; refused; {
 		for _, p := range s.parts {
 			p.reset(s.group.hi)
@@ -110,8 +114,7 @@ func (s *Sum) addGroup() {
 	for _, p := range s.parts {
 		p.multiply(s.group.lo, s.group.hi)
 	}
-	s.pool.Run(s.dim, strip, s.flushRange)
-	s.begun = true
+	s.waiting = true
 }
 
 // round makes integers of the contributions of examples [lo, hi) of the group. A contribution's
@@ -126,12 +129,37 @@ func (s *Sum) round(worker, lo, hi int) {
 	}
 }
 
-// flush adds the integers of the group to coordinates [lo, hi).
-func (s *Sum) flush(_, lo, hi int) {
+// settle adds the group that waits to values.
+func (s *Sum) settle() {
+	if s.waiting {
+		s.pool.Run(s.dim, strip, s.settleRange)
+		s.begun, s.waiting = true, false
+	}
+}
+
+// strip is how many coordinates stay in the first-level cache while they are added to.
+const strip = 2048
+
+func (s *Sum) settleStrips(_, lo, hi int) {
+	for ; lo < hi; lo += strip {
+		s.read(s.values[lo:min(lo+strip, hi)], lo)
+	}
+}
+
+// read makes dst, which may be these values themselves, the integers of coordinates from, from+1, …
+func (s *Sum) read(dst []float64, from int) {
+	if !s.begun {
+		clear(dst)
+	} else if &dst[0] != &s.values[from] {
+		copy(dst, s.values[from:])
+	}
+	if !s.waiting {
+		return
+	}
 	for _, p := range s.parts {
-		from, size := p.place()
-		if first, last := max(lo-from, 0), min(hi-from, size); first < last {
-			p.flush(first, last)
+		at, size := p.place()
+		if lo, hi := max(from, at), min(from+len(dst), at+size); lo < hi {
+			p.add(dst[lo-from:hi-from], lo-at)
 		}
 	}
 }
@@ -149,19 +177,18 @@ func (s *Sum) refuse() (refused bool) {
 	return refused
 }
 
-// Release calls consume once with the integers of the sum, and empties s: until the next
-// [Sum.Reset] a second Release and any Add return [ErrReleased]. The integers are s's own memory
-// and no longer of use when consume returns. The caller is the mechanism that adds noise; nothing
-// else has business here.
-func (s *Sum) Release(consume func(integers []float64, l Lattice)) error {
+// Integers makes dst the integers of a sum's coordinates from, from+1, …; goroutines may share it.
+type Integers func(dst []float64, from int)
+
+// Release calls consume once with the integers of the sum, which last until consume returns, and
+// empties s: until the next [Sum.Reset] a second Release and any Add return [ErrReleased]. The
+// caller is the mechanism that adds noise; nothing else has business here.
+func (s *Sum) Release(consume func(Integers, Lattice)) error {
 	if s.err != nil {
 		return s.err
 	}
-	if !s.begun {
-		clear(s.values)
-	}
 	s.err = errReleased
-	consume(s.values, s.lattice)
+	consume(s.integers, s.lattice)
 	return nil
 }
 

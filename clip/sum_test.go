@@ -144,7 +144,9 @@ func integers(t testing.TB, s *Sum, e examples, physical int) []int64 {
 func released(t testing.TB, s *Sum) []int64 {
 	t.Helper()
 	var found []int64
-	err := s.Release(func(values []float64, _ Lattice) {
+	err := s.Release(func(integers Integers, _ Lattice) {
+		values := make([]float64, s.Dim())
+		integers(values, 0)
 		for i, v := range values {
 			if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
 				t.Fatalf("coordinate %d of the sum is %v, expected an integer", i, v)
@@ -297,6 +299,38 @@ func TestPaddingIsNotRead(t *testing.T) {
 	}
 }
 
+// A sum reads the same in pieces of any size, in any order, as often as somebody likes, whether its
+// last group waits or not.
+func TestSumIsReadInAnyPieces(t *testing.T) {
+	s := shape{rows: 3000, in: 90, out: 40, formed: 21}
+	for _, physical := range []int{1, 8, 20} {
+		e := draw(s, 20, 1, random.Seeded(8))
+		sum := newSum(t, 1, s.dim(), nil)
+		want := integers(t, sum, e, physical)
+		sum.Reset()
+		for lo := 0; lo < e.n; lo += physical {
+			part := e.part(lo, min(lo+physical, e.n))
+			if err := sum.Add(part.batch(), part.n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sum.Release(func(integers Integers, _ Lattice) {
+			for _, size := range []int{1, 7, 512, strip, 5000, s.dim()} {
+				for from := (s.dim() - 1) / size * size; from >= 0; from -= size {
+					piece := make([]float64, min(size, s.dim()-from))
+					piece[0] = math.NaN() // of what was in the memory before nothing is left
+					integers(piece, from)
+					for i, v := range piece {
+						if v != float64(want[from+i]) {
+							t.Fatalf("physical batch %d, pieces of %d: coordinate %d is %v, expected %d", physical, size, from+i, v, want[from+i])
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
 // A sum of nobody is zero, also in memory that held another sum.
 func TestSumOfNobody(t *testing.T) {
 	s := shape{rows: 3000, in: 3, out: 2}
@@ -317,7 +351,7 @@ func TestSumLeavesOnce(t *testing.T) {
 	e := draw(s, 2, 1, random.Seeded(6))
 	sum := newSum(t, 1, 4, nil)
 	integers(t, sum, e, 2)
-	nothing := func([]float64, Lattice) { t.Error("a sum left a second time") }
+	nothing := func(Integers, Lattice) { t.Error("a sum left a second time") }
 	if err := sum.Release(nothing); !errors.Is(err, ErrReleased) {
 		t.Errorf("second Release: error is %v, want %v", err, ErrReleased)
 	}
@@ -389,6 +423,9 @@ func TestSumIsNotPrinted(t *testing.T) {
 
 // Adding allocates nothing once the memory is there.
 func TestAddAllocatesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short tests run under the race detector, where sync.Pool drops values at random")
+	}
 	s := shape{rows: 3000, in: 30, out: 20, formed: 50}
 	b := draw(s, 20, 1, random.Seeded(7)).batch()
 	sum := newSum(t, 1, s.dim(), nil)

@@ -239,9 +239,11 @@ func (s *step) sum(t *testing.T, examples int) (sum []float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clipped.Release(func(integers []float64, l clip.Lattice) {
-		for _, v := range integers {
-			sum = append(sum, v*l.Spacing)
+	clipped.Release(func(integers clip.Integers, l clip.Lattice) {
+		sum = make([]float64, dim)
+		integers(sum, 0)
+		for i := range sum {
+			sum[i] *= l.Spacing
 		}
 	})
 	return sum

@@ -34,18 +34,18 @@ func (p *Pass) validity(x, mask *gorgonia.Node) *gorgonia.Node {
 	}, x, mask)
 }
 
-// onlyValid copies x with zeros for the examples outside the mask.
+// onlyValid is x with zeros for the examples outside the mask.
 func (p *Pass) onlyValid(x, mask *gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil
 	}
-	return p.perExample("only-valid", x.Shape(), func(out, x, mask []float32) {
+	return p.inPlace("only-valid", x.Shape(), func(out, x, mask []float32) {
 		n := len(out) / len(mask)
 		for i, m := range mask {
-			if m == 0 {
-				clear(out[i*n : (i+1)*n])
-			} else {
-				copy(out[i*n:(i+1)*n], x[i*n:(i+1)*n])
+			if from, to := x[i*n:(i+1)*n], out[i*n:(i+1)*n]; m == 0 {
+				clear(to)
+			} else if &from[0] != &to[0] {
+				copy(to, from)
 			}
 		}
 	}, nil, x, mask)

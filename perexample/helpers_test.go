@@ -3,7 +3,6 @@ package perexample_test
 import (
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -250,7 +249,8 @@ func (r *rig) integers(t *testing.T, engine perexample.Engine) (integers []float
 	if err := sum.Add(b, r.batch); err != nil {
 		t.Fatal(err)
 	}
-	sum.Release(func(values []float64, _ clip.Lattice) { integers = slices.Clone(values) })
+	integers = make([]float64, sum.Dim())
+	sum.Release(func(read clip.Integers, _ clip.Lattice) { read(integers, 0) })
 	return integers
 }
 

@@ -254,10 +254,11 @@ func (c *correlated) Privatize(step int, sum *clip.Sum, consume func(Noisy)) err
 	if err := c.Gaussian.Privatize(step, fresh, func(n Noisy) { copy(drawn[n.From():], n.Values()) }); err != nil {
 		return err
 	}
-	return sum.Release(func(integers []float64, l clip.Lattice) {
-		noisy := make([]float64, len(integers))
-		for i, v := range integers {
-			noisy[i] = v*l.Spacing + drawn[i]
+	return sum.Release(func(integers clip.Integers, l clip.Lattice) {
+		noisy := make([]float64, len(drawn))
+		integers(noisy, 0)
+		for i := range noisy {
+			noisy[i] = noisy[i]*l.Spacing + drawn[i]
 			if c.last != nil {
 				noisy[i] -= c.last[i]
 			}

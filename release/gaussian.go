@@ -44,19 +44,20 @@ type Gaussian struct {
 	workers         []worker
 
 	// The release in progress.
-	integers  []float64
+	dim       int
+	integers  clip.Integers
 	lattice   clip.Lattice
 	deviation float64 // in units of the spacing
 	consume   func(Noisy)
 
-	release   func(integers []float64, l clip.Lattice) // m.addNoise, made once
-	runChunks func(worker, first, end int)             // m.chunks, made once
+	release   func(clip.Integers, clip.Lattice) // m.addNoise, made once
+	runChunks func(worker, first, end int)      // m.chunks, made once
 }
 
 // worker is what one thread makes noise with.
 type worker struct {
-	adder noise.Adder
-	noisy [noise.Block]float64
+	adder           noise.Adder
+	integers, noisy [noise.Block]float64
 }
 
 // chunkLen coordinates have a stream of noise of their own: enough that handing them out costs
@@ -105,22 +106,21 @@ func (m *Gaussian) String() string {
 // Privatize implements [Mechanism]. For a given state of the source the noise does not depend on
 // the number of threads.
 func (m *Gaussian) Privatize(_ int, sum *clip.Sum, consume func(Noisy)) error {
-	m.consume = consume
+	m.consume, m.dim = consume, sum.Dim()
 	err := sum.Release(m.release)
-	m.consume = nil
+	m.consume, m.integers = nil, nil
 	return err
 }
 
 // addNoise hands out the integers of a sum with their noise.
-func (m *Gaussian) addNoise(integers []float64, l clip.Lattice) {
+func (m *Gaussian) addNoise(integers clip.Integers, l clip.Lattice) {
 	// C/g is exact, a division by a power of two.
 	m.integers, m.lattice, m.deviation = integers, l, up(m.noiseMultiplier*(l.Bound/l.Spacing))
-	chunks := (len(integers) + chunkLen - 1) / chunkLen
+	chunks := (m.dim + chunkLen - 1) / chunkLen
 	for len(m.streams) < chunks {
 		m.streams = append(m.streams, m.src.Split())
 	}
 	m.pool.Run(chunks, 1, m.runChunks)
-	m.integers = nil
 }
 
 // chunks makes the noise of chunks first up to, not including, end: noise, sum and consumer one
@@ -129,10 +129,11 @@ func (m *Gaussian) chunks(number, first, end int) {
 	w := &m.workers[number]
 	deviation := m.deviation * m.lattice.Spacing
 	for chunk := first; chunk < end; chunk++ {
-		for from := chunk * chunkLen; from < min((chunk+1)*chunkLen, len(m.integers)); from += noise.Block {
-			to := min(from+noise.Block, len(m.integers))
-			noisy := w.noisy[:to-from]
-			w.adder.Add(noisy, m.integers[from:to], m.deviation, m.lattice.Spacing, m.streams[chunk])
+		for from := chunk * chunkLen; from < min((chunk+1)*chunkLen, m.dim); from += noise.Block {
+			n := min(noise.Block, m.dim-from)
+			integers, noisy := w.integers[:n], w.noisy[:n]
+			m.integers(integers, from)
+			w.adder.Add(noisy, integers, m.deviation, m.lattice.Spacing, m.streams[chunk])
 			m.consume(Noisy{values: noisy, from: from, worker: number, deviation: deviation})
 		}
 	}

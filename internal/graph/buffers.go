@@ -70,6 +70,7 @@ type bufferPlan struct {
 	inputs  map[*gorgonia.Node][]*gorgonia.Node
 	readers map[*gorgonia.Node]int // readers that have not run yet; requested outputs count one that never runs
 	held    map[*gorgonia.Node][]float32
+	lent    map[*gorgonia.Node][]float32 // memory of inputs
 	free    [][]float32
 	floats  int
 }
@@ -79,6 +80,7 @@ func newBufferPlan(order, outputs []*gorgonia.Node) *bufferPlan {
 		inputs:  map[*gorgonia.Node][]*gorgonia.Node{},
 		readers: map[*gorgonia.Node]int{},
 		held:    map[*gorgonia.Node][]float32{},
+		lent:    map[*gorgonia.Node][]float32{},
 	}
 	for _, n := range order {
 		p.inputs[n] = inputsOf(n)
@@ -107,6 +109,9 @@ func (p *bufferPlan) acquire(n *gorgonia.Node) Array {
 	return Array{Float32: buffer[:size]}
 }
 
+// lend offers the memory of an input of the graph to the first operation that works in place on it; nobody else gets it.
+func (p *bufferPlan) lend(n *gorgonia.Node, a Array) { p.lent[n] = a.Float32 }
+
 // inherit hands an operation that may work in place the buffer of an input that it is the last to read.
 func (p *bufferPlan) inherit(n *gorgonia.Node, size int) ([]float32, bool) {
 	if own, ok := n.Op().(*node); !(ok && own.InPlace) && !isSum(n) {
@@ -114,8 +119,12 @@ func (p *bufferPlan) inherit(n *gorgonia.Node, size int) ([]float32, bool) {
 	}
 	for _, in := range p.inputs[n] {
 		buffer, held := p.held[in]
+		if !held {
+			buffer, held = p.lent[in]
+		}
 		if held && p.readers[in] == 1 && tensor.Shape(in.Shape()).TotalSize() == size {
 			delete(p.held, in)
+			delete(p.lent, in)
 			return buffer, true
 		}
 	}

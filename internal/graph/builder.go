@@ -21,6 +21,7 @@ type Builder struct {
 	graph   *gorgonia.ExprGraph
 	pool    *kernel.Pool
 	leaves  map[*gorgonia.Node]Array // inputs and parameters
+	inputs  map[*gorgonia.Node]bool
 	names   map[string]bool
 	tracked map[*gorgonia.Node]bool
 	serial  int
@@ -37,6 +38,7 @@ func NewBuilder(pool *kernel.Pool) *Builder {
 		graph:   gorgonia.NewGraph(),
 		pool:    pool,
 		leaves:  map[*gorgonia.Node]Array{},
+		inputs:  map[*gorgonia.Node]bool{},
 		names:   map[string]bool{},
 		tracked: map[*gorgonia.Node]bool{},
 	}
@@ -66,12 +68,14 @@ func (b *Builder) Fail(format string, args ...any) {
 }
 
 // Input declares a leaf of the graph. Its memory, which [Builder.Values] returns, is written by the
-// caller before each run.
+// caller before each run of an [Executor]: operations that work in place may use it up.
 func (b *Builder) Input(name string, t tensor.Dtype, shape ...int) *gorgonia.Node {
 	if !b.checkShape(name, shape) {
 		return nil
 	}
-	return b.leaf(name, t, shape, newArray(t, tensor.Shape(shape).TotalSize()))
+	n := b.leaf(name, t, shape, newArray(t, tensor.Shape(shape).TotalSize()))
+	b.inputs[n] = true
+	return n
 }
 
 // Parameter declares a trainable leaf over memory that the caller owns, row-major in the given shape.

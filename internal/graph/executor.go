@@ -48,6 +48,9 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Executor, error) {
 	for _, n := range order {
 		if leaf, ok := b.leaves[n]; ok {
 			arrays[n], e.values[n] = leaf, leaf
+			if b.inputs[n] {
+				plan.lend(n, leaf)
+			}
 			continue
 		}
 		in := make([]Array, 0, len(plan.inputs[n]))

@@ -102,6 +102,67 @@ func operations(b *graph.Builder) []*gorgonia.Node {
 	return nodes
 }
 
+// An operation in place takes the memory of an input that nobody reads after it, and leaves
+// parameters, inputs that are read later, and those of another size alone.
+func TestInPlaceUsesInputsUp(t *testing.T) {
+	const n = 16
+	scaled := func(b *graph.Builder, x *gorgonia.Node, inPlace bool) *gorgonia.Node {
+		return b.Apply(graph.Operation{
+			Name: "twice", Type: tensor.Float32, Shape: []int{n}, InPlace: inPlace,
+			Run: func(out graph.Array, in []graph.Array) {
+				for i, v := range in[0].Float32 {
+					out.Float32[i] = 2 * v
+				}
+			},
+		}, x)
+	}
+	for _, test := range []struct {
+		name    string
+		declare func(b *graph.Builder) (leaf *gorgonia.Node, outputs []*gorgonia.Node)
+		usedUp  bool
+	}{
+		{"the last reader", func(b *graph.Builder) (*gorgonia.Node, []*gorgonia.Node) {
+			x := b.Input("x", tensor.Float32, n)
+			first := scaled(b, x, false)
+			return x, []*gorgonia.Node{first, scaled(b, x, true)}
+		}, true},
+		{"not the last reader", func(b *graph.Builder) (*gorgonia.Node, []*gorgonia.Node) {
+			x := b.Input("x", tensor.Float32, n)
+			first := scaled(b, x, true)
+			return x, []*gorgonia.Node{first, scaled(b, x, false)}
+		}, false},
+		{"not in place", func(b *graph.Builder) (*gorgonia.Node, []*gorgonia.Node) {
+			x := b.Input("x", tensor.Float32, n)
+			return x, []*gorgonia.Node{scaled(b, x, false)}
+		}, false},
+		{"a parameter", func(b *graph.Builder) (*gorgonia.Node, []*gorgonia.Node) {
+			x := b.Parameter("x", make([]float32, n), n)
+			return x, []*gorgonia.Node{scaled(b, x, true)}
+		}, false},
+		{"an input that is an output", func(b *graph.Builder) (*gorgonia.Node, []*gorgonia.Node) {
+			x := b.Input("x", tensor.Float32, n)
+			return x, []*gorgonia.Node{x, scaled(b, x, true)}
+		}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := graph.NewBuilder(nil)
+			leaf, outputs := test.declare(b)
+			e := compile(t, b, outputs...)
+			values := float32s(n, 5)
+			copy(b.Values(leaf).Float32, values)
+			runAll(t, e)
+			if kept := slices.Equal(b.Values(leaf).Float32, values); kept == test.usedUp {
+				t.Errorf("the leaf keeps its values: %v, expected %v", kept, !test.usedUp)
+			}
+			for i, out := range outputs {
+				if got := e.Values(out).Float32; out != leaf && got[3] != 2*values[3] {
+					t.Errorf("output %d begins with %v, expected %v", i, got[3], 2*values[3])
+				}
+			}
+		})
+	}
+}
+
 // Every subset of outputs, however early in the graph, holds its value after the whole graph has run.
 func TestRequestedOutputsAreNeverOverwritten(t *testing.T) {
 	const n, length = 16, 8

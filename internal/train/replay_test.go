@@ -28,8 +28,8 @@ type tape struct {
 
 func (m *tape) Privatize(step int, sum *clip.Sum, consume func(release.Noisy)) error {
 	// The sum is kept, to show that the data sets differ, and handed on.
-	var integers []float64
-	sum.Release(func(values []float64, _ clip.Lattice) { integers = slices.Clone(values) })
+	integers := make([]float64, sum.Dim())
+	sum.Release(func(read clip.Integers, _ clip.Lattice) { read(integers, 0) })
 	m.sums = append(m.sums, integers)
 	row := make([]float32, len(integers))
 	if m.play != nil {

@@ -32,9 +32,11 @@ func clippedSum(t testing.TB, r *Run, indices []int) (values []float64) {
 	t.Helper()
 	sum := newSum(t, r)
 	addAll(t, r, sum, indices)
-	sum.Release(func(integers []float64, l clip.Lattice) {
-		for _, v := range integers {
-			values = append(values, v*l.Spacing)
+	values = make([]float64, sum.Dim())
+	sum.Release(func(integers clip.Integers, l clip.Lattice) {
+		integers(values, 0)
+		for i := range values {
+			values[i] *= l.Spacing
 		}
 	})
 	return values
