@@ -12,7 +12,7 @@ const (
 
 	methodPairs    = "dominating pairs (Zhu, Dong, Wang 2022), "
 	methodClosed   = methodPairs + "exact privacy profile of one release"
-	methodContour  = methodPairs + "exact privacy profile by contour integration, certified upper bound"
+	methodContour  = methodPairs + "exact privacy profile by contour integration, upper bound with truncation bounded and rounding estimated"
 	methodChernoff = methodPairs + "Rényi divergences of all real orders"
 	methodNothing  = "nothing was released about anyone"
 	methodNone     = "a release without any guarantee"

@@ -73,8 +73,9 @@ Accountants bound the same ε from above; they differ in how closely. At the pre
 | fashion-cnn | 2,344 | 1.4468 | 1.3650 | 2.751 |
 | cifar-cnn | 1,465 | 1.4007 | 1.3216 | 2.744 |
 
-- ` + "`exact`" + ` inverts the transform of the privacy loss of the whole run and certifies every error of doing so; no accountant can be
-  tighter for Poisson sampling with Gaussian noise. An answer takes about a millisecond.
+- ` + "`exact`" + ` inverts the transform of the privacy loss of the whole run and adds what truncation (bounded) and rounding (estimated
+  with a wide margin) may hide; no accountant can be tighter for Poisson sampling with Gaussian noise. An answer takes about a
+  millisecond.
 - ` + "`pld`" + ` discretises the privacy loss and composes it by Fourier transforms, rounding up; it agrees with ` + "`exact`" + ` to about 0.1 %
   and shares none of its numerics. An answer takes some ten milliseconds.
 - ` + "`rdp`" + ` composes Rényi divergences. An answer takes microseconds.
