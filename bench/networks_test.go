@@ -1,13 +1,13 @@
 package bench
 
 import (
+	"dpsgd/internal/bench"
+	"dpsgd/internal/describe"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-
-	"dpsgd/internal/train"
 )
 
 // The networks that the peers build have the sizes of those that the program builds.
@@ -22,11 +22,11 @@ func TestNetworksOfPeers(t *testing.T) {
 		t.Fatalf("found %d networks in networks.py, expected 7", len(rows))
 	}
 	for _, row := range rows {
-		c, err := train.BenchConfig(row[1], 1)
+		c, err := bench.Config(row[1], 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := train.Describe(c, 1000)
+		d, err := describe.Describe(c, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}

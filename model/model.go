@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"dpsgd/internal/graph"
 	"dpsgd/internal/random"
@@ -62,6 +63,21 @@ func (m *Model) Layers() []LayerInfo {
 		layers[i].Output = slices.Clone(layers[i].Output)
 	}
 	return layers
+}
+
+// MultiplyAdds counts those of the forward pass on one example: all of them, and those of the first
+// layer that has any.
+func (m *Model) MultiplyAdds() (total, first int) {
+	for i, l := range m.layers {
+		if i+1 < len(m.layers) && strings.HasPrefix(m.layers[i+1].Name, l.Name+".") {
+			continue // a container, whose numbers are those of what it holds
+		}
+		if first == 0 {
+			first = l.MultiplyAdds
+		}
+		total += l.MultiplyAdds
+	}
+	return total, first
 }
 
 // Input is the shape of one example.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/train"
+	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
 )
@@ -24,11 +24,11 @@ func (a *app) ask(c *cobra.Command, q *question, args []string) error {
 		return err
 	}
 	a.warn(q.warning)
-	cost, err := new(train.Accounts).Answer(asked)
+	cost, err := new(questions.Answerer).Answer(asked)
 	if err != nil {
 		return unanswered(err)
 	}
-	if q.unknown == train.Epsilon && asked.Run != "" {
+	if q.unknown == questions.Epsilon && asked.Run != "" {
 		cost.TargetEpsilon = asked.Epsilon
 	}
 	if a.json {
@@ -39,7 +39,7 @@ func (a *app) ask(c *cobra.Command, q *question, args []string) error {
 
 // unanswered makes the refusal of a question an error of the command line.
 func unanswered(err error) error {
-	for _, known := range []error{accountant.ErrUnsupported, accountant.ErrInvalid, train.ErrFixed} {
+	for _, known := range []error{accountant.ErrUnsupported, accountant.ErrInvalid, questions.ErrFixed} {
 		if errors.Is(err, known) {
 			return asUsage(err)
 		}
@@ -48,18 +48,18 @@ func unanswered(err error) error {
 }
 
 // printCost writes an answer for people: what was solved for, what it costs, and what that rests on.
-func (a *app) printCost(c train.Cost, unknown train.Unknown) error {
+func (a *app) printCost(c questions.Cost, unknown questions.Unknown) error {
 	budget := fmt.Sprintf("within ε ≤ %g at δ = %g", c.TargetEpsilon, c.Delta)
 	switch unknown {
-	case train.NoiseMultiplier:
+	case questions.NoiseMultiplier:
 		fmt.Fprintf(a.out, "noise multiplier %s is the least %s\n", significantUp(c.NoiseMultiplier, 7), budget)
-	case train.SamplingProbability:
+	case questions.SamplingProbability:
 		fmt.Fprintf(a.out, "sampling probability %s is the largest %s\n", significantDown(c.SamplingProbability, 7), budget)
-	case train.Steps:
+	case questions.Steps:
 		fmt.Fprintf(a.out, "%s steps are the most %s\n", count(*c.Steps), budget)
 	}
 	bounds := fmt.Sprintf("ε lies in [%s, %s]\n", significantDown(c.Lower, 8), significantUp(c.Upper, 8))
-	if unknown == train.Delta {
+	if unknown == questions.Delta {
 		fmt.Fprintf(a.out, "δ = %s at ε = %g", significantUp(c.Delta, 4), c.Epsilon)
 		bounds = "δ" + strings.TrimPrefix(bounds, "ε")
 	} else {
@@ -78,14 +78,14 @@ func (a *app) printCost(c train.Cost, unknown train.Unknown) error {
 }
 
 // releasesText says what an answer is about.
-func releasesText(c train.Cost, unknown train.Unknown) string {
+func releasesText(c questions.Cost, unknown questions.Unknown) string {
 	text := ""
 	if c.Run != "" {
 		text = fmt.Sprintf(", %s releases", count(*c.Releases))
-		if unknown == train.Epsilon && c.TargetEpsilon > 0 {
+		if unknown == questions.Epsilon && c.TargetEpsilon > 0 {
 			text += fmt.Sprintf(", budget ε ≤ %g", c.TargetEpsilon)
 		}
-		if unknown == train.Steps {
+		if unknown == questions.Steps {
 			text += fmt.Sprintf(" and %s more", count(*c.Steps))
 		}
 		return text

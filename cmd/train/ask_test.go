@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/train"
+	"dpsgd/internal/questions"
 )
 
 // Shared flags of questions: 60,000 examples in batches of 512, 40 epochs.
@@ -54,7 +54,7 @@ func golden(t testing.TB, name string, r accountant.Relation, group int, q, sigm
 
 // ε and δ of the commands are those of the package, for each accountant, relation and group size that is asked for.
 func TestEpsilonAndDelta(t *testing.T) {
-	usual := train.DefaultAccountant()
+	usual := questions.DefaultAccountant()
 	tests := []struct {
 		flags []string
 		name  string
@@ -114,7 +114,7 @@ func TestAnswersForPeople(t *testing.T) {
 				t.Errorf("train %s: found no %q in\n%s", strings.Join(test.args, " "), want, out)
 			}
 		}
-		if a, err := accountant.New(train.DefaultAccountant(), accountant.AddOrRemoveOne); err != nil {
+		if a, err := accountant.New(questions.DefaultAccountant(), accountant.AddOrRemoveOne); err != nil {
 			t.Error(err)
 		} else if _, ok := a.(accountant.Bracketing); ok != strings.Contains(out, " lies in [") {
 			t.Errorf("train %s: found\n%s", strings.Join(test.args, " "), out)
@@ -124,7 +124,7 @@ func TestAnswersForPeople(t *testing.T) {
 
 // Each solver undoes epsilon, on the private side, whichever accountant is asked.
 func TestSolversInvertEpsilon(t *testing.T) {
-	for _, name := range []string{"rdp", train.DefaultAccountant()} {
+	for _, name := range []string{"rdp", questions.DefaultAccountant()} {
 		asked := concat(sampling, []string{"--delta", "1e-5", "--accountant", name, "--json"})
 		number := func(o map[string]any, key string) string {
 			text, err := json.Marshal(o[key])
@@ -163,8 +163,8 @@ func TestQuestionsAboutARun(t *testing.T) {
 	if spent["releases"] != 40. || spent["run"] != run || spent["target_epsilon"] != 5. || spent["delta"] != 1e-3 {
 		t.Errorf("epsilon: found %v", spent)
 	}
-	other := lastLine(t, succeed(t, "epsilon", run, "--accountant", train.DefaultAccountant(), "--delta", "1e-4", "--json"))
-	if other["accountant"] != train.DefaultAccountant() || other["delta"] != 1e-4 {
+	other := lastLine(t, succeed(t, "epsilon", run, "--accountant", questions.DefaultAccountant(), "--delta", "1e-4", "--json"))
+	if other["accountant"] != questions.DefaultAccountant() || other["delta"] != 1e-4 {
 		t.Errorf("epsilon by another accountant: found %v", other)
 	}
 	d := lastLine(t, succeed(t, "delta", run, "--epsilon", fmt.Sprint(spent["epsilon"]), "--json"))

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/account"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
 )
 
@@ -18,18 +21,18 @@ func drawn(b *bytes.Buffer) []string {
 // Bars fit terminals of 80 columns, also with the largest numbers and the longest names, and say what is promised.
 func TestBarsFit80Columns(t *testing.T) {
 	p := train.Progress{
-		Step: 12345, Steps: 98765, Spent: train.Spent{Guarantee: accountant.Guarantee{Epsilon: 12.345}}, Budget: &accountant.Guarantee{Epsilon: 12.75},
-		Evaluation: train.Evaluation{Accuracy: 0.98765}, SecondsPerStep: 4, ExamplesPerSecond: 123456,
+		Step: 12345, Steps: 98765, Spent: account.Spent{Guarantee: accountant.Guarantee{Epsilon: 12.345}}, Budget: &accountant.Guarantee{Epsilon: 12.75},
+		Evaluation: compute.Evaluation{Accuracy: 0.98765}, SecondsPerStep: 4, ExamplesPerSecond: 123456,
 	}
 	byRDP := 13.501
 	beside := p
 	beside.Spent.EpsilonRDP = &byRDP
-	var runBar, besideBar, sweep, fetch bytes.Buffer
+	var runBar, besideBar, sweepBuffer, fetch bytes.Buffer
 	narrow := &barWatcher{plainWatcher: plainWatcher{w: &besideBar}, bar: barOf(&besideBar, 98765, narrowBarWidth)}
 	run := &barWatcher{plainWatcher: plainWatcher{w: &runBar}, bar: newBar(&runBar, 98765)}
-	trials := &sweepBar{sweepLines: sweepLines{w: &sweep}}
-	trials.SweepStarted(train.SweepOverview{Dir: "runs/s", Trials: 1000, Steps: 987654})
-	trials.TrialStarted(train.TrialOverview{Number: 999, Trials: 1000, Name: strings.Repeat("clip_norm=0.1,", 9), Steps: 987654})
+	trials := &sweepBar{sweepLines: sweepLines{w: &sweepBuffer}}
+	trials.SweepStarted(sweep.Overview{Dir: "runs/s", Trials: 1000, Steps: 987654})
+	trials.TrialStarted(sweep.TrialOverview{Number: 999, Trials: 1000, Name: strings.Repeat("clip_norm=0.1,", 9), Steps: 987654})
 	download := &fetchBar{w: &fetch}
 	download.progress("cifar-10-binary.tar.gz", 0, 170052171)
 	time.Sleep(150 * time.Millisecond) // bars draw ten times a second
@@ -38,7 +41,7 @@ func TestBarsFit80Columns(t *testing.T) {
 	trials.TrialStepped(p)
 	download.progress("cifar-10-binary.tar.gz", 170052171, 170052171)
 
-	for name, b := range map[string]*bytes.Buffer{"run": &runBar, "two accountants": &besideBar, "sweep": &sweep, "fetch": &fetch} {
+	for name, b := range map[string]*bytes.Buffer{"run": &runBar, "two accountants": &besideBar, "sweep": &sweepBuffer, "fetch": &fetch} {
 		for _, line := range drawn(b) {
 			if len([]rune(line)) > 79 {
 				t.Errorf("%s: %d columns: %s", name, len([]rune(line)), line)
@@ -63,8 +66,8 @@ func TestBarsFit80Columns(t *testing.T) {
 func TestLiveText(t *testing.T) {
 	byRDP := 3.1951
 	p := train.Progress{
-		Step: 586, Steps: 586, Spent: train.Spent{Guarantee: accountant.Guarantee{Epsilon: 2.981}, EpsilonRDP: &byRDP}, Budget: &accountant.Guarantee{Epsilon: 3},
-		Evaluation: train.Evaluation{Accuracy: 0.981}, SecondsPerStep: 0.02, ExamplesPerSecond: 11000,
+		Step: 586, Steps: 586, Spent: account.Spent{Guarantee: accountant.Guarantee{Epsilon: 2.981}, EpsilonRDP: &byRDP}, Budget: &accountant.Guarantee{Epsilon: 3},
+		Evaluation: compute.Evaluation{Accuracy: 0.981}, SecondsPerStep: 0.02, ExamplesPerSecond: 11000,
 	}
 	for _, test := range []struct {
 		width int

@@ -4,11 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"dpsgd/internal/questions"
 	"errors"
 	"fmt"
 	"io"
-
-	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,7 +26,7 @@ func (q *question) addBatchFlag(c *cobra.Command) {
 }
 
 // answerLines answers the questions on standard input until it ends. A wrong line is answered too, with its error.
-func (a *app) answerLines(c *cobra.Command, args []string, unknowns ...train.Unknown) error {
+func (a *app) answerLines(c *cobra.Command, args []string, unknowns ...questions.Unknown) error {
 	var extra string
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if f.Name != "batch" && f.Name != "json" {
@@ -42,7 +41,7 @@ func (a *app) answerLines(c *cobra.Command, args []string, unknowns ...train.Unk
 	}
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	batch := train.Batch{Unknowns: unknowns}
+	batch := questions.Lines{Unknowns: unknowns}
 	lines := readLines(ctx, c.InOrStdin())
 	for {
 		select {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dpsgd/configs"
-	"dpsgd/internal/train"
+	"dpsgd/internal/bench"
 
 	"github.com/spf13/cobra"
 )
@@ -53,7 +53,7 @@ without privacy on the same kernels, to compare with. docs/performance.md says h
 	}
 	c.Flags().StringVar(&f.model, "model", "mnist-cnn", "a ready network: "+strings.Join(configs.Networks(), ", "))
 	c.Flags().StringVar(&f.config, "config", "", "a configuration file or the name of a preset, instead of --model; its batch sizes, threads and engine count")
-	c.Flags().StringVar(&f.mode, "mode", "private", "one of "+strings.Join(train.BenchModes(), ", "))
+	c.Flags().StringVar(&f.mode, "mode", "private", "one of "+strings.Join(bench.Modes(), ", "))
 	c.Flags().IntVar(&f.batch, "batch", 256, "examples in a step; up to 256 of them are computed at once")
 	c.Flags().IntVar(&f.threads, "threads", 0, "threads that compute (default: all cores)")
 	c.Flags().Float64Var(&f.seconds, "seconds", 3, "about how long to measure")
@@ -68,8 +68,8 @@ func (f *benchFlags) read(c *cobra.Command) (*configs.Config, error) {
 		return nil, usagef("found --model and --config, expected one of the two")
 	case !slices.Contains(configs.Networks(), f.model):
 		return nil, usagef("found --model %q, expected one of %s", f.model, strings.Join(configs.Networks(), ", "))
-	case !slices.Contains(train.BenchModes(), f.mode):
-		return nil, usagef("found --mode %q, expected one of %s", f.mode, strings.Join(train.BenchModes(), ", "))
+	case !slices.Contains(bench.Modes(), f.mode):
+		return nil, usagef("found --mode %q, expected one of %s", f.mode, strings.Join(bench.Modes(), ", "))
 	case f.batch < 1 || f.batch > mostBatch:
 		return nil, usagef("found --batch %d, expected 1 to %d", f.batch, mostBatch)
 	case changed("threads") && (f.threads < 1 || f.threads > mostThreads):
@@ -89,7 +89,7 @@ func (f *benchFlags) read(c *cobra.Command) (*configs.Config, error) {
 
 func (f *benchFlags) configuration(batchAsked bool) (*configs.Config, error) {
 	if f.config == "" {
-		return train.BenchConfig(f.model, f.batch)
+		return bench.Config(f.model, f.batch)
 	}
 	config, err := configs.Load(f.config, nil)
 	if err == nil && batchAsked {
@@ -99,7 +99,7 @@ func (f *benchFlags) configuration(batchAsked bool) (*configs.Config, error) {
 }
 
 func (a *app) bench(ctx context.Context, config *configs.Config, f benchFlags) error {
-	result, err := train.Bench(ctx, config, f.mode, time.Duration(f.seconds*float64(time.Second)))
+	result, err := bench.Run(ctx, config, f.mode, time.Duration(f.seconds*float64(time.Second)))
 	if ctx.Err() != nil {
 		return stopped(ctx)
 	}
@@ -114,7 +114,7 @@ func (a *app) bench(ctx context.Context, config *configs.Config, f benchFlags) e
 }
 
 // printBench writes a result for people.
-func (a *app) printBench(b *train.Benchmark, f benchFlags) {
+func (a *app) printBench(b *bench.Result, f benchFlags) {
 	name := b.Model
 	if f.config != "" {
 		name = baseName(f.config) + ", network " + b.Model
@@ -125,7 +125,7 @@ func (a *app) printBench(b *train.Benchmark, f benchFlags) {
 	fmt.Fprintf(a.out, "work      %.1f GFLOP/s, %.1f %% of the FMA limit of %.1f\n", b.GFLOPs, 100*b.GFLOPs/b.FMALimitGFLOPs, b.FMALimitGFLOPs)
 	fmt.Fprintf(a.out, "memory    %.1f MiB at its peak, %s examples at once\n\n", b.PeakRSSMiB, count(b.Physical))
 	table := [][]string{{"part", "ms", "% of the step"}}
-	for _, part := range train.BenchParts() {
+	for _, part := range bench.Parts() {
 		ms := b.Parts[part]
 		table = append(table, []string{part, decimals(ms, 3), decimals(100*ms/b.StepMS, 1)})
 	}

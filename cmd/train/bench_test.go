@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
+	"dpsgd/internal/bench"
 	"maps"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
-
-	"dpsgd/internal/train"
 )
 
 // The fields of --json are these and no others, in every mode, with figures that make sense.
@@ -29,7 +28,7 @@ func TestBenchJSON(t *testing.T) {
 			}
 		}
 		parts, _ := object["parts"].(map[string]any)
-		if found, want := slices.Sorted(maps.Keys(parts)), slices.Sorted(slices.Values(train.BenchParts())); !slices.Equal(found, want) {
+		if found, want := slices.Sorted(maps.Keys(parts)), slices.Sorted(slices.Values(bench.Parts())); !slices.Equal(found, want) {
 			t.Errorf("%s: found the parts %v, expected %v", mode, found, want)
 		}
 	}
@@ -56,7 +55,7 @@ func TestBenchDefaults(t *testing.T) {
 func TestBenchText(t *testing.T) {
 	for _, args := range [][]string{{"--model", "mnist-cnn-relu", "--batch", "1025"}, {"--config", ownConfig(t, "pictures", 10), "--mode", "materialise"}} {
 		out := succeed(t, append([]string{"bench", "--seconds", "0.01"}, args...)...)
-		for _, want := range append(train.BenchParts(), " step, batch ", "examples/s", "% of the FMA limit of ", "MiB at its peak", "% of the step") {
+		for _, want := range append(bench.Parts(), " step, batch ", "examples/s", "% of the FMA limit of ", "MiB at its peak", "% of the step") {
 			if !strings.Contains(out, want) {
 				t.Errorf("bench does not say %q:\n%s", want, out)
 			}

@@ -1,19 +1,19 @@
 package main
 
 import (
-	"dpsgd/internal/train"
+	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
 )
 
 // solvable are what `train calibrate` solves for.
-var solvable = map[string]train.Unknown{
-	"noise-multiplier":     train.NoiseMultiplier,
-	"sampling-probability": train.SamplingProbability,
+var solvable = map[string]questions.Unknown{
+	"noise-multiplier":     questions.NoiseMultiplier,
+	"sampling-probability": questions.SamplingProbability,
 }
 
 func (a *app) calibrateCommand() *cobra.Command {
-	q := question{unknown: train.NoiseMultiplier}
+	q := question{unknown: questions.NoiseMultiplier}
 	var solve string
 	c := &cobra.Command{
 		Use:   "calibrate [RUN]",
@@ -41,7 +41,7 @@ phases leave out "noise_multiplier" or "sampling_probability": that is solved fo
 			if q.unknown = unknown; !q.batch {
 				return a.ask(c, &q, args)
 			}
-			return a.answerLines(c, args, train.NoiseMultiplier, train.SamplingProbability)
+			return a.answerLines(c, args, questions.NoiseMultiplier, questions.SamplingProbability)
 		},
 	}
 	q.addFlags(c)

@@ -1,13 +1,12 @@
 package main
 
 import (
+	"dpsgd/internal/questions"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
 )
@@ -16,7 +15,7 @@ import (
 const comparedPoints = 40
 
 func (a *app) compareCommand() *cobra.Command {
-	q := question{unknown: train.Epsilon}
+	q := question{unknown: questions.Epsilon}
 	var plot string
 	c := &cobra.Command{
 		Use:   "compare [RUN]",
@@ -31,8 +30,8 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
   train compare --sampling-probability 0.01 --steps 10000 --noise-multiplier 1 --delta 1e-5 --json`,
 		Args: runArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			if given := c.Flags().Changed("plot"); given && !slices.Contains(train.PlotFormats(), strings.ToLower(filepath.Ext(plot))) {
-				return usagef("found --plot %s, expected a file that ends in %s", plot, strings.Join(train.PlotFormats(), " or "))
+			if given := c.Flags().Changed("plot"); given && !slices.Contains(questions.PlotFormats(), strings.ToLower(filepath.Ext(plot))) {
+				return usagef("found --plot %s, expected a file that ends in %s", plot, strings.Join(questions.PlotFormats(), " or "))
 			}
 			asked, err := q.read(c, args)
 			if err != nil {
@@ -47,12 +46,12 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
 	return c
 }
 
-func (a *app) compare(c *cobra.Command, asked train.Question, plot string) error {
+func (a *app) compare(c *cobra.Command, asked questions.Question, plot string) error {
 	points := 0
 	if plot != "" {
 		points = comparedPoints
 	}
-	result, err := train.Compare(c.Context(), asked, points)
+	result, err := questions.Compare(c.Context(), asked, points)
 	if c.Context().Err() != nil {
 		return stopped(c.Context())
 	}
@@ -78,7 +77,7 @@ func (a *app) compare(c *cobra.Command, asked train.Question, plot string) error
 const terminalWidth = 80
 
 // printComparison writes a table of the answers and, below it, the refusals.
-func (a *app) printComparison(c *train.Comparison) {
+func (a *app) printComparison(c *questions.Comparison) {
 	what := fmt.Sprintf("%s releases", count(c.Releases))
 	if c.NoiseMultiplier > 0 {
 		what = fmt.Sprintf("%s steps with noise multiplier %.6g, sampling probability %.6g", count(c.Releases), c.NoiseMultiplier, c.SamplingProbability)
@@ -88,7 +87,7 @@ func (a *app) printComparison(c *train.Comparison) {
 	}
 	fmt.Fprintf(a.out, "%s\nε at δ = %g; datasets that differ by %s\n\n", cut(what, terminalWidth), c.Delta, c.Relation)
 	table := [][]string{{"accountant", "ε", "at least", "ms"}}
-	var refusals []train.Compared
+	var refusals []questions.Compared
 	estimates := false
 	for _, one := range c.Accountants {
 		if one.Epsilon == nil {

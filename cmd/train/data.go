@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dpsgd/data"
-	"dpsgd/internal/train"
+	"dpsgd/internal/setup"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -31,7 +31,7 @@ func (a *app) dataListCommand() *cobra.Command {
 		Short: "List the data sets that have a name",
 		Args:  args(0, 0, "none"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			sets := train.Outlines()
+			sets := setup.Outlines()
 			if a.json {
 				return a.printJSON(map[string]any{"data": sets})
 			}

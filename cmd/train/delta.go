@@ -1,13 +1,13 @@
 package main
 
 import (
-	"dpsgd/internal/train"
+	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
 )
 
 func (a *app) deltaCommand() *cobra.Command {
-	q := question{unknown: train.Delta}
+	q := question{unknown: questions.Delta}
 	c := &cobra.Command{
 		Use:   "delta [RUN]",
 		Short: "Compute δ at an ε of a run's ledger, or of steps that are only thought of",

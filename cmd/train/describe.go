@@ -8,7 +8,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/configs"
-	"dpsgd/internal/train"
+	"dpsgd/internal/describe"
 
 	"github.com/spf13/cobra"
 )
@@ -31,7 +31,7 @@ func (a *app) describeCommand() *cobra.Command {
 			if err != nil {
 				return asUsage(err)
 			}
-			d, err := train.Describe(config, examples)
+			d, err := describe.Describe(config, examples)
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func (a *app) describeCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) describe(d *train.Description) {
+func (a *app) describe(d *describe.Description) {
 	fmt.Fprintf(a.out, "data      %s: %s training examples of %s, %d classes\n\n", d.Data.Name, count(d.Data.Examples), join(d.Input), d.Data.Classes)
 	a.describeLayers(d)
 	a.describePrivacy(d)
@@ -55,7 +55,7 @@ func (a *app) describe(d *train.Description) {
 		megabytes(d.Memory.Graph), megabytes(d.Memory.Parameters), megabytes(d.Memory.Pictures))
 }
 
-func (a *app) describeLayers(d *train.Description) {
+func (a *app) describeLayers(d *describe.Description) {
 	engines := map[string]string{}
 	for _, e := range d.Engines {
 		layer := e.Parameter[:strings.LastIndex(e.Parameter, ".")]
@@ -70,7 +70,7 @@ func (a *app) describeLayers(d *train.Description) {
 	printTable(a.out, append(table, []string{"", "total", "", count(d.Parameters), count(d.MultiplyAdds), ""}))
 }
 
-func (a *app) describePrivacy(d *train.Description) {
+func (a *app) describePrivacy(d *describe.Description) {
 	p := d.Privacy
 	how := "as configured"
 	if p.Calibrated {

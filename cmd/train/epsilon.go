@@ -1,13 +1,13 @@
 package main
 
 import (
-	"dpsgd/internal/train"
+	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
 )
 
 func (a *app) epsilonCommand() *cobra.Command {
-	q := question{unknown: train.Epsilon}
+	q := question{unknown: questions.Epsilon}
 	c := &cobra.Command{
 		Use:   "epsilon [RUN]",
 		Short: "Compute ε of a run's ledger, or of steps that are only thought of",

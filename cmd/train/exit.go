@@ -11,6 +11,11 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/account"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
 )
 
@@ -43,10 +48,10 @@ var exits = []struct {
 	errors []error
 }{
 	{exitInUse, []error{checkpoints.ErrLocked}},
-	{exitRefused, []error{checkpoints.ErrRollback, train.ErrOtherPlan, train.ErrOtherSweep}},
-	{exitUsage, []error{configs.ErrInvalid, train.ErrPlan, train.ErrRunExists, accountant.ErrUnreachable, train.ErrNoGuarantee}},
+	{exitRefused, []error{checkpoints.ErrRollback, books.ErrOtherPlan, sweep.ErrOtherSweep}},
+	{exitUsage, []error{configs.ErrInvalid, setup.ErrPlan, train.ErrRunExists, accountant.ErrUnreachable, account.ErrNoGuarantee}},
 	{exitData, []error{data.ErrMissing, data.ErrInvalid}},
-	{exitDamaged, []error{train.ErrNoRun, checkpoints.ErrCorrupt, checkpoints.ErrUnfinished, checkpoints.ErrNoCheckpoint, checkpoints.ErrNotRegular, checkpoints.ErrNotFinite}},
+	{exitDamaged, []error{folder.ErrNoRun, checkpoints.ErrCorrupt, checkpoints.ErrUnfinished, checkpoints.ErrNoCheckpoint, checkpoints.ErrNotRegular, checkpoints.ErrNotFinite}},
 }
 
 // usageError is an error of the command line itself.

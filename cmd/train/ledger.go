@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/train"
+	"dpsgd/internal/books"
 
 	"github.com/spf13/cobra"
 )
@@ -41,7 +41,7 @@ whole folder was put back to an older copy.`,
   train ledger show --runs-dir runs --json`,
 		Args: args(0, 0, "none"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			totals, err := train.ShowLedger(runsDir)
+			totals, err := books.Show(runsDir)
 			if err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ whole folder was put back to an older copy.`,
 }
 
 // printTotal writes what one data set has spent, and a table of its runs.
-func printTotal(w io.Writer, t train.Total) {
+func printTotal(w io.Writer, t books.Total) {
 	fmt.Fprintf(w, "%s  %s examples of %s, %s classes\n", t.Data.Name, count(t.Data.Examples), t.Data.Shape, count(t.Data.Classes))
 	fmt.Fprintf(w, "together  %s over %s releases\n\n", guarantee(t.Epsilon, t.Delta, t.Accountant, t.EpsilonRDP), count(t.Releases))
 	table := [][]string{{"run", "releases", "ε", "δ"}}
@@ -92,7 +92,7 @@ is wrong is damage.`,
 					return usagef("found --head %q, expected the 32 hexadecimal digits that `train ledger show` prints", head)
 				}
 			}
-			check, err := train.VerifyLedger(runsDir, head)
+			check, err := books.Verify(runsDir, head)
 			if err != nil {
 				if check.Problems != nil {
 					a.printJSON(check) // the problems are an answer, too

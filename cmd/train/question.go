@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/train"
+	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,7 +15,7 @@ import (
 // question is the flags of the commands that ask accountants: what is released, and what is known about the guarantee.
 // A command has flags for everything but what it asks for.
 type question struct {
-	unknown train.Unknown
+	unknown questions.Unknown
 
 	samplingProbability, batchSize, epochs float64
 	examples, steps                        int
@@ -35,16 +35,16 @@ func (q *question) addFlags(c *cobra.Command) {
 	f.Float64Var(&q.samplingProbability, "sampling-probability", 0, "chance of one example to join a batch, or --examples and --batch-size")
 	f.IntVar(&q.examples, "examples", 0, "number of training examples")
 	f.Float64Var(&q.batchSize, "batch-size", 0, "expected number of examples in a batch")
-	if q.unknown != train.Steps {
+	if q.unknown != questions.Steps {
 		f.IntVar(&q.steps, "steps", 0, "number of updates, or --epochs")
 		f.Float64Var(&q.epochs, "epochs", 0, "expected passes over the data")
 	}
 	f.Float64Var(&q.noiseMultiplier, "noise-multiplier", 0, "standard deviation of the noise / clip norm")
-	if q.unknown != train.Delta {
+	if q.unknown != questions.Delta {
 		f.Float64Var(&q.delta, "delta", 0, "δ of the guarantee, below 1/examples")
 	}
 	switch {
-	case q.unknown == train.Delta:
+	case q.unknown == questions.Delta:
 		f.Float64Var(&q.epsilon, "epsilon", 0, "ε of the guarantee, in nats")
 	case q.budgeted():
 		f.Float64Var(&q.epsilon, "epsilon", 0, "the budget, in nats")
@@ -60,19 +60,19 @@ func (q *question) addViewFlags(c *cobra.Command) {
 
 // addAccountantFlag is not for comparisons, which ask all accountants.
 func (q *question) addAccountantFlag(c *cobra.Command) {
-	c.Flags().StringVar(&q.accountant, "accountant", train.DefaultAccountant(), "how releases are accounted for: "+strings.Join(accountant.Names(), ", "))
+	c.Flags().StringVar(&q.accountant, "accountant", questions.DefaultAccountant(), "how releases are accounted for: "+strings.Join(accountant.Names(), ", "))
 }
 
 // budgeted says that (ε, δ) is given.
-func (q *question) budgeted() bool { return q.unknown > train.Delta }
+func (q *question) budgeted() bool { return q.unknown > questions.Delta }
 
 // read puts together the question of the flags or, with an argument, about a run.
-func (q *question) read(c *cobra.Command, args []string) (train.Question, error) {
+func (q *question) read(c *cobra.Command, args []string) (questions.Question, error) {
 	if len(args) == 1 {
 		return q.readRun(c, args[0])
 	}
 	given := c.Flags().Changed
-	asked := train.Question{Unknown: q.unknown}
+	asked := questions.Question{Unknown: q.unknown}
 	probability, err := q.probability(given)
 	if err != nil {
 		return asked, err
@@ -90,17 +90,17 @@ func (q *question) read(c *cobra.Command, args []string) (train.Question, error)
 	if err := q.view(&asked.View); err != nil {
 		return asked, err
 	}
-	if asked.Ledger, err = train.OneEntry(train.DPSGD(probability, q.noiseMultiplier), steps); err != nil {
+	if asked.Ledger, err = questions.OneEntry(questions.DPSGD(probability, q.noiseMultiplier), steps); err != nil {
 		return asked, asUsage(err)
 	}
-	if q.unknown == train.Steps {
+	if q.unknown == questions.Steps {
 		asked.Step, asked.Ledger = asked.Ledger.Entries()[0].Event, new(accountant.Ledger)
 	}
 	return asked, nil
 }
 
 // readRun asks about a run's ledger, with the accountant, δ and budget of its configuration unless flags say others.
-func (q *question) readRun(c *cobra.Command, run string) (train.Question, error) {
+func (q *question) readRun(c *cobra.Command, run string) (questions.Question, error) {
 	var extra string
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(releaseFlags, f.Name) {
@@ -108,15 +108,15 @@ func (q *question) readRun(c *cobra.Command, run string) (train.Question, error)
 		}
 	})
 	if extra != "" {
-		return train.Question{}, usagef("found --%s beside the run %s, expected none that says what is released: the ledger does", extra, run)
+		return questions.Question{}, usagef("found --%s beside the run %s, expected none that says what is released: the ledger does", extra, run)
 	}
 	given := c.Flags().Changed
 	if err := q.known(given); err != nil {
-		return train.Question{}, err
+		return questions.Question{}, err
 	}
-	r, err := train.ReadReleases(run)
+	r, err := questions.ReadReleases(run)
 	if err != nil {
-		return train.Question{}, err
+		return questions.Question{}, err
 	}
 	q.warning = r.Warning
 	asked := r.Question(q.unknown)
@@ -129,34 +129,34 @@ func (q *question) readRun(c *cobra.Command, run string) (train.Question, error)
 	switch {
 	case given("epsilon"):
 		asked.Epsilon = q.epsilon
-	case q.unknown >= train.Delta && asked.Epsilon == 0:
+	case q.unknown >= questions.Delta && asked.Epsilon == 0:
 		return asked, usagef("found no --epsilon, expected one for the run %s, which has no budget", run)
 	}
 	return asked, q.view(&asked.View)
 }
 
 // view checks who is asked.
-func (q *question) view(v *train.View) error {
+func (q *question) view(v *questions.View) error {
 	if q.accountant != "" && !slices.Contains(accountant.Names(), q.accountant) {
 		return usagef("found --accountant %s, expected one of %s", q.accountant, strings.Join(accountant.Names(), ", "))
 	}
-	relation, err := train.ParseRelation(q.relation)
+	relation, err := questions.ParseRelation(q.relation)
 	if err != nil {
 		return usagef("found --relation %s, expected add-or-remove-one, replace-one or zero-out", q.relation)
 	}
 	if q.groupSize < 1 {
 		return usagef("found --group-size %d, expected at least 1", q.groupSize)
 	}
-	*v = train.View{Accountant: q.accountant, Relation: relation, GroupSize: q.groupSize}
+	*v = questions.View{Accountant: q.accountant, Relation: relation, GroupSize: q.groupSize}
 	return nil
 }
 
 // goal makes sure that what has to be known about the guarantee is.
-func (q *question) goal(given func(string) bool, asked *train.Question) error {
+func (q *question) goal(given func(string) bool, asked *questions.Question) error {
 	switch {
-	case q.unknown >= train.Delta && !given("epsilon"):
+	case q.unknown >= questions.Delta && !given("epsilon"):
 		return usagef("found no --epsilon, expected %s", q.epsilonRange())
-	case q.unknown != train.Delta && !given("delta"):
+	case q.unknown != questions.Delta && !given("delta"):
 		return usagef("found no --delta, expected a number above 0 and below 1")
 	}
 	asked.Epsilon, asked.Delta = q.epsilon, q.delta
@@ -165,7 +165,7 @@ func (q *question) goal(given func(string) bool, asked *train.Question) error {
 
 // known checks what is said about the guarantee.
 func (q *question) known(given func(string) bool) error {
-	enough := q.epsilon > 0 || q.epsilon == 0 && q.unknown == train.Delta
+	enough := q.epsilon > 0 || q.epsilon == 0 && q.unknown == questions.Delta
 	switch {
 	case given("epsilon") && (!enough || math.IsInf(q.epsilon, 1)):
 		return usagef("found --epsilon %g, expected %s", q.epsilon, q.epsilonRange())
@@ -179,7 +179,7 @@ func (q *question) known(given func(string) bool) error {
 }
 
 func (q *question) epsilonRange() string {
-	if q.unknown == train.Delta {
+	if q.unknown == questions.Delta {
 		return "a finite number of at least 0"
 	}
 	return "a finite number above 0"
@@ -188,9 +188,9 @@ func (q *question) epsilonRange() string {
 // noise checks the noise multiplier, or puts one in the place of the one that is asked for.
 func (q *question) noise(given func(string) bool) error {
 	switch {
-	case q.unknown == train.NoiseMultiplier && given("noise-multiplier"):
+	case q.unknown == questions.NoiseMultiplier && given("noise-multiplier"):
 		return usagef("found --noise-multiplier, which is what is solved for; expected none")
-	case q.unknown == train.NoiseMultiplier:
+	case q.unknown == questions.NoiseMultiplier:
 		q.noiseMultiplier = 1
 	case !(q.noiseMultiplier > 0) || math.IsInf(q.noiseMultiplier, 1):
 		return usagef("found --noise-multiplier %g, expected a finite number above 0", q.noiseMultiplier)
@@ -199,7 +199,7 @@ func (q *question) noise(given func(string) bool) error {
 }
 
 func (q *question) probability(given func(string) bool) (float64, error) {
-	if q.unknown == train.SamplingProbability {
+	if q.unknown == questions.SamplingProbability {
 		if given("sampling-probability") || given("batch-size") {
 			return 0, usagef("found --%s, which is what is solved for; expected none", map[bool]string{true: "sampling-probability", false: "batch-size"}[given("sampling-probability")])
 		}
@@ -232,9 +232,9 @@ const maxSteps = 1_000_000_000
 
 func (q *question) updates(given func(string) bool, probability float64) (int, error) {
 	switch {
-	case q.unknown == train.Steps:
+	case q.unknown == questions.Steps:
 		return 1, nil
-	case q.unknown == train.SamplingProbability && given("epochs"):
+	case q.unknown == questions.SamplingProbability && given("epochs"):
 		return 0, usagef("found --epochs, whose steps depend on the sampling probability; expected --steps")
 	case given("steps") == given("epochs"):
 		return 0, usagef("found %s, expected one of the two", map[bool]string{true: "--steps and --epochs", false: "neither --steps nor --epochs"}[given("steps")])

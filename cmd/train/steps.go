@@ -1,13 +1,13 @@
 package main
 
 import (
-	"dpsgd/internal/train"
+	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
 )
 
 func (a *app) stepsCommand() *cobra.Command {
-	q := question{unknown: train.Steps}
+	q := question{unknown: questions.Steps}
 	c := &cobra.Command{
 		Use:   "steps [RUN]",
 		Short: "Compute how many steps stay within a budget",

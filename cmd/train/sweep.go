@@ -8,6 +8,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/configs"
+	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
 
 	"github.com/schollz/progressbar/v3"
@@ -31,7 +32,7 @@ under way goes on from its checkpoint with the spend of its ledger.`,
 			if err != nil {
 				return asUsage(err)
 			}
-			result, err := train.RunSweep(c.Context(), file, train.SweepOptions{DataDir: dataDir, RunsDir: runsDir, Watcher: a.sweepWatcher()})
+			result, err := sweep.Run(c.Context(), file, sweep.Options{DataDir: dataDir, RunsDir: runsDir, Watcher: a.sweepWatcher()})
 			if err != nil {
 				a.endBar()
 				return err
@@ -50,7 +51,7 @@ under way goes on from its checkpoint with the spend of its ledger.`,
 	return c
 }
 
-func (a *app) sweepWatcher() train.SweepWatcher {
+func (a *app) sweepWatcher() sweep.Watcher {
 	lines := sweepLines{w: a.progressTo(), every: plainEvery}
 	if isTerminal(lines.w) {
 		return &sweepBar{sweepLines: lines}
@@ -63,14 +64,14 @@ type sweepLines struct {
 	w     io.Writer
 	every time.Duration
 	last  time.Time
-	trial train.TrialOverview
+	trial sweep.TrialOverview
 }
 
-func (p *sweepLines) SweepStarted(o train.SweepOverview) {
+func (p *sweepLines) SweepStarted(o sweep.Overview) {
 	fmt.Fprintf(p.w, "sweep     %s\ntrials    %d, of which %d have a result\n\n", o.Dir, o.Trials, o.Finished)
 }
 
-func (p *sweepLines) TrialStarted(o train.TrialOverview) {
+func (p *sweepLines) TrialStarted(o sweep.TrialOverview) {
 	p.trial, p.last = o, time.Now()
 	from := ""
 	if o.ResumedAt > 0 {
@@ -89,11 +90,11 @@ func (p *sweepLines) TrialStepped(s train.Progress) {
 
 func (p *sweepLines) Warned(message string) { fmt.Fprintf(p.w, "WARNING   %s\n", message) }
 
-func (p *sweepLines) TrialFinished(r train.Row) {
+func (p *sweepLines) TrialFinished(r sweep.Row) {
 	fmt.Fprintf(p.w, "trial %d/%d  %s\n", p.trial.Number, p.trial.Trials, outcome(r))
 }
 
-func (p *sweepLines) SweepFinished(r train.SweepResult) {
+func (p *sweepLines) SweepFinished(r sweep.Result) {
 	fmt.Fprintln(p.w)
 	if len(r.Rows) > 0 {
 		printTable(p.w, r.Table())
@@ -106,7 +107,7 @@ func (p *sweepLines) SweepFinished(r train.SweepResult) {
 }
 
 // outcome is a trial's result in a few words.
-func outcome(r train.Row) string {
+func outcome(r sweep.Row) string {
 	test := "no test accuracy"
 	if !math.IsNaN(r.TestAccuracy) {
 		test = fmt.Sprintf("test %.2f %%", 100*r.TestAccuracy)
@@ -130,7 +131,7 @@ type sweepBar struct {
 	secondsTrial float64
 }
 
-func (b *sweepBar) SweepStarted(o train.SweepOverview) {
+func (b *sweepBar) SweepStarted(o sweep.Overview) {
 	b.sweepLines.SweepStarted(o)
 	b.total = o.Steps
 	b.bar = newBar(b.w, int64(max(1, o.Steps)))
@@ -141,7 +142,7 @@ func (b *sweepBar) Warned(message string) {
 	b.sweepLines.Warned(message)
 }
 
-func (b *sweepBar) TrialStarted(o train.TrialOverview) {
+func (b *sweepBar) TrialStarted(o sweep.TrialOverview) {
 	b.trial, b.beforeTrial = o, o.ResumedAt
 	b.show("")
 }
@@ -154,7 +155,7 @@ func (b *sweepBar) TrialStepped(s train.Progress) {
 	b.show(duration(remaining) + "  ")
 }
 
-func (b *sweepBar) TrialFinished(r train.Row) {
+func (b *sweepBar) TrialFinished(r sweep.Row) {
 	b.base += b.trial.Steps
 	b.done = b.base
 	b.stepsHere += r.Steps - b.beforeTrial
@@ -166,7 +167,7 @@ func (b *sweepBar) show(left string) {
 	show(b.bar, int64(b.done), "trial %d/%d  %s%s", b.trial.Number, b.trial.Trials, left, b.trial.Name)
 }
 
-func (b *sweepBar) SweepFinished(r train.SweepResult) {
+func (b *sweepBar) SweepFinished(r sweep.Result) {
 	fmt.Fprintln(b.w)
 	b.sweepLines.SweepFinished(r)
 }

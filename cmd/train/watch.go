@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/compute"
 	"dpsgd/internal/train"
 )
 
@@ -108,7 +109,7 @@ func spend(s train.Progress, decimals int) string {
 }
 
 func accuracy(s train.Progress) string {
-	if s.Evaluation == (train.Evaluation{}) {
+	if s.Evaluation == (compute.Evaluation{}) {
 		return "test –"
 	}
 	return fmt.Sprintf("test %.1f %%", 100*s.Evaluation.Accuracy)

@@ -7,12 +7,14 @@ import (
 	"sort"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/account"
+	"dpsgd/internal/setup"
 )
 
 // certificate is what was established before the first release: the planned releases cost no more than that.
 type certificate struct {
 	planned []accountant.Entry
-	cost    Spent
+	cost    account.Spent
 }
 
 // covers reports whether a ledger is certified: it is the first of the planned releases, or all of them. What a part of the
@@ -37,10 +39,10 @@ func (c certificate) covers(l *accountant.Ledger) bool {
 func (p *Plan) certify(calibrated bool) error {
 	cost, refusal, err := p.cost(p.Steps)
 	if err != nil {
-		return fmt.Errorf("%w: privacy.noise_multiplier is %g, expected enough noise for a guarantee: %w", ErrPlan, p.NoiseMultiplier, err)
+		return fmt.Errorf("%w: privacy.noise_multiplier is %g, expected enough noise for a guarantee: %w", setup.ErrPlan, p.NoiseMultiplier, err)
 	}
 	if math.IsInf(cost.Epsilon, 1) {
-		return fmt.Errorf("%w: privacy.noise_multiplier is %g, expected enough noise for a finite epsilon", ErrPlan, p.NoiseMultiplier)
+		return fmt.Errorf("%w: privacy.noise_multiplier is %g, expected enough noise for a finite epsilon", setup.ErrPlan, p.NoiseMultiplier)
 	}
 	p.MaxSteps = p.Steps
 	switch {
@@ -82,22 +84,22 @@ func (p *Plan) affordable() (int, error) {
 }
 
 // cost is what the first steps of the plan cost. Its refusal is that of accounts.spent.
-func (p *Plan) cost(steps int) (s Spent, refusal, err error) {
+func (p *Plan) cost(steps int) (s account.Spent, refusal, err error) {
 	l, err := p.Schedule(steps)
 	if err != nil {
-		return Spent{}, nil, err
+		return account.Spent{}, nil, err
 	}
-	return p.accounts.spent(l, p.Delta)
+	return p.accounts.Spent(l, p.Delta)
 }
 
-func epsilonOf(s Spent) string { return "ε = " + accountant.RoundUp(s.Epsilon, 3) }
+func epsilonOf(s account.Spent) string { return "ε = " + accountant.RoundUp(s.Epsilon, 3) }
 
 // fellBack notes that RDP stood in, unless there was no refusal. A plan says so once for each kind of question.
 func (p *Plan) fellBack(refusal error, asked, answer string) {
 	if refusal == nil {
 		return
 	}
-	p.Fallbacks = append(p.Fallbacks, Fallback{asked, p.Accountant.Name(), refusal.Error(), answer})
+	p.Fallbacks = append(p.Fallbacks, account.Fallback{Asked: asked, Accountant: p.Accountant.Name(), Refusal: refusal.Error(), Answer: answer})
 }
 
 // Allows says whether the next event stays within the budget, given what is in the ledger: a [release.Budget]. Among the
@@ -114,7 +116,7 @@ func (p *Plan) Allows(l *accountant.Ledger, event accountant.Event) (bool, error
 	if p.certified.covers(next) {
 		return true, nil
 	}
-	cost, refusal, err := p.accounts.spent(next, p.Delta)
+	cost, refusal, err := p.accounts.Spent(next, p.Delta)
 	if err != nil {
 		return false, err
 	}
@@ -126,19 +128,28 @@ func (p *Plan) Allows(l *accountant.Ledger, event accountant.Event) (bool, error
 }
 
 // Spent is the guarantee of what is in the ledger.
-func (p *Plan) Spent(l *accountant.Ledger) (Spent, error) {
-	s, refusal, err := p.accounts.spent(l, p.Delta)
+func (p *Plan) Spent(l *accountant.Ledger) (account.Spent, error) {
+	s, refusal, err := p.accounts.Spent(l, p.Delta)
 	// Numerics may answer a hair more for a part than for the whole, or nothing. Both are upper bounds.
 	if whole := p.certified.cost; p.certified.covers(l) && (err != nil || whole.Epsilon < s.Epsilon) {
 		s.Guarantee, s.Accountant = whole.Guarantee, whole.Accountant
 		err = nil
 	}
 	if err != nil {
-		return Spent{}, err
+		return account.Spent{}, err
 	}
 	if refusal != nil && !p.askedSpent {
 		p.askedSpent = true
 		p.fellBack(refusal, fmt.Sprintf("the ε of %d releases", l.Count()), epsilonOf(s))
 	}
 	return s, nil
+}
+
+// After is the guarantee of the first steps of the plan.
+func (p *Plan) After(steps int) (account.Spent, error) {
+	l, err := p.Schedule(steps)
+	if err != nil {
+		return account.Spent{}, err
+	}
+	return p.Spent(l)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
 )
 
 // With exact and pld the number of steps is fixed before the run, and there are more of them than with RDP; or less noise is
@@ -43,7 +45,7 @@ func TestBudgetHoldsByExact(t *testing.T) {
 	for range 200 {
 		overrides := []string{
 			fmt.Sprintf("privacy.epsilon=%g", 0.5*math.Pow(16, random.Float64())), fmt.Sprintf("privacy.delta=%g", math.Pow(10, -3-6*random.Float64())),
-			fmt.Sprintf("training.batch_size=%d", 10+random.IntN(tinyExamples-9)), fmt.Sprintf("training.steps=%d", 10+random.IntN(90)),
+			fmt.Sprintf("training.batch_size=%d", 10+random.IntN(tiny.Examples-9)), fmt.Sprintf("training.steps=%d", 10+random.IntN(90)),
 		}
 		if random.IntN(2) == 0 {
 			overrides = append(overrides, "privacy.noise_multiplier=calibrated")
@@ -65,13 +67,13 @@ func TestBudgetHoldsByExact(t *testing.T) {
 				limited++
 				break
 			}
-			l = ledgerOf(t, p.Event(0), l.Count()+1)
+			l = tiny.Ledger(t, p.Event(0), l.Count()+1)
 		}
 		if l.Count() != p.MaxSteps {
 			t.Errorf("%q: %d steps were made, expected the %d of the plan", overrides, l.Count(), p.MaxSteps)
 		}
 		for _, steps := range []int{l.Count(), random.IntN(l.Count() + 1)} {
-			if g := guarantee(t, s.Accountant, ledgerOf(t, p.Event(0), steps), p.Delta); g.Epsilon > p.Budget.Epsilon {
+			if g := guarantee(t, s.Accountant, tiny.Ledger(t, p.Event(0), steps), p.Delta); g.Epsilon > p.Budget.Epsilon {
 				t.Errorf("%q: after %d steps ε is %v of %v", overrides, steps, g.Epsilon, p.Budget.Epsilon)
 			}
 		}
@@ -89,16 +91,16 @@ func TestOtherLedgersAreAskedAbout(t *testing.T) {
 	if err != nil || limit <= p.MaxSteps || p.MaxSteps != 10 {
 		t.Fatalf("found %d steps, %d in the plan (%v)", limit, p.MaxSteps, err)
 	}
-	other := ledgerOf(t, accountant.PoissonSampled{SamplingProbability: 0.5, Event: accountant.Gaussian{NoiseMultiplier: 0.7}}, 1)
+	other := tiny.Ledger(t, accountant.PoissonSampled{SamplingProbability: 0.5, Event: accountant.Gaussian{NoiseMultiplier: 0.7}}, 1)
 	for name, test := range map[string]struct {
 		ledger  *accountant.Ledger
 		asked   int
 		allowed bool
 	}{
-		"last planned step":       {ledgerOf(t, p.Event(0), 9), 0, true},
-		"first repeated step":     {ledgerOf(t, p.Event(0), 10), 1, true},
-		"last step of the budget": {ledgerOf(t, p.Event(0), limit-1), 1, true},
-		"past the budget":         {ledgerOf(t, p.Event(0), limit), 1, false},
+		"last planned step":       {tiny.Ledger(t, p.Event(0), 9), 0, true},
+		"first repeated step":     {tiny.Ledger(t, p.Event(0), 10), 1, true},
+		"last step of the budget": {tiny.Ledger(t, p.Event(0), limit-1), 1, true},
+		"past the budget":         {tiny.Ledger(t, p.Event(0), limit), 1, false},
 		"another release":         {other, 1, false},
 	} {
 		s.asked = 0
@@ -122,11 +124,11 @@ func TestRDPStandsIn(t *testing.T) {
 			t.Errorf("%s: found %d steps with %v, expected RDP's %d with %v", test.override, p.MaxSteps, p.NoiseMultiplier, want.MaxSteps, want.NoiseMultiplier)
 		}
 		for range 3 {
-			spent, err := p.Spent(ledgerOf(t, p.Event(0), p.MaxSteps+1))
+			spent, err := p.Spent(tiny.Ledger(t, p.Event(0), p.MaxSteps+1))
 			if err != nil || spent.Accountant != "rdp" || spent.EpsilonRDP == nil || *spent.EpsilonRDP != spent.Epsilon {
 				t.Errorf("%s: found %+v (%v), expected RDP's ε", test.override, spent, err)
 			}
-			if _, err := p.Allows(ledgerOf(t, p.Event(0), p.MaxSteps), p.Event(0)); err != nil {
+			if _, err := p.Allows(tiny.Ledger(t, p.Event(0), p.MaxSteps), p.Event(0)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -145,7 +147,7 @@ func TestRefusalsBesideTheAnswer(t *testing.T) {
 		t.Errorf("found %d steps and %v, expected %d and no fallback", p.MaxSteps, p.Fallbacks, want.MaxSteps)
 	}
 	// No answer for a part of the steps: the ε of the whole covers it, and RDP's is larger.
-	part := ledgerOf(t, p.Event(0), want.MaxSteps/2-1)
+	part := tiny.Ledger(t, p.Event(0), want.MaxSteps/2-1)
 	if spent, err := p.Spent(part); err != nil || spent.Epsilon > 2 || spent.Epsilon > *spent.EpsilonRDP {
 		t.Errorf("found %+v (%v), expected at most the budget", spent, err)
 	}
@@ -172,8 +174,8 @@ func TestRunWithoutCertificates(t *testing.T) {
 		!strings.Contains(warnings[0], "RDP stands in: noise multiplier ") || !strings.Contains(warnings[1], "the ε of ") {
 		t.Errorf("found warnings %q", warnings)
 	}
-	for _, file := range []string{statementFile, statementData} {
-		if text := read(t, filepath.Join(r.Run, file)); !strings.Contains(text, "the noise with which 12 steps fit ε = 2") || !strings.Contains(text, "the stub knows nothing of 12 releases") {
+	for _, file := range []string{folder.Statement, folder.StatementData} {
+		if text := tiny.Read(t, filepath.Join(r.Run, file)); !strings.Contains(text, "the noise with which 12 steps fit ε = 2") || !strings.Contains(text, "the stub knows nothing of 12 releases") {
 			t.Errorf("%s does not tell about the fallback:\n%s", file, text)
 		}
 	}
@@ -188,13 +190,13 @@ func TestRunWithoutCertificateForRepeatedSteps(t *testing.T) {
 	killAfter(t, 9, func(w Watcher) *Run {
 		o := o
 		o.Watcher = w
-		return create(t, parse(t, overrides...), o)
+		return create(t, tiny.Parse(t, overrides...), o)
 	})
 	r := fit(t, open(t, filepath.Join(o.RunsDir, o.Folder), o))
 	if r.Status != Done || r.Steps != 12 || releases(t, r.Run) != 16 || r.Epsilon > 3 || r.Accountant != "rdp" {
 		t.Errorf("found %+v with %d releases, expected 12 steps and 16", r, releases(t, r.Run))
 	}
-	if text := read(t, filepath.Join(r.Run, statementFile)); !strings.Contains(text, "whether release 13 fits ε = 3") {
+	if text := tiny.Read(t, filepath.Join(r.Run, folder.Statement)); !strings.Contains(text, "whether release 13 fits ε = 3") {
 		t.Errorf("the statement does not tell about the fallback:\n%s", text)
 	}
 }
@@ -210,7 +212,7 @@ func TestKilledRunByExact(t *testing.T) {
 				o := o
 				o.Watcher = w
 				if i == 0 {
-					return create(t, parse(t, overrides...), o)
+					return create(t, tiny.Parse(t, overrides...), o)
 				}
 				return open(t, filepath.Join(o.RunsDir, o.Folder), o)
 			})
@@ -232,7 +234,7 @@ func TestResumedRunKeepsItsNoise(t *testing.T) {
 		stopped := interruptAfter(t, 5, func(w Watcher) *Run {
 			o := o
 			o.Watcher = w
-			return create(t, parse(t, overrides...), o)
+			return create(t, tiny.Parse(t, overrides...), o)
 		})
 		o.account = newStub(t, func(l *accountant.Ledger) bool { return refuses == nil })
 		r := fit(t, open(t, stopped.Run, o))
@@ -244,7 +246,7 @@ func TestResumedRunKeepsItsNoise(t *testing.T) {
 
 // A certificate covers the first planned releases in their order, and nothing else.
 func TestCertificateCoversTheFirstReleases(t *testing.T) {
-	a, b := DPSGD(0.1, 1), DPSGD(0.1, 2)
+	a, b := accountant.PoissonSampled{SamplingProbability: 0.1, Event: accountant.Gaussian{NoiseMultiplier: 1}}, accountant.PoissonSampled{SamplingProbability: 0.1, Event: accountant.Gaussian{NoiseMultiplier: 2}}
 	c := certificate{planned: []accountant.Entry{{Event: a, Count: 3}, {Event: b, Count: 2}}}
 	for _, test := range []struct {
 		made []accountant.Event

@@ -18,23 +18,21 @@
 //
 // RDP stands beside exact and pld in everything that a run reports. Where one of these cannot
 // certify an answer, RDP, which is looser and whose numerics do not fail on DP-SGD, answers in its
-// place, so that no run ends for want of digits: see [Fallback].
+// place, so that no run ends for want of digits: see package account.
 //
 // # What is remembered
 //
 // Every release is recorded twice: in the run's own ledger, and in the one of its data, which all
-// runs in a folder share and which [ShowLedger] sums up. Whoever reads a ledger first holds it
-// against everything that speaks of it: the other ledger, every checkpoint, the statement, the
-// table of the sweep. A ledger that is shorter than one of them says, or gone, is refused, and a
-// refused command changes nothing.
+// runs in a folder share. Package books holds both against everything that speaks of them; a ledger
+// that is shorter than one of these says, or gone, is refused, and a refused command changes
+// nothing.
 //
 // # Around a run
 //
-// [Create] makes a run's folder and [Open] goes on with one; [Run.Fit] carries it out. [Describe]
-// plans a run without reading data, [Evaluate] measures its model, [SpentBy] and [Question] answer
-// what a ledger or planned steps cost. [RunSweep] makes one run for every combination of a grid;
-// each is as private as any other run, and the sweep says what all of them together cost, because
-// that is the price of choosing among them.
+// [Create] makes a run's folder and [Open] goes on with one; [Run.Fit] carries it out, and
+// [Evaluate] measures its model. Package describe plans a run without reading data, package
+// questions answers what a ledger or planned steps cost, package bench measures steps, and package
+// sweep makes one run for every combination of a grid.
 //
 // # What is not private
 //

@@ -7,7 +7,12 @@ import (
 	"path/filepath"
 
 	"dpsgd/checkpoints"
+	"dpsgd/internal/account"
+	"dpsgd/internal/books"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/setup"
 	"dpsgd/model"
 )
 
@@ -26,7 +31,7 @@ type Score struct {
 
 // Evaluate measures the model that a run has written. It changes nothing in the run's folder.
 func Evaluate(dir string, o Options) (Score, error) {
-	c, err := readConfig(dir)
+	c, err := folder.ReadConfig(dir)
 	if err != nil {
 		return Score{}, err
 	}
@@ -34,28 +39,28 @@ func Evaluate(dir string, o Options) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	i, err := inspect(dir)
+	i, err := books.Inspect(dir)
 	if err != nil {
 		return Score{}, err
 	}
-	spent, err := spentBy(c.Privacy.Accountant, i.ledger, c.Privacy.Delta)
+	spent, err := account.SpentBy(c.Privacy.Accountant, i.Ledger, c.Privacy.Delta)
 	if err != nil {
 		return Score{}, err
 	}
-	source, err := o.source(c)
+	source, err := o.data(c)
 	if err != nil {
 		return Score{}, err
 	}
-	m, err := newModel(c, source.Test.Shape(), len(source.Test.Classes()))
+	m, err := setup.Model(c, source.Test.Shape(), len(source.Test.Classes()))
 	if err != nil {
 		return Score{}, err
 	}
 	if err := m.Import(tensors); err != nil {
-		return Score{}, fmt.Errorf("%s: %w", filepath.Join(dir, modelFile), err)
+		return Score{}, fmt.Errorf("%s: %w", filepath.Join(dir, folder.Model), err)
 	}
-	pool := kernel.NewPool(threads(c))
+	pool := kernel.NewPool(setup.Threads(c))
 	defer pool.Close()
-	e, err := newEvaluator(m, source.Test, normalisation(c, source.Test.Shape().Channels), pool)
+	e, err := compute.NewEvaluator(m, source.Test, setup.Normalisation(c, source.Test.Shape().Channels), pool)
 	if err != nil {
 		return Score{}, err
 	}
@@ -63,15 +68,15 @@ func Evaluate(dir string, o Options) (Score, error) {
 	return Score{
 		Run: dir, TestAccuracy: found.Accuracy, TestLoss: finite(found.Loss), TestExamples: source.Test.Len(),
 		Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, Accountant: spent.Accountant,
-		Warning: i.warning,
+		Warning: i.Warning,
 	}, err
 }
 
 // readModel reads the weights that a run has written at its end.
 func readModel(dir string) ([]model.Tensor, error) {
-	read, _, err := checkpoints.ReadSafetensors(filepath.Join(dir, modelFile))
+	read, _, err := checkpoints.ReadSafetensors(filepath.Join(dir, folder.Model))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w with a model: %s holds no %s, expected a run that has ended; go on with it by `train resume %s`", ErrNoRun, dir, modelFile, dir)
+		return nil, fmt.Errorf("%w with a model: %s holds no %s, expected a run that has ended; go on with it by `train resume %s`", folder.ErrNoRun, dir, folder.Model, dir)
 	}
 	tensors := make([]model.Tensor, len(read))
 	for i, t := range read {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"dpsgd/checkpoints"
+	"dpsgd/internal/account"
+	"dpsgd/internal/folder"
 	"dpsgd/release"
 )
 
@@ -30,7 +33,7 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		if err := r.attend(); err != nil {
+		if err := r.due(); err != nil {
 			return Result{}, err
 		}
 	}
@@ -56,8 +59,8 @@ func (r *Run) release(consume func(release.Noisy)) error {
 	return r.door.Release(r.step, r.gradients, consume)
 }
 
-// attend does what is due after a step at its cadence: evaluation, checkpoint, report.
-func (r *Run) attend() error {
+// due does what is due after a step at its cadence: evaluation, checkpoint, report.
+func (r *Run) due() error {
 	every := func(n int) bool { return n > 0 && r.step%n == 0 }
 	evaluated := every(r.config.Training.EvaluateEvery) && r.step < r.plan.Steps
 	if evaluated {
@@ -102,18 +105,28 @@ func (r *Run) finish(status Status) (Result, error) {
 		Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, Accountant: spent.Accountant,
 		NoiseMultiplier: r.plan.NoiseMultiplier, TestAccuracy: r.evaluation.Accuracy,
 		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond, Run: r.Dir,
+		LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(),
 	}
-	if result.Together, err = r.together(); err != nil {
+	if result.Together, err = r.journal.Together(); err != nil {
 		return Result{}, err
 	}
 	if err := r.writeModel(); err != nil {
 		return Result{}, err
 	}
-	if err := r.writeStatement(r.statement(status, spent, result.Together)); err != nil {
+	if err := r.statement(status, spent, result.Together).Write(r.Dir); err != nil {
 		return Result{}, err
 	}
 	r.watcher.Finished(result)
 	return result, nil
+}
+
+// Diverged is the result of a run that had to stop because its parameters left the range of float32.
+func (r *Run) Diverged() (Result, error) {
+	spent, err := r.plan.Spent(r.journal.Ledger())
+	return Result{
+		Status: Diverged, Steps: r.step, Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, TestAccuracy: math.NaN(),
+		Seconds: r.seconds(), LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(),
+	}, err
 }
 
 // evaluate measures the current parameters on the test pictures and appends a line to the metrics.
@@ -132,7 +145,7 @@ func (r *Run) evaluate() error {
 // save writes a checkpoint of the current step.
 func (r *Run) save() error {
 	state := r.update.State()
-	_, err := checkpoints.Save(r.path(checkpointFolder), &checkpoints.State{
+	_, err := checkpoints.Save(r.path(folder.Checkpoints), &checkpoints.State{
 		Step: r.step, Parameters: r.model.Values,
 		OptimizerStep: state.Step, Slots: state.Slots,
 		LedgerEntries: r.journal.Len(), LedgerHash: r.journal.Hash(), PlanHash: r.planHash,
@@ -151,7 +164,7 @@ func (r *Run) warn() {
 }
 
 // progress is the state of the run as a watcher may see it.
-func (r *Run) progress(spent Spent) Progress {
+func (r *Run) progress(spent account.Spent) Progress {
 	p := Progress{
 		Step: r.step, Steps: r.plan.Steps, Spent: spent, Budget: r.plan.Budget,
 		Evaluation: r.evaluation, LearningRate: r.schedule.LearningRate(max(0, r.step-1)), Seconds: r.seconds(),

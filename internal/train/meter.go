@@ -1,6 +1,7 @@
 package train
 
 import (
+	"dpsgd/internal/account"
 	"math"
 	"time"
 )
@@ -15,24 +16,24 @@ const (
 // meter asks ahead: about the ledger and the next few steps together. Until these have run the answer stands, and it is an upper
 // bound of what was spent. Files and the final result are about the ledger alone and do not come from here.
 type meter struct {
-	spent   Spent
+	spent   account.Spent
 	covers  int     // releases that spent is the cost of; 0 before the first question
 	seconds float64 // that the last question took
 }
 
 // read returns an upper bound of what the run has spent so far.
-func (m *meter) read(r *Run) (Spent, error) {
+func (m *meter) read(r *Run) (account.Spent, error) {
 	l := r.journal.Ledger()
 	if l.Count() <= m.covers {
 		return m.spent, nil
 	}
 	next, err := l.With(r.plan.Event(r.step), m.ahead(r, l.Count()))
 	if err != nil {
-		return Spent{}, err
+		return account.Spent{}, err
 	}
 	start := time.Now()
 	if m.spent, err = r.plan.Spent(next); err != nil {
-		return Spent{}, err
+		return account.Spent{}, err
 	}
 	m.covers, m.seconds = next.Count(), time.Since(start).Seconds()
 	return m.spent, nil
@@ -40,7 +41,7 @@ func (m *meter) read(r *Run) (Spent, error) {
 
 // ahead is how many steps the next answer is to cover beyond the releases there are.
 func (m *meter) ahead(r *Run, releases int) int {
-	if !r.plan.accounts.two() || m.covers == 0 {
+	if !r.plan.accounts.Two() || m.covers == 0 {
 		return 0 // RDP takes microseconds, and a first question its time
 	}
 	perStep := r.stepTime.Seconds() / float64(r.stepped)

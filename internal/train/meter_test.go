@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
 )
 
 // slow is an accountant whose answers take a while.
@@ -29,7 +31,7 @@ func TestMeterShowsUpperBounds(t *testing.T) {
 	o.account = s
 	var shown []Progress
 	o.Watcher = hooks{stepped: func(p Progress) { shown = append(shown, p) }}
-	run := create(t, parse(t, "privacy.accountant=exact", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "training.steps=400"), o)
+	run := create(t, tiny.Parse(t, "privacy.accountant=exact", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "training.steps=400"), o)
 	before := s.asked
 	r := fit(t, run)
 	// Two at the end, for metrics and statement; the first two steps, before the meter knows how slow the accountant is.
@@ -42,7 +44,7 @@ func TestMeterShowsUpperBounds(t *testing.T) {
 			t.Fatalf("step %d shows %+v after %v", i+1, p.Spent, last)
 		}
 		if last = p.Spent.Epsilon; i%29 == 0 {
-			if g := guarantee(t, s.Accountant, ledgerOf(t, run.plan.Event(0), i+1), 1e-4); p.Spent.Epsilon < g.Epsilon {
+			if g := guarantee(t, s.Accountant, tiny.Ledger(t, run.plan.Event(0), i+1), 1e-4); p.Spent.Epsilon < g.Epsilon {
 				t.Errorf("step %d shows %v, expected at least %v", i+1, p.Spent.Epsilon, g.Epsilon)
 			}
 		}
@@ -62,10 +64,10 @@ func TestRecordsHoldRDPBesideExact(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := mustPlan(t, "privacy.accountant="+name, "privacy.epsilon=2")
-		exact, rdp := guarantee(t, p.Accountant, ledgerOf(t, p.Event(0), r.Steps), 1e-4), guarantee(t, p.accounts.rdp, ledgerOf(t, p.Event(0), r.Steps), 1e-4)
-		lines := strings.Split(strings.TrimSpace(read(t, filepath.Join(r.Run, metricsFile))), "\n")
+		exact, rdp := guarantee(t, p.Accountant, tiny.Ledger(t, p.Event(0), r.Steps), 1e-4), guarantee(t, p.accounts.RDP(), tiny.Ledger(t, p.Event(0), r.Steps), 1e-4)
+		lines := strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(r.Run, folder.Metrics))), "\n")
 		for what, record := range map[string]string{
-			"result": asJSON(t, r), "score": asJSON(t, score), "statement": read(t, filepath.Join(r.Run, statementData)), "metrics": lines[len(lines)-1],
+			"result": tiny.JSON(t, r), "score": tiny.JSON(t, score), "statement": tiny.Read(t, filepath.Join(r.Run, folder.StatementData)), "metrics": lines[len(lines)-1],
 		} {
 			var found struct {
 				Epsilon    float64  `json:"epsilon"`
@@ -82,7 +84,7 @@ func TestRecordsHoldRDPBesideExact(t *testing.T) {
 				t.Errorf("%s, %s: found %s, expected RDP beside another accountant alone", name, what, record)
 			}
 		}
-		text := read(t, filepath.Join(r.Run, statementFile))
+		text := tiny.Read(t, filepath.Join(r.Run, folder.Statement))
 		want := fmt.Sprintf("| ε by RDP, to compare (rounded up) | %s |", accountant.RoundUp(rdp.Epsilon, 3))
 		if strings.Contains(text, "by RDP, to compare") != (name != "rdp") || name != "rdp" && !strings.Contains(text, want) {
 			t.Errorf("%s: the statement does not say %s:\n%s", name, want, text)
@@ -95,47 +97,6 @@ func TestRecordsHoldRDPBesideExact(t *testing.T) {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: the statement does not say %s:\n%s", name, want, text)
 			}
-		}
-	}
-}
-
-// Trials of a sweep may differ in their accountant; the table then has a column for RDP.
-func TestSweepOfAccountants(t *testing.T) {
-	s := sweepOf(t, tinyConfig, "name: sweep\nbase: base.yaml\ngrid: {privacy.accountant: [exact, rdp]}\n")
-	r := runSweep(t, s, sweepOptions(t))
-	if len(r.Rows) != 2 || r.Rows[0].EpsilonRDP == nil || r.Rows[1].EpsilonRDP != nil || *r.Rows[0].EpsilonRDP != r.Rows[1].Epsilon || r.Rows[0].Epsilon >= r.Rows[1].Epsilon {
-		t.Fatalf("found rows %s", asJSON(t, r.Rows))
-	}
-	table := r.Table()
-	if found := strings.Join(table[0], " "); found != "accountant test % ε ε (rdp) steps status" || table[1][3] != accountant.RoundUp(*r.Rows[0].EpsilonRDP, 3) || table[2][3] != "–" {
-		t.Errorf("found table %q", table)
-	}
-	if text := read(t, filepath.Join(r.Sweep, tableFile)); !strings.HasPrefix(text, "trial,privacy.accountant,test_accuracy,epsilon,epsilon_rdp,delta,steps,") {
-		t.Errorf("found\n%s", text)
-	}
-	if r.Composed.Accountant != "exact" || r.Composed.EpsilonRDP == nil || *r.Composed.EpsilonRDP <= r.Composed.Epsilon || r.Composed.Epsilon <= r.Rows[0].Epsilon {
-		t.Errorf("found %s", asJSON(t, r.Composed))
-	}
-	if again := runSweep(t, s, sweepOptions(t)); len(again.Rows) != 2 {
-		t.Errorf("found %d rows of a finished sweep", len(again.Rows))
-	}
-}
-
-// A description holds both curves.
-func TestDescribeByExact(t *testing.T) {
-	d, err := Describe(load(t, "digits", "privacy.accountant=exact", "model.name=logistic", "privacy.noise_multiplier=1", "training.steps=1000"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := d.Privacy; p.Accountant != "exact" || p.EpsilonRDP == nil || *p.EpsilonRDP <= 3 || p.Epsilon > 3 || p.Steps >= p.PlannedSteps || len(p.Fallbacks) != 0 {
-		t.Errorf("found %+v", p)
-	}
-	if len(d.CurveRDP) != len(d.Curve) || len(d.Curve) != curvePoints {
-		t.Fatalf("found curves %v and %v", d.Curve, d.CurveRDP)
-	}
-	for i, s := range d.Curve {
-		if d.CurveRDP[i].Steps != s.Steps || d.CurveRDP[i].Epsilon <= s.Epsilon {
-			t.Errorf("found %v by exact and %v by rdp", s, d.CurveRDP[i])
 		}
 	}
 }

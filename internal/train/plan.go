@@ -3,7 +3,6 @@ package train
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
 
@@ -11,13 +10,12 @@ import (
 	"dpsgd/clip"
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/account"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
+	"dpsgd/internal/setup"
 	"dpsgd/release"
 )
-
-// ErrPlan marks a configuration that is well-formed but cannot be carried out on its data.
-var ErrPlan = errors.New("train: the configuration does not fit the data")
 
 // Plan is a release plan with how many releases there are to be, and what they may cost.
 type Plan struct {
@@ -34,16 +32,16 @@ type Plan struct {
 	// MaxSteps is how many of the planned steps the budget allows, fixed before the first one.
 	MaxSteps int
 	// Fallbacks are the questions so far that RDP answered in place of Accountant.
-	Fallbacks []Fallback
+	Fallbacks []account.Fallback
 
-	accounts              accounts
+	accounts              account.Accountants
 	certified             certificate
 	askedNext, askedSpent bool // whether Allows and Spent have told about a fallback
 }
 
 // NewPlan fixes the plan for a training set of n examples. n counts as public.
 func NewPlan(c *configs.Config, n int) (*Plan, error) {
-	a, err := newAccounts(c.Privacy.Accountant)
+	a, err := account.New(c.Privacy.Accountant)
 	if err != nil {
 		return nil, err
 	}
@@ -52,13 +50,13 @@ func NewPlan(c *configs.Config, n int) (*Plan, error) {
 
 // newPlan fixes the plan of a run with what it has released so far, nil for a new one. Noise is
 // made on the threads of pool.
-func newPlan(c *configs.Config, n int, a accounts, released *accountant.Ledger, pool *kernel.Pool) (*Plan, error) {
+func newPlan(c *configs.Config, n int, a account.Accountants, released *accountant.Ledger, pool *kernel.Pool) (*Plan, error) {
 	if c.Training.BatchSize > n {
-		return nil, fmt.Errorf("%w: training.batch_size is %d, expected at most the %d training examples", ErrPlan, c.Training.BatchSize, n)
+		return nil, fmt.Errorf("%w: training.batch_size is %d, expected at most the %d training examples", setup.ErrPlan, c.Training.BatchSize, n)
 	}
 	// A mechanism that publishes one record in n with certainty is (0, 1/n)-private.
 	if c.Privacy.Delta >= 1/float64(n) {
-		return nil, fmt.Errorf("%w: privacy.delta is %g, expected less than 1/n = %.3g for n = %d training examples", ErrPlan, c.Privacy.Delta, 1/float64(n), n)
+		return nil, fmt.Errorf("%w: privacy.delta is %g, expected less than 1/n = %.3g for n = %d training examples", setup.ErrPlan, c.Privacy.Delta, 1/float64(n), n)
 	}
 	policy, err := clip.NewFlat(c.Privacy.ClipNorm)
 	if err != nil {
@@ -130,13 +128,13 @@ func (p *Plan) calibrate() (float64, error) {
 // the training data would let anyone who guesses the data check the guess.
 func (p *Plan) Hash(c *configs.Config, source *data.Source) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", identity(c), p.Steps, p.NoiseMultiplier,
+	fmt.Fprintf(h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", Identity(c), p.Steps, p.NoiseMultiplier,
 		source.Train.Len(), source.Train.Shape(), source.Train.Classes())
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// identity is the configuration without what may change between the parts of a run.
-func identity(c *configs.Config) []byte {
+// Identity is the configuration without what may change between the parts of a run.
+func Identity(c *configs.Config) []byte {
 	same := *c
 	same.Performance, same.Run = configs.Performance{}, configs.Run{}
 	same.Training.PhysicalBatchSize, same.Training.EvaluateEvery = 0, 0

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/tiny"
 )
 
 // Sampler, mechanism and event of a plan are one thing.
@@ -49,8 +51,8 @@ func TestPlanRefuses(t *testing.T) {
 		{"privacy.noise_multiplier=1e-170", "privacy.noise_multiplier is 1e-170, expected enough noise"},
 	}
 	for _, test := range tests {
-		_, err := NewPlan(parse(t, test.override), tinyExamples)
-		if !errors.Is(err, ErrPlan) || !strings.Contains(err.Error(), test.want) {
+		_, err := NewPlan(tiny.Parse(t, test.override), tiny.Examples)
+		if !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: found %v, expected %s", test.override, err, test.want)
 		}
 	}
@@ -61,7 +63,7 @@ func TestPlanAllowsUpToTheBudget(t *testing.T) {
 	for i := range 200 {
 		sigma := 0.6 + float64(i%20)/5
 		epsilon := 0.2 * math.Pow(1.4, float64(i%11))
-		batch := 1 + (i*37)%tinyExamples
+		batch := 1 + (i*37)%tiny.Examples
 		p := mustPlan(t, fmt.Sprintf("privacy.epsilon=%g", epsilon), fmt.Sprintf("privacy.noise_multiplier=%g", sigma), fmt.Sprintf("training.batch_size=%d", batch))
 		limit, err := accountant.MaxSteps(p.Accountant, p.Event(0), *p.Budget, 1<<20)
 		if err != nil {
@@ -83,12 +85,12 @@ func TestPlanAllowsUpToTheBudget(t *testing.T) {
 // The hash of a plan changes with everything that changes what is computed or guaranteed, and with nothing else.
 func TestPlanHash(t *testing.T) {
 	hash := func(n int, overrides ...string) string {
-		c := parse(t, overrides...)
+		c := tiny.Parse(t, overrides...)
 		p, err := NewPlan(c, n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return p.Hash(c, tinySource(t, n))
+		return p.Hash(c, tiny.Source(t, n))
 	}
 	base := hash(300)
 	for _, override := range []string{

@@ -11,6 +11,8 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/clip"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/folder"
 )
 
 // metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was
@@ -27,7 +29,7 @@ type metrics struct {
 }
 
 func (r *Run) writeMetrics(p Progress) error {
-	return appendLine(r.path(metricsFile), metrics{
+	return appendLine(r.path(folder.Metrics), metrics{
 		Step: p.Step, Epsilon: p.Spent.Epsilon, EpsilonRDP: p.Spent.EpsilonRDP, Delta: p.Spent.Delta,
 		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate,
 	})
@@ -79,26 +81,26 @@ type diagnosticsLine struct {
 // openDiagnostics switches diagnostics on when the configuration asks for them.
 func (r *Run) openDiagnostics() {
 	if r.config.Run.PrivateDiagnostics {
-		r.diagnoses = &diagnostics{path: r.path(diagnosticsFile), policy: r.plan.Policy}
-		r.gradients.observe = r.diagnoses.add
+		r.diagnoses = &diagnostics{path: r.path(folder.Diagnostics), policy: r.plan.Policy}
+		r.gradients.Observe(r.diagnoses.add)
 	}
 }
 
 // add takes one physical batch into the step's line.
-func (d *diagnostics) add(b diagnosis) {
-	d.factors = slices.Grow(d.factors[:0], len(b.losses))[:len(b.losses)]
-	d.policy.Factors(d.factors, b.squaredNorms)
+func (d *diagnostics) add(b compute.Diagnosis) {
+	d.factors = slices.Grow(d.factors[:0], len(b.Losses))[:len(b.Losses)]
+	d.policy.Factors(d.factors, b.SquaredNorms)
 	for i, factor := range d.factors {
 		d.line.BatchSize++
 		if factor == 0 {
 			d.line.NotFinite++
 			continue
 		}
-		d.line.MeanNorm += math.Sqrt(b.squaredNorms[i])
+		d.line.MeanNorm += math.Sqrt(b.SquaredNorms[i])
 		if factor < 1 {
 			d.line.ClippedFraction++
 		}
-		d.line.TrainingLoss += float64(b.losses[i])
+		d.line.TrainingLoss += float64(b.Losses[i])
 	}
 }
 
@@ -125,5 +127,5 @@ func (r *Run) writeModel() error {
 	for _, t := range r.model.Export() {
 		tensors = append(tensors, checkpoints.Tensor(t))
 	}
-	return checkpoints.WriteSafetensors(r.path(modelFile), tensors, map[string]string{"format": "pt"})
+	return checkpoints.WriteSafetensors(r.path(folder.Model), tensors, map[string]string{"format": "pt"})
 }

@@ -12,6 +12,10 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/tiny"
 )
 
 // Runs that must not go on (RELIABILITY R6): each is refused with its own error in one line, and no file changes.
@@ -19,11 +23,11 @@ func TestResumeRefuses(t *testing.T) {
 	edit := func(name, old, new string) func(t *testing.T, dir string, o *Options) {
 		return func(t *testing.T, dir string, _ *Options) {
 			path := filepath.Join(dir, name)
-			content := read(t, path)
+			content := tiny.Read(t, path)
 			if !strings.Contains(content, old) {
 				t.Fatalf("%s does not contain %q:\n%s", name, old, content)
 			}
-			write(t, path, strings.Replace(content, old, new, 1))
+			tiny.Write(t, path, strings.Replace(content, old, new, 1))
 		}
 	}
 	remove := func(name string) func(t *testing.T, dir string, o *Options) {
@@ -39,40 +43,40 @@ func TestResumeRefuses(t *testing.T) {
 		match error
 		want  string
 	}{
-		{"other learning rate", edit(configFile, "learning_rate: 0.5", "learning_rate: 0.25"), ErrOtherPlan, "made with another configuration or other data"},
-		{"other noise", edit(configFile, "noise_multiplier: 1", "noise_multiplier: 2"), ErrOtherPlan, "another configuration"},
-		{"other clip norm", edit(configFile, "clip_norm: 0.5", "clip_norm: 5"), ErrOtherPlan, "another configuration"},
-		{"more steps", edit(configFile, "steps: 12", "steps: 120"), ErrOtherPlan, "another configuration"},
-		{"one example more", func(t *testing.T, _ string, o *Options) { o.Source = tinySource(t, tinyExamples+1) }, ErrOtherPlan, "other data"},
+		{"other learning rate", edit(folder.Config, "learning_rate: 0.5", "learning_rate: 0.25"), books.ErrOtherPlan, "made with another configuration or other data"},
+		{"other noise", edit(folder.Config, "noise_multiplier: 1", "noise_multiplier: 2"), books.ErrOtherPlan, "another configuration"},
+		{"other clip norm", edit(folder.Config, "clip_norm: 0.5", "clip_norm: 5"), books.ErrOtherPlan, "another configuration"},
+		{"more steps", edit(folder.Config, "steps: 12", "steps: 120"), books.ErrOtherPlan, "another configuration"},
+		{"one example more", func(t *testing.T, _ string, o *Options) { o.Source = tiny.Source(t, tiny.Examples+1) }, books.ErrOtherPlan, "other data"},
 		{"other classes", func(t *testing.T, _ string, o *Options) {
 			o.Source = renamed(t, o.Source, "a", "b", "c")
-		}, ErrOtherPlan, "other data"},
-		{"config that is none", edit(configFile, "clip_norm", "clip"), configs.ErrInvalid, "clip"},
-		{"no config", remove(configFile), ErrNoRun, "holds no config.yaml, expected the folder of a run"},
-		{"no ledger", remove(ledgerFile), ErrNoRun, "holds no ledger.jsonl, expected the folder of a run"},
-		{"no checkpoints", remove(checkpointFolder), checkpoints.ErrNoCheckpoint, checkpointFolder},
-		{"ledger with another noise", edit(ledgerFile, `"noise_multiplier":1}`, `"noise_multiplier":9}`), checkpoints.ErrCorrupt, "line 2"},
+		}, books.ErrOtherPlan, "other data"},
+		{"config that is none", edit(folder.Config, "clip_norm", "clip"), configs.ErrInvalid, "clip"},
+		{"no config", remove(folder.Config), folder.ErrNoRun, "holds no config.yaml, expected the folder of a run"},
+		{"no ledger", remove(folder.Ledger), folder.ErrNoRun, "holds no ledger.jsonl, expected the folder of a run"},
+		{"no checkpoints", remove(folder.Checkpoints), checkpoints.ErrNoCheckpoint, folder.Checkpoints},
+		{"ledger with another noise", edit(folder.Ledger, `"noise_multiplier":1}`, `"noise_multiplier":9}`), checkpoints.ErrCorrupt, "line 2"},
 		{"ledger without a line", func(t *testing.T, dir string, _ *Options) {
-			lines := strings.SplitAfter(read(t, filepath.Join(dir, ledgerFile)), "\n")
-			write(t, filepath.Join(dir, ledgerFile), strings.Join(slices.Delete(lines, 3, 4), ""))
+			lines := strings.SplitAfter(tiny.Read(t, filepath.Join(dir, folder.Ledger)), "\n")
+			tiny.Write(t, filepath.Join(dir, folder.Ledger), strings.Join(slices.Delete(lines, 3, 4), ""))
 		}, checkpoints.ErrCorrupt, "line 4"},
 		{"ledger rolled back", func(t *testing.T, dir string, _ *Options) {
-			lines := strings.SplitAfter(read(t, filepath.Join(dir, ledgerFile)), "\n")
-			write(t, filepath.Join(dir, ledgerFile), strings.Join(lines[:5], ""))
+			lines := strings.SplitAfter(tiny.Read(t, filepath.Join(dir, folder.Ledger)), "\n")
+			tiny.Write(t, filepath.Join(dir, folder.Ledger), strings.Join(lines[:5], ""))
 		}, checkpoints.ErrRollback, "found 4 ledger entries, expected at least the 12"},
 		{"ledger of another run", func(t *testing.T, dir string, o *Options) {
 			other := train(t, *o)
-			write(t, filepath.Join(dir, ledgerFile), read(t, filepath.Join(other.Run, ledgerFile)))
+			tiny.Write(t, filepath.Join(dir, folder.Ledger), tiny.Read(t, filepath.Join(other.Run, folder.Ledger)))
 		}, checkpoints.ErrRollback, ""},
 		{"checkpoints of a run with another network", func(t *testing.T, dir string, o *Options) {
 			other := train(t, *o, "model.name=mlp")
-			remove(checkpointFolder)(t, dir, o)
-			if err := os.CopyFS(filepath.Join(dir, checkpointFolder), os.DirFS(filepath.Join(other.Run, checkpointFolder))); err != nil {
+			remove(folder.Checkpoints)(t, dir, o)
+			if err := os.CopyFS(filepath.Join(dir, folder.Checkpoints), os.DirFS(filepath.Join(other.Run, folder.Checkpoints))); err != nil {
 				t.Fatal(err)
 			}
 		}, checkpoints.ErrRollback, ""},
 		{"all checkpoints damaged", func(t *testing.T, dir string, _ *Options) {
-			found, err := filepath.Glob(filepath.Join(dir, checkpointFolder, "*"))
+			found, err := filepath.Glob(filepath.Join(dir, folder.Checkpoints, "*"))
 			if err != nil || len(found) != 2 {
 				t.Fatalf("found checkpoints %q (%v), expected two", found, err)
 			}
@@ -85,19 +89,19 @@ func TestResumeRefuses(t *testing.T) {
 		{"in use", func(t *testing.T, dir string, o *Options) {
 			r := open(t, dir, *o)
 			t.Cleanup(func() { r.Close() })
-		}, checkpoints.ErrLocked, ledgerFile},
+		}, checkpoints.ErrLocked, folder.Ledger},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			o := options(t)
 			r := train(t, o)
 			test.spoil(t, r.Run, &o)
-			before := snapshot(t, r.Run)
+			before := tiny.Snapshot(t, r.Run)
 			_, err := Open(r.Run, o)
 			if !errors.Is(err, test.match) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("found error %v\nexpected one line that matches %v and says %q", err, test.match, test.want)
 			}
-			if !maps.Equal(before, snapshot(t, r.Run)) {
+			if !maps.Equal(before, tiny.Snapshot(t, r.Run)) {
 				t.Error("the refused run changed on disk")
 			}
 		})
@@ -144,16 +148,16 @@ func TestCreateRefuses(t *testing.T) {
 		match     error
 		want      string
 	}{
-		{"batch above the data", []string{"training.batch_size=301"}, nil, ErrPlan, "training.batch_size is 301, expected at most the 300 training examples"},
-		{"delta of one example", []string{"privacy.delta=0.01"}, nil, ErrPlan, "privacy.delta is 0.01, expected less than 1/n"},
-		{"layers that do not fit", []string{"model.layers=[{linear: {out_features: classes}}]"}, nil, ErrPlan, "layer 0: its input has shape [6 6 1] per example, expected a vector"},
-		{"network for larger pictures", []string{"model.layers=[{conv2d: {out_channels: 2, kernel_size: 9}}, flatten, {linear: {out_features: classes}}]"}, nil, ErrPlan, "layer 0"},
+		{"batch above the data", []string{"training.batch_size=301"}, nil, setup.ErrPlan, "training.batch_size is 301, expected at most the 300 training examples"},
+		{"delta of one example", []string{"privacy.delta=0.01"}, nil, setup.ErrPlan, "privacy.delta is 0.01, expected less than 1/n"},
+		{"layers that do not fit", []string{"model.layers=[{linear: {out_features: classes}}]"}, nil, setup.ErrPlan, "layer 0: its input has shape [6 6 1] per example, expected a vector"},
+		{"network for larger pictures", []string{"model.layers=[{conv2d: {out_channels: 2, kernel_size: 9}}, flatten, {linear: {out_features: classes}}]"}, nil, setup.ErrPlan, "layer 0"},
 		{"data that is not there", []string{"data.name=mnist", "model.name=mnist-cnn"}, func(t *testing.T, o *Options) {
 			o.Source, o.DataDir = nil, t.TempDir()
 		}, data.ErrMissing, "mnist"},
 		{"runs below a file", nil, func(t *testing.T, o *Options) {
 			file := filepath.Join(t.TempDir(), "file")
-			write(t, file, "")
+			tiny.Write(t, file, "")
 			o.RunsDir = filepath.Join(file, "runs")
 		}, nil, "cannot make the folder of runs"},
 		{"name that is taken", []string{"run.name=mine"}, func(t *testing.T, o *Options) {
@@ -167,12 +171,12 @@ func TestCreateRefuses(t *testing.T) {
 				test.prepare(t, &o)
 			}
 			parent := filepath.Dir(filepath.Dir(o.RunsDir))
-			before := snapshot(t, parent)
-			_, err := Create(parse(t, test.overrides...), o)
+			before := tiny.Snapshot(t, parent)
+			_, err := Create(tiny.Parse(t, test.overrides...), o)
 			if err == nil || test.match != nil && !errors.Is(err, test.match) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("found error %v\nexpected one line that matches %v and says %q", err, test.match, test.want)
 			}
-			if !maps.Equal(before, snapshot(t, parent)) {
+			if !maps.Equal(before, tiny.Snapshot(t, parent)) {
 				t.Error("the refused run left something behind")
 			}
 		})
@@ -181,7 +185,7 @@ func TestCreateRefuses(t *testing.T) {
 
 // A ledger that cannot be written stops the run before the step's update.
 func TestNoUpdateAfterAFailedLedger(t *testing.T) {
-	r := create(t, parse(t), options(t))
+	r := create(t, tiny.Parse(t), options(t))
 	before := slices.Clone(r.model.Values)
 	if err := r.journal.Close(); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,10 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/data"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/statement"
+	"dpsgd/internal/tiny"
 )
 
 // blackSource is pictures of nothing: with zero inputs and no biases, every gradient is exactly
@@ -40,17 +44,17 @@ func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 		for _, rule := range []string{"sgd", "momentum"} {
 			o := options(t)
 			o.Source = blackSource(t, n, size[0], size[1])
-			r := create(t, parse(t, noBias, "optimizer.name="+rule,
+			r := create(t, tiny.Parse(t, noBias, "optimizer.name="+rule,
 				fmt.Sprintf("optimizer.learning_rate=%g", rate), fmt.Sprintf("training.batch_size=%d", batch), fmt.Sprintf("training.steps=%d", steps),
 				"privacy.noise_multiplier=0.8", "privacy.clip_norm=0.3", "data.mean=[0]"), o)
 			examples := 0
-			r.gradients.observe = func(d diagnosis) { examples += len(d.losses) }
+			r.gradients.Observe(func(d compute.Diagnosis) { examples += len(d.Losses) })
 			path := [][]float32{slices.Clone(r.model.Values)}
 			r.watcher = hooks{stepped: func(Progress) { path = append(path, slices.Clone(r.model.Values)) }}
 			fit(t, r)
 
-			var claim Statement
-			if err := json.Unmarshal([]byte(read(t, filepath.Join(r.Dir, statementData))), &claim); err != nil {
+			var claim statement.Statement
+			if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(r.Dir, folder.StatementData))), &claim); err != nil {
 				t.Fatal(err)
 			}
 			// The noise of each step in claimed standard deviations, with the memory of the rule
@@ -74,7 +78,7 @@ func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 			if mean := q * n * steps; q != float64(batch)/n || math.Abs(float64(examples)-mean) > 4.9*math.Sqrt(mean*(1-q)) {
 				t.Errorf("%d examples were drawn in %d steps, the statement claims q = %v of %d", examples, steps, q, n)
 			}
-			l, _, err := checkpoints.ReadJournal(filepath.Join(r.Dir, ledgerFile))
+			l, _, err := checkpoints.ReadJournal(filepath.Join(r.Dir, folder.Ledger))
 			want := accountant.PoissonSampled{SamplingProbability: q, Event: accountant.Gaussian{NoiseMultiplier: claim.NoiseMultiplier}}
 			if err != nil || !slices.Equal(l.Entries(), []accountant.Entry{{Event: want, Count: steps}}) {
 				t.Errorf("the ledger holds %v (%v), the statement claims %d of %v", l.Entries(), err, steps, want)
@@ -143,13 +147,13 @@ func TestNoiseIsNeverRepeated(t *testing.T) {
 	overrides := []string{noBias, "optimizer.name=sgd", "training.steps=4", "run.checkpoint_every=1", "data.mean=[0]"}
 	var all [][]float64
 	for range 2 {
-		all = append(all, moves(t, create(t, parse(t, overrides...), o))...)
+		all = append(all, moves(t, create(t, tiny.Parse(t, overrides...), o))...)
 	}
 	// A third run is stopped after two steps, and its folder copied with all that lies beside it.
 	stopped := interruptAfter(t, 2, func(w Watcher) *Run {
 		o := o
 		o.Watcher = w
-		return create(t, parse(t, overrides...), o)
+		return create(t, tiny.Parse(t, overrides...), o)
 	})
 	elsewhere := filepath.Join(t.TempDir(), "runs")
 	if err := os.CopyFS(elsewhere, os.DirFS(o.RunsDir)); err != nil {
@@ -179,7 +183,7 @@ func TestEveryStepHasItsLearningRate(t *testing.T) {
 	path := func(schedule string) [][]float64 {
 		o := options(t)
 		o.Source = blackSource(t, 100, 4, 4)
-		r := create(t, parse(t, noBias, "optimizer.name=sgd", "optimizer.learning_rate=0.5", schedule, "training.steps=8", "data.mean=[0]"), o)
+		r := create(t, tiny.Parse(t, noBias, "optimizer.name=sgd", "optimizer.learning_rate=0.5", schedule, "training.steps=8", "data.mean=[0]"), o)
 		seedRun(t, r, 5, 1)
 		return moves(t, r)
 	}

@@ -13,7 +13,9 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/clip"
 	"dpsgd/data"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
+	"dpsgd/internal/tiny"
 	"dpsgd/release"
 )
 
@@ -96,11 +98,11 @@ var identifiers = regexp.MustCompile(`[0-9a-f]{16,64}`)
 // nothing depends on the data except through the noisy vectors.
 func TestPublicFilesDependOnNoisyVectorsAlone(t *testing.T) {
 	overrides := []string{"training.evaluate_every=3", "run.checkpoint_every=4", "training.batch_size=150", "optimizer.name=adam"}
-	source := tinySource(t, tinyExamples)
+	source := tiny.Source(t, tiny.Examples)
 	record := func(source *data.Source, play *tape) (*tape, string) {
 		o := options(t)
 		o.Source = source
-		r := create(t, parse(t, overrides...), o)
+		r := create(t, tiny.Parse(t, overrides...), o)
 		m := &tape{Mechanism: r.plan.Mechanism, play: play}
 		sampler, _ := r.plan.Sampler.(data.Poisson)
 		r.plan.Mechanism, r.plan.Sampler = m, seededSampler{sampler, random.Seeded(7)}
@@ -119,7 +121,7 @@ func TestPublicFilesDependOnNoisyVectorsAlone(t *testing.T) {
 		t.Fatal("the sums do not differ; the test needs another example")
 	}
 	compared := 0
-	for path := range snapshot(t, dir) {
+	for path := range tiny.Snapshot(t, dir) {
 		name, err := filepath.Rel(dir, path)
 		if info, statErr := os.Stat(path); err != nil || statErr != nil || info.IsDir() {
 			continue
@@ -155,7 +157,7 @@ func publicBytes(t *testing.T, path string) []byte {
 		}
 		return b
 	}
-	return identifiers.ReplaceAll([]byte(read(t, path)), []byte("…"))
+	return identifiers.ReplaceAll([]byte(tiny.Read(t, path)), []byte("…"))
 }
 
 // No public file of a run holds a time, a rate or a batch size: what differs between two runs with
@@ -163,21 +165,21 @@ func publicBytes(t *testing.T, path string) []byte {
 func TestPublicFilesHoldNoTimes(t *testing.T) {
 	r := train(t, options(t), "training.evaluate_every=4")
 	words := regexp.MustCompile(`(?i)seconds|per_second|duration|batch_size_drawn|elapsed|"time"`)
-	for path := range snapshot(t, r.Run) {
+	for path := range tiny.Snapshot(t, r.Run) {
 		if info, err := os.Stat(path); err != nil || info.IsDir() || strings.HasSuffix(path, ".ckpt") {
 			continue
 		}
-		if found := words.FindString(read(t, path)); found != "" && filepath.Base(path) != statementFile && filepath.Base(path) != statementData {
+		if found := words.FindString(tiny.Read(t, path)); found != "" && filepath.Base(path) != folder.Statement && filepath.Base(path) != folder.StatementData {
 			t.Errorf("%s speaks of %q", path, found)
 		}
 	}
-	state, _, err := checkpoints.Latest(filepath.Join(r.Run, checkpointFolder))
+	state, _, err := checkpoints.Latest(filepath.Join(r.Run, folder.Checkpoints))
 	if err != nil || state.Step != 12 {
 		t.Fatalf("found %+v, %v", state, err)
 	}
 	// The header of a checkpoint has a field for seconds, of older files; it is written as 0.
-	for path := range snapshot(t, r.Run) {
-		if strings.HasSuffix(path, ".ckpt") && !strings.Contains(read(t, path), `"seconds":0}`) {
+	for path := range tiny.Snapshot(t, r.Run) {
+		if strings.HasSuffix(path, ".ckpt") && !strings.Contains(tiny.Read(t, path), `"seconds":0}`) {
 			t.Errorf("%s does not say \"seconds\":0", path)
 		}
 	}

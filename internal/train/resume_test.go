@@ -1,6 +1,9 @@
 package train
 
 import (
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,7 +21,7 @@ func TestInterruptedRunEndsLikeAnUninterruptedOne(t *testing.T) {
 		o := options(t)
 		stopped := interruptAfter(t, cut, func(w Watcher) *Run {
 			o.Watcher = w
-			return create(t, parse(t, budget...), o)
+			return create(t, tiny.Parse(t, budget...), o)
 		})
 		if stopped.Status != Interrupted || stopped.Steps != cut || releases(t, stopped.Run) != cut {
 			t.Fatalf("cut at %d: found %s after %d steps with %d releases", cut, stopped.Status, stopped.Steps, releases(t, stopped.Run))
@@ -47,13 +50,13 @@ func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 	for _, rule := range []string{"sgd", "momentum", "nesterov", "adam", "adamw"} {
 		t.Run(rule, func(t *testing.T) {
 			overrides := []string{"optimizer.name=" + rule, "optimizer.schedule.name=cosine", "optimizer.schedule.warmup_steps=3", "privacy.noise_multiplier=1"}
-			whole := seeded(t, create(t, parse(t, overrides...), options(t)))
+			whole := seeded(t, create(t, tiny.Parse(t, overrides...), options(t)))
 			fit(t, whole)
 			for _, cut := range []int{1, 5, 7, 11} {
 				o := options(t)
 				stopped := interruptAfter(t, cut, func(w Watcher) *Run {
 					o.Watcher = w
-					return seeded(t, create(t, parse(t, overrides...), o))
+					return seeded(t, create(t, tiny.Parse(t, overrides...), o))
 				})
 				o.Watcher = nil
 				resumed := seeded(t, open(t, stopped.Run, o))
@@ -82,7 +85,7 @@ func TestKilledRunForgetsNothing(t *testing.T) {
 			o := o
 			o.Watcher = w
 			if i == 0 {
-				return create(t, parse(t, overrides...), o)
+				return create(t, tiny.Parse(t, overrides...), o)
 			}
 			r := open(t, dir, o)
 			if r.step != kill.from {
@@ -100,7 +103,7 @@ func TestKilledRunForgetsNothing(t *testing.T) {
 	if r.Status != BudgetExhausted || releases(t, dir) != 30 || r.Steps != 14 || r.Epsilon > 4 {
 		t.Errorf("found %s after %d steps with %d releases and ε = %v", r.Status, r.Steps, releases(t, dir), r.Epsilon)
 	}
-	if statement := read(t, filepath.Join(dir, statementData)); !strings.Contains(statement, `"ledger_entries": 30`) {
+	if statement := tiny.Read(t, filepath.Join(dir, folder.StatementData)); !strings.Contains(statement, `"ledger_entries": 30`) {
 		t.Errorf("the statement does not count 30 releases:\n%s", statement)
 	}
 }
@@ -113,10 +116,10 @@ func TestKilledRunWithoutBudget(t *testing.T) {
 	killAfter(t, 9, func(w Watcher) *Run {
 		o := o
 		o.Watcher = w
-		return create(t, parse(t), o)
+		return create(t, tiny.Parse(t), o)
 	})
 	r := fit(t, open(t, dir, o))
-	want, err := mustPlan(t).after(16)
+	want, err := mustPlan(t).After(16)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +131,7 @@ func TestKilledRunWithoutBudget(t *testing.T) {
 // A release that was recorded and never made still counts: the kill may have come a moment later.
 func TestRecordedReleaseCounts(t *testing.T) {
 	o := options(t)
-	r := create(t, parse(t), o)
+	r := create(t, tiny.Parse(t), o)
 	if err := r.journal.Append(1, r.plan.Event(0)); err != nil {
 		t.Fatal(err)
 	}
@@ -141,9 +144,9 @@ func TestRecordedReleaseCounts(t *testing.T) {
 // A run that was killed between its ledger and its first checkpoint starts over: nothing was released.
 func TestRunKilledAtBirth(t *testing.T) {
 	o := options(t)
-	r := create(t, parse(t), o)
+	r := create(t, tiny.Parse(t), o)
 	r.Close()
-	if err := os.RemoveAll(r.path(checkpointFolder)); err != nil {
+	if err := os.RemoveAll(r.path(folder.Checkpoints)); err != nil {
 		t.Fatal(err)
 	}
 	if result := fit(t, open(t, r.Dir, o)); result.Steps != 12 || releases(t, r.Dir) != 12 {
@@ -155,10 +158,10 @@ func TestRunKilledAtBirth(t *testing.T) {
 func TestDamagedCheckpointFallsBack(t *testing.T) {
 	o := options(t)
 	first := train(t, o)
-	newest := filepath.Join(first.Run, checkpointFolder, "checkpoint-12.ckpt")
-	content := []byte(read(t, newest))
+	newest := filepath.Join(first.Run, folder.Checkpoints, "checkpoint-12.ckpt")
+	content := []byte(tiny.Read(t, newest))
 	content[len(content)/2] ^= 1
-	write(t, newest, string(content))
+	tiny.Write(t, newest, string(content))
 	var warnings []string
 	o.Watcher = hooks{warned: func(message string) { warnings = append(warnings, message) }}
 	r := open(t, first.Run, o)
@@ -181,5 +184,51 @@ func TestResumeOfAFinishedRun(t *testing.T) {
 				t.Errorf("found %+v, expected %+v", again, first)
 			}
 		})
+	}
+}
+
+// cost is ε of steps of the tiny configuration, by RDP as it says.
+func cost(t testing.TB, releases int, overrides ...string) float64 {
+	t.Helper()
+	g, err := mustPlan(t, overrides...).After(releases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g.Epsilon
+}
+
+// While a run goes on, after a kill, everything that shows ε shows that of the ledger's entries, not of the steps.
+func TestEpsilonIsThatOfTheLedger(t *testing.T) {
+	o := options(t)
+	o.Folder = "killed"
+	dir := filepath.Join(o.RunsDir, o.Folder)
+	overrides := []string{"training.evaluate_every=2"}
+	killAfter(t, 9, func(w Watcher) *Run {
+		o := o
+		o.Watcher = w
+		return create(t, tiny.Parse(t, overrides...), o)
+	})
+	o.Watcher = hooks{stepped: func(p Progress) {
+		// Resumed at step 5 with 9 entries.
+		if want := cost(t, p.Step+4); p.Spent.Epsilon != want {
+			t.Errorf("step %d shows ε = %v, expected %v", p.Step, p.Spent.Epsilon, want)
+		}
+	}}
+	r := fit(t, open(t, dir, o))
+	seen := map[int]float64{}
+	for _, line := range strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(dir, folder.Metrics))), "\n") {
+		var m metrics
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatal(err)
+		}
+		seen[m.Step] = m.Epsilon // the later line of a step that ran twice
+	}
+	for _, step := range []int{6, 8, 10, 12} {
+		if want := cost(t, step+4); seen[step] != want {
+			t.Errorf("the metrics of step %d say ε = %v, expected %v of %d releases", step, seen[step], want, step+4)
+		}
+	}
+	if r.Epsilon != cost(t, 16) {
+		t.Errorf("the result says %v, expected %v", r.Epsilon, cost(t, 16))
 	}
 }

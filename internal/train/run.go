@@ -15,33 +15,19 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/account"
+	"dpsgd/internal/books"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/setup"
 	"dpsgd/model"
 	"dpsgd/optimizer"
 	"dpsgd/release"
 )
 
-// What a run's folder holds.
-const (
-	configFile       = "config.yaml"
-	ledgerFile       = "ledger.jsonl"
-	metricsFile      = "metrics.jsonl"
-	diagnosticsFile  = "diagnostics.private.jsonl"
-	checkpointFolder = "checkpoints"
-	modelFile        = "model.safetensors"
-	statementFile    = "privacy.md"
-	statementData    = "privacy.json"
-)
-
-// Errors about runs, to match with errors.Is.
-var (
-	// ErrRunExists: the folder of a new run is taken.
-	ErrRunExists = errors.New("train: the run exists")
-	// ErrNoRun: a folder is not that of a run.
-	ErrNoRun = errors.New("train: not a run")
-	// ErrOtherPlan: a checkpoint was made under another plan.
-	ErrOtherPlan = errors.New("train: the checkpoint belongs to another plan")
-)
+// ErrRunExists: the folder of a new run is taken.
+var ErrRunExists = errors.New("train: the run exists")
 
 // Options are what a run needs besides its configuration. None of them changes what is computed.
 type Options struct {
@@ -58,12 +44,20 @@ type Options struct {
 	account accountant.Accountant // in place of the configured one, for tests; nil in every other run
 }
 
-// accounts are the configured ones.
-func (o Options) accounts(c *configs.Config) (accounts, error) {
-	if o.account != nil {
-		return withRDP(o.account)
+// data is the data set that the caller has, or the configured one, read now.
+func (o Options) data(c *configs.Config) (*data.Source, error) {
+	if o.Source != nil {
+		return o.Source, nil
 	}
-	return newAccounts(c.Privacy.Accountant)
+	return setup.Data(c, o.DataDir)
+}
+
+// accountants are the configured ones.
+func (o Options) accountants(c *configs.Config) (account.Accountants, error) {
+	if o.account != nil {
+		return account.WithRDP(o.account)
+	}
+	return account.New(c.Privacy.Accountant)
 }
 
 // Run is one training run with its folder. Close releases it.
@@ -77,10 +71,10 @@ type Run struct {
 	model     *model.Model
 	update    optimizer.Update
 	schedule  optimizer.Schedule
-	gradients *gradients
-	evaluator *evaluator
+	gradients *compute.Gradients
+	evaluator *compute.Evaluator
 	door      *release.Door
-	journal   *books
+	journal   *books.Books
 	pool      *kernel.Pool
 	watcher   Watcher
 	diagnoses *diagnostics
@@ -88,7 +82,7 @@ type Run struct {
 	registered checkpoints.Registration // how the run appears in the ledger of its data
 
 	step       int // updates that the parameters contain
-	evaluation Evaluation
+	evaluation compute.Evaluation
 	meter      meter
 	warned     int // fallbacks of the plan that the watcher knows of
 
@@ -121,11 +115,11 @@ func Create(c *configs.Config, o Options) (*Run, error) {
 
 // Open prepares a run that was started before to go on from its last checkpoint, with the spend of its ledger.
 func Open(dir string, o Options) (*Run, error) {
-	c, err := readConfig(dir)
+	c, err := folder.ReadConfig(dir)
 	if err != nil {
 		return nil, err
 	}
-	journal, err := openBooks(dir)
+	journal, err := books.Open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -151,10 +145,10 @@ func (r *Run) goOn() error {
 	if err != nil {
 		return err
 	}
-	if r.registered, err = registration(r.config, r.source, r.journal.registry, r.Dir); err != nil {
+	if r.registered, err = books.Registration(r.config, r.source, r.journal.Registry, r.Dir); err != nil {
 		return err
 	}
-	if err := r.journal.settle(r.registered); err != nil {
+	if err := r.journal.Settle(r.registered); err != nil {
 		return err
 	}
 	r.openDiagnostics()
@@ -168,7 +162,7 @@ func (r *Run) goOn() error {
 
 // prepare builds everything of a run that needs no folder. Released is what the run has released so far; nil for a new one.
 func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, error) {
-	source, err := o.source(c)
+	source, err := o.data(c)
 	if err != nil {
 		return nil, err
 	}
@@ -176,11 +170,11 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 	if r.watcher == nil {
 		r.watcher = silent{}
 	}
-	accounts, err := o.accounts(c)
+	accounts, err := o.accountants(c)
 	if err != nil {
 		return nil, err
 	}
-	r.pool = kernel.NewPool(threads(c))
+	r.pool = kernel.NewPool(setup.Threads(c))
 	if err := r.build(accounts, released); err != nil {
 		r.pool.Close()
 		return nil, err
@@ -189,14 +183,14 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 }
 
 // build makes plan, model, and the graphs of training and evaluation.
-func (r *Run) build(a accounts, released *accountant.Ledger) error {
+func (r *Run) build(a account.Accountants, released *accountant.Ledger) error {
 	c, source := r.config, r.source
 	var err error
 	if r.plan, err = newPlan(c, source.Train.Len(), a, released, r.pool); err != nil {
 		return err
 	}
 	r.planHash = r.plan.Hash(c, source)
-	if r.model, err = newModel(c, source.Train.Shape(), len(source.Train.Classes())); err != nil {
+	if r.model, err = setup.Model(c, source.Train.Shape(), len(source.Train.Classes())); err != nil {
 		return err
 	}
 	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top of it.
@@ -207,36 +201,21 @@ func (r *Run) build(a accounts, released *accountant.Ledger) error {
 // compile makes the update rule and declares the graphs of training and evaluation.
 func (r *Run) compile() error {
 	var err error
-	if r.update, r.schedule, err = newUpdate(r.config, len(r.model.Values), r.plan.Steps, r.pool.Threads()); err != nil {
+	if r.update, r.schedule, err = setup.Update(r.config, len(r.model.Values), r.plan.Steps, r.pool.Threads()); err != nil {
 		return err
 	}
-	normalisation := normalisation(r.config, r.source.Train.Shape().Channels)
+	normalisation := setup.Normalisation(r.config, r.source.Train.Shape().Channels)
 	batcher, err := data.NewBatcher(r.source.Train, normalisation)
 	if err != nil {
 		return err
 	}
 	batch := min(r.config.Training.PhysicalBatchSize, r.source.Train.Len())
-	r.gradients, err = newGradients(r.model, batcher, batch, r.config.Performance.Engine, r.pool)
+	r.gradients, err = compute.NewGradients(r.model, batcher, batch, r.config.Performance.Engine, r.pool)
 	if err != nil {
 		return err
 	}
-	r.evaluator, err = newEvaluator(r.model, r.source.Test, normalisation, r.pool)
+	r.evaluator, err = compute.NewEvaluator(r.model, r.source.Test, normalisation, r.pool)
 	return err
-}
-
-func newUpdate(c *configs.Config, dim, steps, threads int) (optimizer.Update, optimizer.Schedule, error) {
-	o := c.Optimizer
-	update, err := optimizer.NewUpdate(optimizer.Rule{
-		Name: o.Name, Momentum: o.Momentum, Beta1: o.Beta1, Beta2: o.Beta2, Epsilon: o.Epsilon, WeightDecay: o.WeightDecay,
-	}, dim, threads)
-	if err != nil {
-		return nil, nil, err
-	}
-	schedule, err := optimizer.NewSchedule(optimizer.ScheduleSpec{
-		Name: o.Schedule.Name, LearningRate: o.LearningRate, Steps: steps, WarmupSteps: o.Schedule.WarmupSteps,
-		FinalFactor: o.Schedule.FinalFactor, StepEvery: o.Schedule.StepEvery, StepFactor: o.Schedule.StepFactor,
-	})
-	return update, schedule, err
 }
 
 // parent is the folder that gets the run's folder, and registry the one with the ledger of its data.
@@ -275,14 +254,14 @@ func (r *Run) claim(dir string) error {
 
 // fillFolder writes what a run has before its first step.
 func (r *Run) fillFolder(registry string) error {
-	if err := checkpoints.WriteFileAtomic(r.path(configFile), r.config.YAML(), 0o600); err != nil {
+	if err := checkpoints.WriteFileAtomic(r.path(folder.Config), r.config.YAML(), 0o600); err != nil {
 		return err
 	}
 	var err error
-	if r.registered, err = registration(r.config, r.source, registry, r.Dir); err != nil {
+	if r.registered, err = books.Registration(r.config, r.source, registry, r.Dir); err != nil {
 		return err
 	}
-	if r.journal, err = createBooks(r.Dir, registry, r.registered); err != nil {
+	if r.journal, err = books.Create(r.Dir, registry, r.registered); err != nil {
 		return err
 	}
 	if err := r.openDoor(); err != nil {
@@ -303,7 +282,7 @@ func (r *Run) openDoor() error {
 // restore loads the newest checkpoint, after checking it against the ledger and the plan. It returns false for a
 // run without one that has released nothing.
 func (r *Run) restore() (begun bool, err error) {
-	state, path, err := checkpoints.Latest(r.path(checkpointFolder))
+	state, path, err := checkpoints.Latest(r.path(folder.Checkpoints))
 	switch {
 	case errors.Is(err, checkpoints.ErrSkipped):
 		r.watcher.Warned(err.Error())
@@ -316,10 +295,10 @@ func (r *Run) restore() (begun bool, err error) {
 		return false, err
 	}
 	if state.PlanHash != r.planHash {
-		return false, fmt.Errorf("%w: %s was made with another configuration or other data than %s and the data found now", ErrOtherPlan, path, r.path(configFile))
+		return false, fmt.Errorf("%w: %s was made with another configuration or other data than %s and the data found now", books.ErrOtherPlan, path, r.path(folder.Config))
 	}
 	if len(state.Parameters) != len(r.model.Values) {
-		return false, fmt.Errorf("%w: %s holds %d parameters, expected %d", ErrOtherPlan, path, len(state.Parameters), len(r.model.Values))
+		return false, fmt.Errorf("%w: %s holds %d parameters, expected %d", books.ErrOtherPlan, path, len(state.Parameters), len(r.model.Values))
 	}
 	if err := r.update.Restore(optimizer.State{Step: state.OptimizerStep, Slots: state.Slots}); err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
 )
 
 // A finished run leaves these files and no others, all of them for their owner alone.
@@ -40,7 +43,7 @@ func TestRunLeavesItsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"checkpoints/checkpoint-10.ckpt", "checkpoints/checkpoint-12.ckpt", configFile, ledgerFile, metricsFile, modelFile, statementData, statementFile}
+	want := []string{"checkpoints/checkpoint-10.ckpt", "checkpoints/checkpoint-12.ckpt", folder.Config, folder.Ledger, folder.Metrics, folder.Model, folder.StatementData, folder.Statement}
 	slices.Sort(want)
 	slices.Sort(found)
 	if !slices.Equal(found, want) {
@@ -51,15 +54,16 @@ func TestRunLeavesItsFiles(t *testing.T) {
 func TestRunReportsItsResult(t *testing.T) {
 	o := options(t)
 	r := train(t, o, "run.name=mine", "training.steps=60")
-	g, err := mustPlan(t, "training.steps=60").after(60)
+	g, err := mustPlan(t, "training.steps=60").After(60)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Result{
 		Status: Done, Steps: 60, Epsilon: g.Epsilon, Delta: 1e-4, Accountant: "rdp", NoiseMultiplier: 1,
 		TestAccuracy: r.TestAccuracy, Seconds: r.Seconds, ExamplesPerSecond: r.ExamplesPerSecond, Run: filepath.Join(o.RunsDir, "mine"),
+		LedgerEntries: 60, LedgerHead: r.LedgerHead,
 	}
-	if r != want {
+	if r != want || len(r.LedgerHead) != 32 {
 		t.Errorf("found %+v\nexpected %+v", r, want)
 	}
 	// Three stripes are linearly separable; chance is 1/3.
@@ -99,7 +103,7 @@ func TestBudgetStop(t *testing.T) {
 			if releases(t, r.Run) != r.Steps {
 				t.Errorf("the ledger holds %d releases, expected %d", releases(t, r.Run), r.Steps)
 			}
-			more, err := plan.after(r.Steps + 1)
+			more, err := plan.After(r.Steps + 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,10 +137,10 @@ func TestCalibratedRun(t *testing.T) {
 func TestEmptyBatchesAreNoiseOnlySteps(t *testing.T) {
 	// q = 1/300: a batch of 300 draws is empty with probability 0.37, and 40 batches are all
 	// non-empty with 1e-8.
-	r := create(t, parse(t, "training.batch_size=1", "training.steps=40", "optimizer.name=sgd"), options(t))
+	r := create(t, tiny.Parse(t, "training.batch_size=1", "training.steps=40", "optimizer.name=sgd"), options(t))
 	// A batch is empty where the graph is not asked.
 	empty, unmoved, asked := 0, 0, 0
-	r.gradients.observe = func(diagnosis) { asked++ }
+	r.gradients.Observe(func(compute.Diagnosis) { asked++ })
 	before := slices.Clone(r.model.Values)
 	r.watcher = hooks{stepped: func(Progress) {
 		if asked == 0 {
@@ -186,7 +190,7 @@ func TestMetricsArePublic(t *testing.T) {
 	r := train(t, options(t), "training.evaluate_every=4", "run.private_diagnostics=true")
 	public := []string{"step", "epsilon", "delta", "test_accuracy", "test_loss", "learning_rate"}
 	var steps []float64
-	for _, line := range strings.Split(strings.TrimSpace(read(t, filepath.Join(r.Run, metricsFile))), "\n") {
+	for _, line := range strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(r.Run, folder.Metrics))), "\n") {
 		var found map[string]float64
 		if err := json.Unmarshal([]byte(line), &found); err != nil {
 			t.Fatal(err)
@@ -206,7 +210,7 @@ func TestMetricsArePublic(t *testing.T) {
 // The file that is not private exists only when it was asked for, and says what it should.
 func TestDiagnosticsOnlyWhenAsked(t *testing.T) {
 	r := train(t, options(t), "run.private_diagnostics=true", "privacy.clip_norm=1e-6")
-	lines := strings.Split(strings.TrimSpace(read(t, filepath.Join(r.Run, diagnosticsFile))), "\n")
+	lines := strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(r.Run, folder.Diagnostics))), "\n")
 	if len(lines) != 12 {
 		t.Fatalf("found %d lines, expected one for each of 12 steps", len(lines))
 	}
@@ -222,14 +226,14 @@ func TestDiagnosticsOnlyWhenAsked(t *testing.T) {
 		}
 	}
 	quiet := train(t, options(t))
-	if _, found := snapshot(t, quiet.Run)[filepath.Join(quiet.Run, diagnosticsFile)]; found {
+	if _, found := tiny.Snapshot(t, quiet.Run)[filepath.Join(quiet.Run, folder.Diagnostics)]; found {
 		t.Error("diagnostics were written although nobody asked for them")
 	}
 }
 
 func mustPlan(t testing.TB, overrides ...string) *Plan {
 	t.Helper()
-	p, err := NewPlan(parse(t, overrides...), tinyExamples)
+	p, err := NewPlan(tiny.Parse(t, overrides...), tiny.Examples)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,18 +8,21 @@ import (
 	"testing"
 
 	"dpsgd/checkpoints"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/statement"
+	"dpsgd/internal/tiny"
 )
 
 // Equal ledgers give equal statements, byte for byte, whatever the path of the run is called (RELIABILITY R48).
 func TestStatementIsAFunctionOfTheLedger(t *testing.T) {
 	o := options(t)
 	first := train(t, o)
-	text, object := read(t, filepath.Join(first.Run, statementFile)), read(t, filepath.Join(first.Run, statementData))
+	text, object := tiny.Read(t, filepath.Join(first.Run, folder.Statement)), tiny.Read(t, filepath.Join(first.Run, folder.StatementData))
 	t.Chdir(o.RunsDir)
 	for _, dir := range []string{first.Run, filepath.Base(first.Run), "./" + filepath.Base(first.Run) + "/"} {
 		fit(t, open(t, dir, o))
-		if read(t, filepath.Join(first.Run, statementFile)) != text || read(t, filepath.Join(first.Run, statementData)) != object {
-			t.Errorf("the statement differs when the run is called %s:\n%s\n---\n%s", dir, read(t, filepath.Join(first.Run, statementData)), object)
+		if tiny.Read(t, filepath.Join(first.Run, folder.Statement)) != text || tiny.Read(t, filepath.Join(first.Run, folder.StatementData)) != object {
+			t.Errorf("the statement differs when the run is called %s:\n%s\n---\n%s", dir, tiny.Read(t, filepath.Join(first.Run, folder.StatementData)), object)
 		}
 	}
 }
@@ -27,16 +30,16 @@ func TestStatementIsAFunctionOfTheLedger(t *testing.T) {
 // The statement says everything that the claim rests on.
 func TestStatementSaysWhatRan(t *testing.T) {
 	r := train(t, options(t), "privacy.epsilon=3", "privacy.noise_multiplier=1.5", "training.batch_size=60", "privacy.clip_norm=0.25")
-	var s Statement
-	if err := json.Unmarshal([]byte(read(t, filepath.Join(r.Run, statementData))), &s); err != nil {
+	var s statement.Statement
+	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(r.Run, folder.StatementData))), &s); err != nil {
 		t.Fatal(err)
 	}
-	want := Statement{
-		Run: s.Run, Status: Done, Unit: "one training example", Relation: "add-or-remove-one", Epsilon: r.Epsilon, Delta: 1e-4, TargetEpsilon: 3,
+	want := statement.Statement{
+		Run: s.Run, Status: string(Done), Unit: "one training example", Relation: "add-or-remove-one", Epsilon: r.Epsilon, Delta: 1e-4, TargetEpsilon: 3,
 		Accountant: "rdp", Method: s.Method, Sampler: "Poisson", SamplingProbability: 0.2, Mechanism: "Gaussian", NoiseMultiplier: 1.5,
 		ClipNorm: 0.25, Clipping: "flat", ExpectedBatchSize: 60, MaxSteps: 12, PlannedSteps: 12, Steps: 12, LedgerEntries: 12, LedgerHead: s.LedgerHead, Data: "stripes", Examples: 300, Shape: "6x6x1", Classes: 3,
 	}
-	if _, info, err := checkpoints.ReadJournal(filepath.Join(r.Run, ledgerFile)); err != nil || s.LedgerHead != info.Hash {
+	if _, info, err := checkpoints.ReadJournal(filepath.Join(r.Run, folder.Ledger)); err != nil || s.LedgerHead != info.Hash {
 		t.Errorf("found the head %s in the statement, expected %s of the ledger (%v)", s.LedgerHead, info.Hash, err)
 	}
 	notPrivate := s.NotPrivate
@@ -55,27 +58,18 @@ func TestStatementSaysWhatRan(t *testing.T) {
 	if s.EpsilonPlain == nil || *s.EpsilonPlain < s.Epsilon || *s.EpsilonPlain > 1.1*s.Epsilon {
 		t.Errorf("the plain formula gives %v, expected a little more than %v", s.EpsilonPlain, s.Epsilon)
 	}
-	if a, b := asJSON(t, s), asJSON(t, want); a != b {
+	if a, b := tiny.JSON(t, s), tiny.JSON(t, want); a != b {
 		t.Errorf("found    %s\nexpected %s", a, b)
 	}
 	if !strings.Contains(s.Method, "Mironov, Talwar, Zhang 2019") || !strings.Contains(s.Method, "Canonne, Kamath, Steinke 2020") {
 		t.Errorf("the method names no source: %s", s.Method)
 	}
-	text := read(t, filepath.Join(r.Run, statementFile))
+	text := tiny.Read(t, filepath.Join(r.Run, folder.Statement))
 	for _, want := range append(notPrivate, "q = 0.2", "σ = 1.5", "C = 0.25", "T = 12", "of a budget of 3", "the expected batch size 60", want.Neighbours, want.Public, "P[the results are in S, with one set] ≤ e^ε · P[the results are in S, with the other] + δ", "nothing to ε; to δ less than 1e-") {
 		if !strings.Contains(text, want) {
 			t.Errorf("the statement does not say %q:\n%s", want, text)
 		}
 	}
-}
-
-func asJSON(t testing.TB, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 // Diagnostics are named as not private when they were on, and not mentioned when they were off.
@@ -86,8 +80,8 @@ func TestStatementNamesDiagnosticsOnlyIfOn(t *testing.T) {
 			override = "run.private_diagnostics=true"
 		}
 		r := train(t, options(t), override)
-		for _, name := range []string{statementFile, statementData} {
-			if strings.Contains(read(t, filepath.Join(r.Run, name)), diagnosticsFile) != on {
+		for _, name := range []string{folder.Statement, folder.StatementData} {
+			if strings.Contains(tiny.Read(t, filepath.Join(r.Run, name)), folder.Diagnostics) != on {
 				t.Errorf("%s, %s: expected the diagnostics to be mentioned: %v", override, name, on)
 			}
 		}
@@ -98,17 +92,17 @@ func TestStatementNamesDiagnosticsOnlyIfOn(t *testing.T) {
 func TestStatementRemembersDiagnostics(t *testing.T) {
 	o := options(t)
 	r := train(t, o, "run.private_diagnostics=true")
-	path := filepath.Join(r.Run, configFile)
-	write(t, path, strings.Replace(read(t, path), "private_diagnostics: true", "private_diagnostics: false", 1))
+	path := filepath.Join(r.Run, folder.Config)
+	tiny.Write(t, path, strings.Replace(tiny.Read(t, path), "private_diagnostics: true", "private_diagnostics: false", 1))
 	fit(t, open(t, r.Run, o))
-	if !strings.Contains(read(t, filepath.Join(r.Run, statementFile)), diagnosticsFile) {
+	if !strings.Contains(tiny.Read(t, filepath.Join(r.Run, folder.Statement)), folder.Diagnostics) {
 		t.Error("the statement hides the diagnostics that lie beside it")
 	}
 }
 
 // What is printed is never below what was computed.
 func TestStatementRoundsUp(t *testing.T) {
-	text, err := Statement{Epsilon: 2.00001, Delta: 1e-5}.Markdown()
+	text, err := statement.Statement{Epsilon: 2.00001, Delta: 1e-5}.Markdown()
 	if err != nil || !strings.Contains(string(text), "(2.001, 1e-05)-differentially private") {
 		t.Errorf("found %v\n%s", err, text)
 	}

@@ -1,6 +1,11 @@
 package train
 
-import "dpsgd/accountant"
+import (
+	"dpsgd/accountant"
+	"dpsgd/internal/account"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/statement"
+)
 
 // Status says why a run ended.
 type Status string
@@ -12,32 +17,37 @@ const (
 	BudgetExhausted Status = "budget_exhausted"
 	// Interrupted: stopped from outside after a whole step; the run can be resumed.
 	Interrupted Status = "interrupted"
+	// Diverged: the parameters left the range of float32. It happens at absurd learning rates only,
+	// because gradients are clipped.
+	Diverged Status = "diverged"
 )
 
 // Result is what a run reports at its end, on the terminal. Every field but the two of time is public or a function of what was
 // released; no file of the run holds those two.
 type Result struct {
-	Status            Status   `json:"status"`
-	Steps             int      `json:"steps"`
-	Epsilon           float64  `json:"epsilon"`               // of everything in the ledger
-	EpsilonRDP        *float64 `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
-	Delta             float64  `json:"delta"`
-	Accountant        string   `json:"accountant"` // that answered
-	NoiseMultiplier   float64  `json:"noise_multiplier"`
-	TestAccuracy      float64  `json:"test_accuracy"`
-	Seconds           float64  `json:"seconds"`             // of this part of the run
-	ExamplesPerSecond float64  `json:"examples_per_second"` // expected examples, over the time of the steps of this part
-	Run               string   `json:"run"`
-	Together                   // of all runs on this data, if there are others
+	Status             Status   `json:"status"`
+	Steps              int      `json:"steps"`
+	Epsilon            float64  `json:"epsilon"`               // of everything in the ledger
+	EpsilonRDP         *float64 `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
+	Delta              float64  `json:"delta"`
+	Accountant         string   `json:"accountant"` // that answered
+	NoiseMultiplier    float64  `json:"noise_multiplier"`
+	TestAccuracy       float64  `json:"test_accuracy"`
+	Seconds            float64  `json:"seconds"`             // of this part of the run
+	ExamplesPerSecond  float64  `json:"examples_per_second"` // expected examples, over the time of the steps of this part
+	Run                string   `json:"run"`
+	LedgerEntries      int      `json:"-"`
+	LedgerHead         string   `json:"-"` // hash of the ledger after them
+	statement.Together          // of all runs on this data, if there are others
 }
 
 // Progress is what a run shows while it goes on.
 type Progress struct {
 	Step, Steps       int
-	Spent             Spent // of the steps so far, or of the next few too where the accountant is slow
+	Spent             account.Spent // of the steps so far, or of the next few too where the accountant is slow
 	Budget            *accountant.Guarantee
-	Evaluated         bool       // whether Evaluation is of this step
-	Evaluation        Evaluation // the newest one, zero before the first
+	Evaluated         bool               // whether Evaluation is of this step
+	Evaluation        compute.Evaluation // the newest one, zero before the first
 	LearningRate      float64
 	Seconds           float64
 	SecondsPerStep    float64 // mean of this process, steps alone

@@ -8,18 +8,18 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/data"
+	"dpsgd/internal/compute"
 	"dpsgd/internal/random"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/tiny"
 	"dpsgd/perexample"
 	"dpsgd/release"
 )
 
-// convolutional spells out a network with every rule: convolution, bias, gain and shift, dense.
-const convolutional = "model.layers=[{conv2d: {out_channels: 4, kernel_size: 3, padding: 1}}, {group_norm: {num_groups: 2}}, tanh, flatten, layer_norm, {linear: {out_features: 8}}, relu, {linear: {out_features: classes}}]"
-
 // prepared builds a run without a folder.
 func prepared(t testing.TB, overrides ...string) *Run {
 	t.Helper()
-	r, err := prepare(parse(t, overrides...), Options{Source: tinySource(t, tinyExamples)}, nil)
+	r, err := prepare(tiny.Parse(t, overrides...), Options{Source: tiny.Source(t, tiny.Examples)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func addAll(t testing.TB, r *Run, sum *clip.Sum, indices []int) {
 // sum, with any choice of engines; between engines it agrees to rounding.
 func TestClippedSumDependsOnTheBatchAlone(t *testing.T) {
 	var indices []int
-	for i := 0; i < tinyExamples; i += 3 {
+	for i := 0; i < tiny.Examples; i += 3 {
 		indices = append(indices, i+i%2)
 	}
 	backwards := slices.Clone(indices)
@@ -83,7 +83,7 @@ func TestClippedSumDependsOnTheBatchAlone(t *testing.T) {
 				if engine == "mixed" {
 					name = "auto"
 				}
-				r := prepared(t, convolutional, "privacy.clip_norm="+clipNorm, fmt.Sprintf("training.physical_batch_size=%d", physical),
+				r := prepared(t, tiny.Convolutional, "privacy.clip_norm="+clipNorm, fmt.Sprintf("training.physical_batch_size=%d", physical),
 					fmt.Sprintf("performance.threads=%d", threads), "performance.engine="+name)
 				if engine == "mixed" {
 					mixEngines(t, r, physical)
@@ -111,15 +111,15 @@ func TestClippedSumDependsOnTheBatchAlone(t *testing.T) {
 // mixEngines gives every other parameter the other engine, whatever was measured.
 func mixEngines(t testing.TB, r *Run, physical int) {
 	t.Helper()
-	batcher, err := data.NewBatcher(r.source.Train, normalisation(r.config, 1))
+	batcher, err := data.NewBatcher(r.source.Train, setup.Normalisation(r.config, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	engines := make([]perexample.Engine, len(r.gradients.engines))
+	engines := make([]perexample.Engine, len(r.gradients.Engines()))
 	for i := range engines {
 		engines[i] = perexample.Engine(i % 2)
 	}
-	if r.gradients, err = declareGradients(r.model, batcher, physical, func([]perexample.Use) ([]perexample.Engine, error) { return engines, nil }, r.pool); err != nil {
+	if r.gradients, err = compute.DeclareGradients(r.model, batcher, physical, func([]perexample.Use) ([]perexample.Engine, error) { return engines, nil }, r.pool); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -137,7 +137,7 @@ func relative(a, b []float64) float64 {
 // Adding one example moves the sum by at most the clip norm, exactly, and by hardly less when its gradient is longer.
 func TestOneExampleMovesTheSumByTheClipNorm(t *testing.T) {
 	for _, clipNorm := range []float64{0.01, 1, 100} {
-		r := prepared(t, convolutional, fmt.Sprintf("privacy.clip_norm=%g", clipNorm))
+		r := prepared(t, tiny.Convolutional, fmt.Sprintf("privacy.clip_norm=%g", clipNorm))
 		without := clippedSum(t, r, []int{0, 1, 2, 5, 8, 13, 21, 34})
 		with := clippedSum(t, r, []int{0, 1, 2, 5, 8, 13, 21, 34, 55})
 		var moved float64
@@ -163,7 +163,7 @@ func TestSumOfNobody(t *testing.T) {
 func TestNotFiniteAddsZero(t *testing.T) {
 	for _, broken := range []float32{float32(math.NaN()), float32(math.Inf(1)), 3e38} {
 		for _, engine := range []string{"ghost", "materialise"} {
-			r := prepared(t, convolutional, "performance.engine="+engine)
+			r := prepared(t, tiny.Convolutional, "performance.engine="+engine)
 			for i := range r.model.Values {
 				r.model.Values[i] = broken
 			}
@@ -180,11 +180,11 @@ func TestNotFiniteAddsZero(t *testing.T) {
 func TestUpdateDividesByTheExpectedBatchSize(t *testing.T) {
 	const seed, expected = 5, 40
 	o := options(t)
-	r := create(t, parse(t, "optimizer.name=sgd", "optimizer.learning_rate=1"), o)
+	r := create(t, tiny.Parse(t, "optimizer.name=sgd", "optimizer.learning_rate=1"), o)
 	// So little noise that the sum shows through.
 	seedRun(t, r, seed, 1e-6)
 
-	indices := r.plan.Sampler.(seededSampler).Poisson.Sample(nil, tinyExamples, random.Seeded(seed))
+	indices := r.plan.Sampler.(seededSampler).Poisson.Sample(nil, tiny.Examples, random.Seeded(seed))
 	if len(indices) == expected {
 		t.Fatalf("the seed draws %d examples, expected another number than the mean", expected)
 	}
@@ -231,7 +231,7 @@ func (s seededSampler) Sample(dst []int, n int, _ *random.Source) []int {
 
 // Steps draw new batches and new noise: two runs from the same weights on the same data differ after one step.
 func TestRunsAreNotSeeded(t *testing.T) {
-	a, b := create(t, parse(t), options(t)), create(t, parse(t), options(t))
+	a, b := create(t, tiny.Parse(t), options(t)), create(t, tiny.Parse(t), options(t))
 	if !slices.Equal(a.model.Values, b.model.Values) {
 		t.Fatal("the seed does not fix the initial weights")
 	}
@@ -242,43 +242,5 @@ func TestRunsAreNotSeeded(t *testing.T) {
 	}
 	if slices.Equal(a.model.Values, b.model.Values) {
 		t.Error("two runs made the same step")
-	}
-}
-
-// In steady state a step allocates nothing but its event and the goroutine that records it, a few
-// small objects: gradients, sum, noise and update work in memory that they keep. Single steps may
-// allocate more: a worker that takes its first share of some operation, or that finds a pool of
-// working memory emptied by the garbage collector or its content held by a worker that was
-// interrupted. So of several steps the one with the fewest counts; a step that makes something of
-// its own makes it every time.
-func TestStepsAllocateNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the race detector, under which short tests run, makes allocations of its own")
-	}
-	const attempts, few = 30, 4
-	for _, network := range []string{"mlp128", "mnist-cnn", "resnet8-gn"} {
-		for _, engine := range []string{"ghost", "materialise"} {
-			c := benchConfig(t, network, 6)
-			c.Training.PhysicalBatchSize = 4
-			b, err := newBench(c, engine)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range b.indices {
-				b.indices[i] = i
-			}
-			least := math.Inf(1)
-			for i := 0; i < attempts && least > few; i++ {
-				least = min(least, testing.AllocsPerRun(1, func() {
-					if err := b.step.take(b.indices); err != nil {
-						t.Fatal(err)
-					}
-				}))
-			}
-			if least > few {
-				t.Errorf("%s, %s: at least %v allocations in each of %d steps, expected a step with at most %d", network, engine, least, attempts, few)
-			}
-			b.pool.Close()
-		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/account"
+	"dpsgd/internal/tiny"
 )
 
 // stub is the exact accountant with a counter, and with refusals on demand.
@@ -36,24 +38,15 @@ func always(*accountant.Ledger) bool { return true }
 // stubPlan is a plan that a stub accounts for.
 func stubPlan(t testing.TB, s *stub, overrides ...string) *Plan {
 	t.Helper()
-	a, err := withRDP(s)
+	a, err := account.WithRDP(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newPlan(parse(t, overrides...), tinyExamples, a, nil, nil)
+	p, err := newPlan(tiny.Parse(t, overrides...), tiny.Examples, a, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
-}
-
-func ledgerOf(t testing.TB, e accountant.Event, count int) *accountant.Ledger {
-	t.Helper()
-	l, err := new(accountant.Ledger).With(e, count)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
 }
 
 func guarantee(t testing.TB, a accountant.Accountant, l *accountant.Ledger, delta float64) accountant.Guarantee {

@@ -1,0 +1,104 @@
+// Package bench measures how fast training steps are.
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"dpsgd/configs"
+	"dpsgd/internal/kernel"
+	"dpsgd/model"
+)
+
+// Modes lists the kinds of steps that [Bench] measures: private steps with the configured engine, plain training
+// without privacy on the same kernels, and private steps with one engine for every parameter.
+func Modes() []string { return []string{"private", "plain", "materialise", "ghost"} }
+
+// Parts lists the parts of a step in the order in which they happen; overhead is what no other part takes: filling
+// the batch with pictures, adding up physical batches, and the book-keeping between operations.
+func Parts() []string {
+	return []string{"forward", "backward", "norms", "sums", "noise", "update", "overhead"}
+}
+
+// Result is how fast steps of one kind are.
+type Result struct {
+	Model             string             `json:"model"` // "layers" for a network that has no name
+	Mode              string             `json:"mode"`
+	Batch             int                `json:"batch"` // examples in a step
+	Threads           int                `json:"threads"`
+	Kernel            string             `json:"kernel"`
+	ExamplesPerSecond float64            `json:"examples_per_second"` // Batch / the median time of a step
+	StepMS            float64            `json:"step_ms"`             // the median, in milliseconds
+	GFLOPs            float64            `json:"gflops"`              // useful work, see multiplyAdds
+	FMALimitGFLOPs    float64            `json:"fma_limit_gflops"`    // of this process's threads
+	PeakRSSMiB        float64            `json:"peak_rss_mib"`        // of the process, so far
+	Parts             map[string]float64 `json:"parts"`               // milliseconds of a step, for each of Parts
+
+	Steps    int `json:"-"` // that were measured
+	Physical int `json:"-"` // examples that the graph holds at once
+}
+
+// mostPhysical is the largest physical batch that a benchmark of a ready network chooses.
+const mostPhysical = 256
+
+// Config configures a benchmark of a ready network, on pictures of the size that it is meant for: 28x28 grey
+// pixels, or 32x32 in colour. The batch is one physical batch while it has at most 256 examples, and equal ones beyond: that is no
+// slower, and memory does not grow with the batch.
+func Config(network string, batch int) (*configs.Config, error) {
+	pictures := "cifar-10"
+	for _, grey := range []string{"mlp", "mnist", "logistic"} {
+		if strings.HasPrefix(network, grey) {
+			pictures = "mnist"
+		}
+	}
+	source := fmt.Sprintf("data: {name: %s}\nprivacy: {noise_multiplier: 1, clip_norm: 1}\n", pictures)
+	c, err := configs.Parse("benchmark", []byte(source), []string{"model.name=" + network})
+	if err != nil {
+		return nil, err
+	}
+	physical := (batch + mostPhysical - 1) / mostPhysical // batches, rounded up
+	c.Training.BatchSize, c.Training.PhysicalBatchSize = batch, (batch+physical-1)/physical
+	return c, nil
+}
+
+// Run measures training steps of a mode for about the given time, on random pictures in memory. Of the configuration
+// it takes the network, the size of pictures, clip norm, noise, batch sizes, threads and, in mode private, the engine. A
+// step is what [Run.Fit] does on a batch that is drawn already, but for the ledger and reports; the update is SGD in every
+// mode. The batch has exactly the configured size, so that all steps are alike.
+//
+// Nothing that Run computes can be kept: neither parameters nor gradients leave it.
+func Run(ctx context.Context, c *configs.Config, mode string, d time.Duration) (*Result, error) {
+	selected, err := kernel.Selected()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", configs.ErrInvalid, err)
+	}
+	b, err := newBench(c, mode)
+	if err != nil {
+		return nil, err
+	}
+	defer b.pool.Close()
+	times, parts, err := b.measure(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	step := median(times)
+	result := &Result{
+		Model: cmp.Or(c.Model.Name, "layers"), Mode: mode, Batch: c.Training.BatchSize, Threads: b.pool.Threads(), Kernel: selected,
+		ExamplesPerSecond: float64(c.Training.BatchSize) / step.Seconds(), StepMS: milliseconds(step),
+		FMALimitGFLOPs: b.limit, PeakRSSMiB: peakMemory(), Parts: parts,
+		Steps: len(times), Physical: b.physical,
+	}
+	result.GFLOPs = 2 * float64(multiplyAdds(b.model)) * result.ExamplesPerSecond / 1e9
+	return result, nil
+}
+
+// multiplyAdds counts those of training on one example, by one convention whatever a mode really computes: the forward
+// pass, the gradients of all inputs but the first layer's, and the gradients of the weights once. So the rates of all
+// modes compare, and work that only privacy needs does not count as useful.
+func multiplyAdds(m *model.Model) int {
+	total, first := m.MultiplyAdds()
+	return 3*total - first
+}

@@ -1,0 +1,189 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/random"
+	"dpsgd/internal/setup"
+	"dpsgd/model"
+)
+
+// benchStep is a kind of training step.
+type benchStep interface {
+	// take makes one step on the examples with these indices.
+	take(indices []int) error
+	// profile makes later steps tell record how long their parts take, part by part and as often as a part
+	// comes; nil ends that.
+	profile(record func(part string, d time.Duration))
+}
+
+// bench holds what a benchmark runs on.
+type bench struct {
+	step     benchStep
+	model    *model.Model
+	pool     *kernel.Pool
+	pictures int
+	physical int
+	limit    float64 // GFLOP/s of the machine
+
+	indices []int // of the step that comes
+	next    int   // first picture that the step after it takes
+}
+
+// benchPictures is how many pictures there are to choose from. Memory does not depend on the batch.
+const benchPictures = 4096
+
+func newBench(c *configs.Config, mode string) (*bench, error) {
+	o, err := setup.OutlineOf(c, benchPictures)
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{pictures: benchPictures, physical: min(c.Training.PhysicalBatchSize, c.Training.BatchSize)}
+	if b.model, err = setup.Model(c, o.Shape, o.Classes); err != nil {
+		return nil, err
+	}
+	images, err := randomImages(o.Shape, o.Classes, benchPictures)
+	if err != nil {
+		return nil, err
+	}
+	batcher, err := data.NewBatcher(images, setup.Normalisation(c, o.Shape.Channels))
+	if err != nil {
+		return nil, err
+	}
+	b.indices = make([]int, c.Training.BatchSize)
+	b.pool = kernel.NewPool(setup.Threads(c))
+	if b.step, err = newBenchStep(c, mode, b, batcher); err != nil {
+		b.pool.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func newBenchStep(c *configs.Config, mode string, b *bench, batcher *data.Batcher) (benchStep, error) {
+	switch mode {
+	case "private":
+		return newPrivateStep(c, c.Performance.Engine, b, batcher)
+	case "materialise", "ghost":
+		return newPrivateStep(c, mode, b, batcher)
+	case "plain":
+		return newPlainStep(c, b, batcher)
+	}
+	return nil, fmt.Errorf("%w: found the mode %q of a benchmark, expected one of %q", configs.ErrInvalid, mode, Modes())
+}
+
+// randomImages draws n pictures without meaning. Speed does not depend on what is on them.
+func randomImages(shape data.Shape, classes, n int) (*data.Images, error) {
+	src := random.Seeded(1)
+	names := make([]string, classes)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+	}
+	labels, pixels := make([]uint8, n), make([]uint8, n*shape.Pixels())
+	for i := range labels {
+		labels[i] = uint8(src.Uint64() % uint64(min(classes, 256)))
+	}
+	for i := range pixels {
+		pixels[i] = uint8(src.Uint64() >> 56)
+	}
+	return data.NewImages(shape, names, labels, pixels)
+}
+
+// Shares of the time of a benchmark. The machine's limit is measured before and after, because machines slow down and
+// speed up, and the parts in a phase of their own, so that no clock is read while whole steps are timed.
+const (
+	limitShare   = 0.05 // twice
+	warmUpShare  = 0.15
+	profileShare = 0.15
+	fewestSteps  = 3
+
+	longestLimit = 200 * time.Millisecond
+)
+
+// measure returns the times of single steps and the milliseconds of each part.
+func (b *bench) measure(ctx context.Context, d time.Duration) ([]time.Duration, map[string]float64, error) {
+	share := func(x float64) time.Duration { return time.Duration(x * float64(d)) }
+	limitTime := min(share(limitShare), longestLimit)
+	b.limit = kernel.FMALimit(b.pool, limitTime)
+	if _, err := b.repeat(ctx, share(warmUpShare)); err != nil {
+		return nil, nil, err
+	}
+	times, err := b.repeat(ctx, share(1-2*limitShare-warmUpShare-profileShare))
+	if err != nil {
+		return nil, nil, err
+	}
+	parts, err := b.profile(ctx, share(profileShare))
+	if err != nil {
+		return nil, nil, err
+	}
+	b.limit = max(b.limit, kernel.FMALimit(b.pool, limitTime))
+	return times, parts, nil
+}
+
+// repeat makes steps for at least the given time and returns how long each took.
+func (b *bench) repeat(ctx context.Context, d time.Duration) ([]time.Duration, error) {
+	var times []time.Duration
+	for start := time.Now(); len(times) < fewestSteps || time.Since(start) < d; {
+		t, err := b.once(ctx)
+		if err != nil {
+			return nil, err
+		}
+		times = append(times, t)
+	}
+	return times, nil
+}
+
+// profile makes steps for at least the given time and returns the median of each part, in milliseconds.
+func (b *bench) profile(ctx context.Context, d time.Duration) (map[string]float64, error) {
+	current := map[string]time.Duration{} // of the step in progress
+	times := map[string][]time.Duration{}
+	b.step.profile(func(part string, d time.Duration) { current[part] += d })
+	defer b.step.profile(nil)
+	for start := time.Now(); len(times["overhead"]) < fewestSteps || time.Since(start) < d; {
+		clear(current)
+		rest, err := b.once(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, part := range Parts() {
+			if part == "overhead" {
+				current[part] = rest
+			}
+			rest -= current[part]
+			times[part] = append(times[part], current[part])
+		}
+	}
+	parts := map[string]float64{}
+	for part, t := range times {
+		parts[part] = milliseconds(median(t))
+	}
+	return parts, nil
+}
+
+// once makes one step and returns how long it took, without drawing the batch.
+func (b *bench) once(ctx context.Context) (time.Duration, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("train: benchmark: %w", err)
+	}
+	for i := range b.indices {
+		b.indices[i] = b.next
+		b.next = (b.next + 1) % b.pictures
+	}
+	start := time.Now()
+	err := b.step.take(b.indices)
+	return time.Since(start), err
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
+
+// median of at least one value; of an even number, the larger of the two in the middle.
+func median(times []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(times))
+	return sorted[len(sorted)/2]
+}

@@ -1,0 +1,309 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"dpsgd/clip"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/tiny"
+)
+
+// benchmark runs a benchmark of milliseconds.
+func benchmark(t *testing.T, c *configs.Config, mode string) *Result {
+	t.Helper()
+	b, err := Run(context.Background(), c, mode, 20*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func benchConfig(t *testing.T, network string, batch int) *configs.Config {
+	t.Helper()
+	c, err := Config(network, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Performance.Threads = 2
+	return c
+}
+
+// In every mode the figures are there and agree with each other.
+func TestBenchmarkFigures(t *testing.T) {
+	// Forward 784·128 + 128·10 multiply-adds, the gradient of the second layer's input, and both layers' weights.
+	const useful = 2*(784*128+128*10) + 128*10
+	for _, mode := range Modes() {
+		b := benchmark(t, benchConfig(t, "mlp128", 24), mode)
+		if b.Model != "mlp128" || b.Mode != mode || b.Batch != 24 || b.Physical != 24 || b.Threads != 2 || b.Steps < fewestSteps || b.Kernel == "" {
+			t.Errorf("found %+v", b)
+		}
+		if rate := 24 / (b.StepMS / 1e3); math.Abs(rate-b.ExamplesPerSecond) > 1e-6*rate {
+			t.Errorf("%s: %v examples/s with steps of %v ms", mode, b.ExamplesPerSecond, b.StepMS)
+		}
+		if want := 2 * useful * b.ExamplesPerSecond / 1e9; math.Abs(b.GFLOPs-want) > 1e-9*want {
+			t.Errorf("%s: %v GFLOP/s, expected %v", mode, b.GFLOPs, want)
+		}
+		if b.FMALimitGFLOPs <= 0 || b.PeakRSSMiB < 1 || b.PeakRSSMiB > 1<<20 {
+			t.Errorf("%s: a limit of %v GFLOP/s and %v MiB", mode, b.FMALimitGFLOPs, b.PeakRSSMiB)
+		}
+	}
+}
+
+// The parts are those of Parts; every one of a private step takes time, and a plain step has neither norms nor noise.
+// Noise is a difference of two times, which a busy machine can make zero.
+func TestPartsOfSteps(t *testing.T) {
+	for _, mode := range Modes() {
+		parts := benchmark(t, benchConfig(t, "mlp128", 64), mode).Parts
+		if found, want := slices.Sorted(maps.Keys(parts)), slices.Sorted(slices.Values(Parts())); !slices.Equal(found, want) {
+			t.Errorf("%s: found the parts %v, expected %v", mode, found, want)
+		}
+		for part, ms := range parts {
+			absent := mode == "plain" && (part == "norms" || part == "noise")
+			if absent != (ms == 0) && part != "noise" || absent && ms != 0 || ms < 0 || ms > 1e4 {
+				t.Errorf("%s: %s takes %v ms", mode, part, ms)
+			}
+		}
+	}
+}
+
+// Batches of a ready network are one physical batch up to 256 examples, and equal ones beyond.
+func TestPhysicalBatchesOfBenchmarks(t *testing.T) {
+	for batch, want := range map[int]int{1: 1, 64: 64, 256: 256, 257: 129, 1024: 256, 2048: 256, 3000: 250, 8192: 256} {
+		if c := benchConfig(t, "mlp128", batch); c.Training.BatchSize != batch || c.Training.PhysicalBatchSize != want {
+			t.Errorf("batch %d: found batch %d in physical batches of %d, expected %d", batch, c.Training.BatchSize, c.Training.PhysicalBatchSize, want)
+		}
+	}
+}
+
+// Every ready network can be measured, on pictures of its size.
+func TestEveryNetworkHasABenchmark(t *testing.T) {
+	grey, colour := data.Shape{Height: 28, Width: 28, Channels: 1}, data.Shape{Height: 32, Width: 32, Channels: 3}
+	shapes := map[string]data.Shape{"cifar-cnn": colour, "convnet": colour, "resnet8-gn": colour}
+	for _, network := range configs.Networks() {
+		c := benchConfig(t, network, 2)
+		o, err := setup.OutlineOf(c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, isColour := shapes[network]
+		if !isColour {
+			want = grey
+		}
+		if o.Shape != want {
+			t.Errorf("%s is measured on pictures of %v, expected %v", network, o.Shape, want)
+		}
+		for _, mode := range []string{"private", "plain"} {
+			benchmark(t, c, mode)
+		}
+	}
+}
+
+// A configuration with several physical batches, the last one not full, and layers of its own.
+func TestBenchmarkOfConfiguration(t *testing.T) {
+	c := tiny.Parse(t, tiny.Convolutional, "training.batch_size=40", "training.physical_batch_size=16", "performance.threads=1")
+	for _, mode := range Modes() {
+		if b := benchmark(t, c, mode); b.Model != "layers" || b.Batch != 40 || b.Physical != 16 || b.Threads != 1 {
+			t.Errorf("found %+v", b)
+		}
+	}
+}
+
+func TestBenchmarkErrors(t *testing.T) {
+	c := benchConfig(t, "mlp128", 4)
+	if _, err := Run(context.Background(), c, "fast", time.Millisecond); !errors.Is(err, configs.ErrInvalid) {
+		t.Errorf("an unknown mode: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Run(ctx, c, "private", time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("after cancellation: %v", err)
+	}
+	if _, err := Config("mlp129", 4); !errors.Is(err, configs.ErrInvalid) {
+		t.Errorf("an unknown network: %v", err)
+	}
+}
+
+// clippedSum is the sum of the contributions of examples, without noise, and what makes steps on them.
+func clippedSum(t testing.TB, c *configs.Config, images *data.Images, physical int, indices []int) (*bench, *data.Batcher, []float64) {
+	t.Helper()
+	m, err := setup.Model(c, images.Shape(), len(images.Classes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	batcher, err := data.NewBatcher(images, setup.Normalisation(c, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{model: m, pool: kernel.NewPool(2), physical: physical}
+	t.Cleanup(b.pool.Close)
+	gradients, err := compute.NewGradients(m, batcher, physical, c.Performance.Engine, b.pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := clip.NewSum(clip.Flat{ClipNorm: c.Privacy.ClipNorm}, len(m.Values), b.pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rest := indices; len(rest) > 0; rest = rest[min(physical, len(rest)):] {
+		part := rest[:min(physical, len(rest))]
+		batch, err := gradients.Contributions(part)
+		if err == nil {
+			err = sum.Add(batch, len(part))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	values := make([]float64, len(m.Values))
+	sum.Release(func(integers clip.Integers, l clip.Lattice) {
+		integers(values, 0)
+		for i := range values {
+			values[i] *= l.Spacing
+		}
+	})
+	return b, batcher, values
+}
+
+// relative is how far x is from want, relative to the norm of want.
+func relative(x, want []float64) float64 {
+	var off, norm float64
+	for i, w := range want {
+		off += (x[i] - w) * (x[i] - w)
+		norm += w * w
+	}
+	return math.Sqrt(off / norm)
+}
+
+// What plain steps compute is the gradient: the clipped sum of a private step whose bound no example reaches, for any
+// physical batch size.
+func TestPlainStepMovesByTheGradient(t *testing.T) {
+	const examples = 40
+	images := tiny.Pictures(t, 60, 3)
+	indices := make([]int, examples)
+	for i := range indices {
+		indices[i] = (7 * i) % 60
+	}
+	for _, physical := range []int{examples, 16, 1} {
+		c := tiny.Parse(t, tiny.Convolutional, "privacy.clip_norm=100", "performance.engine=materialise", "training.batch_size=40", fmt.Sprintf("training.physical_batch_size=%d", physical))
+		b, batcher, want := clippedSum(t, c, images, physical, indices)
+		s, err := newPlainStep(c, b, batcher)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The parameters start at 0 in a vector of their own, so that the step is all that they hold.
+		s.parameters = make([]float32, len(want))
+		if err := s.take(indices); err != nil {
+			t.Fatal(err)
+		}
+		found := make([]float64, len(want))
+		for i, v := range s.parameters {
+			found[i] = float64(v) * -examples / benchRate
+		}
+		if e := relative(found, want); e > 2e-4 { // contributions are rounded to integers
+			t.Errorf("physical batch %d: the step is off by a relative %.2g", physical, e)
+		}
+	}
+}
+
+// A private step moves by the noisy clipped sum: with hardly any noise, by the clipped sum.
+func TestPrivateStepOfBenchmarks(t *testing.T) {
+	c := tiny.Parse(t, tiny.Convolutional, "training.batch_size=20", "privacy.noise_multiplier=1e-6")
+	indices := []int{0, 1, 2, 5, 8, 13, 21, 34, 55, 89}
+	b, batcher, want := clippedSum(t, c, tiny.Pictures(t, 100, 3), 4, indices)
+	s, err := newPrivateStep(c, "auto", b, batcher)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.parameters = make([]float32, len(want))
+	if err := s.take(indices); err != nil {
+		t.Fatal(err)
+	}
+	found := make([]float64, len(want))
+	for i, v := range s.parameters {
+		found[i] = float64(v) * -float64(len(indices)) / benchRate
+	}
+	if e := relative(found, want); e > 1e-3 {
+		t.Errorf("the step is off by a relative %.2g", e)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, test := range []struct {
+		times []time.Duration
+		want  time.Duration
+	}{{[]time.Duration{5}, 5}, {[]time.Duration{9, 1, 4}, 4}, {[]time.Duration{1, 2, 3, 100}, 3}} {
+		if found := median(test.times); found != test.want {
+			t.Errorf("median of %v is %v, expected %v", test.times, found, test.want)
+		}
+	}
+}
+
+// The peak is that of proc(5), and where there is none the runtime's own.
+func TestPeakMemory(t *testing.T) {
+	if kib, ok := residentPeak("Name:\ttrain\nVmPeak:\t  999 kB\nVmHWM:\t  20480 kB\nVmRSS:\t 100 kB\n"); !ok || kib != 20480 {
+		t.Errorf("found %v KiB, %v", kib, ok)
+	}
+	for _, status := range []string{"", "VmRSS: 5 kB\n", "VmHWM: many kB\n"} {
+		if _, ok := residentPeak(status); ok {
+			t.Errorf("found a peak in %q", status)
+		}
+	}
+	before := peakMemory()
+	block := make([]byte, 64<<20)
+	for i := 0; i < len(block); i += os.Getpagesize() {
+		block[i] = 1
+	}
+	if after := peakMemory(); after < before || after < 64 {
+		t.Errorf("found a peak of %v MiB, then with 64 MiB more %v", before, after)
+	}
+}
+
+// In steady state a step allocates nothing but its event and the goroutine that records it, a few
+// small objects: gradients, sum, noise and update work in memory that they keep. Single steps may
+// allocate more: a worker that takes its first share of some operation, or that finds a pool of
+// working memory emptied by the garbage collector or its content held by a worker that was
+// interrupted. So of several steps the one with the fewest counts; a step that makes something of
+// its own makes it every time.
+func TestStepsAllocateNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector, under which short tests run, makes allocations of its own")
+	}
+	const attempts, few = 30, 4
+	for _, network := range []string{"mlp128", "mnist-cnn", "resnet8-gn"} {
+		for _, engine := range []string{"ghost", "materialise"} {
+			c := benchConfig(t, network, 6)
+			c.Training.PhysicalBatchSize = 4
+			b, err := newBench(c, engine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range b.indices {
+				b.indices[i] = i
+			}
+			least := math.Inf(1)
+			for i := 0; i < attempts && least > few; i++ {
+				least = min(least, testing.AllocsPerRun(1, func() {
+					if err := b.step.take(b.indices); err != nil {
+						t.Fatal(err)
+					}
+				}))
+			}
+			if least > few {
+				t.Errorf("%s, %s: at least %v allocations in each of %d steps, expected a step with at most %d", network, engine, least, attempts, few)
+			}
+			b.pool.Close()
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"time"
+
+	"dpsgd/accountant"
+	"dpsgd/clip"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/random"
+	"dpsgd/optimizer"
+	"dpsgd/release"
+)
+
+// benchRate is the learning rate of benchmarks: so small that the network at the end still does the
+// work of the network at the start.
+const benchRate = 1e-6
+
+// privateStep is the step of [Run.Fit] with a given sample and a journal that keeps nothing: no
+// draw, no disk, no reports.
+type privateStep struct {
+	gradients  *compute.Gradients
+	door       *release.Door
+	update     optimizer.Update
+	parameters []float32
+	sample     []int
+	pool       *kernel.Pool
+	bare       time.Duration // of an update without noise, measured for a profile
+	record     func(part string, d time.Duration)
+
+	source  release.Source                          // the graph with a clock
+	release func(consume func(release.Noisy)) error // of the door, made once
+
+	// The step in progress.
+	computing time.Duration // in the graph
+	summed    time.Time     // when the sum was complete
+}
+
+func newPrivateStep(c *configs.Config, engine string, b *bench, batcher *data.Batcher) (*privateStep, error) {
+	policy, err := clip.NewFlat(c.Privacy.ClipNorm)
+	if err != nil {
+		return nil, err
+	}
+	s := &privateStep{parameters: b.model.Values, pool: b.pool, record: recordNothing}
+	if s.gradients, err = compute.NewGradients(b.model, batcher, b.physical, engine, b.pool); err != nil {
+		return nil, err
+	}
+	noiseMultiplier := c.Privacy.NoiseMultiplier
+	if c.Privacy.Calibrated() {
+		noiseMultiplier = 1 // calibration needs the size of a data set, and noise costs the same whatever its size
+	}
+	mechanism, err := release.NewGaussian(noiseMultiplier, random.New(), b.pool)
+	if err != nil {
+		return nil, err
+	}
+	plan := release.Plan{Records: b.pictures, Sampler: given{step: s}, Policy: policy, Mechanism: timedMechanism{mechanism, s}}
+	if s.door, err = release.NewDoor(plan, len(s.parameters), unwritten{}, nil, b.pool); err != nil {
+		return nil, err
+	}
+	s.source = timedSource{s}
+	s.release = func(consume func(release.Noisy)) error { return s.door.Release(0, s.source, consume) }
+	s.update, err = optimizer.NewUpdate(optimizer.Rule{Name: "sgd"}, len(s.parameters), b.pool.Threads())
+	return s, err
+}
+
+func (s *privateStep) take(indices []int) error {
+	s.sample, s.computing = indices, 0
+	start := time.Now()
+	if err := s.update.Apply(s.parameters, s.release, float64(len(indices)), benchRate); err != nil {
+		return err
+	}
+	s.record("sums", s.summed.Sub(start)-s.computing)
+	// Noise is drawn and applied in one pass: it is what that pass takes longer than an update
+	// without noise.
+	released := time.Since(s.summed)
+	update := min(s.bare, released)
+	s.record("update", update)
+	s.record("noise", released-update)
+	return nil
+}
+
+// timedSource is the graph with a clock.
+type timedSource struct{ step *privateStep }
+
+func (t timedSource) Capacity() int { return t.step.gradients.Capacity() }
+
+func (t timedSource) Contributions(indices []int) (clip.Batch, error) {
+	start := time.Now()
+	defer func() { t.step.computing += time.Since(start) }()
+	return t.step.gradients.Contributions(indices)
+}
+
+// timedMechanism notes when it gets the sum.
+type timedMechanism struct {
+	release.Mechanism
+	step *privateStep
+}
+
+func (t timedMechanism) Privatize(number int, sum *clip.Sum, consume func(release.Noisy)) error {
+	t.step.summed = time.Now()
+	return t.Mechanism.Privatize(number, sum, consume)
+}
+
+// given is the sampler that draws what the benchmark says; what it claims is not accounted for.
+type given struct {
+	data.Poisson
+	step *privateStep
+}
+
+func (g given) Sample([]int, int, *random.Source) []int { return g.step.sample }
+
+// unwritten is the journal of steps that nobody accounts for.
+type unwritten struct{}
+
+func (unwritten) Begin(int, accountant.Event) func() error { return func() error { return nil } }
+func (unwritten) Ledger() *accountant.Ledger               { return new(accountant.Ledger) }
+
+func (s *privateStep) profile(record func(part string, d time.Duration)) {
+	if record == nil {
+		s.record = recordNothing
+		s.gradients.Profile(nil)
+		return
+	}
+	s.record, s.bare = record, bareUpdate(s.pool, len(s.parameters))
+	s.gradients.Profile(func(part, _ string, d time.Duration) { record(part, d) })
+}
+
+func recordNothing(string, time.Duration) {}
+
+// bareUpdate is the time of p = p - rate·g for so many parameters, on vectors of its own.
+func bareUpdate(pool *kernel.Pool, n int) time.Duration {
+	parameters, gradient := make([]float32, n), make([]float32, n)
+	var times []time.Duration
+	for range 9 {
+		start := time.Now()
+		addScaled(pool, parameters, -benchRate, gradient)
+		times = append(times, time.Since(start))
+	}
+	return median(times)
+}
+
+// addScaled is y += a·x on all threads.
+func addScaled(pool *kernel.Pool, y []float32, a float32, x []float32) {
+	const grain = 1 << 14
+	pool.Run(len(y), grain, func(_, lo, hi int) { kernel.Axpy(y[lo:hi], a, x[lo:hi]) })
+}

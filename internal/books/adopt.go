@@ -1,0 +1,109 @@
+package books
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/statement"
+)
+
+// adopt registers the runs that a ledger does not know, or does not know all of: those of the first version, and
+// those that went on after it was copied, if it is an older copy.
+func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
+	info := d.Info()
+	if err := f.refuseRegistered(dir, info.ID); err != nil {
+		return err
+	}
+	for _, run := range f.runs {
+		path := filepath.Join(run, folder.Ledger)
+		header, err := checkpoints.ReadHeader(path)
+		if absent(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if m, known := info.Member(header.Run); known {
+			if err := catchUp(d, m, path); err != nil {
+				return err
+			}
+			continue
+		}
+		r, _, err := adopted(dir, run)
+		if err != nil {
+			return fmt.Errorf("%s cannot be registered in %s: %w", run, filepath.Join(dir, folder.Datasets), err)
+		}
+		if err := d.Adopt(path, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// catchUp brings a known run up to date if its own ledger is ahead: after a power loss, or beside an older copy
+// of the ledger of the data. A run that is under way does so itself.
+func catchUp(d *checkpoints.Datasets, m checkpoints.Member, path string) error {
+	if last, err := checkpoints.LastHash(path); err != nil || last == m.Hash {
+		return err
+	}
+	j, err := checkpoints.OpenJournal(path)
+	if errors.Is(err, checkpoints.ErrLocked) || errors.Is(err, checkpoints.ErrCorrupt) {
+		return nil // what is damaged is told about when somebody asks for that run; this ledger knows its releases
+	}
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	if j.Check(m.Claim(folder.Datasets)) != nil {
+		return nil // the same holds for a run that was put back to an older copy
+	}
+	return d.Register(j, m.Registration)
+}
+
+// adopted is the registration of a run that is there, and its ledger.
+func adopted(registry, run string) (checkpoints.Registration, *accountant.Ledger, error) {
+	var r checkpoints.Registration
+	c, err := folder.ReadConfig(run)
+	if err != nil {
+		return r, nil, err
+	}
+	l, _, err := checkpoints.ReadJournal(filepath.Join(run, folder.Ledger))
+	if err != nil {
+		return r, nil, err
+	}
+	path, err := pathFrom(registry, run)
+	if err != nil {
+		return r, nil, err
+	}
+	known, err := configuredData(c, run, l)
+	return checkpoints.Registration{Path: path, Data: known, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant}, l, err
+}
+
+// configuredData describes the data of a run without reading it: from its statement, or else its configuration
+// and the sampling probability of its releases.
+func configuredData(c *configs.Config, run string, l *accountant.Ledger) (checkpoints.Data, error) {
+	s, err := statement.Read(run)
+	if err == nil && s.Shape != "" {
+		return checkpoints.Data{Name: s.Data, Examples: s.Examples, Shape: s.Shape, Classes: s.Classes}, nil
+	}
+	o, err := setup.Declared(c, 1)
+	if err != nil {
+		return checkpoints.Data{}, err
+	}
+	for _, e := range l.Entries() {
+		if sampled, ok := e.Event.(accountant.PoissonSampled); ok && o.Examples == 0 && sampled.SamplingProbability > 0 {
+			o.Examples = int(math.Round(float64(c.Training.BatchSize) / sampled.SamplingProbability))
+		}
+	}
+	if s.Data != "" { // a statement of the first version
+		o.Name, o.Examples = s.Data, s.Examples
+	}
+	return checkpoints.Data{Name: o.Name, Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes}, nil
+}

@@ -1,0 +1,151 @@
+// Package books keeps the books of a folder of runs: the ledger of every run, the ledger of the data
+// that all of them share, and everything else that speaks of a ledger, held against each other.
+//
+// Whoever reads a run's ledger reads it through [Inspect] or [Open], which believe no file alone.
+// [Show] and [Verify] look at all runs and sweeps of a folder; docs/ledger.md describes both.
+package books
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/folder"
+	"dpsgd/release"
+)
+
+// Books are the two ledgers that a run writes ahead of every release: its own, and the one of its data, which
+// all runs in the folder share.
+type Books struct {
+	*checkpoints.Journal
+	datasets *checkpoints.Datasets
+	Registry string // the folder of the second one
+
+	appended chan error // outcome of the append in progress
+}
+
+var _ release.Journal = (*Books)(nil)
+
+// Begin writes the release to both ledgers. It may be made when durable has returned nil.
+func (b *Books) Begin(step int, e accountant.Event) (durable func() error) {
+	if b.appended == nil {
+		b.appended = make(chan error, 1)
+	}
+	go func() { b.appended <- b.Append(step, e) }()
+	return func() error { return <-b.appended }
+}
+
+// Append returns when the release is durable in both ledgers.
+func (b *Books) Append(step int, e accountant.Event) error {
+	return b.Journal.AppendWith(b.datasets, step, e)
+}
+
+// Close releases both.
+func (b *Books) Close() error {
+	err := b.Journal.Close()
+	if b.datasets == nil {
+		return err
+	}
+	if other := b.datasets.Close(); err == nil {
+		err = other
+	}
+	return err
+}
+
+// Create begins the ledger of a new run.
+func Create(dir, registry string, r checkpoints.Registration) (*Books, error) {
+	datasets, err := OpenDatasets(registry)
+	if err != nil {
+		return nil, err
+	}
+	b := &Books{datasets: datasets, Registry: registry}
+	if b.Journal, err = checkpoints.CreateRegistered(filepath.Join(dir, folder.Ledger), datasets); err != nil {
+		datasets.Close()
+		return nil, err
+	}
+	if err := b.datasets.Register(b.Journal, r); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// Open opens the ledger of a run that was started before, after holding it against everything that speaks
+// of it. Nothing is written: that is for Settle, when the rest of the run has been checked too.
+func Open(dir string) (*Books, error) {
+	journal, err := checkpoints.OpenJournal(filepath.Join(dir, folder.Ledger))
+	if err != nil {
+		return nil, withoutLedger(dir, err)
+	}
+	b := &Books{Journal: journal}
+	if err := b.check(dir); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *Books) check(dir string) error {
+	info := b.Info()
+	claims, err := claimsAbout(dir)
+	if err != nil {
+		return err
+	}
+	home, err := registryOf(dir, info)
+	if err != nil {
+		return err
+	}
+	if home.missing != nil {
+		return home.missing
+	}
+	b.Registry = home.dir
+	return b.Check(append(claims, home.claims(info.Run)...)...)
+}
+
+// Settle makes both ledgers whole before the run goes on: the run's own one is rid of a torn line, and the one
+// of its data catches up.
+func (b *Books) Settle(r checkpoints.Registration) error {
+	datasets, err := OpenDatasets(b.Registry)
+	if err != nil {
+		return err
+	}
+	b.datasets = datasets
+	if err := b.Recover(); err != nil {
+		return err
+	}
+	return datasets.Register(b.Journal, r)
+}
+
+// Registration is how a run appears in the ledger of its data.
+func Registration(c *configs.Config, source *data.Source, registry, dir string) (checkpoints.Registration, error) {
+	path, err := pathFrom(registry, dir)
+	return checkpoints.Registration{
+		Path: path, Data: dataOf(source), Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant,
+	}, err
+}
+
+// dataOf is what a data set is recognised by.
+func dataOf(source *data.Source) checkpoints.Data {
+	return checkpoints.Data{
+		Name: source.Name, Examples: source.Train.Len(), Shape: source.Train.Shape().String(), Classes: len(source.Train.Classes()),
+	}
+}
+
+// pathFrom names a folder as the ledger of data sets does.
+func pathFrom(registry, dir string) (string, error) {
+	from, err := filepath.Abs(registry)
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		return "", fmt.Errorf("train: %w", err)
+	}
+	path, err := filepath.Rel(from, dir)
+	if err != nil {
+		return "", fmt.Errorf("train: %w", err)
+	}
+	return filepath.ToSlash(path), nil
+}

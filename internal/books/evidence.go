@@ -1,0 +1,159 @@
+package books
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/statement"
+)
+
+// claimsAbout collects what the other files of a run say about its ledger: every checkpoint, the statement, and
+// the table of the sweep that the run is a trial of. Whoever reads them while the run goes on reads them before
+// the ledger, which only grows.
+func claimsAbout(dir string) ([]checkpoints.Claim, error) {
+	var claims []checkpoints.Claim
+	states, _, err := readCheckpoints(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range states {
+		claims = append(claims, s.Claim())
+	}
+	s, err := statement.Read(dir)
+	switch {
+	case err == nil:
+		claims = append(claims, checkpoints.Claim{Where: folder.StatementData, Entries: s.LedgerEntries, Hash: s.LedgerHead})
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	row, err := resultOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	if row != nil {
+		claims = append(claims, checkpoints.Claim{Where: filepath.Join(dir, "..", folder.Rows), Entries: row.Entries, Hash: row.Head})
+	}
+	// The one that says most comes first, because it is the one to tell about.
+	slices.SortStableFunc(claims, func(a, b checkpoints.Claim) int { return cmp.Compare(b.Entries, a.Entries) })
+	return claims, nil
+}
+
+// readCheckpoints reads all checkpoints of a run. Damaged ones say nothing; they are returned as problems.
+func readCheckpoints(dir string) (states []*checkpoints.State, damaged []error, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, folder.Checkpoints))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("train: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue // being written
+		}
+		s, err := checkpoints.Load(filepath.Join(dir, folder.Checkpoints, e.Name()))
+		switch {
+		case err == nil:
+			states = append(states, s)
+		case !errors.Is(err, fs.ErrNotExist): // the run may be removing it
+			damaged = append(damaged, err)
+		}
+	}
+	return states, damaged, nil
+}
+
+// result is what a row of a sweep's table says about the ledger of its trial.
+type result struct {
+	Trial   string `json:"trial"`
+	Entries int    `json:"ledger_entries"`
+	Head    string `json:"ledger_head"`
+}
+
+// readResults reads the table of a sweep; none for any other folder.
+func readResults(sweep string) ([]result, error) {
+	path := filepath.Join(sweep, folder.Rows)
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	var results []result
+	for i, line := range strings.Split(strings.TrimSuffix(string(content), "\n"), "\n") {
+		var r result
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			return nil, fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote: %w", path, i+1, checkpoints.ErrCorrupt)
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// resultOf is the result of a trial in the table of its sweep; nil for any other run.
+func resultOf(dir string) (*result, error) {
+	results, err := readResults(filepath.Join(dir, ".."))
+	if err != nil {
+		return nil, err
+	}
+	name := folder.Name(dir)
+	i := slices.IndexFunc(results, func(r result) bool { return r.Trial == name })
+	if i < 0 {
+		return nil, nil
+	}
+	return &results[i], nil
+}
+
+// Inspection is the ledger of a run that agrees with everything that speaks of it.
+type Inspection struct {
+	Ledger  *accountant.Ledger
+	Info    checkpoints.JournalInfo
+	Warning string // that the ledger of the run's data was not there to be asked; "" in most cases
+}
+
+// Inspect reads the ledger of a run and holds it against the other files. It changes nothing, so the run may be
+// going on.
+func Inspect(dir string) (Inspection, error) {
+	return inspectIn(dir, func(header checkpoints.JournalInfo) (home, error) { return registryOf(dir, header) })
+}
+
+// inspectIn is inspect with another way to find the ledger of the data.
+func inspectIn(dir string, find func(header checkpoints.JournalInfo) (home, error)) (Inspection, error) {
+	path := filepath.Join(dir, folder.Ledger)
+	header, err := checkpoints.ReadHeader(path)
+	if err != nil {
+		return Inspection{}, withoutLedger(dir, err)
+	}
+	claims, err := claimsAbout(dir)
+	if err != nil {
+		return Inspection{}, err
+	}
+	home, err := find(header)
+	if err != nil {
+		return Inspection{}, err
+	}
+	if err := home.refuseOtherDelta(dir, header.Run); err != nil {
+		return Inspection{}, err
+	}
+	i := Inspection{}
+	if home.missing != nil {
+		i.Warning = strings.TrimPrefix(home.missing.Error(), "train: ")
+	}
+	i.Ledger, i.Info, err = checkpoints.ReadJournal(path, append(claims, home.claims(header.Run)...)...)
+	return i, withoutLedger(dir, err)
+}
+
+// withoutLedger says what a missing ledger means.
+func withoutLedger(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return folder.Without(dir, folder.Ledger)
+	}
+	return err
+}

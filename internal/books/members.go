@@ -1,0 +1,94 @@
+package books
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dpsgd/checkpoints"
+	"dpsgd/internal/folder"
+)
+
+// InspectMember reads the ledger of a run and holds it against everything that speaks of it. It returns nil for
+// a run that was not started, or was killed before it had a ledger: nothing was released from it. A run whose
+// ledger is gone is refused. The member has no registration but its path.
+func InspectMember(registry, dir string, info checkpoints.DatasetsInfo) (m *checkpoints.Member, warning string, err error) {
+	path, err := pathFrom(registry, dir)
+	if err != nil {
+		return nil, "", err
+	}
+	i, err := inspectIn(dir, func(header checkpoints.JournalInfo) (home, error) {
+		// A long ledger is read once for all runs; only a run that is registered elsewhere is looked up.
+		if _, known := info.Member(header.Run); known || header.Datasets == info.ID {
+			return home{dir: registry, info: info}, nil
+		}
+		return registryOf(dir, header)
+	})
+	if errors.Is(err, folder.ErrNoRun) || errors.Is(err, checkpoints.ErrUnfinished) {
+		return nil, "", refuseLost(registry, dir, path, info)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	m = &checkpoints.Member{Run: i.Info.Run, Entries: i.Info.Entries, Hash: i.Info.Hash, Ledger: i.Ledger}
+	m.Path = path
+	return m, i.Warning, nil
+}
+
+// refuseLost returns an error if anything shows that a run without a ledger has released something.
+func refuseLost(registry, dir, path string, info checkpoints.DatasetsInfo) error {
+	who := ""
+	for _, m := range info.Members {
+		if m.Path == path && m.Entries > 0 {
+			who = filepath.Join(registry, folder.Datasets)
+		}
+	}
+	row, err := resultOf(dir)
+	if err != nil {
+		return err
+	}
+	if row != nil {
+		who = filepath.Join(dir, "..", folder.Rows)
+	}
+	later, err := afterLedger(dir)
+	if err != nil {
+		return err
+	}
+	if later != "" {
+		who = filepath.Join(dir, later)
+	}
+	if who == "" {
+		return nil
+	}
+	return fmt.Errorf("train: %s: found no whole %s, expected that of a run that has released something, as %s says; put it back from a copy, or choose another name: %w",
+		dir, folder.Ledger, who, checkpoints.ErrRollback)
+}
+
+// afterLedger names something in a folder that a run makes only when it has a ledger; "" if there is nothing.
+func afterLedger(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("train: %w", err)
+	}
+	for _, e := range entries {
+		if name := e.Name(); name != folder.Config && name != folder.Ledger && !strings.HasPrefix(name, "."+folder.Config) {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// RefuseExchanged makes sure that a trial is the run that released something in its folder. (Other runs may
+// take the name of one that is gone.)
+func RefuseExchanged(registry string, found checkpoints.Member, info checkpoints.DatasetsInfo) error {
+	for _, m := range info.Members {
+		if m.Path == found.Path && m.Entries > 0 && m.Run != found.Run {
+			return fmt.Errorf("train: %s: found the ledger of run %s, expected that of run %s, which made %d releases there as %s says: %w",
+				filepath.Join(registry, found.Path), found.Run, m.Run, m.Entries, filepath.Join(registry, folder.Datasets), checkpoints.ErrRollback)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package books
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"dpsgd/checkpoints"
+	"dpsgd/internal/folder"
+)
+
+// ErrOtherPlan: a run has another configuration, or other data, than what speaks of it.
+var ErrOtherPlan = errors.New("train: the checkpoint belongs to another plan")
+
+// OpenDatasets opens the ledger of a folder of runs for writing. It is made where there are no runs yet, or
+// runs of the first version alone. Runs that it does not know are registered with what they have spent.
+func OpenDatasets(dir string) (*checkpoints.Datasets, error) {
+	found, err := foldersBelow(dir)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, folder.Datasets)
+	d, err := checkpoints.OpenDatasets(path)
+	if absent(err) {
+		d, err = found.create(dir, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := found.adopt(dir, d); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// ReadDatasets reads the ledger of a folder of runs, as openRegistry would find it; it is empty where openRegistry
+// would make it.
+func ReadDatasets(dir string) (checkpoints.DatasetsInfo, error) {
+	found, err := foldersBelow(dir)
+	if err != nil {
+		return checkpoints.DatasetsInfo{}, err
+	}
+	info, err := checkpoints.ReadDatasets(filepath.Join(dir, folder.Datasets))
+	if absent(err) {
+		info, err = checkpoints.DatasetsInfo{}, nil
+	}
+	if err != nil {
+		return info, err
+	}
+	return info, found.refuseRegistered(dir, info.ID)
+}
+
+// absent says whether a ledger is not there, or was never completely created.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, checkpoints.ErrUnfinished)
+}
+
+// create makes the ledger of a folder in which nothing is registered.
+func (f folders) create(dir, path string) (*checkpoints.Datasets, error) {
+	refusal := f.refuseRegistered(dir, "")
+	if refusal == nil {
+		return checkpoints.CreateDatasets(path)
+	}
+	// Another process may have begun the ledger, and its first run, in the meantime.
+	if d, err := checkpoints.OpenDatasets(path); err == nil {
+		return d, nil
+	}
+	return nil, refusal
+}
+
+// folders are the runs and sweeps of a folder.
+type folders struct {
+	runs   []string // also the trials of the sweeps
+	sweeps []string
+}
+
+// foldersBelow lists them. A folder that holds none of the files of a run or a sweep is neither.
+func foldersBelow(dir string) (folders, error) {
+	var f folders
+	below, err := subfolders(dir)
+	if err != nil {
+		return f, err
+	}
+	for _, d := range below {
+		switch {
+		case folder.HoldsAny(d, folder.Sweep, folder.Rows, folder.SweepLock):
+			f.sweeps = append(f.sweeps, d)
+			trials, err := subfolders(d)
+			if err != nil {
+				return f, err
+			}
+			f.runs = append(f.runs, trials...)
+		case folder.HoldsAny(d, folder.Ledger, folder.Config, folder.Checkpoints, folder.StatementData, folder.Model):
+			f.runs = append(f.runs, d)
+		}
+	}
+	return f, nil
+}
+
+func subfolders(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	var found []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			found = append(found, path)
+		}
+	}
+	return found, nil
+}
+
+// refuseRegistered refuses a folder with runs or sweeps that are registered in another ledger than the one with
+// this identifier.
+func (f folders) refuseRegistered(dir, id string) error {
+	refuse := func(path, named string) error {
+		found := "no " + folder.Datasets
+		if id != "" {
+			found = folder.Datasets + " with the identifier " + id
+		}
+		return fmt.Errorf("train: %s: found %s, expected the one with the identifier %s, in which %s is registered; put it back from a copy, or work in another --runs-dir: %w",
+			dir, found, named, path, checkpoints.ErrRollback)
+	}
+	for _, sweep := range f.sweeps {
+		if named := readSweep(sweep).Datasets; named != "" && named != id {
+			return refuse(sweep, named)
+		}
+	}
+	for _, run := range f.runs {
+		// What cannot be read is told about by whoever needs it.
+		if info, err := checkpoints.ReadHeader(filepath.Join(run, folder.Ledger)); err == nil && info.Datasets != "" && info.Datasets != id {
+			return refuse(run, info.Datasets)
+		}
+	}
+	return nil
+}
+
+// sweepRecord is what sweep.json says about ledgers.
+type sweepRecord struct {
+	Trials []struct {
+		Name string `json:"name"`
+	} `json:"trials"`
+	Datasets string `json:"datasets"`
+}
+
+// readSweep reads sweep.json as far as it can be read.
+func readSweep(dir string) (r sweepRecord) {
+	if content, err := os.ReadFile(filepath.Join(dir, folder.Sweep)); err == nil {
+		_ = json.Unmarshal(content, &r)
+	}
+	return r
+}
+
+// home is where a run's data has its ledger.
+type home struct {
+	dir     string                   // its folder
+	info    checkpoints.DatasetsInfo // empty where there is none
+	missing error                    // why there is none, where there should be one
+}
+
+// claims is what the ledger says about a run; nothing if it does not know it.
+func (h home) claims(run string) []checkpoints.Claim {
+	m, ok := h.info.Member(run)
+	if !ok {
+		return nil
+	}
+	return []checkpoints.Claim{m.Claim(filepath.Join(h.dir, folder.Datasets))}
+}
+
+// refuseOtherDelta makes sure that a run still has the δ that it was registered with: at a larger one, the same
+// releases have a smaller ε. A configuration that is gone is told about by whoever needs it.
+func (h home) refuseOtherDelta(dir, run string) error {
+	m, ok := h.info.Member(run)
+	if !ok || !folder.HoldsAny(dir, folder.Config) {
+		return nil
+	}
+	c, err := folder.ReadConfig(dir)
+	if err == nil && c.Privacy.Delta != m.Delta {
+		err = fmt.Errorf("%w: found privacy.delta %g in %s, expected the %g with which the run is registered in %s",
+			ErrOtherPlan, c.Privacy.Delta, filepath.Join(dir, folder.Config), m.Delta, filepath.Join(h.dir, folder.Datasets))
+	}
+	return err
+}
+
+// registryOf finds the ledger of a run's data: in the folder of runs, which is above that of a sweep for its
+// trials. A run names its ledger, so that it is found too where sweep.json is lost.
+func registryOf(dir string, run checkpoints.JournalInfo) (home, error) {
+	above, aboveThat := filepath.Join(dir, ".."), filepath.Join(dir, "..", "..")
+	h := home{dir: above}
+	if folder.HoldsAny(above, folder.Sweep) {
+		h.dir, above, aboveThat = aboveThat, aboveThat, above
+	}
+	for _, d := range []string{above, aboveThat} {
+		info, err := checkpoints.ReadDatasets(filepath.Join(d, folder.Datasets))
+		if absent(err) {
+			continue
+		}
+		if err != nil {
+			return h, err
+		}
+		if _, known := info.Member(run.Run); known || info.ID == run.Datasets {
+			return home{dir: d, info: info}, nil
+		}
+	}
+	if run.Datasets != "" {
+		h.missing = fmt.Errorf("train: %s: found no %s with the identifier %s, expected the ledger in which %s is registered; put it back from a copy: %w",
+			h.dir, folder.Datasets, run.Datasets, dir, checkpoints.ErrRollback)
+	}
+	return h, nil
+}

@@ -1,0 +1,191 @@
+package books
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"dpsgd/checkpoints"
+	"dpsgd/internal/folder"
+)
+
+// A survey is everything that a folder of runs says about what was released.
+type survey struct {
+	dir      string
+	folders  folders
+	info     checkpoints.DatasetsInfo
+	members  []checkpoints.Member // registered or not, as the longest of their ledgers knows them
+	problems []error              // in the order in which they were found
+}
+
+// surveyRuns reads all runs and sweeps of a folder. It changes nothing, so runs may be going on. What is wrong
+// with one run is a problem of the survey, not its end.
+func surveyRuns(dir string) (*survey, error) {
+	s := &survey{dir: dir}
+	var err error
+	if s.folders, err = foldersBelow(dir); err != nil {
+		return nil, err
+	}
+	s.info, err = checkpoints.ReadDatasets(s.path())
+	if absent(err) && len(s.folders.runs)+len(s.folders.sweeps) == 0 {
+		return nil, fmt.Errorf("%w: %s holds no %s and no run, expected a folder of runs", folder.ErrNoRun, dir, folder.Datasets)
+	}
+	if err != nil && !absent(err) {
+		return nil, err
+	}
+	s.add(s.folders.refuseRegistered(dir, s.info.ID))
+	s.members = slices.Clone(s.info.Members)
+	for _, run := range s.folders.runs {
+		s.add(s.run(run))
+	}
+	for _, sweep := range s.folders.sweeps {
+		s.add(s.sweep(sweep))
+	}
+	return s, nil
+}
+
+func (s *survey) path() string { return filepath.Join(s.dir, folder.Datasets) }
+
+func (s *survey) add(problem error) {
+	if problem == nil {
+		return
+	}
+	for _, known := range s.problems {
+		if known.Error() == problem.Error() {
+			return
+		}
+	}
+	s.problems = append(s.problems, problem)
+}
+
+// run takes one run into the survey.
+func (s *survey) run(dir string) error {
+	found, warning, err := InspectMember(s.dir, dir, s.info)
+	if err != nil || found == nil {
+		return err
+	}
+	if warning != "" {
+		return fmt.Errorf("train: %s: %w", warning, checkpoints.ErrRollback)
+	}
+	i := slices.IndexFunc(s.members, func(m checkpoints.Member) bool { return m.Run == found.Run })
+	if i >= 0 {
+		if m := &s.members[i]; found.Entries > m.Entries {
+			m.Entries, m.Hash, m.Ledger = found.Entries, found.Hash, found.Ledger
+		}
+		return nil
+	}
+	if found.Registration, _, err = adopted(s.dir, dir); err != nil {
+		return err
+	}
+	s.members = append(s.members, *found)
+	return nil
+}
+
+// sweep looks for trials that have a result or are registered, and are gone.
+func (s *survey) sweep(dir string) error {
+	var names []string
+	results, err := readResults(dir)
+	if err != nil {
+		return err
+	}
+	for _, r := range results {
+		names = append(names, r.Trial)
+	}
+	for _, t := range readSweep(dir).Trials {
+		names = append(names, t.Name)
+	}
+	for _, name := range names {
+		m, _, err := InspectMember(s.dir, filepath.Join(dir, name), s.info)
+		if err == nil && m != nil {
+			err = RefuseExchanged(s.dir, *m, s.info)
+		}
+		s.add(err)
+	}
+	return nil
+}
+
+// totals composes what the survey found for each data set, in the order of their names.
+func (s *survey) totals() ([]Total, error) {
+	totals := []Total{}
+	var seen []checkpoints.Data
+	for _, m := range s.members {
+		if m.Entries == 0 || slices.Contains(seen, m.Data) {
+			continue
+		}
+		seen = append(seen, m.Data)
+		t, err := totalOf(m.Data, onData(s.members, m.Data))
+		if err != nil {
+			return nil, err
+		}
+		totals = append(totals, t)
+	}
+	slices.SortStableFunc(totals, func(a, b Total) int { return cmp.Compare(a.Data.Name, b.Data.Name) })
+	return totals, nil
+}
+
+// Totals is what the runs of a folder cost, for each data set.
+type Totals struct {
+	Ledger   string  `json:"ledger"` // the file
+	Head     string  `json:"head"`   // its hash; "" before there is one
+	Datasets []Total `json:"datasets"`
+}
+
+// Show says what all runs in a folder cost together. It answers only if every run agrees with everything
+// that speaks of it; an error has a line for each problem.
+func Show(dir string) (Totals, error) {
+	s, err := surveyRuns(dir)
+	if err != nil {
+		return Totals{}, err
+	}
+	if len(s.problems) > 0 {
+		return Totals{}, errors.Join(s.problems...)
+	}
+	totals, err := s.totals()
+	return Totals{Ledger: s.path(), Head: s.info.Hash, Datasets: totals}, err
+}
+
+// Check is the outcome of a check of all ledgers of a folder.
+type Check struct {
+	Ledger   string   `json:"ledger"`
+	Head     string   `json:"head"`
+	Runs     int      `json:"runs"`
+	Sweeps   int      `json:"sweeps"`
+	Releases int      `json:"releases"`
+	HeadLine int      `json:"head_line,omitempty"` // where the head that was asked about stands
+	Problems []string `json:"problems"`
+}
+
+// Verify checks the ledgers of all runs and sweeps in a folder. If head is not "", some line of the ledger
+// of data sets must have that hash: that shows a whole folder that was put back to an older copy. The error has
+// a line for each problem.
+func Verify(dir, head string) (Check, error) {
+	s, err := surveyRuns(dir)
+	if err != nil {
+		return Check{}, err
+	}
+	for _, run := range s.folders.runs {
+		_, damaged, err := readCheckpoints(run)
+		s.add(err)
+		for _, problem := range damaged {
+			s.add(problem)
+		}
+	}
+	c := Check{Ledger: s.path(), Head: s.info.Hash, Runs: len(s.folders.runs), Sweeps: len(s.folders.sweeps), Problems: []string{}}
+	for _, m := range s.members {
+		c.Releases += m.Entries
+	}
+	if head != "" {
+		if c.HeadLine, err = checkpoints.FindHash(s.path(), head); err != nil && !absent(err) {
+			return Check{}, err
+		}
+		if c.HeadLine == 0 {
+			s.add(fmt.Errorf("train: %s: found no line with the hash %s, expected that of a head that was shown before: %w", s.path(), head, checkpoints.ErrRollback))
+		}
+	}
+	for _, problem := range s.problems {
+		c.Problems = append(c.Problems, problem.Error())
+	}
+	return c, errors.Join(s.problems...)
+}

@@ -1,0 +1,195 @@
+// Package compute runs the graphs of a network on examples: per-example gradients for a release
+// ([Gradients]) and predictions ([Evaluator]).
+package compute
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"dpsgd/clip"
+	"dpsgd/data"
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+	"dpsgd/model"
+	"dpsgd/perexample"
+	"dpsgd/release"
+
+	"gorgonia.org/gorgonia"
+)
+
+// maxGradientBytes limits what per-example gradients may take at once; beyond it parameters use the
+// ghost engine.
+const maxGradientBytes = 128 << 20
+
+// Gradients computes per-example gradients for logical batches of any size with one graph of fixed
+// physical batch size: the [release.Source] of training.
+type Gradients struct {
+	input    Input
+	executor *graph.Executor
+	network  *model.Network
+	norms    *gorgonia.Node
+	engines  []perexample.Engine
+
+	batch   clip.Batch      // what the graph computed last
+	observe func(Diagnosis) // told about every physical batch when diagnostics are on; nil otherwise
+}
+
+var _ release.Source = (*Gradients)(nil)
+
+// Diagnosis is what a physical batch says about its examples. All of it is sensitive.
+type Diagnosis struct {
+	Losses       []float32
+	SquaredNorms []float64
+}
+
+// NewGradients declares and compiles the private graph for physical batches of the given size.
+// engine is "auto", "ghost" or "materialise".
+func NewGradients(m *model.Model, batcher *data.Batcher, batch int, engine string, pool *kernel.Pool) (*Gradients, error) {
+	return DeclareGradients(m, batcher, batch, func(uses []perexample.Use) ([]perexample.Engine, error) {
+		return chooseEngines(uses, batch, engine, pool)
+	}, pool)
+}
+
+// DeclareGradients is [NewGradients] with engines that somebody else chooses.
+func DeclareGradients(m *model.Model, batcher *data.Batcher, batch int, choose func([]perexample.Use) ([]perexample.Engine, error), pool *kernel.Pool) (*Gradients, error) {
+	b := graph.NewBuilder(pool)
+	network, err := m.Training(b, batch)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gradients{network: network}
+	if g.engines, err = choose(network.Uses); err != nil {
+		return nil, err
+	}
+	dz := OutputGradients(b, network)
+	if b.Err() != nil {
+		return nil, b.Err()
+	}
+	b.Part("norms")
+	b.Early("norms")
+	plans := make([]perexample.Plan, len(network.Uses))
+	for i, u := range network.Uses {
+		plans[i] = perexample.NewPlan(b, u, dz[i], g.engines[i])
+	}
+	g.norms = perexample.SquaredNorms(b, plans)
+	places, err := Parts(m, network.Uses)
+	if err != nil {
+		return nil, err
+	}
+	wanted := []*gorgonia.Node{network.Losses, g.norms}
+	for _, p := range plans {
+		wanted = append(wanted, p.Outputs()...)
+	}
+	if g.executor, err = b.Compile(wanted...); err != nil {
+		return nil, err
+	}
+	g.input = NewInput(g.executor, network, batcher, pool)
+	g.batch.SquaredNorms = g.executor.Values(g.norms).Float64
+	for _, i := range inOrder(places) {
+		g.batch.Parts = append(g.batch.Parts, plans[i].Part(g.executor, pool))
+	}
+	return g, nil
+}
+
+// OutputGradients declares the gradients of the summed loss with respect to the output of each use.
+func OutputGradients(b *graph.Builder, network *model.Network) []*gorgonia.Node {
+	outputs := make([]*gorgonia.Node, len(network.Uses))
+	for i, u := range network.Uses {
+		outputs[i] = u.Output
+	}
+	return b.Backpropagate(network.Losses, network.Valid, outputs)
+}
+
+// inOrder lists the places by where they begin.
+func inOrder(places [][2]int) []int {
+	order := make([]int, len(places))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return places[a][0] - places[b][0] })
+	return order
+}
+
+func chooseEngines(uses []perexample.Use, batch int, engine string, pool *kernel.Pool) ([]perexample.Engine, error) {
+	rules := make([]perexample.Rule, len(uses))
+	for i, u := range uses {
+		rules[i] = u.Rule
+	}
+	switch engine {
+	case "ghost":
+		return slices.Repeat([]perexample.Engine{perexample.Ghost}, len(rules)), nil
+	case "materialise":
+		return slices.Repeat([]perexample.Engine{perexample.Materialise}, len(rules)), nil
+	}
+	timings, err := perexample.Measure(rules, batch, pool)
+	if err != nil {
+		return nil, err
+	}
+	runtime.GC() // buffers that only the measurement needed
+	return perexample.Choose(rules, timings, batch, maxGradientBytes), nil
+}
+
+// Parts finds where each use's parameter lies in the parameter vector.
+func Parts(m *model.Model, uses []perexample.Use) ([][2]int, error) {
+	at := map[string][2]int{}
+	for _, p := range m.Parameters() {
+		at[p.Name] = [2]int{p.Offset, p.Offset + p.Size()}
+	}
+	parts := make([][2]int, len(uses))
+	for i, u := range uses {
+		part, ok := at[u.Parameter]
+		if !ok || part[1]-part[0] != u.Rule.Size() {
+			return nil, fmt.Errorf("train: parameter %s: %w", u.Parameter, perexample.ErrNoRule)
+		}
+		parts[i] = part
+		delete(at, u.Parameter)
+	}
+	for name := range at {
+		return nil, fmt.Errorf("train: parameter %s: %w", name, perexample.ErrNoRule)
+	}
+	return parts, nil
+}
+
+// Capacity is the physical batch size.
+func (g *Gradients) Capacity() int { return g.input.Batch }
+
+// Contributions returns the gradients of the examples with these indices.
+func (g *Gradients) Contributions(indices []int) (clip.Batch, error) {
+	g.input.Fill(indices)
+	if err := g.executor.RunAll(); err != nil {
+		return clip.Batch{}, err
+	}
+	if g.observe != nil {
+		n := len(indices)
+		g.observe(Diagnosis{Losses: g.executor.Values(g.network.Losses).Float32[:n], SquaredNorms: g.batch.SquaredNorms[:n]})
+	}
+	return g.batch, nil
+}
+
+// Bytes is the memory of the graph's buffers.
+func (g *Gradients) Bytes() int { return g.executor.Bytes() }
+
+// Observe makes f be told about every physical batch. What it is told is sensitive.
+func (g *Gradients) Observe(f func(Diagnosis)) { g.observe = f }
+
+// Profile makes later runs tell record how long each operation takes; see [graph.Executor.Profile].
+func (g *Gradients) Profile(record func(part, operation string, d time.Duration)) {
+	g.executor.Profile(record)
+}
+
+// Assignment is the engine of one parameter.
+type Assignment struct {
+	Parameter string `json:"parameter"`
+	Engine    string `json:"engine"` // ghost or materialise
+}
+
+// Engines lists how the per-example gradients of each parameter are handled.
+func (g *Gradients) Engines() []Assignment {
+	list := make([]Assignment, len(g.engines))
+	for i, u := range g.network.Uses {
+		list[i] = Assignment{u.Parameter, g.engines[i].String()}
+	}
+	return list
+}

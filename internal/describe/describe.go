@@ -1,0 +1,143 @@
+// Package describe says what a configuration would do, without reading any data.
+package describe
+
+import (
+	"dpsgd/configs"
+	"dpsgd/internal/account"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/train"
+	"dpsgd/model"
+)
+
+// Description says what a configuration would do, without reading any data.
+type Description struct {
+	Data         setup.Outline        `json:"data"`
+	Input        []int                `json:"input"` // height, width, channels
+	Layers       []Layer              `json:"layers"`
+	Parameters   int                  `json:"parameters"`
+	MultiplyAdds int                  `json:"multiply_adds"` // of the forward pass, per example
+	Privacy      Privacy              `json:"privacy"`
+	Curve        []account.Point      `json:"curve"`
+	CurveRDP     []account.Point      `json:"curve_rdp,omitempty"` // the same steps by RDP, beside another accountant
+	Memory       Memory               `json:"memory"`
+	Engines      []compute.Assignment `json:"engines"`
+}
+
+// Layer is one row of the table of layers.
+type Layer struct {
+	Name         string `json:"name"`
+	Kind         string `json:"kind"`
+	Output       []int  `json:"output"` // shape of one example's output
+	Parameters   int    `json:"parameters"`
+	MultiplyAdds int    `json:"multiply_adds"`
+}
+
+// Privacy is what a plan will guarantee.
+type Privacy struct {
+	NoiseMultiplier     float64            `json:"noise_multiplier"`
+	Calibrated          bool               `json:"calibrated"` // whether the noise multiplier follows from the budget
+	ClipNorm            float64            `json:"clip_norm"`
+	SamplingProbability float64            `json:"sampling_probability"`
+	ExpectedBatchSize   float64            `json:"expected_batch_size"`
+	PlannedSteps        int                `json:"planned_steps"`
+	Steps               int                `json:"steps"`                 // that the budget allows, at most the planned ones
+	Epsilon             float64            `json:"epsilon"`               // after Steps
+	EpsilonRDP          *float64           `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
+	TargetEpsilon       float64            `json:"target_epsilon,omitempty"`
+	Delta               float64            `json:"delta"`
+	Accountant          string             `json:"accountant"`
+	Relation            string             `json:"relation"`
+	Method              string             `json:"method"`
+	Fallbacks           []account.Fallback `json:"fallbacks,omitempty"`
+}
+
+// Memory is what training will need, in bytes. The program itself comes on top.
+type Memory struct {
+	Graph      int `json:"graph"`      // buffers of the training graph for one physical batch
+	Parameters int `json:"parameters"` // parameters, their sums and the update rule's memory
+	Pictures   int `json:"pictures"`
+}
+
+// Total is the sum of the parts.
+func (m Memory) Total() int { return m.Graph + m.Parameters + m.Pictures }
+
+// curvePoints is how many rows the curve of ε has.
+const curvePoints = 10
+
+// Describe plans a run and declares its network without touching data. Pictures of a folder are counted by their
+// names, or not at all when examples is positive: then there are that many.
+func Describe(c *configs.Config, examples int) (*Description, error) {
+	o, err := setup.OutlineOf(c, examples)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := train.NewPlan(c, o.Examples)
+	if err != nil {
+		return nil, err
+	}
+	m, err := setup.Model(c, o.Shape, o.Classes)
+	if err != nil {
+		return nil, err
+	}
+	d := &Description{
+		Data: o, Input: []int{o.Shape.Height, o.Shape.Width, o.Shape.Channels}, Parameters: len(m.Values),
+	}
+	for _, l := range m.Layers() {
+		d.Layers = append(d.Layers, Layer(l))
+	}
+	d.MultiplyAdds, _ = m.MultiplyAdds()
+	if err := d.fillPrivacy(c, plan); err != nil {
+		return nil, err
+	}
+	return d, d.fillMemory(c, plan, m, o)
+}
+
+// fillPrivacy fills in what the plan costs.
+func (d *Description) fillPrivacy(c *configs.Config, plan *train.Plan) error {
+	points := min(curvePoints, plan.MaxSteps)
+	for i := 1; i <= points; i++ {
+		steps := plan.MaxSteps * i / points
+		s, err := plan.After(steps)
+		if err != nil {
+			return err
+		}
+		d.Curve = append(d.Curve, account.Point{Steps: steps, Epsilon: s.Epsilon})
+		if s.EpsilonRDP != nil {
+			d.CurveRDP = append(d.CurveRDP, account.Point{Steps: steps, Epsilon: *s.EpsilonRDP})
+		}
+	}
+	s, err := plan.After(plan.MaxSteps)
+	d.Privacy = Privacy{
+		NoiseMultiplier: plan.NoiseMultiplier, Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(),
+		SamplingProbability: plan.SamplingProbability, ExpectedBatchSize: plan.ExpectedBatchSize,
+		PlannedSteps: plan.Steps, Steps: plan.MaxSteps, Delta: plan.Delta, Epsilon: s.Epsilon, EpsilonRDP: s.EpsilonRDP,
+		Accountant: s.Accountant, Relation: s.Relation.String(), Method: s.Method, Fallbacks: plan.Fallbacks,
+	}
+	if plan.Budget != nil {
+		d.Privacy.TargetEpsilon = plan.Budget.Epsilon
+	}
+	return err
+}
+
+// fillMemory declares the training graph to see what it needs.
+func (d *Description) fillMemory(c *configs.Config, plan *train.Plan, m *model.Model, o setup.Outline) error {
+	pool := kernel.NewPool(setup.Threads(c))
+	defer pool.Close()
+	g, err := compute.NewGradients(m, nil, min(c.Training.PhysicalBatchSize, o.Examples), c.Performance.Engine, pool)
+	if err != nil {
+		return err
+	}
+	d.Engines = g.Engines()
+	update, _, err := setup.Update(c, len(m.Values), plan.Steps, pool.Threads())
+	if err != nil {
+		return err
+	}
+	const float32Bytes, float64Bytes = 4, 8
+	perParameter := float32Bytes*(2+len(update.State().Slots)) + float64Bytes // values and partial sum; slots; sum
+	d.Memory = Memory{
+		Graph: g.Bytes(), Parameters: perParameter * len(m.Values), Pictures: (o.Examples + o.Tests) * o.Shape.Pixels(),
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package describe
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/account"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/tiny"
+)
+
+func load(t testing.TB, name string, overrides ...string) *configs.Config {
+	t.Helper()
+	c, err := configs.Load(name, overrides)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// The CNN of Papernot et al., arXiv:2007.14191, table 1: layers and 26,010 parameters.
+func TestDescribeMNISTCNN(t *testing.T) {
+	d, err := Describe(load(t, "mnist-cnn"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, l := range d.Layers {
+		kinds = append(kinds, l.Kind)
+	}
+	if want := []string{"conv2d", "tanh", "max_pool2d", "conv2d", "tanh", "max_pool2d", "flatten", "linear", "tanh", "linear"}; !slices.Equal(kinds, want) {
+		t.Errorf("found layers %q, expected %q", kinds, want)
+	}
+	if first := d.Layers[0]; !slices.Equal(first.Output, []int{14, 14, 16}) || first.Parameters != 1040 || first.MultiplyAdds != 14*14*16*64 {
+		t.Errorf("found first layer %+v", first)
+	}
+	// 14²·16·8² + 5²·32·16·4² + 512·32 + 32·10
+	if d.Parameters != 26010 || d.MultiplyAdds != 200704+204800+16384+320 {
+		t.Errorf("found %d parameters and %d multiply-adds", d.Parameters, d.MultiplyAdds)
+	}
+	if d.Data.Examples != 60000 || d.Data.Classes != 10 || !slices.Equal(d.Input, []int{28, 28, 1}) {
+		t.Errorf("found data %+v of %v", d.Data, d.Input)
+	}
+	if len(d.Engines) != 8 || d.Memory.Graph < 1<<20 || d.Memory.Pictures != 70000*784 || d.Memory.Total() <= d.Memory.Graph {
+		t.Errorf("found engines %v, memory %+v", d.Engines, d.Memory)
+	}
+}
+
+// The curve rises to what the whole run costs, which is within the budget.
+func TestDescribePrivacy(t *testing.T) {
+	for _, test := range []struct {
+		overrides []string
+		steps     int // -1: fewer than planned
+	}{
+		{[]string{"privacy.epsilon=3"}, 100},
+		{[]string{"privacy.epsilon=none", "privacy.noise_multiplier=2"}, 100},
+		{[]string{"privacy.epsilon=2", "privacy.noise_multiplier=1"}, -1},
+		{[]string{"privacy.epsilon=3", "training.steps=4"}, 4},
+	} {
+		c := load(t, "digits", append([]string{"model.name=logistic", "training.steps=100"}, test.overrides...)...)
+		d, err := Describe(c, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, last := d.Privacy, d.Curve[len(d.Curve)-1]
+		if test.steps >= 0 && p.Steps != test.steps || test.steps < 0 && (p.Steps == 0 || p.Steps >= p.PlannedSteps) {
+			t.Errorf("%q: found %d of %d steps", test.overrides, p.Steps, p.PlannedSteps)
+		}
+		if last.Steps != p.Steps || last.Epsilon != p.Epsilon || p.TargetEpsilon > 0 && p.Epsilon > p.TargetEpsilon {
+			t.Errorf("%q: the curve ends at %+v, expected %d steps and ε = %v of %v", test.overrides, last, p.Steps, p.Epsilon, p.TargetEpsilon)
+		}
+		if !slices.IsSortedFunc(d.Curve, func(a, b account.Point) int { return a.Steps - b.Steps }) || len(d.Curve) != min(10, p.Steps) {
+			t.Errorf("%q: found curve %v", test.overrides, d.Curve)
+		}
+		if p.Calibrated == (c.Privacy.NoiseMultiplier > 0) || p.Relation != "add-or-remove-one" {
+			t.Errorf("%q: found %+v", test.overrides, p)
+		}
+	}
+}
+
+// A budget below one step has no curve.
+func TestDescribeBudgetForNothing(t *testing.T) {
+	d, err := Describe(load(t, "digits", "privacy.epsilon=0.001", "privacy.noise_multiplier=0.5"), 0)
+	if err != nil || d.Privacy.Steps != 0 || d.Privacy.Epsilon != 0 || len(d.Curve) != 0 {
+		t.Errorf("found %+v, %v (%v)", d.Privacy, d.Curve, err)
+	}
+}
+
+// Every preset and every network can be described, and parts add up to the total.
+func TestDescribeEveryPreset(t *testing.T) {
+	for _, p := range configs.Presets() {
+		d, err := Describe(load(t, p.Name), 3000)
+		if err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+			continue
+		}
+		sum := 0
+		for i, l := range d.Layers {
+			if i+1 == len(d.Layers) || !strings.HasPrefix(d.Layers[i+1].Name, l.Name+".") { // no container
+				sum += l.Parameters
+			}
+		}
+		if sum != d.Parameters || d.Data.Examples != 3000 {
+			t.Errorf("%s: layers hold %d parameters, expected %d; %d examples, expected 3000", p.Name, sum, d.Parameters, d.Data.Examples)
+		}
+	}
+	for _, network := range configs.Networks() {
+		preset := "mnist-cnn"
+		if network == "cifar-cnn" || network == "resnet8-gn" {
+			preset = "cifar-cnn"
+		}
+		if _, err := Describe(load(t, preset, "model.name="+network), 0); err != nil {
+			t.Errorf("network %s: %v", network, err)
+		}
+	}
+}
+
+// What is known of a named set without reading it is what reading finds.
+func TestOutlinesAreThoseOfTheData(t *testing.T) {
+	dir := os.Getenv("DPSGD_SHARED")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared")
+	}
+	for _, o := range setup.Outlines() {
+		t.Run(o.Name, func(t *testing.T) {
+			if testing.Short() && o.Name != "digits" {
+				t.Skip("reading it takes long under the race detector")
+			}
+			source, err := data.Load(data.Spec{Name: o.Name, Dir: filepath.Join(dir, "datasets")})
+			if errors.Is(err, data.ErrMissing) {
+				t.Skip("the set is not here; set DPSGD_SHARED to a folder with datasets/")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := setup.OutlineOfSource(source); found != o {
+				t.Errorf("found %+v, expected %+v", found, o)
+			}
+		})
+	}
+}
+
+// Pictures of a folder are counted by name; --examples replaces the count.
+func TestOutlineOfAFolder(t *testing.T) {
+	folder := t.TempDir()
+	for path, n := range map[string]int{"train/cat": 5, "train/dog": 3, "test/cat": 2, "test/dog": 1} {
+		dir := filepath.Join(folder, path)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			tiny.Write(t, filepath.Join(dir, string(rune('a'+i))+[]string{".png", ".JPG", ".jpeg"}[i%3]), "never read")
+		}
+		tiny.Write(t, filepath.Join(dir, ".hidden.png"), "")
+		tiny.Write(t, filepath.Join(dir, "notes.txt"), "")
+	}
+	own := func(folder string) *configs.Config {
+		return load(t, "own-pictures", "data.folder="+folder, "data.classes=[cat, dog]", "training.batch_size=2", "privacy.delta=1e-2")
+	}
+	if o, err := setup.OutlineOf(own(folder), 0); err != nil || o.Examples != 8 || o.Tests != 3 || o.Classes != 2 {
+		t.Errorf("found %+v (%v), expected 8 and 3 pictures", o, err)
+	}
+	if o, err := setup.OutlineOf(own(folder), 70); err != nil || o.Examples != 70 {
+		t.Errorf("found %+v (%v), expected 70 pictures", o, err)
+	}
+	if _, err := setup.OutlineOf(own(filepath.Join(folder, "nowhere")), 0); !errors.Is(err, data.ErrMissing) {
+		t.Errorf("found error %v, expected one that matches %v", err, data.ErrMissing)
+	}
+}
+
+// A description holds both curves.
+func TestDescribeByExact(t *testing.T) {
+	d, err := Describe(load(t, "digits", "privacy.accountant=exact", "model.name=logistic", "privacy.noise_multiplier=1", "training.steps=1000"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := d.Privacy; p.Accountant != "exact" || p.EpsilonRDP == nil || *p.EpsilonRDP <= 3 || p.Epsilon > 3 || p.Steps >= p.PlannedSteps || len(p.Fallbacks) != 0 {
+		t.Errorf("found %+v", p)
+	}
+	if len(d.CurveRDP) != len(d.Curve) || len(d.Curve) != curvePoints {
+		t.Fatalf("found curves %v and %v", d.Curve, d.CurveRDP)
+	}
+	for i, s := range d.Curve {
+		if d.CurveRDP[i].Steps != s.Steps || d.CurveRDP[i].Epsilon <= s.Epsilon {
+			t.Errorf("found %v by exact and %v by rdp", s, d.CurveRDP[i])
+		}
+	}
+}

@@ -1,0 +1,82 @@
+// Package folder names what the folders of runs and sweeps hold, and finds out what a folder is.
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"dpsgd/configs"
+)
+
+// What the folder of a run holds.
+const (
+	Config        = "config.yaml"
+	Ledger        = "ledger.jsonl"
+	Metrics       = "metrics.jsonl"
+	Diagnostics   = "diagnostics.private.jsonl"
+	Checkpoints   = "checkpoints"
+	Model         = "model.safetensors"
+	Statement     = "privacy.md"
+	StatementData = "privacy.json"
+)
+
+// What the folder of a sweep holds beside a folder for each trial.
+const (
+	Sweep     = "sweep.json"    // which trials belong to it
+	SweepLock = "sweep.lock"    // an empty ledger that is opened for its lock alone
+	Rows      = "results.jsonl" // the truth about finished trials
+	Table     = "results.csv"   // the same for spreadsheets
+	Report    = "results.md"
+)
+
+// Datasets is the ledger of the data that the runs of a folder were trained on. It lies in that
+// folder; for the trials of a sweep in the folder of the sweep.
+const Datasets = "datasets.jsonl"
+
+// Permissions of what a run leaves behind: its owner's alone.
+const (
+	Perm     = 0o700
+	FilePerm = 0o600
+)
+
+// ErrNoRun: a folder is not that of a run.
+var ErrNoRun = errors.New("train: not a run")
+
+// ReadConfig reads the configuration that a run wrote.
+func ReadConfig(dir string) (*configs.Config, error) {
+	path := filepath.Join(dir, Config)
+	src, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, Without(dir, Config)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	return configs.Parse(path, src, nil)
+}
+
+// Without is the error about a folder that is no run, because a file is missing.
+func Without(dir, file string) error {
+	return fmt.Errorf("%w: %s holds no %s, expected the folder of a run such as runs/digits-1", ErrNoRun, dir, file)
+}
+
+// Name is the name of a folder, without where it lies.
+func Name(dir string) string {
+	if absolute, err := filepath.Abs(dir); err == nil {
+		return filepath.Base(absolute)
+	}
+	return filepath.Base(dir)
+}
+
+// HoldsAny reports whether a folder holds one of these names.
+func HoldsAny(dir string, names ...string) bool {
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}

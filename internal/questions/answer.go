@@ -1,0 +1,291 @@
+package questions
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"dpsgd/accountant"
+	"dpsgd/internal/account"
+)
+
+// Cost is a guarantee with what it was computed from.
+type Cost struct {
+	Epsilon    float64 `json:"epsilon"`
+	Delta      float64 `json:"delta"`
+	Accountant string  `json:"accountant"`
+	Relation   string  `json:"relation"`
+	Method     string  `json:"method"`
+	GroupSize  int     `json:"group_size,omitempty"`
+
+	// Bounds of the truth: of δ where that was asked for, of ε otherwise. Upper is the number of the guarantee. Lower is 0
+	// for an accountant that bounds from above only; Bracketed says whether it does more.
+	Lower     float64 `json:"lower"`
+	Upper     float64 `json:"upper"`
+	Bracketed bool    `json:"-"`
+	Seconds   float64 `json:"seconds"` // that the accountant took
+
+	// Of DP-SGD with one setting. Steps are those that fit, where that was asked.
+	SamplingProbability float64 `json:"sampling_probability,omitempty"`
+	NoiseMultiplier     float64 `json:"noise_multiplier,omitempty"`
+	Steps               *int    `json:"steps,omitempty"`
+	TargetEpsilon       float64 `json:"target_epsilon,omitempty"`
+
+	// Of a run.
+	Run      string `json:"run,omitempty"`
+	Releases *int   `json:"releases,omitempty"` // entries of the ledger
+}
+
+var errInfinite = fmt.Errorf("%w: epsilon is infinite, expected enough noise for a guarantee", account.ErrNoGuarantee)
+
+// Answerer answers questions. It keeps its accountants, and so what they have computed, from one question to the
+// next; how much they keep is bounded. The zero value is ready. Not safe for concurrent use.
+type Answerer struct {
+	made map[View]accountant.Accountant
+}
+
+// Answer answers a question and says what the answer rests on.
+func (a *Answerer) Answer(q Question) (Cost, error) {
+	c, l, err := a.ask(q)
+	if err != nil {
+		return c, err
+	}
+	account, err := a.accountant(q.View)
+	if err != nil {
+		return c, err
+	}
+	var g accountant.Guarantee
+	if q.Unknown == Delta {
+		g, err = account.Delta(l, q.Epsilon)
+	} else {
+		g, err = account.Guarantee(l, q.Delta)
+	}
+	c.Method = g.Method
+	return c, err
+}
+
+// ask also returns the ledger that the accountant saw in the end, and leaves out the method. A refusal, which matches
+// accountant.ErrUnsupported or accountant.ErrUncertified, names another accountant that answers, if there is one.
+func (a *Answerer) ask(q Question) (Cost, *accountant.Ledger, error) {
+	if err := q.validate(); err != nil {
+		return Cost{}, nil, err
+	}
+	c, l, err := a.answer(q)
+	if !refused(err) {
+		return c, l, err
+	}
+	for _, name := range []string{account.Exact, account.RDP, account.PLD, "zcdp", "basic"} {
+		other := q
+		if other.Accountant = name; name == q.Accountant {
+			continue
+		}
+		if _, _, otherErr := a.answer(other); otherErr == nil {
+			return Cost{}, nil, fmt.Errorf("%w; the accountant %s has an answer", err, name)
+		}
+	}
+	return Cost{}, nil, err
+}
+
+// refused reports whether another accountant may have an answer.
+func refused(err error) bool {
+	return errors.Is(err, accountant.ErrUnsupported) || errors.Is(err, accountant.ErrUncertified)
+}
+
+// accountant returns the one for a view, made when first asked for.
+func (a *Answerer) accountant(v View) (accountant.Accountant, error) {
+	v.GroupSize = 0
+	if account, ok := a.made[v]; ok {
+		return account, nil
+	}
+	account, err := accountant.New(v.Accountant, v.Relation)
+	if err != nil {
+		return nil, err
+	}
+	if a.made == nil {
+		a.made = map[View]accountant.Accountant{}
+	}
+	a.made[v] = account
+	return account, nil
+}
+
+// answer asks the accountant of the question and no other.
+func (a *Answerer) answer(q Question) (Cost, *accountant.Ledger, error) {
+	account, err := a.accountant(q.View)
+	if err != nil {
+		return Cost{}, nil, err
+	}
+	start := time.Now()
+	v := viewer{Accountant: account, groupSize: q.GroupSize}
+	c, l, err := v.answer(q)
+	if err != nil {
+		return Cost{}, nil, err
+	}
+	c.Seconds = time.Since(start).Seconds()
+	c.Accountant, c.Relation = account.Name(), account.Relation().String()
+	if q.GroupSize > 1 {
+		c.GroupSize = q.GroupSize
+	}
+	if q.Run != "" {
+		releases := q.Ledger.Count()
+		c.Run, c.Releases = q.Run, &releases
+	}
+	return c, l, nil
+}
+
+// viewer is an accountant that sees groups of records and what was spent before. It serves the solvers, which know
+// neither.
+type viewer struct {
+	accountant.Accountant
+	groupSize int
+	spent     *accountant.Ledger
+}
+
+var _ accountant.Accountant = viewer{}
+
+// seen is what the accountant is asked about.
+func (v viewer) seen(l *accountant.Ledger) (*accountant.Ledger, error) {
+	if v.spent != nil {
+		all := v.spent.Clone()
+		for _, e := range l.Entries() {
+			if err := all.Add(e.Event, e.Count); err != nil {
+				return nil, err
+			}
+		}
+		l = all
+	}
+	if v.groupSize <= 1 {
+		return l, nil
+	}
+	return accountant.Group(l, v.groupSize)
+}
+
+// Guarantee returns epsilon at delta of what was spent and the ledger.
+func (v viewer) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
+	l, err := v.seen(l)
+	if err != nil {
+		return accountant.Guarantee{}, err
+	}
+	return v.Accountant.Guarantee(l, delta)
+}
+
+// Delta returns delta at epsilon of what was spent and the ledger.
+func (v viewer) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
+	l, err := v.seen(l)
+	if err != nil {
+		return accountant.Guarantee{}, err
+	}
+	return v.Accountant.Delta(l, epsilon)
+}
+
+// answer also returns what the accountant saw.
+func (v viewer) answer(q Question) (Cost, *accountant.Ledger, error) {
+	target := accountant.Guarantee{Epsilon: q.Epsilon, Delta: q.Delta, Relation: q.Relation}
+	var c Cost
+	var l *accountant.Ledger
+	var err error
+	switch q.Unknown {
+	case NoiseMultiplier:
+		c, l, err = v.solve(q.Ledger, withNoise, accountant.CalibrateNoiseMultiplier, target)
+	case SamplingProbability:
+		c, l, err = v.solve(q.Ledger, withSampling, accountant.MaxSamplingProbability, target)
+	case Steps:
+		v.spent = q.Ledger
+		c, l, err = v.steps(q.Step, target)
+	default:
+		c, l = describe(q.Ledger), q.Ledger
+	}
+	if err != nil {
+		return c, nil, err
+	}
+	if l, err = v.seen(l); err != nil {
+		return c, nil, err
+	}
+	given := q.Delta
+	if q.Unknown == Delta {
+		given = q.Epsilon
+	}
+	i, err := v.bounds(l, q.Unknown == Delta, given)
+	c.Lower, c.Upper = i.Lower, i.Upper
+	c.Epsilon, c.Delta = i.Upper, q.Delta
+	if q.Unknown == Delta {
+		c.Epsilon, c.Delta = q.Epsilon, i.Upper
+	}
+	if q.Unknown > Delta {
+		c.TargetEpsilon = q.Epsilon
+	}
+	_, c.Bracketed = v.Accountant.(accountant.Bracketing)
+	return c, l, err
+}
+
+// bounds are those of the truth about what the accountant sees, with 0 for a lower one that it does not know.
+func (v viewer) bounds(seen *accountant.Ledger, ofDelta bool, given float64) (accountant.Interval, error) {
+	b, bracketing := v.Accountant.(accountant.Bracketing)
+	var i accountant.Interval
+	var g accountant.Guarantee
+	var err error
+	switch {
+	case bracketing && ofDelta:
+		return b.DeltaInterval(seen, given)
+	case ofDelta:
+		g, err = v.Accountant.Delta(seen, given)
+		i.Upper = g.Delta
+		return i, err
+	case bracketing:
+		i, err = b.EpsilonInterval(seen, given)
+	default:
+		g, err = v.Accountant.Guarantee(seen, given)
+		i.Upper = g.Epsilon
+	}
+	if err == nil && math.IsInf(i.Upper, 1) {
+		err = errInfinite
+	}
+	return i, err
+}
+
+// describe fills in what DP-SGD with one setting released.
+func describe(l *accountant.Ledger) Cost {
+	q, sigma, ok := uniform(l)
+	if !ok {
+		return Cost{}
+	}
+	steps := l.Count()
+	return Cost{SamplingProbability: q, NoiseMultiplier: sigma, Steps: &steps}
+}
+
+// solver finds a parameter of events so that count of them stay within a target.
+type solver func(a accountant.Accountant, event func(x float64) accountant.Event, count int, target accountant.Guarantee) (float64, error)
+
+// solve finds the parameter that all releases share, and the releases with it.
+func (v viewer) solve(l *accountant.Ledger, with func(accountant.Event, float64) (accountant.Event, error), find solver, target accountant.Guarantee) (Cost, *accountant.Ledger, error) {
+	releases, err := vary(l, with)
+	if err != nil {
+		return Cost{}, nil, err
+	}
+	event, count := releases.event()
+	x, err := find(v, event, count, target)
+	if err != nil {
+		return Cost{}, nil, err
+	}
+	if l, err = releases.ledger(x); err != nil {
+		return Cost{}, nil, err
+	}
+	c := describe(l)
+	c.SamplingProbability, c.NoiseMultiplier, _ = parameters(l.Entries()[0].Event)
+	return c, l, nil
+}
+
+// steps finds how many further releases of e the target allows, and returns them.
+func (v viewer) steps(e accountant.Event, target accountant.Guarantee) (Cost, *accountant.Ledger, error) {
+	if e == nil {
+		return Cost{}, nil, fmt.Errorf("%w: nothing was released yet, expected at least one release", ErrFixed)
+	}
+	n, err := maxSteps(v, e, target)
+	if err != nil {
+		return Cost{}, nil, err
+	}
+	c := Cost{Steps: &n}
+	c.SamplingProbability, c.NoiseMultiplier, _ = parameters(e)
+	l, err := OneEntry(e, n)
+	return c, l, err
+}

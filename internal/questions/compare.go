@@ -1,0 +1,180 @@
+package questions
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"dpsgd/accountant"
+	"dpsgd/internal/account"
+)
+
+// Comparison is what all accountants say about the same releases.
+type Comparison struct {
+	Delta     float64 `json:"delta"`
+	Relation  string  `json:"relation"`
+	GroupSize int     `json:"group_size,omitempty"`
+
+	// Of DP-SGD with one setting.
+	SamplingProbability float64 `json:"sampling_probability,omitempty"`
+	NoiseMultiplier     float64 `json:"noise_multiplier,omitempty"`
+
+	Releases    int        `json:"releases"`
+	Run         string     `json:"run,omitempty"`
+	Accountants []Compared `json:"accountants"` // the least ε first, then estimates, then refusals
+}
+
+// Compared is the answer of one accountant, or its refusal.
+type Compared struct {
+	Accountant string          `json:"accountant"`
+	Epsilon    *float64        `json:"epsilon,omitempty"` // an upper bound, if not an estimate
+	Lower      *float64        `json:"lower,omitempty"`   // where the accountant has one
+	Seconds    float64         `json:"seconds"`           // of one answer by an accountant that has computed nothing before
+	Estimate   bool            `json:"estimate,omitempty"`
+	Error      string          `json:"error,omitempty"`
+	Curve      []account.Point `json:"curve,omitempty"` // ε after a number of releases
+}
+
+// curveTime bounds what the points of one curve may take together, up to one answer.
+const curveTime = 4 * time.Second
+
+// Compare asks every accountant for ε, cold, and then for a curve of that many points or, if it is slow, fewer. It stops
+// between answers when ctx ends.
+func Compare(ctx context.Context, q Question, points int) (*Comparison, error) {
+	q.Unknown = Epsilon
+	if err := q.validate(); err != nil {
+		return nil, err
+	}
+	c := &Comparison{Delta: q.Delta, Relation: q.Relation.String(), Run: q.Run, Releases: q.Ledger.Count()}
+	if q.GroupSize > 1 {
+		c.GroupSize = q.GroupSize
+	}
+	c.SamplingProbability, c.NoiseMultiplier, _ = uniform(q.Ledger)
+	var askers []asker
+	for _, name := range accountant.Names() {
+		askers = append(askers, asker{name: name, ask: q.by(name)})
+	}
+	for _, one := range append(askers, asker{name: "gdp", estimate: true, ask: q.estimate}) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		compared := one.first(q.Ledger)
+		if compared.Error == "" && points > 0 {
+			compared.Curve = one.curve(ctx, q.Ledger, affordable(points, compared.Seconds))
+		}
+		c.Accountants = append(c.Accountants, compared)
+	}
+	slices.SortStableFunc(c.Accountants, func(a, b Compared) int {
+		return cmp.Or(cmp.Compare(a.kind(), b.kind()), cmp.Compare(value(a.Epsilon), value(b.Epsilon)))
+	})
+	return c, nil
+}
+
+// kind orders bounds, estimates and refusals.
+func (c Compared) kind() int {
+	switch {
+	case c.Epsilon == nil:
+		return 2
+	case c.Estimate:
+		return 1
+	}
+	return 0
+}
+
+func value(x *float64) float64 {
+	if x == nil {
+		return 0
+	}
+	return *x
+}
+
+// asker is who is asked for ε, with a memory of its own.
+type asker struct {
+	name     string
+	estimate bool
+	ask      func(*accountant.Ledger) (Cost, error)
+}
+
+// by asks an accountant that has computed nothing yet.
+func (q Question) by(name string) func(*accountant.Ledger) (Cost, error) {
+	var a Answerer
+	return func(l *accountant.Ledger) (Cost, error) {
+		q.Accountant, q.Ledger = name, l
+		c, _, err := a.answer(q)
+		return c, err
+	}
+}
+
+// estimate is by the central limit theorem.
+func (q Question) estimate(l *accountant.Ledger) (c Cost, err error) {
+	if l, err = (viewer{groupSize: q.GroupSize}).seen(l); err != nil {
+		return c, err
+	}
+	g, err := accountant.EstimateGDP(l, q.Relation)
+	if err != nil {
+		return c, err
+	}
+	if c.Upper, err = g.Epsilon(q.Delta); err == nil && math.IsInf(c.Upper, 1) {
+		err = errInfinite
+	}
+	return c, err
+}
+
+// first is the first answer.
+func (a asker) first(l *accountant.Ledger) Compared {
+	start := time.Now()
+	answer, err := a.ask(l)
+	c := Compared{Accountant: a.name, Seconds: time.Since(start).Seconds(), Estimate: a.estimate}
+	if err != nil {
+		c.Error = Refusal(err)
+		return c
+	}
+	c.Epsilon = &answer.Upper
+	if answer.Bracketed {
+		c.Lower = &answer.Lower
+	}
+	return c
+}
+
+// affordable is how many points a curve may have.
+func affordable(points int, seconds float64) int {
+	const least = 4
+	return min(points, max(least, int(curveTime.Seconds()/max(seconds, 1e-9))))
+}
+
+// curve is ε over the releases of the ledger, in order. Points without an answer are left out, and so are the first ones once
+// the time is up.
+func (a asker) curve(ctx context.Context, releases *accountant.Ledger, points int) []account.Point {
+	var spends []account.Point
+	total := releases.Count()
+	points = min(points, total)
+	start := time.Now()
+	for i := points; i >= 1 && ctx.Err() == nil && time.Since(start) < curveTime; i-- {
+		steps := max(1, int(math.Round(float64(total)*float64(i)/float64(points))))
+		l, err := beginning(releases, steps)
+		if err != nil {
+			continue
+		}
+		if answer, err := a.ask(l); err == nil {
+			spends = append(spends, account.Point{Steps: steps, Epsilon: answer.Upper})
+		}
+	}
+	slices.Reverse(spends)
+	return spends
+}
+
+// beginning is the first n releases of a ledger.
+func beginning(l *accountant.Ledger, n int) (*accountant.Ledger, error) {
+	first := new(accountant.Ledger)
+	for _, e := range l.Entries() {
+		count := min(n, e.Count)
+		if err := first.Add(e.Event, count); err != nil {
+			return nil, fmt.Errorf("train: %w", err)
+		}
+		n -= count
+	}
+	return first, nil
+}

@@ -1,0 +1,282 @@
+package questions
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dpsgd/accountant"
+)
+
+// Lines answers a stream of questions that are JSON objects, one a line:
+//
+//	{"accountant":"pld","relation":"add_or_remove_one","phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":1000}],"delta":1e-5}
+//
+// The keys are
+//
+//	accountant     a name that accountant.New knows; without it, DefaultAccountant
+//	relation       with hyphens or underscores; without it, add-or-remove-one
+//	group_size     how many records differ together; without it, 1
+//	phases         what DP-SGD does, one setting after the other; or
+//	ledger         any events, as accountant.Ledger writes them
+//	delta          unless it is what is asked for
+//	epsilon        where delta is asked for
+//	target_epsilon where a budget has to be met
+//
+// and what is asked for is left out: Steps of the last phase, NoiseMultiplier or SamplingProbability of all phases.
+type Lines struct {
+	Unknowns []Unknown // what may be asked for
+	accounts Answerer
+}
+
+const (
+	keyAccountant    = "accountant"
+	keyRelation      = "relation"
+	keyGroupSize     = "group_size"
+	keyPhases        = "phases"
+	keyLedger        = "ledger"
+	keyDelta         = "delta"
+	keyEpsilon       = "epsilon"
+	keyTargetEpsilon = "target_epsilon"
+	keyProbability   = "sampling_probability"
+	keyNoise         = "noise_multiplier"
+	keySteps         = "steps"
+	keyError         = "error"
+)
+
+// mostGroup bounds the sizes of groups.
+const mostGroup = 1_000_000
+
+// Answer returns the line's object with the answer added: what was asked for, lower, upper and seconds, or error. It has
+// no line end.
+func (b *Lines) Answer(line []byte) []byte {
+	o, err := readObject(line)
+	var added object
+	if err == nil {
+		added, err = b.answer(o)
+	}
+	if err != nil {
+		o, added = o.without(keyError), object{jsonField(keyError, Refusal(err))}
+	}
+	answer, err := json.Marshal(append(slices.Clip(o), added...))
+	if err != nil {
+		return fmt.Appendf(nil, `{%q:%q}`, keyError, "found a line that cannot be written again")
+	}
+	return answer
+}
+
+// Refusal is an error on one line, without the name of this package.
+func Refusal(err error) string {
+	return strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "train: ")
+}
+
+// jsonField is a field made of a number or a string, finite as all answers are.
+func jsonField(key string, x any) field {
+	raw, err := json.Marshal(x)
+	if err != nil {
+		raw = []byte("null")
+	}
+	return field{key, raw}
+}
+
+func (b *Lines) answer(o object) (object, error) {
+	q, err := b.question(o)
+	if err != nil {
+		return nil, err
+	}
+	c, _, err := b.accounts.ask(q)
+	if err != nil {
+		return nil, err
+	}
+	var added object
+	switch q.Unknown {
+	case NoiseMultiplier:
+		added = object{jsonField(keyNoise, c.NoiseMultiplier)}
+	case SamplingProbability:
+		added = object{jsonField(keyProbability, c.SamplingProbability)}
+	case Steps:
+		added = object{jsonField(keySteps, *c.Steps)}
+	}
+	if q.Unknown == Delta {
+		added = append(added, jsonField(keyDelta, c.Delta))
+	} else {
+		added = append(added, jsonField(keyEpsilon, c.Epsilon))
+	}
+	return append(added, jsonField("lower", c.Lower), jsonField("upper", c.Upper), jsonField("seconds", c.Seconds)), nil
+}
+
+// question reads a line.
+func (b *Lines) question(o object) (Question, error) {
+	ask := b.Unknowns[0]
+	given := keyDelta
+	keys := []string{keyAccountant, keyRelation, keyGroupSize, keyPhases, keyLedger, keyDelta}
+	switch {
+	case ask == Delta:
+		given, keys[len(keys)-1] = keyEpsilon, keyEpsilon
+	case ask > Delta:
+		keys = append(keys, keyTargetEpsilon)
+		keys = slices.DeleteFunc(keys, func(key string) bool { return key == keyLedger })
+	}
+	if err := o.check(keys...); err != nil {
+		return Question{}, err
+	}
+	v, err := view(o)
+	if err != nil {
+		return Question{}, err
+	}
+	q := Question{View: v, Unknown: ask}
+	x, ok, err := o.number(given)
+	switch {
+	case err != nil:
+		return Question{}, err
+	case !ok:
+		return Question{}, fmt.Errorf("found no %q, expected a number", given)
+	case ask == Delta:
+		q.Epsilon = x
+	default:
+		q.Delta = x
+	}
+	if ask > Delta {
+		if q.Epsilon, ok, err = o.number(keyTargetEpsilon); err == nil && !ok {
+			err = fmt.Errorf("found no %q, expected a number above 0", keyTargetEpsilon)
+		}
+	}
+	if err == nil {
+		err = b.readReleases(o, &q)
+	}
+	return q, err
+}
+
+// view reads who is asked.
+func view(o object) (View, error) {
+	v := View{Accountant: DefaultAccountant(), GroupSize: 1}
+	name, ok, err := o.text(keyAccountant)
+	if err != nil {
+		return v, err
+	}
+	if ok {
+		v.Accountant = name
+	}
+	if !slices.Contains(accountant.Names(), v.Accountant) {
+		return v, fmt.Errorf("found %q: %.40q, expected one of %s", keyAccountant, v.Accountant, strings.Join(accountant.Names(), ", "))
+	}
+	if name, ok, err = o.text(keyRelation); err != nil {
+		return v, err
+	}
+	if ok {
+		if v.Relation, err = ParseRelation(name); err != nil {
+			return v, fmt.Errorf("found %q: %.40q, expected %s", keyRelation, name, relations)
+		}
+	}
+	if size, ok, err := o.whole(keyGroupSize, mostGroup); err != nil {
+		return v, err
+	} else if ok {
+		v.GroupSize = size
+	}
+	return v, nil
+}
+
+// relations is for messages.
+const relations = "add-or-remove-one, replace-one or zero-out"
+
+// ParseRelation reads the name of a relation, with hyphens or underscores.
+func ParseRelation(name string) (accountant.Relation, error) {
+	var r accountant.Relation
+	if r.UnmarshalText([]byte(strings.ReplaceAll(name, "_", "-"))) != nil {
+		return r, fmt.Errorf("found the relation %.40q, expected %s", name, relations)
+	}
+	return r, nil
+}
+
+// readReleases reads the phases or the ledger, and which of its numbers are asked for.
+func (b *Lines) readReleases(o object, q *Question) error {
+	phases, ledger := o.get(keyPhases), o.get(keyLedger)
+	switch {
+	case phases != nil && ledger != nil:
+		return errors.New(`found "phases" and "ledger", expected one of the two`)
+	case ledger != nil:
+		q.Ledger = new(accountant.Ledger)
+		return q.Ledger.UnmarshalJSON(ledger)
+	case phases == nil && q.Unknown > Delta:
+		return errors.New(`found no "phases", expected a list of at least one`)
+	case phases == nil:
+		return errors.New(`found neither "phases" nor "ledger", expected one of the two`)
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(phases, &list); err != nil || len(list) == 0 {
+		return fmt.Errorf(`found "phases": %.40s, expected a list of at least one`, phases)
+	}
+	q.Ledger = new(accountant.Ledger)
+	for i, text := range list {
+		if err := b.readPhase(text, i, i == len(list)-1, q); err != nil {
+			return fmt.Errorf("phase %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// readPhase adds a phase to the question. The first one says which of the parameters is asked for.
+func (b *Lines) readPhase(text []byte, i int, last bool, q *Question) error {
+	o, err := readObject(text)
+	if err != nil {
+		return err
+	}
+	if i == 0 {
+		q.Unknown = b.asks(o)
+	}
+	open := map[Unknown]string{NoiseMultiplier: keyNoise, SamplingProbability: keyProbability}[q.Unknown]
+	if q.Unknown == Steps && last {
+		open = keySteps
+	}
+	wanted := slices.DeleteFunc([]string{keyProbability, keyNoise, keySteps}, func(key string) bool { return key == open })
+	if o.get(open) != nil {
+		return fmt.Errorf("found %q, which is asked for, expected %s", open, strings.Join(wanted, " and "))
+	}
+	if err := o.check(wanted...); err != nil {
+		return err
+	}
+	for _, key := range wanted {
+		if o.get(key) == nil {
+			return fmt.Errorf("found no %q, expected %s", key, strings.Join(wanted, ", "))
+		}
+	}
+	p, steps, err := readStep(o)
+	switch {
+	case err != nil:
+		return err
+	case open == keySteps:
+		q.Step = p
+		return accountant.Validate(p)
+	}
+	return q.Ledger.Add(p, steps)
+}
+
+// asks is the parameter that the first phase leaves open, of those that may be asked for.
+func (b *Lines) asks(first object) Unknown {
+	if slices.Contains(b.Unknowns, SamplingProbability) && first.get(keyProbability) == nil {
+		return SamplingProbability
+	}
+	return b.Unknowns[0]
+}
+
+// readStep reads the parameters; one that is left open has a value that validates.
+func readStep(o object) (accountant.Event, int, error) {
+	q, ok, err := o.number(keyProbability)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !ok {
+		q = 1
+	}
+	sigma, ok, err := o.number(keyNoise)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !ok {
+		sigma = 1
+	}
+	steps, _, err := o.whole(keySteps, mostSteps)
+	return DPSGD(q, sigma), steps, err
+}

@@ -1,0 +1,199 @@
+package questions
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"dpsgd/accountant"
+	"dpsgd/data"
+	"dpsgd/internal/account"
+)
+
+// Unknown is what a question asks for; the rest is given.
+type Unknown int
+
+// The unknowns. For the last three, (ε, δ) is a budget that the answer stays within.
+const (
+	Epsilon             Unknown = iota // at δ, of all releases
+	Delta                              // at ε, of all releases
+	NoiseMultiplier                    // the least that all releases could have
+	SamplingProbability                // the largest that all releases could have
+	Steps                              // the most further releases of one event
+)
+
+// View is who looks at releases, and how.
+type View struct {
+	Accountant string // a name that accountant.New knows
+	Relation   accountant.Relation
+	GroupSize  int // records that differ together; 0 and 1 are one record
+}
+
+// Question is about releases that were made or are thought of.
+type Question struct {
+	View
+	Unknown Unknown
+
+	// Ledger holds the releases. Where their noise multiplier or sampling probability is asked for, any valid one stands
+	// in its place.
+	Ledger *accountant.Ledger
+
+	Step    accountant.Event // what Steps are steps of, after the ledger
+	Epsilon float64          // finite and above 0, or at least 0 for Delta; not used for Epsilon
+	Delta   float64          // in (0, 1); not used for Delta
+	Run     string           // the folder that the ledger is from, to be named in the answer
+}
+
+// DefaultAccountant answers questions that name none: the exact one where there is one.
+func DefaultAccountant() string {
+	if slices.Contains(accountant.Names(), account.Exact) {
+		return account.Exact
+	}
+	return account.RDP
+}
+
+// DPSGD is the event of one step: noise on the sum over a Poisson sample.
+func DPSGD(samplingProbability, noiseMultiplier float64) accountant.Event {
+	return data.Poisson{SamplingProbability: samplingProbability}.Sampled(accountant.Gaussian{NoiseMultiplier: noiseMultiplier})
+}
+
+// OneEntry is a ledger of equal releases.
+func OneEntry(e accountant.Event, count int) (*accountant.Ledger, error) {
+	return new(accountant.Ledger).With(e, count)
+}
+
+// ErrFixed: the parameter that a question asks for is none that its releases have.
+var ErrFixed = errors.New("train: the releases do not have what is asked for")
+
+// withNoise is e with another noise multiplier.
+func withNoise(e accountant.Event, sigma float64) (accountant.Event, error) {
+	var err error
+	switch e := e.(type) {
+	case accountant.Gaussian:
+		return accountant.Gaussian{NoiseMultiplier: sigma}, nil
+	case accountant.PoissonSampled:
+		e.Event, err = withNoise(e.Event, sigma)
+		return e, err
+	case accountant.FixedSizeSampled:
+		e.Event, err = withNoise(e.Event, sigma)
+		return e, err
+	case accountant.TruncatedPoissonSampled:
+		e.Event, err = withNoise(e.Event, sigma)
+		return e, err
+	}
+	return nil, fmt.Errorf("%w: %v has no noise multiplier to solve for", ErrFixed, e)
+}
+
+// withSampling is e with another sampling probability.
+func withSampling(e accountant.Event, q float64) (accountant.Event, error) {
+	switch e := e.(type) {
+	case accountant.PoissonSampled:
+		e.SamplingProbability = q
+		return e, nil
+	case accountant.TruncatedPoissonSampled:
+		e.SamplingProbability = q
+		return e, nil
+	}
+	return nil, fmt.Errorf("%w: %v has no sampling probability to solve for", ErrFixed, e)
+}
+
+// variable is the releases of a ledger as a function of a parameter they share.
+type variable struct {
+	with    func(accountant.Event, float64) (accountant.Event, error)
+	entries []accountant.Entry
+}
+
+// vary makes sure that each release has the parameter.
+func vary(l *accountant.Ledger, with func(accountant.Event, float64) (accountant.Event, error)) (variable, error) {
+	v := variable{with, l.Entries()}
+	if len(v.entries) == 0 {
+		return v, fmt.Errorf("%w: nothing was released yet, expected at least one release", ErrFixed)
+	}
+	_, err := v.ledger(0.5)
+	return v, err
+}
+
+// ledger is the releases at x.
+func (v variable) ledger(x float64) (*accountant.Ledger, error) {
+	l := new(accountant.Ledger)
+	for _, entry := range v.entries {
+		e, err := v.with(entry.Event, x)
+		if err == nil {
+			err = l.Add(e, entry.Count)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// event and its count are what solvers ask for. The errors were met by vary.
+func (v variable) event() (event func(x float64) accountant.Event, count int) {
+	if len(v.entries) == 1 {
+		return func(x float64) accountant.Event {
+			e, _ := v.with(v.entries[0].Event, x)
+			return e
+		}, v.entries[0].Count
+	}
+	return func(x float64) accountant.Event {
+		var all []accountant.Event
+		for _, entry := range v.entries {
+			e, _ := v.with(entry.Event, x)
+			all = append(all, accountant.SelfComposed{Event: e, Count: entry.Count})
+		}
+		c, _ := accountant.Compose(all...) // events that do not validate are met by the ledger of the solver
+		return c
+	}, 1
+}
+
+// uniform is what DP-SGD with one setting released, or ok is false.
+func uniform(l *accountant.Ledger) (samplingProbability, noiseMultiplier float64, ok bool) {
+	entries := l.Entries()
+	if len(entries) != 1 {
+		return 0, 0, false
+	}
+	return parameters(entries[0].Event)
+}
+
+func parameters(e accountant.Event) (samplingProbability, noiseMultiplier float64, ok bool) {
+	sampled, ok := e.(accountant.PoissonSampled)
+	if !ok {
+		return 0, 0, false
+	}
+	noise, ok := sampled.Event.(accountant.Gaussian)
+	return sampled.SamplingProbability, noise.NoiseMultiplier, ok
+}
+
+// mostSteps bounds the answers of Steps, as the command line bounds its questions.
+const mostSteps = 1_000_000_000
+
+// maxSteps asks for ever longer futures. The accountants need not bear more than a few times the answer: far past a
+// budget, one that certifies its numerics may have no answer.
+func maxSteps(a accountant.Accountant, e accountant.Event, target accountant.Guarantee) (int, error) {
+	for limit := 1 << 10; ; limit <<= 3 {
+		limit = min(limit, mostSteps)
+		n, err := accountant.MaxSteps(a, e, target, limit)
+		if err != nil || n < limit || limit == mostSteps {
+			return n, err
+		}
+	}
+}
+
+// validate reports numbers that no accountant could answer for.
+func (q Question) validate() error {
+	switch {
+	case q.Ledger == nil:
+		return fmt.Errorf("%w: the ledger is nil", accountant.ErrInvalid)
+	case q.GroupSize < 0:
+		return fmt.Errorf("%w: the group size is %d, expected at least 1", accountant.ErrInvalid, q.GroupSize)
+	case q.Unknown == Delta && !(q.Epsilon >= 0 && !math.IsInf(q.Epsilon, 1)):
+		return fmt.Errorf("%w: epsilon is %v, expected a finite number of at least 0", accountant.ErrInvalid, q.Epsilon)
+	case q.Unknown != Delta && !(q.Delta > 0 && q.Delta < 1):
+		return fmt.Errorf("%w: delta is %v, expected a number above 0 and below 1", accountant.ErrInvalid, q.Delta)
+	case q.Unknown > Delta && !(q.Epsilon > 0 && !math.IsInf(q.Epsilon, 1)):
+		return fmt.Errorf("%w: the budget epsilon is %v, expected a finite number above 0", accountant.ErrInvalid, q.Epsilon)
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package questions
+
+import (
+	"dpsgd/accountant"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+)
+
+// Releases is what a run has released so far, and the budget it was given.
+type Releases struct {
+	Run        string
+	Ledger     *accountant.Ledger
+	Epsilon    float64 // of the budget; 0 for none
+	Delta      float64
+	Accountant string
+	Warning    string // that something beside the run could not be asked; "" in most cases
+}
+
+// ReadReleases reads the ledger and the budget of a run. It only reads, so the run may be going on.
+func ReadReleases(dir string) (Releases, error) {
+	c, err := folder.ReadConfig(dir)
+	if err != nil {
+		return Releases{}, err
+	}
+	i, err := books.Inspect(dir)
+	return Releases{
+		Run: dir, Ledger: i.Ledger, Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant, Warning: i.Warning,
+	}, err
+}
+
+// Question is about the run, by the accountant, at the δ and with the budget of its configuration, all of which the caller may
+// change.
+func (r Releases) Question(u Unknown) Question {
+	q := Question{
+		View:    View{Accountant: r.Accountant, Relation: accountant.AddOrRemoveOne},
+		Unknown: u, Ledger: r.Ledger, Epsilon: r.Epsilon, Delta: r.Delta, Run: r.Run,
+	}
+	if entries := r.Ledger.Entries(); len(entries) > 0 {
+		q.Step = entries[len(entries)-1].Event
+	}
+	return q
+}
+
+// SpentBy is what a run has spent by its ledger, at the δ of its configuration or, when delta is not 0, at that one.
+func SpentBy(dir string, delta float64) (Cost, error) {
+	r, err := ReadReleases(dir)
+	if err != nil {
+		return Cost{}, err
+	}
+	q := r.Question(Epsilon)
+	if delta != 0 {
+		q.Delta = delta
+	}
+	cost, err := new(Answerer).Answer(q)
+	cost.TargetEpsilon = r.Epsilon
+	return cost, err
+}

@@ -1,0 +1,75 @@
+package questions
+
+import (
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/train"
+	"errors"
+	"path/filepath"
+	"testing"
+)
+
+// A run's spend can be read while it is going on, and reading changes nothing.
+func TestSpentByWhileRunning(t *testing.T) {
+	o := tinyrun.Options(t)
+	plan := tinyrun.Plan(t)
+	asked := 0
+	o.Watcher = tinyrun.Stepped(func(p train.Progress) {
+		dir := filepath.Join(o.RunsDir, "tiny-1")
+		c, err := SpentBy(dir, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := plan.After(p.Step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Epsilon != want.Epsilon || *c.Releases != p.Step || c.Delta != 1e-4 || c.Run != dir {
+			t.Errorf("step %d: found %+v", p.Step, c)
+		}
+		asked++
+	})
+	r := tinyrun.Train(t, o)
+	if asked != 12 {
+		t.Errorf("asked %d times, expected 12", asked)
+	}
+	other, err := SpentBy(r.Run, 1e-6)
+	if err != nil || other.Delta != 1e-6 || other.Epsilon <= r.Epsilon {
+		t.Errorf("at δ = 1e-6 found %+v (%v), expected more than %v", other, err, r.Epsilon)
+	}
+	if _, err := SpentBy(o.RunsDir, 0); !errors.Is(err, folder.ErrNoRun) {
+		t.Errorf("found error %v, expected ErrNoRun", err)
+	}
+}
+
+// A run is asked about by the accountant and the budget of its configuration, and further steps are of the kind of its last one.
+func TestQuestionOfARun(t *testing.T) {
+	o := tinyrun.Options(t)
+	plan := tinyrun.Plan(t)
+	r := tinyrun.Train(t, o)
+	releases, err := ReadReleases(r.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := releases.Question(Steps)
+	if q.Accountant != plan.Accountant.Name() || q.Delta != plan.Delta || q.Step != plan.Event(0) || q.Ledger.Count() != 12 {
+		t.Errorf("found %+v", q)
+	}
+	q.Epsilon = 2 * r.Epsilon
+	c, err := new(Answerer).Answer(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := *c.Steps
+	for _, test := range []struct {
+		steps  int
+		within bool
+	}{{12 + more, true}, {13 + more, false}} {
+		if g, err := plan.After(test.steps); err != nil || (g.Epsilon <= q.Epsilon) != test.within {
+			t.Errorf("%d steps cost %v (%v) of %v after 12 and %d more were said to fit", test.steps, g.Epsilon, err, q.Epsilon, more)
+		}
+	}
+	if *c.Releases != 12 || c.Run != r.Run || c.TargetEpsilon != q.Epsilon {
+		t.Errorf("found %+v", c)
+	}
+}

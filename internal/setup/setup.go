@@ -1,0 +1,57 @@
+// Package setup makes what a configuration names: data, network, update rule.
+package setup
+
+import (
+	"errors"
+	"runtime"
+
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/optimizer"
+)
+
+// ErrPlan marks a configuration that is well-formed but cannot be carried out on its data.
+var ErrPlan = errors.New("train: the configuration does not fit the data")
+
+// Data reads the configured pictures.
+func Data(c *configs.Config, dir string) (*data.Source, error) {
+	return data.Load(Spec(c, dir))
+}
+
+// Spec is where the configured pictures are, in the words of package data.
+func Spec(c *configs.Config, dir string) data.Spec {
+	return data.Spec{
+		Name: c.Data.Name, Dir: dir, Folder: c.Data.Folder, Classes: c.Data.Classes,
+		Height: c.Data.Size.Height, Width: c.Data.Size.Width, Channels: c.Data.Channels, Seed: c.Data.Seed,
+	}
+}
+
+// Normalisation holds the configured constants, one for each channel.
+func Normalisation(c *configs.Config, channels int) data.Normalisation {
+	mean, std := c.Data.PerChannel(channels)
+	return data.Normalisation{Mean: mean, Std: std}
+}
+
+// Threads is the configured number, or one for each core.
+func Threads(c *configs.Config) int {
+	if c.Performance.Threads > 0 {
+		return c.Performance.Threads
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// Update makes the configured update rule and the schedule of its learning rate over so many steps.
+func Update(c *configs.Config, dim, steps, threads int) (optimizer.Update, optimizer.Schedule, error) {
+	o := c.Optimizer
+	update, err := optimizer.NewUpdate(optimizer.Rule{
+		Name: o.Name, Momentum: o.Momentum, Beta1: o.Beta1, Beta2: o.Beta2, Epsilon: o.Epsilon, WeightDecay: o.WeightDecay,
+	}, dim, threads)
+	if err != nil {
+		return nil, nil, err
+	}
+	schedule, err := optimizer.NewSchedule(optimizer.ScheduleSpec{
+		Name: o.Schedule.Name, LearningRate: o.LearningRate, Steps: steps, WarmupSteps: o.Schedule.WarmupSteps,
+		FinalFactor: o.Schedule.FinalFactor, StepEvery: o.Schedule.StepEvery, StepFactor: o.Schedule.StepFactor,
+	})
+	return update, schedule, err
+}

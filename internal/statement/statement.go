@@ -1,0 +1,124 @@
+// Package statement is the privacy statement of a run: what it claims, and everything that the
+// claim rests on, as data and in words.
+package statement
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"text/template"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/internal/account"
+	"dpsgd/internal/folder"
+)
+
+// Statement is what a run claims about privacy, and everything the claim rests on. Equal ledgers
+// and plans give equal statements.
+type Statement struct {
+	Run                 string   `json:"run"` // the name of its folder
+	Status              string   `json:"status"`
+	Unit                string   `json:"unit"`
+	Relation            string   `json:"relation"`
+	Neighbours          string   `json:"neighbours"`
+	Public              string   `json:"public"` // what neighbours have in common
+	Epsilon             float64  `json:"epsilon"`
+	EpsilonRDP          *float64 `json:"epsilon_rdp,omitempty"`   // the same by RDP, beside another accountant
+	EpsilonPlain        *float64 `json:"epsilon_plain,omitempty"` // an upper bound by the formula of accountant.PlainEpsilon
+	Delta               float64  `json:"delta"`
+	AddedDelta          float64  `json:"added_delta"` // on top, by the laws of sampler and noise; nothing on top of epsilon
+	TargetEpsilon       float64  `json:"target_epsilon,omitempty"`
+	Accountant          string   `json:"accountant"` // that answered
+	Method              string   `json:"method"`
+	Sampler             string   `json:"sampler"`
+	Sampling            string   `json:"sampling"`
+	SamplingProbability float64  `json:"sampling_probability"`
+	Mechanism           string   `json:"mechanism"`
+	Noise               string   `json:"noise"`
+	NoiseValues         int      `json:"noise_values"` // coordinates of all releases
+	NoiseMultiplier     float64  `json:"noise_multiplier"`
+	ClipNorm            float64  `json:"clip_norm"`
+	Clipping            string   `json:"clipping"`
+	Bound               string   `json:"bound"`
+	ExpectedBatchSize   float64  `json:"expected_batch_size"`
+	MaxSteps            int      `json:"max_steps"` // steps that the budget allows of the planned ones, fixed before the first
+	PlannedSteps        int      `json:"planned_steps"`
+	Steps               int      `json:"steps"`          // updates in the model
+	LedgerEntries       int      `json:"ledger_entries"` // releases that are accounted for; more than steps after a crash
+	LedgerHead          string   `json:"ledger_head"`    // hash of the ledger after them
+	Together                     // of all runs on this data, if there are others
+	Data                string   `json:"data"`
+	Examples            int      `json:"examples"`
+	Shape               string   `json:"shape"` // of one example
+	Classes             int      `json:"classes"`
+	// NotPrivate lists what the run wrote or treated as public without protection.
+	NotPrivate []string `json:"not_private"`
+	// Fallbacks are the questions that the configured accountant did not answer and RDP did.
+	Fallbacks []account.Fallback `json:"fallbacks,omitempty"`
+}
+
+// Together is what a run and the others on the same data cost, of which the run's folder knows. It is empty
+// where there are no others.
+type Together struct {
+	DatasetEpsilon  float64 `json:"dataset_epsilon,omitempty"`
+	DatasetDelta    float64 `json:"dataset_delta,omitempty"` // the least of the runs'
+	DatasetRuns     int     `json:"dataset_runs,omitempty"`
+	DatasetReleases int     `json:"dataset_releases,omitempty"`
+}
+
+//go:embed privacy.md.tmpl
+var statementText string
+
+var statementTemplate = template.Must(template.New(folder.Statement).Funcs(template.FuncMap{
+	"up":    func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
+	"below": powerAbove,
+}).Parse(statementText))
+
+// powerAbove is a power of ten that is not below x, at least 1e-300.
+func powerAbove(x float64) string {
+	return fmt.Sprintf("1e%d", max(-300, int(math.Ceil(math.Log10(x)))))
+}
+
+// Markdown is the statement as a person reads it.
+func (s Statement) Markdown() ([]byte, error) {
+	var b bytes.Buffer
+	if err := statementTemplate.Execute(&b, s); err != nil {
+		return nil, fmt.Errorf("train: privacy statement: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// Write writes privacy.json and privacy.md into the folder of a run.
+func (s Statement) Write(dir string) error {
+	text, err := s.Markdown()
+	if err != nil {
+		return err
+	}
+	encoded, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("train: privacy statement: %w", err)
+	}
+	if err := checkpoints.WriteFileAtomic(filepath.Join(dir, folder.StatementData), append(encoded, '\n'), folder.FilePerm); err != nil {
+		return err
+	}
+	return checkpoints.WriteFileAtomic(filepath.Join(dir, folder.Statement), text, folder.FilePerm)
+}
+
+// Read reads privacy.json; the error matches fs.ErrNotExist where a run has not ended.
+func Read(dir string) (Statement, error) {
+	path := filepath.Join(dir, folder.StatementData)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return Statement{}, fmt.Errorf("train: %w", err)
+	}
+	var s Statement
+	if err := json.Unmarshal(content, &s); err != nil {
+		return Statement{}, fmt.Errorf("train: %s: found no statement that can be read (%w), expected what the run wrote: %w", path, err, checkpoints.ErrCorrupt)
+	}
+	return s, nil
+}

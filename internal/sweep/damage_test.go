@@ -1,0 +1,252 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/questions"
+	"dpsgd/internal/tiny"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/train"
+)
+
+// A scene is a folder with a finished run and a finished sweep on the same data, an older copy of it from when
+// both were under way, and what each question about it has to answer at least.
+type scene struct {
+	now, older string
+	sweep      *configs.Sweep
+	source     train.Options
+	truth      map[string]float64
+}
+
+const smallSweep = "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	s := &scene{now: filepath.Join(t.TempDir(), "runs"), older: t.TempDir(), sweep: sweepOf(t, tiny.Config, smallSweep)}
+	s.source = train.Options{RunsDir: s.now, Folder: "one", Source: tiny.Source(t, tiny.Examples)}
+	stopped := tinyrun.Interrupted(t, 7, s.source)
+	o := s.sweepOptions(s.now)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	trial := 0
+	o.Watcher = sweepHooks{started: func(o TrialOverview) { trial = o.Number }, stepped: func(p train.Progress) {
+		if trial == 2 && p.Step == 7 {
+			cancel()
+		}
+	}}
+	if _, err := Run(ctx, s.sweep, o); err != nil {
+		t.Fatal(err)
+	}
+	copyFolder(t, s.older, s.now)
+	tinyrun.Fit(t, tinyrun.Open(t, stopped.Run, s.source))
+	runSweep(t, s.sweep, s.sweepOptions(s.now))
+	s.truth = map[string]float64{}
+	for name, ask := range s.questions() {
+		epsilon, err := ask(s.now)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		s.truth[name] = epsilon
+	}
+	return s
+}
+
+func (s *scene) sweepOptions(dir string) Options {
+	return Options{RunsDir: dir, Source: s.source.Source}
+}
+
+// questions are what people ask about ε. The sweep comes apart, because it writes.
+func (s *scene) questions() map[string]func(dir string) (float64, error) {
+	q := map[string]func(dir string) (float64, error){
+		"show": func(dir string) (float64, error) {
+			l, err := books.Show(dir)
+			if err != nil {
+				return 0, err
+			}
+			return l.Datasets[0].Epsilon, nil
+		},
+		"sweep": func(dir string) (float64, error) {
+			r, err := Run(context.Background(), s.sweep, s.sweepOptions(dir))
+			if err != nil {
+				return 0, err
+			}
+			return r.Composed.Epsilon, nil
+		},
+		"resume": func(dir string) (float64, error) {
+			r, err := train.Open(filepath.Join(dir, "one"), s.source)
+			if err != nil {
+				return 0, err
+			}
+			defer r.Close()
+			result, err := r.Fit(context.Background())
+			return result.Epsilon, err
+		},
+	}
+	for _, run := range []string{"one", "sweep/clip_norm=0.1", "sweep/clip_norm=1"} {
+		q["epsilon "+run] = func(dir string) (float64, error) {
+			c, err := questions.SpentBy(filepath.Join(dir, run), 0)
+			return c.Epsilon, err
+		}
+		q["eval "+run] = func(dir string) (float64, error) {
+			c, err := train.Evaluate(filepath.Join(dir, run), s.source)
+			return c.Epsilon, err
+		}
+	}
+	return q
+}
+
+// ask asks everything about a damaged copy: an answer is never below the truth, and who refuses, or only reads,
+// leaves every byte as it was. It returns the errors by question.
+func (s *scene) ask(t *testing.T, dir string) map[string]error {
+	t.Helper()
+	refusals := map[string]error{}
+	one := func(name string, writes bool) {
+		before := tiny.Snapshot(t, dir)
+		epsilon, err := s.questions()[name](dir)
+		switch {
+		case err == nil && epsilon < s.truth[name]*(1-1e-12):
+			t.Errorf("%s: found ε = %v, expected at least %v or an error", name, epsilon, s.truth[name])
+		case err != nil && strings.Contains(err.Error(), "\n") && name != "show" && !errors.Is(err, configs.ErrInvalid):
+			t.Errorf("%s: found the error %v, expected one line", name, err)
+		}
+		if (err != nil || !writes) && !maps.Equal(before, tiny.Snapshot(t, dir)) {
+			t.Errorf("%s (error %v) changed something on disk: %v", name, err, changed(before, tiny.Snapshot(t, dir)))
+		}
+		refusals[name] = err
+	}
+	for name := range s.questions() {
+		if name != "sweep" && name != "resume" {
+			one(name, false)
+		}
+	}
+	one("resume", true)
+	one("sweep", true)
+	one("show", false) // what was written does not hide anything either
+	return refusals
+}
+
+func changed(before, after map[string]string) (paths []string) {
+	for path, hash := range after {
+		if before[path] != hash {
+			paths = append(paths, path)
+		}
+	}
+	for path := range before {
+		if after[path] == "" {
+			paths = append(paths, path+" (gone)")
+		}
+	}
+	return paths
+}
+
+func copyFolder(t testing.TB, to, from string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *scene) copy(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "runs")
+	copyFolder(t, dir, s.now)
+	return dir
+}
+
+// Whatever single file of a run, a sweep or their folder is deleted, cut off or put back to an older copy: no
+// command reports less than what was spent.
+func TestNoDamageLowersEpsilon(t *testing.T) {
+	s := newScene(t)
+	err := filepath.WalkDir(s.now, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(s.now, path)
+		if err != nil || strings.HasPrefix(name, filepath.Join("sweep", "clip_norm=0.1")) && filepath.Base(name) != folder.Ledger {
+			return err // the trials are alike
+		}
+		content := []byte(tiny.Read(t, path))
+		damages := map[string][]byte{"emptied": {}, "halved": content[:len(content)/2], "without its end": content[:max(0, len(content)-1)]}
+		if i := bytes.IndexByte(content, '\n'); i >= 0 {
+			damages["first line"] = content[:i+1]
+		}
+		if i := bytes.LastIndexByte(content[:max(0, len(content)-1)], '\n'); i >= 0 {
+			damages["without its last line"] = content[:i+1]
+		}
+		if old, err := os.ReadFile(filepath.Join(s.older, name)); err == nil {
+			damages["older copy"] = old
+		}
+		for damage, left := range damages {
+			if bytes.Equal(left, content) {
+				continue
+			}
+			t.Run(name+" "+damage, func(t *testing.T) {
+				t.Parallel()
+				dir := s.copy(t)
+				tiny.Write(t, filepath.Join(dir, name), string(left))
+				s.ask(t, dir)
+			})
+		}
+		t.Run(name+" deleted", func(t *testing.T) {
+			t.Parallel()
+			dir := s.copy(t)
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			s.ask(t, dir)
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The same with whole folders, and with a ledger shortened to each of its lines.
+func TestNoDamagedFolderLowersEpsilon(t *testing.T) {
+	s := newScene(t)
+	for _, name := range []string{"one", "one/checkpoints", "sweep", "sweep/clip_norm=0.1", "sweep/clip_norm=1", "sweep/clip_norm=1/checkpoints"} {
+		t.Run(name+" deleted", func(t *testing.T) {
+			t.Parallel()
+			dir := s.copy(t)
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			s.ask(t, dir)
+		})
+		t.Run(name+" older copy", func(t *testing.T) {
+			t.Parallel()
+			dir := s.copy(t)
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			copyFolder(t, filepath.Join(dir, name), filepath.Join(s.older, name))
+			s.ask(t, dir)
+		})
+	}
+	whole := strings.SplitAfter(tiny.Read(t, filepath.Join(s.now, "one", folder.Ledger)), "\n")
+	for _, n := range []int{0, 1, 2, 8, 11, 12} {
+		t.Run("ledger shortened", func(t *testing.T) {
+			t.Parallel()
+			dir := s.copy(t)
+			tiny.Write(t, filepath.Join(dir, "one", folder.Ledger), strings.Join(whole[:n], ""))
+			for name, err := range s.ask(t, dir) {
+				if strings.HasSuffix(name, " one") && n > 0 && !errors.Is(err, checkpoints.ErrRollback) {
+					t.Errorf("%s of a ledger with %d of its lines: found error %v, expected ErrRollback", name, n, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,185 @@
+package sweep
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"dpsgd/checkpoints"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/train"
+)
+
+// What sweep.json says of itself.
+const (
+	sweepFormat  = "dpsgd-sweep"
+	sweepVersion = 1
+)
+
+// ErrOtherSweep: the folder of a sweep was made with other trials.
+var ErrOtherSweep = errors.New("train: the sweep has changed")
+
+// sweepIdentity is what sweep.json says.
+type sweepIdentity struct {
+	Format  string          `json:"format"`
+	Version int             `json:"version"`
+	Trials  []trialIdentity `json:"trials"`
+	// Datasets is the identifier of the ledger that the trials register in; sweeps of the first version have none.
+	Datasets string `json:"datasets,omitempty"`
+}
+
+// trialIdentity pins a trial's configuration, as far as it changes the result or the guarantee.
+type trialIdentity struct {
+	Name   string `json:"name"`
+	Config string `json:"config_sha256"`
+}
+
+func (s *sweep) identity() sweepIdentity {
+	id := sweepIdentity{Format: sweepFormat, Version: sweepVersion}
+	for _, t := range s.trials {
+		sum := sha256.Sum256(train.Identity(t.Config))
+		id.Trials = append(id.Trials, trialIdentity{t.Name, hex.EncodeToString(sum[:])})
+	}
+	return id
+}
+
+// open makes or opens the sweep's folder, locks it, and reads the results of finished trials.
+func (s *sweep) open() (*checkpoints.Journal, error) {
+	fresh, unlocked := !folder.HoldsAny(s.dir, "."), !folder.HoldsAny(s.dir, folder.SweepLock)
+	if err := os.MkdirAll(s.dir, folder.Perm); err != nil {
+		return nil, fmt.Errorf("train: cannot make the sweep's folder: %w", err)
+	}
+	lock, err := openLock(filepath.Join(s.dir, folder.SweepLock))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.begin(); err != nil {
+		lock.Close()
+		if unlocked {
+			os.Remove(filepath.Join(s.dir, folder.SweepLock)) // a refused sweep leaves nothing behind
+		}
+		if fresh {
+			os.Remove(s.dir)
+		}
+		return nil, err
+	}
+	return lock, nil
+}
+
+// begin makes sure that the folder belongs to these trials and that nothing of them is forgotten. All that is
+// checked before anything is written.
+func (s *sweep) begin() error {
+	claimed, err := s.claim()
+	if err != nil {
+		return err
+	}
+	if s.rows, err = s.readRows(); err != nil {
+		return err
+	}
+	members, err := s.inspect()
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		// A trial that was resumed by itself after its row was written is measured again.
+		name := path.Base(m.Path)
+		if n := s.rows[name].LedgerEntries; n > 0 && n < m.Entries {
+			delete(s.rows, name)
+		}
+	}
+	d, err := books.OpenDatasets(s.registry)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if !claimed {
+		if err := s.claimNew(d.Info().ID); err != nil {
+			return err
+		}
+	}
+	return s.writeRows() // a kill may have come between the two files
+}
+
+// openLock takes a lock that ends with the process. Journals know how to do that on every system; this one stays empty.
+func openLock(path string) (*checkpoints.Journal, error) {
+	lock, err := checkpoints.CreateJournal(path)
+	if !errors.Is(err, fs.ErrExist) {
+		return lock, err
+	}
+	lock, err = checkpoints.OpenJournal(path)
+	if !errors.Is(err, checkpoints.ErrUnfinished) {
+		return lock, err
+	}
+	if err := os.Remove(path); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	return checkpoints.CreateJournal(path)
+}
+
+// claim makes sure that the folder belongs to these trials. It returns false for a folder that holds nothing but
+// the lock.
+func (s *sweep) claim() (bool, error) {
+	path := filepath.Join(s.dir, folder.Sweep)
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, s.requireEmpty()
+	}
+	if err != nil {
+		return false, fmt.Errorf("train: %w", err)
+	}
+	var found sweepIdentity
+	if err := json.Unmarshal(content, &found); err != nil || found.Format != sweepFormat || found.Version != sweepVersion {
+		return false, fmt.Errorf("%w: %s cannot be read, expected what version %d of a sweep wrote; choose another name in the sweep file", ErrOtherSweep, path, sweepVersion)
+	}
+	if difference := found.difference(s.identity()); difference != "" {
+		return false, fmt.Errorf("%w: %s holds %s; choose another name in the sweep file, or undo the change", ErrOtherSweep, s.dir, difference)
+	}
+	return true, nil
+}
+
+func (s *sweep) requireEmpty() error {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() != folder.SweepLock {
+			return fmt.Errorf("%w: found %s in %s, expected an empty folder or that of this sweep; choose another name in the sweep file", ErrOtherSweep, e.Name(), s.dir)
+		}
+	}
+	return nil
+}
+
+// claimNew takes an empty folder. Datasets is the identifier of the ledger that the trials register in.
+func (s *sweep) claimNew(datasets string) error {
+	id := s.identity()
+	id.Datasets = datasets
+	content, err := json.MarshalIndent(id, "", "  ")
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Sweep), append(content, '\n'), folder.FilePerm)
+}
+
+// difference says in words how the trials found in a folder differ from the wanted ones; "" if they do not.
+func (found sweepIdentity) difference(wanted sweepIdentity) string {
+	if len(found.Trials) != len(wanted.Trials) {
+		return fmt.Sprintf("%d trials, expected the %d of the sweep file", len(found.Trials), len(wanted.Trials))
+	}
+	for i, f := range found.Trials {
+		switch w := wanted.Trials[i]; {
+		case f.Name != w.Name:
+			return fmt.Sprintf("trial %s, expected %s", f.Name, w.Name)
+		case f.Config != w.Config:
+			return fmt.Sprintf("trial %s with another base configuration, expected that of the sweep file", f.Name)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,466 @@
+package sweep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/internal/account"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/questions"
+	"dpsgd/internal/statement"
+	"dpsgd/internal/tiny"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/train"
+)
+
+func datasets(t testing.TB, runs string) checkpoints.DatasetsInfo {
+	t.Helper()
+	info, err := checkpoints.ReadDatasets(filepath.Join(runs, folder.Datasets))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+func mustShow(t testing.TB, runs string) books.Totals {
+	t.Helper()
+	l, err := books.Show(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// cost is ε of steps of the tiny configuration, by RDP as it says.
+func cost(t testing.TB, releases int, overrides ...string) float64 {
+	t.Helper()
+	g, err := tinyrun.Plan(t, overrides...).After(releases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g.Epsilon
+}
+
+// refuses checks that an attempt ends in an error of one line and that no byte below a folder changes.
+func refuses(t *testing.T, dir string, match error, want string, attempt func() error) {
+	t.Helper()
+	before := tiny.Snapshot(t, dir)
+	err := attempt()
+	if err == nil || !errors.Is(err, match) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("found error %v\nexpected one line that matches %v and says %q", err, match, want)
+	}
+	if after := tiny.Snapshot(t, dir); !maps.Equal(before, after) {
+		t.Errorf("what was refused changed on disk: %v", changed(before, after))
+	}
+}
+
+// What all runs and trials on one data set cost is one question, at the least δ of them; other data is another.
+func TestRunsOnOneDataSetAddUp(t *testing.T) {
+	o := tinyrun.Options(t)
+	first := tinyrun.Train(t, o)
+	if first.Together != (statement.Together{}) {
+		t.Errorf("the first run tells about others: %+v", first.Together)
+	}
+	second := tinyrun.Train(t, o, "privacy.delta=1e-5", "training.steps=8")
+	all := tiny.Ledger(t, tinyrun.Plan(t).Event(0), 20)
+	want, err := account.SpentBy("rdp", all, 1e-5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.Together != (statement.Together{DatasetEpsilon: want.Epsilon, DatasetDelta: 1e-5, DatasetRuns: 2, DatasetReleases: 20}) {
+		t.Errorf("found %+v, expected ε = %v of 20 releases of 2 runs at δ = 1e-5", second.Together, want.Epsilon)
+	}
+	text := tiny.Read(t, filepath.Join(second.Run, folder.Statement))
+	if !strings.Contains(text, "All 2 runs on this data") || !strings.Contains(text, "("+accountant.RoundUp(want.Epsilon, 3)+", 1e-05)-differentially private") {
+		t.Errorf("the statement does not say what both cost:\n%s", text)
+	}
+	var s statement.Statement
+	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(second.Run, folder.StatementData))), &s); err != nil || s.Together != second.Together {
+		t.Errorf("found %+v in %s (%v)", s.Together, folder.StatementData, err)
+	}
+
+	runSweep(t, sweepOf(t, tiny.Config, smallSweep), Options{RunsDir: o.RunsDir, Source: o.Source})
+	o.Source = tiny.Source(t, tiny.Examples-30)
+	tinyrun.Train(t, o, "training.steps=5")
+	if err := os.RemoveAll(first.Run); err != nil {
+		t.Fatal(err)
+	}
+	shown := mustShow(t, o.RunsDir)
+	if len(shown.Datasets) != 2 {
+		t.Fatalf("found %d data sets, expected 2", len(shown.Datasets))
+	}
+	for _, total := range shown.Datasets {
+		if total.Data.Examples == tiny.Examples-30 {
+			if total.Releases != 5 || len(total.Runs) != 1 {
+				t.Errorf("found %+v", total)
+			}
+			continue
+		}
+		want, err := account.SpentBy("rdp", tiny.Ledger(t, tinyrun.Plan(t).Event(0), 12+8+24), 1e-5)
+		if err != nil || math.Abs(total.Epsilon/want.Epsilon-1) > 1e-12 || total.Releases != 44 || total.Delta != 1e-5 || len(total.Runs) != 4 {
+			t.Errorf("found %+v (%v), expected ε = %v of 44 releases, those of the deleted run among them", total, err, want.Epsilon)
+		}
+		if total.Runs[0].Run != "tiny-1" || total.Runs[0].Epsilon != first.Epsilon || total.Runs[2].Run != "sweep/clip_norm=0.1" {
+			t.Errorf("found runs %+v", total.Runs)
+		}
+	}
+	if info := datasets(t, o.RunsDir); shown.Head != info.Hash {
+		t.Errorf("found head %s, expected %s", shown.Head, info.Hash)
+	}
+}
+
+// The exact accountant answers for all runs if one of them names it.
+func TestTotalByExact(t *testing.T) {
+	o := tinyrun.Options(t)
+	tinyrun.Train(t, o)
+	r := tinyrun.Train(t, o, "privacy.accountant=exact")
+	total := mustShow(t, o.RunsDir).Datasets[0]
+	if total.Accountant != "exact" || total.EpsilonRDP == nil || *total.EpsilonRDP <= total.Epsilon || r.DatasetEpsilon != total.Epsilon {
+		t.Errorf("found %+v, and %+v at the end of the run", total, r.Together)
+	}
+}
+
+// A folder that is copied and resumed twice spends twice: the second one is refused.
+func TestForkIsRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		cut  int
+		want string
+	}{"under way": {7, "expected at least the 12 of"}, "one step before its end": {11, ""}} {
+		t.Run(name, func(t *testing.T) {
+			o := tinyrun.Options(t)
+			stopped := tinyrun.Interrupted(t, test.cut, o)
+			twin := filepath.Join(o.RunsDir, "twin")
+			copyFolder(t, twin, stopped.Run)
+			tinyrun.Fit(t, tinyrun.Open(t, stopped.Run, o))
+			if test.want != "" {
+				refuses(t, o.RunsDir, checkpoints.ErrRollback, test.want, func() error {
+					_, err := train.Open(twin, o)
+					return err
+				})
+				return
+			}
+			// One release is what a power loss can leave in one ledger alone: the copy takes it for its own.
+			r := tinyrun.Fit(t, tinyrun.Open(t, twin, o))
+			if total := mustShow(t, o.RunsDir).Datasets[0]; r.Epsilon < cost(t, 13) || total.Releases != 13 {
+				t.Errorf("the copy reports ε = %v, all together %+v; expected those of 13 releases", r.Epsilon, total)
+			}
+		})
+	}
+}
+
+// A run that is refused keeps the line that a crash tore, too.
+func TestRefusedRunKeepsItsTornLine(t *testing.T) {
+	o := tinyrun.Options(t)
+	r := tinyrun.Train(t, o)
+	path := filepath.Join(r.Run, folder.Ledger)
+	lines := strings.SplitAfter(tiny.Read(t, path), "\n")
+	tiny.Write(t, path, strings.Join(lines[:8], "")+lines[8][:40])
+	refuses(t, o.RunsDir, checkpoints.ErrRollback, "found 7 ledger entries", func() error {
+		_, err := train.Open(r.Run, o)
+		return err
+	})
+	tiny.Write(t, path, strings.Join(lines, "")+lines[8][:40])
+	other := o
+	other.Source = tiny.Source(t, tiny.Examples+1)
+	refuses(t, o.RunsDir, books.ErrOtherPlan, "other data", func() error {
+		_, err := train.Open(r.Run, other)
+		return err
+	})
+	tinyrun.Fit(t, tinyrun.Open(t, r.Run, o)) // a torn line alone is what a crash leaves
+	if tiny.Read(t, path) != strings.Join(lines, "") {
+		t.Error("the torn line is still there")
+	}
+}
+
+// Each file that speaks of a ledger is enough to find that it was shortened.
+func TestEachWitnessIsEnough(t *testing.T) {
+	witnesses := map[string][]string{
+		folder.Checkpoints:   {folder.Checkpoints},
+		folder.StatementData: {folder.StatementData, folder.Statement},
+		folder.Rows:          {"../" + folder.Rows},
+		folder.Datasets:      {"../../" + folder.Datasets},
+	}
+	for name := range witnesses {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := sweepOptions(t)
+			r := runSweep(t, sweepOf(t, tiny.Config, smallSweep), o)
+			dir := filepath.Join(r.Sweep, r.Rows[0].Trial)
+			path := filepath.Join(dir, folder.Ledger)
+			lines := strings.SplitAfter(tiny.Read(t, path), "\n")
+			tiny.Write(t, path, strings.Join(lines[:4], ""))
+			for other, files := range witnesses {
+				for _, file := range files {
+					if other != name {
+						if err := os.RemoveAll(filepath.Join(dir, file)); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+			}
+			for _, ask := range []func() error{
+				func() error { _, err := questions.SpentBy(dir, 0); return err },
+				func() error { _, err := train.Evaluate(dir, train.Options{Source: o.Source}); return err },
+				func() error { _, err := train.Open(dir, train.Options{Source: o.Source}); return err },
+			} {
+				refuses(t, o.RunsDir, checkpoints.ErrRollback, "", ask)
+			}
+		})
+	}
+}
+
+// Without the ledger of the data nothing new is released; what only reads goes on and says so.
+func TestMissingDatasets(t *testing.T) {
+	o := tinyrun.Options(t)
+	r := tinyrun.Train(t, o)
+	path := filepath.Join(o.RunsDir, folder.Datasets)
+	for name, spoil := range map[string]func() error{
+		"gone":      func() error { return os.Remove(path) },
+		"unborn":    func() error { return os.WriteFile(path, []byte(`{"format":"dpsgd-data`), 0o600) },
+		"of others": func() error { _, err := checkpoints.CreateDatasets(path); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			content := tiny.Read(t, path)
+			t.Cleanup(func() { tiny.Write(t, path, content) })
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(os.WriteFile(path, nil, 0o600), spoil()); err != nil {
+				t.Fatal(err)
+			}
+			refuses(t, o.RunsDir, checkpoints.ErrRollback, "put it back from a copy", func() error {
+				_, err := train.Open(r.Run, o)
+				return err
+			})
+			refuses(t, o.RunsDir, checkpoints.ErrRollback, "put it back from a copy, or work in another --runs-dir", func() error {
+				_, err := train.Create(tiny.Parse(t), o)
+				return err
+			})
+			refuses(t, o.RunsDir, checkpoints.ErrRollback, "put it back", func() error {
+				_, err := Run(context.Background(), sweepOf(t, tiny.Config, smallSweep), Options{RunsDir: o.RunsDir, Source: o.Source})
+				return err
+			})
+			score, err := train.Evaluate(r.Run, o)
+			if err != nil || score.Epsilon != r.Epsilon || !strings.Contains(score.Warning, "found no datasets.jsonl") || strings.Contains(score.Warning, "\n") {
+				t.Errorf("found %+v (%v), expected ε and a warning of one line", score, err)
+			}
+			releases, err := questions.ReadReleases(r.Run)
+			if err != nil || releases.Warning == "" {
+				t.Errorf("found warning %q (%v)", releases.Warning, err)
+			}
+		})
+	}
+	if score, err := train.Evaluate(r.Run, o); err != nil || score.Warning != "" {
+		t.Errorf("found warning %q (%v), expected none", score.Warning, err)
+	}
+}
+
+// firstVersion rewrites a finished run as the first version would have left it.
+func firstVersion(t *testing.T, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, folder.Ledger)
+	l, info, err := checkpoints.ReadJournal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	j, err := checkpoints.CreateJournal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for step := range info.Entries {
+		if err := j.Append(step+1, l.Entries()[0].Event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, folder.Checkpoints, "*.ckpt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := make([]*checkpoints.State, len(files)) // all at first: saving one removes older ones
+	for i, file := range files {
+		if states[i], err = checkpoints.Load(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range states {
+		if s.LedgerHash, err = j.HashAt(s.LedgerEntries); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := checkpoints.Save(filepath.Join(dir, folder.Checkpoints), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	without(t, filepath.Join(dir, folder.StatementData), "ledger_head", "shape", "classes")
+}
+
+// without removes keys from each line, or from the only object, of a JSON file.
+func without(t *testing.T, path string, keys ...string) {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(tiny.Read(t, path)))
+	var out strings.Builder
+	for decoder.More() {
+		var object map[string]any
+		if err := decoder.Decode(&object); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys {
+			delete(object, key)
+		}
+		out.WriteString(tiny.JSON(t, object) + "\n")
+	}
+	tiny.Write(t, path, out.String())
+}
+
+// Runs and sweeps of the first version are taken in with what they have spent, by the next command that writes.
+func TestFirstVersionIsAdopted(t *testing.T) {
+	o := tinyrun.Options(t)
+	stopped := tinyrun.Interrupted(t, 7, o)
+	s := sweepOf(t, tiny.Config, smallSweep)
+	so := Options{RunsDir: o.RunsDir, Source: o.Source}
+	whole := runSweep(t, s, so)
+	firstVersion(t, stopped.Run)
+	for _, row := range whole.Rows {
+		firstVersion(t, filepath.Join(whole.Sweep, row.Trial))
+	}
+	without(t, filepath.Join(whole.Sweep, folder.Rows), "ledger_entries", "ledger_head")
+	without(t, filepath.Join(whole.Sweep, folder.Sweep), "datasets")
+	if err := os.Remove(filepath.Join(o.RunsDir, folder.Datasets)); err != nil {
+		t.Fatal(err)
+	}
+
+	before := tiny.Snapshot(t, o.RunsDir)
+	if c, err := questions.SpentBy(stopped.Run, 0); err != nil || c.Epsilon != stopped.Epsilon {
+		t.Errorf("found %+v (%v)", c, err)
+	}
+	if total := mustShow(t, o.RunsDir).Datasets; len(total) != 1 || total[0].Releases != 7+24 {
+		t.Errorf("before there is a ledger found %+v", total)
+	}
+	if !maps.Equal(before, tiny.Snapshot(t, o.RunsDir)) {
+		t.Error("questions changed something")
+	}
+
+	if r := tinyrun.Fit(t, tinyrun.Open(t, stopped.Run, o)); r.Status != train.Done || tinyrun.Releases(t, stopped.Run) != 12 {
+		t.Errorf("found %+v with %d releases", r, tinyrun.Releases(t, stopped.Run))
+	}
+	if again := runSweep(t, s, so); again.Composed.Releases != 24 || again.Composed.Epsilon != whole.Composed.Epsilon {
+		t.Errorf("found %+v, expected %+v", again.Composed, whole.Composed)
+	}
+	info := datasets(t, o.RunsDir)
+	if len(info.Members) != 3 {
+		t.Fatalf("found %d runs, expected 3", len(info.Members))
+	}
+	for _, m := range info.Members {
+		if m.Entries != 12 {
+			t.Errorf("%s has %d releases, expected 12", m.Path, m.Entries)
+		}
+	}
+	refuses(t, o.RunsDir, checkpoints.ErrRollback, "found", func() error {
+		lines := strings.SplitAfter(tiny.Read(t, filepath.Join(stopped.Run, folder.Ledger)), "\n")
+		defer tiny.Write(t, filepath.Join(stopped.Run, folder.Ledger), strings.Join(lines, ""))
+		tiny.Write(t, filepath.Join(stopped.Run, folder.Ledger), strings.Join(lines[:3], ""))
+		_, err := questions.SpentBy(stopped.Run, 0)
+		return err
+	})
+}
+
+// A configuration with a larger δ, at which the same releases have a smaller ε, is not that of the run.
+func TestOtherDeltaIsRefused(t *testing.T) {
+	o := tinyrun.Options(t)
+	r := tinyrun.Train(t, o)
+	path := filepath.Join(r.Run, folder.Config)
+	tiny.Write(t, path, strings.Replace(tiny.Read(t, path), "delta: 0.0001", "delta: 0.001", 1))
+	for _, ask := range []func() error{
+		func() error { _, err := questions.SpentBy(r.Run, 0); return err },
+		func() error { _, err := train.Evaluate(r.Run, o); return err },
+		func() error { _, err := books.Show(o.RunsDir); return err },
+	} {
+		refuses(t, o.RunsDir, books.ErrOtherPlan, "found privacy.delta 0.001", ask)
+	}
+}
+
+// An older copy of the ledger of the data catches up with the runs that are there.
+func TestOlderDatasetsCatchUp(t *testing.T) {
+	o := tinyrun.Options(t)
+	tinyrun.Train(t, o)
+	path := filepath.Join(o.RunsDir, folder.Datasets)
+	old := tiny.Read(t, path)
+	second := tinyrun.Train(t, o)
+	tiny.Write(t, path, old)
+	if total := mustShow(t, o.RunsDir).Datasets[0]; total.Releases != 24 {
+		t.Errorf("found %d releases, expected 24", total.Releases)
+	}
+	third := tinyrun.Train(t, o)
+	if third.DatasetRuns != 3 || third.DatasetReleases != 36 || third.DatasetEpsilon < cost(t, 36) {
+		t.Errorf("found %+v, expected 36 releases of 3 runs", third.Together)
+	}
+	tiny.Write(t, path, tiny.Read(t, path)[:len(tiny.Read(t, path))/2]) // in the middle of the second run, and of a line
+	if fourth := tinyrun.Train(t, o); fourth.DatasetReleases != 48 || fourth.DatasetEpsilon < cost(t, 48) {
+		t.Errorf("found %+v, expected 48 releases", fourth.Together)
+	}
+	tiny.Write(t, path, old)
+	tinyrun.Fit(t, tinyrun.Open(t, second.Run, o))
+	if m, ok := datasets(t, o.RunsDir).Member(datasetsMember(t, second.Run)); !ok || m.Entries != 12 {
+		t.Errorf("found %+v, expected 12 releases", m)
+	}
+}
+
+func datasetsMember(t testing.TB, run string) string {
+	t.Helper()
+	info, err := checkpoints.ReadHeader(filepath.Join(run, folder.Ledger))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Run
+}
+
+// The check finds each problem, and names it in a line of its own.
+func TestVerifyLedger(t *testing.T) {
+	o := tinyrun.Options(t)
+	r := tinyrun.Train(t, o)
+	head := datasets(t, o.RunsDir).Hash
+	sweep := runSweep(t, sweepOf(t, tiny.Config, smallSweep), Options{RunsDir: o.RunsDir, Source: o.Source})
+	c, err := books.Verify(o.RunsDir, head)
+	if err != nil || c.Runs != 3 || c.Sweeps != 1 || c.Releases != 36 || c.HeadLine != 14 || len(c.Problems) != 0 {
+		t.Fatalf("found %+v (%v), expected no problem with 3 runs", c, err)
+	}
+	_, err = books.Verify(o.RunsDir, strings.Repeat("0", 32))
+	if !errors.Is(err, checkpoints.ErrRollback) || !strings.Contains(err.Error(), "found no line with the hash 000") {
+		t.Errorf("an unknown head: found error %v", err)
+	}
+	if err := os.Truncate(filepath.Join(r.Run, folder.Checkpoints, "checkpoint-10.ckpt"), 50); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := books.Verify(o.RunsDir, ""); !errors.Is(err, checkpoints.ErrCorrupt) || errors.Is(err, checkpoints.ErrRollback) {
+		t.Errorf("a damaged checkpoint: found error %v", err)
+	}
+	if err := os.RemoveAll(filepath.Join(sweep.Sweep, sweep.Rows[1].Trial)); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(tiny.Read(t, filepath.Join(r.Run, folder.Ledger)), "\n")
+	tiny.Write(t, filepath.Join(r.Run, folder.Ledger), strings.Join(lines[:5], ""))
+	before := tiny.Snapshot(t, o.RunsDir)
+	c, err = books.Verify(o.RunsDir, "")
+	if !errors.Is(err, checkpoints.ErrRollback) || len(c.Problems) != 3 || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("found %v, expected three problems", err)
+	}
+	if !maps.Equal(before, tiny.Snapshot(t, o.RunsDir)) {
+		t.Error("the check changed something")
+	}
+	if _, err := books.Verify(t.TempDir(), ""); !errors.Is(err, folder.ErrNoRun) {
+		t.Errorf("an empty folder: found error %v", err)
+	}
+}

@@ -1,0 +1,237 @@
+package sweep
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/train"
+)
+
+// Row is the result of one finished trial. Its ε covers that trial alone.
+type Row struct {
+	Trial        string
+	Settings     []configs.Setting // the swept keys
+	TestAccuracy float64           // NaN of a trial that diverged
+	Epsilon      float64
+	EpsilonRDP   *float64 // beside another accountant
+	Delta        float64
+	Steps        int
+	Seconds      float64
+	Status       train.Status
+
+	// Of the trial's ledger at its end: rows of the first version have neither.
+	LedgerEntries int
+	LedgerHead    string
+}
+
+func rowOf(t configs.Trial, r train.Result) Row {
+	return Row{
+		t.Name, t.Settings, r.TestAccuracy, r.Epsilon, r.EpsilonRDP, r.Delta, r.Steps, r.Seconds, r.Status, r.LedgerEntries, r.LedgerHead,
+	}
+}
+
+// numbers are the fields of a row beside trial and swept keys, as they are written.
+type numbers struct {
+	TestAccuracy *float64     `json:"test_accuracy"` // null when the trial diverged
+	Epsilon      float64      `json:"epsilon"`
+	EpsilonRDP   *float64     `json:"epsilon_rdp,omitempty"`
+	Delta        float64      `json:"delta"`
+	Steps        int          `json:"steps"`
+	Status       train.Status `json:"status"`
+
+	LedgerEntries int    `json:"ledger_entries,omitempty"`
+	LedgerHead    string `json:"ledger_head,omitempty"`
+}
+
+// MarshalJSON writes a flat object: trial, the swept keys under their full names, the numbers.
+func (r Row) MarshalJSON() ([]byte, error) {
+	n := numbers{nil, r.Epsilon, r.EpsilonRDP, r.Delta, r.Steps, r.Status, r.LedgerEntries, r.LedgerHead}
+	if !math.IsNaN(r.TestAccuracy) {
+		n.TestAccuracy = &r.TestAccuracy
+	}
+	rest, err := json.Marshal(n)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	name, _ := json.Marshal(r.Trial) // a string is always writable
+	fmt.Fprintf(&b, `{"trial":%s`, name)
+	for _, s := range r.Settings {
+		key, _ := json.Marshal(s.Key)
+		fmt.Fprintf(&b, `,%s:%s`, key, jsonOf(s.Value))
+	}
+	b.WriteByte(',')
+	b.Write(rest[1:])
+	return b.Bytes(), nil
+}
+
+// jsonOf is a YAML value as JSON: numbers and words as they are, anything else as its text.
+func jsonOf(value string) []byte {
+	if json.Valid([]byte(value)) {
+		return []byte(value)
+	}
+	if f, err := strconv.ParseFloat(value, 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+		value, _ := json.Marshal(f)
+		return value
+	}
+	text, _ := json.Marshal(value)
+	return text
+}
+
+// finishedRows lists the rows in the order of the trials.
+func (s *sweep) finishedRows() []Row {
+	rows := []Row{}
+	for _, t := range s.trials {
+		if row, ok := s.rows[t.Name]; ok {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// readRows reads the results of finished trials.
+func (s *sweep) readRows() (map[string]Row, error) {
+	rows := map[string]Row{}
+	path := filepath.Join(s.dir, folder.Rows)
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return rows, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	settings := map[string][]configs.Setting{}
+	for _, t := range s.trials {
+		settings[t.Name] = t.Settings
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(string(content), "\n"), "\n") {
+		row, err := readRow(line)
+		if known, ok := settings[row.Trial]; ok && err == nil {
+			row.Settings = known
+			rows[row.Trial] = row
+			continue
+		}
+		return nil, fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote; without the file, finished trials are measured again but not trained again: %w", path, i+1, checkpoints.ErrCorrupt)
+	}
+	return rows, nil
+}
+
+func readRow(line string) (Row, error) {
+	var found struct {
+		Trial string `json:"trial"`
+		numbers
+	}
+	if err := json.Unmarshal([]byte(line), &found); err != nil {
+		return Row{}, err
+	}
+	row := Row{
+		Trial: found.Trial, TestAccuracy: math.NaN(), Epsilon: found.Epsilon, EpsilonRDP: found.EpsilonRDP, Delta: found.Delta,
+		Steps: found.Steps, Status: found.Status,
+		LedgerEntries: found.LedgerEntries, LedgerHead: found.LedgerHead,
+	}
+	if found.TestAccuracy != nil {
+		row.TestAccuracy = *found.TestAccuracy
+	}
+	return row, nil
+}
+
+// writeRows writes results.jsonl and results.csv, each whole or not at all.
+func (s *sweep) writeRows() error {
+	var lines bytes.Buffer
+	for _, row := range s.finishedRows() {
+		line, err := json.Marshal(row)
+		if err != nil {
+			return fmt.Errorf("train: result of trial %s: %w", row.Trial, err)
+		}
+		lines.Write(append(line, '\n'))
+	}
+	if lines.Len() == 0 {
+		return nil
+	}
+	if err := checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Rows), lines.Bytes(), folder.FilePerm); err != nil {
+		return err
+	}
+	table, err := csvOf(s.finishedRows())
+	if err != nil {
+		return fmt.Errorf("train: %s: %w", folder.Table, err)
+	}
+	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Table), table, folder.FilePerm)
+}
+
+// csvOf writes the rows as a table with the full names of the swept keys. There is a column for RDP if a trial has another
+// accountant.
+func csvOf(rows []Row) ([]byte, error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	beside := besideRDP(rows)
+	number := func(v float64) string {
+		if math.IsNaN(v) {
+			return ""
+		}
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	for i, r := range rows {
+		header, line := []string{"trial"}, []string{r.Trial}
+		for _, s := range r.Settings {
+			header, line = append(header, s.Key), append(line, s.Value)
+		}
+		header, line = append(header, "test_accuracy", "epsilon"), append(line, number(r.TestAccuracy), number(r.Epsilon))
+		if beside {
+			header, line = append(header, "epsilon_rdp"), append(line, number(r.byRDP()))
+		}
+		if i == 0 {
+			w.Write(append(header, "delta", "steps", "status"))
+		}
+		w.Write(append(line, number(r.Delta), strconv.Itoa(r.Steps), string(r.Status)))
+	}
+	w.Flush()
+	return b.Bytes(), w.Error()
+}
+
+// besideRDP says whether a row has an accountant beside RDP.
+func besideRDP(rows []Row) bool {
+	return slices.ContainsFunc(rows, func(r Row) bool { return r.EpsilonRDP != nil })
+}
+
+// byRDP is ε by RDP, or NaN.
+func (r Row) byRDP() float64 {
+	if r.EpsilonRDP == nil {
+		return math.NaN()
+	}
+	return *r.EpsilonRDP
+}
+
+// Composed is what all trials of a sweep cost together: the guarantee for somebody who looks at all of them, and so also for
+// publishing the one that looks best. (Papernot and Steinke, arXiv:2110.03620, section 1, on why the ε of the best one alone
+// would be wrong.)
+type Composed struct {
+	Epsilon    float64  `json:"epsilon"`
+	EpsilonRDP *float64 `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
+	Delta      float64  `json:"delta"`
+	Accountant string   `json:"accountant"` // that answered
+	Releases   int      `json:"releases"`
+}
+
+// Compose accounts for the releases of all trials, finished or not, at the least of their deltas.
+func (s *sweep) compose() (*Composed, error) {
+	members, err := s.inspect()
+	if err != nil || len(members) == 0 {
+		return nil, err
+	}
+	spent, releases, err := books.Compose(members)
+	return &Composed{spent.Epsilon, spent.EpsilonRDP, spent.Delta, spent.Accountant, releases}, err
+}

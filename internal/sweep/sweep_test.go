@@ -1,0 +1,484 @@
+package sweep
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/internal/account"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/questions"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/tiny"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/train"
+)
+
+const tinySweep = `
+name: sweep
+base: base.yaml
+grid:
+  privacy.clip_norm: [0.1, 1]
+  privacy.noise_multiplier: [1, 4]
+seeds: [1, 2]
+`
+
+// sweepOf parses a sweep whose base is the tiny configuration.
+func sweepOf(t testing.TB, base, sweep string) *configs.Sweep {
+	t.Helper()
+	dir := t.TempDir()
+	tiny.Write(t, filepath.Join(dir, "base.yaml"), base)
+	s, err := configs.ParseSweep(filepath.Join(dir, "sweep.yaml"), []byte(sweep))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func sweepOptions(t testing.TB) Options {
+	return Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Source: tiny.Source(t, tiny.Examples)}
+}
+
+func runSweep(t testing.TB, s *configs.Sweep, o Options) Result {
+	t.Helper()
+	r, err := Run(context.Background(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// sweepHooks is a Watcher made of functions.
+type sweepHooks struct {
+	silent
+	started func(TrialOverview)
+	stepped func(train.Progress)
+}
+
+func (h sweepHooks) TrialStarted(o TrialOverview) {
+	if h.started != nil {
+		h.started(o)
+	}
+}
+
+func (h sweepHooks) TrialStepped(p train.Progress) {
+	if h.stepped != nil {
+		h.stepped(p)
+	}
+}
+
+// killSweep drops a sweep when trial number has made so many steps, as kill -9 would; 0 is when it has begun.
+func killSweep(t testing.TB, s *configs.Sweep, o Options, number, steps int) {
+	t.Helper()
+	type killed struct{}
+	trial := 0
+	o.Watcher = sweepHooks{
+		started: func(o TrialOverview) {
+			if trial = o.Number; trial == number && steps == 0 {
+				panic(killed{})
+			}
+		},
+		stepped: func(p train.Progress) {
+			if trial == number && p.Step == steps {
+				panic(killed{})
+			}
+		},
+	}
+	defer func() {
+		if _, ok := recover().(killed); !ok {
+			t.Fatal("the sweep was not killed")
+		}
+	}()
+	_, err := Run(context.Background(), s, o)
+	t.Error(err)
+}
+
+// Every combination is an ordinary run, and the three tables agree.
+func TestSweepTables(t *testing.T) {
+	o := sweepOptions(t)
+	r := runSweep(t, sweepOf(t, tiny.Config, tinySweep), o)
+	if r.Status != train.Done || r.Trials != 8 || r.Finished != 8 || len(r.Rows) != 8 {
+		t.Fatalf("found %+v, expected 8 trials", r)
+	}
+	lines := strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(r.Sweep, folder.Rows))), "\n")
+	table, err := csv.NewReader(strings.NewReader(tiny.Read(t, filepath.Join(r.Sweep, folder.Table)))).ReadAll()
+	if err != nil || len(lines) != 8 || len(table) != 9 {
+		t.Fatalf("found %d lines and %d rows (%v)", len(lines), len(table), err)
+	}
+	if want := "trial,privacy.clip_norm,privacy.noise_multiplier,training.seed,test_accuracy,epsilon,delta,steps,status"; strings.Join(table[0], ",") != want {
+		t.Errorf("found heading %s\nexpected %s", strings.Join(table[0], ","), want)
+	}
+	var first map[string]any
+	if err := json.Unmarshal([]byte(lines[0]), &first); err != nil {
+		t.Fatal(err)
+	}
+	if first["privacy.clip_norm"] != 0.1 || first["training.seed"] != 1. || first["status"] != "done" || first["steps"] != 12. {
+		t.Errorf("found first row %v", first)
+	}
+	for i, row := range r.Rows {
+		if lines[i] != tiny.JSON(t, row) {
+			t.Errorf("row %d is %s in the result and %s in the file", i, tiny.JSON(t, row), lines[i])
+		}
+		dir := filepath.Join(r.Sweep, row.Trial)
+		cost, err := questions.SpentBy(dir, 0)
+		if err != nil || cost.Epsilon != row.Epsilon || *cost.Releases != 12 {
+			t.Errorf("%s: found %+v (%v), expected ε = %v", row.Trial, cost, err, row.Epsilon)
+		}
+		score, err := train.Evaluate(dir, train.Options{Source: o.Source})
+		if err != nil || score.TestAccuracy != row.TestAccuracy {
+			t.Errorf("%s: the model has accuracy %v (%v), expected %v", row.Trial, score.TestAccuracy, err, row.TestAccuracy)
+		}
+	}
+	if _, ok := tiny.Snapshot(t, r.Sweep)[filepath.Join(r.Sweep, folder.Report)]; !ok {
+		t.Error("there is no results.md")
+	}
+}
+
+// What all trials cost together is the ε of all their releases in one ledger, and more than any of them alone.
+func TestSweepComposesItsTrials(t *testing.T) {
+	r := runSweep(t, sweepOf(t, tiny.Config, tinySweep), sweepOptions(t))
+	all := new(accountant.Ledger)
+	for _, sigma := range []float64{1, 4} {
+		// Half of the eight trials with each noise multiplier, 12 steps each.
+		if err := all.Add(tinyrun.Plan(t, "privacy.noise_multiplier="+jsonNumber(sigma)).Event(0), 4*12); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := tinyrun.Plan(t).Spent(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The order of the sum over the ledgers is another one.
+	if r.Composed == nil || math.Abs(r.Composed.Epsilon/want.Epsilon-1) > 1e-12 || r.Composed.Releases != 96 || r.Composed.Delta != 1e-4 {
+		t.Fatalf("found %+v, expected ε = %v of 96 releases", r.Composed, want.Epsilon)
+	}
+	for _, row := range r.Rows {
+		if row.Epsilon >= r.Composed.Epsilon {
+			t.Errorf("%s alone costs %v, all together %v", row.Trial, row.Epsilon, r.Composed.Epsilon)
+		}
+	}
+	note := strings.Join(r.Note(), " ")
+	if !strings.Contains(note, accountant.RoundUp(want.Epsilon, 3)) || !strings.Contains(tiny.Read(t, filepath.Join(r.Sweep, folder.Report)), r.Note()[2]) {
+		t.Errorf("the composed ε is not told: %s", note)
+	}
+}
+
+// Trials at different δ compose at the least one: it is the only one at which all of them have their guarantee.
+func TestSweepComposesAtTheLeastDelta(t *testing.T) {
+	for _, order := range []string{"[1e-4, 1e-6, 1e-5]", "[1e-6, 1e-4]"} {
+		r := runSweep(t, sweepOf(t, tiny.Config, "name: sweep\nbase: base.yaml\ngrid: {privacy.delta: "+order+"}\n"), sweepOptions(t))
+		want, err := account.SpentBy("rdp", tiny.Ledger(t, tinyrun.Plan(t).Event(0), 12*len(r.Rows)), 1e-6)
+		if err != nil || r.Composed.Delta != 1e-6 || math.Abs(r.Composed.Epsilon/want.Epsilon-1) > 1e-12 {
+			t.Errorf("%s: found %+v (%v), expected ε = %v at δ = 1e-6", order, r.Composed, err, want.Epsilon)
+		}
+	}
+}
+
+// A trial that is resumed by itself after its row was written has a new row, with the ε of all its releases.
+func TestSweepMeasuresAResumedTrialAgain(t *testing.T) {
+	o := sweepOptions(t)
+	s := sweepOf(t, tiny.Config, smallSweep)
+	first := runSweep(t, s, o)
+	dir := filepath.Join(first.Sweep, first.Rows[0].Trial)
+	if err := os.Remove(filepath.Join(dir, folder.Checkpoints, "checkpoint-12.ckpt")); err != nil {
+		t.Fatal(err)
+	}
+	resumed := tinyrun.Fit(t, tinyrun.Open(t, dir, train.Options{Source: o.Source}))
+	again := runSweep(t, s, o)
+	if row := again.Rows[0]; row.Epsilon != resumed.Epsilon || row.Epsilon <= first.Rows[0].Epsilon || row.LedgerEntries != 14 || again.Composed.Releases != 26 {
+		t.Errorf("found %+v, %+v; expected ε = %v of 14 releases", row, again.Composed, resumed.Epsilon)
+	}
+}
+
+// A trial that released something and is gone, or has lost its ledger, is named; it is never left out, and never begun anew.
+func TestSweepMissesItsTrials(t *testing.T) {
+	tests := map[string]func(dir, sweep string) error{
+		"folder": func(dir, _ string) error { return os.RemoveAll(dir) },
+		"ledger": func(dir, _ string) error { return os.Remove(filepath.Join(dir, folder.Ledger)) },
+		"ledger and row": func(dir, sweep string) error {
+			return errors.Join(os.Remove(filepath.Join(dir, folder.Ledger)), os.Remove(filepath.Join(sweep, folder.Rows)))
+		},
+		"folder and row": func(dir, sweep string) error {
+			return errors.Join(os.RemoveAll(dir), os.Remove(filepath.Join(sweep, folder.Rows)))
+		},
+		"whole sweep": func(_, sweep string) error { return os.RemoveAll(sweep) },
+		"header":      func(dir, _ string) error { return os.Truncate(filepath.Join(dir, folder.Ledger), 20) },
+		"exchanged folders": func(dir, sweep string) error {
+			return errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(filepath.Join(sweep, "clip_norm=1"))))
+		},
+	}
+	for name, spoil := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := sweepOptions(t)
+			s := sweepOf(t, tiny.Config, smallSweep)
+			r := runSweep(t, s, o)
+			dir := filepath.Join(r.Sweep, "clip_norm=0.1")
+			if err := spoil(dir, r.Sweep); err != nil {
+				t.Fatal(err)
+			}
+			refuses(t, o.RunsDir, checkpoints.ErrRollback, dir, func() error {
+				_, err := Run(context.Background(), s, o)
+				return err
+			})
+		})
+	}
+}
+
+func jsonNumber(v float64) string {
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+// Killed in the middle of a trial and started again, a sweep leaves finished trials alone, goes on with the half-done one
+// with the spend of its ledger, and ends with all rows.
+func TestKilledSweepGoesOn(t *testing.T) {
+	s, o := sweepOf(t, tiny.Config, tinySweep), sweepOptions(t)
+	killSweep(t, s, o, 3, 8)
+	dir := filepath.Join(o.RunsDir, "sweep")
+	trials, err := s.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	finished := tiny.Snapshot(t, filepath.Join(dir, trials[0].Name))
+	maps.Copy(finished, tiny.Snapshot(t, filepath.Join(dir, trials[1].Name)))
+
+	var started []int
+	o.Watcher = sweepHooks{started: func(o TrialOverview) {
+		started = append(started, o.Number)
+		if o.Number == 3 && o.ResumedAt != 5 {
+			t.Errorf("trial 3 resumed at step %d, expected its checkpoint at 5", o.ResumedAt)
+		}
+	}}
+	r := runSweep(t, s, o)
+	if want := "[3,4,5,6,7,8]"; tiny.JSON(t, started) != want {
+		t.Errorf("trials %v were started, expected %s", started, want)
+	}
+	again := tiny.Snapshot(t, filepath.Join(dir, trials[0].Name))
+	maps.Copy(again, tiny.Snapshot(t, filepath.Join(dir, trials[1].Name)))
+	if !maps.Equal(finished, again) {
+		t.Error("a finished trial was touched")
+	}
+	// Steps 6, 7 and 8 were released twice.
+	if tinyrun.Releases(t, filepath.Join(dir, trials[2].Name)) != 15 || r.Rows[2].Steps != 12 || r.Rows[2].Epsilon <= r.Rows[3].Epsilon {
+		t.Errorf("trial 3 has %d releases and the row %+v", tinyrun.Releases(t, filepath.Join(dir, trials[2].Name)), r.Rows[2])
+	}
+	if r.Finished != 8 || r.Composed.Releases != 8*12+3 {
+		t.Errorf("found %d results and %d releases", r.Finished, r.Composed.Releases)
+	}
+
+	started = nil
+	same := runSweep(t, s, o)
+	if len(started) != 0 || tiny.JSON(t, same) != tiny.JSON(t, r) {
+		t.Errorf("a finished sweep started trials %v or changed its result", started)
+	}
+}
+
+// A kill can also come before a trial has a ledger: it begins again.
+func TestSweepKilledBeforeALedger(t *testing.T) {
+	tests := []struct {
+		name string
+		left func(dir string) error // brings the folder of a trial that has just begun back to an earlier moment
+	}{
+		{"before the folder", os.RemoveAll},
+		{"before the config", func(dir string) error { return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)) }},
+		{"before the ledger", func(dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, folder.Checkpoints)), os.Remove(filepath.Join(dir, folder.Ledger)))
+		}},
+		{"inside the ledger's header", func(dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, folder.Checkpoints)), os.Truncate(filepath.Join(dir, folder.Ledger), 10))
+		}},
+		{"before the first checkpoint", func(dir string) error { return os.RemoveAll(filepath.Join(dir, folder.Checkpoints)) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s, o := sweepOf(t, tiny.Config, "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"), sweepOptions(t)
+			killSweep(t, s, o, 2, 0)
+			second := filepath.Join(o.RunsDir, "sweep", "clip_norm=1")
+			if err := test.left(second); err != nil {
+				t.Fatal(err)
+			}
+			if r := runSweep(t, s, o); r.Finished != 2 || tinyrun.Releases(t, second) != 12 || r.Composed.Releases != 24 {
+				t.Errorf("found %d results, %d releases of the second trial and %d in all", r.Finished, tinyrun.Releases(t, second), r.Composed.Releases)
+			}
+		})
+	}
+}
+
+// A kill can come between the end of a trial and its row, and between the two tables.
+func TestSweepKilledBetweenFiles(t *testing.T) {
+	s, o := sweepOf(t, tiny.Config, "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"), sweepOptions(t)
+	whole := runSweep(t, s, o)
+	first, second := filepath.Join(whole.Sweep, whole.Rows[0].Trial), filepath.Join(whole.Sweep, whole.Rows[1].Trial)
+	rows := filepath.Join(whole.Sweep, folder.Rows)
+	oneRow, _, _ := strings.Cut(tiny.Read(t, rows), "\n")
+	tests := []struct {
+		name     string
+		kill     func(t *testing.T)
+		releases int // of the second trial at the end
+	}{
+		{"before the row", func(t *testing.T) { tiny.Write(t, rows, oneRow+"\n") }, 12},
+		{"before results.csv", func(t *testing.T) { tiny.Write(t, filepath.Join(whole.Sweep, folder.Table), "old") }, 12},
+		{"before the second checkpoint", func(t *testing.T) {
+			tiny.Write(t, rows, oneRow+"\n")
+			if err := os.Remove(filepath.Join(second, folder.Checkpoints, "checkpoint-12.ckpt")); err != nil {
+				t.Fatal(err)
+			}
+		}, 14},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			before := tiny.Snapshot(t, first)
+			test.kill(t)
+			r := runSweep(t, s, o)
+			if r.Finished != 2 || !maps.Equal(before, tiny.Snapshot(t, first)) {
+				t.Errorf("found %d results, or the first trial was touched", r.Finished)
+			}
+			if found := tinyrun.Releases(t, second); found != test.releases {
+				t.Errorf("the second trial has %d releases, expected %d", found, test.releases)
+			}
+			if table := tiny.Read(t, filepath.Join(r.Sweep, folder.Table)); strings.Count(table, "\n") != 3 {
+				t.Errorf("results.csv is\n%s", table)
+			}
+		})
+	}
+}
+
+// train.Interrupted, a sweep saves its trial and tells; started again it ends like an uninterrupted one.
+func TestInterruptedSweep(t *testing.T) {
+	s, o := sweepOf(t, tiny.Config, tinySweep), sweepOptions(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	number := 0
+	o.Watcher = sweepHooks{
+		started: func(o TrialOverview) { number = o.Number },
+		stepped: func(p train.Progress) {
+			if number == 2 && p.Step == 7 {
+				cancel()
+			}
+		},
+	}
+	r, err := Run(ctx, s, o)
+	if err != nil || r.Status != train.Interrupted || r.Finished != 1 || r.Composed.Releases != 12+7 {
+		t.Fatalf("found %+v, %+v (%v), expected one result and 19 releases", r, r.Composed, err)
+	}
+	o.Watcher = nil
+	if r := runSweep(t, s, o); r.Status != train.Done || r.Finished != 8 || r.Composed.Releases != 8*12 {
+		t.Errorf("found %+v, %+v, expected 8 results and 96 releases", r, r.Composed)
+	}
+}
+
+// A folder belongs to one sweep; what does not fit is refused in one line and nothing changes.
+func TestSweepRefuses(t *testing.T) {
+	const small = "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"
+	tests := []struct {
+		name        string
+		base, sweep string
+		spoil       func(t *testing.T, dir string)
+		match       error
+		want        string
+	}{
+		{"another grid", tiny.Config, strings.Replace(small, "[0.1, 1]", "[0.1, 2]", 1), nil, ErrOtherSweep, "holds trial clip_norm=1, expected clip_norm=2"},
+		{"more trials", tiny.Config, strings.Replace(small, "[0.1, 1]", "[0.1, 1, 2]", 1), nil, ErrOtherSweep, "holds 2 trials, expected the 3 of the sweep file"},
+		{"another base", strings.Replace(tiny.Config, "steps: 12", "steps: 13", 1), small, nil, ErrOtherSweep, "holds trial clip_norm=0.1 with another base configuration"},
+		{"a batch above the data", strings.Replace(tiny.Config, "batch_size: 40", "batch_size: 400", 1), small, nil, setup.ErrPlan, "trial clip_norm=0.1"},
+		{"a run's folder", tiny.Config, small, func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, folder.Sweep)) }, ErrOtherSweep, "expected an empty folder or that of this sweep"},
+		{"damaged sweep.json", tiny.Config, small, func(t *testing.T, dir string) { tiny.Write(t, filepath.Join(dir, folder.Sweep), "{") }, ErrOtherSweep, "cannot be read"},
+		{"damaged results", tiny.Config, small, func(t *testing.T, dir string) {
+			tiny.Write(t, filepath.Join(dir, folder.Rows), tiny.Read(t, filepath.Join(dir, folder.Rows))+"{}\n")
+		}, nil, "results.jsonl:3: found no result of a trial"},
+		{"in use", tiny.Config, small, func(t *testing.T, dir string) {
+			lock, err := checkpoints.OpenJournal(filepath.Join(dir, folder.SweepLock))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { lock.Close() })
+		}, checkpoints.ErrLocked, folder.SweepLock},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			o := sweepOptions(t)
+			dir := runSweep(t, sweepOf(t, tiny.Config, small), o).Sweep
+			if test.spoil != nil {
+				test.spoil(t, dir)
+			}
+			before := tiny.Snapshot(t, dir)
+			_, err := Run(context.Background(), sweepOf(t, test.base, test.sweep), o)
+			if err == nil || test.match != nil && !errors.Is(err, test.match) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("found error %v\nexpected one line that matches %v and says %q", err, test.match, test.want)
+			}
+			if !maps.Equal(before, tiny.Snapshot(t, dir)) {
+				t.Error("the refused sweep changed on disk")
+			}
+		})
+	}
+}
+
+// What changes speed alone may change between the parts of a sweep.
+func TestSweepGoesOnWithOtherPerformance(t *testing.T) {
+	o := sweepOptions(t)
+	killSweep(t, sweepOf(t, tiny.Config, tinySweep), o, 2, 6)
+	other := strings.NewReplacer("threads: 2", "threads: 1", "physical_batch_size: 16", "physical_batch_size: 5").Replace(tiny.Config)
+	if r := runSweep(t, sweepOf(t, other, tinySweep), o); r.Finished != 8 {
+		t.Errorf("found %d results, expected 8", r.Finished)
+	}
+}
+
+// A trial that leaves the range of float32 has a row without an accuracy, and the others go on.
+func TestDivergedTrial(t *testing.T) {
+	s := sweepOf(t, tiny.Config, "name: sweep\nbase: base.yaml\ngrid: {optimizer.learning_rate: [0.5, 1000], optimizer.weight_decay: [0, 100]}\n")
+	o := sweepOptions(t)
+	r := runSweep(t, s, o)
+	last := r.Rows[3]
+	if r.Finished != 4 || last.Status != train.Diverged || !math.IsNaN(last.TestAccuracy) || last.Epsilon <= 0 {
+		t.Fatalf("found %+v, expected a diverged last trial", r.Rows)
+	}
+	if !strings.Contains(tiny.JSON(t, last), `"test_accuracy":null`) {
+		t.Errorf("found row %s, expected no accuracy", tiny.JSON(t, last))
+	}
+	if again := runSweep(t, s, o); tiny.JSON(t, again.Rows) != tiny.JSON(t, r.Rows) {
+		t.Error("a diverged trial was repeated")
+	}
+}
+
+func TestSweptValuesAsJSON(t *testing.T) {
+	for value, want := range map[string]string{
+		"0.1": "0.1", "1e-5": "1e-5", ".5": "0.5", "true": "true", "none": `"none"`, "adam": `"adam"`, "[1, 2]": "[1, 2]", ".inf": `".inf"`,
+	} {
+		if found := string(jsonOf(value)); found != want {
+			t.Errorf("%s: found %s, expected %s", value, found, want)
+		}
+	}
+}
+
+// Trials of a sweep may differ in their accountant; the table then has a column for RDP.
+func TestSweepOfAccountants(t *testing.T) {
+	s := sweepOf(t, tiny.Config, "name: sweep\nbase: base.yaml\ngrid: {privacy.accountant: [exact, rdp]}\n")
+	r := runSweep(t, s, sweepOptions(t))
+	if len(r.Rows) != 2 || r.Rows[0].EpsilonRDP == nil || r.Rows[1].EpsilonRDP != nil || *r.Rows[0].EpsilonRDP != r.Rows[1].Epsilon || r.Rows[0].Epsilon >= r.Rows[1].Epsilon {
+		t.Fatalf("found rows %s", tiny.JSON(t, r.Rows))
+	}
+	table := r.Table()
+	if found := strings.Join(table[0], " "); found != "accountant test % ε ε (rdp) steps status" || table[1][3] != accountant.RoundUp(*r.Rows[0].EpsilonRDP, 3) || table[2][3] != "–" {
+		t.Errorf("found table %q", table)
+	}
+	if text := tiny.Read(t, filepath.Join(r.Sweep, folder.Table)); !strings.HasPrefix(text, "trial,privacy.accountant,test_accuracy,epsilon,epsilon_rdp,delta,steps,") {
+		t.Errorf("found\n%s", text)
+	}
+	if r.Composed.Accountant != "exact" || r.Composed.EpsilonRDP == nil || *r.Composed.EpsilonRDP <= r.Composed.Epsilon || r.Composed.Epsilon <= r.Rows[0].Epsilon {
+		t.Errorf("found %s", tiny.JSON(t, r.Composed))
+	}
+	if again := runSweep(t, s, sweepOptions(t)); len(again.Rows) != 2 {
+		t.Errorf("found %d rows of a finished sweep", len(again.Rows))
+	}
+}

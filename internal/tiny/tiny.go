@@ -1,0 +1,130 @@
+// Package tiny is a data set and a configuration that train in milliseconds, for tests.
+package tiny
+
+import (
+	"crypto/sha256"
+	"dpsgd/accountant"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/random"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Config trains in milliseconds. The name of the data counts for nothing where a source is handed in.
+const Config = `
+data: {name: digits}
+model: {name: logistic}
+privacy: {noise_multiplier: 1, delta: 1e-4, clip_norm: 0.5, accountant: rdp}
+optimizer: {name: momentum, learning_rate: 0.5, momentum: 0.9}
+training: {batch_size: 40, physical_batch_size: 16, steps: 12}
+performance: {threads: 2}
+run: {checkpoint_every: 5}
+`
+
+// Convolutional is an override that spells out a network with every rule: convolution, bias, gain
+// and shift, dense.
+const Convolutional = "model.layers=[{conv2d: {out_channels: 4, kernel_size: 3, padding: 1}}, {group_norm: {num_groups: 2}}, tanh, flatten, layer_norm, {linear: {out_features: 8}}, relu, {linear: {out_features: classes}}]"
+
+// Examples is the size of the training set that [Config] is meant for.
+const Examples = 300
+
+// Parse is [Config] with overrides.
+func Parse(t testing.TB, overrides ...string) *configs.Config {
+	t.Helper()
+	c, err := configs.Parse("tiny.yaml", []byte(Config), overrides)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Source makes pictures of 6x6 grey pixels in three classes: which third of the rows is bright, under noise.
+func Source(t testing.TB, n int) *data.Source {
+	t.Helper()
+	return &data.Source{Name: "stripes", Train: Pictures(t, n, 1), Test: Pictures(t, 90, 2)}
+}
+
+// Pictures makes n of the pictures of [Source].
+func Pictures(t testing.TB, n int, seed uint64) *data.Images {
+	t.Helper()
+	const side = 6
+	src := random.Seeded(seed)
+	labels, pixels := make([]uint8, n), make([]uint8, 0, n*side*side)
+	for i := range labels {
+		labels[i] = uint8(i % 3)
+		for j := range side * side {
+			v := uint8(src.Uint64() % 128)
+			if j/side/2 == i%3 {
+				v += 128
+			}
+			pixels = append(pixels, v)
+		}
+	}
+	m, err := data.NewImages(data.Shape{Height: side, Width: side, Channels: 1}, []string{"top", "middle", "bottom"}, labels, pixels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Snapshot maps every path below a folder to a hash of its content.
+func Snapshot(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			files[path] = "folder"
+			return err
+		}
+		content, err := os.ReadFile(path)
+		files[path] = fmt.Sprintf("%x", sha256.Sum256(content))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// Read returns the content of a file.
+func Read(t testing.TB, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// Write makes a file of the content.
+func Write(t testing.TB, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ledger is a ledger of equal releases.
+func Ledger(t testing.TB, e accountant.Event, count int) *accountant.Ledger {
+	t.Helper()
+	l, err := new(accountant.Ledger).With(e, count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// JSON is v in one line.
+func JSON(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

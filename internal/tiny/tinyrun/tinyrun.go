@@ -1,0 +1,104 @@
+// Package tinyrun makes runs of the data set and configuration of package tiny, for tests.
+package tinyrun
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
+	"dpsgd/internal/train"
+)
+
+// Stepped is a watcher that is told about steps and about nothing else.
+type Stepped func(train.Progress)
+
+// The methods of [train.Watcher].
+func (f Stepped) Started(train.Overview)   {}
+func (f Stepped) Stepped(p train.Progress) { f(p) }
+func (f Stepped) Warned(string)            {}
+func (f Stepped) Finished(train.Result)    {}
+
+// Options are those of a run in a folder of its own.
+func Options(t testing.TB) train.Options {
+	return train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny", Source: tiny.Source(t, tiny.Examples)}
+}
+
+// Create is [train.Create].
+func Create(t testing.TB, c *configs.Config, o train.Options) *train.Run {
+	t.Helper()
+	r, err := train.Create(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// Open is [train.Open].
+func Open(t testing.TB, dir string, o train.Options) *train.Run {
+	t.Helper()
+	r, err := train.Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// Fit carries a run out and closes it.
+func Fit(t testing.TB, r *train.Run) train.Result { return fit(t, context.Background(), r) }
+
+func fit(t testing.TB, ctx context.Context, r *train.Run) train.Result {
+	t.Helper()
+	result, err := r.Fit(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// Train creates a run and carries it out.
+func Train(t testing.TB, o train.Options, overrides ...string) train.Result {
+	t.Helper()
+	return Fit(t, Create(t, tiny.Parse(t, overrides...), o))
+}
+
+// Interrupted is a run that was stopped when it had made so many steps.
+func Interrupted(t testing.TB, steps int, o train.Options) train.Result {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	o.Watcher = Stepped(func(p train.Progress) {
+		if p.Step == steps {
+			cancel()
+		}
+	})
+	return fit(t, ctx, Create(t, tiny.Parse(t), o))
+}
+
+// Plan is the plan of a run.
+func Plan(t testing.TB, overrides ...string) *train.Plan {
+	t.Helper()
+	p, err := train.NewPlan(tiny.Parse(t, overrides...), tiny.Examples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Releases counts the entries of a run's ledger.
+func Releases(t testing.TB, dir string) int {
+	t.Helper()
+	l, _, err := checkpoints.ReadJournal(filepath.Join(dir, folder.Ledger))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Count()
+}

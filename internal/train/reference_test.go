@@ -1,0 +1,47 @@
+package train
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/configs"
+)
+
+// The reference of configurations says how much noise the presets need by each accountant.
+func TestReferenceOfAccountants(t *testing.T) {
+	reference := string(configs.Reference())
+	for name, n := range map[string]int{"digits": 20000, "mnist-cnn": 60000, "fashion-cnn": 60000, "cifar-cnn": 50000} {
+		plan := func(accountant string, overrides ...string) *Plan {
+			p, err := NewPlan(load(t, name, append(overrides, "privacy.accountant="+accountant)...), n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		rdp, exact := plan("rdp"), plan("exact")
+		same, err := plan("exact", fmt.Sprintf("privacy.noise_multiplier=%v", rdp.NoiseMultiplier)).After(rdp.Steps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := fmt.Sprint(rdp.Steps)
+		if len(steps) > 3 {
+			steps = steps[:len(steps)-3] + "," + steps[len(steps)-3:]
+		}
+		want := fmt.Sprintf("| %s | %s | %s | %s | %s |", name, steps, accountant.RoundUp(rdp.NoiseMultiplier, 4),
+			accountant.RoundUp(exact.NoiseMultiplier, 4), accountant.RoundUp(same.Epsilon, 3))
+		if !strings.Contains(reference, want) {
+			t.Errorf("the reference does not say %s", want)
+		}
+	}
+}
+
+func load(t testing.TB, name string, overrides ...string) *configs.Config {
+	t.Helper()
+	c, err := configs.Load(name, overrides)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
