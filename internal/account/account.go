@@ -120,6 +120,18 @@ func SpentBy(name string, l *accountant.Ledger, delta float64) (Spent, error) {
 	return s, err
 }
 
+// Answer is what releases cost, as records show it: by the accountant that answered, and by RDP
+// where that stands beside another one.
+type Answer struct {
+	Epsilon    float64  `json:"epsilon"`
+	EpsilonRDP *float64 `json:"epsilon_rdp,omitempty"` // nil where RDP itself answered, or had no finite answer
+	Delta      float64  `json:"delta"`
+	Accountant string   `json:"accountant,omitempty"` // "" in rows of the first version alone
+}
+
+// Answer is s without what stands behind it.
+func (s Spent) Answer() Answer { return Answer{s.Epsilon, s.EpsilonRDP, s.Delta, s.Accountant} }
+
 // Point is one point of a curve of ε over steps.
 type Point struct {
 	Steps   int     `json:"steps"`

@@ -12,13 +12,10 @@ import (
 // Total is what all runs on one data set cost together: the guarantee for somebody who sees everything that
 // they released.
 type Total struct {
-	Data       checkpoints.Data `json:"data"`
-	Releases   int              `json:"releases"`
-	Epsilon    float64          `json:"epsilon"`
-	EpsilonRDP *float64         `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
-	Delta      float64          `json:"delta"`                 // the least of the runs'
-	Accountant string           `json:"accountant"`            // that answered
-	Runs       []RunTotal       `json:"runs"`                  // those that released something
+	Data           checkpoints.Data `json:"data"`
+	Releases       int              `json:"releases"`
+	account.Answer                  // at the least of the runs' δ
+	Runs           []RunTotal       `json:"runs"` // those that released something
 }
 
 // RunTotal is one run of a total. Its ε covers that run alone, at its own δ.
@@ -72,7 +69,7 @@ func totalOf(d checkpoints.Data, members []checkpoints.Member) (Total, error) {
 		return Total{}, err
 	}
 	t := Total{
-		Data: d, Releases: releases, Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, Accountant: spent.Accountant,
+		Data: d, Releases: releases, Answer: spent.Answer(),
 	}
 	for _, m := range members {
 		alone, err := account.SpentBy(m.Accountant, m.Ledger, m.Delta)

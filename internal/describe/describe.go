@@ -42,12 +42,9 @@ type Privacy struct {
 	SamplingProbability float64            `json:"sampling_probability"`
 	ExpectedBatchSize   float64            `json:"expected_batch_size"`
 	PlannedSteps        int                `json:"planned_steps"`
-	Steps               int                `json:"steps"`                 // that the budget allows, at most the planned ones
-	Epsilon             float64            `json:"epsilon"`               // after Steps
-	EpsilonRDP          *float64           `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
+	Steps               int                `json:"steps"` // that the budget allows, at most the planned ones
+	account.Answer                         // after Steps
 	TargetEpsilon       float64            `json:"target_epsilon,omitempty"`
-	Delta               float64            `json:"delta"`
-	Accountant          string             `json:"accountant"`
 	Relation            string             `json:"relation"`
 	Method              string             `json:"method"`
 	Fallbacks           []account.Fallback `json:"fallbacks,omitempty"`
@@ -112,8 +109,8 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *train.Plan) error {
 	d.Privacy = Privacy{
 		NoiseMultiplier: plan.NoiseMultiplier, Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(),
 		SamplingProbability: plan.SamplingProbability, ExpectedBatchSize: plan.ExpectedBatchSize,
-		PlannedSteps: plan.Steps, Steps: plan.MaxSteps, Delta: plan.Delta, Epsilon: s.Epsilon, EpsilonRDP: s.EpsilonRDP,
-		Accountant: s.Accountant, Relation: s.Relation.String(), Method: s.Method, Fallbacks: plan.Fallbacks,
+		PlannedSteps: plan.Steps, Steps: plan.MaxSteps, Answer: s.Answer(),
+		Relation: s.Relation.String(), Method: s.Method, Fallbacks: plan.Fallbacks,
 	}
 	if plan.Budget != nil {
 		d.Privacy.TargetEpsilon = plan.Budget.Epsilon

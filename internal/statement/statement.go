@@ -21,19 +21,16 @@ import (
 // Statement is what a run claims about privacy, and everything the claim rests on. Equal ledgers
 // and plans give equal statements.
 type Statement struct {
-	Run                 string   `json:"run"` // the name of its folder
-	Status              string   `json:"status"`
-	Unit                string   `json:"unit"`
-	Relation            string   `json:"relation"`
-	Neighbours          string   `json:"neighbours"`
-	Public              string   `json:"public"` // what neighbours have in common
-	Epsilon             float64  `json:"epsilon"`
-	EpsilonRDP          *float64 `json:"epsilon_rdp,omitempty"`   // the same by RDP, beside another accountant
+	Run        string `json:"run"` // the name of its folder
+	Status     string `json:"status"`
+	Unit       string `json:"unit"`
+	Relation   string `json:"relation"`
+	Neighbours string `json:"neighbours"`
+	Public     string `json:"public"` // what neighbours have in common
+	account.Answer
 	EpsilonPlain        *float64 `json:"epsilon_plain,omitempty"` // an upper bound by the formula of accountant.PlainEpsilon
-	Delta               float64  `json:"delta"`
-	AddedDelta          float64  `json:"added_delta"` // on top, by the laws of sampler and noise; nothing on top of epsilon
+	AddedDelta          float64  `json:"added_delta"`             // on top, by the laws of sampler and noise; nothing on top of epsilon
 	TargetEpsilon       float64  `json:"target_epsilon,omitempty"`
-	Accountant          string   `json:"accountant"` // that answered
 	Method              string   `json:"method"`
 	Sampler             string   `json:"sampler"`
 	Sampling            string   `json:"sampling"`

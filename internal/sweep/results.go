@@ -16,6 +16,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/train"
@@ -26,12 +27,10 @@ type Row struct {
 	Trial        string
 	Settings     []configs.Setting // the swept keys
 	TestAccuracy float64           // NaN of a trial that diverged
-	Epsilon      float64
-	EpsilonRDP   *float64 // beside another accountant
-	Delta        float64
-	Steps        int
-	Seconds      float64
-	Status       train.Status
+	account.Answer
+	Steps   int
+	Seconds float64
+	Status  train.Status
 
 	// Of the trial's ledger at its end: rows of the first version have neither.
 	LedgerEntries int
@@ -40,18 +39,16 @@ type Row struct {
 
 func rowOf(t configs.Trial, r train.Result) Row {
 	return Row{
-		t.Name, t.Settings, r.TestAccuracy, r.Epsilon, r.EpsilonRDP, r.Delta, r.Steps, r.Seconds, r.Status, r.LedgerEntries, r.LedgerHead,
+		t.Name, t.Settings, r.TestAccuracy, r.Answer, r.Steps, r.Seconds, r.Status, r.LedgerEntries, r.LedgerHead,
 	}
 }
 
 // numbers are the fields of a row beside trial and swept keys, as they are written.
 type numbers struct {
-	TestAccuracy *float64     `json:"test_accuracy"` // null when the trial diverged
-	Epsilon      float64      `json:"epsilon"`
-	EpsilonRDP   *float64     `json:"epsilon_rdp,omitempty"`
-	Delta        float64      `json:"delta"`
-	Steps        int          `json:"steps"`
-	Status       train.Status `json:"status"`
+	TestAccuracy *float64 `json:"test_accuracy"` // null when the trial diverged
+	account.Answer
+	Steps  int          `json:"steps"`
+	Status train.Status `json:"status"`
 
 	LedgerEntries int    `json:"ledger_entries,omitempty"`
 	LedgerHead    string `json:"ledger_head,omitempty"`
@@ -59,7 +56,7 @@ type numbers struct {
 
 // MarshalJSON writes a flat object: trial, the swept keys under their full names, the numbers.
 func (r Row) MarshalJSON() ([]byte, error) {
-	n := numbers{nil, r.Epsilon, r.EpsilonRDP, r.Delta, r.Steps, r.Status, r.LedgerEntries, r.LedgerHead}
+	n := numbers{nil, r.Answer, r.Steps, r.Status, r.LedgerEntries, r.LedgerHead}
 	if !math.IsNaN(r.TestAccuracy) {
 		n.TestAccuracy = &r.TestAccuracy
 	}
@@ -139,7 +136,7 @@ func readRow(line string) (Row, error) {
 		return Row{}, err
 	}
 	row := Row{
-		Trial: found.Trial, TestAccuracy: math.NaN(), Epsilon: found.Epsilon, EpsilonRDP: found.EpsilonRDP, Delta: found.Delta,
+		Trial: found.Trial, TestAccuracy: math.NaN(), Answer: found.Answer,
 		Steps: found.Steps, Status: found.Status,
 		LedgerEntries: found.LedgerEntries, LedgerHead: found.LedgerHead,
 	}
@@ -219,11 +216,8 @@ func (r Row) byRDP() float64 {
 // publishing the one that looks best. (Papernot and Steinke, arXiv:2110.03620, section 1, on why the ε of the best one alone
 // would be wrong.)
 type Composed struct {
-	Epsilon    float64  `json:"epsilon"`
-	EpsilonRDP *float64 `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
-	Delta      float64  `json:"delta"`
-	Accountant string   `json:"accountant"` // that answered
-	Releases   int      `json:"releases"`
+	account.Answer
+	Releases int `json:"releases"`
 }
 
 // Compose accounts for the releases of all trials, finished or not, at the least of their deltas.
@@ -233,5 +227,5 @@ func (s *sweep) compose() (*Composed, error) {
 		return nil, err
 	}
 	spent, releases, err := books.Compose(members)
-	return &Composed{spent.Epsilon, spent.EpsilonRDP, spent.Delta, spent.Accountant, releases}, err
+	return &Composed{spent.Answer(), releases}, err
 }

@@ -18,15 +18,12 @@ import (
 
 // Score is how the model of a run does on the test pictures, and what it cost.
 type Score struct {
-	Run          string   `json:"run"`
-	TestAccuracy float64  `json:"test_accuracy"`
-	TestLoss     float64  `json:"test_loss"`
-	TestExamples int      `json:"test_examples"`
-	Epsilon      float64  `json:"epsilon"`               // of everything in the run's ledger
-	EpsilonRDP   *float64 `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
-	Delta        float64  `json:"delta"`
-	Accountant   string   `json:"accountant"` // that answered
-	Warning      string   `json:"-"`          // that something beside the run could not be asked; "" in most cases
+	Run            string  `json:"run"`
+	TestAccuracy   float64 `json:"test_accuracy"`
+	TestLoss       float64 `json:"test_loss"`
+	TestExamples   int     `json:"test_examples"`
+	account.Answer         // of everything in the run's ledger
+	Warning        string  `json:"-"` // that something beside the run could not be asked; "" in most cases
 }
 
 // Evaluate measures the model that a run has written. It changes nothing in the run's folder.
@@ -67,7 +64,7 @@ func Evaluate(dir string, o Options) (Score, error) {
 	found, err := e.Run()
 	return Score{
 		Run: dir, TestAccuracy: found.Accuracy, TestLoss: finite(found.Loss), TestExamples: source.Test.Len(),
-		Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, Accountant: spent.Accountant,
+		Answer:  spent.Answer(),
 		Warning: i.Warning,
 	}, err
 }

@@ -102,7 +102,7 @@ func (r *Run) finish(status Status) (Result, error) {
 	p := r.progress(spent)
 	result := Result{
 		Status: status, Steps: r.step,
-		Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, Accountant: spent.Accountant,
+		Answer:          spent.Answer(),
 		NoiseMultiplier: r.plan.NoiseMultiplier, TestAccuracy: r.evaluation.Accuracy,
 		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond, Run: r.Dir,
 		LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(),
@@ -124,7 +124,7 @@ func (r *Run) finish(status Status) (Result, error) {
 func (r *Run) Diverged() (Result, error) {
 	spent, err := r.plan.Spent(r.journal.Ledger())
 	return Result{
-		Status: Diverged, Steps: r.step, Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, TestAccuracy: math.NaN(),
+		Status: Diverged, Steps: r.step, Answer: spent.Answer(), TestAccuracy: math.NaN(),
 		Seconds: r.seconds(), LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(),
 	}, err
 }

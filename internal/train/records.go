@@ -11,6 +11,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/clip"
+	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
 )
@@ -19,18 +20,16 @@ import (
 // released and public test pictures. Times are not: a step takes as long as its batch is large.
 // Lines of steps that ran again after a crash appear again.
 type metrics struct {
-	Step         int      `json:"step"`
-	Epsilon      float64  `json:"epsilon"`
-	EpsilonRDP   *float64 `json:"epsilon_rdp,omitempty"` // beside another accountant
-	Delta        float64  `json:"delta"`
-	TestAccuracy float64  `json:"test_accuracy"`
-	TestLoss     float64  `json:"test_loss"`
-	LearningRate float64  `json:"learning_rate"`
+	Step int `json:"step"`
+	account.Answer
+	TestAccuracy float64 `json:"test_accuracy"`
+	TestLoss     float64 `json:"test_loss"`
+	LearningRate float64 `json:"learning_rate"`
 }
 
 func (r *Run) writeMetrics(p Progress) error {
 	return appendLine(r.path(folder.Metrics), metrics{
-		Step: p.Step, Epsilon: p.Spent.Epsilon, EpsilonRDP: p.Spent.EpsilonRDP, Delta: p.Spent.Delta,
+		Step: p.Step, Answer: p.Spent.Answer(),
 		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate,
 	})
 }

@@ -59,7 +59,7 @@ func TestRunReportsItsResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Result{
-		Status: Done, Steps: 60, Epsilon: g.Epsilon, Delta: 1e-4, Accountant: "rdp", NoiseMultiplier: 1,
+		Status: Done, Steps: 60, Answer: g.Answer(), NoiseMultiplier: 1,
 		TestAccuracy: r.TestAccuracy, Seconds: r.Seconds, ExamplesPerSecond: r.ExamplesPerSecond, Run: filepath.Join(o.RunsDir, "mine"),
 		LedgerEntries: 60, LedgerHead: r.LedgerHead,
 	}

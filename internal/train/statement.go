@@ -20,8 +20,8 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 	claim := r.plan.Claim(dim, releases, spent.Epsilon)
 	s := statement.Statement{
 		Run: r.name(), Status: string(status), Unit: claim.Unit, Relation: spent.Relation.String(), Neighbours: claim.Neighbours, Public: claim.Public,
-		Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, AddedDelta: claim.AddedDelta,
-		Accountant: spent.Accountant, Method: spent.Method,
+		Answer: spent.Answer(), AddedDelta: claim.AddedDelta,
+		Method:  spent.Method,
 		Sampler: r.plan.Sampler.Name(), Sampling: claim.Sampling, SamplingProbability: r.plan.SamplingProbability,
 		Mechanism: r.plan.Mechanism.Name(), Noise: claim.Noise, NoiseValues: dim * releases, NoiseMultiplier: r.plan.NoiseMultiplier,
 		ClipNorm: r.plan.Policy.Bound(), Clipping: r.plan.Policy.Name(), Bound: claim.Clipping,

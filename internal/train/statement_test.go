@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/checkpoints"
+	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
@@ -35,8 +36,8 @@ func TestStatementSaysWhatRan(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := statement.Statement{
-		Run: s.Run, Status: string(Done), Unit: "one training example", Relation: "add-or-remove-one", Epsilon: r.Epsilon, Delta: 1e-4, TargetEpsilon: 3,
-		Accountant: "rdp", Method: s.Method, Sampler: "Poisson", SamplingProbability: 0.2, Mechanism: "Gaussian", NoiseMultiplier: 1.5,
+		Run: s.Run, Status: string(Done), Unit: "one training example", Relation: "add-or-remove-one", TargetEpsilon: 3,
+		Answer: account.Answer{Epsilon: r.Epsilon, Delta: 1e-4, Accountant: "rdp"}, Method: s.Method, Sampler: "Poisson", SamplingProbability: 0.2, Mechanism: "Gaussian", NoiseMultiplier: 1.5,
 		ClipNorm: 0.25, Clipping: "flat", ExpectedBatchSize: 60, MaxSteps: 12, PlannedSteps: 12, Steps: 12, LedgerEntries: 12, LedgerHead: s.LedgerHead, Data: "stripes", Examples: 300, Shape: "6x6x1", Classes: 3,
 	}
 	if _, info, err := checkpoints.ReadJournal(filepath.Join(r.Run, folder.Ledger)); err != nil || s.LedgerHead != info.Hash {
@@ -102,7 +103,7 @@ func TestStatementRemembersDiagnostics(t *testing.T) {
 
 // What is printed is never below what was computed.
 func TestStatementRoundsUp(t *testing.T) {
-	text, err := statement.Statement{Epsilon: 2.00001, Delta: 1e-5}.Markdown()
+	text, err := statement.Statement{Answer: account.Answer{Epsilon: 2.00001, Delta: 1e-5}}.Markdown()
 	if err != nil || !strings.Contains(string(text), "(2.001, 1e-05)-differentially private") {
 		t.Errorf("found %v\n%s", err, text)
 	}

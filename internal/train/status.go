@@ -25,20 +25,17 @@ const (
 // Result is what a run reports at its end, on the terminal. Every field but the two of time is public or a function of what was
 // released; no file of the run holds those two.
 type Result struct {
-	Status             Status   `json:"status"`
-	Steps              int      `json:"steps"`
-	Epsilon            float64  `json:"epsilon"`               // of everything in the ledger
-	EpsilonRDP         *float64 `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
-	Delta              float64  `json:"delta"`
-	Accountant         string   `json:"accountant"` // that answered
-	NoiseMultiplier    float64  `json:"noise_multiplier"`
-	TestAccuracy       float64  `json:"test_accuracy"`
-	Seconds            float64  `json:"seconds"`             // of this part of the run
-	ExamplesPerSecond  float64  `json:"examples_per_second"` // expected examples, over the time of the steps of this part
-	Run                string   `json:"run"`
-	LedgerEntries      int      `json:"-"`
-	LedgerHead         string   `json:"-"` // hash of the ledger after them
-	statement.Together          // of all runs on this data, if there are others
+	Status             Status  `json:"status"`
+	Steps              int     `json:"steps"`
+	account.Answer             // of everything in the ledger
+	NoiseMultiplier    float64 `json:"noise_multiplier"`
+	TestAccuracy       float64 `json:"test_accuracy"`
+	Seconds            float64 `json:"seconds"`             // of this part of the run
+	ExamplesPerSecond  float64 `json:"examples_per_second"` // expected examples, over the time of the steps of this part
+	Run                string  `json:"run"`
+	LedgerEntries      int     `json:"-"`
+	LedgerHead         string  `json:"-"` // hash of the ledger after them
+	statement.Together         // of all runs on this data, if there are others
 }
 
 // Progress is what a run shows while it goes on.
