@@ -28,10 +28,12 @@ type metrics struct {
 }
 
 func (r *Run) writeMetrics(p Progress) error {
-	return appendLine(r.path(folder.Metrics), metrics{
+	line := metrics{
 		Step: p.Step, Answer: p.Spent.Answer(),
 		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate,
-	})
+	}
+	line.Accountant = "" // a line holds numbers alone
+	return appendLine(r.path(folder.Metrics), line)
 }
 
 // finite keeps a number writable as JSON: a diverged model has no mean loss, which shows as the
