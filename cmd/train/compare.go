@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"dpsgd/internal/chart"
 	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
@@ -31,8 +32,8 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
   train compare --sampling-probability 0.01 --steps 10000 --noise-multiplier 1 --delta 1e-5 --json`,
 		Args: runArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			if given := c.Flags().Changed("plot"); given && !slices.Contains(train.PlotFormats(), strings.ToLower(filepath.Ext(plot))) {
-				return usagef("found --plot %s, expected a file that ends in %s", plot, strings.Join(train.PlotFormats(), " or "))
+			if given := c.Flags().Changed("plot"); given && !slices.Contains(chart.Formats(), strings.ToLower(filepath.Ext(plot))) {
+				return usagef("found --plot %s, expected a file that ends in %s", plot, strings.Join(chart.Formats(), " or "))
 			}
 			asked, err := q.read(c, args)
 			if err != nil {
