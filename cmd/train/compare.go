@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"dpsgd/internal/chart"
+
 	"github.com/spf13/cobra"
 )
 
@@ -30,8 +32,8 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
   train compare --sampling-probability 0.01 --steps 10000 --noise-multiplier 1 --delta 1e-5 --json`,
 		Args: runArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			if given := c.Flags().Changed("plot"); given && !slices.Contains(questions.PlotFormats(), strings.ToLower(filepath.Ext(plot))) {
-				return usagef("found --plot %s, expected a file that ends in %s", plot, strings.Join(questions.PlotFormats(), " or "))
+			if given := c.Flags().Changed("plot"); given && !slices.Contains(chart.Formats(), strings.ToLower(filepath.Ext(plot))) {
+				return usagef("found --plot %s, expected a file that ends in %s", plot, strings.Join(chart.Formats(), " or "))
 			}
 			asked, err := q.read(c, args)
 			if err != nil {

@@ -2,31 +2,97 @@ package questions
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
+	"math"
 	"strings"
-)
 
-// PlotFormats are the endings of the files that WritePlot knows.
-func PlotFormats() []string { return []string{".svg", ".png"} }
+	"dpsgd/accountant"
+	"dpsgd/internal/chart"
+)
 
 // WritePlot draws ε over steps into a file, as its ending says: .svg or .png. A file in its place is replaced.
 func (c *Comparison) WritePlot(path string) error {
-	var picture []byte
-	var err error
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".svg":
-		picture = c.chart().svg()
-	case ".png":
-		picture, err = c.chart().png()
-	default:
-		err = fmt.Errorf("train: found the plot %s, expected a file that ends in %s", path, strings.Join(PlotFormats(), " or "))
-	}
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path, picture, 0o644); err != nil {
-		return fmt.Errorf("train: cannot write the plot: %w", err)
+	if err := c.chart().Write(path); err != nil {
+		return fmt.Errorf("train: %w", err)
 	}
 	return nil
+}
+
+// logarithmicFrom is the ratio of the largest to the least value from which a logarithmic axis shows more.
+const logarithmicFrom = 30
+
+// chart is the comparison's ε over steps. Curves must have been asked for.
+func (c *Comparison) chart() chart.Chart {
+	d := chart.Chart{Title: fmt.Sprintf("ε over steps at δ = %g, %s", c.Delta, c.Relation), X: "steps", Y: "ε"}
+	least, most := math.Inf(1), 0.0
+	limit := offChart * c.leastEpsilon()
+	var off []string
+	for _, a := range c.Accountants {
+		if a.Epsilon != nil && *a.Epsilon > limit && len(a.Curve) > 0 {
+			off = append(off, fmt.Sprintf("%s %.4g", a.Accountant, *a.Epsilon))
+			continue
+		}
+		line := a.line()
+		if len(line.Points) == 0 {
+			continue
+		}
+		d.Lines = append(d.Lines, line)
+		for _, p := range line.Points {
+			least, most = min(least, p.Y), max(most, p.Y)
+		}
+	}
+	d.Logarithmic = most > logarithmicFrom*least
+	d.Subtitle = c.subtitle()
+	if len(d.Lines) == 0 {
+		d.Subtitle += "; no accountant has an answer"
+	}
+	if len(off) > 0 {
+		d.Subtitle += "; off the chart: " + strings.Join(off, ", ")
+	}
+	return d
+}
+
+// subtitle is what was released.
+func (c *Comparison) subtitle() string {
+	s := fmt.Sprintf("%d releases", c.Releases)
+	if c.Run != "" {
+		s += " of " + c.Run
+	}
+	if c.NoiseMultiplier > 0 {
+		s = fmt.Sprintf("noise multiplier %.6g, sampling probability %.6g", c.NoiseMultiplier, c.SamplingProbability)
+	}
+	if c.GroupSize > 1 {
+		s += fmt.Sprintf(", groups of %d records", c.GroupSize)
+	}
+	return s
+}
+
+// line is the accountant's curve as far as it has answers, named with the last one.
+func (c Compared) line() chart.Line {
+	l := chart.Line{Name: c.Accountant}
+	if c.Estimate {
+		l.Name, l.Style = l.Name+" (estimate)", chart.Dashed
+	}
+	for _, s := range c.Curve {
+		if s.Epsilon > 0 {
+			l.Points = append(l.Points, chart.Point{X: float64(s.Steps), Y: s.Epsilon})
+		}
+	}
+	if n := len(l.Points); n > 0 {
+		l.Name += " " + accountant.RoundUp(l.Points[n-1].Y, 2)
+	}
+	return l
+}
+
+// offChart is how many times the least ε a line may end at. One that is further up would squeeze the others together.
+const offChart = 20
+
+// leastEpsilon is the smallest answer that is a bound.
+func (c *Comparison) leastEpsilon() float64 {
+	least := math.Inf(1)
+	for _, a := range c.Accountants {
+		if a.Epsilon != nil && !a.Estimate && *a.Epsilon > 0 {
+			least = min(least, *a.Epsilon)
+		}
+	}
+	return least
 }

@@ -1,0 +1,203 @@
+package chart
+
+import (
+	"cmp"
+	"image/color"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Lengths in points, 4/3 of a pixel. Title, subtitle and name of the y axis are in the head.
+const (
+	width, height                  = 675, 390
+	margin, head                   = 24, 76
+	textSize, textHeight vg.Length = 10.5, 13
+	nameGap              vg.Length = 12 // between the end of the x axis and the names of the lines
+)
+
+var (
+	ink  = color.NRGBA{0x22, 0x26, 0x2e, 0xff}
+	grey = color.NRGBA{0x6b, 0x72, 0x7d, 0xff}
+	// The grid comes after the axes, so it lets them through.
+	grid = draw.LineStyle{Color: color.NRGBA{0x22, 0x26, 0x2e, 0x20}, Width: 0.75}
+	sans = font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, textSize)
+
+	// Okabe, Ito 2008, "Color Universal Design", without the yellow that is too light for lines.
+	palette = []color.NRGBA{
+		{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff},
+		{0x56, 0xb4, 0xe9, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x22, 0x26, 0x2e, 0xff},
+	}
+	// Lines that lie on each other differ in dashes and width.
+	strokes = []draw.LineStyle{
+		{Width: 3.4}, {Width: 1.5, Dashes: []vg.Length{7, 4}}, {Width: 1.5}, {Width: 1.5, Dashes: []vg.Length{2, 3}},
+	}
+)
+
+// stroke is how line i is drawn.
+func (l Line) stroke(i int) draw.LineStyle {
+	if l.Style == Dashed {
+		return draw.LineStyle{Color: grey, Width: 1.1, Dashes: []vg.Length{1.1, 2.6}}
+	}
+	s := strokes[i%len(strokes)]
+	s.Color = palette[i%len(palette)]
+	return s
+}
+
+// in is text in a colour, from a place to the right.
+func in(c color.Color) text.Style {
+	return text.Style{Color: c, Font: sans, XAlign: text.XLeft, YAlign: text.YCenter, Handler: plot.DefaultTextHandler}
+}
+
+// draw fills a canvas.
+func (c Chart) draw(on draw.Canvas) {
+	c.Lines = c.drawable()
+	on.SetColor(color.White)
+	on.Fill(on.Rectangle.Path())
+	left := vg.Length(margin)
+	if len(c.Lines) > 0 {
+		left = c.drawPlot(on).X
+	}
+	on.FillText(in(ink), vg.Point{X: left, Y: height - margin}, c.Title)
+	on.FillText(in(grey), vg.Point{X: left, Y: height - margin - 16}, c.Subtitle)
+}
+
+// drawPlot draws everything below the subtitle and returns where the axes meet.
+func (c Chart) drawPlot(on draw.Canvas) vg.Point {
+	var names vg.Length
+	for _, l := range c.Lines {
+		names = max(names, in(ink).Width(l.Name))
+	}
+	p, area := c.plot(), draw.Crop(on, margin, -nameGap-names-margin/2, margin/2, -head)
+	p.Draw(area)
+	area = p.DataCanvas(area)
+	y := c.Y
+	if c.Logarithmic {
+		y += ", log scale"
+	}
+	on.FillText(in(ink), vg.Point{X: area.Min.X, Y: area.Max.Y + 10}, y)
+	c.drawNames(area, p)
+	return area.Min
+}
+
+// drawable are the lines without the points that have no place in the figure.
+func (c Chart) drawable() []Line {
+	var lines []Line
+	for _, l := range c.Lines {
+		l.Points = slices.DeleteFunc(slices.Clone(l.Points), func(p Point) bool {
+			return plotter.CheckFloats(p.X, p.Y) != nil || c.Logarithmic && p.Y <= 0
+		})
+		if len(l.Points) > 0 {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// plot is everything within the axes. These begin at zero where they can, and have a little room above.
+func (c Chart) plot() *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = nil
+	p.X.Label.Text, p.X.Label.TextStyle.Color, p.X.Label.TextStyle.Font, p.X.Label.Padding = c.X, ink, sans, 5
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Padding, axis.Color, axis.Width, axis.Tick.Length = 0, grey, grid.Width, 4
+		axis.Tick.Marker, axis.Tick.LineStyle, axis.Tick.Label.Color, axis.Tick.Label.Font = linearTicks{}, axis.LineStyle, grey, sans
+	}
+	p.Add(&plotter.Grid{Horizontal: grid})
+	for i, l := range c.Lines {
+		stroke := l.stroke(i)
+		if l.Style != Dots {
+			p.Add(&plotter.Line{XYs: l.Points, LineStyle: stroke})
+		}
+		if l.Style == Marked || l.Style == Dots || len(l.Points) == 1 {
+			p.Add(&plotter.Scatter{XYs: l.Points, GlyphStyle: draw.GlyphStyle{Color: stroke.Color, Radius: 2.5, Shape: draw.CircleGlyph{}}})
+		}
+	}
+	p.X.Min = min(0, p.X.Min)
+	if c.Logarithmic {
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, logarithmicTicks{}
+		p.Y.Min, p.Y.Max = p.Y.Min/1.04, p.Y.Max*1.04
+	} else {
+		p.Y.Min = min(0, p.Y.Min)
+		p.Y.Max += 0.04 * (p.Y.Max - p.Y.Min)
+	}
+	return p
+}
+
+// drawNames writes the name of each line where it ends.
+func (c Chart) drawNames(area draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&area)
+	ends := make([]vg.Point, len(c.Lines))
+	for i, l := range c.Lines {
+		last := l.Points[len(l.Points)-1]
+		ends[i] = vg.Point{X: x(last.X), Y: y(last.Y)}
+	}
+	for i, at := range apart(ends, area.Min.Y, area.Max.Y) {
+		colour, name := c.Lines[i].stroke(i).Color, area.Max.X+nameGap
+		area.StrokeLine2(draw.LineStyle{Color: colour, Width: 0.6}, ends[i].X+2, ends[i].Y, name-3, at)
+		area.FillText(in(colour), vg.Point{X: name, Y: at + 1}, c.Lines[i].Name)
+	}
+}
+
+// apart are heights of names that do not overlap, near the ends of their lines.
+func apart(ends []vg.Point, bottom, top vg.Length) []vg.Length {
+	order, heights := make([]int, len(ends)), make([]vg.Length, len(ends))
+	for i, end := range ends {
+		order[i], heights[i] = i, end.Y
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(heights[a], heights[b]) })
+	for _, i := range order { // push up what would overlap
+		heights[i] = max(heights[i], bottom)
+		bottom = heights[i] + textHeight
+	}
+	for _, i := range slices.Backward(order) { // and down again what would leave the picture
+		heights[i] = min(heights[i], top)
+		top = heights[i] - textHeight
+	}
+	return heights
+}
+
+// linearTicks are the library's, with shorter labels: 25, not 25.00.
+type linearTicks struct{}
+
+func (linearTicks) Ticks(low, high float64) []plot.Tick {
+	ticks := plot.DefaultTicks{}.Ticks(low, high)
+	for i, t := range ticks {
+		if !t.IsMinor() {
+			ticks[i].Label = label(t.Value)
+		}
+	}
+	return ticks
+}
+
+// logarithmicTicks are powers of ten, at most nine of them, and twice and five times these where there are few. The library's own
+// have no upper bound, and no label at all within a decade.
+type logarithmicTicks struct{}
+
+func (logarithmicTicks) Ticks(low, high float64) []plot.Tick {
+	first, last := math.Log10(low), math.Log10(high)
+	if last-first < 1 {
+		return linearTicks{}.Ticks(low, high)
+	}
+	factors := []float64{1, 2, 5}
+	if last-first > 3 {
+		factors = factors[:1]
+	}
+	var ticks []plot.Tick
+	for e := math.Floor(first); e <= last; e += math.Ceil((last - first) / 8) {
+		for _, factor := range factors {
+			value := factor * math.Pow(10, e)
+			ticks = append(ticks, plot.Tick{Value: value, Label: label(value)})
+		}
+	}
+	return ticks
+}
+
+func label(value float64) string { return strconv.FormatFloat(value, 'g', 6, 64) }
