@@ -24,7 +24,7 @@ func Example() {
 	batch := sampler.Sample(nil, source.Train.Len(), random.New())
 
 	shape := batcher.Shape()
-	x := make([]float32, len(batch)*shape.Pixels())
+	x := make([]float32, len(batch)*shape.Values())
 	labels := make([]int32, len(batch))
 	batcher.Fill(x, labels, batch)
 	// The expected size is 200 with a standard deviation of 14: five of them are

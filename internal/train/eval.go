@@ -11,12 +11,13 @@ import (
 	"dpsgd/model"
 )
 
-// Score is how the model of a run does on the test pictures, and what it cost.
+// Score is how the model of a run does on the test examples, and what it cost.
 type Score struct {
 	Run          string   `json:"run"`
 	TestAccuracy float64  `json:"test_accuracy"`
 	TestLoss     float64  `json:"test_loss"`
 	TestExamples int      `json:"test_examples"`
+	Noun         string   `json:"-"`                     // "pictures" or "rows"
 	Epsilon      float64  `json:"epsilon"`               // of everything in the run's ledger
 	EpsilonRDP   *float64 `json:"epsilon_rdp,omitempty"` // the same by RDP, beside another accountant
 	Delta        float64  `json:"delta"`
@@ -61,7 +62,7 @@ func Evaluate(dir string, o Options) (Score, error) {
 	}
 	found, err := e.Run()
 	return Score{
-		Run: dir, TestAccuracy: found.Accuracy, TestLoss: finite(found.Loss), TestExamples: source.Test.Len(),
+		Run: dir, TestAccuracy: found.Accuracy, TestLoss: finite(found.Loss), TestExamples: source.Test.Len(), Noun: source.Test.Shape().Noun(),
 		Epsilon: spent.Epsilon, EpsilonRDP: spent.EpsilonRDP, Delta: spent.Delta, Accountant: spent.Accountant,
 		Warning: i.warning,
 	}, err

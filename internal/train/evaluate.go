@@ -7,16 +7,16 @@ import (
 	"dpsgd/model"
 )
 
-// evaluationBatch is how many test pictures one run of the prediction graph holds.
+// evaluationBatch is how many test examples one run of the prediction graph holds.
 const evaluationBatch = 100
 
-// Evaluation is how a model does on pictures that count as public.
+// Evaluation is how a model does on examples that count as public.
 type Evaluation struct {
-	Accuracy float64 // share of pictures whose largest logit is the label's
+	Accuracy float64 // share of examples whose largest logit is the label's
 	Loss     float64 // mean cross-entropy
 }
 
-// evaluator predicts a set of pictures with the current parameters of a model.
+// evaluator predicts a set of examples with the current parameters of a model.
 type evaluator struct {
 	examples int
 	input    input
@@ -24,13 +24,13 @@ type evaluator struct {
 	executor *graph.Executor
 }
 
-func newEvaluator(m *model.Model, images *data.Images, n data.Normalisation, pool *kernel.Pool) (*evaluator, error) {
-	batcher, err := data.NewBatcher(images, n)
+func newEvaluator(m *model.Model, set data.Set, n data.Normalisation, pool *kernel.Pool) (*evaluator, error) {
+	batcher, err := data.NewBatcher(set, n)
 	if err != nil {
 		return nil, err
 	}
 	b := graph.NewBuilder(pool)
-	batch := min(evaluationBatch, images.Len())
+	batch := min(evaluationBatch, set.Len())
 	network, err := m.Prediction(b, batch)
 	if err != nil {
 		return nil, err
@@ -39,10 +39,10 @@ func newEvaluator(m *model.Model, images *data.Images, n data.Normalisation, poo
 	if err != nil {
 		return nil, err
 	}
-	return &evaluator{examples: images.Len(), input: newInput(executor, network, batcher, pool), network: network, executor: executor}, nil
+	return &evaluator{examples: set.Len(), input: newInput(executor, network, batcher, pool), network: network, executor: executor}, nil
 }
 
-// Run evaluates all pictures.
+// Run evaluates all examples.
 func (e *evaluator) Run() (Evaluation, error) {
 	var correct int
 	var loss float64

@@ -20,7 +20,7 @@ func (o Options) source(c *configs.Config) (*data.Source, error) {
 	return loadData(c, o.DataDir)
 }
 
-// loadData reads the configured pictures.
+// loadData reads the configured examples.
 func loadData(c *configs.Config, dir string) (*data.Source, error) {
 	return data.Load(dataSpec(c, dir))
 }
@@ -28,11 +28,12 @@ func loadData(c *configs.Config, dir string) (*data.Source, error) {
 func dataSpec(c *configs.Config, dir string) data.Spec {
 	return data.Spec{
 		Name: c.Data.Name, Dir: dir, Folder: c.Data.Folder, Classes: c.Data.Classes,
+		Table: c.Data.Table, Columns: c.Data.Columns, Label: c.Data.Label,
 		Height: c.Data.Size.Height, Width: c.Data.Size.Width, Channels: c.Data.Channels, Seed: c.Data.Seed,
 	}
 }
 
-// normalisation holds the configured constants, one for each channel.
+// normalisation holds the configured constants, one for each channel or column.
 func normalisation(c *configs.Config, channels int) data.Normalisation {
 	mean, std := c.Data.PerChannel(channels)
 	return data.Normalisation{Mean: mean, Std: std}

@@ -8,7 +8,7 @@ import (
 	"dpsgd/model"
 )
 
-// newModel declares the configured network for pictures of the given shape.
+// newModel declares the configured network for examples of the given shape.
 func newModel(c *configs.Config, shape data.Shape, classes int) (*model.Model, error) {
 	layers, err := c.Model.Network()
 	if err != nil {
