@@ -40,7 +40,7 @@ func Fetch(ctx context.Context, name, dir string, opts FetchOptions) error {
 		return fmt.Errorf("data: unknown set %q, expected %s", name, strings.Join(Fetchable(), ", "))
 	}
 	if len(set.Files) == 0 {
-		return fmt.Errorf("data: %s are drawn by the program itself, there is nothing to fetch", name)
+		return fmt.Errorf("data: %s are %s, there is nothing to fetch", name, set.Doc)
 	}
 	return set.fetch(ctx, dir, opts)
 }

@@ -379,7 +379,7 @@ func TestFetchByName(t *testing.T) {
 		err := Fetch(t.Context(), name, t.TempDir(), opts)
 		wantError(t, err, nil, m.URL+"/"+want, "404")
 	}
-	wantError(t, Fetch(t.Context(), "digits", t.TempDir(), opts), nil, "nothing to fetch")
+	wantError(t, Fetch(t.Context(), "digits", t.TempDir(), opts), nil, "data: digits are drawn by the program itself, there is nothing to fetch")
 	wantError(t, Fetch(t.Context(), "imagenet", t.TempDir(), opts), nil, `unknown set "imagenet"`)
 }
 
