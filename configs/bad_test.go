@@ -25,7 +25,7 @@ var badFiles = []struct{ name, want string }{
 	{"class-escapes", `1:41: data.classes[1]: found ../dog, expected the name of a folder`},
 	{"class-number", `1:41: data.classes[1]: found 7, expected the name of a folder (put it in quotes if it is meant as text)`},
 	{"class-twice", `1:46: data.classes[2]: found Cat, expected a name that differs from item 0 in more than case`},
-	{"classes-with-name", `1:31: data.classes: found without effect, expected it only with data.folder`},
+	{"classes-with-name", `1:31: data.classes: found without effect, expected it only with data.folder or data.table`},
 	{"complex-key", `3:1: found a key that is not a plain word, expected plain YAML without it`},
 	{"decimal-comma", `3:12: privacy.epsilon: found 2,5, expected a number greater than 0 and at most 10000, or none (write it without a comma)`},
 	{"delta-above-one", `2:30: privacy.delta: found 1.5, expected a number of at least 1e-20 and less than 1`},
@@ -37,7 +37,7 @@ var badFiles = []struct{ name, want string }{
 	{"duplicate-key", `5:3: privacy.clip_norm: found twice, expected once (first on line 4)`},
 	{"duplicate-section", `3:1: privacy: found twice, expected once (first on line 2)`},
 	{"empty-body", `2:35: model.layers[0].residual.body: found an empty list, expected a list of at least one layer`},
-	{"empty-data", `1:1: data: found nothing, expected name (one of digits, mnist, fashion-mnist, cifar-10) or folder`},
+	{"empty-data", `1:1: data: found nothing, expected name (one of digits, mnist, fashion-mnist, cifar-10), folder or table`},
 	{"empty", `1:1: found nothing, expected a mapping with the keys data, model, privacy, optimizer, training, performance, run`},
 	{"ending-point", `3:12: privacy.epsilon: found 5., expected a number greater than 0 and at most 10000, or none (write a digit after the point)`},
 	{"endless-warmup", `3:38: optimizer.schedule.warmup_steps: found 500, expected at most the 100 training.steps`},
@@ -78,7 +78,7 @@ var badFiles = []struct{ name, want string }{
 	{"negative-steps", `3:19: training.steps: found -5, expected a whole number from 1 to 1000000000`},
 	{"new-octal", `3:24: training.batch_size: found 0o17, expected a whole number from 1 to 10000000 (write it in decimal)`},
 	{"no-budget", `2:1: privacy: found nothing, expected epsilon (a budget) or noise_multiplier (a fixed noise), or both`},
-	{"no-data", `1:1: data: found nothing, expected name (one of digits, mnist, fashion-mnist, cifar-10) or folder`},
+	{"no-data", `1:1: data: found nothing, expected name (one of digits, mnist, fashion-mnist, cifar-10), folder or table`},
 	{"no-layers", `2:17: model.layers: found an empty list, expected a list of at least one layer`},
 	{"no-privacy", `1:1: privacy: found nothing, expected epsilon (a budget) or noise_multiplier (a fixed noise), or both`},
 	{"none-and-calibrated", `2:1: privacy: found nothing, expected epsilon (a budget) or noise_multiplier (a fixed noise), or both`},
@@ -137,6 +137,16 @@ var badFiles = []struct{ name, want string }{
 	{"zero-noise", `2:29: privacy.noise_multiplier: found 0, expected a number greater than 0 and at most 10000, or calibrated`},
 	{"zero-size", `1:58: data.size[1]: found 0, expected a whole number from 1 to 1024`},
 	{"zero-std", `1:28: data.std[0]: found 0, expected a number from 0.001 to 1000`},
+	{"table-alone", `1:1: data.classes: found nothing, expected a list of 2 to 256 names, each a value of the label column, because data.table is given
+1:1: data.columns: found nothing, expected a list of 1 to 4096 names, each the name of a column, because data.table is given
+1:1: data.label: found nothing, expected the name of a column, because data.table is given`},
+	{"table-and-folder", `1:33: data.table: found together with data.folder, expected one of the two`},
+	{"size-of-table", `1:76: data.size: found without effect, expected it only with data.folder`},
+	{"columns-of-folder", `1:75: data.columns: found without effect, expected it only with data.table`},
+	{"label-among-columns", `1:53: data.label: found sick, which is one of data.columns, expected another column`},
+	{"column-twice", `1:39: data.columns[1]: found age, expected a name that differs from item 0 in more than case`},
+	{"mean-per-column", `1:87: data.mean: found 2 values, expected 1 or 3, one per column`},
+	{"zero-std-of-table", `1:76: data.std[0]: found 0, expected a number from 0.000001 to 1000000`},
 }
 
 func TestBadFiles(t *testing.T) {

@@ -1,6 +1,9 @@
 package configs
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // check reports what is missing and what does not fit together, where the values alone are fine.
 // bad holds the keys that were reported already.
@@ -15,28 +18,35 @@ func check(r *report, c *Config, doc document, bad map[string]bool, sections map
 		}
 		r.addf(s.at, key, "found nothing, expected %s", expected)
 	}
-	checkData(c, doc, missing)
+	checkData(r, c, doc, bad, missing)
 	checkBudget(c, doc, bad, missing)
-	checkChannels(r, c, doc, bad)
+	checkConstants(r, c, doc, bad)
 	checkWarmup(r, c, doc, bad)
 }
 
 // has reports whether a key was given at all.
 func (d document) has(path string) bool { _, ok := d[path]; return ok }
 
-func checkData(c *Config, doc document, missing func(parent, key, expected string)) {
-	if !doc.has("data.name") && !doc.has("data.folder") {
-		missing("data", "data", fmt.Sprintf("name (%s) or folder", choice{datasetNames()}.expected()))
+func checkData(r *report, c *Config, doc document, bad map[string]bool, missing func(parent, key, expected string)) {
+	if !doc.has("data.name") && !doc.has("data.folder") && !doc.has("data.table") {
+		missing("data", "data", fmt.Sprintf("name (%s), folder or table", datasetName{}.expected()))
 		return
 	}
-	if !doc.has("data.folder") || doc.has("data.name") {
+	if doc.has("data.name") || doc.has("data.folder") && doc.has("data.table") {
 		return
 	}
-	// Nothing about the pictures is inferred from them.
-	for _, path := range []string{"data.classes", "data.size", "data.channels"} {
+	// Nothing about the examples is inferred from them.
+	own, required := "data.folder", []string{"data.classes", "data.size", "data.channels"}
+	if doc.has("data.table") {
+		own, required = "data.table", []string{"data.classes", "data.columns", "data.label"}
+	}
+	for _, path := range required {
 		if !doc.has(path) {
-			missing("data", path, fieldAt(path).format.expected()+", because data.folder is given")
+			missing("data", path, fieldAt(path).formatIn(c).expected()+", because "+own+" is given")
 		}
+	}
+	if label := c.Data.Label; doc.has("data.label") && !bad["data.label"] && slices.Contains(c.Data.Columns, label) {
+		r.addf(doc["data.label"].value.at, "data.label", "found %s, which is one of data.columns, expected another column", printable(label))
 	}
 }
 
@@ -47,21 +57,17 @@ func checkBudget(c *Config, doc document, bad map[string]bool, missing func(pare
 	missing("privacy", "privacy", "epsilon (a budget) or noise_multiplier (a fixed noise), or both")
 }
 
-// checkChannels compares the normalisation constants with the channels, where these are known.
-func checkChannels(r *report, c *Config, doc document, bad map[string]bool) {
-	channels := c.Data.Channels
-	for _, d := range datasets {
-		if d.name == c.Data.Name {
-			channels = d.channels
-		}
-	}
-	if channels == 0 || bad["data.channels"] {
+// checkConstants compares the normalisation constants with the channels or columns, where these are
+// known.
+func checkConstants(r *report, c *Config, doc document, bad map[string]bool) {
+	want, of := c.Data.constants()
+	if want == 0 || bad["data.channels"] || bad["data.columns"] {
 		return
 	}
 	expect := func(path string, values []float64) {
-		if n := len(values); !bad[path] && n != 1 && n != channels {
-			expected := fmt.Sprintf("1 or %d, one per channel", channels)
-			if channels == 1 {
+		if n := len(values); !bad[path] && n != 1 && n != want {
+			expected := fmt.Sprintf("1 or %d, one per %s", want, of)
+			if want == 1 {
 				expected = "1"
 			}
 			r.addf(doc[path].value.at, path, "found %d values, expected %s", n, expected)

@@ -14,18 +14,21 @@ type Config struct {
 	Run         Run
 }
 
-// Data says which pictures are used. Exactly one of Name and Folder is set.
+// Data says which examples are used. Exactly one of Name, Folder and Table is set.
 //
-// Everything here is public: the classes, the size and the normalisation constants are declared,
-// never computed from the training pictures.
+// Everything here is public: the classes, the size, the columns and the normalisation constants are
+// declared, never computed from the training examples.
 type Data struct {
-	Name     string   // a data set that the program knows; "" with a folder
-	Folder   string   // <folder>/train/<class>/* and <folder>/test/<class>/*; "" with a name
-	Classes  []string // with a folder: the names of the class folders, in label order
+	Name     string   // a data set that the program knows; "" with a folder or a table
+	Folder   string   // of pictures, <folder>/train/<class>/* and <folder>/test/<class>/*; or ""
+	Table    string   // <table>/train.csv and <table>/test.csv; or ""
+	Classes  []string // in label order: with a folder the names of the class folders, with a table the values of Label
 	Size     Size     // with a folder: pictures are resized to this, in pixels
 	Channels int      // with a folder: 1 is grey, 3 is colour
+	Columns  []string // with a table: the columns with the numbers that the network sees
+	Label    string   // with a table: the column with the class
 	Mean     []float64
-	Std      []float64 // the network sees (pixel - Mean) / Std, pixels in [0,1]; one value each, or one per channel
+	Std      []float64 // the network sees (x - Mean) / Std, x a pixel in [0,1] or a number; one value each, or one per channel or column
 	Seed     uint64    // of the drawn data set "digits"
 }
 
@@ -33,7 +36,7 @@ type Data struct {
 type Size struct{ Height, Width int }
 
 // PerChannel returns the normalisation constants as one mean and one standard deviation for each
-// of the given number of channels.
+// of the given number of channels or columns.
 func (d Data) PerChannel(channels int) (mean, std []float64) {
 	return broadcast(d.Mean, channels), broadcast(d.Std, channels)
 }
@@ -127,7 +130,7 @@ type Run struct {
 
 // DefaultConfig returns the value of every key that a file leaves out. There is no default for the
 // data set and for the privacy budget: a file without them is refused. Adding data.folder,
-// model.layers or training.steps replaces data.name, model.name or training.epochs.
+// data.table, model.layers or training.steps replaces data.name, model.name or training.epochs.
 func DefaultConfig() Config {
 	return Config{
 		Data: Data{

@@ -3,6 +3,8 @@ package configs
 import (
 	"reflect"
 	"strings"
+
+	"dpsgd/data"
 )
 
 // field is one key of a configuration. The table of fields is the only list of keys: parsing,
@@ -35,25 +37,30 @@ type pair struct{ a, b string }
 
 var pairs = []pair{
 	{"data.name", "data.folder"},
+	{"data.name", "data.table"},
+	{"data.folder", "data.table"},
 	{"model.name", "model.layers"},
 	{"training.epochs", "training.steps"},
 }
 
-// other returns the key that a key excludes, or "".
-func other(path string) string {
+// others returns the keys that a key excludes.
+func others(path string) []string {
+	var keys []string
 	for _, p := range pairs {
 		switch path {
 		case p.a:
-			return p.b
+			keys = append(keys, p.b)
 		case p.b:
-			return p.a
+			keys = append(keys, p.a)
 		}
 	}
-	return ""
+	return keys
 }
 
 var (
 	withFolder   = &condition{"data.folder", "", func(c *Config) bool { return c.Data.Folder != "" }}
+	withTable    = &condition{"data.table", "", func(c *Config) bool { return c.Data.Table != "" }}
+	withOwnData  = &condition{"data.folder", "or data.table", func(c *Config) bool { return withFolder.holds(c) || withTable.holds(c) }}
 	withDigits   = &condition{"data.name", "digits", func(c *Config) bool { return c.Data.Name == "digits" }}
 	withMomentum = &condition{"optimizer.name", "momentum or nesterov", func(c *Config) bool {
 		return c.Optimizer.Name == "momentum" || c.Optimizer.Name == "nesterov"
@@ -65,38 +72,28 @@ var (
 	withStep   = &condition{"optimizer.schedule.name", "step", func(c *Config) bool { return c.Optimizer.Schedule.Name == "step" }}
 )
 
-// dataset is a data set that the program knows by name; what is read from it is in package data.
-type dataset struct {
-	name     string
-	channels int
-}
-
-var datasets = []dataset{{"digits", 1}, {"mnist", 1}, {"fashion-mnist", 1}, {"cifar-10", 3}}
-
-func datasetNames() []string {
-	names := make([]string, len(datasets))
-	for i, d := range datasets {
-		names[i] = d.name
-	}
-	return names
-}
-
 // fields lists every key in the order in which files are written.
 var fields = []field{
-	{"data.name", choice{datasetNames()}, func(c *Config) any { return &c.Data.Name },
-		"A data set that the program knows: digits (drawn by the program itself), mnist, fashion-mnist, cifar-10.", nil},
+	{"data.name", datasetName{}, func(c *Config) any { return &c.Data.Name },
+		"A data set that the program knows: " + datasetDocs() + ".", nil},
 	{"data.folder", folder, func(c *Config) any { return &c.Data.Folder },
 		"A folder of your own pictures, <folder>/train/<class>/*.png and <folder>/test/<class>/*.png (or .jpg, .jpeg).", nil},
-	{"data.classes", texts{className, 2, 1000}, func(c *Config) any { return &c.Data.Classes },
-		"The names of the class folders; declared here because the list must not depend on the pictures.", withFolder},
+	{"data.table", folder, func(c *Config) any { return &c.Data.Table },
+		"A folder with a table of your own, <table>/train.csv and <table>/test.csv: comma-separated values, with the names of the columns in the first line.", nil},
+	{"data.classes", byExamples{texts{className, 2, 1000}, texts{labelValue, 2, 256}}, func(c *Config) any { return &c.Data.Classes },
+		"The names of the class folders, or the values of the label column; declared here because the list must not depend on the examples.", withOwnData},
 	{"data.size", sizes{integer{min: 1, max: 1024}}, func(c *Config) any { return &c.Data.Size },
 		"Height and width in pixels; pictures of another size are resized.", withFolder},
 	{"data.channels", oneOf{1, 3}, func(c *Config) any { return &c.Data.Channels },
 		"1 for grey pictures, 3 for colour.", withFolder},
-	{"data.mean", numbers{number{min: 0, max: 1}, 3}, func(c *Config) any { return &c.Data.Mean },
-		"Subtracted from pixels in [0,1]: one value, or one per channel. A public constant, never computed from the training pictures.", nil},
-	{"data.std", numbers{number{min: 0.001, max: 1000}, 3}, func(c *Config) any { return &c.Data.Std },
-		"Divides pixels after the mean is subtracted: one value, or one per channel. A public constant.", nil},
+	{"data.columns", texts{columnName, 1, data.MaxColumns}, func(c *Config) any { return &c.Data.Columns },
+		"The columns with the numbers that the network sees, in its order; other columns are passed over.", withTable},
+	{"data.label", columnName, func(c *Config) any { return &c.Data.Label },
+		"The column that holds one of the classes.", withTable},
+	{"data.mean", byExamples{numbers{number{min: 0, max: 1}, 3}, numbers{number{min: -data.MaxNormalisation, max: data.MaxNormalisation}, data.MaxColumns}}, func(c *Config) any { return &c.Data.Mean },
+		"Subtracted from pixels in [0,1], or from the numbers of a table: one value, or one per channel or column. A public constant, never computed from the training examples.", nil},
+	{"data.std", byExamples{numbers{number{min: 0.001, max: 1000}, 3}, numbers{number{min: 1 / data.MaxNormalisation, max: data.MaxNormalisation}, data.MaxColumns}}, func(c *Config) any { return &c.Data.Std },
+		"Divides pixels or numbers after the mean is subtracted: one value, or one per channel or column. A public constant.", nil},
 	{"data.seed", integer{min: 0, max: maxExactInteger}, func(c *Config) any { return &c.Data.Seed },
 		"Which digits are drawn.", withDigits},
 

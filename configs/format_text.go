@@ -75,11 +75,14 @@ type text struct {
 	empty   bool   // "" is allowed
 }
 
-// Names become folders, on every operating system.
+// Names become folders, on every operating system; those of columns and labels stand in a table.
 var (
 	runName   = text{what: "a name of 1 to 64 letters, digits, '.', '_' and '-' that begins with a letter, a digit or '_'", pattern: `^([A-Za-z0-9_][A-Za-z0-9._-]*)?$`, max: 64, empty: true}
 	className = text{what: "the name of a folder", pattern: `^[^./\\:*?"<>|][^/\\:*?"<>|]*$`, max: 100}
 	folder    = text{what: "the path of a folder", pattern: `^.+$`, max: 4096}
+
+	columnName = text{what: "the name of a column", pattern: `^\S.*$`, max: 200}
+	labelValue = text{what: "a value of the label column", pattern: `^\S.*$`, max: 100}
 )
 
 func (f text) decode(r *report, n *node, key string, into any) bool {

@@ -11,8 +11,8 @@ import (
 //
 // An override is "key=value", such as "privacy.clip_norm=0.5" or "data.classes=[cat, dog]": a full
 // key and a scalar or flow list, as strict as in a file. The last override of a key wins. An override
-// of one key of a pair (data.name and data.folder, model.name and model.layers, training.epochs and
-// training.steps) removes the other from the file, and keys of the file that lose their meaning by
+// of one of several keys that exclude each other (data.name, data.folder and data.table; model.name
+// and model.layers; training.epochs and training.steps) removes the others from the file, and keys of the file that lose their meaning by
 // an override are dropped: "optimizer.name=adam" drops the file's momentum.
 //
 // The error is a Problems with everything that is wrong, and matches ErrInvalid.
@@ -120,12 +120,12 @@ func (d document) decode(r *report, c *Config) (bad map[string]bool) {
 		if !ok {
 			continue
 		}
-		if o := fieldAt(other(f.path)); o != nil {
-			if _, both := d[o.path]; !both {
-				o.copy(c, &Config{}) // its default gives way
+		for _, excluded := range others(f.path) {
+			if _, both := d[excluded]; !both {
+				fieldAt(excluded).copy(c, &Config{}) // its default gives way
 			}
 		}
-		bad[f.path] = !f.format.decode(r, s.value, f.path, f.at(c))
+		bad[f.path] = !f.formatIn(c).decode(r, s.value, f.path, f.at(c))
 	}
 	return bad
 }
@@ -137,7 +137,8 @@ func (d document) conditions(r *report, c *Config, bad map[string]bool) {
 	for i := range fields {
 		f := &fields[i]
 		s, ok := d[f.path]
-		if !ok || f.applies(c) || bad[f.path] || bad[f.only.key] || bad[other(f.only.key)] {
+		isBad := func(path string) bool { return bad[path] }
+		if !ok || f.applies(c) || bad[f.path] || bad[f.only.key] || slices.ContainsFunc(others(f.only.key), isBad) {
 			continue
 		}
 		if d.overrides(f.only.key) && !s.override {
@@ -149,9 +150,9 @@ func (d document) conditions(r *report, c *Config, bad map[string]bool) {
 	}
 }
 
-// overrides reports whether a key, or the one that it excludes, was set by an override.
+// overrides reports whether a key, or one that it excludes, was set by an override.
 func (d document) overrides(path string) bool {
-	return d[path].override || d[other(path)].override
+	return d[path].override || slices.ContainsFunc(others(path), func(other string) bool { return d[other].override })
 }
 
 // parseOverrides reads "key=value" texts; for a key that comes twice the last one wins.

@@ -126,6 +126,12 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{folderBase, `data.classes=[cat, "7"]`, "- \"7\""},
 		{folderBase, "data.size=[32,48]", "size: [32, 48]"},
 		{folderBase, "data.channels=3", "channels: 3"},
+		{tableBase, "data.table=/tmp/records", "table: /tmp/records"},
+		{tableBase, "data.columns=[pay, \"Gross income, 2024\"]", "- \"Gross income, 2024\""},
+		{tableBase, "data.label=ill", "label: ill"},
+		{tableBase, "data.classes=[\"<=50K\", \">50K\"]", `- "\u003c=50K"`},
+		{tableBase, "data.mean=[-40, 1000]", "mean: [-40, 1000]"},
+		{tableBase, "data.std=[20000]", "std: [20000]"},
 		{smallest, "model.name=mlp", "name: mlp"},
 		{smallest, "model.layers=[flatten, linear: {out_features: classes}]", "- linear: {out_features: classes, bias: true}"},
 		{smallest, "privacy.epsilon=1.5", "epsilon: 1.5"},
@@ -172,6 +178,8 @@ func TestOverridesSetEveryKey(t *testing.T) {
 	}
 }
 
+const tableBase = "data: {table: records, columns: [age, pay], label: sick, classes: [a, b]}\nprivacy: {epsilon: 3}\n"
+
 const folderBase = "data: {folder: pictures, classes: [a, b], size: 28, channels: 1}\nprivacy: {epsilon: 3}\n"
 
 func TestOverridesReplaceWhatTheyExclude(t *testing.T) {
@@ -182,6 +190,10 @@ func TestOverridesReplaceWhatTheyExclude(t *testing.T) {
 	}{
 		{"data: {name: digits, seed: 5}\nprivacy: {epsilon: 3}", []string{"data.folder=pictures", "data.classes=[a,b]", "data.size=28", "data.channels=1"}, folderBase},
 		{folderBase, []string{"data.name=digits"}, smallest},
+		{folderBase, []string{"data.table=records", "data.columns=[age, pay]", "data.label=sick"}, tableBase},
+		{tableBase, []string{"data.name=digits"}, smallest},
+		{tableBase, []string{"data.folder=pictures", "data.size=28", "data.channels=1"}, folderBase},
+		{smallest, []string{"data.table=records", "data.columns=[age, pay]", "data.label=sick", "data.classes=[a, b]"}, tableBase},
 		{smallest + "model: {layers: [flatten]}", []string{"model.name=mlp"}, smallest + "model: {name: mlp}"},
 		{smallest + "model: {name: mlp}", []string{"model.layers=[flatten]"}, smallest + "model: {layers: [flatten]}"},
 		{smallest + "training: {epochs: 3}", []string{"training.steps=5"}, smallest + "training: {steps: 5}"},

@@ -127,7 +127,7 @@ func TestLoadReadsFiles(t *testing.T) {
 }
 
 func TestLoadErrors(t *testing.T) {
-	all := "cifar-cnn, fashion-cnn, layers, mnist-cnn, own-pictures"
+	all := "cifar-cnn, fashion-cnn, layers, mnist-cnn, own-pictures, own-table"
 	for name, want := range map[string]string{
 		"digit":   `configs: found no preset and no file "digit", expected a path or one of digits, ` + all + " (did you mean digits?)",
 		"unheard": `configs: found no preset and no file "unheard", expected a path or one of digits, ` + all,

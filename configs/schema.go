@@ -128,7 +128,7 @@ func requirements(section string) object {
 	case "":
 		return require("data", "privacy")
 	case "data":
-		return object{{"oneOf", []object{require("name"), require("folder", "classes", "size", "channels")}}}
+		return object{{"oneOf", dataSchemas()}}
 	case "model":
 		return object{{"not", require("name", "layers")}}
 	case "privacy":
@@ -161,7 +161,8 @@ func (f *field) hasDefault() bool {
 	}
 	n, isNumber := f.format.(number)
 	optional := isNumber && n.word != ""
-	return !optional && other(f.path) == "" && f.only != withFolder
+	ownData := f.only == withFolder || f.only == withTable || f.only == withOwnData
+	return !optional && len(others(f.path)) == 0 && !ownData
 }
 
 // layerSchemas returns the definitions of a list of layers and of one layer.

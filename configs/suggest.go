@@ -45,8 +45,6 @@ var synonyms = map[string]string{
 	"eval_every":          "evaluate_every",
 	"network":             "model",
 	"optimiser":           "optimizer",
-	"fmnist":              "fashion-mnist",
-	"cifar":               "cifar-10",
 }
 
 // nearest returns the known name that was probably meant, or "".
@@ -75,7 +73,7 @@ func synonym(found string) string {
 			return ours
 		}
 	}
-	return ""
+	return datasetAlias(found)
 }
 
 // squash makes MaxPool2d, max-pool2d and max_pool2d one.

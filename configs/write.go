@@ -41,7 +41,7 @@ func (c *Config) YAML() []byte {
 
 // written reports whether the field belongs into the file of a configuration.
 func (f *field) written(c *Config) bool {
-	return f.applies(c) && (other(f.path) == "" || f.given(c))
+	return f.applies(c) && (len(others(f.path)) == 0 || f.given(c))
 }
 
 // given reports whether the field holds more than the zero value. For a key of a pair this is

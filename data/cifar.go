@@ -55,50 +55,58 @@ func interleave(dst, red, green, blue []byte) {
 	}
 }
 
-// load reads the unpacked members of <dir>/cifar-10/cifar-10-batches-bin/, or else
-// the archive beside that folder, and verifies each member.
-func (s *cifarSet) load(dir string) (*Source, error) {
-	folder := filepath.Join(dir, s.name)
+// cifarFiles is a set in CIFAR-10's "binary version": its members, in a folder
+// inside the archive or beside it.
+type cifarFiles struct {
+	archive string // file name
+	folder  string // of the members
+	train   []File
+	test    File
+}
+
+// load reads the unpacked members, or else the archive beside their folder, and
+// verifies each member.
+func (s *cifarFiles) load(set *Dataset, folder string, _ uint64) (*Source, error) {
 	archive := filepath.Join(folder, s.archive)
-	sets := &cifarBuffers{set: s, train: newCIFARBuffer(len(s.train), s.train[0].size), test: newCIFARBuffer(1, s.test.size)}
+	sets := &cifarBuffers{files: s, classes: len(set.Classes), train: newCIFARBuffer(len(s.train), s.train[0].Size), test: newCIFARBuffer(1, s.test.Size)}
 	err := s.readMembers(filepath.Join(folder, s.folder), sets.put)
 	if errors.Is(err, ErrMissing) {
-		err = s.readArchive(archive, sets.put)
+		err = s.readArchive(set.Name, archive, sets.put)
 	}
 	if errors.Is(err, ErrMissing) {
-		return nil, missing(s.name, archive)
+		return nil, missing(set.Name, archive)
 	}
 	if err != nil {
 		return nil, err
 	}
-	train, err := NewImages(cifarShape, s.classes, sets.train.labels, sets.train.pixels)
+	train, err := NewImages(set.Shape, set.Classes, sets.train.labels, sets.train.pixels)
 	if err != nil {
 		return nil, err
 	}
-	test, err := NewImages(cifarShape, s.classes, sets.test.labels, sets.test.pixels)
+	test, err := NewImages(set.Shape, set.Classes, sets.test.labels, sets.test.pixels)
 	if err != nil {
 		return nil, err
 	}
-	return &Source{Name: s.name, Train: train, Test: test}, nil
+	return &Source{Train: train, Test: test}, nil
 }
 
 // files are all members that are needed; the test batch comes last.
-func (s *cifarSet) files() []file { return append(slices.Clone(s.train), s.test) }
+func (s *cifarFiles) files() []File { return append(slices.Clone(s.train), s.test) }
 
 // take receives the content of member i of files, from several goroutines.
 type take func(i int, what string, content []byte) error
 
 // readMembers reads the unpacked files of folder.
-func (s *cifarSet) readMembers(folder string, put take) error {
+func (s *cifarFiles) readMembers(folder string, put take) error {
 	members := s.files()
 	return parallel(len(members), func(i int) error {
-		name := filepath.Join(folder, members[i].name)
+		name := filepath.Join(folder, members[i].Name)
 		f, err := openFile(name)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		content, err := readExactly(f, name, members[i].size)
+		content, err := readExactly(f, name, members[i].Size)
 		if err != nil {
 			return err
 		}
@@ -109,7 +117,7 @@ func (s *cifarSet) readMembers(folder string, put take) error {
 // readArchive reads the members from a packed archive. It accepts regular files
 // from the list of known names and passes over the two other entries that the
 // published archive has; anything else is an error.
-func (s *cifarSet) readArchive(name string, put take) error {
+func (s *cifarFiles) readArchive(set, name string, put take) error {
 	f, err := openFile(name)
 	if err != nil {
 		return err
@@ -133,7 +141,7 @@ func (s *cifarSet) readArchive(name string, put take) error {
 		if err != nil {
 			return fmt.Errorf("data: %w: archive %s: %w", ErrInvalid, name, err)
 		}
-		i, err := s.member(header)
+		i, err := s.member(set, header)
 		if err != nil {
 			return fmt.Errorf("data: %w: archive %s: %w", ErrInvalid, name, err)
 		}
@@ -144,15 +152,15 @@ func (s *cifarSet) readArchive(name string, put take) error {
 			return fmt.Errorf("data: %w: archive %s holds %s twice", ErrInvalid, name, header.Name)
 		}
 		seen[i] = true
-		what := name + ": " + members[i].name
-		content, err := readExactly(entries, what, members[i].size)
+		what := name + ": " + members[i].Name
+		content, err := readExactly(entries, what, members[i].Size)
 		if err != nil {
 			return err
 		}
 		group.Go(func() { failed[i] = put(i, what, content) })
 	}
 	if i := slices.Index(seen, false); i >= 0 {
-		return fmt.Errorf("data: %w: archive %s does not hold %s", ErrInvalid, name, path.Join(s.folder, members[i].name))
+		return fmt.Errorf("data: %w: archive %s does not hold %s", ErrInvalid, name, path.Join(s.folder, members[i].Name))
 	}
 	group.Wait()
 	for _, err := range failed {
@@ -164,7 +172,7 @@ func (s *cifarSet) readArchive(name string, put take) error {
 }
 
 // member returns which of files an archive entry is, −1 for one to pass over.
-func (s *cifarSet) member(h *tar.Header) (int, error) {
+func (s *cifarFiles) member(set string, h *tar.Header) (int, error) {
 	const small = 1 << 16 // bytes of an entry that is passed over
 	if h.Typeflag == tar.TypeDir && path.Clean(h.Name) == s.folder {
 		return -1, nil
@@ -173,7 +181,7 @@ func (s *cifarSet) member(h *tar.Header) (int, error) {
 		return 0, fmt.Errorf("entry %q is of type %q, expected regular files", h.Name, h.Typeflag)
 	}
 	for i, f := range s.files() {
-		if h.Name == path.Join(s.folder, f.name) {
+		if h.Name == path.Join(s.folder, f.Name) {
 			return i, nil
 		}
 	}
@@ -182,12 +190,13 @@ func (s *cifarSet) member(h *tar.Header) (int, error) {
 			return -1, nil
 		}
 	}
-	return 0, fmt.Errorf("entry %q of %d bytes is not a part of %s", h.Name, h.Size, s.name)
+	return 0, fmt.Errorf("entry %q of %d bytes is not a part of %s", h.Name, h.Size, set)
 }
 
 // cifarBuffers collects members into the two sets; members write disjoint parts.
 type cifarBuffers struct {
-	set         *cifarSet
+	files       *cifarFiles
+	classes     int
 	train, test cifarBuffer
 }
 
@@ -199,29 +208,37 @@ func newCIFARBuffer(files int, size int64) cifarBuffer {
 }
 
 func (b *cifarBuffers) put(i int, what string, content []byte) error {
-	f, buffer := b.set.test, b.test
-	if i < len(b.set.train) {
-		f, buffer = b.set.train[i], b.train
+	f, buffer := b.files.test, b.test
+	if i < len(b.files.train) {
+		f, buffer = b.files.train[i], b.train
 	} else {
 		i = 0
 	}
 	n := len(content) / cifarRecord
 	labels := buffer.labels[i*n : i*n : (i+1)*n]
 	pixels := buffer.pixels[i*n*3*cifarPlane : i*n*3*cifarPlane : (i+1)*n*3*cifarPlane]
-	if _, _, err := parseCIFAR(labels, pixels, content, what, len(b.set.classes)); err != nil {
+	if _, _, err := parseCIFAR(labels, pixels, content, what, b.classes); err != nil {
 		return err
 	}
-	return verify(content, what, f.sha256)
+	return verify(content, what, f.SHA256)
 }
 
-// unpack writes the members of a verified archive to folder, each whole or not at
-// all.
-func (s *cifarSet) unpack(archive string, folder *os.Root) error {
-	return s.readArchive(archive, func(i int, what string, content []byte) error {
+// unpack writes the members of a verified archive to their folder inside root,
+// each whole or not at all.
+func (s *cifarFiles) unpack(set *Dataset, archive string, root *os.Root) error {
+	if err := root.Mkdir(s.folder, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("data: %w", err)
+	}
+	folder, err := root.OpenRoot(s.folder)
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	defer folder.Close()
+	return s.readArchive(set.Name, archive, func(i int, what string, content []byte) error {
 		f := s.files()[i]
-		if err := verify(content, what, f.sha256); err != nil {
+		if err := verify(content, what, f.SHA256); err != nil {
 			return err
 		}
-		return writeWhole(folder, f.name, content)
+		return writeWhole(folder, f.Name, content)
 	})
 }

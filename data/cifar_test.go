@@ -23,14 +23,21 @@ func cifarBatch(labels ...byte) []byte {
 	return b
 }
 
+// cifarFixture is a set in CIFAR-10's format, and its files.
+type cifarFixture struct {
+	*Dataset
+	*cifarFiles
+}
+
 // tinyCIFAR has two training batches and a test batch of two records each.
-func tinyCIFAR() (*cifarSet, map[string][]byte) {
+func tinyCIFAR() (cifarFixture, map[string][]byte) {
 	contents := map[string][]byte{"one.bin": cifarBatch(0, 1), "two.bin": cifarBatch(2, 0), "test.bin": cifarBatch(1, 1)}
-	entry := func(name string) file { return file{name, int64(len(contents[name])), sum(contents[name])} }
-	return &cifarSet{
-		name: "tiny", classes: []string{"a", "b", "c"}, folder: "bin", archive: "tiny.tar.gz",
-		train: []file{entry("one.bin"), entry("two.bin")}, test: entry("test.bin"),
-	}, contents
+	entry := func(name string) File { return File{name, int64(len(contents[name])), sum(contents[name])} }
+	files := &cifarFiles{folder: "bin", archive: "tiny.tar.gz", train: []File{entry("one.bin"), entry("two.bin")}, test: entry("test.bin")}
+	return cifarFixture{&Dataset{
+		Name: "tiny", Classes: []string{"a", "b", "c"}, Shape: cifarShape, Train: 4, Test: 2,
+		Load: files.load, Unpack: files.unpack, Files: []File{{Name: files.archive}},
+	}, files}, contents
 }
 
 // archive packs headers with their content.
@@ -90,14 +97,14 @@ func TestCIFARFromMembersAndFromTheArchive(t *testing.T) {
 		regular("bin/test.bin"), contents["test.bin"],
 	), packed, "tiny", "tiny.tar.gz")
 	for _, dir := range []string{unpacked, packed} {
-		s, err := set.load(dir)
+		s, err := set.Dataset.load(dir, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(s.Train.labels, []byte{0, 1, 2, 0}) || !bytes.Equal(s.Test.labels, []byte{1, 1}) {
-			t.Errorf("labels %v and %v", s.Train.labels, s.Test.labels)
+		if !bytes.Equal(s.Train.(*Images).labels, []byte{0, 1, 2, 0}) || !bytes.Equal(s.Test.(*Images).labels, []byte{1, 1}) {
+			t.Errorf("labels %v and %v", s.Train.(*Images).labels, s.Test.(*Images).labels)
 		}
-		if got := s.Train.Pixels(3)[:4]; !bytes.Equal(got, []byte{1, 11, 21, 2}) {
+		if got := s.Train.(*Images).Pixels(3)[:4]; !bytes.Equal(got, []byte{1, 11, 21, 2}) {
 			t.Errorf("picture 3 starts with %v", got)
 		}
 	}
@@ -125,7 +132,7 @@ func TestBrokenCIFARMembers(t *testing.T) {
 				write(t, content, dir, "tiny", "bin", name)
 			}
 			write(t, c.content, dir, "tiny", "bin", "one.bin")
-			_, err := set.load(dir)
+			_, err := set.Dataset.load(dir, 0)
 			wantError(t, err, ErrInvalid, c.says)
 		})
 	}
@@ -158,7 +165,7 @@ func TestBrokenCIFARArchives(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, c.content, dir, "tiny", "tiny.tar.gz")
-			_, err := set.load(dir)
+			_, err := set.Dataset.load(dir, 0)
 			wantError(t, err, ErrInvalid, c.says)
 		})
 	}
@@ -174,17 +181,17 @@ func TestUnpackWritesWholeFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	write(t, []byte("left by a crash"), dir, "one.bin.part")
-	if err := set.unpack(name, root); err != nil {
+	write(t, []byte("left by a crash"), dir, "bin", "one.bin.part")
+	if err := set.unpack(set.Dataset, name, root); err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range contents {
-		got, err := os.ReadFile(filepath.Join(dir, name))
+		got, err := os.ReadFile(filepath.Join(dir, "bin", name))
 		if err != nil || !bytes.Equal(got, content) {
 			t.Errorf("%s: %d bytes, %v", name, len(got), err)
 		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "*.part")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(dir, "bin", "*.part")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }

@@ -16,13 +16,16 @@ import (
 // processors. Training and test pictures come from different streams of
 // generators. Nobody's data is in them: seeds are public.
 
-const (
-	digitsName  = "digits"
-	digitsTrain = 20000 // pictures
-	digitsTest  = 2000
+const digitSide = 28
 
-	digitSide = 28
-)
+var digits = Dataset{
+	Name: "digits", Doc: "drawn by the program itself",
+	Shape: Shape{digitSide, digitSide, 1}, Classes: digitClasses,
+	Train: 20000, Test: 2000,
+	Load: func(set *Dataset, _ string, seed uint64) (*Source, error) {
+		return drawDigits(seed, set.Train, set.Test)
+	},
+}
 
 var digitClasses = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
 
@@ -30,15 +33,12 @@ var digitClasses = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
 // are about equally frequent.
 func drawDigits(seed uint64, train, test int) (*Source, error) {
 	const trainStream, testStream = 1, 2
-	s := &Source{Name: digitsName}
-	var err error
-	if s.Train, err = drawSet(scramble(seed^scramble(trainStream)), train); err != nil {
+	first, err := drawSet(scramble(seed^scramble(trainStream)), train)
+	if err != nil {
 		return nil, err
 	}
-	if s.Test, err = drawSet(scramble(seed^scramble(testStream)), test); err != nil {
-		return nil, err
-	}
-	return s, nil
+	second, err := drawSet(scramble(seed^scramble(testStream)), test)
+	return &Source{Train: first, Test: second}, err
 }
 
 // drawSet draws n pictures, in chunks so that a scratch canvas is used many times.

@@ -19,10 +19,10 @@ func TestDigitsAreTheSameEverywhere(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		"training pixels": {s.Train.pixels, "28cee91764aab2041d0dd9f222fb0b77e1a5bc919ce9b21c447d39c33c3d1fbe"},
-		"training labels": {s.Train.labels, "97f57450ccf47641bb912fdb316c6317f11d12e0eeee5ea8e66b0ea5542f8e7b"},
-		"test pixels":     {s.Test.pixels, "8521e49ad617e01c071bd1df90b652ebddcc67fe9572730c434466d4a2a7368b"},
-		"test labels":     {s.Test.labels, "7db3de040df85cfcb22cd866433cd19e51146f1d5a73f8dbf1fd0f1b59bfe43e"},
+		"training pixels": {s.Train.(*Images).pixels, "28cee91764aab2041d0dd9f222fb0b77e1a5bc919ce9b21c447d39c33c3d1fbe"},
+		"training labels": {s.Train.(*Images).labels, "97f57450ccf47641bb912fdb316c6317f11d12e0eeee5ea8e66b0ea5542f8e7b"},
+		"test pixels":     {s.Test.(*Images).pixels, "8521e49ad617e01c071bd1df90b652ebddcc67fe9572730c434466d4a2a7368b"},
+		"test labels":     {s.Test.(*Images).labels, "7db3de040df85cfcb22cd866433cd19e51146f1d5a73f8dbf1fd0f1b59bfe43e"},
 	} {
 		if got := sum(c.content); got != c.want {
 			t.Errorf("%s have the SHA-256 %s, expected %s", name, got, c.want)
@@ -40,7 +40,7 @@ func TestDigitsDoNotDependOnProcessorsOrCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(all.Train.pixels[:len(few.Train.pixels)], few.Train.pixels) {
+	if !bytes.Equal(all.Train.(*Images).pixels[:len(few.Train.(*Images).pixels)], few.Train.(*Images).pixels) {
 		t.Error("the first pictures differ")
 	}
 }
@@ -49,9 +49,9 @@ func TestSeedsAndPartsDrawDifferentPictures(t *testing.T) {
 	a, _ := drawDigits(0, 200, 200)
 	b, _ := drawDigits(1, 200, 200)
 	seen := map[string]bool{}
-	for _, m := range []*Images{a.Train, a.Test, b.Train, b.Test} {
+	for _, m := range []Set{a.Train, a.Test, b.Train, b.Test} {
 		for i := range m.Len() {
-			seen[string(m.Pixels(i))] = true
+			seen[string(m.(*Images).Pixels(i))] = true
 		}
 	}
 	if len(seen) != 800 {
@@ -96,7 +96,7 @@ func TestDigitsAreNeitherTrivialNorUnreadable(t *testing.T) {
 	for i := range s.Test.Len() {
 		best, label := math.MaxInt, -1
 		for j := range s.Train.Len() {
-			if d := squaredDistance(s.Test.Pixels(i), s.Train.Pixels(j), best); d < best {
+			if d := squaredDistance(s.Test.(*Images).Pixels(i), s.Train.(*Images).Pixels(j), best); d < best {
 				best, label = d, s.Train.Label(j)
 			}
 		}
@@ -133,7 +133,7 @@ func TestDigitsHaveInkAndBackground(t *testing.T) {
 	edge, ink := 0, 0
 	for i := range s.Train.Len() {
 		bright := 0
-		for j, p := range s.Train.Pixels(i) {
+		for j, p := range s.Train.(*Images).Pixels(i) {
 			if p < 110 {
 				continue
 			}
@@ -178,7 +178,7 @@ func TestSplinePassesThroughItsPoints(t *testing.T) {
 // The whole set: 0.5 s on two cores of an AMD EPYC with AVX-512.
 func BenchmarkDrawDigits(b *testing.B) {
 	for b.Loop() {
-		if _, err := drawDigits(0, digitsTrain, digitsTest); err != nil {
+		if _, err := drawDigits(0, digits.Train, digits.Test); err != nil {
 			b.Fatal(err)
 		}
 	}

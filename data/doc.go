@@ -1,15 +1,17 @@
-// Package data holds labelled pictures in memory and hands them to a training
-// step: by index, drawn by Poisson sampling, normalised with public constants.
+// Package data holds labelled examples in memory, pictures or rows of numbers,
+// and hands them to a training step: by index, drawn by Poisson sampling,
+// normalised with public constants.
 //
-// # Where pictures come from
+// # Where examples come from
 //
-// [Load] reads one of four kinds of set, named by a [Spec]:
+// [Load] reads what a [Spec] names into two of [Set]:
 //
-//   - "digits": 28×28 grey digits that the program draws itself, from a seed.
-//     They need no file and no network.
-//   - "mnist" and "fashion-mnist": IDX files, packed with gzip or plain.
-//   - "cifar-10": the "binary version", as the packed archive or unpacked.
+//   - a data set that has a name, one of [Datasets]: "digits", which the program
+//     draws itself from a seed; "mnist" and "fashion-mnist", IDX files packed with
+//     gzip or plain; "cifar-10", the "binary version", as the packed archive or
+//     unpacked.
 //   - a folder of a person's own pictures (Spec.Folder).
+//   - a table of a person's own, train.csv and test.csv (Spec.Table).
 //
 // The named sets are the published ones and nothing else: structure, sizes,
 // labels and the SHA-256 of every unpacked file are checked at each start.
@@ -20,14 +22,19 @@
 //	<dir>/fashion-mnist/train-images-idx3-ubyte.gz  (and three more; or without .gz)
 //	<dir>/cifar-10/cifar-10-binary.tar.gz           (or cifar-10-batches-bin/*.bin)
 //
+// To add one, declare a [Dataset] in a file of its own and put it into the table
+// in dataset.go, or [Register] it from another package: configurations, commands
+// and messages are made from that table.
+//
 // # What stays public
 //
-// Nothing that leaves this package is computed from the pictures: class names,
-// size and channels are declared by the caller or fixed by the named set,
-// [Normalisation] holds constants from the configuration, and a label that was
-// not declared is an error at reading, never a new class. The number of
-// pictures and the members of a batch are secrets of the training set: they
-// are arguments and results here, never part of a message about training.
+// Nothing that leaves this package is computed from the examples: class names,
+// size, channels and columns are declared by the caller or fixed by the named
+// set, [Normalisation] holds constants from the configuration, and a label that
+// was not declared is an error at reading, never a new class. The number of
+// examples and the members of a batch are secrets of the training set: they
+// are arguments and results here, never part of a message about training. A
+// message about a broken file names the place, never the value there.
 //
 // # How batches are drawn
 //

@@ -43,10 +43,10 @@ func newDownloader(root *os.Root, mirrors []string, opts FetchOptions) *download
 
 // fetch tries the mirrors in order. What one mirror sent of a file is continued
 // by the next: the checksum of the whole decides.
-func (d *downloader) fetch(ctx context.Context, f file) error {
+func (d *downloader) fetch(ctx context.Context, f File) error {
 	var failed error
 	for _, base := range d.mirrors {
-		err := d.fetchFrom(ctx, strings.TrimSuffix(base, "/")+"/"+f.name, f)
+		err := d.fetchFrom(ctx, strings.TrimSuffix(base, "/")+"/"+f.Name, f)
 		if err == nil {
 			return nil
 		}
@@ -67,8 +67,8 @@ var (
 	errTooLong = fmt.Errorf("%w: the server sent more than expected", ErrInvalid)
 )
 
-func (d *downloader) fetchFrom(ctx context.Context, url string, f file) error {
-	part := f.name + ".part"
+func (d *downloader) fetchFrom(ctx context.Context, url string, f File) error {
+	part := f.Name + ".part"
 	err := d.transfer(ctx, url, part, f)
 	if err != nil && !errors.Is(err, errTooLong) {
 		return fmt.Errorf("data: %s: %w", url, err)
@@ -86,7 +86,7 @@ func (d *downloader) fetchFrom(ctx context.Context, url string, f file) error {
 }
 
 // accept verifies a complete part file and puts it in its place.
-func (d *downloader) accept(part string, f file) error {
+func (d *downloader) accept(part string, f File) error {
 	if d.check != nil {
 		if err := d.check(part); err != nil {
 			return err
@@ -99,34 +99,34 @@ func (d *downloader) accept(part string, f file) error {
 	if err := d.root.Chmod(part, 0o644); err != nil {
 		return err
 	}
-	return d.root.Rename(part, f.name)
+	return d.root.Rename(part, f.Name)
 }
 
 // verified compares size and SHA-256 of a file of the folder with f.
-func (d *downloader) verified(name string, f file) error {
+func (d *downloader) verified(name string, f File) error {
 	r, err := d.root.Open(name)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	sum := sha256.New()
-	n, err := io.Copy(sum, io.LimitReader(r, f.size+1))
+	n, err := io.Copy(sum, io.LimitReader(r, f.Size+1))
 	if err != nil {
 		return err
 	}
-	if n != f.size {
-		return fmt.Errorf("%w: %d bytes, expected %d", ErrInvalid, n, f.size)
+	if n != f.Size {
+		return fmt.Errorf("%w: %d bytes, expected %d", ErrInvalid, n, f.Size)
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != f.sha256 {
-		return fmt.Errorf("%w: SHA-256 %s, expected %s", ErrInvalid, shorten(got), shorten(f.sha256))
+	if got := hex.EncodeToString(sum.Sum(nil)); got != f.SHA256 {
+		return fmt.Errorf("%w: SHA-256 %s, expected %s", ErrInvalid, shorten(got), shorten(f.SHA256))
 	}
 	return nil
 }
 
 // transfer completes the part file. When it fails, other than by errTooLong, the
 // part file holds what can be continued.
-func (d *downloader) transfer(ctx context.Context, url, part string, f file) (err error) {
-	out, have, err := d.openPart(part, f.size)
+func (d *downloader) transfer(ctx context.Context, url, part string, f File) (err error) {
+	out, have, err := d.openPart(part, f.Size)
 	if err != nil {
 		return err
 	}
@@ -135,12 +135,12 @@ func (d *downloader) transfer(ctx context.Context, url, part string, f file) (er
 			err = closed
 		}
 	}()
-	if have == f.size {
+	if have == f.Size {
 		return nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	body, have, err := d.request(ctx, url, have, f.size)
+	body, have, err := d.request(ctx, url, have, f.Size)
 	if err != nil {
 		return err
 	}
@@ -152,22 +152,22 @@ func (d *downloader) transfer(ctx context.Context, url, part string, f file) (er
 		return err
 	}
 	watched := &watchedReader{
-		reader:   io.LimitReader(body, f.size-have+1),
+		reader:   io.LimitReader(body, f.Size-have+1),
 		limit:    d.stall,
 		timer:    time.AfterFunc(d.stall, func() { cancel(errStalled) }),
-		progress: func(n int64) { d.progress(f.name, min(have+n, f.size), f.size) },
+		progress: func(n int64) { d.progress(f.Name, min(have+n, f.Size), f.Size) },
 	}
 	defer watched.timer.Stop()
 	n, err := io.Copy(out, watched)
 	switch {
-	case have+n > f.size:
-		return fmt.Errorf("%w: over %d bytes", errTooLong, f.size)
+	case have+n > f.Size:
+		return fmt.Errorf("%w: over %d bytes", errTooLong, f.Size)
 	case errors.Is(context.Cause(ctx), errStalled):
-		return fmt.Errorf("interrupted after %d of %d bytes: %w", have+n, f.size, errStalled)
+		return fmt.Errorf("interrupted after %d of %d bytes: %w", have+n, f.Size, errStalled)
 	case err != nil:
-		return fmt.Errorf("interrupted after %d of %d bytes: %w", have+n, f.size, err)
-	case have+n < f.size:
-		return fmt.Errorf("ended after %d of %d bytes: %w", have+n, f.size, io.ErrUnexpectedEOF)
+		return fmt.Errorf("interrupted after %d of %d bytes: %w", have+n, f.Size, err)
+	case have+n < f.Size:
+		return fmt.Errorf("ended after %d of %d bytes: %w", have+n, f.Size, io.ErrUnexpectedEOF)
 	}
 	return out.Sync()
 }

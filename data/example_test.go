@@ -2,6 +2,8 @@ package data_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"dpsgd/data"
 	"dpsgd/internal/random"
@@ -24,11 +26,44 @@ func Example() {
 	batch := sampler.Sample(nil, source.Train.Len(), random.New())
 
 	shape := batcher.Shape()
-	x := make([]float32, len(batch)*shape.Pixels())
+	x := make([]float32, len(batch)*shape.Values())
 	labels := make([]int32, len(batch))
 	batcher.Fill(x, labels, batch)
 	// The expected size is 200 with a standard deviation of 14: five of them are
 	// exceeded once in a million runs.
 	fmt.Println(shape, "about 200:", len(batch) > 130 && len(batch) < 270)
 	// Output: 28x28x1 about 200: true
+}
+
+// A table of a person's own: everything but the numbers is declared.
+func ExampleLoad_table() {
+	folder, err := os.MkdirTemp("", "table")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(folder)
+	for part, content := range map[string]string{
+		"train": "id,age,pay,sick\n1,40,30000,no\n2,62,18000,yes\n3,35,25000,no\n",
+		"test":  "age,pay,sick\n50,20000,yes\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, part+".csv"), []byte(content), 0o600); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	source, err := data.Load(data.Spec{Table: folder, Columns: []string{"age", "pay"}, Label: "sick", Classes: []string{"no", "yes"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	batcher, err := data.NewBatcher(source.Train, data.Normalisation{Mean: []float64{40, 30000}, Std: []float64{20, 10000}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x, labels := make([]float32, 2*2), make([]int32, 2)
+	batcher.Fill(x, labels, []int{1, 2})
+	fmt.Println(batcher.Shape(), x, labels)
+	// Output: 2 columns [1.1 -1.2 -0.25 -0.5] [1 0]
 }

@@ -2,12 +2,10 @@ package data
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 )
@@ -32,71 +30,19 @@ type FetchOptions struct {
 // next call. Mirrors are tried in order; when all fail, the error names
 // each. A file with a wrong size or checksum is deleted, never kept.
 //
-// Only "mnist", "fashion-mnist" and "cifar-10" can be fetched.
+// Only the sets of [Fetchable] can be fetched.
 func Fetch(ctx context.Context, name, dir string, opts FetchOptions) error {
 	if dir == "" {
 		dir = DefaultDir()
 	}
-	switch name {
-	case mnist.name:
-		return mnist.fetch(ctx, dir, opts)
-	case fashionMNIST.name:
-		return fashionMNIST.fetch(ctx, dir, opts)
-	case cifar10.name:
-		return cifar10.fetch(ctx, dir, opts)
-	case digitsName:
-		return fmt.Errorf("data: %s are drawn by the program itself, there is nothing to fetch", digitsName)
+	set := Find(name)
+	if set == nil {
+		return fmt.Errorf("data: unknown set %q, expected %s", name, strings.Join(Fetchable(), ", "))
 	}
-	return fmt.Errorf("data: unknown set %q, expected %s", name, strings.Join(Names()[1:], ", "))
-}
-
-func (s *idxSet) fetch(ctx context.Context, dir string, opts FetchOptions) error {
-	if _, err := s.load(dir); err == nil {
-		return nil
+	if len(set.Files) == 0 {
+		return fmt.Errorf("data: %s are %s, there is nothing to fetch", name, set.Doc)
 	}
-	root, err := openTarget(filepath.Join(dir, s.name))
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	d := newDownloader(root, s.mirrors, opts)
-	for _, f := range s.packed {
-		if d.verified(f.name, f) == nil {
-			continue
-		}
-		if err := d.fetch(ctx, f); err != nil {
-			return err
-		}
-	}
-	_, err = s.load(dir)
-	return err
-}
-
-// fetch downloads the archive, verifies and unpacks its members, and deletes it.
-func (s *cifarSet) fetch(ctx context.Context, dir string, opts FetchOptions) error {
-	if _, err := s.load(dir); err == nil {
-		return nil
-	}
-	root, err := openTarget(filepath.Join(dir, s.name))
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	d := newDownloader(root, s.mirrors, opts)
-	d.check = func(part string) error { return s.unpackInto(root, part) }
-	return d.fetch(ctx, file{name: s.archive, size: s.size})
-}
-
-func (s *cifarSet) unpackInto(root *os.Root, archive string) error {
-	if err := root.Mkdir(s.folder, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("data: %w", err)
-	}
-	folder, err := root.OpenRoot(s.folder)
-	if err != nil {
-		return fmt.Errorf("data: %w", err)
-	}
-	defer folder.Close()
-	return s.unpack(filepath.Join(root.Name(), archive), folder)
+	return set.fetch(ctx, dir, opts)
 }
 
 // openTarget makes the folder of a set. Everything below goes through the root, so

@@ -59,8 +59,8 @@ func (m *mirror) asked() []string {
 
 // blob is a set with one large file beside three small ones, so that partial
 // downloads of it have parts worth the name.
-func blob() (*idxSet, map[string][]byte) {
-	set, contents := tiny()
+func blob() (idxFixture, map[string][]byte) {
+	_, contents := tiny()
 	pixels := make([]byte, 4*50000)
 	rng := dice{}
 	for i := range pixels {
@@ -68,20 +68,16 @@ func blob() (*idxSet, map[string][]byte) {
 	}
 	contents[0] = idx(idxImagesMagic, []uint32{50000, 2, 2}, pixels)
 	contents[1] = idx(idxLabelsMagic, []uint32{50000}, make([]byte, 50000))
-	set.trainImages = file{"train-images", int64(len(contents[0])), sum(contents[0])}
-	set.trainLabels = file{"train-labels", int64(len(contents[1])), sum(contents[1])}
-	files := map[string][]byte{}
-	for i := range set.packed {
-		packed := pack(contents[i])
-		set.packed[i].size, set.packed[i].sha256 = int64(len(packed)), sum(packed)
-		files[set.packed[i].name] = packed
+	set, files := newIDXFixture(contents), map[string][]byte{}
+	for i, f := range set.Files {
+		files[f.Name] = pack(contents[i])
 	}
 	return set, files
 }
 
 const large = "train-images.gz"
 
-func fetchBlob(t *testing.T, set *idxSet, dir string, mirrors ...*mirror) error {
+func fetchBlob(t *testing.T, set idxFixture, dir string, mirrors ...*mirror) error {
 	t.Helper()
 	var opts FetchOptions
 	for _, m := range mirrors {
@@ -91,12 +87,12 @@ func fetchBlob(t *testing.T, set *idxSet, dir string, mirrors ...*mirror) error 
 }
 
 // wantFetched checks that the set is complete and that nothing else lies there.
-func wantFetched(t *testing.T, set *idxSet, dir string) {
+func wantFetched(t *testing.T, set idxFixture, dir string) {
 	t.Helper()
-	if _, err := set.load(dir); err != nil {
+	if _, err := set.Dataset.load(dir, 0); err != nil {
 		t.Error(err)
 	}
-	entries, err := os.ReadDir(filepath.Join(dir, set.name))
+	entries, err := os.ReadDir(filepath.Join(dir, set.Name))
 	if err != nil || len(entries) != 4 {
 		t.Errorf("the folder holds %v, %v", entries, err)
 	}
@@ -129,7 +125,7 @@ func TestFetchOnceAndNeverAgain(t *testing.T) {
 		t.Errorf("fetching what is there: %v", err)
 	}
 	// One file is damaged: only that one is fetched again.
-	write(t, files["test-labels.gz"][1:], dir, set.name, large)
+	write(t, files["test-labels.gz"][1:], dir, set.Name, large)
 	if err := fetchBlob(t, set, dir, m); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +161,7 @@ func TestFetchContinuesAPartialDownload(t *testing.T) {
 			m := serve(t, files)
 			m.odd = c.odd
 			dir := t.TempDir()
-			write(t, c.part, dir, set.name, large+".part")
+			write(t, c.part, dir, set.Name, large+".part")
 			if err := fetchBlob(t, set, dir, m); err != nil {
 				t.Fatal(err)
 			}
@@ -190,7 +186,7 @@ func TestFetchKeepsWhatATruncatedDownloadBrought(t *testing.T) {
 	}
 	dir := t.TempDir()
 	wantError(t, fetchBlob(t, set, dir, m), nil, m.URL+"/"+large, fmt.Sprintf("after 5000 of %d bytes", len(files[large])), "unexpected EOF")
-	part := filepath.Join(dir, set.name, large+".part")
+	part := filepath.Join(dir, set.Name, large+".part")
 	info, err := os.Stat(part)
 	if err != nil || info.Size() != 5000 {
 		t.Fatalf("part: %v, %v", info, err)
@@ -198,7 +194,7 @@ func TestFetchKeepsWhatATruncatedDownloadBrought(t *testing.T) {
 	if runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("part has mode %v, expected 0600", info.Mode())
 	}
-	if _, err := os.Stat(filepath.Join(dir, set.name, large)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(dir, set.Name, large)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file under its final name: %v", err)
 	}
 	m.odd = nil
@@ -249,7 +245,7 @@ func TestFetchRefusesWrongContent(t *testing.T) {
 			if c.deleted != errors.Is(err, ErrInvalid) && c.deleted {
 				t.Errorf("%v does not match ErrInvalid", err)
 			}
-			if _, err := os.Stat(filepath.Join(dir, set.name, large+".part")); c.deleted && !errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(filepath.Join(dir, set.Name, large+".part")); c.deleted && !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("the part file is still there: %v", err)
 			}
 			// The next mirror has the right files.
@@ -293,7 +289,7 @@ func TestFetchStopsWhenCancelled(t *testing.T) {
 	if n := len(m.asked()); n != 1 {
 		t.Errorf("%d requests, expected no other mirror after a cancellation", n)
 	}
-	if info, err := os.Stat(filepath.Join(dir, set.name, large+".part")); err != nil || info.Size() == 0 {
+	if info, err := os.Stat(filepath.Join(dir, set.Name, large+".part")); err != nil || info.Size() == 0 {
 		t.Errorf("part: %v, %v", info, err)
 	}
 }
@@ -314,7 +310,7 @@ func TestFetchGivesUpOnASilentServer(t *testing.T) {
 	defer root.Close()
 	d := newDownloader(root, []string{m.URL}, FetchOptions{})
 	d.stall = 50 * time.Millisecond
-	wantError(t, d.fetch(t.Context(), file{large, int64(len(files[large])), sum(files[large])}), errStalled, "after 3000 of")
+	wantError(t, d.fetch(t.Context(), File{large, int64(len(files[large])), sum(files[large])}), errStalled, "after 3000 of")
 }
 
 // A link planted in the place of a part file is removed, not followed.
@@ -325,10 +321,10 @@ func TestFetchDoesNotFollowAPlantedLink(t *testing.T) {
 	set, files := blob()
 	dir := t.TempDir()
 	victim := write(t, []byte("precious"), t.TempDir(), "victim")
-	if err := os.MkdirAll(filepath.Join(dir, set.name), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, set.Name), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(victim, filepath.Join(dir, set.name, large+".part")); err != nil {
+	if err := os.Symlink(victim, filepath.Join(dir, set.Name, large+".part")); err != nil {
 		t.Fatal(err)
 	}
 	if err := fetchBlob(t, set, dir, serve(t, files)); err != nil {
@@ -343,18 +339,18 @@ func TestFetchDoesNotFollowAPlantedLink(t *testing.T) {
 func TestFetchUnpacksAndVerifiesCIFAR(t *testing.T) {
 	set, contents := tinyCIFAR()
 	good := archive(t, regular("bin/one.bin"), contents["one.bin"], regular("bin/two.bin"), contents["two.bin"], regular("bin/test.bin"), contents["test.bin"])
-	set.size = int64(len(good))
+	set.Files[0].Size = int64(len(good))
 	dir := t.TempDir()
 
 	m := serve(t, map[string][]byte{set.archive: good})
 	if err := set.fetch(t.Context(), dir, FetchOptions{BaseURLs: []string{m.URL}}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := set.load(dir)
+	s, err := set.Dataset.load(dir, 0)
 	if err != nil || s.Train.Len() != 4 {
 		t.Errorf("after fetching: %v", err)
 	}
-	entries, err := os.ReadDir(filepath.Join(dir, set.name))
+	entries, err := os.ReadDir(filepath.Join(dir, set.Name))
 	if err != nil || len(entries) != 1 || entries[0].Name() != "bin" {
 		t.Errorf("the folder holds %v, %v; expected the members only", entries, err)
 	}
@@ -364,15 +360,15 @@ func TestFetchUnpacksAndVerifiesCIFAR(t *testing.T) {
 	}
 
 	bad := archive(t, regular("bin/one.bin"), contents["two.bin"], regular("bin/two.bin"), contents["two.bin"], regular("bin/test.bin"), contents["test.bin"])
-	set.size = int64(len(bad))
+	set.Files[0].Size = int64(len(bad))
 	dir = t.TempDir()
 	m = serve(t, map[string][]byte{set.archive: bad})
 	err = set.fetch(t.Context(), dir, FetchOptions{BaseURLs: []string{m.URL}})
 	wantError(t, err, ErrInvalid, "deleted", "one.bin has the SHA-256")
-	if _, err := os.Stat(filepath.Join(dir, set.name, set.archive+".part")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(dir, set.Name, set.archive+".part")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the archive is still there: %v", err)
 	}
-	_, err = set.load(dir)
+	_, err = set.Dataset.load(dir, 0)
 	wantError(t, err, ErrMissing)
 }
 
@@ -383,7 +379,7 @@ func TestFetchByName(t *testing.T) {
 		err := Fetch(t.Context(), name, t.TempDir(), opts)
 		wantError(t, err, nil, m.URL+"/"+want, "404")
 	}
-	wantError(t, Fetch(t.Context(), "digits", t.TempDir(), opts), nil, "nothing to fetch")
+	wantError(t, Fetch(t.Context(), "digits", t.TempDir(), opts), nil, "data: digits are drawn by the program itself, there is nothing to fetch")
 	wantError(t, Fetch(t.Context(), "imagenet", t.TempDir(), opts), nil, `unknown set "imagenet"`)
 }
 

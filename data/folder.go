@@ -34,7 +34,6 @@ func loadFolder(spec Spec) (*Source, error) {
 		return nil, fmt.Errorf("data: folder of pictures: %w", err)
 	}
 	defer root.Close()
-	source := &Source{Name: filepath.Base(filepath.Clean(spec.Folder))}
 	// Both parts are listed before a picture is decoded: mistakes show at once.
 	train, err := listPart(root, "train", spec.Classes)
 	if err != nil {
@@ -44,13 +43,15 @@ func loadFolder(spec Spec) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if source.Train, err = readPictures(root, train, shape, spec.Classes); err != nil {
+	first, err := readPictures(root, train, shape, spec.Classes)
+	if err != nil {
 		return nil, err
 	}
-	if source.Test, err = readPictures(root, test, shape, spec.Classes); err != nil {
+	second, err := readPictures(root, test, shape, spec.Classes)
+	if err != nil {
 		return nil, err
 	}
-	return source, nil
+	return &Source{Name: filepath.Base(filepath.Clean(spec.Folder)), Train: first, Test: second}, nil
 }
 
 // checkClasses makes sure that each class can be the name of one folder.

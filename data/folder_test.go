@@ -66,8 +66,8 @@ func TestFolderIsReadInTheOrderOfClassesAndNames(t *testing.T) {
 		label int
 		value uint8
 	}{{0, 160}, {0, 150}, {1, 60}, {1, 50}} {
-		if s.Train.Label(i) != want.label || s.Train.Pixels(i)[0] != want.value {
-			t.Errorf("picture %d has label %d and value %d, expected %v", i, s.Train.Label(i), s.Train.Pixels(i)[0], want)
+		if s.Train.Label(i) != want.label || s.Train.(*Images).Pixels(i)[0] != want.value {
+			t.Errorf("picture %d has label %d and value %d, expected %v", i, s.Train.Label(i), s.Train.(*Images).Pixels(i)[0], want)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func TestPicturesAreBroughtToTheDeclaredForm(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := s.Train.Pixels(0)[:len(c.want)]; !bytes.Equal(got, c.want) {
+			if got := s.Train.(*Images).Pixels(0)[:len(c.want)]; !bytes.Equal(got, c.want) {
 				t.Errorf("values are %v, expected %v", got, c.want)
 			}
 		})
@@ -140,7 +140,7 @@ func TestJPEG(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 2 {
-		if v := s.Train.Pixels(i)[0]; v < 197 || v > 203 {
+		if v := s.Train.(*Images).Pixels(i)[0]; v < 197 || v > 203 {
 			t.Errorf("picture %d has the value %d, expected about 200", i, v)
 		}
 	}

@@ -71,21 +71,35 @@ func write(t *testing.T, content []byte, elements ...string) string {
 	return name
 }
 
+// idxFixture is a set of the MNIST family, and its files.
+type idxFixture struct {
+	*Dataset
+	*idxFiles
+}
+
+// newIDXFixture declares the set that four unpacked files hold: pictures of 2 by 2
+// pixels in two classes.
+func newIDXFixture(contents [][]byte) idxFixture {
+	s := idxFixture{&Dataset{Name: "tiny", Classes: []string{"a", "b"}, Shape: Shape{2, 2, 1}}, &idxFiles{}}
+	s.Load = s.idxFiles.load
+	s.Train, s.Test = len(contents[1])-8, len(contents[3])-8 // after the header, a byte for each label
+	for i, f := range []*File{&s.trainImages, &s.trainLabels, &s.testImages, &s.testLabels} {
+		name := []string{"train-images", "train-labels", "test-images", "test-labels"}[i]
+		*f = File{name, int64(len(contents[i])), sum(contents[i])}
+		packed := pack(contents[i])
+		s.Files = append(s.Files, File{name + ".gz", int64(len(packed)), sum(packed)})
+	}
+	return s
+}
+
 // tiny is a set of the MNIST family with three training pictures and one test
 // picture of 2 by 2 pixels, and its four unpacked files in order.
-func tiny() (*idxSet, [][]byte) {
+func tiny() (idxFixture, [][]byte) {
 	contents := [][]byte{
 		idx(idxImagesMagic, []uint32{3, 2, 2}, []byte{0, 1, 2, 3, 10, 11, 12, 13, 252, 253, 254, 255}),
 		idx(idxLabelsMagic, []uint32{3}, []byte{1, 0, 1}),
 		idx(idxImagesMagic, []uint32{1, 2, 2}, []byte{5, 6, 7, 8}),
 		idx(idxLabelsMagic, []uint32{1}, []byte{0}),
 	}
-	s := &idxSet{name: "tiny", classes: []string{"a", "b"}, shape: Shape{2, 2, 1}}
-	for i, f := range []*file{&s.trainImages, &s.trainLabels, &s.testImages, &s.testLabels} {
-		name := []string{"train-images", "train-labels", "test-images", "test-labels"}[i]
-		*f = file{name, int64(len(contents[i])), sum(contents[i])}
-		packed := pack(contents[i])
-		s.packed = append(s.packed, file{name + ".gz", int64(len(packed)), sum(packed)})
-	}
-	return s, contents
+	return newIDXFixture(contents), contents
 }

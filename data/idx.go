@@ -71,44 +71,50 @@ func parseIDXPair(images, labels unpacked, shape Shape, classes []string) (*Imag
 	return NewImages(shape, classes, values, pixels)
 }
 
-// load reads and verifies the four files of <dir>/<name>/.
-func (s *idxSet) load(dir string) (*Source, error) {
-	folder := filepath.Join(dir, s.name)
-	files := []file{s.trainImages, s.trainLabels, s.testImages, s.testLabels}
+// idxFiles are the four files of a set of the MNIST family, as they are unpacked.
+type idxFiles struct{ trainImages, trainLabels, testImages, testLabels File }
+
+func (s *idxFiles) all() []File {
+	return []File{s.trainImages, s.trainLabels, s.testImages, s.testLabels}
+}
+
+// load reads and verifies the four files, packed with gzip or plain.
+func (s *idxFiles) load(set *Dataset, folder string, _ uint64) (*Source, error) {
+	files := s.all()
 	read := make([]unpacked, len(files))
 	err := parallel(len(files), func(i int) (err error) {
-		read[i], err = readPacked(filepath.Join(folder, files[i].name), files[i].size)
+		read[i], err = readPacked(filepath.Join(folder, files[i].Name), files[i].Size)
 		return err
 	})
 	if errors.Is(err, ErrMissing) {
-		return nil, missing(s.name, filepath.Join(folder, s.firstMissing(read)))
+		return nil, missing(set.Name, filepath.Join(folder, s.firstMissing(read)))
 	}
 	if err != nil {
 		return nil, err
 	}
-	train, err := parseIDXPair(read[0], read[1], s.shape, s.classes)
+	train, err := parseIDXPair(read[0], read[1], set.Shape, set.Classes)
 	if err != nil {
 		return nil, err
 	}
-	test, err := parseIDXPair(read[2], read[3], s.shape, s.classes)
+	test, err := parseIDXPair(read[2], read[3], set.Shape, set.Classes)
 	if err != nil {
 		return nil, err
 	}
 	// After the structure, so that a file with something wrong in it is described
 	// by what is wrong.
 	for i, u := range read {
-		if err := verifySum(u.sum, u.name, files[i].sha256); err != nil {
+		if err := verifySum(u.sum, u.name, files[i].SHA256); err != nil {
 			return nil, err
 		}
 	}
-	return &Source{Name: s.name, Train: train, Test: test}, nil
+	return &Source{Train: train, Test: test}, nil
 }
 
 // firstMissing names the packed file of the first content that was not read.
-func (s *idxSet) firstMissing(read []unpacked) string {
-	for i, f := range []file{s.trainImages, s.trainLabels, s.testImages, s.testLabels} {
+func (s *idxFiles) firstMissing(read []unpacked) string {
+	for i, f := range s.all() {
 		if read[i].content == nil {
-			return f.name + ".gz"
+			return f.Name + ".gz"
 		}
 	}
 	return ""

@@ -10,21 +10,21 @@ import (
 func TestIDXFilesArePackedOrPlain(t *testing.T) {
 	set, contents := tiny()
 	dir := t.TempDir()
-	for i, f := range []file{set.trainImages, set.trainLabels, set.testImages, set.testLabels} {
+	for i, f := range []File{set.trainImages, set.trainLabels, set.testImages, set.testLabels} {
 		if i%2 == 0 {
-			write(t, pack(contents[i]), dir, "tiny", f.name+".gz")
+			write(t, pack(contents[i]), dir, "tiny", f.Name+".gz")
 		} else {
-			write(t, contents[i], dir, "tiny", f.name)
+			write(t, contents[i], dir, "tiny", f.Name)
 		}
 	}
-	s, err := set.load(dir)
+	s, err := set.Dataset.load(dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s.Train.Len() != 3 || s.Test.Len() != 1 || s.Train.Shape() != (Shape{2, 2, 1}) {
 		t.Fatalf("got %d and %d pictures of %v", s.Train.Len(), s.Test.Len(), s.Train.Shape())
 	}
-	if got := s.Train.Pixels(1); !bytes.Equal(got, []byte{10, 11, 12, 13}) || s.Train.Label(1) != 0 || s.Train.Label(2) != 1 {
+	if got := s.Train.(*Images).Pixels(1); !bytes.Equal(got, []byte{10, 11, 12, 13}) || s.Train.Label(1) != 0 || s.Train.Label(2) != 1 {
 		t.Errorf("picture 1 is %v with label %d", got, s.Train.Label(1))
 	}
 }
@@ -57,16 +57,16 @@ func TestBrokenIDXFiles(t *testing.T) {
 		"sides":             {"train-images", changed(changed(images, 11, 1), 15, 4), []string{"train-images holds pictures of 1 by 4 pixels, expected 2 by 2"}},
 		"huge":              {"train-images", idx(idxImagesMagic, []uint32{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, make([]byte, 12)), []string{"multiply to more than memory can hold"}},
 		"label":             {"train-labels", changed(labels, 10, 2), []string{"train-labels", "label 2 of record 2, expected 0 to 1"}},
-		"one pixel":         {"train-images", changed(images, 16, 9), []string{"train-images has the SHA-256", "expected " + shorten(set.trainImages.sha256)}},
+		"one pixel":         {"train-images", changed(images, 16, 9), []string{"train-images has the SHA-256", "expected " + shorten(set.trainImages.SHA256)}},
 		"one label":         {"train-labels", changed(labels, 8, 0), []string{"train-labels has the SHA-256"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for i, f := range []file{set.trainImages, set.trainLabels, set.testImages, set.testLabels} {
-				write(t, contents[i], dir, "tiny", f.name)
+			for i, f := range []File{set.trainImages, set.trainLabels, set.testImages, set.testLabels} {
+				write(t, contents[i], dir, "tiny", f.Name)
 			}
 			write(t, c.content, dir, "tiny", c.file)
-			_, err := set.load(dir)
+			_, err := set.Dataset.load(dir, 0)
 			wantError(t, err, ErrInvalid, c.says...)
 		})
 	}
@@ -99,13 +99,13 @@ func TestDirComesFromTheEnvironment(t *testing.T) {
 func TestFolderInPlaceOfAFile(t *testing.T) {
 	set, contents := tiny()
 	dir := t.TempDir()
-	for i, f := range []file{set.trainImages, set.trainLabels, set.testImages} {
-		write(t, contents[i], dir, "tiny", f.name)
+	for i, f := range []File{set.trainImages, set.trainLabels, set.testImages} {
+		write(t, contents[i], dir, "tiny", f.Name)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "tiny", set.testLabels.name), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "tiny", set.testLabels.Name), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, err := set.load(dir)
+	_, err := set.Dataset.load(dir, 0)
 	wantError(t, err, ErrInvalid, "test-labels is a folder, expected a regular file")
 }
 

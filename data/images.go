@@ -1,41 +1,16 @@
 package data
 
-import (
-	"errors"
-	"fmt"
-	"math/bits"
-)
-
-var (
-	// ErrMissing marks files or folders that are not there.
-	ErrMissing = errors.New("missing data")
-
-	// ErrInvalid marks data that is there but is not what was declared:
-	// truncated, of another format or size, with a wrong label or checksum.
-	ErrInvalid = errors.New("invalid data")
-)
-
-// Shape is the size of one picture.
-type Shape struct{ Height, Width, Channels int }
-
-// Pixels returns Height·Width·Channels, the number of values of one picture.
-func (s Shape) Pixels() int { return s.Height * s.Width * s.Channels }
-
-// String returns the shape as "28x28x1": height, width, channels.
-func (s Shape) String() string { return fmt.Sprintf("%dx%dx%d", s.Height, s.Width, s.Channels) }
+import "fmt"
 
 // Images is an immutable set of labelled pictures in memory. Pixels are bytes
 // in the order picture, row, column, channel (NHWC). It is safe for concurrent
 // reading.
 type Images struct {
-	shape   Shape
-	classes []string
-	labels  []uint8
-	pixels  []uint8
+	labelled
+	pixels []uint8
 }
 
-// maxClasses is what a label of one byte can tell apart.
-const maxClasses = 256
+var _ Set = (*Images)(nil)
 
 // NewImages makes a set from pixels of shape (len(labels), Height, Width,
 // Channels) and one label for each picture, an index into classes. It takes
@@ -45,44 +20,21 @@ func NewImages(shape Shape, classes []string, labels, pixels []uint8) (*Images, 
 	if err := checkShape(shape); err != nil {
 		return nil, err
 	}
-	if len(classes) < 1 || len(classes) > maxClasses {
-		return nil, fmt.Errorf("data: %w: %d classes, expected 1 to %d", ErrInvalid, len(classes), maxClasses)
-	}
-	want, err := product(len(labels), shape.Height, shape.Width, shape.Channels)
+	l, err := newLabelled(shape, classes, labels, len(pixels))
 	if err != nil {
-		return nil, fmt.Errorf("data: %d pictures of %v: %w", len(labels), shape, err)
+		return nil, err
 	}
-	if len(pixels) != want {
-		return nil, fmt.Errorf("data: %w: %d pixel values, expected %d for %d pictures of %v",
-			ErrInvalid, len(pixels), want, len(labels), shape)
-	}
-	if err := checkLabels(labels, len(classes)); err != nil {
-		return nil, fmt.Errorf("data: %w", err)
-	}
-	return &Images{shape: shape, classes: classes, labels: labels, pixels: pixels}, nil
+	return &Images{l, pixels}, nil
 }
-
-// Len returns the number of pictures. For a training set it is private.
-func (m *Images) Len() int { return len(m.labels) }
-
-// Shape returns the size that all pictures share.
-func (m *Images) Shape() Shape { return m.shape }
-
-// Classes returns the class names in the order of the labels. The caller must
-// not change them.
-func (m *Images) Classes() []string { return m.classes }
-
-// Label returns the class index of picture i.
-func (m *Images) Label(i int) int { return int(m.labels[i]) }
 
 // Pixels returns the bytes of picture i in the order row, column, channel. It is
 // a view: the caller must not change it.
 func (m *Images) Pixels(i int) []uint8 {
-	p := m.shape.Pixels()
+	p := m.shape.Values()
 	return m.pixels[i*p : (i+1)*p : (i+1)*p]
 }
 
-// checkShape refuses sizes that are not positive or absurd.
+// checkShape refuses sizes of pictures that are not positive or absurd.
 func checkShape(s Shape) error {
 	const limit = 1 << 14 // pixels along one side
 	if s.Height < 1 || s.Height > limit || s.Width < 1 || s.Width > limit {
@@ -94,32 +46,49 @@ func checkShape(s Shape) error {
 	return nil
 }
 
-// checkLabels names the first record whose label has no class. It tells the
-// position of the record, which is enough to find it in the file.
-func checkLabels(labels []uint8, classes int) error {
-	for i, l := range labels {
-		if int(l) >= classes {
-			return fmt.Errorf("%w: label %d of record %d, expected 0 to %d", ErrInvalid, l, i, classes-1)
-		}
-	}
-	return nil
+// normalisedImages looks pixels up: table[c][p] is the normalised value of byte p
+// in channel c, which replaces a conversion, a subtraction and a division.
+type normalisedImages struct {
+	pixels []uint8
+	size   int // values of one picture
+	table  [][256]float32
 }
 
-// product multiplies sizes that came from outside, before anything is allocated
-// from them, and fails where the result does not fit an int.
-func product(factors ...int) (int, error) {
-	p := uint64(1)
-	for _, f := range factors {
-		if f < 0 {
-			return 0, fmt.Errorf("%w: size %d is negative", ErrInvalid, f)
+func (m *Images) normalised(n Normalisation) filler {
+	b := &normalisedImages{pixels: m.pixels, size: m.shape.Values(), table: make([][256]float32, m.shape.Channels)}
+	for c := range b.table {
+		for p := range b.table[c] {
+			b.table[c][p] = float32((float64(p)/255 - n.Mean[c]) / n.Std[c])
 		}
-		hi, lo := bits.Mul64(p, uint64(f))
-		if hi != 0 || lo > uint64(maxInt) {
-			return 0, fmt.Errorf("%w: sizes %v multiply to more than memory can hold", ErrInvalid, factors)
-		}
-		p = lo
 	}
-	return int(p), nil
+	return b
 }
 
-const maxInt = int(^uint(0) >> 1)
+// fill has one loop for each number of channels, so that no loop contains a
+// division or a bounds check for the table.
+func (b *normalisedImages) fill(x []float32, i int) {
+	pixels := b.pixels[i*b.size : (i+1)*b.size]
+	if len(b.table) == 1 {
+		fillGrey(x[:len(pixels)], pixels, &b.table[0])
+		return
+	}
+	red, green, blue := &b.table[0], &b.table[1], &b.table[2]
+	for len(pixels) >= 3 && len(x) >= 3 {
+		x[0], x[1], x[2] = red[pixels[0]], green[pixels[1]], blue[pixels[2]]
+		x, pixels = x[3:], pixels[3:]
+	}
+}
+
+// fillGrey takes eight pixels at a time: a loop of one moves by a factor of 1.7 with the address at
+// which the compiler puts it.
+func fillGrey(x []float32, pixels []uint8, grey *[256]float32) {
+	for len(pixels) >= 8 && len(x) >= 8 {
+		p, y := (*[8]uint8)(pixels), (*[8]float32)(x)
+		y[0], y[1], y[2], y[3] = grey[p[0]], grey[p[1]], grey[p[2]], grey[p[3]]
+		y[4], y[5], y[6], y[7] = grey[p[4]], grey[p[5]], grey[p[6]], grey[p[7]]
+		x, pixels = x[8:], pixels[8:]
+	}
+	for j, p := range pixels {
+		x[j] = grey[p]
+	}
+}

@@ -33,7 +33,7 @@ func TestImagesAreViewsInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Len() != 2 || m.Shape().Pixels() != 6 || m.Label(0) != 1 || m.Label(1) != 0 {
+	if m.Len() != 2 || m.Shape().Values() != 6 || m.Label(0) != 1 || m.Label(1) != 0 {
 		t.Errorf("got %d pictures of %v with labels %d, %d", m.Len(), m.Shape(), m.Label(0), m.Label(1))
 	}
 	if p := m.Pixels(1); len(p) != 6 || cap(p) != 6 || p[0] != 6 || p[5] != 11 {

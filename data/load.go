@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Spec says which pictures to load. Either Name or Folder is set.
+// Spec says which examples to load. One of Name, Folder and Table is set.
 type Spec struct {
 	// Name is one of the sets of [Names].
 	Name string
@@ -22,22 +22,26 @@ type Spec struct {
 	Classes                 []string
 	Height, Width, Channels int
 
+	// Table is a folder with a person's own train.csv and test.csv. Columns are the
+	// features, in the order in which the network sees them, and Label is the column
+	// that holds one of Classes; all must be declared.
+	Table   string
+	Columns []string
+	Label   string
+
 	// Seed draws other pictures of "digits". It is public.
 	Seed uint64
 }
 
-// Source is a set of pictures to train on and one to test with, of one shape and
+// Source is a set of examples to train on and one to test with, of one shape and
 // with the same classes.
 type Source struct {
 	Name        string
-	Train, Test *Images
+	Train, Test Set
 }
 
 // DirVariable is the environment variable that [DefaultDir] reads.
 const DirVariable = "DPSGD_DATA"
-
-// Names returns the names that [Spec] knows, the one that needs no files first.
-func Names() []string { return []string{digitsName, mnist.name, fashionMNIST.name, cifar10.name} }
 
 // DefaultDir is where named sets are looked for and downloaded to when nobody
 // says otherwise: $DPSGD_DATA, else dpsgd below the user's cache folder, else
@@ -52,31 +56,33 @@ func DefaultDir() string {
 	return "datasets"
 }
 
-// Load reads the pictures that spec describes into memory. The error is one line.
+// Load reads the examples that spec describes into memory. The error is one line.
 // It matches [ErrMissing] when files are not there and [ErrInvalid] when they are
 // not what they should be.
 func Load(spec Spec) (*Source, error) {
-	if spec.Folder != "" {
-		if spec.Name != "" {
-			return nil, fmt.Errorf("data: both the set %q and the folder %q are given, expected one", spec.Name, spec.Folder)
-		}
+	own, kind := spec.Folder, "folder"
+	if own == "" {
+		own, kind = spec.Table, "table"
+	}
+	switch {
+	case own != "" && spec.Name != "":
+		return nil, fmt.Errorf("data: both the set %q and the %s %q are given, expected one", spec.Name, kind, own)
+	case spec.Folder != "" && spec.Table != "":
+		return nil, fmt.Errorf("data: both the folder %q and the table %q are given, expected one", spec.Folder, spec.Table)
+	case spec.Folder != "":
 		return loadFolder(spec)
+	case spec.Table != "":
+		return loadTable(spec)
+	}
+	set := Find(spec.Name)
+	if set == nil {
+		return nil, fmt.Errorf("data: unknown set %q, expected %s, or a folder of pictures", spec.Name, strings.Join(Names(), ", "))
 	}
 	dir := spec.Dir
 	if dir == "" {
 		dir = DefaultDir()
 	}
-	switch spec.Name {
-	case digitsName:
-		return drawDigits(spec.Seed, digitsTrain, digitsTest)
-	case mnist.name:
-		return mnist.load(dir)
-	case fashionMNIST.name:
-		return fashionMNIST.load(dir)
-	case cifar10.name:
-		return cifar10.load(dir)
-	}
-	return nil, fmt.Errorf("data: unknown set %q, expected %s, or a folder of pictures", spec.Name, strings.Join(Names(), ", "))
+	return set.load(dir, spec.Seed)
 }
 
 // missing says where a named set was looked for and the two ways out.

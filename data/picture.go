@@ -20,12 +20,12 @@ const (
 // readPictures decodes, resizes and stores pictures on all processors. The error
 // names the first picture, in their order, that cannot be read.
 func readPictures(root *os.Root, pictures []picture, shape Shape, classes []string) (*Images, error) {
-	total, err := product(len(pictures), shape.Pixels())
+	total, err := product(len(pictures), shape.Values())
 	if err != nil {
 		return nil, fmt.Errorf("data: %s: %w", root.Name(), err)
 	}
 	labels, pixels := make([]uint8, len(pictures)), make([]uint8, total)
-	size := shape.Pixels()
+	size := shape.Values()
 	err = parallel(len(pictures), func(i int) error {
 		p := pictures[i]
 		labels[i] = p.label

@@ -64,7 +64,7 @@ func TestPublishedSets(t *testing.T) {
 			wantClassCounts(t, s.Train, c.balanced)
 			wantClassCounts(t, s.Test, c.balanced)
 			for channel := range c.shape.Channels {
-				mean, std := moments(s.Train, channel)
+				mean, std := moments(s.Train.(*Images), channel)
 				if math.Abs(mean-c.mean[channel]) > 1e-6 || math.Abs(std-c.std[channel]) > 1e-6 {
 					t.Errorf("channel %d: mean %.6f, standard deviation %.6f; expected %.6f, %.6f", channel, mean, std, c.mean[channel], c.std[channel])
 				}
@@ -75,7 +75,7 @@ func TestPublishedSets(t *testing.T) {
 
 // wantClassCounts checks that all ten classes occur, and equally often where the
 // published set is balanced.
-func wantClassCounts(t *testing.T, m *Images, balanced bool) {
+func wantClassCounts(t *testing.T, m Set, balanced bool) {
 	t.Helper()
 	var counts [10]int
 	for i := range m.Len() {

@@ -14,8 +14,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Input is the shape of one example: an image of the given size, channels last.
+// Input is the shape of one example: an image of the given size, channels last, or, without height and width, a row of
+// Channels numbers.
 type Input struct{ Height, Width, Channels int }
+
+// row reports whether examples have no place, only values.
+func (in Input) row() bool { return in.Height == 0 && in.Width == 0 }
+
+// shape is that of a batch.
+func (in Input) shape(batch int) []int {
+	if in.row() {
+		return []int{batch, in.Channels}
+	}
+	return []int{batch, in.Height, in.Width, in.Channels}
+}
 
 // Model is a network with its parameters. Graphs declared from it read Values, so a change of Values is seen by
 // their next run.
@@ -88,7 +100,7 @@ func (m *Model) Classes() int { return m.classes }
 
 // Network is a model declared on a graph for physical batches of a fixed size B.
 type Network struct {
-	Images *gorgonia.Node // input, float32 (B, H, W, C)
+	Images *gorgonia.Node // input, float32 (B, H, W, C), or (B, C) for rows
 	Labels *gorgonia.Node // input, int32 (B)
 	Mask   *gorgonia.Node // input, float32 (B): 1 for an example, 0 for padding
 
@@ -112,9 +124,9 @@ func (m *Model) Prediction(b *graph.Builder, batch int) (*Network, error) {
 
 func (m *Model) declare(b *graph.Builder, s store, batch int, training bool) (*Network, error) {
 	b.Part("forward")
-	p := &Pass{Builder: b, Training: training, store: s, nodes: map[string]*gorgonia.Node{}}
+	p := &Pass{Builder: b, Training: training, rows: m.input.row(), store: s, nodes: map[string]*gorgonia.Node{}}
 	n := &Network{
-		Images: b.Input("images", tensor.Float32, batch, m.input.Height, m.input.Width, m.input.Channels),
+		Images: b.Input("images", tensor.Float32, m.input.shape(batch)...),
 		Labels: b.Input("labels", tensor.Int32, batch),
 		Mask:   b.Input("mask", tensor.Float32, batch),
 	}

@@ -27,6 +27,7 @@ type Pass struct {
 	// Training is false in a pass that only predicts: dropout does nothing there.
 	Training bool
 
+	rows   bool // examples are rows of numbers
 	store  store
 	path   []string
 	names  []string // of the parameters, in the order of declaration
@@ -131,6 +132,10 @@ func (p *Pass) image(x *gorgonia.Node) (batch, height, width, channels int, ok b
 		return 0, 0, 0, 0, false
 	}
 	s := x.Shape()
+	if p.rows {
+		p.reject("its input has shape %v per example, expected an image (height, width, channels); the examples are rows of numbers, not pictures", []int(s[1:]))
+		return 0, 0, 0, 0, false
+	}
 	if len(s) != 4 {
 		p.reject("its input has shape %v per example, expected an image (height, width, channels); is it behind flatten?", []int(s[1:]))
 		return 0, 0, 0, 0, false

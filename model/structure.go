@@ -62,7 +62,7 @@ func (p *Pass) branch(name string, s Sequential, x *gorgonia.Node) *gorgonia.Nod
 }
 
 // Flatten turns images into vectors in PyTorch's order, channels first, so that the weights of the
-// linear layer behind it can be exchanged. PyTorch: nn.Flatten.
+// linear layer behind it can be exchanged. Rows of numbers are vectors already and pass. PyTorch: nn.Flatten.
 type Flatten struct{}
 
 // Kind is "flatten".
@@ -70,6 +70,9 @@ func (Flatten) Kind() string { return "flatten" }
 
 // Forward declares the layer.
 func (Flatten) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
+	if p.rows {
+		return p.reshape(x, x.Shape())
+	}
 	batch, height, width, channels, ok := p.image(x)
 	if !ok {
 		return nil

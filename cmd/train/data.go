@@ -29,6 +29,7 @@ func (a *app) dataListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the data sets that have a name",
+		Long:  "List the data sets that have a name:\n\n" + datasetDocs(),
 		Args:  args(0, 0, "none"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			sets := setup.Outlines()
@@ -43,6 +44,15 @@ func (a *app) dataListCommand() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// datasetDocs says what each data set holds.
+func datasetDocs() string {
+	var lines strings.Builder
+	for _, d := range data.Datasets() {
+		fmt.Fprintf(&lines, "  %-14s %s\n", d.Name, d.Doc)
+	}
+	return lines.String()
 }
 
 func (a *app) dataFetchCommand() *cobra.Command {
@@ -81,6 +91,13 @@ func (a *app) dataFetchCommand() *cobra.Command {
 	}
 	dataDirFlag(c, &dir)
 	return c
+}
+
+// datasetFolders describes the folder of the data sets that are read from files.
+func datasetFolders() string {
+	names := data.Fetchable()
+	last := len(names) - 1
+	return fmt.Sprintf("folder with %s/ and %s/ (default: $%s)", strings.Join(names[:last], "/, "), names[last], data.DirVariable)
 }
 
 // fetchProgress shows how a download goes.

@@ -48,11 +48,11 @@ func (a *app) describeCommand() *cobra.Command {
 }
 
 func (a *app) describe(d *describe.Description) {
-	fmt.Fprintf(a.out, "data      %s: %s training examples of %s, %d classes\n\n", d.Data.Name, count(d.Data.Examples), join(d.Input), d.Data.Classes)
+	fmt.Fprintf(a.out, "data      %s: %s training examples of %v, %d classes\n\n", d.Data.Name, count(d.Data.Examples), d.Data.Shape, d.Data.Classes)
 	a.describeLayers(d)
 	a.describePrivacy(d)
-	fmt.Fprintf(a.out, "\nmemory    about %s: graph %s, parameters %s, pictures %s\n", megabytes(d.Memory.Total()),
-		megabytes(d.Memory.Graph), megabytes(d.Memory.Parameters), megabytes(d.Memory.Pictures))
+	fmt.Fprintf(a.out, "\nmemory    about %s: graph %s, parameters %s, %s %s\n", megabytes(d.Memory.Total()),
+		megabytes(d.Memory.Graph), megabytes(d.Memory.Parameters), d.Data.Shape.Noun(), megabytes(d.Memory.Pictures))
 }
 
 func (a *app) describeLayers(d *describe.Description) {

@@ -24,7 +24,7 @@ func (a *app) evalCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(score)
 			}
-			fmt.Fprintf(a.out, "test accuracy   %.2f %% of %s pictures\n", 100*score.TestAccuracy, count(score.TestExamples))
+			fmt.Fprintf(a.out, "test accuracy   %.2f %% of %s %s\n", 100*score.TestAccuracy, count(score.TestExamples), score.Noun)
 			fmt.Fprintf(a.out, "test loss       %.4f\n", score.TestLoss)
 			fmt.Fprintf(a.out, "privacy         %s\n", guarantee(score.Epsilon, score.Delta, score.Accountant, score.EpsilonRDP))
 			return nil

@@ -81,7 +81,7 @@ func (a *app) fit(c *cobra.Command, run *train.Run) error {
 }
 
 func dataDirFlag(c *cobra.Command, dir *string) {
-	c.Flags().StringVar(dir, "data-dir", "", "folder with mnist/, fashion-mnist/ and cifar-10/ (default: $DPSGD_DATA)")
+	c.Flags().StringVar(dir, "data-dir", "", datasetFolders())
 }
 
 func runsDirFlag(c *cobra.Command, dir *string) {

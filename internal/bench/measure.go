@@ -49,11 +49,11 @@ func newBench(c *configs.Config, mode string) (*bench, error) {
 	if b.model, err = setup.Model(c, o.Shape, o.Classes); err != nil {
 		return nil, err
 	}
-	images, err := randomImages(o.Shape, o.Classes, benchPictures)
+	examples, err := randomExamples(o.Shape, o.Classes, benchPictures)
 	if err != nil {
 		return nil, err
 	}
-	batcher, err := data.NewBatcher(images, setup.Normalisation(c, o.Shape.Channels))
+	batcher, err := data.NewBatcher(examples, setup.Normalisation(c, o.Shape.Channels))
 	if err != nil {
 		return nil, err
 	}
@@ -78,21 +78,28 @@ func newBenchStep(c *configs.Config, mode string, b *bench, batcher *data.Batche
 	return nil, fmt.Errorf("%w: found the mode %q of a benchmark, expected one of %q", configs.ErrInvalid, mode, Modes())
 }
 
-// randomImages draws n pictures without meaning. Speed does not depend on what is on them.
-func randomImages(shape data.Shape, classes, n int) (*data.Images, error) {
+// randomExamples draws n pictures or rows without meaning. Speed does not depend on what they show.
+func randomExamples(shape data.Shape, classes, n int) (data.Set, error) {
 	src := random.Seeded(1)
 	names := make([]string, classes)
 	for i := range names {
 		names[i] = strconv.Itoa(i)
 	}
-	labels, pixels := make([]uint8, n), make([]uint8, n*shape.Pixels())
+	labels, pixels := make([]uint8, n), make([]uint8, n*shape.Values())
 	for i := range labels {
 		labels[i] = uint8(src.Uint64() % uint64(min(classes, 256)))
 	}
 	for i := range pixels {
 		pixels[i] = uint8(src.Uint64() >> 56)
 	}
-	return data.NewImages(shape, names, labels, pixels)
+	if !shape.IsRow() {
+		return data.NewImages(shape, names, labels, pixels)
+	}
+	values := make([]float32, len(pixels))
+	for i, p := range pixels {
+		values[i] = float32(p)
+	}
+	return data.NewRows(shape.Channels, names, labels, values)
 }
 
 // Shares of the time of a benchmark. The machine's limit is measured before and after, because machines slow down and

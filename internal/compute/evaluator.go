@@ -7,16 +7,16 @@ import (
 	"dpsgd/model"
 )
 
-// evaluationBatch is how many test pictures one run of the prediction graph holds.
+// evaluationBatch is how many test examples one run of the prediction graph holds.
 const evaluationBatch = 100
 
-// Evaluation is how a model does on pictures that count as public.
+// Evaluation is how a model does on examples that count as public.
 type Evaluation struct {
-	Accuracy float64 // share of pictures whose largest logit is the label's
+	Accuracy float64 // share of examples whose largest logit is the label's
 	Loss     float64 // mean cross-entropy
 }
 
-// Evaluator predicts a set of pictures with the current parameters of a model.
+// Evaluator predicts a set of examples with the current parameters of a model.
 type Evaluator struct {
 	examples int
 	input    Input
@@ -24,14 +24,14 @@ type Evaluator struct {
 	executor *graph.Executor
 }
 
-// NewEvaluator declares and compiles the prediction of images by m.
-func NewEvaluator(m *model.Model, images *data.Images, n data.Normalisation, pool *kernel.Pool) (*Evaluator, error) {
-	batcher, err := data.NewBatcher(images, n)
+// NewEvaluator declares and compiles the prediction of a set by m.
+func NewEvaluator(m *model.Model, set data.Set, n data.Normalisation, pool *kernel.Pool) (*Evaluator, error) {
+	batcher, err := data.NewBatcher(set, n)
 	if err != nil {
 		return nil, err
 	}
 	b := graph.NewBuilder(pool)
-	batch := min(evaluationBatch, images.Len())
+	batch := min(evaluationBatch, set.Len())
 	network, err := m.Prediction(b, batch)
 	if err != nil {
 		return nil, err
@@ -40,10 +40,10 @@ func NewEvaluator(m *model.Model, images *data.Images, n data.Normalisation, poo
 	if err != nil {
 		return nil, err
 	}
-	return &Evaluator{examples: images.Len(), input: NewInput(executor, network, batcher, pool), network: network, executor: executor}, nil
+	return &Evaluator{examples: set.Len(), input: NewInput(executor, network, batcher, pool), network: network, executor: executor}, nil
 }
 
-// Run evaluates all pictures.
+// Run evaluates all examples.
 func (e *Evaluator) Run() (Evaluation, error) {
 	var correct int
 	var loss float64

@@ -14,7 +14,7 @@ import (
 // Description says what a configuration would do, without reading any data.
 type Description struct {
 	Data         setup.Outline        `json:"data"`
-	Input        []int                `json:"input"` // height, width, channels
+	Input        []int                `json:"input"` // height, width, channels; or the number of columns
 	Layers       []Layer              `json:"layers"`
 	Parameters   int                  `json:"parameters"`
 	MultiplyAdds int                  `json:"multiply_adds"` // of the forward pass, per example
@@ -54,7 +54,7 @@ type Privacy struct {
 type Memory struct {
 	Graph      int `json:"graph"`      // buffers of the training graph for one physical batch
 	Parameters int `json:"parameters"` // parameters, their sums and the update rule's memory
-	Pictures   int `json:"pictures"`
+	Pictures   int `json:"pictures"`   // or rows
 }
 
 // Total is the sum of the parts.
@@ -64,7 +64,7 @@ func (m Memory) Total() int { return m.Graph + m.Parameters + m.Pictures }
 const curvePoints = 10
 
 // Describe plans a run and declares its network without touching data. Pictures of a folder are counted by their
-// names, or not at all when examples is positive: then there are that many.
+// names, records of a table by their ends, or not at all when examples is positive: then there are that many.
 func Describe(c *configs.Config, examples int) (*Description, error) {
 	o, err := setup.OutlineOf(c, examples)
 	if err != nil {
@@ -79,7 +79,7 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 		return nil, err
 	}
 	d := &Description{
-		Data: o, Input: []int{o.Shape.Height, o.Shape.Width, o.Shape.Channels}, Parameters: len(m.Values),
+		Data: o, Input: o.Shape.Dims(), Parameters: len(m.Values),
 	}
 	for _, l := range m.Layers() {
 		d.Layers = append(d.Layers, Layer(l))
@@ -134,7 +134,7 @@ func (d *Description) fillMemory(c *configs.Config, plan *train.Plan, m *model.M
 	const float32Bytes, float64Bytes = 4, 8
 	perParameter := float32Bytes*(2+len(update.State().Slots)) + float64Bytes // values and partial sum; slots; sum
 	d.Memory = Memory{
-		Graph: g.Bytes(), Parameters: perParameter * len(m.Values), Pictures: (o.Examples + o.Tests) * o.Shape.Pixels(),
+		Graph: g.Bytes(), Parameters: perParameter * len(m.Values), Pictures: (o.Examples + o.Tests) * o.Shape.Bytes(),
 	}
 	return nil
 }

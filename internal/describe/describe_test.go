@@ -60,7 +60,7 @@ func TestDescribePrivacy(t *testing.T) {
 	}{
 		{[]string{"privacy.epsilon=3"}, 100},
 		{[]string{"privacy.epsilon=none", "privacy.noise_multiplier=2"}, 100},
-		{[]string{"privacy.epsilon=2", "privacy.noise_multiplier=1"}, -1},
+		{[]string{"privacy.epsilon=1", "privacy.noise_multiplier=1"}, -1},
 		{[]string{"privacy.epsilon=3", "training.steps=4"}, 4},
 	} {
 		c := load(t, "digits", append([]string{"model.name=logistic", "training.steps=100"}, test.overrides...)...)

@@ -8,7 +8,7 @@ import (
 	"dpsgd/model"
 )
 
-// Model declares the configured network for pictures of the given shape.
+// Model declares the configured network for examples of the given shape.
 func Model(c *configs.Config, shape data.Shape, classes int) (*model.Model, error) {
 	layers, err := c.Model.Network()
 	if err != nil {

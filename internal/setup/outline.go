@@ -19,24 +19,26 @@ type Outline struct {
 	Classes  int        `json:"classes"`
 }
 
-// outlines are the sizes of the sets that [data.Load] knows by name, as their authors publish them.
-var outlines = []Outline{
-	{"digits", 20000, 2000, data.Shape{Height: 28, Width: 28, Channels: 1}, 10},
-	{"mnist", 60000, 10000, data.Shape{Height: 28, Width: 28, Channels: 1}, 10},
-	{"fashion-mnist", 60000, 10000, data.Shape{Height: 28, Width: 28, Channels: 1}, 10},
-	{"cifar-10", 50000, 10000, data.Shape{Height: 32, Width: 32, Channels: 3}, 10},
+// Outlines lists the data sets that have a name, as their authors publish them.
+func Outlines() []Outline {
+	var outlines []Outline
+	for _, d := range data.Datasets() {
+		outlines = append(outlines, named(d))
+	}
+	return outlines
 }
 
-// Outlines lists the data sets that have a name.
-func Outlines() []Outline { return append([]Outline(nil), outlines...) }
+func named(d *data.Dataset) Outline {
+	return Outline{d.Name, d.Train, d.Test, d.Shape, len(d.Classes)}
+}
 
 // OutlineOfSource describes the data of a source.
 func OutlineOfSource(s *data.Source) Outline {
 	return Outline{s.Name, s.Train.Len(), s.Test.Len(), s.Train.Shape(), len(s.Train.Classes())}
 }
 
-// OutlineOf describes the configured data without reading it. For a folder of pictures the files are counted, unless
-// examples says how many there are.
+// OutlineOf describes the configured data without reading it. The pictures of a folder and the records of a table are
+// counted, unless examples says how many there are.
 func OutlineOf(c *configs.Config, examples int) (Outline, error) {
 	o, err := Declared(c, examples)
 	if examples > 0 {
@@ -46,26 +48,27 @@ func OutlineOf(c *configs.Config, examples int) (Outline, error) {
 }
 
 func Declared(c *configs.Config, examples int) (Outline, error) {
-	for _, known := range outlines {
-		if c.Data.Folder == "" && known.Name == c.Data.Name {
-			return known, nil
-		}
+	if known := data.Find(c.Data.Name); known != nil {
+		return named(known), nil
 	}
-	o := Outline{
-		Name:    filepath.Base(filepath.Clean(c.Data.Folder)),
-		Shape:   data.Shape{Height: c.Data.Size.Height, Width: c.Data.Size.Width, Channels: c.Data.Channels},
-		Classes: len(c.Data.Classes),
+	own, count := c.Data.Folder, countPictures
+	shape := data.Shape{Height: c.Data.Size.Height, Width: c.Data.Size.Width, Channels: c.Data.Channels}
+	if c.Data.Table != "" {
+		own, count, shape = c.Data.Table, countRecords, data.Row(len(c.Data.Columns))
 	}
+	o := Outline{Name: filepath.Base(filepath.Clean(own)), Shape: shape, Classes: len(c.Data.Classes)}
 	if examples > 0 {
 		return o, nil
 	}
 	var err error
-	if o.Examples, err = countPictures(c.Data, "train"); err != nil {
+	if o.Examples, err = count(c.Data, "train"); err != nil {
 		return o, err
 	}
-	o.Tests, err = countPictures(c.Data, "test")
+	o.Tests, err = count(c.Data, "test")
 	return o, err
 }
+
+func countRecords(d configs.Data, part string) (int, error) { return data.CountRecords(d.Table, part) }
 
 // countPictures counts files by their names alone; reading the data looks closer.
 func countPictures(d configs.Data, part string) (int, error) {

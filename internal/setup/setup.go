@@ -13,20 +13,21 @@ import (
 // ErrPlan marks a configuration that is well-formed but cannot be carried out on its data.
 var ErrPlan = errors.New("train: the configuration does not fit the data")
 
-// Data reads the configured pictures.
+// Data reads the configured examples.
 func Data(c *configs.Config, dir string) (*data.Source, error) {
 	return data.Load(Spec(c, dir))
 }
 
-// Spec is where the configured pictures are, in the words of package data.
+// Spec is where the configured examples are, in the words of package data.
 func Spec(c *configs.Config, dir string) data.Spec {
 	return data.Spec{
 		Name: c.Data.Name, Dir: dir, Folder: c.Data.Folder, Classes: c.Data.Classes,
+		Table: c.Data.Table, Columns: c.Data.Columns, Label: c.Data.Label,
 		Height: c.Data.Size.Height, Width: c.Data.Size.Width, Channels: c.Data.Channels, Seed: c.Data.Seed,
 	}
 }
 
-// Normalisation holds the configured constants, one for each channel.
+// Normalisation holds the configured constants, one for each channel or column.
 func Normalisation(c *configs.Config, channels int) data.Normalisation {
 	mean, std := c.Data.PerChannel(channels)
 	return data.Normalisation{Mean: mean, Std: std}

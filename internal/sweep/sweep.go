@@ -211,7 +211,7 @@ func (s *sweep) data(c *configs.Config) (*data.Source, error) {
 	if s.options.Source != nil {
 		return s.options.Source, nil
 	}
-	spec := fmt.Sprintf("%+v", setup.Spec(c, s.options.DataDir))
+	spec := fmt.Sprintf("%#v", setup.Spec(c, s.options.DataDir))
 	if s.source != nil && s.sourceSpec == spec {
 		return s.source, nil
 	}

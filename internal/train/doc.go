@@ -39,5 +39,5 @@
 // Training losses, gradient norms, the share of clipped examples and real batch sizes are functions
 // of the training data without noise. They are written only when the configuration asks for them,
 // to a file of their own that says so, and the privacy statement of the run then says so too. Which
-// test pictures exist and how well the model does on them is treated as public.
+// test examples exist and how well the model does on them is treated as public.
 package train

@@ -16,12 +16,13 @@ import (
 	"dpsgd/model"
 )
 
-// Score is how the model of a run does on the test pictures, and what it cost.
+// Score is how the model of a run does on the test examples, and what it cost.
 type Score struct {
 	Run            string  `json:"run"`
 	TestAccuracy   float64 `json:"test_accuracy"`
 	TestLoss       float64 `json:"test_loss"`
 	TestExamples   int     `json:"test_examples"`
+	Noun           string  `json:"-"` // "pictures" or "rows"
 	account.Answer         // of everything in the run's ledger
 	Warning        string  `json:"-"` // that something beside the run could not be asked; "" in most cases
 }
@@ -63,7 +64,7 @@ func Evaluate(dir string, o Options) (Score, error) {
 	}
 	found, err := e.Run()
 	return Score{
-		Run: dir, TestAccuracy: found.Accuracy, TestLoss: finite(found.Loss), TestExamples: source.Test.Len(),
+		Run: dir, TestAccuracy: found.Accuracy, TestLoss: finite(found.Loss), TestExamples: source.Test.Len(), Noun: source.Test.Shape().Noun(),
 		Answer:  spent.Answer(),
 		Warning: i.Warning,
 	}, err

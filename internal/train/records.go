@@ -17,7 +17,7 @@ import (
 )
 
 // metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was
-// released and public test pictures. Times are not: a step takes as long as its batch is large.
+// released and public test examples. Times are not: a step takes as long as its batch is large.
 // Lines of steps that ran again after a crash appear again.
 type metrics struct {
 	Step int `json:"step"`

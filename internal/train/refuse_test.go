@@ -109,8 +109,9 @@ func TestResumeRefuses(t *testing.T) {
 }
 
 // shifted is a set of pictures with another label for each.
-func shifted(t testing.TB, m *data.Images) *data.Images {
+func shifted(t testing.TB, s data.Set) *data.Images {
 	t.Helper()
+	m := s.(*data.Images)
 	var labels, pixels []uint8
 	for i := range m.Len() {
 		labels, pixels = append(labels, uint8((m.Label(i)+1)%len(m.Classes()))), append(pixels, m.Pixels(i)...)
@@ -125,7 +126,8 @@ func shifted(t testing.TB, m *data.Images) *data.Images {
 // renamed is a source with other class names.
 func renamed(t testing.TB, s *data.Source, classes ...string) *data.Source {
 	t.Helper()
-	again := func(m *data.Images) *data.Images {
+	again := func(s data.Set) *data.Images {
+		m := s.(*data.Images)
 		var labels, pixels []uint8
 		for i := range m.Len() {
 			labels, pixels = append(labels, uint8(m.Label(i))), append(pixels, m.Pixels(i)...)

@@ -70,7 +70,7 @@ func (m *tape) Privatize(step int, sum *clip.Sum, consume func(release.Noisy)) e
 // neighbour is the data with another picture and another label in one place.
 func neighbour(t *testing.T, s *data.Source, place int) *data.Source {
 	t.Helper()
-	m := s.Train
+	m := s.Train.(*data.Images)
 	var labels, pixels []uint8
 	for i := range m.Len() {
 		label, picture := uint8(m.Label(i)), slices.Clone(m.Pixels(i))

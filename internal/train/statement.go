@@ -49,10 +49,14 @@ func (r *Run) diagnosed() bool {
 }
 
 func notPrivate(source *data.Source, diagnosed bool) []string {
+	shape, kept := source.Train.Shape(), "the size and channels of the pictures"
+	if shape.IsRow() {
+		kept = "the names of the columns"
+	}
 	list := []string{
 		fmt.Sprintf("the number of training examples, %d, which fixes the sampling probability", source.Train.Len()),
-		"the names of the classes, the size and channels of the pictures, and every value of the configuration; if they were chosen by looking at the training pictures, that choice is not covered",
-		"the test pictures: the test accuracy and test loss are computed without protection",
+		fmt.Sprintf("the names of the classes, %s, and every value of the configuration; if they were chosen by looking at the training %s, that choice is not covered", kept, shape.Noun()),
+		"the test " + shape.Noun() + ": the test accuracy and test loss are computed without protection",
 		"how long the run and its steps took, and the times of its files: a step takes longer when more examples were drawn. No file of the run holds such a time, but for private diagnostics",
 	}
 	if diagnosed {

@@ -1,0 +1,169 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+var (
+	// ErrMissing marks files or folders that are not there.
+	ErrMissing = errors.New("missing data")
+
+	// ErrInvalid marks data that is there but is not what was declared:
+	// truncated, of another format or size, with a wrong label or checksum.
+	ErrInvalid = errors.New("invalid data")
+)
+
+// Set is an immutable set of labelled examples of one shape in memory: pictures
+// ([Images]) or rows of numbers ([Rows]). It is safe for concurrent reading.
+type Set interface {
+	// Len returns the number of examples. For a training set it is private.
+	Len() int
+	// Shape returns the size that all examples share.
+	Shape() Shape
+	// Classes returns the class names in the order of the labels. The caller must
+	// not change them.
+	Classes() []string
+	// Label returns the class index of example i.
+	Label(i int) int
+
+	// normalised prepares the examples for constants that [NewBatcher] has checked.
+	normalised(n Normalisation) filler
+}
+
+// filler writes example i, normalised, to x, which has exactly its size.
+type filler interface{ fill(x []float32, i int) }
+
+// Shape is the size of one example: a picture of Height by Width pixels in
+// Channels channels, or, without height and width, a row of Channels numbers.
+type Shape struct{ Height, Width, Channels int }
+
+// Row is the shape of a row of n numbers, one for each column of a table.
+func Row(n int) Shape { return Shape{Channels: n} }
+
+// IsRow reports whether examples are rows of numbers and not pictures.
+func (s Shape) IsRow() bool { return s.Height == 0 && s.Width == 0 }
+
+// Values returns the number of values of one example: Height·Width·Channels of a
+// picture, one for each column of a row.
+func (s Shape) Values() int {
+	if s.IsRow() {
+		return s.Channels
+	}
+	return s.Height * s.Width * s.Channels
+}
+
+// Bytes returns the memory that one stored example takes, without its label: a
+// byte for each value of a picture, four for each of a row.
+func (s Shape) Bytes() int {
+	if s.IsRow() {
+		return 4 * s.Values()
+	}
+	return s.Values()
+}
+
+// Dims returns the sizes of one example: height, width, channels, or the number
+// of columns.
+func (s Shape) Dims() []int {
+	if s.IsRow() {
+		return []int{s.Channels}
+	}
+	return []int{s.Height, s.Width, s.Channels}
+}
+
+// String returns the shape as "28x28x1", height, width, channels, or as
+// "4 columns".
+func (s Shape) String() string {
+	switch {
+	case !s.IsRow():
+		return fmt.Sprintf("%dx%dx%d", s.Height, s.Width, s.Channels)
+	case s.Channels == 1:
+		return "1 column"
+	}
+	return fmt.Sprintf("%d columns", s.Channels)
+}
+
+// Noun is what examples of this shape are called: "pictures" or "rows".
+func (s Shape) Noun() string {
+	if s.IsRow() {
+		return "rows"
+	}
+	return "pictures"
+}
+
+// labelled is what pictures and rows share.
+type labelled struct {
+	shape   Shape
+	classes []string
+	labels  []uint8
+}
+
+// maxClasses is what a label of one byte can tell apart.
+const maxClasses = 256
+
+// newLabelled checks classes, labels, and how many values there are for them.
+func newLabelled(shape Shape, classes []string, labels []uint8, values int) (labelled, error) {
+	if len(classes) < 1 || len(classes) > maxClasses {
+		return labelled{}, fmt.Errorf("data: %w: %d classes, expected 1 to %d", ErrInvalid, len(classes), maxClasses)
+	}
+	want, err := product(append([]int{len(labels)}, shape.Dims()...)...)
+	if err != nil {
+		return labelled{}, fmt.Errorf("data: %d %s of %v: %w", len(labels), shape.Noun(), shape, err)
+	}
+	if values != want {
+		kind := "pixel values"
+		if shape.IsRow() {
+			kind = "values"
+		}
+		return labelled{}, fmt.Errorf("data: %w: %d %s, expected %d for %d %s of %v",
+			ErrInvalid, values, kind, want, len(labels), shape.Noun(), shape)
+	}
+	if err := checkLabels(labels, len(classes)); err != nil {
+		return labelled{}, fmt.Errorf("data: %w", err)
+	}
+	return labelled{shape: shape, classes: classes, labels: labels}, nil
+}
+
+// Len returns the number of examples. For a training set it is private.
+func (l *labelled) Len() int { return len(l.labels) }
+
+// Shape returns the size that all examples share.
+func (l *labelled) Shape() Shape { return l.shape }
+
+// Classes returns the class names in the order of the labels. The caller must
+// not change them.
+func (l *labelled) Classes() []string { return l.classes }
+
+// Label returns the class index of example i.
+func (l *labelled) Label(i int) int { return int(l.labels[i]) }
+
+// checkLabels names the first record whose label has no class. It tells the
+// position of the record, which is enough to find it in the file.
+func checkLabels(labels []uint8, classes int) error {
+	for i, l := range labels {
+		if int(l) >= classes {
+			return fmt.Errorf("%w: label %d of record %d, expected 0 to %d", ErrInvalid, l, i, classes-1)
+		}
+	}
+	return nil
+}
+
+// product multiplies sizes that came from outside, before anything is allocated
+// from them, and fails where the result does not fit an int.
+func product(factors ...int) (int, error) {
+	p := uint64(1)
+	for _, f := range factors {
+		if f < 0 {
+			return 0, fmt.Errorf("%w: size %d is negative", ErrInvalid, f)
+		}
+		hi, lo := bits.Mul64(p, uint64(f))
+		if hi != 0 || lo > uint64(maxInt) {
+			return 0, fmt.Errorf("%w: sizes %v multiply to more than memory can hold", ErrInvalid, factors)
+		}
+		p = lo
+	}
+	return int(p), nil
+}
+
+const maxInt = int(^uint(0) >> 1)

@@ -1,0 +1,126 @@
+package train_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/bench"
+	"dpsgd/internal/books"
+	"dpsgd/internal/describe"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/random"
+	"dpsgd/internal/tiny"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/train"
+)
+
+// people writes a table of two classes that a line separates: who is sick is older and has less pay.
+func people(t testing.TB) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "people")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	src := random.Seeded(1)
+	for part, n := range map[string]int{"train": 400, "test": 100} {
+		var b strings.Builder
+		b.WriteString("id,age,pay,city,sick\n")
+		for i := range n {
+			age, pay, sick := 30+int(src.Uint64()%20), 40000+int(src.Uint64()%20000), "no"
+			if i%2 == 1 {
+				age, pay, sick = age+15, pay-15000, "yes"
+			}
+			fmt.Fprintf(&b, "%d,%d,%d,\"A, B\",%s\n", i, age, pay, sick)
+		}
+		tiny.Write(t, filepath.Join(folder, part+".csv"), b.String())
+	}
+	return folder
+}
+
+// tableConfig is a small MLP on that table.
+func tableConfig(t testing.TB, folder string, overrides ...string) *configs.Config {
+	t.Helper()
+	c, err := configs.Parse("people.yaml", fmt.Appendf(nil, `
+data: {table: %q, columns: [age, pay], label: sick, classes: ["no", "yes"], mean: [48, 45000], std: [10, 10000]}
+model: {layers: [flatten, linear: {out_features: 8}, tanh, linear: {out_features: classes}]}
+privacy: {epsilon: 5, delta: 1e-3, clip_norm: 0.5, accountant: rdp}
+optimizer: {name: momentum, learning_rate: 0.5, momentum: 0.9}
+training: {batch_size: 50, physical_batch_size: 16, steps: 40}
+performance: {threads: 2}
+`, folder), overrides)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A table is trained on privately, described, recorded and measured like pictures, under names that are true of it.
+func TestPrivateTrainingOnATable(t *testing.T) {
+	table := people(t)
+	c := tableConfig(t, table)
+	d, err := describe.Describe(c, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const parameters = 2*8 + 8 + 8*2 + 2
+	if d.Data.Name != "people" || d.Data.Examples != 400 || d.Data.Tests != 100 || d.Data.Shape.String() != "2 columns" || d.Parameters != parameters || d.Memory.Pictures != 500*2*4 {
+		t.Errorf("described as %+v with %d parameters, %+v", d.Data, d.Parameters, d.Memory)
+	}
+	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}
+	r := tinyrun.Fit(t, tinyrun.Create(t, c, o))
+	if r.TestAccuracy < 0.8 || r.Epsilon > 5 || r.Steps != 40 {
+		t.Errorf("test accuracy is %v, epsilon %v after %d steps; expected above 0.8 where chance is 0.5, at most 5 after 40", r.TestAccuracy, r.Epsilon, r.Steps)
+	}
+	s, err := train.Evaluate(r.Run, o)
+	if err != nil || s.TestAccuracy != r.TestAccuracy || s.Noun != "rows" {
+		t.Errorf("measured as %+v, %v; expected what the run reported, %v", s, err, r.TestAccuracy)
+	}
+	shown, err := books.Show(o.RunsDir)
+	if want := (checkpoints.Data{Name: "people", Examples: 400, Shape: "2 columns", Classes: 2}); err != nil || len(shown.Datasets) != 1 || shown.Datasets[0].Data != want {
+		t.Errorf("recorded as %+v (%v), expected %+v", shown.Datasets, err, want)
+	}
+	statement := tiny.Read(t, filepath.Join(r.Run, folder.Statement))
+	for _, want := range []string{"with respect to one training example.", "| Training data | people, 400 examples of 2 columns in 2 classes |",
+		"- the names of the classes, the names of the columns, and every value", "- the test rows: the test accuracy"} {
+		if !strings.Contains(statement, want) || strings.Contains(statement, "picture") {
+			t.Errorf("the statement does not say %q, or speaks of pictures:\n%s", want, statement)
+		}
+	}
+}
+
+func TestTableRefuses(t *testing.T) {
+	table := people(t)
+	for says, c := range map[string]*configs.Config{
+		"layer 0: its input has shape [2] per example, expected an image": tableConfig(t, table, "model.name=mnist-cnn"),
+		`train.csv:1:1: found no column "height"`:                         tableConfig(t, table, "data.columns=[age, height]"),
+		"there is no file " + filepath.Join(table, "none", "train.csv"):   tableConfig(t, filepath.Join(table, "none")),
+	} {
+		o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}
+		_, err := train.Create(c, o)
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("found error %v, expected one line that says %q", err, says)
+		}
+		if _, err := os.Stat(o.RunsDir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a refused run left something behind: %v", err)
+		}
+	}
+	if _, err := describe.Describe(tableConfig(t, filepath.Join(table, "none")), 0); !errors.Is(err, data.ErrMissing) {
+		t.Errorf("found error %v, expected one that matches %v", err, data.ErrMissing)
+	}
+}
+
+// Rows are measured like pictures.
+func TestBenchmarkOfRows(t *testing.T) {
+	b, err := bench.Run(t.Context(), tableConfig(t, people(t)), "private", 20*time.Millisecond)
+	if err != nil || b.Batch != 50 || b.Steps < 1 {
+		t.Errorf("found %+v (%v)", b, err)
+	}
+}
