@@ -1,6 +1,10 @@
 package configs
 
-import "fmt"
+import (
+	"fmt"
+
+	"dpsgd/internal/setting"
+)
 
 // check reports what is missing and what does not fit together, where the values alone are fine.
 // bad holds the keys that were reported already.
@@ -26,7 +30,7 @@ func (d document) has(path string) bool { _, ok := d[path]; return ok }
 
 func checkData(c *Config, doc document, missing func(parent, key, expected string)) {
 	if !doc.has("data.name") && !doc.has("data.folder") {
-		missing("data", "data", fmt.Sprintf("name (%s) or folder", choice{datasetNames()}.expected()))
+		missing("data", "data", fmt.Sprintf("name (%s) or folder", setting.Choice(datasetNames()).Expected()))
 		return
 	}
 	if !doc.has("data.folder") || doc.has("data.name") {
@@ -35,7 +39,7 @@ func checkData(c *Config, doc document, missing func(parent, key, expected strin
 	// Nothing about the pictures is inferred from them.
 	for _, path := range []string{"data.classes", "data.size", "data.channels"} {
 		if !doc.has(path) {
-			missing("data", path, fieldAt(path).format.expected()+", because data.folder is given")
+			missing("data", path, fieldAt(path).format.Expected()+", because data.folder is given")
 		}
 	}
 }

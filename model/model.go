@@ -96,7 +96,7 @@ func (m *Model) Prediction(b *graph.Builder, batch int) (*Network, error) {
 
 func (m *Model) declare(b *graph.Builder, s store, batch int, training bool) (*Network, error) {
 	b.Part("forward")
-	p := &Pass{Builder: b, Training: training, store: s, nodes: map[string]*gorgonia.Node{}}
+	p := &Pass{Builder: b, Training: training, classes: m.classes, store: s, nodes: map[string]*gorgonia.Node{}}
 	n := &Network{
 		Images: b.Input("images", tensor.Float32, batch, m.input.Height, m.input.Width, m.input.Channels),
 		Labels: b.Input("labels", tensor.Int32, batch),

@@ -27,12 +27,13 @@ type Pass struct {
 	// Training is false in a pass that only predicts: dropout does nothing there.
 	Training bool
 
-	store  store
-	path   []string
-	names  []string // of the parameters, in the order of declaration
-	nodes  map[string]*gorgonia.Node
-	uses   []perexample.Use
-	layers []LayerInfo
+	classes int
+	store   store
+	path    []string
+	names   []string // of the parameters, in the order of declaration
+	nodes   map[string]*gorgonia.Node
+	uses    []perexample.Use
+	layers  []LayerInfo
 }
 
 // store is where a pass gets the values of parameters from.

@@ -60,7 +60,7 @@ func newPrivateStep(c *configs.Config, engine string, b *bench, batcher *data.Ba
 	}
 	s.source = timedSource{s}
 	s.release = func(consume func(release.Noisy)) error { return s.door.Release(0, s.source, consume) }
-	s.update, err = optimizer.NewUpdate(optimizer.Rule{Name: "sgd"}, len(s.parameters), b.pool.Threads())
+	s.update, err = optimizer.NewUpdate(&optimizer.SGD{}, len(s.parameters), b.pool.Threads())
 	return s, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/data"
+	"dpsgd/optimizer"
 )
 
 // blackSource is pictures of nothing: with zero inputs and no biases, every gradient is exactly
@@ -62,7 +63,7 @@ func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 				for i := range noise[step] {
 					v := float64(path[step][i]) - float64(path[step+1][i])
 					if rule == "momentum" && step > 0 {
-						v -= r.config.Optimizer.Momentum * (float64(path[step-1][i]) - float64(path[step][i]))
+						v -= r.config.Optimizer.Rule.(*optimizer.Momentum).Momentum * (float64(path[step-1][i]) - float64(path[step][i]))
 					}
 					noise[step][i] = v / deviation
 				}

@@ -225,16 +225,12 @@ func (r *Run) compile() error {
 }
 
 func newUpdate(c *configs.Config, dim, steps, threads int) (optimizer.Update, optimizer.Schedule, error) {
-	o := c.Optimizer
-	update, err := optimizer.NewUpdate(optimizer.Rule{
-		Name: o.Name, Momentum: o.Momentum, Beta1: o.Beta1, Beta2: o.Beta2, Epsilon: o.Epsilon, WeightDecay: o.WeightDecay,
-	}, dim, threads)
+	update, err := optimizer.NewUpdate(c.Optimizer.Rule, dim, threads)
 	if err != nil {
 		return nil, nil, err
 	}
 	schedule, err := optimizer.NewSchedule(optimizer.ScheduleSpec{
-		Name: o.Schedule.Name, LearningRate: o.LearningRate, Steps: steps, WarmupSteps: o.Schedule.WarmupSteps,
-		FinalFactor: o.Schedule.FinalFactor, StepEvery: o.Schedule.StepEvery, StepFactor: o.Schedule.StepFactor,
+		Curve: c.Optimizer.Schedule.Curve, LearningRate: c.Optimizer.LearningRate, Steps: steps, WarmupSteps: c.Optimizer.Schedule.WarmupSteps,
 	})
 	return update, schedule, err
 }
