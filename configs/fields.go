@@ -87,20 +87,27 @@ func fieldsOf(rules setting.Kinds[optimizer.Rule], curves setting.Kinds[optimize
 		trainingFields, performanceFields, runFields)
 }
 
+var classNames = listOf[string]{of: className, min: 2, max: 1000, what: "names", distinct: true}
+
+// perChannel is one number, or one for each channel.
+func perChannel(min, max float64) listOf[float64] {
+	return listOf[float64]{of: setting.Number{Min: min, Max: max}, min: 1, max: 3, what: "numbers"}
+}
+
 var dataFields = []field{
 	{"data.name", setting.Choice(datasetNames()), func(c *Config) any { return &c.Data.Name },
 		"A data set that the program knows: digits (drawn by the program itself), mnist, fashion-mnist, cifar-10.", nil},
 	{"data.folder", folder, func(c *Config) any { return &c.Data.Folder },
 		"A folder of your own pictures, <folder>/train/<class>/*.png and <folder>/test/<class>/*.png (or .jpg, .jpeg).", nil},
-	{"data.classes", texts{className, 2, 1000}, func(c *Config) any { return &c.Data.Classes },
+	{"data.classes", classNames, func(c *Config) any { return &c.Data.Classes },
 		"The names of the class folders; declared here because the list must not depend on the pictures.", withFolder},
 	{"data.size", sizes{setting.Integer{Min: 1, Max: 1024}}, func(c *Config) any { return &c.Data.Size },
 		"Height and width in pixels; pictures of another size are resized.", withFolder},
 	{"data.channels", oneOf{1, 3}, func(c *Config) any { return &c.Data.Channels },
 		"1 for grey pictures, 3 for colour.", withFolder},
-	{"data.mean", numbers{setting.Number{Min: 0, Max: 1}, 3}, func(c *Config) any { return &c.Data.Mean },
+	{"data.mean", perChannel(0, 1), func(c *Config) any { return &c.Data.Mean },
 		"Subtracted from pixels in [0,1]: one value, or one per channel. A public constant, never computed from the training pictures.", nil},
-	{"data.std", numbers{setting.Number{Min: 0.001, Max: 1000}, 3}, func(c *Config) any { return &c.Data.Std },
+	{"data.std", perChannel(0.001, 1000), func(c *Config) any { return &c.Data.Std },
 		"Divides pixels after the mean is subtracted: one value, or one per channel. A public constant.", nil},
 	{"data.seed", setting.Integer{Min: 0, Max: maxExactInteger}, func(c *Config) any { return &c.Data.Seed },
 		"Which digits are drawn.", withDigits},

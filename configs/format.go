@@ -22,8 +22,7 @@ var (
 	_ setting.Scalar = choiceBut{}
 	_ setting.Scalar = text{}
 
-	_ composite = numbers{}
-	_ composite = texts{}
+	_ composite = listOf[string]{}
 	_ composite = sizes{}
 )
 

@@ -7,22 +7,52 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// numbers is a list of numbers, stored in a *[]float64.
-type numbers struct {
-	of  setting.Number
-	max int
+// listOf is a list of values, stored in a *[]T.
+type listOf[T any] struct {
+	of       setting.Scalar
+	min, max int
+	what     string // of the items, for messages
+	distinct bool   // in more than case: folders that differ in case only are one folder on some systems
 }
 
-func (f numbers) decode(r *report, n *node, key string, into any) bool {
-	if n.kind != list || len(n.items) == 0 || len(n.items) > f.max {
+func (f listOf[T]) decode(r *report, n *node, key string, into any) bool {
+	if n.kind != list || len(n.items) < f.min || len(n.items) > f.max {
 		r.expected(n, key, f.Expected(), listHint(n))
 		return false
 	}
-	values, ok := decodeItems[float64](r, f.of, n, key)
-	if ok {
-		*into.(*[]float64) = values
+	values, ok := decodeItems[T](r, f.of, n, key)
+	if !ok || f.distinct && !f.areDistinct(r, n, key, values) {
+		return false
 	}
-	return ok
+	*into.(*[]T) = values
+	return true
+}
+
+func (f listOf[T]) areDistinct(r *report, n *node, key string, values []T) bool {
+	first := map[string]int{}
+	for i := range values {
+		text := strings.ToLower(f.of.Encode(&values[i]))
+		if j, again := first[text]; again {
+			r.addf(n.items[i].at, fmt.Sprintf("%s[%d]", key, i), "found %s, expected a name that differs from item %d in more than case", n.items[i].describe(), j)
+			return false
+		}
+		first[text] = i
+	}
+	return true
+}
+
+func (f listOf[T]) encode(from any) string { return encodeItems(f.of, *from.(*[]T)) }
+
+func (f listOf[T]) Expected() string {
+	return fmt.Sprintf("a list of %d to %d %s, each %s", f.min, f.max, f.what, strings.TrimPrefix(f.of.Expected(), "a number "))
+}
+
+func (f listOf[T]) Schema() setting.Object {
+	s := setting.Object{"type", "array", "items", f.of.Schema(), "minItems", f.min, "maxItems", f.max}
+	if f.distinct {
+		s = append(s, "uniqueItems", true)
+	}
+	return s
 }
 
 // decodeItems decodes every item of a list and reports all that are wrong.
@@ -52,8 +82,6 @@ func (n *node) describeInList() string {
 	return printable(n.text)
 }
 
-func (f numbers) encode(from any) string { return encodeItems(f.of, *from.(*[]float64)) }
-
 // encodeItems returns a list in flow style.
 func encodeItems[T any](f setting.Scalar, values []T) string {
 	items := make([]string, len(values))
@@ -61,51 +89,6 @@ func encodeItems[T any](f setting.Scalar, values []T) string {
 		items[i] = f.Encode(&values[i])
 	}
 	return "[" + strings.Join(items, ", ") + "]"
-}
-
-func (f numbers) Expected() string {
-	return fmt.Sprintf("a list of 1 to %d numbers, each %s", f.max, strings.TrimPrefix(f.of.Expected(), "a number "))
-}
-
-func (f numbers) Schema() setting.Object {
-	return setting.Object{"type", "array", "items", f.of.Schema(), "minItems", 1, "maxItems", f.max}
-}
-
-// texts is a list of distinct texts, stored in a *[]string.
-type texts struct {
-	of       text
-	min, max int
-}
-
-func (f texts) decode(r *report, n *node, key string, into any) bool {
-	if n.kind != list || len(n.items) < f.min || len(n.items) > f.max {
-		r.expected(n, key, f.Expected(), listHint(n))
-		return false
-	}
-	values, ok := decodeItems[string](r, f.of, n, key)
-	first := map[string]int{}
-	for i, v := range values {
-		v = strings.ToLower(v) // folders that differ in case only are one folder on some systems
-		if j, again := first[v]; again && ok {
-			r.addf(n.items[i].at, fmt.Sprintf("%s[%d]", key, i), "found %s, expected a name that differs from item %d in more than case", n.items[i].describe(), j)
-			return false
-		}
-		first[v] = i
-	}
-	if ok {
-		*into.(*[]string) = values
-	}
-	return ok
-}
-
-func (f texts) encode(from any) string { return encodeItems(f.of, *from.(*[]string)) }
-
-func (f texts) Expected() string {
-	return fmt.Sprintf("a list of %d to %d names, each %s", f.min, f.max, f.of.Expected())
-}
-
-func (f texts) Schema() setting.Object {
-	return setting.Object{"type", "array", "items", f.of.Schema(), "minItems", f.min, "maxItems", f.max, "uniqueItems", true}
 }
 
 // sizes is a height and a width, or one number for both, stored in a *Size.

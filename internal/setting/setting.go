@@ -85,8 +85,9 @@ func Check(name string, thing any) error {
 		if !ok {
 			continue
 		}
-		// What is written of an allowed value reads back as the same value.
-		if text := s.Encode(a.Value); !s.Parse(text, false, a.Value) {
+		// What is written of an allowed value can be read back.
+		again := reflect.New(reflect.TypeOf(a.Value).Elem()).Interface()
+		if text := s.Encode(a.Value); !s.Parse(text, false, again) {
 			return fmt.Errorf("%s of %s is %s, expected %s", a.Name, name, text, s.Expected())
 		}
 	}
