@@ -14,7 +14,7 @@ import (
 // bottleneck is a layer of two: a narrow linear layer and an activation.
 type bottleneck struct{ width int }
 
-var bottleneckKind = setting.Kind[model.Layer]{Name: "bottleneck", Doc: "A narrow linear layer and tanh.",
+var bottleneckKind = setting.Kind[model.Layer]{Name: "bottleneck", Also: []string{"autoencoder"}, Doc: "A narrow linear layer and tanh.",
 	New: func() model.Layer { return &bottleneck{width: 2} }}
 
 func (*bottleneck) Kind() string { return "bottleneck" }
@@ -32,7 +32,7 @@ func TestANewLayer(t *testing.T) {
 	documented(t, "bottleneck", "A narrow linear layer and tanh.", "Values that pass.")
 	refused(t, "model: {layers: [bottleneck: {width: 0}]}",
 		"new.yaml:3:38: model.layers[0].bottleneck.width: found 0, expected a whole number from 1 to 99")
-	refused(t, "model: {layers: [bottlenek]}", "new.yaml:3:18: model.layers[0]: found bottlenek, expected one of the layers "+
+	refused(t, "model: {layers: [AutoEncoder]}", "new.yaml:3:18: model.layers[0]: found AutoEncoder, expected one of the layers "+
 		strings.Join(append(model.Kinds().Names(), "bottleneck"), ", ")+" (did you mean bottleneck?)")
 
 	c := extended(t, "model.layers=[flatten, bottleneck, residual: {body: [bottleneck: {width: 2}]}, linear: {out_features: classes}]")

@@ -17,7 +17,7 @@ var signumKind = setting.Kind[optimizer.Rule]{Name: "signum", New: func() optimi
 func (*signum) Name() string { return "signum" }
 
 func (r *signum) Arguments() []setting.Argument {
-	return []setting.Argument{{Name: "keep", Doc: "How much of the mean is kept.", Format: setting.Number{Max: 1, OpenMax: true}, Value: &r.keep}}
+	return []setting.Argument{{Name: "keep", Also: []string{"retain"}, Doc: "How much of the mean is kept.", Format: setting.Number{Max: 1, OpenMax: true}, Value: &r.keep}}
 }
 
 func (*signum) Slots() []optimizer.Slot { return []optimizer.Slot{{Name: "mean"}} }
@@ -34,6 +34,8 @@ func TestANewUpdateRule(t *testing.T) {
 	documented(t, "signum", "How much of the mean is kept. Only with optimizer.name signum.",
 		"Pulls the weights toward 0. Only with optimizer.name sgd, momentum, nesterov, adam or adamw.")
 	refused(t, "optimizer: {name: signum, keep: 1}", "new.yaml:3:33: optimizer.keep: found 1, expected a number of at least 0 and less than 1")
+	refused(t, "optimizer: {retain: 1}", "new.yaml:3:13: optimizer.retain: found an unknown key, expected one of name, learning_rate, momentum, "+
+		"beta1, beta2, epsilon, weight_decay, keep, schedule (did you mean keep?)")
 	refused(t, "optimizer: {keep: 0.5}", "new.yaml:3:19: optimizer.keep: found without effect, expected it only with optimizer.name signum")
 	refused(t, "optimizer: {name: signun}", "new.yaml:3:19: optimizer.name: found signun, expected one of sgd, momentum, nesterov, adam, adamw, signum (did you mean signum?)")
 

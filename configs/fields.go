@@ -219,17 +219,12 @@ func children(section string) []string {
 
 // elsewhere returns the path of the field with this last part, if there is exactly one.
 func elsewhere(name string) string {
-	if s := synonym(name); s != "" {
-		name = s
-	}
-	found := ""
-	for _, f := range fields {
-		if strings.HasSuffix(f.path, "."+name) {
-			if found != "" {
-				return ""
-			}
-			found = f.path
+	for _, name := range append(synonyms(name), name) {
+		isNamed := func(f field) bool { return strings.HasSuffix(f.path, "."+name) }
+		i := slices.IndexFunc(fields, isNamed)
+		if i >= 0 && !slices.ContainsFunc(fields[i+1:], isNamed) {
+			return fields[i].path
 		}
 	}
-	return found
+	return ""
 }

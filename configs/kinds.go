@@ -19,6 +19,8 @@ type kindOf[T named] setting.Kinds[T]
 
 func (f kindOf[T]) Names() []string { return setting.Kinds[T](f).Names() }
 
+func (f kindOf[T]) eachName(do func(name string, also []string)) { eachName(setting.Kinds[T](f), do) }
+
 func (f kindOf[T]) Parse(text string, _ bool, into any) bool {
 	kind, ok := setting.Kinds[T](f).Named(text)
 	if ok {
@@ -30,6 +32,16 @@ func (f kindOf[T]) Parse(text string, _ bool, into any) bool {
 func (f kindOf[T]) Encode(from any) string { return (*from.(*T)).Name() }
 func (f kindOf[T]) Expected() string       { return setting.Choice(f.Names()).Expected() }
 func (f kindOf[T]) Schema() setting.Object { return setting.Choice(f.Names()).Schema() }
+
+// eachName calls do with the name of every kind and of every argument, and what these are called in other libraries.
+func eachName[T any](kinds setting.Kinds[T], do func(name string, also []string)) {
+	for _, k := range kinds {
+		do(k.Name, k.Also)
+		for _, a := range setting.Arguments(k.New()) {
+			do(a.Name, a.Also)
+		}
+	}
+}
 
 // argumentFields are the keys for the arguments of all kinds of a table, in a section of its own. One key stands for the
 // arguments of the same name, and has a meaning only with the kinds that have it.

@@ -17,12 +17,12 @@ type Conv2D struct {
 	NoBias                       bool
 }
 
-var conv2D = kind("Convolution.", func() Layer { return &Conv2D{Stride: 1} })
+var conv2D = kind("Convolution.", func() Layer { return &Conv2D{Stride: 1} }, "conv")
 
 // Arguments are what a configuration can set.
 func (l *Conv2D) Arguments() []setting.Argument {
 	return []setting.Argument{
-		{Name: "out_channels", Doc: "Number of filters.",
+		{Name: "out_channels", Also: []string{"filters"}, Doc: "Number of filters.",
 			Format: setting.Integer{Min: 1, Max: 65536}, Value: &l.Out, Required: true},
 		kernelSize(&l.Kernel),
 		{Name: "stride", Doc: "Step between two windows in pixels; default 1.",

@@ -30,7 +30,7 @@ var (
 	tanh    = kind("Hyperbolic tangent; bounded, and often the best choice for private training.", func() Layer { return &Tanh })
 	sigmoid = kind("1 / (1 + exp(-x)).", func() Layer { return &Sigmoid })
 	gelu    = kind("x times the normal distribution function of x.", func() Layer { return &GELU })
-	silu    = kind("x times the sigmoid of x.", func() Layer { return &SiLU })
+	silu    = kind("x times the sigmoid of x.", func() Layer { return &SiLU }, "swish")
 )
 
 // Kind is the function's name.

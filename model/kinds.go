@@ -11,9 +11,9 @@ func Kinds() setting.Kinds[Layer] {
 	}
 }
 
-// kind is a row of [Kinds]. Its name is what the layer itself says.
-func kind(doc string, fresh func() Layer) setting.Kind[Layer] {
-	return setting.Kind[Layer]{Name: fresh().Kind(), Doc: doc, New: fresh}
+// kind is a row of [Kinds]. Its name is what the layer itself says; other libraries also call it by other names.
+func kind(doc string, fresh func() Layer, also ...string) setting.Kind[Layer] {
+	return setting.Kind[Layer]{Name: fresh().Kind(), Also: also, Doc: doc, New: fresh}
 }
 
 // List is the format of an argument that holds layers, stored in a *[Sequential]. Package configs reads and writes it, as it

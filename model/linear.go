@@ -19,12 +19,12 @@ type Linear struct {
 	NoBias bool
 }
 
-var linear = kind("Fully connected layer.", func() Layer { return &Linear{} })
+var linear = kind("Fully connected layer.", func() Layer { return &Linear{} }, "dense", "fc")
 
 // Arguments are what a configuration can set.
 func (l *Linear) Arguments() []setting.Argument {
 	return []setting.Argument{
-		{Name: "out_features", Doc: "Number of outputs; classes is the number of classes of the data set.",
+		{Name: "out_features", Also: []string{"units"}, Doc: "Number of outputs; classes is the number of classes of the data set.",
 			Format: setting.Integer{Min: 1, Max: 1 << 20, Word: "classes", WordValue: NumClasses, WordMeans: "the number of classes of the data set"},
 			Value:  &l.Out, Required: true},
 		bias(&l.NoBias),

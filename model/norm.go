@@ -22,7 +22,7 @@ var groupNorm = kind("Normalisation within each example, over groups of channels
 
 // Arguments are what a configuration can set.
 func (l *GroupNorm) Arguments() []setting.Argument {
-	return []setting.Argument{{Name: "num_groups", Doc: "Number of groups; it divides the number of channels.",
+	return []setting.Argument{{Name: "num_groups", Also: []string{"groups"}, Doc: "Number of groups; it divides the number of channels.",
 		Format: setting.Integer{Min: 1, Max: 65536}, Value: &l.Groups, Required: true}}
 }
 

@@ -75,7 +75,8 @@ func (l AvgPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 // nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()), one layer where names are counted.
 type GlobalAvgPool2D struct{}
 
-var globalAvgPool2D = kind("Mean over all pixels of each channel.", func() Layer { return GlobalAvgPool2D{} })
+var globalAvgPool2D = kind("Mean over all pixels of each channel.", func() Layer { return GlobalAvgPool2D{} },
+	"adaptive_avg_pool2d", "global_average_pool")
 
 // Kind is "global_avg_pool2d".
 func (GlobalAvgPool2D) Kind() string { return "global_avg_pool2d" }

@@ -34,7 +34,7 @@ var residual = kind("body(x) + shortcut(x).", func() Layer { return &Residual{} 
 func (r *Residual) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "body", Doc: "The layers of the main branch.", Format: List{NonEmpty: true}, Value: &r.Body, Required: true},
-		{Name: "shortcut", Doc: "The layers of the other branch; without it, the identity.", Format: List{}, Value: &r.Shortcut},
+		{Name: "shortcut", Also: []string{"skip", "downsample"}, Doc: "The layers of the other branch; without it, the identity.", Format: List{}, Value: &r.Shortcut},
 	}
 }
 

@@ -41,7 +41,7 @@ func (r *Adam) Name() string {
 // Arguments are what a configuration can set.
 func (r *Adam) Arguments() []setting.Argument {
 	return []setting.Argument{
-		decay("beta1", "Decay of the mean of gradients.", &r.Beta1),
+		decay("beta1", "Decay of the mean of gradients.", &r.Beta1, "betas"),
 		decay("beta2", "Decay of the mean of squared gradients.", &r.Beta2),
 		{Name: "epsilon", Doc: "Added to the denominator; not the privacy budget.",
 			Format: setting.Number{Min: 0, Max: 1, OpenMin: true}, Value: &r.Epsilon},

@@ -55,6 +55,6 @@ func weightDecay(value *float64) setting.Argument {
 }
 
 // decay is how much of something remembered is kept in a step.
-func decay(name, doc string, value *float64) setting.Argument {
-	return setting.Argument{Name: name, Doc: doc, Format: setting.Number{Min: 0, Max: 1, OpenMax: true}, Value: value}
+func decay(name, doc string, value *float64, also ...string) setting.Argument {
+	return setting.Argument{Name: name, Also: also, Doc: doc, Format: setting.Number{Min: 0, Max: 1, OpenMax: true}, Value: value}
 }

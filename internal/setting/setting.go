@@ -16,6 +16,7 @@ import (
 // Kind is one row of a table of things that can be chosen by name.
 type Kind[T any] struct {
 	Name string
+	Also []string // its names in other libraries, for suggestions
 	Doc  string   // one sentence, for the reference; may be empty
 	New  func() T // a new one, every argument at its default
 }
@@ -44,7 +45,8 @@ func (ks Kinds[T]) Named(name string) (Kind[T], bool) {
 // Argument is one value that can be set on a thing.
 type Argument struct {
 	Name      string
-	Doc       string // one sentence
+	Also      []string // its names in other libraries, for suggestions
+	Doc       string   // one sentence
 	Format    Format
 	Value     any    // a pointer to where it is stored; its type is the format's
 	Required  bool   // there is no default
