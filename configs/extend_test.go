@@ -14,8 +14,9 @@ import (
 	"dpsgd/model"
 )
 
-// The tests in extend_*_test.go add a kind from outside its package, by one row of a table, and take it all the way:
-// it is in the schema and the reference, it parses, it is written again, its mistakes are explained, and it trains.
+// The tests in extend_*_test.go add a kind from outside its package, by one row of a table, and
+// take it all the way: it is in the schema and the reference, it parses, it is written again, its
+// mistakes are explained, and it trains.
 
 // extended is a configuration that trains in milliseconds, with some keys replaced.
 func extended(t *testing.T, overrides ...string) *configs.Config {
@@ -66,8 +67,8 @@ func (r rates) Stepped(p train.Progress) { *r.list = append(*r.list, p.LearningR
 func (rates) Warned(string)              {}
 func (rates) Finished(train.Result)      {}
 
-// trained carries a configuration out on grey pictures and returns the parameters before and after, and the learning rate of
-// every step.
+// trained carries a configuration out on grey pictures and returns the parameters before and after,
+// and the learning rate of every step.
 func trained(t *testing.T, c *configs.Config) (before, after []float32, learningRates []float64) {
 	t.Helper()
 	const n, side = 50, 4

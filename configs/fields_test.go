@@ -25,8 +25,13 @@ func TestTableHasEveryFieldOfConfigOnce(t *testing.T) {
 	unbound := map[uintptr]string{}
 	leaves(reflect.ValueOf(&c).Elem(), "Config", unbound)
 	arguments := argumentsOfKinds()
+	seen := map[string]bool{}
 	for i := range fields {
 		f := &fields[i]
+		if seen[f.path] {
+			t.Errorf("%s is in the table twice", f.path)
+		}
+		seen[f.path] = true
 		if arguments[f.path] {
 			continue // not in Config, but in the rule or curve that is chosen
 		}
@@ -36,7 +41,8 @@ func TestTableHasEveryFieldOfConfigOnce(t *testing.T) {
 			t.Errorf("%s is stored where another key is", f.path)
 		}
 		delete(unbound, p)
-		// optimizer.schedule.warmup_steps is Config.Optimizer.Schedule.WarmupSteps, and a kind is chosen by its name.
+		// optimizer.schedule.warmup_steps is Config.Optimizer.Schedule.WarmupSteps, and a kind is
+		// chosen by its name.
 		want := strings.ToLower("Config." + strings.ReplaceAll(f.path, "_", ""))
 		switch f.path {
 		case "optimizer.name":

@@ -26,7 +26,8 @@ var (
 	_ composite = sizes{}
 )
 
-// decode stores the value of n in *into, or reports why not and returns false. The type of into is the format's own.
+// decode stores the value of n in *into, or reports why not and returns false. The type of into is
+// the format's own.
 func decode(f setting.Format, r *report, n *node, key string, into any) bool {
 	switch f := f.(type) {
 	case model.List:

@@ -9,7 +9,8 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// hint explains, in a few words, what is wrong with a value that its format refuses. It may be empty.
+// hint explains, in a few words, what is wrong with a value that its format refuses. It may be
+// empty.
 func hint(f setting.Scalar, n *node) string {
 	if n.kind != scalar {
 		return ""

@@ -33,7 +33,8 @@ func (f kindOf[T]) Encode(from any) string { return (*from.(*T)).Name() }
 func (f kindOf[T]) Expected() string       { return setting.Choice(f.Names()).Expected() }
 func (f kindOf[T]) Schema() setting.Object { return setting.Choice(f.Names()).Schema() }
 
-// eachName calls do with the name of every kind and of every argument, and what these are called in other libraries.
+// eachName calls do with the name of every kind and of every argument, and what these are called in
+// other libraries.
 func eachName[T any](kinds setting.Kinds[T], do func(name string, also []string)) {
 	for _, k := range kinds {
 		do(k.Name, k.Also)
@@ -43,8 +44,9 @@ func eachName[T any](kinds setting.Kinds[T], do func(name string, also []string)
 	}
 }
 
-// argumentFields are the keys for the arguments of all kinds of a table, in a section of its own. One key stands for the
-// arguments of the same name, and has a meaning only with the kinds that have it.
+// argumentFields are the keys for the arguments of all kinds of a table, in the section of the
+// choice. One key stands for the arguments of the same name, and has a meaning only with the kinds
+// that have it.
 func argumentFields[T named](section string, kinds setting.Kinds[T], chosen func(*Config) named) []field {
 	arguments, owners := union(kinds)
 	out := make([]field, len(arguments))
@@ -75,9 +77,9 @@ func or(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// union lists the arguments of all kinds, each name once, and which kinds have it. The order keeps that of every kind, and
-// a kind at the end of the table leaves those before it in theirs: files are written in this order, and runs know their plan by a
-// hash of the file.
+// union lists the arguments of all kinds, each name once, and which kinds have it. The order keeps
+// that of every kind, and a kind at the end of the table leaves those before it in theirs: files
+// are written in this order, and runs know their plan by a hash of the file.
 func union[T any](kinds setting.Kinds[T]) (all []setting.Argument, owners map[string][]string) {
 	owners = map[string][]string{}
 	for _, k := range kinds {

@@ -107,7 +107,8 @@ func encodeLayers(layers model.Sequential) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// encodeLayer returns a layer with all its arguments as one flow value: its bare name, or {name: {arguments}}.
+// encodeLayer returns a layer with all its arguments as one flow value: its bare name, or {name:
+// {arguments}}.
 func encodeLayer(l model.Layer) string {
 	arguments := setting.Arguments(l)
 	if len(arguments) == 0 {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// otherKeys are names of keys and values in other libraries and papers, with ours. Those of layers and rules stand with these.
+// otherKeys are names of keys and values in other libraries and papers, with ours. Those of layers
+// and rules stand with these.
 var otherKeys = map[string]string{
 	"lr":                  "learning_rate",
 	"sigma":               "noise_multiplier",

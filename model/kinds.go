@@ -2,8 +2,9 @@ package model
 
 import "dpsgd/internal/setting"
 
-// Kinds is every layer that a configuration can name: to add one, write its file and add its kind here. Each works on one
-// example at a time: that is what bounds the influence of an example, so there is no batch normalisation.
+// Kinds is every layer that a configuration can name: to add one, write its file and add its kind
+// here. Each works on one example at a time: that is what bounds the influence of an example, so
+// there is no batch normalisation.
 func Kinds() setting.Kinds[Layer] {
 	return setting.Kinds[Layer]{
 		conv2D, maxPool2D, avgPool2D, globalAvgPool2D, flatten, linear,
@@ -11,13 +12,14 @@ func Kinds() setting.Kinds[Layer] {
 	}
 }
 
-// kind is a row of [Kinds]. Its name is what the layer itself says; other libraries also call it by other names.
+// kind is a row of [Kinds]. Its name is what the layer itself says; other libraries also call it by
+// other names.
 func kind(doc string, fresh func() Layer, also ...string) setting.Kind[Layer] {
 	return setting.Kind[Layer]{Name: fresh().Kind(), Also: also, Doc: doc, New: fresh}
 }
 
-// List is the format of an argument that holds layers, stored in a *[Sequential]. Package configs reads and writes it, as it
-// knows the kinds.
+// List is the format of an argument that holds layers, stored in a *[Sequential]. Package configs
+// reads and writes it, as it knows the kinds.
 type List struct{ NonEmpty bool }
 
 // Expected completes "expected …".

@@ -8,7 +8,8 @@ import (
 	"dpsgd/model"
 )
 
-// Every kind has a name of its own, which is its layer's, a sentence, and at least one row in the contract suite.
+// Every kind has a name of its own, which is its layer's, a sentence, and at least one row in the
+// contract suite.
 func TestEveryKindIsTested(t *testing.T) {
 	tested := map[string]bool{}
 	var note func(layers model.Sequential)

@@ -17,8 +17,8 @@ func (*Constant) Name() string { return "constant" }
 // Factor implements [Curve].
 func (*Constant) Factor(int, int) float64 { return 1 }
 
-// Cosine is half a cosine from the peak to the peak times FinalFactor, which the last step has (Loshchilov and Hutter,
-// arXiv:1608.03983v5, equation (5), without restarts).
+// Cosine is half a cosine from the peak to the peak times FinalFactor, which the last step has
+// (Loshchilov and Hutter, arXiv:1608.03983v5, equation (5), without restarts).
 type Cosine struct {
 	FinalFactor float64 // in [0, 1]
 }

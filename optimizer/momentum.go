@@ -5,8 +5,8 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Momentum is SGD with heavy-ball momentum µ or, with Nesterov, Nesterov's, both in PyTorch's form (torch.optim.SGD, dampening
-// 0), where the rate multiplies the velocity instead of entering it:
+// Momentum is SGD with heavy-ball momentum µ or, with Nesterov, Nesterov's, both in PyTorch's form
+// (torch.optim.SGD, dampening 0), where the rate multiplies the velocity instead of entering it:
 //
 //	g = gradient/batch + weightDecay·p
 //	v = µ·v + g

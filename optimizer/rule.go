@@ -6,16 +6,17 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Rule is the arithmetic of an update rule, coordinate by coordinate, in float64 between float32 parameters and slots.
-// A rule that can be set lists its arguments ([setting.Arguments]). Its fields are set before it is given to [NewUpdate]
-// and not changed afterwards.
+// Rule is the arithmetic of an update rule, coordinate by coordinate, in float64 between float32
+// parameters and slots. A rule that can be set lists its arguments ([setting.Arguments]). Its
+// fields are set before it is given to [NewUpdate] and not changed afterwards.
 type Rule interface {
 	// Name is the rule's name in configs.
 	Name() string
 	// Slots names the vectors that the rule remembers. They start at zero.
 	Slots() []Slot
-	// Move applies step number t, counted from 1, to some of the coordinates: parameters p, noisy sums g still to be
-	// multiplied by perBatch, one over the batch size, and the same coordinates of each slot.
+	// Move applies step number t, counted from 1, to some of the coordinates: parameters p, noisy
+	// sums g still to be multiplied by perBatch, one over the batch size, and the same coordinates
+	// of each slot.
 	Move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32)
 }
 
@@ -25,8 +26,9 @@ type Slot struct {
 	NotNegative bool   // its values are never below 0
 }
 
-// Rules is every update rule that a configuration can name: to add one, write its file and add its kind here. An argument
-// of the same name is the same key of a configuration, so it has one format, one default and one meaning in all rules.
+// Rules is every update rule that a configuration can name: to add one, write its file and add its
+// kind here. An argument of the same name is the same key of a configuration, so it has one format,
+// one meaning and one default in all rules.
 func Rules() setting.Kinds[Rule] {
 	return setting.Kinds[Rule]{sgd, momentum, nesterov, adam, adamW}
 }
@@ -36,7 +38,8 @@ func ruleKind(fresh func() Rule) setting.Kind[Rule] {
 	return setting.Kind[Rule]{Name: fresh().Name(), New: fresh}
 }
 
-// checkRule returns an error that wraps [ErrRule] when the rule holds a value that it does not allow.
+// checkRule returns an error that wraps [ErrRule] when the rule holds a value that it does not
+// allow.
 func checkRule(r Rule) error {
 	if r == nil {
 		return fmt.Errorf("optimizer: update rule is nil, expected one of %v: %w", Rules().Names(), ErrRule)

@@ -15,17 +15,18 @@ type Schedule interface {
 	LearningRate(step int) float64
 }
 
-// Curve is the course of a learning rate after warm-up. One that can be set lists its arguments ([setting.Arguments]).
+// Curve is the course of a learning rate after warm-up. One that can be set lists its arguments
+// ([setting.Arguments]).
 type Curve interface {
 	// Name is the curve's name in configs.
 	Name() string
-	// Factor is what the peak is multiplied by n steps after warm-up: in [0, 1], and 1 for n = 0. The run ends with
-	// n = last; 0 <= n <= last.
+	// Factor is what the peak is multiplied by n steps after warm-up: in [0, 1], and 1 for n = 0.
+	// The run ends with n = last; 0 <= n <= last.
 	Factor(n, last int) float64
 }
 
-// Curves is every schedule that a configuration can name: to add one, write its file and add its kind here. An argument of
-// the same name is the same key of a configuration, as in [Rules].
+// Curves is every schedule that a configuration can name: to add one, write its file and add its
+// kind here. An argument of the same name is the same key of a configuration, as in [Rules].
 func Curves() setting.Kinds[Curve] {
 	return setting.Kinds[Curve]{constant, cosine, step}
 }
@@ -35,8 +36,9 @@ func curveKind(fresh func() Curve) setting.Kind[Curve] {
 	return setting.Kind[Curve]{Name: fresh().Name(), New: fresh}
 }
 
-// ScheduleSpec describes a [Schedule]. The rate climbs in a straight line over the first WarmupSteps steps and reaches
-// LearningRate with the last of them; LearningRate times the curve follows.
+// ScheduleSpec describes a [Schedule]. The rate climbs in a straight line over the first
+// WarmupSteps steps and reaches LearningRate with the last of them; LearningRate times the curve
+// follows.
 type ScheduleSpec struct {
 	Curve        Curve
 	LearningRate float64 // the peak, positive

@@ -47,7 +47,8 @@ func TestScheduleTables(t *testing.T) {
 // curves are all curves, set in several ways; every one passes the contract.
 var curves = []Curve{&Constant{}, &Cosine{}, &Cosine{FinalFactor: 0.2}, &Step{StepEvery: 5, StepFactor: 0.7}}
 
-// The contract of Curve: every rate is one that an Update accepts, none is above the peak, and warm-up ends at the peak.
+// The contract of Curve: every rate is one that an Update accepts, none is above the peak, and
+// warm-up ends at the peak.
 func TestScheduleRatesAreInRange(t *testing.T) {
 	tested := map[string]bool{}
 	for _, curve := range curves {

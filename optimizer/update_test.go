@@ -344,8 +344,8 @@ func TestNewUpdateRefuses(t *testing.T) {
 	}
 }
 
-// Every kind of rule and of schedule can be used as it is made, and what two of them call the same is the same: a
-// configuration has one key for it.
+// Every kind of rule and of schedule can be used as it is made, and what two of them call the same
+// is the same: a configuration has one key for it.
 func TestKindsAreConsistent(t *testing.T) {
 	same := map[string]setting.Argument{}
 	check := func(name string, thing any) {
@@ -353,6 +353,9 @@ func TestKindsAreConsistent(t *testing.T) {
 			t.Errorf("a default is refused: %v", err)
 		}
 		for _, a := range setting.Arguments(thing) {
+			if a.Required || a.Otherwise != nil {
+				t.Errorf("%s of %s has no default of its own, expected one", a.Name, name)
+			}
 			other, again := same[a.Name]
 			if again && (a.Doc != other.Doc || !reflect.DeepEqual(a.Format, other.Format) || !reflect.DeepEqual(a.Value, other.Value)) {
 				t.Errorf("%s of %s differs from that of another kind", a.Name, name)

@@ -20,8 +20,9 @@ type Format interface {
 // Scalar is the format of a value that is written as one word or number.
 type Scalar interface {
 	Format
-	// Parse stores the value that the text stands for in *into, whose type is the format's, and reports whether the
-	// text is a value; if not, *into keeps what it has. Quoted is whether the text stood in quotes.
+	// Parse stores the value that the text stands for in *into, whose type is the format's, and
+	// reports whether the text is a value; if not, *into keeps what it has. Quoted is whether the
+	// text stood in quotes.
 	Parse(text string, quoted bool, into any) bool
 	// Encode returns *from as YAML.
 	Encode(from any) string
@@ -42,8 +43,8 @@ type Number struct {
 	WordMeans        string
 }
 
-// A number is written as in JSON. What other YAML readers also take for numbers (010, 1_000, 0x1F, +1, .5, 1:30) means
-// different things to different readers.
+// A number is written as in JSON. What other YAML readers also take for numbers (010, 1_000, 0x1F,
+// +1, .5, 1:30) means different things to different readers.
 var (
 	numberPattern  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 	integerPattern = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
@@ -79,8 +80,8 @@ func Underflows(number string) bool {
 	return err == nil && v == 0 && strings.ContainsAny(mantissa, "123456789")
 }
 
-// Encode returns the shortest decimal that reads back as the number. Numbers with an exponent are written as 1.0e-5, because
-// readers of YAML 1.1 take 1e-5 for text.
+// Encode returns the shortest decimal that reads back as the number. Numbers with an exponent are
+// written as 1.0e-5, because readers of YAML 1.1 take 1e-5 for text.
 func (f Number) Encode(from any) string {
 	v := *from.(*float64)
 	if f.Word != "" && v == 0 {

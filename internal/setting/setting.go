@@ -1,10 +1,12 @@
-// Package setting is the vocabulary in which layers, update rules and schedules say what can be configured about them.
+// Package setting is the vocabulary in which layers, update rules and schedules say what can be
+// configured about them.
 //
-// A [Kind] is one row of a table: a name, and how to make a new thing of that kind with its defaults. A thing that has
-// [Argument]s lists them with a pointer to where each value is stored, as package flag binds its variables, and with a
-// [Format], which says what a value may be. Everything else follows from these: what a YAML file may hold, how it is written
-// again, the JSON schema, the reference and the error messages (package configs), and the check of values that a
-// Go program sets ([Check]).
+// A [Kind] is one row of a table: a name, and how to make a new thing of that kind with its
+// defaults. A thing that has [Argument]s lists them with a pointer to where each value is stored,
+// as package flag binds its variables, and with a [Format], which says what a value may be.
+// Everything else follows from these: what a YAML file may hold, how it is written again, the JSON
+// schema, the reference and the error messages (package configs), and the check of values that a Go
+// program sets ([Check]).
 package setting
 
 import (
@@ -56,8 +58,8 @@ type Argument struct {
 // configurable is a thing with arguments.
 type configurable interface{ Arguments() []Argument }
 
-// Arguments lists the arguments of a thing: what its method of this name returns, or none. Those of a struct that is not
-// behind a pointer are those of a copy.
+// Arguments lists the arguments of a thing: what its method of this name returns, or none. Those of
+// a struct that is not behind a pointer are those of a copy.
 func Arguments(thing any) []Argument {
 	if v := reflect.ValueOf(thing); v.Kind() == reflect.Struct {
 		p := reflect.New(v.Type())
@@ -79,8 +81,8 @@ func Find(arguments []Argument, name string) *Argument {
 	return &arguments[i]
 }
 
-// Check returns what is wrong with the first argument that holds a value which its format does not allow. The name is the
-// thing's, for the message.
+// Check returns what is wrong with the first argument that holds a value which its format does not
+// allow. The name is the thing's, for the message.
 func Check(name string, thing any) error {
 	for _, a := range Arguments(thing) {
 		s, ok := a.Format.(Scalar)
