@@ -1,6 +1,7 @@
 package configs_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -30,6 +31,9 @@ func (b *bottleneck) Forward(p *model.Pass, x *gorgonia.Node) *gorgonia.Node {
 func TestANewLayer(t *testing.T) {
 	configs.AddLayer(t, bottleneckKind)
 	documented(t, "bottleneck", "A narrow linear layer and tanh.", "Values that pass.")
+	if !regexp.MustCompile(`"enum": \[[^]]*"bottleneck"`).Match(configs.Schema()) {
+		t.Error("the schema does not allow the name alone")
+	}
 	refused(t, "model: {layers: [bottleneck: {width: 0}]}",
 		"new.yaml:3:38: model.layers[0].bottleneck.width: found 0, expected a whole number from 1 to 99")
 	refused(t, "model: {layers: [AutoEncoder]}", "new.yaml:3:18: model.layers[0]: found AutoEncoder, expected one of the layers "+

@@ -3,6 +3,7 @@ package configs
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"dpsgd/internal/setting"
@@ -150,7 +151,7 @@ func layerSchemas() object {
 	var forms []object
 	for _, k := range layerKinds {
 		arguments := setting.Arguments(k.New())
-		if len(arguments) == 0 {
+		if !slices.ContainsFunc(arguments, func(a setting.Argument) bool { return a.Required }) {
 			bare = append(bare, k.Name)
 		}
 		forms = append(forms, object{
