@@ -8,13 +8,6 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Schedule is a learning rate that depends on the step alone.
-type Schedule interface {
-	// LearningRate returns the rate of a step, counted from 0: finite and not negative. Steps after
-	// the last have the rate of the last one, steps before the first that of the first.
-	LearningRate(step int) float64
-}
-
 // Curve is the course of a learning rate after warm-up. One that can be set lists its arguments
 // ([setting.Arguments]).
 type Curve interface {
@@ -36,54 +29,49 @@ func curveKind(fresh func() Curve) setting.Kind[Curve] {
 	return setting.Kind[Curve]{Name: fresh().Name(), New: fresh}
 }
 
-// ScheduleSpec describes a [Schedule]. The rate climbs in a straight line over the first
-// WarmupSteps steps and reaches LearningRate with the last of them; LearningRate times the curve
-// follows.
-type ScheduleSpec struct {
-	Curve        Curve
-	LearningRate float64 // the peak, positive
-	Steps        int     // length of the run
-	WarmupSteps  int     // fewer than Steps
+// Schedule is a learning rate that depends on the step alone. It climbs in a straight line over the
+// first WarmupSteps steps and reaches Peak with the last of them; Peak times the curve follows.
+type Schedule struct {
+	Curve       Curve
+	Peak        float64 // the learning rate after warm-up, positive
+	Steps       int     // length of the run
+	WarmupSteps int     // fewer than Steps
 }
 
-// ErrSchedule is wrapped by errors about a [ScheduleSpec].
+// ErrSchedule is wrapped by errors about a [Schedule].
 var ErrSchedule = errors.New("invalid learning-rate schedule")
 
-// NewSchedule returns the schedule that the spec describes. The error wraps [ErrSchedule].
-func NewSchedule(spec ScheduleSpec) (Schedule, error) {
-	if spec.Curve == nil {
-		return nil, fmt.Errorf("optimizer: schedule has no curve, expected one of %v: %w", Curves().Names(), ErrSchedule)
+// Check returns an error that wraps [ErrSchedule] when a field of the schedule or of its curve has a
+// value that it cannot have.
+func (s Schedule) Check() error {
+	if s.Curve == nil {
+		return fmt.Errorf("optimizer: schedule has no curve, expected one of %v: %w", Curves().Names(), ErrSchedule)
 	}
-	if err := spec.check(); err != nil {
-		return nil, fmt.Errorf("optimizer: %w: %w", err, ErrSchedule)
-	}
-	return schedule{spec}, nil
-}
-
-func (s ScheduleSpec) check() error {
 	name := "the " + s.Curve.Name() + " schedule"
+	err := setting.Check(name, s.Curve)
 	switch {
-	case !(s.LearningRate > 0) || math.IsInf(s.LearningRate, 1):
-		return fmt.Errorf("learning rate of %s is %v, must be positive and finite", name, s.LearningRate)
+	case !(s.Peak > 0) || math.IsInf(s.Peak, 1):
+		err = fmt.Errorf("learning rate of %s is %v, must be positive and finite", name, s.Peak)
 	case s.Steps < 1:
-		return fmt.Errorf("number of steps of %s is %d, must be at least 1", name, s.Steps)
+		err = fmt.Errorf("number of steps of %s is %d, must be at least 1", name, s.Steps)
 	case s.WarmupSteps < 0:
-		return fmt.Errorf("number of warm-up steps of %s is %d, must be not negative", name, s.WarmupSteps)
+		err = fmt.Errorf("number of warm-up steps of %s is %d, must be not negative", name, s.WarmupSteps)
 	case s.WarmupSteps >= s.Steps:
-		return fmt.Errorf("number of warm-up steps of %s is %d, must be smaller than the %d steps of the run", name, s.WarmupSteps, s.Steps)
+		err = fmt.Errorf("number of warm-up steps of %s is %d, must be smaller than the %d steps of the run", name, s.WarmupSteps, s.Steps)
 	}
-	return setting.Check(name, s.Curve)
+	if err != nil {
+		return fmt.Errorf("optimizer: %w: %w", err, ErrSchedule)
+	}
+	return nil
 }
 
-// schedule is a spec that was checked.
-type schedule struct{ spec ScheduleSpec }
-
-// LearningRate implements [Schedule].
-func (s schedule) LearningRate(step int) float64 {
-	spec := s.spec
-	step = min(max(step, 0), spec.Steps-1)
-	if step < spec.WarmupSteps {
-		return spec.LearningRate * float64(step+1) / float64(spec.WarmupSteps)
+// LearningRate returns the rate of a step, counted from 0: finite and not negative. Steps after the
+// last have the rate of the last one, steps before the first that of the first. The schedule has
+// passed [Schedule.Check].
+func (s Schedule) LearningRate(step int) float64 {
+	step = min(max(step, 0), s.Steps-1)
+	if step < s.WarmupSteps {
+		return s.Peak * float64(step+1) / float64(s.WarmupSteps)
 	}
-	return spec.LearningRate * spec.Curve.Factor(step-spec.WarmupSteps, spec.Steps-1-spec.WarmupSteps)
+	return s.Peak * s.Curve.Factor(step-s.WarmupSteps, s.Steps-1-s.WarmupSteps)
 }

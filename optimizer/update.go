@@ -11,29 +11,23 @@ import (
 	"dpsgd/release"
 )
 
-// Update is a rule that moves parameters against a noisy gradient, and what the rule remembers
-// between steps. All rules are post-processing of noisy sums: their memory is made of
-// [release.Noisy] values, parameters and public numbers. An Update serves one vector of parameters
-// and is not safe for concurrent use.
-type Update interface {
-	// Name is the rule's name in configs.
-	Name() string
+// Update is a [Rule] that moves parameters against noisy gradients, and what it remembers between
+// steps. All rules are post-processing of noisy sums: their memory is made of [release.Noisy] values,
+// parameters and public numbers. An Update serves one vector of parameters and is not safe for
+// concurrent use.
+type Update struct {
+	dim    int
+	rule   Rule
+	step   int
+	memory [][]float32 // in the order of rule.Slots
 
-	// Apply changes parameters (length dim) in place by one step with the gradient estimate
-	// gradient/expectedBatchSize. gradient is asked for its noisy values once and must hand out
-	// every coordinate once. expectedBatchSize is the public constant, positive and finite, never
-	// the number of examples drawn; learningRate is finite and not negative. After an error from
-	// before the first value was handed out nothing has changed; an error of this package wraps
-	// [ErrUpdate].
-	Apply(parameters []float32, gradient Gradient, expectedBatchSize, learningRate float64) error
+	threads   [][][]float32       // for each thread, the slots of the block that it is at
+	moveBlock func(release.Noisy) // u.move, made once
 
-	// State returns a copy of what the rule remembers, for a checkpoint.
-	State() State
-
-	// Restore makes the rule continue from a state of a rule of the same name and dim, bit for bit.
-	// It wants exactly the slots of [Update.State], of the right length, with finite values;
-	// otherwise it returns an error that wraps [ErrState] and changes nothing.
-	Restore(State) error
+	// The Apply in progress.
+	parameters     []float32
+	perBatch, rate float64
+	moved          atomic.Int64 // coordinates
 }
 
 // Gradient is a noisy vector that is made when it is asked for: it calls consume with all of its
@@ -57,14 +51,14 @@ var (
 // NewUpdate returns the rule for dim parameters, as before its first step, whose noisy values come
 // from at most that many threads at a time. The error wraps [ErrRule]. The parameters do not depend
 // on the number of threads.
-func NewUpdate(r Rule, dim, threads int) (Update, error) {
+func NewUpdate(r Rule, dim, threads int) (*Update, error) {
 	if dim <= 0 {
 		return nil, fmt.Errorf("optimizer: update rule for %d parameters, must be at least 1: %w", dim, ErrRule)
 	}
 	if err := checkRule(r); err != nil {
 		return nil, err
 	}
-	u := &update{dim: dim, rule: r, threads: make([][][]float32, threads)}
+	u := &Update{dim: dim, rule: r, threads: make([][][]float32, threads)}
 	for range r.Slots() {
 		u.memory = append(u.memory, make([]float32, dim))
 	}
@@ -75,27 +69,15 @@ func NewUpdate(r Rule, dim, threads int) (Update, error) {
 	return u, nil
 }
 
-// update is the checks and the book-keeping around a rule.
-type update struct {
-	dim    int
-	rule   Rule
-	step   int
-	memory [][]float32 // in the order of rule.Slots
+// Name is the name of its rule.
+func (u *Update) Name() string { return u.rule.Name() }
 
-	threads   [][][]float32       // for each thread, the slots of the block that it is at
-	moveBlock func(release.Noisy) // u.move, made once
-
-	// The Apply in progress.
-	parameters     []float32
-	perBatch, rate float64
-	moved          atomic.Int64 // coordinates
-}
-
-// Name implements [Update].
-func (u *update) Name() string { return u.rule.Name() }
-
-// Apply implements [Update].
-func (u *update) Apply(parameters []float32, gradient Gradient, expectedBatchSize, learningRate float64) error {
+// Apply changes parameters (length dim) in place by one step with the gradient estimate
+// gradient/expectedBatchSize. gradient is asked for its noisy values once and must hand out every
+// coordinate once. expectedBatchSize is the public constant, positive and finite, never the number of
+// examples drawn; learningRate is finite and not negative. After an error from before the first value
+// was handed out nothing has changed; an error of this package wraps [ErrUpdate].
+func (u *Update) Apply(parameters []float32, gradient Gradient, expectedBatchSize, learningRate float64) error {
 	switch {
 	case len(parameters) != u.dim:
 		return fmt.Errorf("optimizer: %s got %d parameters, expected %d: %w", u.rule.Name(), len(parameters), u.dim, ErrUpdate)
@@ -119,7 +101,7 @@ func (u *update) Apply(parameters []float32, gradient Gradient, expectedBatchSiz
 }
 
 // move applies the rule to a block of coordinates.
-func (u *update) move(n release.Noisy) {
+func (u *Update) move(n release.Noisy) {
 	from, to := n.From(), n.From()+len(n.Values())
 	if to > u.dim {
 		u.moved.Add(int64(u.dim) + 1) // too many, which Apply reports
@@ -133,8 +115,8 @@ func (u *update) move(n release.Noisy) {
 	u.moved.Add(int64(to - from))
 }
 
-// State implements [Update].
-func (u *update) State() State {
+// State returns a copy of what the rule remembers, for a checkpoint.
+func (u *Update) State() State {
 	s := State{Step: u.step, Slots: map[string][]float32{}}
 	for i, slot := range u.rule.Slots() {
 		s.Slots[slot.Name] = slices.Clone(u.memory[i])
@@ -142,8 +124,10 @@ func (u *update) State() State {
 	return s
 }
 
-// Restore implements [Update].
-func (u *update) Restore(s State) error {
+// Restore makes the update continue from a state of the same rule and dim, bit for bit. It wants
+// exactly the slots of [Update.State], of the right length, with finite values; otherwise it returns
+// an error that wraps [ErrState] and changes nothing.
+func (u *Update) Restore(s State) error {
 	slots := u.rule.Slots()
 	if s.Step < 0 {
 		return fmt.Errorf("optimizer: state of %s is at step %d, must not be negative: %w", u.rule.Name(), s.Step, ErrState)
@@ -164,7 +148,7 @@ func (u *update) Restore(s State) error {
 	return nil
 }
 
-func (u *update) checkSlot(slot Slot, slots map[string][]float32) error {
+func (u *Update) checkSlot(slot Slot, slots map[string][]float32) error {
 	values, found := slots[slot.Name]
 	if !found {
 		return fmt.Errorf("optimizer: state of %s has no slot %q: %w", u.rule.Name(), slot.Name, ErrState)

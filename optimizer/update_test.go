@@ -34,7 +34,7 @@ func rules() map[string]Rule {
 	}
 }
 
-func newUpdate(t testing.TB, r Rule, dim int) Update {
+func newUpdate(t testing.TB, r Rule, dim int) *Update {
 	t.Helper()
 	u, err := NewUpdate(r, dim, 1)
 	if err != nil {
@@ -101,7 +101,7 @@ func startingPoint(dim int, seed uint64) []float32 {
 	return p
 }
 
-func apply(t testing.TB, u Update, p []float32, g Gradient, batch, rate float64) {
+func apply(t testing.TB, u *Update, p []float32, g Gradient, batch, rate float64) {
 	t.Helper()
 	if err := u.Apply(p, g, batch, rate); err != nil {
 		t.Fatal(err)
@@ -305,8 +305,8 @@ func checkBatchSize(t *testing.T, rule Rule) {
 // values.
 func TestUpdatesAcceptOnlyNoisy(t *testing.T) {
 	noisy := reflect.TypeFor[release.Noisy]()
-	applyMethod, _ := reflect.TypeFor[Update]().MethodByName("Apply")
-	consume := applyMethod.Type.In(1).In(0)
+	applyMethod, _ := reflect.TypeFor[*Update]().MethodByName("Apply")
+	consume := applyMethod.Type.In(2).In(0)
 	if got := consume.In(0); got != noisy {
 		t.Errorf("Apply takes values of type %v, want %v", got, noisy)
 	}

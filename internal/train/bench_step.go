@@ -22,7 +22,7 @@ const benchRate = 1e-6
 type privateStep struct {
 	gradients  *gradients
 	door       *release.Door
-	update     optimizer.Update
+	update     *optimizer.Update
 	parameters []float32
 	sample     []int
 	pool       *kernel.Pool

@@ -75,7 +75,7 @@ type Run struct {
 	plan      *Plan
 	planHash  string
 	model     *model.Model
-	update    optimizer.Update
+	update    *optimizer.Update
 	schedule  optimizer.Schedule
 	gradients *gradients
 	evaluator *evaluator
@@ -224,15 +224,15 @@ func (r *Run) compile() error {
 	return err
 }
 
-func newUpdate(c *configs.Config, dim, steps, threads int) (optimizer.Update, optimizer.Schedule, error) {
+func newUpdate(c *configs.Config, dim, steps, threads int) (*optimizer.Update, optimizer.Schedule, error) {
 	update, err := optimizer.NewUpdate(c.Optimizer.Rule, dim, threads)
 	if err != nil {
-		return nil, nil, err
+		return nil, optimizer.Schedule{}, err
 	}
-	schedule, err := optimizer.NewSchedule(optimizer.ScheduleSpec{
-		Curve: c.Optimizer.Schedule.Curve, LearningRate: c.Optimizer.LearningRate, Steps: steps, WarmupSteps: c.Optimizer.Schedule.WarmupSteps,
-	})
-	return update, schedule, err
+	schedule := optimizer.Schedule{
+		Curve: c.Optimizer.Schedule.Curve, Peak: c.Optimizer.LearningRate, Steps: steps, WarmupSteps: c.Optimizer.Schedule.WarmupSteps,
+	}
+	return update, schedule, schedule.Check()
 }
 
 // parent is the folder that gets the run's folder, and registry the one with the ledger of its data.
