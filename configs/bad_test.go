@@ -198,7 +198,7 @@ func TestBadSources(t *testing.T) {
 		{"latin-1", valid + "run: {name: caf\xe9}\n", "f.yaml:3:1: found bytes that are not UTF-8, expected UTF-8 text"},
 		{"zero byte", valid + "run: {name: a\x00}\n", "f.yaml:3:1: found the control character U+0000, expected printable text"},
 		{"escape", valid + "run: {name: \"\x1b[2J\"}\n", "f.yaml:3:1: found the control character U+001B, expected printable text"},
-		{"escaped escape", valid + `run: {name: "\x1b[2J"}`, `f.yaml:3:13: run.name: found the text "\x1b[2J", expected ` + runName.expected()},
+		{"escaped escape", valid + `run: {name: "\x1b[2J"}`, `f.yaml:3:13: run.name: found the text "\x1b[2J", expected ` + runName.Expected()},
 		{"deep residual", valid + "model:\n  layers: [" + strings.Repeat("residual: {body: [", 10) + "relu" + strings.Repeat("]}", 10) + "]\n", "f.yaml:4:173: model.layers[0]" + strings.Repeat(".residual.body[0]", 8) + ".residual.body: found residual blocks more than 8 deep, expected at most 8"},
 	}
 	for _, tt := range tests {

@@ -29,7 +29,7 @@ func (d document) has(path string) bool { _, ok := d[path]; return ok }
 
 func checkData(r *report, c *Config, doc document, bad map[string]bool, missing func(parent, key, expected string)) {
 	if !doc.has("data.name") && !doc.has("data.folder") && !doc.has("data.table") {
-		missing("data", "data", fmt.Sprintf("name (%s), folder or table", datasetName{}.expected()))
+		missing("data", "data", fmt.Sprintf("name (%s), folder or table", datasetName{}.Expected()))
 		return
 	}
 	if doc.has("data.name") || doc.has("data.folder") && doc.has("data.table") {
@@ -42,7 +42,7 @@ func checkData(r *report, c *Config, doc document, bad map[string]bool, missing 
 	}
 	for _, path := range required {
 		if !doc.has(path) {
-			missing("data", path, fieldAt(path).formatIn(c).expected()+", because "+own+" is given")
+			missing("data", path, fieldAt(path).formatIn(c).Expected()+", because "+own+" is given")
 		}
 	}
 	if label := c.Data.Label; doc.has("data.label") && !bad["data.label"] && slices.Contains(c.Data.Columns, label) {

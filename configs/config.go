@@ -1,6 +1,11 @@
 package configs
 
-import "slices"
+import (
+	"slices"
+
+	"dpsgd/model"
+	"dpsgd/optimizer"
+)
 
 // Config is one complete configuration. Parse and Load return it validated and with every
 // default filled in; DefaultConfig says what the defaults are.
@@ -52,11 +57,11 @@ func broadcast(values []float64, n int) []float64 {
 // Model is the network: a name that Networks lists, or layers. Exactly one is set.
 type Model struct {
 	Name   string
-	Layers []Layer
+	Layers model.Sequential
 }
 
 // Network returns the layers of the model, wherever they come from.
-func (m Model) Network() ([]Layer, error) {
+func (m Model) Network() (model.Sequential, error) {
 	if m.Name == "" {
 		return m.Layers, nil
 	}
@@ -84,25 +89,17 @@ func (p Privacy) HasBudget() bool { return p.Epsilon > 0 }
 // Calibrated reports whether the noise multiplier has to be calibrated to the budget.
 func (p Privacy) Calibrated() bool { return p.NoiseMultiplier == 0 }
 
-// Optimizer is the update rule. Fields that the named rule does not have keep their defaults and
-// mean nothing; setting one of them in a file is an error.
+// Optimizer is the update rule. Setting what the rule does not have is an error.
 type Optimizer struct {
-	Name         string // sgd, momentum, nesterov, adam or adamw
+	Rule         optimizer.Rule
 	LearningRate float64
-	Momentum     float64 // momentum and nesterov
-	Beta1, Beta2 float64 // adam and adamw
-	Epsilon      float64 // adam and adamw: the term in the denominator, not the privacy budget
-	WeightDecay  float64
 	Schedule     Schedule
 }
 
 // Schedule is how the learning rate changes over the steps, counted from 0.
 type Schedule struct {
-	Name        string  // constant, cosine or step
-	WarmupSteps int     // the learning rate rises linearly over these first steps
-	FinalFactor float64 // cosine: the last learning rate / the first
-	StepEvery   int     // step: steps between two drops
-	StepFactor  float64 // step: learning rate after a drop / before
+	Curve       optimizer.Curve
+	WarmupSteps int // the learning rate rises linearly over these first steps
 }
 
 // Training says how much is trained. Exactly one of Epochs and Steps is set, the other is 0.
@@ -145,17 +142,9 @@ func DefaultConfig() Config {
 			Accountant: "exact",
 		},
 		Optimizer: Optimizer{
-			Name:         "sgd",
+			Rule:         &optimizer.SGD{},
 			LearningRate: 0.5,
-			Momentum:     0.9,
-			Beta1:        0.9,
-			Beta2:        0.999,
-			Epsilon:      1e-8,
-			Schedule: Schedule{
-				Name:       "constant",
-				StepEvery:  1000,
-				StepFactor: 0.1,
-			},
+			Schedule:     Schedule{Curve: &optimizer.Constant{}},
 		},
 		Training: Training{
 			BatchSize:         512,

@@ -4,22 +4,33 @@ import (
 	"strings"
 
 	"dpsgd/data"
+	"dpsgd/internal/setting"
 )
 
 // datasetName is the choice of a data set that has a name: one of those that package data knows at
 // the time of asking, because a program may register its own.
 type datasetName struct{}
 
-var _ format = datasetName{}
+var _ setting.Scalar = datasetName{}
 
-func (datasetName) choice() choice { return choice{data.Names()} }
+func (datasetName) choice() setting.Choice { return data.Names() }
 
-func (f datasetName) decode(r *report, n *node, key string, into any) bool {
-	return f.choice().decode(r, n, key, into)
+// Names lists what can be chosen.
+func (datasetName) Names() []string { return data.Names() }
+
+// Parse implements [setting.Scalar].
+func (f datasetName) Parse(text string, quoted bool, into any) bool {
+	return f.choice().Parse(text, quoted, into)
 }
-func (f datasetName) encode(from any) string { return f.choice().encode(from) }
-func (f datasetName) expected() string       { return f.choice().expected() }
-func (f datasetName) schema() object         { return f.choice().schema() }
+
+// Encode implements [setting.Scalar].
+func (f datasetName) Encode(from any) string { return f.choice().Encode(from) }
+
+// Expected implements [setting.Format].
+func (f datasetName) Expected() string { return f.choice().Expected() }
+
+// Schema implements [setting.Format].
+func (f datasetName) Schema() setting.Object { return f.choice().Schema() }
 
 // datasetDocs lists the data sets that come with the program, with what they hold.
 func datasetDocs() string {
@@ -30,40 +41,30 @@ func datasetDocs() string {
 	return strings.Join(docs, ", ")
 }
 
-// datasetAlias returns the name of the data set that is also called so, or "".
-func datasetAlias(found string) string {
-	for _, d := range data.Datasets() {
-		for _, alias := range d.Aliases {
-			if squash(alias) == squash(found) {
-				return d.Name
-			}
-		}
-	}
-	return ""
-}
-
 // byExamples is a value that looks one way with pictures, which its own methods take it for, and
 // more freely with rows of numbers: whatever pictures may have rows may have too.
 type byExamples struct {
-	format
-	rows format
+	composite
+	rows composite
 }
 
-var _ format = byExamples{}
+var _ composite = byExamples{}
 
 // decode takes what either may have; formatIn is stricter, where the data set is known.
 func (f byExamples) decode(r *report, n *node, key string, into any) bool {
-	return f.rows.decode(&report{}, n, key, into) || f.format.decode(r, n, key, into)
+	return f.rows.decode(&report{}, n, key, into) || f.composite.decode(r, n, key, into)
 }
 
-func (f byExamples) expected() string {
-	return f.format.expected() + "; with rows of numbers " + f.rows.expected()
+// Expected implements [setting.Format].
+func (f byExamples) Expected() string {
+	return f.composite.Expected() + "; with rows of numbers " + f.rows.Expected()
 }
 
-func (f byExamples) schema() object { return f.rows.schema() }
+// Schema implements [setting.Format].
+func (f byExamples) Schema() setting.Object { return f.rows.Schema() }
 
 // formatIn returns the format of the field in a configuration whose data set has been read.
-func (f *field) formatIn(c *Config) format {
+func (f *field) formatIn(c *Config) setting.Format {
 	either, ok := f.format.(byExamples)
 	switch {
 	case !ok:
@@ -71,7 +72,7 @@ func (f *field) formatIn(c *Config) format {
 	case c.Data.rows():
 		return either.rows
 	}
-	return either.format
+	return either.composite
 }
 
 // rows reports whether the examples are rows of numbers and not pictures.
@@ -103,17 +104,17 @@ func dataSchemas() []object {
 	for i := range fields {
 		if f, ok := fields[i].format.(byExamples); ok {
 			_, key := fields[i].split()
-			pictures = append(pictures, member{key, f.format.schema()})
+			pictures = append(pictures, key, f.composite.Schema())
 		}
 	}
-	name := object{{"required", []string{"name"}}}
+	name := object{"required", []string{"name"}}
 	if !anyRows() {
-		name = append(name, member{"properties", pictures})
+		name = append(name, "properties", pictures)
 	}
 	return []object{
 		name,
-		{{"required", []string{"folder", "classes", "size", "channels"}}, {"properties", pictures}},
-		{{"required", []string{"table", "columns", "label", "classes"}}},
+		{"required", []string{"folder", "classes", "size", "channels"}, "properties", pictures},
+		{"required", []string{"table", "columns", "label", "classes"}},
 	}
 }
 

@@ -43,17 +43,13 @@ func ExampleNetwork() {
 		return
 	}
 	for _, l := range layers {
-		if l.Kind == "linear" {
-			fmt.Println(l.Where, l.Kind, l.OutFeatures)
-			continue
-		}
-		fmt.Println(l.Where, l.Kind)
+		fmt.Println(l.Kind())
 	}
 	// Output:
-	// mlp.layers[0] flatten
-	// mlp.layers[1] linear 128
-	// mlp.layers[2] relu
-	// mlp.layers[3] linear -1
+	// flatten
+	// linear
+	// relu
+	// linear
 }
 
 func ExampleParseSweep() {

@@ -4,6 +4,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/setting"
+	"dpsgd/optimizer"
 )
 
 // leaves returns the address of every value of a configuration, with its Go path.
@@ -21,21 +24,66 @@ func TestTableHasEveryFieldOfConfigOnce(t *testing.T) {
 	var c Config
 	unbound := map[uintptr]string{}
 	leaves(reflect.ValueOf(&c).Elem(), "Config", unbound)
+	arguments := argumentsOfKinds()
+	seen := map[string]bool{}
 	for i := range fields {
 		f := &fields[i]
+		if seen[f.path] {
+			t.Errorf("%s is in the table twice", f.path)
+		}
+		seen[f.path] = true
+		if arguments[f.path] {
+			continue // not in Config, but in the rule or curve that is chosen
+		}
 		p := reflect.ValueOf(f.at(&c)).Pointer()
 		goPath, ok := unbound[p]
 		if !ok {
 			t.Errorf("%s is stored where another key is", f.path)
 		}
 		delete(unbound, p)
-		// optimizer.schedule.warmup_steps is Config.Optimizer.Schedule.WarmupSteps.
-		if want := strings.ToLower("Config." + strings.ReplaceAll(f.path, "_", "")); strings.ToLower(goPath) != want {
+		// optimizer.schedule.warmup_steps is Config.Optimizer.Schedule.WarmupSteps, and a kind is
+		// chosen by its name.
+		want := strings.ToLower("Config." + strings.ReplaceAll(f.path, "_", ""))
+		switch f.path {
+		case "optimizer.name":
+			want = "config.optimizer.rule"
+		case "optimizer.schedule.name":
+			want = "config.optimizer.schedule.curve"
+		}
+		if strings.ToLower(goPath) != want {
 			t.Errorf("%s is stored in %s", f.path, goPath)
 		}
 	}
 	for _, path := range unbound {
 		t.Errorf("%s has no key", path)
+	}
+}
+
+// argumentsOfKinds is the keys of the arguments of update rules and schedules.
+func argumentsOfKinds() map[string]bool {
+	paths := map[string]bool{}
+	for _, k := range optimizer.Rules() {
+		for _, a := range setting.Arguments(k.New()) {
+			paths["optimizer."+a.Name] = true
+		}
+	}
+	for _, k := range optimizer.Curves() {
+		for _, a := range setting.Arguments(k.New()) {
+			paths["optimizer.schedule."+a.Name] = true
+		}
+	}
+	return paths
+}
+
+// An argument is stored in the rule that is chosen, where that has it.
+func TestArgumentsAreStoredInTheirKind(t *testing.T) {
+	for _, k := range optimizer.Rules() {
+		c := Config{Optimizer: Optimizer{Rule: k.New()}}
+		for _, a := range setting.Arguments(c.Optimizer.Rule) {
+			if f := fieldAt("optimizer." + a.Name); f.at(&c) != a.Value || !f.applies(&c) {
+				t.Errorf("%s of %s is stored elsewhere, or has no meaning", a.Name, k.Name)
+			}
+		}
 	}
 }
 
@@ -56,11 +104,11 @@ func TestDefaultsAreValidAndDocumented(t *testing.T) {
 		if !f.hasDefault() {
 			continue
 		}
-		text := f.format.encode(f.at(&defaults))
+		text := encode(f.format, f.at(&defaults))
 		r := &report{}
 		n := read(r, "default", "", []byte(text))
-		var c Config
-		if !f.format.decode(r, n, f.path, f.at(&c)) || !reflect.DeepEqual(f.at(&c), f.at(&defaults)) {
+		into := f.at(&Config{})
+		if !decode(f.format, r, n, f.path, into) || !reflect.DeepEqual(into, f.at(&defaults)) {
 			t.Errorf("%s: the default %s does not read back: %v", f.path, text, r.err())
 		}
 	}
@@ -84,16 +132,16 @@ func TestDefaultsAreValidAndDocumented(t *testing.T) {
 }
 
 func TestNumberForms(t *testing.T) {
-	f := number{min: -1e300, max: 1e300}
+	f := setting.Number{Min: -1e300, Max: 1e300}
 	for text, want := range map[string]float64{"0": 0, "1": 1, "-1": -1, "0.5": 0.5, "1e-5": 1e-5, "1E5": 1e5, "1.5e+3": 1500, "12345678901234567890": 12345678901234567890} {
 		var got float64
-		if r := (&report{}); !f.decode(r, &node{text: text}, "k", &got) || got != want {
+		if r := (&report{}); !decode(f, r, &node{text: text}, "k", &got) || got != want {
 			t.Errorf("%s is %g, %v; want %g", text, got, r.err(), want)
 		}
 	}
 	for _, text := range []string{"", "-", "+1", "01", "-01", ".5", "5.", "1e", "e5", "1_0", "0x1", "0o7", "0b1", "1e400", "1e-400", "nan", ".inf", "Infinity", "1,5", "1:30", "½", "١", "1 2", " 1", "true"} {
 		var got float64
-		if r := (&report{}); f.decode(r, &node{text: text}, "k", &got) || r.err() == nil {
+		if r := (&report{}); decode(f, r, &node{text: text}, "k", &got) || r.err() == nil {
 			t.Errorf("%q is accepted as %g", text, got)
 		}
 	}
@@ -101,7 +149,7 @@ func TestNumberForms(t *testing.T) {
 
 func TestFormatNumberIsShortAndExact(t *testing.T) {
 	for v, want := range map[float64]string{0.1: "0.1", 1e-5: "1.0e-5", 1.5e-10: "1.5e-10", 1e21: "1.0e+21", 512: "512", 0.0001: "0.0001"} {
-		if got := formatNumber(v); got != want {
+		if got := (setting.Number{}).Encode(&v); got != want {
 			t.Errorf("%g is written %s, want %s", v, got, want)
 		}
 	}
@@ -132,7 +180,7 @@ func TestSuggestions(t *testing.T) {
 		}
 	}
 	for found, want := range map[string]string{"MaxPool2d": "max_pool2d", "ReLU": "relu", "GroupNorm": "group_norm", "AdaptiveAvgPool2d": "global_avg_pool2d", "dense": "linear"} {
-		if got := nearest(found, layerNames()); got != want {
+		if got := nearest(found, layerKinds.Names()); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", found, got, want)
 		}
 	}

@@ -3,31 +3,63 @@ package configs
 import (
 	"fmt"
 	"strings"
+
+	"dpsgd/internal/setting"
 )
 
-// numbers is a list of numbers, stored in a *[]float64.
-type numbers struct {
-	of  number
-	max int
+// listOf is a list of values, stored in a *[]T.
+type listOf[T any] struct {
+	of       setting.Scalar
+	min, max int
+	what     string // of the items, for messages
+	distinct bool   // in more than case: folders that differ in case only are one folder on some systems
 }
 
-func (f numbers) decode(r *report, n *node, key string, into any) bool {
-	if n.kind != list || len(n.items) == 0 || len(n.items) > f.max {
-		r.expected(n, key, f.expected(), listHint(n))
+func (f listOf[T]) decode(r *report, n *node, key string, into any) bool {
+	if n.kind != list || len(n.items) < f.min || len(n.items) > f.max {
+		r.expected(n, key, f.Expected(), listHint(n))
 		return false
 	}
-	values, ok := decodeItems[float64](r, f.of, n, key)
-	if ok {
-		*into.(*[]float64) = values
+	values, ok := decodeItems[T](r, f.of, n, key)
+	if !ok || f.distinct && !f.areDistinct(r, n, key, values) {
+		return false
 	}
-	return ok
+	*into.(*[]T) = values
+	return true
+}
+
+func (f listOf[T]) areDistinct(r *report, n *node, key string, values []T) bool {
+	first := map[string]int{}
+	for i := range values {
+		text := strings.ToLower(f.of.Encode(&values[i]))
+		if j, again := first[text]; again {
+			r.addf(n.items[i].at, fmt.Sprintf("%s[%d]", key, i), "found %s, expected a name that differs from item %d in more than case", n.items[i].describe(), j)
+			return false
+		}
+		first[text] = i
+	}
+	return true
+}
+
+func (f listOf[T]) encode(from any) string { return encodeItems(f.of, *from.(*[]T)) }
+
+func (f listOf[T]) Expected() string {
+	return fmt.Sprintf("a list of %d to %d %s, each %s", f.min, f.max, f.what, strings.TrimPrefix(f.of.Expected(), "a number "))
+}
+
+func (f listOf[T]) Schema() setting.Object {
+	s := setting.Object{"type", "array", "items", f.of.Schema(), "minItems", f.min, "maxItems", f.max}
+	if f.distinct {
+		s = append(s, "uniqueItems", true)
+	}
+	return s
 }
 
 // decodeItems decodes every item of a list and reports all that are wrong.
-func decodeItems[T any](r *report, f format, n *node, key string) ([]T, bool) {
+func decodeItems[T any](r *report, f setting.Scalar, n *node, key string) ([]T, bool) {
 	values, ok := make([]T, len(n.items)), true
 	for i, item := range n.items {
-		ok = f.decode(r, item, fmt.Sprintf("%s[%d]", key, i), &values[i]) && ok
+		ok = decode(f, r, item, fmt.Sprintf("%s[%d]", key, i), &values[i]) && ok
 	}
 	return values, ok
 }
@@ -50,64 +82,17 @@ func (n *node) describeInList() string {
 	return printable(n.text)
 }
 
-func (f numbers) encode(from any) string { return encodeItems(f.of, *from.(*[]float64)) }
-
 // encodeItems returns a list in flow style.
-func encodeItems[T any](f format, values []T) string {
+func encodeItems[T any](f setting.Scalar, values []T) string {
 	items := make([]string, len(values))
 	for i := range values {
-		items[i] = f.encode(&values[i])
+		items[i] = f.Encode(&values[i])
 	}
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-func (f numbers) expected() string {
-	return fmt.Sprintf("a list of 1 to %d numbers, each %s", f.max, strings.TrimPrefix(f.of.expected(), "a number "))
-}
-
-func (f numbers) schema() object {
-	return object{{"type", "array"}, {"items", f.of.schema()}, {"minItems", 1}, {"maxItems", f.max}}
-}
-
-// texts is a list of distinct texts, stored in a *[]string.
-type texts struct {
-	of       text
-	min, max int
-}
-
-func (f texts) decode(r *report, n *node, key string, into any) bool {
-	if n.kind != list || len(n.items) < f.min || len(n.items) > f.max {
-		r.expected(n, key, f.expected(), listHint(n))
-		return false
-	}
-	values, ok := decodeItems[string](r, f.of, n, key)
-	first := map[string]int{}
-	for i, v := range values {
-		v = strings.ToLower(v) // folders that differ in case only are one folder on some systems
-		if j, again := first[v]; again && ok {
-			r.addf(n.items[i].at, fmt.Sprintf("%s[%d]", key, i), "found %s, expected a name that differs from item %d in more than case", n.items[i].describe(), j)
-			return false
-		}
-		first[v] = i
-	}
-	if ok {
-		*into.(*[]string) = values
-	}
-	return ok
-}
-
-func (f texts) encode(from any) string { return encodeItems(f.of, *from.(*[]string)) }
-
-func (f texts) expected() string {
-	return fmt.Sprintf("a list of %d to %d names, each %s", f.min, f.max, f.of.expected())
-}
-
-func (f texts) schema() object {
-	return object{{"type", "array"}, {"items", f.of.schema()}, {"minItems", f.min}, {"maxItems", f.max}, {"uniqueItems", true}}
-}
-
 // sizes is a height and a width, or one number for both, stored in a *Size.
-type sizes struct{ of integer }
+type sizes struct{ of setting.Integer }
 
 func (f sizes) decode(r *report, n *node, key string, into any) bool {
 	size := into.(*Size)
@@ -118,31 +103,31 @@ func (f sizes) decode(r *report, n *node, key string, into any) bool {
 			*size = Size{Height: sides[0], Width: sides[1]}
 		}
 		return ok
-	case n.kind == scalar && !n.quoted && integerPattern.MatchString(n.text):
+	case n.kind == scalar && !n.quoted && setting.IsInteger(n.text):
 		var side int
-		if !f.of.decode(r, n, key, &side) {
+		if !decode(f.of, r, n, key, &side) {
 			return false
 		}
 		*size = Size{side, side}
 		return true
 	}
-	r.expected(n, key, f.expected(), integerHint(n))
+	r.expected(n, key, f.Expected(), integerHint(n))
 	return false
 }
 
 func (f sizes) encode(from any) string {
 	size := *from.(*Size)
 	if size.Height == size.Width {
-		return f.of.encode(&size.Height)
+		return f.of.Encode(&size.Height)
 	}
 	return encodeItems(f.of, []int{size.Height, size.Width})
 }
 
-func (f sizes) expected() string {
-	return f.of.expected() + ", or [height, width]"
+func (f sizes) Expected() string {
+	return f.of.Expected() + ", or [height, width]"
 }
 
-func (f sizes) schema() object {
-	pair := object{{"type", "array"}, {"items", f.of.schema()}, {"minItems", 2}, {"maxItems", 2}}
-	return object{{"anyOf", []object{f.of.schema(), pair}}}
+func (f sizes) Schema() setting.Object {
+	pair := setting.Object{"type", "array", "items", f.of.Schema(), "minItems", 2, "maxItems", 2}
+	return setting.Object{"anyOf", []setting.Object{f.of.Schema(), pair}}
 }

@@ -6,58 +6,19 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"dpsgd/internal/setting"
 )
-
-// choice is one of a list of names, stored in a *string.
-type choice struct{ names []string }
-
-func (f choice) decode(r *report, n *node, key string, into any) bool {
-	if n.kind == scalar {
-		for _, name := range f.names {
-			if n.text == name {
-				*into.(*string) = name
-				return true
-			}
-		}
-		hint := ""
-		if len(f.names) > 1 {
-			hint = didYouMean(nearest(n.text, f.names))
-		}
-		r.expected(n, key, f.expected(), hint)
-		return false
-	}
-	r.expected(n, key, f.expected(), "")
-	return false
-}
-
-func (f choice) encode(from any) string { return formatText(*from.(*string)) }
-
-func (f choice) expected() string {
-	if len(f.names) == 1 {
-		return f.names[0]
-	}
-	return "one of " + strings.Join(f.names, ", ")
-}
-
-func (f choice) schema() object { return object{{"enum", f.names}} }
 
 // choiceBut is a choice with names that mean something elsewhere and cannot be chosen.
 type choiceBut struct {
-	choice
+	setting.Choice
 	refused map[string]string // why, in a few words
-}
-
-func (f choiceBut) decode(r *report, n *node, key string, into any) bool {
-	if why, ok := f.refused[n.text]; ok && n.kind == scalar {
-		r.expected(n, key, f.expected(), why)
-		return false
-	}
-	return f.choice.decode(r, n, key, into)
 }
 
 // accountants can account for a run: they bound ε of Poisson-sampled Gaussian noise.
 var accountants = choiceBut{
-	choice{[]string{"exact", "pld", "rdp"}},
+	setting.Choice{"exact", "pld", "rdp"},
 	map[string]string{
 		"gdp":      "gdp is an approximation and no bound",
 		"zcdp":     "zcdp knows nothing of sampled batches",
@@ -85,36 +46,29 @@ var (
 	labelValue = text{what: "a value of the label column", pattern: `^\S.*$`, max: 100}
 )
 
-func (f text) decode(r *report, n *node, key string, into any) bool {
-	switch {
-	case n.kind != scalar:
-		r.expected(n, key, f.expected(), "")
-		return false
-	case !n.quoted && ambiguous(n.text):
-		r.expected(n, key, f.expected(), "put it in quotes if it is meant as text")
-		return false
-	case n.text == "" && !f.empty,
-		utf8.RuneCountInString(n.text) > f.max,
-		strings.ContainsFunc(n.text, isControl),
-		!regexp.MustCompile(f.pattern).MatchString(n.text):
-		r.expected(n, key, f.expected(), "")
+func (f text) Parse(s string, quoted bool, into any) bool {
+	if !quoted && ambiguous(s) ||
+		s == "" && !f.empty ||
+		utf8.RuneCountInString(s) > f.max ||
+		strings.ContainsFunc(s, isControl) ||
+		!regexp.MustCompile(f.pattern).MatchString(s) {
 		return false
 	}
-	*into.(*string) = n.text
+	*into.(*string) = s
 	return true
 }
 
-func (f text) encode(from any) string { return formatText(*from.(*string)) }
+func (text) Encode(from any) string { return formatText(*from.(*string)) }
 
-func (f text) expected() string {
+func (f text) Expected() string {
 	if f.empty {
 		return f.what + `, or ""`
 	}
 	return f.what
 }
 
-func (f text) schema() object {
-	return object{{"type", "string"}, {"pattern", f.pattern}, {"maxLength", f.max}}
+func (f text) Schema() setting.Object {
+	return setting.Object{"type", "string", "pattern", f.pattern, "maxLength", f.max}
 }
 
 // ambiguous reports whether some YAML reader takes the plain scalar s for something else than text.

@@ -8,6 +8,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"dpsgd/internal/setting"
+	"dpsgd/model"
 )
 
 //go:embed networks/*.yaml
@@ -25,19 +28,19 @@ func Networks() []string {
 
 // Network returns the layers of a ready network. An unknown name is an error that lists the known
 // ones and matches ErrInvalid.
-func Network(name string) ([]Layer, error) {
+func Network(name string) (model.Sequential, error) {
 	file := path.Join("networks", cmp.Or(otherNames[name], name)+".yaml")
 	src, err := networkFiles.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("%w: found the network %s, expected %s", ErrInvalid, printable(name), choice{Networks()}.expected())
+		return nil, fmt.Errorf("%w: found the network %s, expected %s", ErrInvalid, printable(name), setting.Choice(Networks()).Expected())
 	}
 	return parseNetwork(file, name, src)
 }
 
 // parseNetwork reads the layers of a network file, which has the one key layers.
-func parseNetwork(file, name string, src []byte) ([]Layer, error) {
+func parseNetwork(file, name string, src []byte) (model.Sequential, error) {
 	r := &report{}
-	var layers []Layer
+	var layers model.Sequential
 	root := read(r, file, "", src)
 	if root != nil {
 		found := false
@@ -47,7 +50,7 @@ func parseNetwork(file, name string, src []byte) ([]Layer, error) {
 				continue
 			}
 			found = true
-			layerList{nonEmpty: true}.decode(r, e.value, name+".layers", &layers)
+			decodeLayers(model.List{NonEmpty: true}, r, e.value, name+".layers", &layers)
 		}
 		if !found {
 			r.expected(root, "", "a mapping with the key layers", "")

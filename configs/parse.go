@@ -22,15 +22,15 @@ func Parse(file string, src []byte, overrides []string) (*Config, error) {
 	return resolve(r, file, src, settings)
 }
 
-// setting is one key with a value, wherever it was written.
-type setting struct {
+// assignment is one key with a value, wherever it was written.
+type assignment struct {
 	field    *field
 	value    *node
 	override bool // not from the configuration file itself
 }
 
 // document holds the settings of a configuration by key.
-type document map[string]setting
+type document map[string]assignment
 
 // section is where a section of the file begins, and whether it could be read.
 type section struct {
@@ -40,7 +40,7 @@ type section struct {
 
 // resolve reads a configuration file, applies the settings over it, and returns the configuration if
 // there is nothing to report.
-func resolve(r *report, file string, src []byte, settings []setting) (*Config, error) {
+func resolve(r *report, file string, src []byte, settings []assignment) (*Config, error) {
 	doc, sections := document{}, map[string]section{"": {at: position{file: file, line: 1, column: 1}}}
 	root := read(r, file, "", src)
 	if root == nil {
@@ -77,7 +77,7 @@ func (d document) collect(r *report, n *node, parent string, sections map[string
 	for _, e := range n.entries {
 		path := join(parent, e.key)
 		if f := fieldAt(path); f != nil {
-			d[path] = setting{field: f, value: e.value}
+			d[path] = assignment{field: f, value: e.value}
 			continue
 		}
 		below := children(path)
@@ -125,7 +125,7 @@ func (d document) decode(r *report, c *Config) (bad map[string]bool) {
 				fieldAt(excluded).copy(c, &Config{}) // its default gives way
 			}
 		}
-		bad[f.path] = !f.formatIn(c).decode(r, s.value, f.path, f.at(c))
+		bad[f.path] = !decode(f.formatIn(c), r, s.value, f.path, f.at(c))
 	}
 	return bad
 }
@@ -156,8 +156,8 @@ func (d document) overrides(path string) bool {
 }
 
 // parseOverrides reads "key=value" texts; for a key that comes twice the last one wins.
-func parseOverrides(r *report, overrides []string) []setting {
-	var settings []setting
+func parseOverrides(r *report, overrides []string) []assignment {
+	var settings []assignment
 	for _, text := range overrides {
 		key, value, found := strings.Cut(text, "=")
 		key = strings.TrimSpace(key)
@@ -175,17 +175,17 @@ func parseOverrides(r *report, overrides []string) []setting {
 			continue
 		}
 		if n := read(r, "", key, []byte(value)); n != nil {
-			settings = append(settings, setting{f, n, true})
+			settings = append(settings, assignment{f, n, true})
 		}
 	}
 	return lastOfEach(settings)
 }
 
 // lastOfEach keeps the last setting of every key.
-func lastOfEach(settings []setting) []setting {
-	var out []setting
+func lastOfEach(settings []assignment) []assignment {
+	var out []assignment
 	for i, s := range settings {
-		again := slices.ContainsFunc(settings[i+1:], func(later setting) bool { return later.field == s.field })
+		again := slices.ContainsFunc(settings[i+1:], func(later assignment) bool { return later.field == s.field })
 		if !again {
 			out = append(out, s)
 		}

@@ -7,6 +7,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"dpsgd/model"
+	"dpsgd/optimizer"
 )
 
 // smallest is a file of what has no default.
@@ -51,22 +54,22 @@ run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 	want := DefaultConfig()
 	want.Data = Data{Folder: `C:\my pictures`, Classes: []string{"cat", "7", "Hund_2"}, Size: Size{32, 48}, Channels: 3,
 		Mean: []float64{0.4, 0.5, 0.6}, Std: []float64{0.25}, Seed: 1}
-	want.Model = Model{Layers: []Layer{
-		{Kind: "conv2d", Where: "model.layers[0]", OutChannels: 8, KernelSize: 3, Stride: 2, Padding: 1},
-		{Kind: "residual", Where: "model.layers[1]",
-			Body: []Layer{
-				{Kind: "group_norm", Where: "model.layers[1].residual.body[0]", NumGroups: 4},
-				{Kind: "relu", Where: "model.layers[1].residual.body[1]"},
-			},
-			Shortcut: []Layer{{Kind: "max_pool2d", Where: "model.layers[1].residual.shortcut[0]", KernelSize: 3, Stride: 3}},
+	want.Model = Model{Layers: model.Sequential{
+		&model.Conv2D{Out: 8, Kernel: 3, Stride: 2, Padding: 1, NoBias: true},
+		&model.Residual{
+			Body:     model.Sequential{&model.GroupNorm{Groups: 4}, &model.ReLU},
+			Shortcut: model.Sequential{&model.MaxPool2D{Kernel: 3, Stride: 3}},
 		},
-		{Kind: "flatten", Where: "model.layers[2]"},
-		{Kind: "dropout", Where: "model.layers[3]", P: 0.25},
-		{Kind: "linear", Where: "model.layers[4]", OutFeatures: NumClasses, Bias: true},
+		model.Flatten{},
+		&model.Dropout{P: 0.25},
+		&model.Linear{Out: model.NumClasses},
 	}}
 	want.Privacy = Privacy{2.5, 1.25, 1e-6, 0.5, "rdp"}
-	want.Optimizer = Optimizer{Name: "adamw", LearningRate: 0.01, Momentum: 0.9, Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-7, WeightDecay: 0.1,
-		Schedule: Schedule{Name: "cosine", WarmupSteps: 7, FinalFactor: 0.1, StepEvery: 1000, StepFactor: 0.1}}
+	want.Optimizer = Optimizer{
+		Rule:         &optimizer.Adam{Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-7, WeightDecay: 0.1, Decoupled: true},
+		LearningRate: 0.01,
+		Schedule:     Schedule{Curve: &optimizer.Cosine{FinalFactor: 0.1}, WarmupSteps: 7},
+	}
 	want.Training = Training{BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1}
 	want.Performance = Performance{3, "ghost"}
 	want.Run = Run{"my-run_1.2", 4, true}
@@ -111,7 +114,7 @@ func TestHarmlessVariantsOfAFile(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", name, got, want)
 		}
 	}
-	if math.Signbit(mustParse(t, smallest+"optimizer: {weight_decay: -0}\n").Optimizer.WeightDecay) {
+	if math.Signbit(mustParse(t, smallest+"optimizer: {weight_decay: -0}\n").Optimizer.Rule.(*optimizer.SGD).WeightDecay) {
 		t.Error("weight_decay -0 kept its sign")
 	}
 }
@@ -271,10 +274,10 @@ func TestYAMLReadsBackEqual(t *testing.T) {
 		folderBase + "run: {name: x}",
 		`data: {folder: "a: [b] #c", classes: ["true", "1e3", "ü ber", "x, y"], size: [1, 1024], channels: 3, std: [0.001]}` + "\nprivacy: {noise_multiplier: 0.1}",
 	}
-	for _, name := range []string{"sgd", "momentum", "nesterov", "adam", "adamw"} {
+	for _, name := range optimizer.Rules().Names() {
 		sources = append(sources, smallest+"optimizer: {name: "+name+", learning_rate: 1e-7}")
 	}
-	for _, name := range []string{"constant", "cosine", "step"} {
+	for _, name := range optimizer.Curves().Names() {
 		sources = append(sources, smallest+"optimizer: {schedule: {name: "+name+"}}")
 	}
 	for _, p := range Presets() {
@@ -295,7 +298,7 @@ func TestYAMLHoldsEveryKeyThatCounts(t *testing.T) {
 	for _, k := range Keys() {
 		f := fieldAt(k.Path)
 		_, key := f.split()
-		if f.written(c) && !strings.Contains(got, key+": "+f.format.encode(f.at(c))) {
+		if f.written(c) && !strings.Contains(got, key+": "+encode(f.format, f.at(c))) {
 			t.Errorf("%s is missing in\n%s", k.Path, got)
 		}
 	}

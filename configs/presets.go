@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"dpsgd/internal/setting"
 )
 
 //go:embed *.yaml sweeps/*.yaml
@@ -86,7 +88,7 @@ func open(nameOrPath string, presets []Preset, what string) (file string, src []
 		if hint != "" {
 			hint = " (" + hint + ")"
 		}
-		return "", nil, fmt.Errorf("configs: found no %s and no file %q, expected a path or %s%s", what, nameOrPath, choice{known}.expected(), hint)
+		return "", nil, fmt.Errorf("configs: found no %s and no file %q, expected a path or %s%s", what, nameOrPath, setting.Choice(known).Expected(), hint)
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("configs: cannot read a configuration: %w", err)

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dpsgd/optimizer"
 )
 
 func TestPresetsParseAndAreDescribed(t *testing.T) {
@@ -49,7 +51,7 @@ func TestPresetsOfResults(t *testing.T) {
 			t.Errorf("%s: privacy is %+v, want a calibrated epsilon of 3 at delta 1e-5", name, c.Privacy)
 		}
 		if c.Data.Name != want.data || c.Model.Name != want.network || c.Training.BatchSize != want.batch || c.Training.Epochs != want.epochs ||
-			c.Optimizer.Name != "momentum" || c.Optimizer.LearningRate != want.rate || c.Optimizer.Momentum != 0.9 || c.Privacy.ClipNorm != 0.1 {
+			!reflect.DeepEqual(c.Optimizer.Rule, &optimizer.Momentum{Momentum: 0.9}) || c.Optimizer.LearningRate != want.rate || c.Privacy.ClipNorm != 0.1 {
 			t.Errorf("%s is\n%s", name, c.YAML())
 		}
 	}

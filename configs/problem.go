@@ -85,6 +85,24 @@ func (r *report) expected(n *node, key, expected, hint string) {
 	r.addf(n.at, key, "found %s, expected %s%s", n.describe(), expected, hint)
 }
 
+// unknown reports a key that is not among the known ones of its section. elsewhere is the full path
+// of a key of this name in another section, or "".
+func (r *report) unknown(e entry, section string, known []string, elsewhere string) {
+	suggestion := nearest(e.key, known)
+	if suggestion == "" {
+		suggestion = elsewhere
+	}
+	expected := "no keys here"
+	if len(known) > 0 {
+		expected = "one of " + strings.Join(known, ", ")
+	}
+	hint := didYouMean(suggestion)
+	if hint != "" {
+		hint = " (" + hint + ")"
+	}
+	r.addf(e.at, join(section, e.key), "found an unknown key, expected %s%s", expected, hint)
+}
+
 // err returns the problems in reading order, or nil when there are none.
 func (r *report) err() error {
 	if len(r.problems) == 0 {

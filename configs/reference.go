@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"dpsgd/internal/setting"
 )
 
 // Key documents one key of a configuration.
@@ -20,12 +22,9 @@ func Keys() []Key {
 	defaults := DefaultConfig()
 	for i := range fields {
 		f := &fields[i]
-		keys[i] = Key{Path: f.path, Value: f.format.expected(), Doc: f.doc}
-		if f.only != nil {
-			keys[i].Doc += " Only with " + f.only.String() + "."
-		}
+		keys[i] = Key{Path: f.path, Value: f.format.Expected(), Doc: f.meaning()}
 		if f.hasDefault() {
-			keys[i].Default = f.format.encode(f.at(&defaults))
+			keys[i].Default = encode(f.format, f.at(&defaults))
 		}
 	}
 	return keys
@@ -55,7 +54,7 @@ func Reference() []byte {
 	b.WriteString("\n## Layers\n\nPyTorch's names and meanings; each layer works on one example at a time.\n\n" +
 		"| Layer | Arguments | Meaning |\n|---|---|---|\n")
 	for _, k := range layerKinds {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.name, cell(k.describe()), k.doc)
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, cell(describe(setting.Arguments(k.New()))), k.Doc)
 	}
 	return b.Bytes()
 }
@@ -85,11 +84,11 @@ repeated after a crash, is asked about before it is made. Results also hold ε b
 ` + "`exact`" + ` or ` + "`pld`" + ` cannot certify an answer RDP stands in; the run says so, and so does its privacy statement.
 `}
 
-// describe lists the arguments of a kind of layer.
-func (k *layerKind) describe() string {
-	parts := make([]string, len(k.arguments))
-	for i, a := range k.arguments {
-		parts[i] = "`" + a.name + "`: " + a.doc
+// describe lists arguments with what they mean.
+func describe(arguments []setting.Argument) string {
+	parts := make([]string, len(arguments))
+	for i, a := range arguments {
+		parts[i] = "`" + a.Name + "`: " + a.Doc
 	}
 	return strings.Join(parts, " ")
 }

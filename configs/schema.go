@@ -3,49 +3,15 @@ package configs
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
+
+	"dpsgd/internal/setting"
+	"dpsgd/model"
+	"dpsgd/optimizer"
 )
 
-// object is a JSON object that keeps the order of its members.
-type object []member
-
-type member struct {
-	key   string
-	value any
-}
-
-// MarshalJSON writes the members in their order.
-func (o object) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, m := range o {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		key, err := marshal(m.key)
-		if err != nil {
-			return nil, err
-		}
-		value, err := marshal(m.value)
-		if err != nil {
-			return nil, err
-		}
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(value)
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
-
-// marshal is json.Marshal without the escapes for HTML.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSpace(b.Bytes()), err
-}
+type object = setting.Object
 
 // Schema returns the JSON schema (draft 2020-12) of configuration files, for editors that complete
 // and check while one types. It is generated from the table that Parse uses; Parse checks more, such
@@ -58,10 +24,10 @@ func Schema() []byte {
 // networkSchema returns the schema of the files in networks.
 func networkSchema() []byte {
 	return document2020("Network", object{
-		{"type", "object"},
-		{"additionalProperties", false},
-		{"required", []string{"layers"}},
-		{"properties", object{{"layers", layerList{nonEmpty: true}.schema()}}},
+		"type", "object",
+		"additionalProperties", false,
+		"required", []string{"layers"},
+		"properties", object{"layers", model.List{NonEmpty: true}.Schema()},
 	})
 }
 
@@ -70,31 +36,30 @@ func sweepSchema() []byte {
 	grid, set := object{}, object{}
 	for i := range fields {
 		f := &fields[i]
-		set = append(set, member{f.path, f.schema()})
-		values := append(object{{"type", "array"}, {"minItems", 1}, {"items", f.format.schema()}}, member{"description", f.doc})
-		grid = append(grid, member{f.path, values})
+		set = append(set, f.path, f.schema())
+		grid = append(grid, f.path, object{"type", "array", "minItems", 1, "items", f.format.Schema(), "description", f.doc})
 	}
-	seeds := object{{"type", "array"}, {"minItems", 1}, {"items", seedFormat.schema()}, {"description", "Values of training.seed."}}
+	seeds := object{"type", "array", "minItems", 1, "items", seedFormat.Schema(), "description", "Values of training.seed."}
 	return document2020("Sweep over configurations", object{
-		{"type", "object"},
-		{"additionalProperties", false},
-		{"required", []string{"name", "base"}},
-		{"properties", object{
-			{"name", append(sweepName.schema(), member{"description", "Folder of the sweep within runs."})},
-			{"base", append(basePath.schema(), member{"description", "A preset, or the path of a configuration from this file's folder."})},
-			{"set", object{{"type", "object"}, {"additionalProperties", false}, {"properties", set}}},
-			{"grid", object{{"type", "object"}, {"minProperties", 1}, {"additionalProperties", false}, {"properties", grid}}},
-			{"seeds", seeds},
-		}},
+		"type", "object",
+		"additionalProperties", false,
+		"required", []string{"name", "base"},
+		"properties", object{
+			"name", append(sweepName.Schema(), "description", "Folder of the sweep within runs."),
+			"base", append(basePath.Schema(), "description", "A preset, or the path of a configuration from this file's folder."),
+			"set", object{"type", "object", "additionalProperties", false, "properties", set},
+			"grid", object{"type", "object", "minProperties", 1, "additionalProperties", false, "properties", grid},
+			"seeds", seeds,
+		},
 	})
 }
 
 // document2020 completes a schema to an indented file.
 func document2020(title string, root object) []byte {
-	all := object{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", title}}
+	all := object{"$schema", "https://json-schema.org/draft/2020-12/schema", "title", title}
 	all = append(all, root...)
-	all = append(all, member{"$defs", layerSchemas()})
-	compact, err := marshal(all)
+	all = append(all, "$defs", layerSchemas())
+	compact, err := all.MarshalJSON()
 	if err != nil {
 		panic("configs: the schema has no JSON form: " + err.Error())
 	}
@@ -112,45 +77,61 @@ func sectionSchema(section string) object {
 	for _, name := range children(section) {
 		path := strings.TrimPrefix(section+"."+name, ".")
 		if f := fieldAt(path); f != nil {
-			properties = append(properties, member{name, f.schema()})
+			properties = append(properties, name, f.schema())
 		} else {
-			properties = append(properties, member{name, sectionSchema(path)})
+			properties = append(properties, name, sectionSchema(path))
 		}
 	}
-	s := object{{"type", "object"}, {"additionalProperties", false}}
-	return append(append(s, requirements(section)...), member{"properties", properties})
+	s := append(object{"type", "object", "additionalProperties", false}, requirements(section)...)
+	return append(s, "properties", properties)
 }
 
 // requirements are the keys that a section must or must not hold together.
 func requirements(section string) object {
-	require := func(keys ...string) object { return object{{"required", keys}} }
+	require := func(keys ...string) object { return object{"required", keys} }
 	switch section {
 	case "":
 		return require("data", "privacy")
 	case "data":
-		return object{{"oneOf", dataSchemas()}}
+		return object{"oneOf", dataSchemas()}
 	case "model":
-		return object{{"not", require("name", "layers")}}
+		return object{"not", require("name", "layers")}
 	case "privacy":
-		return object{{"anyOf", []object{require("epsilon"), require("noise_multiplier")}}}
+		return object{"anyOf", []object{require("epsilon"), require("noise_multiplier")}}
 	case "training":
-		return object{{"not", require("epochs", "steps")}}
+		return object{"not", require("epochs", "steps")}
 	}
 	return nil
 }
 
 // schema returns the schema of a field, with its documentation.
 func (f *field) schema() object {
-	doc := f.doc
-	if f.only != nil {
-		doc += " Only with " + f.only.String() + "."
-	}
-	s := append(object{}, f.format.schema()...)
-	s = append(s, member{"description", doc})
-	if defaults := DefaultConfig(); f.hasDefault() {
-		s = append(s, member{"default", f.at(&defaults)})
+	s := append(f.format.Schema(), "description", f.meaning())
+	if f.hasDefault() {
+		s = append(s, "default", f.defaultValue())
 	}
 	return s
+}
+
+// meaning is the documentation of a field with the condition under which it counts.
+func (f *field) meaning() string {
+	if f.only == nil {
+		return f.doc
+	}
+	return f.doc + " Only with " + f.only.String() + "."
+}
+
+// defaultValue is what DefaultConfig says, as JSON has it: a kind is its name.
+func (f *field) defaultValue() any {
+	defaults := DefaultConfig()
+	switch value := f.at(&defaults).(type) {
+	case *optimizer.Rule:
+		return (*value).Name()
+	case *optimizer.Curve:
+		return (*value).Name()
+	default:
+		return value
+	}
 }
 
 // hasDefault reports whether a file may leave the key out and DefaultConfig says what counts then.
@@ -159,8 +140,8 @@ func (f *field) hasDefault() bool {
 	if f.given(&defaults) {
 		return true
 	}
-	n, isNumber := f.format.(number)
-	optional := isNumber && n.word != ""
+	n, isNumber := f.format.(setting.Number)
+	optional := isNumber && n.Word != ""
 	ownData := f.only == withFolder || f.only == withTable || f.only == withOwnData
 	return !optional && len(others(f.path)) == 0 && !ownData
 }
@@ -170,35 +151,36 @@ func layerSchemas() object {
 	var bare []string
 	var forms []object
 	for _, k := range layerKinds {
-		if len(k.arguments) == 0 {
-			bare = append(bare, k.name)
+		arguments := setting.Arguments(k.New())
+		if !slices.ContainsFunc(arguments, func(a setting.Argument) bool { return a.Required }) {
+			bare = append(bare, k.Name)
 		}
 		forms = append(forms, object{
-			{"type", "object"},
-			{"additionalProperties", false},
-			{"required", []string{k.name}},
-			{"description", k.doc},
-			{"properties", object{{k.name, k.schema()}}},
+			"type", "object",
+			"additionalProperties", false,
+			"required", []string{k.Name},
+			"description", k.Doc,
+			"properties", object{k.Name, argumentsSchema(arguments)},
 		})
 	}
 	return object{
-		{"layers", object{{"type", "array"}, {"items", object{{"$ref", "#/$defs/layer"}}}}},
-		{"layer", object{{"oneOf", append([]object{{{"enum", bare}}}, forms...)}}},
+		"layers", object{"type", "array", "items", object{"$ref", "#/$defs/layer"}},
+		"layer", object{"oneOf", append([]object{{"enum", bare}}, forms...)},
 	}
 }
 
-// schema returns the schema of the arguments of a layer.
-func (k *layerKind) schema() object {
+// argumentsSchema returns the schema of a mapping of arguments.
+func argumentsSchema(arguments []setting.Argument) object {
 	properties, required := object{}, []string{}
-	for _, a := range k.arguments {
-		properties = append(properties, member{a.name, append(append(object{}, a.format.schema()...), member{"description", a.doc})})
-		if a.required {
-			required = append(required, a.name)
+	for _, a := range arguments {
+		properties = append(properties, a.Name, append(a.Format.Schema(), "description", a.Doc))
+		if a.Required {
+			required = append(required, a.Name)
 		}
 	}
-	s := object{{"type", "object"}, {"additionalProperties", false}}
+	s := object{"type", "object", "additionalProperties", false}
 	if len(required) > 0 {
-		s = append(s, member{"required", required})
+		s = append(s, "required", required)
 	}
-	return append(s, member{"properties", properties})
+	return append(s, "properties", properties)
 }

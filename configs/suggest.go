@@ -1,12 +1,14 @@
 package configs
 
 import (
+	"dpsgd/data"
 	"slices"
 	"strings"
 )
 
-// synonyms are names that other libraries and papers use, with ours.
-var synonyms = map[string]string{
+// otherKeys are names of keys and values in other libraries and papers, with ours. Those of layers
+// and rules stand with these.
+var otherKeys = map[string]string{
 	"lr":                  "learning_rate",
 	"sigma":               "noise_multiplier",
 	"target_epsilon":      "epsilon",
@@ -19,7 +21,6 @@ var synonyms = map[string]string{
 	"expected_batch_size": "batch_size",
 	"max_batch_size":      "physical_batch_size",
 	"microbatch_size":     "physical_batch_size",
-	"betas":               "beta1",
 	"prv":                 "pld",
 	"renyi":               "rdp",
 	"moments":             "rdp",
@@ -28,17 +29,6 @@ var synonyms = map[string]string{
 	"max_steps":           "steps",
 	"workers":             "threads",
 	"materialize":         "materialise",
-	"dense":               "linear",
-	"fc":                  "linear",
-	"conv":                "conv2d",
-	"swish":               "silu",
-	"adaptive_avg_pool2d": "global_avg_pool2d",
-	"global_average_pool": "global_avg_pool2d",
-	"filters":             "out_channels",
-	"units":               "out_features",
-	"groups":              "num_groups",
-	"skip":                "shortcut",
-	"downsample":          "shortcut",
 	"image_size":          "size",
 	"path":                "folder",
 	"dir":                 "folder",
@@ -49,8 +39,10 @@ var synonyms = map[string]string{
 
 // nearest returns the known name that was probably meant, or "".
 func nearest(found string, known []string) string {
-	if s := synonym(found); slices.Contains(known, s) {
-		return s
+	for _, s := range synonyms(found) {
+		if slices.Contains(known, s) {
+			return s
+		}
 	}
 	// A third of a name may be wrong, and in a short one two swapped letters.
 	best, limit := "", max(2, min(len(found), 30)/3)
@@ -66,14 +58,28 @@ func nearest(found string, known []string) string {
 	return best
 }
 
-// synonym returns our name for another library's, however it is spelled, or "".
-func synonym(found string) string {
-	for theirs, ours := range synonyms {
-		if squash(theirs) == squash(found) {
-			return ours
+// synonyms returns our names for another library's, however it is spelled.
+func synonyms(found string) (ours []string) {
+	note := func(name string, also []string) {
+		if slices.ContainsFunc(also, func(theirs string) bool { return squash(theirs) == squash(found) }) {
+			ours = append(ours, name)
 		}
 	}
-	return datasetAlias(found)
+	for theirs, name := range otherKeys {
+		note(name, []string{theirs})
+	}
+	eachName(layerKinds, note)
+	for _, f := range fields {
+		if kinds, ok := f.format.(interface {
+			eachName(func(string, []string))
+		}); ok {
+			kinds.eachName(note)
+		}
+	}
+	for _, d := range data.Datasets() {
+		note(d.Name, d.Aliases)
+	}
+	return ours
 }
 
 // squash makes MaxPool2d, max-pool2d and max_pool2d one.

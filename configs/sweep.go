@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"dpsgd/internal/setting"
 )
 
 // Sweep is a grid of configurations: every combination of the listed values, applied as overrides to
@@ -24,7 +26,7 @@ type Axis struct {
 	Key    string
 	Values []string
 
-	settings []setting // one for each value
+	settings []assignment // one for each value
 }
 
 // maxTrials bounds a grid; more is a mistake.
@@ -33,7 +35,7 @@ const maxTrials = 10000
 var (
 	sweepName  = text{what: runName.what, pattern: `^[A-Za-z0-9_][A-Za-z0-9._-]*$`, max: 64}
 	basePath   = text{what: "a preset or the path of a configuration", pattern: `^.+$`, max: 4096}
-	seedFormat = integer{min: 0, max: maxExactInteger}
+	seedFormat = setting.Integer{Min: 0, Max: maxExactInteger}
 	seedKey    = "training.seed"
 )
 
@@ -75,9 +77,9 @@ var sweepKeys = []string{"name", "base", "set", "grid", "seeds"}
 func (s *Sweep) decode(r *report, e entry) {
 	switch e.key {
 	case "name":
-		sweepName.decode(r, e.value, e.key, &s.Name)
+		decode(sweepName, r, e.value, e.key, &s.Name)
 	case "base":
-		basePath.decode(r, e.value, e.key, &s.Base)
+		decode(basePath, r, e.value, e.key, &s.Base)
 	case "set":
 		s.decodeSet(r, e.value)
 	case "grid":
@@ -146,17 +148,17 @@ func decodeAxis(r *report, f *field, items []*node, section string) Axis {
 		if strings.HasPrefix(section, "grid.") {
 			key = fmt.Sprintf("%s[%d]", section, i)
 		}
-		var c Config
-		if !f.format.decode(r, item, key, f.at(&c)) {
+		into := f.at(&Config{})
+		if !decode(f.format, r, item, key, into) {
 			continue
 		}
-		value := f.format.encode(f.at(&c))
+		value := encode(f.format, into)
 		if slices.Contains(axis.Values, value) {
 			r.addf(item.at, key, "found %s twice, expected values that differ", value)
 			continue
 		}
 		axis.Values = append(axis.Values, value)
-		axis.settings = append(axis.settings, setting{f, item, true})
+		axis.settings = append(axis.settings, assignment{f, item, true})
 	}
 	return axis
 }
@@ -187,8 +189,8 @@ func (s *Sweep) check(r *report, root *node) {
 		expected string
 		found    bool
 	}{
-		{"name", sweepName.expected(), given["name"]},
-		{"base", basePath.expected(), given["base"]},
+		{"name", sweepName.Expected(), given["name"]},
+		{"base", basePath.Expected(), given["base"]},
 		{"grid", "a mapping from keys to lists of values, or seeds", given["grid"] || given["seeds"]},
 	} {
 		if !f.found {

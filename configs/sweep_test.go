@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/setting"
 )
 
 func mustSweep(t *testing.T, src string) *Sweep {
@@ -198,7 +200,7 @@ var hundred = func() string {
 	for i := range values {
 		values[i] = uint64(i + 1)
 	}
-	return strings.Trim(encodeItems(integer{}, values), "[]")
+	return strings.Trim(encodeItems(setting.Integer{}, values), "[]")
 }()
 
 // Values that are fine alone may not go together; that is found before anything runs.

@@ -41,7 +41,7 @@ func (s *Sweep) Trials() ([]Trial, error) {
 	seen := map[string]bool{}
 	for combination := range combinations(axes) {
 		t := Trial{Base: base}
-		var settings []setting
+		var settings []assignment
 		for _, fixed := range s.Set {
 			settings = append(settings, fixed.settings[0])
 			t.Overrides = append(t.Overrides, fixed.Key+"="+fixed.Values[0])
@@ -76,7 +76,7 @@ func (s *Sweep) axes() []Axis {
 		value := strconv.FormatUint(seed, 10)
 		n := &node{kind: scalar, text: value, at: position{file: s.file, line: 1, column: 1}}
 		seeds.Values = append(seeds.Values, value)
-		seeds.settings = append(seeds.settings, setting{fieldAt(seedKey), n, true})
+		seeds.settings = append(seeds.settings, assignment{fieldAt(seedKey), n, true})
 	}
 	return append(axes, seeds)
 }

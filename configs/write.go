@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
+
+	"dpsgd/internal/setting"
+	"dpsgd/model"
 )
 
 // YAML returns the configuration with every key that means something in it, defaults included, in
@@ -24,7 +28,7 @@ func (c *Config) YAML() []byte {
 		}
 		indent := strings.Repeat("  ", strings.Count(f.path, "."))
 		switch value := f.at(c).(type) {
-		case *[]Layer:
+		case *model.Sequential:
 			fmt.Fprintf(&b, "%s%s:\n", indent, key)
 			writeLayers(&b, *value, indent+"  ")
 		case *[]string:
@@ -33,7 +37,7 @@ func (c *Config) YAML() []byte {
 				fmt.Fprintf(&b, "%s  - %s\n", indent, formatText(s))
 			}
 		default:
-			fmt.Fprintf(&b, "%s%s: %s\n", indent, key, f.format.encode(value))
+			fmt.Fprintf(&b, "%s%s: %s\n", indent, key, encode(f.format, value))
 		}
 	}
 	return b.Bytes()
@@ -68,25 +72,24 @@ func openSection(b *bytes.Buffer, from, to string) {
 }
 
 // writeLayers writes one layer a line, and the branches of residual blocks as indented lists.
-func writeLayers(b *bytes.Buffer, layers []Layer, indent string) {
+func writeLayers(b *bytes.Buffer, layers model.Sequential, indent string) {
+	isList := func(a setting.Argument) bool { _, ok := a.Format.(model.List); return ok }
 	for _, l := range layers {
-		if l.Kind != "residual" {
-			line := formatLayer(&l)
-			line = strings.TrimSuffix(strings.TrimPrefix(line, "{"), "}")
+		arguments := setting.Arguments(l)
+		if !slices.ContainsFunc(arguments, isList) {
+			line := strings.TrimSuffix(strings.TrimPrefix(encodeLayer(l), "{"), "}")
 			fmt.Fprintf(b, "%s- %s\n", indent, line)
 			continue
 		}
-		fmt.Fprintf(b, "%s- residual:\n", indent)
-		for _, branch := range []struct {
-			name   string
-			layers []Layer
-		}{{"body", l.Body}, {"shortcut", l.Shortcut}} {
-			if len(branch.layers) == 0 {
-				fmt.Fprintf(b, "%s    %s: []\n", indent, branch.name)
+		fmt.Fprintf(b, "%s- %s:\n", indent, l.Kind())
+		for _, a := range arguments {
+			branch, _ := a.Value.(*model.Sequential)
+			if branch == nil || len(*branch) == 0 {
+				fmt.Fprintf(b, "%s    %s: %s\n", indent, a.Name, encode(a.Format, a.Value))
 				continue
 			}
-			fmt.Fprintf(b, "%s    %s:\n", indent, branch.name)
-			writeLayers(b, branch.layers, indent+"      ")
+			fmt.Fprintf(b, "%s    %s:\n", indent, a.Name)
+			writeLayers(b, *branch, indent+"      ")
 		}
 	}
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/setting"
 	"dpsgd/perexample"
 
 	"gorgonia.org/gorgonia"
@@ -14,6 +15,22 @@ import (
 type Conv2D struct {
 	Out, Kernel, Stride, Padding int
 	NoBias                       bool
+}
+
+var conv2D = kind("Convolution.", func() Layer { return &Conv2D{Stride: 1} }, "conv")
+
+// Arguments are what a configuration can set.
+func (l *Conv2D) Arguments() []setting.Argument {
+	return []setting.Argument{
+		{Name: "out_channels", Also: []string{"filters"}, Doc: "Number of filters.",
+			Format: setting.Integer{Min: 1, Max: 65536}, Value: &l.Out, Required: true},
+		kernelSize(&l.Kernel),
+		{Name: "stride", Doc: "Step between two windows in pixels; default 1.",
+			Format: setting.Integer{Min: 1, Max: 1024}, Value: &l.Stride},
+		{Name: "padding", Doc: "Rows and columns of zeros on each side; default 0.",
+			Format: setting.Integer{Min: 0, Max: 1024}, Value: &l.Padding},
+		bias(&l.NoBias),
+	}
 }
 
 // Kind is "conv2d".

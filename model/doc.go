@@ -6,6 +6,8 @@
 // every node depends on row i of the input only, which the contract tests hold every layer to. So there is no
 // batch normalisation; use [GroupNorm] or [LayerNorm].
 //
+// [Kinds] lists the layers that a configuration can name, each with its arguments; a kind stands in the file of its layer.
+//
 // # Layout
 //
 // Activations of images are (B, H, W, C), channels last; those of vectors, and of rows of numbers, are (B, n). Parameters lie in one contiguous vector, filters as

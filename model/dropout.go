@@ -3,6 +3,7 @@ package model
 import (
 	"dpsgd/internal/graph"
 	"dpsgd/internal/random"
+	"dpsgd/internal/setting"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -15,6 +16,14 @@ import (
 // overfit, and dropped units make the gradients of one example vary more, which clipping turns into bias. It
 // costs no privacy: the mask is drawn for each example on its own and independently of the data.
 type Dropout struct{ P float64 }
+
+var dropout = kind("Sets values to 0 at random while training.", func() Layer { return &Dropout{} })
+
+// Arguments are what a configuration can set.
+func (l *Dropout) Arguments() []setting.Argument {
+	return []setting.Argument{{Name: "p", Doc: "The probability that a value becomes 0.",
+		Format: setting.Number{Min: 0, Max: 1, OpenMax: true}, Value: &l.P, Required: true}}
+}
 
 // Kind is "dropout".
 func (Dropout) Kind() string { return "dropout" }

@@ -25,6 +25,14 @@ var (
 	SiLU    = Activation{kind: "silu", value: kernel.SiLU, gradient: kernel.SiLUGrad, fromX: true}
 )
 
+var (
+	relu    = kind("max(x, 0).", func() Layer { return &ReLU })
+	tanh    = kind("Hyperbolic tangent; bounded, and often the best choice for private training.", func() Layer { return &Tanh })
+	sigmoid = kind("1 / (1 + exp(-x)).", func() Layer { return &Sigmoid })
+	gelu    = kind("x times the normal distribution function of x.", func() Layer { return &GELU })
+	silu    = kind("x times the sigmoid of x.", func() Layer { return &SiLU }, "swish")
+)
+
 // Kind is the function's name.
 func (a Activation) Kind() string { return a.kind }
 

@@ -3,16 +3,32 @@ package model
 import (
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/setting"
 	"dpsgd/perexample"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
+// NumClasses is the value of [Linear] Out that stands for the number of classes of the model; in YAML it is the word classes.
+const NumClasses = -1
+
 // Linear is the dense layer z = xWᵀ + b on vectors: x (B, in), W (Out, in), b (Out). PyTorch: nn.Linear.
 type Linear struct {
-	Out    int
+	Out    int // or NumClasses
 	NoBias bool
+}
+
+var linear = kind("Fully connected layer.", func() Layer { return &Linear{} }, "dense", "fc")
+
+// Arguments are what a configuration can set.
+func (l *Linear) Arguments() []setting.Argument {
+	return []setting.Argument{
+		{Name: "out_features", Also: []string{"units"}, Doc: "Number of outputs; classes is the number of classes of the data set.",
+			Format: setting.Integer{Min: 1, Max: 1 << 20, Word: "classes", WordValue: NumClasses, WordMeans: "the number of classes of the data set"},
+			Value:  &l.Out, Required: true},
+		bias(&l.NoBias),
+	}
 }
 
 // Kind is "linear".
@@ -23,6 +39,9 @@ func (l Linear) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	batch, in, ok := p.features(x)
 	if !ok {
 		return nil
+	}
+	if l.Out == NumClasses {
+		l.Out = p.classes
 	}
 	if l.Out < 1 {
 		return p.reject("it has %d outputs, expected at least 1", l.Out)

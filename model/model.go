@@ -124,7 +124,7 @@ func (m *Model) Prediction(b *graph.Builder, batch int) (*Network, error) {
 
 func (m *Model) declare(b *graph.Builder, s store, batch int, training bool) (*Network, error) {
 	b.Part("forward")
-	p := &Pass{Builder: b, Training: training, rows: m.input.row(), store: s, nodes: map[string]*gorgonia.Node{}}
+	p := &Pass{Builder: b, Training: training, classes: m.classes, rows: m.input.row(), store: s, nodes: map[string]*gorgonia.Node{}}
 	n := &Network{
 		Images: b.Input("images", tensor.Float32, m.input.shape(batch)...),
 		Labels: b.Input("labels", tensor.Int32, batch),

@@ -3,6 +3,7 @@ package model
 import (
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/setting"
 	"dpsgd/perexample"
 
 	"gorgonia.org/gorgonia"
@@ -16,6 +17,14 @@ const normEpsilon = 1e-5
 // and shifts each channel. It is what replaces batch normalisation: its statistics are those of one example. PyTorch:
 // nn.GroupNorm.
 type GroupNorm struct{ Groups int }
+
+var groupNorm = kind("Normalisation within each example, over groups of channels.", func() Layer { return &GroupNorm{} })
+
+// Arguments are what a configuration can set.
+func (l *GroupNorm) Arguments() []setting.Argument {
+	return []setting.Argument{{Name: "num_groups", Also: []string{"groups"}, Doc: "Number of groups; it divides the number of channels.",
+		Format: setting.Integer{Min: 1, Max: 65536}, Value: &l.Groups, Required: true}}
+}
 
 // Kind is "group_norm".
 func (GroupNorm) Kind() string { return "group_norm" }
@@ -35,6 +44,8 @@ func (l GroupNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 // LayerNorm normalises each example over all its values, then scales and shifts each value. PyTorch:
 // nn.LayerNorm over the whole shape of one example.
 type LayerNorm struct{}
+
+var layerNorm = kind("Normalisation within each example, over all its values.", func() Layer { return LayerNorm{} })
 
 // Kind is "layer_norm".
 func (LayerNorm) Kind() string { return "layer_norm" }

@@ -27,13 +27,14 @@ type Pass struct {
 	// Training is false in a pass that only predicts: dropout does nothing there.
 	Training bool
 
-	rows   bool // examples are rows of numbers
-	store  store
-	path   []string
-	names  []string // of the parameters, in the order of declaration
-	nodes  map[string]*gorgonia.Node
-	uses   []perexample.Use
-	layers []LayerInfo
+	classes int
+	rows    bool // examples are rows of numbers
+	store   store
+	path    []string
+	names   []string // of the parameters, in the order of declaration
+	nodes   map[string]*gorgonia.Node
+	uses    []perexample.Use
+	layers  []LayerInfo
 }
 
 // store is where a pass gets the values of parameters from.

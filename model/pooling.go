@@ -3,6 +3,7 @@ package model
 import (
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/setting"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -10,6 +11,11 @@ import (
 
 // MaxPool2D takes the largest value of each window. PyTorch: nn.MaxPool2d (which never looks at padding).
 type MaxPool2D struct{ Kernel, Stride, Padding int }
+
+var maxPool2D = kind("Largest value of each window.", func() Layer { return &MaxPool2D{} })
+
+// Arguments are what a configuration can set.
+func (l *MaxPool2D) Arguments() []setting.Argument { return windowArguments(&l.Kernel, &l.Stride) }
 
 // Kind is "max_pool2d".
 func (MaxPool2D) Kind() string { return "max_pool2d" }
@@ -48,6 +54,11 @@ func (l MaxPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 // AvgPool2D takes the mean of each window, padding counted as zeros. PyTorch: nn.AvgPool2d.
 type AvgPool2D struct{ Kernel, Stride, Padding int }
 
+var avgPool2D = kind("Mean of each window.", func() Layer { return &AvgPool2D{} })
+
+// Arguments are what a configuration can set.
+func (l *AvgPool2D) Arguments() []setting.Argument { return windowArguments(&l.Kernel, &l.Stride) }
+
 // Kind is "avg_pool2d".
 func (AvgPool2D) Kind() string { return "avg_pool2d" }
 
@@ -63,6 +74,9 @@ func (l AvgPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 // GlobalAvgPool2D takes the mean of each channel over the whole image and gives vectors (B, C). PyTorch:
 // nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()), one layer where names are counted.
 type GlobalAvgPool2D struct{}
+
+var globalAvgPool2D = kind("Mean over all pixels of each channel.", func() Layer { return GlobalAvgPool2D{} },
+	"adaptive_avg_pool2d", "global_average_pool")
 
 // Kind is "global_avg_pool2d".
 func (GlobalAvgPool2D) Kind() string { return "global_avg_pool2d" }
@@ -90,6 +104,15 @@ func (p *Pass) average(name string, g kernel.Pool2D, batch int, shape []int, x *
 			}
 		}, nil, dy)}
 	}, x)
+}
+
+// windowArguments are those of a pooling window. As in PyTorch, the windows lie side by side when no stride is given.
+func windowArguments(size, stride *int) []setting.Argument {
+	return []setting.Argument{
+		kernelSize(size),
+		{Name: "stride", Doc: "Step between two windows in pixels; default kernel_size.",
+			Format: setting.Integer{Min: 1, Max: 1024}, Value: stride, Otherwise: func() { *stride = *size }},
+	}
 }
 
 // window checks that a pooling window fits its input.

@@ -5,6 +5,7 @@ import (
 
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/setting"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -26,6 +27,16 @@ func (s Sequential) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 
 // Residual adds the output of Shortcut to that of Body; an empty Shortcut passes its input on.
 type Residual struct{ Body, Shortcut Sequential }
+
+var residual = kind("body(x) + shortcut(x).", func() Layer { return &Residual{} })
+
+// Arguments are what a configuration can set.
+func (r *Residual) Arguments() []setting.Argument {
+	return []setting.Argument{
+		{Name: "body", Doc: "The layers of the main branch.", Format: List{NonEmpty: true}, Value: &r.Body, Required: true},
+		{Name: "shortcut", Also: []string{"skip", "downsample"}, Doc: "The layers of the other branch; without it, the identity.", Format: List{}, Value: &r.Shortcut},
+	}
+}
 
 // Kind is "residual".
 func (Residual) Kind() string { return "residual" }
@@ -64,6 +75,8 @@ func (p *Pass) branch(name string, s Sequential, x *gorgonia.Node) *gorgonia.Nod
 // Flatten turns images into vectors in PyTorch's order, channels first, so that the weights of the
 // linear layer behind it can be exchanged. Rows of numbers are vectors already and pass. PyTorch: nn.Flatten.
 type Flatten struct{}
+
+var flatten = kind("All values of an example in one row.", func() Layer { return Flatten{} })
 
 // Kind is "flatten".
 func (Flatten) Kind() string { return "flatten" }

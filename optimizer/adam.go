@@ -1,8 +1,12 @@
 package optimizer
 
-import "math"
+import (
+	"math"
 
-// adam is Adam (Kingma and Ba, arXiv:1412.6980v9, Algorithm 1) or, with decoupled, AdamW
+	"dpsgd/internal/setting"
+)
+
+// Adam is Adam (Kingma and Ba, arXiv:1412.6980v9, Algorithm 1) or, with Decoupled, AdamW
 // (Loshchilov and Hutter, arXiv:1711.05101v3, Algorithm 2), both with PyTorch's weight decay:
 //
 //	p = p·(1 - rate·weightDecay)               (adamw)
@@ -14,27 +18,57 @@ import "math"
 //
 // The second moment is that of a noisy gradient, the square of the noise included. No correction is
 // made.
-type adam struct {
-	beta1, beta2, epsilon, weightDecay float64
-	decoupled                          bool
+type Adam struct {
+	Beta1, Beta2 float64 // β₁ and β₂, in [0, 1)
+	Epsilon      float64 // ε, positive; not a privacy budget
+	WeightDecay  float64 // not negative
+	Decoupled    bool
 }
 
-func (adam) slots() []slot { return []slot{{name: "exp_avg"}, {name: "exp_avg_sq", notNegative: true}} }
+var (
+	adam  = ruleKind(func() Rule { return &Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8} })
+	adamW = ruleKind(func() Rule { return &Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decoupled: true} })
+)
 
-func (r adam) move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32) {
+// Name is "adam" or "adamw".
+func (r *Adam) Name() string {
+	if r.Decoupled {
+		return "adamw"
+	}
+	return "adam"
+}
+
+// Arguments are what a configuration can set.
+func (r *Adam) Arguments() []setting.Argument {
+	return []setting.Argument{
+		decay("beta1", "Decay of the mean of gradients.", &r.Beta1, "betas"),
+		decay("beta2", "Decay of the mean of squared gradients.", &r.Beta2),
+		{Name: "epsilon", Doc: "Added to the denominator; not the privacy budget.",
+			Format: setting.Number{Min: 0, Max: 1, OpenMin: true}, Value: &r.Epsilon},
+		weightDecay(&r.WeightDecay),
+	}
+}
+
+// Slots implements [Rule].
+func (*Adam) Slots() []Slot {
+	return []Slot{{Name: "exp_avg"}, {Name: "exp_avg_sq", NotNegative: true}}
+}
+
+// Move implements [Rule].
+func (r *Adam) Move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32) {
 	first, second := memory[0], memory[1]
-	rate1 := rate / (1 - math.Pow(r.beta1, float64(t)))
-	unbias2 := 1 / (1 - math.Pow(r.beta2, float64(t)))
-	coupled, shrink := r.weightDecay, 1.0
-	if r.decoupled {
-		coupled, shrink = 0, 1-rate*r.weightDecay
+	rate1 := rate / (1 - math.Pow(r.Beta1, float64(t)))
+	unbias2 := 1 / (1 - math.Pow(r.Beta2, float64(t)))
+	coupled, shrink := r.WeightDecay, 1.0
+	if r.Decoupled {
+		coupled, shrink = 0, 1-rate*r.WeightDecay
 	}
 	for i, noisy := range g {
 		x := float64(p[i])
 		gradient := noisy*perBatch + coupled*x
-		m := r.beta1*float64(first[i]) + (1-r.beta1)*gradient
-		v := r.beta2*float64(second[i]) + (1-r.beta2)*gradient*gradient
+		m := r.Beta1*float64(first[i]) + (1-r.Beta1)*gradient
+		v := r.Beta2*float64(second[i]) + (1-r.Beta2)*gradient*gradient
 		first[i], second[i] = float32(m), float32(v)
-		p[i] = float32(shrink*x - rate1*m/(math.Sqrt(v*unbias2)+r.epsilon))
+		p[i] = float32(shrink*x - rate1*m/(math.Sqrt(v*unbias2)+r.Epsilon))
 	}
 }

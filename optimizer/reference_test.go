@@ -17,35 +17,35 @@ type reference struct {
 
 func (r *reference) apply(g, lr float64) {
 	r.step++
-	switch r.rule.Name {
-	case "sgd", "momentum", "nesterov":
-		if r.rule.WeightDecay != 0 {
-			g = g + r.rule.WeightDecay*r.p
+	switch rule := r.rule.(type) {
+	case *SGD:
+		r.p = r.p - lr*(g+rule.WeightDecay*r.p)
+	case *Momentum:
+		if rule.WeightDecay != 0 {
+			g = g + rule.WeightDecay*r.p
 		}
-		if mu := r.rule.Momentum; r.rule.Name != "sgd" {
-			if r.started {
-				r.buf = mu*r.buf + g
-			} else {
-				r.buf, r.started = g, true
-			}
-			if r.rule.Name == "nesterov" {
-				g = g + mu*r.buf
-			} else {
-				g = r.buf
-			}
+		if r.started {
+			r.buf = rule.Momentum*r.buf + g
+		} else {
+			r.buf, r.started = g, true
+		}
+		if rule.Nesterov {
+			g = g + rule.Momentum*r.buf
+		} else {
+			g = r.buf
 		}
 		r.p = r.p - lr*g
-	case "adam", "adamw":
-		if r.rule.Name == "adamw" {
-			r.p = r.p - lr*r.rule.WeightDecay*r.p
+	case *Adam:
+		if rule.Decoupled {
+			r.p = r.p - lr*rule.WeightDecay*r.p
 		} else {
-			g = g + r.rule.WeightDecay*r.p
+			g = g + rule.WeightDecay*r.p
 		}
-		r.m = r.rule.Beta1*r.m + (1-r.rule.Beta1)*g
-		r.v = r.rule.Beta2*r.v + (1-r.rule.Beta2)*g*g
-		correction1 := 1 - math.Pow(r.rule.Beta1, float64(r.step))
-		correction2 := 1 - math.Pow(r.rule.Beta2, float64(r.step))
-		denominator := math.Sqrt(r.v)/math.Sqrt(correction2) + r.rule.Epsilon
+		r.m = rule.Beta1*r.m + (1-rule.Beta1)*g
+		r.v = rule.Beta2*r.v + (1-rule.Beta2)*g*g
+		correction1 := 1 - math.Pow(rule.Beta1, float64(r.step))
+		correction2 := 1 - math.Pow(rule.Beta2, float64(r.step))
+		denominator := math.Sqrt(r.v)/math.Sqrt(correction2) + rule.Epsilon
 		r.p = r.p - lr/correction1*r.m/denominator
 	}
 }
@@ -87,20 +87,20 @@ func TestUpdatesByHand(t *testing.T) {
 		want   [2]float64
 		reason string
 	}{
-		{Rule{Name: "sgd"}, [2]float64{0.8, 0.9}, "1 - 0.1·2, 0.8 + 0.1·1"},
-		{Rule{Name: "sgd", WeightDecay: 0.5}, [2]float64{0.75, 0.8125}, "1 - 0.1·(2+0.5), 0.75 - 0.1·(-1+0.375)"},
-		{Rule{Name: "momentum", Momentum: 0.5}, [2]float64{0.8, 0.8}, "v = 2, then 1-1 = 0"},
-		{Rule{Name: "nesterov", Momentum: 0.5}, [2]float64{0.7, 0.8}, "2+0.5·2 = 3, then -1+0.5·0 = -1"},
-		{Rule{Name: "adam", Beta1: 0.5, Beta2: 0.5, Epsilon: 1},
+		{&SGD{}, [2]float64{0.8, 0.9}, "1 - 0.1·2, 0.8 + 0.1·1"},
+		{&SGD{WeightDecay: 0.5}, [2]float64{0.75, 0.8125}, "1 - 0.1·(2+0.5), 0.75 - 0.1·(-1+0.375)"},
+		{&Momentum{Momentum: 0.5}, [2]float64{0.8, 0.8}, "v = 2, then 1-1 = 0"},
+		{&Momentum{Momentum: 0.5, Nesterov: true}, [2]float64{0.7, 0.8}, "2+0.5·2 = 3, then -1+0.5·0 = -1"},
+		{&Adam{Beta1: 0.5, Beta2: 0.5, Epsilon: 1},
 			[2]float64{1 - 0.1*2/3, 1 - 0.1*2/3}, "m̂ = 2, v̂ = 4; then m = 0.5-0.5 = 0"},
-		{Rule{Name: "adamw", Beta1: 0.5, Beta2: 0.5, Epsilon: 1, WeightDecay: 0.5},
+		{&Adam{Beta1: 0.5, Beta2: 0.5, Epsilon: 1, WeightDecay: 0.5, Decoupled: true},
 			[2]float64{0.95 - 0.1*2/3, 0.95 * (0.95 - 0.1*2/3)}, "p shrinks to 0.95·p first"},
 	} {
 		u, p := newUpdate(t, c.rule, 1), []float32{1}
 		for i, sum := range []float32{4, -2} {
 			apply(t, u, p, bare(t, sum), 2, 0.1)
 			if math.Abs(float64(p[0])-c.want[i]) > 1e-7 {
-				t.Errorf("%+v: p is %.8g after step %d, want %.8g (%s)", c.rule, p[0], i+1, c.want[i], c.reason)
+				t.Errorf("%s %+v: p is %.8g after step %d, want %.8g (%s)", u.Name(), c.rule, p[0], i+1, c.want[i], c.reason)
 			}
 		}
 	}

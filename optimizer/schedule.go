@@ -4,98 +4,74 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"dpsgd/internal/setting"
 )
 
-// Schedule is a learning rate that depends on the step alone.
-type Schedule interface {
-	// LearningRate returns the rate of a step, counted from 0: finite and not negative. Steps after
-	// the last have the rate of the last one, steps before the first that of the first.
-	LearningRate(step int) float64
+// Curve is the course of a learning rate after warm-up. One that can be set lists its arguments
+// ([setting.Arguments]).
+type Curve interface {
+	// Name is the curve's name in configs.
+	Name() string
+	// Factor is what the peak is multiplied by n steps after warm-up: in [0, 1], and 1 for n = 0.
+	// The run ends with n = last; 0 <= n <= last.
+	Factor(n, last int) float64
 }
 
-// ScheduleSpec describes a [Schedule]. The rate climbs in a straight line over the first
-// WarmupSteps steps and reaches LearningRate with the last of them; the named curve follows.
-//
-//	constant   LearningRate
-//	cosine     half a cosine from LearningRate to LearningRate·FinalFactor, which the last of Steps has
-//	step       LearningRate·StepFactor^k after k times StepEvery steps, warm-up not counted
-type ScheduleSpec struct {
-	Name         string  // constant, cosine or step
-	LearningRate float64 // the peak, positive
-	Steps        int     // length of the run; cosine needs it, 0 if unknown
-	WarmupSteps  int     // fewer than Steps
-	FinalFactor  float64 // cosine: in [0, 1]
-	StepEvery    int     // step: at least 1
-	StepFactor   float64 // step: in (0, 1]
+// Curves is every schedule that a configuration can name: to add one, write its file and add its
+// kind here. An argument of the same name is the same key of a configuration, as in [Rules].
+func Curves() setting.Kinds[Curve] {
+	return setting.Kinds[Curve]{constant, cosine, step}
 }
 
-// ErrSchedule is wrapped by errors about a [ScheduleSpec].
+// curveKind is a row of [Curves]. Its name is what the curve itself says.
+func curveKind(fresh func() Curve) setting.Kind[Curve] {
+	return setting.Kind[Curve]{Name: fresh().Name(), New: fresh}
+}
+
+// Schedule is a learning rate that depends on the step alone. It climbs in a straight line over the
+// first WarmupSteps steps and reaches Peak with the last of them; Peak times the curve follows.
+type Schedule struct {
+	Curve       Curve
+	Peak        float64 // the learning rate after warm-up, positive
+	Steps       int     // length of the run
+	WarmupSteps int     // fewer than Steps
+}
+
+// ErrSchedule is wrapped by errors about a [Schedule].
 var ErrSchedule = errors.New("invalid learning-rate schedule")
 
-// ScheduleNames returns the names of the schedules.
-func ScheduleNames() []string { return []string{"constant", "cosine", "step"} }
-
-// NewSchedule returns the schedule that the spec describes. The error wraps [ErrSchedule].
-// Fields of other schedules are not read.
-func NewSchedule(spec ScheduleSpec) (Schedule, error) {
-	if err := spec.check(); err != nil {
-		return nil, err
+// Check returns an error that wraps [ErrSchedule] when a field of the schedule or of its curve has a
+// value that it cannot have.
+func (s Schedule) Check() error {
+	if s.Curve == nil {
+		return fmt.Errorf("optimizer: schedule has no curve, expected one of %v: %w", Curves().Names(), ErrSchedule)
 	}
-	return schedule{spec}, nil
+	name := "the " + s.Curve.Name() + " schedule"
+	err := setting.Check(name, s.Curve)
+	switch {
+	case !(s.Peak > 0) || math.IsInf(s.Peak, 1):
+		err = fmt.Errorf("learning rate of %s is %v, must be positive and finite", name, s.Peak)
+	case s.Steps < 1:
+		err = fmt.Errorf("number of steps of %s is %d, must be at least 1", name, s.Steps)
+	case s.WarmupSteps < 0:
+		err = fmt.Errorf("number of warm-up steps of %s is %d, must be not negative", name, s.WarmupSteps)
+	case s.WarmupSteps >= s.Steps:
+		err = fmt.Errorf("number of warm-up steps of %s is %d, must be smaller than the %d steps of the run", name, s.WarmupSteps, s.Steps)
+	}
+	if err != nil {
+		return fmt.Errorf("optimizer: %w: %w", err, ErrSchedule)
+	}
+	return nil
 }
 
-func (s ScheduleSpec) check() error {
-	var problem error // the first one
-	check := func(ok bool, field string, value any, want string) {
-		if !ok && problem == nil {
-			problem = fmt.Errorf("optimizer: %s of the %s schedule is %v, must be %s: %w", field, s.Name, value, want, ErrSchedule)
-		}
+// LearningRate returns the rate of a step, counted from 0: finite and not negative. Steps after the
+// last have the rate of the last one, steps before the first that of the first. The schedule has
+// passed [Schedule.Check].
+func (s Schedule) LearningRate(step int) float64 {
+	step = min(max(step, 0), s.Steps-1)
+	if step < s.WarmupSteps {
+		return s.Peak * float64(step+1) / float64(s.WarmupSteps)
 	}
-	check(s.LearningRate > 0 && !math.IsInf(s.LearningRate, 1), "learning rate", s.LearningRate, "positive and finite")
-	check(s.Steps >= 0, "number of steps", s.Steps, "not negative")
-	check(s.WarmupSteps >= 0, "number of warm-up steps", s.WarmupSteps, "not negative")
-	check(s.Steps <= 0 || s.WarmupSteps < s.Steps, "number of warm-up steps", s.WarmupSteps,
-		fmt.Sprintf("smaller than the %d steps of the run", s.Steps))
-	switch s.Name {
-	case "constant":
-	case "cosine":
-		check(s.Steps != 0, "number of steps", s.Steps, "known")
-		check(s.FinalFactor >= 0 && s.FinalFactor <= 1, "final factor", s.FinalFactor, "in [0, 1]")
-	case "step":
-		check(s.StepEvery >= 1, "step length", s.StepEvery, "at least 1")
-		check(s.StepFactor > 0 && s.StepFactor <= 1, "step factor", s.StepFactor, "in (0, 1]")
-	default:
-		return fmt.Errorf("optimizer: schedule is %q, expected one of %v: %w", s.Name, ScheduleNames(), ErrSchedule)
-	}
-	return problem
-}
-
-// schedule is a spec that was checked.
-type schedule struct{ spec ScheduleSpec }
-
-// LearningRate implements [Schedule].
-func (s schedule) LearningRate(step int) float64 {
-	spec := s.spec
-	step = max(step, 0)
-	if spec.Steps > 0 {
-		step = min(step, spec.Steps-1)
-	}
-	if step < spec.WarmupSteps {
-		return spec.LearningRate * float64(step+1) / float64(spec.WarmupSteps)
-	}
-	return spec.LearningRate * s.factor(step-spec.WarmupSteps)
-}
-
-// factor is the named curve, n steps after warm-up.
-func (s schedule) factor(n int) float64 {
-	switch spec := s.spec; spec.Name {
-	case "cosine":
-		// Loshchilov and Hutter, arXiv:1608.03983v5, equation (5), without restarts.
-		progress := float64(n) / float64(max(1, spec.Steps-spec.WarmupSteps-1))
-		return spec.FinalFactor + (1-spec.FinalFactor)*(1+math.Cos(math.Pi*progress))/2
-	case "step":
-		return math.Pow(spec.StepFactor, float64(n/spec.StepEvery))
-	default:
-		return 1
-	}
+	return s.Peak * s.Curve.Factor(step-s.WarmupSteps, s.Steps-1-s.WarmupSteps)
 }

@@ -11,32 +11,31 @@ import (
 func TestScheduleTables(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		spec ScheduleSpec
+		spec Schedule
 		want map[int]float64
 	}{
-		{"constant", ScheduleSpec{Name: "constant", LearningRate: 0.5},
+		{"constant", Schedule{Curve: &Constant{}, Peak: 0.5, Steps: 1000},
 			map[int]float64{-1: 0.5, 0: 0.5, 1: 0.5, 1e9: 0.5}},
-		{"constant with warm-up", ScheduleSpec{Name: "constant", LearningRate: 0.4, WarmupSteps: 4},
+		{"constant with warm-up", Schedule{Curve: &Constant{}, Peak: 0.4, WarmupSteps: 4, Steps: 1000},
 			map[int]float64{-1: 0.1, 0: 0.1, 1: 0.2, 2: 0.3, 3: 0.4, 4: 0.4, 1000: 0.4}},
-		{"cosine", ScheduleSpec{Name: "cosine", LearningRate: 2, Steps: 101},
+		{"cosine", Schedule{Curve: &Cosine{}, Peak: 2, Steps: 101},
 			map[int]float64{0: 2, 25: 1 + math.Sqrt2/2, 50: 1, 75: 1 - math.Sqrt2/2, 100: 0, 101: 0, 500: 0}},
-		{"cosine to a tenth after warm-up", ScheduleSpec{Name: "cosine", LearningRate: 1, Steps: 21, WarmupSteps: 10, FinalFactor: 0.1},
+		{"cosine to a tenth after warm-up", Schedule{Curve: &Cosine{FinalFactor: 0.1}, Peak: 1, Steps: 21, WarmupSteps: 10},
 			map[int]float64{0: 0.1, 4: 0.5, 9: 1, 10: 1, 15: 0.55, 20: 0.1, 99: 0.1}},
-		{"cosine to one", ScheduleSpec{Name: "cosine", LearningRate: 3, Steps: 10, FinalFactor: 1},
+		{"cosine to one", Schedule{Curve: &Cosine{FinalFactor: 1}, Peak: 3, Steps: 10},
 			map[int]float64{0: 3, 5: 3, 9: 3}},
-		{"cosine of one step", ScheduleSpec{Name: "cosine", LearningRate: 3, Steps: 1}, map[int]float64{0: 3, 1: 3}},
-		{"step", ScheduleSpec{Name: "step", LearningRate: 8, StepEvery: 3, StepFactor: 0.5},
+		{"cosine of one step", Schedule{Curve: &Cosine{}, Peak: 3, Steps: 1}, map[int]float64{0: 3, 1: 3}},
+		{"step", Schedule{Curve: &Step{StepEvery: 3, StepFactor: 0.5}, Peak: 8, Steps: 1000},
 			map[int]float64{0: 8, 2: 8, 3: 4, 5: 4, 6: 2, 9: 1, 30: 8.0 / 1024}},
-		{"step after warm-up", ScheduleSpec{Name: "step", LearningRate: 8, Steps: 9, WarmupSteps: 2, StepEvery: 3, StepFactor: 0.5},
+		{"step after warm-up", Schedule{Curve: &Step{StepEvery: 3, StepFactor: 0.5}, Peak: 8, Steps: 9, WarmupSteps: 2},
 			map[int]float64{0: 4, 1: 8, 2: 8, 4: 8, 5: 4, 7: 4, 8: 2, 9: 2, 100: 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := NewSchedule(c.spec)
-			if err != nil {
+			if err := c.spec.Check(); err != nil {
 				t.Fatal(err)
 			}
 			for step, want := range c.want {
-				if got := s.LearningRate(step); math.Abs(got-want) > 1e-12 {
+				if got := c.spec.LearningRate(step); math.Abs(got-want) > 1e-12 {
 					t.Errorf("LearningRate(%d) = %.15g, want %.15g", step, got, want)
 				}
 			}
@@ -44,60 +43,69 @@ func TestScheduleTables(t *testing.T) {
 	}
 }
 
-// Every rate of every schedule is one that an Update accepts, and none is above the peak.
+// curves are all curves, set in several ways; every one passes the contract.
+var curves = []Curve{&Constant{}, &Cosine{}, &Cosine{FinalFactor: 0.2}, &Step{StepEvery: 5, StepFactor: 0.7}}
+
+// The contract of Curve: every rate is one that an Update accepts, none is above the peak, and
+// warm-up ends at the peak.
 func TestScheduleRatesAreInRange(t *testing.T) {
-	for _, name := range ScheduleNames() {
+	tested := map[string]bool{}
+	for _, curve := range curves {
+		tested[curve.Name()] = true
 		for _, warmup := range []int{0, 1, 7, 49} {
-			spec := ScheduleSpec{Name: name, LearningRate: 0.3, Steps: 50, WarmupSteps: warmup, StepEvery: 5, StepFactor: 0.7}
-			s, err := NewSchedule(spec)
-			if err != nil {
+			spec := Schedule{Curve: curve, Peak: 0.3, Steps: 50, WarmupSteps: warmup}
+			if err := spec.Check(); err != nil {
 				t.Fatal(err)
 			}
 			for step := range 60 {
-				if rate := s.LearningRate(step); !(rate >= 0 && rate <= spec.LearningRate) {
-					t.Errorf("%+v: LearningRate(%d) = %g", spec, step, rate)
+				if rate := spec.LearningRate(step); !(rate >= 0 && rate <= spec.Peak) {
+					t.Errorf("%s %+v: LearningRate(%d) = %g", curve.Name(), spec, step, rate)
 				}
 			}
-			if peak := s.LearningRate(max(0, warmup-1)); math.Abs(peak-spec.LearningRate) > 1e-15 {
-				t.Errorf("%+v: warm-up ends at %g", spec, peak)
+			if peak := spec.LearningRate(max(0, warmup-1)); math.Abs(peak-spec.Peak) > 1e-15 {
+				t.Errorf("%s %+v: warm-up ends at %g", curve.Name(), spec, peak)
 			}
+		}
+	}
+	for _, name := range Curves().Names() {
+		if !tested[name] {
+			t.Errorf("schedule %q has no row in curves", name)
 		}
 	}
 }
 
-func TestNewScheduleRefuses(t *testing.T) {
+func TestScheduleCheckRefuses(t *testing.T) {
 	for _, c := range []struct {
-		spec ScheduleSpec
+		spec Schedule
 		says string
 	}{
-		{ScheduleSpec{}, `schedule is "", expected one of [constant cosine step]`},
-		{ScheduleSpec{Name: "linear", LearningRate: 1}, `schedule is "linear"`},
-		{ScheduleSpec{Name: "constant"}, "learning rate of the constant schedule is 0"},
-		{ScheduleSpec{Name: "constant", LearningRate: -1}, "learning rate of the constant schedule is -1"},
-		{ScheduleSpec{Name: "constant", LearningRate: math.NaN()}, "learning rate of the constant schedule is NaN"},
-		{ScheduleSpec{Name: "constant", LearningRate: math.Inf(1)}, "learning rate of the constant schedule is +Inf"},
-		{ScheduleSpec{Name: "constant", LearningRate: 1, Steps: -1}, "number of steps of the constant schedule is -1"},
-		{ScheduleSpec{Name: "constant", LearningRate: 1, WarmupSteps: -1}, "number of warm-up steps of the constant schedule is -1"},
-		{ScheduleSpec{Name: "constant", LearningRate: 1, Steps: 5, WarmupSteps: 5}, "number of warm-up steps of the constant schedule is 5, must be smaller than the 5 steps"},
-		{ScheduleSpec{Name: "cosine", LearningRate: 1}, "number of steps of the cosine schedule is 0"},
-		{ScheduleSpec{Name: "cosine", LearningRate: 1, Steps: 5, FinalFactor: 1.1}, "final factor of the cosine schedule is 1.1"},
-		{ScheduleSpec{Name: "cosine", LearningRate: 1, Steps: 5, FinalFactor: math.NaN()}, "final factor of the cosine schedule is NaN"},
-		{ScheduleSpec{Name: "step", LearningRate: 1, StepFactor: 0.5}, "step length of the step schedule is 0"},
-		{ScheduleSpec{Name: "step", LearningRate: 1, StepEvery: 1}, "step factor of the step schedule is 0"},
-		{ScheduleSpec{Name: "step", LearningRate: 1, StepEvery: 1, StepFactor: 1.5}, "step factor of the step schedule is 1.5"},
+		{Schedule{}, "schedule has no curve, expected one of [constant cosine step]"},
+		{Schedule{Curve: &Constant{}, Steps: 1000}, "learning rate of the constant schedule is 0"},
+		{Schedule{Curve: &Constant{}, Peak: -1, Steps: 1000}, "learning rate of the constant schedule is -1"},
+		{Schedule{Curve: &Constant{}, Peak: math.NaN(), Steps: 1000}, "learning rate of the constant schedule is NaN"},
+		{Schedule{Curve: &Constant{}, Peak: math.Inf(1), Steps: 1000}, "learning rate of the constant schedule is +Inf"},
+		{Schedule{Curve: &Constant{}, Peak: 1, Steps: -1}, "number of steps of the constant schedule is -1"},
+		{Schedule{Curve: &Constant{}, Peak: 1, WarmupSteps: -1, Steps: 1000}, "number of warm-up steps of the constant schedule is -1"},
+		{Schedule{Curve: &Constant{}, Peak: 1, Steps: 5, WarmupSteps: 5}, "number of warm-up steps of the constant schedule is 5, must be smaller than the 5 steps"},
+		{Schedule{Curve: &Cosine{}, Peak: 1}, "number of steps of the cosine schedule is 0"},
+		{Schedule{Curve: &Cosine{FinalFactor: 1.1}, Peak: 1, Steps: 5}, "final_factor of the cosine schedule is 1.1"},
+		{Schedule{Curve: &Cosine{FinalFactor: math.NaN()}, Peak: 1, Steps: 5}, "final_factor of the cosine schedule is NaN"},
+		{Schedule{Curve: &Step{StepFactor: 0.5}, Peak: 1, Steps: 1000}, "step_every of the step schedule is 0"},
+		{Schedule{Curve: &Step{StepEvery: 1}, Peak: 1, Steps: 1000}, "step_factor of the step schedule is 0"},
+		{Schedule{Curve: &Step{StepEvery: 1, StepFactor: 1.5}, Peak: 1, Steps: 1000}, "step_factor of the step schedule is 1.5"},
 	} {
-		s, err := NewSchedule(c.spec)
-		if !errors.Is(err, ErrSchedule) || s != nil {
-			t.Errorf("NewSchedule(%+v) = %v, %v, want an error that wraps %v", c.spec, s, err, ErrSchedule)
+		err := c.spec.Check()
+		if !errors.Is(err, ErrSchedule) {
+			t.Errorf("Check of %+v = %v, want an error that wraps %v", c.spec, err, ErrSchedule)
 		} else if !strings.HasPrefix(err.Error(), "optimizer: "+c.says) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("NewSchedule(%+v): error %q, want one line that begins %q", c.spec, err, "optimizer: "+c.says)
+			t.Errorf("Check of %+v: error %q, want one line that begins %q", c.spec, err, "optimizer: "+c.says)
 		}
 	}
 }
 
 func ExampleSchedule() {
-	schedule, err := NewSchedule(ScheduleSpec{Name: "cosine", LearningRate: 1, Steps: 7, WarmupSteps: 2, FinalFactor: 0.1})
-	if err != nil {
+	schedule := Schedule{Curve: &Cosine{FinalFactor: 0.1}, Peak: 1, Steps: 7, WarmupSteps: 2}
+	if err := schedule.Check(); err != nil {
 		panic(err)
 	}
 	for step := range 7 {

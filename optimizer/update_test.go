@@ -12,6 +12,7 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/internal/random"
+	"dpsgd/internal/setting"
 	"dpsgd/release"
 )
 
@@ -19,21 +20,21 @@ import (
 // reference test.
 func rules() map[string]Rule {
 	return map[string]Rule{
-		"sgd":                       {Name: "sgd"},
-		"sgd with decay":            {Name: "sgd", WeightDecay: 0.1},
-		"momentum":                  {Name: "momentum", Momentum: 0.9},
-		"momentum 0":                {Name: "momentum"},
-		"momentum with decay":       {Name: "momentum", Momentum: 0.5, WeightDecay: 0.1},
-		"nesterov":                  {Name: "nesterov", Momentum: 0.9},
-		"nesterov with decay":       {Name: "nesterov", Momentum: 0.5, WeightDecay: 0.1},
-		"adam":                      {Name: "adam", Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8},
-		"adam with decay":           {Name: "adam", Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-3, WeightDecay: 0.1},
-		"adam without first moment": {Name: "adam", Beta2: 0.999, Epsilon: 1e-8},
-		"adamw":                     {Name: "adamw", Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 0.1},
+		"sgd":                       &SGD{},
+		"sgd with decay":            &SGD{WeightDecay: 0.1},
+		"momentum":                  &Momentum{Momentum: 0.9},
+		"momentum 0":                &Momentum{},
+		"momentum with decay":       &Momentum{Momentum: 0.5, WeightDecay: 0.1},
+		"nesterov":                  &Momentum{Momentum: 0.9, Nesterov: true},
+		"nesterov with decay":       &Momentum{Momentum: 0.5, WeightDecay: 0.1, Nesterov: true},
+		"adam":                      &Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8},
+		"adam with decay":           &Adam{Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-3, WeightDecay: 0.1},
+		"adam without first moment": &Adam{Beta2: 0.999, Epsilon: 1e-8},
+		"adamw":                     &Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 0.1, Decoupled: true},
 	}
 }
 
-func newUpdate(t testing.TB, r Rule, dim int) Update {
+func newUpdate(t testing.TB, r Rule, dim int) *Update {
 	t.Helper()
 	u, err := NewUpdate(r, dim, 1)
 	if err != nil {
@@ -100,7 +101,7 @@ func startingPoint(dim int, seed uint64) []float32 {
 	return p
 }
 
-func apply(t testing.TB, u Update, p []float32, g Gradient, batch, rate float64) {
+func apply(t testing.TB, u *Update, p []float32, g Gradient, batch, rate float64) {
 	t.Helper()
 	if err := u.Apply(p, g, batch, rate); err != nil {
 		t.Fatal(err)
@@ -111,8 +112,8 @@ func apply(t testing.TB, u Update, p []float32, g Gradient, batch, rate float64)
 func TestUpdateContract(t *testing.T) {
 	for name, rule := range rules() {
 		t.Run(name, func(t *testing.T) {
-			if u := newUpdate(t, rule, 1); u.Name() != rule.Name {
-				t.Errorf("Name() = %q, want %q", u.Name(), rule.Name)
+			if u := newUpdate(t, rule, 1); u.Name() != rule.Name() {
+				t.Errorf("Name() = %q, want %q", u.Name(), rule.Name())
 			}
 			t.Run("restored state continues bit for bit", func(t *testing.T) { checkRestore(t, rule) })
 			t.Run("state is a copy", func(t *testing.T) { checkStateIsCopy(t, rule) })
@@ -273,12 +274,13 @@ func checkWrongArguments(t *testing.T, rule Rule) {
 func checkZeroGradient(t *testing.T, rule Rule) {
 	p, before := startingPoint(100, 1), startingPoint(100, 1)
 	apply(t, newUpdate(t, rule, 100), p, noiseOf(t, 1e-30, 100, 1, 1), 10, 0.1)
+	decay := *setting.Find(setting.Arguments(rule), "weight_decay").Value.(*float64)
 	for i := range p {
 		switch {
-		case rule.WeightDecay == 0 && p[i] != before[i]:
+		case decay == 0 && p[i] != before[i]:
 			t.Fatalf("parameter %d moved from %g to %g", i, before[i], p[i])
-		case rule.WeightDecay > 0 && before[i] > 0.2 && !(p[i] < before[i]),
-			rule.WeightDecay > 0 && before[i] < -0.2 && !(p[i] > before[i]):
+		case decay > 0 && before[i] > 0.2 && !(p[i] < before[i]),
+			decay > 0 && before[i] < -0.2 && !(p[i] > before[i]):
 			t.Fatalf("parameter %d decays from %g to %g", i, before[i], p[i])
 		}
 	}
@@ -303,8 +305,8 @@ func checkBatchSize(t *testing.T, rule Rule) {
 // values.
 func TestUpdatesAcceptOnlyNoisy(t *testing.T) {
 	noisy := reflect.TypeFor[release.Noisy]()
-	applyMethod, _ := reflect.TypeFor[Update]().MethodByName("Apply")
-	consume := applyMethod.Type.In(1).In(0)
+	applyMethod, _ := reflect.TypeFor[*Update]().MethodByName("Apply")
+	consume := applyMethod.Type.In(2).In(0)
 	if got := consume.In(0); got != noisy {
 		t.Errorf("Apply takes values of type %v, want %v", got, noisy)
 	}
@@ -316,25 +318,22 @@ func TestUpdatesAcceptOnlyNoisy(t *testing.T) {
 }
 
 func TestNewUpdateRefuses(t *testing.T) {
-	adam := Rule{Name: "adam", Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
-	change := func(r Rule, f func(*Rule)) Rule { f(&r); return r }
 	for _, c := range []struct {
 		rule Rule
 		dim  int
 		says string
 	}{
-		{Rule{}, 1, `update rule is ""`},
-		{Rule{Name: "SGD"}, 1, `update rule is "SGD", expected one of [sgd momentum nesterov adam adamw]`},
-		{Rule{Name: "sgd"}, 0, "update rule for 0 parameters"},
-		{Rule{Name: "sgd", WeightDecay: -1}, 1, "weight decay of sgd is -1"},
-		{Rule{Name: "sgd", WeightDecay: math.NaN()}, 1, "weight decay of sgd is NaN"},
-		{Rule{Name: "sgd", WeightDecay: math.Inf(1)}, 1, "weight decay of sgd is +Inf"},
-		{Rule{Name: "momentum", Momentum: 1}, 1, "momentum of momentum is 1"},
-		{Rule{Name: "nesterov", Momentum: -0.1}, 1, "momentum of nesterov is -0.1"},
-		{Rule{Name: "nesterov", Momentum: math.NaN()}, 1, "momentum of nesterov is NaN"},
-		{change(adam, func(r *Rule) { r.Beta1 = 1 }), 1, "beta1 of adam is 1"},
-		{change(adam, func(r *Rule) { r.Beta2 = math.NaN() }), 1, "beta2 of adam is NaN"},
-		{change(adam, func(r *Rule) { r.Epsilon = 0 }), 1, "epsilon of adam is 0"},
+		{nil, 1, "update rule is nil, expected one of [sgd momentum nesterov adam adamw]"},
+		{&SGD{}, 0, "update rule for 0 parameters"},
+		{&SGD{WeightDecay: -1}, 1, "weight_decay of sgd is -1, expected a number from 0 to 100"},
+		{&SGD{WeightDecay: math.NaN()}, 1, "weight_decay of sgd is NaN"},
+		{&SGD{WeightDecay: math.Inf(1)}, 1, "weight_decay of sgd is +Inf"},
+		{&Momentum{Momentum: 1}, 1, "momentum of momentum is 1, expected a number of at least 0 and less than 1"},
+		{&Momentum{Momentum: -0.1, Nesterov: true}, 1, "momentum of nesterov is -0.1"},
+		{&Momentum{Momentum: math.NaN(), Nesterov: true}, 1, "momentum of nesterov is NaN"},
+		{&Adam{Beta1: 1, Beta2: 0.999, Epsilon: 1e-8}, 1, "beta1 of adam is 1"},
+		{&Adam{Beta1: 0.9, Beta2: math.NaN(), Epsilon: 1e-8}, 1, "beta2 of adam is NaN"},
+		{&Adam{Beta1: 0.9, Beta2: 0.999}, 1, "epsilon of adam is 0"},
 	} {
 		u, err := NewUpdate(c.rule, c.dim, 1)
 		if !errors.Is(err, ErrRule) || u != nil {
@@ -343,16 +342,45 @@ func TestNewUpdateRefuses(t *testing.T) {
 			t.Errorf("NewUpdate(%+v, %d): error %q, want one line that begins %q", c.rule, c.dim, err, "optimizer: "+c.says)
 		}
 	}
-	// The fields of other rules are not read.
-	if _, err := NewUpdate(Rule{Name: "sgd", Momentum: 7, Beta1: 7, Beta2: 7, Epsilon: -1}, 1, 1); err != nil {
-		t.Error(err)
+}
+
+// Every kind of rule and of schedule can be used as it is made, and what two of them call the same
+// is the same: a configuration has one key for it.
+func TestKindsAreConsistent(t *testing.T) {
+	same := map[string]setting.Argument{}
+	check := func(name string, thing any) {
+		if err := setting.Check(name, thing); err != nil {
+			t.Errorf("a default is refused: %v", err)
+		}
+		for _, a := range setting.Arguments(thing) {
+			if a.Required || a.Otherwise != nil {
+				t.Errorf("%s of %s has no default of its own, expected one", a.Name, name)
+			}
+			other, again := same[a.Name]
+			if again && (a.Doc != other.Doc || !reflect.DeepEqual(a.Format, other.Format) || !reflect.DeepEqual(a.Value, other.Value)) {
+				t.Errorf("%s of %s differs from that of another kind", a.Name, name)
+			}
+			same[a.Name] = a
+		}
+	}
+	for _, k := range Rules() {
+		check(k.Name, k.New())
+	}
+	clear(same)
+	for _, k := range Curves() {
+		check(k.Name, k.New())
 	}
 }
 
-func TestNamesAreTheRules(t *testing.T) {
-	for _, name := range Names() {
-		if u := newUpdate(t, Rule{Name: name, Epsilon: 1e-8}, 1); u.Name() != name {
-			t.Errorf("rule %q calls itself %q", name, u.Name())
+// Every rule of the table has a row in the contract test.
+func TestEveryRuleIsTested(t *testing.T) {
+	tested := map[string]bool{}
+	for _, r := range rules() {
+		tested[r.Name()] = true
+	}
+	for _, name := range Rules().Names() {
+		if !tested[name] {
+			t.Errorf("rule %q has no row in rules", name)
 		}
 	}
 }
@@ -360,7 +388,7 @@ func TestNamesAreTheRules(t *testing.T) {
 func ExampleUpdate() {
 	mechanism, _ := release.NewGaussian(1, random.Seeded(1), nil) // random.New() outside of examples
 	sum, _ := clip.NewSum(clip.Flat{ClipNorm: 0.1}, 2, nil)
-	update, _ := NewUpdate(Rule{Name: "momentum", Momentum: 0.9}, 2, 1)
+	update, _ := NewUpdate(&Momentum{Momentum: 0.9}, 2, 1)
 	parameters := []float32{1, 2}
 	for step := range 3 {
 		sum.Reset() // of a batch without examples, which is noise alone

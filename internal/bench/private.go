@@ -23,7 +23,7 @@ const benchRate = 1e-6
 type privateStep struct {
 	gradients  *compute.Gradients
 	door       *release.Door
-	update     optimizer.Update
+	update     *optimizer.Update
 	parameters []float32
 	sample     []int
 	pool       *kernel.Pool
@@ -61,7 +61,7 @@ func newPrivateStep(c *configs.Config, engine string, b *bench, batcher *data.Ba
 	}
 	s.source = timedSource{s}
 	s.release = func(consume func(release.Noisy)) error { return s.door.Release(0, s.source, consume) }
-	s.update, err = optimizer.NewUpdate(optimizer.Rule{Name: "sgd"}, len(s.parameters), b.pool.Threads())
+	s.update, err = optimizer.NewUpdate(&optimizer.SGD{}, len(s.parameters), b.pool.Threads())
 	return s, err
 }
 

@@ -42,17 +42,13 @@ func Threads(c *configs.Config) int {
 }
 
 // Update makes the configured update rule and the schedule of its learning rate over so many steps.
-func Update(c *configs.Config, dim, steps, threads int) (optimizer.Update, optimizer.Schedule, error) {
-	o := c.Optimizer
-	update, err := optimizer.NewUpdate(optimizer.Rule{
-		Name: o.Name, Momentum: o.Momentum, Beta1: o.Beta1, Beta2: o.Beta2, Epsilon: o.Epsilon, WeightDecay: o.WeightDecay,
-	}, dim, threads)
+func Update(c *configs.Config, dim, steps, threads int) (*optimizer.Update, optimizer.Schedule, error) {
+	update, err := optimizer.NewUpdate(c.Optimizer.Rule, dim, threads)
 	if err != nil {
-		return nil, nil, err
+		return nil, optimizer.Schedule{}, err
 	}
-	schedule, err := optimizer.NewSchedule(optimizer.ScheduleSpec{
-		Name: o.Schedule.Name, LearningRate: o.LearningRate, Steps: steps, WarmupSteps: o.Schedule.WarmupSteps,
-		FinalFactor: o.Schedule.FinalFactor, StepEvery: o.Schedule.StepEvery, StepFactor: o.Schedule.StepFactor,
-	})
-	return update, schedule, err
+	schedule := optimizer.Schedule{
+		Curve: c.Optimizer.Schedule.Curve, Peak: c.Optimizer.LearningRate, Steps: steps, WarmupSteps: c.Optimizer.Schedule.WarmupSteps,
+	}
+	return update, schedule, schedule.Check()
 }

@@ -16,6 +16,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
+	"dpsgd/optimizer"
 )
 
 // blackSource is pictures of nothing: with zero inputs and no biases, every gradient is exactly
@@ -66,7 +67,7 @@ func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 				for i := range noise[step] {
 					v := float64(path[step][i]) - float64(path[step+1][i])
 					if rule == "momentum" && step > 0 {
-						v -= r.config.Optimizer.Momentum * (float64(path[step-1][i]) - float64(path[step][i]))
+						v -= r.config.Optimizer.Rule.(*optimizer.Momentum).Momentum * (float64(path[step-1][i]) - float64(path[step][i]))
 					}
 					noise[step][i] = v / deviation
 				}

@@ -69,7 +69,7 @@ type Run struct {
 	plan      *Plan
 	planHash  string
 	model     *model.Model
-	update    optimizer.Update
+	update    *optimizer.Update
 	schedule  optimizer.Schedule
 	gradients *compute.Gradients
 	evaluator *compute.Evaluator

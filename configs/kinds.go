@@ -1,0 +1,98 @@
+package configs
+
+import (
+	"slices"
+	"strings"
+
+	"dpsgd/internal/setting"
+	"dpsgd/model"
+)
+
+// layerKinds is every layer that a network can have.
+var layerKinds = model.Kinds()
+
+// named is a thing that is chosen by name.
+type named interface{ Name() string }
+
+// kindOf is the name of a kind, stored as a new thing of the kind in a *T.
+type kindOf[T named] setting.Kinds[T]
+
+func (f kindOf[T]) Names() []string { return setting.Kinds[T](f).Names() }
+
+func (f kindOf[T]) eachName(do func(name string, also []string)) { eachName(setting.Kinds[T](f), do) }
+
+func (f kindOf[T]) Parse(text string, _ bool, into any) bool {
+	kind, ok := setting.Kinds[T](f).Named(text)
+	if ok {
+		*into.(*T) = kind.New()
+	}
+	return ok
+}
+
+func (f kindOf[T]) Encode(from any) string { return (*from.(*T)).Name() }
+func (f kindOf[T]) Expected() string       { return setting.Choice(f.Names()).Expected() }
+func (f kindOf[T]) Schema() setting.Object { return setting.Choice(f.Names()).Schema() }
+
+// eachName calls do with the name of every kind and of every argument, and what these are called in
+// other libraries.
+func eachName[T any](kinds setting.Kinds[T], do func(name string, also []string)) {
+	for _, k := range kinds {
+		do(k.Name, k.Also)
+		for _, a := range setting.Arguments(k.New()) {
+			do(a.Name, a.Also)
+		}
+	}
+}
+
+// argumentFields are the keys for the arguments of all kinds of a table, in the section of the
+// choice. One key stands for the arguments of the same name, and has a meaning only with the kinds
+// that have it.
+func argumentFields[T named](section string, kinds setting.Kinds[T], chosen func(*Config) named) []field {
+	arguments, owners := union(kinds)
+	out := make([]field, len(arguments))
+	for i, a := range arguments {
+		owner, _ := kinds.Named(owners[a.Name][0])
+		out[i] = field{path: section + "." + a.Name, format: a.Format, doc: a.Doc, at: func(c *Config) any {
+			own := setting.Find(setting.Arguments(chosen(c)), a.Name)
+			if own == nil { // the value means nothing, but is read all the same
+				own = setting.Find(setting.Arguments(owner.New()), a.Name)
+			}
+			return own.Value
+		}}
+		if len(owners[a.Name]) < len(kinds) {
+			out[i].only = &condition{section + ".name", or(owners[a.Name]), func(c *Config) bool {
+				return slices.Contains(owners[a.Name], chosen(c).Name())
+			}}
+		}
+	}
+	return out
+}
+
+// or joins names as in "a, b or c".
+func or(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// union lists the arguments of all kinds, each name once, and which kinds have it. The order keeps
+// that of every kind, and a kind at the end of the table leaves those before it in theirs: files
+// are written in this order, and runs know their plan by a hash of the file.
+func union[T any](kinds setting.Kinds[T]) (all []setting.Argument, owners map[string][]string) {
+	owners = map[string][]string{}
+	for _, k := range kinds {
+		own := setting.Arguments(k.New())
+		at := len(all) // where the next one from behind goes
+		for _, a := range slices.Backward(own) {
+			owners[a.Name] = append(owners[a.Name], k.Name)
+			if i := slices.IndexFunc(all, func(b setting.Argument) bool { return a.Name == b.Name }); i >= 0 {
+				at = i
+				continue
+			}
+			all = slices.Insert(all, at, a)
+		}
+	}
+	return all, owners
+}

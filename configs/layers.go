@@ -1,0 +1,122 @@
+package configs
+
+import (
+	"fmt"
+	"strings"
+
+	"dpsgd/internal/setting"
+	"dpsgd/model"
+)
+
+// maxNesting bounds residual blocks within residual blocks.
+const maxNesting = 8
+
+// noBatchNorm says why one layer that everybody knows is missing.
+const noBatchNorm = "group_norm instead: batch normalisation mixes the examples of a batch, so that clipping one example's gradient does not bound what that example changes"
+
+// decodeLayers reads a list of layers.
+func decodeLayers(f model.List, r *report, n *node, key string, into *model.Sequential) bool {
+	if n.kind != list || f.NonEmpty && len(n.items) == 0 {
+		r.expected(n, key, f.Expected(), "")
+		return false
+	}
+	if strings.Count(key, "[") > maxNesting {
+		r.addf(n.at, key, "found residual blocks more than %d deep, expected at most %d", maxNesting, maxNesting)
+		return false
+	}
+	var layers model.Sequential
+	ok := true
+	for i, item := range n.items {
+		layer, good := decodeLayer(r, item, fmt.Sprintf("%s[%d]", key, i))
+		layers, ok = append(layers, layer), ok && good
+	}
+	*into = layers
+	return ok
+}
+
+// decodeLayer reads one layer: its name alone, or a mapping from its name to its arguments.
+func decodeLayer(r *report, n *node, key string) (model.Layer, bool) {
+	name, at, arguments := n.text, n, []entry(nil)
+	switch {
+	case n.kind == mapping && len(n.entries) == 1:
+		e := n.entries[0]
+		name, at = e.key, &node{kind: scalar, text: e.key, at: e.at}
+		if _, known := layerKinds.Named(name); known && e.value.kind != mapping {
+			r.expected(e.value, key+"."+name, "a mapping of its arguments", "")
+			return nil, false
+		}
+		arguments = e.value.entries
+	case n.kind != scalar:
+		r.expected(n, key, "a layer such as relu or linear: {out_features: 10}", "")
+		return nil, false
+	}
+	kind, ok := layerKinds.Named(name)
+	if !ok {
+		if strings.Contains(squash(name), "batchnorm") {
+			r.expected(at, key, noBatchNorm, "")
+		} else {
+			names := layerKinds.Names()
+			r.expected(at, key, "one of the layers "+strings.Join(names, ", "), didYouMean(nearest(name, names)))
+		}
+		return nil, false
+	}
+	layer := kind.New()
+	return layer, decodeArguments(r, setting.Arguments(layer), at.at, arguments, key+"."+name)
+}
+
+// decodeArguments reads the arguments of a thing at a place of the file. section is its full key.
+func decodeArguments(r *report, arguments []setting.Argument, at position, entries []entry, section string) bool {
+	ok, given := true, map[string]bool{}
+	for _, e := range entries {
+		a := setting.Find(arguments, e.key)
+		if a == nil {
+			r.unknown(e, section, argumentNames(arguments), "")
+			ok = false
+			continue
+		}
+		given[a.Name] = true
+		ok = decode(a.Format, r, e.value, section+"."+a.Name, a.Value) && ok
+	}
+	for _, a := range arguments {
+		switch {
+		case given[a.Name]:
+		case a.Required:
+			r.addf(at, section+"."+a.Name, "found nothing, expected %s", a.Format.Expected())
+			ok = false
+		case a.Otherwise != nil:
+			a.Otherwise()
+		}
+	}
+	return ok
+}
+
+func argumentNames(arguments []setting.Argument) []string {
+	names := make([]string, len(arguments))
+	for i, a := range arguments {
+		names[i] = a.Name
+	}
+	return names
+}
+
+// encodeLayers returns the layers as one flow list.
+func encodeLayers(layers model.Sequential) string {
+	items := make([]string, len(layers))
+	for i, l := range layers {
+		items[i] = encodeLayer(l)
+	}
+	return "[" + strings.Join(items, ", ") + "]"
+}
+
+// encodeLayer returns a layer with all its arguments as one flow value: its bare name, or {name:
+// {arguments}}.
+func encodeLayer(l model.Layer) string {
+	arguments := setting.Arguments(l)
+	if len(arguments) == 0 {
+		return l.Kind()
+	}
+	parts := make([]string, len(arguments))
+	for i, a := range arguments {
+		parts[i] = a.Name + ": " + encode(a.Format, a.Value)
+	}
+	return "{" + l.Kind() + ": {" + strings.Join(parts, ", ") + "}}"
+}

@@ -1,0 +1,52 @@
+package model
+
+import "dpsgd/internal/setting"
+
+// Kinds is every layer that a configuration can name: to add one, write its file and add its kind
+// here. Each works on one example at a time: that is what bounds the influence of an example, so
+// there is no batch normalisation.
+func Kinds() setting.Kinds[Layer] {
+	return setting.Kinds[Layer]{
+		conv2D, maxPool2D, avgPool2D, globalAvgPool2D, flatten, linear,
+		relu, tanh, sigmoid, gelu, silu, groupNorm, layerNorm, dropout, residual,
+	}
+}
+
+// kind is a row of [Kinds]. Its name is what the layer itself says; other libraries also call it by
+// other names.
+func kind(doc string, fresh func() Layer, also ...string) setting.Kind[Layer] {
+	return setting.Kind[Layer]{Name: fresh().Kind(), Also: also, Doc: doc, New: fresh}
+}
+
+// List is the format of an argument that holds layers, stored in a *[Sequential]. Package configs
+// reads and writes it, as it knows the kinds.
+type List struct{ NonEmpty bool }
+
+// Expected completes "expected …".
+func (f List) Expected() string {
+	if f.NonEmpty {
+		return "a list of at least one layer"
+	}
+	return "a list of layers"
+}
+
+// Schema returns the JSON schema; it refers to a definition of layers.
+func (f List) Schema() setting.Object {
+	s := setting.Object{"$ref", "#/$defs/layers"}
+	if f.NonEmpty {
+		s = append(s, "minItems", 1)
+	}
+	return s
+}
+
+// What several layers have.
+
+func kernelSize(value *int) setting.Argument {
+	return setting.Argument{Name: "kernel_size", Doc: "Height and width of the window in pixels.",
+		Format: setting.Integer{Min: 1, Max: 1024}, Value: value, Required: true}
+}
+
+func bias(noBias *bool) setting.Argument {
+	return setting.Argument{Name: "bias", Doc: "Whether a learned constant is added; default true.",
+		Format: setting.Boolean{Negated: true}, Value: noBias}
+}

@@ -1,0 +1,65 @@
+package optimizer
+
+import (
+	"math"
+
+	"dpsgd/internal/setting"
+)
+
+// Constant stays at the peak.
+type Constant struct{}
+
+var constant = curveKind(func() Curve { return &Constant{} })
+
+// Name is "constant".
+func (*Constant) Name() string { return "constant" }
+
+// Factor implements [Curve].
+func (*Constant) Factor(int, int) float64 { return 1 }
+
+// Cosine is half a cosine from the peak to the peak times FinalFactor, which the last step has
+// (Loshchilov and Hutter, arXiv:1608.03983v5, equation (5), without restarts).
+type Cosine struct {
+	FinalFactor float64 // in [0, 1]
+}
+
+var cosine = curveKind(func() Curve { return &Cosine{} })
+
+// Name is "cosine".
+func (*Cosine) Name() string { return "cosine" }
+
+// Arguments are what a configuration can set.
+func (c *Cosine) Arguments() []setting.Argument {
+	return []setting.Argument{{Name: "final_factor", Doc: "The last learning rate divided by the first.",
+		Format: setting.Number{Min: 0, Max: 1}, Value: &c.FinalFactor}}
+}
+
+// Factor implements [Curve].
+func (c *Cosine) Factor(n, last int) float64 {
+	progress := float64(n) / float64(max(1, last))
+	return c.FinalFactor + (1-c.FinalFactor)*(1+math.Cos(math.Pi*progress))/2
+}
+
+// Step drops to StepFactor of what it was after every StepEvery steps.
+type Step struct {
+	StepEvery  int     // at least 1
+	StepFactor float64 // in (0, 1]
+}
+
+var step = curveKind(func() Curve { return &Step{StepEvery: 1000, StepFactor: 0.1} })
+
+// Name is "step".
+func (*Step) Name() string { return "step" }
+
+// Arguments are what a configuration can set.
+func (c *Step) Arguments() []setting.Argument {
+	return []setting.Argument{
+		{Name: "step_every", Doc: "Steps between two drops of the learning rate.",
+			Format: setting.Integer{Min: 1, Max: 1e9}, Value: &c.StepEvery},
+		{Name: "step_factor", Doc: "Learning rate after a drop divided by before.",
+			Format: setting.Number{Min: 0, Max: 1, OpenMin: true}, Value: &c.StepFactor},
+	}
+}
+
+// Factor implements [Curve].
+func (c *Step) Factor(n, _ int) float64 { return math.Pow(c.StepFactor, float64(n/c.StepEvery)) }

@@ -1,0 +1,46 @@
+package optimizer
+
+import (
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/setting"
+)
+
+// Momentum is SGD with heavy-ball momentum µ or, with Nesterov, Nesterov's, both in PyTorch's form
+// (torch.optim.SGD, dampening 0), where the rate multiplies the velocity instead of entering it:
+//
+//	g = gradient/batch + weightDecay·p
+//	v = µ·v + g
+//	p = p - rate·v            (momentum)
+//	p = p - rate·(g + µ·v)    (nesterov)
+type Momentum struct {
+	Momentum    float64 // µ, in [0, 1)
+	WeightDecay float64 // not negative
+	Nesterov    bool
+}
+
+var (
+	momentum = ruleKind(func() Rule { return &Momentum{Momentum: 0.9} })
+	nesterov = ruleKind(func() Rule { return &Momentum{Momentum: 0.9, Nesterov: true} })
+)
+
+// Name is "momentum" or "nesterov".
+func (r *Momentum) Name() string {
+	if r.Nesterov {
+		return "nesterov"
+	}
+	return "momentum"
+}
+
+// Arguments are what a configuration can set.
+func (r *Momentum) Arguments() []setting.Argument {
+	return []setting.Argument{decay("momentum", "How much of the last update is kept.", &r.Momentum), weightDecay(&r.WeightDecay)}
+}
+
+// Slots implements [Rule].
+func (*Momentum) Slots() []Slot { return []Slot{{Name: "momentum_buffer"}} }
+
+// Move implements [Rule].
+func (r *Momentum) Move(p []float32, g []float64, perBatch, rate float64, _ int, memory [][]float32) {
+	step := kernel.Momentum{PerBatch: perBatch, Decay: r.WeightDecay, Mu: r.Momentum, Rate: rate, Nesterov: r.Nesterov}
+	step.Step(p, memory[0], g)
+}

@@ -1,0 +1,64 @@
+package optimizer
+
+import (
+	"fmt"
+
+	"dpsgd/internal/setting"
+)
+
+// Rule is the arithmetic of an update rule, coordinate by coordinate, in float64 between float32
+// parameters and slots. A rule that can be set lists its arguments ([setting.Arguments]). Its
+// fields are set before it is given to [NewUpdate] and not changed afterwards.
+type Rule interface {
+	// Name is the rule's name in configs.
+	Name() string
+	// Slots names the vectors that the rule remembers. They start at zero.
+	Slots() []Slot
+	// Move applies step number t, counted from 1, to some of the coordinates: parameters p, noisy
+	// sums g still to be multiplied by perBatch, one over the batch size, and the same coordinates of
+	// each slot. Several goroutines call it for different coordinates, so it changes p and memory
+	// alone; what it kept elsewhere would be missing from checkpoints.
+	Move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32)
+}
+
+// Slot is one vector of a rule's memory.
+type Slot struct {
+	Name        string // PyTorch's
+	NotNegative bool   // its values are never below 0
+}
+
+// Rules is every update rule that a configuration can name: to add one, write its file and add its
+// kind here. An argument of the same name is the same key of a configuration, so it has one format,
+// one meaning and one default in all rules.
+func Rules() setting.Kinds[Rule] {
+	return setting.Kinds[Rule]{sgd, momentum, nesterov, adam, adamW}
+}
+
+// ruleKind is a row of [Rules]. Its name is what the rule itself says.
+func ruleKind(fresh func() Rule) setting.Kind[Rule] {
+	return setting.Kind[Rule]{Name: fresh().Name(), New: fresh}
+}
+
+// checkRule returns an error that wraps [ErrRule] when the rule holds a value that it does not
+// allow.
+func checkRule(r Rule) error {
+	if r == nil {
+		return fmt.Errorf("optimizer: update rule is nil, expected one of %v: %w", Rules().Names(), ErrRule)
+	}
+	if err := setting.Check(r.Name(), r); err != nil {
+		return fmt.Errorf("optimizer: %w: %w", err, ErrRule)
+	}
+	return nil
+}
+
+// What several rules have.
+
+func weightDecay(value *float64) setting.Argument {
+	return setting.Argument{Name: "weight_decay", Doc: "Pulls the weights toward 0.",
+		Format: setting.Number{Min: 0, Max: 100}, Value: value}
+}
+
+// decay is how much of something remembered is kept in a step.
+func decay(name, doc string, value *float64, also ...string) setting.Argument {
+	return setting.Argument{Name: name, Also: also, Doc: doc, Format: setting.Number{Min: 0, Max: 1, OpenMax: true}, Value: value}
+}
