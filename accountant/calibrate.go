@@ -55,7 +55,7 @@ func CalibrateNoiseMultiplier(a Accountant, event func(noiseMultiplier float64) 
 
 // validateSearch checks what the solvers over a real parameter have in common.
 func validateSearch(event func(float64) Event, steps int, target Guarantee) error {
-	if err := validateTarget(target); err != nil {
+	if err := ValidateTarget(target); err != nil {
 		return err
 	}
 	if steps < 1 {
@@ -63,15 +63,6 @@ func validateSearch(event func(float64) Event, steps int, target Guarantee) erro
 	}
 	if event == nil {
 		return fmt.Errorf("%w: event is nil, want a function", ErrInvalid)
-	}
-	return nil
-}
-
-// sameRelation refuses to compare guarantees under different relations.
-func sameRelation(g, target Guarantee) error {
-	if g.Relation != target.Relation {
-		return fmt.Errorf("%w: target is under %v, the accountant answers under %v",
-			ErrUnsupported, target.Relation, g.Relation)
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 package accountant
 
 import (
-	"fmt"
+	"dpsgd/accountant/internal/numeric"
 	"math"
 )
 
@@ -79,8 +79,8 @@ func NewOptimal(r Relation) (*Composition, error) {
 }
 
 func newComposition(r Relation, rule compositionRule) (*Composition, error) {
-	if r < 0 || int(r) >= len(relationNames) {
-		return nil, fmt.Errorf("%w: %v", ErrInvalid, r)
+	if err := r.Validate(); err != nil {
+		return nil, err
 	}
 	return &Composition{relation: r, rule: rule}, nil
 }
@@ -93,7 +93,7 @@ func (c *Composition) Relation() Relation { return c.relation }
 
 // Guarantee returns epsilon at delta of the whole ledger. See Accountant.
 func (c *Composition) Guarantee(l *Ledger, delta float64) (Guarantee, error) {
-	if err := validateDelta(delta); err != nil {
+	if err := ValidateDelta(delta); err != nil {
 		return Guarantee{}, err
 	}
 	r, err := simplify(l)
@@ -109,7 +109,7 @@ func (c *Composition) Guarantee(l *Ledger, delta float64) (Guarantee, error) {
 
 // Delta returns delta at epsilon of the whole ledger. See Accountant.
 func (c *Composition) Delta(l *Ledger, epsilon float64) (Guarantee, error) {
-	if err := validateEpsilon(epsilon); err != nil {
+	if err := ValidateEpsilon(epsilon); err != nil {
 		return Guarantee{}, err
 	}
 	r, err := simplify(l)
@@ -152,7 +152,7 @@ func (c *Composition) pureEpsilon(r releases) (float64, error) {
 		if g.Delta > 0 {
 			g.Epsilon = math.Inf(1)
 		}
-		total = sumUp(total, productUp(float64(entry.Count), g.Epsilon))
+		total = numeric.AddUp(total, numeric.MulUp(float64(entry.Count), g.Epsilon))
 	}
 	return total, nil
 }
@@ -194,7 +194,7 @@ func (c *Composition) shares(r releases) (deltaShares, error) {
 		} else if g, err := cost.at(0); err != nil {
 			return deltaShares{}, err
 		} else {
-			s.fixed = sumUp(s.fixed, productUp(n, g.Delta))
+			s.fixed = numeric.AddUp(s.fixed, numeric.MulUp(n, g.Delta))
 		}
 	}
 	return s, nil

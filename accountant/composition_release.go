@@ -1,11 +1,11 @@
 package accountant
 
 import (
+	"dpsgd/accountant/composition"
+	"dpsgd/accountant/internal/numeric"
+	"dpsgd/accountant/mechanism"
 	"fmt"
 	"math"
-
-	"dpsgd/accountant/composition"
-	"dpsgd/accountant/mechanism"
 )
 
 // cost is what one release costs: an epsilon for a share of delta.
@@ -31,14 +31,14 @@ func releaseCost(e Event, r Relation) (cost, error) {
 	case ApproxDP:
 		return fixedCost(composition.Guarantee{Epsilon: e.Epsilon, Delta: e.Delta}), nil
 	case Laplace:
-		return fixedCost(composition.Guarantee{Epsilon: quotientUp(sensitivity(r), e.Scale)}), nil
+		return fixedCost(composition.Guarantee{Epsilon: numeric.QuotientUp(r.Sensitivity(), e.Scale)}), nil
 	case RandomizedResponse:
 		if r == ReplaceOne {
 			odds := float64(e.Buckets) / e.NoiseProbability * (1 - e.NoiseProbability)
 			return fixedCost(composition.Guarantee{Epsilon: roundUp(math.Log1p(odds))}), nil
 		}
 	case Gaussian:
-		return cost{gaussianCost(e.NoiseMultiplier / sensitivity(r)), true}, nil
+		return cost{gaussianCost(e.NoiseMultiplier / r.Sensitivity()), true}, nil
 	case ZCDP:
 		return cost{zcdpCost(e.Rho), true}, nil
 	case PoissonSampled:

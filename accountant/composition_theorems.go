@@ -1,9 +1,9 @@
 package accountant
 
 import (
-	"math"
-
 	"dpsgd/accountant/composition"
+	"dpsgd/accountant/internal/numeric"
+	"math"
 )
 
 // counted is a release that happens count times.
@@ -30,12 +30,12 @@ func addCosts(all []counted, share float64) (costs, error) {
 			return costs{}, err
 		}
 		n := float64(c.count)
-		total.deltas = sumUp(total.deltas, productUp(n, g.Delta))
+		total.deltas = numeric.AddUp(total.deltas, numeric.MulUp(n, g.Delta))
 		total.logKeep += n * math.Log1p(-g.Delta)
 		if g.Epsilon > 0 {
 			total.groups[g.Epsilon] += c.count
 			total.releases += c.count
-			total.epsilons = sumUp(total.epsilons, productUp(n, g.Epsilon))
+			total.epsilons = numeric.AddUp(total.epsilons, numeric.MulUp(n, g.Epsilon))
 			total.squares += n * g.Epsilon * g.Epsilon
 			total.drifts += n * g.Epsilon * math.Tanh(g.Epsilon/2)
 		}
@@ -110,3 +110,6 @@ func composeOptimal(c costs, delta float64) (float64, error) {
 	best, err := composition.OptimalHeterogeneous(list, slack)
 	return min(best, closed), err
 }
+
+// roundUp is x ≥ 0 moved up by more than the rounding of a few sums and products.
+func roundUp(x float64) float64 { return numeric.Up(x, 64) }

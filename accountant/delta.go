@@ -1,9 +1,6 @@
 package accountant
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // The deltas that leastDelta looks at.
 const (
@@ -48,12 +45,4 @@ func leastDelta(epsilonAt func(delta float64) (float64, error), epsilon float64)
 	const tolerance = 1e-12 // of log log(1/δ): 1e-9 of δ at most, where log(1/δ) is 690
 	delta := deltaAt(around.narrow(excess, tolerance))
 	return delta, err
-}
-
-// validateEpsilon reports whether a delta can be asked for at epsilon.
-func validateEpsilon(epsilon float64) error {
-	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
-		return fmt.Errorf("%w: epsilon is %v, must be finite and at least 0", ErrInvalid, epsilon)
-	}
-	return nil
 }

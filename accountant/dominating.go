@@ -3,7 +3,6 @@ package accountant
 import (
 	"fmt"
 	"math"
-	"math/bits"
 
 	"dpsgd/accountant/internal/pair"
 )
@@ -62,9 +61,9 @@ func dominatingPairs(l *Ledger, r Relation) (pairs, error) {
 func gaussianNoise(e Event, r Relation) (sigma float64, ok bool) {
 	switch e := e.(type) {
 	case Gaussian:
-		return e.NoiseMultiplier / sensitivity(r), true
+		return e.NoiseMultiplier / r.Sensitivity(), true
 	case TreeAggregation:
-		return e.NoiseMultiplier / math.Sqrt(treeDepth(e.Steps)), r == ZeroOut
+		return e.NoiseMultiplier / math.Sqrt(float64(e.Depth())), r == ZeroOut
 	}
 	return 0, false
 }
@@ -78,7 +77,7 @@ func dominating(e Event, r Relation) (removed, added pair.Pair, symmetric bool, 
 	both := func(p pair.Pair) (pair.Pair, pair.Pair, bool, error) { return p, p, true, nil }
 	switch e := e.(type) {
 	case Laplace:
-		return both(pair.Laplace(e.Scale / sensitivity(r)))
+		return both(pair.Laplace(e.Scale / r.Sensitivity()))
 	case ApproxDP:
 		return both(pair.ApproxDP(e.Epsilon, e.Delta))
 	case RandomizedResponse:
@@ -122,22 +121,12 @@ func poissonPair(e PoissonSampled, r Relation) (removed, added pair.Pair, symmet
 	return nil, nil, false, fmt.Errorf("%w: no dominating pair is known for %v under %v", ErrUnsupported, e, r)
 }
 
-// sensitivity is how far a sum moves between neighbours, in units of the bound on one
-// record's contribution: a record that is replaced takes one contribution away and brings
-// another.
-func sensitivity(r Relation) float64 {
-	if r == ReplaceOne {
-		return 2
-	}
-	return 1
-}
-
 // truncatedPair is the pair of Ganesh et al. 2025 (arXiv:2508.15089), which begins with a
 // public coin: if the sample of the other records is full, the record pushes one of them
-// out (a replacement), otherwise the sample is a Poisson sample. See truncation.
+// out (a replacement), otherwise the sample is a Poisson sample. See pair.Truncation.
 func truncatedPair(e TruncatedPoissonSampled, sigma float64) (removed, added pair.Pair, symmetric bool, err error) {
 	p := pair.Removed(e.SamplingProbability, sigma)
-	full, stays := truncation(e)
+	full, stays := pair.Truncation(e.DatasetSize, e.SamplingProbability, e.MaxBatchSize)
 	if full == 0 {
 		return p, p.Reversed(), false, nil
 	}
@@ -147,6 +136,3 @@ func truncatedPair(e TruncatedPoissonSampled, sigma float64) (removed, added pai
 	}
 	return combine(p), combine(p.Reversed()), false, nil
 }
-
-// treeDepth is ⌈log₂(steps+1)⌉, the number of nodes over one leaf that are ever full.
-func treeDepth(steps int) float64 { return float64(bits.Len(uint(steps))) }

@@ -2,6 +2,8 @@ package accountant
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 )
 
 // Laplace is the release of a sum of contributions of L1 norm at most C plus
@@ -40,6 +42,16 @@ type ZCDP struct {
 type TreeAggregation struct {
 	NoiseMultiplier float64 `json:"noise_multiplier"`
 	Steps           int     `json:"steps"`
+}
+
+// Depth is ⌈log₂(Steps+1)⌉, the number of nodes over one leaf that are ever full.
+func (e TreeAggregation) Depth() int { return bits.Len(uint(e.Steps)) }
+
+// Epsilon is the logarithm of the odds of the truth against another answer: e is
+// (Epsilon, 0)-differentially private under ReplaceOne.
+func (e RandomizedResponse) Epsilon() float64 {
+	p := e.NoiseProbability
+	return math.Log1p(float64(e.Buckets) * (1 - p) / p)
 }
 
 // String writes the event like its formula.

@@ -36,7 +36,7 @@ var _ Bracketing = (*Exact)(nil)
 
 // NewExact returns the exact accountant for relation r.
 func NewExact(r Relation) (*Exact, error) {
-	if err := validateRelation(r); err != nil {
+	if err := r.Validate(); err != nil {
 		return nil, err
 	}
 	return &Exact{r}, nil
@@ -52,13 +52,13 @@ func (a *Exact) Relation() Relation { return a.relation }
 // Accountant for the errors, and EpsilonInterval for how far above it can be.
 func (a *Exact) Guarantee(l *Ledger, delta float64) (Guarantee, error) {
 	i, method, err := askProfile(l, a.relation, epsilonAt{delta}, exactDirection)
-	return Guarantee{Epsilon: i.Upper, Delta: delta, Relation: a.relation, Method: method}.orNone(err)
+	return orNone(Guarantee{Epsilon: i.Upper, Delta: delta, Relation: a.relation, Method: method}, err)
 }
 
 // Delta returns delta at epsilon.
 func (a *Exact) Delta(l *Ledger, epsilon float64) (Guarantee, error) {
 	i, method, err := askProfile(l, a.relation, deltaAt{epsilon}, exactDirection)
-	return Guarantee{Epsilon: epsilon, Delta: i.Upper, Relation: a.relation, Method: method}.orNone(err)
+	return orNone(Guarantee{Epsilon: epsilon, Delta: i.Upper, Relation: a.relation, Method: method}, err)
 }
 
 // EpsilonInterval returns bounds of the exact epsilon at delta.

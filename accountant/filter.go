@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"dpsgd/accountant/internal/numeric"
 	"fmt"
 	"math"
 	"slices"
@@ -48,7 +49,7 @@ func FilterOrders() []float64 { return []float64{1.5, 2, 3, 4, 6, 8, 12, 16, 24,
 // its conversion alone is above epsilon, is not used and takes no part of delta; if
 // none has, the error matches ErrUnreachable.
 func NewFilter(target Guarantee, orders []float64) (*Filter, error) {
-	if err := validateTarget(target); err != nil {
+	if err := ValidateTarget(target); err != nil {
 		return nil, err
 	}
 	all, err := NewRDP(target.Relation, orders)
@@ -177,7 +178,7 @@ type Odometer struct {
 
 // NewOdometer returns an odometer under r at delta, in (0, 1). Orders are those of NewRDP.
 func NewOdometer(r Relation, delta float64, orders []float64) (*Odometer, error) {
-	if err := validateDelta(delta); err != nil {
+	if err := ValidateDelta(delta); err != nil {
 		return nil, err
 	}
 	rdp, err := NewRDP(r, orders)
@@ -185,7 +186,7 @@ func NewOdometer(r Relation, delta float64, orders []float64) (*Odometer, error)
 		return nil, err
 	}
 	o := &Odometer{rdp: rdp, spent: make([]float64, len(rdp.orders))}
-	logOne := math.Log(float64(len(rdp.orders))) - logOfDelta(delta)
+	logOne := math.Log(float64(len(rdp.orders))) - numeric.Log(delta)
 	for _, alpha := range rdp.orders {
 		o.start = append(o.start, logOne/(alpha-1)*(1+relativeError))
 	}

@@ -51,7 +51,7 @@ func EstimateGDP(l *Ledger, r Relation) (GDP, error) {
 func muOf(e Event, r Relation) (float64, error) {
 	switch e := e.(type) {
 	case Gaussian:
-		return sensitivity(r) / e.NoiseMultiplier, nil
+		return r.Sensitivity() / e.NoiseMultiplier, nil
 	case PoissonSampled:
 		if inner, ok := e.Event.(Gaussian); ok && r != ReplaceOne {
 			return muOfPoisson(e.SamplingProbability, inner.NoiseMultiplier), nil
@@ -59,7 +59,7 @@ func muOf(e Event, r Relation) (float64, error) {
 	case FixedSizeSampled:
 		if inner, ok := e.Event.(Gaussian); ok && r == ReplaceOne {
 			gamma := float64(e.BatchSize) / float64(e.DatasetSize)
-			return muOfUniform(gamma, inner.NoiseMultiplier/sensitivity(r)), nil
+			return muOfUniform(gamma, inner.NoiseMultiplier/r.Sensitivity()), nil
 		}
 	}
 	return 0, fmt.Errorf("%w: the central limit theorem is not known for %v under %v", ErrUnsupported, e, r)
@@ -90,7 +90,7 @@ func (g GDP) Epsilon(delta float64) (float64, error) {
 	if err := g.validate(); err != nil {
 		return 0, err
 	}
-	if err := validateDelta(delta); err != nil {
+	if err := ValidateDelta(delta); err != nil {
 		return 0, err
 	}
 	switch {
@@ -108,7 +108,7 @@ func (g GDP) Delta(epsilon float64) (float64, error) {
 	if err := g.validate(); err != nil {
 		return 0, err
 	}
-	if err := validateEpsilon(epsilon); err != nil {
+	if err := ValidateEpsilon(epsilon); err != nil {
 		return 0, err
 	}
 	switch {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"dpsgd/accountant/composition"
+	"dpsgd/accountant/internal/numeric"
 )
 
 // Group returns the ledger as size records see it that belong together, such as all
@@ -63,7 +63,7 @@ func groupEvent(e Event, size int) (Event, error) {
 	case RandomizedResponse:
 		return SelfComposed{e, size}, nil
 	case ApproxDP:
-		return groupApproxDP(e, size)
+		return groupApproxDP(e, size), nil
 	case ZCDP:
 		return groupZCDP(e, size), nil
 	case PoissonSampled:
@@ -95,15 +95,12 @@ func groupComposed(e Composed, size int) (Event, error) {
 	return Compose(parts...)
 }
 
-func groupApproxDP(e ApproxDP, size int) (Event, error) {
-	g, err := composition.Group(composition.Guarantee{Epsilon: e.Epsilon, Delta: e.Delta}, size)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+func groupApproxDP(e ApproxDP, size int) Event {
+	epsilon, delta := numeric.Group(e.Epsilon, e.Delta, size)
+	if math.IsInf(epsilon, 1) {
+		return NonPrivate{}
 	}
-	if math.IsInf(g.Epsilon, 1) {
-		return NonPrivate{}, nil
-	}
-	return ApproxDP{g.Epsilon, g.Delta}, nil
+	return ApproxDP{epsilon, delta}
 }
 
 func groupZCDP(e ZCDP, size int) Event {

@@ -21,7 +21,7 @@ import (
 // no code with them: statements print it beside what they say. It is 0 for an empty ledger and +Inf
 // where noise is missing. Other events are ErrUnsupported.
 func PlainEpsilon(l *Ledger, delta float64) (float64, error) {
-	if err := validateDelta(delta); err != nil {
+	if err := ValidateDelta(delta); err != nil {
 		return 0, err
 	}
 	if l.Count() == 0 {

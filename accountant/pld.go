@@ -30,7 +30,7 @@ var _ Bracketing = (*PLD)(nil)
 // losses; 0 chooses one for each question, such that answers are within about 0.1 % of
 // the truth.
 func NewPLD(r Relation, interval float64) (*PLD, error) {
-	if err := validateRelation(r); err != nil {
+	if err := r.Validate(); err != nil {
 		return nil, err
 	}
 	if !(interval >= 0 && interval <= 1) {
@@ -48,13 +48,13 @@ func (a *PLD) Relation() Relation { return a.relation }
 // Guarantee returns epsilon at delta, the upper end of EpsilonInterval.
 func (a *PLD) Guarantee(l *Ledger, delta float64) (Guarantee, error) {
 	i, method, err := askProfile(l, a.relation, epsilonAt{delta}, a.direction)
-	return Guarantee{Epsilon: i.Upper, Delta: delta, Relation: a.relation, Method: method}.orNone(err)
+	return orNone(Guarantee{Epsilon: i.Upper, Delta: delta, Relation: a.relation, Method: method}, err)
 }
 
 // Delta returns delta at epsilon, the upper end of DeltaInterval.
 func (a *PLD) Delta(l *Ledger, epsilon float64) (Guarantee, error) {
 	i, method, err := askProfile(l, a.relation, deltaAt{epsilon}, a.direction)
-	return Guarantee{Epsilon: epsilon, Delta: i.Upper, Relation: a.relation, Method: method}.orNone(err)
+	return orNone(Guarantee{Epsilon: epsilon, Delta: i.Upper, Relation: a.relation, Method: method}, err)
 }
 
 // EpsilonInterval returns bounds of the exact epsilon at delta of the dominating pairs.

@@ -158,7 +158,7 @@ func gaussianOf(p pair.Pair) (sigma float64, ok bool) {
 	return m.Noise()
 }
 
-func (q epsilonAt) validate() error { return validateDelta(q.delta) }
+func (q epsilonAt) validate() error { return ValidateDelta(q.delta) }
 
 func (q epsilonAt) withoutGuarantee() Interval { return Interval{math.Inf(1), math.Inf(1)} }
 
@@ -201,7 +201,7 @@ func (q epsilonAt) capped(p pairs, i Interval, err error) (Interval, error) {
 	return Interval{min(i.Lower, most), min(i.Upper, most)}, nil
 }
 
-func (q deltaAt) validate() error { return validateEpsilon(q.epsilon) }
+func (q deltaAt) validate() error { return ValidateEpsilon(q.epsilon) }
 
 func (q deltaAt) withoutGuarantee() Interval { return Interval{1, 1} }
 
@@ -233,3 +233,11 @@ func (q deltaAt) dominated(rs []releasePair, known Interval) bool {
 
 // capped: δ is 0 only where the losses are known to be below ε, which the answers know.
 func (q deltaAt) capped(_ pairs, i Interval, err error) (Interval, error) { return i, err }
+
+// orNone returns g, or nothing but the error.
+func orNone(g Guarantee, err error) (Guarantee, error) {
+	if err != nil {
+		return Guarantee{}, err
+	}
+	return g, nil
+}

@@ -54,7 +54,7 @@ var _ Accountant = (*RDP)(nil)
 // left out. It is an error if an order is out of range or none is left, and for an
 // unknown relation.
 func NewRDP(r Relation, orders []float64) (*RDP, error) {
-	if _, err := r.MarshalText(); err != nil {
+	if err := r.Validate(); err != nil {
 		return nil, err
 	}
 	var used []float64
@@ -125,7 +125,7 @@ func (r *RDP) Guarantee(l *Ledger, delta float64) (Guarantee, error) {
 // less. Delta is 0 for a ledger that releases nothing about anyone and 1 where noise is
 // missing or no order shows more. See Accountant for the errors.
 func (r *RDP) Delta(l *Ledger, epsilon float64) (Guarantee, error) {
-	if err := validateEpsilon(epsilon); err != nil {
+	if err := ValidateEpsilon(epsilon); err != nil {
 		return Guarantee{}, err
 	}
 	total, err := r.total(l)
@@ -210,7 +210,7 @@ type spending struct {
 
 // minimise returns epsilon at delta.
 func (r *RDP) minimise(l *Ledger, delta float64) (spending, error) {
-	if err := validateDelta(delta); err != nil {
+	if err := ValidateDelta(delta); err != nil {
 		return spending{}, err
 	}
 	total, err := r.total(l)

@@ -1,11 +1,11 @@
 package accountant
 
 import (
-	"fmt"
-	"math"
-
+	"dpsgd/accountant/internal/numeric"
 	"dpsgd/accountant/internal/pair"
 	"dpsgd/accountant/mechanism"
+	"fmt"
+	"math"
 )
 
 // divergence is the Rényi divergence D_α in nats of one event as a function of α: the
@@ -42,9 +42,9 @@ func (d divergence) orElse(bound divergence) divergence {
 func newDivergence(e Event, r Relation, orders []float64) (divergence, error) {
 	switch e := e.(type) {
 	case Gaussian:
-		return gaussianDivergence(e.NoiseMultiplier / sensitivity(r)), nil
+		return gaussianDivergence(e.NoiseMultiplier / r.Sensitivity()), nil
 	case Laplace:
-		return laplaceDivergence(e.Scale / sensitivity(r)), nil
+		return laplaceDivergence(e.Scale / r.Sensitivity()), nil
 	case ZCDP:
 		return func(alpha float64) float64 { return e.Rho * alpha }, nil
 	case ApproxDP:
@@ -70,12 +70,12 @@ func newDivergence(e Event, r Relation, orders []float64) (divergence, error) {
 		}
 	case FixedSizeSampled:
 		if inner, ok := e.Event.(Gaussian); ok && r == ReplaceOne {
-			sigma := inner.NoiseMultiplier / sensitivity(r)
+			sigma := inner.NoiseMultiplier / r.Sensitivity()
 			return divergence(newFixedSize(e, sigma).divergence).orElse(gaussianDivergence(sigma)), nil
 		}
 	case TruncatedPoissonSampled:
 		if inner, ok := e.Event.(Gaussian); ok && r != ReplaceOne {
-			replaced := gaussianDivergence(inner.NoiseMultiplier / 2 / sensitivity(ReplaceOne))
+			replaced := gaussianDivergence(inner.NoiseMultiplier / 2 / ReplaceOne.Sensitivity())
 			return truncatedDivergence(e, inner.NoiseMultiplier).orElse(replaced), nil
 		}
 	case RepeatAndSelect:
@@ -132,7 +132,7 @@ func poissonDivergence(e PoissonSampled, r Relation) divergence {
 	q := e.SamplingProbability
 	switch inner := e.Event.(type) {
 	case Gaussian:
-		unsampled := gaussianDivergence(inner.NoiseMultiplier / sensitivity(r))
+		unsampled := gaussianDivergence(inner.NoiseMultiplier / r.Sensitivity())
 		if r == ReplaceOne {
 			return mixtureDivergence(pair.Replaced(q, inner.NoiseMultiplier)).orElse(unsampled)
 		}
@@ -174,7 +174,7 @@ func laplaceDivergence(scale float64) divergence {
 // record is in: Kairouz et al. 2021, arXiv:2103.00039, Theorem C.1.
 func treeDivergence(e TreeAggregation) divergence {
 	node := gaussianDivergence(e.NoiseMultiplier)
-	return func(alpha float64) float64 { return treeDepth(e.Steps) * node(alpha) }
+	return func(alpha float64) float64 { return float64(e.Depth()) * node(alpha) }
 }
 
 // pureDivergence is the largest of any ε-differentially private mechanism, that of
@@ -187,15 +187,9 @@ func pureDivergence(epsilon float64) divergence {
 // responseDivergence is that of k-ary randomized response when one record is
 // replaced. The chance of one of the answers that tell the two apart is 1 - p + 2p/k.
 func responseDivergence(e RandomizedResponse) divergence {
-	epsilon := responseEpsilon(e)
+	epsilon := e.Epsilon()
 	telling := math.Log1p(-e.NoiseProbability * (1 - 2/float64(e.Buckets)))
 	return func(alpha float64) float64 { return responseRenyi(epsilon, telling, alpha) }
-}
-
-// responseEpsilon is the logarithm of the odds of the truth against another answer.
-func responseEpsilon(e RandomizedResponse) float64 {
-	p := e.NoiseProbability
-	return math.Log1p(float64(e.Buckets) * (1 - p) / p)
 }
 
 // responseRenyi is D_α between two distributions of which one outcome is e^ε times as
@@ -208,7 +202,7 @@ func responseEpsilon(e RandomizedResponse) float64 {
 func responseRenyi(epsilon, logTelling, alpha float64) float64 {
 	logExcess := logTelling + math.Ln2 + logSinh(alpha*epsilon/2) + logSinh((alpha-1)*epsilon/2) - logCosh(epsilon/2)
 	// No divergence is above ε; rounding might put it there.
-	return min(epsilon, log1pExp(logExcess)/(alpha-1))
+	return min(epsilon, numeric.Log1pExp(logExcess)/(alpha-1))
 }
 
 // logSinh returns log(sinh(x)) for x ≥ 0.

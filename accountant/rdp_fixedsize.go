@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"dpsgd/accountant/internal/numeric"
 	"math"
 	"sync"
 )
@@ -55,12 +56,12 @@ func (f *fixedSize) cumulant(order float64) float64 {
 	}
 	logFactorial := logFactorials(n)
 	logGamma := math.Log(f.gamma)
-	var sum logSum
+	var sum numeric.LogSum
 	for j := 2; j <= n; j++ {
 		logChoose := logFactorial[n] - logFactorial[j] - logFactorial[n-j]
-		sum.add(logChoose + float64(j)*logGamma + f.logCoefficient(j))
+		sum.Add(logChoose + float64(j)*logGamma + f.logCoefficient(j))
 	}
-	return log1pExp(sum.log())
+	return numeric.Log1pExp(sum.Log())
 }
 
 // logCoefficient is log c_j.
@@ -69,7 +70,7 @@ func (f *fixedSize) logCoefficient(j int) float64 {
 	simple := math.Ln2 + moment
 	switch {
 	case j == 2:
-		return min(2*math.Ln2+logExpm1(moment), simple)
+		return min(2*math.Ln2+numeric.LogExpm1(moment), simple)
 	case j+1 > maxDifference:
 		return simple
 	}
@@ -100,7 +101,7 @@ func (f *fixedSize) logDifference(i int) float64 {
 // logAbsExpm1 returns log|exp(u) - 1|.
 func logAbsExpm1(u float64) float64 {
 	if u > 0 {
-		return logExpm1(u)
+		return numeric.LogExpm1(u)
 	}
 	return math.Log(-math.Expm1(u))
 }

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"dpsgd/accountant/internal/numeric"
 	"math"
 	"sync"
 )
@@ -25,7 +26,7 @@ func gaussianDivergence(sigma float64) divergence {
 // 1e-12: the usual route by log(A_α) has no digits left there. NaN means
 // that this order cannot be computed.
 func poissonGaussianDivergence(q, sigma, alpha float64) float64 {
-	return log1pExp(logExcessPoissonGaussian(q, sigma, alpha)) / (alpha - 1)
+	return numeric.Log1pExp(logExcessPoissonGaussian(q, sigma, alpha)) / (alpha - 1)
 }
 
 // logExcessPoissonGaussian is log(A_α - 1).
@@ -55,14 +56,14 @@ func logExcessBinomial(q, sigma, alpha float64) float64 {
 	n := int(alpha)
 	logFactorial := logFactorials(n)
 	logQ, logNotQ := math.Log(q), math.Log1p(-q)
-	var sum logSum
+	var sum numeric.LogSum
 	for k := n; k >= 2; k-- {
 		exponent := float64(k) * float64(k-1) / sigma / (2 * sigma)
 		logWeight := logFactorial[n] - logFactorial[k] - logFactorial[n-k] +
 			float64(k)*logQ + float64(n-k)*logNotQ
-		sum.add(logWeight + logExpm1(exponent))
+		sum.Add(logWeight + numeric.LogExpm1(exponent))
 	}
-	return sum.log()
+	return sum.Log()
 }
 
 // commonLogFactorials holds log k! for the orders of the default list.
@@ -83,46 +84,3 @@ func newLogFactorials(n int) []float64 {
 	}
 	return table
 }
-
-// logExpm1 returns log(exp(x) - 1) for x ≥ 0.
-func logExpm1(x float64) float64 {
-	if x > 40 { // exp(-40) is below half an ulp of 40
-		return x
-	}
-	return math.Log(math.Expm1(x))
-}
-
-// log1pExp returns log(1 + exp(x)).
-func log1pExp(x float64) float64 {
-	if x > 0 {
-		return x + math.Log1p(math.Exp(-x))
-	}
-	return math.Log1p(math.Exp(x))
-}
-
-// logSum adds numbers that are given by their logarithms. The zero value is an empty
-// sum.
-type logSum struct {
-	max, scaled float64 // the sum is scaled·exp(max)
-}
-
-// negligible is a logarithm: a term this far below the largest so far is left out.
-// A million of them are 1e-17 of the sum.
-const negligible = -53
-
-func (s *logSum) add(x float64) {
-	switch {
-	case s.scaled == 0:
-		if !math.IsInf(x, -1) {
-			s.max, s.scaled = x, 1
-		}
-	case x > s.max:
-		s.max, s.scaled = x, s.scaled*math.Exp(s.max-x)+1
-	case x-s.max < negligible:
-	default: // also NaN, which stays
-		s.scaled += math.Exp(x - s.max)
-	}
-}
-
-// log returns the logarithm of the sum, -Inf if it is empty.
-func (s *logSum) log() float64 { return s.max + math.Log(s.scaled) }

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"dpsgd/accountant/internal/numeric"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -58,8 +59,8 @@ func TestQuadratureAgreesWithBinomialSum(t *testing.T) {
 	for range 3000 {
 		q, sigma := randomEvent(rng)
 		n := math.Ceil(math.Exp(rng.Float64()*7)) + 1
-		want := log1pExp(logExcessBinomial(q, sigma, n)) / (n - 1)
-		got := log1pExp(logExcessQuadrature(q, sigma, n)) / (n - 1)
+		want := numeric.Log1pExp(logExcessBinomial(q, sigma, n)) / (n - 1)
+		got := numeric.Log1pExp(logExcessQuadrature(q, sigma, n)) / (n - 1)
 		tolerance := relativeError
 		if !hasBinomial(sigma, n) {
 			tolerance = 1e-11
@@ -80,11 +81,11 @@ func TestQuadratureStepIsFineEnough(t *testing.T) {
 		got := math.Exp(logExcessQuadrature(q, sigma, alpha))
 		integrand := func(x float64) float64 { return logBernoulli(alpha, q, (x-0.5/sigma)/sigma) - x*x/2 }
 		h := trapezoidStep(q, sigma, alpha, integrand) / 8
-		var sum logSum
+		var sum numeric.LogSum
 		for x := -12.0; x < max(alpha, 2)/sigma+12; x += h {
-			sum.add(integrand(x))
+			sum.Add(integrand(x))
 		}
-		want := math.Exp(sum.log() + math.Log(h/math.Sqrt(2*math.Pi)))
+		want := math.Exp(sum.Log() + math.Log(h/math.Sqrt(2*math.Pi)))
 		if math.IsInf(want, 1) {
 			continue
 		}

@@ -1,6 +1,9 @@
 package accountant
 
-import "math"
+import (
+	"dpsgd/accountant/internal/numeric"
+	"math"
+)
 
 const (
 	// reach is how far an integrand is followed beyond its outermost Gaussians, in
@@ -28,19 +31,19 @@ func logIntegral(f func(t float64) float64, left, right float64) float64 {
 		return math.NaN()
 	}
 	left, right = window(f, left, right)
-	var sum logSum
+	var sum numeric.LogSum
 	addNodes := func(first, step float64) {
 		for j := 0.0; first+j*step <= right; j++ {
-			sum.add(f(first + j*step))
+			sum.Add(f(first + j*step))
 		}
 	}
 	h := 0.5
 	addNodes(left, h)
-	value := sum.log() + math.Log(h)
+	value := sum.Log() + math.Log(h)
 	for range maxHalvings {
 		addNodes(left+h/2, h)
 		h /= 2
-		finer := sum.log() + math.Log(h)
+		finer := sum.Log() + math.Log(h)
 		if agree(value, finer) {
 			return finer
 		}
@@ -84,7 +87,7 @@ func agree(a, b float64) bool {
 // inside, with whatever peaks at the ends. NaN if it does not converge.
 func logFiniteIntegral(f func(u float64) float64, a, b float64) float64 {
 	const end = 4 // of s: the weights there are below 1e-30
-	var sum logSum
+	var sum numeric.LogSum
 	addNodes := func(first, step float64) {
 		for s := first; s <= end; s += step {
 			// 1 ∓ tanh x are 2/(e^(±2x)+1), so that u is exact at both ends.
@@ -94,16 +97,16 @@ func logFiniteIntegral(f func(u float64) float64, a, b float64) float64 {
 				u = b - (b-a)/(math.Exp(2*x)+1)
 			}
 			logWeight := math.Log((b-a)*math.Pi/4*math.Cosh(s)) - 2*logCosh(math.Abs(x))
-			sum.add(logWeight + f(u))
+			sum.Add(logWeight + f(u))
 		}
 	}
 	h := 0.25
 	addNodes(-end, h)
-	value := sum.log() + math.Log(h)
+	value := sum.Log() + math.Log(h)
 	for range maxHalvings {
 		addNodes(-end+h/2, h)
 		h /= 2
-		finer := sum.log() + math.Log(h)
+		finer := sum.Log() + math.Log(h)
 		if agree(value, finer) {
 			return finer
 		}

@@ -1,6 +1,9 @@
 package accountant
 
-import "math"
+import (
+	"dpsgd/accountant/internal/numeric"
+	"math"
+)
 
 // sampledLaplaceDivergence is that of a Poisson-sampled Laplace release of scale b,
 //
@@ -15,7 +18,7 @@ func sampledLaplaceDivergence(q, scale float64) divergence {
 			logRatio := logOnePlusExpm1(q, u) // of P/Q
 			return logRatio + logBernoulliOf(alpha, math.Expm1(-logRatio), -logRatio)
 		})
-		return log1pExp(max(removed, added)) / (alpha - 1)
+		return numeric.Log1pExp(max(removed, added)) / (alpha - 1)
 	}
 }
 
@@ -28,17 +31,17 @@ func sampledLaplaceDivergence(q, scale float64) divergence {
 // the rule sees every scale.
 func logExcessLaplace(q, scale float64, g func(u float64) float64) float64 {
 	end := 1 / scale
-	var sum logSum
-	sum.add(g(-end) - math.Ln2)
-	sum.add(g(end) - end - math.Ln2)
+	var sum numeric.LogSum
+	sum.Add(g(-end) - math.Ln2)
+	sum.Add(g(end) - end - math.Ln2)
 	density := func(u float64) float64 { return g(u) - (u+end)/2 - 2*math.Ln2 }
 	if turn := math.Log1p(-q) - math.Log(q); math.Abs(turn) < end {
-		sum.add(logFiniteIntegral(density, -end, turn))
-		sum.add(logFiniteIntegral(density, turn, end))
+		sum.Add(logFiniteIntegral(density, -end, turn))
+		sum.Add(logFiniteIntegral(density, turn, end))
 	} else {
-		sum.add(logFiniteIntegral(density, -end, end))
+		sum.Add(logFiniteIntegral(density, -end, end))
 	}
-	return sum.log()
+	return sum.Log()
 }
 
 // logOnePlusExpm1 returns log(1 + q (e^u - 1)) for 0 < q < 1.

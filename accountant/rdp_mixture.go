@@ -1,14 +1,14 @@
 package accountant
 
 import (
-	"math"
-
+	"dpsgd/accountant/internal/numeric"
 	"dpsgd/accountant/internal/pair"
+	"math"
 )
 
 // mixtureDivergence is D_α(P‖Q) of a pair of mixtures of Gaussians.
 func mixtureDivergence(m pair.Mixtures) divergence {
-	return func(alpha float64) float64 { return log1pExp(logExcessMixtures(m, alpha)) / (alpha - 1) }
+	return func(alpha float64) float64 { return numeric.Log1pExp(logExcessMixtures(m, alpha)) / (alpha - 1) }
 }
 
 // logExcessMixtures is log(A_α - 1), A_α = E_Q[(P/Q)^α], for any real order α > 1. With
@@ -46,16 +46,16 @@ func logExcessMixtures(m pair.Mixtures, alpha float64) float64 {
 // mixtureDensity returns the density of a mixture over that of N(0, σ²) at x = tσ: less 1, and its
 // logarithm. The weights add up to 1, so small deviations from 1 keep their digits.
 func mixtureDensity(cs []pair.Component, sigma, t float64) (excess, log float64) {
-	var sum logSum
+	var sum numeric.LogSum
 	most := 0.0
 	for _, c := range cs {
 		exponent := c.Mean / sigma * (t - c.Mean/sigma/2)
 		most = max(most, exponent)
 		excess += c.Weight * math.Expm1(exponent)
-		sum.add(math.Log(c.Weight) + exponent)
+		sum.Add(math.Log(c.Weight) + exponent)
 	}
 	if most < 600 && excess > -0.5 {
 		return excess, math.Log1p(excess)
 	}
-	return excess, sum.log()
+	return excess, sum.Log()
 }

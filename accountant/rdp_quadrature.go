@@ -1,6 +1,9 @@
 package accountant
 
-import "math"
+import (
+	"dpsgd/accountant/internal/numeric"
+	"math"
+)
 
 // maxNodes bounds the work for one order. It is reached for noise multipliers below
 // about 1e-4, where epsilon is in the millions.
@@ -26,11 +29,11 @@ func logExcessQuadrature(q, sigma, alpha float64) float64 {
 	if !(last-first < maxNodes) {
 		return math.NaN()
 	}
-	var sum logSum
+	var sum numeric.LogSum
 	for j := first; j <= last; j++ {
-		sum.add(integrand(j * h))
+		sum.Add(integrand(j * h))
 	}
-	return sum.log() + math.Log(h/math.Sqrt(2*math.Pi))
+	return sum.Log() + math.Log(h/math.Sqrt(2*math.Pi))
 }
 
 // trapezoidStep returns a step for which the sum has a relative error of about
@@ -68,7 +71,7 @@ func trapezoidStep(q, sigma, alpha float64, integrand func(t float64) float64) f
 func logBernoulli(alpha, q, u float64) float64 {
 	if u > 700 { // exp(u) is near the end of float64
 		logW := math.Log(q) + u
-		return logBernoulliOf(alpha, math.Exp(logW), log1pExp(logW))
+		return logBernoulliOf(alpha, math.Exp(logW), numeric.Log1pExp(logW))
 	}
 	w := q * math.Expm1(u)
 	return logBernoulliOf(alpha, w, math.Log1p(w))

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"dpsgd/accountant/internal/pair"
 	"dpsgd/accountant/internal/reference"
 )
 
@@ -222,7 +223,7 @@ func TestReferenceExactOfOtherPairs(t *testing.T) {
 		event := TruncatedPoissonSampled{row.N, row.Q, row.MaxBatch, Gaussian{row.Sigma}}
 		check(row, AddOrRemoveOne, event)
 		check(row, ZeroOut, event)
-		full, stays := truncation(event)
+		full, stays := pair.Truncation(event.DatasetSize, event.SamplingProbability, event.MaxBatchSize)
 		if relative(full, row.TruncationChance) > 1e-11 || relative(stays, row.ConditionalChance) > 1e-11 {
 			t.Errorf("%s: truncated with %v and sampled then with %v, want %v and %v",
 				row.ID, full, stays, row.TruncationChance, row.ConditionalChance)

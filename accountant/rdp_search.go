@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"dpsgd/accountant/internal/numeric"
 	"math"
 	"slices"
 )
@@ -34,21 +35,11 @@ func newConversion(orders []float64) conversion {
 // terms returns, for each order, what is added to the divergence to get epsilon.
 func (c conversion) terms(delta float64) []float64 {
 	terms := slices.Clone(c.fixed)
-	logOne := -logOfDelta(delta)
+	logOne := -numeric.Log(delta)
 	for i, x := range c.perLogOne {
 		terms[i] += x * logOne
 	}
 	return terms
-}
-
-// logOfDelta returns log δ also for numbers below 2.2e-308, where math.Log of Go 1.26 on
-// amd64 does not: it answers -709 for 5e-324, whose logarithm is -744.
-func logOfDelta(delta float64) float64 {
-	fraction, exponent := math.Frexp(delta)
-	if exponent > -1000 {
-		return math.Log(delta)
-	}
-	return math.Log(fraction) + float64(exponent)*math.Ln2
 }
 
 // deltaTerms returns, for each order, what is added to slope × divergence to get log δ.

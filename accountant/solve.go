@@ -2,39 +2,6 @@ package accountant
 
 import "math"
 
-// budget asks an accountant about releases under a target. Its first error sticks:
-// from then on everything counts as too much, and the solver looks at err in the end.
-type budget struct {
-	a      Accountant
-	target Guarantee
-	err    error
-}
-
-// excess is log(epsilon/target) of count releases of e: above 0 exactly if they are not
-// within the target. NaN cannot occur, and infinities stand for epsilon 0 and no
-// privacy.
-func (b *budget) excess(e Event, count int) float64 {
-	if b.err != nil {
-		return math.Inf(1)
-	}
-	var l Ledger
-	if b.err = l.Add(e, count); b.err != nil {
-		return math.Inf(1)
-	}
-	var g Guarantee
-	if g, b.err = b.a.Guarantee(&l, b.target.Delta); b.err != nil {
-		return math.Inf(1)
-	}
-	if b.err = sameRelation(g, b.target); b.err != nil {
-		return math.Inf(1)
-	}
-	if !g.Within(b.target) {
-		// The logarithm could round a hair above the target to 0.
-		return max(math.Log(g.Epsilon/b.target.Epsilon), math.SmallestNonzeroFloat64)
-	}
-	return min(math.Log(g.Epsilon/b.target.Epsilon), 0)
-}
-
 // bracket holds two points of a function that falls through 0: lo < hi and
 // f(lo) = flo > 0 ≥ fhi = f(hi).
 type bracket struct{ lo, flo, hi, fhi float64 }

@@ -14,7 +14,7 @@ import (
 // With one more means: as the accountant answers. Where rounding makes its epsilon fall
 // by a hair from one number of steps to the next, the result is one of those at the edge.
 func MaxSteps(a Accountant, event Event, target Guarantee, limit int) (int, error) {
-	if err := validateTarget(target); err != nil {
+	if err := ValidateTarget(target); err != nil {
 		return 0, err
 	}
 	if limit < 0 {

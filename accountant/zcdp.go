@@ -1,11 +1,15 @@
 package accountant
 
 import (
+	"dpsgd/accountant/internal/numeric"
 	"fmt"
 	"math"
 )
 
 const nameConcentrated = "zcdp"
+
+// roundingError is far above the relative error of the few operations of a formula here.
+const roundingError = 1e-12
 
 // ZCDPAccountant is the accountant of zero-concentrated differential privacy (Bun, Steinke
 // 2016, arXiv:1605.02065). It knows of a release one number, ρ, such that the Rényi
@@ -39,7 +43,7 @@ var _ Accountant = (*ZCDPAccountant)(nil)
 
 // NewZCDP returns the accountant under r. It is an error if r is not a relation.
 func NewZCDP(r Relation) (*ZCDPAccountant, error) {
-	if _, err := r.MarshalText(); err != nil {
+	if err := r.Validate(); err != nil {
 		return nil, err
 	}
 	return &ZCDPAccountant{relation: r}, nil
@@ -55,7 +59,7 @@ const methodZCDP = "zCDP (Bun, Steinke 2016), conversion of Canonne, Kamath, Ste
 
 // Guarantee returns epsilon at delta of the whole ledger. See Accountant.
 func (a *ZCDPAccountant) Guarantee(l *Ledger, delta float64) (Guarantee, error) {
-	if err := validateDelta(delta); err != nil {
+	if err := ValidateDelta(delta); err != nil {
 		return Guarantee{}, err
 	}
 	rho, err := a.Rho(l)
@@ -67,7 +71,7 @@ func (a *ZCDPAccountant) Guarantee(l *Ledger, delta float64) (Guarantee, error) 
 
 // Delta returns delta at epsilon of the whole ledger. See Accountant.
 func (a *ZCDPAccountant) Delta(l *Ledger, epsilon float64) (Guarantee, error) {
-	if err := validateEpsilon(epsilon); err != nil {
+	if err := ValidateEpsilon(epsilon); err != nil {
 		return Guarantee{}, err
 	}
 	rho, err := a.Rho(l)
@@ -96,12 +100,12 @@ func (a *ZCDPAccountant) Rho(l *Ledger) (float64, error) {
 		// Not free, however large the noise.
 		sum += float64(entry.Count) * max(rho, math.SmallestNonzeroFloat64)
 	}
-	return sum * (1 + relativeError), nil
+	return sum * (1 + roundingError), nil
 }
 
 // rhoOf is the ρ of an event as simplify leaves it.
 func (a *ZCDPAccountant) rhoOf(e Event) (float64, error) {
-	s := sensitivity(a.relation)
+	s := a.relation.Sensitivity()
 	switch e := e.(type) {
 	case Gaussian:
 		return s / e.NoiseMultiplier * (s / e.NoiseMultiplier) / 2, nil
@@ -115,11 +119,11 @@ func (a *ZCDPAccountant) rhoOf(e Event) (float64, error) {
 		}
 	case RandomizedResponse:
 		if a.relation == ReplaceOne {
-			return rhoOfPure(responseEpsilon(e)), nil
+			return rhoOfPure(e.Epsilon()), nil
 		}
 	case TreeAggregation:
 		if a.relation == ZeroOut {
-			return treeDepth(e.Steps) / e.NoiseMultiplier / e.NoiseMultiplier / 2, nil
+			return float64(e.Depth()) / e.NoiseMultiplier / e.NoiseMultiplier / 2, nil
 		}
 	}
 	return 0, fmt.Errorf("%w: the %s accountant cannot analyse %v under %v", ErrUnsupported, nameConcentrated, e, a.relation)
@@ -141,10 +145,10 @@ func ConcentratedEpsilon(rho, delta float64) (float64, error) {
 	if !(rho >= 0) {
 		return 0, fmt.Errorf("%w: rho is %v, must be at least 0", ErrInvalid, rho)
 	}
-	if err := validateDelta(delta); err != nil {
+	if err := ValidateDelta(delta); err != nil {
 		return 0, err
 	}
-	return (rho + 2*math.Sqrt(rho)*math.Sqrt(-logOfDelta(delta))) * (1 + relativeError), nil
+	return (rho + 2*math.Sqrt(rho)*math.Sqrt(-numeric.Log(delta))) * (1 + roundingError), nil
 }
 
 // concentratedEpsilon is the least over all real orders of the conversion of Canonne,
@@ -157,10 +161,10 @@ func concentratedEpsilon(rho, delta float64) float64 {
 	if rho == 0 || math.IsInf(rho, 1) {
 		return rho
 	}
-	x := descent(func(x float64) bool { return rho*x*x < -logOfDelta(delta)-math.Log1p(x) })
+	x := descent(func(x float64) bool { return rho*x*x < -numeric.Log(delta)-math.Log1p(x) })
 	logTerm := math.Log(x) - math.Log1p(x) // log(1 - 1/α)
-	perOrder := (-logOfDelta(delta) - math.Log1p(x)) / x
-	rounding := relativeError * (rho*(1+x) - logTerm + math.Abs(perOrder))
+	perOrder := (-numeric.Log(delta) - math.Log1p(x)) / x
+	rounding := roundingError * (rho*(1+x) - logTerm + math.Abs(perOrder))
 	return max(0, rho*(1+x)+logTerm+perOrder+rounding)
 }
 
@@ -179,7 +183,7 @@ func concentratedDelta(rho, epsilon float64) float64 {
 	x := descent(func(x float64) bool { return (1+2*x)*rho+math.Log(x)-math.Log1p(x) < epsilon })
 	logTerm := math.Log(x) - math.Log1p(x)
 	logDelta := x*(rho*(1+x)-epsilon+logTerm) - math.Log1p(x)
-	rounding := relativeError * (x*(rho*(1+x)+epsilon-logTerm) + math.Log1p(x))
+	rounding := roundingError * (x*(rho*(1+x)+epsilon-logTerm) + math.Log1p(x))
 	if !(logDelta+rounding < 0) {
 		return 1
 	}

@@ -1,6 +1,7 @@
 package composition
 
 import (
+	"dpsgd/accountant/internal/numeric"
 	"errors"
 	"fmt"
 	"math"
@@ -55,8 +56,8 @@ func Basic(gs ...Guarantee) (Guarantee, error) {
 		return Guarantee{}, err
 	}
 	for _, g := range gs {
-		total.Epsilon = addUp(total.Epsilon, g.Epsilon)
-		total.Delta = math.Min(1, addUp(total.Delta, g.Delta))
+		total.Epsilon = numeric.AddUp(total.Epsilon, g.Epsilon)
+		total.Delta = math.Min(1, numeric.AddUp(total.Delta, g.Delta))
 	}
 	return total, nil
 }
@@ -83,8 +84,8 @@ func Parallel(gs ...Guarantee) (Guarantee, error) {
 // repeated is Basic of k copies of g.
 func repeated(g Guarantee, k int) Guarantee {
 	return Guarantee{
-		Epsilon: mulUp(float64(k), g.Epsilon),
-		Delta:   math.Min(1, mulUp(float64(k), g.Delta)),
+		Epsilon: numeric.MulUp(float64(k), g.Epsilon),
+		Delta:   math.Min(1, numeric.MulUp(float64(k), g.Delta)),
 	}
 }
 

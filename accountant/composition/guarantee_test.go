@@ -1,6 +1,7 @@
 package composition
 
 import (
+	"dpsgd/accountant/internal/numeric"
 	"errors"
 	"math"
 	"math/big"
@@ -47,11 +48,11 @@ func TestDirectedRounding(t *testing.T) {
 	for _, a := range values {
 		for _, b := range values {
 			sum := new(big.Float).SetPrec(3000).Add(exact(a), exact(b))
-			if got := addUp(a, b); exact(got).Cmp(sum) < 0 || exact(math.Nextafter(got, 0)).Cmp(sum) >= 0 && got > 0 {
+			if got := numeric.AddUp(a, b); exact(got).Cmp(sum) < 0 || exact(math.Nextafter(got, 0)).Cmp(sum) >= 0 && got > 0 {
 				t.Errorf("%v + %v = %v, want the float at or just above", a, b, got)
 			}
 			product := new(big.Float).SetPrec(3000).Mul(exact(a), exact(b))
-			got := mulUp(a, b)
+			got := numeric.MulUp(a, b)
 			if math.IsInf(got, 1) {
 				continue
 			}
@@ -60,7 +61,7 @@ func TestDirectedRounding(t *testing.T) {
 			}
 		}
 	}
-	if got := mulUp(0, math.Inf(1)); got != 0 {
+	if got := numeric.MulUp(0, math.Inf(1)); got != 0 {
 		t.Errorf("0 · ∞ = %v, want 0", got)
 	}
 }

@@ -1,6 +1,7 @@
 package mechanism
 
 import (
+	"dpsgd/accountant/internal/numeric"
 	"fmt"
 	"math"
 )
@@ -14,7 +15,7 @@ func LaplaceScale(epsilon float64) (float64, error) {
 	if err := validatePositive("epsilon", epsilon); err != nil {
 		return 0, err
 	}
-	scale := reciprocalUp(epsilon)
+	scale := numeric.QuotientUp(1, epsilon)
 	if math.IsInf(scale, 1) {
 		return 0, fmt.Errorf("%w: epsilon is %v, too small for a finite scale", ErrInvalid, epsilon)
 	}
@@ -65,7 +66,7 @@ func LaplaceEpsilon(scale, delta float64) (float64, error) {
 	if !(delta >= 0 && delta < 1) {
 		return 0, fmt.Errorf("%w: delta is %v, must be in [0, 1)", ErrInvalid, delta)
 	}
-	pure := reciprocalUp(scale)
+	pure := numeric.QuotientUp(1, scale)
 	if delta == 0 || math.IsInf(pure, 1) {
 		return pure, nil
 	}
@@ -93,7 +94,7 @@ func LaplaceRenyi(scale, alpha float64) (float64, error) {
 	if err := validateAlpha(alpha); err != nil {
 		return 0, err
 	}
-	pure := reciprocalUp(scale)
+	pure := numeric.QuotientUp(1, scale)
 	if math.IsInf(alpha, 1) || math.IsInf(pure, 1) {
 		return pure, nil
 	}

@@ -1,6 +1,9 @@
 package contour
 
-import "math"
+import (
+	"dpsgd/accountant/internal/numeric"
+	"math"
+)
 
 // Below reports whether δ(ε) is certainly at most delta, by Chernoff's bound.
 func Below(parts []Part, epsilon, delta float64) bool { return ChernoffDelta(parts, epsilon) < delta }
@@ -37,7 +40,7 @@ func ChernoffEpsilon(parts []Part, delta float64) float64 {
 		for x := from; x < to; x += step {
 			c := math.Exp(x)
 			k, _, _ := p.cumulant(c)
-			bound := (roundedUp(k) + logKappa(c) - logOf(delta)) / c
+			bound := (roundedUp(k) + logKappa(c) - numeric.Log(delta)) / c
 			if bound < best {
 				best, at = bound, x
 			} else if !(bound < 4*best) {

@@ -21,10 +21,10 @@
 package contour
 
 import (
+	"dpsgd/accountant/internal/numeric"
+	"dpsgd/accountant/internal/pair"
 	"errors"
 	"math"
-
-	"dpsgd/accountant/internal/pair"
 )
 
 // ErrUncertified is returned where the integrand decays too slowly for the work allowed: of
@@ -73,7 +73,7 @@ func LogDelta(parts []Part, epsilon float64) (Interval, error) {
 		return Interval{}, ErrUncertified
 	}
 	if p.infinite > 0 { // an outcome that gives the record away
-		best.Lower, best.Upper = logAddExp(best.Lower, math.Log(p.infinite)), logAddExp(best.Upper, math.Log(p.infinite))
+		best.Lower, best.Upper = numeric.LogAddExp(best.Lower, math.Log(p.infinite)), numeric.LogAddExp(best.Upper, math.Log(p.infinite))
 	}
 	return Interval{best.Lower, min(best.Upper, 0)}, nil
 }
@@ -92,7 +92,7 @@ func Epsilon(parts []Part, delta float64) (Interval, error) {
 	if p.totalVariation() <= delta {
 		return Interval{}, nil
 	}
-	target := logOf(delta - p.infinite*(1+rounding))
+	target := numeric.Log(delta - p.infinite*(1+rounding))
 	c, epsilon, err := p.saddleAtDelta(target)
 	if err != nil {
 		return Interval{}, err
@@ -170,22 +170,4 @@ func (p *problem) cumulant(c float64) (k, k1, k2 float64) {
 		k, k1, k2 = k+n*a, k1+n*b, k2+n*d
 	}
 	return k, k1, k2
-}
-
-// logOf is math.Log, which on some platforms is wrong for subnormal numbers.
-func logOf(x float64) float64 {
-	if x < 0x1p-1000 {
-		return math.Log(x*0x1p200) - 200*math.Ln2
-	}
-	return math.Log(x)
-}
-
-func logAddExp(a, b float64) float64 {
-	if a < b {
-		a, b = b, a
-	}
-	if math.IsInf(b, -1) {
-		return a
-	}
-	return a + math.Log1p(math.Exp(b-a))
 }
