@@ -96,7 +96,7 @@ func (c *Composition) Guarantee(l *Ledger, delta float64) (Guarantee, error) {
 	if err := ValidateDelta(delta); err != nil {
 		return Guarantee{}, err
 	}
-	r, err := simplify(l)
+	r, err := Simplify(l)
 	if err != nil {
 		return Guarantee{}, err
 	}
@@ -112,7 +112,7 @@ func (c *Composition) Delta(l *Ledger, epsilon float64) (Guarantee, error) {
 	if err := ValidateEpsilon(epsilon); err != nil {
 		return Guarantee{}, err
 	}
-	r, err := simplify(l)
+	r, err := Simplify(l)
 	if err != nil {
 		return Guarantee{}, err
 	}
@@ -135,12 +135,12 @@ func (c *Composition) guarantee(epsilon, delta float64) Guarantee {
 }
 
 // pureEpsilon is epsilon at delta 0, +Inf if a release has none.
-func (c *Composition) pureEpsilon(r releases) (float64, error) {
+func (c *Composition) pureEpsilon(r Releases) (float64, error) {
 	total := 0.0
-	if r.infinite {
+	if r.NonPrivate {
 		total = math.Inf(1)
 	}
-	for _, entry := range r.entries {
+	for _, entry := range r.Entries {
 		cost, err := releaseCost(entry.Event, c.relation)
 		if err != nil {
 			return 0, err
@@ -158,12 +158,12 @@ func (c *Composition) pureEpsilon(r releases) (float64, error) {
 }
 
 // epsilon is that of the theorem, or of basic composition where that is less.
-func (c *Composition) epsilon(r releases, delta float64) (float64, error) {
+func (c *Composition) epsilon(r Releases, delta float64) (float64, error) {
 	s, err := c.shares(r)
 	if err != nil {
 		return 0, err
 	}
-	if r.infinite {
+	if r.NonPrivate {
 		return math.Inf(1), nil
 	}
 	epsilon, err := s.compose(composeBasic, delta, 1)
@@ -181,9 +181,9 @@ type deltaShares struct {
 	takers float64 // number of the others
 }
 
-func (c *Composition) shares(r releases) (deltaShares, error) {
+func (c *Composition) shares(r Releases) (deltaShares, error) {
 	var s deltaShares
-	for _, entry := range r.entries {
+	for _, entry := range r.Entries {
 		cost, err := releaseCost(entry.Event, c.relation)
 		if err != nil {
 			return deltaShares{}, err

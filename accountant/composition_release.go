@@ -16,7 +16,7 @@ type cost struct {
 	takesShare bool
 }
 
-// releaseCost returns the cost of e, an event that simplify leaves, under r:
+// releaseCost returns the cost of e, an event that accountant.Simplify leaves, under r:
 //
 //	ApproxDP             (ε, δ)
 //	Laplace              (s/b, 0), with s = 2 under ReplaceOne, else 1

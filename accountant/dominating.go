@@ -24,14 +24,14 @@ type pairs struct {
 // releases are one, of noise (Σ 1/σ²)^(-1/2): their losses are normal and add up. No pairs
 // are left of a ledger that costs nothing.
 func dominatingPairs(l *Ledger, r Relation) (pairs, error) {
-	simple, err := simplify(l)
+	simple, err := Simplify(l)
 	if err != nil {
 		return pairs{}, err
 	}
-	out := pairs{infinite: simple.infinite}
+	out := pairs{infinite: simple.NonPrivate}
 	symmetric := true
 	precision := 0.0 // Σ 1/σ² of the Gaussian releases
-	for _, entry := range simple.entries {
+	for _, entry := range simple.Entries {
 		if sigma, ok := gaussianNoise(entry.Event, r); ok {
 			precision += float64(entry.Count) / sigma / sigma
 			continue
@@ -70,7 +70,7 @@ func gaussianNoise(e Event, r Relation) (sigma float64, ok bool) {
 
 // dominating returns the dominating pairs of one release that is not Gaussian, under relation r: of the
 // direction in which D has the record, and of the other one; symmetric says
-// that they are the same. The event is one that simplify leaves. An event without a
+// that they are the same. The event is one that accountant.Simplify leaves. An event without a
 // known pair, or that is not defined under the relation, is an error that matches
 // ErrUnsupported.
 func dominating(e Event, r Relation) (removed, added pair.Pair, symmetric bool, err error) {

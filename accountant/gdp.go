@@ -29,15 +29,15 @@ type GDP struct {
 // AddOrRemoveOne and ZeroOut, samples of fixed size under ReplaceOne. Other events
 // and pairs are an error that matches ErrUnsupported.
 func EstimateGDP(l *Ledger, r Relation) (GDP, error) {
-	released, err := simplify(l)
+	released, err := Simplify(l)
 	if err != nil {
 		return GDP{}, err
 	}
-	if released.infinite {
+	if released.NonPrivate {
 		return GDP{Mu: math.Inf(1)}, nil
 	}
 	sum := 0.0
-	for _, entry := range released.entries {
+	for _, entry := range released.Entries {
 		mu, err := muOf(entry.Event, r)
 		if err != nil {
 			return GDP{}, err
@@ -47,7 +47,7 @@ func EstimateGDP(l *Ledger, r Relation) (GDP, error) {
 	return GDP{Mu: sum}, nil
 }
 
-// muOf is the μ of one release as simplify leaves it.
+// muOf is the μ of one release as accountant.Simplify leaves it.
 func muOf(e Event, r Relation) (float64, error) {
 	switch e := e.(type) {
 	case Gaussian:

@@ -12,10 +12,9 @@ type Entry struct {
 	Count int // at least 1 in a ledger
 }
 
-// Ledger is what a run has released so far: its events in order, equal
-// neighbours counted together, so a run with a fixed plan takes one entry however
-// long it is. The zero value is an empty ledger. A ledger may be read by several
-// goroutines, but not while another one adds to it.
+// Ledger is what a run has released so far: its events in order, equal neighbours counted together,
+// so a run with a fixed plan takes one entry however long it is. The zero value is an empty ledger.
+// It may be read by several goroutines, but not while another one adds to it.
 type Ledger struct {
 	entries []Entry
 	count   int // sum of the entries' counts
@@ -24,7 +23,7 @@ type Ledger struct {
 // Add appends count releases of e. The event must validate and count must not be
 // negative; 0 changes nothing. After an error the ledger is as it was.
 func (l *Ledger) Add(e Event, count int) error {
-	if err := Validate(e); err != nil {
+	if err := Validate(e); err != nil || count == 0 {
 		return err
 	}
 	if count < 0 {
@@ -32,9 +31,6 @@ func (l *Ledger) Add(e Event, count int) error {
 	}
 	if count > math.MaxInt-l.count {
 		return fmt.Errorf("%w: %d more events would overflow the count of %d", ErrInvalid, count, l.count)
-	}
-	if count == 0 {
-		return nil
 	}
 	l.count += count
 	if last := len(l.entries) - 1; last >= 0 && l.entries[last].Event == e {

@@ -251,12 +251,12 @@ type rdpTotal struct {
 
 // total returns the curves of the ledger's events with their counts.
 func (r *RDP) total(l *Ledger) (rdpTotal, error) {
-	released, err := simplify(l)
+	released, err := Simplify(l)
 	if err != nil {
 		return rdpTotal{}, err
 	}
-	total := rdpTotal{infinite: released.infinite, method: methodOf(released.entries)}
-	for _, entry := range released.entries {
+	total := rdpTotal{infinite: released.NonPrivate, method: methodOf(released.Entries)}
+	for _, entry := range released.Entries {
 		c, err := r.curves.get(entry.Event)
 		if err != nil {
 			return rdpTotal{}, err

@@ -73,7 +73,7 @@ func newCurveCache(r Relation, orders []float64) *curveCache {
 	return &curveCache{relation: r, orders: orders, curves: map[Event]*curve{}}
 }
 
-// get returns the curve of an event as simplify leaves it, or nil if e costs nothing.
+// get returns the curve of an event as accountant.Simplify leaves it, or nil if e costs nothing.
 func (cc *curveCache) get(e Event) (*curve, error) {
 	cc.mu.Lock()
 	defer cc.mu.Unlock()

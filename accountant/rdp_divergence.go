@@ -35,7 +35,7 @@ func (d divergence) orElse(bound divergence) divergence {
 	}
 }
 
-// newDivergence returns the divergence of an event as simplify leaves it, or nil if
+// newDivergence returns the divergence of an event as accountant.Simplify leaves it, or nil if
 // it costs nothing at any order. Every event is on one line here, with the relations
 // for which there is a theorem; the formulas are in the files beside. The cost of
 // RepeatAndSelect at one order depends on the costs of its event at all of the orders.
@@ -84,23 +84,23 @@ func newDivergence(e Event, r Relation, orders []float64) (divergence, error) {
 	return nil, fmt.Errorf("%w: the %s accountant cannot analyse %v under %v", ErrUnsupported, nameRDP, e, r)
 }
 
-// divergenceOf returns the divergence of any valid event, also one that simplify takes
+// divergenceOf returns the divergence of any valid event, also one that accountant.Simplify takes
 // apart, or nil if it costs nothing at any order.
 func divergenceOf(e Event, r Relation, orders []float64) (divergence, error) {
 	var l Ledger
 	if err := l.Add(e, 1); err != nil {
 		return nil, err
 	}
-	released, err := simplify(&l)
+	released, err := Simplify(&l)
 	if err != nil {
 		return nil, err
 	}
-	if released.infinite {
+	if released.NonPrivate {
 		return func(float64) float64 { return math.Inf(1) }, nil
 	}
 	var parts []divergence
 	var counts []float64
-	for _, entry := range released.entries {
+	for _, entry := range released.Entries {
 		d, err := newDivergence(entry.Event, r, orders)
 		if err != nil {
 			return nil, err

@@ -84,15 +84,15 @@ func (a *ZCDPAccountant) Delta(l *Ledger, epsilon float64) (Guarantee, error) {
 // Rho returns the ρ of the whole ledger, rounded up: 0 if nothing is released about anyone,
 // +Inf where noise is missing. Errors are those of Accountant.
 func (a *ZCDPAccountant) Rho(l *Ledger) (float64, error) {
-	released, err := simplify(l)
+	released, err := Simplify(l)
 	if err != nil {
 		return 0, err
 	}
-	if released.infinite {
+	if released.NonPrivate {
 		return math.Inf(1), nil
 	}
 	sum := 0.0
-	for _, entry := range released.entries {
+	for _, entry := range released.Entries {
 		rho, err := a.rhoOf(entry.Event)
 		if err != nil {
 			return 0, err
@@ -103,7 +103,7 @@ func (a *ZCDPAccountant) Rho(l *Ledger) (float64, error) {
 	return sum * (1 + roundingError), nil
 }
 
-// rhoOf is the ρ of an event as simplify leaves it.
+// rhoOf is the ρ of an event as accountant.Simplify leaves it.
 func (a *ZCDPAccountant) rhoOf(e Event) (float64, error) {
 	s := a.relation.Sensitivity()
 	switch e := e.(type) {
