@@ -20,8 +20,7 @@ type Ledger struct {
 	count   int // sum of the entries' counts
 }
 
-// Add appends count releases of e. The event must validate and count must not be
-// negative; 0 changes nothing. After an error the ledger is as it was.
+// Add appends count ≥ 0 releases of e, which must validate. After an error the ledger is as it was.
 func (l *Ledger) Add(e Event, count int) error {
 	if err := Validate(e); err != nil || count == 0 {
 		return err
@@ -52,8 +51,7 @@ func (l *Ledger) Clone() *Ledger {
 	return &Ledger{entries: slices.Clone(l.entries), count: l.count}
 }
 
-// With returns a copy to which count releases of e have been added, for asking
-// what they would cost. The ledger itself does not change.
+// With returns a copy to which Add has added count releases of e, for asking what they would cost.
 func (l *Ledger) With(e Event, count int) (*Ledger, error) {
 	next := l.Clone()
 	if err := next.Add(e, count); err != nil {
