@@ -28,7 +28,7 @@ func TestCalibrationIsPrivateAndTight(t *testing.T) {
 		t.Run(fmt.Sprint(part), func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(4, uint64(part)))
-			a := newRDP(t, DefaultOrders())
+			a := newNamed(t, "rdp")
 			for range each {
 				q := math.Exp(-9 * rng.Float64())
 				steps := 1 + int(math.Exp(12*rng.Float64()))
@@ -39,7 +39,7 @@ func TestCalibrationIsPrivateAndTight(t *testing.T) {
 					t.Fatalf("q=%v T=%d %v: %v", q, steps, target, err)
 				}
 				l := mustLedger(t, Entry{event(sigma), steps})
-				if g, err := newRDP(t, DefaultOrders()).Guarantee(l, target.Delta); err != nil || !g.Within(target) {
+				if g, err := newNamed(t, "rdp").Guarantee(l, target.Delta); err != nil || !g.Within(target) {
 					t.Errorf("q=%v T=%d %v: σ=%v gives %v, %v", q, steps, target, sigma, g.Epsilon, err)
 				}
 				less := mustLedger(t, Entry{event(sigma * (1 - 2e-9)), steps})
@@ -52,13 +52,13 @@ func TestCalibrationIsPrivateAndTight(t *testing.T) {
 }
 
 func TestCalibrationAtTheEnds(t *testing.T) {
-	a := newRDP(t, DefaultOrders())
+	a := newNamed(t, "rdp")
 	gaussian := func(sigma float64) Event { return Gaussian{sigma} }
 	target := Guarantee{Epsilon: 1, Delta: 1e-5}
 
 	never := func(sigma float64) Event { return PoissonSampled{0, Gaussian{sigma}} }
-	if sigma, err := CalibrateNoiseMultiplier(a, never, 10, target); err != nil || relative(sigma, minCalibrated) > 1e-9 {
-		t.Errorf("q=0: σ=%v, %v, want the least, %v", sigma, err, minCalibrated)
+	if sigma, err := CalibrateNoiseMultiplier(a, never, 10, target); err != nil || relative(sigma, MinCalibrated) > 1e-9 {
+		t.Errorf("q=0: σ=%v, %v, want the least, %v", sigma, err, MinCalibrated)
 	}
 	// The orders end at 8192, where the conversion alone is above 1e-5.
 	if sigma, err := CalibrateNoiseMultiplier(a, gaussian, 1, Guarantee{Epsilon: 1e-5, Delta: 1e-10}); !errors.Is(err, ErrUnreachable) {
@@ -71,7 +71,7 @@ func TestCalibrationAtTheEnds(t *testing.T) {
 }
 
 func TestCalibrationRefuses(t *testing.T) {
-	a := newRDP(t, DefaultOrders())
+	a := newNamed(t, "rdp")
 	gaussian := func(sigma float64) Event { return Gaussian{sigma} }
 	good := Guarantee{Epsilon: 1, Delta: 1e-5}
 	for _, tt := range []struct {

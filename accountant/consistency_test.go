@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"dpsgd/accountant/internal/reference"
 	"errors"
 	"fmt"
 	"math"
@@ -53,7 +54,7 @@ func randomQuestion(t *testing.T, rng *rand.Rand) question {
 // The truth lies in both intervals, so they overlap; and the exact answer is at most that
 // of PLD, and that one, but for its grid, at most that of RDP.
 func TestAccountantsAgree(t *testing.T) {
-	exact, pld, rdp := newAccountant(t, nameExact).(Bracketing), newAccountant(t, namePLD).(Bracketing), newAccountant(t, nameRDP)
+	exact, pld, rdp := newAccountant(t, "exact").(Bracketing), newAccountant(t, "pld").(Bracketing), newAccountant(t, "rdp")
 	rng := rand.New(rand.NewPCG(9, 1))
 	uncertified := 0
 	n := randomQuestions(t)
@@ -91,7 +92,7 @@ func TestAccountantsAgree(t *testing.T) {
 
 // δ at ε, by both, and back.
 func TestDeltasAgree(t *testing.T) {
-	exact, pld, rdp := newAccountant(t, nameExact).(Bracketing), newAccountant(t, namePLD).(Bracketing), newAccountant(t, nameRDP)
+	exact, pld, rdp := newAccountant(t, "exact").(Bracketing), newAccountant(t, "pld").(Bracketing), newAccountant(t, "rdp")
 	rng := rand.New(rand.NewPCG(9, 2))
 	for range randomQuestions(t) / 2 {
 		q := randomQuestion(t, rng)
@@ -149,7 +150,7 @@ func TestFormsOfALedger(t *testing.T) {
 // exact one.
 func TestExtremes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 3))
-	exact, rdp := newAccountant(t, nameExact).(Bracketing), newAccountant(t, nameRDP)
+	exact, rdp := newAccountant(t, "exact").(Bracketing), newAccountant(t, "rdp")
 	for range randomQuestions(t) {
 		q := math.Pow(10, -7*rng.Float64())
 		sigma := 0.2 * math.Pow(5000, rng.Float64())
@@ -175,4 +176,20 @@ func newAccountant(t *testing.T, name string) Accountant {
 		t.Fatal(err)
 	}
 	return a
+}
+
+// Every accountant that knows DP-SGD is an upper bound of the exact epsilon of the composition.
+func TestReferenceExactEpsilons(t *testing.T) {
+	for _, name := range Names() {
+		a := newAccountant(t, name)
+		for _, row := range reference.Rows[referenceRow](t, "eps_pld") {
+			g, err := a.Guarantee(row.ledger(t), row.Delta)
+			if errors.Is(err, ErrUnsupported) {
+				continue
+			}
+			if err != nil || !(g.Epsilon >= row.Value-row.ValueErr) {
+				t.Errorf("%s: %s answers %v, %v, below the exact %v", row.ID, name, g.Epsilon, err, row.Value)
+			}
+		}
+	}
 }

@@ -31,7 +31,7 @@ func TestValidateNamesWhatItFoundAndExpected(t *testing.T) {
 		{"nil", nil, "event is nil"},
 		{"nil inner", PoissonSampled{0.5, nil}, "event is nil"},
 		{"pointer", &Gaussian{1}, "*accountant.Gaussian, want an event value"},
-		{"deep", nested(maxNesting + 1), "nest more than 16 deep"},
+		{"deep", nested(MaxNesting + 1), "nest more than 16 deep"},
 
 		{"laplace", Laplace{2}, ""},
 		{"laplace without noise", Laplace{0}, ""},
@@ -72,7 +72,7 @@ func TestValidateNamesWhatItFoundAndExpected(t *testing.T) {
 		{"repeated, nil", SelfComposed{nil, 1}, "event is nil"},
 		{"composed", composed(t, Gaussian{1}, Laplace{1}), ""},
 		{"composed of nothing", Composed{}, ""},
-		{"composed, deep", PoissonSampled{0.5, composed(t, nested(maxNesting-1))}, "nest more than 16 deep"},
+		{"composed, deep", PoissonSampled{0.5, composed(t, nested(MaxNesting-1))}, "nest more than 16 deep"},
 		{"selected", RepeatAndSelect{Gaussian{1}, 10, 1}, ""},
 		{"selected, Poisson", RepeatAndSelect{Gaussian{1}, 10, math.Inf(1)}, ""},
 		{"fewer than one run", RepeatAndSelect{Gaussian{1}, 0.5, 1}, "mean number of runs is 0.5, must be finite and at least 1"},
@@ -97,15 +97,6 @@ func TestValidateNamesWhatItFoundAndExpected(t *testing.T) {
 			}
 		})
 	}
-}
-
-func composed(t testing.TB, events ...Event) Composed {
-	t.Helper()
-	c, err := Compose(events...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 func nested(depth int) Event {
@@ -249,7 +240,7 @@ func TestEventsAreValues(t *testing.T) {
 // Compositions in compositions took a time exponential in the depth to read.
 func TestDeepCompositionsAreReadOnce(t *testing.T) {
 	e := Event(composed(t, Gaussian{1}, Laplace{1}))
-	for range maxNesting - 1 {
+	for range MaxNesting - 1 {
 		e = composed(t, e)
 	}
 	data, err := MarshalEvent(e)

@@ -1,13 +1,14 @@
 package accountant
 
 import (
+	"dpsgd/accountant/internal/reference"
 	"errors"
 	"math"
 	"testing"
 )
 
 func TestReferenceGDP(t *testing.T) {
-	for _, row := range renyiRows(t, "gdp") {
+	for _, row := range reference.Rows[renyiRow](t, "gdp") {
 		g, err := EstimateGDP(mustLedger(t, Entry{PoissonSampled{row.Q, Gaussian{row.Sigma}}, row.Steps}), AddOrRemoveOne)
 		if err != nil || !(relative(g.Mu, row.Mu) < 1e-12) {
 			t.Errorf("%s: μ = %v, %v, want %v", row.ID, g.Mu, err, row.Mu)

@@ -9,17 +9,6 @@ import (
 	"testing"
 )
 
-func mustLedger(t *testing.T, entries ...Entry) *Ledger {
-	t.Helper()
-	var l Ledger
-	for _, e := range entries {
-		if err := l.Add(e.Event, e.Count); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return &l
-}
-
 func TestLedgerCountsEqualNeighboursTogether(t *testing.T) {
 	a, b := PoissonSampled{0.01, Gaussian{1}}, PoissonSampled{0.01, Gaussian{2}}
 	l := mustLedger(t, Entry{a, 1}, Entry{a, 2}, Entry{b, 1}, Entry{b, 0}, Entry{a, 4})

@@ -8,7 +8,7 @@ import (
 
 // The plain formula is an upper bound: never below exact and RDP, and seldom far above.
 func TestPlainEpsilonIsAnUpperBound(t *testing.T) {
-	rdp, exact := newAccountant(t, "rdp"), newAccountant(t, "exact")
+	rdp, exact := newNamed(t, "rdp"), newNamed(t, "exact")
 	for _, c := range []struct {
 		q, sigma float64
 		steps    int
@@ -52,11 +52,11 @@ func TestPlainEpsilonGolden(t *testing.T) {
 		t.Errorf("found %v, %v", e, err)
 	}
 	for _, n := range []int{2, 17, 1000} {
-		if d, err := plainDivergence(Gaussian{1}, n); err != nil || d != float64(n)/2 {
+		if d, err := PlainDivergence(Gaussian{1}, n); err != nil || d != float64(n)/2 {
 			t.Errorf("order %d: found %v, %v", n, d, err)
 		}
 		// As q goes to 1 the sum goes to its last term.
-		if d, err := plainDivergence(PoissonSampled{1 - 1e-12, Gaussian{1}}, n); err != nil || math.Abs(d/(float64(n)/2)-1) > 1e-9 {
+		if d, err := PlainDivergence(PoissonSampled{1 - 1e-12, Gaussian{1}}, n); err != nil || math.Abs(d/(float64(n)/2)-1) > 1e-9 {
 			t.Errorf("order %d, sampled with q next to 1: found %v, %v", n, d, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"dpsgd/accountant/internal/reference"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -10,7 +11,7 @@ import (
 // Every upper bound of δ is at least the exact one.
 func TestReferenceDeltasAreBelow(t *testing.T) {
 	r := newRDP(t, DefaultOrders())
-	for _, row := range referenceRows(t, "delta_at_eps") {
+	for _, row := range reference.Rows[referenceRow](t, "delta_at_eps") {
 		g, err := r.Delta(row.ledger(t), row.Eps)
 		if err != nil || !(g.Delta >= row.Value-row.ValueErr && g.Delta <= 1) {
 			t.Errorf("%s: delta %v, %v, want at least the exact %v", row.ID, g.Delta, err, row.Value)

@@ -7,8 +7,6 @@ import (
 	"testing"
 )
 
-func relative(got, want float64) float64 { return math.Abs(got-want) / math.Abs(want) }
-
 // Computed with mpmath 1.3.0 at 50 digits: trapezoid sum of (1+w)^α - 1 - αw with steps
 // of at most 0.05 and tails to 20 standard deviations.
 func TestDivergenceGolden(t *testing.T) {

@@ -9,37 +9,6 @@ import (
 	"dpsgd/accountant/internal/reference"
 )
 
-// renyiRow holds the fields of the reference rows whose answer has to do with Rényi
-// divergences.
-type renyiRow struct {
-	ID, Kind           string
-	Q, Sigma, Scale    float64
-	Alpha              *float64
-	Steps, N, Batch, K int
-	MaxBatch           int `json:"max_batch"`
-	Buckets            int
-	Delta, Noise, Rho  float64
-	Mean               float64
-	Shape, Orders      json.RawMessage
-	StepCounts         json.RawMessage `json:"step_counts"`
-	Value, Value2, Mu  float64
-	ValueErr           float64  `json:"value_err"`
-	MuUniform          float64  `json:"mu_uniform"`
-	ValueUniform       float64  `json:"value_uniform"`
-	ValueGaussian      float64  `json:"value_gaussian"`
-	ExactPoisson       float64  `json:"exact_poisson"`
-	CheckClassic       *float64 `json:"check_rdp_classic"`
-	CheckImproved      *float64 `json:"check_rdp_improved"`
-	TruncationChance   float64  `json:"truncation_probability"`
-	ConditionalChance  float64  `json:"conditional_probability"`
-}
-
-// renyiRows returns the reference rows of one kind with the fields of renyiRow.
-func renyiRows(t *testing.T, kind string) []renyiRow {
-	t.Helper()
-	return reference.Rows[renyiRow](t, kind)
-}
-
 // ordersOf returns the named lists of orders.
 func ordersOf(t *testing.T) map[string][]float64 {
 	t.Helper()
@@ -72,7 +41,7 @@ func checkDivergence(t *testing.T, row renyiRow, r Relation, e Event, alpha floa
 }
 
 func TestReferenceLaplaceDivergences(t *testing.T) {
-	for _, row := range renyiRows(t, "laplace") {
+	for _, row := range reference.Rows[renyiRow](t, "laplace") {
 		if row.Alpha != nil {
 			checkDivergence(t, row, AddOrRemoveOne, Laplace{row.Scale}, *row.Alpha)
 			checkDivergence(t, row, ReplaceOne, Laplace{2 * row.Scale}, *row.Alpha)
@@ -81,7 +50,7 @@ func TestReferenceLaplaceDivergences(t *testing.T) {
 }
 
 func TestReferenceRandomizedResponseDivergences(t *testing.T) {
-	for _, row := range renyiRows(t, "randomized_response") {
+	for _, row := range reference.Rows[renyiRow](t, "randomized_response") {
 		if row.Alpha != nil {
 			checkDivergence(t, row, ReplaceOne, RandomizedResponse{row.Noise, row.Buckets}, *row.Alpha)
 		}
@@ -89,7 +58,7 @@ func TestReferenceRandomizedResponseDivergences(t *testing.T) {
 }
 
 func TestReferenceTreeAggregation(t *testing.T) {
-	for _, row := range renyiRows(t, "rdp_tree") {
+	for _, row := range reference.Rows[renyiRow](t, "rdp_tree") {
 		var steps int
 		if err := json.Unmarshal(row.StepCounts, &steps); err != nil {
 			// Several trees, each record in one of them: the longest costs the most.
@@ -108,14 +77,14 @@ func TestReferenceTreeAggregation(t *testing.T) {
 // Sigma is the noise over the sensitivity of a replacement there, which is twice the
 // bound of a contribution.
 func TestReferenceFixedSizeDivergences(t *testing.T) {
-	for _, row := range renyiRows(t, "rdp_sample_wor") {
+	for _, row := range reference.Rows[renyiRow](t, "rdp_sample_wor") {
 		checkDivergence(t, row, ReplaceOne, FixedSizeSampled{row.N, row.Batch, Gaussian{2 * row.Sigma}}, *row.Alpha)
 	}
 }
 
 func TestReferenceFixedSizeEpsilons(t *testing.T) {
 	orders := ordersOf(t)
-	for _, row := range renyiRows(t, "eps_sample_wor") {
+	for _, row := range reference.Rows[renyiRow](t, "eps_sample_wor") {
 		var name string
 		if err := json.Unmarshal(row.Orders, &name); err != nil {
 			t.Fatal(err)
@@ -130,7 +99,7 @@ func TestReferenceFixedSizeEpsilons(t *testing.T) {
 
 func TestReferenceRepeatAndSelect(t *testing.T) {
 	orders := ordersOf(t)
-	for _, row := range renyiRows(t, "rdp_repeat_select") {
+	for _, row := range reference.Rows[renyiRow](t, "rdp_repeat_select") {
 		shape := math.Inf(1)
 		if err := json.Unmarshal(row.Shape, &shape); err != nil && string(row.Shape) != `"poisson"` {
 			t.Fatal(err)
@@ -164,8 +133,8 @@ func classicEpsilon(t *testing.T, r *RDP, l *Ledger, delta float64) float64 {
 
 func TestReferenceClassicEpsilons(t *testing.T) {
 	accountants := referenceRDP(t)
-	rows := referenceRows(t, "eps_rdp")
-	for i, row := range renyiRows(t, "eps_rdp") {
+	rows := reference.Rows[referenceRow](t, "eps_rdp")
+	for i, row := range reference.Rows[renyiRow](t, "eps_rdp") {
 		var name string
 		if err := json.Unmarshal(row.Orders, &name); err != nil {
 			t.Fatal(err)
@@ -180,7 +149,7 @@ func TestReferenceClassicEpsilons(t *testing.T) {
 func TestReferencePublished(t *testing.T) {
 	accountants := referenceRDP(t)
 	checked := 0
-	for _, row := range renyiRows(t, "published") {
+	for _, row := range reference.Rows[renyiRow](t, "published") {
 		if row.CheckImproved == nil {
 			continue
 		}
@@ -213,13 +182,13 @@ func TestReferenceExactOfOtherPairs(t *testing.T) {
 			t.Errorf("%s: epsilon %v, the exact one is %v", row.ID, got, row.Value)
 		}
 	}
-	for _, row := range renyiRows(t, "replace_one_poisson") {
+	for _, row := range reference.Rows[renyiRow](t, "replace_one_poisson") {
 		check(row, ReplaceOne, PoissonSampled{row.Q, Gaussian{row.Sigma}})
 	}
-	for _, row := range renyiRows(t, "group_dpsgd") {
+	for _, row := range reference.Rows[renyiRow](t, "group_dpsgd") {
 		check(row, AddOrRemoveOne, PoissonSampledGroup{row.Q, row.K, Gaussian{row.Sigma}})
 	}
-	for _, row := range renyiRows(t, "truncated_poisson") {
+	for _, row := range reference.Rows[renyiRow](t, "truncated_poisson") {
 		event := TruncatedPoissonSampled{row.N, row.Q, row.MaxBatch, Gaussian{row.Sigma}}
 		check(row, AddOrRemoveOne, event)
 		check(row, ZeroOut, event)

@@ -15,7 +15,7 @@ func TestMaxSamplingProbabilityIsPrivateAndTight(t *testing.T) {
 		searches = 15
 	}
 	rng := rand.New(rand.NewPCG(6, 1))
-	a := newRDP(t, DefaultOrders())
+	a := newNamed(t, "rdp")
 	for range searches {
 		sigma := math.Exp(4*rng.Float64() - 0.5)
 		steps := 1 + int(math.Exp(12*rng.Float64()))
@@ -26,12 +26,12 @@ func TestMaxSamplingProbabilityIsPrivateAndTight(t *testing.T) {
 			t.Fatalf("σ=%v T=%d %v: %v", sigma, steps, target, err)
 		}
 		ask := func(q float64) float64 {
-			return epsilon(t, newRDP(t, DefaultOrders()), mustLedger(t, Entry{event(q), steps}), target.Delta)
+			return epsilon(t, newNamed(t, "rdp"), mustLedger(t, Entry{event(q), steps}), target.Delta)
 		}
 		if e := ask(q); !(e <= target.Epsilon) {
 			t.Errorf("σ=%v T=%d %v: q=%v gives %v", sigma, steps, target, q, e)
 		}
-		if more := max(q*(1+2e-9), minSampled); more < 1 {
+		if more := max(q*(1+2e-9), MinSampled); more < 1 {
 			if e := ask(more); e <= target.Epsilon {
 				t.Errorf("σ=%v T=%d %v: q=%v, but %v gives %v still", sigma, steps, target, q, more, e)
 			}
@@ -40,7 +40,7 @@ func TestMaxSamplingProbabilityIsPrivateAndTight(t *testing.T) {
 }
 
 func TestMaxSamplingProbabilityAtTheEnds(t *testing.T) {
-	a := newRDP(t, DefaultOrders())
+	a := newNamed(t, "rdp")
 	target := Guarantee{Epsilon: 1, Delta: 1e-5}
 	poisson := func(e Event) func(float64) Event {
 		return func(q float64) Event { return PoissonSampled{q, e} }

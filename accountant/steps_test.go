@@ -33,7 +33,7 @@ func train(t *testing.T, a Accountant, event Event, target Guarantee, limit int)
 // knew.
 func TestNoRunPassesItsBudget(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
-	a := newRDP(t, DefaultOrders())
+	a := newNamed(t, "rdp")
 	runs := 200
 	if testing.Short() { // for the race detector
 		runs = 20
@@ -50,7 +50,7 @@ func TestNoRunPassesItsBudget(t *testing.T) {
 		}
 		ledger := train(t, a, event, target, 1000)
 		steps := ledger.Count()
-		fresh := newRDP(t, DefaultOrders())
+		fresh := newNamed(t, "rdp")
 		if e := epsilon(t, fresh, ledger, delta); e > target.Epsilon {
 			t.Errorf("%v stopped after %d steps at ε=%v, target %v", event, steps, e, target)
 		}
@@ -64,7 +64,7 @@ func TestNoRunPassesItsBudget(t *testing.T) {
 }
 
 func TestMaxSteps(t *testing.T) {
-	a := newRDP(t, DefaultOrders())
+	a := newNamed(t, "rdp")
 	for _, tt := range []struct {
 		name        string
 		event       Event

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"dpsgd/accountant/internal/reference"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -18,7 +19,7 @@ func newZCDP(t testing.TB, r Relation) *ZCDPAccountant {
 
 func TestReferenceZCDP(t *testing.T) {
 	a := newZCDP(t, AddOrRemoveOne)
-	for _, row := range renyiRows(t, "zcdp") {
+	for _, row := range reference.Rows[renyiRow](t, "zcdp") {
 		if got, err := ConcentratedEpsilon(row.Rho, row.Delta); err != nil || !(relative(got, row.Value) < 1e-11) {
 			t.Errorf("%s: the simple conversion gives %v, %v, want %v", row.ID, got, err, row.Value)
 		}
@@ -26,7 +27,7 @@ func TestReferenceZCDP(t *testing.T) {
 		if !(relative(got, row.Value2) < 1e-11) || got < row.ValueGaussian {
 			t.Errorf("%s: epsilon %v, want %v, and not below the exact %v of a Gaussian", row.ID, got, row.Value2, row.ValueGaussian)
 		}
-		if rdp := epsilon(t, newRDP(t, DefaultOrders()), mustLedger(t, Entry{ZCDP{row.Rho}, 1}), row.Delta); rdp < got*(1-1e-11) || rdp > got*1.0005 {
+		if rdp := epsilon(t, newRenyi(t), mustLedger(t, Entry{ZCDP{row.Rho}, 1}), row.Delta); rdp < got*(1-1e-11) || rdp > got*1.0005 {
 			t.Errorf("%s: epsilon %v, and %v by the Rényi accountant", row.ID, got, rdp)
 		}
 	}
@@ -74,11 +75,12 @@ func TestRhoOfPureBoundsRandomizedResponse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 1))
 	for range 2000 {
 		e, alpha := math.Exp(10*rng.Float64()-7), 1.01+math.Exp(10*rng.Float64()-4)
-		if d, most := pureDivergence(e)(alpha), alpha*rhoOfPure(e); !(d <= most*(1+1e-12)) {
+		if d, most := pureRenyi(t, e, alpha), alpha*rhoOfPure(e); !(d <= most*(1+2e-12)) {
 			t.Fatalf("ε=%v α=%v: divergence %v, ρα = %v", e, alpha, d, most)
 		}
 	}
-	if d, rho := pureDivergence(0.5)(1.0001), rhoOfPure(0.5); relative(d, rho) > 2e-4 {
+	d := math.Log(math.Cosh((1.0001-0.5)*0.5)/math.Cosh(0.25)) / 0.0001
+	if rho := rhoOfPure(0.5); relative(d, rho) > 2e-4 {
 		t.Errorf("divergence of order 1.0001 %v, ρ %v", d, rho)
 	}
 }
@@ -148,4 +150,49 @@ func TestZCDPAtTheEnds(t *testing.T) {
 	if _, err := NewZCDP(Relation(-1)); !errors.Is(err, ErrInvalid) {
 		t.Errorf("relation -1: %v, want ErrInvalid", err)
 	}
+}
+
+// Computed with mpmath 1.4.1: findroot of the derivative of
+//
+//	ρα + log(1 - 1/α) - log(δα)/(α-1)   and of   (α-1)(ρα - ε + log(1 - 1/α)) - log α.
+func TestConcentratedGolden(t *testing.T) {
+	for _, row := range []struct{ rho, epsilon, delta float64 }{ // at δ = 1e-5, at ε = 5
+		{0.125, 2.16571554517548506, 4.16879156666584022e-23},
+		{0.5, 4.7283869849433139, 2.89612280938479501e-6},
+		{1, 7.07719669580633976, 0.002612034506620487},
+	} {
+		for _, entries := range [][]Entry{
+			{{ZCDP{row.rho}, 1}},
+			{{ZCDP{row.rho / 8}, 8}},
+			{{Gaussian{1 / math.Sqrt(row.rho/4)}, 8}}, // 8/(2σ²) = ρ
+			{{SelfComposed{Gaussian{1 / math.Sqrt(row.rho/4)}, 2}, 4}},
+		} {
+			a, l := newZCDP(t, AddOrRemoveOne), mustLedger(t, entries...)
+			if e := epsilon(t, a, l, 1e-5); !(e >= row.epsilon*(1-1e-15) && e <= row.epsilon*(1+1e-11)) {
+				t.Errorf("%v: epsilon %v, want %v", entries, e, row.epsilon)
+			}
+			if g, err := a.Delta(l, 5); err != nil || !(g.Delta >= row.delta*(1-1e-14) && g.Delta <= row.delta*(1+1e-9)) {
+				t.Errorf("%v: delta %v, %v, want %v", entries, g.Delta, err, row.delta)
+			}
+		}
+	}
+}
+
+func newRenyi(t testing.TB) *RDP {
+	t.Helper()
+	a, err := NewRDP(AddOrRemoveOne, DefaultOrders())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// pureRenyi is the largest Rényi divergence of an ε-differentially private release.
+func pureRenyi(t *testing.T, epsilon, alpha float64) float64 {
+	t.Helper()
+	d, err := newRenyi(t).Divergence(ApproxDP{Epsilon: epsilon}, alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
