@@ -54,7 +54,7 @@ type Interval struct{ Lower, Upper float64 }
 // Bracketing is an accountant that also bounds the truth from below: the exact epsilon or
 // delta of the dominating pairs of the ledger lies in the interval, whose upper end is the
 // number in the Guarantee. Arguments and errors are those of Accountant.
-type Bracketing interface {
+type IntervalAccountant interface {
 	Accountant
 	EpsilonInterval(l *Ledger, delta float64) (Interval, error)
 	DeltaInterval(l *Ledger, epsilon float64) (Interval, error)

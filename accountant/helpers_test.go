@@ -1,11 +1,16 @@
-package accountant
+package accountant_test
 
-import "testing"
+import (
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
+)
 
 // newNamed returns the accountant of that name under AddOrRemoveOne.
-func newNamed(t testing.TB, name string) Accountant {
+func newNamed(t testing.TB, name string) accountant.Accountant {
 	t.Helper()
-	a, err := New(name, AddOrRemoveOne)
+	a, err := accountants.New(name, accountant.AddOrRemoveOne)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,10 @@
 package composition
 
 import (
-	"dpsgd/accountant/internal/numeric"
 	"fmt"
 	"math"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // Advanced returns what k mechanisms, each satisfying g, satisfy together by the

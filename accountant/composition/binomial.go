@@ -1,9 +1,10 @@
 package composition
 
 import (
-	"dpsgd/accountant/internal/numeric"
 	"math"
 	"sort"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // binomial is the number of successes in n trials. Success and failure

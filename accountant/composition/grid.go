@@ -1,8 +1,9 @@
 package composition
 
 import (
-	"dpsgd/accountant/internal/numeric"
 	"math"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // grid holds losses at multiples of step. An atom between two multiples is spread

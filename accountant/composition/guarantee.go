@@ -1,10 +1,11 @@
 package composition
 
 import (
-	"dpsgd/accountant/internal/numeric"
 	"errors"
 	"fmt"
 	"math"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // ErrInvalid is wrapped by every error about an argument: a number outside its

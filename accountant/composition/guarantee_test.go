@@ -1,12 +1,13 @@
 package composition
 
 import (
-	"dpsgd/accountant/internal/numeric"
 	"errors"
 	"math"
 	"math/big"
 	"strings"
 	"testing"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 func TestBasic(t *testing.T) {

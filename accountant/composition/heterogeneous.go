@@ -1,9 +1,10 @@
 package composition
 
 import (
-	"dpsgd/accountant/internal/numeric"
 	"math"
 	"slices"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // OptimalHeterogeneous returns the smallest epsilon for which every sequence of

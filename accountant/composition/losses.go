@@ -2,9 +2,10 @@ package composition
 
 import (
 	"cmp"
-	"dpsgd/accountant/internal/numeric"
 	"math"
 	"slices"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // atom is an outcome: its privacy loss and its probability.

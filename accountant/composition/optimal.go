@@ -1,9 +1,10 @@
 package composition
 
 import (
-	"dpsgd/accountant/internal/numeric"
 	"math"
 	"sort"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // Optimal returns the smallest epsilon for which every sequence of k mechanisms,

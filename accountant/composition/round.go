@@ -1,8 +1,9 @@
 package composition
 
 import (
-	"dpsgd/accountant/internal/numeric"
 	"math"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // afterDeltas returns 1 - (1-delta)·Π(1-δᵢ)^kᵢ for logKeep = Σ kᵢ log(1-δᵢ), the

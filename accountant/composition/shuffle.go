@@ -1,9 +1,10 @@
 package composition
 
 import (
-	"dpsgd/accountant/internal/numeric"
 	"fmt"
 	"math"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // Shuffle returns an epsilon such that n reports are (epsilon, delta)-private

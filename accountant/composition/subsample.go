@@ -1,9 +1,10 @@
 package composition
 
 import (
-	"dpsgd/accountant/internal/numeric"
 	"fmt"
 	"math"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // PoissonSampled returns what a mechanism satisfies on a sample into which every

@@ -1,9 +1,10 @@
 package mechanism
 
 import (
-	"dpsgd/accountant/internal/numeric"
 	"fmt"
 	"math"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // LaplaceScale returns the smallest scale b for which one release with Laplace noise, of

@@ -1,11 +1,12 @@
 package mechanism
 
 import (
-	"dpsgd/accountant/internal/numeric"
 	"math"
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 func bigLaplaceDelta(scale, epsilon float64) *big.Float {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
 )
 
 // Spent is what releases cost.
@@ -40,7 +41,7 @@ type accounts struct {
 var _ accountant.Accountant = accounts{}
 
 func newAccounts(name string) (accounts, error) {
-	chosen, err := accountant.New(name, accountant.AddOrRemoveOne)
+	chosen, err := accountants.New(name, accountant.AddOrRemoveOne)
 	if err != nil {
 		return accounts{}, err
 	}
@@ -52,7 +53,7 @@ func withRDP(chosen accountant.Accountant) (accounts, error) {
 	a := accounts{chosen, chosen}
 	var err error
 	if chosen.Name() != nameRDP {
-		a.rdp, err = accountant.New(nameRDP, chosen.Relation())
+		a.rdp, err = accountants.New(nameRDP, chosen.Relation())
 	}
 	return a, err
 }

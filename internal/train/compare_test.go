@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
+	"dpsgd/accountant/gdp"
 )
 
 // Every accountant is in the comparison once, with the answer or the error that it has in the package; bounds come first, then
@@ -51,7 +53,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%v: %v are out of order", r, names)
 		}
 		slices.Sort(names)
-		want := append(accountant.Names(), "gdp")
+		want := append(accountants.Names(), "gdp")
 		if slices.Sort(want); !slices.Equal(names, want) {
 			t.Errorf("found %v, expected %v", names, want)
 		}
@@ -60,7 +62,7 @@ func TestCompare(t *testing.T) {
 
 func checkCompared(t *testing.T, one Compared, r accountant.Relation, l *accountant.Ledger) {
 	t.Helper()
-	a, err := accountant.New(one.Accountant, r)
+	a, err := accountants.New(one.Accountant, r)
 	var g accountant.Guarantee
 	if err == nil {
 		g, err = a.Guarantee(l, 1e-5)
@@ -78,7 +80,7 @@ func checkCompared(t *testing.T, one Compared, r accountant.Relation, l *account
 	if len(one.Curve) == 0 || len(one.Curve) > 9 || one.Curve[len(one.Curve)-1] != (Spend{90, g.Epsilon}) {
 		t.Errorf("%s: found the curve %v, expected its end at %v", one.Accountant, one.Curve, g.Epsilon)
 	}
-	if _, bracketing := a.(accountant.Bracketing); bracketing != (one.Lower != nil) || one.Lower != nil && *one.Lower > g.Epsilon {
+	if _, bracketing := a.(accountant.IntervalAccountant); bracketing != (one.Lower != nil) || one.Lower != nil && *one.Lower > g.Epsilon {
 		t.Errorf("%s: found the lower bound %v of %v", one.Accountant, one.Lower, g.Epsilon)
 	}
 }
@@ -86,7 +88,7 @@ func checkCompared(t *testing.T, one Compared, r accountant.Relation, l *account
 // The estimate is that of the package.
 func TestCompareEstimates(t *testing.T) {
 	l := releasesOf(t, 0.05, 1.4, 90)
-	g, err := accountant.EstimateGDP(l, accountant.AddOrRemoveOne)
+	g, err := gdp.Of(l, accountant.AddOrRemoveOne)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
 	"dpsgd/data"
 )
 
@@ -24,7 +25,7 @@ const (
 
 // View is who looks at releases, and how.
 type View struct {
-	Accountant string // a name that accountant.New knows
+	Accountant string // a name that accountants.New knows
 	Relation   accountant.Relation
 	GroupSize  int // records that differ together; 0 and 1 are one record
 }
@@ -46,7 +47,7 @@ type Question struct {
 
 // DefaultAccountant answers questions that name none: the exact one where there is one.
 func DefaultAccountant() string {
-	if slices.Contains(accountant.Names(), nameExact) {
+	if slices.Contains(accountants.Names(), nameExact) {
 		return nameExact
 	}
 	return nameRDP
