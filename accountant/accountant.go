@@ -51,7 +51,7 @@ type Accountant interface {
 // Interval bounds a number from both sides.
 type Interval struct{ Lower, Upper float64 }
 
-// Bracketing is an accountant that also bounds the truth from below: the exact epsilon or
+// IntervalAccountant is an accountant that also bounds the truth from below: the exact epsilon or
 // delta of the dominating pairs of the ledger lies in the interval, whose upper end is the
 // number in the Guarantee. Arguments and errors are those of Accountant.
 type IntervalAccountant interface {

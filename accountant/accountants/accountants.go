@@ -1,3 +1,15 @@
+// Package accountants makes every accountant by its name:
+//
+//	exact      pld.NewExact             the exact ε of the dominating pairs, in about a millisecond
+//	pld        pld.New                  privacy loss distributions composed by FFT
+//	rdp        rdp.New                  Rényi divergences; most kinds of events
+//	zcdp       zcdp.New                 zero-concentrated differential privacy
+//	basic      composition.NewBasic     ε and δ added up
+//	advanced   composition.NewAdvanced  advanced composition
+//	optimal    composition.NewOptimal   the best that (ε, δ) of each release allow
+//
+// A new accountant is a package with a type that fulfils accountant.Accountant, a row in the table of this
+// package, and a row in its contract test, which says what it cannot analyse.
 package accountants
 
 import (

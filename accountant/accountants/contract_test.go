@@ -11,7 +11,7 @@ import (
 )
 
 // TestAccountantContract holds every accountant that New knows, for every relation, to the
-// comments of Accountant and Bracketing. The one excuse is ErrUnsupported.
+// comments of accountant.Accountant and IntervalAccountant. The one excuse is ErrUnsupported.
 func TestAccountantContract(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ const (
 	nameOptimal  = "optimal"
 )
 
-// Composition is an accountant that knows of every release its (ε, δ) and of their
+// Accountant is an accountant.Accountant that knows of every release its (ε, δ) and of their
 // composition a theorem about (ε, δ) alone. Its answers are far above those of the
 // accountants that look at whole distributions, and stand here to be compared with.
 //
@@ -94,7 +94,7 @@ func (c *Accountant) Name() string { return c.rule.name }
 // Relation returns the relation that c was made for.
 func (c *Accountant) Relation() accountant.Relation { return c.relation }
 
-// Guarantee returns epsilon at delta of the whole ledger. See Accountant.
+// Guarantee returns epsilon at delta of the whole ledger. See accountant.Accountant.
 func (c *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	if err := accountant.ValidateDelta(delta); err != nil {
 		return accountant.Guarantee{}, err
@@ -110,7 +110,7 @@ func (c *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.
 	return c.guarantee(epsilon, delta), nil
 }
 
-// Delta returns delta at epsilon of the whole ledger. See Accountant.
+// Delta returns delta at epsilon of the whole ledger. See accountant.Accountant.
 func (c *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
 	if err := accountant.ValidateEpsilon(epsilon); err != nil {
 		return accountant.Guarantee{}, err

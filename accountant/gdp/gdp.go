@@ -1,3 +1,5 @@
+// Package gdp estimates what a ledger costs by Gaussian differential privacy. The estimate is not a bound:
+// it is reported beside the answers of accountants, and never enforced.
 package gdp
 
 import (
@@ -8,18 +10,18 @@ import (
 	"dpsgd/accountant/mechanism"
 )
 
-// GDP is an estimate of a ledger as one Gaussian release of noise multiplier 1/Mu: the limit that
+// Estimate takes a ledger for one Gaussian release of noise multiplier 1/Mu: the limit that
 // the composition of many sampled releases tends to, by a central limit theorem
 // (Dong, Roth, Su 2019, arXiv:1905.02383; Bu, Dong, Long, Su 2020, arXiv:1911.11607).
 //
 // It is reported, never enforced: it is not a bound. For DP-SGD it is below the truth most
 // of the time, by a few percent at σ above 1 and by 30 % at σ = 0.6, q = 0.01, T = 1000. That is why
-// GDP is not an Accountant and none of its methods return a Guarantee.
+// Estimate is no accountant.Accountant and none of its methods return a Guarantee.
 type Estimate struct {
 	Mu float64 // at least 0; +Inf is no privacy
 }
 
-// EstimateGDP returns the estimate of a ledger under r. Phases add up by their squares:
+// Of returns the estimate of a ledger under r. Phases add up by their squares:
 //
 //	Gaussian                         μ² = T s²/σ²                             (exact)
 //	PoissonSampled of Gaussian       μ² = T q² (exp(s²/σ²) - 1)

@@ -13,7 +13,7 @@ const (
 		"Doroshenko et al. 2022), composed by FFT"
 )
 
-// PLD is the accountant by privacy loss distributions: the losses of the dominating pairs of a
+// Accountant is the one by privacy loss distributions: the losses of the dominating pairs of a
 // ledger, discretised so that no answer is below the truth, and composed by fast Fourier
 // transforms. It is independent of the numerics of Exact, a little looser, and
 // analyses every event of which a dominating pair is known: Gaussian and Laplace, both
@@ -27,7 +27,7 @@ type Accountant struct {
 
 var _ accountant.IntervalAccountant = (*Accountant)(nil)
 
-// NewPLD returns the accountant for relation r. Interval is the spacing of the grid of
+// New returns the accountant for relation r. Interval is the spacing of the grid of
 // losses; 0 chooses one for each question, such that answers are within about 0.1 % of
 // the truth.
 func New(r accountant.Relation, interval float64) (*Accountant, error) {

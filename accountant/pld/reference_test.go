@@ -23,7 +23,7 @@ type profileRow struct {
 	Terms      []json.RawMessage
 }
 
-// profileQuestion is a question to Exact and PLD: the ε at Delta, or the δ at Epsilon if that is not
+// profileQuestion is a question to "exact" and "pld": the ε at Delta, or the δ at Epsilon if that is not
 // NaN.
 type profileQuestion struct {
 	id             string
@@ -118,7 +118,7 @@ func (row profileRow) mixed(t *testing.T) *accountant.Ledger {
 	return &l
 }
 
-// profileKinds are the kinds that Exact and PLD both answer.
+// profileKinds are the kinds that both accountants answer.
 var profileKinds = []string{"eps_pld", "delta_at_eps", "replace_one_poisson", "group_dpsgd", "truncated_poisson",
 	"mixed_composition", "gaussian_eps", "gaussian_delta", "laplace", "randomized_response", "published"}
 

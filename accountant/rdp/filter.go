@@ -46,7 +46,7 @@ type Filter struct {
 // known roughly the order that BestOrder reports for it, alone, is better.
 func FilterOrders() []float64 { return []float64{1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128} }
 
-// NewFilter returns a filter with a whole budget. Orders are those of NewRDP. Target has
+// NewFilter returns a filter with a whole budget. Orders are those of New. Target has
 // a finite epsilon above 0 and a delta in (0, 1). An order that has no budget, because
 // its conversion alone is above epsilon, is not used and takes no part of delta; if
 // none has, the error matches ErrUnreachable.
@@ -178,7 +178,7 @@ type Odometer struct {
 	spent []float64
 }
 
-// NewOdometer returns an odometer under r at delta, in (0, 1). Orders are those of NewRDP.
+// NewOdometer returns an odometer under r at delta, in (0, 1). Orders are those of New.
 func NewOdometer(r accountant.Relation, delta float64, orders []float64) (*Odometer, error) {
 	if err := accountant.ValidateDelta(delta); err != nil {
 		return nil, err

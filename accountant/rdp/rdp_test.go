@@ -56,7 +56,7 @@ func TestOpacusAnchor(t *testing.T) {
 	}
 }
 
-func TestNewRDPOrders(t *testing.T) {
+func TestNewOrders(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		orders []float64

@@ -1,3 +1,6 @@
+// Package zcdp accounts for privacy by zero-concentrated differential privacy (Bun, Steinke 2016,
+// arXiv:1605.02065): one number ρ for each release, which adds up. [Accountant] turns the ρ of a ledger
+// into ε at δ by the best conversion there is, [Epsilon] by the simple one that papers print.
 package zcdp
 
 import (
@@ -13,7 +16,7 @@ const nameConcentrated = "zcdp"
 // roundingError is far above the relative error of the few operations of a formula here.
 const roundingError = 1e-12
 
-// ZCDPAccountant is the accountant of zero-concentrated differential privacy (Bun, Steinke
+// Accountant is the accountant of zero-concentrated differential privacy (Bun, Steinke
 // 2016, arXiv:1605.02065). It knows of a release one number, ρ, such that the Rényi
 // divergence of every order α is at most ρα; the numbers of a ledger add up (Lemma 1.7).
 // It analyses, with a sensitivity s of 2 under ReplaceOne and of 1 else,
@@ -38,12 +41,12 @@ const roundingError = 1e-12
 //
 // Epsilon at δ is the least of the conversion of Canonne, Kamath, Steinke 2020 over all
 // real orders, so it is a little below that of the Rényi accountant where both know the
-// ledger. ConcentratedEpsilon is the simpler formula that papers print.
+// ledger. [Epsilon] is the simpler formula that papers print.
 type Accountant struct{ relation accountant.Relation }
 
 var _ accountant.Accountant = (*Accountant)(nil)
 
-// NewZCDP returns the accountant under r. It is an error if r is not a relation.
+// New returns the accountant under r. It is an error if r is not a relation.
 func New(r accountant.Relation) (*Accountant, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -59,7 +62,7 @@ func (a *Accountant) Relation() accountant.Relation { return a.relation }
 
 const methodZCDP = "zCDP (Bun, Steinke 2016), conversion of Canonne, Kamath, Steinke 2020"
 
-// Guarantee returns epsilon at delta of the whole ledger. See Accountant.
+// Guarantee returns epsilon at delta of the whole ledger. See accountant.Accountant.
 func (a *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	if err := accountant.ValidateDelta(delta); err != nil {
 		return accountant.Guarantee{}, err
@@ -71,7 +74,7 @@ func (a *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.
 	return accountant.Guarantee{Epsilon: concentratedEpsilon(rho, delta), Delta: delta, Relation: a.relation, Method: methodZCDP}, nil
 }
 
-// Delta returns delta at epsilon of the whole ledger. See Accountant.
+// Delta returns delta at epsilon of the whole ledger. See accountant.Accountant.
 func (a *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
 	if err := accountant.ValidateEpsilon(epsilon); err != nil {
 		return accountant.Guarantee{}, err
@@ -84,7 +87,7 @@ func (a *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Gu
 }
 
 // Rho returns the ρ of the whole ledger, rounded up: 0 if nothing is released about anyone,
-// +Inf where noise is missing. Errors are those of Accountant.
+// +Inf where noise is missing. Errors are those of accountant.Accountant.
 func (a *Accountant) Rho(l *accountant.Ledger) (float64, error) {
 	released, err := accountant.Simplify(l)
 	if err != nil {
@@ -131,7 +134,7 @@ func (a *Accountant) rhoOf(e accountant.Event) (float64, error) {
 	return 0, fmt.Errorf("%w: the %s accountant cannot analyse %v under %v", accountant.ErrUnsupported, nameConcentrated, e, a.relation)
 }
 
-// rhoOfPure is ε tanh(ε/2); see ZCDPAccountant.
+// rhoOfPure is ε tanh(ε/2); see Accountant.
 func rhoOfPure(epsilon float64) float64 {
 	if math.IsInf(epsilon, 1) {
 		return epsilon
@@ -139,7 +142,7 @@ func rhoOfPure(epsilon float64) float64 {
 	return epsilon * math.Tanh(epsilon/2)
 }
 
-// ConcentratedEpsilon returns ρ + 2 √(ρ log(1/δ)): a release with ρ-zero-concentrated
+// Epsilon returns ρ + 2 √(ρ log(1/δ)): a release with ρ-zero-concentrated
 // differential privacy is (ε, delta)-differentially private with this ε (Bun, Steinke 2016,
 // Proposition 1.3). The accountant "zcdp" answers with a smaller one. Rho must be at
 // least 0, delta in (0, 1); else the error matches ErrInvalid.

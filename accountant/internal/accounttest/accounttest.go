@@ -1,3 +1,4 @@
+// Package accounttest has what the tests of the accountants share.
 package accounttest
 
 import (
@@ -8,7 +9,7 @@ import (
 	"dpsgd/accountant"
 )
 
-// mustLedger returns the ledger of these entries.
+// Ledger returns the ledger of these entries.
 func Ledger(t testing.TB, entries ...accountant.Entry) *accountant.Ledger {
 	t.Helper()
 	var l accountant.Ledger
@@ -20,7 +21,7 @@ func Ledger(t testing.TB, entries ...accountant.Entry) *accountant.Ledger {
 	return &l
 }
 
-// composed returns the composition of these events.
+// Composed returns the composition of these events.
 func Composed(t testing.TB, events ...accountant.Event) accountant.Composed {
 	t.Helper()
 	c, err := accountant.Compose(events...)
@@ -30,7 +31,7 @@ func Composed(t testing.TB, events ...accountant.Event) accountant.Composed {
 	return c
 }
 
-// epsilon asks for epsilon and checks the form of the answer.
+// Epsilon asks for epsilon and checks the form of the answer.
 func Epsilon(t testing.TB, a accountant.Accountant, l *accountant.Ledger, delta float64) float64 {
 	t.Helper()
 	e, ok := SupportedEpsilon(t, a, l, delta)
@@ -40,7 +41,7 @@ func Epsilon(t testing.TB, a accountant.Accountant, l *accountant.Ledger, delta 
 	return e
 }
 
-// supportedEpsilon is epsilon, or false where the accountant refuses the events.
+// SupportedEpsilon is epsilon, or false where the accountant refuses the events.
 func SupportedEpsilon(t testing.TB, a accountant.Accountant, l *accountant.Ledger, delta float64) (float64, bool) {
 	t.Helper()
 	g, err := a.Guarantee(l, delta)
@@ -56,5 +57,5 @@ func SupportedEpsilon(t testing.TB, a accountant.Accountant, l *accountant.Ledge
 	return g.Epsilon, true
 }
 
-// relative is the relative error of a number.
+// Relative is the relative error of a number.
 func Relative(got, want float64) float64 { return math.Abs(got-want) / math.Abs(want) }

@@ -7,7 +7,7 @@ import (
 	"dpsgd/accountant"
 )
 
-// referenceRow is one line of the shared reference values; its README describes them.
+// Row is one line of the shared reference values; its README describes them.
 type Row struct {
 	ID, Kind, Name         string
 	Q, Sigma, Alpha, Delta float64
@@ -21,7 +21,7 @@ type Row struct {
 	ValueReverse           *float64 `json:"value_reverse"`
 }
 
-// ledger returns what the row composes.
+// Ledger returns what the row composes.
 func (r Row) Ledger(t *testing.T) *accountant.Ledger {
 	t.Helper()
 	phases := r.Phases
@@ -37,7 +37,7 @@ func (r Row) Ledger(t *testing.T) *accountant.Ledger {
 	return &l
 }
 
-// renyiRow holds the fields of the reference rows whose answer has to do with Rényi
+// RenyiRow holds the fields of the reference rows whose answer has to do with Rényi
 // divergences.
 type RenyiRow struct {
 	ID, Kind           string

@@ -2,13 +2,13 @@ package solve
 
 import "math"
 
-// The deltas that leastDelta looks at.
+// The deltas that LeastDelta looks at.
 const (
 	minSolvedDelta = 1e-300
 	maxSolvedDelta = 1 - 0x1p-53
 )
 
-// leastDelta returns the least delta at which epsilonAt is at most epsilon, to a relative
+// LeastDelta returns the least delta at which epsilonAt is at most epsilon, to a relative
 // 1e-9 and on the private side: epsilonAt was at most epsilon there. It is 1 if there is
 // none, and at least 1e-300. epsilonAt must not rise.
 func LeastDelta(epsilonAt func(delta float64) (float64, error), epsilon float64) (float64, error) {

@@ -1,12 +1,14 @@
+// Package solve finds roots on the private side: at a point where the function was evaluated and found at
+// most 0. The functions fall, and are close to a line where answers about privacy cost milliseconds.
 package solve
 
 import "math"
 
-// bracket holds two points of a function that falls through 0: lo < hi and
+// Bracket holds two points of a function that falls through 0: lo < hi and
 // f(lo) = flo > 0 ≥ fhi = f(hi).
 type Bracket struct{ Lo, AtLo, Hi, AtHi float64 }
 
-// sign says where a function falls through 0.
+// Sign says where a function falls through 0.
 type Sign int
 
 const (
@@ -15,13 +17,13 @@ const (
 	Negative             // at most 0 at the left end
 )
 
-// Limits of the stride of enclose.
+// Limits of the stride of Enclose.
 const (
 	minStride = 0x1p-7       // at first
 	maxStride = 2 * math.Ln2 // at first where f is infinite
 )
 
-// enclose looks for a bracket of f within [least, most], from x outwards. Here x is the
+// Enclose looks for a bracket of f within [least, most], from x outwards. Here x is the
 // logarithm of a parameter and f one of epsilon, so that f is close to a line of slope
 // -1/2 to -2 most of the time. Each point lies a little beyond where the line through the
 // last two reaches 0 (at first, one of slope -1), and not far from the last, since answers
@@ -65,7 +67,7 @@ func Enclose(f func(x float64) float64, x, least, most float64) (Bracket, Sign) 
 	}
 }
 
-// narrow shrinks the bracket until it is at most tolerance wide and returns its right
+// Narrow shrinks the bracket until it is at most tolerance wide and returns its right
 // end: a point at which f was evaluated and found at most 0. f may return infinities.
 func (b Bracket) Narrow(f func(x float64) float64, tolerance float64) float64 {
 	for s := NewITP(b, tolerance); b.Hi-b.Lo > tolerance; {
@@ -78,7 +80,7 @@ func (b Bracket) Narrow(f func(x float64) float64, tolerance float64) float64 {
 	return b.Hi
 }
 
-// cut replaces the end of the bracket on whose side of 0 the value fx at x is.
+// Cut replaces the end of the bracket on whose side of 0 the value fx at x is.
 func (b *Bracket) Cut(x, fx float64) {
 	if fx > 0 {
 		b.Lo, b.AtLo = x, fx
@@ -87,7 +89,7 @@ func (b *Bracket) Cut(x, fx float64) {
 	}
 }
 
-// itp chooses where to look next in a shrinking bracket (Oliveira, Takahashi 2020, "An
+// ITP chooses where to look next in a shrinking bracket (Oliveira, Takahashi 2020, "An
 // Enhancement of the Bisection Method Average Performance Preserving Minmax
 // Optimality", ACM TOMS 47(1)): regula falsi pulled towards the middle, and at most one
 // step more than bisection. In the notation of the paper k2 = 2 and n0 = 1.
@@ -96,13 +98,14 @@ type ITP struct {
 	radius float64 // ε 2^(n_max - j): half of what bisection would have left by now
 }
 
+// NewITP returns the choice for a bracket that is to become tolerance wide.
 func NewITP(b Bracket, tolerance float64) *ITP {
 	width := b.Hi - b.Lo
 	bisections := math.Ceil(math.Log2(width/tolerance)) + 1
 	return &ITP{k1: 0.2 / width, radius: tolerance / 2 * math.Exp2(bisections)}
 }
 
-// next interpolates, truncates and projects. It is the middle if an end of the bracket
+// Next interpolates, truncates and projects. It is the middle if an end of the bracket
 // has an infinite value.
 func (s *ITP) Next(b Bracket) float64 {
 	width := b.Hi - b.Lo
