@@ -84,6 +84,20 @@ func larger(a, b accountant.Interval) accountant.Interval {
 	return accountant.Interval{Lower: max(a.Lower, b.Lower), Upper: max(a.Upper, b.Upper)}
 }
 
+// exactDirection answers by contour integration, else by PLD, else by Chernoff's bound.
+func exactDirection(rs []releasePair, q profileQuery) (i accountant.Interval, method string, err error) {
+	if i, method, err = byContour(rs, q); !errors.Is(err, contour.ErrUncertified) {
+		return i, method, err
+	}
+	i, method, err = byPLD(rs, q, grid.Options{})
+	if parts, ok := contourParts(rs); ok {
+		if bound := q.chernoff(parts); err != nil || bound < i.Upper {
+			return accountant.Interval{Lower: min(i.Lower, bound), Upper: bound}, methodChernoff, nil
+		}
+	}
+	return i, method, err
+}
+
 // byContour answers in one direction by contour integration.
 func byContour(rs []releasePair, q profileQuery) (accountant.Interval, string, error) {
 	parts, ok := contourParts(rs)
@@ -239,12 +253,4 @@ func (q deltaAt) dominated(rs []releasePair, known accountant.Interval) bool {
 // capped: δ is 0 only where the losses are known to be below ε, which the answers know.
 func (q deltaAt) capped(_ pairs, i accountant.Interval, err error) (accountant.Interval, error) {
 	return i, err
-}
-
-// orNone returns g, or nothing but the error.
-func orNone(g accountant.Guarantee, err error) (accountant.Guarantee, error) {
-	if err != nil {
-		return accountant.Guarantee{}, err
-	}
-	return g, nil
 }

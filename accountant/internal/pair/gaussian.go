@@ -30,9 +30,6 @@ func Gaussian(sigma float64) Mixtures {
 // Wang 2022, Theorem 11).
 func Removed(q, sigma float64) Mixtures { return RemovedGroup(q, 1, sigma) }
 
-// Added is Removed in the other direction.
-func Added(q, sigma float64) Mixtures { return RemovedGroup(q, 1, sigma).Reversed() }
-
 // RemovedGroup is Removed for size records of one person, which are sampled
 // independently: the mean is Bin(size, q) (Ganesh 2024, arXiv:2401.10294).
 func RemovedGroup(q float64, size int, sigma float64) Mixtures {

@@ -66,7 +66,7 @@ func randomParts(rng *rand.Rand) []Part {
 		case 0:
 			parts = append(parts, Part{pair.Gaussian(30 * sigma), count})
 		case 1:
-			parts = append(parts, Part{pair.Added(q, 2*sigma), count})
+			parts = append(parts, Part{pair.Removed(q, 2*sigma).Reversed(), count})
 		case 2:
 			parts = append(parts, Part{pair.Replaced(q, 2*sigma), count})
 		case 3:
@@ -154,7 +154,7 @@ func ExampleEpsilon() {
 	if err != nil {
 		panic(err)
 	}
-	added, err := Epsilon([]Part{{pair.Added(0.01, 1), steps}}, 1e-5)
+	added, err := Epsilon([]Part{{pair.Removed(0.01, 1).Reversed(), steps}}, 1e-5)
 	if err != nil {
 		panic(err)
 	}

@@ -37,7 +37,7 @@ func (r row) parts() (removed, added []Part) {
 	}
 	for _, p := range phases {
 		removed = append(removed, Part{pair.Removed(p[0], p[1]), int(p[2])})
-		added = append(added, Part{pair.Added(p[0], p[1]), int(p[2])})
+		added = append(added, Part{pair.Removed(p[0], p[1]).Reversed(), int(p[2])})
 	}
 	return removed, added
 }

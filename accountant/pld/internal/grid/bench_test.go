@@ -14,7 +14,7 @@ func BenchmarkPLD(b *testing.B) {
 	}{{"chosen", 0}, {"1e-4", 1e-4}} {
 		b.Run(bench.name, func(b *testing.B) {
 			for b.Loop() {
-				for _, p := range []pair.Pair{pair.Removed(0.01, 1), pair.Added(0.01, 1)} {
+				for _, p := range []pair.Pair{pair.Removed(0.01, 1), pair.Removed(0.01, 1).Reversed()} {
 					if _, err := Epsilon([]Part{{p, 10_000}}, 1e-5, Options{Interval: bench.interval}); err != nil {
 						b.Fatal(err)
 					}

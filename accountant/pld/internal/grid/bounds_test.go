@@ -9,8 +9,8 @@ import (
 )
 
 var examples = []pair.Pair{
-	pair.Gaussian(1), pair.Removed(0.01, 1), pair.Added(0.01, 1), pair.Removed(1e-5, 0.8), pair.Removed(0.5, 0.3),
-	pair.Added(1e-3, 0.4), pair.Replaced(0.2, 1), pair.RemovedGroup(0.3, 4, 2),
+	pair.Gaussian(1), pair.Removed(0.01, 1), pair.Removed(0.01, 1).Reversed(), pair.Removed(1e-5, 0.8), pair.Removed(0.5, 0.3),
+	pair.Removed(1e-3, 0.4).Reversed(), pair.Replaced(0.2, 1), pair.RemovedGroup(0.3, 4, 2),
 	pair.Laplace(1), pair.LaplaceRemoved(0.1, 0.5), pair.LaplaceAdded(0.1, 0.5),
 	pair.RandomizedResponse(2, 0.5), pair.RandomizedResponse(7, 0.9), pair.ApproxDP(0.3, 0.01),
 	pair.Symmetric{Dominating: pair.Removed(0.1, 0.5)},

@@ -37,7 +37,7 @@ func TestGaussianComposition(t *testing.T) {
 // it too; its lower end is poor where the loss is nearly always within one cell.
 func TestSingleReleases(t *testing.T) {
 	for _, p := range []pair.Pair{
-		pair.Removed(0.01, 1), pair.Added(0.01, 1), pair.Removed(1e-4, 0.5), pair.Replaced(0.3, 2),
+		pair.Removed(0.01, 1), pair.Removed(0.01, 1).Reversed(), pair.Removed(1e-4, 0.5), pair.Replaced(0.3, 2),
 		pair.RemovedGroup(0.1, 3, 1), pair.Laplace(0.5), pair.LaplaceRemoved(0.1, 1), pair.LaplaceAdded(0.1, 1),
 		pair.ApproxDP(0.5, 1e-6), pair.RandomizedResponse(10, 0.7), pair.Symmetric{Dominating: pair.Removed(0.05, 0.7)},
 		pair.Combination{{Weight: 0.9, Pair: pair.Gaussian(2)}, {Weight: 0.1, Pair: pair.Laplace(1)}},
@@ -120,7 +120,7 @@ func TestRandomConfigurations(t *testing.T) {
 		if float64(count)*q*q > 1e3*sigma*sigma { // no privacy left
 			continue
 		}
-		for _, p := range []pair.Pair{pair.Removed(q, sigma), pair.Added(q, sigma)} {
+		for _, p := range []pair.Pair{pair.Removed(q, sigma), pair.Removed(q, sigma).Reversed()} {
 			parts := []Part{{p, count}}
 			got := epsilonOf(t, parts, delta)
 			if !(got.Lower <= got.Upper) || math.IsInf(got.Upper, 1) || got.Lower < 0 {

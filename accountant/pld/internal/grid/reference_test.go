@@ -79,7 +79,7 @@ func TestReferenceEpsilons(t *testing.T) {
 	for _, r := range rows(t, "eps_pld") {
 		holds(t, r.ID, epsilonOf(t, r.steps(pair.Removed), r.Delta), r.Value, r.ValueErr, 1e-3, 1e-3)
 		if r.ValueAdd != nil {
-			holds(t, r.ID+" added", epsilonOf(t, r.steps(pair.Added), r.Delta), *r.ValueAdd, r.ValueErr, 1e-3, 1e-3)
+			holds(t, r.ID+" added", epsilonOf(t, r.steps(added), r.Delta), *r.ValueAdd, r.ValueErr, 1e-3, 1e-3)
 		}
 	}
 }
@@ -180,3 +180,6 @@ func TestReferenceClosedForms(t *testing.T) {
 		}
 	}
 }
+
+// added is pair.Removed in the other direction.
+func added(q, sigma float64) pair.Mixtures { return pair.Removed(q, sigma).Reversed() }
