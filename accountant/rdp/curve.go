@@ -21,6 +21,7 @@ const relativeError = 1e-12
 type curve struct {
 	orders     []float64
 	divergence divergence
+	theorem    string
 	bits       []atomic.Uint64 // of the values; 0 means not yet computed
 }
 
@@ -75,21 +76,22 @@ func newCurveCache(r accountant.Relation, orders []float64) *curveCache {
 	return &curveCache{relation: r, orders: orders, curves: map[accountant.Event]*curve{}}
 }
 
-// get returns the curve of an event as accountant.Simplify leaves it, or nil if e costs nothing.
-func (cc *curveCache) get(e accountant.Event) (*curve, error) {
+// get returns the curve of an event as accountant.Simplify leaves it, or nil if e costs nothing, and the
+// theorem behind it.
+func (cc *curveCache) get(e accountant.Event) (c *curve, theorem string, err error) {
 	cc.mu.Lock()
 	defer cc.mu.Unlock()
 	if c, ok := cc.curves[e]; ok {
-		return c, nil
+		return c, c.theorem, nil
 	}
-	d, err := newDivergence(e, cc.relation, cc.orders)
+	d, theorem, err := newDivergence(e, cc.relation, cc.orders)
 	if err != nil || d == nil {
-		return nil, err
+		return nil, theorem, err
 	}
 	if len(cc.curves) >= maxCurves {
 		clear(cc.curves) // curves in use live on with their users
 	}
-	c := &curve{orders: cc.orders, divergence: d, bits: make([]atomic.Uint64, len(cc.orders))}
+	c = &curve{orders: cc.orders, divergence: d, theorem: theorem, bits: make([]atomic.Uint64, len(cc.orders))}
 	cc.curves[e] = c
-	return c, nil
+	return c, theorem, nil
 }

@@ -132,7 +132,7 @@ func TestDeltaAtTheEnds(t *testing.T) {
 	}
 	bad := newRDP(t, []float64{2, 4})
 	l := accounttest.Ledger(t, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 1}, Count: 1})
-	c, err := bad.curves.get(accountant.Gaussian{NoiseMultiplier: 1})
+	c, _, err := bad.curves.get(accountant.Gaussian{NoiseMultiplier: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,54 +37,64 @@ func (d divergence) orElse(bound divergence) divergence {
 	}
 }
 
-// newDivergence returns the divergence of an event as accountant.Simplify leaves it, or nil if
-// it costs nothing at any order. Every event is on one line here, with the relations
-// for which there is a theorem; the formulas are in the files beside. The cost of
-// RepeatAndSelect at one order depends on the costs of its event at all of the orders.
-func newDivergence(e accountant.Event, r accountant.Relation, orders []float64) (divergence, error) {
+// newDivergence returns the divergence of an event as accountant.Simplify leaves it, or nil if it costs
+// nothing at any order, and the theorem behind it. Every event is on one line here, with the relations for
+// which there is a theorem; the formulas are in the files beside. The cost of RepeatAndSelect at one
+// order depends on the costs of its event at all of the orders.
+func newDivergence(e accountant.Event, r accountant.Relation, orders []float64) (d divergence, theorem string, err error) {
 	switch e := e.(type) {
 	case accountant.Gaussian:
-		return gaussianDivergence(e.NoiseMultiplier / r.Sensitivity()), nil
+		return gaussianDivergence(e.NoiseMultiplier / r.Sensitivity()), theoremGaussian, nil
 	case accountant.Laplace:
-		return laplaceDivergence(e.Scale / r.Sensitivity()), nil
+		return laplaceDivergence(e.Scale / r.Sensitivity()), "Laplace; Mironov 2017", nil
 	case accountant.ZCDP:
-		return func(alpha float64) float64 { return e.Rho * alpha }, nil
+		return func(alpha float64) float64 { return e.Rho * alpha }, "zCDP; Bun, Steinke 2016", nil
 	case accountant.ApproxDP:
 		if e.Delta == 0 {
-			return pureDivergence(e.Epsilon), nil
+			return pureDivergence(e.Epsilon), theoremPure, nil
 		}
 	case accountant.RandomizedResponse:
 		if r == accountant.ReplaceOne {
-			return responseDivergence(e), nil
+			return responseDivergence(e), theoremPure, nil
 		}
 	case accountant.TreeAggregation:
 		if r == accountant.ZeroOut {
-			return treeDivergence(e), nil
+			return treeDivergence(e), "tree aggregation; Kairouz et al. 2021", nil
 		}
 	case accountant.PoissonSampled:
-		if d := poissonDivergence(e, r); d != nil {
-			return d, nil
+		if d, theorem := poissonDivergence(e, r); d != nil {
+			return d, theorem, nil
 		}
 	case accountant.PoissonSampledGroup:
 		if inner, ok := e.Event.(accountant.Gaussian); ok && r != accountant.ReplaceOne {
 			all := gaussianDivergence(inner.NoiseMultiplier / float64(e.GroupSize))
-			return groupDivergence(e.SamplingProbability, e.GroupSize, inner.NoiseMultiplier).orElse(all), nil
+			d := groupDivergence(e.SamplingProbability, e.GroupSize, inner.NoiseMultiplier).orElse(all)
+			return d, "groups of records in Poisson samples; Ganesh 2024", nil
 		}
 	case accountant.FixedSizeSampled:
 		if inner, ok := e.Event.(accountant.Gaussian); ok && r == accountant.ReplaceOne {
 			sigma := inner.NoiseMultiplier / r.Sensitivity()
-			return divergence(newFixedSize(e, sigma).divergence).orElse(gaussianDivergence(sigma)), nil
+			d := divergence(newFixedSize(e, sigma).divergence).orElse(gaussianDivergence(sigma))
+			return d, "samples without replacement; Wang, Balle, Kasiviswanathan 2019, Theorem 27", nil
 		}
 	case accountant.TruncatedPoissonSampled:
 		if inner, ok := e.Event.(accountant.Gaussian); ok && r != accountant.ReplaceOne {
 			replaced := gaussianDivergence(inner.NoiseMultiplier / 2 / accountant.ReplaceOne.Sensitivity())
-			return truncatedDivergence(e, inner.NoiseMultiplier).orElse(replaced), nil
+			d := truncatedDivergence(e, inner.NoiseMultiplier).orElse(replaced)
+			return d, "truncated Poisson samples; Ganesh, McKenna, McMahan, Smith, Wu 2025", nil
 		}
 	case accountant.RepeatAndSelect:
-		return selectionDivergence(e, r, orders)
+		d, err := selectionDivergence(e, r, orders)
+		return d, "private selection; Papernot, Steinke 2022", err
 	}
-	return nil, fmt.Errorf("%w: the %s accountant cannot analyse %v under %v", accountant.ErrUnsupported, nameRDP, e, r)
+	return nil, "", fmt.Errorf("%w: the %s accountant cannot analyse %v under %v", accountant.ErrUnsupported, nameRDP, e, r)
 }
+
+// Theorems that serve more than one event.
+const (
+	theoremGaussian = "Poisson-subsampled Gaussian; Mironov, Talwar, Zhang 2019"
+	theoremPure     = "randomized response; Mironov 2017"
+)
 
 // divergenceOf returns the divergence of any valid event, also one that accountant.Simplify takes
 // apart, or nil if it costs nothing at any order.
@@ -103,7 +113,7 @@ func divergenceOf(e accountant.Event, r accountant.Relation, orders []float64) (
 	var parts []divergence
 	var counts []float64
 	for _, entry := range released.Entries {
-		d, err := newDivergence(entry.Event, r, orders)
+		d, _, err := newDivergence(entry.Event, r, orders)
 		if err != nil {
 			return nil, err
 		}
@@ -130,22 +140,22 @@ func divergenceOf(e accountant.Event, r accountant.Relation, orders []float64) (
 
 // poissonDivergence is that of a Poisson-sampled release, or nil if there is none. A
 // contribution that is replaced by zero is one that is left out.
-func poissonDivergence(e accountant.PoissonSampled, r accountant.Relation) divergence {
+func poissonDivergence(e accountant.PoissonSampled, r accountant.Relation) (d divergence, theorem string) {
 	q := e.SamplingProbability
 	switch inner := e.Event.(type) {
 	case accountant.Gaussian:
 		unsampled := gaussianDivergence(inner.NoiseMultiplier / r.Sensitivity())
 		if r == accountant.ReplaceOne {
-			return mixtureDivergence(pair.Replaced(q, inner.NoiseMultiplier)).orElse(unsampled)
+			return mixtureDivergence(pair.Replaced(q, inner.NoiseMultiplier)).orElse(unsampled), theoremGaussian
 		}
 		sampled := func(alpha float64) float64 { return poissonGaussianDivergence(q, inner.NoiseMultiplier, alpha) }
-		return divergence(sampled).orElse(unsampled)
+		return divergence(sampled).orElse(unsampled), theoremGaussian
 	case accountant.Laplace:
 		if r != accountant.ReplaceOne {
-			return sampledLaplaceDivergence(q, inner.Scale).orElse(laplaceDivergence(inner.Scale))
+			return sampledLaplaceDivergence(q, inner.Scale).orElse(laplaceDivergence(inner.Scale)), "Poisson-subsampled Laplace; Zhu, Dong, Wang 2022"
 		}
 	}
-	return nil
+	return nil, ""
 }
 
 // groupDivergence is that of a Poisson-sampled Gaussian release for size records

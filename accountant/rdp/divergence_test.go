@@ -2,6 +2,7 @@ package rdp
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -116,7 +117,7 @@ func sameKind(a, b accountant.Event) bool {
 		if p, ok := e.(accountant.PoissonSampled); ok {
 			return strings.Fields(p.Event.String())[0][:3]
 		}
-		return sourceOf(e)
+		return fmt.Sprintf("%T", e)
 	}
 	return kind(a) == kind(b)
 }

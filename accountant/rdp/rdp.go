@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"dpsgd/accountant"
 )
@@ -269,15 +270,23 @@ func (r *Accountant) total(l *accountant.Ledger) (rdpTotal, error) {
 	if err != nil {
 		return rdpTotal{}, err
 	}
-	total := rdpTotal{infinite: released.NonPrivate, method: methodOf(released.Entries)}
+	total := rdpTotal{infinite: released.NonPrivate}
+	var theorems []string
 	for _, entry := range released.Entries {
-		c, err := r.curves.get(entry.Event)
+		c, theorem, err := r.curves.get(entry.Event)
 		if err != nil {
 			return rdpTotal{}, err
 		}
 		if c != nil {
 			total.curves = append(total.curves, weightedCurve{c, float64(entry.Count)})
 		}
+		if !slices.Contains(theorems, theorem) {
+			theorems = append(theorems, theorem)
+		}
 	}
+	if len(theorems) == 0 {
+		theorems = append(theorems, theoremGaussian)
+	}
+	total.method = "RDP (" + strings.Join(theorems, "; ") + "), conversion of Canonne, Kamath, Steinke 2020"
 	return total, nil
 }

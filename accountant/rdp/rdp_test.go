@@ -147,7 +147,7 @@ func TestBadOrdersAreNotUsed(t *testing.T) {
 	l := accounttest.Ledger(t, accountant.Entry{Event: e, Count: 1})
 	with := func(values ...float64) (accountant.Guarantee, error) {
 		r := newRDP(t, []float64{2, 4, 8})
-		c, err := r.curves.get(e)
+		c, _, err := r.curves.get(e)
 		if err != nil {
 			t.Fatal(err)
 		}
