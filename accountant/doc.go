@@ -41,9 +41,9 @@
 //   - "zcdp", in package zcdp, and "basic", "advanced", "optimal", in package composition:
 //     what older theorems say of the same ledger.
 //
-// The first two are each an [IntervalAccountant]: their answers come with a lower bound too. Package gdp
-// has an estimate that is not a bound, and therefore no Accountant. [PlainEpsilon] is the
-// shortest formula that bounds the ε of DP-SGD, to hold the others against.
+// The first two are each an [IntervalAccountant]: their answers come with a lower bound too.
+// Package gdp has an estimate that is not a bound, and therefore no Accountant. [PlainEpsilon] is
+// the shortest formula that bounds the ε of DP-SGD, to hold the others against.
 //
 // Package composition also has theorems about (ε, δ) alone: composition, groups,
 // amplification by subsampling and shuffling. Package mechanism has the exact profiles
@@ -81,11 +81,11 @@
 //
 // # Adding to it
 //
-// A new accountant is a package with a type that fulfils [Accountant] and begins with [Simplify], and a
-// row in the table of package accountants; the contract test there then covers it. A new event is a file
-// event_*.go, with the event's JSON form, its simplest form and what a group sees of it, a row in the table
-// of event_json.go, and a case in each accountant that can analyse it (a dominating pair serves
-// "exact" and "pld"); the others refuse it.
+// A new accountant is a package with a type that fulfils [Accountant] and begins with [Simplify],
+// and a row in the table of package accountants; the contract test there then covers it. A new
+// event is a file event_*.go, with the event's JSON form, its simplest form and what a group sees
+// of it, a row in the table of event_json.go, and a case in each accountant that can analyse it (a
+// dominating pair serves "exact" and "pld"); the others refuse it.
 //
 // # Sources
 //

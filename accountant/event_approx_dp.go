@@ -7,8 +7,8 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// ApproxDP is a release of which only (Epsilon, Delta)-differential privacy is known, under the relation
-// that is asked about.
+// ApproxDP is a release of which only (Epsilon, Delta)-differential privacy is known, under the
+// relation that is asked about.
 type ApproxDP struct{ Epsilon, Delta float64 }
 
 // String writes the event like its formula.

@@ -2,9 +2,9 @@ package accountant
 
 import "fmt"
 
-// FixedSizeSampled is Event applied to a subset of exactly BatchSize records, drawn uniformly without
-// replacement from DatasetSize, independently of earlier subsets. It is defined for ReplaceOne: the size
-// of the dataset counts as known.
+// FixedSizeSampled is Event applied to a subset of exactly BatchSize records, drawn uniformly
+// without replacement from DatasetSize, independently of earlier subsets. It is defined for
+// ReplaceOne: the size of the dataset counts as known.
 type FixedSizeSampled struct {
 	DatasetSize int
 	BatchSize   int

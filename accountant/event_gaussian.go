@@ -3,8 +3,8 @@ package accountant
 import "fmt"
 
 // Gaussian is the release of a sum of contributions plus normal noise. If every contribution has L2
-// norm at most C and the noise has standard deviation s in every coordinate, NoiseMultiplier is s/C,
-// under every relation. It is finite and at least 0; 0 means no noise, which costs ε = +Inf.
+// norm at most C and the noise has standard deviation s in every coordinate, NoiseMultiplier is
+// s/C, under every relation. It is finite and at least 0; 0 means no noise, which costs ε = +Inf.
 type Gaussian struct{ NoiseMultiplier float64 } // σ = s/C
 
 // String writes the event like its formula.

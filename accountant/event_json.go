@@ -9,8 +9,8 @@ import (
 )
 
 // kinds are the events. Names and keys are part of the format of ledgers on disk: they never change
-// their meaning, and a reader that meets an unknown one refuses the file. The JSON form of an event is an
-// object with one key, the event's name, whose value holds the parameters by their keys:
+// their meaning, and a reader that meets an unknown one refuses the file. The JSON form of an event
+// is an object with one key, the event's name, whose value holds the parameters by their keys:
 //
 //	{"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}}
 var kinds = []kind{
@@ -47,8 +47,8 @@ type parameter struct {
 	at  any
 }
 
-// decoder is a parameter with a JSON form of its own: the value under key, in an event that lies depth
-// deep in others.
+// decoder is a parameter with a JSON form of its own: the value under key, in an event that lies
+// depth deep in others.
 type decoder interface {
 	json.Marshaler
 	decode(o object, key string, depth int) error
@@ -85,8 +85,9 @@ func kindOf(e Event) (kind, bool) {
 	return kind{}, false
 }
 
-// MarshalEvent writes e as JSON on one line. The text is the same for equal events on every platform,
-// and UnmarshalEvent gives back the same float64s, bit for bit. Events that do not validate are an error.
+// MarshalEvent writes e as JSON on one line. The text is the same for equal events on every
+// platform, and UnmarshalEvent gives back the same float64s, bit for bit. Events that do not
+// validate are an error.
 func MarshalEvent(e Event) ([]byte, error) {
 	if err := Validate(e); err != nil {
 		return nil, err
@@ -120,9 +121,9 @@ func (p parameter) marshal() ([]byte, error) {
 	return json.Marshal(p.at)
 }
 
-// UnmarshalEvent reads what MarshalEvent writes, and nothing else: unknown, missing or repeated keys,
-// other capitalisation, null, numbers outside float64, parameters out of range and data after the event
-// are errors. They match ErrInvalid.
+// UnmarshalEvent reads what MarshalEvent writes, and nothing else: unknown, missing or repeated
+// keys, other capitalisation, null, numbers outside float64, parameters out of range and data after
+// the event are errors. They match ErrInvalid.
 func UnmarshalEvent(data []byte) (Event, error) {
 	e, err := unmarshalEvent(data, 0)
 	if err != nil {

@@ -2,8 +2,9 @@ package accountant
 
 import "fmt"
 
-// Laplace is the release of a sum of contributions of L1 norm at most C plus Laplace noise of scale b,
-// density exp(-|x|/b)/(2b), in every coordinate. Scale is b/C, finite and at least 0; 0 means no noise.
+// Laplace is the release of a sum of contributions of L1 norm at most C plus Laplace noise of scale
+// b, density exp(-|x|/b)/(2b), in every coordinate. Scale is b/C, finite and at least 0; 0 means no
+// noise.
 type Laplace struct{ Scale float64 }
 
 // String writes the event like its formula.

@@ -1,7 +1,7 @@
 package accountant
 
-// NonPrivate is a release without any guarantee: every accountant answers ε = +Inf for a ledger that
-// holds one.
+// NonPrivate is a release without any guarantee: every accountant answers ε = +Inf for a ledger
+// that holds one.
 type NonPrivate struct{}
 
 // String names the event.

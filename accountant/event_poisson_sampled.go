@@ -3,8 +3,8 @@ package accountant
 import "fmt"
 
 // PoissonSampled is Event applied to a random subset of the records: each record is in the subset
-// independently of all others and of earlier subsets with probability SamplingProbability, in [0, 1].
-// Shuffled or fixed-size batches are not Poisson samples and must not be described as such.
+// independently of all others and of earlier subsets with probability SamplingProbability, in [0,
+// 1]. Shuffled or fixed-size batches are not Poisson samples and must not be described as such.
 type PoissonSampled struct {
 	SamplingProbability float64 // q
 	Event               Event

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// RandomizedResponse is one record's answer among Buckets possible ones, replaced with NoiseProbability
-// by an answer drawn uniformly from all of them. It is defined for ReplaceOne. A NoiseProbability of 0
-// is no privacy.
+// RandomizedResponse is one record's answer among Buckets possible ones, replaced with
+// NoiseProbability by an answer drawn uniformly from all of them. It is defined for ReplaceOne. A
+// NoiseProbability of 0 is no privacy.
 type RandomizedResponse struct {
 	NoiseProbability float64
 	Buckets          int

@@ -47,8 +47,8 @@ func (e *RepeatAndSelect) parameters() []parameter {
 	return []parameter{{"event", &e.Event}, {"mean", &e.Mean}, {"shape", (*runsShape)(&e.Shape)}}
 }
 
-// runsShape is the shape of a number of runs. JSON has no number for +Inf, which stands for a Poisson
-// distribution.
+// runsShape is the shape of a number of runs. JSON has no number for +Inf, which stands for a
+// Poisson distribution.
 type runsShape float64
 
 const shapePoisson = `"poisson"`

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// ZCDP is a release of which only Rho-zero-concentrated differential privacy is known, under the relation
-// that is asked about (Bun, Steinke 2016, arXiv:1605.02065, Definition 1.1): its Rényi divergence of
-// every order α is at most Rho·α.
+// ZCDP is a release of which only Rho-zero-concentrated differential privacy is known, under the
+// relation that is asked about (Bun, Steinke 2016, arXiv:1605.02065, Definition 1.1): its Rényi
+// divergence of every order α is at most Rho·α.
 type ZCDP struct{ Rho float64 }
 
 // String writes the event like its formula.

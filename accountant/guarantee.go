@@ -115,8 +115,8 @@ func ValidateDelta(delta float64) error {
 	return nil
 }
 
-// ValidateTarget reports whether target is a budget: its epsilon is finite and above 0, its delta in
-// (0, 1). Its error matches ErrInvalid.
+// ValidateTarget reports whether target is a budget: its epsilon is finite and above 0, its delta
+// in (0, 1). Its error matches ErrInvalid.
 func ValidateTarget(target Guarantee) error {
 	if !(target.Epsilon > 0) || math.IsInf(target.Epsilon, 1) {
 		return fmt.Errorf("%w: target epsilon is %v, must be finite and above 0", ErrInvalid, target.Epsilon)

@@ -5,22 +5,23 @@ import (
 	"math"
 )
 
-// Releases is a ledger in its simplest form: the same releases, for any accountant under any relation.
+// Releases is a ledger in its simplest form: the same releases, for any accountant under any
+// relation.
 type Releases struct {
 	Entries    []Entry // of distinct events, each of which costs something
 	NonPrivate bool    // one of the releases has no guarantee at all
 }
 
-// Simplify takes compositions apart, leaves out what touches no record, and adds up equal events. It is
-// where an accountant begins. What remains in the entries are
+// Simplify takes compositions apart, leaves out what touches no record, and adds up equal events.
+// It is where an accountant begins. What remains in the entries are
 //
 //	Gaussian, Laplace, RandomizedResponse, ApproxDP, ZCDP, TreeAggregation,
 //	FixedSizeSampled, TruncatedPoissonSampled, RepeatAndSelect of anything, and
 //	PoissonSampled and PoissonSampledGroup with a probability above 0,
 //
-// their noise above 0; a Poisson sample with probability 1 is taken for the event in it. A nil ledger is
-// an error that matches ErrInvalid, and several releases of one sample that are not Gaussian one that
-// matches ErrUnsupported.
+// their noise above 0; a Poisson sample with probability 1 is taken for the event in it. A nil
+// ledger is an error that matches ErrInvalid, and several releases of one sample that are not
+// Gaussian one that matches ErrUnsupported.
 func Simplify(l *Ledger) (Releases, error) {
 	if l == nil {
 		return Releases{}, fmt.Errorf("%w: ledger is nil", ErrInvalid)
@@ -86,8 +87,8 @@ func nonPrivateIf(noNoise bool, e Event) (Event, error) {
 	return e, nil
 }
 
-// simplestSample is the simplest form of an event that releases e on a sample: nil if nobody is ever in
-// the sample or e is nothing, and otherwise what wrap makes of the simplest form of e.
+// simplestSample is the simplest form of an event that releases e on a sample: nil if nobody is
+// ever in the sample or e is nothing, and otherwise what wrap makes of the simplest form of e.
 func simplestSample(e Event, never bool, wrap func(inside Event) (Event, error)) (Event, error) {
 	inside, err := sampledEvent(e)
 	if err != nil || inside == nil || never {
@@ -99,9 +100,9 @@ func simplestSample(e Event, never bool, wrap func(inside Event) (Event, error))
 	return wrap(inside)
 }
 
-// sampledEvent returns the one event that costs the same as everything that is done to a sample, or nil
-// if that is nothing. Several Gaussian releases of one sample are as one of noise (Σ 1/σ²)^(-1/2): the
-// sum of the releases, weighted by 1/σ², says all that they say together.
+// sampledEvent returns the one event that costs the same as everything that is done to a sample, or
+// nil if that is nothing. Several Gaussian releases of one sample are as one of noise (Σ
+// 1/σ²)^(-1/2): the sum of the releases, weighted by 1/σ², says all that they say together.
 func sampledEvent(e Event) (Event, error) {
 	var l Ledger
 	if err := l.Add(e, 1); err != nil {

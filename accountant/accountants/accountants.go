@@ -8,8 +8,8 @@
 //	advanced   composition.NewAdvanced  advanced composition
 //	optimal    composition.NewOptimal   the best that (ε, δ) of each release allow
 //
-// A new accountant is a package with a type that fulfils accountant.Accountant, a row in the table of this
-// package, and a row in its contract test, which says what it cannot analyse.
+// A new accountant is a package with a type that fulfils accountant.Accountant, a row in the table
+// of this package, and a row in its contract test, which says what it cannot analyse.
 package accountants
 
 import (
@@ -38,8 +38,8 @@ var registry = []struct {
 	{"zcdp", func(r accountant.Relation) (accountant.Accountant, error) { return zcdp.New(r) }},
 }
 
-// New returns the accountant of that name for relation r, with its default options. See Names. An unknown
-// name is an error that matches accountant.ErrUnsupported.
+// New returns the accountant of that name for relation r, with its default options. See Names. An
+// unknown name is an error that matches accountant.ErrUnsupported.
 func New(name string, r accountant.Relation) (accountant.Accountant, error) {
 	for _, row := range registry {
 		if row.name == name {

@@ -8,8 +8,8 @@
 // without a curve, a budget to be split by hand, and a bound to hold an accountant
 // against.
 //
-// [NewBasic], [NewAdvanced] and [NewOptimal] make accountants of it, which know of each event of a ledger
-// its (ε, δ) alone.
+// [NewBasic], [NewAdvanced] and [NewOptimal] make accountants of it, which know of each event of a
+// ledger its (ε, δ) alone.
 //
 // # Composition
 //

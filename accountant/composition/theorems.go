@@ -14,16 +14,17 @@ type counted struct {
 
 // costs is what the theorems know of all releases together.
 type costs struct {
-	groups           map[float64]int // how many releases have that epsilon, above 0
-	releases         int             // their number
-	deltas, epsilons float64         // Σ δ, Σ ε, exact or rounded up
-	squares, drifts  float64         // Σ ε², Σ ε tanh(ε/2), rounded up
-	logKeep          float64         // Σ log(1-δ), rounded away from 0
+	sums // of ε, rounded up but for terms
+
+	groups   map[float64]int // how many releases have that epsilon, above 0
+	releases int             // their number
+	deltas   float64         // Σ δ, exact or rounded up
+	logKeep  float64         // Σ log(1-δ), rounded away from 0
 }
 
 // addCosts adds up the releases, each of which may use share of delta.
 func addCosts(all []counted, share float64) (costs, error) {
-	total := costs{groups: map[float64]int{}}
+	total := costs{groups: map[float64]int{}, sums: sums{terms: roundedTerms}}
 	for _, c := range all {
 		g, err := c.at(share)
 		if err != nil {
@@ -37,13 +38,13 @@ func addCosts(all []counted, share float64) (costs, error) {
 			total.releases += c.count
 			total.epsilons = numeric.AddUp(total.epsilons, numeric.MulUp(n, g.Epsilon))
 			total.squares += n * g.Epsilon * g.Epsilon
-			total.drifts += n * g.Epsilon * math.Tanh(g.Epsilon/2)
+			total.drift += n * g.Epsilon * math.Tanh(g.Epsilon/2)
 		}
 	}
 	// A sum of m terms is right to a relative m·2^-53.
 	slop := 1 + 0x1p-46 + float64(len(all))*0x1p-52
 	total.squares *= slop
-	total.drifts *= slop
+	total.drift *= slop
 	total.logKeep *= slop
 	return total, nil
 }
@@ -66,23 +67,17 @@ func composeBasic(c costs, delta float64) (float64, error) {
 	return c.epsilons, nil
 }
 
-// composeAdvanced is Theorem 3.5 of Kairouz, Oh, Viswanath 2015, with slack s:
-//
-//	min{ Σε, Σ ε tanh(ε/2) + √(2 Σε² min{log(e + √(Σε²)/s), log(1/s)}) }.
-//
-// With ε(e^ε - 1) in the place of ε tanh(ε/2), and log(1/s), it is the theorem of Dwork,
-// Rothblum, Vadhan 2010.
+// roundedTerms stands for the few roundings that are left after the sums were rounded up.
+const roundedTerms = 16
+
+// composeAdvanced is Theorem 3.5 of Kairouz, Oh, Viswanath 2015, see closedForm. With ε(e^ε - 1) in the
+// place of ε tanh(ε/2), and log(1/slack), it is the theorem of Dwork, Rothblum, Vadhan 2010.
 func composeAdvanced(c costs, delta float64) (float64, error) {
 	slack := c.pure(delta)
 	if slack <= 0 {
 		return composeBasic(c, delta)
 	}
-	tail := min(math.Log(math.E+math.Sqrt(c.squares)/slack), -math.Log(slack))
-	bound := roundUp(c.drifts + math.Sqrt(2*c.squares*max(0, tail)))
-	if math.IsNaN(bound) { // Σε² overflowed
-		return c.epsilons, nil
-	}
-	return min(c.epsilons, bound), nil
+	return c.closedForm(slack), nil
 }
 
 // maxListed bounds the releases that are written out for OptimalHeterogeneous.

@@ -1,5 +1,5 @@
-// Package gdp estimates what a ledger costs by Gaussian differential privacy. The estimate is not a bound:
-// it is reported beside the answers of accountants, and never enforced.
+// Package gdp estimates what a ledger costs by Gaussian differential privacy. The estimate is not a
+// bound: it is reported beside the answers of accountants, and never enforced.
 package gdp
 
 import (
@@ -14,8 +14,8 @@ import (
 // the composition of many sampled releases tends to, by a central limit theorem
 // (Dong, Roth, Su 2019, arXiv:1905.02383; Bu, Dong, Long, Su 2020, arXiv:1911.11607).
 //
-// It is reported, never enforced: it is not a bound. For DP-SGD it is below the truth most
-// of the time, by a few percent at σ above 1 and by 30 % at σ = 0.6, q = 0.01, T = 1000. That is why
+// It is reported, never enforced: it is not a bound. For DP-SGD it is below the truth most of the
+// time, by a few percent at σ above 1 and by 30 % at σ = 0.6, q = 0.01, T = 1000. That is why
 // Estimate is no accountant.Accountant and none of its methods return a Guarantee.
 type Estimate struct {
 	Mu float64 // at least 0; +Inf is no privacy
@@ -74,8 +74,8 @@ func muOfPoisson(q, sigma float64) float64 {
 	return q * math.Sqrt(math.Expm1(1/sigma/sigma))
 }
 
-// muOfUniform is Corollary 5.4 of Dong, Roth, Su 2019, arXiv:1905.02383, for one of T steps, with Φ(-x) written as 1 - Φ(x) and
-// Φ by the error function, so that the constants cancel on paper.
+// muOfUniform is Corollary 5.4 of Dong, Roth, Su 2019, arXiv:1905.02383, for one of T steps, with
+// Φ(-x) written as 1 - Φ(x) and Φ by the error function, so that the constants cancel on paper.
 func muOfUniform(gamma, sigma float64) float64 {
 	far, near := math.Erf(1.5/sigma/math.Sqrt2)/2, math.Erf(0.5/sigma/math.Sqrt2)/2 // Φ - 1/2
 	return gamma * math.Sqrt2 * math.Sqrt(math.Expm1(1/sigma/sigma)*(far+0.5)+far-3*near)

@@ -69,11 +69,10 @@ func gaussianNoise(e accountant.Event, r accountant.Relation) (sigma float64, ok
 	return 0, false
 }
 
-// dominating returns the dominating pairs of one release that is not Gaussian, under relation r: of the
-// direction in which D has the record, and of the other one; symmetric says
-// that they are the same. The event is one that accountant.Simplify leaves. An event without a
-// known pair, or that is not defined under the relation, is an error that matches
-// ErrUnsupported.
+// dominating returns the dominating pairs of one release that is not Gaussian, under relation r: of
+// the direction in which D has the record, and of the other one; symmetric says that they are the
+// same. The event is one that accountant.Simplify leaves. An event without a known pair, or that is
+// not defined under the relation, is an error that matches ErrUnsupported.
 func dominating(e accountant.Event, r accountant.Relation) (removed, added pair.Pair, symmetric bool, err error) {
 	both := func(p pair.Pair) (pair.Pair, pair.Pair, bool, error) { return p, p, true, nil }
 	switch e := e.(type) {

@@ -23,8 +23,8 @@ type profileRow struct {
 	Terms      []json.RawMessage
 }
 
-// profileQuestion is a question to "exact" and "pld": the ε at Delta, or the δ at Epsilon if that is not
-// NaN.
+// profileQuestion is a question to "exact" and "pld": the ε at Delta, or the δ at Epsilon if that
+// is not NaN.
 type profileQuestion struct {
 	id             string
 	relation       accountant.Relation

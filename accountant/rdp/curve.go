@@ -76,8 +76,8 @@ func newCurveCache(r accountant.Relation, orders []float64) *curveCache {
 	return &curveCache{relation: r, orders: orders, curves: map[accountant.Event]*curve{}}
 }
 
-// get returns the curve of an event as accountant.Simplify leaves it, or nil if e costs nothing, and the
-// theorem behind it.
+// get returns the curve of an event as accountant.Simplify leaves it, or nil if e costs nothing,
+// and the theorem behind it.
 func (cc *curveCache) get(e accountant.Event) (c *curve, theorem string, err error) {
 	cc.mu.Lock()
 	defer cc.mu.Unlock()

@@ -37,10 +37,10 @@ func (d divergence) orElse(bound divergence) divergence {
 	}
 }
 
-// newDivergence returns the divergence of an event as accountant.Simplify leaves it, or nil if it costs
-// nothing at any order, and the theorem behind it. Every event is on one line here, with the relations for
-// which there is a theorem; the formulas are in the files beside. The cost of RepeatAndSelect at one
-// order depends on the costs of its event at all of the orders.
+// newDivergence returns the divergence of an event as accountant.Simplify leaves it, or nil if it
+// costs nothing at any order, and the theorem behind it. Every event is on one line here, with the
+// relations for which there is a theorem; the formulas are in the files beside. The cost of
+// RepeatAndSelect at one order depends on the costs of its event at all of the orders.
 func newDivergence(e accountant.Event, r accountant.Relation, orders []float64) (d divergence, theorem string, err error) {
 	switch e := e.(type) {
 	case accountant.Gaussian:

@@ -160,9 +160,9 @@ func addDivergences(r *Accountant, sums []float64, e accountant.Event, count int
 // earlier ones showed: with probability 1 - δ over the outputs, the privacy loss is at most
 // Epsilon, at all times at once, and so also at a time that the outputs choose.
 //
-// For an order α, exp((α-1)(L_t - Σ_s≤t D_α(s))) is a supermartingale, L_t being the privacy
-// loss of the first t releases and D_α(s) the divergence of the s-th given the outputs before it. By Ville's
-// inequality
+// For an order α, exp((α-1)(L_t - Σ_s≤t D_α(s))) is a supermartingale, L_t being the privacy loss
+// of the first t releases and D_α(s) the divergence of the s-th given the outputs before it. By
+// Ville's inequality
 //
 //	P[L_t ≥ Σ_s≤t D_α(s) + log(1/δ)/(α-1) at some t] ≤ δ.
 //

@@ -181,7 +181,8 @@ func TestBernoulliIsContinuous(t *testing.T) {
 			previous := math.Inf(-1)
 			for u := 0.5; u < 1500; u += 0.25 {
 				got := logBernoulli(alpha, q, u)
-				// Between w² and w^α times a constant the logarithm rises by about 2 to α per unit of u.
+				// Between w² and w^α times a constant the logarithm rises by about 2 to α per unit
+				// of u.
 				least, most := 0.2*min(alpha, 2), 0.3*max(alpha, 2)+0.4
 				if rise := got - previous; u > 1 && !(rise > least && rise < most) {
 					t.Fatalf("α=%v q=%v: rises from %v by %v at u=%v", alpha, q, previous, rise, u)

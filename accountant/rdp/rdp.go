@@ -1,15 +1,15 @@
 // Package rdp accounts for privacy by Rényi divergences (Mironov 2017, arXiv:1702.07476).
 //
-// [Accountant], made by [New] or by the name "rdp", answers for a ledger that was fixed in advance, in
-// microseconds, some 5 to 10 % above the exact ε for DP-SGD. It minimises over a list of orders, of which
-// [DefaultOrders] serves every use; [Accountant.BestOrder] says which one decided, and
+// [Accountant], made by [New] or by the name "rdp", answers for a ledger that was fixed in advance,
+// in microseconds, some 5 to 10 % above the exact ε for DP-SGD. It minimises over a list of orders,
+// of which [DefaultOrders] serves every use; [Accountant.BestOrder] says which one decided, and
 // [Accountant.Divergence] is the cost of one event at an order.
 //
 // Where each release may depend on what earlier ones showed, a [Filter] decides what a budget still
 // allows, and an [Odometer] says what has been spent.
 //
-// Divergences are sums and integrals of positive terms and are rounded up by more than what they can have
-// lost; the formula of each event stands in a file of its own, with its theorem.
+// Divergences are sums and integrals of positive terms and are rounded up by more than what they
+// can have lost; the formula of each event stands in a file of its own, with its theorem.
 package rdp
 
 import (

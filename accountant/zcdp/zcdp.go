@@ -1,6 +1,7 @@
 // Package zcdp accounts for privacy by zero-concentrated differential privacy (Bun, Steinke 2016,
-// arXiv:1605.02065): one number ρ for each release, which adds up. [Accountant] turns the ρ of a ledger
-// into ε at δ by the best conversion there is, [Epsilon] by the simple one that papers print.
+// arXiv:1605.02065): one number ρ for each release, which adds up. [Accountant] turns the ρ of a
+// ledger into ε at δ by the best conversion there is, [Epsilon] by the simple one that papers
+// print.
 package zcdp
 
 import (

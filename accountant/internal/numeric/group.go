@@ -2,12 +2,13 @@ package numeric
 
 import "math"
 
-// Group returns what k records see of a mechanism that is (epsilon, delta)-differentially private for one
-// of them, rounded up:
+// Group returns what k records see of a mechanism that is (epsilon, delta)-differentially private
+// for one of them, rounded up:
 //
 //	kε,  δ Σ_{i<k} e^{iε} = δ (e^{kε} - 1)/(e^ε - 1),
 //
-// the delta at most 1 (the proof of Lemma 2.2 in Vadhan 2017, "The Complexity of Differential Privacy").
+// the delta at most 1 (the proof of Lemma 2.2 in Vadhan 2017, "The Complexity of Differential
+// Privacy").
 func Group(epsilon, delta float64, k int) (groupEpsilon, groupDelta float64) {
 	if k == 1 {
 		return epsilon, delta

@@ -2,8 +2,8 @@ package numeric
 
 import "math"
 
-// Log returns log x also for numbers below 2.2e-308, where math.Log of Go 1.26 on amd64 does not: it
-// answers -709 for 5e-324, whose logarithm is -744.
+// Log returns log x also for numbers below 2.2e-308, where math.Log of Go 1.26 on amd64 does not:
+// it answers -709 for 5e-324, whose logarithm is -744.
 func Log(x float64) float64 {
 	fraction, exponent := math.Frexp(x)
 	if exponent > -1000 {

@@ -8,8 +8,8 @@ const Ulp = 0x1p-52
 // Up returns x, at least 0, moved up by a relative n Ulp. Infinities stay.
 func Up(x float64, n float64) float64 { return x * (1 + n*Ulp) }
 
-// AddUp returns a + b for numbers of at least 0, rounded up, not to nearest: it is the sum where the
-// sum is a float, else the float above.
+// AddUp returns a + b for numbers of at least 0, rounded up, not to nearest: it is the sum where
+// the sum is a float, else the float above.
 func AddUp(a, b float64) float64 {
 	s := a + b
 	if math.IsInf(s, 1) {

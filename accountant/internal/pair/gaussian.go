@@ -218,16 +218,7 @@ func (m Mixtures) isRemoved() (q, sigma float64, ok bool) {
 
 // removedInverse solves log(1 - q + q e^u) = l, u = (x - 1/2)/σ².
 func removedInverse(q, sigma, l float64) float64 {
-	var u float64
-	switch {
-	case q == 1:
-		u = l
-	case l > 1: // e^l = q e^u + 1 - q
-		u = l + math.Log1p(-(1-q)*math.Exp(-l)) - math.Log(q)
-	default:
-		u = math.Log1p(max(math.Expm1(l)/q, -1)) // -1 within rounding of the end of the support
-	}
-	return u*sigma*sigma + 0.5
+	return removedExponent(q, l)*sigma*sigma + 0.5
 }
 
 // search solves L(x) = l by doubling a bracket and halving it.

@@ -1,5 +1,6 @@
-// Package solve finds roots on the private side: at a point where the function was evaluated and found at
-// most 0. The functions fall, and are close to a line where answers about privacy cost milliseconds.
+// Package solve finds roots on the private side: at a point where the function was evaluated and
+// found at most 0. The functions fall, and are close to a line where answers about privacy cost
+// milliseconds.
 package solve
 
 import "math"
