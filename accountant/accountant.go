@@ -2,9 +2,6 @@ package accountant
 
 import (
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
 )
 
 var (
@@ -54,35 +51,11 @@ type Accountant interface {
 // Interval bounds a number from both sides.
 type Interval struct{ Lower, Upper float64 }
 
-// Bracketing is an accountant that also bounds the truth from below: the exact epsilon or
+// IntervalAccountant is an accountant that also bounds the truth from below: the exact epsilon or
 // delta of the dominating pairs of the ledger lies in the interval, whose upper end is the
 // number in the Guarantee. Arguments and errors are those of Accountant.
-type Bracketing interface {
+type IntervalAccountant interface {
 	Accountant
 	EpsilonInterval(l *Ledger, delta float64) (Interval, error)
 	DeltaInterval(l *Ledger, epsilon float64) (Interval, error)
 }
-
-// accountants makes each accountant with its default options, by name.
-var accountants = map[string]func(Relation) (Accountant, error){
-	nameExact:        func(r Relation) (Accountant, error) { return NewExact(r) },
-	namePLD:          func(r Relation) (Accountant, error) { return NewPLD(r, 0) },
-	nameRDP:          func(r Relation) (Accountant, error) { return NewRDP(r, DefaultOrders()) },
-	nameConcentrated: func(r Relation) (Accountant, error) { return NewZCDP(r) },
-	nameBasic:        func(r Relation) (Accountant, error) { return NewBasic(r) },
-	nameAdvanced:     func(r Relation) (Accountant, error) { return NewAdvanced(r) },
-	nameOptimal:      func(r Relation) (Accountant, error) { return NewOptimal(r) },
-}
-
-// New returns the accountant of that name for relation r, with its default options.
-// See Names.
-func New(name string, r Relation) (Accountant, error) {
-	make, ok := accountants[name]
-	if !ok {
-		return nil, fmt.Errorf("%w: accountant is %.40q, want one of %q", ErrUnsupported, name, Names())
-	}
-	return make(r)
-}
-
-// Names returns the names that New knows, sorted.
-func Names() []string { return slices.Sorted(maps.Keys(accountants)) }

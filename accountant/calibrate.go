@@ -3,6 +3,8 @@ package accountant
 import (
 	"fmt"
 	"math"
+
+	"dpsgd/accountant/internal/solve"
 )
 
 // The noise multipliers that CalibrateNoiseMultiplier looks at.
@@ -36,17 +38,17 @@ func CalibrateNoiseMultiplier(a Accountant, event func(noiseMultiplier float64) 
 	b := budget{a: a, target: target}
 	// Epsilon is close to a power of σ, so the search is for log σ.
 	excess := func(x float64) float64 { return b.excess(event(math.Exp(x)), steps) }
-	around, root := enclose(excess, 0, math.Log(minCalibrated), math.Log(maxCalibrated))
+	around, root := solve.Enclose(excess, 0, math.Log(minCalibrated), math.Log(maxCalibrated))
 	switch {
 	case b.err != nil:
 		return 0, b.err
-	case root == negative:
+	case root == solve.Negative:
 		return math.Exp(math.Log(minCalibrated)), nil // the very number that was asked about
-	case root == positive:
+	case root == solve.Positive:
 		return 0, fmt.Errorf("%w: epsilon %v at delta %v for %d steps: the %s accountant exceeds it with noise multiplier %.3g still",
 			ErrUnreachable, target.Epsilon, target.Delta, steps, a.Name(), maxCalibrated)
 	}
-	sigma := math.Exp(around.narrow(excess, solverTolerance))
+	sigma := math.Exp(around.Narrow(excess, solverTolerance))
 	if b.err != nil {
 		return 0, b.err
 	}
@@ -55,7 +57,7 @@ func CalibrateNoiseMultiplier(a Accountant, event func(noiseMultiplier float64) 
 
 // validateSearch checks what the solvers over a real parameter have in common.
 func validateSearch(event func(float64) Event, steps int, target Guarantee) error {
-	if err := validateTarget(target); err != nil {
+	if err := ValidateTarget(target); err != nil {
 		return err
 	}
 	if steps < 1 {
@@ -63,15 +65,6 @@ func validateSearch(event func(float64) Event, steps int, target Guarantee) erro
 	}
 	if event == nil {
 		return fmt.Errorf("%w: event is nil, want a function", ErrInvalid)
-	}
-	return nil
-}
-
-// sameRelation refuses to compare guarantees under different relations.
-func sameRelation(g, target Guarantee) error {
-	if g.Relation != target.Relation {
-		return fmt.Errorf("%w: target is under %v, the accountant answers under %v",
-			ErrUnsupported, target.Relation, g.Relation)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package accountant
+package accountant_test
 
 import (
 	"errors"
@@ -8,12 +8,15 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dpsgd/accountant"
+	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/accountant/internal/solve"
 	"dpsgd/accountant/mechanism"
 )
 
 // randomTarget draws a budget with ε from 0.01 to 150 and δ from 1e-12 to 0.01.
-func randomTarget(rng *rand.Rand) Guarantee {
-	return Guarantee{Epsilon: math.Exp(9.6*rng.Float64() - 4.6), Delta: math.Exp(-23*rng.Float64() - 4.6)}
+func randomTarget(rng *rand.Rand) accountant.Guarantee {
+	return accountant.Guarantee{Epsilon: math.Exp(9.6*rng.Float64() - 4.6), Delta: math.Exp(-23*rng.Float64() - 4.6)}
 }
 
 // 400 random calibrations: the guarantee that a fresh accountant computes for the
@@ -28,22 +31,22 @@ func TestCalibrationIsPrivateAndTight(t *testing.T) {
 		t.Run(fmt.Sprint(part), func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(4, uint64(part)))
-			a := newRDP(t, DefaultOrders())
+			a := newNamed(t, "rdp")
 			for range each {
 				q := math.Exp(-9 * rng.Float64())
 				steps := 1 + int(math.Exp(12*rng.Float64()))
 				target := randomTarget(rng)
-				event := func(sigma float64) Event { return PoissonSampled{q, Gaussian{sigma}} }
-				sigma, err := CalibrateNoiseMultiplier(a, event, steps, target)
+				event := func(sigma float64) accountant.Event { return accountant.PoissonSampled{q, accountant.Gaussian{sigma}} }
+				sigma, err := accountant.CalibrateNoiseMultiplier(a, event, steps, target)
 				if err != nil {
 					t.Fatalf("q=%v T=%d %v: %v", q, steps, target, err)
 				}
-				l := mustLedger(t, Entry{event(sigma), steps})
-				if g, err := newRDP(t, DefaultOrders()).Guarantee(l, target.Delta); err != nil || !g.Within(target) {
+				l := accounttest.Ledger(t, accountant.Entry{event(sigma), steps})
+				if g, err := newNamed(t, "rdp").Guarantee(l, target.Delta); err != nil || !g.Within(target) {
 					t.Errorf("q=%v T=%d %v: σ=%v gives %v, %v", q, steps, target, sigma, g.Epsilon, err)
 				}
-				less := mustLedger(t, Entry{event(sigma * (1 - 2e-9)), steps})
-				if e := epsilon(t, a, less, target.Delta); e <= target.Epsilon {
+				less := accounttest.Ledger(t, accountant.Entry{event(sigma * (1 - 2e-9)), steps})
+				if e := accounttest.Epsilon(t, a, less, target.Delta); e <= target.Epsilon {
 					t.Errorf("q=%v T=%d %v: σ=%v, but 2e-9 less gives %v", q, steps, target, sigma, e)
 				}
 			}
@@ -52,54 +55,54 @@ func TestCalibrationIsPrivateAndTight(t *testing.T) {
 }
 
 func TestCalibrationAtTheEnds(t *testing.T) {
-	a := newRDP(t, DefaultOrders())
-	gaussian := func(sigma float64) Event { return Gaussian{sigma} }
-	target := Guarantee{Epsilon: 1, Delta: 1e-5}
+	a := newNamed(t, "rdp")
+	gaussian := func(sigma float64) accountant.Event { return accountant.Gaussian{sigma} }
+	target := accountant.Guarantee{Epsilon: 1, Delta: 1e-5}
 
-	never := func(sigma float64) Event { return PoissonSampled{0, Gaussian{sigma}} }
-	if sigma, err := CalibrateNoiseMultiplier(a, never, 10, target); err != nil || relative(sigma, minCalibrated) > 1e-9 {
-		t.Errorf("q=0: σ=%v, %v, want the least, %v", sigma, err, minCalibrated)
+	never := func(sigma float64) accountant.Event { return accountant.PoissonSampled{0, accountant.Gaussian{sigma}} }
+	if sigma, err := accountant.CalibrateNoiseMultiplier(a, never, 10, target); err != nil || accounttest.Relative(sigma, accountant.MinCalibrated) > 1e-9 {
+		t.Errorf("q=0: σ=%v, %v, want the least, %v", sigma, err, accountant.MinCalibrated)
 	}
 	// The orders end at 8192, where the conversion alone is above 1e-5.
-	if sigma, err := CalibrateNoiseMultiplier(a, gaussian, 1, Guarantee{Epsilon: 1e-5, Delta: 1e-10}); !errors.Is(err, ErrUnreachable) {
+	if sigma, err := accountant.CalibrateNoiseMultiplier(a, gaussian, 1, accountant.Guarantee{Epsilon: 1e-5, Delta: 1e-10}); !errors.Is(err, accountant.ErrUnreachable) {
 		t.Errorf("tiny epsilon: σ=%v, %v, want ErrUnreachable", sigma, err)
 	}
-	leaky := func(float64) Event { return NonPrivate{} }
-	if sigma, err := CalibrateNoiseMultiplier(a, leaky, 1, target); !errors.Is(err, ErrUnreachable) {
+	leaky := func(float64) accountant.Event { return accountant.NonPrivate{} }
+	if sigma, err := accountant.CalibrateNoiseMultiplier(a, leaky, 1, target); !errors.Is(err, accountant.ErrUnreachable) {
 		t.Errorf("non-private: σ=%v, %v, want ErrUnreachable", sigma, err)
 	}
 }
 
 func TestCalibrationRefuses(t *testing.T) {
-	a := newRDP(t, DefaultOrders())
-	gaussian := func(sigma float64) Event { return Gaussian{sigma} }
-	good := Guarantee{Epsilon: 1, Delta: 1e-5}
+	a := newNamed(t, "rdp")
+	gaussian := func(sigma float64) accountant.Event { return accountant.Gaussian{sigma} }
+	good := accountant.Guarantee{Epsilon: 1, Delta: 1e-5}
 	for _, tt := range []struct {
 		name   string
-		event  func(float64) Event
+		event  func(float64) accountant.Event
 		steps  int
-		target Guarantee
+		target accountant.Guarantee
 		want   error
 	}{
-		{"no steps", gaussian, 0, good, ErrInvalid},
-		{"negative steps", gaussian, -3, good, ErrInvalid},
-		{"epsilon 0", gaussian, 1, Guarantee{Epsilon: 0, Delta: 1e-5}, ErrInvalid},
-		{"epsilon NaN", gaussian, 1, Guarantee{Epsilon: math.NaN(), Delta: 1e-5}, ErrInvalid},
-		{"epsilon infinite", gaussian, 1, Guarantee{Epsilon: math.Inf(1), Delta: 1e-5}, ErrInvalid},
-		{"delta 0", gaussian, 1, Guarantee{Epsilon: 1}, ErrInvalid},
-		{"delta 1", gaussian, 1, Guarantee{Epsilon: 1, Delta: 1}, ErrInvalid},
-		{"other relation", gaussian, 1, Guarantee{Epsilon: 1, Delta: 1e-5, Relation: ReplaceOne}, ErrUnsupported},
-		{"no event", nil, 1, good, ErrInvalid},
-		{"nil event", func(float64) Event { return nil }, 1, good, ErrInvalid},
-		{"unsupported event", func(s float64) Event { return nested(3) }, 1, good, ErrUnsupported},
+		{"no steps", gaussian, 0, good, accountant.ErrInvalid},
+		{"negative steps", gaussian, -3, good, accountant.ErrInvalid},
+		{"epsilon 0", gaussian, 1, accountant.Guarantee{Epsilon: 0, Delta: 1e-5}, accountant.ErrInvalid},
+		{"epsilon NaN", gaussian, 1, accountant.Guarantee{Epsilon: math.NaN(), Delta: 1e-5}, accountant.ErrInvalid},
+		{"epsilon infinite", gaussian, 1, accountant.Guarantee{Epsilon: math.Inf(1), Delta: 1e-5}, accountant.ErrInvalid},
+		{"delta 0", gaussian, 1, accountant.Guarantee{Epsilon: 1}, accountant.ErrInvalid},
+		{"delta 1", gaussian, 1, accountant.Guarantee{Epsilon: 1, Delta: 1}, accountant.ErrInvalid},
+		{"other relation", gaussian, 1, accountant.Guarantee{Epsilon: 1, Delta: 1e-5, Relation: accountant.ReplaceOne}, accountant.ErrUnsupported},
+		{"no event", nil, 1, good, accountant.ErrInvalid},
+		{"nil event", func(float64) accountant.Event { return nil }, 1, good, accountant.ErrInvalid},
+		{"unsupported event", func(s float64) accountant.Event { return nested(3) }, 1, good, accountant.ErrUnsupported},
 	} {
-		if sigma, err := CalibrateNoiseMultiplier(a, tt.event, tt.steps, tt.target); !errors.Is(err, tt.want) || sigma != 0 {
+		if sigma, err := accountant.CalibrateNoiseMultiplier(a, tt.event, tt.steps, tt.target); !errors.Is(err, tt.want) || sigma != 0 {
 			t.Errorf("%s: σ=%v, %v, want %v", tt.name, sigma, err, tt.want)
 		}
 		if tt.event == nil {
 			continue
 		}
-		if n, err := MaxSteps(a, tt.event(1), tt.target, tt.steps); tt.steps != 0 && (!errors.Is(err, tt.want) || n != 0) {
+		if n, err := accountant.MaxSteps(a, tt.event(1), tt.target, tt.steps); tt.steps != 0 && (!errors.Is(err, tt.want) || n != 0) {
 			t.Errorf("%s: MaxSteps %d, %v, want %v", tt.name, n, err, tt.want)
 		}
 	}
@@ -113,21 +116,23 @@ type analytic struct {
 	rough   float64
 }
 
-func (a *analytic) Name() string       { return "analytic" }
-func (a *analytic) Relation() Relation { return AddOrRemoveOne }
+func (a *analytic) Name() string                  { return "analytic" }
+func (a *analytic) Relation() accountant.Relation { return accountant.AddOrRemoveOne }
 
-func (a *analytic) Delta(*Ledger, float64) (Guarantee, error) { return Guarantee{}, ErrUnsupported }
+func (a *analytic) Delta(*accountant.Ledger, float64) (accountant.Guarantee, error) {
+	return accountant.Guarantee{}, accountant.ErrUnsupported
+}
 
-func (a *analytic) Guarantee(l *Ledger, delta float64) (Guarantee, error) {
+func (a *analytic) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	a.answers++
-	g := Guarantee{Delta: delta, Method: "analytic"}
+	g := accountant.Guarantee{Delta: delta, Method: "analytic"}
 	squares := 0.0
 	for _, entry := range l.Entries() {
 		switch e := entry.Event.(type) {
-		case Gaussian:
+		case accountant.Gaussian:
 			squares += float64(entry.Count) / e.NoiseMultiplier / e.NoiseMultiplier
-		case PoissonSampled:
-			inner := e.Event.(Gaussian).NoiseMultiplier
+		case accountant.PoissonSampled:
+			inner := e.Event.(accountant.Gaussian).NoiseMultiplier
 			squares += float64(entry.Count) * e.SamplingProbability * e.SamplingProbability * math.Expm1(1/inner/inner)
 		}
 	}
@@ -155,9 +160,9 @@ func TestSolversNeedFewAnswers(t *testing.T) {
 		for range searches {
 			q := math.Exp(-9 * rng.Float64())
 			steps := 1 + int(math.Exp(12*rng.Float64()))
-			target := Guarantee{Epsilon: math.Exp(6*rng.Float64() - 3), Delta: math.Exp(-23*rng.Float64() - 4.6)}
-			within := func(what string, e Event, steps int, err error) {
-				g, askErr := (&analytic{rough: rough}).Guarantee(mustLedger(t, Entry{e, steps}), target.Delta)
+			target := accountant.Guarantee{Epsilon: math.Exp(6*rng.Float64() - 3), Delta: math.Exp(-23*rng.Float64() - 4.6)}
+			within := func(what string, e accountant.Event, steps int, err error) {
+				g, askErr := (&analytic{rough: rough}).Guarantee(accounttest.Ledger(t, accountant.Entry{e, steps}), target.Delta)
 				if err != nil || askErr != nil || !g.Within(target) {
 					t.Fatalf("rough %v, %v: %s: %d × %v has %v, %v, %v", rough, target, what, steps, e, g, err, askErr)
 				}
@@ -167,20 +172,22 @@ func TestSolversNeedFewAnswers(t *testing.T) {
 				most[i] = max(most[i], a.answers)
 			}
 			a := &analytic{rough: rough}
-			sigma, err := CalibrateNoiseMultiplier(a, func(s float64) Event { return PoissonSampled{q, Gaussian{s}} }, steps, target)
+			sigma, err := accountant.CalibrateNoiseMultiplier(a, func(s float64) accountant.Event { return accountant.PoissonSampled{q, accountant.Gaussian{s}} }, steps, target)
 			count(0, a)
-			within("noise", PoissonSampled{q, Gaussian{sigma}}, steps, err)
+			within("noise", accountant.PoissonSampled{q, accountant.Gaussian{sigma}}, steps, err)
 
 			a = &analytic{rough: rough}
-			event := PoissonSampled{q, Gaussian{1.5 * sigma}}
-			n, err := MaxSteps(a, event, target, math.MaxInt)
+			event := accountant.PoissonSampled{q, accountant.Gaussian{1.5 * sigma}}
+			n, err := accountant.MaxSteps(a, event, target, math.MaxInt)
 			count(1, a)
 			within("steps", event, n, err)
 
 			a = &analytic{rough: rough}
-			p, err := MaxSamplingProbability(a, func(q float64) Event { return PoissonSampled{q, Gaussian{1.5 * sigma}} }, steps, target)
+			p, err := accountant.MaxSamplingProbability(a, func(q float64) accountant.Event {
+				return accountant.PoissonSampled{q, accountant.Gaussian{1.5 * sigma}}
+			}, steps, target)
 			count(2, a)
-			within("sampling", PoissonSampled{p, Gaussian{1.5 * sigma}}, steps, err)
+			within("sampling", accountant.PoissonSampled{p, accountant.Gaussian{1.5 * sigma}}, steps, err)
 		}
 		for i, name := range []string{"noise", "steps", "sampling"} {
 			if mean := float64(sums[i]) / searches; rough == 0 && (mean > 13 || most[i] > 22) || most[i] > 45 {
@@ -205,7 +212,7 @@ func TestNarrow(t *testing.T) {
 		"log":      func(x float64) float64 { return math.Log(max(0, 0.6-x) / 0.3) },
 	} {
 		calls := 0
-		got := bracket{0, f(0), 1, f(1)}.narrow(func(x float64) float64 { calls++; return f(x) }, 1e-9)
+		got := solve.Bracket{Lo: 0, AtLo: f(0), Hi: 1, AtHi: f(1)}.Narrow(func(x float64) float64 { calls++; return f(x) }, 1e-9)
 		if f(got) > 0 || got > 0.3+1.1e-9 {
 			t.Errorf("%s: %v (f = %v), want 0.3 from the right", name, got, f(got))
 		}

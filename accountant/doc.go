@@ -28,23 +28,24 @@
 // # What it costs: accountants
 //
 // An [Accountant] is a pure function from a ledger and a δ to a [Guarantee], or from
-// a ledger and an ε. It holds no state of a run and may be shared by goroutines.
-// [New] makes one by name, for a relation:
+// a ledger and an ε. It holds no state of a run and may be shared by goroutines. Each is a package
+// below this one; package accountants makes them by name, for a relation:
 //
-//   - "exact", [Exact]: the exact privacy profile of the dominating pairs, by
+//   - "exact", in package pld: the exact privacy profile of the dominating pairs, by
 //     contour integration with a bound for every error. The least ε, in about a
 //     millisecond. What to use unless there is a reason for another one.
-//   - "pld", [PLD]: privacy loss distributions, composed by FFT. A little looser, and
+//   - "pld", in package pld: privacy loss distributions, composed by FFT. A little looser, and
 //     computed in another way, so that each checks the other.
-//   - "rdp", [RDP]: Rényi divergences. Some 5 to 10 % above for DP-SGD, in
+//   - "rdp", in package rdp: Rényi divergences. Some 5 to 10 % above for DP-SGD, in
 //     microseconds, for more kinds of events.
-//   - "zcdp", [ZCDPAccountant], and "basic", "advanced", "optimal", [Composition]:
+//   - "zcdp", in package zcdp, and "basic", "advanced", "optimal", in package composition:
 //     what older theorems say of the same ledger.
 //
-// Exact and PLD are [Bracketing]: their answers come with a lower bound too. [GDP] is an
-// estimate and not a bound, and therefore no Accountant.
+// The first two are each an [IntervalAccountant]: their answers come with a lower bound too.
+// Package gdp has an estimate that is not a bound, and therefore no Accountant. [PlainEpsilon] is
+// the shortest formula that bounds the ε of DP-SGD, to hold the others against.
 //
-// Package composition has theorems about (ε, δ) alone: composition, groups,
+// Package composition also has theorems about (ε, δ) alone: composition, groups,
 // amplification by subsampling and shuffling. Package mechanism has the exact profiles
 // and the calibration of single mechanisms.
 //
@@ -64,8 +65,8 @@
 //
 // Asking before each step and stopping for good at the first refusal is sound
 // for steps whose parameters were fixed in advance, as they are in a plan. Where later
-// releases depend on earlier outputs, a [Filter] decides what the budget allows, and an
-// [Odometer] says what has been spent.
+// releases depend on earlier outputs, the Filter of package rdp decides what the budget allows, and
+// its Odometer says what has been spent.
 //
 // # When something is wrong
 //
@@ -80,10 +81,11 @@
 //
 // # Adding to it
 //
-// A new accountant is a type with its own file and a line in the table of
-// [New]; the contract test then covers it. A new event is a type in event*.go with its
-// JSON form, a case in simplify, and a case in each accountant that can analyse it (a
-// dominating pair serves Exact and PLD); the others refuse it.
+// A new accountant is a package with a type that fulfils [Accountant] and begins with [Simplify],
+// and a row in the table of package accountants; the contract test there then covers it. A new
+// event is a file event_*.go, with the event's JSON form, its simplest form and what a group sees
+// of it, a row in the table of event_json.go, and a case in each accountant that can analyse it (a
+// dominating pair serves "exact" and "pld"); the others refuse it.
 //
 // # Sources
 //

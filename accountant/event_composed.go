@@ -1,22 +1,16 @@
 package accountant
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 )
-
-// SelfComposed is Count independent releases of Event.
-type SelfComposed struct {
-	Event Event
-	Count int // at least 0
-}
 
 // Composed is several releases, all of them on the same data; within a sampled event, on
 // the same sample. Compose makes one; the zero value is the composition of nothing.
 type Composed struct {
-	list string // the events as MarshalEvent writes them, in a JSON list: comparable by ==
+	list eventList // the events as MarshalEvent writes them, in a JSON list: comparable by ==
 }
 
 // Compose returns the composition of the events, in order. Its error matches ErrInvalid.
@@ -49,7 +43,7 @@ func composeUnchecked(events []Event) (Composed, error) {
 		}
 		list = append(list, string(data))
 	}
-	return Composed{list: "[" + strings.Join(list, ",") + "]"}, nil
+	return Composed{list: eventList("[" + strings.Join(list, ",") + "]")}, nil
 }
 
 // Events returns what was composed, in order.
@@ -80,27 +74,6 @@ func (e Composed) read(depth int) ([]Event, error) {
 	return events, nil
 }
 
-// RepeatAndSelect is the choice of the best among several runs of Event, by a score that
-// is part of each run's release: the number of runs is random and only the best run is
-// released (Papernot, Steinke 2022, arXiv:2110.03620v2). A fixed number of runs
-// has no such guarantee.
-//
-// The number of runs has a truncated negative binomial distribution of the given Shape
-// (Definition 1; 0 is logarithmic, 1 geometric) or, with Shape = +Inf, a Poisson
-// distribution, and Mean runs on average.
-type RepeatAndSelect struct {
-	Event Event
-	Mean  float64 // at least 1, finite
-	Shape float64 // at least 0, may be +Inf
-}
-
-func (SelfComposed) isEvent()    {}
-func (Composed) isEvent()        {}
-func (RepeatAndSelect) isEvent() {}
-
-// String writes the event like its formula.
-func (e SelfComposed) String() string { return fmt.Sprintf("SelfComposed(%d × %v)", e.Count, e.Event) }
-
 // String writes the event like its formula.
 func (e Composed) String() string {
 	var parts []string
@@ -108,18 +81,6 @@ func (e Composed) String() string {
 		parts = append(parts, part.String())
 	}
 	return "Composed(" + strings.Join(parts, ", ") + ")"
-}
-
-// String writes the event like its formula.
-func (e RepeatAndSelect) String() string {
-	return fmt.Sprintf("RepeatAndSelect(mean=%v, shape=%v, %v)", e.Mean, e.Shape, e.Event)
-}
-
-func (e SelfComposed) validate(depth int) error {
-	if e.Count < 0 {
-		return fmt.Errorf("%w: count is %d, must be at least 0", ErrInvalid, e.Count)
-	}
-	return validate(e.Event, depth+1)
 }
 
 func (e Composed) validate(depth int) error {
@@ -135,12 +96,53 @@ func (e Composed) validate(depth int) error {
 	return nil
 }
 
-func (e RepeatAndSelect) validate(depth int) error {
-	if !(e.Mean >= 1) || math.IsInf(e.Mean, 1) {
-		return fmt.Errorf("%w: mean number of runs is %v, must be finite and at least 1", ErrInvalid, e.Mean)
+func (e Composed) simplest() (Event, error) { return e, nil }
+
+func (e Composed) parts() []Entry {
+	var parts []Entry
+	for _, part := range e.Events() {
+		parts = append(parts, Entry{part, 1})
 	}
-	if !(e.Shape >= 0) {
-		return fmt.Errorf("%w: shape of the number of runs is %v, must be at least 0", ErrInvalid, e.Shape)
+	return parts
+}
+
+func (e Composed) seenBy(size int) (Event, error) {
+	var parts []Event
+	for _, part := range e.Events() {
+		seen, err := part.seenBy(size)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, seen)
 	}
-	return validate(e.Event, depth+1)
+	return Compose(parts...)
+}
+
+func (e *Composed) parameters() []parameter { return []parameter{{"events", &e.list}} }
+
+// eventList is a list of events in JSON, or empty.
+type eventList string
+
+// MarshalJSON writes the list; encoding/json calls it.
+func (l eventList) MarshalJSON() ([]byte, error) {
+	if l == "" {
+		return []byte("[]"), nil
+	}
+	return []byte(l), nil
+}
+
+// decode reads a list of events and writes it anew, so that equal lists are equal by ==.
+func (l *eventList) decode(o object, key string, depth int) error {
+	if !bytes.HasPrefix(o[key], []byte("[")) {
+		return fmt.Errorf("%w: %q is %.40s, want a list of events", ErrInvalid, key, o[key])
+	}
+	events, err := Composed{list: eventList(o[key])}.read(depth)
+	if err != nil {
+		return err
+	}
+	// Not Compose, which validates: at every level anew, that would take a time
+	// exponential in the depth. UnmarshalEvent validates once, in the end.
+	c, err := composeUnchecked(events)
+	*l = c.list
+	return err
 }

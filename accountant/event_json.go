@@ -4,61 +4,90 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 	"strings"
 )
 
-// The JSON form of an event is an object with one key, the event's name, whose
-// value holds the parameters by name:
+// kinds are the events. Names and keys are part of the format of ledgers on disk: they never change
+// their meaning, and a reader that meets an unknown one refuses the file. The JSON form of an event
+// is an object with one key, the event's name, whose value holds the parameters by their keys:
 //
 //	{"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}}
-//
-// It is part of the format of ledgers on disk: names never change their
-// meaning, and a reader that meets an unknown one refuses the file.
-const (
-	nameNonPrivate              = "non_private"
-	nameGaussian                = "gaussian"
-	nameLaplace                 = "laplace"
-	nameRandomizedResponse      = "randomized_response"
-	nameApproxDP                = "approx_dp"
-	nameZCDP                    = "zcdp"
-	nameTreeAggregation         = "tree_aggregation"
-	namePoissonSampled          = "poisson_sampled"
-	namePoissonSampledGroup     = "poisson_sampled_group"
-	nameFixedSizeSampled        = "fixed_size_sampled"
-	nameTruncatedPoissonSampled = "truncated_poisson_sampled"
-	nameSelfComposed            = "self_composed"
-	nameComposed                = "composed"
-	nameRepeatAndSelect         = "repeat_and_select"
+var kinds = []kind{
+	kindNamed[ApproxDP]("approx_dp"),
+	kindNamed[Composed]("composed"),
+	kindNamed[FixedSizeSampled]("fixed_size_sampled"),
+	kindNamed[Gaussian]("gaussian"),
+	kindNamed[Laplace]("laplace"),
+	kindNamed[NonPrivate]("non_private"),
+	kindNamed[PoissonSampled]("poisson_sampled"),
+	kindNamed[PoissonSampledGroup]("poisson_sampled_group"),
+	kindNamed[RandomizedResponse]("randomized_response"),
+	kindNamed[RepeatAndSelect]("repeat_and_select"),
+	kindNamed[SelfComposed]("self_composed"),
+	kindNamed[TreeAggregation]("tree_aggregation"),
+	kindNamed[TruncatedPoissonSampled]("truncated_poisson_sampled"),
+	kindNamed[ZCDP]("zcdp"),
+}
 
-	keyNoiseMultiplier     = "noise_multiplier"
-	keyScale               = "scale"
-	keyNoiseProbability    = "noise_probability"
-	keyBuckets             = "buckets"
-	keyEpsilon             = "epsilon"
-	keyDelta               = "delta"
-	keyRho                 = "rho"
-	keySteps               = "steps"
-	keySamplingProbability = "sampling_probability"
-	keyGroupSize           = "group_size"
-	keyDatasetSize         = "dataset_size"
-	keyBatchSize           = "batch_size"
-	keyMaxBatchSize        = "max_batch_size"
-	keyCount               = "count"
-	keyMean                = "mean"
-	keyShape               = "shape"
-	keyEvent               = "event"
-	keyEvents              = "events"
-)
+// kind is one type of event.
+type kind struct {
+	name string
 
-// shapePoisson stands for the shape +Inf, which JSON has no number for.
-const shapePoisson = "poisson"
+	// of returns the parameters of e, if it is of this type.
+	of func(e Event) (parameters []parameter, ok bool)
 
-// MarshalEvent writes e as JSON on one line. The text is the same for equal
-// events on every platform, and UnmarshalEvent gives back the same float64s,
-// bit for bit. Events that do not validate are an error.
+	// make returns the event whose parameters fill has set.
+	make func(fill func(parameters []parameter) error) (Event, error)
+}
+
+// parameter is one parameter of an event: a *float64, *int, *Event, or decoder.
+type parameter struct {
+	key string
+	at  any
+}
+
+// decoder is a parameter with a JSON form of its own: the value under key, in an event that lies
+// depth deep in others.
+type decoder interface {
+	json.Marshaler
+	decode(o object, key string, depth int) error
+}
+
+// eventPointer lists the parameters of an event by their addresses, for reading as for writing.
+type eventPointer[E any] interface {
+	*E
+	parameters() []parameter
+}
+
+func kindNamed[E Event, P eventPointer[E]](name string) kind {
+	return kind{
+		name: name,
+		of: func(e Event) ([]parameter, bool) {
+			value, ok := e.(E)
+			return P(&value).parameters(), ok
+		},
+		make: func(fill func([]parameter) error) (Event, error) {
+			var value E
+			err := fill(P(&value).parameters())
+			return value, err
+		},
+	}
+}
+
+// kindOf returns the kind of e, unless e is not one of the events.
+func kindOf(e Event) (kind, bool) {
+	for _, k := range kinds {
+		if _, ok := k.of(e); ok {
+			return k, true
+		}
+	}
+	return kind{}, false
+}
+
+// MarshalEvent writes e as JSON on one line. The text is the same for equal events on every
+// platform, and UnmarshalEvent gives back the same float64s, bit for bit. Events that do not
+// validate are an error.
 func MarshalEvent(e Event) ([]byte, error) {
 	if err := Validate(e); err != nil {
 		return nil, err
@@ -67,89 +96,34 @@ func MarshalEvent(e Event) ([]byte, error) {
 }
 
 func marshalValid(e Event) ([]byte, error) {
-	name, parameters := e.encode()
-	return json.Marshal(map[string]any{name: parameters})
-}
-
-// inner writes an event that another one wraps.
-type inner struct{ Event }
-
-// MarshalJSON writes the event; encoding/json calls it.
-func (e inner) MarshalJSON() ([]byte, error) { return marshalValid(e.Event) }
-
-func (e NonPrivate) encode() (string, any)         { return nameNonPrivate, struct{}{} }
-func (e Gaussian) encode() (string, any)           { return nameGaussian, e }
-func (e Laplace) encode() (string, any)            { return nameLaplace, e }
-func (e RandomizedResponse) encode() (string, any) { return nameRandomizedResponse, e }
-func (e ApproxDP) encode() (string, any)           { return nameApproxDP, e }
-func (e ZCDP) encode() (string, any)               { return nameZCDP, e }
-func (e TreeAggregation) encode() (string, any)    { return nameTreeAggregation, e }
-
-func (e PoissonSampled) encode() (string, any) {
-	return namePoissonSampled, struct {
-		SamplingProbability float64 `json:"sampling_probability"`
-		Event               inner   `json:"event"`
-	}{e.SamplingProbability, inner{e.Event}}
-}
-
-func (e PoissonSampledGroup) encode() (string, any) {
-	return namePoissonSampledGroup, struct {
-		SamplingProbability float64 `json:"sampling_probability"`
-		GroupSize           int     `json:"group_size"`
-		Event               inner   `json:"event"`
-	}{e.SamplingProbability, e.GroupSize, inner{e.Event}}
-}
-
-func (e FixedSizeSampled) encode() (string, any) {
-	return nameFixedSizeSampled, struct {
-		DatasetSize int   `json:"dataset_size"`
-		BatchSize   int   `json:"batch_size"`
-		Event       inner `json:"event"`
-	}{e.DatasetSize, e.BatchSize, inner{e.Event}}
-}
-
-func (e TruncatedPoissonSampled) encode() (string, any) {
-	return nameTruncatedPoissonSampled, struct {
-		DatasetSize         int     `json:"dataset_size"`
-		SamplingProbability float64 `json:"sampling_probability"`
-		MaxBatchSize        int     `json:"max_batch_size"`
-		Event               inner   `json:"event"`
-	}{e.DatasetSize, e.SamplingProbability, e.MaxBatchSize, inner{e.Event}}
-}
-
-func (e SelfComposed) encode() (string, any) {
-	return nameSelfComposed, struct {
-		Event inner `json:"event"`
-		Count int   `json:"count"`
-	}{inner{e.Event}, e.Count}
-}
-
-func (e Composed) encode() (string, any) {
-	list := e.list
-	if list == "" {
-		list = "[]"
+	k, _ := kindOf(e)
+	parameters, _ := k.of(e)
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "{%q:{", k.name)
+	for i, p := range parameters {
+		value, err := p.marshal()
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%q:%s", p.key, value)
 	}
-	return nameComposed, struct {
-		Events json.RawMessage `json:"events"`
-	}{json.RawMessage(list)}
+	b.WriteString("}}")
+	return b.Bytes(), nil
 }
 
-func (e RepeatAndSelect) encode() (string, any) {
-	var shape any = e.Shape
-	if math.IsInf(e.Shape, 1) {
-		shape = shapePoisson
+func (p parameter) marshal() ([]byte, error) {
+	if inner, ok := p.at.(*Event); ok {
+		return marshalValid(*inner)
 	}
-	return nameRepeatAndSelect, struct {
-		Event inner   `json:"event"`
-		Mean  float64 `json:"mean"`
-		Shape any     `json:"shape"`
-	}{inner{e.Event}, e.Mean, shape}
+	return json.Marshal(p.at)
 }
 
-// UnmarshalEvent reads what MarshalEvent writes, and nothing else: unknown,
-// missing or repeated keys, other capitalisation, null, numbers outside
-// float64, parameters out of range and data after the event are errors. They
-// match ErrInvalid.
+// UnmarshalEvent reads what MarshalEvent writes, and nothing else: unknown, missing or repeated
+// keys, other capitalisation, null, numbers outside float64, parameters out of range and data after
+// the event are errors. They match ErrInvalid.
 func UnmarshalEvent(data []byte) (Event, error) {
 	e, err := unmarshalEvent(data, 0)
 	if err != nil {
@@ -170,125 +144,52 @@ func unmarshalEvent(data []byte, depth int) (Event, error) {
 		return nil, fmt.Errorf("%w: event has %d keys, want one, the name of the event", ErrInvalid, len(o))
 	}
 	for name, parameters := range o {
-		reader, ok := eventReaders()[name]
-		if !ok {
-			return nil, fmt.Errorf("event %q: %w: unknown event, want one of %s",
-				name, ErrInvalid, strings.Join(slices.Sorted(maps.Keys(eventReaders())), ", "))
-		}
-		o, err := readObject(parameters, reader.keys...)
+		e, err := unmarshalNamed(name, parameters, depth)
 		if err != nil {
 			return nil, fmt.Errorf("event %q: %w", name, err)
-		}
-		f := fields{object: o, depth: depth}
-		e := reader.read(&f)
-		if f.err != nil {
-			return nil, fmt.Errorf("event %q: %w", name, f.err)
 		}
 		return e, nil
 	}
 	panic("accountant: unreachable")
 }
 
-// eventReader reads the parameters of one event.
-type eventReader struct {
-	keys []string
-	read func(f *fields) Event
-}
-
-// eventReaders holds the reader of each event by its name. (A function, since the
-// readers of events that wrap others come back to it.)
-func eventReaders() map[string]eventReader {
-	return map[string]eventReader{
-		nameNonPrivate: {nil, func(f *fields) Event { return NonPrivate{} }},
-		nameGaussian: {[]string{keyNoiseMultiplier}, func(f *fields) Event {
-			return Gaussian{f.float(keyNoiseMultiplier)}
-		}},
-		nameLaplace: {[]string{keyScale}, func(f *fields) Event { return Laplace{f.float(keyScale)} }},
-		nameRandomizedResponse: {[]string{keyNoiseProbability, keyBuckets}, func(f *fields) Event {
-			return RandomizedResponse{f.float(keyNoiseProbability), f.int(keyBuckets)}
-		}},
-		nameApproxDP: {[]string{keyEpsilon, keyDelta}, func(f *fields) Event {
-			return ApproxDP{f.float(keyEpsilon), f.float(keyDelta)}
-		}},
-		nameZCDP: {[]string{keyRho}, func(f *fields) Event { return ZCDP{f.float(keyRho)} }},
-		nameTreeAggregation: {[]string{keyNoiseMultiplier, keySteps}, func(f *fields) Event {
-			return TreeAggregation{f.float(keyNoiseMultiplier), f.int(keySteps)}
-		}},
-		namePoissonSampled: {[]string{keySamplingProbability, keyEvent}, func(f *fields) Event {
-			return PoissonSampled{f.float(keySamplingProbability), f.event(keyEvent)}
-		}},
-		namePoissonSampledGroup: {[]string{keySamplingProbability, keyGroupSize, keyEvent}, func(f *fields) Event {
-			return PoissonSampledGroup{f.float(keySamplingProbability), f.int(keyGroupSize), f.event(keyEvent)}
-		}},
-		nameFixedSizeSampled: {[]string{keyDatasetSize, keyBatchSize, keyEvent}, func(f *fields) Event {
-			return FixedSizeSampled{f.int(keyDatasetSize), f.int(keyBatchSize), f.event(keyEvent)}
-		}},
-		nameTruncatedPoissonSampled: {[]string{keyDatasetSize, keySamplingProbability, keyMaxBatchSize, keyEvent}, func(f *fields) Event {
-			return TruncatedPoissonSampled{f.int(keyDatasetSize), f.float(keySamplingProbability), f.int(keyMaxBatchSize), f.event(keyEvent)}
-		}},
-		nameSelfComposed: {[]string{keyEvent, keyCount}, func(f *fields) Event {
-			return SelfComposed{f.event(keyEvent), f.int(keyCount)}
-		}},
-		nameComposed: {[]string{keyEvents}, func(f *fields) Event { return f.composed(keyEvents) }},
-		nameRepeatAndSelect: {[]string{keyEvent, keyMean, keyShape}, func(f *fields) Event {
-			return RepeatAndSelect{f.event(keyEvent), f.float(keyMean), f.shape(keyShape)}
-		}},
+func unmarshalNamed(name string, data []byte, depth int) (Event, error) {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
+	if i < 0 {
+		var names []string
+		for _, k := range kinds {
+			names = append(names, k.name)
+		}
+		return nil, fmt.Errorf("%w: unknown event, want one of %s", ErrInvalid, strings.Join(names, ", "))
 	}
+	return kinds[i].make(func(parameters []parameter) error {
+		var keys []string
+		for _, p := range parameters {
+			keys = append(keys, p.key)
+		}
+		o, err := readObject(data, keys...)
+		if err != nil {
+			return err
+		}
+		for _, p := range parameters {
+			if err := p.unmarshal(o, depth); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-// fields reads the values of an object that has all of its keys. Its first error
-// sticks.
-type fields struct {
-	object object
-	depth  int
-	err    error
-}
-
-func (f *fields) keep(err error) {
-	if f.err == nil {
-		f.err = err
+func (p parameter) unmarshal(o object, depth int) (err error) {
+	switch at := p.at.(type) {
+	case *float64:
+		*at, err = o.float64(p.key)
+	case *int:
+		*at, err = o.int(p.key)
+	case *Event:
+		*at, err = unmarshalEvent(o[p.key], depth+1)
+	case decoder:
+		err = at.decode(o, p.key, depth)
 	}
-}
-
-func (f *fields) float(key string) float64 {
-	x, err := f.object.float64(key)
-	f.keep(err)
-	return x
-}
-
-func (f *fields) int(key string) int {
-	n, err := f.object.int(key)
-	f.keep(err)
-	return n
-}
-
-func (f *fields) shape(key string) float64 {
-	if string(f.object[key]) == `"`+shapePoisson+`"` {
-		return math.Inf(1)
-	}
-	return f.float(key)
-}
-
-func (f *fields) event(key string) Event {
-	e, err := unmarshalEvent(f.object[key], f.depth+1)
-	f.keep(err)
-	return e
-}
-
-// composed reads a list of events and writes it anew, so that equal lists are equal by ==.
-func (f *fields) composed(key string) Event {
-	if !bytes.HasPrefix(f.object[key], []byte("[")) {
-		f.keep(fmt.Errorf("%w: %q is %.40s, want a list of events", ErrInvalid, key, f.object[key]))
-		return Composed{}
-	}
-	events, err := Composed{list: string(f.object[key])}.read(f.depth)
-	if err != nil {
-		f.keep(err)
-		return Composed{}
-	}
-	// Not Compose, which validates: at every level anew, that would take a time
-	// exponential in the depth. UnmarshalEvent validates once, in the end.
-	c, err := composeUnchecked(events)
-	f.keep(err)
-	return c
+	return err
 }

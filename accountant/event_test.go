@@ -1,4 +1,4 @@
-package accountant
+package accountant_test
 
 import (
 	"errors"
@@ -7,148 +7,142 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/internal/accounttest"
 )
 
 func TestValidateNamesWhatItFoundAndExpected(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		event Event
+		event accountant.Event
 		want  string // part of the message; "" means valid
 	}{
-		{"gaussian", Gaussian{1.1}, ""},
-		{"no noise", Gaussian{0}, ""},
-		{"poisson", PoissonSampled{0.01, Gaussian{1.1}}, ""},
-		{"q=0", PoissonSampled{0, Gaussian{1.1}}, ""},
-		{"q=1", PoissonSampled{1, Gaussian{1.1}}, ""},
-		{"non-private", NonPrivate{}, ""},
-		{"negative noise", Gaussian{-1}, "noise multiplier is -1, must be finite and at least 0"},
-		{"NaN noise", Gaussian{math.NaN()}, "noise multiplier is NaN"},
-		{"infinite noise", Gaussian{math.Inf(1)}, "noise multiplier is +Inf"},
-		{"q<0", PoissonSampled{-0.1, Gaussian{1}}, "sampling probability is -0.1, must be in [0, 1]"},
-		{"q>1", PoissonSampled{1.0000001, Gaussian{1}}, "sampling probability is 1.0000001"},
-		{"NaN q", PoissonSampled{math.NaN(), Gaussian{1}}, "sampling probability is NaN"},
-		{"bad inner", PoissonSampled{0.5, Gaussian{-2}}, "noise multiplier is -2"},
+		{"gaussian", accountant.Gaussian{1.1}, ""},
+		{"no noise", accountant.Gaussian{0}, ""},
+		{"poisson", accountant.PoissonSampled{0.01, accountant.Gaussian{1.1}}, ""},
+		{"q=0", accountant.PoissonSampled{0, accountant.Gaussian{1.1}}, ""},
+		{"q=1", accountant.PoissonSampled{1, accountant.Gaussian{1.1}}, ""},
+		{"non-private", accountant.NonPrivate{}, ""},
+		{"negative noise", accountant.Gaussian{-1}, "noise multiplier is -1, must be finite and at least 0"},
+		{"NaN noise", accountant.Gaussian{math.NaN()}, "noise multiplier is NaN"},
+		{"infinite noise", accountant.Gaussian{math.Inf(1)}, "noise multiplier is +Inf"},
+		{"q<0", accountant.PoissonSampled{-0.1, accountant.Gaussian{1}}, "sampling probability is -0.1, must be in [0, 1]"},
+		{"q>1", accountant.PoissonSampled{1.0000001, accountant.Gaussian{1}}, "sampling probability is 1.0000001"},
+		{"NaN q", accountant.PoissonSampled{math.NaN(), accountant.Gaussian{1}}, "sampling probability is NaN"},
+		{"bad inner", accountant.PoissonSampled{0.5, accountant.Gaussian{-2}}, "noise multiplier is -2"},
 		{"nil", nil, "event is nil"},
-		{"nil inner", PoissonSampled{0.5, nil}, "event is nil"},
-		{"pointer", &Gaussian{1}, "*accountant.Gaussian, want an event value"},
-		{"deep", nested(maxNesting + 1), "nest more than 16 deep"},
+		{"nil inner", accountant.PoissonSampled{0.5, nil}, "event is nil"},
+		{"pointer", &accountant.Gaussian{1}, "*accountant.Gaussian, want an event value"},
+		{"deep", nested(accountant.MaxNesting + 1), "nest more than 16 deep"},
 
-		{"laplace", Laplace{2}, ""},
-		{"laplace without noise", Laplace{0}, ""},
-		{"negative scale", Laplace{-1}, "scale is -1, must be finite and at least 0"},
-		{"infinite scale", Laplace{math.Inf(1)}, "scale is +Inf"},
-		{"randomized response", RandomizedResponse{0.5, 2}, ""},
-		{"noise probability above 1", RandomizedResponse{1.5, 2}, "noise probability is 1.5, must be in [0, 1]"},
-		{"no buckets", RandomizedResponse{0.5, 0}, "buckets is 0, must be at least 1"},
-		{"approximate", ApproxDP{1, 1e-6}, ""},
-		{"negative epsilon", ApproxDP{-1, 0}, "epsilon is -1"},
-		{"infinite epsilon", ApproxDP{math.Inf(1), 0}, "epsilon is +Inf, must be finite"},
-		{"NaN delta", ApproxDP{1, math.NaN()}, "delta is NaN, must be in [0, 1]"},
-		{"zcdp", ZCDP{0.1}, ""},
-		{"NaN rho", ZCDP{math.NaN()}, "rho is NaN"},
-		{"tree", TreeAggregation{1, 100}, ""},
-		{"tree of nothing", TreeAggregation{1, 0}, "steps is 0, must be at least 1"},
-		{"tree of negative noise", TreeAggregation{-1, 5}, "noise multiplier is -1"},
+		{"laplace", accountant.Laplace{2}, ""},
+		{"laplace without noise", accountant.Laplace{0}, ""},
+		{"negative scale", accountant.Laplace{-1}, "scale is -1, must be finite and at least 0"},
+		{"infinite scale", accountant.Laplace{math.Inf(1)}, "scale is +Inf"},
+		{"randomized response", accountant.RandomizedResponse{0.5, 2}, ""},
+		{"noise probability above 1", accountant.RandomizedResponse{1.5, 2}, "noise probability is 1.5, must be in [0, 1]"},
+		{"no buckets", accountant.RandomizedResponse{0.5, 0}, "buckets is 0, must be at least 1"},
+		{"approximate", accountant.ApproxDP{1, 1e-6}, ""},
+		{"negative epsilon", accountant.ApproxDP{-1, 0}, "epsilon is -1"},
+		{"infinite epsilon", accountant.ApproxDP{math.Inf(1), 0}, "epsilon is +Inf, must be finite"},
+		{"NaN delta", accountant.ApproxDP{1, math.NaN()}, "delta is NaN, must be in [0, 1]"},
+		{"zcdp", accountant.ZCDP{0.1}, ""},
+		{"NaN rho", accountant.ZCDP{math.NaN()}, "rho is NaN"},
+		{"tree", accountant.TreeAggregation{1, 100}, ""},
+		{"tree of nothing", accountant.TreeAggregation{1, 0}, "steps is 0, must be at least 1"},
+		{"tree of negative noise", accountant.TreeAggregation{-1, 5}, "noise multiplier is -1"},
 
-		{"group", PoissonSampledGroup{0.1, 3, Gaussian{1}}, ""},
-		{"group of none", PoissonSampledGroup{0.1, 0, Gaussian{1}}, "group size is 0, must be at least 1"},
-		{"group, q>1", PoissonSampledGroup{2, 3, Gaussian{1}}, "sampling probability is 2"},
-		{"group, bad inner", PoissonSampledGroup{0.1, 3, Gaussian{-1}}, "noise multiplier is -1"},
-		{"fixed size", FixedSizeSampled{100, 10, Gaussian{1}}, ""},
-		{"no batch", FixedSizeSampled{100, 0, Gaussian{1}}, ""},
-		{"no records", FixedSizeSampled{0, 0, Gaussian{1}}, "dataset size is 0, must be at least 1"},
-		{"batch of more than all", FixedSizeSampled{100, 101, Gaussian{1}}, "batch size is 101, must be from 0 to the dataset size 100"},
-		{"negative batch", FixedSizeSampled{100, -1, Gaussian{1}}, "batch size is -1"},
-		{"fixed size, nil", FixedSizeSampled{100, 10, nil}, "event is nil"},
-		{"truncated", TruncatedPoissonSampled{100, 0.1, 20, Gaussian{1}}, ""},
-		{"truncated, no records", TruncatedPoissonSampled{0, 0.1, 20, Gaussian{1}}, "dataset size is 0"},
-		{"truncated, NaN q", TruncatedPoissonSampled{100, math.NaN(), 20, Gaussian{1}}, "sampling probability is NaN"},
-		{"truncated to less than none", TruncatedPoissonSampled{100, 0.1, -1, Gaussian{1}}, "largest batch size is -1"},
-		{"truncated, nil", TruncatedPoissonSampled{100, 0.1, 20, nil}, "event is nil"},
+		{"group", accountant.PoissonSampledGroup{0.1, 3, accountant.Gaussian{1}}, ""},
+		{"group of none", accountant.PoissonSampledGroup{0.1, 0, accountant.Gaussian{1}}, "group size is 0, must be at least 1"},
+		{"group, q>1", accountant.PoissonSampledGroup{2, 3, accountant.Gaussian{1}}, "sampling probability is 2"},
+		{"group, bad inner", accountant.PoissonSampledGroup{0.1, 3, accountant.Gaussian{-1}}, "noise multiplier is -1"},
+		{"fixed size", accountant.FixedSizeSampled{100, 10, accountant.Gaussian{1}}, ""},
+		{"no batch", accountant.FixedSizeSampled{100, 0, accountant.Gaussian{1}}, ""},
+		{"no records", accountant.FixedSizeSampled{0, 0, accountant.Gaussian{1}}, "dataset size is 0, must be at least 1"},
+		{"batch of more than all", accountant.FixedSizeSampled{100, 101, accountant.Gaussian{1}}, "batch size is 101, must be from 0 to the dataset size 100"},
+		{"negative batch", accountant.FixedSizeSampled{100, -1, accountant.Gaussian{1}}, "batch size is -1"},
+		{"fixed size, nil", accountant.FixedSizeSampled{100, 10, nil}, "event is nil"},
+		{"truncated", accountant.TruncatedPoissonSampled{100, 0.1, 20, accountant.Gaussian{1}}, ""},
+		{"truncated, no records", accountant.TruncatedPoissonSampled{0, 0.1, 20, accountant.Gaussian{1}}, "dataset size is 0"},
+		{"truncated, NaN q", accountant.TruncatedPoissonSampled{100, math.NaN(), 20, accountant.Gaussian{1}}, "sampling probability is NaN"},
+		{"truncated to less than none", accountant.TruncatedPoissonSampled{100, 0.1, -1, accountant.Gaussian{1}}, "largest batch size is -1"},
+		{"truncated, nil", accountant.TruncatedPoissonSampled{100, 0.1, 20, nil}, "event is nil"},
 
-		{"repeated", SelfComposed{Gaussian{1}, 7}, ""},
-		{"never", SelfComposed{Gaussian{1}, 0}, ""},
-		{"less than never", SelfComposed{Gaussian{1}, -1}, "count is -1, must be at least 0"},
-		{"repeated, nil", SelfComposed{nil, 1}, "event is nil"},
-		{"composed", composed(t, Gaussian{1}, Laplace{1}), ""},
-		{"composed of nothing", Composed{}, ""},
-		{"composed, deep", PoissonSampled{0.5, composed(t, nested(maxNesting-1))}, "nest more than 16 deep"},
-		{"selected", RepeatAndSelect{Gaussian{1}, 10, 1}, ""},
-		{"selected, Poisson", RepeatAndSelect{Gaussian{1}, 10, math.Inf(1)}, ""},
-		{"fewer than one run", RepeatAndSelect{Gaussian{1}, 0.5, 1}, "mean number of runs is 0.5, must be finite and at least 1"},
-		{"infinitely many runs", RepeatAndSelect{Gaussian{1}, math.Inf(1), 1}, "mean number of runs is +Inf"},
-		{"negative shape", RepeatAndSelect{Gaussian{1}, 10, -0.5}, "shape of the number of runs is -0.5, must be at least 0"},
-		{"NaN shape", RepeatAndSelect{Gaussian{1}, 10, math.NaN()}, "shape of the number of runs is NaN"},
-		{"selected, pointer", RepeatAndSelect{&Gaussian{1}, 10, 1}, "want an event value"},
+		{"repeated", accountant.SelfComposed{accountant.Gaussian{1}, 7}, ""},
+		{"never", accountant.SelfComposed{accountant.Gaussian{1}, 0}, ""},
+		{"less than never", accountant.SelfComposed{accountant.Gaussian{1}, -1}, "count is -1, must be at least 0"},
+		{"repeated, nil", accountant.SelfComposed{nil, 1}, "event is nil"},
+		{"composed", accounttest.Composed(t, accountant.Gaussian{1}, accountant.Laplace{1}), ""},
+		{"composed of nothing", accountant.Composed{}, ""},
+		{"composed, deep", accountant.PoissonSampled{0.5, accounttest.Composed(t, nested(accountant.MaxNesting-1))}, "nest more than 16 deep"},
+		{"selected", accountant.RepeatAndSelect{accountant.Gaussian{1}, 10, 1}, ""},
+		{"selected, Poisson", accountant.RepeatAndSelect{accountant.Gaussian{1}, 10, math.Inf(1)}, ""},
+		{"fewer than one run", accountant.RepeatAndSelect{accountant.Gaussian{1}, 0.5, 1}, "mean number of runs is 0.5, must be finite and at least 1"},
+		{"infinitely many runs", accountant.RepeatAndSelect{accountant.Gaussian{1}, math.Inf(1), 1}, "mean number of runs is +Inf"},
+		{"negative shape", accountant.RepeatAndSelect{accountant.Gaussian{1}, 10, -0.5}, "shape of the number of runs is -0.5, must be at least 0"},
+		{"NaN shape", accountant.RepeatAndSelect{accountant.Gaussian{1}, 10, math.NaN()}, "shape of the number of runs is NaN"},
+		{"selected, pointer", accountant.RepeatAndSelect{&accountant.Gaussian{1}, 10, 1}, "want an event value"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := Validate(tt.event)
+			err := accountant.Validate(tt.event)
 			if tt.want == "" {
 				if err != nil {
 					t.Fatalf("Validate(%v) = %v, want valid", tt.event, err)
 				}
 				return
 			}
-			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+			if !errors.Is(err, accountant.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Validate = %v, want ErrInvalid with %q", err, tt.want)
 			}
-			if data, err := MarshalEvent(tt.event); err == nil {
+			if data, err := accountant.MarshalEvent(tt.event); err == nil {
 				t.Errorf("MarshalEvent wrote the invalid event as %s", data)
 			}
 		})
 	}
 }
 
-func composed(t testing.TB, events ...Event) Composed {
-	t.Helper()
-	c, err := Compose(events...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-func nested(depth int) Event {
-	var e Event = Gaussian{1}
+func nested(depth int) accountant.Event {
+	var e accountant.Event = accountant.Gaussian{1}
 	for range depth {
-		e = PoissonSampled{0.5, e}
+		e = accountant.PoissonSampled{0.5, e}
 	}
 	return e
 }
 
 // The text is a file format: it may gain names, and never change.
 func TestEventJSONFormat(t *testing.T) {
-	for want, e := range map[string]Event{
-		`{"gaussian":{"noise_multiplier":1.1}}`:                                                             Gaussian{1.1},
-		`{"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}}`:   PoissonSampled{0.01, Gaussian{1.1}},
-		`{"poisson_sampled":{"sampling_probability":1e-9,"event":{"gaussian":{"noise_multiplier":1e+21}}}}`: PoissonSampled{1e-9, Gaussian{1e21}},
-		`{"non_private":{}}`:        NonPrivate{},
-		`{"laplace":{"scale":2.5}}`: Laplace{2.5},
-		`{"randomized_response":{"noise_probability":0.25,"buckets":4}}`: RandomizedResponse{0.25, 4},
-		`{"approx_dp":{"epsilon":0.5,"delta":0.000001}}`:                 ApproxDP{0.5, 1e-6},
-		`{"zcdp":{"rho":0.125}}`:                                         ZCDP{0.125},
-		`{"tree_aggregation":{"noise_multiplier":4,"steps":1000}}`:       TreeAggregation{4, 1000},
-		`{"poisson_sampled_group":{"sampling_probability":0.01,"group_size":8,"event":{"gaussian":{"noise_multiplier":1}}}}`:                    PoissonSampledGroup{0.01, 8, Gaussian{1}},
-		`{"fixed_size_sampled":{"dataset_size":60000,"batch_size":600,"event":{"gaussian":{"noise_multiplier":1}}}}`:                            FixedSizeSampled{60000, 600, Gaussian{1}},
-		`{"truncated_poisson_sampled":{"dataset_size":60000,"sampling_probability":0.01,"max_batch_size":700,"event":{"laplace":{"scale":1}}}}`: TruncatedPoissonSampled{60000, 0.01, 700, Laplace{1}},
-		`{"self_composed":{"event":{"gaussian":{"noise_multiplier":1}},"count":12}}`:                                                            SelfComposed{Gaussian{1}, 12},
-		`{"composed":{"events":[]}}`: Composed{},
-		`{"composed":{"events":[{"laplace":{"scale":1}},{"composed":{"events":[]}}]}}`:     composed(t, Laplace{1}, Composed{}),
-		`{"repeat_and_select":{"event":{"zcdp":{"rho":0.1}},"mean":10,"shape":0.5}}`:       RepeatAndSelect{ZCDP{0.1}, 10, 0.5},
-		`{"repeat_and_select":{"event":{"zcdp":{"rho":0.1}},"mean":10,"shape":"poisson"}}`: RepeatAndSelect{ZCDP{0.1}, 10, math.Inf(1)},
+	for want, e := range map[string]accountant.Event{
+		`{"gaussian":{"noise_multiplier":1.1}}`:                                                             accountant.Gaussian{1.1},
+		`{"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}}`:   accountant.PoissonSampled{0.01, accountant.Gaussian{1.1}},
+		`{"poisson_sampled":{"sampling_probability":1e-9,"event":{"gaussian":{"noise_multiplier":1e+21}}}}`: accountant.PoissonSampled{1e-9, accountant.Gaussian{1e21}},
+		`{"non_private":{}}`:        accountant.NonPrivate{},
+		`{"laplace":{"scale":2.5}}`: accountant.Laplace{2.5},
+		`{"randomized_response":{"noise_probability":0.25,"buckets":4}}`: accountant.RandomizedResponse{0.25, 4},
+		`{"approx_dp":{"epsilon":0.5,"delta":0.000001}}`:                 accountant.ApproxDP{0.5, 1e-6},
+		`{"zcdp":{"rho":0.125}}`:                                         accountant.ZCDP{0.125},
+		`{"tree_aggregation":{"noise_multiplier":4,"steps":1000}}`:       accountant.TreeAggregation{4, 1000},
+		`{"poisson_sampled_group":{"sampling_probability":0.01,"group_size":8,"event":{"gaussian":{"noise_multiplier":1}}}}`:                    accountant.PoissonSampledGroup{0.01, 8, accountant.Gaussian{1}},
+		`{"fixed_size_sampled":{"dataset_size":60000,"batch_size":600,"event":{"gaussian":{"noise_multiplier":1}}}}`:                            accountant.FixedSizeSampled{60000, 600, accountant.Gaussian{1}},
+		`{"truncated_poisson_sampled":{"dataset_size":60000,"sampling_probability":0.01,"max_batch_size":700,"event":{"laplace":{"scale":1}}}}`: accountant.TruncatedPoissonSampled{60000, 0.01, 700, accountant.Laplace{1}},
+		`{"self_composed":{"event":{"gaussian":{"noise_multiplier":1}},"count":12}}`:                                                            accountant.SelfComposed{accountant.Gaussian{1}, 12},
+		`{"composed":{"events":[]}}`: accountant.Composed{},
+		`{"composed":{"events":[{"laplace":{"scale":1}},{"composed":{"events":[]}}]}}`:     accounttest.Composed(t, accountant.Laplace{1}, accountant.Composed{}),
+		`{"repeat_and_select":{"event":{"zcdp":{"rho":0.1}},"mean":10,"shape":0.5}}`:       accountant.RepeatAndSelect{accountant.ZCDP{0.1}, 10, 0.5},
+		`{"repeat_and_select":{"event":{"zcdp":{"rho":0.1}},"mean":10,"shape":"poisson"}}`: accountant.RepeatAndSelect{accountant.ZCDP{0.1}, 10, math.Inf(1)},
 	} {
-		got, err := MarshalEvent(e)
+		got, err := accountant.MarshalEvent(e)
 		if err != nil || string(got) != want {
 			t.Errorf("MarshalEvent(%v) = %s, %v, want %s", e, got, err, want)
 		}
-		if back, err := UnmarshalEvent([]byte(want)); err != nil || back != e {
+		if back, err := accountant.UnmarshalEvent([]byte(want)); err != nil || back != e {
 			t.Errorf("UnmarshalEvent(%s) = %v, %v, want %v", want, back, err, e)
 		}
 	}
 }
 
 // anyEvent draws any event that validates, its numbers any bits.
-func anyEvent(t *testing.T, rng *rand.Rand, depth int) Event {
+func anyEvent(t *testing.T, rng *rand.Rand, depth int) accountant.Event {
 	atMost1 := func() float64 { return math.Float64frombits(rng.Uint64() % (math.Float64bits(1) + 1)) }
 	finite := func() float64 { return math.Float64frombits(rng.Uint64() % math.Float64bits(math.Inf(1))) }
 	whole := func() int { return 1 + int(rng.Uint64()>>(2+rng.IntN(62))) }
@@ -156,56 +150,56 @@ func anyEvent(t *testing.T, rng *rand.Rand, depth int) Event {
 	if depth == 0 {
 		kinds = 7
 	}
-	inner := func() Event { return anyEvent(t, rng, depth-1) }
+	inner := func() accountant.Event { return anyEvent(t, rng, depth-1) }
 	switch rng.IntN(kinds) {
 	case 0:
-		return Gaussian{finite()}
+		return accountant.Gaussian{finite()}
 	case 1:
-		return Laplace{finite()}
+		return accountant.Laplace{finite()}
 	case 2:
-		return RandomizedResponse{atMost1(), whole()}
+		return accountant.RandomizedResponse{atMost1(), whole()}
 	case 3:
-		return ApproxDP{finite(), atMost1()}
+		return accountant.ApproxDP{finite(), atMost1()}
 	case 4:
-		return ZCDP{finite()}
+		return accountant.ZCDP{finite()}
 	case 5:
-		return TreeAggregation{finite(), whole()}
+		return accountant.TreeAggregation{finite(), whole()}
 	case 6:
-		return NonPrivate{}
+		return accountant.NonPrivate{}
 	case 7:
-		return PoissonSampled{atMost1(), inner()}
+		return accountant.PoissonSampled{atMost1(), inner()}
 	case 8:
-		return PoissonSampledGroup{atMost1(), whole(), inner()}
+		return accountant.PoissonSampledGroup{atMost1(), whole(), inner()}
 	case 9:
 		n := whole()
-		return FixedSizeSampled{n, rng.IntN(n), inner()}
+		return accountant.FixedSizeSampled{n, rng.IntN(n), inner()}
 	case 10:
-		return TruncatedPoissonSampled{whole(), atMost1(), whole() - 1, inner()}
+		return accountant.TruncatedPoissonSampled{whole(), atMost1(), whole() - 1, inner()}
 	case 11:
-		return SelfComposed{inner(), whole() - 1}
+		return accountant.SelfComposed{inner(), whole() - 1}
 	case 12:
-		return RepeatAndSelect{inner(), 1 + finite()/2, []float64{0, finite(), math.Inf(1)}[rng.IntN(3)]}
+		return accountant.RepeatAndSelect{inner(), 1 + finite()/2, []float64{0, finite(), math.Inf(1)}[rng.IntN(3)]}
 	}
-	var parts []Event
+	var parts []accountant.Event
 	for range rng.IntN(4) {
 		parts = append(parts, inner())
 	}
-	return composed(t, parts...)
+	return accounttest.Composed(t, parts...)
 }
 
 func TestEventJSONKeepsEveryBit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 10000 {
 		e := anyEvent(t, rng, 3)
-		data, err := MarshalEvent(e)
+		data, err := accountant.MarshalEvent(e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := UnmarshalEvent(data)
+		back, err := accountant.UnmarshalEvent(data)
 		if err != nil || back != e {
 			t.Fatalf("%v came back from %s as %v, %v", e, data, back, err)
 		}
-		if again, err := MarshalEvent(back); err != nil || string(again) != string(data) {
+		if again, err := accountant.MarshalEvent(back); err != nil || string(again) != string(data) {
 			t.Fatalf("%s was written as %s the second time, %v", data, again, err)
 		}
 	}
@@ -214,64 +208,64 @@ func TestEventJSONKeepsEveryBit(t *testing.T) {
 // Events are equal by == exactly if they say the same, also compositions, which are read
 // from text in any spelling.
 func TestEventsAreValues(t *testing.T) {
-	c := composed(t, PoissonSampled{0.5, Gaussian{1}}, Laplace{2})
+	c := accounttest.Composed(t, accountant.PoissonSampled{0.5, accountant.Gaussian{1}}, accountant.Laplace{2})
 	spelled := `{ "composed" : {"events":[ {"poisson_sampled":{"event":{"gaussian":{"noise_multiplier":1.0}},"sampling_probability":5e-1}},
 		{"laplace":{"scale":2e0}} ]} }`
-	if read, err := UnmarshalEvent([]byte(spelled)); err != nil || read != Event(c) {
+	if read, err := accountant.UnmarshalEvent([]byte(spelled)); err != nil || read != accountant.Event(c) {
 		t.Errorf("%s is read as %v, %v, want %v", spelled, read, err, c)
 	}
-	if again := composed(t, c.Events()...); again != c {
+	if again := accounttest.Composed(t, c.Events()...); again != c {
 		t.Errorf("%v composed of its parts is %v", c, again)
 	}
-	for name, other := range map[string]Event{
-		"nothing":       Composed{},
-		"another order": composed(t, Laplace{2}, PoissonSampled{0.5, Gaussian{1}}),
-		"another part":  composed(t, PoissonSampled{0.5, Gaussian{1}}, Laplace{3}),
-		"one part":      Laplace{2},
-		"wrapped":       composed(t, c),
+	for name, other := range map[string]accountant.Event{
+		"nothing":       accountant.Composed{},
+		"another order": accounttest.Composed(t, accountant.Laplace{2}, accountant.PoissonSampled{0.5, accountant.Gaussian{1}}),
+		"another part":  accounttest.Composed(t, accountant.PoissonSampled{0.5, accountant.Gaussian{1}}, accountant.Laplace{3}),
+		"one part":      accountant.Laplace{2},
+		"wrapped":       accounttest.Composed(t, c),
 	} {
-		if other == Event(c) {
+		if other == accountant.Event(c) {
 			t.Errorf("%s: %v == %v", name, other, c)
 		}
 	}
-	l := mustLedger(t, Entry{c, 2}, Entry{composed(t, c.Events()...), 3})
+	l := accounttest.Ledger(t, accountant.Entry{c, 2}, accountant.Entry{accounttest.Composed(t, c.Events()...), 3})
 	if len(l.Entries()) != 1 || l.Count() != 5 {
 		t.Errorf("equal compositions are not counted together: %v", l.Entries())
 	}
 	if s := c.String(); s != "Composed(PoissonSampled(q=0.5, Gaussian(σ=1)), Laplace(b=2))" {
 		t.Errorf("String is %s", s)
 	}
-	if empty := composed(t); empty != (Composed{}) || len(empty.Events()) != 0 {
+	if empty := accounttest.Composed(t); empty != (accountant.Composed{}) || len(empty.Events()) != 0 {
 		t.Errorf("the composition of nothing is %#v", empty)
 	}
 }
 
 // Compositions in compositions took a time exponential in the depth to read.
 func TestDeepCompositionsAreReadOnce(t *testing.T) {
-	e := Event(composed(t, Gaussian{1}, Laplace{1}))
-	for range maxNesting - 1 {
-		e = composed(t, e)
+	e := accountant.Event(accounttest.Composed(t, accountant.Gaussian{1}, accountant.Laplace{1}))
+	for range accountant.MaxNesting - 1 {
+		e = accounttest.Composed(t, e)
 	}
-	data, err := MarshalEvent(e)
+	data, err := accountant.MarshalEvent(e)
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if back, err := UnmarshalEvent(data); err != nil || back != e {
+	if back, err := accountant.UnmarshalEvent(data); err != nil || back != e {
 		t.Fatalf("%s came back as %v, %v", data, back, err)
 	}
 	if took := time.Since(start); took > time.Second { // some milliseconds
 		t.Errorf("took %v", took)
 	}
-	if c, err := Compose(e); !errors.Is(err, ErrInvalid) || c != (Composed{}) {
+	if c, err := accountant.Compose(e); !errors.Is(err, accountant.ErrInvalid) || c != (accountant.Composed{}) {
 		t.Errorf("one level more: %v, %v, want ErrInvalid", c, err)
 	}
 }
 
 func TestComposeRefuses(t *testing.T) {
-	for name, part := range map[string]Event{"nil": nil, "pointer": &Gaussian{1}, "invalid": Gaussian{-1}} {
-		c, err := Compose(Laplace{1}, part)
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "composed event 1:") || c != (Composed{}) {
+	for name, part := range map[string]accountant.Event{"nil": nil, "pointer": &accountant.Gaussian{1}, "invalid": accountant.Gaussian{-1}} {
+		c, err := accountant.Compose(accountant.Laplace{1}, part)
+		if !errors.Is(err, accountant.ErrInvalid) || !strings.Contains(err.Error(), "composed event 1:") || c != (accountant.Composed{}) {
 			t.Errorf("%s: %v, %v, want ErrInvalid that names event 1", name, c, err)
 		}
 	}
@@ -325,11 +319,11 @@ func TestUnmarshalEventIsStrict(t *testing.T) {
 			if tt.name == "deep" { // complete it, so that depth is what is wrong
 				text += `{"non_private":{}}` + strings.Repeat("}}", 1000)
 			}
-			e, err := UnmarshalEvent([]byte(text))
+			e, err := accountant.UnmarshalEvent([]byte(text))
 			if err == nil {
 				t.Fatalf("read as %v", e)
 			}
-			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+			if !errors.Is(err, accountant.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %q, want ErrInvalid with %q", err, tt.want)
 			}
 			if strings.Contains(err.Error(), "\n") {
@@ -350,15 +344,15 @@ func FuzzUnmarshalEvent(f *testing.F) {
 	f.Add([]byte(`{"fixed_size_sampled":{"dataset_size":9,"batch_size":3,"event":{"poisson_sampled_group":{"sampling_probability":1,"group_size":2,"event":{"non_private":{}}}}}}`))
 	f.Add([]byte(`{"truncated_poisson_sampled":{"dataset_size":9,"sampling_probability":0.1,"max_batch_size":0,"event":{"non_private":{}}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		e, err := UnmarshalEvent(data)
+		e, err := accountant.UnmarshalEvent(data)
 		if err != nil {
 			return
 		}
-		out, err := MarshalEvent(e)
+		out, err := accountant.MarshalEvent(e)
 		if err != nil {
 			t.Fatalf("%q was read as %v, which cannot be written: %v", data, e, err)
 		}
-		if back, err := UnmarshalEvent(out); err != nil || back != e {
+		if back, err := accountant.UnmarshalEvent(out); err != nil || back != e {
 			t.Fatalf("%v written as %s came back as %v, %v", e, out, back, err)
 		}
 	})

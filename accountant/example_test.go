@@ -5,6 +5,8 @@ import (
 	"log"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
+	"dpsgd/accountant/pld"
 )
 
 // The privacy of a finished run, from its ledger: 14,063 steps with batches of 256 on
@@ -18,7 +20,7 @@ func Example() {
 	if err := ledger.Add(step, 14063); err != nil {
 		log.Fatal(err)
 	}
-	account, err := accountant.New("rdp", accountant.AddOrRemoveOne)
+	account, err := accountants.New("rdp", accountant.AddOrRemoveOne)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -35,7 +37,7 @@ func Example() {
 
 // Planning: the least noise for a budget, and how far it carries.
 func ExampleCalibrateNoiseMultiplier() {
-	account, err := accountant.New("rdp", accountant.AddOrRemoveOne)
+	account, err := accountants.New("rdp", accountant.AddOrRemoveOne)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -61,7 +63,7 @@ func ExampleCalibrateNoiseMultiplier() {
 
 // The loop of a trainer: ask with the next step included, then take it.
 func ExampleLedger_With() {
-	account, err := accountant.New("rdp", accountant.AddOrRemoveOne)
+	account, err := accountants.New("rdp", accountant.AddOrRemoveOne)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -107,12 +109,12 @@ func ExampleMarshalEvent() {
 
 // The interval says how far an answer can be from the truth. RDP, with its simpler view of the
 // same ledger, answers above it.
-func ExampleExact() {
-	exact, err := accountant.NewExact(accountant.AddOrRemoveOne)
+func ExampleIntervalAccountant() {
+	exact, err := pld.NewExact(accountant.AddOrRemoveOne)
 	if err != nil {
 		panic(err)
 	}
-	rdp, err := accountant.New("rdp", accountant.AddOrRemoveOne)
+	rdp, err := accountants.New("rdp", accountant.AddOrRemoveOne)
 	if err != nil {
 		panic(err)
 	}
@@ -143,7 +145,7 @@ func ExampleGroup() {
 	if err := ledger.Add(step, 1000); err != nil {
 		panic(err)
 	}
-	exact, err := accountant.New("exact", accountant.AddOrRemoveOne)
+	exact, err := accountants.New("exact", accountant.AddOrRemoveOne)
 	if err != nil {
 		panic(err)
 	}

@@ -3,8 +3,6 @@ package accountant
 import (
 	"fmt"
 	"math"
-
-	"dpsgd/accountant/composition"
 )
 
 // Group returns the ledger as size records see it that belong together, such as all
@@ -38,7 +36,7 @@ func Group(l *Ledger, size int) (*Ledger, error) {
 	}
 	var seen Ledger
 	for i, entry := range l.entries {
-		e, err := groupEvent(entry.Event, size)
+		e, err := entry.Event.seenBy(size)
 		if err != nil {
 			return nil, fmt.Errorf("ledger entry %d: %w", i, err)
 		}
@@ -49,73 +47,9 @@ func Group(l *Ledger, size int) (*Ledger, error) {
 	return &seen, nil
 }
 
-// groupEvent returns what size ≥ 2 records see of e.
-func groupEvent(e Event, size int) (Event, error) {
-	switch e := e.(type) {
-	case NonPrivate:
-		return e, nil
-	case Gaussian:
-		return Gaussian{shareDown(e.NoiseMultiplier, size)}, nil
-	case Laplace:
-		return Laplace{shareDown(e.Scale, size)}, nil
-	case TreeAggregation:
-		return TreeAggregation{shareDown(e.NoiseMultiplier, size), e.Steps}, nil
-	case RandomizedResponse:
-		return SelfComposed{e, size}, nil
-	case ApproxDP:
-		return groupApproxDP(e, size)
-	case ZCDP:
-		return groupZCDP(e, size), nil
-	case PoissonSampled:
-		return PoissonSampledGroup{e.SamplingProbability, size, e.Event}, nil
-	case PoissonSampledGroup: // a group of groups
-		total, err := product(e.GroupSize, size)
-		return PoissonSampledGroup{e.SamplingProbability, total, e.Event}, err
-	case SelfComposed:
-		part, err := groupEvent(e.Event, size)
-		return SelfComposed{part, e.Count}, err
-	case Composed:
-		return groupComposed(e, size)
-	case RepeatAndSelect:
-		part, err := groupEvent(e.Event, size)
-		return RepeatAndSelect{part, e.Mean, e.Shape}, err
-	}
+// noGroups refuses an event of which it is not known what a group sees.
+func noGroups(e Event, size int) (Event, error) {
 	return nil, fmt.Errorf("%w: groups of %d records in %v", ErrUnsupported, size, e)
-}
-
-func groupComposed(e Composed, size int) (Event, error) {
-	var parts []Event
-	for _, part := range e.Events() {
-		seen, err := groupEvent(part, size)
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, seen)
-	}
-	return Compose(parts...)
-}
-
-func groupApproxDP(e ApproxDP, size int) (Event, error) {
-	g, err := composition.Group(composition.Guarantee{Epsilon: e.Epsilon, Delta: e.Delta}, size)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	if math.IsInf(g.Epsilon, 1) {
-		return NonPrivate{}, nil
-	}
-	return ApproxDP{g.Epsilon, g.Delta}, nil
-}
-
-func groupZCDP(e ZCDP, size int) Event {
-	n := float64(size)
-	rho := e.Rho * n * n
-	switch {
-	case e.Rho == 0:
-		return e
-	case math.IsInf(rho, 1):
-		return NonPrivate{}
-	}
-	return ZCDP{math.Nextafter(rho*(1+0x1p-50), math.Inf(1))}
 }
 
 // shareDown is x/n rounded down, so that no noise is overstated.

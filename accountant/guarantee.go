@@ -47,6 +47,21 @@ func (r *Relation) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%w: relation is %.40q, want one of %q", ErrInvalid, text, relationNames)
 }
 
+// Validate reports whether r is one of the relations. Its error matches ErrInvalid.
+func (r Relation) Validate() error {
+	_, err := r.MarshalText()
+	return err
+}
+
+// Sensitivity is how far a sum moves between neighbours, in units of the bound on one record's
+// contribution: 2 under ReplaceOne, where one contribution goes and another one comes, else 1.
+func (r Relation) Sensitivity() float64 {
+	if r == ReplaceOne {
+		return 2
+	}
+	return 1
+}
+
 // Guarantee is (ε, δ)-differential privacy: for all pairs of datasets that differ
 // by Relation and every set of outcomes S,
 //
@@ -91,31 +106,29 @@ func RoundUp(epsilon float64, decimals int) string {
 	return new(big.Rat).SetFrac(n, scale).FloatString(decimals)
 }
 
-// validateDelta reports whether delta can stand in a guarantee.
-func validateDelta(delta float64) error {
+// ValidateDelta reports whether delta can stand in a guarantee: it is in (0, 1). Its error matches
+// ErrInvalid.
+func ValidateDelta(delta float64) error {
 	if !(delta > 0 && delta < 1) {
 		return fmt.Errorf("%w: delta is %v, must be in (0, 1)", ErrInvalid, delta)
 	}
 	return nil
 }
 
-// validateTarget reports whether a budget makes sense.
-func validateTarget(target Guarantee) error {
+// ValidateTarget reports whether target is a budget: its epsilon is finite and above 0, its delta
+// in (0, 1). Its error matches ErrInvalid.
+func ValidateTarget(target Guarantee) error {
 	if !(target.Epsilon > 0) || math.IsInf(target.Epsilon, 1) {
 		return fmt.Errorf("%w: target epsilon is %v, must be finite and above 0", ErrInvalid, target.Epsilon)
 	}
-	return validateDelta(target.Delta)
+	return ValidateDelta(target.Delta)
 }
 
-// orNone returns g, or nothing but the error.
-func (g Guarantee) orNone(err error) (Guarantee, error) {
-	if err != nil {
-		return Guarantee{}, err
+// ValidateEpsilon reports whether a delta can be asked for at epsilon: it is finite and at least 0.
+// Its error matches ErrInvalid.
+func ValidateEpsilon(epsilon float64) error {
+	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
+		return fmt.Errorf("%w: epsilon is %v, must be finite and at least 0", ErrInvalid, epsilon)
 	}
-	return g, nil
-}
-
-func validateRelation(r Relation) error {
-	_, err := r.MarshalText()
-	return err
+	return nil
 }

@@ -1,4 +1,4 @@
-package accountant
+package accountant_test
 
 import (
 	"errors"
@@ -7,23 +7,25 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"dpsgd/accountant"
 )
 
 func TestWithin(t *testing.T) {
-	target := Guarantee{Epsilon: 3, Delta: 1e-5}
+	target := accountant.Guarantee{Epsilon: 3, Delta: 1e-5}
 	for _, tt := range []struct {
-		g    Guarantee
+		g    accountant.Guarantee
 		want bool
 	}{
-		{Guarantee{Epsilon: 3, Delta: 1e-5, Method: "any"}, true},
-		{Guarantee{Epsilon: 0, Delta: 1e-6}, true},
-		{Guarantee{Epsilon: math.Nextafter(3, 4), Delta: 1e-5}, false},
-		{Guarantee{Epsilon: 1, Delta: 2e-5}, false},
-		{Guarantee{Epsilon: 1, Delta: math.Nextafter(1e-5, 1)}, false},
-		{Guarantee{Epsilon: 1, Delta: 1e-5, Relation: ReplaceOne}, false},
-		{Guarantee{Epsilon: math.Inf(1), Delta: 1e-5}, false},
-		{Guarantee{Epsilon: math.NaN(), Delta: 1e-5}, false},
-		{Guarantee{Epsilon: 1, Delta: math.NaN()}, false},
+		{accountant.Guarantee{Epsilon: 3, Delta: 1e-5, Method: "any"}, true},
+		{accountant.Guarantee{Epsilon: 0, Delta: 1e-6}, true},
+		{accountant.Guarantee{Epsilon: math.Nextafter(3, 4), Delta: 1e-5}, false},
+		{accountant.Guarantee{Epsilon: 1, Delta: 2e-5}, false},
+		{accountant.Guarantee{Epsilon: 1, Delta: math.Nextafter(1e-5, 1)}, false},
+		{accountant.Guarantee{Epsilon: 1, Delta: 1e-5, Relation: accountant.ReplaceOne}, false},
+		{accountant.Guarantee{Epsilon: math.Inf(1), Delta: 1e-5}, false},
+		{accountant.Guarantee{Epsilon: math.NaN(), Delta: 1e-5}, false},
+		{accountant.Guarantee{Epsilon: 1, Delta: math.NaN()}, false},
 	} {
 		if got := tt.g.Within(target); got != tt.want {
 			t.Errorf("%v within %v: %v, want %v", tt.g, target, got, tt.want)
@@ -50,14 +52,14 @@ func TestRoundUp(t *testing.T) {
 		{math.Inf(1), 2, "+Inf"},
 		{math.NaN(), 2, "NaN"},
 	} {
-		if got := RoundUp(tt.epsilon, tt.decimals); got != tt.want {
+		if got := accountant.RoundUp(tt.epsilon, tt.decimals); got != tt.want {
 			t.Errorf("RoundUp(%v, %d) = %s, want %s", tt.epsilon, tt.decimals, got, tt.want)
 		}
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10000 { // never below, and by less than one unit above
 		x := rng.ExpFloat64() * 10
-		printed, _ := new(big.Rat).SetString(RoundUp(x, 3))
+		printed, _ := new(big.Rat).SetString(accountant.RoundUp(x, 3))
 		up, _ := new(big.Rat).Sub(printed, new(big.Rat).SetFloat64(x)).Float64()
 		if up < -1e-15 || up >= 1e-3 {
 			t.Fatalf("RoundUp(%v, 3) = %v", x, printed)
@@ -66,21 +68,21 @@ func TestRoundUp(t *testing.T) {
 }
 
 func TestRelationText(t *testing.T) {
-	for r, want := range map[Relation]string{AddOrRemoveOne: "add-or-remove-one", ReplaceOne: "replace-one", ZeroOut: "zero-out"} {
+	for r, want := range map[accountant.Relation]string{accountant.AddOrRemoveOne: "add-or-remove-one", accountant.ReplaceOne: "replace-one", accountant.ZeroOut: "zero-out"} {
 		text, err := r.MarshalText()
 		if err != nil || string(text) != want || r.String() != want {
 			t.Errorf("relation %d is %q and %q, %v, want %q", int(r), text, r, err, want)
 		}
-		var back Relation
+		var back accountant.Relation
 		if err := back.UnmarshalText(text); err != nil || back != r {
 			t.Errorf("%q came back as %v, %v", text, back, err)
 		}
 	}
-	var r Relation
-	if err := r.UnmarshalText([]byte("Add-Or-Remove-One")); !errors.Is(err, ErrInvalid) {
+	var r accountant.Relation
+	if err := r.UnmarshalText([]byte("Add-Or-Remove-One")); !errors.Is(err, accountant.ErrInvalid) {
 		t.Errorf("another capitalisation: %v", err)
 	}
-	if _, err := Relation(7).MarshalText(); !errors.Is(err, ErrInvalid) || Relation(7).String() != "Relation(7)" {
+	if _, err := accountant.Relation(7).MarshalText(); !errors.Is(err, accountant.ErrInvalid) || accountant.Relation(7).String() != "Relation(7)" {
 		t.Errorf("relation 7 was written: %v", err)
 	}
 }

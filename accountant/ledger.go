@@ -12,19 +12,17 @@ type Entry struct {
 	Count int // at least 1 in a ledger
 }
 
-// Ledger is what a run has released so far: its events in order, equal
-// neighbours counted together, so a run with a fixed plan takes one entry however
-// long it is. The zero value is an empty ledger. A ledger may be read by several
-// goroutines, but not while another one adds to it.
+// Ledger is what a run has released so far: its events in order, equal neighbours counted together,
+// so a run with a fixed plan takes one entry however long it is. The zero value is an empty ledger.
+// It may be read by several goroutines, but not while another one adds to it.
 type Ledger struct {
 	entries []Entry
 	count   int // sum of the entries' counts
 }
 
-// Add appends count releases of e. The event must validate and count must not be
-// negative; 0 changes nothing. After an error the ledger is as it was.
+// Add appends count ≥ 0 releases of e, which must validate. After an error the ledger is as it was.
 func (l *Ledger) Add(e Event, count int) error {
-	if err := Validate(e); err != nil {
+	if err := Validate(e); err != nil || count == 0 {
 		return err
 	}
 	if count < 0 {
@@ -32,9 +30,6 @@ func (l *Ledger) Add(e Event, count int) error {
 	}
 	if count > math.MaxInt-l.count {
 		return fmt.Errorf("%w: %d more events would overflow the count of %d", ErrInvalid, count, l.count)
-	}
-	if count == 0 {
-		return nil
 	}
 	l.count += count
 	if last := len(l.entries) - 1; last >= 0 && l.entries[last].Event == e {
@@ -56,8 +51,7 @@ func (l *Ledger) Clone() *Ledger {
 	return &Ledger{entries: slices.Clone(l.entries), count: l.count}
 }
 
-// With returns a copy to which count releases of e have been added, for asking
-// what they would cost. The ledger itself does not change.
+// With returns a copy to which Add has added count releases of e, for asking what they would cost.
 func (l *Ledger) With(e Event, count int) (*Ledger, error) {
 	next := l.Clone()
 	if err := next.Add(e, count); err != nil {

@@ -7,6 +7,12 @@ import (
 	"strconv"
 )
 
+// The keys of an entry, part of the format of ledgers on disk like those of events.
+const (
+	keyEvent = "event"
+	keyCount = "count"
+)
+
 // MarshalJSON writes the ledger as a list of {"event": …, "count": n}, the events
 // as MarshalEvent writes them. An empty ledger is [].
 func (l *Ledger) MarshalJSON() ([]byte, error) {

@@ -1,4 +1,4 @@
-package accountant
+package accountant_test
 
 import (
 	"encoding/json"
@@ -7,23 +7,15 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/internal/accounttest"
 )
 
-func mustLedger(t *testing.T, entries ...Entry) *Ledger {
-	t.Helper()
-	var l Ledger
-	for _, e := range entries {
-		if err := l.Add(e.Event, e.Count); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return &l
-}
-
 func TestLedgerCountsEqualNeighboursTogether(t *testing.T) {
-	a, b := PoissonSampled{0.01, Gaussian{1}}, PoissonSampled{0.01, Gaussian{2}}
-	l := mustLedger(t, Entry{a, 1}, Entry{a, 2}, Entry{b, 1}, Entry{b, 0}, Entry{a, 4})
-	want := []Entry{{a, 3}, {b, 1}, {a, 4}}
+	a, b := accountant.PoissonSampled{0.01, accountant.Gaussian{1}}, accountant.PoissonSampled{0.01, accountant.Gaussian{2}}
+	l := accounttest.Ledger(t, accountant.Entry{a, 1}, accountant.Entry{a, 2}, accountant.Entry{b, 1}, accountant.Entry{b, 0}, accountant.Entry{a, 4})
+	want := []accountant.Entry{{a, 3}, {b, 1}, {a, 4}}
 	if got := l.Entries(); !reflect.DeepEqual(got, want) {
 		t.Errorf("entries %v, want %v", got, want)
 	}
@@ -33,22 +25,22 @@ func TestLedgerCountsEqualNeighboursTogether(t *testing.T) {
 }
 
 func TestLedgerRefusesAndStaysAsItWas(t *testing.T) {
-	e := Gaussian{1}
+	e := accountant.Gaussian{1}
 	for _, tt := range []struct {
 		name  string
-		event Event
+		event accountant.Event
 		count int
 		want  string
 	}{
 		{"negative count", e, -1, "count of Gaussian(σ=1) is -1, must be at least 0"},
 		{"overflow", e, math.MaxInt - 2, "overflow"},
-		{"bad event", Gaussian{-1}, 1, "noise multiplier"},
-		{"bad event, count 0", Gaussian{-1}, 0, "noise multiplier"},
+		{"bad event", accountant.Gaussian{-1}, 1, "noise multiplier"},
+		{"bad event, count 0", accountant.Gaussian{-1}, 0, "noise multiplier"},
 		{"nil event", nil, 1, "nil"},
 	} {
-		l := mustLedger(t, Entry{e, 3})
+		l := accounttest.Ledger(t, accountant.Entry{e, 3})
 		err := l.Add(tt.event, tt.count)
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+		if !errors.Is(err, accountant.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want ErrInvalid with %q", tt.name, err, tt.want)
 		}
 		if next, err := l.With(tt.event, tt.count); err == nil || next != nil {
@@ -63,8 +55,8 @@ func TestLedgerRefusesAndStaysAsItWas(t *testing.T) {
 // Asking about the next step must not book it: Opacus once changed its history in
 // a getter (its pull request 541).
 func TestCopiesAreIndependent(t *testing.T) {
-	e := Gaussian{1}
-	l := mustLedger(t, Entry{e, 3})
+	e := accountant.Gaussian{1}
+	l := accounttest.Ledger(t, accountant.Entry{e, 3})
 	next, err := l.With(e, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -80,18 +72,18 @@ func TestCopiesAreIndependent(t *testing.T) {
 }
 
 func TestLedgerJSON(t *testing.T) {
-	l := mustLedger(t, Entry{PoissonSampled{0.01, Gaussian{1.1}}, 12}, Entry{NonPrivate{}, 1})
+	l := accounttest.Ledger(t, accountant.Entry{accountant.PoissonSampled{0.01, accountant.Gaussian{1.1}}, 12}, accountant.Entry{accountant.NonPrivate{}, 1})
 	want := `[{"event":{"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}},"count":12},` +
 		`{"event":{"non_private":{}},"count":1}]`
 	data, err := json.Marshal(l)
 	if err != nil || string(data) != want {
 		t.Fatalf("marshalled as %s, %v\nwant %s", data, err, want)
 	}
-	var back Ledger
+	var back accountant.Ledger
 	if err := json.Unmarshal(data, &back); err != nil || !reflect.DeepEqual(&back, l) {
 		t.Errorf("came back as %v, %v", back, err)
 	}
-	if data, err := json.Marshal(&Ledger{}); err != nil || string(data) != "[]" {
+	if data, err := json.Marshal(&accountant.Ledger{}); err != nil || string(data) != "[]" {
 		t.Errorf("the empty ledger is %s, %v, want []", data, err)
 	}
 }
@@ -114,9 +106,9 @@ func TestLedgerJSONIsStrict(t *testing.T) {
 		{`[{"event":` + g + `,"count":9223372036854775807},{"event":` + g + `,"count":1}]`, "overflow"},
 		{`[{"event":{"gaussian":{"noise_multiplier":-1}},"count":1}]`, "noise multiplier is -1"},
 	} {
-		l := mustLedger(t, Entry{Gaussian{7}, 7})
+		l := accounttest.Ledger(t, accountant.Entry{accountant.Gaussian{7}, 7})
 		err := json.Unmarshal([]byte(tt.text), l)
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+		if !errors.Is(err, accountant.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want ErrInvalid with %q", tt.text, err, tt.want)
 		}
 		if l.Count() != 7 {

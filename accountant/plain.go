@@ -21,11 +21,8 @@ import (
 // no code with them: statements print it beside what they say. It is 0 for an empty ledger and +Inf
 // where noise is missing. Other events are ErrUnsupported.
 func PlainEpsilon(l *Ledger, delta float64) (float64, error) {
-	if err := validateDelta(delta); err != nil {
+	if err := ValidateDelta(delta); err != nil || l.Count() == 0 {
 		return 0, err
-	}
-	if l.Count() == 0 {
-		return 0, nil
 	}
 	best := math.Inf(1)
 	for n := 2; n <= 1024; n += 1 + n/16 {

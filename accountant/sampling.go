@@ -1,6 +1,10 @@
 package accountant
 
-import "math"
+import (
+	"math"
+
+	"dpsgd/accountant/internal/solve"
+)
 
 // The sampling probabilities that MaxSamplingProbability looks at, beside 0.
 const (
@@ -25,16 +29,16 @@ func MaxSamplingProbability(a Accountant, event func(samplingProbability float64
 	b := budget{a: a, target: target}
 	probability := func(x float64) float64 { return min(math.Exp(-x), maxSampled) }
 	excess := func(x float64) float64 { return b.excess(event(probability(x)), steps) }
-	around, root := enclose(excess, -math.Log(0.01), 0, -math.Log(minSampled))
+	around, root := solve.Enclose(excess, -math.Log(0.01), 0, -math.Log(minSampled))
 	switch {
 	case b.err != nil:
 		return 0, b.err
-	case root == negative:
+	case root == solve.Negative:
 		return maxSampled, nil
-	case root == positive:
+	case root == solve.Positive:
 		return 0, nil
 	}
-	q := probability(around.narrow(excess, solverTolerance))
+	q := probability(around.Narrow(excess, solverTolerance))
 	if b.err != nil {
 		return 0, b.err
 	}

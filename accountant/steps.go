@@ -3,6 +3,8 @@ package accountant
 import (
 	"fmt"
 	"math"
+
+	"dpsgd/accountant/internal/solve"
 )
 
 // MaxSteps returns the largest number of releases of event, at most limit, that
@@ -14,7 +16,7 @@ import (
 // With one more means: as the accountant answers. Where rounding makes its epsilon fall
 // by a hair from one number of steps to the next, the result is one of those at the edge.
 func MaxSteps(a Accountant, event Event, target Guarantee, limit int) (int, error) {
-	if err := validateTarget(target); err != nil {
+	if err := ValidateTarget(target); err != nil {
 		return 0, err
 	}
 	if limit < 0 {
@@ -35,16 +37,16 @@ func MaxSteps(a Accountant, event Event, target Guarantee, limit int) (int, erro
 		return wholeSteps(math.Exp(-x), 1, limit)
 	}
 	excess := func(x float64) float64 { return b.excess(event, steps(x)) }
-	around, root := enclose(excess, max(-math.Log(first), least), least, 0)
+	around, root := solve.Enclose(excess, max(-math.Log(first), least), least, 0)
 	switch {
 	case b.err != nil:
 		return 0, b.err
-	case root == negative:
+	case root == solve.Negative:
 		return limit, nil
-	case root == positive:
+	case root == solve.Positive:
 		return 0, nil
 	}
-	n := b.edge(event, steps(around.hi), around.fhi, steps(around.lo), around.flo)
+	n := b.edge(event, steps(around.Hi), around.AtHi, steps(around.Lo), around.AtLo)
 	if b.err != nil {
 		return 0, b.err
 	}
@@ -55,11 +57,11 @@ func MaxSteps(a Accountant, event Event, target Guarantee, limit int) (int, erro
 // exceeds is not, with their excess.
 func (b *budget) edge(event Event, fits int, ffits float64, exceeds int, fexceeds float64) int {
 	// Negated, for a function that falls.
-	around := bracket{-float64(exceeds), fexceeds, -float64(fits), ffits}
-	for s := newITP(around, 1); exceeds-fits > 1; {
-		n := wholeSteps(-s.next(around), fits+1, exceeds-1)
+	around := solve.Bracket{Lo: -float64(exceeds), AtLo: fexceeds, Hi: -float64(fits), AtHi: ffits}
+	for s := solve.NewITP(around, 1); exceeds-fits > 1; {
+		n := wholeSteps(-s.Next(around), fits+1, exceeds-1)
 		f := b.excess(event, n)
-		around.cut(-float64(n), f)
+		around.Cut(-float64(n), f)
 		if f > 0 {
 			exceeds = n
 		} else {

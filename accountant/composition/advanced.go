@@ -3,6 +3,8 @@ package composition
 import (
 	"fmt"
 	"math"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // Advanced returns what k mechanisms, each satisfying g, satisfy together by the
@@ -24,7 +26,7 @@ func Advanced(g Guarantee, k int, slack float64) (Guarantee, error) {
 	// The refined formula is one of the two in s.closedForm, and never above Dwork,
 	// Rothblum and Vadhan's.
 	if e := s.closedForm(slack); e < basic.Epsilon {
-		return Guarantee{e, math.Min(1, addUp(basic.Delta, slack))}, nil
+		return Guarantee{e, math.Min(1, numeric.AddUp(basic.Delta, slack))}, nil
 	}
 	return basic, nil
 }
@@ -61,8 +63,8 @@ func advanced(g Guarantee, k int, slack, mean float64) (Guarantee, error) {
 		return Guarantee{0, repeated(g, k).Delta}, nil
 	}
 	n := float64(k)
-	epsilon := g.Epsilon*math.Sqrt(2*n*-logOf(slack)) + n*mean
-	return Guarantee{up(epsilon, 16), math.Min(1, addUp(repeated(g, k).Delta, slack))}, nil
+	epsilon := g.Epsilon*math.Sqrt(2*n*-numeric.Log(slack)) + n*mean
+	return Guarantee{numeric.Up(epsilon, 16), math.Min(1, numeric.AddUp(repeated(g, k).Delta, slack))}, nil
 }
 
 func validateAdvanced(g Guarantee, k int, slack float64) error {
@@ -90,8 +92,8 @@ func (s sums) closedForm(slack float64) float64 {
 	if s.epsilons == 0 || slack == 0 {
 		return s.epsilons
 	}
-	tail := math.Min(logOf(math.E+math.Sqrt(s.squares)/slack), -logOf(slack))
-	bound := up(s.drift+math.Sqrt(2*s.squares*math.Max(0, tail)), 32+2*float64(s.terms))
+	tail := math.Min(numeric.Log(math.E+math.Sqrt(s.squares)/slack), -numeric.Log(slack))
+	bound := numeric.Up(s.drift+math.Sqrt(2*s.squares*math.Max(0, tail)), 32+2*float64(s.terms))
 	if math.IsNaN(bound) { // Σε² overflowed
 		return s.epsilons
 	}

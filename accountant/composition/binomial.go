@@ -3,6 +3,8 @@ package composition
 import (
 	"math"
 	"sort"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // binomial is the number of successes in n trials. Success and failure
@@ -41,7 +43,7 @@ func logComplement(p, q float64) float64 {
 	if p < q {
 		return math.Log1p(-p)
 	}
-	return logOf(q)
+	return numeric.Log(q)
 }
 
 // mode returns the most likely number of successes.
@@ -52,7 +54,7 @@ func (b binomial) mode() int {
 // window returns lo ≤ hi so that less than a has at most cut probability, and so
 // has more than hi. The bound is that of a geometric series.
 func (b binomial) window(cut float64) (lo, hi int) {
-	m, limit, n := b.mode(), logOf(cut), float64(b.n)
+	m, limit, n := b.mode(), numeric.Log(cut), float64(b.n)
 	above := func(x int) bool { // Pr[X ≥ x] ≤ cut is sure
 		ratio := (n - float64(x)) / float64(x+1) * (b.p / b.q)
 		return b.logMass(x)-math.Log1p(-ratio) < limit

@@ -8,6 +8,9 @@
 // without a curve, a budget to be split by hand, and a bound to hold an accountant
 // against.
 //
+// [NewBasic], [NewAdvanced] and [NewOptimal] make accountants of it, which know of each event of a
+// ledger its (ε, δ) alone.
+//
 // # Composition
 //
 // Of k mechanisms that are (ε, δ)-private each, chosen adaptively:

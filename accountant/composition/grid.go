@@ -1,6 +1,10 @@
 package composition
 
-import "math"
+import (
+	"math"
+
+	"dpsgd/accountant/internal/numeric"
+)
 
 // grid holds losses at multiples of step. An atom between two multiples is spread
 // over both so that its probability under either dataset is kept: the atoms of
@@ -57,7 +61,7 @@ func (g grid) losses(tables [][]atom, pure, infinite, slop float64) *losses {
 			atoms = append(atoms, atom{float64(first+i) * g.step, m})
 		}
 	}
-	return newLosses([]atom{{0, 1}}, atoms, infinite, slop+ulp*float64(multiplications(tables)))
+	return newLosses([]atom{{0, 1}}, atoms, infinite, slop+numeric.Ulp*float64(multiplications(tables)))
 }
 
 // convolve adds an independent loss to a distribution whose masses start at first.

@@ -3,6 +3,8 @@ package composition
 import (
 	"fmt"
 	"math"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // Group returns what a mechanism that satisfies g for one record satisfies for k
@@ -20,29 +22,8 @@ func Group(g Guarantee, k int) (Guarantee, error) {
 	if err := g.validate(); err != nil {
 		return Guarantee{}, err
 	}
-	if k == 1 {
-		return g, nil
-	}
-	return Guarantee{repeated(g, k).Epsilon, groupDelta(g, k)}, nil
-}
-
-// groupDelta is δ Σ_{i<k} e^{iε}, at most 1, rounded up.
-func groupDelta(g Guarantee, k int) float64 {
-	n, e := float64(k), g.Epsilon
-	switch {
-	case g.Delta == 0 || k == 1:
-		return g.Delta
-	case e == 0:
-		return repeated(g, k).Delta
-	case math.IsInf(e, 1):
-		return 1
-	}
-	// e^{(k-1)ε} (1 - e^{-kε})/(1 - e^{-ε}) in logs: the first factor overflows.
-	log := logOf(g.Delta) + (n-1)*e + logOf(math.Expm1(-n*e)/math.Expm1(-e))
-	if log >= 0 {
-		return 1
-	}
-	return math.Min(1, up(math.Exp(log), 16+4*(math.Abs(logOf(g.Delta))+n*e)))
+	epsilon, delta := numeric.Group(g.Epsilon, g.Delta, k)
+	return Guarantee{epsilon, delta}, nil
 }
 
 // GroupRDP returns what a mechanism of Rényi divergence at most rdp at order alpha
@@ -63,7 +44,7 @@ func GroupRDP(alpha, rdp float64, c int) (groupAlpha, groupRDP float64, err erro
 	}
 	groupRDP = rdp
 	for range c {
-		groupRDP = mulUp(3, groupRDP)
+		groupRDP = numeric.MulUp(3, groupRDP)
 	}
 	return math.Ldexp(alpha, -c), groupRDP, nil
 }

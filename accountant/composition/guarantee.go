@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // ErrInvalid is wrapped by every error about an argument: a number outside its
@@ -55,8 +57,8 @@ func Basic(gs ...Guarantee) (Guarantee, error) {
 		return Guarantee{}, err
 	}
 	for _, g := range gs {
-		total.Epsilon = addUp(total.Epsilon, g.Epsilon)
-		total.Delta = math.Min(1, addUp(total.Delta, g.Delta))
+		total.Epsilon = numeric.AddUp(total.Epsilon, g.Epsilon)
+		total.Delta = math.Min(1, numeric.AddUp(total.Delta, g.Delta))
 	}
 	return total, nil
 }
@@ -83,8 +85,8 @@ func Parallel(gs ...Guarantee) (Guarantee, error) {
 // repeated is Basic of k copies of g.
 func repeated(g Guarantee, k int) Guarantee {
 	return Guarantee{
-		Epsilon: mulUp(float64(k), g.Epsilon),
-		Delta:   math.Min(1, mulUp(float64(k), g.Delta)),
+		Epsilon: numeric.MulUp(float64(k), g.Epsilon),
+		Delta:   math.Min(1, numeric.MulUp(float64(k), g.Delta)),
 	}
 }
 

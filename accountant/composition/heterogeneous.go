@@ -3,6 +3,8 @@ package composition
 import (
 	"math"
 	"slices"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // OptimalHeterogeneous returns the smallest epsilon for which every sequence of
@@ -42,10 +44,10 @@ func OptimalHeterogeneous(gs []Guarantee, delta float64) (epsilon float64, err e
 		return math.Min(epsilon, q.sums.closedForm(q.pure)), err
 	}
 	l := q.losses()
-	most := up(q.sums.epsilons, 4)
-	epsilon = up(leastEpsilon(l, q.pure, most), 8)
+	most := numeric.Up(q.sums.epsilons, 4)
+	epsilon = numeric.Up(leastEpsilon(l, q.pure, most), 8)
 	// Sums of losses round: each of them moves by a few ulp of the largest.
-	epsilon += float64(len(q.groups)+8) * ulp * l.largest()
+	epsilon += float64(len(q.groups)+8) * numeric.Ulp * l.largest()
 	return math.Min(epsilon, q.sums.closedForm(q.pure)), nil
 }
 
@@ -96,7 +98,7 @@ func newQuestion(gs []Guarantee, delta float64) (*question, error) {
 	keep, counts := 0.0, map[float64]int{}
 	for _, g := range gs {
 		keep += math.Log1p(-g.Delta)
-		q.deltas = addUp(q.deltas, g.Delta)
+		q.deltas = numeric.AddUp(q.deltas, g.Delta)
 		if g.Epsilon > 0 {
 			counts[g.Epsilon]++
 		}
@@ -115,12 +117,12 @@ func newQuestion(gs []Guarantee, delta float64) (*question, error) {
 		n := float64(g.count)
 		q.sums.drift += n * rrMean(g.epsilon)
 		q.sums.squares += n * g.epsilon * g.epsilon
-		q.sums.epsilons = addUp(q.sums.epsilons, mulUp(n, g.epsilon))
+		q.sums.epsilons = numeric.AddUp(q.sums.epsilons, numeric.MulUp(n, g.epsilon))
 	}
 	// The rounding of keep and of the masses, both relative to delta.
 	q.pure = beforeDeltas(keep, delta)
 	if keep != 0 {
-		q.pure -= float64(len(gs)) * ulp * -keep
+		q.pure -= float64(len(gs)) * numeric.Ulp * -keep
 	}
 	return q, nil
 }

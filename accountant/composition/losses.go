@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // atom is an outcome: its privacy loss and its probability.
@@ -27,7 +29,7 @@ type losses struct {
 func newLosses(outer, inner []atom, infinite, slop float64) *losses {
 	n := len(inner)
 	l := &losses{outer: outer, inner: inner, mass: make([]float64, n+1), excess: make([]float64, n+1), infinite: infinite}
-	l.slop = slop + 4*ulp*float64(len(outer)+n+64)
+	l.slop = slop + 4*numeric.Ulp*float64(len(outer)+n+64)
 	for i := n - 1; i >= 0; i-- {
 		if i+1 < n {
 			gap := inner[i].loss - inner[i+1].loss
@@ -79,7 +81,7 @@ func (q *question) losses() *losses {
 		return newLosses(outer, inner, infinite, slop)
 	}
 	// By Hoeffding's inequality L is within reach of its mean but for the cut.
-	reach := math.Sqrt(-2 * q.sums.squares * logOf(cut))
+	reach := math.Sqrt(-2 * q.sums.squares * numeric.Log(cut))
 	width, cells := 2*math.Min(reach, q.sums.epsilons), gridCells(tables)
 	if unit, ok := commonUnit(q.groups); ok && width/unit <= cells {
 		for i, g := range q.groups {

@@ -3,6 +3,8 @@ package composition
 import (
 	"math"
 	"sort"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // Optimal returns the smallest epsilon for which every sequence of k mechanisms,
@@ -37,7 +39,7 @@ func Optimal(g Guarantee, k int, delta float64) (epsilon float64, err error) {
 		return math.Inf(1), nil
 	}
 	r := responses{g.Epsilon, newResponses(g.Epsilon, k)}
-	logPure := logOf(pure) + math.Log1p(-2*r.count.relativeError())
+	logPure := numeric.Log(pure) + math.Log1p(-2*r.count.relativeError())
 	// The smallest j whose loss, taken as epsilon, costs at most pure; the answer
 	// lies between its loss and that of j-1.
 	first := (k + 1) / 2
@@ -50,7 +52,7 @@ func Optimal(g Guarantee, k int, delta float64) (epsilon float64, err error) {
 		s = math.Min(2*g.Epsilon, -math.Log1p(-math.Min(1, room)))
 	}
 	epsilon = math.FMA(float64(2*j-k), g.Epsilon, -s)
-	return math.Min(basic.Epsilon, math.Max(0, up(epsilon+4*ulp*s, 4))), nil
+	return math.Min(basic.Epsilon, math.Max(0, numeric.Up(epsilon+4*numeric.Ulp*s, 4))), nil
 }
 
 // OptimalDelta returns the smallest delta for which every sequence of k
@@ -139,7 +141,7 @@ func (r responses) logExcess(j int) float64 {
 			break
 		}
 	}
-	return r.count.logMass(anchor) + logOf(sum)
+	return r.count.logMass(anchor) + numeric.Log(sum)
 }
 
 // logDiscounted returns log E[1{loss ≥ lossⱼ} exp(lossⱼ - loss)] for 2j ≥ k, the
@@ -156,7 +158,7 @@ func (r responses) logDiscounted(j int) float64 {
 			break
 		}
 	}
-	return r.count.logMass(j) + logOf(sum)
+	return r.count.logMass(j) + numeric.Log(sum)
 }
 
 // negligible is a relative size that no sum here can tell from 0.

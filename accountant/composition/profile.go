@@ -1,5 +1,7 @@
 package composition
 
+import "dpsgd/accountant/internal/numeric"
+
 // profile is a privacy profile, delta as a function of epsilon: convex and falling
 // in y = e^epsilon. rate is -d delta / d log y at epsilon, at least 0.
 type profile interface {
@@ -35,9 +37,9 @@ func leastEpsilon(p profile, delta, most float64) float64 {
 	for step := 0; step < 100 && hi-lo > 1e-13*hi; step++ {
 		width := hi - lo
 		if fhi > 0 {
-			move(lo + width*logOf(flo/delta)/logOf(flo/fhi) - past*hi)
+			move(lo + width*numeric.Log(flo/delta)/numeric.Log(flo/fhi) - past*hi)
 		}
-		move(lo + logOf(flo/delta)*flo/rate + past*hi)
+		move(lo + numeric.Log(flo/delta)*flo/rate + past*hi)
 		if hi-lo > width/4 {
 			move(lo + (hi-lo)/2)
 		}

@@ -3,6 +3,8 @@ package composition
 import (
 	"fmt"
 	"math"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // Shuffle returns an epsilon such that n reports are (epsilon, delta)-private
@@ -23,7 +25,7 @@ func Shuffle(local float64, n int, delta float64) (epsilon float64, err error) {
 	case delta < tiniest:
 		return local, nil
 	}
-	return math.Min(local, up(leastEpsilon(newClones(local, n, delta*1e-13), delta, local), 4)), nil
+	return math.Min(local, numeric.Up(leastEpsilon(newClones(local, n, delta*1e-13), delta, local), 4)), nil
 }
 
 // ShuffleDelta returns a delta such that the n shuffled reports of Shuffle are
@@ -66,7 +68,7 @@ func ShuffleClosedForm(local float64, n int, delta float64) (epsilon float64, er
 	}
 	e := math.Exp(local)
 	spread := 8*math.Sqrt(e*math.Log(4/delta)/reports) + 8*e/reports
-	return math.Min(local, up(math.Log1p(math.Tanh(local/2)*spread), 16)), nil
+	return math.Min(local, numeric.Up(math.Log1p(math.Tanh(local/2)*spread), 16)), nil
 }
 
 func validateShuffle(local float64, n int, delta float64) error {

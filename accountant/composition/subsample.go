@@ -3,6 +3,8 @@ package composition
 import (
 	"fmt"
 	"math"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // PoissonSampled returns what a mechanism satisfies on a sample into which every
@@ -31,7 +33,7 @@ func SampledWithoutReplacement(g Guarantee, n, batch int) (Guarantee, error) {
 	if n < 1 || n > maxCount || batch < 0 || batch > n {
 		return Guarantee{}, fmt.Errorf("%w: batch of %d from %d records, want 0 ≤ batch ≤ n, 1 ≤ n ≤ %d", ErrInvalid, batch, n, maxCount)
 	}
-	return sampled(g, math.Min(1, up(float64(batch)/float64(n), 1)))
+	return sampled(g, math.Min(1, numeric.Up(float64(batch)/float64(n), 1)))
 }
 
 // sampled amplifies g by the probability eta that the record in question matters.
@@ -42,7 +44,7 @@ func sampled(g Guarantee, eta float64) (Guarantee, error) {
 	if eta == 1 {
 		return g, nil
 	}
-	return Guarantee{sampledEpsilon(g.Epsilon, eta), mulUp(eta, g.Delta)}, nil
+	return Guarantee{sampledEpsilon(g.Epsilon, eta), numeric.MulUp(eta, g.Delta)}, nil
 }
 
 // sampledEpsilon is log(1 + eta(e^ε - 1)), rounded up and at most ε.
@@ -51,9 +53,9 @@ func sampledEpsilon(epsilon, eta float64) float64 {
 	case eta == 0 || epsilon == 0:
 		return 0
 	case epsilon > 700: // e^ε overflows
-		return math.Min(epsilon, up(epsilon+math.Log(eta+(1-eta)*math.Exp(-epsilon)), 8))
+		return math.Min(epsilon, numeric.Up(epsilon+math.Log(eta+(1-eta)*math.Exp(-epsilon)), 8))
 	}
-	return math.Min(epsilon, up(math.Log1p(eta*math.Expm1(epsilon)), 8))
+	return math.Min(epsilon, numeric.Up(math.Log1p(eta*math.Expm1(epsilon)), 8))
 }
 
 // SampledWithReplacement returns the smallest epsilon of a mechanism on a list of
@@ -78,7 +80,7 @@ func SampledWithReplacement(g Guarantee, n, draws int, delta float64) (epsilon f
 	if err := validateDelta("delta", delta); err != nil {
 		return 0, err
 	}
-	eta := math.Min(1, up(-math.Expm1(float64(draws)*logMiss(n)), 4))
+	eta := math.Min(1, numeric.Up(-math.Expm1(float64(draws)*logMiss(n)), 4))
 	switch {
 	case delta == 1 || draws == 0 || g == Guarantee{}:
 		return 0, nil
@@ -90,7 +92,7 @@ func SampledWithReplacement(g Guarantee, n, draws int, delta float64) (epsilon f
 		return 0, fmt.Errorf("%w: %d draws from %d records, want at most %d for each", ErrInvalid, draws, n, maxMeanDraws)
 	}
 	w := newWithReplacement(g, n, draws, delta)
-	most := mulUp(float64(len(w.masses)), g.Epsilon)
+	most := numeric.MulUp(float64(len(w.masses)), g.Epsilon)
 	if least, _ := w.at(most); least > delta {
 		return math.Inf(1), nil
 	}
@@ -122,7 +124,8 @@ func newWithReplacement(g Guarantee, n, draws int, delta float64) *withReplaceme
 	_, hi := count.window(w.lost)
 	for k := 1; k <= hi; k++ {
 		w.masses = append(w.masses, math.Exp(count.logMass(k))*(1+count.relativeError()))
-		w.deltas = append(w.deltas, groupDelta(g, k))
+		_, groupDelta := numeric.Group(g.Epsilon, g.Delta, k)
+		w.deltas = append(w.deltas, groupDelta)
 	}
 	return w
 }
@@ -130,11 +133,11 @@ func newWithReplacement(g Guarantee, n, draws int, delta float64) *withReplaceme
 func (w *withReplacement) at(epsilon float64) (delta, rate float64) {
 	delta = w.lost
 	for i, mass := range w.masses {
-		d, r := responseDelta(Guarantee{mulUp(float64(i+1), w.g.Epsilon), w.deltas[i]}, epsilon)
+		d, r := responseDelta(Guarantee{numeric.MulUp(float64(i+1), w.g.Epsilon), w.deltas[i]}, epsilon)
 		delta += mass * d
 		rate += mass * r
 	}
-	return math.Min(1, up(delta, 64)), rate
+	return math.Min(1, numeric.Up(delta, 64)), rate
 }
 
 // responseDelta is the largest delta at epsilon that g allows, that of randomized

@@ -3,6 +3,8 @@ package mechanism
 import (
 	"fmt"
 	"math"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // LaplaceScale returns the smallest scale b for which one release with Laplace noise, of
@@ -14,7 +16,7 @@ func LaplaceScale(epsilon float64) (float64, error) {
 	if err := validatePositive("epsilon", epsilon); err != nil {
 		return 0, err
 	}
-	scale := reciprocalUp(epsilon)
+	scale := numeric.QuotientUp(1, epsilon)
 	if math.IsInf(scale, 1) {
 		return 0, fmt.Errorf("%w: epsilon is %v, too small for a finite scale", ErrInvalid, epsilon)
 	}
@@ -65,7 +67,7 @@ func LaplaceEpsilon(scale, delta float64) (float64, error) {
 	if !(delta >= 0 && delta < 1) {
 		return 0, fmt.Errorf("%w: delta is %v, must be in [0, 1)", ErrInvalid, delta)
 	}
-	pure := reciprocalUp(scale)
+	pure := numeric.QuotientUp(1, scale)
 	if delta == 0 || math.IsInf(pure, 1) {
 		return pure, nil
 	}
@@ -93,7 +95,7 @@ func LaplaceRenyi(scale, alpha float64) (float64, error) {
 	if err := validateAlpha(alpha); err != nil {
 		return 0, err
 	}
-	pure := reciprocalUp(scale)
+	pure := numeric.QuotientUp(1, scale)
 	if math.IsInf(alpha, 1) || math.IsInf(pure, 1) {
 		return pure, nil
 	}

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 func bigLaplaceDelta(scale, epsilon float64) *big.Float {
@@ -65,7 +67,7 @@ func TestLaplaceEpsilon(t *testing.T) {
 			continue
 		}
 		epsilon, err := LaplaceEpsilon(scale, delta)
-		if err != nil || !(epsilon >= 0 && epsilon <= reciprocalUp(scale)) {
+		if err != nil || !(epsilon >= 0 && epsilon <= numeric.QuotientUp(1, scale)) {
 			t.Fatal(scale, delta, epsilon, err)
 		}
 		if bigLaplaceDelta(scale, epsilon).Cmp(bf(delta)) > 0 {
@@ -109,10 +111,10 @@ func TestLaplaceRenyi(t *testing.T) {
 		scale := logUniform(rng, 1e-3, 1e12)
 		alpha := 1 + logUniform(rng, 1e-12, 1e6)
 		got, err := LaplaceRenyi(scale, alpha)
-		if err != nil || got > reciprocalUp(scale) {
+		if err != nil || got > numeric.QuotientUp(1, scale) {
 			t.Fatal(scale, alpha, got, err)
 		}
-		if got < reciprocalUp(scale) {
+		if got < numeric.QuotientUp(1, scale) {
 			mustBeJustAbove(t, got, bigLaplaceRenyi(scale, alpha), 1e-14, "b=%v α=%v", scale, alpha)
 		}
 	}

@@ -51,12 +51,3 @@ func roundUp(x, n float64) float64 {
 	}
 	return math.Nextafter(x+float64(x*n)*ulp, math.Inf(1))
 }
-
-// reciprocalUp is 1/x rounded up, x > 0. It may be +Inf.
-func reciprocalUp(x float64) float64 {
-	r := 1 / x
-	if math.FMA(r, x, -1) < 0 {
-		r = math.Nextafter(r, math.Inf(1))
-	}
-	return r
-}

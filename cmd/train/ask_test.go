@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
 	"dpsgd/internal/questions"
 )
 
@@ -34,7 +35,7 @@ func concat(lists ...[]string) []string {
 // golden asks the accountant of the package.
 func golden(t testing.TB, name string, r accountant.Relation, group int, q, sigma float64, steps int, delta float64) accountant.Guarantee {
 	t.Helper()
-	a, err := accountant.New(name, r)
+	a, err := accountants.New(name, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,9 +115,9 @@ func TestAnswersForPeople(t *testing.T) {
 				t.Errorf("train %s: found no %q in\n%s", strings.Join(test.args, " "), want, out)
 			}
 		}
-		if a, err := accountant.New(questions.DefaultAccountant(), accountant.AddOrRemoveOne); err != nil {
+		if a, err := accountants.New(questions.DefaultAccountant(), accountant.AddOrRemoveOne); err != nil {
 			t.Error(err)
-		} else if _, ok := a.(accountant.Bracketing); ok != strings.Contains(out, " lies in [") {
+		} else if _, ok := a.(accountant.IntervalAccountant); ok != strings.Contains(out, " lies in [") {
 			t.Errorf("train %s: found\n%s", strings.Join(test.args, " "), out)
 		}
 	}

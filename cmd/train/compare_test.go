@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
 )
 
 // The table lists every accountant within 80 columns, refusals with their reason, and says what an estimate is.
@@ -22,7 +23,7 @@ func TestCompareTable(t *testing.T) {
 	}
 	for name, flags := range tests {
 		out := succeed(t, append([]string{"compare"}, flags...)...)
-		for _, accountant := range append(accountant.Names(), "gdp") {
+		for _, accountant := range append(accountants.Names(), "gdp") {
 			if !strings.Contains(out, "\n"+accountant+" ") {
 				t.Errorf("%s: found no %s in\n%s", name, accountant, out)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
 	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
@@ -60,7 +61,7 @@ func (q *question) addViewFlags(c *cobra.Command) {
 
 // addAccountantFlag is not for comparisons, which ask all accountants.
 func (q *question) addAccountantFlag(c *cobra.Command) {
-	c.Flags().StringVar(&q.accountant, "accountant", questions.DefaultAccountant(), "how releases are accounted for: "+strings.Join(accountant.Names(), ", "))
+	c.Flags().StringVar(&q.accountant, "accountant", questions.DefaultAccountant(), "how releases are accounted for: "+strings.Join(accountants.Names(), ", "))
 }
 
 // budgeted says that (ε, δ) is given.
@@ -137,8 +138,8 @@ func (q *question) readRun(c *cobra.Command, run string) (questions.Question, er
 
 // view checks who is asked.
 func (q *question) view(v *questions.View) error {
-	if q.accountant != "" && !slices.Contains(accountant.Names(), q.accountant) {
-		return usagef("found --accountant %s, expected one of %s", q.accountant, strings.Join(accountant.Names(), ", "))
+	if q.accountant != "" && !slices.Contains(accountants.Names(), q.accountant) {
+		return usagef("found --accountant %s, expected one of %s", q.accountant, strings.Join(accountants.Names(), ", "))
 	}
 	relation, err := questions.ParseRelation(q.relation)
 	if err != nil {

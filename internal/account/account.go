@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
 )
 
 // The accountants that a configuration can name.
@@ -53,7 +54,7 @@ var _ accountant.Accountant = Accountants{}
 
 // New returns the accountant of that name under add-or-remove-one, with RDP beside it.
 func New(name string) (Accountants, error) {
-	chosen, err := accountant.New(name, accountant.AddOrRemoveOne)
+	chosen, err := accountants.New(name, accountant.AddOrRemoveOne)
 	if err != nil {
 		return Accountants{}, err
 	}
@@ -65,7 +66,7 @@ func WithRDP(chosen accountant.Accountant) (Accountants, error) {
 	a := Accountants{chosen, chosen}
 	var err error
 	if chosen.Name() != RDP {
-		a.rdp, err = accountant.New(RDP, chosen.Relation())
+		a.rdp, err = accountants.New(RDP, chosen.Relation())
 	}
 	return a, err
 }

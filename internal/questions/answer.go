@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
 	"dpsgd/internal/account"
 )
 
@@ -98,7 +99,7 @@ func (a *Answerer) accountant(v View) (accountant.Accountant, error) {
 	if account, ok := a.made[v]; ok {
 		return account, nil
 	}
-	account, err := accountant.New(v.Accountant, v.Relation)
+	account, err := accountants.New(v.Accountant, v.Relation)
 	if err != nil {
 		return nil, err
 	}
@@ -214,13 +215,13 @@ func (v viewer) answer(q Question) (Cost, *accountant.Ledger, error) {
 	if q.Unknown > Delta {
 		c.TargetEpsilon = q.Epsilon
 	}
-	_, c.Bracketed = v.Accountant.(accountant.Bracketing)
+	_, c.Bracketed = v.Accountant.(accountant.IntervalAccountant)
 	return c, l, err
 }
 
 // bounds are those of the truth about what the accountant sees, with 0 for a lower one that it does not know.
 func (v viewer) bounds(seen *accountant.Ledger, ofDelta bool, given float64) (accountant.Interval, error) {
-	b, bracketing := v.Accountant.(accountant.Bracketing)
+	b, bracketing := v.Accountant.(accountant.IntervalAccountant)
 	var i accountant.Interval
 	var g accountant.Guarantee
 	var err error

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
 	"dpsgd/internal/account"
 )
 
@@ -33,12 +34,12 @@ func answer(t testing.TB, q Question) Cost {
 func views(t testing.TB) []accountant.Accountant {
 	t.Helper()
 	var all []accountant.Accountant
-	for _, name := range accountant.Names() {
+	for _, name := range accountants.Names() {
 		for _, r := range []accountant.Relation{accountant.AddOrRemoveOne, accountant.ReplaceOne, accountant.ZeroOut} {
 			if testing.Short() && name == account.PLD && r != accountant.AddOrRemoveOne {
 				continue
 			}
-			if a, err := accountant.New(name, r); err == nil {
+			if a, err := accountants.New(name, r); err == nil {
 				all = append(all, a)
 			}
 		}
@@ -82,7 +83,7 @@ func TestAnswersAreThoseOfTheAccountant(t *testing.T) {
 				case c.Epsilon != g.Epsilon || c.Upper != g.Epsilon || c.Delta != 1e-6 || c.Accountant != a.Name() || c.Relation != a.Relation().String() || c.Method != g.Method:
 					t.Errorf("%s, %+v: found %+v, expected %+v", name, v, c, g)
 				}
-				if b, ok := a.(accountant.Bracketing); ok != c.Bracketed {
+				if b, ok := a.(accountant.IntervalAccountant); ok != c.Bracketed {
 					t.Errorf("%s, %+v: bracketed is %t", name, v, c.Bracketed)
 				} else if ok {
 					if i, err := b.EpsilonInterval(seen, 1e-6); err != nil || i != (accountant.Interval{Lower: c.Lower, Upper: c.Upper}) {
@@ -219,7 +220,7 @@ func TestRefusalsNameAnother(t *testing.T) {
 		{View: View{Relation: accountant.ReplaceOne}, Ledger: response, Delta: 1e-5},
 	}
 	for _, q := range questions {
-		for _, name := range accountant.Names() {
+		for _, name := range accountants.Names() {
 			q.Accountant = name
 			_, err := new(Answerer).Answer(q)
 			if err == nil {

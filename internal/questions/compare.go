@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
+	"dpsgd/accountant/gdp"
 	"dpsgd/internal/account"
 )
 
@@ -54,7 +56,7 @@ func Compare(ctx context.Context, q Question, points int) (*Comparison, error) {
 	}
 	c.SamplingProbability, c.NoiseMultiplier, _ = uniform(q.Ledger)
 	var askers []asker
-	for _, name := range accountant.Names() {
+	for _, name := range accountants.Names() {
 		askers = append(askers, asker{name: name, ask: q.by(name)})
 	}
 	for _, one := range append(askers, asker{name: "gdp", estimate: true, ask: q.estimate}) {
@@ -113,7 +115,7 @@ func (q Question) estimate(l *accountant.Ledger) (c Cost, err error) {
 	if l, err = (viewer{groupSize: q.GroupSize}).seen(l); err != nil {
 		return c, err
 	}
-	g, err := accountant.EstimateGDP(l, q.Relation)
+	g, err := gdp.Of(l, q.Relation)
 	if err != nil {
 		return c, err
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
+	"dpsgd/accountant/gdp"
 	"dpsgd/internal/account"
 	"dpsgd/internal/chart"
 )
@@ -48,7 +50,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%v: %v are out of order", r, names)
 		}
 		slices.Sort(names)
-		want := append(accountant.Names(), "gdp")
+		want := append(accountants.Names(), "gdp")
 		if slices.Sort(want); !slices.Equal(names, want) {
 			t.Errorf("found %v, expected %v", names, want)
 		}
@@ -57,7 +59,7 @@ func TestCompare(t *testing.T) {
 
 func checkCompared(t *testing.T, one Compared, r accountant.Relation, l *accountant.Ledger) {
 	t.Helper()
-	a, err := accountant.New(one.Accountant, r)
+	a, err := accountants.New(one.Accountant, r)
 	var g accountant.Guarantee
 	if err == nil {
 		g, err = a.Guarantee(l, 1e-5)
@@ -75,7 +77,7 @@ func checkCompared(t *testing.T, one Compared, r accountant.Relation, l *account
 	if len(one.Curve) == 0 || len(one.Curve) > 9 || one.Curve[len(one.Curve)-1] != (account.Point{Steps: 90, Epsilon: g.Epsilon}) {
 		t.Errorf("%s: found the curve %v, expected its end at %v", one.Accountant, one.Curve, g.Epsilon)
 	}
-	if _, bracketing := a.(accountant.Bracketing); bracketing != (one.Lower != nil) || one.Lower != nil && *one.Lower > g.Epsilon {
+	if _, bracketing := a.(accountant.IntervalAccountant); bracketing != (one.Lower != nil) || one.Lower != nil && *one.Lower > g.Epsilon {
 		t.Errorf("%s: found the lower bound %v of %v", one.Accountant, one.Lower, g.Epsilon)
 	}
 }
@@ -83,7 +85,7 @@ func checkCompared(t *testing.T, one Compared, r accountant.Relation, l *account
 // The estimate is that of the package.
 func TestCompareEstimates(t *testing.T) {
 	l := releasesOf(t, 0.05, 1.4, 90)
-	g, err := accountant.EstimateGDP(l, accountant.AddOrRemoveOne)
+	g, err := gdp.Of(l, accountant.AddOrRemoveOne)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
 )
 
 // Lines answers a stream of questions that are JSON objects, one a line:
@@ -16,7 +17,7 @@ import (
 //
 // The keys are
 //
-//	accountant     a name that accountant.New knows; without it, DefaultAccountant
+//	accountant     a name that accountants.New knows; without it, DefaultAccountant
 //	relation       with hyphens or underscores; without it, add-or-remove-one
 //	group_size     how many records differ together; without it, 1
 //	phases         what DP-SGD does, one setting after the other; or
@@ -159,8 +160,8 @@ func view(o object) (View, error) {
 	if ok {
 		v.Accountant = name
 	}
-	if !slices.Contains(accountant.Names(), v.Accountant) {
-		return v, fmt.Errorf("found %q: %.40q, expected one of %s", keyAccountant, v.Accountant, strings.Join(accountant.Names(), ", "))
+	if !slices.Contains(accountants.Names(), v.Accountant) {
+		return v, fmt.Errorf("found %q: %.40q, expected one of %s", keyAccountant, v.Accountant, strings.Join(accountants.Names(), ", "))
 	}
 	if name, ok, err = o.text(keyRelation); err != nil {
 		return v, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
 	"dpsgd/data"
 	"dpsgd/internal/account"
 )
@@ -25,7 +26,7 @@ const (
 
 // View is who looks at releases, and how.
 type View struct {
-	Accountant string // a name that accountant.New knows
+	Accountant string // a name that accountants.New knows
 	Relation   accountant.Relation
 	GroupSize  int // records that differ together; 0 and 1 are one record
 }
@@ -47,7 +48,7 @@ type Question struct {
 
 // DefaultAccountant answers questions that name none: the exact one where there is one.
 func DefaultAccountant() string {
-	if slices.Contains(accountant.Names(), account.Exact) {
+	if slices.Contains(accountants.Names(), account.Exact) {
 		return account.Exact
 	}
 	return account.RDP

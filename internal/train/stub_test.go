@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
 	"dpsgd/internal/account"
 	"dpsgd/internal/tiny"
 )
@@ -18,7 +19,7 @@ type stub struct {
 
 func newStub(t testing.TB, refuses func(*accountant.Ledger) bool) *stub {
 	t.Helper()
-	exact, err := accountant.New("exact", accountant.AddOrRemoveOne)
+	exact, err := accountants.New("exact", accountant.AddOrRemoveOne)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,9 +30,6 @@ func Gaussian(sigma float64) Mixtures {
 // Wang 2022, Theorem 11).
 func Removed(q, sigma float64) Mixtures { return RemovedGroup(q, 1, sigma) }
 
-// Added is Removed in the other direction.
-func Added(q, sigma float64) Mixtures { return RemovedGroup(q, 1, sigma).Reversed() }
-
 // RemovedGroup is Removed for size records of one person, which are sampled
 // independently: the mean is Bin(size, q) (Ganesh 2024, arXiv:2401.10294).
 func RemovedGroup(q float64, size int, sigma float64) Mixtures {
@@ -221,16 +218,7 @@ func (m Mixtures) isRemoved() (q, sigma float64, ok bool) {
 
 // removedInverse solves log(1 - q + q e^u) = l, u = (x - 1/2)/σ².
 func removedInverse(q, sigma, l float64) float64 {
-	var u float64
-	switch {
-	case q == 1:
-		u = l
-	case l > 1: // e^l = q e^u + 1 - q
-		u = l + math.Log1p(-(1-q)*math.Exp(-l)) - math.Log(q)
-	default:
-		u = math.Log1p(max(math.Expm1(l)/q, -1)) // -1 within rounding of the end of the support
-	}
-	return u*sigma*sigma + 0.5
+	return removedExponent(q, l)*sigma*sigma + 0.5
 }
 
 // search solves L(x) = l by doubling a bracket and halving it.

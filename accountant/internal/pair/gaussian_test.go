@@ -48,8 +48,8 @@ func grid(lo, hi float64, n int) []float64 {
 
 func TestMixturesTails(t *testing.T) {
 	for _, m := range []Mixtures{
-		Gaussian(1), Gaussian(0.2), Gaussian(30), Removed(0.01, 1), Removed(1e-5, 0.8), Removed(0.999, 2), Added(0.01, 1),
-		Added(0.3, 0.5), Replaced(0.1, 1), Replaced(1, 4), RemovedGroup(0.2, 5, 2), RemovedGroup(0.01, 3, 1).Reversed(),
+		Gaussian(1), Gaussian(0.2), Gaussian(30), Removed(0.01, 1), Removed(1e-5, 0.8), Removed(0.999, 2), Removed(0.01, 1).Reversed(),
+		Removed(0.3, 0.5).Reversed(), Replaced(0.1, 1), Replaced(1, 4), RemovedGroup(0.2, 5, 2), RemovedGroup(0.01, 3, 1).Reversed(),
 	} {
 		checkTails(t, m, grid(-5.03, 5.07, 1001))
 		checkTails(t, m, grid(-1e-3, 1e-3, 101))

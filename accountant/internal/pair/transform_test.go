@@ -20,7 +20,7 @@ func randomTransformer(rng *rand.Rand) (t Transformer, c float64) {
 	case 1:
 		return Removed(q, sigma), c
 	case 2:
-		return Added(q, sigma), c
+		return Removed(q, sigma).Reversed(), c
 	case 3:
 		return Replaced(q, 2*sigma), c
 	case 4:

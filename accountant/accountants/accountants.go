@@ -1,0 +1,60 @@
+// Package accountants makes every accountant by its name:
+//
+//	exact      pld.NewExact             the exact ε of the dominating pairs, in about a millisecond
+//	pld        pld.New                  privacy loss distributions composed by FFT
+//	rdp        rdp.New                  Rényi divergences; most kinds of events
+//	zcdp       zcdp.New                 zero-concentrated differential privacy
+//	basic      composition.NewBasic     ε and δ added up
+//	advanced   composition.NewAdvanced  advanced composition
+//	optimal    composition.NewOptimal   the best that (ε, δ) of each release allow
+//
+// A new accountant is a package with a type that fulfils accountant.Accountant, a row in the table
+// of this package, and a row in its contract test, which says what it cannot analyse.
+package accountants
+
+import (
+	"fmt"
+	"slices"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/composition"
+	"dpsgd/accountant/pld"
+	"dpsgd/accountant/rdp"
+	"dpsgd/accountant/zcdp"
+)
+
+// registry has a row for each accountant: the name it answers to and its constructor, with default
+// options.
+var registry = []struct {
+	name string
+	make func(accountant.Relation) (accountant.Accountant, error)
+}{
+	{"advanced", func(r accountant.Relation) (accountant.Accountant, error) { return composition.NewAdvanced(r) }},
+	{"basic", func(r accountant.Relation) (accountant.Accountant, error) { return composition.NewBasic(r) }},
+	{"exact", func(r accountant.Relation) (accountant.Accountant, error) { return pld.NewExact(r) }},
+	{"optimal", func(r accountant.Relation) (accountant.Accountant, error) { return composition.NewOptimal(r) }},
+	{"pld", func(r accountant.Relation) (accountant.Accountant, error) { return pld.New(r, 0) }},
+	{"rdp", func(r accountant.Relation) (accountant.Accountant, error) { return rdp.New(r, rdp.DefaultOrders()) }},
+	{"zcdp", func(r accountant.Relation) (accountant.Accountant, error) { return zcdp.New(r) }},
+}
+
+// New returns the accountant of that name for relation r, with its default options. See Names. An
+// unknown name is an error that matches accountant.ErrUnsupported.
+func New(name string, r accountant.Relation) (accountant.Accountant, error) {
+	for _, row := range registry {
+		if row.name == name {
+			return row.make(r)
+		}
+	}
+	return nil, fmt.Errorf("%w: accountant is %.40q, want one of %q", accountant.ErrUnsupported, name, Names())
+}
+
+// Names returns the names that New knows, sorted.
+func Names() []string {
+	var names []string
+	for _, row := range registry {
+		names = append(names, row.name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,198 @@
+package accountants
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/accountant/internal/reference"
+)
+
+// randomQuestions is how many random questions the accountants are compared on; all 1,000
+// of them take minutes (DPSGD_QUESTIONS=1000).
+func randomQuestions(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("DPSGD_QUESTIONS")
+	switch {
+	case text == "" && testing.Short():
+		return 6
+	case text == "":
+		return 40
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("DPSGD_QUESTIONS is %q, want a number of at least 1", text)
+	}
+	return n
+}
+
+// question is a ledger of DP-SGD, of one phase or of several, and a δ.
+type question struct {
+	ledger *accountant.Ledger
+	delta  float64
+}
+
+func (q question) String() string { return fmt.Sprintf("%v at δ=%.3g", q.ledger.Entries(), q.delta) }
+
+func randomQuestion(t *testing.T, rng *rand.Rand) question {
+	q := question{ledger: &accountant.Ledger{}, delta: math.Pow(10, -2-10*rng.Float64())}
+	for range 1 + rng.IntN(3) {
+		var e accountant.Event = accountant.Gaussian{NoiseMultiplier: math.Exp(2*rng.Float64() + 2)}
+		if rng.IntN(4) > 0 {
+			e = accountant.PoissonSampled{SamplingProbability: math.Pow(10, -4*rng.Float64()), Event: accountant.Gaussian{NoiseMultiplier: math.Exp(3*rng.Float64() - 0.5)}}
+		}
+		if err := q.ledger.Add(e, 1+int(math.Pow(10, 4.5*rng.Float64()))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return q
+}
+
+// The truth lies in both intervals, so they overlap; and the exact answer is at most that
+// of PLD, and that one, but for its grid, at most that of RDP.
+func TestAccountantsAgree(t *testing.T) {
+	exact, pld, rdp := newAccountant(t, "exact").(accountant.IntervalAccountant), newAccountant(t, "pld").(accountant.IntervalAccountant), newAccountant(t, "rdp")
+	rng := rand.New(rand.NewPCG(9, 1))
+	uncertified := 0
+	n := randomQuestions(t)
+	for range n {
+		q := randomQuestion(t, rng)
+		e, err := exact.EpsilonInterval(q.ledger, q.delta)
+		if err != nil {
+			t.Errorf("exact: %v: %v", q, err)
+			continue
+		}
+		r := accounttest.Epsilon(t, rdp, q.ledger, q.delta)
+		if !(e.Lower <= e.Upper) || !(e.Upper <= r) || math.IsInf(e.Upper, 1) {
+			t.Errorf("%v: exact in %v, rdp %v", q, e, r)
+		}
+		if at0, err := exact.DeltaInterval(q.ledger, 0); e.Upper == 0 && !(at0.Lower <= q.delta) {
+			t.Errorf("%v: exact is 0, where δ(0) is in %v, %v", q, at0, err)
+		}
+		p, err := pld.EpsilonInterval(q.ledger, q.delta)
+		if errors.Is(err, accountant.ErrUncertified) {
+			uncertified++
+			continue
+		}
+		if err != nil {
+			t.Errorf("pld: %v: %v", q, err)
+			continue
+		}
+		if !(p.Lower <= e.Upper) || !(e.Lower <= p.Upper) || !(e.Upper <= p.Upper*(1+1e-9)) || !(p.Upper <= r*1.0005) {
+			t.Errorf("%v: exact in %v, pld in %v, rdp %v", q, e, p, r)
+		}
+	}
+	if uncertified > n/50 {
+		t.Errorf("pld had no answer to %d of %d questions", uncertified, n)
+	}
+}
+
+// δ at ε, by both, and back.
+func TestDeltasAgree(t *testing.T) {
+	exact, pld, rdp := newAccountant(t, "exact").(accountant.IntervalAccountant), newAccountant(t, "pld").(accountant.IntervalAccountant), newAccountant(t, "rdp")
+	rng := rand.New(rand.NewPCG(9, 2))
+	for range randomQuestions(t) / 2 {
+		q := randomQuestion(t, rng)
+		e, err := exact.EpsilonInterval(q.ledger, q.delta)
+		if err != nil {
+			t.Fatalf("%v: %v", q, err)
+		}
+		d, err := exact.DeltaInterval(q.ledger, e.Upper)
+		tight := e.Upper-e.Lower < 1e-6*e.Upper
+		if err != nil || !(d.Lower <= q.delta) || tight && e.Lower > 0 && !(d.Upper >= q.delta*(1-1e-3)) {
+			t.Errorf("%v: exact ε %v, δ there %v, %v", q, e, d, err)
+		}
+		p, err := pld.DeltaInterval(q.ledger, e.Upper)
+		if errors.Is(err, accountant.ErrUncertified) {
+			continue
+		}
+		if err != nil || !(p.Lower <= d.Upper) || !(d.Lower <= p.Upper) {
+			t.Errorf("%v: δ(%v) exact in %v, pld in %v, %v", q, e.Upper, d, p, err)
+		}
+		if r, err := rdp.Delta(q.ledger, e.Upper); err != nil || !(r.Delta >= d.Lower) {
+			t.Errorf("%v: δ(%v) by rdp %v, %v, below the exact %v", q, e.Upper, r.Delta, err, d)
+		}
+	}
+}
+
+// A count of k is k entries is a composition of k, to every accountant, bit for bit: all see
+// the same simplified ledger.
+func TestFormsOfALedger(t *testing.T) {
+	step := accountant.PoissonSampled{SamplingProbability: 0.02, Event: accountant.Gaussian{NoiseMultiplier: 1.1}}
+	both, err := accountant.Compose(step, accountant.Gaussian{NoiseMultiplier: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range Names() {
+		a := newAccountant(t, name)
+		if _, err := a.Guarantee(accounttest.Ledger(t, accountant.Entry{Event: step, Count: 6}), 1e-5); errors.Is(err, accountant.ErrUnsupported) {
+			continue
+		}
+		want := accounttest.Epsilon(t, a, accounttest.Ledger(t, accountant.Entry{Event: step, Count: 6}, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 20}, Count: 6}), 1e-5)
+		for form, l := range map[string]*accountant.Ledger{
+			"entries":           accounttest.Ledger(t, accountant.Entry{Event: step, Count: 3}, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 20}, Count: 6}, accountant.Entry{Event: step, Count: 3}),
+			"self-composition":  accounttest.Ledger(t, accountant.Entry{Event: accountant.SelfComposed{Event: step, Count: 6}, Count: 1}, accountant.Entry{Event: accountant.SelfComposed{Event: accountant.Gaussian{NoiseMultiplier: 20}, Count: 3}, Count: 2}),
+			"composition":       accounttest.Ledger(t, accountant.Entry{Event: both, Count: 6}),
+			"both":              accounttest.Ledger(t, accountant.Entry{Event: accountant.SelfComposed{Event: accountant.SelfComposed{Event: both, Count: 3}, Count: 2}, Count: 1}),
+			"with what is free": accounttest.Ledger(t, accountant.Entry{Event: both, Count: 6}, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: 0, Event: step}, Count: 5}),
+		} {
+			if got := accounttest.Epsilon(t, a, l, 1e-5); got != want {
+				t.Errorf("%s: %s: %v, want %v", name, form, got, want)
+			}
+		}
+	}
+}
+
+// Extremes are answered, or refused as ErrUncertified, by an accountant that is not below the
+// exact one.
+func TestExtremes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 3))
+	exact, rdp := newAccountant(t, "exact").(accountant.IntervalAccountant), newAccountant(t, "rdp")
+	for range randomQuestions(t) {
+		q := math.Pow(10, -7*rng.Float64())
+		sigma := 0.2 * math.Pow(5000, rng.Float64())
+		steps := int(math.Pow(10, 7*rng.Float64()))
+		delta := math.Pow(10, -2-13*rng.Float64())
+		l := accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: q, Event: accountant.Gaussian{NoiseMultiplier: sigma}}, Count: steps})
+		r := accounttest.Epsilon(t, rdp, l, delta)
+		e, err := exact.EpsilonInterval(l, delta)
+		if errors.Is(err, accountant.ErrUncertified) {
+			t.Logf("q=%v σ=%v T=%d δ=%v: %v (rdp %v)", q, sigma, steps, delta, err, r)
+			continue
+		}
+		if err != nil || !(e.Lower >= 0 && e.Lower <= e.Upper && e.Upper <= r*1.0005) {
+			t.Errorf("q=%v σ=%v T=%d δ=%v: exact in %v, %v, rdp %v", q, sigma, steps, delta, e, err, r)
+		}
+	}
+}
+
+func newAccountant(t *testing.T, name string) accountant.Accountant {
+	t.Helper()
+	a, err := New(name, accountant.AddOrRemoveOne)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Every accountant that knows DP-SGD is an upper bound of the exact epsilon of the composition.
+func TestReferenceExactEpsilons(t *testing.T) {
+	for _, name := range Names() {
+		a := newAccountant(t, name)
+		for _, row := range reference.Rows[reference.Row](t, "eps_pld") {
+			g, err := a.Guarantee(row.Ledger(t), row.Delta)
+			if errors.Is(err, accountant.ErrUnsupported) {
+				continue
+			}
+			if err != nil || !(g.Epsilon >= row.Value-row.ValueErr) {
+				t.Errorf("%s: %s answers %v, %v, below the exact %v", row.ID, name, g.Epsilon, err, row.Value)
+			}
+		}
+	}
+}

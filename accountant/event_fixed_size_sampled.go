@@ -1,0 +1,39 @@
+package accountant
+
+import "fmt"
+
+// FixedSizeSampled is Event applied to a subset of exactly BatchSize records, drawn uniformly
+// without replacement from DatasetSize, independently of earlier subsets. It is defined for
+// ReplaceOne: the size of the dataset counts as known.
+type FixedSizeSampled struct {
+	DatasetSize int
+	BatchSize   int
+	Event       Event
+}
+
+// String writes the event like its formula.
+func (e FixedSizeSampled) String() string {
+	return fmt.Sprintf("FixedSizeSampled(%d of %d, %v)", e.BatchSize, e.DatasetSize, e.Event)
+}
+
+func (e FixedSizeSampled) validate(depth int) error {
+	if err := atLeastOne("dataset size", e.DatasetSize); err != nil {
+		return err
+	}
+	if e.BatchSize < 0 || e.BatchSize > e.DatasetSize {
+		return fmt.Errorf("%w: batch size is %d, must be from 0 to the dataset size %d", ErrInvalid, e.BatchSize, e.DatasetSize)
+	}
+	return validate(e.Event, depth+1)
+}
+
+func (e FixedSizeSampled) simplest() (Event, error) {
+	return simplestSample(e.Event, e.BatchSize == 0, func(inside Event) (Event, error) {
+		return FixedSizeSampled{e.DatasetSize, e.BatchSize, inside}, nil
+	})
+}
+
+func (e FixedSizeSampled) seenBy(size int) (Event, error) { return noGroups(e, size) }
+
+func (e *FixedSizeSampled) parameters() []parameter {
+	return []parameter{{"dataset_size", &e.DatasetSize}, {"batch_size", &e.BatchSize}, {"event", &e.Event}}
+}

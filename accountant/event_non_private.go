@@ -1,0 +1,16 @@
+package accountant
+
+// NonPrivate is a release without any guarantee: every accountant answers ε = +Inf for a ledger
+// that holds one.
+type NonPrivate struct{}
+
+// String names the event.
+func (NonPrivate) String() string { return "NonPrivate" }
+
+func (NonPrivate) validate(int) error { return nil }
+
+func (e NonPrivate) simplest() (Event, error) { return e, nil }
+
+func (e NonPrivate) seenBy(int) (Event, error) { return e, nil }
+
+func (*NonPrivate) parameters() []parameter { return nil }

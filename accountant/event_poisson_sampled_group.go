@@ -1,0 +1,48 @@
+package accountant
+
+import "fmt"
+
+// PoissonSampledGroup is PoissonSampled seen by GroupSize records that belong together, such as the
+// pictures of one person: neighbouring datasets differ in all of them. See Group.
+type PoissonSampledGroup struct {
+	SamplingProbability float64
+	GroupSize           int
+	Event               Event
+}
+
+// String writes the event like its formula.
+func (e PoissonSampledGroup) String() string {
+	return fmt.Sprintf("PoissonSampledGroup(q=%v, k=%d, %v)", e.SamplingProbability, e.GroupSize, e.Event)
+}
+
+func (e PoissonSampledGroup) validate(depth int) error {
+	if err := probability("sampling probability", e.SamplingProbability); err != nil {
+		return err
+	}
+	if err := atLeastOne("group size", e.GroupSize); err != nil {
+		return err
+	}
+	return validate(e.Event, depth+1)
+}
+
+func (e PoissonSampledGroup) simplest() (Event, error) {
+	if e.GroupSize == 1 {
+		return PoissonSampled{e.SamplingProbability, e.Event}.simplest()
+	}
+	return simplestSample(e.Event, e.SamplingProbability == 0, func(inside Event) (Event, error) {
+		if e.SamplingProbability == 1 { // all of them, in every sample
+			return inside.seenBy(e.GroupSize)
+		}
+		return PoissonSampledGroup{e.SamplingProbability, e.GroupSize, inside}, nil
+	})
+}
+
+// seenBy: a group of groups.
+func (e PoissonSampledGroup) seenBy(size int) (Event, error) {
+	total, err := product(e.GroupSize, size)
+	return PoissonSampledGroup{e.SamplingProbability, total, e.Event}, err
+}
+
+func (e *PoissonSampledGroup) parameters() []parameter {
+	return []parameter{{"sampling_probability", &e.SamplingProbability}, {"group_size", &e.GroupSize}, {"event", &e.Event}}
+}

@@ -1,0 +1,47 @@
+package accountant
+
+import (
+	"fmt"
+	"math"
+)
+
+// RandomizedResponse is one record's answer among Buckets possible ones, replaced with
+// NoiseProbability by an answer drawn uniformly from all of them. It is defined for ReplaceOne. A
+// NoiseProbability of 0 is no privacy.
+type RandomizedResponse struct {
+	NoiseProbability float64
+	Buckets          int
+}
+
+// Epsilon is the logarithm of the odds of the truth against another answer: e is
+// (Epsilon, 0)-differentially private under ReplaceOne.
+func (e RandomizedResponse) Epsilon() float64 {
+	p := e.NoiseProbability
+	return math.Log1p(float64(e.Buckets) * (1 - p) / p)
+}
+
+// String writes the event like its formula.
+func (e RandomizedResponse) String() string {
+	return fmt.Sprintf("RandomizedResponse(p=%v, k=%d)", e.NoiseProbability, e.Buckets)
+}
+
+func (e RandomizedResponse) validate(int) error {
+	if err := probability("noise probability", e.NoiseProbability); err != nil {
+		return err
+	}
+	return atLeastOne("buckets", e.Buckets)
+}
+
+func (e RandomizedResponse) simplest() (Event, error) {
+	if e.Buckets == 1 || e.NoiseProbability == 1 {
+		return nil, nil // the answer says nothing
+	}
+	return nonPrivateIf(e.NoiseProbability == 0, e)
+}
+
+// seenBy: every record gives its own answer.
+func (e RandomizedResponse) seenBy(size int) (Event, error) { return SelfComposed{e, size}, nil }
+
+func (e *RandomizedResponse) parameters() []parameter {
+	return []parameter{{"noise_probability", &e.NoiseProbability}, {"buckets", &e.Buckets}}
+}

@@ -1,0 +1,72 @@
+package accountant
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// RepeatAndSelect is the choice of the best among several runs of Event, by a score that
+// is part of each run's release: the number of runs is random and only the best run is
+// released (Papernot, Steinke 2022, arXiv:2110.03620v2). A fixed number of runs
+// has no such guarantee.
+//
+// The number of runs has a truncated negative binomial distribution of the given Shape
+// (Definition 1; 0 is logarithmic, 1 geometric) or, with Shape = +Inf, a Poisson
+// distribution, and Mean runs on average.
+type RepeatAndSelect struct {
+	Event Event
+	Mean  float64 // at least 1, finite
+	Shape float64 // at least 0, may be +Inf
+}
+
+// String writes the event like its formula.
+func (e RepeatAndSelect) String() string {
+	return fmt.Sprintf("RepeatAndSelect(mean=%v, shape=%v, %v)", e.Mean, e.Shape, e.Event)
+}
+
+func (e RepeatAndSelect) validate(depth int) error {
+	if !(e.Mean >= 1) || math.IsInf(e.Mean, 1) {
+		return fmt.Errorf("%w: mean number of runs is %v, must be finite and at least 1", ErrInvalid, e.Mean)
+	}
+	if !(e.Shape >= 0) {
+		return fmt.Errorf("%w: shape of the number of runs is %v, must be at least 0", ErrInvalid, e.Shape)
+	}
+	return validate(e.Event, depth+1)
+}
+
+func (e RepeatAndSelect) simplest() (Event, error) { return e, nil }
+
+// seenBy: the theorem is about any two datasets.
+func (e RepeatAndSelect) seenBy(size int) (Event, error) {
+	part, err := e.Event.seenBy(size)
+	return RepeatAndSelect{part, e.Mean, e.Shape}, err
+}
+
+func (e *RepeatAndSelect) parameters() []parameter {
+	return []parameter{{"event", &e.Event}, {"mean", &e.Mean}, {"shape", (*runsShape)(&e.Shape)}}
+}
+
+// runsShape is the shape of a number of runs. JSON has no number for +Inf, which stands for a
+// Poisson distribution.
+type runsShape float64
+
+const shapePoisson = `"poisson"`
+
+// MarshalJSON writes the shape; encoding/json calls it.
+func (s runsShape) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(s), 1) {
+		return []byte(shapePoisson), nil
+	}
+	return json.Marshal(float64(s))
+}
+
+func (s *runsShape) decode(o object, key string, _ int) error {
+	if string(o[key]) == shapePoisson {
+		*s = runsShape(math.Inf(1))
+		return nil
+	}
+	x, err := o.float64(key)
+	*s = runsShape(x)
+	return err
+}

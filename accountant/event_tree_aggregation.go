@@ -1,0 +1,40 @@
+package accountant
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// TreeAggregation is one pass of the tree mechanism over Steps sums, with Gaussian noise of
+// NoiseMultiplier × the norm of a contribution on every node of the tree: each record is in one sum
+// and so in Depth nodes (Kairouz et al. 2021, arXiv:2103.00039, section 3; Theorem C.1). It is
+// defined for ZeroOut.
+type TreeAggregation struct {
+	NoiseMultiplier float64
+	Steps           int
+}
+
+// Depth is ⌈log₂(Steps+1)⌉, the number of nodes over one leaf that are ever full.
+func (e TreeAggregation) Depth() int { return bits.Len(uint(e.Steps)) }
+
+// String writes the event like its formula.
+func (e TreeAggregation) String() string {
+	return fmt.Sprintf("TreeAggregation(σ=%v, steps=%d)", e.NoiseMultiplier, e.Steps)
+}
+
+func (e TreeAggregation) validate(int) error {
+	if err := atLeastZero("noise multiplier", e.NoiseMultiplier); err != nil {
+		return err
+	}
+	return atLeastOne("steps", e.Steps)
+}
+
+func (e TreeAggregation) simplest() (Event, error) { return nonPrivateIf(e.NoiseMultiplier == 0, e) }
+
+func (e TreeAggregation) seenBy(size int) (Event, error) {
+	return TreeAggregation{shareDown(e.NoiseMultiplier, size), e.Steps}, nil
+}
+
+func (e *TreeAggregation) parameters() []parameter {
+	return []parameter{{"noise_multiplier", &e.NoiseMultiplier}, {"steps", &e.Steps}}
+}

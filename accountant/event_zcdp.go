@@ -1,0 +1,35 @@
+package accountant
+
+import (
+	"fmt"
+	"math"
+)
+
+// ZCDP is a release of which only Rho-zero-concentrated differential privacy is known, under the
+// relation that is asked about (Bun, Steinke 2016, arXiv:1605.02065, Definition 1.1): its Rényi
+// divergence of every order α is at most Rho·α.
+type ZCDP struct{ Rho float64 }
+
+// String writes the event like its formula.
+func (e ZCDP) String() string { return fmt.Sprintf("ZCDP(ρ=%v)", e.Rho) }
+
+func (e ZCDP) validate(int) error { return atLeastZero("rho", e.Rho) }
+
+func (e ZCDP) simplest() (Event, error) {
+	if e.Rho == 0 {
+		return nil, nil
+	}
+	return e, nil
+}
+
+// seenBy is Proposition 1.9 of Bun, Steinke 2016, rounded up.
+func (e ZCDP) seenBy(size int) (Event, error) {
+	n := float64(size)
+	rho := e.Rho * n * n
+	if e.Rho == 0 {
+		return e, nil
+	}
+	return nonPrivateIf(math.IsInf(rho, 1), ZCDP{math.Nextafter(rho*(1+0x1p-50), math.Inf(1))})
+}
+
+func (e *ZCDP) parameters() []parameter { return []parameter{{"rho", &e.Rho}} }

@@ -1,0 +1,50 @@
+package numeric
+
+import "math"
+
+// Ulp is the spacing of the floats just above 1.
+const Ulp = 0x1p-52
+
+// Up returns x, at least 0, moved up by a relative n Ulp. Infinities stay.
+func Up(x float64, n float64) float64 { return x * (1 + n*Ulp) }
+
+// AddUp returns a + b for numbers of at least 0, rounded up, not to nearest: it is the sum where
+// the sum is a float, else the float above.
+func AddUp(a, b float64) float64 {
+	s := a + b
+	if math.IsInf(s, 1) {
+		return s
+	}
+	// The rounding error of a sum is a float (Knuth, TAOCP 2, 4.2.2, Theorem B).
+	bb := s - a
+	if (a-(s-bb))+(b-bb) > 0 {
+		return math.Nextafter(s, math.Inf(1))
+	}
+	return s
+}
+
+// MulUp returns a·b for numbers of at least 0, rounded up; 0·∞ is 0.
+func MulUp(a, b float64) float64 {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	p := a * b
+	if math.IsInf(p, 1) {
+		return p
+	}
+	// FMA rounds once, so that its sign is that of the error of p; where the error underflows it is
+	// unknown, and the step up is taken.
+	if r := math.FMA(a, b, -p); r > 0 || p < 0x1p-900 {
+		return math.Nextafter(p, math.Inf(1))
+	}
+	return p
+}
+
+// QuotientUp returns a/b of numbers above 0, rounded up.
+func QuotientUp(a, b float64) float64 {
+	q := a / b
+	if !math.IsInf(q, 1) && (math.FMA(q, b, -a) < 0 || a < 0x1p-900) {
+		return math.Nextafter(q, math.Inf(1))
+	}
+	return q
+}

@@ -1,0 +1,188 @@
+package grid
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+)
+
+// factor is a law and its exponent in the composition.
+type factor struct {
+	law   law
+	count int
+}
+
+// convolver composes laws over one window.
+type convolver struct {
+	*plan
+	fft   *fourier.FFT
+	mass  []float64    // of one release, then of the composition
+	term  []complex128 // transform of one release
+	total []complex128 // product of the powers
+}
+
+func newConvolver(p *plan) *convolver {
+	return &convolver{
+		plan:  p,
+		fft:   fourier.NewFFT(p.size),
+		mass:  make([]float64, p.size),
+		term:  make([]complex128, p.size/2+1),
+		total: make([]complex128, p.size/2+1),
+	}
+}
+
+// unit is the relative rounding error of one operation.
+const unit = 0x1p-53
+
+// compose returns the composition of the factors.
+//
+// Each law is tilted before the transform: mass·e^(θl - K(θ)), which centres the
+// composed loss at the ε of interest, so that the rounding error of the transform, which
+// is relative to the largest masses, is relative to those that make δ(ε). The tilted
+// laws are wrapped around the window, transformed, raised to their counts and
+// multiplied; the inverse is the composed law, wrapped around.
+func (v *convolver) compose(factors []factor) *composed {
+	for i := range v.total {
+		v.total[i] = 1
+	}
+	c := &composed{theta: v.theta, interval: v.interval, first: v.first}
+	var e slips
+	var offset, infinite float64
+	for _, f := range factors {
+		count := float64(f.count)
+		k := f.law.cumulant(v.theta, v.interval)
+		c.logMass += count * k
+		offset += count * f.law.offset
+		infinite += count * math.Log1p(-f.law.infinite)
+		reach := v.wrap(f.law, k)
+		v.fft.Coefficients(v.term, v.mass)
+		multiplyPower(v.total, v.term, f.count)
+		e.add(v, f.law, count, k, reach)
+	}
+	c.infinite = -math.Expm1(infinite)
+	v.fft.Sequence(v.mass, v.total)
+	c.unwrap(v.mass, offset)
+	c.most, c.norm = c.weights()
+	e.conclude(v, c)
+	return c
+}
+
+// unwrap takes the masses of the composed loss, (Σ index + offset)·interval, from where
+// they were wrapped to. True masses are not negative: cutting the others brings them
+// nearer to the truth.
+func (c *composed) unwrap(wrapped []float64, offset float64) {
+	n := len(wrapped)
+	whole := math.Floor(offset)
+	c.offset = (offset - whole) * c.interval
+	from := modulo(c.first-int(whole), n)
+	c.mass = make([]float64, n)
+	for i := range c.mass {
+		c.mass[i] = max(0, wrapped[(from+i)%n]/float64(n))
+	}
+}
+
+// slips adds up the bounds of errors of a composition.
+//
+// Rounding is bounded in the 2-norm. A transform of n points has a relative error of at
+// most 16 log₂(n) units (Higham 2002, Accuracy and Stability of Numerical Algorithms,
+// Theorem 24.2, with room for inexact twiddle factors). An F with an error e has a power
+// with the error count·e, as |F| ≤ 1. A product of N complex numbers has a relative
+// error of √8 N units. The masses that go in have small relative errors of their own,
+// and so have the powers and the weighted sums made of them, whose terms are positive.
+type slips struct {
+	releases      float64
+	forward       float64 // of transforms and powers, in the 2-norm
+	componentwise float64
+	above, below  float64 // Chernoff: log E[e^(tS)] of the tilted composed loss S, t = above, -below
+}
+
+func (e *slips) add(v *convolver, w law, count, k, reach float64) {
+	transform := v.transformError()
+	growth := math.Exp(count * transform * math.Sqrt(float64(v.size))) // of |F| above 1
+	e.releases += count
+	e.forward += count*transform*norm(v.mass)*growth + 1e-21
+	e.componentwise += count * (8 + 4*(reach+2*math.Abs(k))) * unit
+	e.above += count * (w.cumulant(v.theta+v.above, v.interval) - k)
+	e.below += count * (w.cumulant(v.theta-v.below, v.interval) - k)
+}
+
+func (v *convolver) transformError() float64 { return 16 * math.Log2(float64(v.size)) * unit }
+
+func (e *slips) conclude(v *convolver, c *composed) {
+	relative := 2*v.transformError() + 4*e.releases*unit
+	top, bottom := c.loss(len(c.mass)-1), c.loss(0)
+	exponents := math.Abs(c.logMass) + c.theta*max(math.Abs(top), math.Abs(bottom))
+	c.rounding = (e.forward + relative*norm(c.mass)) * 1.01
+	c.componentwise = e.componentwise + 8*(float64(len(c.mass))+exponents)*unit
+	c.beyond = math.Exp(e.above-v.above*top) * 1.01
+	c.wrapped = c.beyond + math.Exp(e.below+v.below*bottom)*1.01
+}
+
+// cumulant returns log E[e^(θL)] over the finite losses.
+func (w law) cumulant(theta, interval float64) float64 {
+	most := math.Inf(-1)
+	for _, k := range w.index {
+		most = max(most, theta*w.loss(k, interval))
+	}
+	sum := 0.0
+	for i, k := range w.index {
+		sum += w.mass[i] * math.Exp(theta*w.loss(k, interval)-most)
+	}
+	return most + math.Log(sum)
+}
+
+func (w law) loss(index int, interval float64) float64 {
+	return (float64(index) + w.offset) * interval
+}
+
+// wrap writes the tilted law around the window, its index 0 at position 0, and returns
+// the greatest exponent that it met.
+func (v *convolver) wrap(w law, k float64) (reach float64) {
+	clear(v.mass)
+	for i, index := range w.index {
+		exponent := v.theta*w.loss(index, v.interval) - k
+		reach = max(reach, math.Abs(exponent))
+		v.mass[modulo(index, v.size)] += w.mass[i] * math.Exp(exponent)
+	}
+	return reach
+}
+
+func modulo(a, n int) int {
+	if a %= n; a < 0 {
+		a += n
+	}
+	return a
+}
+
+func norm(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v * v
+	}
+	return math.Sqrt(sum)
+}
+
+// multiplyPower multiplies total by the power of term. Powers below 1e-21 are 0: all of
+// them together change no mass by more than that.
+func multiplyPower(total, term []complex128, power int) {
+	negligible := math.Exp(-100 / float64(power))
+	for i, f := range term {
+		if total[i] == 0 {
+			continue
+		}
+		if real(f)*real(f)+imag(f)*imag(f) < negligible {
+			total[i] = 0
+			continue
+		}
+		result := total[i]
+		for n := power; ; f *= f {
+			if n&1 == 1 {
+				result *= f
+			}
+			if n >>= 1; n == 0 {
+				break
+			}
+		}
+		total[i] = result
+	}
+}

@@ -1,0 +1,199 @@
+package grid
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"dpsgd/accountant/internal/pair"
+)
+
+// plan is what both bounds of an answer have in common: tilt, grid and window.
+type plan struct {
+	sketch    *sketch
+	theta     float64
+	steepness float64 // how δ(ε) reacts to the losses: θ + 1/s, s the deviation of the tilted loss
+	interval  float64
+	slack     float64 // of ε, for the rounding of losses
+
+	// The window. chance bounds the tilted mass beyond either end by Chernoff's bound
+	// with the exponents above and below.
+	first, size  int // it begins at the loss first·interval and has size grid points
+	chance       float64
+	above, below float64
+
+	top, bottom float64 // about the ends of the window, by the sketch
+}
+
+// Limits on the size of the transform.
+const (
+	smallestSize = 1 << 13
+	largestSize  = 1 << 22
+	smoothSize   = 1 << 17 // the largest one that is chosen for the deviation of the loss alone
+	chosenSize   = 1 << 21 // the largest one that is chosen without an interval given
+)
+
+// closeness is the part of the answer that the discretisation may add, for the
+// worst position of the losses in their cells; it usually adds a half of it.
+const closeness = 3e-4
+
+// planEpsilon plans for the ε at δ.
+func (s *sketch) planEpsilon(delta float64, o Options) *plan {
+	theta := s.saddleFor(delta)
+	epsilon, _ := s.saddlePoint(theta)
+	deviation := s.deviation(theta)
+	return s.plan(theta, closeness*max(epsilon, deviation/20)*(theta+1/deviation), o)
+}
+
+// planDelta plans for the δ at ε.
+func (s *sketch) planDelta(epsilon float64, o Options) *plan {
+	return s.plan(s.saddleAt(epsilon), closeness, o)
+}
+
+// plan chooses the grid for a tilt. relative is the relative error of δ that
+// discretisation may add.
+//
+// Connect-the-dots splits a loss in a cell of width h so that the mean of Y = e^-L is
+// kept, which adds at most Y² h²/4 to the variance of Y. Under the tilt that multiplies
+// E[Y^-θ] by up to 1 + θ(θ+1)h²/8 for each release. For small θ, where δ(ε) is not
+// e^(K-θε) but about the deviation s of L, θ is replaced by θ + 1/s.
+func (s *sketch) plan(theta, relative float64, o Options) *plan {
+	deviation := s.deviation(theta)
+	p := &plan{
+		sketch:    s,
+		theta:     theta,
+		steepness: theta + 1/deviation,
+		interval:  o.Interval,
+		chance:    o.tolerance() / (1 + theta*deviation),
+	}
+	top, bottom := p.ends()
+	if o.Interval == 0 {
+		h := math.Sqrt(8 * relative / (s.releases() * p.steepness * (p.steepness + 1)))
+		// Where the loss is close to an atom the deviation says little about what matters.
+		smooth := min(deviation/20, (top-bottom)/smallestSize)
+		h = min(h, 0.1/(theta+1), max(smooth, (top-bottom)/smoothSize))
+		p.interval = s.onLattice(max(h, (top-bottom)/chosenSize))
+	}
+	p.top, p.bottom = top, bottom
+	p.slack = s.releases() * roundingOfLosses * p.interval
+	return p
+}
+
+// deviation is the standard deviation of the composed loss under the tilt, or something
+// small if the tilt leaves no more than one atom.
+func (s *sketch) deviation(theta float64) float64 {
+	_, mean, untilted := s.cumulant(0)
+	_, _, variance := s.cumulant(theta)
+	return max(math.Sqrt(variance), 1e-4*math.Sqrt(untilted), 1e-6*math.Abs(mean))
+}
+
+func (s *sketch) releases() float64 {
+	n := 0.0
+	for _, c := range s.parts {
+		n += c.count
+	}
+	return n
+}
+
+// onLattice returns a slightly finer interval that divides the greatest loss of a part
+// if one is bounded: atoms at ±ε₀ are then met exactly.
+func (s *sketch) onLattice(interval float64) float64 {
+	fitted, most := interval, 0.0
+	for _, c := range s.parts {
+		weight := c.count * c.greatest * c.greatest
+		if !math.IsInf(c.greatest, 1) && c.greatest >= interval && weight > most {
+			fitted, most = c.greatest/math.Ceil(c.greatest/interval*(1-1e-12)), weight
+		}
+	}
+	return fitted
+}
+
+// ends chooses the exponents of Chernoff's bound
+//
+//	P[S > top] ≤ e^(K(θ+t) - K(θ) - t·top)
+//
+// for the tilted composed loss S, and returns about the ends that they give.
+func (p *plan) ends() (top, bottom float64) {
+	k, _, _ := p.sketch.cumulant(p.theta)
+	top, bottom = math.Inf(1), math.Inf(-1)
+	for j := -8; j <= 8; j++ {
+		t := math.Exp2(float64(j)/2) * 4 / p.sketch.deviation(p.theta)
+		up, _, _ := p.sketch.cumulant(p.theta + t)
+		if end := (up - k - math.Log(p.chance)) / t; end < top {
+			top, p.above = end, t
+		}
+		down, _, _ := p.sketch.cumulant(p.theta - t)
+		if end := -(down - k - math.Log(p.chance)) / t; end > bottom {
+			bottom, p.below = end, t
+		}
+	}
+	return top, bottom
+}
+
+// fit sets the window for the laws that are composed.
+func (p *plan) fit(factors []factor) error {
+	var up, down float64
+	for _, f := range factors {
+		count, k := float64(f.count), f.law.cumulant(p.theta, p.interval)
+		up += count * (f.law.cumulant(p.theta+p.above, p.interval) - k)
+		down += count * (f.law.cumulant(p.theta-p.below, p.interval) - k)
+	}
+	top := (up - math.Log(p.chance)) / p.above
+	bottom := -(down - math.Log(p.chance)) / p.below
+	if err := p.affordable(top, bottom); err != nil {
+		return err
+	}
+	p.first = int(math.Floor(bottom/p.interval)) - 1
+	p.size = fftSize(int(math.Ceil((top-bottom)/p.interval)) + 4)
+	return nil
+}
+
+// affordable refuses grids with too many points.
+func (p *plan) affordable(top, bottom float64) error {
+	if points := (top - bottom) / p.interval; !(points < largestSize-8) {
+		return fmt.Errorf("grid: an interval of %v needs %.0f grid points, at most %d can be had: %w", p.interval, points, largestSize, ErrTooFine)
+	}
+	return nil
+}
+
+// fftSize returns the least size of at least n, smallestSize and of the form 2^a·{8, 9,
+// 10, 12, 15}, for which transforms are fast.
+func fftSize(n int) int {
+	n = max(n, smallestSize)
+	power := smallestSize
+	for 2*power <= n {
+		power *= 2
+	}
+	sizes := []int{power, power / 8 * 9, power / 4 * 5, power / 2 * 3, power / 8 * 15, 2 * power}
+	i, _ := slices.BinarySearch(sizes, n)
+	return sizes[i]
+}
+
+// compose makes the pessimistic and the optimistic composition.
+func (p *plan) compose(parts []Part) (pessimistic, optimistic *composed, err error) {
+	if err := p.affordable(p.top, p.bottom); err != nil {
+		return nil, nil, err
+	}
+	var raised, lowered []factor
+	for _, c := range p.sketch.parts {
+		part := parts[c.part]
+		if err := p.affordable(c.edges[len(c.edges)-1], c.edges[0]); err != nil {
+			return nil, nil, err
+		}
+		nodes := p.nodes(c)
+		raised = append(raised, factor{connectDots(part.Pair, nodes, p.interval), part.Count})
+		lowered = append(lowered, factor{p.merged(part.Pair, nodes), part.Count})
+	}
+	if err := p.fit(raised); err != nil {
+		return nil, nil, err
+	}
+	v := newConvolver(p)
+	return v.compose(raised), v.compose(lowered), nil
+}
+
+// merged is merge for this plan: a grid is good enough when rounding to it loses less than
+// half of what connecting the dots may add.
+func (p *plan) merged(q pair.Pair, nodes []int) law {
+	s := p.steepness
+	return merge(q, nodes, p.interval, s, s*(s+1)*p.interval*p.interval/16)
+}

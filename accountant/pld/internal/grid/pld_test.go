@@ -1,0 +1,212 @@
+package grid
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"dpsgd/accountant/internal/pair"
+)
+
+// gaussianDelta is δ(ε) of one Gaussian release (Balle, Wang 2018, Theorem 8).
+func gaussianDelta(sigma, epsilon float64) float64 {
+	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+	return phi(1/(2*sigma)-epsilon*sigma) - math.Exp(epsilon)*phi(-1/(2*sigma)-epsilon*sigma)
+}
+
+// T Gaussian releases are one of σ/√T.
+func TestGaussianComposition(t *testing.T) {
+	for _, c := range []struct {
+		sigma   float64
+		count   int
+		epsilon float64
+	}{{1, 1, 1}, {0.3, 1, 20}, {10, 100, 2}, {30, 10_000, 12}, {5, 1, 0}, {100, 1000, 0.5}, {50, 1_000_000, 250}} {
+		want := gaussianDelta(c.sigma/math.Sqrt(float64(c.count)), c.epsilon)
+		parts := []Part{{pair.Gaussian(c.sigma), c.count}}
+		got := deltaOf(t, parts, c.epsilon)
+		holds(t, "delta", got, want, 1e-11*want, 1e-3, 1e-3)
+		if c.epsilon > 0 { // at 0 any rounding of δ moves ε by a square root of it
+			holds(t, "epsilon", epsilonOf(t, parts, want), c.epsilon, 1e-9, 1e-3, 1e-3)
+		}
+	}
+}
+
+// One release: δ(ε) is in the tails of the pair. The grid, which is not used for it, holds
+// it too; its lower end is poor where the loss is nearly always within one cell.
+func TestSingleReleases(t *testing.T) {
+	for _, p := range []pair.Pair{
+		pair.Removed(0.01, 1), pair.Removed(0.01, 1).Reversed(), pair.Removed(1e-4, 0.5), pair.Replaced(0.3, 2),
+		pair.RemovedGroup(0.1, 3, 1), pair.Laplace(0.5), pair.LaplaceRemoved(0.1, 1), pair.LaplaceAdded(0.1, 1),
+		pair.ApproxDP(0.5, 1e-6), pair.RandomizedResponse(10, 0.7), pair.Symmetric{Dominating: pair.Removed(0.05, 0.7)},
+		pair.Combination{{Weight: 0.9, Pair: pair.Gaussian(2)}, {Weight: 0.1, Pair: pair.Laplace(1)}},
+	} {
+		for _, epsilon := range []float64{0, 0.03, 1} {
+			above, other := p.Above(epsilon)
+			want := above - math.Exp(epsilon)*other
+			if want < 1e-9*above || want < 1e-14 { // cancellation
+				continue
+			}
+			id := fmt.Sprintf("%v at %v", p, epsilon)
+			holds(t, id, deltaOf(t, []Part{{p, 1}}, epsilon), want, 1e-14*above, 1e-4, 1e-4)
+			got, err := gridDelta([]Part{{p, 1}}, epsilon, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			holds(t, id, got, want, 1e-13*above+1e-12*want, 0.3, 2e-3)
+		}
+	}
+}
+
+// k-fold randomized response with few outcomes, by brute force over all of them.
+func TestBruteForce(t *testing.T) {
+	pairs := []pair.Discrete{
+		pair.RandomizedResponse(3, 0.5), pair.RandomizedResponse(3, 0.5), pair.ApproxDP(0.2, 1e-3),
+		{P: []float64{0.5, 0.3, 0.2}, Q: []float64{0.2, 0.3, 0.5}}, {P: []float64{0.9, 0.1}, Q: []float64{0.6, 0.4}},
+	}
+	var delta func(epsilon float64, p, q float64, rest []pair.Discrete) float64
+	delta = func(epsilon, p, q float64, rest []pair.Discrete) float64 {
+		if len(rest) == 0 {
+			return max(0, p-math.Exp(epsilon)*q)
+		}
+		sum := 0.0
+		for i := range rest[0].P {
+			sum += delta(epsilon, p*rest[0].P[i], q*rest[0].Q[i], rest[1:])
+		}
+		return sum
+	}
+	var parts []Part
+	for _, p := range pairs {
+		parts = append(parts, Part{p, 1})
+	}
+	for _, epsilon := range []float64{0, 0.1, 0.7, 1.5, 2.5} {
+		want := delta(epsilon, 1, 1, pairs)
+		holds(t, "", deltaOf(t, parts, epsilon), want, 1e-12, 2e-2, 1e-3)
+	}
+}
+
+// Any interval gives bounds, a finer one better bounds.
+func TestInterval(t *testing.T) {
+	parts := []Part{{pair.Removed(0.01, 1), 1000}}
+	best := epsilonOf(t, parts, 1e-5)
+	last := math.Inf(1)
+	for _, h := range []float64{0.1, 0.03, 0.01, 1e-3, 1e-4} {
+		got, err := Epsilon(parts, 1e-5, Options{Interval: h})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !(got.Lower <= best.Upper && best.Lower <= got.Upper) {
+			t.Errorf("interval %v: %v and %v exclude each other", h, got, best)
+		}
+		if width := got.Upper - got.Lower; !(width < last) {
+			t.Errorf("interval %v: %v is not narrower than %v", h, got, last)
+		} else {
+			last = width
+		}
+	}
+}
+
+func TestRandomConfigurations(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	logUniform := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, r.Float64()) }
+	configurations := 20
+	if testing.Short() {
+		configurations = 5
+	}
+	for range configurations {
+		q, sigma, count := logUniform(1e-5, 1), logUniform(0.3, 50), int(logUniform(1, 1e5))
+		delta := logUniform(1e-12, 1e-3)
+		if float64(count)*q*q > 1e3*sigma*sigma { // no privacy left
+			continue
+		}
+		for _, p := range []pair.Pair{pair.Removed(q, sigma), pair.Removed(q, sigma).Reversed()} {
+			parts := []Part{{p, count}}
+			got := epsilonOf(t, parts, delta)
+			if !(got.Lower <= got.Upper) || math.IsInf(got.Upper, 1) || got.Lower < 0 {
+				t.Errorf("%v × %d, δ = %v: %v", p, count, delta, got)
+			}
+			if got.Upper > 1e-6 && !(got.Upper <= got.Lower*1.03+1e-6) {
+				t.Errorf("%v × %d, δ = %v: %v is wide (%.1e)", p, count, delta, got, got.Upper/got.Lower-1)
+			}
+			back := deltaOf(t, parts, got.Upper)
+			if !(back.Lower <= delta) {
+				t.Errorf("%v × %d: ε = %v has at least δ = %v, above %v", p, count, got.Upper, back.Lower, delta)
+			}
+			less := epsilonOf(t, parts, delta*2)
+			more := epsilonOf(t, []Part{{p, count + 1 + count/10}}, delta)
+			if !(less.Lower <= got.Upper) || !(got.Lower <= more.Upper) {
+				t.Errorf("%v × %d, δ = %v: not monotone: %v, at 2δ %v, with more steps %v", p, count, delta, got, less, more)
+			}
+		}
+	}
+}
+
+// Splitting a count, and the order of the parts, do not matter.
+func TestPartsCommute(t *testing.T) {
+	a, b := pair.Removed(0.02, 1), pair.Laplace(5)
+	one := epsilonOf(t, []Part{{a, 300}, {b, 10}}, 1e-6)
+	other := epsilonOf(t, []Part{{b, 4}, {a, 300}, {a, 0}, {b, 6}}, 1e-6)
+	if math.Abs(one.Upper-other.Upper) > 1e-5*one.Upper || math.Abs(one.Lower-other.Lower) > 1e-3*one.Lower {
+		t.Errorf("%v and %v", one, other)
+	}
+}
+
+func TestEdges(t *testing.T) {
+	step := []Part{{pair.Removed(0.01, 1), 100}}
+	for name, c := range map[string]struct {
+		parts       []Part
+		delta, want float64
+	}{
+		"nothing":                     {nil, 1e-5, 0},
+		"no release":                  {[]Part{{pair.Gaussian(1), 0}}, 1e-5, 0},
+		"identical outcomes":          {[]Part{{pair.Discrete{P: []float64{1}, Q: []float64{1}}, 7}}, 1e-9, 0},
+		"infinite loss above delta":   {[]Part{{pair.ApproxDP(1, 1e-3), 10}}, 1e-3, math.Inf(1)},
+		"infinite loss above, alone":  {[]Part{{pair.Discrete{P: []float64{1, 0}, Q: []float64{0, 1}}, 1}}, 0.5, math.Inf(1)},
+		"infinite loss alone, within": {[]Part{{pair.Discrete{P: []float64{0.5, 0.5}, Q: []float64{0, 1}}, 1}}, 0.6, 0},
+		"delta above the chance":      {[]Part{{pair.Removed(1e-4, 10), 1}}, 1e-3, 0},
+		"large delta":                 {step, 0.99, 0},
+	} {
+		if got := epsilonOf(t, c.parts, c.delta); got != (Interval{c.want, c.want}) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	leaky := []Part{{pair.ApproxDP(1, 1e-3), 10}}
+	if got := epsilonOf(t, leaky, infinite(leaky)*(1+5e-13)); got != (Interval{0, math.Inf(1)}) {
+		t.Errorf("infinite loss of δ but for rounding: %v, want [0, +Inf]", got)
+	}
+	if got, want := deltaOf(t, leaky, 10.5), -math.Expm1(10*math.Log1p(-1e-3)); math.Abs(got.Lower-want) > 1e-9 || math.Abs(got.Upper-want) > 1e-9 {
+		t.Errorf("δ above all finite losses: %v, want %v", got, want)
+	}
+	for _, epsilon := range []float64{1e3, 1e6, math.Inf(1)} {
+		if got := deltaOf(t, step, epsilon); !(got.Lower == 0 && got.Upper >= 0 && got.Upper < 1e-280) {
+			t.Errorf("δ(%v) = %v, want next to nothing", epsilon, got)
+		}
+	}
+	if got := deltaOf(t, []Part{{pair.ApproxDP(1, 1e-3), 1}}, 1); math.Abs(got.Lower-1e-3) > 1e-9 || math.Abs(got.Upper-1e-3) > 1e-9 {
+		t.Errorf("δ at the pure ε: %v, want 1e-3", got)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	parts := []Part{{pair.Gaussian(1), 2}}
+	for _, delta := range []float64{0, 1, -1, math.NaN()} {
+		if _, err := Epsilon(parts, delta, Options{}); err == nil {
+			t.Errorf("delta %v: no error", delta)
+		}
+	}
+	for _, epsilon := range []float64{-1, math.NaN()} {
+		if _, err := Delta(parts, epsilon, Options{}); err == nil {
+			t.Errorf("epsilon %v: no error", epsilon)
+		}
+	}
+	if _, err := Epsilon([]Part{{pair.Gaussian(1), -1}}, 1e-5, Options{}); err == nil {
+		t.Error("negative count: no error")
+	}
+	if _, err := Epsilon(parts, 1e-5, Options{Interval: math.NaN()}); err == nil {
+		t.Error("interval NaN: no error")
+	}
+	if _, err := Epsilon(parts, 1e-5, Options{Interval: 1e-9}); !errors.Is(err, ErrTooFine) {
+		t.Errorf("interval 1e-9: %v, want %v", err, ErrTooFine)
+	}
+}

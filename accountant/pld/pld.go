@@ -1,0 +1,109 @@
+// Package pld accounts for privacy by dominating pairs of distributions (Zhu, Dong, Wang 2022,
+// arXiv:2106.08567), the law of whose privacy loss gives the tightest ε that there is.
+//
+// [NewExact] makes the accountant "exact", which integrates the transform of the loss along a
+// contour: the exact ε to many digits, in about a millisecond. [New] makes "pld", which puts the
+// loss on a grid and composes by FFT: a little looser, and computed in another way, so that each
+// checks the other. Both bound the truth from below too, see [Accountant.EpsilonInterval].
+package pld
+
+import (
+	"fmt"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/pld/internal/grid"
+)
+
+const (
+	methodPairs    = "dominating pairs (Zhu, Dong, Wang 2022), "
+	methodClosed   = methodPairs + "exact privacy profile of one release"
+	methodContour  = methodPairs + "exact privacy profile by contour integration, upper bound with truncation bounded and rounding estimated"
+	methodChernoff = methodPairs + "Rényi divergences of all real orders"
+	methodPLD      = methodPairs + "privacy loss distributions discretised pessimistically (connect-the-dots, " +
+		"Doroshenko et al. 2022), composed by FFT"
+	methodNothing = "nothing was released about anyone"
+	methodNone    = "a release without any guarantee"
+)
+
+// Accountant answers with the epsilon or delta of the dominating pairs of a ledger, and never below
+// it. It analyses every event of which a dominating pair is known: Gaussian and Laplace, both also
+// Poisson-sampled, RandomizedResponse and FixedSizeSampled under ReplaceOne, PoissonSampledGroup
+// and TruncatedPoissonSampled under the other relations, TreeAggregation under ZeroOut, ApproxDP,
+// and compositions. It holds no state.
+type Accountant struct {
+	name     string
+	relation accountant.Relation
+	ask      oneDirection
+}
+
+var _ accountant.IntervalAccountant = (*Accountant)(nil)
+
+// NewExact returns the accountant "exact" for relation r, whose answers are exact to many digits:
+// for Poisson-sampled Gaussian releases under AddOrRemoveOne the pairs are attained, so no tighter
+// answer exists.
+//
+// One release has a closed form. A composition is computed by inverting the transform of its
+// privacy loss along a contour through the saddle point, with bounds for every error. Where the
+// transform decays too slowly for that (few releases, or losses that take few values) the answer is
+// that of "pld", and where that one has none either Chernoff's bound, which is the bound of "rdp"
+// over all real orders. Method says so, and the interval how wide it is.
+func NewExact(r accountant.Relation) (*Accountant, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	return &Accountant{"exact", r, exactDirection}, nil
+}
+
+// New returns the accountant "pld" for relation r: the losses of the dominating pairs, discretised
+// so that no answer is below the truth, and composed by fast Fourier transforms. Interval is the
+// spacing of the grid of losses; 0 chooses one for each question, such that answers are within
+// about 0.1 % of the truth. The numerics are independent of those of "exact".
+func New(r accountant.Relation, interval float64) (*Accountant, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	if !(interval >= 0 && interval <= 1) {
+		return nil, fmt.Errorf("%w: interval of losses is %v, must be in [0, 1]", accountant.ErrInvalid, interval)
+	}
+	ask := func(rs []releasePair, q profileQuery) (accountant.Interval, string, error) {
+		return byPLD(rs, q, grid.Options{Interval: interval})
+	}
+	return &Accountant{"pld", r, ask}, nil
+}
+
+// Name returns "exact" or "pld".
+func (a *Accountant) Name() string { return a.name }
+
+// Relation returns the relation that a was made for.
+func (a *Accountant) Relation() accountant.Relation { return a.relation }
+
+// Guarantee returns epsilon at delta, the upper end of EpsilonInterval. See accountant.Accountant
+// for the errors.
+func (a *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
+	i, method, err := askProfile(l, a.relation, epsilonAt{delta}, a.ask)
+	if err != nil {
+		return accountant.Guarantee{}, err
+	}
+	return accountant.Guarantee{Epsilon: i.Upper, Delta: delta, Relation: a.relation, Method: method}, nil
+}
+
+// Delta returns delta at epsilon, the upper end of DeltaInterval.
+func (a *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
+	i, method, err := askProfile(l, a.relation, deltaAt{epsilon}, a.ask)
+	if err != nil {
+		return accountant.Guarantee{}, err
+	}
+	return accountant.Guarantee{Epsilon: epsilon, Delta: i.Upper, Relation: a.relation, Method: method}, nil
+}
+
+// EpsilonInterval returns bounds of the exact epsilon at delta of the dominating pairs.
+func (a *Accountant) EpsilonInterval(l *accountant.Ledger, delta float64) (accountant.Interval, error) {
+	i, _, err := askProfile(l, a.relation, epsilonAt{delta}, a.ask)
+	return i, err
+}
+
+// DeltaInterval returns bounds of the exact delta at epsilon of the dominating pairs.
+func (a *Accountant) DeltaInterval(l *accountant.Ledger, epsilon float64) (accountant.Interval, error) {
+	i, _, err := askProfile(l, a.relation, deltaAt{epsilon}, a.ask)
+	return i, err
+}

@@ -1,0 +1,229 @@
+package rdp
+
+import (
+	"fmt"
+	"math"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/internal/numeric"
+	"dpsgd/accountant/internal/pair"
+	"dpsgd/accountant/mechanism"
+)
+
+// divergence is the Rényi divergence D_α in nats of one event as a function of α: the
+// larger one over all pairs of neighbours under one relation, in both directions, or
+// an upper bound of it. NaN means that an order cannot be computed.
+type divergence func(alpha float64) float64
+
+// above returns the divergence rounded up by relativeError, and above 0.
+func (d divergence) above(alpha float64) float64 {
+	x := d(alpha) * (1 + relativeError)
+	if x == 0 { // below the range of float64, but not free
+		return math.SmallestNonzeroFloat64
+	}
+	return x
+}
+
+// orElse returns d where it can be computed, and elsewhere a bound: for a sample, the
+// divergence of the release on everything. The Rényi divergence is quasi-convex (van Erven,
+// Harremoës 2014, Theorem 13), so a mixture over samples is not above the worst of them. This
+// matters for σ below about 0.05, where epsilon is in the thousands.
+func (d divergence) orElse(bound divergence) divergence {
+	return func(alpha float64) float64 {
+		if x := d(alpha); x >= 0 {
+			return x
+		}
+		return bound(alpha)
+	}
+}
+
+// newDivergence returns the divergence of an event as accountant.Simplify leaves it, or nil if it
+// costs nothing at any order, and the theorem behind it. Every event is on one line here, with the
+// relations for which there is a theorem; the formulas are in the files beside. The cost of
+// RepeatAndSelect at one order depends on the costs of its event at all of the orders.
+func newDivergence(e accountant.Event, r accountant.Relation, orders []float64) (d divergence, theorem string, err error) {
+	switch e := e.(type) {
+	case accountant.Gaussian:
+		return gaussianDivergence(e.NoiseMultiplier / r.Sensitivity()), theoremGaussian, nil
+	case accountant.Laplace:
+		return laplaceDivergence(e.Scale / r.Sensitivity()), "Laplace; Mironov 2017", nil
+	case accountant.ZCDP:
+		return func(alpha float64) float64 { return e.Rho * alpha }, "zCDP; Bun, Steinke 2016", nil
+	case accountant.ApproxDP:
+		if e.Delta == 0 {
+			return pureDivergence(e.Epsilon), theoremPure, nil
+		}
+	case accountant.RandomizedResponse:
+		if r == accountant.ReplaceOne {
+			return responseDivergence(e), theoremPure, nil
+		}
+	case accountant.TreeAggregation:
+		if r == accountant.ZeroOut {
+			return treeDivergence(e), "tree aggregation; Kairouz et al. 2021", nil
+		}
+	case accountant.PoissonSampled:
+		if d, theorem := poissonDivergence(e, r); d != nil {
+			return d, theorem, nil
+		}
+	case accountant.PoissonSampledGroup:
+		if inner, ok := e.Event.(accountant.Gaussian); ok && r != accountant.ReplaceOne {
+			all := gaussianDivergence(inner.NoiseMultiplier / float64(e.GroupSize))
+			d := groupDivergence(e.SamplingProbability, e.GroupSize, inner.NoiseMultiplier).orElse(all)
+			return d, "groups of records in Poisson samples; Ganesh 2024", nil
+		}
+	case accountant.FixedSizeSampled:
+		if inner, ok := e.Event.(accountant.Gaussian); ok && r == accountant.ReplaceOne {
+			sigma := inner.NoiseMultiplier / r.Sensitivity()
+			d := divergence(newFixedSize(e, sigma).divergence).orElse(gaussianDivergence(sigma))
+			return d, "samples without replacement; Wang, Balle, Kasiviswanathan 2019, Theorem 27", nil
+		}
+	case accountant.TruncatedPoissonSampled:
+		if inner, ok := e.Event.(accountant.Gaussian); ok && r != accountant.ReplaceOne {
+			replaced := gaussianDivergence(inner.NoiseMultiplier / 2 / accountant.ReplaceOne.Sensitivity())
+			d := truncatedDivergence(e, inner.NoiseMultiplier).orElse(replaced)
+			return d, "truncated Poisson samples; Ganesh, McKenna, McMahan, Smith, Wu 2025", nil
+		}
+	case accountant.RepeatAndSelect:
+		d, err := selectionDivergence(e, r, orders)
+		return d, "private selection; Papernot, Steinke 2022", err
+	}
+	return nil, "", fmt.Errorf("%w: the %s accountant cannot analyse %v under %v", accountant.ErrUnsupported, nameRDP, e, r)
+}
+
+// Theorems that serve more than one event.
+const (
+	theoremGaussian = "Poisson-subsampled Gaussian; Mironov, Talwar, Zhang 2019"
+	theoremPure     = "randomized response; Mironov 2017"
+)
+
+// divergenceOf returns the divergence of any valid event, also one that accountant.Simplify takes
+// apart, or nil if it costs nothing at any order.
+func divergenceOf(e accountant.Event, r accountant.Relation, orders []float64) (divergence, error) {
+	var l accountant.Ledger
+	if err := l.Add(e, 1); err != nil {
+		return nil, err
+	}
+	released, err := accountant.Simplify(&l)
+	if err != nil {
+		return nil, err
+	}
+	if released.NonPrivate {
+		return func(float64) float64 { return math.Inf(1) }, nil
+	}
+	var parts []divergence
+	var counts []float64
+	for _, entry := range released.Entries {
+		d, _, err := newDivergence(entry.Event, r, orders)
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			parts = append(parts, d)
+			counts = append(counts, float64(entry.Count))
+		}
+	}
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	return func(alpha float64) float64 {
+		sum := 0.0
+		for i, d := range parts {
+			x := d(alpha)
+			if !(x >= 0) {
+				return math.NaN()
+			}
+			sum += counts[i] * x
+		}
+		return sum
+	}, nil
+}
+
+// poissonDivergence is that of a Poisson-sampled release, or nil if there is none. A
+// contribution that is replaced by zero is one that is left out.
+func poissonDivergence(e accountant.PoissonSampled, r accountant.Relation) (d divergence, theorem string) {
+	q := e.SamplingProbability
+	switch inner := e.Event.(type) {
+	case accountant.Gaussian:
+		unsampled := gaussianDivergence(inner.NoiseMultiplier / r.Sensitivity())
+		if r == accountant.ReplaceOne {
+			return mixtureDivergence(pair.Replaced(q, inner.NoiseMultiplier)).orElse(unsampled), theoremGaussian
+		}
+		sampled := func(alpha float64) float64 { return poissonGaussianDivergence(q, inner.NoiseMultiplier, alpha) }
+		return divergence(sampled).orElse(unsampled), theoremGaussian
+	case accountant.Laplace:
+		if r != accountant.ReplaceOne {
+			return sampledLaplaceDivergence(q, inner.Scale).orElse(laplaceDivergence(inner.Scale)), "Poisson-subsampled Laplace; Zhu, Dong, Wang 2022"
+		}
+	}
+	return nil, ""
+}
+
+// groupDivergence is that of a Poisson-sampled Gaussian release for size records
+// that belong together: a mixture of Gaussians with binomial weights against N(0, σ²)
+// (Ganesh 2024, arXiv:2401.10294), the larger of the two directions.
+func groupDivergence(q float64, size int, sigma float64) divergence {
+	if q == 1 {
+		return gaussianDivergence(sigma / float64(size))
+	}
+	removed := pair.RemovedGroup(q, size, sigma)
+	forward, backward := mixtureDivergence(removed), mixtureDivergence(removed.Reversed())
+	return func(alpha float64) float64 { return max(forward(alpha), backward(alpha)) }
+}
+
+// laplaceDivergence is that of Lap(1, scale) from Lap(0, scale): Mironov 2017,
+// Proposition 6.
+func laplaceDivergence(scale float64) divergence {
+	return func(alpha float64) float64 {
+		d, err := mechanism.LaplaceRenyi(scale, alpha)
+		if err != nil {
+			return math.NaN()
+		}
+		return d
+	}
+}
+
+// treeDivergence is that of ⌈log₂(Steps+1)⌉ Gaussian releases, one for each node that a
+// record is in: Kairouz et al. 2021, arXiv:2103.00039, Theorem C.1.
+func treeDivergence(e accountant.TreeAggregation) divergence {
+	node := gaussianDivergence(e.NoiseMultiplier)
+	return func(alpha float64) float64 { return float64(e.Depth()) * node(alpha) }
+}
+
+// pureDivergence is the largest of any ε-differentially private mechanism, that of
+// binary randomized response (Kairouz, Oh, Viswanath 2015, arXiv:1311.0776, Theorem
+// 3.2 with δ = 0: every such mechanism is a function of its answer).
+func pureDivergence(epsilon float64) divergence {
+	return func(alpha float64) float64 { return responseRenyi(epsilon, 0, alpha) }
+}
+
+// responseDivergence is that of k-ary randomized response when one record is
+// replaced. The chance of one of the answers that tell the two apart is 1 - p + 2p/k.
+func responseDivergence(e accountant.RandomizedResponse) divergence {
+	epsilon := e.Epsilon()
+	telling := math.Log1p(-e.NoiseProbability * (1 - 2/float64(e.Buckets)))
+	return func(alpha float64) float64 { return responseRenyi(epsilon, telling, alpha) }
+}
+
+// responseRenyi is D_α between two distributions of which one outcome is e^ε times as
+// likely under the first as under the second, another the other way round, and the
+// rest equally likely; logTelling is the logarithm of the chance of the two together. By
+//
+//	(e^(αε) + e^((1-α)ε))/(e^ε + 1) - 1 = 2 sinh(αε/2) sinh((α-1)ε/2)/cosh(ε/2)
+//
+// nothing cancels where ε is small.
+func responseRenyi(epsilon, logTelling, alpha float64) float64 {
+	logExcess := logTelling + math.Ln2 + logSinh(alpha*epsilon/2) + logSinh((alpha-1)*epsilon/2) - logCosh(epsilon/2)
+	// No divergence is above ε; rounding might put it there.
+	return min(epsilon, numeric.Log1pExp(logExcess)/(alpha-1))
+}
+
+// logSinh returns log(sinh(x)) for x ≥ 0.
+func logSinh(x float64) float64 {
+	if x < 1 {
+		return math.Log(math.Sinh(x))
+	}
+	return x - math.Ln2 + math.Log1p(-math.Exp(-2*x))
+}
+
+// logCosh returns log(cosh(x)) for x ≥ 0.
+func logCosh(x float64) float64 { return x - math.Ln2 + math.Log1p(math.Exp(-2*x)) }

@@ -1,0 +1,292 @@
+// Package rdp accounts for privacy by Rényi divergences (Mironov 2017, arXiv:1702.07476).
+//
+// [Accountant], made by [New] or by the name "rdp", answers for a ledger that was fixed in advance,
+// in microseconds, some 5 to 10 % above the exact ε for DP-SGD. It minimises over a list of orders,
+// of which [DefaultOrders] serves every use; [Accountant.BestOrder] says which one decided, and
+// [Accountant.Divergence] is the cost of one event at an order.
+//
+// Where each release may depend on what earlier ones showed, a [Filter] decides what a budget still
+// allows, and an [Odometer] says what has been spent.
+//
+// Divergences are sums and integrals of positive terms and are rounded up by more than what they
+// can have lost; the formula of each event stands in a file of its own, with its theorem.
+package rdp
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"dpsgd/accountant"
+)
+
+const (
+	nameRDP = "rdp"
+
+	// minOrder is the least order that is used. Next to 1 the conversion divides a
+	// cancelled difference by α-1: TensorFlow Privacy answered ε = 0 for the order
+	// 1+1e-8 (its issue 166).
+	minOrder = 1.01
+
+	// maxOrder keeps the tables and sums of one order at a size that can be computed.
+	maxOrder = 1 << 20
+)
+
+// Accountant is the Rényi accountant. It analyses
+//
+//	Gaussian, Laplace, ZCDP, ApproxDP with δ = 0   under every relation
+//	PoissonSampled of Gaussian                     under every relation
+//	PoissonSampled of Laplace,
+//	PoissonSampledGroup of Gaussian,
+//	TruncatedPoissonSampled of Gaussian            under AddOrRemoveOne and ZeroOut
+//	FixedSizeSampled of Gaussian,
+//	RandomizedResponse                             under ReplaceOne
+//	TreeAggregation                                under ZeroOut
+//
+// and NonPrivate, compositions, and RepeatAndSelect of all these. For
+// FixedSizeSampled and TruncatedPoissonSampled the divergence is an upper bound,
+// for the others the exact one.
+//
+// The Rényi divergence of one event at each order is computed when first needed
+// and kept, so that a question about a known event takes microseconds; the cost of
+// a ledger at an order is the sum of count × divergence (Mironov 2017,
+// arXiv:1702.07476, Proposition 1), and epsilon the least value of the
+// conversion over the orders. The events must be fixed in advance, as a plan does: a
+// run that then stops at its budget stops at a step that depends on no data. For events
+// that are chosen by what earlier ones released there is Filter.
+type Accountant struct {
+	relation   accountant.Relation
+	orders     []float64 // ascending, distinct, at least minOrder
+	conversion conversion
+	curves     *curveCache
+}
+
+var _ accountant.Accountant = (*Accountant)(nil)
+
+// New returns the Rényi accountant under r that minimises over these orders, given in
+// any sequence. An order is a number above 1 and at most 2^20; orders below 1.01 are
+// left out. It is an error if an order is out of range or none is left, and for an
+// unknown relation.
+func New(r accountant.Relation, orders []float64) (*Accountant, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	var used []float64
+	for _, alpha := range orders {
+		if err := validateOrder(alpha); err != nil {
+			return nil, err
+		}
+		if alpha >= minOrder {
+			used = append(used, alpha)
+		}
+	}
+	if len(used) == 0 {
+		return nil, fmt.Errorf("%w: no Rényi order of at least %v among the %d given", accountant.ErrInvalid, minOrder, len(orders))
+	}
+	slices.Sort(used)
+	used = slices.Compact(used)
+	return &Accountant{relation: r, orders: used, conversion: newConversion(used), curves: newCurveCache(r, used)}, nil
+}
+
+func validateOrder(alpha float64) error {
+	if !(alpha > 1 && alpha <= maxOrder) {
+		return fmt.Errorf("%w: Rényi order is %v, must be above 1 and at most %d", accountant.ErrInvalid, alpha, maxOrder)
+	}
+	return nil
+}
+
+// DefaultOrders returns the orders that accountants.New("rdp") uses: α-1 grows by 1 % from 0.02
+// to 100, and from there α over the integers, by about 1 %, to 8192. Between
+// sampling and noise the divergence of DP-SGD can jump by orders of magnitude within
+// a tenth of α (where the batches stop hiding the record), and the best order sits
+// at the foot of the jump: coarse lists lose up to 8 % there, this one 1 % at most and
+// 0.04 % on average over random configurations. Its ends serve epsilons from
+// about 0.003 (at δ = 1e-5) to above 10,000.
+func DefaultOrders() []float64 {
+	const ratio = 1.01
+	var orders []float64
+	for x := 0.02; x < 100; x *= ratio {
+		orders = append(orders, 1+x)
+	}
+	for n := 101.0; n < 8192; n = math.Ceil(n * ratio) {
+		orders = append(orders, n)
+	}
+	return append(orders, 8192)
+}
+
+// Name returns "rdp".
+func (r *Accountant) Name() string { return nameRDP }
+
+// Relation returns the relation that r was made for.
+func (r *Accountant) Relation() accountant.Relation { return r.relation }
+
+// Guarantee returns epsilon at delta of the whole ledger. It is 0 for a ledger
+// that releases nothing about anyone, and +Inf where noise is missing. See
+// accountant.Accountant for the errors.
+//
+// The conversion can come out below 0 for a delta near 1, and is then 0: the
+// releases are (0, delta)-private.
+func (r *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
+	spent, err := r.minimise(l, delta)
+	if err != nil {
+		return accountant.Guarantee{}, err
+	}
+	return accountant.Guarantee{Epsilon: spent.epsilon, Delta: delta, Relation: r.relation, Method: spent.method}, nil
+}
+
+// Delta returns delta at epsilon of the whole ledger, by the same conversion as
+// Guarantee: asked for the epsilon at this delta, Guarantee answers epsilon or
+// less. Delta is 0 for a ledger that releases nothing about anyone and 1 where noise is
+// missing or no order shows more. See Accountant for the errors.
+func (r *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
+	if err := accountant.ValidateEpsilon(epsilon); err != nil {
+		return accountant.Guarantee{}, err
+	}
+	total, err := r.total(l)
+	if err != nil {
+		return accountant.Guarantee{}, err
+	}
+	answer := accountant.Guarantee{Epsilon: epsilon, Relation: r.relation, Method: total.method}
+	switch {
+	case total.infinite:
+		answer.Delta = 1
+		return answer, nil
+	case len(total.curves) == 0:
+		return answer, nil
+	}
+	s := newDeltaSearch(total.curves.at, r.conversion, epsilon)
+	s.run(0, len(r.orders), 0)
+	switch {
+	case s.best >= 0:
+		answer.Delta = s.delta(epsilon)
+	case s.used || s.infinite:
+		answer.Delta = 1
+	default:
+		return accountant.Guarantee{}, errNoOrder(len(r.orders))
+	}
+	return answer, nil
+}
+
+// delta returns δ at the best order, rounded up by more than what the logarithm of it
+// can have lost to rounding, and above 0.
+func (s *orderSearch) delta(epsilon float64) float64 {
+	const rounding = 4e-15 // of the parts that make up log δ
+	slope := s.slopes[s.best]
+	parts := 2*slope*epsilon + math.Abs(s.value) + math.Abs(s.terms[s.best])
+	delta := math.Exp(s.value+rounding*parts) * (1 + rounding)
+	return min(1, max(delta, math.SmallestNonzeroFloat64))
+}
+
+// BestOrder returns the order at which Guarantee found its epsilon, and whether it
+// is the first or the last of the list: then a list that goes further would give a
+// smaller epsilon. The order is NaN where it plays no role (epsilon 0 of nothing
+// released, or +Inf).
+func (r *Accountant) BestOrder(l *accountant.Ledger, delta float64) (order float64, atEnd bool, err error) {
+	spent, err := r.minimise(l, delta)
+	if err != nil || spent.best < 0 {
+		return math.NaN(), false, err
+	}
+	return r.orders[spent.best], spent.best == 0 || spent.best == len(r.orders)-1, nil
+}
+
+// Divergence returns the Rényi divergence of order alpha of one release, in nats,
+// rounded up: the larger one over all neighbours under the relation of r, in both directions.
+// It is 0 if e costs nothing, +Inf without noise, and alpha any real number
+// from 1.01 to 2^20. Only the cost of RepeatAndSelect depends on the orders of r. The
+// error matches ErrInvalid, or ErrUnsupported if e cannot be analysed.
+func (r *Accountant) Divergence(e accountant.Event, alpha float64) (float64, error) {
+	if err := validateOrder(alpha); err != nil {
+		return 0, err
+	}
+	if alpha < minOrder {
+		return 0, fmt.Errorf("%w: Rényi order is %v, want at least %v", accountant.ErrInvalid, alpha, minOrder)
+	}
+	if err := accountant.Validate(e); err != nil {
+		return 0, err
+	}
+	d, err := divergenceOf(e, r.relation, r.orders)
+	if err != nil || d == nil {
+		return 0, err
+	}
+	x := d.above(alpha)
+	if !(x >= 0) {
+		return 0, fmt.Errorf("%w: the Rényi divergence of order %v of %v", accountant.ErrUncertified, alpha, e)
+	}
+	return x, nil
+}
+
+// spending is an answer to a question about epsilon.
+type spending struct {
+	epsilon float64
+	best    int // the index of the order that gave it, or -1
+	method  string
+}
+
+// minimise returns epsilon at delta.
+func (r *Accountant) minimise(l *accountant.Ledger, delta float64) (spending, error) {
+	if err := accountant.ValidateDelta(delta); err != nil {
+		return spending{}, err
+	}
+	total, err := r.total(l)
+	if err != nil {
+		return spending{}, err
+	}
+	answer := spending{best: -1, method: total.method}
+	switch {
+	case total.infinite:
+		answer.epsilon = math.Inf(1)
+		return answer, nil
+	case len(total.curves) == 0:
+		return answer, nil
+	}
+	s := newOrderSearch(total.curves.at, r.conversion.terms(delta))
+	s.run(0, len(r.orders), 0)
+	switch {
+	case s.best >= 0:
+		answer.epsilon, answer.best = max(s.value, 0), s.best
+	case s.infinite:
+		answer.epsilon = math.Inf(1)
+	default:
+		return spending{}, errNoOrder(len(r.orders))
+	}
+	return answer, nil
+}
+
+func errNoOrder(n int) error {
+	return fmt.Errorf("%w: no usable Rényi order: all %d divergences are NaN or negative", accountant.ErrUncertified, n)
+}
+
+// rdpTotal is what a ledger costs at each order.
+type rdpTotal struct {
+	curves   sumOfCurves // of what costs something; empty if nothing does
+	infinite bool        // noise is missing
+	method   string
+}
+
+// total returns the curves of the ledger's events with their counts.
+func (r *Accountant) total(l *accountant.Ledger) (rdpTotal, error) {
+	released, err := accountant.Simplify(l)
+	if err != nil {
+		return rdpTotal{}, err
+	}
+	total := rdpTotal{infinite: released.NonPrivate}
+	var theorems []string
+	for _, entry := range released.Entries {
+		c, theorem, err := r.curves.get(entry.Event)
+		if err != nil {
+			return rdpTotal{}, err
+		}
+		if c != nil {
+			total.curves = append(total.curves, weightedCurve{c, float64(entry.Count)})
+		}
+		if !slices.Contains(theorems, theorem) {
+			theorems = append(theorems, theorem)
+		}
+	}
+	if len(theorems) == 0 {
+		theorems = append(theorems, theoremGaussian)
+	}
+	total.method = "RDP (" + strings.Join(theorems, "; ") + "), conversion of Canonne, Kamath, Steinke 2020"
+	return total, nil
+}

@@ -1,0 +1,261 @@
+package rdp
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/internal/accounttest"
+)
+
+func newRDP(t testing.TB, orders []float64) *Accountant {
+	t.Helper()
+	r, err := New(accountant.AddOrRemoveOne, orders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// renyiDivergence is the divergence of e under AddOrRemoveOne.
+func renyiDivergence(e accountant.Event) (divergence, error) {
+	return divergenceOf(e, accountant.AddOrRemoveOne, DefaultOrders())
+}
+
+// opacusOrders is the default list of Opacus 1.5: 1.1 to 10.9 by tenths, 12 to 63.
+func opacusOrders() []float64 {
+	var orders []float64
+	for i := 1; i < 100; i++ {
+		orders = append(orders, 1+float64(i)/10)
+	}
+	for n := 12.0; n < 64; n++ {
+		orders = append(orders, n)
+	}
+	return orders
+}
+
+// Opacus prints 7.32911117143 in its tests (accountants_test.py, release 1.5.4); the
+// digits beyond come from mpmath.
+func TestOpacusAnchor(t *testing.T) {
+	l := accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: 0.04, Event: accountant.Gaussian{NoiseMultiplier: 1.5}}, Count: 2250})
+	r := newRDP(t, opacusOrders())
+	g, err := r.Guarantee(l, 1e-5)
+	if err != nil || accounttest.Relative(g.Epsilon, 7.329111171484174) > 1e-11 {
+		t.Errorf("epsilon %v, %v, want 7.329111171484174", g.Epsilon, err)
+	}
+	if order, atEnd, err := r.BestOrder(l, 1e-5); err != nil || order != 3.9 || atEnd {
+		t.Errorf("best order %v, at the end %v, %v, want 3.9", order, atEnd, err)
+	}
+	if g.Relation != accountant.AddOrRemoveOne || g.Delta != 1e-5 || !strings.Contains(g.Method, "Mironov") || !strings.Contains(g.Method, "Canonne") {
+		t.Errorf("guarantee %+v", g)
+	}
+}
+
+func TestNewOrders(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		orders []float64
+		want   []float64 // nil: an error
+	}{
+		{"sorted, distinct", []float64{8, 1.5, 8, 2}, []float64{1.5, 2, 8}},
+		{"next to 1 is left out", []float64{1 + 1e-8, 1.009, 1.01, 2}, []float64{1.01, 2}},
+		{"only next to 1", []float64{1.001}, nil},
+		{"none", nil, nil},
+		{"1", []float64{1, 2}, nil},
+		{"below 1", []float64{0.5}, nil},
+		{"NaN", []float64{math.NaN(), 2}, nil},
+		{"infinite", []float64{math.Inf(1)}, nil},
+		{"too large", []float64{maxOrder + 1}, nil},
+	} {
+		r, err := New(accountant.AddOrRemoveOne, tt.orders)
+		if tt.want == nil {
+			if !errors.Is(err, accountant.ErrInvalid) {
+				t.Errorf("%s: error %v, want ErrInvalid", tt.name, err)
+			}
+		} else if err != nil || !slices.Equal(r.orders, tt.want) {
+			t.Errorf("%s: orders %v, %v, want %v", tt.name, r.orders, err, tt.want)
+		}
+	}
+}
+
+func TestDefaultOrders(t *testing.T) {
+	orders := DefaultOrders()
+	if !slices.IsSorted(orders) || orders[0] > 1.05 || orders[len(orders)-1] < 1024 {
+		t.Errorf("orders from %v to %v, sorted: %v", orders[0], orders[len(orders)-1], slices.IsSorted(orders))
+	}
+	if orders[0] != 1.02 || orders[len(orders)-1] != 8192 {
+		t.Errorf("orders from %v to %v, want 1.02 to 8192", orders[0], orders[len(orders)-1])
+	}
+	for i, alpha := range orders[1:] {
+		if before := orders[i]; alpha <= 101 && (alpha-1)/(before-1) > 1.01+1e-12 || alpha > 101 && alpha > math.Ceil(1.01*before) {
+			t.Errorf("orders go from %v to %v, more than 1 %%", before, alpha)
+		}
+	}
+	r := newRDP(t, orders)
+	for _, sigma := range []float64{0.3, 0.5, 1, 2, 10} {
+		for _, q := range []float64{1e-4, 0.004, 0.1, 1} {
+			for _, steps := range []int{1, 100, 10000, 1000000} {
+				l := accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: q, Event: accountant.Gaussian{NoiseMultiplier: sigma}}, Count: steps})
+				g, err := r.Guarantee(l, 1e-6)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if order, atEnd, _ := r.BestOrder(l, 1e-6); atEnd && g.Epsilon > 0.01 && g.Epsilon < 10000 {
+					t.Errorf("q=%v σ=%v T=%d: epsilon %v is at the end of the orders, %v", q, sigma, steps, g.Epsilon, order)
+				}
+			}
+		}
+	}
+}
+
+// The branch and bound answers exactly like the search of all orders.
+func TestOrderSearchIsExact(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	r := newRDP(t, opacusOrders())
+	for range 300 {
+		q, sigma := randomEvent(rng)
+		l := accounttest.Ledger(t,
+			accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: q, Event: accountant.Gaussian{NoiseMultiplier: sigma}}, Count: 1 + rng.IntN(1000)},
+			accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: sigma * 20}, Count: 1 + rng.IntN(10)})
+		delta := math.Exp(-20 * rng.Float64())
+		g, err := r.Guarantee(l, delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total, err := r.total(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := math.Inf(1)
+		for i, term := range r.conversion.terms(delta) {
+			want = min(want, total.curves.at(i)+term)
+		}
+		if g.Epsilon != max(want, 0) {
+			t.Fatalf("q=%v σ=%v δ=%v: %v, over all orders %v", q, sigma, delta, g.Epsilon, want)
+		}
+	}
+}
+
+// dp_accounting and others answered ε = 0 where a divergence came out negative or NaN.
+func TestBadOrdersAreNotUsed(t *testing.T) {
+	e := accountant.Gaussian{NoiseMultiplier: 1}
+	l := accounttest.Ledger(t, accountant.Entry{Event: e, Count: 1})
+	with := func(values ...float64) (accountant.Guarantee, error) {
+		r := newRDP(t, []float64{2, 4, 8})
+		c, _, err := r.curves.get(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.divergence = func(alpha float64) float64 { return values[slices.Index(r.orders, alpha)] }
+		return r.Guarantee(l, 1e-5)
+	}
+	nan, inf := math.NaN(), math.Inf(1)
+	alone, err := with(nan, nan, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, values := range [][]float64{{nan, -1, 1}, {-inf, -1e-300, 1}, {inf, inf, 1}, {nan, inf, 1}} {
+		if g, err := with(values...); err != nil || g.Epsilon != alone.Epsilon {
+			t.Errorf("divergences %v: epsilon %v, %v, want %v from the last alone", values, g.Epsilon, err, alone.Epsilon)
+		}
+	}
+	for _, values := range [][]float64{{nan, nan, nan}, {-1, -1, nan}, {-1e-300, -inf, -2}} {
+		if g, err := with(values...); err == nil {
+			t.Errorf("divergences %v: epsilon %v, want an error", values, g.Epsilon)
+		}
+	}
+	if g, err := with(nan, inf, inf); err != nil || !math.IsInf(g.Epsilon, 1) {
+		t.Errorf("infinite divergences: epsilon %v, %v, want +Inf", g.Epsilon, err)
+	}
+}
+
+// gaussianDelta is the exact δ at ε of a Gaussian release (Balle, Wang 2018,
+// arXiv:1805.06530, Theorem 8).
+func gaussianDelta(sigma, epsilon float64) float64 {
+	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+	return phi(0.5/sigma-epsilon*sigma) - math.Exp(epsilon)*phi(-0.5/sigma-epsilon*sigma)
+}
+
+// T releases of N(0, σ²) are one of N(0, σ²/T), of which everything is known: the
+// answer is an upper bound, and not far above. The exact σ of (1, 1e-5) is
+// 3.730631634815942 (Balle, Wang 2018, computed with mpmath).
+func TestAgainstTheExactGaussian(t *testing.T) {
+	const sigma, delta = 3.730631634815942, 1e-5
+	if d := gaussianDelta(sigma, 1); accounttest.Relative(d, delta) > 1e-10 {
+		t.Fatalf("the exact delta is %v, want %v", d, delta)
+	}
+	r := newRDP(t, DefaultOrders())
+	for _, steps := range []int{1, 4, 25, 100} {
+		sigmaOfOne := sigma * math.Sqrt(float64(steps))
+		for _, e := range []accountant.Event{accountant.Gaussian{NoiseMultiplier: sigmaOfOne}, accountant.PoissonSampled{SamplingProbability: 1, Event: accountant.Gaussian{NoiseMultiplier: sigmaOfOne}}} {
+			if got := accounttest.Epsilon(t, r, accounttest.Ledger(t, accountant.Entry{Event: e, Count: steps}), delta); got < 1 || got > 1.1 {
+				t.Errorf("%d × %v: epsilon %v, want a little above 1", steps, e, got)
+			}
+		}
+	}
+}
+
+// σ = 4.530877117 is what dp_accounting calibrates by RDP for (1, 1e-6)
+// (mechanism_calibration_test.py); over all real orders its epsilon is 1 + 2.7e-10.
+func TestGaussianAnchor(t *testing.T) {
+	l := accounttest.Ledger(t, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 4.530877117}, Count: 1})
+	if got := accounttest.Epsilon(t, newRDP(t, DefaultOrders()), l, 1e-6); got < 1 || got > 1.0001 {
+		t.Errorf("epsilon %v, want 1 or up to 1e-4 above", got)
+	}
+}
+
+func TestCacheIsBoundedAndConcurrent(t *testing.T) {
+	r := newRDP(t, []float64{1.5, 2, 8, 33.5})
+	ledger := func(i int) *accountant.Ledger {
+		return accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 1 + float64(i)/1000}}, Count: 10})
+	}
+	want := make([]float64, 2*maxCurves)
+	for i := range want {
+		g, err := newRDP(t, r.orders).Guarantee(ledger(i), 1e-5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[i] = g.Epsilon
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range want {
+				if g, err := r.Guarantee(ledger(i), 1e-5); err != nil || g.Epsilon != want[i] {
+					t.Errorf("event %d: %v, %v, want %v", i, g.Epsilon, err, want[i])
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(r.curves.curves); n > maxCurves {
+		t.Errorf("%d curves are kept, want at most %d", n, maxCurves)
+	}
+}
+
+func BenchmarkGuarantee(b *testing.B) {
+	l := &accountant.Ledger{}
+	if err := l.Add(accountant.PoissonSampled{SamplingProbability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 1.1}}, 1000); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("cold", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := newRDP(b, DefaultOrders()).Guarantee(l, 1e-5); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("cached", func(b *testing.B) {
+		r := newRDP(b, DefaultOrders())
+		for b.Loop() {
+			if _, err := r.Guarantee(l, 1e-5); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,203 @@
+package rdp
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/accountant/internal/pair"
+	"dpsgd/accountant/internal/reference"
+)
+
+// ordersOf returns the named lists of orders.
+func ordersOf(t *testing.T) map[string][]float64 {
+	t.Helper()
+	lists := map[string][]float64{}
+	for name, a := range referenceRDP(t) {
+		lists[name] = a.orders
+	}
+	return lists
+}
+
+func rdpUnder(t testing.TB, r accountant.Relation, orders []float64) *Accountant {
+	t.Helper()
+	a, err := New(r, orders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// checkDivergence compares the divergence of one release with a reference row.
+func checkDivergence(t *testing.T, row reference.RenyiRow, r accountant.Relation, e accountant.Event, alpha float64) {
+	t.Helper()
+	got, err := rdpUnder(t, r, DefaultOrders()).Divergence(e, alpha)
+	if err != nil {
+		t.Fatalf("%s: %v", row.ID, err)
+	}
+	if !(accounttest.Relative(got, row.Value) < 5e-12) || got < row.Value*(1-1e-15) { // the project asks for 1e-9
+		t.Errorf("%s: %v of order %v: %v, want %v (relative error %.1e)", row.ID, e, alpha, got, row.Value, accounttest.Relative(got, row.Value))
+	}
+}
+
+func TestReferenceLaplaceDivergences(t *testing.T) {
+	for _, row := range reference.Rows[reference.RenyiRow](t, "laplace") {
+		if row.Alpha != nil {
+			checkDivergence(t, row, accountant.AddOrRemoveOne, accountant.Laplace{Scale: row.Scale}, *row.Alpha)
+			checkDivergence(t, row, accountant.ReplaceOne, accountant.Laplace{Scale: 2 * row.Scale}, *row.Alpha)
+		}
+	}
+}
+
+func TestReferenceRandomizedResponseDivergences(t *testing.T) {
+	for _, row := range reference.Rows[reference.RenyiRow](t, "randomized_response") {
+		if row.Alpha != nil {
+			checkDivergence(t, row, accountant.ReplaceOne, accountant.RandomizedResponse{NoiseProbability: row.Noise, Buckets: row.Buckets}, *row.Alpha)
+		}
+	}
+}
+
+func TestReferenceTreeAggregation(t *testing.T) {
+	for _, row := range reference.Rows[reference.RenyiRow](t, "rdp_tree") {
+		var steps int
+		if err := json.Unmarshal(row.StepCounts, &steps); err != nil {
+			// Several trees, each record in one of them: the longest costs the most.
+			var counts []int
+			if err := json.Unmarshal(row.StepCounts, &counts); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range counts {
+				steps = max(steps, n)
+			}
+		}
+		checkDivergence(t, row, accountant.ZeroOut, accountant.TreeAggregation{NoiseMultiplier: row.Sigma, Steps: steps}, *row.Alpha)
+	}
+}
+
+// Sigma is the noise over the sensitivity of a replacement there, which is twice the
+// bound of a contribution.
+func TestReferenceFixedSizeDivergences(t *testing.T) {
+	for _, row := range reference.Rows[reference.RenyiRow](t, "rdp_sample_wor") {
+		checkDivergence(t, row, accountant.ReplaceOne, accountant.FixedSizeSampled{DatasetSize: row.N, BatchSize: row.Batch, Event: accountant.Gaussian{NoiseMultiplier: 2 * row.Sigma}}, *row.Alpha)
+	}
+}
+
+func TestReferenceFixedSizeEpsilons(t *testing.T) {
+	orders := ordersOf(t)
+	for _, row := range reference.Rows[reference.RenyiRow](t, "eps_sample_wor") {
+		var name string
+		if err := json.Unmarshal(row.Orders, &name); err != nil {
+			t.Fatal(err)
+		}
+		event := accountant.FixedSizeSampled{DatasetSize: row.N, BatchSize: row.Batch, Event: accountant.Gaussian{NoiseMultiplier: 2 * row.Sigma}}
+		got := accounttest.Epsilon(t, rdpUnder(t, accountant.ReplaceOne, orders[name]), accounttest.Ledger(t, accountant.Entry{Event: event, Count: row.Steps}), row.Delta)
+		if !(accounttest.Relative(got, row.Value) < 1e-10) {
+			t.Errorf("%s: epsilon %v, want %v", row.ID, got, row.Value)
+		}
+	}
+}
+
+func TestReferenceRepeatAndSelect(t *testing.T) {
+	orders := ordersOf(t)
+	for _, row := range reference.Rows[reference.RenyiRow](t, "rdp_repeat_select") {
+		shape := math.Inf(1)
+		if err := json.Unmarshal(row.Shape, &shape); err != nil && string(row.Shape) != `"poisson"` {
+			t.Fatal(err)
+		}
+		one := accountant.SelfComposed{Event: accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}, Count: row.Steps}
+		event := accountant.RepeatAndSelect{Event: one, Mean: row.Mean, Shape: shape}
+		got := accounttest.Epsilon(t, newRDP(t, orders["dp_accounting"]), accounttest.Ledger(t, accountant.Entry{Event: event, Count: 1}), row.Delta)
+		if !(accounttest.Relative(got, row.Value) < 1e-9) {
+			t.Errorf("%s: epsilon %v, want %v (relative error %.1e)", row.ID, got, row.Value, accounttest.Relative(got, row.Value))
+		}
+		if best := accounttest.Epsilon(t, newRDP(t, DefaultOrders()), accounttest.Ledger(t, accountant.Entry{Event: event, Count: 1}), row.Delta); best > row.Value {
+			t.Errorf("%s: epsilon %v with the default orders, more than %v", row.ID, best, row.Value)
+		}
+	}
+}
+
+// classicEpsilon is the conversion of Mironov 2017, Proposition 3, that older tools print:
+// the least D_α + log(1/δ)/(α-1).
+func classicEpsilon(t *testing.T, r *Accountant, l *accountant.Ledger, delta float64) float64 {
+	t.Helper()
+	total, err := r.total(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	least := math.Inf(1)
+	for i, alpha := range r.orders {
+		least = min(least, total.curves.at(i)-math.Log(delta)/(alpha-1))
+	}
+	return least
+}
+
+func TestReferenceClassicEpsilons(t *testing.T) {
+	accountants := referenceRDP(t)
+	rows := reference.Rows[reference.Row](t, "eps_rdp")
+	for i, row := range reference.Rows[reference.RenyiRow](t, "eps_rdp") {
+		var name string
+		if err := json.Unmarshal(row.Orders, &name); err != nil {
+			t.Fatal(err)
+		}
+		if got := classicEpsilon(t, accountants[name], rows[i].Ledger(t), row.Delta); !(accounttest.Relative(got, row.Value2) < 1e-10) {
+			t.Errorf("%s: classic epsilon %v, want %v", row.ID, got, row.Value2)
+		}
+	}
+}
+
+// What papers and other tools have printed, by both conversions at the orders they used.
+func TestReferencePublished(t *testing.T) {
+	accountants := referenceRDP(t)
+	checked := 0
+	for _, row := range reference.Rows[reference.RenyiRow](t, "published") {
+		if row.CheckImproved == nil {
+			continue
+		}
+		name := "opacus"
+		if row.Orders != nil {
+			if err := json.Unmarshal(row.Orders, &name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l := accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}, Count: row.Steps})
+		if got := accounttest.Epsilon(t, accountants[name], l, row.Delta); !(accounttest.Relative(got, *row.CheckImproved) < 1e-9) {
+			t.Errorf("%s: epsilon %v, want %v", row.ID, got, *row.CheckImproved)
+		}
+		if got := classicEpsilon(t, accountants[name], l, row.Delta); !(accounttest.Relative(got, *row.CheckClassic) < 1e-9) {
+			t.Errorf("%s: classic epsilon %v, want %v", row.ID, got, *row.CheckClassic)
+		}
+		checked++
+	}
+	if checked < 12 {
+		t.Errorf("%d rows have checks, want at least 12", checked)
+	}
+}
+
+// Upper bounds are never below the exact epsilon of the pairs, nor far above.
+func TestReferenceExactOfOtherPairs(t *testing.T) {
+	check := func(row reference.RenyiRow, r accountant.Relation, e accountant.Event) {
+		t.Helper()
+		got := accounttest.Epsilon(t, rdpUnder(t, r, DefaultOrders()), accounttest.Ledger(t, accountant.Entry{Event: e, Count: row.Steps}), row.Delta)
+		if got < row.Value-row.ValueErr || got > 1.4*row.Value {
+			t.Errorf("%s: epsilon %v, the exact one is %v", row.ID, got, row.Value)
+		}
+	}
+	for _, row := range reference.Rows[reference.RenyiRow](t, "replace_one_poisson") {
+		check(row, accountant.ReplaceOne, accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}})
+	}
+	for _, row := range reference.Rows[reference.RenyiRow](t, "group_dpsgd") {
+		check(row, accountant.AddOrRemoveOne, accountant.PoissonSampledGroup{SamplingProbability: row.Q, GroupSize: row.K, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}})
+	}
+	for _, row := range reference.Rows[reference.RenyiRow](t, "truncated_poisson") {
+		event := accountant.TruncatedPoissonSampled{DatasetSize: row.N, SamplingProbability: row.Q, MaxBatchSize: row.MaxBatch, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}
+		check(row, accountant.AddOrRemoveOne, event)
+		check(row, accountant.ZeroOut, event)
+		full, stays := pair.Truncation(event.DatasetSize, event.SamplingProbability, event.MaxBatchSize)
+		if accounttest.Relative(full, row.TruncationChance) > 1e-11 || accounttest.Relative(stays, row.ConditionalChance) > 1e-11 {
+			t.Errorf("%s: truncated with %v and sampled then with %v, want %v and %v",
+				row.ID, full, stays, row.TruncationChance, row.ConditionalChance)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package rdp
+
+import (
+	"math"
+	"sync"
+
+	"dpsgd/accountant"
+)
+
+// selection is the cost of choosing the best of a random number of runs (Papernot,
+// Steinke 2022, arXiv:2110.03620v2). What it adds to the divergence of one run at an order
+// depends on the best of all orders, so it needs the whole curve of a run; that is
+// computed once, when an order is first asked for.
+type selection struct {
+	run         divergence
+	orders      []float64
+	mean, shape float64
+
+	once  sync.Once
+	curve []float64                   // of one run, rounded up, at the orders
+	extra func(alpha float64) float64 // what comes on top of a run at an order
+	least []float64                   // least[i] is the least cost at orders[i] and later
+}
+
+// selectionDivergence returns the cost of e, or nil if a run costs nothing.
+func selectionDivergence(e accountant.RepeatAndSelect, r accountant.Relation, orders []float64) (divergence, error) {
+	run, err := divergenceOf(e.Event, r, orders)
+	if err != nil || run == nil {
+		return nil, err
+	}
+	if e.Mean == 1 && !math.IsInf(e.Shape, 1) {
+		return run, nil // exactly one run
+	}
+	s := &selection{run: run, orders: orders, mean: e.Mean, shape: e.Shape}
+	return s.divergence, nil
+}
+
+// divergence is the least cost at alpha and at the orders above it: the Rényi
+// divergence does not fall with the order, but the bounds do where alpha is close to 1.
+func (s *selection) divergence(alpha float64) float64 {
+	s.once.Do(s.prepare)
+	cost := s.run.above(alpha) + s.extra(alpha)
+	for i, order := range s.orders {
+		if order >= alpha {
+			return lesser(cost, s.least[i])
+		}
+	}
+	return cost
+}
+
+func (s *selection) prepare() {
+	s.curve = make([]float64, len(s.orders))
+	for i, alpha := range s.orders {
+		s.curve[i] = s.run.above(alpha)
+	}
+	if math.IsInf(s.shape, 1) {
+		s.extra = s.extraOfPoisson()
+	} else {
+		s.extra = s.extraOfNegativeBinomial()
+	}
+	s.least = make([]float64, len(s.orders))
+	least := math.NaN()
+	for i := len(s.orders) - 1; i >= 0; i-- {
+		least = lesser(least, s.curve[i]+s.extra(s.orders[i]))
+		s.least[i] = least
+	}
+}
+
+// lesser is the smaller of two costs, of which one that is NaN or below 0 is not used.
+func lesser(a, b float64) float64 {
+	switch {
+	case !(a >= 0):
+		return b
+	case !(b >= 0):
+		return a
+	}
+	return min(a, b)
+}
+
+// extraOfNegativeBinomial is Theorem 2: with a mean of E runs, shape η and parameter γ,
+//
+//	(1+η) (1 - 1/λ) D_λ + (1+η) log(1/γ)/λ + log(E)/(α-1),   at the best order λ.
+func (s *selection) extraOfNegativeBinomial() func(alpha float64) float64 {
+	logOne := logOneOverGamma(s.mean, s.shape)
+	best := math.Inf(1)
+	for i, order := range s.orders {
+		best = lesser(best, (1-1/order)*s.curve[i]+logOne/order)
+	}
+	return func(alpha float64) float64 { return (1+s.shape)*best + math.Log(s.mean)/(alpha-1) }
+}
+
+// extraOfPoisson is Theorem 6: with a mean of E runs and a δ such that one run is
+// (log(1 + 1/(α-1)), δ)-private, it is E δ + log(E)/(α-1). The δ is the least that the
+// conversion of any order shows, or that its divergence shows for every epsilon at once:
+// δ(0) is the total variation, at most √(1 - e^-D) for the Kullback-Leibler divergence D,
+// which is not above that of any order (Bretagnolle, Huber 1979).
+func (s *selection) extraOfPoisson() func(alpha float64) float64 {
+	c := newConversion(s.orders)
+	variation := 0.0
+	for _, d := range s.curve {
+		if d >= 0 {
+			variation = min(variation, math.Log(-math.Expm1(-d))/2)
+		}
+	}
+	return func(alpha float64) float64 {
+		epsilon := math.Log1p(1 / (alpha - 1))
+		logDelta := variation
+		for i, d := range s.curve {
+			if d >= 0 {
+				logDelta = min(logDelta, (s.orders[i]-1)*(d-epsilon)+c.fixedDelta[i])
+			}
+		}
+		return s.mean*math.Exp(logDelta) + math.Log(s.mean)/(alpha-1)
+	}
+}
+
+// logOneOverGamma returns log(1/γ) of the truncated negative binomial distribution of
+// that shape and mean above 1, rounded up (Definition 1 there). With y = log(1/γ) the mean
+// is η (e^y - 1)/(1 - e^(-ηy)), or (e^y - 1)/y for η = 0, which rises with y.
+func logOneOverGamma(mean, shape float64) float64 {
+	if shape == 1 {
+		return math.Log(mean) // geometric: γ = 1/mean
+	}
+	reached := func(logY float64) bool {
+		y := math.Exp(logY)
+		if shape == 0 {
+			return math.Expm1(y)/y > mean
+		}
+		return math.Expm1(y)/-math.Expm1(-shape*y)*shape > mean
+	}
+	lo, hi := -750.0, math.Log(709)
+	for range 200 {
+		middle := lo + (hi-lo)/2
+		if middle == lo || middle == hi {
+			break
+		}
+		if reached(middle) {
+			hi = middle
+		} else {
+			lo = middle
+		}
+	}
+	return math.Exp(hi) * (1 + relativeError)
+}

@@ -1,0 +1,45 @@
+package rdp
+
+import (
+	"math"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/internal/numeric"
+	"dpsgd/accountant/internal/pair"
+)
+
+// truncatedDivergence is that of a Gaussian release on a Poisson sample that is cut
+// down to at most MaxBatchSize records. The pair that dominates it begins with a public
+// coin (Ganesh, McKenna, McMahan, Smith, Wu 2025, arXiv:2508.15089; the accountant of
+// dp_accounting 0.6.0 uses the same one): if the sample of the others is full, the
+// record pushes another one out and the pair is that of a replaced record at noise σ/2, sampled
+// with the chance that it stays; else it is the Poisson pair. A_α of such a pair is the
+// weighted sum of both.
+//
+// The noise of σ/2 covers more than the replacement asks for, so this is an upper
+// bound, not the exact divergence of the mechanism.
+func truncatedDivergence(e accountant.TruncatedPoissonSampled, sigma float64) divergence {
+	q := e.SamplingProbability
+	full, stays := pair.Truncation(e.DatasetSize, e.SamplingProbability, e.MaxBatchSize)
+	poisson := func(alpha float64) float64 { return logExcessPoisson(q, sigma, alpha) }
+	if full == 0 {
+		return func(alpha float64) float64 { return numeric.Log1pExp(poisson(alpha)) / (alpha - 1) }
+	}
+	replaced := pair.Replaced(stays, sigma/2)
+	return func(alpha float64) float64 {
+		var sum numeric.LogSum
+		sum.Add(math.Log(full) + logExcessMixtures(replaced, alpha))
+		if full < 1 {
+			sum.Add(math.Log1p(-full) + poisson(alpha))
+		}
+		return numeric.Log1pExp(sum.Log()) / (alpha - 1)
+	}
+}
+
+// logExcessPoisson is log(A_α - 1) of a Poisson-sampled Gaussian release, 0 < q ≤ 1.
+func logExcessPoisson(q, sigma, alpha float64) float64 {
+	if q == 1 {
+		return numeric.LogExpm1((alpha - 1) * gaussianDivergence(sigma)(alpha))
+	}
+	return logExcessPoissonGaussian(q, sigma, alpha)
+}

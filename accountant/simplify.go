@@ -1,0 +1,158 @@
+package accountant
+
+import (
+	"fmt"
+	"math"
+)
+
+// Releases is a ledger in its simplest form: the same releases, for any accountant under any
+// relation.
+type Releases struct {
+	Entries    []Entry // of distinct events, each of which costs something
+	NonPrivate bool    // one of the releases has no guarantee at all
+}
+
+// Simplify takes compositions apart, leaves out what touches no record, and adds up equal events.
+// It is where an accountant begins. What remains in the entries are
+//
+//	Gaussian, Laplace, RandomizedResponse, ApproxDP, ZCDP, TreeAggregation,
+//	FixedSizeSampled, TruncatedPoissonSampled, RepeatAndSelect of anything, and
+//	PoissonSampled and PoissonSampledGroup with a probability above 0,
+//
+// their noise above 0; a Poisson sample with probability 1 is taken for the event in it. A nil
+// ledger is an error that matches ErrInvalid, and several releases of one sample that are not
+// Gaussian one that matches ErrUnsupported.
+func Simplify(l *Ledger) (Releases, error) {
+	if l == nil {
+		return Releases{}, fmt.Errorf("%w: ledger is nil", ErrInvalid)
+	}
+	s := simplifier{index: map[Event]int{}}
+	for _, entry := range l.entries {
+		if err := s.add(entry.Event, entry.Count); err != nil {
+			return Releases{}, err
+		}
+	}
+	return s.Releases, nil
+}
+
+type simplifier struct {
+	Releases
+	index map[Event]int // of an event in the entries
+}
+
+func (s *simplifier) add(e Event, count int) error {
+	if count == 0 {
+		return nil
+	}
+	if composition, ok := e.(interface{ parts() []Entry }); ok {
+		for _, part := range composition.parts() {
+			total, err := product(count, part.Count)
+			if err != nil {
+				return err
+			}
+			if err := s.add(part.Event, total); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	e, err := e.simplest()
+	if err != nil {
+		return err
+	}
+	switch e {
+	case nil:
+		return nil
+	case Event(NonPrivate{}):
+		s.NonPrivate = true
+		return nil
+	}
+	if i, ok := s.index[e]; ok {
+		if s.Entries[i].Count > math.MaxInt-count {
+			return fmt.Errorf("%w: the count of %v overflows", ErrInvalid, e)
+		}
+		s.Entries[i].Count += count
+		return nil
+	}
+	s.index[e] = len(s.Entries)
+	s.Entries = append(s.Entries, Entry{e, count})
+	return nil
+}
+
+// nonPrivateIf is the simplest form of e, which may have no noise.
+func nonPrivateIf(noNoise bool, e Event) (Event, error) {
+	if noNoise {
+		return NonPrivate{}, nil
+	}
+	return e, nil
+}
+
+// simplestSample is the simplest form of an event that releases e on a sample: nil if nobody is
+// ever in the sample or e is nothing, and otherwise what wrap makes of the simplest form of e.
+func simplestSample(e Event, never bool, wrap func(inside Event) (Event, error)) (Event, error) {
+	inside, err := sampledEvent(e)
+	if err != nil || inside == nil || never {
+		return nil, err
+	}
+	if inside == Event(NonPrivate{}) {
+		return inside, nil
+	}
+	return wrap(inside)
+}
+
+// sampledEvent returns the one event that costs the same as everything that is done to a sample, or
+// nil if that is nothing. Several Gaussian releases of one sample are as one of noise (Σ
+// 1/σ²)^(-1/2): the sum of the releases, weighted by 1/σ², says all that they say together.
+func sampledEvent(e Event) (Event, error) {
+	var l Ledger
+	if err := l.Add(e, 1); err != nil {
+		return nil, err
+	}
+	inside, err := Simplify(&l)
+	switch {
+	case err != nil:
+		return nil, err
+	case inside.NonPrivate:
+		return NonPrivate{}, nil
+	case len(inside.Entries) == 0:
+		return nil, nil
+	case len(inside.Entries) == 1 && inside.Entries[0].Count == 1:
+		return inside.Entries[0].Event, nil
+	}
+	return joinGaussians(e, inside.Entries)
+}
+
+// joinGaussians returns the one Gaussian release that says as much as all entries of e.
+func joinGaussians(e Event, entries []Entry) (Event, error) {
+	least := math.Inf(1)
+	for _, entry := range entries {
+		g, ok := entry.Event.(Gaussian)
+		if !ok {
+			return nil, fmt.Errorf("%w: several releases of one sample, want Gaussian ones: %v", ErrUnsupported, e)
+		}
+		least = min(least, g.NoiseMultiplier)
+	}
+	precision := 0.0 // in units of that of the least noise: neither end of float64 is near
+	for _, entry := range entries {
+		ratio := least / entry.Event.(Gaussian).NoiseMultiplier
+		precision += float64(entry.Count) * ratio * ratio
+	}
+	// Rounded down, so that the noise is not overstated.
+	slop := float64(len(entries)+8) * 0x1p-52
+	sigma := math.Nextafter(least/math.Sqrt(precision)*(1-slop), 0)
+	return nonPrivateIf(!(sigma > 0), Gaussian{sigma})
+}
+
+func product(a, b int) (int, error) {
+	if b != 0 && a > math.MaxInt/b {
+		return 0, fmt.Errorf("%w: %d compositions of %d releases overflow", ErrInvalid, a, b)
+	}
+	return a * b, nil
+}
+
+func atLeastOne(name string, n int) error {
+	if n < 1 {
+		return fmt.Errorf("%w: %s is %d, must be at least 1", ErrInvalid, name, n)
+	}
+	return nil
+}

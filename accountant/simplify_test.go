@@ -1,0 +1,119 @@
+package accountant_test
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/internal/accounttest"
+)
+
+func TestSimplify(t *testing.T) {
+	sampled := accountant.PoissonSampled{0.1, accountant.Gaussian{1}}
+	nonPrivate := accountant.Releases{NonPrivate: true}
+	for _, tt := range []struct {
+		name    string
+		entries []accountant.Entry
+		want    accountant.Releases
+	}{
+		{"nothing", nil, accountant.Releases{}},
+		{"one of each kind", []accountant.Entry{{accountant.Gaussian{1}, 1}, {accountant.Laplace{1}, 2}, {accountant.RandomizedResponse{0.5, 2}, 3}, {accountant.ApproxDP{1, 0.1}, 4}, {accountant.ZCDP{1}, 5}, {accountant.TreeAggregation{1, 9}, 6}, {sampled, 7}},
+			accountant.Releases{Entries: []accountant.Entry{{accountant.Gaussian{1}, 1}, {accountant.Laplace{1}, 2}, {accountant.RandomizedResponse{0.5, 2}, 3}, {accountant.ApproxDP{1, 0.1}, 4}, {accountant.ZCDP{1}, 5}, {accountant.TreeAggregation{1, 9}, 6}, {sampled, 7}}}},
+		{"equal events apart", []accountant.Entry{{accountant.Gaussian{1}, 2}, {accountant.Gaussian{2}, 1}, {accountant.Gaussian{1}, 3}}, accountant.Releases{Entries: []accountant.Entry{{accountant.Gaussian{1}, 5}, {accountant.Gaussian{2}, 1}}}},
+		{"repeated", []accountant.Entry{{accountant.SelfComposed{accountant.Gaussian{1}, 5}, 3}}, accountant.Releases{Entries: []accountant.Entry{{accountant.Gaussian{1}, 15}}}},
+		{"repeated repeatedly", []accountant.Entry{{accountant.SelfComposed{accountant.SelfComposed{accountant.Gaussian{1}, 5}, 2}, 3}, {accountant.Gaussian{1}, 1}}, accountant.Releases{Entries: []accountant.Entry{{accountant.Gaussian{1}, 31}}}},
+		{"never", []accountant.Entry{{accountant.SelfComposed{accountant.NonPrivate{}, 0}, 3}}, accountant.Releases{}},
+		{"composed", []accountant.Entry{{accounttest.Composed(t, accountant.Gaussian{1}, accountant.SelfComposed{accounttest.Composed(t, accountant.Laplace{1}, accountant.Gaussian{1}), 2}), 10}}, accountant.Releases{Entries: []accountant.Entry{{accountant.Gaussian{1}, 30}, {accountant.Laplace{1}, 20}}}},
+		{"composed of nothing", []accountant.Entry{{accountant.Composed{}, 10}}, accountant.Releases{}},
+
+		{"what costs nothing", []accountant.Entry{
+			{accountant.RandomizedResponse{1, 9}, 1}, {accountant.RandomizedResponse{0, 1}, 1}, {accountant.ApproxDP{0, 0}, 1}, {accountant.ZCDP{0}, 1},
+			{accountant.PoissonSampled{0, accountant.NonPrivate{}}, 1}, {accountant.PoissonSampledGroup{0, 3, accountant.NonPrivate{}}, 1}, {accountant.FixedSizeSampled{9, 0, accountant.NonPrivate{}}, 1},
+			{accountant.TruncatedPoissonSampled{9, 0, 9, accountant.NonPrivate{}}, 1}, {accountant.TruncatedPoissonSampled{9, 1, 0, accountant.NonPrivate{}}, 1},
+			{accountant.PoissonSampled{0.5, accountant.Composed{}}, 1}, {accountant.FixedSizeSampled{9, 3, accountant.ZCDP{0}}, 1}, {accountant.PoissonSampledGroup{0.1, 2, accountant.SelfComposed{accountant.NonPrivate{}, 0}}, 1},
+			{accountant.TruncatedPoissonSampled{9, 0.5, 3, accountant.ApproxDP{0, 0}}, 1},
+		}, accountant.Releases{}},
+		{"no Gaussian noise", []accountant.Entry{{accountant.Gaussian{0}, 1}}, nonPrivate},
+		{"no Laplace noise", []accountant.Entry{{accountant.Laplace{0}, 1}}, nonPrivate},
+		{"no noise in a tree", []accountant.Entry{{accountant.TreeAggregation{0, 3}, 1}}, nonPrivate},
+		{"true answers", []accountant.Entry{{accountant.RandomizedResponse{0, 2}, 1}}, nonPrivate},
+		{"delta 1", []accountant.Entry{{accountant.ApproxDP{0, 1}, 1}}, nonPrivate},
+		{"non-private in a composition", []accountant.Entry{{accounttest.Composed(t, accountant.SelfComposed{accountant.NonPrivate{}, 1}), 1}}, nonPrivate},
+		{"non-private, sampled", []accountant.Entry{{accountant.PoissonSampled{1e-9, accountant.Laplace{0}}, 1}}, nonPrivate},
+		{"non-private, sampled for a group", []accountant.Entry{{accountant.PoissonSampledGroup{1e-9, 2, accountant.NonPrivate{}}, 1}}, nonPrivate},
+		{"non-private, sampled in fixed size", []accountant.Entry{{accountant.FixedSizeSampled{9, 1, accountant.Gaussian{0}}, 1}}, nonPrivate},
+		{"non-private, sampled and truncated", []accountant.Entry{{accountant.TruncatedPoissonSampled{9, 0.1, 1, accountant.NonPrivate{}}, 1}}, nonPrivate},
+		{"non-private among others", []accountant.Entry{{accountant.Gaussian{1}, 1}, {accountant.NonPrivate{}, 1}}, accountant.Releases{Entries: []accountant.Entry{{accountant.Gaussian{1}, 1}}, NonPrivate: true}},
+
+		{"q=1", []accountant.Entry{{accountant.PoissonSampled{1, accountant.Gaussian{1}}, 3}, {accountant.Gaussian{1}, 1}}, accountant.Releases{Entries: []accountant.Entry{{accountant.Gaussian{1}, 4}}}},
+		{"group of one", []accountant.Entry{{accountant.PoissonSampledGroup{0.1, 1, accountant.Gaussian{1}}, 3}, {sampled, 1}}, accountant.Releases{Entries: []accountant.Entry{{sampled, 4}}}},
+		{"group of one, q=1", []accountant.Entry{{accountant.PoissonSampledGroup{1, 1, accountant.Laplace{1}}, 3}}, accountant.Releases{Entries: []accountant.Entry{{accountant.Laplace{1}, 3}}}},
+		{"wrapping inside a sample", []accountant.Entry{{accountant.PoissonSampled{0.1, accountant.SelfComposed{accounttest.Composed(t, accountant.Gaussian{1}), 1}}, 3}, {sampled, 1}}, accountant.Releases{Entries: []accountant.Entry{{sampled, 4}}}},
+		{"what costs nothing inside a sample", []accountant.Entry{{accountant.PoissonSampled{0.1, accounttest.Composed(t, accountant.Laplace{1}, accountant.ZCDP{0})}, 1}}, accountant.Releases{Entries: []accountant.Entry{{accountant.PoissonSampled{0.1, accountant.Laplace{1}}, 1}}}},
+		{"wrapping inside other samples", []accountant.Entry{
+			{accountant.PoissonSampledGroup{0.1, 2, accounttest.Composed(t, accountant.Gaussian{1})}, 1}, {accountant.FixedSizeSampled{9, 3, accounttest.Composed(t, accountant.Gaussian{1})}, 1}, {accountant.TruncatedPoissonSampled{9, 0.1, 3, accounttest.Composed(t, accountant.Gaussian{1})}, 1},
+		}, accountant.Releases{Entries: []accountant.Entry{
+			{accountant.PoissonSampledGroup{0.1, 2, accountant.Gaussian{1}}, 1}, {accountant.FixedSizeSampled{9, 3, accountant.Gaussian{1}}, 1}, {accountant.TruncatedPoissonSampled{9, 0.1, 3, accountant.Gaussian{1}}, 1},
+		}}},
+	} {
+		got, err := accountant.Simplify(accounttest.Ledger(t, tt.entries...))
+		if err != nil || !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: %+v, %v, want %+v", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+// Several Gaussian releases of one sample are one with the same privacy loss, of noise
+// (Σ 1/σ²)^(-1/2), rounded down.
+func TestSimplifyJoinsGaussiansOfOneSample(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		of   accountant.Event
+		want float64
+	}{
+		{"four equal ones", accountant.SelfComposed{accountant.Gaussian{3}, 4}, 1.5},
+		{"two different ones", accounttest.Composed(t, accountant.Gaussian{3}, accountant.Gaussian{4}), 2.4}, // 12/√(3²+4²)
+		{"many", accountant.SelfComposed{accounttest.Composed(t, accountant.Gaussian{1e3}, accountant.Gaussian{1e3}), 1 << 40}, 1e3 / math.Sqrt(1<<41)},
+		{"very noisy ones", accountant.SelfComposed{accountant.Gaussian{1e200}, 4}, 5e199},
+		{"one far louder", accounttest.Composed(t, accountant.Gaussian{1e200}, accountant.Gaussian{1}), 1},
+	} {
+		r, err := accountant.Simplify(accounttest.Ledger(t, accountant.Entry{accountant.PoissonSampled{0.5, tt.of}, 7}))
+		if err != nil || len(r.Entries) != 1 || r.NonPrivate || r.Entries[0].Count != 7 {
+			t.Errorf("%s: %+v, %v", tt.name, r, err)
+			continue
+		}
+		e := r.Entries[0].Event.(accountant.PoissonSampled)
+		got := e.Event.(accountant.Gaussian).NoiseMultiplier
+		if e.SamplingProbability != 0.5 || !(got <= tt.want && got >= tt.want*(1-1e-14)) {
+			t.Errorf("%s: %v, want σ=%v or a hair less", tt.name, e, tt.want)
+		}
+	}
+	faint := accountant.PoissonSampled{0.5, accountant.SelfComposed{accountant.Gaussian{5e-324}, 2}}
+	if r, err := accountant.Simplify(accounttest.Ledger(t, accountant.Entry{faint, 1})); err != nil || !r.NonPrivate {
+		t.Errorf("%v: %+v, %v, want no privacy", faint, r, err)
+	}
+}
+
+func TestSimplifyRefuses(t *testing.T) {
+	if _, err := accountant.Simplify(nil); !errors.Is(err, accountant.ErrInvalid) {
+		t.Errorf("nil ledger: %v, want ErrInvalid", err)
+	}
+	for _, tt := range []struct {
+		name    string
+		entries []accountant.Entry
+		want    error
+	}{
+		{"two kinds on one sample", []accountant.Entry{{accountant.PoissonSampled{0.1, accounttest.Composed(t, accountant.Gaussian{1}, accountant.Laplace{1})}, 1}}, accountant.ErrUnsupported},
+		{"two Laplace on one sample", []accountant.Entry{{accountant.FixedSizeSampled{9, 3, accountant.SelfComposed{accountant.Laplace{1}, 2}}, 1}}, accountant.ErrUnsupported},
+		{"product of counts", []accountant.Entry{{accountant.SelfComposed{accountant.Gaussian{1}, math.MaxInt/2 + 1}, 2}}, accountant.ErrInvalid},
+		{"product inside", []accountant.Entry{{accountant.SelfComposed{accountant.SelfComposed{accountant.Gaussian{1}, 1 << 32}, 1 << 31}, 1}}, accountant.ErrInvalid},
+		{"sum of counts", []accountant.Entry{{accountant.SelfComposed{accountant.Gaussian{1}, math.MaxInt}, 1}, {accountant.Gaussian{1}, 1}}, accountant.ErrInvalid},
+		{"product in a sample", []accountant.Entry{{accountant.PoissonSampled{0.1, accountant.SelfComposed{accountant.SelfComposed{accountant.Gaussian{1}, 1 << 32}, 1 << 31}}, 1}}, accountant.ErrInvalid},
+	} {
+		if r, err := accountant.Simplify(accounttest.Ledger(t, tt.entries...)); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %+v, %v, want %v", tt.name, r, err, tt.want)
+		}
+	}
+}
