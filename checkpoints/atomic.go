@@ -9,14 +9,15 @@ import (
 	"path/filepath"
 )
 
-// WriteFileAtomic writes a file that is whole or absent: after a crash or a power loss at any moment the path
-// holds either what it held before or all of data. It writes a temporary file in the same directory, syncs it,
-// renames it over the path and syncs the directory (where the operating system can; safetensors' own writer,
-// for comparison, renames without a sync). An error leaves the old content, with one exception: when only the
-// last sync fails, the new content is there and a power loss may still undo it.
+// WriteFileAtomic writes a file that is whole or absent: after a crash or a power loss at any
+// moment the path holds either what it held before or all of data. It writes a temporary file in
+// the same directory, syncs it, renames it over the path and syncs the directory (where the
+// operating system can; safetensors' own writer, for comparison, renames without a sync). An error
+// leaves the old content, with one exception: when only the last sync fails, the new content is
+// there and a power loss may still undo it.
 //
-// The file is created exclusively with perm, or 0600 if perm is 0. A path that is a symbolic link, a directory
-// or a device is refused with ErrNotRegular.
+// The file is created exclusively with perm, or 0600 if perm is 0. A path that is a symbolic link,
+// a directory or a device is refused with ErrNotRegular.
 func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
 	return writeAtomic(disk{}, path, perm, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -43,8 +44,8 @@ func writeAtomic(files fileSystem, path string, perm fs.FileMode, write func(io.
 	return nil
 }
 
-// writeSynced creates a file and returns when its content is on stable storage. If it cannot, it removes the
-// file again.
+// writeSynced creates a file and returns when its content is on stable storage. If it cannot, it
+// removes the file again.
 func writeSynced(files fileSystem, name string, perm fs.FileMode, write func(io.Writer) error) error {
 	if perm == 0 {
 		perm = filePerm
@@ -77,7 +78,8 @@ func writeSynced(files fileSystem, name string, perm fs.FileMode, write func(io.
 	return nil
 }
 
-// temporaryMark tells a temporary file, which a killed process may leave behind, from a file with a meaning.
+// temporaryMark tells a temporary file, which a killed process may leave behind, from a file with a
+// meaning.
 const temporaryMark = ".tmp-"
 
 func temporaryName(path string) string {

@@ -47,8 +47,8 @@ func TestWriteFileAtomicIntoMissingDirectory(t *testing.T) {
 	wantError(t, WriteFileAtomic(filepath.Join(t.TempDir(), "missing", "file"), nil, 0), os.ErrNotExist, "missing")
 }
 
-// Whatever single call fails, the path holds the old content or all of the new one, a success means the new
-// one, and a failure before the process dies leaves no temporary file.
+// Whatever single call fails, the path holds the old content or all of the new one, a success means
+// the new one, and a failure before the process dies leaves no temporary file.
 func TestWriteFileAtomicIsWholeOrAbsent(t *testing.T) {
 	for kind := range faultCount {
 		for failAt := 0; ; failAt++ {

@@ -88,8 +88,8 @@ func isHex(b []byte, size int) bool {
 	return len(b) == 2*size && len(bytes.Trim(b, "0123456789abcdef")) == 0
 }
 
-// read reads a ledger file from its beginning, up to the given number of entries or to its end if limit is
-// negative.
+// read reads a ledger file from its beginning, up to the given number of entries or to its end if
+// limit is negative.
 func (c *chain) read(r io.Reader, limit int) (extent, error) {
 	return readLines(r, 1, maxLine, []string{stepKey}, func(number int, content []byte) error {
 		if err := c.addLine(number, content); err != nil {

@@ -2,9 +2,9 @@ package checkpoints
 
 import "fmt"
 
-// A Claim is what some other file says about a run's ledger: that it held so many entries, and had this hash
-// then. A ledger only grows, so a claim stays true for ever, unless the ledger is replaced by an older copy, by
-// that of another run, or by another branch of the same run.
+// A Claim is what some other file says about a run's ledger: that it held so many entries, and had
+// this hash then. A ledger only grows, so a claim stays true for ever, unless the ledger is
+// replaced by an older copy, by that of another run, or by another branch of the same run.
 type Claim struct {
 	Where   string // who says so, as it stands in an error: "the checkpoint at step 12"
 	Entries int
@@ -19,12 +19,13 @@ func (s *State) Claim() Claim {
 	return Claim{Where: fmt.Sprintf("the checkpoint at step %d", s.Step), Entries: s.LedgerEntries, Hash: s.LedgerHash}
 }
 
-// Check holds the ledger against claims; the error matches ErrRollback if one of them is not so. It writes
-// nothing.
+// Check holds the ledger against claims; the error matches ErrRollback if one of them is not so. It
+// writes nothing.
 //
-// One entry may be missing: the last one of a ledger of data sets. A power loss while both files were being
-// synced can leave it there alone. Nothing was released from it, but nobody can tell, so it counts from now on,
-// and [Journal.Recover] puts its line back. An entry that a checkpoint or a statement knows is not of this kind.
+// One entry may be missing: the last one of a ledger of data sets. A power loss while both files
+// were being synced can leave it there alone. Nothing was released from it, but nobody can tell, so
+// it counts from now on, and [Journal.Recover] puts its line back. An entry that a checkpoint or a
+// statement knows is not of this kind.
 func (j *Journal) Check(claims ...Claim) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -59,7 +60,8 @@ func headsOf(claims []Claim) map[int]digest {
 	return heads
 }
 
-// check holds what was read against claims, and adds the entry that may be missing. It returns its line.
+// check holds what was read against claims, and adds the entry that may be missing. It returns its
+// line.
 func (c *chain) check(claims []Claim) (missing []byte, err error) {
 	var last record
 	for _, claim := range claims {
@@ -83,7 +85,8 @@ func (c *chain) check(claims []Claim) (missing []byte, err error) {
 	return append(missing[:len(missing):len(missing)], '\n'), c.add(last)
 }
 
-// Verify reports whether a checkpoint belongs to a ledger: the ledger has at least the entries that it had
-// when the checkpoint was saved, and they are the same. The error matches ErrRollback if not; then the ledger
-// was replaced by an older copy or by that of another run, and going on would forget a spend.
+// Verify reports whether a checkpoint belongs to a ledger: the ledger has at least the entries that
+// it had when the checkpoint was saved, and they are the same. The error matches ErrRollback if
+// not; then the ledger was replaced by an older copy or by that of another run, and going on would
+// forget a spend.
 func Verify(j *Journal, s *State) error { return j.Check(s.Claim()) }

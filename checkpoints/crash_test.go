@@ -38,9 +38,9 @@ func crashChild(dir string) {
 	fmt.Println("error", err)
 }
 
-// TestKill kills a process with SIGKILL at random times while it creates, opens, appends and saves, and checks
-// after each kill that nothing it reported is lost. (A kill leaves the page cache: what a power loss does is
-// TestPowerLoss.)
+// TestKill kills a process with SIGKILL at random times while it creates, opens, appends and saves,
+// and checks after each kill that nothing it reported is lost. (A kill leaves the page cache: what
+// a power loss does is TestPowerLoss.)
 func TestKill(t *testing.T) {
 	kills := 40
 	if s := os.Getenv(killsVariable); s != "" {
@@ -70,7 +70,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killAfter runs a child for a while after its first sign of life, or, every other time, after its start.
+// killAfter runs a child for a while after its first sign of life, or, every other time, after its
+// start.
 func killAfter(t *testing.T, run *crashRun, delay time.Duration) {
 	t.Helper()
 	child := exec.Command(os.Args[0])

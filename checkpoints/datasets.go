@@ -12,15 +12,17 @@ import (
 	"time"
 )
 
-// Datasets is the ledger of everything that was released about the data of a folder of runs. Every run in the
-// folder registers in it and records each release in it, beside its own ledger: what several runs on the same
-// data cost together is a question about this file, and a run whose folder is gone still counts.
+// Datasets is the ledger of everything that was released about the data of a folder of runs. Every
+// run in the folder registers in it and records each release in it, beside its own ledger: what
+// several runs on the same data cost together is a question about this file, and a run whose folder
+// is gone still counts.
 //
-// A release is written ahead in both files ([Journal.AppendWith]), so each of them holds at least what was
-// released. Neither can be shortened, or put back to an older copy, without the other one telling.
+// A release is written ahead in both files ([Journal.AppendWith]), so each of them holds at least
+// what was released. Neither can be shortened, or put back to an older copy, without the other one
+// telling.
 //
-// Several processes may have the file open; each append takes its lock, and reads first what others have
-// appended. The methods may be called from several goroutines.
+// Several processes may have the file open; each append takes its lock, and reads first what others
+// have appended. The methods may be called from several goroutines.
 type Datasets struct {
 	path  string
 	files fileSystem
@@ -55,8 +57,8 @@ func createDatasets(files fileSystem, path string) (*Datasets, error) {
 	return d, nil
 }
 
-// OpenDatasets opens an existing ledger and reads it. It changes nothing. A line that is just being appended,
-// or that a crash tore, is left out; other damage is refused as by [OpenJournal].
+// OpenDatasets opens an existing ledger and reads it. It changes nothing. A line that is just being
+// appended, or that a crash tore, is left out; other damage is refused as by [OpenJournal].
 func OpenDatasets(path string) (*Datasets, error) { return openDatasets(disk{}, path) }
 
 func openDatasets(files fileSystem, path string) (*Datasets, error) {
@@ -136,7 +138,8 @@ func (d *Datasets) refresh() error {
 	return nil
 }
 
-// lockPatience is how long an append waits for other processes, which hold the lock for one line each.
+// lockPatience is how long an append waits for other processes, which hold the lock for one line
+// each.
 const lockPatience = time.Minute
 
 // locked calls f while this process holds the lock of the file.
@@ -161,8 +164,8 @@ func (d *Datasets) locked(f func() error) (err error) {
 	return f()
 }
 
-// append adds the line that format makes of what the file then holds, if it makes one. After a failed write or
-// sync nothing more is accepted, as in a [Journal].
+// append adds the line that format makes of what the file then holds, if it makes one. After a
+// failed write or sync nothing more is accepted, as in a [Journal].
 func (d *Datasets) append(format func() ([]byte, error)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -190,8 +193,8 @@ func (d *Datasets) append(format func() ([]byte, error)) error {
 	return nil
 }
 
-// store writes a line behind the last one and makes both durable: the last one may come from a process that
-// was killed before its sync (Journal.Recover says why it is written again).
+// store writes a line behind the last one and makes both durable: the last one may come from a
+// process that was killed before its sync (Journal.Recover says why it is written again).
 func (d *Datasets) store(line []byte) error {
 	if d.torn > 0 {
 		if err := d.f.Truncate(d.size); err != nil {
@@ -220,8 +223,9 @@ func (d *Datasets) release(c *chain, line []byte) error {
 	return d.append(func() ([]byte, error) { return d.book.formatRelease(c, line) })
 }
 
-// Register makes sure that the ledger knows the run of a journal and everything in it. It appends nothing if
-// that is so. The error matches ErrRollback if the ledger knows more, or other, releases of the run.
+// Register makes sure that the ledger knows the run of a journal and everything in it. It appends
+// nothing if that is so. The error matches ErrRollback if the ledger knows more, or other, releases
+// of the run.
 func (d *Datasets) Register(j *Journal, r Registration) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -39,7 +39,8 @@ func inOrder(a, b func() error) error {
 
 var testRegistration = Registration{Path: "one", Data: Data{Name: "digits", Examples: 20, Shape: "2x2x1", Classes: 2}, Delta: 1e-5, Accountant: "rdp"}
 
-// resume opens or creates both ledgers as a run does: everything is checked before anything is written.
+// resume opens or creates both ledgers as a run does: everything is checked before anything is
+// written.
 func (r *crashBooks) resume() (err error) {
 	r.journal, err = openJournal(r.files, r.ledgerPath())
 	unborn := errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrUnfinished)
@@ -89,7 +90,8 @@ func (r *crashBooks) train(steps int) error {
 	return nil
 }
 
-// check looks at what a crash left on files, first as it lies there, and then as the run goes on with it.
+// check looks at what a crash left on files, first as it lies there, and then as the run goes on
+// with it.
 func (r *crashBooks) check(files fileSystem) error {
 	own, shared := r.counts(files)
 	if own < r.acknowledged || shared < r.acknowledged {
@@ -133,8 +135,8 @@ func (r *crashBooks) counts(files fileSystem) (own, shared int) {
 
 func booksDisk() *lossyDisk { return newLossyDisk("runs", filepath.Join("runs", "one")) }
 
-// A power loss before every change and every sync, and from each of the contents it may leave: neither ledger
-// holds less than what was released, and the run goes on with both of them equal.
+// A power loss before every change and every sync, and from each of the contents it may leave:
+// neither ledger holds less than what was released, and the run goes on with both of them equal.
 func TestPowerLossOfBothLedgers(t *testing.T) {
 	for name, together := range orders {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +209,8 @@ func TestPowerLossOfBothLedgersFindsMissingSyncs(t *testing.T) {
 	}
 }
 
-// Every call to the file system fails once, in every way, while a run resumes and records three releases.
+// Every call to the file system fails once, in every way, while a run resumes and records three
+// releases.
 func TestEveryFaultOfBothLedgers(t *testing.T) {
 	for name, together := range orders {
 		for kind := range faultCount {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The fuzzer damages real ledgers of data sets. Whatever is accepted reads the same again up to where it ended.
+// The fuzzer damages real ledgers of data sets. Whatever is accepted reads the same again up to
+// where it ended.
 func FuzzReadDatasets(f *testing.F) {
 	var b book
 	var c chain

@@ -11,15 +11,16 @@ import (
 	"dpsgd/accountant"
 )
 
-// The ledger of data sets. Line 1 is the header; a register line says who a run is and what its own ledger
-// holds by now, and a release line is a copy of one further line of that ledger:
+// The ledger of data sets. Line 1 is the header; a register line says who a run is and what its own
+// ledger holds by now, and a release line is a copy of one further line of that ledger:
 //
 //	{"format":"dpsgd-datasets","version":1,"id":"<32 hex>"}
 //	{"register":{"run":"<32 hex>","path":"…","data":{…},…},"previous":"<32 hex>","hash":"<32 hex>"}
 //	{"release":{"run":"<32 hex>","line":{"step":1,…}},"previous":"<32 hex>","hash":"<32 hex>"}
 //
-// previous and hash chain the lines as in the ledger of a run. Lines of runs that are under way at the same
-// time lie between each other. A run is registered again to catch up, when its own ledger is ahead.
+// previous and hash chain the lines as in the ledger of a run. Lines of runs that are under way at
+// the same time lie between each other. A run is registered again to catch up, when its own ledger
+// is ahead.
 const (
 	datasetsStart = `{"format":"dpsgd-datasets","version":1,"id":"`
 	registerKey   = `{"register":`
@@ -31,12 +32,14 @@ const (
 	// Every line after the header ends with these parts of fixed length.
 	linkTail = len(linkKey) + 2*digestSize + len(`"`) + hashPart
 
-	// maxDatasetsLine bounds a line, newline included: a register line lists the different events of a run.
+	// maxDatasetsLine bounds a line, newline included: a register line lists the different events
+	// of a run.
 	maxDatasetsLine = 1 << 20
 )
 
-// Data is what everybody may know about a data set, and what it is recognised by. It holds nothing that was
-// computed from pictures: a hash of them would let anyone who guesses them check the guess.
+// Data is what everybody may know about a data set, and what it is recognised by. It holds nothing
+// that was computed from pictures: a hash of them would let anyone who guesses them check the
+// guess.
 type Data struct {
 	Name     string `json:"name"`
 	Examples int    `json:"examples"`

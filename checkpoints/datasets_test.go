@@ -106,7 +106,8 @@ func cutHash(line string) (content, hash string) {
 	return line[:max(0, i)], strings.TrimSuffix(line[max(0, i)+len(hashKey):], recordEnd)
 }
 
-// Cut anywhere, the ledger opens with all lines that are complete; a changed bit anywhere is refused.
+// Cut anywhere, the ledger opens with all lines that are complete; a changed bit anywhere is
+// refused.
 func TestDamagedDatasets(t *testing.T) {
 	d, path := newDatasets(t)
 	newMember(t, d, "one", 2)
@@ -162,8 +163,8 @@ func TestDatasetsCutATornLine(t *testing.T) {
 	}
 }
 
-// Runs that are under way at the same time append in turn, each through a handle of its own as in a process of
-// its own, and nothing is lost.
+// Runs that are under way at the same time append in turn, each through a handle of its own as in a
+// process of its own, and nothing is lost.
 func TestDatasetsOfManyWriters(t *testing.T) {
 	const writers, releases = 4, 25
 	first, path := newDatasets(t)
@@ -211,7 +212,8 @@ func TestDatasetsCatchUp(t *testing.T) {
 	}
 }
 
-// A ledger that stands alone, as runs of the first version have one, is taken in with what it holds.
+// A ledger that stands alone, as runs of the first version have one, is taken in with what it
+// holds.
 func TestDatasetsAdopt(t *testing.T) {
 	d, path := newDatasets(t)
 	j, own := newJournal(t, 1, 2, 3)
@@ -225,7 +227,8 @@ func TestDatasetsAdopt(t *testing.T) {
 	must(0, j.AppendWith(d, 4, event(1)))
 }
 
-// Two copies of one run cannot both go on: whoever comes second is refused, also while both are open.
+// Two copies of one run cannot both go on: whoever comes second is refused, also while both are
+// open.
 func TestDatasetsRefuseForks(t *testing.T) {
 	d, path := newDatasets(t)
 	j, own := newMember(t, d, "one", 2)
@@ -251,8 +254,9 @@ func TestDatasetsRefuseForks(t *testing.T) {
 	wantError(t, d.Register(again, testRegistration), ErrRollback, path)
 }
 
-// After a power loss the last line may be in the ledger of the data alone. It counts, and comes back; but not if
-// a checkpoint knows it, because then it was acknowledged, and is gone for another reason.
+// After a power loss the last line may be in the ledger of the data alone. It counts, and comes
+// back; but not if a checkpoint knows it, because then it was acknowledged, and is gone for another
+// reason.
 func TestMissingLastEntry(t *testing.T) {
 	d, _ := newDatasets(t)
 	j, own := newMember(t, d, "one", 3)

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// A syncSpy is the real file system that counts what it is asked to make durable, and really does it.
+// A syncSpy is the real file system that counts what it is asked to make durable, and really does
+// it.
 type syncSpy struct {
 	disk
 	files, dirs map[string]int
@@ -62,8 +63,8 @@ func TestReleasesAreSynced(t *testing.T) {
 	}
 }
 
-// The syncs of the real file system reach the operating system: it can refuse them, and its refusal comes back.
-// A sync that does nothing would say yes to all of these.
+// The syncs of the real file system reach the operating system: it can refuse them, and its refusal
+// comes back. A sync that does nothing would say yes to all of these.
 func TestDiskReallySyncs(t *testing.T) {
 	var synced []string
 	really := fsync

@@ -2,8 +2,8 @@ package checkpoints
 
 import "errors"
 
-// Errors to match with errors.Is. The error that wraps one names the file, what was found and what was
-// expected; it may name an index, never a value of a parameter.
+// Errors to match with errors.Is. The error that wraps one names the file, what was found and what
+// was expected; it may name an index, never a value of a parameter.
 var (
 	// ErrCorrupt: a file is damaged, truncated or not of the format it should have.
 	ErrCorrupt = errors.New("damaged or not in the expected format")

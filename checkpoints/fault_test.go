@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// Every call to the file system fails once, in every way, while a run that was stopped before resumes, records
-// four updates and saves twice. Whatever happens: no acknowledged entry is lost, a ledger that failed takes no
-// further entry, checkpoints are whole or absent, and afterwards the run resumes.
+// Every call to the file system fails once, in every way, while a run that was stopped before
+// resumes, records four updates and saves twice. Whatever happens: no acknowledged entry is lost, a
+// ledger that failed takes no further entry, checkpoints are whole or absent, and afterwards the
+// run resumes.
 func TestEveryFaultAtEveryCall(t *testing.T) {
 	for kind := range faultCount {
 		for _, sticky := range []bool{false, true} {
@@ -38,7 +39,8 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 	}
 }
 
-// checkFailedForGood appends when the disk is well again: a journal that failed must refuse, and must not write.
+// checkFailedForGood appends when the disk is well again: a journal that failed must refuse, and
+// must not write.
 func checkFailedForGood(t *testing.T, j *Journal) {
 	t.Helper()
 	if j.failed == nil {
@@ -51,7 +53,8 @@ func checkFailedForGood(t *testing.T, j *Journal) {
 	}
 }
 
-// stoppedRun returns a run in a new directory that has recorded step 1, saved nothing, and torn the line of step 2.
+// stoppedRun returns a run in a new directory that has recorded step 1, saved nothing, and torn the
+// line of step 2.
 func stoppedRun(t *testing.T) (*crashRun, *faultyDisk) {
 	t.Helper()
 	files := &faultyDisk{failAt: -1}
@@ -65,8 +68,8 @@ func stoppedRun(t *testing.T) (*crashRun, *faultyDisk) {
 	return run, files
 }
 
-// The journal remembers a failure of the write or of the sync, also one that was a panic and was recovered:
-// the disk is well again, but nobody knows what it holds.
+// The journal remembers a failure of the write or of the sync, also one that was a panic and was
+// recovered: the disk is well again, but nobody knows what it holds.
 func TestAppendAfterFailure(t *testing.T) {
 	for kind := range faultCount {
 		for call, what := range []string{"write", "sync"} {

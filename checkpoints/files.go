@@ -12,15 +12,16 @@ import (
 	"path/filepath"
 )
 
-// Permissions of everything this package creates: a run directory holds the spend of a budget and, before the
-// final statement is made, parameters that nobody has decided to publish.
+// Permissions of everything this package creates: a run directory holds the spend of a budget and,
+// before the final statement is made, parameters that nobody has decided to publish.
 const (
 	filePerm fs.FileMode = 0o600
 	dirPerm  fs.FileMode = 0o700
 )
 
-// A fileSystem is the part of the operating system that this package writes through. It exists so that the
-// tests can make each single call fail, tear a write, or lose everything that was not synced.
+// A fileSystem is the part of the operating system that this package writes through. It exists so
+// that the tests can make each single call fail, tear a write, or lose everything that was not
+// synced.
 type fileSystem interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (file, error)
 	Lstat(name string) (fs.FileInfo, error)
@@ -30,22 +31,24 @@ type fileSystem interface {
 	Mkdir(name string, perm fs.FileMode) error
 	Rename(oldName, newName string) error
 	Remove(name string) error
-	// SyncDir makes names that were created, renamed or removed in a directory survive a power loss.
+	// SyncDir makes names that were created, renamed or removed in a directory survive a power
+	// loss.
 	SyncDir(name string) error
 }
 
-// A file is an open file. Reads and writes name their offset: nothing depends on a file position that an
-// earlier, failed call may have moved.
+// A file is an open file. Reads and writes name their offset: nothing depends on a file position
+// that an earlier, failed call may have moved.
 type file interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
 	Stat() (fs.FileInfo, error)
 	Truncate(size int64) error
-	// Sync returns when the content is on stable storage (on Darwin, os.File.Sync asks the drive to flush too).
+	// Sync returns when the content is on stable storage (on Darwin, os.File.Sync asks the drive to
+	// flush too).
 	Sync() error
-	// Lock takes the exclusive lock of the file, which ends with Unlock, with Close or with the process. It
-	// returns ErrLocked at once if somebody else holds it.
+	// Lock takes the exclusive lock of the file, which ends with Unlock, with Close or with the
+	// process. It returns ErrLocked at once if somebody else holds it.
 	Lock() error
 	Unlock() error
 }
@@ -74,16 +77,18 @@ func (disk) Rename(oldName, newName string) error       { return os.Rename(oldNa
 func (disk) Remove(name string) error                   { return os.Remove(name) }
 func (disk) SyncDir(name string) error                  { return syncDir(name) }
 
-// fsync makes a file or directory durable. It is a variable so that a test can see that it is called.
+// fsync makes a file or directory durable. It is a variable so that a test can see that it is
+// called.
 var fsync = (*os.File).Sync
 
 func (f diskFile) Sync() error   { return fsync(f.File) }
 func (f diskFile) Lock() error   { return lockFile(f.File) }
 func (f diskFile) Unlock() error { return unlockFile(f.File) }
 
-// makeDir creates a directory and those above it as far as they are missing, and syncs each parent, so that
-// a file synced inside it cannot be lost together with the directory's name. The directory itself must not be
-// a symbolic link; one above it is the user's own arrangement (/tmp is one on Darwin) and is followed.
+// makeDir creates a directory and those above it as far as they are missing, and syncs each parent,
+// so that a file synced inside it cannot be lost together with the directory's name. The directory
+// itself must not be a symbolic link; one above it is the user's own arrangement (/tmp is one on
+// Darwin) and is followed.
 func makeDir(files fileSystem, dir string) error {
 	info, err := files.Lstat(dir)
 	if err == nil {
@@ -108,8 +113,8 @@ func makeDir(files fileSystem, dir string) error {
 	return nil
 }
 
-// refuseIrregular returns an error if the path exists and is anything but a regular file: a symbolic link in
-// a run directory would let whoever made it choose the file that is overwritten.
+// refuseIrregular returns an error if the path exists and is anything but a regular file: a
+// symbolic link in a run directory would let whoever made it choose the file that is overwritten.
 func refuseIrregular(files fileSystem, path string) error {
 	info, err := files.Lstat(path)
 	if err != nil || info.Mode().IsRegular() {
@@ -118,8 +123,8 @@ func refuseIrregular(files fileSystem, path string) error {
 	return fmt.Errorf("checkpoints: %s: found %s, expected a regular file: %w", path, kind(info.Mode()), ErrNotRegular)
 }
 
-// openRegular opens a file for reading and returns its size. A directory or device is refused; a symbolic
-// link is followed, because reading through one destroys nothing.
+// openRegular opens a file for reading and returns its size. A directory or device is refused; a
+// symbolic link is followed, because reading through one destroys nothing.
 func openRegular(files fileSystem, path string) (file, int64, error) {
 	info, err := files.Stat(path) // before opening: opening a named pipe would wait for a writer
 	if err != nil {
@@ -155,8 +160,8 @@ func kind(mode fs.FileMode) string {
 	}
 }
 
-// publicRandom returns n random bytes in hexadecimal, for names and identifiers that everybody may see. It
-// has nothing to do with the sources that sample batches and draw noise.
+// publicRandom returns n random bytes in hexadecimal, for names and identifiers that everybody may
+// see. It has nothing to do with the sources that sample batches and draw noise.
 func publicRandom(n int) string {
 	b := make([]byte, n)
 	rand.Read(b) // never fails (crypto/rand, Go 1.24 and later)

@@ -26,9 +26,10 @@ var (
 	faultNames  = [...]string{"EIO", "ENOSPC", "short write", "panic"}
 )
 
-// A faultyDisk is the real file system, except that call number failAt (counted from 0 over all methods of
-// file system and files) goes wrong, and with sticky every later call too. It does not really sync: what a
-// sync is for shows in the tests of power losses only, and these tests make thousands.
+// A faultyDisk is the real file system, except that call number failAt (counted from 0 over all
+// methods of file system and files) goes wrong, and with sticky every later call too. It does not
+// really sync: what a sync is for shows in the tests of power losses only, and these tests make
+// thousands.
 type faultyDisk struct {
 	disk
 	fault  fault

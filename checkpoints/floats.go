@@ -7,7 +7,8 @@ import (
 	"math"
 )
 
-// floatSize is the size of a stored float32 in bytes. Every file format here stores IEEE 754 binary32, little-endian.
+// floatSize is the size of a stored float32 in bytes. Every file format here stores IEEE 754
+// binary32, little-endian.
 const floatSize = 4
 
 // writeFloats writes values in the stored form.
@@ -26,7 +27,8 @@ func writeFloats(w io.Writer, values []float32) error {
 	return nil
 }
 
-// readFloats reads n values. It allocates them first: the caller has compared n with the size of the file.
+// readFloats reads n values. It allocates them first: the caller has compared n with the size of
+// the file.
 func readFloats(r io.Reader, n int) ([]float32, error) {
 	values := make([]float32, n)
 	var buffer [4096]byte
@@ -43,9 +45,10 @@ func readFloats(r io.Reader, n int) ([]float32, error) {
 	return values, nil
 }
 
-// requireFinite returns ErrNotFinite with the index, not the value, of the first NaN or infinity. Such a
-// parameter makes every prediction NaN and every later update too: a file that holds one is useless, and the
-// moment it is written or read is the last one at which the cause can still be named.
+// requireFinite returns ErrNotFinite with the index, not the value, of the first NaN or infinity.
+// Such a parameter makes every prediction NaN and every later update too: a file that holds one is
+// useless, and the moment it is written or read is the last one at which the cause can still be
+// named.
 func requireFinite(name string, values []float32) error {
 	for i, v := range values {
 		// v-v is 0 for every finite v and NaN for the others.

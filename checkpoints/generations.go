@@ -19,16 +19,17 @@ const (
 	checkpointSuffix = ".ckpt"
 )
 
-// Save writes a checkpoint as dir/checkpoint-<step>.ckpt and returns its path. The file is whole or absent
-// (see [WriteFileAtomic]) and has permissions 0600; dir is made with 0700 if it is missing.
+// Save writes a checkpoint as dir/checkpoint-<step>.ckpt and returns its path. The file is whole or
+// absent (see [WriteFileAtomic]) and has permissions 0600; dir is made with 0700 if it is missing.
 //
-// When the new file is durable, and not before, Save removes all but it and the newest one before it, and
-// temporary files that a killed process left. Checkpoints of a later step go too: the run was resumed from
-// before them, and the directory follows the branch that goes on (the ledger counts both). If only removing
-// fails, Save returns the path together with the error.
+// When the new file is durable, and not before, Save removes all but it and the newest one before
+// it, and temporary files that a killed process left. Checkpoints of a later step go too: the run
+// was resumed from before them, and the directory follows the branch that goes on (the ledger
+// counts both). If only removing fails, Save returns the path together with the error.
 //
-// A state with a parameter that is not finite is refused with ErrNotFinite and the earlier checkpoints stay.
-// One process saves into a directory at a time; holding the run's [Journal] open sees to that.
+// A state with a parameter that is not finite is refused with ErrNotFinite and the earlier
+// checkpoints stay. One process saves into a directory at a time; holding the run's [Journal] open
+// sees to that.
 func Save(dir string, s *State) (string, error) { return save(disk{}, dir, s) }
 
 func save(files fileSystem, dir string, s *State) (string, error) {
@@ -67,8 +68,8 @@ func prune(files fileSystem, dir string, step int) error {
 	return err
 }
 
-// Load reads one checkpoint. Damage of any kind, an unknown version and values that are not finite are
-// refused with ErrCorrupt.
+// Load reads one checkpoint. Damage of any kind, an unknown version and values that are not finite
+// are refused with ErrCorrupt.
 func Load(path string) (*State, error) { return load(disk{}, path) }
 
 func load(files fileSystem, path string) (*State, error) {
@@ -90,10 +91,11 @@ func load(files fileSystem, path string) (*State, error) {
 
 // Latest returns the newest checkpoint of a directory that can be read, and its path.
 //
-// If newer ones had to be passed over, the state and path are returned together with an error that matches
-// ErrSkipped and says what is wrong with each. Going on from there is safe for privacy, because the steps in
-// between stay in the ledger and those that are run again are counted again; but training is lost, so a caller
-// that goes on shows the error. If there is nothing to return, the error matches ErrNoCheckpoint.
+// If newer ones had to be passed over, the state and path are returned together with an error that
+// matches ErrSkipped and says what is wrong with each. Going on from there is safe for privacy,
+// because the steps in between stay in the ledger and those that are run again are counted again;
+// but training is lost, so a caller that goes on shows the error. If there is nothing to return,
+// the error matches ErrNoCheckpoint.
 func Latest(dir string) (*State, string, error) { return latest(disk{}, dir) }
 
 func latest(files fileSystem, dir string) (*State, string, error) {

@@ -7,13 +7,15 @@ import (
 	"slices"
 )
 
-// OpenJournal locks the ledger of an existing run and reads it. If another process has it open, the error is
-// one line that matches ErrLocked and names the path. The file stays as it is until [Journal.Recover] or the
-// first Append, so that a caller who refuses it after [Journal.Check] has changed nothing.
+// OpenJournal locks the ledger of an existing run and reads it. If another process has it open, the
+// error is one line that matches ErrLocked and names the path. The file stays as it is until
+// [Journal.Recover] or the first Append, so that a caller who refuses it after [Journal.Check] has
+// changed nothing.
 //
-// A line that a crash tore while it was appended was never released and is left out. Any other damage is
-// refused with ErrCorrupt, the line number, what was found and what was expected; a file that ends inside its
-// header with ErrUnfinished. A ledger that is not a regular file is refused with ErrNotRegular.
+// A line that a crash tore while it was appended was never released and is left out. Any other
+// damage is refused with ErrCorrupt, the line number, what was found and what was expected; a file
+// that ends inside its header with ErrUnfinished. A ledger that is not a regular file is refused
+// with ErrNotRegular.
 func OpenJournal(path string) (*Journal, error) { return openJournal(disk{}, path) }
 
 func openJournal(files fileSystem, path string) (*Journal, error) {
@@ -45,13 +47,14 @@ func (j *Journal) read() error {
 	return err
 }
 
-// Recover makes the file of an opened journal whole and durable: a torn line is cut off, and a last line that
-// counts is stored. Append does so before its first line; who saves a checkpoint before that calls it.
+// Recover makes the file of an opened journal whole and durable: a torn line is cut off, and a last
+// line that counts is stored. Append does so before its first line; who saves a checkpoint before
+// that calls it.
 //
-// The last line may come from a process that was killed before its sync, or whose sync failed. It counts, and
-// checkpoints refer to it, so it has to be durable. A sync alone is not enough: after a failed one Linux takes
-// the pages for clean and the next one says success without writing them. So the line is written again, the
-// same bytes in the same place.
+// The last line may come from a process that was killed before its sync, or whose sync failed. It
+// counts, and checkpoints refer to it, so it has to be durable. A sync alone is not enough: after a
+// failed one Linux takes the pages for clean and the next one says success without writing them. So
+// the line is written again, the same bytes in the same place.
 func (j *Journal) Recover() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -82,8 +85,8 @@ func (j *Journal) recover() error {
 	return nil
 }
 
-// requireSameFile makes sure that the locked file is the one that the path names: a link, or a file put in
-// place between the check and the open, would let two processes each hold a lock.
+// requireSameFile makes sure that the locked file is the one that the path names: a link, or a file
+// put in place between the check and the open, would let two processes each hold a lock.
 func (j *Journal) requireSameFile() error {
 	opened, err := j.f.Stat()
 	if err != nil {

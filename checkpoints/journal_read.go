@@ -8,18 +8,8 @@ import (
 	"dpsgd/accountant"
 )
 
-// HashAt returns the hash that the ledger had when it held n entries. It reads the file down to there, so
-// that a long run need not keep all hashes in memory.
-func (j *Journal) HashAt(n int) (string, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	d, err := j.hashAt(n)
-	if err != nil {
-		return "", fmt.Errorf("checkpoints: %s: %w", j.path, err)
-	}
-	return d.String(), nil
-}
-
+// hashAt returns the hash that the ledger had when it held n entries. It reads the file down to
+// there, so that a long run need not keep all hashes in memory.
 func (j *Journal) hashAt(n int) (digest, error) {
 	if n < 0 || n > j.chain.entries {
 		return digest{}, fmt.Errorf("asked for the hash of %d entries, expected 0 to %d", n, j.chain.entries)
@@ -57,9 +47,10 @@ func (j *Journal) Info() JournalInfo {
 	return j.chain.info()
 }
 
-// ReadJournal reads a ledger without locking or changing it, for reports on a run that may be running, and
-// holds it against claims as [Journal.Check] does. The same damage is refused as by [OpenJournal]; a line that
-// is just being appended is left out. Claims about a run that may be running are read before its ledger.
+// ReadJournal reads a ledger without locking or changing it, for reports on a run that may be
+// running, and holds it against claims as [Journal.Check] does. The same damage is refused as by
+// [OpenJournal]; a line that is just being appended is left out. Claims about a run that may be
+// running are read before its ledger.
 func ReadJournal(path string, claims ...Claim) (*accountant.Ledger, JournalInfo, error) {
 	f, _, err := openRegular(disk{}, path)
 	if err != nil {
@@ -90,8 +81,8 @@ func ReadHeader(path string) (JournalInfo, error) {
 	return JournalInfo{Run: c.run, Datasets: c.datasets}, nil
 }
 
-// LastHash returns the hash that the last complete line of a ledger states, without checking it or reading the
-// rest: it says cheaply whether a ledger may have grown.
+// LastHash returns the hash that the last complete line of a ledger states, without checking it or
+// reading the rest: it says cheaply whether a ledger may have grown.
 func LastHash(path string) (string, error) {
 	f, size, err := openRegular(disk{}, path)
 	if err != nil {

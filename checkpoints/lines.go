@@ -20,15 +20,17 @@ type extent struct {
 // errEnough ends readLines before the end of the file.
 var errEnough = errors.New("enough was read")
 
-// readLines hands the lines of a file to add, without their newlines; number is that of the first one. What a
-// crash in the middle of an append leaves is allowed at the end of the file and nowhere else:
+// readLines hands the lines of a file to add, without their newlines; number is that of the first
+// one. What a crash in the middle of an append leaves is allowed at the end of the file and nowhere
+// else:
 //
-//   - the beginning of a line without its newline. It was never synced, so the append never returned and
-//     nothing was released: it is not counted (extent.torn says how long it is).
+//   - the beginning of a line without its newline. It was never synced, so the append never
+//     returned and nothing was released: it is not counted (extent.torn says how long it is).
 //   - a line that lacks only its newline. It is counted, which can only overstate the spend.
 //
-// Everything else is ErrCorrupt, with the line number: a spend that was once acknowledged is never dropped.
-// Starts are what a line after the header can begin with, longest is the limit of its length.
+// Everything else is ErrCorrupt, with the line number: a spend that was once acknowledged is never
+// dropped. Starts are what a line after the header can begin with, longest is the limit of its
+// length.
 func readLines(r io.Reader, number, longest int, starts []string, add func(number int, content []byte) error) (extent, error) {
 	var e extent
 	lines := bufio.NewReaderSize(r, min(longest, lineBuffer))
@@ -61,8 +63,8 @@ func readLines(r io.Reader, number, longest int, starts []string, add func(numbe
 // lineBuffer holds all but a few lines whole.
 const lineBuffer = 1 << 12
 
-// readLine is ReadSlice with a limit that may be larger than the buffer of the reader. The line is valid until
-// the next call.
+// readLine is ReadSlice with a limit that may be larger than the buffer of the reader. The line is
+// valid until the next call.
 func readLine(r *bufio.Reader, longest int) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	if err != bufio.ErrBufferFull {
@@ -79,9 +81,9 @@ func readLine(r *bufio.Reader, longest int) ([]byte, error) {
 	}
 }
 
-// isTorn reports whether the bytes after the last newline are the beginning of a line. A complete JSON object
-// is not: there the newline itself was damaged, or the content, and a line that may have been acknowledged
-// must not pass for a torn one.
+// isTorn reports whether the bytes after the last newline are the beginning of a line. A complete
+// JSON object is not: there the newline itself was damaged, or the content, and a line that may
+// have been acknowledged must not pass for a torn one.
 func isTorn(tail []byte, starts []string) bool {
 	if len(tail) == 0 {
 		return true // the file ends with a complete line

@@ -62,8 +62,8 @@ func (s *creationSpy) OpenFile(name string, flag int, perm fs.FileMode) (file, e
 	return s.disk.OpenFile(name, flag, perm)
 }
 
-// The temporary file is created exclusively, private from the first moment, beside its target, and under a
-// name that nobody can prepare.
+// The temporary file is created exclusively, private from the first moment, beside its target, and
+// under a name that nobody can prepare.
 func TestTemporaryFile(t *testing.T) {
 	dir := t.TempDir()
 	spy := &creationSpy{}

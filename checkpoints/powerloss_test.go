@@ -13,11 +13,12 @@ import (
 	"time"
 )
 
-// A lossyDisk is a file system in memory that remembers what is not synced yet, so that a test can ask which
-// contents a power loss at this moment may leave. The model is that of ALICE (Pillai et al., OSDI 2014) on a
-// file system without ordering: every write and truncation of a file that was not followed by a sync of the
-// file, and every change of a name that was not followed by a sync of the directory, may or may not be there,
-// independently of the others, and the last write may be there in part.
+// A lossyDisk is a file system in memory that remembers what is not synced yet, so that a test can
+// ask which contents a power loss at this moment may leave. The model is that of ALICE (Pillai et
+// al., OSDI 2014) on a file system without ordering: every write and truncation of a file that was
+// not followed by a sync of the file, and every change of a name that was not followed by a sync of
+// the directory, may or may not be there, independently of the others, and the last write may be
+// there in part.
 type lossyDisk struct {
 	durable, live map[string]*lossyInode
 	pending       []lossyChange
@@ -32,7 +33,8 @@ type lossyInode struct {
 	locked        bool
 }
 
-// A lossyChange is one thing that is live but not durable: a write or truncation of an inode, or new names.
+// A lossyChange is one thing that is live but not durable: a write or truncation of an inode, or
+// new names.
 type lossyChange struct {
 	inode  *lossyInode
 	data   []byte
@@ -97,7 +99,8 @@ func (d *lossyDisk) settle(match func(lossyChange) bool) {
 	})
 }
 
-// maxPending bounds the subsets that are tried; the code under test never has more than this pending.
+// maxPending bounds the subsets that are tried; the code under test never has more than this
+// pending.
 const maxPending = 8
 
 // afterPowerLoss returns every file system that a power loss at this moment may leave.
@@ -291,8 +294,9 @@ var (
 	_ file       = (*lossyFile)(nil)
 )
 
-// losePower trains a run on a lossy disk, with a power loss at every moment, and checks everything that each
-// may leave. It returns the number of contents that were checked and what was wrong with them.
+// losePower trains a run on a lossy disk, with a power loss at every moment, and checks everything
+// that each may leave. It returns the number of contents that were checked and what was wrong with
+// them.
 func losePower(d *lossyDisk, steps, saveEvery int) (states int, violations []error) {
 	run := &crashRun{files: d, dir: "run", saved: -1}
 	d.before = func() {
@@ -310,8 +314,8 @@ func losePower(d *lossyDisk, steps, saveEvery int) (states int, violations []err
 
 func runDirs() []string { return []string{"run", filepath.Join("run", "checkpoints")} }
 
-// 50 updates and 10 checkpoints, with a power loss before every single change and sync, and from each of the
-// contents it may leave the run resumes without having forgotten anything.
+// 50 updates and 10 checkpoints, with a power loss before every single change and sync, and from
+// each of the contents it may leave the run resumes without having forgotten anything.
 func TestPowerLoss(t *testing.T) {
 	states, violations := losePower(newLossyDisk(runDirs()...), 50, 5)
 	for _, err := range violations[:min(len(violations), 5)] {

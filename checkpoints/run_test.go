@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// A crashRun is a training run reduced to its files, as the crash tests drive it: it resumes what it finds,
-// then records updates and saves, and notes what has been acknowledged to it.
+// A crashRun is a training run reduced to its files, as the crash tests drive it: it resumes what
+// it finds, then records updates and saves, and notes what has been acknowledged to it.
 type crashRun struct {
 	files fileSystem
 	dir   string

@@ -8,16 +8,16 @@ import (
 	"math"
 )
 
-// A Tensor is a named, dense, row-major array. Shape may be empty (a scalar, one element) or hold zeros (no
-// element); the product of its dimensions is len(Data).
+// A Tensor is a named, dense, row-major array. Shape may be empty (a scalar, one element) or hold
+// zeros (no element); the product of its dimensions is len(Data).
 type Tensor struct {
 	Name  string
 	Shape []int
 	Data  []float32
 }
 
-// Limits of a safetensors file. The reference allows headers of 100 MB; 16 MiB hold some hundred thousand
-// tensors and keep what a malicious file can make a reader parse small.
+// Limits of a safetensors file. The reference allows headers of 100 MB; 16 MiB hold some hundred
+// thousand tensors and keep what a malicious file can make a reader parse small.
 const (
 	maxSafetensorsHeader = 16 << 20
 	maxTensorName        = 1 << 10
@@ -30,11 +30,12 @@ const (
 const safetensorsPrefix = 8
 
 // WriteSafetensors writes tensors, in the given order, and metadata, in the order of its keys, as a
-// safetensors file that the reference implementation reads. It is whole or absent (see [WriteFileAtomic]), has
-// permissions 0600, and equal input gives equal bytes.
+// safetensors file that the reference implementation reads. It is whole or absent (see
+// [WriteFileAtomic]), has permissions 0600, and equal input gives equal bytes.
 //
-// Names must be unique, valid UTF-8 and not "__metadata__"; shapes must fit their data; every element must be
-// finite (ErrNotFinite). What breaks one of these rules is refused by name before anything is written.
+// Names must be unique, valid UTF-8 and not "__metadata__"; shapes must fit their data; every
+// element must be finite (ErrNotFinite). What breaks one of these rules is refused by name before
+// anything is written.
 func WriteSafetensors(path string, tensors []Tensor, metadata map[string]string) error {
 	return writeSafetensors(disk{}, path, tensors, metadata)
 }
@@ -92,8 +93,8 @@ func checkTensor(t Tensor) (int64, error) {
 	return elements * floatSize, requireFinite(fmt.Sprintf("tensor %q", t.Name), t.Data)
 }
 
-// elementCount multiplies the dimensions, refusing what does not fit into memory. A zero anywhere makes the
-// product zero, but does not excuse an overflow to the left of it, as in the reference.
+// elementCount multiplies the dimensions, refusing what does not fit into memory. A zero anywhere
+// makes the product zero, but does not excuse an overflow to the left of it, as in the reference.
 func elementCount(shape []int) (int64, error) {
 	if len(shape) > maxTensorRank {
 		return 0, fmt.Errorf("found %d dimensions, expected at most %d", len(shape), maxTensorRank)
@@ -111,14 +112,15 @@ func elementCount(shape []int) (int64, error) {
 	return product, nil
 }
 
-// ReadSafetensors reads a safetensors file and returns its tensors in the order of their data, with the
-// metadata (nil if the file has none).
+// ReadSafetensors reads a safetensors file and returns its tensors in the order of their data, with
+// the metadata (nil if the file has none).
 //
-// It reads F32 only and refuses other element types by name. It is strict where files have been used to
-// confuse readers: no duplicate or differently spelled keys, no hole, overlap or trailing byte in the data, no
-// overflow in a shape. Elements that are not finite are refused (ErrNotFinite), because a network with one NaN
-// weight answers NaN to everything. Whatever the file claims, no more is allocated than a small multiple of
-// the file's own size. Damage is reported as ErrCorrupt.
+// It reads F32 only and refuses other element types by name. It is strict where files have been
+// used to confuse readers: no duplicate or differently spelled keys, no hole, overlap or trailing
+// byte in the data, no overflow in a shape. Elements that are not finite are refused
+// (ErrNotFinite), because a network with one NaN weight answers NaN to everything. Whatever the
+// file claims, no more is allocated than a small multiple of the file's own size. Damage is
+// reported as ErrCorrupt.
 func ReadSafetensors(path string) ([]Tensor, map[string]string, error) {
 	f, size, err := openRegular(disk{}, path)
 	if err != nil {

@@ -17,15 +17,16 @@ import (
 // metadataKey is the one key of a safetensors header that names no tensor.
 const metadataKey = "__metadata__"
 
-// tensorEntry is one tensor as the header describes it; begin and end count bytes of the data section.
+// tensorEntry is one tensor as the header describes it; begin and end count bytes of the data
+// section.
 type tensorEntry struct {
 	name       string
 	shape      []int
 	begin, end int64
 }
 
-// formatSafetensorsHeader writes the header of entries, padded with spaces so that the data begins at a
-// multiple of 8 bytes, as the reference writes it.
+// formatSafetensorsHeader writes the header of entries, padded with spaces so that the data begins
+// at a multiple of 8 bytes, as the reference writes it.
 func formatSafetensorsHeader(entries []tensorEntry, metadata map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	separator := byte('{')
@@ -84,9 +85,9 @@ func quote(s string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// A headerParser reads a safetensors header token by token. encoding/json's Unmarshal would take the last of
-// two equal keys, match keys in another case, and round numbers; two readers of one file could then disagree
-// about what it says.
+// A headerParser reads a safetensors header token by token. encoding/json's Unmarshal would take
+// the last of two equal keys, match keys in another case, and round numbers; two readers of one
+// file could then disagree about what it says.
 type headerParser struct{ *json.Decoder }
 
 // parseSafetensorsHeader returns the entries in the order of their data, and the metadata.
@@ -124,8 +125,8 @@ func parseSafetensorsHeader(header []byte) ([]tensorEntry, map[string]string, er
 	if rest := bytes.TrimRight(header[p.InputOffset():], " "); len(rest) > 0 {
 		return nil, nil, fmt.Errorf("found %d bytes after its end, expected only spaces", len(rest))
 	}
-	// Ties (tensors without elements) are ordered by their end, so that an empty tensor comes before the one
-	// that begins where it lies, and then by their place in the header.
+	// Ties (tensors without elements) are ordered by their end, so that an empty tensor comes
+	// before the one that begins where it lies, and then by their place in the header.
 	slices.SortStableFunc(entries, func(a, b tensorEntry) int {
 		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))
 	})
@@ -214,7 +215,8 @@ func (p headerParser) tensor(name string) (tensorEntry, error) {
 	return entry, nil
 }
 
-// integers reads an array of at most limit non-negative integers, written plainly (no sign, fraction or exponent).
+// integers reads an array of at most limit non-negative integers, written plainly (no sign,
+// fraction or exponent).
 func (p headerParser) integers(limit int) ([]int, error) {
 	if err := p.delimiter('['); err != nil {
 		return nil, err
@@ -264,7 +266,8 @@ func (p headerParser) delimiter(want json.Delim) error {
 	return nil
 }
 
-// show prints a token for an error message, shortened: a hostile header may hold megabytes in one string.
+// show prints a token for an error message, shortened: a hostile header may hold megabytes in one
+// string.
 func show(token json.Token) string {
 	return fmt.Sprintf("%.40s", fmt.Sprint(token))
 }
@@ -276,8 +279,9 @@ func syntax(err error) error {
 	return fmt.Errorf("found invalid JSON: %w", err)
 }
 
-// checkTensorName accepts what every reader of the format understands alike. The replacement character is
-// refused because the JSON decoder makes it out of every broken escape: two different names would become one.
+// checkTensorName accepts what every reader of the format understands alike. The replacement
+// character is refused because the JSON decoder makes it out of every broken escape: two different
+// names would become one.
 func checkTensorName(name string) error {
 	switch {
 	case name == "" || name == metadataKey:

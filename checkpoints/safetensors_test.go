@@ -96,7 +96,8 @@ func TestWriteSafetensorsRefuses(t *testing.T) {
 	}
 }
 
-// rawSafetensors builds a safetensors file from a header and the number of its data bytes, all zero.
+// rawSafetensors builds a safetensors file from a header and the number of its data bytes, all
+// zero.
 func rawSafetensors(header string, dataBytes int) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(b, header...), make([]byte, dataBytes)...)

@@ -16,10 +16,11 @@ import (
 
 // A State is everything that a stopped run needs to go on, and nothing else.
 //
-// It holds no state of a random generator and no noise, on purpose. Two runs that went on from one checkpoint
-// with the same generator would add the same noise to different sums; the difference of their parameters would
-// then be the exact difference of two unprotected gradients. A resumed run keys its generators afresh, runs the
-// steps after the checkpoint again with fresh noise, and the ledger counts them again.
+// It holds no state of a random generator and no noise, on purpose. Two runs that went on from one
+// checkpoint with the same generator would add the same noise to different sums; the difference of
+// their parameters would then be the exact difference of two unprotected gradients. A resumed run
+// keys its generators afresh, runs the steps after the checkpoint again with fresh noise, and the
+// ledger counts them again.
 //
 // The parameters and slots are outputs of the mechanism: keeping them costs no privacy.
 type State struct {
@@ -41,8 +42,8 @@ type State struct {
 //	          parameters, then the slots in the order of the header: float32
 //	32 bytes  SHA-256 of all bytes before
 //
-// The SHA-256 detects accidents. Whoever can write the file can also write a matching one: tampering is
-// detected only by a copy of the hash kept elsewhere.
+// The SHA-256 detects accidents. Whoever can write the file can also write a matching one:
+// tampering is detected only by a copy of the hash kept elsewhere.
 const (
 	stateMagic     = "dpsgd-checkpoint"
 	stateVersion   = 1
@@ -51,8 +52,8 @@ const (
 	maxStateString = 1 << 10
 )
 
-// stateHeader describes the sections. Its JSON is canonical (these keys, in this order, no spaces): a header
-// that reads the same but is written differently was not written by this package.
+// stateHeader describes the sections. Its JSON is canonical (these keys, in this order, no spaces):
+// a header that reads the same but is written differently was not written by this package.
 type stateHeader struct {
 	Step          int          `json:"step"`
 	Parameters    int          `json:"parameters"`
@@ -177,7 +178,8 @@ func slotNames(slots []slotHeader) []string {
 	return names
 }
 
-// parseStateHeader accepts only what json writes, which excludes unknown, repeated and missing keys at once.
+// parseStateHeader accepts only what json writes, which excludes unknown, repeated and missing keys
+// at once.
 func parseStateHeader(header []byte) (stateHeader, error) {
 	var h stateHeader
 	if err := json.Unmarshal(header, &h); err != nil {
@@ -197,7 +199,8 @@ func parseStateHeader(header []byte) (stateHeader, error) {
 	return h, nil
 }
 
-// state reads the float32 sections, whose lengths must fill data exactly before anything is allocated.
+// state reads the float32 sections, whose lengths must fill data exactly before anything is
+// allocated.
 func (h stateHeader) state(data []byte) (*State, error) {
 	rest := len(data) / floatSize
 	for _, section := range append([]slotHeader{{"parameters", h.Parameters}}, h.Slots...) {

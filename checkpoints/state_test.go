@@ -50,7 +50,8 @@ func TestStateRoundTrip(t *testing.T) {
 	}
 }
 
-// A state has no place for a random generator or for noise: the file consists of the values named here.
+// A state has no place for a random generator or for noise: the file consists of the values named
+// here.
 func TestStateHoldsNothingElse(t *testing.T) {
 	s := sampleState(7)
 	file := encodeState(s)
@@ -159,8 +160,8 @@ func sealedBody(header string, sections []float32) []byte {
 	return file[:len(file)-sha256.Size]
 }
 
-// Whatever the reader accepts it writes again, byte for byte. The checksum is put right first, so that the
-// fuzzer reaches the parser behind it.
+// Whatever the reader accepts it writes again, byte for byte. The checksum is put right first, so
+// that the fuzzer reaches the parser behind it.
 func FuzzDecodeState(f *testing.F) {
 	f.Add(encodeState(sampleState(3)))
 	f.Add(encodeState(&State{}))

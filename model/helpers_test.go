@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"dpsgd/clip"
@@ -82,11 +83,9 @@ func newModel(t *testing.T, layers model.Sequential) *model.Model {
 }
 
 func normals(n int, seed uint64) []float32 {
-	wide := make([]float64, n)
-	random.Normals(wide, random.Seeded(seed))
-	values := make([]float32, n)
-	for i, v := range wide {
-		values[i] = float32(v)
+	src, values := rand.New(random.Seeded(seed)), make([]float32, n)
+	for i := range values {
+		values[i] = float32(src.NormFloat64())
 	}
 	return values
 }

@@ -92,12 +92,6 @@ func (m *Model) MultiplyAdds() (total, first int) {
 	return total, first
 }
 
-// Input is the shape of one example.
-func (m *Model) Input() Input { return m.input }
-
-// Classes is the number of classes.
-func (m *Model) Classes() int { return m.classes }
-
 // Network is a model declared on a graph for physical batches of a fixed size B.
 type Network struct {
 	Images *gorgonia.Node // input, float32 (B, H, W, C), or (B, C) for rows

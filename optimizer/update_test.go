@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -93,10 +94,9 @@ func values(t testing.TB, g Gradient, dim int) []float64 {
 }
 
 func startingPoint(dim int, seed uint64) []float32 {
-	z, p := make([]float64, dim), make([]float32, dim)
-	random.Normals(z, random.Seeded(seed))
-	for i, v := range z {
-		p[i] = float32(v)
+	src, p := rand.New(random.Seeded(seed)), make([]float32, dim)
+	for i := range p {
+		p[i] = float32(src.NormFloat64())
 	}
 	return p
 }

@@ -1,6 +1,8 @@
 package perexample
 
 import (
+	"fmt"
+
 	"dpsgd/clip"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
@@ -25,6 +27,20 @@ func (e Engine) String() string {
 		return "materialise"
 	}
 	return "ghost"
+}
+
+// MarshalText writes "ghost" or "materialise".
+func (e Engine) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText reads what MarshalText writes, and nothing else.
+func (e *Engine) UnmarshalText(text []byte) error {
+	for _, known := range []Engine{Ghost, Materialise} {
+		if string(text) == known.String() {
+			*e = known
+			return nil
+		}
+	}
+	return fmt.Errorf("perexample: found the engine %q, expected ghost or materialise", text)
 }
 
 // Plan is one parameter's part of a private step, with the nodes that serve it.

@@ -3,6 +3,7 @@ package perexample_test
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -145,11 +146,9 @@ func (c ruleCase) draw(batch int, seed uint64) inputs {
 }
 
 func normals(n int, src *random.Source) []float32 {
-	wide := make([]float64, n)
-	random.Normals(wide, src)
-	values := make([]float32, n)
-	for i, v := range wide {
-		values[i] = float32(v)
+	draw, values := rand.New(src), make([]float32, n)
+	for i := range values {
+		values[i] = float32(draw.NormFloat64())
 	}
 	return values
 }

@@ -6,7 +6,6 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/internal/graph"
-	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 
 	"gorgonia.org/gorgonia"
@@ -14,16 +13,22 @@ import (
 )
 
 // Timing is the time that the norms and the clipped sum of one parameter take with each engine.
+// What counts is how the two compare.
 type Timing struct{ Ghost, Materialise time.Duration }
+
+// storing is what storing gradients takes in units of what not storing them takes.
+func (t Timing) storing() float64 { return float64(t.Materialise) / float64(t.Ghost) }
 
 // Choose returns the faster engine for each rule at the given physical batch size. Stored gradients
 // take at most budget bytes together, given out in the order of the rules; a rule that does not fit
-// uses the ghost engine, and so does one that would gain less than a quarter by storing.
+// uses the ghost engine, and so does one that would gain less than a quarter by storing. Where the
+// timings are within 15 % of that point, the multiply-adds and the bytes that the engines move
+// decide, so that two measurements on one machine lead to one choice.
 func Choose(rules []Rule, timings []Timing, batch int, budget int64) []Engine {
 	engines := make([]Engine, len(rules))
 	for i, r := range rules {
 		bytes := 4 * int64(batch) * int64(r.Size())
-		if timings[i].Materialise*4 < timings[i].Ghost*3 && bytes <= budget {
+		if worthStoring(r, timings[i], batch) && bytes <= budget {
 			engines[i] = Materialise
 			budget -= bytes
 		}
@@ -31,46 +36,90 @@ func Choose(rules []Rule, timings []Timing, batch int, budget int64) []Engine {
 	return engines
 }
 
-// Measure times both engines for each rule, on random examples, a batch or as many as show what a
-// batch costs, and the workers that will train. Where one engine takes many times the multiply-adds
-// of the other, their number decides instead, at a nanosecond each.
-func Measure(rules []Rule, batch int, pool *kernel.Pool) ([]Timing, error) {
-	batch = min(batch, measuredExamples)
+func worthStoring(r Rule, t Timing, batch int) bool {
+	found := t.storing()
+	if found < worthwhile/closeRatio || found > worthwhile*closeRatio {
+		return found < worthwhile
+	}
+	return estimate(r, batch).storing() < worthwhile
+}
+
+const (
+	// worthwhile is the share of the ghost engine's time from which on stored gradients are not
+	// worth their memory.
+	worthwhile = 0.75
+	// closeRatio is how far ratios of times may be apart when they are measured twice on a machine
+	// that has other work too: with five threads to a core, most were within 15 % of each other
+	// where a run takes less than a millisecond. Further from the point where the choice changes
+	// they are trusted, and ratios that differ by more are not.
+	closeRatio = 1.15
+)
+
+// Measure times both engines for each rule, on random examples: a batch, or as many as show what a
+// batch costs. It uses one thread, because on a machine that has other work several would be timed
+// waiting for each other. An estimate from multiply-adds and bytes takes the place of the times
+// where one engine has many times the work of the other, and where two measurements do not agree on
+// how the engines compare.
+func Measure(rules []Rule, batch int) ([]Timing, error) {
 	timings := make([]Timing, len(rules))
 	for i, r := range rules {
-		c := r.Cost()
-		ghost, materialise := c.GhostNorm+c.GhostSum, c.Materialise+3*passCost*float64(r.Size())
-		if ghost > clearRatio*materialise || materialise > clearRatio*ghost {
-			timings[i] = Timing{time.Duration(ghost), time.Duration(materialise)}
+		timings[i] = estimate(r, batch)
+		if s := timings[i].storing(); s > clearRatio || s < 1/clearRatio {
 			continue
 		}
-		var err error
-		if timings[i].Ghost, err = measure(r, Ghost, batch, pool); err != nil {
-			return nil, err
+		var rounds [2]Timing
+		for j := range rounds {
+			var err error
+			if rounds[j], err = measureBoth(r, examples(r, batch)); err != nil {
+				return nil, err
+			}
 		}
-		if timings[i].Materialise, err = measure(r, Materialise, batch, pool); err != nil {
-			return nil, err
-		}
+		timings[i] = settle(rounds, timings[i])
 	}
 	return timings, nil
 }
 
+// settle returns the shorter times of two measurements that agree, and the estimate if they do not.
+func settle(rounds [2]Timing, estimated Timing) Timing {
+	first, second := rounds[0], rounds[1]
+	if change := first.storing() / second.storing(); !(change <= closeRatio && change >= 1/closeRatio) {
+		return estimated
+	}
+	return Timing{min(first.Ghost, second.Ghost), min(first.Materialise, second.Materialise)}
+}
+
 const (
-	// passCost is what reading or writing one stored gradient value costs in multiply-adds: a
-	// product runs near the arithmetic limit of a core, a pass over memory does not. Stored
-	// gradients are written once, read for the norm, and read for the sum.
-	passCost = 4
-	// clearRatio of multiply-adds is not made up for by anything that they leave out.
-	clearRatio = 6
-	// measuredExamples have gradients that do not fit a cache where those of a batch do not, and
-	// share what an engine does once for all of them.
-	measuredExamples = 64
-	measuredRuns     = 2
+	// clearRatio of work is not made up for by anything that the estimate leaves out.
+	clearRatio = 6.0
+	// fewestExamples share what an engine does once for all of them.
+	fewestExamples = 64
+	// A measurement is repeated at least so often, and as long as that: the fewer microseconds a
+	// run takes, the more does it lose to whatever else the machine does.
+	measuredRuns = 2
+	measuredTime = time.Millisecond
 )
 
+// examples of a batch are measured: as many as have gradients that do not fit a cache where those
+// of the batch do not.
+func examples(r Rule, batch int) int {
+	n := fewestExamples
+	if 4*r.Size()*batch > cacheBytes {
+		n = max(n, cacheBytes/(4*r.Size())+1)
+	}
+	return min(n, batch)
+}
+
+func measureBoth(r Rule, batch int) (t Timing, err error) {
+	if t.Ghost, err = measure(r, Ghost, batch); err != nil {
+		return t, err
+	}
+	t.Materialise, err = measure(r, Materialise, batch)
+	return t, err
+}
+
 // measure is the shortest of a few runs of norms and clipped sum.
-func measure(r Rule, engine Engine, batch int, pool *kernel.Pool) (time.Duration, error) {
-	b := graph.NewBuilder(pool)
+func measure(r Rule, engine Engine, batch int) (time.Duration, error) {
+	b := graph.NewBuilder(nil)
 	x, dz := r.Values()
 	source := random.Seeded(1)
 	input := func(name string, shape ...int) *gorgonia.Node {
@@ -86,13 +135,13 @@ func measure(r Rule, engine Engine, batch int, pool *kernel.Pool) (time.Duration
 	if err != nil {
 		return 0, fmt.Errorf("perexample: %T: %w", r, err)
 	}
-	sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, r.Size(), pool)
+	sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, r.Size(), nil)
 	if err != nil {
 		return 0, err
 	}
-	gradients := clip.Batch{SquaredNorms: executor.Values(norms).Float64, Parts: []clip.Part{plan.Part(executor, pool)}}
-	best := time.Duration(1<<63 - 1)
-	for range 1 + measuredRuns { // the first one allocates
+	gradients := clip.Batch{SquaredNorms: executor.Values(norms).Float64, Parts: []clip.Part{plan.Part(executor, nil)}}
+	best, begun := time.Duration(1<<63-1), time.Now()
+	for runs := 0; runs <= measuredRuns || time.Since(begun) < measuredTime; runs++ { // the first one allocates
 		start := time.Now()
 		if err := executor.RunAll(); err != nil {
 			return 0, err

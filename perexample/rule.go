@@ -47,13 +47,6 @@ func whole(size int, write func(g, x, dz []float32)) Former {
 	}
 }
 
-// Cost counts multiply-adds per example.
-type Cost struct {
-	GhostNorm   float64 // squared norm without the gradient
-	GhostSum    float64 // share of one example in the weighted sum
-	Materialise float64 // the gradient itself
-}
-
 // Use is one parameter at work in a graph: Output is computed from Input and the parameter.
 type Use struct {
 	Parameter     string // name, for messages

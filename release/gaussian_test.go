@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -93,8 +94,10 @@ func TestBatteryRejectsBrokenMechanisms(t *testing.T) {
 		return withNoise(func(_ int, v float64) float64 { return factor * v })
 	}
 	normals := func(n int, src *random.Source) []float64 {
-		z := make([]float64, n)
-		random.Normals(z, src)
+		draw, z := rand.New(src), make([]float64, n)
+		for i := range z {
+			z[i] = draw.NormFloat64()
+		}
 		return z
 	}
 	src := random.Seeded(31)

@@ -130,6 +130,14 @@ func (a *app) printBench(b *bench.Result, f benchFlags) {
 		table = append(table, []string{part, decimals(ms, 3), decimals(100*ms/b.StepMS, 1)})
 	}
 	printTable(a.out, table)
+	if len(b.Engines) > 0 {
+		fmt.Fprintln(a.out)
+		table = [][]string{{"parameter", "per-example norms"}}
+		for _, e := range b.Engines {
+			table = append(table, []string{e.Parameter, e.Engine.String()})
+		}
+		printTable(a.out, table)
+	}
 }
 
 func decimals(x float64, n int) string { return strconv.FormatFloat(x, 'f', n, 64) }

@@ -13,7 +13,7 @@ import (
 
 // The fields of --json are these and no others, in every mode, with figures that make sense.
 func TestBenchJSON(t *testing.T) {
-	fields := strings.Fields("batch examples_per_second fma_limit_gflops gflops kernel mode model parts peak_rss_mib step_ms threads")
+	fields := strings.Fields("batch engines examples_per_second fma_limit_gflops gflops kernel mode model parts peak_rss_mib step_ms threads")
 	for _, mode := range []string{"private", "plain", "materialise", "ghost"} {
 		object := lastLine(t, succeed(t, "bench", "--model", "mlp128", "--mode", mode, "--batch", "32", "--threads", "1", "--seconds", "0.05", "--json"))
 		if found := slices.Sorted(maps.Keys(object)); !slices.Equal(found, fields) {
@@ -26,6 +26,9 @@ func TestBenchJSON(t *testing.T) {
 			if v, ok := object[figure].(float64); !ok || !(v > 0) {
 				t.Errorf("%s: %s is %v", mode, figure, object[figure])
 			}
+		}
+		if engines, ok := object["engines"].([]any); !ok || (len(engines) > 0) != (mode != "plain") {
+			t.Errorf("%s: the engines are %v", mode, object["engines"])
 		}
 		parts, _ := object["parts"].(map[string]any)
 		if found, want := slices.Sorted(maps.Keys(parts)), slices.Sorted(slices.Values(bench.Parts())); !slices.Equal(found, want) {
@@ -55,7 +58,7 @@ func TestBenchDefaults(t *testing.T) {
 func TestBenchText(t *testing.T) {
 	for _, args := range [][]string{{"--model", "mnist-cnn-relu", "--batch", "1025"}, {"--config", ownConfig(t, "pictures", 10), "--mode", "materialise"}} {
 		out := succeed(t, append([]string{"bench", "--seconds", "0.01"}, args...)...)
-		for _, want := range append(bench.Parts(), " step, batch ", "examples/s", "% of the FMA limit of ", "MiB at its peak", "% of the step") {
+		for _, want := range append(bench.Parts(), " step, batch ", "examples/s", "% of the FMA limit of ", "MiB at its peak", "% of the step", "per-example norms", "materialise") {
 			if !strings.Contains(out, want) {
 				t.Errorf("bench does not say %q:\n%s", want, out)
 			}

@@ -60,7 +60,7 @@ func (a *app) describeLayers(d *describe.Description) {
 	for _, e := range d.Engines {
 		layer := e.Parameter[:strings.LastIndex(e.Parameter, ".")]
 		if _, seen := engines[layer]; !seen {
-			engines[layer] = e.Engine // that of the weight, which comes first
+			engines[layer] = e.Engine.String() // that of the weight, which comes first
 		}
 	}
 	table := [][]string{{"layer", "kind", "output", "parameters", "multiply-adds", "per-example norms"}}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dpsgd/configs"
+	"dpsgd/internal/compute"
 	"dpsgd/internal/kernel"
 	"dpsgd/model"
 )
@@ -36,6 +37,9 @@ type Result struct {
 	FMALimitGFLOPs    float64            `json:"fma_limit_gflops"`    // of this process's threads
 	PeakRSSMiB        float64            `json:"peak_rss_mib"`        // of the process, so far
 	Parts             map[string]float64 `json:"parts"`               // milliseconds of a step, for each of Parts
+
+	// Engines are those of a private step; none in mode plain.
+	Engines []compute.Assignment `json:"engines"`
 
 	Steps    int `json:"-"` // that were measured
 	Physical int `json:"-"` // examples that the graph holds at once
@@ -88,8 +92,11 @@ func Run(ctx context.Context, c *configs.Config, mode string, d time.Duration) (
 	result := &Result{
 		Model: cmp.Or(c.Model.Name, "layers"), Mode: mode, Batch: c.Training.BatchSize, Threads: b.pool.Threads(), Kernel: selected,
 		ExamplesPerSecond: float64(c.Training.BatchSize) / step.Seconds(), StepMS: milliseconds(step),
-		FMALimitGFLOPs: b.limit, PeakRSSMiB: peakMemory(), Parts: parts,
+		FMALimitGFLOPs: b.limit, PeakRSSMiB: peakMemory(), Parts: parts, Engines: []compute.Assignment{},
 		Steps: len(times), Physical: b.physical,
+	}
+	if private, ok := b.step.(*privateStep); ok {
+		result.Engines = private.gradients.Engines()
 	}
 	result.GFLOPs = 2 * float64(multiplyAdds(b.model)) * result.ExamplesPerSecond / 1e9
 	return result, nil

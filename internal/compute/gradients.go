@@ -4,7 +4,6 @@ package compute
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -18,10 +17,6 @@ import (
 
 	"gorgonia.org/gorgonia"
 )
-
-// maxGradientBytes limits what per-example gradients may take at once; beyond it parameters use the
-// ghost engine.
-const maxGradientBytes = 128 << 20
 
 // Gradients computes per-example gradients for logical batches of any size with one graph of fixed
 // physical batch size: the [release.Source] of training.
@@ -45,10 +40,14 @@ type Diagnosis struct {
 }
 
 // NewGradients declares and compiles the private graph for physical batches of the given size.
-// engine is "auto", "ghost" or "materialise".
-func NewGradients(m *model.Model, batcher *data.Batcher, batch int, engine string, pool *kernel.Pool) (*Gradients, error) {
+// engine is "auto", "ghost" or "materialise"; kept is what was chosen before, the zero value if
+// nothing was.
+func NewGradients(m *model.Model, batcher *data.Batcher, batch int, engine string, kept Choice, pool *kernel.Pool) (*Gradients, error) {
 	return DeclareGradients(m, batcher, batch, func(uses []perexample.Use) ([]perexample.Engine, error) {
-		return chooseEngines(uses, batch, engine, pool)
+		if engines, ok := kept.engines(uses, batch, engine); ok {
+			return engines, nil
+		}
+		return chooseEngines(uses, batch, engine)
 	}, pool)
 }
 
@@ -112,25 +111,6 @@ func inOrder(places [][2]int) []int {
 	return order
 }
 
-func chooseEngines(uses []perexample.Use, batch int, engine string, pool *kernel.Pool) ([]perexample.Engine, error) {
-	rules := make([]perexample.Rule, len(uses))
-	for i, u := range uses {
-		rules[i] = u.Rule
-	}
-	switch engine {
-	case "ghost":
-		return slices.Repeat([]perexample.Engine{perexample.Ghost}, len(rules)), nil
-	case "materialise":
-		return slices.Repeat([]perexample.Engine{perexample.Materialise}, len(rules)), nil
-	}
-	timings, err := perexample.Measure(rules, batch, pool)
-	if err != nil {
-		return nil, err
-	}
-	runtime.GC() // buffers that only the measurement needed
-	return perexample.Choose(rules, timings, batch, maxGradientBytes), nil
-}
-
 // Parts finds where each use's parameter lies in the parameter vector.
 func Parts(m *model.Model, uses []perexample.Use) ([][2]int, error) {
 	at := map[string][2]int{}
@@ -177,19 +157,4 @@ func (g *Gradients) Observe(f func(Diagnosis)) { g.observe = f }
 // Profile makes later runs tell record how long each operation takes; see [graph.Executor.Profile].
 func (g *Gradients) Profile(record func(part, operation string, d time.Duration)) {
 	g.executor.Profile(record)
-}
-
-// Assignment is the engine of one parameter.
-type Assignment struct {
-	Parameter string `json:"parameter"`
-	Engine    string `json:"engine"` // ghost or materialise
-}
-
-// Engines lists how the per-example gradients of each parameter are handled.
-func (g *Gradients) Engines() []Assignment {
-	list := make([]Assignment, len(g.engines))
-	for i, u := range g.network.Uses {
-		list[i] = Assignment{u.Parameter, g.engines[i].String()}
-	}
-	return list
 }

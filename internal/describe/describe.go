@@ -122,7 +122,7 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *train.Plan) error {
 func (d *Description) fillMemory(c *configs.Config, plan *train.Plan, m *model.Model, o setup.Outline) error {
 	pool := kernel.NewPool(setup.Threads(c))
 	defer pool.Close()
-	g, err := compute.NewGradients(m, nil, min(c.Training.PhysicalBatchSize, o.Examples), c.Performance.Engine, pool)
+	g, err := compute.NewGradients(m, nil, min(c.Training.PhysicalBatchSize, o.Examples), c.Performance.Engine, compute.Choice{}, pool)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 // What the folder of a run holds.
 const (
 	Config        = "config.yaml"
+	Engines       = "engines.json" // of the graph; public, as it depends on shapes and the machine alone
 	Ledger        = "ledger.jsonl"
 	Metrics       = "metrics.jsonl"
 	Diagnostics   = "diagnostics.private.jsonl"

@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// topologicalOrder lists the nodes that the outputs need, inputs before the nodes that read them: the order in
-// which they were declared is one, as a node is declared after its inputs.
+// topologicalOrder lists the nodes that the outputs need, inputs before the nodes that read them:
+// the order in which they were declared is one, as a node is declared after its inputs.
 func topologicalOrder(outputs []*gorgonia.Node) ([]*gorgonia.Node, error) {
 	seen := map[*gorgonia.Node]bool{}
 	var order []*gorgonia.Node
@@ -34,8 +34,9 @@ func topologicalOrder(outputs []*gorgonia.Node) ([]*gorgonia.Node, error) {
 	return order, nil
 }
 
-// schedule moves the operations of a part to the earliest place that their inputs allow, and leaves the others in their
-// order: what reads a large value once runs while that value is in the cache, and its buffer is free again soon.
+// schedule moves the operations of a part to the earliest place that their inputs allow, and leaves
+// the others in their order: what reads a large value once runs while that value is in the cache,
+// and its buffer is free again soon.
 func schedule(order []*gorgonia.Node, early string) []*gorgonia.Node {
 	done := map[*gorgonia.Node]bool{}
 	scheduled := make([]*gorgonia.Node, 0, len(order))
@@ -109,10 +110,12 @@ func (p *bufferPlan) acquire(n *gorgonia.Node) Array {
 	return Array{Float32: buffer[:size]}
 }
 
-// lend offers the memory of an input of the graph to the first operation that works in place on it; nobody else gets it.
+// lend offers the memory of an input of the graph to the first operation that works in place on it;
+// nobody else gets it.
 func (p *bufferPlan) lend(n *gorgonia.Node, a Array) { p.lent[n] = a.Float32 }
 
-// inherit hands an operation that may work in place the buffer of an input that it is the last to read.
+// inherit hands an operation that may work in place the buffer of an input that it is the last to
+// read.
 func (p *bufferPlan) inherit(n *gorgonia.Node, size int) ([]float32, bool) {
 	if own, ok := n.Op().(*node); !(ok && own.InPlace) && !isSum(n) {
 		return nil, false
@@ -131,7 +134,8 @@ func (p *bufferPlan) inherit(n *gorgonia.Node, size int) ([]float32, bool) {
 	return nil, false
 }
 
-// take removes the smallest free buffer that fits without wasting more than half of it, or makes one.
+// take removes the smallest free buffer that fits without wasting more than half of it, or makes
+// one.
 func (p *bufferPlan) take(size int) []float32 {
 	best := -1
 	for i, b := range p.free {

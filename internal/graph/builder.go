@@ -15,8 +15,8 @@ import (
 // ErrDeclaration is what every error of a Builder matches.
 var ErrDeclaration = errors.New("graph: the network cannot be declared")
 
-// Builder declares one expression graph. Its first error is kept, later calls do nothing. It is not safe
-// for concurrent use.
+// Builder declares one expression graph. Its first error is kept, later calls do nothing. It is not
+// safe for concurrent use.
 type Builder struct {
 	graph   *gorgonia.ExprGraph
 	pool    *kernel.Pool
@@ -47,15 +47,14 @@ func NewBuilder(pool *kernel.Pool) *Builder {
 // Pool is where operations run their loops; nil means on the caller.
 func (b *Builder) Pool() *kernel.Pool { return b.pool }
 
-// Part names the part of the step that the operations declared from now on belong to, for [Executor.Profile].
-// Operations that [Builder.Backpropagate] declares belong to "backward" whatever the name.
+// Part names the part of the step that the operations declared from now on belong to, for
+// [Executor.Profile]. Operations that [Builder.Backpropagate] declares belong to "backward"
+// whatever the name.
 func (b *Builder) Part(name string) { b.part = name }
 
-// Early names a part whose operations run as soon as their inputs are there, between those of other parts.
+// Early names a part whose operations run as soon as their inputs are there, between those of other
+// parts.
 func (b *Builder) Early(part string) { b.early = part }
-
-// Graph is the Gorgonia graph under construction.
-func (b *Builder) Graph() *gorgonia.ExprGraph { return b.graph }
 
 // Err is the first error, nil while all is well. It matches [ErrDeclaration].
 func (b *Builder) Err() error { return b.err }
@@ -78,7 +77,8 @@ func (b *Builder) Input(name string, t tensor.Dtype, shape ...int) *gorgonia.Nod
 	return n
 }
 
-// Parameter declares a trainable leaf over memory that the caller owns, row-major in the given shape.
+// Parameter declares a trainable leaf over memory that the caller owns, row-major in the given
+// shape.
 func (b *Builder) Parameter(name string, values []float32, shape ...int) *gorgonia.Node {
 	if !b.checkShape(name, shape) {
 		return nil
@@ -90,7 +90,8 @@ func (b *Builder) Parameter(name string, values []float32, shape ...int) *gorgon
 	return b.leaf(name, tensor.Float32, shape, Array{Float32: values})
 }
 
-// checkShape fails unless all sizes are positive: Gorgonia panics on empty tensors, in part when they run.
+// checkShape fails unless all sizes are positive: Gorgonia panics on empty tensors, in part when
+// they run.
 func (b *Builder) checkShape(name string, shape []int) bool {
 	for _, size := range shape {
 		if size < 1 {
@@ -119,8 +120,8 @@ func (b *Builder) leaf(name string, t tensor.Dtype, shape []int, values Array) *
 // Values is the memory of an input or parameter.
 func (b *Builder) Values(leaf *gorgonia.Node) Array { return b.leaves[leaf] }
 
-// Apply adds an operation to the graph. Its output is tracked (gradients flow to it) when one of its inputs is
-// and the operation is differentiable; see [Builder.Track].
+// Apply adds an operation to the graph. Its output is tracked (gradients flow to it) when one of
+// its inputs is and the operation is differentiable; see [Builder.Track].
 func (b *Builder) Apply(op Operation, inputs ...*gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil
@@ -163,9 +164,9 @@ func (b *Builder) Tracked(n *gorgonia.Node) bool { return b.tracked[n] }
 // backward is the part of differentiation, Gorgonia's own operations included.
 const backward = "backward"
 
-// Backpropagate returns the gradients of Σᵢ weightsᵢ·outputᵢ with respect to the given nodes, which may be
-// intermediate. output and weights have one shape. A graph is differentiated once: Gorgonia keeps
-// the gradients of the first time and would answer with them again, whatever the weights.
+// Backpropagate returns the gradients of Σᵢ weightsᵢ·outputᵢ with respect to the given nodes, which
+// may be intermediate. output and weights have one shape. A graph is differentiated once: Gorgonia
+// keeps the gradients of the first time and would answer with them again, whatever the weights.
 func (b *Builder) Backpropagate(output, weights *gorgonia.Node, withRespectTo []*gorgonia.Node) []*gorgonia.Node {
 	if b.err != nil {
 		return nil

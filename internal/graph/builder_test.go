@@ -12,7 +12,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Every mistake in a declaration is an error that names its place, and what follows it does nothing.
+// Every mistake in a declaration is an error that names its place, and what follows it does
+// nothing.
 func TestDeclarationErrors(t *testing.T) {
 	identity := graph.Operation{Name: "identity", Type: tensor.Float32, Shape: []int{2}, Run: func(graph.Array, []graph.Array) {}}
 	withGradient := func(parts ...*gorgonia.Node) graph.Operation {

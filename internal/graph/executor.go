@@ -10,10 +10,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Executor runs the part of a graph that the requested outputs need. Buffers are planned when it is made: two
-// nodes share one buffer when the first is no longer read once the second is written. So the
-// executor allocates nothing in a run (an operation's own Run, and Gorgonia's operations, may), and memory is that of
-// the widest moment of the step, not the sum over all nodes.
+// Executor runs the part of a graph that the requested outputs need. Buffers are planned when it is
+// made: two nodes share one buffer when the first is no longer read once the second is written. So
+// the executor allocates nothing in a run (an operation's own Run, and Gorgonia's operations, may),
+// and memory is that of the widest moment of the step, not the sum over all nodes.
 type Executor struct {
 	instructions []instruction
 	values       map[*gorgonia.Node]Array // leaves and requested outputs
@@ -21,10 +21,8 @@ type Executor struct {
 	record       func(part, name string, d time.Duration)
 }
 
-var _ gorgonia.VM = (*Executor)(nil)
-
-// instruction is one call; foreign operations (those that Gorgonia's differentiation adds, such as the sum of
-// gradients where branches meet) go through run as well.
+// instruction is one call; foreign operations (those that Gorgonia's differentiation adds, such as
+// the sum of gradients where branches meet) go through run as well.
 type instruction struct {
 	name, part string
 	run        func(out Array, in []Array) error
@@ -95,8 +93,8 @@ func (e *Executor) RunAll() error {
 	return nil
 }
 
-// Profile makes every later run tell record, after each operation, its part of the step (see [Builder.Part]), its name
-// and the time it took; nil ends that.
+// Profile makes every later run tell record, after each operation, its part of the step (see
+// [Builder.Part]), its name and the time it took; nil ends that.
 func (e *Executor) Profile(record func(part, name string, d time.Duration)) { e.record = record }
 
 // now reads the clock only for a profile.
@@ -107,7 +105,8 @@ func (e *Executor) now() (t time.Time) {
 	return t
 }
 
-// partOf is the part of the step that a node belongs to; operations that are not ours come from differentiation.
+// partOf is the part of the step that a node belongs to; operations that are not ours come from
+// differentiation.
 func partOf(n *gorgonia.Node) string {
 	if own, ok := n.Op().(*node); ok {
 		return own.part
@@ -115,14 +114,8 @@ func partOf(n *gorgonia.Node) string {
 	return backward
 }
 
-// Reset does nothing: a run leaves no state behind.
-func (e *Executor) Reset() {}
-
-// Close does nothing; it is part of [gorgonia.VM].
-func (e *Executor) Close() error { return nil }
-
-// runner is how to run a node: our operations directly, Gorgonia's through tensors over the same memory, but for
-// the sum of gradients where branches meet, the one that differentiation adds.
+// runner is how to run a node: our operations directly, Gorgonia's through tensors over the same
+// memory, but for the sum of gradients where branches meet, the one that differentiation adds.
 func (b *Builder) runner(n *gorgonia.Node) func(Array, []Array) error {
 	if own, ok := n.Op().(*node); ok {
 		return func(out Array, in []Array) error {

@@ -16,8 +16,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Gorgonia's own machine and a formula agree with the executor, forward and backward, on a graph with nodes that
-// Gorgonia's differentiation added.
+// Gorgonia's own machine and a formula agree with the executor, forward and backward, on a graph
+// with nodes that Gorgonia's differentiation added.
 func TestExecutorEqualsTapeMachine(t *testing.T) {
 	const n = 7
 	b := graph.NewBuilder(nil)
@@ -64,7 +64,8 @@ func hasForeignNode(b *graph.Builder) bool {
 	})
 }
 
-// Sharing buffers changes no value: a plan that keeps every node, and so shares nothing, gives the same outputs.
+// Sharing buffers changes no value: a plan that keeps every node, and so shares nothing, gives the
+// same outputs.
 func TestBuffersAreSharedWithoutEffect(t *testing.T) {
 	const n = 64
 	b := graph.NewBuilder(nil)
@@ -163,7 +164,8 @@ func TestInPlaceUsesInputsUp(t *testing.T) {
 	}
 }
 
-// Every subset of outputs, however early in the graph, holds its value after the whole graph has run.
+// Every subset of outputs, however early in the graph, holds its value after the whole graph has
+// run.
 func TestRequestedOutputsAreNeverOverwritten(t *testing.T) {
 	const n, length = 16, 8
 	b := graph.NewBuilder(nil)
@@ -196,7 +198,8 @@ func TestRequestedOutputsAreNeverOverwritten(t *testing.T) {
 	}
 }
 
-// An operation may write its output before it has read its inputs: they never share memory, however long the chain.
+// An operation may write its output before it has read its inputs: they never share memory, however
+// long the chain.
 func TestOutputsShareNoMemoryWithInputs(t *testing.T) {
 	b := graph.NewBuilder(nil)
 	checked := 0
@@ -322,8 +325,8 @@ func TestRunErrorsNameTheOperation(t *testing.T) {
 	}
 }
 
-// A profile hears of every operation once a run, under the part of the step that declared it; differentiation is
-// "backward", Gorgonia's own operations included.
+// A profile hears of every operation once a run, under the part of the step that declared it;
+// differentiation is "backward", Gorgonia's own operations included.
 func TestProfile(t *testing.T) {
 	b := graph.NewBuilder(nil)
 	b.Part("forward")

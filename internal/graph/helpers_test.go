@@ -83,8 +83,8 @@ func product(b *graph.Builder, x, y *gorgonia.Node) *gorgonia.Node {
 	}, x, y)
 }
 
-// branching is a network in which three gradients meet at h, so that differentiation adds nodes of its own:
-// y = sin(h)·h² + h∘h with h = sin(x).
+// branching is a network in which three gradients meet at h, so that differentiation adds nodes of
+// its own: y = sin(h)·h² + h∘h with h = sin(x).
 type branching struct {
 	x, weights, h, y, dh *gorgonia.Node
 }

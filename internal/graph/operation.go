@@ -10,7 +10,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Array is the raw memory of one node's value, row-major; exactly one field is set, by the node's type.
+// Array is the raw memory of one node's value, row-major; exactly one field is set, by the node's
+// type.
 type Array struct {
 	Float32 []float32
 	Float64 []float64
@@ -64,11 +65,12 @@ type Operation struct {
 	// Run overwrites every value of out. It is called once per run of the graph and may use
 	// the builder's pool; out aliases none of in, unless InPlace is set.
 	Run func(out Array, in []Array)
-	// InPlace says that out may be the very memory of an input of the same size, as in an element-wise operation.
+	// InPlace says that out may be the very memory of an input of the same size, as in an
+	// element-wise operation.
 	InPlace bool
-	// Gradient returns, for each input, the node of the gradient of the loss with respect to that input,
-	// or nil for an input that no gradient flows to. A nil func means that the operation is not
-	// differentiable. It is called for inputs for which [Builder.Tracked] holds.
+	// Gradient returns, for each input, the node of the gradient of the loss with respect to that
+	// input, or nil for an input that no gradient flows to. A nil func means that the operation is
+	// not differentiable. It is called for inputs for which [Builder.Tracked] holds.
 	Gradient func(inputs []*gorgonia.Node, output, gradient *gorgonia.Node) []*gorgonia.Node
 }
 

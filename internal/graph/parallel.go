@@ -3,7 +3,8 @@ package graph
 import "dpsgd/internal/kernel"
 
 // Parallel makes the Run of an operation that splits n work units among the workers of a pool; see
-// [kernel.Pool.Run] for grain and worker. The loop is bound once, so that a run of the graph allocates nothing for it.
+// [kernel.Pool.Run] for grain and worker. The loop is bound once, so that a run of the graph
+// allocates nothing for it.
 func Parallel(pool *kernel.Pool, n, grain int, body func(worker, lo, hi int, out Array, in []Array)) func(Array, []Array) {
 	var out Array
 	var in []Array

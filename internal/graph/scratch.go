@@ -2,8 +2,8 @@ package graph
 
 import "sync"
 
-// Scratch is working memory of an operation, one float32 buffer for each worker of the pool, allocated when a
-// worker first asks. Contents survive between calls and mean nothing.
+// Scratch is working memory of an operation, one float32 buffer for each worker of the pool,
+// allocated when a worker first asks. Contents survive between calls and mean nothing.
 type Scratch struct {
 	size    int
 	mu      sync.Mutex

@@ -7,7 +7,8 @@ import (
 	"dpsgd/internal/graph"
 )
 
-// Every worker has a buffer of its own, the same one each time, and workers may ask at the same moment.
+// Every worker has a buffer of its own, the same one each time, and workers may ask at the same
+// moment.
 func TestScratchIsPerWorker(t *testing.T) {
 	const workers, size = 4, 10
 	scratch := graph.NewScratch(size)

@@ -1,15 +1,17 @@
 package kernel
 
-// Convolution computes a convolution and its gradients for batches of images of one geometry, by the algorithm that
-// is fastest for it: 3×3 convolutions of stride 1 whose channels are multiples of 8 by Winograd's minimal filtering, all
-// others by lowering and a matrix product. Filters are (Out, KernelH, KernelW, In), images and outputs NHWC.
+// Convolution computes a convolution and its gradients for batches of images of one geometry, by
+// the algorithm that is fastest for it: 3×3 convolutions of stride 1 whose channels are multiples
+// of 8 by Winograd's minimal filtering, all others by lowering and a matrix product. Filters are
+// (Out, KernelH, KernelW, In), images and outputs NHWC.
 //
-// The result for an image depends on that image alone, bit for bit, and not on its place in the batch. Outputs and input
-// gradients are right to about 5e-6 of the largest one, filter gradients to about 1e-6 of their norm, where the
-// definition loses no digits by cancellation.
+// The result for an image depends on that image alone, bit for bit, and not on its place in the
+// batch. Outputs and input gradients are right to about 5e-6 of the largest one, filter gradients
+// to about 1e-6 of their norm, where the definition loses no digits by cancellation.
 //
-// Working memory is reused and belongs to the pool: calls on the Convolutions of one pool, or on one without a pool, must
-// not overlap, but for [Convolution.FilterGradient] and [Convolution.GramProduct] on different workers.
+// Working memory is reused and belongs to the pool: calls on the Convolutions of one pool, or on
+// one without a pool, must not overlap, but for [Convolution.FilterGradient] and
+// [Convolution.GramProduct] on different workers.
 type Convolution struct {
 	Conv
 	pool *Pool
@@ -29,18 +31,20 @@ type Convolution struct {
 
 // convolutionCall is the arguments of a call, and partial sums.
 type convolutionCall struct {
-	z, x, filters, bias, dx, dz, g, sum, weights []float32
-	partialSums                                  []float32 // kept between calls
-	parts                                        int
+	z, x, filters, bias, dx, dz, sum, weights []float32
+	partialSums                               []float32 // kept between calls
+	parts                                     int
 }
 
-// convolutionLoops are the bodies of loops over the pool, bound once so that a call allocates nothing.
+// convolutionLoops are the bodies of loops over the pool, bound once so that a call allocates
+// nothing.
 type convolutionLoops struct {
-	forward, inputGradient, filterGradients, partialSums, addPartialSums func(worker, lo, hi int)
+	forward, inputGradient, partialSums, addPartialSums func(worker, lo, hi int)
 }
 
-// smallestTiles is the number of tiles in an image from which on a single filter gradient is faster by Winograd's
-// filtering: it takes one transform back for each filter, whatever the size of the image. See BenchmarkConvolution.
+// smallestTiles is the number of tiles in an image from which on a single filter gradient is faster
+// by Winograd's filtering: it takes one transform back for each filter, whatever the size of the
+// image. See BenchmarkConvolution.
 const smallestTiles = 16
 
 // NewConvolution returns the convolution of that geometry, computed on the pool; nil is the caller.
@@ -59,13 +63,17 @@ func NewConvolution(c Conv, p *Pool) *Convolution {
 
 // newLoweredConvolution returns the one that lowers.
 func newLoweredConvolution(c Conv, p *Pool) *Convolution {
-	v := &Convolution{Conv: c, pool: p, cols: newWorkspace(p, imageSpace), grams: newWorkspace(p, gramSpace), pieces: newWorkspace(p, pieceSpace), offsets: make([][]int, p.Threads())}
-	v.loops = convolutionLoops{v.lowerForward, v.lowerInputGradient, v.filterGradients, v.partialSums, v.addPartialSums}
+	v := &Convolution{
+		Conv: c, pool: p, offsets: make([][]int, p.Threads()),
+		cols: newWorkspace(p, imageSpace), grams: newWorkspace(p, gramSpace), pieces: newWorkspace(p, pieceSpace),
+	}
+	v.loops = convolutionLoops{v.lowerForward, v.lowerInputGradient, v.partialSums, v.addPartialSums}
 	return v
 }
 
-// transposed is the convolution that takes the gradient with respect to the outputs to that with respect to the
-// images, with rotated filters. There is none for a stride or for padding wider than the kernel's reach.
+// transposed is the convolution that takes the gradient with respect to the outputs to that with
+// respect to the images, with rotated filters. There is none for a stride or for padding wider than
+// the kernel's reach.
 func (c Conv) transposed() (Conv, bool) {
 	t := Conv{
 		Height: c.OutHeight(), Width: c.OutWidth(), In: c.Out, Out: c.In,
@@ -75,8 +83,8 @@ func (c Conv) transposed() (Conv, bool) {
 	return t, c.StrideH == 1 && c.StrideW == 1 && t.PadH >= 0 && t.PadW >= 0
 }
 
-// Forward computes z (batch, OutHeight, OutWidth, Out) from x (batch, Height, Width, In), with a bias (Out) for every
-// position unless it is nil.
+// Forward computes z (batch, OutHeight, OutWidth, Out) from x (batch, Height, Width, In), with a
+// bias (Out) for every position unless it is nil.
 func (c *Convolution) Forward(z, x, filters, bias []float32, batch int) {
 	if c.forward != nil {
 		c.forward.setFilters(filters)
@@ -100,7 +108,8 @@ func (c *Convolution) lowerForward(worker, lo, hi int) {
 	}
 }
 
-// InputGradient computes the gradient dx with respect to the images from the gradient dz with respect to the outputs.
+// InputGradient computes the gradient dx with respect to the images from the gradient dz with
+// respect to the outputs.
 func (c *Convolution) InputGradient(dx, dz, filters []float32, batch int) {
 	if c.backward != nil {
 		c.backward.setRotated(filters)
@@ -120,21 +129,8 @@ func (c *Convolution) lowerInputGradient(worker, lo, hi int) {
 	}
 }
 
-// FilterGradients writes the gradients g (batch, Out, KernelH, KernelW, In) with respect to the filters, one for each
-// image.
-func (c *Convolution) FilterGradients(g, x, dz []float32, batch int) {
-	c.call.g, c.call.x, c.call.dz = g, x, dz
-	c.run(batch, 1, c.loops.filterGradients)
-}
-
-func (c *Convolution) filterGradients(worker, lo, hi int) {
-	size := c.Out * c.Taps()
-	for i := lo; i < hi; i++ {
-		c.FilterGradient(worker, c.call.g[i*size:(i+1)*size], c.image(c.call.x, i), c.output(c.call.dz, i))
-	}
-}
-
-// FilterGradient writes the gradient of one image, on the calling worker of a pool, for use inside [Pool.Run].
+// FilterGradient writes the gradient of one image, on the calling worker of a pool, for use inside
+// [Pool.Run].
 func (c *Convolution) FilterGradient(worker int, g, x, dz []float32) {
 	if c.gradient == nil {
 		c.addGradient(worker, g, x, dz, 1, 0)
@@ -145,12 +141,13 @@ func (c *Convolution) FilterGradient(worker int, g, x, dz []float32) {
 	s.result(g)
 }
 
-// pieceValues is about how many values of a gradient are formed at a time where it is used at once: a piece and what it is
-// made of stay in the second-level cache.
+// pieceValues is about how many values of a gradient are formed at a time where it is used at once:
+// a piece and what it is made of stay in the second-level cache.
 const pieceValues = 1 << 14
 
-// FilterGradientPieces calls emit with the gradient of one image in pieces, one after the other, each of which lasts until emit
-// returns. It runs on the calling worker of a pool, for use inside [Pool.Run].
+// FilterGradientPieces calls emit with the gradient of one image in pieces, one after the other,
+// each of which lasts until emit returns. It runs on the calling worker of a pool, for use inside
+// [Pool.Run].
 func (c *Convolution) FilterGradientPieces(worker int, x, dz []float32, emit func(piece []float32)) {
 	rows := active.tileRows
 	filters := min(max(pieceValues/c.Taps()/rows, 1)*rows, c.Out)
@@ -175,14 +172,16 @@ func (c *Convolution) FilterGradientPieces(worker int, x, dz []float32, emit fun
 	}
 }
 
-// gradientParts is how many partial sums the images of a batch are split into at most: enough work units for many
-// cores, little memory, and the same for any number of threads, so that the sum does not depend on it.
+// gradientParts is how many partial sums the images of a batch are split into at most: enough work
+// units for many cores, little memory, and the same for any number of threads, so that the sum does
+// not depend on it.
 const gradientParts = 16
 
 // sumGrain is the number of elements that pay for waking a thread to add partial sums.
 const sumGrain = 4096
 
-// FilterGradientSum writes to sum the gradients of the images times their weights w. Images of weight 0 are not read.
+// FilterGradientSum writes to sum the gradients of the images times their weights w. Images of
+// weight 0 are not read.
 func (c *Convolution) FilterGradientSum(sum, x, dz, w []float32) {
 	batch, size := len(w), c.Out*c.Taps()
 	parts := min(batch, gradientParts)

@@ -2,11 +2,12 @@ package kernel
 
 import "math"
 
-// GramProduct returns the squared norm of the gradient of one image with respect to the filters without forming it:
-// with U the lowered image (positions×taps) and V = dz (positions×Out) it is the sum of the elements of UUᵀ∘VVᵀ
-// (Bu et al., arXiv:2205.10683, section 3). It returns the sum of their magnitudes as well, which shows how much they
-// cancel, and a bound on what is missing from the sum because a product of two values rounds to a multiple of 2⁻¹⁴⁹.
-// It runs on the calling worker of a pool, for use inside [Pool.Run].
+// GramProduct returns the squared norm of the gradient of one image with respect to the filters
+// without forming it: with U the lowered image (positions×taps) and V = dz (positions×Out) it is
+// the sum of the elements of UUᵀ∘VVᵀ (Bu et al., arXiv:2205.10683, section 3). It returns the sum
+// of their magnitudes as well, which shows how much they cancel, and a bound on what is missing
+// from the sum because a product of two values rounds to a multiple of 2⁻¹⁴⁹. It runs on the
+// calling worker of a pool, for use inside [Pool.Run].
 func (c *Convolution) GramProduct(worker int, x, dz []float32) (sum, magnitude, underflow float64) {
 	if c.StrideH != 1 || c.StrideW != 1 {
 		return c.loweredGramProduct(worker, x, dz)
@@ -40,22 +41,24 @@ func (c *Convolution) loweredGramProduct(worker int, x, dz []float32) (sum, magn
 	return sum, magnitude, c.underflow(largestU, largestV)
 }
 
-// underflow bounds the error of Σ UUᵀ∘VVᵀ by products that round to a multiple of 2⁻¹⁴⁹: an element of UUᵀ is a sum of
-// Taps products and one of VVᵀ of Out, however they are grouped, and sums so small are exact.
+// underflow bounds the error of Σ UUᵀ∘VVᵀ by products that round to a multiple of 2⁻¹⁴⁹: an element
+// of UUᵀ is a sum of Taps products and one of VVᵀ of Out, however they are grouped, and sums so
+// small are exact.
 func (c Conv) underflow(largestU, largestV float64) float64 {
 	t, d, p := float64(c.Positions()), float64(c.Taps()), float64(c.Out)
 	return t * t * 0x1p-149 * (d*(largestV+p*0x1p-149) + p*largestU)
 }
 
-// convolutionGram computes Σ UUᵀ∘VVᵀ for a convolution of stride 1 without lowering. With X the pixels of the padded
-// image and G = XXᵀ, and the taps k as displacements,
+// convolutionGram computes Σ UUᵀ∘VVᵀ for a convolution of stride 1 without lowering. With X the
+// pixels of the padded image and G = XXᵀ, and the taps k as displacements,
 //
 //	(UUᵀ)[s,t] = Σₖ G[s+k, t+k],
 //
-// In multiplications and taps/In additions an element for Taps multiplications. Pixels and positions are counted in
-// rows of the padded width, so that s+k is one addition; positions to the right of the output have zeros in VVᵀ. Both
-// matrices are symmetric: only what is right of the diagonal is computed, and counted twice. Where they are large this is done
-// for a band of rows of the output at a time.
+// In multiplications and taps/In additions an element for Taps multiplications. Pixels and
+// positions are counted in rows of the padded width, so that s+k is one addition; positions to the
+// right of the output have zeros in VVᵀ. Both matrices are symmetric: only what is right of the
+// diagonal is computed, and counted twice. Where they are large this is done for a band of rows of
+// the output at a time.
 type convolutionGram struct {
 	Conv
 	outHeight, outWidth int
@@ -110,8 +113,8 @@ func (c *Convolution) newGram(worker int) convolutionGram {
 	return g
 }
 
-// layOut finds the columns of the product. Behind the last column there are zeros for a row of padding below, for the
-// displacement of the last tap and for the rest of a block.
+// layOut finds the columns of the product. Behind the last column there are zeros for a row of
+// padding below, for the displacement of the last tap and for the rest of a block.
 func (m *operand) layOut(width int) {
 	cols := active.tileCols
 	m.first = m.top * width / cols * cols
@@ -149,7 +152,8 @@ func (m *operand) pack(width int) {
 	}
 }
 
-// multiply computes rows [from, to) of the image's or output's rows of the product, right of the diagonal.
+// multiply computes rows [from, to) of the image's or output's rows of the product, right of the
+// diagonal.
 func (m *operand) multiply(from, to, width int) {
 	k := active
 	count, first := (to-from)*m.rowWidth, from*m.rowWidth

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestGramProduct holds the sum against the squared norm of the gradient, formed in float64, and the magnitude against
-// its definition; the scratch it gets is full of NaN.
+// TestGramProduct holds the sum against the squared norm of the gradient, formed in float64, and
+// the magnitude against its definition; the scratch it gets is full of NaN.
 func TestGramProduct(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		for _, c := range append(geometries[:len(geometries):len(geometries)], square(16, 8, 16)) {
@@ -69,8 +69,8 @@ func TestGramProductWithoutCancellation(t *testing.T) {
 	})
 }
 
-// TestGramProductCancels: the gradient of an image of one value is zero when the gradients of the outputs sum to zero;
-// the magnitude shows that the digits of the sum mean nothing.
+// TestGramProductCancels: the gradient of an image of one value is zero when the gradients of the
+// outputs sum to zero; the magnitude shows that the digits of the sum mean nothing.
 func TestGramProductCancels(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		c := square(8, 8, 8)
@@ -87,8 +87,8 @@ func TestGramProductCancels(t *testing.T) {
 	})
 }
 
-// TestGramProductUnderflows: products of two values below the range of float32 are missing from the sum, and the bound
-// says how much that may be.
+// TestGramProductUnderflows: products of two values below the range of float32 are missing from the
+// sum, and the bound says how much that may be.
 func TestGramProductUnderflows(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		c := square(8, 8, 8)

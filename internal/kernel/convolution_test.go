@@ -12,8 +12,8 @@ func square(size, in, out int) Conv {
 	return Conv{Height: size, Width: size, In: in, Out: out, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1}
 }
 
-// geometries has images that tiles do not fill, every padding, channels that do not fill a panel, and those of convs,
-// which are lowered.
+// geometries has images that tiles do not fill, every padding, channels that do not fill a panel,
+// and those of convs, which are lowered.
 var geometries = append([]Conv{
 	square(8, 16, 24), square(9, 8, 40), square(2, 16, 8), square(3, 8, 8), square(1, 8, 8), square(16, 64, 16),
 	{Height: 7, Width: 12, In: 8, Out: 16, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1},
@@ -24,8 +24,8 @@ var geometries = append([]Conv{
 	{Height: 32, Width: 32, In: 8, Out: 8, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1},
 }, convs[:6]...)
 
-// eachProduct visits every product of the definition, by the places of its factors and of its sum in the image, the
-// filters and the output.
+// eachProduct visits every product of the definition, by the places of its factors and of its sum
+// in the image, the filters and the output.
 func (c Conv) eachProduct(visit func(x, filter, z int)) {
 	image := make([]float32, c.Height*c.Width*c.In)
 	for i := range c.Positions() * c.Taps() {
@@ -102,9 +102,16 @@ func (d convolutionData) run(c *Convolution) results {
 	}
 	c.Forward(r.z, d.x, d.filters, d.bias, d.batch)
 	c.InputGradient(r.dx, d.dz, d.filters, d.batch)
-	c.FilterGradients(r.g, d.x, d.dz, d.batch)
+	d.filterGradients(c, r.g)
 	c.FilterGradientSum(r.sum, d.x, d.dz, d.weight)
 	return r
+}
+
+// filterGradients computes the gradients g (batch, Out, KernelH, KernelW, In) of all images.
+func (d convolutionData) filterGradients(c *Convolution, g []float32) {
+	for i := range d.batch {
+		c.FilterGradient(0, part(g, i, d.batch), part(d.x, i, d.batch), part(d.dz, i, d.batch))
+	}
 }
 
 // part is the part of image i of a batch.
@@ -113,8 +120,8 @@ func part(x []float32, i, batch int) []float32 {
 	return x[i*n : (i+1)*n]
 }
 
-// TestConvolutionIsTheDefinition holds everything against sums of products in float64, to the precision that Convolution
-// promises.
+// TestConvolutionIsTheDefinition holds everything against sums of products in float64, to the
+// precision that Convolution promises.
 func TestConvolutionIsTheDefinition(t *testing.T) {
 	const batch = 3
 	onEachKernelSet(t, func(t *testing.T) {
@@ -162,7 +169,8 @@ func TestForwardWithoutBias(t *testing.T) {
 	})
 }
 
-// TestHardFilterGradients has data on which a fast algorithm may lose digits that the definition keeps.
+// TestHardFilterGradients has data on which a fast algorithm may lose digits that the definition
+// keeps.
 func TestHardFilterGradients(t *testing.T) {
 	c := square(16, 16, 8)
 	scale := func(x []float32, channels int, factor func(pixel int) float32) {
@@ -235,8 +243,8 @@ func b2i(b bool) int {
 	return 0
 }
 
-// TestCancellingFilterGradients: where the terms of the definition cancel every algorithm in float32 loses digits, and
-// this one not many more than lowering.
+// TestCancellingFilterGradients: where the terms of the definition cancel every algorithm in
+// float32 loses digits, and this one not many more than lowering.
 func TestCancellingFilterGradients(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		c := square(16, 16, 8)
@@ -259,8 +267,9 @@ func TestCancellingFilterGradients(t *testing.T) {
 	})
 }
 
-// TestConvolutionOfOneImage: the result for an image does not depend, bit for bit, on the others in its batch, be they
-// not even finite, nor on the number of threads; images of weight 0 are not read.
+// TestConvolutionOfOneImage: the result for an image does not depend, bit for bit, on the others in
+// its batch, be they not even finite, nor on the number of threads; images of weight 0 are not
+// read.
 func TestConvolutionOfOneImage(t *testing.T) {
 	const batch, bad = 13, 7
 	p := NewPool(3)
@@ -309,7 +318,7 @@ func TestConvolutionAllocatesNothing(t *testing.T) {
 			step := func() {
 				v.Forward(r.z, d.x, d.filters, d.bias, batch)
 				v.InputGradient(r.dx, d.dz, d.filters, batch)
-				v.FilterGradients(r.g, d.x, d.dz, batch)
+				d.filterGradients(v, r.g)
 				v.FilterGradientSum(r.sum, d.x, d.dz, d.weight)
 				v.GramProduct(0, part(d.x, 0, batch), part(d.dz, 0, batch))
 			}
@@ -323,8 +332,8 @@ func TestConvolutionAllocatesNothing(t *testing.T) {
 	})
 }
 
-// BenchmarkConvolution measures both algorithms on one thread for the 3×3 layers of the networks, in GFLOP/s of the
-// definition, and is what the choice between them rests on:
+// BenchmarkConvolution measures both algorithms on one thread for the 3×3 layers of the networks,
+// in GFLOP/s of the definition, and is what the choice between them rests on:
 //
 //	go test ./internal/kernel -run XXX -bench Convolution -benchtime 60ms -count 5
 func BenchmarkConvolution(b *testing.B) {
@@ -350,7 +359,7 @@ func BenchmarkConvolution(b *testing.B) {
 			}{
 				{"forward", func() { a.v.Forward(r.z, d.x, d.filters, d.bias, batch) }},
 				{"input-gradient", func() { a.v.InputGradient(r.dx, d.dz, d.filters, batch) }},
-				{"filter-gradients", func() { a.v.FilterGradients(r.g, d.x, d.dz, batch) }},
+				{"filter-gradients", func() { d.filterGradients(a.v, r.g) }},
 				{"filter-gradient-sum", func() { a.v.FilterGradientSum(r.sum, d.x, d.dz, d.weight) }},
 				{"gram", func() {
 					for i := range batch {

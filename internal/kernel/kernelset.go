@@ -59,8 +59,7 @@ type kernelSet struct {
 	// multiple of gramBlock.
 	gramRow func(offsets []int, base, v []float32) (sum, magnitude float64)
 
-	// See Normals, AddRoundedNormals, Momentum.Step and Descend.
-	normals           func(dst []float64, words []uint64)
+	// See AddRoundedNormals, Momentum.Step and Descend.
 	addRoundedNormals func(dst, sum []float64, words []uint64, doubts []uint8, deviation, spacing float64)
 	momentum          func(p, v []float32, sum []float64, m Momentum)
 	descend           func(p []float32, sum []float64, perBatch, decay, rate float64)
@@ -103,7 +102,6 @@ var portableKernel = kernelSet{
 	sumWindowsGrad:    portableSumWindowsGrad,
 	winograd:          &portableWinograd,
 	gramRow:           portableGramRow,
-	normals:           portableNormals,
 	addRoundedNormals: portableAddRoundedNormals,
 	momentum:          portableMomentum,
 	descend:           portableDescend,

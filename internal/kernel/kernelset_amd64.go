@@ -70,7 +70,6 @@ func withAVX2(k kernelSet) kernelSet {
 	k.sumWindowsGrad = sumWindowsGradBlocksAVX2
 	k.winograd = &avx2Winograd
 	k.gramRow = gramRowBlocksAVX2
-	k.normals = normalsBlocksAVX2
 	k.addRoundedNormals = addRoundedNormalsBlocksAVX2
 	k.momentum = momentumBlocksAVX2
 	k.descend = descendBlocksAVX2

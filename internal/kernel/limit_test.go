@@ -20,7 +20,8 @@ func TestFMALimitIsALimit(t *testing.T) {
 	found := 2 * n * n * n / float64(best.Nanoseconds())
 	limit := FMALimit(nil, 50*time.Millisecond)
 	t.Logf("limit %.0f GFLOP/s, product %.0f", limit, found)
-	// Other processes may slow every slice of the limit and not the best product, but hardly by half.
+	// Other processes may slow every slice of the limit and not the best product, but hardly by
+	// half.
 	if found > 2*limit {
 		t.Errorf("a product reaches %.1f GFLOP/s, the limit is said to be %.1f", found, limit)
 	}

@@ -4,11 +4,6 @@
 
 package kernel
 
-// normalsAVX2 turns 8·blocks words into as many standard normals.
-//
-//go:noescape
-func normalsAVX2(blocks int, dst *float64, words *uint64)
-
 // addRoundedNormalsAVX2 computes dst = spacing·(sum + round(deviation·normal)) and the doubts for 8·blocks values.
 //
 //go:noescape

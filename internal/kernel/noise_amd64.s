@@ -4,106 +4,138 @@
 
 #include "textflag.h"
 
-// func normalsAVX2(blocks int, dst *float64, words *uint64)
+// func addRoundedNormalsAVX2(blocks int, dst *float64, sum *float64, words *uint64, doubts *uint8, deviation float64, certainty float64, spacing float64)
 // Requires: AVX, AVX2, FMA3
-TEXT ·normalsAVX2(SB), NOSPLIT, $0-24
-	MOVQ blocks+0(FP), AX
-	MOVQ dst+8(FP), CX
-	MOVQ words+16(FP), DX
+TEXT ·addRoundedNormalsAVX2(SB), NOSPLIT, $0-64
+	MOVQ         blocks+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         sum+16(FP), DX
+	MOVQ         words+24(FP), BX
+	MOVQ         doubts+32(FP), SI
+	VBROADCASTSD deviation+40(FP), Y0
+	VBROADCASTSD certainty+48(FP), Y1
+	VBROADCASTSD spacing+56(FP), Y2
 
 loop:
-	VMOVDQU      (DX), Y0
-	VPOR         four0000000000000001<>+0(SB), Y0, Y0
-	VPXOR        four8000000000000000<>+0(SB), Y0, Y1
-	VMOVDQU      four3504f333f9de6485<>+0(SB), Y2
-	VPCMPGTQ     Y1, Y2, Y2
-	VPBLENDD     $0xaa, four3f30000000000000<>+0(SB), Y0, Y1
-	VPSRLQ       $0x20, Y0, Y0
-	VPOR         four4130000000000000<>+0(SB), Y0, Y0
-	VMOVUPD      four4130000100100000<>+0(SB), Y3
-	VBLENDVPD    Y2, four4130000000100000<>+0(SB), Y3, Y3
-	VSUBPD       Y3, Y0, Y0
-	VADDPD       Y1, Y0, Y0
-	VPADDQ       four00095f619980c433<>+0(SB), Y0, Y1
-	VPAND        four000fffffffffffff<>+0(SB), Y1, Y3
-	VPSRLQ       $0x34, Y1, Y1
-	VPADDQ       four3fe6a09e667f3bcd<>+0(SB), Y3, Y3
-	VSUBPD       four3ff0000000000000<>+0(SB), Y3, Y3
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VPOR         four4330000000000000<>+0(SB), Y1, Y1
-	VMOVUPD      four43300000000003ff<>+0(SB), Y3
-	VSUBPD       Y1, Y3, Y3
-	VANDPD       Y2, Y3, Y3
-	VADDPD       four4000000000000000<>+0(SB), Y0, Y1
-	VDIVPD       Y1, Y0, Y2
-	VMULPD       four3fe0000000000000<>+0(SB), Y0, Y1
-	VMULPD       Y0, Y1, Y1
-	VMOVDQU      four2000000000000000<>+0(SB), Y4
-	VPADDQ       32(DX), Y4, Y4
-	VPAND        four3fffffffffffffff<>+0(SB), Y4, Y5
-	VPSUBQ       four2000000000000000<>+0(SB), Y5, Y5
-	VPBLENDD     $0xaa, four3f30000000000000<>+0(SB), Y5, Y6
-	VPSRLQ       $0x20, Y5, Y5
-	VPXOR        four4130000080000000<>+0(SB), Y5, Y5
-	VSUBPD       four4130000080100000<>+0(SB), Y5, Y5
-	VADDPD       Y6, Y5, Y5
-	VMULPD       four401921fb54442d18<>+0(SB), Y5, Y5
-	VMULPD       Y5, Y5, Y6
-	VMULPD       Y6, Y6, Y8
+	VMOVDQU      (BX), Y3
+	VPOR         four0000000000000001<>+0(SB), Y3, Y3
+	VPXOR        four8000000000000000<>+0(SB), Y3, Y4
+	VMOVDQU      four3504f333f9de6485<>+0(SB), Y5
+	VPCMPGTQ     Y4, Y5, Y5
+	VPBLENDD     $0xaa, four3f30000000000000<>+0(SB), Y3, Y4
+	VPSRLQ       $0x20, Y3, Y3
+	VPOR         four4130000000000000<>+0(SB), Y3, Y3
+	VMOVUPD      four4130000100100000<>+0(SB), Y6
+	VBLENDVPD    Y5, four4130000000100000<>+0(SB), Y6, Y6
+	VSUBPD       Y6, Y3, Y3
+	VADDPD       Y4, Y3, Y3
+	VPADDQ       four00095f619980c433<>+0(SB), Y3, Y4
+	VPAND        four000fffffffffffff<>+0(SB), Y4, Y6
+	VPSRLQ       $0x34, Y4, Y4
+	VPADDQ       four3fe6a09e667f3bcd<>+0(SB), Y6, Y6
+	VSUBPD       four3ff0000000000000<>+0(SB), Y6, Y6
+	VBLENDVPD    Y5, Y6, Y3, Y3
+	VPOR         four4330000000000000<>+0(SB), Y4, Y4
+	VMOVUPD      four43300000000003ff<>+0(SB), Y6
+	VSUBPD       Y4, Y6, Y6
+	VANDPD       Y5, Y6, Y6
+	VADDPD       four4000000000000000<>+0(SB), Y3, Y4
+	VDIVPD       Y4, Y3, Y5
+	VMULPD       four3fe0000000000000<>+0(SB), Y3, Y4
+	VMULPD       Y3, Y4, Y4
+	VMOVDQU      four2000000000000000<>+0(SB), Y7
+	VPADDQ       32(BX), Y7, Y7
+	VPAND        four3fffffffffffffff<>+0(SB), Y7, Y8
+	VPSUBQ       four2000000000000000<>+0(SB), Y8, Y8
+	VPBLENDD     $0xaa, four3f30000000000000<>+0(SB), Y8, Y9
+	VPSRLQ       $0x20, Y8, Y8
+	VPXOR        four4130000080000000<>+0(SB), Y8, Y8
+	VSUBPD       four4130000080100000<>+0(SB), Y8, Y8
+	VADDPD       Y9, Y8, Y8
+	VMULPD       four401921fb54442d18<>+0(SB), Y8, Y8
 	VMULPD       Y8, Y8, Y9
-	VMOVUPD      four3f8111111110f7d0<>+0(SB), Y10
-	VFMADD213PD  fourbfc5555555555548<>+0(SB), Y6, Y10
-	VMOVUPD      four3ec71de3567d48a1<>+0(SB), Y7
-	VFMADD213PD  fourbf2a01a019bfdf03<>+0(SB), Y6, Y7
-	VMOVUPD      four3de5d8fd1fd19ccd<>+0(SB), Y11
-	VFMADD213PD  fourbe5ae5e5a9291f5d<>+0(SB), Y6, Y11
-	VFMADD231PD  Y7, Y8, Y10
-	VFMADD231PD  Y11, Y9, Y10
-	VMULPD       Y6, Y5, Y7
-	VFMADD213PD  Y5, Y7, Y10
-	VMOVUPD      four3ff0000000000000<>+0(SB), Y5
-	VFNMADD231PD four3fe0000000000000<>+0(SB), Y6, Y5
-	VMOVUPD      fourbf56c16c16c14f91<>+0(SB), Y7
-	VFMADD213PD  four3fa555555555554b<>+0(SB), Y6, Y7
-	VMOVUPD      fourbe927e4f7eac4bc6<>+0(SB), Y11
-	VFMADD213PD  four3efa01a019c844f5<>+0(SB), Y6, Y11
-	VMOVUPD      fourbda8fa49a0861a9b<>+0(SB), Y12
-	VFMADD213PD  four3e21ee9d7b4e3f05<>+0(SB), Y6, Y12
-	VFMADD231PD  Y11, Y8, Y7
-	VFMADD231PD  Y12, Y9, Y7
-	VFMADD213PD  Y5, Y8, Y7
-	VMULPD       Y2, Y2, Y5
-	VMULPD       Y5, Y5, Y6
-	VMULPD       Y6, Y6, Y8
-	VMOVUPD      four3fd999999997fa04<>+0(SB), Y9
-	VFMADD213PD  four3fe5555555555593<>+0(SB), Y5, Y9
-	VMOVUPD      four3fcc71c51d8e78af<>+0(SB), Y11
-	VFMADD213PD  four3fd2492494229359<>+0(SB), Y5, Y11
-	VMOVUPD      four3fc39a09d078c69f<>+0(SB), Y12
-	VFMADD213PD  four3fc7466496cb03de<>+0(SB), Y5, Y12
-	VFMADD231PD  four3fc2f112df3e5244<>+0(SB), Y6, Y12
-	VFMADD231PD  Y11, Y6, Y9
-	VFMADD231PD  Y12, Y8, Y9
-	VFMADD213PD  Y1, Y5, Y9
-	VFNMADD213PD Y1, Y2, Y9
-	VSUBPD       Y0, Y9, Y9
-	VFMADD231PD  four3fe62e42fefa39ef<>+0(SB), Y3, Y9
-	VADDPD       Y9, Y9, Y9
-	VSQRTPD      Y9, Y9
-	VPSLLQ       $0x01, Y4, Y0
-	VBLENDVPD    Y0, Y10, Y7, Y1
-	VBLENDVPD    Y0, Y7, Y10, Y2
-	VPAND        four8000000000000000<>+0(SB), Y4, Y0
-	VXORPD       Y0, Y2, Y2
-	VPADDQ       four4000000000000000<>+0(SB), Y4, Y4
-	VPAND        four8000000000000000<>+0(SB), Y4, Y0
-	VXORPD       Y0, Y1, Y1
-	VMULPD       Y9, Y1, Y1
-	VMULPD       Y9, Y2, Y2
-	VMOVUPD      Y1, (CX)
-	VMOVUPD      Y2, 32(CX)
+	VMULPD       Y9, Y9, Y11
+	VMULPD       Y11, Y11, Y12
+	VMOVUPD      four3f8111111110f7d0<>+0(SB), Y13
+	VFMADD213PD  fourbfc5555555555548<>+0(SB), Y9, Y13
+	VMOVUPD      four3ec71de3567d48a1<>+0(SB), Y10
+	VFMADD213PD  fourbf2a01a019bfdf03<>+0(SB), Y9, Y10
+	VMOVUPD      four3de5d8fd1fd19ccd<>+0(SB), Y14
+	VFMADD213PD  fourbe5ae5e5a9291f5d<>+0(SB), Y9, Y14
+	VFMADD231PD  Y10, Y11, Y13
+	VFMADD231PD  Y14, Y12, Y13
+	VMULPD       Y9, Y8, Y10
+	VFMADD213PD  Y8, Y10, Y13
+	VMOVUPD      four3ff0000000000000<>+0(SB), Y8
+	VFNMADD231PD four3fe0000000000000<>+0(SB), Y9, Y8
+	VMOVUPD      fourbf56c16c16c14f91<>+0(SB), Y10
+	VFMADD213PD  four3fa555555555554b<>+0(SB), Y9, Y10
+	VMOVUPD      fourbe927e4f7eac4bc6<>+0(SB), Y14
+	VFMADD213PD  four3efa01a019c844f5<>+0(SB), Y9, Y14
+	VMOVUPD      fourbda8fa49a0861a9b<>+0(SB), Y15
+	VFMADD213PD  four3e21ee9d7b4e3f05<>+0(SB), Y9, Y15
+	VFMADD231PD  Y14, Y11, Y10
+	VFMADD231PD  Y15, Y12, Y10
+	VFMADD213PD  Y8, Y11, Y10
+	VMULPD       Y5, Y5, Y8
+	VMULPD       Y8, Y8, Y9
+	VMULPD       Y9, Y9, Y11
+	VMOVUPD      four3fd999999997fa04<>+0(SB), Y12
+	VFMADD213PD  four3fe5555555555593<>+0(SB), Y8, Y12
+	VMOVUPD      four3fcc71c51d8e78af<>+0(SB), Y14
+	VFMADD213PD  four3fd2492494229359<>+0(SB), Y8, Y14
+	VMOVUPD      four3fc39a09d078c69f<>+0(SB), Y15
+	VFMADD213PD  four3fc7466496cb03de<>+0(SB), Y8, Y15
+	VFMADD231PD  four3fc2f112df3e5244<>+0(SB), Y9, Y15
+	VFMADD231PD  Y14, Y9, Y12
+	VFMADD231PD  Y15, Y11, Y12
+	VFMADD213PD  Y4, Y8, Y12
+	VFNMADD213PD Y4, Y5, Y12
+	VSUBPD       Y3, Y12, Y12
+	VFMADD231PD  four3fe62e42fefa39ef<>+0(SB), Y6, Y12
+	VADDPD       Y12, Y12, Y12
+	VSQRTPD      Y12, Y12
+	VPSLLQ       $0x01, Y7, Y3
+	VBLENDVPD    Y3, Y13, Y10, Y4
+	VBLENDVPD    Y3, Y10, Y13, Y5
+	VPAND        four8000000000000000<>+0(SB), Y7, Y3
+	VXORPD       Y3, Y5, Y5
+	VPADDQ       four4000000000000000<>+0(SB), Y7, Y7
+	VPAND        four8000000000000000<>+0(SB), Y7, Y3
+	VXORPD       Y3, Y4, Y4
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMOVDQU      four8000000400000000<>+0(SB), Y3
+	VPADDQ       (BX), Y3, Y3
+	VMOVDQU      four8000800400000000<>+0(SB), Y6
+	VPCMPGTQ     Y3, Y6, Y6
+	VMULPD       Y0, Y4, Y4
+	VROUNDPD     $0x00, Y4, Y3
+	VSUBPD       Y3, Y4, Y4
+	VANDPD       four7fffffffffffffff<>+0(SB), Y4, Y4
+	VCMPPD       $0x06, Y1, Y4, Y4
+	VORPD        Y6, Y4, Y4
+	VMOVMSKPD    Y4, DI
+	VADDPD       (DX), Y3, Y3
+	VFMADD213PD  four0000000000000000<>+0(SB), Y2, Y3
+	VMOVUPD      Y3, (CX)
+	VMULPD       Y0, Y5, Y5
+	VROUNDPD     $0x00, Y5, Y3
+	VSUBPD       Y3, Y5, Y5
+	VANDPD       four7fffffffffffffff<>+0(SB), Y5, Y5
+	VCMPPD       $0x06, Y1, Y5, Y5
+	VORPD        Y6, Y5, Y5
+	VMOVMSKPD    Y5, R8
+	VADDPD       32(DX), Y3, Y3
+	VFMADD213PD  four0000000000000000<>+0(SB), Y2, Y3
+	VMOVUPD      Y3, 32(CX)
+	SHLL         $0x04, R8
+	ORL          R8, DI
+	MOVB         DI, (SI)
+	ADDQ         $0x40, BX
 	ADDQ         $0x40, DX
 	ADDQ         $0x40, CX
+	INCQ         SI
 	DECQ         AX
 	JNZ          loop
 	VZEROUPPER
@@ -348,143 +380,6 @@ DATA four3fe62e42fefa39ef<>+8(SB)/8, $0x3fe62e42fefa39ef
 DATA four3fe62e42fefa39ef<>+16(SB)/8, $0x3fe62e42fefa39ef
 DATA four3fe62e42fefa39ef<>+24(SB)/8, $0x3fe62e42fefa39ef
 GLOBL four3fe62e42fefa39ef<>(SB), RODATA|NOPTR, $32
-
-// func addRoundedNormalsAVX2(blocks int, dst *float64, sum *float64, words *uint64, doubts *uint8, deviation float64, certainty float64, spacing float64)
-// Requires: AVX, AVX2, FMA3
-TEXT ·addRoundedNormalsAVX2(SB), NOSPLIT, $0-64
-	MOVQ         blocks+0(FP), AX
-	MOVQ         dst+8(FP), CX
-	MOVQ         sum+16(FP), DX
-	MOVQ         words+24(FP), BX
-	MOVQ         doubts+32(FP), SI
-	VBROADCASTSD deviation+40(FP), Y0
-	VBROADCASTSD certainty+48(FP), Y1
-	VBROADCASTSD spacing+56(FP), Y2
-
-loop:
-	VMOVDQU      (BX), Y3
-	VPOR         four0000000000000001<>+0(SB), Y3, Y3
-	VPXOR        four8000000000000000<>+0(SB), Y3, Y4
-	VMOVDQU      four3504f333f9de6485<>+0(SB), Y5
-	VPCMPGTQ     Y4, Y5, Y5
-	VPBLENDD     $0xaa, four3f30000000000000<>+0(SB), Y3, Y4
-	VPSRLQ       $0x20, Y3, Y3
-	VPOR         four4130000000000000<>+0(SB), Y3, Y3
-	VMOVUPD      four4130000100100000<>+0(SB), Y6
-	VBLENDVPD    Y5, four4130000000100000<>+0(SB), Y6, Y6
-	VSUBPD       Y6, Y3, Y3
-	VADDPD       Y4, Y3, Y3
-	VPADDQ       four00095f619980c433<>+0(SB), Y3, Y4
-	VPAND        four000fffffffffffff<>+0(SB), Y4, Y6
-	VPSRLQ       $0x34, Y4, Y4
-	VPADDQ       four3fe6a09e667f3bcd<>+0(SB), Y6, Y6
-	VSUBPD       four3ff0000000000000<>+0(SB), Y6, Y6
-	VBLENDVPD    Y5, Y6, Y3, Y3
-	VPOR         four4330000000000000<>+0(SB), Y4, Y4
-	VMOVUPD      four43300000000003ff<>+0(SB), Y6
-	VSUBPD       Y4, Y6, Y6
-	VANDPD       Y5, Y6, Y6
-	VADDPD       four4000000000000000<>+0(SB), Y3, Y4
-	VDIVPD       Y4, Y3, Y5
-	VMULPD       four3fe0000000000000<>+0(SB), Y3, Y4
-	VMULPD       Y3, Y4, Y4
-	VMOVDQU      four2000000000000000<>+0(SB), Y7
-	VPADDQ       32(BX), Y7, Y7
-	VPAND        four3fffffffffffffff<>+0(SB), Y7, Y8
-	VPSUBQ       four2000000000000000<>+0(SB), Y8, Y8
-	VPBLENDD     $0xaa, four3f30000000000000<>+0(SB), Y8, Y9
-	VPSRLQ       $0x20, Y8, Y8
-	VPXOR        four4130000080000000<>+0(SB), Y8, Y8
-	VSUBPD       four4130000080100000<>+0(SB), Y8, Y8
-	VADDPD       Y9, Y8, Y8
-	VMULPD       four401921fb54442d18<>+0(SB), Y8, Y8
-	VMULPD       Y8, Y8, Y9
-	VMULPD       Y9, Y9, Y11
-	VMULPD       Y11, Y11, Y12
-	VMOVUPD      four3f8111111110f7d0<>+0(SB), Y13
-	VFMADD213PD  fourbfc5555555555548<>+0(SB), Y9, Y13
-	VMOVUPD      four3ec71de3567d48a1<>+0(SB), Y10
-	VFMADD213PD  fourbf2a01a019bfdf03<>+0(SB), Y9, Y10
-	VMOVUPD      four3de5d8fd1fd19ccd<>+0(SB), Y14
-	VFMADD213PD  fourbe5ae5e5a9291f5d<>+0(SB), Y9, Y14
-	VFMADD231PD  Y10, Y11, Y13
-	VFMADD231PD  Y14, Y12, Y13
-	VMULPD       Y9, Y8, Y10
-	VFMADD213PD  Y8, Y10, Y13
-	VMOVUPD      four3ff0000000000000<>+0(SB), Y8
-	VFNMADD231PD four3fe0000000000000<>+0(SB), Y9, Y8
-	VMOVUPD      fourbf56c16c16c14f91<>+0(SB), Y10
-	VFMADD213PD  four3fa555555555554b<>+0(SB), Y9, Y10
-	VMOVUPD      fourbe927e4f7eac4bc6<>+0(SB), Y14
-	VFMADD213PD  four3efa01a019c844f5<>+0(SB), Y9, Y14
-	VMOVUPD      fourbda8fa49a0861a9b<>+0(SB), Y15
-	VFMADD213PD  four3e21ee9d7b4e3f05<>+0(SB), Y9, Y15
-	VFMADD231PD  Y14, Y11, Y10
-	VFMADD231PD  Y15, Y12, Y10
-	VFMADD213PD  Y8, Y11, Y10
-	VMULPD       Y5, Y5, Y8
-	VMULPD       Y8, Y8, Y9
-	VMULPD       Y9, Y9, Y11
-	VMOVUPD      four3fd999999997fa04<>+0(SB), Y12
-	VFMADD213PD  four3fe5555555555593<>+0(SB), Y8, Y12
-	VMOVUPD      four3fcc71c51d8e78af<>+0(SB), Y14
-	VFMADD213PD  four3fd2492494229359<>+0(SB), Y8, Y14
-	VMOVUPD      four3fc39a09d078c69f<>+0(SB), Y15
-	VFMADD213PD  four3fc7466496cb03de<>+0(SB), Y8, Y15
-	VFMADD231PD  four3fc2f112df3e5244<>+0(SB), Y9, Y15
-	VFMADD231PD  Y14, Y9, Y12
-	VFMADD231PD  Y15, Y11, Y12
-	VFMADD213PD  Y4, Y8, Y12
-	VFNMADD213PD Y4, Y5, Y12
-	VSUBPD       Y3, Y12, Y12
-	VFMADD231PD  four3fe62e42fefa39ef<>+0(SB), Y6, Y12
-	VADDPD       Y12, Y12, Y12
-	VSQRTPD      Y12, Y12
-	VPSLLQ       $0x01, Y7, Y3
-	VBLENDVPD    Y3, Y13, Y10, Y4
-	VBLENDVPD    Y3, Y10, Y13, Y5
-	VPAND        four8000000000000000<>+0(SB), Y7, Y3
-	VXORPD       Y3, Y5, Y5
-	VPADDQ       four4000000000000000<>+0(SB), Y7, Y7
-	VPAND        four8000000000000000<>+0(SB), Y7, Y3
-	VXORPD       Y3, Y4, Y4
-	VMULPD       Y12, Y4, Y4
-	VMULPD       Y12, Y5, Y5
-	VMOVDQU      four8000000400000000<>+0(SB), Y3
-	VPADDQ       (BX), Y3, Y3
-	VMOVDQU      four8000800400000000<>+0(SB), Y6
-	VPCMPGTQ     Y3, Y6, Y6
-	VMULPD       Y0, Y4, Y4
-	VROUNDPD     $0x00, Y4, Y3
-	VSUBPD       Y3, Y4, Y4
-	VANDPD       four7fffffffffffffff<>+0(SB), Y4, Y4
-	VCMPPD       $0x06, Y1, Y4, Y4
-	VORPD        Y6, Y4, Y4
-	VMOVMSKPD    Y4, DI
-	VADDPD       (DX), Y3, Y3
-	VFMADD213PD  four0000000000000000<>+0(SB), Y2, Y3
-	VMOVUPD      Y3, (CX)
-	VMULPD       Y0, Y5, Y5
-	VROUNDPD     $0x00, Y5, Y3
-	VSUBPD       Y3, Y5, Y5
-	VANDPD       four7fffffffffffffff<>+0(SB), Y5, Y5
-	VCMPPD       $0x06, Y1, Y5, Y5
-	VORPD        Y6, Y5, Y5
-	VMOVMSKPD    Y5, R8
-	VADDPD       32(DX), Y3, Y3
-	VFMADD213PD  four0000000000000000<>+0(SB), Y2, Y3
-	VMOVUPD      Y3, 32(CX)
-	SHLL         $0x04, R8
-	ORL          R8, DI
-	MOVB         DI, (SI)
-	ADDQ         $0x40, BX
-	ADDQ         $0x40, DX
-	ADDQ         $0x40, CX
-	INCQ         SI
-	DECQ         AX
-	JNZ          loop
-	VZEROUPPER
-	RET
 
 DATA four8000000400000000<>+0(SB)/8, $0x8000000400000000
 DATA four8000000400000000<>+8(SB)/8, $0x8000000400000000

@@ -4,8 +4,8 @@ import "math"
 
 // Rounded normals: the integers next to normals that are known well enough, and which ones are not.
 
-// AddRoundedNormals adds the nearest integer to deviation·z to every integer of sum, where z is the
-// [Normals] of words, and scales the result:
+// AddRoundedNormals adds the nearest integer to deviation·z to every integer of sum, where z is Box
+// and Muller's normal of words (normals.go), and scales the result:
 //
 //	dst = spacing · (sum + round(deviation·z))
 //

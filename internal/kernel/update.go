@@ -4,8 +4,8 @@ import "math"
 
 // The updates of parameters: plain gradient descent, and with momentum.
 
-// Momentum is one step of gradient descent with momentum, PyTorch's torch.optim.SGD, for a gradient that is a
-// sum still to be divided. In float64 between float32 parameters p and velocities v:
+// Momentum is one step of gradient descent with momentum, PyTorch's torch.optim.SGD, for a gradient
+// that is a sum still to be divided. In float64 between float32 parameters p and velocities v:
 //
 //	g = sum·PerBatch + Decay·p
 //	v = Mu·v + g
@@ -15,13 +15,14 @@ type Momentum struct {
 	Nesterov                  bool
 }
 
-// Step applies the formula to every element of p. v and sum are as long as p; it panics when they are shorter.
+// Step applies the formula to every element of p. v and sum are as long as p; it panics when they
+// are shorter.
 func (m Momentum) Step(p, v []float32, sum []float64) {
 	active.momentum(p, v[:len(p)], sum[:len(p)], m)
 }
 
-// Descend is one step of plain gradient descent: p -= rate·(sum·perBatch + decay·p), in float64. It panics when sum is
-// shorter than p.
+// Descend is one step of plain gradient descent: p -= rate·(sum·perBatch + decay·p), in float64. It
+// panics when sum is shorter than p.
 func Descend(p []float32, sum []float64, perBatch, decay, rate float64) {
 	active.descend(p, sum[:len(p)], perBatch, decay, rate)
 }

@@ -1,17 +1,18 @@
 package kernel
 
-// winograd computes 3×3 convolutions of stride 1 by Winograd's minimal filtering F(m×m, 3×3) (Lavin and Gray,
-// arXiv:1509.09308, section 4): the output is cut into tiles of m×m, the windows of n×n, n = m+2, that they depend on
-// and the filters are transformed, and the products of all pairs of channels are n² matrix products, one for each
-// element ξ of a transformed tile,
+// winograd computes 3×3 convolutions of stride 1 by Winograd's minimal filtering F(m×m, 3×3) (Lavin
+// and Gray, arXiv:1509.09308, section 4): the output is cut into tiles of m×m, the windows of n×n,
+// n = m+2, that they depend on and the filters are transformed, and the products of all pairs of
+// channels are n² matrix products, one for each element ξ of a transformed tile,
 //
 //	M[ξ] (tiles, out) = V[ξ] (tiles, in) · U[ξ] (in, out)
 //
-// from which the outputs are transformed back. m = 4 takes a quarter of the multiplications of the definition. The
-// transforms are separable, and each is done down the columns of a whole row of tiles and then along its rows.
+// from which the outputs are transformed back. m = 4 takes a quarter of the multiplications of the
+// definition. The transforms are separable, and each is done down the columns of a whole row of
+// tiles and then along its rows.
 //
-// Every output is computed in the same order of operations wherever its image stands in the batch, and from the
-// values of its own image only.
+// Every output is computed in the same order of operations wherever its image stands in the batch,
+// and from the values of its own image only.
 type winograd struct {
 	pool *Pool
 	tile int // m
@@ -32,8 +33,8 @@ type winograd struct {
 	runGroups, runPanels, runRotated func(worker, lo, hi int)
 }
 
-// winogradPadding is added between the matrices of different ξ, which are written to in turn and would
-// otherwise lie a power of two apart, in few sets of the cache.
+// winogradPadding is added between the matrices of different ξ, which are written to in turn and
+// would otherwise lie a power of two apart, in few sets of the cache.
 const winogradPadding = 16
 
 // newWinograd returns the algorithm for c, nil when it does not apply or does not pay.
@@ -70,7 +71,8 @@ func (w *winograd) transforms() (window, filter, output tileTransform) {
 	return s.window6, s.filter6, s.output6
 }
 
-// suitsWinograd tells whether the transforms are made for the geometry: vectors of channels are a multiple of 8 long.
+// suitsWinograd tells whether the transforms are made for the geometry: vectors of channels are a
+// multiple of 8 long.
 func (c Conv) suitsWinograd() bool {
 	return c.KernelH == 3 && c.KernelW == 3 && c.StrideH == 1 && c.StrideW == 1 &&
 		c.In > 0 && c.Out > 0 && c.In%8 == 0 && c.Out%8 == 0 && c.Positions() > 0
@@ -78,8 +80,8 @@ func (c Conv) suitsWinograd() bool {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// apply computes z (batch, outHeight, outWidth, out) from x (batch, height, width, in) with the filters set before, and
-// the bias (out) unless it is nil.
+// apply computes z (batch, outHeight, outWidth, out) from x (batch, height, width, in) with the
+// filters set before, and the bias (out) unless it is nil.
 func (w *winograd) apply(z, x, bias []float32, batch int) {
 	w.z, w.x, w.bias, w.batch = z, x, bias, batch
 	w.pool.Run(ceilDiv(batch*w.tilesDown, w.groupRows()), 1, w.runGroups)
@@ -95,11 +97,13 @@ func (w *winograd) groups(worker, lo, hi int) {
 	}
 }
 
-// groupTiles is about how many tiles are computed together: enough that the transformed filters, which do not fit
-// into the second-level cache where there are many channels, are read seldom; few enough that the transformed tiles do.
+// groupTiles is about how many tiles are computed together: enough that the transformed filters,
+// which do not fit into the second-level cache where there are many channels, are read seldom; few
+// enough that the transformed tiles do.
 const groupTiles = 48
 
-// groupRows is how many rows of tiles are computed together: a whole number of tiles of the matrix product.
+// groupRows is how many rows of tiles are computed together: a whole number of tiles of the matrix
+// product.
 func (w *winograd) groupRows() int {
 	height := active.tileRows
 	return height * max(1, (groupTiles+height*w.tilesAcross/2)/(height*w.tilesAcross))

@@ -17,9 +17,9 @@ func (w *winograd) filterPanels(worker, lo, hi int) {
 	}
 }
 
-// setRotated transforms filters (in, 3, 3, out) for the convolution with rows and columns reversed and in and out
-// exchanged: that which takes the gradients with respect to the outputs of the convolution with these filters to those
-// with respect to its images.
+// setRotated transforms filters (in, 3, 3, out) for the convolution with rows and columns reversed
+// and in and out exchanged: that which takes the gradients with respect to the outputs of the
+// convolution with these filters to those with respect to its images.
 func (w *winograd) setRotated(filters []float32) {
 	w.layOut()
 	w.untransformed = filters
@@ -61,8 +61,8 @@ func (w *winograd) filterPanel(worker int, filters []float32, panel int) {
 	}
 }
 
-// rotatedFilter transforms the filters that belong to input i. Panels are as wide as the kernel's tiles, the last one
-// may be narrower.
+// rotatedFilter transforms the filters that belong to input i. Panels are as wide as the kernel's
+// tiles, the last one may be narrower.
 func (w *winograd) rotatedFilter(worker int, filters []float32, i int) {
 	line := 3 * w.out
 	columns := w.scratch.get(worker, w.points*line)

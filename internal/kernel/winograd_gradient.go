@@ -1,17 +1,20 @@
 package kernel
 
-// winogradGradient computes the filter gradients of 3×3 convolutions of stride 1 by F(3×3, 2×2): for a tile of 2×2
-// outputs, the gradient is a correlation of the 4×4 window of the image with the 2×2 gradients of the outputs. Both are
-// transformed, and the gradient of all tiles of one or many images is, for each of the 16 elements ξ,
+// winogradGradient computes the filter gradients of 3×3 convolutions of stride 1 by F(3×3, 2×2):
+// for a tile of 2×2 outputs, the gradient is a correlation of the 4×4 window of the image with the
+// 2×2 gradients of the outputs. Both are transformed, and the gradient of all tiles of one or many
+// images is, for each of the 16 elements ξ,
 //
 //	M[ξ] (out, in) = D[ξ]ᵀ (out, tiles) · V[ξ] (tiles, in)
 //
 // and one transform back. That takes 4/9 of the multiplications of the definition.
 //
-// Unlike with larger tiles, the only products taken are such as the definition takes: of a window x₀…x₃ and gradients
-// d₀, d₁, x₀ enters one ξ alone, whose other factor is d₀, x₃ one with d₁, and x₁ and x₂ belong to both. So rounding errors
-// are relative to the terms of the definition, and a value far larger than its surroundings leaves nothing where it does not
-// belong. The tests hold the gradient to 1e-6 of its norm. F(3×3, 4×4), with 1/4 of the multiplications, lacks this property.
+// Unlike with larger tiles, the only products taken are such as the definition takes: of a window
+// x₀…x₃ and gradients d₀, d₁, x₀ enters one ξ alone, whose other factor is d₀, x₃ one with d₁, and
+// x₁ and x₂ belong to both. So rounding errors are relative to the terms of the definition, and a
+// value far larger than its surroundings leaves nothing where it does not belong. The tests hold
+// the gradient to 1e-6 of its norm. F(3×3, 4×4), with 1/4 of the multiplications, lacks this
+// property.
 type winogradGradient struct {
 	Conv
 	tilesDown, tilesAcross int // in an image
@@ -35,8 +38,9 @@ func newWinogradGradient(c Conv, p *Pool) *winogradGradient {
 	return w
 }
 
-// gradientTiles is about how many tiles are multiplied at a time: the matrices of one ξ stay in the second-level cache,
-// and M, which does not where there are many channels, is updated seldom. Measured with BenchmarkConvolution on Zen 4.
+// gradientTiles is about how many tiles are multiplied at a time: the matrices of one ξ stay in the
+// second-level cache, and M, which does not where there are many channels, is updated seldom.
+// Measured with BenchmarkConvolution on Zen 4.
 const gradientTiles = 96
 
 // partTiles is how many tiles pay for a transform back.
@@ -114,7 +118,8 @@ func (s *winogradSum) transformWindows(x []float32, row int) {
 	}
 }
 
-// transformDeltas transforms a row of tiles of the gradients dz with respect to the outputs to D, times the weight.
+// transformDeltas transforms a row of tiles of the gradients dz with respect to the outputs to D,
+// times the weight.
 func (s *winogradSum) transformDeltas(dz []float32, row int, weight float32) {
 	line := s.OutWidth() * s.Out
 	from := vectors{dz[2*row*line:], s.zeros}
@@ -171,8 +176,8 @@ func (s *winogradSum) transformBack(g []float32, filters int) {
 	}
 }
 
-// pieces calls emit with the gradients of one image for a few filters at a time, which stay in the second-level cache on
-// their way through M. All tiles of the image must fit a chunk.
+// pieces calls emit with the gradients of one image for a few filters at a time, which stay in the
+// second-level cache on their way through M. All tiles of the image must fit a chunk.
 func (s *winogradSum) pieces(x, dz, piece []float32, emit func(piece []float32)) {
 	for row := range s.tilesDown {
 		s.transformWindows(x, row)

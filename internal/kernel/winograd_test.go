@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestTransforms holds the one-dimensional transforms of every kernel set against the convolution that they are made
-// for: y = Aᵀ((G·g)∘(Bᵀ·d)), for tiles that lie anywhere, without a touch on what is between them.
+// TestTransforms holds the one-dimensional transforms of every kernel set against the convolution
+// that they are made for: y = Aᵀ((G·g)∘(Bᵀ·d)), for tiles that lie anywhere, without a touch on
+// what is between them.
 func TestTransforms(t *testing.T) {
 	for _, k := range supportedKernels() {
 		w := k.winograd
@@ -103,7 +104,8 @@ func TestDeltaScale(t *testing.T) {
 	}
 }
 
-// TestRotatedFilters: the input gradient's filters are those of the convolution whose filters were turned by hand.
+// TestRotatedFilters: the input gradient's filters are those of the convolution whose filters were
+// turned by hand.
 func TestRotatedFilters(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		for _, c := range []Conv{square(8, 16, 40), square(2, 24, 8)} {

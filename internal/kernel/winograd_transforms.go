@@ -8,23 +8,24 @@ import "math"
 //
 //	dst[j] = Σᵢ M[j][i]·src[i]
 //
-// where dst[j] begins at dst[tile·dstStep + j·dstStride:] and src[i] at src[i][tile·srcStep:]. A transform of fewer
-// than six vectors does not use the last ones of src.
+// where dst[j] begins at dst[tile·dstStep + j·dstStride:] and src[i] at src[i][tile·srcStep:]. A
+// transform of fewer than six vectors does not use the last ones of src.
 type tileTransform func(tiles, n int, dst []float32, dstStride, dstStep int, src vectors, srcStep int)
 
 type vectors [6][]float32
 
-// winogradSet is the one-dimensional transforms of Winograd's minimal filtering F(m, r), the m outputs of a filter of
-// r taps from n = m+r-1 inputs by n products (Lavin and Gray, arXiv:1509.09308, section 4). The polynomials are
-// evaluated at 0, 1, -1, ∞ for n = 4, with the formulas given there, and at 0, ±1/√2, ±√2, ∞ for n = 6: reciprocal points
-// (Alam et al., arXiv:2201.10369) have a third of the largest error of the customary ±1, ±2, and cost the same. With d
-// the window, g the filter and y the outputs,
+// winogradSet is the one-dimensional transforms of Winograd's minimal filtering F(m, r), the m
+// outputs of a filter of r taps from n = m+r-1 inputs by n products (Lavin and Gray,
+// arXiv:1509.09308, section 4). The polynomials are evaluated at 0, 1, -1, ∞ for n = 4, with the
+// formulas given there, and at 0, ±1/√2, ±√2, ∞ for n = 6: reciprocal points (Alam et al.,
+// arXiv:2201.10369) have a third of the largest error of the customary ±1, ±2, and cost the same.
+// With d the window, g the filter and y the outputs,
 //
 //	y = Aᵀ((G·g) ∘ (Bᵀ·d))
 //
-// window is Bᵀ, filter G and output Aᵀ. F(3, 2) is F(2, 3) with output and filter exchanged: the filter gradient of
-// a tile, whose filter is the output's gradient, takes delta = A and gradient = Gᵀ (the three factors of Σ y·(g∗d) can
-// change places).
+// window is Bᵀ, filter G and output Aᵀ. F(3, 2) is F(2, 3) with output and filter exchanged: the
+// filter gradient of a tile, whose filter is the output's gradient, takes delta = A and gradient =
+// Gᵀ (the three factors of Σ y·(g∗d) can change places).
 type winogradSet struct {
 	window6, filter6, output6 tileTransform // F(4, 3)
 	window4, filter4, output4 tileTransform // F(2, 3)

@@ -2,9 +2,9 @@ package kernel
 
 // Working memory, shared by all that runs on a Pool.
 
-// workspace is a buffer for each worker of a pool, allocated when a worker first asks. What it holds means nothing from
-// one call to the next, and so everything that runs on a pool shares a few of them: memory does not grow with the number of
-// layers of a network.
+// workspace is a buffer for each worker of a pool, allocated when a worker first asks. What it
+// holds means nothing from one call to the next, and so everything that runs on a pool shares a few
+// of them: memory does not grow with the number of layers of a network.
 type workspace struct{ buffers [][]float32 }
 
 // The workspaces of a pool. What an operation needs at the same time is in different ones.

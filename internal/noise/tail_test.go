@@ -54,7 +54,7 @@ type generator func(radius, angle uint64, deviation float64, src rand.Source) (x
 func formerPair(radius, angle uint64, deviation float64, src rand.Source) (x, y float64) {
 	words := []uint64{radius, 0, 0, 0, angle, 0, 0, 0}
 	var z [8]float64
-	kernel.Normals(z[:], words)
+	normals(z[:], words)
 	round := func(z float64) float64 {
 		return math.Floor(math.FMA(z, deviation, (float64(src.Uint64()>>48)+0.5)*0x1p-16))
 	}

@@ -40,18 +40,3 @@ func (r Releases) Question(u Unknown) Question {
 	}
 	return q
 }
-
-// SpentBy is what a run has spent by its ledger, at the δ of its configuration or, when delta is not 0, at that one.
-func SpentBy(dir string, delta float64) (Cost, error) {
-	r, err := ReadReleases(dir)
-	if err != nil {
-		return Cost{}, err
-	}
-	q := r.Question(Epsilon)
-	if delta != 0 {
-		q.Delta = delta
-	}
-	cost, err := new(Answerer).Answer(q)
-	cost.TargetEpsilon = r.Epsilon
-	return cost, err
-}

@@ -9,14 +9,23 @@ import (
 	"testing"
 )
 
+// costOf is what a run has spent by its ledger, by the accountant and at the δ of its configuration.
+func costOf(dir string) (Cost, error) {
+	r, err := ReadReleases(dir)
+	if err != nil {
+		return Cost{}, err
+	}
+	return new(Answerer).Answer(r.Question(Epsilon))
+}
+
 // A run's spend can be read while it is going on, and reading changes nothing.
-func TestSpentByWhileRunning(t *testing.T) {
+func TestReleasesAreReadWhileRunning(t *testing.T) {
 	o := tinyrun.Options(t)
 	plan := tinyrun.Plan(t)
 	asked := 0
 	o.Watcher = tinyrun.Stepped(func(p train.Progress) {
 		dir := filepath.Join(o.RunsDir, "tiny-1")
-		c, err := SpentBy(dir, 0)
+		c, err := costOf(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,11 +42,10 @@ func TestSpentByWhileRunning(t *testing.T) {
 	if asked != 12 {
 		t.Errorf("asked %d times, expected 12", asked)
 	}
-	other, err := SpentBy(r.Run, 1e-6)
-	if err != nil || other.Delta != 1e-6 || other.Epsilon <= r.Epsilon {
-		t.Errorf("at δ = 1e-6 found %+v (%v), expected more than %v", other, err, r.Epsilon)
+	if c, err := costOf(r.Run); err != nil || c.Epsilon != r.Epsilon {
+		t.Errorf("found %+v (%v) of a run that ended at ε = %v", c, err, r.Epsilon)
 	}
-	if _, err := SpentBy(o.RunsDir, 0); !errors.Is(err, folder.ErrNoRun) {
+	if _, err := costOf(o.RunsDir); !errors.Is(err, folder.ErrNoRun) {
 		t.Errorf("found error %v, expected ErrNoRun", err)
 	}
 }

@@ -26,8 +26,6 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"unsafe"
-
-	"dpsgd/internal/kernel"
 )
 
 // bufferWords are drawn at a time where single words are asked for.
@@ -41,7 +39,6 @@ type Source struct {
 	stream cipher.Stream
 	buffer []uint64 // made when a single word is asked for; a stream that is only read in bulk has none
 	next   int      // first unread word of buffer
-	tail   [kernel.NormalsBlock]float64
 }
 
 var _ rand.Source = (*Source)(nil)

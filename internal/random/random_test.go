@@ -118,8 +118,39 @@ func TestFloat64IsUniform(t *testing.T) {
 	for i := range u {
 		u[i] = src.Float64()
 	}
-	if d := ksDistance(u, func(x float64) float64 { return x }); d > ksLimit {
-		t.Errorf("KS distance from uniform is %.5f, want at most %.5f", d, ksLimit)
+	slices.Sort(u)
+	var d float64 // largest distance from the distribution function
+	for i, v := range u {
+		d = max(d, v-float64(i)/1e6, float64(i+1)/1e6-v)
+	}
+	if limit := 0.00247; d > limit { // sqrt(-ln(1e-5/2)/2) / 10^3, Kolmogorov's distribution
+		t.Errorf("KS distance from uniform is %.5f, want at most %.5f", d, limit)
+	}
+}
+
+// Different seeds, splits and their parent give uncorrelated numbers: a correlation is beyond 4.417
+// standard errors with probability 1e-5.
+func TestStreamsAreIndependent(t *testing.T) {
+	const draws, limit = 250_000, 4.417
+	parent := Seeded(3)
+	var streams [][]float64
+	for _, src := range []*Source{Seeded(4), Seeded(5), parent.Split(), parent.Split(), parent} {
+		u := make([]float64, draws) // uniform, of mean 0 and variance 1
+		for i := range u {
+			u[i] = (src.Float64() - 0.5) * math.Sqrt(12)
+		}
+		streams = append(streams, u)
+	}
+	for i := range streams {
+		for j := range i {
+			var r float64
+			for k := range streams[i] {
+				r += streams[i][k] * streams[j][k]
+			}
+			if r /= math.Sqrt(draws); math.Abs(r) > limit {
+				t.Errorf("streams %d and %d: correlation %.2f standard errors", i, j, r)
+			}
+		}
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/questions"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
@@ -96,7 +95,7 @@ func (s *scene) questions() map[string]func(dir string) (float64, error) {
 	}
 	for _, run := range []string{"one", "sweep/clip_norm=0.1", "sweep/clip_norm=1"} {
 		q["epsilon "+run] = func(dir string) (float64, error) {
-			c, err := questions.SpentBy(filepath.Join(dir, run), 0)
+			c, err := costOf(filepath.Join(dir, run))
 			return c.Epsilon, err
 		}
 		q["eval "+run] = func(dir string) (float64, error) {

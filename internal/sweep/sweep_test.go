@@ -58,6 +58,15 @@ func runSweep(t testing.TB, s *configs.Sweep, o Options) Result {
 	return r
 }
 
+// costOf is what a run has spent by its ledger, by the accountant and at the δ of its configuration.
+func costOf(dir string) (questions.Cost, error) {
+	r, err := questions.ReadReleases(dir)
+	if err != nil {
+		return questions.Cost{}, err
+	}
+	return new(questions.Answerer).Answer(r.Question(questions.Epsilon))
+}
+
 // sweepHooks is a Watcher made of functions.
 type sweepHooks struct {
 	silent
@@ -130,7 +139,7 @@ func TestSweepTables(t *testing.T) {
 			t.Errorf("row %d is %s in the result and %s in the file", i, tiny.JSON(t, row), lines[i])
 		}
 		dir := filepath.Join(r.Sweep, row.Trial)
-		cost, err := questions.SpentBy(dir, 0)
+		cost, err := costOf(dir)
 		if err != nil || cost.Epsilon != row.Epsilon || *cost.Releases != 12 {
 			t.Errorf("%s: found %+v (%v), expected ε = %v", row.Trial, cost, err, row.Epsilon)
 		}
@@ -286,6 +295,9 @@ func TestKilledSweepGoesOn(t *testing.T) {
 
 // A kill can also come before a trial has a ledger: it begins again.
 func TestSweepKilledBeforeALedger(t *testing.T) {
+	undo := func(dir string) error {
+		return errors.Join(os.RemoveAll(filepath.Join(dir, folder.Checkpoints)), os.Remove(filepath.Join(dir, folder.Engines)))
+	}
 	tests := []struct {
 		name string
 		left func(dir string) error // brings the folder of a trial that has just begun back to an earlier moment
@@ -293,10 +305,10 @@ func TestSweepKilledBeforeALedger(t *testing.T) {
 		{"before the folder", os.RemoveAll},
 		{"before the config", func(dir string) error { return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)) }},
 		{"before the ledger", func(dir string) error {
-			return errors.Join(os.RemoveAll(filepath.Join(dir, folder.Checkpoints)), os.Remove(filepath.Join(dir, folder.Ledger)))
+			return errors.Join(undo(dir), os.Remove(filepath.Join(dir, folder.Ledger)))
 		}},
 		{"inside the ledger's header", func(dir string) error {
-			return errors.Join(os.RemoveAll(filepath.Join(dir, folder.Checkpoints)), os.Truncate(filepath.Join(dir, folder.Ledger), 10))
+			return errors.Join(undo(dir), os.Truncate(filepath.Join(dir, folder.Ledger), 10))
 		}},
 		{"before the first checkpoint", func(dir string) error { return os.RemoveAll(filepath.Join(dir, folder.Checkpoints)) }},
 	}

@@ -34,6 +34,10 @@
 // questions answers what a ledger or planned steps cost, package bench measures steps, and package
 // sweep makes one run for every combination of a grid.
 //
+// The file engines.json, which keeps how the norms of each parameter are computed, is public: the
+// choice is made from the configuration, from the shapes of layers and from times that the machine
+// takes for random numbers; no example takes part in it.
+//
 // # What is not private
 //
 // Training losses, gradient norms, the share of clipped examples and real batch sizes are functions

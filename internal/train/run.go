@@ -41,6 +41,7 @@ type Options struct {
 	// Source is used instead of reading the configured data, by callers that make several runs with one data set.
 	Source *data.Source
 
+	engines compute.Choice        // that a run goes on with; none in a new one
 	account accountant.Accountant // in place of the configured one, for tests; nil in every other run
 }
 
@@ -72,6 +73,7 @@ type Run struct {
 	update    *optimizer.Update
 	schedule  optimizer.Schedule
 	gradients *compute.Gradients
+	engines   compute.Choice // that the folder held; none in a new run
 	evaluator *compute.Evaluator
 	door      *release.Door
 	journal   *books.Books
@@ -123,6 +125,7 @@ func Open(dir string, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.engines = compute.ReadChoice(dir)
 	r, err := prepare(c, o, journal.Ledger())
 	if err != nil {
 		journal.Close()
@@ -151,6 +154,7 @@ func (r *Run) goOn() error {
 	if err := r.journal.Settle(r.registered); err != nil {
 		return err
 	}
+	r.keepEngines()
 	r.openDiagnostics()
 	if begun {
 		return nil
@@ -166,7 +170,7 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{config: c, source: source, watcher: o.Watcher}
+	r := &Run{config: c, source: source, watcher: o.Watcher, engines: o.engines}
 	if r.watcher == nil {
 		r.watcher = silent{}
 	}
@@ -210,7 +214,7 @@ func (r *Run) compile() error {
 		return err
 	}
 	batch := min(r.config.Training.PhysicalBatchSize, r.source.Train.Len())
-	r.gradients, err = compute.NewGradients(r.model, batcher, batch, r.config.Performance.Engine, r.pool)
+	r.gradients, err = compute.NewGradients(r.model, batcher, batch, r.config.Performance.Engine, r.engines, r.pool)
 	if err != nil {
 		return err
 	}
@@ -267,9 +271,18 @@ func (r *Run) fillFolder(registry string) error {
 	if err := r.openDoor(); err != nil {
 		return err
 	}
+	r.keepEngines()
 	r.openDiagnostics()
 	r.started = time.Now()
 	return r.save()
+}
+
+// keepEngines keeps the choice of engines in the folder, so that the run goes on as fast as it began.
+// It trains without that file, too.
+func (r *Run) keepEngines() {
+	if err := r.gradients.Choice(r.config.Performance.Engine).Keep(r.Dir); err != nil {
+		r.watcher.Warned(fmt.Sprintf("train: the choice of engines is not kept, and the next start chooses again: %v", err))
+	}
 }
 
 // openDoor makes the door of the plan, with the run's journal.

@@ -5,8 +5,8 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// integers writes the kernels that make integers of float32 values. They take a number of elements that is a
-// multiple of block, and sum squares in float64.
+// integers writes the kernels that make integers of float32 values. They take a number of elements
+// that is a multiple of block, and sum squares in float64.
 func integers() {
 	addRounded()
 	addRoundedWide()
@@ -45,7 +45,8 @@ func addRounded() {
 // wideBlock is how many elements a round of the AVX-512 kernel takes.
 const wideBlock = 32
 
-// addRoundedWide is addRounded on vectors twice as wide. It takes half the time, most of which is that of the squares.
+// addRoundedWide is addRounded on vectors twice as wide. It takes half the time, most of which is
+// that of the squares.
 func addRoundedWide() {
 	TEXT("addRoundedAVX512", NOSPLIT, "func(blocks int, sum *int32, row *float32, scale float32) float64")
 	Pragma("noescape")
@@ -163,7 +164,8 @@ func storeLargest(v vec) {
 	Store(x, ReturnIndex(1))
 }
 
-// addSquares adds the squares of the eight values of c, made float64 by convert, four at a time. It changes c.
+// addSquares adds the squares of the eight values of c, made float64 by convert, four at a time. It
+// changes c.
 func addSquares(c, first, second vec, convert func(from, to vec)) {
 	v := YMM()
 	convert(c, v)

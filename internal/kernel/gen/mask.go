@@ -39,8 +39,8 @@ func maskTable() Mem {
 
 var pieces int // calls of storePieces, which number its labels
 
-// storePieces stores the first n ≤ 8 values of a vector as 8, or 4, 2 and 1 of
-// them. Masked stores of AVX2 take some 40 micro-operations on Zen processors. It changes the vector.
+// storePieces stores the first n ≤ 8 values of a vector as 8, or 4, 2 and 1 of them. Masked stores
+// of AVX2 take some 40 micro-operations on Zen processors. It changes the vector.
 func storePieces(from reg.VecVirtual, to Mem, n reg.GPVirtual) {
 	pieces++
 	label := func(piece string) string { return fmt.Sprintf("%s%d", piece, pieces) }

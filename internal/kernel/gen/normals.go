@@ -9,36 +9,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// noise writes the kernels of the private update: normals, noise on a lattice, and
-// the update rules that read it. All compute in float64, four lanes at a time,
+// noise writes the kernels of the private update: noise on a lattice and the update
+// rules that read it. All compute in float64, four lanes at a time,
 // the same operations in the same order as their portable twins: the results are
 // equal to the last bit.
 func noise() {
-	boxMuller()
 	roundedSum()
 	updates()
-}
-
-// boxMuller writes eight normals a round: four words for the radius and four for
-// the angle give four cosines and four sines.
-func boxMuller() {
-	TEXT("normalsAVX2", NOSPLIT, "func(blocks int, dst *float64, words *uint64)")
-	Pragma("noescape")
-	Doc("normalsAVX2 turns 8·blocks words into as many standard normals.")
-	blocks, dst, words := GP64(), GP64(), GP64()
-	Load(Param("blocks"), blocks)
-	Load(Param("dst"), dst)
-	Load(Param("words"), words)
-	Label("loop")
-	x, y := normalPairs(words)
-	VMOVUPD(x, Mem{Base: dst})
-	VMOVUPD(y, Mem{Base: dst, Disp: 32})
-	ADDQ(U8(64), words)
-	ADDQ(U8(64), dst)
-	DECQ(blocks)
-	JNZ(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
 }
 
 // roundedSum writes addRoundedNormals: eight integers plus eight rounded normals, and

@@ -2,32 +2,11 @@ package kernel
 
 import "math"
 
-// Standard normals from random words.
+// Standard normals from random words: the portable form of what [AddRoundedNormals] rounds.
 
-// NormalsBlock is the number of normals that are made together: lengths of [Normals] and [AddRoundedNormals] are multiples
-// of it.
+// NormalsBlock is the number of normals that are made together: lengths of [AddRoundedNormals] are
+// multiples of it.
 const NormalsBlock = 8
-
-// Normals turns independent uniform words into as many independent standard normal numbers. dst and words have the same
-// length, a multiple of [NormalsBlock]; it panics otherwise.
-//
-// The method is Box and Muller's (1958): for uniform u and angle θ, r = sqrt(-2 ln u), the numbers r·cos θ and r·sin θ
-// are independent normals. Of every eight words the first four give u and the last four θ; the cosines come before the
-// sines. The operations are the same whatever comes out, where ziggurat and other rejection methods take longer for
-// some values than for others and let a clock tell which.
-//
-// Both uniforms keep all their 63 or 64 bits where it matters, which a plain float64 in [0, 1) does not:
-//   - u near 0 is the tail: it reaches sqrt(2·64·ln 2) = 9.42 standard deviations (53 bits would end at 8.57);
-//   - u near 1 is the centre: there r ≈ sqrt(2(1-u)), and 1-u is formed in integers, to a multiple of 2^-63, so
-//     that pairs close to zero do not lie on visible circles;
-//   - θ near an axis is measured from that axis, so that a coordinate close to zero has all its bits too.
-//
-// The result is the same to the last bit on every processor: all operations round as IEEE 754 says, and every fused
-// multiplication and addition is written as one.
-func Normals(dst []float64, words []uint64) {
-	checkNoise(len(dst), len(words))
-	active.normals(dst, words)
-}
 
 func checkNoise(values, words int) {
 	if values != words || values%NormalsBlock != 0 {
@@ -35,6 +14,26 @@ func checkNoise(values, words int) {
 	}
 }
 
+// portableNormals turns independent uniform words into as many independent standard normal numbers.
+// dst and words have the same length, a multiple of [NormalsBlock].
+//
+// The method is Box and Muller's (1958): for uniform u and angle θ, r = sqrt(-2 ln u), the numbers
+// r·cos θ and r·sin θ are independent normals. Of every eight words the first four give u and the
+// last four θ; the cosines come before the sines. The operations are the same whatever comes out,
+// where ziggurat and other rejection methods take longer for some values than for others and let a
+// clock tell which.
+//
+// Both uniforms keep all their 63 or 64 bits where it matters, which a plain float64 in [0, 1) does
+// not:
+//   - u near 0 is the tail: it reaches sqrt(2·64·ln 2) = 9.42 standard deviations (53 bits would
+//     end at 8.57);
+//   - u near 1 is the centre: there r ≈ sqrt(2(1-u)), and 1-u is formed in integers, to a multiple
+//     of 2^-63, so that pairs close to zero do not lie on visible circles;
+//   - θ near an axis is measured from that axis, so that a coordinate close to zero has all its
+//     bits too.
+//
+// The result is the same to the last bit on every processor: all operations round as IEEE 754 says,
+// and every fused multiplication and addition is written as one.
 func portableNormals(dst []float64, words []uint64) {
 	for len(dst) >= NormalsBlock {
 		for i := range NormalsBlock / 2 {
@@ -53,9 +52,10 @@ func normalPair(radius, angle uint64) (x, y float64) {
 
 // exponential returns -ln u for u = (x|1)·2^-64, an odd multiple of 2^-64: never 0 or 1.
 //
-// Write u = (1+g)·2^-k with 1+g from sqrt(1/2) to sqrt(2), then -ln u = k·ln 2 - ln(1+g). For u above sqrt(1/2), k is 0
-// and g is the integer x - 2^64, so that u close to 1 gives a small g with all its bits; below, -ln u is not small,
-// u may be rounded to a float64, and g and k are in its bits.
+// Write u = (1+g)·2^-k with 1+g from sqrt(1/2) to sqrt(2), then -ln u = k·ln 2 - ln(1+g). For u
+// above sqrt(1/2), k is 0 and g is the integer x - 2^64, so that u close to 1 gives a small g with
+// all its bits; below, -ln u is not small, u may be rounded to a float64, and g and k are in its
+// bits.
 func exponential(x uint64) float64 {
 	x |= 1
 	const one, half = 0x3ff0000000000000, 0x3fe6a09e667f3bcd // the bits of 1 and of sqrt(1/2) as float64
@@ -80,9 +80,10 @@ func choose(c bool, a, b float64) float64 {
 // sqrtHalf is sqrt(1/2) of 2^64.
 const sqrtHalf = 0xb504f333f9de6485
 
-// minusLog1p returns -ln(1+g) for sqrt(1/2) <= 1+g <= sqrt(2) with a relative error of about 2^-52. Method and
-// polynomial are those of FreeBSD's s_log1p.c (Sun Microsystems, 1993), which the standard library uses too, without
-// the cases that do not occur here: with s = g/(2+g), ln(1+g) = 2·artanh s = g - g²/2 + s·(g²/2 + R(s²)).
+// minusLog1p returns -ln(1+g) for sqrt(1/2) <= 1+g <= sqrt(2) with a relative error of about 2^-52.
+// Method and polynomial are those of FreeBSD's s_log1p.c (Sun Microsystems, 1993), which the
+// standard library uses too, without the cases that do not occur here: with s = g/(2+g), ln(1+g) =
+// 2·artanh s = g - g²/2 + s·(g²/2 + R(s²)).
 func minusLog1p(g float64) float64 {
 	half := float64(0.5*g) * g
 	s := g / (2 + g)
@@ -92,9 +93,10 @@ func minusLog1p(g float64) float64 {
 	return math.FMA(-s, math.FMA(r, z, half), half) - g
 }
 
-// sincos returns the sine and cosine of the angle x·2^-64 turns: those of its signed distance t from the nearest
-// quarter turn, |t| <= π/4, exchanged and negated as the quarter asks, without a branch. The polynomials are those of
-// Cephes (Moshier, sin.c, release 2.8), which the standard library uses too; relative error about 2^-53.
+// sincos returns the sine and cosine of the angle x·2^-64 turns: those of its signed distance t
+// from the nearest quarter turn, |t| <= π/4, exchanged and negated as the quarter asks, without a
+// branch. The polynomials are those of Cephes (Moshier, sin.c, release 2.8), which the standard
+// library uses too; relative error about 2^-53.
 func sincos(x uint64) (sin, cos float64) {
 	quarter := (x + 1<<61) >> 62
 	t := float64(int64(x-quarter<<62)) * (2 * math.Pi * 0x1p-64)
@@ -110,8 +112,8 @@ func sincos(x uint64) (sin, cos float64) {
 	return negateIf(quarter>>1, either[quarter&1]), negateIf((quarter+1)>>1&1, either[1-quarter&1])
 }
 
-// estrin returns c0 + c1·z + c2·z² + c3·z³ + high·z⁴ by Estrin's scheme, whose steps wait for each other less than those
-// of Horner's rule.
+// estrin returns c0 + c1·z + c2·z² + c3·z³ + high·z⁴ by Estrin's scheme, whose steps wait for each
+// other less than those of Horner's rule.
 func estrin(z, c0, c1, c2, c3, high float64) float64 {
 	square := float64(z * z)
 	low := math.FMA(math.FMA(c3, z, c2), square, math.FMA(c1, z, c0))

@@ -2,12 +2,6 @@ package kernel
 
 // What calls the generated functions for noise and for updates.
 
-func normalsBlocksAVX2(dst []float64, words []uint64) {
-	if len(dst) > 0 {
-		normalsAVX2(len(dst)/NormalsBlock, &dst[0], &words[0])
-	}
-}
-
 func addRoundedNormalsBlocksAVX2(dst, sum []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
 	if len(dst) > 0 {
 		addRoundedNormalsAVX2(len(doubts), &dst[0], &sum[0], &words[0], &doubts[0], deviation, certainty(deviation), spacing)

@@ -150,8 +150,9 @@ func (p *Pool) work(worker int, h *helper) {
 	}
 }
 
-// spins is how often somebody who waits looks before going to sleep, some fifty microseconds: the loops of a step follow
-// each other within less, and waking a goroutine that sleeps takes about as long.
+// spins is how often somebody who waits looks before going to sleep, some fifty microseconds: the
+// loops of a step follow each other within less, and waking a goroutine that sleeps takes about as
+// long.
 const spins = 1 << 17
 
 // helper is where a worker waits for calls.

@@ -1,0 +1,121 @@
+package compute
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+
+	"dpsgd/checkpoints"
+	"dpsgd/internal/folder"
+	"dpsgd/perexample"
+)
+
+// Assignment is how the per-example gradients of one parameter are handled.
+type Assignment struct {
+	Parameter string            `json:"parameter"`
+	Engine    perexample.Engine `json:"engine"` // ghost or materialise
+}
+
+// Engines lists the parameters with their engines.
+func (g *Gradients) Engines() []Assignment {
+	list := make([]Assignment, len(g.engines))
+	for i, u := range g.network.Uses {
+		list[i] = Assignment{u.Parameter, g.engines[i]}
+	}
+	return list
+}
+
+// maxGradientBytes limits what per-example gradients may take at once; beyond it parameters use the
+// ghost engine.
+const maxGradientBytes = 128 << 20
+
+// chooseEngines gives every use the engine that the configuration names, or with "auto" the faster
+// one. It is told shapes alone: no picture takes part in the choice.
+func chooseEngines(uses []perexample.Use, batch int, engine string) ([]perexample.Engine, error) {
+	var one perexample.Engine
+	if one.UnmarshalText([]byte(engine)) == nil {
+		return slices.Repeat([]perexample.Engine{one}, len(uses)), nil
+	}
+	rules := make([]perexample.Rule, len(uses))
+	for i, u := range uses {
+		rules[i] = u.Rule
+	}
+	timings, err := perexample.Measure(rules, batch)
+	if err != nil {
+		return nil, err
+	}
+	runtime.GC() // buffers that only the measurement needed
+	return perexample.Choose(rules, timings, batch, maxGradientBytes), nil
+}
+
+// Choice is the content of engines.json: the engines that a run began with, and what they
+// were chosen for. A run goes on with them, because another choice, measured beside other work,
+// could change its speed for hours. The file is public: it is a function of the configuration, of
+// the shapes of layers, and of how fast the machine handles random numbers.
+type Choice struct {
+	Setting           string       `json:"engine"` // performance.engine
+	PhysicalBatchSize int          `json:"physical_batch_size"`
+	Parameters        []ruleEngine `json:"parameters"` // the network
+}
+
+type ruleEngine struct {
+	Assignment
+	Rule string `json:"rule"` // with the shape of its layer
+}
+
+// Choice is what engines.json says about this graph.
+func (g *Gradients) Choice(setting string) Choice {
+	c := Choice{Setting: setting, PhysicalBatchSize: g.input.Batch}
+	for i, t := range g.Engines() {
+		c.Parameters = append(c.Parameters, ruleEngine{t, describeRule(g.network.Uses[i].Rule)})
+	}
+	return c
+}
+
+func describeRule(r perexample.Rule) string { return fmt.Sprintf("%T%+v", r, r) }
+
+// engines returns the kept engines if they were chosen for these uses, this physical batch size and
+// this performance.engine.
+func (c Choice) engines(uses []perexample.Use, batch int, setting string) (engines []perexample.Engine, ok bool) {
+	if c.Setting != setting || c.PhysicalBatchSize != batch || len(c.Parameters) != len(uses) {
+		return nil, false
+	}
+	for i, p := range c.Parameters {
+		if p.Parameter != uses[i].Parameter || p.Rule != describeRule(uses[i].Rule) {
+			return nil, false
+		}
+		engines = append(engines, p.Engine)
+	}
+	return engines, true
+}
+
+func (c Choice) encode() []byte {
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		panic(err) // strings and numbers can be written
+	}
+	return append(text, '\n')
+}
+
+// ReadChoice reads what a run keeps in its folder. A file that is missing, or is not what a run writes, is a
+// choice that fits no network: the engines are chosen again.
+func ReadChoice(dir string) (kept Choice) {
+	text, err := os.ReadFile(filepath.Join(dir, folder.Engines))
+	if err != nil || json.Unmarshal(text, &kept) != nil || !bytes.Equal(kept.encode(), text) {
+		return Choice{}
+	}
+	return kept
+}
+
+// Keep writes the choice into a folder unless that holds it.
+func (c Choice) Keep(dir string) error {
+	if reflect.DeepEqual(c, ReadChoice(dir)) {
+		return nil
+	}
+	return checkpoints.WriteFileAtomic(filepath.Join(dir, folder.Engines), c.encode(), folder.FilePerm)
+}
