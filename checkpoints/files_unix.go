@@ -9,9 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile takes the flock of an open file. The kernel drops it with the last descriptor, so a killed process
-// leaves no stale lock; Go opens files close-on-exec, so a child does not inherit it. It locks the file that is
-// written, not a path: libraries (gofrs/flock v0.13.1) open the path once more, which may be another file by then.
+// lockFile takes the flock of an open file. The kernel drops it with the last descriptor, so a
+// killed process leaves no stale lock; Go opens files close-on-exec, so a child does not inherit
+// it. It locks the file that is written, not a path: libraries (gofrs/flock v0.13.1) open the path
+// once more, which may be another file by then.
 func lockFile(f *os.File) error {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)

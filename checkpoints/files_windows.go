@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockFile locks one byte far behind the end of the file: Windows locks are mandatory, and a lock on the
-// content would keep readers out of a running run's ledger. That of gofrs/flock v0.13.1 is on the first byte.
+// lockFile locks one byte far behind the end of the file: Windows locks are mandatory, and a lock
+// on the content would keep readers out of a running run's ledger. That of gofrs/flock v0.13.1 is
+// on the first byte.
 func lockFile(f *os.File) error {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, lockPosition())

@@ -81,7 +81,8 @@ func (d Data) rows() bool {
 	return d.Table != "" || named != nil && named.Shape.IsRow()
 }
 
-// constants returns the number of channels or columns, 0 where it is not known, and the word for one.
+// constants returns the number of channels or columns, 0 where it is not known, and the word for
+// one.
 func (d Data) constants() (n int, of string) {
 	named := data.Find(d.Name)
 	switch {

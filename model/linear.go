@@ -10,7 +10,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// NumClasses is the value of [Linear] Out that stands for the number of classes of the model; in YAML it is the word classes.
+// NumClasses is the value of [Linear] Out that stands for the number of classes of the model; in
+// YAML it is the word classes.
 const NumClasses = -1
 
 // Linear is the dense layer z = xWᵀ + b on vectors: x (B, in), W (Out, in), b (Out). PyTorch: nn.Linear.

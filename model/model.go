@@ -14,8 +14,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Input is the shape of one example: an image of the given size, channels last, or, without height and width, a row of
-// Channels numbers.
+// Input is the shape of one example: an image of the given size, channels last, or, without height
+// and width, a row of Channels numbers.
 type Input struct{ Height, Width, Channels int }
 
 // row reports whether examples have no place, only values.

@@ -106,7 +106,8 @@ func (p *Pass) average(name string, g kernel.Pool2D, batch int, shape []int, x *
 	}, x)
 }
 
-// windowArguments are those of a pooling window. As in PyTorch, the windows lie side by side when no stride is given.
+// windowArguments are those of a pooling window. As in PyTorch, the windows lie side by side when
+// no stride is given.
 func windowArguments(size, stride *int) []setting.Argument {
 	return []setting.Argument{
 		kernelSize(size),

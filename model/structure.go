@@ -73,7 +73,8 @@ func (p *Pass) branch(name string, s Sequential, x *gorgonia.Node) *gorgonia.Nod
 }
 
 // Flatten turns images into vectors in PyTorch's order, channels first, so that the weights of the
-// linear layer behind it can be exchanged. Rows of numbers are vectors already and pass. PyTorch: nn.Flatten.
+// linear layer behind it can be exchanged. Rows of numbers are vectors already and pass. PyTorch:
+// nn.Flatten.
 type Flatten struct{}
 
 var flatten = kind("All values of an example in one row.", func() Layer { return Flatten{} })

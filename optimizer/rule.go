@@ -15,9 +15,9 @@ type Rule interface {
 	// Slots names the vectors that the rule remembers. They start at zero.
 	Slots() []Slot
 	// Move applies step number t, counted from 1, to some of the coordinates: parameters p, noisy
-	// sums g still to be multiplied by perBatch, one over the batch size, and the same coordinates of
-	// each slot. Several goroutines call it for different coordinates, so it changes p and memory
-	// alone; what it kept elsewhere would be missing from checkpoints.
+	// sums g still to be multiplied by perBatch, one over the batch size, and the same coordinates
+	// of each slot. Several goroutines call it for different coordinates, so it changes p and
+	// memory alone; what it kept elsewhere would be missing from checkpoints.
 	Move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32)
 }
 

@@ -41,8 +41,8 @@ type Schedule struct {
 // ErrSchedule is wrapped by errors about a [Schedule].
 var ErrSchedule = errors.New("invalid learning-rate schedule")
 
-// Check returns an error that wraps [ErrSchedule] when a field of the schedule or of its curve has a
-// value that it cannot have.
+// Check returns an error that wraps [ErrSchedule] when a field of the schedule or of its curve has
+// a value that it cannot have.
 func (s Schedule) Check() error {
 	if s.Curve == nil {
 		return fmt.Errorf("optimizer: schedule has no curve, expected one of %v: %w", Curves().Names(), ErrSchedule)

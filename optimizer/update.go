@@ -12,9 +12,9 @@ import (
 )
 
 // Update is a [Rule] that moves parameters against noisy gradients, and what it remembers between
-// steps. All rules are post-processing of noisy sums: their memory is made of [release.Noisy] values,
-// parameters and public numbers. An Update serves one vector of parameters and is not safe for
-// concurrent use.
+// steps. All rules are post-processing of noisy sums: their memory is made of [release.Noisy]
+// values, parameters and public numbers. An Update serves one vector of parameters and is not safe
+// for concurrent use.
 type Update struct {
 	dim    int
 	rule   Rule
@@ -74,9 +74,9 @@ func (u *Update) Name() string { return u.rule.Name() }
 
 // Apply changes parameters (length dim) in place by one step with the gradient estimate
 // gradient/expectedBatchSize. gradient is asked for its noisy values once and must hand out every
-// coordinate once. expectedBatchSize is the public constant, positive and finite, never the number of
-// examples drawn; learningRate is finite and not negative. After an error from before the first value
-// was handed out nothing has changed; an error of this package wraps [ErrUpdate].
+// coordinate once. expectedBatchSize is the public constant, positive and finite, never the number
+// of examples drawn; learningRate is finite and not negative. After an error from before the first
+// value was handed out nothing has changed; an error of this package wraps [ErrUpdate].
 func (u *Update) Apply(parameters []float32, gradient Gradient, expectedBatchSize, learningRate float64) error {
 	switch {
 	case len(parameters) != u.dim:
@@ -125,8 +125,8 @@ func (u *Update) State() State {
 }
 
 // Restore makes the update continue from a state of the same rule and dim, bit for bit. It wants
-// exactly the slots of [Update.State], of the right length, with finite values; otherwise it returns
-// an error that wraps [ErrState] and changes nothing.
+// exactly the slots of [Update.State], of the right length, with finite values; otherwise it
+// returns an error that wraps [ErrState] and changes nothing.
 func (u *Update) Restore(s State) error {
 	slots := u.rule.Slots()
 	if s.Step < 0 {

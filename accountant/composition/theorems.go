@@ -70,8 +70,8 @@ func composeBasic(c costs, delta float64) (float64, error) {
 // roundedTerms stands for the few roundings that are left after the sums were rounded up.
 const roundedTerms = 16
 
-// composeAdvanced is Theorem 3.5 of Kairouz, Oh, Viswanath 2015, see closedForm. With ε(e^ε - 1) in the
-// place of ε tanh(ε/2), and log(1/slack), it is the theorem of Dwork, Rothblum, Vadhan 2010.
+// composeAdvanced is Theorem 3.5 of Kairouz, Oh, Viswanath 2015, see closedForm. With ε(e^ε - 1) in
+// the place of ε tanh(ε/2), and log(1/slack), it is the theorem of Dwork, Rothblum, Vadhan 2010.
 func composeAdvanced(c costs, delta float64) (float64, error) {
 	slack := c.pure(delta)
 	if slack <= 0 {

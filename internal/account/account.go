@@ -24,13 +24,14 @@ var ErrNoGuarantee = errors.New("train: no guarantee")
 type Spent struct {
 	accountant.Guarantee
 	Accountant string // who answered: the accountant of the configuration, or rdp in its place
-	// EpsilonRDP is ε by RDP, beside another accountant. It is nil where the configuration names RDP itself, and where RDP
-	// has no finite answer.
+	// EpsilonRDP is ε by RDP, beside another accountant. It is nil where the configuration names
+	// RDP itself, and where RDP has no finite answer.
 	EpsilonRDP *float64
 }
 
-// Fallback is a question that the accountant of the configuration could not answer, so that RDP did. RDP's ε is an upper
-// bound too, and mostly a larger one: the claim holds, the budget is used less well.
+// Fallback is a question that the accountant of the configuration could not answer, so that RDP
+// did. RDP's ε is an upper bound too, and mostly a larger one: the claim holds, the budget is used
+// less well.
 type Fallback struct {
 	Asked      string `json:"asked"`
 	Accountant string `json:"accountant"` // who was asked
@@ -43,8 +44,8 @@ func (f Fallback) String() string {
 	return fmt.Sprintf("the accountant %s has no answer for %s (%s); RDP stands in: %s", f.Accountant, f.Asked, f.Refusal, f.Answer)
 }
 
-// Accountants is the accountant of a configuration with RDP beside it, which answers where the first one does not. Both bound ε
-// from above, so a solver may meet answers of both.
+// Accountants is the accountant of a configuration with RDP beside it, which answers where the
+// first one does not. Both bound ε from above, so a solver may meet answers of both.
 type Accountants struct {
 	accountant.Accountant
 	rdp accountant.Accountant // the same one if the configuration names RDP
@@ -88,7 +89,8 @@ func (a Accountants) Guarantee(l *accountant.Ledger, delta float64) (accountant.
 	return g, err
 }
 
-// Spent asks both. Refusal says why the first one has no answer where RDP has one; err is about neither having one.
+// Spent asks both. Refusal says why the first one has no answer where RDP has one; err is about
+// neither having one.
 func (a Accountants) Spent(l *accountant.Ledger, delta float64) (s Spent, refusal, err error) {
 	g, err := a.Accountant.Guarantee(l, delta)
 	s = Spent{Guarantee: g, Accountant: a.Name()}

@@ -14,12 +14,14 @@ import (
 	"dpsgd/model"
 )
 
-// Modes lists the kinds of steps that [Bench] measures: private steps with the configured engine, plain training
-// without privacy on the same kernels, and private steps with one engine for every parameter.
+// Modes lists the kinds of steps that [Run] measures: private steps with the configured engine,
+// plain training without privacy on the same kernels, and private steps with one engine for every
+// parameter.
 func Modes() []string { return []string{"private", "plain", "materialise", "ghost"} }
 
-// Parts lists the parts of a step in the order in which they happen; overhead is what no other part takes: filling
-// the batch with pictures, adding up physical batches, and the book-keeping between operations.
+// Parts lists the parts of a step in the order in which they happen; overhead is what no other part
+// takes: filling the batch with pictures, adding up physical batches, and the book-keeping between
+// operations.
 func Parts() []string {
 	return []string{"forward", "backward", "norms", "sums", "noise", "update", "overhead"}
 }
@@ -48,9 +50,9 @@ type Result struct {
 // mostPhysical is the largest physical batch that a benchmark of a ready network chooses.
 const mostPhysical = 256
 
-// Config configures a benchmark of a ready network, on pictures of the size that it is meant for: 28x28 grey
-// pixels, or 32x32 in colour. The batch is one physical batch while it has at most 256 examples, and equal ones beyond: that is no
-// slower, and memory does not grow with the batch.
+// Config configures a benchmark of a ready network, on pictures of the size that it is meant for:
+// 28x28 grey pixels, or 32x32 in colour. The batch is one physical batch while it has at most 256
+// examples, and equal ones beyond: that is no slower, and memory does not grow with the batch.
 func Config(network string, batch int) (*configs.Config, error) {
 	pictures := "cifar-10"
 	for _, grey := range []string{"mlp", "mnist", "logistic"} {
@@ -68,10 +70,11 @@ func Config(network string, batch int) (*configs.Config, error) {
 	return c, nil
 }
 
-// Run measures training steps of a mode for about the given time, on random pictures in memory. Of the configuration
-// it takes the network, the size of pictures, clip norm, noise, batch sizes, threads and, in mode private, the engine. A
-// step is what [Run.Fit] does on a batch that is drawn already, but for the ledger and reports; the update is SGD in every
-// mode. The batch has exactly the configured size, so that all steps are alike.
+// Run measures training steps of a mode for about the given time, on random pictures in memory. Of
+// the configuration it takes the network, the size of pictures, clip norm, noise, batch sizes,
+// threads and, in mode private, the engine. A step is what [train.Run.Fit] does on a batch that is drawn
+// already, but for the ledger and reports; the update is SGD in every mode. The batch has exactly
+// the configured size, so that all steps are alike.
 //
 // Nothing that Run computes can be kept: neither parameters nor gradients leave it.
 func Run(ctx context.Context, c *configs.Config, mode string, d time.Duration) (*Result, error) {
@@ -102,9 +105,10 @@ func Run(ctx context.Context, c *configs.Config, mode string, d time.Duration) (
 	return result, nil
 }
 
-// multiplyAdds counts those of training on one example, by one convention whatever a mode really computes: the forward
-// pass, the gradients of all inputs but the first layer's, and the gradients of the weights once. So the rates of all
-// modes compare, and work that only privacy needs does not count as useful.
+// multiplyAdds counts those of training on one example, by one convention whatever a mode really
+// computes: the forward pass, the gradients of all inputs but the first layer's, and the gradients
+// of the weights once. So the rates of all modes compare, and work that only privacy needs does not
+// count as useful.
 func multiplyAdds(m *model.Model) int {
 	total, first := m.MultiplyAdds()
 	return 3*total - first

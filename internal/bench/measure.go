@@ -19,8 +19,8 @@ import (
 type benchStep interface {
 	// take makes one step on the examples with these indices.
 	take(indices []int) error
-	// profile makes later steps tell record how long their parts take, part by part and as often as a part
-	// comes; nil ends that.
+	// profile makes later steps tell record how long their parts take, part by part and as often as
+	// a part comes; nil ends that.
 	profile(record func(part string, d time.Duration))
 }
 
@@ -102,8 +102,9 @@ func randomExamples(shape data.Shape, classes, n int) (data.Set, error) {
 	return data.NewRows(shape.Channels, names, labels, values)
 }
 
-// Shares of the time of a benchmark. The machine's limit is measured before and after, because machines slow down and
-// speed up, and the parts in a phase of their own, so that no clock is read while whole steps are timed.
+// Shares of the time of a benchmark. The machine's limit is measured before and after, because
+// machines slow down and speed up, and the parts in a phase of their own, so that no clock is read
+// while whole steps are timed.
 const (
 	limitShare   = 0.05 // twice
 	warmUpShare  = 0.15
@@ -146,7 +147,8 @@ func (b *bench) repeat(ctx context.Context, d time.Duration) ([]time.Duration, e
 	return times, nil
 }
 
-// profile makes steps for at least the given time and returns the median of each part, in milliseconds.
+// profile makes steps for at least the given time and returns the median of each part, in
+// milliseconds.
 func (b *bench) profile(ctx context.Context, d time.Duration) (map[string]float64, error) {
 	current := map[string]time.Duration{} // of the step in progress
 	times := map[string][]time.Duration{}

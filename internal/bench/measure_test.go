@@ -42,7 +42,8 @@ func benchConfig(t *testing.T, network string, batch int) *configs.Config {
 
 // In every mode the figures are there and agree with each other.
 func TestBenchmarkFigures(t *testing.T) {
-	// Forward 784·128 + 128·10 multiply-adds, the gradient of the second layer's input, and both layers' weights.
+	// Forward 784·128 + 128·10 multiply-adds, the gradient of the second layer's input, and both
+	// layers' weights.
 	const useful = 2*(784*128+128*10) + 128*10
 	for _, mode := range Modes() {
 		b := benchmark(t, benchConfig(t, "mlp128", 24), mode)
@@ -61,8 +62,8 @@ func TestBenchmarkFigures(t *testing.T) {
 	}
 }
 
-// The parts are those of Parts; every one of a private step takes time, and a plain step has neither norms nor noise.
-// Noise is a difference of two times, which a busy machine can make zero.
+// The parts are those of Parts; every one of a private step takes time, and a plain step has
+// neither norms nor noise. Noise is a difference of two times, which a busy machine can make zero.
 func TestPartsOfSteps(t *testing.T) {
 	for _, mode := range Modes() {
 		parts := benchmark(t, benchConfig(t, "mlp128", 64), mode).Parts
@@ -135,7 +136,8 @@ func TestBenchmarkErrors(t *testing.T) {
 	}
 }
 
-// clippedSum is the sum of the contributions of examples, without noise, and what makes steps on them.
+// clippedSum is the sum of the contributions of examples, without noise, and what makes steps on
+// them.
 func clippedSum(t testing.TB, c *configs.Config, images *data.Images, physical int, indices []int) (*bench, *data.Batcher, []float64) {
 	t.Helper()
 	m, err := setup.Model(c, images.Shape(), len(images.Classes()))
@@ -186,8 +188,8 @@ func relative(x, want []float64) float64 {
 	return math.Sqrt(off / norm)
 }
 
-// What plain steps compute is the gradient: the clipped sum of a private step whose bound no example reaches, for any
-// physical batch size.
+// What plain steps compute is the gradient: the clipped sum of a private step whose bound no
+// example reaches, for any physical batch size.
 func TestPlainStepMovesByTheGradient(t *testing.T) {
 	const examples = 40
 	images := tiny.Pictures(t, 60, 3)
@@ -202,7 +204,8 @@ func TestPlainStepMovesByTheGradient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The parameters start at 0 in a vector of their own, so that the step is all that they hold.
+		// The parameters start at 0 in a vector of their own, so that the step is all that they
+		// hold.
 		s.parameters = make([]float32, len(want))
 		if err := s.take(indices); err != nil {
 			t.Fatal(err)

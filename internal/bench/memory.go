@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// peakMemory is the most memory in MiB that this process has had in use: what Linux counted as resident at once, or, on
-// other systems, what the Go runtime has asked the system for.
+// peakMemory is the most memory in MiB that this process has had in use: what Linux counted as
+// resident at once, or, on other systems, what the Go runtime has asked the system for.
 func peakMemory() float64 {
 	const kib, bytes = 1 << 10, 1 << 20 // of a MiB
 	status, err := os.ReadFile("/proc/self/status")

@@ -13,9 +13,10 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// plainStep is a step of training without privacy, to compare with: the same network on the same kernels, each weight
-// gradient as one sum over the batch, SGD without noise. It is measured and nothing else: no configuration leads
-// to it, and its sums are plain slices, which neither a mechanism nor an update rule accepts.
+// plainStep is a step of training without privacy, to compare with: the same network on the same
+// kernels, each weight gradient as one sum over the batch, SGD without noise. It is measured and
+// nothing else: no configuration leads to it, and its sums are plain slices, which neither a
+// mechanism nor an update rule accepts.
 type plainStep struct {
 	input    compute.Input
 	executor *graph.Executor

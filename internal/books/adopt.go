@@ -14,8 +14,8 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// adopt registers the runs that a ledger does not know, or does not know all of: those of the first version, and
-// those that went on after it was copied, if it is an older copy.
+// adopt registers the runs that a ledger does not know, or does not know all of: those of the first
+// version, and those that went on after it was copied, if it is an older copy.
 func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 	info := d.Info()
 	if err := f.refuseRegistered(dir, info.ID); err != nil {
@@ -47,8 +47,8 @@ func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 	return nil
 }
 
-// catchUp brings a known run up to date if its own ledger is ahead: after a power loss, or beside an older copy
-// of the ledger of the data. A run that is under way does so itself.
+// catchUp brings a known run up to date if its own ledger is ahead: after a power loss, or beside
+// an older copy of the ledger of the data. A run that is under way does so itself.
 func catchUp(d *checkpoints.Datasets, m checkpoints.Member, path string) error {
 	if last, err := checkpoints.LastHash(path); err != nil || last == m.Hash {
 		return err
@@ -86,8 +86,8 @@ func adopted(registry, run string) (checkpoints.Registration, *accountant.Ledger
 	return checkpoints.Registration{Path: path, Data: known, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant}, l, err
 }
 
-// configuredData describes the data of a run without reading it: from its statement, or else its configuration
-// and the sampling probability of its releases.
+// configuredData describes the data of a run without reading it: from its statement, or else its
+// configuration and the sampling probability of its releases.
 func configuredData(c *configs.Config, run string, l *accountant.Ledger) (checkpoints.Data, error) {
 	s, err := statement.Read(run)
 	if err == nil && s.Shape != "" {

@@ -1,5 +1,6 @@
-// Package books keeps the books of a folder of runs: the ledger of every run, the ledger of the data
-// that all of them share, and everything else that speaks of a ledger, held against each other.
+// Package books keeps the books of a folder of runs: the ledger of every run, the ledger of the
+// data that all of them share, and everything else that speaks of a ledger, held against each
+// other.
 //
 // Whoever reads a run's ledger reads it through [Inspect] or [Open], which believe no file alone.
 // [Show] and [Verify] look at all runs and sweeps of a folder; docs/ledger.md describes both.
@@ -17,8 +18,8 @@ import (
 	"dpsgd/release"
 )
 
-// Books are the two ledgers that a run writes ahead of every release: its own, and the one of its data, which
-// all runs in the folder share.
+// Books are the two ledgers that a run writes ahead of every release: its own, and the one of its
+// data, which all runs in the folder share.
 type Books struct {
 	*checkpoints.Journal
 	datasets *checkpoints.Datasets
@@ -73,8 +74,9 @@ func Create(dir, registry string, r checkpoints.Registration) (*Books, error) {
 	return b, nil
 }
 
-// Open opens the ledger of a run that was started before, after holding it against everything that speaks
-// of it. Nothing is written: that is for Settle, when the rest of the run has been checked too.
+// Open opens the ledger of a run that was started before, after holding it against everything that
+// speaks of it. Nothing is written: that is for Settle, when the rest of the run has been checked
+// too.
 func Open(dir string) (*Books, error) {
 	journal, err := checkpoints.OpenJournal(filepath.Join(dir, folder.Ledger))
 	if err != nil {
@@ -105,8 +107,8 @@ func (b *Books) check(dir string) error {
 	return b.Check(append(claims, home.claims(info.Run)...)...)
 }
 
-// Settle makes both ledgers whole before the run goes on: the run's own one is rid of a torn line, and the one
-// of its data catches up.
+// Settle makes both ledgers whole before the run goes on: the run's own one is rid of a torn line,
+// and the one of its data catches up.
 func (b *Books) Settle(r checkpoints.Registration) error {
 	datasets, err := OpenDatasets(b.Registry)
 	if err != nil {

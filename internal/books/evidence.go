@@ -17,9 +17,9 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// claimsAbout collects what the other files of a run say about its ledger: every checkpoint, the statement, and
-// the table of the sweep that the run is a trial of. Whoever reads them while the run goes on reads them before
-// the ledger, which only grows.
+// claimsAbout collects what the other files of a run say about its ledger: every checkpoint, the
+// statement, and the table of the sweep that the run is a trial of. Whoever reads them while the
+// run goes on reads them before the ledger, which only grows.
 func claimsAbout(dir string) ([]checkpoints.Claim, error) {
 	var claims []checkpoints.Claim
 	states, _, err := readCheckpoints(dir)
@@ -48,7 +48,8 @@ func claimsAbout(dir string) ([]checkpoints.Claim, error) {
 	return claims, nil
 }
 
-// readCheckpoints reads all checkpoints of a run. Damaged ones say nothing; they are returned as problems.
+// readCheckpoints reads all checkpoints of a run. Damaged ones say nothing; they are returned as
+// problems.
 func readCheckpoints(dir string) (states []*checkpoints.State, damaged []error, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, folder.Checkpoints))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -118,8 +119,8 @@ type Inspection struct {
 	Warning string // that the ledger of the run's data was not there to be asked; "" in most cases
 }
 
-// Inspect reads the ledger of a run and holds it against the other files. It changes nothing, so the run may be
-// going on.
+// Inspect reads the ledger of a run and holds it against the other files. It changes nothing, so
+// the run may be going on.
 func Inspect(dir string) (Inspection, error) {
 	return inspectIn(dir, func(header checkpoints.JournalInfo) (home, error) { return registryOf(dir, header) })
 }

@@ -12,16 +12,18 @@ import (
 	"dpsgd/internal/folder"
 )
 
-// InspectMember reads the ledger of a run and holds it against everything that speaks of it. It returns nil for
-// a run that was not started, or was killed before it had a ledger: nothing was released from it. A run whose
-// ledger is gone is refused. The member has no registration but its path.
+// InspectMember reads the ledger of a run and holds it against everything that speaks of it. It
+// returns nil for a run that was not started, or was killed before it had a ledger: nothing was
+// released from it. A run whose ledger is gone is refused. The member has no registration but its
+// path.
 func InspectMember(registry, dir string, info checkpoints.DatasetsInfo) (m *checkpoints.Member, warning string, err error) {
 	path, err := pathFrom(registry, dir)
 	if err != nil {
 		return nil, "", err
 	}
 	i, err := inspectIn(dir, func(header checkpoints.JournalInfo) (home, error) {
-		// A long ledger is read once for all runs; only a run that is registered elsewhere is looked up.
+		// A long ledger is read once for all runs; only a run that is registered elsewhere is
+		// looked up.
 		if _, known := info.Member(header.Run); known || header.Datasets == info.ID {
 			return home{dir: registry, info: info}, nil
 		}
@@ -67,7 +69,8 @@ func refuseLost(registry, dir, path string, info checkpoints.DatasetsInfo) error
 		dir, folder.Ledger, who, checkpoints.ErrRollback)
 }
 
-// afterLedger names something in a folder that a run makes only when it has a ledger; "" if there is nothing.
+// afterLedger names something in a folder that a run makes only when it has a ledger; "" if there
+// is nothing.
 func afterLedger(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -81,8 +84,8 @@ func afterLedger(dir string) (string, error) {
 	return "", nil
 }
 
-// RefuseExchanged makes sure that a trial is the run that released something in its folder. (Other runs may
-// take the name of one that is gone.)
+// RefuseExchanged makes sure that a trial is the run that released something in its folder. (Other
+// runs may take the name of one that is gone.)
 func RefuseExchanged(registry string, found checkpoints.Member, info checkpoints.DatasetsInfo) error {
 	for _, m := range info.Members {
 		if m.Path == found.Path && m.Entries > 0 && m.Run != found.Run {

@@ -15,8 +15,9 @@ import (
 // ErrOtherPlan: a run has another configuration, or other data, than what speaks of it.
 var ErrOtherPlan = errors.New("train: the checkpoint belongs to another plan")
 
-// OpenDatasets opens the ledger of a folder of runs for writing. It is made where there are no runs yet, or
-// runs of the first version alone. Runs that it does not know are registered with what they have spent.
+// OpenDatasets opens the ledger of a folder of runs for writing. It is made where there are no runs
+// yet, or runs of the first version alone. Runs that it does not know are registered with what they
+// have spent.
 func OpenDatasets(dir string) (*checkpoints.Datasets, error) {
 	found, err := foldersBelow(dir)
 	if err != nil {
@@ -37,8 +38,8 @@ func OpenDatasets(dir string) (*checkpoints.Datasets, error) {
 	return d, nil
 }
 
-// ReadDatasets reads the ledger of a folder of runs, as openRegistry would find it; it is empty where openRegistry
-// would make it.
+// ReadDatasets reads the ledger of a folder of runs, as openRegistry would find it; it is empty
+// where openRegistry would make it.
 func ReadDatasets(dir string) (checkpoints.DatasetsInfo, error) {
 	found, err := foldersBelow(dir)
 	if err != nil {
@@ -119,8 +120,8 @@ func subfolders(dir string) ([]string, error) {
 	return found, nil
 }
 
-// refuseRegistered refuses a folder with runs or sweeps that are registered in another ledger than the one with
-// this identifier.
+// refuseRegistered refuses a folder with runs or sweeps that are registered in another ledger than
+// the one with this identifier.
 func (f folders) refuseRegistered(dir, id string) error {
 	refuse := func(path, named string) error {
 		found := "no " + folder.Datasets
@@ -176,8 +177,9 @@ func (h home) claims(run string) []checkpoints.Claim {
 	return []checkpoints.Claim{m.Claim(filepath.Join(h.dir, folder.Datasets))}
 }
 
-// refuseOtherDelta makes sure that a run still has the δ that it was registered with: at a larger one, the same
-// releases have a smaller ε. A configuration that is gone is told about by whoever needs it.
+// refuseOtherDelta makes sure that a run still has the δ that it was registered with: at a larger
+// one, the same releases have a smaller ε. A configuration that is gone is told about by whoever
+// needs it.
 func (h home) refuseOtherDelta(dir, run string) error {
 	m, ok := h.info.Member(run)
 	if !ok || !folder.HoldsAny(dir, folder.Config) {
@@ -191,8 +193,8 @@ func (h home) refuseOtherDelta(dir, run string) error {
 	return err
 }
 
-// registryOf finds the ledger of a run's data: in the folder of runs, which is above that of a sweep for its
-// trials. A run names its ledger, so that it is found too where sweep.json is lost.
+// registryOf finds the ledger of a run's data: in the folder of runs, which is above that of a
+// sweep for its trials. A run names its ledger, so that it is found too where sweep.json is lost.
 func registryOf(dir string, run checkpoints.JournalInfo) (home, error) {
 	above, aboveThat := filepath.Join(dir, ".."), filepath.Join(dir, "..", "..")
 	h := home{dir: above}

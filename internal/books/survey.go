@@ -20,8 +20,8 @@ type survey struct {
 	problems []error              // in the order in which they were found
 }
 
-// surveyRuns reads all runs and sweeps of a folder. It changes nothing, so runs may be going on. What is wrong
-// with one run is a problem of the survey, not its end.
+// surveyRuns reads all runs and sweeps of a folder. It changes nothing, so runs may be going on.
+// What is wrong with one run is a problem of the survey, not its end.
 func surveyRuns(dir string) (*survey, error) {
 	s := &survey{dir: dir}
 	var err error
@@ -132,8 +132,8 @@ type Totals struct {
 	Datasets []Total `json:"datasets"`
 }
 
-// Show says what all runs in a folder cost together. It answers only if every run agrees with everything
-// that speaks of it; an error has a line for each problem.
+// Show says what all runs in a folder cost together. It answers only if every run agrees with
+// everything that speaks of it; an error has a line for each problem.
 func Show(dir string) (Totals, error) {
 	s, err := surveyRuns(dir)
 	if err != nil {
@@ -157,9 +157,9 @@ type Check struct {
 	Problems []string `json:"problems"`
 }
 
-// Verify checks the ledgers of all runs and sweeps in a folder. If head is not "", some line of the ledger
-// of data sets must have that hash: that shows a whole folder that was put back to an older copy. The error has
-// a line for each problem.
+// Verify checks the ledgers of all runs and sweeps in a folder. If head is not "", some line of the
+// ledger of data sets must have that hash: that shows a whole folder that was put back to an older
+// copy. The error has a line for each problem.
 func Verify(dir, head string) (Check, error) {
 	s, err := surveyRuns(dir)
 	if err != nil {

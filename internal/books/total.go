@@ -9,8 +9,8 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// Total is what all runs on one data set cost together: the guarantee for somebody who sees everything that
-// they released.
+// Total is what all runs on one data set cost together: the guarantee for somebody who sees
+// everything that they released.
 type Total struct {
 	Data           checkpoints.Data `json:"data"`
 	Releases       int              `json:"releases"`
@@ -34,8 +34,8 @@ func onData(members []checkpoints.Member, d checkpoints.Data) []checkpoints.Memb
 // tightest are the accountants that a run can have, the tightest first.
 var tightest = []string{account.Exact, account.PLD, account.RDP}
 
-// union is one ledger of the releases of all members, the least of their δ, and who accounts for it: the
-// tightest of their accountants, which all bound ε from above.
+// union is one ledger of the releases of all members, the least of their δ, and who accounts for
+// it: the tightest of their accountants, which all bound ε from above.
 func union(members []checkpoints.Member) (l *accountant.Ledger, delta float64, name string, err error) {
 	l, delta, name = new(accountant.Ledger), 1, account.RDP
 	for _, m := range members {

@@ -1,6 +1,7 @@
-// Package chart draws lines over numbers as an SVG or PNG file, by gonum.org/v1/plot. The name of a line stands where it ends, in
-// its colour; there is no legend. Colours are those that colour-blind readers tell apart, and lines that lie on each other differ
-// in width and dashes too. The same value gives the same bytes.
+// Package chart draws lines over numbers as an SVG or PNG file, by gonum.org/v1/plot. The name of a
+// line stands where it ends, in its colour; there is no legend. Colours are those that colour-blind
+// readers tell apart, and lines that lie on each other differ in width and dashes too. The same
+// value gives the same bytes.
 package chart
 
 import (
@@ -24,7 +25,8 @@ type Chart struct {
 	Logarithmic     bool   // the y axis; a value that is not positive is then left out
 }
 
-// Line is points with a name. A point that is not finite is left out, and so is a line without points.
+// Line is points with a name. A point that is not finite is left out, and so is a line without
+// points.
 type Line struct {
 	Name   string
 	Points []Point // in the order in which they are joined
@@ -47,8 +49,9 @@ const (
 // Formats are the endings of the files that Write knows.
 func Formats() []string { return []string{".svg", ".png"} }
 
-// Write draws the chart into a file, as its ending says, in any case. The file is whole or absent; one in its place is replaced.
-// Errors start without a package, for the caller to put its own before them.
+// Write draws the chart into a file, as its ending says, in any case. The file is whole or absent;
+// one in its place is replaced. Errors start without a package, for the caller to put its own
+// before them.
 func (c Chart) Write(path string) error {
 	ending := strings.ToLower(filepath.Ext(path))
 	if !slices.Contains(Formats(), ending) {
@@ -73,7 +76,8 @@ func (c Chart) Write(path string) error {
 	return nil
 }
 
-// withCommonFonts names, after the font of the layout, those of the same widths that other systems have: SVG text stays text.
+// withCommonFonts names, after the font of the layout, those of the same widths that other systems
+// have: SVG text stays text.
 func withCommonFonts(svg []byte) []byte {
 	const font = "font-family:Liberation Sans;"
 	return bytes.ReplaceAll(svg, []byte(font), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))

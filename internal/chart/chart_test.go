@@ -198,7 +198,8 @@ func TestWriteIsDeterministic(t *testing.T) {
 	}
 }
 
-// Points that have no place are left out, the caller's value stays as it is, and the others are drawn.
+// Points that have no place are left out, the caller's value stays as it is, and the others are
+// drawn.
 func TestPointsWithoutPlace(t *testing.T) {
 	c := Chart{Logarithmic: true, Lines: []Line{
 		{Name: "some", Points: []Point{{X: 1, Y: math.NaN()}, {X: 2, Y: 3}, {X: math.Inf(1), Y: 3}, {X: 3, Y: 0}, {X: 4, Y: 5}}},
@@ -281,7 +282,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// Names keep their distance and their order, within the height of the figure, wherever their lines end.
+// Names keep their distance and their order, within the height of the figure, wherever their lines
+// end.
 func TestApart(t *testing.T) {
 	for _, heights := range [][]vg.Length{{0, 0, 0, 0}, {100, 100, 100, 100}, {0, 50, 51, 100}, {100, 0, 100, 0}, {50}} {
 		var ends []vg.Point

@@ -101,7 +101,8 @@ func (c Chart) drawable() []Line {
 	return lines
 }
 
-// plot is everything within the axes. These begin at zero where they can, and have a little room above.
+// plot is everything within the axes. These begin at zero where they can, and have a little room
+// above.
 func (c Chart) plot() *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
@@ -177,8 +178,8 @@ func (linearTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// logarithmicTicks are powers of ten, at most nine of them, and twice and five times these where there are few. The library's own
-// have no upper bound, and no label at all within a decade.
+// logarithmicTicks are powers of ten, at most nine of them, and twice and five times these where
+// there are few. The library's own have no upper bound, and no label at all within a decade.
 type logarithmicTicks struct{}
 
 func (logarithmicTicks) Ticks(low, high float64) []plot.Tick {

@@ -102,8 +102,8 @@ func (c Choice) encode() []byte {
 	return append(text, '\n')
 }
 
-// ReadChoice reads what a run keeps in its folder. A file that is missing, or is not what a run writes, is a
-// choice that fits no network: the engines are chosen again.
+// ReadChoice reads what a run keeps in its folder. A file that is missing, or is not what a run
+// writes, is a choice that fits no network: the engines are chosen again.
 func ReadChoice(dir string) (kept Choice) {
 	text, err := os.ReadFile(filepath.Join(dir, folder.Engines))
 	if err != nil || json.Unmarshal(text, &kept) != nil || !bytes.Equal(kept.encode(), text) {

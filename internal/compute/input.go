@@ -30,8 +30,8 @@ func NewInput(e *graph.Executor, n *model.Network, batcher *data.Batcher, pool *
 	}
 }
 
-// Fill puts the examples with these indices into the graph, at most a physical batch, and pads it with examples that
-// the mask takes out.
+// Fill puts the examples with these indices into the graph, at most a physical batch, and pads it
+// with examples that the mask takes out.
 func (in *Input) Fill(indices []int) {
 	if in.rows == nil {
 		in.rows = in.fillRows

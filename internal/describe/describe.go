@@ -63,8 +63,9 @@ func (m Memory) Total() int { return m.Graph + m.Parameters + m.Pictures }
 // curvePoints is how many rows the curve of ε has.
 const curvePoints = 10
 
-// Describe plans a run and declares its network without touching data. Pictures of a folder are counted by their
-// names, records of a table by their ends, or not at all when examples is positive: then there are that many.
+// Describe plans a run and declares its network without touching data. Pictures of a folder are
+// counted by their names, records of a table by their ends, or not at all when examples is
+// positive: then there are that many.
 func Describe(c *configs.Config, examples int) (*Description, error) {
 	o, err := setup.OutlineOf(c, examples)
 	if err != nil {

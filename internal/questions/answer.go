@@ -20,8 +20,9 @@ type Cost struct {
 	Method     string  `json:"method"`
 	GroupSize  int     `json:"group_size,omitempty"`
 
-	// Bounds of the truth: of δ where that was asked for, of ε otherwise. Upper is the number of the guarantee. Lower is 0
-	// for an accountant that bounds from above only; Bracketed says whether it does more.
+	// Bounds of the truth: of δ where that was asked for, of ε otherwise. Upper is the number of
+	// the guarantee. Lower is 0 for an accountant that bounds from above only; Bracketed says
+	// whether it does more.
 	Lower     float64 `json:"lower"`
 	Upper     float64 `json:"upper"`
 	Bracketed bool    `json:"-"`
@@ -40,8 +41,9 @@ type Cost struct {
 
 var errInfinite = fmt.Errorf("%w: epsilon is infinite, expected enough noise for a guarantee", account.ErrNoGuarantee)
 
-// Answerer answers questions. It keeps its accountants, and so what they have computed, from one question to the
-// next; how much they keep is bounded. The zero value is ready. Not safe for concurrent use.
+// Answerer answers questions. It keeps its accountants, and so what they have computed, from one
+// question to the next; how much they keep is bounded. The zero value is ready. Not safe for
+// concurrent use.
 type Answerer struct {
 	made map[View]accountant.Accountant
 }
@@ -66,8 +68,9 @@ func (a *Answerer) Answer(q Question) (Cost, error) {
 	return c, err
 }
 
-// ask also returns the ledger that the accountant saw in the end, and leaves out the method. A refusal, which matches
-// accountant.ErrUnsupported or accountant.ErrUncertified, names another accountant that answers, if there is one.
+// ask also returns the ledger that the accountant saw in the end, and leaves out the method. A
+// refusal, which matches accountant.ErrUnsupported or accountant.ErrUncertified, names another
+// accountant that answers, if there is one.
 func (a *Answerer) ask(q Question) (Cost, *accountant.Ledger, error) {
 	if err := q.validate(); err != nil {
 		return Cost{}, nil, err
@@ -134,8 +137,8 @@ func (a *Answerer) answer(q Question) (Cost, *accountant.Ledger, error) {
 	return c, l, nil
 }
 
-// viewer is an accountant that sees groups of records and what was spent before. It serves the solvers, which know
-// neither.
+// viewer is an accountant that sees groups of records and what was spent before. It serves the
+// solvers, which know neither.
 type viewer struct {
 	accountant.Accountant
 	groupSize int
@@ -219,7 +222,8 @@ func (v viewer) answer(q Question) (Cost, *accountant.Ledger, error) {
 	return c, l, err
 }
 
-// bounds are those of the truth about what the accountant sees, with 0 for a lower one that it does not know.
+// bounds are those of the truth about what the accountant sees, with 0 for a lower one that it does
+// not know.
 func (v viewer) bounds(seen *accountant.Ledger, ofDelta bool, given float64) (accountant.Interval, error) {
 	b, bracketing := v.Accountant.(accountant.IntervalAccountant)
 	var i accountant.Interval

@@ -30,7 +30,8 @@ func answer(t testing.TB, q Question) Cost {
 	return c
 }
 
-// views are all accountants under all relations that they know; with -short, the slowest one under one relation only.
+// views are all accountants under all relations that they know; with -short, the slowest one under
+// one relation only.
 func views(t testing.TB) []accountant.Accountant {
 	t.Helper()
 	var all []accountant.Accountant
@@ -47,8 +48,9 @@ func views(t testing.TB) []accountant.Accountant {
 	return all
 }
 
-// Opacus 1.5, RDPAccountant().get_epsilon: σ = 1.5, q = 0.04, 2250 steps, δ = 1e-5 is 7.32911117143 over its own, coarser
-// orders (noted in the anchors of its tests). More orders give a little less and never more.
+// Opacus 1.5, RDPAccountant().get_epsilon: σ = 1.5, q = 0.04, 2250 steps, δ = 1e-5 is 7.32911117143
+// over its own, coarser orders (noted in the anchors of its tests). More orders give a little less
+// and never more.
 func TestEpsilonAgainstAPeer(t *testing.T) {
 	c := answer(t, Question{View: View{Accountant: account.RDP}, Ledger: releasesOf(t, 0.04, 1.5, 2250), Delta: 1e-5})
 	if c.Epsilon > 7.3292 || c.Epsilon < 7.32 {
@@ -103,7 +105,8 @@ func TestAnswersAreThoseOfTheAccountant(t *testing.T) {
 	}
 }
 
-// Solved parameters keep the budget, and a little beyond them nothing does: tight to 1e-5, for one phase and for three.
+// Solved parameters keep the budget, and a little beyond them nothing does: tight to 1e-5, for one
+// phase and for three.
 func TestSolvedParametersAreTightAndSafe(t *testing.T) {
 	phases := releasesOf(t, 0.01, 1.2, 300)
 	for _, e := range []accountant.Event{DPSGD(0.02, 1.2), DPSGD(1, 40)} {
@@ -145,7 +148,8 @@ func TestSolvedParametersAreTightAndSafe(t *testing.T) {
 	}
 }
 
-// One more step than the answer passes the budget, whatever was spent before; none fit if that is everything.
+// One more step than the answer passes the budget, whatever was spent before; none fit if that is
+// everything.
 func TestMostSteps(t *testing.T) {
 	step := DPSGD(0.01, 0.9)
 	for _, before := range []int{0, 1000} {

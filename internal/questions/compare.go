@@ -43,8 +43,8 @@ type Compared struct {
 // curveTime bounds what the points of one curve may take together, up to one answer.
 const curveTime = 4 * time.Second
 
-// Compare asks every accountant for ε, cold, and then for a curve of that many points or, if it is slow, fewer. It stops
-// between answers when ctx ends.
+// Compare asks every accountant for ε, cold, and then for a curve of that many points or, if it is
+// slow, fewer. It stops between answers when ctx ends.
 func Compare(ctx context.Context, q Question, points int) (*Comparison, error) {
 	q.Unknown = Epsilon
 	if err := q.validate(); err != nil {
@@ -147,8 +147,8 @@ func affordable(points int, seconds float64) int {
 	return min(points, max(least, int(curveTime.Seconds()/max(seconds, 1e-9))))
 }
 
-// curve is ε over the releases of the ledger, in order. Points without an answer are left out, and so are the first ones once
-// the time is up.
+// curve is ε over the releases of the ledger, in order. Points without an answer are left out, and
+// so are the first ones once the time is up.
 func (a asker) curve(ctx context.Context, releases *accountant.Ledger, points int) []account.Point {
 	var spends []account.Point
 	total := releases.Count()

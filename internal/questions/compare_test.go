@@ -19,8 +19,8 @@ import (
 	"dpsgd/internal/chart"
 )
 
-// Every accountant is in the comparison once, with the answer or the error that it has in the package; bounds come first, then
-// estimates, then refusals.
+// Every accountant is in the comparison once, with the answer or the error that it has in the
+// package; bounds come first, then estimates, then refusals.
 func TestCompare(t *testing.T) {
 	l := releasesOf(t, 0.05, 1.4, 90)
 	for _, r := range []accountant.Relation{accountant.AddOrRemoveOne, accountant.ReplaceOne} {
@@ -170,7 +170,8 @@ func plots() map[string]*Comparison {
 	}
 }
 
-// Every accountant with a curve is a line, named with its last value; the axis is logarithmic where values are far apart.
+// Every accountant with a curve is a line, named with its last value; the axis is logarithmic where
+// values are far apart.
 func TestComparisonAsChart(t *testing.T) {
 	lines := map[string]int{"linear": 2, "logarithmic": 7, "one point": 1}
 	for name, c := range plots() {

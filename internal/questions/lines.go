@@ -26,7 +26,8 @@ import (
 //	epsilon        where delta is asked for
 //	target_epsilon where a budget has to be met
 //
-// and what is asked for is left out: Steps of the last phase, NoiseMultiplier or SamplingProbability of all phases.
+// and what is asked for is left out: Steps of the last phase, NoiseMultiplier or
+// SamplingProbability of all phases.
 type Lines struct {
 	Unknowns []Unknown // what may be asked for
 	accounts Answerer
@@ -50,8 +51,8 @@ const (
 // mostGroup bounds the sizes of groups.
 const mostGroup = 1_000_000
 
-// Answer returns the line's object with the answer added: what was asked for, lower, upper and seconds, or error. It has
-// no line end.
+// Answer returns the line's object with the answer added: what was asked for, lower, upper and
+// seconds, or error. It has no line end.
 func (b *Lines) Answer(line []byte) []byte {
 	o, err := readObject(line)
 	var added object

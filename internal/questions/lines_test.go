@@ -21,7 +21,8 @@ func answered(t testing.TB, b *Lines, line string) map[string]any {
 	return o
 }
 
-// A line is answered with its object as it was, key by key and digit by digit, and the answer of its accountant behind it.
+// A line is answered with its object as it was, key by key and digit by digit, and the answer of
+// its accountant behind it.
 func TestBatchKeepsTheQuery(t *testing.T) {
 	b := &Lines{Unknowns: []Unknown{Epsilon}}
 	query := `{"delta":1.0e-05,"phases":[{"steps":1e2,"sampling_probability":0.0100,"noise_multiplier":1},{"sampling_probability":0.02,"noise_multiplier":2.50,"steps":7}],"relation":"add_or_remove_one","accountant":"rdp","group_size":1}`
@@ -40,8 +41,8 @@ func TestBatchKeepsTheQuery(t *testing.T) {
 	}
 }
 
-// Every accountant answers what it would answer in the package, under every relation and both spellings of it, of phases
-// and of ledgers.
+// Every accountant answers what it would answer in the package, under every relation and both
+// spellings of it, of phases and of ledgers.
 func TestBatchAnswersForAllAccountants(t *testing.T) {
 	ask := &Lines{Unknowns: []Unknown{Epsilon}}
 	askDelta := &Lines{Unknowns: []Unknown{Delta}}
@@ -99,7 +100,8 @@ func TestBatchSolves(t *testing.T) {
 	}
 }
 
-// Wrong lines are answered with what was found and expected, in order, and the next line is answered as if nothing had been.
+// Wrong lines are answered with what was found and expected, in order, and the next line is
+// answered as if nothing had been.
 func TestBatchErrors(t *testing.T) {
 	const phase = `{"sampling_probability":0.1,"noise_multiplier":1,"steps":5}`
 	epsilon, delta, steps, calibrate := []Unknown{Epsilon}, []Unknown{Delta}, []Unknown{Steps}, []Unknown{NoiseMultiplier, SamplingProbability}
@@ -179,8 +181,8 @@ func TestBatchAnswersAnErrorOnce(t *testing.T) {
 	}
 }
 
-// A stream of questions that are all different takes no more memory at its end than in its middle: what is kept is
-// bounded. 4,000 curves of 900 orders would be some 30 MB.
+// A stream of questions that are all different takes no more memory at its end than in its middle:
+// what is kept is bounded. 4,000 curves of 900 orders would be some 30 MB.
 func TestBatchMemoryIsBounded(t *testing.T) {
 	b := &Lines{Unknowns: []Unknown{Epsilon}}
 	half := func(from int) uint64 {

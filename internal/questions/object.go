@@ -18,8 +18,9 @@ type field struct {
 	value json.RawMessage
 }
 
-// object is a JSON object in the order of its text. encoding/json on its own lets the last of two equal keys win, ignores
-// case, and reads null as zero; and it would write numbers in another way than they came.
+// object is a JSON object in the order of its text. encoding/json on its own lets the last of two
+// equal keys win, ignores case, and reads null as zero; and it would write numbers in another way
+// than they came.
 type object []field
 
 // readObject reads exactly one object.

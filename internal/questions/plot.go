@@ -9,7 +9,8 @@ import (
 	"dpsgd/internal/chart"
 )
 
-// WritePlot draws ε over steps into a file, as its ending says: .svg or .png. A file in its place is replaced.
+// WritePlot draws ε over steps into a file, as its ending says: .svg or .png. A file in its place
+// is replaced.
 func (c *Comparison) WritePlot(path string) error {
 	if err := c.chart().Write(path); err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -17,7 +18,8 @@ func (c *Comparison) WritePlot(path string) error {
 	return nil
 }
 
-// logarithmicFrom is the ratio of the largest to the least value from which a logarithmic axis shows more.
+// logarithmicFrom is the ratio of the largest to the least value from which a logarithmic axis
+// shows more.
 const logarithmicFrom = 30
 
 // chart is the comparison's ε over steps. Curves must have been asked for.
@@ -83,7 +85,8 @@ func (c Compared) line() chart.Line {
 	return l
 }
 
-// offChart is how many times the least ε a line may end at. One that is further up would squeeze the others together.
+// offChart is how many times the least ε a line may end at. One that is further up would squeeze
+// the others together.
 const offChart = 20
 
 // leastEpsilon is the smallest answer that is a bound.

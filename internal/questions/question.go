@@ -36,8 +36,8 @@ type Question struct {
 	View
 	Unknown Unknown
 
-	// Ledger holds the releases. Where their noise multiplier or sampling probability is asked for, any valid one stands
-	// in its place.
+	// Ledger holds the releases. Where their noise multiplier or sampling probability is asked for,
+	// any valid one stands in its place.
 	Ledger *accountant.Ledger
 
 	Step    accountant.Event // what Steps are steps of, after the ledger
@@ -170,8 +170,8 @@ func parameters(e accountant.Event) (samplingProbability, noiseMultiplier float6
 // mostSteps bounds the answers of Steps, as the command line bounds its questions.
 const mostSteps = 1_000_000_000
 
-// maxSteps asks for ever longer futures. The accountants need not bear more than a few times the answer: far past a
-// budget, one that certifies its numerics may have no answer.
+// maxSteps asks for ever longer futures. The accountants need not bear more than a few times the
+// answer: far past a budget, one that certifies its numerics may have no answer.
 func maxSteps(a accountant.Accountant, e accountant.Event, target accountant.Guarantee) (int, error) {
 	for limit := 1 << 10; ; limit <<= 3 {
 		limit = min(limit, mostSteps)

@@ -28,8 +28,8 @@ func ReadReleases(dir string) (Releases, error) {
 	}, err
 }
 
-// Question is about the run, by the accountant, at the δ and with the budget of its configuration, all of which the caller may
-// change.
+// Question is about the run, by the accountant, at the δ and with the budget of its configuration,
+// all of which the caller may change.
 func (r Releases) Question(u Unknown) Question {
 	q := Question{
 		View:    View{Accountant: r.Accountant, Relation: accountant.AddOrRemoveOne},

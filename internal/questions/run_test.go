@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// costOf is what a run has spent by its ledger, by the accountant and at the δ of its configuration.
+// costOf is what a run has spent by its ledger, by the accountant and at the δ of its
+// configuration.
 func costOf(dir string) (Cost, error) {
 	r, err := ReadReleases(dir)
 	if err != nil {
@@ -50,7 +51,8 @@ func TestReleasesAreReadWhileRunning(t *testing.T) {
 	}
 }
 
-// A run is asked about by the accountant and the budget of its configuration, and further steps are of the kind of its last one.
+// A run is asked about by the accountant and the budget of its configuration, and further steps are
+// of the kind of its last one.
 func TestQuestionOfARun(t *testing.T) {
 	o := tinyrun.Options(t)
 	plan := tinyrun.Plan(t)

@@ -2,8 +2,8 @@
 // configured about them.
 //
 // A [Kind] is one row of a table: a name, and how to make a new thing of that kind with its
-// defaults. A thing with arguments lists each [Argument] with a pointer to where its value is stored,
-// as package flag binds its variables, and with a [Format], which says what a value may be.
+// defaults. A thing with arguments lists each [Argument] with a pointer to where its value is
+// stored, as package flag binds its variables, and with a [Format], which says what a value may be.
 // Everything else follows from these: what a YAML file may hold, how it is written again, the JSON
 // schema, the reference and the error messages (package configs), and the check of values that a Go
 // program sets ([Check]).

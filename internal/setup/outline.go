@@ -37,8 +37,8 @@ func OutlineOfSource(s *data.Source) Outline {
 	return Outline{s.Name, s.Train.Len(), s.Test.Len(), s.Train.Shape(), len(s.Train.Classes())}
 }
 
-// OutlineOf describes the configured data without reading it. The pictures of a folder and the records of a table are
-// counted, unless examples says how many there are.
+// OutlineOf describes the configured data without reading it. The pictures of a folder and the
+// records of a table are counted, unless examples says how many there are.
 func OutlineOf(c *configs.Config, examples int) (Outline, error) {
 	o, err := Declared(c, examples)
 	if examples > 0 {

@@ -59,8 +59,8 @@ type Statement struct {
 	Fallbacks []account.Fallback `json:"fallbacks,omitempty"`
 }
 
-// Together is what a run and the others on the same data cost, of which the run's folder knows. It is empty
-// where there are no others.
+// Together is what a run and the others on the same data cost, of which the run's folder knows. It
+// is empty where there are no others.
 type Together struct {
 	DatasetEpsilon  float64 `json:"dataset_epsilon,omitempty"`
 	DatasetDelta    float64 `json:"dataset_delta,omitempty"` // the least of the runs'

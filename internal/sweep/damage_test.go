@@ -20,8 +20,8 @@ import (
 	"dpsgd/internal/train"
 )
 
-// A scene is a folder with a finished run and a finished sweep on the same data, an older copy of it from when
-// both were under way, and what each question about it has to answer at least.
+// A scene is a folder with a finished run and a finished sweep on the same data, an older copy of
+// it from when both were under way, and what each question about it has to answer at least.
 type scene struct {
 	now, older string
 	sweep      *configs.Sweep
@@ -106,8 +106,8 @@ func (s *scene) questions() map[string]func(dir string) (float64, error) {
 	return q
 }
 
-// ask asks everything about a damaged copy: an answer is never below the truth, and who refuses, or only reads,
-// leaves every byte as it was. It returns the errors by question.
+// ask asks everything about a damaged copy: an answer is never below the truth, and who refuses, or
+// only reads, leaves every byte as it was. It returns the errors by question.
 func (s *scene) ask(t *testing.T, dir string) map[string]error {
 	t.Helper()
 	refusals := map[string]error{}
@@ -164,8 +164,8 @@ func (s *scene) copy(t testing.TB) string {
 	return dir
 }
 
-// Whatever single file of a run, a sweep or their folder is deleted, cut off or put back to an older copy: no
-// command reports less than what was spent.
+// Whatever single file of a run, a sweep or their folder is deleted, cut off or put back to an
+// older copy: no command reports less than what was spent.
 func TestNoDamageLowersEpsilon(t *testing.T) {
 	s := newScene(t)
 	err := filepath.WalkDir(s.now, func(path string, d fs.DirEntry, err error) error {

@@ -31,7 +31,8 @@ type sweepIdentity struct {
 	Format  string          `json:"format"`
 	Version int             `json:"version"`
 	Trials  []trialIdentity `json:"trials"`
-	// Datasets is the identifier of the ledger that the trials register in; sweeps of the first version have none.
+	// Datasets is the identifier of the ledger that the trials register in; sweeps of the first
+	// version have none.
 	Datasets string `json:"datasets,omitempty"`
 }
 
@@ -73,8 +74,8 @@ func (s *sweep) open() (*checkpoints.Journal, error) {
 	return lock, nil
 }
 
-// begin makes sure that the folder belongs to these trials and that nothing of them is forgotten. All that is
-// checked before anything is written.
+// begin makes sure that the folder belongs to these trials and that nothing of them is forgotten.
+// All that is checked before anything is written.
 func (s *sweep) begin() error {
 	claimed, err := s.claim()
 	if err != nil {
@@ -107,7 +108,8 @@ func (s *sweep) begin() error {
 	return s.writeRows() // a kill may have come between the two files
 }
 
-// openLock takes a lock that ends with the process. Journals know how to do that on every system; this one stays empty.
+// openLock takes a lock that ends with the process. Journals know how to do that on every system;
+// this one stays empty.
 func openLock(path string) (*checkpoints.Journal, error) {
 	lock, err := checkpoints.CreateJournal(path)
 	if !errors.Is(err, fs.ErrExist) {
@@ -123,8 +125,8 @@ func openLock(path string) (*checkpoints.Journal, error) {
 	return checkpoints.CreateJournal(path)
 }
 
-// claim makes sure that the folder belongs to these trials. It returns false for a folder that holds nothing but
-// the lock.
+// claim makes sure that the folder belongs to these trials. It returns false for a folder that
+// holds nothing but the lock.
 func (s *sweep) claim() (bool, error) {
 	path := filepath.Join(s.dir, folder.Sweep)
 	content, err := os.ReadFile(path)
@@ -157,7 +159,8 @@ func (s *sweep) requireEmpty() error {
 	return nil
 }
 
-// claimNew takes an empty folder. Datasets is the identifier of the ledger that the trials register in.
+// claimNew takes an empty folder. Datasets is the identifier of the ledger that the trials register
+// in.
 func (s *sweep) claimNew(datasets string) error {
 	id := s.identity()
 	id.Datasets = datasets
@@ -168,7 +171,8 @@ func (s *sweep) claimNew(datasets string) error {
 	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Sweep), append(content, '\n'), folder.FilePerm)
 }
 
-// difference says in words how the trials found in a folder differ from the wanted ones; "" if they do not.
+// difference says in words how the trials found in a folder differ from the wanted ones; "" if they
+// do not.
 func (found sweepIdentity) difference(wanted sweepIdentity) string {
 	if len(found.Trials) != len(wanted.Trials) {
 		return fmt.Sprintf("%d trials, expected the %d of the sweep file", len(found.Trials), len(wanted.Trials))

@@ -51,7 +51,8 @@ func cost(t testing.TB, releases int, overrides ...string) float64 {
 	return g.Epsilon
 }
 
-// refuses checks that an attempt ends in an error of one line and that no byte below a folder changes.
+// refuses checks that an attempt ends in an error of one line and that no byte below a folder
+// changes.
 func refuses(t *testing.T, dir string, match error, want string, attempt func() error) {
 	t.Helper()
 	before := tiny.Snapshot(t, dir)
@@ -64,7 +65,8 @@ func refuses(t *testing.T, dir string, match error, want string, attempt func() 
 	}
 }
 
-// What all runs and trials on one data set cost is one question, at the least δ of them; other data is another.
+// What all runs and trials on one data set cost is one question, at the least δ of them; other data
+// is another.
 func TestRunsOnOneDataSetAddUp(t *testing.T) {
 	o := tinyrun.Options(t)
 	first := tinyrun.Train(t, o)
@@ -149,7 +151,8 @@ func TestForkIsRefused(t *testing.T) {
 				})
 				return
 			}
-			// One release is what a power loss can leave in one ledger alone: the copy takes it for its own.
+			// One release is what a power loss can leave in one ledger alone: the copy takes it for
+			// its own.
 			r := tinyrun.Fit(t, tinyrun.Open(t, twin, o))
 			if total := mustShow(t, o.RunsDir).Datasets[0]; r.Epsilon < cost(t, 13) || total.Releases != 13 {
 				t.Errorf("the copy reports ε = %v, all together %+v; expected those of 13 releases", r.Epsilon, total)
@@ -325,7 +328,8 @@ func without(t *testing.T, path string, keys ...string) {
 	tiny.Write(t, path, out.String())
 }
 
-// Runs and sweeps of the first version are taken in with what they have spent, by the next command that writes.
+// Runs and sweeps of the first version are taken in with what they have spent, by the next command
+// that writes.
 func TestFirstVersionIsAdopted(t *testing.T) {
 	o := tinyrun.Options(t)
 	stopped := tinyrun.Interrupted(t, 7, o)
@@ -377,7 +381,8 @@ func TestFirstVersionIsAdopted(t *testing.T) {
 	})
 }
 
-// A configuration with a larger δ, at which the same releases have a smaller ε, is not that of the run.
+// A configuration with a larger δ, at which the same releases have a smaller ε, is not that of the
+// run.
 func TestOtherDeltaIsRefused(t *testing.T) {
 	o := tinyrun.Options(t)
 	r := tinyrun.Train(t, o)

@@ -13,8 +13,8 @@ import (
 	"dpsgd/internal/folder"
 )
 
-// Table is the result of a sweep as lines of cells, the heading first. Keys that have the same value in every row are
-// left out: they are in the files.
+// Table is the result of a sweep as lines of cells, the heading first. Keys that have the same
+// value in every row are left out: they are in the files.
 func (r Result) Table() [][]string {
 	swept := r.sweptKeys()
 	heading := []string{}

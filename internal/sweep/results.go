@@ -169,8 +169,8 @@ func (s *sweep) writeRows() error {
 	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Table), table, folder.FilePerm)
 }
 
-// csvOf writes the rows as a table with the full names of the swept keys. There is a column for RDP if a trial has another
-// accountant.
+// csvOf writes the rows as a table with the full names of the swept keys. There is a column for RDP
+// if a trial has another accountant.
 func csvOf(rows []Row) ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -212,9 +212,9 @@ func (r Row) byRDP() float64 {
 	return *r.EpsilonRDP
 }
 
-// Composed is what all trials of a sweep cost together: the guarantee for somebody who looks at all of them, and so also for
-// publishing the one that looks best. (Papernot and Steinke, arXiv:2110.03620, section 1, on why the ε of the best one alone
-// would be wrong.)
+// Composed is what all trials of a sweep cost together: the guarantee for somebody who looks at all
+// of them, and so also for publishing the one that looks best. (Papernot and Steinke,
+// arXiv:2110.03620, section 1, on why the ε of the best one alone would be wrong.)
 type Composed struct {
 	account.Answer
 	Releases int `json:"releases"`

@@ -77,9 +77,10 @@ type sweep struct {
 	sourceSpec string
 }
 
-// Run trains every trial that has no result yet, one after the other, each as an ordinary run in the sweep's
-// folder. A trial with a result is never repeated; one that was under way goes on from its checkpoint with the
-// spend of its ledger. When ctx is done, the trial's current step is finished and saved, and the status is [train.Interrupted].
+// Run trains every trial that has no result yet, one after the other, each as an ordinary run in
+// the sweep's folder. A trial with a result is never repeated; one that was under way goes on from
+// its checkpoint with the spend of its ledger. When ctx is done, the trial's current step is
+// finished and saved, and the status is [train.Interrupted].
 func Run(ctx context.Context, file *configs.Sweep, o Options) (Result, error) {
 	trials, err := file.Trials()
 	if err != nil {

@@ -58,7 +58,8 @@ func runSweep(t testing.TB, s *configs.Sweep, o Options) Result {
 	return r
 }
 
-// costOf is what a run has spent by its ledger, by the accountant and at the δ of its configuration.
+// costOf is what a run has spent by its ledger, by the accountant and at the δ of its
+// configuration.
 func costOf(dir string) (questions.Cost, error) {
 	r, err := questions.ReadReleases(dir)
 	if err != nil {
@@ -86,7 +87,8 @@ func (h sweepHooks) TrialStepped(p train.Progress) {
 	}
 }
 
-// killSweep drops a sweep when trial number has made so many steps, as kill -9 would; 0 is when it has begun.
+// killSweep drops a sweep when trial number has made so many steps, as kill -9 would; 0 is when it
+// has begun.
 func killSweep(t testing.TB, s *configs.Sweep, o Options, number, steps int) {
 	t.Helper()
 	type killed struct{}
@@ -153,7 +155,8 @@ func TestSweepTables(t *testing.T) {
 	}
 }
 
-// What all trials cost together is the ε of all their releases in one ledger, and more than any of them alone.
+// What all trials cost together is the ε of all their releases in one ledger, and more than any of
+// them alone.
 func TestSweepComposesItsTrials(t *testing.T) {
 	r := runSweep(t, sweepOf(t, tiny.Config, tinySweep), sweepOptions(t))
 	all := new(accountant.Ledger)
@@ -182,7 +185,8 @@ func TestSweepComposesItsTrials(t *testing.T) {
 	}
 }
 
-// Trials at different δ compose at the least one: it is the only one at which all of them have their guarantee.
+// Trials at different δ compose at the least one: it is the only one at which all of them have
+// their guarantee.
 func TestSweepComposesAtTheLeastDelta(t *testing.T) {
 	for _, order := range []string{"[1e-4, 1e-6, 1e-5]", "[1e-6, 1e-4]"} {
 		r := runSweep(t, sweepOf(t, tiny.Config, "name: sweep\nbase: base.yaml\ngrid: {privacy.delta: "+order+"}\n"), sweepOptions(t))
@@ -193,7 +197,8 @@ func TestSweepComposesAtTheLeastDelta(t *testing.T) {
 	}
 }
 
-// A trial that is resumed by itself after its row was written has a new row, with the ε of all its releases.
+// A trial that is resumed by itself after its row was written has a new row, with the ε of all its
+// releases.
 func TestSweepMeasuresAResumedTrialAgain(t *testing.T) {
 	o := sweepOptions(t)
 	s := sweepOf(t, tiny.Config, smallSweep)
@@ -209,7 +214,8 @@ func TestSweepMeasuresAResumedTrialAgain(t *testing.T) {
 	}
 }
 
-// A trial that released something and is gone, or has lost its ledger, is named; it is never left out, and never begun anew.
+// A trial that released something and is gone, or has lost its ledger, is named; it is never left
+// out, and never begun anew.
 func TestSweepMissesItsTrials(t *testing.T) {
 	tests := map[string]func(dir, sweep string) error{
 		"folder": func(dir, _ string) error { return os.RemoveAll(dir) },
@@ -249,8 +255,8 @@ func jsonNumber(v float64) string {
 	return string(b)
 }
 
-// Killed in the middle of a trial and started again, a sweep leaves finished trials alone, goes on with the half-done one
-// with the spend of its ledger, and ends with all rows.
+// Killed in the middle of a trial and started again, a sweep leaves finished trials alone, goes on
+// with the half-done one with the spend of its ledger, and ends with all rows.
 func TestKilledSweepGoesOn(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, tinySweep), sweepOptions(t)
 	killSweep(t, s, o, 3, 8)
@@ -366,7 +372,8 @@ func TestSweepKilledBetweenFiles(t *testing.T) {
 	}
 }
 
-// train.Interrupted, a sweep saves its trial and tells; started again it ends like an uninterrupted one.
+// train.Interrupted, a sweep saves its trial and tells; started again it ends like an uninterrupted
+// one.
 func TestInterruptedSweep(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, tinySweep), sweepOptions(t)
 	ctx, cancel := context.WithCancel(context.Background())

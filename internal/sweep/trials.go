@@ -7,8 +7,8 @@ import (
 	"dpsgd/internal/books"
 )
 
-// Inspect reads the ledgers of all trials, holds them against everything that speaks of them, and returns those
-// that released something. It writes nothing.
+// Inspect reads the ledgers of all trials, holds them against everything that speaks of them, and
+// returns those that released something. It writes nothing.
 func (s *sweep) inspect() ([]checkpoints.Member, error) {
 	info, err := books.ReadDatasets(s.registry)
 	if err != nil {

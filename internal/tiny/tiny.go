@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-// Config trains in milliseconds. The name of the data counts for nothing where a source is handed in.
+// Config trains in milliseconds. The name of the data counts for nothing where a source is handed
+// in.
 const Config = `
 data: {name: digits}
 model: {name: logistic}
@@ -43,7 +44,8 @@ func Parse(t testing.TB, overrides ...string) *configs.Config {
 	return c
 }
 
-// Source makes pictures of 6x6 grey pixels in three classes: which third of the rows is bright, under noise.
+// Source makes pictures of 6x6 grey pixels in three classes: which third of the rows is bright,
+// under noise.
 func Source(t testing.TB, n int) *data.Source {
 	t.Helper()
 	return &data.Source{Name: "stripes", Train: Pictures(t, n, 1), Test: Pictures(t, 90, 2)}

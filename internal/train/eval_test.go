@@ -52,8 +52,8 @@ func TestEvaluateRefuses(t *testing.T) {
 	}
 }
 
-// Accuracy is that of the test pictures: a network that knows the training pictures by heart, and whose test
-// pictures have other labels, does badly.
+// Accuracy is that of the test pictures: a network that knows the training pictures by heart, and
+// whose test pictures have other labels, does badly.
 func TestEvaluationUsesTheTestPictures(t *testing.T) {
 	o := options(t)
 	o.Source.Test = shifted(t, o.Source.Test)

@@ -120,7 +120,8 @@ func (r *Run) finish(status Status) (Result, error) {
 	return result, nil
 }
 
-// Diverged is the result of a run that had to stop because its parameters left the range of float32.
+// Diverged is the result of a run that had to stop because its parameters left the range of
+// float32.
 func (r *Run) Diverged() (Result, error) {
 	spent, err := r.plan.Spent(r.journal.Ledger())
 	return Result{

@@ -197,7 +197,8 @@ func cost(t testing.TB, releases int, overrides ...string) float64 {
 	return g.Epsilon
 }
 
-// While a run goes on, after a kill, everything that shows ε shows that of the ledger's entries, not of the steps.
+// While a run goes on, after a kill, everything that shows ε shows that of the ledger's entries,
+// not of the steps.
 func TestEpsilonIsThatOfTheLedger(t *testing.T) {
 	o := options(t)
 	o.Folder = "killed"

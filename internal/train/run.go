@@ -277,8 +277,8 @@ func (r *Run) fillFolder(registry string) error {
 	return r.save()
 }
 
-// keepEngines keeps the choice of engines in the folder, so that the run goes on as fast as it began.
-// It trains without that file, too.
+// keepEngines keeps the choice of engines in the folder, so that the run goes on as fast as it
+// began. It trains without that file, too.
 func (r *Run) keepEngines() {
 	if err := r.gradients.Choice(r.config.Performance.Engine).Keep(r.Dir); err != nil {
 		r.watcher.Warned(fmt.Sprintf("train: the choice of engines is not kept, and the next start chooses again: %v", err))

@@ -22,7 +22,8 @@ import (
 	"dpsgd/internal/train"
 )
 
-// people writes a table of two classes that a line separates: who is sick is older and has less pay.
+// people writes a table of two classes that a line separates: who is sick is older and has less
+// pay.
 func people(t testing.TB) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "people")
@@ -62,7 +63,8 @@ performance: {threads: 2}
 	return c
 }
 
-// A table is trained on privately, described, recorded and measured like pictures, under names that are true of it.
+// A table is trained on privately, described, recorded and measured like pictures, under names that
+// are true of it.
 func TestPrivateTrainingOnATable(t *testing.T) {
 	table := people(t)
 	c := tableConfig(t, table)
