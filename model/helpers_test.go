@@ -140,7 +140,7 @@ type step struct {
 	network   *model.Network
 	pool      *kernel.Pool
 	policy    clip.Policy
-	plans     []perexample.Plan // in the order of the parameters
+	bindings  []perexample.Binding // in the order of the parameters
 	norms     *gorgonia.Node
 	gradients []*gorgonia.Node
 	executor  *graph.Executor
@@ -166,14 +166,14 @@ func newStep(t *testing.T, m *model.Model, o options) *step {
 	for i, u := range n.Uses {
 		outputs[i] = u.Output
 	}
-	s := &step{builder: b, network: n, pool: pool, policy: clip.Flat{ClipNorm: o.clipNorm}, plans: make([]perexample.Plan, len(n.Uses))}
+	s := &step{builder: b, network: n, pool: pool, policy: clip.Flat{ClipNorm: o.clipNorm}, bindings: make([]perexample.Binding, len(n.Uses))}
 	for i, dz := range b.Backpropagate(n.Losses, n.Valid, outputs) {
 		s.gradients = append(s.gradients, n.Uses[i].Rule.Gradients(b, n.Uses[i].Input, dz))
-		s.plans[i] = perexample.NewPlan(b, n.Uses[i], dz, o.engine)
+		s.bindings[i] = perexample.NewBinding(b, n.Uses[i], dz, o.engine)
 	}
-	s.norms = perexample.SquaredNorms(b, s.plans)
+	s.norms = perexample.SquaredNorms(b, s.bindings)
 	wanted := []*gorgonia.Node{n.Logits, n.Losses, n.Valid, s.norms}
-	for _, p := range s.plans {
+	for _, p := range s.bindings {
 		wanted = append(wanted, p.Outputs()...)
 	}
 	s.executor, err = b.Compile(append(wanted, s.gradients...)...)
@@ -226,7 +226,7 @@ func (s *step) sum(t *testing.T, examples int) (sum []float64) {
 	t.Helper()
 	batch := clip.Batch{SquaredNorms: s.executor.Values(s.norms).Float64}
 	dim := 0
-	for _, p := range s.plans {
+	for _, p := range s.bindings {
 		part := p.Part(s.executor, s.pool)
 		batch.Parts = append(batch.Parts, part)
 		dim += part.Size()

@@ -43,8 +43,8 @@ func (e *Engine) UnmarshalText(text []byte) error {
 	return fmt.Errorf("perexample: found the engine %q, expected ghost or materialise", text)
 }
 
-// Plan is one parameter's part of a private step, with the nodes that serve it.
-type Plan struct {
+// Binding is one parameter's part of a private step, with the nodes that serve it.
+type Binding struct {
 	use       Use
 	dz        *gorgonia.Node
 	gradients *gorgonia.Node // nil with the ghost engine
@@ -52,10 +52,10 @@ type Plan struct {
 	squaredX, squaredZ []float64 // of a dense layer, with the ghost engine
 }
 
-// NewPlan binds a use to an engine; dz is the gradient of the summed loss with respect to the use's
+// NewBinding binds a use to an engine; dz is the gradient of the summed loss with respect to the use's
 // output.
-func NewPlan(b *graph.Builder, use Use, dz *gorgonia.Node, engine Engine) Plan {
-	p := Plan{use: use, dz: dz}
+func NewBinding(b *graph.Builder, use Use, dz *gorgonia.Node, engine Engine) Binding {
+	p := Binding{use: use, dz: dz}
 	switch _, dense := use.Rule.(DenseWeight); {
 	case engine == Materialise:
 		p.gradients = use.Rule.Gradients(b, use.Input, dz)
@@ -67,7 +67,7 @@ func NewPlan(b *graph.Builder, use Use, dz *gorgonia.Node, engine Engine) Plan {
 }
 
 // SquaredNorms adds the node of squared norms, float64, shape (B).
-func (p Plan) SquaredNorms(b *graph.Builder) *gorgonia.Node {
+func (p Binding) SquaredNorms(b *graph.Builder) *gorgonia.Node {
 	if p.gradients != nil {
 		return rowSquaredNorms(b, p.gradients)
 	}
@@ -77,13 +77,13 @@ func (p Plan) SquaredNorms(b *graph.Builder) *gorgonia.Node {
 	return p.use.Rule.SquaredNorms(b, p.use.Input, p.dz)
 }
 
-// SquaredNorms adds the node of squared norms over the parameters of all plans, float64, shape (B).
-func SquaredNorms(b *graph.Builder, plans []Plan) *gorgonia.Node {
-	if len(plans) == 0 {
-		b.Fail("squared norms: found no parameters, expected the plan of at least one")
+// SquaredNorms adds the node of squared norms over the parameters of all bindings, float64, shape (B).
+func SquaredNorms(b *graph.Builder, bindings []Binding) *gorgonia.Node {
+	if len(bindings) == 0 {
+		b.Fail("squared norms: found no parameters, expected the binding of at least one")
 	}
-	norms := make([]*gorgonia.Node, len(plans))
-	for i, p := range plans {
+	norms := make([]*gorgonia.Node, len(bindings))
+	for i, p := range bindings {
 		norms[i] = p.SquaredNorms(b)
 	}
 	if b.Err() != nil {
@@ -102,8 +102,8 @@ func SquaredNorms(b *graph.Builder, plans []Plan) *gorgonia.Node {
 	}, norms...)
 }
 
-// Outputs are the nodes whose values [Plan.Part] reads.
-func (p Plan) Outputs() []*gorgonia.Node {
+// Outputs are the nodes whose values [Binding.Part] reads.
+func (p Binding) Outputs() []*gorgonia.Node {
 	if p.gradients != nil {
 		return []*gorgonia.Node{p.gradients}
 	}
@@ -112,8 +112,8 @@ func (p Plan) Outputs() []*gorgonia.Node {
 
 // Part is the gradients of the batch that e ran last, and of every later one, for a sum: stored
 // rows, the two factors of a dense layer's, or rows that are formed when they are added. e was
-// compiled with the plan's Outputs.
-func (p Plan) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
+// compiled with the binding's Outputs.
+func (p Binding) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
 	rule := p.use.Rule
 	if p.gradients != nil {
 		return clip.Stored(e.Values(p.gradients).Float32, rule.Size())

@@ -206,7 +206,7 @@ func TestWrongShapesAreRefused(t *testing.T) {
 				b := graph.NewBuilder(nil)
 				x, dz := b.Input("x", tensor.Float32, test.x...), b.Input("dz", tensor.Float32, test.dz...)
 				w := b.Input("w", tensor.Float32, test.w...)
-				plan := perexample.NewPlan(b, perexample.Use{Parameter: "p", Rule: test.rule, Input: x}, dz, engine)
+				plan := perexample.NewBinding(b, perexample.Use{Parameter: "p", Rule: test.rule, Input: x}, dz, engine)
 				plan.SquaredNorms(b)
 				sum := test.rule.WeightedSum(b, x, dz, w)
 				checkRefused(t, engine.String(), b, test.want)

@@ -177,7 +177,7 @@ type rig struct {
 	gradients       *gorgonia.Node
 	norms           map[perexample.Engine]*gorgonia.Node
 	sum             *gorgonia.Node // of plain training
-	plans           map[perexample.Engine]perexample.Plan
+	plans           map[perexample.Engine]perexample.Binding
 	batch, gradient int
 }
 
@@ -189,7 +189,7 @@ func newRig(t *testing.T, c ruleCase, batch, threads int) *rig {
 	t.Cleanup(pool.Close)
 	b := graph.NewBuilder(pool)
 	r := &rig{rule: c.rule, pool: pool, builder: b, batch: batch, gradient: c.rule.Size(),
-		norms: map[perexample.Engine]*gorgonia.Node{}, plans: map[perexample.Engine]perexample.Plan{}}
+		norms: map[perexample.Engine]*gorgonia.Node{}, plans: map[perexample.Engine]perexample.Binding{}}
 	r.x = b.Input("x", tensor.Float32, batch, c.x)
 	r.dz = b.Input("dz", tensor.Float32, batch, c.dz)
 	r.w = b.Input("w", tensor.Float32, batch)
@@ -197,7 +197,7 @@ func newRig(t *testing.T, c ruleCase, batch, threads int) *rig {
 	r.sum = c.rule.WeightedSum(b, r.x, r.dz, r.w)
 	outputs := []*gorgonia.Node{r.gradients, r.sum}
 	for _, engine := range engines {
-		plan := perexample.NewPlan(b, perexample.Use{Parameter: "p", Rule: c.rule, Input: r.x}, r.dz, engine)
+		plan := perexample.NewBinding(b, perexample.Use{Parameter: "p", Rule: c.rule, Input: r.x}, r.dz, engine)
 		r.plans[engine], r.norms[engine] = plan, plan.SquaredNorms(b)
 		outputs = append(append(outputs, r.norms[engine]), plan.Outputs()...)
 	}

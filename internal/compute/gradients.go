@@ -68,17 +68,17 @@ func DeclareGradients(m *model.Model, batcher *data.Batcher, batch int, choose f
 	}
 	b.Part("norms")
 	b.Early("norms")
-	plans := make([]perexample.Plan, len(network.Uses))
+	bindings := make([]perexample.Binding, len(network.Uses))
 	for i, u := range network.Uses {
-		plans[i] = perexample.NewPlan(b, u, dz[i], g.engines[i])
+		bindings[i] = perexample.NewBinding(b, u, dz[i], g.engines[i])
 	}
-	g.norms = perexample.SquaredNorms(b, plans)
+	g.norms = perexample.SquaredNorms(b, bindings)
 	places, err := Parts(m, network.Uses)
 	if err != nil {
 		return nil, err
 	}
 	wanted := []*gorgonia.Node{network.Losses, g.norms}
-	for _, p := range plans {
+	for _, p := range bindings {
 		wanted = append(wanted, p.Outputs()...)
 	}
 	if g.executor, err = b.Compile(wanted...); err != nil {
@@ -87,7 +87,7 @@ func DeclareGradients(m *model.Model, batcher *data.Batcher, batch int, choose f
 	g.input = NewInput(g.executor, network, batcher, pool)
 	g.batch.SquaredNorms = g.executor.Values(g.norms).Float64
 	for _, i := range inOrder(places) {
-		g.batch.Parts = append(g.batch.Parts, plans[i].Part(g.executor, pool))
+		g.batch.Parts = append(g.batch.Parts, bindings[i].Part(g.executor, pool))
 	}
 	return g, nil
 }

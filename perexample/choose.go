@@ -129,7 +129,7 @@ func measure(r Rule, engine Engine, batch int) (time.Duration, error) {
 		}
 		return in
 	}
-	plan := NewPlan(b, Use{Rule: r, Input: input("x", batch, x)}, input("dz", batch, dz), engine)
+	plan := NewBinding(b, Use{Rule: r, Input: input("x", batch, x)}, input("dz", batch, dz), engine)
 	norms := plan.SquaredNorms(b)
 	executor, err := b.Compile(append(plan.Outputs(), norms)...)
 	if err != nil {
