@@ -21,7 +21,6 @@ type plainStep struct {
 	input    compute.Input
 	executor *graph.Executor
 	sums     []*gorgonia.Node
-	parts    [][2]int // of the parameters, for each sum
 
 	parameters []float32
 	earlier    []float32 // sum of the physical batches before the last one
@@ -40,9 +39,6 @@ func newPlainStep(c *configs.Config, b *bench, batcher *data.Batcher) (*plainSte
 	}
 	if c.Training.BatchSize > b.physical {
 		s.earlier = make([]float32, len(s.parameters))
-	}
-	if s.parts, err = compute.Parts(b.model, network.Uses); err != nil {
-		return nil, err
 	}
 	if s.executor, err = builder.Compile(append([]*gorgonia.Node{network.Losses}, s.sums...)...); err != nil {
 		return nil, err
@@ -95,10 +91,14 @@ func (s *plainStep) run(indices []int) error {
 	return s.executor.RunAll()
 }
 
-// eachSum calls f with the sum of each parameter and where in the vector of parameters it belongs.
+// eachSum calls f with the sum of each parameter and where in the vector of parameters it belongs:
+// one after the other.
 func (s *plainStep) eachSum(f func(sum []float32, from int)) {
-	for i, n := range s.sums {
-		f(s.executor.Values(n).Float32, s.parts[i][0])
+	from := 0
+	for _, n := range s.sums {
+		sum := s.executor.Values(n).Float32
+		f(sum, from)
+		from += len(sum)
 	}
 }
 

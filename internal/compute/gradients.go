@@ -3,8 +3,6 @@
 package compute
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"dpsgd/clip"
@@ -73,10 +71,6 @@ func DeclareGradients(m *model.Model, batcher *data.Batcher, batch int, choose f
 		bindings[i] = perexample.NewBinding(b, u, dz[i], g.engines[i])
 	}
 	g.norms = perexample.SquaredNorms(b, bindings)
-	places, err := Parts(m, network.Uses)
-	if err != nil {
-		return nil, err
-	}
 	wanted := []*gorgonia.Node{network.Losses, g.norms}
 	for _, p := range bindings {
 		wanted = append(wanted, p.Outputs()...)
@@ -86,8 +80,8 @@ func DeclareGradients(m *model.Model, batcher *data.Batcher, batch int, choose f
 	}
 	g.input = NewInput(g.executor, network, batcher, pool)
 	g.batch.SquaredNorms = g.executor.Values(g.norms).Float64
-	for _, i := range inOrder(places) {
-		g.batch.Parts = append(g.batch.Parts, bindings[i].Part(g.executor, pool))
+	for _, p := range bindings { // uses are in the order of the parameters, one for each: package model
+		g.batch.Parts = append(g.batch.Parts, p.Part(g.executor, pool))
 	}
 	return g, nil
 }
@@ -99,37 +93,6 @@ func OutputGradients(b *graph.Builder, network *model.Network) []*gorgonia.Node 
 		outputs[i] = u.Output
 	}
 	return b.Backpropagate(network.Losses, network.Valid, outputs)
-}
-
-// inOrder lists the places by where they begin.
-func inOrder(places [][2]int) []int {
-	order := make([]int, len(places))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return places[a][0] - places[b][0] })
-	return order
-}
-
-// Parts finds where each use's parameter lies in the parameter vector.
-func Parts(m *model.Model, uses []perexample.Use) ([][2]int, error) {
-	at := map[string][2]int{}
-	for _, p := range m.Parameters() {
-		at[p.Name] = [2]int{p.Offset, p.Offset + p.Size()}
-	}
-	parts := make([][2]int, len(uses))
-	for i, u := range uses {
-		part, ok := at[u.Parameter]
-		if !ok || part[1]-part[0] != u.Rule.Size() {
-			return nil, fmt.Errorf("train: parameter %s: %w", u.Parameter, perexample.ErrNoRule)
-		}
-		parts[i] = part
-		delete(at, u.Parameter)
-	}
-	for name := range at {
-		return nil, fmt.Errorf("train: parameter %s: %w", name, perexample.ErrNoRule)
-	}
-	return parts, nil
 }
 
 // Capacity is the physical batch size.
