@@ -3,6 +3,7 @@ package configs
 import (
 	"strings"
 
+	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/internal/setting"
 )
@@ -51,8 +52,8 @@ type byExamples struct {
 var _ composite = byExamples{}
 
 // decode takes what either may have; formatIn is stricter, where the data set is known.
-func (f byExamples) decode(r *report, n *node, key string, into any) bool {
-	return f.rows.decode(&report{}, n, key, into) || f.composite.decode(r, n, key, into)
+func (f byExamples) decode(r *source.Report, n *source.Node, key string, into any) bool {
+	return f.rows.decode(&source.Report{}, n, key, into) || f.composite.decode(r, n, key, into)
 }
 
 // Expected implements [setting.Format].
@@ -102,10 +103,10 @@ func (d Data) constants() (n int, of string) {
 // dataSchemas are the ways to say which data are used; pictures are held to what is stricter.
 func dataSchemas() []object {
 	pictures := object{}
-	for i := range fields {
-		if f, ok := fields[i].format.(byExamples); ok {
-			_, key := fields[i].split()
-			pictures = append(pictures, key, f.composite.Schema())
+	for _, f := range fields {
+		if either, ok := f.format.(byExamples); ok {
+			_, key := f.split()
+			pictures = append(pictures, key, either.composite.Schema())
 		}
 	}
 	name := object{"required", []string{"name"}}

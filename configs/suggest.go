@@ -1,9 +1,12 @@
 package configs
 
 import (
-	"dpsgd/data"
+	"cmp"
 	"slices"
 	"strings"
+
+	"dpsgd/configs/internal/source"
+	"dpsgd/data"
 )
 
 // otherKeys are names of keys and values in other libraries and papers, with ours. Those of layers
@@ -44,24 +47,13 @@ func nearest(found string, known []string) string {
 			return s
 		}
 	}
-	// A third of a name may be wrong, and in a short one two swapped letters.
-	best, limit := "", max(2, min(len(found), 30)/3)
-	if len(found) < 4 {
-		limit = 1
-	}
-	bestDistance := limit + 1
-	for _, name := range known {
-		if d := distance(squash(found), squash(name)); d < bestDistance {
-			best, bestDistance = name, d
-		}
-	}
-	return best
+	return source.Nearest(found, known)
 }
 
 // synonyms returns our names for another library's, however it is spelled.
 func synonyms(found string) (ours []string) {
 	note := func(name string, also []string) {
-		if slices.ContainsFunc(also, func(theirs string) bool { return squash(theirs) == squash(found) }) {
+		if slices.ContainsFunc(also, func(theirs string) bool { return source.Squash(theirs) == source.Squash(found) }) {
 			ours = append(ours, name)
 		}
 	}
@@ -82,38 +74,13 @@ func synonyms(found string) (ours []string) {
 	return ours
 }
 
-// squash makes MaxPool2d, max-pool2d and max_pool2d one.
-func squash(s string) string { return separators.Replace(strings.ToLower(s)) }
-
-var separators = strings.NewReplacer("_", "", "-", "", ".", "")
-
-// didYouMean returns the suggestion as a hint, or "".
-func didYouMean(name string) string {
-	if name == "" {
-		return ""
+// unknown reports a key that is not among the known ones of its section. elsewhere is the full path
+// of a key of this name in another section, or "".
+func unknown(r *source.Report, e source.Entry, section string, known []string, elsewhere string) {
+	expected := "no keys here"
+	if len(known) > 0 {
+		expected = "one of " + strings.Join(known, ", ")
 	}
-	return "did you mean " + name + "?"
-}
-
-// distance is the Levenshtein distance of two strings, in bytes: insertions, deletions and
-// substitutions. Long strings are never near a name and are cut short.
-func distance(a, b string) int {
-	a, b = a[:min(len(a), 40)], b[:min(len(b), 40)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitute := diagonal
-			if a[i] != b[j] {
-				substitute++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	meant := source.DidYouMean(cmp.Or(nearest(e.Key, known), elsewhere))
+	r.Addf(e.At, source.Join(section, e.Key), "found an unknown key, expected %s", source.Hinted(expected, meant))
 }
