@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"slices"
 	"strings"
 
 	"dpsgd/configs/internal/source"
@@ -14,24 +15,15 @@ type datasetName struct{}
 
 var _ setting.Scalar = datasetName{}
 
-func (datasetName) choice() setting.Choice { return data.Names() }
-
-// Names lists what can be chosen.
 func (datasetName) Names() []string { return data.Names() }
 
-// Parse implements [setting.Scalar].
 func (f datasetName) Parse(text string, quoted bool, into any) bool {
-	return f.choice().Parse(text, quoted, into)
+	return setting.Choice(f.Names()).Parse(text, quoted, into)
 }
 
-// Encode implements [setting.Scalar].
-func (f datasetName) Encode(from any) string { return f.choice().Encode(from) }
-
-// Expected implements [setting.Format].
-func (f datasetName) Expected() string { return f.choice().Expected() }
-
-// Schema implements [setting.Format].
-func (f datasetName) Schema() setting.Object { return f.choice().Schema() }
+func (datasetName) Encode(from any) string   { return setting.Choice{}.Encode(from) }
+func (f datasetName) Expected() string       { return setting.Choice(f.Names()).Expected() }
+func (f datasetName) Schema() setting.Object { return setting.Choice(f.Names()).Schema() }
 
 // datasetDocs lists the data sets that come with the program, with what they hold.
 func datasetDocs() string {
@@ -110,7 +102,7 @@ func dataSchemas() []object {
 		}
 	}
 	name := object{"required", []string{"name"}}
-	if !anyRows() {
+	if !slices.ContainsFunc(data.Datasets(), func(d *data.Dataset) bool { return d.Shape.IsRow() }) {
 		name = append(name, "properties", pictures)
 	}
 	return []object{
@@ -118,13 +110,4 @@ func dataSchemas() []object {
 		{"required", []string{"folder", "classes", "size", "channels"}, "properties", pictures},
 		{"required", []string{"table", "columns", "label", "classes"}},
 	}
-}
-
-func anyRows() bool {
-	for _, d := range data.Datasets() {
-		if d.Shape.IsRow() {
-			return true
-		}
-	}
-	return false
 }

@@ -30,12 +30,7 @@ type condition struct {
 }
 
 // String completes "only with …".
-func (c condition) String() string {
-	if c.values == "" {
-		return c.key
-	}
-	return c.key + " " + c.values
-}
+func (c condition) String() string { return strings.TrimSpace(c.key + " " + c.values) }
 
 // pair is two keys of which at most one may be given.
 type pair struct{ a, b string }

@@ -1,7 +1,12 @@
 package configs
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	"dpsgd/configs/internal/source"
+	"dpsgd/data"
 	"dpsgd/internal/setting"
 )
 
@@ -31,4 +36,80 @@ func hint(f setting.Scalar, n *source.Node) string {
 		}
 	}
 	return ""
+}
+
+// otherKeys are names of keys and values in other libraries and papers, with ours. Those of layers
+// and rules stand with these.
+var otherKeys = map[string]string{
+	"lr":                  "learning_rate",
+	"sigma":               "noise_multiplier",
+	"target_epsilon":      "epsilon",
+	"target_delta":        "delta",
+	"max_grad_norm":       "clip_norm",
+	"l2_clip_norm":        "clip_norm",
+	"l2_norm_clip":        "clip_norm",
+	"clipping_norm":       "clip_norm",
+	"logical_batch_size":  "batch_size",
+	"expected_batch_size": "batch_size",
+	"max_batch_size":      "physical_batch_size",
+	"microbatch_size":     "physical_batch_size",
+	"prv":                 "pld",
+	"renyi":               "rdp",
+	"moments":             "rdp",
+	"dataset":             "name",
+	"num_epochs":          "epochs",
+	"max_steps":           "steps",
+	"workers":             "threads",
+	"materialize":         "materialise",
+	"image_size":          "size",
+	"path":                "folder",
+	"dir":                 "folder",
+	"eval_every":          "evaluate_every",
+	"network":             "model",
+	"optimiser":           "optimizer",
+}
+
+// nearest returns the known name that was probably meant, or "".
+func nearest(found string, known []string) string {
+	for _, s := range synonyms(found) {
+		if slices.Contains(known, s) {
+			return s
+		}
+	}
+	return source.Nearest(found, known)
+}
+
+// synonyms returns our names for another library's, however it is spelled.
+func synonyms(found string) (ours []string) {
+	note := func(name string, also []string) {
+		if slices.ContainsFunc(also, func(theirs string) bool { return source.Squash(theirs) == source.Squash(found) }) {
+			ours = append(ours, name)
+		}
+	}
+	for theirs, name := range otherKeys {
+		note(name, []string{theirs})
+	}
+	eachName(layerKinds, note)
+	for _, f := range fields {
+		if kinds, ok := f.format.(interface {
+			eachName(func(string, []string))
+		}); ok {
+			kinds.eachName(note)
+		}
+	}
+	for _, d := range data.Datasets() {
+		note(d.Name, d.Aliases)
+	}
+	return ours
+}
+
+// unknown reports a key that is not among the known ones of its section. elsewhere is the full path
+// of a key of this name in another section, or "".
+func unknown(r *source.Report, e source.Entry, section string, known []string, elsewhere string) {
+	expected := "no keys here"
+	if len(known) > 0 {
+		expected = "one of " + strings.Join(known, ", ")
+	}
+	meant := source.DidYouMean(cmp.Or(nearest(e.Key, known), elsewhere))
+	r.Addf(e.At, source.Join(section, e.Key), "found an unknown key, expected %s", source.Hinted(expected, meant))
 }

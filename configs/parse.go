@@ -162,32 +162,23 @@ func parseOverrides(r *source.Report, overrides []string) []assignment {
 		key, value, found := strings.Cut(text, "=")
 		key = strings.TrimSpace(key)
 		at := source.Position{Override: cmp.Or(source.Printable(key), `""`)}
-		f := fieldAt(key)
+		f, below := fieldAt(key), children(key)
 		switch {
 		case !found:
 			r.Addf(at, "", "found no value, expected key=value")
-			continue
+		case f == nil && key != "" && below != nil:
+			r.Addf(at, "", "found a section, expected a key such as %s.%s", key, below[0])
 		case f == nil:
-			unknownOverride(r, at, key)
-			continue
+			r.Addf(at, "", "%s", unknownPath(key))
 		case strings.Contains(value, "\n"):
 			r.Addf(at, "", "found several lines, expected a value in one line")
-			continue
-		}
-		if n := source.Read(r, source.Position{Override: key}, []byte(value)); n != nil {
-			settings = append(settings, assignment{f, n, true})
+		default:
+			if n := source.Read(r, source.Position{Override: key}, []byte(value)); n != nil {
+				settings = append(settings, assignment{f, n, true})
+			}
 		}
 	}
 	return settings
-}
-
-// unknownOverride reports an override of something that is not a key.
-func unknownOverride(r *source.Report, at source.Position, key string) {
-	if below := children(key); key != "" && below != nil {
-		r.Addf(at, "", "found a section, expected a key such as %s.%s", key, below[0])
-		return
-	}
-	r.Addf(at, "", "%s", unknownPath(key))
 }
 
 // unknownPath says that a full path is not a key, and which may have been meant.

@@ -1,8 +1,6 @@
 package configs
 
 import (
-	"bufio"
-	"bytes"
 	"embed"
 	"fmt"
 	"io"
@@ -54,9 +52,8 @@ func presetsIn(folder string) []Preset {
 
 // description returns the first comment of a file that is not for editors.
 func description(src []byte) string {
-	lines := bufio.NewScanner(bytes.NewReader(src))
-	for lines.Scan() {
-		text, isComment := strings.CutPrefix(lines.Text(), "# ")
+	for line := range strings.SplitSeq(string(src), "\n") {
+		text, isComment := strings.CutPrefix(line, "# ")
 		if isComment && !strings.HasPrefix(text, "yaml-language-server:") {
 			return text
 		}

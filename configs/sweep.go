@@ -173,24 +173,15 @@ func (s *Sweep) decodeSeeds(r *source.Report, n *source.Node) {
 
 // check reports what is missing, a key in two places, and a grid so large that nobody means it.
 func (s *Sweep) check(r *source.Report, root *source.Node) {
-	places := map[string]string{} // of every key
-	given := map[string]bool{}
-	for _, e := range root.Entries {
-		given[e.Key] = true
-	}
-	for _, f := range []struct {
-		key      string
-		expected string
-		found    bool
-	}{
-		{"name", sweepName.Expected(), given["name"]},
-		{"base", basePath.Expected(), given["base"]},
-		{"grid", "a mapping from keys to lists of values, or seeds", given["grid"] || given["seeds"]},
-	} {
-		if !f.found {
-			r.Addf(root.At, f.key, "found nothing, expected %s", f.expected)
+	expect := func(expected string, keys ...string) { // one of the keys
+		if !slices.ContainsFunc(root.Entries, func(e source.Entry) bool { return slices.Contains(keys, e.Key) }) {
+			r.Addf(root.At, keys[0], "found nothing, expected %s", expected)
 		}
 	}
+	expect(sweepName.Expected(), "name")
+	expect(basePath.Expected(), "base")
+	expect("a mapping from keys to lists of values, or seeds", "grid", "seeds")
+	places := map[string]string{} // of every key
 	if len(s.Seeds) > 0 {
 		places[seedKey] = "seeds"
 	}
