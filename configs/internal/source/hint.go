@@ -53,7 +53,7 @@ func (n *Node) SpellingHint() string {
 	return ""
 }
 
-// NumberHint also says when a number is beyond what a float64 holds.
+// NumberHint is SpellingHint, and says when a number is beyond what a float64 holds.
 func (n *Node) NumberHint() string {
 	if !n.Quoted && setting.IsNumber(n.Text) {
 		if _, err := strconv.ParseFloat(n.Text, 64); err != nil {
@@ -66,7 +66,7 @@ func (n *Node) NumberHint() string {
 	return n.SpellingHint()
 }
 
-// IntegerHint also shows the whole number that 1e3 or 8.0 stands for.
+// IntegerHint is SpellingHint, and shows the whole number that 1e3 or 8.0 stands for.
 func (n *Node) IntegerHint() string {
 	if !n.Quoted && setting.IsNumber(n.Text) && !setting.IsInteger(n.Text) {
 		v, err := strconv.ParseFloat(n.Text, 64)
@@ -96,7 +96,7 @@ func (n *Node) TextHint() string {
 	return ""
 }
 
-// ListHint counts a list that is too short or too long, and brackets a scalar, as [Node.BracketHint].
+// ListHint counts a list that is too short or too long, and brackets a scalar.
 func (n *Node) ListHint() string {
 	if n.Kind == List {
 		return fmt.Sprintf("it has %d", len(n.Items))
@@ -104,7 +104,7 @@ func (n *Node) ListHint() string {
 	return n.BracketHint()
 }
 
-// BracketHint shows the list of the scalar alone, or is "".
+// BracketHint shows how a list of the scalar alone is written, or "".
 func (n *Node) BracketHint() string {
 	switch {
 	case n.Kind == Scalar && n.Quoted:

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// ErrInvalid is matched, with errors.Is, by every error about what a configuration says.
+// ErrInvalid is matched, with errors.Is, by every error about what a configuration says. It begins
+// with the package that people call.
 var ErrInvalid = errors.New("configs: invalid configuration")
 
 // Position is a place in a file, or an override.

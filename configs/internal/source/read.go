@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxBytes and the other limits on a source: the parser's time grows with the square of the size and
+// MaxBytes bounds a source, as do limits on lines and brackets: the parser's time grows with the square of the size and
 // of the nesting (go-yaml 1.19.2: two minutes for 1 MiB of short keys), so they are far below what a
 // machine can hold and far above what a configuration needs; the worst accepted source takes about a
 // second.

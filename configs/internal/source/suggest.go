@@ -18,7 +18,7 @@ func Nearest(found string, known []string) string {
 	return best
 }
 
-// Squash makes MaxPool2d, max-pool2d and max_pool2d one.
+// Squash returns a name without case and separators: MaxPool2d, max-pool2d and max_pool2d are one.
 func Squash(s string) string { return separators.Replace(strings.ToLower(s)) }
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "")
