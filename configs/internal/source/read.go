@@ -13,10 +13,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxBytes bounds a source, as do limits on lines and brackets: the parser's time grows with the square of the size and
-// of the nesting (go-yaml 1.19.2: two minutes for 1 MiB of short keys), so they are far below what a
-// machine can hold and far above what a configuration needs; the worst accepted source takes about a
-// second.
+// MaxBytes bounds a source, as do limits on lines and brackets: the parser's time grows with the
+// square of the size and of the nesting (go-yaml 1.19.2: two minutes for 1 MiB of short keys), so
+// they are far below what a machine can hold and far above what a configuration needs; the worst
+// accepted source takes about a second.
 const (
 	MaxBytes     = 64 << 10
 	maxLineBytes = 8 << 10
