@@ -31,15 +31,15 @@
 //
 // # How it is made
 //
-// Package source, below this one, reads YAML into values that know their place, and collects what is
-// wrong with them. One table (fields.go) lists every key with its format, its place in Config and its documentation.
-// Layers, update rules and schedules come from the tables of their own packages (model.Kinds,
-// optimizer.Rules, optimizer.Curves): each kind says there what its arguments are called and what
-// they may be, and a kind added there can be configured at once. Parse, YAML, the JSON schema
-// (Schema) and the reference (Reference) all walk these tables; what a value looks like is said by
-// its format (package setting, and format_*.go for what only configurations have). To add another
-// key, add a field to Config, a row to the table and, where there is one, a default. After any of
-// these run
+// Package source, below this one, reads YAML into values that know their place, and collects what
+// is wrong with them. One table (fields.go) lists every key with its format, its place in Config
+// and its documentation. Layers, update rules and schedules come from the tables of their own
+// packages (model.Kinds, optimizer.Rules, optimizer.Curves): each kind says there what its
+// arguments are called and what they may be, and a kind added there can be configured at once.
+// Parse, YAML, the JSON schema (Schema) and the reference (Reference) all walk these tables; what
+// a value looks like is said by its format (package setting, and format_*.go for what only
+// configurations have). To add another key, add a field to Config, a row to the table and, where
+// there is one, a default. After any of these run
 //
 //	go test ./configs -update
 //
