@@ -193,10 +193,6 @@ func TestBadSources(t *testing.T) {
 	valid := "data: {name: digits}\nprivacy: {epsilon: 3}\n"
 	tests := []struct{ name, src, want string }{
 		{"more than 1 MiB", strings.Repeat("# x\n", 300_000), "f.yaml:1:1: found more than 65536 bytes, expected at most 65536"},
-		{"long line", valid + "#" + strings.Repeat("x", 9000), "f.yaml:3:1: found a line of 9001 bytes, expected at most 8192"},
-		{"nesting", strings.Repeat("[", 5000), "f.yaml:1:1: found more than 2000 opening brackets, expected at most 2000"},
-		{"latin-1", valid + "run: {name: caf\xe9}\n", "f.yaml:3:1: found bytes that are not UTF-8, expected UTF-8 text"},
-		{"zero byte", valid + "run: {name: a\x00}\n", "f.yaml:3:1: found the control character U+0000, expected printable text"},
 		{"escape", valid + "run: {name: \"\x1b[2J\"}\n", "f.yaml:3:1: found the control character U+001B, expected printable text"},
 		{"escaped escape", valid + `run: {name: "\x1b[2J"}`, `f.yaml:3:13: run.name: found the text "\x1b[2J", expected ` + runName.Expected()},
 		{"deep residual", valid + "model:\n  layers: [" + strings.Repeat("residual: {body: [", 10) + "relu" + strings.Repeat("]}", 10) + "]\n", "f.yaml:4:173: model.layers[0]" + strings.Repeat(".residual.body[0]", 8) + ".residual.body: found residual blocks more than 8 deep, expected at most 8"},
@@ -205,21 +201,5 @@ func TestBadSources(t *testing.T) {
 		if _, err := Parse("f.yaml", []byte(tt.src), nil); err == nil || err.Error() != tt.want {
 			t.Errorf("%s: %v\nwant %s", tt.name, err, tt.want)
 		}
-	}
-}
-
-func TestManyProblemsAreCutShort(t *testing.T) {
-	src := "data: {name: digits}\nprivacy: {epsilon: 3}\nmodel:\n  layers:\n" + strings.Repeat("    - nope\n", 200)
-	_, err := Parse("f.yaml", []byte(src), nil)
-	var problems Problems
-	if !errors.As(err, &problems) || len(problems) != 200 {
-		t.Fatalf("found %d problems, want 200", len(problems))
-	}
-	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != 51 || lines[50] != "and 150 more problems" {
-		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
-	}
-	if p := problems[3]; p.File != "f.yaml" || p.Line != 8 || p.Column != 7 || p.Key != "model.layers[3]" {
-		t.Errorf("fourth problem is %+v", p)
 	}
 }

@@ -3,11 +3,13 @@ package configs
 import (
 	"fmt"
 	"slices"
+
+	"dpsgd/configs/internal/source"
 )
 
 // check reports what is missing and what does not fit together, where the values alone are fine.
 // bad holds the keys that were reported already.
-func check(r *report, c *Config, doc document, bad map[string]bool, sections map[string]section) {
+func check(r *source.Report, c *Config, doc document, bad map[string]bool, sections map[string]section) {
 	missing := func(parent, key, expected string) {
 		s, ok := sections[parent]
 		if !ok {
@@ -16,7 +18,7 @@ func check(r *report, c *Config, doc document, bad map[string]bool, sections map
 		if s.broken {
 			return // that it could not be read has been said already
 		}
-		r.addf(s.at, key, "found nothing, expected %s", expected)
+		r.Addf(s.at, key, "found nothing, expected %s", expected)
 	}
 	checkData(r, c, doc, bad, missing)
 	checkBudget(c, doc, bad, missing)
@@ -27,7 +29,7 @@ func check(r *report, c *Config, doc document, bad map[string]bool, sections map
 // has reports whether a key was given at all.
 func (d document) has(path string) bool { _, ok := d[path]; return ok }
 
-func checkData(r *report, c *Config, doc document, bad map[string]bool, missing func(parent, key, expected string)) {
+func checkData(r *source.Report, c *Config, doc document, bad map[string]bool, missing func(parent, key, expected string)) {
 	if !doc.has("data.name") && !doc.has("data.folder") && !doc.has("data.table") {
 		missing("data", "data", fmt.Sprintf("name (%s), folder or table", datasetName{}.Expected()))
 		return
@@ -46,7 +48,7 @@ func checkData(r *report, c *Config, doc document, bad map[string]bool, missing 
 		}
 	}
 	if label := c.Data.Label; doc.has("data.label") && !bad["data.label"] && slices.Contains(c.Data.Columns, label) {
-		r.addf(doc["data.label"].value.at, "data.label", "found %s, which is one of data.columns, expected another column", printable(label))
+		r.Addf(doc["data.label"].value.At, "data.label", "found %s, which is one of data.columns, expected another column", source.Printable(label))
 	}
 }
 
@@ -59,7 +61,7 @@ func checkBudget(c *Config, doc document, bad map[string]bool, missing func(pare
 
 // checkConstants compares the normalisation constants with the channels or columns, where these are
 // known.
-func checkConstants(r *report, c *Config, doc document, bad map[string]bool) {
+func checkConstants(r *source.Report, c *Config, doc document, bad map[string]bool) {
 	want, of := c.Data.constants()
 	if want == 0 || bad["data.channels"] || bad["data.columns"] {
 		return
@@ -70,7 +72,7 @@ func checkConstants(r *report, c *Config, doc document, bad map[string]bool) {
 			if want == 1 {
 				expected = "1"
 			}
-			r.addf(doc[path].value.at, path, "found %d values, expected %s", n, expected)
+			r.Addf(doc[path].value.At, path, "found %d values, expected %s", n, expected)
 		}
 	}
 	expect("data.mean", c.Data.Mean)
@@ -78,12 +80,12 @@ func checkConstants(r *report, c *Config, doc document, bad map[string]bool) {
 }
 
 // checkWarmup refuses a warm-up that never ends.
-func checkWarmup(r *report, c *Config, doc document, bad map[string]bool) {
+func checkWarmup(r *source.Report, c *Config, doc document, bad map[string]bool) {
 	const warmup = "optimizer.schedule.warmup_steps"
 	if !doc.has(warmup) || bad[warmup] || bad["training.steps"] || c.Training.Steps == 0 {
 		return
 	}
 	if w := c.Optimizer.Schedule.WarmupSteps; w > c.Training.Steps {
-		r.addf(doc[warmup].value.at, warmup, "found %d, expected at most the %d training.steps", w, c.Training.Steps)
+		r.Addf(doc[warmup].value.At, warmup, "found %d, expected at most the %d training.steps", w, c.Training.Steps)
 	}
 }

@@ -156,6 +156,3 @@ func DefaultConfig() Config {
 		Run:         Run{CheckpointEvery: 100},
 	}
 }
-
-// maxExactInteger is the largest integer that every JSON reader keeps exactly.
-const maxExactInteger = 1<<53 - 1

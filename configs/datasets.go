@@ -1,8 +1,10 @@
 package configs
 
 import (
+	"slices"
 	"strings"
 
+	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/internal/setting"
 )
@@ -13,24 +15,15 @@ type datasetName struct{}
 
 var _ setting.Scalar = datasetName{}
 
-func (datasetName) choice() setting.Choice { return data.Names() }
-
-// Names lists what can be chosen.
 func (datasetName) Names() []string { return data.Names() }
 
-// Parse implements [setting.Scalar].
 func (f datasetName) Parse(text string, quoted bool, into any) bool {
-	return f.choice().Parse(text, quoted, into)
+	return setting.Choice(f.Names()).Parse(text, quoted, into)
 }
 
-// Encode implements [setting.Scalar].
-func (f datasetName) Encode(from any) string { return f.choice().Encode(from) }
-
-// Expected implements [setting.Format].
-func (f datasetName) Expected() string { return f.choice().Expected() }
-
-// Schema implements [setting.Format].
-func (f datasetName) Schema() setting.Object { return f.choice().Schema() }
+func (datasetName) Encode(from any) string   { return setting.Choice{}.Encode(from) }
+func (f datasetName) Expected() string       { return setting.Choice(f.Names()).Expected() }
+func (f datasetName) Schema() setting.Object { return setting.Choice(f.Names()).Schema() }
 
 // datasetDocs lists the data sets that come with the program, with what they hold.
 func datasetDocs() string {
@@ -51,8 +44,8 @@ type byExamples struct {
 var _ composite = byExamples{}
 
 // decode takes what either may have; formatIn is stricter, where the data set is known.
-func (f byExamples) decode(r *report, n *node, key string, into any) bool {
-	return f.rows.decode(&report{}, n, key, into) || f.composite.decode(r, n, key, into)
+func (f byExamples) decode(r *source.Report, n *source.Node, key string, into any) bool {
+	return f.rows.decode(&source.Report{}, n, key, into) || f.composite.decode(r, n, key, into)
 }
 
 // Expected implements [setting.Format].
@@ -102,14 +95,14 @@ func (d Data) constants() (n int, of string) {
 // dataSchemas are the ways to say which data are used; pictures are held to what is stricter.
 func dataSchemas() []object {
 	pictures := object{}
-	for i := range fields {
-		if f, ok := fields[i].format.(byExamples); ok {
-			_, key := fields[i].split()
-			pictures = append(pictures, key, f.composite.Schema())
+	for _, f := range fields {
+		if either, ok := f.format.(byExamples); ok {
+			_, key := f.split()
+			pictures = append(pictures, key, either.composite.Schema())
 		}
 	}
 	name := object{"required", []string{"name"}}
-	if !anyRows() {
+	if !slices.ContainsFunc(data.Datasets(), func(d *data.Dataset) bool { return d.Shape.IsRow() }) {
 		name = append(name, "properties", pictures)
 	}
 	return []object{
@@ -117,13 +110,4 @@ func dataSchemas() []object {
 		{"required", []string{"folder", "classes", "size", "channels"}, "properties", pictures},
 		{"required", []string{"table", "columns", "label", "classes"}},
 	}
-}
-
-func anyRows() bool {
-	for _, d := range data.Datasets() {
-		if d.Shape.IsRow() {
-			return true
-		}
-	}
-	return false
 }

@@ -24,21 +24,22 @@
 // are nulls, anchors, tags, duplicate keys, second documents, and keys that have no effect beside the
 // others. All problems are reported at once, one line each:
 //
-//	my.yaml:7:14: privacy.delta: found 1.5, expected a number between 0 and 1, both excluded
+//	my.yaml:7:14: privacy.delta: found 1.5, expected a number of at least 1e-20 and less than 1
 //	my.yaml:9:3: optimizer.lr: found an unknown key, expected one of name, … (did you mean learning_rate?)
 //
 // The error is a Problems and matches ErrInvalid.
 //
 // # How it is made
 //
-// One table (fields.go) lists every key with its format, its place in Config and its documentation.
-// Layers, update rules and schedules come from the tables of their own packages (model.Kinds,
-// optimizer.Rules, optimizer.Curves): each kind says there what its arguments are called and what
-// they may be, and a kind added there can be configured at once. Parse, YAML, the JSON schema
-// (Schema) and the reference (Reference) all walk these tables; what a value looks like is said by
-// its format (package setting, and format_*.go for what only configurations have). To add another
-// key, add a field to Config, a row to the table and, where there is one, a default. After any of
-// these run
+// Package source, below this one, reads YAML into values that know their place, and collects what
+// is wrong with them. One table (fields.go) lists every key with its format, its place in Config
+// and its documentation. Layers, update rules and schedules come from the tables of their own
+// packages (model.Kinds, optimizer.Rules, optimizer.Curves): each kind says there what its
+// arguments are called and what they may be, and a kind added there can be configured at once.
+// Parse, YAML, the JSON schema (Schema) and the reference (Reference) all walk these tables; what
+// a value looks like is said by its format (package setting, and format_*.go for what only
+// configurations have). To add another key, add a field to Config, a row to the table and, where
+// there is one, a default. After any of these run
 //
 //	go test ./configs -update
 //

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
@@ -29,12 +30,7 @@ type condition struct {
 }
 
 // String completes "only with …".
-func (c condition) String() string {
-	if c.values == "" {
-		return c.key
-	}
-	return c.key + " " + c.values
-}
+func (c condition) String() string { return strings.TrimSpace(c.key + " " + c.values) }
 
 // pair is two keys of which at most one may be given.
 type pair struct{ a, b string }
@@ -72,7 +68,7 @@ var (
 var fields = fieldsOf(optimizer.Rules(), optimizer.Curves())
 
 // fieldsOf lists every key where these rules and schedules can be chosen.
-func fieldsOf(rules setting.Kinds[optimizer.Rule], curves setting.Kinds[optimizer.Curve]) []field {
+func fieldsOf(rules setting.Kinds[optimizer.Rule], curves setting.Kinds[optimizer.Curve]) []*field {
 	return slices.Concat(dataFields, modelFields, privacyFields, optimizerFields(rules), scheduleFields(curves),
 		trainingFields, performanceFields, runFields)
 }
@@ -82,7 +78,7 @@ func perChannel(min, max float64, channels int) listOf[float64] {
 	return listOf[float64]{of: setting.Number{Min: min, Max: max}, min: 1, max: channels, what: "numbers"}
 }
 
-var dataFields = []field{
+var dataFields = []*field{
 	{"data.name", datasetName{}, func(c *Config) any { return &c.Data.Name },
 		"A data set that the program knows: " + datasetDocs() + ".", nil},
 	{"data.folder", folder, func(c *Config) any { return &c.Data.Folder },
@@ -103,18 +99,18 @@ var dataFields = []field{
 		"Subtracted from pixels in [0,1], or from the numbers of a table: one value, or one per channel or column. A public constant, never computed from the training examples.", nil},
 	{"data.std", byExamples{perChannel(0.001, 1000, 3), perChannel(1/data.MaxNormalisation, data.MaxNormalisation, data.MaxColumns)}, func(c *Config) any { return &c.Data.Std },
 		"Divides pixels or numbers after the mean is subtracted: one value, or one per channel or column. A public constant.", nil},
-	{"data.seed", setting.Integer{Min: 0, Max: maxExactInteger}, func(c *Config) any { return &c.Data.Seed },
+	{"data.seed", setting.Integer{Min: 0, Max: source.MaxExactInteger}, func(c *Config) any { return &c.Data.Seed },
 		"Which digits are drawn.", withDigits},
 }
 
-var modelFields = []field{
+var modelFields = []*field{
 	{"model.name", setting.Choice(Networks()), func(c *Config) any { return &c.Model.Name },
 		"A ready network; its layers are in configs/networks.", nil},
 	{"model.layers", model.List{NonEmpty: true}, func(c *Config) any { return &c.Model.Layers },
 		"The layers of a network of your own.", nil},
 }
 
-var privacyFields = []field{
+var privacyFields = []*field{
 	{"privacy.epsilon", setting.Number{Min: 0, Max: 10000, OpenMin: true, Word: "none", WordMeans: "no budget: all steps are run"}, func(c *Config) any { return &c.Privacy.Epsilon },
 		"The privacy budget, never passed. Alone, the noise is calibrated to it; none means no budget.", nil},
 	{"privacy.noise_multiplier", setting.Number{Min: 0, Max: 10000, OpenMin: true, Word: "calibrated", WordMeans: "the smallest noise with which all planned steps fit the budget"}, func(c *Config) any { return &c.Privacy.NoiseMultiplier },
@@ -127,8 +123,8 @@ var privacyFields = []field{
 		"How the spent budget is computed: exact by the exact privacy profile, pld by privacy loss distributions, rdp by Rényi differential privacy, which is looser. RDP is always reported beside the other two, and stands in where they have no certified answer.", nil},
 }
 
-func optimizerFields(rules setting.Kinds[optimizer.Rule]) []field {
-	return append([]field{
+func optimizerFields(rules setting.Kinds[optimizer.Rule]) []*field {
+	return append([]*field{
 		{"optimizer.name", kindOf[optimizer.Rule](rules), func(c *Config) any { return &c.Optimizer.Rule },
 			"The update rule; it only ever sees the noisy gradient.", nil},
 		{"optimizer.learning_rate", setting.Number{Min: 0, Max: 1000, OpenMin: true}, func(c *Config) any { return &c.Optimizer.LearningRate },
@@ -136,8 +132,8 @@ func optimizerFields(rules setting.Kinds[optimizer.Rule]) []field {
 	}, argumentFields("optimizer", rules, func(c *Config) named { return c.Optimizer.Rule })...)
 }
 
-func scheduleFields(curves setting.Kinds[optimizer.Curve]) []field {
-	return append([]field{
+func scheduleFields(curves setting.Kinds[optimizer.Curve]) []*field {
+	return append([]*field{
 		{"optimizer.schedule.name", kindOf[optimizer.Curve](curves), func(c *Config) any { return &c.Optimizer.Schedule.Curve },
 			"How the learning rate changes over the steps.", nil},
 		{"optimizer.schedule.warmup_steps", setting.Integer{Min: 0, Max: 1e9}, func(c *Config) any { return &c.Optimizer.Schedule.WarmupSteps },
@@ -145,7 +141,7 @@ func scheduleFields(curves setting.Kinds[optimizer.Curve]) []field {
 	}, argumentFields("optimizer.schedule", curves, func(c *Config) named { return c.Optimizer.Schedule.Curve })...)
 }
 
-var trainingFields = []field{
+var trainingFields = []*field{
 	{"training.batch_size", setting.Integer{Min: 1, Max: 1e7}, func(c *Config) any { return &c.Training.BatchSize },
 		"Expected number of examples in a step; each example takes part with probability batch_size / training examples.", nil},
 	{"training.physical_batch_size", setting.Integer{Min: 1, Max: 4096}, func(c *Config) any { return &c.Training.PhysicalBatchSize },
@@ -156,18 +152,18 @@ var trainingFields = []field{
 		"Training length in steps.", nil},
 	{"training.evaluate_every", setting.Integer{Min: 0, Max: 1e9}, func(c *Config) any { return &c.Training.EvaluateEvery },
 		"Steps between two measurements of the test accuracy; 0 is only at the end.", nil},
-	{"training.seed", setting.Integer{Min: 0, Max: maxExactInteger}, func(c *Config) any { return &c.Training.Seed },
+	{"training.seed", setting.Integer{Min: 0, Max: source.MaxExactInteger}, func(c *Config) any { return &c.Training.Seed },
 		"Of the initial weights. Noise and sampling are never seeded.", nil},
 }
 
-var performanceFields = []field{
+var performanceFields = []*field{
 	{"performance.threads", setting.Integer{Min: 0, Max: 1024}, func(c *Config) any { return &c.Performance.Threads },
 		"Threads that compute; 0 is one per core.", nil},
 	{"performance.engine", setting.Choice{"auto", "ghost", "materialise"}, func(c *Config) any { return &c.Performance.Engine },
 		"How per-example norms are computed; auto measures both when training starts and takes the faster for each layer.", nil},
 }
 
-var runFields = []field{
+var runFields = []*field{
 	{"run.name", runName, func(c *Config) any { return &c.Run.Name },
 		"Folder of the run within runs; \"\" lets the program choose.", nil},
 	{"run.checkpoint_every", setting.Integer{Min: 0, Max: 1e9}, func(c *Config) any { return &c.Run.CheckpointEvery },
@@ -178,9 +174,9 @@ var runFields = []field{
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {
-	for i := range fields {
-		if fields[i].path == path {
-			return &fields[i]
+	for _, f := range fields {
+		if f.path == path {
+			return f
 		}
 	}
 	return nil
@@ -197,14 +193,12 @@ func (f *field) applies(c *Config) bool { return f.only == nil || f.only.holds(c
 // children lists the keys and sections directly below a section, in order; "" is the top level.
 func children(section string) []string {
 	var names []string
-	seen := map[string]bool{}
 	for _, f := range fields {
 		rest, ok := strings.CutPrefix(f.path, section+".")
 		if section == "" {
 			rest, ok = f.path, true
 		}
-		if name, _, _ := strings.Cut(rest, "."); ok && !seen[name] {
-			seen[name] = true
+		if name, _, _ := strings.Cut(rest, "."); ok && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -214,7 +208,7 @@ func children(section string) []string {
 // elsewhere returns the path of the field with this last part, if there is exactly one.
 func elsewhere(name string) string {
 	for _, name := range append(synonyms(name), name) {
-		isNamed := func(f field) bool { return strings.HasSuffix(f.path, "."+name) }
+		isNamed := func(f *field) bool { return strings.HasSuffix(f.path, "."+name) }
 		i := slices.IndexFunc(fields, isNamed)
 		if i >= 0 && !slices.ContainsFunc(fields[i+1:], isNamed) {
 			return fields[i].path

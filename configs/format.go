@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 )
@@ -12,7 +13,7 @@ import (
 // composite is the format of a value that YAML writes as a list.
 type composite interface {
 	setting.Format
-	decode(r *report, n *node, key string, into any) bool
+	decode(r *source.Report, n *source.Node, key string, into any) bool
 	encode(from any) string
 }
 
@@ -28,17 +29,17 @@ var (
 
 // decode stores the value of n in *into, or reports why not and returns false. The type of into is
 // the format's own.
-func decode(f setting.Format, r *report, n *node, key string, into any) bool {
+func decode(f setting.Format, r *source.Report, n *source.Node, key string, into any) bool {
 	switch f := f.(type) {
 	case model.List:
 		return decodeLayers(f, r, n, key, into.(*model.Sequential))
 	case composite:
 		return f.decode(r, n, key, into)
 	case setting.Scalar:
-		if n.kind == scalar && f.Parse(n.text, n.quoted, into) {
+		if n.Kind == source.Scalar && f.Parse(n.Text, n.Quoted, into) {
 			return true
 		}
-		r.expected(n, key, f.Expected(), hint(f, n))
+		r.Expected(n, key, f.Expected(), hint(f, n))
 		return false
 	}
 	panic(fmt.Sprintf("configs: values of %s have the format %T, which cannot be read", key, f))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 )
 
@@ -15,9 +16,9 @@ type listOf[T any] struct {
 	distinct bool   // in more than case: folders that differ in case only are one folder on some systems
 }
 
-func (f listOf[T]) decode(r *report, n *node, key string, into any) bool {
-	if n.kind != list || len(n.items) < f.min || len(n.items) > f.max {
-		r.expected(n, key, f.Expected(), listHint(n))
+func (f listOf[T]) decode(r *source.Report, n *source.Node, key string, into any) bool {
+	if n.Kind != source.List || len(n.Items) < f.min || len(n.Items) > f.max {
+		r.Expected(n, key, f.Expected(), n.ListHint())
 		return false
 	}
 	values, ok := decodeItems[T](r, f.of, n, key)
@@ -28,12 +29,12 @@ func (f listOf[T]) decode(r *report, n *node, key string, into any) bool {
 	return true
 }
 
-func (f listOf[T]) areDistinct(r *report, n *node, key string, values []T) bool {
+func (f listOf[T]) areDistinct(r *source.Report, n *source.Node, key string, values []T) bool {
 	first := map[string]int{}
 	for i := range values {
 		text := strings.ToLower(f.of.Encode(&values[i]))
 		if j, again := first[text]; again {
-			r.addf(n.items[i].at, fmt.Sprintf("%s[%d]", key, i), "found %s, expected a name that differs from item %d in more than case", n.items[i].describe(), j)
+			r.Addf(n.Items[i].At, fmt.Sprintf("%s[%d]", key, i), "found %s, expected a name that differs from item %d in more than case", n.Items[i].Describe(), j)
 			return false
 		}
 		first[text] = i
@@ -56,30 +57,12 @@ func (f listOf[T]) Schema() setting.Object {
 }
 
 // decodeItems decodes every item of a list and reports all that are wrong.
-func decodeItems[T any](r *report, f setting.Scalar, n *node, key string) ([]T, bool) {
-	values, ok := make([]T, len(n.items)), true
-	for i, item := range n.items {
+func decodeItems[T any](r *source.Report, f setting.Scalar, n *source.Node, key string) ([]T, bool) {
+	values, ok := make([]T, len(n.Items)), true
+	for i, item := range n.Items {
 		ok = decode(f, r, item, fmt.Sprintf("%s[%d]", key, i), &values[i]) && ok
 	}
 	return values, ok
-}
-
-// listHint counts a list that is too short or too long, and brackets a scalar.
-func listHint(n *node) string {
-	switch n.kind {
-	case list:
-		return fmt.Sprintf("it has %d", len(n.items))
-	case scalar:
-		return "write [" + n.describeInList() + "]"
-	}
-	return ""
-}
-
-func (n *node) describeInList() string {
-	if n.quoted {
-		return formatText(shorten(n.text))
-	}
-	return printable(n.text)
 }
 
 // encodeItems returns a list in flow style.
@@ -94,16 +77,16 @@ func encodeItems[T any](f setting.Scalar, values []T) string {
 // sizes is a height and a width, or one number for both, stored in a *Size.
 type sizes struct{ of setting.Integer }
 
-func (f sizes) decode(r *report, n *node, key string, into any) bool {
+func (f sizes) decode(r *source.Report, n *source.Node, key string, into any) bool {
 	size := into.(*Size)
 	switch {
-	case n.kind == list && len(n.items) == 2:
+	case n.Kind == source.List && len(n.Items) == 2:
 		sides, ok := decodeItems[int](r, f.of, n, key)
 		if ok {
 			*size = Size{Height: sides[0], Width: sides[1]}
 		}
 		return ok
-	case n.kind == scalar && !n.quoted && setting.IsInteger(n.text):
+	case n.Kind == source.Scalar && !n.Quoted && setting.IsInteger(n.Text):
 		var side int
 		if !decode(f.of, r, n, key, &side) {
 			return false
@@ -111,7 +94,7 @@ func (f sizes) decode(r *report, n *node, key string, into any) bool {
 		*size = Size{side, side}
 		return true
 	}
-	r.expected(n, key, f.Expected(), integerHint(n))
+	r.Expected(n, key, f.Expected(), n.IntegerHint())
 	return false
 }
 

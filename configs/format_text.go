@@ -1,12 +1,11 @@
 package configs
 
 import (
-	"encoding/json"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 )
 
@@ -47,10 +46,10 @@ var (
 )
 
 func (f text) Parse(s string, quoted bool, into any) bool {
-	if !quoted && ambiguous(s) ||
+	if !quoted && source.Ambiguous(s) ||
 		s == "" && !f.empty ||
 		utf8.RuneCountInString(s) > f.max ||
-		strings.ContainsFunc(s, isControl) ||
+		strings.ContainsFunc(s, source.IsControl) ||
 		!regexp.MustCompile(f.pattern).MatchString(s) {
 		return false
 	}
@@ -58,7 +57,7 @@ func (f text) Parse(s string, quoted bool, into any) bool {
 	return true
 }
 
-func (text) Encode(from any) string { return formatText(*from.(*string)) }
+func (text) Encode(from any) string { return source.FormatText(*from.(*string)) }
 
 func (f text) Expected() string {
 	if f.empty {
@@ -69,33 +68,4 @@ func (f text) Expected() string {
 
 func (f text) Schema() setting.Object {
 	return setting.Object{"type", "string", "pattern", f.pattern, "maxLength", f.max}
-}
-
-// ambiguous reports whether some YAML reader takes the plain scalar s for something else than text.
-func ambiguous(s string) bool {
-	switch strings.ToLower(s) {
-	case "true", "false", "yes", "no", "on", "off", "null", "~", ".inf", "-.inf", "+.inf", ".nan":
-		return true
-	}
-	digits := strings.ReplaceAll(s, "_", "")
-	if !strings.ContainsAny(digits, "0123456789") {
-		return false
-	}
-	_, floatErr := strconv.ParseFloat(digits, 64)
-	_, intErr := strconv.ParseInt(digits, 0, 64)
-	return floatErr == nil || intErr == nil || regexp.MustCompile(`^[-+]?[0-9.:_-]+$`).MatchString(s)
-}
-
-var plainText = regexp.MustCompile(`^[A-Za-z0-9_/][A-Za-z0-9_./-]*$`)
-
-// formatText returns s as a YAML scalar: plain where that is safe, else in double quotes.
-func formatText(s string) string {
-	if plainText.MatchString(s) && !ambiguous(s) {
-		return s
-	}
-	quoted, err := json.Marshal(s) // JSON strings are YAML's double-quoted scalars
-	if err != nil {
-		panic("configs: a string has no JSON form: " + err.Error())
-	}
-	return string(quoted)
 }

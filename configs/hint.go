@@ -1,105 +1,115 @@
 package configs
 
 import (
-	"math"
-	"regexp"
-	"strconv"
+	"cmp"
+	"slices"
 	"strings"
 
+	"dpsgd/configs/internal/source"
+	"dpsgd/data"
 	"dpsgd/internal/setting"
 )
 
 // hint explains, in a few words, what is wrong with a value that its format refuses. It may be
 // empty.
-func hint(f setting.Scalar, n *node) string {
-	if n.kind != scalar {
+func hint(f setting.Scalar, n *source.Node) string {
+	if n.Kind != source.Scalar {
 		return ""
 	}
-	if but, ok := f.(choiceBut); ok && but.refused[n.text] != "" {
-		return but.refused[n.text]
+	if but, ok := f.(choiceBut); ok && but.refused[n.Text] != "" {
+		return but.refused[n.Text]
 	}
 	switch f := f.(type) {
 	case setting.Number:
-		return rangeHint(n)
+		return n.NumberHint()
 	case setting.Integer:
-		return integerHint(n)
+		return n.IntegerHint()
 	case oneOf:
-		return numberHint(n)
+		return n.SpellingHint()
 	case setting.Boolean:
-		return booleanHint(n)
+		return n.BooleanHint()
 	case text:
-		if !n.quoted && ambiguous(n.text) {
-			return "put it in quotes if it is meant as text"
-		}
+		return n.TextHint()
 	case interface{ Names() []string }:
 		if names := f.Names(); len(names) > 1 {
-			return didYouMean(nearest(n.text, names))
+			return source.DidYouMean(nearest(n.Text, names))
 		}
 	}
 	return ""
 }
 
-// hints explain the traps of YAML numbers; the first pattern that matches is used.
-var hints = []struct {
-	pattern *regexp.Regexp
-	hint    string
-}{
-	{regexp.MustCompile(`^[-+]?0[0-9_]+$`), "a leading zero means octal to some readers"},
-	{regexp.MustCompile(`^[-+]?0[xob]`), "write it in decimal"},
-	{regexp.MustCompile(`^[-+]?[0-9][0-9_]*_[0-9_.]*$`), "write it without underscores"},
-	{regexp.MustCompile(`^[-+]?[0-9]+,[0-9]`), "write it without a comma"},
-	{regexp.MustCompile(`^\+`), "write it without a plus sign"},
-	{regexp.MustCompile(`^-?\.[0-9]`), "write a digit before the point"},
-	{regexp.MustCompile(`^-?[0-9]+\.([eE]|$)`), "write a digit after the point"},
-	{regexp.MustCompile(`(?i)^[-+]?\.?(inf|infinity|nan)$`), "it must be finite"},
-	{regexp.MustCompile(`^-?[0-9.]+%$`), "write 0.01 for 1%"},
+// otherKeys are names of keys and values in other libraries and papers, with ours. Those of layers
+// and rules stand with these.
+var otherKeys = map[string]string{
+	"lr":                  "learning_rate",
+	"sigma":               "noise_multiplier",
+	"target_epsilon":      "epsilon",
+	"target_delta":        "delta",
+	"max_grad_norm":       "clip_norm",
+	"l2_clip_norm":        "clip_norm",
+	"l2_norm_clip":        "clip_norm",
+	"clipping_norm":       "clip_norm",
+	"logical_batch_size":  "batch_size",
+	"expected_batch_size": "batch_size",
+	"max_batch_size":      "physical_batch_size",
+	"microbatch_size":     "physical_batch_size",
+	"prv":                 "pld",
+	"renyi":               "rdp",
+	"moments":             "rdp",
+	"dataset":             "name",
+	"num_epochs":          "epochs",
+	"max_steps":           "steps",
+	"workers":             "threads",
+	"materialize":         "materialise",
+	"image_size":          "size",
+	"path":                "folder",
+	"dir":                 "folder",
+	"eval_every":          "evaluate_every",
+	"network":             "model",
+	"optimiser":           "optimizer",
 }
 
-func numberHint(n *node) string {
-	switch {
-	case n.kind != scalar:
-	case n.quoted && setting.IsNumber(n.text):
-		return "write it without quotes"
-	case !n.quoted:
-		for _, h := range hints {
-			if h.pattern.MatchString(n.text) {
-				return h.hint
-			}
+// nearest returns the known name that was probably meant, or "".
+func nearest(found string, known []string) string {
+	for _, s := range synonyms(found) {
+		if slices.Contains(known, s) {
+			return s
 		}
 	}
-	return ""
+	return source.Nearest(found, known)
 }
 
-// rangeHint also says when a number is beyond what a float64 holds.
-func rangeHint(n *node) string {
-	if !n.quoted && setting.IsNumber(n.text) {
-		if _, err := strconv.ParseFloat(n.text, 64); err != nil {
-			return "too large for a number"
-		}
-		if setting.Underflows(n.text) {
-			return "too small for a number"
+// synonyms returns our names for another library's, however it is spelled.
+func synonyms(found string) (ours []string) {
+	note := func(name string, also []string) {
+		if slices.ContainsFunc(also, func(theirs string) bool { return source.Squash(theirs) == source.Squash(found) }) {
+			ours = append(ours, name)
 		}
 	}
-	return numberHint(n)
+	for theirs, name := range otherKeys {
+		note(name, []string{theirs})
+	}
+	eachName(layerKinds, note)
+	for _, f := range fields {
+		if kinds, ok := f.format.(interface {
+			eachName(func(string, []string))
+		}); ok {
+			kinds.eachName(note)
+		}
+	}
+	for _, d := range data.Datasets() {
+		note(d.Name, d.Aliases)
+	}
+	return ours
 }
 
-// integerHint also shows the whole number that 1e3 or 8.0 stands for.
-func integerHint(n *node) string {
-	if n.kind == scalar && !n.quoted && setting.IsNumber(n.text) && !setting.IsInteger(n.text) {
-		v, err := strconv.ParseFloat(n.text, 64)
-		if err == nil && v == math.Trunc(v) && math.Abs(v) <= maxExactInteger {
-			return "write " + strconv.FormatFloat(v, 'f', 0, 64)
-		}
+// unknown reports a key that is not among the known ones of its section. elsewhere is the full path
+// of a key of this name in another section, or "".
+func unknown(r *source.Report, e source.Entry, section string, known []string, elsewhere string) {
+	expected := "no keys here"
+	if len(known) > 0 {
+		expected = "one of " + strings.Join(known, ", ")
 	}
-	return numberHint(n)
-}
-
-func booleanHint(n *node) string {
-	switch strings.ToLower(n.text) {
-	case "yes", "on", "true":
-		return "write true"
-	case "no", "off", "false":
-		return "write false"
-	}
-	return ""
+	meant := source.DidYouMean(cmp.Or(nearest(e.Key, known), elsewhere))
+	r.Addf(e.At, source.Join(section, e.Key), "found an unknown key, expected %s", source.Hinted(expected, meant))
 }

@@ -47,12 +47,12 @@ func eachName[T any](kinds setting.Kinds[T], do func(name string, also []string)
 // argumentFields are the keys for the arguments of all kinds of a table, in the section of the
 // choice. One key stands for the arguments of the same name, and has a meaning only with the kinds
 // that have it.
-func argumentFields[T named](section string, kinds setting.Kinds[T], chosen func(*Config) named) []field {
+func argumentFields[T named](section string, kinds setting.Kinds[T], chosen func(*Config) named) []*field {
 	arguments, owners := union(kinds)
-	out := make([]field, len(arguments))
+	out := make([]*field, len(arguments))
 	for i, a := range arguments {
 		owner, _ := kinds.Named(owners[a.Name][0])
-		out[i] = field{path: section + "." + a.Name, format: a.Format, doc: a.Doc, at: func(c *Config) any {
+		out[i] = &field{path: section + "." + a.Name, format: a.Format, doc: a.Doc, at: func(c *Config) any {
 			own := setting.Find(setting.Arguments(chosen(c)), a.Name)
 			if own == nil { // the value means nothing, but is read all the same
 				own = setting.Find(setting.Arguments(owner.New()), a.Name)

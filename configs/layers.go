@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 )
@@ -15,18 +16,18 @@ const maxNesting = 8
 const noBatchNorm = "group_norm instead: batch normalisation mixes the examples of a batch, so that clipping one example's gradient does not bound what that example changes"
 
 // decodeLayers reads a list of layers.
-func decodeLayers(f model.List, r *report, n *node, key string, into *model.Sequential) bool {
-	if n.kind != list || f.NonEmpty && len(n.items) == 0 {
-		r.expected(n, key, f.Expected(), "")
+func decodeLayers(f model.List, r *source.Report, n *source.Node, key string, into *model.Sequential) bool {
+	if n.Kind != source.List || f.NonEmpty && len(n.Items) == 0 {
+		r.Expected(n, key, f.Expected(), "")
 		return false
 	}
 	if strings.Count(key, "[") > maxNesting {
-		r.addf(n.at, key, "found residual blocks more than %d deep, expected at most %d", maxNesting, maxNesting)
+		r.Addf(n.At, key, "found residual blocks more than %d deep, expected at most %d", maxNesting, maxNesting)
 		return false
 	}
 	var layers model.Sequential
 	ok := true
-	for i, item := range n.items {
+	for i, item := range n.Items {
 		layer, good := decodeLayer(r, item, fmt.Sprintf("%s[%d]", key, i))
 		layers, ok = append(layers, layer), ok && good
 	}
@@ -35,53 +36,53 @@ func decodeLayers(f model.List, r *report, n *node, key string, into *model.Sequ
 }
 
 // decodeLayer reads one layer: its name alone, or a mapping from its name to its arguments.
-func decodeLayer(r *report, n *node, key string) (model.Layer, bool) {
-	name, at, arguments := n.text, n, []entry(nil)
+func decodeLayer(r *source.Report, n *source.Node, key string) (model.Layer, bool) {
+	name, at, arguments := n.Text, n, []source.Entry(nil)
 	switch {
-	case n.kind == mapping && len(n.entries) == 1:
-		e := n.entries[0]
-		name, at = e.key, &node{kind: scalar, text: e.key, at: e.at}
-		if _, known := layerKinds.Named(name); known && e.value.kind != mapping {
-			r.expected(e.value, key+"."+name, "a mapping of its arguments", "")
+	case n.Kind == source.Mapping && len(n.Entries) == 1:
+		e := n.Entries[0]
+		name, at = e.Key, &source.Node{Kind: source.Scalar, Text: e.Key, At: e.At}
+		if _, known := layerKinds.Named(name); known && e.Value.Kind != source.Mapping {
+			r.Expected(e.Value, key+"."+name, "a mapping of its arguments", "")
 			return nil, false
 		}
-		arguments = e.value.entries
-	case n.kind != scalar:
-		r.expected(n, key, "a layer such as relu or linear: {out_features: 10}", "")
+		arguments = e.Value.Entries
+	case n.Kind != source.Scalar:
+		r.Expected(n, key, "a layer such as relu or linear: {out_features: 10}", "")
 		return nil, false
 	}
 	kind, ok := layerKinds.Named(name)
 	if !ok {
-		if strings.Contains(squash(name), "batchnorm") {
-			r.expected(at, key, noBatchNorm, "")
+		if strings.Contains(source.Squash(name), "batchnorm") {
+			r.Expected(at, key, noBatchNorm, "")
 		} else {
 			names := layerKinds.Names()
-			r.expected(at, key, "one of the layers "+strings.Join(names, ", "), didYouMean(nearest(name, names)))
+			r.Expected(at, key, "one of the layers "+strings.Join(names, ", "), source.DidYouMean(nearest(name, names)))
 		}
 		return nil, false
 	}
 	layer := kind.New()
-	return layer, decodeArguments(r, setting.Arguments(layer), at.at, arguments, key+"."+name)
+	return layer, decodeArguments(r, setting.Arguments(layer), at.At, arguments, key+"."+name)
 }
 
 // decodeArguments reads the arguments of a thing at a place of the file. section is its full key.
-func decodeArguments(r *report, arguments []setting.Argument, at position, entries []entry, section string) bool {
+func decodeArguments(r *source.Report, arguments []setting.Argument, at source.Position, entries []source.Entry, section string) bool {
 	ok, given := true, map[string]bool{}
 	for _, e := range entries {
-		a := setting.Find(arguments, e.key)
+		a := setting.Find(arguments, e.Key)
 		if a == nil {
-			r.unknown(e, section, argumentNames(arguments), "")
+			unknown(r, e, section, argumentNames(arguments), "")
 			ok = false
 			continue
 		}
 		given[a.Name] = true
-		ok = decode(a.Format, r, e.value, section+"."+a.Name, a.Value) && ok
+		ok = decode(a.Format, r, e.Value, section+"."+a.Name, a.Value) && ok
 	}
 	for _, a := range arguments {
 		switch {
 		case given[a.Name]:
 		case a.Required:
-			r.addf(at, section+"."+a.Name, "found nothing, expected %s", a.Format.Expected())
+			r.Addf(at, section+"."+a.Name, "found nothing, expected %s", a.Format.Expected())
 			ok = false
 		case a.Otherwise != nil:
 			a.Otherwise()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 )
@@ -32,31 +33,31 @@ func Network(name string) (model.Sequential, error) {
 	file := path.Join("networks", cmp.Or(otherNames[name], name)+".yaml")
 	src, err := networkFiles.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("%w: found the network %s, expected %s", ErrInvalid, printable(name), setting.Choice(Networks()).Expected())
+		return nil, fmt.Errorf("%w: found the network %s, expected %s", ErrInvalid, source.Printable(name), setting.Choice(Networks()).Expected())
 	}
 	return parseNetwork(file, name, src)
 }
 
 // parseNetwork reads the layers of a network file, which has the one key layers.
 func parseNetwork(file, name string, src []byte) (model.Sequential, error) {
-	r := &report{}
+	r := &source.Report{}
 	var layers model.Sequential
-	root := read(r, file, "", src)
+	root := source.Read(r, source.Start(file), src)
 	if root != nil {
 		found := false
-		for _, e := range root.entries {
-			if e.key != "layers" {
-				r.unknown(e, "", []string{"layers"}, "")
+		for _, e := range root.Entries {
+			if e.Key != "layers" {
+				unknown(r, e, "", []string{"layers"}, "")
 				continue
 			}
 			found = true
-			decodeLayers(model.List{NonEmpty: true}, r, e.value, name+".layers", &layers)
+			decodeLayers(model.List{NonEmpty: true}, r, e.Value, name+".layers", &layers)
 		}
 		if !found {
-			r.expected(root, "", "a mapping with the key layers", "")
+			r.Expected(root, "", "a mapping with the key layers", "")
 		}
 	}
-	return layers, r.err()
+	return layers, r.Err()
 }
 
 // names lists the YAML files of a folder without their extension, sorted.

@@ -2,9 +2,10 @@ package configs
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
+
+	"dpsgd/configs/internal/source"
 )
 
 // Parse reads a configuration and applies overrides to it. The file is only a name for messages.
@@ -18,7 +19,7 @@ import (
 //
 // The error is a Problems with everything that is wrong, and matches ErrInvalid.
 func Parse(file string, src []byte, overrides []string) (*Config, error) {
-	r := &report{}
+	r := &source.Report{}
 	settings := parseOverrides(r, overrides)
 	return resolve(r, file, src, settings)
 }
@@ -26,7 +27,7 @@ func Parse(file string, src []byte, overrides []string) (*Config, error) {
 // assignment is one key with a value, wherever it was written.
 type assignment struct {
 	field    *field
-	value    *node
+	value    *source.Node
 	override bool // not from the configuration file itself
 }
 
@@ -35,68 +36,68 @@ type document map[string]assignment
 
 // section is where a section of the file begins, and whether it could be read.
 type section struct {
-	at     position
+	at     source.Position
 	broken bool
 }
 
 // resolve reads a configuration file, applies the settings over it, and returns the configuration if
 // there is nothing to report.
-func resolve(r *report, file string, src []byte, settings []assignment) (*Config, error) {
-	doc, sections := document{}, map[string]section{"": {at: position{file: file, line: 1, column: 1}}}
-	root := read(r, file, "", src)
+func resolve(r *source.Report, file string, src []byte, settings []assignment) (*Config, error) {
+	doc, sections := document{}, map[string]section{"": {at: source.Start(file)}}
+	root := source.Read(r, source.Start(file), src)
 	if root == nil {
-		return nil, r.err()
+		return nil, r.Err()
 	}
-	if root.kind == mapping {
+	if root.Kind == source.Mapping {
 		doc.collect(r, root, "", sections)
 	} else {
-		r.expected(root, "", "a mapping with the keys "+strings.Join(children(""), ", "), "")
+		r.Expected(root, "", "a mapping with the keys "+strings.Join(children(""), ", "), "")
 	}
-	for _, s := range settings {
+	for _, s := range settings { // the last of a key wins
 		doc[s.field.path] = s
 	}
 	doc.pairs(r)
 	c := DefaultConfig()
 	bad := doc.decode(r, &c)
 	doc.conditions(r, &c, bad)
-	if root.kind == mapping {
+	if root.Kind == source.Mapping {
 		check(r, &c, doc, bad, sections)
 	}
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	// The resolved form has to pass the limits too, because resuming a run reads it.
-	if _, message := unreadable(c.YAML()); message != "" {
-		r.addf(sections[""].at, "", "in the resolved configuration: %s", message)
-		return nil, r.err()
+	if _, message := source.Unreadable(c.YAML()); message != "" {
+		r.Addf(sections[""].at, "", "in the resolved configuration: %s", message)
+		return nil, r.Err()
 	}
 	return &c, nil
 }
 
 // collect walks the mapping of a section and files every key by its path.
-func (d document) collect(r *report, n *node, parent string, sections map[string]section) {
-	for _, e := range n.entries {
-		path := join(parent, e.key)
+func (d document) collect(r *source.Report, n *source.Node, parent string, sections map[string]section) {
+	for _, e := range n.Entries {
+		path := source.Join(parent, e.Key)
 		if f := fieldAt(path); f != nil {
-			d[path] = assignment{field: f, value: e.value}
+			d[path] = assignment{field: f, value: e.Value}
 			continue
 		}
 		below := children(path)
 		if below == nil {
-			r.unknown(e, parent, children(parent), elsewhere(e.key))
+			unknown(r, e, parent, children(parent), elsewhere(e.Key))
 			continue
 		}
-		sections[path] = section{at: e.at, broken: e.value.kind != mapping}
-		if e.value.kind != mapping {
-			r.expected(e.value, path, "a mapping with the keys "+strings.Join(below, ", "), "")
+		sections[path] = section{at: e.At, broken: e.Value.Kind != source.Mapping}
+		if e.Value.Kind != source.Mapping {
+			r.Expected(e.Value, path, "a mapping with the keys "+strings.Join(below, ", "), "")
 			continue
 		}
-		d.collect(r, e.value, path, sections)
+		d.collect(r, e.Value, path, sections)
 	}
 }
 
 // pairs sees to it that at most one key of each pair is left.
-func (d document) pairs(r *report) {
+func (d document) pairs(r *source.Report) {
 	for _, p := range pairs {
 		a, hasA := d[p.a]
 		b, hasB := d[p.b]
@@ -107,16 +108,15 @@ func (d document) pairs(r *report) {
 		case b.override && !a.override:
 			delete(d, p.a)
 		default:
-			r.addf(b.value.at, p.b, "found together with %s, expected one of the two", p.a)
+			r.Addf(b.value.At, p.b, "found together with %s, expected one of the two", p.a)
 		}
 	}
 }
 
 // decode stores every value over the defaults, reports the wrong ones and returns their paths.
-func (d document) decode(r *report, c *Config) (bad map[string]bool) {
+func (d document) decode(r *source.Report, c *Config) (bad map[string]bool) {
 	bad = map[string]bool{}
-	for i := range fields {
-		f := &fields[i]
+	for _, f := range fields {
 		s, ok := d[f.path]
 		if !ok {
 			continue
@@ -133,10 +133,9 @@ func (d document) decode(r *report, c *Config) (bad map[string]bool) {
 
 // conditions reports keys that mean nothing beside the others, so that nobody believes in the effect
 // of a key that is never looked at. It drops them where an override took their meaning away.
-func (d document) conditions(r *report, c *Config, bad map[string]bool) {
+func (d document) conditions(r *source.Report, c *Config, bad map[string]bool) {
 	defaults := DefaultConfig()
-	for i := range fields {
-		f := &fields[i]
+	for _, f := range fields {
 		s, ok := d[f.path]
 		isBad := func(path string) bool { return bad[path] }
 		if !ok || f.applies(c) || bad[f.path] || bad[f.only.key] || slices.ContainsFunc(others(f.only.key), isBad) {
@@ -147,7 +146,7 @@ func (d document) conditions(r *report, c *Config, bad map[string]bool) {
 			delete(d, f.path)
 			continue
 		}
-		r.addf(s.value.at, f.path, "found without effect, expected it only with %s", f.only)
+		r.Addf(s.value.At, f.path, "found without effect, expected it only with %s", f.only)
 	}
 }
 
@@ -156,51 +155,30 @@ func (d document) overrides(path string) bool {
 	return d[path].override || slices.ContainsFunc(others(path), func(other string) bool { return d[other].override })
 }
 
-// parseOverrides reads "key=value" texts; for a key that comes twice the last one wins.
-func parseOverrides(r *report, overrides []string) []assignment {
+// parseOverrides reads "key=value" texts.
+func parseOverrides(r *source.Report, overrides []string) []assignment {
 	var settings []assignment
 	for _, text := range overrides {
 		key, value, found := strings.Cut(text, "=")
 		key = strings.TrimSpace(key)
-		at := position{override: cmp.Or(printable(key), `""`)}
-		f := fieldAt(key)
+		at := source.Position{Override: cmp.Or(source.Printable(key), `""`)}
+		f, below := fieldAt(key), children(key)
 		switch {
 		case !found:
-			r.addf(at, "", "found no value, expected key=value")
-			continue
+			r.Addf(at, "", "found no value, expected key=value")
+		case f == nil && key != "" && below != nil:
+			r.Addf(at, "", "found a section, expected a key such as %s.%s", key, below[0])
 		case f == nil:
-			r.unknownOverride(at, key)
-			continue
+			r.Addf(at, "", "%s", unknownPath(key))
 		case strings.Contains(value, "\n"):
-			r.addf(at, "", "found several lines, expected a value in one line")
-			continue
-		}
-		if n := read(r, "", key, []byte(value)); n != nil {
-			settings = append(settings, assignment{f, n, true})
-		}
-	}
-	return lastOfEach(settings)
-}
-
-// lastOfEach keeps the last setting of every key.
-func lastOfEach(settings []assignment) []assignment {
-	var out []assignment
-	for i, s := range settings {
-		again := slices.ContainsFunc(settings[i+1:], func(later assignment) bool { return later.field == s.field })
-		if !again {
-			out = append(out, s)
+			r.Addf(at, "", "found several lines, expected a value in one line")
+		default:
+			if n := source.Read(r, source.Position{Override: key}, []byte(value)); n != nil {
+				settings = append(settings, assignment{f, n, true})
+			}
 		}
 	}
-	return out
-}
-
-// unknownOverride reports an override of something that is not a key.
-func (r *report) unknownOverride(at position, key string) {
-	if below := children(key); key != "" && below != nil {
-		r.addf(at, "", "found a section, expected a key such as %s.%s", key, below[0])
-		return
-	}
-	r.addf(at, "", "%s", unknownPath(key))
+	return settings
 }
 
 // unknownPath says that a full path is not a key, and which may have been meant.
@@ -209,13 +187,6 @@ func unknownPath(key string) string {
 	for i, f := range fields {
 		known[i] = f.path
 	}
-	last := key[strings.LastIndex(key, ".")+1:]
-	suggestion := elsewhere(last)
-	if suggestion == "" {
-		suggestion = nearest(key, known)
-	}
-	if suggestion != "" {
-		suggestion = " (" + didYouMean(suggestion) + ")"
-	}
-	return fmt.Sprintf("found an unknown key, expected a full key such as privacy.clip_norm%s", suggestion)
+	meant := cmp.Or(elsewhere(key[strings.LastIndex(key, ".")+1:]), nearest(key, known))
+	return source.Hinted("found an unknown key, expected a full key such as privacy.clip_norm", source.DidYouMean(meant))
 }

@@ -1,8 +1,6 @@
 package configs
 
 import (
-	"bufio"
-	"bytes"
 	"embed"
 	"fmt"
 	"io"
@@ -11,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 )
 
@@ -53,9 +52,8 @@ func presetsIn(folder string) []Preset {
 
 // description returns the first comment of a file that is not for editors.
 func description(src []byte) string {
-	lines := bufio.NewScanner(bytes.NewReader(src))
-	for lines.Scan() {
-		text, isComment := strings.CutPrefix(lines.Text(), "# ")
+	for line := range strings.SplitSeq(string(src), "\n") {
+		text, isComment := strings.CutPrefix(line, "# ")
 		if isComment && !strings.HasPrefix(text, "yaml-language-server:") {
 			return text
 		}
@@ -84,11 +82,8 @@ func open(nameOrPath string, presets []Preset, what string) (file string, src []
 	}
 	src, err = readFile(nameOrPath)
 	if os.IsNotExist(err) && !strings.ContainsAny(nameOrPath, `/\.`) {
-		hint := didYouMean(nearest(nameOrPath, known))
-		if hint != "" {
-			hint = " (" + hint + ")"
-		}
-		return "", nil, fmt.Errorf("configs: found no %s and no file %q, expected a path or %s%s", what, nameOrPath, setting.Choice(known).Expected(), hint)
+		expected := source.Hinted("a path or "+setting.Choice(known).Expected(), source.DidYouMean(nearest(nameOrPath, known)))
+		return "", nil, fmt.Errorf("configs: found no %s and no file %q, expected %s", what, nameOrPath, expected)
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("configs: cannot read a configuration: %w", err)
@@ -103,5 +98,5 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxBytes+1))
+	return io.ReadAll(io.LimitReader(f, source.MaxBytes+1))
 }

@@ -20,8 +20,7 @@ type Key struct {
 func Keys() []Key {
 	keys := make([]Key, len(fields))
 	defaults := DefaultConfig()
-	for i := range fields {
-		f := &fields[i]
+	for i, f := range fields {
 		keys[i] = Key{Path: f.path, Value: f.format.Expected(), Doc: f.meaning()}
 		if f.hasDefault() {
 			keys[i].Default = encode(f.format, f.at(&defaults))

@@ -34,8 +34,7 @@ func networkSchema() []byte {
 // sweepSchema returns the schema of the files in sweeps.
 func sweepSchema() []byte {
 	grid, set := object{}, object{}
-	for i := range fields {
-		f := &fields[i]
+	for _, f := range fields {
 		set = append(set, f.path, f.schema())
 		grid = append(grid, f.path, object{"type", "array", "minItems", 1, "items", f.format.Schema(), "description", f.doc})
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 )
 
@@ -35,28 +36,28 @@ const maxTrials = 10000
 var (
 	sweepName  = text{what: runName.what, pattern: `^[A-Za-z0-9_][A-Za-z0-9._-]*$`, max: 64}
 	basePath   = text{what: "a preset or the path of a configuration", pattern: `^.+$`, max: 4096}
-	seedFormat = setting.Integer{Min: 0, Max: maxExactInteger}
+	seedFormat = setting.Integer{Min: 0, Max: source.MaxExactInteger}
 	seedKey    = "training.seed"
 )
 
 // ParseSweep reads a sweep file. The file name is for messages, and a path in base is relative to
 // its folder. The error is a Problems and matches ErrInvalid.
 func ParseSweep(file string, src []byte) (*Sweep, error) {
-	r := &report{}
+	r := &source.Report{}
 	s := &Sweep{file: file}
-	root := read(r, file, "", src)
+	root := source.Read(r, source.Start(file), src)
 	if root == nil {
-		return nil, r.err()
+		return nil, r.Err()
 	}
-	if root.kind != mapping {
-		r.expected(root, "", "a mapping with the keys "+strings.Join(sweepKeys, ", "), "")
-		return nil, r.err()
+	if root.Kind != source.Mapping {
+		r.Expected(root, "", "a mapping with the keys "+strings.Join(sweepKeys, ", "), "")
+		return nil, r.Err()
 	}
-	for _, e := range root.entries {
+	for _, e := range root.Entries {
 		s.decode(r, e)
 	}
 	s.check(r, root)
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -74,74 +75,67 @@ func LoadSweep(nameOrPath string) (*Sweep, error) {
 var sweepKeys = []string{"name", "base", "set", "grid", "seeds"}
 
 // decode reads one key of a sweep file.
-func (s *Sweep) decode(r *report, e entry) {
-	switch e.key {
+func (s *Sweep) decode(r *source.Report, e source.Entry) {
+	switch e.Key {
 	case "name":
-		decode(sweepName, r, e.value, e.key, &s.Name)
+		decode(sweepName, r, e.Value, e.Key, &s.Name)
 	case "base":
-		decode(basePath, r, e.value, e.key, &s.Base)
+		decode(basePath, r, e.Value, e.Key, &s.Base)
 	case "set":
-		s.decodeSet(r, e.value)
+		s.decodeSet(r, e.Value)
 	case "grid":
-		s.decodeGrid(r, e.value)
+		s.decodeGrid(r, e.Value)
 	case "seeds":
-		s.decodeSeeds(r, e.value)
+		s.decodeSeeds(r, e.Value)
 	default:
-		r.unknown(e, "", sweepKeys, "")
+		unknown(r, e, "", sweepKeys, "")
 	}
 }
 
-func (s *Sweep) decodeSet(r *report, n *node) {
-	if n.kind != mapping {
-		r.expected(n, "set", "a mapping from keys such as training.epochs to values", "")
+func (s *Sweep) decodeSet(r *source.Report, n *source.Node) {
+	if n.Kind != source.Mapping {
+		r.Expected(n, "set", "a mapping from keys such as training.epochs to values", "")
 		return
 	}
-	for _, e := range n.entries {
+	for _, e := range n.Entries {
 		if f := sweptField(r, e, "set."); f != nil {
-			s.Set = append(s.Set, decodeAxis(r, f, []*node{e.value}, "set."+e.key))
+			s.Set = append(s.Set, decodeAxis(r, f, []*source.Node{e.Value}, "set."+e.Key))
 		}
 	}
 }
 
-func (s *Sweep) decodeGrid(r *report, n *node) {
-	if n.kind != mapping {
-		r.expected(n, "grid", "a mapping from keys such as privacy.clip_norm to lists of values", "")
+func (s *Sweep) decodeGrid(r *source.Report, n *source.Node) {
+	if n.Kind != source.Mapping {
+		r.Expected(n, "grid", "a mapping from keys such as privacy.clip_norm to lists of values", "")
 		return
 	}
-	for _, e := range n.entries {
+	for _, e := range n.Entries {
 		f := sweptField(r, e, "grid.")
 		switch {
 		case f == nil:
-		case e.value.kind != list || len(e.value.items) == 0:
-			r.expected(e.value, "grid."+e.key, "a list of values", listHintOf(e.value))
+		case e.Value.Kind != source.List || len(e.Value.Items) == 0:
+			r.Expected(e.Value, "grid."+e.Key, "a list of values", e.Value.BracketHint())
 		default:
-			s.Grid = append(s.Grid, decodeAxis(r, f, e.value.items, "grid."+e.key))
+			s.Grid = append(s.Grid, decodeAxis(r, f, e.Value.Items, "grid."+e.Key))
 		}
 	}
 }
 
 // sweptField returns the field of a full key, or reports why there is none.
-func sweptField(r *report, e entry, section string) *field {
-	f := fieldAt(e.key)
+func sweptField(r *source.Report, e source.Entry, section string) *field {
+	f := fieldAt(e.Key)
 	switch {
 	case f == nil:
-		r.addf(e.at, section+printable(e.key), "%s", unknownPath(e.key))
+		r.Addf(e.At, section+source.Printable(e.Key), "%s", unknownPath(e.Key))
 	case f.path == "run.name":
-		r.addf(e.at, section+e.key, "found a key that cannot be set, expected none: each trial is named after its values")
+		r.Addf(e.At, section+e.Key, "found a key that cannot be set, expected none: each trial is named after its values")
 		return nil
 	}
 	return f
 }
 
-func listHintOf(n *node) string {
-	if n.kind == scalar {
-		return listHint(n)
-	}
-	return ""
-}
-
 // decodeAxis reads the values of one key, which must differ. A value in a set has no index.
-func decodeAxis(r *report, f *field, items []*node, section string) Axis {
+func decodeAxis(r *source.Report, f *field, items []*source.Node, section string) Axis {
 	axis := Axis{Key: f.path}
 	for i, item := range items {
 		key := section
@@ -154,7 +148,7 @@ func decodeAxis(r *report, f *field, items []*node, section string) Axis {
 		}
 		value := encode(f.format, into)
 		if slices.Contains(axis.Values, value) {
-			r.addf(item.at, key, "found %s twice, expected values that differ", value)
+			r.Addf(item.At, key, "found %s twice, expected values that differ", value)
 			continue
 		}
 		axis.Values = append(axis.Values, value)
@@ -163,40 +157,31 @@ func decodeAxis(r *report, f *field, items []*node, section string) Axis {
 	return axis
 }
 
-func (s *Sweep) decodeSeeds(r *report, n *node) {
-	if n.kind != list || len(n.items) == 0 {
-		r.expected(n, "seeds", "a list of whole numbers", listHintOf(n))
+func (s *Sweep) decodeSeeds(r *source.Report, n *source.Node) {
+	if n.Kind != source.List || len(n.Items) == 0 {
+		r.Expected(n, "seeds", "a list of whole numbers", n.BracketHint())
 		return
 	}
 	seeds, ok := decodeItems[uint64](r, seedFormat, n, "seeds")
 	for i, seed := range seeds {
 		if ok && slices.Contains(seeds[:i], seed) {
-			r.addf(n.items[i].at, fmt.Sprintf("seeds[%d]", i), "found %d twice, expected seeds that differ", seed)
+			r.Addf(n.Items[i].At, fmt.Sprintf("seeds[%d]", i), "found %d twice, expected seeds that differ", seed)
 		}
 	}
 	s.Seeds = seeds
 }
 
 // check reports what is missing, a key in two places, and a grid so large that nobody means it.
-func (s *Sweep) check(r *report, root *node) {
-	places := map[string]string{} // of every key
-	given := map[string]bool{}
-	for _, e := range root.entries {
-		given[e.key] = true
-	}
-	for _, f := range []struct {
-		key      string
-		expected string
-		found    bool
-	}{
-		{"name", sweepName.Expected(), given["name"]},
-		{"base", basePath.Expected(), given["base"]},
-		{"grid", "a mapping from keys to lists of values, or seeds", given["grid"] || given["seeds"]},
-	} {
-		if !f.found {
-			r.addf(root.at, f.key, "found nothing, expected %s", f.expected)
+func (s *Sweep) check(r *source.Report, root *source.Node) {
+	expect := func(expected string, keys ...string) { // one of the keys
+		if !slices.ContainsFunc(root.Entries, func(e source.Entry) bool { return slices.Contains(keys, e.Key) }) {
+			r.Addf(root.At, keys[0], "found nothing, expected %s", expected)
 		}
 	}
+	expect(sweepName.Expected(), "name")
+	expect(basePath.Expected(), "base")
+	expect("a mapping from keys to lists of values, or seeds", "grid", "seeds")
+	places := map[string]string{} // of every key
 	if len(s.Seeds) > 0 {
 		places[seedKey] = "seeds"
 	}
@@ -209,14 +194,14 @@ func (s *Sweep) check(r *report, root *node) {
 		trials = min(trials*max(1, len(axis.Values)), maxTrials+1)
 	}
 	if trials > maxTrials {
-		r.addf(root.at, "grid", "found more than %d trials, expected at most %d", maxTrials, maxTrials)
+		r.Addf(root.At, "grid", "found more than %d trials, expected at most %d", maxTrials, maxTrials)
 	}
 }
 
 // claim reports a key that another part of the file sets already.
-func (s *Sweep) claim(r *report, places map[string]string, axis Axis, place string) {
+func (s *Sweep) claim(r *source.Report, places map[string]string, axis Axis, place string) {
 	if taken, again := places[axis.Key]; again && len(axis.settings) > 0 {
-		r.addf(axis.settings[0].value.at, place+"."+axis.Key, "found together with %s, expected one of the two", taken)
+		r.Addf(axis.settings[0].value.At, place+"."+axis.Key, "found together with %s, expected one of the two", taken)
 	}
 	places[axis.Key] = place
 }

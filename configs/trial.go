@@ -5,8 +5,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"dpsgd/configs/internal/source"
 )
 
 // Trial is one configuration of a sweep.
@@ -27,8 +30,8 @@ type Setting struct {
 
 // Trials returns the configurations of the sweep, the last key of the grid and then the seed
 // changing fastest. The configuration of every trial is resolved here, so that nothing runs when one
-// of them is invalid. The name of a
-// trial is made of its own values alone, so that a grid can grow and keep its finished trials.
+// of them is invalid. The name of a trial is made of its own values alone, so that a grid can grow
+// and keep its finished trials.
 func (s *Sweep) Trials() ([]Trial, error) {
 	base := s.base()
 	file, src, err := open(base, Presets(), "preset")
@@ -39,7 +42,7 @@ func (s *Sweep) Trials() ([]Trial, error) {
 	labels := labels(axes)
 	var trials []Trial
 	seen := map[string]bool{}
-	for combination := range combinations(axes) {
+	for _, combination := range combinations(axes) {
 		t := Trial{Base: base}
 		var settings []assignment
 		for _, fixed := range s.Set {
@@ -57,7 +60,7 @@ func (s *Sweep) Trials() ([]Trial, error) {
 			return nil, fmt.Errorf("%w: %s: found two trials with the name %s, expected values that differ in more than case", ErrInvalid, s.file, t.Name)
 		}
 		seen[strings.ToLower(t.Name)] = true
-		if t.Config, err = resolve(&report{}, file, src, settings); err != nil {
+		if t.Config, err = resolve(&source.Report{}, file, src, settings); err != nil {
 			return nil, fmt.Errorf("configs: trial %s of %s: %w", t.Name, s.file, err)
 		}
 		trials = append(trials, t)
@@ -74,33 +77,26 @@ func (s *Sweep) axes() []Axis {
 	seeds := Axis{Key: seedKey}
 	for _, seed := range s.Seeds {
 		value := strconv.FormatUint(seed, 10)
-		n := &node{kind: scalar, text: value, at: position{file: s.file, line: 1, column: 1}}
+		n := &source.Node{Kind: source.Scalar, Text: value, At: source.Start(s.file)}
 		seeds.Values = append(seeds.Values, value)
 		seeds.settings = append(seeds.settings, assignment{fieldAt(seedKey), n, true})
 	}
 	return append(axes, seeds)
 }
 
-// combinations yields an index into every axis, the last changing fastest.
-func combinations(axes []Axis) func(yield func([]int) bool) {
-	return func(yield func([]int) bool) {
-		index := make([]int, len(axes))
-		for {
-			if !yield(index) {
-				return
-			}
-			i := len(axes) - 1
-			for ; i >= 0; i-- {
-				if index[i]++; index[i] < len(axes[i].Values) {
-					break
-				}
-				index[i] = 0
-			}
-			if i < 0 {
-				return
+// combinations lists an index into every axis, the last changing fastest.
+func combinations(axes []Axis) [][]int {
+	all := [][]int{{}}
+	for _, axis := range axes {
+		var longer [][]int
+		for _, c := range all {
+			for i := range axis.Values {
+				longer = append(longer, append(slices.Clone(c), i))
 			}
 		}
+		all = longer
 	}
+	return all
 }
 
 // labels returns the last part of each key, or the whole key where two keys share it.

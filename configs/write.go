@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 )
@@ -16,8 +17,7 @@ import (
 func (c *Config) YAML() []byte {
 	var b bytes.Buffer
 	section := ""
-	for i := range fields {
-		f := &fields[i]
+	for _, f := range fields {
 		if !f.written(c) {
 			continue
 		}
@@ -34,7 +34,7 @@ func (c *Config) YAML() []byte {
 		case *[]string:
 			fmt.Fprintf(&b, "%s%s:\n", indent, key)
 			for _, s := range *value {
-				fmt.Fprintf(&b, "%s  - %s\n", indent, formatText(s))
+				fmt.Fprintf(&b, "%s  - %s\n", indent, source.FormatText(s))
 			}
 		default:
 			fmt.Fprintf(&b, "%s%s: %s\n", indent, key, encode(f.format, value))

@@ -1,0 +1,116 @@
+package source
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"dpsgd/internal/setting"
+)
+
+// MaxExactInteger is the largest integer that every reader of YAML and JSON keeps exactly.
+const MaxExactInteger = 1<<53 - 1
+
+// Hinted returns a message with a hint behind it, in parentheses. The hint may be empty.
+func Hinted(message, hint string) string {
+	if hint == "" {
+		return message
+	}
+	return message + " (" + hint + ")"
+}
+
+// hints explain the traps of YAML numbers; the first pattern that matches is used.
+var hints = []struct {
+	pattern *regexp.Regexp
+	hint    string
+}{
+	{regexp.MustCompile(`^[-+]?0[0-9_]+$`), "a leading zero means octal to some readers"},
+	{regexp.MustCompile(`^[-+]?0[xob]`), "write it in decimal"},
+	{regexp.MustCompile(`^[-+]?[0-9][0-9_]*_[0-9_.]*$`), "write it without underscores"},
+	{regexp.MustCompile(`^[-+]?[0-9]+,[0-9]`), "write it without a comma"},
+	{regexp.MustCompile(`^\+`), "write it without a plus sign"},
+	{regexp.MustCompile(`^-?\.[0-9]`), "write a digit before the point"},
+	{regexp.MustCompile(`^-?[0-9]+\.([eE]|$)`), "write a digit after the point"},
+	{regexp.MustCompile(`(?i)^[-+]?\.?(inf|infinity|nan)$`), "it must be finite"},
+	{regexp.MustCompile(`^-?[0-9.]+%$`), "write 0.01 for 1%"},
+}
+
+// SpellingHint says what is wrong with the spelling of a number, or "".
+func (n *Node) SpellingHint() string {
+	switch {
+	case n.Kind != Scalar:
+	case n.Quoted && setting.IsNumber(n.Text):
+		return "write it without quotes"
+	case !n.Quoted:
+		for _, h := range hints {
+			if h.pattern.MatchString(n.Text) {
+				return h.hint
+			}
+		}
+	}
+	return ""
+}
+
+// NumberHint is SpellingHint, and says when a number is beyond what a float64 holds.
+func (n *Node) NumberHint() string {
+	if !n.Quoted && setting.IsNumber(n.Text) {
+		if _, err := strconv.ParseFloat(n.Text, 64); err != nil {
+			return "too large for a number"
+		}
+		if setting.Underflows(n.Text) {
+			return "too small for a number"
+		}
+	}
+	return n.SpellingHint()
+}
+
+// IntegerHint is SpellingHint, and shows the whole number that 1e3 or 8.0 stands for.
+func (n *Node) IntegerHint() string {
+	if !n.Quoted && setting.IsNumber(n.Text) && !setting.IsInteger(n.Text) {
+		v, err := strconv.ParseFloat(n.Text, 64)
+		if err == nil && v == math.Trunc(v) && math.Abs(v) <= MaxExactInteger {
+			return "write " + strconv.FormatFloat(v, 'f', 0, 64)
+		}
+	}
+	return n.SpellingHint()
+}
+
+// BooleanHint says which of true and false is meant, or "".
+func (n *Node) BooleanHint() string {
+	switch strings.ToLower(n.Text) {
+	case "yes", "on", "true":
+		return "write true"
+	case "no", "off", "false":
+		return "write false"
+	}
+	return ""
+}
+
+// TextHint says that a word is no text to some readers, or "".
+func (n *Node) TextHint() string {
+	if n.Kind == Scalar && !n.Quoted && Ambiguous(n.Text) {
+		return "put it in quotes if it is meant as text"
+	}
+	return ""
+}
+
+// ListHint counts a list that is too short or too long, and brackets a scalar.
+func (n *Node) ListHint() string {
+	if n.Kind == List {
+		return fmt.Sprintf("it has %d", len(n.Items))
+	}
+	return n.BracketHint()
+}
+
+// BracketHint shows how a list of the scalar alone is written, or "".
+func (n *Node) BracketHint() string {
+	switch {
+	case n.Kind == Scalar && n.Quoted:
+		return "write [" + FormatText(shorten(n.Text)) + "]"
+	case n.Kind == Scalar:
+		return "write [" + Printable(n.Text) + "]"
+	}
+	return ""
+}
