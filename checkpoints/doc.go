@@ -1,12 +1,12 @@
 // Package checkpoints keeps a training run on disk: the ledger of what was released, the
-// checkpoints to go on from, and the finished weights.
+// checkpoints to go on from. Package safetensors below it writes the finished weights.
 //
 // # Files of a run
 //
 //	runs/datasets.jsonl                       what all runs released, by data set: Datasets
 //	runs/<name>/ledger.jsonl                  the ledger: Journal
 //	runs/<name>/checkpoints/checkpoint-N.ckpt  the state after update N: Save, Load, Latest
-//	runs/<name>/model.safetensors             the weights, for other programs: WriteSafetensors
+//	runs/<name>/model.safetensors             the weights, for other programs: package safetensors
 //
 // All of them are created with permissions 0600, directories with 0700, even if the umask allows
 // more. No file is written through a symbolic link in its place. Nothing that is read can execute
@@ -50,6 +50,5 @@
 //
 // Not detected: a folder of runs that is replaced as a whole by an older copy of all its files;
 // deliberate forgery by somebody who may write the files. A copy of the head of the ledger of data
-// sets kept elsewhere shows both ([FindHash]). The safetensors format has no checksum: its reader
-// refuses every file whose parts do not fit together, but not another finite weight.
+// sets kept elsewhere shows both ([FindHash]).
 package checkpoints

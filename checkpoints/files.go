@@ -144,6 +144,19 @@ func openRegular(files fileSystem, path string) (file, int64, error) {
 	return f, info.Size(), nil
 }
 
+// OpenRegular opens a file for reading and returns its size. A directory, a device or a named pipe
+// is refused with ErrNotRegular; a symbolic link is followed.
+func OpenRegular(path string) (io.ReadCloser, int64, error) {
+	f, size, err := openRegular(disk{}, path)
+	if err != nil {
+		return nil, 0, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{content(f), f}, size, nil
+}
+
 // content reads a file from its beginning to its end.
 func content(f io.ReaderAt) io.Reader { return io.NewSectionReader(f, 0, math.MaxInt64) }
 

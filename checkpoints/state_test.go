@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dpsgd/checkpoints/internal/floats"
 )
 
 func sampleState(step int) *State {
@@ -101,7 +103,7 @@ func sealed(version uint32, header string, sections []float32) []byte {
 	b.Write(binary.LittleEndian.AppendUint32(nil, version))
 	b.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(header))))
 	b.WriteString(header)
-	must(0, writeFloats(&b, sections))
+	must(0, floats.Write(&b, sections))
 	return seal(b.Bytes())
 }
 

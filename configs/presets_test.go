@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -144,5 +145,27 @@ func TestLoadErrors(t *testing.T) {
 	}
 	if _, err := Load(t.TempDir(), nil); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("Load of a folder: %v", err)
+	}
+}
+
+// What the first version wrote as the configuration of a run reads the same today, key by key.
+func TestConfigurationsOfTheFirstVersion(t *testing.T) {
+	files, err := filepath.Glob("testdata/first-version/*.yaml")
+	if err != nil || len(files) != 6 {
+		t.Fatalf("found %d files (%v), expected 6", len(files), err)
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Parse(file, src, nil)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if got := c.YAML(); !bytes.Equal(got, src) {
+			t.Errorf("%s is written as\n%s\nexpected\n%s", file, got, src)
+		}
 	}
 }

@@ -47,7 +47,7 @@ type File struct {
 
 // datasets is the one list of data sets that have a name; the one that needs no
 // files comes first.
-var datasets = []*Dataset{&digits, &mnist, &fashionMNIST, &cifar10}
+var datasets = []*Dataset{&drawnDigits, &mnist, &fashionMNIST, &cifar10}
 
 // Register adds a data set to those that have a name. Configurations, commands
 // and messages know it from then on. It is for the start of a program: nothing

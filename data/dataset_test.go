@@ -71,7 +71,7 @@ func TestLoadedSetsAreHeldAgainstTheirDeclaration(t *testing.T) {
 }
 
 func TestRegisterRefuses(t *testing.T) {
-	good := Dataset{Name: "mine", Doc: "rows", Shape: Row(2), Classes: []string{"a", "b"}, Train: 1, Test: 1, Load: digits.Load}
+	good := Dataset{Name: "mine", Doc: "rows", Shape: Row(2), Classes: []string{"a", "b"}, Train: 1, Test: 1, Load: drawnDigits.Load}
 	for says, change := range map[string]func(*Dataset){
 		`the name ""`:                    func(d *Dataset) { d.Name = "" },
 		`the name "a/b"`:                 func(d *Dataset) { d.Name = "a/b" },

@@ -2,7 +2,6 @@ package data
 
 import (
 	"bytes"
-	"math"
 	"runtime"
 	"testing"
 )
@@ -45,20 +44,6 @@ func TestDigitsDoNotDependOnProcessorsOrCount(t *testing.T) {
 	}
 }
 
-func TestSeedsAndPartsDrawDifferentPictures(t *testing.T) {
-	a, _ := drawDigits(0, 200, 200)
-	b, _ := drawDigits(1, 200, 200)
-	seen := map[string]bool{}
-	for _, m := range []Set{a.Train, a.Test, b.Train, b.Test} {
-		for i := range m.Len() {
-			seen[string(m.(*Images).Pixels(i))] = true
-		}
-	}
-	if len(seen) != 800 {
-		t.Errorf("%d different pictures of 800", len(seen))
-	}
-}
-
 // Classes are about equally frequent: a chi-square test with 9 degrees of freedom;
 // the bound is its quantile at 1−1e-5 (R: qchisq(1-1e-5, 9)).
 func TestDigitsAreBalanced(t *testing.T) {
@@ -82,103 +67,10 @@ func TestDigitsAreBalanced(t *testing.T) {
 	}
 }
 
-// The digits can be told apart, but not by a glance: the nearest of 3,000 training
-// pictures names 65 to 95 % of the test pictures (a small CNN without privacy reaches 99.6 %).
-func TestDigitsAreNeitherTrivialNorUnreadable(t *testing.T) {
-	if testing.Short() {
-		t.Skip("700 million differences; nothing in it is concurrent")
-	}
-	s, err := drawDigits(0, 3000, 300)
-	if err != nil {
-		t.Fatal(err)
-	}
-	right := 0
-	for i := range s.Test.Len() {
-		best, label := math.MaxInt, -1
-		for j := range s.Train.Len() {
-			if d := squaredDistance(s.Test.(*Images).Pixels(i), s.Train.(*Images).Pixels(j), best); d < best {
-				best, label = d, s.Train.Label(j)
-			}
-		}
-		if label == s.Test.Label(i) {
-			right++
-		}
-	}
-	accuracy := float64(right) / float64(s.Test.Len())
-	t.Logf("nearest neighbour: %.1f %%", 100*accuracy)
-	if accuracy < 0.65 || accuracy > 0.95 {
-		t.Errorf("nearest neighbour names %.1f %%, expected 65 to 95", 100*accuracy)
-	}
-}
-
-// squaredDistance gives up once it is past limit.
-func squaredDistance(a, b []uint8, limit int) int {
-	sum := 0
-	for len(a) >= digitSide && sum < limit {
-		for j := range digitSide {
-			d := int(a[j]) - int(b[j])
-			sum += d * d
-		}
-		a, b = a[digitSide:], b[digitSide:]
-	}
-	return sum
-}
-
-// A digit is drawn, not cut off: nearly all of the ink lies inside the frame.
-func TestDigitsHaveInkAndBackground(t *testing.T) {
-	s, err := drawDigits(3, 2000, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	edge, ink := 0, 0
-	for i := range s.Train.Len() {
-		bright := 0
-		for j, p := range s.Train.(*Images).Pixels(i) {
-			if p < 110 {
-				continue
-			}
-			bright++
-			ink++
-			if r, c := j/digitSide, j%digitSide; r == 0 || c == 0 || r == digitSide-1 || c == digitSide-1 {
-				edge++
-			}
-		}
-		if bright < 15 || bright > 400 {
-			t.Errorf("picture %d (a %d) has %d bright pixels, expected 15 to 400", i, s.Train.Label(i), bright)
-		}
-	}
-	if float64(edge) > 0.02*float64(ink) {
-		t.Errorf("%d of %d bright pixels lie on the edge", edge, ink)
-	}
-}
-
-func TestByteSum(t *testing.T) {
-	for w, want := range map[uint64]int{0: 0, math.MaxUint64: 8 * 255, 0x0102030405060708: 36, 0xff000000000000ff: 510} {
-		if got := byteSum(w); got != want {
-			t.Errorf("byteSum(%x) is %d, expected %d", w, got, want)
-		}
-	}
-}
-
-func TestSplinePassesThroughItsPoints(t *testing.T) {
-	const n = 6
-	for _, p := range [][4]int{{0, 10, 20, 30}, {-500, 3000, 2000, 9}, {7, 7, 7, 7}} {
-		if got := spline(p[0], p[1], p[2], p[3], 0, n); got != p[1] {
-			t.Errorf("spline%v starts at %d", p, got)
-		}
-		if got := spline(p[0], p[1], p[2], p[3], n, n); got != p[2] {
-			t.Errorf("spline%v ends at %d", p, got)
-		}
-	}
-	if got := spline(0, 60, 120, 180, 3, n); got != 90 { // a straight line stays one
-		t.Errorf("middle of a line is %d, expected 90", got)
-	}
-}
-
 // The whole set: 0.5 s on two cores of an AMD EPYC with AVX-512.
 func BenchmarkDrawDigits(b *testing.B) {
 	for b.Loop() {
-		if _, err := drawDigits(0, digits.Train, digits.Test); err != nil {
+		if _, err := drawDigits(0, drawnDigits.Train, drawnDigits.Test); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -6,8 +6,8 @@
 //
 // [Load] reads what a [Spec] names into two of [Set]:
 //
-//   - a data set that has a name, one of [Datasets]: "digits", which the program
-//     draws itself from a seed; "mnist" and "fashion-mnist", IDX files packed with
+//   - a data set that has a name, one of [Datasets]: "digits", which package digits
+//     draws from a seed; "mnist" and "fashion-mnist", IDX files packed with
 //     gzip or plain; "cifar-10", the "binary version", as the packed archive or
 //     unpacked.
 //   - a folder of a person's own pictures (Spec.Folder).

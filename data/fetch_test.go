@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -62,9 +63,9 @@ func (m *mirror) asked() []string {
 func blob() (idxFixture, map[string][]byte) {
 	_, contents := tiny()
 	pixels := make([]byte, 4*50000)
-	rng := dice{}
+	rng := rand.New(new(rand.PCG))
 	for i := range pixels {
-		pixels[i] = byte(rng.below(256))
+		pixels[i] = byte(rng.IntN(256))
 	}
 	contents[0] = idx(idxImagesMagic, []uint32{50000, 2, 2}, pixels)
 	contents[1] = idx(idxLabelsMagic, []uint32{50000}, make([]byte, 50000))

@@ -1,6 +1,7 @@
 package setting
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -236,8 +237,9 @@ func (f Choice) Parse(text string, _ bool, into any) bool {
 	return true
 }
 
-// Encode implements [Scalar].
-func (Choice) Encode(from any) string { return *from.(*string) }
+// Encode implements [Scalar]. What was not chosen is an empty text, which YAML quotes: the hash of a
+// run's plan and that of a sweep's trials are made of such text.
+func (Choice) Encode(from any) string { return cmp.Or(*from.(*string), `""`) }
 
 // Expected implements [Format].
 func (f Choice) Expected() string {

@@ -107,3 +107,10 @@ func TestObjectKeepsItsOrder(t *testing.T) {
 		t.Errorf("the order is lost in %s", text)
 	}
 }
+
+// Hashes of plans are made of text with choices that were not made.
+func TestWhatWasNotChosenIsQuoted(t *testing.T) {
+	if got := (setting.Choice{"flat", "round"}).Encode(new(string)); got != `""` {
+		t.Errorf("found %q, expected %q", got, `""`)
+	}
+}

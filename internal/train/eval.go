@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"dpsgd/checkpoints"
+	"dpsgd/checkpoints/safetensors"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
@@ -72,7 +72,7 @@ func Evaluate(dir string, o Options) (Score, error) {
 
 // readModel reads the weights that a run has written at its end.
 func readModel(dir string) ([]model.Tensor, error) {
-	read, _, err := checkpoints.ReadSafetensors(filepath.Join(dir, folder.Model))
+	read, _, err := safetensors.Read(filepath.Join(dir, folder.Model))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w with a model: %s holds no %s, expected a run that has ended; go on with it by `train resume %s`", folder.ErrNoRun, dir, folder.Model, dir)
 	}

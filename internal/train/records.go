@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"dpsgd/checkpoints"
+	"dpsgd/checkpoints/safetensors"
 	"dpsgd/clip"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
@@ -124,9 +124,9 @@ func (r *Run) diagnose(took time.Duration) error {
 
 // writeModel writes the parameters under PyTorch's names and in its layouts.
 func (r *Run) writeModel() error {
-	var tensors []checkpoints.Tensor
+	var tensors []safetensors.Tensor
 	for _, t := range r.model.Export() {
-		tensors = append(tensors, checkpoints.Tensor(t))
+		tensors = append(tensors, safetensors.Tensor(t))
 	}
-	return checkpoints.WriteSafetensors(r.path(folder.Model), tensors, map[string]string{"format": "pt"})
+	return safetensors.Write(r.path(folder.Model), tensors, map[string]string{"format": "pt"})
 }

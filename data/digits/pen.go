@@ -1,4 +1,4 @@
-package data
+package digits
 
 // Lengths are in 1/256 pixel.
 const pixel = 256
@@ -6,17 +6,8 @@ const pixel = 256
 // knot is a point of the pen's way and half the width of the pen there.
 type knot struct{ x, y, radius int }
 
-// digitDrawer draws one digit after another; its buffers are reused.
-type digitDrawer struct {
-	dice  dice
-	knots []knot
-	way   []knot
-	field [fieldSide * fieldSide][2]int
-	ink   [digitSide * digitSide]int
-}
-
-// draw fills dst, 28 rows of 28 bytes, with the given digit.
-func (d *digitDrawer) draw(dst []uint8, digit int) {
+// draw fills dst with the given digit.
+func (d *Drawer) draw(dst []uint8, digit int) {
 	forms := skeletons[digit]
 	form := &forms[d.dice.below(len(forms))]
 	d.place(form)
@@ -33,7 +24,7 @@ func (d *digitDrawer) draw(dst []uint8, digit int) {
 
 // place moves each point of a skeleton at random and maps the box of 100 by 140
 // to pixels: size, proportions, slant, rotation (two shears) and position vary.
-func (d *digitDrawer) place(form *skeleton) {
+func (d *Drawer) place(form *skeleton) {
 	r := &d.dice
 	height := r.between(17*pixel, 20*pixel) / 140 // of one unit
 	width := height * r.between(85, 125) / 100
@@ -55,7 +46,7 @@ func (d *digitDrawer) place(form *skeleton) {
 
 // follow turns a stroke into a fine polygon: a Catmull-Rom spline through its
 // points, each bent by the field. A closed stroke is smooth where it closes.
-func (d *digitDrawer) follow(stroke []uint8) {
+func (d *Drawer) follow(stroke []uint8) {
 	const steps = 6 // of one piece
 	d.way = d.way[:0]
 	last := len(stroke) - 1
@@ -95,7 +86,7 @@ const (
 	fieldStep = 7 * pixel
 )
 
-func (d *digitDrawer) drawField() {
+func (d *Drawer) drawField() {
 	strength := d.dice.between(pixel, 3*pixel)
 	for i := range d.field {
 		d.field[i] = [2]int{d.dice.around(strength), d.dice.around(strength)}
@@ -104,7 +95,7 @@ func (d *digitDrawer) drawField() {
 
 // bend shifts a point by the field, interpolated between its four grid points
 // with weights 3t²−2t³, which has no kinks.
-func (d *digitDrawer) bend(k knot) knot {
+func (d *Drawer) bend(k knot) knot {
 	column, across := cell(k.x)
 	row, down := cell(k.y)
 	corner := row*fieldSide + column

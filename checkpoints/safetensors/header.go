@@ -1,4 +1,4 @@
-package checkpoints
+package safetensors
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"dpsgd/checkpoints/internal/floats"
 )
 
 // metadataKey is the one key of a safetensors header that names no tensor.
@@ -25,9 +27,9 @@ type tensorEntry struct {
 	begin, end int64
 }
 
-// formatSafetensorsHeader writes the header of entries, padded with spaces so that the data begins
+// formatHeader writes the header of entries, padded with spaces so that the data begins
 // at a multiple of 8 bytes, as the reference writes it.
-func formatSafetensorsHeader(entries []tensorEntry, metadata map[string]string) ([]byte, error) {
+func formatHeader(entries []tensorEntry, metadata map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	separator := byte('{')
 	field := func(key string) {
@@ -68,8 +70,8 @@ func formatSafetensorsHeader(entries []tensorEntry, metadata map[string]string) 
 	for b.Len()%8 != 0 { // the 8 bytes before the header keep the alignment
 		b.WriteByte(' ')
 	}
-	if b.Len() > maxSafetensorsHeader {
-		return nil, fmt.Errorf("header needs %d bytes, expected at most %d", b.Len(), maxSafetensorsHeader)
+	if b.Len() > maxHeader {
+		return nil, fmt.Errorf("header needs %d bytes, expected at most %d", b.Len(), maxHeader)
 	}
 	return b.Bytes(), nil
 }
@@ -80,7 +82,7 @@ func quote(s string) []byte {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(s); err != nil {
-		panic("checkpoints: a valid string cannot be written as JSON: " + err.Error())
+		panic("safetensors: a valid string cannot be written as JSON: " + err.Error())
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
@@ -90,8 +92,8 @@ func quote(s string) []byte {
 // file could then disagree about what it says.
 type headerParser struct{ *json.Decoder }
 
-// parseSafetensorsHeader returns the entries in the order of their data, and the metadata.
-func parseSafetensorsHeader(header []byte) ([]tensorEntry, map[string]string, error) {
+// parseHeader returns the entries in the order of their data, and the metadata.
+func parseHeader(header []byte) ([]tensorEntry, map[string]string, error) {
 	if !utf8.Valid(header) {
 		return nil, nil, errors.New("found bytes that are not UTF-8")
 	}
@@ -208,9 +210,9 @@ func (p headerParser) tensor(name string) (tensorEntry, error) {
 	if err != nil {
 		return entry, err
 	}
-	if entry.end < entry.begin || entry.end-entry.begin != elements*floatSize {
+	if entry.end < entry.begin || entry.end-entry.begin != elements*floats.Size {
 		return entry, fmt.Errorf("found data_offsets [%d, %d], expected %d bytes for shape %v",
-			entry.begin, entry.end, elements*floatSize, entry.shape)
+			entry.begin, entry.end, elements*floats.Size, entry.shape)
 	}
 	return entry, nil
 }

@@ -1,0 +1,264 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"dpsgd/checkpoints"
+)
+
+var sampleTensors = []Tensor{
+	{Name: "conv1.weight", Shape: []int{2, 1, 1, 2}, Data: []float32{1, -2.5, math.MaxFloat32, math.SmallestNonzeroFloat32}},
+	{Name: "conv1.bias", Shape: []int{2}, Data: []float32{0, float32(math.Copysign(0, -1))}},
+	{Name: "scalar", Shape: []int{}, Data: []float32{3}},
+	{Name: "empty", Shape: []int{0, 5}, Data: []float32{}},
+	{Name: `ключ "<quoted>"`, Shape: []int{1}, Data: []float32{7}},
+}
+
+func TestRoundTrip(t *testing.T) {
+	dir := t.TempDir()
+	for name, metadata := range map[string]map[string]string{
+		"with metadata": {"epsilon": "2.99", "a": `<"é">`, "": ""},
+		"without":       nil,
+	} {
+		path := filepath.Join(dir, name)
+		if err := Write(path, sampleTensors, metadata); err != nil {
+			t.Fatal(err)
+		}
+		tensors, gotMetadata, err := Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(tensors, sampleTensors) || !reflect.DeepEqual(gotMetadata, metadata) {
+			t.Errorf("%s: read %v %v, want %v %v", name, tensors, gotMetadata, sampleTensors, metadata)
+		}
+		if bits := math.Float32bits(tensors[1].Data[1]); bits != 1<<31 {
+			t.Errorf("-0 came back as bits %#x", bits)
+		}
+	}
+	if err := Write(filepath.Join(dir, "none"), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if tensors, _, err := Read(filepath.Join(dir, "none")); err != nil || len(tensors) != 0 {
+		t.Errorf("a file without tensors: %v, %v", tensors, err)
+	}
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// wantError checks that an error names the path and says what is wrong.
+func wantError(t *testing.T, err error, path, want string) {
+	t.Helper()
+	if err == nil || !strings.HasPrefix(err.Error(), "checkpoints: ") || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+		t.Errorf("found error %v, expected one of checkpoints that names %s and says %q", err, path, want)
+	}
+}
+
+// What is no file is refused in the words that checkpoints has for it.
+func TestRefusesWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	_, _, err := Read(dir)
+	wantError(t, err, dir, "found a directory, expected a regular file")
+	wantError(t, Write(dir, sampleTensors, nil), dir, "found a directory, expected a regular file")
+	if !errors.Is(err, checkpoints.ErrNotRegular) {
+		t.Errorf("error %q does not match ErrNotRegular", err)
+	}
+	missing := filepath.Join(dir, "missing")
+	if _, _, err := Read(missing); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("found error %v, expected one that matches ErrNotExist", err)
+	}
+}
+
+// The bytes that safetensors 0.8.0 for Python writes for
+//
+//	save({"a": np.array([[1, 2]], np.float32), "b": np.array(-1, np.float32)}, {"epsilon": "3"})
+//
+// Files are exchanged with other programs, so they must neither drift nor differ.
+const reference = "\x90\x00\x00\x00\x00\x00\x00\x00" +
+	`{"__metadata__":{"epsilon":"3"},"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[],"data_offsets":[8,12]}}    ` +
+	"\x00\x00\x80\x3f\x00\x00\x00\x40\x00\x00\x80\xbf"
+
+func TestMatchesReferenceBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "reference")
+	tensors := []Tensor{{"a", []int{1, 2}, []float32{1, 2}}, {"b", nil, []float32{-1}}}
+	if err := Write(path, tensors, map[string]string{"epsilon": "3"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(readFile(t, path)); got != reference {
+		t.Errorf("wrote\n%q, want\n%q", got, reference)
+	}
+}
+
+func TestWriteRefuses(t *testing.T) {
+	one := []float32{1}
+	tests := map[string]struct {
+		tensors  []Tensor
+		metadata map[string]string
+		want     string
+	}{
+		"same name":          {[]Tensor{{"w", []int{1}, one}, {"w", []int{1}, one}}, nil, `tensor "w" is given twice`},
+		"empty name":         {[]Tensor{{"", []int{1}, one}}, nil, `found tensor name ""`},
+		"reserved name":      {[]Tensor{{"__metadata__", []int{1}, one}}, nil, `found tensor name "__metadata__"`},
+		"name not UTF-8":     {[]Tensor{{"a\xff", []int{1}, one}}, nil, "not valid UTF-8"},
+		"long name":          {[]Tensor{{strings.Repeat("n", 2000), []int{1}, one}}, nil, "2000 bytes, expected at most 1024"},
+		"shape and data":     {[]Tensor{{"w", []int{2, 3}, one}}, nil, `tensor "w": found 1 elements, expected 6 for shape [2 3]`},
+		"negative dimension": {[]Tensor{{"w", []int{-1, -1}, one}}, nil, "negative dimension"},
+		"overflow":           {[]Tensor{{"w", []int{1 << 31, 1 << 31, 4}, one}}, nil, "more elements than fit into memory"},
+		"NaN":                {[]Tensor{{"w", []int{2}, []float32{1, float32(math.NaN())}}}, nil, `tensor "w": element 1 of 2 is NaN or infinite`},
+		"long metadata":      {nil, map[string]string{"k": strings.Repeat("v", 1<<17)}, `metadata "k": found a string of 131072 bytes`},
+	}
+	for name, test := range tests {
+		path := filepath.Join(t.TempDir(), "w")
+		wantError(t, Write(path, test.tensors, test.metadata), path, test.want)
+		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: a file was written", name)
+		}
+	}
+}
+
+// raw builds a safetensors file from a header and the number of its data bytes, all
+// zero.
+func raw(header string, dataBytes int) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return append(append(b, header...), make([]byte, dataBytes)...)
+}
+
+func TestReadRefuses(t *testing.T) {
+	const w = `"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}`
+	huge := binary.LittleEndian.AppendUint64(nil, math.MaxUint64)
+	tests := []struct {
+		name string
+		file []byte
+		want string
+	}{
+		{"empty file", nil, "found 0 bytes, expected the 8 bytes"},
+		{"7 bytes", make([]byte, 7), "found 7 bytes"},
+		{"header length overflows", append(huge, "{}"...), "expected at most 2"},
+		{"header longer than file", raw("{}", 0)[:9], "found a header length of 2 bytes, expected at most 1"},
+		{"empty header", raw("", 0), "found no '{'"},
+		{"leading space", raw(" {}", 0), "found no '{'"},
+		{"array", raw("[]", 0), "found no '{'"},
+		{"not UTF-8", raw("{\"\xff\":1}", 0), "not UTF-8"},
+		{"unclosed", raw("{", 0), "invalid JSON"},
+		{"trailing comma", raw("{"+w+",}", 8), "invalid JSON"},
+		{"two documents", raw("{}{}", 0), "2 bytes after its end"},
+		{"newline padding", raw("{}\n", 0), "1 bytes after its end"},
+		{"NUL padding", raw("{}\x00", 0), "1 bytes after its end"},
+		{"duplicate tensor", raw("{"+w+","+w+"}", 8), `key "w" is there twice`},
+		{"duplicate by escape", raw("{"+w+`,"\u0077":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}}`, 16), `key "w" is there twice`},
+		{"lone surrogate", raw(`{"\ud800":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}`, 4), "not valid UTF-8"},
+		{"duplicate key", raw(`{"w":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 8), `"dtype" is there twice`},
+		{"other case", raw(`{"w":{"DType":"F32","shape":[2],"data_offsets":[0,8]}}`, 8), `found key "DType"`},
+		{"extra key", raw(`{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1}}`, 8), `found key "x"`},
+		{"missing key", raw(`{"w":{"dtype":"F32","shape":[2]}}`, 8), "found 2 keys"},
+		{"not an object", raw(`{"w":null}`, 0), "expected {"},
+		{"half precision", raw(`{"w":{"dtype":"F16","shape":[4],"data_offsets":[0,8]}}`, 8), `tensor "w": found element type "F16", expected "F32"`},
+		{"fraction", raw(`{"w":{"dtype":"F32","shape":[2.0],"data_offsets":[0,8]}}`, 8), `found "2.0", expected an integer`},
+		{"exponent", raw(`{"w":{"dtype":"F32","shape":[2e0],"data_offsets":[0,8]}}`, 8), `found "2e0", expected an integer`},
+		{"negative", raw(`{"w":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}`, 8), `found "-2", expected an integer`},
+		{"string number", raw(`{"w":{"dtype":"F32","shape":["2"],"data_offsets":[0,8]}}`, 8), "found 2, expected an integer"},
+		{"nested", raw(`{"w":{"dtype":"F32","shape":[[2]],"data_offsets":[0,8]}}`, 8), "found [, expected an integer"},
+		{"rank", raw(`{"w":{"dtype":"F32","shape":[`+strings.Repeat("1,", 16)+`1],"data_offsets":[0,4]}}`, 4), "more than 16 integers"},
+		{"overflow", raw(`{"w":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,0]}}`, 0), "more elements than fit"},
+		{"overflow to size", raw(`{"w":{"dtype":"F32","shape":[4611686018427387905],"data_offsets":[0,4]}}`, 4), "more elements than fit"},
+		{"one offset", raw(`{"w":{"dtype":"F32","shape":[2],"data_offsets":[8]}}`, 8), "found 1 data_offsets"},
+		{"reversed offsets", raw(`{"w":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}}`, 8), "found data_offsets [8, 0]"},
+		{"offsets and shape", raw(`{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 4), "expected 8 bytes for shape [2]"},
+		{"hole before", raw(`{"w":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, 8), "begins at byte 4 of the data, expected 0"},
+		{"hole between", raw("{"+w+`,"v":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}}`, 16), "begins at byte 12 of the data, expected 8"},
+		{"overlap", raw("{"+w+`,"v":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, 8), "begins at byte 4 of the data, expected 8"},
+		{"data missing", raw("{"+w+"}", 7), "found 7 bytes of data, expected the 8"},
+		{"data left over", raw("{"+w+"}", 9), "found 9 bytes of data, expected the 8"},
+		{"metadata number", raw(`{"__metadata__":{"k":1}}`, 0), `metadata "k": found 1`},
+		{"metadata twice", raw(`{"__metadata__":{},"__metadata__":{}}`, 0), `key "__metadata__" is there twice`},
+		{"metadata key twice", raw(`{"__metadata__":{"k":"1","k":"2"}}`, 0), `key "k" is there twice`},
+		{"metadata too long", raw(`{"__metadata__":{"k":"`+strings.Repeat("v", 1<<17)+`"}}`, 0), "found a string of 131072 bytes"},
+	}
+	dir := t.TempDir()
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(dir, "w.safetensors")
+			if err := os.WriteFile(path, test.file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, _, err := Read(path)
+			wantError(t, err, path, test.want)
+			if !errors.Is(err, checkpoints.ErrCorrupt) {
+				t.Errorf("error %q does not match ErrCorrupt", err)
+			}
+		})
+	}
+}
+
+func TestReadRefusesNonFinite(t *testing.T) {
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		file := raw(`{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 8)
+		binary.LittleEndian.PutUint32(file[len(file)-4:], math.Float32bits(float32(v)))
+		_, _, err := parse(bytes.NewReader(file), int64(len(file)))
+		if !errors.Is(err, checkpoints.ErrNotFinite) || !strings.Contains(err.Error(), `tensor "w": element 1 of 2`) {
+			t.Errorf("%v: got %v", v, err)
+		}
+	}
+}
+
+// Entries may come in any order in the header; the data decides.
+func TestReadAcceptsAnyHeaderOrder(t *testing.T) {
+	file := raw(`{"b":{"data_offsets":[4,12],"shape":[2],"dtype":"F32"},"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},`+
+		`"z":{"dtype":"F32","shape":[0],"data_offsets":[4,4]}}    `, 12)
+	tensors, _, err := parse(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := tensors[0].Name + tensors[1].Name + tensors[2].Name; names != "azb" {
+		t.Errorf("tensors came as %s, want azb", names)
+	}
+}
+
+// Every truncation of a file is refused.
+func TestReadRefusesTruncation(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "w")
+	if err := Write(path, sampleTensors, nil); err != nil {
+		t.Fatal(err)
+	}
+	file := readFile(t, path)
+	for n := range file {
+		if _, _, err := parse(bytes.NewReader(file[:n]), int64(n)); !errors.Is(err, checkpoints.ErrCorrupt) {
+			t.Fatalf("the first %d of %d bytes: got error %v, want ErrCorrupt", n, len(file), err)
+		}
+	}
+}
+
+// Whatever the reader accepts, it reads the same again after the writer has written it.
+func FuzzRead(f *testing.F) {
+	f.Add(raw(`{"__metadata__":{"k":"v"},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 8))
+	f.Add(raw(`{"a":{"dtype":"F32","shape":[0,3],"data_offsets":[0,0]},"b":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}  `, 4))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, file []byte) {
+		tensors, metadata, err := parse(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			return
+		}
+		again, err := encode(tensors, metadata)
+		if err != nil {
+			t.Fatalf("read but cannot be written: %v", err)
+		}
+		tensors2, metadata2, err := parse(bytes.NewReader(again), int64(len(again)))
+		if err != nil || !reflect.DeepEqual(tensors, tensors2) || len(metadata) != len(metadata2) {
+			t.Fatalf("read %v %v, then %v %v, %v", tensors, metadata, tensors2, metadata2, err)
+		}
+	})
+}
