@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"dpsgd/internal/kernel"
@@ -239,6 +240,32 @@ func TestLatePiecesAreIgnored(t *testing.T) {
 		}
 		if v != want {
 			t.Fatalf("coordinate %d is %d, expected %d", i, v, want)
+		}
+	}
+}
+
+// A part begins where those before it end, also when another batch had a part of this size elsewhere:
+// parts that overlapped would add one example twice.
+func TestPartsThatMoveStayWithinTheBound(t *testing.T) {
+	const dim, bound = 10, 1
+	sum := newSum(t, bound, dim, nil)
+	add := func(sizes ...int) []int64 {
+		sum.Reset()
+		b := Batch{SquaredNorms: []float64{dim}}
+		for _, size := range sizes {
+			b.Parts = append(b.Parts, Stored(slices.Repeat([]float32{1}, size), size))
+		}
+		if err := sum.Add(b, 1); err != nil {
+			t.Fatal(err)
+		}
+		return released(t, sum)
+	}
+	none, want := make([]int64, dim), add(dim)
+	for _, sizes := range [][]int{{2, 3, 5}, {7, 3}, {2, 8}, {1, 1, 8}, {5, 5}} {
+		found := add(sizes...)
+		checkMoved(t, fmt.Sprintf("parts of %v", sizes), bound, found, none)
+		if !slices.Equal(found, want) {
+			t.Errorf("parts of %v add %v, expected %v as in one part", sizes, found, want)
 		}
 	}
 }
