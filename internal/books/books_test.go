@@ -8,6 +8,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
+	"dpsgd/configs"
 )
 
 // A release is durable in both ledgers or in the books of nobody: where either failed, the append
@@ -73,5 +74,30 @@ func TestTogetherIncludesWhatOthersReleasedLast(t *testing.T) {
 	}
 	if all, err := first.Together(); err != nil || all.DatasetRuns != 2 || all.DatasetReleases != 3 {
 		t.Errorf("found %+v (%v), expected 3 releases of 2 runs", all, err)
+	}
+}
+
+// A run of the first version on somebody's own data that was stopped before its statement is adopted
+// with the number of examples that its releases tell.
+func TestExamplesOfAnAdoptedRun(t *testing.T) {
+	c, err := configs.Parse("people.yaml", []byte(`
+data: {table: people, columns: [age], label: sick, classes: ["no", "yes"], mean: [48], std: [10]}
+model: {name: logistic}
+privacy: {epsilon: 5, delta: 1e-4}
+training: {batch_size: 40, steps: 5}
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{41, 997, 60000} {
+		l := new(accountant.Ledger)
+		event := accountant.PoissonSampled{SamplingProbability: 40 / float64(n), Event: accountant.Gaussian{NoiseMultiplier: 1}}
+		if err := l.Add(event, 3); err != nil {
+			t.Fatal(err)
+		}
+		found, err := configuredData(c, t.TempDir(), l)
+		if want := (checkpoints.Data{Name: "people", Examples: n, Shape: "1 column", Classes: 2}); err != nil || found != want {
+			t.Errorf("found %+v (%v), expected %+v", found, err, want)
+		}
 	}
 }
