@@ -37,15 +37,19 @@ const (
 	maxDatasetsLine = 1 << 20
 )
 
-// Data is what everybody may know about a data set, and what it is recognised by. It holds nothing
-// that was computed from pictures: a hash of them would let anyone who guesses them check the
-// guess.
+// Data is what everybody may know about a data set. It holds nothing that was computed from
+// examples: a hash of them would let anyone who guesses them check the guess.
 type Data struct {
 	Name     string `json:"name"`
 	Examples int    `json:"examples"`
 	Shape    string `json:"shape"`
 	Classes  int    `json:"classes"`
 }
+
+// Same reports whether both are the same examples, as far as their name and number tell. Shape and
+// classes are left out because a configuration chooses them: whoever trains on other columns of a
+// table, or on pictures in another size, learns about the same people.
+func (d Data) Same(other Data) bool { return d.Name == other.Name && d.Examples == other.Examples }
 
 // Registration says who a run is.
 type Registration struct {

@@ -32,7 +32,7 @@ func (s *Sum) open(b Batch) {
 	for i, p := range b.Parts {
 		if i == len(s.parts) {
 			s.parts = append(s.parts, s.newAdder(p, from))
-		} else if !s.parts[i].open(p) {
+		} else if at, _ := s.parts[i].place(); at != from || !s.parts[i].open(p) {
 			s.parts[i] = s.newAdder(p, from)
 		}
 		from += p.Size()

@@ -1,9 +1,11 @@
 package clip
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"dpsgd/internal/kernel"
@@ -239,6 +241,42 @@ func TestLatePiecesAreIgnored(t *testing.T) {
 		}
 		if v != want {
 			t.Fatalf("coordinate %d is %d, expected %d", i, v, want)
+		}
+	}
+}
+
+// A part begins where those before it end, also when another batch had a part of this size elsewhere:
+// parts that overlapped would add one example twice. Nor is a batch forgotten when the next one of
+// the sum has other parts.
+func TestPartsThatMoveStayWithinTheBound(t *testing.T) {
+	const dim, bound = 10, 1
+	batch := func(sizes []int) Batch {
+		b := Batch{SquaredNorms: []float64{dim}}
+		for _, size := range sizes {
+			b.Parts = append(b.Parts, Stored(slices.Repeat([]float32{1}, size), size))
+		}
+		return b
+	}
+	sum, all := newSum(t, bound, dim, nil), newSum(t, bound, dim, nil)
+	none, want := make([]int64, dim), []int64(nil)
+	splits := [][]int{{dim}, {2, 3, 5}, {7, 3}, {2, 8}, {1, 1, 8}, {5, 5}}
+	for _, sizes := range splits {
+		sum.Reset()
+		if err := errors.Join(sum.Add(batch(sizes), 1), all.Add(batch(sizes), 1)); err != nil {
+			t.Fatal(err)
+		}
+		found := released(t, sum)
+		if want == nil {
+			want = found
+		}
+		checkMoved(t, fmt.Sprintf("parts of %v", sizes), bound, found, none)
+		if !slices.Equal(found, want) {
+			t.Errorf("parts of %v add %v, expected %v as in one part", sizes, found, want)
+		}
+	}
+	for i, v := range released(t, all) {
+		if v != int64(len(splits))*want[i] {
+			t.Errorf("coordinate %d of all batches is %d, expected %d times %d", i, v, len(splits), want[i])
 		}
 	}
 }

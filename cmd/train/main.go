@@ -7,7 +7,7 @@
 //	train sweep clip-noise             a table of accuracy and ε over a grid of settings
 //	train help                         everything else
 //
-// The package reads flags, calls internal/train, and prints. One command is one file.
+// The package reads flags, calls the packages below internal, and prints. One command is one file.
 package main
 
 import "os"

@@ -127,7 +127,7 @@ func SpentBy(name string, l *accountant.Ledger, delta float64) (Spent, error) {
 // where that stands beside another one.
 type Answer struct {
 	Epsilon    float64  `json:"epsilon"`
-	EpsilonRDP *float64 `json:"epsilon_rdp,omitempty"` // nil where RDP itself answered, or had no finite answer
+	EpsilonRDP *float64 `json:"epsilon_rdp,omitempty"` // nil where the configuration names RDP, or RDP had no finite answer
 	Delta      float64  `json:"delta"`
 	Accountant string   `json:"accountant,omitempty"` // "" in rows of the first version alone
 }

@@ -18,7 +18,7 @@ import (
 // work of the network at the start.
 const benchRate = 1e-6
 
-// privateStep is the step of [Run.Fit] with a given sample and a journal that keeps nothing: no
+// privateStep is the step of Fit of package train with a given sample and a journal that keeps nothing: no
 // draw, no disk, no reports.
 type privateStep struct {
 	gradients  *compute.Gradients

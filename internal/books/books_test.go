@@ -2,10 +2,13 @@ package books
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
+	"dpsgd/configs"
 )
 
 // A release is durable in both ledgers or in the books of nobody: where either failed, the append
@@ -35,6 +38,66 @@ func TestAppendNeedsBothLedgers(t *testing.T) {
 			if err := b.Begin(step, event)(); !errors.Is(err, checkpoints.ErrJournalFailed) {
 				t.Errorf("%s ledger is closed: release %d is recorded with error %v, expected one that matches %v", name, step, err, checkpoints.ErrJournalFailed)
 			}
+		}
+	}
+}
+
+// What all runs cost together is asked at the end of a run, and includes what others released after
+// its own last release.
+func TestTogetherIncludesWhatOthersReleasedLast(t *testing.T) {
+	dir := t.TempDir()
+	begin := func(name string) *Books {
+		path := filepath.Join(dir, name)
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		b, err := Create(path, dir, checkpoints.Registration{
+			Path: name, Delta: 1e-5, Accountant: "rdp",
+			Data: checkpoints.Data{Name: "stripes", Examples: 300, Shape: "6x6x1", Classes: 3},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { b.Close() })
+		return b
+	}
+	release := func(b *Books, step int) {
+		event := accountant.PoissonSampled{SamplingProbability: 0.1, Event: accountant.Gaussian{NoiseMultiplier: 1}}
+		if err := b.Append(step, event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second := begin("first"), begin("second")
+	release(first, 1)
+	for step := 1; step <= 2; step++ {
+		release(second, step)
+	}
+	if all, err := first.Together(); err != nil || all.DatasetRuns != 2 || all.DatasetReleases != 3 {
+		t.Errorf("found %+v (%v), expected 3 releases of 2 runs", all, err)
+	}
+}
+
+// A run of the first version on somebody's own data that was stopped before its statement is adopted
+// with the number of examples that its releases tell.
+func TestExamplesOfAnAdoptedRun(t *testing.T) {
+	c, err := configs.Parse("people.yaml", []byte(`
+data: {table: people, columns: [age], label: sick, classes: ["no", "yes"], mean: [48], std: [10]}
+model: {name: logistic}
+privacy: {epsilon: 5, delta: 1e-4}
+training: {batch_size: 40, steps: 5}
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{41, 997, 60000} {
+		l := new(accountant.Ledger)
+		event := accountant.PoissonSampled{SamplingProbability: 40 / float64(n), Event: accountant.Gaussian{NoiseMultiplier: 1}}
+		if err := l.Add(event, 3); err != nil {
+			t.Fatal(err)
+		}
+		found, err := configuredData(c, t.TempDir(), l)
+		if want := (checkpoints.Data{Name: "people", Examples: n, Shape: "1 column", Classes: 2}); err != nil || found != want {
+			t.Errorf("found %+v (%v), expected %+v", found, err, want)
 		}
 	}
 }

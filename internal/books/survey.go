@@ -111,7 +111,7 @@ func (s *survey) totals() ([]Total, error) {
 	totals := []Total{}
 	var seen []checkpoints.Data
 	for _, m := range s.members {
-		if m.Entries == 0 || slices.Contains(seen, m.Data) {
+		if m.Entries == 0 || slices.ContainsFunc(seen, m.Data.Same) {
 			continue
 		}
 		seen = append(seen, m.Data)

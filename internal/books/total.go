@@ -12,7 +12,7 @@ import (
 // Total is what all runs on one data set cost together: the guarantee for somebody who sees
 // everything that they released.
 type Total struct {
-	Data           checkpoints.Data `json:"data"`
+	Data           checkpoints.Data `json:"data"` // as the first of the runs sees it
 	Releases       int              `json:"releases"`
 	account.Answer                  // at the least of the runs' δ
 	Runs           []RunTotal       `json:"runs"` // those that released something
@@ -28,7 +28,7 @@ type RunTotal struct {
 
 // onData are the members with the same data that released something.
 func onData(members []checkpoints.Member, d checkpoints.Data) []checkpoints.Member {
-	return slices.DeleteFunc(slices.Clone(members), func(m checkpoints.Member) bool { return m.Data != d || m.Entries == 0 })
+	return slices.DeleteFunc(slices.Clone(members), func(m checkpoints.Member) bool { return !m.Data.Same(d) || m.Entries == 0 })
 }
 
 // tightest are the accountants that a run can have, the tightest first.

@@ -356,3 +356,24 @@ func TestVerifyLedger(t *testing.T) {
 		t.Errorf("an empty folder: found error %v", err)
 	}
 }
+
+// A trial whose folder is gone is missed by whichever of sweep.json and results.jsonl is left.
+func TestVerifyMissesTrials(t *testing.T) {
+	for _, lost := range []string{folder.Sweep, folder.Rows} {
+		t.Run("without "+lost, func(t *testing.T) {
+			o := sweepOptions(t)
+			sweep := runSweep(t, sweepOf(t, tiny.Config, smallSweep), o)
+			gone := filepath.Join(sweep.Sweep, sweep.Rows[1].Trial)
+			if err := errors.Join(os.Remove(filepath.Join(sweep.Sweep, lost)), os.RemoveAll(gone)); err != nil {
+				t.Fatal(err)
+			}
+			c, err := books.Verify(o.RunsDir, "")
+			if !errors.Is(err, checkpoints.ErrRollback) || len(c.Problems) != 1 || !strings.Contains(c.Problems[0], gone) {
+				t.Errorf("found the problems %q (%v), expected one about %s", c.Problems, err, gone)
+			}
+			if _, err := books.Show(o.RunsDir); !errors.Is(err, checkpoints.ErrRollback) {
+				t.Errorf("a total is shown without %s: %v", gone, err)
+			}
+		})
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/account"
+	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/questions"
 	"dpsgd/internal/setup"
@@ -231,6 +232,9 @@ func TestSweepMissesItsTrials(t *testing.T) {
 		"exchanged folders": func(dir, sweep string) error {
 			return errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(filepath.Join(sweep, "clip_norm=1"))))
 		},
+		"exchanged folders and rows": func(dir, sweep string) error {
+			return errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(filepath.Join(sweep, "clip_norm=1"))), os.Remove(filepath.Join(sweep, folder.Rows)))
+		},
 	}
 	for name, spoil := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -244,6 +248,13 @@ func TestSweepMissesItsTrials(t *testing.T) {
 			}
 			refuses(t, o.RunsDir, checkpoints.ErrRollback, dir, func() error {
 				_, err := Run(context.Background(), s, o)
+				return err
+			})
+			if name == "whole sweep" {
+				return // its releases are in the ledger of the data, and nothing misses them
+			}
+			refuses(t, o.RunsDir, checkpoints.ErrRollback, dir, func() error {
+				_, err := books.Verify(o.RunsDir, "")
 				return err
 			})
 		})

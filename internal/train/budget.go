@@ -83,7 +83,7 @@ func (p *Plan) affordable() (int, error) {
 	return fit, problem
 }
 
-// cost is what the first steps of the plan cost. Its refusal is that of accounts.spent.
+// cost is what the first steps of the plan cost. Its refusal is that of [account.Accountants.Spent].
 func (p *Plan) cost(steps int) (s account.Spent, refusal, err error) {
 	l, err := p.Schedule(steps)
 	if err != nil {

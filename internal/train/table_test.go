@@ -98,6 +98,31 @@ func TestPrivateTrainingOnATable(t *testing.T) {
 	}
 }
 
+// Whoever chooses among models on several columns of a table has asked the same people each time:
+// their costs add up, in the ledger and in the statement of every later run.
+func TestRunsOnOtherColumnsAddUp(t *testing.T) {
+	table := people(t)
+	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}
+	views := [][]string{
+		nil,
+		{"data.columns=[age]", "data.mean=[48]", "data.std=[10]"},
+		{"data.columns=[id, age]", "data.classes=[\"no\", \"yes\", unknown]"},
+	}
+	alone := 0.0
+	for i, view := range views {
+		r := tinyrun.Fit(t, tinyrun.Create(t, tableConfig(t, table, append(view, "training.steps=4")...), o))
+		alone = max(alone, r.Epsilon)
+		if i > 0 && (r.DatasetRuns != i+1 || r.DatasetReleases != 4*(i+1) || r.DatasetEpsilon <= alone) {
+			t.Errorf("run %d says that %d runs with %d releases cost ε = %v, expected %d with %d and more than the %v of one",
+				i, r.DatasetRuns, r.DatasetReleases, r.DatasetEpsilon, i+1, 4*(i+1), alone)
+		}
+	}
+	shown, err := books.Show(o.RunsDir)
+	if err != nil || len(shown.Datasets) != 1 || shown.Datasets[0].Releases != 4*len(views) || len(shown.Datasets[0].Runs) != len(views) {
+		t.Errorf("found %+v, %v; expected one total of %d runs", shown.Datasets, err, len(views))
+	}
+}
+
 func TestTableRefuses(t *testing.T) {
 	table := people(t)
 	for says, c := range map[string]*configs.Config{
