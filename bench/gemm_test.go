@@ -1,5 +1,5 @@
-// Package bench holds the scripts that compare this project with others, see README.md, and the Go half of their
-// matrix products.
+// Package bench holds the scripts that compare this project with others, see README.md, and the Go
+// half of their matrix products.
 package bench
 
 import (
@@ -11,8 +11,9 @@ import (
 	"dpsgd/internal/random"
 )
 
-// gemmShapes are the products that gemm.py compares, C (m×n) = A (m×k)·B (k×n), all row-major: a square one,
-// the first layer of mlp1000 at batch 256, and the convolutions of cifar-cnn for one picture.
+// gemmShapes are the products that gemm.py compares, C (m×n) = A (m×k)·B (k×n), all row-major: a
+// square one, the first layer of mlp1000 at batch 256, and the convolutions of cifar-cnn for one
+// picture.
 var gemmShapes = []struct{ m, n, k int }{
 	{1024, 1024, 1024},
 	{256, 1000, 784},

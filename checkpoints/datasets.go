@@ -39,7 +39,8 @@ type Datasets struct {
 	failed   error  // what stopped this process' appends, or nil; never cleared
 }
 
-// CreateDatasets opens the ledger at a path and makes it first if there is none, with permissions 0600.
+// CreateDatasets opens the ledger at a path and makes it first if there is none, with permissions
+// 0600.
 func CreateDatasets(path string) (*Datasets, error) { return createDatasets(disk{}, path) }
 
 func createDatasets(files fileSystem, path string) (*Datasets, error) {

@@ -245,9 +245,9 @@ func TestLatePiecesAreIgnored(t *testing.T) {
 	}
 }
 
-// A part begins where those before it end, also when another batch had a part of this size elsewhere:
-// parts that overlapped would add one example twice. Nor is a batch forgotten when the next one of
-// the sum has other parts.
+// A part begins where those before it end, also when another batch had a part of this size
+// elsewhere: parts that overlapped would add one example twice. Nor is a batch forgotten when the
+// next one of the sum has other parts.
 func TestPartsThatMoveStayWithinTheBound(t *testing.T) {
 	const dim, bound = 10, 1
 	batch := func(sizes []int) Batch {

@@ -13,16 +13,16 @@
 //
 // Load reads a preset or a file, Parse reads a source, and both apply overrides such as
 // "privacy.clip_norm=0.5" first. What they return is complete and valid: nobody downstream has to
-// ask what a missing key means. Config.YAML writes it out again with every key that counts, so that a
-// run can be repeated after the defaults have changed.
+// ask what a missing key means. Config.YAML writes it out again with every key that counts, so that
+// a run can be repeated after the defaults have changed.
 //
 // # Strictness
 //
-// A mistyped key that silently means "no noise" is a privacy failure, so nothing is guessed. A value
-// is taken as it is spelled in the file: numbers are decimal and finite, and what some readers of
-// YAML understand differently (010, 1_000, 0x1F, yes, "3", 2024-05-01 for a name) is refused, and so
-// are nulls, anchors, tags, duplicate keys, second documents, and keys that have no effect beside the
-// others. All problems are reported at once, one line each:
+// A mistyped key that silently means "no noise" is a privacy failure, so nothing is guessed. A
+// value is taken as it is spelled in the file: numbers are decimal and finite, and what some
+// readers of YAML understand differently (010, 1_000, 0x1F, yes, "3", 2024-05-01 for a name) is
+// refused, and so are nulls, anchors, tags, duplicate keys, second documents, and keys that have no
+// effect beside the others. All problems are reported at once, one line each:
 //
 //	my.yaml:7:14: privacy.delta: found 1.5, expected a number of at least 1e-20 and less than 1
 //	my.yaml:9:3: optimizer.lr: found an unknown key, expected one of name, … (did you mean learning_rate?)

@@ -25,8 +25,8 @@ func TestNetworksHaveTheirSizes(t *testing.T) {
 		{"cifar-cnn", colour, 550570}, // arXiv:2007.14191
 		// 3x3 convolutions 3-32, 32-64, 64-64, 64-128 with their biases, and 128-10.
 		{"convnet", colour, 9*(3*32+32*64+64*64+64*128) + 32 + 64 + 64 + 128 + 128*10 + 10},
-		// 3x3 convolutions 3-16, 16-16 twice, 16-32, 32-32, 32-64, 64-64, shortcuts 16-32 and 32-64,
-		// a scale and a shift for each normalised channel, and 64-10.
+		// 3x3 convolutions 3-16, 16-16 twice, 16-32, 32-32, 32-64, 64-64, shortcuts 16-32 and
+		// 32-64, a scale and a shift for each normalised channel, and 64-10.
 		{"resnet8-gn", colour, 9*(3*16+2*16*16+16*32+32*32+32*64+64*64) + 16*32 + 32*64 + 2*(16*3+32*2+64*2) + 64*10 + 10},
 		{"resnet8-gn", grey, 9*(1*16+2*16*16+16*32+32*32+32*64+64*64) + 16*32 + 32*64 + 2*(16*3+32*2+64*2) + 64*10 + 10},
 	}

@@ -40,8 +40,8 @@ type section struct {
 	broken bool
 }
 
-// resolve reads a configuration file, applies the settings over it, and returns the configuration if
-// there is nothing to report.
+// resolve reads a configuration file, applies the settings over it, and returns the configuration
+// if there is nothing to report.
 func resolve(r *source.Report, file string, src []byte, settings []assignment) (*Config, error) {
 	doc, sections := document{}, map[string]section{"": {at: source.Start(file)}}
 	root := source.Read(r, source.Start(file), src)
@@ -131,8 +131,8 @@ func (d document) decode(r *source.Report, c *Config) (bad map[string]bool) {
 	return bad
 }
 
-// conditions reports keys that mean nothing beside the others, so that nobody believes in the effect
-// of a key that is never looked at. It drops them where an override took their meaning away.
+// conditions reports keys that mean nothing beside the others, so that nobody believes in the
+// effect of a key that is never looked at. It drops them where an override took their meaning away.
 func (d document) conditions(r *source.Report, c *Config, bad map[string]bool) {
 	defaults := DefaultConfig()
 	for _, f := range fields {

@@ -14,8 +14,8 @@ import (
 type object = setting.Object
 
 // Schema returns the JSON schema (draft 2020-12) of configuration files, for editors that complete
-// and check while one types. It is generated from the table that Parse uses; Parse checks more, such
-// as keys that mean nothing beside others.
+// and check while one types. It is generated from the table that Parse uses; Parse checks more,
+// such as keys that mean nothing beside others.
 func Schema() []byte {
 	root := sectionSchema("")
 	return document2020("Configuration of a private training run", root)

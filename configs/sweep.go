@@ -10,8 +10,8 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Sweep is a grid of configurations: every combination of the listed values, applied as overrides to
-// a base, once per seed.
+// Sweep is a grid of configurations: every combination of the listed values, applied as overrides
+// to a base, once per seed.
 type Sweep struct {
 	Name  string   // folder of the sweep within runs
 	Base  string   // a preset, or the path of a configuration

@@ -29,9 +29,9 @@ type Setting struct {
 }
 
 // Trials returns the configurations of the sweep, the last key of the grid and then the seed
-// changing fastest. The configuration of every trial is resolved here, so that nothing runs when one
-// of them is invalid. The name of a trial is made of its own values alone, so that a grid can grow
-// and keep its finished trials.
+// changing fastest. The configuration of every trial is resolved here, so that nothing runs when
+// one of them is invalid. The name of a trial is made of its own values alone, so that a grid can
+// grow and keep its finished trials.
 func (s *Sweep) Trials() ([]Trial, error) {
 	base := s.base()
 	file, src, err := open(base, Presets(), "preset")
@@ -124,8 +124,8 @@ const (
 
 var unsafeInNames = regexp.MustCompile(`[^A-Za-z0-9._+-]+`)
 
-// trialName joins labels and values. What a folder's name cannot hold is replaced, and where that or
-// the length loses something, a hash of the whole is added.
+// trialName joins labels and values. What a folder's name cannot hold is replaced, and where that
+// or the length loses something, a hash of the whole is added.
 func trialName(settings []Setting) string {
 	parts := make([]string, len(settings))
 	for i, s := range settings {

@@ -30,8 +30,9 @@ func predict(t *testing.T, m *model.Model, in batch) []float32 {
 	return slices.Clone(e.Values(n.Logits).Float32)
 }
 
-// The contract of every network: the per-example gradients over all parameters = central differences of the loss of
-// each example alone = batches of one; and both engines report their norms and add them up.
+// The contract of every network: the per-example gradients over all parameters = central
+// differences of the loss of each example alone = batches of one; and both engines report their
+// norms and add them up.
 func TestPerExampleGradients(t *testing.T) {
 	const n = 3
 	for _, net := range networks {
@@ -109,8 +110,8 @@ func TestExamplesAreIndependent(t *testing.T) {
 	}
 }
 
-// Any physical batch size, order and number of threads gives the same clipped sum, bit for bit, and the engines agree to
-// rounding. Two of the examples are broken and add nothing anywhere.
+// Any physical batch size, order and number of threads gives the same clipped sum, bit for bit, and
+// the engines agree to rounding. Two of the examples are broken and add nothing anywhere.
 func TestPhysicalBatchSizeChangesNothing(t *testing.T) {
 	const n, clipNorm = 7, 0.3
 	for _, net := range networks {

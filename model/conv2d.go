@@ -10,8 +10,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Conv2D is a convolution of images (B, H, W, in) with Out square filters and zero padding. PyTorch: nn.Conv2d.
-// Its weight is (Out, in, Kernel, Kernel) there and (Out, Kernel, Kernel, in) in memory.
+// Conv2D is a convolution of images (B, H, W, in) with Out square filters and zero padding.
+// PyTorch: nn.Conv2d. Its weight is (Out, in, Kernel, Kernel) there and (Out, Kernel, Kernel, in)
+// in memory.
 type Conv2D struct {
 	Out, Kernel, Stride, Padding int
 	NoBias                       bool

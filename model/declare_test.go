@@ -16,7 +16,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// custom is a layer for images with a gain for each channel, that announces its parameters as it is told to.
+// custom is a layer for images with a gain for each channel, that announces its parameters as it is
+// told to.
 type custom struct {
 	announce func(p *model.Pass, rule perexample.ScaleWeight, x, z *gorgonia.Node, gains ...*gorgonia.Node)
 }
@@ -231,7 +232,8 @@ func TestParameterCounts(t *testing.T) {
 	}
 }
 
-// Layers describes containers before what they hold, with shapes, parameters and multiply-adds of one example.
+// Layers describes containers before what they hold, with shapes, parameters and multiply-adds of
+// one example.
 func TestLayers(t *testing.T) {
 	m := newModel(t, model.Sequential{
 		model.Residual{Body: model.Sequential{model.Conv2D{Out: 3, Kernel: 3, Stride: 1, Padding: 1}, model.GroupNorm{Groups: 3}},

@@ -9,12 +9,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Dropout zeroes each value with probability P in training passes and scales the others by 1/(1-P). PyTorch:
-// nn.Dropout.
+// Dropout zeroes each value with probability P in training passes and scales the others by 1/(1-P).
+// PyTorch: nn.Dropout.
 //
-// No network of this project uses it: with DP-SGD the noise already regularises, clipped models underfit rather than
-// overfit, and dropped units make the gradients of one example vary more, which clipping turns into bias. It
-// costs no privacy: the mask is drawn for each example on its own and independently of the data.
+// No network of this project uses it: with DP-SGD the noise already regularises, clipped models
+// underfit rather than overfit, and dropped units make the gradients of one example vary more,
+// which clipping turns into bias. It costs no privacy: the mask is drawn for each example on its
+// own and independently of the data.
 type Dropout struct{ P float64 }
 
 var dropout = kind("Sets values to 0 at random while training.", func() Layer { return &Dropout{} })

@@ -11,7 +11,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// dropping has a dropout of half between two linear layers without biases; the values before it are never 0.
+// dropping has a dropout of half between two linear layers without biases; the values before it are
+// never 0.
 var dropping = model.Sequential{model.Flatten{}, model.Linear{Out: 50, NoBias: true}, model.Dropout{P: 0.5}, model.Linear{Out: classes, NoBias: true}}
 
 // Training drops anew in every run, prediction never does.
@@ -39,7 +40,8 @@ func TestDropoutIsForTraining(t *testing.T) {
 	}
 }
 
-// Values are dropped with probability P, the others are scaled by 1/(1-P), and the gradient passes where they passed.
+// Values are dropped with probability P, the others are scaled by 1/(1-P), and the gradient passes
+// where they passed.
 func TestDropoutMask(t *testing.T) {
 	const n, p = 400, 0.3
 	layers := slices.Clone(dropping)
@@ -85,7 +87,8 @@ func TestDropoutMask(t *testing.T) {
 			t.Fatalf("gradient %d is %v, expected %v times %v", i, dx[i], keep, dy)
 		}
 	}
-	// Binomial with 20,000 draws: the count lies within 4.42 standard deviations but for 1e-5 of the runs.
+	// Binomial with 20,000 draws: the count lies within 4.42 standard deviations but for 1e-5 of
+	// the runs.
 	total := float64(len(y))
 	if limit := 4.42 * math.Sqrt(total*p*(1-p)); math.Abs(float64(dropped)-p*total) > limit {
 		t.Errorf("%d of %v values were dropped, expected %v ± %.0f", dropped, total, p*total, limit)

@@ -8,7 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Activation is a function applied to every value. The ready ones are [ReLU], [Tanh], [Sigmoid], [GELU] and [SiLU].
+// Activation is a function applied to every value. The ready ones are [ReLU], [Tanh], [Sigmoid],
+// [GELU] and [SiLU].
 type Activation struct {
 	kind     string
 	value    func(y, x []float32)
@@ -52,8 +53,9 @@ func (a Activation) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 		}, x)
 }
 
-// perExample adds an operation that computes every example's output from the same example's inputs, one or two: run gets
-// the values of a range of whole examples, and of each input those of the same examples.
+// perExample adds an operation that computes every example's output from the same example's inputs,
+// one or two: run gets the values of a range of whole examples, and of each input those of the same
+// examples.
 func (p *Pass) perExample(name string, shape tensor.Shape, run func(out, a, b []float32),
 	gradient func(inputs []*gorgonia.Node, output, gradient *gorgonia.Node) []*gorgonia.Node, inputs ...*gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {

@@ -60,8 +60,8 @@ func TestLayoutIsPyTorchs(t *testing.T) {
 		m.Values[i] = float32(i)
 	}
 	want := []model.Tensor{
-		// Memory is (out, kh, kw, in), 0 1 2 | 3 4 5 | …: the three inputs of a tap lie together. PyTorch's is
-		// (out, in, kh, kw): the four taps of an input lie together.
+		// Memory is (out, kh, kw, in), 0 1 2 | 3 4 5 | …: the three inputs of a tap lie together.
+		// PyTorch's is (out, in, kh, kw): the four taps of an input lie together.
 		{Name: "0.weight", Shape: []int{2, 3, 2, 2}, Data: []float32{
 			0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11,
 			12, 15, 18, 21, 13, 16, 19, 22, 14, 17, 20, 23}},

@@ -133,8 +133,8 @@ func (b batch) fill(i int, v float32) {
 	}
 }
 
-// step is a private training step on a graph: everything up to the clipped sum, and the per-example gradients
-// themselves.
+// step is a private training step on a graph: everything up to the clipped sum, and the per-example
+// gradients themselves.
 type step struct {
 	builder   *graph.Builder
 	network   *model.Network
@@ -191,7 +191,8 @@ type result struct {
 	sum                            []float64   // of the contributions, which are clipped and rounded
 }
 
-// run runs the step; a batch smaller than the graph's is padded with rows that must not count: NaN pixels.
+// run runs the step; a batch smaller than the graph's is padded with rows that must not count: NaN
+// pixels.
 func (s *step) run(t *testing.T, in batch) result {
 	t.Helper()
 	n := len(s.builder.Values(s.network.Mask).Float32)
@@ -248,8 +249,9 @@ func (s *step) sum(t *testing.T, examples int) (sum []float64) {
 	return sum
 }
 
-// rounding is what rounding to integers may cost, relative to the norm of what is summed: an outer product is rounded in its
-// two factors, to some ten bits each where the gradient is as long as the clip norm.
+// rounding is what rounding to integers may cost, relative to the norm of what is summed: an outer
+// product is rounded in its two factors, to some ten bits each where the gradient is as long as the
+// clip norm.
 const rounding = 0.03
 
 var engines = []perexample.Engine{perexample.Ghost, perexample.Materialise}

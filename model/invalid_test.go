@@ -14,8 +14,9 @@ var (
 	infinity = float32(math.Inf(1))
 )
 
-// A broken example, and a row of padding whatever it holds, add exactly zero: every bit of the sum is that of the batch
-// in which their rows are masked zeros, and in value that of the batch without them.
+// A broken example, and a row of padding whatever it holds, add exactly zero: every bit of the sum
+// is that of the batch in which their rows are masked zeros, and in value that of the batch without
+// them.
 func TestBrokenExamplesAddExactlyZero(t *testing.T) {
 	const n = 6
 	broken := []struct {
@@ -67,8 +68,8 @@ func TestBrokenExamplesAddExactlyZero(t *testing.T) {
 	}
 }
 
-// Pixels far from ordinary but valid may overflow on their way; what comes out is finite all the same, and no example
-// adds more than the clip norm.
+// Pixels far from ordinary but valid may overflow on their way; what comes out is finite all the
+// same, and no example adds more than the clip norm.
 func TestExtremeExamplesStayBounded(t *testing.T) {
 	const clipNorm = 0.5
 	for _, net := range networks {
@@ -91,7 +92,8 @@ func TestExtremeExamplesStayBounded(t *testing.T) {
 	}
 }
 
-// Parameters that are not finite, after a step gone wrong, make gradients that are not finite: all are dropped.
+// Parameters that are not finite, after a step gone wrong, make gradients that are not finite: all
+// are dropped.
 func TestNonFiniteParametersAddZero(t *testing.T) {
 	for _, net := range networks {
 		t.Run(net.name, func(t *testing.T) {
@@ -107,8 +109,8 @@ func TestNonFiniteParametersAddZero(t *testing.T) {
 	}
 }
 
-// A gradient longer than the clip norm C is clipped to length C, whatever C is, and never leaves with more: neither
-// alone nor as the outlier among examples without a gradient.
+// A gradient longer than the clip norm C is clipped to length C, whatever C is, and never leaves
+// with more: neither alone nor as the outlier among examples without a gradient.
 func TestClipNormIsReachedExactly(t *testing.T) {
 	layers := model.Sequential{
 		model.Conv2D{Out: 4, Kernel: 3, Stride: 1, Padding: 1}, model.ReLU, model.MaxPool2D{Kernel: 2, Stride: 2},

@@ -14,7 +14,8 @@ import (
 // YAML it is the word classes.
 const NumClasses = -1
 
-// Linear is the dense layer z = xWᵀ + b on vectors: x (B, in), W (Out, in), b (Out). PyTorch: nn.Linear.
+// Linear is the dense layer z = xWᵀ + b on vectors: x (B, in), W (Out, in), b (Out). PyTorch:
+// nn.Linear.
 type Linear struct {
 	Out    int // or NumClasses
 	NoBias bool

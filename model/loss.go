@@ -10,11 +10,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// maxSquaredNorm is the largest squared norm of an input that counts as one: the square of each value still fits a
-// float32. Real inputs have values near 1; an example beyond it is broken, like one with a NaN.
+// maxSquaredNorm is the largest squared norm of an input that counts as one: the square of each
+// value still fits a float32. Real inputs have values near 1; an example beyond it is broken, like
+// one with a NaN.
 const maxSquaredNorm = 0x1p124
 
-// validity returns the mask (B) without the examples whose squared norm is not finite or above maxSquaredNorm.
+// validity returns the mask (B) without the examples whose squared norm is not finite or above
+// maxSquaredNorm.
 func (p *Pass) validity(x, mask *gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil
@@ -51,8 +53,9 @@ func (p *Pass) onlyValid(x, mask *gorgonia.Node) *gorgonia.Node {
 	}, nil, x, mask)
 }
 
-// crossEntropy is the softmax cross-entropy of each example, shape (B), for logits (B, classes) and labels (B). Its
-// gradient is scaled by the gradient that arrives, row by row; a row scaled by 0 is exactly 0.
+// crossEntropy is the softmax cross-entropy of each example, shape (B), for logits (B, classes) and
+// labels (B). Its gradient is scaled by the gradient that arrives, row by row; a row scaled by 0 is
+// exactly 0.
 func (p *Pass) crossEntropy(logits, labels *gorgonia.Node) *gorgonia.Node {
 	batch, classes, ok := p.features(logits)
 	if !ok {

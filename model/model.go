@@ -29,8 +29,8 @@ func (in Input) shape(batch int) []int {
 	return []int{batch, in.Height, in.Width, in.Channels}
 }
 
-// Model is a network with its parameters. Graphs declared from it read Values, so a change of Values is seen by
-// their next run.
+// Model is a network with its parameters. Graphs declared from it read Values, so a change of
+// Values is seen by their next run.
 type Model struct {
 	// Values holds all parameters, one after the other, in memory order (see the package comment).
 	Values []float32
@@ -42,8 +42,8 @@ type Model struct {
 	layers     []LayerInfo
 }
 
-// New checks that the layers fit the input and each other and that the last one gives one value for each class, and draws
-// initial parameters from the public seed.
+// New checks that the layers fit the input and each other and that the last one gives one value for
+// each class, and draws initial parameters from the public seed.
 func New(network Sequential, input Input, classes int, seed uint64) (*Model, error) {
 	m := &Model{network: network, input: input, classes: classes}
 	d := &declaring{src: random.Seeded(seed)}
@@ -106,7 +106,8 @@ type Network struct {
 	layers []LayerInfo
 }
 
-// Training declares the network for training on a graph. Uses lists every parameter, in the order of Parameters.
+// Training declares the network for training on a graph. Uses lists every parameter, in the order
+// of Parameters.
 func (m *Model) Training(b *graph.Builder, batch int) (*Network, error) {
 	return m.declare(b, m, batch, true)
 }
@@ -135,7 +136,8 @@ func (m *Model) declare(b *graph.Builder, s store, batch int, training bool) (*N
 	if err := p.checkRules(); err != nil {
 		return nil, err
 	}
-	// A layer may announce its parameters in any order; sums are laid out in the order of the parameters.
+	// A layer may announce its parameters in any order; sums are laid out in the order of the
+	// parameters.
 	slices.SortFunc(n.Uses, func(a, b perexample.Use) int {
 		return slices.Index(p.names, a.Parameter) - slices.Index(p.names, b.Parameter)
 	})
@@ -151,8 +153,9 @@ func (m *Model) checkLogits(p *Pass, logits *gorgonia.Node) {
 	}
 }
 
-// checkRules refuses a network in which a parameter has no rule, one of another size, or more than one: shared
-// parameters need a rule that sees all their uses, as the norm of a sum is not the sum of norms.
+// checkRules refuses a network in which a parameter has no rule, one of another size, or more than
+// one: shared parameters need a rule that sees all their uses, as the norm of a sum is not the sum
+// of norms.
 func (p *Pass) checkRules() error {
 	count, size := map[string]int{}, map[string]int{}
 	for _, u := range p.uses {
@@ -192,8 +195,8 @@ func (m *Model) Export() []Tensor {
 	return tensors
 }
 
-// Import copies parameters in. Names and shapes must be exactly the network's, in any order, and values finite; otherwise
-// nothing is changed.
+// Import copies parameters in. Names and shapes must be exactly the network's, in any order, and
+// values finite; otherwise nothing is changed.
 func (m *Model) Import(tensors []Tensor) error {
 	values := make([]float32, len(m.Values))
 	seen := map[string]bool{}

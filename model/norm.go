@@ -13,9 +13,9 @@ import (
 // normEpsilon is added to variances, as in PyTorch.
 const normEpsilon = 1e-5
 
-// GroupNorm normalises each example's channels in groups, over the image and the channels of the group, then scales
-// and shifts each channel. It is what replaces batch normalisation: its statistics are those of one example. PyTorch:
-// nn.GroupNorm.
+// GroupNorm normalises each example's channels in groups, over the image and the channels of the
+// group, then scales and shifts each channel. It is what replaces batch normalisation: its
+// statistics are those of one example. PyTorch: nn.GroupNorm.
 type GroupNorm struct{ Groups int }
 
 var groupNorm = kind("Normalisation within each example, over groups of channels.", func() Layer { return &GroupNorm{} })
@@ -41,8 +41,8 @@ func (l GroupNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return p.scaleShift(p.normalise(x, height*width, channels, l.Groups), height*width, []int{channels}, nil)
 }
 
-// LayerNorm normalises each example over all its values, then scales and shifts each value. PyTorch:
-// nn.LayerNorm over the whole shape of one example.
+// LayerNorm normalises each example over all its values, then scales and shifts each value.
+// PyTorch: nn.LayerNorm over the whole shape of one example.
 type LayerNorm struct{}
 
 var layerNorm = kind("Normalisation within each example, over all its values.", func() Layer { return LayerNorm{} })

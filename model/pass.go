@@ -15,13 +15,13 @@ import (
 type Layer interface {
 	// Kind is the layer's name in YAML and in descriptions.
 	Kind() string
-	// Forward declares the layer on x, whose first dimension is the batch, and returns its output. What does
-	// not fit fails the pass.
+	// Forward declares the layer on x, whose first dimension is the batch, and returns its output.
+	// What does not fit fails the pass.
 	Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node
 }
 
-// Pass is one declaration of a network on a graph. Layers use it to add operations, to ask for their parameters and
-// to announce how these are used.
+// Pass is one declaration of a network on a graph. Layers use it to add operations, to ask for
+// their parameters and to announce how these are used.
 type Pass struct {
 	*graph.Builder
 	// Training is false in a pass that only predicts: dropout does nothing there.
@@ -51,8 +51,8 @@ type LayerInfo struct {
 	MultiplyAdds int // of the forward pass, per example
 }
 
-// Parameter returns the node of a trainable tensor of the current layer. Shape is PyTorch's; order, which may be nil, is the
-// memory order: axis i in memory is axis order[i] of shape.
+// Parameter returns the node of a trainable tensor of the current layer. Shape is PyTorch's; order,
+// which may be nil, is the memory order: axis i in memory is axis order[i] of shape.
 func (p *Pass) Parameter(name string, init initialiser, shape, order []int) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil
@@ -77,7 +77,8 @@ func (p *Pass) Parameter(name string, init initialiser, shape, order []int) *gor
 	return n
 }
 
-// Use announces that z is computed from x and the parameter, with the rule of its per-example gradient.
+// Use announces that z is computed from x and the parameter, with the rule of its per-example
+// gradient.
 func (p *Pass) Use(parameter *gorgonia.Node, rule perexample.Rule, x, z *gorgonia.Node) {
 	if p.Err() != nil {
 		return

@@ -9,7 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MaxPool2D takes the largest value of each window. PyTorch: nn.MaxPool2d (which never looks at padding).
+// MaxPool2D takes the largest value of each window. PyTorch: nn.MaxPool2d (which never looks at
+// padding).
 type MaxPool2D struct{ Kernel, Stride, Padding int }
 
 var maxPool2D = kind("Largest value of each window.", func() Layer { return &MaxPool2D{} })
@@ -71,8 +72,8 @@ func (l AvgPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return p.average("avg_pool2d", g, batch, []int{batch, g.OutHeight(), g.OutWidth(), g.Channels}, x)
 }
 
-// GlobalAvgPool2D takes the mean of each channel over the whole image and gives vectors (B, C). PyTorch:
-// nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()), one layer where names are counted.
+// GlobalAvgPool2D takes the mean of each channel over the whole image and gives vectors (B, C).
+// PyTorch: nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()), one layer where names are counted.
 type GlobalAvgPool2D struct{}
 
 var globalAvgPool2D = kind("Mean over all pixels of each channel.", func() Layer { return GlobalAvgPool2D{} },

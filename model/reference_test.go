@@ -9,8 +9,8 @@ import (
 	"dpsgd/model"
 )
 
-// reference is a network written out in float64 loops, in PyTorch's layout (channels, height, width), from exported
-// parameters. It is slow, short and shares no code with the package.
+// reference is a network written out in float64 loops, in PyTorch's layout (channels, height,
+// width), from exported parameters. It is slow, short and shares no code with the package.
 type reference struct {
 	layers     model.Sequential
 	parameters map[string][]float64
@@ -234,7 +234,8 @@ func add(x, y planes) planes {
 	return z
 }
 
-// gradient is the gradient of one example's loss by central differences, in the order and layout of Model.Values.
+// gradient is the gradient of one example's loss by central differences, in the order and layout of
+// Model.Values.
 func (r *reference) gradient(m *model.Model, image []float32, label int32) []float64 {
 	const h = 1e-6
 	g := make([]float64, len(m.Values))

@@ -116,7 +116,8 @@ func (p *Pass) reshape(x *gorgonia.Node, shape tensor.Shape) *gorgonia.Node {
 	}, x)
 }
 
-// withParameters is an operation z = f(x; parameters) whose kernels hold the parameters' memory themselves.
+// withParameters is an operation z = f(x; parameters) whose kernels hold the parameters' memory
+// themselves.
 func (p *Pass) withParameters(x, gain, shift *gorgonia.Node, forward, backward func(dst, src []float32)) *gorgonia.Node {
 	batch, pool, shape := x.Shape()[0], p.Pool(), x.Shape()
 	n := shape.TotalSize() / batch

@@ -52,8 +52,8 @@ type Binding struct {
 	squaredX, squaredZ []float64 // of a dense layer, with the ghost engine
 }
 
-// NewBinding binds a use to an engine; dz is the gradient of the summed loss with respect to the use's
-// output.
+// NewBinding binds a use to an engine; dz is the gradient of the summed loss with respect to the
+// use's output.
 func NewBinding(b *graph.Builder, use Use, dz *gorgonia.Node, engine Engine) Binding {
 	p := Binding{use: use, dz: dz}
 	switch _, dense := use.Rule.(DenseWeight); {
@@ -77,7 +77,8 @@ func (p Binding) SquaredNorms(b *graph.Builder) *gorgonia.Node {
 	return p.use.Rule.SquaredNorms(b, p.use.Input, p.dz)
 }
 
-// SquaredNorms adds the node of squared norms over the parameters of all bindings, float64, shape (B).
+// SquaredNorms adds the node of squared norms over the parameters of all bindings, float64, shape
+// (B).
 func SquaredNorms(b *graph.Builder, bindings []Binding) *gorgonia.Node {
 	if len(bindings) == 0 {
 		b.Fail("squared norms: found no parameters, expected the binding of at least one")

@@ -47,7 +47,8 @@ func unanswered(err error) error {
 	return err
 }
 
-// printCost writes an answer for people: what was solved for, what it costs, and what that rests on.
+// printCost writes an answer for people: what was solved for, what it costs, and what that rests
+// on.
 func (a *app) printCost(c questions.Cost, unknown questions.Unknown) error {
 	budget := fmt.Sprintf("within ε ≤ %g at δ = %g", c.TargetEpsilon, c.Delta)
 	switch unknown {

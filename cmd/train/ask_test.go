@@ -53,7 +53,8 @@ func golden(t testing.TB, name string, r accountant.Relation, group int, q, sigm
 	return g
 }
 
-// ε and δ of the commands are those of the package, for each accountant, relation and group size that is asked for.
+// ε and δ of the commands are those of the package, for each accountant, relation and group size
+// that is asked for.
 func TestEpsilonAndDelta(t *testing.T) {
 	usual := questions.DefaultAccountant()
 	tests := []struct {
@@ -77,7 +78,8 @@ func TestEpsilonAndDelta(t *testing.T) {
 		}
 		epsilon := fmt.Sprint(want.Epsilon)
 		o = lastLine(t, succeed(t, concat([]string{"delta", "--epsilon", epsilon, "--json"}, flags)...))
-		// At the upper end of ε, δ is at most the one that was asked about; 1e-6 and the conversion of rdp are the slack.
+		// At the upper end of ε, δ is at most the one that was asked about; 1e-6 and the conversion
+		// of rdp are the slack.
 		if delta := o["delta"].(float64); !(delta <= 1e-5*(1+1e-6)) || delta < 0.9e-5 {
 			t.Errorf("%v: found δ = %v at the ε of δ = 1e-5", test.flags, delta)
 		}
@@ -87,7 +89,8 @@ func TestEpsilonAndDelta(t *testing.T) {
 	}
 }
 
-// What people read: rounded against the promise, bounds where there are some, the method and the relation.
+// What people read: rounded against the promise, bounds where there are some, the method and the
+// relation.
 func TestAnswersForPeople(t *testing.T) {
 	rdp := golden(t, "rdp", accountant.AddOrRemoveOne, 1, askedProbability, 1.1255, askedSteps, 1e-5)
 	flags := concat(sampling, epochs, []string{"--noise-multiplier", "1.1255"})

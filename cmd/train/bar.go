@@ -12,7 +12,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// barWidth leaves room for what is said beside the bar on terminals of 80 columns. A narrow bar leaves more.
+// barWidth leaves room for what is said beside the bar on terminals of 80 columns. A narrow bar
+// leaves more.
 const (
 	barWidth        = 10
 	textWidth       = 58
@@ -86,7 +87,8 @@ func (b *barWatcher) Stepped(s train.Progress) {
 	showText(b.bar, int64(s.Step), liveText(s, width))
 }
 
-// liveText is what stands beside the bar of a run. Where it would be too wide it says less: first of RDP, then of the test.
+// liveText is what stands beside the bar of a run. Where it would be too wide it says less: first
+// of RDP, then of the test.
 func liveText(s train.Progress, width int) string {
 	text := func(decimals int, accuracy string) string {
 		return fmt.Sprintf("%d/%d  %s  %s  %s/s  %s", s.Step, s.Steps, spend(s, decimals), accuracy, short(s.ExamplesPerSecond), left(s))

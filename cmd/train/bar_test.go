@@ -18,7 +18,8 @@ func drawn(b *bytes.Buffer) []string {
 	return strings.FieldsFunc(b.String(), func(r rune) bool { return r == '\r' || r == '\n' })
 }
 
-// Bars fit terminals of 80 columns, also with the largest numbers and the longest names, and say what is promised.
+// Bars fit terminals of 80 columns, also with the largest numbers and the longest names, and say
+// what is promised.
 func TestBarsFit80Columns(t *testing.T) {
 	p := train.Progress{
 		Step: 12345, Steps: 98765, Spent: account.Spent{Guarantee: accountant.Guarantee{Epsilon: 12.345}}, Budget: &accountant.Guarantee{Epsilon: 12.75},

@@ -25,7 +25,8 @@ func (q *question) addBatchFlag(c *cobra.Command) {
 	c.Flags().BoolVar(&q.batch, "batch", false, "answer JSON lines from standard input")
 }
 
-// answerLines answers the questions on standard input until it ends. A wrong line is answered too, with its error.
+// answerLines answers the questions on standard input until it ends. A wrong line is answered too,
+// with its error.
 func (a *app) answerLines(c *cobra.Command, args []string, unknowns ...questions.Unknown) error {
 	var extra string
 	c.Flags().Visit(func(f *pflag.Flag) {
@@ -67,7 +68,8 @@ type line struct {
 	err  error
 }
 
-// readLines reads ahead by one line until the input or ctx ends, so that a signal stops a program that waits for input.
+// readLines reads ahead by one line until the input or ctx ends, so that a signal stops a program
+// that waits for input.
 func readLines(ctx context.Context, in io.Reader) <-chan line {
 	lines := make(chan line)
 	go func() {
@@ -91,8 +93,8 @@ func readLines(ctx context.Context, in io.Reader) <-chan line {
 	return lines
 }
 
-// readLine returns the next line in memory of its own, cut after longestLine bytes: what is left is no JSON then. The last line
-// needs no end.
+// readLine returns the next line in memory of its own, cut after longestLine bytes: what is left is
+// no JSON then. The last line needs no end.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var text []byte
 	for {

@@ -37,7 +37,8 @@ func TestBenchJSON(t *testing.T) {
 	}
 }
 
-// Without flags it measures private steps of mnist-cnn at batch 256 on all cores; with a configuration, what that says.
+// Without flags it measures private steps of mnist-cnn at batch 256 on all cores; with a
+// configuration, what that says.
 func TestBenchDefaults(t *testing.T) {
 	object := lastLine(t, succeed(t, "bench", "--seconds", "0.01", "--json"))
 	if object["model"] != "mnist-cnn" || object["mode"] != "private" || object["batch"] != 256. || object["threads"] != float64(runtime.GOMAXPROCS(0)) {

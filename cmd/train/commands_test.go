@@ -40,7 +40,8 @@ func TestRunOfOwnPictures(t *testing.T) {
 	}
 }
 
-// With the exact accountant RDP stands beside it, and the noise or the steps are those of the tighter account.
+// With the exact accountant RDP stands beside it, and the noise or the steps are those of the
+// tighter account.
 func TestRunByExact(t *testing.T) {
 	t.Chdir(t.TempDir())
 	config := ownConfig(t, pictures(t), 40)
@@ -79,7 +80,8 @@ func TestRunByExact(t *testing.T) {
 	}
 }
 
-// With --json, the last line of standard output is one object with these keys, and progress goes to standard error.
+// With --json, the last line of standard output is one object with these keys, and progress goes to
+// standard error.
 func TestJSON(t *testing.T) {
 	t.Chdir(t.TempDir())
 	folder := pictures(t)

@@ -14,7 +14,8 @@ import (
 	"dpsgd/accountant/accountants"
 )
 
-// The table lists every accountant within 80 columns, refusals with their reason, and says what an estimate is.
+// The table lists every accountant within 80 columns, refusals with their reason, and says what an
+// estimate is.
 func TestCompareTable(t *testing.T) {
 	tests := map[string][]string{
 		"sampled": {"--sampling-probability", "0.0123456789012345", "--steps", "3000", "--noise-multiplier", "1.2345678901234567", "--delta", "1e-5"},

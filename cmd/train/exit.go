@@ -19,7 +19,8 @@ import (
 	"dpsgd/internal/train"
 )
 
-// Exit codes. A run that was stopped by a signal and saved ends with 128 + the number of the signal.
+// Exit codes. A run that was stopped by a signal and saved ends with 128 + the number of the
+// signal.
 const (
 	exitDone    = 0
 	exitFailed  = 1
@@ -61,7 +62,8 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// asUsage takes an error about something that the command line names, such as a configuration that is not there.
+// asUsage takes an error about something that the command line names, such as a configuration that
+// is not there.
 func asUsage(err error) error {
 	if err == nil {
 		return nil
@@ -69,7 +71,8 @@ func asUsage(err error) error {
 	return usageError{err}
 }
 
-// interrupted is the error, and the cause of the context, of work that a signal ended and that is saved.
+// interrupted is the error, and the cause of the context, of work that a signal ended and that is
+// saved.
 type interrupted struct{ signal os.Signal }
 
 func (i interrupted) Error() string { return "stopped by " + i.signal.String() }

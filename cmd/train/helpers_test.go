@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is the command as a process of its own, with standard output and error together in the returned buffer.
+// program is the command as a process of its own, with standard output and error together in the
+// returned buffer.
 func program(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()

@@ -14,7 +14,8 @@ import (
 	"dpsgd/checkpoints"
 )
 
-// signalled starts a command line as a process, sends it a signal when something holds, and returns its exit code and output.
+// signalled starts a command line as a process, sends it a signal when something holds, and returns
+// its exit code and output.
 func signalled(t *testing.T, s os.Signal, when func() bool, args ...string) (int, string) {
 	t.Helper()
 	c, out := program(t, args...)
@@ -40,7 +41,8 @@ func skipWithoutSignals(t *testing.T) {
 	}
 }
 
-// A signal ends a run after its step, saved, with the code that belongs to it; resumed, the run ends like an uninterrupted one.
+// A signal ends a run after its step, saved, with the code that belongs to it; resumed, the run
+// ends like an uninterrupted one.
 func TestSignalSavesTheRun(t *testing.T) {
 	skipWithoutSignals(t)
 	const steps = 400
@@ -67,7 +69,8 @@ func TestSignalSavesTheRun(t *testing.T) {
 	}
 }
 
-// After kill -9 at any moment a run can be resumed, its ledger never shrinks, and the budget is not passed.
+// After kill -9 at any moment a run can be resumed, its ledger never shrinks, and the budget is not
+// passed.
 func TestKilledRunResumes(t *testing.T) {
 	skipWithoutSignals(t)
 	t.Chdir(t.TempDir())
@@ -102,8 +105,8 @@ func TestKilledRunResumes(t *testing.T) {
 	}
 }
 
-// Runs that are trained at the same time, each by a process of its own, share one ledger of their data, and both are
-// in it, whole.
+// Runs that are trained at the same time, each by a process of its own, share one ledger of their
+// data, and both are in it, whole.
 func TestRunsAtTheSameTime(t *testing.T) {
 	skipWithoutSignals(t)
 	t.Chdir(t.TempDir())
@@ -149,8 +152,8 @@ func TestInUse(t *testing.T) {
 	}, "run", ownConfig(t, pictures(t), 2000))
 }
 
-// A sweep that is killed with kill -9 goes on with what is missing: no finished trial is repeated, and the half-done one keeps
-// its spend.
+// A sweep that is killed with kill -9 goes on with what is missing: no finished trial is repeated,
+// and the half-done one keeps its spend.
 func TestKilledSweepResumes(t *testing.T) {
 	skipWithoutSignals(t)
 	t.Chdir(t.TempDir())
@@ -203,7 +206,8 @@ func TestKilledSweepResumes(t *testing.T) {
 	}
 	total := 0
 	for i := range trials {
-		// All noise is calibrated for 60 releases. The third trial repeats steps, so it stops before its last.
+		// All noise is calibrated for 60 releases. The third trial repeats steps, so it stops
+		// before its last.
 		if n := entries(trial(i)); n != steps {
 			t.Errorf("trial %d has %d releases, expected %d", i+1, n, steps)
 		} else {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The commands that look at all ledgers of a folder: what they say when all is well, and when something is missing.
+// The commands that look at all ledgers of a folder: what they say when all is well, and when
+// something is missing.
 func TestLedgerCommands(t *testing.T) {
 	t.Chdir(t.TempDir())
 	config := ownConfig(t, pictures(t), 20)
@@ -72,8 +73,8 @@ func readFolder(t *testing.T, config string) string {
 	return match[1]
 }
 
-// Where the ledger of the data is lost, commands that read answer with one line of warning on standard error, and
-// those that release are refused with a way out.
+// Where the ledger of the data is lost, commands that read answer with one line of warning on
+// standard error, and those that release are refused with a way out.
 func TestLostDatasets(t *testing.T) {
 	t.Chdir(t.TempDir())
 	config := ownConfig(t, pictures(t), 5)

@@ -31,7 +31,8 @@ func (a *app) warn(message string) {
 	}
 }
 
-// progressTo is where progress goes: with --json to standard error, so that standard output is the result alone.
+// progressTo is where progress goes: with --json to standard error, so that standard output is the
+// result alone.
 func (a *app) progressTo() io.Writer {
 	if a.json {
 		return a.err

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// question is the flags of the commands that ask accountants: what is released, and what is known about the guarantee.
-// A command has flags for everything but what it asks for.
+// question is the flags of the commands that ask accountants: what is released, and what is known
+// about the guarantee. A command has flags for everything but what it asks for.
 type question struct {
 	unknown questions.Unknown
 
@@ -100,7 +100,8 @@ func (q *question) read(c *cobra.Command, args []string) (questions.Question, er
 	return asked, nil
 }
 
-// readRun asks about a run's ledger, with the accountant, δ and budget of its configuration unless flags say others.
+// readRun asks about a run's ledger, with the accountant, δ and budget of its configuration unless
+// flags say others.
 func (q *question) readRun(c *cobra.Command, run string) (questions.Question, error) {
 	var extra string
 	c.Flags().Visit(func(f *pflag.Flag) {

@@ -30,7 +30,8 @@ func executeContext(ctx context.Context, args []string, out, err io.Writer) int 
 	return a.fail(root.ExecuteContext(ctx))
 }
 
-// untilSignal returns a context that the first SIGINT or SIGTERM ends, for work to be saved. The second one kills.
+// untilSignal returns a context that the first SIGINT or SIGTERM ends, for work to be saved. The
+// second one kills.
 func untilSignal(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)

@@ -8,7 +8,8 @@ import (
 	"dpsgd/accountant"
 )
 
-// epsilonText writes ε rounded up: with four decimals, or with four digits that count if it is small.
+// epsilonText writes ε rounded up: with four decimals, or with four digits that count if it is
+// small.
 func epsilonText(epsilon float64) string {
 	if epsilon >= 0.01 || epsilon == 0 {
 		return accountant.RoundUp(epsilon, 4)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Every kind of wrong input is answered in one line that says what was found and what was expected, with its exit code,
-// and leaves nothing behind.
+// Every kind of wrong input is answered in one line that says what was found and what was expected,
+// with its exit code, and leaves nothing behind.
 func TestWrongInputs(t *testing.T) {
 	folder := pictures(t)
 	config := ownConfig(t, folder, 10)

@@ -3,9 +3,9 @@
 // field and an affine map (pen.go), drawn with a pen of random width and covered with noise
 // (ink.go).
 //
-// All arithmetic is on integers and every picture has a generator of its own, so the same seed gives
-// the same bytes on every platform and in any order. Nobody's data is in the pictures: seeds are
-// public.
+// All arithmetic is on integers and every picture has a generator of its own, so the same seed
+// gives the same bytes on every platform and in any order. Nobody's data is in the pictures: seeds
+// are public.
 package digits
 
 import (

@@ -23,8 +23,8 @@ func drawn(seed uint64, part Part, n int) []picture {
 	return pictures
 }
 
-// The pictures must not change with the platform, the Go version or a refactoring, because published
-// results name the seed. The hash is that of the pictures of the first version.
+// The pictures must not change with the platform, the Go version or a refactoring, because
+// published results name the seed. The hash is that of the pictures of the first version.
 func TestPicturesAreTheSameEverywhere(t *testing.T) {
 	sum := sha256.New()
 	for _, part := range []Part{Train, Test} {

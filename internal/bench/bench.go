@@ -72,9 +72,9 @@ func Config(network string, batch int) (*configs.Config, error) {
 
 // Run measures training steps of a mode for about the given time, on random pictures in memory. Of
 // the configuration it takes the network, the size of pictures, clip norm, noise, batch sizes,
-// threads and, in mode private, the engine. A step is what [train.Run.Fit] does on a batch that is drawn
-// already, but for the ledger and reports; the update is SGD in every mode. The batch has exactly
-// the configured size, so that all steps are alike.
+// threads and, in mode private, the engine. A step is what [train.Run.Fit] does on a batch that is
+// drawn already, but for the ledger and reports; the update is SGD in every mode. The batch has
+// exactly the configured size, so that all steps are alike.
 //
 // Nothing that Run computes can be kept: neither parameters nor gradients leave it.
 func Run(ctx context.Context, c *configs.Config, mode string, d time.Duration) (*Result, error) {

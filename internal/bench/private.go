@@ -18,8 +18,8 @@ import (
 // work of the network at the start.
 const benchRate = 1e-6
 
-// privateStep is the step of Fit of package train with a given sample and a journal that keeps nothing: no
-// draw, no disk, no reports.
+// privateStep is the step of Fit of package train with a given sample and a journal that keeps
+// nothing: no draw, no disk, no reports.
 type privateStep struct {
 	gradients  *compute.Gradients
 	door       *release.Door

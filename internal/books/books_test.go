@@ -77,8 +77,8 @@ func TestTogetherIncludesWhatOthersReleasedLast(t *testing.T) {
 	}
 }
 
-// A run of the first version on somebody's own data that was stopped before its statement is adopted
-// with the number of examples that its releases tell.
+// A run of the first version on somebody's own data that was stopped before its statement is
+// adopted with the number of examples that its releases tell.
 func TestExamplesOfAnAdoptedRun(t *testing.T) {
 	c, err := configs.Parse("people.yaml", []byte(`
 data: {table: people, columns: [age], label: sick, classes: ["no", "yes"], mean: [48], std: [10]}

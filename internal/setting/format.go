@@ -237,8 +237,8 @@ func (f Choice) Parse(text string, _ bool, into any) bool {
 	return true
 }
 
-// Encode implements [Scalar]. What was not chosen is an empty text, which YAML quotes: the hash of a
-// run's plan and that of a sweep's trials are made of such text.
+// Encode implements [Scalar]. What was not chosen is an empty text, which YAML quotes: the hash of
+// a run's plan and that of a sweep's trials are made of such text.
 func (Choice) Encode(from any) string { return cmp.Or(*from.(*string), `""`) }
 
 // Expected implements [Format].

@@ -55,8 +55,8 @@ func firstRuns(t *testing.T) train.Options {
 	return train.Options{RunsDir: runs, Source: source}
 }
 
-// A configuration in the folder of a run is the one from which the hash in its checkpoints was made:
-// a key that changed its default or its spelling would make another.
+// A configuration in the folder of a run is the one from which the hash in its checkpoints was
+// made: a key that changed its default or its spelling would make another.
 func TestFirstVersionConfigurations(t *testing.T) {
 	for run := range firstReleases {
 		path := filepath.Join(firstVersion, "runs", run, folder.Config)

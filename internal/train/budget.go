@@ -11,15 +11,17 @@ import (
 	"dpsgd/internal/setup"
 )
 
-// certificate is what was established before the first release: the planned releases cost no more than that.
+// certificate is what was established before the first release: the planned releases cost no more
+// than that.
 type certificate struct {
 	planned []accountant.Entry
 	cost    account.Spent
 }
 
-// covers reports whether a ledger is certified: it is the first of the planned releases, or all of them. What a part of the
-// releases shows is a function of what all of them show, so the part costs no more than the whole. Every step asks, so the
-// answer takes as long as the entries that differ, not as the steps so far.
+// covers reports whether a ledger is certified: it is the first of the planned releases, or all of
+// them. What a part of the releases shows is a function of what all of them show, so the part costs
+// no more than the whole. Every step asks, so the answer takes as long as the entries that differ,
+// not as the steps so far.
 func (c certificate) covers(l *accountant.Ledger) bool {
 	made := l.Entries()
 	if len(made) > len(c.planned) {
@@ -34,8 +36,8 @@ func (c certificate) covers(l *accountant.Ledger) bool {
 	return true
 }
 
-// certify fixes how many of the planned steps the budget allows, before anything is released, and makes sure that there is a
-// guarantee for them.
+// certify fixes how many of the planned steps the budget allows, before anything is released, and
+// makes sure that there is a guarantee for them.
 func (p *Plan) certify(calibrated bool) error {
 	cost, refusal, err := p.cost(p.Steps)
 	if err != nil {
@@ -83,7 +85,8 @@ func (p *Plan) affordable() (int, error) {
 	return fit, problem
 }
 
-// cost is what the first steps of the plan cost. Its refusal is that of [account.Accountants.Spent].
+// cost is what the first steps of the plan cost. Its refusal is that of
+// [account.Accountants.Spent].
 func (p *Plan) cost(steps int) (s account.Spent, refusal, err error) {
 	l, err := p.Schedule(steps)
 	if err != nil {
@@ -94,7 +97,8 @@ func (p *Plan) cost(steps int) (s account.Spent, refusal, err error) {
 
 func epsilonOf(s account.Spent) string { return "ε = " + accountant.RoundUp(s.Epsilon, 3) }
 
-// fellBack notes that RDP stood in, unless there was no refusal. A plan says so once for each kind of question.
+// fellBack notes that RDP stood in, unless there was no refusal. A plan says so once for each kind
+// of question.
 func (p *Plan) fellBack(refusal error, asked, answer string) {
 	if refusal == nil {
 		return
@@ -102,9 +106,10 @@ func (p *Plan) fellBack(refusal error, asked, answer string) {
 	p.Fallbacks = append(p.Fallbacks, account.Fallback{Asked: asked, Accountant: p.Accountant.Name(), Refusal: refusal.Error(), Answer: answer})
 }
 
-// Allows says whether the next event stays within the budget, given what is in the ledger: a [release.Budget]. Among the
-// steps that were certified in advance that takes no accountant. A ledger that holds anything else, such as the steps that a
-// killed run repeats beyond its plan, is a new question with the next event included.
+// Allows says whether the next event stays within the budget, given what is in the ledger: a
+// [release.Budget]. Among the steps that were certified in advance that takes no accountant. A
+// ledger that holds anything else, such as the steps that a killed run repeats beyond its plan, is
+// a new question with the next event included.
 func (p *Plan) Allows(l *accountant.Ledger, event accountant.Event) (bool, error) {
 	if p.Budget == nil {
 		return true, nil
@@ -130,7 +135,8 @@ func (p *Plan) Allows(l *accountant.Ledger, event accountant.Event) (bool, error
 // Spent is the guarantee of what is in the ledger.
 func (p *Plan) Spent(l *accountant.Ledger) (account.Spent, error) {
 	s, refusal, err := p.accounts.Spent(l, p.Delta)
-	// Numerics may answer a hair more for a part than for the whole, or nothing. Both are upper bounds.
+	// Numerics may answer a hair more for a part than for the whole, or nothing. Both are upper
+	// bounds.
 	if whole := p.certified.cost; p.certified.covers(l) && (err != nil || whole.Epsilon < s.Epsilon) {
 		s.Guarantee, s.Accountant = whole.Guarantee, whole.Accountant
 		err = nil

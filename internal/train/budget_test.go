@@ -13,8 +13,8 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// With exact and pld the number of steps is fixed before the run, and there are more of them than with RDP; or less noise is
-// enough for the planned ones.
+// With exact and pld the number of steps is fixed before the run, and there are more of them than
+// with RDP; or less noise is enough for the planned ones.
 func TestTighterAccountantsAllowMore(t *testing.T) {
 	fixed := []string{"privacy.epsilon=2", "privacy.noise_multiplier=0.8", "training.batch_size=3", "training.steps=1000"}
 	calibrated := []string{"privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "training.batch_size=3", "training.steps=1000"}
@@ -37,8 +37,9 @@ func TestTighterAccountantsAllowMore(t *testing.T) {
 	}
 }
 
-// 200 random plans, each carried out as a ledger alone: the steps that are allowed are those that were fixed in advance, none of
-// which passes the budget by the exact accountant, and no question is put to it on the way.
+// 200 random plans, each carried out as a ledger alone: the steps that are allowed are those that
+// were fixed in advance, none of which passes the budget by the exact accountant, and no question
+// is put to it on the way.
 func TestBudgetHoldsByExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	limited := 0
@@ -110,7 +111,8 @@ func TestOtherLedgersAreAskedAbout(t *testing.T) {
 	}
 }
 
-// Where the accountant has no answer RDP gives it, so a plan is then that of RDP, and the plan says so once for each question.
+// Where the accountant has no answer RDP gives it, so a plan is then that of RDP, and the plan says
+// so once for each question.
 func TestRDPStandsIn(t *testing.T) {
 	for _, test := range []struct{ asked, override string }{
 		{"the noise with which 100 steps fit ε = 2", "privacy.noise_multiplier=calibrated"},
@@ -151,14 +153,16 @@ func TestRefusalsBesideTheAnswer(t *testing.T) {
 	if spent, err := p.Spent(part); err != nil || spent.Epsilon > 2 || spent.Epsilon > *spent.EpsilonRDP {
 		t.Errorf("found %+v (%v), expected at most the budget", spent, err)
 	}
-	// One step more than the last that exact answers for: RDP ends the run there, and the plan says so.
+	// One step more than the last that exact answers for: RDP ends the run there, and the plan says
+	// so.
 	p = stubPlan(t, newStub(t, func(l *accountant.Ledger) bool { return l.Count() >= want.MaxSteps }), overrides...)
 	if p.MaxSteps != want.MaxSteps-1 || len(p.Fallbacks) != 1 || !strings.Contains(p.Fallbacks[0].Asked, "how many") {
 		t.Errorf("found %d steps and %v, expected %d and one fallback", p.MaxSteps, p.Fallbacks, want.MaxSteps-1)
 	}
 }
 
-// A run whose accountant never answers is completed by RDP, within the budget, and says so on the screen and in its statement.
+// A run whose accountant never answers is completed by RDP, within the budget, and says so on the
+// screen and in its statement.
 func TestRunWithoutCertificates(t *testing.T) {
 	o := options(t)
 	var warnings []string
@@ -181,7 +185,8 @@ func TestRunWithoutCertificates(t *testing.T) {
 	}
 }
 
-// An accountant that fails in the middle of a run, on a ledger with repeated steps, does not end it.
+// An accountant that fails in the middle of a run, on a ledger with repeated steps, does not end
+// it.
 func TestRunWithoutCertificateForRepeatedSteps(t *testing.T) {
 	o := options(t)
 	o.Folder = "killed"
@@ -201,7 +206,8 @@ func TestRunWithoutCertificateForRepeatedSteps(t *testing.T) {
 	}
 }
 
-// Killed again and again, a run with the exact accountant counts what it repeats and stays within its budget.
+// Killed again and again, a run with the exact accountant counts what it repeats and stays within
+// its budget.
 func TestKilledRunByExact(t *testing.T) {
 	for _, name := range []string{"exact", "pld"} {
 		o := options(t)
@@ -225,7 +231,8 @@ func TestKilledRunByExact(t *testing.T) {
 	}
 }
 
-// A run goes on with the noise that its ledger holds, whatever the accountant would calibrate today, and within the budget.
+// A run goes on with the noise that its ledger holds, whatever the accountant would calibrate
+// today, and within the budget.
 func TestResumedRunKeepsItsNoise(t *testing.T) {
 	for name, refuses := range map[string]func(*accountant.Ledger) bool{"less noise was used": nil, "more noise was used": always} {
 		o := options(t)

@@ -93,8 +93,8 @@ func interruptAfter(t testing.TB, steps int, start func(Watcher) *Run) Result {
 	return result
 }
 
-// killAfter trains until the run holds so many steps and drops it then, as kill -9 would: nothing more is saved, and the
-// system takes back the lock.
+// killAfter trains until the run holds so many steps and drops it then, as kill -9 would: nothing
+// more is saved, and the system takes back the lock.
 func killAfter(t testing.TB, steps int, start func(Watcher) *Run) {
 	t.Helper()
 	type killed struct{}

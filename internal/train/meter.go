@@ -12,9 +12,10 @@ const (
 	meterQuestions = 20
 )
 
-// meter shows ε while a run goes on. An exact answer takes about as long as a step of a small network, so the
-// meter asks ahead: about the ledger and the next few steps together. Until these have run the answer stands, and it is an upper
-// bound of what was spent. Files and the final result are about the ledger alone and do not come from here.
+// meter shows ε while a run goes on. An exact answer takes about as long as a step of a small
+// network, so the meter asks ahead: about the ledger and the next few steps together. Until these
+// have run the answer stands, and it is an upper bound of what was spent. Files and the final
+// result are about the ledger alone and do not come from here.
 type meter struct {
 	spent   account.Spent
 	covers  int     // releases that spent is the cost of; 0 before the first question

@@ -24,7 +24,8 @@ func (s slow) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarant
 	return s.stub.Guarantee(l, delta)
 }
 
-// What is shown of ε rises, is never below what was spent nor above the whole run's, and costs a slow accountant few questions.
+// What is shown of ε rises, is never below what was spent nor above the whole run's, and costs a
+// slow accountant few questions.
 func TestMeterShowsUpperBounds(t *testing.T) {
 	o := options(t)
 	s := slow{newStub(t, nil), 5 * time.Millisecond}
@@ -34,7 +35,8 @@ func TestMeterShowsUpperBounds(t *testing.T) {
 	run := create(t, tiny.Parse(t, "privacy.accountant=exact", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "training.steps=400"), o)
 	before := s.asked
 	r := fit(t, run)
-	// Two at the end, for metrics and statement; the first two steps, before the meter knows how slow the accountant is.
+	// Two at the end, for metrics and statement; the first two steps, before the meter knows how
+	// slow the accountant is.
 	if asked := s.asked - before; asked > meterQuestions+4 || asked < meterQuestions/2 {
 		t.Errorf("the accountant was asked %d times, expected about %d", asked, meterQuestions)
 	}
@@ -54,7 +56,8 @@ func TestMeterShowsUpperBounds(t *testing.T) {
 	}
 }
 
-// RDP stands beside exact in every record of a run, and nowhere where the configuration names it itself.
+// RDP stands beside exact in every record of a run, and nowhere where the configuration names it
+// itself.
 func TestRecordsHoldRDPBesideExact(t *testing.T) {
 	for _, name := range []string{"exact", "rdp"} {
 		o := options(t)

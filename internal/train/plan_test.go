@@ -58,7 +58,8 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// 200 plans: the plan allows exactly the steps that keep the ledger within the budget (RELIABILITY R8).
+// 200 plans: the plan allows exactly the steps that keep the ledger within the budget (RELIABILITY
+// R8).
 func TestPlanAllowsUpToTheBudget(t *testing.T) {
 	for i := range 200 {
 		sigma := 0.6 + float64(i%20)/5
@@ -82,7 +83,8 @@ func TestPlanAllowsUpToTheBudget(t *testing.T) {
 	}
 }
 
-// The hash of a plan changes with everything that changes what is computed or guaranteed, and with nothing else.
+// The hash of a plan changes with everything that changes what is computed or guaranteed, and with
+// nothing else.
 func TestPlanHash(t *testing.T) {
 	hash := func(n int, overrides ...string) string {
 		c := tiny.Parse(t, overrides...)

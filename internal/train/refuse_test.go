@@ -18,7 +18,8 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// Runs that must not go on (RELIABILITY R6): each is refused with its own error in one line, and no file changes.
+// Runs that must not go on (RELIABILITY R6): each is refused with its own error in one line, and no
+// file changes.
 func TestResumeRefuses(t *testing.T) {
 	edit := func(name, old, new string) func(t *testing.T, dir string, o *Options) {
 		return func(t *testing.T, dir string, _ *Options) {

@@ -139,9 +139,9 @@ func moves(t *testing.T, r *Run) [][]float64 {
 // noBias is a network whose gradients are zero for black pictures.
 const noBias = "model.layers=[flatten, {linear: {out_features: classes, bias: false}}]"
 
-// Noise depends on no seed: two runs of one configuration, and two that go on from copies of one folder, have nothing in
-// common but the number of steps. Equal noise would have correlation 1; that of independent noise on 3072 coordinates is below
-// 0.1 with probability 1 - 3e-8.
+// Noise depends on no seed: two runs of one configuration, and two that go on from copies of one
+// folder, have nothing in common but the number of steps. Equal noise would have correlation 1;
+// that of independent noise on 3072 coordinates is below 0.1 with probability 1 - 3e-8.
 func TestNoiseIsNeverRepeated(t *testing.T) {
 	o := options(t)
 	o.Source = blackSource(t, 100, 32, 48)
@@ -179,7 +179,8 @@ func TestNoiseIsNeverRepeated(t *testing.T) {
 	}
 }
 
-// Step k, counted from 0, is taken with the schedule's rate for k: with equal noise the moves are in the ratio of the rates.
+// Step k, counted from 0, is taken with the schedule's rate for k: with equal noise the moves are
+// in the ratio of the rates.
 func TestEveryStepHasItsLearningRate(t *testing.T) {
 	path := func(schedule string) [][]float64 {
 		o := options(t)

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// Interrupted anywhere and resumed, a run ends with the steps, the ledger and the ε of an uninterrupted one.
+// Interrupted anywhere and resumed, a run ends with the steps, the ledger and the ε of an
+// uninterrupted one.
 func TestInterruptedRunEndsLikeAnUninterruptedOne(t *testing.T) {
 	const steps = 12
 	budget := []string{"privacy.epsilon=4", "privacy.noise_multiplier=calibrated"}
@@ -35,11 +36,12 @@ func TestInterruptedRunEndsLikeAnUninterruptedOne(t *testing.T) {
 	}
 }
 
-// With equal batches and equal noise for each step, the parameters are equal too, bit for bit, under every update rule: a
-// checkpoint holds everything else.
+// With equal batches and equal noise for each step, the parameters are equal too, bit for bit,
+// under every update rule: a checkpoint holds everything else.
 func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 	const steps = 12
-	// seeded gives each step its own seed, which a resumed run does not have to know the past of. Tests alone do this.
+	// seeded gives each step its own seed, which a resumed run does not have to know the past of.
+	// Tests alone do this.
 	seeded := func(t *testing.T, r *Run) *Run {
 		reseed := func(p Progress) { seedRun(t, r, uint64(p.Step), 1) }
 		next := r.watcher
@@ -71,7 +73,8 @@ func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 	}
 }
 
-// Killed again and again, a run never forgets a release, counts the steps that it repeats, and stays within its budget.
+// Killed again and again, a run never forgets a release, counts the steps that it repeats, and
+// stays within its budget.
 func TestKilledRunForgetsNothing(t *testing.T) {
 	o := options(t)
 	o.Folder = "killed"
@@ -141,7 +144,8 @@ func TestRecordedReleaseCounts(t *testing.T) {
 	}
 }
 
-// A run that was killed between its ledger and its first checkpoint starts over: nothing was released.
+// A run that was killed between its ledger and its first checkpoint starts over: nothing was
+// released.
 func TestRunKilledAtBirth(t *testing.T) {
 	o := options(t)
 	r := create(t, tiny.Parse(t), o)

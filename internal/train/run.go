@@ -35,10 +35,12 @@ type Options struct {
 	RunsDir string // parent of new runs; "runs" when empty
 	Name    string // base of the folder's name when the configuration has none
 	Folder  string // exact name of the folder below RunsDir, whatever the configuration says; "" in most runs
-	// Registry is the folder with the ledger of data sets that a new run registers in; RunsDir when empty.
+	// Registry is the folder with the ledger of data sets that a new run registers in; RunsDir when
+	// empty.
 	Registry string
 	Watcher  Watcher
-	// Source is used instead of reading the configured data, by callers that make several runs with one data set.
+	// Source is used instead of reading the configured data, by callers that make several runs with
+	// one data set.
 	Source *data.Source
 
 	engines compute.Choice        // that a run goes on with; none in a new one
@@ -94,8 +96,8 @@ type Run struct {
 	stepTime  time.Duration
 }
 
-// Create prepares a new run: it reads the data, fixes the plan, declares the network, and only when all of that
-// has worked makes the run's folder.
+// Create prepares a new run: it reads the data, fixes the plan, declares the network, and only when
+// all of that has worked makes the run's folder.
 func Create(c *configs.Config, o Options) (*Run, error) {
 	r, err := prepare(c, o, nil)
 	if err != nil {
@@ -115,7 +117,8 @@ func Create(c *configs.Config, o Options) (*Run, error) {
 	return r, nil
 }
 
-// Open prepares a run that was started before to go on from its last checkpoint, with the spend of its ledger.
+// Open prepares a run that was started before to go on from its last checkpoint, with the spend of
+// its ledger.
 func Open(dir string, o Options) (*Run, error) {
 	c, err := folder.ReadConfig(dir)
 	if err != nil {
@@ -164,7 +167,8 @@ func (r *Run) goOn() error {
 	return r.save()
 }
 
-// prepare builds everything of a run that needs no folder. Released is what the run has released so far; nil for a new one.
+// prepare builds everything of a run that needs no folder. Released is what the run has released so
+// far; nil for a new one.
 func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, error) {
 	source, err := o.data(c)
 	if err != nil {
@@ -197,7 +201,8 @@ func (r *Run) build(a account.Accountants, released *accountant.Ledger) error {
 	if r.model, err = setup.Model(c, source.Train.Shape(), len(source.Train.Classes())); err != nil {
 		return err
 	}
-	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top of it.
+	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top
+	// of it.
 	debug.FreeOSMemory()
 	return r.compile()
 }
@@ -222,7 +227,8 @@ func (r *Run) compile() error {
 	return err
 }
 
-// parent is the folder that gets the run's folder, and registry the one with the ledger of its data.
+// parent is the folder that gets the run's folder, and registry the one with the ledger of its
+// data.
 func (o Options) parent() string   { return cmp.Or(o.RunsDir, "runs") }
 func (o Options) registry() string { return cmp.Or(o.Registry, o.parent()) }
 
@@ -292,8 +298,8 @@ func (r *Run) openDoor() error {
 	return err
 }
 
-// restore loads the newest checkpoint, after checking it against the ledger and the plan. It returns false for a
-// run without one that has released nothing.
+// restore loads the newest checkpoint, after checking it against the ledger and the plan. It
+// returns false for a run without one that has released nothing.
 func (r *Run) restore() (begun bool, err error) {
 	state, path, err := checkpoints.Latest(r.path(folder.Checkpoints))
 	switch {

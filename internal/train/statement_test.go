@@ -14,7 +14,8 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// Equal ledgers give equal statements, byte for byte, whatever the path of the run is called (RELIABILITY R48).
+// Equal ledgers give equal statements, byte for byte, whatever the path of the run is called
+// (RELIABILITY R48).
 func TestStatementIsAFunctionOfTheLedger(t *testing.T) {
 	o := options(t)
 	first := train(t, o)
@@ -45,7 +46,8 @@ func TestStatementSaysWhatRan(t *testing.T) {
 	}
 	notPrivate := s.NotPrivate
 	s.NotPrivate = nil
-	// What the door says of itself, and what it adds: n·T·2^-124 by the sampler, times 1+e^ε, and nothing to speak of by the noise.
+	// What the door says of itself, and what it adds: n·T·2^-124 by the sampler, times 1+e^ε, and
+	// nothing to speak of by the noise.
 	want.Neighbours = "two sets that differ in one training example, which is there in one and whose place is empty in the other"
 	want.Public = "the number of places, 300, the sampling, and everything else in the configuration"
 	want.Sampling = "Poisson: every example joins each batch independently with probability q = 0.2"

@@ -22,8 +22,8 @@ const (
 	Diverged Status = "diverged"
 )
 
-// Result is what a run reports at its end, on the terminal. Every field but the two of time is public or a function of what was
-// released; no file of the run holds those two.
+// Result is what a run reports at its end, on the terminal. Every field but the two of time is
+// public or a function of what was released; no file of the run holds those two.
 type Result struct {
 	Status             Status  `json:"status"`
 	Steps              int     `json:"steps"`
@@ -57,7 +57,8 @@ type Watcher interface {
 	Started(Overview)
 	// Stepped is called after every step.
 	Stepped(Progress)
-	// Warned is called with one line about something that a person should know and that did not stop the run.
+	// Warned is called with one line about something that a person should know and that did not
+	// stop the run.
 	Warned(message string)
 	// Finished is called once, after everything is written.
 	Finished(Result)

@@ -66,8 +66,8 @@ func addAll(t testing.TB, r *Run, sum *clip.Sum, indices []int) {
 	}
 }
 
-// Guarantee 1 of the architecture: physical batch size, order of the examples and threads change no bit of the clipped
-// sum, with any choice of engines; between engines it agrees to rounding.
+// Guarantee 1 of the architecture: physical batch size, order of the examples and threads change no
+// bit of the clipped sum, with any choice of engines; between engines it agrees to rounding.
 func TestClippedSumDependsOnTheBatchAlone(t *testing.T) {
 	var indices []int
 	for i := 0; i < tiny.Examples; i += 3 {
@@ -134,7 +134,8 @@ func relative(a, b []float64) float64 {
 	return math.Sqrt(difference / size)
 }
 
-// Adding one example moves the sum by at most the clip norm, exactly, and by hardly less when its gradient is longer.
+// Adding one example moves the sum by at most the clip norm, exactly, and by hardly less when its
+// gradient is longer.
 func TestOneExampleMovesTheSumByTheClipNorm(t *testing.T) {
 	for _, clipNorm := range []float64{0.01, 1, 100} {
 		r := prepared(t, tiny.Convolutional, fmt.Sprintf("privacy.clip_norm=%g", clipNorm))
@@ -176,7 +177,8 @@ func TestNotFiniteAddsZero(t *testing.T) {
 	}
 }
 
-// The noisy sum is divided by the expected batch size of the plan, not by the number of examples drawn.
+// The noisy sum is divided by the expected batch size of the plan, not by the number of examples
+// drawn.
 func TestUpdateDividesByTheExpectedBatchSize(t *testing.T) {
 	const seed, expected = 5, 40
 	o := options(t)
@@ -229,7 +231,8 @@ func (s seededSampler) Sample(dst []int, n int, _ *random.Source) []int {
 	return s.Poisson.Sample(dst, n, s.src)
 }
 
-// Steps draw new batches and new noise: two runs from the same weights on the same data differ after one step.
+// Steps draw new batches and new noise: two runs from the same weights on the same data differ
+// after one step.
 func TestRunsAreNotSeeded(t *testing.T) {
 	a, b := create(t, tiny.Parse(t), options(t)), create(t, tiny.Parse(t), options(t))
 	if !slices.Equal(a.model.Values, b.model.Values) {

@@ -2,8 +2,8 @@
 // report of everything that is wrong with them.
 //
 // [Read] turns a source into a [Node] and refuses what readers of YAML understand differently or a
-// configuration has no use for. It asks nothing about meaning; whoever does adds what it finds wrong
-// to the same [Report], which becomes one error with a line for each [Problem]:
+// configuration has no use for. It asks nothing about meaning; whoever does adds what it finds
+// wrong to the same [Report], which becomes one error with a line for each [Problem]:
 //
 //	my.yaml:7:14: privacy.delta: found 1.5, expected a number of at least 1e-20 and less than 1
 //

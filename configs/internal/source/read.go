@@ -23,9 +23,9 @@ const (
 	maxBrackets  = 2000
 )
 
-// Read turns a YAML source into a node. It returns nil, with the reason in the report, when there is
-// no way to go on. The source is what comes from a place: the start of a file, or an override, whose
-// every node is at the override.
+// Read turns a YAML source into a node. It returns nil, with the reason in the report, when there
+// is no way to go on. The source is what comes from a place: the start of a file, or an override,
+// whose every node is at the override.
 func Read(r *Report, from Position, src []byte) *Node {
 	c := converter{r, from}
 	src = bytes.TrimPrefix(src, []byte("\uFEFF"))
@@ -76,7 +76,8 @@ func Unreadable(src []byte) (line int, message string) {
 	return 0, ""
 }
 
-// parse calls the YAML parser. A file is a stranger's input: a panic of the parser is an error here.
+// parse calls the YAML parser. A file is a stranger's input: a panic of the parser is an error
+// here.
 func parse(src []byte) (file *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil {
