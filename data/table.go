@@ -34,14 +34,17 @@ func loadTable(spec Spec) (*Source, error) {
 	return &Source{Name: filepath.Base(filepath.Clean(spec.Table)), Train: train, Test: test}, nil
 }
 
-// CountRecords returns how many records the part "train" or "test" of a table
-// has, without a look at them.
-func CountRecords(table, part string) (int, error) {
-	t, err := openTable(table, part)
+// CountRecords returns how many records the part "train" or "test" of a table has, without a look at
+// them, after making sure that the part has the declared columns.
+func CountRecords(spec Spec, part string) (int, error) {
+	t, err := openTable(spec.Table, part)
 	if err != nil {
 		return 0, err
 	}
 	defer t.file.Close()
+	if _, _, err := t.places(spec); err != nil {
+		return 0, err
+	}
 	for n := 0; ; n++ {
 		switch _, err := t.next(); {
 		case err == io.EOF:
@@ -155,6 +158,18 @@ func (t *tableReader) checkCount(n int) error {
 	return nil
 }
 
+// places returns where the declared columns and the label stand.
+func (t *tableReader) places(spec Spec) (columns []int, label int, err error) {
+	columns = make([]int, len(spec.Columns))
+	for i, name := range spec.Columns {
+		if columns[i], err = t.find(name); err != nil {
+			return nil, 0, err
+		}
+	}
+	label, err = t.find(spec.Label)
+	return columns, label, err
+}
+
 // readTable reads train.csv or test.csv.
 func readTable(spec Spec, part string) (*Rows, error) {
 	t, err := openTable(spec.Table, part)
@@ -162,13 +177,7 @@ func readTable(spec Spec, part string) (*Rows, error) {
 		return nil, err
 	}
 	defer t.file.Close()
-	places := make([]int, len(spec.Columns))
-	for i, name := range spec.Columns {
-		if places[i], err = t.find(name); err != nil {
-			return nil, err
-		}
-	}
-	label, err := t.find(spec.Label)
+	places, label, err := t.places(spec)
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,8 @@ func OutlineOf(c *configs.Config, examples int) (Outline, error) {
 	return o, err
 }
 
+// Declared is what a configuration says of its data; what of it has to be counted is counted only
+// where examples is 0.
 func Declared(c *configs.Config, examples int) (Outline, error) {
 	if known := data.Find(c.Data.Name); known != nil {
 		return named(known), nil
@@ -68,7 +70,9 @@ func Declared(c *configs.Config, examples int) (Outline, error) {
 	return o, err
 }
 
-func countRecords(d configs.Data, part string) (int, error) { return data.CountRecords(d.Table, part) }
+func countRecords(d configs.Data, part string) (int, error) {
+	return data.CountRecords(data.Spec{Table: d.Table, Columns: d.Columns, Label: d.Label}, part)
+}
 
 // countPictures counts files by their names alone; reading the data looks closer.
 func countPictures(d configs.Data, part string) (int, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
@@ -510,5 +512,28 @@ func TestSweepOfAccountants(t *testing.T) {
 	}
 	if again := runSweep(t, s, sweepOptions(t)); len(again.Rows) != 2 {
 		t.Errorf("found %d rows of a finished sweep", len(again.Rows))
+	}
+}
+
+// A trial whose table lacks a column is found before the first trial releases anything, and before
+// anything is written.
+func TestSweepOfAMissingColumn(t *testing.T) {
+	table := t.TempDir()
+	for _, part := range []string{"train.csv", "test.csv"} {
+		tiny.Write(t, filepath.Join(table, part), "age,sick\n"+strings.Repeat("30,no\n50,yes\n", 100))
+	}
+	base := fmt.Sprintf(`
+data: {table: %q, columns: [age], label: sick, classes: ["no", "yes"]}
+model: {layers: [linear: {out_features: classes}]}
+privacy: {noise_multiplier: 1, delta: 1e-3, accountant: rdp}
+training: {batch_size: 20, steps: 2}
+`, table)
+	s := sweepOf(t, base, "name: sweep\nbase: base.yaml\ngrid: {data.columns: [[age], [pay]]}\n")
+	o := Options{RunsDir: filepath.Join(t.TempDir(), "runs")}
+	if _, err := Run(t.Context(), s, o); !errors.Is(err, data.ErrInvalid) || !strings.Contains(err.Error(), `train.csv:1:1: found no column "pay"`) {
+		t.Errorf("found error %v, expected one about the column", err)
+	}
+	if _, err := os.Stat(o.RunsDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a refused sweep left something behind: %v", err)
 	}
 }
