@@ -33,13 +33,12 @@ func (g gaussians) Guarantee(l *accountant.Ledger, delta float64) (accountant.Gu
 	low, high := 0.0, 100.0
 	for range 60 { // high is always private enough
 		middle := (low + high) / 2
-		at, err := g.Delta(l, middle)
-		if err != nil {
+		switch at, err := g.Delta(l, middle); {
+		case err != nil:
 			return accountant.Guarantee{}, err
-		}
-		if at.Delta > delta {
+		case at.Delta > delta:
 			low = middle
-		} else {
+		default:
 			high = middle
 		}
 	}

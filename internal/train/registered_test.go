@@ -1,7 +1,6 @@
 package train_test
 
 import (
-	"context"
 	"testing"
 
 	"dpsgd/configs"
@@ -55,7 +54,7 @@ func TestRegisteredDatasetIsKnownEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if result, err := r.Fit(context.Background()); err != nil || result.Steps != 5 {
+	if result, err := r.Fit(t.Context()); err != nil || result.Steps != 5 {
 		t.Errorf("found %+v, %v", result, err)
 	}
 }
