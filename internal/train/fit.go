@@ -25,7 +25,7 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 			status = Interrupted
 			break
 		}
-		err := r.private()
+		err := r.takeStep()
 		if errors.Is(err, release.ErrBudget) {
 			status = BudgetExhausted
 			break
@@ -40,8 +40,8 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 	return r.finish(status)
 }
 
-// private is one step of DP-SGD (Abadi et al., arXiv:1607.00133, Algorithm 1).
-func (r *Run) private() error {
+// takeStep is one step of DP-SGD (Abadi et al., arXiv:1607.00133, Algorithm 1).
+func (r *Run) takeStep() error {
 	start := time.Now()
 	rate := r.schedule.LearningRate(r.step)
 	if err := r.update.Apply(r.model.Values, r.release, r.plan.ExpectedBatchSize, rate); err != nil {

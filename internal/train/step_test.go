@@ -192,7 +192,7 @@ func TestUpdateDividesByTheExpectedBatchSize(t *testing.T) {
 	}
 	sum := clippedSum(t, r, indices)
 	before := slices.Clone(r.model.Values)
-	if err := r.private(); err != nil {
+	if err := r.takeStep(); err != nil {
 		t.Fatal(err)
 	}
 	for i, v := range r.model.Values {
@@ -239,7 +239,7 @@ func TestRunsAreNotSeeded(t *testing.T) {
 		t.Fatal("the seed does not fix the initial weights")
 	}
 	for _, r := range []*Run{a, b} {
-		if err := r.private(); err != nil {
+		if err := r.takeStep(); err != nil {
 			t.Fatal(err)
 		}
 	}
