@@ -121,7 +121,11 @@ func (t *tableReader) next() ([]string, error) {
 		line, _ := t.records.FieldPos(0)
 		return nil, t.wrong(line, 1, fmt.Sprintf("found %d fields", len(record)), fmt.Sprintf("%d, as in the first line", t.records.FieldsPerRecord))
 	case errors.As(err, &broken):
-		return nil, t.wrong(broken.Line, broken.Column, fmt.Sprintf("found %v", broken.Err), "fields quoted as in RFC 4180")
+		line, column := broken.Line, broken.Column
+		if broken.StartLine != line { // a quote that is not closed is noticed where the file ends
+			line, column = broken.StartLine, 1
+		}
+		return nil, t.wrong(line, column, fmt.Sprintf("found %v", broken.Err), "fields quoted as in RFC 4180")
 	case err != nil && err != io.EOF:
 		return nil, fmt.Errorf("data: %w: %s: %w", ErrInvalid, t.path, err)
 	}

@@ -76,6 +76,7 @@ func TestBrokenTables(t *testing.T) {
 		"too few fields":    {"age,pay,sick\n1,2,no\n1," + secret + "\n", "train.csv:3:1: found 2 fields, expected 3, as in the first line"},
 		"too many fields":   {"age,pay,sick\n1,2,no," + secret + "\n", "train.csv:2:1: found 4 fields, expected 3"},
 		"open quote":        {"age,pay,sick\n1,2,\"no\n", `train.csv:2:9: found extraneous or missing " in quoted-field, expected fields quoted as in RFC 4180`},
+		"quote to the end":  {"age,pay,sick\n1,2,no\n3,4,\"no\n5,6,yes\n7,8,no\n", `train.csv:3:1: found extraneous or missing " in quoted-field`},
 		"bare quote":        {"age,pay,sick\n1,2,n\"o\n", `train.csv:2:6: found bare " in non-quoted-field`},
 		"after line breaks": {"age,pay,\"si\nck\",sick\n1,2,\"a\nb\",no\n" + secret + ",2,c,no\n", `train.csv:5:1: column "age": found text`},
 	} {
