@@ -1,13 +1,14 @@
 package bench
 
 import (
-	"dpsgd/internal/bench"
-	"dpsgd/internal/describe"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/bench"
+	"dpsgd/internal/describe"
 )
 
 // The networks that the peers build have the sizes of those that the program builds.

@@ -4,10 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"dpsgd/internal/questions"
 	"errors"
 	"fmt"
 	"io"
+
+	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

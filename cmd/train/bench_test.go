@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"dpsgd/internal/bench"
 	"maps"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/bench"
 )
 
 // The fields of --json are these and no others, in every mode, with figures that make sense.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"dpsgd/internal/questions"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"dpsgd/internal/chart"
+	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
 )

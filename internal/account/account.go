@@ -20,6 +20,9 @@ const (
 // ErrNoGuarantee: releases that have no finite ε, or none that could be computed.
 var ErrNoGuarantee = errors.New("train: no guarantee")
 
+// ErrInfinite is the ErrNoGuarantee of releases whose noise protects nothing.
+var ErrInfinite = fmt.Errorf("%w: epsilon is infinite, expected enough noise for a guarantee", ErrNoGuarantee)
+
 // Spent is what releases cost.
 type Spent struct {
 	accountant.Guarantee
@@ -118,7 +121,7 @@ func SpentBy(name string, l *accountant.Ledger, delta float64) (Spent, error) {
 	}
 	s, _, err := a.Spent(l, delta)
 	if err == nil && math.IsInf(s.Epsilon, 1) {
-		err = fmt.Errorf("%w: epsilon is infinite, expected enough noise for a guarantee", ErrNoGuarantee)
+		err = ErrInfinite
 	}
 	return s, err
 }

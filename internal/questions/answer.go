@@ -39,8 +39,6 @@ type Cost struct {
 	Releases *int   `json:"releases,omitempty"` // entries of the ledger
 }
 
-var errInfinite = fmt.Errorf("%w: epsilon is infinite, expected enough noise for a guarantee", account.ErrNoGuarantee)
-
 // Answerer answers questions. It keeps its accountants, and so what they have computed, from one
 // question to the next; how much they keep is bounded. The zero value is ready. Not safe for
 // concurrent use.
@@ -243,7 +241,7 @@ func (v viewer) bounds(seen *accountant.Ledger, ofDelta bool, given float64) (ac
 		i.Upper = g.Epsilon
 	}
 	if err == nil && math.IsInf(i.Upper, 1) {
-		err = errInfinite
+		err = account.ErrInfinite
 	}
 	return i, err
 }

@@ -120,7 +120,7 @@ func (q Question) estimate(l *accountant.Ledger) (c Cost, err error) {
 		return c, err
 	}
 	if c.Upper, err = g.Epsilon(q.Delta); err == nil && math.IsInf(c.Upper, 1) {
-		err = errInfinite
+		err = account.ErrInfinite
 	}
 	return c, err
 }

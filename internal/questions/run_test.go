@@ -1,12 +1,13 @@
 package questions
 
 import (
-	"dpsgd/internal/folder"
-	"dpsgd/internal/tiny/tinyrun"
-	"dpsgd/internal/train"
 	"errors"
 	"path/filepath"
 	"testing"
+
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/train"
 )
 
 // costOf is what a run has spent by its ledger, by the accountant and at the δ of its

@@ -146,8 +146,8 @@ func TestFirstVersionIsAdopted(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := tinyrun.Fit(t, tinyrun.Open(t, dir, o))
-		if r.Status != train.Done || tinyrun.Releases(t, dir) != want[run] || r.Epsilon < before.Epsilon || r.Epsilon > 3 {
-			t.Errorf("%s: found %+v with %d releases, expected %d for ε from %v to 3", run, r, tinyrun.Releases(t, dir), want[run], before.Epsilon)
+		if r.Status != train.Done || tiny.Releases(t, dir) != want[run] || r.Epsilon < before.Epsilon || r.Epsilon > 3 {
+			t.Errorf("%s: found %+v with %d releases, expected %d for ε from %v to 3", run, r, tiny.Releases(t, dir), want[run], before.Epsilon)
 		}
 	}
 	found := map[string]int{}

@@ -298,8 +298,8 @@ func TestKilledSweepGoesOn(t *testing.T) {
 		t.Error("a finished trial was touched")
 	}
 	// Steps 6, 7 and 8 were released twice.
-	if tinyrun.Releases(t, filepath.Join(dir, trials[2].Name)) != 15 || r.Rows[2].Steps != 12 || r.Rows[2].Epsilon <= r.Rows[3].Epsilon {
-		t.Errorf("trial 3 has %d releases and the row %+v", tinyrun.Releases(t, filepath.Join(dir, trials[2].Name)), r.Rows[2])
+	if tiny.Releases(t, filepath.Join(dir, trials[2].Name)) != 15 || r.Rows[2].Steps != 12 || r.Rows[2].Epsilon <= r.Rows[3].Epsilon {
+		t.Errorf("trial 3 has %d releases and the row %+v", tiny.Releases(t, filepath.Join(dir, trials[2].Name)), r.Rows[2])
 	}
 	if r.Finished != 8 || r.Composed.Releases != 8*12+3 {
 		t.Errorf("found %d results and %d releases", r.Finished, r.Composed.Releases)
@@ -339,8 +339,8 @@ func TestSweepKilledBeforeALedger(t *testing.T) {
 			if err := test.left(second); err != nil {
 				t.Fatal(err)
 			}
-			if r := runSweep(t, s, o); r.Finished != 2 || tinyrun.Releases(t, second) != 12 || r.Composed.Releases != 24 {
-				t.Errorf("found %d results, %d releases of the second trial and %d in all", r.Finished, tinyrun.Releases(t, second), r.Composed.Releases)
+			if r := runSweep(t, s, o); r.Finished != 2 || tiny.Releases(t, second) != 12 || r.Composed.Releases != 24 {
+				t.Errorf("found %d results, %d releases of the second trial and %d in all", r.Finished, tiny.Releases(t, second), r.Composed.Releases)
 			}
 		})
 	}
@@ -375,7 +375,7 @@ func TestSweepKilledBetweenFiles(t *testing.T) {
 			if r.Finished != 2 || !maps.Equal(before, tiny.Snapshot(t, first)) {
 				t.Errorf("found %d results, or the first trial was touched", r.Finished)
 			}
-			if found := tinyrun.Releases(t, second); found != test.releases {
+			if found := tiny.Releases(t, second); found != test.releases {
 				t.Errorf("the second trial has %d releases, expected %d", found, test.releases)
 			}
 			if table := tiny.Read(t, filepath.Join(r.Sweep, folder.Table)); strings.Count(table, "\n") != 3 {

@@ -2,17 +2,21 @@
 package tiny
 
 import (
+	"context"
 	"crypto/sha256"
-	"dpsgd/accountant"
-	"dpsgd/configs"
-	"dpsgd/data"
-	"dpsgd/internal/random"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/random"
 )
 
 // Config trains in milliseconds. The name of the data counts for nothing where a source is handed
@@ -129,4 +133,30 @@ func JSON(t testing.TB, v any) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// Releases counts the entries of a run's ledger.
+func Releases(t testing.TB, dir string) int {
+	t.Helper()
+	l, _, err := checkpoints.ReadJournal(filepath.Join(dir, folder.Ledger))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Count()
+}
+
+// Fit carries a run out, until ctx is done, and closes it.
+func Fit[Result any](t testing.TB, ctx context.Context, run interface {
+	Fit(context.Context) (Result, error)
+	Close() error
+}) Result {
+	t.Helper()
+	result, err := run.Fit(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return result
 }

@@ -198,8 +198,8 @@ func TestRunWithoutCertificateForRepeatedSteps(t *testing.T) {
 		return create(t, tiny.Parse(t, overrides...), o)
 	})
 	r := fit(t, open(t, filepath.Join(o.RunsDir, o.Folder), o))
-	if r.Status != Done || r.Steps != 12 || releases(t, r.Run) != 16 || r.Epsilon > 3 || r.Accountant != "rdp" {
-		t.Errorf("found %+v with %d releases, expected 12 steps and 16", r, releases(t, r.Run))
+	if r.Status != Done || r.Steps != 12 || tiny.Releases(t, r.Run) != 16 || r.Epsilon > 3 || r.Accountant != "rdp" {
+		t.Errorf("found %+v with %d releases, expected 12 steps and 16", r, tiny.Releases(t, r.Run))
 	}
 	if text := tiny.Read(t, filepath.Join(r.Run, folder.Statement)); !strings.Contains(text, "whether release 13 fits ε = 3") {
 		t.Errorf("the statement does not tell about the fallback:\n%s", text)
@@ -225,8 +225,8 @@ func TestKilledRunByExact(t *testing.T) {
 		}
 		r := fit(t, open(t, filepath.Join(o.RunsDir, o.Folder), o))
 		// As with rdp: 26 releases are spent at step 10, so four more steps fit.
-		if r.Status != BudgetExhausted || r.Steps != 14 || releases(t, r.Run) != 30 || r.Epsilon > 2 || r.Epsilon < 1.99 || *r.EpsilonRDP <= 2 || r.Accountant != name {
-			t.Errorf("%s: found %+v with %d releases", name, r, releases(t, r.Run))
+		if r.Status != BudgetExhausted || r.Steps != 14 || tiny.Releases(t, r.Run) != 30 || r.Epsilon > 2 || r.Epsilon < 1.99 || *r.EpsilonRDP <= 2 || r.Accountant != name {
+			t.Errorf("%s: found %+v with %d releases", name, r, tiny.Releases(t, r.Run))
 		}
 	}
 }

@@ -5,9 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"dpsgd/checkpoints"
 	"dpsgd/configs"
-	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
 )
 
@@ -57,14 +55,7 @@ func open(t testing.TB, dir string, o Options) *Run {
 
 func fit(t testing.TB, r *Run) Result {
 	t.Helper()
-	result, err := r.Fit(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return result
+	return tiny.Fit(t, context.Background(), r)
 }
 
 // train creates a run and carries it out.
@@ -83,14 +74,7 @@ func interruptAfter(t testing.TB, steps int, start func(Watcher) *Run) Result {
 			cancel()
 		}
 	}})
-	result, err := r.Fit(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return result
+	return tiny.Fit(t, ctx, r)
 }
 
 // killAfter trains until the run holds so many steps and drops it then, as kill -9 would: nothing
@@ -112,14 +96,4 @@ func killAfter(t testing.TB, steps int, start func(Watcher) *Run) {
 	if _, err := r.Fit(context.Background()); err != nil {
 		t.Error(err)
 	}
-}
-
-// releases counts the entries of a run's ledger.
-func releases(t testing.TB, dir string) int {
-	t.Helper()
-	l, _, err := checkpoints.ReadJournal(filepath.Join(dir, folder.Ledger))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l.Count()
 }

@@ -1,9 +1,10 @@
 package train
 
 import (
-	"dpsgd/internal/account"
 	"math"
 	"time"
+
+	"dpsgd/internal/account"
 )
 
 // The cost of watching ε: a share of the training time, or a number of questions if that is less.

@@ -196,7 +196,7 @@ func TestNoUpdateAfterAFailedLedger(t *testing.T) {
 	if _, err := r.Fit(t.Context()); err == nil {
 		t.Error("the run went on without a ledger")
 	}
-	if !slices.Equal(before, r.model.Values) || r.step != 0 || releases(t, r.Dir) != 0 {
+	if !slices.Equal(before, r.model.Values) || r.step != 0 || tiny.Releases(t, r.Dir) != 0 {
 		t.Error("a step was made that the ledger does not know")
 	}
 }

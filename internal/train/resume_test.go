@@ -1,8 +1,6 @@
 package train
 
 import (
-	"dpsgd/internal/folder"
-	"dpsgd/internal/tiny"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
 )
 
 // Interrupted anywhere and resumed, a run ends with the steps, the ledger and the ε of an
@@ -24,14 +25,14 @@ func TestInterruptedRunEndsLikeAnUninterruptedOne(t *testing.T) {
 			o.Watcher = w
 			return create(t, tiny.Parse(t, budget...), o)
 		})
-		if stopped.Status != Interrupted || stopped.Steps != cut || releases(t, stopped.Run) != cut {
-			t.Fatalf("cut at %d: found %s after %d steps with %d releases", cut, stopped.Status, stopped.Steps, releases(t, stopped.Run))
+		if stopped.Status != Interrupted || stopped.Steps != cut || tiny.Releases(t, stopped.Run) != cut {
+			t.Fatalf("cut at %d: found %s after %d steps with %d releases", cut, stopped.Status, stopped.Steps, tiny.Releases(t, stopped.Run))
 		}
 		o.Watcher = nil
 		resumed := fit(t, open(t, stopped.Run, o))
-		if resumed.Status != Done || resumed.Steps != steps || resumed.Epsilon != whole.Epsilon || releases(t, stopped.Run) != steps {
+		if resumed.Status != Done || resumed.Steps != steps || resumed.Epsilon != whole.Epsilon || tiny.Releases(t, stopped.Run) != steps {
 			t.Errorf("cut at %d: found %s after %d steps with ε %v and %d releases, expected done, %d, %v, %d",
-				cut, resumed.Status, resumed.Steps, resumed.Epsilon, releases(t, stopped.Run), steps, whole.Epsilon, steps)
+				cut, resumed.Status, resumed.Steps, resumed.Epsilon, tiny.Releases(t, stopped.Run), steps, whole.Epsilon, steps)
 		}
 	}
 }
@@ -97,14 +98,14 @@ func TestKilledRunForgetsNothing(t *testing.T) {
 			return r
 		})
 		spent += kill.at - kill.from
-		if found := releases(t, dir); found != spent {
+		if found := tiny.Releases(t, dir); found != spent {
 			t.Errorf("kill %d: the ledger holds %d releases, expected %d", i, found, spent)
 		}
 	}
 	r := fit(t, open(t, dir, o))
 	// The noise is calibrated for 30 releases. 26 are spent at step 10, so four more steps fit.
-	if r.Status != BudgetExhausted || releases(t, dir) != 30 || r.Steps != 14 || r.Epsilon > 4 {
-		t.Errorf("found %s after %d steps with %d releases and ε = %v", r.Status, r.Steps, releases(t, dir), r.Epsilon)
+	if r.Status != BudgetExhausted || tiny.Releases(t, dir) != 30 || r.Steps != 14 || r.Epsilon > 4 {
+		t.Errorf("found %s after %d steps with %d releases and ε = %v", r.Status, r.Steps, tiny.Releases(t, dir), r.Epsilon)
 	}
 	if statement := tiny.Read(t, filepath.Join(dir, folder.StatementData)); !strings.Contains(statement, `"ledger_entries": 30`) {
 		t.Errorf("the statement does not count 30 releases:\n%s", statement)
@@ -126,8 +127,8 @@ func TestKilledRunWithoutBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Status != Done || r.Steps != 12 || releases(t, dir) != 16 || r.Epsilon != want.Epsilon {
-		t.Errorf("found %s after %d steps with %d releases and ε = %v, expected 12, 16 and %v", r.Status, r.Steps, releases(t, dir), r.Epsilon, want.Epsilon)
+	if r.Status != Done || r.Steps != 12 || tiny.Releases(t, dir) != 16 || r.Epsilon != want.Epsilon {
+		t.Errorf("found %s after %d steps with %d releases and ε = %v, expected 12, 16 and %v", r.Status, r.Steps, tiny.Releases(t, dir), r.Epsilon, want.Epsilon)
 	}
 }
 
@@ -139,8 +140,8 @@ func TestRecordedReleaseCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Close()
-	if result := fit(t, open(t, r.Dir, o)); result.Steps != 12 || releases(t, r.Dir) != 13 {
-		t.Errorf("found %d steps and %d releases, expected 12 and 13", result.Steps, releases(t, r.Dir))
+	if result := fit(t, open(t, r.Dir, o)); result.Steps != 12 || tiny.Releases(t, r.Dir) != 13 {
+		t.Errorf("found %d steps and %d releases, expected 12 and 13", result.Steps, tiny.Releases(t, r.Dir))
 	}
 }
 
@@ -153,8 +154,8 @@ func TestRunKilledAtBirth(t *testing.T) {
 	if err := os.RemoveAll(r.path(folder.Checkpoints)); err != nil {
 		t.Fatal(err)
 	}
-	if result := fit(t, open(t, r.Dir, o)); result.Steps != 12 || releases(t, r.Dir) != 12 {
-		t.Errorf("found %d steps and %d releases, expected 12 and 12", result.Steps, releases(t, r.Dir))
+	if result := fit(t, open(t, r.Dir, o)); result.Steps != 12 || tiny.Releases(t, r.Dir) != 12 {
+		t.Errorf("found %d steps and %d releases, expected 12 and 12", result.Steps, tiny.Releases(t, r.Dir))
 	}
 }
 
@@ -172,8 +173,8 @@ func TestDamagedCheckpointFallsBack(t *testing.T) {
 	if r.step != 10 || len(warnings) != 1 || !strings.Contains(warnings[0], "checkpoint-12.ckpt") {
 		t.Errorf("resumed at step %d with warnings %q, expected step 10 and one about checkpoint-12.ckpt", r.step, warnings)
 	}
-	if result := fit(t, r); result.Steps != 12 || releases(t, first.Run) != 14 {
-		t.Errorf("found %d steps and %d releases, expected 12 and 14", result.Steps, releases(t, first.Run))
+	if result := fit(t, r); result.Steps != 12 || tiny.Releases(t, first.Run) != 14 {
+		t.Errorf("found %d steps and %d releases, expected 12 and 14", result.Steps, tiny.Releases(t, first.Run))
 	}
 }
 

@@ -100,8 +100,8 @@ func TestBudgetStop(t *testing.T) {
 			if r.Status != BudgetExhausted || r.Steps != limit || r.Epsilon > plan.Budget.Epsilon {
 				t.Errorf("found %s after %d steps with ε = %v, expected budget_exhausted after %d with at most %v", r.Status, r.Steps, r.Epsilon, limit, plan.Budget.Epsilon)
 			}
-			if releases(t, r.Run) != r.Steps {
-				t.Errorf("the ledger holds %d releases, expected %d", releases(t, r.Run), r.Steps)
+			if tiny.Releases(t, r.Run) != r.Steps {
+				t.Errorf("the ledger holds %d releases, expected %d", tiny.Releases(t, r.Run), r.Steps)
 			}
 			more, err := plan.After(r.Steps + 1)
 			if err != nil {
@@ -117,8 +117,8 @@ func TestBudgetStop(t *testing.T) {
 // A budget that not even one step fits into ends the run before anything is sampled.
 func TestBudgetForNothing(t *testing.T) {
 	r := train(t, options(t), "privacy.epsilon=0.001", "privacy.noise_multiplier=0.5")
-	if r.Status != BudgetExhausted || r.Steps != 0 || r.Epsilon != 0 || releases(t, r.Run) != 0 {
-		t.Errorf("found %+v with %d releases, expected no step", r, releases(t, r.Run))
+	if r.Status != BudgetExhausted || r.Steps != 0 || r.Epsilon != 0 || tiny.Releases(t, r.Run) != 0 {
+		t.Errorf("found %+v with %d releases, expected no step", r, tiny.Releases(t, r.Run))
 	}
 }
 
@@ -163,8 +163,8 @@ func TestEmptyBatchesAreNoiseOnlySteps(t *testing.T) {
 	if unmoved > 1 {
 		t.Errorf("%d values did not move in a step", unmoved)
 	}
-	if result.Steps != 40 || releases(t, r.Dir) != 40 {
-		t.Errorf("%d steps, %d releases, expected 40 of each", result.Steps, releases(t, r.Dir))
+	if result.Steps != 40 || tiny.Releases(t, r.Dir) != 40 {
+		t.Errorf("%d steps, %d releases, expected 40 of each", result.Steps, tiny.Releases(t, r.Dir))
 	}
 }
 

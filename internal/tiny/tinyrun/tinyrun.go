@@ -6,9 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"dpsgd/checkpoints"
 	"dpsgd/configs"
-	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/train"
 )
@@ -50,18 +48,9 @@ func Open(t testing.TB, dir string, o train.Options) *train.Run {
 }
 
 // Fit carries a run out and closes it.
-func Fit(t testing.TB, r *train.Run) train.Result { return fit(t, context.Background(), r) }
-
-func fit(t testing.TB, ctx context.Context, r *train.Run) train.Result {
+func Fit(t testing.TB, r *train.Run) train.Result {
 	t.Helper()
-	result, err := r.Fit(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return result
+	return tiny.Fit(t, context.Background(), r)
 }
 
 // Train creates a run and carries it out.
@@ -80,7 +69,7 @@ func Interrupted(t testing.TB, steps int, o train.Options) train.Result {
 			cancel()
 		}
 	})
-	return fit(t, ctx, Create(t, tiny.Parse(t), o))
+	return tiny.Fit(t, ctx, Create(t, tiny.Parse(t), o))
 }
 
 // Plan is the plan of a run.
@@ -91,14 +80,4 @@ func Plan(t testing.TB, overrides ...string) *train.Plan {
 		t.Fatal(err)
 	}
 	return p
-}
-
-// Releases counts the entries of a run's ledger.
-func Releases(t testing.TB, dir string) int {
-	t.Helper()
-	l, _, err := checkpoints.ReadJournal(filepath.Join(dir, folder.Ledger))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l.Count()
 }
