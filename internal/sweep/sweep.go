@@ -116,8 +116,9 @@ func Run(ctx context.Context, file *configs.Sweep, o Options) (Result, error) {
 // check plans every trial before the first one runs, and returns their steps.
 func (s *sweep) check() ([]int, error) {
 	steps := make([]int, len(s.trials))
+	outlines := map[string]setup.Outline{} // counting goes through all of a data set: once for each
 	for i, t := range s.trials {
-		o, err := s.outline(t.Config)
+		o, err := s.outline(t.Config, outlines)
 		if err != nil {
 			return nil, err
 		}
@@ -133,11 +134,24 @@ func (s *sweep) check() ([]int, error) {
 	return steps, nil
 }
 
-func (s *sweep) outline(c *configs.Config) (setup.Outline, error) {
+func (s *sweep) outline(c *configs.Config, known map[string]setup.Outline) (setup.Outline, error) {
 	if s.options.Source != nil {
 		return setup.OutlineOfSource(s.options.Source), nil
 	}
-	return setup.OutlineOf(c, 0)
+	spec := s.spec(c)
+	if o, ok := known[spec]; ok {
+		return o, nil
+	}
+	o, err := setup.OutlineOf(c, 0)
+	if err == nil {
+		known[spec] = o
+	}
+	return o, err
+}
+
+// spec is equal for trials with the same data.
+func (s *sweep) spec(c *configs.Config) string {
+	return fmt.Sprintf("%#v", setup.Spec(c, s.options.DataDir))
 }
 
 func (s *sweep) announce(steps []int) {
@@ -212,7 +226,7 @@ func (s *sweep) data(c *configs.Config) (*data.Source, error) {
 	if s.options.Source != nil {
 		return s.options.Source, nil
 	}
-	spec := fmt.Sprintf("%#v", setup.Spec(c, s.options.DataDir))
+	spec := s.spec(c)
 	if s.source != nil && s.sourceSpec == spec {
 		return s.source, nil
 	}
