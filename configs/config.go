@@ -91,7 +91,7 @@ func (p Privacy) Calibrated() bool { return p.NoiseMultiplier == 0 }
 
 // Optimizer is the update rule. Setting what the rule does not have is an error.
 type Optimizer struct {
-	Rule         optimizer.Rule
+	Rule         optimizer.UpdateRule
 	LearningRate float64
 	Schedule     Schedule
 }

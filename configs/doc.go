@@ -34,7 +34,7 @@
 // Package source, below this one, reads YAML into values that know their place, and collects what
 // is wrong with them. One table (fields.go) lists every key with its format, its place in Config
 // and its documentation. Layers, update rules and schedules come from the tables of their own
-// packages (model.Kinds, optimizer.Rules, optimizer.Curves): each kind says there what its
+// packages (model.Kinds, optimizer.UpdateRules, optimizer.Curves): each kind says there what its
 // arguments are called and what they may be, and a kind added there can be configured at once.
 // Parse, YAML, the JSON schema (Schema) and the reference (Reference) all walk these tables; what
 // a value looks like is said by its format (package setting, and format_*.go for what only

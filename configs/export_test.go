@@ -16,15 +16,15 @@ func AddLayer(t *testing.T, kind setting.Kind[model.Layer]) {
 }
 
 // AddRule makes the table of update rules one row longer for the time of a test.
-func AddRule(t *testing.T, kind setting.Kind[optimizer.Rule]) {
+func AddRule(t *testing.T, kind setting.Kind[optimizer.UpdateRule]) {
 	before := fields
-	fields = fieldsOf(append(optimizer.Rules(), kind), optimizer.Curves())
+	fields = fieldsOf(append(optimizer.UpdateRules(), kind), optimizer.Curves())
 	t.Cleanup(func() { fields = before })
 }
 
 // AddCurve makes the table of schedules one row longer for the time of a test.
 func AddCurve(t *testing.T, kind setting.Kind[optimizer.Curve]) {
 	before := fields
-	fields = fieldsOf(optimizer.Rules(), append(optimizer.Curves(), kind))
+	fields = fieldsOf(optimizer.UpdateRules(), append(optimizer.Curves(), kind))
 	t.Cleanup(func() { fields = before })
 }

@@ -12,7 +12,7 @@ import (
 // signum moves every parameter by the learning rate, against the sign of the mean of gradients.
 type signum struct{ keep float64 }
 
-var signumKind = setting.Kind[optimizer.Rule]{Name: "signum", New: func() optimizer.Rule { return &signum{keep: 0.9} }}
+var signumKind = setting.Kind[optimizer.UpdateRule]{Name: "signum", New: func() optimizer.UpdateRule { return &signum{keep: 0.9} }}
 
 func (*signum) Name() string { return "signum" }
 

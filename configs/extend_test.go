@@ -78,7 +78,7 @@ func trained(t *testing.T, c *configs.Config) (before, after []float32, learning
 		t.Fatal(err)
 	}
 	runs := t.TempDir()
-	r, err := train.Create(c, train.Options{RunsDir: runs, Watcher: rates{&learningRates}, Source: &data.Source{Name: "grey", Train: pictures, Test: pictures}})
+	r, err := train.Create(c, train.Options{RunsDir: runs, Watcher: rates{&learningRates}, Source: &data.Split{Name: "grey", Train: pictures, Test: pictures}})
 	if err != nil {
 		t.Fatal(err)
 	}

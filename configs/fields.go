@@ -65,10 +65,10 @@ var (
 )
 
 // fields lists every key in the order in which files are written.
-var fields = fieldsOf(optimizer.Rules(), optimizer.Curves())
+var fields = fieldsOf(optimizer.UpdateRules(), optimizer.Curves())
 
 // fieldsOf lists every key where these rules and schedules can be chosen.
-func fieldsOf(rules setting.Kinds[optimizer.Rule], curves setting.Kinds[optimizer.Curve]) []*field {
+func fieldsOf(rules setting.Kinds[optimizer.UpdateRule], curves setting.Kinds[optimizer.Curve]) []*field {
 	return slices.Concat(dataFields, modelFields, privacyFields, optimizerFields(rules), scheduleFields(curves),
 		trainingFields, performanceFields, runFields)
 }
@@ -123,9 +123,9 @@ var privacyFields = []*field{
 		"How the spent budget is computed: exact by the exact privacy profile, pld by privacy loss distributions, rdp by Rényi differential privacy, which is looser. RDP is always reported beside the other two, and stands in where they have no certified answer.", nil},
 }
 
-func optimizerFields(rules setting.Kinds[optimizer.Rule]) []*field {
+func optimizerFields(rules setting.Kinds[optimizer.UpdateRule]) []*field {
 	return append([]*field{
-		{"optimizer.name", kindOf[optimizer.Rule](rules), func(c *Config) any { return &c.Optimizer.Rule },
+		{"optimizer.name", kindOf[optimizer.UpdateRule](rules), func(c *Config) any { return &c.Optimizer.Rule },
 			"The update rule; it only ever sees the noisy gradient.", nil},
 		{"optimizer.learning_rate", setting.Number{Min: 0, Max: 1000, OpenMin: true}, func(c *Config) any { return &c.Optimizer.LearningRate },
 			"The (first) learning rate.", nil},

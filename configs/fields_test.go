@@ -62,7 +62,7 @@ func TestTableHasEveryFieldOfConfigOnce(t *testing.T) {
 // argumentsOfKinds is the keys of the arguments of update rules and schedules.
 func argumentsOfKinds() map[string]bool {
 	paths := map[string]bool{}
-	for _, k := range optimizer.Rules() {
+	for _, k := range optimizer.UpdateRules() {
 		for _, a := range setting.Arguments(k.New()) {
 			paths["optimizer."+a.Name] = true
 		}
@@ -77,7 +77,7 @@ func argumentsOfKinds() map[string]bool {
 
 // An argument is stored in the rule that is chosen, where that has it.
 func TestArgumentsAreStoredInTheirKind(t *testing.T) {
-	for _, k := range optimizer.Rules() {
+	for _, k := range optimizer.UpdateRules() {
 		c := Config{Optimizer: Optimizer{Rule: k.New()}}
 		for _, a := range setting.Arguments(c.Optimizer.Rule) {
 			if f := fieldAt("optimizer." + a.Name); f.at(&c) != a.Value || !f.applies(&c) {

@@ -274,7 +274,7 @@ func TestYAMLReadsBackEqual(t *testing.T) {
 		folderBase + "run: {name: x}",
 		`data: {folder: "a: [b] #c", classes: ["true", "1e3", "ü ber", "x, y"], size: [1, 1024], channels: 3, std: [0.001]}` + "\nprivacy: {noise_multiplier: 0.1}",
 	}
-	for _, name := range optimizer.Rules().Names() {
+	for _, name := range optimizer.UpdateRules().Names() {
 		sources = append(sources, smallest+"optimizer: {name: "+name+", learning_rate: 1e-7}")
 	}
 	for _, name := range optimizer.Curves().Names() {

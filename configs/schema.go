@@ -124,7 +124,7 @@ func (f *field) meaning() string {
 func (f *field) defaultValue() any {
 	defaults := DefaultConfig()
 	switch value := f.at(&defaults).(type) {
-	case *optimizer.Rule:
+	case *optimizer.UpdateRule:
 		return (*value).Name()
 	case *optimizer.Curve:
 		return (*value).Name()

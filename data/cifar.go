@@ -66,7 +66,7 @@ type cifarFiles struct {
 
 // load reads the unpacked members, or else the archive beside their folder, and
 // verifies each member.
-func (s *cifarFiles) load(set *Dataset, folder string, _ uint64) (*Source, error) {
+func (s *cifarFiles) load(set *Dataset, folder string, _ uint64) (*Split, error) {
 	archive := filepath.Join(folder, s.archive)
 	sets := &cifarBuffers{files: s, classes: len(set.Classes), train: newCIFARBuffer(len(s.train), s.train[0].Size), test: newCIFARBuffer(1, s.test.Size)}
 	err := s.readMembers(filepath.Join(folder, s.folder), sets.put)
@@ -87,7 +87,7 @@ func (s *cifarFiles) load(set *Dataset, folder string, _ uint64) (*Source, error
 	if err != nil {
 		return nil, err
 	}
-	return &Source{Train: train, Test: test}, nil
+	return &Split{Train: train, Test: test}, nil
 }
 
 // files are all members that are needed; the test batch comes last.

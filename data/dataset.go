@@ -25,7 +25,7 @@ type Dataset struct {
 
 	// Load reads the set from its own folder. seed is public and means something to
 	// sets that are drawn.
-	Load func(set *Dataset, folder string, seed uint64) (*Source, error)
+	Load func(set *Dataset, folder string, seed uint64) (*Split, error)
 
 	// Files are what is downloaded into the folder, from the first of Mirrors that
 	// has it; none when there is nothing to fetch.
@@ -99,7 +99,7 @@ func Find(name string) *Dataset {
 }
 
 // load reads the set below dir and holds it against its declaration.
-func (d *Dataset) load(dir string, seed uint64) (*Source, error) {
+func (d *Dataset) load(dir string, seed uint64) (*Split, error) {
 	s, err := d.Load(d, filepath.Join(dir, d.Name), seed)
 	if err != nil {
 		return nil, err

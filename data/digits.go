@@ -7,7 +7,7 @@ var drawnDigits = Dataset{
 	Name: "digits", Doc: "drawn by the program itself",
 	Shape: Shape{digits.Side, digits.Side, 1}, Classes: digitClasses,
 	Train: 20000, Test: 2000,
-	Load: func(set *Dataset, _ string, seed uint64) (*Source, error) {
+	Load: func(set *Dataset, _ string, seed uint64) (*Split, error) {
 		return drawDigits(seed, set.Train, set.Test)
 	},
 }
@@ -15,13 +15,13 @@ var drawnDigits = Dataset{
 var digitClasses = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
 
 // drawDigits makes both parts of the set.
-func drawDigits(seed uint64, train, test int) (*Source, error) {
+func drawDigits(seed uint64, train, test int) (*Split, error) {
 	first, err := drawSet(seed, digits.Train, train)
 	if err != nil {
 		return nil, err
 	}
 	second, err := drawSet(seed, digits.Test, test)
-	return &Source{Train: first, Test: second}, err
+	return &Split{Train: first, Test: second}, err
 }
 
 // drawSet draws n pictures, in chunks so that the buffers of a drawer are used many times.

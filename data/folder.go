@@ -18,7 +18,7 @@ import (
 // of the file names, so it does not depend on the machine.
 //
 // Links are followed inside the folder and refused when they lead out of it.
-func loadFolder(spec Spec) (*Source, error) {
+func loadFolder(spec Spec) (*Split, error) {
 	shape := Shape{spec.Height, spec.Width, spec.Channels}
 	if err := checkShape(shape); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func loadFolder(spec Spec) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{Name: filepath.Base(filepath.Clean(spec.Folder)), Train: first, Test: second}, nil
+	return &Split{Name: filepath.Base(filepath.Clean(spec.Folder)), Train: first, Test: second}, nil
 }
 
 // checkClasses makes sure that each class can be the name of one folder.

@@ -79,7 +79,7 @@ func (s *idxFiles) all() []File {
 }
 
 // load reads and verifies the four files, packed with gzip or plain.
-func (s *idxFiles) load(set *Dataset, folder string, _ uint64) (*Source, error) {
+func (s *idxFiles) load(set *Dataset, folder string, _ uint64) (*Split, error) {
 	files := s.all()
 	read := make([]unpacked, len(files))
 	err := parallel(len(files), func(i int) (err error) {
@@ -107,7 +107,7 @@ func (s *idxFiles) load(set *Dataset, folder string, _ uint64) (*Source, error) 
 			return nil, err
 		}
 	}
-	return &Source{Train: train, Test: test}, nil
+	return &Split{Train: train, Test: test}, nil
 }
 
 // firstMissing names the packed file of the first content that was not read.

@@ -33,9 +33,9 @@ type Spec struct {
 	Seed uint64
 }
 
-// Source is a set of examples to train on and one to test with, of one shape and
+// Split is a set of examples to train on and one to test with, of one shape and
 // with the same classes.
-type Source struct {
+type Split struct {
 	Name        string
 	Train, Test Set
 }
@@ -59,7 +59,7 @@ func DefaultDir() string {
 // Load reads the examples that spec describes into memory. The error is one line.
 // It matches [ErrMissing] when files are not there and [ErrInvalid] when they are
 // not what they should be.
-func Load(spec Spec) (*Source, error) {
+func Load(spec Spec) (*Split, error) {
 	own, kind := spec.Folder, "folder"
 	if own == "" {
 		own, kind = spec.Table, "table"

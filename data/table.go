@@ -19,7 +19,7 @@ import (
 // Errors name the place of a mistake and never what stands there: neither the
 // values of a record, nor the header, which may be a record whose header is
 // missing.
-func loadTable(spec Spec) (*Source, error) {
+func loadTable(spec Spec) (*Split, error) {
 	if err := checkColumns(spec); err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func loadTable(spec Spec) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{Name: filepath.Base(filepath.Clean(spec.Table)), Train: train, Test: test}, nil
+	return &Split{Name: filepath.Base(filepath.Clean(spec.Table)), Train: train, Test: test}, nil
 }
 
 // CountRecords returns how many records the part "train" or "test" of a table has, without a look at

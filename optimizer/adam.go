@@ -26,8 +26,8 @@ type Adam struct {
 }
 
 var (
-	adam  = ruleKind(func() Rule { return &Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8} })
-	adamW = ruleKind(func() Rule { return &Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decoupled: true} })
+	adam  = ruleKind(func() UpdateRule { return &Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8} })
+	adamW = ruleKind(func() UpdateRule { return &Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decoupled: true} })
 )
 
 // Name is "adam" or "adamw".
@@ -49,12 +49,12 @@ func (r *Adam) Arguments() []setting.Argument {
 	}
 }
 
-// Slots implements [Rule].
+// Slots implements [UpdateRule].
 func (*Adam) Slots() []Slot {
 	return []Slot{{Name: "exp_avg"}, {Name: "exp_avg_sq", NotNegative: true}}
 }
 
-// Move implements [Rule].
+// Move implements [UpdateRule].
 func (r *Adam) Move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32) {
 	first, second := memory[0], memory[1]
 	rate1 := rate / (1 - math.Pow(r.Beta1, float64(t)))

@@ -14,7 +14,7 @@
 // config; the number of examples that Poisson sampling really drew is private and has no way in
 // here.
 //
-// An Update is a [Rule], the arithmetic for one coordinate, within what all rules have in common:
-// checks, memory, checkpoints. A [Schedule] is a pure function of the step: warm-up, then a
-// [Curve]. [Rules] and [Curves] list what a configuration can name.
+// An Update is a [UpdateRule], the arithmetic for one coordinate, within what all rules have in
+// common: checks, memory, checkpoints. A [Schedule] is a pure function of the step: warm-up, then a
+// [Curve]. [UpdateRules] and [Curves] list what a configuration can name.
 package optimizer

@@ -19,8 +19,8 @@ type Momentum struct {
 }
 
 var (
-	momentum = ruleKind(func() Rule { return &Momentum{Momentum: 0.9} })
-	nesterov = ruleKind(func() Rule { return &Momentum{Momentum: 0.9, Nesterov: true} })
+	momentum = ruleKind(func() UpdateRule { return &Momentum{Momentum: 0.9} })
+	nesterov = ruleKind(func() UpdateRule { return &Momentum{Momentum: 0.9, Nesterov: true} })
 )
 
 // Name is "momentum" or "nesterov".
@@ -36,10 +36,10 @@ func (r *Momentum) Arguments() []setting.Argument {
 	return []setting.Argument{decay("momentum", "How much of the last update is kept.", &r.Momentum), weightDecay(&r.WeightDecay)}
 }
 
-// Slots implements [Rule].
+// Slots implements [UpdateRule].
 func (*Momentum) Slots() []Slot { return []Slot{{Name: "momentum_buffer"}} }
 
-// Move implements [Rule].
+// Move implements [UpdateRule].
 func (r *Momentum) Move(p []float32, g []float64, perBatch, rate float64, _ int, memory [][]float32) {
 	step := kernel.Momentum{PerBatch: perBatch, Decay: r.WeightDecay, Mu: r.Momentum, Rate: rate, Nesterov: r.Nesterov}
 	step.Step(p, memory[0], g)

@@ -9,7 +9,7 @@ import (
 // torch.optim (SGD, Adam and AdamW, PyTorch 2) in their own order of operations and independent of
 // the code under test.
 type reference struct {
-	rule         Rule
+	rule         UpdateRule
 	p, buf, m, v float64
 	step         int
 	started      bool // PyTorch starts the buffer with the first gradient instead of with zero
@@ -83,7 +83,7 @@ func TestUpdatesFollowTheirFormulas(t *testing.T) {
 // 0.1.
 func TestUpdatesByHand(t *testing.T) {
 	for _, c := range []struct {
-		rule   Rule
+		rule   UpdateRule
 		want   [2]float64
 		reason string
 	}{

@@ -6,10 +6,10 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Rule is the arithmetic of an update rule, coordinate by coordinate, in float64 between float32
-// parameters and slots. A rule that can be set lists its arguments ([setting.Arguments]). Its
-// fields are set before it is given to [NewUpdate] and not changed afterwards.
-type Rule interface {
+// UpdateRule is the arithmetic of an update rule, coordinate by coordinate, in float64 between
+// float32 parameters and slots. A rule that can be set lists its arguments ([setting.Arguments]).
+// Its fields are set before it is given to [NewUpdate] and not changed afterwards.
+type UpdateRule interface {
 	// Name is the rule's name in configs.
 	Name() string
 	// Slots names the vectors that the rule remembers. They start at zero.
@@ -27,23 +27,23 @@ type Slot struct {
 	NotNegative bool   // its values are never below 0
 }
 
-// Rules is every update rule that a configuration can name: to add one, write its file and add its
-// kind here. An argument of the same name is the same key of a configuration, so it has one format,
-// one meaning and one default in all rules.
-func Rules() setting.Kinds[Rule] {
-	return setting.Kinds[Rule]{sgd, momentum, nesterov, adam, adamW}
+// UpdateRules is every update rule that a configuration can name: to add one, write its file and add
+// its kind here. An argument of the same name is the same key of a configuration, so it has one
+// format, one meaning and one default in all rules.
+func UpdateRules() setting.Kinds[UpdateRule] {
+	return setting.Kinds[UpdateRule]{sgd, momentum, nesterov, adam, adamW}
 }
 
-// ruleKind is a row of [Rules]. Its name is what the rule itself says.
-func ruleKind(fresh func() Rule) setting.Kind[Rule] {
-	return setting.Kind[Rule]{Name: fresh().Name(), New: fresh}
+// ruleKind is a row of [UpdateRules]. Its name is what the rule itself says.
+func ruleKind(fresh func() UpdateRule) setting.Kind[UpdateRule] {
+	return setting.Kind[UpdateRule]{Name: fresh().Name(), New: fresh}
 }
 
 // checkRule returns an error that wraps [ErrRule] when the rule holds a value that it does not
 // allow.
-func checkRule(r Rule) error {
+func checkRule(r UpdateRule) error {
 	if r == nil {
-		return fmt.Errorf("optimizer: update rule is nil, expected one of %v: %w", Rules().Names(), ErrRule)
+		return fmt.Errorf("optimizer: update rule is nil, expected one of %v: %w", UpdateRules().Names(), ErrRule)
 	}
 	if err := setting.Check(r.Name(), r); err != nil {
 		return fmt.Errorf("optimizer: %w: %w", err, ErrRule)

@@ -19,7 +19,7 @@ type Curve interface {
 }
 
 // Curves is every schedule that a configuration can name: to add one, write its file and add its
-// kind here. An argument of the same name is the same key of a configuration, as in [Rules].
+// kind here. An argument of the same name is the same key of a configuration, as in [UpdateRules].
 func Curves() setting.Kinds[Curve] {
 	return setting.Kinds[Curve]{constant, cosine, step}
 }

@@ -13,7 +13,7 @@ type SGD struct {
 	WeightDecay float64 // not negative
 }
 
-var sgd = ruleKind(func() Rule { return &SGD{} })
+var sgd = ruleKind(func() UpdateRule { return &SGD{} })
 
 // Name is "sgd".
 func (*SGD) Name() string { return "sgd" }
@@ -23,10 +23,10 @@ func (r *SGD) Arguments() []setting.Argument {
 	return []setting.Argument{weightDecay(&r.WeightDecay)}
 }
 
-// Slots implements [Rule]: it remembers nothing.
+// Slots implements [UpdateRule]: it remembers nothing.
 func (*SGD) Slots() []Slot { return nil }
 
-// Move implements [Rule].
+// Move implements [UpdateRule].
 func (r *SGD) Move(p []float32, g []float64, perBatch, rate float64, _ int, _ [][]float32) {
 	kernel.Descend(p, g, perBatch, r.WeightDecay, rate)
 }

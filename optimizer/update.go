@@ -11,13 +11,13 @@ import (
 	"dpsgd/release"
 )
 
-// Update is a [Rule] that moves parameters against noisy gradients, and what it remembers between
+// Update is a [UpdateRule] that moves parameters against noisy gradients, and what it remembers between
 // steps. All rules are post-processing of noisy sums: their memory is made of [release.Noisy]
 // values, parameters and public numbers. An Update serves one vector of parameters and is not safe
 // for concurrent use.
 type Update struct {
 	dim    int
-	rule   Rule
+	rule   UpdateRule
 	step   int
 	memory [][]float32 // in the order of rule.Slots
 
@@ -51,7 +51,7 @@ var (
 // NewUpdate returns the rule for dim parameters, as before its first step, whose noisy values come
 // from at most that many threads at a time. The error wraps [ErrRule]. The parameters do not depend
 // on the number of threads.
-func NewUpdate(r Rule, dim, threads int) (*Update, error) {
+func NewUpdate(r UpdateRule, dim, threads int) (*Update, error) {
 	if dim <= 0 {
 		return nil, fmt.Errorf("optimizer: update rule for %d parameters, must be at least 1: %w", dim, ErrRule)
 	}

@@ -19,8 +19,8 @@ import (
 
 // rules are all update rules, set in several ways; every one passes the contract suite and the
 // reference test.
-func rules() map[string]Rule {
-	return map[string]Rule{
+func rules() map[string]UpdateRule {
+	return map[string]UpdateRule{
 		"sgd":                       &SGD{},
 		"sgd with decay":            &SGD{WeightDecay: 0.1},
 		"momentum":                  &Momentum{Momentum: 0.9},
@@ -35,7 +35,7 @@ func rules() map[string]Rule {
 	}
 }
 
-func newUpdate(t testing.TB, r Rule, dim int) *Update {
+func newUpdate(t testing.TB, r UpdateRule, dim int) *Update {
 	t.Helper()
 	u, err := NewUpdate(r, dim, 1)
 	if err != nil {
@@ -133,7 +133,7 @@ func TestUpdateContract(t *testing.T) {
 }
 
 // From every step of a run, a fresh rule with the state of the old one ends in the same place.
-func checkRestore(t *testing.T, rule Rule) {
+func checkRestore(t *testing.T, rule UpdateRule) {
 	const steps, dim = 8, 4096 + 5 // more than a stream of noise serves
 	g := make([]Gradient, steps)
 	for i := range g {
@@ -160,7 +160,7 @@ func checkRestore(t *testing.T, rule Rule) {
 	}
 }
 
-func checkStateIsCopy(t *testing.T, rule Rule) {
+func checkStateIsCopy(t *testing.T, rule UpdateRule) {
 	u := newUpdate(t, rule, 4)
 	apply(t, u, startingPoint(4, 1), noise(t, 4, 1, 1), 10, 0.1)
 	want, taken := u.State(), u.State()
@@ -185,7 +185,7 @@ func checkStateIsCopy(t *testing.T, rule Rule) {
 	}
 }
 
-func checkWrongStates(t *testing.T, rule Rule) {
+func checkWrongStates(t *testing.T, rule UpdateRule) {
 	const dim = 4
 	u := newUpdate(t, rule, dim)
 	apply(t, u, startingPoint(dim, 1), noise(t, dim, 1, 1), 10, 0.1)
@@ -224,7 +224,7 @@ func checkWrongStates(t *testing.T, rule Rule) {
 	}
 }
 
-func checkWrongArguments(t *testing.T, rule Rule) {
+func checkWrongArguments(t *testing.T, rule UpdateRule) {
 	const dim = 4
 	u := newUpdate(t, rule, dim)
 	g := noise(t, dim, 1, 1)
@@ -271,7 +271,7 @@ func checkWrongArguments(t *testing.T, rule Rule) {
 
 // A zero gradient on a fresh rule leaves the parameters alone but for weight decay, which pulls
 // them toward zero.
-func checkZeroGradient(t *testing.T, rule Rule) {
+func checkZeroGradient(t *testing.T, rule UpdateRule) {
 	p, before := startingPoint(100, 1), startingPoint(100, 1)
 	apply(t, newUpdate(t, rule, 100), p, noiseOf(t, 1e-30, 100, 1, 1), 10, 0.1)
 	decay := *setting.Find(setting.Arguments(rule), "weight_decay").Value.(*float64)
@@ -288,7 +288,7 @@ func checkZeroGradient(t *testing.T, rule Rule) {
 
 // The step is that of gradient/batch: a batch of 8 and one of 1 with an eighth of the gradient do
 // the same, exactly, because division by 8 is exact.
-func checkBatchSize(t *testing.T, rule Rule) {
+func checkBatchSize(t *testing.T, rule UpdateRule) {
 	const dim = 50
 	p, q := startingPoint(dim, 2), startingPoint(dim, 2)
 	apply(t, newUpdate(t, rule, dim), p, noise(t, dim, 8, 1), 8, 0.1)
@@ -319,7 +319,7 @@ func TestUpdatesAcceptOnlyNoisy(t *testing.T) {
 
 func TestNewUpdateRefuses(t *testing.T) {
 	for _, c := range []struct {
-		rule Rule
+		rule UpdateRule
 		dim  int
 		says string
 	}{
@@ -363,7 +363,7 @@ func TestKindsAreConsistent(t *testing.T) {
 			same[a.Name] = a
 		}
 	}
-	for _, k := range Rules() {
+	for _, k := range UpdateRules() {
 		check(k.Name, k.New())
 	}
 	clear(same)
@@ -378,7 +378,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 	for _, r := range rules() {
 		tested[r.Name()] = true
 	}
-	for _, name := range Rules().Names() {
+	for _, name := range UpdateRules().Names() {
 		if !tested[name] {
 			t.Errorf("rule %q has no row in rules", name)
 		}

@@ -4,10 +4,10 @@
 //	Plan ─► sample ─► durable event ─► contributions ─► exact bounded sum ─► noise ─► Noisy values
 //
 // A [Door] does all of it, in this order, in one function: [Door.Release]. Training, private
-// statistics, votes of teachers and audits are callers, each with another [Source] of contributions
-// and, where needed, another [Mechanism]. Sampler, bound, mechanism and accounted event come from
-// one [Plan], so that none can describe another run than the one that happened, and a privacy
-// statement is rendered from it.
+// statistics, votes of teachers and audits are callers, each with another [Contributor] of
+// contributions and, where needed, another [Mechanism]. Sampler, bound, mechanism and accounted
+// event come from one [Plan], so that none can describe another run than the one that happened, and
+// a privacy statement is rendered from it.
 //
 // # What is claimed
 //

@@ -10,10 +10,10 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Source computes what records contribute to a release. It is not trusted with the bound of a
+// Contributor computes what records contribute to a release. It is not trusted with the bound of a
 // contribution, only with isolation: that of a record depends on that record and on what was
 // released before, on no other record.
-type Source interface {
+type Contributor interface {
 	// Capacity is how many records it takes at a time, at least 1.
 	Capacity() int
 	// Contributions returns the contributions of the records with these indices, at most Capacity
@@ -65,7 +65,7 @@ func NewDoor(p Plan, dim int, j Journal, b Budget, pool *kernel.Pool) (*Door, er
 //
 // After an error nothing was handed out; the event may be in the journal nevertheless, which
 // overstates what was spent. An error that wraps [ErrBudget] comes before anything was done.
-func (d *Door) Release(step int, source Source, consume func(Noisy)) error {
+func (d *Door) Release(step int, source Contributor, consume func(Noisy)) error {
 	event := d.plan.Event(step)
 	if err := d.afford(event); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (d *Door) afford(next accountant.Event) error {
 
 // add makes the sum that of the sample, as many records at a time as the source takes. No record is
 // left out, whatever their number, and none comes twice.
-func (d *Door) add(source Source) error {
+func (d *Door) add(source Contributor) error {
 	d.sum.Reset()
 	for rest := d.sample; len(rest) > 0; {
 		n := min(len(rest), max(source.Capacity(), 1))

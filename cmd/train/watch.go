@@ -85,7 +85,7 @@ func (p *plainWatcher) Finished(r train.Result) {
 }
 
 // twoAccountants says whether RDP is shown beside the accountant of a plan.
-func twoAccountants(p *train.Plan) bool { return p.Accountant.Name() != "rdp" }
+func twoAccountants(p *train.RunPlan) bool { return p.Accountant.Name() != "rdp" }
 
 // guarantee is what was spent and by whose account, with what RDP says beside another accountant.
 func guarantee(epsilon, delta float64, accountedBy string, byRDP *float64) string {

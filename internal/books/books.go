@@ -122,7 +122,7 @@ func (b *Books) Settle(r checkpoints.Registration) error {
 }
 
 // Registration is how a run appears in the ledger of its data.
-func Registration(c *configs.Config, source *data.Source, registry, dir string) (checkpoints.Registration, error) {
+func Registration(c *configs.Config, source *data.Split, registry, dir string) (checkpoints.Registration, error) {
 	path, err := pathFrom(registry, dir)
 	return checkpoints.Registration{
 		Path: path, Data: dataOf(source), Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant,
@@ -130,7 +130,7 @@ func Registration(c *configs.Config, source *data.Source, registry, dir string) 
 }
 
 // dataOf is what a data set is recognised by.
-func dataOf(source *data.Source) checkpoints.Data {
+func dataOf(source *data.Split) checkpoints.Data {
 	return checkpoints.Data{
 		Name: source.Name, Examples: source.Train.Len(), Shape: source.Train.Shape().String(), Classes: len(source.Train.Classes()),
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // Gradients computes per-example gradients for logical batches of any size with one graph of fixed
-// physical batch size: the [release.Source] of training.
+// physical batch size: the [release.Contributor] of training.
 type Gradients struct {
 	input    Input
 	executor *graph.Executor
@@ -29,7 +29,7 @@ type Gradients struct {
 	observe func(Diagnosis) // told about every physical batch when diagnostics are on; nil otherwise
 }
 
-var _ release.Source = (*Gradients)(nil)
+var _ release.Contributor = (*Gradients)(nil)
 
 // Diagnosis is what a physical batch says about its examples. All of it is sensitive.
 type Diagnosis struct {

@@ -93,7 +93,7 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 }
 
 // fillPrivacy fills in what the plan costs.
-func (d *Description) fillPrivacy(c *configs.Config, plan *train.Plan) error {
+func (d *Description) fillPrivacy(c *configs.Config, plan *train.RunPlan) error {
 	points := min(curvePoints, plan.MaxSteps)
 	for i := 1; i <= points; i++ {
 		steps := plan.MaxSteps * i / points
@@ -120,7 +120,7 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *train.Plan) error {
 }
 
 // fillMemory declares the training graph to see what it needs.
-func (d *Description) fillMemory(c *configs.Config, plan *train.Plan, m *model.Model, o setup.Outline) error {
+func (d *Description) fillMemory(c *configs.Config, plan *train.RunPlan, m *model.Model, o setup.Outline) error {
 	pool := kernel.NewPool(setup.Threads(c))
 	defer pool.Close()
 	g, err := compute.NewGradients(m, nil, min(c.Training.PhysicalBatchSize, o.Examples), c.Performance.Engine, compute.Choice{}, pool)

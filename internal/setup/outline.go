@@ -33,7 +33,7 @@ func named(d *data.Dataset) Outline {
 }
 
 // OutlineOfSource describes the data of a source.
-func OutlineOfSource(s *data.Source) Outline {
+func OutlineOfSource(s *data.Split) Outline {
 	return Outline{s.Name, s.Train.Len(), s.Test.Len(), s.Train.Shape(), len(s.Train.Classes())}
 }
 

@@ -14,7 +14,7 @@ import (
 var ErrPlan = errors.New("train: the configuration does not fit the data")
 
 // Data reads the configured examples.
-func Data(c *configs.Config, dir string) (*data.Source, error) {
+func Data(c *configs.Config, dir string) (*data.Split, error) {
 	return data.Load(Spec(c, dir))
 }
 

@@ -41,7 +41,7 @@ func firstSpent(t *testing.T, run string) float64 {
 	return s.Epsilon
 }
 
-var drawn = sync.OnceValues(func() (*data.Source, error) { return data.Load(data.Spec{Name: "digits", Seed: 1}) })
+var drawn = sync.OnceValues(func() (*data.Split, error) { return data.Load(data.Spec{Name: "digits", Seed: 1}) })
 
 // firstRuns copies the runs of the first version and returns options with which they go on.
 func firstRuns(t *testing.T) train.Options {

@@ -23,7 +23,7 @@ type Options struct {
 	DataDir string // of named data sets; data.DefaultDir when empty
 	RunsDir string // parent of the sweep's folder; "runs" when empty
 	Watcher Watcher
-	Source  *data.Source // used instead of the configured data of every trial; nil reads it
+	Source  *data.Split // used instead of the configured data of every trial; nil reads it
 }
 
 // Watcher is told how a sweep goes. Methods but SweepStarted and SweepFinished concern one trial.
@@ -73,7 +73,7 @@ type sweep struct {
 	registry string          // the folder with the ledger of data sets
 	started  map[string]bool // trials that have a ledger
 
-	source     *data.Source // of the last trial
+	source     *data.Split // of the last trial
 	sourceSpec string
 }
 
@@ -222,7 +222,7 @@ func (s *sweep) openTrial(t configs.Trial, o train.Options) (*train.Run, error) 
 }
 
 // data is the source of a configuration; trials with the same data share it.
-func (s *sweep) data(c *configs.Config) (*data.Source, error) {
+func (s *sweep) data(c *configs.Config) (*data.Split, error) {
 	if s.options.Source != nil {
 		return s.options.Source, nil
 	}

@@ -50,9 +50,9 @@ func Parse(t testing.TB, overrides ...string) *configs.Config {
 
 // Source makes pictures of 6x6 grey pixels in three classes: which third of the rows is bright,
 // under noise.
-func Source(t testing.TB, n int) *data.Source {
+func Source(t testing.TB, n int) *data.Split {
 	t.Helper()
-	return &data.Source{Name: "stripes", Train: Pictures(t, n, 1), Test: Pictures(t, 90, 2)}
+	return &data.Split{Name: "stripes", Train: Pictures(t, n, 1), Test: Pictures(t, 90, 2)}
 }
 
 // Pictures makes n of the pictures of [Source].

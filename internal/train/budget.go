@@ -38,7 +38,7 @@ func (c certificate) covers(l *accountant.Ledger) bool {
 
 // certify fixes how many of the planned steps the budget allows, before anything is released, and
 // makes sure that there is a guarantee for them.
-func (p *Plan) certify(calibrated bool) error {
+func (p *RunPlan) certify(calibrated bool) error {
 	cost, refusal, err := p.cost(p.Steps)
 	if err != nil {
 		return fmt.Errorf("%w: privacy.noise_multiplier is %g, expected enough noise for a guarantee: %w", setup.ErrPlan, p.NoiseMultiplier, err)
@@ -75,7 +75,7 @@ func (p *Plan) certify(calibrated bool) error {
 }
 
 // affordable is how many of the planned steps fit the budget.
-func (p *Plan) affordable() (int, error) {
+func (p *RunPlan) affordable() (int, error) {
 	var problem error
 	fit := sort.Search(p.Steps, func(i int) bool {
 		cost, _, err := p.cost(i + 1)
@@ -87,7 +87,7 @@ func (p *Plan) affordable() (int, error) {
 
 // cost is what the first steps of the plan cost. Its refusal is that of
 // [account.Accountants.Spent].
-func (p *Plan) cost(steps int) (s account.Spent, refusal, err error) {
+func (p *RunPlan) cost(steps int) (s account.Spent, refusal, err error) {
 	l, err := p.Schedule(steps)
 	if err != nil {
 		return account.Spent{}, nil, err
@@ -99,7 +99,7 @@ func epsilonOf(s account.Spent) string { return "ε = " + accountant.RoundUp(s.E
 
 // fellBack notes that RDP stood in, unless there was no refusal. A plan says so once for each kind
 // of question.
-func (p *Plan) fellBack(refusal error, asked, answer string) {
+func (p *RunPlan) fellBack(refusal error, asked, answer string) {
 	if refusal == nil {
 		return
 	}
@@ -110,7 +110,7 @@ func (p *Plan) fellBack(refusal error, asked, answer string) {
 // [release.Budget]. Among the steps that were certified in advance that takes no accountant. A
 // ledger that holds anything else, such as the steps that a killed run repeats beyond its plan, is
 // a new question with the next event included.
-func (p *Plan) Allows(l *accountant.Ledger, event accountant.Event) (bool, error) {
+func (p *RunPlan) Allows(l *accountant.Ledger, event accountant.Event) (bool, error) {
 	if p.Budget == nil {
 		return true, nil
 	}
@@ -133,7 +133,7 @@ func (p *Plan) Allows(l *accountant.Ledger, event accountant.Event) (bool, error
 }
 
 // Spent is the guarantee of what is in the ledger.
-func (p *Plan) Spent(l *accountant.Ledger) (account.Spent, error) {
+func (p *RunPlan) Spent(l *accountant.Ledger) (account.Spent, error) {
 	s, refusal, err := p.accounts.Spent(l, p.Delta)
 	// Numerics may answer a hair more for a part than for the whole, or nothing. Both are upper
 	// bounds.
@@ -152,7 +152,7 @@ func (p *Plan) Spent(l *accountant.Ledger) (account.Spent, error) {
 }
 
 // After is the guarantee of the first steps of the plan.
-func (p *Plan) After(steps int) (account.Spent, error) {
+func (p *RunPlan) After(steps int) (account.Spent, error) {
 	l, err := p.Schedule(steps)
 	if err != nil {
 		return account.Spent{}, err

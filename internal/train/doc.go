@@ -5,14 +5,14 @@
 //
 // A step is one release through the door of package release, whose plan is part of the [Plan]:
 // budget, sample, durable event, contributions of the sampled examples, their exact bounded sum,
-// noise. The [Plan] gives it the sampler, the clip norm and the mechanism of the configuration, the
+// noise. The [RunPlan] gives it the sampler, the clip norm and the mechanism of the configuration, the
 // graph of the network gives it contributions, the two ledgers of the run record it, and what comes
 // out, divided by the expected batch size, goes to the update rule.
 //
 // # Accounting
 //
 // How many steps fit the budget is fixed with the plan, before the first release, by the accountant
-// of the configuration: exact, pld or rdp. Among these steps [Plan.Allows] takes no accountant,
+// of the configuration: exact, pld or rdp. Among these steps [RunPlan.Allows] takes no accountant,
 // only a look at the ledger; a ledger that holds anything else, such as the steps that a killed run
 // makes twice, is asked about as it is, with the next step included.
 //

@@ -17,8 +17,8 @@ import (
 	"dpsgd/release"
 )
 
-// Plan is a release plan with how many releases there are to be, and what they may cost.
-type Plan struct {
+// RunPlan is a release plan with how many releases there are to be, and what they may cost.
+type RunPlan struct {
 	release.Plan
 	Steps             int // updates that are planned
 	ExpectedBatchSize float64
@@ -40,7 +40,7 @@ type Plan struct {
 }
 
 // NewPlan fixes the plan for a training set of n examples. n counts as public.
-func NewPlan(c *configs.Config, n int) (*Plan, error) {
+func NewPlan(c *configs.Config, n int) (*RunPlan, error) {
 	a, err := account.New(c.Privacy.Accountant)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func NewPlan(c *configs.Config, n int) (*Plan, error) {
 
 // newPlan fixes the plan of a run with what it has released so far, nil for a new one. Noise is
 // made on the threads of pool.
-func newPlan(c *configs.Config, n int, a account.Accountants, released *accountant.Ledger, pool *kernel.Pool) (*Plan, error) {
+func newPlan(c *configs.Config, n int, a account.Accountants, released *accountant.Ledger, pool *kernel.Pool) (*RunPlan, error) {
 	if c.Training.BatchSize > n {
 		return nil, fmt.Errorf("%w: training.batch_size is %d, expected at most the %d training examples", setup.ErrPlan, c.Training.BatchSize, n)
 	}
@@ -63,7 +63,7 @@ func newPlan(c *configs.Config, n int, a account.Accountants, released *accounta
 		return nil, err
 	}
 	sampler := data.Poisson{SamplingProbability: float64(c.Training.BatchSize) / float64(n)}
-	p := &Plan{
+	p := &RunPlan{
 		Plan:                release.Plan{Unit: "one training example", Records: n, Policy: policy, Sampler: sampler},
 		Steps:               steps(c.Training, n),
 		ExpectedBatchSize:   float64(c.Training.BatchSize),
@@ -95,7 +95,7 @@ func newPlan(c *configs.Config, n int, a account.Accountants, released *accounta
 
 // noiseOf is the noise multiplier of the first release in a ledger of this plan; 0 if there is
 // none.
-func (p *Plan) noiseOf(l *accountant.Ledger) float64 {
+func (p *RunPlan) noiseOf(l *accountant.Ledger) float64 {
 	if l == nil {
 		return 0
 	}
@@ -117,7 +117,7 @@ func steps(t configs.Training, n int) int {
 	return max(1, int(math.Round(float64(t.Epochs)*float64(n)/float64(t.BatchSize))))
 }
 
-func (p *Plan) calibrate() (float64, error) {
+func (p *RunPlan) calibrate() (float64, error) {
 	event := func(sigma float64) accountant.Event {
 		return p.Sampler.Sampled(accountant.Gaussian{NoiseMultiplier: sigma})
 	}
@@ -126,7 +126,7 @@ func (p *Plan) calibrate() (float64, error) {
 
 // Hash identifies the plan and the shape of its data. It is made of public values only: a hash of
 // the training data would let anyone who guesses the data check the guess.
-func (p *Plan) Hash(c *configs.Config, source *data.Source) string {
+func (p *RunPlan) Hash(c *configs.Config, source *data.Split) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", Identity(c), p.Steps, p.NoiseMultiplier,
 		source.Train.Len(), source.Train.Shape(), source.Train.Classes())

@@ -13,7 +13,7 @@ import (
 func TestReferenceOfAccountants(t *testing.T) {
 	reference := string(configs.Reference())
 	for name, n := range map[string]int{"digits": 20000, "mnist-cnn": 60000, "fashion-cnn": 60000, "cifar-cnn": 50000} {
-		plan := func(accountant string, overrides ...string) *Plan {
+		plan := func(accountant string, overrides ...string) *RunPlan {
 			p, err := NewPlan(load(t, name, append(overrides, "privacy.accountant="+accountant)...), n)
 			if err != nil {
 				t.Fatal(err)

@@ -125,7 +125,7 @@ func shifted(t testing.TB, s data.Set) *data.Images {
 }
 
 // renamed is a source with other class names.
-func renamed(t testing.TB, s *data.Source, classes ...string) *data.Source {
+func renamed(t testing.TB, s *data.Split, classes ...string) *data.Split {
 	t.Helper()
 	again := func(s data.Set) *data.Images {
 		m := s.(*data.Images)
@@ -139,7 +139,7 @@ func renamed(t testing.TB, s *data.Source, classes ...string) *data.Source {
 		}
 		return out
 	}
-	return &data.Source{Name: s.Name, Train: again(s.Train), Test: again(s.Test)}
+	return &data.Split{Name: s.Name, Train: again(s.Train), Test: again(s.Test)}
 }
 
 // A run that cannot start says why in one line and leaves nothing behind.

@@ -14,7 +14,7 @@ func init() {
 	err := data.Register(data.Dataset{
 		Name: "quadrants", Doc: "points of the plane", Aliases: []string{"quads"},
 		Shape: data.Row(2), Classes: []string{"same sign", "other sign"}, Train: 400, Test: 100,
-		Load: func(set *data.Dataset, _ string, _ uint64) (*data.Source, error) {
+		Load: func(set *data.Dataset, _ string, _ uint64) (*data.Split, error) {
 			labels, values := make([]uint8, set.Train), make([]float32, 0, 2*set.Train)
 			for i := range labels {
 				x, y := float32(i%20)-9.5, float32(i/20)-9.5
@@ -28,7 +28,7 @@ func init() {
 				return nil, err
 			}
 			test, err := data.NewRows(2, set.Classes, labels[:set.Test], values[:2*set.Test])
-			return &data.Source{Train: train, Test: test}, err
+			return &data.Split{Train: train, Test: test}, err
 		},
 	})
 	if err != nil {

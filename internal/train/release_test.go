@@ -21,7 +21,7 @@ import (
 
 // blackSource is pictures of nothing: with zero inputs and no biases, every gradient is exactly
 // zero.
-func blackSource(t testing.TB, n, height, width int) *data.Source {
+func blackSource(t testing.TB, n, height, width int) *data.Split {
 	t.Helper()
 	pictures := func(n int) *data.Images {
 		m, err := data.NewImages(data.Shape{Height: height, Width: width, Channels: 1}, []string{"a", "b"}, make([]uint8, n), make([]uint8, n*height*width))
@@ -30,7 +30,7 @@ func blackSource(t testing.TB, n, height, width int) *data.Source {
 		}
 		return m
 	}
-	return &data.Source{Name: "black", Train: pictures(n), Test: pictures(4)}
+	return &data.Split{Name: "black", Train: pictures(n), Test: pictures(4)}
 }
 
 // A whole run on examples whose gradients are zero moves every coordinate of the parameters, in

@@ -68,7 +68,7 @@ func (m *tape) Privatize(step int, sum *clip.Sum, consume func(release.Noisy)) e
 }
 
 // neighbour is the data with another picture and another label in one place.
-func neighbour(t *testing.T, s *data.Source, place int) *data.Source {
+func neighbour(t *testing.T, s *data.Split, place int) *data.Split {
 	t.Helper()
 	m := s.Train.(*data.Images)
 	var labels, pixels []uint8
@@ -86,7 +86,7 @@ func neighbour(t *testing.T, s *data.Source, place int) *data.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &data.Source{Name: s.Name, Train: other, Test: s.Test}
+	return &data.Split{Name: s.Name, Train: other, Test: s.Test}
 }
 
 // random identifiers, hashes over them, and the name of the folder differ between any two runs. Of
@@ -104,7 +104,7 @@ var (
 func TestPublicFilesDependOnNoisyVectorsAlone(t *testing.T) {
 	overrides := []string{"training.evaluate_every=3", "run.checkpoint_every=4", "training.batch_size=150", "optimizer.name=adam"}
 	source := tiny.Source(t, tiny.Examples)
-	record := func(source *data.Source, play *tape) (*tape, string) {
+	record := func(source *data.Split, play *tape) (*tape, string) {
 		o := options(t)
 		o.Source = source
 		r := create(t, tiny.Parse(t, overrides...), o)

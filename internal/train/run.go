@@ -41,14 +41,14 @@ type Options struct {
 	Watcher  Watcher
 	// Source is used instead of reading the configured data, by callers that make several runs with
 	// one data set.
-	Source *data.Source
+	Source *data.Split
 
 	engines compute.Choice        // that a run goes on with; none in a new one
 	account accountant.Accountant // in place of the configured one, for tests; nil in every other run
 }
 
 // data is the data set that the caller has, or the configured one, read now.
-func (o Options) data(c *configs.Config) (*data.Source, error) {
+func (o Options) data(c *configs.Config) (*data.Split, error) {
 	if o.Source != nil {
 		return o.Source, nil
 	}
@@ -68,8 +68,8 @@ type Run struct {
 	Dir string // the run's folder
 
 	config    *configs.Config
-	source    *data.Source
-	plan      *Plan
+	source    *data.Split
+	plan      *RunPlan
 	planHash  string
 	model     *model.Model
 	update    *optimizer.Update

@@ -231,7 +231,7 @@ func TestDiagnosticsOnlyWhenAsked(t *testing.T) {
 	}
 }
 
-func mustPlan(t testing.TB, overrides ...string) *Plan {
+func mustPlan(t testing.TB, overrides ...string) *RunPlan {
 	t.Helper()
 	p, err := NewPlan(tiny.Parse(t, overrides...), tiny.Examples)
 	if err != nil {

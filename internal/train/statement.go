@@ -48,7 +48,7 @@ func (r *Run) diagnosed() bool {
 	return r.diagnoses != nil || err == nil
 }
 
-func notPrivate(source *data.Source, diagnosed bool) []string {
+func notPrivate(source *data.Split, diagnosed bool) []string {
 	shape, kept := source.Train.Shape(), "the size and channels of the pictures"
 	if shape.IsRow() {
 		kept = "the names of the columns"

@@ -70,7 +70,7 @@ type Overview struct {
 	Data             string
 	Examples         int
 	Parameters       int
-	Plan             *Plan
+	Plan             *RunPlan
 	ResumedAt        int // steps behind the checkpoint that the run goes on from; 0 for a new one
 	LedgerEntries    int
 	PrivateDiagnosed bool

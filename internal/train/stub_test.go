@@ -37,7 +37,7 @@ func (s *stub) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guaran
 func always(*accountant.Ledger) bool { return true }
 
 // stubPlan is a plan that a stub accounts for.
-func stubPlan(t testing.TB, s *stub, overrides ...string) *Plan {
+func stubPlan(t testing.TB, s *stub, overrides ...string) *RunPlan {
 	t.Helper()
 	a, err := account.WithRDP(s)
 	if err != nil {

@@ -73,7 +73,7 @@ func Interrupted(t testing.TB, steps int, o train.Options) train.Result {
 }
 
 // Plan is the plan of a run.
-func Plan(t testing.TB, overrides ...string) *train.Plan {
+func Plan(t testing.TB, overrides ...string) *train.RunPlan {
 	t.Helper()
 	p, err := train.NewPlan(tiny.Parse(t, overrides...), tiny.Examples)
 	if err != nil {
