@@ -30,7 +30,7 @@ type privateStep struct {
 	bare       time.Duration // of an update without noise, measured for a profile
 	record     func(part string, d time.Duration)
 
-	source  release.Contributor                          // the graph with a clock
+	source  release.Contributor                     // the graph with a clock
 	release func(consume func(release.Noisy)) error // of the door, made once
 
 	// The step in progress.
