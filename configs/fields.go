@@ -10,6 +10,7 @@ import (
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 	"dpsgd/optimizer"
+	"dpsgd/release"
 )
 
 // field is one key of a configuration. The table of fields is the only list of keys: parsing,
@@ -61,6 +62,7 @@ var (
 	withFolder  = &condition{"data.folder", "", func(c *Config) bool { return c.Data.Folder != "" }}
 	withTable   = &condition{"data.table", "", func(c *Config) bool { return c.Data.Table != "" }}
 	withOwnData = &condition{"data.folder", "or data.table", func(c *Config) bool { return withFolder.holds(c) || withTable.holds(c) }}
+	withPoisson = &condition{"training.sampling", "poisson", func(c *Config) bool { return c.Training.Sampling == release.Poisson{} }}
 	withDigits  = &condition{"data.name", "digits", func(c *Config) bool { return c.Data.Name == "digits" }}
 )
 
@@ -142,8 +144,10 @@ func scheduleFields(curves setting.Kinds[optimizer.Curve]) []*field {
 }
 
 var trainingFields = []*field{
+	{"training.sampling", kindOf[release.Sampling](release.Samplings()), func(c *Config) any { return &c.Training.Sampling },
+		"Which examples a step is computed from: " + docs(release.Samplings()) + ".", nil},
 	{"training.batch_size", setting.Integer{Min: 1, Max: 1e7}, func(c *Config) any { return &c.Training.BatchSize },
-		"Expected number of examples in a step; each example takes part with probability batch_size / training examples.", nil},
+		"Expected number of examples in a step; each example takes part with probability batch_size / training examples.", withPoisson},
 	{"training.physical_batch_size", setting.Integer{Min: 1, Max: 4096}, func(c *Config) any { return &c.Training.PhysicalBatchSize },
 		"Examples computed at once; changes memory and speed, not the result.", nil},
 	{"training.epochs", setting.Integer{Min: 1, Max: 1e6}, func(c *Config) any { return &c.Training.Epochs },

@@ -45,7 +45,17 @@ func (c *Config) YAML() []byte {
 
 // written reports whether the field belongs into the file of a configuration.
 func (f *field) written(c *Config) bool {
-	return f.applies(c) && (len(others(f.path)) == 0 || f.given(c))
+	return f.applies(c) && (len(others(f.path)) == 0 || f.given(c)) && !(slices.Contains(later, f.path) && f.isDefault(c))
+}
+
+// later are the keys that came when runs were about already, which know their plan by a hash of the
+// file: they are written where they are not at their default.
+var later = []string{"training.sampling"}
+
+// isDefault reports whether the field is at its default.
+func (f *field) isDefault(c *Config) bool {
+	d := DefaultConfig()
+	return encode(f.format, f.at(c)) == encode(f.format, f.at(&d))
 }
 
 // given reports whether the field holds more than the zero value. For a key of a pair this is
