@@ -30,8 +30,7 @@ func (*Cosine) Name() string { return "cosine" }
 
 // Arguments are what a configuration can set.
 func (c *Cosine) Arguments() []setting.Argument {
-	return []setting.Argument{{Name: "final_factor", Doc: "The last learning rate divided by the first.",
-		Format: setting.Number{Min: 0, Max: 1}, Value: &c.FinalFactor}}
+	return []setting.Argument{finalFactor(&c.FinalFactor)}
 }
 
 // Factor implements [Curve].
@@ -63,3 +62,31 @@ func (c *Step) Arguments() []setting.Argument {
 
 // Factor implements [Curve].
 func (c *Step) Factor(n, _ int) float64 { return math.Pow(c.StepFactor, float64(n/c.StepEvery)) }
+
+// Linear is a straight line from the peak to the peak times FinalFactor, which the last step has.
+type Linear struct {
+	FinalFactor float64 // in [0, 1]
+}
+
+var linear = curveKind(func() Curve { return &Linear{} })
+
+// Name is "linear".
+func (*Linear) Name() string { return "linear" }
+
+// Arguments are what a configuration can set.
+func (c *Linear) Arguments() []setting.Argument {
+	return []setting.Argument{finalFactor(&c.FinalFactor)}
+}
+
+// Factor implements [Curve].
+func (c *Linear) Factor(n, last int) float64 {
+	progress := float64(n) / float64(max(1, last))
+	return 1 - (1-c.FinalFactor)*progress
+}
+
+// What several curves have.
+
+func finalFactor(value *float64) setting.Argument {
+	return setting.Argument{Name: "final_factor", Doc: "The last learning rate divided by the first.",
+		Format: setting.Number{Min: 0, Max: 1}, Value: value}
+}

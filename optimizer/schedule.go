@@ -21,7 +21,7 @@ type Curve interface {
 // Curves is every schedule that a configuration can name: to add one, write its file and add its
 // kind here. An argument of the same name is the same key of a configuration, as in [UpdateRules].
 func Curves() setting.Kinds[Curve] {
-	return setting.Kinds[Curve]{constant, cosine, step}
+	return setting.Kinds[Curve]{constant, cosine, step, linear}
 }
 
 // curveKind is a row of [Curves]. Its name is what the curve itself says.

@@ -25,6 +25,11 @@ func TestScheduleTables(t *testing.T) {
 		{"cosine to one", Schedule{Curve: &Cosine{FinalFactor: 1}, Peak: 3, Steps: 10},
 			map[int]float64{0: 3, 5: 3, 9: 3}},
 		{"cosine of one step", Schedule{Curve: &Cosine{}, Peak: 3, Steps: 1}, map[int]float64{0: 3, 1: 3}},
+		{"linear", Schedule{Curve: &Linear{}, Peak: 2, Steps: 101},
+			map[int]float64{0: 2, 25: 1.5, 50: 1, 75: 0.5, 99: 0.02, 100: 0, 500: 0}},
+		{"linear to a fifth after warm-up", Schedule{Curve: &Linear{FinalFactor: 0.2}, Peak: 1, Steps: 21, WarmupSteps: 10},
+			map[int]float64{0: 0.1, 9: 1, 10: 1, 15: 0.6, 20: 0.2, 99: 0.2}},
+		{"linear of one step", Schedule{Curve: &Linear{}, Peak: 3, Steps: 1}, map[int]float64{0: 3, 1: 3}},
 		{"step", Schedule{Curve: &Step{StepEvery: 3, StepFactor: 0.5}, Peak: 8, Steps: 1000},
 			map[int]float64{0: 8, 2: 8, 3: 4, 5: 4, 6: 2, 9: 1, 30: 8.0 / 1024}},
 		{"step after warm-up", Schedule{Curve: &Step{StepEvery: 3, StepFactor: 0.5}, Peak: 8, Steps: 9, WarmupSteps: 2},
@@ -44,7 +49,7 @@ func TestScheduleTables(t *testing.T) {
 }
 
 // curves are all curves, set in several ways; every one passes the contract.
-var curves = []Curve{&Constant{}, &Cosine{}, &Cosine{FinalFactor: 0.2}, &Step{StepEvery: 5, StepFactor: 0.7}}
+var curves = []Curve{&Constant{}, &Cosine{}, &Cosine{FinalFactor: 0.2}, &Step{StepEvery: 5, StepFactor: 0.7}, &Linear{}, &Linear{FinalFactor: 0.2}}
 
 // The contract of Curve: every rate is one that an Update accepts, none is above the peak, and
 // warm-up ends at the peak.
@@ -79,7 +84,7 @@ func TestScheduleCheckRefuses(t *testing.T) {
 		spec Schedule
 		says string
 	}{
-		{Schedule{}, "schedule has no curve, expected one of [constant cosine step]"},
+		{Schedule{}, "schedule has no curve, expected one of [constant cosine step linear]"},
 		{Schedule{Curve: &Constant{}, Steps: 1000}, "learning rate of the constant schedule is 0"},
 		{Schedule{Curve: &Constant{}, Peak: -1, Steps: 1000}, "learning rate of the constant schedule is -1"},
 		{Schedule{Curve: &Constant{}, Peak: math.NaN(), Steps: 1000}, "learning rate of the constant schedule is NaN"},
@@ -90,6 +95,7 @@ func TestScheduleCheckRefuses(t *testing.T) {
 		{Schedule{Curve: &Cosine{}, Peak: 1}, "number of steps of the cosine schedule is 0"},
 		{Schedule{Curve: &Cosine{FinalFactor: 1.1}, Peak: 1, Steps: 5}, "final_factor of the cosine schedule is 1.1"},
 		{Schedule{Curve: &Cosine{FinalFactor: math.NaN()}, Peak: 1, Steps: 5}, "final_factor of the cosine schedule is NaN"},
+		{Schedule{Curve: &Linear{FinalFactor: -0.1}, Peak: 1, Steps: 5}, "final_factor of the linear schedule is -0.1"},
 		{Schedule{Curve: &Step{StepFactor: 0.5}, Peak: 1, Steps: 1000}, "step_every of the step schedule is 0"},
 		{Schedule{Curve: &Step{StepEvery: 1}, Peak: 1, Steps: 1000}, "step_factor of the step schedule is 0"},
 		{Schedule{Curve: &Step{StepEvery: 1, StepFactor: 1.5}, Peak: 1, Steps: 1000}, "step_factor of the step schedule is 1.5"},

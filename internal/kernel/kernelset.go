@@ -43,6 +43,10 @@ type kernelSet struct {
 	round           func(dst, src []float32, scale float32) (squares float64, largest float32)
 	accumulateInt32 func(dst []float64, x []int32)
 
+	// See FromHalves and ToHalves.
+	fromHalves func(dst []float32, src []uint16)
+	toHalves   func(dst []uint16, src []float32)
+
 	// The loops over windows that are not empty: images begin with the first window,
 	// whose offset is at in what where holds. The gradients overwrite the windows or,
 	// if keep is set, add to them.
@@ -96,6 +100,8 @@ var portableKernel = kernelSet{
 	addRounded:        portableAddRounded,
 	round:             portableRound,
 	accumulateInt32:   portableAccumulateInt32,
+	fromHalves:        portableFromHalves,
+	toHalves:          portableToHalves,
 	maxWindows:        portableMaxWindows,
 	maxWindowsGrad:    portableMaxWindowsGrad,
 	sumWindows:        portableSumWindows,

@@ -3,7 +3,7 @@ package kernel
 // The kernel sets of amd64: what calls the generated functions with the slices of a
 // kernelSet and leaves to the portable twins what is no whole block.
 
-// avx2Kernel needs AVX2 and FMA.
+// avx2Kernel needs AVX2, FMA and F16C.
 var avx2Kernel = withAVX2(kernelSet{
 	name: "avx2", tileRows: 6, tileCols: 16,
 	panel: func(a blockA, b blockB, c blockC, alpha, beta float32) {
@@ -64,6 +64,8 @@ func withAVX2(k kernelSet) kernelSet {
 	k.addRounded = addRoundedBlocksAVX2
 	k.round = roundBlocksAVX2
 	k.accumulateInt32 = accumulateInt32BlocksAVX2
+	k.fromHalves = fromHalvesBlocksAVX2
+	k.toHalves = toHalvesBlocksAVX2
 	k.maxWindows = maxWindowsBlocksAVX2
 	k.maxWindowsGrad = maxWindowsGradBlocksAVX2
 	k.sumWindows = sumWindowsBlocksAVX2
@@ -180,6 +182,22 @@ func accumulateInt32BlocksAVX2(dst []float64, x []int32) {
 		accumulateInt32AVX2(whole/reduceBlock, &dst[0], &x[0])
 	}
 	portableAccumulateInt32(dst[whole:], x[whole:])
+}
+
+func fromHalvesBlocksAVX2(dst []float32, src []uint16) {
+	whole := len(src) / reduceBlock * reduceBlock
+	if whole > 0 {
+		fromHalvesAVX2(whole/reduceBlock, &dst[0], &src[0])
+	}
+	portableFromHalves(dst[whole:], src[whole:])
+}
+
+func toHalvesBlocksAVX2(dst []uint16, src []float32) {
+	whole := len(src) / reduceBlock * reduceBlock
+	if whole > 0 {
+		toHalvesAVX2(whole/reduceBlock, &dst[0], &src[0])
+	}
+	portableToHalves(dst[whole:], src[whole:])
 }
 
 // transposeAVX2 is kernelSet.transpose: bands of 8, 6 or 4 rows, 8 columns at a
