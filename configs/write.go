@@ -12,8 +12,8 @@ import (
 	"dpsgd/model"
 )
 
-// YAML returns the configuration with every key that means something in it, defaults included, in
-// the order of the reference. Parse reads it back to an equal configuration.
+// YAML returns the configuration with every key that means something in it, defaults included but
+// for those of later keys, in the order of the reference. Parse reads it back to an equal configuration.
 func (c *Config) YAML() []byte {
 	var b bytes.Buffer
 	section := ""
@@ -45,7 +45,13 @@ func (c *Config) YAML() []byte {
 
 // written reports whether the field belongs into the file of a configuration.
 func (f *field) written(c *Config) bool {
-	return f.applies(c) && (len(others(f.path)) == 0 || f.given(c))
+	return f.applies(c) && (len(others(f.path)) == 0 || f.given(c)) && !(slices.Contains(later, f.path) && f.isDefault(c))
+}
+
+// isDefault reports whether the field holds what it does where a file leaves it out.
+func (f *field) isDefault(c *Config) bool {
+	defaults := DefaultConfig()
+	return encode(f.format, f.at(c)) == encode(f.format, f.at(&defaults))
 }
 
 // given reports whether the field holds more than the zero value. For a key of a pair this is
