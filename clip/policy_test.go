@@ -122,6 +122,11 @@ func TestPoliciesFollowTheirFormulas(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
+	for _, kind := range Policies() {
+		if _, err := New(kind.New(), 1); err != nil {
+			t.Errorf("the defaults of %s are refused: %v", kind.Name, err)
+		}
+	}
 	for _, scheme := range schemes {
 		for _, c := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1), MinClipNorm / 2, 2 * MaxClipNorm} {
 			if _, err := New(scheme, c); !errors.Is(err, ErrClipNorm) {

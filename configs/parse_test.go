@@ -151,6 +151,7 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{smallest + "optimizer: {name: adam}", "optimizer.beta1=0.5", "beta1: 0.5"},
 		{smallest + "optimizer: {name: adam}", "optimizer.beta2=0.5", "beta2: 0.5"},
 		{smallest + "optimizer: {name: adam}", "optimizer.epsilon=0.5", "epsilon: 0.5"},
+		{smallest + "optimizer: {name: adambc}", "optimizer.second_moment_floor=0.5", "second_moment_floor: 0.5"},
 		{smallest, "optimizer.weight_decay=0.5", "weight_decay: 0.5"},
 		{smallest, "optimizer.schedule.name=cosine", "name: cosine"},
 		{smallest, "optimizer.schedule.warmup_steps=5", "warmup_steps: 5"},
@@ -238,7 +239,7 @@ func TestBadOverrides(t *testing.T) {
 		{"nothing.like.this=1", "--set nothing.like.this: found an unknown key, expected a full key such as privacy.clip_norm"},
 		{"training.epochs=1.5", "--set training.epochs: found 1.5, expected a whole number from 1 to 1000000"},
 		{"run.name=2024", `--set run.name: found 2024, expected a name of 1 to 64 letters, digits, '.', '_' and '-' that begins with a letter, a digit or '_', or "" (put it in quotes if it is meant as text)`},
-		{"optimizer.beta1=0.5", "--set optimizer.beta1: found without effect, expected it only with optimizer.name adam or adamw"},
+		{"optimizer.beta1=0.5", "--set optimizer.beta1: found without effect, expected it only with optimizer.name adam, adamw or adambc"},
 		{"model.layers=[linear: {out_features: 0}]", "--set model.layers: model.layers[0].linear.out_features: found 0, expected a whole number from 1 to 1048576, or classes"},
 		{"data.folder=pictures", `test.yaml:1:1: data.classes: found nothing, expected a list of 2 to 1000 names, each the name of a folder, because data.folder is given
 test.yaml:1:1: data.size: found nothing, expected a whole number from 1 to 1024, or [height, width], because data.folder is given
