@@ -6,6 +6,8 @@
 //
 //	cᵢ = round(wᵢ·gᵢ/g), integers that count if g·‖cᵢ‖ ≤ C, and add zero if not;    Σᵢ cᵢ
 //
+// [Policies] lists the policies that a configuration can name.
+//
 // # The guarantee
 //
 // For two sets of examples of which one is the other plus one example, the sums differ, in units of

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -50,35 +51,98 @@ func TestFlatEdgeCases(t *testing.T) {
 
 func square(x float64) float64 { return x * x }
 
-func TestNewFlatRefusesWhatIsNoClipNorm(t *testing.T) {
-	for _, c := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1), MinClipNorm / 2, 2 * MaxClipNorm} {
-		if _, err := NewFlat(c); !errors.Is(err, ErrClipNorm) {
-			t.Errorf("NewFlat(%g): error is %v, want %v", c, err, ErrClipNorm)
-		}
-		// Made without the constructor it lets nothing through.
-		got := []float32{7, 7}
-		Flat{c}.Factors(got, []float64{0, 1})
-		if got[0] != 0 || got[1] != 0 {
-			t.Errorf("Flat{%g} gives factors %v, want zeros", c, got)
+// schemes are all policies, set in several ways; every one passes the contract.
+var schemes = []Scheme{&Flat{}, &Automatic{StabilityConstant: 0.01}, &Automatic{StabilityConstant: 1e-9}, &Normalised{}}
+
+// The contract of Policy: whatever the norm, the scaled gradient stays below the bound by the
+// margin, what is broken counts for nothing, and what a norm makes of an example does not depend on
+// the others.
+func TestPoliciesKeepTheirBound(t *testing.T) {
+	var squares []float64
+	for e := -400.0; e <= 400; e++ {
+		squares = append(squares, math.Exp2(e), math.Exp2(e)*1.7)
+	}
+	squares = append(squares, 0, math.Copysign(0, -1), math.SmallestNonzeroFloat64, math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN(), -1e-9)
+	tested := map[string]bool{}
+	for _, scheme := range schemes {
+		tested[scheme.Name()] = true
+		for _, c := range []float64{MinClipNorm, 0.01, 1, 100, MaxClipNorm} {
+			policy, err := New(scheme, c)
+			if err != nil || policy.Bound() != c || policy.Name() != scheme.Name() || !strings.HasPrefix(policy.String(), policy.Name()) {
+				t.Fatalf("New(%+v, %g) = %v, %v", scheme, c, policy, err)
+			}
+			together := make([]float32, len(squares))
+			policy.Factors(together, squares)
+			for i, square := range squares {
+				factor, norm := float64(together[i]), math.Sqrt(square)
+				if !(factor >= 0) || math.IsInf(factor, 0) || factor*norm > c*(1-0x1p-12) {
+					t.Errorf("%v: norm %g has the factor %g", policy, norm, factor)
+				}
+				if broken := !(norm <= 0x1p80*c); broken != (factor == 0) && norm > 0x1p-80 {
+					t.Errorf("%v: norm %g has the factor %g", policy, norm, factor)
+				}
+				alone := []float32{7}
+				policy.Factors(alone, squares[i:i+1])
+				if alone[0] != together[i] {
+					t.Errorf("%v: norm %g has the factor %g alone and %g in a batch", policy, norm, alone[0], factor)
+				}
+			}
 		}
 	}
-	f, err := NewFlat(0.5)
-	if err != nil || f.Bound() != 0.5 || f.Name() != "flat" {
-		t.Errorf("NewFlat(0.5) = %+v, %v", f, err)
+	for _, name := range Policies().Names() {
+		if !tested[name] {
+			t.Errorf("policy %q has no row in schemes", name)
+		}
 	}
 }
 
-// Each factor depends on its own norm: alone, in a batch, and beside broken neighbours it is the
-// same.
-func TestFactorsDoNotDependOnTheBatch(t *testing.T) {
-	squares := []float64{0, 0.3, math.NaN(), 4, math.Inf(1), 1e60, 1e-300, 2}
-	together := make([]float32, len(squares))
-	Flat{1}.Factors(together, squares)
-	for i, s := range squares {
-		alone := make([]float32, 1)
-		Flat{1}.Factors(alone, []float64{s})
-		if alone[0] != together[i] {
-			t.Errorf("factor of squared norm %g is %g alone and %g in a batch", s, alone[0], together[i])
+// The formulas, with the margin left out.
+func TestPoliciesFollowTheirFormulas(t *testing.T) {
+	const c = 0.7
+	for _, tt := range []struct {
+		scheme  Scheme
+		formula func(norm float64) float64
+	}{
+		{&Flat{}, func(norm float64) float64 { return math.Min(1, c/norm) }},
+		{&Automatic{StabilityConstant: 0.01}, func(norm float64) float64 { return c / (norm + 0.01) }},
+		{&Normalised{}, func(norm float64) float64 { return c / norm }},
+	} {
+		for _, norm := range []float64{1e-6, 1e-3, 0.1, 0.69, 0.71, 1, 30, 1e9} {
+			factor := []float32{7}
+			tt.scheme.WithBound(c).Factors(factor, []float64{norm * norm})
+			if want := tt.formula(norm); math.Abs(float64(factor[0])/want-1) > 1.01*0x1p-12 {
+				t.Errorf("%s: norm %g has the factor %g, expected %g", tt.scheme.Name(), norm, factor[0], want)
+			}
+		}
+	}
+	zero := []float32{7}
+	if (Normalised{1}).Factors(zero, []float64{0}); zero[0] != 0 {
+		t.Errorf("normalised: norm 0 has the factor %g, expected 0", zero[0])
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, kind := range Policies() {
+		if _, err := New(kind.New(), 1); err != nil {
+			t.Errorf("the defaults of %s are refused: %v", kind.Name, err)
+		}
+	}
+	for _, scheme := range schemes {
+		for _, c := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1), MinClipNorm / 2, 2 * MaxClipNorm} {
+			if _, err := New(scheme, c); !errors.Is(err, ErrClipNorm) {
+				t.Errorf("New(%+v, %g): error is %v, want %v", scheme, c, err, ErrClipNorm)
+			}
+			// Made without the constructor it lets nothing through.
+			got := []float32{7, 7}
+			scheme.WithBound(c).Factors(got, []float64{0, 1})
+			if got[0] != 0 || got[1] != 0 {
+				t.Errorf("%+v with clip norm %g gives factors %v, want zeros", scheme, c, got)
+			}
+		}
+	}
+	for _, scheme := range []Scheme{nil, &Automatic{}, &Automatic{StabilityConstant: math.NaN()}, &Automatic{StabilityConstant: -1}} {
+		if _, err := New(scheme, 1); !errors.Is(err, ErrPolicy) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("New(%+v): error is %v, want a line that wraps %v", scheme, err, ErrPolicy)
 		}
 	}
 }
@@ -92,8 +156,8 @@ func TestFactorsPanicsOnLengths(t *testing.T) {
 	Flat{1}.Factors(make([]float32, 1), make([]float64, 2))
 }
 
-func ExampleFlat() {
-	policy, err := NewFlat(1)
+func ExampleNew() {
+	policy, err := New(&Automatic{StabilityConstant: 0.5}, 1)
 	if err != nil {
 		panic(err)
 	}
@@ -105,5 +169,5 @@ func ExampleFlat() {
 	factors := make([]float32, len(norms))
 	policy.Factors(factors, squares)
 	fmt.Printf("%.4f\n", factors)
-	// Output: [1.0000 0.4999 0.0000]
+	// Output: [0.9998 0.3999 0.0000]
 }

@@ -30,6 +30,19 @@ func checkMoved(t *testing.T, what string, bound float64, with, without []int64)
 	}
 }
 
+// eachPolicy runs a test with sums of every policy.
+func eachPolicy(t *testing.T, test func(t *testing.T, newSum sumMaker)) {
+	for _, scheme := range schemes {
+		t.Run(scheme.Name(), func(t *testing.T) {
+			test(t, func(t testing.TB, bound float64, dim int, pool *kernel.Pool) *Sum {
+				return newSumOf(t, scheme.WithBound(bound), dim, pool)
+			})
+		})
+	}
+}
+
+type sumMaker func(t testing.TB, bound float64, dim int, pool *kernel.Pool) *Sum
+
 var sensitivityShapes = []shape{{rows: 24}, {formed: 24}, {in: 6, out: 4}, {rows: 5, in: 4, out: 3, formed: 7}}
 
 // liar reports norms that have nothing to do with the gradients.
@@ -43,6 +56,10 @@ func (e examples) liar(src *random.Source) {
 // Any neighbour, of any size, with any norm reported, moves the sum by at most C: 10^5 random
 // pairs.
 func TestRandomNeighboursStayWithinTheBound(t *testing.T) {
+	eachPolicy(t, randomNeighboursStayWithinTheBound)
+}
+
+func randomNeighboursStayWithinTheBound(t *testing.T, newSum sumMaker) {
 	src := random.Seeded(1)
 	pairs := 100_000
 	if testing.Short() {
@@ -94,7 +111,9 @@ func (e examples) spoil(src *random.Source) {
 // Rows that are made to round badly: every coordinate lies just above the middle between two
 // integers, so that all of them round away from zero, and the row before rounding is as long as it
 // may be. It is refused, or it is not too long.
-func TestRowsThatRoundBadly(t *testing.T) {
+func TestRowsThatRoundBadly(t *testing.T) { eachPolicy(t, rowsThatRoundBadly) }
+
+func rowsThatRoundBadly(t *testing.T, newSum sumMaker) {
 	for _, bound := range []float64{1, 1.7, math.Nextafter(2, 0)} {
 		spacing := latticeOf(bound).Spacing
 		for _, s := range sensitivityShapes {
@@ -124,6 +143,10 @@ func TestRowsThatRoundBadly(t *testing.T) {
 // of float32 moved by 1.25 C. The search goes on from the worst neighbour found, a hundred times
 // for each.
 func TestOptimisedNeighboursStayWithinTheBound(t *testing.T) {
+	eachPolicy(t, optimisedNeighboursStayWithinTheBound)
+}
+
+func optimisedNeighboursStayWithinTheBound(t *testing.T, newSum sumMaker) {
 	src := random.Seeded(2)
 	for _, physical := range []int{1, 2, 64, 128, 1024, 4096} {
 		for _, s := range []shape{{rows: 40}, {formed: 40}, {in: 8, out: 5}} {
@@ -170,7 +193,9 @@ func TestOptimisedNeighboursStayWithinTheBound(t *testing.T) {
 
 // A model that returns garbage of any size in every place cannot move the sum by more than C for
 // each example.
-func TestGarbageStaysWithinTheBound(t *testing.T) {
+func TestGarbageStaysWithinTheBound(t *testing.T) { eachPolicy(t, garbageStaysWithinTheBound) }
+
+func garbageStaysWithinTheBound(t *testing.T, newSum sumMaker) {
 	src := random.Seeded(3)
 	for range 200 {
 		for _, s := range sensitivityShapes {
@@ -191,7 +216,9 @@ func TestGarbageStaysWithinTheBound(t *testing.T) {
 }
 
 // A source that forms another row each time it is asked is held to what was added last.
-func TestFormedRowsThatChange(t *testing.T) {
+func TestFormedRowsThatChange(t *testing.T) { eachPolicy(t, formedRowsThatChange) }
+
+func formedRowsThatChange(t *testing.T, newSum sumMaker) {
 	src := random.Seeded(4)
 	const width = 30
 	for range 500 {

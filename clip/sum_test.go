@@ -121,7 +121,12 @@ func (e examples) outer() Outer {
 
 func newSum(t testing.TB, bound float64, dim int, pool *kernel.Pool) *Sum {
 	t.Helper()
-	s, err := NewSum(Flat{ClipNorm: bound}, dim, pool)
+	return newSumOf(t, Flat{ClipNorm: bound}, dim, pool)
+}
+
+func newSumOf(t testing.TB, policy Policy, dim int, pool *kernel.Pool) *Sum {
+	t.Helper()
+	s, err := NewSum(policy, dim, pool)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +271,9 @@ func TestContributionIsTheClippedGradient(t *testing.T) {
 }
 
 // Honest examples are not refused, however their gradients are spread.
-func TestHonestExamplesCount(t *testing.T) {
+func TestHonestExamplesCount(t *testing.T) { eachPolicy(t, honestExamplesCount) }
+
+func honestExamplesCount(t *testing.T, newSum sumMaker) {
 	src := random.Seeded(3)
 	for _, s := range []shape{{rows: 3}, {rows: 3000}, {formed: 300}, {in: 784, out: 10}, {in: 3, out: 2}, {in: 1, out: 1}, {rows: 10, in: 500, out: 100, formed: 40}} {
 		sum := newSum(t, 1, s.dim(), nil)

@@ -3,6 +3,7 @@ package configs
 import (
 	"slices"
 
+	"dpsgd/clip"
 	"dpsgd/model"
 	"dpsgd/optimizer"
 	"dpsgd/release"
@@ -81,7 +82,8 @@ type Privacy struct {
 	NoiseMultiplier float64 // sigma: noise standard deviation / ClipNorm, on the sum of clipped gradients
 	Delta           float64 // in (0,1)
 	ClipNorm        float64 // C: bound on the L2 norm of one example's gradient
-	Accountant      string  // exact, pld or rdp
+	Clipping        clip.Scheme
+	Accountant      string // exact, pld or rdp
 }
 
 // HasBudget reports whether training must stop before an epsilon is passed.
@@ -141,6 +143,7 @@ func DefaultConfig() Config {
 		Privacy: Privacy{
 			Delta:      1e-5,
 			ClipNorm:   1,
+			Clipping:   &clip.Flat{},
 			Accountant: "exact",
 		},
 		Optimizer: Optimizer{

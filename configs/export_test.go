@@ -3,6 +3,7 @@ package configs
 import (
 	"testing"
 
+	"dpsgd/clip"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 	"dpsgd/optimizer"
@@ -15,16 +16,23 @@ func AddLayer(t *testing.T, kind setting.Kind[model.Layer]) {
 	t.Cleanup(func() { layerKinds = before })
 }
 
+// AddPolicy makes the table of clipping policies one row longer for the time of a test.
+func AddPolicy(t *testing.T, kind setting.Kind[clip.Scheme]) {
+	before := fields
+	fields = fieldsOf(append(clip.Policies(), kind), optimizer.UpdateRules(), optimizer.Curves())
+	t.Cleanup(func() { fields = before })
+}
+
 // AddRule makes the table of update rules one row longer for the time of a test.
 func AddRule(t *testing.T, kind setting.Kind[optimizer.UpdateRule]) {
 	before := fields
-	fields = fieldsOf(append(optimizer.UpdateRules(), kind), optimizer.Curves())
+	fields = fieldsOf(clip.Policies(), append(optimizer.UpdateRules(), kind), optimizer.Curves())
 	t.Cleanup(func() { fields = before })
 }
 
 // AddCurve makes the table of schedules one row longer for the time of a test.
 func AddCurve(t *testing.T, kind setting.Kind[optimizer.Curve]) {
 	before := fields
-	fields = fieldsOf(optimizer.UpdateRules(), append(optimizer.Curves(), kind))
+	fields = fieldsOf(clip.Policies(), optimizer.UpdateRules(), append(optimizer.Curves(), kind))
 	t.Cleanup(func() { fields = before })
 }

@@ -7,6 +7,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/setting"
 	"dpsgd/optimizer"
+	"dpsgd/release"
 )
 
 // signum moves every parameter by the learning rate, against the sign of the mean of gradients.
@@ -22,9 +23,10 @@ func (r *signum) Arguments() []setting.Argument {
 
 func (*signum) Slots() []optimizer.Slot { return []optimizer.Slot{{Name: "mean"}} }
 
-func (r *signum) Move(p []float32, g []float64, perBatch, rate float64, _ int, memory [][]float32) {
+func (r *signum) Move(p []float32, g release.Noisy, perBatch, rate float64, _ int, memory [][]float32) {
+	sums := g.Values()
 	for i, mean := range memory[0] {
-		memory[0][i] = float32(r.keep*float64(mean) + (1-r.keep)*g[i]*perBatch)
+		memory[0][i] = float32(r.keep*float64(mean) + (1-r.keep)*sums[i]*perBatch)
 		p[i] -= float32(math.Copysign(rate, float64(memory[0][i])))
 	}
 }
@@ -32,12 +34,12 @@ func (r *signum) Move(p []float32, g []float64, perBatch, rate float64, _ int, m
 func TestANewUpdateRule(t *testing.T) {
 	configs.AddRule(t, signumKind)
 	documented(t, "signum", "How much of the mean is kept. Only with optimizer.name signum.",
-		"Pulls the weights toward 0. Only with optimizer.name sgd, momentum, nesterov, adam or adamw.")
+		"Pulls the weights toward 0. Only with optimizer.name sgd, momentum, nesterov, adam, adamw or adambc.")
 	refused(t, "optimizer: {name: signum, keep: 1}", "new.yaml:3:33: optimizer.keep: found 1, expected a number of at least 0 and less than 1")
 	refused(t, "optimizer: {retain: 1}", "new.yaml:3:13: optimizer.retain: found an unknown key, expected one of name, learning_rate, momentum, "+
-		"beta1, beta2, epsilon, weight_decay, keep, schedule (did you mean keep?)")
+		"beta1, beta2, epsilon, second_moment_floor, weight_decay, keep, schedule (did you mean keep?)")
 	refused(t, "optimizer: {keep: 0.5}", "new.yaml:3:19: optimizer.keep: found without effect, expected it only with optimizer.name signum")
-	refused(t, "optimizer: {name: signun}", "new.yaml:3:19: optimizer.name: found signun, expected one of sgd, momentum, nesterov, adam, adamw, signum (did you mean signum?)")
+	refused(t, "optimizer: {name: signun}", "new.yaml:3:19: optimizer.name: found signun, expected one of sgd, momentum, nesterov, adam, adamw, adambc, signum (did you mean signum?)")
 
 	c := extended(t, "optimizer.name=signum", "optimizer.keep=0.5", "optimizer.learning_rate=0.25", "training.steps=1")
 	before, after, _ := trained(t, c)

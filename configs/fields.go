@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"dpsgd/clip"
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/internal/setting"
@@ -67,11 +68,11 @@ var (
 )
 
 // fields lists every key in the order in which files are written.
-var fields = fieldsOf(optimizer.UpdateRules(), optimizer.Curves())
+var fields = fieldsOf(clip.Policies(), optimizer.UpdateRules(), optimizer.Curves())
 
-// fieldsOf lists every key where these rules and schedules can be chosen.
-func fieldsOf(rules setting.Kinds[optimizer.UpdateRule], curves setting.Kinds[optimizer.Curve]) []*field {
-	return slices.Concat(dataFields, modelFields, privacyFields, optimizerFields(rules), scheduleFields(curves),
+// fieldsOf lists every key where these policies, rules and schedules can be chosen.
+func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer.UpdateRule], curves setting.Kinds[optimizer.Curve]) []*field {
+	return slices.Concat(dataFields, modelFields, privacyFields(policies), optimizerFields(rules), scheduleFields(curves),
 		trainingFields, performanceFields, runFields)
 }
 
@@ -112,15 +113,29 @@ var modelFields = []*field{
 		"The layers of a network of your own.", nil},
 }
 
-var privacyFields = []*field{
+func privacyFields(policies setting.Kinds[clip.Scheme]) []*field {
+	return slices.Concat(budgetFields, clippingFields(policies), accountantFields)
+}
+
+var budgetFields = []*field{
 	{"privacy.epsilon", setting.Number{Min: 0, Max: 10000, OpenMin: true, Word: "none", WordMeans: "no budget: all steps are run"}, func(c *Config) any { return &c.Privacy.Epsilon },
 		"The privacy budget, never passed. Alone, the noise is calibrated to it; none means no budget.", nil},
 	{"privacy.noise_multiplier", setting.Number{Min: 0, Max: 10000, OpenMin: true, Word: "calibrated", WordMeans: "the smallest noise with which all planned steps fit the budget"}, func(c *Config) any { return &c.Privacy.NoiseMultiplier },
 		"Standard deviation of the noise divided by clip_norm. With epsilon, training stops before the step that would pass the budget; calibrated computes it from epsilon.", nil},
 	{"privacy.delta", setting.Number{Min: 1e-20, Max: 1, OpenMax: true}, func(c *Config) any { return &c.Privacy.Delta },
 		"The delta of the (epsilon, delta) guarantee; well below 1 / number of training examples. Below 1e-20 what sampler and generator add would not be small beside it (docs/threat-model.md).", nil},
-	{"privacy.clip_norm", setting.Number{Min: 0, Max: 1e6, OpenMin: true}, func(c *Config) any { return &c.Privacy.ClipNorm },
-		"Bound on the L2 norm of one example's gradient.", nil},
+}
+
+func clippingFields(policies setting.Kinds[clip.Scheme]) []*field {
+	return append([]*field{
+		{"privacy.clip_norm", setting.Number{Min: 0, Max: 1e6, OpenMin: true}, func(c *Config) any { return &c.Privacy.ClipNorm },
+			"Bound on the L2 norm of one example's gradient.", nil},
+		{"privacy.clipping", kindOf[clip.Scheme](policies), func(c *Config) any { return &c.Privacy.Clipping },
+			"How gradients are scaled to the bound: flat shortens those that are longer; automatic and normalised also lengthen those that are shorter, so that clip_norm only multiplies the learning rate.", nil},
+	}, argumentFields("privacy.clipping", policies, func(c *Config) named { return c.Privacy.Clipping })...)
+}
+
+var accountantFields = []*field{
 	{"privacy.accountant", accountants, func(c *Config) any { return &c.Privacy.Accountant },
 		"How the spent budget is computed: exact by the exact privacy profile, pld by privacy loss distributions, rdp by Rényi differential privacy, which is looser. RDP is always reported beside the other two, and stands in where they have no certified answer.", nil},
 }
@@ -131,7 +146,7 @@ func optimizerFields(rules setting.Kinds[optimizer.UpdateRule]) []*field {
 			"The update rule; it only ever sees the noisy gradient.", nil},
 		{"optimizer.learning_rate", setting.Number{Min: 0, Max: 1000, OpenMin: true}, func(c *Config) any { return &c.Optimizer.LearningRate },
 			"The (first) learning rate.", nil},
-	}, argumentFields("optimizer", rules, func(c *Config) named { return c.Optimizer.Rule })...)
+	}, argumentFields("optimizer.name", rules, func(c *Config) named { return c.Optimizer.Rule })...)
 }
 
 func scheduleFields(curves setting.Kinds[optimizer.Curve]) []*field {
@@ -140,7 +155,7 @@ func scheduleFields(curves setting.Kinds[optimizer.Curve]) []*field {
 			"How the learning rate changes over the steps.", nil},
 		{"optimizer.schedule.warmup_steps", setting.Integer{Min: 0, Max: 1e9}, func(c *Config) any { return &c.Optimizer.Schedule.WarmupSteps },
 			"The learning rate rises linearly over these first steps.", nil},
-	}, argumentFields("optimizer.schedule", curves, func(c *Config) named { return c.Optimizer.Schedule.Curve })...)
+	}, argumentFields("optimizer.schedule.name", curves, func(c *Config) named { return c.Optimizer.Schedule.Curve })...)
 }
 
 var trainingFields = []*field{
@@ -175,6 +190,11 @@ var runFields = []*field{
 	{"run.private_diagnostics", setting.Boolean{}, func(c *Config) any { return &c.Run.PrivateDiagnostics },
 		"Also write training loss, gradient norms and batch sizes. They are not private: keep them to yourself.", nil},
 }
+
+// later are the keys that the first version did not know. A file has them only where they are not
+// at their default, so that the plans of older runs, which are known by a hash of what is written,
+// stay the same.
+var later = []string{"privacy.clipping", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/clip"
 	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 	"dpsgd/optimizer"
@@ -59,9 +60,14 @@ func TestTableHasEveryFieldOfConfigOnce(t *testing.T) {
 	}
 }
 
-// argumentsOfKinds is the keys of the arguments of update rules and schedules.
+// argumentsOfKinds is the keys of the arguments of clipping policies, update rules and schedules.
 func argumentsOfKinds() map[string]bool {
 	paths := map[string]bool{}
+	for _, k := range clip.Policies() {
+		for _, a := range setting.Arguments(k.New()) {
+			paths["privacy."+a.Name] = true
+		}
+	}
 	for _, k := range optimizer.UpdateRules() {
 		for _, a := range setting.Arguments(k.New()) {
 			paths["optimizer."+a.Name] = true
@@ -155,7 +161,7 @@ func TestFormatNumberIsShortAndExact(t *testing.T) {
 }
 
 func TestSuggestions(t *testing.T) {
-	paths := []string{"epsilon", "noise_multiplier", "delta", "clip_norm", "accountant"}
+	paths := []string{"epsilon", "noise_multiplier", "delta", "clip_norm", "clipping", "accountant"}
 	for found, want := range map[string]string{
 		"sigma": "noise_multiplier", "max_grad_norm": "clip_norm", "detla": "delta", "sampling": "",
 	} {

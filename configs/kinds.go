@@ -44,11 +44,12 @@ func eachName[T any](kinds setting.Kinds[T], do func(name string, also []string)
 	}
 }
 
-// argumentFields are the keys for the arguments of all kinds of a table, in the section of the
-// choice. One key stands for the arguments of the same name, and has a meaning only with the kinds
+// argumentFields are the keys for the arguments of all kinds of a table, in the section of the key
+// that chooses one. One key stands for the arguments of the same name, and has a meaning only with the kinds
 // that have it.
-func argumentFields[T named](section string, kinds setting.Kinds[T], chosen func(*Config) named) []*field {
+func argumentFields[T named](choice string, kinds setting.Kinds[T], chosen func(*Config) named) []*field {
 	arguments, owners := union(kinds)
+	section := choice[:strings.LastIndex(choice, ".")]
 	out := make([]*field, len(arguments))
 	for i, a := range arguments {
 		owner, _ := kinds.Named(owners[a.Name][0])
@@ -60,7 +61,7 @@ func argumentFields[T named](section string, kinds setting.Kinds[T], chosen func
 			return own.Value
 		}}
 		if len(owners[a.Name]) < len(kinds) {
-			out[i].only = &condition{section + ".name", or(owners[a.Name]), func(c *Config) bool {
+			out[i].only = &condition{choice, or(owners[a.Name]), func(c *Config) bool {
 				return slices.Contains(owners[a.Name], chosen(c).Name())
 			}}
 		}

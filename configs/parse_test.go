@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/clip"
 	"dpsgd/model"
 	"dpsgd/optimizer"
 	"dpsgd/release"
@@ -45,7 +46,7 @@ model:
     - flatten
     - dropout: {p: 0.25}
     - linear: {out_features: classes}
-privacy: {epsilon: 2.5, noise_multiplier: 1.25, delta: 1e-6, clip_norm: 0.5, accountant: rdp}
+privacy: {epsilon: 2.5, noise_multiplier: 1.25, delta: 1e-6, clip_norm: 0.5, clipping: automatic, stability_constant: 0.1, accountant: rdp}
 optimizer: {name: adamw, learning_rate: 0.01, beta1: 0.8, beta2: 0.99, epsilon: 1E-7, weight_decay: 0.1,
   schedule: {name: cosine, warmup_steps: 7, final_factor: 0.1}}
 training: {batch_size: 100, physical_batch_size: 32, steps: 50, evaluate_every: 5, seed: 9007199254740991}
@@ -65,7 +66,7 @@ run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 		&model.Dropout{P: 0.25},
 		&model.Linear{Out: model.NumClasses},
 	}}
-	want.Privacy = Privacy{2.5, 1.25, 1e-6, 0.5, "rdp"}
+	want.Privacy = Privacy{2.5, 1.25, 1e-6, 0.5, &clip.Automatic{StabilityConstant: 0.1}, "rdp"}
 	want.Optimizer = Optimizer{
 		Rule:         &optimizer.Adam{Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-7, WeightDecay: 0.1, Decoupled: true},
 		LearningRate: 0.01,
@@ -142,6 +143,8 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{smallest, "privacy.noise_multiplier=2", "noise_multiplier: 2"},
 		{smallest, "privacy.delta=1e-6", "delta: 1.0e-6"},
 		{smallest, "privacy.clip_norm=0.1", "clip_norm: 0.1"},
+		{smallest, "privacy.clipping=normalised", "clipping: normalised"},
+		{"data: {name: digits}\nprivacy: {epsilon: 3, clipping: automatic}\n", "privacy.stability_constant=0.5", "stability_constant: 0.5"},
 		{smallest, "privacy.accountant=rdp", "accountant: rdp"},
 		{smallest, "optimizer.name=nesterov", "name: nesterov"},
 		{smallest, "optimizer.learning_rate=0.25", "learning_rate: 0.25"},
@@ -149,6 +152,7 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{smallest + "optimizer: {name: adam}", "optimizer.beta1=0.5", "beta1: 0.5"},
 		{smallest + "optimizer: {name: adam}", "optimizer.beta2=0.5", "beta2: 0.5"},
 		{smallest + "optimizer: {name: adam}", "optimizer.epsilon=0.5", "epsilon: 0.5"},
+		{smallest + "optimizer: {name: adambc}", "optimizer.second_moment_floor=0.5", "second_moment_floor: 0.5"},
 		{smallest, "optimizer.weight_decay=0.5", "weight_decay: 0.5"},
 		{smallest, "optimizer.schedule.name=cosine", "name: cosine"},
 		{smallest, "optimizer.schedule.warmup_steps=5", "warmup_steps: 5"},
@@ -237,7 +241,7 @@ func TestBadOverrides(t *testing.T) {
 		{"nothing.like.this=1", "--set nothing.like.this: found an unknown key, expected a full key such as privacy.clip_norm"},
 		{"training.epochs=1.5", "--set training.epochs: found 1.5, expected a whole number from 1 to 1000000"},
 		{"run.name=2024", `--set run.name: found 2024, expected a name of 1 to 64 letters, digits, '.', '_' and '-' that begins with a letter, a digit or '_', or "" (put it in quotes if it is meant as text)`},
-		{"optimizer.beta1=0.5", "--set optimizer.beta1: found without effect, expected it only with optimizer.name adam or adamw"},
+		{"optimizer.beta1=0.5", "--set optimizer.beta1: found without effect, expected it only with optimizer.name adam, adamw or adambc"},
 		{"model.layers=[linear: {out_features: 0}]", "--set model.layers: model.layers[0].linear.out_features: found 0, expected a whole number from 1 to 1048576, or classes"},
 		{"data.folder=pictures", `test.yaml:1:1: data.classes: found nothing, expected a list of 2 to 1000 names, each the name of a folder, because data.folder is given
 test.yaml:1:1: data.size: found nothing, expected a whole number from 1 to 1024, or [height, width], because data.folder is given
@@ -276,6 +280,9 @@ func TestYAMLReadsBackEqual(t *testing.T) {
 		folderBase + "run: {name: x}",
 		`data: {folder: "a: [b] #c", classes: ["true", "1e3", "ü ber", "x, y"], size: [1, 1024], channels: 3, std: [0.001]}` + "\nprivacy: {noise_multiplier: 0.1}",
 	}
+	for _, name := range clip.Policies().Names() {
+		sources = append(sources, "data: {name: digits}\nprivacy: {epsilon: 3, clipping: "+name+"}")
+	}
 	for _, name := range optimizer.UpdateRules().Names() {
 		sources = append(sources, smallest+"optimizer: {name: "+name+", learning_rate: 1e-7}")
 	}
@@ -304,7 +311,7 @@ func TestYAMLHoldsEveryKeyThatCounts(t *testing.T) {
 			t.Errorf("%s is missing in\n%s", k.Path, got)
 		}
 	}
-	for _, absent := range []string{"folder", "steps: 0\n  eval", "beta1", "momentum", "step_every"} {
+	for _, absent := range []string{"clipping", "folder", "steps: 0\n  eval", "beta1", "momentum", "step_every"} {
 		if strings.Contains(got, absent) {
 			t.Errorf("%s is written without meaning in\n%s", absent, got)
 		}

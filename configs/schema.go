@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"dpsgd/clip"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 	"dpsgd/optimizer"
@@ -124,6 +125,8 @@ func (f *field) meaning() string {
 func (f *field) defaultValue() any {
 	defaults := DefaultConfig()
 	switch value := f.at(&defaults).(type) {
+	case *clip.Scheme:
+		return (*value).Name()
 	case *optimizer.UpdateRule:
 		return (*value).Name()
 	case *optimizer.Curve:

@@ -12,8 +12,8 @@ import (
 	"dpsgd/model"
 )
 
-// YAML returns the configuration with every key that means something in it, defaults included, in
-// the order of the reference. Parse reads it back to an equal configuration.
+// YAML returns the configuration with every key that means something in it, defaults included but
+// for those of later keys, in the order of the reference. Parse reads it back to an equal configuration.
 func (c *Config) YAML() []byte {
 	var b bytes.Buffer
 	section := ""
@@ -48,14 +48,10 @@ func (f *field) written(c *Config) bool {
 	return f.applies(c) && (len(others(f.path)) == 0 || f.given(c)) && !(slices.Contains(later, f.path) && f.isDefault(c))
 }
 
-// later are the keys that came when runs were about already, which know their plan by a hash of the
-// file: they are written where they are not at their default.
-var later = []string{"training.sampling"}
-
-// isDefault reports whether the field is at its default.
+// isDefault reports whether the field holds what it does where a file leaves it out.
 func (f *field) isDefault(c *Config) bool {
-	d := DefaultConfig()
-	return encode(f.format, f.at(c)) == encode(f.format, f.at(&d))
+	defaults := DefaultConfig()
+	return encode(f.format, f.at(c)) == encode(f.format, f.at(&defaults))
 }
 
 // given reports whether the field holds more than the zero value. For a key of a pair this is

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"dpsgd/internal/setting"
+	"dpsgd/release"
 )
 
 // Adam is Adam (Kingma and Ba, arXiv:1412.6980v9, Algorithm 1) or, with Decoupled, AdamW
@@ -16,8 +17,8 @@ import (
 //	v = β₂·v + (1-β₂)·g²
 //	p = p - rate · m/(1-β₁ᵗ) / (sqrt(v/(1-β₂ᵗ)) + ε)
 //
-// The second moment is that of a noisy gradient, the square of the noise included. No correction is
-// made.
+// The second moment is that of a noisy gradient, the square of the noise included; [AdamBC] subtracts
+// it.
 type Adam struct {
 	Beta1, Beta2 float64 // β₁ and β₂, in [0, 1)
 	Epsilon      float64 // ε, positive; not a privacy budget
@@ -41,8 +42,7 @@ func (r *Adam) Name() string {
 // Arguments are what a configuration can set.
 func (r *Adam) Arguments() []setting.Argument {
 	return []setting.Argument{
-		decay("beta1", "Decay of the mean of gradients.", &r.Beta1, "betas"),
-		decay("beta2", "Decay of the mean of squared gradients.", &r.Beta2),
+		beta1(&r.Beta1), beta2(&r.Beta2),
 		{Name: "epsilon", Doc: "Added to the denominator; not the privacy budget.",
 			Format: setting.Number{Min: 0, Max: 1, OpenMin: true}, Value: &r.Epsilon},
 		weightDecay(&r.WeightDecay),
@@ -50,12 +50,10 @@ func (r *Adam) Arguments() []setting.Argument {
 }
 
 // Slots implements [UpdateRule].
-func (*Adam) Slots() []Slot {
-	return []Slot{{Name: "exp_avg"}, {Name: "exp_avg_sq", NotNegative: true}}
-}
+func (*Adam) Slots() []Slot { return momentSlots() }
 
 // Move implements [UpdateRule].
-func (r *Adam) Move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32) {
+func (r *Adam) Move(p []float32, g release.Noisy, perBatch, rate float64, t int, memory [][]float32) {
 	first, second := memory[0], memory[1]
 	rate1 := rate / (1 - math.Pow(r.Beta1, float64(t)))
 	unbias2 := 1 / (1 - math.Pow(r.Beta2, float64(t)))
@@ -63,7 +61,7 @@ func (r *Adam) Move(p []float32, g []float64, perBatch, rate float64, t int, mem
 	if r.Decoupled {
 		coupled, shrink = 0, 1-rate*r.WeightDecay
 	}
-	for i, noisy := range g {
+	for i, noisy := range g.Values() {
 		x := float64(p[i])
 		gradient := noisy*perBatch + coupled*x
 		m := r.Beta1*float64(first[i]) + (1-r.Beta1)*gradient

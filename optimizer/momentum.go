@@ -3,6 +3,7 @@ package optimizer
 import (
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setting"
+	"dpsgd/release"
 )
 
 // Momentum is SGD with heavy-ball momentum µ or, with Nesterov, Nesterov's, both in PyTorch's form
@@ -40,7 +41,7 @@ func (r *Momentum) Arguments() []setting.Argument {
 func (*Momentum) Slots() []Slot { return []Slot{{Name: "momentum_buffer"}} }
 
 // Move implements [UpdateRule].
-func (r *Momentum) Move(p []float32, g []float64, perBatch, rate float64, _ int, memory [][]float32) {
+func (r *Momentum) Move(p []float32, g release.Noisy, perBatch, rate float64, _ int, memory [][]float32) {
 	step := kernel.Momentum{PerBatch: perBatch, Decay: r.WeightDecay, Mu: r.Momentum, Rate: rate, Nesterov: r.Nesterov}
-	step.Step(p, memory[0], g)
+	step.Step(p, memory[0], g.Values())
 }

@@ -6,9 +6,10 @@ import (
 )
 
 // reference is one coordinate under an update rule, all in float64, written out from the pages of
-// torch.optim (SGD, Adam and AdamW, PyTorch 2) in their own order of operations and independent of
-// the code under test.
+// torch.optim (SGD, Adam and AdamW, PyTorch 2), and from Algorithm 1 of arXiv:2312.14334 (AdamBC),
+// in their own order of operations and independent of the code under test.
 type reference struct {
+	noise        float64 // standard deviation of what is added to the mean gradient
 	rule         UpdateRule
 	p, buf, m, v float64
 	step         int
@@ -47,6 +48,13 @@ func (r *reference) apply(g, lr float64) {
 		correction2 := 1 - math.Pow(rule.Beta2, float64(r.step))
 		denominator := math.Sqrt(r.v)/math.Sqrt(correction2) + rule.Epsilon
 		r.p = r.p - lr/correction1*r.m/denominator
+	case *AdamBC:
+		r.p = r.p - lr*rule.WeightDecay*r.p
+		r.m = rule.Beta1*r.m + (1-rule.Beta1)*g
+		r.v = rule.Beta2*r.v + (1-rule.Beta2)*g*g
+		mean := r.m / (1 - math.Pow(rule.Beta1, float64(r.step)))
+		square := r.v/(1-math.Pow(rule.Beta2, float64(r.step))) - r.noise*r.noise
+		r.p = r.p - lr*mean/math.Sqrt(math.Max(square, rule.SecondMomentFloor))
 	}
 }
 
@@ -59,7 +67,7 @@ func TestUpdatesFollowTheirFormulas(t *testing.T) {
 			u, p := newUpdate(t, rule, dim), startingPoint(dim, 61)
 			references := make([]reference, dim)
 			for i := range references {
-				references[i] = reference{rule: rule, p: float64(p[i])}
+				references[i] = reference{noise: 1 / batch, rule: rule, p: float64(p[i])}
 			}
 			for step := range steps {
 				rate := 0.05 * (1 + math.Sin(float64(step)/20))
@@ -95,6 +103,7 @@ func TestUpdatesByHand(t *testing.T) {
 			[2]float64{1 - 0.1*2/3, 1 - 0.1*2/3}, "m̂ = 2, v̂ = 4; then m = 0.5-0.5 = 0"},
 		{&Adam{Beta1: 0.5, Beta2: 0.5, Epsilon: 1, WeightDecay: 0.5, Decoupled: true},
 			[2]float64{0.95 - 0.1*2/3, 0.95 * (0.95 - 0.1*2/3)}, "p shrinks to 0.95·p first"},
+		{&AdamBC{Beta1: 0.5, Beta2: 0.5, SecondMomentFloor: 1e-8}, [2]float64{0.9, 0.9}, "m̂ = 2, v̂ = 4, no noise; then m = 0.5-0.5 = 0"},
 	} {
 		u, p := newUpdate(t, c.rule, 1), []float32{1}
 		for i, sum := range []float32{4, -2} {

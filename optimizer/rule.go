@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dpsgd/internal/setting"
+	"dpsgd/release"
 )
 
 // UpdateRule is the arithmetic of an update rule, coordinate by coordinate, in float64 between
@@ -16,9 +17,10 @@ type UpdateRule interface {
 	Slots() []Slot
 	// Move applies step number t, counted from 1, to some of the coordinates: parameters p, noisy
 	// sums g still to be multiplied by perBatch, one over the batch size, and the same coordinates
-	// of each slot. Several goroutines call it for different coordinates, so it changes p and
-	// memory alone; what it kept elsewhere would be missing from checkpoints.
-	Move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32)
+	// of each slot. What g says of its place and its noise is of the sums as they are, too. Several
+	// goroutines call it for different coordinates, so it changes p and memory alone; what it kept
+	// elsewhere would be missing from checkpoints.
+	Move(p []float32, g release.Noisy, perBatch, rate float64, t int, memory [][]float32)
 }
 
 // Slot is one vector of a rule's memory.
@@ -31,7 +33,7 @@ type Slot struct {
 // its kind here. An argument of the same name is the same key of a configuration, so it has one
 // format, one meaning and one default in all rules.
 func UpdateRules() setting.Kinds[UpdateRule] {
-	return setting.Kinds[UpdateRule]{sgd, momentum, nesterov, adam, adamW}
+	return setting.Kinds[UpdateRule]{sgd, momentum, nesterov, adam, adamW, adamBC}
 }
 
 // ruleKind is a row of [UpdateRules]. Its name is what the rule itself says.
@@ -56,6 +58,19 @@ func checkRule(r UpdateRule) error {
 func weightDecay(value *float64) setting.Argument {
 	return setting.Argument{Name: "weight_decay", Doc: "Pulls the weights toward 0.",
 		Format: setting.Number{Min: 0, Max: 100}, Value: value}
+}
+
+func beta1(value *float64) setting.Argument {
+	return decay("beta1", "Decay of the mean of gradients.", value, "betas")
+}
+
+func beta2(value *float64) setting.Argument {
+	return decay("beta2", "Decay of the mean of squared gradients.", value)
+}
+
+// momentSlots are the memory of rules that keep the means of gradients and of their squares.
+func momentSlots() []Slot {
+	return []Slot{{Name: "exp_avg"}, {Name: "exp_avg_sq", NotNegative: true}}
 }
 
 // decay is how much of something remembered is kept in a step.

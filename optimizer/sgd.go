@@ -3,6 +3,7 @@ package optimizer
 import (
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setting"
+	"dpsgd/release"
 )
 
 // SGD is stochastic gradient descent (PyTorch's torch.optim.SGD without momentum):
@@ -27,6 +28,6 @@ func (r *SGD) Arguments() []setting.Argument {
 func (*SGD) Slots() []Slot { return nil }
 
 // Move implements [UpdateRule].
-func (r *SGD) Move(p []float32, g []float64, perBatch, rate float64, _ int, _ [][]float32) {
-	kernel.Descend(p, g, perBatch, r.WeightDecay, rate)
+func (r *SGD) Move(p []float32, g release.Noisy, perBatch, rate float64, _ int, _ [][]float32) {
+	kernel.Descend(p, g.Values(), perBatch, r.WeightDecay, rate)
 }

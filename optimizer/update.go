@@ -111,7 +111,7 @@ func (u *Update) move(n release.Noisy) {
 	for i, m := range u.memory {
 		memory[i] = m[from:to]
 	}
-	u.rule.Move(u.parameters[from:to], n.Values(), u.perBatch, u.rate, u.step+1, memory)
+	u.rule.Move(u.parameters[from:to], n, u.perBatch, u.rate, u.step+1, memory)
 	u.moved.Add(int64(to - from))
 }
 

@@ -31,6 +31,8 @@ func rules() map[string]UpdateRule {
 		"adam":                      &Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8},
 		"adam with decay":           &Adam{Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-3, WeightDecay: 0.1},
 		"adam without first moment": &Adam{Beta2: 0.999, Epsilon: 1e-8},
+		"adambc":                    &AdamBC{Beta1: 0.9, Beta2: 0.999, SecondMomentFloor: 0.01},
+		"adambc with decay":         &AdamBC{Beta1: 0.8, Beta2: 0.99, SecondMomentFloor: 0.01, WeightDecay: 0.1},
 		"adamw":                     &Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 0.1, Decoupled: true},
 	}
 }
@@ -323,7 +325,7 @@ func TestNewUpdateRefuses(t *testing.T) {
 		dim  int
 		says string
 	}{
-		{nil, 1, "update rule is nil, expected one of [sgd momentum nesterov adam adamw]"},
+		{nil, 1, "update rule is nil, expected one of [sgd momentum nesterov adam adamw adambc]"},
 		{&SGD{}, 0, "update rule for 0 parameters"},
 		{&SGD{WeightDecay: -1}, 1, "weight_decay of sgd is -1, expected a number from 0 to 100"},
 		{&SGD{WeightDecay: math.NaN()}, 1, "weight_decay of sgd is NaN"},
@@ -334,6 +336,7 @@ func TestNewUpdateRefuses(t *testing.T) {
 		{&Adam{Beta1: 1, Beta2: 0.999, Epsilon: 1e-8}, 1, "beta1 of adam is 1"},
 		{&Adam{Beta1: 0.9, Beta2: math.NaN(), Epsilon: 1e-8}, 1, "beta2 of adam is NaN"},
 		{&Adam{Beta1: 0.9, Beta2: 0.999}, 1, "epsilon of adam is 0"},
+		{&AdamBC{Beta1: 0.9, Beta2: 0.999}, 1, "second_moment_floor of adambc is 0"},
 	} {
 		u, err := NewUpdate(c.rule, c.dim, 1)
 		if !errors.Is(err, ErrRule) || u != nil {

@@ -27,21 +27,21 @@ func (everybody) Excess(int) float64                          { return 0 }
 func (everybody) Name() string                                { return "everybody" }
 func (everybody) String() string                              { return "every record in every release" }
 
-// automatic is a clipping policy of our own: every contribution is scaled to nearly the same norm
-// (Bu et al., arXiv:2206.07136, AUTO-S).
-type automatic struct{ clipNorm, stability float64 }
+// smooth is a clipping policy of our own: the longer a contribution, the closer to C it is scaled,
+// without an edge where clipping begins.
+type smooth struct{ clipNorm float64 }
 
-func (a automatic) Factors(dst []float32, squaredNorms []float64) {
+func (s smooth) Factors(dst []float32, squaredNorms []float64) {
 	for i, square := range squaredNorms {
 		dst[i] = 0
 		if norm := math.Sqrt(square); norm < math.MaxFloat32 { // false for NaN
-			dst[i] = float32(a.clipNorm * (1 - 0x1p-12) / (norm + a.stability))
+			dst[i] = float32(s.clipNorm * (1 - 0x1p-12) / math.Hypot(norm, s.clipNorm))
 		}
 	}
 }
-func (a automatic) Bound() float64 { return a.clipNorm }
-func (automatic) Name() string     { return "automatic" }
-func (a automatic) String() string { return fmt.Sprintf("scaled to nearly norm C = %v", a.clipNorm) }
+func (s smooth) Bound() float64 { return s.clipNorm }
+func (smooth) Name() string     { return "smooth" }
+func (s smooth) String() string { return fmt.Sprintf("bent to below norm C = %v", s.clipNorm) }
 
 // falling is a mechanism of our own: noise that halves with every release.
 type falling struct{ first float64 }
@@ -87,7 +87,7 @@ func (m *memory) Ledger() *accountant.Ledger { return &m.ledger }
 func Example_ownPlan() {
 	plan := release.Plan{
 		Unit: "one person", Records: 10_000, Sampler: everybody{},
-		Policy: automatic{clipNorm: 1, stability: 1e-3}, Mechanism: falling{first: 20},
+		Policy: smooth{clipNorm: 1}, Mechanism: falling{first: 20},
 	}
 	people := make(ages, plan.Records)
 	for i := range people {

@@ -39,7 +39,7 @@ type privateStep struct {
 }
 
 func newPrivateStep(c *configs.Config, engine string, b *bench, batcher *data.Batcher) (*privateStep, error) {
-	policy, err := clip.NewFlat(c.Privacy.ClipNorm)
+	policy, err := clip.New(c.Privacy.Clipping, c.Privacy.ClipNorm)
 	if err != nil {
 		return nil, err
 	}

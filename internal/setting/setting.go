@@ -1,5 +1,5 @@
-// Package setting is the vocabulary in which layers, update rules and schedules say what can be
-// configured about them.
+// Package setting is the vocabulary in which layers, update rules, schedules and clipping
+// policies say what can be configured about them.
 //
 // A [Kind] is one row of a table: a name, and how to make a new thing of that kind with its
 // defaults. A thing with arguments lists each [Argument] with a pointer to where its value is

@@ -62,7 +62,7 @@ func newPlan(c *configs.Config, n int, a account.Accountants, released *accounta
 	if c.Privacy.Delta >= 1/float64(n) {
 		return nil, fmt.Errorf("%w: privacy.delta is %g, expected less than 1/n = %.3g for n = %d training examples", setup.ErrPlan, c.Privacy.Delta, 1/float64(n), n)
 	}
-	policy, err := clip.NewFlat(c.Privacy.ClipNorm)
+	policy, err := clip.New(c.Privacy.Clipping, c.Privacy.ClipNorm)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/clip"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 )
@@ -109,6 +110,16 @@ func TestPlanHash(t *testing.T) {
 	for _, override := range []string{"performance.threads=1", "performance.engine=ghost", "training.physical_batch_size=5", "training.evaluate_every=3", "run.name=x", "run.checkpoint_every=1"} {
 		if hash(300, override) != base {
 			t.Errorf("%s changes the hash", override)
+		}
+	}
+}
+
+// A run clips by the policy that its configuration names, and says so.
+func TestPlanHasTheClippingPolicy(t *testing.T) {
+	for _, name := range clip.Policies().Names() {
+		p := mustPlan(t, "privacy.clipping="+name, "privacy.clip_norm=0.75")
+		if p.Policy.Name() != name || p.Policy.Bound() != 0.75 {
+			t.Errorf("%s: the policy is %v", name, p.Policy)
 		}
 	}
 }

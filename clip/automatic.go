@@ -1,0 +1,50 @@
+package clip
+
+import (
+	"fmt"
+
+	"dpsgd/internal/setting"
+)
+
+// Automatic scales a gradient of norm n, long or short, to a norm just below the clip norm C: the
+// factor is C·(1-2^-12)/(n+γ). It is AUTO-S of Bu et al. (arXiv:2206.07136). The clip
+// norm then only multiplies the learning rate; what is left to choose is the stability constant γ,
+// which keeps gradients that are much shorter than γ shorter than the others.
+type Automatic struct {
+	ClipNorm          float64 // C > 0
+	StabilityConstant float64 // γ > 0, in units of the norm of a gradient
+}
+
+var (
+	_         Policy = Automatic{}
+	automatic        = schemeKind(func() Scheme { return &Automatic{StabilityConstant: 0.01} })
+)
+
+// Arguments are what a configuration can set.
+func (a *Automatic) Arguments() []setting.Argument {
+	return []setting.Argument{{Name: "stability_constant", Also: []string{"gamma"},
+		Doc:    "Added to the norm of a gradient before the clip norm is divided by it.",
+		Format: setting.Number{Min: 1e-9, Max: 1e6}, Value: &a.StabilityConstant}}
+}
+
+// Factors implements [Policy].
+func (a Automatic) Factors(dst []float32, squaredNorms []float64) {
+	factors(dst, squaredNorms, a.ClipNorm, func(target, norm float64) float64 { return target / (norm + a.StabilityConstant) })
+}
+
+// Bound returns the clip norm.
+func (a Automatic) Bound() float64 { return a.ClipNorm }
+
+// Name returns "automatic".
+func (Automatic) Name() string { return "automatic" }
+
+// String says what is bounded.
+func (a Automatic) String() string {
+	return fmt.Sprintf("automatic, with stability constant %v: %s", a.StabilityConstant, whatIsBounded(a.ClipNorm))
+}
+
+// WithBound implements [Scheme].
+func (a Automatic) WithBound(clipNorm float64) Policy {
+	a.ClipNorm = clipNorm
+	return a
+}

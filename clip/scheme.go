@@ -1,0 +1,48 @@
+package clip
+
+import (
+	"errors"
+	"fmt"
+
+	"dpsgd/internal/setting"
+)
+
+// Scheme is a way to scale gradients whose clip norm is still to be chosen: what a configuration
+// names. One that can be set lists its arguments ([setting.Arguments]).
+type Scheme interface {
+	// Name is the scheme's name in configs, and that of its policies.
+	Name() string
+	// WithBound returns the policy with a clip norm. It is a copy: what happens to the scheme
+	// afterwards does not change it.
+	WithBound(clipNorm float64) Policy
+}
+
+// Policies is every clipping policy that a configuration can name: to add one, write its file and
+// add its kind here.
+func Policies() setting.Kinds[Scheme] {
+	return setting.Kinds[Scheme]{flat, automatic, normalised}
+}
+
+// schemeKind is a row of [Policies]. Its name is what the scheme itself says.
+func schemeKind(fresh func() Scheme) setting.Kind[Scheme] {
+	return setting.Kind[Scheme]{Name: fresh().Name(), New: fresh}
+}
+
+// ErrPolicy is wrapped by errors about a [Scheme].
+var ErrPolicy = errors.New("invalid clipping policy")
+
+// New returns the policy of a scheme with the given clip norm. The error wraps [ErrPolicy] if the
+// scheme holds a value that it does not allow, [ErrClipNorm] if the clip norm is not a number from
+// [MinClipNorm] to [MaxClipNorm].
+func New(s Scheme, clipNorm float64) (Policy, error) {
+	if s == nil {
+		return nil, fmt.Errorf("clip: clipping policy is nil, expected one of %v: %w", Policies().Names(), ErrPolicy)
+	}
+	if err := setting.Check(s.Name()+" clipping", s); err != nil {
+		return nil, fmt.Errorf("clip: %w: %w", err, ErrPolicy)
+	}
+	if !validClipNorm(clipNorm) {
+		return nil, fmt.Errorf("clip: clip norm is %g, expected a number from %g to %g: %w", clipNorm, MinClipNorm, MaxClipNorm, ErrClipNorm)
+	}
+	return s.WithBound(clipNorm), nil
+}

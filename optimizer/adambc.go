@@ -1,0 +1,60 @@
+package optimizer
+
+import (
+	"math"
+
+	"dpsgd/internal/setting"
+	"dpsgd/release"
+)
+
+// AdamBC is DP-AdamBC (Tang, Shpilevskiy, Lécuyer, arXiv:2312.14334, Algorithm 1): Adam whose second
+// moment is rid of the variance Φ that the noise adds to it, so that steps are scaled by the size of
+// gradients again where noise is larger than they are. Weight decay is AdamW's:
+//
+//	p = p·(1 - rate·weightDecay)
+//	g = gradient/batch
+//	m = β₁·m + (1-β₁)·g
+//	v = β₂·v + (1-β₂)·g²
+//	Φ = (deviation of the noise/batch)²
+//	p = p - rate · m/(1-β₁ᵗ) / sqrt(max(v/(1-β₂ᵗ) - Φ, γ′))
+//
+// Φ is that of the present step: it is the bias of v where every step has the same noise.
+type AdamBC struct {
+	Beta1, Beta2      float64 // β₁ and β₂, in [0, 1)
+	SecondMomentFloor float64 // γ′, positive
+	WeightDecay       float64 // not negative
+}
+
+var adamBC = ruleKind(func() UpdateRule { return &AdamBC{Beta1: 0.9, Beta2: 0.999, SecondMomentFloor: 5e-8} })
+
+// Name is "adambc".
+func (*AdamBC) Name() string { return "adambc" }
+
+// Arguments are what a configuration can set.
+func (r *AdamBC) Arguments() []setting.Argument {
+	return []setting.Argument{
+		beta1(&r.Beta1), beta2(&r.Beta2),
+		{Name: "second_moment_floor", Doc: "The least that is left of the mean of squared gradients when the variance of the noise is subtracted.",
+			Format: setting.Number{Min: 0, Max: 1, OpenMin: true}, Value: &r.SecondMomentFloor},
+		weightDecay(&r.WeightDecay),
+	}
+}
+
+// Slots implements [UpdateRule].
+func (*AdamBC) Slots() []Slot { return momentSlots() }
+
+// Move implements [UpdateRule].
+func (r *AdamBC) Move(p []float32, g release.Noisy, perBatch, rate float64, t int, memory [][]float32) {
+	first, second := memory[0], memory[1]
+	rate1 := rate / (1 - math.Pow(r.Beta1, float64(t)))
+	unbias2 := 1 / (1 - math.Pow(r.Beta2, float64(t)))
+	shrink := 1 - rate*r.WeightDecay
+	variance := math.Pow(g.Deviation()*perBatch, 2)
+	for i, noisy := range g.Values() {
+		gradient := noisy * perBatch
+		m := r.Beta1*float64(first[i]) + (1-r.Beta1)*gradient
+		v := r.Beta2*float64(second[i]) + (1-r.Beta2)*gradient*gradient
+		first[i], second[i] = float32(m), float32(v)
+		p[i] = float32(shrink*float64(p[i]) - rate1*m/math.Sqrt(math.Max(v*unbias2-variance, r.SecondMomentFloor)))
+	}
+}
