@@ -38,6 +38,9 @@ type kernelSet struct {
 	axpy              func(y []float32, alpha float32, x []float32)
 	accumulateFloat64 func(dst []float64, x []float32)
 
+	// See AddExcess; there are rows and columns.
+	addExcess func(sums, differences Excess, x, y, scale, low, high []float32)
+
 	// See AddRounded, Round and AccumulateInt32.
 	addRounded      func(sum []int32, row []float32, scale float32) (squares float64)
 	round           func(dst, src []float32, scale float32) (squares float64, largest float32)
@@ -97,6 +100,7 @@ var portableKernel = kernelSet{
 	sumSquares:        portableSumSquares,
 	axpy:              portableAxpy,
 	accumulateFloat64: portableAccumulateFloat64,
+	addExcess:         portableAddExcess,
 	addRounded:        portableAddRounded,
 	round:             portableRound,
 	accumulateInt32:   portableAccumulateInt32,

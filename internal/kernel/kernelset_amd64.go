@@ -61,6 +61,7 @@ func withAVX2(k kernelSet) kernelSet {
 	k.sumRows = sumRowsColumnsAVX2
 	k.sumSquares = sumSquaresBlocksAVX2
 	k.accumulateFloat64 = accumulateBlocksAVX2
+	k.addExcess = addExcessBlocksAVX2
 	k.addRounded = addRoundedBlocksAVX2
 	k.round = roundBlocksAVX2
 	k.accumulateInt32 = accumulateInt32BlocksAVX2
@@ -131,6 +132,15 @@ func accumulateBlocksAVX2(dst []float64, x []float32) {
 		accumulateFloat64AVX2(whole/reduceBlock, &dst[0], &x[0])
 	}
 	portableAccumulateFloat64(dst[whole:], x[whole:])
+}
+
+func addExcessBlocksAVX2(sums, differences Excess, x, y, scale, low, high []float32) {
+	columns := len(low)
+	if columns >= 8 {
+		addExcessAVX2(columns/8, len(scale), 4*columns, &sums.Above[0], &sums.Below[0],
+			&differences.Above[0], &differences.Below[0], &x[0], &y[0], &scale[0], &low[0], &high[0])
+	}
+	addExcessFrom(columns/8*8, sums, differences, x, y, scale, low, high)
 }
 
 func addRoundedBlocksAVX2(sum []int32, row []float32, scale float32) (squares float64) {
