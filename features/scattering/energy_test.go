@@ -94,8 +94,8 @@ func shrinkage(t *testing.T, shape data.Shape, x, y []float32) float64 {
 	return distance(transformOf(t, shape, x), transformOf(t, shape, y)) / distance(x, y)
 }
 
-// The share of a picture's energy that its coefficients hold is what the doc comment says, and little
-// of it is in those with two wavelets. Among 1,000 digits it is 0.692 to 0.900.
+// The share of a picture's energy that its coefficients hold is what the doc comment says, and
+// little of it is in those with two wavelets. Among 1,000 digits it is 0.692 to 0.900.
 func TestEnergyOfDigits(t *testing.T) {
 	var drawer digits.Drawer
 	shape := data.Shape{Height: digits.Side, Width: digits.Side, Channels: 1}

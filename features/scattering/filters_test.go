@@ -20,8 +20,8 @@ func TestWaveletsHaveMeanZero(t *testing.T) {
 }
 
 // The identities by which wavelets are folded: 8-t is the mirror image of t, and those that are
-// their own mirror image, 0 and 4, have no other parts than the three that are kept of them. (Angle 8
-// is angle 0 with the wave running backwards, which has the same modulus.)
+// their own mirror image, 0 and 4, have no other parts than the three that are kept of them.
+// (Angle 8 is angle 0 with the wave running backwards, which has the same modulus.)
 func TestWaveletsAreMirrorImages(t *testing.T) {
 	const tolerance = 1e-15
 	for _, s := range []scale{fine, coarse} {

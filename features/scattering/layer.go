@@ -24,7 +24,8 @@ type layer struct {
 }
 
 func newLayer(s scale, filters mirrored, planes, height, width, stride int) *layer {
-	l := &layer{scale: s, filters: filters, planes: planes, height: height, width: width, stride: stride}
+	l := &layer{scale: s, filters: filters, stride: stride}
+	l.planes, l.height, l.width = planes, height, width
 	lines := height + 2*l.margin()
 	l.line = make([]float32, width+2*l.margin())
 	l.sums = make([]float32, lines*l.evenTaps()*l.columns())

@@ -8,9 +8,9 @@ import (
 // The wavelets of angles t and 8-t are mirror images of each other in x, the direction of a row of
 // pixels. So the parts of one that are even and odd in x serve both: where E and O are the
 // convolutions with these, one wavelet gives E + O and the other E - O. The parts need half of the
-// taps each, applied to the sums and the differences of pixels that mirror each other in the window.
-// The two wavelets that are their own mirror image have a real part that is even; the imaginary part
-// is odd for t = 0, where the wave runs along x, and even for t = 4.
+// taps each, applied to the sums and the differences of pixels that mirror each other in the
+// window. The two wavelets that are their own mirror image have a real part that is even; the
+// imaginary part is odd for t = 0, where the wave runs along x, and even for t = 4.
 
 // The rows of the two matrices of filters: real and imaginary part of t = 1, 2, 3 in both, and then
 // what there is of t = 0 and t = 4.

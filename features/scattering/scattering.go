@@ -21,8 +21,8 @@ type Scattering struct {
 	fine, coarse mirrored
 }
 
-// New returns the transform of pictures of a shape; each channel is transformed on its own. It is an
-// error if height or width is not a multiple of 4 and at least 12.
+// New returns the transform of pictures of a shape; each channel is transformed on its own. It is
+// an error if height or width is not a multiple of 4 and at least 12.
 func New(shape data.Shape) (*Scattering, error) {
 	if shape.Channels < 1 || !fits(shape.Height) || !fits(shape.Width) {
 		return nil, fmt.Errorf("scattering: pictures of %d×%d in %d channels, "+
@@ -43,9 +43,9 @@ func (s *Scattering) channelWidth() int {
 }
 
 // Extractor returns a function that writes the transform of one picture to dst. picture is planar,
-// (channel, row, column), with values from 0 to 1; dst is (channel, coefficient, row, column) and has
-// Width values. The function has working memory of its own, so that every goroutine needs its own; it
-// allocates nothing.
+// (channel, row, column), with values from 0 to 1; dst is (channel, coefficient, row, column) and
+// has Width values. The function has working memory of its own, so that every goroutine needs its
+// own; it allocates nothing.
 func (s *Scattering) Extractor() func(dst, picture []float32) {
 	t := newTransform(s)
 	pixels, width := s.shape.Height*s.shape.Width, s.channelWidth()

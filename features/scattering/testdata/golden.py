@@ -1,10 +1,11 @@
-"""Writes golden.json: what PyTorch computes for the filters and for two pictures, to compare the package with.
+"""Writes golden.json: what PyTorch computes for filters and two pictures, to compare the package with.
 
     pip install torch==2.15.0 numpy
     python golden.py > golden.json
 
-Everything is computed in float64, by the formulas of the transform and direct convolutions. The pictures are those
-of draw in golden_test.go: multiples of 1/256, which a float32 holds exactly, from a linear congruential generator.
+Everything is computed in float64, by the formulas of the transform and direct convolutions. The pictures
+are those of draw in scattering_test.go: multiples of 1/256, which a float32 holds exactly, from a linear
+congruential generator.
 """
 
 import json
