@@ -20,34 +20,28 @@ type Batcher struct {
 
 // NewBatcher prepares the examples of s for normalisation n. It fails with
 // [ErrInvalid] when n does not have one finite mean and one finite, positive
-// standard deviation for each channel or column, or has any for [Features].
+// standard deviation for each channel or column. [Features] have none.
 func NewBatcher(s Set, n Normalisation) (*Batcher, error) {
-	examples, err := s.normalised(n)
-	if err != nil {
-		return nil, err
-	}
-	return &Batcher{set: s, examples: examples}, nil
-}
-
-// check fails unless there are constants for every channel or column of s.
-func (n Normalisation) check(s Shape) error {
-	channels, kind := s.Channels, "channel"
-	if s.IsRow() {
+	channels, kind := s.Shape().Channels, "channel"
+	if s.Shape().IsRow() {
 		kind = "column"
 	}
+	if _, computed := s.(*Features); computed {
+		channels, kind = 0, "column that is not computed"
+	}
 	if len(n.Mean) != channels || len(n.Std) != channels {
-		return fmt.Errorf("data: %w: normalisation has %d means and %d standard deviations, expected %d of each (one for each %s)",
+		return nil, fmt.Errorf("data: %w: normalisation has %d means and %d standard deviations, expected %d of each (one for each %s)",
 			ErrInvalid, len(n.Mean), len(n.Std), channels, kind)
 	}
 	for c, mean := range n.Mean {
 		if !(math.Abs(mean) <= MaxNormalisation) {
-			return fmt.Errorf("data: %w: mean of %s %d is %v, expected a finite number", ErrInvalid, kind, c, mean)
+			return nil, fmt.Errorf("data: %w: mean of %s %d is %v, expected a finite number", ErrInvalid, kind, c, mean)
 		}
 		if std := n.Std[c]; !(std >= 1/MaxNormalisation && std <= MaxNormalisation) {
-			return fmt.Errorf("data: %w: standard deviation of %s %d is %v, expected a positive, finite number", ErrInvalid, kind, c, std)
+			return nil, fmt.Errorf("data: %w: standard deviation of %s %d is %v, expected a positive, finite number", ErrInvalid, kind, c, std)
 		}
 	}
-	return nil
+	return &Batcher{set: s, examples: s.normalised(n)}, nil
 }
 
 // MaxNormalisation bounds the constants of a [Normalisation]: a mean lies between

@@ -103,5 +103,5 @@ func TestNewFeaturesChecksWhatItIsGiven(t *testing.T) {
 
 func TestFeaturesTakeNoNormalisation(t *testing.T) {
 	_, err := NewBatcher(features(t, 1, []float32{1}), Normalisation{[]float64{0}, []float64{1}})
-	wantError(t, err, ErrInvalid, "normalisation has 1 means and 1 standard deviations, expected none for computed rows")
+	wantError(t, err, ErrInvalid, "normalisation has 1 means and 1 standard deviations, expected 0 of each (one for each column that is not computed)")
 }

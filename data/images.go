@@ -54,17 +54,14 @@ type normalisedImages struct {
 	table  [][256]float32
 }
 
-func (m *Images) normalised(n Normalisation) (filler, error) {
-	if err := n.check(m.shape); err != nil {
-		return nil, err
-	}
+func (m *Images) normalised(n Normalisation) filler {
 	b := &normalisedImages{pixels: m.pixels, size: m.shape.Values(), table: make([][256]float32, m.shape.Channels)}
 	for c := range b.table {
 		for p := range b.table[c] {
 			b.table[c][p] = float32((float64(p)/255 - n.Mean[c]) / n.Std[c])
 		}
 	}
-	return b, nil
+	return b
 }
 
 // fill has one loop for each number of channels, so that no loop contains a

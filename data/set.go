@@ -29,8 +29,8 @@ type Set interface {
 	// Label returns the class index of example i.
 	Label(i int) int
 
-	// normalised checks the constants and prepares the examples for them.
-	normalised(n Normalisation) (filler, error)
+	// normalised prepares the examples for constants that [NewBatcher] has checked.
+	normalised(n Normalisation) filler
 }
 
 // filler writes example i, normalised, to x, which has exactly its size.
