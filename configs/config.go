@@ -114,6 +114,7 @@ type Training struct {
 	Steps             int
 	EvaluateEvery     int    // steps between two test accuracies; 0 is only at the end
 	Seed              uint64 // of the initial weights; noise and sampling are never seeded
+	Average           optimizer.Average
 }
 
 // Performance changes speed and memory, never the result's distribution or its privacy.
@@ -157,6 +158,7 @@ func DefaultConfig() Config {
 			PhysicalBatchSize: 128,
 			Epochs:            10,
 			Seed:              1,
+			Average:           &optimizer.NoAverage{},
 		},
 		Performance: Performance{Engine: "auto"},
 		Run:         Run{CheckpointEvery: 100},

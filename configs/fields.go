@@ -158,7 +158,7 @@ func scheduleFields(curves setting.Kinds[optimizer.Curve]) []*field {
 	}, argumentFields("optimizer.schedule.name", curves, func(c *Config) named { return c.Optimizer.Schedule.Curve })...)
 }
 
-var trainingFields = []*field{
+var trainingFields = append([]*field{
 	{"training.sampling", kindOf[release.Sampling](release.Samplings()), func(c *Config) any { return &c.Training.Sampling },
 		"Which examples a step is computed from: " + docs(release.Samplings()) + ".", nil},
 	{"training.batch_size", setting.Integer{Min: 1, Max: 1e7}, func(c *Config) any { return &c.Training.BatchSize },
@@ -173,7 +173,9 @@ var trainingFields = []*field{
 		"Steps between two measurements of the test accuracy; 0 is only at the end.", nil},
 	{"training.seed", setting.Integer{Min: 0, Max: source.MaxExactInteger}, func(c *Config) any { return &c.Training.Seed },
 		"Of the initial weights. Noise and sampling are never seeded.", nil},
-}
+	{"training.average", kindOf[optimizer.Average](optimizer.Averages()), func(c *Config) any { return &c.Training.Average },
+		"The mean of the parameters of several steps that is evaluated and written as the model: none is those of the last step, ema an exponential moving average, tail the mean over the last part of the planned steps. It costs no privacy.", nil},
+}, argumentFields("training.average", optimizer.Averages(), func(c *Config) named { return c.Training.Average })...)
 
 var performanceFields = []*field{
 	{"performance.threads", setting.Integer{Min: 0, Max: 1024}, func(c *Config) any { return &c.Performance.Threads },
@@ -194,7 +196,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"privacy.clipping", "training.sampling"}
+var later = []string{"privacy.clipping", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

@@ -60,7 +60,7 @@ func TestTableHasEveryFieldOfConfigOnce(t *testing.T) {
 	}
 }
 
-// argumentsOfKinds is the keys of the arguments of clipping policies, update rules and schedules.
+// argumentsOfKinds is the keys of the arguments of clipping policies, update rules, averages and schedules.
 func argumentsOfKinds() map[string]bool {
 	paths := map[string]bool{}
 	for _, k := range clip.Policies() {
@@ -71,6 +71,11 @@ func argumentsOfKinds() map[string]bool {
 	for _, k := range optimizer.UpdateRules() {
 		for _, a := range setting.Arguments(k.New()) {
 			paths["optimizer."+a.Name] = true
+		}
+	}
+	for _, k := range optimizer.Averages() {
+		for _, a := range setting.Arguments(k.New()) {
+			paths["training."+a.Name] = true
 		}
 	}
 	for _, k := range optimizer.Curves() {

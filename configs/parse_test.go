@@ -49,7 +49,7 @@ model:
 privacy: {epsilon: 2.5, noise_multiplier: 1.25, delta: 1e-6, clip_norm: 0.5, clipping: automatic, stability_constant: 0.1, accountant: rdp}
 optimizer: {name: adamw, learning_rate: 0.01, beta1: 0.8, beta2: 0.99, epsilon: 1E-7, weight_decay: 0.1,
   schedule: {name: cosine, warmup_steps: 7, final_factor: 0.1}}
-training: {batch_size: 100, physical_batch_size: 32, steps: 50, evaluate_every: 5, seed: 9007199254740991}
+training: {batch_size: 100, physical_batch_size: 32, steps: 50, evaluate_every: 5, seed: 9007199254740991, average: ema, average_decay: 0.99}
 performance: {threads: 3, engine: ghost}
 run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 `)
@@ -72,7 +72,7 @@ run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 		LearningRate: 0.01,
 		Schedule:     Schedule{Curve: &optimizer.Cosine{FinalFactor: 0.1}, WarmupSteps: 7},
 	}
-	want.Training = Training{Sampling: release.Poisson{}, BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1}
+	want.Training = Training{Sampling: release.Poisson{}, BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1, Average: &optimizer.EMA{Decay: 0.99}}
 	want.Performance = Performance{3, "ghost"}
 	want.Run = Run{"my-run_1.2", 4, true}
 	if !reflect.DeepEqual(*got, want) {
@@ -166,6 +166,9 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{smallest, "training.steps=3", "steps: 3"},
 		{smallest, "training.evaluate_every=3", "evaluate_every: 3"},
 		{smallest, "training.seed=3", "training:\n  batch_size: 512\n  physical_batch_size: 128\n  epochs: 10\n  evaluate_every: 0\n  seed: 3"},
+		{smallest, "training.average=tail", "average: tail\n  average_fraction: 0.5\n"},
+		{smallest + "training: {average: ema}", "training.average_decay=0.5", "average_decay: 0.5"},
+		{smallest + "training: {average: tail}", "training.average_fraction=0.25", "average_fraction: 0.25"},
 		{smallest, "performance.threads=3", "threads: 3"},
 		{smallest, "performance.engine=ghost", "engine: ghost"},
 		{smallest, "run.name=x", "name: x"},
@@ -286,6 +289,9 @@ func TestYAMLReadsBackEqual(t *testing.T) {
 	for _, name := range optimizer.UpdateRules().Names() {
 		sources = append(sources, smallest+"optimizer: {name: "+name+", learning_rate: 1e-7}")
 	}
+	for _, name := range optimizer.Averages().Names() {
+		sources = append(sources, smallest+"training: {average: "+name+"}")
+	}
 	for _, name := range optimizer.Curves().Names() {
 		sources = append(sources, smallest+"optimizer: {schedule: {name: "+name+"}}")
 	}
@@ -311,7 +317,7 @@ func TestYAMLHoldsEveryKeyThatCounts(t *testing.T) {
 			t.Errorf("%s is missing in\n%s", k.Path, got)
 		}
 	}
-	for _, absent := range []string{"clipping", "folder", "steps: 0\n  eval", "beta1", "momentum", "step_every"} {
+	for _, absent := range []string{"clipping", "average", "folder", "steps: 0\n  eval", "beta1", "momentum", "step_every"} {
 		if strings.Contains(got, absent) {
 			t.Errorf("%s is written without meaning in\n%s", absent, got)
 		}

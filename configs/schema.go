@@ -129,6 +129,8 @@ func (f *field) defaultValue() any {
 		return (*value).Name()
 	case *optimizer.UpdateRule:
 		return (*value).Name()
+	case *optimizer.Average:
+		return (*value).Name()
 	case *optimizer.Curve:
 		return (*value).Name()
 	default:

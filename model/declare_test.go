@@ -158,6 +158,7 @@ func TestLayersThatDoNotFitAreRefused(t *testing.T) {
 		{"flatten twice", model.Sequential{model.Flatten{}, model.Flatten{}, model.Linear{Out: classes}}, "layer 1: its input has shape [60]"},
 		{"groups that do not divide", around(model.GroupNorm{Groups: 3}), "layer 0: 3 groups do not divide its input's 2 channels"},
 		{"no groups", around(model.GroupNorm{}), "layer 0: 0 groups do not divide its input's 2 channels"},
+		{"flat sigmoid", around(model.TemperedSigmoid{Scale: 1, Offset: 1}), "layer 0: inverse_temperature of tempered_sigmoid is 0, expected a number greater than 0 and at most 100"},
 		{"dropout of everything", around(model.Dropout{P: 1}), "layer 0: its probability is 1, expected at least 0 and below 1"},
 		{"deep in a residual", model.Sequential{model.Conv2D{Out: 2, Kernel: 1, Stride: 1},
 			model.Residual{Body: model.Sequential{model.ReLU, model.GroupNorm{Groups: 5}}}}, "layer 1.body.1: 5 groups do not divide"},

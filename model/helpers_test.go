@@ -38,6 +38,9 @@ var networks = []network{
 		model.Conv2D{Out: 3, Kernel: 3, Stride: 1}, model.ReLU, model.Conv2D{Out: 4, Kernel: 2, Stride: 2, Padding: 1}, model.ReLU,
 		model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
 	{"dense", model.Sequential{model.Flatten{}, model.Linear{Out: 7}, model.GELU, model.Linear{Out: 4}, model.SiLU, model.Linear{Out: classes}}},
+	{"tempered sigmoids", model.Sequential{
+		model.Conv2D{Out: 4, Kernel: 3, Stride: 1, Padding: 1}, model.TemperedSigmoid{Scale: 1.6, InverseTemperature: 3, Offset: 0.7},
+		model.Flatten{}, model.Linear{Out: 5}, model.TemperedSigmoid{Scale: 2, InverseTemperature: 2, Offset: 1}, model.Linear{Out: classes}}},
 	{"group norm", model.Sequential{
 		model.Conv2D{Out: 4, Kernel: 3, Stride: 2, Padding: 1}, model.GroupNorm{Groups: 2}, model.SiLU,
 		model.Conv2D{Out: 4, Kernel: 2, Stride: 1}, model.GroupNorm{Groups: 4}, model.GELU, model.Flatten{}, model.Linear{Out: classes}}},

@@ -8,7 +8,7 @@ import "dpsgd/internal/setting"
 func Kinds() setting.Kinds[Layer] {
 	return setting.Kinds[Layer]{
 		conv2D, maxPool2D, avgPool2D, globalAvgPool2D, flatten, linear,
-		relu, tanh, sigmoid, gelu, silu, groupNorm, layerNorm, dropout, residual,
+		relu, tanh, sigmoid, gelu, silu, temperedSigmoid, groupNorm, layerNorm, dropout, residual,
 	}
 }
 

@@ -44,6 +44,14 @@ func (p planes) at(c, h, w int) float64 {
 	return p.data[(c*p.h+h)*p.w+w]
 }
 
+func (p planes) each(f func(x float64) float64) planes {
+	y := newPlanes(p.c, p.h, p.w)
+	for i, v := range p.data {
+		y.data[i] = f(v)
+	}
+	return y
+}
+
 func (p planes) inside(h, w int) bool { return h >= 0 && h < p.h && w >= 0 && w < p.w }
 
 // logits of one image (H, W, C).
@@ -91,11 +99,9 @@ func (r *reference) layer(l model.Layer, prefix string, x planes) planes {
 	case model.LayerNorm:
 		return r.scaleShift(prefix, normalise(x, 1))
 	case model.Activation:
-		y := newPlanes(x.c, x.h, x.w)
-		for i, v := range x.data {
-			y.data[i] = activations[l.Kind()](v)
-		}
-		return y
+		return x.each(activations[l.Kind()])
+	case model.TemperedSigmoid:
+		return x.each(func(x float64) float64 { return l.Scale/(1+math.Exp(-l.InverseTemperature*x)) - l.Offset })
 	case model.MaxPool2D:
 		return pool(x, l.Kernel, l.Stride, l.Padding, func(window []float64, _ int) float64 {
 			largest := math.Inf(-1)

@@ -347,7 +347,7 @@ func TestNewUpdateRefuses(t *testing.T) {
 	}
 }
 
-// Every kind of rule and of schedule can be used as it is made, and what two of them call the same
+// Every kind of rule, schedule and average can be used as it is made, and what two of them call the same
 // is the same: a configuration has one key for it.
 func TestKindsAreConsistent(t *testing.T) {
 	same := map[string]setting.Argument{}
@@ -371,6 +371,10 @@ func TestKindsAreConsistent(t *testing.T) {
 	}
 	clear(same)
 	for _, k := range Curves() {
+		check(k.Name, k.New())
+	}
+	clear(same)
+	for _, k := range Averages() {
 		check(k.Name, k.New())
 	}
 }

@@ -75,7 +75,11 @@ func (p *plainWatcher) Finished(r train.Result) {
 		train.Interrupted:     "stopped from outside, saved",
 	}
 	fmt.Fprintf(p.w, "\n%s after %s steps in %s: %s\n", r.Status, count(r.Steps), duration(r.Seconds), why[r.Status])
-	fmt.Fprintf(p.w, "test accuracy   %.2f %%\n", 100*r.TestAccuracy)
+	of := ""
+	if r.Average != "none" {
+		of = fmt.Sprintf(" by the average of the parameters (%s), as in the model", r.Average)
+	}
+	fmt.Fprintf(p.w, "test accuracy   %.2f %%%s\n", 100*r.TestAccuracy, of)
 	fmt.Fprintf(p.w, "privacy         %s\n", guarantee(r.Epsilon, r.Delta, r.Accountant, r.EpsilonRDP))
 	if r.DatasetRuns > 0 {
 		fmt.Fprintf(p.w, "on this data    ε = %s at δ = %g for all %s runs together\n", accountant.RoundUp(r.DatasetEpsilon, 3), r.DatasetDelta, count(r.DatasetRuns))

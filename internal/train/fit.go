@@ -48,6 +48,7 @@ func (r *Run) takeStep() error {
 		return err
 	}
 	r.step++
+	r.mean.Add(r.model.Values, r.step)
 	r.stepped++
 	took := time.Since(start)
 	r.stepTime += took
@@ -103,14 +104,14 @@ func (r *Run) finish(status Status) (Result, error) {
 	result := Result{
 		Status: status, Steps: r.step,
 		Answer:          spent.Answer(),
-		NoiseMultiplier: r.plan.NoiseMultiplier, TestAccuracy: r.evaluation.Accuracy,
+		NoiseMultiplier: r.plan.NoiseMultiplier, TestAccuracy: r.evaluation.Accuracy, Average: r.config.Training.Average.Name(),
 		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond, Run: r.Dir,
 		LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(),
 	}
 	if result.Together, err = r.journal.Together(); err != nil {
 		return Result{}, err
 	}
-	if err := r.writeModel(); err != nil {
+	if err := r.mean.InPlaceOf(r.model.Values, r.writeModel); err != nil {
 		return Result{}, err
 	}
 	if err := r.statement(status, spent, result.Together).Write(r.Dir); err != nil {
@@ -130,10 +131,13 @@ func (r *Run) Diverged() (Result, error) {
 	}, err
 }
 
-// evaluate measures the current parameters on the test pictures and appends a line to the metrics.
+// evaluate measures the current parameters, or their mean, on the test pictures and appends a line
+// to the metrics.
 func (r *Run) evaluate() error {
-	var err error
-	if r.evaluation, err = r.evaluator.Run(); err != nil {
+	if err := r.mean.InPlaceOf(r.model.Values, func() (err error) {
+		r.evaluation, err = r.evaluator.Run()
+		return err
+	}); err != nil {
 		return err
 	}
 	spent, err := r.plan.Spent(r.journal.Ledger())
@@ -146,6 +150,7 @@ func (r *Run) evaluate() error {
 // save writes a checkpoint of the current step.
 func (r *Run) save() error {
 	state := r.update.State()
+	r.mean.Keep(state.Slots)
 	_, err := checkpoints.Save(r.path(folder.Checkpoints), &checkpoints.State{
 		Step: r.step, Parameters: r.model.Values,
 		OptimizerStep: state.Step, Slots: state.Slots,

@@ -11,6 +11,7 @@ import (
 
 	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
+	"dpsgd/optimizer"
 )
 
 // Interrupted anywhere and resumed, a run ends with the steps, the ledger and the ε of an
@@ -37,8 +38,8 @@ func TestInterruptedRunEndsLikeAnUninterruptedOne(t *testing.T) {
 	}
 }
 
-// With equal batches and equal noise for each step, the parameters are equal too, bit for bit,
-// under every update rule: a checkpoint holds everything else.
+// With equal batches and equal noise for each step, the parameters and the model are equal too, bit
+// for bit, under every update rule and every average: a checkpoint holds everything else.
 func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 	const steps = 12
 	// seeded gives each step its own seed, which a resumed run does not have to know the past of.
@@ -50,11 +51,19 @@ func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 		reseed(Progress{Step: r.step})
 		return r
 	}
-	for _, rule := range []string{"sgd", "momentum", "nesterov", "adam", "adamw"} {
-		t.Run(rule, func(t *testing.T) {
-			overrides := []string{"optimizer.name=" + rule, "optimizer.schedule.name=cosine", "optimizer.schedule.warmup_steps=3", "privacy.noise_multiplier=1"}
+	var choices []string
+	for _, rule := range optimizer.UpdateRules().Names() {
+		choices = append(choices, "optimizer.name="+rule)
+	}
+	for _, average := range optimizer.Averages().Names() {
+		choices = append(choices, "training.average="+average)
+	}
+	for _, choice := range choices {
+		t.Run(choice, func(t *testing.T) {
+			overrides := []string{choice, "optimizer.schedule.name=cosine", "optimizer.schedule.warmup_steps=3", "privacy.noise_multiplier=1"}
 			whole := seeded(t, create(t, tiny.Parse(t, overrides...), options(t)))
 			fit(t, whole)
+			model := tiny.Read(t, whole.path(folder.Model))
 			for _, cut := range []int{1, 5, 7, 11} {
 				o := options(t)
 				stopped := interruptAfter(t, cut, func(w Watcher) *Run {
@@ -66,7 +75,7 @@ func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 				if r := fit(t, resumed); r.Steps != steps {
 					t.Fatalf("resumed to step %d, expected %d", r.Steps, steps)
 				}
-				if !slices.Equal(resumed.model.Values, whole.model.Values) {
+				if !slices.Equal(resumed.model.Values, whole.model.Values) || tiny.Read(t, resumed.path(folder.Model)) != model {
 					t.Errorf("cut at %d: parameters differ from those of the uninterrupted run", cut)
 				}
 			}

@@ -74,6 +74,7 @@ type Run struct {
 	model     *model.Model
 	update    *optimizer.Update
 	schedule  optimizer.Schedule
+	mean      *optimizer.Mean // of the parameters, which is evaluated and written
 	gradients *compute.Gradients
 	engines   compute.Choice // that the folder held; none in a new run
 	evaluator *compute.Evaluator
@@ -207,10 +208,13 @@ func (r *Run) build(a account.Accountants, released *accountant.Ledger) error {
 	return r.compile()
 }
 
-// compile makes the update rule and declares the graphs of training and evaluation.
+// compile makes the update rule and the mean, and declares the graphs of training and evaluation.
 func (r *Run) compile() error {
 	var err error
 	if r.update, r.schedule, err = setup.Update(r.config, len(r.model.Values), r.plan.Steps, r.pool.Threads()); err != nil {
+		return err
+	}
+	if r.mean, err = optimizer.NewMean(r.config.Training.Average, r.model.Values, r.plan.Steps); err != nil {
 		return err
 	}
 	normalisation := setup.Normalisation(r.config, r.source.Train.Shape().Channels)
@@ -318,6 +322,9 @@ func (r *Run) restore() (begun bool, err error) {
 	}
 	if len(state.Parameters) != len(r.model.Values) {
 		return false, fmt.Errorf("%w: %s holds %d parameters, expected %d", books.ErrOtherPlan, path, len(state.Parameters), len(r.model.Values))
+	}
+	if err := r.mean.Restore(state.Slots); err != nil {
+		return false, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := r.update.Restore(optimizer.State{Step: state.OptimizerStep, Slots: state.Slots}); err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)

@@ -60,7 +60,7 @@ func TestRunReportsItsResult(t *testing.T) {
 	}
 	want := Result{
 		Status: Done, Steps: 60, Answer: g.Answer(), NoiseMultiplier: 1,
-		TestAccuracy: r.TestAccuracy, Seconds: r.Seconds, ExamplesPerSecond: r.ExamplesPerSecond, Run: filepath.Join(o.RunsDir, "mine"),
+		TestAccuracy: r.TestAccuracy, Average: "none", Seconds: r.Seconds, ExamplesPerSecond: r.ExamplesPerSecond, Run: filepath.Join(o.RunsDir, "mine"),
 		LedgerEntries: 60, LedgerHead: r.LedgerHead,
 	}
 	if r != want || len(r.LedgerHead) != 32 {

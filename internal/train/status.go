@@ -30,6 +30,7 @@ type Result struct {
 	account.Answer             // of everything in the ledger
 	NoiseMultiplier    float64 `json:"noise_multiplier"`
 	TestAccuracy       float64 `json:"test_accuracy"`
+	Average            string  `json:"average"`             // of the parameters, which model and accuracy are of: training.average
 	Seconds            float64 `json:"seconds"`             // of this part of the run
 	ExamplesPerSecond  float64 `json:"examples_per_second"` // expected examples, over the time of the steps of this part
 	Run                string  `json:"run"`
