@@ -49,7 +49,7 @@ func newBench(c *configs.Config, mode string) (*bench, error) {
 	if b.model, err = setup.Model(c, o.Shape, o.Classes); err != nil {
 		return nil, err
 	}
-	examples, err := randomExamples(o.Shape, o.Classes, benchPictures)
+	examples, err := randomExamples(setup.Seen(c, o.Shape), o.Classes, benchPictures, c.Features.Any())
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +78,9 @@ func newBenchStep(c *configs.Config, mode string, b *bench, batcher *data.Batche
 	return nil, fmt.Errorf("%w: found the mode %q of a benchmark, expected one of %q", configs.ErrInvalid, mode, Modes())
 }
 
-// randomExamples draws n pictures or rows without meaning. Speed does not depend on what they show.
-func randomExamples(shape data.Shape, classes, n int) (data.Set, error) {
+// randomExamples draws n pictures, rows or features without meaning. Speed does not depend on what
+// they show.
+func randomExamples(shape data.Shape, classes, n int, features bool) (data.Set, error) {
 	src := random.Seeded(1)
 	names := make([]string, classes)
 	for i := range names {
@@ -98,6 +99,11 @@ func randomExamples(shape data.Shape, classes, n int) (data.Set, error) {
 	values := make([]float32, len(pixels))
 	for i, p := range pixels {
 		values[i] = float32(p)
+	}
+	if features {
+		halves := make([]uint16, len(values))
+		kernel.ToHalves(halves, values)
+		return data.NewFeatures(shape.Channels, names, labels, halves)
 	}
 	return data.NewRows(shape.Channels, names, labels, values)
 }
