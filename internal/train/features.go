@@ -146,3 +146,18 @@ func (r *Run) useFeatures(mean []float32) error {
 	}
 	return r.evaluator.Read(test)
 }
+
+// means counts the releases of the mean in the ledger: more than one where a run was killed in
+// between.
+func (r *Run) means() int {
+	if r.plan.Mean == nil {
+		return 0
+	}
+	n, event := 0, r.plan.Mean.Event(0)
+	for _, e := range r.journal.Ledger().Entries() {
+		if e.Event == event {
+			n += e.Count
+		}
+	}
+	return n
+}
