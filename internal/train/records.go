@@ -133,7 +133,7 @@ func (r *Run) writeModel() error {
 		about["features"] = r.config.Features.Recipe.String()
 	}
 	if r.featureMean != nil {
-		tensors = append(tensors, safetensors.Tensor{Name: meanSlot, Shape: []int{len(r.featureMean)}, Values: r.featureMean})
+		tensors = append(tensors, safetensors.Tensor{Name: meanSlot, Shape: []int{len(r.featureMean)}, Data: r.featureMean})
 	}
 	return safetensors.Write(r.path(folder.Model), tensors, about)
 }
