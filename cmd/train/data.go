@@ -33,15 +33,11 @@ func (a *app) dataListCommand() *cobra.Command {
 		Args:  args(0, 0, "none"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			sets := setup.Outlines()
-			if a.json {
-				return a.printJSON(map[string]any{"data": sets})
-			}
 			table := [][]string{{"name", "training", "test", "pictures", "classes"}}
 			for _, s := range sets {
 				table = append(table, []string{s.Name, count(s.Examples), count(s.Tests), s.Shape.String(), count(s.Classes)})
 			}
-			printTable(a.out, table)
-			return nil
+			return a.print(map[string]any{"data": sets}, func(w io.Writer) { printTable(w, table) })
 		},
 	}
 }
@@ -82,11 +78,9 @@ func (a *app) dataFetchCommand() *cobra.Command {
 				}
 				return err
 			}
-			if a.json {
-				return a.printJSON(map[string]string{"name": args[0], "data_dir": dir, "status": "verified"})
-			}
-			_, err := fmt.Fprintf(w, "%s is in %s and verified\n", args[0], dir)
-			return err
+			return a.print(map[string]string{"name": args[0], "data_dir": dir, "status": "verified"}, func(w io.Writer) {
+				fmt.Fprintf(w, "%s is in %s and verified\n", args[0], dir)
+			})
 		},
 	}
 	dataDirFlag(c, &dir)

@@ -44,28 +44,15 @@ func (q *question) addFlags(c *cobra.Command) {
 	if q.unknown != questions.Delta {
 		f.Float64Var(&q.delta, "delta", 0, "δ of the guarantee, below 1/examples")
 	}
-	switch {
-	case q.unknown == questions.Delta:
+	if q.unknown == questions.Delta {
 		f.Float64Var(&q.epsilon, "epsilon", 0, "ε of the guarantee, in nats")
-	case q.budgeted():
+	}
+	if q.unknown > questions.Delta {
 		f.Float64Var(&q.epsilon, "epsilon", 0, "the budget, in nats")
 	}
-	q.addViewFlags(c)
-}
-
-func (q *question) addViewFlags(c *cobra.Command) {
-	f := c.Flags()
 	f.StringVar(&q.relation, "relation", accountant.AddOrRemoveOne.String(), "how neighbouring datasets differ: add-or-remove-one, replace-one or zero-out")
 	f.IntVar(&q.groupSize, "group-size", 1, "records that differ together, such as all pictures of one person")
 }
-
-// addAccountantFlag is not for comparisons, which ask all accountants.
-func (q *question) addAccountantFlag(c *cobra.Command) {
-	c.Flags().StringVar(&q.accountant, "accountant", questions.DefaultAccountant(), "how releases are accounted for: "+strings.Join(accountants.Names(), ", "))
-}
-
-// budgeted says that (ε, δ) is given.
-func (q *question) budgeted() bool { return q.unknown > questions.Delta }
 
 // read puts together the question of the flags or, with an argument, about a run.
 func (q *question) read(c *cobra.Command, args []string) (questions.Question, error) {
@@ -103,14 +90,8 @@ func (q *question) read(c *cobra.Command, args []string) (questions.Question, er
 // readRun asks about a run's ledger, with the accountant, δ and budget of its configuration unless
 // flags say others.
 func (q *question) readRun(c *cobra.Command, run string) (questions.Question, error) {
-	var extra string
-	c.Flags().Visit(func(f *pflag.Flag) {
-		if slices.Contains(releaseFlags, f.Name) {
-			extra = f.Name
-		}
-	})
-	if extra != "" {
-		return questions.Question{}, usagef("found --%s beside the run %s, expected none that says what is released: the ledger does", extra, run)
+	if extra := givenFlag(c, func(name string) bool { return slices.Contains(releaseFlags, name) }); extra != "" {
+		return questions.Question{}, usagef("found %s beside the run %s, expected none that says what is released: the ledger does", extra, run)
 	}
 	given := c.Flags().Changed
 	if err := q.known(given); err != nil {
@@ -135,6 +116,16 @@ func (q *question) readRun(c *cobra.Command, run string) (questions.Question, er
 		return asked, usagef("found no --epsilon, expected one for the run %s, which has no budget", run)
 	}
 	return asked, q.view(&asked.View)
+}
+
+// givenFlag is a flag of the command line that is one of these, or "".
+func givenFlag(c *cobra.Command, oneOf func(name string) bool) (found string) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if oneOf(f.Name) {
+			found = "--" + f.Name
+		}
+	})
+	return found
 }
 
 // view checks who is asked.
@@ -202,27 +193,24 @@ func (q *question) noise(given func(string) bool) error {
 
 func (q *question) probability(given func(string) bool) (float64, error) {
 	if q.unknown == questions.SamplingProbability {
-		if given("sampling-probability") || given("batch-size") {
-			return 0, usagef("found --%s, which is what is solved for; expected none", map[bool]string{true: "sampling-probability", false: "batch-size"}[given("sampling-probability")])
+		for _, name := range []string{"sampling-probability", "batch-size"} {
+			if given(name) {
+				return 0, usagef("found --%s, which is what is solved for; expected none", name)
+			}
 		}
 		return 0.5, nil
 	}
-	if given("sampling-probability") {
-		switch {
-		case given("batch-size"):
-			return 0, usagef("found --sampling-probability and --batch-size, expected one of them")
-		case !(q.samplingProbability > 0 && q.samplingProbability <= 1):
-			return 0, usagef("found --sampling-probability %g, expected a number above 0 and at most 1", q.samplingProbability)
-		case given("examples") && q.examples < 1:
-			return 0, usagef("found --examples %d, expected at least 1", q.examples)
-		}
-		return q.samplingProbability, nil
-	}
-	switch {
-	case !given("examples") || !given("batch-size"):
+	switch direct := given("sampling-probability"); {
+	case direct && given("batch-size"):
+		return 0, usagef("found --sampling-probability and --batch-size, expected one of them")
+	case direct && !(q.samplingProbability > 0 && q.samplingProbability <= 1):
+		return 0, usagef("found --sampling-probability %g, expected a number above 0 and at most 1", q.samplingProbability)
+	case !direct && !(given("examples") && given("batch-size")):
 		return 0, usagef("found neither --sampling-probability nor --examples with --batch-size, expected one of the two")
-	case q.examples < 1:
+	case given("examples") && q.examples < 1:
 		return 0, usagef("found --examples %d, expected at least 1", q.examples)
+	case direct:
+		return q.samplingProbability, nil
 	case !(q.batchSize > 0 && q.batchSize <= float64(q.examples)):
 		return 0, usagef("found --batch-size %g, expected a number above 0 and at most the %d examples", q.batchSize, q.examples)
 	}
