@@ -46,12 +46,6 @@ func scale32(p, n float32) float32 {
 // powerOfTwo is 2ⁿ for the exponents of normal numbers.
 func powerOfTwo(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }
 
-func portableExp(y, x []float32) {
-	for i, v := range x {
-		y[i] = exp32(v)
-	}
-}
-
 // tanh32 is tanh(x), by a rational function of x² times x. Its coefficients were
 // fitted for this package by reweighted least squares and rounded to float32; they
 // are all positive, so that no sum cancels, and off by at most 2^-24.5 in exact
@@ -81,6 +75,11 @@ func sigmoid32(x float32) float32 {
 	}
 	return 1 / (1 + exp32(-x))
 }
+
+func silu32(x float32) float32 { return x * sigmoid32(x) }
+
+// siluSlope32 is the derivative; 1 - sigmoid(x) would cancel for large x.
+func siluSlope32(x float32) float32 { return sigmoid32(x) * (1 + x*sigmoid32(-x)) }
 
 // gelu32 is x·Φ(x), as max(x, 0) - |x|·Φ(-|x|): nothing cancels for x < 0, and
 // for x > 0 the second term is at most half of the first.

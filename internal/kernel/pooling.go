@@ -102,6 +102,7 @@ type windowRun struct {
 	rowStride, colStride int // from position to position
 	step                 int // from window to window in the image
 	channels             int // also from window to window in the output
+	first                int // channel of the portable loops; the vector kernels take those before
 }
 
 func (r windowRun) empty() bool { return r.rows <= 0 || r.cols <= 0 }
