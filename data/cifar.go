@@ -15,9 +15,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// One record of CIFAR-10's binary version, after
-// https://www.cs.toronto.edu/~kriz/cifar.html: the label, then 1,024 red, 1,024
-// green and 1,024 blue bytes, each plane in row-major order.
+// One record of CIFAR-10's binary version, after https://www.cs.toronto.edu/~kriz/cifar.html: the
+// label, then 1,024 red, 1,024 green and 1,024 blue bytes, each plane in row-major order.
 var cifarShape = Shape{Height: 32, Width: 32, Channels: 3}
 
 const (

@@ -11,11 +11,10 @@ import (
 	"strings"
 )
 
-// loadFolder reads <folder>/train/<class>/ and <folder>/test/<class>/. The class
-// folders must be exactly the declared classes. In each, files with the extension
-// .png, .jpg or .jpeg (in any case) are pictures; names that start with a dot
-// and other extensions are passed over. The order is that of the classes, then
-// of the file names, so it does not depend on the machine.
+// loadFolder reads <folder>/train/<class>/ and <folder>/test/<class>/. The class folders must be
+// exactly the declared classes. In each, files with the extension .png, .jpg or .jpeg (in any case)
+// are pictures; names that start with a dot and other extensions are passed over. The order is that
+// of the classes, then of the file names, so it does not depend on the machine.
 //
 // Links are followed inside the folder and refused when they lead out of it.
 func loadFolder(spec Spec) (*Split, error) {

@@ -100,8 +100,7 @@ func (s *idxFiles) load(set *Dataset, folder string, _ uint64) (*Split, error) {
 	if err != nil {
 		return nil, err
 	}
-	// After the structure, so that a file with something wrong in it is described
-	// by what is wrong.
+	// After the structure, so that a file with something wrong in it is described by what is wrong.
 	for i, u := range read {
 		if err := verifySum(u.sum, u.name, files[i].SHA256); err != nil {
 			return nil, err

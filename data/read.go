@@ -71,8 +71,7 @@ type unpacked struct {
 	sum     [sha256.Size]byte
 }
 
-// readPacked reads path + ".gz", or path when that is not there. The name is set
-// in any case.
+// readPacked reads path + ".gz", or path when that is not there. The name is set in any case.
 func readPacked(path string, size int64) (u unpacked, err error) {
 	name := path + ".gz"
 	f, err := openFile(name)

@@ -16,9 +16,8 @@ import (
 // as in RFC 4180, with the names of the columns in the first line. Columns are
 // found by name; those that are not declared are passed over.
 //
-// Errors name the place of a mistake and never what stands there: neither the
-// values of a record, nor the header, which may be a record whose header is
-// missing.
+// Errors name the place of a mistake and never what stands there: neither the values of a record,
+// nor the header, which may be a record whose header is missing.
 func loadTable(spec Spec) (*Split, error) {
 	if err := checkColumns(spec); err != nil {
 		return nil, err

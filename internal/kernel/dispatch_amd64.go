@@ -17,9 +17,8 @@ import "golang.org/x/sys/cpu"
 //go:generate go -C gen run . -pkg kernel -out ../noise_amd64.s -stubs ../noise_amd64.go noise
 //go:generate go -C gen run . -pkg kernel -out ../noise_avx512_amd64.s -stubs ../noise_avx512_amd64.go noise512
 
-// supportedKernels returns the kernels that run on this machine, the best first.
-// Package cpu reports a feature only when the operating system saves its
-// registers.
+// supportedKernels returns the kernels that run on this machine, the best first. Package cpu
+// reports a feature only when the operating system saves its registers.
 func supportedKernels() []*kernelSet {
 	var kernels []*kernelSet
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX2 && cpu.X86.HasFMA {

@@ -2,9 +2,8 @@ package kernel
 
 import "math"
 
-// The functions here are accurate to a few units in the last place, branch little
-// and use float32 alone, so that the vector versions of package gen can follow
-// them operation by operation.
+// The functions here are accurate to a few units in the last place, branch little and use float32
+// alone, so that the vector versions of package gen can follow them operation by operation.
 
 // rounder is 1.5·2²³: adding and subtracting it rounds to an integer.
 const rounder = 3 << 22
@@ -66,8 +65,7 @@ func tanh32(x float32) float32 {
 	return min(max((p*(z*x)+x)/q, -1), 1)
 }
 
-// sigmoid32 is 1/(1 + exp(-x)), by exp(-|x|) so that neither side overflows or
-// cancels.
+// sigmoid32 is 1/(1 + exp(-x)), by exp(-|x|) so that neither side overflows or cancels.
 func sigmoid32(x float32) float32 {
 	if x < 0 {
 		e := exp32(x)
@@ -108,10 +106,9 @@ func geluSlope32(x float32) float32 {
 	return 1 - tail
 }
 
-// normalTail32 returns t = |x| and the parts of exp(-t²/2) = p·2ⁿ and of the
-// normal tail Φ(-t) = exp(-t²/2)·above/below. The fraction, off by at most 2^-26.5
-// in exact arithmetic, is a fit like that of tanh32, on [0, 14.6]. Beyond that, where
-// t is cut, t·Φ(-t) is 0 in float32.
+// normalTail32 returns t = |x| and the parts of exp(-t²/2) = p·2ⁿ and of the normal tail Φ(-t) =
+// exp(-t²/2)·above/below. The fraction, off by at most 2^-26.5 in exact arithmetic, is a fit like
+// that of tanh32, on [0, 14.6]. Beyond that, where t is cut, t·Φ(-t) is 0 in float32.
 func normalTail32(x float32) (t, p, n, above, below float32) {
 	t = min(math.Float32frombits(math.Float32bits(x)&^(1<<31)), 14.6)
 	// The rounding error of t² would be an error of exp a hundred times as large.

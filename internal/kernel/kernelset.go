@@ -1,8 +1,7 @@
 package kernel
 
-// kernelSet is the inner loops of the package on one instruction set. Everything
-// else is written once on top of them. Slices have been cut to the length of the
-// first one.
+// kernelSet is the inner loops of the package on one instruction set. Everything else is written
+// once on top of them. Slices have been cut to the length of the first one.
 type kernelSet struct {
 	name string
 
@@ -51,12 +50,10 @@ type kernelSet struct {
 	sumWindows     func(r windowRun, y, x []float32, scale float32)
 	sumWindowsGrad func(r windowRun, dx, dy []float32, scale float32, keep bool)
 
-	// winograd is the transforms of 3×3 convolutions, for vectors that are a
-	// multiple of 8 long.
+	// winograd is the transforms of 3×3 convolutions, for vectors that are a multiple of 8 long.
 	winograd *winogradSet
-	// gramRow returns the sum over i of u[i]·v[i] and that of the magnitudes, where
-	// u[i] is the sum of base[offset+i] over the offsets. The length of v is a
-	// multiple of gramBlock.
+	// gramRow returns the sum over i of u[i]·v[i] and that of the magnitudes, where u[i] is the sum
+	// of base[offset+i] over the offsets. The length of v is a multiple of gramBlock.
 	gramRow func(offsets []int, base, v []float32) (sum, magnitude float64)
 
 	// See AddRoundedNormals, Momentum.Step and Descend.
