@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	"dpsgd/accountant"
@@ -109,8 +108,8 @@ func (p *sweepLines) SweepFinished(r sweep.Result) {
 // outcome is a trial's result in a few words.
 func outcome(r sweep.Row) string {
 	test := "no test accuracy"
-	if !math.IsNaN(r.TestAccuracy) {
-		test = fmt.Sprintf("test %.2f %%", 100*r.TestAccuracy)
+	if r.TestAccuracy != nil {
+		test = fmt.Sprintf("test %.2f %%", 100**r.TestAccuracy)
 	}
 	spent := "ε " + accountant.RoundUp(r.Epsilon, 3)
 	if r.EpsilonRDP != nil {
