@@ -8,6 +8,8 @@ type kernelSet struct {
 	tileRows int // height of a tile of C
 	tileCols int // width of a tile of C, and of a packed panel of B
 
+	multiplyAdds multiplyAdder // see FMALimit
+
 	// panel computes a block of C of at most tileCols columns and any number of
 	// rows, C = alpha·A·B + beta·C, and does not read C when beta is zero.
 	panel func(a blockA, b blockB, c blockC, alpha, beta float32)
@@ -66,6 +68,7 @@ var portableKernel = kernelSet{
 	name:              "portable",
 	tileRows:          portableRows,
 	tileCols:          portableCols,
+	multiplyAdds:      multiplyAdder{func(rounds int) { portableMultiplyAdds(rounds) }, portableChains},
 	panel:             portablePanel,
 	transpose:         portableTranspose,
 	copyRuns:          portableCopyRuns,

@@ -26,7 +26,7 @@ const (
 // Where the package has no assembly, the loop is portable Go, one number at a
 // time, and the limit is that of such code.
 func FMALimit(p *Pool, d time.Duration) float64 {
-	loop := widestMultiplyAdder()
+	loop := supportedKernels()[0].multiplyAdds
 	loop.run(limitRounds) // wakes vector units that sleep
 	best := 0.0
 	for start, slices := time.Now(), 0; slices < limitSlices || time.Since(start) < d; slices++ {
@@ -55,8 +55,6 @@ func (m multiplyAdder) rate(p *Pool, d time.Duration) float64 {
 
 // portableChains is how many independent sums portableMultiplyAdds has.
 const portableChains = 8
-
-var portableMultiplyAdder = multiplyAdder{func(rounds int) { portableMultiplyAdds(rounds) }, portableChains}
 
 // portableMultiplyAdds has enough independent sums to hide the latency of an addition. It returns
 // them, and is not inlined, so that the compiler does not find out that nobody reads them.
