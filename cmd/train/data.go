@@ -66,10 +66,7 @@ func (a *app) dataFetchCommand() *cobra.Command {
 				dir = data.DefaultDir()
 			}
 			w := a.progressTo()
-			var shown fetchProgress = &fetchLines{w: w}
-			if isTerminal(w) {
-				shown = &fetchBar{w: w}
-			}
+			shown := fetchProgress{w: w, bars: isTerminal(w)}
 			if err := data.Fetch(c.Context(), args[0], dir, data.FetchOptions{Progress: shown.progress}); err != nil {
 				a.endBar()
 				if c.Context().Err() != nil {
@@ -94,37 +91,30 @@ func datasetFolders() string {
 	return fmt.Sprintf("folder with %s/ and %s/ (default: $%s)", strings.Join(names[:last], "/, "), names[last], data.DirVariable)
 }
 
-// fetchProgress shows how a download goes.
-type fetchProgress interface {
-	progress(file string, done, total int64)
-}
-
-// fetchLines writes a line for each file, and one now and then.
-type fetchLines struct {
+// fetchProgress shows how a download goes: with a bar for each file, or with a line for each and one
+// now and then.
+type fetchProgress struct {
 	w    io.Writer
+	bars bool
+
+	file string
+	bar  *progressbar.ProgressBar
 	last time.Time
 }
 
-func (f *fetchLines) progress(file string, done, total int64) {
-	if done < total && time.Since(f.last) < plainEvery {
+func (f *fetchProgress) progress(file string, done, total int64) {
+	text := fmt.Sprintf("%s  %s of %s", cut(file, 30), megabytes(int(done)), megabytes(int(total)))
+	if !f.bars {
+		if done == total || time.Since(f.last) >= plainEvery {
+			f.last = time.Now()
+			fmt.Fprintln(f.w, text)
+		}
 		return
 	}
-	f.last = time.Now()
-	fmt.Fprintf(f.w, "%s  %s of %s\n", file, megabytes(int(done)), megabytes(int(total)))
-}
-
-// fetchBar draws a bar for each file.
-type fetchBar struct {
-	w    io.Writer
-	file string
-	bar  *progressbar.ProgressBar
-}
-
-func (f *fetchBar) progress(file string, done, total int64) {
 	if f.file != file {
 		f.file, f.bar = file, newBar(f.w, total)
 	}
-	show(f.bar, done, "%s  %s of %s", cut(file, 30), megabytes(int(done)), megabytes(int(total)))
+	show(f.bar, done, "%s", text)
 	if done == total {
 		fmt.Fprintln(f.w)
 	}
