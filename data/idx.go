@@ -99,10 +99,6 @@ func (s *idxFiles) load(set *Dataset, folder string, _ uint64) (*Split, error) {
 		return nil, err
 	}
 	// After the structure, so that a file with something wrong in it is described by what is wrong.
-	for i, u := range read {
-		if err := verifySum(u.sum, u.name, s[i].SHA256); err != nil {
-			return nil, err
-		}
-	}
-	return &Split{Train: train, Test: test}, nil
+	err = parallel(len(s), func(i int) error { return verify(read[i].content, read[i].name, s[i].SHA256) })
+	return &Split{Train: train, Test: test}, err
 }
