@@ -87,13 +87,11 @@ func (s *cifarFiles) load(set *Dataset, folder string, _ uint64) (*Split, error)
 	if err != nil {
 		return nil, err
 	}
-	last := len(labels) - n
-	train, err := NewImages(set.Shape, set.Classes, labels[:last:last], pixels[:last*3*cifarPlane:last*3*cifarPlane])
-	if err != nil {
-		return nil, err
-	}
-	test, err := NewImages(set.Shape, set.Classes, labels[last:], pixels[last*3*cifarPlane:])
-	return &Split{Train: train, Test: test}, err
+	bounds := [3]int{0, len(labels) - n, len(labels)}
+	return splitOf(set.Name, func(part int) (*Images, error) {
+		from, to := bounds[part], bounds[part+1]
+		return NewImages(set.Shape, set.Classes, labels[from:to], pixels[from*3*cifarPlane:to*3*cifarPlane])
+	})
 }
 
 // take receives the content of member i, from several goroutines.

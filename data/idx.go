@@ -90,15 +90,13 @@ func (s *idxFiles) load(set *Dataset, folder string, _ uint64) (*Split, error) {
 	if err != nil {
 		return nil, err
 	}
-	train, err := parseIDXPair(read[0], read[1], set.Shape, set.Classes)
-	if err != nil {
-		return nil, err
-	}
-	test, err := parseIDXPair(read[2], read[3], set.Shape, set.Classes)
+	split, err := splitOf(set.Name, func(part int) (*Images, error) {
+		return parseIDXPair(read[2*part], read[2*part+1], set.Shape, set.Classes)
+	})
 	if err != nil {
 		return nil, err
 	}
 	// After the structure, so that a file with something wrong in it is described by what is wrong.
 	err = parallel(len(s), func(i int) error { return verify(read[i].content, read[i].name, s[i].SHA256) })
-	return &Split{Train: train, Test: test}, err
+	return split, err
 }

@@ -39,6 +39,22 @@ type Split struct {
 	Train, Test Set
 }
 
+// parts are the names of the two sets of a split.
+var parts = [2]string{"train", "test"}
+
+// splitOf makes a split of what read returns for each of parts.
+func splitOf[S Set](name string, read func(part int) (S, error)) (*Split, error) {
+	train, err := read(0)
+	if err != nil {
+		return nil, err
+	}
+	test, err := read(1)
+	if err != nil {
+		return nil, err
+	}
+	return &Split{name, train, test}, nil
+}
+
 // DirVariable is the environment variable that [DefaultDir] reads.
 const DirVariable = "DPSGD_DATA"
 

@@ -22,15 +22,7 @@ func loadTable(spec Spec) (*Split, error) {
 	if err := checkColumns(spec); err != nil {
 		return nil, err
 	}
-	train, err := readTable(spec, "train")
-	if err != nil {
-		return nil, err
-	}
-	test, err := readTable(spec, "test")
-	if err != nil {
-		return nil, err
-	}
-	return &Split{Name: filepath.Base(filepath.Clean(spec.Table)), Train: train, Test: test}, nil
+	return splitOf(filepath.Base(filepath.Clean(spec.Table)), func(part int) (*Rows, error) { return readTable(spec, parts[part]) })
 }
 
 // CountRecords returns how many records the part "train" or "test" of a table has, without a look at
