@@ -64,12 +64,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // asUsage takes an error about something that the command line names, such as a configuration that
 // is not there.
-func asUsage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return usageError{err}
-}
+func asUsage(err error) error { return usageError{err} }
 
 // interrupted is the error, and the cause of the context, of work that a signal ended and that is
 // saved.
