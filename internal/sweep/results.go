@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
@@ -89,29 +85,18 @@ func (s *sweep) finishedRows() []Row {
 // readRows reads the results of finished trials.
 func (s *sweep) readRows() (map[string]Row, error) {
 	rows := map[string]Row{}
-	path := filepath.Join(s.dir, folder.Rows)
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return rows, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	settings := map[string][]configs.Setting{}
-	for _, t := range s.trials {
-		settings[t.Name] = t.Settings
-	}
-	for i, line := range strings.Split(strings.TrimSuffix(string(content), "\n"), "\n") {
+	err := folder.ReadRows(s.dir, func(line []byte) bool {
 		var row Row
-		err := json.Unmarshal([]byte(line), &row)
-		known, ok := settings[row.Trial]
-		if err != nil || !ok {
-			return nil, fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote; without the file, finished trials are measured again but not trained again: %w", path, i+1, checkpoints.ErrCorrupt)
+		err := json.Unmarshal(line, &row)
+		i := slices.IndexFunc(s.trials, func(t configs.Trial) bool { return t.Name == row.Trial })
+		if err != nil || i < 0 {
+			return false
 		}
-		row.Settings = known
+		row.Settings = s.trials[i].Settings
 		rows[row.Trial] = row
-	}
-	return rows, nil
+		return true
+	})
+	return rows, err
 }
 
 // writeRows writes results.jsonl and results.csv, each whole or not at all.
