@@ -50,7 +50,7 @@ func (q *question) addFlags(c *cobra.Command) {
 	if q.unknown > questions.Delta {
 		f.Float64Var(&q.epsilon, "epsilon", 0, "the budget, in nats")
 	}
-	f.StringVar(&q.relation, "relation", accountant.AddOrRemoveOne.String(), "how neighbouring datasets differ: add-or-remove-one, replace-one or zero-out")
+	f.StringVar(&q.relation, "relation", accountant.AddOrRemoveOne.String(), "how neighbouring datasets differ: "+questions.Relations)
 	f.IntVar(&q.groupSize, "group-size", 1, "records that differ together, such as all pictures of one person")
 }
 
@@ -133,9 +133,9 @@ func (q *question) view(v *questions.View) error {
 	if q.accountant != "" && !slices.Contains(accountants.Names(), q.accountant) {
 		return usagef("found --accountant %s, expected one of %s", q.accountant, strings.Join(accountants.Names(), ", "))
 	}
-	relation, err := questions.ParseRelation(q.relation)
-	if err != nil {
-		return usagef("found --relation %s, expected add-or-remove-one, replace-one or zero-out", q.relation)
+	relation, ok := questions.ParseRelation(q.relation)
+	if !ok {
+		return usagef("found --relation %s, expected %s", q.relation, questions.Relations)
 	}
 	if q.groupSize < 1 {
 		return usagef("found --group-size %d, expected at least 1", q.groupSize)
@@ -217,9 +217,6 @@ func (q *question) probability(given func(string) bool) (float64, error) {
 	return q.batchSize / float64(q.examples), nil
 }
 
-// maxSteps bounds what can be asked about: beyond it, counts would not fit 32-bit platforms.
-const maxSteps = 1_000_000_000
-
 func (q *question) updates(given func(string) bool, probability float64) (int, error) {
 	switch {
 	case q.unknown == questions.Steps:
@@ -228,12 +225,12 @@ func (q *question) updates(given func(string) bool, probability float64) (int, e
 		return 0, usagef("found --epochs, whose steps depend on the sampling probability; expected --steps")
 	case given("steps") == given("epochs"):
 		return 0, usagef("found %s, expected one of the two", map[bool]string{true: "--steps and --epochs", false: "neither --steps nor --epochs"}[given("steps")])
-	case given("steps") && (q.steps < 1 || q.steps > maxSteps):
-		return 0, usagef("found --steps %d, expected 1 to %d", q.steps, maxSteps)
+	case given("steps") && (q.steps < 1 || q.steps > questions.MostSteps):
+		return 0, usagef("found --steps %d, expected 1 to %d", q.steps, questions.MostSteps)
 	case given("steps"):
 		return q.steps, nil
-	case !(q.epochs > 0 && q.epochs/probability <= maxSteps):
-		return 0, usagef("found --epochs %g, expected a number above 0 that makes at most %d steps", q.epochs, maxSteps)
+	case !(q.epochs > 0 && q.epochs/probability <= questions.MostSteps):
+		return 0, usagef("found --epochs %g, expected a number above 0 that makes at most %d steps", q.epochs, questions.MostSteps)
 	}
 	return max(1, int(math.Round(q.epochs/probability))), nil
 }

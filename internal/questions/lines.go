@@ -144,24 +144,21 @@ func (f *fields) view(v *View) {
 	if !slices.Contains(accountants.Names(), v.Accountant) {
 		f.failf("found %q: %.40q, expected one of %s", keyAccountant, v.Accountant, strings.Join(accountants.Names(), ", "))
 	}
-	var err error
+	var ok bool
 	relation := f.text(keyRelation, v.Relation.String())
-	if v.Relation, err = ParseRelation(relation); err != nil {
-		f.failf("found %q: %.40q, expected %s", keyRelation, relation, relations)
+	if v.Relation, ok = ParseRelation(relation); !ok {
+		f.failf("found %q: %.40q, expected %s", keyRelation, relation, Relations)
 	}
 	v.GroupSize = f.whole(keyGroupSize, mostGroup, 1)
 }
 
-// relations is for messages.
-const relations = "add-or-remove-one, replace-one or zero-out"
+// Relations are the names that ParseRelation reads, for messages.
+const Relations = "add-or-remove-one, replace-one or zero-out"
 
 // ParseRelation reads the name of a relation, with hyphens or underscores.
-func ParseRelation(name string) (accountant.Relation, error) {
-	var r accountant.Relation
-	if r.UnmarshalText([]byte(strings.ReplaceAll(name, "_", "-"))) != nil {
-		return r, fmt.Errorf("found the relation %.40q, expected %s", name, relations)
-	}
-	return r, nil
+func ParseRelation(name string) (r accountant.Relation, ok bool) {
+	err := r.UnmarshalText([]byte(strings.ReplaceAll(name, "_", "-")))
+	return r, err == nil
 }
 
 // readReleases reads the phases or the ledger, and which of its numbers are asked for.
@@ -216,7 +213,7 @@ func (b *Lines) readPhase(text []byte, i int, last bool, q *Question) error {
 		}
 	}
 	p := DPSGD(f.number(keyProbability, 1), f.number(keyNoise, 1)) // what is left open has a value that validates
-	steps := f.whole(keySteps, mostSteps, 1)
+	steps := f.whole(keySteps, MostSteps, 1)
 	switch {
 	case f.err != nil:
 		return f.err
