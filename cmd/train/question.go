@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -60,25 +61,12 @@ func (q *question) read(c *cobra.Command, args []string) (questions.Question, er
 		return q.readRun(c, args[0])
 	}
 	given := c.Flags().Changed
-	asked := questions.Question{Unknown: q.unknown}
-	probability, err := q.probability(given)
+	asked := questions.Question{Unknown: q.unknown, Epsilon: q.epsilon, Delta: q.delta}
+	err := cmp.Or(q.probability(given), q.updates(given), q.noise(given), q.goal(given), q.view(&asked.View))
 	if err != nil {
 		return asked, err
 	}
-	steps, err := q.updates(given, probability)
-	if err != nil {
-		return asked, err
-	}
-	if err := q.noise(given); err != nil {
-		return asked, err
-	}
-	if err := q.goal(given, &asked); err != nil {
-		return asked, err
-	}
-	if err := q.view(&asked.View); err != nil {
-		return asked, err
-	}
-	if asked.Ledger, err = questions.OneEntry(questions.DPSGD(probability, q.noiseMultiplier), steps); err != nil {
+	if asked.Ledger, err = questions.OneEntry(questions.DPSGD(q.samplingProbability, q.noiseMultiplier), q.steps); err != nil {
 		return asked, asUsage(err)
 	}
 	if q.unknown == questions.Steps {
@@ -145,14 +133,13 @@ func (q *question) view(v *questions.View) error {
 }
 
 // goal makes sure that what has to be known about the guarantee is.
-func (q *question) goal(given func(string) bool, asked *questions.Question) error {
+func (q *question) goal(given func(string) bool) error {
 	switch {
 	case q.unknown >= questions.Delta && !given("epsilon"):
 		return usagef("found no --epsilon, expected %s", q.epsilonRange())
 	case q.unknown != questions.Delta && !given("delta"):
 		return usagef("found no --delta, expected a number above 0 and below 1")
 	}
-	asked.Epsilon, asked.Delta = q.epsilon, q.delta
 	return q.known(given)
 }
 
@@ -191,46 +178,51 @@ func (q *question) noise(given func(string) bool) error {
 	return nil
 }
 
-func (q *question) probability(given func(string) bool) (float64, error) {
-	if q.unknown == questions.SamplingProbability {
-		for _, name := range []string{"sampling-probability", "batch-size"} {
-			if given(name) {
-				return 0, usagef("found --%s, which is what is solved for; expected none", name)
-			}
-		}
-		return 0.5, nil
-	}
-	switch direct := given("sampling-probability"); {
-	case direct && given("batch-size"):
-		return 0, usagef("found --sampling-probability and --batch-size, expected one of them")
+// probability checks the sampling probability, or computes it, or puts one in the place of the one
+// that is asked for.
+func (q *question) probability(given func(string) bool) error {
+	direct, byBatch := given("sampling-probability"), given("batch-size")
+	switch solved := q.unknown == questions.SamplingProbability; {
+	case solved && direct:
+		return usagef("found --sampling-probability, which is what is solved for; expected none")
+	case solved && byBatch:
+		return usagef("found --batch-size, which is what is solved for; expected none")
+	case solved:
+		q.samplingProbability = 0.5
+	case direct && byBatch:
+		return usagef("found --sampling-probability and --batch-size, expected one of them")
 	case direct && !(q.samplingProbability > 0 && q.samplingProbability <= 1):
-		return 0, usagef("found --sampling-probability %g, expected a number above 0 and at most 1", q.samplingProbability)
-	case !direct && !(given("examples") && given("batch-size")):
-		return 0, usagef("found neither --sampling-probability nor --examples with --batch-size, expected one of the two")
+		return usagef("found --sampling-probability %g, expected a number above 0 and at most 1", q.samplingProbability)
+	case !direct && !(given("examples") && byBatch):
+		return usagef("found neither --sampling-probability nor --examples with --batch-size, expected one of the two")
 	case given("examples") && q.examples < 1:
-		return 0, usagef("found --examples %d, expected at least 1", q.examples)
-	case direct:
-		return q.samplingProbability, nil
-	case !(q.batchSize > 0 && q.batchSize <= float64(q.examples)):
-		return 0, usagef("found --batch-size %g, expected a number above 0 and at most the %d examples", q.batchSize, q.examples)
+		return usagef("found --examples %d, expected at least 1", q.examples)
+	case !direct && !(q.batchSize > 0 && q.batchSize <= float64(q.examples)):
+		return usagef("found --batch-size %g, expected a number above 0 and at most the %d examples", q.batchSize, q.examples)
+	case !direct:
+		q.samplingProbability = q.batchSize / float64(q.examples)
 	}
-	return q.batchSize / float64(q.examples), nil
+	return nil
 }
 
-func (q *question) updates(given func(string) bool, probability float64) (int, error) {
+// updates checks the number of steps, or computes it from the epochs.
+func (q *question) updates(given func(string) bool) error {
+	steps := q.epochs / q.samplingProbability
 	switch {
 	case q.unknown == questions.Steps:
-		return 1, nil
+		q.steps = 1
 	case q.unknown == questions.SamplingProbability && given("epochs"):
-		return 0, usagef("found --epochs, whose steps depend on the sampling probability; expected --steps")
-	case given("steps") == given("epochs"):
-		return 0, usagef("found %s, expected one of the two", map[bool]string{true: "--steps and --epochs", false: "neither --steps nor --epochs"}[given("steps")])
+		return usagef("found --epochs, whose steps depend on the sampling probability; expected --steps")
+	case given("steps") && given("epochs"):
+		return usagef("found --steps and --epochs, expected one of the two")
+	case !given("steps") && !given("epochs"):
+		return usagef("found neither --steps nor --epochs, expected one of the two")
 	case given("steps") && (q.steps < 1 || q.steps > questions.MostSteps):
-		return 0, usagef("found --steps %d, expected 1 to %d", q.steps, questions.MostSteps)
-	case given("steps"):
-		return q.steps, nil
-	case !(q.epochs > 0 && q.epochs/probability <= questions.MostSteps):
-		return 0, usagef("found --epochs %g, expected a number above 0 that makes at most %d steps", q.epochs, questions.MostSteps)
+		return usagef("found --steps %d, expected 1 to %d", q.steps, questions.MostSteps)
+	case given("epochs") && !(q.epochs > 0 && steps <= questions.MostSteps):
+		return usagef("found --epochs %g, expected a number above 0 that makes at most %d steps", q.epochs, questions.MostSteps)
+	case given("epochs"):
+		q.steps = max(1, int(math.Round(steps)))
 	}
-	return max(1, int(math.Round(q.epochs/probability))), nil
+	return nil
 }
