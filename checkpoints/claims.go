@@ -14,7 +14,8 @@ type Claim struct {
 	line []byte
 }
 
-// Claim is what the checkpoint says about the ledger.
+// Claim is what the checkpoint says about the ledger. A ledger for which it does not hold was replaced
+// by an older copy or by that of another run, and going on would forget a spend.
 func (s *State) Claim() Claim {
 	return Claim{Where: fmt.Sprintf("the checkpoint at step %d", s.Step), Entries: s.LedgerEntries, Hash: s.LedgerHash}
 }
@@ -84,9 +85,3 @@ func (c *chain) check(claims []Claim) (missing []byte, err error) {
 	}
 	return append(missing[:len(missing):len(missing)], '\n'), c.add(last)
 }
-
-// Verify reports whether a checkpoint belongs to a ledger: the ledger has at least the entries that
-// it had when the checkpoint was saved, and they are the same. The error matches ErrRollback if
-// not; then the ledger was replaced by an older copy or by that of another run, and going on would
-// forget a spend.
-func Verify(j *Journal, s *State) error { return j.Check(s.Claim()) }

@@ -16,22 +16,13 @@ import (
 // as in RFC 4180, with the names of the columns in the first line. Columns are
 // found by name; those that are not declared are passed over.
 //
-// Errors name the place of a mistake and never what stands there: neither the
-// values of a record, nor the header, which may be a record whose header is
-// missing.
+// Errors name the place of a mistake and never what stands there: neither the values of a record,
+// nor the header, which may be a record whose header is missing.
 func loadTable(spec Spec) (*Split, error) {
 	if err := checkColumns(spec); err != nil {
 		return nil, err
 	}
-	train, err := readTable(spec, "train")
-	if err != nil {
-		return nil, err
-	}
-	test, err := readTable(spec, "test")
-	if err != nil {
-		return nil, err
-	}
-	return &Split{Name: filepath.Base(filepath.Clean(spec.Table)), Train: train, Test: test}, nil
+	return splitOf(filepath.Base(filepath.Clean(spec.Table)), func(part int) (*Rows, error) { return readTable(spec, parts[part]) })
 }
 
 // CountRecords returns how many records the part "train" or "test" of a table has, without a look at

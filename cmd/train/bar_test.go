@@ -34,7 +34,7 @@ func TestBarsFit80Columns(t *testing.T) {
 	trials := &sweepBar{sweepLines: sweepLines{w: &sweepBuffer}}
 	trials.SweepStarted(sweep.Overview{Dir: "runs/s", Trials: 1000, Steps: 987654})
 	trials.TrialStarted(sweep.TrialOverview{Number: 999, Trials: 1000, Name: strings.Repeat("clip_norm=0.1,", 9), Steps: 987654})
-	download := &fetchBar{w: &fetch}
+	download := &fetchProgress{w: &fetch, bars: true}
 	download.progress("cifar-10-binary.tar.gz", 0, 170052171)
 	time.Sleep(150 * time.Millisecond) // bars draw ten times a second
 	run.Stepped(p)

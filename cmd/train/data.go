@@ -33,15 +33,11 @@ func (a *app) dataListCommand() *cobra.Command {
 		Args:  args(0, 0, "none"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			sets := setup.Outlines()
-			if a.json {
-				return a.printJSON(map[string]any{"data": sets})
-			}
 			table := [][]string{{"name", "training", "test", "pictures", "classes"}}
 			for _, s := range sets {
 				table = append(table, []string{s.Name, count(s.Examples), count(s.Tests), s.Shape.String(), count(s.Classes)})
 			}
-			printTable(a.out, table)
-			return nil
+			return a.print(map[string]any{"data": sets}, func(w io.Writer) { printTable(w, table) })
 		},
 	}
 }
@@ -70,10 +66,7 @@ func (a *app) dataFetchCommand() *cobra.Command {
 				dir = data.DefaultDir()
 			}
 			w := a.progressTo()
-			var shown fetchProgress = &fetchLines{w: w}
-			if isTerminal(w) {
-				shown = &fetchBar{w: w}
-			}
+			shown := fetchProgress{w: w, bars: isTerminal(w)}
 			if err := data.Fetch(c.Context(), args[0], dir, data.FetchOptions{Progress: shown.progress}); err != nil {
 				a.endBar()
 				if c.Context().Err() != nil {
@@ -82,11 +75,9 @@ func (a *app) dataFetchCommand() *cobra.Command {
 				}
 				return err
 			}
-			if a.json {
-				return a.printJSON(map[string]string{"name": args[0], "data_dir": dir, "status": "verified"})
-			}
-			_, err := fmt.Fprintf(w, "%s is in %s and verified\n", args[0], dir)
-			return err
+			return a.print(map[string]string{"name": args[0], "data_dir": dir, "status": "verified"}, func(w io.Writer) {
+				fmt.Fprintf(w, "%s is in %s and verified\n", args[0], dir)
+			})
 		},
 	}
 	dataDirFlag(c, &dir)
@@ -100,37 +91,30 @@ func datasetFolders() string {
 	return fmt.Sprintf("folder with %s/ and %s/ (default: $%s)", strings.Join(names[:last], "/, "), names[last], data.DirVariable)
 }
 
-// fetchProgress shows how a download goes.
-type fetchProgress interface {
-	progress(file string, done, total int64)
-}
-
-// fetchLines writes a line for each file, and one now and then.
-type fetchLines struct {
+// fetchProgress shows how a download goes: with a bar for each file, or with a line for each and one
+// now and then.
+type fetchProgress struct {
 	w    io.Writer
+	bars bool
+
+	file string
+	bar  *progressbar.ProgressBar
 	last time.Time
 }
 
-func (f *fetchLines) progress(file string, done, total int64) {
-	if done < total && time.Since(f.last) < plainEvery {
+func (f *fetchProgress) progress(file string, done, total int64) {
+	text := fmt.Sprintf("%s  %s of %s", cut(file, 30), megabytes(int(done)), megabytes(int(total)))
+	if !f.bars {
+		if done == total || time.Since(f.last) >= plainEvery {
+			f.last = time.Now()
+			fmt.Fprintln(f.w, text)
+		}
 		return
 	}
-	f.last = time.Now()
-	fmt.Fprintf(f.w, "%s  %s of %s\n", file, megabytes(int(done)), megabytes(int(total)))
-}
-
-// fetchBar draws a bar for each file.
-type fetchBar struct {
-	w    io.Writer
-	file string
-	bar  *progressbar.ProgressBar
-}
-
-func (f *fetchBar) progress(file string, done, total int64) {
 	if f.file != file {
 		f.file, f.bar = file, newBar(f.w, total)
 	}
-	show(f.bar, done, "%s  %s of %s", cut(file, 30), megabytes(int(done)), megabytes(int(total)))
+	show(f.bar, done, "%s", text)
 	if done == total {
 		fmt.Fprintln(f.w)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	"dpsgd/accountant"
@@ -109,8 +108,8 @@ func (p *sweepLines) SweepFinished(r sweep.Result) {
 // outcome is a trial's result in a few words.
 func outcome(r sweep.Row) string {
 	test := "no test accuracy"
-	if !math.IsNaN(r.TestAccuracy) {
-		test = fmt.Sprintf("test %.2f %%", 100*r.TestAccuracy)
+	if r.TestAccuracy != nil {
+		test = fmt.Sprintf("test %.2f %%", 100**r.TestAccuracy)
 	}
 	spent := "ε " + accountant.RoundUp(r.Epsilon, 3)
 	if r.EpsilonRDP != nil {
@@ -122,18 +121,16 @@ func outcome(r sweep.Row) string {
 // sweepBar draws one bar over the steps of all trials that are left.
 type sweepBar struct {
 	sweepLines
-	bar          *progressbar.ProgressBar
-	total, done  int // steps of all trials that were left at the start
-	base         int // steps of the trials before the current one
-	stepsHere    int // steps that this process ran
-	secondsHere  float64
-	beforeTrial  int
-	secondsTrial float64
+	bar         *progressbar.ProgressBar
+	total, done int // steps of all trials that were left at the start
+	step        int // of the current trial
+	stepsHere   int // that this process ran, since
+	started     time.Time
 }
 
 func (b *sweepBar) SweepStarted(o sweep.Overview) {
 	b.sweepLines.SweepStarted(o)
-	b.total = o.Steps
+	b.total, b.started = o.Steps, time.Now()
 	b.bar = newBar(b.w, int64(max(1, o.Steps)))
 }
 
@@ -143,23 +140,19 @@ func (b *sweepBar) Warned(message string) {
 }
 
 func (b *sweepBar) TrialStarted(o sweep.TrialOverview) {
-	b.trial, b.beforeTrial = o, o.ResumedAt
+	b.trial, b.step = o, o.ResumedAt
+	b.done += o.ResumedAt
 	b.show("")
 }
 
 func (b *sweepBar) TrialStepped(s train.Progress) {
-	b.done = b.base + s.Step
-	b.secondsTrial = s.SecondsPerStep * float64(s.Step-b.beforeTrial)
-	steps := b.stepsHere + s.Step - b.beforeTrial
-	remaining := float64(b.total-b.done) * (b.secondsHere + b.secondsTrial) / float64(max(1, steps))
-	b.show(duration(remaining) + "  ")
+	steps := s.Step - b.step
+	b.step, b.done, b.stepsHere = s.Step, b.done+steps, b.stepsHere+steps
+	b.show(duration(float64(b.total-b.done)*time.Since(b.started).Seconds()/float64(max(1, b.stepsHere))) + "  ")
 }
 
-func (b *sweepBar) TrialFinished(r sweep.Row) {
-	b.base += b.trial.Steps
-	b.done = b.base
-	b.stepsHere += r.Steps - b.beforeTrial
-	b.secondsHere += b.secondsTrial
+func (b *sweepBar) TrialFinished(sweep.Row) {
+	b.done += b.trial.Steps - b.step
 	b.show("")
 }
 

@@ -32,8 +32,7 @@ func normLayout(channels, groups int) (columns int, ok bool) {
 	return channels, channels <= normColumns
 }
 
-// addMoments sums the differences of x from the first value of each group, and their
-// squares.
+// addMoments sums the differences of x from the first value of each group, and their squares.
 func (s *normScratch) addMoments(x []float32, columns, width int) {
 	for ch := 0; ch < columns; ch += width {
 		fill64(s.shift[ch:ch+width], float64(x[ch]))
@@ -53,10 +52,9 @@ func (s *normScratch) sums(columns int) columnSums {
 	return columnSums{s.first[:columns], s.second[:columns], s.shift[:columns]}
 }
 
-// moments returns mean and 1/√(variance + eps) of the group of the given channels.
-// The sums are of differences from a value of the group, whose distance from the
-// mean is at most √count standard deviations: so the variance cancels no more than
-// a factor count + 1 of the 2^53 that float64 has.
+// moments returns mean and 1/√(variance + eps) of the group of the given channels. The sums are of
+// differences from a value of the group, whose distance from the mean is at most √count standard
+// deviations: so the variance cancels no more than a factor count + 1 of the 2^53 that float64 has.
 func (s *normScratch) moments(from, to int, count, eps float64) (mean, inverseStd float64) {
 	sum, squares := s.total(from, to)
 	avg := sum / count
@@ -98,8 +96,7 @@ func groupNormColumnsAVX2(xhat, inverseStd, x []float32, channels, groups int, e
 	for g := range groups {
 		from, to := g*width, (g+1)*width
 		mean, inverse := s.moments(from, to, count, eps)
-		// The difference from a rounded mean is exact or nearly so, and the rest
-		// corrects it.
+		// The difference from a rounded mean is exact or nearly so, and the rest corrects it.
 		rounded := float32(mean)
 		rest := float32((float64(rounded) - mean) * inverse)
 		for ch := from; ch < to; ch++ {

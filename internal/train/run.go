@@ -322,7 +322,7 @@ func (r *Run) restore() (begun bool, err error) {
 	case err != nil:
 		return false, err
 	}
-	if err := checkpoints.Verify(r.journal.Journal, state); err != nil {
+	if err := r.journal.Check(state.Claim()); err != nil {
 		return false, err
 	}
 	if state.PlanHash != r.planHash {
