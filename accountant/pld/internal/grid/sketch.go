@@ -24,7 +24,7 @@ type coarse struct {
 // newSketch sketches the parts for a question of the size δ. The tails that it leaves out
 // are what the bounds truncate: above, of a mass that is added to δ, at most the tolerance
 // relative to δ; below, of a mass that changes δ by its size, relative to δ.
-func newSketch(parts []Part, delta, tolerance float64) *sketch {
+func newSketch(parts []pair.Part, delta, tolerance float64) *sketch {
 	total := 0.0
 	for _, p := range parts {
 		total += float64(p.Count)
@@ -43,7 +43,7 @@ func newSketch(parts []Part, delta, tolerance float64) *sketch {
 // newSketchAt sketches for an unknown δ, that at ε. The first estimate can be far too
 // large: jumps that are much larger than ε, and rarer than δ, may govern the tilted
 // loss. Each round cuts off more of them.
-func newSketchAt(parts []Part, epsilon, tolerance float64) *sketch {
+func newSketchAt(parts []pair.Part, epsilon, tolerance float64) *sketch {
 	s := newSketch(parts, 0, tolerance)
 	for last := math.Inf(1); ; {
 		estimate := s.deltaAt(epsilon)
@@ -62,7 +62,7 @@ func (s *sketch) deltaAt(epsilon float64) float64 {
 	return max(math.Exp(logDelta+theta*(mean-epsilon)), 1e-290)
 }
 
-func newCoarse(part Part, belowMass, aboveMass float64) coarse {
+func newCoarse(part pair.Part, belowMass, aboveMass float64) coarse {
 	lo := lowest(part.Pair, belowMass)
 	hi := highest(part.Pair, aboveMass)
 	lo -= max((hi-lo)/64, 1e-6*math.Abs(lo)) // an atom at the end lies within
