@@ -35,8 +35,7 @@ func releaseCost(e accountant.Event, r accountant.Relation) (cost, error) {
 		return fixedCost(Guarantee{Epsilon: numeric.QuotientUp(r.Sensitivity(), e.Scale)}), nil
 	case accountant.RandomizedResponse:
 		if r == accountant.ReplaceOne {
-			odds := float64(e.Buckets) / e.NoiseProbability * (1 - e.NoiseProbability)
-			return fixedCost(Guarantee{Epsilon: roundUp(math.Log1p(odds))}), nil
+			return fixedCost(Guarantee{Epsilon: roundUp(e.Epsilon())}), nil
 		}
 	case accountant.Gaussian:
 		return cost{gaussianCost(e.NoiseMultiplier / r.Sensitivity()), true}, nil

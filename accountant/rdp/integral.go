@@ -115,3 +115,6 @@ func logFiniteIntegral(f func(u float64) float64, a, b float64) float64 {
 	}
 	return math.NaN()
 }
+
+// logCosh returns log(cosh(x)) for x ≥ 0.
+func logCosh(x float64) float64 { return x - math.Ln2 + math.Log1p(math.Exp(-2*x)) }

@@ -5,6 +5,8 @@ import (
 	"math/cmplx"
 
 	"gonum.org/v1/gonum/integrate/quad"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // atoms is a distribution of the privacy loss under P on finitely many values, or the
@@ -236,14 +238,9 @@ func (c Combination) Line(at, step float64, count int) Line {
 
 // Tail adds up the bounds of the pairs.
 func (c Combination) Tail(at, reach float64) float64 {
-	sum, top := 0.0, math.Inf(-1)
-	var tails []float64
-	for _, t := range c.transformers() {
-		tails = append(tails, t.Tail(at, reach))
-		top = max(top, tails[len(tails)-1])
+	var sum numeric.LogSum
+	for i, t := range c.transformers() {
+		sum.Add(math.Log(c[i].Weight) + t.Tail(at, reach))
 	}
-	for i, tail := range tails {
-		sum += c[i].Weight * math.Exp(tail-top)
-	}
-	return top + math.Log(sum)
+	return sum.Log()
 }
