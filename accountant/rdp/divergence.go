@@ -26,7 +26,7 @@ func (d divergence) above(alpha float64) float64 {
 // orElse returns d where it can be computed, and elsewhere a bound: for a sample, the
 // divergence of the release on everything. The Rényi divergence is quasi-convex (van Erven,
 // Harremoës 2014, Theorem 13), so a mixture over samples is not above the worst of them. This
-// matters for σ below about 0.05, where epsilon is in the thousands.
+// matters for tiny σ, where epsilon is in the thousands.
 func (d divergence) orElse(bound divergence) divergence {
 	return func(alpha float64) float64 {
 		if x := d(alpha); x >= 0 {

@@ -16,8 +16,11 @@ const (
 	// of the rules below falls at least to its square when the step is halved.
 	integralTolerance = 1e-11
 
-	// maxHalvings bounds how often the step is halved.
+	// maxHalvings bounds how often the step is halved, and maxNodes the nodes of one integral. They
+	// are reached for noise multipliers below about 0.002, where epsilon is in the hundreds of
+	// thousands.
 	maxHalvings = 8
+	maxNodes    = 1 << 18
 )
 
 // logIntegral returns the logarithm of the integral of exp(f) over the real line, by the

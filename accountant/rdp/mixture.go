@@ -19,7 +19,7 @@ func mixtureDivergence(m pair.Mixtures) divergence {
 //	A_α - 1 = E_Q[f(w)] = E_N(0, σ²)[B f(w)] = E[A^α B^(1-α) - 1 - α(A-1) + (α-1)(B-1)],
 //
 // which is the expectation of something that is nowhere negative. It is summed like the
-// integral of logExcessQuadrature, in t = x/σ. NaN if that takes too many nodes.
+// integral of logExcessPoissonGaussian, in t = x/σ. NaN if that takes too many nodes.
 //
 // The integrand falls like φ(t) to the left of the leftmost Gaussian of Q and to the right
 // of A^α B^(1-α) at its steepest.
