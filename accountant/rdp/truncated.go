@@ -21,7 +21,7 @@ import (
 func truncatedDivergence(e accountant.TruncatedPoissonSampled, sigma float64) divergence {
 	q := e.SamplingProbability
 	full, stays := pair.Truncation(e.DatasetSize, e.SamplingProbability, e.MaxBatchSize)
-	poisson := func(alpha float64) float64 { return logExcessPoisson(q, sigma, alpha) }
+	poisson := func(alpha float64) float64 { return logExcessPoissonGaussian(q, sigma, alpha) }
 	if full == 0 {
 		return func(alpha float64) float64 { return numeric.Log1pExp(poisson(alpha)) / (alpha - 1) }
 	}
@@ -34,12 +34,4 @@ func truncatedDivergence(e accountant.TruncatedPoissonSampled, sigma float64) di
 		}
 		return numeric.Log1pExp(sum.Log()) / (alpha - 1)
 	}
-}
-
-// logExcessPoisson is log(A_α - 1) of a Poisson-sampled Gaussian release, 0 < q ≤ 1.
-func logExcessPoisson(q, sigma, alpha float64) float64 {
-	if q == 1 {
-		return numeric.LogExpm1((alpha - 1) * gaussianDivergence(sigma)(alpha))
-	}
-	return logExcessPoissonGaussian(q, sigma, alpha)
 }
