@@ -127,7 +127,7 @@ func truncatedPair(e accountant.TruncatedPoissonSampled, sigma float64) (removed
 		return p, p.Reversed()
 	}
 	replaced := pair.Replaced(stays, sigma/2)
-	combine := func(p pair.Pair) pair.Pair {
+	combine := func(p pair.Transformer) pair.Pair {
 		return pair.Combination{{Weight: full, Pair: replaced}, {Weight: 1 - full, Pair: p}}
 	}
 	return combine(p), combine(p.Reversed())

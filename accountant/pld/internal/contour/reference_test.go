@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/internal/pair"
-	"dpsgd/accountant/internal/reference"
 )
 
 // row is one line of the shared reference values; their README describes them.
@@ -26,7 +26,7 @@ type row struct {
 // rows returns the rows of one kind, and skips the test where there are none.
 func rows(t *testing.T, kind string) []row {
 	t.Helper()
-	return reference.Rows[row](t, kind)
+	return accounttest.Rows[row](t, kind)
 }
 
 // parts returns what the row composes, in both directions.
