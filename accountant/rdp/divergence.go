@@ -144,11 +144,12 @@ func poissonDivergence(e accountant.PoissonSampled, r accountant.Relation) (d di
 	switch inner := e.Event.(type) {
 	case accountant.Gaussian:
 		unsampled := gaussianDivergence(inner.NoiseMultiplier / r.Sensitivity())
+		// Never below that of the reversed pair (Mironov, Talwar, Zhang 2019, section 3).
+		sampled := pair.Removed(q, inner.NoiseMultiplier)
 		if r == accountant.ReplaceOne {
-			return mixtureDivergence(pair.Replaced(q, inner.NoiseMultiplier)).orElse(unsampled), theoremGaussian
+			sampled = pair.Replaced(q, inner.NoiseMultiplier)
 		}
-		sampled := func(alpha float64) float64 { return poissonGaussianDivergence(q, inner.NoiseMultiplier, alpha) }
-		return divergence(sampled).orElse(unsampled), theoremGaussian
+		return mixtureDivergence(sampled).orElse(unsampled), theoremGaussian
 	case accountant.Laplace:
 		if r != accountant.ReplaceOne {
 			return sampledLaplaceDivergence(q, inner.Scale).orElse(laplaceDivergence(inner.Scale)), "Poisson-subsampled Laplace; Zhu, Dong, Wang 2022"
