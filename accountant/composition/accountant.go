@@ -40,8 +40,8 @@ type compositionRule struct {
 	compose      theorem // beside basic composition, or nil
 }
 
-// theorem returns epsilon at delta of all releases.
-type theorem func(c costs, delta float64) (epsilon float64, err error)
+// theorem answers a question about all releases.
+type theorem func(q *question) (epsilon float64, err error)
 
 var _ accountant.Accountant = (*Accountant)(nil)
 
@@ -64,20 +64,19 @@ func NewAdvanced(r accountant.Relation) (*Accountant, error) {
 	return newComposition(r, compositionRule{
 		name:    nameAdvanced,
 		method:  "advanced composition (Dwork, Rothblum, Vadhan 2010; closed form of Kairouz, Oh, Viswanath 2015)" + methodComposition,
-		compose: composeAdvanced,
+		compose: func(q *question) (float64, error) { return q.closedForm(), nil },
 	})
 }
 
 // NewOptimal returns the accountant "optimal": the best that can be said from (ε, δ)
 // alone (Kairouz, Oh, Viswanath 2015, arXiv:1311.0776, Theorem 3.3, for equal releases;
 // Murtagh, Vadhan 2016, arXiv:1507.03113, Theorem 1.5, for different ones, where it may be
-// off by up to about 1e-4 of the deviation of the losses; different releases of more than
-// 100,000 in all are composed as by "advanced").
+// off by up to about 1e-4 of the deviation of the losses).
 func NewOptimal(r accountant.Relation) (*Accountant, error) {
 	return newComposition(r, compositionRule{
 		name:    nameOptimal,
 		method:  "optimal composition (Kairouz, Oh, Viswanath 2015; Murtagh, Vadhan 2016)" + methodComposition,
-		compose: composeOptimal,
+		compose: (*question).optimal,
 	})
 }
 
@@ -169,7 +168,7 @@ func (c *Accountant) epsilon(r accountant.Releases, delta float64) (float64, err
 	if r.NonPrivate {
 		return math.Inf(1), nil
 	}
-	epsilon, err := s.compose(composeBasic, delta, 1)
+	epsilon, err := s.compose(func(q *question) (float64, error) { return q.basic(), nil }, delta, 1)
 	if err != nil || c.rule.compose == nil || epsilon == 0 {
 		return epsilon, err
 	}
@@ -177,9 +176,15 @@ func (c *Accountant) epsilon(r accountant.Releases, delta float64) (float64, err
 	return min(epsilon, better), err
 }
 
+// costed is a release that happens count times.
+type costed struct {
+	cost
+	count int
+}
+
 // deltaShares says what the releases do with delta.
 type deltaShares struct {
-	all    []counted
+	all    []costed
 	fixed  float64 // Σδ of those that take no share
 	takers float64 // number of the others
 }
@@ -191,7 +196,7 @@ func (c *Accountant) shares(r accountant.Releases) (deltaShares, error) {
 		if err != nil {
 			return deltaShares{}, err
 		}
-		s.all = append(s.all, counted{cost, entry.Count})
+		s.all = append(s.all, costed{cost, entry.Count})
 		if n := float64(entry.Count); cost.takesShare {
 			s.takers += n
 		} else if g, err := cost.at(0); err != nil {
@@ -209,12 +214,13 @@ func (s deltaShares) compose(theorem theorem, delta, part float64) (float64, err
 	if left < 0 || s.takers > 0 && left == 0 {
 		return math.Inf(1), nil
 	}
-	total, err := addCosts(s.all, left/max(s.takers, 1))
-	if err != nil {
-		return 0, err
+	var gs []counted
+	for _, c := range s.all {
+		g, err := c.at(left / max(s.takers, 1))
+		if err != nil {
+			return 0, err
+		}
+		gs = append(gs, counted{g, c.count})
 	}
-	if math.IsInf(total.epsilons, 1) {
-		return math.Inf(1), nil
-	}
-	return theorem(total, delta)
+	return theorem(newQuestion(gs, delta))
 }
