@@ -6,6 +6,7 @@ import (
 	"dpsgd/clip"
 	"dpsgd/model"
 	"dpsgd/optimizer"
+	"dpsgd/release"
 )
 
 // Config is one complete configuration. Parse and Load return it validated and with every
@@ -106,9 +107,10 @@ type Schedule struct {
 
 // Training says how much is trained. Exactly one of Epochs and Steps is set, the other is 0.
 type Training struct {
-	BatchSize         int // expected logical batch: the sampling probability is BatchSize / training examples
+	Sampling          release.Sampling
+	BatchSize         int // expected logical batch of Poisson sampling: its probability is BatchSize / training examples
 	PhysicalBatchSize int // examples that one run of the graph holds; changes memory and speed only
-	Epochs            int // steps = Epochs * training examples / BatchSize
+	Epochs            int // steps = Epochs * training examples / expected batch size
 	Steps             int
 	EvaluateEvery     int    // steps between two test accuracies; 0 is only at the end
 	Seed              uint64 // of the initial weights; noise and sampling are never seeded
@@ -151,6 +153,7 @@ func DefaultConfig() Config {
 			Schedule:     Schedule{Curve: &optimizer.Constant{}},
 		},
 		Training: Training{
+			Sampling:          release.Poisson{},
 			BatchSize:         512,
 			PhysicalBatchSize: 128,
 			Epochs:            10,

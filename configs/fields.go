@@ -11,6 +11,7 @@ import (
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 	"dpsgd/optimizer"
+	"dpsgd/release"
 )
 
 // field is one key of a configuration. The table of fields is the only list of keys: parsing,
@@ -62,6 +63,7 @@ var (
 	withFolder  = &condition{"data.folder", "", func(c *Config) bool { return c.Data.Folder != "" }}
 	withTable   = &condition{"data.table", "", func(c *Config) bool { return c.Data.Table != "" }}
 	withOwnData = &condition{"data.folder", "or data.table", func(c *Config) bool { return withFolder.holds(c) || withTable.holds(c) }}
+	withPoisson = &condition{"training.sampling", "poisson", func(c *Config) bool { return c.Training.Sampling == release.Poisson{} }}
 	withDigits  = &condition{"data.name", "digits", func(c *Config) bool { return c.Data.Name == "digits" }}
 )
 
@@ -157,8 +159,10 @@ func scheduleFields(curves setting.Kinds[optimizer.Curve]) []*field {
 }
 
 var trainingFields = append([]*field{
+	{"training.sampling", kindOf[release.Sampling](release.Samplings()), func(c *Config) any { return &c.Training.Sampling },
+		"Which examples a step is computed from: " + docs(release.Samplings()) + ".", nil},
 	{"training.batch_size", setting.Integer{Min: 1, Max: 1e7}, func(c *Config) any { return &c.Training.BatchSize },
-		"Expected number of examples in a step; each example takes part with probability batch_size / training examples.", nil},
+		"Expected number of examples in a step; each example takes part with probability batch_size / training examples.", withPoisson},
 	{"training.physical_batch_size", setting.Integer{Min: 1, Max: 4096}, func(c *Config) any { return &c.Training.PhysicalBatchSize },
 		"Examples computed at once; changes memory and speed, not the result.", nil},
 	{"training.epochs", setting.Integer{Min: 1, Max: 1e6}, func(c *Config) any { return &c.Training.Epochs },
@@ -192,7 +196,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"privacy.clipping", "training.average"}
+var later = []string{"privacy.clipping", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

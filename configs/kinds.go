@@ -69,6 +69,15 @@ func argumentFields[T named](choice string, kinds setting.Kinds[T], chosen func(
 	return out
 }
 
+// docs lists the kinds with what they are.
+func docs[T any](kinds setting.Kinds[T]) string {
+	lines := make([]string, len(kinds))
+	for i, k := range kinds {
+		lines[i] = k.Name + " (" + k.Doc + ")"
+	}
+	return strings.Join(lines, ", ")
+}
+
 // or joins names as in "a, b or c".
 func or(names []string) string {
 	last := len(names) - 1

@@ -11,6 +11,7 @@ import (
 	"dpsgd/clip"
 	"dpsgd/model"
 	"dpsgd/optimizer"
+	"dpsgd/release"
 )
 
 // smallest is a file of what has no default.
@@ -71,7 +72,7 @@ run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 		LearningRate: 0.01,
 		Schedule:     Schedule{Curve: &optimizer.Cosine{FinalFactor: 0.1}, WarmupSteps: 7},
 	}
-	want.Training = Training{BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1, Average: &optimizer.EMA{Decay: 0.99}}
+	want.Training = Training{Sampling: release.Poisson{}, BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1, Average: &optimizer.EMA{Decay: 0.99}}
 	want.Performance = Performance{3, "ghost"}
 	want.Run = Run{"my-run_1.2", 4, true}
 	if !reflect.DeepEqual(*got, want) {
@@ -158,6 +159,7 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{smallest + "optimizer: {schedule: {name: cosine}}", "optimizer.schedule.final_factor=0.5", "final_factor: 0.5"},
 		{smallest + "optimizer: {schedule: {name: step}}", "optimizer.schedule.step_every=5", "step_every: 5"},
 		{smallest + "optimizer: {schedule: {name: step}}", "optimizer.schedule.step_factor=0.5", "step_factor: 0.5"},
+		{smallest, "training.sampling=full", "sampling: full\n  physical"},
 		{smallest, "training.batch_size=64", "\n  batch_size: 64"},
 		{smallest, "training.physical_batch_size=64", "physical_batch_size: 64"},
 		{smallest, "training.epochs=3", "epochs: 3"},

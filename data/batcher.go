@@ -20,11 +20,14 @@ type Batcher struct {
 
 // NewBatcher prepares the examples of s for normalisation n. It fails with
 // [ErrInvalid] when n does not have one finite mean and one finite, positive
-// standard deviation for each channel or column.
+// standard deviation for each channel or column. [Features] have none.
 func NewBatcher(s Set, n Normalisation) (*Batcher, error) {
 	channels, kind := s.Shape().Channels, "channel"
 	if s.Shape().IsRow() {
 		kind = "column"
+	}
+	if _, computed := s.(*Features); computed {
+		channels, kind = 0, "column that is not computed"
 	}
 	if len(n.Mean) != channels || len(n.Std) != channels {
 		return nil, fmt.Errorf("data: %w: normalisation has %d means and %d standard deviations, expected %d of each (one for each %s)",

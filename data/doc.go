@@ -1,5 +1,5 @@
-// Package data holds labelled examples in memory, pictures or rows of numbers,
-// and hands them to a training step: by index, drawn by Poisson sampling,
+// Package data holds labelled examples in memory, pictures, rows of numbers or what
+// a program computed of them ([Features]), and hands them to a training step: by index, drawn by Poisson sampling,
 // normalised with public constants.
 //
 // # Where examples come from

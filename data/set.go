@@ -16,7 +16,8 @@ var (
 )
 
 // Set is an immutable set of labelled examples of one shape in memory: pictures
-// ([Images]) or rows of numbers ([Rows]). It is safe for concurrent reading.
+// ([Images]), rows of numbers ([Rows]) or computed ones ([Features]). It is safe for
+// concurrent reading.
 type Set interface {
 	// Len returns the number of examples. For a training set it is private.
 	Len() int
@@ -55,7 +56,7 @@ func (s Shape) Values() int {
 }
 
 // Bytes returns the memory that one stored example takes, without its label: a
-// byte for each value of a picture, four for each of a row.
+// byte for each value of a picture, four for each of a row (of [Features], two).
 func (s Shape) Bytes() int {
 	if s.IsRow() {
 		return 4 * s.Values()

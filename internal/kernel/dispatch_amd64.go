@@ -16,16 +16,18 @@ import "golang.org/x/sys/cpu"
 //go:generate go -C gen run . -pkg kernel -out ../elementwise_amd64.s -stubs ../elementwise_amd64.go elementwise
 //go:generate go -C gen run . -pkg kernel -out ../noise_amd64.s -stubs ../noise_amd64.go noise
 //go:generate go -C gen run . -pkg kernel -out ../noise_avx512_amd64.s -stubs ../noise_avx512_amd64.go noise512
+//go:generate go -C gen run . -pkg kernel -out ../halves_amd64.s -stubs ../halves_amd64.go halves
 
 // supportedKernels returns the kernels that run on this machine, the best first.
 // Package cpu reports a feature only when the operating system saves its
 // registers.
 func supportedKernels() []*kernelSet {
 	var kernels []*kernelSet
-	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX2 && cpu.X86.HasFMA {
+	avx2 := cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C
+	if avx2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ {
 		kernels = append(kernels, &avx512Kernel)
 	}
-	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
+	if avx2 {
 		kernels = append(kernels, &avx2Kernel)
 	}
 	return append(kernels, &portableKernel)

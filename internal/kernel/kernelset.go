@@ -38,10 +38,17 @@ type kernelSet struct {
 	axpy              func(y []float32, alpha float32, x []float32)
 	accumulateFloat64 func(dst []float64, x []float32)
 
+	// See AddExcess; there are rows and columns.
+	addExcess func(sums, differences Excess, x, y, scale, low, high []float32)
+
 	// See AddRounded, Round and AccumulateInt32.
 	addRounded      func(sum []int32, row []float32, scale float32) (squares float64)
 	round           func(dst, src []float32, scale float32) (squares float64, largest float32)
 	accumulateInt32 func(dst []float64, x []int32)
+
+	// See FromHalves and ToHalves.
+	fromHalves func(dst []float32, src []uint16)
+	toHalves   func(dst []uint16, src []float32)
 
 	// The loops over windows that are not empty: images begin with the first window,
 	// whose offset is at in what where holds. The gradients overwrite the windows or,
@@ -93,9 +100,12 @@ var portableKernel = kernelSet{
 	sumSquares:        portableSumSquares,
 	axpy:              portableAxpy,
 	accumulateFloat64: portableAccumulateFloat64,
+	addExcess:         portableAddExcess,
 	addRounded:        portableAddRounded,
 	round:             portableRound,
 	accumulateInt32:   portableAccumulateInt32,
+	fromHalves:        portableFromHalves,
+	toHalves:          portableToHalves,
 	maxWindows:        portableMaxWindows,
 	maxWindowsGrad:    portableMaxWindowsGrad,
 	sumWindows:        portableSumWindows,

@@ -3,7 +3,7 @@ package kernel
 // The kernel sets of amd64: what calls the generated functions with the slices of a
 // kernelSet and leaves to the portable twins what is no whole block.
 
-// avx2Kernel needs AVX2 and FMA.
+// avx2Kernel needs AVX2, FMA and F16C.
 var avx2Kernel = withAVX2(kernelSet{
 	name: "avx2", tileRows: 6, tileCols: 16,
 	panel: func(a blockA, b blockB, c blockC, alpha, beta float32) {
@@ -61,9 +61,12 @@ func withAVX2(k kernelSet) kernelSet {
 	k.sumRows = sumRowsColumnsAVX2
 	k.sumSquares = sumSquaresBlocksAVX2
 	k.accumulateFloat64 = accumulateBlocksAVX2
+	k.addExcess = addExcessBlocksAVX2
 	k.addRounded = addRoundedBlocksAVX2
 	k.round = roundBlocksAVX2
 	k.accumulateInt32 = accumulateInt32BlocksAVX2
+	k.fromHalves = fromHalvesBlocksAVX2
+	k.toHalves = toHalvesBlocksAVX2
 	k.maxWindows = maxWindowsBlocksAVX2
 	k.maxWindowsGrad = maxWindowsGradBlocksAVX2
 	k.sumWindows = sumWindowsBlocksAVX2
@@ -131,6 +134,15 @@ func accumulateBlocksAVX2(dst []float64, x []float32) {
 	portableAccumulateFloat64(dst[whole:], x[whole:])
 }
 
+func addExcessBlocksAVX2(sums, differences Excess, x, y, scale, low, high []float32) {
+	columns := len(low)
+	if columns >= 8 {
+		addExcessAVX2(columns/8, len(scale), 4*columns, &sums.Above[0], &sums.Below[0],
+			&differences.Above[0], &differences.Below[0], &x[0], &y[0], &scale[0], &low[0], &high[0])
+	}
+	addExcessFrom(columns/8*8, sums, differences, x, y, scale, low, high)
+}
+
 func addRoundedBlocksAVX2(sum []int32, row []float32, scale float32) (squares float64) {
 	whole := len(row) / reduceBlock * reduceBlock
 	if whole > 0 {
@@ -180,6 +192,22 @@ func accumulateInt32BlocksAVX2(dst []float64, x []int32) {
 		accumulateInt32AVX2(whole/reduceBlock, &dst[0], &x[0])
 	}
 	portableAccumulateInt32(dst[whole:], x[whole:])
+}
+
+func fromHalvesBlocksAVX2(dst []float32, src []uint16) {
+	whole := len(src) / reduceBlock * reduceBlock
+	if whole > 0 {
+		fromHalvesAVX2(whole/reduceBlock, &dst[0], &src[0])
+	}
+	portableFromHalves(dst[whole:], src[whole:])
+}
+
+func toHalvesBlocksAVX2(dst []uint16, src []float32) {
+	whole := len(src) / reduceBlock * reduceBlock
+	if whole > 0 {
+		toHalvesAVX2(whole/reduceBlock, &dst[0], &src[0])
+	}
+	portableToHalves(dst[whole:], src[whole:])
 }
 
 // transposeAVX2 is kernelSet.transpose: bands of 8, 6 or 4 rows, 8 columns at a

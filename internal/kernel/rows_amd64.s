@@ -564,3 +564,71 @@ next:
 	JNZ   row
 	VZEROUPPER
 	RET
+
+// func addExcessAVX2(blocks int, rows int, stride int, above *float32, below *float32, otherAbove *float32, otherBelow *float32, x *float32, y *float32, scale *float32, low *float32, high *float32)
+// Requires: AVX, FMA3
+TEXT ·addExcessAVX2(SB), NOSPLIT, $0-96
+	MOVQ   blocks+0(FP), AX
+	MOVQ   stride+16(FP), CX
+	XORQ   DX, DX
+	VXORPS Y0, Y0, Y0
+
+block:
+	MOVQ    low+80(FP), BX
+	VMOVUPS (BX)(DX*1), Y1
+	MOVQ    high+88(FP), BX
+	VMOVUPS (BX)(DX*1), Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	MOVQ    x+56(FP), BX
+	LEAQ    (BX)(DX*1), BX
+	MOVQ    y+64(FP), SI
+	LEAQ    (SI)(DX*1), SI
+	MOVQ    rows+8(FP), DI
+	MOVQ    scale+72(FP), R8
+
+row:
+	VMOVUPS      (BX), Y7
+	VBROADCASTSS (R8), Y8
+	VADDPS       (SI), Y7, Y9
+	VMOVAPS      Y1, Y10
+	VFNMADD231PS Y8, Y9, Y10
+	VMOVAPS      Y9, Y9
+	VFMSUB213PS  Y2, Y8, Y9
+	VMAXPS       Y9, Y0, Y9
+	VMAXPS       Y10, Y0, Y10
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y10, Y4, Y4
+	VSUBPS       (SI), Y7, Y7
+	VMOVAPS      Y1, Y9
+	VFNMADD231PS Y8, Y7, Y9
+	VMOVAPS      Y7, Y7
+	VFMSUB213PS  Y2, Y8, Y7
+	VMAXPS       Y7, Y0, Y7
+	VMAXPS       Y9, Y0, Y9
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y9, Y6, Y6
+	ADDQ         CX, BX
+	ADDQ         CX, SI
+	ADDQ         $0x04, R8
+	DECQ         DI
+	JNZ          row
+	MOVQ         above+24(FP), BX
+	VADDPS       (BX)(DX*1), Y3, Y3
+	VMOVUPS      Y3, (BX)(DX*1)
+	MOVQ         below+32(FP), BX
+	VADDPS       (BX)(DX*1), Y4, Y4
+	VMOVUPS      Y4, (BX)(DX*1)
+	MOVQ         otherAbove+40(FP), BX
+	VADDPS       (BX)(DX*1), Y5, Y5
+	VMOVUPS      Y5, (BX)(DX*1)
+	MOVQ         otherBelow+48(FP), BX
+	VADDPS       (BX)(DX*1), Y6, Y6
+	VMOVUPS      Y6, (BX)(DX*1)
+	ADDQ         $0x20, DX
+	DECQ         AX
+	JNZ          block
+	VZEROUPPER
+	RET

@@ -51,7 +51,11 @@ func NewPlan(c *configs.Config, n int) (*RunPlan, error) {
 // newPlan fixes the plan of a run with what it has released so far, nil for a new one. Noise is
 // made on the threads of pool.
 func newPlan(c *configs.Config, n int, a account.Accountants, released *accountant.Ledger, pool *kernel.Pool) (*RunPlan, error) {
-	if c.Training.BatchSize > n {
+	batch := float64(c.Training.BatchSize)
+	if c.Training.Sampling == (release.Full{}) {
+		batch = float64(n)
+	}
+	if batch > float64(n) {
 		return nil, fmt.Errorf("%w: training.batch_size is %d, expected at most the %d training examples", setup.ErrPlan, c.Training.BatchSize, n)
 	}
 	// A mechanism that publishes one record in n with certainty is (0, 1/n)-private.
@@ -62,15 +66,14 @@ func newPlan(c *configs.Config, n int, a account.Accountants, released *accounta
 	if err != nil {
 		return nil, err
 	}
-	sampler := data.Poisson{SamplingProbability: float64(c.Training.BatchSize) / float64(n)}
 	p := &RunPlan{
-		Plan:                release.Plan{Unit: "one training example", Records: n, Policy: policy, Sampler: sampler},
-		Steps:               steps(c.Training, n),
-		ExpectedBatchSize:   float64(c.Training.BatchSize),
+		Plan:                release.Plan{Unit: "one training example", Records: n, Policy: policy, Sampler: c.Training.Sampling.Sampler(batch, n)},
+		Steps:               steps(c.Training, batch, n),
+		ExpectedBatchSize:   batch,
 		Delta:               c.Privacy.Delta,
 		Accountant:          a.Accountant,
 		NoiseMultiplier:     c.Privacy.NoiseMultiplier,
-		SamplingProbability: sampler.SamplingProbability,
+		SamplingProbability: batch / float64(n),
 		accounts:            a,
 	}
 	if c.Privacy.HasBudget() {
@@ -100,8 +103,11 @@ func (p *RunPlan) noiseOf(l *accountant.Ledger) float64 {
 		return 0
 	}
 	for _, entry := range l.Entries() {
-		sampled, _ := entry.Event.(accountant.PoissonSampled)
-		if noise, ok := sampled.Event.(accountant.Gaussian); ok && p.Sampler.Sampled(noise) == entry.Event {
+		event := entry.Event
+		if sampled, ok := event.(accountant.PoissonSampled); ok {
+			event = sampled.Event
+		}
+		if noise, ok := event.(accountant.Gaussian); ok && p.Sampler.Sampled(noise) == entry.Event {
 			return noise.NoiseMultiplier
 		}
 	}
@@ -110,11 +116,11 @@ func (p *RunPlan) noiseOf(l *accountant.Ledger) float64 {
 
 // steps is the planned number of updates: an epoch is n/batch steps, rounded to the nearest whole
 // number of steps over all epochs.
-func steps(t configs.Training, n int) int {
+func steps(t configs.Training, batch float64, n int) int {
 	if t.Steps > 0 {
 		return t.Steps
 	}
-	return max(1, int(math.Round(float64(t.Epochs)*float64(n)/float64(t.BatchSize))))
+	return max(1, int(math.Round(float64(t.Epochs)*float64(n)/batch)))
 }
 
 func (p *RunPlan) calibrate() (float64, error) {

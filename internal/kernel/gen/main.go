@@ -26,6 +26,7 @@ var generators = map[string]func(){
 	"noise512":    noise512,
 	"lower":       lowering,
 	"integers":    integers,
+	"halves":      halfPrecision,
 }
 
 func main() {

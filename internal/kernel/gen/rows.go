@@ -37,6 +37,7 @@ func rowwise() {
 		VFMADD231PS(at(0), in[0], sum)
 		return sum
 	})
+	addExcess()
 }
 
 // rows writes a function over n ≥ 1 elements in rows of the given number of

@@ -1,0 +1,53 @@
+package patches
+
+import (
+	"math"
+	"slices"
+)
+
+// A grid is the cells into which positions are pooled, numbered row by row.
+type grid struct {
+	rowEdges, columnEdges []int // cell i lies between edges i and i+1
+	runs                  []run
+}
+
+// A run is positions of a row that are in one cell, and in one cell of the mirror image as well.
+type run struct{ from, to, column, mirrored int }
+
+func newGrid(rows, columns, cells int) grid {
+	g := grid{rowEdges: edges(rows, cells), columnEdges: edges(columns, cells)}
+	mirrored := make([]int, cells+1)
+	for i, e := range g.columnEdges {
+		mirrored[cells-i] = columns - e
+	}
+	cuts := slices.Sorted(slices.Values(slices.Concat(g.columnEdges, mirrored)))
+	cuts = slices.Compact(cuts)
+	for i, to := range cuts[1:] {
+		from := cuts[i]
+		g.runs = append(g.runs, run{from, to, cell(g.columnEdges, from), cells - 1 - cell(mirrored, from)})
+	}
+	return g
+}
+
+// edges cuts n positions into cells of about the same size.
+func edges(n, cells int) []int {
+	e := make([]int, cells+1)
+	for i := range e {
+		e[i] = int(math.RoundToEven(float64(i*n) / float64(cells)))
+	}
+	return e
+}
+
+// cell returns the number of the cell that a position is in.
+func cell(edges []int, position int) int {
+	i, found := slices.BinarySearch(edges, position)
+	if found {
+		return i
+	}
+	return i - 1
+}
+
+// area returns the number of positions in a cell.
+func (g grid) area(row, column int) int {
+	return (g.rowEdges[row+1] - g.rowEdges[row]) * (g.columnEdges[column+1] - g.columnEdges[column])
+}

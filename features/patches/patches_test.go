@@ -1,0 +1,267 @@
+package patches
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"dpsgd/features/drawn"
+	"dpsgd/internal/kernel"
+)
+
+// leaves draws dead leaves.
+func leaves(t testing.TB, n int, shape drawn.Shape) *drawn.Pictures {
+	t.Helper()
+	p, err := drawn.Draw(drawn.Leaves, n, shape, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// features makes the features of pictures from themselves.
+func features(t testing.TB, o Options, pictures *drawn.Pictures) *Patches {
+	t.Helper()
+	p, err := New(o, pictures.Shape, pictures, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// extract returns the features of a picture.
+func extract(p *Patches, picture []float32) []float32 {
+	dst := make([]float32, p.Width())
+	p.Extractor()(dst, picture)
+	return dst
+}
+
+// cases are sizes of which each is special in some way.
+var cases = []struct {
+	options Options
+	shape   drawn.Shape
+}{
+	{Options{Filters: 16, Size: 6, Pooling: 3, Scale: 1}, drawn.Shape{Height: 32, Width: 32, Channels: 3}},
+	{Options{Filters: 5, Size: 6, Pooling: 3, Scale: 1}, drawn.Shape{Height: 28, Width: 28, Channels: 1}},
+	{Options{Filters: 9, Size: 5, Pooling: 2, Scale: 1}, drawn.Shape{Height: 12, Width: 20, Channels: 3}}, // a middle column
+	{Options{Filters: 8, Size: 2, Pooling: 4, Scale: 1}, drawn.Shape{Height: 9, Width: 8, Channels: 1}},   // cells of two sizes
+	{Options{Filters: 8, Size: 8, Pooling: 1, Scale: 1}, drawn.Shape{Height: 8, Width: 8, Channels: 1}},   // one position
+	{Options{Filters: 8, Size: 3, Pooling: 3, Scale: 1}, drawn.Shape{Height: 8, Width: 200, Channels: 1}}, // a row is a strip
+	{Options{Filters: 11, Size: 6, Pooling: 2, Scale: 2}, drawn.Shape{Height: 32, Width: 32, Channels: 3}},
+	{Options{Filters: 8, Size: 5, Pooling: 2, Scale: 2}, drawn.Shape{Height: 15, Width: 18, Channels: 1}}, // an odd side
+}
+
+// TestExtractIsTheDefinition compares with the definition in float64.
+func TestExtractIsTheDefinition(t *testing.T) {
+	for _, c := range cases {
+		pictures := leaves(t, 20, c.shape)
+		p := features(t, c.options, pictures)
+		for i := range 3 {
+			got, want := extract(p, pictures.At(i)), definition(p, pictures.At(i))
+			if at, difference := furthest(got, want); difference > 2e-5 {
+				t.Errorf("%+v, %v, picture %d: feature %d is %v, expected %v",
+					c.options, c.shape, i, at, got[at], want[at])
+			}
+		}
+	}
+}
+
+// furthest returns where two vectors differ most, relative to 1 plus the size of the second, and by
+// how much.
+func furthest(got []float32, want []float64) (at int, difference float64) {
+	for i, w := range want {
+		d := math.Abs(float64(got[i])-w) / (1 + math.Abs(w))
+		if !(d <= difference) {
+			at, difference = i, d
+		}
+	}
+	return at, difference
+}
+
+// A picture and its mirror image have the same features.
+func TestMirroredPicturesAreAlike(t *testing.T) {
+	for _, c := range cases {
+		pictures := leaves(t, 20, c.shape)
+		p := features(t, c.options, pictures)
+		picture := pictures.At(0)
+		if c.options.Scale == 2 && c.shape.Width%2 == 1 {
+			continue // the column that is left out is another one
+		}
+		want := make([]float64, p.Width())
+		for i, v := range extract(p, mirrored(picture, c.shape)) {
+			want[i] = float64(v)
+		}
+		if at, difference := furthest(extract(p, picture), want); difference > 1e-5 {
+			t.Errorf("%+v, %v: feature %d differs by %v", c.options, c.shape, at, difference)
+		}
+	}
+}
+
+// An extractor does not remember, and extractors do not share: many at once give the bits of one.
+func TestExtractorsAreIndependent(t *testing.T) {
+	pictures := leaves(t, 40, drawn.Shape{Height: 16, Width: 16, Channels: 3})
+	p := features(t, Options{Filters: 20, Size: 6, Pooling: 2, Scale: 1}, pictures)
+	pool := kernel.NewPool(3)
+	defer pool.Close()
+	extractors := make([]func(dst, picture []float32), pool.Threads())
+	for i := range extractors {
+		extractors[i] = p.Extractor()
+	}
+	got := make([][]float32, pictures.Count)
+	pool.Run(pictures.Count, 1, func(worker, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			got[i] = make([]float32, p.Width())
+			extractors[worker](got[i], pictures.At(i))
+		}
+	})
+	for i := range got {
+		if !slices.Equal(got[i], extract(p, pictures.At(i))) {
+			t.Errorf("picture %d has other features among others", i)
+		}
+	}
+}
+
+// The dictionary is a function of options, pictures and seed.
+func TestDictionaryBelongsToItsSeed(t *testing.T) {
+	pictures := leaves(t, 20, drawn.Shape{Height: 16, Width: 16, Channels: 1})
+	o := Options{Filters: 6, Size: 4, Pooling: 2, Scale: 1}
+	make := func(seed uint64) []float32 {
+		p, err := New(o, pictures.Shape, pictures, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return extract(p, pictures.At(0))
+	}
+	if !slices.Equal(make(1), make(1)) {
+		t.Error("the same seed gives other features")
+	}
+	if slices.Equal(make(1), make(2)) {
+		t.Error("another seed gives the same features")
+	}
+}
+
+// What is no number stays in its picture, and a picture without contrast has features.
+func TestUnusualPictures(t *testing.T) {
+	pictures := leaves(t, 20, drawn.Shape{Height: 16, Width: 16, Channels: 3})
+	p := features(t, Options{Filters: 8, Size: 6, Pooling: 2, Scale: 1}, pictures)
+	f, dst := p.Extractor(), make([]float32, p.Width())
+	broken := slices.Clone(pictures.At(0))
+	broken[5] = float32(math.NaN())
+	f(dst, broken)
+	f(dst, pictures.At(0))
+	if !slices.Equal(dst, extract(p, pictures.At(0))) {
+		t.Error("a picture with a NaN changes the features of the next one")
+	}
+	white := make([]float32, len(broken))
+	for i := range white {
+		white[i] = 1
+	}
+	f(dst, white)
+	if at, difference := furthest(dst, definition(p, white)); difference > 1e-5 {
+		t.Errorf("a white picture: feature %d is off by %v", at, difference)
+	}
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	pictures := leaves(t, 20, drawn.Shape{Height: 20, Width: 20, Channels: 1})
+	for scale := range 2 {
+		p := features(t, Options{Filters: 8, Size: 4, Pooling: 2, Scale: scale + 1}, pictures)
+		f, dst := p.Extractor(), make([]float32, p.Width())
+		// The race detector drops what kernels keep between calls now and then.
+		if allocs := testing.AllocsPerRun(20, func() { f(dst, pictures.At(0)) }); allocs > 2 {
+			t.Errorf("%v allocations for a picture, expected none", allocs)
+		}
+	}
+}
+
+func TestOptionsThatCannotBe(t *testing.T) {
+	good := Options{Filters: 8, Size: 6, Pooling: 3, Scale: 1}
+	square := drawn.Shape{Height: 16, Width: 16, Channels: 3}
+	change := func(f func(*Options)) Options {
+		o := good
+		f(&o)
+		return o
+	}
+	for _, c := range []struct {
+		options      Options
+		shape, drawn drawn.Shape
+		want         string
+	}{
+		{change(func(o *Options) { o.Filters = 0 }), square, square,
+			"patches: 0 filters, expected 1 or more"},
+		{change(func(o *Options) { o.Filters = 33 }), square, square,
+			"patches: 32 patches of enough contrast in 2 drawn pictures, expected 33, one for each filter"},
+		{change(func(o *Options) { o.Scale = 3 }), square, square,
+			"patches: scale 3, expected 1 or 2"},
+		{change(func(o *Options) { o.Size = 1 }), square, square,
+			"patches: patches of size 1, expected 2 to 12"},
+		{change(func(o *Options) { o.Size = 10 }), drawn.Shape{Height: 9, Width: 12, Channels: 3}, square,
+			"patches: patches of size 10, expected 2 to 9"},
+		{change(func(o *Options) { o.Pooling = 12 }), square, square,
+			"patches: pooling to 12×12 cells, expected 1 to 11 on each side"},
+		{change(func(o *Options) { o.Scale = 2 }), drawn.Shape{Height: 5, Width: 16, Channels: 3}, square,
+			"patches: pictures of 5×16 pixels, expected sides of 6 or more at scale 2"},
+		{change(func(o *Options) { o.Scale = 2 }), square, drawn.Shape{Height: 10, Width: 16, Channels: 3},
+			"patches: drawn pictures of 10×16 pixels at scale 2, expected sides of 12 or more"},
+		{good, drawn.Shape{Height: 16, Width: 16}, square,
+			"patches: pictures of 0 channels, expected 1 or more"},
+		{good, square, drawn.Shape{Height: 16, Width: 16, Channels: 1},
+			"patches: drawn pictures of 1 channels, expected 3"},
+	} {
+		if _, err := New(c.options, c.shape, leaves(t, 2, c.drawn), 1); err == nil || err.Error() != c.want {
+			t.Errorf("found %v, expected %s", err, c.want)
+		}
+	}
+}
+
+// One patch has no direction to be whitened along.
+func TestPatchesThatAreAllAlike(t *testing.T) {
+	one := leaves(t, 1, drawn.Shape{Height: 8, Width: 8, Channels: 3})
+	_, err := New(Options{Filters: 1, Size: 6, Pooling: 1, Scale: 1}, one.Shape, one, 1)
+	want := "patches: the patches of the drawn pictures are all alike"
+	if err == nil || err.Error() != want {
+		t.Errorf("found %v, expected %s", err, want)
+	}
+}
+
+// BenchmarkExtract computes the features of pictures like those of CIFAR-10, on one thread and two.
+func BenchmarkExtract(b *testing.B) {
+	pictures := leaves(b, 200, drawn.Shape{Height: 32, Width: 32, Channels: 3})
+	for _, o := range []Options{
+		{Filters: 384, Size: 6, Pooling: 3, Scale: 1},
+		{Filters: 512, Size: 6, Pooling: 2, Scale: 2},
+	} {
+		p := features(b, o, pictures)
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("scale=%d/threads=%d", o.Scale, threads), func(b *testing.B) {
+				benchmarkExtract(b, p, pictures, threads)
+			})
+		}
+	}
+}
+
+func benchmarkExtract(b *testing.B, p *Patches, pictures *drawn.Pictures, threads int) {
+	pool := kernel.NewPool(threads)
+	defer pool.Close()
+	extractors, dst := make([]func(dst, picture []float32), threads), make([][]float32, threads)
+	for i := range extractors {
+		extractors[i], dst[i] = p.Extractor(), make([]float32, p.Width())
+	}
+	for b.Loop() {
+		pool.Run(pictures.Count, 1, func(worker, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				extractors[worker](dst[worker], pictures.At(i))
+			}
+		})
+	}
+	b.ReportMetric(float64(b.N*pictures.Count)/b.Elapsed().Seconds(), "pictures/s")
+}
+
+// BenchmarkNew makes a dictionary for CIFAR-10.
+func BenchmarkNew(b *testing.B) {
+	pictures := leaves(b, 2400, drawn.Shape{Height: 32, Width: 32, Channels: 3})
+	for b.Loop() {
+		features(b, Options{Filters: 384, Size: 6, Pooling: 3, Scale: 1}, pictures)
+	}
+}

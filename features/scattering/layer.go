@@ -1,0 +1,149 @@
+package scattering
+
+import (
+	"math"
+
+	"dpsgd/internal/kernel"
+)
+
+// layer computes the moduli of the convolutions of planes with the wavelets of one scale.
+//
+// Windows are not copied out. A line of pixels becomes the sums and the differences of the pixels
+// that mirror each other in the windows along it, (taps, planes, outWidth) values each. With those
+// of the other lines of a window under each other they are the right-hand factor of a product with
+// the filters, and the factor of the next row of outputs is the same matrix some lines further on.
+type layer struct {
+	scale
+	filters               mirrored
+	planes, height, width int // of the input
+	stride                int // by which windows move
+
+	line              []float32 // one line of pixels and its reflections
+	sums, differences []float32 // (height + 2·margin, evenTaps or oddTaps, planes, outWidth)
+	even, odd         []float32 // for one row of outputs: (filters, planes, outWidth)
+}
+
+func newLayer(s scale, filters mirrored, planes, height, width, stride int) *layer {
+	l := &layer{scale: s, filters: filters, stride: stride}
+	l.planes, l.height, l.width = planes, height, width
+	lines := height + 2*l.margin()
+	l.line = make([]float32, width+2*l.margin())
+	l.sums = make([]float32, lines*l.evenTaps()*l.columns())
+	l.differences = make([]float32, lines*l.oddTaps()*l.columns())
+	l.even = make([]float32, evenFilters*l.columns())
+	l.odd = make([]float32, oddFilters*l.columns())
+	return l
+}
+
+// margin is how far windows reach beyond the edges: each lies around the middle of the
+// stride×stride pixels that its output stands for.
+func (l *layer) margin() int    { return (l.size - l.stride) / 2 }
+func (l *layer) outHeight() int { return l.height / l.stride }
+func (l *layer) outWidth() int  { return l.width / l.stride }
+func (l *layer) columns() int   { return l.planes * l.outWidth() }
+
+// forward computes dst (planes, angles, outHeight, outWidth) from src (planes, height, width).
+func (l *layer) forward(dst, src []float32) {
+	l.fold(src)
+	for y := range l.outHeight() {
+		l.convolve(l.even, evenFilters, l.filters.even, l.sums, l.evenTaps(), y)
+		l.convolve(l.odd, oddFilters, l.filters.odd, l.differences, l.oddTaps(), y)
+		for p := range l.planes {
+			l.moduli(dst, p, y)
+		}
+	}
+}
+
+// fold fills sums and differences.
+func (l *layer) fold(src []float32) {
+	margin := l.margin()
+	for y := range l.height {
+		for p := range l.planes {
+			at := (p*l.height + y) * l.width
+			l.foldLine(src[at:at+l.width], margin+y, p*l.outWidth())
+		}
+	}
+	for y := range margin {
+		l.copyLine(y, margin+reflected(y-margin, l.height))
+		l.copyLine(margin+l.height+y, margin+reflected(l.height+y, l.height))
+	}
+}
+
+// foldLine writes the sums and the differences of a line of one plane, from a column on.
+func (l *layer) foldLine(pixels []float32, line, column int) {
+	margin := l.margin()
+	copy(l.line[margin:], pixels)
+	for x := range margin {
+		l.line[x] = pixels[reflected(x-margin, l.width)]
+		l.line[margin+l.width+x] = pixels[reflected(l.width+x, l.width)]
+	}
+	at := func(folded []float32, taps, k int) []float32 {
+		return folded[(line*taps+k)*l.columns()+column:][:l.outWidth()]
+	}
+	for k := range l.oddTaps() {
+		left, right := l.line[k:], l.line[l.size-1-k:]
+		sums, differences := at(l.sums, l.evenTaps(), k), at(l.differences, l.oddTaps(), k)
+		for x := range sums {
+			a, b := left[x*l.stride], right[x*l.stride]
+			sums[x], differences[x] = a+b, a-b
+		}
+	}
+	if k := l.oddTaps(); k < l.evenTaps() { // the tap in the middle
+		for x, sums := 0, at(l.sums, l.evenTaps(), k); x < len(sums); x++ {
+			sums[x] = l.line[k+x*l.stride]
+		}
+	}
+}
+
+func (l *layer) copyLine(to, from int) {
+	n := l.evenTaps() * l.columns()
+	copy(l.sums[to*n:(to+1)*n], l.sums[from*n:])
+	n = l.oddTaps() * l.columns()
+	copy(l.differences[to*n:(to+1)*n], l.differences[from*n:])
+}
+
+// convolve computes row y of the outputs, dst (filters, planes, outWidth), of the even or the odd
+// filters.
+func (l *layer) convolve(dst []float32, count int, filters, folded []float32, taps, y int) {
+	var pool *kernel.Pool // one thread
+	window, columns := l.size*taps, l.columns()
+	pool.Gemm(false, false, count, columns, window, 1,
+		filters, window, folded[y*l.stride*taps*columns:], columns, 0, dst, columns)
+}
+
+// moduli makes the moduli of row y of plane p from the even and the odd parts.
+func (l *layer) moduli(dst []float32, p, y int) {
+	n := l.outWidth()
+	part := func(parts []float32, filter int) []float32 { return parts[filter*l.columns()+p*n:][:n] }
+	row := func(t int) []float32 { return dst[((p*angles+t)*l.outHeight()+y)*n:][:n] }
+
+	modulus(row(0), part(l.even, realZero), part(l.odd, imaginaryZero))
+	modulus(row(angles/2), part(l.even, realFour), part(l.even, imaginaryFour))
+	for t := 1; t <= pairs; t++ {
+		re, im := 2*t-2, 2*t-1
+		mirroredModuli(row(t), row(angles-t),
+			part(l.even, re), part(l.odd, re), part(l.even, im), part(l.odd, im))
+	}
+}
+
+// modulus computes the modulus of re + i·im.
+func modulus(dst, re, im []float32) {
+	for x := range dst {
+		dst[x] = magnitude(re[x], im[x])
+	}
+}
+
+// mirroredModuli computes the modulus of even + odd and, for the mirrored wavelet, of even - odd.
+func mirroredModuli(dst, image, reEven, reOdd, imEven, imOdd []float32) {
+	for x := range dst {
+		dst[x] = magnitude(reEven[x]+reOdd[x], imEven[x]+imOdd[x])
+		image[x] = magnitude(reEven[x]-reOdd[x], imEven[x]-imOdd[x])
+	}
+}
+
+// smallest is added to squared moduli, so that moduli are above zero and have a logarithm.
+const smallest = 1e-12
+
+func magnitude(re, im float32) float32 {
+	return float32(math.Sqrt(float64(re*re + im*im + smallest)))
+}

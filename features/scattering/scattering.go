@@ -1,0 +1,88 @@
+package scattering
+
+import (
+	"fmt"
+
+	"dpsgd/data"
+)
+
+const (
+	// Coefficients is how many values a channel of a picture has at each place.
+	Coefficients = 1 + 2*angles + angles*angles
+	// Step is how many pixels the places are apart, in both directions.
+	Step = 4
+
+	smallestSide = 12 // windows reach 9 pixels beyond the edges, and 12 can reflect 11
+)
+
+// Scattering is the transform of pictures of one size. Goroutines may share it.
+type Scattering struct {
+	shape        data.Shape
+	fine, coarse mirrored
+}
+
+// New returns the transform of pictures of a shape; each channel is transformed on its own. It is
+// an error if height or width is not a multiple of 4 and at least 12.
+func New(shape data.Shape) (*Scattering, error) {
+	if shape.Channels < 1 || !fits(shape.Height) || !fits(shape.Width) {
+		return nil, fmt.Errorf("scattering: pictures of %d×%d in %d channels, "+
+			"expected height and width to be multiples of %d from %d up and at least one channel",
+			shape.Height, shape.Width, shape.Channels, Step, smallestSide)
+	}
+	return &Scattering{shape, newMirrored(fine), newMirrored(coarse)}, nil
+}
+
+func fits(side int) bool { return side >= smallestSide && side%Step == 0 }
+
+// Width returns the number of values of one picture's transform:
+// channels · Coefficients · (height/4) · (width/4).
+func (s *Scattering) Width() int { return s.shape.Channels * s.channelWidth() }
+
+func (s *Scattering) channelWidth() int {
+	return Coefficients * (s.shape.Height / Step) * (s.shape.Width / Step)
+}
+
+// Extractor returns a function that writes the transform of one picture to dst. picture is planar,
+// (channel, row, column), with values from 0 to 1; dst is (channel, coefficient, row, column) and
+// has Width values. The function has working memory of its own, so that every goroutine needs its
+// own; it allocates nothing.
+func (s *Scattering) Extractor() func(dst, picture []float32) {
+	t := newTransform(s)
+	pixels, width := s.shape.Height*s.shape.Width, s.channelWidth()
+	return func(dst, picture []float32) {
+		for c := range s.shape.Channels {
+			t.channel(dst[c*width:(c+1)*width], picture[c*pixels:(c+1)*pixels])
+		}
+	}
+}
+
+// transform is the transform of one channel at work.
+type transform struct {
+	first    *layer // picture -> |x∗ψ₀|
+	second   *layer // picture and |x∗ψ₀| -> |x∗ψ₁| and ||x∗ψ₀|∗ψ₁|
+	fullPass *lowPass
+	halfPass *lowPass
+	full     []float32 // picture and |x∗ψ₀|: (1 + angles, height, width)
+	half     []float32 // |x∗ψ₁| and ||x∗ψ₀|∗ψ₁|: ((1 + angles)·angles, height/2, width/2)
+}
+
+func newTransform(s *Scattering) *transform {
+	const planes = 1 + angles
+	height, width := s.shape.Height, s.shape.Width
+	return &transform{
+		first:    newLayer(fine, s.fine, 1, height, width, 1),
+		second:   newLayer(coarse, s.coarse, planes, height, width, 2),
+		fullPass: newLowPass(planes, height, width, Step),
+		halfPass: newLowPass(planes*angles, height/2, width/2, Step/2),
+		full:     make([]float32, planes*height*width),
+		half:     make([]float32, planes*angles*height/2*width/2),
+	}
+}
+
+func (t *transform) channel(dst, pixels []float32) {
+	copy(t.full, pixels)
+	t.first.forward(t.full[len(pixels):], pixels)
+	t.second.forward(t.half, t.full)
+	t.fullPass.forward(dst, t.full)
+	t.halfPass.forward(dst[t.fullPass.size():], t.half)
+}

@@ -1,0 +1,250 @@
+package scattering
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"dpsgd/data"
+)
+
+// rounding is what float32 may add to coefficients of pictures with values up to 1.
+const rounding = 1e-6
+
+var shapes = []data.Shape{
+	{Height: 12, Width: 12, Channels: 1}, // the smallest
+	{Height: 28, Width: 28, Channels: 1},
+	{Height: 12, Width: 20, Channels: 2},
+	{Height: 32, Width: 16, Channels: 3},
+}
+
+func TestTransformIsItsDefinition(t *testing.T) {
+	for _, shape := range shapes {
+		t.Run(name(shape), func(t *testing.T) {
+			picture := draw(shape, 3)
+			expectClose(t, transformOf(t, shape, picture), referenceTransform(shape, picture), rounding)
+		})
+	}
+}
+
+// golden is testdata/golden.json; golden.py says how it was made.
+type golden struct {
+	Fine, Coarse map[int]struct{ Re, Im []float64 } // by angle
+	Window       []float64
+	Pictures     []struct {
+		Channels, Height, Width int
+		Seed                    uint32
+		Transform               []float64
+		Normalised              []float64 // in 27 groups per channel; of one picture
+	}
+}
+
+func TestEqualsPyTorch(t *testing.T) {
+	file, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g golden
+	if err := json.Unmarshal(file, &g); err != nil {
+		t.Fatal(err)
+	}
+	const digits = 1e-7 // of golden.json, of values up to 1
+	for angle := range g.Fine {
+		for _, s := range []struct {
+			scale
+			want struct{ Re, Im []float64 }
+		}{{fine, g.Fine[angle]}, {coarse, g.Coarse[angle]}} {
+			re, im := s.morlet(float64(angle) * math.Pi / angles)
+			expectClose(t, re, s.want.Re, digits)
+			expectClose(t, im, s.want.Im, digits)
+		}
+	}
+	expectClose(t, fullWindow, g.Window, digits)
+	for _, p := range g.Pictures {
+		shape := data.Shape{Height: p.Height, Width: p.Width, Channels: p.Channels}
+		got := transformOf(t, shape, draw(shape, p.Seed))
+		expectClose(t, got, p.Transform, rounding)
+		if p.Normalised != nil {
+			GroupNorm(got, Coefficients*p.Channels, 27*p.Channels)
+			// Coefficients deviate by a hundredth or so, by which they are divided.
+			expectClose(t, got, p.Normalised, 1e-4)
+		}
+	}
+}
+
+// Mirrored and transposed pictures have mirrored and transposed transforms, with the angles that
+// follow from that.
+func TestSymmetries(t *testing.T) {
+	negative := func(t int) int { return (angles - t) % angles }
+	for _, s := range []symmetry{
+		{"mirrored", false, func(y, x, _, width int) (int, int) { return y, width - 1 - x }, negative},
+		{"upside down", false, func(y, x, height, _ int) (int, int) { return height - 1 - y, x }, negative},
+		{"transposed", true, func(y, x, _, _ int) (int, int) { return x, y },
+			func(t int) int { return negative((t + angles/2) % angles) }},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			height, width := 12, 20
+			picture := draw(data.Shape{Height: height, Width: width, Channels: 1}, 4)
+			image := make([]float32, len(picture))
+			s.move(image, picture, height, width)
+			of := transformOf(t, data.Shape{Height: height, Width: width, Channels: 1}, picture)
+			if s.transposes {
+				height, width = width, height
+			}
+			got := transformOf(t, data.Shape{Height: height, Width: width, Channels: 1}, image)
+			expectClose(t, got, s.coefficients(of, 12/Step, 20/Step), rounding)
+		})
+	}
+}
+
+// symmetry is a symmetry of the square.
+type symmetry struct {
+	name       string
+	transposes bool
+	// to says where pixel (y, x) of height by width comes to lie.
+	to func(y, x, height, width int) (int, int)
+	// angle says which angle t becomes.
+	angle func(t int) int
+}
+
+func (s symmetry) move(dst, src []float32, height, width int) {
+	outWidth := width
+	if s.transposes {
+		outWidth = height
+	}
+	for i, v := range src {
+		y, x := s.to(i/width, i%width, height, width)
+		dst[y*outWidth+x] = v
+	}
+}
+
+// coefficients moves every map of a transform, and its values.
+func (s symmetry) coefficients(of []float32, height, width int) []float64 {
+	moved := make([]float32, len(of))
+	n := height * width
+	put := func(to, from int) { s.move(moved[to*n:(to+1)*n], of[from*n:(from+1)*n], height, width) }
+	put(0, 0)
+	for a := range angles {
+		put(1+s.angle(a), 1+a)
+		put(9+s.angle(a), 9+a)
+		for b := range angles {
+			put(17+8*s.angle(a)+s.angle(b), 17+8*a+b)
+		}
+	}
+	return float64s(moved)
+}
+
+// A constant picture has its value as x∗φ, and else nothing but smallest.
+func TestConstantPicture(t *testing.T) {
+	shape := data.Shape{Height: 12, Width: 16, Channels: 1}
+	picture := make([]float32, shape.Values())
+	for i := range picture {
+		picture[i] = 0.75
+	}
+	for i, v := range transformOf(t, shape, picture) {
+		want := 0.0
+		if i < 3*4 {
+			want = 0.75
+		}
+		if math.Abs(float64(v)-want) > 3*rounding {
+			t.Fatalf("value %d is %g, expected %g", i, v, want)
+		}
+	}
+}
+
+// What an extractor returns depends on the picture alone and not on those before it.
+func TestPicturesAreTransformedAlone(t *testing.T) {
+	shape := shapes[1]
+	s, err := New(shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	extract, got := s.Extractor(), make([]float32, s.Width())
+	bad := draw(shape, 5)
+	bad[100] = float32(math.NaN())
+	extract(got, bad)
+	extract(got, draw(shape, 6))
+	for i, v := range transformOf(t, shape, draw(shape, 6)) {
+		if got[i] != v {
+			t.Fatalf("value %d is %g after another picture and %g alone", i, got[i], v)
+		}
+	}
+}
+
+func TestExtractorAllocatesNothing(t *testing.T) {
+	shape := shapes[2]
+	s, _ := New(shape)
+	extract, dst, picture := s.Extractor(), make([]float32, s.Width()), draw(shape, 7)
+	if n := testing.AllocsPerRun(20, func() { extract(dst, picture) }); n > 0 {
+		t.Errorf("%v allocations per picture, expected none", n)
+	}
+}
+
+func TestWidth(t *testing.T) {
+	s, err := New(data.Shape{Height: 32, Width: 16, Channels: 3})
+	if err != nil || s.Width() != 3*81*8*4 {
+		t.Errorf("width %d, error %v, expected 3·81·8·4", s.Width(), err)
+	}
+}
+
+func TestShapesThatDoNotFit(t *testing.T) {
+	for _, shape := range []data.Shape{
+		{Height: 8, Width: 12, Channels: 1}, {Height: 12, Width: 8, Channels: 1},
+		{Height: 30, Width: 28, Channels: 1}, {Height: 28, Width: 30, Channels: 1},
+		{Height: 28, Width: 28}, {}, data.Row(784), {Height: -28, Width: -28, Channels: 1},
+	} {
+		_, err := New(shape)
+		if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "expected") {
+			t.Errorf("%v: error %v, expected one line", shape, err)
+		}
+	}
+}
+
+// draw makes a picture of multiples of 1/256, the one of draw in testdata/golden.py.
+func draw(shape data.Shape, seed uint32) []float32 {
+	picture := make([]float32, shape.Values())
+	for i := range picture {
+		seed = 1664525*seed + 1013904223
+		picture[i] = float32(seed>>24) / 256
+	}
+	return picture
+}
+
+func transformOf(t *testing.T, shape data.Shape, picture []float32) []float32 {
+	t.Helper()
+	s, err := New(shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := make([]float32, s.Width())
+	s.Extractor()(dst, picture)
+	return dst
+}
+
+func name(shape data.Shape) string {
+	return fmt.Sprintf("%dx%dx%d", shape.Height, shape.Width, shape.Channels)
+}
+
+func float64s(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+// expectClose fails unless got is want to tolerance, absolutely.
+func expectClose[F float32 | float64](t *testing.T, got []F, want []float64, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d values, expected %d", len(got), len(want))
+	}
+	for i, v := range got {
+		if d := math.Abs(float64(v) - want[i]); !(d <= tolerance) {
+			t.Fatalf("value %d is %g, expected %g to %g", i, v, want[i], tolerance)
+		}
+	}
+}
