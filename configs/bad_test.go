@@ -124,7 +124,7 @@ var badFiles = []struct{ name, want string }{
 	{"unknown-data", `1:14: data.name: found minst, expected one of digits, mnist, fashion-mnist, cifar-10 (did you mean mnist?)`},
 	{"unknown-engine", `3:23: performance.engine: found materialize, expected one of auto, ghost, materialise (did you mean materialise?)`},
 	{"unknown-key", `4:3: training.batchsize: found an unknown key, expected one of sampling, batch_size, physical_batch_size, epochs, steps, evaluate_every, seed, average, average_decay, average_fraction (did you mean batch_size?)`},
-	{"unknown-layer", `2:27: model.layers[1]: found dense, expected one of the layers conv2d, max_pool2d, avg_pool2d, global_avg_pool2d, flatten, linear, relu, tanh, sigmoid, gelu, silu, tempered_sigmoid, group_norm, layer_norm, dropout, residual (did you mean linear?)`},
+	{"unknown-layer", `2:27: model.layers[1]: found dense, expected one of the layers conv2d, standardised_conv2d, max_pool2d, avg_pool2d, global_avg_pool2d, flatten, linear, relu, tanh, sigmoid, gelu, silu, tempered_sigmoid, group_norm, layer_norm, dropout, residual (did you mean linear?)`},
 	{"unknown-network", `2:15: model.name: found mnist_cnn, expected one of cifar-cnn, convnet, logistic, mlp, mlp1000, mlp128, mnist-cnn, mnist-cnn-relu, resnet8-gn (did you mean mnist-cnn?)`},
 	{"unknown-optimizer", `3:19: optimizer.name: found adamww, expected one of sgd, momentum, nesterov, adam, adamw, adambc (did you mean adamw?)`},
 	{"unknown-section", `3:1: trainning: found an unknown key, expected one of data, features, model, privacy, optimizer, training, performance, run (did you mean training?)`},

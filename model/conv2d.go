@@ -39,6 +39,13 @@ func (Conv2D) Kind() string { return "conv2d" }
 
 // Forward declares the layer.
 func (l Conv2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
+	return l.forward(p, x, func(c kernel.Conv, w *gorgonia.Node) (*gorgonia.Node, perexample.Rule) {
+		return w, perexample.ConvWeight{Conv: c}
+	})
+}
+
+// forward declares a convolution whose filters are made of the weights, with the rule of these.
+func (l Conv2D) forward(p *Pass, x *gorgonia.Node, filters func(c kernel.Conv, w *gorgonia.Node) (*gorgonia.Node, perexample.Rule)) *gorgonia.Node {
 	batch, height, width, in, ok := p.image(x)
 	if !ok {
 		return nil
@@ -52,12 +59,13 @@ func (l Conv2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 		return p.reject("its kernel of %d×%d with padding %d does not fit an input of %d×%d", l.Kernel, l.Kernel, l.Padding, height, width)
 	}
 	w := p.Parameter("weight", uniform(c.Taps()), []int{l.Out, in, l.Kernel, l.Kernel}, []int{0, 2, 3, 1})
-	parameters := []*gorgonia.Node{w}
+	made, rule := filters(c, w)
+	parameters := []*gorgonia.Node{made}
 	if !l.NoBias {
 		parameters = append(parameters, p.Parameter("bias", uniform(c.Taps()), []int{l.Out}, nil))
 	}
 	z := p.convolution(c, batch, x, parameters)
-	p.Use(w, perexample.ConvWeight{Conv: c}, x, z)
+	p.Use(w, rule, x, z)
 	if !l.NoBias {
 		p.Use(parameters[1], perexample.Bias{Positions: c.Positions(), Channels: l.Out}, x, z)
 	}
@@ -65,7 +73,7 @@ func (l Conv2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return z
 }
 
-// convolution computes z = x ⋆ w + b with parameters w or w, b.
+// convolution computes z = x ⋆ w + b with w or w, b.
 func (p *Pass) convolution(c kernel.Conv, batch int, x *gorgonia.Node, parameters []*gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil

@@ -149,6 +149,8 @@ func TestLayersThatDoNotFitAreRefused(t *testing.T) {
 		{"stride of 0", conv(func(l *model.Conv2D) { l.Stride = 0 }), "layer 0: it has 4 filters of size 3 with stride 0 and padding 0, expected positive numbers"},
 		{"no kernel", conv(func(l *model.Conv2D) { l.Kernel = 0 }), "layer 0: it has 4 filters of size 0"},
 		{"negative padding", conv(func(l *model.Conv2D) { l.Padding = -1 }), "layer 0: it has 4 filters of size 3 with stride 1 and padding -1"},
+		{"filters of one value", model.Sequential{model.Conv2D{Out: 1, Kernel: 1, Stride: 1}, model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 2, Kernel: 1, Stride: 1}}},
+			"layer 1: its filters have 1 value, which standardisation makes 0, expected at least 2"},
 		{"no filters", conv(func(l *model.Conv2D) { l.Out = -4 }), "layer 0: it has -4 filters"},
 		{"pool too large", around(model.MaxPool2D{Kernel: 6, Stride: 1}), "layer 0: its window of 6×6 with padding 0 does not fit an input of 6×5"},
 		{"pool of padding", around(model.AvgPool2D{Kernel: 3, Stride: 1, Padding: 2}), "layer 0: its window of 3×3 with padding 2 does not fit"},

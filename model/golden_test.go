@@ -23,6 +23,11 @@ var goldenNetworks = map[string]model.Sequential{
 		model.AvgPool2D{Kernel: 3, Stride: 2, Padding: 1}, model.Conv2D{Out: 5, Kernel: 2, Stride: 1, NoBias: true}, model.ReLU,
 		model.GlobalAvgPool2D{}, model.LayerNorm{}, model.Linear{Out: 6}, model.Tanh,
 		model.Residual{Body: model.Sequential{model.Linear{Out: 6}, model.Sigmoid}}, model.Linear{Out: 3}},
+	"standardised and tempered": {
+		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 4, Kernel: 3, Stride: 2, Padding: 1}}, model.GroupNorm{Groups: 2},
+		model.TemperedSigmoid{Scale: 1.8, InverseTemperature: 3, Offset: 0.7},
+		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 3, Kernel: 2, Stride: 1, NoBias: true}},
+		model.TemperedSigmoid{Scale: 2, InverseTemperature: 2, Offset: 1}, model.Flatten{}, model.Linear{Out: 3}},
 }
 
 // golden is testdata/golden.json; golden.py says how it was made.

@@ -34,6 +34,10 @@ var networks = []network{
 		model.Conv2D{Out: 8, Kernel: 3, Stride: 1}, model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
 	{"convolution with stride, without biases", model.Sequential{
 		model.Conv2D{Out: 3, Kernel: 2, Stride: 2, Padding: 1, NoBias: true}, model.Sigmoid, model.Flatten{}, model.Linear{Out: classes, NoBias: true}}},
+	{"standardised convolutions", model.Sequential{
+		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 3, Kernel: 3, Stride: 1, Padding: 1}}, model.ReLU,
+		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 4, Kernel: 2, Stride: 2, NoBias: true}}, model.GroupNorm{Groups: 2}, model.Tanh,
+		model.Flatten{}, model.Linear{Out: classes}}},
 	{"two convolutions", model.Sequential{
 		model.Conv2D{Out: 3, Kernel: 3, Stride: 1}, model.ReLU, model.Conv2D{Out: 4, Kernel: 2, Stride: 2, Padding: 1}, model.ReLU,
 		model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},

@@ -7,7 +7,7 @@ import "dpsgd/internal/setting"
 // there is no batch normalisation.
 func Kinds() setting.Kinds[Layer] {
 	return setting.Kinds[Layer]{
-		conv2D, maxPool2D, avgPool2D, globalAvgPool2D, flatten, linear,
+		conv2D, standardisedConv2D, maxPool2D, avgPool2D, globalAvgPool2D, flatten, linear,
 		relu, tanh, sigmoid, gelu, silu, temperedSigmoid, groupNorm, layerNorm, dropout, residual,
 	}
 }

@@ -92,6 +92,8 @@ func (r *reference) layer(l model.Layer, prefix string, x planes) planes {
 	switch l := l.(type) {
 	case model.Conv2D:
 		return r.convolution(l, prefix, x)
+	case model.StandardisedConv2D:
+		return r.standardisedConvolution(l, prefix, x)
 	case model.Linear:
 		return r.linear(l, prefix, x)
 	case model.GroupNorm:
@@ -158,6 +160,26 @@ func (r *reference) convolution(l model.Conv2D, prefix string, x planes) planes 
 		}
 	}
 	return y
+}
+
+// standardisedConvolution is the convolution with filters of mean 0 and sum of squares 1, but for
+// 1e-4.
+func (r *reference) standardisedConvolution(l model.StandardisedConv2D, prefix string, x planes) planes {
+	raw := r.parameters[prefix+"weight"]
+	filters := make([]float64, len(raw))
+	taps := len(raw) / l.Out
+	for o := range l.Out {
+		filter := raw[o*taps : (o+1)*taps]
+		m, squares := mean(filter, taps), 0.0
+		for _, v := range filter {
+			squares += (v - m) * (v - m)
+		}
+		for i, v := range filter {
+			filters[o*taps+i] = (v - m) / math.Sqrt(squares+1e-4)
+		}
+	}
+	standardised := &reference{parameters: map[string][]float64{prefix + "weight": filters, prefix + "bias": r.parameters[prefix+"bias"]}}
+	return standardised.convolution(l.Conv2D, prefix, x)
 }
 
 func (r *reference) linear(l model.Linear, prefix string, x planes) planes {

@@ -143,10 +143,7 @@ func gradients(b *graph.Builder, name string, r Rule, x, dz *gorgonia.Node) *gor
 	batch, sizeZ := rows(dz)
 	_, sizeX := rows(x)
 	form, pool, size := r.Former(b.Pool()), b.Pool(), r.Size()
-	writers := make([]writer, pool.Threads())
-	for i := range writers {
-		writers[i].emit = writers[i].write
-	}
+	writers := newWriters(pool)
 	return b.Apply(graph.Operation{
 		Name: name, Type: tensor.Float32, Shape: []int{batch, size},
 		Run: graph.Parallel(pool, batch, graph.Grain(max(size, sizeX, sizeZ)), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
@@ -163,6 +160,15 @@ func gradients(b *graph.Builder, name string, r Rule, x, dz *gorgonia.Node) *gor
 type writer struct {
 	rest []float32 // of the row
 	emit func(piece []float32)
+}
+
+// newWriters returns one for each worker of a pool.
+func newWriters(pool *kernel.Pool) []writer {
+	writers := make([]writer, pool.Threads())
+	for i := range writers {
+		writers[i].emit = writers[i].write
+	}
+	return writers
 }
 
 func (w *writer) write(piece []float32) { w.rest = w.rest[copy(w.rest, piece):] }

@@ -49,6 +49,9 @@ func ruleCases() []ruleCase {
 		"conv with many output planes": {Height: 3, Width: 3, In: 1, Out: 33, KernelH: 2, KernelW: 2, StrideH: 1, StrideW: 1},
 	} {
 		cases = append(cases, convCase(name, c))
+		if c.In*c.KernelH*c.KernelW > 1 {
+			cases = append(cases, standardisedCase("standardised "+name, c))
+		}
 	}
 	return cases
 }
@@ -119,6 +122,43 @@ func convCase(name string, c kernel.Conv) ruleCase {
 		return g
 	}
 	return ruleCase{name, perexample.ConvWeight{Conv: c}, c.Height * c.Width * c.In, outH * outW * c.Out, naive}
+}
+
+// standardisedCase pulls the gradient of convCase back through the Jacobian of the standardisation
+// of random weights, which is written out: dŵᵢ/dwⱼ = s·(δᵢⱼ - 1/n) - s³·(wᵢ-µ)·(wⱼ-µ).
+func standardisedCase(name string, c kernel.Conv) ruleCase {
+	plain := convCase(name, c)
+	taps := c.Taps()
+	w := normals(c.Out*taps, random.Seeded(9))
+	standardisation := perexample.NewStandardisation(c.Out, taps)
+	standardisation.Set(make([]float32, len(w)), w)
+	naive := func(x, dz []float32) []float64 {
+		hat := plain.naive(x, dz)
+		g := make([]float64, len(hat))
+		for o := range c.Out {
+			at := o * taps
+			var mean, squares float64
+			for i := range taps {
+				mean += float64(w[at+i]) / float64(taps)
+			}
+			for i := range taps {
+				squares += (float64(w[at+i]) - mean) * (float64(w[at+i]) - mean)
+			}
+			s := 1 / math.Sqrt(squares+1e-4)
+			for j := range taps {
+				for i := range taps {
+					derivative := -s/float64(taps) - s*s*s*(float64(w[at+i])-mean)*(float64(w[at+j])-mean)
+					if i == j {
+						derivative += s
+					}
+					g[at+j] += hat[at+i] * derivative
+				}
+			}
+		}
+		return g
+	}
+	rule := perexample.StandardisedConvWeight{ConvWeight: perexample.ConvWeight{Conv: c}, Standardisation: standardisation}
+	return ruleCase{name, rule, plain.x, plain.dz, naive}
 }
 
 // naiveRows are the gradients of all examples of a batch.

@@ -1,4 +1,4 @@
-"""Writes golden.json: what PyTorch computes for two small networks, to compare the package with.
+"""Writes golden.json: what PyTorch computes for small networks, to compare the package with.
 
     pip install torch==2.15.0
     python golden.py > golden.json
@@ -21,6 +21,22 @@ class Residual(nn.Module):
 
     def forward(self, x):
         return self.body(x) + self.shortcut(x)
+
+
+class StandardisedConv2d(nn.Conv2d):
+    def forward(self, x):
+        centred = self.weight - self.weight.mean((1, 2, 3), keepdim=True)
+        norm = (centred.square().sum((1, 2, 3), keepdim=True) + 1e-4).sqrt()
+        return nn.functional.conv2d(x, centred / norm, self.bias, self.stride, self.padding)
+
+
+class TemperedSigmoid(nn.Module):
+    def __init__(self, scale, inverse_temperature, offset):
+        super().__init__()
+        self.s, self.t, self.o = scale, inverse_temperature, offset
+
+    def forward(self, x):
+        return self.s * torch.sigmoid(self.t * x) - self.o
 
 
 torch.manual_seed(1)
@@ -84,5 +100,20 @@ def describe(network, n=3):
 
 result = {"source": f"PyTorch {torch.__version__}, testdata/golden.py"}
 result["networks"] = [{"name": name} | describe(network) for name, network in NETWORKS.items()]
+
+# Later ones are made after those before are drawn, which so stay the same.
+torch.manual_seed(2)
+LATER = {
+    "standardised and tempered": nn.Sequential(
+        StandardisedConv2d(2, 4, 3, stride=2, padding=1),  # 9x8 -> 5x4
+        nn.GroupNorm(2, 4),
+        TemperedSigmoid(1.8, 3, 0.7),
+        StandardisedConv2d(4, 3, 2, bias=False),  # -> 4x3
+        TemperedSigmoid(2, 2, 1),
+        nn.Flatten(),
+        nn.Linear(36, 3),
+    ),
+}
+result["networks"] += [{"name": name} | describe(network) for name, network in LATER.items()]
 json.dump(result, sys.stdout, separators=(",", ":"))
 print()

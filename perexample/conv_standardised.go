@@ -1,0 +1,80 @@
+package perexample
+
+import (
+	"fmt"
+
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// StandardisedConvWeight is the rule of the filters w of a convolution with ŵ, their
+// [Standardisation], of the weights of the same run: the gradient of example i is that of
+// [ConvWeight], pulled back to w. Both engines form it, because its norm is not a function of the
+// Gram matrices alone.
+type StandardisedConvWeight struct {
+	ConvWeight
+	Standardisation *Standardisation
+}
+
+var _ Rule = StandardisedConvWeight{}
+
+// String describes the geometry; the weights are no part of the rule.
+func (r StandardisedConvWeight) String() string { return fmt.Sprintf("%+v", r.ConvWeight) }
+
+func (r StandardisedConvWeight) Cost() Cost {
+	c := r.ConvWeight.Cost()
+	return Cost{GhostNorm: c.Materialise, GhostSum: c.GhostSum, Materialise: c.Materialise}
+}
+
+func (r StandardisedConvWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
+	if !r.check(b, x, dz) {
+		return nil
+	}
+	return gradients(b, "standardised-conv-gradients", r, x, dz)
+}
+
+// Former collects the pieces of the gradient with respect to ŵ, and pulls it back.
+func (r StandardisedConvWeight) Former(pool *kernel.Pool) Former {
+	form := r.ConvWeight.Former(pool)
+	scratch, writers := graph.NewScratch(r.Size()), newWriters(pool)
+	return func(worker int, x, dz []float32, emit func(piece []float32)) {
+		g, w := scratch.For(worker), &writers[worker]
+		w.rest = g
+		form(worker, x, dz, w.emit)
+		r.Standardisation.Pull(g)
+		emit(g)
+	}
+}
+
+func (r StandardisedConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
+	if !r.check(b, x, dz) {
+		return nil
+	}
+	batch, pool := x.Shape()[0], b.Pool()
+	form := r.Former(pool)
+	return b.Apply(graph.Operation{
+		Name: "standardised-conv-squared-norms", Type: tensor.Float64, Shape: []int{batch},
+		Run: graph.Parallel(pool, batch, 1, func(worker, lo, hi int, out graph.Array, in []graph.Array) {
+			for i := lo; i < hi; i++ {
+				form(worker, row(in[0], i, r.inputs()), row(in[1], i, r.outputs()), func(g []float32) { out.Float64[i] = kernel.SumSquares(g) })
+			}
+		}),
+	}, x, dz)
+}
+
+func (r StandardisedConvWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node {
+	sum := r.ConvWeight.WeightedSum(b, x, dz, w)
+	if sum == nil {
+		return nil
+	}
+	return b.Apply(graph.Operation{
+		Name: "pull-to-weights", Type: tensor.Float32, Shape: sum.Shape(),
+		Run: func(out graph.Array, in []graph.Array) {
+			copy(out.Float32, in[0].Float32)
+			r.Standardisation.Pull(out.Float32)
+		},
+	}, sum)
+}
