@@ -30,8 +30,12 @@ type display struct {
 	last time.Time // a line was written
 }
 
+// display goes to standard error with --json, so that standard output is the result alone.
 func (a *app) display() display {
-	w := a.progressTo()
+	w := a.out
+	if a.json {
+		w = a.err
+	}
 	return display{w: w, bars: isTerminal(w)}
 }
 
