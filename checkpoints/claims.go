@@ -32,9 +32,11 @@ func (j *Journal) Check(claims ...Claim) error {
 	defer j.mu.Unlock()
 	j.chain.heads = headsOf(claims)
 	defer func() { j.chain.heads = nil }()
-	if err := j.readHeads(); err != nil {
+	past := chain{heads: j.chain.heads}
+	if _, err := past.read(content(j.f), j.chain.entries); err != nil {
 		return fmt.Errorf("checkpoints: %s: %w", j.path, err)
 	}
+	j.chain.note()
 	missing, err := j.chain.check(claims)
 	if err != nil {
 		return fmt.Errorf("checkpoints: %s: %w", j.path, err)
@@ -42,14 +44,6 @@ func (j *Journal) Check(claims ...Claim) error {
 	j.missing = append(j.missing, missing...)
 	j.recovered = j.recovered && missing == nil
 	return nil
-}
-
-// readHeads looks up the hashes that claims need in the file.
-func (j *Journal) readHeads() error {
-	past := chain{heads: j.chain.heads}
-	_, err := past.read(content(j.f), j.chain.entries)
-	j.chain.note()
-	return err
 }
 
 // headsOf makes room for the hashes that claims speak of.

@@ -5,12 +5,10 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"dpsgd/data"
 	"dpsgd/internal/setup"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 )
 
@@ -65,10 +63,9 @@ func (a *app) dataFetchCommand() *cobra.Command {
 			if dir == "" {
 				dir = data.DefaultDir()
 			}
-			w := a.progressTo()
-			shown := fetchProgress{w: w, bars: isTerminal(w)}
+			shown := fetchProgress{display: a.display()}
 			if err := data.Fetch(c.Context(), args[0], dir, data.FetchOptions{Progress: shown.progress}); err != nil {
-				a.endBar()
+				shown.endBar()
 				if c.Context().Err() != nil {
 					fmt.Fprintln(a.err, "train: stopped; the same command goes on where it was")
 					return stopped(c.Context())
@@ -94,27 +91,22 @@ func datasetFolders() string {
 // fetchProgress shows how a download goes: with a bar for each file, or with a line for each and one
 // now and then.
 type fetchProgress struct {
-	w    io.Writer
-	bars bool
-
+	display
 	file string
-	bar  *progressbar.ProgressBar
-	last time.Time
 }
 
 func (f *fetchProgress) progress(file string, done, total int64) {
 	text := fmt.Sprintf("%s  %s of %s", cut(file, 30), megabytes(int(done)), megabytes(int(total)))
 	if !f.bars {
-		if done == total || time.Since(f.last) >= plainEvery {
-			f.last = time.Now()
+		if f.due() || done == total {
 			fmt.Fprintln(f.w, text)
 		}
 		return
 	}
 	if f.file != file {
-		f.file, f.bar = file, newBar(f.w, total)
+		f.file, f.bar = file, newBar(f.w, total, barWidth)
 	}
-	show(f.bar, done, "%s", text)
+	f.showText(done, text)
 	if done == total {
 		fmt.Fprintln(f.w)
 	}

@@ -43,15 +43,6 @@ func (a *app) warn(message string) {
 	}
 }
 
-// progressTo is where progress goes: with --json to standard error, so that standard output is the
-// result alone.
-func (a *app) progressTo() io.Writer {
-	if a.json {
-		return a.err
-	}
-	return a.out
-}
-
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

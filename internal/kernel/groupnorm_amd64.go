@@ -32,19 +32,6 @@ func normLayout(channels, groups int) (columns int, ok bool) {
 	return channels, channels <= normColumns
 }
 
-// addMoments sums the differences of x from the first value of each group, and their squares.
-func (s *normScratch) addMoments(x []float32, columns, width int) {
-	for ch := 0; ch < columns; ch += width {
-		fill64(s.shift[ch:ch+width], float64(x[ch]))
-	}
-	s.sums(columns).add(termMoments, x, nil, columns)
-}
-
-// addDots sums d and x∘d.
-func (s *normScratch) addDots(x, d []float32, columns int) {
-	s.sums(columns).add(termDots, x, d, columns)
-}
-
 // sums returns the sums for the given number of columns, all of them zero.
 func (s *normScratch) sums(columns int) columnSums {
 	clear(s.first[:columns])
@@ -92,7 +79,13 @@ func groupNormColumnsAVX2(xhat, inverseStd, x []float32, channels, groups int, e
 	s := normScratches.Get().(*normScratch)
 	defer normScratches.Put(s)
 	width, count := columns/groups, float64(len(x)/groups)
-	s.addMoments(x, columns, width)
+	sums := s.sums(columns) // of the differences from the first value of each group, and their squares
+	for from := 0; from < columns; from += width {
+		for ch := from; ch < from+width; ch++ {
+			s.shift[ch] = float64(x[from])
+		}
+	}
+	sums.add(termMoments, x, nil, columns)
 	for g := range groups {
 		from, to := g*width, (g+1)*width
 		mean, inverse := s.moments(from, to, count, eps)
@@ -116,7 +109,7 @@ func groupNormGradColumnsAVX2(dx, xhat, dxhat, inverseStd []float32, channels, g
 	}
 	s := normScratches.Get().(*normScratch)
 	defer normScratches.Put(s)
-	s.addDots(xhat, dxhat, columns)
+	s.sums(columns).add(termDots, xhat, dxhat, columns)
 	width, count := columns/groups, float64(len(xhat)/groups)
 	for g := range groups {
 		from, to, inverse := g*width, (g+1)*width, float64(inverseStd[g])
@@ -128,10 +121,4 @@ func groupNormGradColumnsAVX2(dx, xhat, dxhat, inverseStd []float32, channels, g
 	}
 	row := repeated(columns, &s.slope, &s.scale, &s.rest)
 	normaliseGradAVX2(len(dx), row, &dx[0], &xhat[0], &dxhat[0], &s.slope[0], &s.scale[0], &s.rest[0])
-}
-
-func fill64(x []float64, v float64) {
-	for i := range x {
-		x[i] = v
-	}
 }

@@ -39,11 +39,11 @@ var avx2Kernel = kernelSet{
 	groupNorm:         groupNormColumnsAVX2,
 	groupNormGrad:     groupNormGradColumnsAVX2,
 	sumRows:           sumRowsColumnsAVX2,
-	sumSquares:        sumSquaresBlocksAVX2,
-	accumulateFloat64: accumulateBlocksAVX2,
+	sumSquares:        sumInBlocks(reduceBlock, sumSquaresAVX2, portableSumSquares),
+	accumulateFloat64: inBlocks(reduceBlock, accumulateFloat64AVX2, portableAccumulateFloat64),
 	addRounded:        addRoundedBlocksAVX2,
 	round:             roundBlocksAVX2,
-	accumulateInt32:   accumulateInt32BlocksAVX2,
+	accumulateInt32:   inBlocks(reduceBlock, accumulateInt32AVX2, portableAccumulateInt32),
 	maxWindows:        maxWindowsBlocksAVX2,
 	maxWindowsGrad:    maxWindowsGradBlocksAVX2,
 	sumWindows:        sumWindowsBlocksAVX2,
@@ -54,8 +54,8 @@ var avx2Kernel = kernelSet{
 	momentum:          momentumBlocksAVX2,
 	descend:           descendBlocksAVX2,
 	addExcess:         addExcessBlocksAVX2,
-	fromHalves:        fromHalvesBlocksAVX2,
-	toHalves:          toHalvesBlocksAVX2,
+	fromHalves:        inBlocks(reduceBlock, fromHalvesAVX2, portableFromHalves),
+	toHalves:          inBlocks(reduceBlock, toHalvesAVX2, portableToHalves),
 }
 
 // avx512Kernel has products, squares, integers and noise on AVX-512, with AVX512F and AVX512DQ; the
@@ -67,7 +67,7 @@ var avx512Kernel = func() kernelSet {
 	k.multiplyAdds = multiplyAdder{multiplyAddsAVX512, 16 * vectorChains}
 	k.addRounded = addRoundedBlocksAVX512
 	k.round = roundBlocksAVX512
-	k.sumSquares = sumSquaresBlocksAVX512
+	k.sumSquares = sumInBlocks(wideBlock, sumSquaresAVX512, avx2Kernel.sumSquares)
 	k.addRoundedNormals = addRoundedNormalsBlocksAVX512
 	return k
 }()
@@ -104,30 +104,26 @@ func rows1(f func(n, channels int, y, x, perChannel *float32)) func(y, x, perCha
 // reduceBlock is how many elements the generated reductions take at a time.
 const reduceBlock = 16
 
-func sumSquaresBlocksAVX2(x []float32) float64 {
-	var sum float64
-	whole := len(x) / reduceBlock * reduceBlock
-	if whole > 0 {
-		sum = sumSquaresAVX2(whole/reduceBlock, &x[0])
+// inBlocks calls a generated function for the whole blocks of x and a twin for the rest, sumInBlocks
+// adds what both return.
+func inBlocks[D, S any](block int, f func(blocks int, dst *D, x *S), rest func(dst []D, x []S)) func(dst []D, x []S) {
+	return func(dst []D, x []S) {
+		whole := len(x) / block * block
+		if whole > 0 {
+			f(whole/block, &dst[0], &x[0])
+		}
+		rest(dst[whole:], x[whole:])
 	}
-	return sum + portableSumSquares(x[whole:])
 }
 
-func sumSquaresBlocksAVX512(x []float32) float64 {
-	var sum float64
-	whole := len(x) / wideBlock * wideBlock
-	if whole > 0 {
-		sum = sumSquaresAVX512(whole/wideBlock, &x[0])
+func sumInBlocks(block int, f func(blocks int, x *float32) float64, rest func([]float32) float64) func([]float32) float64 {
+	return func(x []float32) (sum float64) {
+		whole := len(x) / block * block
+		if whole > 0 {
+			sum = f(whole/block, &x[0])
+		}
+		return sum + rest(x[whole:])
 	}
-	return sum + sumSquaresBlocksAVX2(x[whole:])
-}
-
-func accumulateBlocksAVX2(dst []float64, x []float32) {
-	whole := len(x) / reduceBlock * reduceBlock
-	if whole > 0 {
-		accumulateFloat64AVX2(whole/reduceBlock, &dst[0], &x[0])
-	}
-	portableAccumulateFloat64(dst[whole:], x[whole:])
 }
 
 func addExcessBlocksAVX2(sums, differences Excess, x, y, scale, low, high []float32) {
@@ -180,30 +176,6 @@ func roundBlocksAVX512(dst, src []float32, scale float32) (squares float64, larg
 	}
 	more, larger := roundBlocksAVX2(dst[whole:], src[whole:], scale)
 	return squares + more, max(largest, larger)
-}
-
-func accumulateInt32BlocksAVX2(dst []float64, x []int32) {
-	whole := len(x) / reduceBlock * reduceBlock
-	if whole > 0 {
-		accumulateInt32AVX2(whole/reduceBlock, &dst[0], &x[0])
-	}
-	portableAccumulateInt32(dst[whole:], x[whole:])
-}
-
-func fromHalvesBlocksAVX2(dst []float32, src []uint16) {
-	whole := len(src) / reduceBlock * reduceBlock
-	if whole > 0 {
-		fromHalvesAVX2(whole/reduceBlock, &dst[0], &src[0])
-	}
-	portableFromHalves(dst[whole:], src[whole:])
-}
-
-func toHalvesBlocksAVX2(dst []uint16, src []float32) {
-	whole := len(src) / reduceBlock * reduceBlock
-	if whole > 0 {
-		toHalvesAVX2(whole/reduceBlock, &dst[0], &src[0])
-	}
-	portableToHalves(dst[whole:], src[whole:])
 }
 
 // transposeAVX2 is kernelSet.transpose: bands of 8, 6 or 4 rows, 8 columns at a
