@@ -43,6 +43,8 @@ type compositionRule struct {
 // theorem answers a question about all releases.
 type theorem func(q *question) (epsilon float64, err error)
 
+func basic(q *question) (float64, error) { return q.basic(), nil }
+
 var _ accountant.Accountant = (*Accountant)(nil)
 
 const methodComposition = " of the (ε, δ) of each release"
@@ -98,11 +100,11 @@ func (c *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.
 	if err := accountant.ValidateDelta(delta); err != nil {
 		return accountant.Guarantee{}, err
 	}
-	r, err := accountant.Simplify(l)
+	s, err := c.shares(l)
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
-	epsilon, err := c.epsilon(r, delta)
+	epsilon, err := c.epsilon(s, delta)
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
@@ -114,20 +116,18 @@ func (c *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Gu
 	if err := accountant.ValidateEpsilon(epsilon); err != nil {
 		return accountant.Guarantee{}, err
 	}
-	r, err := accountant.Simplify(l)
+	s, err := c.shares(l)
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
-	pure, err := c.pureEpsilon(r)
-	if err != nil {
+	delta := 0.0
+	if pure, err := s.compose(basic, 0, 1); err != nil {
 		return accountant.Guarantee{}, err
-	}
-	if pure <= epsilon {
-		return c.guarantee(epsilon, 0), nil
-	}
-	delta, err := solve.LeastDelta(func(delta float64) (float64, error) { return c.epsilon(r, delta) }, epsilon)
-	if err != nil {
-		return accountant.Guarantee{}, err
+	} else if pure > epsilon {
+		delta, err = solve.LeastDelta(func(delta float64) (float64, error) { return c.epsilon(s, delta) }, epsilon)
+		if err != nil {
+			return accountant.Guarantee{}, err
+		}
 	}
 	return c.guarantee(epsilon, delta), nil
 }
@@ -136,39 +136,9 @@ func (c *Accountant) guarantee(epsilon, delta float64) accountant.Guarantee {
 	return accountant.Guarantee{Epsilon: epsilon, Delta: delta, Relation: c.relation, Method: c.rule.method}
 }
 
-// pureEpsilon is epsilon at delta 0, +Inf if a release has none.
-func (c *Accountant) pureEpsilon(r accountant.Releases) (float64, error) {
-	total := 0.0
-	if r.NonPrivate {
-		total = math.Inf(1)
-	}
-	for _, entry := range r.Entries {
-		cost, err := releaseCost(entry.Event, c.relation)
-		if err != nil {
-			return 0, err
-		}
-		g, err := cost.at(0)
-		if err != nil {
-			return 0, err
-		}
-		if g.Delta > 0 {
-			g.Epsilon = math.Inf(1)
-		}
-		total = numeric.AddUp(total, numeric.MulUp(float64(entry.Count), g.Epsilon))
-	}
-	return total, nil
-}
-
 // epsilon is that of the theorem, or of basic composition where that is less.
-func (c *Accountant) epsilon(r accountant.Releases, delta float64) (float64, error) {
-	s, err := c.shares(r)
-	if err != nil {
-		return 0, err
-	}
-	if r.NonPrivate {
-		return math.Inf(1), nil
-	}
-	epsilon, err := s.compose(func(q *question) (float64, error) { return q.basic(), nil }, delta, 1)
+func (c *Accountant) epsilon(s deltaShares, delta float64) (float64, error) {
+	epsilon, err := s.compose(basic, delta, 1)
 	if err != nil || c.rule.compose == nil || epsilon == 0 {
 		return epsilon, err
 	}
@@ -184,14 +154,19 @@ type costed struct {
 
 // deltaShares says what the releases do with delta.
 type deltaShares struct {
-	all    []costed
-	fixed  float64 // Σδ of those that take no share
-	takers float64 // number of the others
+	all        []costed
+	nonPrivate bool    // one has no guarantee at all
+	fixed      float64 // Σδ of those that take no share
+	takers     float64 // number of the others
 }
 
-func (c *Accountant) shares(r accountant.Releases) (deltaShares, error) {
-	var s deltaShares
-	for _, entry := range r.Entries {
+func (c *Accountant) shares(l *accountant.Ledger) (deltaShares, error) {
+	released, err := accountant.Simplify(l)
+	if err != nil {
+		return deltaShares{}, err
+	}
+	s := deltaShares{nonPrivate: released.NonPrivate}
+	for _, entry := range released.Entries {
 		cost, err := releaseCost(entry.Event, c.relation)
 		if err != nil {
 			return deltaShares{}, err
@@ -211,7 +186,7 @@ func (c *Accountant) shares(r accountant.Releases) (deltaShares, error) {
 // compose hands out part of what is left of delta in equal shares and applies the theorem.
 func (s deltaShares) compose(theorem theorem, delta, part float64) (float64, error) {
 	left := (delta - s.fixed) * part * (1 - 1e-14)
-	if left < 0 || s.takers > 0 && left == 0 {
+	if s.nonPrivate || left < 0 || s.takers > 0 && left == 0 {
 		return math.Inf(1), nil
 	}
 	var gs []counted

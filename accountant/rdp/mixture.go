@@ -40,31 +40,14 @@ func logExcessMixtures(m pair.Mixtures, alpha float64) float64 {
 		mostQ = max(mostQ, -c.Mean)
 	}
 	integrand := func(t float64) float64 {
-		excessP, logP := mixtureDensity(m.P, m.Sigma, t)
-		excessQ, logQ := mixtureDensity(m.Q, m.Sigma, t)
-		logRatio := logP - logQ
-		w := (excessP - excessQ) / (1 + excessQ)
+		logP, linearP := pair.LogMixture(m.P, m.Sigma, t*m.Sigma)
+		logQ, linearQ := pair.LogMixture(m.Q, m.Sigma, t*m.Sigma)
+		logRatio, excessQ := logP-logQ, logQ-linearQ
+		w := (logP - linearP - excessQ) / (1 + excessQ)
 		if !(math.Abs(logRatio) < 1) {
 			w = math.Expm1(logRatio)
 		}
 		return logQ + logBernoulliOf(alpha, w, logRatio) - t*t/2
 	}
 	return logIntegral(integrand, -mostQ/m.Sigma, (mostP*max(alpha, 2)+mostQ*(alpha-1))/m.Sigma) - math.Log(2*math.Pi)/2
-}
-
-// mixtureDensity returns the density of a mixture over that of N(0, σ²) at x = tσ: less 1, and its
-// logarithm. The weights add up to 1, so small deviations from 1 keep their digits.
-func mixtureDensity(cs []pair.Component, sigma, t float64) (excess, log float64) {
-	var sum numeric.LogSum
-	most := 0.0
-	for _, c := range cs {
-		exponent := c.Mean / sigma * (t - c.Mean/sigma/2)
-		most = max(most, exponent)
-		excess += c.Weight * math.Expm1(exponent)
-		sum.Add(math.Log(c.Weight) + exponent)
-	}
-	if most < 600 && excess > -0.5 {
-		return excess, math.Log1p(excess)
-	}
-	return excess, sum.Log()
 }

@@ -108,7 +108,7 @@ func (s *selection) extraOfPoisson() func(alpha float64) float64 {
 		logDelta := variation
 		for i, d := range s.curve {
 			if d >= 0 {
-				logDelta = min(logDelta, (s.orders[i]-1)*(d-epsilon)+c.fixedDelta[i])
+				logDelta = min(logDelta, (s.orders[i]-1)*(d-epsilon)+c.fixed[i])
 			}
 		}
 		return s.mean*math.Exp(logDelta) + math.Log(s.mean)/(alpha-1)

@@ -83,15 +83,15 @@ func withoutZeros(cs []Component) []Component {
 
 // Loss returns L(x), increasing in x, without overflow.
 func (m Mixtures) Loss(x float64) float64 {
-	logA, _ := logMixture(m.P, m.Sigma, x)
-	logB, _ := logMixture(m.Q, m.Sigma, x)
+	logA, _ := LogMixture(m.P, m.Sigma, x)
+	logB, _ := LogMixture(m.Q, m.Sigma, x)
 	return logA - logB
 }
 
-// logMixture is the logarithm of a, the density of the mixture over that of N(0, σ²) at
+// LogMixture is the logarithm of a, the density of the mixture over that of N(0, σ²) at
 // x, and log a - (a - 1). Small deviations of a from 1 keep their digits: the weights
 // add up to 1, so a - 1 = Σ weight·expm1(…).
-func logMixture(cs []Component, sigma, x float64) (log, linear float64) {
+func LogMixture(cs []Component, sigma, x float64) (log, linear float64) {
 	most, sum := 0.0, 0.0
 	for _, c := range cs {
 		if c.Mean != 0 {
