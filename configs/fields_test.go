@@ -9,6 +9,7 @@ import (
 	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 	"dpsgd/optimizer"
+	"dpsgd/release"
 )
 
 // leaves returns the address of every value of a configuration, with its Go path.
@@ -64,6 +65,11 @@ func TestTableHasEveryFieldOfConfigOnce(t *testing.T) {
 func argumentsOfKinds() map[string]bool {
 	paths := map[string]bool{}
 	for _, k := range clip.Policies() {
+		for _, a := range setting.Arguments(k.New()) {
+			paths["privacy."+a.Name] = true
+		}
+	}
+	for _, k := range release.NoiseSchedules() {
 		for _, a := range setting.Arguments(k.New()) {
 			paths["privacy."+a.Name] = true
 		}
