@@ -85,6 +85,7 @@ type Privacy struct {
 	Delta           float64 // in (0,1)
 	ClipNorm        float64 // C: bound on the L2 norm of one example's gradient
 	Clipping        clip.Scheme
+	NoiseSchedule   release.NoiseSchedule
 	Accountant      string // exact, pld or rdp
 }
 
@@ -160,9 +161,12 @@ func DefaultConfig() Config {
 		},
 		Model: Model{Name: "mnist-cnn"},
 		Privacy: Privacy{
-			Delta:      1e-5,
-			ClipNorm:   1,
-			Clipping:   &clip.Flat{},
+			Delta:    1e-5,
+			ClipNorm: 1,
+			Clipping: &clip.Flat{},
+
+			NoiseSchedule: &release.ConstantNoise{},
+
 			Accountant: "exact",
 		},
 		Optimizer: Optimizer{

@@ -133,7 +133,7 @@ var modelFields = []*field{
 }
 
 func privacyFields(policies setting.Kinds[clip.Scheme]) []*field {
-	return slices.Concat(budgetFields, clippingFields(policies), accountantFields)
+	return slices.Concat(budgetFields, clippingFields(policies), noiseFields, accountantFields)
 }
 
 var budgetFields = []*field{
@@ -153,6 +153,11 @@ func clippingFields(policies setting.Kinds[clip.Scheme]) []*field {
 			"How gradients are scaled to the bound: flat shortens those that are longer; automatic and normalised also lengthen those that are shorter, so that clip_norm only multiplies the learning rate.", nil},
 	}, argumentFields("privacy.clipping", policies, func(c *Config) named { return c.Privacy.Clipping })...)
 }
+
+var noiseFields = append([]*field{
+	{"privacy.noise_schedule", kindOf[release.NoiseSchedule](release.NoiseSchedules()), func(c *Config) any { return &c.Privacy.NoiseSchedule },
+		"How the noise multiplier changes over the steps, in 16 stages; noise_multiplier is that of the first one. What it costs is accounted for step by step.", nil},
+}, argumentFields("privacy.noise_schedule", release.NoiseSchedules(), func(c *Config) named { return c.Privacy.NoiseSchedule })...)
 
 var accountantFields = []*field{
 	{"privacy.accountant", accountants, func(c *Config) any { return &c.Privacy.Accountant },
@@ -217,7 +222,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"features.name", "privacy.clipping", "training.average", "training.sampling"}
+var later = []string{"features.name", "privacy.clipping", "privacy.noise_schedule", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

@@ -10,6 +10,7 @@ import (
 	"dpsgd/features"
 	"dpsgd/internal/setting"
 	"dpsgd/optimizer"
+	"dpsgd/release"
 )
 
 // leaves returns the address of every value of a configuration, with its Go path.
@@ -77,6 +78,11 @@ func argumentsOfKinds() map[string]bool {
 	for _, k := range features.Transforms() {
 		for _, a := range setting.Arguments(k.New()) {
 			paths["features."+a.Name] = true
+		}
+	}
+	for _, k := range release.NoiseSchedules() {
+		for _, a := range setting.Arguments(k.New()) {
+			paths["privacy."+a.Name] = true
 		}
 	}
 	for _, k := range optimizer.UpdateRules() {

@@ -10,6 +10,7 @@ import (
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 	"dpsgd/optimizer"
+	"dpsgd/release"
 )
 
 type object = setting.Object
@@ -126,6 +127,8 @@ func (f *field) defaultValue() any {
 	defaults := DefaultConfig()
 	switch value := f.at(&defaults).(type) {
 	case *clip.Scheme:
+		return (*value).Name()
+	case *release.NoiseSchedule:
 		return (*value).Name()
 	case *optimizer.UpdateRule:
 		return (*value).Name()

@@ -37,7 +37,9 @@ const MaxNoiseMultiplier = 0x1p16
 // source once, each with its own key, that goes on from release to release: no word is drawn twice,
 // by whatever thread and in whatever order. Timing and other side channels are out of scope.
 type Gaussian struct {
-	noiseMultiplier float64
+	noiseMultiplier float64           // of step 0
+	schedule        func(int) float64 // the factor of a step, public; nil is 1
+	course          string            // the schedule in words
 	src             *random.Source
 	pool            *kernel.Pool
 	streams         []*random.Source // of chunk 0, 1, …; as many as the longest sum so far has
@@ -45,6 +47,7 @@ type Gaussian struct {
 
 	// The release in progress.
 	dim       int
+	sigma     float64 // its noise multiplier
 	integers  clip.Integers
 	lattice   clip.Lattice
 	deviation float64 // in units of the spacing
@@ -84,13 +87,21 @@ func NewGaussian(noiseMultiplier float64, src *random.Source, pool *kernel.Pool)
 	return m, nil
 }
 
-// Event returns the Gaussian event of the noise multiplier.
-func (m *Gaussian) Event(int) accountant.Event {
-	return accountant.Gaussian{NoiseMultiplier: m.noiseMultiplier}
+// at is the noise multiplier of a step.
+func (m *Gaussian) at(step int) float64 {
+	if m.schedule == nil {
+		return m.noiseMultiplier
+	}
+	return m.noiseMultiplier * m.schedule(step)
+}
+
+// Event returns the Gaussian event of the step's noise multiplier.
+func (m *Gaussian) Event(step int) accountant.Event {
+	return accountant.Gaussian{NoiseMultiplier: m.at(step)}
 }
 
 // Deviation is σ·C, rounded up.
-func (m *Gaussian) Deviation(_ int, bound float64) float64 { return up(m.noiseMultiplier * bound) }
+func (m *Gaussian) Deviation(step int, bound float64) float64 { return up(m.at(step) * bound) }
 
 // up is the next float64: a product that was rounded down becomes one that was not.
 func up(x float64) float64 { return math.Nextafter(x, math.Inf(1)) }
@@ -100,12 +111,15 @@ func (m *Gaussian) Name() string { return "Gaussian" }
 
 // String implements [Mechanism].
 func (m *Gaussian) String() string {
-	return fmt.Sprintf("Gaussian noise of standard deviation σ·C on every coordinate of the sum, σ = %v", m.noiseMultiplier)
+	return fmt.Sprintf("Gaussian noise of standard deviation σ·C on every coordinate of the sum, σ = %v%s", m.noiseMultiplier, m.course)
 }
 
 // Privatize implements [Mechanism]. For a given state of the source the noise does not depend on
 // the number of threads.
-func (m *Gaussian) Privatize(_ int, sum *clip.Sum, consume func(Noisy)) error {
+func (m *Gaussian) Privatize(step int, sum *clip.Sum, consume func(Noisy)) error {
+	if m.sigma = m.at(step); !(m.sigma > 0 && m.sigma <= MaxNoiseMultiplier) {
+		return fmt.Errorf("release: noise multiplier of step %d is %g, must be above 0 and at most %g: %w", step, m.sigma, float64(MaxNoiseMultiplier), ErrPlan)
+	}
 	m.consume, m.dim = consume, sum.Dim()
 	err := sum.Release(m.release)
 	m.consume, m.integers = nil, nil
@@ -115,7 +129,7 @@ func (m *Gaussian) Privatize(_ int, sum *clip.Sum, consume func(Noisy)) error {
 // addNoise hands out the integers of a sum with their noise.
 func (m *Gaussian) addNoise(integers clip.Integers, l clip.Lattice) {
 	// C/g is exact, a division by a power of two.
-	m.integers, m.lattice, m.deviation = integers, l, up(m.noiseMultiplier*(l.Bound/l.Spacing))
+	m.integers, m.lattice, m.deviation = integers, l, up(m.sigma*(l.Bound/l.Spacing))
 	chunks := (m.dim + chunkLen - 1) / chunkLen
 	for len(m.streams) < chunks {
 		m.streams = append(m.streams, m.src.Split())

@@ -29,11 +29,14 @@ func (m *meter) read(r *Run) (account.Spent, error) {
 	if l.Count() <= m.covers {
 		return m.spent, nil
 	}
-	next, err := l.With(r.plan.Event(r.step), m.ahead(r, l.Count()))
-	if err != nil {
-		return account.Spent{}, err
+	next := l.Clone()
+	for step := range m.ahead(r, l.Count()) {
+		if err := next.Add(r.plan.Event(r.step+step), 1); err != nil {
+			return account.Spent{}, err
+		}
 	}
 	start := time.Now()
+	var err error
 	if m.spent, err = r.plan.Spent(next); err != nil {
 		return account.Spent{}, err
 	}

@@ -92,12 +92,12 @@ func newPlan(c *configs.Config, n int, a account.Accountants, released *accounta
 		// tenth digit another.
 		if p.NoiseMultiplier = p.noiseOf(released); p.NoiseMultiplier == 0 {
 			calibrated = true
-			if p.NoiseMultiplier, err = p.calibrate(); err != nil {
+			if p.NoiseMultiplier, err = p.calibrate(c.Privacy.NoiseSchedule); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if p.Mechanism, err = release.NewGaussian(p.NoiseMultiplier, random.New(), pool); err != nil {
+	if p.Mechanism, err = release.NewScheduled(c.Privacy.NoiseSchedule, p.NoiseMultiplier, p.Steps, random.New(), pool); err != nil {
 		return nil, err
 	}
 	return p, p.certify(calibrated)
@@ -133,15 +133,37 @@ func steps(t configs.Training, batch float64, n int) int {
 	return max(1, int(math.Round(float64(t.Epochs)*float64(n)/batch)))
 }
 
-func (p *RunPlan) calibrate() (float64, error) {
-	event := func(sigma float64) accountant.Event {
-		return p.Sampler.Sampled(accountant.Gaussian{NoiseMultiplier: sigma})
+// calibrate is the least noise multiplier of the first step with which all planned steps fit the
+// budget.
+func (p *RunPlan) calibrate(schedule release.NoiseSchedule) (float64, error) {
+	event := func(step int, sigma float64) accountant.Event {
+		return p.Sampler.Sampled(accountant.Gaussian{NoiseMultiplier: sigma * schedule.Factor(step, p.Steps)})
 	}
 	var a accountant.Accountant = p.accounts
 	if p.Mean != nil {
 		a = afterMean{p.accounts, p}
 	}
-	return accountant.CalibrateNoiseMultiplier(a, event, p.Steps, *p.Budget)
+	if _, constant := schedule.(*release.ConstantNoise); constant {
+		return accountant.CalibrateNoiseMultiplier(a, func(sigma float64) accountant.Event { return event(0, sigma) }, p.Steps, *p.Budget)
+	}
+	whole := func(sigma float64) accountant.Event {
+		planned := new(accountant.Ledger)
+		for step := range p.Steps {
+			if planned.Add(event(step, sigma), 1) != nil {
+				return nil // which the search refuses
+			}
+		}
+		var stages []accountant.Event
+		for _, entry := range planned.Entries() {
+			stages = append(stages, accountant.SelfComposed(entry))
+		}
+		composed, err := accountant.Compose(stages...)
+		if err != nil {
+			return nil
+		}
+		return composed
+	}
+	return accountant.CalibrateNoiseMultiplier(a, whole, 1, *p.Budget)
 }
 
 // Hash identifies the plan and the shape of its data. It is made of public values only: a hash of

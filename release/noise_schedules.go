@@ -1,0 +1,78 @@
+package release
+
+import (
+	"fmt"
+
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/random"
+	"dpsgd/internal/setting"
+)
+
+// NoiseSchedule is how the noise multiplier changes over the steps of a run, before it is known how
+// large it is. One that can be set lists its arguments ([setting.Arguments]).
+type NoiseSchedule interface {
+	// Name is its name in configs.
+	Name() string
+	// Factor is the multiplier of step number step of so many, counted from 0, over that of step 0:
+	// positive, and 1 for step 0. Later steps have that of the last one. It takes few values: each
+	// is an event of its own, and an accountant takes time for each.
+	Factor(step, steps int) float64
+}
+
+// NoiseSchedules is every noise schedule that a configuration can name: to add one, write it and
+// add its kind here.
+func NoiseSchedules() setting.Kinds[NoiseSchedule] {
+	return setting.Kinds[NoiseSchedule]{
+		{Name: ConstantNoise{}.Name(), New: func() NoiseSchedule { return &ConstantNoise{} }},
+		{Name: LinearNoise{}.Name(), New: func() NoiseSchedule { return &LinearNoise{FinalFactor: 0.5} }},
+	}
+}
+
+// ConstantNoise is the same noise in every step.
+type ConstantNoise struct{}
+
+// Name returns "constant".
+func (ConstantNoise) Name() string { return "constant" }
+
+// Factor implements [NoiseSchedule].
+func (ConstantNoise) Factor(int, int) float64 { return 1 }
+
+// LinearNoise goes from the first noise multiplier to FinalFactor times it, in [NoiseStages] equal
+// steps: less noise when gradients have become short, at the price of more before.
+type LinearNoise struct {
+	FinalFactor float64 // positive
+}
+
+// NoiseStages is how many noise multipliers a run with [LinearNoise] has.
+const NoiseStages = 16
+
+// Name returns "linear".
+func (LinearNoise) Name() string { return "linear" }
+
+// Arguments are what a configuration can set.
+func (s *LinearNoise) Arguments() []setting.Argument {
+	return []setting.Argument{{Name: "noise_final_factor", Doc: "The last noise multiplier divided by the first.",
+		Format: setting.Number{Min: 0.01, Max: 100}, Value: &s.FinalFactor}}
+}
+
+// Factor implements [NoiseSchedule].
+func (s LinearNoise) Factor(step, steps int) float64 {
+	stage := min(step, steps-1) * NoiseStages / steps
+	return 1 + (s.FinalFactor-1)*float64(stage)/(NoiseStages-1)
+}
+
+// NewScheduled returns the Gaussian mechanism whose noise multiplier follows a schedule over so many
+// steps, from that of the first one. It wants what [NewGaussian] wants; a step of which the
+// multiplier is out of range is refused when it comes.
+func NewScheduled(s NoiseSchedule, first float64, steps int, src *random.Source, pool *kernel.Pool) (*Gaussian, error) {
+	if err := setting.Check("the noise schedule "+s.Name(), s); err != nil {
+		return nil, fmt.Errorf("release: %w: %w", err, ErrPlan)
+	}
+	m, err := NewGaussian(first, src, pool)
+	if _, constant := s.(*ConstantNoise); err != nil || constant {
+		return m, err
+	}
+	m.schedule = func(step int) float64 { return s.Factor(step, steps) }
+	m.course = fmt.Sprintf(" in the first step, %v in the last of %d, %s between them", m.at(steps-1), steps, s.Name())
+	return m, nil
+}
