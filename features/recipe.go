@@ -88,13 +88,18 @@ type extraction struct {
 	pool       *kernel.Pool
 }
 
+// Draw draws the first n pictures that the recipe learns from.
+func (r Recipe) Draw(shape data.Shape, n int, pool *kernel.Pool) (*drawn.Pictures, error) {
+	return drawn.Draw(drawn.Kind(r.Drawn), n, drawn.Shape(shape), r.Seed, pool)
+}
+
 // prepare draws pictures and learns from them what the recipe has to learn.
 func (r Recipe) prepare(shape data.Shape, pool *kernel.Pool) (*extraction, error) {
 	if shape.IsRow() {
 		return nil, fmt.Errorf("features: %s are computed of pictures, found rows of %v", r.Transform.Name(), shape)
 	}
 	size := drawn.Shape(shape)
-	draw := func(n int) (*drawn.Pictures, error) { return drawn.Draw(drawn.Kind(r.Drawn), n, size, r.Seed, pool) }
+	draw := func(n int) (*drawn.Pictures, error) { return r.Draw(shape, n, pool) }
 	prepared, err := r.Transform.Prepare(size, draw)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,6 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.runCommand(), a.resumeCommand(), a.evalCommand(), a.sweepCommand(), a.ledgerCommand(),
 		a.describeCommand(), a.epsilonCommand(), a.deltaCommand(), a.calibrateCommand(), a.stepsCommand(), a.compareCommand(),
-		a.benchCommand(), a.presetsCommand(), a.schemaCommand(), a.dataCommand(), a.versionCommand(),
+		a.benchCommand(), a.presetsCommand(), a.schemaCommand(), a.dataCommand(), a.featuresCommand(), a.versionCommand(),
 	}
 }

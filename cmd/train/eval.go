@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"dpsgd/internal/train"
 
@@ -17,7 +18,7 @@ func (a *app) evalCommand() *cobra.Command {
 		Example: "  train eval runs/digits-1",
 		Args:    args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			score, err := train.Evaluate(args[0], train.Options{DataDir: dataDir})
+			score, err := train.Evaluate(args[0], train.Options{DataDir: dataDir, RunsDir: filepath.Dir(filepath.Clean(args[0])), Computed: a.computed()})
 			if err != nil {
 				return err
 			}

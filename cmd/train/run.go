@@ -30,7 +30,7 @@ func (a *app) runCommand() *cobra.Command {
 				return asUsage(err)
 			}
 			run, err := train.Create(config, train.Options{
-				DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: a.watcher(),
+				DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: a.watcher(), Computed: a.computed(),
 			})
 			if err != nil {
 				return err
@@ -52,7 +52,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		Example: "  train resume runs/digits-1",
 		Args:    args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			run, err := train.Open(args[0], train.Options{DataDir: dataDir, Watcher: a.watcher()})
+			run, err := train.Open(args[0], train.Options{DataDir: dataDir, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: a.watcher(), Computed: a.computed()})
 			if err != nil {
 				return err
 			}

@@ -33,7 +33,7 @@ func Evaluate(dir string, o Options) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	tensors, err := readModel(dir)
+	tensors, mean, err := readModel(dir)
 	if err != nil {
 		return Score{}, err
 	}
@@ -58,7 +58,16 @@ func Evaluate(dir string, o Options) (Score, error) {
 	}
 	pool := kernel.NewPool(setup.Threads(c))
 	defer pool.Close()
-	e, err := compute.NewEvaluator(m, source.Test, setup.Normalisation(c, source.Test.Shape().Channels), pool)
+	examples, err := seen(c, source, o, pool)
+	if err != nil {
+		return Score{}, err
+	}
+	if mean != nil {
+		if examples, err = centred(examples, mean, pool); err != nil {
+			return Score{}, err
+		}
+	}
+	e, err := compute.NewEvaluator(m, examples.Test, setup.Normalisation(c, source.Test.Shape().Channels), pool)
 	if err != nil {
 		return Score{}, err
 	}
@@ -70,15 +79,19 @@ func Evaluate(dir string, o Options) (Score, error) {
 	}, err
 }
 
-// readModel reads the weights that a run has written at its end.
-func readModel(dir string) ([]model.Tensor, error) {
+// readModel reads the weights that a run has written at its end, and the mean of features, nil where
+// there is none.
+func readModel(dir string) (tensors []model.Tensor, mean []float32, err error) {
 	read, _, err := safetensors.Read(filepath.Join(dir, folder.Model))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w with a model: %s holds no %s, expected a run that has ended; go on with it by `train resume %s`", folder.ErrNoRun, dir, folder.Model, dir)
+		return nil, nil, fmt.Errorf("%w with a model: %s holds no %s, expected a run that has ended; go on with it by `train resume %s`", folder.ErrNoRun, dir, folder.Model, dir)
 	}
-	tensors := make([]model.Tensor, len(read))
-	for i, t := range read {
-		tensors[i] = model.Tensor(t)
+	for _, t := range read {
+		if t.Name == meanSlot {
+			mean = t.Data
+			continue
+		}
+		tensors = append(tensors, model.Tensor(t))
 	}
-	return tensors, err
+	return tensors, mean, err
 }

@@ -14,23 +14,40 @@ import (
 	"dpsgd/internal/compute"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
+	"dpsgd/internal/setup"
 	"dpsgd/release"
 )
 
 // meanSlot is where checkpoints keep the private mean, beside the slots of the update rule.
 const meanSlot = "features.mean"
 
-// seen is what the network sees of the source.
-func (r *Run) seen(o Options) (*data.Split, error) {
-	if !r.config.Features.Any() {
-		return r.source, nil
+// seen is what the network sees of the source: its examples, or features of them.
+func seen(c *configs.Config, source *data.Split, o Options, pool *kernel.Pool) (*data.Split, error) {
+	if !c.Features.Any() {
+		return source, nil
 	}
-	beside := o.parent() // of data that lies in the program itself, or cannot be written to
-	caches := []string{beside}
-	if own := cmp.Or(r.config.Data.Folder, o.DataDir, data.DefaultDir()); r.config.Data.Name != "digits" {
-		caches = []string{own, beside}
+	caches := []string{o.parent()} // for data that lies in the program itself, or cannot be written to
+	if own := cmp.Or(c.Data.Folder, o.DataDir, data.DefaultDir()); c.Data.Name != "digits" {
+		caches = []string{own, o.parent()}
 	}
-	return features.Compute(r.config.Features.Recipe, r.source, features.Request{Caches: caches, Pool: r.pool, Computed: o.Computed})
+	return features.Compute(c.Features.Recipe, source, features.Request{Caches: caches, Pool: pool, Computed: o.Computed})
+}
+
+// centred subtracts the mean from all rows of both sets.
+func centred(rows *data.Split, mean []float32, pool *kernel.Pool) (*data.Split, error) {
+	one := func(set data.Set) (data.Set, error) {
+		rows, ok := set.(*data.Features)
+		if !ok || rows.Shape().Values() != len(mean) {
+			return nil, fmt.Errorf("%w: the mean of features has %d values, expected %d", setup.ErrPlan, len(mean), set.Shape().Values())
+		}
+		return features.Centred(rows, mean, pool)
+	}
+	train, err := one(rows.Train)
+	if err != nil {
+		return nil, err
+	}
+	test, err := one(rows.Test)
+	return &data.Split{Name: rows.Name, Train: train, Test: test}, err
 }
 
 // meanPlan is the plan of one release ahead of training: the sum of all rows of features, each of
@@ -95,8 +112,15 @@ func (r *Run) centre() error {
 			return err
 		}
 	}
+	var err error
+	if r.examples, err = centred(r.examples, r.featureMean, r.pool); err != nil {
+		return err
+	}
 	r.centred = true
-	return r.useFeatures(r.featureMean)
+	if err := r.gradients.Read(r.examples.Train); err != nil {
+		return err
+	}
+	return r.evaluator.Read(r.examples.Test)
 }
 
 // releaseMean is the release that [meanPlan] describes. It is entry 0 of the ledger.
@@ -129,23 +153,6 @@ func (r *Run) releaseMean() error {
 
 // beforeTraining is the number of the release ahead of step 0: the ledger counts from there.
 const beforeTraining = -1
-
-// useFeatures makes the graphs read rows from which the mean is subtracted.
-func (r *Run) useFeatures(mean []float32) error {
-	train, err := features.Centred(r.examples.Train.(*data.Features), mean, r.pool)
-	if err != nil {
-		return err
-	}
-	test, err := features.Centred(r.examples.Test.(*data.Features), mean, r.pool)
-	if err != nil {
-		return err
-	}
-	r.examples = &data.Split{Name: r.examples.Name, Train: train, Test: test}
-	if err := r.gradients.Read(train); err != nil {
-		return err
-	}
-	return r.evaluator.Read(test)
-}
 
 // means counts the releases of the mean in the ledger: more than one where a run was killed in
 // between.

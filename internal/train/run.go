@@ -207,7 +207,7 @@ func (r *Run) build(o Options, a account.Accountants, released *accountant.Ledge
 	if r.model, err = setup.Model(c, source.Train.Shape(), len(source.Train.Classes())); err != nil {
 		return err
 	}
-	if r.examples, err = r.seen(o); err != nil {
+	if r.examples, err = seen(c, source, o, r.pool); err != nil {
 		return err
 	}
 	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top
