@@ -129,6 +129,6 @@ func logOneOverGamma(mean, shape float64) float64 {
 		}
 		return !(math.Expm1(y)/-math.Expm1(-shape*y)*shape > mean)
 	}
-	_, hi := solve.Bisect(within, -750, math.Log(709), 0)
+	_, hi := solve.Bisect(within, -750, math.Log(709), 0, 0)
 	return math.Exp(hi) * (1 + relativeError)
 }

@@ -199,6 +199,6 @@ func concentratedDelta(rho, epsilon float64) float64 {
 
 // descent returns the x = α-1 in (0, e^700) up to which something falls, by halving.
 func descent(falls func(x float64) bool) float64 {
-	logX, _ := solve.Bisect(func(logX float64) bool { return falls(math.Exp(logX)) }, -700, 700, 1e-12)
+	logX, _ := solve.Bisect(func(logX float64) bool { return falls(math.Exp(logX)) }, -700, 700, 1e-9, 0)
 	return math.Exp(logX)
 }

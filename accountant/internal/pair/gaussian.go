@@ -224,7 +224,7 @@ func (m Mixtures) search(l float64) float64 {
 	for m.Loss(hi) < l {
 		hi *= 2
 	}
-	_, hi = solve.Bisect(func(x float64) bool { return m.Loss(x) <= l }, lo, hi, 0)
+	_, hi = solve.Bisect(func(x float64) bool { return m.Loss(x) <= l }, lo, hi, 0, 0)
 	return hi
 }
 

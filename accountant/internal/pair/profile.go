@@ -50,5 +50,5 @@ func leastEpsilon(above func(epsilon float64) bool) (lo, hi float64) {
 			return hi, hi
 		}
 	}
-	return solve.Bisect(above, lo, hi, 0)
+	return solve.Bisect(above, lo, hi, 0, 0)
 }

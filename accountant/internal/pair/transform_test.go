@@ -77,7 +77,7 @@ func slowMoment(t *testing.T, p Transformer, s complex128) complex128 {
 	case Combination:
 		var sum complex128
 		for _, w := range p {
-			sum += complex(w.Weight, 0) * slowMoment(t, w.Pair.(Transformer), s)
+			sum += complex(w.Weight, 0) * slowMoment(t, w.Pair, s)
 		}
 		return sum
 	}
