@@ -13,9 +13,6 @@ const (
 	maxCalibrated = 1e9
 )
 
-// solverTolerance is the relative width at which a solver over a real parameter stops.
-const solverTolerance = 1e-9
-
 // CalibrateNoiseMultiplier returns the least noise multiplier for which steps
 // releases of event(noiseMultiplier) stay within target by the accountant a: the
 // smallest one to a relative 1e-9, on the private side, so the guarantee computed for
@@ -37,22 +34,18 @@ func CalibrateNoiseMultiplier(a Accountant, event func(noiseMultiplier float64) 
 	}
 	b := budget{a: a, target: target}
 	// Epsilon is close to a power of σ, so the search is for log σ.
-	excess := func(x float64) float64 { return b.excess(event(math.Exp(x)), steps) }
-	around, root := solve.Enclose(excess, 0, math.Log(minCalibrated), math.Log(maxCalibrated))
+	noise := func(x float64) Event { return event(math.Exp(x)) }
+	x, root, err := b.root(noise, steps, 0, math.Log(minCalibrated), math.Log(maxCalibrated))
 	switch {
-	case b.err != nil:
-		return 0, b.err
+	case err != nil:
+		return 0, err
 	case root == solve.Negative:
 		return math.Exp(math.Log(minCalibrated)), nil // the very number that was asked about
 	case root == solve.Positive:
 		return 0, fmt.Errorf("%w: epsilon %v at delta %v for %d steps: the %s accountant exceeds it with noise multiplier %.3g still",
 			ErrUnreachable, target.Epsilon, target.Delta, steps, a.Name(), maxCalibrated)
 	}
-	sigma := math.Exp(around.Narrow(excess, solverTolerance))
-	if b.err != nil {
-		return 0, b.err
-	}
-	return sigma, nil
+	return math.Exp(x), nil
 }
 
 // validateSearch checks what the solvers over a real parameter have in common.

@@ -28,19 +28,15 @@ func MaxSamplingProbability(a Accountant, event func(samplingProbability float64
 	}
 	b := budget{a: a, target: target}
 	probability := func(x float64) float64 { return min(math.Exp(-x), maxSampled) }
-	excess := func(x float64) float64 { return b.excess(event(probability(x)), steps) }
-	around, root := solve.Enclose(excess, -math.Log(0.01), 0, -math.Log(minSampled))
+	sampled := func(x float64) Event { return event(probability(x)) }
+	x, root, err := b.root(sampled, steps, -math.Log(0.01), 0, -math.Log(minSampled))
 	switch {
-	case b.err != nil:
-		return 0, b.err
+	case err != nil:
+		return 0, err
 	case root == solve.Negative:
 		return maxSampled, nil
 	case root == solve.Positive:
 		return 0, nil
 	}
-	q := probability(around.Narrow(excess, solverTolerance))
-	if b.err != nil {
-		return 0, b.err
-	}
-	return q, nil
+	return probability(x), nil
 }

@@ -16,7 +16,6 @@ type Event interface {
 	// String writes the event like its formula.
 	String() string
 
-	validate(depth int) error       // of the parameters
 	simplest() (Event, error)       // see Simplify
 	seenBy(size int) (Event, error) // see Group
 }
@@ -28,7 +27,7 @@ func Validate(e Event) error { return validate(e, 0) }
 const maxNesting = 16
 
 func validate(e Event, depth int) error {
-	_, known := kindOf(e)
+	_, parameters, known := kindOf(e)
 	switch {
 	case depth > maxNesting:
 		return fmt.Errorf("%w: events nest more than %d deep", ErrInvalid, maxNesting)
@@ -37,7 +36,7 @@ func validate(e Event, depth int) error {
 	case !known: // a pointer to an event has the methods of the event
 		return fmt.Errorf("%w: event has type %T, want an event value (not a pointer)", ErrInvalid, e)
 	}
-	return e.validate(depth)
+	return checkAll(parameters, depth)
 }
 
 func atLeastZero(name string, x float64) error {

@@ -14,13 +14,6 @@ type ApproxDP struct{ Epsilon, Delta float64 }
 // String writes the event like its formula.
 func (e ApproxDP) String() string { return fmt.Sprintf("ApproxDP(ε=%v, δ=%v)", e.Epsilon, e.Delta) }
 
-func (e ApproxDP) validate(int) error {
-	if err := atLeastZero("epsilon", e.Epsilon); err != nil {
-		return err
-	}
-	return probability("delta", e.Delta)
-}
-
 func (e ApproxDP) simplest() (Event, error) {
 	if e.Epsilon == 0 && e.Delta == 0 {
 		return nil, nil
@@ -34,5 +27,8 @@ func (e ApproxDP) seenBy(size int) (Event, error) {
 }
 
 func (e *ApproxDP) parameters() []parameter {
-	return []parameter{{"epsilon", &e.Epsilon}, {"delta", &e.Delta}}
+	return []parameter{
+		within("epsilon", &e.Epsilon, atLeastZero),
+		within("delta", &e.Delta, probability),
+	}
 }

@@ -118,7 +118,7 @@ func (e Composed) seenBy(size int) (Event, error) {
 	return Compose(parts...)
 }
 
-func (e *Composed) parameters() []parameter { return []parameter{{"events", &e.list}} }
+func (e *Composed) parameters() []parameter { return []parameter{{"events", &e.list, e.validate}} }
 
 // eventList is a list of events in JSON, or empty.
 type eventList string

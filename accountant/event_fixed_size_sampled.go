@@ -16,16 +16,6 @@ func (e FixedSizeSampled) String() string {
 	return fmt.Sprintf("FixedSizeSampled(%d of %d, %v)", e.BatchSize, e.DatasetSize, e.Event)
 }
 
-func (e FixedSizeSampled) validate(depth int) error {
-	if err := atLeastOne("dataset size", e.DatasetSize); err != nil {
-		return err
-	}
-	if e.BatchSize < 0 || e.BatchSize > e.DatasetSize {
-		return fmt.Errorf("%w: batch size is %d, must be from 0 to the dataset size %d", ErrInvalid, e.BatchSize, e.DatasetSize)
-	}
-	return validate(e.Event, depth+1)
-}
-
 func (e FixedSizeSampled) simplest() (Event, error) {
 	return simplestSample(e.Event, e.BatchSize == 0, func(inside Event) (Event, error) {
 		return FixedSizeSampled{e.DatasetSize, e.BatchSize, inside}, nil
@@ -34,6 +24,17 @@ func (e FixedSizeSampled) simplest() (Event, error) {
 
 func (e FixedSizeSampled) seenBy(size int) (Event, error) { return noGroups(e, size) }
 
+func (e FixedSizeSampled) batch(name string, size int) error {
+	if size < 0 || size > e.DatasetSize {
+		return fmt.Errorf("%w: %s is %d, must be from 0 to the dataset size %d", ErrInvalid, name, size, e.DatasetSize)
+	}
+	return nil
+}
+
 func (e *FixedSizeSampled) parameters() []parameter {
-	return []parameter{{"dataset_size", &e.DatasetSize}, {"batch_size", &e.BatchSize}, {"event", &e.Event}}
+	return []parameter{
+		within("dataset_size", &e.DatasetSize, atLeastOne),
+		within("batch_size", &e.BatchSize, e.batch),
+		inside(&e.Event),
+	}
 }

@@ -10,12 +10,10 @@ type Gaussian struct{ NoiseMultiplier float64 } // σ = s/C
 // String writes the event like its formula.
 func (e Gaussian) String() string { return fmt.Sprintf("Gaussian(σ=%v)", e.NoiseMultiplier) }
 
-func (e Gaussian) validate(int) error { return atLeastZero("noise multiplier", e.NoiseMultiplier) }
-
 func (e Gaussian) simplest() (Event, error) { return nonPrivateIf(e.NoiseMultiplier == 0, e) }
 
 func (e Gaussian) seenBy(n int) (Event, error) { return Gaussian{shareDown(e.NoiseMultiplier, n)}, nil }
 
 func (e *Gaussian) parameters() []parameter {
-	return []parameter{{"noise_multiplier", &e.NoiseMultiplier}}
+	return []parameter{within("noise_multiplier", &e.NoiseMultiplier, atLeastZero)}
 }

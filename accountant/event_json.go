@@ -41,10 +41,44 @@ type kind struct {
 	make func(fill func(parameters []parameter) error) (Event, error)
 }
 
-// parameter is one parameter of an event: a *float64, *int, *Event, or decoder.
+// parameter is one parameter of an event.
 type parameter struct {
-	key string
-	at  any
+	key   string
+	at    any                   // a *float64, *int, *Event, or decoder
+	check func(depth int) error // that it is in its range, in an event that lies depth deep in others
+}
+
+// within is a number for which valid, given the name of the parameter for people, has no error.
+func within[N float64 | int](key string, at *N, valid func(name string, x N) error) parameter {
+	return parameter{key, at, func(int) error { return valid(strings.ReplaceAll(key, "_", " "), *at) }}
+}
+
+// inside is the event that happens inside another one.
+func inside(at *Event) parameter {
+	return parameter{"event", at, func(depth int) error { return validate(*at, depth+1) }}
+}
+
+func checkAll(parameters []parameter, depth int) error {
+	for _, p := range parameters {
+		if err := p.check(depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func atLeastOne(name string, n int) error {
+	if n < 1 {
+		return fmt.Errorf("%w: %s is %d, must be at least 1", ErrInvalid, name, n)
+	}
+	return nil
+}
+
+func notNegative(name string, n int) error {
+	if n < 0 {
+		return fmt.Errorf("%w: %s is %d, must be at least 0", ErrInvalid, name, n)
+	}
+	return nil
 }
 
 // decoder is a parameter with a JSON form of its own: the value under key, in an event that lies
@@ -75,14 +109,14 @@ func kindNamed[E Event, P eventPointer[E]](name string) kind {
 	}
 }
 
-// kindOf returns the kind of e, unless e is not one of the events.
-func kindOf(e Event) (kind, bool) {
+// kindOf returns the name of e and its parameters, unless e is not one of the events.
+func kindOf(e Event) (name string, parameters []parameter, ok bool) {
 	for _, k := range kinds {
-		if _, ok := k.of(e); ok {
-			return k, true
+		if parameters, ok := k.of(e); ok {
+			return k.name, parameters, true
 		}
 	}
-	return kind{}, false
+	return "", nil, false
 }
 
 // MarshalEvent writes e as JSON on one line. The text is the same for equal events on every
@@ -96,10 +130,9 @@ func MarshalEvent(e Event) ([]byte, error) {
 }
 
 func marshalValid(e Event) ([]byte, error) {
-	k, _ := kindOf(e)
-	parameters, _ := k.of(e)
+	name, parameters, _ := kindOf(e)
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "{%q:{", k.name)
+	fmt.Fprintf(&b, "{%q:{", name)
 	for i, p := range parameters {
 		value, err := p.marshal()
 		if err != nil {

@@ -10,10 +10,10 @@ type Laplace struct{ Scale float64 }
 // String writes the event like its formula.
 func (e Laplace) String() string { return fmt.Sprintf("Laplace(b=%v)", e.Scale) }
 
-func (e Laplace) validate(int) error { return atLeastZero("scale", e.Scale) }
-
 func (e Laplace) simplest() (Event, error) { return nonPrivateIf(e.Scale == 0, e) }
 
 func (e Laplace) seenBy(size int) (Event, error) { return Laplace{shareDown(e.Scale, size)}, nil }
 
-func (e *Laplace) parameters() []parameter { return []parameter{{"scale", &e.Scale}} }
+func (e *Laplace) parameters() []parameter {
+	return []parameter{within("scale", &e.Scale, atLeastZero)}
+}

@@ -7,8 +7,6 @@ type NonPrivate struct{}
 // String names the event.
 func (NonPrivate) String() string { return "NonPrivate" }
 
-func (NonPrivate) validate(int) error { return nil }
-
 func (e NonPrivate) simplest() (Event, error) { return e, nil }
 
 func (e NonPrivate) seenBy(int) (Event, error) { return e, nil }

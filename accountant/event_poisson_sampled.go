@@ -15,13 +15,6 @@ func (e PoissonSampled) String() string {
 	return fmt.Sprintf("PoissonSampled(q=%v, %v)", e.SamplingProbability, e.Event)
 }
 
-func (e PoissonSampled) validate(depth int) error {
-	if err := probability("sampling probability", e.SamplingProbability); err != nil {
-		return err
-	}
-	return validate(e.Event, depth+1)
-}
-
 func (e PoissonSampled) simplest() (Event, error) {
 	return simplestSample(e.Event, e.SamplingProbability == 0, func(inside Event) (Event, error) {
 		if e.SamplingProbability == 1 {
@@ -36,5 +29,8 @@ func (e PoissonSampled) seenBy(size int) (Event, error) {
 }
 
 func (e *PoissonSampled) parameters() []parameter {
-	return []parameter{{"sampling_probability", &e.SamplingProbability}, {"event", &e.Event}}
+	return []parameter{
+		within("sampling_probability", &e.SamplingProbability, probability),
+		inside(&e.Event),
+	}
 }

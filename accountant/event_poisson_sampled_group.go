@@ -15,16 +15,6 @@ func (e PoissonSampledGroup) String() string {
 	return fmt.Sprintf("PoissonSampledGroup(q=%v, k=%d, %v)", e.SamplingProbability, e.GroupSize, e.Event)
 }
 
-func (e PoissonSampledGroup) validate(depth int) error {
-	if err := probability("sampling probability", e.SamplingProbability); err != nil {
-		return err
-	}
-	if err := atLeastOne("group size", e.GroupSize); err != nil {
-		return err
-	}
-	return validate(e.Event, depth+1)
-}
-
 func (e PoissonSampledGroup) simplest() (Event, error) {
 	if e.GroupSize == 1 {
 		return PoissonSampled{e.SamplingProbability, e.Event}.simplest()
@@ -44,5 +34,9 @@ func (e PoissonSampledGroup) seenBy(size int) (Event, error) {
 }
 
 func (e *PoissonSampledGroup) parameters() []parameter {
-	return []parameter{{"sampling_probability", &e.SamplingProbability}, {"group_size", &e.GroupSize}, {"event", &e.Event}}
+	return []parameter{
+		within("sampling_probability", &e.SamplingProbability, probability),
+		within("group_size", &e.GroupSize, atLeastOne),
+		inside(&e.Event),
+	}
 }

@@ -25,13 +25,6 @@ func (e RandomizedResponse) String() string {
 	return fmt.Sprintf("RandomizedResponse(p=%v, k=%d)", e.NoiseProbability, e.Buckets)
 }
 
-func (e RandomizedResponse) validate(int) error {
-	if err := probability("noise probability", e.NoiseProbability); err != nil {
-		return err
-	}
-	return atLeastOne("buckets", e.Buckets)
-}
-
 func (e RandomizedResponse) simplest() (Event, error) {
 	if e.Buckets == 1 || e.NoiseProbability == 1 {
 		return nil, nil // the answer says nothing
@@ -43,5 +36,8 @@ func (e RandomizedResponse) simplest() (Event, error) {
 func (e RandomizedResponse) seenBy(size int) (Event, error) { return SelfComposed{e, size}, nil }
 
 func (e *RandomizedResponse) parameters() []parameter {
-	return []parameter{{"noise_probability", &e.NoiseProbability}, {"buckets", &e.Buckets}}
+	return []parameter{
+		within("noise_probability", &e.NoiseProbability, probability),
+		within("buckets", &e.Buckets, atLeastOne),
+	}
 }

@@ -25,16 +25,6 @@ func (e RepeatAndSelect) String() string {
 	return fmt.Sprintf("RepeatAndSelect(mean=%v, shape=%v, %v)", e.Mean, e.Shape, e.Event)
 }
 
-func (e RepeatAndSelect) validate(depth int) error {
-	if !(e.Mean >= 1) || math.IsInf(e.Mean, 1) {
-		return fmt.Errorf("%w: mean number of runs is %v, must be finite and at least 1", ErrInvalid, e.Mean)
-	}
-	if !(e.Shape >= 0) {
-		return fmt.Errorf("%w: shape of the number of runs is %v, must be at least 0", ErrInvalid, e.Shape)
-	}
-	return validate(e.Event, depth+1)
-}
-
 func (e RepeatAndSelect) simplest() (Event, error) { return e, nil }
 
 // seenBy: the theorem is about any two datasets.
@@ -44,7 +34,19 @@ func (e RepeatAndSelect) seenBy(size int) (Event, error) {
 }
 
 func (e *RepeatAndSelect) parameters() []parameter {
-	return []parameter{{"event", &e.Event}, {"mean", &e.Mean}, {"shape", (*runsShape)(&e.Shape)}}
+	shape := (*runsShape)(&e.Shape)
+	return []parameter{
+		inside(&e.Event),
+		within("mean", &e.Mean, runsMean),
+		{"shape", shape, shape.check},
+	}
+}
+
+func runsMean(_ string, mean float64) error {
+	if !(mean >= 1) || math.IsInf(mean, 1) {
+		return fmt.Errorf("%w: mean number of runs is %v, must be finite and at least 1", ErrInvalid, mean)
+	}
+	return nil
 }
 
 // runsShape is the shape of a number of runs. JSON has no number for +Inf, which stands for a
@@ -59,6 +61,13 @@ func (s runsShape) MarshalJSON() ([]byte, error) {
 		return []byte(shapePoisson), nil
 	}
 	return json.Marshal(float64(s))
+}
+
+func (s *runsShape) check(int) error {
+	if !(*s >= 0) {
+		return fmt.Errorf("%w: shape of the number of runs is %v, must be at least 0", ErrInvalid, float64(*s))
+	}
+	return nil
 }
 
 func (s *runsShape) decode(o object, key string, _ int) error {

@@ -11,13 +11,6 @@ type SelfComposed struct {
 // String writes the event like its formula.
 func (e SelfComposed) String() string { return fmt.Sprintf("SelfComposed(%d × %v)", e.Count, e.Event) }
 
-func (e SelfComposed) validate(depth int) error {
-	if e.Count < 0 {
-		return fmt.Errorf("%w: count is %d, must be at least 0", ErrInvalid, e.Count)
-	}
-	return validate(e.Event, depth+1)
-}
-
 func (e SelfComposed) simplest() (Event, error) { return e, nil }
 
 func (e SelfComposed) parts() []Entry { return []Entry{{e.Event, e.Count}} }
@@ -28,5 +21,5 @@ func (e SelfComposed) seenBy(size int) (Event, error) {
 }
 
 func (e *SelfComposed) parameters() []parameter {
-	return []parameter{{"event", &e.Event}, {"count", &e.Count}}
+	return []parameter{inside(&e.Event), within("count", &e.Count, notNegative)}
 }

@@ -22,13 +22,6 @@ func (e TreeAggregation) String() string {
 	return fmt.Sprintf("TreeAggregation(σ=%v, steps=%d)", e.NoiseMultiplier, e.Steps)
 }
 
-func (e TreeAggregation) validate(int) error {
-	if err := atLeastZero("noise multiplier", e.NoiseMultiplier); err != nil {
-		return err
-	}
-	return atLeastOne("steps", e.Steps)
-}
-
 func (e TreeAggregation) simplest() (Event, error) { return nonPrivateIf(e.NoiseMultiplier == 0, e) }
 
 func (e TreeAggregation) seenBy(size int) (Event, error) {
@@ -36,5 +29,8 @@ func (e TreeAggregation) seenBy(size int) (Event, error) {
 }
 
 func (e *TreeAggregation) parameters() []parameter {
-	return []parameter{{"noise_multiplier", &e.NoiseMultiplier}, {"steps", &e.Steps}}
+	return []parameter{
+		within("noise_multiplier", &e.NoiseMultiplier, atLeastZero),
+		within("steps", &e.Steps, atLeastOne),
+	}
 }

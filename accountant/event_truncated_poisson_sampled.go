@@ -16,19 +16,6 @@ func (e TruncatedPoissonSampled) String() string {
 	return fmt.Sprintf("TruncatedPoissonSampled(q=%v, n=%d, at most %d, %v)", e.SamplingProbability, e.DatasetSize, e.MaxBatchSize, e.Event)
 }
 
-func (e TruncatedPoissonSampled) validate(depth int) error {
-	if err := atLeastOne("dataset size", e.DatasetSize); err != nil {
-		return err
-	}
-	if err := probability("sampling probability", e.SamplingProbability); err != nil {
-		return err
-	}
-	if e.MaxBatchSize < 0 {
-		return fmt.Errorf("%w: largest batch size is %d, must be at least 0", ErrInvalid, e.MaxBatchSize)
-	}
-	return validate(e.Event, depth+1)
-}
-
 func (e TruncatedPoissonSampled) simplest() (Event, error) {
 	never := e.SamplingProbability == 0 || e.MaxBatchSize == 0
 	return simplestSample(e.Event, never, func(inside Event) (Event, error) {
@@ -38,9 +25,13 @@ func (e TruncatedPoissonSampled) simplest() (Event, error) {
 
 func (e TruncatedPoissonSampled) seenBy(size int) (Event, error) { return noGroups(e, size) }
 
+func largestBatch(_ string, size int) error { return notNegative("largest batch size", size) }
+
 func (e *TruncatedPoissonSampled) parameters() []parameter {
 	return []parameter{
-		{"dataset_size", &e.DatasetSize}, {"sampling_probability", &e.SamplingProbability},
-		{"max_batch_size", &e.MaxBatchSize}, {"event", &e.Event},
+		within("dataset_size", &e.DatasetSize, atLeastOne),
+		within("sampling_probability", &e.SamplingProbability, probability),
+		within("max_batch_size", &e.MaxBatchSize, largestBatch),
+		inside(&e.Event),
 	}
 }

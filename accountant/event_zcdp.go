@@ -13,8 +13,6 @@ type ZCDP struct{ Rho float64 }
 // String writes the event like its formula.
 func (e ZCDP) String() string { return fmt.Sprintf("ZCDP(ρ=%v)", e.Rho) }
 
-func (e ZCDP) validate(int) error { return atLeastZero("rho", e.Rho) }
-
 func (e ZCDP) simplest() (Event, error) {
 	if e.Rho == 0 {
 		return nil, nil
@@ -32,4 +30,4 @@ func (e ZCDP) seenBy(size int) (Event, error) {
 	return nonPrivateIf(math.IsInf(rho, 1), ZCDP{math.Nextafter(rho*(1+0x1p-50), math.Inf(1))})
 }
 
-func (e *ZCDP) parameters() []parameter { return []parameter{{"rho", &e.Rho}} }
+func (e *ZCDP) parameters() []parameter { return []parameter{within("rho", &e.Rho, atLeastZero)} }

@@ -14,9 +14,11 @@ import (
 type geometric struct{ Epsilon float64 }
 
 func (e geometric) String() string              { return fmt.Sprintf("Geometric(ε=%v)", e.Epsilon) }
-func (e geometric) validate(int) error          { return atLeastZero("epsilon", e.Epsilon) }
-func (e *geometric) parameters() []parameter    { return []parameter{{"epsilon", &e.Epsilon}} }
 func (e geometric) seenBy(n int) (Event, error) { return geometric{float64(n) * e.Epsilon}, nil }
+
+func (e *geometric) parameters() []parameter {
+	return []parameter{within("epsilon", &e.Epsilon, atLeastZero)}
+}
 
 // To accountants it is what they know already.
 func (e geometric) simplest() (Event, error) { return ApproxDP{Epsilon: e.Epsilon}, nil }

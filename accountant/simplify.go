@@ -149,10 +149,3 @@ func product(a, b int) (int, error) {
 	}
 	return a * b, nil
 }
-
-func atLeastOne(name string, n int) error {
-	if n < 1 {
-		return fmt.Errorf("%w: %s is %d, must be at least 1", ErrInvalid, name, n)
-	}
-	return nil
-}

@@ -14,7 +14,8 @@ type Claim struct {
 	line []byte
 }
 
-// Claim is what the checkpoint says about the ledger.
+// Claim is what the checkpoint says about the ledger. A ledger for which it does not hold was replaced
+// by an older copy or by that of another run, and going on would forget a spend.
 func (s *State) Claim() Claim {
 	return Claim{Where: fmt.Sprintf("the checkpoint at step %d", s.Step), Entries: s.LedgerEntries, Hash: s.LedgerHash}
 }
@@ -31,9 +32,11 @@ func (j *Journal) Check(claims ...Claim) error {
 	defer j.mu.Unlock()
 	j.chain.heads = headsOf(claims)
 	defer func() { j.chain.heads = nil }()
-	if err := j.readHeads(); err != nil {
+	past := chain{heads: j.chain.heads}
+	if _, err := past.read(content(j.f), j.chain.entries); err != nil {
 		return fmt.Errorf("checkpoints: %s: %w", j.path, err)
 	}
+	j.chain.note()
 	missing, err := j.chain.check(claims)
 	if err != nil {
 		return fmt.Errorf("checkpoints: %s: %w", j.path, err)
@@ -41,14 +44,6 @@ func (j *Journal) Check(claims ...Claim) error {
 	j.missing = append(j.missing, missing...)
 	j.recovered = j.recovered && missing == nil
 	return nil
-}
-
-// readHeads looks up the hashes that claims need in the file.
-func (j *Journal) readHeads() error {
-	past := chain{heads: j.chain.heads}
-	_, err := past.read(content(j.f), j.chain.entries)
-	j.chain.note()
-	return err
 }
 
 // headsOf makes room for the hashes that claims speak of.
@@ -84,9 +79,3 @@ func (c *chain) check(claims []Claim) (missing []byte, err error) {
 	}
 	return append(missing[:len(missing):len(missing)], '\n'), c.add(last)
 }
-
-// Verify reports whether a checkpoint belongs to a ledger: the ledger has at least the entries that
-// it had when the checkpoint was saved, and they are the same. The error matches ErrRollback if
-// not; then the ledger was replaced by an older copy or by that of another run, and going on would
-// forget a spend.
-func Verify(j *Journal, s *State) error { return j.Check(s.Claim()) }

@@ -235,21 +235,13 @@ func (d *Datasets) Register(j *Journal, r Registration) error {
 
 // Adopt registers the run of a ledger file that nobody has to have open, unless it is known.
 func (d *Datasets) Adopt(path string, r Registration) error {
-	f, _, err := openRegular(d.files, path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	var c chain
-	if _, err := c.read(content(f), -1); err != nil {
-		return fmt.Errorf("checkpoints: %s: %w", path, err)
-	}
-	if d.Knows(c.run) {
-		return nil
+	if err := c.readFile(d.files, path, -1); err != nil || d.Knows(c.run) {
+		return err
 	}
 	return d.register(&c, r, func(n int) (digest, error) {
 		var past chain
-		_, err := past.read(content(f), n)
+		err := past.readFile(d.files, path, n)
 		return past.head, err
 	})
 }

@@ -48,7 +48,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	if err := checkpoints.Verify(journal, state); err != nil {
+	if err := journal.Check(state.Claim()); err != nil {
 		panic(err)
 	}
 	fmt.Println("resume from", filepath.Base(path), "with", state.Parameters)

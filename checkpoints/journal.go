@@ -18,7 +18,7 @@ import (
 // released; it may hold more, by the steps that were recorded and then interrupted.
 //
 // Each line carries a hash of the whole file down to it; a checkpoint remembers the number of
-// entries and the hash it saw ([Verify]). The hashes detect accidents and restored old copies.
+// entries and the hash it saw ([Claim]). The hashes detect accidents and restored old copies.
 // Whoever may write the file can also compute them anew: against tampering only a copy of the last
 // hash kept elsewhere helps.
 //

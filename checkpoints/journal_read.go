@@ -52,14 +52,9 @@ func (j *Journal) Info() JournalInfo {
 // [OpenJournal]; a line that is just being appended is left out. Claims about a run that may be
 // running are read before its ledger.
 func ReadJournal(path string, claims ...Claim) (*accountant.Ledger, JournalInfo, error) {
-	f, _, err := openRegular(disk{}, path)
-	if err != nil {
-		return nil, JournalInfo{}, err
-	}
-	defer f.Close()
 	c := chain{heads: headsOf(claims)}
-	if _, err := c.read(content(f), -1); err != nil {
-		return nil, JournalInfo{}, fmt.Errorf("checkpoints: %s: %w", path, err)
+	if err := c.readFile(disk{}, path, -1); err != nil {
+		return nil, JournalInfo{}, err
 	}
 	if _, err := c.check(claims); err != nil {
 		return nil, JournalInfo{}, fmt.Errorf("checkpoints: %s: %w", path, err)
@@ -69,16 +64,22 @@ func ReadJournal(path string, claims ...Claim) (*accountant.Ledger, JournalInfo,
 
 // ReadHeader reads the first line of a ledger alone: its run and its ledger of data sets.
 func ReadHeader(path string) (JournalInfo, error) {
-	f, _, err := openRegular(disk{}, path)
+	var c chain
+	err := c.readFile(disk{}, path, 0)
+	return JournalInfo{Run: c.run, Datasets: c.datasets}, err
+}
+
+// readFile reads a ledger as [chain.read] does, without locking or changing it.
+func (c *chain) readFile(files fileSystem, path string, limit int) error {
+	f, _, err := openRegular(files, path)
 	if err != nil {
-		return JournalInfo{}, err
+		return err
 	}
 	defer f.Close()
-	var c chain
-	if _, err := c.read(content(f), 0); err != nil {
-		return JournalInfo{}, fmt.Errorf("checkpoints: %s: %w", path, err)
+	if _, err := c.read(content(f), limit); err != nil {
+		return fmt.Errorf("checkpoints: %s: %w", path, err)
 	}
-	return JournalInfo{Run: c.run, Datasets: c.datasets}, nil
+	return nil
 }
 
 // LastHash returns the hash that the last complete line of a ledger states, without checking it or

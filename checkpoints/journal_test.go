@@ -357,12 +357,12 @@ func TestVerifyFindsRollbacks(t *testing.T) {
 	s := &State{Step: 3, LedgerEntries: j.Len(), LedgerHash: j.Hash()}
 	old := must(os.ReadFile(path))
 	old = old[:bytes.LastIndexByte(old[:len(old)-1], '\n')+1] // the copy from before step 3
-	if err := Verify(j, s); err != nil {
+	if err := j.Check(s.Claim()); err != nil {
 		t.Errorf("at once: %v", err)
 	}
 	must(0, j.Append(4, event(1.1)))
 	must(0, j.Append(4, event(1.1)))
-	if err := Verify(j, s); err != nil {
+	if err := j.Check(s.Claim()); err != nil {
 		t.Errorf("after two more entries: %v", err)
 	}
 	j.Close()
@@ -370,15 +370,15 @@ func TestVerifyFindsRollbacks(t *testing.T) {
 	must(0, os.WriteFile(path, old, 0o600))
 	j = must(OpenJournal(path))
 	defer j.Close()
-	wantError(t, Verify(j, s), ErrRollback, path, "found 2 ledger entries, expected at least the 3 of the checkpoint at step 3")
+	wantError(t, j.Check(s.Claim()), ErrRollback, path, "found 2 ledger entries, expected at least the 3 of the checkpoint at step 3")
 	// The same step with the same event, recorded on another branch, has another hash.
 	must(0, j.Append(3, event(1.1)))
-	wantError(t, Verify(j, s), ErrRollback, path, "after 3 entries")
+	wantError(t, j.Check(s.Claim()), ErrRollback, path, "after 3 entries")
 
 	other, _ := newJournal(t, 1, 2, 3)
-	wantError(t, Verify(other, s), ErrRollback)
+	wantError(t, other.Check(s.Claim()), ErrRollback)
 	empty, _ := newJournal(t)
-	wantError(t, Verify(empty, &State{LedgerHash: "00"}), ErrRollback, "after 0 entries")
+	wantError(t, empty.Check((&State{LedgerHash: "00"}).Claim()), ErrRollback, "after 0 entries")
 }
 
 // Ten thousand equal entries take one entry of memory.

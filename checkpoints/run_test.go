@@ -44,7 +44,7 @@ func (r *crashRun) resume() (step int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.Step, errors.Join(Verify(r.journal, s), r.journal.Recover())
+	return s.Step, errors.Join(r.journal.Check(s.Claim()), r.journal.Recover())
 }
 
 // train runs steps, saving after every one that is a multiple of saveEvery.

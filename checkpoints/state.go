@@ -160,7 +160,11 @@ func decodeState(data []byte) (*State, error) {
 
 // json writes the header in its one form.
 func (h stateHeader) json() ([]byte, error) {
-	for _, s := range append(slotNames(h.Slots), h.LedgerHash, h.PlanHash) {
+	texts := []string{h.LedgerHash, h.PlanHash}
+	for _, slot := range h.Slots {
+		texts = append(texts, slot.Name)
+	}
+	for _, s := range texts {
 		if len(s) > maxStateString || !utf8.ValidString(s) {
 			return nil, fmt.Errorf("found %.40q of %d bytes, expected UTF-8 of at most %d", s, len(s), maxStateString)
 		}
@@ -170,14 +174,6 @@ func (h stateHeader) json() ([]byte, error) {
 		err = fmt.Errorf("found a header of %d bytes, expected at most %d", len(header), maxStateHeader)
 	}
 	return header, err
-}
-
-func slotNames(slots []slotHeader) []string {
-	names := make([]string, len(slots))
-	for i, s := range slots {
-		names[i] = s.Name
-	}
-	return names
 }
 
 // parseStateHeader accepts only what json writes, which excludes unknown, repeated and missing keys

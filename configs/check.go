@@ -24,6 +24,7 @@ func check(r *source.Report, c *Config, doc document, bad map[string]bool, secti
 	checkBudget(c, doc, bad, missing)
 	checkConstants(r, c, doc, bad)
 	checkWarmup(r, c, doc, bad)
+	checkPath(r, c, doc, bad)
 }
 
 // has reports whether a key was given at all.
@@ -87,5 +88,13 @@ func checkWarmup(r *source.Report, c *Config, doc document, bad map[string]bool)
 	}
 	if w := c.Optimizer.Schedule.WarmupSteps; w > c.Training.Steps {
 		r.Addf(doc[warmup].value.At, warmup, "found %d, expected at most the %d training.steps", w, c.Training.Steps)
+	}
+}
+
+// checkPath refuses a learning rate that follows from a budget that is not there.
+func checkPath(r *source.Report, c *Config, doc document, bad map[string]bool) {
+	const rate = "optimizer.learning_rate"
+	if doc.has(rate) && !bad[rate] && c.Optimizer.ByPath() && !c.Privacy.HasBudget() && !bad["privacy.epsilon"] {
+		r.Addf(doc[rate].value.At, rate, "found path, expected a number, or privacy.epsilon, which the path follows from")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"dpsgd/clip"
+	"dpsgd/features"
 	"dpsgd/model"
 	"dpsgd/optimizer"
 	"dpsgd/release"
@@ -13,6 +14,7 @@ import (
 // default filled in; DefaultConfig says what the defaults are.
 type Config struct {
 	Data        Data
+	Features    Features
 	Model       Model
 	Privacy     Privacy
 	Optimizer   Optimizer
@@ -96,8 +98,20 @@ func (p Privacy) Calibrated() bool { return p.NoiseMultiplier == 0 }
 // Optimizer is the update rule. Setting what the rule does not have is an error.
 type Optimizer struct {
 	Rule         optimizer.UpdateRule
-	LearningRate float64
+	LearningRate float64 // 0: PathLength says
+	PathLength   float64
 	Schedule     Schedule
+}
+
+// ByPath reports whether the learning rate follows from PathLength and the budget.
+func (o Optimizer) ByPath() bool { return o.LearningRate == 0 }
+
+// Features says what the network sees of pictures instead of their pixels.
+type Features struct {
+	features.Recipe
+	// MeanNoise is the noise multiplier of one release ahead of training, the mean of the features,
+	// which is subtracted from them; 0 is none.
+	MeanNoise float64
 }
 
 // Schedule is how the learning rate changes over the steps, counted from 0.
@@ -141,6 +155,10 @@ func DefaultConfig() Config {
 			Std:  []float64{1},
 			Seed: 1,
 		},
+		Features: Features{
+			Recipe:    features.Recipe{Transform: features.None{}, Drawn: "leaves", Pictures: 2400, Seed: 1, Directions: 256},
+			MeanNoise: 40,
+		},
 		Model: Model{Name: "mnist-cnn"},
 		Privacy: Privacy{
 			Delta:    1e-5,
@@ -154,6 +172,7 @@ func DefaultConfig() Config {
 		Optimizer: Optimizer{
 			Rule:         &optimizer.SGD{},
 			LearningRate: 0.5,
+			PathLength:   1900,
 			Schedule:     Schedule{Curve: &optimizer.Constant{}},
 		},
 		Training: Training{

@@ -8,6 +8,7 @@ import (
 	"dpsgd/clip"
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
+	"dpsgd/features"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 	"dpsgd/optimizer"
@@ -60,11 +61,13 @@ func others(path string) []string {
 }
 
 var (
-	withFolder  = &condition{"data.folder", "", func(c *Config) bool { return c.Data.Folder != "" }}
-	withTable   = &condition{"data.table", "", func(c *Config) bool { return c.Data.Table != "" }}
-	withOwnData = &condition{"data.folder", "or data.table", func(c *Config) bool { return withFolder.holds(c) || withTable.holds(c) }}
-	withPoisson = &condition{"training.sampling", "poisson", func(c *Config) bool { return c.Training.Sampling == release.Poisson{} }}
-	withDigits  = &condition{"data.name", "digits", func(c *Config) bool { return c.Data.Name == "digits" }}
+	withFolder   = &condition{"data.folder", "", func(c *Config) bool { return c.Data.Folder != "" }}
+	withTable    = &condition{"data.table", "", func(c *Config) bool { return c.Data.Table != "" }}
+	withOwnData  = &condition{"data.folder", "or data.table", func(c *Config) bool { return withFolder.holds(c) || withTable.holds(c) }}
+	withFeatures = &condition{"features.name", or(features.Transforms().Names()[1:]), func(c *Config) bool { return c.Features.Any() }}
+	byPath       = &condition{"optimizer.learning_rate", "path", func(c *Config) bool { return c.Optimizer.ByPath() }}
+	withPoisson  = &condition{"training.sampling", "poisson", func(c *Config) bool { return c.Training.Sampling == release.Poisson{} }}
+	withDigits   = &condition{"data.name", "digits", func(c *Config) bool { return c.Data.Name == "digits" }}
 )
 
 // fields lists every key in the order in which files are written.
@@ -72,7 +75,7 @@ var fields = fieldsOf(clip.Policies(), optimizer.UpdateRules(), optimizer.Curves
 
 // fieldsOf lists every key where these policies, rules and schedules can be chosen.
 func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer.UpdateRule], curves setting.Kinds[optimizer.Curve]) []*field {
-	return slices.Concat(dataFields, modelFields, privacyFields(policies), optimizerFields(rules), scheduleFields(curves),
+	return slices.Concat(dataFields, featureFields, modelFields, privacyFields(policies), optimizerFields(rules), scheduleFields(curves),
 		trainingFields, performanceFields, runFields)
 }
 
@@ -105,6 +108,22 @@ var dataFields = []*field{
 	{"data.seed", setting.Integer{Min: 0, Max: source.MaxExactInteger}, func(c *Config) any { return &c.Data.Seed },
 		"Which digits are drawn.", withDigits},
 }
+
+var featureFields = slices.Concat([]*field{
+	{"features.name", kindOf[features.Transform](features.Transforms()), func(c *Config) any { return &c.Features.Transform },
+		"What is computed of every picture by a fixed public function, for the network to see: " + docs(features.Transforms()) + ".", nil},
+}, argumentFields("features.name", features.Transforms(), func(c *Config) named { return c.Features.Transform }), []*field{
+	{"features.drawn", setting.Choice(features.DrawnKinds()), func(c *Config) any { return &c.Features.Drawn },
+		"What the program draws, so that dictionary and normalisation are learnt from nobody's pictures: leaves (overlapping shapes, for photographs), silhouettes (filled outlines, for things on black) or strokes (lines, for writing).", withFeatures},
+	{"features.pictures", setting.Integer{Min: 10, Max: 20000}, func(c *Config) any { return &c.Features.Pictures },
+		"How many pictures are drawn.", withFeatures},
+	{"features.seed", setting.Integer{Min: 0, Max: source.MaxExactInteger}, func(c *Config) any { return &c.Features.Seed },
+		"Of the drawing.", withFeatures},
+	{"features.directions", setting.Integer{Min: 0, Max: 5000}, func(c *Config) any { return &c.Features.Directions },
+		"So many principal directions of the drawn pictures' features are scaled down to the last of them, so that a linear layer learns all of them at one pace; below the number of drawn pictures.", withFeatures},
+	{"features.mean_noise", setting.Number{Min: 0, Max: 10000, OpenMin: true, Word: "none", WordMeans: "no mean is released or subtracted"}, func(c *Config) any { return &c.Features.MeanNoise },
+		"Noise multiplier of one release ahead of the first step: the mean of the training examples' features, which is subtracted. Its cost is in the ledger and in the budget.", withFeatures},
+})
 
 var modelFields = []*field{
 	{"model.name", setting.Choice(Networks()), func(c *Config) any { return &c.Model.Name },
@@ -149,8 +168,10 @@ func optimizerFields(rules setting.Kinds[optimizer.UpdateRule]) []*field {
 	return append([]*field{
 		{"optimizer.name", kindOf[optimizer.UpdateRule](rules), func(c *Config) any { return &c.Optimizer.Rule },
 			"The update rule; it only ever sees the noisy gradient.", nil},
-		{"optimizer.learning_rate", setting.Number{Min: 0, Max: 1000, OpenMin: true}, func(c *Config) any { return &c.Optimizer.LearningRate },
-			"The (first) learning rate.", nil},
+		{"optimizer.learning_rate", setting.Number{Min: 0, Max: 1000, OpenMin: true, Word: "path", WordMeans: "it follows from optimizer.path_length"}, func(c *Config) any { return &c.Optimizer.LearningRate },
+			"The (first) learning rate; path computes it from path_length and the budget.", nil},
+		{"optimizer.path_length", setting.Number{Min: 0, Max: 1e9, OpenMin: true}, func(c *Config) any { return &c.Optimizer.PathLength },
+			"How far clipped gradients may move the model: the learning rates of all steps add up to path_length · epsilon^0.75 / clip_norm.", byPath},
 	}, argumentFields("optimizer.name", rules, func(c *Config) named { return c.Optimizer.Rule })...)
 }
 
@@ -201,7 +222,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"privacy.clipping", "privacy.noise_schedule", "training.average", "training.sampling"}
+var later = []string{"features.name", "privacy.clipping", "privacy.noise_schedule", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

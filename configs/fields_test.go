@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/configs/internal/source"
+	"dpsgd/features"
 	"dpsgd/internal/setting"
 	"dpsgd/optimizer"
 	"dpsgd/release"
@@ -49,6 +50,10 @@ func TestTableHasEveryFieldOfConfigOnce(t *testing.T) {
 		switch f.path {
 		case "optimizer.name":
 			want = "config.optimizer.rule"
+		case "features.name":
+			want = "config.features.recipe.transform"
+		case "features.drawn", "features.pictures", "features.seed", "features.directions":
+			want = strings.Replace(want, "features", "features.recipe", 1)
 		case "optimizer.schedule.name":
 			want = "config.optimizer.schedule.curve"
 		}
@@ -61,12 +66,18 @@ func TestTableHasEveryFieldOfConfigOnce(t *testing.T) {
 	}
 }
 
-// argumentsOfKinds is the keys of the arguments of clipping policies, update rules, averages and schedules.
+// argumentsOfKinds is the keys of the arguments of transforms, clipping policies, update rules,
+// averages and schedules.
 func argumentsOfKinds() map[string]bool {
 	paths := map[string]bool{}
 	for _, k := range clip.Policies() {
 		for _, a := range setting.Arguments(k.New()) {
 			paths["privacy."+a.Name] = true
+		}
+	}
+	for _, k := range features.Transforms() {
+		for _, a := range setting.Arguments(k.New()) {
+			paths["features."+a.Name] = true
 		}
 	}
 	for _, k := range release.NoiseSchedules() {
@@ -105,7 +116,7 @@ func TestArgumentsAreStoredInTheirKind(t *testing.T) {
 }
 
 func TestTopLevelKeys(t *testing.T) {
-	want := "data model privacy optimizer training performance run"
+	want := "data features model privacy optimizer training performance run"
 	if got := strings.Join(children(""), " "); got != want {
 		t.Errorf("top-level keys are %s, want %s", got, want)
 	}

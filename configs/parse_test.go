@@ -69,8 +69,8 @@ run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 	want.Privacy = Privacy{2.5, 1.25, 1e-6, 0.5, &clip.Automatic{StabilityConstant: 0.1}, &release.LinearNoise{FinalFactor: 0.25}, "rdp"}
 	want.Optimizer = Optimizer{
 		Rule:         &optimizer.Adam{Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-7, WeightDecay: 0.1, Decoupled: true},
-		LearningRate: 0.01,
-		Schedule:     Schedule{Curve: &optimizer.Cosine{FinalFactor: 0.1}, WarmupSteps: 7},
+		LearningRate: 0.01, PathLength: 1900,
+		Schedule: Schedule{Curve: &optimizer.Cosine{FinalFactor: 0.1}, WarmupSteps: 7},
 	}
 	want.Training = Training{Sampling: release.Poisson{}, BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1, Average: &optimizer.EMA{Decay: 0.99}}
 	want.Performance = Performance{3, "ghost"}
@@ -122,6 +122,7 @@ func TestHarmlessVariantsOfAFile(t *testing.T) {
 }
 
 func TestOverridesSetEveryKey(t *testing.T) {
+	const patches = smallest + "features: {name: patches}"
 	tests := []struct{ base, override, want string }{
 		{smallest, "data.name=mnist", "name: mnist"},
 		{smallest, "data.mean=[0.25]", "mean: [0.25]"},
@@ -159,6 +160,18 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{smallest, "optimizer.schedule.name=cosine", "name: cosine"},
 		{smallest, "optimizer.schedule.warmup_steps=5", "warmup_steps: 5"},
 		{smallest + "optimizer: {schedule: {name: cosine}}", "optimizer.schedule.final_factor=0.5", "final_factor: 0.5"},
+		{smallest, "features.name=patches", "features:\n  name: patches\n  filters: 384"},
+		{patches, "features.filters=16", "filters: 16"},
+		{patches, "features.patch_size=5", "patch_size: 5"},
+		{patches, "features.pooling=2", "pooling: 2"},
+		{patches, "features.scale=2", "scale: 2"},
+		{smallest + "features: {name: scattering}", "features.groups=9", "groups: 9"},
+		{patches, "features.drawn=strokes", "drawn: strokes"},
+		{patches, "features.pictures=100", "pictures: 100"},
+		{patches, "features.seed=7", "seed: 7"},
+		{patches, "features.directions=20", "directions: 20"},
+		{patches, "features.mean_noise=none", "mean_noise: none"},
+		{smallest + "optimizer: {learning_rate: path}", "optimizer.path_length=100", "path_length: 100"},
 		{smallest + "optimizer: {schedule: {name: step}}", "optimizer.schedule.step_every=5", "step_every: 5"},
 		{smallest + "optimizer: {schedule: {name: step}}", "optimizer.schedule.step_factor=0.5", "step_factor: 0.5"},
 		{smallest, "training.sampling=full", "sampling: full\n  physical"},

@@ -5,10 +5,9 @@ import (
 	"math"
 )
 
-// Normalisation shifts and scales values: a pixel p in [0, 1] of channel c, or
-// the number p in column c of a row, becomes (p − Mean[c]) / Std[c]. Both have
-// one value for each channel or column. They are public constants from the
-// configuration; this package never computes them.
+// Normalisation shifts and scales values: a pixel p in [0, 1] of channel c, or the number p in
+// column c of a row, becomes (p − Mean[c]) / Std[c]. Both have one value for each channel or
+// column. They are public constants from the configuration; this package never computes them.
 type Normalisation struct{ Mean, Std []float64 }
 
 // Batcher turns examples, chosen by index, into the float32 input of a network.
@@ -18,9 +17,9 @@ type Batcher struct {
 	examples filler
 }
 
-// NewBatcher prepares the examples of s for normalisation n. It fails with
-// [ErrInvalid] when n does not have one finite mean and one finite, positive
-// standard deviation for each channel or column. [Features] have none.
+// NewBatcher prepares the examples of s for normalisation n. It fails with [ErrInvalid] when n does
+// not have one finite mean and one finite, positive standard deviation for each channel or column.
+// [Features] have none.
 func NewBatcher(s Set, n Normalisation) (*Batcher, error) {
 	channels, kind := s.Shape().Channels, "channel"
 	if s.Shape().IsRow() {
@@ -55,11 +54,10 @@ func (b *Batcher) Shape() Shape { return b.set.Shape() }
 // Len returns the number of examples that indices may choose from.
 func (b *Batcher) Len() int { return b.set.Len() }
 
-// Fill writes example indices[i], normalised, to row i of x, which has shape
-// (rows, Height, Width, Channels) or (rows, columns), and its label to labels[i].
-// Rows and labels past len(indices) are left as they are: padding is the
-// caller's. Fill allocates nothing. It panics when x or labels is too short or an
-// index is out of range.
+// Fill writes example indices[i], normalised, to row i of x, which has shape (rows, Height, Width,
+// Channels) or (rows, columns), and its label to labels[i]. Rows and labels past len(indices) are
+// left as they are: padding is the caller's. Fill allocates nothing. It panics when x or labels is
+// too short or an index is out of range.
 func (b *Batcher) Fill(x []float32, labels []int32, indices []int) {
 	size := b.set.Shape().Values()
 	if len(labels) < len(indices) || len(x) < len(indices)*size {

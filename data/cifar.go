@@ -2,6 +2,7 @@ package data
 
 import (
 	"archive/tar"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +16,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// One record of CIFAR-10's binary version, after
-// https://www.cs.toronto.edu/~kriz/cifar.html: the label, then 1,024 red, 1,024
-// green and 1,024 blue bytes, each plane in row-major order.
+// One record of CIFAR-10's binary version, after https://www.cs.toronto.edu/~kriz/cifar.html: the
+// label, then 1,024 red, 1,024 green and 1,024 blue bytes, each plane in row-major order.
 var cifarShape = Shape{Height: 32, Width: 32, Channels: 3}
 
 const (
@@ -55,23 +55,31 @@ func interleave(dst, red, green, blue []byte) {
 	}
 }
 
-// cifarFiles is a set in CIFAR-10's "binary version": its members, in a folder
-// inside the archive or beside it.
+// cifarFiles is a set in CIFAR-10's "binary version": its members, in a folder inside the archive or
+// beside it.
 type cifarFiles struct {
 	archive string // file name
 	folder  string // of the members
-	train   []File
-	test    File
+	members []File // all of one size; the last one is the test set
 }
 
-// load reads the unpacked members, or else the archive beside their folder, and
-// verifies each member.
+// load reads the unpacked members, or else the archive beside their folder, and verifies each
+// member.
 func (s *cifarFiles) load(set *Dataset, folder string, _ uint64) (*Split, error) {
 	archive := filepath.Join(folder, s.archive)
-	sets := &cifarBuffers{files: s, classes: len(set.Classes), train: newCIFARBuffer(len(s.train), s.train[0].Size), test: newCIFARBuffer(1, s.test.Size)}
-	err := s.readMembers(filepath.Join(folder, s.folder), sets.put)
+	n := int(s.members[0].Size / cifarRecord)
+	labels, pixels := make([]byte, n*len(s.members)), make([]byte, n*len(s.members)*3*cifarPlane)
+	put := func(i int, what string, content []byte) error { // members write disjoint parts
+		from, to := i*n, (i+1)*n
+		_, _, err := parseCIFAR(labels[from:from:to], pixels[from*3*cifarPlane:from*3*cifarPlane:to*3*cifarPlane], content, what, len(set.Classes))
+		if err != nil {
+			return err
+		}
+		return verify(content, what, s.members[i].SHA256)
+	}
+	err := s.readMembers(filepath.Join(folder, s.folder), put)
 	if errors.Is(err, ErrMissing) {
-		err = s.readArchive(set.Name, archive, sets.put)
+		err = s.readArchive(set.Name, archive, put)
 	}
 	if errors.Is(err, ErrMissing) {
 		return nil, missing(set.Name, archive)
@@ -79,34 +87,26 @@ func (s *cifarFiles) load(set *Dataset, folder string, _ uint64) (*Split, error)
 	if err != nil {
 		return nil, err
 	}
-	train, err := NewImages(set.Shape, set.Classes, sets.train.labels, sets.train.pixels)
-	if err != nil {
-		return nil, err
-	}
-	test, err := NewImages(set.Shape, set.Classes, sets.test.labels, sets.test.pixels)
-	if err != nil {
-		return nil, err
-	}
-	return &Split{Train: train, Test: test}, nil
+	bounds := [3]int{0, len(labels) - n, len(labels)}
+	return splitOf(set.Name, func(part int) (*Images, error) {
+		from, to := bounds[part], bounds[part+1]
+		return NewImages(set.Shape, set.Classes, labels[from:to], pixels[from*3*cifarPlane:to*3*cifarPlane])
+	})
 }
 
-// files are all members that are needed; the test batch comes last.
-func (s *cifarFiles) files() []File { return append(slices.Clone(s.train), s.test) }
-
-// take receives the content of member i of files, from several goroutines.
+// take receives the content of member i, from several goroutines.
 type take func(i int, what string, content []byte) error
 
 // readMembers reads the unpacked files of folder.
 func (s *cifarFiles) readMembers(folder string, put take) error {
-	members := s.files()
-	return parallel(len(members), func(i int) error {
-		name := filepath.Join(folder, members[i].Name)
+	return parallel(len(s.members), func(i int) error {
+		name := filepath.Join(folder, s.members[i].Name)
 		f, err := openFile(name)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		content, err := readExactly(f, name, members[i].Size)
+		content, err := readExactly(f, name, s.members[i].Size)
 		if err != nil {
 			return err
 		}
@@ -128,9 +128,8 @@ func (s *cifarFiles) readArchive(set, name string, put take) error {
 		return fmt.Errorf("data: %w: %s is not a gzip file: %w", ErrInvalid, name, err)
 	}
 	entries := tar.NewReader(unpacked)
-	members := s.files()
-	seen := make([]bool, len(members))
-	failed := make([]error, len(members))
+	seen := make([]bool, len(s.members))
+	failed := make([]error, len(s.members))
 	var group sync.WaitGroup // unpacking is serial; the work on members goes beside it
 	defer group.Wait()
 	for {
@@ -152,26 +151,21 @@ func (s *cifarFiles) readArchive(set, name string, put take) error {
 			return fmt.Errorf("data: %w: archive %s holds %s twice", ErrInvalid, name, header.Name)
 		}
 		seen[i] = true
-		what := name + ": " + members[i].Name
-		content, err := readExactly(entries, what, members[i].Size)
+		what := name + ": " + s.members[i].Name
+		content, err := readExactly(entries, what, s.members[i].Size)
 		if err != nil {
 			return err
 		}
 		group.Go(func() { failed[i] = put(i, what, content) })
 	}
 	if i := slices.Index(seen, false); i >= 0 {
-		return fmt.Errorf("data: %w: archive %s does not hold %s", ErrInvalid, name, path.Join(s.folder, members[i].Name))
+		return fmt.Errorf("data: %w: archive %s does not hold %s", ErrInvalid, name, path.Join(s.folder, s.members[i].Name))
 	}
 	group.Wait()
-	for _, err := range failed {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(failed...)
 }
 
-// member returns which of files an archive entry is, −1 for one to pass over.
+// member returns which member an archive entry is, −1 for one to pass over.
 func (s *cifarFiles) member(set string, h *tar.Header) (int, error) {
 	const small = 1 << 16 // bytes of an entry that is passed over
 	if h.Typeflag == tar.TypeDir && path.Clean(h.Name) == s.folder {
@@ -180,7 +174,7 @@ func (s *cifarFiles) member(set string, h *tar.Header) (int, error) {
 	if h.Typeflag != tar.TypeReg {
 		return 0, fmt.Errorf("entry %q is of type %q, expected regular files", h.Name, h.Typeflag)
 	}
-	for i, f := range s.files() {
+	for i, f := range s.members {
 		if h.Name == path.Join(s.folder, f.Name) {
 			return i, nil
 		}
@@ -191,36 +185,6 @@ func (s *cifarFiles) member(set string, h *tar.Header) (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("entry %q of %d bytes is not a part of %s", h.Name, h.Size, set)
-}
-
-// cifarBuffers collects members into the two sets; members write disjoint parts.
-type cifarBuffers struct {
-	files       *cifarFiles
-	classes     int
-	train, test cifarBuffer
-}
-
-type cifarBuffer struct{ labels, pixels []byte }
-
-func newCIFARBuffer(files int, size int64) cifarBuffer {
-	n := files * int(size/cifarRecord)
-	return cifarBuffer{make([]byte, n), make([]byte, n*3*cifarPlane)}
-}
-
-func (b *cifarBuffers) put(i int, what string, content []byte) error {
-	f, buffer := b.files.test, b.test
-	if i < len(b.files.train) {
-		f, buffer = b.files.train[i], b.train
-	} else {
-		i = 0
-	}
-	n := len(content) / cifarRecord
-	labels := buffer.labels[i*n : i*n : (i+1)*n]
-	pixels := buffer.pixels[i*n*3*cifarPlane : i*n*3*cifarPlane : (i+1)*n*3*cifarPlane]
-	if _, _, err := parseCIFAR(labels, pixels, content, what, b.classes); err != nil {
-		return err
-	}
-	return verify(content, what, f.SHA256)
 }
 
 // unpack writes the members of a verified archive to their folder inside root,
@@ -235,7 +199,7 @@ func (s *cifarFiles) unpack(set *Dataset, archive string, root *os.Root) error {
 	}
 	defer folder.Close()
 	return s.readArchive(set.Name, archive, func(i int, what string, content []byte) error {
-		f := s.files()[i]
+		f := s.members[i]
 		if err := verify(content, what, f.SHA256); err != nil {
 			return err
 		}

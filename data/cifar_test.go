@@ -33,7 +33,7 @@ type cifarFixture struct {
 func tinyCIFAR() (cifarFixture, map[string][]byte) {
 	contents := map[string][]byte{"one.bin": cifarBatch(0, 1), "two.bin": cifarBatch(2, 0), "test.bin": cifarBatch(1, 1)}
 	entry := func(name string) File { return File{name, int64(len(contents[name])), sum(contents[name])} }
-	files := &cifarFiles{folder: "bin", archive: "tiny.tar.gz", train: []File{entry("one.bin"), entry("two.bin")}, test: entry("test.bin")}
+	files := &cifarFiles{folder: "bin", archive: "tiny.tar.gz", members: []File{entry("one.bin"), entry("two.bin"), entry("test.bin")}}
 	return cifarFixture{&Dataset{
 		Name: "tiny", Classes: []string{"a", "b", "c"}, Shape: cifarShape, Train: 4, Test: 2,
 		Load: files.load, Unpack: files.unpack, Files: []File{{Name: files.archive}},

@@ -16,9 +16,8 @@ type Dataset struct {
 	Doc     string   // a few words that complete a list, such as "28x28 grey digits"
 	Aliases []string // names that people try, to suggest Name; they are not accepted
 
-	// What the set holds, as its authors publish it. Loading anything else is an
-	// error, so everything but the examples themselves is known before they are
-	// read.
+	// What the set holds, as its authors publish it. Loading anything else is an error, so
+	// everything but the examples themselves is known before they are read.
 	Shape       Shape
 	Classes     []string
 	Train, Test int // examples
@@ -45,8 +44,7 @@ type File struct {
 	SHA256 string // in hexadecimal
 }
 
-// datasets is the one list of data sets that have a name; the one that needs no
-// files comes first.
+// datasets is the one list of data sets that have a name; the one that needs no files comes first.
 var datasets = []*Dataset{&drawnDigits, &mnist, &fashionMNIST, &cifar10}
 
 // Register adds a data set to those that have a name. Configurations, commands

@@ -56,7 +56,7 @@ func TestEveryDatasetIsDeclaredWhole(t *testing.T) {
 func TestLoadedSetsAreHeldAgainstTheirDeclaration(t *testing.T) {
 	set, contents := tiny()
 	dir := t.TempDir()
-	for i, f := range set.all() {
+	for i, f := range set.idxFiles {
 		write(t, contents[i], dir, "tiny", f.Name)
 	}
 	if _, err := set.Dataset.load(dir, 0); err != nil {

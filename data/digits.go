@@ -16,12 +16,9 @@ var digitClasses = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
 
 // drawDigits makes both parts of the set.
 func drawDigits(seed uint64, train, test int) (*Split, error) {
-	first, err := drawSet(seed, digits.Train, train)
-	if err != nil {
-		return nil, err
-	}
-	second, err := drawSet(seed, digits.Test, test)
-	return &Split{Train: first, Test: second}, err
+	return splitOf("", func(part int) (*Images, error) {
+		return drawSet(seed, [2]digits.Part{digits.Train, digits.Test}[part], [2]int{train, test}[part])
+	})
 }
 
 // drawSet draws n pictures, in chunks so that the buffers of a drawer are used many times.

@@ -1,6 +1,6 @@
-// Package data holds labelled examples in memory, pictures, rows of numbers or what
-// a program computed of them ([Features]), and hands them to a training step: by index, drawn by Poisson sampling,
-// normalised with public constants.
+// Package data holds labelled examples in memory, pictures, rows of numbers or what a program
+// computed of them ([Features]), and hands them to a training step: by index, sampled, normalised
+// with public constants.
 //
 // # Where examples come from
 //
@@ -13,10 +13,9 @@
 //   - a folder of a person's own pictures (Spec.Folder).
 //   - a table of a person's own, train.csv and test.csv (Spec.Table).
 //
-// The named sets are the published ones and nothing else: structure, sizes,
-// labels and the SHA-256 of every unpacked file are checked at each start.
-// [Fetch] downloads them. Without Spec.Dir the files are looked for in
-// [DefaultDir]:
+// The named sets are the published ones and nothing else: structure, sizes, labels and the SHA-256
+// of every unpacked file are checked at each start. [Fetch] downloads them. Without Spec.Dir the
+// files are looked for in [DefaultDir]:
 //
 //	<dir>/mnist/train-images-idx3-ubyte.gz          (and three more; or without .gz)
 //	<dir>/fashion-mnist/train-images-idx3-ubyte.gz  (and three more; or without .gz)
@@ -28,13 +27,12 @@
 //
 // # What stays public
 //
-// Nothing that leaves this package is computed from the examples: class names,
-// size, channels and columns are declared by the caller or fixed by the named
-// set, [Normalisation] holds constants from the configuration, and a label that
-// was not declared is an error at reading, never a new class. The number of
-// examples and the members of a batch are secrets of the training set: they
-// are arguments and results here, never part of a message about training. A
-// message about a broken file names the place, never the value there.
+// Nothing that leaves this package is computed from the examples: class names, size, channels and
+// columns are declared by the caller or fixed by the named set, [Normalisation] holds constants
+// from the configuration, and a label that was not declared is an error at reading, never a new
+// class. The number of examples and the members of a batch are secrets of the training set: they
+// are arguments and results here, never part of a message about training. A message about a broken
+// file names the place, never the value there.
 //
 // # How batches are drawn
 //

@@ -24,11 +24,10 @@ type FetchOptions struct {
 	Progress func(file string, done, total int64)
 }
 
-// Fetch downloads the named set into dir ([DefaultDir] when empty), laid out as
-// [Load] expects it, and verifies it. A set that is there and verified is left
-// alone. An interrupted download leaves a ".part" file and is continued by the
-// next call. Mirrors are tried in order; when all fail, the error names
-// each. A file with a wrong size or checksum is deleted, never kept.
+// Fetch downloads the named set into dir ([DefaultDir] when empty), laid out as [Load] expects it,
+// and verifies it. A set that is there and verified is left alone. An interrupted download leaves a
+// ".part" file and is continued by the next call. Mirrors are tried in order; when all fail, the
+// error names each. A file with a wrong size or checksum is deleted, never kept.
 //
 // Only the sets of [Fetchable] can be fetched.
 func Fetch(ctx context.Context, name, dir string, opts FetchOptions) error {

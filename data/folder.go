@@ -11,11 +11,10 @@ import (
 	"strings"
 )
 
-// loadFolder reads <folder>/train/<class>/ and <folder>/test/<class>/. The class
-// folders must be exactly the declared classes. In each, files with the extension
-// .png, .jpg or .jpeg (in any case) are pictures; names that start with a dot
-// and other extensions are passed over. The order is that of the classes, then
-// of the file names, so it does not depend on the machine.
+// loadFolder reads <folder>/train/<class>/ and <folder>/test/<class>/. The class folders must be
+// exactly the declared classes. In each, files with the extension .png, .jpg or .jpeg (in any case)
+// are pictures; names that start with a dot and other extensions are passed over. The order is that
+// of the classes, then of the file names, so it does not depend on the machine.
 //
 // Links are followed inside the folder and refused when they lead out of it.
 func loadFolder(spec Spec) (*Split, error) {
@@ -35,23 +34,15 @@ func loadFolder(spec Spec) (*Split, error) {
 	}
 	defer root.Close()
 	// Both parts are listed before a picture is decoded: mistakes show at once.
-	train, err := listPart(root, "train", spec.Classes)
-	if err != nil {
-		return nil, err
+	var listed [2][]picture
+	for i, part := range parts {
+		if listed[i], err = listPart(root, part, spec.Classes); err != nil {
+			return nil, err
+		}
 	}
-	test, err := listPart(root, "test", spec.Classes)
-	if err != nil {
-		return nil, err
-	}
-	first, err := readPictures(root, train, shape, spec.Classes)
-	if err != nil {
-		return nil, err
-	}
-	second, err := readPictures(root, test, shape, spec.Classes)
-	if err != nil {
-		return nil, err
-	}
-	return &Split{Name: filepath.Base(filepath.Clean(spec.Folder)), Train: first, Test: second}, nil
+	return splitOf(filepath.Base(filepath.Clean(spec.Folder)), func(part int) (*Images, error) {
+		return readPictures(root, listed[part], shape, spec.Classes)
+	})
 }
 
 // checkClasses makes sure that each class can be the name of one folder.
@@ -87,8 +78,8 @@ func listPart(root *os.Root, part string, classes []string) ([]picture, error) {
 		return nil, fmt.Errorf("data: %s: %w", where, err)
 	}
 	for _, e := range entries {
-		if e.info.IsDir() && !slices.Contains(classes, e.name) {
-			return nil, fmt.Errorf("data: %w: folder %s is not one of the declared classes %s", ErrInvalid, filepath.Join(where, e.name), quoted(classes))
+		if e.IsDir() && !slices.Contains(classes, e.Name()) {
+			return nil, fmt.Errorf("data: %w: folder %s is not one of the declared classes %s", ErrInvalid, filepath.Join(where, e.Name()), quoted(classes))
 		}
 	}
 	var pictures []picture
@@ -114,16 +105,16 @@ func listClass(root *os.Root, folder string, label uint8) ([]picture, error) {
 	}
 	var pictures []picture
 	for _, e := range entries {
-		if e.info.IsDir() {
-			return nil, fmt.Errorf("data: %w: folder %s lies inside a class, expected pictures only", ErrInvalid, filepath.Join(where, e.name))
+		if e.IsDir() {
+			return nil, fmt.Errorf("data: %w: folder %s lies inside a class, expected pictures only", ErrInvalid, filepath.Join(where, e.Name()))
 		}
-		if !isPicture(e.name) {
+		if !slices.Contains([]string{".png", ".jpg", ".jpeg"}, strings.ToLower(path.Ext(e.Name()))) {
 			continue
 		}
-		if !e.info.Mode().IsRegular() {
-			return nil, fmt.Errorf("data: %w: %s is %s, expected a picture", ErrInvalid, filepath.Join(where, e.name), kind(e.info.Mode()))
+		if !e.Mode().IsRegular() {
+			return nil, fmt.Errorf("data: %w: %s is %s, expected a picture", ErrInvalid, filepath.Join(where, e.Name()), kind(e.Mode()))
 		}
-		pictures = append(pictures, picture{path: path.Join(folder, e.name), label: label})
+		pictures = append(pictures, picture{path: path.Join(folder, e.Name()), label: label})
 	}
 	if len(pictures) == 0 {
 		return nil, fmt.Errorf("data: %w: folder %s holds no .png, .jpg or .jpeg file", ErrMissing, where)
@@ -131,22 +122,9 @@ func listClass(root *os.Root, folder string, label uint8) ([]picture, error) {
 	return pictures, nil
 }
 
-func isPicture(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".png", ".jpg", ".jpeg":
-		return true
-	}
-	return false
-}
-
-// entry is a member of a folder; info describes what a link points to.
-type entry struct {
-	name string
-	info fs.FileInfo
-}
-
-// readDir lists a folder in byte order of the names, without hidden entries.
-func readDir(root *os.Root, folder string) ([]entry, error) {
+// readDir lists a folder in byte order of the names, without hidden entries. Links are described as
+// what they point to.
+func readDir(root *os.Root, folder string) ([]fs.FileInfo, error) {
 	f, err := root.Open(folder)
 	if err != nil {
 		return nil, err
@@ -156,7 +134,7 @@ func readDir(root *os.Root, folder string) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]entry, 0, len(found))
+	entries := make([]fs.FileInfo, 0, len(found))
 	for _, e := range found {
 		if strings.HasPrefix(e.Name(), ".") {
 			continue
@@ -166,9 +144,9 @@ func readDir(root *os.Root, folder string) ([]entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, entry{e.Name(), info})
+		entries = append(entries, info)
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(entries, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, nil
 }
 

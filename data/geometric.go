@@ -5,10 +5,9 @@ import (
 	"math/bits"
 )
 
-// skipTable is the distribution of how many records in a row are left out before
-// the next one joins: survival[k−1] is the chance that at least k are, (1−q)^k,
-// in units of 2⁻¹²⁸. A uniform number u leaves out as many records as there are
-// entries above u (inversion).
+// skipTable is the distribution of how many records in a row are left out before the next one
+// joins: survival[k−1] is the chance that at least k are, (1−q)^k, in units of 2⁻¹²⁸. A uniform
+// number u leaves out as many records as there are entries above u (inversion).
 //
 // The table ends where (1−q)^k falls below 1/16, or at maxSkips entries. A u
 // below the last entry leaves out that many records without one that joins, and
@@ -20,11 +19,10 @@ type skipTable struct {
 
 const maxSkips = 512
 
-// fill computes S₁ = 1 − ⌊q⌋ and S_{k+1} = S_k − ⌊q·S_k⌋, where ⌊ ⌋ rounds down
-// to a multiple of 2⁻¹²⁸. With S₀ = 1, the record after k left out joins with
-// chance ⌊q·S_k⌋ / S_k. That is at most q, and more than q − 2⁻¹²⁸/S_k ≥ q − 2⁻¹²⁴
-// because the table ends at the first S_k < 1/16. It needs 2⁻¹²⁸ ≤ q ≤ 1. A table
-// for n records needs no more than n entries.
+// fill computes S₁ = 1 − ⌊q⌋ and S_{k+1} = S_k − ⌊q·S_k⌋, where ⌊ ⌋ rounds down to a multiple of
+// 2⁻¹²⁸. With S₀ = 1, the record after k left out joins with chance ⌊q·S_k⌋ / S_k. That is at most
+// q, and more than q − 2⁻¹²⁸/S_k ≥ q − 2⁻¹²⁴ because the table ends at the first S_k < 1/16. It
+// needs 2⁻¹²⁸ ≤ q ≤ 1. A table for n records needs no more than n entries.
 func (t *skipTable) fill(q float64, n int) {
 	mantissa, shift := split(q)
 	// S₀ = 2¹²⁸ does not fit. Half of it does, and the difference is taken mod 2¹²⁸.

@@ -83,9 +83,9 @@ func newIDXFixture(contents [][]byte) idxFixture {
 	s := idxFixture{&Dataset{Name: "tiny", Classes: []string{"a", "b"}, Shape: Shape{2, 2, 1}}, &idxFiles{}}
 	s.Load = s.idxFiles.load
 	s.Train, s.Test = len(contents[1])-8, len(contents[3])-8 // after the header, a byte for each label
-	for i, f := range []*File{&s.trainImages, &s.trainLabels, &s.testImages, &s.testLabels} {
+	for i := range s.idxFiles {
 		name := []string{"train-images", "train-labels", "test-images", "test-labels"}[i]
-		*f = File{name, int64(len(contents[i])), sum(contents[i])}
+		s.idxFiles[i] = File{name, int64(len(contents[i])), sum(contents[i])}
 		packed := pack(contents[i])
 		s.Files = append(s.Files, File{name + ".gz", int64(len(packed)), sum(packed)})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 )
 
 // The IDX format, after http://yann.lecun.com/exdb/mnist/: two zero bytes, the
@@ -71,51 +72,31 @@ func parseIDXPair(images, labels unpacked, shape Shape, classes []string) (*Imag
 	return NewImages(shape, classes, values, pixels)
 }
 
-// idxFiles are the four files of a set of the MNIST family, as they are unpacked.
-type idxFiles struct{ trainImages, trainLabels, testImages, testLabels File }
-
-func (s *idxFiles) all() []File {
-	return []File{s.trainImages, s.trainLabels, s.testImages, s.testLabels}
-}
+// idxFiles are the four files of a set of the MNIST family, as they are unpacked: pictures and labels
+// to train on, pictures and labels to test with.
+type idxFiles [4]File
 
 // load reads and verifies the four files, packed with gzip or plain.
 func (s *idxFiles) load(set *Dataset, folder string, _ uint64) (*Split, error) {
-	files := s.all()
-	read := make([]unpacked, len(files))
-	err := parallel(len(files), func(i int) (err error) {
-		read[i], err = readPacked(filepath.Join(folder, files[i].Name), files[i].Size)
+	var read [len(s)]unpacked
+	err := parallel(len(s), func(i int) (err error) {
+		read[i], err = readPacked(filepath.Join(folder, s[i].Name), s[i].Size)
 		return err
 	})
 	if errors.Is(err, ErrMissing) {
-		return nil, missing(set.Name, filepath.Join(folder, s.firstMissing(read)))
+		first := slices.IndexFunc(read[:], func(u unpacked) bool { return u.content == nil })
+		return nil, missing(set.Name, filepath.Join(folder, s[first].Name+".gz"))
 	}
 	if err != nil {
 		return nil, err
 	}
-	train, err := parseIDXPair(read[0], read[1], set.Shape, set.Classes)
+	split, err := splitOf(set.Name, func(part int) (*Images, error) {
+		return parseIDXPair(read[2*part], read[2*part+1], set.Shape, set.Classes)
+	})
 	if err != nil {
 		return nil, err
 	}
-	test, err := parseIDXPair(read[2], read[3], set.Shape, set.Classes)
-	if err != nil {
-		return nil, err
-	}
-	// After the structure, so that a file with something wrong in it is described
-	// by what is wrong.
-	for i, u := range read {
-		if err := verifySum(u.sum, u.name, files[i].SHA256); err != nil {
-			return nil, err
-		}
-	}
-	return &Split{Train: train, Test: test}, nil
-}
-
-// firstMissing names the packed file of the first content that was not read.
-func (s *idxFiles) firstMissing(read []unpacked) string {
-	for i, f := range s.all() {
-		if read[i].content == nil {
-			return f.Name + ".gz"
-		}
-	}
-	return ""
+	// After the structure, so that a file with something wrong in it is described by what is wrong.
+	err = parallel(len(s), func(i int) error { return verify(read[i].content, read[i].name, s[i].SHA256) })
+	return split, err
 }

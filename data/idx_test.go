@@ -10,7 +10,7 @@ import (
 func TestIDXFilesArePackedOrPlain(t *testing.T) {
 	set, contents := tiny()
 	dir := t.TempDir()
-	for i, f := range []File{set.trainImages, set.trainLabels, set.testImages, set.testLabels} {
+	for i, f := range set.idxFiles {
 		if i%2 == 0 {
 			write(t, pack(contents[i]), dir, "tiny", f.Name+".gz")
 		} else {
@@ -57,12 +57,12 @@ func TestBrokenIDXFiles(t *testing.T) {
 		"sides":             {"train-images", changed(changed(images, 11, 1), 15, 4), []string{"train-images holds pictures of 1 by 4 pixels, expected 2 by 2"}},
 		"huge":              {"train-images", idx(idxImagesMagic, []uint32{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, make([]byte, 12)), []string{"multiply to more than memory can hold"}},
 		"label":             {"train-labels", changed(labels, 10, 2), []string{"train-labels", "label 2 of record 2, expected 0 to 1"}},
-		"one pixel":         {"train-images", changed(images, 16, 9), []string{"train-images has the SHA-256", "expected " + shorten(set.trainImages.SHA256)}},
+		"one pixel":         {"train-images", changed(images, 16, 9), []string{"train-images has the SHA-256", "expected " + shorten(set.idxFiles[0].SHA256)}},
 		"one label":         {"train-labels", changed(labels, 8, 0), []string{"train-labels has the SHA-256"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for i, f := range []File{set.trainImages, set.trainLabels, set.testImages, set.testLabels} {
+			for i, f := range set.idxFiles {
 				write(t, contents[i], dir, "tiny", f.Name)
 			}
 			write(t, c.content, dir, "tiny", c.file)
@@ -99,10 +99,10 @@ func TestDirComesFromTheEnvironment(t *testing.T) {
 func TestFolderInPlaceOfAFile(t *testing.T) {
 	set, contents := tiny()
 	dir := t.TempDir()
-	for i, f := range []File{set.trainImages, set.trainLabels, set.testImages} {
+	for i, f := range set.idxFiles[:3] {
 		write(t, contents[i], dir, "tiny", f.Name)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "tiny", set.testLabels.Name), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "tiny", set.idxFiles[3].Name), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	_, err := set.Dataset.load(dir, 0)

@@ -2,9 +2,8 @@ package data
 
 import "fmt"
 
-// Images is an immutable set of labelled pictures in memory. Pixels are bytes
-// in the order picture, row, column, channel (NHWC). It is safe for concurrent
-// reading.
+// Images is an immutable set of labelled pictures in memory. Pixels are bytes in the order picture,
+// row, column, channel (NHWC). It is safe for concurrent reading.
 type Images struct {
 	labelled
 	pixels []uint8
@@ -12,10 +11,9 @@ type Images struct {
 
 var _ Set = (*Images)(nil)
 
-// NewImages makes a set from pixels of shape (len(labels), Height, Width,
-// Channels) and one label for each picture, an index into classes. It takes
-// ownership of the slices. It fails with [ErrInvalid] when the lengths do not
-// agree or a label has no class.
+// NewImages makes a set from pixels of shape (len(labels), Height, Width, Channels) and one label
+// for each picture, an index into classes. It takes ownership of the slices. It fails with
+// [ErrInvalid] when the lengths do not agree or a label has no class.
 func NewImages(shape Shape, classes []string, labels, pixels []uint8) (*Images, error) {
 	if err := checkShape(shape); err != nil {
 		return nil, err

@@ -15,9 +15,8 @@ type Spec struct {
 	// Dir holds the files of the named sets; [DefaultDir] when empty.
 	Dir string
 
-	// Folder holds a person's own pictures as <folder>/train/<class>/ and
-	// <folder>/test/<class>/. Classes, Height, Width and Channels (1 grey or
-	// 3 colour) belong to it and must be declared.
+	// Folder holds a person's own pictures as <folder>/train/<class>/ and <folder>/test/<class>/.
+	// Classes, Height, Width and Channels (1 grey or 3 colour) belong to it and must be declared.
 	Folder                  string
 	Classes                 []string
 	Height, Width, Channels int
@@ -40,12 +39,27 @@ type Split struct {
 	Train, Test Set
 }
 
+// parts are the names of the two sets of a split.
+var parts = [2]string{"train", "test"}
+
+// splitOf makes a split of what read returns for each of parts.
+func splitOf[S Set](name string, read func(part int) (S, error)) (*Split, error) {
+	train, err := read(0)
+	if err != nil {
+		return nil, err
+	}
+	test, err := read(1)
+	if err != nil {
+		return nil, err
+	}
+	return &Split{name, train, test}, nil
+}
+
 // DirVariable is the environment variable that [DefaultDir] reads.
 const DirVariable = "DPSGD_DATA"
 
-// DefaultDir is where named sets are looked for and downloaded to when nobody
-// says otherwise: $DPSGD_DATA, else dpsgd below the user's cache folder, else
-// the folder "datasets".
+// DefaultDir is where named sets are looked for and downloaded to when nobody says otherwise:
+// $DPSGD_DATA, else dpsgd below the user's cache folder, else the folder "datasets".
 func DefaultDir() string {
 	if dir := os.Getenv(DirVariable); dir != "" {
 		return dir
@@ -56,9 +70,8 @@ func DefaultDir() string {
 	return "datasets"
 }
 
-// Load reads the examples that spec describes into memory. The error is one line.
-// It matches [ErrMissing] when files are not there and [ErrInvalid] when they are
-// not what they should be.
+// Load reads the examples that spec describes into memory. The error is one line. It matches
+// [ErrMissing] when files are not there and [ErrInvalid] when they are not what they should be.
 func Load(spec Spec) (*Split, error) {
 	own, kind := spec.Folder, "folder"
 	if own == "" {

@@ -76,12 +76,11 @@ func readPicture(root *os.Root, name string, shape Shape, dst []uint8) error {
 	return nil
 }
 
-// store lays a picture over white, as a page would show it, stretches it to
-// the size of shape (Catmull-Rom, which averages when it shrinks) and writes its
-// bytes in HWC order. One channel is the luma of ITU-R BT.601, as in image/color.
-// A picture that already has the size is not resampled. Sixteen-bit depths are
-// reduced to eight. The orientation note that some cameras leave in a JPEG is
-// not read.
+// store lays a picture over white, as a page would show it, stretches it to the size of shape
+// (Catmull-Rom, which averages when it shrinks) and writes its bytes in HWC order. One channel is
+// the luma of ITU-R BT.601, as in image/color. A picture that already has the size is not
+// resampled. Sixteen-bit depths are reduced to eight. The orientation note that some cameras leave
+// in a JPEG is not read.
 func store(dst []uint8, src image.Image, shape Shape) {
 	canvas := image.NewRGBA(image.Rect(0, 0, shape.Width, shape.Height))
 	draw.Draw(canvas, canvas.Rect, image.White, image.Point{}, draw.Src)

@@ -64,15 +64,13 @@ func kind(mode fs.FileMode) string {
 	}
 }
 
-// unpacked is the content of a file and its SHA-256.
+// unpacked is the content of a file.
 type unpacked struct {
 	name    string // of the file, packed or not
 	content []byte
-	sum     [sha256.Size]byte
 }
 
-// readPacked reads path + ".gz", or path when that is not there. The name is set
-// in any case.
+// readPacked reads path + ".gz", or path when that is not there. The name is set in any case.
 func readPacked(path string, size int64) (u unpacked, err error) {
 	name := path + ".gz"
 	f, err := openFile(name)
@@ -92,50 +90,13 @@ func readPacked(path string, size int64) (u unpacked, err error) {
 		}
 		what = name + " (unpacked)"
 	}
-	hashed := newHashingReader(source)
-	u.content, err = readExactly(hashed, what, size)
-	u.sum = hashed.sum()
+	u.content, err = readExactly(source, what, size)
 	return u, err
-}
-
-// hashingReader hashes on another processor what its caller reads. The caller
-// leaves the bytes unchanged until sum.
-type hashingReader struct {
-	source io.Reader
-	parts  chan []byte
-	result chan [sha256.Size]byte
-}
-
-func newHashingReader(source io.Reader) *hashingReader {
-	r := &hashingReader{source, make(chan []byte, 256), make(chan [sha256.Size]byte)}
-	go func() {
-		hash := sha256.New()
-		for part := range r.parts {
-			hash.Write(part)
-		}
-		r.result <- [sha256.Size]byte(hash.Sum(nil))
-	}()
-	return r
-}
-
-func (r *hashingReader) Read(p []byte) (int, error) {
-	n, err := r.source.Read(p)
-	r.parts <- p[:n]
-	return n, err
-}
-
-// sum ends the hashing.
-func (r *hashingReader) sum() [sha256.Size]byte {
-	close(r.parts)
-	return <-r.result
 }
 
 // verify compares the SHA-256 of content with what the published file has.
 func verify(content []byte, what, want string) error {
-	return verifySum(sha256.Sum256(content), what, want)
-}
-
-func verifySum(sum [sha256.Size]byte, what, want string) error {
+	sum := sha256.Sum256(content)
 	if got := hex.EncodeToString(sum[:]); got != want {
 		return fmt.Errorf("data: %w: %s has the SHA-256 %s, expected %s of the published file",
 			ErrInvalid, what, shorten(got), shorten(want))

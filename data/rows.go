@@ -14,14 +14,12 @@ type Rows struct {
 
 var _ Set = (*Rows)(nil)
 
-// MaxColumns is how many columns a row may have: every one of them is declared by
-// name.
+// MaxColumns is how many columns a row may have: every one of them is declared by name.
 const MaxColumns = 4096
 
-// NewRows makes a set from values of shape (len(labels), columns) and one label
-// for each row, an index into classes. It takes ownership of the slices. It fails
-// with [ErrInvalid] when the lengths do not agree, a label has no class or a
-// value is not finite.
+// NewRows makes a set from values of shape (len(labels), columns) and one label for each row, an
+// index into classes. It takes ownership of the slices. It fails with [ErrInvalid] when the lengths
+// do not agree, a label has no class or a value is not finite.
 func NewRows(columns int, classes []string, labels []uint8, values []float32) (*Rows, error) {
 	if columns < 1 || columns > MaxColumns {
 		return nil, fmt.Errorf("data: %w: rows of %d columns, expected 1 to %d", ErrInvalid, columns, MaxColumns)
@@ -38,8 +36,7 @@ func NewRows(columns int, classes []string, labels []uint8, values []float32) (*
 	return &Rows{l, values}, nil
 }
 
-// Values returns the numbers of row i. It is a view: the caller must not change
-// it.
+// Values returns the numbers of row i. It is a view: the caller must not change it.
 func (r *Rows) Values(i int) []float32 {
 	n := r.shape.Channels
 	return r.values[i*n : (i+1)*n : (i+1)*n]

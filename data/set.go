@@ -23,8 +23,7 @@ type Set interface {
 	Len() int
 	// Shape returns the size that all examples share.
 	Shape() Shape
-	// Classes returns the class names in the order of the labels. The caller must
-	// not change them.
+	// Classes returns the class names in the order of the labels. The caller must not change them.
 	Classes() []string
 	// Label returns the class index of example i.
 	Label(i int) int
@@ -64,8 +63,7 @@ func (s Shape) Bytes() int {
 	return s.Values()
 }
 
-// Dims returns the sizes of one example: height, width, channels, or the number
-// of columns.
+// Dims returns the sizes of one example: height, width, channels, or the number of columns.
 func (s Shape) Dims() []int {
 	if s.IsRow() {
 		return []int{s.Channels}
@@ -73,8 +71,7 @@ func (s Shape) Dims() []int {
 	return []int{s.Height, s.Width, s.Channels}
 }
 
-// String returns the shape as "28x28x1", height, width, channels, or as
-// "4 columns".
+// String returns the shape as "28x28x1", height, width, channels, or as "4 columns".
 func (s Shape) String() string {
 	switch {
 	case !s.IsRow():
@@ -132,8 +129,7 @@ func (l *labelled) Len() int { return len(l.labels) }
 // Shape returns the size that all examples share.
 func (l *labelled) Shape() Shape { return l.shape }
 
-// Classes returns the class names in the order of the labels. The caller must
-// not change them.
+// Classes returns the class names in the order of the labels. The caller must not change them.
 func (l *labelled) Classes() []string { return l.classes }
 
 // Label returns the class index of example i.

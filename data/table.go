@@ -16,40 +16,44 @@ import (
 // as in RFC 4180, with the names of the columns in the first line. Columns are
 // found by name; those that are not declared are passed over.
 //
-// Errors name the place of a mistake and never what stands there: neither the
-// values of a record, nor the header, which may be a record whose header is
-// missing.
+// Errors name the place of a mistake and never what stands there: neither the values of a record,
+// nor the header, which may be a record whose header is missing.
 func loadTable(spec Spec) (*Split, error) {
 	if err := checkColumns(spec); err != nil {
 		return nil, err
 	}
-	train, err := readTable(spec, "train")
-	if err != nil {
-		return nil, err
-	}
-	test, err := readTable(spec, "test")
-	if err != nil {
-		return nil, err
-	}
-	return &Split{Name: filepath.Base(filepath.Clean(spec.Table)), Train: train, Test: test}, nil
+	return splitOf(filepath.Base(filepath.Clean(spec.Table)), func(part int) (*Rows, error) { return readTable(spec, parts[part]) })
 }
 
 // CountRecords returns how many records the part "train" or "test" of a table has, without a look at
 // them, after making sure that the part has the declared columns.
 func CountRecords(spec Spec, part string) (int, error) {
+	return eachRecord(spec, part, func(*tableReader, []string) error { return nil })
+}
+
+// eachRecord calls visit with every record of "train" or "test", valid until the next one, and returns
+// how many there are.
+func eachRecord(spec Spec, part string, visit func(t *tableReader, record []string) error) (int, error) {
 	t, err := openTable(spec.Table, part)
 	if err != nil {
 		return 0, err
 	}
 	defer t.file.Close()
-	if _, _, err := t.places(spec); err != nil {
+	if err := t.findColumns(spec); err != nil {
 		return 0, err
 	}
 	for n := 0; ; n++ {
-		switch _, err := t.next(); {
-		case err == io.EOF:
-			return n, t.checkCount(n)
-		case err != nil:
+		record, err := t.next()
+		if err == io.EOF && n == 0 {
+			return 0, fmt.Errorf("data: %w: %s holds no record, expected at least one below the names of the columns", ErrInvalid, t.path)
+		}
+		if err == io.EOF {
+			return n, nil
+		}
+		if err == nil {
+			err = visit(t, record)
+		}
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -85,6 +89,9 @@ type tableReader struct {
 	file    io.Closer
 	records *csv.Reader
 	header  []string
+
+	columns []int // where the declared columns stand, and the label
+	label   int
 }
 
 func openTable(table, part string) (*tableReader, error) {
@@ -155,60 +162,38 @@ func (t *tableReader) find(name string) (int, error) {
 	return place, nil
 }
 
-func (t *tableReader) checkCount(n int) error {
-	if n == 0 {
-		return fmt.Errorf("data: %w: %s holds no record, expected at least one below the names of the columns", ErrInvalid, t.path)
-	}
-	return nil
-}
-
-// places returns where the declared columns and the label stand.
-func (t *tableReader) places(spec Spec) (columns []int, label int, err error) {
-	columns = make([]int, len(spec.Columns))
+// findColumns finds the declared columns and the label.
+func (t *tableReader) findColumns(spec Spec) (err error) {
+	t.columns = make([]int, len(spec.Columns))
 	for i, name := range spec.Columns {
-		if columns[i], err = t.find(name); err != nil {
-			return nil, 0, err
+		if t.columns[i], err = t.find(name); err != nil {
+			return err
 		}
 	}
-	label, err = t.find(spec.Label)
-	return columns, label, err
+	t.label, err = t.find(spec.Label)
+	return err
 }
 
 // readTable reads train.csv or test.csv.
 func readTable(spec Spec, part string) (*Rows, error) {
-	t, err := openTable(spec.Table, part)
-	if err != nil {
-		return nil, err
-	}
-	defer t.file.Close()
-	places, label, err := t.places(spec)
-	if err != nil {
-		return nil, err
-	}
 	var labels []uint8
 	var values []float32
-	for {
-		record, err := t.next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, place := range places {
+	_, err := eachRecord(spec, part, func(t *tableReader, record []string) error {
+		for _, place := range t.columns {
 			v, found := parseValue(record[place])
 			if found != "" {
-				return nil, t.at(place, found, "a finite decimal number")
+				return t.at(place, found, "a finite decimal number")
 			}
 			values = append(values, v)
 		}
-		class := slices.Index(spec.Classes, record[label])
+		class := slices.Index(spec.Classes, record[t.label])
 		if class < 0 {
-			return nil, t.at(label, "found a label that is not declared", "one of the classes "+quoted(spec.Classes))
+			return t.at(t.label, "found a label that is not declared", "one of the classes "+quoted(spec.Classes))
 		}
 		labels = append(labels, uint8(class))
-	}
-	if err := t.checkCount(len(labels)); err != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	return NewRows(len(spec.Columns), spec.Classes, labels, values)

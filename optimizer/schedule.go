@@ -65,6 +65,17 @@ func (s Schedule) Check() error {
 	return nil
 }
 
+// WithPath returns the schedule with the peak at which the rates of all steps add up to length.
+func (s Schedule) WithPath(length float64) Schedule {
+	s.Peak = 1
+	sum := 0.0
+	for step := range s.Steps {
+		sum += s.LearningRate(step)
+	}
+	s.Peak = length / sum
+	return s
+}
+
 // LearningRate returns the rate of a step, counted from 0: finite and not negative. Steps after the
 // last have the rate of the last one, steps before the first that of the first. The schedule has
 // passed [Schedule.Check].

@@ -11,7 +11,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
-	"dpsgd/accountant/internal/reference"
 )
 
 // randomQuestions is how many random questions the accountants are compared on; all 1,000
@@ -185,7 +184,7 @@ func newAccountant(t *testing.T, name string) accountant.Accountant {
 func TestReferenceExactEpsilons(t *testing.T) {
 	for _, name := range Names() {
 		a := newAccountant(t, name)
-		for _, row := range reference.Rows[reference.Row](t, "eps_pld") {
+		for _, row := range accounttest.Rows[accounttest.Row](t, "eps_pld") {
 			g, err := a.Guarantee(row.Ledger(t), row.Delta)
 			if errors.Is(err, accountant.ErrUnsupported) {
 				continue

@@ -40,8 +40,10 @@ type compositionRule struct {
 	compose      theorem // beside basic composition, or nil
 }
 
-// theorem returns epsilon at delta of all releases.
-type theorem func(c costs, delta float64) (epsilon float64, err error)
+// theorem answers a question about all releases.
+type theorem func(q *question) (epsilon float64, err error)
+
+func basic(q *question) (float64, error) { return q.basic(), nil }
 
 var _ accountant.Accountant = (*Accountant)(nil)
 
@@ -64,20 +66,19 @@ func NewAdvanced(r accountant.Relation) (*Accountant, error) {
 	return newComposition(r, compositionRule{
 		name:    nameAdvanced,
 		method:  "advanced composition (Dwork, Rothblum, Vadhan 2010; closed form of Kairouz, Oh, Viswanath 2015)" + methodComposition,
-		compose: composeAdvanced,
+		compose: func(q *question) (float64, error) { return q.closedForm(), nil },
 	})
 }
 
 // NewOptimal returns the accountant "optimal": the best that can be said from (ε, δ)
 // alone (Kairouz, Oh, Viswanath 2015, arXiv:1311.0776, Theorem 3.3, for equal releases;
 // Murtagh, Vadhan 2016, arXiv:1507.03113, Theorem 1.5, for different ones, where it may be
-// off by up to about 1e-4 of the deviation of the losses; different releases of more than
-// 100,000 in all are composed as by "advanced").
+// off by up to about 1e-4 of the deviation of the losses).
 func NewOptimal(r accountant.Relation) (*Accountant, error) {
 	return newComposition(r, compositionRule{
 		name:    nameOptimal,
 		method:  "optimal composition (Kairouz, Oh, Viswanath 2015; Murtagh, Vadhan 2016)" + methodComposition,
-		compose: composeOptimal,
+		compose: (*question).optimal,
 	})
 }
 
@@ -99,11 +100,11 @@ func (c *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.
 	if err := accountant.ValidateDelta(delta); err != nil {
 		return accountant.Guarantee{}, err
 	}
-	r, err := accountant.Simplify(l)
+	s, err := c.shares(l)
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
-	epsilon, err := c.epsilon(r, delta)
+	epsilon, err := c.epsilon(s, delta)
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
@@ -115,20 +116,18 @@ func (c *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Gu
 	if err := accountant.ValidateEpsilon(epsilon); err != nil {
 		return accountant.Guarantee{}, err
 	}
-	r, err := accountant.Simplify(l)
+	s, err := c.shares(l)
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
-	pure, err := c.pureEpsilon(r)
-	if err != nil {
+	delta := 0.0
+	if pure, err := s.compose(basic, 0, 1); err != nil {
 		return accountant.Guarantee{}, err
-	}
-	if pure <= epsilon {
-		return c.guarantee(epsilon, 0), nil
-	}
-	delta, err := solve.LeastDelta(func(delta float64) (float64, error) { return c.epsilon(r, delta) }, epsilon)
-	if err != nil {
-		return accountant.Guarantee{}, err
+	} else if pure > epsilon {
+		delta, err = solve.LeastDelta(func(delta float64) (float64, error) { return c.epsilon(s, delta) }, epsilon)
+		if err != nil {
+			return accountant.Guarantee{}, err
+		}
 	}
 	return c.guarantee(epsilon, delta), nil
 }
@@ -137,39 +136,9 @@ func (c *Accountant) guarantee(epsilon, delta float64) accountant.Guarantee {
 	return accountant.Guarantee{Epsilon: epsilon, Delta: delta, Relation: c.relation, Method: c.rule.method}
 }
 
-// pureEpsilon is epsilon at delta 0, +Inf if a release has none.
-func (c *Accountant) pureEpsilon(r accountant.Releases) (float64, error) {
-	total := 0.0
-	if r.NonPrivate {
-		total = math.Inf(1)
-	}
-	for _, entry := range r.Entries {
-		cost, err := releaseCost(entry.Event, c.relation)
-		if err != nil {
-			return 0, err
-		}
-		g, err := cost.at(0)
-		if err != nil {
-			return 0, err
-		}
-		if g.Delta > 0 {
-			g.Epsilon = math.Inf(1)
-		}
-		total = numeric.AddUp(total, numeric.MulUp(float64(entry.Count), g.Epsilon))
-	}
-	return total, nil
-}
-
 // epsilon is that of the theorem, or of basic composition where that is less.
-func (c *Accountant) epsilon(r accountant.Releases, delta float64) (float64, error) {
-	s, err := c.shares(r)
-	if err != nil {
-		return 0, err
-	}
-	if r.NonPrivate {
-		return math.Inf(1), nil
-	}
-	epsilon, err := s.compose(composeBasic, delta, 1)
+func (c *Accountant) epsilon(s deltaShares, delta float64) (float64, error) {
+	epsilon, err := s.compose(basic, delta, 1)
 	if err != nil || c.rule.compose == nil || epsilon == 0 {
 		return epsilon, err
 	}
@@ -177,21 +146,32 @@ func (c *Accountant) epsilon(r accountant.Releases, delta float64) (float64, err
 	return min(epsilon, better), err
 }
 
-// deltaShares says what the releases do with delta.
-type deltaShares struct {
-	all    []counted
-	fixed  float64 // Σδ of those that take no share
-	takers float64 // number of the others
+// costed is a release that happens count times.
+type costed struct {
+	cost
+	count int
 }
 
-func (c *Accountant) shares(r accountant.Releases) (deltaShares, error) {
-	var s deltaShares
-	for _, entry := range r.Entries {
+// deltaShares says what the releases do with delta.
+type deltaShares struct {
+	all        []costed
+	nonPrivate bool    // one has no guarantee at all
+	fixed      float64 // Σδ of those that take no share
+	takers     float64 // number of the others
+}
+
+func (c *Accountant) shares(l *accountant.Ledger) (deltaShares, error) {
+	released, err := accountant.Simplify(l)
+	if err != nil {
+		return deltaShares{}, err
+	}
+	s := deltaShares{nonPrivate: released.NonPrivate}
+	for _, entry := range released.Entries {
 		cost, err := releaseCost(entry.Event, c.relation)
 		if err != nil {
 			return deltaShares{}, err
 		}
-		s.all = append(s.all, counted{cost, entry.Count})
+		s.all = append(s.all, costed{cost, entry.Count})
 		if n := float64(entry.Count); cost.takesShare {
 			s.takers += n
 		} else if g, err := cost.at(0); err != nil {
@@ -206,15 +186,16 @@ func (c *Accountant) shares(r accountant.Releases) (deltaShares, error) {
 // compose hands out part of what is left of delta in equal shares and applies the theorem.
 func (s deltaShares) compose(theorem theorem, delta, part float64) (float64, error) {
 	left := (delta - s.fixed) * part * (1 - 1e-14)
-	if left < 0 || s.takers > 0 && left == 0 {
+	if s.nonPrivate || left < 0 || s.takers > 0 && left == 0 {
 		return math.Inf(1), nil
 	}
-	total, err := addCosts(s.all, left/max(s.takers, 1))
-	if err != nil {
-		return 0, err
+	var gs []counted
+	for _, c := range s.all {
+		g, err := c.at(left / max(s.takers, 1))
+		if err != nil {
+			return 0, err
+		}
+		gs = append(gs, counted{g, c.count})
 	}
-	if math.IsInf(total.epsilons, 1) {
-		return math.Inf(1), nil
-	}
-	return theorem(total, delta)
+	return theorem(newQuestion(gs, delta))
 }

@@ -16,16 +16,10 @@ func Advanced(g Guarantee, k int, slack float64) (Guarantee, error) {
 	if err := validateAdvanced(g, k, slack); err != nil {
 		return Guarantee{}, err
 	}
-	n, basic := float64(k), repeated(g, k)
-	s := sums{
-		drift:    n * rrMean(g.Epsilon),
-		squares:  n * g.Epsilon * g.Epsilon,
-		epsilons: basic.Epsilon,
-		terms:    1,
-	}
-	// The refined formula is one of the two in s.closedForm, and never above Dwork,
-	// Rothblum and Vadhan's.
-	if e := s.closedForm(slack); e < basic.Epsilon {
+	basic := repeated(g, k)
+	// The refined formula is one of the two in closedForm, and never above Dwork, Rothblum and
+	// Vadhan's.
+	if e := sumsOf(group{g.Epsilon, k}).closedForm(slack); e < basic.Epsilon {
 		return Guarantee{e, math.Min(1, numeric.AddUp(basic.Delta, slack))}, nil
 	}
 	return basic, nil
@@ -72,30 +66,4 @@ func validateAdvanced(g Guarantee, k int, slack float64) error {
 		return fmt.Errorf("%w: slack is %v, must be in (0, 1)", ErrInvalid, slack)
 	}
 	return validateCopies(g, k)
-}
-
-// rrMean is the mean privacy loss of randomized response, ε(e^ε - 1)/(e^ε + 1).
-func rrMean(epsilon float64) float64 { return epsilon * math.Tanh(epsilon/2) }
-
-// sums is what the closed formulas know of a list of epsilons.
-type sums struct {
-	drift, squares, epsilons float64 // Σ ε tanh(ε/2), Σ ε², Σ ε
-	terms                    int     // that were added
-}
-
-// closedForm is the epsilon of Theorem 3.5 of Kairouz, Oh, Viswanath 2015:
-//
-//	min{ Σε, Σε tanh(ε/2) + √(2 Σε² ln(e + √(Σε²)/slack)), Σε tanh(ε/2) + √(2 Σε² ln(1/slack)) }.
-//
-// It is rounded up by more than the additions can have lost.
-func (s sums) closedForm(slack float64) float64 {
-	if s.epsilons == 0 || slack == 0 {
-		return s.epsilons
-	}
-	tail := math.Min(numeric.Log(math.E+math.Sqrt(s.squares)/slack), -numeric.Log(slack))
-	bound := numeric.Up(s.drift+math.Sqrt(2*s.squares*math.Max(0, tail)), 32+2*float64(s.terms))
-	if math.IsNaN(bound) { // Σε² overflowed
-		return s.epsilons
-	}
-	return math.Min(s.epsilons, bound)
 }

@@ -1,6 +1,10 @@
 package composition
 
-import "math"
+import (
+	"math"
+
+	"dpsgd/accountant/internal/numeric"
+)
 
 // clones is the privacy profile of the pair in Theorem III.2 of Feldman,
 // McMillan, Talwar 2021 (arXiv:2012.12803): with
@@ -23,17 +27,17 @@ type clones struct {
 const maxReports = 1 << 36
 
 func newClones(local float64, n int, cut float64) *clones {
-	count := binomial{min(n, maxReports) - 1, math.Exp(-local), -math.Expm1(-local)}
+	count := numeric.Binomial{N: min(n, maxReports) - 1, P: math.Exp(-local), Q: -math.Expm1(-local)}
 	c := &clones{local: local, lost: 2 * cut}
-	c.lo, c.hi = count.window(cut)
-	if c.lo == 0 && c.hi == count.n {
+	c.lo, c.hi = count.Window(cut)
+	if c.lo == 0 && c.hi == count.N {
 		c.lost = 0
 	}
 	c.masses = make([]float64, c.hi-c.lo+1)
 	for i := range c.masses {
-		c.masses[i] = math.Exp(count.logMass(c.lo + i))
+		c.masses[i] = math.Exp(count.LogMass(c.lo + i))
 	}
-	c.slop = 2*count.relativeError() + 2*binomial{n: c.hi}.relativeError()
+	c.slop = 2*count.RelativeError() + 2*numeric.Binomial{N: c.hi}.RelativeError()
 	return c
 }
 
@@ -101,9 +105,9 @@ func (t *fairTail) moveTo(count, x int) {
 
 // start computes the pair from nothing.
 func (t *fairTail) start(count, x int) {
-	b := binomial{count, 0.5, 0.5}
+	b := numeric.Binomial{N: count, P: 0.5, Q: 0.5}
 	t.count, t.x, t.left = count, x, 4096+int(math.Sqrt(float64(count)))
-	t.before, t.tail = math.Exp(b.logMass(x-1)), 0
+	t.before, t.tail = math.Exp(b.LogMass(x-1)), 0
 	if x > count || t.before < 1e-290 {
 		return // nothing beyond, or next to nothing, left out on the private side
 	}

@@ -35,8 +35,7 @@ func releaseCost(e accountant.Event, r accountant.Relation) (cost, error) {
 		return fixedCost(Guarantee{Epsilon: numeric.QuotientUp(r.Sensitivity(), e.Scale)}), nil
 	case accountant.RandomizedResponse:
 		if r == accountant.ReplaceOne {
-			odds := float64(e.Buckets) / e.NoiseProbability * (1 - e.NoiseProbability)
-			return fixedCost(Guarantee{Epsilon: roundUp(math.Log1p(odds))}), nil
+			return fixedCost(Guarantee{Epsilon: numeric.Up(e.Epsilon(), 64)}), nil
 		}
 	case accountant.Gaussian:
 		return cost{gaussianCost(e.NoiseMultiplier / r.Sensitivity()), true}, nil
@@ -106,7 +105,7 @@ func zcdpCost(rho float64) func(float64) (Guarantee, error) {
 			return Guarantee{Epsilon: math.Inf(1)}, nil
 		}
 		share = min(share, 1)
-		return Guarantee{Epsilon: roundUp(rho + 2*math.Sqrt(rho*-math.Log(share))), Delta: share}, nil
+		return Guarantee{Epsilon: numeric.Up(rho+2*math.Sqrt(rho*-math.Log(share)), 64), Delta: share}, nil
 	}
 }
 

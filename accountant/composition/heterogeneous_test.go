@@ -71,7 +71,7 @@ func TestHeterogeneousWays(t *testing.T) {
 		for i := range gs { // multiples of a unit
 			gs[i].Epsilon = math.Round(gs[i].Epsilon*1e4) / 1e4
 		}
-		q, err := newQuestion(gs, 1e-6)
+		q, err := questionAbout(gs, 1e-6)
 		if err != nil {
 			t.Fatal(err)
 		}

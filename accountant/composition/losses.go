@@ -75,7 +75,7 @@ func (q *question) losses() *losses {
 	slop := 0.0
 	for i, g := range q.groups {
 		tables[i] = g.atoms(cut)
-		slop += newResponses(g.epsilon, g.count).relativeError()
+		slop += newResponses(g.epsilon, g.count).RelativeError()
 	}
 	if outer, inner, ok := halves(tables); ok {
 		return newLosses(outer, inner, infinite, slop)
@@ -96,10 +96,10 @@ func (q *question) losses() *losses {
 // tails of probability at most cut.
 func (g group) atoms(cut float64) []atom {
 	b := newResponses(g.epsilon, g.count)
-	lo, hi := b.window(cut)
+	lo, hi := b.Window(cut)
 	atoms := make([]atom, 0, hi-lo+1)
 	for j := lo; j <= hi; j++ {
-		atoms = append(atoms, atom{float64(2*j-g.count) * g.epsilon, math.Exp(b.logMass(j))})
+		atoms = append(atoms, atom{float64(2*j-g.count) * g.epsilon, math.Exp(b.LogMass(j))})
 	}
 	return atoms
 }

@@ -3,6 +3,8 @@ package composition
 import (
 	"math"
 	"testing"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 func TestGroup(t *testing.T) {
@@ -193,11 +195,11 @@ func TestSampledWithReplacementHolds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			count := binomial{draws, 1.0 / n, 1 - 1.0/n}
+			count := numeric.Binomial{N: draws, P: 1.0 / n, Q: 1 - 1.0/n}
 			p, q := make([]float64, 128), geometric(0, e)
 			for k := range draws + 1 {
 				for i, m := range geometric(k, e) {
-					p[i] += math.Exp(count.logMass(k)) * m
+					p[i] += math.Exp(count.LogMass(k)) * m
 				}
 			}
 			there, back := 0.0, 0.0

@@ -39,7 +39,7 @@ func Optimal(g Guarantee, k int, delta float64) (epsilon float64, err error) {
 		return math.Inf(1), nil
 	}
 	r := responses{g.Epsilon, newResponses(g.Epsilon, k)}
-	logPure := numeric.Log(pure) + math.Log1p(-2*r.count.relativeError())
+	logPure := numeric.Log(pure) + math.Log1p(-2*r.count.RelativeError())
 	// The smallest j whose loss, taken as epsilon, costs at most pure; the answer
 	// lies between its loss and that of j-1.
 	first := (k + 1) / 2
@@ -89,16 +89,16 @@ func logKeep(g Guarantee, k int) float64 {
 // answers that speak for the true dataset.
 type responses struct {
 	epsilon float64
-	count   binomial
+	count   numeric.Binomial
 }
 
-func newResponses(epsilon float64, k int) binomial {
-	return binomial{k, 1 / (1 + math.Exp(-epsilon)), 1 / (1 + math.Exp(epsilon))}
+func newResponses(epsilon float64, k int) numeric.Binomial {
+	return numeric.Binomial{N: k, P: 1 / (1 + math.Exp(-epsilon)), Q: 1 / (1 + math.Exp(epsilon))}
 }
 
 // delta returns E[max(0, 1 - exp(epsilon - loss))] for 0 ≤ epsilon < kε.
 func (r responses) delta(epsilon float64) float64 {
-	k := r.count.n
+	k := r.count.N
 	loss := func(j int) float64 { return math.FMA(float64(2*j-k), r.epsilon, -epsilon) }
 	first := (k + 1) / 2
 	j := first + sort.Search(k-first, func(i int) bool { return loss(first+i) > 0 })
@@ -106,7 +106,7 @@ func (r responses) delta(epsilon float64) float64 {
 		return 0
 	}
 	delta := math.Exp(r.logExcess(j)) - math.Expm1(-loss(j))*math.Exp(r.logDiscounted(j))
-	return math.Min(1, delta*(1+r.count.relativeError()))
+	return math.Min(1, delta*(1+r.count.RelativeError()))
 }
 
 // logExcess returns log E[max(0, 1 - exp(lossⱼ - loss))]: what the outcomes with
@@ -114,8 +114,8 @@ func (r responses) delta(epsilon float64) float64 {
 // likeliest of them outwards; all terms are positive, and each side ends where
 // what is left is below the rounding.
 func (r responses) logExcess(j int) float64 {
-	k := r.count.n
-	anchor := max(j+1, r.count.mode())
+	k := r.count.N
+	anchor := max(j+1, r.count.Mode())
 	if anchor > k {
 		return math.Inf(-1)
 	}
@@ -141,14 +141,14 @@ func (r responses) logExcess(j int) float64 {
 			break
 		}
 	}
-	return r.count.logMass(anchor) + numeric.Log(sum)
+	return r.count.LogMass(anchor) + numeric.Log(sum)
 }
 
 // logDiscounted returns log E[1{loss ≥ lossⱼ} exp(lossⱼ - loss)] for 2j ≥ k, the
 // rate at which the cost grows as epsilon falls below the loss of j. Terms fall
 // from the first one on.
 func (r responses) logDiscounted(j int) float64 {
-	k, down := r.count.n, math.Exp(-r.epsilon)
+	k, down := r.count.N, math.Exp(-r.epsilon)
 	sum, term := 1.0, 1.0
 	for i := j; i < k; i++ {
 		ratio := float64(k-i) / float64(i+1) * down
@@ -158,7 +158,7 @@ func (r responses) logDiscounted(j int) float64 {
 			break
 		}
 	}
-	return r.count.logMass(j) + numeric.Log(sum)
+	return r.count.LogMass(j) + numeric.Log(sum)
 }
 
 // negligible is a relative size that no sum here can tell from 0.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"dpsgd/accountant/internal/reference"
+	"dpsgd/accountant/internal/accounttest"
 )
 
 // referenceRow is one line of the shared reference values; its README describes them.
@@ -30,7 +30,7 @@ type referenceRow struct {
 // referenceRows returns the rows of one kind, and skips the test where there are none.
 func referenceRows(t *testing.T, kind string) []referenceRow {
 	t.Helper()
-	return reference.Rows[referenceRow](t, kind)
+	return accounttest.Rows[referenceRow](t, kind)
 }
 
 // referenceError is what the project asks for; most values are met to 1e-12.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // outcome is what a pair of mechanisms can put out, with its two probabilities.
@@ -121,7 +123,7 @@ func slowClones(local float64, n int) []outcome {
 	table := map[[2]int]outcome{}
 	for c := range n {
 		for a := range c + 1 {
-			mass := math.Exp(binomial{n - 1, p, 1 - p}.logMass(c) + binomial{c, 0.5, 0.5}.logMass(a))
+			mass := math.Exp(numeric.Binomial{N: n - 1, P: p, Q: 1 - p}.LogMass(c) + numeric.Binomial{N: c, P: 0.5, Q: 0.5}.LogMass(a))
 			for d, chance := range []float64{1 - w, w} {
 				at := [2]int{a + d, c - a + 1 - d}
 				o := table[at]
@@ -156,41 +158,6 @@ func TestShuffleAgainstEnumeration(t *testing.T) {
 				if want := slowEpsilon(all, delta, local); err != nil || !(got >= want-1e-12 && got <= want+1e-8) {
 					t.Errorf("l=%v, n=%d: epsilon %v, %v, want %v at %v", local, n, got, err, want, delta)
 				}
-			}
-		}
-	}
-}
-
-// The mass of every count against the product formula, and windows against sums.
-func TestBinomial(t *testing.T) {
-	for _, b := range []binomial{{1, 0.3, 0.7}, {5, 0.5, 0.5}, {40, 0.01, 0.99}, {100, 0.999, 0.001}, {300, 0.6, 0.4}} {
-		masses, total := make([]float64, b.n+1), 0.0
-		masses[0] = math.Pow(b.q, float64(b.n))
-		for x := range b.n {
-			masses[x+1] = masses[x] * float64(b.n-x) / float64(x+1) * b.p / b.q
-		}
-		for x, want := range masses {
-			got := math.Exp(b.logMass(x))
-			if math.Abs(got-want) > 1e-12*want {
-				t.Errorf("%+v: mass %v at %d, want %v", b, got, x, want)
-			}
-			total += got
-		}
-		if math.Abs(total-1) > 1e-13 {
-			t.Errorf("%+v: masses add to %v", b, total)
-		}
-		for _, cut := range []float64{0.1, 1e-3, 1e-10} {
-			lo, hi := b.window(cut)
-			below, above := 0.0, 0.0
-			for x, m := range masses {
-				if x < lo {
-					below += m
-				} else if x > hi {
-					above += m
-				}
-			}
-			if below > cut || above > cut || lo > hi {
-				t.Errorf("%+v: window %d to %d leaves out %v and %v, want at most %v", b, lo, hi, below, above, cut)
 			}
 		}
 	}

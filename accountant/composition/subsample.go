@@ -119,11 +119,11 @@ type withReplacement struct {
 }
 
 func newWithReplacement(g Guarantee, n, draws int, delta float64) *withReplacement {
-	count := binomial{draws, 1 / float64(n), 1 - 1/float64(n)}
+	count := numeric.Binomial{N: draws, P: 1 / float64(n), Q: 1 - 1/float64(n)}
 	w := &withReplacement{g: g, lost: delta * 1e-13}
-	_, hi := count.window(w.lost)
+	_, hi := count.Window(w.lost)
 	for k := 1; k <= hi; k++ {
-		w.masses = append(w.masses, math.Exp(count.logMass(k))*(1+count.relativeError()))
+		w.masses = append(w.masses, math.Exp(count.LogMass(k))*(1+count.RelativeError()))
 		_, groupDelta := numeric.Group(g.Epsilon, g.Delta, k)
 		w.deltas = append(w.deltas, groupDelta)
 	}

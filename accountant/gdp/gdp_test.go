@@ -7,11 +7,10 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
-	"dpsgd/accountant/internal/reference"
 )
 
 func TestReferenceGDP(t *testing.T) {
-	for _, row := range reference.Rows[reference.RenyiRow](t, "gdp") {
+	for _, row := range accounttest.Rows[accounttest.RenyiRow](t, "gdp") {
 		g, err := Of(accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}, Count: row.Steps}), accountant.AddOrRemoveOne)
 		if err != nil || !(accounttest.Relative(g.Mu, row.Mu) < 1e-12) {
 			t.Errorf("%s: μ = %v, %v, want %v", row.ID, g.Mu, err, row.Mu)

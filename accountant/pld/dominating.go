@@ -8,16 +8,10 @@ import (
 	"dpsgd/accountant/internal/pair"
 )
 
-// releasePair is a release and how often it is made.
-type releasePair struct {
-	pair  pair.Pair
-	count int
-}
-
 // pairs are the dominating pairs of a ledger: of the direction in which D has the record,
 // and of the other one, which is nil if it is the same.
 type pairs struct {
-	removed, added []releasePair
+	removed, added []pair.Part
 	infinite       bool // a release has no guarantee at all
 }
 
@@ -37,17 +31,20 @@ func dominatingPairs(l *accountant.Ledger, r accountant.Relation) (pairs, error)
 			precision += float64(entry.Count) / sigma / sigma
 			continue
 		}
-		removed, added, same, err := dominating(entry.Event, r)
-		if err != nil {
-			return pairs{}, err
+		removed, added := dominating(entry.Event, r)
+		if removed == nil {
+			return pairs{}, fmt.Errorf("%w: no dominating pair is known for %v under %v", accountant.ErrUnsupported, entry.Event, r)
 		}
-		symmetric = symmetric && same
-		out.removed = append(out.removed, releasePair{removed, entry.Count})
-		out.added = append(out.added, releasePair{added, entry.Count})
+		symmetric = symmetric && added == nil
+		if added == nil {
+			added = removed
+		}
+		out.removed = append(out.removed, pair.Part{Pair: removed, Count: entry.Count})
+		out.added = append(out.added, pair.Part{Pair: added, Count: entry.Count})
 	}
 	if precision > 0 {
 		sigma := 1 / math.Sqrt(precision) * (1 - 1e-15) // rounded down: not more noise than there is
-		gaussian := releasePair{pair.Gaussian(sigma), 1}
+		gaussian := pair.Part{Pair: pair.Gaussian(sigma), Count: 1}
 		out.infinite = out.infinite || !(sigma > 0)
 		out.removed, out.added = append(out.removed, gaussian), append(out.added, gaussian)
 	}
@@ -70,69 +67,68 @@ func gaussianNoise(e accountant.Event, r accountant.Relation) (sigma float64, ok
 }
 
 // dominating returns the dominating pairs of one release that is not Gaussian, under relation r: of
-// the direction in which D has the record, and of the other one; symmetric says that they are the
-// same. The event is one that accountant.Simplify leaves. An event without a known pair, or that is
-// not defined under the relation, is an error that matches ErrUnsupported.
-func dominating(e accountant.Event, r accountant.Relation) (removed, added pair.Pair, symmetric bool, err error) {
-	both := func(p pair.Pair) (pair.Pair, pair.Pair, bool, error) { return p, p, true, nil }
+// the direction in which D has the record, and of the other one, which is nil if it is the same. The
+// event is one that accountant.Simplify leaves. Both are nil for an event without a known pair, or
+// that is not defined under the relation.
+func dominating(e accountant.Event, r accountant.Relation) (removed, added pair.Pair) {
 	switch e := e.(type) {
 	case accountant.Laplace:
-		return both(pair.Laplace(e.Scale / r.Sensitivity()))
+		return pair.Laplace(e.Scale / r.Sensitivity()), nil
 	case accountant.ApproxDP:
-		return both(pair.ApproxDP(e.Epsilon, e.Delta))
+		return pair.ApproxDP(e.Epsilon, e.Delta), nil
 	case accountant.RandomizedResponse:
 		if r == accountant.ReplaceOne {
-			return both(pair.RandomizedResponse(e.Buckets, e.NoiseProbability))
+			return pair.RandomizedResponse(e.Buckets, e.NoiseProbability), nil
 		}
 	case accountant.PoissonSampled:
 		return poissonPair(e, r)
 	case accountant.PoissonSampledGroup:
 		if g, ok := e.Event.(accountant.Gaussian); ok && r != accountant.ReplaceOne {
 			p := pair.RemovedGroup(e.SamplingProbability, e.GroupSize, g.NoiseMultiplier)
-			return p, p.Reversed(), false, nil
+			return p, p.Reversed()
 		}
 	case accountant.FixedSizeSampled:
 		if g, ok := e.Event.(accountant.Gaussian); ok && r == accountant.ReplaceOne {
 			q := float64(e.BatchSize) / float64(e.DatasetSize)
-			return both(pair.Symmetric{Dominating: pair.Removed(q, g.NoiseMultiplier/2)})
+			return pair.Symmetric{Dominating: pair.Removed(q, g.NoiseMultiplier/2)}, nil
 		}
 	case accountant.TruncatedPoissonSampled:
 		if g, ok := e.Event.(accountant.Gaussian); ok && r != accountant.ReplaceOne {
 			return truncatedPair(e, g.NoiseMultiplier)
 		}
 	}
-	return nil, nil, false, fmt.Errorf("%w: no dominating pair is known for %v under %v", accountant.ErrUnsupported, e, r)
+	return nil, nil
 }
 
-func poissonPair(e accountant.PoissonSampled, r accountant.Relation) (removed, added pair.Pair, symmetric bool, err error) {
+func poissonPair(e accountant.PoissonSampled, r accountant.Relation) (removed, added pair.Pair) {
+	q := e.SamplingProbability
 	switch inside := e.Event.(type) {
 	case accountant.Gaussian:
 		if r == accountant.ReplaceOne {
-			p := pair.Replaced(e.SamplingProbability, inside.NoiseMultiplier)
-			return p, p, true, nil
+			return pair.Replaced(q, inside.NoiseMultiplier), nil
 		}
-		p := pair.Removed(e.SamplingProbability, inside.NoiseMultiplier)
-		return p, p.Reversed(), false, nil
+		p := pair.Removed(q, inside.NoiseMultiplier)
+		return p, p.Reversed()
 	case accountant.Laplace:
 		if r != accountant.ReplaceOne {
-			return pair.LaplaceRemoved(e.SamplingProbability, inside.Scale), pair.LaplaceAdded(e.SamplingProbability, inside.Scale), false, nil
+			return pair.LaplaceRemoved(q, inside.Scale), pair.LaplaceAdded(q, inside.Scale)
 		}
 	}
-	return nil, nil, false, fmt.Errorf("%w: no dominating pair is known for %v under %v", accountant.ErrUnsupported, e, r)
+	return nil, nil
 }
 
 // truncatedPair is the pair of Ganesh et al. 2025 (arXiv:2508.15089), which begins with a
 // public coin: if the sample of the other records is full, the record pushes one of them
 // out (a replacement), otherwise the sample is a Poisson sample. See pair.Truncation.
-func truncatedPair(e accountant.TruncatedPoissonSampled, sigma float64) (removed, added pair.Pair, symmetric bool, err error) {
+func truncatedPair(e accountant.TruncatedPoissonSampled, sigma float64) (removed, added pair.Pair) {
 	p := pair.Removed(e.SamplingProbability, sigma)
 	full, stays := pair.Truncation(e.DatasetSize, e.SamplingProbability, e.MaxBatchSize)
 	if full == 0 {
-		return p, p.Reversed(), false, nil
+		return p, p.Reversed()
 	}
 	replaced := pair.Replaced(stays, sigma/2)
-	combine := func(p pair.Pair) pair.Pair {
+	combine := func(p pair.Transformer) pair.Pair {
 		return pair.Combination{{Weight: full, Pair: replaced}, {Weight: 1 - full, Pair: p}}
 	}
-	return combine(p), combine(p.Reversed()), false, nil
+	return combine(p), combine(p.Reversed())
 }

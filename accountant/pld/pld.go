@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/internal/pair"
 	"dpsgd/accountant/pld/internal/grid"
 )
 
@@ -65,8 +66,8 @@ func New(r accountant.Relation, interval float64) (*Accountant, error) {
 	if !(interval >= 0 && interval <= 1) {
 		return nil, fmt.Errorf("%w: interval of losses is %v, must be in [0, 1]", accountant.ErrInvalid, interval)
 	}
-	ask := func(rs []releasePair, q profileQuery) (accountant.Interval, string, error) {
-		return byPLD(rs, q, grid.Options{Interval: interval})
+	ask := func(parts []pair.Part, q question) (accountant.Interval, string, error) {
+		return byPLD(parts, q, grid.Options{Interval: interval})
 	}
 	return &Accountant{"pld", r, ask}, nil
 }
@@ -80,7 +81,7 @@ func (a *Accountant) Relation() accountant.Relation { return a.relation }
 // Guarantee returns epsilon at delta, the upper end of EpsilonInterval. See accountant.Accountant
 // for the errors.
 func (a *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
-	i, method, err := askProfile(l, a.relation, epsilonAt{delta}, a.ask)
+	i, method, err := askProfile(l, a.relation, epsilonAt(delta), a.ask)
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
@@ -89,7 +90,7 @@ func (a *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.
 
 // Delta returns delta at epsilon, the upper end of DeltaInterval.
 func (a *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
-	i, method, err := askProfile(l, a.relation, deltaAt{epsilon}, a.ask)
+	i, method, err := askProfile(l, a.relation, deltaAt(epsilon), a.ask)
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
@@ -98,12 +99,12 @@ func (a *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Gu
 
 // EpsilonInterval returns bounds of the exact epsilon at delta of the dominating pairs.
 func (a *Accountant) EpsilonInterval(l *accountant.Ledger, delta float64) (accountant.Interval, error) {
-	i, _, err := askProfile(l, a.relation, epsilonAt{delta}, a.ask)
+	i, _, err := askProfile(l, a.relation, epsilonAt(delta), a.ask)
 	return i, err
 }
 
 // DeltaInterval returns bounds of the exact delta at epsilon of the dominating pairs.
 func (a *Accountant) DeltaInterval(l *accountant.Ledger, epsilon float64) (accountant.Interval, error) {
-	i, _, err := askProfile(l, a.relation, deltaAt{epsilon}, a.ask)
+	i, _, err := askProfile(l, a.relation, deltaAt(epsilon), a.ask)
 	return i, err
 }

@@ -7,12 +7,11 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
-	"dpsgd/accountant/internal/reference"
 )
 
 // profileRow is a question about an exact ε or δ in the shared reference values.
 type profileRow struct {
-	reference.Row
+	accounttest.Row
 	LnValue    float64 `json:"ln_value"`
 	LnValueErr float64 `json:"ln_value_err"`
 	K, N       int
@@ -38,7 +37,7 @@ type profileQuestion struct {
 func profileQuestions(t *testing.T, kind string) []profileQuestion {
 	t.Helper()
 	var questions []profileQuestion
-	for _, row := range reference.Rows[profileRow](t, kind) {
+	for _, row := range accounttest.Rows[profileRow](t, kind) {
 		q := profileQuestion{id: row.ID, delta: row.Delta, epsilon: math.NaN(), want: row.Value, err: row.ValueErr}
 		if row.Delta == 0 {
 			q.epsilon, q.err = row.Eps, row.LnValueErr*row.Value

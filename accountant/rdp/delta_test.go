@@ -8,13 +8,12 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
-	"dpsgd/accountant/internal/reference"
 )
 
 // Every upper bound of δ is at least the exact one.
 func TestReferenceDeltasAreBelow(t *testing.T) {
 	r := newRDP(t, DefaultOrders())
-	for _, row := range reference.Rows[reference.Row](t, "delta_at_eps") {
+	for _, row := range accounttest.Rows[accounttest.Row](t, "delta_at_eps") {
 		g, err := r.Delta(row.Ledger(t), row.Eps)
 		if err != nil || !(g.Delta >= row.Value-row.ValueErr && g.Delta <= 1) {
 			t.Errorf("%s: delta %v, %v, want at least the exact %v", row.ID, g.Delta, err, row.Value)

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"dpsgd/accountant"
-	"dpsgd/accountant/internal/numeric"
 	"dpsgd/accountant/internal/pair"
 	"dpsgd/accountant/mechanism"
 )
@@ -27,7 +26,7 @@ func (d divergence) above(alpha float64) float64 {
 // orElse returns d where it can be computed, and elsewhere a bound: for a sample, the
 // divergence of the release on everything. The Rényi divergence is quasi-convex (van Erven,
 // Harremoës 2014, Theorem 13), so a mixture over samples is not above the worst of them. This
-// matters for σ below about 0.05, where epsilon is in the thousands.
+// matters for tiny σ, where epsilon is in the thousands.
 func (d divergence) orElse(bound divergence) divergence {
 	return func(alpha float64) float64 {
 		if x := d(alpha); x >= 0 {
@@ -145,11 +144,12 @@ func poissonDivergence(e accountant.PoissonSampled, r accountant.Relation) (d di
 	switch inner := e.Event.(type) {
 	case accountant.Gaussian:
 		unsampled := gaussianDivergence(inner.NoiseMultiplier / r.Sensitivity())
+		// Never below that of the reversed pair (Mironov, Talwar, Zhang 2019, section 3).
+		sampled := pair.Removed(q, inner.NoiseMultiplier)
 		if r == accountant.ReplaceOne {
-			return mixtureDivergence(pair.Replaced(q, inner.NoiseMultiplier)).orElse(unsampled), theoremGaussian
+			sampled = pair.Replaced(q, inner.NoiseMultiplier)
 		}
-		sampled := func(alpha float64) float64 { return poissonGaussianDivergence(q, inner.NoiseMultiplier, alpha) }
-		return divergence(sampled).orElse(unsampled), theoremGaussian
+		return mixtureDivergence(sampled).orElse(unsampled), theoremGaussian
 	case accountant.Laplace:
 		if r != accountant.ReplaceOne {
 			return sampledLaplaceDivergence(q, inner.Scale).orElse(laplaceDivergence(inner.Scale)), "Poisson-subsampled Laplace; Zhu, Dong, Wang 2022"
@@ -193,37 +193,16 @@ func treeDivergence(e accountant.TreeAggregation) divergence {
 // binary randomized response (Kairouz, Oh, Viswanath 2015, arXiv:1311.0776, Theorem
 // 3.2 with δ = 0: every such mechanism is a function of its answer).
 func pureDivergence(epsilon float64) divergence {
-	return func(alpha float64) float64 { return responseRenyi(epsilon, 0, alpha) }
+	return responseRenyi(epsilon, 1/(1+math.Exp(-epsilon)))
 }
 
-// responseDivergence is that of k-ary randomized response when one record is
-// replaced. The chance of one of the answers that tell the two apart is 1 - p + 2p/k.
+// responseDivergence is that of k-ary randomized response when one record is replaced.
 func responseDivergence(e accountant.RandomizedResponse) divergence {
-	epsilon := e.Epsilon()
-	telling := math.Log1p(-e.NoiseProbability * (1 - 2/float64(e.Buckets)))
-	return func(alpha float64) float64 { return responseRenyi(epsilon, telling, alpha) }
+	return responseRenyi(e.Epsilon(), 1-e.NoiseProbability+e.NoiseProbability/float64(e.Buckets))
 }
 
-// responseRenyi is D_α between two distributions of which one outcome is e^ε times as
-// likely under the first as under the second, another the other way round, and the
-// rest equally likely; logTelling is the logarithm of the chance of the two together. By
-//
-//	(e^(αε) + e^((1-α)ε))/(e^ε + 1) - 1 = 2 sinh(αε/2) sinh((α-1)ε/2)/cosh(ε/2)
-//
-// nothing cancels where ε is small.
-func responseRenyi(epsilon, logTelling, alpha float64) float64 {
-	logExcess := logTelling + math.Ln2 + logSinh(alpha*epsilon/2) + logSinh((alpha-1)*epsilon/2) - logCosh(epsilon/2)
-	// No divergence is above ε; rounding might put it there.
-	return min(epsilon, numeric.Log1pExp(logExcess)/(alpha-1))
+// responseRenyi is that of mechanism.ResponseRenyi for a truth that has so much chance. No
+// divergence is above ε; rounding might put it there.
+func responseRenyi(epsilon, truth float64) divergence {
+	return func(alpha float64) float64 { return min(epsilon, mechanism.ResponseRenyi(epsilon, truth, alpha)) }
 }
-
-// logSinh returns log(sinh(x)) for x ≥ 0.
-func logSinh(x float64) float64 {
-	if x < 1 {
-		return math.Log(math.Sinh(x))
-	}
-	return x - math.Ln2 + math.Log1p(-math.Exp(-2*x))
-}
-
-// logCosh returns log(cosh(x)) for x ≥ 0.
-func logCosh(x float64) float64 { return x - math.Ln2 + math.Log1p(math.Exp(-2*x)) }

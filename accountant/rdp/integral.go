@@ -16,8 +16,11 @@ const (
 	// of the rules below falls at least to its square when the step is halved.
 	integralTolerance = 1e-11
 
-	// maxHalvings bounds how often the step is halved.
+	// maxHalvings bounds how often the step is halved, and maxNodes the nodes of one integral. They
+	// are reached for noise multipliers below about 0.002, where epsilon is in the hundreds of
+	// thousands.
 	maxHalvings = 8
+	maxNodes    = 1 << 18
 )
 
 // logIntegral returns the logarithm of the integral of exp(f) over the real line, by the
@@ -32,23 +35,28 @@ func logIntegral(f func(t float64) float64, left, right float64) float64 {
 		return math.NaN()
 	}
 	left, right = window(f, left, right)
-	var sum numeric.LogSum
-	addNodes := func(first, step float64) {
-		for j := 0.0; first+j*step <= right; j++ {
-			sum.Add(f(first + j*step))
+	return refined(0.5, right-left, func(offset, step float64, add func(float64)) {
+		for t := left + offset; t <= right; t += step {
+			add(f(t))
 		}
-	}
-	h := 0.5
-	addNodes(left, h)
+	})
+}
+
+// refined returns the logarithm of an integral over some width by the trapezoid rule: terms adds
+// the logarithms of the integrand at all steps from an offset on. The step is halved until two sums
+// agree. NaN if that takes too many nodes.
+func refined(h, width float64, terms func(offset, step float64, add func(x float64))) float64 {
+	var sum numeric.LogSum
+	terms(0, h, sum.Add)
 	value := sum.Log() + math.Log(h)
 	for range maxHalvings {
-		addNodes(left+h/2, h)
+		terms(h/2, h, sum.Add)
 		h /= 2
 		finer := sum.Log() + math.Log(h)
 		if agree(value, finer) {
 			return finer
 		}
-		if (right-left)/h > maxNodes {
+		if width/h > maxNodes {
 			break
 		}
 		value = finer
@@ -88,9 +96,8 @@ func agree(a, b float64) bool {
 // inside, with whatever peaks at the ends. NaN if it does not converge.
 func logFiniteIntegral(f func(u float64) float64, a, b float64) float64 {
 	const end = 4 // of s: the weights there are below 1e-30
-	var sum numeric.LogSum
-	addNodes := func(first, step float64) {
-		for s := first; s <= end; s += step {
+	return refined(0.25, 2*end, func(offset, step float64, add func(x float64)) {
+		for s := offset - end; s <= end; s += step {
 			// 1 ∓ tanh x are 2/(e^(±2x)+1), so that u is exact at both ends.
 			x := math.Pi / 2 * math.Sinh(s)
 			u := a + (b-a)/(math.Exp(-2*x)+1)
@@ -98,20 +105,10 @@ func logFiniteIntegral(f func(u float64) float64, a, b float64) float64 {
 				u = b - (b-a)/(math.Exp(2*x)+1)
 			}
 			logWeight := math.Log((b-a)*math.Pi/4*math.Cosh(s)) - 2*logCosh(math.Abs(x))
-			sum.Add(logWeight + f(u))
+			add(logWeight + f(u))
 		}
-	}
-	h := 0.25
-	addNodes(-end, h)
-	value := sum.Log() + math.Log(h)
-	for range maxHalvings {
-		addNodes(-end+h/2, h)
-		h /= 2
-		finer := sum.Log() + math.Log(h)
-		if agree(value, finer) {
-			return finer
-		}
-		value = finer
-	}
-	return math.NaN()
+	})
 }
+
+// logCosh returns log(cosh(x)) for x ≥ 0.
+func logCosh(x float64) float64 { return x - math.Ln2 + math.Log1p(math.Exp(-2*x)) }

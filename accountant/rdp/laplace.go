@@ -24,8 +24,8 @@ func sampledLaplaceDivergence(q, scale float64) divergence {
 }
 
 // logExcessLaplace is the logarithm of E_Q[exp(g(u))], u = (|x| - |x-1|)/b, which
-// P/Q = 1 - q + q e^u depends on (see poissonGaussianDivergence and logExcessMixtures for
-// the functions g that it is used with). Under Q, u is -1/b with probability 1/2, 1/b with
+// P/Q = 1 - q + q e^u depends on (see logExcessMixtures for the
+// functions g that it is used with). Under Q, u is -1/b with probability 1/2, 1/b with
 // e^(-1/b)/2, and between them it has the density e^(-(u + 1/b)/2)/4.
 //
 // The integral is cut where P/Q turns from 1-q to q e^u: near the ends of an interval

@@ -7,22 +7,30 @@ import (
 	"dpsgd/accountant/internal/pair"
 )
 
-// mixtureDivergence is D_α(P‖Q) of a pair of mixtures of Gaussians.
+// gaussianDivergence is the divergence of N(1, σ²) from N(0, σ²): α/(2σ²) (Mironov
+// 2017, Proposition 7). It is +Inf for σ = 0.
+func gaussianDivergence(sigma float64) divergence {
+	return func(alpha float64) float64 { return alpha / sigma / (2 * sigma) }
+}
+
+// mixtureDivergence is D_α(P‖Q) of a pair of mixtures of Gaussians, log(A_α)/(α-1). NaN means that
+// this order cannot be computed.
 func mixtureDivergence(m pair.Mixtures) divergence {
 	return func(alpha float64) float64 { return numeric.Log1pExp(logExcessMixtures(m, alpha)) / (alpha - 1) }
 }
 
 // logExcessMixtures is log(A_α - 1), A_α = E_Q[(P/Q)^α], for any real order α > 1. With
-// A and B the densities of P and Q over that of N(0, σ²), w = A/B - 1, and f the function
-// of poissonGaussianDivergence,
+// A and B the densities of P and Q over that of N(0, σ²), and w = A/B - 1,
 //
-//	A_α - 1 = E_Q[f(w)] = E_N(0, σ²)[B f(w)] = E[A^α B^(1-α) - 1 - α(A-1) + (α-1)(B-1)],
+//	A_α - 1 = E_Q[f(w)] = E_N(0, σ²)[B f(w)],   f(w) = (1+w)^α - 1 - α w,
 //
-// which is the expectation of something that is nowhere negative. It is summed like the
-// integral of logExcessQuadrature, in t = x/σ. NaN if that takes too many nodes.
+// because E_Q[w] = 0. f is nowhere negative (Bernoulli's inequality), so that summing it loses
+// nothing even where A_α - 1 is 1e-12: the usual route by log(A_α) has no digits left there, and
+// the series of Mironov, Talwar, Zhang 2019, section 3.3, are for integer orders or alternate. The
+// sum is over t = x/σ. NaN if it takes too many nodes.
 //
 // The integrand falls like φ(t) to the left of the leftmost Gaussian of Q and to the right
-// of A^α B^(1-α) at its steepest.
+// of A^α B^(1-α) at its steepest, or of w² where w is small.
 func logExcessMixtures(m pair.Mixtures, alpha float64) float64 {
 	mostP, mostQ := 0.0, 0.0
 	for _, c := range m.P {
@@ -32,31 +40,14 @@ func logExcessMixtures(m pair.Mixtures, alpha float64) float64 {
 		mostQ = max(mostQ, -c.Mean)
 	}
 	integrand := func(t float64) float64 {
-		excessP, logP := mixtureDensity(m.P, m.Sigma, t)
-		excessQ, logQ := mixtureDensity(m.Q, m.Sigma, t)
-		logRatio := logP - logQ
-		w := (excessP - excessQ) / (1 + excessQ)
+		logP, linearP := pair.LogMixture(m.P, m.Sigma, t*m.Sigma)
+		logQ, linearQ := pair.LogMixture(m.Q, m.Sigma, t*m.Sigma)
+		logRatio, excessQ := logP-logQ, logQ-linearQ
+		w := (logP - linearP - excessQ) / (1 + excessQ)
 		if !(math.Abs(logRatio) < 1) {
 			w = math.Expm1(logRatio)
 		}
 		return logQ + logBernoulliOf(alpha, w, logRatio) - t*t/2
 	}
-	return logIntegral(integrand, -mostQ/m.Sigma, (mostP*alpha+mostQ*(alpha-1))/m.Sigma) - math.Log(2*math.Pi)/2
-}
-
-// mixtureDensity returns the density of a mixture over that of N(0, σ²) at x = tσ: less 1, and its
-// logarithm. The weights add up to 1, so small deviations from 1 keep their digits.
-func mixtureDensity(cs []pair.Component, sigma, t float64) (excess, log float64) {
-	var sum numeric.LogSum
-	most := 0.0
-	for _, c := range cs {
-		exponent := c.Mean / sigma * (t - c.Mean/sigma/2)
-		most = max(most, exponent)
-		excess += c.Weight * math.Expm1(exponent)
-		sum.Add(math.Log(c.Weight) + exponent)
-	}
-	if most < 600 && excess > -0.5 {
-		return excess, math.Log1p(excess)
-	}
-	return excess, sum.Log()
+	return logIntegral(integrand, -mostQ/m.Sigma, (mostP*max(alpha, 2)+mostQ*(alpha-1))/m.Sigma) - math.Log(2*math.Pi)/2
 }

@@ -128,11 +128,18 @@ func (r *Accountant) Relation() accountant.Relation { return r.relation }
 // The conversion can come out below 0 for a delta near 1, and is then 0: the
 // releases are (0, delta)-private.
 func (r *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
-	spent, err := r.minimise(l, delta)
+	s, method, err := r.leastEpsilon(l, delta)
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
-	return accountant.Guarantee{Epsilon: spent.epsilon, Delta: delta, Relation: r.relation, Method: spent.method}, nil
+	answer := accountant.Guarantee{Delta: delta, Relation: r.relation, Method: method}
+	switch {
+	case s.best >= 0:
+		answer.Epsilon = max(s.value, 0)
+	case !s.free:
+		answer.Epsilon = math.Inf(1)
+	}
+	return answer, nil
 }
 
 // Delta returns delta at epsilon of the whole ledger, by the same conversion as
@@ -143,27 +150,16 @@ func (r *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Gu
 	if err := accountant.ValidateEpsilon(epsilon); err != nil {
 		return accountant.Guarantee{}, err
 	}
-	total, err := r.total(l)
+	s, method, err := r.search(l, newDeltaSearch(r.conversion, epsilon))
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
-	answer := accountant.Guarantee{Epsilon: epsilon, Relation: r.relation, Method: total.method}
-	switch {
-	case total.infinite:
-		answer.Delta = 1
-		return answer, nil
-	case len(total.curves) == 0:
-		return answer, nil
-	}
-	s := newDeltaSearch(total.curves.at, r.conversion, epsilon)
-	s.run(0, len(r.orders), 0)
+	answer := accountant.Guarantee{Epsilon: epsilon, Relation: r.relation, Method: method}
 	switch {
 	case s.best >= 0:
 		answer.Delta = s.delta(epsilon)
-	case s.used || s.infinite:
+	case !s.free:
 		answer.Delta = 1
-	default:
-		return accountant.Guarantee{}, errNoOrder(len(r.orders))
 	}
 	return answer, nil
 }
@@ -183,11 +179,11 @@ func (s *orderSearch) delta(epsilon float64) float64 {
 // smaller epsilon. The order is NaN where it plays no role (epsilon 0 of nothing
 // released, or +Inf).
 func (r *Accountant) BestOrder(l *accountant.Ledger, delta float64) (order float64, atEnd bool, err error) {
-	spent, err := r.minimise(l, delta)
-	if err != nil || spent.best < 0 {
+	s, _, err := r.leastEpsilon(l, delta)
+	if err != nil || s.best < 0 {
 		return math.NaN(), false, err
 	}
-	return r.orders[spent.best], spent.best == 0 || spent.best == len(r.orders)-1, nil
+	return r.orders[s.best], s.best == 0 || s.best == len(r.orders)-1, nil
 }
 
 // Divergence returns the Rényi divergence of order alpha of one release, in nats,
@@ -216,45 +212,30 @@ func (r *Accountant) Divergence(e accountant.Event, alpha float64) (float64, err
 	return x, nil
 }
 
-// spending is an answer to a question about epsilon.
-type spending struct {
-	epsilon float64
-	best    int // the index of the order that gave it, or -1
-	method  string
+// leastEpsilon searches for epsilon at delta.
+func (r *Accountant) leastEpsilon(l *accountant.Ledger, delta float64) (s *orderSearch, method string, err error) {
+	if err := accountant.ValidateDelta(delta); err != nil {
+		return nil, "", err
+	}
+	return r.search(l, newOrderSearch(r.conversion.terms(delta)))
 }
 
-// minimise returns epsilon at delta.
-func (r *Accountant) minimise(l *accountant.Ledger, delta float64) (spending, error) {
-	if err := accountant.ValidateDelta(delta); err != nil {
-		return spending{}, err
-	}
+// search carries out a search over the orders for a ledger.
+func (r *Accountant) search(l *accountant.Ledger, s *orderSearch) (done *orderSearch, method string, err error) {
 	total, err := r.total(l)
 	if err != nil {
-		return spending{}, err
+		return nil, "", err
 	}
-	answer := spending{best: -1, method: total.method}
-	switch {
-	case total.infinite:
-		answer.epsilon = math.Inf(1)
-		return answer, nil
-	case len(total.curves) == 0:
-		return answer, nil
+	s.free = !total.infinite && len(total.curves) == 0
+	if s.free || total.infinite {
+		return s, total.method, nil
 	}
-	s := newOrderSearch(total.curves.at, r.conversion.terms(delta))
+	s.divergence = total.curves.at
 	s.run(0, len(r.orders), 0)
-	switch {
-	case s.best >= 0:
-		answer.epsilon, answer.best = max(s.value, 0), s.best
-	case s.infinite:
-		answer.epsilon = math.Inf(1)
-	default:
-		return spending{}, errNoOrder(len(r.orders))
+	if !s.used && !s.infinite {
+		return nil, "", fmt.Errorf("%w: no usable Rényi order: all %d divergences are NaN or negative", accountant.ErrUncertified, len(r.orders))
 	}
-	return answer, nil
-}
-
-func errNoOrder(n int) error {
-	return fmt.Errorf("%w: no usable Rényi order: all %d divergences are NaN or negative", accountant.ErrUncertified, n)
+	return s, total.method, nil
 }
 
 // rdpTotal is what a ledger costs at each order.

@@ -8,7 +8,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/internal/pair"
-	"dpsgd/accountant/internal/reference"
 )
 
 // ordersOf returns the named lists of orders.
@@ -31,7 +30,7 @@ func rdpUnder(t testing.TB, r accountant.Relation, orders []float64) *Accountant
 }
 
 // checkDivergence compares the divergence of one release with a reference row.
-func checkDivergence(t *testing.T, row reference.RenyiRow, r accountant.Relation, e accountant.Event, alpha float64) {
+func checkDivergence(t *testing.T, row accounttest.RenyiRow, r accountant.Relation, e accountant.Event, alpha float64) {
 	t.Helper()
 	got, err := rdpUnder(t, r, DefaultOrders()).Divergence(e, alpha)
 	if err != nil {
@@ -43,7 +42,7 @@ func checkDivergence(t *testing.T, row reference.RenyiRow, r accountant.Relation
 }
 
 func TestReferenceLaplaceDivergences(t *testing.T) {
-	for _, row := range reference.Rows[reference.RenyiRow](t, "laplace") {
+	for _, row := range accounttest.Rows[accounttest.RenyiRow](t, "laplace") {
 		if row.Alpha != nil {
 			checkDivergence(t, row, accountant.AddOrRemoveOne, accountant.Laplace{Scale: row.Scale}, *row.Alpha)
 			checkDivergence(t, row, accountant.ReplaceOne, accountant.Laplace{Scale: 2 * row.Scale}, *row.Alpha)
@@ -52,7 +51,7 @@ func TestReferenceLaplaceDivergences(t *testing.T) {
 }
 
 func TestReferenceRandomizedResponseDivergences(t *testing.T) {
-	for _, row := range reference.Rows[reference.RenyiRow](t, "randomized_response") {
+	for _, row := range accounttest.Rows[accounttest.RenyiRow](t, "randomized_response") {
 		if row.Alpha != nil {
 			checkDivergence(t, row, accountant.ReplaceOne, accountant.RandomizedResponse{NoiseProbability: row.Noise, Buckets: row.Buckets}, *row.Alpha)
 		}
@@ -60,7 +59,7 @@ func TestReferenceRandomizedResponseDivergences(t *testing.T) {
 }
 
 func TestReferenceTreeAggregation(t *testing.T) {
-	for _, row := range reference.Rows[reference.RenyiRow](t, "rdp_tree") {
+	for _, row := range accounttest.Rows[accounttest.RenyiRow](t, "rdp_tree") {
 		var steps int
 		if err := json.Unmarshal(row.StepCounts, &steps); err != nil {
 			// Several trees, each record in one of them: the longest costs the most.
@@ -79,14 +78,14 @@ func TestReferenceTreeAggregation(t *testing.T) {
 // Sigma is the noise over the sensitivity of a replacement there, which is twice the
 // bound of a contribution.
 func TestReferenceFixedSizeDivergences(t *testing.T) {
-	for _, row := range reference.Rows[reference.RenyiRow](t, "rdp_sample_wor") {
+	for _, row := range accounttest.Rows[accounttest.RenyiRow](t, "rdp_sample_wor") {
 		checkDivergence(t, row, accountant.ReplaceOne, accountant.FixedSizeSampled{DatasetSize: row.N, BatchSize: row.Batch, Event: accountant.Gaussian{NoiseMultiplier: 2 * row.Sigma}}, *row.Alpha)
 	}
 }
 
 func TestReferenceFixedSizeEpsilons(t *testing.T) {
 	orders := ordersOf(t)
-	for _, row := range reference.Rows[reference.RenyiRow](t, "eps_sample_wor") {
+	for _, row := range accounttest.Rows[accounttest.RenyiRow](t, "eps_sample_wor") {
 		var name string
 		if err := json.Unmarshal(row.Orders, &name); err != nil {
 			t.Fatal(err)
@@ -101,7 +100,7 @@ func TestReferenceFixedSizeEpsilons(t *testing.T) {
 
 func TestReferenceRepeatAndSelect(t *testing.T) {
 	orders := ordersOf(t)
-	for _, row := range reference.Rows[reference.RenyiRow](t, "rdp_repeat_select") {
+	for _, row := range accounttest.Rows[accounttest.RenyiRow](t, "rdp_repeat_select") {
 		shape := math.Inf(1)
 		if err := json.Unmarshal(row.Shape, &shape); err != nil && string(row.Shape) != `"poisson"` {
 			t.Fatal(err)
@@ -135,8 +134,8 @@ func classicEpsilon(t *testing.T, r *Accountant, l *accountant.Ledger, delta flo
 
 func TestReferenceClassicEpsilons(t *testing.T) {
 	accountants := referenceRDP(t)
-	rows := reference.Rows[reference.Row](t, "eps_rdp")
-	for i, row := range reference.Rows[reference.RenyiRow](t, "eps_rdp") {
+	rows := accounttest.Rows[accounttest.Row](t, "eps_rdp")
+	for i, row := range accounttest.Rows[accounttest.RenyiRow](t, "eps_rdp") {
 		var name string
 		if err := json.Unmarshal(row.Orders, &name); err != nil {
 			t.Fatal(err)
@@ -151,7 +150,7 @@ func TestReferenceClassicEpsilons(t *testing.T) {
 func TestReferencePublished(t *testing.T) {
 	accountants := referenceRDP(t)
 	checked := 0
-	for _, row := range reference.Rows[reference.RenyiRow](t, "published") {
+	for _, row := range accounttest.Rows[accounttest.RenyiRow](t, "published") {
 		if row.CheckImproved == nil {
 			continue
 		}
@@ -177,20 +176,20 @@ func TestReferencePublished(t *testing.T) {
 
 // Upper bounds are never below the exact epsilon of the pairs, nor far above.
 func TestReferenceExactOfOtherPairs(t *testing.T) {
-	check := func(row reference.RenyiRow, r accountant.Relation, e accountant.Event) {
+	check := func(row accounttest.RenyiRow, r accountant.Relation, e accountant.Event) {
 		t.Helper()
 		got := accounttest.Epsilon(t, rdpUnder(t, r, DefaultOrders()), accounttest.Ledger(t, accountant.Entry{Event: e, Count: row.Steps}), row.Delta)
 		if got < row.Value-row.ValueErr || got > 1.4*row.Value {
 			t.Errorf("%s: epsilon %v, the exact one is %v", row.ID, got, row.Value)
 		}
 	}
-	for _, row := range reference.Rows[reference.RenyiRow](t, "replace_one_poisson") {
+	for _, row := range accounttest.Rows[accounttest.RenyiRow](t, "replace_one_poisson") {
 		check(row, accountant.ReplaceOne, accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}})
 	}
-	for _, row := range reference.Rows[reference.RenyiRow](t, "group_dpsgd") {
+	for _, row := range accounttest.Rows[accounttest.RenyiRow](t, "group_dpsgd") {
 		check(row, accountant.AddOrRemoveOne, accountant.PoissonSampledGroup{SamplingProbability: row.Q, GroupSize: row.K, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}})
 	}
-	for _, row := range reference.Rows[reference.RenyiRow](t, "truncated_poisson") {
+	for _, row := range accounttest.Rows[accounttest.RenyiRow](t, "truncated_poisson") {
 		event := accountant.TruncatedPoissonSampled{DatasetSize: row.N, SamplingProbability: row.Q, MaxBatchSize: row.MaxBatch, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}
 		check(row, accountant.AddOrRemoveOne, event)
 		check(row, accountant.ZeroOut, event)

@@ -8,7 +8,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
-	"dpsgd/accountant/internal/reference"
 	"dpsgd/accountant/pld"
 )
 
@@ -35,7 +34,7 @@ var (
 // Every kind is covered, or known not to be.
 func TestReferenceKinds(t *testing.T) {
 	rows := 0
-	for kind, lines := range reference.Lines(t) {
+	for kind, lines := range accounttest.Lines(t) {
 		switch {
 		case slices.Contains(notCovered, kind):
 			t.Logf("not covered: %d rows of kind %s (data-dependent bounds of PATE)", len(lines), kind)
@@ -52,7 +51,7 @@ func TestReferenceKinds(t *testing.T) {
 func referenceRDP(t *testing.T) map[string]*Accountant {
 	t.Helper()
 	accountants := map[string]*Accountant{}
-	for _, row := range reference.Rows[reference.Row](t, "orders") {
+	for _, row := range accounttest.Rows[accounttest.Row](t, "orders") {
 		var orders []float64
 		if err := json.Unmarshal(row.Orders, &orders); err != nil {
 			t.Fatal(err)
@@ -63,7 +62,7 @@ func referenceRDP(t *testing.T) map[string]*Accountant {
 }
 
 func TestReferenceDivergences(t *testing.T) {
-	for _, row := range reference.Rows[reference.Row](t, "rdp_poisson_gaussian") {
+	for _, row := range accounttest.Rows[accounttest.Row](t, "rdp_poisson_gaussian") {
 		d, err := renyiDivergence(accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}})
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +79,7 @@ func TestReferenceDivergences(t *testing.T) {
 
 func TestReferenceEpsilons(t *testing.T) {
 	accountants := referenceRDP(t)
-	for _, row := range reference.Rows[reference.Row](t, "eps_rdp") {
+	for _, row := range accounttest.Rows[accounttest.Row](t, "eps_rdp") {
 		var name string
 		if err := json.Unmarshal(row.Orders, &name); err != nil {
 			t.Fatal(err)
@@ -94,7 +93,7 @@ func TestReferenceEpsilons(t *testing.T) {
 
 func TestReferenceCalibrations(t *testing.T) {
 	accountants := referenceRDP(t)
-	for _, row := range reference.Rows[reference.Row](t, "calibrate_sigma") {
+	for _, row := range accounttest.Rows[accounttest.Row](t, "calibrate_sigma") {
 		event := func(sigma float64) accountant.Event {
 			return accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: sigma}}
 		}

@@ -15,20 +15,15 @@ import (
 //
 // The simpler ε = D_α + log(1/δ)/(α - 1) of Mironov 2017 is larger for every α.
 type conversion struct {
-	orders     []float64
-	fixed      []float64 // log(1-1/α) - log(α)/(α-1)
-	perLogOne  []float64 // 1/(α-1), the factor of log(1/δ)
-	fixedDelta []float64 // (α-1) log(1-1/α) - log(α)
-	slopes     []float64 // α-1, the factor of D_α - ε
+	slopes []float64 // α-1, the factor of D_α - ε
+	fixed  []float64 // (α-1) log(1-1/α) - log(α)
 }
 
 func newConversion(orders []float64) conversion {
-	c := conversion{orders: orders}
+	var c conversion
 	for _, alpha := range orders {
-		c.fixed = append(c.fixed, math.Log1p(-1/alpha)-math.Log(alpha)/(alpha-1))
-		c.perLogOne = append(c.perLogOne, 1/(alpha-1))
-		c.fixedDelta = append(c.fixedDelta, (alpha-1)*math.Log1p(-1/alpha)-math.Log(alpha))
 		c.slopes = append(c.slopes, alpha-1)
+		c.fixed = append(c.fixed, (alpha-1)*math.Log1p(-1/alpha)-math.Log(alpha))
 	}
 	return c
 }
@@ -36,18 +31,18 @@ func newConversion(orders []float64) conversion {
 // terms returns, for each order, what is added to the divergence to get epsilon.
 func (c conversion) terms(delta float64) []float64 {
 	terms := slices.Clone(c.fixed)
-	logOne := -numeric.Log(delta)
-	for i, x := range c.perLogOne {
-		terms[i] += x * logOne
+	logDelta := numeric.Log(delta)
+	for i, slope := range c.slopes {
+		terms[i] = (terms[i] - logDelta) / slope
 	}
 	return terms
 }
 
 // deltaTerms returns, for each order, what is added to slope × divergence to get log δ.
 func (c conversion) deltaTerms(epsilon float64) []float64 {
-	terms := slices.Clone(c.fixedDelta)
-	for i, x := range c.slopes {
-		terms[i] -= x * epsilon
+	terms := slices.Clone(c.fixed)
+	for i, slope := range c.slopes {
+		terms[i] -= slope * epsilon
 	}
 	return terms
 }
@@ -68,16 +63,17 @@ type orderSearch struct {
 	best     int     // its index, or -1
 	used     bool    // an order came out as a number
 	infinite bool    // an order came out as +Inf
+	free     bool    // nothing is released about anyone
 }
 
 // newOrderSearch is the search for the least epsilon.
-func newOrderSearch(divergence func(int) float64, terms []float64) *orderSearch {
-	return &orderSearch{divergence: divergence, terms: terms, value: math.Inf(1), best: -1}
+func newOrderSearch(terms []float64) *orderSearch {
+	return &orderSearch{terms: terms, value: math.Inf(1), best: -1}
 }
 
 // newDeltaSearch is the search for the least log δ below 0.
-func newDeltaSearch(divergence func(int) float64, c conversion, epsilon float64) *orderSearch {
-	return &orderSearch{divergence: divergence, slopes: c.slopes, terms: c.deltaTerms(epsilon), middle: epsilon / 2, best: -1}
+func newDeltaSearch(c conversion, epsilon float64) *orderSearch {
+	return &orderSearch{slopes: c.slopes, terms: c.deltaTerms(epsilon), middle: epsilon / 2, best: -1}
 }
 
 // floorSlack makes the bound hold for computed divergences as well, which follow

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/internal/solve"
 )
 
 // selection is the cost of choosing the best of a random number of runs (Papernot,
@@ -107,7 +108,7 @@ func (s *selection) extraOfPoisson() func(alpha float64) float64 {
 		logDelta := variation
 		for i, d := range s.curve {
 			if d >= 0 {
-				logDelta = min(logDelta, (s.orders[i]-1)*(d-epsilon)+c.fixedDelta[i])
+				logDelta = min(logDelta, (s.orders[i]-1)*(d-epsilon)+c.fixed[i])
 			}
 		}
 		return s.mean*math.Exp(logDelta) + math.Log(s.mean)/(alpha-1)
@@ -121,24 +122,13 @@ func logOneOverGamma(mean, shape float64) float64 {
 	if shape == 1 {
 		return math.Log(mean) // geometric: γ = 1/mean
 	}
-	reached := func(logY float64) bool {
+	within := func(logY float64) bool {
 		y := math.Exp(logY)
 		if shape == 0 {
-			return math.Expm1(y)/y > mean
+			return !(math.Expm1(y)/y > mean)
 		}
-		return math.Expm1(y)/-math.Expm1(-shape*y)*shape > mean
+		return !(math.Expm1(y)/-math.Expm1(-shape*y)*shape > mean)
 	}
-	lo, hi := -750.0, math.Log(709)
-	for range 200 {
-		middle := lo + (hi-lo)/2
-		if middle == lo || middle == hi {
-			break
-		}
-		if reached(middle) {
-			hi = middle
-		} else {
-			lo = middle
-		}
-	}
+	_, hi := solve.Bisect(within, -750, math.Log(709), 0)
 	return math.Exp(hi) * (1 + relativeError)
 }

@@ -19,27 +19,18 @@ import (
 // The noise of σ/2 covers more than the replacement asks for, so this is an upper
 // bound, not the exact divergence of the mechanism.
 func truncatedDivergence(e accountant.TruncatedPoissonSampled, sigma float64) divergence {
-	q := e.SamplingProbability
+	poisson := pair.Removed(e.SamplingProbability, sigma)
 	full, stays := pair.Truncation(e.DatasetSize, e.SamplingProbability, e.MaxBatchSize)
-	poisson := func(alpha float64) float64 { return logExcessPoisson(q, sigma, alpha) }
 	if full == 0 {
-		return func(alpha float64) float64 { return numeric.Log1pExp(poisson(alpha)) / (alpha - 1) }
+		return mixtureDivergence(poisson)
 	}
 	replaced := pair.Replaced(stays, sigma/2)
 	return func(alpha float64) float64 {
 		var sum numeric.LogSum
 		sum.Add(math.Log(full) + logExcessMixtures(replaced, alpha))
 		if full < 1 {
-			sum.Add(math.Log1p(-full) + poisson(alpha))
+			sum.Add(math.Log1p(-full) + logExcessMixtures(poisson, alpha))
 		}
 		return numeric.Log1pExp(sum.Log()) / (alpha - 1)
 	}
-}
-
-// logExcessPoisson is log(A_α - 1) of a Poisson-sampled Gaussian release, 0 < q ≤ 1.
-func logExcessPoisson(q, sigma, alpha float64) float64 {
-	if q == 1 {
-		return numeric.LogExpm1((alpha - 1) * gaussianDivergence(sigma)(alpha))
-	}
-	return logExcessPoissonGaussian(q, sigma, alpha)
 }

@@ -10,6 +10,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/numeric"
+	"dpsgd/accountant/internal/solve"
 )
 
 const nameConcentrated = "zcdp"
@@ -198,14 +199,6 @@ func concentratedDelta(rho, epsilon float64) float64 {
 
 // descent returns the x = α-1 in (0, e^700) up to which something falls, by halving.
 func descent(falls func(x float64) bool) float64 {
-	lo, hi := -700.0, 700.0 // of log x
-	for hi-lo > 1e-9 {
-		middle := lo + (hi-lo)/2
-		if falls(math.Exp(middle)) {
-			lo = middle
-		} else {
-			hi = middle
-		}
-	}
-	return math.Exp(lo)
+	logX, _ := solve.Bisect(func(logX float64) bool { return falls(math.Exp(logX)) }, -700, 700, 1e-12)
+	return math.Exp(logX)
 }

@@ -8,7 +8,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
-	"dpsgd/accountant/internal/reference"
 	"dpsgd/accountant/rdp"
 )
 
@@ -23,7 +22,7 @@ func newZCDP(t testing.TB, r accountant.Relation) *Accountant {
 
 func TestReferenceZCDP(t *testing.T) {
 	a := newZCDP(t, accountant.AddOrRemoveOne)
-	for _, row := range reference.Rows[reference.RenyiRow](t, "zcdp") {
+	for _, row := range accounttest.Rows[accounttest.RenyiRow](t, "zcdp") {
 		if got, err := Epsilon(row.Rho, row.Delta); err != nil || !(accounttest.Relative(got, row.Value) < 1e-11) {
 			t.Errorf("%s: the simple conversion gives %v, %v, want %v", row.ID, got, err, row.Value)
 		}

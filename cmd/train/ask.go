@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
 	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,16 @@ import (
 
 // runArgs are the arguments of the commands that ask accountants.
 var runArgs = args(0, 1, "at most one: the folder of a run, such as runs/digits-1")
+
+// questionCommand makes c a command that asks one accountant for what q does not know.
+func (a *app) questionCommand(q *question, c *cobra.Command) *cobra.Command {
+	c.Args = runArgs
+	c.RunE = func(c *cobra.Command, args []string) error { return a.ask(c, q, args) }
+	q.addFlags(c)
+	c.Flags().StringVar(&q.accountant, "accountant", questions.DefaultAccountant(), "how releases are accounted for: "+strings.Join(accountants.Names(), ", "))
+	c.Flags().BoolVar(&q.batch, "batch", false, "answer JSON lines from standard input")
+	return c
+}
 
 // ask carries out a command that asks one accountant.
 func (a *app) ask(c *cobra.Command, q *question, args []string) error {
@@ -31,10 +43,7 @@ func (a *app) ask(c *cobra.Command, q *question, args []string) error {
 	if q.unknown == questions.Epsilon && asked.Run != "" {
 		cost.TargetEpsilon = asked.Epsilon
 	}
-	if a.json {
-		return a.printJSON(cost)
-	}
-	return a.printCost(cost, q.unknown)
+	return a.print(cost, func(w io.Writer) { printCost(w, cost, q.unknown) })
 }
 
 // unanswered makes the refusal of a question an error of the command line.
@@ -49,40 +58,38 @@ func unanswered(err error) error {
 
 // printCost writes an answer for people: what was solved for, what it costs, and what that rests
 // on.
-func (a *app) printCost(c questions.Cost, unknown questions.Unknown) error {
+func printCost(w io.Writer, c questions.Cost, unknown questions.Unknown) {
 	budget := fmt.Sprintf("within ε ≤ %g at δ = %g", c.TargetEpsilon, c.Delta)
 	switch unknown {
 	case questions.NoiseMultiplier:
-		fmt.Fprintf(a.out, "noise multiplier %s is the least %s\n", significantUp(c.NoiseMultiplier, 7), budget)
+		fmt.Fprintf(w, "noise multiplier %s is the least %s\n", significantUp(c.NoiseMultiplier, 7), budget)
 	case questions.SamplingProbability:
-		fmt.Fprintf(a.out, "sampling probability %s is the largest %s\n", significantDown(c.SamplingProbability, 7), budget)
+		fmt.Fprintf(w, "sampling probability %s is the largest %s\n", significantDown(c.SamplingProbability, 7), budget)
 	case questions.Steps:
-		fmt.Fprintf(a.out, "%s steps are the most %s\n", count(*c.Steps), budget)
+		fmt.Fprintf(w, "%s steps are the most %s\n", count(*c.Steps), budget)
 	}
 	bounds := fmt.Sprintf("ε lies in [%s, %s]\n", significantDown(c.Lower, 8), significantUp(c.Upper, 8))
 	if unknown == questions.Delta {
-		fmt.Fprintf(a.out, "δ = %s at ε = %g", significantUp(c.Delta, 4), c.Epsilon)
+		fmt.Fprintf(w, "δ = %s at ε = %g", significantUp(c.Delta, 4), c.Epsilon)
 		bounds = "δ" + strings.TrimPrefix(bounds, "ε")
 	} else {
-		fmt.Fprintf(a.out, "ε = %s at δ = %g", epsilonText(c.Epsilon), c.Delta)
+		fmt.Fprintf(w, "ε = %s at δ = %g", epsilonText(c.Epsilon), c.Delta)
 	}
-	fmt.Fprintf(a.out, "%s\n", releasesText(c, unknown))
+	fmt.Fprintf(w, "%s\n", releasesText(c, unknown))
 	if c.Bracketed {
-		fmt.Fprint(a.out, bounds)
+		fmt.Fprint(w, bounds)
 	}
 	group := ""
 	if c.GroupSize > 1 {
 		group = fmt.Sprintf(" in groups of %s records", count(c.GroupSize))
 	}
-	_, err := fmt.Fprintf(a.out, "%s; datasets that differ by %s%s\n", c.Method, c.Relation, group)
-	return err
+	fmt.Fprintf(w, "%s; datasets that differ by %s%s\n", c.Method, c.Relation, group)
 }
 
 // releasesText says what an answer is about.
 func releasesText(c questions.Cost, unknown questions.Unknown) string {
-	text := ""
 	if c.Run != "" {
-		text = fmt.Sprintf(", %s releases", count(*c.Releases))
+		text := fmt.Sprintf(", %s releases", count(*c.Releases))
 		if unknown == questions.Epsilon && c.TargetEpsilon > 0 {
 			text += fmt.Sprintf(", budget ε ≤ %g", c.TargetEpsilon)
 		}

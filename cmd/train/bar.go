@@ -21,10 +21,64 @@ const (
 	narrowTextWidth = textWidth + barWidth - narrowBarWidth
 )
 
-// newBar draws at the bottom of a terminal.
-func newBar(w io.Writer, total int64) *progressbar.ProgressBar { return barOf(w, total, barWidth) }
+// display is where work is told about: in lines now and then, or, on a terminal, with a bar below
+// them.
+type display struct {
+	w    io.Writer
+	bars bool
+	bar  *progressbar.ProgressBar
+	last time.Time // a line was written
+}
 
-func barOf(w io.Writer, total int64, width int) *progressbar.ProgressBar {
+// display goes to standard error with --json, so that standard output is the result alone.
+func (a *app) display() display {
+	w := a.out
+	if a.json {
+		w = a.err
+	}
+	return display{w: w, bars: isTerminal(w)}
+}
+
+// plainEvery is how often progress is told in lines.
+const plainEvery = 10 * time.Second
+
+// due says whether it is time for a line.
+func (d *display) due() bool {
+	if time.Since(d.last) < plainEvery {
+		return false
+	}
+	d.last = time.Now()
+	return true
+}
+
+// Warned writes a line above the bar.
+func (d *display) Warned(message string) {
+	if d.bar != nil {
+		_ = d.bar.Clear()
+	}
+	fmt.Fprintf(d.w, "WARNING   %s\n", message)
+}
+
+// show moves the bar.
+func (d *display) show(done int64, format string, args ...any) {
+	d.showText(done, cut(fmt.Sprintf(format, args...), textWidth))
+}
+
+// showText moves the bar. What a terminal does with it is no reason to stop a run.
+func (d *display) showText(done int64, text string) {
+	d.bar.Describe(text)
+	_ = d.bar.Set64(done)
+}
+
+// endBar ends the line of a bar.
+func (d *display) endBar() {
+	if d.bars {
+		fmt.Fprintln(d.w)
+	}
+}
+
+// newBar draws at the bottom of a terminal.
+func newBar(w io.Writer, total int64, width int) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetWidth(width),
@@ -36,55 +90,6 @@ func barOf(w io.Writer, total int64, width int) *progressbar.ProgressBar {
 		// ThemeUnicode of the library needs a font with private-use glyphs.
 		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "█", SaucerPadding: "░", BarStart: " ", BarEnd: " "}),
 	)
-}
-
-// show moves a bar.
-func show(bar *progressbar.ProgressBar, done int64, format string, args ...any) {
-	showText(bar, done, cut(fmt.Sprintf(format, args...), textWidth))
-}
-
-// showText moves a bar. What a terminal does with it is no reason to stop a run.
-func showText(bar *progressbar.ProgressBar, done int64, text string) {
-	bar.Describe(text)
-	_ = bar.Set64(done)
-}
-
-// clearBar makes room for a line above a bar, which may not be there yet.
-func clearBar(bar *progressbar.ProgressBar) {
-	if bar != nil {
-		_ = bar.Clear()
-	}
-}
-
-// endBar ends the line of a bar that an error cut short.
-func (a *app) endBar() {
-	if w := a.progressTo(); isTerminal(w) {
-		fmt.Fprintln(w)
-	}
-}
-
-// barWatcher draws a progress bar between the lines at the start and at the end.
-type barWatcher struct {
-	plainWatcher
-	bar *progressbar.ProgressBar
-}
-
-func (b *barWatcher) Started(o train.Overview) {
-	b.plainWatcher.Started(o)
-	width := barWidth
-	if twoAccountants(o.Plan) {
-		width = narrowBarWidth
-	}
-	b.bar = barOf(b.w, int64(o.Plan.Steps), width)
-	show(b.bar, int64(o.ResumedAt), "%d/%d", o.ResumedAt, o.Plan.Steps)
-}
-
-func (b *barWatcher) Stepped(s train.Progress) {
-	width := textWidth
-	if s.Spent.EpsilonRDP != nil {
-		width = narrowTextWidth
-	}
-	showText(b.bar, int64(s.Step), liveText(s, width))
 }
 
 // liveText is what stands beside the bar of a run. Where it would be too wide it says less: first
@@ -100,14 +105,4 @@ func liveText(s train.Progress, width int) string {
 		}
 	}
 	return cut(text(0, strings.TrimPrefix(long, "test ")), width)
-}
-
-func (b *barWatcher) Warned(message string) {
-	clearBar(b.bar)
-	b.plainWatcher.Warned(message)
-}
-
-func (b *barWatcher) Finished(r train.Result) {
-	fmt.Fprintln(b.w)
-	b.plainWatcher.Finished(r)
 }

@@ -29,12 +29,12 @@ func TestBarsFit80Columns(t *testing.T) {
 	beside := p
 	beside.Spent.EpsilonRDP = &byRDP
 	var runBar, besideBar, sweepBuffer, fetch bytes.Buffer
-	narrow := &barWatcher{plainWatcher: plainWatcher{w: &besideBar}, bar: barOf(&besideBar, 98765, narrowBarWidth)}
-	run := &barWatcher{plainWatcher: plainWatcher{w: &runBar}, bar: newBar(&runBar, 98765)}
-	trials := &sweepBar{sweepLines: sweepLines{w: &sweepBuffer}}
+	narrow := &runWatcher{display{w: &besideBar, bars: true, bar: newBar(&besideBar, 98765, narrowBarWidth)}}
+	run := &runWatcher{display{w: &runBar, bars: true, bar: newBar(&runBar, 98765, barWidth)}}
+	trials := &sweepWatcher{display: display{w: &sweepBuffer, bars: true}}
 	trials.SweepStarted(sweep.Overview{Dir: "runs/s", Trials: 1000, Steps: 987654})
 	trials.TrialStarted(sweep.TrialOverview{Number: 999, Trials: 1000, Name: strings.Repeat("clip_norm=0.1,", 9), Steps: 987654})
-	download := &fetchBar{w: &fetch}
+	download := &fetchProgress{display: display{w: &fetch, bars: true}}
 	download.progress("cifar-10-binary.tar.gz", 0, 170052171)
 	time.Sleep(150 * time.Millisecond) // bars draw ten times a second
 	run.Stepped(p)
@@ -88,10 +88,10 @@ func TestLiveText(t *testing.T) {
 // A warning does not stand in the line of a bar.
 func TestWarningsClearTheBar(t *testing.T) {
 	var b bytes.Buffer
-	w := &barWatcher{plainWatcher: plainWatcher{w: &b}}
+	w := &runWatcher{display{w: &b, bars: true}}
 	w.Warned("first")
-	w.bar = newBar(&b, 10)
-	show(w.bar, 3, "3/10")
+	w.bar = newBar(&b, 10, barWidth)
+	w.show(3, "3/10")
 	w.Warned("second")
 	if !strings.HasPrefix(b.String(), "WARNING   first\n") || !strings.HasSuffix(b.String(), "\rWARNING   second\n") {
 		t.Errorf("found %q", b.String())

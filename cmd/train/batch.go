@@ -11,7 +11,6 @@ import (
 	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // batchHelp is for the help of the commands that read questions from standard input.
@@ -22,19 +21,10 @@ group_size, phases or ledger ([{"event":…,"count":n}]), delta. lower is 0 wher
 // longestLine bounds what one question may take in memory.
 const longestLine = 16 << 20
 
-func (q *question) addBatchFlag(c *cobra.Command) {
-	c.Flags().BoolVar(&q.batch, "batch", false, "answer JSON lines from standard input")
-}
-
 // answerLines answers the questions on standard input until it ends. A wrong line is answered too,
 // with its error.
-func (a *app) answerLines(c *cobra.Command, args []string, unknowns ...questions.Unknown) error {
-	var extra string
-	c.Flags().Visit(func(f *pflag.Flag) {
-		if f.Name != "batch" && f.Name != "json" {
-			extra = "--" + f.Name
-		}
-	})
+func (a *app) answerLines(c *cobra.Command, args []string, unknown questions.Unknown) error {
+	extra := givenFlag(c, func(name string) bool { return name != "batch" && name != "json" })
 	if len(args) > 0 {
 		extra = args[0]
 	}
@@ -43,7 +33,7 @@ func (a *app) answerLines(c *cobra.Command, args []string, unknowns ...questions
 	}
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	batch := questions.Lines{Unknowns: unknowns}
+	batch := questions.Lines{Unknown: unknown}
 	lines := readLines(ctx, c.InOrStdin())
 	for {
 		select {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -106,37 +107,33 @@ func (a *app) bench(ctx context.Context, config *configs.Config, f benchFlags) e
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(result)
-	}
-	a.printBench(result, f)
-	return nil
+	return a.print(result, func(w io.Writer) { printBench(w, result, f) })
 }
 
 // printBench writes a result for people.
-func (a *app) printBench(b *bench.Result, f benchFlags) {
+func printBench(w io.Writer, b *bench.Result, f benchFlags) {
 	name := b.Model
 	if f.config != "" {
 		name = baseName(f.config) + ", network " + b.Model
 	}
-	fmt.Fprintf(a.out, "%s\n%s step, batch %s, %d threads, %s kernels\n\n", cut(name, 80), b.Mode, count(b.Batch), b.Threads, b.Kernel)
-	fmt.Fprintf(a.out, "speed     %s examples/s\n", count(int(math.Round(b.ExamplesPerSecond))))
-	fmt.Fprintf(a.out, "step      %.3f ms, the median of %s\n", b.StepMS, count(b.Steps))
-	fmt.Fprintf(a.out, "work      %.1f GFLOP/s, %.1f %% of the FMA limit of %.1f\n", b.GFLOPs, 100*b.GFLOPs/b.FMALimitGFLOPs, b.FMALimitGFLOPs)
-	fmt.Fprintf(a.out, "memory    %.1f MiB at its peak, %s examples at once\n\n", b.PeakRSSMiB, count(b.Physical))
+	fmt.Fprintf(w, "%s\n%s step, batch %s, %d threads, %s kernels\n\n", cut(name, 80), b.Mode, count(b.Batch), b.Threads, b.Kernel)
+	fmt.Fprintf(w, "speed     %s examples/s\n", count(int(math.Round(b.ExamplesPerSecond))))
+	fmt.Fprintf(w, "step      %.3f ms, the median of %s\n", b.StepMS, count(b.Steps))
+	fmt.Fprintf(w, "work      %.1f GFLOP/s, %.1f %% of the FMA limit of %.1f\n", b.GFLOPs, 100*b.GFLOPs/b.FMALimitGFLOPs, b.FMALimitGFLOPs)
+	fmt.Fprintf(w, "memory    %.1f MiB at its peak, %s examples at once\n\n", b.PeakRSSMiB, count(b.Physical))
 	table := [][]string{{"part", "ms", "% of the step"}}
 	for _, part := range bench.Parts() {
 		ms := b.Parts[part]
 		table = append(table, []string{part, decimals(ms, 3), decimals(100*ms/b.StepMS, 1)})
 	}
-	printTable(a.out, table)
+	printTable(w, table)
 	if len(b.Engines) > 0 {
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(w)
 		table = [][]string{{"parameter", "per-example norms"}}
 		for _, e := range b.Engines {
 			table = append(table, []string{e.Parameter, e.Engine.String()})
 		}
-		printTable(a.out, table)
+		printTable(w, table)
 	}
 }
 

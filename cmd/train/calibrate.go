@@ -13,9 +13,9 @@ var solvable = map[string]questions.Unknown{
 }
 
 func (a *app) calibrateCommand() *cobra.Command {
-	q := question{unknown: questions.NoiseMultiplier}
+	q := &question{unknown: questions.NoiseMultiplier}
 	var solve string
-	c := &cobra.Command{
+	c := a.questionCommand(q, &cobra.Command{
 		Use:   "calibrate [RUN]",
 		Short: "Compute the noise multiplier with which steps stay within a budget",
 		Long: `Compute the least noise multiplier with which steps stay within a budget (ε, δ); or, with --solve
@@ -32,21 +32,15 @@ phases leave out "noise_multiplier" or "sampling_probability": that is solved fo
   train calibrate --solve sampling-probability --noise-multiplier 1.1 --steps 5000 --epsilon 3 --delta 1e-5
   train calibrate runs/digits-1 --epsilon 1
   echo '{"phases":[{"sampling_probability":0.01,"steps":1000}],"target_epsilon":2,"delta":1e-5}' | train calibrate --batch`,
-		Args: runArgs,
-		RunE: func(c *cobra.Command, args []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			unknown, ok := solvable[solve]
 			if !ok {
 				return usagef("found --solve %s, expected noise-multiplier or sampling-probability", solve)
 			}
-			if q.unknown = unknown; !q.batch {
-				return a.ask(c, &q, args)
-			}
-			return a.answerLines(c, args, questions.NoiseMultiplier, questions.SamplingProbability)
+			q.unknown = unknown
+			return nil
 		},
-	}
-	q.addFlags(c)
-	q.addAccountantFlag(c)
-	q.addBatchFlag(c)
+	})
 	c.Flags().StringVar(&solve, "solve", "noise-multiplier", "what is solved for: noise-multiplier or sampling-probability")
 	return c
 }

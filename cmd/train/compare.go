@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,21 +66,19 @@ func (a *app) compare(c *cobra.Command, asked questions.Question, plot string) e
 			return err
 		}
 	}
-	if a.json {
-		return a.printJSON(result)
-	}
-	a.printComparison(result)
-	if plot != "" {
-		fmt.Fprintf(a.out, "\nin %s: ε over steps\n", plot)
-	}
-	return nil
+	return a.print(result, func(w io.Writer) {
+		printComparison(w, result)
+		if plot != "" {
+			fmt.Fprintf(w, "\nin %s: ε over steps\n", plot)
+		}
+	})
 }
 
 // terminalWidth is the width of a terminal on which everything can be read.
 const terminalWidth = 80
 
 // printComparison writes a table of the answers and, below it, the refusals.
-func (a *app) printComparison(c *questions.Comparison) {
+func printComparison(w io.Writer, c *questions.Comparison) {
 	what := fmt.Sprintf("%s releases", count(c.Releases))
 	if c.NoiseMultiplier > 0 {
 		what = fmt.Sprintf("%s steps with noise multiplier %.6g, sampling probability %.6g", count(c.Releases), c.NoiseMultiplier, c.SamplingProbability)
@@ -87,7 +86,7 @@ func (a *app) printComparison(c *questions.Comparison) {
 	if c.GroupSize > 1 {
 		what += fmt.Sprintf(", in groups of %s", count(c.GroupSize))
 	}
-	fmt.Fprintf(a.out, "%s\nε at δ = %g; datasets that differ by %s\n\n", cut(what, terminalWidth), c.Delta, c.Relation)
+	fmt.Fprintf(w, "%s\nε at δ = %g; datasets that differ by %s\n\n", cut(what, terminalWidth), c.Delta, c.Relation)
 	table := [][]string{{"accountant", "ε", "at least", "ms"}}
 	var refusals []questions.Compared
 	estimates := false
@@ -107,20 +106,20 @@ func (a *app) printComparison(c *questions.Comparison) {
 		table = append(table, []string{name, epsilon, lower, decimals(1000*one.Seconds, 2)})
 	}
 	if len(table) > 1 {
-		printTable(a.out, table)
+		printTable(w, table)
 	}
 	if estimates {
-		fmt.Fprintln(a.out, "* an estimate, not a bound")
+		fmt.Fprintln(w, "* an estimate, not a bound")
 	}
 	if len(refusals) > 0 && len(table) > 1 {
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(w)
 	}
 	const names = 12
 	for _, one := range refusals {
 		why := strings.TrimPrefix(strings.TrimPrefix(one.Error, "accountant: "), "unsupported: ")
 		indent := fmt.Sprintf("%-*s", names, one.Accountant)
 		for _, text := range wrap(why, terminalWidth-names) {
-			fmt.Fprintln(a.out, indent+text)
+			fmt.Fprintln(w, indent+text)
 			indent = strings.Repeat(" ", names)
 		}
 	}

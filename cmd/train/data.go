@@ -5,12 +5,10 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"dpsgd/data"
 	"dpsgd/internal/setup"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 )
 
@@ -33,15 +31,11 @@ func (a *app) dataListCommand() *cobra.Command {
 		Args:  args(0, 0, "none"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			sets := setup.Outlines()
-			if a.json {
-				return a.printJSON(map[string]any{"data": sets})
-			}
 			table := [][]string{{"name", "training", "test", "pictures", "classes"}}
 			for _, s := range sets {
 				table = append(table, []string{s.Name, count(s.Examples), count(s.Tests), s.Shape.String(), count(s.Classes)})
 			}
-			printTable(a.out, table)
-			return nil
+			return a.print(map[string]any{"data": sets}, func(w io.Writer) { printTable(w, table) })
 		},
 	}
 }
@@ -69,24 +63,18 @@ func (a *app) dataFetchCommand() *cobra.Command {
 			if dir == "" {
 				dir = data.DefaultDir()
 			}
-			w := a.progressTo()
-			var shown fetchProgress = &fetchLines{w: w}
-			if isTerminal(w) {
-				shown = &fetchBar{w: w}
-			}
+			shown := fetchProgress{display: a.display()}
 			if err := data.Fetch(c.Context(), args[0], dir, data.FetchOptions{Progress: shown.progress}); err != nil {
-				a.endBar()
+				shown.endBar()
 				if c.Context().Err() != nil {
 					fmt.Fprintln(a.err, "train: stopped; the same command goes on where it was")
 					return stopped(c.Context())
 				}
 				return err
 			}
-			if a.json {
-				return a.printJSON(map[string]string{"name": args[0], "data_dir": dir, "status": "verified"})
-			}
-			_, err := fmt.Fprintf(w, "%s is in %s and verified\n", args[0], dir)
-			return err
+			return a.print(map[string]string{"name": args[0], "data_dir": dir, "status": "verified"}, func(w io.Writer) {
+				fmt.Fprintf(w, "%s is in %s and verified\n", args[0], dir)
+			})
 		},
 	}
 	dataDirFlag(c, &dir)
@@ -100,37 +88,25 @@ func datasetFolders() string {
 	return fmt.Sprintf("folder with %s/ and %s/ (default: $%s)", strings.Join(names[:last], "/, "), names[last], data.DirVariable)
 }
 
-// fetchProgress shows how a download goes.
-type fetchProgress interface {
-	progress(file string, done, total int64)
+// fetchProgress shows how a download goes: with a bar for each file, or with a line for each and one
+// now and then.
+type fetchProgress struct {
+	display
+	file string
 }
 
-// fetchLines writes a line for each file, and one now and then.
-type fetchLines struct {
-	w    io.Writer
-	last time.Time
-}
-
-func (f *fetchLines) progress(file string, done, total int64) {
-	if done < total && time.Since(f.last) < plainEvery {
+func (f *fetchProgress) progress(file string, done, total int64) {
+	text := fmt.Sprintf("%s  %s of %s", cut(file, 30), megabytes(int(done)), megabytes(int(total)))
+	if !f.bars {
+		if f.due() || done == total {
+			fmt.Fprintln(f.w, text)
+		}
 		return
 	}
-	f.last = time.Now()
-	fmt.Fprintf(f.w, "%s  %s of %s\n", file, megabytes(int(done)), megabytes(int(total)))
-}
-
-// fetchBar draws a bar for each file.
-type fetchBar struct {
-	w    io.Writer
-	file string
-	bar  *progressbar.ProgressBar
-}
-
-func (f *fetchBar) progress(file string, done, total int64) {
 	if f.file != file {
-		f.file, f.bar = file, newBar(f.w, total)
+		f.file, f.bar = file, newBar(f.w, total, barWidth)
 	}
-	show(f.bar, done, "%s  %s of %s", cut(file, 30), megabytes(int(done)), megabytes(int(total)))
+	f.showText(done, text)
 	if done == total {
 		fmt.Fprintln(f.w)
 	}

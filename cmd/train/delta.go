@@ -7,8 +7,7 @@ import (
 )
 
 func (a *app) deltaCommand() *cobra.Command {
-	q := question{unknown: questions.Delta}
-	c := &cobra.Command{
+	return a.questionCommand(&question{unknown: questions.Delta}, &cobra.Command{
 		Use:   "delta [RUN]",
 		Short: "Compute δ at an ε of a run's ledger, or of steps that are only thought of",
 		Long: `Compute δ at ε.
@@ -23,11 +22,5 @@ upper are bounds of δ.`,
   train delta --epsilon 3 --examples 60000 --batch-size 512 --epochs 40 --noise-multiplier 1.1
   train delta --epsilon 3 --sampling-probability 0.01 --steps 10000 --noise-multiplier 1.1 --relation replace-one --json
   echo '{"phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":1000}],"epsilon":2}' | train delta --batch`,
-		Args: runArgs,
-		RunE: func(c *cobra.Command, args []string) error { return a.ask(c, &q, args) },
-	}
-	q.addFlags(c)
-	q.addAccountantFlag(c)
-	q.addBatchFlag(c)
-	return c
+	})
 }

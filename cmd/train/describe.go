@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -35,11 +36,7 @@ func (a *app) describeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(d)
-			}
-			a.describe(d)
-			return nil
+			return a.print(d, func(w io.Writer) { printDescription(w, d) })
 		},
 	}
 	setFlag(c, &set)
@@ -47,15 +44,16 @@ func (a *app) describeCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) describe(d *describe.Description) {
-	fmt.Fprintf(a.out, "data      %s: %s training examples of %v, %d classes\n\n", d.Data.Name, count(d.Data.Examples), d.Data.Shape, d.Data.Classes)
-	a.describeLayers(d)
-	a.describePrivacy(d)
-	fmt.Fprintf(a.out, "\nmemory    about %s: graph %s, parameters %s, %s %s\n", megabytes(d.Memory.Total()),
+// printDescription writes what a run would do, for people.
+func printDescription(w io.Writer, d *describe.Description) {
+	fmt.Fprintf(w, "data      %s: %s training examples of %v, %d classes\n\n", d.Data.Name, count(d.Data.Examples), d.Data.Shape, d.Data.Classes)
+	printLayers(w, d)
+	printPrivacy(w, d)
+	fmt.Fprintf(w, "\nmemory    about %s: graph %s, parameters %s, %s %s\n", megabytes(d.Memory.Total()),
 		megabytes(d.Memory.Graph), megabytes(d.Memory.Parameters), d.Data.Shape.Noun(), megabytes(d.Memory.Pictures))
 }
 
-func (a *app) describeLayers(d *describe.Description) {
+func printLayers(w io.Writer, d *describe.Description) {
 	engines := map[string]string{}
 	for _, e := range d.Engines {
 		layer := e.Parameter[:strings.LastIndex(e.Parameter, ".")]
@@ -67,31 +65,31 @@ func (a *app) describeLayers(d *describe.Description) {
 	for _, l := range d.Layers {
 		table = append(table, []string{l.Name, l.Kind, join(l.Output), count(l.Parameters), count(l.MultiplyAdds), engines[l.Name]})
 	}
-	printTable(a.out, append(table, []string{"", "total", "", count(d.Parameters), count(d.MultiplyAdds), ""}))
+	printTable(w, append(table, []string{"", "total", "", count(d.Parameters), count(d.MultiplyAdds), ""}))
 }
 
-func (a *app) describePrivacy(d *describe.Description) {
+func printPrivacy(w io.Writer, d *describe.Description) {
 	p := d.Privacy
 	how := "as configured"
 	if p.Calibrated {
 		how = "calibrated to the budget"
 	}
-	fmt.Fprintf(a.out, "\nprivacy   noise multiplier %.4f, %s; clip norm %g\n", p.NoiseMultiplier, how, p.ClipNorm)
-	fmt.Fprintf(a.out, "sampling  probability %.4g, expected batch %g, %s steps planned\n", p.SamplingProbability, p.ExpectedBatchSize, count(p.PlannedSteps))
+	fmt.Fprintf(w, "\nprivacy   noise multiplier %.4f, %s; clip norm %g\n", p.NoiseMultiplier, how, p.ClipNorm)
+	fmt.Fprintf(w, "sampling  probability %.4g, expected batch %g, %s steps planned\n", p.SamplingProbability, p.ExpectedBatchSize, count(p.PlannedSteps))
 	if p.Steps < p.PlannedSteps {
-		fmt.Fprintf(a.out, "budget    allows %s of them\n", count(p.Steps))
+		fmt.Fprintf(w, "budget    allows %s of them\n", count(p.Steps))
 	}
-	fmt.Fprintf(a.out, "spends    ε = %s", accountant.RoundUp(p.Epsilon, 3))
+	fmt.Fprintf(w, "spends    ε = %s", accountant.RoundUp(p.Epsilon, 3))
 	if p.TargetEpsilon > 0 {
-		fmt.Fprintf(a.out, " of %g", p.TargetEpsilon)
+		fmt.Fprintf(w, " of %g", p.TargetEpsilon)
 	}
-	fmt.Fprintf(a.out, " at δ = %g (%s, %s)", p.Delta, p.Accountant, p.Relation)
+	fmt.Fprintf(w, " at δ = %g (%s, %s)", p.Delta, p.Accountant, p.Relation)
 	if p.EpsilonRDP != nil {
-		fmt.Fprintf(a.out, "; by rdp it is ε = %s", accountant.RoundUp(*p.EpsilonRDP, 3))
+		fmt.Fprintf(w, "; by rdp it is ε = %s", accountant.RoundUp(*p.EpsilonRDP, 3))
 	}
-	fmt.Fprint(a.out, "\n\n")
+	fmt.Fprint(w, "\n\n")
 	for _, f := range p.Fallbacks {
-		fmt.Fprintf(a.out, "WARNING   %s\n\n", f)
+		fmt.Fprintf(w, "WARNING   %s\n\n", f)
 	}
 	table := [][]string{{"steps", "ε"}}
 	beside := len(d.CurveRDP) == len(d.Curve)
@@ -105,7 +103,7 @@ func (a *app) describePrivacy(d *describe.Description) {
 		}
 		table = append(table, line)
 	}
-	printTable(a.out, table)
+	printTable(w, table)
 }
 
 // join writes a shape as 28x28x1.

@@ -7,8 +7,7 @@ import (
 )
 
 func (a *app) epsilonCommand() *cobra.Command {
-	q := question{unknown: questions.Epsilon}
-	c := &cobra.Command{
+	return a.questionCommand(&question{unknown: questions.Epsilon}, &cobra.Command{
 		Use:   "epsilon [RUN]",
 		Short: "Compute ε of a run's ledger, or of steps that are only thought of",
 		Long: `Compute ε at δ.
@@ -24,11 +23,5 @@ noise and sampling. The accountants exact and pld also bound the true ε from be
   train epsilon --sampling-probability 0.01 --steps 10000 --noise-multiplier 1.1 --delta 1e-5 --json
   train epsilon --batch < questions.jsonl
   echo '{"phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":1000}],"delta":1e-5}' | train epsilon --batch`,
-		Args: runArgs,
-		RunE: func(c *cobra.Command, args []string) error { return a.ask(c, &q, args) },
-	}
-	q.addFlags(c)
-	q.addAccountantFlag(c)
-	q.addBatchFlag(c)
-	return c
+	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"dpsgd/internal/train"
 
@@ -12,7 +13,7 @@ func (a *app) evalCommand() *cobra.Command {
 	var dataDir string
 	c := &cobra.Command{
 		Use:     "eval RUN",
-		Short:   "Measure the model of a run on its test pictures",
+		Short:   "Measure the model of a run on its test examples",
 		Example: "  train eval runs/digits-1",
 		Args:    args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -21,13 +22,11 @@ func (a *app) evalCommand() *cobra.Command {
 				return err
 			}
 			a.warn(score.Warning)
-			if a.json {
-				return a.printJSON(score)
-			}
-			fmt.Fprintf(a.out, "test accuracy   %.2f %% of %s %s\n", 100*score.TestAccuracy, count(score.TestExamples), score.Noun)
-			fmt.Fprintf(a.out, "test loss       %.4f\n", score.TestLoss)
-			fmt.Fprintf(a.out, "privacy         %s\n", guarantee(score.Epsilon, score.Delta, score.Accountant, score.EpsilonRDP))
-			return nil
+			return a.print(score, func(w io.Writer) {
+				fmt.Fprintf(w, "test accuracy   %.2f %% of %s %s\n", 100*score.TestAccuracy, count(score.TestExamples), score.Noun)
+				fmt.Fprintf(w, "test loss       %.4f\n", score.TestLoss)
+				fmt.Fprintf(w, "privacy         %s\n", guarantee(score.Epsilon, score.Delta, score.Accountant, score.EpsilonRDP))
+			})
 		},
 	}
 	dataDirFlag(c, &dataDir)

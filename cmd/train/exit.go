@@ -37,7 +37,7 @@ const exitHelp = `Exit codes:
   0    done, also when the privacy budget ended the run
   1    something failed while working
   2    the command line or the configuration is wrong; nothing was started
-  3    training or test pictures are missing or not what they should be
+  3    training or test examples are missing or not what they should be
   4    the folder is no run, or a file in it is damaged
   5    refused: a ledger was rolled back or is gone, or configuration, data or sweep are not those of the run
   6    another process is at work on the run
@@ -64,12 +64,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // asUsage takes an error about something that the command line names, such as a configuration that
 // is not there.
-func asUsage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return usageError{err}
-}
+func asUsage(err error) error { return usageError{err} }
 
 // interrupted is the error, and the cause of the context, of work that a signal ended and that is
 // saved.

@@ -45,22 +45,23 @@ whole folder was put back to an older copy.`,
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(totals)
-			}
-			for _, t := range totals.Datasets {
-				printTotal(a.out, t)
-			}
-			if totals.Head == "" {
-				_, err = fmt.Fprintf(a.out, "there is no %s yet; the next run makes it\n", totals.Ledger)
-			} else {
-				_, err = fmt.Fprintf(a.out, "head of %s: %s\n", totals.Ledger, totals.Head)
-			}
-			return err
+			return a.print(totals, func(w io.Writer) { printTotals(w, totals) })
 		},
 	}
 	ledgerDirFlag(c, &runsDir)
 	return c
+}
+
+// printTotals writes what each data set has spent, and the head of the ledger.
+func printTotals(w io.Writer, totals books.Totals) {
+	for _, t := range totals.Datasets {
+		printTotal(w, t)
+	}
+	if totals.Head == "" {
+		fmt.Fprintf(w, "there is no %s yet; the next run makes it\n", totals.Ledger)
+	} else {
+		fmt.Fprintf(w, "head of %s: %s\n", totals.Ledger, totals.Head)
+	}
 }
 
 // printTotal writes what one data set has spent, and a table of its runs.
@@ -99,12 +100,10 @@ is wrong is damage.`,
 				}
 				return err
 			}
-			if a.json {
-				return a.printJSON(check)
-			}
-			_, err = fmt.Fprintf(a.out, "%s runs and %s sweeps agree with %s, %s releases; head %s\n",
-				count(check.Runs), count(check.Sweeps), check.Ledger, count(check.Releases), check.Head)
-			return err
+			return a.print(check, func(w io.Writer) {
+				fmt.Fprintf(w, "%s runs and %s sweeps agree with %s, %s releases; head %s\n",
+					count(check.Runs), count(check.Sweeps), check.Ledger, count(check.Releases), check.Head)
+			})
 		},
 	}
 	ledgerDirFlag(c, &runsDir)

@@ -2,21 +2,19 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"slices"
 
 	"dpsgd/configs"
 
 	"github.com/spf13/cobra"
 )
 
-// presetList is what `train presets --json` prints.
-type presetList struct {
-	Presets []presetItem `json:"presets"`
-	Sweeps  []presetItem `json:"sweeps"`
-}
-
+// presetItem is a preset or sweep in what `train presets --json` prints.
 type presetItem struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
+	Source      string `json:"source,omitempty"` // of one that was asked for
 }
 
 func (a *app) presetsCommand() *cobra.Command {
@@ -30,22 +28,12 @@ func (a *app) presetsCommand() *cobra.Command {
 			if len(args) == 1 {
 				return a.printPreset(args[0])
 			}
-			list := presetList{items(configs.Presets()), items(configs.Sweeps())}
-			if a.json {
-				return a.printJSON(list)
-			}
-			table := [][]string{{"preset", "what"}}
-			for _, p := range list.Presets {
-				table = append(table, []string{p.Name, p.Description})
-			}
-			printTable(a.out, table)
-			fmt.Fprintln(a.out)
-			table = [][]string{{"sweep", "what"}}
-			for _, p := range list.Sweeps {
-				table = append(table, []string{p.Name, p.Description})
-			}
-			printTable(a.out, table)
-			return nil
+			presets, sweeps := items(configs.Presets()), items(configs.Sweeps())
+			return a.print(map[string][]presetItem{"presets": presets, "sweeps": sweeps}, func(w io.Writer) {
+				printItems(w, "preset", presets)
+				fmt.Fprintln(w)
+				printItems(w, "sweep", sweeps)
+			})
 		},
 	}
 }
@@ -53,22 +41,26 @@ func (a *app) presetsCommand() *cobra.Command {
 func items(presets []configs.Preset) []presetItem {
 	list := make([]presetItem, len(presets))
 	for i, p := range presets {
-		list[i] = presetItem{p.Name, p.Description}
+		list[i] = presetItem{Name: p.Name, Description: p.Description}
 	}
 	return list
 }
 
+func printItems(w io.Writer, kind string, list []presetItem) {
+	table := [][]string{{kind, "what"}}
+	for _, p := range list {
+		table = append(table, []string{p.Name, p.Description})
+	}
+	printTable(w, table)
+}
+
 // printPreset prints the file of a preset or sweep, to start one's own from.
 func (a *app) printPreset(name string) error {
-	for _, p := range append(configs.Presets(), configs.Sweeps()...) {
-		if p.Name != name {
-			continue
-		}
-		if a.json {
-			return a.printJSON(map[string]string{"name": p.Name, "description": p.Description, "source": string(p.Source)})
-		}
-		_, err := a.out.Write(p.Source)
-		return err
+	presets := append(configs.Presets(), configs.Sweeps()...)
+	i := slices.IndexFunc(presets, func(p configs.Preset) bool { return p.Name == name })
+	if i < 0 {
+		return usagef("found no preset %q, expected one that `train presets` lists", name)
 	}
-	return usagef("found no preset %q, expected one that `train presets` lists", name)
+	p := presets[i]
+	return a.print(presetItem{p.Name, p.Description, string(p.Source)}, func(w io.Writer) { w.Write(p.Source) })
 }

@@ -1,11 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"strconv"
 	"time"
 
 	"golang.org/x/term"
@@ -24,20 +25,22 @@ func (a *app) printJSON(result any) error {
 	return err
 }
 
+// print writes a result: as one object with --json, else the text for people.
+func (a *app) print(result any, text func(w io.Writer)) error {
+	if a.json {
+		return a.printJSON(result)
+	}
+	var b bytes.Buffer
+	text(&b)
+	_, err := a.out.Write(b.Bytes())
+	return err
+}
+
 // warn writes one line about something that did not stop the command; nothing for "".
 func (a *app) warn(message string) {
 	if message != "" {
 		fmt.Fprintln(a.err, "train: WARNING:", message)
 	}
-}
-
-// progressTo is where progress goes: with --json to standard error, so that standard output is the
-// result alone.
-func (a *app) progressTo() io.Writer {
-	if a.json {
-		return a.err
-	}
-	return a.out
 }
 
 func isTerminal(w io.Writer) bool {
@@ -56,13 +59,10 @@ func duration(seconds float64) string {
 
 // count writes a number with thousands separated.
 func count(n int) string {
-	digits := fmt.Sprint(n)
-	var parts []string
-	for len(digits) > 3 {
-		parts = append([]string{digits[len(digits)-3:]}, parts...)
-		digits = digits[:len(digits)-3]
+	if n < 1000 {
+		return strconv.Itoa(n)
 	}
-	return strings.Join(append([]string{digits}, parts...), ",")
+	return fmt.Sprintf("%s,%03d", count(n/1000), n%1000)
 }
 
 // short writes a rate in at most four characters or so.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -44,28 +45,15 @@ func (q *question) addFlags(c *cobra.Command) {
 	if q.unknown != questions.Delta {
 		f.Float64Var(&q.delta, "delta", 0, "δ of the guarantee, below 1/examples")
 	}
-	switch {
-	case q.unknown == questions.Delta:
+	if q.unknown == questions.Delta {
 		f.Float64Var(&q.epsilon, "epsilon", 0, "ε of the guarantee, in nats")
-	case q.budgeted():
+	}
+	if q.unknown > questions.Delta {
 		f.Float64Var(&q.epsilon, "epsilon", 0, "the budget, in nats")
 	}
-	q.addViewFlags(c)
-}
-
-func (q *question) addViewFlags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&q.relation, "relation", accountant.AddOrRemoveOne.String(), "how neighbouring datasets differ: add-or-remove-one, replace-one or zero-out")
+	f.StringVar(&q.relation, "relation", accountant.AddOrRemoveOne.String(), "how neighbouring datasets differ: "+questions.Relations)
 	f.IntVar(&q.groupSize, "group-size", 1, "records that differ together, such as all pictures of one person")
 }
-
-// addAccountantFlag is not for comparisons, which ask all accountants.
-func (q *question) addAccountantFlag(c *cobra.Command) {
-	c.Flags().StringVar(&q.accountant, "accountant", questions.DefaultAccountant(), "how releases are accounted for: "+strings.Join(accountants.Names(), ", "))
-}
-
-// budgeted says that (ε, δ) is given.
-func (q *question) budgeted() bool { return q.unknown > questions.Delta }
 
 // read puts together the question of the flags or, with an argument, about a run.
 func (q *question) read(c *cobra.Command, args []string) (questions.Question, error) {
@@ -73,25 +61,12 @@ func (q *question) read(c *cobra.Command, args []string) (questions.Question, er
 		return q.readRun(c, args[0])
 	}
 	given := c.Flags().Changed
-	asked := questions.Question{Unknown: q.unknown}
-	probability, err := q.probability(given)
+	asked := questions.Question{Unknown: q.unknown, Epsilon: q.epsilon, Delta: q.delta}
+	err := cmp.Or(q.probability(given), q.updates(given), q.noise(given), q.goal(given), q.view(&asked.View))
 	if err != nil {
 		return asked, err
 	}
-	steps, err := q.updates(given, probability)
-	if err != nil {
-		return asked, err
-	}
-	if err := q.noise(given); err != nil {
-		return asked, err
-	}
-	if err := q.goal(given, &asked); err != nil {
-		return asked, err
-	}
-	if err := q.view(&asked.View); err != nil {
-		return asked, err
-	}
-	if asked.Ledger, err = questions.OneEntry(questions.DPSGD(probability, q.noiseMultiplier), steps); err != nil {
+	if asked.Ledger, err = questions.OneEntry(questions.DPSGD(q.samplingProbability, q.noiseMultiplier), q.steps); err != nil {
 		return asked, asUsage(err)
 	}
 	if q.unknown == questions.Steps {
@@ -103,14 +78,8 @@ func (q *question) read(c *cobra.Command, args []string) (questions.Question, er
 // readRun asks about a run's ledger, with the accountant, δ and budget of its configuration unless
 // flags say others.
 func (q *question) readRun(c *cobra.Command, run string) (questions.Question, error) {
-	var extra string
-	c.Flags().Visit(func(f *pflag.Flag) {
-		if slices.Contains(releaseFlags, f.Name) {
-			extra = f.Name
-		}
-	})
-	if extra != "" {
-		return questions.Question{}, usagef("found --%s beside the run %s, expected none that says what is released: the ledger does", extra, run)
+	if extra := givenFlag(c, func(name string) bool { return slices.Contains(releaseFlags, name) }); extra != "" {
+		return questions.Question{}, usagef("found %s beside the run %s, expected none that says what is released: the ledger does", extra, run)
 	}
 	given := c.Flags().Changed
 	if err := q.known(given); err != nil {
@@ -137,14 +106,24 @@ func (q *question) readRun(c *cobra.Command, run string) (questions.Question, er
 	return asked, q.view(&asked.View)
 }
 
+// givenFlag is a flag of the command line that is one of these, or "".
+func givenFlag(c *cobra.Command, oneOf func(name string) bool) (found string) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if oneOf(f.Name) {
+			found = "--" + f.Name
+		}
+	})
+	return found
+}
+
 // view checks who is asked.
 func (q *question) view(v *questions.View) error {
 	if q.accountant != "" && !slices.Contains(accountants.Names(), q.accountant) {
 		return usagef("found --accountant %s, expected one of %s", q.accountant, strings.Join(accountants.Names(), ", "))
 	}
-	relation, err := questions.ParseRelation(q.relation)
-	if err != nil {
-		return usagef("found --relation %s, expected add-or-remove-one, replace-one or zero-out", q.relation)
+	relation, ok := questions.ParseRelation(q.relation)
+	if !ok {
+		return usagef("found --relation %s, expected %s", q.relation, questions.Relations)
 	}
 	if q.groupSize < 1 {
 		return usagef("found --group-size %d, expected at least 1", q.groupSize)
@@ -154,14 +133,13 @@ func (q *question) view(v *questions.View) error {
 }
 
 // goal makes sure that what has to be known about the guarantee is.
-func (q *question) goal(given func(string) bool, asked *questions.Question) error {
+func (q *question) goal(given func(string) bool) error {
 	switch {
 	case q.unknown >= questions.Delta && !given("epsilon"):
 		return usagef("found no --epsilon, expected %s", q.epsilonRange())
 	case q.unknown != questions.Delta && !given("delta"):
 		return usagef("found no --delta, expected a number above 0 and below 1")
 	}
-	asked.Epsilon, asked.Delta = q.epsilon, q.delta
 	return q.known(given)
 }
 
@@ -200,52 +178,51 @@ func (q *question) noise(given func(string) bool) error {
 	return nil
 }
 
-func (q *question) probability(given func(string) bool) (float64, error) {
-	if q.unknown == questions.SamplingProbability {
-		if given("sampling-probability") || given("batch-size") {
-			return 0, usagef("found --%s, which is what is solved for; expected none", map[bool]string{true: "sampling-probability", false: "batch-size"}[given("sampling-probability")])
-		}
-		return 0.5, nil
+// probability checks the sampling probability, or computes it, or puts one in the place of the one
+// that is asked for.
+func (q *question) probability(given func(string) bool) error {
+	direct, byBatch := given("sampling-probability"), given("batch-size")
+	switch solved := q.unknown == questions.SamplingProbability; {
+	case solved && direct:
+		return usagef("found --sampling-probability, which is what is solved for; expected none")
+	case solved && byBatch:
+		return usagef("found --batch-size, which is what is solved for; expected none")
+	case solved:
+		q.samplingProbability = 0.5
+	case direct && byBatch:
+		return usagef("found --sampling-probability and --batch-size, expected one of them")
+	case direct && !(q.samplingProbability > 0 && q.samplingProbability <= 1):
+		return usagef("found --sampling-probability %g, expected a number above 0 and at most 1", q.samplingProbability)
+	case !direct && !(given("examples") && byBatch):
+		return usagef("found neither --sampling-probability nor --examples with --batch-size, expected one of the two")
+	case given("examples") && q.examples < 1:
+		return usagef("found --examples %d, expected at least 1", q.examples)
+	case !direct && !(q.batchSize > 0 && q.batchSize <= float64(q.examples)):
+		return usagef("found --batch-size %g, expected a number above 0 and at most the %d examples", q.batchSize, q.examples)
+	case !direct:
+		q.samplingProbability = q.batchSize / float64(q.examples)
 	}
-	if given("sampling-probability") {
-		switch {
-		case given("batch-size"):
-			return 0, usagef("found --sampling-probability and --batch-size, expected one of them")
-		case !(q.samplingProbability > 0 && q.samplingProbability <= 1):
-			return 0, usagef("found --sampling-probability %g, expected a number above 0 and at most 1", q.samplingProbability)
-		case given("examples") && q.examples < 1:
-			return 0, usagef("found --examples %d, expected at least 1", q.examples)
-		}
-		return q.samplingProbability, nil
-	}
-	switch {
-	case !given("examples") || !given("batch-size"):
-		return 0, usagef("found neither --sampling-probability nor --examples with --batch-size, expected one of the two")
-	case q.examples < 1:
-		return 0, usagef("found --examples %d, expected at least 1", q.examples)
-	case !(q.batchSize > 0 && q.batchSize <= float64(q.examples)):
-		return 0, usagef("found --batch-size %g, expected a number above 0 and at most the %d examples", q.batchSize, q.examples)
-	}
-	return q.batchSize / float64(q.examples), nil
+	return nil
 }
 
-// maxSteps bounds what can be asked about: beyond it, counts would not fit 32-bit platforms.
-const maxSteps = 1_000_000_000
-
-func (q *question) updates(given func(string) bool, probability float64) (int, error) {
+// updates checks the number of steps, or computes it from the epochs.
+func (q *question) updates(given func(string) bool) error {
+	steps := q.epochs / q.samplingProbability
 	switch {
 	case q.unknown == questions.Steps:
-		return 1, nil
+		q.steps = 1
 	case q.unknown == questions.SamplingProbability && given("epochs"):
-		return 0, usagef("found --epochs, whose steps depend on the sampling probability; expected --steps")
-	case given("steps") == given("epochs"):
-		return 0, usagef("found %s, expected one of the two", map[bool]string{true: "--steps and --epochs", false: "neither --steps nor --epochs"}[given("steps")])
-	case given("steps") && (q.steps < 1 || q.steps > maxSteps):
-		return 0, usagef("found --steps %d, expected 1 to %d", q.steps, maxSteps)
-	case given("steps"):
-		return q.steps, nil
-	case !(q.epochs > 0 && q.epochs/probability <= maxSteps):
-		return 0, usagef("found --epochs %g, expected a number above 0 that makes at most %d steps", q.epochs, maxSteps)
+		return usagef("found --epochs, whose steps depend on the sampling probability; expected --steps")
+	case given("steps") && given("epochs"):
+		return usagef("found --steps and --epochs, expected one of the two")
+	case !given("steps") && !given("epochs"):
+		return usagef("found neither --steps nor --epochs, expected one of the two")
+	case given("steps") && (q.steps < 1 || q.steps > questions.MostSteps):
+		return usagef("found --steps %d, expected 1 to %d", q.steps, questions.MostSteps)
+	case given("epochs") && !(q.epochs > 0 && steps <= questions.MostSteps):
+		return usagef("found --epochs %g, expected a number above 0 that makes at most %d steps", q.epochs, questions.MostSteps)
+	case given("epochs"):
+		q.steps = max(1, int(math.Round(steps)))
 	}
-	return max(1, int(math.Round(q.epochs/probability))), nil
+	return nil
 }

@@ -68,7 +68,8 @@ func (a *app) fit(c *cobra.Command, run *train.Run) error {
 	defer run.Close()
 	result, err := run.Fit(c.Context())
 	if err != nil {
-		a.endBar()
+		shown := a.display()
+		shown.endBar()
 		return err
 	}
 	if result.Status == train.Interrupted {

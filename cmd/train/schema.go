@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 
 	"dpsgd/configs"
 
@@ -16,11 +18,9 @@ func (a *app) schemaCommand() *cobra.Command {
 		Example: "  train schema > configs/schema.json",
 		Args:    args(0, 0, "none"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if a.json {
-				return a.printJSON(json.RawMessage(configs.Schema()))
-			}
-			_, err := a.out.Write(append(bytes.TrimRight(configs.Schema(), "\n"), '\n'))
-			return err
+			return a.print(json.RawMessage(configs.Schema()), func(w io.Writer) {
+				fmt.Fprintf(w, "%s\n", bytes.TrimRight(configs.Schema(), "\n"))
+			})
 		},
 	}
 }

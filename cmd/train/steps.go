@@ -7,8 +7,7 @@ import (
 )
 
 func (a *app) stepsCommand() *cobra.Command {
-	q := question{unknown: questions.Steps}
-	c := &cobra.Command{
+	return a.questionCommand(&question{unknown: questions.Steps}, &cobra.Command{
 		Use:   "steps [RUN]",
 		Short: "Compute how many steps stay within a budget",
 		Long: `Compute how many steps stay within a budget (ε, δ).
@@ -23,11 +22,5 @@ last phase leaves out "steps": they are solved for, after those of the phases be
   train steps --epsilon 3 --sampling-probability 0.01 --noise-multiplier 1.1 --delta 1e-5 --accountant rdp --json
   train steps runs/digits-1 --epsilon 5
   echo '{"phases":[{"sampling_probability":0.01,"noise_multiplier":1}],"target_epsilon":2,"delta":1e-5}' | train steps --batch`,
-		Args: runArgs,
-		RunE: func(c *cobra.Command, args []string) error { return a.ask(c, &q, args) },
-	}
-	q.addFlags(c)
-	q.addAccountantFlag(c)
-	q.addBatchFlag(c)
-	return c
+	})
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"math"
 	"time"
 
 	"dpsgd/accountant"
@@ -11,7 +9,6 @@ import (
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 )
 
@@ -32,9 +29,10 @@ under way goes on from its checkpoint with the spend of its ledger.`,
 			if err != nil {
 				return asUsage(err)
 			}
-			result, err := sweep.Run(c.Context(), file, sweep.Options{DataDir: dataDir, RunsDir: runsDir, Watcher: a.sweepWatcher()})
+			watcher := &sweepWatcher{display: a.display()}
+			result, err := sweep.Run(c.Context(), file, sweep.Options{DataDir: dataDir, RunsDir: runsDir, Watcher: watcher})
 			if err != nil {
-				a.endBar()
+				watcher.endBar()
 				return err
 			}
 			if result.Status == train.Interrupted {
@@ -51,28 +49,31 @@ under way goes on from its checkpoint with the spend of its ledger.`,
 	return c
 }
 
-func (a *app) sweepWatcher() sweep.Watcher {
-	lines := sweepLines{w: a.progressTo(), every: plainEvery}
-	if isTerminal(lines.w) {
-		return &sweepBar{sweepLines: lines}
-	}
-	return &lines
+// sweepWatcher shows a sweep, with one bar over the steps of all trials that are left.
+type sweepWatcher struct {
+	display
+	trial       sweep.TrialOverview
+	step        int // of the trial
+	total, done int // steps of all trials that were left at the start
+	stepsHere   int // that this process ran, since
+	started     time.Time
 }
 
-// sweepLines tells about a sweep in lines.
-type sweepLines struct {
-	w     io.Writer
-	every time.Duration
-	last  time.Time
-	trial sweep.TrialOverview
-}
-
-func (p *sweepLines) SweepStarted(o sweep.Overview) {
+func (p *sweepWatcher) SweepStarted(o sweep.Overview) {
 	fmt.Fprintf(p.w, "sweep     %s\ntrials    %d, of which %d have a result\n\n", o.Dir, o.Trials, o.Finished)
+	p.total, p.started = o.Steps, time.Now()
+	if p.bars {
+		p.bar = newBar(p.w, int64(max(1, o.Steps)), barWidth)
+	}
 }
 
-func (p *sweepLines) TrialStarted(o sweep.TrialOverview) {
-	p.trial, p.last = o, time.Now()
+func (p *sweepWatcher) TrialStarted(o sweep.TrialOverview) {
+	p.trial, p.step, p.last = o, o.ResumedAt, time.Now()
+	p.done += o.ResumedAt
+	if p.bars {
+		p.showTrial("")
+		return
+	}
 	from := ""
 	if o.ResumedAt > 0 {
 		from = fmt.Sprintf(", from step %d", o.ResumedAt)
@@ -80,21 +81,31 @@ func (p *sweepLines) TrialStarted(o sweep.TrialOverview) {
 	fmt.Fprintf(p.w, "trial %d/%d  %s  %d steps%s\n", o.Number, o.Trials, o.Name, o.Steps, from)
 }
 
-func (p *sweepLines) TrialStepped(s train.Progress) {
-	if time.Since(p.last) < p.every {
-		return
+func (p *sweepWatcher) TrialStepped(s train.Progress) {
+	steps := s.Step - p.step
+	p.step, p.done, p.stepsHere = s.Step, p.done+steps, p.stepsHere+steps
+	if p.bars {
+		p.showTrial(duration(float64(p.total-p.done)*time.Since(p.started).Seconds()/float64(max(1, p.stepsHere))) + "  ")
+	} else if p.due() {
+		fmt.Fprintf(p.w, "trial %d/%d  step %d/%d  %s  %s left\n", p.trial.Number, p.trial.Trials, s.Step, s.Steps, spend(s, 2), left(s))
 	}
-	p.last = time.Now()
-	fmt.Fprintf(p.w, "trial %d/%d  step %d/%d  %s  %s left\n", p.trial.Number, p.trial.Trials, s.Step, s.Steps, spend(s, 2), left(s))
 }
 
-func (p *sweepLines) Warned(message string) { fmt.Fprintf(p.w, "WARNING   %s\n", message) }
-
-func (p *sweepLines) TrialFinished(r sweep.Row) {
-	fmt.Fprintf(p.w, "trial %d/%d  %s\n", p.trial.Number, p.trial.Trials, outcome(r))
+func (p *sweepWatcher) TrialFinished(r sweep.Row) {
+	p.done += p.trial.Steps - p.step
+	if p.bars {
+		p.showTrial("")
+	} else {
+		fmt.Fprintf(p.w, "trial %d/%d  %s\n", p.trial.Number, p.trial.Trials, outcome(r))
+	}
 }
 
-func (p *sweepLines) SweepFinished(r sweep.Result) {
+func (p *sweepWatcher) showTrial(left string) {
+	p.show(int64(p.done), "trial %d/%d  %s%s", p.trial.Number, p.trial.Trials, left, p.trial.Name)
+}
+
+func (p *sweepWatcher) SweepFinished(r sweep.Result) {
+	p.endBar()
 	fmt.Fprintln(p.w)
 	if len(r.Rows) > 0 {
 		printTable(p.w, r.Table())
@@ -109,65 +120,12 @@ func (p *sweepLines) SweepFinished(r sweep.Result) {
 // outcome is a trial's result in a few words.
 func outcome(r sweep.Row) string {
 	test := "no test accuracy"
-	if !math.IsNaN(r.TestAccuracy) {
-		test = fmt.Sprintf("test %.2f %%", 100*r.TestAccuracy)
+	if r.TestAccuracy != nil {
+		test = fmt.Sprintf("test %.2f %%", 100**r.TestAccuracy)
 	}
 	spent := "ε " + accountant.RoundUp(r.Epsilon, 3)
 	if r.EpsilonRDP != nil {
 		spent += fmt.Sprintf(" (rdp %s)", accountant.RoundUp(*r.EpsilonRDP, 3))
 	}
 	return fmt.Sprintf("%s  %s  %s  %s", test, spent, duration(r.Seconds), r.Status)
-}
-
-// sweepBar draws one bar over the steps of all trials that are left.
-type sweepBar struct {
-	sweepLines
-	bar          *progressbar.ProgressBar
-	total, done  int // steps of all trials that were left at the start
-	base         int // steps of the trials before the current one
-	stepsHere    int // steps that this process ran
-	secondsHere  float64
-	beforeTrial  int
-	secondsTrial float64
-}
-
-func (b *sweepBar) SweepStarted(o sweep.Overview) {
-	b.sweepLines.SweepStarted(o)
-	b.total = o.Steps
-	b.bar = newBar(b.w, int64(max(1, o.Steps)))
-}
-
-func (b *sweepBar) Warned(message string) {
-	clearBar(b.bar)
-	b.sweepLines.Warned(message)
-}
-
-func (b *sweepBar) TrialStarted(o sweep.TrialOverview) {
-	b.trial, b.beforeTrial = o, o.ResumedAt
-	b.show("")
-}
-
-func (b *sweepBar) TrialStepped(s train.Progress) {
-	b.done = b.base + s.Step
-	b.secondsTrial = s.SecondsPerStep * float64(s.Step-b.beforeTrial)
-	steps := b.stepsHere + s.Step - b.beforeTrial
-	remaining := float64(b.total-b.done) * (b.secondsHere + b.secondsTrial) / float64(max(1, steps))
-	b.show(duration(remaining) + "  ")
-}
-
-func (b *sweepBar) TrialFinished(r sweep.Row) {
-	b.base += b.trial.Steps
-	b.done = b.base
-	b.stepsHere += r.Steps - b.beforeTrial
-	b.secondsHere += b.secondsTrial
-	b.show("")
-}
-
-func (b *sweepBar) show(left string) {
-	show(b.bar, int64(b.done), "trial %d/%d  %s%s", b.trial.Number, b.trial.Trials, left, b.trial.Name)
-}
-
-func (b *sweepBar) SweepFinished(r sweep.Result) {
-	fmt.Fprintln(b.w)
-	b.sweepLines.SweepFinished(r)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -29,15 +30,13 @@ func (a *app) versionCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(b)
-			}
-			_, err = fmt.Fprintf(a.out, "train %s %s %s kernels=%s", b.Version, b.Go, b.System, b.Kernels)
-			if b.Revision != "" {
-				fmt.Fprintf(a.out, " revision=%s", b.Revision)
-			}
-			fmt.Fprintln(a.out)
-			return err
+			return a.print(b, func(w io.Writer) {
+				fmt.Fprintf(w, "train %s %s %s kernels=%s", b.Version, b.Go, b.System, b.Kernels)
+				if b.Revision != "" {
+					fmt.Fprintf(w, " revision=%s", b.Revision)
+				}
+				fmt.Fprintln(w)
+			})
 		},
 	}
 }

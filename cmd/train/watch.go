@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"time"
 
 	"dpsgd/accountant"
@@ -10,26 +9,12 @@ import (
 	"dpsgd/internal/train"
 )
 
-// watcher shows a run: a progress bar on a terminal, plain lines elsewhere.
-func (a *app) watcher() train.Watcher {
-	plain := plainWatcher{w: a.progressTo(), every: plainEvery}
-	if isTerminal(plain.w) {
-		return &barWatcher{plainWatcher: plain}
-	}
-	return &plain
-}
+// runWatcher shows a run.
+type runWatcher struct{ display }
 
-// plainEvery is how often progress is told in lines.
-const plainEvery = 10 * time.Second
+func (a *app) watcher() train.Watcher { return &runWatcher{a.display()} }
 
-// plainWatcher writes lines.
-type plainWatcher struct {
-	w     io.Writer
-	every time.Duration
-	last  time.Time
-}
-
-func (p *plainWatcher) Started(o train.Overview) {
+func (p *runWatcher) Started(o train.Overview) {
 	fmt.Fprintf(p.w, "run       %s\n", o.Run)
 	fmt.Fprintf(p.w, "data      %s, %s training examples\n", o.Data, count(o.Examples))
 	fmt.Fprintf(p.w, "model     %s parameters\n", count(o.Parameters))
@@ -56,19 +41,34 @@ func (p *plainWatcher) Started(o train.Overview) {
 	}
 	fmt.Fprintln(p.w)
 	p.last = time.Now()
+	if p.bars {
+		width := barWidth
+		if twoAccountants(plan) {
+			width = narrowBarWidth
+		}
+		p.bar = newBar(p.w, int64(plan.Steps), width)
+		p.show(int64(o.ResumedAt), "%d/%d", o.ResumedAt, plan.Steps)
+	}
 }
 
-func (p *plainWatcher) Stepped(s train.Progress) {
-	if !s.Evaluated && time.Since(p.last) < p.every {
+func (p *runWatcher) Stepped(s train.Progress) {
+	width := textWidth
+	if s.Spent.EpsilonRDP != nil {
+		width = narrowTextWidth
+	}
+	if p.bars {
+		p.showText(int64(s.Step), liveText(s, width))
+		return
+	}
+	if !p.due() && !s.Evaluated {
 		return
 	}
 	p.last = time.Now()
 	fmt.Fprintf(p.w, "step %d/%d  %s  %s  %s examples/s  %s left\n", s.Step, s.Steps, spend(s, 2), accuracy(s), count(int(s.ExamplesPerSecond)), left(s))
 }
 
-func (p *plainWatcher) Warned(message string) { fmt.Fprintf(p.w, "WARNING   %s\n", message) }
-
-func (p *plainWatcher) Finished(r train.Result) {
+func (p *runWatcher) Finished(r train.Result) {
+	p.endBar()
 	why := map[train.Status]string{
 		train.Done:            "all planned steps ran",
 		train.BudgetExhausted: "one more step would pass the budget",

@@ -65,9 +65,8 @@ func (d *dice) around(spread int) int {
 	return (d.between(-spread, spread) + d.between(-spread, spread)) / 2
 }
 
-// scramble is the finaliser of SplitMix64 (Steele, Lea, Flood 2014,
-// "Fast splittable pseudorandom number generators"): neighbouring inputs give
-// unrelated outputs.
+// scramble is the finaliser of SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom
+// number generators"): neighbouring inputs give unrelated outputs.
 func scramble(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

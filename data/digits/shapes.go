@@ -1,9 +1,8 @@
 package digits
 
-// skeleton is one way to write a digit. Points lie in a box 100 wide and 140 high,
-// y pointing down. A stroke is a smooth curve through points, by index; strokes
-// that share a point make a corner there, and a stroke that ends where it began
-// is a closed curve.
+// skeleton is one way to write a digit. Points lie in a box 100 wide and 140 high, y pointing down.
+// A stroke is a smooth curve through points, by index; strokes that share a point make a corner
+// there, and a stroke that ends where it began is a closed curve.
 type skeleton struct {
 	points  [][2]int16
 	strokes [][]uint8

@@ -155,8 +155,8 @@ func TestSheet(t *testing.T) {
 }
 
 // Noise has mean 0, variance 1, and the slope that it was asked for: power falls with f^(-2·slope).
-// The power at one frequency, summed over 200 fields, is χ² of 400 degrees, so that the logarithm of
-// the ratio of two of them has a deviation of 0.10; 0.5 is passed at less than one in a million.
+// The power at one frequency, summed over 200 fields, is χ² of 400 degrees, so that the logarithm
+// of the ratio of two of them has a deviation of 0.10; 0.5 is passed at less than one in a million.
 // Noise of half the slope is out of bounds.
 func TestNoiseHasItsSlope(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))

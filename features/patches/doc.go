@@ -7,8 +7,8 @@
 // averaged over the cells of a coarse grid. So Coates and Ng, "The Importance of Encoding Versus
 // Training with Sparse Coding and Vector Quantization" (ICML 2011), with random patches as
 // dictionary and the soft threshold as encoder. The features of a picture and of its mirror image
-// are averaged, so that both have the same. (At scale 2, the mirror image is that of the half; a last
-// column of an odd width is left out.)
+// are averaged, so that both have the same. (At scale 2, the mirror image is that of the half, from
+// which a last column of an odd width is left out.)
 //
 // A [Patches] is a function of its options, the drawn pictures and a seed.
 //

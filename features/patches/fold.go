@@ -7,29 +7,33 @@ const threshold = 0.25
 // even - odd. The even part has the same weight at columns j and size-1-j of a patch, the odd part
 // opposite ones, so that the left halves say all; a middle column is even.
 type foldedFilters struct {
-	count          int
-	evenCols       int       // columns of a patch that the even part has weights for
-	oddCols        int       // and the odd part
-	even, odd      []float32 // (channel, column, row) of a patch, each with one value per filter
-	below, above   []float32 // thresholds on the responses, bias included
-	channels, side int
+	count, channels, size int
+	even, odd             part
+	below, above          []float32 // thresholds on the responses, bias included
+}
+
+// A part has the weights for the left columns of a patch, as (channel, column, row, filter).
+type part struct {
+	columns int
+	weights []float32
 }
 
 func (f filters) fold() foldedFilters {
 	count, _ := f.weights.Dims()
+	newPart := func(columns int) part {
+		return part{columns, make([]float32, f.channels*columns*f.size*count)}
+	}
 	to := foldedFilters{
-		count: count, channels: f.channels, side: f.size,
-		evenCols: (f.size + 1) / 2, oddCols: f.size / 2,
+		count: count, channels: f.channels, size: f.size,
+		even: newPart((f.size + 1) / 2), odd: newPart(f.size / 2),
 		below: make([]float32, count), above: make([]float32, count),
 	}
-	to.even = make([]float32, f.channels*to.evenCols*f.size*count)
-	to.odd = make([]float32, f.channels*to.oddCols*f.size*count)
 	for i := range count {
 		to.below[i], to.above[i] = float32(f.bias[i]-threshold), float32(f.bias[i]+threshold)
-		row := f.weights.RawRowView(i)
+		weights := f.weights.RawRowView(i)
 		for c := range f.channels {
 			for y := range f.size {
-				to.set(i, c, y, row[(c*f.size+y)*f.size:][:f.size])
+				to.set(i, c, y, weights[(c*f.size+y)*f.size:][:f.size])
 			}
 		}
 	}
@@ -38,34 +42,32 @@ func (f filters) fold() foldedFilters {
 
 // set folds the weights of filter i for row y of channel c.
 func (f foldedFilters) set(i, c, y int, weights []float64) {
-	for x := range f.evenCols {
-		left, right := weights[x], weights[f.side-1-x]
-		f.even[((c*f.evenCols+x)*f.side+y)*f.count+i] = float32((left + right) / 2)
-		if x < f.oddCols {
-			f.odd[((c*f.oddCols+x)*f.side+y)*f.count+i] = float32((left - right) / 2)
+	for x := range f.even.columns {
+		left, right := weights[x], weights[f.size-1-x]
+		f.even.weights[((c*f.even.columns+x)*f.size+y)*f.count+i] = float32((left + right) / 2)
+		if x < f.odd.columns {
+			f.odd.weights[((c*f.odd.columns+x)*f.size+y)*f.count+i] = float32((left - right) / 2)
 		}
 	}
 }
 
-// foldRows writes, for each of the left columns j of a patch and each row of a plane of the given
-// width, what the two parts of filters multiply at each position along the row: v[j] + v[size-1-j]
-// and v[j] - v[size-1-j], counted from there; a middle column once. Each of even and odd is
-// (column, row, position).
-func (f foldedFilters) foldRows(even, odd, plane []float32, width int) {
-	positions := width - f.side + 1
+// foldPlane writes what the parts multiply, for each of the left columns j of a patch, and each row
+// of a plane of the given width: v[j] + v[size-1-j] and v[j] - v[size-1-j], counted from each
+// position along the row; a middle column once. Both even and odd are (column, row, position).
+func (f foldedFilters) foldPlane(even, odd, plane []float32, width int) {
+	positions := width - f.size + 1
 	n := len(plane) / width * positions
-	for j := range f.oddCols {
+	for j := range f.odd.columns {
 		sums, differences := even[j*n:(j+1)*n], odd[j*n:(j+1)*n]
-		for at := 0; len(sums) > 0; at += width {
-			left, right := plane[at+j:][:positions], plane[at+f.side-1-j:][:positions]
+		for at := 0; at < len(plane); at += width {
+			left, right := plane[at+j:][:positions], plane[at+f.size-1-j:][:positions]
 			for i, v := range left {
-				sums[i] = v + right[i]
-				differences[i] = v - right[i]
+				sums[i], differences[i] = v+right[i], v-right[i]
 			}
 			sums, differences = sums[positions:], differences[positions:]
 		}
 	}
-	if j := f.oddCols; j < f.evenCols {
+	if j := f.odd.columns; j < f.even.columns {
 		middle := even[j*n:]
 		for at := 0; at < len(plane); at += width {
 			copy(middle[at/width*positions:], plane[at+j:][:positions])

@@ -18,6 +18,17 @@ func halve(dst []float32, pitch int, src []float32, height, width int) {
 	}
 }
 
+// halveWithBorder writes the half of a picture of a shape, with its border, to dst.
+func halveWithBorder(dst, picture []float32, shape drawn.Shape) {
+	height, width := shape.Height/2+2*border, shape.Width/2+2*border
+	for c := range shape.Channels {
+		plane := dst[c*height*width : (c+1)*height*width]
+		source := picture[c*shape.Height*shape.Width:]
+		halve(plane[border*width+border:], width, source, shape.Height, shape.Width)
+		reflect(plane, height, width)
+	}
+}
+
 // reflect fills the border of a plane of height×width from what is inside; the outermost row and
 // column of that are not repeated.
 func reflect(plane []float32, height, width int) {

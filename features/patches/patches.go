@@ -11,7 +11,9 @@ type Options struct {
 	Filters int // number of patches in the dictionary
 	Size    int // side of a patch, in pixels
 	Pooling int // cells of the pooling grid along each side
-	Scale   int // 1 for pictures as they are, 2 for their halves (see halve)
+	// Scale is 1 for pictures as they are and 2 for pictures of half the size, the means of 2×2
+	// pixels, extended by two pixels on each side by reflection.
+	Scale int
 }
 
 // maxSize bounds the side of a patch: whitening takes time with the sixth power of it.

@@ -33,7 +33,7 @@ func sideFeatures(p *Patches, picture []float32) []float64 {
 	features, counts := make([]float64, p.Width()), make([]float64, cells*cells)
 	for y := range rows {
 		for x := range columns {
-			cell := part(y, rows, cells)*cells + part(x, columns, cells)
+			cell := cellOf(y, rows, cells)*cells + cellOf(x, columns, cells)
 			counts[cell]++
 			for k, z := range respond(p, pixel, y, x) {
 				features[k*cells*cells+cell] += math.Max(z-0.25, 0)
@@ -96,8 +96,8 @@ func view(p *Patches, picture []float32) (pixel func(c, y, x int) float64, heigh
 	}, s.Height/2 + 4, s.Width/2 + 4
 }
 
-// part returns which of a number of parts of n positions one is in.
-func part(position, n, parts int) int {
+// cellOf returns which of a number of parts of n positions one is in.
+func cellOf(position, n, parts int) int {
 	i := 0
 	for position >= int(math.RoundToEven(float64((i+1)*n)/float64(parts))) {
 		i++

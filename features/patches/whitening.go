@@ -25,7 +25,9 @@ func newWhitening(patches *mat.Dense) (whitening, error) {
 	var vectors, scaled, matrix mat.Dense
 	eigen.VectorsTo(&vectors)
 	values := eigen.Values(nil)
-	scaled.Apply(func(_, j int, v float64) float64 { return v * math.Sqrt(1/(max(values[j], 0)+regularisation)) }, &vectors)
+	scaled.Apply(func(_, j int, v float64) float64 {
+		return v / math.Sqrt(max(values[j], 0)+regularisation)
+	}, &vectors)
 	matrix.Mul(&scaled, vectors.T())
 	return whitening{mean, &matrix}, nil
 }

@@ -20,7 +20,7 @@ type benchStep interface {
 	// take makes one step on the examples with these indices.
 	take(indices []int) error
 	// profile makes later steps tell record how long their parts take, part by part and as often as
-	// a part comes; nil ends that.
+	// a part comes.
 	profile(record func(part string, d time.Duration))
 }
 
@@ -49,7 +49,7 @@ func newBench(c *configs.Config, mode string) (*bench, error) {
 	if b.model, err = setup.Model(c, o.Shape, o.Classes); err != nil {
 		return nil, err
 	}
-	examples, err := randomExamples(o.Shape, o.Classes, benchPictures)
+	examples, err := randomExamples(setup.Seen(c, o.Shape), o.Classes, benchPictures, c.Features.Any())
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +78,9 @@ func newBenchStep(c *configs.Config, mode string, b *bench, batcher *data.Batche
 	return nil, fmt.Errorf("%w: found the mode %q of a benchmark, expected one of %q", configs.ErrInvalid, mode, Modes())
 }
 
-// randomExamples draws n pictures or rows without meaning. Speed does not depend on what they show.
-func randomExamples(shape data.Shape, classes, n int) (data.Set, error) {
+// randomExamples draws n pictures, rows or features without meaning. Speed does not depend on what
+// they show.
+func randomExamples(shape data.Shape, classes, n int, features bool) (data.Set, error) {
 	src := random.Seeded(1)
 	names := make([]string, classes)
 	for i := range names {
@@ -98,6 +99,11 @@ func randomExamples(shape data.Shape, classes, n int) (data.Set, error) {
 	values := make([]float32, len(pixels))
 	for i, p := range pixels {
 		values[i] = float32(p)
+	}
+	if features {
+		halves := make([]uint16, len(values))
+		kernel.ToHalves(halves, values)
+		return data.NewFeatures(shape.Channels, names, labels, halves)
 	}
 	return data.NewRows(shape.Channels, names, labels, values)
 }
@@ -148,12 +154,11 @@ func (b *bench) repeat(ctx context.Context, d time.Duration) ([]time.Duration, e
 }
 
 // profile makes steps for at least the given time and returns the median of each part, in
-// milliseconds.
+// milliseconds. It comes last: later steps would be profiled, too.
 func (b *bench) profile(ctx context.Context, d time.Duration) (map[string]float64, error) {
 	current := map[string]time.Duration{} // of the step in progress
 	times := map[string][]time.Duration{}
 	b.step.profile(func(part string, d time.Duration) { current[part] += d })
-	defer b.step.profile(nil)
 	for start := time.Now(); len(times["overhead"]) < fewestSteps || time.Since(start) < d; {
 		clear(current)
 		rest, err := b.once(ctx)

@@ -118,11 +118,6 @@ func (unwritten) Begin(int, accountant.Event) func() error { return func() error
 func (unwritten) Ledger() *accountant.Ledger               { return new(accountant.Ledger) }
 
 func (s *privateStep) profile(record func(part string, d time.Duration)) {
-	if record == nil {
-		s.record = recordNothing
-		s.gradients.Profile(nil)
-		return
-	}
 	s.record, s.bare = record, bareUpdate(s.pool, len(s.parameters))
 	s.gradients.Profile(func(part, _ string, d time.Duration) { record(part, d) })
 }

@@ -124,16 +124,12 @@ func (b *Books) Settle(r checkpoints.Registration) error {
 // Registration is how a run appears in the ledger of its data.
 func Registration(c *configs.Config, source *data.Split, registry, dir string) (checkpoints.Registration, error) {
 	path, err := pathFrom(registry, dir)
+	examples := source.Train
 	return checkpoints.Registration{
-		Path: path, Data: dataOf(source), Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant,
+		Path:  path,
+		Data:  checkpoints.Data{Name: source.Name, Examples: examples.Len(), Shape: examples.Shape().String(), Classes: len(examples.Classes())},
+		Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant,
 	}, err
-}
-
-// dataOf is what a data set is recognised by.
-func dataOf(source *data.Split) checkpoints.Data {
-	return checkpoints.Data{
-		Name: source.Name, Examples: source.Train.Len(), Shape: source.Train.Shape().String(), Classes: len(source.Train.Classes()),
-	}
 }
 
 // pathFrom names a folder as the ledger of data sets does.

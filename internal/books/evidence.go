@@ -79,23 +79,12 @@ type result struct {
 
 // readResults reads the table of a sweep; none for any other folder.
 func readResults(sweep string) ([]result, error) {
-	path := filepath.Join(sweep, folder.Rows)
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
 	var results []result
-	for i, line := range strings.Split(strings.TrimSuffix(string(content), "\n"), "\n") {
-		var r result
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			return nil, fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote: %w", path, i+1, checkpoints.ErrCorrupt)
-		}
-		results = append(results, r)
-	}
-	return results, nil
+	err := folder.ReadRows(sweep, func(line []byte) bool {
+		results = append(results, result{})
+		return json.Unmarshal(line, &results[len(results)-1]) == nil
+	})
+	return results, err
 }
 
 // resultOf is the result of a trial in the table of its sweep; nil for any other run.

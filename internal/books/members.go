@@ -12,11 +12,8 @@ import (
 	"dpsgd/internal/folder"
 )
 
-// InspectMember reads the ledger of a run and holds it against everything that speaks of it. It
-// returns nil for a run that was not started, or was killed before it had a ledger: nothing was
-// released from it. A run whose ledger is gone is refused. The member has no registration but its
-// path.
-func InspectMember(registry, dir string, info checkpoints.DatasetsInfo) (m *checkpoints.Member, warning string, err error) {
+// inspectMember is InspectTrial for any run. The member has no registration but its path.
+func inspectMember(registry, dir string, info checkpoints.DatasetsInfo) (m *checkpoints.Member, warning string, err error) {
 	path, err := pathFrom(registry, dir)
 	if err != nil {
 		return nil, "", err
@@ -84,14 +81,21 @@ func afterLedger(dir string) (string, error) {
 	return "", nil
 }
 
-// RefuseExchanged makes sure that a trial is the run that released something in its folder. (Other
-// runs may take the name of one that is gone.)
-func RefuseExchanged(registry string, found checkpoints.Member, info checkpoints.DatasetsInfo) error {
+// InspectTrial reads the ledger of a trial and holds it against everything that speaks of it, as
+// [Inspect] does for a run, and makes sure that it is the run that released something in its folder:
+// other runs may take the name of one that is gone. It returns nil for a trial that was not started,
+// or was killed before it had a ledger: nothing was released from it. A trial whose ledger is gone is
+// refused.
+func InspectTrial(registry, dir string, info checkpoints.DatasetsInfo) (*checkpoints.Member, error) {
+	found, _, err := inspectMember(registry, dir, info)
+	if err != nil || found == nil {
+		return nil, err
+	}
 	for _, m := range info.Members {
 		if m.Path == found.Path && m.Entries > 0 && m.Run != found.Run {
-			return fmt.Errorf("train: %s: found the ledger of run %s, expected that of run %s, which made %d releases there as %s says: %w",
+			return nil, fmt.Errorf("train: %s: found the ledger of run %s, expected that of run %s, which made %d releases there as %s says: %w",
 				filepath.Join(registry, found.Path), found.Run, m.Run, m.Entries, filepath.Join(registry, folder.Datasets), checkpoints.ErrRollback)
 		}
 	}
-	return nil
+	return found, nil
 }

@@ -62,7 +62,7 @@ func (s *survey) add(problem error) {
 
 // run takes one run into the survey.
 func (s *survey) run(dir string) error {
-	found, warning, err := InspectMember(s.dir, dir, s.info)
+	found, warning, err := inspectMember(s.dir, dir, s.info)
 	if err != nil || found == nil {
 		return err
 	}
@@ -97,10 +97,7 @@ func (s *survey) sweep(dir string) error {
 		names = append(names, t.Name)
 	}
 	for _, name := range names {
-		m, _, err := InspectMember(s.dir, filepath.Join(dir, name), s.info)
-		if err == nil && m != nil {
-			err = RefuseExchanged(s.dir, *m, s.info)
-		}
+		_, err := InspectTrial(s.dir, filepath.Join(dir, name), s.info)
 		s.add(err)
 	}
 	return nil

@@ -2,12 +2,14 @@
 package folder
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"dpsgd/checkpoints"
 	"dpsgd/configs"
 )
 
@@ -57,6 +59,25 @@ func ReadConfig(dir string) (*configs.Config, error) {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	return configs.Parse(path, src, nil)
+}
+
+// ReadRows hands the lines of a sweep's table to add, which returns false for one that is none. Any
+// other folder has no table, and no rows.
+func ReadRows(sweep string, add func(line []byte) bool) error {
+	path := filepath.Join(sweep, Rows)
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	for i, line := range bytes.Split(bytes.TrimSuffix(content, []byte("\n")), []byte("\n")) {
+		if !add(line) {
+			return fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote; without the file, finished trials are measured again but not trained again: %w", path, i+1, checkpoints.ErrCorrupt)
+		}
+	}
+	return nil
 }
 
 // Without is the error about a folder that is no run, because a file is missing.

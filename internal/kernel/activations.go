@@ -1,10 +1,9 @@
 package kernel
 
-// The activations write to y the function of each element of x, the gradients to
-// dx the derivative times each element of dy. ReLU, Tanh and Sigmoid take the
-// derivative from the result y, GELU and SiLU from the argument x. NaN in gives
-// NaN out, but for a NaN in dy where ReLU is flat. SiLU and GELU of -Inf are NaN,
-// as in PyTorch. A source longer than the destination is cut; a shorter one
+// The activations write to y the function of each element of x, the gradients to dx the derivative
+// times each element of dy. ReLU, Tanh and Sigmoid take the derivative from the result y, GELU and
+// SiLU from the argument x. NaN in gives NaN out, but for a NaN in dy where ReLU is flat. SiLU and
+// GELU of -Inf are NaN, as in PyTorch. A source longer than the destination is cut; a shorter one
 // panics.
 
 // ReLU computes max(x, 0).
@@ -42,6 +41,23 @@ func GELUGrad(dx, x, dy []float32) { active.geluGrad(dx, x[:len(dx)], dy[:len(dx
 // Add computes x + y, for instance where a residual branch joins.
 func Add(z, x, y []float32) { active.add(z, x[:len(z)], y[:len(z)]) }
 
+// each is a function of every element, eachSlope its derivative times that of the outputs.
+func each(f func(float32) float32) func(y, x []float32) {
+	return func(y, x []float32) {
+		for i, v := range x {
+			y[i] = f(v)
+		}
+	}
+}
+
+func eachSlope(slope func(float32) float32) func(dx, x, dy []float32) {
+	return func(dx, x, dy []float32) {
+		for i, v := range x {
+			dx[i] = slope(v) * dy[i]
+		}
+	}
+}
+
 func portableReLU(y, x []float32) {
 	for i, v := range x {
 		if v < 0 { // false for a NaN, which stays
@@ -64,52 +80,15 @@ func portableReLUGrad(dx, y, dy []float32) {
 	}
 }
 
-func portableTanh(y, x []float32) {
-	for i, v := range x {
-		y[i] = tanh32(v)
-	}
-}
-
 func portableTanhGrad(dx, y, dy []float32) {
 	for i, v := range y {
 		dx[i] = (1 - v*v) * dy[i]
 	}
 }
 
-func portableSigmoid(y, x []float32) {
-	for i, v := range x {
-		y[i] = sigmoid32(v)
-	}
-}
-
 func portableSigmoidGrad(dx, y, dy []float32) {
 	for i, v := range y {
 		dx[i] = (v - v*v) * dy[i]
-	}
-}
-
-func portableSiLU(y, x []float32) {
-	for i, v := range x {
-		y[i] = v * sigmoid32(v)
-	}
-}
-
-func portableSiLUGrad(dx, x, dy []float32) {
-	for i, v := range x {
-		// 1 - sigmoid(x) would cancel for large x.
-		dx[i] = sigmoid32(v) * (1 + v*sigmoid32(-v)) * dy[i]
-	}
-}
-
-func portableGELU(y, x []float32) {
-	for i, v := range x {
-		y[i] = gelu32(v)
-	}
-}
-
-func portableGELUGrad(dx, x, dy []float32) {
-	for i, v := range x {
-		dx[i] = geluSlope32(v) * dy[i]
 	}
 }
 

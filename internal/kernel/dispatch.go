@@ -11,15 +11,13 @@ import (
 // environment is the variable that forces a kernel.
 const environment = "DPSGD_KERNEL"
 
-// active is what every kernel of the package runs on. It is set once, before
-// main, and by tests.
+// active is what every kernel of the package runs on. It is set once, before main, and by tests.
 var active, selectionErr = selectKernel(os.Getenv(environment), supportedKernels())
 
-// Selected returns the name of the kernels in use: "avx512", "avx2" or
-// "portable", the first of these that processor and operating system support. The
-// environment variable DPSGD_KERNEL forces one by its name, for tests and bug
-// reports. If it names one that is unknown or not supported here, the default is in
-// use all the same and err says so.
+// Selected returns the name of the kernels in use: "avx512", "avx2" or "portable", the first of
+// these that processor and operating system support. The environment variable DPSGD_KERNEL forces
+// one by its name, for tests and bug reports. If it names one that is unknown or not supported
+// here, the default is in use all the same and err says so.
 func Selected() (name string, err error) { return active.name, selectionErr }
 
 // selectKernel returns the one of supported, which has the best first, that is

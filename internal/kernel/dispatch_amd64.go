@@ -18,9 +18,8 @@ import "golang.org/x/sys/cpu"
 //go:generate go -C gen run . -pkg kernel -out ../noise_avx512_amd64.s -stubs ../noise_avx512_amd64.go noise512
 //go:generate go -C gen run . -pkg kernel -out ../halves_amd64.s -stubs ../halves_amd64.go halves
 
-// supportedKernels returns the kernels that run on this machine, the best first.
-// Package cpu reports a feature only when the operating system saves its
-// registers.
+// supportedKernels returns the kernels that run on this machine, the best first. Package cpu
+// reports a feature only when the operating system saves its registers.
 func supportedKernels() []*kernelSet {
 	var kernels []*kernelSet
 	avx2 := cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C

@@ -23,17 +23,15 @@
 //
 // # Conventions
 //
-// Network values are float32; what is summed over examples, and noise, is float64.
-// Matrices are row-major; a leading dimension (lda, ldb, ldc) counts float32
-// values from one row to the next. Images are NHWC, and a kernel that speaks of
-// "one image" sees a single (H, W, C) block, so that callers may hand images to
-// workers as they like. Convolution filters are (out, kh, kw, in) inside;
-// [Transpose] converts from and to the (out, in, kh, kw) of PyTorch.
+// Network values are float32; what is summed over examples, and noise, is float64. Matrices are
+// row-major; a leading dimension (lda, ldb, ldc) counts float32 values from one row to the next.
+// Images are NHWC, and a kernel that speaks of "one image" sees a single (H, W, C) block, so that
+// callers may hand images to workers as they like. Convolution filters are (out, kh, kw, in)
+// inside; [Transpose] converts from and to the (out, in, kh, kw) of PyTorch.
 //
-// Slices must be at least as long as the shapes say; a shorter one panics, like
-// any index out of range. A destination may be the very slice of a source in
-// the element-wise kernels and where a function says so, and must not overlap one
-// anywhere else.
+// Slices must be at least as long as the shapes say; a shorter one panics, like any index out of
+// range. A destination may be the very slice of a source in the element-wise kernels and where a
+// function says so, and must not overlap one anywhere else.
 //
 // # What holds for every kernel
 //
@@ -44,11 +42,10 @@
 //
 // # Selection
 //
-// The inner loops are a kernelSet. There is a portable one in Go; on amd64 faster
-// ones in assembly, written by the generator in gen, are chosen once at start-up by
-// what the processor has: see [Selected], which also says how to force one. The sets
-// agree to float32 rounding, not bit for bit, but for noise and updates, which are
-// the same on all of them.
+// The inner loops are a kernelSet. There is a portable one in Go; on amd64 faster ones in assembly,
+// written by the generator in gen, are chosen once at start-up by what the processor has: see
+// [Selected], which also says how to force one. The sets agree to float32 rounding, not bit for
+// bit, but for noise and updates, which are the same on all of them.
 //
 // # Threads and memory
 //

@@ -2,9 +2,8 @@ package kernel
 
 import "math"
 
-// The functions here are accurate to a few units in the last place, branch little
-// and use float32 alone, so that the vector versions of package gen can follow
-// them operation by operation.
+// The functions here are accurate to a few units in the last place, branch little and use float32
+// alone, so that the vector versions of package gen can follow them operation by operation.
 
 // rounder is 1.5·2²³: adding and subtracting it rounds to an integer.
 const rounder = 3 << 22
@@ -46,12 +45,6 @@ func scale32(p, n float32) float32 {
 // powerOfTwo is 2ⁿ for the exponents of normal numbers.
 func powerOfTwo(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }
 
-func portableExp(y, x []float32) {
-	for i, v := range x {
-		y[i] = exp32(v)
-	}
-}
-
 // tanh32 is tanh(x), by a rational function of x² times x. Its coefficients were
 // fitted for this package by reweighted least squares and rounded to float32; they
 // are all positive, so that no sum cancels, and off by at most 2^-24.5 in exact
@@ -72,8 +65,7 @@ func tanh32(x float32) float32 {
 	return min(max((p*(z*x)+x)/q, -1), 1)
 }
 
-// sigmoid32 is 1/(1 + exp(-x)), by exp(-|x|) so that neither side overflows or
-// cancels.
+// sigmoid32 is 1/(1 + exp(-x)), by exp(-|x|) so that neither side overflows or cancels.
 func sigmoid32(x float32) float32 {
 	if x < 0 {
 		e := exp32(x)
@@ -81,6 +73,11 @@ func sigmoid32(x float32) float32 {
 	}
 	return 1 / (1 + exp32(-x))
 }
+
+func silu32(x float32) float32 { return x * sigmoid32(x) }
+
+// siluSlope32 is the derivative; 1 - sigmoid(x) would cancel for large x.
+func siluSlope32(x float32) float32 { return sigmoid32(x) * (1 + x*sigmoid32(-x)) }
 
 // gelu32 is x·Φ(x), as max(x, 0) - |x|·Φ(-|x|): nothing cancels for x < 0, and
 // for x > 0 the second term is at most half of the first.
@@ -109,10 +106,9 @@ func geluSlope32(x float32) float32 {
 	return 1 - tail
 }
 
-// normalTail32 returns t = |x| and the parts of exp(-t²/2) = p·2ⁿ and of the
-// normal tail Φ(-t) = exp(-t²/2)·above/below. The fraction, off by at most 2^-26.5
-// in exact arithmetic, is a fit like that of tanh32, on [0, 14.6]. Beyond that, where
-// t is cut, t·Φ(-t) is 0 in float32.
+// normalTail32 returns t = |x| and the parts of exp(-t²/2) = p·2ⁿ and of the normal tail Φ(-t) =
+// exp(-t²/2)·above/below. The fraction, off by at most 2^-26.5 in exact arithmetic, is a fit like
+// that of tanh32, on [0, 14.6]. Beyond that, where t is cut, t·Φ(-t) is 0 in float32.
 func normalTail32(x float32) (t, p, n, above, below float32) {
 	t = min(math.Float32frombits(math.Float32bits(x)&^(1<<31)), 14.6)
 	// The rounding error of t² would be an error of exp a hundred times as large.

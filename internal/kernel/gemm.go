@@ -5,12 +5,11 @@ import (
 	"sync"
 )
 
-// The product is computed as in Goto and van de Geijn, "Anatomy of
-// High-Performance Matrix Multiplication" (ACM TOMS 34(3), 2008), and BLIS (Van
-// Zee and van de Geijn, ACM TOMS 41(3), 2015): op(B) is cut into blocks of
-// blockDepth×blockCols and op(A) into blocks of blockRows×blockDepth that stay in
-// the second-level cache; a panel of B as wide as a tile stays in the first-level
-// cache while the tiles of a block of A pass. Other than there, blocks are packed
+// The product is computed as in Goto and van de Geijn, "Anatomy of High-Performance Matrix
+// Multiplication" (ACM TOMS 34(3), 2008), and BLIS (Van Zee and van de Geijn, ACM TOMS 41(3),
+// 2015): op(B) is cut into blocks of blockDepth×blockCols and op(A) into blocks of
+// blockRows×blockDepth that stay in the second-level cache; a panel of B as wide as a tile stays in
+// the first-level cache while the tiles of a block of A pass. Other than there, blocks are packed
 // only where that pays: the micro-kernels read A in any order and B in its own.
 //
 // How k is cut depends on k alone, and a tile sums in the same order whatever its
@@ -28,11 +27,10 @@ const (
 // where op(A) is m×k, op(B) is k×n and C is m×n; op transposes where transA or
 // transB is true, so A is stored m×k or k×m and B k×n or n×k.
 //
-// With beta zero C is overwritten whatever it holds. Alpha is multiplied in
-// whatever its value. Row i of C depends on row i of op(A) only, and column j on
-// column j of op(B): a NaN elsewhere does not reach it. The sum over k is taken
-// in the same order for every thread count, so the result is the same bit for
-// bit. C must not overlap A or B; A may be B.
+// With beta zero C is overwritten whatever it holds. Alpha is multiplied in whatever its value. Row
+// i of C depends on row i of op(A) only, and column j on column j of op(B): a NaN elsewhere does
+// not reach it. The sum over k is taken in the same order for every thread count, so the result is
+// the same bit for bit. C must not overlap A or B; A may be B.
 //
 // A nil pool computes on the caller; so does a call from inside [Pool.Run].
 func (p *Pool) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
@@ -151,8 +149,7 @@ func (g *gemm) plan(threads int) {
 	g.gridRows = (g.m + g.tallBlock - 1) / g.tallBlock
 }
 
-// minBlockCols is how many columns a thread gets at least while there are rows to
-// share.
+// minBlockCols is how many columns a thread gets at least while there are rows to share.
 const minBlockCols = 128
 
 // packing decides which operands to pack. The thresholds were measured with

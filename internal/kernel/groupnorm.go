@@ -19,9 +19,8 @@ func GroupNormForward(xhat, inverseStd, x []float32, positions, channels, groups
 	}
 }
 
-// GroupNormGrad computes the gradient dx of the loss with respect to x from the
-// results of GroupNormForward and the gradient dxhat with respect to xhat: with
-// averages over the group
+// GroupNormGrad computes the gradient dx of the loss with respect to x from the results of
+// GroupNormForward and the gradient dxhat with respect to xhat: with averages over the group
 //
 //	dx = (dxhat - avg(dxhat) - xhat · avg(dxhat · xhat)) · inverseStd
 //

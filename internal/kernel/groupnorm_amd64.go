@@ -32,20 +32,6 @@ func normLayout(channels, groups int) (columns int, ok bool) {
 	return channels, channels <= normColumns
 }
 
-// addMoments sums the differences of x from the first value of each group, and their
-// squares.
-func (s *normScratch) addMoments(x []float32, columns, width int) {
-	for ch := 0; ch < columns; ch += width {
-		fill64(s.shift[ch:ch+width], float64(x[ch]))
-	}
-	s.sums(columns).add(termMoments, x, nil, columns)
-}
-
-// addDots sums d and x∘d.
-func (s *normScratch) addDots(x, d []float32, columns int) {
-	s.sums(columns).add(termDots, x, d, columns)
-}
-
 // sums returns the sums for the given number of columns, all of them zero.
 func (s *normScratch) sums(columns int) columnSums {
 	clear(s.first[:columns])
@@ -53,10 +39,9 @@ func (s *normScratch) sums(columns int) columnSums {
 	return columnSums{s.first[:columns], s.second[:columns], s.shift[:columns]}
 }
 
-// moments returns mean and 1/√(variance + eps) of the group of the given channels.
-// The sums are of differences from a value of the group, whose distance from the
-// mean is at most √count standard deviations: so the variance cancels no more than
-// a factor count + 1 of the 2^53 that float64 has.
+// moments returns mean and 1/√(variance + eps) of the group of the given channels. The sums are of
+// differences from a value of the group, whose distance from the mean is at most √count standard
+// deviations: so the variance cancels no more than a factor count + 1 of the 2^53 that float64 has.
 func (s *normScratch) moments(from, to int, count, eps float64) (mean, inverseStd float64) {
 	sum, squares := s.total(from, to)
 	avg := sum / count
@@ -94,12 +79,17 @@ func groupNormColumnsAVX2(xhat, inverseStd, x []float32, channels, groups int, e
 	s := normScratches.Get().(*normScratch)
 	defer normScratches.Put(s)
 	width, count := columns/groups, float64(len(x)/groups)
-	s.addMoments(x, columns, width)
+	sums := s.sums(columns) // of the differences from the first value of each group, and their squares
+	for from := 0; from < columns; from += width {
+		for ch := from; ch < from+width; ch++ {
+			s.shift[ch] = float64(x[from])
+		}
+	}
+	sums.add(termMoments, x, nil, columns)
 	for g := range groups {
 		from, to := g*width, (g+1)*width
 		mean, inverse := s.moments(from, to, count, eps)
-		// The difference from a rounded mean is exact or nearly so, and the rest
-		// corrects it.
+		// The difference from a rounded mean is exact or nearly so, and the rest corrects it.
 		rounded := float32(mean)
 		rest := float32((float64(rounded) - mean) * inverse)
 		for ch := from; ch < to; ch++ {
@@ -119,7 +109,7 @@ func groupNormGradColumnsAVX2(dx, xhat, dxhat, inverseStd []float32, channels, g
 	}
 	s := normScratches.Get().(*normScratch)
 	defer normScratches.Put(s)
-	s.addDots(xhat, dxhat, columns)
+	s.sums(columns).add(termDots, xhat, dxhat, columns)
 	width, count := columns/groups, float64(len(xhat)/groups)
 	for g := range groups {
 		from, to, inverse := g*width, (g+1)*width, float64(inverseStd[g])
@@ -131,10 +121,4 @@ func groupNormGradColumnsAVX2(dx, xhat, dxhat, inverseStd []float32, channels, g
 	}
 	row := repeated(columns, &s.slope, &s.scale, &s.rest)
 	normaliseGradAVX2(len(dx), row, &dx[0], &xhat[0], &dxhat[0], &s.slope[0], &s.scale[0], &s.rest[0])
-}
-
-func fill64(x []float64, v float64) {
-	for i := range x {
-		x[i] = v
-	}
 }

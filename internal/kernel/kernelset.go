@@ -1,13 +1,14 @@
 package kernel
 
-// kernelSet is the inner loops of the package on one instruction set. Everything
-// else is written once on top of them. Slices have been cut to the length of the
-// first one.
+// kernelSet is the inner loops of the package on one instruction set. Everything else is written
+// once on top of them. Slices have been cut to the length of the first one.
 type kernelSet struct {
 	name string
 
 	tileRows int // height of a tile of C
 	tileCols int // width of a tile of C, and of a packed panel of B
+
+	multiplyAdds multiplyAdder // see FMALimit
 
 	// panel computes a block of C of at most tileCols columns and any number of
 	// rows, C = alpha·A·B + beta·C, and does not read C when beta is zero.
@@ -58,12 +59,10 @@ type kernelSet struct {
 	sumWindows     func(r windowRun, y, x []float32, scale float32)
 	sumWindowsGrad func(r windowRun, dx, dy []float32, scale float32, keep bool)
 
-	// winograd is the transforms of 3×3 convolutions, for vectors that are a
-	// multiple of 8 long.
+	// winograd is the transforms of 3×3 convolutions, for vectors that are a multiple of 8 long.
 	winograd *winogradSet
-	// gramRow returns the sum over i of u[i]·v[i] and that of the magnitudes, where
-	// u[i] is the sum of base[offset+i] over the offsets. The length of v is a
-	// multiple of gramBlock.
+	// gramRow returns the sum over i of u[i]·v[i] and that of the magnitudes, where u[i] is the sum
+	// of base[offset+i] over the offsets. The length of v is a multiple of gramBlock.
 	gramRow func(offsets []int, base, v []float32) (sum, magnitude float64)
 
 	// See AddRoundedNormals, Momentum.Step and Descend.
@@ -76,20 +75,21 @@ var portableKernel = kernelSet{
 	name:              "portable",
 	tileRows:          portableRows,
 	tileCols:          portableCols,
+	multiplyAdds:      multiplyAdder{func(rounds int) { portableMultiplyAdds(rounds) }, portableChains},
 	panel:             portablePanel,
 	transpose:         portableTranspose,
 	copyRuns:          portableCopyRuns,
-	exp:               portableExp,
+	exp:               each(exp32),
 	relu:              portableReLU,
 	reluGrad:          portableReLUGrad,
-	tanh:              portableTanh,
+	tanh:              each(tanh32),
 	tanhGrad:          portableTanhGrad,
-	sigmoid:           portableSigmoid,
+	sigmoid:           each(sigmoid32),
 	sigmoidGrad:       portableSigmoidGrad,
-	silu:              portableSiLU,
-	siluGrad:          portableSiLUGrad,
-	gelu:              portableGELU,
-	geluGrad:          portableGELUGrad,
+	silu:              each(silu32),
+	siluGrad:          eachSlope(siluSlope32),
+	gelu:              each(gelu32),
+	geluGrad:          eachSlope(geluSlope32),
 	add:               portableAdd,
 	addBias:           portableAddBias,
 	scaleChannels:     portableScaleChannels,

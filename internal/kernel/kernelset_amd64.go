@@ -4,80 +4,76 @@ package kernel
 // kernelSet and leaves to the portable twins what is no whole block.
 
 // avx2Kernel needs AVX2, FMA and F16C.
-var avx2Kernel = withAVX2(kernelSet{
-	name: "avx2", tileRows: 6, tileCols: 16,
-	panel: func(a blockA, b blockB, c blockC, alpha, beta float32) {
-		avx2Tiles.panel(a, b, c, alpha, beta)
-	},
-})
-
-// avx512Kernel has products, squares, integers and noise on AVX-512, with AVX512F and
-// AVX512DQ; the rest is bound by memory sooner than by arithmetic.
-var avx512Kernel = withAVX512(withAVX2(kernelSet{
-	name: "avx512", tileRows: 12, tileCols: 32,
-	panel: func(a blockA, b blockB, c blockC, alpha, beta float32) {
-		avx512Tiles.panel(a, b, c, alpha, beta)
-	},
-}))
-
-func withAVX512(k kernelSet) kernelSet {
-	k.addRounded = addRoundedBlocksAVX512
-	k.round = roundBlocksAVX512
-	k.sumSquares = sumSquaresBlocksAVX512
-	k.addRoundedNormals = addRoundedNormalsBlocksAVX512
-	return k
-}
-
-// withAVX2 adds to k everything but the products.
-func withAVX2(k kernelSet) kernelSet {
-	k.transpose = transposeAVX2
-	k.copyRuns = copyRunsVectorsAVX2
-	k.exp = map1(expAVX2)
-	k.relu = map1(reluAVX2)
-	k.reluGrad = map2(reluGradAVX2)
-	k.tanh = map1(tanhAVX2)
-	k.tanhGrad = map2(tanhGradAVX2)
-	k.sigmoid = map1(sigmoidAVX2)
-	k.sigmoidGrad = map2(sigmoidGradAVX2)
-	k.silu = map1(siluAVX2)
-	k.siluGrad = map2(siluGradAVX2)
-	k.gelu = map1(geluAVX2)
-	k.geluGrad = map2(geluGradAVX2)
-	k.add = map2(addAVX2)
-	k.axpy = func(y []float32, alpha float32, x []float32) {
+var avx2Kernel = kernelSet{
+	name:         "avx2",
+	tileRows:     6,
+	tileCols:     16,
+	panel:        avx2Tiles.panel,
+	multiplyAdds: multiplyAdder{multiplyAddsAVX2, 8 * vectorChains},
+	transpose:    transposeAVX2,
+	copyRuns:     copyRunsVectorsAVX2,
+	exp:          map1(expAVX2),
+	relu:         map1(reluAVX2),
+	reluGrad:     map2(reluGradAVX2),
+	tanh:         map1(tanhAVX2),
+	tanhGrad:     map2(tanhGradAVX2),
+	sigmoid:      map1(sigmoidAVX2),
+	sigmoidGrad:  map2(sigmoidGradAVX2),
+	silu:         map1(siluAVX2),
+	siluGrad:     map2(siluGradAVX2),
+	gelu:         map1(geluAVX2),
+	geluGrad:     map2(geluGradAVX2),
+	add:          map2(addAVX2),
+	axpy: func(y []float32, alpha float32, x []float32) {
 		if len(x) > 0 {
 			axpyAVX2(len(x), &y[0], &y[0], &x[0], alpha)
 		}
-	}
-	k.addBias = rows1(addBiasAVX2)
-	k.scaleChannels = rows1(scaleChannelsAVX2)
-	k.scaleShift = func(z, x, gain, shift []float32) {
+	},
+	addBias:       rows1(addBiasAVX2),
+	scaleChannels: rows1(scaleChannelsAVX2),
+	scaleShift: func(z, x, gain, shift []float32) {
 		if len(z) > 0 {
 			scaleShiftAVX2(len(z), len(gain), &z[0], &x[0], &gain[0], &shift[0])
 		}
-	}
-	k.groupNorm = groupNormColumnsAVX2
-	k.groupNormGrad = groupNormGradColumnsAVX2
-	k.sumRows = sumRowsColumnsAVX2
-	k.sumSquares = sumSquaresBlocksAVX2
-	k.accumulateFloat64 = accumulateBlocksAVX2
-	k.addExcess = addExcessBlocksAVX2
-	k.addRounded = addRoundedBlocksAVX2
-	k.round = roundBlocksAVX2
-	k.accumulateInt32 = accumulateInt32BlocksAVX2
-	k.fromHalves = fromHalvesBlocksAVX2
-	k.toHalves = toHalvesBlocksAVX2
-	k.maxWindows = maxWindowsBlocksAVX2
-	k.maxWindowsGrad = maxWindowsGradBlocksAVX2
-	k.sumWindows = sumWindowsBlocksAVX2
-	k.sumWindowsGrad = sumWindowsGradBlocksAVX2
-	k.winograd = &avx2Winograd
-	k.gramRow = gramRowBlocksAVX2
-	k.addRoundedNormals = addRoundedNormalsBlocksAVX2
-	k.momentum = momentumBlocksAVX2
-	k.descend = descendBlocksAVX2
-	return k
+	},
+	groupNorm:         groupNormColumnsAVX2,
+	groupNormGrad:     groupNormGradColumnsAVX2,
+	sumRows:           sumRowsColumnsAVX2,
+	sumSquares:        sumInBlocks(reduceBlock, sumSquaresAVX2, portableSumSquares),
+	accumulateFloat64: inBlocks(reduceBlock, accumulateFloat64AVX2, portableAccumulateFloat64),
+	addRounded:        addRoundedBlocksAVX2,
+	round:             roundBlocksAVX2,
+	accumulateInt32:   inBlocks(reduceBlock, accumulateInt32AVX2, portableAccumulateInt32),
+	maxWindows:        maxWindowsBlocksAVX2,
+	maxWindowsGrad:    maxWindowsGradBlocksAVX2,
+	sumWindows:        sumWindowsBlocksAVX2,
+	sumWindowsGrad:    sumWindowsGradBlocksAVX2,
+	winograd:          &avx2Winograd,
+	gramRow:           gramRowBlocksAVX2,
+	addRoundedNormals: addRoundedNormalsBlocksAVX2,
+	momentum:          momentumBlocksAVX2,
+	descend:           descendBlocksAVX2,
+	addExcess:         addExcessBlocksAVX2,
+	fromHalves:        inBlocks(reduceBlock, fromHalvesAVX2, portableFromHalves),
+	toHalves:          inBlocks(reduceBlock, toHalvesAVX2, portableToHalves),
 }
+
+// avx512Kernel has products, squares, integers and noise on AVX-512, with AVX512F and AVX512DQ; the
+// rest is bound by memory sooner than by arithmetic.
+var avx512Kernel = func() kernelSet {
+	k := avx2Kernel
+	k.name, k.tileRows, k.tileCols = "avx512", 12, 32
+	k.panel = avx512Tiles.panel
+	k.multiplyAdds = multiplyAdder{multiplyAddsAVX512, 16 * vectorChains}
+	k.addRounded = addRoundedBlocksAVX512
+	k.round = roundBlocksAVX512
+	k.sumSquares = sumInBlocks(wideBlock, sumSquaresAVX512, avx2Kernel.sumSquares)
+	k.addRoundedNormals = addRoundedNormalsBlocksAVX512
+	return k
+}()
+
+// vectorChains is how many independent sums the generated loops of multiplyAdds have.
+const vectorChains = 12
 
 // map1 and map2 call a generated function on slices of equal length.
 func map1(f func(n int, y, x *float32)) func(y, x []float32) {
@@ -108,30 +104,26 @@ func rows1(f func(n, channels int, y, x, perChannel *float32)) func(y, x, perCha
 // reduceBlock is how many elements the generated reductions take at a time.
 const reduceBlock = 16
 
-func sumSquaresBlocksAVX2(x []float32) float64 {
-	var sum float64
-	whole := len(x) / reduceBlock * reduceBlock
-	if whole > 0 {
-		sum = sumSquaresAVX2(whole/reduceBlock, &x[0])
+// inBlocks calls a generated function for the whole blocks of x and a twin for the rest, sumInBlocks
+// adds what both return.
+func inBlocks[D, S any](block int, f func(blocks int, dst *D, x *S), rest func(dst []D, x []S)) func(dst []D, x []S) {
+	return func(dst []D, x []S) {
+		whole := len(x) / block * block
+		if whole > 0 {
+			f(whole/block, &dst[0], &x[0])
+		}
+		rest(dst[whole:], x[whole:])
 	}
-	return sum + portableSumSquares(x[whole:])
 }
 
-func sumSquaresBlocksAVX512(x []float32) float64 {
-	var sum float64
-	whole := len(x) / wideBlock * wideBlock
-	if whole > 0 {
-		sum = sumSquaresAVX512(whole/wideBlock, &x[0])
+func sumInBlocks(block int, f func(blocks int, x *float32) float64, rest func([]float32) float64) func([]float32) float64 {
+	return func(x []float32) (sum float64) {
+		whole := len(x) / block * block
+		if whole > 0 {
+			sum = f(whole/block, &x[0])
+		}
+		return sum + rest(x[whole:])
 	}
-	return sum + sumSquaresBlocksAVX2(x[whole:])
-}
-
-func accumulateBlocksAVX2(dst []float64, x []float32) {
-	whole := len(x) / reduceBlock * reduceBlock
-	if whole > 0 {
-		accumulateFloat64AVX2(whole/reduceBlock, &dst[0], &x[0])
-	}
-	portableAccumulateFloat64(dst[whole:], x[whole:])
 }
 
 func addExcessBlocksAVX2(sums, differences Excess, x, y, scale, low, high []float32) {
@@ -184,30 +176,6 @@ func roundBlocksAVX512(dst, src []float32, scale float32) (squares float64, larg
 	}
 	more, larger := roundBlocksAVX2(dst[whole:], src[whole:], scale)
 	return squares + more, max(largest, larger)
-}
-
-func accumulateInt32BlocksAVX2(dst []float64, x []int32) {
-	whole := len(x) / reduceBlock * reduceBlock
-	if whole > 0 {
-		accumulateInt32AVX2(whole/reduceBlock, &dst[0], &x[0])
-	}
-	portableAccumulateInt32(dst[whole:], x[whole:])
-}
-
-func fromHalvesBlocksAVX2(dst []float32, src []uint16) {
-	whole := len(src) / reduceBlock * reduceBlock
-	if whole > 0 {
-		fromHalvesAVX2(whole/reduceBlock, &dst[0], &src[0])
-	}
-	portableFromHalves(dst[whole:], src[whole:])
-}
-
-func toHalvesBlocksAVX2(dst []uint16, src []float32) {
-	whole := len(src) / reduceBlock * reduceBlock
-	if whole > 0 {
-		toHalvesAVX2(whole/reduceBlock, &dst[0], &src[0])
-	}
-	portableToHalves(dst[whole:], src[whole:])
 }
 
 // transposeAVX2 is kernelSet.transpose: bands of 8, 6 or 4 rows, 8 columns at a

@@ -9,11 +9,6 @@ package kernel
 func Transpose(dst, src []float32, count, rows, cols int) {
 	size := rows * cols
 	for m := range count {
-		from, to := src[m*size:(m+1)*size], dst[m*size:(m+1)*size]
-		for i := range rows {
-			for j, v := range from[i*cols : (i+1)*cols] {
-				to[j*rows+i] = v
-			}
-		}
+		active.transpose(dst[m*size:(m+1)*size], rows, src[m*size:(m+1)*size], cols, rows, cols)
 	}
 }

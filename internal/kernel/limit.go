@@ -2,8 +2,7 @@ package kernel
 
 import "time"
 
-// A measurement of what the processor can do at most, against which benchmarks hold
-// the products.
+// A measurement of what the processor can do at most, against which benchmarks hold the products.
 
 // multiplyAdder does nothing but multiply and add in registers.
 type multiplyAdder struct {
@@ -18,17 +17,16 @@ const (
 	limitSlices = 3
 )
 
-// FMALimit measures what the machine can do at most: the rate, in GFLOP/s, of
-// float32 multiply-adds (two operations each) that stay in registers, on all
-// threads of the pool at once and with the widest vectors that processor and
-// operating system support, whichever kernels are in use. It takes about d, and
-// the answer is the best of several slices of that time: others at work on the
+// FMALimit measures what the machine can do at most: the rate, in GFLOP/s, of float32 multiply-adds
+// (two operations each) that stay in registers, on all threads of the pool at once and with the
+// widest vectors that processor and operating system support, whichever kernels are in use. It
+// takes about d, and the answer is the best of several slices of that time: others at work on the
 // machine make a slice slow, nothing makes it fast.
 //
 // Where the package has no assembly, the loop is portable Go, one number at a
 // time, and the limit is that of such code.
 func FMALimit(p *Pool, d time.Duration) float64 {
-	loop := widestMultiplyAdder()
+	loop := supportedKernels()[0].multiplyAdds
 	loop.run(limitRounds) // wakes vector units that sleep
 	best := 0.0
 	for start, slices := time.Now(), 0; slices < limitSlices || time.Since(start) < d; slices++ {
@@ -58,11 +56,8 @@ func (m multiplyAdder) rate(p *Pool, d time.Duration) float64 {
 // portableChains is how many independent sums portableMultiplyAdds has.
 const portableChains = 8
 
-var portableMultiplyAdder = multiplyAdder{func(rounds int) { portableMultiplyAdds(rounds) }, portableChains}
-
-// portableMultiplyAdds has enough independent sums to hide the latency of an
-// addition. It returns them, and is not inlined, so that the compiler does not
-// find out that nobody reads them.
+// portableMultiplyAdds has enough independent sums to hide the latency of an addition. It returns
+// them, and is not inlined, so that the compiler does not find out that nobody reads them.
 //
 //go:noinline
 func portableMultiplyAdds(rounds int) float32 {

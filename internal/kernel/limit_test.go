@@ -25,7 +25,7 @@ func TestFMALimitIsALimit(t *testing.T) {
 	if found > 2*limit {
 		t.Errorf("a product reaches %.1f GFLOP/s, the limit is said to be %.1f", found, limit)
 	}
-	if scalar := portableMultiplyAdder.rate(nil, 10*time.Millisecond); supportedKernels()[0] != &portableKernel && limit < scalar {
+	if scalar := portableKernel.multiplyAdds.rate(nil, 10*time.Millisecond); supportedKernels()[0] != &portableKernel && limit < scalar {
 		t.Errorf("with vectors %.1f GFLOP/s, without %.1f", limit, scalar)
 	}
 }

@@ -15,9 +15,8 @@ import (
 // The number of rows is len(labels). Large logits do not overflow. A row that
 // holds a NaN or +Inf gets NaN for loss and gradient and affects no other row.
 //
-// A row with a negative label is padding: loss and gradient are exactly zero
-// whatever the logits hold. A label of classes or more panics. The slice of
-// dlogits may be that of logits.
+// A row with a negative label is padding: loss and gradient are exactly zero whatever the logits
+// hold. A label of classes or more panics. The slice of dlogits may be that of logits.
 func SoftmaxCrossEntropy(losses, dlogits, logits []float32, labels []int32, classes int) {
 	for i, label := range labels {
 		if int(label) >= classes {

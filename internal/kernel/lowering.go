@@ -5,9 +5,8 @@ import "sync"
 // The geometry of a convolution, and its lowering: the windows of an image written
 // out as the rows of a matrix, so that the convolution is a product.
 
-// Conv is the geometry of a two-dimensional convolution of one NHWC image,
-// (Height, Width, In) to (OutHeight, OutWidth, Out), with zero padding on all
-// four sides.
+// Conv is the geometry of a two-dimensional convolution of one NHWC image, (Height, Width, In) to
+// (OutHeight, OutWidth, Out), with zero padding on all four sides.
 type Conv struct {
 	Height, Width    int // of the input
 	In, Out          int // channels
@@ -54,9 +53,8 @@ func (c Conv) Lower(cols, x []float32) {
 	}
 }
 
-// Raise is the transpose of Lower: every element of dx (Height, Width, In)
-// becomes the sum of the elements of cols (Positions, Taps) that Lower copies it
-// to. It overwrites dx.
+// Raise is the transpose of Lower: every element of dx (Height, Width, In) becomes the sum of the
+// elements of cols (Positions, Taps) that Lower copies it to. It overwrites dx.
 func (c Conv) Raise(dx, cols []float32) {
 	outWidth, run, step, pitch := c.OutWidth(), c.KernelW*c.In, c.StrideW*c.In, c.pitch()
 	image := paddedImages.Get().(*paddedImage)

@@ -10,9 +10,8 @@ type packBuffers struct{ a, b []float32 }
 // packs keeps the buffers between products: as many as compute at one time.
 var packs = sync.Pool{New: func() any { return new(packBuffers) }}
 
-// packB copies depth×cols of op(B) from src into panels as wide as a tile, one
-// after the other, each row by row. What is right of the last column is left
-// undefined.
+// packB copies depth×cols of op(B) from src into panels as wide as a tile, one after the other,
+// each row by row. What is right of the last column is left undefined.
 func (p *packBuffers) packB(k *kernelSet, src []float32, layout matrix, depth, cols int) {
 	p.b = grow(p.b, roundUp(cols, k.tileCols)*depth)
 	for col := 0; col < cols; col += k.tileCols {
@@ -20,8 +19,7 @@ func (p *packBuffers) packB(k *kernelSet, src []float32, layout matrix, depth, c
 	}
 }
 
-// packA copies rows×depth of op(A) from src into tiles, one after the other, each
-// column by column.
+// packA copies rows×depth of op(A) from src into tiles, one after the other, each column by column.
 func (p *packBuffers) packA(k *kernelSet, src []float32, layout matrix, rows, depth int) {
 	p.a = grow(p.a, roundUp(rows, k.tileRows)*depth)
 	for row := 0; row < rows; row += k.tileRows {
@@ -30,8 +28,7 @@ func (p *packBuffers) packA(k *kernelSet, src []float32, layout matrix, rows, de
 }
 
 // packStrips copies count strips of width values: value w of strip s goes from
-// src[s*stripStride+w*valueStride] to dst[s*pitch+w]. One of the two strides of
-// src is 1.
+// src[s*stripStride+w*valueStride] to dst[s*pitch+w]. One of the two strides of src is 1.
 func packStrips(k *kernelSet, dst []float32, pitch int, src []float32, stripStride, valueStride, count, width int) {
 	switch {
 	case valueStride != 1:

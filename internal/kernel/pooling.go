@@ -22,11 +22,10 @@ func (p Pool2D) OutWidth() int { return outSize(p.Width, p.KernelW, p.StrideW, p
 func (p Pool2D) inLen() int  { return p.Height * p.Width * p.Channels }
 func (p Pool2D) outLen() int { return p.OutHeight() * p.OutWidth() * p.Channels }
 
-// MaxPool writes to y (OutHeight, OutWidth, Channels) the largest value of each
-// window of x (Height, Width, Channels), and to argmax, shaped like y, where in x
-// it was found: the first one where several are equal, the last NaN where there
-// is one.
-// Padding never wins; a window of padding alone gives -Inf and the argmax -1.
+// MaxPool writes to y (OutHeight, OutWidth, Channels) the largest value of each window of x
+// (Height, Width, Channels), and to argmax, shaped like y, where in x it was found: the first one
+// where several are equal, the last NaN where there is one. Padding never wins; a window of padding
+// alone gives -Inf and the argmax -1.
 func (p Pool2D) MaxPool(y []float32, argmax []int32, x []float32) {
 	y, argmax, x = y[:p.outLen()], argmax[:p.outLen()], x[:p.inLen()]
 	p.eachRun(func(out, at int, r windowRun) {
@@ -50,9 +49,8 @@ func (p Pool2D) MaxPoolGrad(dx, dy []float32, argmax []int32) {
 	})
 }
 
-// AvgPool writes to y the mean of each window of x. Padding counts as zeros, so
-// that every mean divides by KernelH·KernelW (count_include_pad=True, PyTorch's
-// default).
+// AvgPool writes to y the mean of each window of x. Padding counts as zeros, so that every mean
+// divides by KernelH·KernelW (count_include_pad=True, PyTorch's default).
 func (p Pool2D) AvgPool(y, x []float32) {
 	y, x = y[:p.outLen()], x[:p.inLen()]
 	scale := 1 / float32(p.KernelH*p.KernelW)
@@ -102,6 +100,7 @@ type windowRun struct {
 	rowStride, colStride int // from position to position
 	step                 int // from window to window in the image
 	channels             int // also from window to window in the output
+	first                int // channel of the portable loops; the vector kernels take those before
 }
 
 func (r windowRun) empty() bool { return r.rows <= 0 || r.cols <= 0 }

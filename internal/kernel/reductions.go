@@ -1,16 +1,13 @@
 package kernel
 
-// The functions here sum in float64 what is float32: the rows of a matrix, for the
-// gradients of values per channel, and squares, for norms. Axpy and AccumulateFloat64
-// add one vector to another.
+// The functions here sum in float64 what is float32: the rows of a matrix, for the gradients of
+// values per channel, and squares, for norms. Axpy and AccumulateFloat64 add one vector to another.
 
-// SumRows writes to dst the sum of the rows of z, each cols long. Sums are taken in
-// float64 and rounded once. The length of z must be a multiple of cols; no rows give
-// zeros.
+// SumRows writes to dst the sum of the rows of z, each cols long. Sums are taken in float64 and
+// rounded once. The length of z must be a multiple of cols; no rows give zeros.
 func SumRows(dst, z []float32, cols int) { active.sumRows(dst[:cols], false, 1, z, nil) }
 
-// AddScaledSumRows adds alpha times the sum of the rows of z, which SumRows
-// describes, to dst.
+// AddScaledSumRows adds alpha times the sum of the rows of z, which SumRows describes, to dst.
 func AddScaledSumRows(dst []float32, alpha float32, z []float32, cols int) {
 	active.sumRows(dst[:cols], true, alpha, z, nil)
 }

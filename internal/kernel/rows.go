@@ -1,9 +1,8 @@
 package kernel
 
-// The functions here treat every row of a matrix alike, or every position of an
-// NHWC image: the slice of values per channel is as long as a row, the last row may
-// be cut, and no channels are no work. The destination may be the very slice of the
-// source.
+// The functions here treat every row of a matrix alike, or every position of an NHWC image: the
+// slice of values per channel is as long as a row, the last row may be cut, and no channels are no
+// work. The destination may be the very slice of the source.
 
 // AddBias adds bias to every row of z.
 func AddBias(z, bias []float32) {
@@ -20,8 +19,7 @@ func ScaleChannels(dx, dz, gain []float32) {
 	}
 }
 
-// ScaleShift computes z = x∘gain + shift for every row. It panics when shift is
-// shorter than gain.
+// ScaleShift computes z = x∘gain + shift for every row. It panics when shift is shorter than gain.
 func ScaleShift(z, x, gain, shift []float32) {
 	if len(gain) > 0 {
 		active.scaleShift(z, x[:len(z)], gain, shift[:len(gain)])

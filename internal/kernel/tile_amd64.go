@@ -3,14 +3,12 @@ package kernel
 // The innermost loops of a product on vectors: which generated function computes which
 // part of a panel.
 
-// tileFunc is a generated function: it computes tiles tiles of C one below the
-// other, as many rows in each as its name says, C = alpha·A·B + beta·C, where the
-// sums have k terms. A tile of A begins as values after the one before. cols only
-// matters to the masked ones, Long and Short.
+// tileFunc is a generated function: it computes tiles tiles of C one below the other, as many rows
+// in each as its name says, C = alpha·A·B + beta·C, where the sums have k terms. A tile of A begins
+// as values after the one before. cols only matters to the masked ones, Long and Short.
 type tileFunc func(tiles, k int, a *float32, rs, cs, as int, b *float32, ldb int, c *float32, ldc, cols int, alpha, beta float32)
 
-// tileSet holds the generated functions of one instruction set by number of rows
-// less one.
+// tileSet holds the generated functions of one instruction set by number of rows less one.
 type tileSet struct {
 	lanes             int // columns in a register
 	full, long, short []tileFunc

@@ -2,8 +2,7 @@ package kernel
 
 import "math"
 
-// The portable loops over windows; channels from first on, since the vector kernels
-// take the ones before.
+// The portable loops over windows.
 
 func noMaximum(best []float32, where []int32) {
 	for ch := range best {
@@ -24,13 +23,9 @@ func (r windowRun) eachPosition(visit func(window, at int, first bool)) {
 }
 
 func portableMaxWindows(r windowRun, y []float32, where []int32, x []float32, at int32) {
-	r.maxWindows(0, y, where, x, at)
-}
-
-func (r windowRun) maxWindows(from int, y []float32, where []int32, x []float32, at int32) {
 	r.eachPosition(func(window, place int, first bool) {
 		best, where := y[window*r.channels:][:r.channels], where[window*r.channels:][:r.channels]
-		for ch := from; ch < r.channels; ch++ {
+		for ch := r.first; ch < r.channels; ch++ {
 			// A NaN in best is not larger and not smaller than anything and stays.
 			if v := x[place+ch]; first || v > best[ch] || v != v {
 				best[ch], where[ch] = v, at+int32(place+ch)
@@ -40,13 +35,9 @@ func (r windowRun) maxWindows(from int, y []float32, where []int32, x []float32,
 }
 
 func portableMaxWindowsGrad(r windowRun, dx, dy []float32, where []int32, at int32, keep bool) {
-	r.maxWindowsGrad(0, dx, dy, where, at, keep)
-}
-
-func (r windowRun) maxWindowsGrad(from int, dx, dy []float32, where []int32, at int32, keep bool) {
 	r.eachPosition(func(window, place int, _ bool) {
 		dy, where := dy[window*r.channels:][:r.channels], where[window*r.channels:][:r.channels]
-		for ch := from; ch < r.channels; ch++ {
+		for ch := r.first; ch < r.channels; ch++ {
 			var v float32
 			if keep {
 				v = dx[place+ch]
@@ -60,35 +51,27 @@ func (r windowRun) maxWindowsGrad(from int, dx, dy []float32, where []int32, at 
 }
 
 func portableSumWindows(r windowRun, y, x []float32, scale float32) {
-	r.sumWindows(0, y, x, scale)
-}
-
-func (r windowRun) sumWindows(from int, y, x []float32, scale float32) {
 	for window := range r.count {
-		clear(y[window*r.channels+from : (window+1)*r.channels])
+		clear(y[window*r.channels+r.first : (window+1)*r.channels])
 	}
 	r.eachPosition(func(window, place int, _ bool) {
 		sum := y[window*r.channels:][:r.channels]
-		for ch := from; ch < r.channels; ch++ {
+		for ch := r.first; ch < r.channels; ch++ {
 			sum[ch] += x[place+ch]
 		}
 	})
 	for window := range r.count {
 		sum := y[window*r.channels:][:r.channels]
-		for ch := from; ch < r.channels; ch++ {
+		for ch := r.first; ch < r.channels; ch++ {
 			sum[ch] *= scale
 		}
 	}
 }
 
 func portableSumWindowsGrad(r windowRun, dx, dy []float32, scale float32, keep bool) {
-	r.sumWindowsGrad(0, dx, dy, scale, keep)
-}
-
-func (r windowRun) sumWindowsGrad(from int, dx, dy []float32, scale float32, keep bool) {
 	r.eachPosition(func(window, place int, _ bool) {
 		dy := dy[window*r.channels:][:r.channels]
-		for ch := from; ch < r.channels; ch++ {
+		for ch := r.first; ch < r.channels; ch++ {
 			v := scale * dy[ch]
 			if keep {
 				v += dx[place+ch]

@@ -3,16 +3,20 @@ package kernel
 // The kernels over windows on AVX2: eight channels at a time, and what is left by
 // the portable loops.
 
-// blocks returns how many times eight channels there are, and the first one left.
-func (r windowRun) blocks() (blocks, left int) { return r.channels / 8, r.channels / 8 * 8 }
+// blocks returns how many times eight channels there are, and the run of those left.
+func (r windowRun) blocks() (blocks int, left windowRun) {
+	left, blocks = r, r.channels/8
+	left.first = 8 * blocks
+	return blocks, left
+}
 
 func maxWindowsBlocksAVX2(r windowRun, y []float32, where []int32, x []float32, at int32) {
 	blocks, left := r.blocks()
 	if blocks > 0 {
 		maxWindowsAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.colStride, 4*r.step, &x[0], &y[0], &where[0], at)
 	}
-	if left < r.channels {
-		r.maxWindows(left, y, where, x, at)
+	if left.first < r.channels {
+		portableMaxWindows(left, y, where, x, at)
 	}
 }
 
@@ -21,8 +25,8 @@ func maxWindowsGradBlocksAVX2(r windowRun, dx, dy []float32, where []int32, at i
 	if blocks > 0 {
 		maxWindowsGradAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.colStride, 4*r.step, &dx[0], &dy[0], &where[0], at, oneIf(keep))
 	}
-	if left < r.channels {
-		r.maxWindowsGrad(left, dx, dy, where, at, keep)
+	if left.first < r.channels {
+		portableMaxWindowsGrad(left, dx, dy, where, at, keep)
 	}
 }
 
@@ -31,8 +35,8 @@ func sumWindowsBlocksAVX2(r windowRun, y, x []float32, scale float32) {
 	if blocks > 0 {
 		sumWindowsAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.colStride, 4*r.step, &x[0], &y[0], scale)
 	}
-	if left < r.channels {
-		r.sumWindows(left, y, x, scale)
+	if left.first < r.channels {
+		portableSumWindows(left, y, x, scale)
 	}
 }
 
@@ -41,8 +45,8 @@ func sumWindowsGradBlocksAVX2(r windowRun, dx, dy []float32, scale float32, keep
 	if blocks > 0 {
 		sumWindowsGradAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.colStride, 4*r.step, &dx[0], &dy[0], scale, oneIf(keep))
 	}
-	if left < r.channels {
-		r.sumWindowsGrad(left, dx, dy, scale, keep)
+	if left.first < r.channels {
+		portableSumWindowsGrad(left, dx, dy, scale, keep)
 	}
 }
 

@@ -14,18 +14,10 @@ package kernel
 // Every output is computed in the same order of operations wherever its image stands in the batch,
 // and from the values of its own image only.
 type winograd struct {
-	pool *Pool
-	tile int // m
-	// Of the convolution from (height, width, in) to (outHeight, outWidth, out).
-	height, width, in          int
-	outHeight, outWidth, out   int
-	padH, padW                 int
-	tilesDown, tilesAcross     int       // in an image
-	points                     int       // n
+	tiling
+	pool                       *Pool
 	filters                    []float32 // U[ξ] in panels, each (in, panelCols)
 	panelCols, panels, uStride int
-
-	scratch workspace
 
 	// The call in progress, and its loop bodies, bound once.
 	z, x, bias, untransformed        []float32
@@ -42,22 +34,16 @@ func newWinograd(c Conv, p *Pool) *winograd {
 	if !c.suitsWinograd() {
 		return nil
 	}
-	w := &winograd{
-		pool: p, height: c.Height, width: c.Width, in: c.In,
-		outHeight: c.OutHeight(), outWidth: c.OutWidth(), out: c.Out, padH: c.PadH, padW: c.PadW,
-		scratch: newWorkspace(p, imageSpace),
-	}
 	// The tile that takes fewer multiplications, parts outside of the image included.
-	products := func(m int) int { return (m + 2) * (m + 2) * ceilDiv(w.outHeight, m) * ceilDiv(w.outWidth, m) }
-	w.tile = 4
+	products := func(m int) int { return (m + 2) * (m + 2) * ceilDiv(c.OutHeight(), m) * ceilDiv(c.OutWidth(), m) }
+	tile := 4
 	if products(2) < products(4) {
-		w.tile = 2
+		tile = 2
 	}
-	if products(w.tile) >= 9*w.outHeight*w.outWidth {
+	if products(tile) >= 9*c.Positions() {
 		return nil
 	}
-	w.points = w.tile + 2
-	w.tilesDown, w.tilesAcross = ceilDiv(w.outHeight, w.tile), ceilDiv(w.outWidth, w.tile)
+	w := &winograd{tiling: newTiling(c, tile, p), pool: p}
 	w.runGroups, w.runPanels, w.runRotated = w.groups, w.filterPanels, w.rotatedFilters
 	return w
 }
@@ -71,17 +57,8 @@ func (w *winograd) transforms() (window, filter, output tileTransform) {
 	return s.window6, s.filter6, s.output6
 }
 
-// suitsWinograd tells whether the transforms are made for the geometry: vectors of channels are a
-// multiple of 8 long.
-func (c Conv) suitsWinograd() bool {
-	return c.KernelH == 3 && c.KernelW == 3 && c.StrideH == 1 && c.StrideW == 1 &&
-		c.In > 0 && c.Out > 0 && c.In%8 == 0 && c.Out%8 == 0 && c.Positions() > 0
-}
-
-func ceilDiv(a, b int) int { return (a + b - 1) / b }
-
-// apply computes z (batch, outHeight, outWidth, out) from x (batch, height, width, in) with the
-// filters set before, and the bias (out) unless it is nil.
+// apply computes z (batch, OutHeight, OutWidth, Out) from x (batch, Height, Width, In) with the
+// filters set before, and the bias (Out) unless it is nil.
 func (w *winograd) apply(z, x, bias []float32, batch int) {
 	w.z, w.x, w.bias, w.batch = z, x, bias, batch
 	w.pool.Run(ceilDiv(batch*w.tilesDown, w.groupRows()), 1, w.runGroups)
@@ -112,28 +89,25 @@ func (w *winograd) groupRows() int {
 // winogradGroup is the working memory for a group of rows of tiles.
 type winogradGroup struct {
 	*winograd
-	zeros              []float32 // a row of padding
-	windows, outputs   []float32 // a row of tiles, transformed down its columns
-	clipped            []float32 // the outputs of a row of tiles that reaches out of the image
-	v, m               []float32
-	vStride, mStride   int
-	windowRow, tileRow int // values in a row of windows and of outputs
+	windowTiles
+	outputs []float32 // a row of tiles, transformed back along its rows
+	clipped []float32 // the outputs of a row of tiles that reaches out of the image
+	m       []float32
+	mStride int
+	tileRow int // values in a row of outputs
 }
 
 func (w *winograd) newGroup(worker, rows int) winogradGroup {
-	g := winogradGroup{winograd: w, windowRow: (w.tile*w.tilesAcross + 2) * w.in, tileRow: w.tile * w.tilesAcross * w.out}
+	g := winogradGroup{winograd: w, tileRow: w.tile * w.tilesAcross * w.Out}
+	g.windowRow, g.vPitch = (w.tile*w.tilesAcross+2)*w.In, w.In
 	tiles, squares := rows*w.tilesAcross, w.points*w.points
-	g.vStride, g.mStride = tiles*w.in+winogradPadding, tiles*w.out+winogradPadding
-	zeros := roundUp(w.width*w.in, winogradPadding)
-	clipped := w.tile * w.outWidth * w.out
+	g.vStride, g.mStride = tiles*w.In+winogradPadding, tiles*w.Out+winogradPadding
+	zeros := roundUp(w.Width*w.In, winogradPadding)
+	clipped := w.tile * w.OutWidth() * w.Out
 	buffer := w.scratch.get(worker, squares*(g.vStride+g.mStride)+zeros+w.points*(g.windowRow+g.tileRow)+clipped)
-	cut := func(n int) []float32 {
-		part := buffer[:n:n]
-		buffer = buffer[n:]
-		return part
-	}
-	g.v, g.m, g.zeros = cut(squares*g.vStride), cut(squares*g.mStride), cut(zeros)
-	g.windows, g.outputs, g.clipped = cut(w.points*g.windowRow), cut(w.points*g.tileRow), cut(clipped)
+	g.v, g.m, g.zeros = cut(&buffer, squares*g.vStride), cut(&buffer, squares*g.mStride), cut(&buffer, zeros)
+	g.windows, g.outputs = cut(&buffer, w.points*g.windowRow), cut(&buffer, w.points*g.tileRow)
+	g.clipped = cut(&buffer, clipped)
 	clear(g.zeros)
 	clear(g.windows) // the columns of padding stay zero
 	return g
@@ -141,33 +115,15 @@ func (w *winograd) newGroup(worker, rows int) winogradGroup {
 
 // compute computes rows [lo, hi) of tiles, counted through the batch.
 func (g *winogradGroup) compute(lo, hi int) {
+	window, _, _ := g.transforms()
 	for row := lo; row < hi; row++ {
 		image := row / g.tilesDown
-		g.transformWindows(g.x[image*g.height*g.width*g.in:], row%g.tilesDown, (row-lo)*g.tilesAcross)
+		g.transformWindows(&g.windowTiles, window, g.x[image*g.Height*g.Width*g.In:], row%g.tilesDown, (row-lo)*g.tilesAcross)
 	}
 	g.multiply((hi - lo) * g.tilesAcross)
 	for row := lo; row < hi; row++ {
 		image := row / g.tilesDown
-		g.transformOutputs(g.z[image*g.outHeight*g.outWidth*g.out:], row%g.tilesDown, (row-lo)*g.tilesAcross)
-	}
-}
-
-// transformWindows transforms a row of tiles of the image x to V, from tile first on.
-func (g *winogradGroup) transformWindows(x []float32, row, first int) {
-	var from vectors
-	for i := range g.points {
-		from[i] = g.zeros
-		if y := row*g.tile - g.padH + i; y >= 0 && y < g.height {
-			from[i] = x[y*g.width*g.in : (y+1)*g.width*g.in]
-		}
-	}
-	window, _, _ := g.transforms()
-	window(1, g.width*g.in, g.windows[g.padW*g.in:], g.windowRow, 0, from, 0)
-	for i := range g.points {
-		for j := range g.points {
-			from[j] = g.windows[i*g.windowRow+j*g.in : (i+1)*g.windowRow]
-		}
-		window(g.tilesAcross, g.in, g.v[i*g.points*g.vStride+first*g.in:], g.vStride, g.in, from, g.tile*g.in)
+		g.transformOutputs(g.z[image*g.OutHeight()*g.OutWidth()*g.Out:], row%g.tilesDown, (row-lo)*g.tilesAcross)
 	}
 }
 
@@ -176,11 +132,11 @@ func (g *winogradGroup) multiply(tiles int) {
 	k := active
 	for xi := range g.points * g.points {
 		m := g.m[xi*g.mStride:]
-		a := blockA{g.v[xi*g.vStride:], g.in, 1, k.tileRows * g.in}
+		a := blockA{g.v[xi*g.vStride:], g.In, 1, k.tileRows * g.In}
 		for panel := range g.panels {
 			col := panel * g.panelCols
-			b := blockB{g.filters[xi*g.uStride+col*g.in:], g.panelCols}
-			k.panel(a, b, blockC{m[col:], g.out, tiles, min(g.panelCols, g.out-col), g.in}, 1, 0)
+			b := blockB{g.filters[xi*g.uStride+col*g.In:], g.panelCols}
+			k.panel(a, b, blockC{m[col:], g.Out, tiles, min(g.panelCols, g.Out-col), g.In}, 1, 0)
 		}
 	}
 }
@@ -191,15 +147,15 @@ func (g *winogradGroup) transformOutputs(z []float32, row, first int) {
 	_, _, output := g.transforms()
 	for i := range g.points {
 		for j := range g.points {
-			from[j] = g.m[(i*g.points+j)*g.mStride+first*g.out:]
+			from[j] = g.m[(i*g.points+j)*g.mStride+first*g.Out:]
 		}
-		output(g.tilesAcross, g.out, g.outputs[i*g.tileRow:], g.out, g.tile*g.out, from, g.out)
+		output(g.tilesAcross, g.Out, g.outputs[i*g.tileRow:], g.Out, g.tile*g.Out, from, g.Out)
 	}
 	for i := range g.points {
 		from[i] = g.outputs[i*g.tileRow : (i+1)*g.tileRow]
 	}
-	line := g.outWidth * g.out
-	inside := min(g.tile, g.outHeight-row*g.tile)
+	line := g.OutWidth() * g.Out
+	inside := min(g.tile, g.OutHeight()-row*g.tile)
 	to := z[row*g.tile*line:][:inside*line]
 	if inside == g.tile {
 		output(1, line, to, line, 0, from, 0)

@@ -12,7 +12,7 @@ func winogradWindow6AVX2(tiles int, n int, dst *float32, dstStride int, dstStep 
 // winogradFilter6AVX2 computes the portable twin of its name, 3 vectors to 6, for n a multiple of 8.
 //
 //go:noescape
-func winogradFilter6AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[3]*float32, srcStep int)
+func winogradFilter6AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[6]*float32, srcStep int)
 
 // winogradOutput6AVX2 computes the portable twin of its name, 6 vectors to 4, for n a multiple of 8.
 //
@@ -22,27 +22,27 @@ func winogradOutput6AVX2(tiles int, n int, dst *float32, dstStride int, dstStep 
 // winogradWindow4AVX2 computes the portable twin of its name, 4 vectors to 4, for n a multiple of 8.
 //
 //go:noescape
-func winogradWindow4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[4]*float32, srcStep int)
+func winogradWindow4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[6]*float32, srcStep int)
 
 // winogradFilter4AVX2 computes the portable twin of its name, 3 vectors to 4, for n a multiple of 8.
 //
 //go:noescape
-func winogradFilter4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[3]*float32, srcStep int)
+func winogradFilter4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[6]*float32, srcStep int)
 
 // winogradOutput4AVX2 computes the portable twin of its name, 4 vectors to 2, for n a multiple of 8.
 //
 //go:noescape
-func winogradOutput4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[4]*float32, srcStep int)
+func winogradOutput4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[6]*float32, srcStep int)
 
 // winogradDelta4AVX2 computes the portable twin of its name, 2 vectors to 4, for n a multiple of 8.
 //
 //go:noescape
-func winogradDelta4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[2]*float32, srcStep int, scale float32)
+func winogradDelta4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[6]*float32, srcStep int, scale float32)
 
 // winogradGradient4AVX2 computes the portable twin of its name, 4 vectors to 3, for n a multiple of 8.
 //
 //go:noescape
-func winogradGradient4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[4]*float32, srcStep int)
+func winogradGradient4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[6]*float32, srcStep int)
 
 // gramRowAVX2 is kernelSet.gramRow over 32·blocks elements.
 //

@@ -133,7 +133,7 @@ DATA eight3fb504f3<>+24(SB)/4, $0x3fb504f3
 DATA eight3fb504f3<>+28(SB)/4, $0x3fb504f3
 GLOBL eight3fb504f3<>(SB), RODATA|NOPTR, $32
 
-// func winogradFilter6AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[3]*float32, srcStep int)
+// func winogradFilter6AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[6]*float32, srcStep int)
 // Requires: AVX, FMA3
 TEXT ·winogradFilter6AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS eight3e2aaaab<>+0(SB), Y0
@@ -339,7 +339,7 @@ DATA eight403504f3<>+24(SB)/4, $0x403504f3
 DATA eight403504f3<>+28(SB)/4, $0x403504f3
 GLOBL eight403504f3<>(SB), RODATA|NOPTR, $32
 
-// func winogradWindow4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[4]*float32, srcStep int)
+// func winogradWindow4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[6]*float32, srcStep int)
 // Requires: AVX
 TEXT ·winogradWindow4AVX2(SB), NOSPLIT, $0-56
 	MOVQ src+40(FP), AX
@@ -388,7 +388,7 @@ loop:
 	VZEROUPPER
 	RET
 
-// func winogradFilter4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[3]*float32, srcStep int)
+// func winogradFilter4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[6]*float32, srcStep int)
 // Requires: AVX
 TEXT ·winogradFilter4AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS eight3f000000<>+0(SB), Y0
@@ -437,7 +437,7 @@ loop:
 	VZEROUPPER
 	RET
 
-// func winogradOutput4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[4]*float32, srcStep int)
+// func winogradOutput4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[6]*float32, srcStep int)
 // Requires: AVX
 TEXT ·winogradOutput4AVX2(SB), NOSPLIT, $0-56
 	MOVQ src+40(FP), AX
@@ -483,7 +483,7 @@ loop:
 	VZEROUPPER
 	RET
 
-// func winogradDelta4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[2]*float32, srcStep int, scale float32)
+// func winogradDelta4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[6]*float32, srcStep int, scale float32)
 // Requires: AVX
 TEXT ·winogradDelta4AVX2(SB), NOSPLIT, $0-60
 	VBROADCASTSS scale+56(FP), Y0
@@ -531,7 +531,7 @@ loop:
 	VZEROUPPER
 	RET
 
-// func winogradGradient4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[4]*float32, srcStep int)
+// func winogradGradient4AVX2(tiles int, n int, dst *float32, dstStride int, dstStep int, src *[6]*float32, srcStep int)
 // Requires: AVX
 TEXT ·winogradGradient4AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS eight3f000000<>+0(SB), Y0

@@ -16,10 +16,8 @@ package kernel
 // the gradient to 1e-6 of its norm. F(3×3, 4×4), with 1/4 of the multiplications, lacks this
 // property.
 type winogradGradient struct {
-	Conv
-	tilesDown, tilesAcross int // in an image
-	chunkTiles             int // how many tiles are multiplied at a time, whole rows of them
-	scratch                workspace
+	tiling
+	chunkTiles int // how many tiles are multiplied at a time, whole rows of them
 }
 
 const (
@@ -32,10 +30,8 @@ func newWinogradGradient(c Conv, p *Pool) *winogradGradient {
 	if !c.suitsWinograd() {
 		return nil
 	}
-	w := &winogradGradient{Conv: c, tilesDown: ceilDiv(c.OutHeight(), 2), tilesAcross: ceilDiv(c.OutWidth(), 2),
-		scratch: newWorkspace(p, imageSpace)}
-	w.chunkTiles = max(1, gradientTiles/w.tilesAcross) * w.tilesAcross
-	return w
+	t := newTiling(c, 2, p)
+	return &winogradGradient{t, max(1, gradientTiles/t.tilesAcross) * t.tilesAcross}
 }
 
 // gradientTiles is about how many tiles are multiplied at a time: the matrices of one ξ stay in the
@@ -49,16 +45,16 @@ const partTiles = 128
 // winogradSum is a sum of filter gradients in the making. Its memory belongs to a worker.
 type winogradSum struct {
 	*winogradGradient
-	tiles               int  // transformed and not yet multiplied
-	begun               bool // M holds something
-	v, d, m             []float32
-	vStride, dStride    int // from one ξ to the next
-	mStride             int
-	vPitch, dPitch      int       // from one tile to the next
-	windows, deltas     []float32 // a row of tiles, transformed down its columns
-	windowRow, deltaRow int
-	zeros               []float32 // a row of padding
-	halfway             []float32 // a filter transformed back along its rows
+	windowTiles
+	tiles           int       // transformed and not yet multiplied
+	begun           bool      // M holds something
+	d               []float32 // as V for the gradients of the outputs
+	dStride, dPitch int
+	deltas          []float32 // a row of tiles, transformed down its columns
+	deltaRow        int
+	m               []float32
+	mStride         int
+	halfway         []float32 // a filter transformed back along its rows
 }
 
 // newSum returns an empty sum.
@@ -66,21 +62,17 @@ func (w *winogradGradient) newSum(worker int) winogradSum { return w.newSumOf(wo
 
 // newSumOf returns an empty sum with room in M for so many filters at a time.
 func (w *winogradGradient) newSumOf(worker, filters int) winogradSum {
-	s := winogradSum{winogradGradient: w, vPitch: w.In + winogradPadding, dPitch: w.Out + winogradPadding}
+	s := winogradSum{winogradGradient: w}
+	s.vPitch, s.dPitch = w.In+winogradPadding, w.Out+winogradPadding
 	s.vStride, s.dStride = w.chunkTiles*s.vPitch+winogradPadding, w.chunkTiles*s.dPitch+winogradPadding
 	s.mStride = filters*w.In + winogradPadding
 	s.windowRow, s.deltaRow = (2*w.tilesAcross+2)*w.In, 2*w.tilesAcross*w.Out
 	zeros := roundUp(max(w.Width*w.In, w.OutWidth()*w.Out), winogradPadding)
 	halfway := gradientPoints * 3 * w.In
 	buffer := w.scratch.get(worker, gradientSquares*(s.vStride+s.dStride+s.mStride)+gradientPoints*(s.windowRow+s.deltaRow)+zeros+halfway)
-	cut := func(n int) []float32 {
-		part := buffer[:n:n]
-		buffer = buffer[n:]
-		return part
-	}
-	s.v, s.d, s.m = cut(gradientSquares*s.vStride), cut(gradientSquares*s.dStride), cut(gradientSquares*s.mStride)
-	s.zeros, s.halfway = cut(zeros), cut(halfway)
-	s.windows, s.deltas = cut(gradientPoints*s.windowRow), cut(gradientPoints*s.deltaRow)
+	s.v, s.d, s.m = cut(&buffer, gradientSquares*s.vStride), cut(&buffer, gradientSquares*s.dStride), cut(&buffer, gradientSquares*s.mStride)
+	s.zeros, s.halfway = cut(&buffer, zeros), cut(&buffer, halfway)
+	s.windows, s.deltas = cut(&buffer, gradientPoints*s.windowRow), cut(&buffer, gradientPoints*s.deltaRow)
 	clear(s.zeros)
 	clear(s.windows) // the columns of padding stay zero
 	clear(s.deltas)
@@ -90,32 +82,18 @@ func (w *winogradGradient) newSumOf(worker, filters int) winogradSum {
 // add adds weight times the gradient of one image.
 func (s *winogradSum) add(x, dz []float32, weight float32) {
 	for row := range s.tilesDown {
-		s.transformWindows(x, row)
-		s.transformDeltas(dz, row, weight)
-		s.tiles += s.tilesAcross
+		s.transform(x, dz, row, weight)
 		if s.tiles == s.chunkTiles {
 			s.multiply()
 		}
 	}
 }
 
-// transformWindows transforms a row of tiles of the image x to V.
-func (s *winogradSum) transformWindows(x []float32, row int) {
-	var from vectors
-	for i := range gradientPoints {
-		from[i] = s.zeros
-		if y := 2*row - s.PadH + i; y >= 0 && y < s.Height {
-			from[i] = x[y*s.Width*s.In : (y+1)*s.Width*s.In]
-		}
-	}
-	window := active.winograd.window4
-	window(1, s.Width*s.In, s.windows[s.PadW*s.In:], s.windowRow, 0, from, 0)
-	for i := range gradientPoints {
-		for j := range gradientPoints {
-			from[j] = s.windows[i*s.windowRow+j*s.In : (i+1)*s.windowRow]
-		}
-		window(s.tilesAcross, s.In, s.v[i*gradientPoints*s.vStride+s.tiles*s.vPitch:], s.vStride, s.vPitch, from, 2*s.In)
-	}
+// transform transforms a row of tiles of the image x to V and of its gradients dz to D.
+func (s *winogradSum) transform(x, dz []float32, row int, weight float32) {
+	s.transformWindows(&s.windowTiles, active.winograd.window4, x, row, s.tiles)
+	s.transformDeltas(dz, row, weight)
+	s.tiles += s.tilesAcross
 }
 
 // transformDeltas transforms a row of tiles of the gradients dz with respect to the outputs to D,
@@ -140,18 +118,24 @@ func (s *winogradSum) multiply() {
 	if s.tiles == 0 {
 		return
 	}
-	k, beta := active, float32(0)
+	beta := float32(0)
 	if s.begun {
 		beta = 1
 	}
+	s.multiplyFilters(0, s.Out, beta)
+	s.tiles, s.begun = 0, true
+}
+
+// multiplyFilters computes beta times M and the products of some filters, the first ones of M.
+func (s *winogradSum) multiplyFilters(first, filters int, beta float32) {
+	k := active
 	for xi := range gradientSquares {
-		a := blockA{s.d[xi*s.dStride:], 1, s.dPitch, k.tileRows}
+		a := blockA{s.d[xi*s.dStride+first:], 1, s.dPitch, k.tileRows}
 		for col := 0; col < s.In; col += k.tileCols {
 			b := blockB{s.v[xi*s.vStride+col:], s.vPitch}
-			k.panel(a, b, blockC{s.m[xi*s.mStride+col:], s.In, s.Out, min(k.tileCols, s.In-col), s.tiles}, 1, beta)
+			k.panel(a, b, blockC{s.m[xi*s.mStride+col:], s.In, filters, min(k.tileCols, s.In-col), s.tiles}, 1, beta)
 		}
 	}
-	s.tiles, s.begun = 0, true
 }
 
 // result writes the sum to g (Out, 3, 3, In) and empties it.
@@ -180,20 +164,12 @@ func (s *winogradSum) transformBack(g []float32, filters int) {
 // second-level cache on their way through M. All tiles of the image must fit a chunk.
 func (s *winogradSum) pieces(x, dz, piece []float32, emit func(piece []float32)) {
 	for row := range s.tilesDown {
-		s.transformWindows(x, row)
-		s.transformDeltas(dz, row, 1)
-		s.tiles += s.tilesAcross
+		s.transform(x, dz, row, 1)
 	}
-	k, size := active, s.Taps()
+	size := s.Taps()
 	for o := 0; o < s.Out; o += len(piece) / size {
 		filters := min(len(piece)/size, s.Out-o)
-		for xi := range gradientSquares {
-			a := blockA{s.d[xi*s.dStride+o:], 1, s.dPitch, k.tileRows}
-			for col := 0; col < s.In; col += k.tileCols {
-				b := blockB{s.v[xi*s.vStride+col:], s.vPitch}
-				k.panel(a, b, blockC{s.m[xi*s.mStride+col:], s.In, filters, min(k.tileCols, s.In-col), s.tiles}, 1, 0)
-			}
-		}
+		s.multiplyFilters(o, filters, 0)
 		s.transformBack(piece, filters)
 		emit(piece[:filters*size])
 	}

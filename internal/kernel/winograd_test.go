@@ -122,9 +122,9 @@ func TestRotatedFilters(t *testing.T) {
 			a.setRotated(filters)
 			b.setFilters(turned)
 			for xi := range a.points * a.points {
-				for o := range a.out {
-					for i := range a.in {
-						at := xi*a.uStride + o/a.panelCols*a.panelCols*a.in + i*a.panelCols + o%a.panelCols
+				for o := range a.Out {
+					for i := range a.In {
+						at := xi*a.uStride + o/a.panelCols*a.panelCols*a.In + i*a.panelCols + o%a.panelCols
 						if a.filters[at] != b.filters[at] {
 							t.Fatalf("%+v: element %d of filter (%d, %d) is %v, want %v", c, xi, o, i, a.filters[at], b.filters[at])
 						}

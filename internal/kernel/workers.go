@@ -79,19 +79,16 @@ func (p *Pool) Close() {
 	}
 }
 
-// Run calls f for disjoint ranges [lo, hi) that together cover [0, n), and
-// returns when all calls have returned. Every range has at least grain indices,
-// but for the last one, which may have fewer. The worker number is in
-// [0, Threads()) and no two calls that run at the same time have the same one,
-// so it can index scratch space. Which worker gets which range is not
-// determined.
+// Run calls f for disjoint ranges [lo, hi) that together cover [0, n), and returns when all calls
+// have returned. Every range has at least grain indices, but for the last one, which may have
+// fewer. The worker number is in [0, Threads()) and no two calls that run at the same time have the
+// same one, so it can index scratch space. Which worker gets which range is not determined.
 //
 // When a call of f panics, the remaining ranges may be skipped, and Run panics
 // with the same value once no call runs any more.
 //
-// A Run inside f runs serially, under the worker number of the f that calls it.
-// A Run from another goroutine while the workers are busy runs serially too, as
-// worker 0 of its own.
+// A Run inside f runs serially, under the worker number of the f that calls it. A Run from another
+// goroutine while the workers are busy runs serially too, as worker 0 of its own.
 func (p *Pool) Run(n, grain int, f func(worker, lo, hi int)) {
 	if n <= 0 {
 		return
@@ -217,8 +214,7 @@ func (p *Pool) drain(worker int) {
 	}
 }
 
-// catch keeps the first panic of the loop for Run and takes away the rest of
-// the work.
+// catch keeps the first panic of the loop for Run and takes away the rest of the work.
 func (p *Pool) catch() {
 	v := recover()
 	if v == nil {
@@ -245,10 +241,9 @@ func (p *Pool) currentWorker() int {
 	return 0
 }
 
-// goroutineID reads the number from the first line of the stack trace,
-// "goroutine 18 [running]:". The runtime offers no other way, and the nested Run
-// of a worker has to know which worker it is. An unreadable line gives -1, which
-// no worker has.
+// goroutineID reads the number from the first line of the stack trace, "goroutine 18 [running]:".
+// The runtime offers no other way, and the nested Run of a worker has to know which worker it is.
+// An unreadable line gives -1, which no worker has.
 func goroutineID() int64 {
 	var buf [64]byte
 	line := buf[:runtime.Stack(buf[:], false)]

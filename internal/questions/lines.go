@@ -29,7 +29,7 @@ import (
 // and what is asked for is left out: Steps of the last phase, NoiseMultiplier or
 // SamplingProbability of all phases.
 type Lines struct {
-	Unknowns []Unknown // what may be asked for
+	Unknown  Unknown // what is asked for; NoiseMultiplier is also SamplingProbability, as phases leave out the one or the other
 	accounts Answerer
 }
 
@@ -111,85 +111,54 @@ func (b *Lines) answer(o object) (object, error) {
 
 // question reads a line.
 func (b *Lines) question(o object) (Question, error) {
-	ask := b.Unknowns[0]
-	given := keyDelta
-	keys := []string{keyAccountant, keyRelation, keyGroupSize, keyPhases, keyLedger, keyDelta}
+	f := fields{object: o}
+	q := Question{Unknown: b.Unknown}
+	keys := []string{keyAccountant, keyRelation, keyGroupSize, keyPhases}
 	switch {
-	case ask == Delta:
-		given, keys[len(keys)-1] = keyEpsilon, keyEpsilon
-	case ask > Delta:
-		keys = append(keys, keyTargetEpsilon)
-		keys = slices.DeleteFunc(keys, func(key string) bool { return key == keyLedger })
-	}
-	if err := o.check(keys...); err != nil {
-		return Question{}, err
-	}
-	v, err := view(o)
-	if err != nil {
-		return Question{}, err
-	}
-	q := Question{View: v, Unknown: ask}
-	x, ok, err := o.number(given)
-	switch {
-	case err != nil:
-		return Question{}, err
-	case !ok:
-		return Question{}, fmt.Errorf("found no %q, expected a number", given)
-	case ask == Delta:
-		q.Epsilon = x
+	case b.Unknown == Delta:
+		keys = append(keys, keyLedger, keyEpsilon)
+	case b.Unknown > Delta:
+		keys = append(keys, keyDelta, keyTargetEpsilon)
 	default:
-		q.Delta = x
+		keys = append(keys, keyLedger, keyDelta)
 	}
-	if ask > Delta {
-		if q.Epsilon, ok, err = o.number(keyTargetEpsilon); err == nil && !ok {
-			err = fmt.Errorf("found no %q, expected a number above 0", keyTargetEpsilon)
-		}
+	f.only(keys)
+	f.view(&q.View)
+	if b.Unknown == Delta {
+		q.Epsilon = f.needed(keyEpsilon, "a number")
+	} else {
+		q.Delta = f.needed(keyDelta, "a number")
 	}
-	if err == nil {
-		err = b.readReleases(o, &q)
+	if b.Unknown > Delta {
+		q.Epsilon = f.needed(keyTargetEpsilon, "a number above 0")
 	}
-	return q, err
+	if f.err == nil {
+		f.err = b.readReleases(o, &q)
+	}
+	return q, f.err
 }
 
 // view reads who is asked.
-func view(o object) (View, error) {
-	v := View{Accountant: DefaultAccountant(), GroupSize: 1}
-	name, ok, err := o.text(keyAccountant)
-	if err != nil {
-		return v, err
-	}
-	if ok {
-		v.Accountant = name
-	}
+func (f *fields) view(v *View) {
+	v.Accountant = f.text(keyAccountant, DefaultAccountant())
 	if !slices.Contains(accountants.Names(), v.Accountant) {
-		return v, fmt.Errorf("found %q: %.40q, expected one of %s", keyAccountant, v.Accountant, strings.Join(accountants.Names(), ", "))
+		f.failf("found %q: %.40q, expected one of %s", keyAccountant, v.Accountant, strings.Join(accountants.Names(), ", "))
 	}
-	if name, ok, err = o.text(keyRelation); err != nil {
-		return v, err
+	var ok bool
+	relation := f.text(keyRelation, v.Relation.String())
+	if v.Relation, ok = ParseRelation(relation); !ok {
+		f.failf("found %q: %.40q, expected %s", keyRelation, relation, Relations)
 	}
-	if ok {
-		if v.Relation, err = ParseRelation(name); err != nil {
-			return v, fmt.Errorf("found %q: %.40q, expected %s", keyRelation, name, relations)
-		}
-	}
-	if size, ok, err := o.whole(keyGroupSize, mostGroup); err != nil {
-		return v, err
-	} else if ok {
-		v.GroupSize = size
-	}
-	return v, nil
+	v.GroupSize = f.whole(keyGroupSize, mostGroup, 1)
 }
 
-// relations is for messages.
-const relations = "add-or-remove-one, replace-one or zero-out"
+// Relations are the names that ParseRelation reads, for messages.
+const Relations = "add-or-remove-one, replace-one or zero-out"
 
 // ParseRelation reads the name of a relation, with hyphens or underscores.
-func ParseRelation(name string) (accountant.Relation, error) {
-	var r accountant.Relation
-	if r.UnmarshalText([]byte(strings.ReplaceAll(name, "_", "-"))) != nil {
-		return r, fmt.Errorf("found the relation %.40q, expected %s", name, relations)
-	}
-	return r, nil
+func ParseRelation(name string) (r accountant.Relation, ok bool) {
+	err := r.UnmarshalText([]byte(strings.ReplaceAll(name, "_", "-")))
+	return r, err == nil
 }
 
 // readReleases reads the phases or the ledger, and which of its numbers are asked for.
@@ -236,18 +205,18 @@ func (b *Lines) readPhase(text []byte, i int, last bool, q *Question) error {
 	if o.get(open) != nil {
 		return fmt.Errorf("found %q, which is asked for, expected %s", open, strings.Join(wanted, " and "))
 	}
-	if err := o.check(wanted...); err != nil {
-		return err
-	}
+	f := fields{object: o}
+	f.only(wanted)
 	for _, key := range wanted {
 		if o.get(key) == nil {
-			return fmt.Errorf("found no %q, expected %s", key, strings.Join(wanted, ", "))
+			f.failf("found no %q, expected %s", key, strings.Join(wanted, ", "))
 		}
 	}
-	p, steps, err := readStep(o)
+	p := DPSGD(f.number(keyProbability, 1), f.number(keyNoise, 1)) // what is left open has a value that validates
+	steps := f.whole(keySteps, MostSteps, 1)
 	switch {
-	case err != nil:
-		return err
+	case f.err != nil:
+		return f.err
 	case open == keySteps:
 		q.Step = p
 		return accountant.Validate(p)
@@ -257,28 +226,8 @@ func (b *Lines) readPhase(text []byte, i int, last bool, q *Question) error {
 
 // asks is the parameter that the first phase leaves open, of those that may be asked for.
 func (b *Lines) asks(first object) Unknown {
-	if slices.Contains(b.Unknowns, SamplingProbability) && first.get(keyProbability) == nil {
+	if b.Unknown == NoiseMultiplier && first.get(keyProbability) == nil {
 		return SamplingProbability
 	}
-	return b.Unknowns[0]
-}
-
-// readStep reads the parameters; one that is left open has a value that validates.
-func readStep(o object) (accountant.Event, int, error) {
-	q, ok, err := o.number(keyProbability)
-	if err != nil {
-		return nil, 0, err
-	}
-	if !ok {
-		q = 1
-	}
-	sigma, ok, err := o.number(keyNoise)
-	if err != nil {
-		return nil, 0, err
-	}
-	if !ok {
-		sigma = 1
-	}
-	steps, _, err := o.whole(keySteps, mostSteps)
-	return DPSGD(q, sigma), steps, err
+	return b.Unknown
 }

@@ -24,7 +24,7 @@ func answered(t testing.TB, b *Lines, line string) map[string]any {
 // A line is answered with its object as it was, key by key and digit by digit, and the answer of
 // its accountant behind it.
 func TestBatchKeepsTheQuery(t *testing.T) {
-	b := &Lines{Unknowns: []Unknown{Epsilon}}
+	b := &Lines{Unknown: Epsilon}
 	query := `{"delta":1.0e-05,"phases":[{"steps":1e2,"sampling_probability":0.0100,"noise_multiplier":1},{"sampling_probability":0.02,"noise_multiplier":2.50,"steps":7}],"relation":"add_or_remove_one","accountant":"rdp","group_size":1}`
 	l := releasesOf(t, 0.01, 1, 100)
 	if err := l.Add(DPSGD(0.02, 2.5), 7); err != nil {
@@ -44,8 +44,8 @@ func TestBatchKeepsTheQuery(t *testing.T) {
 // Every accountant answers what it would answer in the package, under every relation and both
 // spellings of it, of phases and of ledgers.
 func TestBatchAnswersForAllAccountants(t *testing.T) {
-	ask := &Lines{Unknowns: []Unknown{Epsilon}}
-	askDelta := &Lines{Unknowns: []Unknown{Delta}}
+	ask := &Lines{Unknown: Epsilon}
+	askDelta := &Lines{Unknown: Delta}
 	l := releasesOf(t, 0.1, 4, 1000)
 	text, err := json.Marshal(l)
 	if err != nil {
@@ -76,24 +76,24 @@ func TestBatchAnswersForAllAccountants(t *testing.T) {
 func TestBatchSolves(t *testing.T) {
 	v := View{Accountant: DefaultAccountant(), GroupSize: 1}
 	tests := []struct {
-		unknowns []Unknown
+		unknown  Unknown
 		line     string
 		question Question
 		key      string
 		found    func(Cost) float64
 	}{
-		{[]Unknown{NoiseMultiplier, SamplingProbability}, `{"phases":[{"sampling_probability":0.01,"steps":1000}],"target_epsilon":2,"delta":1e-5}`,
+		{NoiseMultiplier, `{"phases":[{"sampling_probability":0.01,"steps":1000}],"target_epsilon":2,"delta":1e-5}`,
 			Question{Unknown: NoiseMultiplier, Ledger: releasesOf(t, 0.01, 1, 1000)}, "noise_multiplier", func(c Cost) float64 { return c.NoiseMultiplier }},
-		{[]Unknown{NoiseMultiplier, SamplingProbability}, `{"phases":[{"noise_multiplier":1.5,"steps":1000}],"target_epsilon":2,"delta":1e-5}`,
+		{NoiseMultiplier, `{"phases":[{"noise_multiplier":1.5,"steps":1000}],"target_epsilon":2,"delta":1e-5}`,
 			Question{Unknown: SamplingProbability, Ledger: releasesOf(t, 1, 1.5, 1000)}, "sampling_probability", func(c Cost) float64 { return c.SamplingProbability }},
-		{[]Unknown{Steps}, `{"phases":[{"sampling_probability":0.01,"noise_multiplier":2,"steps":50},{"sampling_probability":0.01,"noise_multiplier":1.5}],"target_epsilon":2,"delta":1e-5}`,
+		{Steps, `{"phases":[{"sampling_probability":0.01,"noise_multiplier":2,"steps":50},{"sampling_probability":0.01,"noise_multiplier":1.5}],"target_epsilon":2,"delta":1e-5}`,
 			Question{Unknown: Steps, Ledger: releasesOf(t, 0.01, 2, 50), Step: DPSGD(0.01, 1.5)}, "steps", func(c Cost) float64 { return float64(*c.Steps) }},
 	}
 	for _, test := range tests {
 		q := test.question
 		q.View, q.Epsilon, q.Delta = v, 2, 1e-5
 		want := answer(t, q)
-		o := answered(t, &Lines{Unknowns: test.unknowns}, test.line)
+		o := answered(t, &Lines{Unknown: test.unknown}, test.line)
 		if o[test.key] != test.found(want) || o["epsilon"] != want.Epsilon || o["upper"] != want.Epsilon || o["lower"] != want.Lower {
 			t.Errorf("%s: found %v, expected %+v", test.line, o, want)
 		}
@@ -104,9 +104,9 @@ func TestBatchSolves(t *testing.T) {
 // answered as if nothing had been.
 func TestBatchErrors(t *testing.T) {
 	const phase = `{"sampling_probability":0.1,"noise_multiplier":1,"steps":5}`
-	epsilon, delta, steps, calibrate := []Unknown{Epsilon}, []Unknown{Delta}, []Unknown{Steps}, []Unknown{NoiseMultiplier, SamplingProbability}
+	epsilon, delta, steps, calibrate := Epsilon, Delta, Steps, NoiseMultiplier
 	tests := []struct {
-		unknowns   []Unknown
+		unknown    Unknown
 		line, want string
 	}{
 		{epsilon, ``, "found an empty line, expected a JSON object"},
@@ -150,23 +150,23 @@ func TestBatchErrors(t *testing.T) {
 		{calibrate, `{"accountant":"rdp","target_epsilon":1e-12,"delta":1e-5,"phases":[{"sampling_probability":1,"steps":1000000}]}`, "target out of reach"},
 		{calibrate, `{"target_epsilon":0,"delta":1e-5,"phases":[{"sampling_probability":1,"steps":10}]}`, "the budget epsilon is 0, expected"},
 	}
-	batches := map[*Unknown]*Lines{}
+	batches := map[Unknown]*Lines{}
 	for _, test := range tests {
-		b := batches[&test.unknowns[0]]
+		b := batches[test.unknown]
 		if b == nil {
-			b = &Lines{Unknowns: test.unknowns}
-			batches[&test.unknowns[0]] = b
+			b = &Lines{Unknown: test.unknown}
+			batches[test.unknown] = b
 		}
 		o := answered(t, b, test.line)
 		message, _ := o["error"].(string)
 		if !strings.Contains(message, test.want) || strings.Contains(message, "\n") {
 			t.Errorf("%s: found error %q, expected %q", test.line, message, test.want)
 		}
-		if o["epsilon"] != nil && test.unknowns[0] != Delta && !strings.Contains(test.line, `"epsilon"`) {
+		if o["epsilon"] != nil && test.unknown != Delta && !strings.Contains(test.line, `"epsilon"`) {
 			t.Errorf("%s: found an answer beside the error: %v", test.line, o)
 		}
 	}
-	good := answered(t, batches[&epsilon[0]], `{"delta":1e-5,"phases":[`+phase+`]}`)
+	good := answered(t, batches[epsilon], `{"delta":1e-5,"phases":[`+phase+`]}`)
 	if good["error"] != nil || good["epsilon"] == nil {
 		t.Errorf("after all errors found %v", good)
 	}
@@ -174,7 +174,7 @@ func TestBatchErrors(t *testing.T) {
 
 // An answer with an error that is asked again has one error.
 func TestBatchAnswersAnErrorOnce(t *testing.T) {
-	b := &Lines{Unknowns: []Unknown{Epsilon}}
+	b := &Lines{Unknown: Epsilon}
 	once := b.Answer([]byte(`{"delta":2}`))
 	if text := string(b.Answer(once)); strings.Count(text, `"error"`) != 1 || !strings.Contains(text, "found the key") {
 		t.Errorf("found %s", text)
@@ -184,7 +184,7 @@ func TestBatchAnswersAnErrorOnce(t *testing.T) {
 // A stream of questions that are all different takes no more memory at its end than in its middle:
 // what is kept is bounded. 4,000 curves of 900 orders would be some 30 MB.
 func TestBatchMemoryIsBounded(t *testing.T) {
-	b := &Lines{Unknowns: []Unknown{Epsilon}}
+	b := &Lines{Unknown: Epsilon}
 	half := func(from int) uint64 {
 		for i := range 2000 {
 			line := fmt.Sprintf(`{"accountant":"rdp","phases":[{"sampling_probability":%v,"noise_multiplier":50,"steps":10}],"delta":1e-5}`, 1e-4*(1+1e-5*float64(from+i)))
@@ -215,7 +215,7 @@ func TestBatchReadsLedgersStrictly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &Lines{Unknowns: []Unknown{Epsilon}}
+	b := &Lines{Unknown: Epsilon}
 	want := answer(t, Question{View: View{Accountant: DefaultAccountant()}, Ledger: &l, Delta: 1e-5})
 	if o := answered(t, b, fmt.Sprintf(`{"ledger":%s,"delta":1e-5}`, text)); o["epsilon"] != want.Epsilon {
 		t.Errorf("found %v, expected %v", o, want.Epsilon)

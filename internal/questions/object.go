@@ -82,21 +82,6 @@ func (o object) get(key string) json.RawMessage {
 	return nil
 }
 
-// check reports a key that is repeated or none of the expected ones.
-func (o object) check(expected ...string) error {
-	seen := map[string]bool{}
-	for _, f := range o {
-		if seen[f.key] {
-			return fmt.Errorf("found the key %q twice, expected it once", f.key)
-		}
-		if !slices.Contains(expected, f.key) {
-			return fmt.Errorf("found the key %.40q, expected %s", f.key, strings.Join(expected, ", "))
-		}
-		seen[f.key] = true
-	}
-	return nil
-}
-
 // without leaves out a key.
 func (o object) without(key string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(f field) bool { return f.key == key })
@@ -122,41 +107,75 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// number reads a number; ok tells whether there is one.
-func (o object) number(key string) (x float64, ok bool, err error) {
-	raw := o.get(key)
+// fields reads the values of an object. Its first error is kept.
+type fields struct {
+	object
+	err error
+}
+
+func (f *fields) failf(format string, args ...any) {
+	if f.err == nil {
+		f.err = fmt.Errorf(format, args...)
+	}
+}
+
+// only fails for a key that is repeated or none of the expected ones.
+func (f *fields) only(expected []string) {
+	seen := map[string]bool{}
+	for _, one := range f.object {
+		if seen[one.key] {
+			f.failf("found the key %q twice, expected it once", one.key)
+		}
+		if !slices.Contains(expected, one.key) {
+			f.failf("found the key %.40q, expected %s", one.key, strings.Join(expected, ", "))
+		}
+		seen[one.key] = true
+	}
+}
+
+// number reads a number; otherwise stands for one that is not there.
+func (f *fields) number(key string, otherwise float64) float64 {
+	raw := f.get(key)
 	if raw == nil {
-		return 0, false, nil
+		return otherwise
 	}
 	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
-		return 0, true, fmt.Errorf("found %q: %.40s, expected a number", key, raw)
+		f.failf("found %q: %.40s, expected a number", key, raw)
 	}
-	if x, err = strconv.ParseFloat(string(raw), 64); err != nil {
-		return 0, true, fmt.Errorf("found %q: %.40s, expected a number in the range of float64", key, raw)
+	x, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		f.failf("found %q: %.40s, expected a number in the range of float64", key, raw)
 	}
-	return x, true, nil
+	return x
+}
+
+// needed reads a number that must be there.
+func (f *fields) needed(key, expected string) float64 {
+	if f.get(key) == nil {
+		f.failf("found no %q, expected %s", key, expected)
+	}
+	return f.number(key, 0)
 }
 
 // whole reads a whole number from 1 to most.
-func (o object) whole(key string, most int) (n int, ok bool, err error) {
-	x, ok, err := o.number(key)
-	if err == nil && ok && !(x >= 1 && x <= float64(most) && x == math.Trunc(x)) {
-		err = fmt.Errorf("found %q: %.40s, expected a whole number from 1 to %d", key, o.get(key), most)
+func (f *fields) whole(key string, most, otherwise int) int {
+	x := f.number(key, float64(otherwise))
+	if !(x >= 1 && x <= float64(most) && x == math.Trunc(x)) {
+		f.failf("found %q: %.40s, expected a whole number from 1 to %d", key, f.get(key), most)
+		return otherwise
 	}
-	if err != nil {
-		return 0, ok, err
-	}
-	return int(x), ok, nil
+	return int(x)
 }
 
 // text reads a string.
-func (o object) text(key string) (s string, ok bool, err error) {
-	raw := o.get(key)
+func (f *fields) text(key, otherwise string) string {
+	raw := f.get(key)
 	if raw == nil {
-		return "", false, nil
+		return otherwise
 	}
+	var s string
 	if raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
-		return "", true, fmt.Errorf("found %q: %.40s, expected a string", key, raw)
+		f.failf("found %q: %.40s, expected a string", key, raw)
 	}
-	return s, true, nil
+	return s
 }

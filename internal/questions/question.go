@@ -167,16 +167,17 @@ func parameters(e accountant.Event) (samplingProbability, noiseMultiplier float6
 	return sampled.SamplingProbability, noise.NoiseMultiplier, ok
 }
 
-// mostSteps bounds the answers of Steps, as the command line bounds its questions.
-const mostSteps = 1_000_000_000
+// MostSteps bounds what can be asked about, and the answers of Steps: beyond it, counts would not fit
+// 32-bit platforms.
+const MostSteps = 1_000_000_000
 
 // maxSteps asks for ever longer futures. The accountants need not bear more than a few times the
 // answer: far past a budget, one that certifies its numerics may have no answer.
 func maxSteps(a accountant.Accountant, e accountant.Event, target accountant.Guarantee) (int, error) {
 	for limit := 1 << 10; ; limit <<= 3 {
-		limit = min(limit, mostSteps)
+		limit = min(limit, MostSteps)
 		n, err := accountant.MaxSteps(a, e, target, limit)
-		if err != nil || n < limit || limit == mostSteps {
+		if err != nil || n < limit || limit == MostSteps {
 			return n, err
 		}
 	}

@@ -42,6 +42,8 @@ type Statement struct {
 	ClipNorm            float64  `json:"clip_norm"`
 	Clipping            string   `json:"clipping"`
 	Bound               string   `json:"bound"`
+	Features            string   `json:"features,omitempty"`     // computed of every example, by a function that no example had a part in
+	FeatureMean         string   `json:"feature_mean,omitempty"` // how the mean of the features was released, if it was
 	ExpectedBatchSize   float64  `json:"expected_batch_size"`
 	MaxSteps            int      `json:"max_steps"` // steps that the budget allows of the planned ones, fixed before the first
 	PlannedSteps        int      `json:"planned_steps"`

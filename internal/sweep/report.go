@@ -3,7 +3,6 @@ package sweep
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -33,15 +32,14 @@ func (r Result) Table() [][]string {
 			line = append(line, row.Settings[i].Value)
 		}
 		accuracy := "–"
-		if !math.IsNaN(row.TestAccuracy) {
-			accuracy = strconv.FormatFloat(100*row.TestAccuracy, 'f', 2, 64)
+		if row.TestAccuracy != nil {
+			accuracy = strconv.FormatFloat(100**row.TestAccuracy, 'f', 2, 64)
 		}
 		line = append(line, accuracy, accountant.RoundUp(row.Epsilon, 3))
 		if beside {
 			line = append(line, orDash(row.EpsilonRDP))
 		}
-		table = append(table, append(line,
-			strconv.Itoa(row.Steps), string(row.Status)))
+		table = append(table, append(line, strconv.Itoa(row.Steps), string(row.Status)))
 	}
 	return table
 }

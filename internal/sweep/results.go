@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
@@ -24,56 +20,42 @@ import (
 
 // Row is the result of one finished trial. Its ε covers that trial alone.
 type Row struct {
-	Trial        string
-	Settings     []configs.Setting // the swept keys
-	TestAccuracy float64           // NaN of a trial that diverged
+	Trial        string            `json:"trial"`
+	Settings     []configs.Setting `json:"-"`             // the swept keys
+	TestAccuracy *float64          `json:"test_accuracy"` // nil of a trial that diverged
 	account.Answer
-	Steps   int
-	Seconds float64
-	Status  train.Status
+	Steps   int          `json:"steps"`
+	Seconds float64      `json:"-"`
+	Status  train.Status `json:"status"`
 
 	// Of the trial's ledger at its end: rows of the first version have neither.
-	LedgerEntries int
-	LedgerHead    string
-}
-
-func rowOf(t configs.Trial, r train.Result) Row {
-	return Row{
-		t.Name, t.Settings, r.TestAccuracy, r.Answer, r.Steps, r.Seconds, r.Status, r.LedgerEntries, r.LedgerHead,
-	}
-}
-
-// numbers are the fields of a row beside trial and swept keys, as they are written.
-type numbers struct {
-	TestAccuracy *float64 `json:"test_accuracy"` // null when the trial diverged
-	account.Answer
-	Steps  int          `json:"steps"`
-	Status train.Status `json:"status"`
-
 	LedgerEntries int    `json:"ledger_entries,omitempty"`
 	LedgerHead    string `json:"ledger_head,omitempty"`
 }
 
+func rowOf(t configs.Trial, r train.Result) Row {
+	row := Row{t.Name, t.Settings, &r.TestAccuracy, r.Answer, r.Steps, r.Seconds, r.Status, r.LedgerEntries, r.LedgerHead}
+	if math.IsNaN(r.TestAccuracy) {
+		row.TestAccuracy = nil
+	}
+	return row
+}
+
 // MarshalJSON writes a flat object: trial, the swept keys under their full names, the numbers.
 func (r Row) MarshalJSON() ([]byte, error) {
-	n := numbers{nil, r.Answer, r.Steps, r.Status, r.LedgerEntries, r.LedgerHead}
-	if !math.IsNaN(r.TestAccuracy) {
-		n.TestAccuracy = &r.TestAccuracy
-	}
-	rest, err := json.Marshal(n)
+	type flat Row
+	all, err := json.Marshal(flat(r))
 	if err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
 	name, _ := json.Marshal(r.Trial) // a string is always writable
-	fmt.Fprintf(&b, `{"trial":%s`, name)
+	head := len(`{"trial":`) + len(name)
+	b := slices.Clone(all[:head])
 	for _, s := range r.Settings {
 		key, _ := json.Marshal(s.Key)
-		fmt.Fprintf(&b, `,%s:%s`, key, jsonOf(s.Value))
+		b = fmt.Appendf(b, `,%s:%s`, key, jsonOf(s.Value))
 	}
-	b.WriteByte(',')
-	b.Write(rest[1:])
-	return b.Bytes(), nil
+	return append(b, all[head:]...), nil
 }
 
 // jsonOf is a YAML value as JSON: numbers and words as they are, anything else as its text.
@@ -103,47 +85,18 @@ func (s *sweep) finishedRows() []Row {
 // readRows reads the results of finished trials.
 func (s *sweep) readRows() (map[string]Row, error) {
 	rows := map[string]Row{}
-	path := filepath.Join(s.dir, folder.Rows)
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return rows, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	settings := map[string][]configs.Setting{}
-	for _, t := range s.trials {
-		settings[t.Name] = t.Settings
-	}
-	for i, line := range strings.Split(strings.TrimSuffix(string(content), "\n"), "\n") {
-		row, err := readRow(line)
-		if known, ok := settings[row.Trial]; ok && err == nil {
-			row.Settings = known
-			rows[row.Trial] = row
-			continue
+	err := folder.ReadRows(s.dir, func(line []byte) bool {
+		var row Row
+		err := json.Unmarshal(line, &row)
+		i := slices.IndexFunc(s.trials, func(t configs.Trial) bool { return t.Name == row.Trial })
+		if err != nil || i < 0 {
+			return false
 		}
-		return nil, fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote; without the file, finished trials are measured again but not trained again: %w", path, i+1, checkpoints.ErrCorrupt)
-	}
-	return rows, nil
-}
-
-func readRow(line string) (Row, error) {
-	var found struct {
-		Trial string `json:"trial"`
-		numbers
-	}
-	if err := json.Unmarshal([]byte(line), &found); err != nil {
-		return Row{}, err
-	}
-	row := Row{
-		Trial: found.Trial, TestAccuracy: math.NaN(), Answer: found.Answer,
-		Steps: found.Steps, Status: found.Status,
-		LedgerEntries: found.LedgerEntries, LedgerHead: found.LedgerHead,
-	}
-	if found.TestAccuracy != nil {
-		row.TestAccuracy = *found.TestAccuracy
-	}
-	return row, nil
+		row.Settings = s.trials[i].Settings
+		rows[row.Trial] = row
+		return true
+	})
+	return rows, err
 }
 
 // writeRows writes results.jsonl and results.csv, each whole or not at all.
@@ -175,25 +128,25 @@ func csvOf(rows []Row) ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	beside := besideRDP(rows)
-	number := func(v float64) string {
-		if math.IsNaN(v) {
+	number := func(v *float64) string {
+		if v == nil {
 			return ""
 		}
-		return strconv.FormatFloat(v, 'g', -1, 64)
+		return strconv.FormatFloat(*v, 'g', -1, 64)
 	}
 	for i, r := range rows {
 		header, line := []string{"trial"}, []string{r.Trial}
 		for _, s := range r.Settings {
 			header, line = append(header, s.Key), append(line, s.Value)
 		}
-		header, line = append(header, "test_accuracy", "epsilon"), append(line, number(r.TestAccuracy), number(r.Epsilon))
+		header, line = append(header, "test_accuracy", "epsilon"), append(line, number(r.TestAccuracy), number(&r.Epsilon))
 		if beside {
-			header, line = append(header, "epsilon_rdp"), append(line, number(r.byRDP()))
+			header, line = append(header, "epsilon_rdp"), append(line, number(r.EpsilonRDP))
 		}
 		if i == 0 {
 			w.Write(append(header, "delta", "steps", "status"))
 		}
-		w.Write(append(line, number(r.Delta), strconv.Itoa(r.Steps), string(r.Status)))
+		w.Write(append(line, number(&r.Delta), strconv.Itoa(r.Steps), string(r.Status)))
 	}
 	w.Flush()
 	return b.Bytes(), w.Error()
@@ -202,14 +155,6 @@ func csvOf(rows []Row) ([]byte, error) {
 // besideRDP says whether a row has an accountant beside RDP.
 func besideRDP(rows []Row) bool {
 	return slices.ContainsFunc(rows, func(r Row) bool { return r.EpsilonRDP != nil })
-}
-
-// byRDP is ε by RDP, or NaN.
-func (r Row) byRDP() float64 {
-	if r.EpsilonRDP == nil {
-		return math.NaN()
-	}
-	return *r.EpsilonRDP
 }
 
 // Composed is what all trials of a sweep cost together: the guarantee for somebody who looks at all

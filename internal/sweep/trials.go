@@ -17,10 +17,7 @@ func (s *sweep) inspect() ([]checkpoints.Member, error) {
 	s.started = map[string]bool{}
 	var members []checkpoints.Member
 	for _, t := range s.trials {
-		m, _, err := books.InspectMember(s.registry, filepath.Join(s.dir, t.Name), info)
-		if err == nil && m != nil {
-			err = books.RefuseExchanged(s.registry, *m, info)
-		}
+		m, err := books.InspectTrial(s.registry, filepath.Join(s.dir, t.Name), info)
 		if err != nil {
 			return nil, err
 		}

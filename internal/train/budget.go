@@ -66,6 +66,9 @@ func (p *RunPlan) certify(calibrated bool) error {
 	default:
 		p.fellBack(refusal, fmt.Sprintf("whether %d steps fit ε = %g", p.Steps, p.Budget.Epsilon), epsilonOf(cost))
 	}
+	if p.Budget != nil && !cost.Within(*p.Budget) {
+		return nil // not even what comes ahead of the first step is certified: nothing will be released
+	}
 	planned, err := p.Schedule(p.MaxSteps)
 	if err != nil {
 		return err

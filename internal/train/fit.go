@@ -20,6 +20,11 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 	r.watcher.Started(r.overview())
 	r.warn()
 	status := Done
+	if err := r.centre(); errors.Is(err, release.ErrBudget) {
+		return r.finish(BudgetExhausted)
+	} else if err != nil {
+		return Result{}, err
+	}
 	for r.step < r.plan.Steps {
 		if ctx.Err() != nil {
 			status = Interrupted
@@ -151,6 +156,9 @@ func (r *Run) evaluate() error {
 func (r *Run) save() error {
 	state := r.update.State()
 	r.mean.Keep(state.Slots)
+	if r.featureMean != nil {
+		state.Slots[meanSlot] = r.featureMean
+	}
 	_, err := checkpoints.Save(r.path(folder.Checkpoints), &checkpoints.State{
 		Step: r.step, Parameters: r.model.Values,
 		OptimizerStep: state.Step, Slots: state.Slots,

@@ -20,7 +20,8 @@ import (
 // RunPlan is a release plan with how many releases there are to be, and what they may cost.
 type RunPlan struct {
 	release.Plan
-	Steps             int // updates that are planned
+	Mean              *release.Plan // of the release ahead of the first step; nil if there is none
+	Steps             int           // updates that are planned
 	ExpectedBatchSize float64
 	Delta             float64
 	Accountant        accountant.Accountant // of the configuration; RDP stands beside it
@@ -48,6 +49,9 @@ func NewPlan(c *configs.Config, n int) (*RunPlan, error) {
 	return newPlan(c, n, a, nil, nil)
 }
 
+// unit is what the releases of a run protect.
+const unit = "one training example"
+
 // newPlan fixes the plan of a run with what it has released so far, nil for a new one. Noise is
 // made on the threads of pool.
 func newPlan(c *configs.Config, n int, a account.Accountants, released *accountant.Ledger, pool *kernel.Pool) (*RunPlan, error) {
@@ -67,7 +71,7 @@ func newPlan(c *configs.Config, n int, a account.Accountants, released *accounta
 		return nil, err
 	}
 	p := &RunPlan{
-		Plan:                release.Plan{Unit: "one training example", Records: n, Policy: policy, Sampler: c.Training.Sampling.Sampler(batch, n)},
+		Plan:                release.Plan{Unit: unit, Records: n, Policy: policy, Sampler: c.Training.Sampling.Sampler(batch, n)},
 		Steps:               steps(c.Training, batch, n),
 		ExpectedBatchSize:   batch,
 		Delta:               c.Privacy.Delta,
@@ -75,6 +79,9 @@ func newPlan(c *configs.Config, n int, a account.Accountants, released *accounta
 		NoiseMultiplier:     c.Privacy.NoiseMultiplier,
 		SamplingProbability: batch / float64(n),
 		accounts:            a,
+	}
+	if p.Mean, err = meanPlan(c, n, pool); err != nil {
+		return nil, err
 	}
 	if c.Privacy.HasBudget() {
 		p.Budget = &accountant.Guarantee{Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Relation: accountant.AddOrRemoveOne}
@@ -104,6 +111,9 @@ func (p *RunPlan) noiseOf(l *accountant.Ledger) float64 {
 	}
 	for _, entry := range l.Entries() {
 		event := entry.Event
+		if p.Mean != nil && event == p.Mean.Event(0) {
+			continue
+		}
 		if sampled, ok := event.(accountant.PoissonSampled); ok {
 			event = sampled.Event
 		}
@@ -129,8 +139,12 @@ func (p *RunPlan) calibrate(schedule release.NoiseSchedule) (float64, error) {
 	event := func(step int, sigma float64) accountant.Event {
 		return p.Sampler.Sampled(accountant.Gaussian{NoiseMultiplier: sigma * schedule.Factor(step, p.Steps)})
 	}
+	var a accountant.Accountant = p.accounts
+	if p.Mean != nil {
+		a = afterMean{p.accounts, p}
+	}
 	if _, constant := schedule.(*release.ConstantNoise); constant {
-		return accountant.CalibrateNoiseMultiplier(p.accounts, func(sigma float64) accountant.Event { return event(0, sigma) }, p.Steps, *p.Budget)
+		return accountant.CalibrateNoiseMultiplier(a, func(sigma float64) accountant.Event { return event(0, sigma) }, p.Steps, *p.Budget)
 	}
 	whole := func(sigma float64) accountant.Event {
 		planned := new(accountant.Ledger)
@@ -149,7 +163,7 @@ func (p *RunPlan) calibrate(schedule release.NoiseSchedule) (float64, error) {
 		}
 		return composed
 	}
-	return accountant.CalibrateNoiseMultiplier(p.accounts, whole, 1, *p.Budget)
+	return accountant.CalibrateNoiseMultiplier(a, whole, 1, *p.Budget)
 }
 
 // Hash identifies the plan and the shape of its data. It is made of public values only: a hash of

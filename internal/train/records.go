@@ -128,5 +128,12 @@ func (r *Run) writeModel() error {
 	for _, t := range r.model.Export() {
 		tensors = append(tensors, safetensors.Tensor(t))
 	}
-	return safetensors.Write(r.path(folder.Model), tensors, map[string]string{"format": "pt"})
+	about := map[string]string{"format": "pt"}
+	if r.config.Features.Any() {
+		about["features"] = r.config.Features.Recipe.String()
+	}
+	if r.featureMean != nil {
+		tensors = append(tensors, safetensors.Tensor{Name: meanSlot, Shape: []int{len(r.featureMean)}, Data: r.featureMean})
+	}
+	return safetensors.Write(r.path(folder.Model), tensors, about)
 }

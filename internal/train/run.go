@@ -39,6 +39,8 @@ type Options struct {
 	// empty.
 	Registry string
 	Watcher  Watcher
+	// Computed is told how many pictures' features are computed, of how many; nil tells nobody.
+	Computed func(done, total int)
 	// Source is used instead of reading the configured data, by callers that make several runs with
 	// one data set.
 	Source *data.Split
@@ -67,22 +69,25 @@ func (o Options) accountants(c *configs.Config) (account.Accountants, error) {
 type Run struct {
 	Dir string // the run's folder
 
-	config    *configs.Config
-	source    *data.Split
-	plan      *RunPlan
-	planHash  string
-	model     *model.Model
-	update    *optimizer.Update
-	schedule  optimizer.Schedule
-	mean      *optimizer.Mean // of the parameters, which is evaluated and written
-	gradients *compute.Gradients
-	engines   compute.Choice // that the folder held; none in a new run
-	evaluator *compute.Evaluator
-	door      *release.Door
-	journal   *books.Books
-	pool      *kernel.Pool
-	watcher   Watcher
-	diagnoses *diagnostics
+	config      *configs.Config
+	source      *data.Split // as it was read
+	examples    *data.Split // as the network sees it: source, or features of it
+	featureMean []float32   // private; nil before it was released, or if there is none
+	centred     bool        // whether the mean is subtracted from examples
+	plan        *RunPlan
+	planHash    string
+	model       *model.Model
+	update      *optimizer.Update
+	schedule    optimizer.Schedule
+	mean        *optimizer.Mean // of the parameters, which is evaluated and written
+	gradients   *compute.Gradients
+	engines     compute.Choice // that the folder held; none in a new run
+	evaluator   *compute.Evaluator
+	door        *release.Door
+	journal     *books.Books
+	pool        *kernel.Pool
+	watcher     Watcher
+	diagnoses   *diagnostics
 
 	registered checkpoints.Registration // how the run appears in the ledger of its data
 
@@ -184,7 +189,7 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 		return nil, err
 	}
 	r.pool = kernel.NewPool(setup.Threads(c))
-	if err := r.build(accounts, released); err != nil {
+	if err := r.build(o, accounts, released); err != nil {
 		r.pool.Close()
 		return nil, err
 	}
@@ -192,7 +197,7 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 }
 
 // build makes plan, model, and the graphs of training and evaluation.
-func (r *Run) build(a account.Accountants, released *accountant.Ledger) error {
+func (r *Run) build(o Options, a account.Accountants, released *accountant.Ledger) error {
 	c, source := r.config, r.source
 	var err error
 	if r.plan, err = newPlan(c, source.Train.Len(), a, released, r.pool); err != nil {
@@ -200,6 +205,9 @@ func (r *Run) build(a account.Accountants, released *accountant.Ledger) error {
 	}
 	r.planHash = r.plan.Hash(c, source)
 	if r.model, err = setup.Model(c, source.Train.Shape(), len(source.Train.Classes())); err != nil {
+		return err
+	}
+	if r.examples, err = r.seen(o); err != nil {
 		return err
 	}
 	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top
@@ -218,7 +226,7 @@ func (r *Run) compile() error {
 		return err
 	}
 	normalisation := setup.Normalisation(r.config, r.source.Train.Shape().Channels)
-	batcher, err := data.NewBatcher(r.source.Train, normalisation)
+	batcher, err := data.NewBatcher(r.examples.Train, normalisation)
 	if err != nil {
 		return err
 	}
@@ -227,7 +235,7 @@ func (r *Run) compile() error {
 	if err != nil {
 		return err
 	}
-	r.evaluator, err = compute.NewEvaluator(r.model, r.source.Test, normalisation, r.pool)
+	r.evaluator, err = compute.NewEvaluator(r.model, r.examples.Test, normalisation, r.pool)
 	return err
 }
 
@@ -314,7 +322,7 @@ func (r *Run) restore() (begun bool, err error) {
 	case err != nil:
 		return false, err
 	}
-	if err := checkpoints.Verify(r.journal.Journal, state); err != nil {
+	if err := r.journal.Check(state.Claim()); err != nil {
 		return false, err
 	}
 	if state.PlanHash != r.planHash {
@@ -325,6 +333,10 @@ func (r *Run) restore() (begun bool, err error) {
 	}
 	if err := r.mean.Restore(state.Slots); err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)
+	}
+	if mean := state.Slots[meanSlot]; mean != nil {
+		r.featureMean = mean
+		delete(state.Slots, meanSlot)
 	}
 	if err := r.update.Restore(optimizer.State{Step: state.OptimizerStep, Slots: state.Slots}); err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)

@@ -16,14 +16,14 @@ import (
 // statement describes a run whose ledger has the given guarantee, in the words of the door that it
 // went through.
 func (r *Run) statement(status Status, spent account.Spent, together statement.Together) statement.Statement {
-	releases, dim := r.journal.Len(), len(r.model.Values)
-	claim := r.plan.Claim(dim, releases, spent.Epsilon)
+	means, releases, dim := r.means(), r.journal.Len(), len(r.model.Values)
+	claim := r.plan.Claim(dim, releases-means, spent.Epsilon)
 	s := statement.Statement{
 		Run: r.name(), Status: string(status), Unit: claim.Unit, Relation: spent.Relation.String(), Neighbours: claim.Neighbours, Public: claim.Public,
 		Answer: spent.Answer(), AddedDelta: claim.AddedDelta,
 		Method:  spent.Method,
 		Sampler: r.plan.Sampler.Name(), Sampling: claim.Sampling, SamplingProbability: r.plan.SamplingProbability,
-		Mechanism: r.plan.Mechanism.Name(), Noise: claim.Noise, NoiseValues: dim * releases, NoiseMultiplier: r.plan.NoiseMultiplier,
+		Mechanism: r.plan.Mechanism.Name(), Noise: claim.Noise, NoiseValues: dim * (releases - means), NoiseMultiplier: r.plan.NoiseMultiplier,
 		ClipNorm: r.plan.Policy.Bound(), Clipping: r.plan.Policy.Name(), Bound: claim.Clipping,
 		ExpectedBatchSize: r.plan.ExpectedBatchSize, MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step,
 		LedgerEntries: releases, LedgerHead: r.journal.Hash(), Together: together,
@@ -33,10 +33,28 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 	if plain, err := accountant.PlainEpsilon(r.journal.Ledger(), spent.Delta); err == nil && !math.IsInf(plain, 1) {
 		s.EpsilonPlain = &plain
 	}
+	if r.config.Features.Any() {
+		s.Features = r.config.Features.Recipe.String()
+	}
+	if r.plan.Mean != nil {
+		width := r.examples.Train.Shape().Values()
+		ahead := r.plan.Mean.Claim(width, means, spent.Epsilon)
+		s.FeatureMean = fmt.Sprintf("the sum of the features of all examples, %s: one example adds at most C = %g; %s", times(means), r.plan.Mean.Policy.Bound(), ahead.Noise)
+		s.AddedDelta += ahead.AddedDelta
+		s.NoiseValues += width * means
+	}
 	if r.plan.Budget != nil {
 		s.TargetEpsilon = r.plan.Budget.Epsilon
 	}
 	return s
+}
+
+// times says how often something was done.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // name is that of the run's folder, without where it lies: a statement may be published.

@@ -1,4 +1,5 @@
-// Package accounttest has what the tests of the accountants share.
+// Package accounttest has what the tests of the accountants share: ledgers, questions, and the
+// values of other implementations, in a file that lies beside the repository.
 package accounttest
 
 import (

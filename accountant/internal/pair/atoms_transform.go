@@ -2,7 +2,6 @@ package pair
 
 import (
 	"math"
-	"math/cmplx"
 
 	"gonum.org/v1/gonum/integrate/quad"
 )
@@ -86,7 +85,6 @@ func (d Discrete) atoms() atoms {
 var (
 	_ Transformer = Discrete{}
 	_ Transformer = SampledLaplace{}
-	_ Transformer = Combination{}
 )
 
 // Cumulant returns K and its derivatives.
@@ -167,83 +165,4 @@ func (s SampledLaplace) Line(c, step float64, count int) Line {
 func (s SampledLaplace) Tail(c, _ float64) float64 {
 	k, _, _ := s.Cumulant()(c)
 	return k
-}
-
-// transformers returns the pairs as Transformers, or nil if one is none.
-func (c Combination) transformers() []Transformer {
-	var all []Transformer
-	for _, w := range c {
-		t, ok := w.Pair.(Transformer)
-		if !ok {
-			return nil
-		}
-		all = append(all, t)
-	}
-	return all
-}
-
-// Cumulant returns K and its derivatives. All of the pairs must be Transformers.
-func (c Combination) Cumulant() func(at float64) (k, k1, k2 float64) {
-	var cumulants []func(float64) (k, k1, k2 float64)
-	for _, t := range c.transformers() {
-		cumulants = append(cumulants, t.Cumulant())
-	}
-	return func(at float64) (k, k1, k2 float64) {
-		const direct = 30 // M beyond e^30 needs no M - 1
-		var excess, m, m1, m2, scale float64
-		for i, cumulant := range cumulants {
-			k, k1, k2 := cumulant(at)
-			if next := max(scale, k); next > scale {
-				shrink := math.Exp(scale - next)
-				m, m1, m2, scale = m*shrink, m1*shrink, m2*shrink, next
-			}
-			e := c[i].Weight * math.Exp(k-scale)
-			excess += c[i].Weight * math.Expm1(k)
-			m, m1, m2 = m+e, m1+e*k1, m2+e*(k2+k1*k1)
-		}
-		k = math.Log1p(excess)
-		if scale > direct {
-			k = scale + math.Log(m)
-		}
-		return k, m1 / m, m2/m - m1/m*m1/m
-	}
-}
-
-// Line is the weighted sum of the lines of the pairs.
-func (c Combination) Line(at, step float64, count int) Line {
-	sum := Line{Values: make([]complex128, count), Errors: make([]float64, count)}
-	var lines []Line
-	for _, t := range c.transformers() {
-		l := t.Line(at, step, count)
-		sum.Scale = max(sum.Scale, l.Scale)
-		lines = append(lines, l)
-	}
-	for i, l := range lines {
-		w := c[i].Weight
-		shift := w * math.Exp(l.Scale-sum.Scale)
-		for j := range count {
-			value, size := l.Values[j], l.Errors[j]
-			if l.Scale == 0 && sum.Scale > 0 { // M rather than M - 1
-				value += 1
-				size += ulp
-			}
-			sum.Values[j] += complex(shift, 0) * value
-			sum.Errors[j] += shift * (size + 4*ulp*cmplx.Abs(value))
-		}
-	}
-	return sum
-}
-
-// Tail adds up the bounds of the pairs.
-func (c Combination) Tail(at, reach float64) float64 {
-	sum, top := 0.0, math.Inf(-1)
-	var tails []float64
-	for _, t := range c.transformers() {
-		tails = append(tails, t.Tail(at, reach))
-		top = max(top, tails[len(tails)-1])
-	}
-	for i, tail := range tails {
-		sum += c[i].Weight * math.Exp(tail-top)
-	}
-	return top + math.Log(sum)
 }

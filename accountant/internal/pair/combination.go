@@ -1,11 +1,16 @@
 package pair
 
-import "math"
+import (
+	"math"
+	"math/cmplx"
+
+	"dpsgd/accountant/internal/numeric"
+)
 
 // Weighted is a pair and the probability that a coin chooses it.
 type Weighted struct {
 	Weight float64
-	Pair   Pair
+	Pair   Transformer
 }
 
 // Combination is the pair of a release that begins with a publicly visible coin,
@@ -15,19 +20,19 @@ type Weighted struct {
 // truncated Poisson batches).
 type Combination []Weighted
 
-var _ Pair = Combination{}
+var _ Transformer = Combination{}
 
 // Above returns P[L > l] and Q[L > l].
 func (c Combination) Above(l float64) (p, q float64) {
-	return c.sum(func(w Pair) (float64, float64) { return w.Above(l) })
+	return c.sum(func(w Transformer) (float64, float64) { return w.Above(l) })
 }
 
 // Below returns P[L ≤ l] and Q[L ≤ l].
 func (c Combination) Below(l float64) (p, q float64) {
-	return c.sum(func(w Pair) (float64, float64) { return w.Below(l) })
+	return c.sum(func(w Transformer) (float64, float64) { return w.Below(l) })
 }
 
-func (c Combination) sum(tails func(Pair) (p, q float64)) (p, q float64) {
+func (c Combination) sum(tails func(Transformer) (p, q float64)) (p, q float64) {
 	for _, w := range c {
 		wp, wq := tails(w.Pair)
 		p += w.Weight * wp
@@ -53,4 +58,64 @@ func (c Combination) Infinite() float64 {
 		sum += w.Weight * w.Pair.Infinite()
 	}
 	return sum
+}
+
+// Cumulant returns K and its derivatives.
+func (c Combination) Cumulant() func(at float64) (k, k1, k2 float64) {
+	var cumulants []func(float64) (k, k1, k2 float64)
+	for _, w := range c {
+		cumulants = append(cumulants, w.Pair.Cumulant())
+	}
+	return func(at float64) (k, k1, k2 float64) {
+		const direct = 30 // M beyond e^30 needs no M - 1
+		var excess, m, m1, m2, scale float64
+		for i, cumulant := range cumulants {
+			k, k1, k2 := cumulant(at)
+			if next := max(scale, k); next > scale {
+				shrink := math.Exp(scale - next)
+				m, m1, m2, scale = m*shrink, m1*shrink, m2*shrink, next
+			}
+			e := c[i].Weight * math.Exp(k-scale)
+			excess += c[i].Weight * math.Expm1(k)
+			m, m1, m2 = m+e, m1+e*k1, m2+e*(k2+k1*k1)
+		}
+		k = math.Log1p(excess)
+		if scale > direct {
+			k = scale + math.Log(m)
+		}
+		return k, m1 / m, m2/m - m1/m*m1/m
+	}
+}
+
+// Line is the weighted sum of the lines of the pairs.
+func (c Combination) Line(at, step float64, count int) Line {
+	sum := Line{Values: make([]complex128, count), Errors: make([]float64, count)}
+	var lines []Line
+	for _, w := range c {
+		l := w.Pair.Line(at, step, count)
+		sum.Scale = max(sum.Scale, l.Scale)
+		lines = append(lines, l)
+	}
+	for i, l := range lines {
+		shift := c[i].Weight * math.Exp(l.Scale-sum.Scale)
+		for j := range count {
+			value, size := l.Values[j], l.Errors[j]
+			if l.Scale == 0 && sum.Scale > 0 { // M rather than M - 1
+				value += 1
+				size += ulp
+			}
+			sum.Values[j] += complex(shift, 0) * value
+			sum.Errors[j] += shift * (size + 4*ulp*cmplx.Abs(value))
+		}
+	}
+	return sum
+}
+
+// Tail adds up the bounds of the pairs.
+func (c Combination) Tail(at, reach float64) float64 {
+	var sum numeric.LogSum
+	for _, w := range c {
+		sum.Add(math.Log(w.Weight) + w.Pair.Tail(at, reach))
+	}
+	return sum.Log()
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"dpsgd/accountant/internal/numeric"
+	"dpsgd/accountant/internal/solve"
 )
 
 // Component is a part of a mixture: a Gaussian around Mean with its weight.
@@ -66,19 +69,10 @@ func binomial(q float64, n int) []Component {
 	if n == 1 {
 		return withoutZeros([]Component{{0, 1 - q}, {1, q}})
 	}
-	logN, _ := math.Lgamma(float64(n) + 1)
+	count := numeric.Binomial{N: n, P: q, Q: 1 - q}
 	var cs []Component
 	for k := range n + 1 {
-		logK, _ := math.Lgamma(float64(k) + 1)
-		logRest, _ := math.Lgamma(float64(n-k) + 1)
-		weight := logN - logK - logRest
-		if k > 0 {
-			weight += float64(k) * math.Log(q)
-		}
-		if k < n {
-			weight += float64(n-k) * math.Log1p(-q)
-		}
-		cs = append(cs, Component{float64(k), math.Exp(weight)})
+		cs = append(cs, Component{float64(k), math.Exp(count.LogMass(k))})
 	}
 	return withoutZeros(cs)
 }
@@ -89,15 +83,15 @@ func withoutZeros(cs []Component) []Component {
 
 // Loss returns L(x), increasing in x, without overflow.
 func (m Mixtures) Loss(x float64) float64 {
-	logA, _ := logMixture(m.P, m.Sigma, x)
-	logB, _ := logMixture(m.Q, m.Sigma, x)
+	logA, _ := LogMixture(m.P, m.Sigma, x)
+	logB, _ := LogMixture(m.Q, m.Sigma, x)
 	return logA - logB
 }
 
-// logMixture is the logarithm of a, the density of the mixture over that of N(0, σ²) at
+// LogMixture is the logarithm of a, the density of the mixture over that of N(0, σ²) at
 // x, and log a - (a - 1). Small deviations of a from 1 keep their digits: the weights
 // add up to 1, so a - 1 = Σ weight·expm1(…).
-func logMixture(cs []Component, sigma, x float64) (log, linear float64) {
+func LogMixture(cs []Component, sigma, x float64) (log, linear float64) {
 	most, sum := 0.0, 0.0
 	for _, c := range cs {
 		if c.Mean != 0 {
@@ -230,17 +224,7 @@ func (m Mixtures) search(l float64) float64 {
 	for m.Loss(hi) < l {
 		hi *= 2
 	}
-	for range 200 {
-		middle := lo + (hi-lo)/2
-		if middle == lo || middle == hi {
-			break
-		}
-		if m.Loss(middle) > l {
-			hi = middle
-		} else {
-			lo = middle
-		}
-	}
+	_, hi = solve.Bisect(func(x float64) bool { return m.Loss(x) <= l }, lo, hi, 0)
 	return hi
 }
 

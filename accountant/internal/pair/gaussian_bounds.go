@@ -3,43 +3,43 @@ package pair
 import (
 	"math"
 	"math/cmplx"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // Bounds for the transform of a pair of mixtures, by integrals along other lines of the plane.
 
-// coarse is a step for sums that are only bounds.
-func (m Mixtures) coarse() float64 {
+// logCoarse is the logarithm of the integral of φ(0)·exp(f), by a sum with a step that is fine
+// enough for bounds. Where f is NaN, far out, there is nothing to add.
+func (m Mixtures) logCoarse(f func(t float64) float64, from, to float64) float64 {
 	most, least := m.extent()
-	return min(0.2, 0.2*m.Sigma/max(most, -least))
+	step := min(0.2, 0.2*m.Sigma/max(most, -least))
+	var sum numeric.LogSum
+	for t := from; t <= to; t += step {
+		if e := f(t); !math.IsNaN(e) {
+			sum.Add(e)
+		}
+	}
+	return sum.Log() + math.Log(step/math.Sqrt(2*math.Pi))
 }
 
 // logStripIntegral bounds the logarithm of the integral of |F(t+ib)| over t for all |Im s|
 // ≤ reach, doubled for the coarse sum that it is computed by.
 func (m Mixtures) logStripIntegral(c, reach, b, from, to float64) float64 {
-	step := m.coarse()
 	x := 1 + c
 	line := m.shiftedBy(b)
 	logZ := math.Log(cmplx.Abs(complex(x, reach) * complex(c, reach)))
-	top, sum := math.Inf(-1), 0.0
-	for t := from; t <= to; t += step {
+	integrand := func(t float64) float64 {
 		logR, argR, logB := line.at(t)
 		// |z (z-1) (r-1)²/2 · (1+θ(r-1))^(z-2)|
 		e := logZ + 2*logDistance(logR, argR) + logB + reach*math.Abs(argR) - t*t/2 - math.Ln2
 		if x >= 2 {
-			e += (x - 2) * max(logR, 0)
-		} else { // the segment from 1 to r passes 0 no closer than this
-			e += (x - 2) * (min(logR, 0) + math.Log(math.Cos(argR/2)))
+			return e + (x-2)*max(logR, 0)
 		}
-		if math.IsNaN(e) {
-			continue // r = 1 and B = 0 at once, far out
-		}
-		if e > top {
-			top, sum = e, sum*math.Exp(top-e)+1
-		} else {
-			sum += math.Exp(e - top)
-		}
+		// The segment from 1 to r passes 0 no closer than this.
+		return e + (x-2)*(min(logR, 0)+math.Log(math.Cos(argR/2)))
 	}
-	return top + math.Log(2*step*sum/math.Sqrt(2*math.Pi)) + b*b/2
+	return m.logCoarse(integrand, from, to) + math.Ln2 + b*b/2
 }
 
 // logDistance is log|r - 1|.
@@ -117,18 +117,11 @@ func (m Mixtures) Tail(c, reach float64) float64 {
 }
 
 func (m Mixtures) tailAt(c, reach, b float64) float64 {
-	step := m.coarse()
 	from, to := m.interval(c)
 	line := m.shiftedBy(b)
-	top, sum := math.Inf(-1), 0.0
-	for t := from; t <= to; t += step {
+	integrand := func(t float64) float64 {
 		logR, argR, logB := line.at(t)
-		e := logB + (1+c)*logR - reach*argR - t*t/2
-		if e > top {
-			top, sum = e, sum*math.Exp(top-e)+1
-		} else if e > top-50 {
-			sum += math.Exp(e - top)
-		}
+		return logB + (1+c)*logR - reach*argR - t*t/2
 	}
-	return top + math.Log(step*sum/math.Sqrt(2*math.Pi)) + b*b/2 + 1e-9
+	return m.logCoarse(integrand, from, to) + b*b/2 + 1e-9
 }

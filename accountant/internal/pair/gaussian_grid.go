@@ -31,8 +31,8 @@ func (m Mixtures) grid(from, to, h float64) []node {
 	logH := math.Log(h / math.Sqrt(2*math.Pi))
 	for j := first; j <= last; j++ {
 		t := j * h
-		logA, linearA := logMixture(m.P, m.Sigma, t*m.Sigma)
-		logB, linearB := logMixture(m.Q, m.Sigma, t*m.Sigma)
+		logA, linearA := LogMixture(m.P, m.Sigma, t*m.Sigma)
+		logB, linearB := LogMixture(m.Q, m.Sigma, t*m.Sigma)
 		n := node{logWeight: logH - t*t/2, loss: logA - logB, logB: logB}
 		n.weight = math.Exp(n.logWeight)
 		n.linearA, n.linearB = n.weight*linearA, n.weight*linearB

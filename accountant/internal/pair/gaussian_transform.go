@@ -3,6 +3,8 @@ package pair
 import (
 	"math"
 	"math/cmplx"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // The transform of a pair of mixtures is an integral over the normal density. In units
@@ -141,7 +143,7 @@ func (m Mixtures) Line(c, step float64, count int) Line {
 	for width := m.strip(); width > 1e-6; width /= 2 {
 		log := m.logStripIntegral(c, reach, width, from, to)
 		// 2πb/h = log(2I/error), the error e^-accuracy of M - 1 = expm1(K)
-		wide := 2 * math.Pi * width / max(math.Ln2+log-logExpm1(k)+accuracy, 1)
+		wide := 2 * math.Pi * width / max(math.Ln2+log-numeric.LogExpm1(k)+accuracy, 1)
 		if wide > h {
 			b, h, logI = width, wide, log
 		} else if h > 0 {
@@ -150,14 +152,6 @@ func (m Mixtures) Line(c, step float64, count int) Line {
 	}
 	nodes, scale := valuesAt(c, m.grid(from, to, h))
 	s := newLineSum(nodes, scale, c, step, count)
-	s.quadrature = math.Exp(math.Ln2 + logI - scale - logExpm1(2*math.Pi*b/h))
+	s.quadrature = math.Exp(math.Ln2 + logI - scale - numeric.LogExpm1(2*math.Pi*b/h))
 	return s.line()
-}
-
-// logExpm1 is log(e^x - 1) for x > 0.
-func logExpm1(k float64) float64 {
-	if k > 40 {
-		return k
-	}
-	return math.Log(math.Expm1(k))
 }

@@ -25,6 +25,8 @@
 // case lies along one axis.
 package pair
 
+import "math"
+
 // Pair is a dominating pair. Implementations are immutable values, comparable by ==
 // where they hold no slices.
 type Pair interface {
@@ -40,4 +42,32 @@ type Pair interface {
 	// Infinite returns P[L = +Inf]: the chance of an outcome that is impossible
 	// under Q. It is part of δ at every ε.
 	Infinite() float64
+}
+
+// Part is Count independent releases of one pair.
+type Part struct {
+	Pair  Pair
+	Count int
+}
+
+// Infinite returns the chance that the loss of any release is +Inf.
+func Infinite(parts []Part) float64 {
+	log := 0.0
+	for _, p := range parts {
+		log += float64(p.Count) * math.Log1p(-p.Pair.Infinite())
+	}
+	return -math.Expm1(log)
+}
+
+// RoundingOfInfinite bounds the relative error of Infinite.
+const RoundingOfInfinite = 1e-12
+
+// WithoutInfinite returns what infinite losses leave of δ to the others, rounded down. Where that
+// is not above 0 no ε is enough, or, if rounding decides, perhaps none: then ε is from least to +Inf.
+func WithoutInfinite(parts []Part, delta float64) (left, least float64) {
+	infinite := Infinite(parts)
+	if infinite*(1-RoundingOfInfinite) >= delta {
+		least = math.Inf(1)
+	}
+	return delta - infinite*(1+RoundingOfInfinite), least
 }

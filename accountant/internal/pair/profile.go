@@ -1,6 +1,10 @@
 package pair
 
-import "math"
+import (
+	"math"
+
+	"dpsgd/accountant/internal/solve"
+)
 
 // roundingOfTails bounds the relative error of Above: of erfc far out, whose argument is
 // rounded.
@@ -46,15 +50,5 @@ func leastEpsilon(above func(epsilon float64) bool) (lo, hi float64) {
 			return hi, hi
 		}
 	}
-	for {
-		middle := lo + (hi-lo)/2
-		if middle <= lo || middle >= hi {
-			return lo, hi
-		}
-		if above(middle) {
-			lo = middle
-		} else {
-			hi = middle
-		}
-	}
+	return solve.Bisect(above, lo, hi, 0)
 }

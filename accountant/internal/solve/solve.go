@@ -127,3 +127,20 @@ func (s *ITP) Next(b Bracket) float64 {
 	}
 	return x
 }
+
+// Bisect narrows [lo, hi] around where a condition that holds at lo, and not at hi, begins to fail:
+// to that part of the larger end, or to neighbouring floats, by 200 halvings at most.
+func Bisect(holds func(x float64) bool, lo, hi, relative float64) (float64, float64) {
+	for range 200 {
+		middle := lo + (hi-lo)/2
+		if middle <= lo || middle >= hi || hi-lo <= relative*max(math.Abs(lo), math.Abs(hi)) {
+			break
+		}
+		if holds(middle) {
+			lo = middle
+		} else {
+			hi = middle
+		}
+	}
+	return lo, hi
+}

@@ -113,7 +113,7 @@ func (t transform) write() {
 		scale = ", scale float32"
 	}
 	TEXT(name, NOSPLIT, fmt.Sprintf(
-		"func(tiles, n int, dst *float32, dstStride, dstStep int, src *[%d]*float32, srcStep int%s)", t.inputs, scale))
+		"func(tiles, n int, dst *float32, dstStride, dstStep int, src *[6]*float32, srcStep int%s)", scale))
 	Pragma("noescape")
 	Doc(fmt.Sprintf("%s computes the portable twin of its name, %d vectors to %d, for n a multiple of 8.", name, t.inputs, t.outputs))
 	constants := map[float64]vec{}

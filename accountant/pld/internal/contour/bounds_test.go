@@ -17,8 +17,8 @@ func gaussianDelta(sigma, epsilon float64) float64 {
 // leaky is k releases of ApproxDP(e0, d0) beside Gaussian ones, and its δ(ε): an outcome that
 // gives the record away with probability 1 - (1-d0)^k, and else a sum over the binomial losses
 // of the others (Kairouz, Oh, Viswanath 2015, Theorem 3.3).
-func leaky(k int, e0, d0, sigma float64, count int) (parts []Part, delta func(epsilon float64) float64) {
-	parts = []Part{{pair.ApproxDP(e0, d0), k}, {pair.Gaussian(sigma), count}}
+func leaky(k int, e0, d0, sigma float64, count int) (parts []pair.Part, delta func(epsilon float64) float64) {
+	parts = []pair.Part{{Pair: pair.ApproxDP(e0, d0), Count: k}, {Pair: pair.Gaussian(sigma), Count: count}}
 	return parts, func(epsilon float64) float64 {
 		safe := math.Pow(1-d0, float64(k))
 		odds := 1 / (1 + math.Exp(-e0))
@@ -50,10 +50,10 @@ func TestInfiniteLosses(t *testing.T) {
 			if err != nil || !(math.Abs(back.Lower-epsilon) < 1e-6*epsilon) || !(math.Abs(back.Upper-epsilon) < 1e-6*epsilon) {
 				t.Errorf("%+v: ε(%v) in %v, %v, want %v", tt, want, back, err, epsilon)
 			}
-			if bound := ChernoffDelta(parts, epsilon); !(bound >= want) {
+			if bound, err := ChernoffDelta(parts, epsilon); err != nil || !(bound >= want) {
 				t.Errorf("%+v: Chernoff's bound for δ(%v) is %v, below %v", tt, epsilon, bound, want)
 			}
-			if bound := ChernoffEpsilon(parts, want); !(bound >= epsilon) {
+			if bound, err := ChernoffEpsilon(parts, want); err != nil || !(bound >= epsilon) {
 				t.Errorf("%+v: Chernoff's bound for ε(%v) is %v, below %v", tt, want, bound, epsilon)
 			}
 		}
@@ -88,7 +88,7 @@ func TestErrorsOfTransformsAreIncluded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, by := range []float64{1e-5, -1e-5, 1e-9, -1e-9} {
-		parts := []Part{{off{pair.Gaussian(sigma), by}, count}}
+		parts := []pair.Part{{Pair: off{pair.Gaussian(sigma), by}, Count: count}}
 		got, err := Delta(parts, epsilon)
 		if err != nil || !(got.Lower <= want && want <= got.Upper) {
 			t.Errorf("off by %v: δ in %v, %v, want %v inside", by, got, err, want)
@@ -108,7 +108,10 @@ func TestErrorsOfTransformsAreIncluded(t *testing.T) {
 // saddle point it is δ at smaller ε that a large step lets in, to the right of it δ at larger ones.
 func TestAliasesAndTailsAreIncluded(t *testing.T) {
 	const epsilon = 2.0
-	p := newProblem([]Part{{pair.Gaussian(10), 100}})
+	p, err := newProblem([]pair.Part{{Pair: pair.Gaussian(10), Count: 100}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	want, err := mechanism.GaussianLogDelta(1, epsilon)
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +169,10 @@ func (e exactly) Line(c, step float64, count int) pair.Line {
 // one unit of each. A δ that is the target up to its error is on neither side of it.
 func TestRoundingIsIncluded(t *testing.T) {
 	const epsilon, unit = 2.0, 1.0 / (1 << 53)
-	p := newProblem([]Part{{exactly{pair.Gaussian(10)}, 100}})
+	p, err := newProblem([]pair.Part{{Pair: exactly{pair.Gaussian(10)}, Count: 100}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	saddle, err := p.saddleAtEpsilon(epsilon)
 	if err != nil {
 		t.Fatal(err)

@@ -21,41 +21,39 @@
 package contour
 
 import (
-	"errors"
+	"fmt"
 	"math"
 
+	"dpsgd/accountant"
 	"dpsgd/accountant/internal/numeric"
 	"dpsgd/accountant/internal/pair"
 )
 
-// ErrUncertified is returned where the integrand decays too slowly for the work allowed: of
-// few releases, or where the loss has atoms.
-var ErrUncertified = errors.New("contour: the transform decays too slowly for a certified answer")
-
-// Part is Count independent releases of one pair.
-type Part struct {
-	Pair  pair.Transformer
-	Count int
-}
-
-// Interval contains the number asked for.
-type Interval struct{ Lower, Upper float64 }
+// errSlow is returned where the integrand decays too slowly for the work allowed: of few releases,
+// or where the loss has atoms.
+var errSlow = fmt.Errorf("%w: contour: the transform decays too slowly", accountant.ErrUncertified)
 
 // Delta returns δ at ε ≥ 0 of the composition in one direction. LogDelta has the range
 // for a δ below 1e-308.
-func Delta(parts []Part, epsilon float64) (Interval, error) {
+//
+// Errors match accountant.ErrUncertified, here as in the other functions: also where a pair is not
+// a pair.Transformer.
+func Delta(parts []pair.Part, epsilon float64) (accountant.Interval, error) {
 	i, err := LogDelta(parts, epsilon)
-	return Interval{math.Exp(i.Lower), math.Exp(i.Upper)}, err
+	return accountant.Interval{Lower: math.Exp(i.Lower), Upper: math.Exp(i.Upper)}, err
 }
 
 // LogDelta returns log δ at ε.
-func LogDelta(parts []Part, epsilon float64) (Interval, error) {
-	p := newProblem(parts)
+func LogDelta(parts []pair.Part, epsilon float64) (accountant.Interval, error) {
+	p, err := newProblem(parts)
+	if err != nil {
+		return accountant.Interval{}, err
+	}
 	c, err := p.saddleAtEpsilon(epsilon)
 	if err != nil {
-		return Interval{}, err
+		return accountant.Interval{}, err
 	}
-	var best Interval
+	var best accountant.Interval
 	relative := math.Inf(1)
 	for _, cancellation := range cancellations {
 		line, err := p.line(c, epsilon, cancellation)
@@ -64,43 +62,45 @@ func LogDelta(parts []Part, epsilon float64) (Interval, error) {
 		}
 		logDelta, r := line.delta(epsilon)
 		if r < relative {
-			best, relative = Interval{logDelta + math.Log1p(-r), logDelta + math.Log1p(r)}, r
+			best = accountant.Interval{Lower: logDelta + math.Log1p(-r), Upper: logDelta + math.Log1p(r)}
+			relative = r
 		}
 		if relative < enough {
 			break
 		}
 	}
 	if !(relative < bearable) {
-		return Interval{}, ErrUncertified
+		return accountant.Interval{}, errSlow
 	}
 	if p.infinite > 0 { // an outcome that gives the record away
-		best.Lower, best.Upper = numeric.LogAddExp(best.Lower, math.Log(p.infinite)), numeric.LogAddExp(best.Upper, math.Log(p.infinite))
+		best.Lower = numeric.LogAddExp(best.Lower, math.Log(p.infinite))
+		best.Upper = numeric.LogAddExp(best.Upper, math.Log(p.infinite))
 	}
-	return Interval{best.Lower, min(best.Upper, 0)}, nil
+	return accountant.Interval{Lower: best.Lower, Upper: min(best.Upper, 0)}, nil
 }
 
 // Epsilon returns the least ε ≥ 0 with δ(ε) ≤ delta of the composition in one
 // direction: +Inf where outcomes that give the record away are likelier than delta.
-func Epsilon(parts []Part, delta float64) (Interval, error) {
-	p := newProblem(parts)
-	const rounding = 1e-12 // of the infinite mass
+func Epsilon(parts []pair.Part, delta float64) (accountant.Interval, error) {
+	p, err := newProblem(parts)
+	if err != nil {
+		return accountant.Interval{}, err
+	}
+	left, lower := pair.WithoutInfinite(parts, delta)
 	switch {
-	case p.infinite*(1-rounding) >= delta:
-		return Interval{math.Inf(1), math.Inf(1)}, nil
-	case p.infinite*(1+rounding) >= delta: // rounding decides
-		return Interval{0, math.Inf(1)}, nil
+	case !(left > 0):
+		return accountant.Interval{Lower: lower, Upper: math.Inf(1)}, nil
+	case p.totalVariation() <= delta:
+		return accountant.Interval{}, nil
 	}
-	if p.totalVariation() <= delta {
-		return Interval{}, nil
-	}
-	target := numeric.Log(delta - p.infinite*(1+rounding))
+	target := numeric.Log(left)
 	c, epsilon, err := p.saddleAtDelta(target)
 	if err != nil {
-		return Interval{}, err
+		return accountant.Interval{}, err
 	}
 	// The estimate of ε can be far off where few releases dominate; then the line that was
 	// made for it finds a better one.
-	var best Interval
+	var best accountant.Interval
 	relative := math.Inf(1)
 	for _, cancellation := range cancellations {
 		line, err := p.line(c, epsilon, cancellation)
@@ -120,7 +120,7 @@ func Epsilon(parts []Part, delta float64) (Interval, error) {
 		}
 	}
 	if !(relative < bearable) {
-		return Interval{}, ErrUncertified
+		return accountant.Interval{}, errSlow
 	}
 	return best, nil
 }
@@ -137,38 +137,44 @@ const (
 
 // problem is the composition in one direction.
 type problem struct {
-	parts     []Part
-	cumulants []func(c float64) (k, k1, k2 float64) // of the parts
-	infinite  float64
+	parts    []part
+	infinite float64 // the chance of an infinite loss
 }
 
-func newProblem(parts []Part) *problem {
-	p := &problem{parts: parts}
-	finite := 0.0 // log of the chance of no infinite loss
-	for _, part := range parts {
-		p.cumulants = append(p.cumulants, part.Pair.Cumulant())
-		finite += float64(part.Count) * math.Log1p(-part.Pair.Infinite())
+// part is count releases of a pair, with its cumulant.
+type part struct {
+	pair.Transformer
+	count    float64
+	cumulant func(c float64) (k, k1, k2 float64)
+}
+
+func newProblem(parts []pair.Part) (*problem, error) {
+	p := &problem{infinite: pair.Infinite(parts)}
+	for _, release := range parts {
+		t, ok := release.Pair.(pair.Transformer)
+		if !ok {
+			return nil, errSlow
+		}
+		p.parts = append(p.parts, part{t, float64(release.Count), t.Cumulant()})
 	}
-	p.infinite = -math.Expm1(finite)
-	return p
+	return p, nil
 }
 
 // totalVariation bounds δ(0) of the composition by the sum over its parts.
 func (p *problem) totalVariation() float64 {
 	sum := 0.0
 	for _, part := range p.parts {
-		above, other := part.Pair.Above(0)
-		sum += float64(part.Count) * (above - other + 1e-12*above)
+		above, other := part.Above(0)
+		sum += part.count * (above - other + 1e-12*above)
 	}
 	return sum
 }
 
 // cumulant is K of the composition, with two derivatives.
 func (p *problem) cumulant(c float64) (k, k1, k2 float64) {
-	for i, part := range p.parts {
-		a, b, d := p.cumulants[i](c)
-		n := float64(part.Count)
-		k, k1, k2 = k+n*a, k1+n*b, k2+n*d
+	for _, part := range p.parts {
+		a, b, d := part.cumulant(c)
+		k, k1, k2 = k+part.count*a, k1+part.count*b, k2+part.count*d
 	}
 	return k, k1, k2
 }

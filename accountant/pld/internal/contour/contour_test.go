@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dpsgd/accountant"
 	"dpsgd/accountant/internal/pair"
 	"dpsgd/accountant/mechanism"
 )
@@ -16,11 +17,11 @@ import (
 func TestGaussianCompositions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 1))
 	for range 200 {
-		var parts []Part
+		var parts []pair.Part
 		precision := 0.0
 		for range 1 + rng.IntN(3) {
 			sigma, count := math.Exp(5*rng.Float64()), 1+rng.IntN(1000)
-			parts = append(parts, Part{pair.Gaussian(sigma), count})
+			parts = append(parts, pair.Part{Pair: pair.Gaussian(sigma), Count: count})
 			precision += float64(count) / sigma / sigma
 		}
 		sigma := 1 / math.Sqrt(precision)
@@ -49,7 +50,7 @@ func TestTwoReleases(t *testing.T) {
 			abovP, aboveQ := p.Above(tt.epsilon - l)
 			want += h * (math.Exp(l)*at0*abovP - math.Exp(tt.epsilon)*at0*aboveQ)
 		}
-		got, err := Delta([]Part{{p, 2}}, tt.epsilon)
+		got, err := Delta([]pair.Part{{Pair: p, Count: 2}}, tt.epsilon)
 		if err != nil || !(got.Lower <= want*(1+1e-8) && want*(1-1e-8) <= got.Upper) || !(got.Upper-got.Lower < 1e-6*want) {
 			t.Errorf("%+v: δ in %v, %v, want %v", tt, got, err, want)
 		}
@@ -57,22 +58,22 @@ func TestTwoReleases(t *testing.T) {
 }
 
 // randomParts returns compositions that decay.
-func randomParts(rng *rand.Rand) []Part {
-	var parts []Part
+func randomParts(rng *rand.Rand) []pair.Part {
+	var parts []pair.Part
 	for range 1 + rng.IntN(3) {
 		q, sigma := math.Exp(-6*rng.Float64()), math.Exp(2*rng.Float64()-0.5)
 		count := 200 + rng.IntN(5000)
 		switch rng.IntN(5) {
 		case 0:
-			parts = append(parts, Part{pair.Gaussian(30 * sigma), count})
+			parts = append(parts, pair.Part{Pair: pair.Gaussian(30 * sigma), Count: count})
 		case 1:
-			parts = append(parts, Part{pair.Removed(q, 2*sigma).Reversed(), count})
+			parts = append(parts, pair.Part{Pair: pair.Removed(q, 2*sigma).Reversed(), Count: count})
 		case 2:
-			parts = append(parts, Part{pair.Replaced(q, 2*sigma), count})
+			parts = append(parts, pair.Part{Pair: pair.Replaced(q, 2*sigma), Count: count})
 		case 3:
-			parts = append(parts, Part{pair.Laplace(10 * sigma), 50}, Part{pair.Removed(q, 2*sigma), count})
+			parts = append(parts, pair.Part{Pair: pair.Laplace(10 * sigma), Count: 50}, pair.Part{Pair: pair.Removed(q, 2*sigma), Count: count})
 		default:
-			parts = append(parts, Part{pair.Removed(q, sigma), count})
+			parts = append(parts, pair.Part{Pair: pair.Removed(q, sigma), Count: count})
 		}
 	}
 	return parts
@@ -83,7 +84,10 @@ func randomParts(rng *rand.Rand) []Part {
 func TestSecondContour(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 2))
 	for range 60 {
-		p := newProblem(randomParts(rng))
+		p, err := newProblem(randomParts(rng))
+		if err != nil {
+			t.Fatal(err)
+		}
 		c, epsilon, err := p.saddleAtDelta(math.Log(math.Pow(10, -2-8*rng.Float64())))
 		if err != nil {
 			t.Fatal(err)
@@ -130,31 +134,31 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestSpecialAnswers(t *testing.T) {
-	leak := []Part{{pair.ApproxDP(0.1, 1e-3), 2}, {pair.Gaussian(10), 100}}
+	leak := []pair.Part{{Pair: pair.ApproxDP(0.1, 1e-3), Count: 2}, {Pair: pair.Gaussian(10), Count: 100}}
 	if got, err := Epsilon(leak, 1e-3); err != nil || !math.IsInf(got.Lower, 1) {
 		t.Errorf("δ below the infinite mass: %v, %v, want +Inf", got, err)
 	}
-	if got, err := Epsilon(leak, newProblem(leak).infinite*(1+5e-13)); err != nil || got != (Interval{0, math.Inf(1)}) {
+	if got, err := Epsilon(leak, pair.Infinite(leak)*(1+5e-13)); err != nil || got != (accountant.Interval{Lower: 0, Upper: math.Inf(1)}) {
 		t.Errorf("δ of the infinite mass but for rounding: %v, %v, want [0, +Inf]", got, err)
 	}
 	if got, err := Delta(leak, 20); err != nil || !(got.Lower >= 1.998e-3 && got.Upper < 2.1e-3) {
 		t.Errorf("δ at a large ε: %v, %v, want the infinite mass 1 - (1-1e-3)²", got, err)
 	}
-	if got, err := Epsilon([]Part{{pair.Removed(1e-3, 10), 100}}, 0.5); err != nil || got != (Interval{}) {
+	if got, err := Epsilon([]pair.Part{{Pair: pair.Removed(1e-3, 10), Count: 100}}, 0.5); err != nil || got != (accountant.Interval{}) {
 		t.Errorf("a δ above δ(0): %v, %v, want 0", got, err)
 	}
-	if got, err := Delta([]Part{{pair.ApproxDP(0.1, 0), 3}}, 0.15); !errors.Is(err, ErrUncertified) {
+	if got, err := Delta([]pair.Part{{Pair: pair.ApproxDP(0.1, 0), Count: 3}}, 0.15); !errors.Is(err, accountant.ErrUncertified) {
 		t.Errorf("a loss of four values: %v, %v, want ErrUncertified", got, err)
 	}
 }
 
 func ExampleEpsilon() {
 	steps := 10_000
-	removed, err := Epsilon([]Part{{pair.Removed(0.01, 1), steps}}, 1e-5)
+	removed, err := Epsilon([]pair.Part{{Pair: pair.Removed(0.01, 1), Count: steps}}, 1e-5)
 	if err != nil {
 		panic(err)
 	}
-	added, err := Epsilon([]Part{{pair.Removed(0.01, 1).Reversed(), steps}}, 1e-5)
+	added, err := Epsilon([]pair.Part{{Pair: pair.Removed(0.01, 1).Reversed(), Count: steps}}, 1e-5)
 	if err != nil {
 		panic(err)
 	}
@@ -164,7 +168,7 @@ func ExampleEpsilon() {
 }
 
 func BenchmarkEpsilon(b *testing.B) {
-	parts := []Part{{pair.Removed(0.01, 1), 10_000}}
+	parts := []pair.Part{{Pair: pair.Removed(0.01, 1), Count: 10_000}}
 	for b.Loop() {
 		if _, err := Epsilon(parts, 1e-5); err != nil {
 			b.Fatal(err)

@@ -3,6 +3,9 @@ package contour
 import (
 	"math"
 	"math/cmplx"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/internal/numeric"
 )
 
 const (
@@ -57,7 +60,7 @@ func (p *problem) line(saddle, epsilon, cancellation float64) (*line, error) {
 		}
 	}
 	if l == nil || !(l.h > 0) {
-		return nil, ErrUncertified
+		return nil, errSlow
 	}
 	// A first guess of the reach from the curvature: Gaussian decay.
 	return l, p.extend(l, 1.35*math.Sqrt(2*(precision+4)/(k2+1/(l.c*l.c))))
@@ -85,7 +88,7 @@ func (p *problem) extend(l *line, reach float64) error {
 			return l.fill(p.parts, int(math.Ceil(reach/l.h)))
 		}
 	}
-	return ErrUncertified
+	return errSlow
 }
 
 // step returns the largest step for which the aliases of δ add up to at most
@@ -114,28 +117,28 @@ func (l *line) aliases(epsilon float64) float64 {
 	above := math.Inf(1)
 	for _, other := range l.cumulants {
 		ratio := 2 * math.Pi * (other.c - l.c) / l.h
-		above = min(above, other.k-other.c*epsilon+logKappa(other.c)-logExpm1(ratio))
+		above = min(above, other.k-other.c*epsilon+logKappa(other.c)-numeric.LogExpm1(ratio))
 	}
-	return math.Exp(one-logExpm1(below)) + math.Exp(one+above)
+	return math.Exp(one-numeric.LogExpm1(below)) + math.Exp(one+above)
 }
 
 // tail bounds (h/π) Σ |terms| over Im s ≥ reach, over e^top: the sum of 1/|s(s+1)| is at
 // most 1/h times the integral of 1/y² from reach on, and its first term.
 func (p *problem) tail(c, reach, top, h float64) float64 {
 	logM := 0.0
-	for i, part := range p.parts {
-		k, _, _ := p.cumulants[i](c)
-		logM += float64(part.Count) * min(part.Pair.Tail(c, reach), k+1e-9)
+	for _, part := range p.parts {
+		k, _, _ := part.cumulant(c)
+		logM += part.count * min(part.Tail(c, reach), k+1e-9)
 	}
 	return math.Exp(logM-top) / math.Pi * (1/reach + h/(reach*reach))
 }
 
 // fill computes count terms.
-func (l *line) fill(parts []Part, count int) error {
+func (l *line) fill(parts []part, count int) error {
 	logs, errs := make([]complex128, count), make([]float64, count)
 	for _, part := range parts {
-		moments := part.Pair.Line(l.c, l.h, count)
-		n := float64(part.Count)
+		moments := part.Line(l.c, l.h, count)
+		n := part.count
 		for j := range count {
 			logM, e := moments.Log(j)
 			logs[j] += complex(n*real(logM), n*imag(logM))
@@ -152,7 +155,7 @@ func (l *line) fill(parts []Part, count int) error {
 		l.terms[j] = cmplx.Exp(log)
 		l.errors[j] = size * math.Expm1(errs[j]+rounding)
 		if !(l.errors[j] < math.Inf(1)) {
-			return ErrUncertified
+			return errSlow
 		}
 	}
 	return nil
@@ -199,24 +202,24 @@ func (l *line) sum(epsilon float64) (sum, slope float64) {
 // solve returns the interval of the ε at which log δ is target: the root of the computed
 // δ by Newton's method, moved to both sides by the relative error of δ, and checked there.
 // The error is +Inf if there is no interval.
-func (l *line) solve(target float64) (i Interval, root, relative float64) {
+func (l *line) solve(target float64) (i accountant.Interval, root, relative float64) {
 	root, slope := l.root(target)
 	if !(slope > 0) {
-		return Interval{}, math.NaN(), math.Inf(1)
+		return accountant.Interval{}, math.NaN(), math.Inf(1)
 	}
 	at := max(root, 0)
 	logDelta, relative := l.delta(at)
 	if !(relative < bearable) {
-		return Interval{}, root, math.Inf(1)
+		return accountant.Interval{}, root, math.Inf(1)
 	}
 	if root <= 0 && logDelta+relative <= target {
-		return Interval{0, 0}, root, relative
+		return accountant.Interval{}, root, relative
 	}
-	i = Interval{Lower: at, Upper: at}
+	i = accountant.Interval{Lower: at, Upper: at}
 	first := relative*1.01/slope + 4e-16*at
 	for step := first; ; step *= 2 {
 		if !(step < 1e6*first) {
-			return Interval{}, root, math.Inf(1)
+			return accountant.Interval{}, root, math.Inf(1)
 		}
 		if i.Upper = at + step; l.atMost(i.Upper, target) {
 			break
@@ -224,7 +227,7 @@ func (l *line) solve(target float64) (i Interval, root, relative float64) {
 	}
 	for step := first; ; step *= 2 {
 		if !(step < 1e6*first) {
-			return Interval{}, root, math.Inf(1)
+			return accountant.Interval{}, root, math.Inf(1)
 		}
 		if i.Lower = max(at-step, 0); i.Lower == 0 || l.atLeast(i.Lower, target) {
 			return i, root, relative
@@ -281,12 +284,4 @@ func (l *line) root(target float64) (epsilon, slope float64) {
 		}
 	}
 	return x, slope
-}
-
-// logExpm1 is log(e^x - 1) for x > 0.
-func logExpm1(x float64) float64 {
-	if x > 40 {
-		return x
-	}
-	return math.Log(math.Expm1(x))
 }

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/internal/pair"
-	"dpsgd/accountant/internal/reference"
 )
 
 // row is one line of the shared reference values; their README describes them.
@@ -26,18 +26,18 @@ type row struct {
 // rows returns the rows of one kind, and skips the test where there are none.
 func rows(t *testing.T, kind string) []row {
 	t.Helper()
-	return reference.Rows[row](t, kind)
+	return accounttest.Rows[row](t, kind)
 }
 
 // parts returns what the row composes, in both directions.
-func (r row) parts() (removed, added []Part) {
+func (r row) parts() (removed, added []pair.Part) {
 	phases := r.Phases
 	if phases == nil {
 		phases = [][3]float64{{r.Q, r.Sigma, float64(r.Steps)}}
 	}
 	for _, p := range phases {
-		removed = append(removed, Part{pair.Removed(p[0], p[1]), int(p[2])})
-		added = append(added, Part{pair.Removed(p[0], p[1]).Reversed(), int(p[2])})
+		removed = append(removed, pair.Part{Pair: pair.Removed(p[0], p[1]), Count: int(p[2])})
+		added = append(added, pair.Part{Pair: pair.Removed(p[0], p[1]).Reversed(), Count: int(p[2])})
 	}
 	return removed, added
 }
@@ -50,7 +50,7 @@ func TestReferenceEpsilons(t *testing.T) {
 			continue
 		}
 		removed, added := r.parts()
-		check := func(direction string, parts []Part, want float64) {
+		check := func(direction string, parts []pair.Part, want float64) {
 			got, err := Epsilon(parts, r.Delta)
 			if err != nil {
 				t.Errorf("%s %s: %v", r.ID, direction, err)

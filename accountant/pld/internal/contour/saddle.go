@@ -61,7 +61,7 @@ func bracketAndHalve(f func(float64) float64) (float64, error) {
 		factor *= 1.25
 	}
 	if math.IsNaN(lo) || math.IsNaN(hi) {
-		return 0, ErrUncertified
+		return 0, errSlow
 	}
 	flo, fhi := f(math.Exp(lo)), f(math.Exp(hi))
 	for hi-lo > tolerance { // regula falsi, Illinois variant, kept away from the ends

@@ -15,7 +15,7 @@ func BenchmarkPLD(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			for b.Loop() {
 				for _, p := range []pair.Pair{pair.Removed(0.01, 1), pair.Removed(0.01, 1).Reversed()} {
-					if _, err := Epsilon([]Part{{p, 10_000}}, 1e-5, Options{Interval: bench.interval}); err != nil {
+					if _, err := Epsilon([]pair.Part{{Pair: p, Count: 10_000}}, 1e-5, Options{Interval: bench.interval}); err != nil {
 						b.Fatal(err)
 					}
 				}

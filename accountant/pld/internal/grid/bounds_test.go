@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"dpsgd/accountant"
 	"dpsgd/accountant/internal/pair"
 )
 
@@ -192,7 +193,7 @@ func TestBoundsOfAComposition(t *testing.T) {
 
 // Windows that are too narrow widen the interval, they do not make it wrong.
 func TestWrapping(t *testing.T) {
-	parts := []Part{{pair.Gaussian(10), 100}}
+	parts := []pair.Part{{Pair: pair.Gaussian(10), Count: 100}}
 	want := gaussianDelta(1, 2)
 	for _, chance := range []float64{1e-6, 1e-2, 0.3} {
 		p := newSketchAt(parts, 2, 1e-5).planDelta(2, Options{Interval: 1e-3})
@@ -336,7 +337,7 @@ func TestRoundingOfLossesIsIncluded(t *testing.T) {
 	e0 := interval * (10 - 0.9*roundingOfLosses)
 	odds := 1 / (1 + math.Exp(-e0))
 	p := pair.Discrete{P: []float64{odds, 1 - odds}, Q: []float64{1 - odds, odds}}
-	parts := []Part{{p, n}}
+	parts := []pair.Part{{Pair: p, Count: n}}
 	truth := func(epsilon float64) float64 {
 		sum := 0.0
 		for i := range n + 1 {
@@ -369,7 +370,7 @@ func TestRoundingOfLossesIsIncluded(t *testing.T) {
 		}
 		fewer, more := optimistic.delta(epsilon+atPlan.slack, lower), pessimistic.delta(epsilon-atPlan.slack, upper)
 		if !(at.Lower <= fewer) || !(at.Upper >= more) {
-			t.Errorf("δ(%v) in %v, want %v inside", epsilon, at, Interval{fewer, more})
+			t.Errorf("δ(%v) in %v, want %v inside", epsilon, at, accountant.Interval{Lower: fewer, Upper: more})
 		}
 
 		s := newSketch(parts, delta, o.tolerance())
@@ -382,7 +383,7 @@ func TestRoundingOfLossesIsIncluded(t *testing.T) {
 		}
 		least, most := optimistic.epsilon(delta, 0, lower), pessimistic.epsilon(delta, 0, upper)
 		if !(got.Lower <= least-plan.slack*(1-1e-9)) || !(got.Upper >= most+plan.slack*(1-1e-9)) {
-			t.Errorf("ε(%v) in %v, want %v ∓ %v inside", delta, got, Interval{least, most}, plan.slack)
+			t.Errorf("ε(%v) in %v, want %v ∓ %v inside", delta, got, accountant.Interval{Lower: least, Upper: most}, plan.slack)
 		}
 	}
 }

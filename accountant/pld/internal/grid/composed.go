@@ -1,6 +1,10 @@
 package grid
 
-import "math"
+import (
+	"math"
+
+	"dpsgd/accountant/internal/solve"
+)
 
 // composed is the law of a composed loss over a window, tilted: mass[i] is the chance
 // of the loss (first+i)·interval + offset times e^(θ·loss - logMass).
@@ -150,32 +154,16 @@ func (c *composed) within(from, last int, s sums, delta, least float64, which si
 		}
 		above := func(epsilon float64) bool { return c.bound(epsilon, s.at(hi-epsilon), which) > delta }
 		if above(lo) {
-			return c.bisect(above, lo, hi, which)
+			if lo, hi = solve.Bisect(above, lo, hi, 0); which == upper {
+				return hi
+			}
+			return lo
 		}
 		if lo == least {
 			return least
 		}
 	}
 	return least
-}
-
-// bisect returns the end of the bracket on the side asked for, once it is narrow.
-func (c *composed) bisect(above func(epsilon float64) bool, lo, hi float64, which side) float64 {
-	for hi-lo > 1e-6*c.interval {
-		middle := lo + (hi-lo)/2
-		if middle == lo || middle == hi {
-			break
-		}
-		if above(middle) {
-			lo = middle
-		} else {
-			hi = middle
-		}
-	}
-	if which == upper {
-		return hi
-	}
-	return lo
 }
 
 // beyondWindow is epsilon where it is above the window: Chernoff's bound, δ - infinite ≤

@@ -33,8 +33,6 @@
 // transform grows with the square root of the number of releases: 10,000 steps take some
 // 10 ms, a million some 100 ms.
 //
-// One release alone needs no grid: its δ(ε) is read off the tails of its pair.
-//
 // # Sources
 //
 //   - Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022, "Connect the Dots: Tighter Discrete

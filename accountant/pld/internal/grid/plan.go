@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"dpsgd/accountant"
 	"dpsgd/accountant/internal/pair"
 )
 
@@ -151,7 +152,8 @@ func (p *plan) fit(factors []factor) error {
 // affordable refuses grids with too many points.
 func (p *plan) affordable(top, bottom float64) error {
 	if points := (top - bottom) / p.interval; !(points < largestSize-8) {
-		return fmt.Errorf("grid: an interval of %v needs %.0f grid points, at most %d can be had: %w", p.interval, points, largestSize, ErrTooFine)
+		return fmt.Errorf("%w: grid: an interval of %v needs %.0f grid points, at most %d can be had: interval too fine",
+			accountant.ErrUncertified, p.interval, points, largestSize)
 	}
 	return nil
 }
@@ -170,7 +172,7 @@ func fftSize(n int) int {
 }
 
 // compose makes the pessimistic and the optimistic composition.
-func (p *plan) compose(parts []Part) (pessimistic, optimistic *composed, err error) {
+func (p *plan) compose(parts []pair.Part) (pessimistic, optimistic *composed, err error) {
 	if err := p.affordable(p.top, p.bottom); err != nil {
 		return nil, nil, err
 	}

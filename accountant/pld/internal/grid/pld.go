@@ -1,22 +1,12 @@
 package grid
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
+	"dpsgd/accountant"
 	"dpsgd/accountant/internal/pair"
 )
-
-// ErrTooFine says that the interval of the options needs a larger transform than
-// the package makes.
-var ErrTooFine = errors.New("interval too fine")
-
-// Part is a release and how often it is made.
-type Part struct {
-	Pair  pair.Pair
-	Count int
-}
 
 // Options of a computation. The zero value is a good choice.
 type Options struct {
@@ -36,44 +26,30 @@ func (o Options) tolerance() float64 {
 	return 1e-5
 }
 
-// Interval holds the true answer: Lower ≤ truth ≤ Upper.
-type Interval struct{ Lower, Upper float64 }
-
 // Epsilon returns bounds of the least ε ≥ 0 for which the composition of the parts,
 // in their direction, is (ε, δ)-private, 0 < δ < 1. It is +Inf if δ is at most the
-// chance of an infinite loss.
-func Epsilon(parts []Part, delta float64, o Options) (Interval, error) {
+// chance of an infinite loss. The error matches accountant.ErrUncertified where the interval of the
+// options needs a larger transform than the package makes.
+func Epsilon(parts []pair.Part, delta float64, o Options) (accountant.Interval, error) {
 	if !(delta > 0 && delta < 1) {
-		return Interval{}, fmt.Errorf("grid: delta is %v, must be above 0 and below 1", delta)
+		return accountant.Interval{}, fmt.Errorf("grid: delta is %v, must be above 0 and below 1", delta)
 	}
 	if err := check(parts, o); err != nil {
-		return Interval{}, err
+		return accountant.Interval{}, err
 	}
-	infinite := infinite(parts)
+	left, least := pair.WithoutInfinite(parts, delta)
 	switch {
-	case infinite*(1-roundingOfMass) >= delta:
-		return Interval{math.Inf(1), math.Inf(1)}, nil
-	case infinite*(1+roundingOfMass) >= delta: // rounding decides
-		return Interval{0, math.Inf(1)}, nil
+	case !(left > 0):
+		return accountant.Interval{Lower: least, Upper: math.Inf(1)}, nil
+	case harmless(parts):
+		return accountant.Interval{}, nil
 	}
-	if harmless(parts) {
-		return Interval{}, nil
-	}
-	if p, ok := single(parts); ok {
-		low, up := pair.Epsilon(p, delta)
-		return Interval{low, up}, nil
-	}
-	return gridEpsilon(parts, delta, infinite, o)
-}
-
-func gridEpsilon(parts []Part, delta, infinite float64, o Options) (Interval, error) {
-	s := newSketch(parts, delta-infinite, o.tolerance())
-	p := s.planEpsilon(delta-infinite, o)
+	p := newSketch(parts, left, o.tolerance()).planEpsilon(left, o)
 	pessimistic, optimistic, err := p.compose(parts)
 	if err != nil {
-		return Interval{}, err
+		return accountant.Interval{}, err
 	}
-	return Interval{
+	return accountant.Interval{
 		Lower: max(0, optimistic.epsilon(delta, 0, lower)-p.slack),
 		Upper: max(0, pessimistic.epsilon(delta, -p.slack, upper)+p.slack),
 	}, nil
@@ -81,36 +57,29 @@ func gridEpsilon(parts []Part, delta, infinite float64, o Options) (Interval, er
 
 // Delta returns bounds of the least δ for which the composition of the parts, in
 // their direction, is (ε, δ)-private, ε ≥ 0.
-func Delta(parts []Part, epsilon float64, o Options) (Interval, error) {
+func Delta(parts []pair.Part, epsilon float64, o Options) (accountant.Interval, error) {
 	if !(epsilon >= 0) {
-		return Interval{}, fmt.Errorf("grid: epsilon is %v, must be at least 0", epsilon)
+		return accountant.Interval{}, fmt.Errorf("grid: epsilon is %v, must be at least 0", epsilon)
 	}
 	if err := check(parts, o); err != nil {
-		return Interval{}, err
+		return accountant.Interval{}, err
 	}
-	if infinite := infinite(parts); harmless(parts) || math.IsInf(epsilon, 1) {
-		return Interval{infinite, infinite}, nil
+	if harmless(parts) || math.IsInf(epsilon, 1) {
+		infinite := pair.Infinite(parts)
+		return accountant.Interval{Lower: infinite, Upper: infinite}, nil
 	}
-	if p, ok := single(parts); ok {
-		low, up := pair.Delta(p, epsilon)
-		return Interval{low, up}, nil
-	}
-	return gridDelta(parts, epsilon, o)
-}
-
-func gridDelta(parts []Part, epsilon float64, o Options) (Interval, error) {
 	p := newSketchAt(parts, epsilon, o.tolerance()).planDelta(epsilon, o)
 	pessimistic, optimistic, err := p.compose(parts)
 	if err != nil {
-		return Interval{}, err
+		return accountant.Interval{}, err
 	}
-	return Interval{
+	return accountant.Interval{
 		Lower: optimistic.delta(epsilon+p.slack, lower),
 		Upper: min(pessimistic.delta(epsilon-p.slack, upper), 1),
 	}, nil
 }
 
-func check(parts []Part, o Options) error {
+func check(parts []pair.Part, o Options) error {
 	for i, p := range parts {
 		if p.Count < 0 {
 			return fmt.Errorf("grid: count of part %d is %d, must be at least 0", i, p.Count)
@@ -122,20 +91,8 @@ func check(parts []Part, o Options) error {
 	return nil
 }
 
-// roundingOfMass bounds the relative error of infinite.
-const roundingOfMass = 1e-12
-
-// infinite returns the chance that the loss of any release is +Inf.
-func infinite(parts []Part) float64 {
-	log := 0.0
-	for _, p := range parts {
-		log += float64(p.Count) * math.Log1p(-p.Pair.Infinite())
-	}
-	return -math.Expm1(log)
-}
-
 // harmless says that no finite loss is above 0: δ(ε) is the infinite part for ε ≥ 0.
-func harmless(parts []Part) bool {
+func harmless(parts []pair.Part) bool {
 	for _, p := range parts {
 		if above, _ := p.Pair.Above(0); p.Count > 0 && above > p.Pair.Infinite() {
 			return false

@@ -3,8 +3,9 @@ package grid
 import (
 	"testing"
 
+	"dpsgd/accountant"
+	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/internal/pair"
-	"dpsgd/accountant/internal/reference"
 )
 
 // row is one line of the shared reference values; its README describes them.
@@ -29,25 +30,25 @@ type row struct {
 // rows returns the rows of one kind, and skips the test where there are none.
 func rows(t *testing.T, kind string) []row {
 	t.Helper()
-	return reference.Rows[row](t, kind)
+	return accounttest.Rows[row](t, kind)
 }
 
-// steps returns the phases of the row, each made by pair.
-func (r row) steps(pair func(q, sigma float64) pair.Mixtures) []Part {
+// steps returns the phases of the row, each made by dominating.
+func (r row) steps(dominating func(q, sigma float64) pair.Mixtures) []pair.Part {
 	phases := r.Phases
 	if phases == nil {
 		phases = [][3]float64{{r.Q, r.Sigma, float64(r.Steps)}}
 	}
-	var parts []Part
+	var parts []pair.Part
 	for _, p := range phases {
-		parts = append(parts, Part{pair(p[0], p[1]), int(p[2])})
+		parts = append(parts, pair.Part{Pair: dominating(p[0], p[1]), Count: int(p[2])})
 	}
 	return parts
 }
 
 // holds fails unless the interval holds the value and its ends are within the parts below
 // and above of it.
-func holds(t *testing.T, id string, got Interval, value, slack, below, above float64) {
+func holds(t *testing.T, id string, got accountant.Interval, value, slack, below, above float64) {
 	t.Helper()
 	if !(got.Lower <= value+slack && value-slack <= got.Upper) {
 		t.Errorf("%s: %v does not hold %v", id, got, value)
@@ -57,7 +58,7 @@ func holds(t *testing.T, id string, got Interval, value, slack, below, above flo
 	}
 }
 
-func epsilonOf(t *testing.T, parts []Part, delta float64) Interval {
+func epsilonOf(t *testing.T, parts []pair.Part, delta float64) accountant.Interval {
 	t.Helper()
 	got, err := Epsilon(parts, delta, Options{})
 	if err != nil {
@@ -66,7 +67,7 @@ func epsilonOf(t *testing.T, parts []Part, delta float64) Interval {
 	return got
 }
 
-func deltaOf(t *testing.T, parts []Part, epsilon float64) Interval {
+func deltaOf(t *testing.T, parts []pair.Part, epsilon float64) accountant.Interval {
 	t.Helper()
 	got, err := Delta(parts, epsilon, Options{})
 	if err != nil {
@@ -109,7 +110,7 @@ func TestReferenceReplaceOne(t *testing.T) {
 
 func TestReferenceGroups(t *testing.T) {
 	for _, r := range rows(t, "group_dpsgd") {
-		parts := []Part{{pair.RemovedGroup(r.Q, r.K, r.Sigma), r.Steps}}
+		parts := []pair.Part{{Pair: pair.RemovedGroup(r.Q, r.K, r.Sigma), Count: r.Steps}}
 		holds(t, r.ID, epsilonOf(t, parts, r.Delta), r.Value, r.ValueErr, 1e-3, 1e-3)
 	}
 }
@@ -120,13 +121,13 @@ func TestReferenceTruncatedPoisson(t *testing.T) {
 			{Weight: 1 - r.Truncation, Pair: pair.Removed(r.Q, r.Sigma)},
 			{Weight: r.Truncation, Pair: pair.Replaced(r.Conditional, r.Sigma/2)},
 		}
-		holds(t, r.ID, epsilonOf(t, []Part{{p, r.Steps}}, r.Delta), r.Value, r.ValueErr, 5e-3, 1e-3)
+		holds(t, r.ID, epsilonOf(t, []pair.Part{{Pair: p, Count: r.Steps}}, r.Delta), r.Value, r.ValueErr, 5e-3, 1e-3)
 	}
 }
 
 func TestReferenceMixedCompositions(t *testing.T) {
 	for _, r := range rows(t, "mixed_composition") {
-		var parts []Part
+		var parts []pair.Part
 		for _, term := range r.Terms {
 			x := make([]float64, 3)
 			for i, v := range term[1:] {
@@ -134,11 +135,11 @@ func TestReferenceMixedCompositions(t *testing.T) {
 			}
 			switch term[0] {
 			case "dpsgd":
-				parts = append(parts, Part{pair.Removed(x[0], x[1]), int(x[2])})
+				parts = append(parts, pair.Part{Pair: pair.Removed(x[0], x[1]), Count: int(x[2])})
 			case "gaussian":
-				parts = append(parts, Part{pair.Gaussian(x[0]), int(x[1])})
+				parts = append(parts, pair.Part{Pair: pair.Gaussian(x[0]), Count: int(x[1])})
 			case "laplace":
-				parts = append(parts, Part{pair.Laplace(x[0]), int(x[1])})
+				parts = append(parts, pair.Part{Pair: pair.Laplace(x[0]), Count: int(x[1])})
 			default:
 				t.Fatalf("%s: unknown term %v", r.ID, term)
 			}
@@ -149,13 +150,13 @@ func TestReferenceMixedCompositions(t *testing.T) {
 
 func TestReferenceOptimalComposition(t *testing.T) {
 	for _, r := range rows(t, "composition_optimal") {
-		parts := []Part{{pair.ApproxDP(r.Eps0, r.Delta0), r.K}}
+		parts := []pair.Part{{Pair: pair.ApproxDP(r.Eps0, r.Delta0), Count: r.K}}
 		holds(t, r.ID, epsilonOf(t, parts, r.Delta), r.Value, 1e-9, 1e-3, 1e-3)
 	}
 	for _, r := range rows(t, "composition_heterogeneous") {
-		var parts []Part
+		var parts []pair.Part
 		for i, epsilon := range r.EpsList {
-			parts = append(parts, Part{pair.ApproxDP(epsilon, r.DeltaList[i]), 1})
+			parts = append(parts, pair.Part{Pair: pair.ApproxDP(epsilon, r.DeltaList[i]), Count: 1})
 		}
 		holds(t, r.ID, epsilonOf(t, parts, r.Delta), r.Value, 1e-9, 1e-2, 1e-3)
 	}
@@ -163,19 +164,19 @@ func TestReferenceOptimalComposition(t *testing.T) {
 
 func TestReferenceClosedForms(t *testing.T) {
 	for _, r := range rows(t, "gaussian_eps") {
-		holds(t, r.ID, epsilonOf(t, []Part{{pair.Gaussian(r.Sigma), 1}}, r.Delta), r.Value, 1e-12, 1e-3, 1e-3)
+		holds(t, r.ID, epsilonOf(t, []pair.Part{{Pair: pair.Gaussian(r.Sigma), Count: 1}}, r.Delta), r.Value, 1e-12, 1e-3, 1e-3)
 	}
 	for _, r := range rows(t, "gaussian_delta") {
-		holds(t, r.ID, deltaOf(t, []Part{{pair.Gaussian(r.Sigma), 1}}, r.Eps), r.Value, r.Value*1e-10, 1e-3, 1e-3)
+		holds(t, r.ID, deltaOf(t, []pair.Part{{Pair: pair.Gaussian(r.Sigma), Count: 1}}, r.Eps), r.Value, r.Value*1e-10, 1e-3, 1e-3)
 	}
 	for _, r := range rows(t, "laplace") {
 		if r.Eps > 0 {
-			holds(t, r.ID, deltaOf(t, []Part{{pair.Laplace(r.Scale), 1}}, r.Eps), r.Value, 1e-10, 1e-2, 1e-3)
+			holds(t, r.ID, deltaOf(t, []pair.Part{{Pair: pair.Laplace(r.Scale), Count: 1}}, r.Eps), r.Value, 1e-10, 1e-2, 1e-3)
 		}
 	}
 	for _, r := range rows(t, "randomized_response") {
 		if r.Eps > 0 { // k-fold binary randomized response
-			parts := []Part{{pair.ApproxDP(r.Eps0, 0), r.Steps}}
+			parts := []pair.Part{{Pair: pair.ApproxDP(r.Eps0, 0), Count: r.Steps}}
 			holds(t, r.ID, deltaOf(t, parts, r.Eps), r.Value, 1e-10, 1e-2, 1e-3)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dpsgd/accountant/internal/pair"
+	"dpsgd/accountant/internal/solve"
 )
 
 // sketch is a coarse picture of the losses: about a thousand atoms for each part. It
@@ -24,7 +25,7 @@ type coarse struct {
 // newSketch sketches the parts for a question of the size δ. The tails that it leaves out
 // are what the bounds truncate: above, of a mass that is added to δ, at most the tolerance
 // relative to δ; below, of a mass that changes δ by its size, relative to δ.
-func newSketch(parts []Part, delta, tolerance float64) *sketch {
+func newSketch(parts []pair.Part, delta, tolerance float64) *sketch {
 	total := 0.0
 	for _, p := range parts {
 		total += float64(p.Count)
@@ -43,7 +44,7 @@ func newSketch(parts []Part, delta, tolerance float64) *sketch {
 // newSketchAt sketches for an unknown δ, that at ε. The first estimate can be far too
 // large: jumps that are much larger than ε, and rarer than δ, may govern the tilted
 // loss. Each round cuts off more of them.
-func newSketchAt(parts []Part, epsilon, tolerance float64) *sketch {
+func newSketchAt(parts []pair.Part, epsilon, tolerance float64) *sketch {
 	s := newSketch(parts, 0, tolerance)
 	for last := math.Inf(1); ; {
 		estimate := s.deltaAt(epsilon)
@@ -62,7 +63,7 @@ func (s *sketch) deltaAt(epsilon float64) float64 {
 	return max(math.Exp(logDelta+theta*(mean-epsilon)), 1e-290)
 }
 
-func newCoarse(part Part, belowMass, aboveMass float64) coarse {
+func newCoarse(part pair.Part, belowMass, aboveMass float64) coarse {
 	lo := lowest(part.Pair, belowMass)
 	hi := highest(part.Pair, aboveMass)
 	lo -= max((hi-lo)/64, 1e-6*math.Abs(lo)) // an atom at the end lies within
@@ -119,7 +120,7 @@ func lowest(p pair.Pair, mass float64) float64 {
 	return -edge(excess, -least)
 }
 
-// edge returns about the least l at which a decreasing condition fails, at most limit.
+// edge returns about the least l, to 1 %, at which a decreasing condition fails, at most limit.
 func edge(holds func(l float64) bool, limit float64) float64 {
 	const small = 0x1p-40
 	if limit > 0 && holds(0) {
@@ -127,28 +128,15 @@ func edge(holds func(l float64) bool, limit float64) float64 {
 		for hi < limit && holds(hi) {
 			lo, hi = hi, 2*hi
 		}
-		return bisectEdge(holds, lo, min(hi, limit))
+		_, hi = solve.Bisect(holds, lo, min(hi, limit), 0.01)
+		return hi
 	}
 	lo, hi := -small, 0.0
 	for !holds(lo) && lo > -1e300 {
 		lo, hi = 2*lo, lo
 	}
-	return min(bisectEdge(holds, lo, hi), limit)
-}
-
-// bisectEdge halves a bracket until its upper end is known to 1 %.
-func bisectEdge(holds func(l float64) bool, lo, hi float64) float64 {
-	for range 60 {
-		if hi-lo <= 0.01*max(math.Abs(lo), math.Abs(hi)) {
-			break
-		}
-		if middle := lo + (hi-lo)/2; holds(middle) {
-			lo = middle
-		} else {
-			hi = middle
-		}
-	}
-	return hi
+	_, hi = solve.Bisect(holds, lo, hi, 0.01)
+	return min(hi, limit)
 }
 
 // cumulant returns K(θ) = log E[e^(θL)] of the composition and its first two
@@ -211,16 +199,7 @@ func firstAbove(holds func(theta float64) bool) float64 {
 	for !holds(hi) && hi < 1e12 {
 		lo, hi = hi, 2*hi
 	}
-	for range 40 {
-		if hi-lo <= 0.001*hi {
-			break
-		}
-		if middle := (lo + hi) / 2; holds(middle) {
-			hi = middle
-		} else {
-			lo = middle
-		}
-	}
+	_, hi = solve.Bisect(func(theta float64) bool { return !holds(theta) }, lo, hi, 0.001)
 	return hi
 }
 

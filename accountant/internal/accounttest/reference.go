@@ -1,7 +1,4 @@
-// Package reference gives tests the reference values for accounting: rows of JSON with the
-// parameters of a mechanism and the answer that an accountant should come to, in a file
-// that lies beside the repository.
-package reference
+package accounttest
 
 import (
 	"bufio"
@@ -13,7 +10,8 @@ import (
 	"testing"
 )
 
-// Lines returns the rows by their kind. It skips the test where the file is not there: in
+// Lines returns the reference values for accounting by their kind: rows of JSON with the parameters
+// of a mechanism and the answer that an accountant should come to. It skips the test where the file is not there: in
 // $DPSGD_SHARED, or else in the folder shared beside the repository.
 func Lines(t testing.TB) map[string][]json.RawMessage {
 	t.Helper()

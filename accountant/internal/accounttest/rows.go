@@ -1,4 +1,4 @@
-package reference
+package accounttest
 
 import (
 	"encoding/json"
@@ -28,13 +28,12 @@ func (r Row) Ledger(t *testing.T) *accountant.Ledger {
 	if phases == nil {
 		phases = [][3]float64{{r.Q, r.Sigma, float64(r.Steps)}}
 	}
-	var l accountant.Ledger
+	var entries []accountant.Entry
 	for _, p := range phases {
-		if err := l.Add(accountant.PoissonSampled{SamplingProbability: p[0], Event: accountant.Gaussian{NoiseMultiplier: p[1]}}, int(p[2])); err != nil {
-			t.Fatal(err)
-		}
+		step := accountant.PoissonSampled{SamplingProbability: p[0], Event: accountant.Gaussian{NoiseMultiplier: p[1]}}
+		entries = append(entries, accountant.Entry{Event: step, Count: int(p[2])})
 	}
-	return &l
+	return Ledger(t, entries...)
 }
 
 // RenyiRow holds the fields of the reference rows whose answer has to do with Rényi

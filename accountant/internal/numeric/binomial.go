@@ -1,40 +1,38 @@
-package composition
+package numeric
 
 import (
 	"math"
 	"sort"
-
-	"dpsgd/accountant/internal/numeric"
 )
 
-// binomial is the number of successes in n trials. Success and failure
-// probabilities are given apart, so that both are precise next to 0.
-type binomial struct {
-	n    int
-	p, q float64 // p + q = 1
+// Binomial is the number of successes in N trials. The probabilities of success and failure are
+// given apart, so that both are precise next to 0.
+type Binomial struct {
+	N    int
+	P, Q float64 // P + Q = 1
 }
 
-// relativeError bounds the relative error of exp(logMass) and of sums of such
+// RelativeError bounds the relative error of exp(LogMass) and of sums of such
 // terms for masses above e^-745. The n-term is that of the saddle point: masses
 // 37 standard deviations from the mean move by 37√n times the rounding of p.
-func (b binomial) relativeError() float64 { return 1e-12 + 1e-14*math.Sqrt(float64(b.n)) }
+func (b Binomial) RelativeError() float64 { return 1e-12 + 1e-14*math.Sqrt(float64(b.N)) }
 
-// logMass returns the log of the probability of exactly x successes, 0 ≤ x ≤ n.
+// LogMass returns the log of the probability of exactly x successes, 0 ≤ x ≤ n.
 //
 // Saddle-point form of Loader 2000, "Fast and Accurate Computation of Binomial
 // Probabilities": log-gamma functions would lose n log n ulp.
-func (b binomial) logMass(x int) float64 {
-	n, k := float64(b.n), float64(x)
+func (b Binomial) LogMass(x int) float64 {
+	n, k := float64(b.N), float64(x)
 	switch {
-	case b.n == 0:
+	case b.N == 0:
 		return 0
 	case x == 0:
-		return n * logComplement(b.p, b.q)
-	case x == b.n:
-		return n * logComplement(b.q, b.p)
+		return n * logComplement(b.P, b.Q)
+	case x == b.N:
+		return n * logComplement(b.Q, b.P)
 	}
 	return stirlingError(n) - stirlingError(k) - stirlingError(n-k) -
-		deviance(k, n*b.p) - deviance(n-k, n*b.q) +
+		deviance(k, n*b.P) - deviance(n-k, n*b.Q) +
 		0.5*math.Log(n/(2*math.Pi*k*(n-k)))
 }
 
@@ -43,27 +41,47 @@ func logComplement(p, q float64) float64 {
 	if p < q {
 		return math.Log1p(-p)
 	}
-	return numeric.Log(q)
+	return Log(q)
 }
 
-// mode returns the most likely number of successes.
-func (b binomial) mode() int {
-	return min(b.n, int((float64(b.n)+1)*b.p))
+// Tail returns the probability of at least k successes, with a small relative error also where it
+// is tiny: by adding up the side of the mean that k is on.
+func (b Binomial) Tail(k int) float64 {
+	switch {
+	case k <= 0 || k <= b.N && b.Q == 0:
+		return 1
+	case k > b.N || b.P == 0:
+		return 0
+	case float64(k) <= float64(b.N)*b.P: // fewer than k successes are more than N-k failures
+		return 1 - Binomial{b.N, b.Q, b.P}.Tail(b.N-k+1)
+	}
+	term := math.Exp(b.LogMass(k))
+	sum := term
+	for i := k; i < b.N && term > 1e-18*sum; i++ {
+		term *= float64(b.N-i) / float64(i+1) * b.P / b.Q
+		sum += term
+	}
+	return min(1, sum)
 }
 
-// window returns lo ≤ hi so that less than a has at most cut probability, and so
+// Mode returns the most likely number of successes.
+func (b Binomial) Mode() int {
+	return min(b.N, int((float64(b.N)+1)*b.P))
+}
+
+// Window returns lo ≤ hi so that less than a has at most cut probability, and so
 // has more than hi. The bound is that of a geometric series.
-func (b binomial) window(cut float64) (lo, hi int) {
-	m, limit, n := b.mode(), numeric.Log(cut), float64(b.n)
+func (b Binomial) Window(cut float64) (lo, hi int) {
+	m, limit, n := b.Mode(), Log(cut), float64(b.N)
 	above := func(x int) bool { // Pr[X ≥ x] ≤ cut is sure
-		ratio := (n - float64(x)) / float64(x+1) * (b.p / b.q)
-		return b.logMass(x)-math.Log1p(-ratio) < limit
+		ratio := (n - float64(x)) / float64(x+1) * (b.P / b.Q)
+		return b.LogMass(x)-math.Log1p(-ratio) < limit
 	}
 	below := func(x int) bool { // Pr[X ≤ x] ≤ cut is sure
-		ratio := float64(x) / (n - float64(x) + 1) * (b.q / b.p)
-		return b.logMass(x)-math.Log1p(-ratio) < limit
+		ratio := float64(x) / (n - float64(x) + 1) * (b.Q / b.P)
+		return b.LogMass(x)-math.Log1p(-ratio) < limit
 	}
-	hi = m + sort.Search(b.n-m, func(i int) bool { return above(m + 1 + i) })
+	hi = m + sort.Search(b.N-m, func(i int) bool { return above(m + 1 + i) })
 	lo = m - sort.Search(m, func(i int) bool { return below(m - 1 - i) })
 	return lo, hi
 }

@@ -1,0 +1,167 @@
+package features
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+
+	"dpsgd/data"
+	"dpsgd/features/drawn"
+	"dpsgd/features/flatten"
+	"dpsgd/features/store"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/setting"
+)
+
+// Recipe says how rows are computed from pictures.
+type Recipe struct {
+	Transform  Transform
+	Drawn      string // the [drawn.Kind] of what the program draws to learn from
+	Pictures   int    // how many of them
+	Seed       uint64 // of the drawing
+	Directions int    // principal directions of the drawn pictures' features that are evened out
+}
+
+// DrawnKinds lists what can be drawn.
+func DrawnKinds() []string {
+	var names []string
+	for _, k := range drawn.Kinds {
+		names = append(names, string(k))
+	}
+	return names
+}
+
+// Width is how many values a row has.
+func (r Recipe) Width(shape data.Shape) int {
+	width := 0
+	for _, b := range r.Transform.Blocks(drawn.Shape(shape)) {
+		width += b.Channels * b.Positions
+	}
+	return width
+}
+
+// version is part of what rows are recognised by. It changes whenever a recipe gives other rows.
+const version = 1
+
+// Any reports whether the recipe computes anything.
+func (r Recipe) Any() bool { return r.Transform != nil && r.Transform != (None{}) }
+
+// String describes the recipe completely, in the words of its keys.
+func (r Recipe) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s", r.Transform.Name())
+	for _, a := range setting.Arguments(r.Transform) {
+		if f, ok := a.Format.(setting.Scalar); ok {
+			fmt.Fprintf(&b, ", %s %s", a.Name, f.Encode(a.Value))
+		}
+	}
+	fmt.Fprintf(&b, "; %d %s drawn from seed %d by version %d of the rules, %d of their directions evened out",
+		r.Pictures, r.Drawn, r.Seed, drawn.Version, r.Directions)
+	return b.String()
+}
+
+// fingerprint identifies the rows of some pictures: it is made of the recipe and of every pixel and
+// label. It stays beside the rows, because whoever guesses the pictures could check the guess.
+func (r Recipe) fingerprint(pictures *data.Split) (f store.Fingerprint) {
+	h := sha256.New()
+	fmt.Fprintf(h, "features %d %s\n", version, r)
+	for _, set := range []data.Set{pictures.Train, pictures.Test} {
+		fmt.Fprintf(h, "%d %v %q\n", set.Len(), set.Shape(), set.Classes())
+		images, _ := set.(*data.Images)
+		for i := range set.Len() {
+			h.Write([]byte{byte(set.Label(i))})
+			if images != nil {
+				h.Write(images.Pixels(i))
+			}
+		}
+	}
+	h.Sum(f[:0])
+	return f
+}
+
+// extraction is a recipe at work on pictures of one shape.
+type extraction struct {
+	shape      data.Shape
+	prepared   Prepared
+	width      int
+	flattening *flatten.Flattening
+	pool       *kernel.Pool
+}
+
+// prepare draws pictures and learns from them what the recipe has to learn.
+func (r Recipe) prepare(shape data.Shape, pool *kernel.Pool) (*extraction, error) {
+	if shape.IsRow() {
+		return nil, fmt.Errorf("features: %s are computed of pictures, found rows of %v", r.Transform.Name(), shape)
+	}
+	size := drawn.Shape(shape)
+	draw := func(n int) (*drawn.Pictures, error) { return drawn.Draw(drawn.Kind(r.Drawn), n, size, r.Seed, pool) }
+	prepared, err := r.Transform.Prepare(size, draw)
+	if err != nil {
+		return nil, err
+	}
+	e := &extraction{shape: shape, prepared: prepared, width: r.Width(shape), pool: pool}
+	pictures, err := draw(r.Pictures)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]float32, r.Pictures*e.width)
+	e.extract(rows, r.Pictures, func(dst []float32, i int) { copy(dst, pictures.At(i)) })
+	e.flattening, err = flatten.Fit(rows, r.Pictures, flatten.Options{Blocks: r.Transform.Blocks(size), Directions: r.Directions}, pool)
+	return e, err
+}
+
+// extract sets rows to the transform of n pictures, which picture puts into dst.
+func (e *extraction) extract(rows []float32, n int, picture func(dst []float32, i int)) {
+	width := e.width
+	type worker struct {
+		extract func(dst, picture []float32)
+		pixels  []float32
+	}
+	workers := make([]*worker, e.pool.Threads())
+	e.pool.Run(n, 1, func(at, lo, hi int) {
+		w := workers[at]
+		if w == nil {
+			w = &worker{e.prepared.Extractor(), make([]float32, e.shape.Values())}
+			workers[at] = w
+		}
+		for i := lo; i < hi; i++ {
+			picture(w.pixels, i)
+			w.extract(rows[i*width:(i+1)*width], w.pixels)
+		}
+	})
+}
+
+// block is how many pictures are computed between two reports of progress.
+const block = 500
+
+// rows computes the rows of a set of pictures.
+func (e *extraction) rows(set *data.Images, done func(pictures int)) (*data.Features, error) {
+	n, width := set.Len(), e.width
+	halves, labels := make([]uint16, n*width), make([]uint8, n)
+	values := make([]float32, min(block, n)*width)
+	for lo := 0; lo < n; lo += block {
+		size := min(block, n-lo)
+		e.extract(values, size, func(dst []float32, i int) { planar(dst, set.Pixels(lo+i), e.shape) })
+		e.flattening.Apply(values[:size*width], e.pool)
+		e.pool.Run(size, 8, func(_, from, to int) {
+			kernel.ToHalves(halves[(lo+from)*width:(lo+to)*width], values[from*width:to*width])
+		})
+		for i := lo; i < lo+size; i++ {
+			labels[i] = uint8(set.Label(i))
+		}
+		done(size)
+	}
+	return data.NewFeatures(width, set.Classes(), labels, halves)
+}
+
+// planar sets dst, (channel, row, column), to the pixels of a picture, (row, column, channel), from
+// 0 to 1.
+func planar(dst []float32, pixels []uint8, shape data.Shape) {
+	area := shape.Height * shape.Width
+	for c := range shape.Channels {
+		plane := dst[c*area : (c+1)*area]
+		for i := range plane {
+			plane[i] = float32(pixels[i*shape.Channels+c]) / 255
+		}
+	}
+}

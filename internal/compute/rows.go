@@ -1,0 +1,44 @@
+package compute
+
+import (
+	"dpsgd/clip"
+	"dpsgd/data"
+	"dpsgd/internal/kernel"
+	"dpsgd/release"
+)
+
+// Rows contributes the rows of features themselves, without labels: what is released of them is
+// their sum.
+type Rows struct {
+	batcher *data.Batcher
+	values  []float32
+	labels  []int32
+	squares []float64
+}
+
+var _ release.Contributor = (*Rows)(nil)
+
+// rowsBatch is how many rows are added at a time.
+const rowsBatch = 128
+
+// NewRows contributes the rows of a set of features.
+func NewRows(set *data.Features) (*Rows, error) {
+	batcher, err := data.NewBatcher(set, data.Normalisation{})
+	return &Rows{
+		batcher: batcher, values: make([]float32, rowsBatch*set.Shape().Values()), labels: make([]int32, rowsBatch),
+		squares: make([]float64, rowsBatch),
+	}, err
+}
+
+// Capacity implements [release.Contributor].
+func (r *Rows) Capacity() int { return rowsBatch }
+
+// Contributions returns the rows with these indices.
+func (r *Rows) Contributions(indices []int) (clip.Batch, error) {
+	width := r.batcher.Shape().Values()
+	r.batcher.Fill(r.values, r.labels, indices)
+	for i := range indices {
+		r.squares[i] = kernel.SumSquares(r.values[i*width : (i+1)*width])
+	}
+	return clip.Batch{SquaredNorms: r.squares, Parts: []clip.Part{clip.Stored(r.values, width)}}, nil
+}

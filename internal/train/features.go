@@ -1,0 +1,163 @@
+package train
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"dpsgd/accountant"
+	"dpsgd/clip"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/features"
+	"dpsgd/internal/account"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/random"
+	"dpsgd/release"
+)
+
+// meanSlot is where checkpoints keep the private mean, beside the slots of the update rule.
+const meanSlot = "features.mean"
+
+// seen is what the network sees of the source.
+func (r *Run) seen(o Options) (*data.Split, error) {
+	if !r.config.Features.Any() {
+		return r.source, nil
+	}
+	beside := o.parent() // of data that lies in the program itself, or cannot be written to
+	caches := []string{beside}
+	if own := cmp.Or(r.config.Data.Folder, o.DataDir, data.DefaultDir()); r.config.Data.Name != "digits" {
+		caches = []string{own, beside}
+	}
+	return features.Compute(r.config.Features.Recipe, r.source, features.Request{Caches: caches, Pool: r.pool, Computed: o.Computed})
+}
+
+// meanPlan is the plan of one release ahead of training: the sum of all rows of features, each of
+// which has norm 1 and adds at most 1. It is nil where no mean is subtracted.
+func meanPlan(c *configs.Config, n int, pool *kernel.Pool) (*release.Plan, error) {
+	sigma := c.Features.MeanNoise
+	if !c.Features.Any() || sigma == 0 {
+		return nil, nil
+	}
+	mechanism, err := release.NewGaussian(sigma, random.New(), pool)
+	if err != nil {
+		return nil, err
+	}
+	return &release.Plan{
+		Unit: unit, Records: n, Sampler: data.Full{}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: mechanism,
+	}, nil
+}
+
+// Schedule describes the first so many steps, with the release of the mean ahead of them.
+func (p *RunPlan) Schedule(steps int) (*accountant.Ledger, error) {
+	training, err := p.Plan.Schedule(steps)
+	if err != nil || p.Mean == nil {
+		return training, err
+	}
+	l := new(accountant.Ledger)
+	for _, e := range append([]accountant.Entry{{Event: p.Mean.Event(0), Count: 1}}, training.Entries()...) {
+		if err := l.Add(e.Event, e.Count); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// afterMean is an accountant to whom the release of the mean is known: what it is asked about comes
+// on top.
+type afterMean struct {
+	account.Accountants
+	plan *RunPlan
+}
+
+// Guarantee is that of the ledger and the mean.
+func (a afterMean) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
+	all, err := l.With(a.plan.Mean.Event(0), 1)
+	if err != nil {
+		return accountant.Guarantee{}, err
+	}
+	return a.Accountants.Guarantee(all, delta)
+}
+
+// centre subtracts the private mean from the rows that the network sees. A run that has not
+// released it yet does so now. Killed between the release and the checkpoint, it does so again, and
+// the ledger counts both.
+func (r *Run) centre() error {
+	if r.plan.Mean == nil || r.centred {
+		return nil
+	}
+	if r.featureMean == nil {
+		if err := r.releaseMean(); err != nil {
+			return err
+		}
+		if err := r.save(); err != nil {
+			return err
+		}
+	}
+	r.centred = true
+	return r.useFeatures(r.featureMean)
+}
+
+// releaseMean is the release that [meanPlan] describes. It is entry 0 of the ledger.
+func (r *Run) releaseMean() error {
+	rows, ok := r.examples.Train.(*data.Features)
+	if !ok {
+		return errors.New("train: a mean is to be released of examples that are no features")
+	}
+	door, err := release.NewDoor(*r.plan.Mean, rows.Shape().Values(), r.journal, r.plan.Allows, r.pool)
+	if err != nil {
+		return err
+	}
+	mean := make([]float32, rows.Shape().Values())
+	perRecord := 1 / float64(rows.Len())
+	contributions, err := compute.NewRows(rows)
+	if err != nil {
+		return err
+	}
+	err = door.Release(beforeTraining, contributions, func(noisy release.Noisy) {
+		for i, v := range noisy.Values() {
+			mean[noisy.From()+i] = float32(v * perRecord)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("train: the mean of the features: %w", err)
+	}
+	r.featureMean = mean
+	return nil
+}
+
+// beforeTraining is the number of the release ahead of step 0: the ledger counts from there.
+const beforeTraining = -1
+
+// useFeatures makes the graphs read rows from which the mean is subtracted.
+func (r *Run) useFeatures(mean []float32) error {
+	train, err := features.Centred(r.examples.Train.(*data.Features), mean, r.pool)
+	if err != nil {
+		return err
+	}
+	test, err := features.Centred(r.examples.Test.(*data.Features), mean, r.pool)
+	if err != nil {
+		return err
+	}
+	r.examples = &data.Split{Name: r.examples.Name, Train: train, Test: test}
+	if err := r.gradients.Read(train); err != nil {
+		return err
+	}
+	return r.evaluator.Read(test)
+}
+
+// means counts the releases of the mean in the ledger: more than one where a run was killed in
+// between.
+func (r *Run) means() int {
+	if r.plan.Mean == nil {
+		return 0
+	}
+	n, event := 0, r.plan.Mean.Event(0)
+	for _, e := range r.journal.Ledger().Entries() {
+		if e.Event == event {
+			n += e.Count
+		}
+	}
+	return n
+}

@@ -1,0 +1,219 @@
+package train
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/data"
+	"dpsgd/features"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
+)
+
+// onFeatures is a configuration of features of small pictures, full batches and a private mean.
+var onFeatures = []string{
+	"features.name=patches", "features.filters=8", "features.patch_size=4", "features.pooling=2", "features.pictures=60", "features.directions=20",
+	"model.layers=[flatten, {linear: {out_features: classes, bias: false}}]", "training.sampling=full", "training.physical_batch_size=64",
+	"privacy.epsilon=3", "privacy.noise_multiplier=calibrated", "privacy.accountant=exact", "optimizer.learning_rate=1", "optimizer.schedule.name=linear",
+}
+
+// pictures are 12x12 pixels in three classes.
+func pictures(t *testing.T) *data.Split {
+	large := func(n int, seed uint64) *data.Images {
+		small, shape := tiny.Pictures(t, n, seed), data.Shape{Height: 12, Width: 12, Channels: 1}
+		var labels, pixels []uint8
+		for i := range n {
+			labels = append(labels, uint8(small.Label(i)))
+			for y := range 12 {
+				for x := range 12 {
+					pixels = append(pixels, small.Pixels(i)[y/2*6+x/2])
+				}
+			}
+		}
+		set, err := data.NewImages(shape, small.Classes(), labels, pixels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	return &data.Split{Name: "stripes", Train: large(tiny.Examples, 1), Test: large(90, 2)}
+}
+
+func featureOptions(t *testing.T) Options {
+	o := options(t)
+	o.Source = pictures(t)
+	return o
+}
+
+// events lists the releases of a run.
+func events(t *testing.T, dir string) []accountant.Entry {
+	l, _, err := checkpoints.ReadJournal(filepath.Join(dir, folder.Ledger))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Entries()
+}
+
+// The mean is released ahead of the first step, is in the ledger with its noise, and is paid for by
+// the noise of the steps: together they spend the budget and no more.
+func TestMeanIsReleasedAndPaidFor(t *testing.T) {
+	r := create(t, tiny.Parse(t, onFeatures...), featureOptions(t))
+	result := fit(t, r)
+	entries := events(t, result.Run)
+	noise := accountant.Gaussian{NoiseMultiplier: r.plan.NoiseMultiplier}
+	if len(entries) != 2 || entries[0] != (accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 40}, Count: 1}) || entries[1] != (accountant.Entry{Event: noise, Count: 12}) {
+		t.Fatalf("found %v, expected the mean with noise 40 and 12 full batches with %v", entries, noise)
+	}
+	// Gaussians compose: one with σ, where 1/σ² is the sum of the steps' (Dong, Roth, Su,
+	// arXiv:1905.02383, Corollary 3.3).
+	alone, err := NewPlan(tiny.Parse(t, append(onFeatures, "features.mean_noise=none")...), tiny.Examples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, split := 12/math.Pow(alone.NoiseMultiplier, 2), 12/math.Pow(noise.NoiseMultiplier, 2)+1./1600
+	if math.Abs(whole-split) > 1e-6*whole {
+		t.Errorf("the steps and the mean spend µ² = %v, expected the budget's %v", split, whole)
+	}
+	if result.Epsilon > 3 || result.Epsilon < 2.999 || result.Status != Done {
+		t.Errorf("found %s with ε %v, expected done with the budget of 3 spent", result.Status, result.Epsilon)
+	}
+}
+
+// A run that was interrupted goes on with the mean that it has, and releases no other.
+func TestResumedRunKeepsItsMean(t *testing.T) {
+	o := featureOptions(t)
+	stopped := interruptAfter(t, 5, func(w Watcher) *Run {
+		o.Watcher = w
+		return create(t, tiny.Parse(t, onFeatures...), o)
+	})
+	before, _, err := checkpoints.Latest(filepath.Join(stopped.Run, folder.Checkpoints))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Watcher = nil
+	result := fit(t, open(t, stopped.Run, o))
+	after, _, err := checkpoints.Latest(filepath.Join(stopped.Run, folder.Checkpoints))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tiny.Releases(t, result.Run) != 13 || result.Status != Done {
+		t.Errorf("found %s after %d releases, expected done after 13", result.Status, tiny.Releases(t, result.Run))
+	}
+	for i, v := range before.Slots[meanSlot] {
+		if after.Slots[meanSlot][i] != v {
+			t.Fatalf("column %d of the mean was %v and is %v", i, v, after.Slots[meanSlot][i])
+		}
+	}
+}
+
+// Killed when the mean is in the ledger and nowhere else, a run releases it once more, counts both,
+// and ends within its budget.
+func TestMeanThatWasLostIsCountedTwice(t *testing.T) {
+	o := featureOptions(t)
+	r := create(t, tiny.Parse(t, onFeatures...), o)
+	if err := r.releaseMean(); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	result := fit(t, open(t, r.Dir, o))
+	entries := events(t, r.Dir)
+	if entries[0].Count != 2 || result.Epsilon > 3 || result.LedgerEntries != result.Steps+2 {
+		t.Errorf("found %v with ε %v after %d steps, expected the mean twice and at most 3", entries, result.Epsilon, result.Steps)
+	}
+	if result.Status != BudgetExhausted {
+		t.Errorf("found %s, expected that the second mean is paid for by a step", result.Status)
+	}
+}
+
+// Where not even the mean fits the budget, nothing is released.
+func TestMeanBeyondTheBudgetIsNotReleased(t *testing.T) {
+	r := create(t, tiny.Parse(t, append(onFeatures, "privacy.noise_multiplier=1", "privacy.epsilon=0.01", "features.mean_noise=5")...), featureOptions(t))
+	result := fit(t, r)
+	if result.Status != BudgetExhausted || result.Steps != 0 || len(events(t, result.Run)) != 0 || result.Epsilon != 0 {
+		t.Errorf("found %s after %d steps with ε %v and %v, expected nothing released", result.Status, result.Steps, result.Epsilon, events(t, result.Run))
+	}
+}
+
+// The second run takes its rows from the cache, which its owner alone can read, and a damaged cache
+// is computed anew.
+func TestFeaturesAreCached(t *testing.T) {
+	o := featureOptions(t)
+	computed := 0
+	o.Computed = func(done, total int) { computed = max(computed, done) }
+	first := create(t, tiny.Parse(t, onFeatures...), o)
+	if computed != tiny.Examples+90 {
+		t.Errorf("found %d pictures computed, expected %d", computed, tiny.Examples+90)
+	}
+	dir := filepath.Join(o.RunsDir, features.Folder)
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 2 {
+		t.Fatalf("found %v (%v), expected two files", files, err)
+	}
+	computed = 0
+	second := create(t, tiny.Parse(t, onFeatures...), o)
+	if computed != 0 {
+		t.Errorf("found %d pictures computed again", computed)
+	}
+	for i := range tiny.Examples {
+		a, b := first.examples.Train.(*data.Features).Halves(i), second.examples.Train.(*data.Features).Halves(i)
+		for j := range a {
+			if a[j] != b[j] {
+				t.Fatalf("row %d differs", i)
+			}
+		}
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name())
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v (%v)", f.Name(), info.Mode(), err)
+		}
+		if err := os.Truncate(path, 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(t, tiny.Parse(t, onFeatures...), o)
+	if computed != tiny.Examples+90 {
+		t.Errorf("found %d pictures computed beside a damaged cache, expected %d", computed, tiny.Examples+90)
+	}
+}
+
+// Another picture changes its own row alone: what one example adds to a release stays its own.
+func TestRowsAreIsolated(t *testing.T) {
+	c := tiny.Parse(t, onFeatures...)
+	o := featureOptions(t)
+	before := create(t, c, o).examples.Train.(*data.Features)
+	images := o.Source.Train.(*data.Images)
+	for i := range images.Pixels(7) {
+		images.Pixels(7)[i] ^= 0xff
+	}
+	after := create(t, c, o).examples.Train.(*data.Features)
+	for i := range before.Len() {
+		same := true
+		for j, h := range before.Halves(i) {
+			same = same && after.Halves(i)[j] == h
+		}
+		if same != (i != 7) {
+			t.Errorf("row %d: same is %v", i, same)
+		}
+	}
+}
+
+// The statement says what was computed and what else was released.
+func TestStatementTellsOfFeatures(t *testing.T) {
+	result, err := create(t, tiny.Parse(t, onFeatures...), featureOptions(t)).Fit(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := tiny.Read(t, filepath.Join(result.Run, folder.Statement))
+	for _, want := range []string{"60 leaves drawn from seed 1", "once: one example adds at most C = 1; Gaussian noise of standard deviation σ·C on every coordinate of the sum, σ = 40", "12x12x1"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the statement does not say %q:\n%s", want, text)
+		}
+	}
+}
