@@ -32,7 +32,11 @@ func checkMoved(t *testing.T, what string, bound float64, with, without []int64)
 
 // eachPolicy runs a test with sums of every policy.
 func eachPolicy(t *testing.T, test func(t *testing.T, newSum sumMaker)) {
-	for _, scheme := range schemes {
+	tested := schemes
+	if testing.Short() {
+		tested = schemes[:1] // short tests run under the race detector, which no policy is a matter of
+	}
+	for _, scheme := range tested {
 		t.Run(scheme.Name(), func(t *testing.T) {
 			test(t, func(t testing.TB, bound float64, dim int, pool *kernel.Pool) *Sum {
 				return newSumOf(t, scheme.WithBound(bound), dim, pool)
