@@ -54,7 +54,7 @@ var badFiles = []struct{ name, want string }{
 	{"key-in-wrong-case", `2:1: privacy: found nothing, expected epsilon (a budget) or noise_multiplier (a fixed noise), or both
 2:11: privacy.Epsilon: found an unknown key, expected one of epsilon, noise_multiplier, delta, clip_norm, clipping, stability_constant, noise_schedule, noise_final_factor, accountant (did you mean epsilon?)`},
 	{"key-in-wrong-section", `3:1: clip_norm: found an unknown key, expected one of data, features, model, privacy, optimizer, training, performance, run (did you mean privacy.clip_norm?)`},
-	{"key-of-other-library", `3:13: optimizer.lr: found an unknown key, expected one of name, learning_rate, path_length, momentum, beta1, beta2, epsilon, second_moment_floor, weight_decay, schedule (did you mean learning_rate?)`},
+	{"key-of-other-library", `3:13: optimizer.lr: found an unknown key, expected one of name, learning_rate, parameter_noise, momentum, beta1, beta2, epsilon, second_moment_floor, weight_decay, schedule (did you mean learning_rate?)`},
 	{"layer-list", `4:7: model.layers[0]: found a list, expected a layer such as relu or linear: {out_features: 10}`},
 	{"layer-null", `4:6: model.layers[0]: found nothing, expected a layer such as relu or linear: {out_features: 10}`},
 	{"layer-two-keys", `4:7: model.layers[0]: found a mapping, expected a layer such as relu or linear: {out_features: 10}`},

@@ -24,7 +24,7 @@ func check(r *source.Report, c *Config, doc document, bad map[string]bool, secti
 	checkBudget(c, doc, bad, missing)
 	checkConstants(r, c, doc, bad)
 	checkWarmup(r, c, doc, bad)
-	checkPath(r, c, doc, bad)
+	checkByNoise(r, c, doc, bad)
 }
 
 // has reports whether a key was given at all.
@@ -91,10 +91,14 @@ func checkWarmup(r *source.Report, c *Config, doc document, bad map[string]bool)
 	}
 }
 
-// checkPath refuses a learning rate that follows from a budget that is not there.
-func checkPath(r *source.Report, c *Config, doc document, bad map[string]bool) {
-	const rate = "optimizer.learning_rate"
-	if doc.has(rate) && !bad[rate] && c.Optimizer.ByPath() && !c.Privacy.HasBudget() && !bad["privacy.epsilon"] {
-		r.Addf(doc[rate].value.At, rate, "found path, expected a number, or privacy.epsilon, which the path follows from")
+// checkByNoise refuses a learning rate that follows from the noise where the update rule does not
+// say how far noise moves a parameter.
+func checkByNoise(r *source.Report, c *Config, doc document, bad map[string]bool) {
+	const rate, rule = "optimizer.learning_rate", "optimizer.name"
+	if !doc.has(rate) || bad[rate] || bad[rule] || !c.Optimizer.ByNoise() {
+		return
+	}
+	if name := c.Optimizer.Rule.Name(); name != "sgd" && name != "momentum" {
+		r.Addf(doc[rate].value.At, rate, "found by_noise with %s %s, expected a number, or sgd or momentum", rule, name)
 	}
 }

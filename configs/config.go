@@ -97,14 +97,14 @@ func (p Privacy) Calibrated() bool { return p.NoiseMultiplier == 0 }
 
 // Optimizer is the update rule. Setting what the rule does not have is an error.
 type Optimizer struct {
-	Rule         optimizer.UpdateRule
-	LearningRate float64 // 0: PathLength says
-	PathLength   float64
-	Schedule     Schedule
+	Rule           optimizer.UpdateRule
+	LearningRate   float64 // 0: it follows from ParameterNoise
+	ParameterNoise float64
+	Schedule       Schedule
 }
 
-// ByPath reports whether the learning rate follows from PathLength and the budget.
-func (o Optimizer) ByPath() bool { return o.LearningRate == 0 }
+// ByNoise reports whether the learning rate follows from ParameterNoise.
+func (o Optimizer) ByNoise() bool { return o.LearningRate == 0 }
 
 // Features says what the network sees of pictures instead of their pixels.
 type Features struct {
@@ -170,10 +170,10 @@ func DefaultConfig() Config {
 			Accountant: "exact",
 		},
 		Optimizer: Optimizer{
-			Rule:         &optimizer.SGD{},
-			LearningRate: 0.5,
-			PathLength:   1900,
-			Schedule:     Schedule{Curve: &optimizer.Constant{}},
+			Rule:           &optimizer.SGD{},
+			LearningRate:   0.5,
+			ParameterNoise: 1.7,
+			Schedule:       Schedule{Curve: &optimizer.Constant{}},
 		},
 		Training: Training{
 			Sampling:          release.Poisson{},

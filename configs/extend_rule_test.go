@@ -36,7 +36,7 @@ func TestANewUpdateRule(t *testing.T) {
 	documented(t, "signum", "How much of the mean is kept. Only with optimizer.name signum.",
 		"Pulls the weights toward 0. Only with optimizer.name sgd, momentum, nesterov, adam, adamw or adambc.")
 	refused(t, "optimizer: {name: signum, keep: 1}", "new.yaml:3:33: optimizer.keep: found 1, expected a number of at least 0 and less than 1")
-	refused(t, "optimizer: {retain: 1}", "new.yaml:3:13: optimizer.retain: found an unknown key, expected one of name, learning_rate, path_length, momentum, "+
+	refused(t, "optimizer: {retain: 1}", "new.yaml:3:13: optimizer.retain: found an unknown key, expected one of name, learning_rate, parameter_noise, momentum, "+
 		"beta1, beta2, epsilon, second_moment_floor, weight_decay, keep, schedule (did you mean keep?)")
 	refused(t, "optimizer: {keep: 0.5}", "new.yaml:3:19: optimizer.keep: found without effect, expected it only with optimizer.name signum")
 	refused(t, "optimizer: {name: signun}", "new.yaml:3:19: optimizer.name: found signun, expected one of sgd, momentum, nesterov, adam, adamw, adambc, signum (did you mean signum?)")

@@ -65,7 +65,7 @@ var (
 	withTable    = &condition{"data.table", "", func(c *Config) bool { return c.Data.Table != "" }}
 	withOwnData  = &condition{"data.folder", "or data.table", func(c *Config) bool { return withFolder.holds(c) || withTable.holds(c) }}
 	withFeatures = &condition{"features.name", or(features.Transforms().Names()[1:]), func(c *Config) bool { return c.Features.Any() }}
-	byPath       = &condition{"optimizer.learning_rate", "path", func(c *Config) bool { return c.Optimizer.ByPath() }}
+	byNoise      = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
 	withPoisson  = &condition{"training.sampling", "poisson", func(c *Config) bool { return c.Training.Sampling == release.Poisson{} }}
 	withDigits   = &condition{"data.name", "digits", func(c *Config) bool { return c.Data.Name == "digits" }}
 )
@@ -168,10 +168,10 @@ func optimizerFields(rules setting.Kinds[optimizer.UpdateRule]) []*field {
 	return append([]*field{
 		{"optimizer.name", kindOf[optimizer.UpdateRule](rules), func(c *Config) any { return &c.Optimizer.Rule },
 			"The update rule; it only ever sees the noisy gradient.", nil},
-		{"optimizer.learning_rate", setting.Number{Min: 0, Max: 1000, OpenMin: true, Word: "path", WordMeans: "it follows from optimizer.path_length"}, func(c *Config) any { return &c.Optimizer.LearningRate },
-			"The (first) learning rate; path computes it from path_length and the budget.", nil},
-		{"optimizer.path_length", setting.Number{Min: 0, Max: 1e9, OpenMin: true}, func(c *Config) any { return &c.Optimizer.PathLength },
-			"How far clipped gradients may move the model: the learning rates of all steps add up to path_length · epsilon^0.75 / clip_norm.", byPath},
+		{"optimizer.learning_rate", setting.Number{Min: 0, Max: 1000, OpenMin: true, Word: "by_noise", WordMeans: "it follows from optimizer.parameter_noise"}, func(c *Config) any { return &c.Optimizer.LearningRate },
+			"The (first) learning rate; by_noise, with sgd or momentum, computes it from parameter_noise.", nil},
+		{"optimizer.parameter_noise", setting.Number{Min: 0, Max: 1e6, OpenMin: true}, func(c *Config) any { return &c.Optimizer.ParameterNoise },
+			"The learning rates are as large as lets the noise of all steps leave this standard deviation in every parameter; so more examples or a larger budget make for larger rates.", byNoise},
 	}, argumentFields("optimizer.name", rules, func(c *Config) named { return c.Optimizer.Rule })...)
 }
 

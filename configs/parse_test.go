@@ -69,7 +69,7 @@ run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 	want.Privacy = Privacy{2.5, 1.25, 1e-6, 0.5, &clip.Automatic{StabilityConstant: 0.1}, &release.LinearNoise{FinalFactor: 0.25}, "rdp"}
 	want.Optimizer = Optimizer{
 		Rule:         &optimizer.Adam{Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-7, WeightDecay: 0.1, Decoupled: true},
-		LearningRate: 0.01, PathLength: 1900,
+		LearningRate: 0.01, ParameterNoise: 1.7,
 		Schedule: Schedule{Curve: &optimizer.Cosine{FinalFactor: 0.1}, WarmupSteps: 7},
 	}
 	want.Training = Training{Sampling: release.Poisson{}, BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1, Average: &optimizer.EMA{Decay: 0.99}}
@@ -171,7 +171,7 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{patches, "features.seed=7", "seed: 7"},
 		{patches, "features.directions=20", "directions: 20"},
 		{patches, "features.mean_noise=none", "mean_noise: none"},
-		{smallest + "optimizer: {learning_rate: path}", "optimizer.path_length=100", "path_length: 100"},
+		{smallest + "optimizer: {learning_rate: by_noise}", "optimizer.parameter_noise=0.5", "parameter_noise: 0.5"},
 		{smallest + "optimizer: {schedule: {name: step}}", "optimizer.schedule.step_every=5", "step_every: 5"},
 		{smallest + "optimizer: {schedule: {name: step}}", "optimizer.schedule.step_factor=0.5", "step_factor: 0.5"},
 		{smallest, "training.sampling=full", "sampling: full\n  physical"},

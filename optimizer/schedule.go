@@ -65,14 +65,21 @@ func (s Schedule) Check() error {
 	return nil
 }
 
-// WithPath returns the schedule with the peak at which the rates of all steps add up to length.
-func (s Schedule) WithPath(length float64) Schedule {
+// WithNoise returns the schedule with the peak at which the noise of all steps leaves a standard
+// deviation of target in every parameter. deviation is that of the noise on step's gradient, after
+// the division by the batch size; momentum is that of heavy-ball momentum, 0 without.
+//
+// What step s adds to the velocity moves the parameters by Σ over t ≥ s of rate(t)·momentum^(t-s)
+// altogether; the noise of different steps is independent. That the loss bends the way back is left
+// out.
+func (s Schedule) WithNoise(target float64, deviation func(step int) float64, momentum float64) Schedule {
 	s.Peak = 1
-	sum := 0.0
-	for step := range s.Steps {
-		sum += s.LearningRate(step)
+	reach, variance := 0.0, 0.0
+	for step := s.Steps - 1; step >= 0; step-- {
+		reach = s.LearningRate(step) + momentum*reach
+		variance += math.Pow(reach*deviation(step), 2)
 	}
-	s.Peak = length / sum
+	s.Peak = target / math.Sqrt(variance)
 	return s
 }
 

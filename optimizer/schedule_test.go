@@ -109,6 +109,39 @@ func TestScheduleCheckRefuses(t *testing.T) {
 	}
 }
 
+// With momentum and without, what the noise of each step does to a parameter has, over all steps,
+// the standard deviation that was asked for: the update rule itself says so, given the noise of one
+// step at a time.
+func TestScheduleWithNoise(t *testing.T) {
+	const target, steps = 1.7, 40
+	deviation := func(step int) float64 { return 8 + float64(step) }
+	for momentum, rule := range map[float64]UpdateRule{0: &SGD{}, 0.9: &Momentum{Momentum: 0.9}} {
+		s := Schedule{Curve: &Linear{}, Peak: 7, Steps: steps, WarmupSteps: 3}.WithNoise(target, deviation, momentum)
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+		variance := 0.0
+		for noisy := range steps {
+			update, err := NewUpdate(rule, 1, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parameter := []float32{0}
+			for step := range steps {
+				g := bare(t, 0)
+				if step == noisy {
+					g = bare(t, float32(deviation(step)))
+				}
+				apply(t, update, parameter, g, 1, s.LearningRate(step))
+			}
+			variance += float64(parameter[0]) * float64(parameter[0])
+		}
+		if found := math.Sqrt(variance); math.Abs(found-target) > 1e-5*target {
+			t.Errorf("momentum %v: the noise leaves a deviation of %v, expected %v", momentum, found, target)
+		}
+	}
+}
+
 func ExampleSchedule() {
 	schedule := Schedule{Curve: &Cosine{FinalFactor: 0.1}, Peak: 1, Steps: 7, WarmupSteps: 2}
 	if err := schedule.Check(); err != nil {

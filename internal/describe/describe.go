@@ -128,7 +128,7 @@ func (d *Description) fillMemory(c *configs.Config, plan *train.RunPlan, m *mode
 		return err
 	}
 	d.Engines = g.Engines()
-	update, _, err := setup.Update(c, len(m.Values), plan.Steps, pool.Threads())
+	update, _, err := setup.Update(c, len(m.Values), plan.Steps, pool.Threads(), plan.Deviation)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package setup
 
 import (
 	"errors"
-	"math"
 	"runtime"
 
 	"dpsgd/configs"
@@ -46,7 +45,8 @@ func Threads(c *configs.Config) int {
 }
 
 // Update makes the configured update rule and the schedule of its learning rate over so many steps.
-func Update(c *configs.Config, dim, steps, threads int) (*optimizer.Update, optimizer.Schedule, error) {
+// deviation is that of the noise on each value of a step's mean gradient.
+func Update(c *configs.Config, dim, steps, threads int, deviation func(step int) float64) (*optimizer.Update, optimizer.Schedule, error) {
 	update, err := optimizer.NewUpdate(c.Optimizer.Rule, dim, threads)
 	if err != nil {
 		return nil, optimizer.Schedule{}, err
@@ -54,16 +54,17 @@ func Update(c *configs.Config, dim, steps, threads int) (*optimizer.Update, opti
 	schedule := optimizer.Schedule{
 		Curve: c.Optimizer.Schedule.Curve, Peak: c.Optimizer.LearningRate, Steps: steps, WarmupSteps: c.Optimizer.Schedule.WarmupSteps,
 	}
-	if c.Optimizer.ByPath() {
-		schedule.Peak = 1
-		if err := schedule.Check(); err != nil {
-			return nil, schedule, err
-		}
-		schedule = schedule.WithPath(c.Optimizer.PathLength * math.Pow(c.Privacy.Epsilon, pathExponent) / c.Privacy.ClipNorm)
+	if !c.Optimizer.ByNoise() {
+		return update, schedule, schedule.Check()
 	}
+	schedule.Peak = 1
+	if err := schedule.Check(); err != nil {
+		return nil, schedule, err
+	}
+	momentum := 0.0
+	if rule, ok := c.Optimizer.Rule.(*optimizer.Momentum); ok {
+		momentum = rule.Momentum
+	}
+	schedule = schedule.WithNoise(c.Optimizer.ParameterNoise, deviation, momentum)
 	return update, schedule, schedule.Check()
 }
-
-// pathExponent says how the best path grows with the budget: less noise lets a model go further
-// before the noise in it outweighs what it learns. docs/results.md has the measurements.
-const pathExponent = 0.75

@@ -219,7 +219,7 @@ func (r *Run) build(o Options, a account.Accountants, released *accountant.Ledge
 // compile makes the update rule and the mean, and declares the graphs of training and evaluation.
 func (r *Run) compile() error {
 	var err error
-	if r.update, r.schedule, err = setup.Update(r.config, len(r.model.Values), r.plan.Steps, r.pool.Threads()); err != nil {
+	if r.update, r.schedule, err = setup.Update(r.config, len(r.model.Values), r.plan.Steps, r.pool.Threads(), r.plan.Deviation); err != nil {
 		return err
 	}
 	if r.mean, err = optimizer.NewMean(r.config.Training.Average, r.model.Values, r.plan.Steps); err != nil {
