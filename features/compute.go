@@ -61,8 +61,8 @@ func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 	return rows, nil
 }
 
-// Folder is the name of a cache's folder.
-const Folder = ".features"
+// Folder is the name of a cache's folder. Rows are as private as the pictures.
+const Folder = ".features-private"
 
 // kept is how many data sets a cache holds, or one set under so many recipes; CIFAR-10 takes 830 MB.
 const kept = 4
