@@ -142,8 +142,12 @@ func (g *gemm) plan(threads int) {
 		return
 	}
 	// Blocks of columns share nothing that is packed, blocks of rows pack all of
-	// B again: columns are cut first, but not into less than minBlockCols.
+	// B again: columns are cut first, but not into less than minBlockCols. Where
+	// they are many there are more blocks than threads, as in Run.
 	cols := min(threads, max(1, g.n/minBlockCols))
+	if wide := g.n / blockCols; !g.packA && wide > threads {
+		cols = min(wide, chunksPerWorker*threads)
+	}
 	rows := (threads + cols - 1) / cols
 	g.wideBlock = roundUp((g.n+cols-1)/cols, g.kernel.tileCols)
 	g.tallBlock = roundUp((g.m+rows-1)/rows, g.kernel.tileRows)

@@ -125,6 +125,12 @@ func (p *Pool) runParallel(n, grain int, f func(worker, lo, hi int)) {
 		h.call()
 	}
 	p.drain(0)
+	for _, h := range helpers {
+		if h.cancel() { // there is nothing left to help with
+			p.busy.Add(-1)
+			p.pending.Done()
+		}
+	}
 	for spin := 0; spin < spins && p.busy.Load() > 0; spin++ {
 	}
 	p.pending.Wait()
@@ -154,21 +160,25 @@ const spins = 1 << 17
 
 // helper is where a worker waits for calls.
 type helper struct {
-	calls  atomic.Uint32
-	seen   uint32 // calls that the worker has taken; its own
+	called atomic.Bool // and neither taken nor cancelled
 	asleep atomic.Bool
 	wake   chan struct{} // holds one wake-up; closed at the end
 }
 
-// call gives the worker one loop to help with. It has finished the one before.
+// call asks the worker to help with one loop. The call before it was taken and finished, or
+// cancelled.
 func (h *helper) call() {
-	h.calls.Add(1)
+	h.called.Store(true)
 	if h.asleep.CompareAndSwap(true, false) {
 		h.wake <- struct{}{}
 	}
 }
 
-// wait returns true for a call and false when there will be none.
+// cancel takes back a call, and reports false if the worker has taken it. On a machine with other
+// work a worker may come milliseconds after its call: a loop that is done does not wait for it.
+func (h *helper) cancel() bool { return h.called.CompareAndSwap(true, false) }
+
+// wait returns true for a call, which it takes, and false when there will be none.
 func (h *helper) wait() bool {
 	for {
 		for range spins {
@@ -178,28 +188,18 @@ func (h *helper) wait() bool {
 		}
 		h.asleep.Store(true)
 		// Whoever called before it saw the worker asleep does not wake it.
-		if h.calls.Load() != h.seen && h.asleep.CompareAndSwap(true, false) {
-			return h.taken()
+		if !h.called.Load() || !h.asleep.CompareAndSwap(true, false) {
+			if _, open := <-h.wake; !open {
+				return false
+			}
 		}
-		if _, open := <-h.wake; !open {
-			return false
-		}
-		// A wake-up may be late: its call can have been seen, and finished, before the
-		// worker went to sleep.
-		if h.taken() {
-			return true
-		}
+		// A wake-up may be late: its call can have been taken before the worker went to sleep, or
+		// cancelled.
 	}
 }
 
-// taken reports whether there is a call that the worker has not seen, and takes it.
-func (h *helper) taken() bool {
-	if h.calls.Load() == h.seen {
-		return false
-	}
-	h.seen++
-	return true
-}
+// taken reports whether there is a call, and takes it.
+func (h *helper) taken() bool { return h.called.Load() && h.called.CompareAndSwap(true, false) }
 
 // drain takes chunks of the loop in progress until none is left.
 func (p *Pool) drain(worker int) {

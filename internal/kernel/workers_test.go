@@ -198,7 +198,7 @@ func TestLateWakeUpIsNoCall(t *testing.T) {
 		}
 		close(taken)
 	}()
-	h.calls.Add(1) // the first half
+	h.called.Store(true) // the first half
 	<-taken
 	for !h.asleep.CompareAndSwap(true, false) { // the second half, late
 		runtime.Gosched()
@@ -216,5 +216,42 @@ func TestLateWakeUpIsNoCall(t *testing.T) {
 	close(h.wake)
 	if _, open := <-taken; open {
 		t.Fatal("a call after the end")
+	}
+}
+
+// A call is taken by the worker or cancelled by the caller, never both: calls that are cancelled at
+// once, whatever the worker is doing, are as many as those that it does not take.
+func TestCancelledCallsAreNotTaken(t *testing.T) {
+	h := &helper{wake: make(chan struct{}, 1)}
+	finished := make(chan int)
+	go func() {
+		taken := 0
+		for h.wait() {
+			taken++
+		}
+		finished <- taken
+	}()
+	const calls = 2000
+	cancelled := 0
+	for i := range calls {
+		h.call()
+		for range i % 100 { // let it come now and then
+			runtime.Gosched()
+		}
+		if h.cancel() {
+			cancelled++
+		}
+	}
+	close(h.wake)
+	if taken := <-finished; taken+cancelled != calls {
+		t.Errorf("%d calls taken and %d cancelled of %d", taken, cancelled, calls)
+	}
+}
+
+// TestRunDoesNotWaitForIdleWorkers runs a loop whose second worker is never there.
+func TestRunDoesNotWaitForIdleWorkers(t *testing.T) {
+	p := &Pool{helpers: []*helper{{wake: make(chan struct{}, 1)}}, owners: make([]atomic.Int64, 2)}
+	for range 3 {
+		checkCover(t, p, 100, 1)
 	}
 }
