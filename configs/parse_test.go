@@ -138,6 +138,8 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{tableBase, "data.classes=[\"<=50K\", \">50K\"]", `- "\u003c=50K"`},
 		{tableBase, "data.mean=[-40, 1000]", "mean: [-40, 1000]"},
 		{tableBase, "data.std=[20000]", "std: [20000]"},
+		{vectorsBase, "data.vectors=/tmp/vectors", "vectors: /tmp/vectors"},
+		{vectorsBase, "data.width=65536", "width: 65536"},
 		{smallest, "model.name=mlp", "name: mlp"},
 		{smallest, "model.layers=[flatten, linear: {out_features: classes}]", "- linear: {out_features: classes, bias: true}"},
 		{smallest, "privacy.epsilon=1.5", "epsilon: 1.5"},
@@ -207,6 +209,8 @@ func TestOverridesSetEveryKey(t *testing.T) {
 
 const tableBase = "data: {table: records, columns: [age, pay], label: sick, classes: [a, b]}\nprivacy: {epsilon: 3}\n"
 
+const vectorsBase = "data: {vectors: vectors, width: 8, classes: [a, b]}\nprivacy: {epsilon: 3}\n"
+
 const folderBase = "data: {folder: pictures, classes: [a, b], size: 28, channels: 1}\nprivacy: {epsilon: 3}\n"
 
 func TestOverridesReplaceWhatTheyExclude(t *testing.T) {
@@ -219,6 +223,9 @@ func TestOverridesReplaceWhatTheyExclude(t *testing.T) {
 		{folderBase, []string{"data.name=digits"}, smallest},
 		{folderBase, []string{"data.table=records", "data.columns=[age, pay]", "data.label=sick"}, tableBase},
 		{tableBase, []string{"data.name=digits"}, smallest},
+		{tableBase, []string{"data.vectors=vectors", "data.width=8"}, vectorsBase},
+		{vectorsBase, []string{"data.table=records", "data.columns=[age, pay]", "data.label=sick"}, tableBase},
+		{"data: {name: digits, mean: [0.5]}\nprivacy: {epsilon: 3}", []string{"data.vectors=vectors", "data.width=8", "data.classes=[a, b]"}, vectorsBase},
 		{tableBase, []string{"data.folder=pictures", "data.size=28", "data.channels=1"}, folderBase},
 		{smallest, []string{"data.table=records", "data.columns=[age, pay]", "data.label=sick", "data.classes=[a, b]"}, tableBase},
 		{smallest + "model: {layers: [flatten]}", []string{"model.name=mlp"}, smallest + "model: {name: mlp}"},

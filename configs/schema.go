@@ -149,7 +149,7 @@ func (f *field) hasDefault() bool {
 	}
 	n, isNumber := f.format.(setting.Number)
 	optional := isNumber && n.Word != ""
-	ownData := f.only == withFolder || f.only == withTable || f.only == withOwnData
+	ownData := f.only == withFolder || f.only == withTable || f.only == withVectors || f.only == withOwnData
 	return !optional && len(others(f.path)) == 0 && !ownData
 }
 

@@ -132,10 +132,14 @@ func (d *Description) fillMemory(c *configs.Config, plan *train.RunPlan, m *mode
 	if err != nil {
 		return err
 	}
-	const float32Bytes, float64Bytes = 4, 8
+	const float16Bytes, float32Bytes, float64Bytes = 2, 4, 8
 	perParameter := float32Bytes*(2+len(update.State().Slots)) + float64Bytes // values and partial sum; slots; sum
+	stored := o.Shape.Bytes()
+	if c.Data.Vectors != "" {
+		stored = float16Bytes * o.Shape.Values()
+	}
 	d.Memory = Memory{
-		Graph: g.Bytes(), Parameters: perParameter * len(m.Values), Pictures: (o.Examples + o.Tests) * o.Shape.Bytes(),
+		Graph: g.Bytes(), Parameters: perParameter * len(m.Values), Pictures: (o.Examples + o.Tests) * stored,
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 		ExpectedBatchSize: r.plan.ExpectedBatchSize, MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step,
 		LedgerEntries: releases, LedgerHead: r.journal.Hash(), Together: together,
 		Data: r.registered.Data.Name, Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
-		NotPrivate: notPrivate(r.source, r.diagnosed()), Fallbacks: r.plan.Fallbacks,
+		NotPrivate: notPrivate(r.source, r.config.Data.Vectors != "", r.diagnosed()), Fallbacks: r.plan.Fallbacks,
 	}
 	if plain, err := accountant.PlainEpsilon(r.journal.Ledger(), spent.Delta); err == nil && !math.IsInf(plain, 1) {
 		s.EpsilonPlain = &plain
@@ -66,16 +66,22 @@ func (r *Run) diagnosed() bool {
 	return r.diagnoses != nil || err == nil
 }
 
-func notPrivate(source *data.Split, diagnosed bool) []string {
+func notPrivate(source *data.Split, vectors, diagnosed bool) []string {
 	shape, kept := source.Train.Shape(), "the size and channels of the pictures"
 	if shape.IsRow() {
 		kept = "the names of the columns"
+	}
+	if vectors {
+		kept = "the width of the vectors"
 	}
 	list := []string{
 		fmt.Sprintf("the number of training examples, %d, which fixes the sampling probability", source.Train.Len()),
 		fmt.Sprintf("the names of the classes, %s, and every value of the configuration; if they were chosen by looking at the training %s, that choice is not covered", kept, shape.Noun()),
 		"the test " + shape.Noun() + ": the test accuracy and test loss are computed without protection",
 		"how long the run and its steps took, and the times of its files: a step takes longer when more examples were drawn. No file of the run holds such a time, but for private diagnostics",
+	}
+	if vectors {
+		list = append(list, "what computed the vectors that the network sees: each is taken as a function of one example, and if that function was learnt from the training examples, the guarantee does not cover what it tells of them")
 	}
 	if diagnosed {
 		list = append(list, fmt.Sprintf("%s: training losses, gradient norms, clipped fractions, real batch sizes and times of steps, computed from the training examples without noise. Whoever sees that file has no guarantee", folder.Diagnostics))
