@@ -21,6 +21,9 @@ func check(r *source.Report, c *Config, doc document, bad map[string]bool, secti
 		r.Addf(s.at, key, "found nothing, expected %s", expected)
 	}
 	checkData(r, c, doc, bad, missing)
+	if c.Model.Init != "" && !doc.has("model.init_trained_on") {
+		missing("model", "model.init_trained_on", fieldAt("model.init_trained_on").format.Expected()+", because model.init is given")
+	}
 	checkBudget(c, doc, bad, missing)
 	checkConstants(r, c, doc, bad)
 	checkWarmup(r, c, doc, bad)

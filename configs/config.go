@@ -64,6 +64,11 @@ func broadcast(values []float64, n int) []float64 {
 type Model struct {
 	Name   string
 	Layers model.Sequential
+
+	Init          string   // a file with weights to begin with; "" is random ones
+	InitTrainedOn string   // with Init: public, private or nothing; what the statement says of them
+	InitExcept    []string // with Init: layers and parameters that begin at random all the same
+	Freeze        []string // layers and parameters that are not trained
 }
 
 // Network returns the layers of the model, wherever they come from.

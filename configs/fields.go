@@ -71,6 +71,7 @@ var (
 	withOwnData  = &condition{"data.folder", "or data.table or data.vectors", func(c *Config) bool { return withFolder.holds(c) || withTable.holds(c) || withVectors.holds(c) }}
 	hasConstants = &condition{"data.vectors", "left out", func(c *Config) bool { return !withVectors.holds(c) }}
 	withFeatures = &condition{"features.name", or(features.Transforms().Names()[1:]), func(c *Config) bool { return c.Features.Any() }}
+	withInit     = &condition{"model.init", "", func(c *Config) bool { return c.Model.Init != "" }}
 	byNoise      = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
 	withPoisson  = &condition{"training.sampling", "poisson", func(c *Config) bool { return c.Training.Sampling == release.Poisson{} }}
 	withDigits   = &condition{"data.name", "digits", func(c *Config) bool { return c.Data.Name == "digits" }}
@@ -140,6 +141,14 @@ var modelFields = []*field{
 		"A ready network; its layers are in configs/networks.", nil},
 	{"model.layers", model.List{NonEmpty: true}, func(c *Config) any { return &c.Model.Layers },
 		"The layers of a network of your own.", nil},
+	{"model.init", weightFile, func(c *Config) any { return &c.Model.Init },
+		"A file with the weights that training begins with, under PyTorch's names and in its layouts, in float32; \"\" begins at random.", nil},
+	{"model.init_trained_on", setting.Choice{"public", "private", "nothing"}, func(c *Config) any { return &c.Model.InitTrainedOn },
+		"What those weights were trained on, for the privacy statement: the guarantee does not cover what they tell of private data.", withInit},
+	{"model.init_except", listOf[string]{of: layerName, max: 1000, what: "names", distinct: true}, func(c *Config) any { return &c.Model.InitExcept },
+		"Layers or parameters that begin at random, because the file does not have them or has them in another shape; every other parameter must be there.", withInit},
+	{"model.freeze", listOf[string]{of: layerName, max: 1000, what: "names", distinct: true}, func(c *Config) any { return &c.Model.Freeze },
+		"Layers or parameters that are not trained, by the names that train describe prints: they get no gradient and no noise, and count nothing in clip_norm.", nil},
 }
 
 func privacyFields(policies setting.Kinds[clip.Scheme]) []*field {
@@ -232,7 +241,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"features.name", "privacy.clipping", "privacy.noise_schedule", "training.average", "training.sampling"}
+var later = []string{"features.name", "model.init", "model.init_except", "model.freeze", "privacy.clipping", "privacy.noise_schedule", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

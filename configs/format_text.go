@@ -23,6 +23,9 @@ var (
 	className = format.Text{What: "the name of a folder", Pattern: `^[^./\\:*?"<>|][^/\\:*?"<>|]*$`, Max: 100}
 	folder    = format.Text{What: "the path of a folder", Pattern: `^.+$`, Max: 4096}
 
+	layerName  = format.Text{What: "the name of a layer or parameter, such as 0 or 0.weight", Pattern: `^[A-Za-z0-9_.]+$`, Max: 200, Digits: true}
+	weightFile = format.Text{What: "the path of a .safetensors file", Pattern: `^$|\.safetensors$`, Max: 4096, Empty: true}
+
 	columnName = format.Text{What: "the name of a column", Pattern: `^\S.*$`, Max: 200}
 	labelValue = format.Text{What: "a value of the label column", Pattern: `^\S.*$`, Max: 100}
 )

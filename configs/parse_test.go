@@ -142,6 +142,10 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{vectorsBase, "data.width=65536", "width: 65536"},
 		{smallest, "model.name=mlp", "name: mlp"},
 		{smallest, "model.layers=[flatten, linear: {out_features: classes}]", "- linear: {out_features: classes, bias: true}"},
+		{smallest + initial, "model.init=a/b.safetensors", "init: a/b.safetensors"},
+		{smallest + initial, "model.init_trained_on=private", "init_trained_on: private"},
+		{smallest + initial, "model.init_except=[7, 5.bias]", "init_except:\n    - \"7\"\n    - 5.bias\n"},
+		{smallest, "model.freeze=[0, 3.body.0]", "freeze:\n    - \"0\"\n    - 3.body.0\n"},
 		{smallest, "privacy.epsilon=1.5", "epsilon: 1.5"},
 		{smallest, "privacy.noise_multiplier=2", "noise_multiplier: 2"},
 		{smallest, "privacy.delta=1e-6", "delta: 1.0e-6"},
@@ -208,6 +212,8 @@ func TestOverridesSetEveryKey(t *testing.T) {
 }
 
 const tableBase = "data: {table: records, columns: [age, pay], label: sick, classes: [a, b]}\nprivacy: {epsilon: 3}\n"
+
+const initial = "model: {init: weights.safetensors, init_trained_on: public}\n"
 
 const vectorsBase = "data: {vectors: vectors, width: 8, classes: [a, b]}\nprivacy: {epsilon: 3}\n"
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 
 	"dpsgd/accountant"
 	"dpsgd/data"
@@ -29,6 +30,11 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 		LedgerEntries: releases, LedgerHead: r.journal.Hash(), Together: together,
 		Data: r.registered.Data.Name, Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
 		NotPrivate: notPrivate(r.source, r.config.Data.Vectors != "", r.diagnosed()), Fallbacks: r.plan.Fallbacks,
+		FrozenValues: r.model.FrozenValues(),
+	}
+	if r.initial != "" {
+		s.InitialWeights = fmt.Sprintf("%s with the SHA-256 `%s`, declared as trained on %s", filepath.Base(r.config.Model.Init), r.initial, trainedOn[r.config.Model.InitTrainedOn].what)
+		s.NotPrivate = append(s.NotPrivate, trainedOn[r.config.Model.InitTrainedOn].notCovered)
 	}
 	if plain, err := accountant.PlainEpsilon(r.journal.Ledger(), spent.Delta); err == nil && !math.IsInf(plain, 1) {
 		s.EpsilonPlain = &plain
@@ -47,6 +53,14 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 		s.TargetEpsilon = r.plan.Budget.Epsilon
 	}
 	return s
+}
+
+// trainedOn is what the statement says of initial weights: what was declared about them, and what
+// the guarantee does not cover.
+var trainedOn = map[string]struct{ what, notCovered string }{
+	"public":  {"public data", "what the initial weights tell of the data that they were trained on, which is declared as public; if training examples of this run were among them, the guarantee does not hold for those"},
+	"private": {"PRIVATE data", "what the initial weights tell of the PRIVATE data that they were trained on: the model of this run begins with them and passes that on, and this statement covers the steps of this run alone. If that training was private, its guarantee adds to this one for whoever is in both sets"},
+	"nothing": {"nothing", "the initial weights, which are declared as trained on nothing: if they were trained on examples of anybody, the guarantee does not cover what they tell of those"},
 }
 
 // times says how often something was done.

@@ -30,11 +30,12 @@ type Text struct {
 	Pattern string // a regular expression, the same for Go and JSON schemas
 	Max     int    // runes
 	Empty   bool   // "" is allowed
+	Digits  bool   // a whole number needs no quotes
 }
 
 // Parse implements [setting.Scalar].
 func (f Text) Parse(s string, quoted bool, into any) bool {
-	if !quoted && source.Ambiguous(s) ||
+	if !quoted && source.Ambiguous(s) && !(f.Digits && isWhole(s)) ||
 		s == "" && !f.Empty ||
 		utf8.RuneCountInString(s) > f.Max ||
 		strings.ContainsFunc(s, source.IsControl) ||
@@ -58,7 +59,16 @@ func (f Text) Expected() string {
 
 // Schema implements [setting.Format].
 func (f Text) Schema() setting.Object {
-	return setting.Object{"type", "string", "pattern", f.Pattern, "maxLength", f.Max}
+	o := setting.Object{"type", "string", "pattern", f.Pattern, "maxLength", f.Max}
+	if f.Digits {
+		return setting.Object{"anyOf", []setting.Object{o, {"type", "integer", "minimum", 0}}}
+	}
+	return o
+}
+
+// isWhole reports whether a text has digits alone.
+func isWhole(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 }
 
 // OneOf is one of a few whole numbers, stored in a *int.
