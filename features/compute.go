@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"dpsgd/data"
 	"dpsgd/features/store"
@@ -13,10 +16,9 @@ import (
 
 // Request is what [Compute] works with, beside recipe and pictures. None of it changes the rows.
 type Request struct {
-	// Caches are folders that rows are kept in: they are looked for in all of them, and kept in the
-	// first one that can be written to. None keeps nothing.
-	Caches []string
-	Pool   *kernel.Pool
+	// Cache is the folder below which rows are kept; "" keeps nothing.
+	Cache string
+	Pool  *kernel.Pool
 	// Computed is told how many of all pictures are done; nil tells nobody. It is not called for
 	// rows from a cache.
 	Computed func(done, total int)
@@ -26,7 +28,7 @@ type Request struct {
 // cache, or new ones. Rows that cannot be kept are computed all the same.
 func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 	fingerprint := r.fingerprint(pictures)
-	if rows := cached(fingerprint, q.Caches); rows != nil {
+	if rows := cached(q.Cache, fingerprint); rows != nil {
 		rows.Name = pictures.Name
 		return rows, nil
 	}
@@ -54,13 +56,16 @@ func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 	if err != nil {
 		return nil, err
 	}
-	keep(fingerprint, q.Caches, trainRows, testRows)
+	keep(q.Cache, fingerprint, trainRows, testRows)
 	rows.Train, rows.Test = trainRows, testRows
 	return rows, nil
 }
 
-// Folder is the folder of a cache, below that of the data or of the runs.
-const Folder = ".features"
+// Folder is the name of a cache's folder. Rows are as private as the pictures.
+const Folder = ".features-private"
+
+// kept is how many data sets a cache holds, or one set under so many recipes; CIFAR-10 takes 830 MB.
+const kept = 4
 
 func paths(cache string, fingerprint store.Fingerprint) (train, test string) {
 	base := filepath.Join(cache, Folder, hex.EncodeToString(fingerprint[:8]))
@@ -69,31 +74,51 @@ func paths(cache string, fingerprint store.Fingerprint) (train, test string) {
 
 // cached is what is kept of both sets, or nil. A file that is damaged or of other pictures is as
 // good as none.
-func cached(fingerprint store.Fingerprint, caches []string) *data.Split {
-	for _, cache := range caches {
-		trainPath, testPath := paths(cache, fingerprint)
-		train, err := store.Open(trainPath, fingerprint)
-		if err != nil {
-			continue
-		}
-		test, err := store.Open(testPath, fingerprint)
-		if err != nil {
-			continue
-		}
-		return &data.Split{Train: train, Test: test}
+func cached(cache string, fingerprint store.Fingerprint) *data.Split {
+	if cache == "" {
+		return nil
 	}
-	return nil
+	trainPath, testPath := paths(cache, fingerprint)
+	train, err := store.Open(trainPath, fingerprint)
+	if err != nil {
+		return nil
+	}
+	test, err := store.Open(testPath, fingerprint)
+	if err != nil {
+		return nil
+	}
+	now := time.Now()
+	_ = os.Chtimes(testPath, now, now) // what was used last goes last; if not, it is computed again
+	return &data.Split{Train: train, Test: test}
 }
 
-// keep keeps both sets in the first folder that takes them.
-func keep(fingerprint store.Fingerprint, caches []string, train, test *data.Features) {
-	for _, cache := range caches {
-		trainPath, testPath := paths(cache, fingerprint)
-		if os.MkdirAll(filepath.Dir(trainPath), 0o700) != nil {
-			continue
+// keep keeps both sets, and lets go of those that were not used for longest. Where there is no room
+// for them, nothing is lost but time.
+func keep(cache string, fingerprint store.Fingerprint, train, test *data.Features) {
+	if cache == "" {
+		return
+	}
+	trainPath, testPath := paths(cache, fingerprint)
+	if os.MkdirAll(filepath.Dir(trainPath), 0o700) != nil {
+		return
+	}
+	if store.Save(trainPath, fingerprint, train) != nil || store.Save(testPath, fingerprint, test) != nil {
+		return
+	}
+	tests, err := filepath.Glob(filepath.Join(cache, Folder, "*.test"))
+	if err != nil || len(tests) <= kept {
+		return
+	}
+	used := func(path string) time.Time {
+		info, err := os.Stat(path)
+		if err != nil {
+			return time.Time{}
 		}
-		if store.Save(trainPath, fingerprint, train) == nil && store.Save(testPath, fingerprint, test) == nil {
-			return
-		}
+		return info.ModTime()
+	}
+	slices.SortFunc(tests, func(a, b string) int { return used(b).Compare(used(a)) })
+	for _, old := range tests[kept:] {
+		_ = os.Remove(old)
+		_ = os.Remove(strings.TrimSuffix(old, ".test") + ".train")
 	}
 }

@@ -161,7 +161,7 @@ func TestOutlineOfAFolder(t *testing.T) {
 		tiny.Write(t, filepath.Join(dir, "notes.txt"), "")
 	}
 	own := func(folder string) *configs.Config {
-		return load(t, "own-pictures", "data.folder="+folder, "data.classes=[cat, dog]", "training.batch_size=2", "privacy.delta=1e-2")
+		return load(t, "own-pictures", "data.folder="+folder, "data.classes=[cat, dog]", "privacy.delta=1e-2")
 	}
 	if o, err := setup.OutlineOf(own(folder), 0); err != nil || o.Examples != 8 || o.Tests != 3 || o.Classes != 2 {
 		t.Errorf("found %+v (%v), expected 8 and 3 pictures", o, err)

@@ -14,6 +14,7 @@ import (
 //
 // How k is cut depends on k alone, and a tile sums in the same order whatever its
 // size and whether it was packed. That makes the result independent of threads.
+// Products of few, long rows take another way: see dots.go.
 const (
 	blockDepth = 256
 	blockRows  = 384
@@ -57,8 +58,9 @@ func (p *Pool) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32
 	g.c, g.ldc = c, ldc
 	g.m, g.n, g.k, g.alpha, g.beta = m, n, k, alpha, beta
 	g.kernel = active
-	g.plan(p.Threads())
-	if g.gridRows*g.gridCols == 1 {
+	if g.dots() {
+		p.Run(m, grainDots, g.runDots)
+	} else if g.plan(p.Threads()); g.gridRows*g.gridCols == 1 {
 		g.block(0, m, 0, n)
 	} else {
 		p.Run(g.gridRows*g.gridCols, 1, g.runBlocks)
@@ -115,13 +117,13 @@ type gemm struct {
 	gridRows, gridCols   int
 	tallBlock, wideBlock int
 
-	runBlocks func(worker, lo, hi int) // the method, bound once
+	runBlocks, runDots func(worker, lo, hi int) // the methods blocks and dotRows, bound once
 }
 
 // gemms keeps products that are done, so that a call allocates nothing.
 var gemms = sync.Pool{New: func() any {
 	g := new(gemm)
-	g.runBlocks = g.blocks
+	g.runBlocks, g.runDots = g.blocks, g.dotRows
 	return g
 }}
 

@@ -58,5 +58,25 @@ func tileAVX2Short5(tiles int, k int, a *float32, rs int, cs int, as int, b *flo
 // tileAVX2Short6 computes 6 rows of C per tile.
 func tileAVX2Short6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
+// dotsAVX2Tile writes the products of rows of a and b, 8·blocks values long, to 2×5 values of c.
+//
+//go:noescape
+func dotsAVX2Tile(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
+
+// dotsAVX2Row writes the products of rows of a and b, 8·blocks values long, to 1×5 values of c.
+//
+//go:noescape
+func dotsAVX2Row(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
+
+// dotsAVX2Column writes the products of rows of a and b, 8·blocks values long, to 2×1 values of c.
+//
+//go:noescape
+func dotsAVX2Column(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
+
+// dotsAVX2Single writes the products of rows of a and b, 8·blocks values long, to 1×1 values of c.
+//
+//go:noescape
+func dotsAVX2Single(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
+
 // multiplyAddsAVX2 runs rounds of 12 vector multiply-adds.
 func multiplyAddsAVX2(rounds int)

@@ -2851,6 +2851,258 @@ stored42:
 	VZEROUPPER
 	RET
 
+// func dotsAVX2Tile(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
+// Requires: AVX, FMA3
+TEXT ·dotsAVX2Tile(SB), NOSPLIT, $0-56
+	MOVQ   blocks+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   lda+16(FP), DX
+	SHLQ   $0x02, DX
+	LEAQ   (DX)(DX*2), BX
+	MOVQ   b+24(FP), BX
+	MOVQ   ldb+32(FP), SI
+	SHLQ   $0x02, SI
+	LEAQ   (SI)(SI*2), DI
+	VXORPS Y9, Y9, Y9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+
+loop:
+	VMOVUPS      (CX), Y10
+	VMOVUPS      (CX)(DX*1), Y11
+	VMOVUPS      (BX), Y12
+	VFMADD231PS  Y12, Y10, Y9
+	VFMADD231PS  Y12, Y11, Y4
+	VMOVUPS      (BX)(SI*1), Y12
+	VFMADD231PS  Y12, Y10, Y0
+	VFMADD231PS  Y12, Y11, Y5
+	VMOVUPS      (BX)(SI*2), Y12
+	VFMADD231PS  Y12, Y10, Y1
+	VFMADD231PS  Y12, Y11, Y6
+	VMOVUPS      (BX)(DI*1), Y12
+	VFMADD231PS  Y12, Y10, Y2
+	VFMADD231PS  Y12, Y11, Y7
+	VMOVUPS      (BX)(SI*4), Y12
+	VFMADD231PS  Y12, Y10, Y3
+	VFMADD231PS  Y12, Y11, Y8
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, BX
+	DECQ         AX
+	JNZ          loop
+	MOVQ         ldc+48(FP), CX
+	SHLQ         $0x02, CX
+	MOVQ         c+40(FP), AX
+	VMOVAPS      Y9, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, (AX)
+	VMOVAPS      Y0, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, 4(AX)
+	VMOVAPS      Y1, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, 8(AX)
+	VMOVAPS      Y2, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, 12(AX)
+	VMOVAPS      Y3, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, 16(AX)
+	ADDQ         CX, AX
+	VMOVAPS      Y4, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, (AX)
+	VMOVAPS      Y5, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, 4(AX)
+	VMOVAPS      Y6, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, 8(AX)
+	VMOVAPS      Y7, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, 12(AX)
+	VMOVAPS      Y8, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, 16(AX)
+	ADDQ         CX, AX
+	VZEROUPPER
+	RET
+
+// func dotsAVX2Row(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
+// Requires: AVX, FMA3
+TEXT ·dotsAVX2Row(SB), NOSPLIT, $0-56
+	MOVQ   blocks+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   b+24(FP), DX
+	MOVQ   ldb+32(FP), BX
+	SHLQ   $0x02, BX
+	LEAQ   (BX)(BX*2), SI
+	VXORPS Y4, Y4, Y4
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+loop:
+	VMOVUPS      (CX), Y5
+	VMOVUPS      (DX), Y6
+	VFMADD231PS  Y6, Y5, Y4
+	VMOVUPS      (DX)(BX*1), Y6
+	VFMADD231PS  Y6, Y5, Y0
+	VMOVUPS      (DX)(BX*2), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVUPS      (DX)(SI*1), Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVUPS      (DX)(BX*4), Y6
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	DECQ         AX
+	JNZ          loop
+	MOVQ         ldc+48(FP), CX
+	SHLQ         $0x02, CX
+	MOVQ         c+40(FP), AX
+	VMOVAPS      Y4, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, (AX)
+	VMOVAPS      Y0, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, 4(AX)
+	VMOVAPS      Y1, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, 8(AX)
+	VMOVAPS      Y2, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, 12(AX)
+	VMOVAPS      Y3, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, 16(AX)
+	ADDQ         CX, AX
+	VZEROUPPER
+	RET
+
+// func dotsAVX2Column(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
+// Requires: AVX, FMA3
+TEXT ·dotsAVX2Column(SB), NOSPLIT, $0-56
+	MOVQ   blocks+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   lda+16(FP), DX
+	SHLQ   $0x02, DX
+	LEAQ   (DX)(DX*2), BX
+	MOVQ   b+24(FP), BX
+	VXORPS Y1, Y1, Y1
+	VXORPS Y0, Y0, Y0
+
+loop:
+	VMOVUPS      (CX), Y2
+	VMOVUPS      (CX)(DX*1), Y3
+	VMOVUPS      (BX), Y4
+	VFMADD231PS  Y4, Y2, Y1
+	VFMADD231PS  Y4, Y3, Y0
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, BX
+	DECQ         AX
+	JNZ          loop
+	MOVQ         ldc+48(FP), CX
+	SHLQ         $0x02, CX
+	MOVQ         c+40(FP), AX
+	VMOVAPS      Y1, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, (AX)
+	ADDQ         CX, AX
+	VMOVAPS      Y0, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, (AX)
+	ADDQ         CX, AX
+	VZEROUPPER
+	RET
+
+// func dotsAVX2Single(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
+// Requires: AVX, FMA3
+TEXT ·dotsAVX2Single(SB), NOSPLIT, $0-56
+	MOVQ   blocks+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   b+24(FP), DX
+	VXORPS Y0, Y0, Y0
+
+loop:
+	VMOVUPS      (CX), Y1
+	VMOVUPS      (DX), Y2
+	VFMADD231PS  Y2, Y1, Y0
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	DECQ         AX
+	JNZ          loop
+	MOVQ         ldc+48(FP), CX
+	SHLQ         $0x02, CX
+	MOVQ         c+40(FP), AX
+	VMOVAPS      Y0, Y14
+	VEXTRACTF128 $0x01, Y14, X15
+	VADDPS       X15, X14, X14
+	VHADDPS      X14, X14, X14
+	VHADDPS      X14, X14, X14
+	VMOVSS       X14, (AX)
+	ADDQ         CX, AX
+	VZEROUPPER
+	RET
+
 // func multiplyAddsAVX2(rounds int)
 // Requires: AVX, FMA3
 TEXT ·multiplyAddsAVX2(SB), NOSPLIT, $0-8

@@ -112,5 +112,25 @@ func tileAVX512Short11(tiles int, k int, a *float32, rs int, cs int, as int, b *
 // tileAVX512Short12 computes 12 rows of C per tile.
 func tileAVX512Short12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
+// dotsAVX512Tile writes the products of rows of a and b, 16·blocks values long, to 4×5 values of c.
+//
+//go:noescape
+func dotsAVX512Tile(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
+
+// dotsAVX512Row writes the products of rows of a and b, 16·blocks values long, to 1×5 values of c.
+//
+//go:noescape
+func dotsAVX512Row(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
+
+// dotsAVX512Column writes the products of rows of a and b, 16·blocks values long, to 4×1 values of c.
+//
+//go:noescape
+func dotsAVX512Column(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
+
+// dotsAVX512Single writes the products of rows of a and b, 16·blocks values long, to 1×1 values of c.
+//
+//go:noescape
+func dotsAVX512Single(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
+
 // multiplyAddsAVX512 runs rounds of 12 vector multiply-adds.
 func multiplyAddsAVX512(rounds int)

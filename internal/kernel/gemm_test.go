@@ -14,7 +14,7 @@ import (
 // the shapes of several blocks every 13th element is looked at.
 func TestGemm(t *testing.T) {
 	sizes := []int{1, 2, 5, 6, 7, 8, 12, 13, 16, 17, 24, 31, 33, 47, 65}
-	shapes := [][3]int{{390, 530, 260}, {67, 130, 700}, {193, 17, 321}, {1, 1000, 5}, {1000, 1, 5}, {1, 1, 2000}}
+	shapes := [][3]int{{11, 12, 1040}, {2, 1, 2000}, {390, 530, 260}, {67, 130, 700}, {193, 17, 321}, {1, 1000, 5}, {1000, 1, 5}, {1, 1, 2000}}
 	for i, m := range sizes {
 		for j, n := range sizes {
 			shapes = append(shapes, [3]int{m, n, sizes[(3*i+7*j)%len(sizes)]})
@@ -132,6 +132,7 @@ func TestGemmThreads(t *testing.T) {
 		{transB: true, m: 1500, n: 33, k: 100, alpha: 1, beta: 1},
 		{transA: true, m: 37, n: 1000, k: 129, alpha: 0.5, beta: -1, gap: 3},
 		{transA: true, transB: true, m: 500, n: 313, k: 27, alpha: 1},
+		{transB: true, m: 99, n: 10, k: 1024, alpha: 1, gap: 1},
 	}
 	for _, k := range supportedKernels() {
 		defer use(k)()
@@ -166,6 +167,7 @@ func TestGemmNaNStaysInItsRow(t *testing.T) {
 			{m: 14, n: 35, k: 9, alpha: 1},
 			{transA: true, m: 70, n: 50, k: 400, alpha: 0},
 			{transB: true, m: 70, n: 19, k: 40, alpha: 1, beta: 1},
+			{transB: true, m: 7, n: 7, k: 1024, alpha: 1},
 		} {
 			a, b, c, lda, ldb, ldc := s.operands()
 			row, col, l := s.m/2, s.n/3, s.k-1
@@ -284,5 +286,8 @@ var gemmShapes = []struct {
 	{"conv2-input", false, false, 1024, 288, 32},
 	{"conv6-input", false, false, 64, 1152, 128},
 	{"gram-64", false, true, 64, 64, 1152},
+	// A layer of ten outputs on long rows.
+	{"head-forward", false, true, 256, 10, 6912},
+	{"head-weights", true, false, 10, 6912, 256},
 	{"small", false, false, 16, 25, 16},
 }

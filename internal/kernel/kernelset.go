@@ -13,6 +13,9 @@ type kernelSet struct {
 	// panel computes a block of C of at most tileCols columns and any number of
 	// rows, C = alpha·A·B + beta·C, and does not read C when beta is zero.
 	panel func(a blockA, b blockB, c blockC, alpha, beta float32)
+	// dots computes rows×cols values of C = A·Bᵀ whose sums have k terms, a multiple of dotLanes. An
+	// element is the same bit for bit whatever rows and cols are.
+	dots func(c []float32, ldc, rows, cols, k int, a []float32, lda int, b []float32, ldb int)
 	// transpose writes rows×cols values of src as cols×rows values of dst; the
 	// strides lead from row to row: dst[j*dstStride+i] = src[i*srcStride+j].
 	transpose func(dst []float32, dstStride int, src []float32, srcStride, rows, cols int)
@@ -77,6 +80,7 @@ var portableKernel = kernelSet{
 	tileCols:          portableCols,
 	multiplyAdds:      multiplyAdder{func(rounds int) { portableMultiplyAdds(rounds) }, portableChains},
 	panel:             portablePanel,
+	dots:              portableDots,
 	transpose:         portableTranspose,
 	copyRuns:          portableCopyRuns,
 	exp:               each(exp32),

@@ -9,6 +9,7 @@ var avx2Kernel = kernelSet{
 	tileRows:     6,
 	tileCols:     16,
 	panel:        avx2Tiles.panel,
+	dots:         avx2Dots.products,
 	multiplyAdds: multiplyAdder{multiplyAddsAVX2, 8 * vectorChains},
 	transpose:    transposeAVX2,
 	copyRuns:     copyRunsVectorsAVX2,
@@ -64,6 +65,7 @@ var avx512Kernel = func() kernelSet {
 	k := avx2Kernel
 	k.name, k.tileRows, k.tileCols = "avx512", 12, 32
 	k.panel = avx512Tiles.panel
+	k.dots = avx512Dots.products
 	k.multiplyAdds = multiplyAdder{multiplyAddsAVX512, 16 * vectorChains}
 	k.addRounded = addRoundedBlocksAVX512
 	k.round = roundBlocksAVX512

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
@@ -26,11 +25,7 @@ func seen(c *configs.Config, source *data.Split, o Options, pool *kernel.Pool) (
 	if !c.Features.Any() {
 		return source, nil
 	}
-	caches := []string{o.parent()} // for data that lies in the program itself, or cannot be written to
-	if own := cmp.Or(c.Data.Folder, o.DataDir, data.DefaultDir()); c.Data.Name != "digits" {
-		caches = []string{own, o.parent()}
-	}
-	return features.Compute(c.Features.Recipe, source, features.Request{Caches: caches, Pool: pool, Computed: o.Computed})
+	return features.Compute(c.Features.Recipe, source, features.Request{Cache: o.parent(), Pool: pool, Computed: o.Computed})
 }
 
 // centred subtracts the mean from all rows of both sets.

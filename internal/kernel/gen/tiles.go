@@ -13,13 +13,15 @@ type target struct {
 	name  string
 	rows  int // of C in one tile
 	lanes int // float32 values in a register
+
+	dotRows int // of the first matrix in one tile of dots
 }
 
 var (
 	// 6×16: 12 accumulators, 2 registers for B and 1 for A, of 16.
-	avx2 = target{name: "AVX2", rows: 6, lanes: 8}
+	avx2 = target{name: "AVX2", rows: 6, lanes: 8, dotRows: 2}
 	// 12×32: 24 accumulators, 2 registers for B and 1 for A, of 32.
-	avx512 = target{name: "AVX512", rows: 12, lanes: 16}
+	avx512 = target{name: "AVX512", rows: 12, lanes: 16, dotRows: 4}
 )
 
 // width is how the columns of a tile are held.
@@ -53,6 +55,7 @@ func tiles(t target) {
 			tile(t, w, rows)
 		}
 	}
+	dots(t)
 	limit(t)
 }
 
@@ -158,8 +161,8 @@ func (g *tileWriter) loadMask() {
 }
 
 // clear makes v zero.
-func (g *tileWriter) clear(v reg.VecVirtual) {
-	if g.lanes == 16 {
+func (t target) clear(v reg.VecVirtual) {
+	if t.lanes == 16 {
 		VPXORD(v, v, v) // VXORPS needs AVX512DQ at this width
 		return
 	}

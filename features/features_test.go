@@ -1,0 +1,201 @@
+package features
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/data"
+	"dpsgd/features/drawn"
+	"dpsgd/features/store"
+	"dpsgd/internal/kernel"
+)
+
+// noisy are n pictures whose pixels follow from a seed.
+func noisy(t *testing.T, n int, shape data.Shape) *data.Images {
+	labels, pixels := make([]uint8, n), make([]uint8, n*shape.Values())
+	for i, state := 0, uint32(7); i < len(pixels); i++ {
+		state = state*1664525 + 1013904223
+		pixels[i] = uint8(state >> 24)
+	}
+	for i := range labels {
+		labels[i] = uint8(i % 2)
+	}
+	set, err := data.NewImages(shape, []string{"a", "b"}, labels, pixels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// recipes is every transform, small.
+func recipes() map[string]Recipe {
+	out := map[string]Recipe{}
+	for _, kind := range Transforms()[1:] {
+		transform := kind.New()
+		if p, ok := transform.(*Patches); ok {
+			p.Filters, p.Size, p.Pooling = 6, 4, 2
+		}
+		out[kind.Name] = Recipe{Transform: transform, Drawn: "leaves", Pictures: 30, Seed: 2, Directions: 4}
+	}
+	return out
+}
+
+// The contract of a transform: rows are as wide as the blocks say, of unit norm, and the same for
+// any number of threads and whatever other pictures there are.
+func TestTransforms(t *testing.T) {
+	for name, recipe := range recipes() {
+		for _, shape := range []data.Shape{{Height: 12, Width: 16, Channels: 1}, {Height: 16, Width: 12, Channels: 3}} {
+			many, one := noisy(t, 40, shape), noisy(t, 1, shape)
+			pool := kernel.NewPool(3)
+			defer pool.Close()
+			all, err := Compute(recipe, &data.Split{Train: many, Test: one}, Request{Pool: pool})
+			if err != nil {
+				t.Fatal(err)
+			}
+			alone, err := Compute(recipe, &data.Split{Train: one, Test: one}, Request{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			width := recipe.Width(shape)
+			rows := all.Train.(*data.Features)
+			if rows.Shape() != data.Row(width) || rows.Len() != 40 || rows.Label(3) != 1 {
+				t.Fatalf("%s of %v: found %d rows of %v, expected 40 of %d columns", name, shape, rows.Len(), rows.Shape(), width)
+			}
+			for i := range rows.Len() {
+				if norm := norm(rows, i); math.Abs(norm-1) > 1e-3 {
+					t.Errorf("%s of %v: row %d has norm %v", name, shape, i, norm)
+				}
+			}
+			for j, h := range alone.Train.(*data.Features).Halves(0) {
+				if h != rows.Halves(0)[j] || h != all.Test.(*data.Features).Halves(0)[j] {
+					t.Fatalf("%s of %v: column %d of a picture depends on others or on the threads", name, shape, j)
+				}
+			}
+		}
+	}
+}
+
+func norm(rows *data.Features, i int) float64 {
+	x := make([]float32, rows.Shape().Values())
+	kernel.FromHalves(x, rows.Halves(i))
+	return math.Sqrt(kernel.SumSquares(x))
+}
+
+// What is learnt for normalisation is learnt from the drawn pictures: other private pictures, other
+// seeds and other directions change nothing but what they should.
+func TestRecipesAreTold(t *testing.T) {
+	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
+	base := recipes()["patches"]
+	split := &data.Split{Train: noisy(t, 3, shape), Test: noisy(t, 2, shape)}
+	seen := map[store.Fingerprint]string{base.fingerprint(split): "base"}
+	other := base
+	other.Seed++
+	fewer := base
+	fewer.Directions--
+	strokes := base
+	strokes.Drawn = "strokes"
+	larger := base
+	larger.Transform = &Patches{base.Transform.(*Patches).Options}
+	larger.Transform.(*Patches).Filters++
+	for name, r := range map[string]Recipe{"seed": other, "directions": fewer, "drawn": strokes, "filters": larger} {
+		f := r.fingerprint(split)
+		if seen[f] != "" {
+			t.Errorf("another %s has the fingerprint of %s", name, seen[f])
+		}
+		seen[f] = name
+	}
+	changed := noisy(t, 3, shape)
+	changed.Pixels(1)[5]++
+	if f := base.fingerprint(&data.Split{Train: changed, Test: split.Test}); seen[f] != "" {
+		t.Error("another pixel has the same fingerprint")
+	}
+	if f := base.fingerprint(split); seen[f] != "base" {
+		t.Error("the same recipe and pictures have another fingerprint")
+	}
+}
+
+// A mean that is subtracted leaves rows of unit norm, and each row follows from itself and the mean.
+func TestCentred(t *testing.T) {
+	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
+	split := &data.Split{Train: noisy(t, 20, shape), Test: noisy(t, 1, shape)}
+	rows, err := Compute(recipes()["scattering"], split, Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := rows.Train.(*data.Features)
+	width := before.Shape().Values()
+	mean := make([]float32, width)
+	for j := range mean {
+		mean[j] = float32(j%5) * 1e-3
+	}
+	after, err := Centred(before, mean, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := make([]float32, width), make([]float32, width)
+	for i := range before.Len() {
+		kernel.FromHalves(x, before.Halves(i))
+		square := 0.0
+		for j := range x {
+			x[j] -= mean[j]
+			square += float64(x[j]) * float64(x[j])
+		}
+		kernel.FromHalves(y, after.Halves(i))
+		for j := range x {
+			if want := float64(x[j]) / math.Sqrt(square); math.Abs(float64(y[j])-want) > 1e-3*math.Abs(want)+1e-6 {
+				t.Fatalf("row %d, column %d: found %v, expected %v", i, j, y[j], want)
+			}
+		}
+		if after.Label(i) != before.Label(i) {
+			t.Errorf("row %d has another label", i)
+		}
+	}
+	same, err := Centred(before, make([]float32, width), nil)
+	if err != nil || math.Abs(norm(same, 3)-1) > 1e-3 {
+		t.Errorf("without a mean: norm %v (%v)", norm(same, 3), err)
+	}
+}
+
+// A cache holds the recipes that were used last.
+func TestCacheLetsGoOfTheOldest(t *testing.T) {
+	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
+	split := &data.Split{Train: noisy(t, 3, shape), Test: noisy(t, 2, shape)}
+	cache := t.TempDir()
+	for seed := range kept + 2 {
+		r := recipes()["patches"]
+		r.Seed = uint64(seed)
+		if _, err := Compute(r, split, Request{Cache: cache}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := os.ReadDir(filepath.Join(cache, Folder))
+	if err != nil || len(files) != 2*kept {
+		t.Errorf("found %d files (%v), expected %d", len(files), err, 2*kept)
+	}
+}
+
+// Mistakes are told in one line, before anything is computed.
+func TestRefused(t *testing.T) {
+	pictures := noisy(t, 3, data.Shape{Height: 10, Width: 12, Channels: 1})
+	split := &data.Split{Train: pictures, Test: pictures}
+	many := recipes()["patches"]
+	many.Directions = many.Pictures
+	odd := recipes()["scattering"]
+	odd.Transform = &Scattering{Groups: 7}
+	for want, recipe := range map[string]Recipe{
+		"multiples of 4":                      recipes()["scattering"],
+		"expected 0 to 29":                    many,
+		"has 7 groups, expected a divisor of": odd,
+	} {
+		_, err := Compute(recipe, split, Request{})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("found %v, expected %q", err, want)
+		}
+	}
+	if names := DrawnKinds(); len(names) != len(drawn.Kinds) {
+		t.Errorf("found %v", names)
+	}
+}
