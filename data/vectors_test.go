@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"dpsgd/internal/kernel"
@@ -72,6 +73,28 @@ func TestVectorsOfManyPieces(t *testing.T) {
 	for i := range n {
 		if h := s.Train.(*Features).Halves(i); h[i%2] != 0x3c00 || h[1-i%2] != 0 || s.Train.Label(i) != i%3 {
 			t.Fatalf("row %d is %#04x with label %d, expected the direction %d and label %d", i, h, s.Train.Label(i), i%2, i%3)
+		}
+	}
+}
+
+// One vector never changes another row, whatever it is.
+func TestVectorsAreIsolated(t *testing.T) {
+	values := []float32{3, 4, 1, 2, -5, 12}
+	read := func() *Features {
+		s, err := Load(vectorsFolder(t, values, []int32{2, 0, 1}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Train.(*Features)
+	}
+	before := read()
+	for _, v := range []float32{0, 1, -3e38, 1e-40} {
+		values[2], values[3] = v, -v
+		after := read()
+		for _, i := range []int{0, 2} {
+			if !slices.Equal(after.Halves(i), before.Halves(i)) {
+				t.Errorf("row %d changed with vector 1", i)
+			}
 		}
 	}
 }

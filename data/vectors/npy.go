@@ -100,7 +100,7 @@ func (a *array) parseNPY(text string) error {
 		return fmt.Errorf("found a header that cannot be read, expected a dictionary of descr, fortran_order and shape")
 	}
 	if order := found["fortran_order"]; order != "False" {
-		return fmt.Errorf("found fortran_order %s, expected False (write numpy.ascontiguousarray of it)", order)
+		return fmt.Errorf("found fortran_order %.40s, expected False (write numpy.ascontiguousarray of it)", order)
 	}
 	known := false
 	if a.element, known = npyTypes[strings.Trim(found["descr"], `'"`)]; !known {
