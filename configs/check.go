@@ -21,6 +21,9 @@ func check(r *source.Report, c *Config, doc document, bad map[string]bool, secti
 		r.Addf(s.at, key, "found nothing, expected %s", expected)
 	}
 	checkData(r, c, doc, bad, missing)
+	if c.Model.Init != "" && !doc.has("model.init_trained_on") {
+		missing("model", "model.init_trained_on", fieldAt("model.init_trained_on").format.Expected()+", because model.init is given")
+	}
 	checkBudget(c, doc, bad, missing)
 	checkConstants(r, c, doc, bad)
 	checkWarmup(r, c, doc, bad)
@@ -30,19 +33,29 @@ func check(r *source.Report, c *Config, doc document, bad map[string]bool, secti
 // has reports whether a key was given at all.
 func (d document) has(path string) bool { _, ok := d[path]; return ok }
 
+// dataSources are the keys that say where the examples are, of which one is given.
+var dataSources = []string{"data.name", "data.folder", "data.table", "data.vectors"}
+
 func checkData(r *source.Report, c *Config, doc document, bad map[string]bool, missing func(parent, key, expected string)) {
-	if !doc.has("data.name") && !doc.has("data.folder") && !doc.has("data.table") {
-		missing("data", "data", fmt.Sprintf("name (%s), folder or table", datasetName{}.Expected()))
-		return
+	var given []string
+	for _, path := range dataSources {
+		if doc.has(path) {
+			given = append(given, path)
+		}
 	}
-	if doc.has("data.name") || doc.has("data.folder") && doc.has("data.table") {
-		return
+	if len(given) == 0 {
+		missing("data", "data", fmt.Sprintf("name (%s), folder, table or vectors", datasetName{}.Expected()))
+	}
+	if len(given) != 1 {
+		return // that there are two has been said already
 	}
 	// Nothing about the examples is inferred from them.
-	own, required := "data.folder", []string{"data.classes", "data.size", "data.channels"}
-	if doc.has("data.table") {
-		own, required = "data.table", []string{"data.classes", "data.columns", "data.label"}
-	}
+	own := given[0]
+	required := map[string][]string{
+		"data.folder":  {"data.classes", "data.size", "data.channels"},
+		"data.table":   {"data.classes", "data.columns", "data.label"},
+		"data.vectors": {"data.classes", "data.width"},
+	}[own]
 	for _, path := range required {
 		if !doc.has(path) {
 			missing("data", path, fieldAt(path).formatIn(c).Expected()+", because "+own+" is given")

@@ -23,19 +23,21 @@ type Config struct {
 	Run         Run
 }
 
-// Data says which examples are used. Exactly one of Name, Folder and Table is set.
+// Data says which examples are used. Exactly one of Name, Folder, Table and Vectors is set.
 //
-// Everything here is public: the classes, the size, the columns and the normalisation constants are
+// Everything here is public: the classes, the size, the columns, the width and the normalisation constants are
 // declared, never computed from the training examples.
 type Data struct {
 	Name     string   // a data set that the program knows; "" with a folder or a table
 	Folder   string   // of pictures, <folder>/train/<class>/* and <folder>/test/<class>/*; or ""
 	Table    string   // <table>/train.csv and <table>/test.csv; or ""
+	Vectors  string   // <vectors>/train.npy or .safetensors, and so on; or ""
 	Classes  []string // in label order: with a folder the names of the class folders, with a table the values of Label
 	Size     Size     // with a folder: pictures are resized to this, in pixels
 	Channels int      // with a folder: 1 is grey, 3 is colour
 	Columns  []string // with a table: the columns with the numbers that the network sees
 	Label    string   // with a table: the column with the class
+	Width    int      // with vectors: numbers in each
 	Mean     []float64
 	Std      []float64 // the network sees (x - Mean) / Std, x a pixel in [0,1] or a number; one value each, or one per channel or column
 	Seed     uint64    // of the drawn data set "digits"
@@ -62,6 +64,11 @@ func broadcast(values []float64, n int) []float64 {
 type Model struct {
 	Name   string
 	Layers model.Sequential
+
+	Init          string   // a file with weights to begin with; "" is random ones
+	InitTrainedOn string   // with Init: public, private or nothing; what the statement says of them
+	InitExcept    []string // with Init: layers and parameters that begin at random all the same
+	Freeze        []string // layers and parameters that are not trained
 }
 
 // Network returns the layers of the model, wherever they come from.
@@ -147,7 +154,7 @@ type Run struct {
 
 // DefaultConfig returns the value of every key that a file leaves out. There is no default for the
 // data set and for the privacy budget: a file without them is refused. Adding data.folder,
-// data.table, model.layers or training.steps replaces data.name, model.name or training.epochs.
+// data.table, data.vectors, model.layers or training.steps replaces data.name, model.name or training.epochs.
 func DefaultConfig() Config {
 	return Config{
 		Data: Data{

@@ -71,7 +71,7 @@ func (f *field) formatIn(c *Config) setting.Format {
 // rows reports whether the examples are rows of numbers and not pictures.
 func (d Data) rows() bool {
 	named := data.Find(d.Name)
-	return d.Table != "" || named != nil && named.Shape.IsRow()
+	return d.Table != "" || d.Vectors != "" || named != nil && named.Shape.IsRow()
 }
 
 // constants returns the number of channels or columns, 0 where it is not known, and the word for
@@ -83,6 +83,7 @@ func (d Data) constants() (n int, of string) {
 		n = named.Shape.Channels
 	case d.Table != "":
 		n = len(d.Columns)
+	case d.Vectors != "": // they have none
 	default:
 		n = d.Channels
 	}
@@ -109,5 +110,6 @@ func dataSchemas() []object {
 		name,
 		{"required", []string{"folder", "classes", "size", "channels"}, "properties", pictures},
 		{"required", []string{"table", "columns", "label", "classes"}},
+		{"required", []string{"vectors", "width", "classes"}},
 	}
 }

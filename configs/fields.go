@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dpsgd/clip"
+	"dpsgd/configs/internal/format"
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/features"
@@ -42,6 +43,9 @@ var pairs = []pair{
 	{"data.name", "data.folder"},
 	{"data.name", "data.table"},
 	{"data.folder", "data.table"},
+	{"data.name", "data.vectors"},
+	{"data.folder", "data.vectors"},
+	{"data.table", "data.vectors"},
 	{"model.name", "model.layers"},
 	{"training.epochs", "training.steps"},
 }
@@ -63,8 +67,11 @@ func others(path string) []string {
 var (
 	withFolder   = &condition{"data.folder", "", func(c *Config) bool { return c.Data.Folder != "" }}
 	withTable    = &condition{"data.table", "", func(c *Config) bool { return c.Data.Table != "" }}
-	withOwnData  = &condition{"data.folder", "or data.table", func(c *Config) bool { return withFolder.holds(c) || withTable.holds(c) }}
+	withVectors  = &condition{"data.vectors", "", func(c *Config) bool { return c.Data.Vectors != "" }}
+	withOwnData  = &condition{"data.folder", "or data.table or data.vectors", func(c *Config) bool { return withFolder.holds(c) || withTable.holds(c) || withVectors.holds(c) }}
+	hasConstants = &condition{"data.vectors", "left out", func(c *Config) bool { return !withVectors.holds(c) }}
 	withFeatures = &condition{"features.name", or(features.Transforms().Names()[1:]), func(c *Config) bool { return c.Features.Any() }}
+	withInit     = &condition{"model.init", "", func(c *Config) bool { return c.Model.Init != "" }}
 	byNoise      = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
 	withPoisson  = &condition{"training.sampling", "poisson", func(c *Config) bool { return c.Training.Sampling == release.Poisson{} }}
 	withDigits   = &condition{"data.name", "digits", func(c *Config) bool { return c.Data.Name == "digits" }}
@@ -91,20 +98,24 @@ var dataFields = []*field{
 		"A folder of your own pictures, <folder>/train/<class>/*.png and <folder>/test/<class>/*.png (or .jpg, .jpeg).", nil},
 	{"data.table", folder, func(c *Config) any { return &c.Data.Table },
 		"A folder with a table of your own, <table>/train.csv and <table>/test.csv: comma-separated values, with the names of the columns in the first line.", nil},
+	{"data.vectors", folder, func(c *Config) any { return &c.Data.Vectors },
+		"A folder with vectors of features that a public model computed, one per example: <vectors>/train.npy and train-labels.npy, test.npy and test-labels.npy, or train.safetensors and test.safetensors with the tensors features and labels. Each is scaled to length 1.", nil},
 	{"data.classes", byExamples{listOf[string]{of: className, min: 2, max: 1000, what: "names", distinct: true}, listOf[string]{of: labelValue, min: 2, max: 256, what: "names", distinct: true}}, func(c *Config) any { return &c.Data.Classes },
-		"The names of the class folders, or the values of the label column; declared here because the list must not depend on the examples.", withOwnData},
+		"The names of the class folders, the values of the label column, or what the labels 0, 1, … of vectors mean; declared here because the list must not depend on the examples.", withOwnData},
 	{"data.size", sizes{setting.Integer{Min: 1, Max: 1024}}, func(c *Config) any { return &c.Data.Size },
 		"Height and width in pixels; pictures of another size are resized.", withFolder},
-	{"data.channels", oneOf{1, 3}, func(c *Config) any { return &c.Data.Channels },
+	{"data.channels", format.OneOf{1, 3}, func(c *Config) any { return &c.Data.Channels },
 		"1 for grey pictures, 3 for colour.", withFolder},
 	{"data.columns", listOf[string]{of: columnName, min: 1, max: data.MaxColumns, what: "names", distinct: true}, func(c *Config) any { return &c.Data.Columns },
 		"The columns with the numbers that the network sees, in its order; other columns are passed over.", withTable},
 	{"data.label", columnName, func(c *Config) any { return &c.Data.Label },
 		"The column that holds one of the classes.", withTable},
+	{"data.width", setting.Integer{Min: 1, Max: data.MaxFeatures}, func(c *Config) any { return &c.Data.Width },
+		"How many numbers each vector has.", withVectors},
 	{"data.mean", byExamples{perChannel(0, 1, 3), perChannel(-data.MaxNormalisation, data.MaxNormalisation, data.MaxColumns)}, func(c *Config) any { return &c.Data.Mean },
-		"Subtracted from pixels in [0,1], or from the numbers of a table: one value, or one per channel or column. A public constant, never computed from the training examples.", nil},
+		"Subtracted from pixels in [0,1], or from the numbers of a table: one value, or one per channel or column. A public constant, never computed from the training examples.", hasConstants},
 	{"data.std", byExamples{perChannel(0.001, 1000, 3), perChannel(1/data.MaxNormalisation, data.MaxNormalisation, data.MaxColumns)}, func(c *Config) any { return &c.Data.Std },
-		"Divides pixels or numbers after the mean is subtracted: one value, or one per channel or column. A public constant.", nil},
+		"Divides pixels or numbers after the mean is subtracted: one value, or one per channel or column. A public constant.", hasConstants},
 	{"data.seed", setting.Integer{Min: 0, Max: source.MaxExactInteger}, func(c *Config) any { return &c.Data.Seed },
 		"Which digits are drawn.", withDigits},
 }
@@ -130,6 +141,14 @@ var modelFields = []*field{
 		"A ready network; its layers are in configs/networks.", nil},
 	{"model.layers", model.List{NonEmpty: true}, func(c *Config) any { return &c.Model.Layers },
 		"The layers of a network of your own.", nil},
+	{"model.init", weightFile, func(c *Config) any { return &c.Model.Init },
+		"A file with the weights that training begins with, under PyTorch's names and in its layouts, in float32; \"\" begins at random.", nil},
+	{"model.init_trained_on", setting.Choice{"public", "private", "nothing"}, func(c *Config) any { return &c.Model.InitTrainedOn },
+		"What those weights were trained on, for the privacy statement: the guarantee does not cover what they tell of private data.", withInit},
+	{"model.init_except", listOf[string]{of: layerName, max: 1000, what: "names", distinct: true}, func(c *Config) any { return &c.Model.InitExcept },
+		"Layers or parameters that begin at random, because the file does not have them or has them in another shape; every other parameter must be there.", withInit},
+	{"model.freeze", listOf[string]{of: layerName, max: 1000, what: "names", distinct: true}, func(c *Config) any { return &c.Model.Freeze },
+		"Layers or parameters that are not trained, by the names that train describe prints: they get no gradient and no noise, and count nothing in clip_norm.", nil},
 }
 
 func privacyFields(policies setting.Kinds[clip.Scheme]) []*field {
@@ -222,7 +241,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"features.name", "privacy.clipping", "privacy.noise_schedule", "training.average", "training.sampling"}
+var later = []string{"features.name", "model.init", "model.init_except", "model.freeze", "privacy.clipping", "privacy.noise_schedule", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

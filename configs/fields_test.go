@@ -145,8 +145,8 @@ func TestDefaultsAreValidAndDocumented(t *testing.T) {
 			without[k.Path] = true
 		}
 	}
-	want := []string{"data.name", "data.folder", "data.table", "data.classes", "data.size", "data.channels", "data.columns", "data.label", "privacy.epsilon", "privacy.noise_multiplier",
-		"model.layers", "training.steps"} // the last two give way to the default of their pair
+	want := []string{"data.name", "data.folder", "data.table", "data.vectors", "data.classes", "data.size", "data.channels", "data.columns", "data.label", "data.width", "privacy.epsilon", "privacy.noise_multiplier",
+		"model.init_trained_on", "model.init_except", "model.freeze", "model.layers", "training.steps"} // the last two give way to the default of their pair
 	for _, path := range want {
 		if !without[path] {
 			t.Errorf("%s has a default", path)

@@ -2,8 +2,6 @@ package configs
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
@@ -18,10 +16,7 @@ type composite interface {
 }
 
 var (
-	_ setting.Scalar = oneOf{}
 	_ setting.Scalar = kindOf[named]{}
-	_ setting.Scalar = choiceBut{}
-	_ setting.Scalar = text{}
 
 	_ composite = listOf[string]{}
 	_ composite = sizes{}
@@ -57,28 +52,3 @@ func encode(f setting.Format, from any) string {
 	}
 	panic(fmt.Sprintf("configs: the format %T cannot be written", f))
 }
-
-// oneOf is one of a few whole numbers, stored in a *int.
-type oneOf []int
-
-func (f oneOf) Parse(text string, quoted bool, into any) bool {
-	for _, v := range f {
-		if !quoted && text == strconv.Itoa(v) {
-			*into.(*int) = v
-			return true
-		}
-	}
-	return false
-}
-
-func (f oneOf) Encode(from any) string { return strconv.Itoa(*from.(*int)) }
-
-func (f oneOf) Expected() string {
-	names := make([]string, len(f))
-	for i, v := range f {
-		names[i] = strconv.Itoa(v)
-	}
-	return strings.Join(names, " or ")
-}
-
-func (f oneOf) Schema() setting.Object { return setting.Object{"enum", []int(f)} }

@@ -58,6 +58,9 @@ func (f listOf[T]) Schema() setting.Object {
 
 // decodeItems decodes every item of a list and reports all that are wrong.
 func decodeItems[T any](r *source.Report, f setting.Scalar, n *source.Node, key string) ([]T, bool) {
+	if len(n.Items) == 0 {
+		return nil, true
+	}
 	values, ok := make([]T, len(n.Items)), true
 	for i, item := range n.Items {
 		ok = decode(f, r, item, fmt.Sprintf("%s[%d]", key, i), &values[i]) && ok

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"dpsgd/configs/internal/format"
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/internal/setting"
@@ -16,19 +17,19 @@ func hint(f setting.Scalar, n *source.Node) string {
 	if n.Kind != source.Scalar {
 		return ""
 	}
-	if but, ok := f.(choiceBut); ok && but.refused[n.Text] != "" {
-		return but.refused[n.Text]
+	if but, ok := f.(format.ChoiceBut); ok && but.Refused[n.Text] != "" {
+		return but.Refused[n.Text]
 	}
 	switch f := f.(type) {
 	case setting.Number:
 		return n.NumberHint()
 	case setting.Integer:
 		return n.IntegerHint()
-	case oneOf:
+	case format.OneOf:
 		return n.SpellingHint()
 	case setting.Boolean:
 		return n.BooleanHint()
-	case text:
+	case format.Text:
 		return n.TextHint()
 	case interface{ Names() []string }:
 		if names := f.Names(); len(names) > 1 {

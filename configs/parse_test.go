@@ -138,8 +138,14 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{tableBase, "data.classes=[\"<=50K\", \">50K\"]", `- "\u003c=50K"`},
 		{tableBase, "data.mean=[-40, 1000]", "mean: [-40, 1000]"},
 		{tableBase, "data.std=[20000]", "std: [20000]"},
+		{vectorsBase, "data.vectors=/tmp/vectors", "vectors: /tmp/vectors"},
+		{vectorsBase, "data.width=65536", "width: 65536"},
 		{smallest, "model.name=mlp", "name: mlp"},
 		{smallest, "model.layers=[flatten, linear: {out_features: classes}]", "- linear: {out_features: classes, bias: true}"},
+		{smallest + initial, "model.init=a/b.safetensors", "init: a/b.safetensors"},
+		{smallest + initial, "model.init_trained_on=private", "init_trained_on: private"},
+		{smallest + initial, "model.init_except=[7, 5.bias]", "init_except:\n    - \"7\"\n    - 5.bias\n"},
+		{smallest, "model.freeze=[0, 3.body.0]", "freeze:\n    - \"0\"\n    - 3.body.0\n"},
 		{smallest, "privacy.epsilon=1.5", "epsilon: 1.5"},
 		{smallest, "privacy.noise_multiplier=2", "noise_multiplier: 2"},
 		{smallest, "privacy.delta=1e-6", "delta: 1.0e-6"},
@@ -207,6 +213,10 @@ func TestOverridesSetEveryKey(t *testing.T) {
 
 const tableBase = "data: {table: records, columns: [age, pay], label: sick, classes: [a, b]}\nprivacy: {epsilon: 3}\n"
 
+const initial = "model: {init: weights.safetensors, init_trained_on: public}\n"
+
+const vectorsBase = "data: {vectors: vectors, width: 8, classes: [a, b]}\nprivacy: {epsilon: 3}\n"
+
 const folderBase = "data: {folder: pictures, classes: [a, b], size: 28, channels: 1}\nprivacy: {epsilon: 3}\n"
 
 func TestOverridesReplaceWhatTheyExclude(t *testing.T) {
@@ -219,6 +229,9 @@ func TestOverridesReplaceWhatTheyExclude(t *testing.T) {
 		{folderBase, []string{"data.name=digits"}, smallest},
 		{folderBase, []string{"data.table=records", "data.columns=[age, pay]", "data.label=sick"}, tableBase},
 		{tableBase, []string{"data.name=digits"}, smallest},
+		{tableBase, []string{"data.vectors=vectors", "data.width=8"}, vectorsBase},
+		{vectorsBase, []string{"data.table=records", "data.columns=[age, pay]", "data.label=sick"}, tableBase},
+		{"data: {name: digits, mean: [0.5]}\nprivacy: {epsilon: 3}", []string{"data.vectors=vectors", "data.width=8", "data.classes=[a, b]"}, vectorsBase},
 		{tableBase, []string{"data.folder=pictures", "data.size=28", "data.channels=1"}, folderBase},
 		{smallest, []string{"data.table=records", "data.columns=[age, pay]", "data.label=sick", "data.classes=[a, b]"}, tableBase},
 		{smallest + "model: {layers: [flatten]}", []string{"model.name=mlp"}, smallest + "model: {name: mlp}"},

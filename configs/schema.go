@@ -149,8 +149,9 @@ func (f *field) hasDefault() bool {
 	}
 	n, isNumber := f.format.(setting.Number)
 	optional := isNumber && n.Word != ""
-	ownData := f.only == withFolder || f.only == withTable || f.only == withOwnData
-	return !optional && len(others(f.path)) == 0 && !ownData
+	_, isList := f.at(&defaults).(*[]string)
+	required := f.only == withFolder || f.only == withTable || f.only == withVectors || f.only == withOwnData || f.only == withInit
+	return !optional && !isList && len(others(f.path)) == 0 && !required
 }
 
 // layerSchemas returns the definitions of a list of layers and of one layer.

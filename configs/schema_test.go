@@ -96,7 +96,7 @@ func TestSchemaRefusesMistakes(t *testing.T) {
 		"no-data", "empty-data", "no-budget", "no-privacy", "unknown-data", "name-and-folder", "folder-alone", "one-class", "class-escapes",
 		"two-channels", "three-sizes", "zero-size", "zero-std", "unknown-network", "name-and-layers", "no-layers", "unknown-layer", "batch-norm",
 		"missing-argument", "unknown-argument", "argument-of-relu", "layer-list", "layer-two-keys", "zero-kernel", "dropout-one", "empty-body",
-		"unknown-optimizer", "unknown-engine", "table-alone", "table-and-folder", "zero-std-of-table", "mean-in-bytes",
+		"unknown-optimizer", "unknown-engine", "table-alone", "table-and-folder", "vectors-alone", "zero-std-of-table", "mean-in-bytes",
 	} {
 		src, err := os.ReadFile(filepath.Join("testdata", name+".bad.yaml"))
 		if err != nil {

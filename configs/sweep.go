@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"dpsgd/configs/internal/format"
 	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 )
@@ -34,8 +35,8 @@ type Axis struct {
 const maxTrials = 10000
 
 var (
-	sweepName  = text{what: runName.what, pattern: `^[A-Za-z0-9_][A-Za-z0-9._-]*$`, max: 64}
-	basePath   = text{what: "a preset or the path of a configuration", pattern: `^.+$`, max: 4096}
+	sweepName  = format.Text{What: runName.What, Pattern: `^[A-Za-z0-9_][A-Za-z0-9._-]*$`, Max: 64}
+	basePath   = format.Text{What: "a preset or the path of a configuration", Pattern: `^.+$`, Max: 4096}
 	seedFormat = setting.Integer{Min: 0, Max: source.MaxExactInteger}
 	seedKey    = "training.seed"
 )

@@ -163,10 +163,10 @@ func TestBadSweeps(t *testing.T) {
 	head := "name: s\nbase: digits\n"
 	tests := []struct{ src, want string }{
 		{"", "s.yaml:1:1: found nothing, expected a mapping with the keys name, base, set, grid, seeds"},
-		{"{}", `s.yaml:1:1: name: found nothing, expected ` + sweepName.what + `
+		{"{}", `s.yaml:1:1: name: found nothing, expected ` + sweepName.What + `
 s.yaml:1:1: base: found nothing, expected a preset or the path of a configuration
 s.yaml:1:1: grid: found nothing, expected a mapping from keys to lists of values, or seeds`},
-		{"name: ../s\nbase: digits\nseeds: [1]", "s.yaml:1:7: name: found ../s, expected " + sweepName.what},
+		{"name: ../s\nbase: digits\nseeds: [1]", "s.yaml:1:7: name: found ../s, expected " + sweepName.What},
 		{head + "grids: {}\nseeds: [1]", "s.yaml:3:1: grids: found an unknown key, expected one of name, base, set, grid, seeds (did you mean grid?)"},
 		{head + "grid:\n  privacy.sigma: [1]", "s.yaml:4:3: grid.privacy.sigma: found an unknown key, expected a full key such as privacy.clip_norm (did you mean privacy.noise_multiplier?)"},
 		{head + "grid:\n  privacy: {clip_norm: [1]}", "s.yaml:4:3: grid.privacy: found an unknown key, expected a full key such as privacy.clip_norm"},

@@ -12,6 +12,8 @@
 //     unpacked.
 //   - a folder of a person's own pictures (Spec.Folder).
 //   - a table of a person's own, train.csv and test.csv (Spec.Table).
+//   - vectors of features that another program computed (Spec.Vectors), from files that package
+//     vectors reads.
 //
 // The named sets are the published ones and nothing else: structure, sizes, labels and the SHA-256
 // of every unpacked file are checked at each start. [Fetch] downloads them. Without Spec.Dir the

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Spec says which examples to load. One of Name, Folder and Table is set.
+// Spec says which examples to load. One of Name, Folder, Table and Vectors is set.
 type Spec struct {
 	// Name is one of the sets of [Names].
 	Name string
@@ -27,6 +27,12 @@ type Spec struct {
 	Table   string
 	Columns []string
 	Label   string
+
+	// Vectors is a folder with features that another program computed, VectorWidth numbers for each
+	// example: train.npy and train-labels.npy, test.npy and test-labels.npy, or train.safetensors and
+	// test.safetensors. A label is the index of one of Classes. Width and classes must be declared.
+	Vectors     string
+	VectorWidth int
 
 	// Seed draws other pictures of "digits". It is public.
 	Seed uint64
@@ -73,19 +79,16 @@ func DefaultDir() string {
 // Load reads the examples that spec describes into memory. The error is one line. It matches
 // [ErrMissing] when files are not there and [ErrInvalid] when they are not what they should be.
 func Load(spec Spec) (*Split, error) {
-	own, kind := spec.Folder, "folder"
-	if own == "" {
-		own, kind = spec.Table, "table"
+	if err := spec.checkOne(); err != nil {
+		return nil, err
 	}
 	switch {
-	case own != "" && spec.Name != "":
-		return nil, fmt.Errorf("data: both the set %q and the %s %q are given, expected one", spec.Name, kind, own)
-	case spec.Folder != "" && spec.Table != "":
-		return nil, fmt.Errorf("data: both the folder %q and the table %q are given, expected one", spec.Folder, spec.Table)
 	case spec.Folder != "":
 		return loadFolder(spec)
 	case spec.Table != "":
 		return loadTable(spec)
+	case spec.Vectors != "":
+		return loadVectors(spec)
 	}
 	set := Find(spec.Name)
 	if set == nil {
@@ -96,6 +99,21 @@ func Load(spec Spec) (*Split, error) {
 		dir = DefaultDir()
 	}
 	return set.load(dir, spec.Seed)
+}
+
+// checkOne makes sure that the examples come from one place.
+func (s Spec) checkOne() error {
+	first, firstKind := "", ""
+	for _, from := range []struct{ kind, what string }{{"set", s.Name}, {"folder", s.Folder}, {"table", s.Table}, {"vectors", s.Vectors}} {
+		switch {
+		case from.what == "":
+		case first == "":
+			first, firstKind = from.what, from.kind
+		default:
+			return fmt.Errorf("data: both the %s %q and the %s %q are given, expected one", firstKind, first, from.kind, from.what)
+		}
+	}
+	return nil
 }
 
 // missing says where a named set was looked for and the two ways out.

@@ -32,9 +32,11 @@ func (in Input) shape(batch int) []int {
 // Model is a network with its parameters. Graphs declared from it read Values, so a change of
 // Values is seen by their next run.
 type Model struct {
-	// Values holds all parameters, one after the other, in memory order (see the package comment).
+	// Values holds all parameters that are trained, one after the other, in memory order (see the
+	// package comment).
 	Values []float32
 
+	frozen     []float32 // the other parameters, in the same way
 	network    Sequential
 	input      Input
 	classes    int
@@ -59,11 +61,13 @@ func New(network Sequential, input Input, classes int, seed uint64) (*Model, err
 	return m, nil
 }
 
-// Parameters describes the trainable tensors in the order of Values.
+// Parameters describes the tensors that are trained, in the order of Values.
 func (m *Model) Parameters() []Parameter {
-	out := make([]Parameter, len(m.parameters))
-	for i, p := range m.parameters {
-		out[i] = p.clone()
+	var out []Parameter
+	for _, p := range m.parameters {
+		if !p.frozen {
+			out = append(out, p.clone())
+		}
 	}
 	return out
 }
@@ -106,8 +110,8 @@ type Network struct {
 	layers []LayerInfo
 }
 
-// Training declares the network for training on a graph. Uses lists every parameter, in the order
-// of Parameters.
+// Training declares the network for training on a graph. Uses lists every parameter that is trained,
+// in the order of Parameters.
 func (m *Model) Training(b *graph.Builder, batch int) (*Network, error) {
 	return m.declare(b, m, batch, true)
 }
@@ -119,7 +123,7 @@ func (m *Model) Prediction(b *graph.Builder, batch int) (*Network, error) {
 
 func (m *Model) declare(b *graph.Builder, s store, batch int, training bool) (*Network, error) {
 	b.Part("forward")
-	p := &Pass{Builder: b, Training: training, classes: m.classes, rows: m.input.row(), store: s, nodes: map[string]*gorgonia.Node{}}
+	p := &Pass{Builder: b, Training: training, classes: m.classes, rows: m.input.row(), store: s, nodes: map[string]*gorgonia.Node{}, frozen: m.isFrozen}
 	n := &Network{
 		Images: b.Input("images", tensor.Float32, m.input.shape(batch)...),
 		Labels: b.Input("labels", tensor.Int32, batch),
@@ -136,6 +140,7 @@ func (m *Model) declare(b *graph.Builder, s store, batch int, training bool) (*N
 	if err := p.checkRules(); err != nil {
 		return nil, err
 	}
+	n.Uses = slices.DeleteFunc(n.Uses, func(u perexample.Use) bool { return m.isFrozen(u.Parameter) })
 	// A layer may announce its parameters in any order; sums are laid out in the order of the
 	// parameters.
 	slices.SortFunc(n.Uses, func(a, b perexample.Use) int {
@@ -175,52 +180,4 @@ func (p *Pass) checkRules() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// Tensor is one parameter in PyTorch's name and layout.
-type Tensor struct {
-	Name  string
-	Shape []int
-	Data  []float32
-}
-
-// Export copies the parameters out, as PyTorch's state_dict has them.
-func (m *Model) Export() []Tensor {
-	tensors := make([]Tensor, len(m.parameters))
-	for i, p := range m.parameters {
-		data := make([]float32, p.Size())
-		p.export(data, m.Values[p.Offset:p.Offset+p.Size()])
-		tensors[i] = Tensor{Name: p.Name, Shape: slices.Clone(p.Shape), Data: data}
-	}
-	return tensors
-}
-
-// Import copies parameters in. Names and shapes must be exactly the network's, in any order, and
-// values finite; otherwise nothing is changed.
-func (m *Model) Import(tensors []Tensor) error {
-	values := make([]float32, len(m.Values))
-	seen := map[string]bool{}
-	for _, t := range tensors {
-		i := slices.IndexFunc(m.parameters, func(p Parameter) bool { return p.Name == t.Name })
-		switch {
-		case i < 0:
-			return fmt.Errorf("model: found a tensor %q that the network does not have, expected one of %d parameters such as %q", t.Name, len(m.parameters), m.parameters[0].Name)
-		case seen[t.Name]:
-			return fmt.Errorf("model: found tensor %q twice", t.Name)
-		case !slices.Equal(t.Shape, m.parameters[i].Shape) || len(t.Data) != m.parameters[i].Size():
-			return fmt.Errorf("model: tensor %q has shape %v with %d values, expected %v", t.Name, t.Shape, len(t.Data), m.parameters[i].Shape)
-		case !isFinite(t.Data):
-			return fmt.Errorf("model: tensor %q holds a value that is not finite", t.Name)
-		}
-		seen[t.Name] = true
-		p := m.parameters[i]
-		p.restore(values[p.Offset:p.Offset+p.Size()], t.Data)
-	}
-	for _, p := range m.parameters {
-		if !seen[p.Name] {
-			return fmt.Errorf("model: tensor %q is missing", p.Name)
-		}
-	}
-	copy(m.Values, values)
-	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Parameter describes one trainable tensor of a network.
+// Parameter describes one tensor of a network that can be trained.
 type Parameter struct {
 	// Name as in the state_dict of PyTorch's nn.Sequential, such as "0.weight".
 	Name string
@@ -16,8 +16,9 @@ type Parameter struct {
 	// Offset of the first value in the network's parameter vector.
 	Offset int
 
-	order []int // memory order: axis i in memory is axis order[i] of Shape; nil where both agree
-	init  initialiser
+	frozen bool  // not trained; Offset counts in the vector of these
+	order  []int // memory order: axis i in memory is axis order[i] of Shape; nil where both agree
+	init   initialiser
 }
 
 // Size is the number of values.

@@ -35,6 +35,7 @@ type Pass struct {
 	nodes   map[string]*gorgonia.Node
 	uses    []perexample.Use
 	layers  []LayerInfo
+	frozen  func(parameter string) bool
 }
 
 // store is where a pass gets the values of parameters from.
@@ -83,7 +84,9 @@ func (p *Pass) Use(parameter *gorgonia.Node, rule perexample.Rule, x, z *gorgoni
 	if p.Err() != nil {
 		return
 	}
-	p.Track(z)
+	if !p.frozen(parameter.Name()) {
+		p.Track(z)
+	}
 	p.uses = append(p.uses, perexample.Use{Parameter: parameter.Name(), Rule: rule, Input: x, Output: z})
 }
 
@@ -180,7 +183,7 @@ func (d *declaring) parameter(_ *Pass, name string, shape, order []int, init ini
 func (m *Model) parameter(p *Pass, name string, _, _ []int, _ initialiser) ([]float32, bool) {
 	for _, q := range m.parameters {
 		if q.Name == name {
-			return m.Values[q.Offset : q.Offset+q.Size()], true
+			return m.values(q), true
 		}
 	}
 	p.Fail("parameter %s is not part of the network", name)

@@ -9,13 +9,12 @@ package safetensors
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
 
 	"dpsgd/checkpoints"
 	"dpsgd/checkpoints/internal/floats"
+	"dpsgd/checkpoints/safetensors/header"
 )
 
 // A Tensor is a named, dense, row-major array. Shape may be empty (a scalar, one element) or hold
@@ -26,18 +25,8 @@ type Tensor struct {
 	Data  []float32
 }
 
-// Limits of a safetensors file. The reference allows headers of 100 MB; 16 MiB hold some hundred
-// thousand tensors and keep what a malicious file can make a reader parse small.
-const (
-	maxHeader          = 16 << 20
-	maxTensorName      = 1 << 10
-	maxTensorRank      = 16
-	maxMetadataEntries = 1 << 10
-	maxMetadataString  = 1 << 16
-)
-
-// prefixSize is the size of the header's length field.
-const prefixSize = 8
+// elementType is the one that files of models have.
+const elementType = "F32"
 
 // Write writes tensors, in the given order, and metadata, in the order of its keys, as a
 // safetensors file that the reference implementation reads. It is whole or absent (see
@@ -56,23 +45,21 @@ func Write(path string, tensors []Tensor, metadata map[string]string) error {
 
 // encode checks everything and returns the content of the file.
 func encode(tensors []Tensor, metadata map[string]string) ([]byte, error) {
-	entries := make([]tensorEntry, len(tensors))
+	entries := make([]header.Entry, len(tensors))
 	offset := int64(0)
 	for i, t := range tensors {
 		size, err := checkTensor(t)
 		if err != nil {
 			return nil, err
 		}
-		entries[i] = tensorEntry{name: t.Name, shape: t.Shape, begin: offset, end: offset + size}
+		entries[i] = header.Entry{Name: t.Name, Type: elementType, Shape: t.Shape, Begin: offset, End: offset + size}
 		offset += size
 	}
-	header, err := formatHeader(entries, metadata)
+	head, err := header.Format(entries, metadata)
 	if err != nil {
 		return nil, err
 	}
-	file := make([]byte, 0, prefixSize+int64(len(header))+offset)
-	file = binary.LittleEndian.AppendUint64(file, uint64(len(header)))
-	b := bytes.NewBuffer(append(file, header...))
+	b := bytes.NewBuffer(append(make([]byte, 0, int64(len(head))+offset), head...))
 	for _, t := range tensors {
 		if err := floats.Write(b, t.Data); err != nil {
 			return nil, err
@@ -83,10 +70,10 @@ func encode(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 
 // checkTensor returns the size of a tensor in bytes.
 func checkTensor(t Tensor) (int64, error) {
-	if err := checkTensorName(t.Name); err != nil {
+	if err := header.CheckName(t.Name); err != nil {
 		return 0, err
 	}
-	elements, err := elementCount(t.Shape)
+	elements, err := header.Elements(t.Shape)
 	if err != nil {
 		return 0, fmt.Errorf("tensor %q: %w", t.Name, err)
 	}
@@ -94,25 +81,6 @@ func checkTensor(t Tensor) (int64, error) {
 		return 0, fmt.Errorf("tensor %q: found %d elements, expected %d for shape %v", t.Name, len(t.Data), elements, t.Shape)
 	}
 	return elements * floats.Size, floats.RequireFinite(fmt.Sprintf("tensor %q", t.Name), t.Data)
-}
-
-// elementCount multiplies the dimensions, refusing what does not fit into memory. A zero anywhere
-// makes the product zero, but does not excuse an overflow to the left of it, as in the reference.
-func elementCount(shape []int) (int64, error) {
-	if len(shape) > maxTensorRank {
-		return 0, fmt.Errorf("found %d dimensions, expected at most %d", len(shape), maxTensorRank)
-	}
-	product := int64(1)
-	for _, d := range shape {
-		if d < 0 {
-			return 0, fmt.Errorf("shape %v has a negative dimension", shape)
-		}
-		if d > 0 && product > math.MaxInt/floats.Size/int64(d) {
-			return 0, fmt.Errorf("shape %v has more elements than fit into memory", shape)
-		}
-		product *= int64(d)
-	}
-	return product, nil
 }
 
 // Read reads a safetensors file and returns its tensors in the order of their data, with
@@ -139,52 +107,20 @@ func Read(path string) ([]Tensor, map[string]string, error) {
 
 // parse reads a file of exactly size bytes.
 func parse(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
-	var prefix [prefixSize]byte
-	if _, err := io.ReadFull(r, prefix[:]); err != nil {
-		return nil, nil, fmt.Errorf("found %d bytes, expected the 8 bytes of a header length and more: %w", size, checkpoints.ErrCorrupt)
-	}
-	length := binary.LittleEndian.Uint64(prefix[:])
-	room := uint64(size - prefixSize)
-	if length > maxHeader || length > room {
-		return nil, nil, fmt.Errorf("found a header length of %d bytes, expected at most %d (%d bytes follow it): %w",
-			length, min(room, maxHeader), room, checkpoints.ErrCorrupt)
-	}
-	header := make([]byte, length)
-	if _, err := io.ReadFull(r, header); err != nil {
-		return nil, nil, fmt.Errorf("read the header: %w", err)
-	}
-	entries, metadata, err := parseHeader(header)
+	entries, metadata, _, err := header.Read(r, size, header.Types{elementType: floats.Size})
 	if err != nil {
-		return nil, nil, fmt.Errorf("header: %w: %w", err, checkpoints.ErrCorrupt)
-	}
-	if err := checkCoverage(entries, int64(room-length)); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", err, checkpoints.ErrCorrupt)
 	}
 	tensors := make([]Tensor, len(entries))
 	for i, e := range entries {
-		data, err := floats.Read(r, int(e.end-e.begin)/floats.Size)
+		data, err := floats.Read(r, int(e.End-e.Begin)/floats.Size)
 		if err != nil {
-			return nil, nil, fmt.Errorf("tensor %q: %w", e.name, err)
+			return nil, nil, fmt.Errorf("tensor %q: %w", e.Name, err)
 		}
-		if err := floats.RequireFinite(fmt.Sprintf("tensor %q", e.name), data); err != nil {
+		if err := floats.RequireFinite(fmt.Sprintf("tensor %q", e.Name), data); err != nil {
 			return nil, nil, err
 		}
-		tensors[i] = Tensor{Name: e.name, Shape: e.shape, Data: data}
+		tensors[i] = Tensor{Name: e.Name, Shape: e.Shape, Data: data}
 	}
 	return tensors, metadata, nil
-}
-
-// checkCoverage requires that the tensors, which come in the order of their data, fill it exactly.
-func checkCoverage(entries []tensorEntry, size int64) error {
-	end := int64(0)
-	for _, e := range entries {
-		if e.begin != end {
-			return fmt.Errorf("tensor %q begins at byte %d of the data, expected %d (no hole, no overlap)", e.name, e.begin, end)
-		}
-		end = e.end
-	}
-	if end != size {
-		return fmt.Errorf("found %d bytes of data, expected the %d that the header describes", size, end)
-	}
-	return nil
 }

@@ -65,7 +65,11 @@ func printLayers(w io.Writer, d *describe.Description) {
 	for _, l := range d.Layers {
 		table = append(table, []string{l.Name, l.Kind, join(l.Output), count(l.Parameters), count(l.MultiplyAdds), engines[l.Name]})
 	}
-	printTable(w, append(table, []string{"", "total", "", count(d.Parameters), count(d.MultiplyAdds), ""}))
+	table = append(table, []string{"", "total", "", count(d.Parameters + d.Frozen), count(d.MultiplyAdds), ""})
+	if d.Frozen > 0 {
+		table = append(table, []string{"", "of which frozen", "", count(d.Frozen), "", ""})
+	}
+	printTable(w, table)
 }
 
 func printPrivacy(w io.Writer, d *describe.Description) {

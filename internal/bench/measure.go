@@ -49,7 +49,7 @@ func newBench(c *configs.Config, mode string) (*bench, error) {
 	if b.model, err = setup.Model(c, o.Shape, o.Classes); err != nil {
 		return nil, err
 	}
-	examples, err := randomExamples(setup.Seen(c, o.Shape), o.Classes, benchPictures, c.Features.Any())
+	examples, err := randomExamples(setup.Seen(c, o.Shape), o.Classes, benchPictures, setup.SeesFeatures(c))
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,9 @@ type Description struct {
 	Data         setup.Outline        `json:"data"`
 	Input        []int                `json:"input"` // height, width, channels; or the number of columns
 	Layers       []Layer              `json:"layers"`
-	Parameters   int                  `json:"parameters"`
-	MultiplyAdds int                  `json:"multiply_adds"` // of the forward pass, per example
+	Parameters   int                  `json:"parameters"`                  // that are trained
+	Frozen       int                  `json:"frozen_parameters,omitempty"` // that are not
+	MultiplyAdds int                  `json:"multiply_adds"`               // of the forward pass, per example
 	Privacy      Privacy              `json:"privacy"`
 	Curve        []account.Point      `json:"curve"`
 	CurveRDP     []account.Point      `json:"curve_rdp,omitempty"` // the same steps by RDP, beside another accountant
@@ -80,7 +81,7 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 		return nil, err
 	}
 	d := &Description{
-		Data: o, Input: o.Shape.Dims(), Parameters: len(m.Values),
+		Data: o, Input: o.Shape.Dims(), Parameters: len(m.Values), Frozen: m.FrozenValues(),
 	}
 	for _, l := range m.Layers() {
 		d.Layers = append(d.Layers, Layer(l))
@@ -132,10 +133,14 @@ func (d *Description) fillMemory(c *configs.Config, plan *train.RunPlan, m *mode
 	if err != nil {
 		return err
 	}
-	const float32Bytes, float64Bytes = 4, 8
+	const float16Bytes, float32Bytes, float64Bytes = 2, 4, 8
 	perParameter := float32Bytes*(2+len(update.State().Slots)) + float64Bytes // values and partial sum; slots; sum
+	stored := o.Shape.Bytes()
+	if c.Data.Vectors != "" {
+		stored = float16Bytes * o.Shape.Values()
+	}
 	d.Memory = Memory{
-		Graph: g.Bytes(), Parameters: perParameter * len(m.Values), Pictures: (o.Examples + o.Tests) * o.Shape.Bytes(),
+		Graph: g.Bytes(), Parameters: perParameter*len(m.Values) + float32Bytes*m.FrozenValues(), Pictures: (o.Examples + o.Tests) * stored,
 	}
 	return nil
 }

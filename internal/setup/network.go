@@ -1,8 +1,11 @@
 package setup
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"os"
 
+	"dpsgd/checkpoints/safetensors"
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/model"
@@ -17,7 +20,8 @@ func Seen(c *configs.Config, shape data.Shape) data.Shape {
 	return shape
 }
 
-// Model declares the configured network for examples of the given shape, or for features of them.
+// Model declares the configured network for examples of the given shape, or for features of them, with
+// random weights.
 func Model(c *configs.Config, shape data.Shape, classes int) (*model.Model, error) {
 	if c.Features.Any() && shape.IsRow() {
 		return nil, fmt.Errorf("%w: features.name is %s, expected none: features are computed of pictures, and the examples are rows", ErrPlan, c.Features.Transform.Name())
@@ -31,5 +35,33 @@ func Model(c *configs.Config, shape data.Shape, classes int) (*model.Model, erro
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
 	}
+	if err := m.Freeze(c.Model.Freeze); err != nil {
+		return nil, fmt.Errorf("%w: model.freeze: %w", ErrPlan, err)
+	}
 	return m, nil
+}
+
+// Start gives a network the weights that the configuration wants it to begin with, and returns the
+// SHA-256 of their file; it is empty, and nothing changed, where weights are random.
+func Start(c *configs.Config, m *model.Model) (sum string, err error) {
+	path := c.Model.Init
+	if path == "" {
+		return "", nil
+	}
+	read, _, err := safetensors.Read(path)
+	if err != nil {
+		return "", fmt.Errorf("%w: model.init: %w", ErrPlan, err)
+	}
+	tensors := make([]model.Tensor, len(read))
+	for i, t := range read {
+		tensors[i] = model.Tensor(t)
+	}
+	if err := m.Start(tensors, c.Model.InitExcept); err != nil {
+		return "", fmt.Errorf("%w: model.init: %s: %w (model.init_except names what begins at random)", ErrPlan, path, err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("%w: model.init: %w", ErrPlan, err)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(content)), nil
 }

@@ -55,8 +55,11 @@ func Declared(c *configs.Config, examples int) (Outline, error) {
 	}
 	own, count := c.Data.Folder, countPictures
 	shape := data.Shape{Height: c.Data.Size.Height, Width: c.Data.Size.Width, Channels: c.Data.Channels}
-	if c.Data.Table != "" {
+	switch {
+	case c.Data.Table != "":
 		own, count, shape = c.Data.Table, countRecords, data.Row(len(c.Data.Columns))
+	case c.Data.Vectors != "":
+		own, count, shape = c.Data.Vectors, countVectors, data.Row(c.Data.Width)
 	}
 	o := Outline{Name: filepath.Base(filepath.Clean(own)), Shape: shape, Classes: len(c.Data.Classes)}
 	if examples > 0 {
@@ -72,6 +75,10 @@ func Declared(c *configs.Config, examples int) (Outline, error) {
 
 func countRecords(d configs.Data, part string) (int, error) {
 	return data.CountRecords(data.Spec{Table: d.Table, Columns: d.Columns, Label: d.Label}, part)
+}
+
+func countVectors(d configs.Data, part string) (int, error) {
+	return data.CountVectors(data.Spec{Vectors: d.Vectors, VectorWidth: d.Width}, part)
 }
 
 // countPictures counts files by their names alone; reading the data looks closer.

@@ -22,14 +22,19 @@ func Data(c *configs.Config, dir string) (*data.Split, error) {
 func Spec(c *configs.Config, dir string) data.Spec {
 	return data.Spec{
 		Name: c.Data.Name, Dir: dir, Folder: c.Data.Folder, Classes: c.Data.Classes,
-		Table: c.Data.Table, Columns: c.Data.Columns, Label: c.Data.Label,
+		Table: c.Data.Table, Columns: c.Data.Columns, Label: c.Data.Label, Vectors: c.Data.Vectors, VectorWidth: c.Data.Width,
 		Height: c.Data.Size.Height, Width: c.Data.Size.Width, Channels: c.Data.Channels, Seed: c.Data.Seed,
 	}
 }
 
-// Normalisation holds the configured constants, one for each channel or column. Features have none.
+// SeesFeatures reports whether the network sees [data.Features], which the program or another one
+// computed.
+func SeesFeatures(c *configs.Config) bool { return c.Features.Any() || c.Data.Vectors != "" }
+
+// Normalisation holds the configured constants, one for each channel or column. Features
+// have none.
 func Normalisation(c *configs.Config, channels int) data.Normalisation {
-	if c.Features.Any() {
+	if SeesFeatures(c) {
 		return data.Normalisation{}
 	}
 	mean, std := c.Data.PerChannel(channels)

@@ -42,8 +42,10 @@ type Statement struct {
 	ClipNorm            float64  `json:"clip_norm"`
 	Clipping            string   `json:"clipping"`
 	Bound               string   `json:"bound"`
-	Features            string   `json:"features,omitempty"`     // computed of every example, by a function that no example had a part in
-	FeatureMean         string   `json:"feature_mean,omitempty"` // how the mean of the features was released, if it was
+	Features            string   `json:"features,omitempty"`        // computed of every example, by a function that no example had a part in
+	FeatureMean         string   `json:"feature_mean,omitempty"`    // how the mean of the features was released, if it was
+	InitialWeights      string   `json:"initial_weights,omitempty"` // the file that training began with and what it was trained on; "" if random
+	FrozenValues        int      `json:"frozen_values,omitempty"`   // parameters that were not trained
 	ExpectedBatchSize   float64  `json:"expected_batch_size"`
 	MaxSteps            int      `json:"max_steps"` // steps that the budget allows of the planned ones, fixed before the first
 	PlannedSteps        int      `json:"planned_steps"`

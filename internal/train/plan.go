@@ -166,12 +166,16 @@ func (p *RunPlan) calibrate(schedule release.NoiseSchedule) (float64, error) {
 	return accountant.CalibrateNoiseMultiplier(a, whole, 1, *p.Budget)
 }
 
-// Hash identifies the plan and the shape of its data. It is made of public values only: a hash of
-// the training data would let anyone who guesses the data check the guess.
-func (p *RunPlan) Hash(c *configs.Config, source *data.Split) string {
+// Hash identifies the plan, the shape of its data and the file of the initial weights by its SHA-256,
+// "" if there is none. It is made of public values only: a hash of the training data would let anyone
+// who guesses the data check the guess.
+func (p *RunPlan) Hash(c *configs.Config, source *data.Split, initial string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", Identity(c), p.Steps, p.NoiseMultiplier,
 		source.Train.Len(), source.Train.Shape(), source.Train.Classes())
+	if initial != "" {
+		fmt.Fprintf(h, "initial weights %s\n", initial)
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 

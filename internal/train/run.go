@@ -77,6 +77,7 @@ type Run struct {
 	plan        *RunPlan
 	planHash    string
 	model       *model.Model
+	initial     string // SHA-256 of the file with the weights that it begins with; "" if they are random
 	update      *optimizer.Update
 	schedule    optimizer.Schedule
 	mean        *optimizer.Mean // of the parameters, which is evaluated and written
@@ -203,10 +204,13 @@ func (r *Run) build(o Options, a account.Accountants, released *accountant.Ledge
 	if r.plan, err = newPlan(c, source.Train.Len(), a, released, r.pool); err != nil {
 		return err
 	}
-	r.planHash = r.plan.Hash(c, source)
 	if r.model, err = setup.Model(c, source.Train.Shape(), len(source.Train.Classes())); err != nil {
 		return err
 	}
+	if r.initial, err = setup.Start(c, r.model); err != nil {
+		return err
+	}
+	r.planHash = r.plan.Hash(c, source, r.initial)
 	if r.examples, err = seen(c, source, o, r.pool); err != nil {
 		return err
 	}
@@ -326,7 +330,7 @@ func (r *Run) restore() (begun bool, err error) {
 		return false, err
 	}
 	if state.PlanHash != r.planHash {
-		return false, fmt.Errorf("%w: %s was made with another configuration or other data than %s and the data found now", books.ErrOtherPlan, path, r.path(folder.Config))
+		return false, fmt.Errorf("%w: %s was made with another configuration or other data or other initial weights than %s and what is found now", books.ErrOtherPlan, path, r.path(folder.Config))
 	}
 	if len(state.Parameters) != len(r.model.Values) {
 		return false, fmt.Errorf("%w: %s holds %d parameters, expected %d", books.ErrOtherPlan, path, len(state.Parameters), len(r.model.Values))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 
 	"dpsgd/accountant"
 	"dpsgd/data"
@@ -28,7 +29,12 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 		ExpectedBatchSize: r.plan.ExpectedBatchSize, MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step,
 		LedgerEntries: releases, LedgerHead: r.journal.Hash(), Together: together,
 		Data: r.registered.Data.Name, Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
-		NotPrivate: notPrivate(r.source, r.diagnosed()), Fallbacks: r.plan.Fallbacks,
+		NotPrivate: notPrivate(r.source, r.config.Data.Vectors != "", r.diagnosed()), Fallbacks: r.plan.Fallbacks,
+		FrozenValues: r.model.FrozenValues(),
+	}
+	if r.initial != "" {
+		s.InitialWeights = fmt.Sprintf("%s with the SHA-256 `%s`, declared as trained on %s", filepath.Base(r.config.Model.Init), r.initial, trainedOn[r.config.Model.InitTrainedOn].what)
+		s.NotPrivate = append(s.NotPrivate, trainedOn[r.config.Model.InitTrainedOn].notCovered)
 	}
 	if plain, err := accountant.PlainEpsilon(r.journal.Ledger(), spent.Delta); err == nil && !math.IsInf(plain, 1) {
 		s.EpsilonPlain = &plain
@@ -49,6 +55,14 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 	return s
 }
 
+// trainedOn is what the statement says of initial weights: what was declared about them, and what
+// the guarantee does not cover.
+var trainedOn = map[string]struct{ what, notCovered string }{
+	"public":  {"public data", "what the initial weights tell of the data that they were trained on, which is declared as public; if training examples of this run were among them, the guarantee does not hold for those"},
+	"private": {"PRIVATE data", "what the initial weights tell of the PRIVATE data that they were trained on: the model of this run begins with them and passes that on, and this statement covers the steps of this run alone. If that training was private, its guarantee adds to this one for whoever is in both sets"},
+	"nothing": {"nothing", "the initial weights, which are declared as trained on nothing: if they were trained on examples of anybody, the guarantee does not cover what they tell of those"},
+}
+
 // times says how often something was done.
 func times(n int) string {
 	if n == 1 {
@@ -66,16 +80,22 @@ func (r *Run) diagnosed() bool {
 	return r.diagnoses != nil || err == nil
 }
 
-func notPrivate(source *data.Split, diagnosed bool) []string {
+func notPrivate(source *data.Split, vectors, diagnosed bool) []string {
 	shape, kept := source.Train.Shape(), "the size and channels of the pictures"
 	if shape.IsRow() {
 		kept = "the names of the columns"
+	}
+	if vectors {
+		kept = "the width of the vectors"
 	}
 	list := []string{
 		fmt.Sprintf("the number of training examples, %d, which fixes the sampling probability", source.Train.Len()),
 		fmt.Sprintf("the names of the classes, %s, and every value of the configuration; if they were chosen by looking at the training %s, that choice is not covered", kept, shape.Noun()),
 		"the test " + shape.Noun() + ": the test accuracy and test loss are computed without protection",
 		"how long the run and its steps took, and the times of its files: a step takes longer when more examples were drawn. No file of the run holds such a time, but for private diagnostics",
+	}
+	if vectors {
+		list = append(list, "what computed the vectors that the network sees: each is taken as a function of one example, and if that function was learnt from the training examples, the guarantee does not cover what it tells of them")
 	}
 	if diagnosed {
 		list = append(list, fmt.Sprintf("%s: training losses, gradient norms, clipped fractions, real batch sizes and times of steps, computed from the training examples without noise. Whoever sees that file has no guarantee", folder.Diagnostics))

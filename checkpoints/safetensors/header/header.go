@@ -1,35 +1,92 @@
-package safetensors
+package header
 
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"dpsgd/checkpoints/internal/floats"
 )
+
+// Limits of a safetensors file. The reference allows headers of 100 MB; 16 MiB hold some hundred
+// thousand tensors and keep what a malicious file can make a reader parse small.
+const (
+	maxHeader          = 16 << 20
+	maxTensorName      = 1 << 10
+	maxTensorRank      = 16
+	maxMetadataEntries = 1 << 10
+	maxMetadataString  = 1 << 16
+)
+
+// prefixSize is the size of the header's length field.
+const prefixSize = 8
 
 // metadataKey is the one key of a safetensors header that names no tensor.
 const metadataKey = "__metadata__"
 
-// tensorEntry is one tensor as the header describes it; begin and end count bytes of the data
-// section.
-type tensorEntry struct {
-	name       string
-	shape      []int
-	begin, end int64
+// Entry is one tensor as the header describes it. Begin and End count bytes of the data, which
+// follow the header.
+type Entry struct {
+	Name       string
+	Type       string // of the elements: "F32"
+	Shape      []int
+	Begin, End int64
 }
 
-// formatHeader writes the header of entries, padded with spaces so that the data begins
-// at a multiple of 8 bytes, as the reference writes it.
-func formatHeader(entries []tensorEntry, metadata map[string]string) ([]byte, error) {
+// Types are the element types that a reader takes, by their names in the format, with the bytes of
+// one element.
+type Types map[string]int64
+
+func (t Types) String() string {
+	names := slices.Sorted(maps.Keys(t))
+	for i, name := range names {
+		names[i] = strconv.Quote(name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Read reads the header of a file of size bytes and returns its entries in the order of their data,
+// with the metadata (nil if there is none), and where the data begins. The entries fill the data
+// exactly, without hole, overlap or rest, and no shape has more elements than fit into memory.
+func Read(r io.Reader, size int64, types Types) (entries []Entry, metadata map[string]string, begin int64, err error) {
+	var prefix [prefixSize]byte
+	if _, err := io.ReadFull(r, prefix[:]); err != nil {
+		return nil, nil, 0, fmt.Errorf("found %d bytes, expected the 8 bytes of a header length and more", size)
+	}
+	length := binary.LittleEndian.Uint64(prefix[:])
+	room := uint64(size - prefixSize)
+	if length > maxHeader || length > room {
+		return nil, nil, 0, fmt.Errorf("found a header length of %d bytes, expected at most %d (%d bytes follow it)", length, min(room, maxHeader), room)
+	}
+	header := make([]byte, length)
+	if _, err := io.ReadFull(r, header); err != nil {
+		return nil, nil, 0, fmt.Errorf("read the header: %w", err)
+	}
+	if entries, metadata, err = parse(header, types); err != nil {
+		return nil, nil, 0, fmt.Errorf("header: %w", err)
+	}
+	return entries, metadata, prefixSize + int64(length), checkCoverage(entries, int64(room-length))
+}
+
+// Format writes the length and the header of entries, padded with spaces so that the data begins at
+// a multiple of 8 bytes, as the reference writes it.
+func Format(entries []Entry, metadata map[string]string) ([]byte, error) {
+	header, err := format(entries, metadata)
+	if err != nil {
+		return nil, err
+	}
+	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), nil
+}
+
+func format(entries []Entry, metadata map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	separator := byte('{')
 	field := func(key string) {
@@ -55,13 +112,13 @@ func formatHeader(entries []tensorEntry, metadata map[string]string) ([]byte, er
 	}
 	seen := make(map[string]bool, len(entries))
 	for _, e := range entries {
-		if seen[e.name] {
-			return nil, fmt.Errorf("tensor %q is given twice, expected unique names", e.name)
+		if seen[e.Name] {
+			return nil, fmt.Errorf("tensor %q is given twice, expected unique names", e.Name)
 		}
-		seen[e.name] = true
-		field(e.name)
-		shape := strings.ReplaceAll(fmt.Sprint(e.shape), " ", ",")
-		fmt.Fprintf(&b, `{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`, shape, e.begin, e.end)
+		seen[e.Name] = true
+		field(e.Name)
+		shape := strings.ReplaceAll(fmt.Sprint(e.Shape), " ", ",")
+		fmt.Fprintf(&b, `{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}`, e.Type, shape, e.Begin, e.End)
 	}
 	if b.Len() == 0 {
 		b.WriteByte('{')
@@ -76,7 +133,7 @@ func formatHeader(entries []tensorEntry, metadata map[string]string) ([]byte, er
 	return b.Bytes(), nil
 }
 
-// quote writes a string that has passed checkTensorName or checkMetadata as JSON.
+// quote writes a string that has passed CheckName or checkMetadata as JSON.
 func quote(s string) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -87,23 +144,26 @@ func quote(s string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// A headerParser reads a safetensors header token by token. encoding/json's Unmarshal would take
+// A parser reads a safetensors header token by token. encoding/json's Unmarshal would take
 // the last of two equal keys, match keys in another case, and round numbers; two readers of one
 // file could then disagree about what it says.
-type headerParser struct{ *json.Decoder }
+type parser struct {
+	*json.Decoder
+	types Types
+}
 
-// parseHeader returns the entries in the order of their data, and the metadata.
-func parseHeader(header []byte) ([]tensorEntry, map[string]string, error) {
+// parse returns the entries in the order of their data, and the metadata.
+func parse(header []byte, types Types) ([]Entry, map[string]string, error) {
 	if !utf8.Valid(header) {
 		return nil, nil, errors.New("found bytes that are not UTF-8")
 	}
 	if len(header) == 0 || header[0] != '{' {
 		return nil, nil, errors.New("found no '{' at its beginning")
 	}
-	p := headerParser{json.NewDecoder(bytes.NewReader(header))}
+	p := parser{json.NewDecoder(bytes.NewReader(header)), types}
 	p.UseNumber()
 	var (
-		entries  []tensorEntry
+		entries  []Entry
 		metadata map[string]string
 	)
 	err := p.object(func(key string) (err error) {
@@ -111,7 +171,7 @@ func parseHeader(header []byte) ([]tensorEntry, map[string]string, error) {
 			metadata, err = p.metadata()
 			return err
 		}
-		if err := checkTensorName(key); err != nil {
+		if err := CheckName(key); err != nil {
 			return err
 		}
 		entry, err := p.tensor(key)
@@ -129,14 +189,14 @@ func parseHeader(header []byte) ([]tensorEntry, map[string]string, error) {
 	}
 	// Ties (tensors without elements) are ordered by their end, so that an empty tensor comes
 	// before the one that begins where it lies, and then by their place in the header.
-	slices.SortStableFunc(entries, func(a, b tensorEntry) int {
-		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))
+	slices.SortStableFunc(entries, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End))
 	})
 	return entries, metadata, nil
 }
 
 // object reads an object and calls value for every key, each of which must be there once only.
-func (p headerParser) object(value func(key string) error) error {
+func (p parser) object(value func(key string) error) error {
 	if err := p.delimiter('{'); err != nil {
 		return err
 	}
@@ -157,7 +217,7 @@ func (p headerParser) object(value func(key string) error) error {
 	return p.delimiter('}')
 }
 
-func (p headerParser) metadata() (map[string]string, error) {
+func (p parser) metadata() (map[string]string, error) {
 	metadata := map[string]string{}
 	err := p.object(func(key string) error {
 		value, err := p.text()
@@ -174,26 +234,26 @@ func (p headerParser) metadata() (map[string]string, error) {
 }
 
 // tensor reads the description of one tensor: exactly the three keys of the format.
-func (p headerParser) tensor(name string) (tensorEntry, error) {
-	entry := tensorEntry{name: name}
+func (p parser) tensor(name string) (Entry, error) {
+	entry := Entry{Name: name}
 	keys := 0
 	err := p.object(func(key string) (err error) {
 		keys++
 		switch key {
 		case "dtype":
-			var dtype string
-			if dtype, err = p.text(); err == nil && dtype != "F32" {
-				err = fmt.Errorf("found element type %.40q, expected \"F32\"", dtype)
+			entry.Type, err = p.text()
+			if err == nil && p.types[entry.Type] == 0 {
+				err = fmt.Errorf("found element type %.40q, expected %v", entry.Type, p.types)
 			}
 		case "shape":
-			entry.shape, err = p.integers(maxTensorRank)
+			entry.Shape, err = p.integers(maxTensorRank)
 		case "data_offsets":
 			var offsets []int
 			if offsets, err = p.integers(2); err == nil && len(offsets) != 2 {
 				err = fmt.Errorf("found %d data_offsets, expected 2", len(offsets))
 			}
 			if err == nil {
-				entry.begin, entry.end = int64(offsets[0]), int64(offsets[1])
+				entry.Begin, entry.End = int64(offsets[0]), int64(offsets[1])
 			}
 		default:
 			err = fmt.Errorf("found key %.40q, expected \"dtype\", \"shape\" and \"data_offsets\"", key)
@@ -206,20 +266,19 @@ func (p headerParser) tensor(name string) (tensorEntry, error) {
 	if keys != 3 {
 		return entry, fmt.Errorf("found %d keys, expected \"dtype\", \"shape\" and \"data_offsets\"", keys)
 	}
-	elements, err := elementCount(entry.shape)
+	elements, err := Elements(entry.Shape)
 	if err != nil {
 		return entry, err
 	}
-	if entry.end < entry.begin || entry.end-entry.begin != elements*floats.Size {
-		return entry, fmt.Errorf("found data_offsets [%d, %d], expected %d bytes for shape %v",
-			entry.begin, entry.end, elements*floats.Size, entry.shape)
+	if bytes := elements * p.types[entry.Type]; entry.End < entry.Begin || entry.End-entry.Begin != bytes {
+		return entry, fmt.Errorf("found data_offsets [%d, %d], expected %d bytes for shape %v", entry.Begin, entry.End, bytes, entry.Shape)
 	}
 	return entry, nil
 }
 
 // integers reads an array of at most limit non-negative integers, written plainly (no sign,
 // fraction or exponent).
-func (p headerParser) integers(limit int) ([]int, error) {
+func (p parser) integers(limit int) ([]int, error) {
 	if err := p.delimiter('['); err != nil {
 		return nil, err
 	}
@@ -245,7 +304,7 @@ func (p headerParser) integers(limit int) ([]int, error) {
 	return values, p.delimiter(']')
 }
 
-func (p headerParser) text() (string, error) {
+func (p parser) text() (string, error) {
 	token, err := p.Token()
 	if err != nil {
 		return "", syntax(err)
@@ -257,7 +316,7 @@ func (p headerParser) text() (string, error) {
 	return s, nil
 }
 
-func (p headerParser) delimiter(want json.Delim) error {
+func (p parser) delimiter(want json.Delim) error {
 	token, err := p.Token()
 	if err != nil {
 		return syntax(err)
@@ -281,10 +340,10 @@ func syntax(err error) error {
 	return fmt.Errorf("found invalid JSON: %w", err)
 }
 
-// checkTensorName accepts what every reader of the format understands alike. The replacement
+// CheckName accepts what every reader of the format understands alike. The replacement
 // character is refused because the JSON decoder makes it out of every broken escape: two different
 // names would become one.
-func checkTensorName(name string) error {
+func CheckName(name string) error {
 	switch {
 	case name == "" || name == metadataKey:
 		return fmt.Errorf("found tensor name %q, expected the name of a parameter", name)
@@ -304,6 +363,43 @@ func checkMetadata(key, value string) error {
 		if !utf8.ValidString(s) || strings.ContainsRune(s, utf8.RuneError) {
 			return fmt.Errorf("metadata %.40q: not valid UTF-8", key)
 		}
+	}
+	return nil
+}
+
+// widest is the bytes of the widest element that a reader may take.
+const widest = 8
+
+// Elements multiplies the dimensions, refusing what does not fit into memory. A zero anywhere
+// makes the product zero, but does not excuse an overflow to the left of it, as in the reference.
+func Elements(shape []int) (int64, error) {
+	if len(shape) > maxTensorRank {
+		return 0, fmt.Errorf("found %d dimensions, expected at most %d", len(shape), maxTensorRank)
+	}
+	product := int64(1)
+	for _, d := range shape {
+		if d < 0 {
+			return 0, fmt.Errorf("shape %v has a negative dimension", shape)
+		}
+		if d > 0 && product > math.MaxInt/widest/int64(d) {
+			return 0, fmt.Errorf("shape %v has more elements than fit into memory", shape)
+		}
+		product *= int64(d)
+	}
+	return product, nil
+}
+
+// checkCoverage requires that the tensors, which come in the order of their data, fill it exactly.
+func checkCoverage(entries []Entry, size int64) error {
+	end := int64(0)
+	for _, e := range entries {
+		if e.Begin != end {
+			return fmt.Errorf("tensor %q begins at byte %d of the data, expected %d (no hole, no overlap)", e.Name, e.Begin, end)
+		}
+		end = e.End
+	}
+	if end != size {
+		return fmt.Errorf("found %d bytes of data, expected the %d that the header describes", size, end)
 	}
 	return nil
 }

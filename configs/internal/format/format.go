@@ -1,0 +1,101 @@
+// Package format has the forms of single values that only configurations have: free text, a choice
+// with names that are refused, one of a few whole numbers.
+package format
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"dpsgd/configs/internal/source"
+	"dpsgd/internal/setting"
+)
+
+var (
+	_ setting.Scalar = OneOf{}
+	_ setting.Scalar = ChoiceBut{}
+	_ setting.Scalar = Text{}
+)
+
+// ChoiceBut is a choice with names that mean something elsewhere and cannot be chosen.
+type ChoiceBut struct {
+	setting.Choice
+	Refused map[string]string // why, in a few words
+}
+
+// Text is free text, stored in a *string.
+type Text struct {
+	What    string // completes "expected …"
+	Pattern string // a regular expression, the same for Go and JSON schemas
+	Max     int    // runes
+	Empty   bool   // "" is allowed
+	Digits  bool   // a whole number needs no quotes
+}
+
+// Parse implements [setting.Scalar].
+func (f Text) Parse(s string, quoted bool, into any) bool {
+	if !quoted && source.Ambiguous(s) && !(f.Digits && isWhole(s)) ||
+		s == "" && !f.Empty ||
+		utf8.RuneCountInString(s) > f.Max ||
+		strings.ContainsFunc(s, source.IsControl) ||
+		!regexp.MustCompile(f.Pattern).MatchString(s) {
+		return false
+	}
+	*into.(*string) = s
+	return true
+}
+
+// Encode implements [setting.Scalar].
+func (Text) Encode(from any) string { return source.FormatText(*from.(*string)) }
+
+// Expected implements [setting.Format].
+func (f Text) Expected() string {
+	if f.Empty {
+		return f.What + `, or ""`
+	}
+	return f.What
+}
+
+// Schema implements [setting.Format].
+func (f Text) Schema() setting.Object {
+	o := setting.Object{"type", "string", "pattern", f.Pattern, "maxLength", f.Max}
+	if f.Digits {
+		return setting.Object{"anyOf", []setting.Object{o, {"type", "integer", "minimum", 0}}}
+	}
+	return o
+}
+
+// isWhole reports whether a text has digits alone.
+func isWhole(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
+}
+
+// OneOf is one of a few whole numbers, stored in a *int.
+type OneOf []int
+
+// Parse implements [setting.Scalar].
+func (f OneOf) Parse(text string, quoted bool, into any) bool {
+	for _, v := range f {
+		if !quoted && text == strconv.Itoa(v) {
+			*into.(*int) = v
+			return true
+		}
+	}
+	return false
+}
+
+// Encode implements [setting.Scalar].
+func (f OneOf) Encode(from any) string { return strconv.Itoa(*from.(*int)) }
+
+// Expected implements [setting.Format].
+func (f OneOf) Expected() string {
+	names := make([]string, len(f))
+	for i, v := range f {
+		names[i] = strconv.Itoa(v)
+	}
+	return strings.Join(names, " or ")
+}
+
+// Schema implements [setting.Format].
+func (f OneOf) Schema() setting.Object { return setting.Object{"enum", []int(f)} }

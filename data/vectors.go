@@ -1,0 +1,58 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"dpsgd/data/vectors"
+)
+
+// loadVectors reads the vectors in <vectors>/train.* and <vectors>/test.*, one for each example,
+// scaled to length 1. Row i depends on vector i alone.
+func loadVectors(spec Spec) (*Split, error) {
+	if spec.VectorWidth < 1 || spec.VectorWidth > MaxFeatures {
+		return nil, fmt.Errorf("data: %w: vectors of width %d declared, expected 1 to %d", ErrInvalid, spec.VectorWidth, MaxFeatures)
+	}
+	if len(spec.Classes) < 2 || len(spec.Classes) > maxClasses {
+		return nil, fmt.Errorf("data: %w: %d classes declared, expected 2 to %d (label 0 is the first)", ErrInvalid, len(spec.Classes), maxClasses)
+	}
+	return splitOf(filepath.Base(filepath.Clean(spec.Vectors)), func(part int) (*Features, error) { return readVectors(spec, parts[part]) })
+}
+
+// CountVectors returns how many vectors "train" or "test" of spec.Vectors has, after a look at the
+// headers alone.
+func CountVectors(spec Spec, part string) (int, error) {
+	p, err := vectors.Open(spec.Vectors, part, spec.VectorWidth)
+	if err != nil {
+		return 0, wrongVectors(err)
+	}
+	return p.Len(), p.Close()
+}
+
+// readVectors reads "train" or "test".
+func readVectors(spec Spec, part string) (*Features, error) {
+	p, err := vectors.Open(spec.Vectors, part, spec.VectorWidth)
+	if err != nil {
+		return nil, wrongVectors(err)
+	}
+	defer p.Close()
+	labels, err := p.ReadLabels(len(spec.Classes))
+	if err != nil {
+		return nil, wrongVectors(err)
+	}
+	halves, err := p.ReadDirections()
+	if err != nil {
+		return nil, wrongVectors(err)
+	}
+	return NewFeatures(spec.VectorWidth, spec.Classes, labels, halves)
+}
+
+// wrongVectors adds what the errors of this package match.
+func wrongVectors(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("data: %w: %w", ErrMissing, err)
+	}
+	return fmt.Errorf("data: %w: %w", ErrInvalid, err)
+}

@@ -1,0 +1,128 @@
+package vectors
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"dpsgd/checkpoints/safetensors/header"
+)
+
+// NumPy's format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, versions
+// 1.0, 2.0 and 3.0. A magic text, the version, the length of the header, and the header, the text of
+// a dictionary in Python.
+const (
+	npyMagic = "\x93NUMPY"
+	// maxNPYHeader is what NumPy itself reads without being told to.
+	maxNPYHeader = 10000
+)
+
+// npyTypes are the descriptions of types that are read: little-endian numbers.
+var npyTypes = map[string]element{
+	"<f2": binary16, "<f4": binary32, "<f8": binary64,
+	"|i1": signed(1), "<i2": signed(2), "<i4": signed(4), "<i8": signed(8),
+	"|u1": unsigned(1), "<u2": unsigned(2), "<u4": unsigned(4), "<u8": unsigned(8),
+}
+
+// openNPY finds the array of a file of NumPy's, which ends where the array does.
+func openNPY(f *os.File) (*array, error) {
+	size, err := sizeOf(f)
+	if err != nil {
+		return nil, err
+	}
+	text, begin, err := npyHeader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	a := &array{name: f.Name()}
+	if err := a.parseNPY(text); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	count, err := header.Elements(a.shape)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	if want := begin + count*int64(a.element.size); size != want {
+		return nil, fmt.Errorf("%s has %d bytes, expected %d for the shape %v", f.Name(), size, want, a.shape)
+	}
+	a.content = io.NewSectionReader(f, begin, size-begin)
+	return a, nil
+}
+
+// npyHeader returns the text of the header and where the numbers begin.
+func npyHeader(r io.ReaderAt) (text string, begin int64, err error) {
+	start := make([]byte, len(npyMagic)+6) // version and length: 2 and 2 bytes, from version 2.0 on 2 and 4
+	n, _ := r.ReadAt(start, 0)
+	if start = start[:n]; !strings.HasPrefix(string(start), npyMagic) || n < len(npyMagic)+4 {
+		return "", 0, fmt.Errorf(`found no file of NumPy's, expected one that begins with "\x93NUMPY"`)
+	}
+	major, minor, rest := start[6], start[7], start[8:]
+	var length int64
+	switch {
+	case major == 1 && minor == 0:
+		length, begin = int64(binary.LittleEndian.Uint16(rest)), 10
+	case (major == 2 || major == 3) && minor == 0 && len(rest) == 4:
+		length, begin = int64(binary.LittleEndian.Uint32(rest)), 12
+	default:
+		return "", 0, fmt.Errorf("found version %d.%d of NumPy's format, expected 1.0, 2.0 or 3.0", major, minor)
+	}
+	if length > maxNPYHeader {
+		return "", 0, fmt.Errorf("found a header of %d bytes, expected at most %d", length, maxNPYHeader)
+	}
+	content := make([]byte, length)
+	if n, err := r.ReadAt(content, begin); int64(n) < length {
+		return "", 0, fmt.Errorf("the header ends after %d bytes, expected %d (%w)", n, length, err)
+	}
+	return string(content), begin + length, nil
+}
+
+// npyEntry is one key of the dictionary with its value, and what follows it.
+var npyEntry = regexp.MustCompile(`^\s*['"](\w+)['"]\s*:\s*('[^']*'|"[^"]*"|\w+|\([0-9,\s]*\)|\[[^\]]*\])\s*(,|$)`)
+
+// parseNPY reads the dictionary: exactly the keys descr, fortran_order and shape, in any order.
+func (a *array) parseNPY(text string) error {
+	inner, opened := strings.CutPrefix(strings.TrimSpace(text), "{")
+	inner, closed := strings.CutSuffix(inner, "}")
+	found := map[string]string{}
+	rest := strings.TrimSpace(inner)
+	for opened && closed && rest != "" {
+		m := npyEntry.FindStringSubmatch(rest)
+		if m == nil || found[m[1]] != "" {
+			break
+		}
+		found[m[1]], rest = m[2], strings.TrimSpace(rest[len(m[0]):])
+	}
+	if !opened || !closed || rest != "" || len(found) != 3 || found["descr"] == "" || found["fortran_order"] == "" || found["shape"] == "" {
+		return fmt.Errorf("found a header that cannot be read, expected a dictionary of descr, fortran_order and shape")
+	}
+	if order := found["fortran_order"]; order != "False" {
+		return fmt.Errorf("found fortran_order %.40s, expected False (write numpy.ascontiguousarray of it)", order)
+	}
+	known := false
+	if a.element, known = npyTypes[strings.Trim(found["descr"], `'"`)]; !known {
+		return fmt.Errorf("found elements %.40s, expected one of %s", found["descr"], namesOf(npyTypes))
+	}
+	return a.parseShape(found["shape"])
+}
+
+// parseShape reads a tuple of integers.
+func (a *array) parseShape(tuple string) error {
+	inner, opened := strings.CutPrefix(tuple, "(")
+	inner, closed := strings.CutSuffix(inner, ")")
+	fields := strings.Split(inner, ",")
+	if len(fields) > 1 && strings.TrimSpace(fields[len(fields)-1]) == "" { // (3,)
+		fields = fields[:len(fields)-1]
+	}
+	for _, field := range fields {
+		n, err := strconv.ParseUint(strings.TrimSpace(field), 10, strconv.IntSize-1)
+		if err != nil || !opened || !closed {
+			return fmt.Errorf("found the shape %.40s, expected one such as (50000, 512)", tuple)
+		}
+		a.shape = append(a.shape, int(n))
+	}
+	return nil
+}

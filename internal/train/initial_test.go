@@ -1,0 +1,159 @@
+package train
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/checkpoints/safetensors"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/statement"
+	"dpsgd/internal/tiny"
+)
+
+// weights writes initial weights of the network tiny.Convolutional, but for its last layer, in
+// PyTorch's layout.
+func weights(t testing.TB, path string) []safetensors.Tensor {
+	t.Helper()
+	var tensors []safetensors.Tensor
+	for i, tensor := range prepared(t, tiny.Convolutional, "training.seed=9").model.Export() {
+		if strings.HasPrefix(tensor.Name, "7.") {
+			continue
+		}
+		for j := range tensor.Data {
+			tensor.Data[j] += 0.01 * float32(i+1)
+		}
+		tensors = append(tensors, safetensors.Tensor(tensor))
+	}
+	if err := safetensors.Write(path, tensors, nil); err != nil {
+		t.Fatal(err)
+	}
+	return tensors
+}
+
+// from are the overrides of a run that begins with a file and trains the last two layers.
+func from(path, trainedOn string) []string {
+	return []string{tiny.Convolutional, "model.init=" + path, "model.init_trained_on=" + trainedOn, "model.init_except=[7]", "model.freeze=[0, 1, 4]"}
+}
+
+// modelOf reads the tensors that a run wrote.
+func modelOf(t testing.TB, dir string) []safetensors.Tensor {
+	t.Helper()
+	tensors, _, err := safetensors.Read(filepath.Join(dir, folder.Model))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tensors
+}
+
+// A run begins with the weights of the file, frozen ones stay as they are, bit for bit, and all
+// that is released, counted and claimed is about the others.
+func TestTrainingFromWeights(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "weights.safetensors")
+	given := weights(t, path)
+	o := options(t)
+	r := create(t, tiny.Parse(t, from(path, "public")...), o)
+	const trained = 144*8 + 8 + 8*3 + 3
+	if len(r.model.Values) != trained {
+		t.Fatalf("%d values are trained, expected %d", len(r.model.Values), trained)
+	}
+	if sum := clippedSum(t, r, []int{0, 1, 2}); len(sum) != trained {
+		t.Errorf("a sum has %d coordinates, expected %d", len(sum), trained)
+	}
+	for i, tensor := range r.model.Export()[:len(given)] {
+		if !slices.Equal(tensor.Data, given[i].Data) {
+			t.Errorf("%s begins with other values than in the file", tensor.Name)
+		}
+	}
+	result := fit(t, r)
+	for i, tensor := range modelOf(t, result.Run)[:len(given)] {
+		frozen := !strings.HasPrefix(tensor.Name, "5.")
+		if slices.Equal(tensor.Data, given[i].Data) != frozen {
+			t.Errorf("%s: changed by training is %v, expected %v", tensor.Name, frozen, !frozen)
+		}
+	}
+	score, err := Evaluate(result.Run, o)
+	if err != nil || score.TestAccuracy != result.TestAccuracy {
+		t.Errorf("measured as %v (%v), expected what the run reported, %v", score.TestAccuracy, err, result.TestAccuracy)
+	}
+	var s statement.Statement
+	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(result.Run, folder.StatementData))), &s); err != nil {
+		t.Fatal(err)
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(tiny.Read(t, path))))
+	if s.NoiseValues != 12*trained || s.FrozenValues != 36+4+4+4+144+144 || !strings.Contains(s.InitialWeights, "weights.safetensors with the SHA-256 `"+sum+"`, declared as trained on public data") {
+		t.Errorf("the statement has %d noise values, %d frozen ones and the weights %q", s.NoiseValues, s.FrozenValues, s.InitialWeights)
+	}
+}
+
+// What weights were trained on is said in the statement, and what that means for the guarantee.
+func TestStatementSaysWhereWeightsComeFrom(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "weights.safetensors")
+	weights(t, path)
+	for on, want := range map[string]string{
+		"public":  "declared as public; if training examples of this run were among them, the guarantee does not hold for those",
+		"private": "- what the initial weights tell of the PRIVATE data that they were trained on",
+		"nothing": "- the initial weights, which are declared as trained on nothing",
+	} {
+		r := train(t, options(t), append(from(path, on), "training.steps=1")...)
+		if text := tiny.Read(t, filepath.Join(r.Run, folder.Statement)); !strings.Contains(text, want) || !strings.Contains(text, "| Parameters that are not trained: nothing is released for them | 336 |") {
+			t.Errorf("%s: the statement does not say %q:\n%s", on, want, text)
+		}
+	}
+}
+
+// A run from weights goes on with the same file and with no other.
+func TestResumeFromWeights(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "weights.safetensors")
+	given := weights(t, path)
+	o := options(t)
+	stopped := interruptAfter(t, 4, func(w Watcher) *Run {
+		o.Watcher = w
+		return create(t, tiny.Parse(t, from(path, "public")...), o)
+	})
+	o.Watcher = nil
+	given[0].Data[0]++
+	if err := safetensors.Write(path, given, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(stopped.Run, o); !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), "other initial weights") {
+		t.Errorf("found error %v, expected one that speaks of other initial weights", err)
+	}
+	given = weights(t, path)
+	resumed := fit(t, open(t, stopped.Run, o))
+	if resumed.Steps != 12 || tiny.Releases(t, stopped.Run) != 12 {
+		t.Errorf("resumed to step %d with %d releases, expected 12 and 12", resumed.Steps, tiny.Releases(t, stopped.Run))
+	}
+	if got := modelOf(t, stopped.Run)[0]; !slices.Equal(got.Data, given[0].Data) {
+		t.Error("a frozen layer changed on the way")
+	}
+}
+
+// Weights that do not fit are refused in one line, before a folder is made.
+func TestWeightsRefuse(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "weights.safetensors")
+	weights(t, path)
+	tiny.Write(t, filepath.Join(dir, "text.safetensors"), "these are no weights")
+	for says, overrides := range map[string][]string{
+		`model.init: ` + path + `: model: tensor "7.weight" is missing (model.init_except names what begins at random)`: {"model.init_except=[]"},
+		`model: tensor "5.weight" has shape [8 144] with 1152 values, expected [9 144]`:                                 {strings.Replace(tiny.Convolutional, "out_features: 8", "out_features: 9", 1)},
+		"text.safetensors: found a header length":                                                                       {"model.init=" + filepath.Join(dir, "text.safetensors")},
+		"none.safetensors": {"model.init=" + filepath.Join(dir, "none.safetensors")},
+		`model.freeze: model: found no layer with parameters and no parameter called "2"`:   {"model.freeze=[2]"},
+		"model.freeze: model: all 10 parameters are frozen, expected at least one to train": {"model.freeze=[0, 1, 4, 5, 7]"},
+	} {
+		o := options(t)
+		_, err := Create(tiny.Parse(t, append(from(path, "public"), overrides...)...), o)
+		if !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("found error %v, expected one line that says %q", err, says)
+		}
+	}
+}

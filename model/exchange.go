@@ -1,0 +1,76 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Tensor is one parameter in PyTorch's name and layout.
+type Tensor struct {
+	Name  string
+	Shape []int
+	Data  []float32
+}
+
+// Export copies all parameters out, as PyTorch's state_dict has them.
+func (m *Model) Export() []Tensor {
+	tensors := make([]Tensor, len(m.parameters))
+	for i, p := range m.parameters {
+		data := make([]float32, p.Size())
+		p.export(data, m.values(p))
+		tensors[i] = Tensor{Name: p.Name, Shape: slices.Clone(p.Shape), Data: data}
+	}
+	return tensors
+}
+
+// Import copies parameters in. Names and shapes must be exactly the network's, in any order, and
+// values finite; otherwise nothing is changed.
+func (m *Model) Import(tensors []Tensor) error {
+	found := make([]*Tensor, len(m.parameters))
+	for _, t := range tensors {
+		i := slices.IndexFunc(m.parameters, func(p Parameter) bool { return p.Name == t.Name })
+		switch {
+		case i < 0:
+			return fmt.Errorf("model: found a tensor %q that the network does not have, expected one of %d parameters such as %q", t.Name, len(m.parameters), m.parameters[0].Name)
+		case found[i] != nil:
+			return fmt.Errorf("model: found tensor %q twice", t.Name)
+		case !slices.Equal(t.Shape, m.parameters[i].Shape) || len(t.Data) != m.parameters[i].Size():
+			return fmt.Errorf("model: tensor %q has shape %v with %d values, expected %v", t.Name, t.Shape, len(t.Data), m.parameters[i].Shape)
+		case !isFinite(t.Data):
+			return fmt.Errorf("model: tensor %q holds a value that is not finite", t.Name)
+		}
+		found[i] = &t
+	}
+	for i, p := range m.parameters {
+		if found[i] == nil {
+			return fmt.Errorf("model: tensor %q is missing", p.Name)
+		}
+	}
+	for i, p := range m.parameters {
+		p.restore(m.values(p), found[i].Data)
+	}
+	return nil
+}
+
+// Start copies in the weights that training is to begin with. The parameters that except names keep
+// their random ones; names are those of parameters, or of layers with all that they hold. Each other
+// parameter must be among the tensors, which may have more than the network, in its shape, with
+// finite values; otherwise nothing is changed.
+func (m *Model) Start(tensors []Tensor, except []string) error {
+	kept, err := m.named(except)
+	if err != nil {
+		return err
+	}
+	all := m.Export()
+	for i, p := range m.parameters {
+		if kept[i] {
+			continue
+		}
+		j := slices.IndexFunc(tensors, func(t Tensor) bool { return t.Name == p.Name })
+		if j < 0 {
+			return fmt.Errorf("model: tensor %q is missing", p.Name)
+		}
+		all[i] = tensors[j]
+	}
+	return m.Import(all)
+}

@@ -1,0 +1,67 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Freeze takes parameters out of Values, so that they are not trained: they keep the values that
+// they have, and nothing of an example is released for them. Names are those of parameters, or of
+// layers with all that they hold. At least one parameter is left to train. Graphs are declared
+// afterwards.
+func (m *Model) Freeze(names []string) error {
+	chosen, err := m.named(names)
+	if err != nil {
+		return err
+	}
+	parameters := slices.Clone(m.parameters)
+	var trained, frozen []float32
+	for i, p := range m.parameters {
+		into := &trained
+		if p.frozen || chosen[i] {
+			into, parameters[i].frozen = &frozen, true
+		}
+		parameters[i].Offset = len(*into)
+		*into = append(*into, m.values(p)...)
+	}
+	if len(trained) == 0 {
+		return fmt.Errorf("model: all %d parameters are frozen, expected at least one to train", len(parameters))
+	}
+	m.parameters, m.Values, m.frozen = parameters, trained, frozen
+	return nil
+}
+
+// FrozenValues is how many values are not trained.
+func (m *Model) FrozenValues() int { return len(m.frozen) }
+
+// isFrozen reports whether the parameter of this name is not trained.
+func (m *Model) isFrozen(name string) bool {
+	return slices.ContainsFunc(m.parameters, func(p Parameter) bool { return p.frozen && p.Name == name })
+}
+
+// values are those of a parameter, where the model has them.
+func (m *Model) values(p Parameter) []float32 {
+	if p.frozen {
+		return m.frozen[p.Offset : p.Offset+p.Size()]
+	}
+	return m.Values[p.Offset : p.Offset+p.Size()]
+}
+
+// named says which parameters the names of parameters and layers stand for.
+func (m *Model) named(names []string) ([]bool, error) {
+	chosen := make([]bool, len(m.parameters))
+	for _, name := range names {
+		found := false
+		for i, p := range m.parameters {
+			if p.Name == name || strings.HasPrefix(p.Name, name+".") {
+				chosen[i], found = true, true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("model: found no layer with parameters and no parameter called %q, expected a name such as %q or %q",
+				name, m.parameters[0].Name[:strings.LastIndex(m.parameters[0].Name, ".")], m.parameters[0].Name)
+		}
+	}
+	return chosen, nil
+}
