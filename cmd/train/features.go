@@ -22,10 +22,11 @@ const featuresPreset = "cifar-best"
 
 func (a *app) featuresCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "features",
-		Short: "Look at what public features are learnt from: pictures that the program draws",
-		Args:  noArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+		Use:     "features",
+		Short:   "Look at what public features are learnt from: pictures that the program draws",
+		Example: "  train features show cifar-best --out drawn.png",
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.featuresShowCommand())
 	return c
