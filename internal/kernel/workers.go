@@ -27,7 +27,7 @@ type Pool struct {
 	body     func(worker, lo, hi int)
 	n, chunk int
 	next     atomic.Int64   // first index that nobody has taken
-	pending  sync.WaitGroup // called workers that have not finished
+	pending  sync.WaitGroup // workers whose call is neither finished nor cancelled
 	busy     atomic.Int64   // their number
 	owners   []atomic.Int64 // goroutine of worker i; 0 for worker 0, which is any caller
 
