@@ -18,10 +18,13 @@ func TestFMALimitIsALimit(t *testing.T) {
 		best = min(best, time.Since(start))
 	}
 	found := 2 * n * n * n / float64(best.Nanoseconds())
-	limit := FMALimit(nil, 50*time.Millisecond)
+	// Other processes may slow every slice of one measurement of the limit and not the best product,
+	// but hardly by half in twenty.
+	limit := 0.0
+	for tries := 0; tries < 20 && found > 2*limit; tries++ {
+		limit = max(limit, FMALimit(nil, 50*time.Millisecond))
+	}
 	t.Logf("limit %.0f GFLOP/s, product %.0f", limit, found)
-	// Other processes may slow every slice of the limit and not the best product, but hardly by
-	// half.
 	if found > 2*limit {
 		t.Errorf("a product reaches %.1f GFLOP/s, the limit is said to be %.1f", found, limit)
 	}
