@@ -16,7 +16,8 @@ import (
 
 // Request is what [Compute] works with, beside recipe and pictures. None of it changes the rows.
 type Request struct {
-	// Cache is the folder below which rows are kept; "" keeps nothing.
+	// Cache is the folder that rows are kept in, which are as private as the pictures and named by a
+	// hash of them; "" keeps nothing.
 	Cache string
 	Pool  *kernel.Pool
 	// Computed is told how many of all pictures are done; nil tells nobody. It is not called for
@@ -61,14 +62,11 @@ func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 	return rows, nil
 }
 
-// Folder is the name of a cache's folder. Rows are as private as the pictures.
-const Folder = ".features-private"
-
 // kept is how many data sets a cache holds, or one set under so many recipes; CIFAR-10 takes 830 MB.
 const kept = 4
 
 func paths(cache string, fingerprint store.Fingerprint) (train, test string) {
-	base := filepath.Join(cache, Folder, hex.EncodeToString(fingerprint[:8]))
+	base := filepath.Join(cache, hex.EncodeToString(fingerprint[:8]))
 	return base + ".train", base + ".test"
 }
 
@@ -105,7 +103,7 @@ func keep(cache string, fingerprint store.Fingerprint, train, test *data.Feature
 	if store.Save(trainPath, fingerprint, train) != nil || store.Save(testPath, fingerprint, test) != nil {
 		return
 	}
-	tests, err := filepath.Glob(filepath.Join(cache, Folder, "*.test"))
+	tests, err := filepath.Glob(filepath.Join(cache, "*.test"))
 	if err != nil || len(tests) <= kept {
 		return
 	}

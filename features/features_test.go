@@ -3,7 +3,6 @@ package features
 import (
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -171,7 +170,7 @@ func TestCacheLetsGoOfTheOldest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := os.ReadDir(filepath.Join(cache, Folder))
+	files, err := os.ReadDir(cache)
 	if err != nil || len(files) != 2*kept {
 		t.Errorf("found %d files (%v), expected %d", len(files), err, 2*kept)
 	}

@@ -113,6 +113,9 @@ func subfolders(dir string) ([]string, error) {
 	var found []string
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
+		if e.Name() == folder.Features && !folder.HoldsAny(path, folder.Ledger, folder.Config, folder.Checkpoints) {
+			continue
+		}
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
 			found = append(found, path)
 		}

@@ -139,6 +139,9 @@ func (d *Description) fillMemory(c *configs.Config, plan *train.RunPlan, m *mode
 	if c.Data.Vectors != "" {
 		stored = float16Bytes * o.Shape.Values()
 	}
+	if c.Features.Any() { // the pictures, and what is computed of them
+		stored += float16Bytes * c.Features.Width(o.Shape)
+	}
 	d.Memory = Memory{
 		Graph: g.Bytes(), Parameters: perParameter*len(m.Values) + float32Bytes*m.FrozenValues(), Pictures: (o.Examples + o.Tests) * stored,
 	}

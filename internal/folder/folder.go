@@ -39,6 +39,10 @@ const (
 // folder; for the trials of a sweep in the folder of the sweep.
 const Datasets = "datasets.jsonl"
 
+// Features is the folder beside runs that keeps features of the training examples. It is as private
+// as these are, and the names in it are hashes of them.
+const Features = ".features-private"
+
 // Permissions of what a run leaves behind: its owner's alone.
 const (
 	Perm     = 0o700

@@ -48,6 +48,37 @@ func Parse(t testing.TB, overrides ...string) *configs.Config {
 	return c
 }
 
+// Features are overrides for features of the pictures of [Large], full batches, a private mean and a
+// budget that the noise is calibrated to.
+var Features = []string{
+	"features.name=patches", "features.filters=8", "features.patch_size=4", "features.pooling=2", "features.pictures=60", "features.directions=20",
+	"model.layers=[flatten, {linear: {out_features: classes, bias: false}}]", "training.sampling=full", "training.physical_batch_size=64",
+	"privacy.epsilon=3", "privacy.noise_multiplier=calibrated", "privacy.accountant=exact", "optimizer.learning_rate=1", "optimizer.schedule.name=linear",
+}
+
+// Large is [Source] with every pixel as four.
+func Large(t testing.TB) *data.Split {
+	t.Helper()
+	return &data.Split{Name: "stripes", Train: large(t, Examples, 1), Test: large(t, 90, 2)}
+}
+
+func large(t testing.TB, n int, seed uint64) *data.Images {
+	small := Pictures(t, n, seed)
+	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
+	labels, pixels := make([]uint8, n), make([]uint8, 0, n*shape.Values())
+	for i := range n {
+		labels[i] = uint8(small.Label(i))
+		for at := range shape.Values() {
+			pixels = append(pixels, small.Pixels(i)[at/shape.Width/2*6+at%shape.Width/2])
+		}
+	}
+	set, err := data.NewImages(shape, small.Classes(), labels, pixels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
 // Source makes pictures of 6x6 grey pixels in three classes: which third of the rows is bright,
 // under noise.
 func Source(t testing.TB, n int) *data.Split {

@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"dpsgd/accountant"
 	"dpsgd/clip"
@@ -11,6 +12,7 @@ import (
 	"dpsgd/features"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
@@ -25,7 +27,7 @@ func seen(c *configs.Config, source *data.Split, o Options, pool *kernel.Pool) (
 	if !c.Features.Any() {
 		return source, nil
 	}
-	return features.Compute(c.Features.Recipe, source, features.Request{Cache: o.parent(), Pool: pool, Computed: o.Computed})
+	return features.Compute(c.Features.Recipe, source, features.Request{Cache: filepath.Join(o.registry(), folder.Features), Pool: pool, Computed: o.Computed})
 }
 
 // centred subtracts the mean from all rows of both sets.

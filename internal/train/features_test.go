@@ -11,43 +11,13 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/data"
-	"dpsgd/features"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
 )
 
-// onFeatures is a configuration of features of small pictures, full batches and a private mean.
-var onFeatures = []string{
-	"features.name=patches", "features.filters=8", "features.patch_size=4", "features.pooling=2", "features.pictures=60", "features.directions=20",
-	"model.layers=[flatten, {linear: {out_features: classes, bias: false}}]", "training.sampling=full", "training.physical_batch_size=64",
-	"privacy.epsilon=3", "privacy.noise_multiplier=calibrated", "privacy.accountant=exact", "optimizer.learning_rate=1", "optimizer.schedule.name=linear",
-}
-
-// pictures are 12x12 pixels in three classes.
-func pictures(t *testing.T) *data.Split {
-	large := func(n int, seed uint64) *data.Images {
-		small, shape := tiny.Pictures(t, n, seed), data.Shape{Height: 12, Width: 12, Channels: 1}
-		var labels, pixels []uint8
-		for i := range n {
-			labels = append(labels, uint8(small.Label(i)))
-			for y := range 12 {
-				for x := range 12 {
-					pixels = append(pixels, small.Pixels(i)[y/2*6+x/2])
-				}
-			}
-		}
-		set, err := data.NewImages(shape, small.Classes(), labels, pixels)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return set
-	}
-	return &data.Split{Name: "stripes", Train: large(tiny.Examples, 1), Test: large(90, 2)}
-}
-
 func featureOptions(t *testing.T) Options {
 	o := options(t)
-	o.Source = pictures(t)
+	o.Source = tiny.Large(t)
 	return o
 }
 
@@ -63,7 +33,7 @@ func events(t *testing.T, dir string) []accountant.Entry {
 // The mean is released ahead of the first step, is in the ledger with its noise, and is paid for by
 // the noise of the steps: together they spend the budget and no more.
 func TestMeanIsReleasedAndPaidFor(t *testing.T) {
-	r := create(t, tiny.Parse(t, onFeatures...), featureOptions(t))
+	r := create(t, tiny.Parse(t, tiny.Features...), featureOptions(t))
 	result := fit(t, r)
 	entries := events(t, result.Run)
 	noise := accountant.Gaussian{NoiseMultiplier: r.plan.NoiseMultiplier}
@@ -72,7 +42,7 @@ func TestMeanIsReleasedAndPaidFor(t *testing.T) {
 	}
 	// Gaussians compose: one with σ, where 1/σ² is the sum of the steps' (Dong, Roth, Su,
 	// arXiv:1905.02383, Corollary 3.3).
-	alone, err := NewPlan(tiny.Parse(t, append(onFeatures, "features.mean_noise=none")...), tiny.Examples)
+	alone, err := NewPlan(tiny.Parse(t, append(tiny.Features, "features.mean_noise=none")...), tiny.Examples)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +60,7 @@ func TestResumedRunKeepsItsMean(t *testing.T) {
 	o := featureOptions(t)
 	stopped := interruptAfter(t, 5, func(w Watcher) *Run {
 		o.Watcher = w
-		return create(t, tiny.Parse(t, onFeatures...), o)
+		return create(t, tiny.Parse(t, tiny.Features...), o)
 	})
 	before, _, err := checkpoints.Latest(filepath.Join(stopped.Run, folder.Checkpoints))
 	if err != nil {
@@ -116,7 +86,7 @@ func TestResumedRunKeepsItsMean(t *testing.T) {
 // and ends within its budget.
 func TestMeanThatWasLostIsCountedTwice(t *testing.T) {
 	o := featureOptions(t)
-	r := create(t, tiny.Parse(t, onFeatures...), o)
+	r := create(t, tiny.Parse(t, tiny.Features...), o)
 	if err := r.releaseMean(); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +103,7 @@ func TestMeanThatWasLostIsCountedTwice(t *testing.T) {
 
 // Where not even the mean fits the budget, nothing is released.
 func TestMeanBeyondTheBudgetIsNotReleased(t *testing.T) {
-	r := create(t, tiny.Parse(t, append(onFeatures, "privacy.noise_multiplier=1", "privacy.epsilon=0.01", "features.mean_noise=5")...), featureOptions(t))
+	r := create(t, tiny.Parse(t, append(tiny.Features, "privacy.noise_multiplier=1", "privacy.epsilon=0.01", "features.mean_noise=5")...), featureOptions(t))
 	result := fit(t, r)
 	if result.Status != BudgetExhausted || result.Steps != 0 || len(events(t, result.Run)) != 0 || result.Epsilon != 0 {
 		t.Errorf("found %s after %d steps with ε %v and %v, expected nothing released", result.Status, result.Steps, result.Epsilon, events(t, result.Run))
@@ -146,17 +116,17 @@ func TestFeaturesAreCached(t *testing.T) {
 	o := featureOptions(t)
 	computed := 0
 	o.Computed = func(done, total int) { computed = max(computed, done) }
-	first := create(t, tiny.Parse(t, onFeatures...), o)
+	first := create(t, tiny.Parse(t, tiny.Features...), o)
 	if computed != tiny.Examples+90 {
 		t.Errorf("found %d pictures computed, expected %d", computed, tiny.Examples+90)
 	}
-	dir := filepath.Join(o.RunsDir, features.Folder)
+	dir := filepath.Join(o.RunsDir, folder.Features)
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) != 2 {
 		t.Fatalf("found %v (%v), expected two files", files, err)
 	}
 	computed = 0
-	second := create(t, tiny.Parse(t, onFeatures...), o)
+	second := create(t, tiny.Parse(t, tiny.Features...), o)
 	if computed != 0 {
 		t.Errorf("found %d pictures computed again", computed)
 	}
@@ -177,7 +147,7 @@ func TestFeaturesAreCached(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	create(t, tiny.Parse(t, onFeatures...), o)
+	create(t, tiny.Parse(t, tiny.Features...), o)
 	if computed != tiny.Examples+90 {
 		t.Errorf("found %d pictures computed beside a damaged cache, expected %d", computed, tiny.Examples+90)
 	}
@@ -185,7 +155,7 @@ func TestFeaturesAreCached(t *testing.T) {
 
 // Another picture changes its own row alone: what one example adds to a release stays its own.
 func TestRowsAreIsolated(t *testing.T) {
-	c := tiny.Parse(t, onFeatures...)
+	c := tiny.Parse(t, tiny.Features...)
 	o := featureOptions(t)
 	before := create(t, c, o).examples.Train.(*data.Features)
 	images := o.Source.Train.(*data.Images)
@@ -206,7 +176,7 @@ func TestRowsAreIsolated(t *testing.T) {
 
 // The statement says what was computed and what else was released.
 func TestStatementTellsOfFeatures(t *testing.T) {
-	result, err := create(t, tiny.Parse(t, onFeatures...), featureOptions(t)).Fit(context.Background())
+	result, err := create(t, tiny.Parse(t, tiny.Features...), featureOptions(t)).Fit(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
