@@ -97,7 +97,7 @@ func keep(cache string, fingerprint store.Fingerprint, train, test *data.Feature
 		return
 	}
 	trainPath, testPath := paths(cache, fingerprint)
-	if os.MkdirAll(filepath.Dir(trainPath), 0o700) != nil {
+	if os.MkdirAll(cache, 0o700) != nil || os.Chmod(cache, 0o700) != nil {
 		return
 	}
 	if store.Save(trainPath, fingerprint, train) != nil || store.Save(testPath, fingerprint, test) != nil {

@@ -55,8 +55,8 @@ func (r Recipe) String() string {
 			fmt.Fprintf(&b, ", %s %s", a.Name, f.Encode(a.Value))
 		}
 	}
-	fmt.Fprintf(&b, "; %d %s drawn from seed %d by version %d of the rules, %d of their directions evened out",
-		r.Pictures, r.Drawn, r.Seed, drawn.Version, r.Directions)
+	fmt.Fprintf(&b, ", version %d; %d %s drawn from seed %d by version %d of the rules, %d of their directions evened out",
+		version, r.Pictures, r.Drawn, r.Seed, drawn.Version, r.Directions)
 	return b.String()
 }
 
@@ -64,7 +64,7 @@ func (r Recipe) String() string {
 // label. It stays beside the rows, because whoever guesses the pictures could check the guess.
 func (r Recipe) fingerprint(pictures *data.Split) (f store.Fingerprint) {
 	h := sha256.New()
-	fmt.Fprintf(h, "features %d %s\n", version, r)
+	fmt.Fprintln(h, r)
 	for _, set := range []data.Set{pictures.Train, pictures.Test} {
 		fmt.Fprintf(h, "%d %v %q\n", set.Len(), set.Shape(), set.Classes())
 		images, _ := set.(*data.Images)

@@ -2,8 +2,8 @@ package setup
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
-	"os"
 
 	"dpsgd/checkpoints/safetensors"
 	"dpsgd/configs"
@@ -42,7 +42,8 @@ func Model(c *configs.Config, shape data.Shape, classes int) (*model.Model, erro
 }
 
 // Start gives a network the weights that the configuration wants it to begin with, and returns the
-// SHA-256 of their file; it is empty, and nothing changed, where weights are random.
+// SHA-256 of all that it begins with; it is empty, and nothing changed, where weights are random.
+// The hash is published: what the file holds besides, which nobody gets to see, has no part in it.
 func Start(c *configs.Config, m *model.Model) (sum string, err error) {
 	path := c.Model.Init
 	if path == "" {
@@ -59,9 +60,12 @@ func Start(c *configs.Config, m *model.Model) (sum string, err error) {
 	if err := m.Start(tensors, c.Model.InitExcept); err != nil {
 		return "", fmt.Errorf("%w: model.init: %s: %w (model.init_except names what begins at random)", ErrPlan, path, err)
 	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("%w: model.init: %w", ErrPlan, err)
+	h := sha256.New()
+	for _, t := range m.Export() {
+		fmt.Fprintf(h, "%q %v\n", t.Name, t.Shape)
+		if err := binary.Write(h, binary.LittleEndian, t.Data); err != nil {
+			return "", fmt.Errorf("%w: model.init: %w", ErrPlan, err)
+		}
 	}
-	return fmt.Sprintf("%x", sha256.Sum256(content)), nil
+	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }

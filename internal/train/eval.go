@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"dpsgd/checkpoints/safetensors"
+	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
@@ -33,7 +34,7 @@ func Evaluate(dir string, o Options) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	tensors, mean, err := readModel(dir)
+	tensors, mean, err := readModel(dir, c)
 	if err != nil {
 		return Score{}, err
 	}
@@ -81,10 +82,13 @@ func Evaluate(dir string, o Options) (Score, error) {
 
 // readModel reads the weights that a run has written at its end, and the mean of features, nil where
 // there is none.
-func readModel(dir string) (tensors []model.Tensor, mean []float32, err error) {
-	read, _, err := safetensors.Read(filepath.Join(dir, folder.Model))
+func readModel(dir string, c *configs.Config) (tensors []model.Tensor, mean []float32, err error) {
+	read, about, err := safetensors.Read(filepath.Join(dir, folder.Model))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%w with a model: %s holds no %s, expected a run that has ended; go on with it by `train resume %s`", folder.ErrNoRun, dir, folder.Model, dir)
+	}
+	if c.Features.Any() && err == nil && about["features"] != c.Features.Recipe.String() {
+		return nil, nil, fmt.Errorf("%w: %s was trained on features %q, expected %q, which this program computes", setup.ErrPlan, filepath.Join(dir, folder.Model), about["features"], c.Features.Recipe)
 	}
 	for _, t := range read {
 		if t.Name == meanSlot {

@@ -187,3 +187,42 @@ func TestStatementTellsOfFeatures(t *testing.T) {
 		}
 	}
 }
+
+// A budget without room for a step, and a run that is stopped before it begins, pay for no mean.
+func TestMeanIsNotPaidForNothing(t *testing.T) {
+	r := create(t, tiny.Parse(t, append(tiny.Features, "privacy.noise_multiplier=1", "privacy.epsilon=0.5", "features.mean_noise=20")...), featureOptions(t))
+	if result := fit(t, r); result.Status != BudgetExhausted || result.LedgerEntries != 0 || result.Epsilon != 0 {
+		t.Errorf("found %s with %d releases and ε %v, expected nothing spent where no step fits", result.Status, result.LedgerEntries, result.Epsilon)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	result, err := create(t, tiny.Parse(t, tiny.Features...), featureOptions(t)).Fit(ctx)
+	if err != nil || result.Status != Interrupted || result.LedgerEntries != 0 {
+		t.Errorf("found %s with %d releases (%v), expected interrupted with none", result.Status, result.LedgerEntries, err)
+	}
+}
+
+// A mean with the noise of a step is refused: statement and resume tell the two apart by it.
+func TestMeanIsNoStep(t *testing.T) {
+	_, err := NewPlan(tiny.Parse(t, append(tiny.Features, "privacy.noise_multiplier=40")...), tiny.Examples)
+	if err == nil || !strings.Contains(err.Error(), "features.mean_noise is 40, the noise multiplier of a step") {
+		t.Errorf("found error %v", err)
+	}
+}
+
+// A model is measured on the features that it was trained on, or not at all.
+func TestEvaluationNeedsTheSameFeatures(t *testing.T) {
+	o := featureOptions(t)
+	result := fit(t, create(t, tiny.Parse(t, tiny.Features...), o))
+	if score, err := Evaluate(result.Run, o); err != nil || score.TestAccuracy != result.TestAccuracy {
+		t.Errorf("found %v (%v), expected %v", score.TestAccuracy, err, result.TestAccuracy)
+	}
+	path := filepath.Join(result.Run, folder.Config)
+	config := strings.Replace(tiny.Read(t, path), "pooling: 2", "pooling: 1", 1)
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Evaluate(result.Run, o); err == nil || !strings.Contains(err.Error(), "was trained on features") {
+		t.Errorf("found error %v", err)
+	}
+}

@@ -20,6 +20,12 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 	r.watcher.Started(r.overview())
 	r.warn()
 	status := Done
+	if r.step == 0 && r.plan.MaxSteps == 0 {
+		return r.finish(BudgetExhausted) // nothing is spent on what no step would use
+	}
+	if ctx.Err() != nil {
+		return r.finish(Interrupted)
+	}
 	if err := r.centre(); errors.Is(err, release.ErrBudget) {
 		return r.finish(BudgetExhausted)
 	} else if err != nil {

@@ -1,10 +1,8 @@
 package train
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,9 +85,32 @@ func TestTrainingFromWeights(t *testing.T) {
 	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(result.Run, folder.StatementData))), &s); err != nil {
 		t.Fatal(err)
 	}
-	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(tiny.Read(t, path))))
-	if s.NoiseValues != 12*trained || s.FrozenValues != 36+4+4+4+144+144 || !strings.Contains(s.InitialWeights, "weights.safetensors with the SHA-256 `"+sum+"`, declared as trained on public data") {
+	sum := r.initial
+	if s.NoiseValues != 12*trained || s.FrozenValues != 36+4+4+4+144+144 || !strings.Contains(s.InitialWeights, "weights.safetensors; all weights at the start have the SHA-256 `"+sum+"`, declared as trained on public data") {
 		t.Errorf("the statement has %d noise values, %d frozen ones and the weights %q", s.NoiseValues, s.FrozenValues, s.InitialWeights)
+	}
+}
+
+// The hash that a statement publishes is one of what training begins with: a head that was trained
+// on private data and dropped, or anything else in the file, has no part in it.
+func TestHashOfWeightsIsOfThoseInUse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "weights.safetensors")
+	given := weights(t, path)
+	begin := func() string { return prepared(t, from(path, "private")...).initial }
+	before := begin()
+	write := func(tensors []safetensors.Tensor) {
+		if err := safetensors.Write(path, tensors, map[string]string{"about": "more"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(append(slices.Clone(given), safetensors.Tensor{Name: "7.weight", Shape: []int{3, 8}, Data: make([]float32, 24)}, safetensors.Tensor{Name: "head", Shape: []int{1}, Data: []float32{7}}))
+	if begin() != before {
+		t.Error("the hash depends on tensors that are not used")
+	}
+	given[0].Data[0]++
+	write(given)
+	if begin() == before {
+		t.Error("the hash does not depend on a weight that is used")
 	}
 }
 
@@ -103,7 +124,7 @@ func TestStatementSaysWhereWeightsComeFrom(t *testing.T) {
 		"nothing": "- the initial weights, which are declared as trained on nothing",
 	} {
 		r := train(t, options(t), append(from(path, on), "training.steps=1")...)
-		if text := tiny.Read(t, filepath.Join(r.Run, folder.Statement)); !strings.Contains(text, want) || !strings.Contains(text, "| Parameters that are not trained: nothing is released for them | 336 |") {
+		if text := tiny.Read(t, filepath.Join(r.Run, folder.Statement)); !strings.Contains(text, want) || !strings.Contains(text, "| Parameters that are not trained: nothing of the examples is released for them | 336 |") {
 			t.Errorf("%s: the statement does not say %q:\n%s", on, want, text)
 		}
 	}

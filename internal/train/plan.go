@@ -100,7 +100,28 @@ func newPlan(c *configs.Config, n int, a account.Accountants, released *accounta
 	if p.Mechanism, err = release.NewScheduled(c.Privacy.NoiseSchedule, p.NoiseMultiplier, p.Steps, random.New(), pool); err != nil {
 		return nil, err
 	}
+	if err := p.distinct(); err != nil {
+		return nil, err
+	}
 	return p, p.certify(calibrated)
+}
+
+// distinct refuses a plan in which the release of the mean looks like that of a step: statement and
+// resume tell them apart by their events.
+func (p *RunPlan) distinct() error {
+	if p.Mean == nil {
+		return nil
+	}
+	steps, err := p.Plan.Schedule(p.Steps)
+	if err != nil {
+		return err
+	}
+	for _, e := range steps.Entries() {
+		if e.Event == p.Mean.Event(0) {
+			return fmt.Errorf("%w: features.mean_noise is %v, the noise multiplier of a step, expected another number", setup.ErrPlan, e.Event.(accountant.Gaussian).NoiseMultiplier)
+		}
+	}
+	return nil
 }
 
 // noiseOf is the noise multiplier of the first release in a ledger of this plan; 0 if there is
@@ -171,6 +192,9 @@ func (p *RunPlan) calibrate(schedule release.NoiseSchedule) (float64, error) {
 // who guesses the data check the guess.
 func (p *RunPlan) Hash(c *configs.Config, source *data.Split, initial string) string {
 	h := sha256.New()
+	if c.Features.Any() {
+		fmt.Fprintln(h, c.Features.Recipe)
+	}
 	fmt.Fprintf(h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", Identity(c), p.Steps, p.NoiseMultiplier,
 		source.Train.Len(), source.Train.Shape(), source.Train.Classes())
 	if initial != "" {

@@ -12,6 +12,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/statement"
+	"dpsgd/release"
 )
 
 // statement describes a run whose ledger has the given guarantee, in the words of the door that it
@@ -29,11 +30,11 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 		ExpectedBatchSize: r.plan.ExpectedBatchSize, MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step,
 		LedgerEntries: releases, LedgerHead: r.journal.Hash(), Together: together,
 		Data: r.registered.Data.Name, Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
-		NotPrivate: notPrivate(r.source, r.config.Data.Vectors != "", r.diagnosed()), Fallbacks: r.plan.Fallbacks,
+		NotPrivate: notPrivate(r.source, r.plan.Sampler, r.config.Data.Vectors != "", r.diagnosed()), Fallbacks: r.plan.Fallbacks,
 		FrozenValues: r.model.FrozenValues(),
 	}
 	if r.initial != "" {
-		s.InitialWeights = fmt.Sprintf("%s with the SHA-256 `%s`, declared as trained on %s", filepath.Base(r.config.Model.Init), r.initial, trainedOn[r.config.Model.InitTrainedOn].what)
+		s.InitialWeights = fmt.Sprintf("%s; all weights at the start have the SHA-256 `%s`, declared as trained on %s", filepath.Base(r.config.Model.Init), r.initial, trainedOn[r.config.Model.InitTrainedOn].what)
 		s.NotPrivate = append(s.NotPrivate, trainedOn[r.config.Model.InitTrainedOn].notCovered)
 	}
 	if plain, err := accountant.PlainEpsilon(r.journal.Ledger(), spent.Delta); err == nil && !math.IsInf(plain, 1) {
@@ -42,7 +43,7 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 	if r.config.Features.Any() {
 		s.Features = r.config.Features.Recipe.String()
 	}
-	if r.plan.Mean != nil {
+	if means > 0 {
 		width := r.examples.Train.Shape().Values()
 		ahead := r.plan.Mean.Claim(width, means, spent.Epsilon)
 		s.FeatureMean = fmt.Sprintf("the sum of the features of all examples, %s: one example adds at most C = %g; %s", times(means), r.plan.Mean.Policy.Bound(), ahead.Noise)
@@ -80,7 +81,7 @@ func (r *Run) diagnosed() bool {
 	return r.diagnoses != nil || err == nil
 }
 
-func notPrivate(source *data.Split, vectors, diagnosed bool) []string {
+func notPrivate(source *data.Split, sampler release.Sampler, vectors, diagnosed bool) []string {
 	shape, kept := source.Train.Shape(), "the size and channels of the pictures"
 	if shape.IsRow() {
 		kept = "the names of the columns"
@@ -88,11 +89,15 @@ func notPrivate(source *data.Split, vectors, diagnosed bool) []string {
 	if vectors {
 		kept = "the width of the vectors"
 	}
+	number, time := "which fixes the sampling probability", "a step takes longer when more examples were drawn"
+	if sampler == (data.Full{}) {
+		number, time = "all of which are in every step", "arithmetic may take longer for some numbers than for others"
+	}
 	list := []string{
-		fmt.Sprintf("the number of training examples, %d, which fixes the sampling probability", source.Train.Len()),
+		fmt.Sprintf("the number of training examples, %d, %s", source.Train.Len(), number),
 		fmt.Sprintf("the names of the classes, %s, and every value of the configuration; if they were chosen by looking at the training %s, that choice is not covered", kept, shape.Noun()),
 		"the test " + shape.Noun() + ": the test accuracy and test loss are computed without protection",
-		"how long the run and its steps took, and the times of its files: a step takes longer when more examples were drawn. No file of the run holds such a time, but for private diagnostics",
+		"how long the run and its steps took, and the times of its files: " + time + ". No file of the run holds such a time, but for private diagnostics",
 	}
 	if vectors {
 		list = append(list, "what computed the vectors that the network sees: each is taken as a function of one example, and if that function was learnt from the training examples, the guarantee does not cover what it tells of them")
