@@ -45,8 +45,8 @@ func eachName[T any](kinds setting.Kinds[T], do func(name string, also []string)
 }
 
 // argumentFields are the keys for the arguments of all kinds of a table, in the section of the key
-// that chooses one. One key stands for the arguments of the same name, and has a meaning only with the kinds
-// that have it.
+// that chooses one. One key stands for the arguments of the same name, and has a meaning only with
+// the kinds that have it.
 func argumentFields[T named](choice string, kinds setting.Kinds[T], chosen func(*Config) named) []*field {
 	arguments, owners := union(kinds)
 	section := choice[:strings.LastIndex(choice, ".")]

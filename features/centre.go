@@ -1,9 +1,8 @@
 package features
 
 import (
-	"math"
-
 	"dpsgd/data"
+	"dpsgd/features/flatten"
 	"dpsgd/internal/kernel"
 )
 
@@ -22,22 +21,10 @@ func Centred(rows *data.Features, mean []float32, pool *kernel.Pool) (*data.Feat
 		for i := lo; i < hi; i++ {
 			kernel.FromHalves(x, rows.Halves(i))
 			kernel.Axpy(x, -1, mean)
-			toUnitNorm(x)
+			flatten.ToUnit(x)
 			kernel.ToHalves(halves[i*width:(i+1)*width], x)
 			labels[i] = uint8(rows.Label(i))
 		}
 	})
 	return data.NewFeatures(width, rows.Classes(), labels, halves)
-}
-
-// toUnitNorm scales a row to norm 1; a row of norm 0, or of none that is finite, becomes 0.
-func toUnitNorm(x []float32) {
-	scale := float32(1 / math.Sqrt(kernel.SumSquares(x)))
-	if !(scale <= math.MaxFloat32) || scale == 0 {
-		clear(x)
-		return
-	}
-	for i := range x {
-		x[i] *= scale
-	}
 }

@@ -33,7 +33,7 @@ func (f *Flattening) Apply(rows []float32, pool *kernel.Pool) {
 		pool.Gemm(false, true, n, k, width, 1, z, width, f.directions, width, 0, c, k)
 		kernel.ScaleChannels(c, c, f.damping)
 		pool.Gemm(false, false, n, width, k, -1, c, k, f.directions, width, 1, z, width)
-		eachRow(z, width, pool, toUnit)
+		eachRow(z, width, pool, ToUnit)
 	}
 }
 
@@ -44,11 +44,11 @@ func (f *Flattening) scaleRows(rows []float32, pool *kernel.Pool) {
 		kernel.ScaleChannels(z, z, f.gain)
 		rest := z
 		for _, b := range f.blocks {
-			toUnit(rest[:b.columns()])
+			ToUnit(rest[:b.columns()])
 			rest = rest[b.columns():]
 		}
 		if len(f.blocks) > 1 {
-			toUnit(z)
+			ToUnit(z)
 		}
 	})
 }
@@ -64,8 +64,8 @@ func eachRow(rows []float32, width int, pool *kernel.Pool, change func(row []flo
 // minNorm is the norm below which a row is taken for zero.
 const minNorm = 1e-8
 
-// toUnit divides z by its norm, or by minNorm if that is larger.
-func toUnit(z []float32) {
+// ToUnit divides z by its norm, or by minNorm if that is larger.
+func ToUnit(z []float32) {
 	inverse := float32(1 / math.Max(math.Sqrt(kernel.SumSquares(z)), minNorm))
 	for j, v := range z {
 		z[j] = v * inverse

@@ -143,7 +143,7 @@ func (f *Flattening) findDirections(z []float32, n, k int, pool *kernel.Pool) er
 	pool.Gemm(false, false, k, width, n, 1, vectors, n, z, width, 0, f.directions, width)
 	f.variances, f.damping = values, make([]float32, k)
 	for i, e := range values {
-		toUnit(f.directions[i*width : (i+1)*width])
+		ToUnit(f.directions[i*width : (i+1)*width])
 		f.damping[i] = float32(1 - math.Sqrt(values[k-1]/e))
 		f.variances[i] = e / float64(n)
 	}
