@@ -226,3 +226,21 @@ func TestEvaluationNeedsTheSameFeatures(t *testing.T) {
 		t.Errorf("found error %v", err)
 	}
 }
+
+// A run that is resumed and stopped at once is measured on what it was trained on: the rows less
+// their mean.
+func TestStoppedAtOnceIsMeasuredOnCentredRows(t *testing.T) {
+	o := featureOptions(t)
+	stopped := interruptAfter(t, 5, func(w Watcher) *Run {
+		o.Watcher = w
+		return create(t, tiny.Parse(t, tiny.Features...), o)
+	})
+	o.Watcher = nil
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r := open(t, stopped.Run, o)
+	again, err := r.Fit(ctx)
+	if err != nil || again.Status != Interrupted || again.TestAccuracy != stopped.TestAccuracy || !r.centred {
+		t.Errorf("found %s with accuracy %v (%v), expected interrupted with %v on centred rows", again.Status, again.TestAccuracy, err, stopped.TestAccuracy)
+	}
+}

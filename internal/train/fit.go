@@ -23,8 +23,8 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 	if r.step == 0 && r.plan.MaxSteps == 0 {
 		return r.finish(BudgetExhausted) // nothing is spent on what no step would use
 	}
-	if ctx.Err() != nil {
-		return r.finish(Interrupted)
+	if ctx.Err() != nil && r.featureMean == nil {
+		return r.finish(Interrupted) // before anything was paid for
 	}
 	if err := r.centre(); errors.Is(err, release.ErrBudget) {
 		return r.finish(BudgetExhausted)
