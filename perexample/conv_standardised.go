@@ -53,16 +53,7 @@ func (r StandardisedConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.N
 	if !r.check(b, x, dz) {
 		return nil
 	}
-	batch, pool := x.Shape()[0], b.Pool()
-	form := r.Former(pool)
-	return b.Apply(graph.Operation{
-		Name: "standardised-conv-squared-norms", Type: tensor.Float64, Shape: []int{batch},
-		Run: graph.Parallel(pool, batch, 1, func(worker, lo, hi int, out graph.Array, in []graph.Array) {
-			for i := lo; i < hi; i++ {
-				form(worker, row(in[0], i, r.inputs()), row(in[1], i, r.outputs()), func(g []float32) { out.Float64[i] = kernel.SumSquares(g) })
-			}
-		}),
-	}, x, dz)
+	return formedSquaredNorms(b, "standardised-conv-squared-norms", r, x, dz)
 }
 
 func (r StandardisedConvWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node {

@@ -173,6 +173,21 @@ func newWriters(pool *kernel.Pool) []writer {
 
 func (w *writer) write(piece []float32) { w.rest = w.rest[copy(w.rest, piece):] }
 
+// formedSquaredNorms adds the node of squared norms for a rule that forms whole gradients.
+func formedSquaredNorms(b *graph.Builder, name string, r Rule, x, dz *gorgonia.Node) *gorgonia.Node {
+	batch, sizeZ := rows(dz)
+	_, sizeX := rows(x)
+	pool, form := b.Pool(), r.Former(b.Pool())
+	return b.Apply(graph.Operation{
+		Name: name, Type: tensor.Float64, Shape: []int{batch},
+		Run: graph.Parallel(pool, batch, 1, func(worker, lo, hi int, out graph.Array, in []graph.Array) {
+			for i := lo; i < hi; i++ {
+				form(worker, row(in[0], i, sizeX), row(in[1], i, sizeZ), func(g []float32) { out.Float64[i] = kernel.SumSquares(g) })
+			}
+		}),
+	}, x, dz)
+}
+
 // rowSquaredNorms is the squared norm of each row of g (B, n).
 func rowSquaredNorms(b *graph.Builder, g *gorgonia.Node) *gorgonia.Node {
 	if b.Err() != nil {
