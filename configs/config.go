@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"dpsgd/clip"
+	"dpsgd/data/augmentation"
 	"dpsgd/features"
 	"dpsgd/model"
 	"dpsgd/optimizer"
@@ -137,6 +138,7 @@ type Training struct {
 	EvaluateEvery     int    // steps between two test accuracies; 0 is only at the end
 	Seed              uint64 // of the initial weights; noise and sampling are never seeded
 	Average           optimizer.Average
+	Augmentation      augmentation.Recipe
 }
 
 // Performance changes speed and memory, never the result's distribution or its privacy.
@@ -189,6 +191,7 @@ func DefaultConfig() Config {
 			Epochs:            10,
 			Seed:              1,
 			Average:           &optimizer.NoAverage{},
+			Augmentation:      augmentation.None(),
 		},
 		Performance: Performance{Engine: "auto"},
 		Run:         Run{CheckpointEvery: 100},

@@ -150,7 +150,7 @@ func clippedSum(t testing.TB, c *configs.Config, images *data.Images, physical i
 	}
 	b := &bench{model: m, pool: kernel.NewPool(2), physical: physical}
 	t.Cleanup(b.pool.Close)
-	gradients, err := compute.NewGradients(m, batcher, physical, c.Performance.Engine, compute.Choice{}, b.pool)
+	gradients, err := compute.NewGradients(m, batcher, nil, physical, c.Performance.Engine, compute.Choice{}, b.pool)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 						t.Fatal(err)
 					}
 					fresh := func() *Gradients {
-						g, err := NewGradients(m, batcher, batch, engine, Choice{}, pool)
+						g, err := NewGradients(m, batcher, nil, batch, engine, Choice{}, pool)
 						if err != nil {
 							t.Fatal(err)
 						}
