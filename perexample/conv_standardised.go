@@ -36,9 +36,18 @@ func (r StandardisedConvWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node
 	return gradients(b, "standardised-conv-gradients", r, x, dz)
 }
 
-// Former collects the pieces of the gradient with respect to ŵ, and pulls it back.
+func (r StandardisedConvWeight) OfViews(views int) Rule { return SummedViews{r, views} }
+
 func (r StandardisedConvWeight) Former(pool *kernel.Pool) Former {
-	form := r.ConvWeight.Former(pool)
+	return r.pulled(r.ConvWeight.Former(pool), pool)
+}
+
+func (r StandardisedConvWeight) sumFormer(pool *kernel.Pool, images int) Former {
+	return r.pulled(r.ConvWeight.sumFormer(pool, images), pool)
+}
+
+// pulled collects the pieces of the gradient with respect to ŵ, and pulls it back.
+func (r StandardisedConvWeight) pulled(form Former, pool *kernel.Pool) Former {
 	scratch, writers := graph.NewScratch(r.Size()), newWriters(pool)
 	return func(worker int, x, dz []float32, emit func(piece []float32)) {
 		g, w := scratch.For(worker), &writers[worker]

@@ -181,7 +181,7 @@ func viewsCase(c ruleCase, views int) ruleCase {
 		}
 		return g
 	}
-	return ruleCase{fmt.Sprintf("%d views, %s", views, c.name), perexample.RuleOfViews(c.rule, views), views * c.x, views * c.dz, naive}
+	return ruleCase{fmt.Sprintf("%d views, %s", views, c.name), c.rule.OfViews(views), views * c.x, views * c.dz, naive}
 }
 
 // naiveRows are the gradients of all examples of a batch.

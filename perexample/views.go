@@ -17,7 +17,7 @@ func OfViews(b *graph.Builder, u Use, dz *gorgonia.Node, views int) (Use, *gorgo
 	if views == 1 || b.Err() != nil {
 		return u, dz
 	}
-	u.Rule = ruleOfViews(u.Rule, views)
+	u.Rule = u.Rule.OfViews(views)
 	u.Input, u.Output = perExample(b, u.Input, views), perExample(b, u.Output, views)
 	return u, perExample(b, dz, views)
 }
@@ -31,32 +31,23 @@ func perExample(b *graph.Builder, n *gorgonia.Node, views int) *gorgonia.Node {
 	return b.Reshape(n, batch/views, views*values)
 }
 
-// ruleOfViews is the rule of a parameter that every example uses in several rows. Where a layer does
-// the same at each of its positions, a row more is a few positions more: a dense layer is a
-// convolution without neighbours, with the rows as positions.
-func ruleOfViews(r Rule, views int) Rule {
-	switch r := r.(type) {
-	case DenseWeight:
-		return ConvWeight{kernel.Conv{Height: 1, Width: views, In: r.In, Out: r.Out, KernelH: 1, KernelW: 1, StrideH: 1, StrideW: 1}}
-	case Bias:
-		return Bias{Positions: views * r.Positions, Channels: r.Channels}
-	case ScaleWeight:
-		return ScaleWeight{Positions: views * r.Positions, Channels: r.Channels}
-	}
-	return SummedViews{r, views}
-}
-
 // SummedViews is the rule of a parameter that every example uses in so many rows, by its rule for
-// one: the gradient of an example is the sum of those of its rows. Both engines form it, because its
-// norm is no function of the norms of its terms.
+// one. Both engines form the sum of the gradients of the rows, because its norm is no function of
+// the norms of its terms.
 type SummedViews struct {
-	Rule  Rule
+	Rule interface {
+		Rule
+		// sumFormer is the Former for examples of so many rows.
+		sumFormer(pool *kernel.Pool, rows int) Former
+	}
 	Views int
 }
 
 var _ Rule = SummedViews{}
 
 func (r SummedViews) Size() int { return r.Rule.Size() }
+
+func (r SummedViews) OfViews(views int) Rule { return SummedViews{r.Rule, r.Views * views} }
 
 func (r SummedViews) Values() (x, dz int) {
 	x, dz = r.Rule.Values()
@@ -80,40 +71,7 @@ func (r SummedViews) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia
 	return gradients(b, "views-gradients", r, x, dz)
 }
 
-// Former adds up what the rule forms of each row.
-func (r SummedViews) Former(pool *kernel.Pool) Former {
-	form, scratch, adders := r.Rule.Former(pool), graph.NewScratch(r.Size()), newAdders(pool)
-	sizeX, sizeZ := r.Rule.Values()
-	return func(worker int, x, dz []float32, emit func(piece []float32)) {
-		g, a := scratch.For(worker), &adders[worker]
-		clear(g)
-		for v := range r.Views {
-			a.rest = g
-			form(worker, x[v*sizeX:(v+1)*sizeX], dz[v*sizeZ:(v+1)*sizeZ], a.emit)
-		}
-		emit(g)
-	}
-}
-
-// adder adds the pieces of a gradient one after the other.
-type adder struct {
-	rest []float32 // of the sum
-	emit func(piece []float32)
-}
-
-// newAdders returns one for each worker of a pool.
-func newAdders(pool *kernel.Pool) []adder {
-	adders := make([]adder, pool.Threads())
-	for i := range adders {
-		adders[i].emit = adders[i].add
-	}
-	return adders
-}
-
-func (a *adder) add(piece []float32) {
-	kernel.Axpy(a.rest[:len(piece)], 1, piece)
-	a.rest = a.rest[len(piece):]
-}
+func (r SummedViews) Former(pool *kernel.Pool) Former { return r.Rule.sumFormer(pool, r.Views) }
 
 func (r SummedViews) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
 	if !r.check(b, x, dz) {
