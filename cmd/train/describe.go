@@ -48,7 +48,7 @@ func (a *app) describeCommand() *cobra.Command {
 func printDescription(w io.Writer, d *describe.Description) {
 	fmt.Fprintf(w, "data      %s: %s training examples of %v, %d classes\n", d.Data.Name, count(d.Data.Examples), d.Data.Shape, d.Data.Classes)
 	if d.Augmentation != "" {
-		fmt.Fprintf(w, "training  %s\n", d.Augmentation)
+		fmt.Fprintf(w, "training  %s\n", strings.Join(wrap(d.Augmentation, 70), "\n          "))
 	}
 	fmt.Fprintln(w)
 	printLayers(w, d)
