@@ -26,8 +26,8 @@ type Config struct {
 
 // Data says which examples are used. Exactly one of Name, Folder, Table and Vectors is set.
 //
-// Everything here is public: the classes, the size, the columns, the width and the normalisation constants are
-// declared, never computed from the training examples.
+// Everything here is public: the classes, the size, the columns, the width and the normalisation
+// constants are declared, never computed from the training examples.
 type Data struct {
 	Name     string   // a data set that the program knows; "" with a folder or a table
 	Folder   string   // of pictures, <folder>/train/<class>/* and <folder>/test/<class>/*; or ""
@@ -156,7 +156,8 @@ type Run struct {
 
 // DefaultConfig returns the value of every key that a file leaves out. There is no default for the
 // data set and for the privacy budget: a file without them is refused. Adding data.folder,
-// data.table, data.vectors, model.layers or training.steps replaces data.name, model.name or training.epochs.
+// data.table, data.vectors, model.layers or training.steps replaces data.name, model.name or
+// training.epochs.
 func DefaultConfig() Config {
 	return Config{
 		Data: Data{

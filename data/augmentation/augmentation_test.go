@@ -27,8 +27,8 @@ func views(t *testing.T, r augmentation.Recipe, s data.Shape, seed uint64) *augm
 	return v
 }
 
-// What a mirror image and a shift are, by NumPy 2.4: np.pad(picture, 2, mode="reflect"), cut out, of
-// picture[:, ::-1] for mirror images.
+// What a mirror image and a shift are, by NumPy 2.4: np.pad(picture, 2, mode="reflect"), cut out,
+// of picture[:, ::-1] for mirror images.
 func TestPicturesOfViews(t *testing.T) {
 	for _, test := range []struct {
 		flip         bool

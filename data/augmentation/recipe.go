@@ -15,8 +15,9 @@ type Recipe struct {
 	// Flip makes a view the mirror image, left and right exchanged, with probability 1/2.
 	Flip bool
 	// Shift moves a view by a whole number of pixels between -Shift and Shift down, and another
-	// across, all equally likely. What is moved in from outside is the picture mirrored at its border
-	// pixels: De et al. pad a picture so and cut it to its size again at random, which is the same.
+	// across, all equally likely. What is moved in from outside is the picture mirrored at its
+	// border pixels: De et al. pad a picture so and cut it to its size again at random, which is
+	// the same.
 	Shift int
 }
 

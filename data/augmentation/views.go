@@ -17,8 +17,8 @@ type Views struct {
 	key    [32]byte
 }
 
-// New returns the views of a recipe, with a key drawn from src; nil where the recipe leaves pictures
-// as they are.
+// New returns the views of a recipe, with a key drawn from src; nil where the recipe leaves
+// pictures as they are.
 func New(r Recipe, shape data.Shape, src *random.Source) (*Views, error) {
 	if err := r.Check(shape); err != nil || !r.Any() {
 		return nil, err
@@ -49,15 +49,16 @@ func (v *Views) Write(dst, picture []float32, step, example, view int) {
 	v.draw(step, example, view).apply(dst, picture, v.shape)
 }
 
-// change is what a view does to its picture: pixel (y, x) of the view is pixel (y+down, x+across) of
-// the picture, or of its mirror image.
+// change is what a view does to its picture: pixel (y, x) of the view is pixel (y+down, x+across)
+// of the picture, or of its mirror image.
 type change struct {
 	flip         bool
 	down, across int
 }
 
 // draw is the change of a view, from the SHA-256 of its key and name: uniform and independent for
-// different names as far as SHA-256 behaves as a random function, and the same whenever it is asked.
+// different names as far as SHA-256 behaves as a random function, and the same whenever it is
+// asked.
 func (v *Views) draw(step, example, view int) change {
 	var message [32 + 3*8]byte
 	copy(message[:], v.key[:])
@@ -100,8 +101,8 @@ func (c change) applyLine(dst, line []float32, channels int) {
 	}
 }
 
-// mirrored is the place in [0, n) of a place up to n-1 outside: mirrored at the first or the last of
-// the n, which is not repeated.
+// mirrored is the place in [0, n) of a place up to n-1 outside: mirrored at the first or the last
+// of the n, which is not repeated.
 func mirrored(i, n int) int {
 	if i < 0 {
 		return -i

@@ -105,10 +105,10 @@ func Run(ctx context.Context, c *configs.Config, mode string, d time.Duration) (
 	return result, nil
 }
 
-// multiplyAdds counts those of training on one view of an example, by one convention whatever a mode really
-// computes: the forward pass, the gradients of all inputs but the first layer's, and the gradients
-// of the weights once. So the rates of all modes compare, and work that only privacy needs does not
-// count as useful.
+// multiplyAdds counts those of training on one view of an example, by one convention whatever a
+// mode really computes: the forward pass, the gradients of all inputs but the first layer's, and
+// the gradients of the weights once. So the rates of all modes compare, and work that only privacy
+// needs does not count as useful.
 func multiplyAdds(m *model.Model) int {
 	total, first := m.MultiplyAdds()
 	return 3*total - first

@@ -40,10 +40,10 @@ type Diagnosis struct {
 	SquaredNorms []float64
 }
 
-// NewGradients declares and compiles the private graph for physical batches of so many examples. The
-// network sees them in their views, nil for as they are; the gradient of an example is that of the
-// mean of its views' losses. engine is "auto", "ghost" or "materialise"; kept is what was chosen
-// before, the zero value if nothing was.
+// NewGradients declares and compiles the private graph for physical batches of so many examples.
+// The network sees them in their views, nil for as they are; the gradient of an example is that of
+// the mean of its views' losses. engine is "auto", "ghost" or "materialise"; kept is what was
+// chosen before, the zero value if nothing was.
 func NewGradients(m *model.Model, batcher *data.Batcher, views *augmentation.Views, batch int, engine string, kept Choice, pool *kernel.Pool) (*Gradients, error) {
 	return DeclareGradients(m, batcher, views, batch, func(uses []perexample.Use) ([]perexample.Engine, error) {
 		if engines, ok := kept.engines(uses, batch, engine); ok {

@@ -71,8 +71,9 @@ func integers(t *testing.T, g *Gradients, dim int, batches ...[]int) []float64 {
 	return found
 }
 
-// What a batch contributes is a function of its own examples, in one view or in several: not of those whose memory the graph
-// used before, whether they were more, were not finite, or were predicted in between.
+// What a batch contributes is a function of its own examples, in one view or in several: not of
+// those whose memory the graph used before, whether they were more, were not finite, or were
+// predicted in between.
 func TestBatchesLeaveNoTrace(t *testing.T) {
 	const batch = 8
 	for _, layers := range networks {
