@@ -43,7 +43,13 @@ type Spec struct {
 type Split struct {
 	Name        string
 	Train, Test Set
+
+	identity string
 }
+
+// Identity is that of the [Dataset] which the examples were read and verified as; "" if there is
+// none, and for every split that was not made by [Load].
+func (s *Split) Identity() string { return s.identity }
 
 // parts are the names of the two sets of a split.
 var parts = [2]string{"train", "test"}
@@ -58,7 +64,7 @@ func splitOf[S Set](name string, read func(part int) (S, error)) (*Split, error)
 	if err != nil {
 		return nil, err
 	}
-	return &Split{name, train, test}, nil
+	return &Split{Name: name, Train: train, Test: test}, nil
 }
 
 // DirVariable is the environment variable that [DefaultDir] reads.
