@@ -29,8 +29,9 @@ type Spec struct {
 	Label   string
 
 	// Vectors is a folder with features that another program computed, VectorWidth numbers for each
-	// example: train.npy and train-labels.npy, test.npy and test-labels.npy, or train.safetensors and
-	// test.safetensors. A label is the index of one of Classes. Width and classes must be declared.
+	// example, in files that package vectors reads: train.npy, train.csv and so on. Width and Classes
+	// must be declared. Label is the column of a .csv or .parquet file that holds the class; the last
+	// one when empty.
 	Vectors     string
 	VectorWidth int
 

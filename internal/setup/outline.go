@@ -80,7 +80,7 @@ func countRecords(d configs.Data, part string) (int, error) {
 }
 
 func countVectors(d configs.Data, part string) (int, error) {
-	return data.CountVectors(data.Spec{Vectors: d.Vectors, VectorWidth: d.Width}, part)
+	return data.CountVectors(data.Spec{Vectors: d.Vectors, VectorWidth: d.Width, Label: d.Label, Classes: d.Classes}, part)
 }
 
 // countPictures counts files by their names alone; reading the data looks closer.
