@@ -120,18 +120,21 @@ func TestRecipesAreTold(t *testing.T) {
 func TestCentred(t *testing.T) {
 	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
 	split := &data.Split{Train: noisy(t, 20, shape), Test: noisy(t, 1, shape)}
-	rows, err := Compute(recipes()["scattering"], split, Request{})
-	if err != nil {
-		t.Fatal(err)
+	again := func() *data.Features {
+		rows, err := Compute(recipes()["scattering"], split, Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows.Train.(*data.Features)
 	}
-	before := rows.Train.(*data.Features)
+	before := again()
 	width := before.Shape().Values()
 	mean := make([]float32, width)
 	for j := range mean {
 		mean[j] = float32(j%5) * 1e-3
 	}
-	after, err := Centred(before, mean, nil)
-	if err != nil {
+	after := again()
+	if err := Centre(after, mean, nil); err != nil {
 		t.Fatal(err)
 	}
 	x, y := make([]float32, width), make([]float32, width)
@@ -152,8 +155,8 @@ func TestCentred(t *testing.T) {
 			t.Errorf("row %d has another label", i)
 		}
 	}
-	same, err := Centred(before, make([]float32, width), nil)
-	if err != nil || math.Abs(norm(same, 3)-1) > 1e-3 {
+	same := again()
+	if err := Centre(same, make([]float32, width), nil); err != nil || math.Abs(norm(same, 3)-1) > 1e-3 {
 		t.Errorf("without a mean: norm %v (%v)", norm(same, 3), err)
 	}
 }

@@ -1,6 +1,7 @@
 package features
 
 import (
+	"dpsgd/data"
 	"dpsgd/features/drawn"
 	"dpsgd/features/flatten"
 	"dpsgd/features/patches"
@@ -29,7 +30,7 @@ func (p *Patches) Arguments() []setting.Argument {
 }
 
 // Prepare draws the pictures that the patches are taken from.
-func (p *Patches) Prepare(shape drawn.Shape, draw func(n int) (*drawn.Pictures, error)) (Prepared, error) {
+func (p *Patches) Prepare(shape data.Shape, draw func(n int) (*drawn.Pictures, error)) (Prepared, error) {
 	pictures, err := draw(patchPictures)
 	if err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func (p *Patches) Prepare(shape drawn.Shape, draw func(n int) (*drawn.Pictures, 
 }
 
 // Blocks implements [Transform].
-func (p *Patches) Blocks(drawn.Shape) []flatten.Block {
+func (p *Patches) Blocks(data.Shape) []flatten.Block {
 	return []flatten.Block{{Channels: 2 * p.Filters, Positions: p.Pooling * p.Pooling}}
 }
 
