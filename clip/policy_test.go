@@ -52,7 +52,7 @@ func TestFlatEdgeCases(t *testing.T) {
 func square(x float64) float64 { return x * x }
 
 // schemes are all policies, set in several ways; every one passes the contract.
-var schemes = []Scheme{&Flat{}, &Automatic{StabilityConstant: 0.01}, &Automatic{StabilityConstant: 1e-9}, &Normalised{}}
+var schemes = []Scheme{&Flat{}, &Automatic{StabilityConstant: 0.01}, &Automatic{StabilityConstant: 1e-9}, &Normalised{}, &PerLayer{}}
 
 // The contract of Policy: whatever the norm, the scaled gradient stays below the bound by the
 // margin, what is broken counts for nothing, and what a norm makes of an example does not depend on
@@ -106,6 +106,7 @@ func TestPoliciesFollowTheirFormulas(t *testing.T) {
 		{&Flat{}, func(norm float64) float64 { return math.Min(1, c/norm) }},
 		{&Automatic{StabilityConstant: 0.01}, func(norm float64) float64 { return c / (norm + 0.01) }},
 		{&Normalised{}, func(norm float64) float64 { return c / norm }},
+		{&PerLayer{}, func(norm float64) float64 { return math.Min(1, c/norm) }},
 	} {
 		for _, norm := range []float64{1e-6, 1e-3, 0.1, 0.69, 0.71, 1, 30, 1e9} {
 			factor := []float32{7}

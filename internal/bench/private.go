@@ -47,6 +47,7 @@ func newPrivateStep(c *configs.Config, engine string, b *bench, batcher *data.Ba
 	if s.gradients, err = compute.NewGradients(b.model, batcher, b.physical, engine, compute.Choice{}, b.pool); err != nil {
 		return nil, err
 	}
+	s.gradients.ClipBy(policy)
 	noiseMultiplier := c.Privacy.NoiseMultiplier
 	if c.Privacy.Calibrated() {
 		noiseMultiplier = 1 // calibration needs the size of a data set, and noise costs the same whatever its size

@@ -24,8 +24,11 @@ type Gradients struct {
 	network  *model.Network
 	norms    *gorgonia.Node
 	engines  []perexample.Engine
+	pool     *kernel.Pool
 
 	batch   clip.Batch      // what the graph computed last
+	squares [][]float64     // its squared norms by parameter
+	layers  *layers         // for policies that scale each layer by itself; nil otherwise
 	observe func(Diagnosis) // told about every physical batch when diagnostics are on; nil otherwise
 }
 
@@ -34,7 +37,8 @@ var _ release.Contributor = (*Gradients)(nil)
 // Diagnosis is what a physical batch says about its examples. All of it is sensitive.
 type Diagnosis struct {
 	Losses       []float32
-	SquaredNorms []float64
+	SquaredNorms []float64 // of the gradients
+	AfterLayers  []float64 // of what is left of them where each layer was clipped by itself; the same otherwise
 }
 
 // NewGradients declares and compiles the private graph for physical batches of the given size.
@@ -56,7 +60,7 @@ func DeclareGradients(m *model.Model, batcher *data.Batcher, batch int, choose f
 	if err != nil {
 		return nil, err
 	}
-	g := &Gradients{network: network}
+	g := &Gradients{network: network, pool: pool}
 	if g.engines, err = choose(network.Uses); err != nil {
 		return nil, err
 	}
@@ -70,8 +74,9 @@ func DeclareGradients(m *model.Model, batcher *data.Batcher, batch int, choose f
 	for i, u := range network.Uses {
 		bindings[i] = perexample.NewBinding(b, u, dz[i], g.engines[i])
 	}
-	g.norms = perexample.SquaredNorms(b, bindings)
-	wanted := []*gorgonia.Node{network.Losses, g.norms}
+	norms, each := perexample.SquaredNorms(b, bindings)
+	g.norms = norms
+	wanted := append([]*gorgonia.Node{network.Losses, norms}, each...)
 	for _, p := range bindings {
 		wanted = append(wanted, p.Outputs()...)
 	}
@@ -80,8 +85,9 @@ func DeclareGradients(m *model.Model, batcher *data.Batcher, batch int, choose f
 	}
 	g.input = NewInput(g.executor, network, batcher, pool)
 	g.batch.SquaredNorms = g.executor.Values(g.norms).Float64
-	for _, p := range bindings { // uses are in the order of the parameters, one for each: package model
+	for i, p := range bindings { // uses are in the order of the parameters, one for each: package model
 		g.batch.Parts = append(g.batch.Parts, p.Part(g.executor, pool))
+		g.squares = append(g.squares, g.executor.Values(each[i]).Float64)
 	}
 	return g, nil
 }
@@ -95,6 +101,14 @@ func OutputGradients(b *graph.Builder, network *model.Network) []*gorgonia.Node 
 	return b.Backpropagate(network.Losses, network.Valid, outputs)
 }
 
+// ClipBy makes later contributions what the policy wants them to be, beyond the factor that it gives
+// to the gradient as a whole: a [clip.Layered] policy has each layer scaled by itself.
+func (g *Gradients) ClipBy(policy clip.Policy) {
+	if layered, ok := policy.(clip.Layered); ok {
+		g.layers = newLayers(layered, g.network.Uses, g.batch.Parts, g.squares, g.input.Batch, g.pool)
+	}
+}
+
 // Capacity is the physical batch size.
 func (g *Gradients) Capacity() int { return g.input.Batch }
 
@@ -104,11 +118,14 @@ func (g *Gradients) Contributions(indices []int) (clip.Batch, error) {
 	if err := g.executor.RunAll(); err != nil {
 		return clip.Batch{}, err
 	}
-	if g.observe != nil {
-		n := len(indices)
-		g.observe(Diagnosis{Losses: g.executor.Values(g.network.Losses).Float32[:n], SquaredNorms: g.batch.SquaredNorms[:n]})
+	n, batch := len(indices), g.batch
+	if g.layers != nil {
+		batch = g.layers.scale(n)
 	}
-	return g.batch, nil
+	if g.observe != nil {
+		g.observe(Diagnosis{Losses: g.executor.Values(g.network.Losses).Float32[:n], SquaredNorms: g.batch.SquaredNorms[:n], AfterLayers: batch.SquaredNorms[:n]})
+	}
+	return batch, nil
 }
 
 // Read makes later contributions those of other examples of the same size, which need no

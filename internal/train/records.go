@@ -90,20 +90,24 @@ func (r *Run) openDiagnostics() {
 // add takes one physical batch into the step's line.
 func (d *diagnostics) add(b compute.Diagnosis) {
 	d.factors = slices.Grow(d.factors[:0], len(b.Losses))[:len(b.Losses)]
-	d.policy.Factors(d.factors, b.SquaredNorms)
+	d.policy.Factors(d.factors, b.AfterLayers)
 	for i, factor := range d.factors {
 		d.line.BatchSize++
 		if factor == 0 {
 			d.line.NotFinite++
 			continue
 		}
-		d.line.MeanNorm += math.Sqrt(b.SquaredNorms[i])
-		if factor < 1 {
+		norm := math.Sqrt(b.SquaredNorms[i])
+		d.line.MeanNorm += norm
+		if float64(factor)*math.Sqrt(b.AfterLayers[i]) < norm*(1-roundedFactor) {
 			d.line.ClippedFraction++
 		}
 		d.line.TrainingLoss += float64(b.Losses[i])
 	}
 }
+
+// roundedFactor is more than float32 factors and sums of squares lose.
+const roundedFactor = 0x1p-20
 
 // diagnose writes the line of the step that just ended.
 func (r *Run) diagnose(took time.Duration) error {

@@ -239,6 +239,7 @@ func (r *Run) compile() error {
 	if err != nil {
 		return err
 	}
+	r.gradients.ClipBy(r.plan.Policy)
 	r.evaluator, err = compute.NewEvaluator(r.model, r.examples.Test, normalisation, r.pool)
 	return err
 }
