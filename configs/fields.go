@@ -169,7 +169,7 @@ func clippingFields(policies setting.Kinds[clip.Scheme]) []*field {
 		{"privacy.clip_norm", setting.Number{Min: 0, Max: 1e6, OpenMin: true}, func(c *Config) any { return &c.Privacy.ClipNorm },
 			"Bound on the L2 norm of one example's gradient.", nil},
 		{"privacy.clipping", kindOf[clip.Scheme](policies), func(c *Config) any { return &c.Privacy.Clipping },
-			"How gradients are scaled to the bound: flat shortens those that are longer; automatic and normalised also lengthen those that are shorter, so that clip_norm only multiplies the learning rate; per_layer shortens each layer by itself, to equal shares of the bound.", nil},
+			"How gradients are scaled to the bound: flat shortens those that are longer; automatic and normalised also lengthen those that are shorter, so that clip_norm only multiplies the learning rate; per_layer shortens each layer by itself, to equal shares of the bound; adaptive shortens like flat, to a norm that begins at clip_norm and follows a quantile of the norms.", nil},
 	}, argumentFields("privacy.clipping", policies, func(c *Config) named { return c.Privacy.Clipping })...)
 }
 

@@ -111,12 +111,18 @@ func TestEveryNetworkHasABenchmark(t *testing.T) {
 	}
 }
 
-// A configuration with several physical batches, the last one not full, and layers of its own.
+// A configuration with several physical batches, the last one not full, layers of its own, and any
+// clipping policy.
 func TestBenchmarkOfConfiguration(t *testing.T) {
-	c := tiny.Parse(t, tiny.Convolutional, "training.batch_size=40", "training.physical_batch_size=16", "performance.threads=1")
-	for _, mode := range Modes() {
-		if b := benchmark(t, c, mode); b.Model != "layers" || b.Batch != 40 || b.Physical != 16 || b.Threads != 1 {
-			t.Errorf("found %+v", b)
+	for _, policy := range clip.Policies().Names() {
+		c := tiny.Parse(t, tiny.Convolutional, "training.batch_size=40", "training.physical_batch_size=16", "performance.threads=1", "privacy.clipping="+policy)
+		for _, mode := range Modes() {
+			if b := benchmark(t, c, mode); b.Model != "layers" || b.Batch != 40 || b.Physical != 16 || b.Threads != 1 {
+				t.Errorf("found %+v", b)
+			}
+			if policy != "flat" {
+				break // the others differ in the private step alone
+			}
 		}
 	}
 }
@@ -284,10 +290,14 @@ func TestStepsAllocateNothing(t *testing.T) {
 		t.Skip("the race detector, under which short tests run, makes allocations of its own")
 	}
 	const attempts, few = 30, 4
-	for _, network := range []string{"mlp128", "mnist-cnn", "resnet8-gn"} {
+	for _, made := range []struct{ network, policy string }{
+		{"mlp128", "flat"}, {"mnist-cnn", "flat"}, {"resnet8-gn", "flat"}, {"mnist-cnn", "per_layer"}, {"mnist-cnn", "adaptive"},
+	} {
 		for _, engine := range []string{"ghost", "materialise"} {
-			c := benchConfig(t, network, 6)
+			c := benchConfig(t, made.network, 6)
 			c.Training.PhysicalBatchSize = 4
+			kind, _ := clip.Policies().Named(made.policy)
+			c.Privacy.Clipping = kind.New()
 			b, err := newBench(c, engine)
 			if err != nil {
 				t.Fatal(err)
@@ -304,7 +314,7 @@ func TestStepsAllocateNothing(t *testing.T) {
 				}))
 			}
 			if least > few {
-				t.Errorf("%s, %s: at least %v allocations in each of %d steps, expected a step with at most %d", network, engine, least, attempts, few)
+				t.Errorf("%v, %s: at least %v allocations in each of %d steps, expected a step with at most %d", made, engine, least, attempts, few)
 			}
 			b.pool.Close()
 		}

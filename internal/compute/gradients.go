@@ -29,6 +29,7 @@ type Gradients struct {
 	batch   clip.Batch      // what the graph computed last
 	squares [][]float64     // its squared norms by parameter
 	layers  *layers         // for policies that scale each layer by itself; nil otherwise
+	counts  *counts         // for policies that count; nil otherwise
 	observe func(Diagnosis) // told about every physical batch when diagnostics are on; nil otherwise
 }
 
@@ -102,11 +103,29 @@ func OutputGradients(b *graph.Builder, network *model.Network) []*gorgonia.Node 
 }
 
 // ClipBy makes later contributions what the policy wants them to be, beyond the factor that it gives
-// to the gradient as a whole: a [clip.Layered] policy has each layer scaled by itself.
+// to the gradient as a whole: a [clip.Layered] policy has each layer scaled by itself, a
+// [clip.Counting] one has a coordinate of its own at the end.
 func (g *Gradients) ClipBy(policy clip.Policy) {
+	parts := g.batch.Parts
 	if layered, ok := policy.(clip.Layered); ok {
-		g.layers = newLayers(layered, g.network.Uses, g.batch.Parts, g.squares, g.input.Batch, g.pool)
+		g.layers = newLayers(layered, g.network.Uses, parts, g.squares, g.input.Batch, g.pool)
+		parts = g.layers.batch.Parts
 	}
+	if counting, ok := policy.(clip.Counting); ok {
+		g.counts = newCounts(counting, parts, g.input.Batch)
+	}
+}
+
+// Coordinates is the number of values that each example contributes.
+func (g *Gradients) Coordinates() int {
+	n := 0
+	for _, p := range g.batch.Parts {
+		n += p.Size()
+	}
+	if g.counts != nil {
+		n++
+	}
+	return n
 }
 
 // Capacity is the physical batch size.
@@ -121,6 +140,9 @@ func (g *Gradients) Contributions(indices []int) (clip.Batch, error) {
 	n, batch := len(indices), g.batch
 	if g.layers != nil {
 		batch = g.layers.scale(n)
+	}
+	if g.counts != nil {
+		batch = g.counts.add(batch, n)
 	}
 	if g.observe != nil {
 		g.observe(Diagnosis{Losses: g.executor.Values(g.network.Losses).Float32[:n], SquaredNorms: g.batch.SquaredNorms[:n], AfterLayers: batch.SquaredNorms[:n]})

@@ -210,8 +210,3 @@ func Identity(c *configs.Config) []byte {
 	same.Training.PhysicalBatchSize, same.Training.EvaluateEvery = 0, 0
 	return same.YAML()
 }
-
-// Deviation is the standard deviation of the noise on each value of a step's mean gradient.
-func (p *RunPlan) Deviation(step int) float64 {
-	return p.Mechanism.Deviation(step, p.Policy.Bound()) / p.ExpectedBatchSize
-}

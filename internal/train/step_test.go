@@ -44,7 +44,7 @@ func clippedSum(t testing.TB, r *Run, indices []int) (values []float64) {
 
 func newSum(t testing.TB, r *Run) *clip.Sum {
 	t.Helper()
-	sum, err := clip.NewSum(r.plan.Policy, len(r.model.Values), r.pool)
+	sum, err := clip.NewSum(r.plan.Policy, r.gradients.Coordinates(), r.pool)
 	if err != nil {
 		t.Fatal(err)
 	}
