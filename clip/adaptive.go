@@ -39,9 +39,9 @@ func (a *Adaptive) WithBound(clipNorm float64) Policy {
 	return &Following{scheme: *a, bound: clipNorm, clipNorm: stored(clipNorm)}
 }
 
-// Following is the policy of [Adaptive]. A release has one coordinate more than gradients have, the
-// last one, in which every example counts itself: with its gradient g of norm n, clipped to the clip
-// norm c of the release, it contributes
+// Following is the policy of [Adaptive]. A release has one coordinate more than gradients have,
+// the last one, in which every example counts itself: with its gradient g of norm n, clipped to
+// the clip norm c of the release, it contributes
 //
 //	( cos φ · C/c · min(1, c/n)·g ,  ± sin φ · C ),    + where n ≤ c and - where n > c,
 //

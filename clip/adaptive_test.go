@@ -142,10 +142,10 @@ func TestClipNormFollowsTheShare(t *testing.T) {
 	}
 }
 
-// From far above and far below, with the noise that Andrew et al. allow, the clip norm ends near the
-// quantile of norms that are log-normal with median 1, and stays there. The deviation of log c about
-// it, at noise 0.05 on the share and rate 0.2, is below 0.035. False-failure rate of another seed:
-// 0.2 is more than 5.7 of them, which 2,400 steps see with probability 3e-5 at most.
+// From far above and far below, with the noise that Andrew et al. allow, the clip norm ends near
+// the quantile of norms that are log-normal with median 1, and stays there. The deviation of log c
+// about it, at noise 0.05 on the share and rate 0.2, is below 0.035. False-failure rate of another
+// seed: 0.2 is more than 5.7 of them, which 2,400 steps see with probability 3e-5 at most.
 func TestClipNormFindsTheQuantile(t *testing.T) {
 	src := random.Seeded(9)
 	normal := func() float64 {

@@ -8,8 +8,8 @@ import (
 )
 
 // Whatever the norms of the layers are, what is left of all of them together stays below the bound
-// by the margin, so that the whole is scaled by hardly anything more; a layer that is short stays as
-// it is; and a layer that is broken has the factor 0.
+// by the margin, so that the whole is scaled by hardly anything more; a layer that is short stays
+// as it is; and a layer that is broken has the factor 0.
 func TestLayersTogetherKeepTheBound(t *testing.T) {
 	src := random.Seeded(7)
 	for _, bound := range []float64{MinClipNorm, 0.3, 1, MaxClipNorm} {

@@ -102,8 +102,8 @@ func OutputGradients(b *graph.Builder, network *model.Network) []*gorgonia.Node 
 	return b.Backpropagate(network.Losses, network.Valid, outputs)
 }
 
-// ClipBy makes later contributions what the policy wants them to be, beyond the factor that it gives
-// to the gradient as a whole: a [clip.Layered] policy has each layer scaled by itself, a
+// ClipBy makes later contributions what the policy wants them to be, beyond the factor that it
+// gives to the gradient as a whole: a [clip.Layered] policy has each layer scaled by itself, a
 // [clip.Counting] one has a coordinate of its own at the end.
 func (g *Gradients) ClipBy(policy clip.Policy) {
 	parts := g.batch.Parts

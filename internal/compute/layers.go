@@ -22,7 +22,8 @@ type layers struct {
 	batch   clip.Batch  // what came out
 }
 
-// newLayers scales the parts of batches of so many examples; norms are the squared ones of each part.
+// newLayers scales the parts of batches of so many examples; norms are the squared ones of each
+// part.
 func newLayers(policy clip.Layered, uses []perexample.Use, parts []clip.Part, norms [][]float64, batch int, pool *kernel.Pool) *layers {
 	l := &layers{policy: policy, norms: norms, squares: make([]float64, batch)}
 	l.batch.SquaredNorms = make([]float64, batch)

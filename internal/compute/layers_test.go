@@ -118,7 +118,8 @@ func TestLayersAreClippedByThemselves(t *testing.T) {
 						off += (found[i] - v) * (found[i] - v)
 						size += v * v
 					}
-					// The margin of 2^-12, and outer products whose factors are rounded to integers.
+					// The margin of 2^-12, and outer products whose factors are rounded to
+					// integers.
 					if e := math.Sqrt(off / size); !(e < 0.03) {
 						t.Errorf("relative difference %.2g to gradients written out, expected at most 0.03", e)
 					}

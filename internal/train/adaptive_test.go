@@ -30,7 +30,7 @@ func TestCountHasTheClaimedNoise(t *testing.T) {
 	r := create(t, tiny.Parse(t, noBias, adaptive, "training.sampling=full", "optimizer.name=sgd", fmt.Sprintf("privacy.count_share=%g", share),
 		fmt.Sprintf("optimizer.learning_rate=%g", rate), fmt.Sprintf("training.steps=%d", steps), fmt.Sprintf("privacy.noise_multiplier=%g", sigma),
 		"privacy.clip_norm=0.3", "data.mean=[0]", "privacy.delta=1e-4"), o)
-	norms, path := []float64{r.plan.movingClipNorm()}, [][]float32{slices.Clone(r.model.Values)}
+	norms, path := []float64{r.plan.movingClipNorm(r.step)}, [][]float32{slices.Clone(r.model.Values)}
 	r.watcher = hooks{stepped: func(p Progress) {
 		norms, path = append(norms, p.ClipNorm), append(path, slices.Clone(r.model.Values))
 	}}
@@ -51,8 +51,9 @@ func TestCountHasTheClaimedNoise(t *testing.T) {
 
 // The clip norm of a run goes down where all gradients are shorter, each of its values is in the
 // metrics, and the statement says how it came about and counts its coordinate among the noise
-// values. The ledger and ε are those of flat clipping. The noisy share of shorter gradients has mean
-// 1 and deviation 0.08, by noise and sample; one of the 12 is below 0.5 with probability 1e-8.
+// values. The ledger and ε are those of flat clipping. The noisy share of shorter gradients has
+// mean 1 and deviation 0.08, by noise and sample; one of the 12 is below 0.5 with probability
+// 1e-8.
 func TestAdaptiveRunSaysWhatItDid(t *testing.T) {
 	overrides := []string{"privacy.clip_norm=1000", "training.evaluate_every=1"}
 	flat := train(t, options(t), overrides...)
@@ -103,8 +104,8 @@ func edited(t *testing.T, dir string, values []float32) {
 	}
 }
 
-// A clip norm that somebody wrote into a checkpoint changes no bound and no event, so that ε is what
-// it would have been; one that nobody could have written is refused.
+// A clip norm that somebody wrote into a checkpoint changes no bound and no event, so that ε is
+// what it would have been; one that nobody could have written is refused.
 func TestEditedClipNormChangesNoBound(t *testing.T) {
 	stopped := func(o Options) string {
 		return interruptAfter(t, 5, func(w Watcher) *Run {
@@ -118,8 +119,8 @@ func TestEditedClipNormChangesNoBound(t *testing.T) {
 		dir := stopped(o)
 		edited(t, dir, []float32{norm})
 		r := open(t, dir, o)
-		if r.plan.movingClipNorm() != float64(norm) {
-			t.Fatalf("the run goes on with clip norm %v, expected %v", r.plan.movingClipNorm(), norm)
+		if r.plan.movingClipNorm(r.step) != float64(norm) {
+			t.Fatalf("the run goes on with clip norm %v, expected %v", r.plan.movingClipNorm(r.step), norm)
 		}
 		without, with := clippedSum(t, r, []int{0, 1, 2, 5}), clippedSum(t, r, []int{0, 1, 2, 5, 8})
 		var moved float64
@@ -154,7 +155,8 @@ func TestClipNormHasASlotOfItsOwn(t *testing.T) {
 	}
 }
 
-// Diagnostics say what share of the gradients was clipped to the norm of the step, not to the bound.
+// Diagnostics say what share of the gradients was clipped to the norm of the step, not to the
+// bound.
 func TestDiagnosticsOfAMovingClipNorm(t *testing.T) {
 	o := options(t)
 	r := create(t, tiny.Parse(t, adaptive, "privacy.clip_norm=1000", "run.private_diagnostics=true"), o)

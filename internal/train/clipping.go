@@ -11,9 +11,21 @@ import (
 // the slots of the update rule.
 const clipNormSlot = "privacy.clip_norm"
 
-// Deviation is the standard deviation of the noise on each value of a step's mean gradient.
+// Deviation is the standard deviation of the noise on each value of a step's mean gradient, in the
+// unit of gradients. Where the clip norm is learnt it is that of the next step.
 func (p *RunPlan) Deviation(step int) float64 {
-	return p.Mechanism.Deviation(step, p.Policy.Bound()) / p.ExpectedBatchSize
+	unit := p.unit()
+	if stepping, ok := p.Policy.(clip.Stepping); ok {
+		unit = stepping.At(step) / p.Policy.Bound()
+	}
+	return unit * p.Mechanism.Deviation(step, p.Policy.Bound()) / p.ExpectedBatchSize
+}
+
+// begin makes the next step that of this number.
+func (p *RunPlan) begin(step int) {
+	if stepping, ok := p.Policy.(clip.Stepping); ok {
+		stepping.Begin(step)
+	}
 }
 
 // Divisor makes the noisy sum of the next step the mean gradient: it is the expected batch size,
@@ -28,11 +40,14 @@ func (p *RunPlan) unit() float64 {
 	return 1
 }
 
-// movingClipNorm is the clip norm of the next step where steps differ in it, and 0 where they do
-// not.
-func (p *RunPlan) movingClipNorm() float64 {
-	if moving, ok := p.Policy.(clip.Moving); ok {
-		return moving.ClipNorm()
+// movingClipNorm is the clip norm of the next step, which has this number, where steps differ in
+// it, and 0 where they do not.
+func (p *RunPlan) movingClipNorm(next int) float64 {
+	switch policy := p.Policy.(type) {
+	case clip.Stepping:
+		return policy.At(next)
+	case clip.Moving:
+		return policy.ClipNorm()
 	}
 	return 0
 }

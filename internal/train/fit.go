@@ -56,6 +56,7 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 func (r *Run) takeStep() error {
 	start := time.Now()
 	rate := r.schedule.LearningRate(r.step)
+	r.plan.begin(r.step)
 	if err := r.update.Apply(r.model.Values, r.release, r.plan.Divisor(), rate); err != nil {
 		return err
 	}
@@ -193,7 +194,7 @@ func (r *Run) warn() {
 func (r *Run) progress(spent account.Spent) Progress {
 	p := Progress{
 		Step: r.step, Steps: r.plan.Steps, Spent: spent, Budget: r.plan.Budget,
-		Evaluation: r.evaluation, LearningRate: r.schedule.LearningRate(max(0, r.step-1)), ClipNorm: r.plan.movingClipNorm(), Seconds: r.seconds(),
+		Evaluation: r.evaluation, LearningRate: r.schedule.LearningRate(max(0, r.step-1)), ClipNorm: r.plan.movingClipNorm(r.step), Seconds: r.seconds(),
 	}
 	if r.stepTime > 0 {
 		p.SecondsPerStep = r.stepTime.Seconds() / float64(r.stepped)
