@@ -107,6 +107,7 @@ func OutputGradients(b *graph.Builder, network *model.Network) []*gorgonia.Node 
 // [clip.Counting] one has a coordinate of its own at the end.
 func (g *Gradients) ClipBy(policy clip.Policy) {
 	parts := g.batch.Parts
+	g.layers, g.counts = nil, nil
 	if layered, ok := policy.(clip.Layered); ok {
 		g.layers = newLayers(layered, g.network.Uses, parts, g.squares, g.input.Batch, g.pool)
 		parts = g.layers.batch.Parts

@@ -28,9 +28,9 @@ func (p *RunPlan) begin(step int) {
 	}
 }
 
-// Divisor makes the noisy sum of the next step the mean gradient: it is the expected batch size,
+// divisor makes the noisy sum of the next step the mean gradient: it is the expected batch size,
 // where the clip norm is the bound of the sum.
-func (p *RunPlan) Divisor() float64 { return p.ExpectedBatchSize / p.unit() }
+func (p *RunPlan) divisor() float64 { return p.ExpectedBatchSize / p.unit() }
 
 // unit is by what noisy sums of the next step are multiplied to be sums of clipped gradients.
 func (p *RunPlan) unit() float64 {

@@ -57,7 +57,7 @@ func (r *Run) takeStep() error {
 	start := time.Now()
 	rate := r.schedule.LearningRate(r.step)
 	r.plan.begin(r.step)
-	if err := r.update.Apply(r.model.Values, r.release, r.plan.Divisor(), rate); err != nil {
+	if err := r.update.Apply(r.model.Values, r.release, r.plan.divisor(), rate); err != nil {
 		return err
 	}
 	r.followNorms()
