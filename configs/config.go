@@ -93,6 +93,7 @@ type Privacy struct {
 	Delta           float64 // in (0,1)
 	ClipNorm        float64 // C: bound on the L2 norm of one example's gradient
 	Clipping        clip.Scheme
+	ClipSchedule    clip.Schedule
 	NoiseSchedule   release.NoiseSchedule
 	Accountant      string // exact, pld or rdp
 }
@@ -175,6 +176,7 @@ func DefaultConfig() Config {
 			ClipNorm: 1,
 			Clipping: &clip.Flat{},
 
+			ClipSchedule:  &clip.ConstantNorm{},
 			NoiseSchedule: &release.ConstantNoise{},
 
 			Accountant: "exact",

@@ -77,6 +77,7 @@ var (
 	withInit     = &condition{"model.init", "", func(c *Config) bool { return c.Model.Init != "" }}
 	byNoise      = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
 	withPoisson  = &condition{"training.sampling", "poisson", func(c *Config) bool { return c.Training.Sampling == release.Poisson{} }}
+	movableNorm  = &condition{"privacy.clipping", "flat or per_layer", func(c *Config) bool { return slices.Contains([]string{"flat", "per_layer"}, c.Privacy.Clipping.Name()) }}
 	withDigits   = &condition{"data.name", "digits", func(c *Config) bool { return c.Data.Name == "digits" }}
 )
 
@@ -155,7 +156,7 @@ var modelFields = []*field{
 }
 
 func privacyFields(policies setting.Kinds[clip.Scheme]) []*field {
-	return slices.Concat(budgetFields, clippingFields(policies), noiseFields, accountantFields)
+	return slices.Concat(budgetFields, clippingFields(policies), clipScheduleFields, noiseFields, accountantFields)
 }
 
 var budgetFields = []*field{
@@ -172,9 +173,14 @@ func clippingFields(policies setting.Kinds[clip.Scheme]) []*field {
 		{"privacy.clip_norm", setting.Number{Min: 0, Max: 1e6, OpenMin: true}, func(c *Config) any { return &c.Privacy.ClipNorm },
 			"Bound on the L2 norm of one example's gradient.", nil},
 		{"privacy.clipping", kindOf[clip.Scheme](policies), func(c *Config) any { return &c.Privacy.Clipping },
-			"How gradients are scaled to the bound: flat shortens those that are longer; automatic and normalised also lengthen those that are shorter, so that clip_norm only multiplies the learning rate.", nil},
+			"How gradients are scaled to the bound: flat shortens those that are longer; automatic and normalised also lengthen those that are shorter, so that clip_norm only multiplies the learning rate; per_layer shortens each layer by itself, to equal shares of the bound; adaptive shortens like flat, to a norm that begins at clip_norm and follows a quantile of the norms.", nil},
 	}, argumentFields("privacy.clipping", policies, func(c *Config) named { return c.Privacy.Clipping })...)
 }
+
+var clipScheduleFields = append([]*field{
+	{"privacy.clip_schedule", kindOf[clip.Schedule](clip.Schedules()), func(c *Config) any { return &c.Privacy.ClipSchedule },
+		"How the clip norm changes over the steps, in a way that is public; clip_norm is that of the first one. The noise on gradients changes with it, and what a step costs stays the same.", movableNorm},
+}, argumentFields("privacy.clip_schedule", clip.Schedules(), func(c *Config) named { return c.Privacy.ClipSchedule })...)
 
 var noiseFields = append([]*field{
 	{"privacy.noise_schedule", kindOf[release.NoiseSchedule](release.NoiseSchedules()), func(c *Config) any { return &c.Privacy.NoiseSchedule },
@@ -253,7 +259,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"data.label", "features.name", "model.init", "model.init_except", "model.freeze", "privacy.clipping", "privacy.noise_schedule", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
+var later = []string{"data.label", "features.name", "model.init", "model.init_except", "model.freeze", "privacy.clipping", "privacy.clip_schedule", "privacy.noise_schedule", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

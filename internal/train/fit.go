@@ -9,6 +9,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
+	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
 	"dpsgd/release"
 )
@@ -55,9 +56,11 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 func (r *Run) takeStep() error {
 	start := time.Now()
 	rate := r.schedule.LearningRate(r.step)
-	if err := r.update.Apply(r.model.Values, r.release, r.plan.ExpectedBatchSize, rate); err != nil {
+	r.plan.begin(r.step)
+	if err := r.update.Apply(r.model.Values, r.release, r.plan.divisor(), rate); err != nil {
 		return err
 	}
+	r.followNorms()
 	r.step++
 	r.mean.Add(r.model.Values, r.step)
 	r.stepped++
@@ -68,6 +71,9 @@ func (r *Run) takeStep() error {
 
 // release hands out the noisy sum of the step's batch.
 func (r *Run) release(consume func(release.Noisy)) error {
+	if r.counting() != nil {
+		consume = compute.SplitCount(len(r.model.Values), &r.count, consume)
+	}
 	return r.door.Release(r.step, r.gradients.AtStep(r.step), consume)
 }
 
@@ -165,6 +171,7 @@ func (r *Run) save() error {
 	if r.featureMean != nil {
 		state.Slots[meanSlot] = r.featureMean
 	}
+	r.keepClipNorm(state.Slots)
 	_, err := checkpoints.Save(r.path(folder.Checkpoints), &checkpoints.State{
 		Step: r.step, Parameters: r.model.Values,
 		OptimizerStep: state.Step, Slots: state.Slots,
@@ -187,7 +194,7 @@ func (r *Run) warn() {
 func (r *Run) progress(spent account.Spent) Progress {
 	p := Progress{
 		Step: r.step, Steps: r.plan.Steps, Spent: spent, Budget: r.plan.Budget,
-		Evaluation: r.evaluation, LearningRate: r.schedule.LearningRate(max(0, r.step-1)), Seconds: r.seconds(),
+		Evaluation: r.evaluation, LearningRate: r.schedule.LearningRate(max(0, r.step-1)), ClipNorm: r.plan.movingClipNorm(r.step), Seconds: r.seconds(),
 	}
 	if r.stepTime > 0 {
 		p.SecondsPerStep = r.stepTime.Seconds() / float64(r.stepped)

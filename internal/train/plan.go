@@ -65,12 +65,8 @@ func newPlan(c *configs.Config, n int, a account.Accountants, released *accounta
 	if c.Privacy.Delta >= 1/float64(n) {
 		return nil, fmt.Errorf("%w: privacy.delta is %g, expected less than 1/n = %.3g for n = %d training examples", setup.ErrPlan, c.Privacy.Delta, 1/float64(n), n)
 	}
-	policy, err := clip.New(c.Privacy.Clipping, c.Privacy.ClipNorm)
-	if err != nil {
-		return nil, err
-	}
 	p := &RunPlan{
-		Plan:                release.Plan{Unit: unit, Records: n, Policy: policy, Sampler: c.Training.Sampling.Sampler(batch, n)},
+		Plan:                release.Plan{Unit: unit, Records: n, Sampler: c.Training.Sampling.Sampler(batch, n)},
 		Steps:               steps(c.Training, batch, n),
 		ExpectedBatchSize:   batch,
 		Delta:               c.Privacy.Delta,
@@ -78,6 +74,10 @@ func newPlan(c *configs.Config, n int, a account.Accountants, released *accounta
 		NoiseMultiplier:     c.Privacy.NoiseMultiplier,
 		SamplingProbability: batch / float64(n),
 		accounts:            a,
+	}
+	var err error
+	if p.Policy, err = clip.NewScheduled(c.Privacy.Clipping, c.Privacy.ClipNorm, c.Privacy.ClipSchedule, p.Steps); err != nil {
+		return nil, err
 	}
 	if p.Mean, err = meanPlan(c, n, pool); err != nil {
 		return nil, err
@@ -208,9 +208,4 @@ func Identity(c *configs.Config) []byte {
 	same.Performance, same.Run = configs.Performance{}, configs.Run{}
 	same.Training.PhysicalBatchSize, same.Training.EvaluateEvery = 0, 0
 	return same.YAML()
-}
-
-// Deviation is the standard deviation of the noise on each value of a step's mean gradient.
-func (p *RunPlan) Deviation(step int) float64 {
-	return p.Mechanism.Deviation(step, p.Policy.Bound()) / p.ExpectedBatchSize
 }

@@ -97,7 +97,7 @@ func TestPlanHash(t *testing.T) {
 	}
 	base := hash(300)
 	for _, override := range []string{
-		"privacy.noise_multiplier=1.01", "privacy.epsilon=100", "privacy.delta=1e-5", "privacy.clip_norm=0.4", "training.batch_size=41",
+		"privacy.noise_multiplier=1.01", "privacy.epsilon=100", "privacy.delta=1e-5", "privacy.clip_norm=0.4", "privacy.clipping=per_layer", "privacy.clipping=adaptive", "privacy.clip_schedule=linear", "training.batch_size=41",
 		"training.steps=13", "training.seed=9", "optimizer.learning_rate=0.4", "optimizer.name=adam", "model.name=mlp", "data.mean=[0.5]",
 	} {
 		if hash(300, override) == base {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"dpsgd/checkpoints/safetensors"
-	"dpsgd/clip"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
@@ -25,12 +24,13 @@ type metrics struct {
 	TestAccuracy float64 `json:"test_accuracy"`
 	TestLoss     float64 `json:"test_loss"`
 	LearningRate float64 `json:"learning_rate"`
+	ClipNorm     float64 `json:"clip_norm,omitempty"` // of the step to come, where it moves
 }
 
 func (r *Run) writeMetrics(p Progress) error {
 	line := metrics{
 		Step: p.Step, Answer: p.Spent.Answer(),
-		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate,
+		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate, ClipNorm: p.ClipNorm,
 	}
 	line.Accountant = "" // a line holds numbers alone
 	return appendLine(r.path(folder.Metrics), line)
@@ -63,7 +63,7 @@ func appendLine(path string, v any) error {
 // collects nothing.
 type diagnostics struct {
 	path    string
-	policy  clip.Policy
+	plan    *RunPlan
 	factors []float32
 	line    diagnosticsLine
 }
@@ -82,7 +82,7 @@ type diagnosticsLine struct {
 // openDiagnostics switches diagnostics on when the configuration asks for them.
 func (r *Run) openDiagnostics() {
 	if r.config.Run.PrivateDiagnostics {
-		r.diagnoses = &diagnostics{path: r.path(folder.Diagnostics), policy: r.plan.Policy}
+		r.diagnoses = &diagnostics{path: r.path(folder.Diagnostics), plan: r.plan}
 		r.gradients.Observe(r.diagnoses.add)
 	}
 }
@@ -90,20 +90,25 @@ func (r *Run) openDiagnostics() {
 // add takes one physical batch into the step's line.
 func (d *diagnostics) add(b compute.Diagnosis) {
 	d.factors = slices.Grow(d.factors[:0], len(b.Losses))[:len(b.Losses)]
-	d.policy.Factors(d.factors, b.SquaredNorms)
+	d.plan.Policy.Factors(d.factors, b.AfterLayers)
+	unit := d.plan.unit()
 	for i, factor := range d.factors {
 		d.line.BatchSize++
 		if factor == 0 {
 			d.line.NotFinite++
 			continue
 		}
-		d.line.MeanNorm += math.Sqrt(b.SquaredNorms[i])
-		if factor < 1 {
+		norm := math.Sqrt(b.SquaredNorms[i])
+		d.line.MeanNorm += norm
+		if unit*float64(factor)*math.Sqrt(b.AfterLayers[i]) < norm*(1-roundedFactor) {
 			d.line.ClippedFraction++
 		}
 		d.line.TrainingLoss += float64(b.Losses[i])
 	}
 }
+
+// roundedFactor is more than float32 factors and sums of squares lose.
+const roundedFactor = 0x1p-20
 
 // diagnose writes the line of the step that just ended.
 func (r *Run) diagnose(took time.Duration) error {

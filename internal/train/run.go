@@ -85,6 +85,7 @@ type Run struct {
 	engines     compute.Choice // that the folder held; none in a new run
 	evaluator   *compute.Evaluator
 	door        *release.Door
+	count       float64 // what the last release says of its examples' norms, under a policy that counts
 	journal     *books.Books
 	pool        *kernel.Pool
 	watcher     Watcher
@@ -243,6 +244,7 @@ func (r *Run) compile() error {
 	if err != nil {
 		return err
 	}
+	r.gradients.ClipBy(r.plan.Policy)
 	r.evaluator, err = compute.NewEvaluator(r.model, r.examples.Test, normalisation, r.pool)
 	return err
 }
@@ -314,7 +316,7 @@ func (r *Run) keepEngines() {
 // openDoor makes the door of the plan, with the run's journal.
 func (r *Run) openDoor() error {
 	var err error
-	r.door, err = release.NewDoor(r.plan.Plan, len(r.model.Values), r.journal, r.plan.Allows, r.pool)
+	r.door, err = release.NewDoor(r.plan.Plan, r.gradients.Coordinates(), r.journal, r.plan.Allows, r.pool)
 	return err
 }
 
@@ -345,6 +347,9 @@ func (r *Run) restore() (begun bool, err error) {
 	if mean := state.Slots[meanSlot]; mean != nil {
 		r.featureMean = mean
 		delete(state.Slots, meanSlot)
+	}
+	if err := r.restoreClipNorm(state.Slots); err != nil {
+		return false, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := r.update.Restore(optimizer.State{Step: state.OptimizerStep, Slots: state.Slots}); err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)

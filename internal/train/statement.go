@@ -19,7 +19,7 @@ import (
 // statement describes a run whose ledger has the given guarantee, in the words of the door that it
 // went through.
 func (r *Run) statement(status Status, spent account.Spent, together statement.Together) statement.Statement {
-	means, releases, dim := r.means(), r.journal.Len(), len(r.model.Values)
+	means, releases, dim := r.means(), r.journal.Len(), r.gradients.Coordinates()
 	claim := r.plan.Claim(dim, releases-means, spent.Epsilon)
 	s := statement.Statement{
 		Run: r.name(), Status: string(status), Unit: claim.Unit, Relation: spent.Relation.String(), Neighbours: claim.Neighbours, Public: claim.Public,
