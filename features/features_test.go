@@ -97,7 +97,7 @@ func TestRecipesAreTold(t *testing.T) {
 	strokes := base
 	strokes.Drawn = "strokes"
 	larger := base
-	larger.Transform = &Patches{base.Transform.(*Patches).Options}
+	larger.Transform = &Patches{Options: base.Transform.(*Patches).Options, Power: 1}
 	larger.Transform.(*Patches).Filters++
 	for name, r := range map[string]Recipe{"seed": other, "directions": fewer, "drawn": strokes, "filters": larger} {
 		f := r.fingerprint(split)
