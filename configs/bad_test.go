@@ -60,7 +60,7 @@ var badFiles = []struct{ name, want string }{
 	{"layer-two-keys", `4:7: model.layers[0]: found a mapping, expected a layer such as relu or linear: {out_features: 10}`},
 	{"layer-without-colon-mapping", `4:15: model.layers[0].linear: found 10, expected a mapping of its arguments`},
 	{"list-for-scalar", `2:20: privacy.epsilon: found a list, expected a number greater than 0 and at most 10000, or none`},
-	{"list-for-section", `3:11: training: found a list, expected a mapping with the keys sampling, batch_size, physical_batch_size, epochs, steps, evaluate_every, seed, average, average_decay, average_fraction`},
+	{"list-for-section", `3:11: training: found a list, expected a mapping with the keys sampling, batch_size, physical_batch_size, epochs, steps, evaluate_every, seed, average, average_decay, average_fraction, augmentation`},
 	{"mapping-for-scalar", `3:20: optimizer.name: found a mapping, expected one of sgd, momentum, nesterov, adam, adamw, adambc`},
 	{"mean-in-bytes", `1:29: data.mean[0]: found 127.5, expected a number from 0 to 1`},
 	{"mean-per-channel", `1:28: data.mean: found 3 values, expected 1`},
@@ -107,7 +107,7 @@ var badFiles = []struct{ name, want string }{
 	{"several", `3:12: privacy.epsilon: found -3, expected a number greater than 0 and at most 10000, or none
 4:10: privacy.delta: found 2, expected a number of at least 1e-20 and less than 1
 6:11: training.epochs: found 1.5, expected a whole number from 1 to 1000000
-7:3: training.lr: found an unknown key, expected one of sampling, batch_size, physical_batch_size, epochs, steps, evaluate_every, seed, average, average_decay, average_fraction (did you mean optimizer.learning_rate?)`},
+7:3: training.lr: found an unknown key, expected one of sampling, batch_size, physical_batch_size, epochs, steps, evaluate_every, seed, average, average_decay, average_fraction, augmentation (did you mean optimizer.learning_rate?)`},
 	{"sexagesimal", `3:19: training.steps: found 1:30, expected a whole number from 1 to 1000000000`},
 	{"std-per-channel", `1:29: data.std: found 2 values, expected 1 or 3, one per channel`},
 	{"step-of-cosine", `3:50: optimizer.schedule.step_every: found without effect, expected it only with optimizer.schedule.name step`},
@@ -123,7 +123,7 @@ var badFiles = []struct{ name, want string }{
 	{"unknown-argument", `2:44: model.layers[0].linear.activation: found an unknown key, expected one of out_features, bias`},
 	{"unknown-data", `1:14: data.name: found minst, expected one of digits, mnist, fashion-mnist, cifar-10 (did you mean mnist?)`},
 	{"unknown-engine", `3:23: performance.engine: found materialize, expected one of auto, ghost, materialise (did you mean materialise?)`},
-	{"unknown-key", `4:3: training.batchsize: found an unknown key, expected one of sampling, batch_size, physical_batch_size, epochs, steps, evaluate_every, seed, average, average_decay, average_fraction (did you mean batch_size?)`},
+	{"unknown-key", `4:3: training.batchsize: found an unknown key, expected one of sampling, batch_size, physical_batch_size, epochs, steps, evaluate_every, seed, average, average_decay, average_fraction, augmentation (did you mean batch_size?)`},
 	{"unknown-layer", `2:27: model.layers[1]: found dense, expected one of the layers conv2d, standardised_conv2d, max_pool2d, avg_pool2d, global_avg_pool2d, flatten, linear, relu, tanh, sigmoid, gelu, silu, tempered_sigmoid, group_norm, layer_norm, dropout, residual (did you mean linear?)`},
 	{"unknown-network", `2:15: model.name: found mnist_cnn, expected one of cifar-cnn, convnet, logistic, mlp, mlp1000, mlp128, mnist-cnn, mnist-cnn-relu, resnet8-gn (did you mean mnist-cnn?)`},
 	{"unknown-optimizer", `3:19: optimizer.name: found adamww, expected one of sgd, momentum, nesterov, adam, adamw, adambc (did you mean adamw?)`},
@@ -157,6 +157,11 @@ var badFiles = []struct{ name, want string }{
 	{"column-twice", `1:39: data.columns[1]: found age, expected a name that differs from item 0 in more than case`},
 	{"mean-per-column", `1:87: data.mean: found 2 values, expected 1 or 3, one per column`},
 	{"zero-std-of-table", `1:76: data.std[0]: found 0, expected a number from 0.000001 to 1000000`},
+	{"views-of-features", `4:34: training.augmentation.views: found without effect, expected it only with features.name none and examples that are pictures`},
+	{"flip-of-table", `3:33: training.augmentation.flip: found without effect, expected it only with features.name none and examples that are pictures`},
+	{"shift-of-vectors", `3:34: training.augmentation.shift: found without effect, expected it only with features.name none and examples that are pictures`},
+	{"crop", `3:27: training.augmentation.crop: found an unknown key, expected one of views, flip, shift (did you mean shift?)`},
+	{"no-views", `3:34: training.augmentation.views: found 0, expected a whole number from 1 to 256`},
 }
 
 func TestBadFiles(t *testing.T) {

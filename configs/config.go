@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"dpsgd/clip"
+	"dpsgd/data/augmentation"
 	"dpsgd/features"
 	"dpsgd/model"
 	"dpsgd/optimizer"
@@ -25,8 +26,8 @@ type Config struct {
 
 // Data says which examples are used. Exactly one of Name, Folder, Table and Vectors is set.
 //
-// Everything here is public: the classes, the size, the columns, the width and the normalisation constants are
-// declared, never computed from the training examples.
+// Everything here is public: the classes, the size, the columns, the width and the normalisation
+// constants are declared, never computed from the training examples.
 type Data struct {
 	Name     string   // a data set that the program knows; "" with a folder or a table
 	Folder   string   // of pictures, <folder>/train/<class>/* and <folder>/test/<class>/*; or ""
@@ -137,6 +138,7 @@ type Training struct {
 	EvaluateEvery     int    // steps between two test accuracies; 0 is only at the end
 	Seed              uint64 // of the initial weights; noise and sampling are never seeded
 	Average           optimizer.Average
+	Augmentation      augmentation.Recipe
 }
 
 // Performance changes speed and memory, never the result's distribution or its privacy.
@@ -154,7 +156,8 @@ type Run struct {
 
 // DefaultConfig returns the value of every key that a file leaves out. There is no default for the
 // data set and for the privacy budget: a file without them is refused. Adding data.folder,
-// data.table, data.vectors, model.layers or training.steps replaces data.name, model.name or training.epochs.
+// data.table, data.vectors, model.layers or training.steps replaces data.name, model.name or
+// training.epochs.
 func DefaultConfig() Config {
 	return Config{
 		Data: Data{
@@ -189,6 +192,7 @@ func DefaultConfig() Config {
 			Epochs:            10,
 			Seed:              1,
 			Average:           &optimizer.NoAverage{},
+			Augmentation:      augmentation.None(),
 		},
 		Performance: Performance{Engine: "auto"},
 		Run:         Run{CheckpointEvery: 100},

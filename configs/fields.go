@@ -9,6 +9,7 @@ import (
 	"dpsgd/configs/internal/format"
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
+	"dpsgd/data/augmentation"
 	"dpsgd/features"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
@@ -71,6 +72,7 @@ var (
 	withOwnData  = &condition{"data.folder", "or data.table or data.vectors", func(c *Config) bool { return withFolder.holds(c) || withTable.holds(c) || withVectors.holds(c) }}
 	hasConstants = &condition{"data.vectors", "left out", func(c *Config) bool { return !withVectors.holds(c) }}
 	withFeatures = &condition{"features.name", or(features.Transforms().Names()[1:]), func(c *Config) bool { return c.Features.Any() }}
+	withPictures = &condition{"features.name", "none and examples that are pictures", func(c *Config) bool { return !c.Features.Any() && !withTable.holds(c) && !withVectors.holds(c) }}
 	withInit     = &condition{"model.init", "", func(c *Config) bool { return c.Model.Init != "" }}
 	byNoise      = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
 	withPoisson  = &condition{"training.sampling", "poisson", func(c *Config) bool { return c.Training.Sampling == release.Poisson{} }}
@@ -203,13 +205,13 @@ func scheduleFields(curves setting.Kinds[optimizer.Curve]) []*field {
 	}, argumentFields("optimizer.schedule.name", curves, func(c *Config) named { return c.Optimizer.Schedule.Curve })...)
 }
 
-var trainingFields = append([]*field{
+var trainingFields = slices.Concat([]*field{
 	{"training.sampling", kindOf[release.Sampling](release.Samplings()), func(c *Config) any { return &c.Training.Sampling },
 		"Which examples a step is computed from: " + docs(release.Samplings()) + ".", nil},
 	{"training.batch_size", setting.Integer{Min: 1, Max: 1e7}, func(c *Config) any { return &c.Training.BatchSize },
 		"Expected number of examples in a step; each example takes part with probability batch_size / training examples.", withPoisson},
 	{"training.physical_batch_size", setting.Integer{Min: 1, Max: 4096}, func(c *Config) any { return &c.Training.PhysicalBatchSize },
-		"Examples computed at once; changes memory and speed, not the result.", nil},
+		"Examples computed at once, each with all its views; changes memory and speed, not the result.", nil},
 	{"training.epochs", setting.Integer{Min: 1, Max: 1e6}, func(c *Config) any { return &c.Training.Epochs },
 		"Training length in expected passes over the data.", nil},
 	{"training.steps", setting.Integer{Min: 1, Max: 1e9}, func(c *Config) any { return &c.Training.Steps },
@@ -220,7 +222,16 @@ var trainingFields = append([]*field{
 		"Of the initial weights. Noise and sampling are never seeded.", nil},
 	{"training.average", kindOf[optimizer.Average](optimizer.Averages()), func(c *Config) any { return &c.Training.Average },
 		"The mean of the parameters of several steps that is evaluated and written as the model: none is those of the last step, ema an exponential moving average, tail the mean over the last part of the planned steps. It costs no privacy.", nil},
-}, argumentFields("training.average", optimizer.Averages(), func(c *Config) named { return c.Training.Average })...)
+}, argumentFields("training.average", optimizer.Averages(), func(c *Config) named { return c.Training.Average }), augmentationFields())
+
+// augmentationFields are the keys for how the network sees pictures while it trains.
+func augmentationFields() []*field {
+	var out []*field
+	for i, a := range setting.Arguments(augmentation.None()) {
+		out = append(out, &field{"training.augmentation." + a.Name, a.Format, func(c *Config) any { return c.Training.Augmentation.Arguments()[i].Value }, a.Doc, withPictures})
+	}
+	return out
+}
 
 var performanceFields = []*field{
 	{"performance.threads", setting.Integer{Min: 0, Max: 1024}, func(c *Config) any { return &c.Performance.Threads },
@@ -241,7 +252,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"features.name", "model.init", "model.init_except", "model.freeze", "privacy.clipping", "privacy.noise_schedule", "training.average", "training.sampling"}
+var later = []string{"features.name", "model.init", "model.init_except", "model.freeze", "privacy.clipping", "privacy.noise_schedule", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

@@ -8,6 +8,7 @@ import (
 	"dpsgd/configs/internal/format"
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
+	"dpsgd/data/augmentation"
 	"dpsgd/internal/setting"
 )
 
@@ -97,6 +98,9 @@ func synonyms(found string) (ours []string) {
 		}); ok {
 			kinds.eachName(note)
 		}
+	}
+	for _, a := range setting.Arguments(augmentation.None()) {
+		note(a.Name, a.Also)
 	}
 	for _, d := range data.Datasets() {
 		note(d.Name, d.Aliases)

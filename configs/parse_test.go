@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dpsgd/clip"
+	"dpsgd/data/augmentation"
 	"dpsgd/model"
 	"dpsgd/optimizer"
 	"dpsgd/release"
@@ -49,7 +50,8 @@ model:
 privacy: {epsilon: 2.5, noise_multiplier: 1.25, delta: 1e-6, clip_norm: 0.5, clipping: automatic, stability_constant: 0.1, noise_schedule: linear, noise_final_factor: 0.25, accountant: rdp}
 optimizer: {name: adamw, learning_rate: 0.01, beta1: 0.8, beta2: 0.99, epsilon: 1E-7, weight_decay: 0.1,
   schedule: {name: cosine, warmup_steps: 7, final_factor: 0.1}}
-training: {batch_size: 100, physical_batch_size: 32, steps: 50, evaluate_every: 5, seed: 9007199254740991, average: ema, average_decay: 0.99}
+training: {batch_size: 100, physical_batch_size: 32, steps: 50, evaluate_every: 5, seed: 9007199254740991, average: ema, average_decay: 0.99,
+  augmentation: {views: 4, flip: true, shift: 3}}
 performance: {threads: 3, engine: ghost}
 run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 `)
@@ -72,7 +74,8 @@ run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 		LearningRate: 0.01, ParameterNoise: 1.7,
 		Schedule: Schedule{Curve: &optimizer.Cosine{FinalFactor: 0.1}, WarmupSteps: 7},
 	}
-	want.Training = Training{Sampling: release.Poisson{}, BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1, Average: &optimizer.EMA{Decay: 0.99}}
+	want.Training = Training{Sampling: release.Poisson{}, BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1, Average: &optimizer.EMA{Decay: 0.99},
+		Augmentation: augmentation.Recipe{Views: 4, Flip: true, Shift: 3}}
 	want.Performance = Performance{3, "ghost"}
 	want.Run = Run{"my-run_1.2", 4, true}
 	if !reflect.DeepEqual(*got, want) {
@@ -190,6 +193,9 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{smallest, "training.average=tail", "average: tail\n  average_fraction: 0.5\n"},
 		{smallest + "training: {average: ema}", "training.average_decay=0.5", "average_decay: 0.5"},
 		{smallest + "training: {average: tail}", "training.average_fraction=0.25", "average_fraction: 0.25"},
+		{smallest, "training.augmentation.views=4", "  augmentation:\n    views: 4\n"},
+		{smallest, "training.augmentation.flip=true", "  augmentation:\n    flip: true\n"},
+		{smallest, "training.augmentation.shift=3", "  augmentation:\n    shift: 3\n"},
 		{smallest, "performance.threads=3", "threads: 3"},
 		{smallest, "performance.engine=ghost", "engine: ghost"},
 		{smallest, "run.name=x", "name: x"},

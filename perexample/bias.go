@@ -19,6 +19,11 @@ func (r Bias) Size() int { return r.Channels }
 
 func (r Bias) Values() (x, dz int) { return 1, r.Positions * r.Channels }
 
+// OfViews has more positions.
+func (r Bias) OfViews(views int) Rule {
+	return Bias{Positions: views * r.Positions, Channels: r.Channels}
+}
+
 func (r Bias) Cost() Cost {
 	sum := float64(r.Positions) * float64(r.Channels)
 	return Cost{GhostNorm: sum, GhostSum: sum, Materialise: sum}
@@ -32,7 +37,7 @@ func (r Bias) Gradients(b *graph.Builder, _, dz *gorgonia.Node) *gorgonia.Node {
 }
 
 func (r Bias) Former(*kernel.Pool) Former {
-	return whole(r.Channels, func(g, _, dz []float32) { kernel.SumRows(g, dz, r.Channels) })
+	return whole(r.Channels, func(_ int, g, _, dz []float32) { kernel.SumRows(g, dz, r.Channels) })
 }
 
 func (r Bias) SquaredNorms(b *graph.Builder, _, dz *gorgonia.Node) *gorgonia.Node {

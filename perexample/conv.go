@@ -22,6 +22,8 @@ func (r ConvWeight) Size() int { return r.Out * r.Taps() }
 
 func (r ConvWeight) Values() (x, dz int) { return r.inputs(), r.outputs() }
 
+func (r ConvWeight) OfViews(views int) Rule { return SummedViews{r, views} }
+
 func (r ConvWeight) Cost() Cost {
 	t, d, p := float64(r.Positions()), float64(r.Taps()), float64(r.Out)
 	gram := d
@@ -51,6 +53,12 @@ func (r ConvWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.
 
 func (r ConvWeight) Former(pool *kernel.Pool) Former {
 	return kernel.NewConvolution(r.Conv, pool).FilterGradientPieces
+}
+
+// sumFormer adds up what positions in all images give.
+func (r ConvWeight) sumFormer(pool *kernel.Pool, images int) Former {
+	convolution := kernel.NewConvolution(r.Conv, pool)
+	return whole(r.Size(), func(worker int, g, x, dz []float32) { convolution.FilterGradients(worker, g, x, dz, images) })
 }
 
 func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {

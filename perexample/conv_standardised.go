@@ -36,9 +36,18 @@ func (r StandardisedConvWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node
 	return gradients(b, "standardised-conv-gradients", r, x, dz)
 }
 
-// Former collects the pieces of the gradient with respect to ŵ, and pulls it back.
+func (r StandardisedConvWeight) OfViews(views int) Rule { return SummedViews{r, views} }
+
 func (r StandardisedConvWeight) Former(pool *kernel.Pool) Former {
-	form := r.ConvWeight.Former(pool)
+	return r.pulled(r.ConvWeight.Former(pool), pool)
+}
+
+func (r StandardisedConvWeight) sumFormer(pool *kernel.Pool, images int) Former {
+	return r.pulled(r.ConvWeight.sumFormer(pool, images), pool)
+}
+
+// pulled collects the pieces of the gradient with respect to ŵ, and pulls it back.
+func (r StandardisedConvWeight) pulled(form Former, pool *kernel.Pool) Former {
 	scratch, writers := graph.NewScratch(r.Size()), newWriters(pool)
 	return func(worker int, x, dz []float32, emit func(piece []float32)) {
 		g, w := scratch.For(worker), &writers[worker]
@@ -53,16 +62,7 @@ func (r StandardisedConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.N
 	if !r.check(b, x, dz) {
 		return nil
 	}
-	batch, pool := x.Shape()[0], b.Pool()
-	form := r.Former(pool)
-	return b.Apply(graph.Operation{
-		Name: "standardised-conv-squared-norms", Type: tensor.Float64, Shape: []int{batch},
-		Run: graph.Parallel(pool, batch, 1, func(worker, lo, hi int, out graph.Array, in []graph.Array) {
-			for i := lo; i < hi; i++ {
-				form(worker, row(in[0], i, r.inputs()), row(in[1], i, r.outputs()), func(g []float32) { out.Float64[i] = kernel.SumSquares(g) })
-			}
-		}),
-	}, x, dz)
+	return formedSquaredNorms(b, "standardised-conv-squared-norms", r, x, dz)
 }
 
 func (r StandardisedConvWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node {

@@ -24,6 +24,11 @@ func (r DenseWeight) Cost() Cost {
 	return Cost{GhostNorm: float64(r.In + r.Out), GhostSum: product, Materialise: product}
 }
 
+// OfViews is a convolution without neighbours, with the rows as positions.
+func (r DenseWeight) OfViews(views int) Rule {
+	return ConvWeight{kernel.Conv{Height: 1, Width: views, In: r.In, Out: r.Out, KernelH: 1, KernelW: 1, StrideH: 1, StrideW: 1}}
+}
+
 func (r DenseWeight) check(b *graph.Builder, x, dz *gorgonia.Node) bool {
 	return expect(b, "dense weight", "the input", x, r.In) && expect(b, "dense weight", "the output", dz, r.Out) &&
 		sameBatch(b, "dense weight", x, dz)
@@ -38,7 +43,7 @@ func (r DenseWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia
 
 // Former writes dz xᵀ.
 func (r DenseWeight) Former(*kernel.Pool) Former {
-	return whole(r.Size(), func(g, x, dz []float32) {
+	return whole(r.Size(), func(_ int, g, x, dz []float32) {
 		for o, d := range dz {
 			scale(g[o*r.In:(o+1)*r.In], d, x)
 		}

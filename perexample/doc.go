@@ -26,6 +26,13 @@
 //     over all examples (book-keeping, Bu et al., arXiv:2210.00038; the choice by layer after Bu et
 //     al., arXiv:2205.10683). Nearly free where T is small: dense layers and late convolutions.
 //
+// # Several rows of one example
+//
+// Where an example is seen in K views, each a row of the graph, its gradient is the sum of those of
+// K consecutive rows ([OfViews]): it is clipped once, and one example adds no more than without
+// views. Biases, gains and dense layers take the rows as further positions; the gradients of
+// convolutions are summed over the rows while they are formed, with either engine.
+//
 // # What every rule promises
 //
 //   - Row i of its norms and gradients depends on row i of x and dz only.

@@ -173,6 +173,42 @@ func newWriters(pool *kernel.Pool) []writer {
 
 func (w *writer) write(piece []float32) { w.rest = w.rest[copy(w.rest, piece):] }
 
+// formedSquaredNorms adds the node of squared norms for a rule that forms the gradients.
+func formedSquaredNorms(b *graph.Builder, name string, r Rule, x, dz *gorgonia.Node) *gorgonia.Node {
+	batch, sizeZ := rows(dz)
+	_, sizeX := rows(x)
+	pool, form := b.Pool(), r.Former(b.Pool())
+	measurers := newMeasurers(pool)
+	return b.Apply(graph.Operation{
+		Name: name, Type: tensor.Float64, Shape: []int{batch},
+		Run: graph.Parallel(pool, batch, 1, func(worker, lo, hi int, out graph.Array, in []graph.Array) {
+			m := &measurers[worker]
+			for i := lo; i < hi; i++ {
+				m.square = 0
+				form(worker, row(in[0], i, sizeX), row(in[1], i, sizeZ), m.emit)
+				out.Float64[i] = m.square
+			}
+		}),
+	}, x, dz)
+}
+
+// measurer adds up the squares of the pieces of a gradient.
+type measurer struct {
+	square float64
+	emit   func(piece []float32)
+}
+
+// newMeasurers returns one for each worker of a pool.
+func newMeasurers(pool *kernel.Pool) []measurer {
+	measurers := make([]measurer, pool.Threads())
+	for i := range measurers {
+		measurers[i].emit = measurers[i].add
+	}
+	return measurers
+}
+
+func (m *measurer) add(piece []float32) { m.square += kernel.SumSquares(piece) }
+
 // rowSquaredNorms is the squared norm of each row of g (B, n).
 func rowSquaredNorms(b *graph.Builder, g *gorgonia.Node) *gorgonia.Node {
 	if b.Err() != nil {

@@ -36,6 +36,7 @@ func TestCosts(t *testing.T) {
 		{"dense", dense, 2048 * 128, perexample.Cost{GhostNorm: 2048 + 128, GhostSum: 2048 * 128, Materialise: 2048 * 128}},
 		{"bias", perexample.Bias{Positions: 196, Channels: 16}, 16, perexample.Cost{GhostNorm: 196 * 16, GhostSum: 196 * 16, Materialise: 196 * 16}},
 		{"scale", perexample.ScaleWeight{Positions: 9, Channels: 4}, 4, perexample.Cost{GhostNorm: 36, GhostSum: 36, Materialise: 36}},
+		{"three views of the late convolution", perexample.SummedViews{Rule: lateConv, Views: 3}, 128 * 1152, perexample.Cost{GhostNorm: 48 * 1152 * 128, GhostSum: 48 * 1152 * 128, Materialise: 48 * 1152 * 128}},
 	} {
 		if got := test.rule.Cost(); got != test.want {
 			t.Errorf("%s: cost is %+v, expected %+v", test.name, got, test.want)

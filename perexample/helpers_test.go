@@ -2,8 +2,10 @@ package perexample_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +53,13 @@ func ruleCases() []ruleCase {
 		cases = append(cases, convCase(name, c))
 		if c.In*c.KernelH*c.KernelW > 1 {
 			cases = append(cases, standardisedCase("standardised "+name, c))
+		}
+	}
+	for _, c := range slices.Clone(cases) {
+		// The three terms of a single value cancel, and the norm covers what that costs: it is too
+		// large by more than the tolerance here, see maxCancellation.
+		if c.rule.Size() > 1 {
+			cases = append(cases, viewsCase(c, 3))
 		}
 	}
 	return cases
@@ -159,6 +168,20 @@ func standardisedCase(name string, c kernel.Conv) ruleCase {
 	}
 	rule := perexample.StandardisedConvWeight{ConvWeight: perexample.ConvWeight{Conv: c}, Standardisation: standardisation}
 	return ruleCase{name, rule, plain.x, plain.dz, naive}
+}
+
+// viewsCase adds up the gradients of so many rows of each example.
+func viewsCase(c ruleCase, views int) ruleCase {
+	naive := func(x, dz []float32) []float64 {
+		g := make([]float64, c.rule.Size())
+		for v := range views {
+			for j, part := range c.naive(x[v*c.x:(v+1)*c.x], dz[v*c.dz:(v+1)*c.dz]) {
+				g[j] += part
+			}
+		}
+		return g
+	}
+	return ruleCase{fmt.Sprintf("%d views, %s", views, c.name), c.rule.OfViews(views), views * c.x, views * c.dz, naive}
 }
 
 // naiveRows are the gradients of all examples of a batch.

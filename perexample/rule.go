@@ -27,6 +27,9 @@ type Rule interface {
 	// WeightedSum adds the node of Σᵢ wᵢ gᵢ, shape (Size), for weights w of shape (B): float32 sums
 	// without a bound, for training without privacy. An example of weight 0 adds exactly 0.
 	WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node
+	// OfViews is the rule where every example fills so many rows in place of one: its gradient is
+	// the sum of those of its rows.
+	OfViews(views int) Rule
 	// Values is how many values x and dz have per example.
 	Values() (x, dz int)
 	// Cost tells the planner what the engines would cost.
@@ -38,11 +41,11 @@ type Rule interface {
 type Former func(worker int, x, dz []float32, emit func(piece []float32))
 
 // whole is the Former of a rule that writes the gradient of size values to g in one go.
-func whole(size int, write func(g, x, dz []float32)) Former {
+func whole(size int, write func(worker int, g, x, dz []float32)) Former {
 	scratch := graph.NewScratch(size)
 	return func(worker int, x, dz []float32, emit func(piece []float32)) {
 		g := scratch.For(worker)
-		write(g, x, dz)
+		write(worker, g, x, dz)
 		emit(g)
 	}
 }

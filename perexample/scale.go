@@ -21,6 +21,11 @@ func (r ScaleWeight) values() int { return r.Positions * r.Channels }
 
 func (r ScaleWeight) Values() (x, dz int) { return r.values(), r.values() }
 
+// OfViews has more positions.
+func (r ScaleWeight) OfViews(views int) Rule {
+	return ScaleWeight{Positions: views * r.Positions, Channels: r.Channels}
+}
+
 func (r ScaleWeight) Cost() Cost {
 	sum := float64(r.values())
 	return Cost{GhostNorm: sum, GhostSum: sum, Materialise: sum}
@@ -33,7 +38,7 @@ func (r ScaleWeight) check(b *graph.Builder, x, dz *gorgonia.Node) bool {
 
 // Former writes Σₜ dz∘x.
 func (r ScaleWeight) Former(*kernel.Pool) Former {
-	return whole(r.Channels, func(g, x, dz []float32) { kernel.SumRowProducts(g, x, dz, r.Channels) })
+	return whole(r.Channels, func(_ int, g, x, dz []float32) { kernel.SumRowProducts(g, x, dz, r.Channels) })
 }
 
 func (r ScaleWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {

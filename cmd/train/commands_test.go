@@ -22,6 +22,11 @@ func TestRunOfOwnPictures(t *testing.T) {
 		}
 	}
 
+	described = succeed(t, "describe", config, "--set", "training.augmentation.views=2", "--set", "training.augmentation.shift=1")
+	if want := "\ntraining  2 views of each example, whose gradients are averaged before they are\n          clipped, moved by 0 to 1 pixels up or down and left or right\n"; !strings.Contains(described, want) {
+		t.Errorf("describe does not say %q:\n%s", want, described)
+	}
+
 	out := succeed(t, "run", config)
 	for _, want := range []string{"run       runs/own-1\n", "120 training examples\n", "model     130 parameters\n", "budget    ε ≤ 5 at δ = 0.001, 40 steps planned\n",
 		"done after 40 steps", "test accuracy   ", "privacy         ε = 5.000 at δ = 0.001 (rdp)\n", "in runs/own-1: model.safetensors, privacy.md, metrics.jsonl\n"} {

@@ -46,7 +46,11 @@ func (a *app) describeCommand() *cobra.Command {
 
 // printDescription writes what a run would do, for people.
 func printDescription(w io.Writer, d *describe.Description) {
-	fmt.Fprintf(w, "data      %s: %s training examples of %v, %d classes\n\n", d.Data.Name, count(d.Data.Examples), d.Data.Shape, d.Data.Classes)
+	fmt.Fprintf(w, "data      %s: %s training examples of %v, %d classes\n", d.Data.Name, count(d.Data.Examples), d.Data.Shape, d.Data.Classes)
+	if d.Augmentation != "" {
+		fmt.Fprintf(w, "training  %s\n", strings.Join(wrap(d.Augmentation, 70), "\n          "))
+	}
+	fmt.Fprintln(w)
 	printLayers(w, d)
 	printPrivacy(w, d)
 	fmt.Fprintf(w, "\nmemory    about %s: graph %s, parameters %s, %s %s\n", megabytes(d.Memory.Total()),

@@ -101,14 +101,14 @@ func Run(ctx context.Context, c *configs.Config, mode string, d time.Duration) (
 	if private, ok := b.step.(*privateStep); ok {
 		result.Engines = private.gradients.Engines()
 	}
-	result.GFLOPs = 2 * float64(multiplyAdds(b.model)) * result.ExamplesPerSecond / 1e9
+	result.GFLOPs = 2 * float64(multiplyAdds(b.model)*b.views.PerExample()) * result.ExamplesPerSecond / 1e9
 	return result, nil
 }
 
-// multiplyAdds counts those of training on one example, by one convention whatever a mode really
-// computes: the forward pass, the gradients of all inputs but the first layer's, and the gradients
-// of the weights once. So the rates of all modes compare, and work that only privacy needs does not
-// count as useful.
+// multiplyAdds counts those of training on one view of an example, by one convention whatever a
+// mode really computes: the forward pass, the gradients of all inputs but the first layer's, and
+// the gradients of the weights once. So the rates of all modes compare, and work that only privacy
+// needs does not count as useful.
 func multiplyAdds(m *model.Model) int {
 	total, first := m.MultiplyAdds()
 	return 3*total - first

@@ -9,6 +9,7 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/data/augmentation"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
@@ -28,6 +29,7 @@ type benchStep interface {
 type bench struct {
 	step     benchStep
 	model    *model.Model
+	views    *augmentation.Views
 	pool     *kernel.Pool
 	pictures int
 	physical int
@@ -47,6 +49,9 @@ func newBench(c *configs.Config, mode string) (*bench, error) {
 	}
 	b := &bench{pictures: benchPictures, physical: min(c.Training.PhysicalBatchSize, c.Training.BatchSize)}
 	if b.model, err = setup.Model(c, o.Shape, o.Classes); err != nil {
+		return nil, err
+	}
+	if b.views, err = setup.Views(c, o.Shape); err != nil {
 		return nil, err
 	}
 	examples, err := randomExamples(setup.Seen(c, o.Shape), o.Classes, benchPictures, setup.SeesFeatures(c))

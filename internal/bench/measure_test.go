@@ -14,6 +14,7 @@ import (
 	"dpsgd/clip"
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/data/augmentation"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setup"
@@ -113,10 +114,12 @@ func TestEveryNetworkHasABenchmark(t *testing.T) {
 
 // A configuration with several physical batches, the last one not full, and layers of its own.
 func TestBenchmarkOfConfiguration(t *testing.T) {
-	c := tiny.Parse(t, tiny.Convolutional, "training.batch_size=40", "training.physical_batch_size=16", "performance.threads=1")
-	for _, mode := range Modes() {
-		if b := benchmark(t, c, mode); b.Model != "layers" || b.Batch != 40 || b.Physical != 16 || b.Threads != 1 {
-			t.Errorf("found %+v", b)
+	for _, views := range []int{1, 3} {
+		c := tiny.Parse(t, tiny.Convolutional, "training.batch_size=40", "training.physical_batch_size=16", "performance.threads=1", fmt.Sprintf("training.augmentation.views=%d", views))
+		for _, mode := range Modes() {
+			if b := benchmark(t, c, mode); b.Model != "layers" || b.Batch != 40 || b.Physical != 16 || b.Threads != 1 {
+				t.Errorf("found %+v", b)
+			}
 		}
 	}
 }
@@ -148,9 +151,13 @@ func clippedSum(t testing.TB, c *configs.Config, images *data.Images, physical i
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{model: m, pool: kernel.NewPool(2), physical: physical}
+	views, err := setup.Views(c, images.Shape())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{model: m, views: views, pool: kernel.NewPool(2), physical: physical}
 	t.Cleanup(b.pool.Close)
-	gradients, err := compute.NewGradients(m, batcher, physical, c.Performance.Engine, compute.Choice{}, b.pool)
+	gradients, err := compute.NewGradients(m, batcher, views, physical, c.Performance.Engine, compute.Choice{}, b.pool)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +196,7 @@ func relative(x, want []float64) float64 {
 }
 
 // What plain steps compute is the gradient: the clipped sum of a private step whose bound no
-// example reaches, for any physical batch size.
+// example reaches, for any physical batch size and number of views.
 func TestPlainStepMovesByTheGradient(t *testing.T) {
 	const examples = 40
 	images := tiny.Pictures(t, 60, 3)
@@ -197,8 +204,10 @@ func TestPlainStepMovesByTheGradient(t *testing.T) {
 	for i := range indices {
 		indices[i] = (7 * i) % 60
 	}
-	for _, physical := range []int{examples, 16, 1} {
-		c := tiny.Parse(t, tiny.Convolutional, "privacy.clip_norm=100", "performance.engine=materialise", "training.batch_size=40", fmt.Sprintf("training.physical_batch_size=%d", physical))
+	for _, test := range []struct{ physical, views int }{{examples, 1}, {16, 1}, {1, 1}, {examples, 3}, {16, 4}} {
+		physical := test.physical
+		c := tiny.Parse(t, tiny.Convolutional, "privacy.clip_norm=100", "performance.engine=materialise", "training.batch_size=40", fmt.Sprintf("training.physical_batch_size=%d", physical),
+			fmt.Sprintf("training.augmentation.views=%d", test.views), fmt.Sprintf("training.augmentation.flip=%v", test.views > 1))
 		b, batcher, want := clippedSum(t, c, images, physical, indices)
 		s, err := newPlainStep(c, b, batcher)
 		if err != nil {
@@ -215,7 +224,7 @@ func TestPlainStepMovesByTheGradient(t *testing.T) {
 			found[i] = float64(v) * -examples / benchRate
 		}
 		if e := relative(found, want); e > 2e-4 { // contributions are rounded to integers
-			t.Errorf("physical batch %d: the step is off by a relative %.2g", physical, e)
+			t.Errorf("physical batch %d, %d views: the step is off by a relative %.2g", physical, test.views, e)
 		}
 	}
 }
@@ -284,10 +293,14 @@ func TestStepsAllocateNothing(t *testing.T) {
 		t.Skip("the race detector, under which short tests run, makes allocations of its own")
 	}
 	const attempts, few = 30, 4
-	for _, network := range []string{"mlp128", "mnist-cnn", "resnet8-gn"} {
+	networks := []string{"mlp128", "mnist-cnn", "resnet8-gn"}
+	for i, network := range append(networks, networks...) {
 		for _, engine := range []string{"ghost", "materialise"} {
 			c := benchConfig(t, network, 6)
 			c.Training.PhysicalBatchSize = 4
+			if i >= len(networks) {
+				c.Training.Augmentation = augmentation.Recipe{Views: 2, Flip: true, Shift: 2}
+			}
 			b, err := newBench(c, engine)
 			if err != nil {
 				t.Fatal(err)
@@ -304,7 +317,7 @@ func TestStepsAllocateNothing(t *testing.T) {
 				}))
 			}
 			if least > few {
-				t.Errorf("%s, %s: at least %v allocations in each of %d steps, expected a step with at most %d", network, engine, least, attempts, few)
+				t.Errorf("%s, %s, %v: at least %v allocations in each of %d steps, expected a step with at most %d", network, engine, c.Training.Augmentation, least, attempts, few)
 			}
 			b.pool.Close()
 		}

@@ -5,6 +5,7 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/data/augmentation"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
@@ -30,12 +31,12 @@ type plainStep struct {
 
 func newPlainStep(c *configs.Config, b *bench, batcher *data.Batcher) (*plainStep, error) {
 	builder := graph.NewBuilder(b.pool)
-	network, err := b.model.Training(builder, b.physical)
+	network, err := b.model.Training(builder, b.physical*b.views.PerExample())
 	if err != nil {
 		return nil, err
 	}
 	s := &plainStep{
-		sums: plainSums(builder, network), parameters: b.model.Values, pool: b.pool, record: recordNothing,
+		sums: plainSums(builder, network, b.views), parameters: b.model.Values, pool: b.pool, record: recordNothing,
 	}
 	if c.Training.BatchSize > b.physical {
 		s.earlier = make([]float32, len(s.parameters))
@@ -43,13 +44,13 @@ func newPlainStep(c *configs.Config, b *bench, batcher *data.Batcher) (*plainSte
 	if s.executor, err = builder.Compile(append([]*gorgonia.Node{network.Losses}, s.sums...)...); err != nil {
 		return nil, err
 	}
-	s.input = compute.NewInput(s.executor, network, batcher, b.pool)
+	s.input = compute.NewInput(s.executor, network, batcher, b.views, b.pool)
 	return s, nil
 }
 
 // plainSums declares Σᵢ vᵢ gᵢ for every parameter, where vᵢ is 1, and 0 for padding.
-func plainSums(b *graph.Builder, network *model.Network) []*gorgonia.Node {
-	dz := compute.OutputGradients(b, network)
+func plainSums(b *graph.Builder, network *model.Network, views *augmentation.Views) []*gorgonia.Node {
+	dz := compute.OutputGradients(b, network, views)
 	if b.Err() != nil {
 		return nil
 	}

@@ -44,7 +44,7 @@ func newPrivateStep(c *configs.Config, engine string, b *bench, batcher *data.Ba
 		return nil, err
 	}
 	s := &privateStep{parameters: b.model.Values, pool: b.pool, record: recordNothing}
-	if s.gradients, err = compute.NewGradients(b.model, batcher, b.physical, engine, compute.Choice{}, b.pool); err != nil {
+	if s.gradients, err = compute.NewGradients(b.model, batcher, b.views, b.physical, engine, compute.Choice{}, b.pool); err != nil {
 		return nil, err
 	}
 	noiseMultiplier := c.Privacy.NoiseMultiplier

@@ -40,7 +40,7 @@ func NewEvaluator(m *model.Model, set data.Set, n data.Normalisation, pool *kern
 	if err != nil {
 		return nil, err
 	}
-	return &Evaluator{examples: set.Len(), input: NewInput(executor, network, batcher, pool), network: network, executor: executor}, nil
+	return &Evaluator{examples: set.Len(), input: NewInput(executor, network, batcher, nil, pool), network: network, executor: executor}, nil
 }
 
 // Read makes the evaluator read another set of examples of the same size.

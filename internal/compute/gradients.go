@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/data"
+	"dpsgd/data/augmentation"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/model"
@@ -14,6 +15,7 @@ import (
 	"dpsgd/release"
 
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // Gradients computes per-example gradients for logical batches of any size with one graph of fixed
@@ -26,6 +28,7 @@ type Gradients struct {
 	engines  []perexample.Engine
 
 	batch   clip.Batch      // what the graph computed last
+	losses  []float32       // of the examples of a physical batch, for observe
 	observe func(Diagnosis) // told about every physical batch when diagnostics are on; nil otherwise
 }
 
@@ -37,11 +40,12 @@ type Diagnosis struct {
 	SquaredNorms []float64
 }
 
-// NewGradients declares and compiles the private graph for physical batches of the given size.
-// engine is "auto", "ghost" or "materialise"; kept is what was chosen before, the zero value if
-// nothing was.
-func NewGradients(m *model.Model, batcher *data.Batcher, batch int, engine string, kept Choice, pool *kernel.Pool) (*Gradients, error) {
-	return DeclareGradients(m, batcher, batch, func(uses []perexample.Use) ([]perexample.Engine, error) {
+// NewGradients declares and compiles the private graph for physical batches of so many examples.
+// The network sees them in their views, nil for as they are; the gradient of an example is that of
+// the mean of its views' losses. engine is "auto", "ghost" or "materialise"; kept is what was
+// chosen before, the zero value if nothing was.
+func NewGradients(m *model.Model, batcher *data.Batcher, views *augmentation.Views, batch int, engine string, kept Choice, pool *kernel.Pool) (*Gradients, error) {
+	return DeclareGradients(m, batcher, views, batch, func(uses []perexample.Use) ([]perexample.Engine, error) {
 		if engines, ok := kept.engines(uses, batch, engine); ok {
 			return engines, nil
 		}
@@ -50,19 +54,22 @@ func NewGradients(m *model.Model, batcher *data.Batcher, batch int, engine strin
 }
 
 // DeclareGradients is [NewGradients] with engines that somebody else chooses.
-func DeclareGradients(m *model.Model, batcher *data.Batcher, batch int, choose func([]perexample.Use) ([]perexample.Engine, error), pool *kernel.Pool) (*Gradients, error) {
+func DeclareGradients(m *model.Model, batcher *data.Batcher, views *augmentation.Views, batch int, choose func([]perexample.Use) ([]perexample.Engine, error), pool *kernel.Pool) (*Gradients, error) {
 	b := graph.NewBuilder(pool)
-	network, err := m.Training(b, batch)
+	network, err := m.Training(b, batch*views.PerExample())
 	if err != nil {
 		return nil, err
 	}
-	g := &Gradients{network: network}
-	if g.engines, err = choose(network.Uses); err != nil {
-		return nil, err
-	}
-	dz := OutputGradients(b, network)
+	dz := OutputGradients(b, network, views)
 	if b.Err() != nil {
 		return nil, b.Err()
+	}
+	for i, u := range network.Uses {
+		network.Uses[i], dz[i] = perexample.OfViews(b, u, dz[i], views.PerExample())
+	}
+	g := &Gradients{network: network, losses: make([]float32, batch)}
+	if g.engines, err = choose(network.Uses); err != nil {
+		return nil, err
 	}
 	b.Part("norms")
 	b.Early("norms")
@@ -78,7 +85,7 @@ func DeclareGradients(m *model.Model, batcher *data.Batcher, batch int, choose f
 	if g.executor, err = b.Compile(wanted...); err != nil {
 		return nil, err
 	}
-	g.input = NewInput(g.executor, network, batcher, pool)
+	g.input = NewInput(g.executor, network, batcher, views, pool)
 	g.batch.SquaredNorms = g.executor.Values(g.norms).Float64
 	for _, p := range bindings { // uses are in the order of the parameters, one for each: package model
 		g.batch.Parts = append(g.batch.Parts, p.Part(g.executor, pool))
@@ -87,12 +94,35 @@ func DeclareGradients(m *model.Model, batcher *data.Batcher, batch int, choose f
 }
 
 // OutputGradients declares the gradients of the summed loss with respect to the output of each use.
-func OutputGradients(b *graph.Builder, network *model.Network) []*gorgonia.Node {
+// The loss of an example is the mean of those of its views.
+func OutputGradients(b *graph.Builder, network *model.Network, views *augmentation.Views) []*gorgonia.Node {
 	outputs := make([]*gorgonia.Node, len(network.Uses))
 	for i, u := range network.Uses {
 		outputs[i] = u.Output
 	}
-	return b.Backpropagate(network.Losses, network.Valid, outputs)
+	return b.Backpropagate(network.Losses, shares(b, network.Valid, views.PerExample()), outputs)
+}
+
+// shares is what each row counts in the loss of its example.
+func shares(b *graph.Builder, valid *gorgonia.Node, views int) *gorgonia.Node {
+	if views == 1 || b.Err() != nil {
+		return valid
+	}
+	share := 1 / float32(views)
+	return b.Apply(graph.Operation{
+		Name: "shares-of-views", Type: tensor.Float32, Shape: valid.Shape(),
+		Run: func(out graph.Array, in []graph.Array) {
+			for i, v := range in[0].Float32 {
+				out.Float32[i] = share * v
+			}
+		},
+	}, valid)
+}
+
+// AtStep makes later contributions those of a step of training, which has views of its own.
+func (g *Gradients) AtStep(step int) *Gradients {
+	g.input.step = step
+	return g
 }
 
 // Capacity is the physical batch size.
@@ -106,9 +136,22 @@ func (g *Gradients) Contributions(indices []int) (clip.Batch, error) {
 	}
 	if g.observe != nil {
 		n := len(indices)
-		g.observe(Diagnosis{Losses: g.executor.Values(g.network.Losses).Float32[:n], SquaredNorms: g.batch.SquaredNorms[:n]})
+		g.observe(Diagnosis{Losses: g.meanLosses(n), SquaredNorms: g.batch.SquaredNorms[:n]})
 	}
 	return g.batch, nil
+}
+
+// meanLosses are those of the first so many examples, each the mean over its views.
+func (g *Gradients) meanLosses(examples int) []float32 {
+	losses, views := g.executor.Values(g.network.Losses).Float32, g.input.views.PerExample()
+	for i := range examples {
+		sum := float32(0)
+		for _, loss := range losses[i*views : (i+1)*views] {
+			sum += loss
+		}
+		g.losses[i] = sum / float32(views)
+	}
+	return g.losses[:examples]
 }
 
 // Read makes later contributions those of other examples of the same size, which need no

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"dpsgd/data"
+	"dpsgd/data/augmentation"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/model"
@@ -11,22 +12,27 @@ import (
 type Input struct {
 	images, mask []float32
 	labels       []int32
-	Batch        int // examples that the graph holds
-	pixels       int // values of one example
+	Batch        int // examples that the graph holds, each in as many consecutive rows as it has views
+	pixels       int // values of one row
 	batcher      *data.Batcher
+	views        *augmentation.Views // nil: every example is a row, as it is
+	step         int                 // of training, for the views
+	whole        *graph.Scratch      // an example that views are made of
 	pool         *kernel.Pool
 
 	indices []int // of the examples being filled in
 	rows    func(worker, lo, hi int)
 }
 
-// NewInput finds the inputs of a network in the graph that runs it; batcher fills them in.
-func NewInput(e *graph.Executor, n *model.Network, batcher *data.Batcher, pool *kernel.Pool) Input {
+// NewInput finds the inputs of a network in the graph that runs it; batcher and views, which may be
+// nil, fill them in.
+func NewInput(e *graph.Executor, n *model.Network, batcher *data.Batcher, views *augmentation.Views, pool *kernel.Pool) Input {
 	images := e.Values(n.Images).Float32
 	mask := e.Values(n.Mask).Float32
+	pixels := len(images) / len(mask)
 	return Input{
-		images: images, labels: e.Values(n.Labels).Int32, mask: mask,
-		Batch: len(mask), pixels: len(images) / len(mask), batcher: batcher, pool: pool,
+		images: images, labels: e.Values(n.Labels).Int32, mask: mask, Batch: len(mask) / views.PerExample(), pixels: pixels,
+		batcher: batcher, views: views, whole: graph.NewScratch(pixels), pool: pool,
 	}
 }
 
@@ -35,17 +41,34 @@ func NewInput(e *graph.Executor, n *model.Network, batcher *data.Batcher, pool *
 func (in *Input) Fill(indices []int) {
 	if in.rows == nil {
 		in.rows = in.fillRows
+		if in.views != nil {
+			in.rows = in.fillViews
+		}
 	}
 	in.indices = indices
-	in.pool.Run(len(indices), graph.Grain(in.pixels), in.rows)
-	clear(in.images[len(indices)*in.pixels:])
-	clear(in.labels[len(indices):])
-	clear(in.mask[len(indices):])
-	for i := range indices {
+	rows := len(indices) * in.views.PerExample()
+	in.pool.Run(len(indices), graph.Grain(in.pixels*in.views.PerExample()), in.rows)
+	clear(in.images[rows*in.pixels:])
+	clear(in.labels[rows:])
+	clear(in.mask[rows:])
+	for i := range rows {
 		in.mask[i] = 1
 	}
 }
 
 func (in *Input) fillRows(_, lo, hi int) {
 	in.batcher.Fill(in.images[lo*in.pixels:hi*in.pixels], in.labels[lo:hi], in.indices[lo:hi])
+}
+
+func (in *Input) fillViews(worker, lo, hi int) {
+	whole, views := in.whole.For(worker), in.views.PerExample()
+	for i := lo; i < hi; i++ {
+		labels := in.labels[i*views : (i+1)*views]
+		in.batcher.Fill(whole, labels, in.indices[i:i+1])
+		for v := range views {
+			row := i*views + v
+			labels[v] = labels[0]
+			in.views.Write(in.images[row*in.pixels:(row+1)*in.pixels], whole, in.step, in.indices[i], v)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/data"
+	"dpsgd/data/augmentation"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
@@ -70,13 +71,14 @@ func integers(t *testing.T, g *Gradients, dim int, batches ...[]int) []float64 {
 	return found
 }
 
-// What a batch contributes is a function of its own examples: not of those whose memory the graph
-// used before, whether they were more, were not finite, or were predicted in between.
+// What a batch contributes is a function of its own examples, in one view or in several: not of
+// those whose memory the graph used before, whether they were more, were not finite, or were
+// predicted in between.
 func TestBatchesLeaveNoTrace(t *testing.T) {
 	const batch = 8
 	for _, layers := range networks {
 		for _, engine := range []string{"ghost", "materialise"} {
-			for kind, set := range map[string]data.Set{"rows": rows(t, 60), "pictures": tiny.Pictures(t, 60, 1)} {
+			for kind, set := range map[string]data.Set{"rows": rows(t, 60), "pictures": tiny.Pictures(t, 60, 1), "views": tiny.Pictures(t, 60, 1)} {
 				c := tiny.Parse(t, "model.layers="+layers)
 				m, err := setup.Model(c, set.Shape(), len(set.Classes()))
 				if err != nil {
@@ -93,8 +95,16 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					recipe := augmentation.None()
+					if kind == "views" {
+						recipe = augmentation.Recipe{Views: 3, Flip: true, Shift: 2}
+					}
 					fresh := func() *Gradients {
-						g, err := NewGradients(m, batcher, batch, engine, Choice{}, pool)
+						views, err := augmentation.New(recipe, set.Shape(), random.Seeded(7))
+						if err != nil {
+							t.Fatal(err)
+						}
+						g, err := NewGradients(m, batcher, views, batch, engine, Choice{}, pool)
 						if err != nil {
 							t.Fatal(err)
 						}

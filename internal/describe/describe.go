@@ -14,7 +14,8 @@ import (
 // Description says what a configuration would do, without reading any data.
 type Description struct {
 	Data         setup.Outline        `json:"data"`
-	Input        []int                `json:"input"` // height, width, channels; or the number of columns
+	Input        []int                `json:"input"`                  // height, width, channels; or the number of columns
+	Augmentation string               `json:"augmentation,omitempty"` // the views in which the network sees examples while it trains
 	Layers       []Layer              `json:"layers"`
 	Parameters   int                  `json:"parameters"`                  // that are trained
 	Frozen       int                  `json:"frozen_parameters,omitempty"` // that are not
@@ -83,6 +84,9 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 	d := &Description{
 		Data: o, Input: o.Shape.Dims(), Parameters: len(m.Values), Frozen: m.FrozenValues(),
 	}
+	if c.Training.Augmentation.Any() {
+		d.Augmentation = c.Training.Augmentation.String()
+	}
 	for _, l := range m.Layers() {
 		d.Layers = append(d.Layers, Layer(l))
 	}
@@ -124,7 +128,11 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *train.RunPlan) error 
 func (d *Description) fillMemory(c *configs.Config, plan *train.RunPlan, m *model.Model, o setup.Outline) error {
 	pool := kernel.NewPool(setup.Threads(c))
 	defer pool.Close()
-	g, err := compute.NewGradients(m, nil, min(c.Training.PhysicalBatchSize, o.Examples), c.Performance.Engine, compute.Choice{}, pool)
+	views, err := setup.Views(c, o.Shape)
+	if err != nil {
+		return err
+	}
+	g, err := compute.NewGradients(m, nil, views, min(c.Training.PhysicalBatchSize, o.Examples), c.Performance.Engine, compute.Choice{}, pool)
 	if err != nil {
 		return err
 	}

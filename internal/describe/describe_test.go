@@ -174,6 +174,24 @@ func TestOutlineOfAFolder(t *testing.T) {
 	}
 }
 
+// What the network sees in training is described, and takes memory; of the data nothing changes.
+func TestDescribeViews(t *testing.T) {
+	describe := func(overrides ...string) *Description {
+		d, err := Describe(load(t, "digits", append([]string{"privacy.accountant=rdp", "training.steps=10"}, overrides...)...), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	plain, views := describe(), describe("training.augmentation.views=4", "training.augmentation.shift=2")
+	if !strings.Contains(views.Augmentation, "4 views of each example") || plain.Augmentation != "" {
+		t.Errorf("found %q, and %q without views", views.Augmentation, plain.Augmentation)
+	}
+	if views.Memory.Graph < 2*plain.Memory.Graph || views.MultiplyAdds != plain.MultiplyAdds || views.Privacy.Epsilon != plain.Privacy.Epsilon {
+		t.Errorf("found %+v with views and %+v without", views.Memory, plain.Memory)
+	}
+}
+
 // A description holds both curves.
 func TestDescribeByExact(t *testing.T) {
 	d, err := Describe(load(t, "digits", "privacy.accountant=exact", "model.name=logistic", "privacy.noise_multiplier=1", "training.steps=1000"), 0)

@@ -57,11 +57,12 @@ func schedule(order []*gorgonia.Node, early string) []*gorgonia.Node {
 	return scheduled
 }
 
-// inputsOf lists the inputs of a node in the order of the operation's arguments.
+// inputsOf lists the inputs of a node in the order of the operation's arguments: those whose memory
+// it reads.
 func inputsOf(n *gorgonia.Node) []*gorgonia.Node {
 	var inputs []*gorgonia.Node
 	for it := n.Graph().From(n.ID()); it.Next(); {
-		inputs = append(inputs, it.Node().(*gorgonia.Node))
+		inputs = append(inputs, memoryOf(it.Node().(*gorgonia.Node)))
 	}
 	return inputs
 }

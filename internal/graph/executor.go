@@ -35,12 +35,16 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Executor, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	order, err := topologicalOrder(outputs)
+	read := make([]*gorgonia.Node, len(outputs)) // the memory that is asked for
+	for i, out := range outputs {
+		read[i] = memoryOf(out)
+	}
+	order, err := topologicalOrder(read)
 	if err != nil {
 		return nil, err
 	}
 	order = schedule(order, b.early)
-	plan := newBufferPlan(order, outputs)
+	plan := newBufferPlan(order, read)
 	e := &Executor{values: map[*gorgonia.Node]Array{}}
 	arrays := map[*gorgonia.Node]Array{}
 	for _, n := range order {
@@ -59,8 +63,8 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Executor, error) {
 		plan.release(n)
 		e.instructions = append(e.instructions, instruction{n.Name(), partOf(n), b.runner(n), arrays[n], in})
 	}
-	for _, out := range outputs {
-		e.values[out] = arrays[out]
+	for i, out := range outputs {
+		e.values[out] = arrays[read[i]]
 	}
 	e.floats = plan.floats
 	return e, nil

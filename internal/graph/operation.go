@@ -77,11 +77,12 @@ type Operation struct {
 // node adapts an Operation to Gorgonia's Op and SDOp.
 type node struct {
 	Operation
-	serial   int           // makes the hash unique: equal operations are never merged
-	part     string        // of the step, see Builder.Part
-	inputs   []hm.Type     // exact types of the inputs
-	tracked  []bool        // inputs that gradients flow to
-	out      *tensor.Dense // owned output, used by Gorgonia's machines only
+	serial   int            // makes the hash unique: equal operations are never merged
+	part     string         // of the step, see Builder.Part
+	inputs   []hm.Type      // exact types of the inputs
+	tracked  []bool         // inputs that gradients flow to
+	reshapes *gorgonia.Node // what it is another name of, see Builder.Reshape; nil in most nodes
+	out      *tensor.Dense  // owned output, used by Gorgonia's machines only
 	outArray Array
 }
 

@@ -10,8 +10,8 @@ package kernel
 // to about 1e-6 of their norm, where the definition loses no digits by cancellation.
 //
 // Working memory is reused and belongs to the pool: calls on the Convolutions of one pool, or on
-// one without a pool, must not overlap, but for [Convolution.FilterGradient] and
-// [Convolution.GramProduct] on different workers.
+// one without a pool, must not overlap, but for [Convolution.FilterGradient],
+// [Convolution.FilterGradients] and [Convolution.GramProduct] on different workers.
 type Convolution struct {
 	Conv
 	pool *Pool
@@ -139,6 +139,22 @@ func (c *Convolution) FilterGradient(worker int, g, x, dz []float32) {
 	s := c.gradient.newSum(worker)
 	s.add(x, dz, 1)
 	s.result(g)
+}
+
+// FilterGradients writes the sum of the gradients of so many images, one after the other in x and
+// dz, on the calling worker of a pool, for use inside [Pool.Run].
+func (c *Convolution) FilterGradients(worker int, g, x, dz []float32, images int) {
+	if s := c.gradientSum; s != nil && images*s.tilesDown*s.tilesAcross >= smallestTiles {
+		sum := s.newSum(worker)
+		for i := range images {
+			sum.add(c.image(x, i), c.output(dz, i), 1)
+		}
+		sum.result(g)
+		return
+	}
+	for i := range images {
+		c.addGradient(worker, g, c.image(x, i), c.output(dz, i), 1, min(float32(i), 1))
+	}
 }
 
 // pieceValues is about how many values of a gradient are formed at a time where it is used at once:

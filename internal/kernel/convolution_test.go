@@ -92,17 +92,18 @@ func newConvolutionData(c Conv, batch int) convolutionData {
 }
 
 // results are what a Convolution computes.
-type results struct{ z, dx, g, sum []float32 }
+type results struct{ z, dx, g, whole, sum []float32 }
 
 func (d convolutionData) run(c *Convolution) results {
 	r := results{make([]float32, len(d.dz)), make([]float32, len(d.x)),
-		make([]float32, d.batch*len(d.filters)), make([]float32, len(d.filters))}
-	for _, values := range [][]float32{r.z, r.dx, r.g, r.sum} {
+		make([]float32, d.batch*len(d.filters)), make([]float32, len(d.filters)), make([]float32, len(d.filters))}
+	for _, values := range [][]float32{r.z, r.dx, r.g, r.whole, r.sum} {
 		fill(values, nan32)
 	}
 	c.Forward(r.z, d.x, d.filters, d.bias, d.batch)
 	c.InputGradient(r.dx, d.dz, d.filters, d.batch)
 	d.filterGradients(c, r.g)
+	c.FilterGradients(0, r.whole, d.x, d.dz, d.batch)
 	c.FilterGradientSum(r.sum, d.x, d.dz, d.weight)
 	return r
 }
@@ -128,12 +129,13 @@ func TestConvolutionIsTheDefinition(t *testing.T) {
 		for _, c := range geometries {
 			d := newConvolutionData(c, batch)
 			got := d.run(NewConvolution(c, nil))
-			sum := make([]float64, len(d.filters))
+			sum, whole := make([]float64, len(d.filters)), make([]float64, len(d.filters))
 			for i := range batch {
 				x, dz := part(d.x, i, batch), part(d.dz, i, batch)
 				g := c.filterGradientReference(x, dz)
 				for j, v := range g {
 					sum[j] += float64(d.weight[i]) * v
+					whole[j] += v
 				}
 				for _, e := range []struct {
 					what         string
@@ -150,6 +152,9 @@ func TestConvolutionIsTheDefinition(t *testing.T) {
 			}
 			if e := normError(got.sum, sum); !(e <= 1e-6) {
 				t.Errorf("%+v: weighted sum is off by %.2g", c, e)
+			}
+			if e := normError(got.whole, whole); !(e <= 1e-6) {
+				t.Errorf("%+v: sum of all images is off by %.2g", c, e)
 			}
 		}
 	})

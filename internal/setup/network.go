@@ -8,6 +8,8 @@ import (
 	"dpsgd/checkpoints/safetensors"
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/data/augmentation"
+	"dpsgd/internal/random"
 	"dpsgd/model"
 )
 
@@ -20,8 +22,8 @@ func Seen(c *configs.Config, shape data.Shape) data.Shape {
 	return shape
 }
 
-// Model declares the configured network for examples of the given shape, or for features of them, with
-// random weights.
+// Model declares the configured network for examples of the given shape, or for features of them,
+// with random weights.
 func Model(c *configs.Config, shape data.Shape, classes int) (*model.Model, error) {
 	if c.Features.Any() && shape.IsRow() {
 		return nil, fmt.Errorf("%w: features.name is %s, expected none: features are computed of pictures, and the examples are rows", ErrPlan, c.Features.Transform.Name())
@@ -39,6 +41,16 @@ func Model(c *configs.Config, shape data.Shape, classes int) (*model.Model, erro
 		return nil, fmt.Errorf("%w: model.freeze: %w", ErrPlan, err)
 	}
 	return m, nil
+}
+
+// Views makes the views in which a network sees examples of the given shape while it trains; nil
+// for as they are.
+func Views(c *configs.Config, shape data.Shape) (*augmentation.Views, error) {
+	views, err := augmentation.New(c.Training.Augmentation, Seen(c, shape), random.New())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
+	}
+	return views, nil
 }
 
 // Start gives a network the weights that the configuration wants it to begin with, and returns the

@@ -44,6 +44,7 @@ type Statement struct {
 	Bound               string   `json:"bound"`
 	Features            string   `json:"features,omitempty"`        // computed of every example, by a function that no example had a part in
 	FeatureMean         string   `json:"feature_mean,omitempty"`    // how the mean of the features was released, if it was
+	Augmentation        string   `json:"augmentation,omitempty"`    // the views in which the network saw examples, if not as they are
 	InitialWeights      string   `json:"initial_weights,omitempty"` // the file that training began with and what it was trained on; "" if random
 	FrozenValues        int      `json:"frozen_values,omitempty"`   // parameters that were not trained
 	ExpectedBatchSize   float64  `json:"expected_batch_size"`

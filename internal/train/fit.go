@@ -68,7 +68,7 @@ func (r *Run) takeStep() error {
 
 // release hands out the noisy sum of the step's batch.
 func (r *Run) release(consume func(release.Noisy)) error {
-	return r.door.Release(r.step, r.gradients, consume)
+	return r.door.Release(r.step, r.gradients.AtStep(r.step), consume)
 }
 
 // due does what is due after a step at its cadence: evaluation, checkpoint, report.

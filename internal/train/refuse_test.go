@@ -48,6 +48,7 @@ func TestResumeRefuses(t *testing.T) {
 		{"other noise", edit(folder.Config, "noise_multiplier: 1", "noise_multiplier: 2"), books.ErrOtherPlan, "another configuration"},
 		{"other clip norm", edit(folder.Config, "clip_norm: 0.5", "clip_norm: 5"), books.ErrOtherPlan, "another configuration"},
 		{"more steps", edit(folder.Config, "steps: 12", "steps: 120"), books.ErrOtherPlan, "another configuration"},
+		{"with views", edit(folder.Config, "training:\n", "training:\n  augmentation: {views: 2}\n"), books.ErrOtherPlan, "another configuration"},
 		{"one example more", func(t *testing.T, _ string, o *Options) { o.Source = tiny.Source(t, tiny.Examples+1) }, books.ErrOtherPlan, "other data"},
 		{"other classes", func(t *testing.T, _ string, o *Options) {
 			o.Source = renamed(t, o.Source, "a", "b", "c")
@@ -155,6 +156,7 @@ func TestCreateRefuses(t *testing.T) {
 		{"delta of one example", []string{"privacy.delta=0.01"}, nil, setup.ErrPlan, "privacy.delta is 0.01, expected less than 1/n"},
 		{"layers that do not fit", []string{"model.layers=[{linear: {out_features: classes}}]"}, nil, setup.ErrPlan, "layer 0: its input has shape [6 6 1] per example, expected a vector"},
 		{"network for larger pictures", []string{"model.layers=[{conv2d: {out_channels: 2, kernel_size: 9}}, flatten, {linear: {out_features: classes}}]"}, nil, setup.ErrPlan, "layer 0"},
+		{"views that move the picture away", []string{"training.augmentation.shift=6"}, nil, setup.ErrPlan, "training.augmentation.shift is 6, expected less than the 6 pixels of a picture's shorter side"},
 		{"data that is not there", []string{"data.name=mnist", "model.name=mnist-cnn"}, func(t *testing.T, o *Options) {
 			o.Source, o.DataDir = nil, t.TempDir()
 		}, data.ErrMissing, "mnist"},

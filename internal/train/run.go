@@ -235,7 +235,11 @@ func (r *Run) compile() error {
 		return err
 	}
 	batch := min(r.config.Training.PhysicalBatchSize, r.source.Train.Len())
-	r.gradients, err = compute.NewGradients(r.model, batcher, batch, r.config.Performance.Engine, r.engines, r.pool)
+	views, err := setup.Views(r.config, r.source.Train.Shape())
+	if err != nil {
+		return err
+	}
+	r.gradients, err = compute.NewGradients(r.model, batcher, views, batch, r.config.Performance.Engine, r.engines, r.pool)
 	if err != nil {
 		return err
 	}

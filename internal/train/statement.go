@@ -43,6 +43,9 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 	if r.config.Features.Any() {
 		s.Features = r.config.Features.Recipe.String()
 	}
+	if r.config.Training.Augmentation.Any() {
+		s.Augmentation = r.config.Training.Augmentation.String()
+	}
 	if means > 0 {
 		width := r.examples.Train.Shape().Values()
 		ahead := r.plan.Mean.Claim(width, means, spent.Epsilon)

@@ -119,7 +119,7 @@ func mixEngines(t testing.TB, r *Run, physical int) {
 	for i := range engines {
 		engines[i] = perexample.Engine(i % 2)
 	}
-	if r.gradients, err = compute.DeclareGradients(r.model, batcher, physical, func([]perexample.Use) ([]perexample.Engine, error) { return engines, nil }, r.pool); err != nil {
+	if r.gradients, err = compute.DeclareGradients(r.model, batcher, nil, physical, func([]perexample.Use) ([]perexample.Engine, error) { return engines, nil }, r.pool); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,0 +1,29 @@
+package augmentation_test
+
+import (
+	"fmt"
+
+	"dpsgd/data"
+	"dpsgd/data/augmentation"
+	"dpsgd/internal/random"
+)
+
+// Four views of a picture of one line, at step 0, as the eighth example of its set.
+func Example() {
+	line := data.Shape{Height: 1, Width: 4, Channels: 1}
+	views, err := augmentation.New(augmentation.Recipe{Views: 4, Flip: true}, line, random.Seeded(1))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	view := make([]float32, line.Values())
+	for v := range views.PerExample() {
+		views.Write(view, []float32{1, 2, 3, 4}, 0, 7, v)
+		fmt.Println(view)
+	}
+	// Output:
+	// [1 2 3 4]
+	// [1 2 3 4]
+	// [4 3 2 1]
+	// [1 2 3 4]
+}

@@ -1,0 +1,111 @@
+package augmentation
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math/bits"
+
+	"dpsgd/data"
+	"dpsgd/internal/random"
+)
+
+// Views makes the views of pictures of one shape. It is safe for concurrent use. A nil *Views has
+// one view of each example, the example itself.
+type Views struct {
+	recipe Recipe
+	shape  data.Shape
+	key    [32]byte
+}
+
+// New returns the views of a recipe, with a key drawn from src; nil where the recipe leaves
+// pictures as they are.
+func New(r Recipe, shape data.Shape, src *random.Source) (*Views, error) {
+	if err := r.Check(shape); err != nil || !r.Any() {
+		return nil, err
+	}
+	v := &Views{recipe: r, shape: shape}
+	for i := 0; i < len(v.key); i += 8 {
+		binary.LittleEndian.PutUint64(v.key[i:], src.Uint64())
+	}
+	return v, nil
+}
+
+// PerExample is how many views a step takes of each example.
+func (v *Views) PerExample() int {
+	if v == nil {
+		return 1
+	}
+	return v.recipe.Views
+}
+
+// Write writes a view of a picture to dst: (Height, Width, Channels) both, and no memory in common.
+// step and example are where training is and the place of the example in its data set; views are
+// counted from 0.
+func (v *Views) Write(dst, picture []float32, step, example, view int) {
+	if v == nil {
+		copy(dst, picture)
+		return
+	}
+	v.draw(step, example, view).apply(dst, picture, v.shape)
+}
+
+// change is what a view does to its picture: pixel (y, x) of the view is pixel (y+down, x+across)
+// of the picture, or of its mirror image.
+type change struct {
+	flip         bool
+	down, across int
+}
+
+// draw is the change of a view, from the SHA-256 of its key and name: uniform and independent for
+// different names as far as SHA-256 behaves as a random function, and the same whenever it is
+// asked.
+func (v *Views) draw(step, example, view int) change {
+	var message [32 + 3*8]byte
+	copy(message[:], v.key[:])
+	for i, part := range [...]int{step, example, view} {
+		binary.LittleEndian.PutUint64(message[32+8*i:], uint64(part))
+	}
+	drawn := sha256.Sum256(message[:])
+	var c change
+	if v.recipe.Flip {
+		c.flip = drawn[0]&1 == 1
+	}
+	c.down, c.across = v.offset(drawn[8:]), v.offset(drawn[16:])
+	return c
+}
+
+// offset is a whole number between -Shift and Shift by eight random bytes; each is drawn with
+// probability 1/(2·Shift+1), up to 2⁻⁶⁴.
+func (v *Views) offset(drawn []byte) int {
+	offset, _ := bits.Mul64(binary.LittleEndian.Uint64(drawn), uint64(2*v.recipe.Shift+1))
+	return int(offset) - v.recipe.Shift
+}
+
+func (c change) apply(dst, picture []float32, s data.Shape) {
+	line := s.Width * s.Channels
+	for y := range s.Height {
+		from := mirrored(y+c.down, s.Height) * line
+		c.applyLine(dst[y*line:(y+1)*line], picture[from:from+line], s.Channels)
+	}
+}
+
+// applyLine writes one line of pixels.
+func (c change) applyLine(dst, line []float32, channels int) {
+	width := len(line) / channels
+	for x := range width {
+		from := mirrored(x+c.across, width)
+		if c.flip {
+			from = width - 1 - from
+		}
+		copy(dst[x*channels:(x+1)*channels], line[from*channels:(from+1)*channels])
+	}
+}
+
+// mirrored is the place in [0, n) of a place up to n-1 outside: mirrored at the first or the last
+// of the n, which is not repeated.
+func mirrored(i, n int) int {
+	if i < 0 {
+		return -i
+	}
+	return min(i, 2*(n-1)-i)
+}

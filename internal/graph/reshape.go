@@ -1,0 +1,43 @@
+package graph
+
+import (
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Reshape is x under another shape with as many values: another name for the same memory, which
+// takes none of its own and no time. No gradient flows through it.
+func (b *Builder) Reshape(x *gorgonia.Node, shape ...int) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	if x == nil || x.Shape().TotalSize() != tensor.Shape(shape).TotalSize() {
+		b.Fail("reshape: its input is %v, expected a node with as many values as the shape %v", x, shape)
+		return nil
+	}
+	n := b.Apply(Operation{
+		Name: "reshape", Type: x.Dtype(), Shape: shape,
+		// Gorgonia's own machines run it; an Executor does not.
+		Run: func(out Array, in []Array) {
+			copy(out.Float32, in[0].Float32)
+			copy(out.Float64, in[0].Float64)
+			copy(out.Int32, in[0].Int32)
+		},
+	}, x)
+	if n != nil {
+		n.Op().(*node).reshapes = x
+	}
+	return n
+}
+
+// memoryOf is the node whose memory n names: itself, or what it reshapes.
+func memoryOf(n *gorgonia.Node) *gorgonia.Node {
+	for n != nil {
+		own, ok := n.Op().(*node)
+		if !ok || own.reshapes == nil {
+			break
+		}
+		n = own.reshapes
+	}
+	return n
+}

@@ -1,0 +1,99 @@
+package perexample
+
+import (
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// OfViews is the use of a parameter by examples of which each fills so many consecutive rows of the
+// graph, its views: augmentation multiplicity (De et al., arXiv:2204.13650, section 3.2). Input and
+// Output of u have B·views rows, and so has dz; those that it returns have B, one per example. The
+// gradient of an example is the sum of those of its rows, so that a dz that was scaled by 1/views
+// leads to their mean.
+func OfViews(b *graph.Builder, u Use, dz *gorgonia.Node, views int) (Use, *gorgonia.Node) {
+	if views == 1 || b.Err() != nil {
+		return u, dz
+	}
+	u.Rule = u.Rule.OfViews(views)
+	u.Input, u.Output = perExample(b, u.Input, views), perExample(b, u.Output, views)
+	return u, perExample(b, dz, views)
+}
+
+// perExample is n with the rows of one example in one.
+func perExample(b *graph.Builder, n *gorgonia.Node, views int) *gorgonia.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	batch, values := rows(n)
+	return b.Reshape(n, batch/views, views*values)
+}
+
+// SummedViews is the rule of a parameter that every example uses in so many rows, by its rule for
+// one. Both engines form the sum of the gradients of the rows, because its norm is no function of
+// the norms of its terms.
+type SummedViews struct {
+	Rule interface {
+		Rule
+		// sumFormer is the Former for examples of so many rows.
+		sumFormer(pool *kernel.Pool, rows int) Former
+	}
+	Views int
+}
+
+var _ Rule = SummedViews{}
+
+func (r SummedViews) Size() int { return r.Rule.Size() }
+
+func (r SummedViews) OfViews(views int) Rule { return SummedViews{r.Rule, r.Views * views} }
+
+func (r SummedViews) Values() (x, dz int) {
+	x, dz = r.Rule.Values()
+	return r.Views * x, r.Views * dz
+}
+
+func (r SummedViews) Cost() Cost {
+	form := float64(r.Views) * r.Rule.Cost().Materialise
+	return Cost{GhostNorm: form, GhostSum: form, Materialise: form}
+}
+
+func (r SummedViews) check(b *graph.Builder, x, dz *gorgonia.Node) bool {
+	sizeX, sizeZ := r.Values()
+	return expect(b, "views", "the input", x, sizeX) && expect(b, "views", "the output", dz, sizeZ) && sameBatch(b, "views", x, dz)
+}
+
+func (r SummedViews) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
+	if !r.check(b, x, dz) {
+		return nil
+	}
+	return gradients(b, "views-gradients", r, x, dz)
+}
+
+func (r SummedViews) Former(pool *kernel.Pool) Former { return r.Rule.sumFormer(pool, r.Views) }
+
+func (r SummedViews) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
+	if !r.check(b, x, dz) {
+		return nil
+	}
+	return formedSquaredNorms(b, "views-squared-norms", r, x, dz)
+}
+
+// WeightedSum gives every row the weight of its example.
+func (r SummedViews) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node {
+	if !r.check(b, x, dz) || !sameBatch(b, "views", dz, w) {
+		return nil
+	}
+	sizeX, sizeZ := r.Rule.Values()
+	all := w.Shape()[0] * r.Views
+	weights := b.Apply(graph.Operation{
+		Name: "weights-of-views", Type: tensor.Float32, Shape: []int{all},
+		Run: func(out graph.Array, in []graph.Array) {
+			for i := range out.Float32 {
+				out.Float32[i] = in[0].Float32[i/r.Views]
+			}
+		},
+	}, w)
+	return r.Rule.WeightedSum(b, b.Reshape(x, all, sizeX), b.Reshape(dz, all, sizeZ), weights)
+}
