@@ -69,6 +69,7 @@ var (
 	withFolder   = &condition{"data.folder", "", func(c *Config) bool { return c.Data.Folder != "" }}
 	withTable    = &condition{"data.table", "", func(c *Config) bool { return c.Data.Table != "" }}
 	withVectors  = &condition{"data.vectors", "", func(c *Config) bool { return c.Data.Vectors != "" }}
+	withColumns  = &condition{"data.table", "or data.vectors", func(c *Config) bool { return withTable.holds(c) || withVectors.holds(c) }}
 	withOwnData  = &condition{"data.folder", "or data.table or data.vectors", func(c *Config) bool { return withFolder.holds(c) || withTable.holds(c) || withVectors.holds(c) }}
 	hasConstants = &condition{"data.vectors", "left out", func(c *Config) bool { return !withVectors.holds(c) }}
 	withFeatures = &condition{"features.name", or(features.Transforms().Names()[1:]), func(c *Config) bool { return c.Features.Any() }}
@@ -101,7 +102,7 @@ var dataFields = []*field{
 	{"data.table", folder, func(c *Config) any { return &c.Data.Table },
 		"A folder with a table of your own, <table>/train.csv and <table>/test.csv: comma-separated values, with the names of the columns in the first line.", nil},
 	{"data.vectors", folder, func(c *Config) any { return &c.Data.Vectors },
-		"A folder with vectors of features that a public model computed, one per example: <vectors>/train.npy and train-labels.npy, test.npy and test-labels.npy, or train.safetensors and test.safetensors with the tensors features and labels. Each is scaled to length 1.", nil},
+		"A folder with vectors of features that a public model computed, one per example: <vectors>/train.npy and train-labels.npy, test.npy and test-labels.npy, or train.safetensors and test.safetensors with the tensors features and labels, or .csv or .parquet files of which one column, data.label, holds the class by name or number and all others the vector; there, labels may also stand in train-labels.npy and test-labels.npy. Each vector is scaled to length 1.", nil},
 	{"data.classes", byExamples{listOf[string]{of: className, min: 2, max: 1000, what: "names", distinct: true}, listOf[string]{of: labelValue, min: 2, max: 256, what: "names", distinct: true}}, func(c *Config) any { return &c.Data.Classes },
 		"The names of the class folders, the values of the label column, or what the labels 0, 1, … of vectors mean; declared here because the list must not depend on the examples.", withOwnData},
 	{"data.size", sizes{setting.Integer{Min: 1, Max: 1024}}, func(c *Config) any { return &c.Data.Size },
@@ -111,7 +112,7 @@ var dataFields = []*field{
 	{"data.columns", listOf[string]{of: columnName, min: 1, max: data.MaxColumns, what: "names", distinct: true}, func(c *Config) any { return &c.Data.Columns },
 		"The columns with the numbers that the network sees, in its order; other columns are passed over.", withTable},
 	{"data.label", columnName, func(c *Config) any { return &c.Data.Label },
-		"The column that holds one of the classes.", withTable},
+		"The column that holds one of the classes; of vectors in .csv or .parquet, the last one where nothing is said.", withColumns},
 	{"data.width", setting.Integer{Min: 1, Max: data.MaxFeatures}, func(c *Config) any { return &c.Data.Width },
 		"How many numbers each vector has.", withVectors},
 	{"data.mean", byExamples{perChannel(0, 1, 3), perChannel(-data.MaxNormalisation, data.MaxNormalisation, data.MaxColumns)}, func(c *Config) any { return &c.Data.Mean },
@@ -252,7 +253,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"features.name", "model.init", "model.init_except", "model.freeze", "privacy.clipping", "privacy.noise_schedule", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
+var later = []string{"data.label", "features.name", "model.init", "model.init_except", "model.freeze", "privacy.clipping", "privacy.noise_schedule", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

@@ -235,7 +235,7 @@ func TestOverridesReplaceWhatTheyExclude(t *testing.T) {
 		{folderBase, []string{"data.name=digits"}, smallest},
 		{folderBase, []string{"data.table=records", "data.columns=[age, pay]", "data.label=sick"}, tableBase},
 		{tableBase, []string{"data.name=digits"}, smallest},
-		{tableBase, []string{"data.vectors=vectors", "data.width=8"}, vectorsBase},
+		{tableBase, []string{"data.vectors=vectors", "data.width=8"}, "data: {vectors: vectors, width: 8, label: sick, classes: [a, b]}\nprivacy: {epsilon: 3}"},
 		{vectorsBase, []string{"data.table=records", "data.columns=[age, pay]", "data.label=sick"}, tableBase},
 		{"data: {name: digits, mean: [0.5]}\nprivacy: {epsilon: 3}", []string{"data.vectors=vectors", "data.width=8", "data.classes=[a, b]"}, vectorsBase},
 		{tableBase, []string{"data.folder=pictures", "data.size=28", "data.channels=1"}, folderBase},

@@ -25,6 +25,20 @@ type Request struct {
 	Computed func(done, total int)
 }
 
+// Cached returns the rows of a published data set from an earlier call of [Compute], without its
+// pictures, or nil: where none are kept, what is kept is damaged, or the set has no identity.
+func Cached(r Recipe, set *data.Dataset, cache string) *data.Split {
+	identity := set.Identity()
+	if identity == "" {
+		return nil
+	}
+	rows := cached(cache, r.published(identity))
+	if rows != nil {
+		rows.Name = set.Name
+	}
+	return rows
+}
+
 // Compute returns the rows of the pictures, under the same name: those of an earlier call from the
 // cache, or new ones. Rows that cannot be kept are computed all the same.
 func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {

@@ -1,6 +1,7 @@
 package features
 
 import (
+	"dpsgd/data"
 	"dpsgd/features/drawn"
 	"dpsgd/features/flatten"
 	"dpsgd/features/patches"
@@ -35,7 +36,7 @@ func (p *Patches) Arguments() []setting.Argument {
 }
 
 // Prepare draws the pictures that the patches are taken from.
-func (p *Patches) Prepare(shape drawn.Shape, draw func(n int) (*drawn.Pictures, error)) (Prepared, error) {
+func (p *Patches) Prepare(shape data.Shape, draw func(n int) (*drawn.Pictures, error)) (Prepared, error) {
 	pictures, err := draw(patchPictures)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (p *Patches) scales() []patches.Options {
 }
 
 // Blocks implements [Transform]: one for each scale.
-func (p *Patches) Blocks(drawn.Shape) (blocks []flatten.Block) {
+func (p *Patches) Blocks(data.Shape) (blocks []flatten.Block) {
 	for _, o := range p.scales() {
 		blocks = append(blocks, flatten.Block{Channels: 2 * o.Filters, Positions: o.Pooling * o.Pooling})
 	}

@@ -1,12 +1,13 @@
 package features
 
 import (
+	"fmt"
+
 	"dpsgd/data"
 	"dpsgd/features/drawn"
 	"dpsgd/features/flatten"
 	"dpsgd/features/scattering"
 	"dpsgd/internal/setting"
-	"fmt"
 )
 
 // Scattering is the wavelet scattering transform, its groups of channels normalised:
@@ -34,17 +35,17 @@ func (s *Scattering) Arguments() []setting.Argument {
 }
 
 // Blocks implements [Transform].
-func (s *Scattering) Blocks(shape drawn.Shape) []flatten.Block {
+func (s *Scattering) Blocks(shape data.Shape) []flatten.Block {
 	positions := (shape.Height / scattering.Step) * (shape.Width / scattering.Step)
 	return []flatten.Block{{Channels: scattering.Coefficients * shape.Channels, Positions: positions}}
 }
 
 // Prepare learns nothing from what is drawn.
-func (s *Scattering) Prepare(shape drawn.Shape, _ func(n int) (*drawn.Pictures, error)) (Prepared, error) {
+func (s *Scattering) Prepare(shape data.Shape, _ func(n int) (*drawn.Pictures, error)) (Prepared, error) {
 	if s.Groups > 0 && scattering.Coefficients%s.Groups != 0 {
 		return nil, fmt.Errorf("features: scattering has %d groups, expected a divisor of %d", s.Groups, scattering.Coefficients)
 	}
-	prepared, err := scattering.New(data.Shape(shape))
+	prepared, err := scattering.New(shape)
 	if err != nil {
 		return nil, err
 	}

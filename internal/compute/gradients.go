@@ -154,13 +154,6 @@ func (g *Gradients) meanLosses(examples int) []float32 {
 	return g.losses[:examples]
 }
 
-// Read makes later contributions those of other examples of the same size, which need no
-// normalisation.
-func (g *Gradients) Read(set data.Set) (err error) {
-	g.input.batcher, err = data.NewBatcher(set, data.Normalisation{})
-	return err
-}
-
 // Bytes is the memory of the graph's buffers.
 func (g *Gradients) Bytes() int { return g.executor.Bytes() }
 

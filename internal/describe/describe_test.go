@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -139,7 +140,7 @@ func TestOutlinesAreThoseOfTheData(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if found := setup.OutlineOfSource(source); found != o {
+			if found := setup.OutlineOfSource(source); !reflect.DeepEqual(found, o) {
 				t.Errorf("found %+v, expected %+v", found, o)
 			}
 		})

@@ -46,11 +46,11 @@ func Evaluate(dir string, o Options) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	source, err := o.data(c)
+	source, err := o.source(c)
 	if err != nil {
 		return Score{}, err
 	}
-	m, err := setup.Model(c, source.Test.Shape(), len(source.Test.Classes()))
+	m, err := setup.Model(c, source.Shape, source.Classes)
 	if err != nil {
 		return Score{}, err
 	}
@@ -59,22 +59,22 @@ func Evaluate(dir string, o Options) (Score, error) {
 	}
 	pool := kernel.NewPool(setup.Threads(c))
 	defer pool.Close()
-	examples, err := seen(c, source, o, pool)
+	examples, err := source.seen(c, o, pool)
 	if err != nil {
 		return Score{}, err
 	}
 	if mean != nil {
-		if examples, err = centred(examples, mean, pool); err != nil {
+		if err := centre(examples, mean, pool); err != nil {
 			return Score{}, err
 		}
 	}
-	e, err := compute.NewEvaluator(m, examples.Test, setup.Normalisation(c, source.Test.Shape().Channels), pool)
+	e, err := compute.NewEvaluator(m, examples.Test, setup.Normalisation(c, source.Shape.Channels), pool)
 	if err != nil {
 		return Score{}, err
 	}
 	found, err := e.Run()
 	return Score{
-		Run: dir, TestAccuracy: found.Accuracy, TestLoss: finite(found.Loss), TestExamples: source.Test.Len(), Noun: source.Test.Shape().Noun(),
+		Run: dir, TestAccuracy: found.Accuracy, TestLoss: finite(found.Loss), TestExamples: source.Tests, Noun: source.Shape.Noun(),
 		Answer:  spent.Answer(),
 		Warning: i.Warning,
 	}, err

@@ -9,7 +9,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/clip"
 	"dpsgd/configs"
-	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
@@ -190,13 +189,13 @@ func (p *RunPlan) calibrate(schedule release.NoiseSchedule) (float64, error) {
 // Hash identifies the plan, the shape of its data and the file of the initial weights by its SHA-256,
 // "" if there is none. It is made of public values only: a hash of the training data would let anyone
 // who guesses the data check the guess.
-func (p *RunPlan) Hash(c *configs.Config, source *data.Split, initial string) string {
+func (p *RunPlan) Hash(c *configs.Config, o setup.Outline, initial string) string {
 	h := sha256.New()
 	if c.Features.Any() {
 		fmt.Fprintln(h, c.Features.Recipe)
 	}
 	fmt.Fprintf(h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", Identity(c), p.Steps, p.NoiseMultiplier,
-		source.Train.Len(), source.Train.Shape(), source.Train.Classes())
+		o.Examples, o.Shape, o.Names)
 	if initial != "" {
 		fmt.Fprintf(h, "initial weights %s\n", initial)
 	}

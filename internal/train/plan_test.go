@@ -93,7 +93,7 @@ func TestPlanHash(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return p.Hash(c, tiny.Source(t, n), "")
+		return p.Hash(c, setup.OutlineOfSource(tiny.Source(t, n)), "")
 	}
 	base := hash(300)
 	for _, override := range []string{

@@ -70,8 +70,8 @@ type Run struct {
 	Dir string // the run's folder
 
 	config      *configs.Config
-	source      *data.Split // as it was read
-	examples    *data.Split // as the network sees it: source, or features of it
+	source      source
+	examples    *data.Split // as the network sees them: those of source, or features of them
 	featureMean []float32   // private; nil before it was released, or if there is none
 	centred     bool        // whether the mean is subtracted from examples
 	plan        *RunPlan
@@ -158,7 +158,7 @@ func (r *Run) goOn() error {
 	if err != nil {
 		return err
 	}
-	if r.registered, err = books.Registration(r.config, r.source, r.journal.Registry, r.Dir); err != nil {
+	if r.registered, err = books.Registration(r.config, r.source.Outline, r.journal.Registry, r.Dir); err != nil {
 		return err
 	}
 	if err := r.journal.Settle(r.registered); err != nil {
@@ -177,7 +177,7 @@ func (r *Run) goOn() error {
 // prepare builds everything of a run that needs no folder. Released is what the run has released so
 // far; nil for a new one.
 func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, error) {
-	source, err := o.data(c)
+	source, err := o.source(c)
 	if err != nil {
 		return nil, err
 	}
@@ -201,17 +201,17 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 func (r *Run) build(o Options, a account.Accountants, released *accountant.Ledger) error {
 	c, source := r.config, r.source
 	var err error
-	if r.plan, err = newPlan(c, source.Train.Len(), a, released, r.pool); err != nil {
+	if r.plan, err = newPlan(c, source.Examples, a, released, r.pool); err != nil {
 		return err
 	}
-	if r.model, err = setup.Model(c, source.Train.Shape(), len(source.Train.Classes())); err != nil {
+	if r.model, err = setup.Model(c, source.Shape, source.Classes); err != nil {
 		return err
 	}
 	if r.initial, err = setup.Start(c, r.model); err != nil {
 		return err
 	}
-	r.planHash = r.plan.Hash(c, source, r.initial)
-	if r.examples, err = seen(c, source, o, r.pool); err != nil {
+	r.planHash = r.plan.Hash(c, source.Outline, r.initial)
+	if r.examples, err = source.seen(c, o, r.pool); err != nil {
 		return err
 	}
 	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top
@@ -229,13 +229,13 @@ func (r *Run) compile() error {
 	if r.mean, err = optimizer.NewMean(r.config.Training.Average, r.model.Values, r.plan.Steps); err != nil {
 		return err
 	}
-	normalisation := setup.Normalisation(r.config, r.source.Train.Shape().Channels)
+	normalisation := setup.Normalisation(r.config, r.source.Shape.Channels)
 	batcher, err := data.NewBatcher(r.examples.Train, normalisation)
 	if err != nil {
 		return err
 	}
-	batch := min(r.config.Training.PhysicalBatchSize, r.source.Train.Len())
-	views, err := setup.Views(r.config, r.source.Train.Shape())
+	batch := min(r.config.Training.PhysicalBatchSize, r.source.Examples)
+	views, err := setup.Views(r.config, r.source.Shape)
 	if err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (r *Run) fillFolder(registry string) error {
 		return err
 	}
 	var err error
-	if r.registered, err = books.Registration(r.config, r.source, registry, r.Dir); err != nil {
+	if r.registered, err = books.Registration(r.config, r.source.Outline, registry, r.Dir); err != nil {
 		return err
 	}
 	if r.journal, err = books.Create(r.Dir, registry, r.registered); err != nil {
@@ -364,7 +364,7 @@ func (r *Run) path(name string) string { return filepath.Join(r.Dir, name) }
 
 func (r *Run) overview() Overview {
 	return Overview{
-		Run: r.Dir, Data: r.source.Name, Examples: r.source.Train.Len(), Parameters: len(r.model.Values), Plan: r.plan,
+		Run: r.Dir, Data: r.source.Name, Examples: r.source.Examples, Parameters: len(r.model.Values), Plan: r.plan,
 		ResumedAt: r.resumedAt, LedgerEntries: r.journal.Len(), PrivateDiagnosed: r.diagnoses != nil,
 	}
 }
