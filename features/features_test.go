@@ -8,6 +8,7 @@ import (
 
 	"dpsgd/data"
 	"dpsgd/features/drawn"
+	"dpsgd/features/patches"
 	"dpsgd/features/store"
 	"dpsgd/internal/kernel"
 )
@@ -35,7 +36,7 @@ func recipes() map[string]Recipe {
 	for _, kind := range Transforms()[1:] {
 		transform := kind.New()
 		if p, ok := transform.(*Patches); ok {
-			p.Filters, p.Size, p.Pooling = 6, 4, 2
+			p.Filters, p.Coarse, p.Size, p.Pooling, p.Power = 6, 5, 4, 2, 0.5
 		}
 		out[kind.Name] = Recipe{Transform: transform, Drawn: "leaves", Pictures: 30, Seed: 2, Directions: 4}
 	}
@@ -83,6 +84,41 @@ func norm(rows *data.Features, i int) float64 {
 	return math.Sqrt(kernel.SumSquares(x))
 }
 
+// The scales of a picture stand one after the other, and every value is raised to the power.
+func TestPatchesOfScalesArePowersOfTheirResponses(t *testing.T) {
+	shape := data.Shape{Height: 16, Width: 16, Channels: 3}
+	values := func(p *Patches) []float32 {
+		r := Recipe{Transform: p, Drawn: "leaves", Pictures: 30, Seed: 2}
+		draw := func(n int) (*drawn.Pictures, error) { return r.Draw(shape, n, nil) }
+		prepared, err := p.Prepare(shape, draw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := make([]float32, r.Width(shape))
+		picture, err := r.Draw(shape, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prepared.Extractor()(out, picture.At(0))
+		return out
+	}
+	options := patches.Options{Filters: 6, Size: 4, Pooling: 2, Scale: 1}
+	coarse := options
+	coarse.Scale, coarse.Filters = 2, 5
+	want := append(values(&Patches{Options: options, Power: 1}), values(&Patches{Options: coarse, Power: 1})...)
+	for _, power := range []float64{0.5, 0.3} {
+		got := values(&Patches{Options: options, Coarse: 5, Power: power})
+		if len(got) != len(want) {
+			t.Fatalf("%d values of two scales, expected %d", len(got), len(want))
+		}
+		for i, v := range got {
+			if w := math.Pow(float64(want[i]), power); math.Abs(float64(v)-w) > 1e-6 {
+				t.Fatalf("value %d to the power %v is %v, expected %v", i, power, v, w)
+			}
+		}
+	}
+}
+
 // What is learnt for normalisation is learnt from the drawn pictures: other private pictures, other
 // seeds and other directions change nothing but what they should.
 func TestRecipesAreTold(t *testing.T) {
@@ -97,9 +133,14 @@ func TestRecipesAreTold(t *testing.T) {
 	strokes := base
 	strokes.Drawn = "strokes"
 	larger := base
-	larger.Transform = &Patches{base.Transform.(*Patches).Options}
+	larger.Transform = &Patches{}
+	*larger.Transform.(*Patches) = *base.Transform.(*Patches)
 	larger.Transform.(*Patches).Filters++
-	for name, r := range map[string]Recipe{"seed": other, "directions": fewer, "drawn": strokes, "filters": larger} {
+	raised := base
+	raised.Transform = &Patches{}
+	*raised.Transform.(*Patches) = *base.Transform.(*Patches)
+	raised.Transform.(*Patches).Power = 0.7
+	for name, r := range map[string]Recipe{"seed": other, "directions": fewer, "drawn": strokes, "filters": larger, "power": raised} {
 		f := r.fingerprint(split)
 		if seen[f] != "" {
 			t.Errorf("another %s has the fingerprint of %s", name, seen[f])

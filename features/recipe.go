@@ -43,6 +43,10 @@ func (r Recipe) Width(shape data.Shape) int {
 // version is part of what rows are recognised by. It changes whenever a recipe gives other rows.
 const version = 1
 
+// silent are the values that change nothing of arguments that came later: what runs and models of
+// before say of their features stays true.
+var silent = map[string]string{"power": "1", "coarse_filters": "0"}
+
 // Any reports whether the recipe computes anything.
 func (r Recipe) Any() bool { return r.Transform != nil && r.Transform != (None{}) }
 
@@ -51,7 +55,7 @@ func (r Recipe) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s", r.Transform.Name())
 	for _, a := range setting.Arguments(r.Transform) {
-		if f, ok := a.Format.(setting.Scalar); ok {
+		if f, ok := a.Format.(setting.Scalar); ok && f.Encode(a.Value) != silent[a.Name] {
 			fmt.Fprintf(&b, ", %s %s", a.Name, f.Encode(a.Value))
 		}
 	}

@@ -13,12 +13,13 @@ import (
 // Scattering is the wavelet scattering transform, its groups of channels normalised:
 // [dpsgd/features/scattering].
 type Scattering struct {
-	Groups int // for each channel of the picture; 0 leaves the coefficients as they are
+	Groups int     // for each channel of the picture; 0 leaves the coefficients as they are
+	Power  float64 // of every coefficient, before that
 }
 
 var scatteringKind = setting.Kind[Transform]{
 	Name: (&Scattering{}).Name(), Doc: "wavelet scattering, for drawings and writing",
-	New: func() Transform { return &Scattering{Groups: 27} },
+	New: func() Transform { return &Scattering{Groups: 27, Power: 1} },
 }
 
 // Name returns "scattering".
@@ -26,8 +27,11 @@ func (*Scattering) Name() string { return "scattering" }
 
 // Arguments are what a configuration can set.
 func (s *Scattering) Arguments() []setting.Argument {
-	return []setting.Argument{{Name: "groups", Doc: "The 81 coefficients of a picture's channel are normalised in so many groups; 0 is not at all.",
-		Format: setting.Integer{Min: 0, Max: scattering.Coefficients}, Value: &s.Groups}}
+	return []setting.Argument{
+		{Name: "groups", Doc: "The 81 coefficients of a picture's channel are normalised in so many groups; 0 is not at all.",
+			Format: setting.Integer{Min: 0, Max: scattering.Coefficients}, Value: &s.Groups},
+		powerArgument(&s.Power),
+	}
 }
 
 // Blocks implements [Transform].
@@ -45,27 +49,26 @@ func (s *Scattering) Prepare(shape data.Shape, _ func(n int) (*drawn.Pictures, e
 	if err != nil {
 		return nil, err
 	}
-	return grouped{prepared, shape, s.Groups}, nil
+	return grouped{raised{prepared, s.Power}, prepared.Width() / shape.Channels, s.Groups}, nil
 }
 
 // grouped is the transform with normalised groups.
 type grouped struct {
-	*scattering.Scattering
-	shape  data.Shape
-	groups int
+	raised
+	channel int // values of a channel of the picture
+	groups  int
 }
 
 // Extractor implements [Prepared].
 func (g grouped) Extractor() func(dst, picture []float32) {
-	scatter := g.Scattering.Extractor()
+	scatter := g.raised.Extractor()
 	if g.groups == 0 {
 		return scatter
 	}
-	channel := g.Width() / g.shape.Channels
 	return func(dst, picture []float32) {
 		scatter(dst, picture)
-		for from := 0; from < len(dst); from += channel {
-			scattering.GroupNorm(dst[from:from+channel], scattering.Coefficients, g.groups)
+		for from := 0; from < len(dst); from += g.channel {
+			scattering.GroupNorm(dst[from:from+g.channel], scattering.Coefficients, g.groups)
 		}
 	}
 }
