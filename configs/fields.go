@@ -10,6 +10,7 @@ import (
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/data/augmentation"
+	"dpsgd/data/pictures"
 	"dpsgd/features"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
@@ -97,7 +98,7 @@ var dataFields = []*field{
 	{"data.name", datasetName{}, func(c *Config) any { return &c.Data.Name },
 		"A data set that the program knows: " + datasetDocs() + ".", nil},
 	{"data.folder", folder, func(c *Config) any { return &c.Data.Folder },
-		"A folder of your own pictures, <folder>/train/<class>/*.png and <folder>/test/<class>/*.png (or .jpg, .jpeg).", nil},
+		"A folder of your own pictures, <folder>/train/<class>/*.png and <folder>/test/<class>/*.png (or " + pictures.Extensions() + ").", nil},
 	{"data.table", folder, func(c *Config) any { return &c.Data.Table },
 		"A folder with a table of your own, <table>/train.csv and <table>/test.csv: comma-separated values, with the names of the columns in the first line.", nil},
 	{"data.vectors", folder, func(c *Config) any { return &c.Data.Vectors },

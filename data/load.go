@@ -43,6 +43,7 @@ type Spec struct {
 type Split struct {
 	Name        string
 	Train, Test Set
+	Warning     string // what was passed over beside them; "" in most cases
 }
 
 // parts are the names of the two sets of a split.
@@ -58,7 +59,7 @@ func splitOf[S Set](name string, read func(part int) (S, error)) (*Split, error)
 	if err != nil {
 		return nil, err
 	}
-	return &Split{name, train, test}, nil
+	return &Split{Name: name, Train: train, Test: test}, nil
 }
 
 // DirVariable is the environment variable that [DefaultDir] reads.

@@ -198,3 +198,18 @@ func replace(t testing.TB, path, old, new string) {
 	}
 	write(t, path, strings.Replace(content, old, new, 1))
 }
+
+// Files that are no pictures are told about by the commands that read the folder.
+func TestPassedOverFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	folder := pictures(t)
+	write(t, filepath.Join(folder, "train", "up", "notes.txt"), "")
+	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, folder, 5)+"\ngrid: {privacy.clip_norm: [0.1, 1]}\n")
+	const want = "found 1 file (1 .txt) in "
+	for _, args := range [][]string{{"run", ownConfig(t, folder, 5)}, {"eval", "runs/own-1"}, {"sweep", "grid.yaml"}} {
+		r := command(args...)
+		if r.code != 0 || strings.Count(r.out+r.err, want) != 1 {
+			t.Errorf("train %v: exit code %d, expected 0 and once %q:\n%s%s", args, r.code, want, r.out, r.err)
+		}
+	}
+}

@@ -232,6 +232,9 @@ func (s *sweep) data(c *configs.Config) (*data.Split, error) {
 	}
 	s.source = nil // let go of one set before reading another
 	source, err := setup.Data(c, s.options.DataDir)
+	if err == nil && source.Warning != "" {
+		s.watcher.Warned(source.Warning)
+	}
 	s.source, s.sourceSpec = source, spec
 	return source, err
 }

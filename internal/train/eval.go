@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -76,7 +77,7 @@ func Evaluate(dir string, o Options) (Score, error) {
 	return Score{
 		Run: dir, TestAccuracy: found.Accuracy, TestLoss: finite(found.Loss), TestExamples: source.Test.Len(), Noun: source.Test.Shape().Noun(),
 		Answer:  spent.Answer(),
-		Warning: i.Warning,
+		Warning: cmp.Or(i.Warning, source.Warning),
 	}, err
 }
 

@@ -185,6 +185,9 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 	if r.watcher == nil {
 		r.watcher = silent{}
 	}
+	if source.Warning != "" && o.Source == nil {
+		r.watcher.Warned(source.Warning)
+	}
 	accounts, err := o.accountants(c)
 	if err != nil {
 		return nil, err
