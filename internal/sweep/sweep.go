@@ -202,8 +202,11 @@ func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (Row, error) 
 	}
 	defer run.Close()
 	result, err := run.Fit(ctx)
-	if errors.Is(err, optimizer.ErrUpdate) || errors.Is(err, checkpoints.ErrNotFinite) {
-		result, err = run.Diverged()
+	switch {
+	case errors.Is(err, optimizer.ErrUpdate), errors.Is(err, checkpoints.ErrNotFinite):
+		result, err = run.Untested(train.Diverged)
+	case errors.Is(err, train.ErrUntrained):
+		result, err = run.Untested(train.BudgetExhausted)
 	}
 	return rowOf(t, result), err
 }

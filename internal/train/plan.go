@@ -40,13 +40,18 @@ type RunPlan struct {
 	askedNext, askedSpent bool // whether Allows and Spent have told about a fallback
 }
 
-// NewPlan fixes the plan for a training set of n examples. n counts as public.
+// NewPlan fixes the plan for a training set of n examples. n counts as public. A plan that the budget
+// allows no step of matches [setup.ErrPlan].
 func NewPlan(c *configs.Config, n int) (*RunPlan, error) {
 	a, err := account.New(c.Privacy.Accountant)
 	if err != nil {
 		return nil, err
 	}
-	return newPlan(c, n, a, nil, nil)
+	p, err := newPlan(c, n, a, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.affordsAny()
 }
 
 // unit is what the releases of a run protect.

@@ -29,6 +29,9 @@ import (
 // ErrRunExists: the folder of a new run is taken.
 var ErrRunExists = errors.New("train: the run exists")
 
+// ErrUntrained: a run that was killed has spent its budget and has not one step to show for it.
+var ErrUntrained = errors.New("train: there is no trained model")
+
 // Options are what a run needs besides its configuration. None of them changes what is computed.
 type Options struct {
 	DataDir string // of named data sets; data.DefaultDir when empty
@@ -206,6 +209,11 @@ func (r *Run) build(o Options, a account.Accountants, released *accountant.Ledge
 	var err error
 	if r.plan, err = newPlan(c, source.Train.Len(), a, released, r.pool); err != nil {
 		return err
+	}
+	if released == nil {
+		if err := r.plan.affordsAny(); err != nil {
+			return err
+		}
 	}
 	if r.model, err = setup.Model(c, source.Train.Shape(), len(source.Train.Classes())); err != nil {
 		return err
