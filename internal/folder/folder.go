@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
@@ -55,6 +57,9 @@ var ErrNoRun = errors.New("train: not a run")
 // ReadConfig reads the configuration that a run wrote.
 func ReadConfig(dir string) (*configs.Config, error) {
 	path := filepath.Join(dir, Config)
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%w: %s is a file, expected the folder of a run such as runs/digits-1", ErrNoRun, dir)
+	}
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, Without(dir, Config)
@@ -95,6 +100,20 @@ func Name(dir string) string {
 		return filepath.Base(absolute)
 	}
 	return filepath.Base(dir)
+}
+
+// plain is what a path may hold so that no shell reads more into it.
+var plain = regexp.MustCompile(`^[\p{L}\p{N}_./:\\,=+@%-]+$`)
+
+// Argument writes a path for a command line to be copied: in quotes where a shell needs them.
+func Argument(path string) string {
+	if plain.MatchString(path) && !strings.HasPrefix(path, "-") {
+		return path
+	}
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // HoldsAny reports whether a folder holds one of these names.

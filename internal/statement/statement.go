@@ -53,6 +53,7 @@ type Statement struct {
 	Steps               int      `json:"steps"`          // updates in the model
 	LedgerEntries       int      `json:"ledger_entries"` // releases that are accounted for; more than steps after a crash
 	LedgerHead          string   `json:"ledger_head"`    // hash of the ledger after them
+	ModelSHA256         string   `json:"model_sha256,omitempty"` // of the file with the model; "" in statements of earlier versions
 	Together                     // of all runs on this data, if there are others
 	Data                string   `json:"data"`
 	Examples            int      `json:"examples"`

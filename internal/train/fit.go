@@ -135,7 +135,11 @@ func (r *Run) finish(status Status) (Result, error) {
 	if err := r.mean.InPlaceOf(r.model.Values, r.writeModel); err != nil {
 		return Result{}, err
 	}
-	if err := r.statement(status, spent, result.Together).Write(r.Dir); err != nil {
+	claim := r.statement(status, spent, result.Together)
+	if claim.ModelSHA256, err = modelSum(r.Dir); err != nil {
+		return Result{}, err
+	}
+	if err := claim.Write(r.Dir); err != nil {
 		return Result{}, err
 	}
 	r.watcher.Finished(result)

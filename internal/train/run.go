@@ -285,7 +285,7 @@ func (r *Run) claim(dir string) error {
 	err := os.Mkdir(dir, 0o700)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%w: found %s, expected a name that is free; go on with it by `train resume %s` or choose another run.name", ErrRunExists, dir, dir)
+		return fmt.Errorf("%w: found %s, expected a name that is free; go on with it by `train resume %s` or choose another run.name", ErrRunExists, dir, folder.Argument(dir))
 	case err != nil:
 		return fmt.Errorf("train: cannot make the run's folder: %w", err)
 	}
