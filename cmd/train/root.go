@@ -24,10 +24,15 @@ func execute(args []string, out, err io.Writer) int {
 }
 
 func executeContext(ctx context.Context, args []string, out, err io.Writer) int {
-	a := &app{out: out, err: err}
+	checked := &checkedWriter{w: out}
+	a := &app{out: checked, err: err}
 	root := a.root()
 	root.SetArgs(args)
-	return a.fail(root.ExecuteContext(ctx))
+	failure := root.ExecuteContext(ctx)
+	if failure == nil {
+		failure = checked.err
+	}
+	return a.fail(failure)
 }
 
 // untilSignal returns a context that the first SIGINT or SIGTERM ends, for work to be saved. The
