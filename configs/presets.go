@@ -85,6 +85,9 @@ func open(nameOrPath string, presets []Preset, what string) (file string, src []
 		expected := source.Hinted("a path or "+setting.Choice(known).Expected(), source.DidYouMean(nearest(nameOrPath, known)))
 		return "", nil, fmt.Errorf("configs: found no %s and no file %q, expected %s", what, nameOrPath, expected)
 	}
+	if _, dangling := os.Readlink(nameOrPath); os.IsNotExist(err) && dangling == nil {
+		return "", nil, fmt.Errorf("configs: found the link %s to nothing, expected the file of a %s", nameOrPath, what)
+	}
 	if err != nil {
 		return "", nil, fmt.Errorf("configs: cannot read a configuration: %w", err)
 	}

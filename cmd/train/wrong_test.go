@@ -7,6 +7,14 @@ import (
 	"testing"
 )
 
+// wrongInput is a command line, its exit code, and what its one line says.
+type wrongInput struct {
+	name string
+	args []string
+	code int
+	want string
+}
+
 // Every kind of wrong input is answered in one line that says what was found and what was expected,
 // with its exit code, and leaves nothing behind.
 func TestWrongInputs(t *testing.T) {
@@ -24,12 +32,7 @@ func TestWrongInputs(t *testing.T) {
 	question := func(args ...string) []string {
 		return append([]string{"epsilon", "--noise-multiplier", "1"}, args...)
 	}
-	tests := []struct {
-		name string
-		args []string
-		code int
-		want string
-	}{
+	tests := []wrongInput{
 		{"unknown command", []string{"trian"}, exitUsage, `found "trian", expected one of the commands that`},
 		{"unknown flag", []string{"run", "--epochs", "3"}, exitUsage, "unknown flag: --epochs"},
 		{"two configurations", []string{"run", "a", "b"}, exitUsage, "found 2 arguments, expected at most one: a configuration file or the name of a preset"},
@@ -118,7 +121,39 @@ func TestWrongInputs(t *testing.T) {
 		{"unknown ledger command", []string{"ledger", "list"}, exitUsage, `found "list", expected one of the commands that`},
 		{"unknown data command", []string{"data", "get"}, exitUsage, `found "get"`},
 		{"sweep that is none", []string{"sweep", bad("sweep.yaml", "name: x\nbase: digits\ngrid: {privacy.clip: [1]}\n")}, exitUsage, "sweep.yaml:3:"},
+		{"sweep without its base", []string{"sweep", bad("sweep.yaml", "name: x\nbase: ./none.yaml\ngrid: {privacy.clip_norm: [1]}\n")}, exitUsage, "sweep.yaml:2:7: base: cannot read a configuration: open "},
+		{"sweep without its preset", []string{"sweep", bad("sweep.yaml", "name: x\nbase: digit\ngrid: {privacy.clip_norm: [1]}\n")}, exitUsage, "sweep.yaml:2:7: base: found no preset and no file \"digit\", expected"},
+		{"file as a folder of pictures", []string{"run", config, "--set", "data.folder=" + file}, exitData, file + " is no folder (expected a folder with train and test)"},
+		{"file as a table", []string{"run", "own-table", "--set", "data.table=" + file}, exitData, file},
+		{"file as vectors", []string{"run", "own-vectors", "--set", "data.vectors=" + file}, exitData, file},
+		{"file as a folder of data sets", []string{"run", "mnist-cnn", "--data-dir", file}, exitData, file},
 		{"sweep with a wrong trial", []string{"sweep", bad("sweep.yaml", "name: x\nbase: "+config+"\ngrid: {training.batch_size: [10, 500]}\n")}, exitUsage, "trial batch_size=500: "},
+	}
+	nothing := filepath.Join(t.TempDir(), "nothing")
+	if err := os.Symlink("nowhere", nothing); err == nil { // some systems allow no links
+		for _, args := range [][]string{{"run"}, {"describe"}, {"sweep"}, {"bench", "--config"}, {"features", "show"}} {
+			tests = append(tests, wrongInput{"configuration behind a link to nothing: " + args[0], append(args, nothing), exitUsage, "found the link " + nothing + " to nothing"})
+		}
+		for _, name := range []string{"resume", "eval", "epsilon", "delta", "calibrate", "steps", "compare"} {
+			tests = append(tests, wrongInput{"run behind a link to nothing: " + name, []string{name, nothing}, exitDamaged, nothing + " is a link to nothing, expected the folder of a run"})
+		}
+		for _, name := range []string{"show", "verify"} {
+			tests = append(tests, wrongInput{"runs behind a link to nothing: " + name, []string{"ledger", name, "--runs-dir", nothing}, exitDamaged, nothing + " is a link to nothing, expected a folder of runs"})
+		}
+		for _, name := range []string{"run", "describe"} {
+			tests = append(tests, wrongInput{"data behind a link to nothing: " + name, []string{name, config, "--set", "data.folder=" + nothing}, exitData, nothing})
+		}
+		tests = append(tests,
+			wrongInput{"table behind a link to nothing", []string{"run", "own-table", "--set", "data.table=" + nothing}, exitData, nothing},
+			wrongInput{"vectors behind a link to nothing", []string{"run", "own-vectors", "--set", "data.vectors=" + nothing}, exitData, nothing},
+			wrongInput{"data sets behind a link to nothing", []string{"run", "mnist-cnn", "--data-dir", nothing}, exitData, nothing})
+	}
+	for _, name := range []string{"resume", "eval", "epsilon", "delta", "calibrate", "steps", "compare"} {
+		tests = append(tests, wrongInput{"file as a run: " + name, []string{name, file}, exitDamaged, file + " is a file, expected the folder of a run"},
+			wrongInput{"run below a file: " + name, []string{name, filepath.Join(file, "run")}, exitDamaged, " lies below a file, expected the folder of a run"})
+	}
+	for _, name := range []string{"show", "verify"} {
+		tests = append(tests, wrongInput{"file as a folder of runs: " + name, []string{"ledger", name, "--runs-dir", file}, exitDamaged, file + " is a file, expected a folder of runs"})
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

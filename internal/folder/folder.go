@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
@@ -57,8 +58,8 @@ var ErrNoRun = errors.New("train: not a run")
 // ReadConfig reads the configuration that a run wrote.
 func ReadConfig(dir string) (*configs.Config, error) {
 	path := filepath.Join(dir, Config)
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("%w: %s is a file, expected the folder of a run such as runs/digits-1", ErrNoRun, dir)
+	if err := Check(dir, "the folder of a run such as runs/digits-1"); err != nil {
+		return nil, err
 	}
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,6 +69,25 @@ func ReadConfig(dir string) (*configs.Config, error) {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	return configs.Parse(path, src, nil)
+}
+
+// Check refuses, with ErrNoRun, what is there and can be no folder: a file, or a link to nothing.
+func Check(dir, expected string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case dir == "":
+		return fmt.Errorf("%w: found an empty name, expected %s", ErrNoRun, expected)
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%w: %s is a file, expected %s", ErrNoRun, dir, expected)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%w: %s lies below a file, expected %s", ErrNoRun, dir, expected)
+	case err == nil:
+		return nil
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		return fmt.Errorf("%w: %s is a link to nothing, expected %s", ErrNoRun, dir, expected)
+	}
+	return nil
 }
 
 // ReadRows hands the lines of a sweep's table to add, which returns false for one that is none. Any
