@@ -20,6 +20,7 @@ import (
 const (
 	Config        = "config.yaml"
 	Engines       = "engines.json" // of the graph; public, as it depends on shapes and the machine alone
+	Plan          = "plan.txt"     // what the hash of the plan in checkpoints is of; public
 	Ledger        = "ledger.jsonl"
 	Metrics       = "metrics.jsonl"
 	Diagnostics   = "diagnostics.private.jsonl"

@@ -1,15 +1,12 @@
 package train
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
 
 	"dpsgd/accountant"
 	"dpsgd/clip"
 	"dpsgd/configs"
-	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
@@ -190,30 +187,6 @@ func (p *RunPlan) calibrate(schedule release.NoiseSchedule) (float64, error) {
 		return composed
 	}
 	return accountant.CalibrateNoiseMultiplier(a, whole, 1, *p.Budget)
-}
-
-// Hash identifies the plan, the shape of its data and the file of the initial weights by its SHA-256,
-// "" if there is none. It is made of public values only: a hash of the training data would let anyone
-// who guesses the data check the guess.
-func (p *RunPlan) Hash(c *configs.Config, source *data.Split, initial string) string {
-	h := sha256.New()
-	if c.Features.Any() {
-		fmt.Fprintln(h, c.Features.Recipe)
-	}
-	fmt.Fprintf(h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", Identity(c), p.Steps, p.NoiseMultiplier,
-		source.Train.Len(), source.Train.Shape(), source.Train.Classes())
-	if initial != "" {
-		fmt.Fprintf(h, "initial weights %s\n", initial)
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// Identity is the configuration without what may change between the parts of a run.
-func Identity(c *configs.Config) []byte {
-	same := *c
-	same.Performance, same.Run = configs.Performance{}, configs.Run{}
-	same.Training.PhysicalBatchSize, same.Training.EvaluateEvery = 0, 0
-	return same.YAML()
 }
 
 // Deviation is the standard deviation of the noise on each value of a step's mean gradient.

@@ -78,6 +78,7 @@ type Run struct {
 	featureMean []float32   // private; nil before it was released, or if there is none
 	centred     bool        // whether the mean is subtracted from examples
 	plan        *RunPlan
+	identity    string // of the plan, and its hash
 	planHash    string
 	model       *model.Model
 	initial     string // SHA-256 of the file with the weights that it begins with; "" if they are random
@@ -221,7 +222,8 @@ func (r *Run) build(o Options, a account.Accountants, released *accountant.Ledge
 	if r.initial, err = setup.Start(c, r.model); err != nil {
 		return err
 	}
-	r.planHash = r.plan.Hash(c, source, r.initial)
+	r.identity = r.plan.identity(c, source, r.initial)
+	r.planHash = hashOf(r.identity)
 	if r.examples, err = seen(c, source, o, r.pool); err != nil {
 		return err
 	}
@@ -308,6 +310,9 @@ func (r *Run) fillFolder(registry string) error {
 	if err := r.openDoor(); err != nil {
 		return err
 	}
+	if err := checkpoints.WriteFileAtomic(r.path(folder.Plan), []byte(r.identity), folder.FilePerm); err != nil {
+		return err
+	}
 	r.keepEngines()
 	r.openDiagnostics()
 	r.started = time.Now()
@@ -345,7 +350,7 @@ func (r *Run) restore() (begun bool, err error) {
 		return false, err
 	}
 	if state.PlanHash != r.planHash {
-		return false, fmt.Errorf("%w: %s was made with another configuration or other data or other initial weights than %s and what is found now", books.ErrOtherPlan, path, r.path(folder.Config))
+		return false, r.otherPlan(path, state.PlanHash)
 	}
 	if len(state.Parameters) != len(r.model.Values) {
 		return false, fmt.Errorf("%w: %s holds %d parameters, expected %d", books.ErrOtherPlan, path, len(state.Parameters), len(r.model.Values))
