@@ -288,13 +288,18 @@ func children(section string) []string {
 	return names
 }
 
-// elsewhere returns the path of the field with this last part, if there is exactly one.
+// elsewhere returns the path of the field with this last part, of two "a or b", of more "".
 func elsewhere(name string) string {
 	for _, name := range append(synonyms(name), name) {
 		isNamed := func(f *field) bool { return strings.HasSuffix(f.path, "."+name) }
-		i := slices.IndexFunc(fields, isNamed)
-		if i >= 0 && !slices.ContainsFunc(fields[i+1:], isNamed) {
-			return fields[i].path
+		var paths []string
+		for _, f := range fields {
+			if isNamed(f) {
+				paths = append(paths, f.path)
+			}
+		}
+		if len(paths) == 1 || len(paths) == 2 {
+			return or(paths)
 		}
 	}
 	return ""

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -68,7 +69,12 @@ func Load(nameOrPath string, overrides []string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(file, src, overrides)
+	c, err := Parse(file, src, overrides)
+	var problems Problems
+	if errors.As(err, &problems) && file != nameOrPath {
+		problems.OfPreset(nameOrPath, overrides)
+	}
+	return c, err
 }
 
 // open returns a name for messages and the source of a preset or of the file at a path.

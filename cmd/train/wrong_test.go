@@ -34,6 +34,14 @@ func TestWrongInputs(t *testing.T) {
 	}
 	tests := []wrongInput{
 		{"unknown command", []string{"trian"}, exitUsage, `found "trian", expected one of the commands that`},
+		{"misspelt command", []string{"rnu"}, exitUsage, "(did you mean run?)"},
+		{"misspelt command below data", []string{"data", "fech"}, exitUsage, "(did you mean fetch?)"},
+		{"help of nothing", []string{"help", "nosuch"}, exitUsage, `found "nosuch", expected one of the commands that`},
+		{"misspelt flag", []string{"eval", "--data-dri", "x", "runs/a"}, exitUsage, "unknown flag: --data-dri (did you mean --data-dir?)"},
+		{"beginning of a flag", []string{"run", "--data", "x"}, exitUsage, "unknown flag: --data (did you mean --data-dir?)"},
+		{"misspelt preset to print", []string{"presets", "own-tabel"}, exitUsage, "(did you mean own-table?)"},
+		{"empty configuration", []string{"run", ""}, exitUsage, "`train run` found an empty argument, expected at most one: a configuration file"},
+		{"empty run", []string{"epsilon", ""}, exitUsage, "found an empty argument, expected at most one: the folder of a run"},
 		{"unknown flag", []string{"run", "--epochs", "3"}, exitUsage, "unknown flag: --epochs"},
 		{"two configurations", []string{"run", "a", "b"}, exitUsage, "found 2 arguments, expected at most one: a configuration file or the name of a preset"},
 		{"no run", []string{"resume"}, exitUsage, "found 0 arguments, expected one: the folder of a run"},
@@ -44,6 +52,8 @@ func TestWrongInputs(t *testing.T) {
 		{"wrong override", []string{"run", "--set", "privacy.epsilon=-1"}, exitUsage, "--set privacy.epsilon: found -1, expected"},
 		{"accountant without a bound", []string{"run", config, "--set", "privacy.accountant=gdp"}, exitUsage, "privacy.accountant: found gdp, expected one of exact, pld, rdp (gdp is an approximation and no bound)"},
 		{"accountant without sampling", []string{"run", config, "--set", "privacy.accountant=zcdp"}, exitUsage, "privacy.accountant: found zcdp, expected one of exact, pld, rdp (zcdp knows nothing"},
+		{"override without its section", []string{"run", "--set", "epsilon=3"}, exitUsage, "(did you mean privacy.epsilon"},
+		{"override that a preset does not fit", []string{"run", "cifar-cnn", "--set", "data.name=digits", "--set", "data.std=[1]"}, exitUsage, "--set data.name, data.std: data.mean: found 3 values, expected 1 (with the preset cifar-cnn)"},
 		{"unknown override", []string{"run", "--set", "privacy.sigma=1"}, exitUsage, "--set privacy.sigma: "},
 		{"batch above the data", []string{"run", config, "--set", "training.batch_size=121"}, exitUsage, "training.batch_size is 121, expected at most the 120 training examples"},
 		{"delta of one example", []string{"run", config, "--set", "privacy.delta=0.5"}, exitUsage, "privacy.delta is 0.5, expected less than 1/n"},
