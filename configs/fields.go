@@ -10,6 +10,7 @@ import (
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/data/augmentation"
+	"dpsgd/data/pictures"
 	"dpsgd/features"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
@@ -99,7 +100,7 @@ var dataFields = []*field{
 	{"data.name", datasetName{}, func(c *Config) any { return &c.Data.Name },
 		"A data set that the program knows: " + datasetDocs() + ".", nil},
 	{"data.folder", folder, func(c *Config) any { return &c.Data.Folder },
-		"A folder of your own pictures, <folder>/train/<class>/*.png and <folder>/test/<class>/*.png (or .jpg, .jpeg).", nil},
+		"A folder of your own pictures, <folder>/train/<class>/*.png and <folder>/test/<class>/*.png (or " + pictures.Extensions() + ").", nil},
 	{"data.table", folder, func(c *Config) any { return &c.Data.Table },
 		"A folder with a table of your own, <table>/train.csv and <table>/test.csv: comma-separated values, with the names of the columns in the first line.", nil},
 	{"data.vectors", folder, func(c *Config) any { return &c.Data.Vectors },
@@ -294,13 +295,18 @@ func children(section string) []string {
 	return names
 }
 
-// elsewhere returns the path of the field with this last part, if there is exactly one.
+// elsewhere returns the path of the field with this last part, of two "a or b", of more "".
 func elsewhere(name string) string {
 	for _, name := range append(synonyms(name), name) {
 		isNamed := func(f *field) bool { return strings.HasSuffix(f.path, "."+name) }
-		i := slices.IndexFunc(fields, isNamed)
-		if i >= 0 && !slices.ContainsFunc(fields[i+1:], isNamed) {
-			return fields[i].path
+		var paths []string
+		for _, f := range fields {
+			if isNamed(f) {
+				paths = append(paths, f.path)
+			}
+		}
+		if len(paths) == 1 || len(paths) == 2 {
+			return or(paths)
 		}
 	}
 	return ""

@@ -44,6 +44,7 @@ type Spec struct {
 type Split struct {
 	Name        string
 	Train, Test Set
+	Warning     string // what was passed over beside them; "" in most cases
 
 	identity string
 }

@@ -1,10 +1,7 @@
 package setup
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"dpsgd/configs"
 	"dpsgd/data"
@@ -83,26 +80,6 @@ func countVectors(d configs.Data, part string) (int, error) {
 	return data.CountVectors(data.Spec{Vectors: d.Vectors, VectorWidth: d.Width, Label: d.Label, Classes: d.Classes}, part)
 }
 
-// countPictures counts files by their names alone; reading the data looks closer.
 func countPictures(d configs.Data, part string) (int, error) {
-	var n int
-	for _, class := range d.Classes {
-		dir := filepath.Join(d.Folder, part, class)
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			return 0, fmt.Errorf("train: %w: there is no folder %s that can be read, expected the pictures of a class", data.ErrMissing, dir)
-		}
-		for _, e := range entries {
-			switch strings.ToLower(filepath.Ext(e.Name())) {
-			case ".png", ".jpg", ".jpeg":
-				if !strings.HasPrefix(e.Name(), ".") {
-					n++
-				}
-			}
-		}
-	}
-	if n == 0 {
-		return 0, fmt.Errorf("train: %w: found no .png, .jpg or .jpeg file in %s, expected the pictures of each class", data.ErrMissing, filepath.Join(d.Folder, part))
-	}
-	return n, nil
+	return data.CountPictures(data.Spec{Folder: d.Folder, Classes: d.Classes}, part)
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -76,7 +77,7 @@ func Evaluate(dir string, o Options) (Score, error) {
 	return Score{
 		Run: dir, TestAccuracy: found.Accuracy, TestLoss: finite(found.Loss), TestExamples: source.Tests, Noun: source.Shape.Noun(),
 		Answer:  spent.Answer(),
-		Warning: i.Warning,
+		Warning: cmp.Or(i.Warning, source.warning()),
 	}, err
 }
 
@@ -85,7 +86,10 @@ func Evaluate(dir string, o Options) (Score, error) {
 func readModel(dir string, c *configs.Config) (tensors []model.Tensor, mean []float32, err error) {
 	read, about, err := safetensors.Read(filepath.Join(dir, folder.Model))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%w with a model: %s holds no %s, expected a run that has ended; go on with it by `train resume %s`", folder.ErrNoRun, dir, folder.Model, dir)
+		return nil, nil, fmt.Errorf("%w with a model: %s holds no %s, expected a run that has ended; go on with it by `train resume %s`", folder.ErrNoRun, dir, folder.Model, folder.Argument(dir))
+	}
+	if err == nil {
+		err = checkModel(dir)
 	}
 	if c.Features.Any() && err == nil && about["features"] != c.Features.Recipe.String() {
 		return nil, nil, fmt.Errorf("%w: %s was trained on features %q, expected %q, which this program computes", setup.ErrPlan, filepath.Join(dir, folder.Model), about["features"], c.Features.Recipe)

@@ -47,6 +47,14 @@ func (o Options) source(c *configs.Config) (source, error) {
 // features is the folder that computed features are kept in.
 func (o Options) features() string { return filepath.Join(o.registry(), folder.Features) }
 
+// warning is what has to be said about the files that were read.
+func (s source) warning() string {
+	if s.read == nil {
+		return ""
+	}
+	return s.read.Warning
+}
+
 // seen is what the network sees of the source: its examples, or features of them.
 func (s source) seen(c *configs.Config, o Options, pool *kernel.Pool) (*data.Split, error) {
 	switch {

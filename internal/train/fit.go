@@ -22,13 +22,13 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 	r.warn()
 	status := Done
 	if r.step == 0 && r.plan.MaxSteps == 0 {
-		return r.finish(BudgetExhausted) // nothing is spent on what no step would use
+		return Result{}, r.untrained() // nothing is spent on what no step would use
 	}
 	if ctx.Err() != nil && r.featureMean == nil {
 		return r.finish(Interrupted) // before anything was paid for
 	}
 	if err := r.centre(); errors.Is(err, release.ErrBudget) {
-		return r.finish(BudgetExhausted)
+		return Result{}, r.untrained()
 	} else if err != nil {
 		return Result{}, err
 	}
@@ -49,7 +49,17 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 			return Result{}, err
 		}
 	}
+	if status == BudgetExhausted && r.step == 0 {
+		return Result{}, r.untrained()
+	}
 	return r.finish(status)
+}
+
+// untrained is the error of a run that is gone on with, that has no step and may make none. Nothing
+// is written: a model would be its initial weights.
+func (r *Run) untrained() error {
+	return fmt.Errorf("%w: %s has no step in a checkpoint, and its ledger holds %d releases, after which not one more stays within ε = %g at δ = %g; expected room for a step. Start a new run; what was released still counts in the ledger of the data",
+		ErrUntrained, r.Dir, r.journal.Len(), r.plan.Budget.Epsilon, r.plan.Delta)
 }
 
 // takeStep is one step of DP-SGD (Abadi et al., arXiv:1607.00133, Algorithm 1).
@@ -131,19 +141,23 @@ func (r *Run) finish(status Status) (Result, error) {
 	if err := r.mean.InPlaceOf(r.model.Values, r.writeModel); err != nil {
 		return Result{}, err
 	}
-	if err := r.statement(status, spent, result.Together).Write(r.Dir); err != nil {
+	claim := r.statement(status, spent, result.Together)
+	if claim.ModelSHA256, err = modelSum(r.Dir); err != nil {
+		return Result{}, err
+	}
+	if err := claim.Write(r.Dir); err != nil {
 		return Result{}, err
 	}
 	r.watcher.Finished(result)
 	return result, nil
 }
 
-// Diverged is the result of a run that had to stop because its parameters left the range of
-// float32.
-func (r *Run) Diverged() (Result, error) {
+// Untested is the result of a run that had to stop and has no model to test: with status Diverged
+// because its parameters left the range of float32, with BudgetExhausted before its first step.
+func (r *Run) Untested(status Status) (Result, error) {
 	spent, err := r.plan.Spent(r.journal.Ledger())
 	return Result{
-		Status: Diverged, Steps: r.step, Answer: spent.Answer(), TestAccuracy: math.NaN(),
+		Status: status, Steps: r.step, Answer: spent.Answer(), TestAccuracy: math.NaN(),
 		Seconds: r.seconds(), LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(),
 	}, err
 }

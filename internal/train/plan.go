@@ -1,8 +1,6 @@
 package train
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
 
@@ -39,13 +37,18 @@ type RunPlan struct {
 	askedNext, askedSpent bool // whether Allows and Spent have told about a fallback
 }
 
-// NewPlan fixes the plan for a training set of n examples. n counts as public.
+// NewPlan fixes the plan for a training set of n examples. n counts as public. A plan that the budget
+// allows no step of matches [setup.ErrPlan].
 func NewPlan(c *configs.Config, n int) (*RunPlan, error) {
 	a, err := account.New(c.Privacy.Accountant)
 	if err != nil {
 		return nil, err
 	}
-	return newPlan(c, n, a, nil, nil)
+	p, err := newPlan(c, n, a, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.affordsAny()
 }
 
 // unit is what the releases of a run protect.
@@ -184,28 +187,4 @@ func (p *RunPlan) calibrate(schedule release.NoiseSchedule) (float64, error) {
 		return composed
 	}
 	return accountant.CalibrateNoiseMultiplier(a, whole, 1, *p.Budget)
-}
-
-// Hash identifies the plan, the shape of its data and the file of the initial weights by its SHA-256,
-// "" if there is none. It is made of public values only: a hash of the training data would let anyone
-// who guesses the data check the guess.
-func (p *RunPlan) Hash(c *configs.Config, o setup.Outline, initial string) string {
-	h := sha256.New()
-	if c.Features.Any() {
-		fmt.Fprintln(h, c.Features.Recipe)
-	}
-	fmt.Fprintf(h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", Identity(c), p.Steps, p.NoiseMultiplier,
-		o.Examples, o.Shape, o.Names)
-	if initial != "" {
-		fmt.Fprintf(h, "initial weights %s\n", initial)
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// Identity is the configuration without what may change between the parts of a run.
-func Identity(c *configs.Config) []byte {
-	same := *c
-	same.Performance, same.Run = configs.Performance{}, configs.Run{}
-	same.Training.PhysicalBatchSize, same.Training.EvaluateEvery = 0, 0
-	return same.YAML()
 }

@@ -29,6 +29,9 @@ import (
 // ErrRunExists: the folder of a new run is taken.
 var ErrRunExists = errors.New("train: the run exists")
 
+// ErrUntrained: a run that was killed has spent its budget and has not one step to show for it.
+var ErrUntrained = errors.New("train: there is no trained model")
+
 // Options are what a run needs besides its configuration. None of them changes what is computed.
 type Options struct {
 	DataDir string // of named data sets; data.DefaultDir when empty
@@ -75,6 +78,7 @@ type Run struct {
 	featureMean []float32   // private; nil before it was released, or if there is none
 	centred     bool        // whether the mean is subtracted from examples
 	plan        *RunPlan
+	identity    string // of the plan, and its hash
 	planHash    string
 	model       *model.Model
 	initial     string // SHA-256 of the file with the weights that it begins with; "" if they are random
@@ -186,6 +190,9 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 	if r.watcher == nil {
 		r.watcher = silent{}
 	}
+	if source.warning() != "" && o.Source == nil {
+		r.watcher.Warned(source.warning())
+	}
 	accounts, err := o.accountants(c)
 	if err != nil {
 		return nil, err
@@ -205,13 +212,19 @@ func (r *Run) build(o Options, a account.Accountants, released *accountant.Ledge
 	if r.plan, err = newPlan(c, source.Examples, a, released, r.pool); err != nil {
 		return err
 	}
+	if released == nil {
+		if err := r.plan.affordsAny(); err != nil {
+			return err
+		}
+	}
 	if r.model, err = setup.Model(c, source.Shape, source.Classes); err != nil {
 		return err
 	}
 	if r.initial, err = setup.Start(c, r.model); err != nil {
 		return err
 	}
-	r.planHash = r.plan.Hash(c, source.Outline, r.initial)
+	r.identity = r.plan.identity(c, source.Outline, r.initial)
+	r.planHash = hashOf(r.identity)
 	if r.examples, err = source.seen(c, o, r.pool); err != nil {
 		return err
 	}
@@ -276,7 +289,7 @@ func (r *Run) claim(dir string) error {
 	err := os.Mkdir(dir, 0o700)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%w: found %s, expected a name that is free; go on with it by `train resume %s` or choose another run.name", ErrRunExists, dir, dir)
+		return fmt.Errorf("%w: found %s, expected a name that is free; go on with it by `train resume %s` or choose another run.name", ErrRunExists, dir, folder.Argument(dir))
 	case err != nil:
 		return fmt.Errorf("train: cannot make the run's folder: %w", err)
 	}
@@ -297,6 +310,9 @@ func (r *Run) fillFolder(registry string) error {
 		return err
 	}
 	if err := r.openDoor(); err != nil {
+		return err
+	}
+	if err := checkpoints.WriteFileAtomic(r.path(folder.Plan), []byte(r.identity), folder.FilePerm); err != nil {
 		return err
 	}
 	r.keepEngines()
@@ -336,7 +352,7 @@ func (r *Run) restore() (begun bool, err error) {
 		return false, err
 	}
 	if state.PlanHash != r.planHash {
-		return false, fmt.Errorf("%w: %s was made with another configuration or other data or other initial weights than %s and what is found now", books.ErrOtherPlan, path, r.path(folder.Config))
+		return false, r.otherPlan(path, state.PlanHash)
 	}
 	if len(state.Parameters) != len(r.model.Values) {
 		return false, fmt.Errorf("%w: %s holds %d parameters, expected %d", books.ErrOtherPlan, path, len(state.Parameters), len(r.model.Values))
