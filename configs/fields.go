@@ -73,7 +73,7 @@ var (
 	withColumns  = &condition{"data.table", "or data.vectors", func(c *Config) bool { return withTable.holds(c) || withVectors.holds(c) }}
 	withOwnData  = &condition{"data.folder", "or data.table or data.vectors", func(c *Config) bool { return withFolder.holds(c) || withTable.holds(c) || withVectors.holds(c) }}
 	hasConstants = &condition{"data.vectors", "left out", func(c *Config) bool { return !withVectors.holds(c) }}
-	withFeatures = &condition{"features.name", or(features.Transforms().Names()[1:]), func(c *Config) bool { return c.Features.Any() }}
+	withFeatures = &condition{"features.name", source.Or(features.Transforms().Names()[1:]), func(c *Config) bool { return c.Features.Any() }}
 	withPictures = &condition{"features.name", "none and examples that are pictures", func(c *Config) bool { return !c.Features.Any() && !withTable.holds(c) && !withVectors.holds(c) }}
 	withInit     = &condition{"model.init", "", func(c *Config) bool { return c.Model.Init != "" }}
 	byNoise      = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
@@ -306,7 +306,7 @@ func elsewhere(name string) string {
 			}
 		}
 		if len(paths) == 1 || len(paths) == 2 {
-			return or(paths)
+			return source.Or(paths)
 		}
 	}
 	return ""
