@@ -260,7 +260,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"data.label", "features.name", "model.init", "model.init_except", "model.freeze", "privacy.clipping", "privacy.clip_schedule", "privacy.noise_schedule", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
+var later = []string{"data.label", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "privacy.clipping", "privacy.clip_schedule", "privacy.noise_schedule", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

@@ -119,7 +119,7 @@ func (d *Dataset) load(dir string, seed uint64) (*Split, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Name, s.identity = d.Name, d.Identity()
+	s.Name, s.identity, s.verified = d.Name, d.Identity(), [2]Set{s.Train, s.Test}
 	for _, part := range []struct {
 		name string
 		set  Set

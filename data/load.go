@@ -47,11 +47,17 @@ type Split struct {
 	Warning     string // what was passed over beside them; "" in most cases
 
 	identity string
+	verified [2]Set // which examples it is the identity of
 }
 
 // Identity is that of the [Dataset] which the examples were read and verified as; "" if there is
-// none, and for every split that was not made by [Load].
-func (s *Split) Identity() string { return s.identity }
+// none, for every split that was not made by [Load], and for one of which a set was exchanged since.
+func (s *Split) Identity() string {
+	if s.verified != [2]Set{s.Train, s.Test} {
+		return ""
+	}
+	return s.identity
+}
 
 // parts are the names of the two sets of a split.
 var parts = [2]string{"train", "test"}

@@ -157,6 +157,61 @@ func TestRecipesAreTold(t *testing.T) {
 	}
 }
 
+// Kept rows are those of the same recipe, pixels and labels, of either set; and where a file stands
+// in the place of the other one, whose fingerprint it has, rows are computed again.
+func TestKeptRowsAreThoseOfThePictures(t *testing.T) {
+	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
+	base := recipes()["patches"]
+	split := &data.Split{Train: noisy(t, 3, shape), Test: noisy(t, 2, shape)}
+	want := base.fingerprint(split)
+	changed := noisy(t, 2, shape)
+	changed.Pixels(1)[5]++
+	relabelled, err := data.NewImages(shape, split.Train.Classes(), []uint8{0, 1, 1}, noisyPixels(t, 3, shape))
+	if err != nil {
+		t.Fatal(err)
+	}
+	single := base
+	single.Transform = &Patches{}
+	*single.Transform.(*Patches) = *base.Transform.(*Patches)
+	single.Transform.(*Patches).Coarse++
+	for what, f := range map[string]store.Fingerprint{
+		"test pixel": base.fingerprint(&data.Split{Train: split.Train, Test: changed}), "label": base.fingerprint(&data.Split{Train: relabelled, Test: split.Test}),
+		"number of coarse filters": single.fingerprint(split),
+	} {
+		if f == want {
+			t.Errorf("another %s has the same fingerprint", what)
+		}
+	}
+	q := Request{Cache: t.TempDir()}
+	if _, err := Compute(base, split, q); err != nil {
+		t.Fatal(err)
+	}
+	train, test := paths(q.Cache, want)
+	if err := os.Rename(train, test); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(test)
+	if err == nil {
+		err = os.WriteFile(train, content, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Compute(base, split, q)
+	if err != nil || again.Test.Len() != split.Test.Len() || again.Train.Len() != split.Train.Len() {
+		t.Errorf("found %d training and %d test rows (%v), expected %d and %d", again.Train.Len(), again.Test.Len(), err, split.Train.Len(), split.Test.Len())
+	}
+}
+
+// noisyPixels are all pixels of [noisy].
+func noisyPixels(t *testing.T, n int, shape data.Shape) (pixels []uint8) {
+	set := noisy(t, n, shape)
+	for i := range n {
+		pixels = append(pixels, set.Pixels(i)...)
+	}
+	return pixels
+}
+
 // A mean that is subtracted leaves rows of unit norm, and each row follows from itself and the mean.
 func TestCentred(t *testing.T) {
 	shape := data.Shape{Height: 12, Width: 12, Channels: 1}

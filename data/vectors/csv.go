@@ -38,11 +38,18 @@ func (r *csvRows) checkHeader() error {
 	if width != r.declared.Width {
 		return r.WrongHeader("found "+columns(width)+" beside the labels", "the declared "+strconv.Itoa(r.declared.Width))
 	}
+	last := -1.0
 	for i, name := range r.Header {
-		// Whole numbers are names that pandas gives; others are a vector that would be passed over.
-		if _, err := strconv.ParseFloat(name, 64); err == nil && i != r.label && strings.ContainsAny(name, ".eE") {
+		number, err := strconv.ParseFloat(name, 64)
+		if err != nil || i == r.label {
+			continue
+		}
+		// Whole numbers that rise are names that pandas gives; others are a vector that would be
+		// passed over, and that errors about columns would show.
+		if !(number > last) || strings.ContainsAny(name, ".eE") {
 			return r.WrongHeader("found a line of numbers", "the names of the columns")
 		}
+		last = number
 	}
 	return nil
 }

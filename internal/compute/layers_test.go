@@ -13,6 +13,7 @@ import (
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 	"dpsgd/model"
+	"dpsgd/perexample"
 )
 
 // shorter writes out what PerLayer promises: each layer of a gradient, weight and bias together, is
@@ -151,5 +152,15 @@ func TestABrokenLayerSpoilsItsExample(t *testing.T) {
 		if !slices.Equal(with, without) || slices.Max(with) == 0 {
 			t.Errorf("%s: examples 7 and 14, whose gradients are not finite, moved the sum", engine)
 		}
+	}
+}
+
+// A layer that is too long for a factor, though its norm is a number, spoils its example and no
+// other: what is left of a gradient without one of its layers is not what was promised.
+func TestALayerWithoutAFactorSpoilsItsExample(t *testing.T) {
+	parts := []clip.Part{clip.Stored([]float32{1, 1}, 1), clip.Stored([]float32{1, 1}, 1)}
+	l := newLayers(clip.PerLayer{ClipNorm: 1}, []perexample.Use{{Parameter: "0.weight"}, {Parameter: "1.weight"}}, parts, [][]float64{{1e60, 1}, {1, 1}}, 2, nil)
+	if found := l.scale(2).SquaredNorms; !math.IsNaN(found[0]) || !(found[1] > 0.9 && found[1] < 1) {
+		t.Errorf("found the squared norms %v, expected no number and a little less than 1", found)
 	}
 }

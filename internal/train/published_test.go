@@ -70,6 +70,28 @@ func TestPublishedPicturesAreReadOnce(t *testing.T) {
 	}
 }
 
+// A kept file of training rows in the place of the test rows, which has their fingerprint, is not
+// taken for them: the accuracy on it, which is published, would be one of training examples.
+func TestTrainingRowsAreNoTestRows(t *testing.T) {
+	published.reads, published.source = 0, tiny.Large(t)
+	c, err := configs.Parse("stripes.yaml", []byte(tiny.Config), append(slices.Clone(tiny.Features), "data.name=stripes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options(t)
+	o.Source = nil
+	create(t, c, o)
+	files, err := filepath.Glob(filepath.Join(o.RunsDir, folder.Features, "*"))
+	if err != nil || len(files) != 2 || filepath.Ext(files[1]) != ".train" {
+		t.Fatalf("found %v (%v), expected the test and the training rows", files, err)
+	}
+	tiny.Write(t, files[0], tiny.Read(t, files[1]))
+	second := create(t, c, o)
+	if n := second.examples.Test.Len(); n != 90 || published.reads != 2 {
+		t.Errorf("found %d test rows after %d reads, expected 90 after 2", n, published.reads)
+	}
+}
+
 func firstRow(r *Run) []uint16 { return slices.Clone(r.examples.Train.(*data.Features).Halves(0)) }
 
 // damage changes the last bit of every file.
