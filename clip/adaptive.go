@@ -12,7 +12,7 @@ import (
 // [Following] is what it does.
 type Adaptive struct {
 	Quantile   float64 // γ, the share of gradients that are to be no longer than the clip norm, in (0, 1)
-	Rate       float64 // η, positive: the clip norm changes by a factor of e^η or a little more at most
+	Rate       float64 // η, positive: a noisy share that is off by x changes the clip norm by e^(η·x)
 	CountShare float64 // sin²φ, the part of the squared bound that goes to counting
 }
 

@@ -171,8 +171,6 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{smallest + "optimizer: {name: adam}", "optimizer.beta2=0.5", "beta2: 0.5"},
 		{smallest + "optimizer: {name: adam}", "optimizer.epsilon=0.5", "epsilon: 0.5"},
 		{smallest + "optimizer: {name: adambc}", "optimizer.second_moment_floor=0.5", "second_moment_floor: 0.5"},
-		{patches, "features.coarse_filters=64", "coarse_filters: 64"},
-		{patches, "features.power=0.5", "power: 0.5"},
 		{smallest, "optimizer.weight_decay=0.5", "weight_decay: 0.5"},
 		{smallest, "optimizer.schedule.name=cosine", "name: cosine"},
 		{smallest, "optimizer.schedule.warmup_steps=5", "warmup_steps: 5"},
