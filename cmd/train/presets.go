@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dpsgd/configs"
+	"dpsgd/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -61,7 +62,7 @@ func (a *app) printPreset(name string) error {
 	if i < 0 {
 		meant, least := "", 3
 		for _, p := range presets {
-			if d := distance(name, p.Name); d < least {
+			if d := spelling.Distance(name, p.Name); d < least {
 				meant, least = " (did you mean "+p.Name+"?)", d
 			}
 		}

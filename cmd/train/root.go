@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"dpsgd/internal/spelling"
 	"errors"
 	"io"
 	"os"
@@ -116,32 +117,11 @@ func flagError(c *cobra.Command, err error) error {
 	}
 	meant, least := "", 3
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := distance(unknown.GetSpecifiedName(), f.Name); d < least || strings.HasPrefix(f.Name, unknown.GetSpecifiedName()) {
+		if d := spelling.Distance(unknown.GetSpecifiedName(), f.Name); d < least || strings.HasPrefix(f.Name, unknown.GetSpecifiedName()) {
 			meant, least = " (did you mean --"+f.Name+"?)", min(d, least)
 		}
 	})
 	return usagef("%w%s", err, meant)
-}
-
-// distance counts the letters that are to be put in, left out or replaced to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range b {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // noArgs and args check positional arguments with an error of ours.

@@ -1,6 +1,10 @@
 package source
 
-import "strings"
+import (
+	"strings"
+
+	"dpsgd/internal/spelling"
+)
 
 // Nearest returns the known name that was probably meant, or "".
 func Nearest(found string, known []string) string {
@@ -11,7 +15,7 @@ func Nearest(found string, known []string) string {
 	}
 	bestDistance := limit + 1
 	for _, name := range known {
-		if d := distance(Squash(found), Squash(name)); d < bestDistance {
+		if d := spelling.Distance(Squash(found), Squash(name)); d < bestDistance {
 			best, bestDistance = name, d
 		}
 	}
@@ -29,27 +33,4 @@ func DidYouMean(name string) string {
 		return ""
 	}
 	return "did you mean " + name + "?"
-}
-
-// distance is the Levenshtein distance of two strings, in bytes: insertions, deletions and
-// substitutions. Long strings are never near a name and are cut short.
-func distance(a, b string) int {
-	a, b = a[:min(len(a), 40)], b[:min(len(b), 40)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitute := diagonal
-			if a[i] != b[j] {
-				substitute++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
