@@ -35,9 +35,12 @@ var ErrUntrained = errors.New("train: there is no trained model")
 // Options are what a run needs besides its configuration. None of them changes what is computed.
 type Options struct {
 	DataDir string // of named data sets; data.DefaultDir when empty
-	RunsDir string // parent of new runs; "runs" when empty
-	Name    string // base of the folder's name when the configuration has none
-	Folder  string // exact name of the folder below RunsDir, whatever the configuration says; "" in most runs
+	// DataFolder is where the data of a person's own lies now, in place of the configured folder; for
+	// [Evaluate] alone.
+	DataFolder string
+	RunsDir    string // parent of new runs; "runs" when empty
+	Name       string // base of the folder's name when the configuration has none
+	Folder     string // exact name of the folder below RunsDir, whatever the configuration says; "" in most runs
 	// Registry is the folder with the ledger of data sets that a new run registers in; RunsDir when
 	// empty.
 	Registry string

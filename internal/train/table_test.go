@@ -17,6 +17,7 @@ import (
 	"dpsgd/internal/describe"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
@@ -149,5 +150,27 @@ func TestBenchmarkOfRows(t *testing.T) {
 	b, err := bench.Run(t.Context(), tableConfig(t, people(t)), "private", 20*time.Millisecond)
 	if err != nil || b.Batch != 50 || b.Steps < 1 {
 		t.Errorf("found %+v (%v)", b, err)
+	}
+}
+
+// Data of one's own that has moved is found where it is said to be; a set with a name has no such
+// folder.
+func TestEvaluateMovedData(t *testing.T) {
+	before, after := people(t), filepath.Join(t.TempDir(), "after")
+	o := tinyrun.Options(t)
+	o.Source = nil
+	r := tinyrun.Fit(t, tinyrun.Create(t, tableConfig(t, before), o))
+	if err := os.Rename(before, after); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := train.Evaluate(r.Run, o); !errors.Is(err, data.ErrMissing) {
+		t.Errorf("found error %v, expected that the data is not there", err)
+	}
+	o.DataFolder = after
+	if s, err := train.Evaluate(r.Run, o); err != nil || s.TestAccuracy != r.TestAccuracy || s.Classes[1].Name != "yes" {
+		t.Errorf("found %+v, error %v, expected accuracy %v", s, err, r.TestAccuracy)
+	}
+	if _, err := train.Evaluate(tinyrun.Train(t, tinyrun.Options(t)).Run, o); !errors.Is(err, setup.ErrPlan) {
+		t.Errorf("found error %v, expected one about a set with a name", err)
 	}
 }
