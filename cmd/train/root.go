@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -14,48 +12,21 @@ import (
 type app struct {
 	out, err io.Writer
 	json     bool
+	stopper
 }
 
 // execute runs one command line and returns its exit code.
 func execute(args []string, out, err io.Writer) int {
-	ctx, stop := untilSignal(context.Background())
+	a := &app{out: out, err: err, stopper: stopper{err: err, exit: os.Exit}}
+	ctx, stop := a.untilSignal(context.Background())
 	defer stop()
-	return executeContext(ctx, args, out, err)
+	return a.execute(ctx, args)
 }
 
-func executeContext(ctx context.Context, args []string, out, err io.Writer) int {
-	a := &app{out: out, err: err}
+func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
 	return a.fail(root.ExecuteContext(ctx))
-}
-
-// untilSignal returns a context that the first SIGINT or SIGTERM ends, for work to be saved. The
-// second one kills.
-func untilSignal(parent context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		select {
-		case s := <-signals:
-			signal.Stop(signals)
-			cancel(interrupted{s})
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		cancel(nil)
-	}
-}
-
-// stopped is the error of a command whose work was ended by its context, after saving.
-func stopped(ctx context.Context) error {
-	if i, ok := context.Cause(ctx).(interrupted); ok {
-		return i
-	}
-	return interrupted{os.Interrupt}
 }
 
 func (a *app) root() *cobra.Command {

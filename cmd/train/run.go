@@ -66,6 +66,8 @@ func (a *app) resumeCommand() *cobra.Command {
 // fit carries out a run and prints its result.
 func (a *app) fit(c *cobra.Command, run *train.Run) error {
 	defer run.Close()
+	a.saves.Store(true)
+	defer a.saves.Store(false)
 	result, err := run.Fit(c.Context())
 	if err != nil {
 		shown := a.display()
