@@ -30,7 +30,7 @@ func (a *app) runCommand() *cobra.Command {
 				return asUsage(err)
 			}
 			run, err := train.Create(config, train.Options{
-				DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: a.watcher(), Computed: a.computed(),
+				DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: a.watcher(), Computed: a.computed(), Waits: a.waits,
 			})
 			if err != nil {
 				return err
@@ -52,7 +52,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		Example: "  train resume runs/digits-1",
 		Args:    args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			run, err := train.Open(args[0], train.Options{DataDir: dataDir, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: a.watcher(), Computed: a.computed()})
+			run, err := train.Open(args[0], train.Options{DataDir: dataDir, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: a.watcher(), Computed: a.computed(), Waits: a.waits})
 			if err != nil {
 				return err
 			}
@@ -82,6 +82,9 @@ func (a *app) fit(c *cobra.Command, run *train.Run) error {
 	}
 	return stopped(c.Context())
 }
+
+// waits tells what a person has to mend before work goes on.
+func (a *app) waits(message string) { fmt.Fprintln(a.err, "train:", message) }
 
 func dataDirFlag(c *cobra.Command, dir *string) {
 	c.Flags().StringVar(dir, "data-dir", "", datasetFolders())

@@ -31,7 +31,7 @@ under way goes on from its checkpoint with the spend of its ledger.`,
 			}
 			watcher := &sweepWatcher{display: a.display(), saves: func() { a.saves.Store(true) }}
 			defer a.saves.Store(false)
-			result, err := sweep.Run(c.Context(), file, sweep.Options{DataDir: dataDir, RunsDir: runsDir, Watcher: watcher})
+			result, err := sweep.Run(c.Context(), file, sweep.Options{DataDir: dataDir, RunsDir: runsDir, Watcher: watcher, Waits: a.waits})
 			if err != nil {
 				watcher.endBar()
 				return err

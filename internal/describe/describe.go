@@ -6,6 +6,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/memory"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
 	"dpsgd/model"
@@ -71,6 +72,9 @@ const curvePoints = 10
 func Describe(c *configs.Config, examples int) (*Description, error) {
 	o, err := setup.OutlineOf(c, examples)
 	if err != nil {
+		return nil, err
+	}
+	if err := memory.Check(c, o); err != nil {
 		return nil, err
 	}
 	plan, err := train.NewPlan(c, o.Examples)

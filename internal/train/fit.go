@@ -7,7 +7,6 @@ import (
 	"math"
 	"time"
 
-	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
 	"dpsgd/release"
@@ -16,12 +15,17 @@ import (
 // Fit carries out the plan from the current step and writes everything a run leaves behind. When
 // ctx is done it finishes the current step, saves, and returns with status Interrupted.
 func (r *Run) Fit(ctx context.Context) (Result, error) {
-	r.started = time.Now()
+	r.started, r.ctx, r.saved, r.tried = time.Now(), ctx, r.step, r.step
 	r.watcher.Started(r.overview())
 	r.warn()
 	status := Done
 	if r.step == 0 && r.plan.MaxSteps == 0 {
 		return r.finish(BudgetExhausted) // nothing is spent on what no step would use
+	}
+	if lost := r.journal.Len() - r.means() - r.step; r.step == 0 && lost > 0 {
+		if fits, err := r.plan.Allows(r.journal.Ledger(), r.plan.Event(0)); err == nil && !fits {
+			return Result{}, fmt.Errorf("%w: %s counts %d releases, and the newest checkpoint is from before the first step; there is no model to go on with or to write", ErrNothingSaved, r.path(folder.Ledger), lost)
+		}
 	}
 	if ctx.Err() != nil && r.featureMean == nil {
 		return r.finish(Interrupted) // before anything was paid for
@@ -41,11 +45,11 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 			status = BudgetExhausted
 			break
 		}
-		if err != nil {
-			return Result{}, err
+		if err == nil {
+			err = r.due()
 		}
-		if err := r.due(); err != nil {
-			return Result{}, err
+		if err != nil {
+			return Result{}, r.rescue(err)
 		}
 	}
 	return r.finish(status)
@@ -104,7 +108,7 @@ func (r *Run) finish(status Status) (Result, error) {
 		return Result{}, err
 	}
 	if err := r.evaluate(); err != nil {
-		return Result{}, err
+		return Result{}, r.rescue(err)
 	}
 	spent, err := r.plan.Spent(r.journal.Ledger())
 	if err != nil {
@@ -125,7 +129,8 @@ func (r *Run) finish(status Status) (Result, error) {
 	if err := r.mean.InPlaceOf(r.model.Values, r.writeModel); err != nil {
 		return Result{}, err
 	}
-	if err := r.statement(status, spent, result.Together).Write(r.Dir); err != nil {
+	statement := r.statement(status, spent, result.Together)
+	if err := r.persist(saving{"the privacy statement", folder.Statement, 1 << 16, statement.Write, false}); err != nil {
 		return Result{}, err
 	}
 	r.watcher.Finished(result)
@@ -156,24 +161,6 @@ func (r *Run) evaluate() error {
 		return err
 	}
 	return r.writeMetrics(r.progress(spent))
-}
-
-// save writes a checkpoint of the current step.
-func (r *Run) save() error {
-	state := r.update.State()
-	r.mean.Keep(state.Slots)
-	if r.featureMean != nil {
-		state.Slots[meanSlot] = r.featureMean
-	}
-	_, err := checkpoints.Save(r.path(folder.Checkpoints), &checkpoints.State{
-		Step: r.step, Parameters: r.model.Values,
-		OptimizerStep: state.Step, Slots: state.Slots,
-		LedgerEntries: r.journal.Len(), LedgerHash: r.journal.Hash(), PlanHash: r.planHash,
-	})
-	if err != nil {
-		return fmt.Errorf("train: step %d: %w", r.step, err)
-	}
-	return nil
 }
 
 // warn tells about fallbacks of the accountant that are new.
