@@ -85,6 +85,8 @@ func TestWrongInputs(t *testing.T) {
 		{"nothing to solve", []string{"calibrate", "--solve", "steps"}, exitUsage, "found --solve steps, expected noise-multiplier or sampling-probability"},
 		{"unknown relation", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--relation", "swap"), exitUsage, "found --relation swap, expected add-or-remove-one, replace-one or zero-out"},
 		{"empty group", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--group-size", "0"), exitUsage, "found --group-size 0, expected at least 1"},
+		{"too large to run", []string{"run", "--set", "performance.max_memory=1MiB"}, exitUsage, "too little memory: the configuration needs about "},
+		{"too large to describe", []string{"describe", "--set", "performance.max_memory=1MiB"}, exitUsage, "expected at most the 1 MiB of performance.max_memory; "},
 		{"groups that would take hours", question("--sampling-probability", "0.1", "--steps", "1000", "--delta", "1e-5", "--group-size", "1000000"), exitUsage, "found a group of 1000000 records in Poisson samples, expected at most 1000"},
 		{"groups that nobody can analyse", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--group-size", "2", "--relation", "replace-one"), exitUsage, "accountant: "},
 		{"flags beside the batch", []string{"epsilon", "--batch", "--delta", "1e-5"}, exitUsage, "found --delta beside --batch, expected nothing: the lines say everything"},

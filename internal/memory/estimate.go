@@ -112,7 +112,7 @@ func Check(c *configs.Config, o setup.Outline) error {
 // advice is what to change: where most of the memory goes, or what is too much alone.
 func (e Estimate) advice(c *configs.Config, limit float64) string {
 	switch most := max(e.Graph, e.Parameters, e.Examples); {
-	case most == e.Parameters || e.Parameters > limit || most == e.Graph && e.batch == 1:
+	case most == e.Parameters, most == e.Graph && (e.batch == 1 || e.Parameters > limit):
 		return fmt.Sprintf("choose a smaller network: layer %s (%s) has %d parameters and an output of %v", e.largest.Name, e.largest.Kind, e.largest.Parameters, e.largest.Output)
 	case most == e.Graph:
 		return fmt.Sprintf("choose a training.physical_batch_size below %d, which costs time and no privacy, or a smaller network", e.batch)
