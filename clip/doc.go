@@ -6,7 +6,10 @@
 //
 //	cᵢ = round(wᵢ·gᵢ/g), integers that count if g·‖cᵢ‖ ≤ C, and add zero if not;    Σᵢ cᵢ
 //
-// [Policies] lists the policies that a configuration can name.
+// [Policies] lists the policies that a configuration can name. A [Layered] one scales each layer
+// of a gradient before it scales the whole. A [Moving] one has another clip norm in every release,
+// and one bound C in all of them: it scales gradients to C, and noisy sums are scaled back. The
+// clip norm follows a [Schedule], or what a [Counting] policy learns from what was released.
 //
 // # The guarantee
 //

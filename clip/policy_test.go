@@ -52,7 +52,8 @@ func TestFlatEdgeCases(t *testing.T) {
 func square(x float64) float64 { return x * x }
 
 // schemes are all policies, set in several ways; every one passes the contract.
-var schemes = []Scheme{&Flat{}, &Automatic{StabilityConstant: 0.01}, &Automatic{StabilityConstant: 1e-9}, &Normalised{}}
+var schemes = []Scheme{&Flat{}, &Automatic{StabilityConstant: 0.01}, &Automatic{StabilityConstant: 1e-9}, &Normalised{}, &PerLayer{},
+	&Adaptive{Quantile: 0.5, Rate: 0.2, CountShare: 0.001}, &Adaptive{Quantile: 0.9, Rate: 1, CountShare: 0.05}}
 
 // The contract of Policy: whatever the norm, the scaled gradient stays below the bound by the
 // margin, what is broken counts for nothing, and what a norm makes of an example does not depend on
@@ -106,6 +107,8 @@ func TestPoliciesFollowTheirFormulas(t *testing.T) {
 		{&Flat{}, func(norm float64) float64 { return math.Min(1, c/norm) }},
 		{&Automatic{StabilityConstant: 0.01}, func(norm float64) float64 { return c / (norm + 0.01) }},
 		{&Normalised{}, func(norm float64) float64 { return c / norm }},
+		{&PerLayer{}, func(norm float64) float64 { return math.Min(1, c/norm) }},
+		{&Adaptive{Quantile: 0.5, Rate: 0.2, CountShare: 0.36}, func(norm float64) float64 { return 0.8 * math.Min(1, c/norm) }},
 	} {
 		for _, norm := range []float64{1e-6, 1e-3, 0.1, 0.69, 0.71, 1, 30, 1e9} {
 			factor := []float32{7}
@@ -140,7 +143,7 @@ func TestNewRefuses(t *testing.T) {
 			}
 		}
 	}
-	for _, scheme := range []Scheme{nil, &Automatic{}, &Automatic{StabilityConstant: math.NaN()}, &Automatic{StabilityConstant: -1}} {
+	for _, scheme := range []Scheme{nil, &Automatic{}, &Automatic{StabilityConstant: math.NaN()}, &Automatic{StabilityConstant: -1}, &Adaptive{}, &Adaptive{Quantile: 1, Rate: 0.2, CountShare: 0.001}, &Adaptive{Quantile: 0.5, Rate: 0.2, CountShare: 0.9}} {
 		if _, err := New(scheme, 1); !errors.Is(err, ErrPolicy) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("New(%+v): error is %v, want a line that wraps %v", scheme, err, ErrPolicy)
 		}

@@ -20,7 +20,7 @@ type Scheme interface {
 // Policies is every clipping policy that a configuration can name: to add one, write its file and
 // add its kind here.
 func Policies() setting.Kinds[Scheme] {
-	return setting.Kinds[Scheme]{flat, automatic, normalised}
+	return setting.Kinds[Scheme]{flat, automatic, normalised, perLayer, adaptive}
 }
 
 // schemeKind is a row of [Policies]. Its name is what the scheme itself says.

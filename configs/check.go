@@ -104,8 +104,8 @@ func checkWarmup(r *source.Report, c *Config, doc document, bad map[string]bool)
 	}
 }
 
-// checkByNoise refuses a learning rate that follows from the noise where the update rule does not
-// say how far noise moves a parameter.
+// checkByNoise refuses a learning rate that follows from the noise where nobody can say ahead how
+// far noise moves a parameter.
 func checkByNoise(r *source.Report, c *Config, doc document, bad map[string]bool) {
 	const rate, rule = "optimizer.learning_rate", "optimizer.name"
 	if !doc.has(rate) || bad[rate] || bad[rule] || !c.Optimizer.ByNoise() {
@@ -113,5 +113,8 @@ func checkByNoise(r *source.Report, c *Config, doc document, bad map[string]bool
 	}
 	if name := c.Optimizer.Rule.Name(); name != "sgd" && name != "momentum" {
 		r.Addf(doc[rate].value.At, rate, "found by_noise with %s %s, expected a number, or sgd or momentum", rule, name)
+	}
+	if name := c.Privacy.Clipping.Name(); name == "adaptive" {
+		r.Addf(doc[rate].value.At, rate, "found by_noise with privacy.clipping %s, whose noise is not known ahead, expected a number or another clipping", name)
 	}
 }

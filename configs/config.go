@@ -32,12 +32,12 @@ type Data struct {
 	Name     string   // a data set that the program knows; "" with a folder or a table
 	Folder   string   // of pictures, <folder>/train/<class>/* and <folder>/test/<class>/*; or ""
 	Table    string   // <table>/train.csv and <table>/test.csv; or ""
-	Vectors  string   // <vectors>/train.npy or .safetensors, and so on; or ""
+	Vectors  string   // <vectors>/train.npy, .safetensors, .csv or .parquet, and so on; or ""
 	Classes  []string // in label order: with a folder the names of the class folders, with a table the values of Label
 	Size     Size     // with a folder: pictures are resized to this, in pixels
 	Channels int      // with a folder: 1 is grey, 3 is colour
 	Columns  []string // with a table: the columns with the numbers that the network sees
-	Label    string   // with a table: the column with the class
+	Label    string   // with a table, or vectors in a file with columns: the column with the class
 	Width    int      // with vectors: numbers in each
 	Mean     []float64
 	Std      []float64 // the network sees (x - Mean) / Std, x a pixel in [0,1] or a number; one value each, or one per channel or column
@@ -93,6 +93,7 @@ type Privacy struct {
 	Delta           float64 // in (0,1)
 	ClipNorm        float64 // C: bound on the L2 norm of one example's gradient
 	Clipping        clip.Scheme
+	ClipSchedule    clip.Schedule
 	NoiseSchedule   release.NoiseSchedule
 	Accountant      string // exact, pld or rdp
 }
@@ -177,6 +178,7 @@ func DefaultConfig() Config {
 			ClipNorm: 1,
 			Clipping: &clip.Flat{},
 
+			ClipSchedule:  &clip.ConstantNorm{},
 			NoiseSchedule: &release.ConstantNoise{},
 
 			Accountant: "exact",

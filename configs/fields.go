@@ -10,6 +10,7 @@ import (
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/data/augmentation"
+	"dpsgd/data/pictures"
 	"dpsgd/features"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
@@ -69,13 +70,15 @@ var (
 	withFolder   = &condition{"data.folder", "", func(c *Config) bool { return c.Data.Folder != "" }}
 	withTable    = &condition{"data.table", "", func(c *Config) bool { return c.Data.Table != "" }}
 	withVectors  = &condition{"data.vectors", "", func(c *Config) bool { return c.Data.Vectors != "" }}
+	withColumns  = &condition{"data.table", "or data.vectors", func(c *Config) bool { return withTable.holds(c) || withVectors.holds(c) }}
 	withOwnData  = &condition{"data.folder", "or data.table or data.vectors", func(c *Config) bool { return withFolder.holds(c) || withTable.holds(c) || withVectors.holds(c) }}
 	hasConstants = &condition{"data.vectors", "left out", func(c *Config) bool { return !withVectors.holds(c) }}
-	withFeatures = &condition{"features.name", or(features.Transforms().Names()[1:]), func(c *Config) bool { return c.Features.Any() }}
+	withFeatures = &condition{"features.name", source.Or(features.Transforms().Names()[1:]), func(c *Config) bool { return c.Features.Any() }}
 	withPictures = &condition{"features.name", "none and examples that are pictures", func(c *Config) bool { return !c.Features.Any() && !withTable.holds(c) && !withVectors.holds(c) }}
 	withInit     = &condition{"model.init", "", func(c *Config) bool { return c.Model.Init != "" }}
 	byNoise      = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
 	withPoisson  = &condition{"training.sampling", "poisson", func(c *Config) bool { return c.Training.Sampling == release.Poisson{} }}
+	movableNorm  = &condition{"privacy.clipping", "flat or per_layer", func(c *Config) bool { return slices.Contains([]string{"flat", "per_layer"}, c.Privacy.Clipping.Name()) }}
 	withDigits   = &condition{"data.name", "digits", func(c *Config) bool { return c.Data.Name == "digits" }}
 )
 
@@ -97,11 +100,11 @@ var dataFields = []*field{
 	{"data.name", datasetName{}, func(c *Config) any { return &c.Data.Name },
 		"A data set that the program knows: " + datasetDocs() + ".", nil},
 	{"data.folder", folder, func(c *Config) any { return &c.Data.Folder },
-		"A folder of your own pictures, <folder>/train/<class>/*.png and <folder>/test/<class>/*.png (or .jpg, .jpeg).", nil},
+		"A folder of your own pictures, <folder>/train/<class>/*.png and <folder>/test/<class>/*.png (or " + pictures.Extensions() + ").", nil},
 	{"data.table", folder, func(c *Config) any { return &c.Data.Table },
 		"A folder with a table of your own, <table>/train.csv and <table>/test.csv: comma-separated values, with the names of the columns in the first line.", nil},
 	{"data.vectors", folder, func(c *Config) any { return &c.Data.Vectors },
-		"A folder with vectors of features that a public model computed, one per example: <vectors>/train.npy and train-labels.npy, test.npy and test-labels.npy, or train.safetensors and test.safetensors with the tensors features and labels. Each is scaled to length 1.", nil},
+		"A folder with vectors of features that a public model computed, one per example: <vectors>/train.npy and train-labels.npy, test.npy and test-labels.npy, or train.safetensors and test.safetensors with the tensors features and labels, or .csv or .parquet files of which one column, data.label, holds the class by name or number and all others the vector; there, labels may also stand in train-labels.npy and test-labels.npy. Each vector is scaled to length 1.", nil},
 	{"data.classes", byExamples{listOf[string]{of: className, min: 2, max: 1000, what: "names", distinct: true}, listOf[string]{of: labelValue, min: 2, max: 256, what: "names", distinct: true}}, func(c *Config) any { return &c.Data.Classes },
 		"The names of the class folders, the values of the label column, or what the labels 0, 1, … of vectors mean; declared here because the list must not depend on the examples.", withOwnData},
 	{"data.size", sizes{setting.Integer{Min: 1, Max: 1024}}, func(c *Config) any { return &c.Data.Size },
@@ -111,7 +114,7 @@ var dataFields = []*field{
 	{"data.columns", listOf[string]{of: columnName, min: 1, max: data.MaxColumns, what: "names", distinct: true}, func(c *Config) any { return &c.Data.Columns },
 		"The columns with the numbers that the network sees, in its order; other columns are passed over.", withTable},
 	{"data.label", columnName, func(c *Config) any { return &c.Data.Label },
-		"The column that holds one of the classes.", withTable},
+		"The column that holds one of the classes; of vectors in .csv or .parquet, the last one where nothing is said.", withColumns},
 	{"data.width", setting.Integer{Min: 1, Max: data.MaxFeatures}, func(c *Config) any { return &c.Data.Width },
 		"How many numbers each vector has.", withVectors},
 	{"data.mean", byExamples{perChannel(0, 1, 3), perChannel(-data.MaxNormalisation, data.MaxNormalisation, data.MaxColumns)}, func(c *Config) any { return &c.Data.Mean },
@@ -154,7 +157,7 @@ var modelFields = []*field{
 }
 
 func privacyFields(policies setting.Kinds[clip.Scheme]) []*field {
-	return slices.Concat(budgetFields, clippingFields(policies), noiseFields, accountantFields)
+	return slices.Concat(budgetFields, clippingFields(policies), clipScheduleFields, noiseFields, accountantFields)
 }
 
 var budgetFields = []*field{
@@ -171,9 +174,14 @@ func clippingFields(policies setting.Kinds[clip.Scheme]) []*field {
 		{"privacy.clip_norm", setting.Number{Min: 0, Max: 1e6, OpenMin: true}, func(c *Config) any { return &c.Privacy.ClipNorm },
 			"Bound on the L2 norm of one example's gradient.", nil},
 		{"privacy.clipping", kindOf[clip.Scheme](policies), func(c *Config) any { return &c.Privacy.Clipping },
-			"How gradients are scaled to the bound: flat shortens those that are longer; automatic and normalised also lengthen those that are shorter, so that clip_norm only multiplies the learning rate.", nil},
+			"How gradients are scaled to the bound: flat shortens those that are longer; automatic and normalised also lengthen those that are shorter, so that clip_norm only multiplies the learning rate; per_layer shortens each layer by itself, to equal shares of the bound; adaptive shortens like flat, to a norm that begins at clip_norm and follows a quantile of the norms.", nil},
 	}, argumentFields("privacy.clipping", policies, func(c *Config) named { return c.Privacy.Clipping })...)
 }
+
+var clipScheduleFields = append([]*field{
+	{"privacy.clip_schedule", kindOf[clip.Schedule](clip.Schedules()), func(c *Config) any { return &c.Privacy.ClipSchedule },
+		"How the clip norm changes over the steps, in a way that is public; clip_norm is that of the first one. The noise on gradients changes with it, and what a step costs stays the same.", movableNorm},
+}, argumentFields("privacy.clip_schedule", clip.Schedules(), func(c *Config) named { return c.Privacy.ClipSchedule })...)
 
 var noiseFields = append([]*field{
 	{"privacy.noise_schedule", kindOf[release.NoiseSchedule](release.NoiseSchedules()), func(c *Config) any { return &c.Privacy.NoiseSchedule },
@@ -254,7 +262,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"features.name", "model.init", "model.init_except", "model.freeze", "performance.max_memory", "privacy.clipping", "privacy.noise_schedule", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
+var later = []string{"data.label", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.noise_schedule", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {
@@ -289,13 +297,18 @@ func children(section string) []string {
 	return names
 }
 
-// elsewhere returns the path of the field with this last part, if there is exactly one.
+// elsewhere returns the path of the field with this last part, of two "a or b", of more "".
 func elsewhere(name string) string {
 	for _, name := range append(synonyms(name), name) {
 		isNamed := func(f *field) bool { return strings.HasSuffix(f.path, "."+name) }
-		i := slices.IndexFunc(fields, isNamed)
-		if i >= 0 && !slices.ContainsFunc(fields[i+1:], isNamed) {
-			return fields[i].path
+		var paths []string
+		for _, f := range fields {
+			if isNamed(f) {
+				paths = append(paths, f.path)
+			}
+		}
+		if len(paths) == 1 || len(paths) == 2 {
+			return source.Or(paths)
 		}
 	}
 	return ""

@@ -80,6 +80,11 @@ func argumentsOfKinds() map[string]bool {
 			paths["features."+a.Name] = true
 		}
 	}
+	for _, k := range clip.Schedules() {
+		for _, a := range setting.Arguments(k.New()) {
+			paths["privacy."+a.Name] = true
+		}
+	}
 	for _, k := range release.NoiseSchedules() {
 		for _, a := range setting.Arguments(k.New()) {
 			paths["privacy."+a.Name] = true

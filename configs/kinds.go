@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 )
@@ -61,7 +62,7 @@ func argumentFields[T named](choice string, kinds setting.Kinds[T], chosen func(
 			return own.Value
 		}}
 		if len(owners[a.Name]) < len(kinds) {
-			out[i].only = &condition{choice, or(owners[a.Name]), func(c *Config) bool {
+			out[i].only = &condition{choice, source.Or(owners[a.Name]), func(c *Config) bool {
 				return slices.Contains(owners[a.Name], chosen(c).Name())
 			}}
 		}
@@ -76,15 +77,6 @@ func docs[T any](kinds setting.Kinds[T]) string {
 		lines[i] = k.Name + " (" + k.Doc + ")"
 	}
 	return strings.Join(lines, ", ")
-}
-
-// or joins names as in "a, b or c".
-func or(names []string) string {
-	last := len(names) - 1
-	if last == 0 {
-		return names[0]
-	}
-	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // union lists the arguments of all kinds, each name once, and which kinds have it. The order keeps

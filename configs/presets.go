@@ -2,6 +2,7 @@ package configs
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -68,7 +69,12 @@ func Load(nameOrPath string, overrides []string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(file, src, overrides)
+	c, err := Parse(file, src, overrides)
+	var problems Problems
+	if errors.As(err, &problems) && file != nameOrPath {
+		problems.OfPreset(nameOrPath, overrides)
+	}
+	return c, err
 }
 
 // open returns a name for messages and the source of a preset or of the file at a path.
@@ -84,6 +90,9 @@ func open(nameOrPath string, presets []Preset, what string) (file string, src []
 	if os.IsNotExist(err) && !strings.ContainsAny(nameOrPath, `/\.`) {
 		expected := source.Hinted("a path or "+setting.Choice(known).Expected(), source.DidYouMean(nearest(nameOrPath, known)))
 		return "", nil, fmt.Errorf("configs: found no %s and no file %q, expected %s", what, nameOrPath, expected)
+	}
+	if _, dangling := os.Readlink(nameOrPath); os.IsNotExist(err) && dangling == nil {
+		return "", nil, fmt.Errorf("configs: found the link %s to nothing, expected the file of a %s", nameOrPath, what)
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("configs: cannot read a configuration: %w", err)

@@ -20,7 +20,8 @@ type Sweep struct {
 	Grid  []Axis   // in file order
 	Seeds []uint64 // of training.seed; empty leaves the seed of the base
 
-	file string // for messages and for a relative Base
+	file   string // for messages and for a relative Base
+	baseAt source.Position
 }
 
 // Axis is one key of the grid with its values as YAML.
@@ -81,6 +82,7 @@ func (s *Sweep) decode(r *source.Report, e source.Entry) {
 	case "name":
 		decode(sweepName, r, e.Value, e.Key, &s.Name)
 	case "base":
+		s.baseAt = e.Value.At
 		decode(basePath, r, e.Value, e.Key, &s.Base)
 	case "set":
 		s.decodeSet(r, e.Value)

@@ -36,7 +36,7 @@ func (s *Sweep) Trials() ([]Trial, error) {
 	base := s.base()
 	file, src, err := open(base, Presets(), "preset")
 	if err != nil {
-		return nil, fmt.Errorf("base of %s: %w", s.file, err)
+		return nil, Problems{{Position: s.baseAt, Key: "base", Message: strings.TrimPrefix(err.Error(), "configs: ")}}
 	}
 	axes := s.axes()
 	labels := labels(axes)

@@ -5,7 +5,7 @@ var cifar10 = Dataset{
 	Shape:   cifarShape,
 	Classes: []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"},
 	Train:   50000, Test: 10000,
-	Load:    cifar10Files.load,
+	Load: cifar10Files.load, Verified: cifar10Files.members,
 	Unpack:  cifar10Files.unpack,
 	Files:   []File{{Name: cifar10Files.archive, Size: 170052171}},
 	Mirrors: []string{"https://www.cs.toronto.edu/~kriz/"},

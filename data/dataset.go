@@ -26,6 +26,10 @@ type Dataset struct {
 	// sets that are drawn.
 	Load func(set *Dataset, folder string, seed uint64) (*Split, error)
 
+	// Verified are the unpacked files that Load holds against their checksums, and makes all
+	// examples of; none where it draws them, or verifies nothing.
+	Verified []File
+
 	// Files are what is downloaded into the folder, from the first of Mirrors that
 	// has it; none when there is nothing to fetch.
 	Files   []File
@@ -96,13 +100,26 @@ func Find(name string) *Dataset {
 	return nil
 }
 
+// Identity tells the examples of the set from all others, by the checksums of its files: so nothing
+// has to be read for it. It is "" where Load verifies none.
+func (d *Dataset) Identity() string {
+	if len(d.Verified) == 0 {
+		return ""
+	}
+	identity := fmt.Sprintf("%s %v %q", d.Name, d.Shape, d.Classes)
+	for _, f := range d.Verified {
+		identity += " " + f.SHA256
+	}
+	return identity
+}
+
 // load reads the set below dir and holds it against its declaration.
 func (d *Dataset) load(dir string, seed uint64) (*Split, error) {
 	s, err := d.Load(d, filepath.Join(dir, d.Name), seed)
 	if err != nil {
 		return nil, err
 	}
-	s.Name = d.Name
+	s.Name, s.identity, s.verified = d.Name, d.Identity(), [2]Set{s.Train, s.Test}
 	for _, part := range []struct {
 		name string
 		set  Set

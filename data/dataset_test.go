@@ -70,6 +70,54 @@ func TestLoadedSetsAreHeldAgainstTheirDeclaration(t *testing.T) {
 	wantError(t, err, ErrInvalid, "tiny holds 1 test examples")
 }
 
+// An identity stands for the examples without a look at them, so it is theirs alone: it changes with
+// every file, and a split of which somebody exchanged a set has none.
+func TestIdentityIsThatOfTheExamples(t *testing.T) {
+	set, contents := tiny()
+	dir := t.TempDir()
+	for i, f := range set.idxFiles {
+		write(t, contents[i], dir, "tiny", f.Name)
+	}
+	unverified, err := set.Dataset.load(dir, 0)
+	if err != nil || unverified.Identity() != "" {
+		t.Fatalf("without checksums: found the identity %q (%v), expected none", unverified.Identity(), err)
+	}
+	set.Verified = set.idxFiles[:]
+	read, err := set.Dataset.load(dir, 0)
+	if err != nil || read.Identity() == "" || read.Identity() != set.Identity() {
+		t.Fatalf("found the identity %q (%v), expected %q", read.Identity(), err, set.Identity())
+	}
+	fewer, err := NewImages(set.Shape, set.Classes, []uint8{0}, make([]uint8, set.Shape.Values()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, exchanged := range []Split{{Train: fewer, Test: read.Test}, {Train: read.Train, Test: fewer}} {
+		s := *read
+		if s.Train, s.Test = exchanged.Train, exchanged.Test; s.Identity() != "" {
+			t.Errorf("with another set: found the identity %q, expected none", s.Identity())
+		}
+	}
+	seen := map[string]string{set.Identity(): "the set itself"}
+	for i, f := range set.Verified {
+		other := *set.Dataset
+		other.Verified = slices.Clone(set.Verified)
+		other.Verified[i].SHA256 = strings.Repeat("0", 64)
+		if before := seen[other.Identity()]; before != "" {
+			t.Errorf("with another %s: found the identity of %s", f.Name, before)
+		}
+		seen[other.Identity()] = f.Name
+	}
+	for what, change := range map[string]func(*Dataset){
+		"name": func(d *Dataset) { d.Name = "other" }, "shape": func(d *Dataset) { d.Shape.Height++ }, "classes": func(d *Dataset) { d.Classes = []string{"b", "a"} },
+	} {
+		other := *set.Dataset
+		change(&other)
+		if before := seen[other.Identity()]; before != "" {
+			t.Errorf("with another %s: found the identity of %s", what, before)
+		}
+	}
+}
+
 func TestRegisterRefuses(t *testing.T) {
 	good := Dataset{Name: "mine", Doc: "rows", Shape: Row(2), Classes: []string{"a", "b"}, Train: 1, Test: 1, Load: drawnDigits.Load}
 	for says, change := range map[string]func(*Dataset){

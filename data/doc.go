@@ -16,7 +16,7 @@
 //     vectors reads.
 //
 // The named sets are the published ones and nothing else: structure, sizes, labels and the SHA-256
-// of every unpacked file are checked at each start. [Fetch] downloads them. Without Spec.Dir the
+// of every unpacked file are checked whenever they are read. [Fetch] downloads them. Without Spec.Dir the
 // files are looked for in [DefaultDir]:
 //
 //	<dir>/mnist/train-images-idx3-ubyte.gz          (and three more; or without .gz)

@@ -5,18 +5,20 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"dpsgd/data/pictures"
 )
 
 // loadFolder reads <folder>/train/<class>/ and <folder>/test/<class>/. The class folders must be
-// exactly the declared classes. In each, files with the extension .png, .jpg or .jpeg (in any case)
-// are pictures; names that start with a dot and other extensions are passed over. The order is that
-// of the classes, then of the file names, so it does not depend on the machine.
+// exactly the declared classes. In each, files that package pictures knows by their extension are
+// pictures. Names that start with a dot are passed over, and so are a few other files, with a
+// warning. The order is that of the classes, then of the file names, so it does not depend on the
+// machine.
 //
-// Links are followed inside the folder and refused when they lead out of it.
+// Links are followed, wherever they lead: a folder may be a choice of the files of another one.
 func loadFolder(spec Spec) (*Split, error) {
 	shape := Shape{spec.Height, spec.Width, spec.Channels}
 	if err := checkShape(shape); err != nil {
@@ -25,24 +27,29 @@ func loadFolder(spec Spec) (*Split, error) {
 	if err := checkClasses(spec.Classes); err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(spec.Folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("data: %w: there is no folder %s", ErrMissing, spec.Folder)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("data: folder of pictures: %w", err)
-	}
-	defer root.Close()
 	// Both parts are listed before a picture is decoded: mistakes show at once.
 	var listed [2][]picture
+	others := pictures.Others{}
 	for i, part := range parts {
-		if listed[i], err = listPart(root, part, spec.Classes); err != nil {
+		var err error
+		if listed[i], err = listPart(spec, part, others); err != nil {
 			return nil, err
 		}
 	}
-	return splitOf(filepath.Base(filepath.Clean(spec.Folder)), func(part int) (*Images, error) {
-		return readPictures(root, listed[part], shape, spec.Classes)
+	split, err := splitOf(filepath.Base(filepath.Clean(spec.Folder)), func(part int) (*Images, error) {
+		return readPictures(listed[part], shape, spec.Classes)
 	})
+	if err == nil && others.Len() > 0 {
+		split.Warning = fmt.Sprintf("data: found %s in %s beside the pictures, passed over; read are %s", others, spec.Folder, pictures.Extensions())
+	}
+	return split, err
+}
+
+// CountPictures returns how many pictures the part "train" or "test" of a folder has, by the names of
+// the files alone.
+func CountPictures(spec Spec, part string) (int, error) {
+	found, err := listPart(spec, part, pictures.Others{})
+	return len(found), err
 }
 
 // checkClasses makes sure that each class can be the name of one folder.
@@ -63,91 +70,122 @@ func checkClasses(classes []string) error {
 
 // picture is a file of the folder and its class.
 type picture struct {
-	path  string // inside the folder, with slashes
+	path  string
 	label uint8
 }
 
-// listPart lists the pictures of "train" or "test".
-func listPart(root *os.Root, part string, classes []string) ([]picture, error) {
-	where := filepath.Join(root.Name(), part)
-	entries, err := readDir(root, part)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("data: %w: there is no folder %s (expected train and test, each with a folder for each class)", ErrMissing, where)
-	}
+// readPictures decodes, resizes and stores pictures on all processors. The error
+// names the first picture, in their order, that cannot be read.
+func readPictures(files []picture, shape Shape, classes []string) (*Images, error) {
+	total, err := product(len(files), shape.Values())
 	if err != nil {
-		return nil, fmt.Errorf("data: %s: %w", where, err)
+		return nil, fmt.Errorf("data: pictures: %w", err)
+	}
+	labels, pixels := make([]uint8, len(files)), make([]uint8, total)
+	size := shape.Values()
+	err = parallel(len(files), func(i int) error {
+		labels[i] = files[i].label
+		if err := pictures.Read(files[i].path, pictures.Size(shape), pixels[i*size:(i+1)*size]); err != nil {
+			return fmt.Errorf("data: %w: picture %s: %w", ErrInvalid, files[i].path, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return NewImages(shape, classes, labels, pixels)
+}
+
+// listPart lists the pictures of "train" or "test", and adds up the other files that it passes over.
+func listPart(spec Spec, part string, others pictures.Others) ([]picture, error) {
+	where := filepath.Join(spec.Folder, part)
+	if _, err := readDir(spec.Folder, "expected a folder with train and test"); err != nil {
+		return nil, err
+	}
+	entries, err := readDir(where, "expected train and test, each with a folder for each class")
+	if err != nil {
+		return nil, err
 	}
 	for _, e := range entries {
-		if e.IsDir() && !slices.Contains(classes, e.Name()) {
-			return nil, fmt.Errorf("data: %w: folder %s is not one of the declared classes %s", ErrInvalid, filepath.Join(where, e.Name()), quoted(classes))
+		path := filepath.Join(where, e.Name())
+		if mode, _ := follow(path, e); mode.IsDir() && !slices.Contains(spec.Classes, e.Name()) {
+			return nil, fmt.Errorf("data: %w: folder %s is not one of the declared classes %s", ErrInvalid, path, quoted(spec.Classes))
 		}
 	}
-	var pictures []picture
-	for label, class := range classes {
-		found, err := listClass(root, path.Join(part, class), uint8(label))
+	var all []picture
+	for label, class := range spec.Classes {
+		found, err := listClass(filepath.Join(where, class), uint8(label), others)
 		if err != nil {
 			return nil, err
 		}
-		pictures = append(pictures, found...)
+		all = append(all, found...)
 	}
-	return pictures, nil
+	return all, nil
 }
 
 // listClass lists the pictures of one class folder; there must be one at least.
-func listClass(root *os.Root, folder string, label uint8) ([]picture, error) {
-	where := filepath.Join(root.Name(), filepath.FromSlash(folder))
-	entries, err := readDir(root, folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("data: %w: there is no folder %s for the declared class", ErrMissing, where)
-	}
+func listClass(folder string, label uint8, others pictures.Others) ([]picture, error) {
+	entries, err := readDir(folder, "expected one for each declared class")
 	if err != nil {
-		return nil, fmt.Errorf("data: %s: %w", where, err)
+		return nil, err
 	}
-	var pictures []picture
+	var found []picture
+	passed := pictures.Others{}
 	for _, e := range entries {
-		if e.IsDir() {
-			return nil, fmt.Errorf("data: %w: folder %s lies inside a class, expected pictures only", ErrInvalid, filepath.Join(where, e.Name()))
-		}
-		if !slices.Contains([]string{".png", ".jpg", ".jpeg"}, strings.ToLower(path.Ext(e.Name()))) {
+		path := filepath.Join(folder, e.Name())
+		mode, link := follow(path, e)
+		switch known := pictures.Known(e.Name()); {
+		case mode.IsDir():
+			return nil, fmt.Errorf("data: %w: %s lies inside a class and is %sa folder, expected pictures only", ErrInvalid, path, link)
+		case !known:
+			passed.Add(e.Name())
 			continue
+		case mode&fs.ModeSymlink != 0:
+			return nil, fmt.Errorf("data: %w: %s is a link to nothing, expected a picture or a link to one", ErrInvalid, path)
+		case !mode.IsRegular():
+			return nil, fmt.Errorf("data: %w: %s is %s%s, expected a picture", ErrInvalid, path, link, kind(mode))
 		}
-		if !e.Mode().IsRegular() {
-			return nil, fmt.Errorf("data: %w: %s is %s, expected a picture", ErrInvalid, filepath.Join(where, e.Name()), kind(e.Mode()))
-		}
-		pictures = append(pictures, picture{path: path.Join(folder, e.Name()), label: label})
+		found = append(found, picture{path, label})
 	}
-	if len(pictures) == 0 {
-		return nil, fmt.Errorf("data: %w: folder %s holds no .png, .jpg or .jpeg file", ErrMissing, where)
+	switch {
+	case passed.TooMany(len(found)):
+		return nil, fmt.Errorf("data: %w: folder %s holds %s that are not read, expected pictures: %s", ErrInvalid, folder, passed, pictures.Extensions())
+	case len(found) == 0:
+		return nil, fmt.Errorf("data: %w: folder %s holds no picture, expected %s", ErrMissing, folder, pictures.Extensions())
 	}
-	return pictures, nil
+	others.Join(passed)
+	return found, nil
 }
 
-// readDir lists a folder in byte order of the names, without hidden entries. Links are described as
-// what they point to.
-func readDir(root *os.Root, folder string) ([]fs.FileInfo, error) {
-	f, err := root.Open(folder)
+// follow returns what an entry is, or what the link that it is leads to; a link to nothing stays a
+// link. The text tells of the link in messages.
+func follow(path string, e fs.DirEntry) (mode fs.FileMode, link string) {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.Type(), ""
+	}
+	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return e.Type(), ""
 	}
-	defer f.Close()
-	found, err := f.ReadDir(-1)
+	return info.Mode(), "a link to "
+}
+
+// readDir lists a folder in byte order of the names, without hidden entries.
+func readDir(folder, expected string) ([]fs.DirEntry, error) {
+	switch info, err := os.Stat(folder); {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(folder); err == nil {
+			return nil, fmt.Errorf("data: %w: %s is a link to nothing (%s)", ErrMissing, folder, expected)
+		}
+		return nil, fmt.Errorf("data: %w: there is no folder %s (%s)", ErrMissing, folder, expected)
+	case err == nil && !info.IsDir():
+		return nil, fmt.Errorf("data: %w: %s is no folder (%s)", ErrInvalid, folder, expected)
+	}
+	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("data: %w: %w", ErrMissing, err)
 	}
-	entries := make([]fs.FileInfo, 0, len(found))
-	for _, e := range found {
-		if strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		// Stat through the root follows links and refuses those that lead out.
-		info, err := root.Stat(path.Join(folder, e.Name()))
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, info)
-	}
-	slices.SortFunc(entries, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
-	return entries, nil
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }), nil
 }
 
 func quoted(names []string) string {

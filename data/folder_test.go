@@ -7,13 +7,17 @@ import (
 	"hash/crc32"
 	"image"
 	"image/color"
+	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
 )
 
 // pngOf encodes a picture of one colour.
@@ -108,21 +112,6 @@ func TestPicturesAreBroughtToTheDeclaredForm(t *testing.T) {
 	}
 }
 
-func TestShrinkingAverages(t *testing.T) {
-	// A fine chequerboard shrinks to its mean, not to one of its two colours.
-	m := image.NewGray(image.Rect(0, 0, 64, 64))
-	for i := range m.Pix {
-		m.Pix[i] = uint8((i + i/64) % 2 * 255)
-	}
-	dst := make([]uint8, 16)
-	store(dst, m, Shape{4, 4, 1})
-	for i, v := range dst {
-		if v < 120 || v > 136 {
-			t.Errorf("value %d is %d, expected about 127", i, v)
-		}
-	}
-}
-
 func TestJPEG(t *testing.T) {
 	spec := pets(t)
 	var b bytes.Buffer
@@ -169,7 +158,7 @@ func TestBrokenFolders(t *testing.T) {
 		"no picture": {func(t *testing.T, s *Spec) {
 			os.Remove(filepath.Join(s.Folder, "train", "cat", "a.PNG"))
 			os.Remove(filepath.Join(s.Folder, "train", "cat", "b.png"))
-		}, ErrMissing, []string{filepath.Join("train", "cat"), "no .png"}},
+		}, ErrMissing, []string{filepath.Join("train", "cat"), "holds no picture, expected .bmp"}},
 		"nested folder": {func(t *testing.T, s *Spec) { write(t, nil, s.Folder, "train", "cat", "more", "c.png") }, ErrInvalid, []string{"more", "inside a class"}},
 		"folder called png": {func(t *testing.T, s *Spec) { os.Mkdir(filepath.Join(s.Folder, "train", "cat", "c.png"), 0o755) },
 			ErrInvalid, []string{"c.png", "inside a class"}},
@@ -209,36 +198,92 @@ func TestTheFirstBrokenPictureIsNamed(t *testing.T) {
 	}
 }
 
-func TestLinksStayInsideTheFolder(t *testing.T) {
+// Links to pictures are followed, also out of the folder, and links to folders where a class is
+// expected. Any other link is one line.
+func TestLinks(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need rights on Windows")
 	}
-	outside := write(t, pngOf(t, 4, 4, color.White), t.TempDir(), "secret.png")
+	link := func(t *testing.T, target string, path ...string) {
+		t.Helper()
+		if err := os.Symlink(target, filepath.Join(path...)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	spec := pets(t)
-	inside := filepath.Join(spec.Folder, "train", "dog", "inside.png")
-	if err := os.Symlink("a.PNG", inside); err != nil {
+	outside := write(t, pngOf(t, 4, 4, color.White), t.TempDir(), "outside.png")
+	link(t, "a.PNG", spec.Folder, "train", "dog", "inside.png")
+	link(t, outside, spec.Folder, "train", "dog", "outside.png")
+	moved := filepath.Join(t.TempDir(), "cat")
+	if err := os.Rename(filepath.Join(spec.Folder, "test", "cat"), moved); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Load(spec)
-	if err != nil || s.Train.Len() != 5 {
-		t.Fatalf("a link to a neighbour: %v", err)
+	link(t, moved, spec.Folder, "test", "cat")
+	if s, err := Load(spec); err != nil || s.Train.Len() != 6 || s.Test.Len() != 4 {
+		t.Errorf("found %+v (%v), expected 6 and 4 pictures", s, err)
 	}
-	for name, target := range map[string]string{"file": outside, "folder": filepath.Dir(outside)} {
+	for name, c := range map[string]struct {
+		target string
+		path   []string
+		match  error
+		says   []string
+	}{
+		"picture that is gone": {"gone", []string{"train", "dog", "l.png"}, ErrInvalid, []string{filepath.Join("train", "dog", "l.png"), "is a link to nothing, expected a picture"}},
+		"folder in a class":    {t.TempDir(), []string{"train", "dog", "more"}, ErrInvalid, []string{filepath.Join("dog", "more"), "a link to a folder, expected pictures only"}},
+		"folder as a picture":  {t.TempDir(), []string{"train", "dog", "more.png"}, ErrInvalid, []string{"a link to a folder"}},
+		"undeclared class":     {t.TempDir(), []string{"train", "cow"}, ErrInvalid, []string{filepath.Join("train", "cow"), "not one of the declared classes"}},
+		"device":               {os.DevNull, []string{"train", "dog", "null.png"}, ErrInvalid, []string{"null.png is a link to a special file"}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			spec := pets(t)
-			link := filepath.Join(spec.Folder, "train", "dog", "link.png")
-			if name == "folder" {
-				link = filepath.Join(spec.Folder, "train", "dog")
-				os.RemoveAll(link)
-			}
-			if err := os.Symlink(target, link); err != nil {
-				t.Fatal(err)
-			}
+			link(t, c.target, append([]string{spec.Folder}, c.path...)...)
 			_, err := Load(spec)
-			wantError(t, err, nil, "path escapes from parent")
-			if strings.Contains(err.Error(), "secret") {
-				t.Errorf("the error tells what is outside: %v", err)
-			}
+			wantError(t, err, c.match, c.says...)
+		})
+	}
+	t.Run("folder that is gone", func(t *testing.T) {
+		spec := Spec{Folder: filepath.Join(t.TempDir(), "l"), Classes: spec.Classes, Height: 4, Width: 4, Channels: 1}
+		link(t, "gone", spec.Folder)
+		_, err := Load(spec)
+		wantError(t, err, ErrMissing, spec.Folder+" is a link to nothing")
+	})
+}
+
+// All formats of package pictures are read; a few other files are passed over with a warning that
+// counts them, and more of them, or no picture at all, are refused.
+func TestFilesThatAreNoPictures(t *testing.T) {
+	spec := pets(t)
+	m := image.NewPaletted(image.Rect(0, 0, 4, 4), color.Palette{color.Gray{90}})
+	for ext, encode := range map[string]func(io.Writer) error{
+		"gif":  func(w io.Writer) error { return gif.Encode(w, m, nil) },
+		"bmp":  func(w io.Writer) error { return bmp.Encode(w, m) },
+		"TIFF": func(w io.Writer) error { return tiff.Encode(w, m, nil) },
+	} {
+		var b bytes.Buffer
+		if err := encode(&b); err != nil {
+			t.Fatal(err)
+		}
+		write(t, b.Bytes(), spec.Folder, "train", "dog", "0."+ext)
+	}
+	write(t, nil, spec.Folder, "train", "dog", "notes.TXT")
+	write(t, nil, spec.Folder, "test", "cat", "Makefile")
+	s, err := Load(spec)
+	if err != nil || s.Train.Len() != 7 || s.Train.(*Images).Pixels(1)[0] != 90 {
+		t.Fatalf("found %+v (%v), expected 7 pictures of which three are new", s, err)
+	}
+	want := "data: found 2 files (1 without extension, 1 .txt) in " + spec.Folder + " beside the pictures, passed over; read are .bmp, .gif, .jpeg, .jpg, .png, .tif, .tiff, .webp"
+	if s.Warning != want {
+		t.Errorf("the warning is %q, expected %q", s.Warning, want)
+	}
+	for i := range 290 {
+		write(t, nil, spec.Folder, "train", "dog", fmt.Sprintf("%03d.%s", i, []string{"heic", "avif"}[i%2]))
+	}
+	for what, read := range map[string]func() error{
+		"Load":          func() error { _, err := Load(spec); return err },
+		"CountPictures": func() error { _, err := CountPictures(spec, "train"); return err },
+	} {
+		t.Run(what, func(t *testing.T) {
+			wantError(t, read(), ErrInvalid, filepath.Join("train", "dog")+" holds 291 files (145 .avif, 145 .heic, 1 .txt) that are not read, expected pictures: .bmp, .gif")
 		})
 	}
 }

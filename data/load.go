@@ -29,8 +29,9 @@ type Spec struct {
 	Label   string
 
 	// Vectors is a folder with features that another program computed, VectorWidth numbers for each
-	// example: train.npy and train-labels.npy, test.npy and test-labels.npy, or train.safetensors and
-	// test.safetensors. A label is the index of one of Classes. Width and classes must be declared.
+	// example, in files that package vectors reads: train.npy, train.csv and so on. Width and Classes
+	// must be declared. Label is the column of a .csv or .parquet file that holds the class; the last
+	// one when empty.
 	Vectors     string
 	VectorWidth int
 
@@ -43,6 +44,19 @@ type Spec struct {
 type Split struct {
 	Name        string
 	Train, Test Set
+	Warning     string // what was passed over beside them; "" in most cases
+
+	identity string
+	verified [2]Set // which examples it is the identity of
+}
+
+// Identity is that of the [Dataset] which the examples were read and verified as; "" if there is
+// none, for every split that was not made by [Load], and for one of which a set was exchanged since.
+func (s *Split) Identity() string {
+	if s.verified != [2]Set{s.Train, s.Test} {
+		return ""
+	}
+	return s.identity
 }
 
 // parts are the names of the two sets of a split.
@@ -58,7 +72,7 @@ func splitOf[S Set](name string, read func(part int) (S, error)) (*Split, error)
 	if err != nil {
 		return nil, err
 	}
-	return &Split{name, train, test}, nil
+	return &Split{Name: name, Train: train, Test: test}, nil
 }
 
 // DirVariable is the environment variable that [DefaultDir] reads.

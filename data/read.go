@@ -41,14 +41,14 @@ func openFile(path string) (*os.File, error) {
 		return nil, fmt.Errorf("data: %w: %s", ErrMissing, path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("data: %w", err)
+		return nil, fmt.Errorf("data: %w: %w", ErrInvalid, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("data: %w: %s is %s, expected a regular file", ErrInvalid, path, kind(info.Mode()))
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("data: %w", err)
+		return nil, fmt.Errorf("data: %w: %w", ErrInvalid, err)
 	}
 	return f, nil
 }

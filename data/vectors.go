@@ -22,31 +22,36 @@ func loadVectors(spec Spec) (*Split, error) {
 }
 
 // CountVectors returns how many vectors "train" or "test" of spec.Vectors has, after a look at the
-// headers alone.
+// headers alone where the format has one that says so.
 func CountVectors(spec Spec, part string) (int, error) {
-	p, err := vectors.Open(spec.Vectors, part, spec.VectorWidth)
+	p, err := openVectors(spec, part)
 	if err != nil {
 		return 0, wrongVectors(err)
 	}
-	return p.Len(), p.Close()
+	defer p.Close()
+	n, err := p.Count()
+	if err != nil {
+		return 0, wrongVectors(err)
+	}
+	return n, nil
 }
 
 // readVectors reads "train" or "test".
 func readVectors(spec Spec, part string) (*Features, error) {
-	p, err := vectors.Open(spec.Vectors, part, spec.VectorWidth)
+	p, err := openVectors(spec, part)
 	if err != nil {
 		return nil, wrongVectors(err)
 	}
 	defer p.Close()
-	labels, err := p.ReadLabels(len(spec.Classes))
-	if err != nil {
-		return nil, wrongVectors(err)
-	}
-	halves, err := p.ReadDirections()
+	labels, halves, err := p.Read()
 	if err != nil {
 		return nil, wrongVectors(err)
 	}
 	return NewFeatures(spec.VectorWidth, spec.Classes, labels, halves)
+}
+
+func openVectors(spec Spec, part string) (*vectors.Part, error) {
+	return vectors.Open(spec.Vectors, part, vectors.Declared{Width: spec.VectorWidth, Classes: spec.Classes, Label: spec.Label})
 }
 
 // wrongVectors adds what the errors of this package match.

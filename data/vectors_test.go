@@ -59,6 +59,32 @@ func TestVectorsAreReadAsDirections(t *testing.T) {
 	}
 }
 
+// Columns of text are vectors as much as arrays are, and are counted and labelled by what is declared.
+func TestVectorsOfColumns(t *testing.T) {
+	dir := t.TempDir()
+	for _, part := range parts {
+		write(t, []byte("is,x,y\nb,3,4\n2,0,-1\n"), dir, part+".csv")
+	}
+	spec := Spec{Vectors: dir, VectorWidth: 2, Classes: []string{"a", "b", "c"}, Label: "is"}
+	s, err := Load(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := make([]float32, 2)
+	kernel.FromHalves(x, s.Test.(*Features).Halves(1))
+	if s.Train.Len() != 2 || s.Train.Label(0) != 1 || s.Test.Label(1) != 2 || !slices.Equal(x, []float32{0, -1}) {
+		t.Errorf("read %d rows, the labels %d and %d, and the direction %v", s.Train.Len(), s.Train.Label(0), s.Test.Label(1), x)
+	}
+	if n, err := CountVectors(spec, "train"); err != nil || n != 2 {
+		t.Errorf("counted %d vectors, %v; expected 2", n, err)
+	}
+	spec.Label = "was"
+	_, err = Load(spec)
+	wantError(t, err, ErrInvalid, `train.csv:1:1: found no column "was"`)
+	_, err = CountVectors(spec, "train")
+	wantError(t, err, ErrInvalid, `train.csv:1:1: found no column "was"`)
+}
+
 // Vectors that are read in several pieces are those of one piece, and as many labels.
 func TestVectorsOfManyPieces(t *testing.T) {
 	const n = 50000 // 2^16 numbers are read at once

@@ -25,11 +25,25 @@ type Request struct {
 	Computed func(done, total int)
 }
 
+// Cached returns the rows of a published data set from an earlier call of [Compute], without its
+// pictures, or nil: where none are kept, what is kept is damaged, or the set has no identity.
+func Cached(r Recipe, set *data.Dataset, cache string) *data.Split {
+	identity := set.Identity()
+	if identity == "" {
+		return nil
+	}
+	rows := cached(cache, r.published(identity), set.Train, set.Test)
+	if rows != nil {
+		rows.Name = set.Name
+	}
+	return rows
+}
+
 // Compute returns the rows of the pictures, under the same name: those of an earlier call from the
 // cache, or new ones. Rows that cannot be kept are computed all the same.
 func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 	fingerprint := r.fingerprint(pictures)
-	if rows := cached(q.Cache, fingerprint); rows != nil {
+	if rows := cached(q.Cache, fingerprint, pictures.Train.Len(), pictures.Test.Len()); rows != nil {
 		rows.Name = pictures.Name
 		return rows, nil
 	}
@@ -70,9 +84,10 @@ func paths(cache string, fingerprint store.Fingerprint) (train, test string) {
 	return base + ".train", base + ".test"
 }
 
-// cached is what is kept of both sets, or nil. A file that is damaged or of other pictures is as
-// good as none.
-func cached(cache string, fingerprint store.Fingerprint) *data.Split {
+// cached is what is kept of both sets, of so many pictures, or nil. A file that is damaged or of
+// other pictures is as good as none. Both sets have one fingerprint, so numbers tell when one file
+// stands in the place of the other: a test on what was trained on would tell of training examples.
+func cached(cache string, fingerprint store.Fingerprint, trainPictures, testPictures int) *data.Split {
 	if cache == "" {
 		return nil
 	}
@@ -82,7 +97,7 @@ func cached(cache string, fingerprint store.Fingerprint) *data.Split {
 		return nil
 	}
 	test, err := store.Open(testPath, fingerprint)
-	if err != nil {
+	if err != nil || train.Len() != trainPictures || test.Len() != testPictures {
 		return nil
 	}
 	now := time.Now()

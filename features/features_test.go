@@ -8,6 +8,7 @@ import (
 
 	"dpsgd/data"
 	"dpsgd/features/drawn"
+	"dpsgd/features/patches"
 	"dpsgd/features/store"
 	"dpsgd/internal/kernel"
 )
@@ -35,7 +36,7 @@ func recipes() map[string]Recipe {
 	for _, kind := range Transforms()[1:] {
 		transform := kind.New()
 		if p, ok := transform.(*Patches); ok {
-			p.Filters, p.Size, p.Pooling = 6, 4, 2
+			p.Filters, p.Coarse, p.Size, p.Pooling, p.Power = 6, 5, 4, 2, 0.5
 		}
 		out[kind.Name] = Recipe{Transform: transform, Drawn: "leaves", Pictures: 30, Seed: 2, Directions: 4}
 	}
@@ -83,6 +84,41 @@ func norm(rows *data.Features, i int) float64 {
 	return math.Sqrt(kernel.SumSquares(x))
 }
 
+// The scales of a picture stand one after the other, and every value is raised to the power.
+func TestPatchesOfScalesArePowersOfTheirResponses(t *testing.T) {
+	shape := data.Shape{Height: 16, Width: 16, Channels: 3}
+	values := func(p *Patches) []float32 {
+		r := Recipe{Transform: p, Drawn: "leaves", Pictures: 30, Seed: 2}
+		draw := func(n int) (*drawn.Pictures, error) { return r.Draw(shape, n, nil) }
+		prepared, err := p.Prepare(shape, draw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := make([]float32, r.Width(shape))
+		picture, err := r.Draw(shape, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prepared.Extractor()(out, picture.At(0))
+		return out
+	}
+	options := patches.Options{Filters: 6, Size: 4, Pooling: 2, Scale: 1}
+	coarse := options
+	coarse.Scale, coarse.Filters = 2, 5
+	want := append(values(&Patches{Options: options, Power: 1}), values(&Patches{Options: coarse, Power: 1})...)
+	for _, power := range []float64{0.5, 0.3} {
+		got := values(&Patches{Options: options, Coarse: 5, Power: power})
+		if len(got) != len(want) {
+			t.Fatalf("%d values of two scales, expected %d", len(got), len(want))
+		}
+		for i, v := range got {
+			if w := math.Pow(float64(want[i]), power); math.Abs(float64(v)-w) > 1e-6 {
+				t.Fatalf("value %d to the power %v is %v, expected %v", i, power, v, w)
+			}
+		}
+	}
+}
+
 // What is learnt for normalisation is learnt from the drawn pictures: other private pictures, other
 // seeds and other directions change nothing but what they should.
 func TestRecipesAreTold(t *testing.T) {
@@ -97,9 +133,14 @@ func TestRecipesAreTold(t *testing.T) {
 	strokes := base
 	strokes.Drawn = "strokes"
 	larger := base
-	larger.Transform = &Patches{base.Transform.(*Patches).Options}
+	larger.Transform = &Patches{}
+	*larger.Transform.(*Patches) = *base.Transform.(*Patches)
 	larger.Transform.(*Patches).Filters++
-	for name, r := range map[string]Recipe{"seed": other, "directions": fewer, "drawn": strokes, "filters": larger} {
+	raised := base
+	raised.Transform = &Patches{}
+	*raised.Transform.(*Patches) = *base.Transform.(*Patches)
+	raised.Transform.(*Patches).Power = 0.7
+	for name, r := range map[string]Recipe{"seed": other, "directions": fewer, "drawn": strokes, "filters": larger, "power": raised} {
 		f := r.fingerprint(split)
 		if seen[f] != "" {
 			t.Errorf("another %s has the fingerprint of %s", name, seen[f])
@@ -116,22 +157,80 @@ func TestRecipesAreTold(t *testing.T) {
 	}
 }
 
+// Kept rows are those of the same recipe, pixels and labels, of either set; and where a file stands
+// in the place of the other one, whose fingerprint it has, rows are computed again.
+func TestKeptRowsAreThoseOfThePictures(t *testing.T) {
+	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
+	base := recipes()["patches"]
+	split := &data.Split{Train: noisy(t, 3, shape), Test: noisy(t, 2, shape)}
+	want := base.fingerprint(split)
+	changed := noisy(t, 2, shape)
+	changed.Pixels(1)[5]++
+	relabelled, err := data.NewImages(shape, split.Train.Classes(), []uint8{0, 1, 1}, noisyPixels(t, 3, shape))
+	if err != nil {
+		t.Fatal(err)
+	}
+	single := base
+	single.Transform = &Patches{}
+	*single.Transform.(*Patches) = *base.Transform.(*Patches)
+	single.Transform.(*Patches).Coarse++
+	for what, f := range map[string]store.Fingerprint{
+		"test pixel": base.fingerprint(&data.Split{Train: split.Train, Test: changed}), "label": base.fingerprint(&data.Split{Train: relabelled, Test: split.Test}),
+		"number of coarse filters": single.fingerprint(split),
+	} {
+		if f == want {
+			t.Errorf("another %s has the same fingerprint", what)
+		}
+	}
+	q := Request{Cache: t.TempDir()}
+	if _, err := Compute(base, split, q); err != nil {
+		t.Fatal(err)
+	}
+	train, test := paths(q.Cache, want)
+	if err := os.Rename(train, test); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(test)
+	if err == nil {
+		err = os.WriteFile(train, content, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Compute(base, split, q)
+	if err != nil || again.Test.Len() != split.Test.Len() || again.Train.Len() != split.Train.Len() {
+		t.Errorf("found %d training and %d test rows (%v), expected %d and %d", again.Train.Len(), again.Test.Len(), err, split.Train.Len(), split.Test.Len())
+	}
+}
+
+// noisyPixels are all pixels of [noisy].
+func noisyPixels(t *testing.T, n int, shape data.Shape) (pixels []uint8) {
+	set := noisy(t, n, shape)
+	for i := range n {
+		pixels = append(pixels, set.Pixels(i)...)
+	}
+	return pixels
+}
+
 // A mean that is subtracted leaves rows of unit norm, and each row follows from itself and the mean.
 func TestCentred(t *testing.T) {
 	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
 	split := &data.Split{Train: noisy(t, 20, shape), Test: noisy(t, 1, shape)}
-	rows, err := Compute(recipes()["scattering"], split, Request{})
-	if err != nil {
-		t.Fatal(err)
+	again := func() *data.Features {
+		rows, err := Compute(recipes()["scattering"], split, Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows.Train.(*data.Features)
 	}
-	before := rows.Train.(*data.Features)
+	before := again()
 	width := before.Shape().Values()
 	mean := make([]float32, width)
 	for j := range mean {
 		mean[j] = float32(j%5) * 1e-3
 	}
-	after, err := Centred(before, mean, nil)
-	if err != nil {
+	after := again()
+	if err := Centre(after, mean, nil); err != nil {
 		t.Fatal(err)
 	}
 	x, y := make([]float32, width), make([]float32, width)
@@ -152,8 +251,8 @@ func TestCentred(t *testing.T) {
 			t.Errorf("row %d has another label", i)
 		}
 	}
-	same, err := Centred(before, make([]float32, width), nil)
-	if err != nil || math.Abs(norm(same, 3)-1) > 1e-3 {
+	same := again()
+	if err := Centre(same, make([]float32, width), nil); err != nil || math.Abs(norm(same, 3)-1) > 1e-3 {
 		t.Errorf("without a mean: norm %v (%v)", norm(same, 3), err)
 	}
 }

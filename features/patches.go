@@ -1,6 +1,7 @@
 package features
 
 import (
+	"dpsgd/data"
 	"dpsgd/features/drawn"
 	"dpsgd/features/flatten"
 	"dpsgd/features/patches"
@@ -8,11 +9,15 @@ import (
 )
 
 // Patches compares a picture with a dictionary of whitened patches: [dpsgd/features/patches].
-type Patches struct{ patches.Options }
+type Patches struct {
+	patches.Options
+	Coarse int     // filters of the pictures at half their size, as well; 0 for none
+	Power  float64 // of every value
+}
 
 var patchesKind = setting.Kind[Transform]{
 	Name: (&Patches{}).Name(), Doc: "how much each part of the picture looks like each of many drawn patches, for photographs",
-	New: func() Transform { return &Patches{patches.Options{Filters: 384, Size: 6, Pooling: 3, Scale: 1}} },
+	New: func() Transform { return &Patches{patches.Options{Filters: 384, Size: 6, Pooling: 3, Scale: 1}, 0, 1} },
 }
 
 // Name returns "patches".
@@ -25,21 +30,62 @@ func (p *Patches) Arguments() []setting.Argument {
 		{Name: "patch_size", Doc: "Side of a patch in pixels.", Format: setting.Integer{Min: 2, Max: 16}, Value: &p.Size},
 		{Name: "pooling", Doc: "The responses are averaged over a grid of pooling by pooling cells.", Format: setting.Integer{Min: 1, Max: 16}, Value: &p.Pooling},
 		{Name: "scale", Doc: "1 for pictures as they are, 2 for pictures of half the size.", Format: setting.Integer{Min: 1, Max: 2}, Value: &p.Scale},
+		{Name: "coarse_filters", Doc: "Number of patches that the picture at half its size is compared with as well; 0 is not at all.", Format: setting.Integer{Min: 0, Max: 8192}, Value: &p.Coarse},
+		powerArgument(&p.Power),
 	}
 }
 
 // Prepare draws the pictures that the patches are taken from.
-func (p *Patches) Prepare(shape drawn.Shape, draw func(n int) (*drawn.Pictures, error)) (Prepared, error) {
+func (p *Patches) Prepare(shape data.Shape, draw func(n int) (*drawn.Pictures, error)) (Prepared, error) {
 	pictures, err := draw(patchPictures)
 	if err != nil {
 		return nil, err
 	}
-	return patches.New(p.Options, shape, pictures, 1)
+	var all joined
+	for _, o := range p.scales() {
+		one, err := patches.New(o, shape, pictures, 1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return raised{all, p.Power}, nil
 }
 
-// Blocks implements [Transform].
-func (p *Patches) Blocks(drawn.Shape) []flatten.Block {
-	return []flatten.Block{{Channels: 2 * p.Filters, Positions: p.Pooling * p.Pooling}}
+// scales are the dictionaries, one for each size of the picture.
+func (p *Patches) scales() []patches.Options {
+	all := []patches.Options{p.Options}
+	if p.Coarse > 0 {
+		coarse := p.Options
+		coarse.Filters, coarse.Scale = p.Coarse, 2
+		all = append(all, coarse)
+	}
+	return all
+}
+
+// Blocks implements [Transform]: one for each scale.
+func (p *Patches) Blocks(data.Shape) (blocks []flatten.Block) {
+	for _, o := range p.scales() {
+		blocks = append(blocks, flatten.Block{Channels: 2 * o.Filters, Positions: o.Pooling * o.Pooling})
+	}
+	return blocks
+}
+
+// joined are features one after the other.
+type joined []*patches.Patches
+
+// Extractor implements [Prepared].
+func (j joined) Extractor() func(dst, picture []float32) {
+	var extract []func(dst, picture []float32)
+	for _, p := range j {
+		extract = append(extract, p.Extractor())
+	}
+	return func(dst, picture []float32) {
+		for i, p := range j {
+			extract[i](dst[:p.Width()], picture)
+			dst = dst[p.Width():]
+		}
+	}
 }
 
 // patchPictures is how many pictures patches are taken from.

@@ -34,7 +34,7 @@ func DrawnKinds() []string {
 // Width is how many values a row has.
 func (r Recipe) Width(shape data.Shape) int {
 	width := 0
-	for _, b := range r.Transform.Blocks(drawn.Shape(shape)) {
+	for _, b := range r.Transform.Blocks(shape) {
 		width += b.Channels * b.Positions
 	}
 	return width
@@ -42,6 +42,10 @@ func (r Recipe) Width(shape data.Shape) int {
 
 // version is part of what rows are recognised by. It changes whenever a recipe gives other rows.
 const version = 1
+
+// silent are the values that change nothing of arguments that came later: what runs and models of
+// before say of their features stays true.
+var silent = map[string]string{"power": "1", "coarse_filters": "0"}
 
 // Any reports whether the recipe computes anything.
 func (r Recipe) Any() bool { return r.Transform != nil && r.Transform != (None{}) }
@@ -51,7 +55,7 @@ func (r Recipe) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s", r.Transform.Name())
 	for _, a := range setting.Arguments(r.Transform) {
-		if f, ok := a.Format.(setting.Scalar); ok {
+		if f, ok := a.Format.(setting.Scalar); ok && f.Encode(a.Value) != silent[a.Name] {
 			fmt.Fprintf(&b, ", %s %s", a.Name, f.Encode(a.Value))
 		}
 	}
@@ -60,9 +64,18 @@ func (r Recipe) String() string {
 	return b.String()
 }
 
+// published identifies the rows of a data set with that [data.Dataset.Identity].
+func (r Recipe) published(identity string) store.Fingerprint {
+	return sha256.Sum256(fmt.Appendf(nil, "%v\npublished %s\n", r, identity))
+}
+
 // fingerprint identifies the rows of some pictures: it is made of the recipe and of every pixel and
-// label. It stays beside the rows, because whoever guesses the pictures could check the guess.
+// label, or of what stands for them. It stays beside the rows, because whoever guesses the pictures
+// could check the guess.
 func (r Recipe) fingerprint(pictures *data.Split) (f store.Fingerprint) {
+	if identity := pictures.Identity(); identity != "" {
+		return r.published(identity)
+	}
 	h := sha256.New()
 	fmt.Fprintln(h, r)
 	for _, set := range []data.Set{pictures.Train, pictures.Test} {
@@ -90,7 +103,7 @@ type extraction struct {
 
 // Draw draws the first n pictures that the recipe learns from.
 func (r Recipe) Draw(shape data.Shape, n int, pool *kernel.Pool) (*drawn.Pictures, error) {
-	return drawn.Draw(drawn.Kind(r.Drawn), n, drawn.Shape(shape), r.Seed, pool)
+	return drawn.Draw(drawn.Kind(r.Drawn), n, shape, r.Seed, pool)
 }
 
 // prepare draws pictures and learns from them what the recipe has to learn.
@@ -98,9 +111,8 @@ func (r Recipe) prepare(shape data.Shape, pool *kernel.Pool) (*extraction, error
 	if shape.IsRow() {
 		return nil, fmt.Errorf("features: %s are computed of pictures, found rows of %v", r.Transform.Name(), shape)
 	}
-	size := drawn.Shape(shape)
 	draw := func(n int) (*drawn.Pictures, error) { return r.Draw(shape, n, pool) }
-	prepared, err := r.Transform.Prepare(size, draw)
+	prepared, err := r.Transform.Prepare(shape, draw)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +123,7 @@ func (r Recipe) prepare(shape data.Shape, pool *kernel.Pool) (*extraction, error
 	}
 	rows := make([]float32, r.Pictures*e.width)
 	e.extract(rows, r.Pictures, func(dst []float32, i int) { copy(dst, pictures.At(i)) })
-	e.flattening, err = flatten.Fit(rows, r.Pictures, flatten.Options{Blocks: r.Transform.Blocks(size), Directions: r.Directions}, pool)
+	e.flattening, err = flatten.Fit(rows, r.Pictures, flatten.Options{Blocks: r.Transform.Blocks(shape), Directions: r.Directions}, pool)
 	return e, err
 }
 

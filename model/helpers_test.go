@@ -178,7 +178,7 @@ func newStep(t *testing.T, m *model.Model, o options) *step {
 		s.gradients = append(s.gradients, n.Uses[i].Rule.Gradients(b, n.Uses[i].Input, dz))
 		s.bindings[i] = perexample.NewBinding(b, n.Uses[i], dz, o.engine)
 	}
-	s.norms = perexample.SquaredNorms(b, s.bindings)
+	s.norms, _ = perexample.SquaredNorms(b, s.bindings)
 	wanted := []*gorgonia.Node{n.Logits, n.Losses, n.Valid, s.norms}
 	for _, p := range s.bindings {
 		wanted = append(wanted, p.Outputs()...)

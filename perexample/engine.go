@@ -78,20 +78,19 @@ func (p Binding) SquaredNorms(b *graph.Builder) *gorgonia.Node {
 }
 
 // SquaredNorms adds the node of squared norms over the parameters of all bindings, float64, shape
-// (B).
-func SquaredNorms(b *graph.Builder, bindings []Binding) *gorgonia.Node {
+// (B), which is made of one such node for each of them.
+func SquaredNorms(b *graph.Builder, bindings []Binding) (total *gorgonia.Node, each []*gorgonia.Node) {
 	if len(bindings) == 0 {
 		b.Fail("squared norms: found no parameters, expected the binding of at least one")
 	}
-	norms := make([]*gorgonia.Node, len(bindings))
-	for i, p := range bindings {
-		norms[i] = p.SquaredNorms(b)
+	for _, p := range bindings {
+		each = append(each, p.SquaredNorms(b))
 	}
 	if b.Err() != nil {
-		return nil
+		return nil, nil
 	}
-	return b.Apply(graph.Operation{
-		Name: "total-squared-norms", Type: tensor.Float64, Shape: norms[0].Shape(),
+	total = b.Apply(graph.Operation{
+		Name: "total-squared-norms", Type: tensor.Float64, Shape: each[0].Shape(),
 		Run: func(out graph.Array, in []graph.Array) {
 			copy(out.Float64, in[0].Float64)
 			for _, n := range in[1:] {
@@ -100,7 +99,8 @@ func SquaredNorms(b *graph.Builder, bindings []Binding) *gorgonia.Node {
 				}
 			}
 		},
-	}, norms...)
+	}, each...)
+	return total, each
 }
 
 // Outputs are the nodes whose values [Binding.Part] reads.

@@ -43,6 +43,12 @@ type Noisy struct {
 // returns.
 func (n Noisy) Values() []float64 { return n.values }
 
+// Before is the part of the block that lies before a coordinate.
+func (n Noisy) Before(end int) Noisy {
+	n.values = n.values[:max(0, min(end-n.from, len(n.values)))]
+	return n
+}
+
 // From is the coordinate of the first value.
 func (n Noisy) From() int { return n.from }
 

@@ -15,7 +15,7 @@ import (
 
 // batchHelp is for the help of the commands that read questions from standard input.
 const batchHelp = `With --batch: one JSON object a line from standard input, as in the last example, answered in order by
-the same object with the answer, lower, upper and seconds added, or error. Its keys: accountant, relation (with - or _),
+the same object with the answer, lower, upper and seconds added, or error. Its keys: id, accountant, relation (with - or _),
 group_size, phases or ledger ([{"event":…,"count":n}]), delta. lower is 0 where an accountant bounds from above only.`
 
 // longestLine bounds what one question may take in memory.
@@ -41,6 +41,8 @@ func (a *app) answerLines(c *cobra.Command, args []string, unknown questions.Unk
 			return stopped(c.Context())
 		case l, ok := <-lines:
 			switch {
+			case !ok && batch.Failed > 0:
+				return fmt.Errorf("found %d lines without an answer, expected none: their error says why", batch.Failed)
 			case !ok:
 				return nil
 			case l.err != nil:

@@ -29,7 +29,7 @@ func TestBatchAnswersInOrder(t *testing.T) {
 	}
 	r := commandOn(t, strings.TrimSuffix(in.String(), "\n"), "epsilon", "--batch")
 	answers := strings.Split(strings.TrimSuffix(r.out, "\n"), "\n")
-	if r.code != 0 || r.err != "" || len(answers) != lines {
+	if r.code != exitFailed || r.err != "train: found 9 lines without an answer, expected none: their error says why\n" || len(answers) != lines {
 		t.Fatalf("found exit code %d, error %q and %d answers", r.code, r.err, len(answers))
 	}
 	for i, text := range answers {
@@ -131,7 +131,7 @@ func TestBatchOfALongLine(t *testing.T) {
 	long := `{"delta":` + strings.Repeat("1", longestLine+1000) + "}\n"
 	r := commandOn(t, long+"{}\n", "epsilon", "--batch")
 	answers := strings.Split(r.out, "\n")
-	if r.code != 0 || len(answers) != 3 || !strings.Contains(answers[0], `"error":"found no JSON object`) || !strings.Contains(answers[1], `{"error":`) {
+	if r.code != exitFailed || !strings.Contains(r.err, "found 2 lines without an answer") || len(answers) != 3 || !strings.Contains(answers[0], `"error":"line 1: found no JSON object`) || !strings.Contains(answers[1], `{"error":`) {
 		t.Errorf("found exit code %d and %d answers: %.300s", r.code, len(answers)-1, r.out)
 	}
 }

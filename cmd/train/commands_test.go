@@ -150,6 +150,9 @@ func TestPresetsAndSchema(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
+	if out := succeed(t, "--version"); !strings.HasPrefix(out, "train version ") {
+		t.Errorf("--version says %s", out)
+	}
 	out := succeed(t, "version")
 	if !strings.HasPrefix(out, "train ") || !strings.Contains(out, runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH+" kernels=") {
 		t.Errorf("found %s", out)

@@ -83,6 +83,7 @@ func printPrivacy(w io.Writer, d *describe.Description) {
 		how = "calibrated to the budget"
 	}
 	fmt.Fprintf(w, "\nprivacy   noise multiplier %.4f, %s; clip norm %g\n", p.NoiseMultiplier, how, p.ClipNorm)
+	fmt.Fprintf(w, "clipping  %s\n", p.Clipping)
 	fmt.Fprintf(w, "sampling  probability %.4g, expected batch %g, %s steps planned\n", p.SamplingProbability, p.ExpectedBatchSize, count(p.PlannedSteps))
 	if p.Steps < p.PlannedSteps {
 		fmt.Fprintf(w, "budget    allows %s of them\n", count(p.Steps))

@@ -35,12 +35,13 @@ const (
 
 // exitHelp documents them for the help.
 const exitHelp = `Exit codes:
-  0    done, also when the privacy budget ended the run
+  0    done, also when the privacy budget ended the run after some steps
   1    something failed while working
   2    the command line or the configuration is wrong; nothing was started
   3    training or test examples are missing or not what they should be
   4    the folder is no run, or a file in it is damaged
-  5    refused: a ledger was rolled back or is gone, or configuration, data or sweep are not those of the run
+  5    refused: a ledger was rolled back or is gone, or configuration, data or sweep are not those of the run;
+       or what a killed run released has spent its budget before it had a step
   6    another process is at work on the run
   130  stopped by SIGINT (143 by SIGTERM, 129 by SIGHUP); a run has saved: go on with train resume or the same train sweep`
 
@@ -50,7 +51,7 @@ var exits = []struct {
 	errors []error
 }{
 	{exitInUse, []error{checkpoints.ErrLocked}},
-	{exitRefused, []error{checkpoints.ErrRollback, books.ErrOtherPlan, sweep.ErrOtherSweep}},
+	{exitRefused, []error{checkpoints.ErrRollback, books.ErrOtherPlan, sweep.ErrOtherSweep, train.ErrUntrained}},
 	{exitUsage, []error{configs.ErrInvalid, setup.ErrPlan, train.ErrRunExists, accountant.ErrUnreachable, account.ErrNoGuarantee, memory.ErrTooLarge}},
 	{exitData, []error{data.ErrMissing, data.ErrInvalid}},
 	{exitDamaged, []error{folder.ErrNoRun, checkpoints.ErrCorrupt, checkpoints.ErrUnfinished, checkpoints.ErrNoCheckpoint, checkpoints.ErrNotRegular, checkpoints.ErrNotFinite}},

@@ -59,7 +59,13 @@ func (a *app) printPreset(name string) error {
 	presets := append(configs.Presets(), configs.Sweeps()...)
 	i := slices.IndexFunc(presets, func(p configs.Preset) bool { return p.Name == name })
 	if i < 0 {
-		return usagef("found no preset %q, expected one that `train presets` lists", name)
+		meant, least := "", 3
+		for _, p := range presets {
+			if d := distance(name, p.Name); d < least {
+				meant, least = " (did you mean "+p.Name+"?)", d
+			}
+		}
+		return usagef("found no preset %q, expected one that `train presets` lists%s", name, meant)
 	}
 	p := presets[i]
 	return a.print(presetItem{p.Name, p.Description, string(p.Source)}, func(w io.Writer) { w.Write(p.Source) })

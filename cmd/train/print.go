@@ -12,6 +12,22 @@ import (
 	"golang.org/x/term"
 )
 
+// checkedWriter remembers the first error of standard output. Helps and progress are printed by code
+// that has no use for errors; a command whose output is lost fails all the same, at its end, when a
+// run has saved what it did.
+type checkedWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checkedWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	if err != nil && c.err == nil {
+		c.err = fmt.Errorf("cannot write to standard output: %w", err)
+	}
+	return n, err
+}
+
 // printJSON writes a result as one object on one line of standard output, with --json alone.
 func (a *app) printJSON(result any) error {
 	if !a.json {
@@ -44,6 +60,9 @@ func (a *app) warn(message string) {
 }
 
 func isTerminal(w io.Writer) bool {
+	if c, ok := w.(*checkedWriter); ok {
+		w = c.w
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dpsgd/configs"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
@@ -75,12 +76,20 @@ func (a *app) fit(c *cobra.Command, run *train.Run) error {
 		return err
 	}
 	if result.Status == train.Interrupted {
-		fmt.Fprintf(a.err, "train: stopped and saved after step %d; go on with `train resume %s`\n", result.Steps, result.Run)
+		fmt.Fprintf(a.err, "train: stopped and saved after step %d; go on with `train resume %s`\n", result.Steps, folder.Argument(result.Run)+dataDirGiven(c))
 	}
 	if err := a.printJSON(result); err != nil || result.Status != train.Interrupted {
 		return err
 	}
 	return stopped(c.Context())
+}
+
+// dataDirGiven repeats --data-dir in advice, if it was given.
+func dataDirGiven(c *cobra.Command) string {
+	if f := c.Flags().Lookup("data-dir"); f != nil && f.Changed {
+		return " --data-dir " + folder.Argument(f.Value.String())
+	}
+	return ""
 }
 
 // waits tells what a person has to mend before work goes on.

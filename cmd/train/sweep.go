@@ -6,6 +6,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/configs"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
 
@@ -37,7 +38,7 @@ under way goes on from its checkpoint with the spend of its ledger.`,
 				return err
 			}
 			if result.Status == train.Interrupted {
-				fmt.Fprintf(a.err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, args[0])
+				fmt.Fprintf(a.err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(args[0])+dataDirGiven(c))
 			}
 			if err := a.printJSON(result); err != nil || result.Status != train.Interrupted {
 				return err

@@ -41,6 +41,14 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
+// version is what --version prints behind the name of the program.
+func version() string {
+	if b, err := thisBuild(); err == nil {
+		return b.Version
+	}
+	return "(unknown)"
+}
+
 func thisBuild() (build, error) {
 	kernels, err := kernel.Selected()
 	b := build{Version: "(unknown)", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Kernels: kernels}

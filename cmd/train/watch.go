@@ -64,7 +64,7 @@ func (p *runWatcher) Stepped(s train.Progress) {
 		return
 	}
 	p.last = time.Now()
-	fmt.Fprintf(p.w, "step %d/%d  %s  %s  %s examples/s  %s left\n", s.Step, s.Steps, spend(s, 2), accuracy(s), count(int(s.ExamplesPerSecond)), left(s))
+	fmt.Fprintf(p.w, "step %d/%d  %s  %s  %s%s examples/s  %s left\n", s.Step, s.Steps, spend(s, 2), accuracy(s), clipNorm(s), count(int(s.ExamplesPerSecond)), left(s))
 }
 
 func (p *runWatcher) Finished(r train.Result) {
@@ -117,6 +117,14 @@ func accuracy(s train.Progress) string {
 		return "test –"
 	}
 	return fmt.Sprintf("test %.1f %%", 100*s.Evaluation.Accuracy)
+}
+
+// clipNorm is that of the next step, where steps differ in it.
+func clipNorm(s train.Progress) string {
+	if s.ClipNorm == 0 {
+		return ""
+	}
+	return fmt.Sprintf("clip norm %.3g  ", s.ClipNorm)
 }
 
 // left estimates the time of the remaining steps.

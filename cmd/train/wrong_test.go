@@ -7,6 +7,14 @@ import (
 	"testing"
 )
 
+// wrongInput is a command line, its exit code, and what its one line says.
+type wrongInput struct {
+	name string
+	args []string
+	code int
+	want string
+}
+
 // Every kind of wrong input is answered in one line that says what was found and what was expected,
 // with its exit code, and leaves nothing behind.
 func TestWrongInputs(t *testing.T) {
@@ -24,13 +32,16 @@ func TestWrongInputs(t *testing.T) {
 	question := func(args ...string) []string {
 		return append([]string{"epsilon", "--noise-multiplier", "1"}, args...)
 	}
-	tests := []struct {
-		name string
-		args []string
-		code int
-		want string
-	}{
+	tests := []wrongInput{
 		{"unknown command", []string{"trian"}, exitUsage, `found "trian", expected one of the commands that`},
+		{"misspelt command", []string{"rnu"}, exitUsage, "(did you mean run?)"},
+		{"misspelt command below data", []string{"data", "fech"}, exitUsage, "(did you mean fetch?)"},
+		{"help of nothing", []string{"help", "nosuch"}, exitUsage, `found "nosuch", expected one of the commands that`},
+		{"misspelt flag", []string{"eval", "--data-dri", "x", "runs/a"}, exitUsage, "unknown flag: --data-dri (did you mean --data-dir?)"},
+		{"beginning of a flag", []string{"run", "--data", "x"}, exitUsage, "unknown flag: --data (did you mean --data-dir?)"},
+		{"misspelt preset to print", []string{"presets", "own-tabel"}, exitUsage, "(did you mean own-table?)"},
+		{"empty configuration", []string{"run", ""}, exitUsage, "`train run` found an empty argument, expected at most one: a configuration file"},
+		{"empty run", []string{"epsilon", ""}, exitUsage, "found an empty argument, expected at most one: the folder of a run"},
 		{"unknown flag", []string{"run", "--epochs", "3"}, exitUsage, "unknown flag: --epochs"},
 		{"two configurations", []string{"run", "a", "b"}, exitUsage, "found 2 arguments, expected at most one: a configuration file or the name of a preset"},
 		{"no run", []string{"resume"}, exitUsage, "found 0 arguments, expected one: the folder of a run"},
@@ -41,9 +52,14 @@ func TestWrongInputs(t *testing.T) {
 		{"wrong override", []string{"run", "--set", "privacy.epsilon=-1"}, exitUsage, "--set privacy.epsilon: found -1, expected"},
 		{"accountant without a bound", []string{"run", config, "--set", "privacy.accountant=gdp"}, exitUsage, "privacy.accountant: found gdp, expected one of exact, pld, rdp (gdp is an approximation and no bound)"},
 		{"accountant without sampling", []string{"run", config, "--set", "privacy.accountant=zcdp"}, exitUsage, "privacy.accountant: found zcdp, expected one of exact, pld, rdp (zcdp knows nothing"},
+		{"override without its section", []string{"run", "--set", "epsilon=3"}, exitUsage, "(did you mean privacy.epsilon"},
+		{"override that a preset does not fit", []string{"run", "cifar-cnn", "--set", "data.name=digits", "--set", "data.std=[1]"}, exitUsage, "--set data.name, data.std: data.mean: found 3 values, expected 1 (with the preset cifar-cnn)"},
 		{"unknown override", []string{"run", "--set", "privacy.sigma=1"}, exitUsage, "--set privacy.sigma: "},
 		{"batch above the data", []string{"run", config, "--set", "training.batch_size=121"}, exitUsage, "training.batch_size is 121, expected at most the 120 training examples"},
 		{"delta of one example", []string{"run", config, "--set", "privacy.delta=0.5"}, exitUsage, "privacy.delta is 0.5, expected less than 1/n"},
+		{"no step within the budget", []string{"run", config, "--set", "privacy.noise_multiplier=0.1"}, exitUsage, "one step with privacy.noise_multiplier 0.1 would spend ε = "},
+		{"no step within the budget, described", []string{"describe", config, "--set", "privacy.noise_multiplier=0.1"}, exitUsage, "expected at most privacy.epsilon 5 at privacy.delta 0.001; give a larger epsilon, more noise"},
+		{"trial without a step", []string{"sweep", bad("sweep.yaml", "name: x\nbase: "+config+"\ngrid: {privacy.noise_multiplier: [1, 0.1]}\n")}, exitUsage, "trial noise_multiplier=0.1: "},
 		{"network that does not fit", []string{"run", config, "--set", "model.layers=[{linear: {out_features: classes}}]"}, exitUsage, "expected a vector; put flatten"},
 		{"no data", []string{"run", "mnist-cnn", "--data-dir", t.TempDir()}, exitData, "mnist"},
 		{"no pictures", []string{"run", config, "--set", "data.folder=" + t.TempDir()}, exitData, "there is no folder"},
@@ -118,7 +134,39 @@ func TestWrongInputs(t *testing.T) {
 		{"unknown ledger command", []string{"ledger", "list"}, exitUsage, `found "list", expected one of the commands that`},
 		{"unknown data command", []string{"data", "get"}, exitUsage, `found "get"`},
 		{"sweep that is none", []string{"sweep", bad("sweep.yaml", "name: x\nbase: digits\ngrid: {privacy.clip: [1]}\n")}, exitUsage, "sweep.yaml:3:"},
+		{"sweep without its base", []string{"sweep", bad("sweep.yaml", "name: x\nbase: ./none.yaml\ngrid: {privacy.clip_norm: [1]}\n")}, exitUsage, "sweep.yaml:2:7: base: cannot read a configuration: open "},
+		{"sweep without its preset", []string{"sweep", bad("sweep.yaml", "name: x\nbase: digit\ngrid: {privacy.clip_norm: [1]}\n")}, exitUsage, "sweep.yaml:2:7: base: found no preset and no file \"digit\", expected"},
+		{"file as a folder of pictures", []string{"run", config, "--set", "data.folder=" + file}, exitData, file + " is no folder (expected a folder with train and test)"},
+		{"file as a table", []string{"run", "own-table", "--set", "data.table=" + file}, exitData, file},
+		{"file as vectors", []string{"run", "own-vectors", "--set", "data.vectors=" + file}, exitData, file},
+		{"file as a folder of data sets", []string{"run", "mnist-cnn", "--data-dir", file}, exitData, file},
 		{"sweep with a wrong trial", []string{"sweep", bad("sweep.yaml", "name: x\nbase: "+config+"\ngrid: {training.batch_size: [10, 500]}\n")}, exitUsage, "trial batch_size=500: "},
+	}
+	nothing := filepath.Join(t.TempDir(), "nothing")
+	if err := os.Symlink("nowhere", nothing); err == nil { // some systems allow no links
+		for _, args := range [][]string{{"run"}, {"describe"}, {"sweep"}, {"bench", "--config"}, {"features", "show"}} {
+			tests = append(tests, wrongInput{"configuration behind a link to nothing: " + args[0], append(args, nothing), exitUsage, "found the link " + nothing + " to nothing"})
+		}
+		for _, name := range []string{"resume", "eval", "epsilon", "delta", "calibrate", "steps", "compare"} {
+			tests = append(tests, wrongInput{"run behind a link to nothing: " + name, []string{name, nothing}, exitDamaged, nothing + " is a link to nothing, expected the folder of a run"})
+		}
+		for _, name := range []string{"show", "verify"} {
+			tests = append(tests, wrongInput{"runs behind a link to nothing: " + name, []string{"ledger", name, "--runs-dir", nothing}, exitDamaged, nothing + " is a link to nothing, expected a folder of runs"})
+		}
+		for _, name := range []string{"run", "describe"} {
+			tests = append(tests, wrongInput{"data behind a link to nothing: " + name, []string{name, config, "--set", "data.folder=" + nothing}, exitData, nothing})
+		}
+		tests = append(tests,
+			wrongInput{"table behind a link to nothing", []string{"run", "own-table", "--set", "data.table=" + nothing}, exitData, nothing},
+			wrongInput{"vectors behind a link to nothing", []string{"run", "own-vectors", "--set", "data.vectors=" + nothing}, exitData, nothing},
+			wrongInput{"data sets behind a link to nothing", []string{"run", "mnist-cnn", "--data-dir", nothing}, exitData, nothing})
+	}
+	for _, name := range []string{"resume", "eval", "epsilon", "delta", "calibrate", "steps", "compare"} {
+		tests = append(tests, wrongInput{"file as a run: " + name, []string{name, file}, exitDamaged, file + " is a file, expected the folder of a run"},
+			wrongInput{"run below a file: " + name, []string{name, filepath.Join(file, "run")}, exitDamaged, " lies below a file, expected the folder of a run"})
+	}
+	for _, name := range []string{"show", "verify"} {
+		tests = append(tests, wrongInput{"file as a folder of runs: " + name, []string{"ledger", name, "--runs-dir", file}, exitDamaged, file + " is a file, expected a folder of runs"})
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -200,4 +248,19 @@ func replace(t testing.TB, path, old, new string) {
 		t.Fatalf("%s does not hold %s:\n%s", path, old, content)
 	}
 	write(t, path, strings.Replace(content, old, new, 1))
+}
+
+// Files that are no pictures are told about by the commands that read the folder.
+func TestPassedOverFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	folder := pictures(t)
+	write(t, filepath.Join(folder, "train", "up", "notes.txt"), "")
+	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, folder, 5)+"\ngrid: {privacy.clip_norm: [0.1, 1]}\n")
+	const want = "found 1 file (1 .txt) in "
+	for _, args := range [][]string{{"run", ownConfig(t, folder, 5)}, {"eval", "runs/own-1"}, {"sweep", "grid.yaml"}} {
+		r := command(args...)
+		if r.code != 0 || strings.Count(r.out+r.err, want) != 1 {
+			t.Errorf("train %v: exit code %d, expected 0 and once %q:\n%s%s", args, r.code, want, r.out, r.err)
+		}
+	}
 }

@@ -71,17 +71,62 @@ func (e element) integer(b []byte) int64 {
 // floats reads len(dst) numbers from index from on, rounded to float32; what is too large for it
 // becomes infinite.
 func (a *array) floats(dst []float32, from int) error {
-	b, err := a.read(len(dst), from)
+	b, err := a.bytes(len(dst), from)
 	if err == nil {
 		a.element.floats(dst, b)
 	}
 	return err
 }
 
+// checkVectors makes sure that the array holds vectors of a width, and at least one.
+func (a *array) checkVectors(width int) error {
+	switch {
+	case a.element.floats == nil:
+		return fmt.Errorf("%s holds integers, expected floating-point numbers", a.name)
+	case len(a.shape) != 2:
+		return fmt.Errorf("%s has the shape %v, expected two sizes: vectors and their width", a.name, a.shape)
+	case a.shape[1] != width:
+		return fmt.Errorf("%s has vectors of width %d, expected the declared %d", a.name, a.shape[1], width)
+	case a.shape[0] == 0:
+		return fmt.Errorf("%s holds no vector, expected at least one", a.name)
+	}
+	return nil
+}
+
+// checkLabels makes sure that the array holds labels.
+func (a *array) checkLabels() error {
+	switch {
+	case a.element.floats != nil:
+		return fmt.Errorf("%s holds floating-point numbers, expected integers", a.name)
+	case len(a.shape) != 1:
+		return fmt.Errorf("%s has the shape %v, expected one size: a label for each vector", a.name, a.shape)
+	}
+	return nil
+}
+
+// count implements rows.
+func (a *array) count() (int, error) { return a.shape[0], nil }
+
+// read implements rows: labels are in an array of their own.
+func (a *array) read(take func(vectors []float32, labels []uint8) error) error {
+	n, width := a.shape[0], a.shape[1]
+	x := make([]float32, rowsAtOnce(width)*width)
+	for from := 0; from < n*width; from += len(x) {
+		x := x[:min(len(x), n*width-from)]
+		if err := a.floats(x, from); err != nil {
+			return err
+		}
+		if err := take(x, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // integers reads all numbers.
 func (a *array) integers() ([]int64, error) {
 	values := make([]int64, a.shape[0])
-	b, err := a.read(len(values), 0)
+	b, err := a.bytes(len(values), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +136,8 @@ func (a *array) integers() ([]int64, error) {
 	return values, nil
 }
 
-// read returns the bytes of n numbers.
-func (a *array) read(n, from int) ([]byte, error) {
+// bytes returns the bytes of n numbers.
+func (a *array) bytes(n, from int) ([]byte, error) {
 	b := make([]byte, n*a.element.size)
 	if _, err := a.content.ReadAt(b, int64(from)*int64(a.element.size)); err != nil {
 		return nil, fmt.Errorf("%s: %w", a.name, err)

@@ -1,7 +1,14 @@
 // Package vectors reads vectors of features that another program computed, with their labels, from
-// files that NumPy or safetensors wrote.
+// files that NumPy or safetensors wrote, from Parquet and from comma-separated values.
 //
 // Opening looks at headers alone and holds what they declare against the size of the file, so that
-// nothing is allocated for numbers that are not there. Messages name files, tensors, shapes and types,
-// never a number.
+// nothing is allocated for numbers that are not there. Messages name files, tensors, columns, rows,
+// shapes and types, never a number or a label.
+//
+// # Columns
+//
+// In Parquet and comma-separated values one column holds the labels, and all others the vector, in
+// their order: there are as many as are declared, or in Parquet one with a list of numbers for each
+// row. A text for a label is the name of a class, or its number where no class has a number for a
+// name; an integer is a number. Rows are counted from 0.
 package vectors

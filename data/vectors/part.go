@@ -7,37 +7,75 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
+
+// Declared is what is said of vectors without a look at them.
+type Declared struct {
+	Width   int      // numbers in each, at least one
+	Classes []string // in the order of the labels, at most 256
+	Label   string   // the column with the labels, in a file that has columns; "" is the last one
+}
 
 // Part is one part of a data set of vectors, "train" or "test", with its files open.
 type Part struct {
-	features *array // (n, width), floating-point numbers
-	labels   *array // (n), integers
+	declared Declared
+	name     string // of the file with the vectors
+	rows     rows
+	known    int    // how many there are, where a header says so and the file is large enough for them
+	labels   *array // (n), integers; nil where the rows have labels of their own
 	files    []*os.File
 }
 
-// Open opens <folder>/<part>.npy with <folder>/<part>-labels.npy, or <folder>/<part>.safetensors
-// with the tensors "features" and "labels", whichever of the two is there. There must be at least one
-// vector, each of the given width, and one label for each of them. The error is one line; it
-// matches [fs.ErrNotExist] when files are not there.
-func Open(folder, part string, width int) (*Part, error) {
-	numpy, safetensors := filepath.Join(folder, part+".npy"), filepath.Join(folder, part+".safetensors")
-	p := new(Part)
-	var err error
-	switch hasNumPy, hasTensors := exists(numpy), exists(safetensors); {
-	case hasNumPy && hasTensors:
-		return nil, fmt.Errorf("found both %s and %s, expected one of them", numpy, safetensors)
-	case hasTensors:
-		err = p.openSafetensors(safetensors)
-	case hasNumPy:
-		err = p.openNumPy(numpy, filepath.Join(folder, part+"-labels.npy"))
-	case exists(filepath.Join(folder, part+".csv")):
-		return nil, missing(fmt.Sprintf("neither %s nor %s is there, expected one of them (%s.csv belongs to a table with named columns)", numpy, safetensors, part))
-	default:
-		return nil, missing(fmt.Sprintf("neither %s nor %s is there, expected one of them", numpy, safetensors))
+// rows are the vectors of a file.
+type rows interface {
+	// count returns how many there are.
+	count() (int, error)
+	// read calls take with all of them, some at a time, which are valid until the next call, and
+	// with the class of each, or none where labels stand elsewhere. It may be called once.
+	read(take func(vectors []float32, labels []uint8) error) error
+}
+
+// formats are the names of files after the part, and what opens them.
+var formats = []struct {
+	suffix string
+	open   func(p *Part, f *os.File) error
+}{
+	{".npy", (*Part).openNumPy}, {".safetensors", (*Part).openTensors}, {".csv", (*Part).openCSV}, {".parquet", (*Part).openParquet},
+}
+
+// labelsSuffix ends the name of a file with labels alone.
+const labelsSuffix = "-labels.npy"
+
+// Open opens the one file of the part that is there:
+//
+//   - <part>.npy, with <part>-labels.npy;
+//   - <part>.safetensors, with the tensors "features" and "labels";
+//   - <part>.csv or <part>.parquet, with a column of labels or <part>-labels.npy.
+//
+// There must be at least one vector, each of the declared width, and one label for each of them. The
+// error is one line; it matches [fs.ErrNotExist] when files are not there.
+func Open(folder, part string, d Declared) (*Part, error) {
+	var found, names []string
+	var open func(*Part, *os.File) error
+	for _, f := range formats {
+		path := filepath.Join(folder, part+f.suffix)
+		names = append(names, path)
+		if exists(path) {
+			found, open = append(found, path), f.open
+		}
 	}
+	switch len(found) {
+	case 0:
+		return nil, missing("none of " + strings.Join(names, ", ") + " is there, expected one of them")
+	case 1:
+	default:
+		return nil, fmt.Errorf("found both %s and %s, expected one of them", found[0], found[1])
+	}
+	p := &Part{declared: d, name: found[0]}
+	f, err := p.open(p.name)
 	if err == nil {
-		err = p.check(width)
+		err = open(p, f)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -57,28 +95,57 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-func (p *Part) openSafetensors(path string) error {
-	f, err := p.open(path)
-	if err == nil {
-		p.features, p.labels, err = openSafetensors(f)
+func (p *Part) openTensors(f *os.File) error {
+	features, labels, err := openSafetensors(f)
+	if err != nil {
+		return err
 	}
-	return err
+	return p.hold(features, labels)
 }
 
-func (p *Part) openNumPy(features, labels string) error {
-	for _, array := range []struct {
-		path string
-		into **array
-	}{{features, &p.features}, {labels, &p.labels}} {
-		f, err := p.open(array.path)
-		if err != nil {
-			return err
-		}
-		if *array.into, err = openNPY(f); err != nil {
-			return err
-		}
+func (p *Part) openNumPy(f *os.File) error {
+	features, err := openNPY(f)
+	if err != nil {
+		return err
 	}
-	return nil
+	labels, err := p.openLabels()
+	if err != nil {
+		return err
+	}
+	return p.hold(features, labels)
+}
+
+// openLabels opens the file with the labels alone.
+func (p *Part) openLabels() (*array, error) {
+	f, err := p.open(p.labelsPath())
+	if err != nil {
+		return nil, err
+	}
+	labels, err := openNPY(f)
+	if err != nil {
+		return nil, err
+	}
+	return labels, labels.checkLabels()
+}
+
+func (p *Part) labelsPath() string {
+	return strings.TrimSuffix(p.name, filepath.Ext(p.name)) + labelsSuffix
+}
+
+// labelColumn says which of some columns holds the labels: the place of the declared one, or else of
+// the last. It is none, -1, where there is a file with the labels, which it opens.
+func (p *Part) labelColumn(columns []string, find func(name string) (int, error)) (column int, err error) {
+	beside := exists(p.labelsPath())
+	switch label := p.declared.Label; {
+	case beside && label != "":
+		return 0, fmt.Errorf("found both %s and the name of a column with labels, %q, expected one of them", p.labelsPath(), label)
+	case beside:
+		p.labels, err = p.openLabels()
+		return -1, err
+	case label != "":
+		return find(label)
+	}
+	return len(columns) - 1, nil
 }
 
 // open opens a regular file, which [Part.Close] closes.
@@ -100,27 +167,22 @@ func (p *Part) open(path string) (*os.File, error) {
 	return f, err
 }
 
-// Len returns the number of vectors.
-func (p *Part) Len() int { return p.features.shape[0] }
+// hold takes two arrays, if they are what was declared.
+func (p *Part) hold(features, labels *array) error {
+	if err := features.checkVectors(p.declared.Width); err != nil {
+		return err
+	}
+	if err := labels.checkLabels(); err != nil {
+		return err
+	}
+	p.rows, p.labels, p.known = features, labels, features.shape[0]
+	return p.checkNumbers(p.known)
+}
 
-// check compares the arrays with what was declared and with each other.
-func (p *Part) check(width int) error {
-	features, labels := p.features, p.labels
-	switch {
-	case features.element.floats == nil:
-		return fmt.Errorf("%s holds integers, expected floating-point numbers", features.name)
-	case labels.element.floats != nil:
-		return fmt.Errorf("%s holds floating-point numbers, expected integers", labels.name)
-	case len(features.shape) != 2:
-		return fmt.Errorf("%s has the shape %v, expected two sizes: vectors and their width", features.name, features.shape)
-	case features.shape[1] != width:
-		return fmt.Errorf("%s has vectors of width %d, expected the declared %d", features.name, features.shape[1], width)
-	case features.shape[0] == 0:
-		return fmt.Errorf("%s holds no vector, expected at least one", features.name)
-	case len(labels.shape) != 1:
-		return fmt.Errorf("%s has the shape %v, expected one size: a label for each vector", labels.name, labels.shape)
-	case labels.shape[0] != features.shape[0]:
-		return fmt.Errorf("%s holds %d labels, expected one for each of the %d vectors of %s", labels.name, labels.shape[0], features.shape[0], features.name)
+// checkNumbers makes sure that there are as many labels as vectors.
+func (p *Part) checkNumbers(vectors int) error {
+	if p.labels != nil && p.labels.shape[0] != vectors {
+		return fmt.Errorf("%s holds %d labels, expected one for each of the %d vectors of %s", p.labels.name, p.labels.shape[0], vectors, p.name)
 	}
 	return nil
 }
@@ -134,6 +196,4 @@ func (p *Part) Close() error {
 	return errors.Join(errs...)
 }
 
-func sizeOf(f *os.File) (int64, error) {
-	return f.Seek(0, io.SeekEnd)
-}
+func sizeOf(f *os.File) (int64, error) { return f.Seek(0, io.SeekEnd) }

@@ -3,6 +3,8 @@ package vectors
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 
 	"dpsgd/internal/kernel"
 )
@@ -10,30 +12,46 @@ import (
 // numbersAtOnce is about how many numbers are read in one piece.
 const numbersAtOnce = 1 << 16
 
-// ReadDirections reads the vectors, scales each to length 1 and returns them in half precision, shape
-// (n, width).
+// rowsAtOnce is how many vectors of a width that is.
+func rowsAtOnce(width int) int { return max(1, numbersAtOnce/width) }
+
+// Count returns the number of vectors.
+func (p *Part) Count() (int, error) {
+	if p.known > 0 {
+		return p.known, nil
+	}
+	return p.rows.count()
+}
+
+// Read reads the vectors, scales each to length 1 and returns them in half precision, shape (n,
+// width), with the class of each.
 //
 // Directions are what public models tell about a picture or a text, a gradient whose length is
 // bounded gains nothing from the length of what it is computed from, and a row of length 1 loses
 // nothing that matters in half precision. A vector of zeros stays one. One that holds a number that
 // is not finite is an error.
-func (p *Part) ReadDirections() ([]uint16, error) {
-	n, width := p.Len(), p.features.shape[1]
-	halves := make([]uint16, n*width)
-	x := make([]float32, max(1, numbersAtOnce/width)*width)
-	for from := 0; from < len(halves); from += len(x) {
-		x := x[:min(len(x), len(halves)-from)]
-		if err := p.features.floats(x, from); err != nil {
-			return nil, err
-		}
+func (p *Part) Read() (labels []uint8, halves []uint16, err error) {
+	width := p.declared.Width
+	labels, halves = make([]uint8, 0, p.known), make([]uint16, 0, p.known*width)
+	err = p.rows.read(func(x []float32, of []uint8) error {
+		before := len(halves)
 		for i := 0; i < len(x); i += width {
 			if !toUnitNorm(x[i : i+width]) {
-				return nil, fmt.Errorf("%s: vector %d is not finite as 32-bit numbers, expected finite numbers", p.features.name, (from+i)/width)
+				return fmt.Errorf("%s: vector %d is not finite as 32-bit numbers, expected finite numbers", p.name, (before+i)/width)
 			}
 		}
-		kernel.ToHalves(halves[from:], x)
+		halves = slices.Grow(halves, len(x))[:before+len(x)]
+		kernel.ToHalves(halves[before:], x)
+		labels = append(labels, of...)
+		return nil
+	})
+	if err == nil {
+		err = p.checkNumbers(len(halves) / width)
 	}
-	return halves, nil
+	if err == nil && p.labels != nil {
+		labels, err = p.readLabels()
+	}
+	return labels, halves, err
 }
 
 // toUnitNorm scales a row to norm 1, but for a row of zeros. It reports whether all numbers are
@@ -56,18 +74,50 @@ func toUnitNorm(x []float32) bool {
 	return true
 }
 
-// ReadLabels reads the index of the class of each vector, one of so many, at most 256.
-func (p *Part) ReadLabels(classes int) ([]uint8, error) {
+// readLabels reads the array of labels.
+func (p *Part) readLabels() ([]uint8, error) {
 	found, err := p.labels.integers()
 	if err != nil {
 		return nil, err
 	}
 	labels := make([]uint8, len(found))
 	for i, label := range found {
-		if label < 0 || label >= int64(classes) {
-			return nil, fmt.Errorf("%s: label %d has no class, expected 0 to %d for the %d declared classes", p.labels.name, i, classes-1, classes)
+		if label < 0 || label >= int64(len(p.declared.Classes)) {
+			return nil, fmt.Errorf("%s: label %d has no class, expected %s", p.labels.name, i, p.declared.indices())
 		}
 		labels[i] = uint8(label)
 	}
 	return labels, nil
+}
+
+// indices says which numbers are labels.
+func (d Declared) indices() string {
+	return fmt.Sprintf("0 to %d for the %d declared classes", len(d.Classes)-1, len(d.Classes))
+}
+
+// names says which texts are labels.
+func (d Declared) names() string {
+	expected := fmt.Sprintf("one of the declared classes %q", d.Classes)
+	if !d.numbered() {
+		expected += " or its number, from 0"
+	}
+	return expected
+}
+
+// class finds the class that a text names, or numbers where no class has a number for a name: then
+// no text can be meant in two ways.
+func (d Declared) class(text string) (label uint8, known bool) {
+	if i := slices.Index(d.Classes, text); i >= 0 {
+		return uint8(i), true
+	}
+	i, err := strconv.Atoi(text)
+	return uint8(i), err == nil && i >= 0 && i < len(d.Classes) && !d.numbered()
+}
+
+// numbered reports whether a class has a number for a name.
+func (d Declared) numbered() bool {
+	return slices.ContainsFunc(d.Classes, func(name string) bool {
+		_, err := strconv.Atoi(name)
+		return err == nil
+	})
 }

@@ -80,17 +80,18 @@ var written = map[string]struct {
 
 func TestReadsWhatOthersWrite(t *testing.T) {
 	for name, c := range written {
-		p, err := Open(folder(t, c.files), "train", 3)
+		p, err := Open(folder(t, c.files), "train", Declared{Width: 3})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		all, two := make([]float32, 6), make([]float32, 2)
 		labels, err := p.labels.integers()
-		if err := errors.Join(err, p.features.floats(all, 0), p.features.floats(two, 3), p.Close()); err != nil {
+		features := p.rows.(*array)
+		if err := errors.Join(err, features.floats(all, 0), features.floats(two, 3), p.Close()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if want := []float32{1, -2, 0.5, 3, 4, c.last}; p.Len() != 2 || !slices.Equal(all, want) || !slices.Equal(two, want[3:5]) || !slices.Equal(labels, []int64{1, -1}) {
+		if want := []float32{1, -2, 0.5, 3, 4, c.last}; p.known != 2 || !slices.Equal(all, want) || !slices.Equal(two, want[3:5]) || !slices.Equal(labels, []int64{1, -1}) {
 			t.Errorf("%s: read %v, %v and %v, expected %v, two of them, and the labels 1 and -1", name, all, two, labels, want)
 		}
 	}
@@ -178,12 +179,11 @@ func TestRefuses(t *testing.T) {
 		"tensor rest":    {tensor(`{"features":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}}`, 5), "found 5 bytes of data, expected the 4"},
 
 		"both":    {map[string]string{"train.npy": vector, "train.safetensors": "x"}, "expected one of them"},
-		"nothing": {nil, "train.safetensors is there, expected one of them"},
-		"a table": {map[string]string{"train.csv": "a,b\n"}, "train.csv belongs to a table with named columns"},
+		"nothing": {nil, "train.parquet is there, expected one of them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := folder(t, c.files)
-			_, err := Open(dir, "train", 1)
+			_, err := Open(dir, "train", Declared{Width: 1})
 			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), dir) {
 				t.Errorf("found error %v, expected one line that names the file and says %q", err, c.says)
 			}
@@ -196,7 +196,7 @@ func TestRefuses(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "train.npy"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir, "train", 1); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := Open(dir, "train", Declared{Width: 1}); err == nil || !strings.Contains(err.Error(), "no regular file") {
 		t.Errorf("a folder is read as a file: %v", err)
 	}
 }
@@ -210,7 +210,7 @@ func TestRefusesTruncation(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, file), []byte(content[:n]), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := Open(dir, "train", 3); err == nil {
+				if _, err := Open(dir, "train", Declared{Width: 3}); err == nil {
 					t.Fatalf("%s: %s is read with %d of its %d bytes", name, file, n, len(content))
 				}
 			}

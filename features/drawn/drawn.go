@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"dpsgd/data"
 	"dpsgd/internal/kernel"
 )
 
@@ -30,13 +31,8 @@ const (
 	MaxSide = 256
 )
 
-// A Shape is the size of a picture. One channel is grey, three are red, green and blue.
-type Shape struct{ Height, Width, Channels int }
-
-// Values returns the number of values of one picture.
-func (s Shape) Values() int { return s.Height * s.Width * s.Channels }
-
-func (s Shape) validate() error {
+// validate refuses sizes of pictures that cannot be drawn.
+func validate(s data.Shape) error {
 	for _, side := range []int{s.Height, s.Width} {
 		if side < MinSide || side > MaxSide {
 			return fmt.Errorf("drawn: pictures of %d×%d pixels, expected sides from %d to %d",
@@ -52,7 +48,7 @@ func (s Shape) validate() error {
 // Pictures are pictures of one shape. Values holds one after the other, each as (channel, row,
 // column), from 0 (black) to 1.
 type Pictures struct {
-	Shape
+	data.Shape
 	Count  int
 	Values []float32
 }
@@ -65,11 +61,11 @@ func (p *Pictures) At(i int) []float32 {
 
 // Draw draws n pictures on the threads of pool. Silhouettes and strokes are grey: with three
 // channels, these are the same.
-func Draw(kind Kind, n int, shape Shape, seed uint64, pool *kernel.Pool) (*Pictures, error) {
+func Draw(kind Kind, n int, shape data.Shape, seed uint64, pool *kernel.Pool) (*Pictures, error) {
 	if !slices.Contains(Kinds, kind) {
 		return nil, fmt.Errorf("drawn: kind %q, expected one of %q", kind, Kinds)
 	}
-	if err := shape.validate(); err != nil {
+	if err := validate(shape); err != nil {
 		return nil, err
 	}
 	if n < 1 {

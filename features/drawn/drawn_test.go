@@ -9,10 +9,15 @@ import (
 	"slices"
 	"testing"
 
+	"dpsgd/data"
 	"dpsgd/internal/kernel"
 )
 
-func mustDraw(t testing.TB, kind Kind, n int, shape Shape, seed uint64, pool *kernel.Pool) *Pictures {
+func size(height, width, channels int) data.Shape {
+	return data.Shape{Height: height, Width: width, Channels: channels}
+}
+
+func mustDraw(t testing.TB, kind Kind, n int, shape data.Shape, seed uint64, pool *kernel.Pool) *Pictures {
 	t.Helper()
 	p, err := Draw(kind, n, shape, seed, pool)
 	if err != nil {
@@ -31,13 +36,13 @@ func TestPicturesAreThoseOfTheVersion(t *testing.T) {
 	type facts struct{ mean, middle float64 }
 	for _, c := range []struct {
 		kind  Kind
-		shape Shape
+		shape data.Shape
 		want  [3]facts
 	}{
-		{Leaves, Shape{32, 32, 3}, [3]facts{{0.4492, 0.4969}, {0.4915, 0.2797}, {0.3627, 0.7569}}},
-		{Leaves, Shape{28, 28, 1}, [3]facts{{0.4805, 0.6886}, {0.3704, 0.3573}, {0.3380, 0.6460}}},
-		{Silhouettes, Shape{28, 28, 1}, [3]facts{{0.1987, 0.6886}, {0.1432, 0.3573}, {0.1418, 0.6460}}},
-		{Strokes, Shape{28, 28, 1}, [3]facts{{0.0796, 0.3596}, {0.0996, 1.0000}, {0.0801, 1.0000}}},
+		{Leaves, size(32, 32, 3), [3]facts{{0.4492, 0.4969}, {0.4915, 0.2797}, {0.3627, 0.7569}}},
+		{Leaves, size(28, 28, 1), [3]facts{{0.4805, 0.6886}, {0.3704, 0.3573}, {0.3380, 0.6460}}},
+		{Silhouettes, size(28, 28, 1), [3]facts{{0.1987, 0.6886}, {0.1432, 0.3573}, {0.1418, 0.6460}}},
+		{Strokes, size(28, 28, 1), [3]facts{{0.0796, 0.3596}, {0.0996, 1.0000}, {0.0801, 1.0000}}},
 	} {
 		p := mustDraw(t, c.kind, len(c.want), c.shape, 5, nil)
 		for i, want := range c.want {
@@ -61,7 +66,7 @@ func mean(x []float32) float64 {
 func TestPicturesDoNotDependOnThreadsOrCount(t *testing.T) {
 	pool := kernel.NewPool(3)
 	defer pool.Close()
-	shape := Shape{20, 24, 3}
+	shape := size(20, 24, 3)
 	for _, kind := range Kinds {
 		many, few := mustDraw(t, kind, 40, shape, 1, pool), mustDraw(t, kind, 7, shape, 1, nil)
 		if !slices.Equal(many.Values[:len(few.Values)], few.Values) {
@@ -74,7 +79,7 @@ func TestPicturesDiffer(t *testing.T) {
 	seen := map[string]bool{}
 	for _, kind := range Kinds {
 		for seed := range uint64(2) {
-			p := mustDraw(t, kind, 100, Shape{16, 16, 1}, seed, nil)
+			p := mustDraw(t, kind, 100, size(16, 16, 1), seed, nil)
 			for i := range p.Count {
 				seen[fmt.Sprint(p.At(i))] = true
 			}
@@ -88,7 +93,7 @@ func TestPicturesDiffer(t *testing.T) {
 // At the extremes of size, values are in range and a picture has more than one.
 func TestEveryShapeIsDrawn(t *testing.T) {
 	for _, kind := range Kinds {
-		for _, s := range []Shape{{8, 8, 1}, {8, 8, 3}, {8, 40, 3}, {33, 17, 1}, {256, 256, 3}} {
+		for _, s := range []data.Shape{size(8, 8, 1), size(8, 8, 3), size(8, 40, 3), size(33, 17, 1), size(256, 256, 3)} {
 			p := mustDraw(t, kind, 2, s, 3, nil)
 			if p.Shape != s || p.Count != 2 || len(p.Values) != 2*s.Height*s.Width*s.Channels {
 				t.Errorf("%s, %v: found %v, %d pictures, %d values", kind, s, p.Shape, p.Count, len(p.Values))
@@ -103,7 +108,7 @@ func TestEveryShapeIsDrawn(t *testing.T) {
 
 // The channels of leaves differ, those of the grey kinds do not.
 func TestColour(t *testing.T) {
-	shape := Shape{16, 16, 3}
+	shape := size(16, 16, 3)
 	for _, kind := range Kinds {
 		p := mustDraw(t, kind, 1, shape, 0, nil)
 		red, green := p.Values[:256], p.Values[256:512]
@@ -117,14 +122,14 @@ func TestWhatCannotBeDrawn(t *testing.T) {
 	for _, c := range []struct {
 		kind  Kind
 		n     int
-		shape Shape
+		shape data.Shape
 		want  string
 	}{
-		{"leafs", 1, Shape{32, 32, 3}, `drawn: kind "leafs", expected one of ["leaves" "silhouettes" "strokes"]`},
-		{Leaves, 0, Shape{32, 32, 3}, "drawn: 0 pictures, expected 1 or more"},
-		{Leaves, 1, Shape{7, 32, 3}, "drawn: pictures of 7×32 pixels, expected sides from 8 to 256"},
-		{Leaves, 1, Shape{32, 257, 3}, "drawn: pictures of 32×257 pixels, expected sides from 8 to 256"},
-		{Leaves, 1, Shape{32, 32, 2}, "drawn: pictures of 2 channels, expected 1 (grey) or 3"},
+		{"leafs", 1, size(32, 32, 3), `drawn: kind "leafs", expected one of ["leaves" "silhouettes" "strokes"]`},
+		{Leaves, 0, size(32, 32, 3), "drawn: 0 pictures, expected 1 or more"},
+		{Leaves, 1, size(7, 32, 3), "drawn: pictures of 7×32 pixels, expected sides from 8 to 256"},
+		{Leaves, 1, size(32, 257, 3), "drawn: pictures of 32×257 pixels, expected sides from 8 to 256"},
+		{Leaves, 1, size(32, 32, 2), "drawn: pictures of 2 channels, expected 1 (grey) or 3"},
 	} {
 		if _, err := Draw(c.kind, c.n, c.shape, 0, nil); err == nil || err.Error() != c.want {
 			t.Errorf("found %v, expected %s", err, c.want)
@@ -134,7 +139,7 @@ func TestWhatCannotBeDrawn(t *testing.T) {
 
 // The pixels of a sheet are those of its pictures, with grey lines between.
 func TestSheet(t *testing.T) {
-	p := mustDraw(t, Leaves, 7, Shape{8, 10, 3}, 2, nil)
+	p := mustDraw(t, Leaves, 7, size(8, 10, 3), 2, nil)
 	sheet := p.Sheet(5) // three columns, two rows
 	if want := image.Rect(0, 0, 3*12-2, 2*10-2); sheet.Bounds() != want {
 		t.Fatalf("the sheet is %v, expected %v", sheet.Bounds(), want)
@@ -238,7 +243,7 @@ func BenchmarkDraw(b *testing.B) {
 				pool := kernel.NewPool(threads)
 				defer pool.Close()
 				for b.Loop() {
-					mustDraw(b, kind, 2400, Shape{32, 32, 3}, 1, pool)
+					mustDraw(b, kind, 2400, size(32, 32, 3), 1, pool)
 				}
 			})
 		}

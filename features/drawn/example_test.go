@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"log"
 
+	"dpsgd/data"
 	"dpsgd/features/drawn"
 )
 
 func Example() {
-	shape := drawn.Shape{Height: 32, Width: 32, Channels: 3}
+	shape := data.Shape{Height: 32, Width: 32, Channels: 3}
 	pictures, err := drawn.Draw(drawn.Leaves, 12, shape, 7, nil)
 	if err != nil {
 		log.Fatal(err)

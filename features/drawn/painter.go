@@ -3,6 +3,8 @@ package drawn
 import (
 	"math"
 	"math/rand/v2"
+
+	"dpsgd/data"
 )
 
 // margin is by how many pixels the canvas of leaves is larger than the picture on each side: the
@@ -27,13 +29,13 @@ func (c canvas) plane(i int) []float32 {
 
 // A painter paints pictures of one shape, one after another. It only keeps its working memory.
 type painter struct {
-	shape  Shape
+	shape  data.Shape
 	colour canvas // leaves, with a margin
 	mask   canvas // a blob, with a margin
 	noise  *pinkNoise
 }
 
-func newPainter(s Shape) *painter {
+func newPainter(s data.Shape) *painter {
 	height, width := s.Height+2*margin, s.Width+2*margin
 	return &painter{
 		shape:  s,

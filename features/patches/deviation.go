@@ -3,18 +3,18 @@ package patches
 import (
 	"math"
 
-	"dpsgd/features/drawn"
+	"dpsgd/data"
 )
 
 // A deviation finds the standard deviations of all patches of a picture.
 type deviation struct {
-	shape         drawn.Shape
+	shape         data.Shape
 	size          int
 	sums, squares []float64 // of a row of pixels over channels and the columns of a patch
 	inverse       []float32 // of the standard deviation, with the floor of contrast, by position
 }
 
-func newDeviation(shape drawn.Shape, size int) deviation {
+func newDeviation(shape data.Shape, size int) deviation {
 	columns := shape.Width - size + 1
 	return deviation{
 		shape: shape, size: size,

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"log"
 
+	"dpsgd/data"
 	"dpsgd/features/drawn"
 	"dpsgd/features/patches"
 )
 
 func Example() {
-	shape := drawn.Shape{Height: 16, Width: 16, Channels: 3}
+	shape := data.Shape{Height: 16, Width: 16, Channels: 3}
 	pictures, err := drawn.Draw(drawn.Leaves, 50, shape, 7, nil)
 	if err != nil {
 		log.Fatal(err)

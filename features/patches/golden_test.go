@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/data"
 	"dpsgd/features/drawn"
 )
 
@@ -47,7 +48,7 @@ func TestFeaturesAreThoseOfPyTorch(t *testing.T) {
 // golden returns the pictures of make_golden.py: means of 2×2 neighbours of the bytes of a linear
 // congruential generator.
 func golden() *drawn.Pictures {
-	p := &drawn.Pictures{Shape: drawn.Shape{Height: 16, Width: 14, Channels: 3}, Count: 100}
+	p := &drawn.Pictures{Shape: data.Shape{Height: 16, Width: 14, Channels: 3}, Count: 100}
 	state := uint32(1)
 	bytes := make([]uint32, (p.Height+1)*(p.Width+1))
 	for range p.Count * p.Channels {

@@ -1,6 +1,9 @@
 package patches
 
-import "dpsgd/features/drawn"
+import (
+	"dpsgd/data"
+	"dpsgd/features/drawn"
+)
 
 // border is by how many pixels the half of a picture is extended on each side, by reflection, so
 // that its patches also show the picture's edge in their middle.
@@ -19,7 +22,7 @@ func halve(dst []float32, pitch int, src []float32, height, width int) {
 }
 
 // halveWithBorder writes the half of a picture of a shape, with its border, to dst.
-func halveWithBorder(dst, picture []float32, shape drawn.Shape) {
+func halveWithBorder(dst, picture []float32, shape data.Shape) {
 	height, width := shape.Height/2+2*border, shape.Width/2+2*border
 	for c := range shape.Channels {
 		plane := dst[c*height*width : (c+1)*height*width]
@@ -47,7 +50,7 @@ func reflect(plane []float32, height, width int) {
 
 // halves returns the halves of drawn pictures, without a border.
 func halves(p *drawn.Pictures) *drawn.Pictures {
-	shape := drawn.Shape{Height: p.Height / 2, Width: p.Width / 2, Channels: p.Channels}
+	shape := data.Shape{Height: p.Height / 2, Width: p.Width / 2, Channels: p.Channels}
 	h := &drawn.Pictures{Shape: shape, Count: p.Count, Values: make([]float32, p.Count*shape.Values())}
 	from, to := p.Height*p.Width, shape.Height*shape.Width
 	for i := range p.Count * p.Channels {

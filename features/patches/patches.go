@@ -3,6 +3,7 @@ package patches
 import (
 	"fmt"
 
+	"dpsgd/data"
 	"dpsgd/features/drawn"
 )
 
@@ -20,7 +21,7 @@ type Options struct {
 const maxSize = 12
 
 // validate returns the first thing that is wrong with the options, for pictures of a shape.
-func (o Options) validate(shape drawn.Shape) error {
+func (o Options) validate(shape data.Shape) error {
 	if o.Filters < 1 {
 		return fmt.Errorf("patches: %d filters, expected 1 or more", o.Filters)
 	}
@@ -47,7 +48,7 @@ func (o Options) validate(shape drawn.Shape) error {
 }
 
 // scaled returns the shape of a picture of which responses are taken.
-func (o Options) scaled(shape drawn.Shape) drawn.Shape {
+func (o Options) scaled(shape data.Shape) data.Shape {
 	if o.Scale == 2 {
 		shape.Height, shape.Width = shape.Height/2+2*border, shape.Width/2+2*border
 	}
@@ -57,15 +58,15 @@ func (o Options) scaled(shape drawn.Shape) drawn.Shape {
 // Patches are the features of pictures of one shape. They may be shared by goroutines.
 type Patches struct {
 	options Options
-	shape   drawn.Shape // of a picture
-	scaled  drawn.Shape // of what responses are taken of
+	shape   data.Shape // of a picture
+	scaled  data.Shape // of what responses are taken of
 	filters filters
 	folded  foldedFilters
 }
 
 // New makes features for pictures of a shape from the patches of drawn pictures, which may be of
 // another size. The seed decides which of them are taken.
-func New(o Options, shape drawn.Shape, pictures *drawn.Pictures, seed uint64) (*Patches, error) {
+func New(o Options, shape data.Shape, pictures *drawn.Pictures, seed uint64) (*Patches, error) {
 	if err := o.validate(shape); err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func New(o Options, shape drawn.Shape, pictures *drawn.Pictures, seed uint64) (*
 	return withFilters(o, shape, filters), nil
 }
 
-func withFilters(o Options, shape drawn.Shape, f filters) *Patches {
+func withFilters(o Options, shape data.Shape, f filters) *Patches {
 	return &Patches{options: o, shape: shape, scaled: o.scaled(shape), filters: f, folded: f.fold()}
 }
 

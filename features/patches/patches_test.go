@@ -6,12 +6,13 @@ import (
 	"slices"
 	"testing"
 
+	"dpsgd/data"
 	"dpsgd/features/drawn"
 	"dpsgd/internal/kernel"
 )
 
 // leaves draws dead leaves.
-func leaves(t testing.TB, n int, shape drawn.Shape) *drawn.Pictures {
+func leaves(t testing.TB, n int, shape data.Shape) *drawn.Pictures {
 	t.Helper()
 	p, err := drawn.Draw(drawn.Leaves, n, shape, 1, nil)
 	if err != nil {
@@ -40,16 +41,16 @@ func extract(p *Patches, picture []float32) []float32 {
 // cases are sizes of which each is special in some way.
 var cases = []struct {
 	options Options
-	shape   drawn.Shape
+	shape   data.Shape
 }{
-	{Options{16, 6, 3, 1}, drawn.Shape{Height: 32, Width: 32, Channels: 3}},
-	{Options{5, 6, 3, 1}, drawn.Shape{Height: 28, Width: 28, Channels: 1}},
-	{Options{9, 5, 2, 1}, drawn.Shape{Height: 12, Width: 20, Channels: 3}}, // a middle column
-	{Options{8, 2, 4, 1}, drawn.Shape{Height: 9, Width: 8, Channels: 1}},   // cells of two sizes
-	{Options{8, 8, 1, 1}, drawn.Shape{Height: 8, Width: 8, Channels: 1}},   // one position
-	{Options{8, 3, 3, 1}, drawn.Shape{Height: 8, Width: 200, Channels: 1}}, // a row is a strip
-	{Options{11, 6, 2, 2}, drawn.Shape{Height: 32, Width: 32, Channels: 3}},
-	{Options{8, 5, 2, 2}, drawn.Shape{Height: 15, Width: 18, Channels: 1}}, // an odd height
+	{Options{16, 6, 3, 1}, data.Shape{Height: 32, Width: 32, Channels: 3}},
+	{Options{5, 6, 3, 1}, data.Shape{Height: 28, Width: 28, Channels: 1}},
+	{Options{9, 5, 2, 1}, data.Shape{Height: 12, Width: 20, Channels: 3}}, // a middle column
+	{Options{8, 2, 4, 1}, data.Shape{Height: 9, Width: 8, Channels: 1}},   // cells of two sizes
+	{Options{8, 8, 1, 1}, data.Shape{Height: 8, Width: 8, Channels: 1}},   // one position
+	{Options{8, 3, 3, 1}, data.Shape{Height: 8, Width: 200, Channels: 1}}, // a row is a strip
+	{Options{11, 6, 2, 2}, data.Shape{Height: 32, Width: 32, Channels: 3}},
+	{Options{8, 5, 2, 2}, data.Shape{Height: 15, Width: 18, Channels: 1}}, // an odd height
 }
 
 // TestExtractIsTheDefinition compares with the definition in float64.
@@ -97,7 +98,7 @@ func TestMirroredPicturesAreAlike(t *testing.T) {
 
 // An extractor does not remember, and extractors do not share: many at once give the bits of one.
 func TestExtractorsAreIndependent(t *testing.T) {
-	pictures := leaves(t, 40, drawn.Shape{Height: 16, Width: 16, Channels: 3})
+	pictures := leaves(t, 40, data.Shape{Height: 16, Width: 16, Channels: 3})
 	p := features(t, Options{Filters: 20, Size: 6, Pooling: 2, Scale: 1}, pictures)
 	pool := kernel.NewPool(3)
 	defer pool.Close()
@@ -121,7 +122,7 @@ func TestExtractorsAreIndependent(t *testing.T) {
 
 // The dictionary is a function of options, pictures and seed.
 func TestDictionaryBelongsToItsSeed(t *testing.T) {
-	pictures := leaves(t, 20, drawn.Shape{Height: 16, Width: 16, Channels: 1})
+	pictures := leaves(t, 20, data.Shape{Height: 16, Width: 16, Channels: 1})
 	o := Options{Filters: 6, Size: 4, Pooling: 2, Scale: 1}
 	make := func(seed uint64) []float32 {
 		p, err := New(o, pictures.Shape, pictures, seed)
@@ -140,7 +141,7 @@ func TestDictionaryBelongsToItsSeed(t *testing.T) {
 
 // What is no number stays in its picture, and a picture without contrast has features.
 func TestUnusualPictures(t *testing.T) {
-	pictures := leaves(t, 20, drawn.Shape{Height: 16, Width: 16, Channels: 3})
+	pictures := leaves(t, 20, data.Shape{Height: 16, Width: 16, Channels: 3})
 	p := features(t, Options{Filters: 8, Size: 6, Pooling: 2, Scale: 1}, pictures)
 	f, dst := p.Extractor(), make([]float32, p.Width())
 	broken := slices.Clone(pictures.At(0))
@@ -161,7 +162,7 @@ func TestUnusualPictures(t *testing.T) {
 }
 
 func TestNothingIsAllocated(t *testing.T) {
-	pictures := leaves(t, 20, drawn.Shape{Height: 20, Width: 20, Channels: 1})
+	pictures := leaves(t, 20, data.Shape{Height: 20, Width: 20, Channels: 1})
 	for scale := range 2 {
 		p := features(t, Options{Filters: 8, Size: 4, Pooling: 2, Scale: scale + 1}, pictures)
 		f, dst := p.Extractor(), make([]float32, p.Width())
@@ -174,7 +175,7 @@ func TestNothingIsAllocated(t *testing.T) {
 
 func TestOptionsThatCannotBe(t *testing.T) {
 	good := Options{Filters: 8, Size: 6, Pooling: 3, Scale: 1}
-	square := drawn.Shape{Height: 16, Width: 16, Channels: 3}
+	square := data.Shape{Height: 16, Width: 16, Channels: 3}
 	change := func(f func(*Options)) Options {
 		o := good
 		f(&o)
@@ -182,7 +183,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 	}
 	for _, c := range []struct {
 		options      Options
-		shape, drawn drawn.Shape
+		shape, drawn data.Shape
 		want         string
 	}{
 		{change(func(o *Options) { o.Filters = 0 }), square, square,
@@ -193,17 +194,17 @@ func TestOptionsThatCannotBe(t *testing.T) {
 			"patches: scale 3, expected 1 or 2"},
 		{change(func(o *Options) { o.Size = 1 }), square, square,
 			"patches: patches of size 1, expected 2 to 12"},
-		{change(func(o *Options) { o.Size = 10 }), drawn.Shape{Height: 9, Width: 12, Channels: 3}, square,
+		{change(func(o *Options) { o.Size = 10 }), data.Shape{Height: 9, Width: 12, Channels: 3}, square,
 			"patches: patches of size 10, expected 2 to 9"},
 		{change(func(o *Options) { o.Pooling = 12 }), square, square,
 			"patches: pooling to 12×12 cells, expected 1 to 11 on each side"},
-		{change(func(o *Options) { o.Scale = 2 }), drawn.Shape{Height: 5, Width: 16, Channels: 3}, square,
+		{change(func(o *Options) { o.Scale = 2 }), data.Shape{Height: 5, Width: 16, Channels: 3}, square,
 			"patches: pictures of 5×16 pixels, expected sides of 6 or more at scale 2"},
-		{change(func(o *Options) { o.Scale = 2 }), square, drawn.Shape{Height: 10, Width: 16, Channels: 3},
+		{change(func(o *Options) { o.Scale = 2 }), square, data.Shape{Height: 10, Width: 16, Channels: 3},
 			"patches: drawn pictures of 10×16 pixels at scale 2, expected sides of 12 or more"},
-		{good, drawn.Shape{Height: 16, Width: 16}, square,
+		{good, data.Shape{Height: 16, Width: 16}, square,
 			"patches: pictures of 0 channels, expected 1 or more"},
-		{good, square, drawn.Shape{Height: 16, Width: 16, Channels: 1},
+		{good, square, data.Shape{Height: 16, Width: 16, Channels: 1},
 			"patches: drawn pictures of 1 channels, expected 3"},
 	} {
 		if _, err := New(c.options, c.shape, leaves(t, 2, c.drawn), 1); err == nil || err.Error() != c.want {
@@ -214,7 +215,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 
 // One patch has no direction to be whitened along.
 func TestPatchesThatAreAllAlike(t *testing.T) {
-	one := leaves(t, 1, drawn.Shape{Height: 8, Width: 8, Channels: 3})
+	one := leaves(t, 1, data.Shape{Height: 8, Width: 8, Channels: 3})
 	_, err := New(Options{Filters: 1, Size: 6, Pooling: 1, Scale: 1}, one.Shape, one, 1)
 	want := "patches: the patches of the drawn pictures are all alike"
 	if err == nil || err.Error() != want {
@@ -224,7 +225,7 @@ func TestPatchesThatAreAllAlike(t *testing.T) {
 
 // BenchmarkExtract computes the features of pictures like those of CIFAR-10, on one thread and two.
 func BenchmarkExtract(b *testing.B) {
-	pictures := leaves(b, 200, drawn.Shape{Height: 32, Width: 32, Channels: 3})
+	pictures := leaves(b, 200, data.Shape{Height: 32, Width: 32, Channels: 3})
 	for _, o := range []Options{
 		{Filters: 384, Size: 6, Pooling: 3, Scale: 1},
 		{Filters: 512, Size: 6, Pooling: 2, Scale: 2},
@@ -257,7 +258,7 @@ func benchmarkExtract(b *testing.B, p *Patches, pictures *drawn.Pictures, thread
 
 // BenchmarkNew makes a dictionary for CIFAR-10.
 func BenchmarkNew(b *testing.B) {
-	pictures := leaves(b, 2400, drawn.Shape{Height: 32, Width: 32, Channels: 3})
+	pictures := leaves(b, 2400, data.Shape{Height: 32, Width: 32, Channels: 3})
 	for b.Loop() {
 		features(b, Options{Filters: 384, Size: 6, Pooling: 3, Scale: 1}, pictures)
 	}

@@ -3,7 +3,7 @@ package patches
 import (
 	"math"
 
-	"dpsgd/features/drawn"
+	"dpsgd/data"
 )
 
 // definition computes the features of a picture as the package describes them: in float64, with
@@ -17,7 +17,7 @@ func definition(p *Patches, picture []float32) []float64 {
 }
 
 // mirrored returns the mirror image of a picture.
-func mirrored(picture []float32, s drawn.Shape) []float32 {
+func mirrored(picture []float32, s data.Shape) []float32 {
 	m := make([]float32, len(picture))
 	for i := range picture {
 		m[i] = picture[i-i%s.Width+s.Width-1-i%s.Width]

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,13 +113,24 @@ func TestEveryNetworkHasABenchmark(t *testing.T) {
 	}
 }
 
-// A configuration with several physical batches, the last one not full, and layers of its own.
+func policies() (settings []string) {
+	for _, name := range clip.Policies().Names() {
+		settings = append(settings, "privacy.clipping="+name)
+	}
+	return settings
+}
+
+// A configuration with several physical batches, the last one not full, layers of its own, and any
+// clipping policy.
 func TestBenchmarkOfConfiguration(t *testing.T) {
-	for _, views := range []int{1, 3} {
-		c := tiny.Parse(t, tiny.Convolutional, "training.batch_size=40", "training.physical_batch_size=16", "performance.threads=1", fmt.Sprintf("training.augmentation.views=%d", views))
+	for _, setting := range append(policies(), "training.augmentation.views=3") {
+		c := tiny.Parse(t, tiny.Convolutional, "training.batch_size=40", "training.physical_batch_size=16", "performance.threads=1", setting)
 		for _, mode := range Modes() {
 			if b := benchmark(t, c, mode); b.Model != "layers" || b.Batch != 40 || b.Physical != 16 || b.Threads != 1 {
 				t.Errorf("found %+v", b)
+			}
+			if setting != "privacy.clipping=flat" && !strings.HasPrefix(setting, "training") {
+				break // the others differ in the private step alone
 			}
 		}
 	}
@@ -293,14 +305,21 @@ func TestStepsAllocateNothing(t *testing.T) {
 		t.Skip("the race detector, under which short tests run, makes allocations of its own")
 	}
 	const attempts, few = 30, 4
-	networks := []string{"mlp128", "mnist-cnn", "resnet8-gn"}
-	for i, network := range append(networks, networks...) {
+	views := augmentation.Recipe{Views: 2, Flip: true, Shift: 2}
+	for _, made := range []struct {
+		network, policy string
+		augmentation    augmentation.Recipe
+	}{
+		{"mlp128", "flat", augmentation.None()}, {"mnist-cnn", "flat", augmentation.None()}, {"resnet8-gn", "flat", augmentation.None()},
+		{"mnist-cnn", "per_layer", augmentation.None()}, {"mnist-cnn", "adaptive", augmentation.None()},
+		{"mlp128", "flat", views}, {"mnist-cnn", "per_layer", views}, {"resnet8-gn", "flat", views},
+	} {
 		for _, engine := range []string{"ghost", "materialise"} {
-			c := benchConfig(t, network, 6)
+			c := benchConfig(t, made.network, 6)
 			c.Training.PhysicalBatchSize = 4
-			if i >= len(networks) {
-				c.Training.Augmentation = augmentation.Recipe{Views: 2, Flip: true, Shift: 2}
-			}
+			c.Training.Augmentation = made.augmentation
+			kind, _ := clip.Policies().Named(made.policy)
+			c.Privacy.Clipping = kind.New()
 			b, err := newBench(c, engine)
 			if err != nil {
 				t.Fatal(err)
@@ -317,7 +336,7 @@ func TestStepsAllocateNothing(t *testing.T) {
 				}))
 			}
 			if least > few {
-				t.Errorf("%s, %s, %v: at least %v allocations in each of %d steps, expected a step with at most %d", network, engine, c.Training.Augmentation, least, attempts, few)
+				t.Errorf("%v, %s: at least %v allocations in each of %d steps, expected a step with at most %d", made, engine, least, attempts, few)
 			}
 			b.pool.Close()
 		}

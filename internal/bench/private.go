@@ -24,6 +24,7 @@ type privateStep struct {
 	gradients  *compute.Gradients
 	door       *release.Door
 	update     *optimizer.Update
+	count      float64 // of the last release, under a policy that counts; nobody reads it
 	parameters []float32
 	sample     []int
 	pool       *kernel.Pool
@@ -47,6 +48,7 @@ func newPrivateStep(c *configs.Config, engine string, b *bench, batcher *data.Ba
 	if s.gradients, err = compute.NewGradients(b.model, batcher, b.views, b.physical, engine, compute.Choice{}, b.pool); err != nil {
 		return nil, err
 	}
+	s.gradients.ClipBy(policy)
 	noiseMultiplier := c.Privacy.NoiseMultiplier
 	if c.Privacy.Calibrated() {
 		noiseMultiplier = 1 // calibration needs the size of a data set, and noise costs the same whatever its size
@@ -56,11 +58,17 @@ func newPrivateStep(c *configs.Config, engine string, b *bench, batcher *data.Ba
 		return nil, err
 	}
 	plan := release.Plan{Records: b.pictures, Sampler: given{step: s}, Policy: policy, Mechanism: timedMechanism{mechanism, s}}
-	if s.door, err = release.NewDoor(plan, len(s.parameters), unwritten{}, nil, b.pool); err != nil {
+	if s.door, err = release.NewDoor(plan, s.gradients.Coordinates(), unwritten{}, nil, b.pool); err != nil {
 		return nil, err
 	}
 	s.source = timedSource{s}
-	s.release = func(consume func(release.Noisy)) error { return s.door.Release(0, s.source, consume) }
+	_, counting := policy.(clip.Counting)
+	s.release = func(consume func(release.Noisy)) error {
+		if counting {
+			consume = compute.SplitCount(len(s.parameters), &s.count, consume)
+		}
+		return s.door.Release(0, s.source, consume)
+	}
 	s.update, err = optimizer.NewUpdate(&optimizer.SGD{}, len(s.parameters), b.pool.Threads())
 	return s, err
 }

@@ -13,8 +13,8 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
-	"dpsgd/data"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
 	"dpsgd/release"
 )
 
@@ -122,12 +122,11 @@ func (b *Books) Settle(r checkpoints.Registration) error {
 }
 
 // Registration is how a run appears in the ledger of its data.
-func Registration(c *configs.Config, source *data.Split, registry, dir string) (checkpoints.Registration, error) {
+func Registration(c *configs.Config, o setup.Outline, registry, dir string) (checkpoints.Registration, error) {
 	path, err := pathFrom(registry, dir)
-	examples := source.Train
 	return checkpoints.Registration{
 		Path:  path,
-		Data:  checkpoints.Data{Name: source.Name, Examples: examples.Len(), Shape: examples.Shape().String(), Classes: len(examples.Classes())},
+		Data:  checkpoints.Data{Name: o.Name, Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes},
 		Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant,
 	}, err
 }

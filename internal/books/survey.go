@@ -24,7 +24,10 @@ type survey struct {
 // What is wrong with one run is a problem of the survey, not its end.
 func surveyRuns(dir string) (*survey, error) {
 	s := &survey{dir: dir}
-	var err error
+	err := folder.Check(dir, "a folder of runs")
+	if err != nil {
+		return nil, err
+	}
 	if s.folders, err = foldersBelow(dir); err != nil {
 		return nil, err
 	}

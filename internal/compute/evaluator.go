@@ -43,12 +43,6 @@ func NewEvaluator(m *model.Model, set data.Set, n data.Normalisation, pool *kern
 	return &Evaluator{examples: set.Len(), input: NewInput(executor, network, batcher, nil, pool), network: network, executor: executor}, nil
 }
 
-// Read makes the evaluator read another set of examples of the same size.
-func (e *Evaluator) Read(set data.Set) (err error) {
-	e.input.batcher, err = data.NewBatcher(set, data.Normalisation{})
-	return err
-}
-
 // Run evaluates all examples.
 func (e *Evaluator) Run() (Evaluation, error) {
 	var correct int

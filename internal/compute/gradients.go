@@ -26,9 +26,13 @@ type Gradients struct {
 	network  *model.Network
 	norms    *gorgonia.Node
 	engines  []perexample.Engine
+	pool     *kernel.Pool
 
 	batch   clip.Batch      // what the graph computed last
 	losses  []float32       // of the examples of a physical batch, for observe
+	squares [][]float64     // its squared norms by parameter
+	layers  *layers         // for policies that scale each layer by itself; nil otherwise
+	counts  *counts         // for policies that count; nil otherwise
 	observe func(Diagnosis) // told about every physical batch when diagnostics are on; nil otherwise
 }
 
@@ -37,7 +41,8 @@ var _ release.Contributor = (*Gradients)(nil)
 // Diagnosis is what a physical batch says about its examples. All of it is sensitive.
 type Diagnosis struct {
 	Losses       []float32
-	SquaredNorms []float64
+	SquaredNorms []float64 // of the gradients
+	AfterLayers  []float64 // of what is left of them where each layer was clipped by itself; the same otherwise
 }
 
 // NewGradients declares and compiles the private graph for physical batches of so many examples.
@@ -67,7 +72,7 @@ func DeclareGradients(m *model.Model, batcher *data.Batcher, views *augmentation
 	for i, u := range network.Uses {
 		network.Uses[i], dz[i] = perexample.OfViews(b, u, dz[i], views.PerExample())
 	}
-	g := &Gradients{network: network, losses: make([]float32, batch)}
+	g := &Gradients{network: network, pool: pool, losses: make([]float32, batch)}
 	if g.engines, err = choose(network.Uses); err != nil {
 		return nil, err
 	}
@@ -77,8 +82,9 @@ func DeclareGradients(m *model.Model, batcher *data.Batcher, views *augmentation
 	for i, u := range network.Uses {
 		bindings[i] = perexample.NewBinding(b, u, dz[i], g.engines[i])
 	}
-	g.norms = perexample.SquaredNorms(b, bindings)
-	wanted := []*gorgonia.Node{network.Losses, g.norms}
+	norms, each := perexample.SquaredNorms(b, bindings)
+	g.norms = norms
+	wanted := append([]*gorgonia.Node{network.Losses, norms}, each...)
 	for _, p := range bindings {
 		wanted = append(wanted, p.Outputs()...)
 	}
@@ -87,8 +93,9 @@ func DeclareGradients(m *model.Model, batcher *data.Batcher, views *augmentation
 	}
 	g.input = NewInput(g.executor, network, batcher, views, pool)
 	g.batch.SquaredNorms = g.executor.Values(g.norms).Float64
-	for _, p := range bindings { // uses are in the order of the parameters, one for each: package model
+	for i, p := range bindings { // uses are in the order of the parameters, one for each: package model
 		g.batch.Parts = append(g.batch.Parts, p.Part(g.executor, pool))
+		g.squares = append(g.squares, g.executor.Values(each[i]).Float64)
 	}
 	return g, nil
 }
@@ -125,6 +132,33 @@ func (g *Gradients) AtStep(step int) *Gradients {
 	return g
 }
 
+// ClipBy makes later contributions what the policy wants them to be, beyond the factor that it
+// gives to the gradient as a whole: a [clip.Layered] policy has each layer scaled by itself, a
+// [clip.Counting] one has a coordinate of its own at the end.
+func (g *Gradients) ClipBy(policy clip.Policy) {
+	parts := g.batch.Parts
+	g.layers, g.counts = nil, nil
+	if layered, ok := policy.(clip.Layered); ok {
+		g.layers = newLayers(layered, g.network.Uses, parts, g.squares, g.input.Batch, g.pool)
+		parts = g.layers.batch.Parts
+	}
+	if counting, ok := policy.(clip.Counting); ok {
+		g.counts = newCounts(counting, parts, g.input.Batch)
+	}
+}
+
+// Coordinates is the number of values that each example contributes.
+func (g *Gradients) Coordinates() int {
+	n := 0
+	for _, p := range g.batch.Parts {
+		n += p.Size()
+	}
+	if g.counts != nil {
+		n++
+	}
+	return n
+}
+
 // Capacity is the physical batch size.
 func (g *Gradients) Capacity() int { return g.input.Batch }
 
@@ -134,11 +168,17 @@ func (g *Gradients) Contributions(indices []int) (clip.Batch, error) {
 	if err := g.executor.RunAll(); err != nil {
 		return clip.Batch{}, err
 	}
-	if g.observe != nil {
-		n := len(indices)
-		g.observe(Diagnosis{Losses: g.meanLosses(n), SquaredNorms: g.batch.SquaredNorms[:n]})
+	n, batch := len(indices), g.batch
+	if g.layers != nil {
+		batch = g.layers.scale(n)
 	}
-	return g.batch, nil
+	if g.counts != nil {
+		batch = g.counts.add(batch, n)
+	}
+	if g.observe != nil {
+		g.observe(Diagnosis{Losses: g.meanLosses(n), SquaredNorms: g.batch.SquaredNorms[:n], AfterLayers: batch.SquaredNorms[:n]})
+	}
+	return batch, nil
 }
 
 // meanLosses are those of the first so many examples, each the mean over its views.
@@ -152,13 +192,6 @@ func (g *Gradients) meanLosses(examples int) []float32 {
 		g.losses[i] = sum / float32(views)
 	}
 	return g.losses[:examples]
-}
-
-// Read makes later contributions those of other examples of the same size, which need no
-// normalisation.
-func (g *Gradients) Read(set data.Set) (err error) {
-	g.input.batcher, err = data.NewBatcher(set, data.Normalisation{})
-	return err
 }
 
 // Bytes is the memory of the graph's buffers.

@@ -49,8 +49,9 @@ func rows(t *testing.T, n int) *data.Rows {
 }
 
 // integers is the clipped sum of the examples, physical batch by physical batch.
-func integers(t *testing.T, g *Gradients, dim int, batches ...[]int) []float64 {
+func integers(t *testing.T, g *Gradients, batches ...[]int) []float64 {
 	t.Helper()
+	dim := g.Coordinates()
 	sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, dim, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -78,67 +79,70 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 	const batch = 8
 	for _, layers := range networks {
 		for _, engine := range []string{"ghost", "materialise"} {
-			for kind, set := range map[string]data.Set{"rows": rows(t, 60), "pictures": tiny.Pictures(t, 60, 1), "views": tiny.Pictures(t, 60, 1)} {
-				c := tiny.Parse(t, "model.layers="+layers)
-				m, err := setup.Model(c, set.Shape(), len(set.Classes()))
-				if err != nil {
-					if kind == "rows" {
-						continue // a layer for pictures
-					}
-					t.Fatal(err)
-				}
-				t.Run(fmt.Sprint(layers, engine, kind), func(t *testing.T) {
-					pool := kernel.NewPool(2)
-					defer pool.Close()
-					constants := setup.Normalisation(c, set.Shape().Channels)
-					batcher, err := data.NewBatcher(set, constants)
+			for _, policy := range []clip.Policy{clip.Flat{ClipNorm: 1}, clip.PerLayer{ClipNorm: 1}, (&clip.Adaptive{Quantile: 0.5, Rate: 0.2, CountShare: 0.1}).WithBound(1)} {
+				for kind, set := range map[string]data.Set{"rows": rows(t, 60), "pictures": tiny.Pictures(t, 60, 1), "views": tiny.Pictures(t, 60, 1)} {
+					c := tiny.Parse(t, "model.layers="+layers)
+					m, err := setup.Model(c, set.Shape(), len(set.Classes()))
 					if err != nil {
+						if kind == "rows" {
+							continue // a layer for pictures
+						}
 						t.Fatal(err)
 					}
-					recipe := augmentation.None()
-					if kind == "views" {
-						recipe = augmentation.Recipe{Views: 3, Flip: true, Shift: 2}
-					}
-					fresh := func() *Gradients {
-						views, err := augmentation.New(recipe, set.Shape(), random.Seeded(7))
+					t.Run(fmt.Sprint(layers, engine, policy.Name(), kind), func(t *testing.T) {
+						pool := kernel.NewPool(2)
+						defer pool.Close()
+						constants := setup.Normalisation(c, set.Shape().Channels)
+						batcher, err := data.NewBatcher(set, constants)
 						if err != nil {
 							t.Fatal(err)
 						}
-						g, err := NewGradients(m, batcher, views, batch, engine, Choice{}, pool)
+						recipe := augmentation.None()
+						if kind == "views" {
+							recipe = augmentation.Recipe{Views: 3, Flip: true, Shift: 2}
+						}
+						fresh := func() *Gradients {
+							views, err := augmentation.New(recipe, set.Shape(), random.Seeded(7))
+							if err != nil {
+								t.Fatal(err)
+							}
+							g, err := NewGradients(m, batcher, views, batch, engine, Choice{}, pool)
+							if err != nil {
+								t.Fatal(err)
+							}
+							g.ClipBy(policy)
+							return g
+						}
+						evaluator, err := NewEvaluator(m, set, constants, pool)
 						if err != nil {
 							t.Fatal(err)
 						}
-						return g
-					}
-					evaluator, err := NewEvaluator(m, set, constants, pool)
-					if err != nil {
-						t.Fatal(err)
-					}
-					before, err := evaluator.Run()
-					if err != nil {
-						t.Fatal(err)
-					}
-					used := fresh()
-					for i, indices := range [][]int{{0, 7, 14, 21, 28, 35, 42, 49}, {1}, {2, 3, 7}, {}, {5, 4, 3, 2, 1, 0, 8, 9}, {9}, {1}, {1, 1}} {
-						found, want := integers(t, used, len(m.Values), indices), integers(t, fresh(), len(m.Values), indices)
-						if !slices.Equal(found, want) {
-							t.Errorf("batch %d contributes something else than in memory of its own", i)
+						before, err := evaluator.Run()
+						if err != nil {
+							t.Fatal(err)
 						}
-						alone := make([]float64, len(want))
-						for _, index := range indices {
-							for j, v := range integers(t, fresh(), len(m.Values), []int{index}) {
-								alone[j] += v
+						used := fresh()
+						for i, indices := range [][]int{{0, 7, 14, 21, 28, 35, 42, 49}, {1}, {2, 3, 7}, {}, {5, 4, 3, 2, 1, 0, 8, 9}, {9}, {1}, {1, 1}} {
+							found, want := integers(t, used, indices), integers(t, fresh(), indices)
+							if !slices.Equal(found, want) {
+								t.Errorf("batch %d contributes something else than in memory of its own", i)
+							}
+							alone := make([]float64, len(want))
+							for _, index := range indices {
+								for j, v := range integers(t, fresh(), []int{index}) {
+									alone[j] += v
+								}
+							}
+							if !slices.Equal(found, alone) {
+								t.Errorf("batch %d contributes something else than its examples do one by one", i)
+							}
+							after, err := evaluator.Run()
+							if err != nil || math.Float64bits(after.Loss) != math.Float64bits(before.Loss) || after.Accuracy != before.Accuracy {
+								t.Errorf("evaluated as %v after batch %d (%v), expected %v", after, i, err, before)
 							}
 						}
-						if !slices.Equal(found, alone) {
-							t.Errorf("batch %d contributes something else than its examples do one by one", i)
-						}
-						after, err := evaluator.Run()
-						if err != nil || math.Float64bits(after.Loss) != math.Float64bits(before.Loss) || after.Accuracy != before.Accuracy {
-							t.Errorf("evaluated as %v after batch %d (%v), expected %v", after, i, err, before)
-						}
-					}
-				})
+					})
+				}
 			}
 		}
 	}

@@ -52,7 +52,8 @@ func NewSketch(m *model.Model, views *augmentation.Views, batch int, engine stri
 		bindings[i] = perexample.NewBinding(b, u, dz[i], engines[i])
 		s.Formed += 4 * float64(threads) * float64(rules[i].Size())
 	}
-	wanted := []*gorgonia.Node{network.Losses, perexample.SquaredNorms(b, bindings)}
+	norms, each := perexample.SquaredNorms(b, bindings)
+	wanted := append([]*gorgonia.Node{network.Losses, norms}, each...)
 	for _, p := range bindings {
 		wanted = append(wanted, p.Outputs()...)
 	}

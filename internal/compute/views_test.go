@@ -218,7 +218,7 @@ func TestSumsOfViewsDependOnTheExamplesAlone(t *testing.T) {
 	forEveryRule(t, func(t *testing.T, layers, engine string) {
 		sum := func(physical, threads int, indices []int) []float64 {
 			r := newRig(t, layers, threads)
-			return integers(t, r.gradients(set, recipe, physical, engine).AtStep(9), len(r.model.Values), slices.Collect(slices.Chunk(indices, physical))...)
+			return integers(t, r.gradients(set, recipe, physical, engine).AtStep(9), slices.Collect(slices.Chunk(indices, physical))...)
 		}
 		want := sum(1, 1, batch)
 		for _, physical := range []int{2, 7, 60} {
@@ -272,7 +272,7 @@ func TestNeighboursWithViewsDifferByOneExample(t *testing.T) {
 	forEveryRule(t, func(t *testing.T, layers, engine string) {
 		r := newRig(t, layers, 2)
 		sum := func(set data.Set, indices ...int) []float64 {
-			return integers(t, r.gradients(set, recipe, 8, engine), len(r.model.Values), indices)
+			return integers(t, r.gradients(set, recipe, 8, engine), indices)
 		}
 		here, there := sum(set, 2, changed, 11, 5), sum(neighbour, 2, changed, 11, 5)
 		one, other := sum(set, changed), sum(neighbour, changed)

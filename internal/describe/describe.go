@@ -42,6 +42,7 @@ type Privacy struct {
 	NoiseMultiplier     float64            `json:"noise_multiplier"`
 	Calibrated          bool               `json:"calibrated"` // whether the noise multiplier follows from the budget
 	ClipNorm            float64            `json:"clip_norm"`
+	Clipping            string             `json:"clipping"` // what is bounded, and how
 	SamplingProbability float64            `json:"sampling_probability"`
 	ExpectedBatchSize   float64            `json:"expected_batch_size"`
 	PlannedSteps        int                `json:"planned_steps"`
@@ -117,7 +118,7 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *train.RunPlan) error 
 	}
 	s, err := plan.After(plan.MaxSteps)
 	d.Privacy = Privacy{
-		NoiseMultiplier: plan.NoiseMultiplier, Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(),
+		NoiseMultiplier: plan.NoiseMultiplier, Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(), Clipping: plan.Policy.String(),
 		SamplingProbability: plan.SamplingProbability, ExpectedBatchSize: plan.ExpectedBatchSize,
 		PlannedSteps: plan.Steps, Steps: plan.MaxSteps, Answer: s.Answer(),
 		Relation: s.Relation.String(), Method: s.Method, Fallbacks: plan.Fallbacks,

@@ -2,8 +2,10 @@ package describe
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -84,11 +86,11 @@ func TestDescribePrivacy(t *testing.T) {
 	}
 }
 
-// A budget below one step has no curve.
+// A budget below one step is refused, as a run would be.
 func TestDescribeBudgetForNothing(t *testing.T) {
 	d, err := Describe(load(t, "digits", "privacy.epsilon=0.001", "privacy.noise_multiplier=0.5"), 0)
-	if err != nil || d.Privacy.Steps != 0 || d.Privacy.Epsilon != 0 || len(d.Curve) != 0 {
-		t.Errorf("found %+v, %v (%v)", d.Privacy, d.Curve, err)
+	if !errors.Is(err, setup.ErrPlan) || !strings.Contains(fmt.Sprint(err), "0.001") {
+		t.Errorf("found %+v, %v, expected an error about the budget", d, err)
 	}
 }
 
@@ -139,7 +141,7 @@ func TestOutlinesAreThoseOfTheData(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if found := setup.OutlineOfSource(source); found != o {
+			if found := setup.OutlineOfSource(source); !reflect.DeepEqual(found, o) {
 				t.Errorf("found %+v, expected %+v", found, o)
 			}
 		})

@@ -8,6 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
@@ -17,6 +20,7 @@ import (
 const (
 	Config        = "config.yaml"
 	Engines       = "engines.json" // of the graph; public, as it depends on shapes and the machine alone
+	Plan          = "plan.txt"     // what the hash of the plan in checkpoints is of; public
 	Ledger        = "ledger.jsonl"
 	Metrics       = "metrics.jsonl"
 	Diagnostics   = "diagnostics.private.jsonl"
@@ -55,6 +59,9 @@ var ErrNoRun = errors.New("train: not a run")
 // ReadConfig reads the configuration that a run wrote.
 func ReadConfig(dir string) (*configs.Config, error) {
 	path := filepath.Join(dir, Config)
+	if err := Check(dir, "the folder of a run such as runs/digits-1"); err != nil {
+		return nil, err
+	}
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, Without(dir, Config)
@@ -63,6 +70,25 @@ func ReadConfig(dir string) (*configs.Config, error) {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	return configs.Parse(path, src, nil)
+}
+
+// Check refuses, with ErrNoRun, what is there and can be no folder: a file, or a link to nothing.
+func Check(dir, expected string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case dir == "":
+		return fmt.Errorf("%w: found an empty name, expected %s", ErrNoRun, expected)
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%w: %s is a file, expected %s", ErrNoRun, dir, expected)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%w: %s lies below a file, expected %s", ErrNoRun, dir, expected)
+	case err == nil:
+		return nil
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		return fmt.Errorf("%w: %s is a link to nothing, expected %s", ErrNoRun, dir, expected)
+	}
+	return nil
 }
 
 // ReadRows hands the lines of a sweep's table to add, which returns false for one that is none. Any
@@ -95,6 +121,20 @@ func Name(dir string) string {
 		return filepath.Base(absolute)
 	}
 	return filepath.Base(dir)
+}
+
+// plain is what a path may hold so that no shell reads more into it.
+var plain = regexp.MustCompile(`^[\p{L}\p{N}_./:\\,=+@%-]+$`)
+
+// Argument writes a path for a command line to be copied: in quotes where a shell needs them.
+func Argument(path string) string {
+	if plain.MatchString(path) && !strings.HasPrefix(path, "-") {
+		return path
+	}
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // HoldsAny reports whether a folder holds one of these names.

@@ -17,6 +17,7 @@ import (
 //
 // The keys are
 //
+//	id             anything, for the asker; it is in the answer, as all keys are
 //	accountant     a name that accountants.New knows; without it, DefaultAccountant
 //	relation       with hyphens or underscores; without it, add-or-remove-one
 //	group_size     how many records differ together; without it, 1
@@ -29,11 +30,14 @@ import (
 // and what is asked for is left out: Steps of the last phase, NoiseMultiplier or
 // SamplingProbability of all phases.
 type Lines struct {
+	Failed   int     // lines that were answered with an error
 	Unknown  Unknown // what is asked for; NoiseMultiplier is also SamplingProbability, as phases leave out the one or the other
 	accounts Answerer
+	read     int // lines so far
 }
 
 const (
+	keyID            = "id"
 	keyAccountant    = "accountant"
 	keyRelation      = "relation"
 	keyGroupSize     = "group_size"
@@ -54,13 +58,15 @@ const mostGroup = 1_000_000
 // Answer returns the line's object with the answer added: what was asked for, lower, upper and
 // seconds, or error. It has no line end.
 func (b *Lines) Answer(line []byte) []byte {
+	b.read++
 	o, err := readObject(line)
 	var added object
 	if err == nil {
 		added, err = b.answer(o)
 	}
 	if err != nil {
-		o, added = o.without(keyError), object{jsonField(keyError, Refusal(err))}
+		b.Failed++
+		o, added = o.without(keyError), object{jsonField(keyError, fmt.Sprintf("line %d: %s", b.read, Refusal(err)))}
 	}
 	answer, err := json.Marshal(append(slices.Clip(o), added...))
 	if err != nil {
@@ -113,7 +119,7 @@ func (b *Lines) answer(o object) (object, error) {
 func (b *Lines) question(o object) (Question, error) {
 	f := fields{object: o}
 	q := Question{Unknown: b.Unknown}
-	keys := []string{keyAccountant, keyRelation, keyGroupSize, keyPhases}
+	keys := []string{keyID, keyAccountant, keyRelation, keyGroupSize, keyPhases}
 	switch {
 	case b.Unknown == Delta:
 		keys = append(keys, keyLedger, keyEpsilon)

@@ -115,7 +115,7 @@ func TestBatchErrors(t *testing.T) {
 		{epsilon, `[1]`, `found "[1]", expected a JSON object`},
 		{epsilon, `{"delta":1e-5`, "found no JSON object: unexpected EOF"},
 		{epsilon, `{"delta":1e-5} {}`, "found text after the JSON object"},
-		{epsilon, `{"delta":1e-5,"phases":[` + phase + `],"noise":1}`, `found the key "noise", expected accountant, relation,`},
+		{epsilon, `{"delta":1e-5,"phases":[` + phase + `],"noise":1}`, `found the key "noise", expected id, accountant, relation,`},
 		{epsilon, `{"delta":1e-5,"delta":1e-6,"phases":[` + phase + `]}`, `found the key "delta" twice`},
 		{epsilon, `{"Delta":1e-5,"phases":[` + phase + `]}`, `found the key "Delta"`},
 		{epsilon, `{"phases":[` + phase + `]}`, `found no "delta", expected a number`},
@@ -169,6 +169,18 @@ func TestBatchErrors(t *testing.T) {
 	good := answered(t, batches[epsilon], `{"delta":1e-5,"phases":[`+phase+`]}`)
 	if good["error"] != nil || good["epsilon"] == nil {
 		t.Errorf("after all errors found %v", good)
+	}
+}
+
+// An id comes back with the answer, and an error says which line it is about.
+func TestBatchAnswersNameTheirLines(t *testing.T) {
+	b := &Lines{Unknown: Epsilon}
+	const asked = `{"id":{"run":7},"phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":10}],"delta":1e-5`
+	if text := string(b.Answer([]byte(asked + "}"))); !strings.HasPrefix(text, asked+`,"epsilon":`) || b.Failed != 0 {
+		t.Errorf("found %s and %d failures", text, b.Failed)
+	}
+	if text := string(b.Answer([]byte("x"))); !strings.HasPrefix(text, `{"error":"line 2: found `) || b.Failed != 1 {
+		t.Errorf("found %s and %d failures, expected one in line 2", text, b.Failed)
 	}
 }
 

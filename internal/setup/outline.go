@@ -1,40 +1,39 @@
 package setup
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"dpsgd/configs"
 	"dpsgd/data"
 )
 
-// Outline is what can be said about a data set without reading a picture.
+// Outline is what can be said about a data set without reading an example.
 type Outline struct {
 	Name     string     `json:"name"`
 	Examples int        `json:"examples"`
 	Tests    int        `json:"test_examples"`
 	Shape    data.Shape `json:"-"`
 	Classes  int        `json:"classes"`
+	Names    []string   `json:"-"` // of the classes
 }
 
 // Outlines lists the data sets that have a name, as their authors publish them.
 func Outlines() []Outline {
 	var outlines []Outline
 	for _, d := range data.Datasets() {
-		outlines = append(outlines, named(d))
+		outlines = append(outlines, OutlineOfNamed(d))
 	}
 	return outlines
 }
 
-func named(d *data.Dataset) Outline {
-	return Outline{d.Name, d.Train, d.Test, d.Shape, len(d.Classes)}
+// OutlineOfNamed describes a data set that has a name.
+func OutlineOfNamed(d *data.Dataset) Outline {
+	return Outline{d.Name, d.Train, d.Test, d.Shape, len(d.Classes), d.Classes}
 }
 
 // OutlineOfSource describes the data of a source.
 func OutlineOfSource(s *data.Split) Outline {
-	return Outline{s.Name, s.Train.Len(), s.Test.Len(), s.Train.Shape(), len(s.Train.Classes())}
+	return Outline{s.Name, s.Train.Len(), s.Test.Len(), s.Train.Shape(), len(s.Train.Classes()), s.Train.Classes()}
 }
 
 // OutlineOf describes the configured data without reading it. The pictures of a folder and the
@@ -51,7 +50,7 @@ func OutlineOf(c *configs.Config, examples int) (Outline, error) {
 // where examples is 0.
 func Declared(c *configs.Config, examples int) (Outline, error) {
 	if known := data.Find(c.Data.Name); known != nil {
-		return named(known), nil
+		return OutlineOfNamed(known), nil
 	}
 	own, count := c.Data.Folder, countPictures
 	shape := data.Shape{Height: c.Data.Size.Height, Width: c.Data.Size.Width, Channels: c.Data.Channels}
@@ -61,7 +60,7 @@ func Declared(c *configs.Config, examples int) (Outline, error) {
 	case c.Data.Vectors != "":
 		own, count, shape = c.Data.Vectors, countVectors, data.Row(c.Data.Width)
 	}
-	o := Outline{Name: filepath.Base(filepath.Clean(own)), Shape: shape, Classes: len(c.Data.Classes)}
+	o := Outline{Name: filepath.Base(filepath.Clean(own)), Shape: shape, Classes: len(c.Data.Classes), Names: c.Data.Classes}
 	if examples > 0 {
 		return o, nil
 	}
@@ -78,29 +77,9 @@ func countRecords(d configs.Data, part string) (int, error) {
 }
 
 func countVectors(d configs.Data, part string) (int, error) {
-	return data.CountVectors(data.Spec{Vectors: d.Vectors, VectorWidth: d.Width}, part)
+	return data.CountVectors(data.Spec{Vectors: d.Vectors, VectorWidth: d.Width, Label: d.Label, Classes: d.Classes}, part)
 }
 
-// countPictures counts files by their names alone; reading the data looks closer.
 func countPictures(d configs.Data, part string) (int, error) {
-	var n int
-	for _, class := range d.Classes {
-		dir := filepath.Join(d.Folder, part, class)
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			return 0, fmt.Errorf("train: %w: there is no folder %s that can be read, expected the pictures of a class", data.ErrMissing, dir)
-		}
-		for _, e := range entries {
-			switch strings.ToLower(filepath.Ext(e.Name())) {
-			case ".png", ".jpg", ".jpeg":
-				if !strings.HasPrefix(e.Name(), ".") {
-					n++
-				}
-			}
-		}
-	}
-	if n == 0 {
-		return 0, fmt.Errorf("train: %w: found no .png, .jpg or .jpeg file in %s, expected the pictures of each class", data.ErrMissing, filepath.Join(d.Folder, part))
-	}
-	return n, nil
+	return data.CountPictures(data.Spec{Folder: d.Folder, Classes: d.Classes}, part)
 }

@@ -50,9 +50,10 @@ type Statement struct {
 	ExpectedBatchSize   float64  `json:"expected_batch_size"`
 	MaxSteps            int      `json:"max_steps"` // steps that the budget allows of the planned ones, fixed before the first
 	PlannedSteps        int      `json:"planned_steps"`
-	Steps               int      `json:"steps"`          // updates in the model
-	LedgerEntries       int      `json:"ledger_entries"` // releases that are accounted for; more than steps after a crash
-	LedgerHead          string   `json:"ledger_head"`    // hash of the ledger after them
+	Steps               int      `json:"steps"`                  // updates in the model
+	LedgerEntries       int      `json:"ledger_entries"`         // releases that are accounted for; more than steps after a crash
+	LedgerHead          string   `json:"ledger_head"`            // hash of the ledger after them
+	ModelSHA256         string   `json:"model_sha256,omitempty"` // of the file with the model; "" in statements of earlier versions
 	Together                     // of all runs on this data, if there are others
 	Data                string   `json:"data"`
 	Examples            int      `json:"examples"`

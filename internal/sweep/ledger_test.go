@@ -175,7 +175,7 @@ func TestRefusedRunKeepsItsTornLine(t *testing.T) {
 	tiny.Write(t, path, strings.Join(lines, "")+lines[8][:40])
 	other := o
 	other.Source = tiny.Source(t, tiny.Examples+1)
-	refuses(t, o.RunsDir, books.ErrOtherPlan, "other data", func() error {
+	refuses(t, o.RunsDir, books.ErrOtherPlan, "was made with examples 300 6x6x1", func() error {
 		_, err := train.Open(r.Run, other)
 		return err
 	})

@@ -208,8 +208,11 @@ func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (Row, error) 
 	}
 	defer run.Close()
 	result, err := run.Fit(ctx)
-	if errors.Is(err, optimizer.ErrUpdate) || errors.Is(err, checkpoints.ErrNotFinite) {
-		result, err = run.Diverged()
+	switch {
+	case errors.Is(err, optimizer.ErrUpdate), errors.Is(err, checkpoints.ErrNotFinite):
+		result, err = run.Untested(train.Diverged)
+	case errors.Is(err, train.ErrUntrained):
+		result, err = run.Untested(train.BudgetExhausted)
 	}
 	return rowOf(t, result), err
 }
@@ -238,6 +241,9 @@ func (s *sweep) data(c *configs.Config) (*data.Split, error) {
 	}
 	s.source = nil // let go of one set before reading another
 	source, err := setup.Data(c, s.options.DataDir)
+	if err == nil && source.Warning != "" {
+		s.watcher.Warned(source.Warning)
+	}
 	s.source, s.sourceSpec = source, spec
 	return source, err
 }

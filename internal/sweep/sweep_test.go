@@ -315,7 +315,7 @@ func TestKilledSweepGoesOn(t *testing.T) {
 // A kill can also come before a trial has a ledger: it begins again.
 func TestSweepKilledBeforeALedger(t *testing.T) {
 	undo := func(dir string) error {
-		return errors.Join(os.RemoveAll(filepath.Join(dir, folder.Checkpoints)), os.Remove(filepath.Join(dir, folder.Engines)))
+		return errors.Join(os.RemoveAll(filepath.Join(dir, folder.Checkpoints)), os.Remove(filepath.Join(dir, folder.Engines)), os.Remove(filepath.Join(dir, folder.Plan)))
 	}
 	tests := []struct {
 		name string

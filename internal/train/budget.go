@@ -77,6 +77,23 @@ func (p *RunPlan) certify(calibrated bool) error {
 	return nil
 }
 
+// affordsAny refuses a new run that would end before its first step, and says what to change.
+func (p *RunPlan) affordsAny() error {
+	if p.MaxSteps > 0 {
+		return nil
+	}
+	what := "one step"
+	if p.Mean != nil {
+		what = "the mean of the features and one step"
+	}
+	first, _, err := p.cost(1)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s with privacy.noise_multiplier %g would spend %s, expected at most privacy.epsilon %g at privacy.delta %g; give a larger epsilon, more noise (or no noise_multiplier, which calibrates it) or a smaller training.batch_size",
+		setup.ErrPlan, what, p.NoiseMultiplier, epsilonOf(first), p.Budget.Epsilon, p.Delta)
+}
+
 // affordable is how many of the planned steps fit the budget.
 func (p *RunPlan) affordable() (int, error) {
 	var problem error

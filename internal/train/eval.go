@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,11 +47,11 @@ func Evaluate(dir string, o Options) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	source, err := o.data(c)
+	source, err := o.source(c)
 	if err != nil {
 		return Score{}, err
 	}
-	m, err := setup.Model(c, source.Test.Shape(), len(source.Test.Classes()))
+	m, err := setup.Model(c, source.Shape, source.Classes)
 	if err != nil {
 		return Score{}, err
 	}
@@ -59,24 +60,24 @@ func Evaluate(dir string, o Options) (Score, error) {
 	}
 	pool := kernel.NewPool(setup.Threads(c))
 	defer pool.Close()
-	examples, err := seen(c, source, o, pool)
+	examples, err := source.seen(c, o, pool)
 	if err != nil {
 		return Score{}, err
 	}
 	if mean != nil {
-		if examples, err = centred(examples, mean, pool); err != nil {
+		if err := centre(examples, mean, pool); err != nil {
 			return Score{}, err
 		}
 	}
-	e, err := compute.NewEvaluator(m, examples.Test, setup.Normalisation(c, source.Test.Shape().Channels), pool)
+	e, err := compute.NewEvaluator(m, examples.Test, setup.Normalisation(c, source.Shape.Channels), pool)
 	if err != nil {
 		return Score{}, err
 	}
 	found, err := e.Run()
 	return Score{
-		Run: dir, TestAccuracy: found.Accuracy, TestLoss: finite(found.Loss), TestExamples: source.Test.Len(), Noun: source.Test.Shape().Noun(),
+		Run: dir, TestAccuracy: found.Accuracy, TestLoss: finite(found.Loss), TestExamples: source.Tests, Noun: source.Shape.Noun(),
 		Answer:  spent.Answer(),
-		Warning: i.Warning,
+		Warning: cmp.Or(i.Warning, source.warning()),
 	}, err
 }
 
@@ -85,7 +86,10 @@ func Evaluate(dir string, o Options) (Score, error) {
 func readModel(dir string, c *configs.Config) (tensors []model.Tensor, mean []float32, err error) {
 	read, about, err := safetensors.Read(filepath.Join(dir, folder.Model))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%w with a model: %s holds no %s, expected a run that has ended; go on with it by `train resume %s`", folder.ErrNoRun, dir, folder.Model, dir)
+		return nil, nil, fmt.Errorf("%w with a model: %s holds no %s, expected a run that has ended; go on with it by `train resume %s`", folder.ErrNoRun, dir, folder.Model, folder.Argument(dir))
+	}
+	if err == nil {
+		err = checkModel(dir)
 	}
 	if c.Features.Any() && err == nil && about["features"] != c.Features.Recipe.String() {
 		return nil, nil, fmt.Errorf("%w: %s was trained on features %q, expected %q, which this program computes", setup.ErrPlan, filepath.Join(dir, folder.Model), about["features"], c.Features.Recipe)

@@ -1,10 +1,14 @@
 package train
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"dpsgd/checkpoints"
@@ -49,6 +53,37 @@ func TestEvaluateRefuses(t *testing.T) {
 	}
 	if _, err := Evaluate(r.Run, o); !errors.Is(err, folder.ErrNoRun) {
 		t.Errorf("found error %v, expected a run without a model", err)
+	}
+}
+
+// One flipped bit of a weight is a number like any other: the sum in the statement finds it. A run of
+// an earlier version has none and is evaluated.
+func TestEvaluateRefusesAFlippedBit(t *testing.T) {
+	o := options(t)
+	r := train(t, o)
+	path := filepath.Join(r.Run, folder.Model)
+	whole := tiny.Read(t, path)
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(whole)))
+	for _, file := range []string{folder.StatementData, folder.Statement} {
+		if !strings.Contains(tiny.Read(t, filepath.Join(r.Run, file)), sum) {
+			t.Errorf("%s does not hold the SHA-256 of the model, %s", file, sum)
+		}
+	}
+	flipped := []byte(whole)
+	flipped[len(flipped)-1] ^= 0x04
+	tiny.Write(t, path, string(flipped))
+	_, err := Evaluate(r.Run, o)
+	if !errors.Is(err, checkpoints.ErrCorrupt) || !strings.Contains(err.Error(), path+": found SHA-256 ") || !strings.Contains(err.Error(), "expected "+sum+" as privacy.json says") {
+		t.Errorf("found error %v, expected a damaged file with both sums", err)
+	}
+	statement := filepath.Join(r.Run, folder.StatementData)
+	tiny.Write(t, statement, regexp.MustCompile(`(?m)^.*"model_sha256".*\n`).ReplaceAllString(tiny.Read(t, statement), ""))
+	if _, err := Evaluate(r.Run, o); err != nil {
+		t.Errorf("a run without a sum: %v", err)
+	}
+	fit(t, open(t, r.Run, o)) // writes the model again
+	if tiny.Read(t, path) != whole {
+		t.Error("resume did not write the model again")
 	}
 }
 

@@ -22,29 +22,62 @@ import (
 // meanSlot is where checkpoints keep the private mean, beside the slots of the update rule.
 const meanSlot = "features.mean"
 
-// seen is what the network sees of the source: its examples, or features of them.
-func seen(c *configs.Config, source *data.Split, o Options, pool *kernel.Pool) (*data.Split, error) {
-	if !c.Features.Any() {
-		return source, nil
-	}
-	return features.Compute(c.Features.Recipe, source, features.Request{Cache: filepath.Join(o.registry(), folder.Features), Pool: pool, Computed: o.Computed})
+// source is the data of a run: described in any case, and read where it has to be.
+type source struct {
+	setup.Outline
+	read *data.Split // nil where features of published data are kept, which stand for it
+	kept *data.Split // these features, or nil
 }
 
-// centred subtracts the mean from all rows of both sets.
-func centred(rows *data.Split, mean []float32, pool *kernel.Pool) (*data.Split, error) {
-	one := func(set data.Set) (data.Set, error) {
+// source finds the data set that the caller has, or the configured one. That is read now, unless it
+// is a published one whose features an earlier run has kept.
+func (o Options) source(c *configs.Config) (source, error) {
+	if set := data.Find(c.Data.Name); o.Source == nil && set != nil && c.Features.Any() {
+		if kept := features.Cached(c.Features.Recipe, set, o.features()); kept != nil {
+			return source{Outline: setup.OutlineOfNamed(set), kept: kept}, nil
+		}
+	}
+	read, err := o.data(c)
+	if err != nil {
+		return source{}, err
+	}
+	return source{Outline: setup.OutlineOfSource(read), read: read}, nil
+}
+
+// features is the folder that computed features are kept in.
+func (o Options) features() string { return filepath.Join(o.registry(), folder.Features) }
+
+// warning is what has to be said about the files that were read.
+func (s source) warning() string {
+	if s.read == nil {
+		return ""
+	}
+	return s.read.Warning
+}
+
+// seen is what the network sees of the source: its examples, or features of them.
+func (s source) seen(c *configs.Config, o Options, pool *kernel.Pool) (*data.Split, error) {
+	switch {
+	case s.kept != nil:
+		return s.kept, nil
+	case !c.Features.Any():
+		return s.read, nil
+	}
+	return features.Compute(c.Features.Recipe, s.read, features.Request{Cache: o.features(), Pool: pool, Computed: o.Computed})
+}
+
+// centre subtracts the mean from all rows of both sets, in their place.
+func centre(rows *data.Split, mean []float32, pool *kernel.Pool) error {
+	for _, set := range []data.Set{rows.Train, rows.Test} {
 		rows, ok := set.(*data.Features)
 		if !ok || rows.Shape().Values() != len(mean) {
-			return nil, fmt.Errorf("%w: the mean of features has %d values, expected %d", setup.ErrPlan, len(mean), set.Shape().Values())
+			return fmt.Errorf("%w: the mean of features has %d values, expected %d", setup.ErrPlan, len(mean), set.Shape().Values())
 		}
-		return features.Centred(rows, mean, pool)
+		if err := features.Centre(rows, mean, pool); err != nil {
+			return err
+		}
 	}
-	train, err := one(rows.Train)
-	if err != nil {
-		return nil, err
-	}
-	test, err := one(rows.Test)
-	return &data.Split{Name: rows.Name, Train: train, Test: test}, err
+	return nil
 }
 
 // meanPlan is the plan of one release ahead of training: the sum of all rows of features, each of
@@ -109,15 +142,8 @@ func (r *Run) centre() error {
 			return err
 		}
 	}
-	var err error
-	if r.examples, err = centred(r.examples, r.featureMean, r.pool); err != nil {
-		return err
-	}
 	r.centred = true
-	if err := r.gradients.Read(r.examples.Train); err != nil {
-		return err
-	}
-	return r.evaluator.Read(r.examples.Test)
+	return centre(r.examples, r.featureMean, r.pool)
 }
 
 // releaseMean is the release that [meanPlan] describes. It is entry 0 of the ledger.

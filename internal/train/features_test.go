@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/data"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 )
 
@@ -101,12 +103,13 @@ func TestMeanThatWasLostIsCountedTwice(t *testing.T) {
 	}
 }
 
-// Where not even the mean fits the budget, nothing is released.
+// Where not even the mean fits the budget, or no step beside it, nothing is started.
 func TestMeanBeyondTheBudgetIsNotReleased(t *testing.T) {
-	r := create(t, tiny.Parse(t, append(tiny.Features, "privacy.noise_multiplier=1", "privacy.epsilon=0.01", "features.mean_noise=5")...), featureOptions(t))
-	result := fit(t, r)
-	if result.Status != BudgetExhausted || result.Steps != 0 || len(events(t, result.Run)) != 0 || result.Epsilon != 0 {
-		t.Errorf("found %s after %d steps with ε %v and %v, expected nothing released", result.Status, result.Steps, result.Epsilon, events(t, result.Run))
+	for _, budget := range [][]string{{"privacy.epsilon=0.01", "features.mean_noise=5"}, {"privacy.epsilon=0.5", "features.mean_noise=20"}} {
+		_, err := Create(tiny.Parse(t, append(append(tiny.Features, "privacy.noise_multiplier=1"), budget...)...), featureOptions(t))
+		if want := "the mean of the features and one step with privacy.noise_multiplier 1 would spend ε = "; !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: found %v, expected ErrPlan and %q", budget, err, want)
+		}
 	}
 }
 
@@ -188,12 +191,8 @@ func TestStatementTellsOfFeatures(t *testing.T) {
 	}
 }
 
-// A budget without room for a step, and a run that is stopped before it begins, pay for no mean.
+// A run that is stopped before it begins pays for no mean.
 func TestMeanIsNotPaidForNothing(t *testing.T) {
-	r := create(t, tiny.Parse(t, append(tiny.Features, "privacy.noise_multiplier=1", "privacy.epsilon=0.5", "features.mean_noise=20")...), featureOptions(t))
-	if result := fit(t, r); result.Status != BudgetExhausted || result.LedgerEntries != 0 || result.Epsilon != 0 {
-		t.Errorf("found %s with %d releases and ε %v, expected nothing spent where no step fits", result.Status, result.LedgerEntries, result.Epsilon)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	result, err := create(t, tiny.Parse(t, tiny.Features...), featureOptions(t)).Fit(ctx)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dpsgd/internal/account"
+	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
 	"dpsgd/release"
 )
@@ -20,7 +21,7 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 	r.warn()
 	status := Done
 	if r.step == 0 && r.plan.MaxSteps == 0 {
-		return r.finish(BudgetExhausted) // nothing is spent on what no step would use
+		return Result{}, r.untrained() // nothing is spent on what no step would use
 	}
 	if lost := r.journal.Len() - r.means() - r.step; r.step == 0 && lost > 0 {
 		if fits, err := r.plan.Allows(r.journal.Ledger(), r.plan.Event(0)); err == nil && !fits {
@@ -31,7 +32,7 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 		return r.finish(Interrupted) // before anything was paid for
 	}
 	if err := r.centre(); errors.Is(err, release.ErrBudget) {
-		return r.finish(BudgetExhausted)
+		return Result{}, r.untrained()
 	} else if err != nil {
 		return Result{}, err
 	}
@@ -52,16 +53,28 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 			return Result{}, r.rescue(err)
 		}
 	}
+	if status == BudgetExhausted && r.step == 0 {
+		return Result{}, r.untrained()
+	}
 	return r.finish(status)
+}
+
+// untrained is the error of a run that is gone on with, that has no step and may make none. Nothing
+// is written: a model would be its initial weights.
+func (r *Run) untrained() error {
+	return fmt.Errorf("%w: %s has no step in a checkpoint, and its ledger holds %d releases, after which not one more stays within ε = %g at δ = %g; expected room for a step. Start a new run; what was released still counts in the ledger of the data",
+		ErrUntrained, r.Dir, r.journal.Len(), r.plan.Budget.Epsilon, r.plan.Delta)
 }
 
 // takeStep is one step of DP-SGD (Abadi et al., arXiv:1607.00133, Algorithm 1).
 func (r *Run) takeStep() error {
 	start := time.Now()
 	rate := r.schedule.LearningRate(r.step)
-	if err := r.update.Apply(r.model.Values, r.release, r.plan.ExpectedBatchSize, rate); err != nil {
+	r.plan.begin(r.step)
+	if err := r.update.Apply(r.model.Values, r.release, r.plan.divisor(), rate); err != nil {
 		return err
 	}
+	r.followNorms()
 	r.step++
 	r.mean.Add(r.model.Values, r.step)
 	r.stepped++
@@ -72,6 +85,9 @@ func (r *Run) takeStep() error {
 
 // release hands out the noisy sum of the step's batch.
 func (r *Run) release(consume func(release.Noisy)) error {
+	if r.counting() != nil {
+		consume = compute.SplitCount(len(r.model.Values), &r.count, consume)
+	}
 	return r.door.Release(r.step, r.gradients.AtStep(r.step), consume)
 }
 
@@ -130,6 +146,9 @@ func (r *Run) finish(status Status) (Result, error) {
 		return Result{}, err
 	}
 	statement := r.statement(status, spent, result.Together)
+	if statement.ModelSHA256, err = modelSum(r.Dir); err != nil {
+		return Result{}, err
+	}
 	if err := r.persist(saving{"the privacy statement", folder.Statement, 1 << 16, statement.Write, false}); err != nil {
 		return Result{}, err
 	}
@@ -137,12 +156,12 @@ func (r *Run) finish(status Status) (Result, error) {
 	return result, nil
 }
 
-// Diverged is the result of a run that had to stop because its parameters left the range of
-// float32.
-func (r *Run) Diverged() (Result, error) {
+// Untested is the result of a run that had to stop and has no model to test: with status Diverged
+// because its parameters left the range of float32, with BudgetExhausted before its first step.
+func (r *Run) Untested(status Status) (Result, error) {
 	spent, err := r.plan.Spent(r.journal.Ledger())
 	return Result{
-		Status: Diverged, Steps: r.step, Answer: spent.Answer(), TestAccuracy: math.NaN(),
+		Status: status, Steps: r.step, Answer: spent.Answer(), TestAccuracy: math.NaN(),
 		Seconds: r.seconds(), LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(),
 	}, err
 }
@@ -174,7 +193,7 @@ func (r *Run) warn() {
 func (r *Run) progress(spent account.Spent) Progress {
 	p := Progress{
 		Step: r.step, Steps: r.plan.Steps, Spent: spent, Budget: r.plan.Budget,
-		Evaluation: r.evaluation, LearningRate: r.schedule.LearningRate(max(0, r.step-1)), Seconds: r.seconds(),
+		Evaluation: r.evaluation, LearningRate: r.schedule.LearningRate(max(0, r.step-1)), ClipNorm: r.plan.movingClipNorm(r.step), Seconds: r.seconds(),
 	}
 	if r.stepTime > 0 {
 		p.SecondsPerStep = r.stepTime.Seconds() / float64(r.stepped)

@@ -144,7 +144,7 @@ func TestResumeFromWeights(t *testing.T) {
 	if err := safetensors.Write(path, given, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(stopped.Run, o); !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), "other initial weights") {
+	if _, err := Open(stopped.Run, o); !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), "was made with initial weights ") {
 		t.Errorf("found error %v, expected one that speaks of other initial weights", err)
 	}
 	given = weights(t, path)

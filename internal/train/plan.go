@@ -1,15 +1,12 @@
 package train
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
 
 	"dpsgd/accountant"
 	"dpsgd/clip"
 	"dpsgd/configs"
-	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
@@ -40,13 +37,18 @@ type RunPlan struct {
 	askedNext, askedSpent bool // whether Allows and Spent have told about a fallback
 }
 
-// NewPlan fixes the plan for a training set of n examples. n counts as public.
+// NewPlan fixes the plan for a training set of n examples. n counts as public. A plan that the budget
+// allows no step of matches [setup.ErrPlan].
 func NewPlan(c *configs.Config, n int) (*RunPlan, error) {
 	a, err := account.New(c.Privacy.Accountant)
 	if err != nil {
 		return nil, err
 	}
-	return newPlan(c, n, a, nil, nil)
+	p, err := newPlan(c, n, a, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.affordsAny()
 }
 
 // unit is what the releases of a run protect.
@@ -66,12 +68,8 @@ func newPlan(c *configs.Config, n int, a account.Accountants, released *accounta
 	if c.Privacy.Delta >= 1/float64(n) {
 		return nil, fmt.Errorf("%w: privacy.delta is %g, expected less than 1/n = %.3g for n = %d training examples", setup.ErrPlan, c.Privacy.Delta, 1/float64(n), n)
 	}
-	policy, err := clip.New(c.Privacy.Clipping, c.Privacy.ClipNorm)
-	if err != nil {
-		return nil, err
-	}
 	p := &RunPlan{
-		Plan:                release.Plan{Unit: unit, Records: n, Policy: policy, Sampler: c.Training.Sampling.Sampler(batch, n)},
+		Plan:                release.Plan{Unit: unit, Records: n, Sampler: c.Training.Sampling.Sampler(batch, n)},
 		Steps:               steps(c.Training, batch, n),
 		ExpectedBatchSize:   batch,
 		Delta:               c.Privacy.Delta,
@@ -79,6 +77,10 @@ func newPlan(c *configs.Config, n int, a account.Accountants, released *accounta
 		NoiseMultiplier:     c.Privacy.NoiseMultiplier,
 		SamplingProbability: batch / float64(n),
 		accounts:            a,
+	}
+	var err error
+	if p.Policy, err = clip.NewScheduled(c.Privacy.Clipping, c.Privacy.ClipNorm, c.Privacy.ClipSchedule, p.Steps); err != nil {
+		return nil, err
 	}
 	if p.Mean, err = meanPlan(c, n, pool); err != nil {
 		return nil, err
@@ -185,33 +187,4 @@ func (p *RunPlan) calibrate(schedule release.NoiseSchedule) (float64, error) {
 		return composed
 	}
 	return accountant.CalibrateNoiseMultiplier(a, whole, 1, *p.Budget)
-}
-
-// Hash identifies the plan, the shape of its data and the file of the initial weights by its SHA-256,
-// "" if there is none. It is made of public values only: a hash of the training data would let anyone
-// who guesses the data check the guess.
-func (p *RunPlan) Hash(c *configs.Config, source *data.Split, initial string) string {
-	h := sha256.New()
-	if c.Features.Any() {
-		fmt.Fprintln(h, c.Features.Recipe)
-	}
-	fmt.Fprintf(h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", Identity(c), p.Steps, p.NoiseMultiplier,
-		source.Train.Len(), source.Train.Shape(), source.Train.Classes())
-	if initial != "" {
-		fmt.Fprintf(h, "initial weights %s\n", initial)
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// Identity is the configuration without what may change between the parts of a run.
-func Identity(c *configs.Config) []byte {
-	same := *c
-	same.Performance, same.Run = configs.Performance{}, configs.Run{}
-	same.Training.PhysicalBatchSize, same.Training.EvaluateEvery = 0, 0
-	return same.YAML()
-}
-
-// Deviation is the standard deviation of the noise on each value of a step's mean gradient.
-func (p *RunPlan) Deviation(step int) float64 {
-	return p.Mechanism.Deviation(step, p.Policy.Bound()) / p.ExpectedBatchSize
 }

@@ -93,11 +93,21 @@ func TestPlanHash(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return p.Hash(c, tiny.Source(t, n), "")
+		return p.Hash(c, setup.OutlineOfSource(tiny.Source(t, n)), "")
+	}
+	for _, change := range [][]string{
+		{"privacy.clipping=adaptive", "privacy.clip_quantile=0.6"}, {"privacy.clipping=adaptive", "privacy.clip_rate=0.3"}, {"privacy.clipping=adaptive", "privacy.count_share=0.002"},
+		{"privacy.clip_schedule=linear", "privacy.clip_final_factor=0.4"}, {"privacy.clip_schedule=linear", "privacy.clip_schedule=cosine"}, {"training.augmentation.views=2", "training.augmentation.views=3"},
+		{"training.augmentation.views=2", "training.augmentation.flip=true"}, {"training.augmentation.views=2", "training.augmentation.shift=1"},
+		{"features.name=patches", "features.power=0.5"}, {"features.name=patches", "features.coarse_filters=1"},
+	} {
+		if hash(300, change...) == hash(300, change[0]) {
+			t.Errorf("%s: %s does not change the hash", change[0], change[1])
+		}
 	}
 	base := hash(300)
 	for _, override := range []string{
-		"privacy.noise_multiplier=1.01", "privacy.epsilon=100", "privacy.delta=1e-5", "privacy.clip_norm=0.4", "training.batch_size=41",
+		"privacy.noise_multiplier=1.01", "privacy.epsilon=100", "privacy.delta=1e-5", "privacy.clip_norm=0.4", "privacy.clipping=per_layer", "privacy.clipping=adaptive", "privacy.clip_schedule=linear", "training.batch_size=41",
 		"training.steps=13", "training.seed=9", "optimizer.learning_rate=0.4", "optimizer.name=adam", "model.name=mlp", "data.mean=[0.5]",
 	} {
 		if hash(300, override) == base {

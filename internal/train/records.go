@@ -1,21 +1,25 @@
 package train
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"dpsgd/checkpoints"
 	"dpsgd/checkpoints/safetensors"
-	"dpsgd/clip"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/statement"
 )
 
 // metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was
@@ -27,12 +31,13 @@ type metrics struct {
 	TestAccuracy float64 `json:"test_accuracy"`
 	TestLoss     float64 `json:"test_loss"`
 	LearningRate float64 `json:"learning_rate"`
+	ClipNorm     float64 `json:"clip_norm,omitempty"` // of the step to come, where it moves
 }
 
 func (r *Run) writeMetrics(p Progress) error {
 	line := metrics{
 		Step: p.Step, Answer: p.Spent.Answer(),
-		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate,
+		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate, ClipNorm: p.ClipNorm,
 	}
 	line.Accountant = "" // a line holds numbers alone
 	return r.persist(saving{"a line of " + folder.Metrics, folder.Metrics, 1024, func(dir string) error { return appendLine(filepath.Join(dir, folder.Metrics), line) }, false})
@@ -69,7 +74,7 @@ func appendLine(path string, v any) error {
 // diagnostics collects what one step says about its examples, for a file that is NOT private. nil
 // collects nothing.
 type diagnostics struct {
-	policy  clip.Policy
+	plan    *RunPlan
 	factors []float32
 	line    diagnosticsLine
 }
@@ -88,7 +93,7 @@ type diagnosticsLine struct {
 // openDiagnostics switches diagnostics on when the configuration asks for them.
 func (r *Run) openDiagnostics() {
 	if r.config.Run.PrivateDiagnostics {
-		r.diagnoses = &diagnostics{policy: r.plan.Policy}
+		r.diagnoses = &diagnostics{plan: r.plan}
 		r.gradients.Observe(r.diagnoses.add)
 	}
 }
@@ -96,20 +101,25 @@ func (r *Run) openDiagnostics() {
 // add takes one physical batch into the step's line.
 func (d *diagnostics) add(b compute.Diagnosis) {
 	d.factors = slices.Grow(d.factors[:0], len(b.Losses))[:len(b.Losses)]
-	d.policy.Factors(d.factors, b.SquaredNorms)
+	d.plan.Policy.Factors(d.factors, b.AfterLayers)
+	unit := d.plan.unit()
 	for i, factor := range d.factors {
 		d.line.BatchSize++
 		if factor == 0 {
 			d.line.NotFinite++
 			continue
 		}
-		d.line.MeanNorm += math.Sqrt(b.SquaredNorms[i])
-		if factor < 1 {
+		norm := math.Sqrt(b.SquaredNorms[i])
+		d.line.MeanNorm += norm
+		if unit*float64(factor)*math.Sqrt(b.AfterLayers[i]) < norm*(1-roundedFactor) {
 			d.line.ClippedFraction++
 		}
 		d.line.TrainingLoss += float64(b.Losses[i])
 	}
 }
+
+// roundedFactor is more than float32 factors and sums of squares lose.
+const roundedFactor = 0x1p-20
 
 // diagnose writes the line of the step that just ended.
 func (r *Run) diagnose(took time.Duration) error {
@@ -144,4 +154,36 @@ func (r *Run) writeModel() error {
 	return r.persist(saving{"the model", folder.Model, 4*(len(r.model.Values)+r.model.FrozenValues()) + 1<<16, func(dir string) error {
 		return safetensors.Write(filepath.Join(dir, folder.Model), tensors, about)
 	}, true})
+}
+
+// modelSum is the SHA-256 of the file with the model of a run. The statement keeps it: the format of
+// the file has no checksum, and a weight with a flipped bit is a number like any other.
+func modelSum(dir string) (string, error) {
+	f, _, err := checkpoints.OpenRegular(filepath.Join(dir, folder.Model))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("train: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// checkModel holds the model of a run against the sum in its statement. Earlier versions wrote none.
+func checkModel(dir string) error {
+	s, err := statement.Read(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && s.ModelSHA256 == "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	found, err := modelSum(dir)
+	if err == nil && found != s.ModelSHA256 {
+		err = fmt.Errorf("train: %s: found SHA-256 %s, expected %s as %s says: the file is damaged or of another run; `train resume %s` writes it again: %w",
+			filepath.Join(dir, folder.Model), found, s.ModelSHA256, folder.StatementData, folder.Argument(dir), checkpoints.ErrCorrupt)
+	}
+	return err
 }

@@ -44,15 +44,19 @@ func TestResumeRefuses(t *testing.T) {
 		match error
 		want  string
 	}{
-		{"other learning rate", edit(folder.Config, "learning_rate: 0.5", "learning_rate: 0.25"), books.ErrOtherPlan, "made with another configuration or other data"},
-		{"other noise", edit(folder.Config, "noise_multiplier: 1", "noise_multiplier: 2"), books.ErrOtherPlan, "another configuration"},
-		{"other clip norm", edit(folder.Config, "clip_norm: 0.5", "clip_norm: 5"), books.ErrOtherPlan, "another configuration"},
-		{"more steps", edit(folder.Config, "steps: 12", "steps: 120"), books.ErrOtherPlan, "another configuration"},
-		{"with views", edit(folder.Config, "training:\n", "training:\n  augmentation: {views: 2}\n"), books.ErrOtherPlan, "another configuration"},
-		{"one example more", func(t *testing.T, _ string, o *Options) { o.Source = tiny.Source(t, tiny.Examples+1) }, books.ErrOtherPlan, "other data"},
+		{"other learning rate", edit(folder.Config, "learning_rate: 0.5", "learning_rate: 0.25"), books.ErrOtherPlan, "was made with optimizer.learning_rate 0.5, found 0.25; expected "},
+		{"other noise", edit(folder.Config, "noise_multiplier: 1", "noise_multiplier: 2"), books.ErrOtherPlan, "was made with privacy.noise_multiplier 1, found 2; expected "},
+		{"other clip norm", edit(folder.Config, "clip_norm: 0.5", "clip_norm: 5"), books.ErrOtherPlan, "was made with privacy.clip_norm 0.5, found 5; expected "},
+		{"more steps", edit(folder.Config, "steps: 12", "steps: 120"), books.ErrOtherPlan, "was made with training.steps 12, found 120; expected "},
+		{"with views", edit(folder.Config, "training:\n", "training:\n  augmentation: {views: 2}\n"), books.ErrOtherPlan, "training.augmentation.views none, found 2"},
+		{"one example more", func(t *testing.T, _ string, o *Options) { o.Source = tiny.Source(t, tiny.Examples+1) }, books.ErrOtherPlan, "was made with examples 300 6x6x1"},
 		{"other classes", func(t *testing.T, _ string, o *Options) {
 			o.Source = renamed(t, o.Source, "a", "b", "c")
-		}, books.ErrOtherPlan, "other data"},
+		}, books.ErrOtherPlan, `found 300 6x6x1 ["a" "b" "c"]`},
+		{"other learning rate than in a run of an earlier version", func(t *testing.T, dir string, o *Options) {
+			edit(folder.Config, "learning_rate: 0.5", "learning_rate: 0.25")(t, dir, o)
+			remove(folder.Plan)(t, dir, o)
+		}, books.ErrOtherPlan, "made with another configuration or other data"},
 		{"config that is none", edit(folder.Config, "clip_norm", "clip"), configs.ErrInvalid, "clip"},
 		{"no config", remove(folder.Config), folder.ErrNoRun, "holds no config.yaml, expected the folder of a run"},
 		{"no ledger", remove(folder.Ledger), folder.ErrNoRun, "holds no ledger.jsonl, expected the folder of a run"},

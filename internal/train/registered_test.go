@@ -38,7 +38,7 @@ func init() {
 
 func TestRegisteredDatasetIsKnownEverywhere(t *testing.T) {
 	_, err := configs.Parse("quads.yaml", []byte("data: {name: quads}\nprivacy: {epsilon: 3}"), nil)
-	if want := "quads.yaml:1:14: data.name: found quads, expected one of digits, mnist, fashion-mnist, cifar-10, quadrants (did you mean quadrants?)"; err == nil || err.Error() != want {
+	if want := "quads.yaml:1:14: data.name: found quads, expected one of digits, mnist, fashion-mnist, cifar-10, stripes, quadrants (did you mean quadrants?)"; err == nil || err.Error() != want {
 		t.Errorf("found error %v, expected %s", err, want)
 	}
 	c, err := configs.Parse("quadrants.yaml", []byte("data: {name: quadrants, mean: [-1, 0], std: [5]}\nmodel: {name: mlp}\n"+

@@ -102,7 +102,16 @@ var (
 // Whatever every public file holds is then the same, byte for byte but for random identifiers
 // and the chosen engines: nothing depends on the data except through the noisy vectors.
 func TestPublicFilesDependOnNoisyVectorsAlone(t *testing.T) {
-	overrides := []string{"training.evaluate_every=3", "run.checkpoint_every=4", "training.batch_size=150", "optimizer.name=adam"}
+	for name, overrides := range map[string][]string{
+		"flat": nil, "adaptive": {adaptive, "privacy.count_share=0.3"},
+		"layers, schedule and views": {"privacy.clipping=per_layer", "privacy.clip_schedule=cosine", "training.augmentation.views=2", "training.augmentation.flip=true"},
+	} {
+		t.Run(name, func(t *testing.T) { checkPublicFiles(t, overrides) })
+	}
+}
+
+func checkPublicFiles(t *testing.T, choices []string) {
+	overrides := append([]string{"training.evaluate_every=3", "run.checkpoint_every=4", "training.batch_size=150", "optimizer.name=adam"}, choices...)
 	source := tiny.Source(t, tiny.Examples)
 	record := func(source *data.Split, play *tape) (*tape, string) {
 		o := options(t)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/clip"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
 	"dpsgd/optimizer"
@@ -38,8 +39,9 @@ func TestInterruptedRunEndsLikeAnUninterruptedOne(t *testing.T) {
 	}
 }
 
-// With equal batches and equal noise for each step, the parameters and the model are equal too, bit
-// for bit, under every update rule and every average: a checkpoint holds everything else.
+// With equal batches and equal noise for each step, the parameters and the model are equal too,
+// bit for bit, under every update rule, average, clipping policy and clip schedule: a checkpoint
+// holds everything else.
 func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 	const steps = 12
 	// seeded gives each step its own seed, which a resumed run does not have to know the past of.
@@ -57,6 +59,12 @@ func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 	}
 	for _, average := range optimizer.Averages().Names() {
 		choices = append(choices, "training.average="+average)
+	}
+	for _, policy := range clip.Policies().Names() {
+		choices = append(choices, "privacy.clipping="+policy)
+	}
+	for _, schedule := range clip.Schedules().Names()[1:] {
+		choices = append(choices, "privacy.clip_schedule="+schedule)
 	}
 	for _, choice := range choices {
 		t.Run(choice, func(t *testing.T) {

@@ -31,6 +31,9 @@ import (
 // ErrRunExists: the folder of a new run is taken.
 var ErrRunExists = errors.New("train: the run exists")
 
+// ErrUntrained: a run that was killed has spent its budget and has not one step to show for it.
+var ErrUntrained = errors.New("train: there is no trained model")
+
 // Options are what a run needs besides its configuration. None of them changes what is computed.
 type Options struct {
 	DataDir string // of named data sets; data.DefaultDir when empty
@@ -88,11 +91,12 @@ type Run struct {
 	Dir string // the run's folder
 
 	config      *configs.Config
-	source      *data.Split // as it was read
-	examples    *data.Split // as the network sees it: source, or features of it
+	source      source
+	examples    *data.Split // as the network sees them: those of source, or features of them
 	featureMean []float32   // private; nil before it was released, or if there is none
 	centred     bool        // whether the mean is subtracted from examples
 	plan        *RunPlan
+	identity    string // of the plan, and its hash
 	planHash    string
 	model       *model.Model
 	initial     string // SHA-256 of the file with the weights that it begins with; "" if they are random
@@ -103,6 +107,7 @@ type Run struct {
 	engines     compute.Choice // that the folder held; none in a new run
 	evaluator   *compute.Evaluator
 	door        *release.Door
+	count       float64 // what the last release says of its examples' norms, under a policy that counts
 	journal     *books.Books
 	pool        *kernel.Pool
 	watcher     Watcher
@@ -180,7 +185,7 @@ func (r *Run) goOn() error {
 	if err != nil {
 		return err
 	}
-	if r.registered, err = books.Registration(r.config, r.source, r.journal.Registry, r.Dir); err != nil {
+	if r.registered, err = books.Registration(r.config, r.source.Outline, r.journal.Registry, r.Dir); err != nil {
 		return err
 	}
 	if err := r.journal.Settle(r.registered); err != nil {
@@ -202,13 +207,16 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 	if err := o.fits(c); err != nil {
 		return nil, err
 	}
-	source, err := o.data(c)
+	source, err := o.source(c)
 	if err != nil {
 		return nil, err
 	}
 	r := &Run{config: c, source: source, watcher: o.Watcher, waits: o.Waits, engines: o.engines}
 	if r.watcher == nil {
 		r.watcher = silent{}
+	}
+	if source.warning() != "" && o.Source == nil {
+		r.watcher.Warned(source.warning())
 	}
 	accounts, err := o.accountants(c)
 	if err != nil {
@@ -226,17 +234,23 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 func (r *Run) build(o Options, a account.Accountants, released *accountant.Ledger) error {
 	c, source := r.config, r.source
 	var err error
-	if r.plan, err = newPlan(c, source.Train.Len(), a, released, r.pool); err != nil {
+	if r.plan, err = newPlan(c, source.Examples, a, released, r.pool); err != nil {
 		return err
 	}
-	if r.model, err = setup.Model(c, source.Train.Shape(), len(source.Train.Classes())); err != nil {
+	if released == nil {
+		if err := r.plan.affordsAny(); err != nil {
+			return err
+		}
+	}
+	if r.model, err = setup.Model(c, source.Shape, source.Classes); err != nil {
 		return err
 	}
 	if r.initial, err = setup.Start(c, r.model); err != nil {
 		return err
 	}
-	r.planHash = r.plan.Hash(c, source, r.initial)
-	if r.examples, err = seen(c, source, o, r.pool); err != nil {
+	r.identity = r.plan.identity(c, source.Outline, r.initial)
+	r.planHash = hashOf(r.identity)
+	if r.examples, err = source.seen(c, o, r.pool); err != nil {
 		return err
 	}
 	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top
@@ -254,13 +268,13 @@ func (r *Run) compile() error {
 	if r.mean, err = optimizer.NewMean(r.config.Training.Average, r.model.Values, r.plan.Steps); err != nil {
 		return err
 	}
-	normalisation := setup.Normalisation(r.config, r.source.Train.Shape().Channels)
+	normalisation := setup.Normalisation(r.config, r.source.Shape.Channels)
 	batcher, err := data.NewBatcher(r.examples.Train, normalisation)
 	if err != nil {
 		return err
 	}
-	batch := min(r.config.Training.PhysicalBatchSize, r.source.Train.Len())
-	views, err := setup.Views(r.config, r.source.Train.Shape())
+	batch := min(r.config.Training.PhysicalBatchSize, r.source.Examples)
+	views, err := setup.Views(r.config, r.source.Shape)
 	if err != nil {
 		return err
 	}
@@ -268,6 +282,7 @@ func (r *Run) compile() error {
 	if err != nil {
 		return err
 	}
+	r.gradients.ClipBy(r.plan.Policy)
 	r.evaluator, err = compute.NewEvaluator(r.model, r.examples.Test, normalisation, r.pool)
 	return err
 }
@@ -299,7 +314,7 @@ func (r *Run) claim(dir string) error {
 	err := os.Mkdir(dir, 0o700)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%w: found %s, expected a name that is free; go on with it by `train resume %s` or choose another run.name", ErrRunExists, dir, dir)
+		return fmt.Errorf("%w: found %s, expected a name that is free; go on with it by `train resume %s` or choose another run.name", ErrRunExists, dir, folder.Argument(dir))
 	case err != nil:
 		return fmt.Errorf("train: cannot make the run's folder: %w", err)
 	}
@@ -313,13 +328,16 @@ func (r *Run) fillFolder(registry string) error {
 		return err
 	}
 	var err error
-	if r.registered, err = books.Registration(r.config, r.source, registry, r.Dir); err != nil {
+	if r.registered, err = books.Registration(r.config, r.source.Outline, registry, r.Dir); err != nil {
 		return err
 	}
 	if r.journal, err = books.Create(r.Dir, registry, r.registered); err != nil {
 		return err
 	}
 	if err := r.openDoor(); err != nil {
+		return err
+	}
+	if err := checkpoints.WriteFileAtomic(r.path(folder.Plan), []byte(r.identity), folder.FilePerm); err != nil {
 		return err
 	}
 	r.keepEngines()
@@ -339,7 +357,7 @@ func (r *Run) keepEngines() {
 // openDoor makes the door of the plan, with the run's journal.
 func (r *Run) openDoor() error {
 	var err error
-	r.door, err = release.NewDoor(r.plan.Plan, len(r.model.Values), r.journal, r.plan.Allows, r.pool)
+	r.door, err = release.NewDoor(r.plan.Plan, r.gradients.Coordinates(), r.journal, r.plan.Allows, r.pool)
 	return err
 }
 
@@ -359,7 +377,7 @@ func (r *Run) restore() (begun bool, err error) {
 		return false, err
 	}
 	if state.PlanHash != r.planHash {
-		return false, fmt.Errorf("%w: %s was made with another configuration or other data or other initial weights than %s and what is found now", books.ErrOtherPlan, path, r.path(folder.Config))
+		return false, r.otherPlan(path, state.PlanHash)
 	}
 	if len(state.Parameters) != len(r.model.Values) {
 		return false, fmt.Errorf("%w: %s holds %d parameters, expected %d", books.ErrOtherPlan, path, len(state.Parameters), len(r.model.Values))
@@ -370,6 +388,9 @@ func (r *Run) restore() (begun bool, err error) {
 	if mean := state.Slots[meanSlot]; mean != nil {
 		r.featureMean = mean
 		delete(state.Slots, meanSlot)
+	}
+	if err := r.restoreClipNorm(state.Slots); err != nil {
+		return false, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := r.update.Restore(optimizer.State{Step: state.OptimizerStep, Slots: state.Slots}); err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)
@@ -389,7 +410,7 @@ func (r *Run) path(name string) string { return filepath.Join(r.Dir, name) }
 
 func (r *Run) overview() Overview {
 	return Overview{
-		Run: r.Dir, Data: r.source.Name, Examples: r.source.Train.Len(), Parameters: len(r.model.Values), Plan: r.plan,
+		Run: r.Dir, Data: r.source.Name, Examples: r.source.Examples, Parameters: len(r.model.Values), Plan: r.plan,
 		ResumedAt: r.resumedAt, LedgerEntries: r.journal.Len(), PrivateDiagnosed: r.diagnoses != nil,
 	}
 }

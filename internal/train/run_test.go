@@ -1,17 +1,22 @@
 package train
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 )
 
@@ -43,7 +48,7 @@ func TestRunLeavesItsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"checkpoints/checkpoint-10.ckpt", "checkpoints/checkpoint-12.ckpt", folder.Config, folder.Engines, folder.Ledger, folder.Metrics, folder.Model, folder.StatementData, folder.Statement}
+	want := []string{"checkpoints/checkpoint-10.ckpt", "checkpoints/checkpoint-12.ckpt", folder.Config, folder.Engines, folder.Ledger, folder.Metrics, folder.Model, folder.Plan, folder.StatementData, folder.Statement}
 	slices.Sort(want)
 	slices.Sort(found)
 	if !slices.Equal(found, want) {
@@ -84,10 +89,10 @@ func TestRunsAreNumbered(t *testing.T) {
 // The budget is never passed, and not left early either: one more step would have passed it.
 func TestBudgetStop(t *testing.T) {
 	for _, overrides := range [][]string{
-		{"privacy.epsilon=2", "privacy.noise_multiplier=0.9"},
+		{"privacy.epsilon=2", "privacy.noise_multiplier=1.1"},
 		{"privacy.epsilon=1", "privacy.noise_multiplier=1.5"},
 		{"privacy.epsilon=3.5", "privacy.noise_multiplier=2", "training.batch_size=300"},
-		{"privacy.epsilon=0.3", "privacy.noise_multiplier=1.2", "training.batch_size=3"},
+		{"privacy.epsilon=0.3", "privacy.noise_multiplier=2", "training.batch_size=3"},
 	} {
 		overrides = append(overrides, "training.steps=100000", "privacy.clip_norm=0.1")
 		t.Run(strings.Join(overrides, " "), func(t *testing.T) {
@@ -114,11 +119,39 @@ func TestBudgetStop(t *testing.T) {
 	}
 }
 
-// A budget that not even one step fits into ends the run before anything is sampled.
+// A budget that not even one step fits into is refused before anything is written, with what to
+// change.
 func TestBudgetForNothing(t *testing.T) {
-	r := train(t, options(t), "privacy.epsilon=0.001", "privacy.noise_multiplier=0.5")
-	if r.Status != BudgetExhausted || r.Steps != 0 || r.Epsilon != 0 || tiny.Releases(t, r.Run) != 0 {
-		t.Errorf("found %+v with %d releases, expected no step", r, tiny.Releases(t, r.Run))
+	o := options(t)
+	_, err := Create(tiny.Parse(t, "privacy.epsilon=0.001", "privacy.noise_multiplier=0.5"), o)
+	want := "one step with privacy.noise_multiplier 0.5 would spend ε = "
+	if !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "expected at most privacy.epsilon 0.001 at privacy.delta") {
+		t.Errorf("found %v, expected ErrPlan and %q", err, want)
+	}
+	if _, err := os.Stat(o.RunsDir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("found %s (%v), expected that nothing is written", o.RunsDir, err)
+	}
+}
+
+// A run that was killed before its first checkpoint with its budget spent has nothing to show: it is
+// refused, and no model is written.
+func TestBudgetSpentOnLostSteps(t *testing.T) {
+	o := options(t)
+	o.Folder = "killed"
+	killAfter(t, 12, func(w Watcher) *Run {
+		o := o
+		o.Watcher = w
+		return create(t, tiny.Parse(t, "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "run.checkpoint_every=0"), o)
+	})
+	dir := filepath.Join(o.RunsDir, o.Folder)
+	_, err := open(t, dir, o).Fit(context.Background())
+	if want := dir + " has no step in a checkpoint, and its ledger holds 12 releases, after which not one more stays within ε = 2 at δ = "; !errors.Is(err, ErrUntrained) || !strings.Contains(err.Error(), want) {
+		t.Errorf("found %v, expected ErrUntrained and %q", err, want)
+	}
+	for _, file := range []string{folder.Model, folder.Statement} {
+		if _, err := os.Stat(filepath.Join(dir, file)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("found %s (%v), expected none", file, err)
+		}
 	}
 }
 
@@ -231,9 +264,15 @@ func TestDiagnosticsOnlyWhenAsked(t *testing.T) {
 	}
 }
 
+// mustPlan may also be a plan that allows no step.
 func mustPlan(t testing.TB, overrides ...string) *RunPlan {
 	t.Helper()
-	p, err := NewPlan(tiny.Parse(t, overrides...), tiny.Examples)
+	c := tiny.Parse(t, overrides...)
+	a, err := account.New(c.Privacy.Accountant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newPlan(c, tiny.Examples, a, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

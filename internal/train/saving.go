@@ -118,6 +118,7 @@ func (r *Run) save() error {
 	if r.featureMean != nil {
 		state.Slots[meanSlot] = r.featureMean
 	}
+	r.keepClipNorm(state.Slots)
 	values := len(r.model.Values)
 	for _, slot := range state.Slots {
 		values += len(slot)

@@ -11,6 +11,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/release"
 )
@@ -18,7 +19,7 @@ import (
 // statement describes a run whose ledger has the given guarantee, in the words of the door that it
 // went through.
 func (r *Run) statement(status Status, spent account.Spent, together statement.Together) statement.Statement {
-	means, releases, dim := r.means(), r.journal.Len(), len(r.model.Values)
+	means, releases, dim := r.means(), r.journal.Len(), r.gradients.Coordinates()
 	claim := r.plan.Claim(dim, releases-means, spent.Epsilon)
 	s := statement.Statement{
 		Run: r.name(), Status: string(status), Unit: claim.Unit, Relation: spent.Relation.String(), Neighbours: claim.Neighbours, Public: claim.Public,
@@ -30,7 +31,7 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 		ExpectedBatchSize: r.plan.ExpectedBatchSize, MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step,
 		LedgerEntries: releases, LedgerHead: r.journal.Hash(), Together: together,
 		Data: r.registered.Data.Name, Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
-		NotPrivate: notPrivate(r.source, r.plan.Sampler, r.config.Data.Vectors != "", r.diagnosed()), Fallbacks: r.plan.Fallbacks,
+		NotPrivate: notPrivate(r.source.Outline, r.plan.Sampler, r.config.Data.Vectors != "", r.diagnosed()), Fallbacks: r.plan.Fallbacks,
 		FrozenValues: r.model.FrozenValues(),
 	}
 	if r.initial != "" {
@@ -84,8 +85,8 @@ func (r *Run) diagnosed() bool {
 	return r.diagnoses != nil || err == nil
 }
 
-func notPrivate(source *data.Split, sampler release.Sampler, vectors, diagnosed bool) []string {
-	shape, kept := source.Train.Shape(), "the size and channels of the pictures"
+func notPrivate(source setup.Outline, sampler release.Sampler, vectors, diagnosed bool) []string {
+	shape, kept := source.Shape, "the size and channels of the pictures"
 	if shape.IsRow() {
 		kept = "the names of the columns"
 	}
@@ -97,7 +98,7 @@ func notPrivate(source *data.Split, sampler release.Sampler, vectors, diagnosed 
 		number, time = "all of which are in every step", "arithmetic may take longer for some numbers than for others"
 	}
 	list := []string{
-		fmt.Sprintf("the number of training examples, %d, %s", source.Train.Len(), number),
+		fmt.Sprintf("the number of training examples, %d, %s", source.Examples, number),
 		fmt.Sprintf("the names of the classes, %s, and every value of the configuration; if they were chosen by looking at the training %s, that choice is not covered", kept, shape.Noun()),
 		"the test " + shape.Noun() + ": the test accuracy and test loss are computed without protection",
 		"how long the run and its steps took, and the times of its files: " + time + ". No file of the run holds such a time, but for private diagnostics",

@@ -47,6 +47,7 @@ type Progress struct {
 	Evaluated         bool               // whether Evaluation is of this step
 	Evaluation        compute.Evaluation // the newest one, zero before the first
 	LearningRate      float64
+	ClipNorm          float64 // of the step to come where it changes from step to step, 0 where it does not
 	Seconds           float64
 	SecondsPerStep    float64 // mean of this process, steps alone
 	ExamplesPerSecond float64 // expected examples over the time of the steps

@@ -44,7 +44,7 @@ func clippedSum(t testing.TB, r *Run, indices []int) (values []float64) {
 
 func newSum(t testing.TB, r *Run) *clip.Sum {
 	t.Helper()
-	sum, err := clip.NewSum(r.plan.Policy, len(r.model.Values), r.pool)
+	sum, err := clip.NewSum(r.plan.Policy, r.gradients.Coordinates(), r.pool)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,15 @@ func TestClippedSumDependsOnTheBatchAlone(t *testing.T) {
 	}
 	backwards := slices.Clone(indices)
 	slices.Reverse(backwards)
-	for _, clipNorm := range []string{"0.05", "100"} {
+	for _, clipping := range []struct {
+		policy, norm string
+		batches      []int
+		threads      []int
+	}{
+		{"flat", "0.05", []int{1, 2, 7, 33, 100, 128}, []int{1, 2, 3, 4}},
+		{"flat", "100", []int{1, 2, 7, 33, 100, 128}, []int{1, 2, 3, 4}},
+		{"per_layer", "0.05", []int{7, 128}, []int{1, 3}},
+	} {
 		references := map[string][]float64{}
 		for _, engine := range []string{"ghost", "materialise", "mixed"} {
 			sum := func(physical, threads int, indices []int) []float64 {
@@ -83,7 +91,7 @@ func TestClippedSumDependsOnTheBatchAlone(t *testing.T) {
 				if engine == "mixed" {
 					name = "auto"
 				}
-				r := prepared(t, tiny.Convolutional, "privacy.clip_norm="+clipNorm, fmt.Sprintf("training.physical_batch_size=%d", physical),
+				r := prepared(t, tiny.Convolutional, "privacy.clipping="+clipping.policy, "privacy.clip_norm="+clipping.norm, fmt.Sprintf("training.physical_batch_size=%d", physical),
 					fmt.Sprintf("performance.threads=%d", threads), "performance.engine="+name)
 				if engine == "mixed" {
 					mixEngines(t, r, physical)
@@ -92,17 +100,17 @@ func TestClippedSumDependsOnTheBatchAlone(t *testing.T) {
 			}
 			reference := sum(1, 1, indices)
 			references[engine] = reference
-			for _, physical := range []int{1, 2, 7, 33, 100, 128} {
-				for _, threads := range []int{1, 2, 3, 4} {
+			for _, physical := range clipping.batches {
+				for _, threads := range clipping.threads {
 					if !slices.Equal(sum(physical, threads, indices), reference) || !slices.Equal(sum(physical, threads, backwards), reference) {
-						t.Errorf("clip norm %s, physical batch %d, %d threads, %s: another sum than with one example at a time", clipNorm, physical, threads, engine)
+						t.Errorf("%s %s, physical batch %d, %d threads, %s: another sum than with one example at a time", clipping.policy, clipping.norm, physical, threads, engine)
 					}
 				}
 			}
 		}
 		for engine, found := range references {
 			if e := relative(found, references["materialise"]); e > 0.01 {
-				t.Errorf("clip norm %s, %s: relative difference %.2g to the materialising engine, expected at most 0.01", clipNorm, engine, e)
+				t.Errorf("%s %s, %s: relative difference %.2g to the materialising engine, expected at most 0.01", clipping.policy, clipping.norm, engine, e)
 			}
 		}
 	}
@@ -111,7 +119,7 @@ func TestClippedSumDependsOnTheBatchAlone(t *testing.T) {
 // mixEngines gives every other parameter the other engine, whatever was measured.
 func mixEngines(t testing.TB, r *Run, physical int) {
 	t.Helper()
-	batcher, err := data.NewBatcher(r.source.Train, setup.Normalisation(r.config, 1))
+	batcher, err := data.NewBatcher(r.source.read.Train, setup.Normalisation(r.config, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,6 +130,7 @@ func mixEngines(t testing.TB, r *Run, physical int) {
 	if r.gradients, err = compute.DeclareGradients(r.model, batcher, nil, physical, func([]perexample.Use) ([]perexample.Engine, error) { return engines, nil }, r.pool); err != nil {
 		t.Fatal(err)
 	}
+	r.gradients.ClipBy(r.plan.Policy)
 }
 
 // relative is ‖a-b‖/‖b‖.
@@ -135,10 +144,16 @@ func relative(a, b []float64) float64 {
 }
 
 // Adding one example moves the sum by at most the clip norm, exactly, and by hardly less when its
-// gradient is longer.
+// gradient is longer, whatever the policy.
 func TestOneExampleMovesTheSumByTheClipNorm(t *testing.T) {
+	for _, policy := range clip.Policies().Names() {
+		t.Run(policy, func(t *testing.T) { oneExampleMovesTheSumByTheClipNorm(t, policy) })
+	}
+}
+
+func oneExampleMovesTheSumByTheClipNorm(t *testing.T, policy string) {
 	for _, clipNorm := range []float64{0.01, 1, 100} {
-		r := prepared(t, tiny.Convolutional, fmt.Sprintf("privacy.clip_norm=%g", clipNorm))
+		r := prepared(t, tiny.Convolutional, "privacy.clipping="+policy, fmt.Sprintf("privacy.clip_norm=%g", clipNorm))
 		without := clippedSum(t, r, []int{0, 1, 2, 5, 8, 13, 21, 34})
 		with := clippedSum(t, r, []int{0, 1, 2, 5, 8, 13, 21, 34, 55})
 		var moved float64
@@ -164,13 +179,15 @@ func TestSumOfNobody(t *testing.T) {
 func TestNotFiniteAddsZero(t *testing.T) {
 	for _, broken := range []float32{float32(math.NaN()), float32(math.Inf(1)), 3e38} {
 		for _, engine := range []string{"ghost", "materialise"} {
-			r := prepared(t, tiny.Convolutional, "performance.engine="+engine)
-			for i := range r.model.Values {
-				r.model.Values[i] = broken
-			}
-			for i, v := range clippedSum(t, r, []int{0, 1, 2, 3, 4, 5}) {
-				if v != 0 {
-					t.Fatalf("parameters %v, %s: value %d of the sum is %v, expected exactly 0", broken, engine, i, v)
+			for _, policy := range clip.Policies().Names() {
+				r := prepared(t, tiny.Convolutional, "performance.engine="+engine, "privacy.clipping="+policy)
+				for i := range r.model.Values {
+					r.model.Values[i] = broken
+				}
+				for i, v := range clippedSum(t, r, []int{0, 1, 2, 3, 4, 5}) {
+					if v != 0 {
+						t.Fatalf("parameters %v, %s, %s: value %d of the sum is %v, expected exactly 0", broken, engine, policy, i, v)
+					}
 				}
 			}
 		}

@@ -65,6 +65,21 @@ func (ps Problems) Error() string {
 // Is makes errors.Is(ps, ErrInvalid) true.
 func (ps Problems) Is(target error) bool { return target == ErrInvalid }
 
+// OfPreset names the overrides, each key=value, in place of lines of a preset, which is right without
+// them and which nobody has as a file.
+func (ps Problems) OfPreset(preset string, overrides []string) {
+	keys := make([]string, len(overrides))
+	for i, o := range overrides {
+		keys[i], _, _ = strings.Cut(o, "=")
+	}
+	for i := range ps {
+		if ps[i].File != "" {
+			ps[i].Position = Position{Override: strings.Join(keys, ", ")}
+			ps[i].Message += " (with the preset " + preset + ")"
+		}
+	}
+}
+
 // Report collects problems; the zero value is empty.
 type Report struct{ problems Problems }
 

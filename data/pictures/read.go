@@ -1,49 +1,36 @@
-package data
+package pictures
 
 import (
 	"fmt"
 	"image"
+	_ "image/gif"  // registers the decoder
 	_ "image/jpeg" // registers the decoder
 	_ "image/png"  // registers the decoder
 	"io"
+	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 
+	_ "golang.org/x/image/bmp" // registers the decoder
 	"golang.org/x/image/draw"
+	_ "golang.org/x/image/tiff" // registers the decoder
+	_ "golang.org/x/image/webp" // registers the decoder
 )
 
+// Size is what pictures are brought to: height and width in pixels, and 1 channel (grey) or 3 (red,
+// green, blue).
+type Size struct{ Height, Width, Channels int }
+
+// Limits of one file.
 const (
 	maxPictureBytes  = 64 << 20 // of one file
 	maxPicturePixels = 64 << 20 // of one decoded picture, about 8,000 by 8,000
 )
 
-// readPictures decodes, resizes and stores pictures on all processors. The error
-// names the first picture, in their order, that cannot be read.
-func readPictures(root *os.Root, pictures []picture, shape Shape, classes []string) (*Images, error) {
-	total, err := product(len(pictures), shape.Values())
-	if err != nil {
-		return nil, fmt.Errorf("data: %s: %w", root.Name(), err)
-	}
-	labels, pixels := make([]uint8, len(pictures)), make([]uint8, total)
-	size := shape.Values()
-	err = parallel(len(pictures), func(i int) error {
-		p := pictures[i]
-		labels[i] = p.label
-		if err := readPicture(root, p.path, shape, pixels[i*size:(i+1)*size]); err != nil {
-			return fmt.Errorf("data: %w: picture %s: %w", ErrInvalid, filepath.Join(root.Name(), filepath.FromSlash(p.path)), err)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return NewImages(shape, classes, labels, pixels)
-}
-
-// readPicture decodes one file into dst. The size in its header is checked before
-// memory is taken for its pixels.
-func readPicture(root *os.Root, name string, shape Shape, dst []uint8) error {
-	f, err := root.Open(name)
+// Read decodes one file into dst, height·width·channels bytes in that order. The size in its header
+// is checked before memory is taken for its pixels. The error does not name the file.
+func Read(path string, size Size, dst []uint8) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
@@ -57,10 +44,10 @@ func readPicture(root *os.Root, name string, shape Shape, dst []uint8) error {
 	}
 	config, format, err := image.DecodeConfig(io.LimitReader(f, maxPictureBytes))
 	if err != nil {
-		return fmt.Errorf("cannot be decoded as PNG or JPEG: %w", err)
+		return fmt.Errorf("cannot be decoded as a picture (%s): %w", Extensions(), err)
 	}
-	if format != "png" && format != "jpeg" { // a decoder that another package registered
-		return fmt.Errorf("the format is %s, expected PNG or JPEG", format)
+	if !slices.Contains(slices.Collect(maps.Values(formats)), format) { // a decoder that another package registered
+		return fmt.Errorf("the format is %s, expected that of a picture (%s)", format, Extensions())
 	}
 	if config.Width < 1 || config.Height < 1 || config.Height > maxPicturePixels/config.Width {
 		return fmt.Errorf("%d by %d pixels, expected 1 to %d in all", config.Width, config.Height, maxPicturePixels)
@@ -72,26 +59,26 @@ func readPicture(root *os.Root, name string, shape Shape, dst []uint8) error {
 	if err != nil {
 		return fmt.Errorf("cannot be decoded: %w", err)
 	}
-	store(dst, decoded, shape)
+	store(dst, decoded, size)
 	return nil
 }
 
-// store lays a picture over white, as a page would show it, stretches it to the size of shape
+// store lays a picture over white, as a page would show it, stretches it to the declared size
 // (Catmull-Rom, which averages when it shrinks) and writes its bytes in HWC order. One channel is
 // the luma of ITU-R BT.601, as in image/color. A picture that already has the size is not
 // resampled. Sixteen-bit depths are reduced to eight. The orientation note that some cameras leave
 // in a JPEG is not read.
-func store(dst []uint8, src image.Image, shape Shape) {
-	canvas := image.NewRGBA(image.Rect(0, 0, shape.Width, shape.Height))
+func store(dst []uint8, src image.Image, size Size) {
+	canvas := image.NewRGBA(image.Rect(0, 0, size.Width, size.Height))
 	draw.Draw(canvas, canvas.Rect, image.White, image.Point{}, draw.Src)
 	if src.Bounds().Size() == canvas.Rect.Size() {
 		draw.Draw(canvas, canvas.Rect, src, src.Bounds().Min, draw.Over)
 	} else {
 		draw.CatmullRom.Scale(canvas, canvas.Rect, src, src.Bounds(), draw.Over, nil)
 	}
-	for i := 0; i < shape.Height*shape.Width; i++ {
+	for i := 0; i < size.Height*size.Width; i++ {
 		p := canvas.Pix[4*i : 4*i+4]
-		if shape.Channels == 1 {
+		if size.Channels == 1 {
 			dst[i] = luma(p[0], p[1], p[2])
 		} else {
 			copy(dst[3*i:3*i+3], p)

@@ -1,0 +1,57 @@
+package clip
+
+import (
+	"fmt"
+	"math"
+)
+
+// PerLayer clips what each layer adds to a gradient by itself, as [Flat] clips the whole: the part
+// of each of L layers, weight and bias together, is scaled down to the norm C/√L, so that the whole
+// has norm C at most (McMahan, Ramage, Talwar, Zhang, arXiv:1710.06963; He et al.,
+// arXiv:2212.01539). A layer with long gradients does not make those of the others shorter.
+type PerLayer struct {
+	ClipNorm float64 // C > 0
+}
+
+// Layered is a policy that scales what each layer adds to a gradient by itself before [Policy]
+// scales the whole.
+type Layered interface {
+	Policy
+	// LayerFactors sets dst[i] to the factor for the part of a gradient that belongs to one of so
+	// many layers and has the squared L2 norm squaredNorms[i], on the terms of Factors. Factors is
+	// then asked about the norm of what came out of all layers; a layer with the factor 0 spoils
+	// its example, whose norm is no number then.
+	LayerFactors(dst []float32, squaredNorms []float64, layers int)
+}
+
+var (
+	_        Layered = PerLayer{}
+	perLayer         = schemeKind(func() Scheme { return &PerLayer{} })
+)
+
+// LayerFactors implements [Layered].
+func (p PerLayer) LayerFactors(dst []float32, squaredNorms []float64, layers int) {
+	share := 1 / math.Sqrt(float64(layers))
+	factors(dst, squaredNorms, p.ClipNorm, func(target, norm float64) float64 { return math.Min(1, share*target/norm) })
+}
+
+// Factors implements [Policy]. What [PerLayer.LayerFactors] has scaled needs no more: its factor is
+// 1.
+func (p PerLayer) Factors(dst []float32, squaredNorms []float64) { Flat(p).Factors(dst, squaredNorms) }
+
+// Bound returns the clip norm.
+func (p PerLayer) Bound() float64 { return p.ClipNorm }
+
+// Name returns "per_layer".
+func (PerLayer) Name() string { return "per_layer" }
+
+// String says what is bounded.
+func (p PerLayer) String() string {
+	return fmt.Sprintf("per_layer: each of L layers, weight and bias together, is clipped to C/√L; %s", whatIsBounded(p.ClipNorm))
+}
+
+// WithBound implements [Scheme].
+func (p PerLayer) WithBound(clipNorm float64) Policy {
+	p.ClipNorm = clipNorm
+	return p
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// full is an output that takes nothing, as /dev/full.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// Every command of the table, and the help of each, fails with one line and a code when its output
+// is lost. A run has saved its model all the same.
+func TestLostOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	config := ownConfig(t, pictures(t), 5)
+	succeed(t, "run", config)
+	write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid: {privacy.clip_norm: [0.1]}\n")
+	asked := "--sampling-probability 0.01 --delta 1e-5 "
+	const needsNetwork = "?"
+	lines := map[string]string{
+		"train": "", "train run": config, "train resume": "runs/own-1", "train eval": "runs/own-1", "train sweep": "grid.yaml",
+		"train ledger": "", "train ledger show": "", "train ledger verify": "", "train describe": config,
+		"train epsilon": "runs/own-1", "train delta": "runs/own-1", "train compare": "runs/own-1",
+		"train calibrate": asked + "--steps 10 --epsilon 1", "train steps": asked + "--noise-multiplier 1 --epsilon 1",
+		"train bench": "--model mlp128 --batch 8 --seconds 0.05", "train presets": "", "train schema": "",
+		"train data": "", "train data list": "", "train data fetch": needsNetwork, "train features": "", "train features show": "cifar-best --pictures 1",
+		"train version": "",
+	}
+	lost := func(args ...string) {
+		var err bytes.Buffer
+		if code := execute(args, full{}, &err); code != exitFailed || strings.Count(err.String(), "\n") != 1 || !strings.Contains(err.String(), "no space left on device") {
+			t.Errorf("train %s: found exit code %d and %q, expected %d and one line", strings.Join(args, " "), code, err.String(), exitFailed)
+		}
+	}
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		path := strings.Fields(c.CommandPath())[1:]
+		line, known := lines[c.CommandPath()]
+		if !known {
+			t.Errorf("this test does not know %s", c.CommandPath())
+			return
+		}
+		if line != needsNetwork {
+			lost(append(path, strings.Fields(line)...)...)
+		}
+		lost(append(path, "--help")...)
+		lost(append([]string{"help"}, path...)...)
+		for _, below := range c.Commands() {
+			walk(below)
+		}
+	}
+	walk((&app{}).root())
+	if entries("runs/own-2") != 5 {
+		t.Error("the run whose output was lost did not make its steps")
+	}
+}

@@ -1,0 +1,62 @@
+package pictures
+
+import (
+	"encoding/base64"
+	"image"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestShrinkingAverages(t *testing.T) {
+	// A fine chequerboard shrinks to its mean, not to one of its two colours.
+	m := image.NewGray(image.Rect(0, 0, 64, 64))
+	for i := range m.Pix {
+		m.Pix[i] = uint8((i + i/64) % 2 * 255)
+	}
+	dst := make([]uint8, 16)
+	store(dst, m, Size{4, 4, 1})
+	for i, v := range dst {
+		if v < 120 || v > 136 {
+			t.Errorf("value %d is %d, expected about 127", i, v)
+		}
+	}
+}
+
+// WebP has no encoder here: the pictures are those of one pixel with which the WebP FAQ of Google
+// tests whether a browser reads the format, with loss and without.
+func TestWebP(t *testing.T) {
+	for name, text := range map[string]string{
+		"lossy":    "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA",
+		"lossless": "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==",
+	} {
+		content, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "a.webp")
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := Read(path, Size{1, 1, 3}, make([]byte, 3)); err != nil || !Known(path) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Files beside pictures are many when they are more than two and more than a tenth of the pictures.
+func TestTooManyOthers(t *testing.T) {
+	for _, c := range []struct {
+		others, pictures int
+		want             bool
+	}{{0, 0, false}, {2, 1, false}, {3, 1, true}, {3, 39, false}, {4, 39, true}, {100, 1000, false}, {101, 1000, true}} {
+		o := Others{".txt": c.others}
+		if o.TooMany(c.pictures) != c.want {
+			t.Errorf("%v beside %d pictures: found %v, expected %v", o, c.pictures, !c.want, c.want)
+		}
+	}
+	if o := (Others{".a" + strings.Repeat("b", 300): 1}); len(o.String()) > 60 {
+		t.Errorf("found %s, expected a line that can be read", o)
+	}
+}

@@ -1,0 +1,133 @@
+// Package records reads comma-separated values as in RFC 4180, with the names of the columns in the
+// first line.
+//
+// Errors name the place of a mistake and never what stands there: neither the values of a record,
+// nor the header, which may be a record whose header is missing.
+package records
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Reader reads one file.
+type Reader struct {
+	Header []string
+
+	path    string // for messages
+	records *csv.Reader
+}
+
+// NewReader reads the first line. It fails where there is none.
+func NewReader(path string, file io.Reader) (*Reader, error) {
+	r := &Reader{path: path, records: csv.NewReader(file)}
+	r.records.ReuseRecord, r.records.TrimLeadingSpace = true, true
+	header, err := r.Next()
+	if err == io.EOF {
+		err = fmt.Errorf("%s is empty, expected the names of the columns in its first line", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Header = slices.Clone(header)
+	r.Header[0] = strings.TrimPrefix(r.Header[0], "\ufeff") // some programs mark UTF-8 so
+	return r, nil
+}
+
+// Next returns the fields of the next record, which are valid until the one after it is read, or
+// io.EOF.
+func (r *Reader) Next() ([]string, error) {
+	record, err := r.records.Read()
+	var broken *csv.ParseError
+	switch {
+	case errors.Is(err, csv.ErrFieldCount):
+		line, _ := r.records.FieldPos(0)
+		return nil, r.wrong(line, 1, fmt.Sprintf("found %d fields", len(record)), fmt.Sprintf("%d, as in the first line", r.records.FieldsPerRecord))
+	case errors.As(err, &broken):
+		line, column := broken.Line, broken.Column
+		if broken.StartLine != line { // a quote that is not closed is noticed where the file ends
+			line, column = broken.StartLine, 1
+		}
+		return nil, r.wrong(line, column, fmt.Sprintf("found %v", broken.Err), "fields quoted as in RFC 4180")
+	case err != nil && err != io.EOF:
+		return nil, fmt.Errorf("%s: %w", r.path, err)
+	}
+	return record, err
+}
+
+// Each calls visit with every record that is left, valid until the next one, and returns how many
+// there are: at least one.
+func (r *Reader) Each(visit func(record []string) error) (int, error) {
+	for n := 0; ; n++ {
+		record, err := r.Next()
+		if err == io.EOF && n == 0 {
+			return 0, fmt.Errorf("%s holds no record, expected at least one below the names of the columns", r.path)
+		}
+		if err == io.EOF {
+			return n, nil
+		}
+		if err == nil {
+			err = visit(record)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// wrong describes a mistake at a line and a column, in bytes, of the file.
+func (r *Reader) wrong(line, column int, found, expected string) error {
+	return fmt.Errorf("%s:%d:%d: %s, expected %s", r.path, line, column, found, expected)
+}
+
+// WrongHeader describes a mistake in the first line.
+func (r *Reader) WrongHeader(found, expected string) error { return r.wrong(1, 1, found, expected) }
+
+// Wrong describes a mistake in a field of the record that was read last.
+func (r *Reader) Wrong(field int, found, expected string) error {
+	line, column := r.records.FieldPos(field)
+	return r.wrong(line, column, fmt.Sprintf("column %q: %s", r.Header[field], found), expected)
+}
+
+// Find returns the place of a column in the header.
+func (r *Reader) Find(name string) (int, error) {
+	place := slices.Index(r.Header, name)
+	if place < 0 {
+		return 0, r.WrongHeader(fmt.Sprintf("found no column %q", name), "it among the names in the first line")
+	}
+	if slices.Contains(r.Header[place+1:], name) {
+		return 0, r.WrongHeader(fmt.Sprintf("found column %q twice", name), "it once")
+	}
+	return place, nil
+}
+
+// Number reads a field of the record that was read last: a finite decimal number of 32 bits.
+func (r *Reader) Number(record []string, field int) (float32, error) {
+	v, found := parse(record[field])
+	if found != "" {
+		return 0, r.Wrong(field, found, "a finite decimal number")
+	}
+	return v, nil
+}
+
+// parse reads a number, or says in words what it found instead.
+func parse(text string) (v float32, found string) {
+	wide, err := strconv.ParseFloat(text, 32)
+	switch {
+	case text == "":
+		return 0, "found an empty field"
+	case errors.Is(err, strconv.ErrRange):
+		return 0, "found a number that is too large for 32 bits"
+	case err != nil || strings.ContainsAny(text, "xX_"): // 0x10 and 1_0 are numbers to the library
+		return 0, "found text that is not a number"
+	case math.IsNaN(wide) || math.IsInf(wide, 0):
+		return 0, "found a number that is not finite"
+	}
+	return float32(wide), ""
+}

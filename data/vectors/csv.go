@@ -1,0 +1,102 @@
+package vectors
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"dpsgd/data/records"
+)
+
+// csvRows are the vectors of a file of comma-separated values, a line for each.
+type csvRows struct {
+	*records.Reader
+	declared Declared
+	label    int // the column with the labels; -1 is none
+}
+
+// openCSV finds the columns. All but the one with the labels are the vector.
+func (p *Part) openCSV(f *os.File) error {
+	reader, err := records.NewReader(f.Name(), f)
+	if err != nil {
+		return err
+	}
+	rows := &csvRows{Reader: reader, declared: p.declared}
+	if rows.label, err = p.labelColumn(reader.Header, reader.Find); err != nil {
+		return err
+	}
+	p.rows = rows
+	return rows.checkHeader()
+}
+
+// checkHeader makes sure that the first line names as many columns as are declared.
+func (r *csvRows) checkHeader() error {
+	width := len(r.Header)
+	if r.label >= 0 {
+		width--
+	}
+	if width != r.declared.Width {
+		return r.WrongHeader("found "+columns(width)+" beside the labels", "the declared "+strconv.Itoa(r.declared.Width))
+	}
+	last := -1.0
+	for i, name := range r.Header {
+		number, err := strconv.ParseFloat(name, 64)
+		if err != nil || i == r.label {
+			continue
+		}
+		// Whole numbers that rise are names that pandas gives; others are a vector that would be
+		// passed over, and that errors about columns would show.
+		if !(number > last) || strings.ContainsAny(name, ".eE") {
+			return r.WrongHeader("found a line of numbers", "the names of the columns")
+		}
+		last = number
+	}
+	return nil
+}
+
+func columns(n int) string {
+	if n == 1 {
+		return "1 column"
+	}
+	return strconv.Itoa(n) + " columns"
+}
+
+// count implements rows: it reads the file.
+func (r *csvRows) count() (int, error) { return r.Each(func([]string) error { return nil }) }
+
+// read implements rows.
+func (r *csvRows) read(take func(vectors []float32, labels []uint8) error) error {
+	size := rowsAtOnce(r.declared.Width) * r.declared.Width
+	vectors, labels := make([]float32, 0, size), []uint8(nil)
+	_, err := r.Each(func(record []string) (err error) {
+		if vectors, labels, err = r.add(vectors, labels, record); err == nil && len(vectors) == size {
+			err = take(vectors, labels)
+			vectors, labels = vectors[:0], labels[:0]
+		}
+		return err
+	})
+	if err == nil && len(vectors) > 0 {
+		err = take(vectors, labels)
+	}
+	return err
+}
+
+// add appends the numbers and the label of a record.
+func (r *csvRows) add(vectors []float32, labels []uint8, record []string) ([]float32, []uint8, error) {
+	for i, text := range record {
+		if i == r.label {
+			class, known := r.declared.class(text)
+			if !known {
+				return nil, nil, r.Wrong(i, "found a label that has no class", r.declared.names())
+			}
+			labels = append(labels, class)
+			continue
+		}
+		v, err := r.Number(record, i)
+		if err != nil {
+			return nil, nil, err
+		}
+		vectors = append(vectors, v)
+	}
+	return vectors, labels, nil
+}

@@ -1,0 +1,157 @@
+package compute
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"dpsgd/clip"
+	"dpsgd/internal/kernel"
+	"dpsgd/perexample"
+)
+
+// layers scales what each layer adds to a gradient by itself, for a policy that wants that. A layer
+// is the parameters that it has in the graph: weight and bias.
+type layers struct {
+	policy  clip.Layered
+	norms   [][]float64 // squared, of each parameter's gradients; in the memory of the graph
+	layer   []int       // of each parameter
+	parts   []scaledPart
+	squares []float64   // of the layer in progress, by example
+	factors [][]float32 // of each layer, by example
+	batch   clip.Batch  // what came out
+}
+
+// newLayers scales the parts of batches of so many examples; norms are the squared ones of each
+// part.
+func newLayers(policy clip.Layered, uses []perexample.Use, parts []clip.Part, norms [][]float64, batch int, pool *kernel.Pool) *layers {
+	l := &layers{policy: policy, norms: norms, squares: make([]float64, batch)}
+	l.batch.SquaredNorms = make([]float64, batch)
+	var names []string
+	for i, u := range uses {
+		name := layerOf(u.Parameter)
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+			l.factors = append(l.factors, make([]float32, batch))
+		}
+		l.layer = append(l.layer, slices.Index(names, name))
+		l.parts = append(l.parts, newScaledPart(parts[i], l.factors[l.layer[i]], pool))
+		l.batch.Parts = append(l.batch.Parts, l.parts[i].part())
+	}
+	return l
+}
+
+// layerOf is the name of a parameter without its last part.
+func layerOf(parameter string) string {
+	if dot := strings.LastIndex(parameter, "."); dot >= 0 {
+		return parameter[:dot]
+	}
+	return parameter
+}
+
+// scale scales the first n examples of the batch that the graph computed last. What it does to one
+// depends on the norms of that one alone.
+func (l *layers) scale(n int) clip.Batch {
+	total := l.batch.SquaredNorms[:n]
+	clear(total)
+	for layer, factors := range l.factors {
+		squares := l.squares[:n]
+		clear(squares)
+		for i, norms := range l.norms {
+			if l.layer[i] == layer {
+				for k := range squares {
+					squares[k] += norms[k]
+				}
+			}
+		}
+		l.policy.LayerFactors(factors[:n], squares, len(l.factors))
+		for k, factor := range factors[:n] {
+			if factor == 0 {
+				total[k] = math.NaN()
+			}
+			total[k] += float64(factor) * float64(factor) * squares[k]
+		}
+	}
+	for _, p := range l.parts {
+		p.prepare(n)
+	}
+	return l.batch
+}
+
+// scaledPart is the gradients of a part times a factor for each example.
+type scaledPart interface {
+	// prepare is called when the factors of the first n examples of a batch are known.
+	prepare(n int)
+	// part is what is prepared.
+	part() clip.Part
+}
+
+func newScaledPart(p clip.Part, factors []float32, pool *kernel.Pool) scaledPart {
+	if outer, ok := p.(clip.Outer); ok {
+		scaled := outer
+		scaled.Z, scaled.SquaredZ = make([]float32, len(outer.Z)), make([]float64, len(outer.SquaredZ))
+		return &scaledOuter{outer, scaled, factors}
+	}
+	s := &scaledRows{rows: p.(clip.Rows), factors: factors, workers: make([]scaler, pool.Threads())}
+	for i := range s.workers {
+		w := &s.workers[i]
+		w.scaled, w.forward = make([]float32, piece), w.pass
+	}
+	return s
+}
+
+// scaledOuter scales the second factor of outer products.
+type scaledOuter struct {
+	given, scaled clip.Outer
+	factors       []float32
+}
+
+func (o *scaledOuter) part() clip.Part { return o.scaled }
+
+func (o *scaledOuter) prepare(n int) {
+	for i, factor := range o.factors[:n] {
+		z := o.scaled.Z[i*o.given.Out : (i+1)*o.given.Out]
+		clear(z)
+		kernel.Axpy(z, factor, o.given.Z[i*o.given.Out:(i+1)*o.given.Out])
+		o.scaled.SquaredZ[i] = float64(factor) * float64(factor) * o.given.SquaredZ[i]
+	}
+}
+
+// scaledRows scales rows when they are asked for, piece by piece.
+type scaledRows struct {
+	rows    clip.Rows
+	factors []float32
+	workers []scaler
+}
+
+// piece is how many values are scaled at a time: they stay in the first-level cache.
+const piece = 2048
+
+func (s *scaledRows) prepare(int) {}
+
+func (s *scaledRows) part() clip.Part {
+	rows := s.rows
+	rows.Form = func(worker, example int, emit func([]float32)) {
+		w := &s.workers[worker]
+		w.factor, w.emit = s.factors[example], emit
+		s.rows.Form(worker, example, w.forward)
+	}
+	return rows
+}
+
+// scaler hands on what one worker is given, times a factor.
+type scaler struct {
+	scaled  []float32
+	factor  float32
+	emit    func([]float32)
+	forward func([]float32) // w.pass, made once
+}
+
+func (w *scaler) pass(values []float32) {
+	for ; len(values) > 0; values = values[min(piece, len(values)):] {
+		scaled := w.scaled[:min(piece, len(values))]
+		clear(scaled)
+		kernel.Axpy(scaled, w.factor, values[:len(scaled)])
+		w.emit(scaled)
+	}
+}

@@ -1,0 +1,166 @@
+package compute
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/clip"
+	"dpsgd/data"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/tiny"
+	"dpsgd/model"
+	"dpsgd/perexample"
+)
+
+// shorter writes out what PerLayer promises: each layer of a gradient, weight and bias together, is
+// scaled down to the norm bound/√L.
+func shorter(m *model.Model, gradient []float64, bound float64) []float64 {
+	layers := map[string][]int{} // coordinates
+	from := 0
+	for _, p := range m.Parameters() {
+		layer := strings.TrimSuffix(strings.TrimSuffix(p.Name, ".bias"), ".weight")
+		for i := range p.Size() {
+			layers[layer] = append(layers[layer], from+i)
+		}
+		from += p.Size()
+	}
+	out := make([]float64, len(gradient))
+	for _, coordinates := range layers {
+		var square float64
+		for _, i := range coordinates {
+			square += gradient[i] * gradient[i]
+		}
+		factor := math.Min(1, bound/math.Sqrt(float64(len(layers))*square))
+		for _, i := range coordinates {
+			out[i] = factor * gradient[i]
+		}
+	}
+	return out
+}
+
+// sumBy is the sum of the contributions of some examples, in units of gradients.
+func sumBy(t *testing.T, g *Gradients, policy clip.Policy, dim int, indices []int) []float64 {
+	t.Helper()
+	g.ClipBy(policy)
+	sum, err := clip.NewSum(policy, dim, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := g.Contributions(indices)
+	if err == nil {
+		err = sum.Add(b, len(indices))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make([]float64, dim)
+	sum.Release(func(read clip.Integers, l clip.Lattice) {
+		read(found, 0)
+		for i := range found {
+			found[i] *= l.Spacing
+		}
+	})
+	return found
+}
+
+// Per-layer clipping by either engine is that of the gradients written out, for layers whose
+// gradients are rows, outer products and rows that are formed when they are added.
+func TestLayersAreClippedByThemselves(t *testing.T) {
+	set := tiny.Pictures(t, 40, 1)
+	indices := []int{3, 1, 4, 15, 9, 2, 6, 5}
+	for _, network := range []string{
+		"[{conv2d: {out_channels: 4, kernel_size: 3}}, tanh, {group_norm: {num_groups: 2}}, flatten, {linear: {out_features: 8}}, relu, {linear: {out_features: classes}}]",
+		"[flatten, {linear: {out_features: 12}}, layer_norm, {linear: {out_features: classes, bias: false}}]",
+	} {
+		for _, engine := range []string{"ghost", "materialise"} {
+			for _, bound := range []float64{1e-3, 0.3, 20} {
+				t.Run(fmt.Sprint(network, engine, bound), func(t *testing.T) {
+					c := tiny.Parse(t, "model.layers="+network)
+					m, err := setup.Model(c, set.Shape(), len(set.Classes()))
+					if err != nil {
+						t.Fatal(err)
+					}
+					batcher, err := data.NewBatcher(set, setup.Normalisation(c, 1))
+					if err != nil {
+						t.Fatal(err)
+					}
+					pool := kernel.NewPool(2)
+					defer pool.Close()
+					fresh := func() *Gradients {
+						g, err := NewGradients(m, batcher, nil, len(indices), engine, Choice{}, pool)
+						if err != nil {
+							t.Fatal(err)
+						}
+						return g
+					}
+					dim := len(m.Values)
+					found := sumBy(t, fresh(), clip.PerLayer{ClipNorm: bound}, dim, indices)
+					want, shortened := make([]float64, dim), 0
+					whole := fresh()
+					for _, index := range indices {
+						gradient := sumBy(t, whole, clip.Flat{ClipNorm: 1 << 7}, dim, []int{index}) // longer than any
+						part := shorter(m, gradient, bound)
+						for i, v := range part {
+							want[i] += v
+						}
+						if !slices.Equal(part, gradient) {
+							shortened++
+						}
+					}
+					if all := shortened == len(indices); bound == 1e-3 && !all || bound == 20 && shortened > 0 {
+						t.Errorf("%d of %d examples were clipped", shortened, len(indices))
+					}
+					var off, size float64
+					for i, v := range want {
+						off += (found[i] - v) * (found[i] - v)
+						size += v * v
+					}
+					// The margin of 2^-12, and outer products whose factors are rounded to
+					// integers.
+					if e := math.Sqrt(off / size); !(e < 0.03) {
+						t.Errorf("relative difference %.2g to gradients written out, expected at most 0.03", e)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A layer whose gradient is not finite makes its example add exactly zero, and no other.
+func TestABrokenLayerSpoilsItsExample(t *testing.T) {
+	set := rows(t, 30) // whose rows 0, 7, … have gradients that are not finite
+	c := tiny.Parse(t, "model.layers=[flatten, {linear: {out_features: 5}}, tanh, {linear: {out_features: classes}}]")
+	m, err := setup.Model(c, set.Shape(), len(set.Classes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	batcher, err := data.NewBatcher(set, setup.Normalisation(c, set.Shape().Channels))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, engine := range []string{"ghost", "materialise"} {
+		g, err := NewGradients(m, batcher, nil, 4, engine, Choice{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy := clip.PerLayer{ClipNorm: 1}
+		with, without := sumBy(t, g, policy, len(m.Values), []int{1, 7, 2, 14}), sumBy(t, g, policy, len(m.Values), []int{1, 2})
+		if !slices.Equal(with, without) || slices.Max(with) == 0 {
+			t.Errorf("%s: examples 7 and 14, whose gradients are not finite, moved the sum", engine)
+		}
+	}
+}
+
+// A layer that is too long for a factor, though its norm is a number, spoils its example and no
+// other: what is left of a gradient without one of its layers is not what was promised.
+func TestALayerWithoutAFactorSpoilsItsExample(t *testing.T) {
+	parts := []clip.Part{clip.Stored([]float32{1, 1}, 1), clip.Stored([]float32{1, 1}, 1)}
+	l := newLayers(clip.PerLayer{ClipNorm: 1}, []perexample.Use{{Parameter: "0.weight"}, {Parameter: "1.weight"}}, parts, [][]float64{{1e60, 1}, {1, 1}}, 2, nil)
+	if found := l.scale(2).SquaredNorms; !math.IsNaN(found[0]) || !(found[1] > 0.9 && found[1] < 1) {
+		t.Errorf("found the squared norms %v, expected no number and a little less than 1", found)
+	}
+}

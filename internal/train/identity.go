@@ -1,0 +1,128 @@
+package train
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+
+	"dpsgd/configs"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
+)
+
+// Hash identifies the plan, the shape of its data and the file of the initial weights by its SHA-256,
+// "" if there is none. It is made of public values only: a hash of the training data would let anyone
+// who guesses the data check the guess.
+func (p *RunPlan) Hash(c *configs.Config, o setup.Outline, initial string) string {
+	return hashOf(p.identity(c, o, initial))
+}
+
+func hashOf(identity string) string {
+	sum := sha256.Sum256([]byte(identity))
+	return hex.EncodeToString(sum[:])
+}
+
+// identity is what Hash is the hash of.
+func (p *RunPlan) identity(c *configs.Config, o setup.Outline, initial string) string {
+	var h strings.Builder
+	if c.Features.Any() {
+		fmt.Fprintln(&h, c.Features.Recipe)
+	}
+	fmt.Fprintf(&h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", Identity(c), p.Steps, p.NoiseMultiplier,
+		o.Examples, o.Shape, o.Names)
+	if initial != "" {
+		fmt.Fprintf(&h, "initial weights %s\n", initial)
+	}
+	return h.String()
+}
+
+// Identity is the configuration without what may change between the parts of a run.
+func Identity(c *configs.Config) []byte {
+	same := *c
+	same.Performance, same.Run = configs.Performance{}, configs.Run{}
+	same.Training.PhysicalBatchSize, same.Training.EvaluateEvery = 0, 0
+	return same.YAML()
+}
+
+// otherPlan refuses a checkpoint of another plan. The run's folder keeps the identity of its plan, so
+// that the error can name what differs; runs of earlier versions have none.
+func (r *Run) otherPlan(checkpoint, hash string) error {
+	kept, err := os.ReadFile(r.path(folder.Plan))
+	if err != nil || hashOf(string(kept)) != hash {
+		return fmt.Errorf("%w: %s was made with another configuration or other data or other initial weights than %s and what is found now", books.ErrOtherPlan, checkpoint, r.path(folder.Config))
+	}
+	return fmt.Errorf("%w: %s was made with %s; expected %s and the data as they were", books.ErrOtherPlan, checkpoint,
+		strings.Join(differences(string(kept), r.identity), ", "), r.path(folder.Config))
+}
+
+// differences names what two identities differ in, as "key was, now is". What follows from the
+// configuration is named where its keys are equal.
+func differences(old, now string) []string {
+	var keys, derived []string
+	was, is := pairs(old), pairs(now)
+	for _, s := range append(was, is...) {
+		a, b := find(was, s.key), find(is, s.key)
+		text := fmt.Sprintf("%s %s, found %s", s.key, a, b)
+		switch {
+		case a == b:
+		case strings.Contains(s.key, "."):
+			keys = appendNew(keys, text)
+		default:
+			derived = appendNew(derived, text)
+		}
+	}
+	if len(keys) > 0 {
+		return keys
+	}
+	return derived
+}
+
+func appendNew(list []string, text string) []string {
+	for _, known := range list {
+		if known == text {
+			return list
+		}
+	}
+	return append(list, text)
+}
+
+// pair is one line of an identity, with the items of a list that follow it.
+type pair struct{ key, value string }
+
+func find(all []pair, key string) string {
+	for _, s := range all {
+		if s.key == key {
+			return s.value
+		}
+	}
+	return "none"
+}
+
+// pairs reads an identity: the YAML that the program wrote, then words with what follows them.
+func pairs(identity string) []pair {
+	var all []pair
+	var sections []string
+	for _, line := range strings.Split(identity, "\n") {
+		text := strings.TrimLeft(line, " ")
+		depth := (len(line) - len(text)) / 2
+		key, value, isYAML := strings.Cut(text, ":")
+		switch {
+		case text == "":
+		case strings.HasPrefix(text, "- ") && len(all) > 0:
+			last := &all[len(all)-1]
+			last.value = strings.TrimSpace(last.value + " " + text[2:])
+		case isYAML && depth <= len(sections):
+			sections = append(sections[:depth], key)
+			if value = strings.TrimSpace(value); value != "" || depth > 0 {
+				all = append(all, pair{strings.Join(sections, "."), value})
+			}
+		default:
+			key, value, _ = strings.Cut(text, " ")
+			all = append(all, pair{key, value})
+		}
+	}
+	return all
+}
