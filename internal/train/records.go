@@ -22,10 +22,10 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was
+// Metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was
 // released and public test examples. Times are not: a step takes as long as its batch is large.
 // Lines of steps that ran again after a crash appear again.
-type metrics struct {
+type Metrics struct {
 	Step int `json:"step"`
 	account.Answer
 	TestAccuracy float64 `json:"test_accuracy"`
@@ -35,7 +35,7 @@ type metrics struct {
 }
 
 func (r *Run) writeMetrics(p Progress) error {
-	line := metrics{
+	line := Metrics{
 		Step: p.Step, Answer: p.Spent.Answer(),
 		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate, ClipNorm: p.ClipNorm,
 	}
@@ -76,19 +76,24 @@ func appendLine(path string, v any) error {
 type diagnostics struct {
 	plan    *RunPlan
 	factors []float32
-	line    diagnosticsLine
+	norms   []float64 // of the step so far
+	line    Diagnostics
 }
 
-// diagnosticsLine is one step's line of diagnostics.private.jsonl.
-type diagnosticsLine struct {
-	Step            int     `json:"step"`
-	Seconds         float64 `json:"seconds"` // that the step took
-	BatchSize       int     `json:"batch_size"`
-	TrainingLoss    float64 `json:"training_loss"`    // mean over the batch
-	MeanNorm        float64 `json:"mean_norm"`        // of per-example gradients, before clipping
-	ClippedFraction float64 `json:"clipped_fraction"` // of the batch
-	NotFinite       int     `json:"not_finite"`       // examples that added zero
+// Diagnostics is one step's line of diagnostics.private.jsonl. It is NOT private.
+type Diagnostics struct {
+	Step            int       `json:"step"`
+	Seconds         float64   `json:"seconds"` // that the step took
+	BatchSize       int       `json:"batch_size"`
+	TrainingLoss    float64   `json:"training_loss"`            // mean over the batch
+	MeanNorm        float64   `json:"mean_norm"`                // of per-example gradients, before clipping
+	NormQuantiles   []float64 `json:"norm_quantiles,omitempty"` // the [NormQuantiles] of these norms; none of an empty batch
+	ClippedFraction float64   `json:"clipped_fraction"`         // of the batch
+	NotFinite       int       `json:"not_finite"`               // examples that added zero
 }
+
+// NormQuantiles are the shares of a batch below the quantiles of Diagnostics.
+var NormQuantiles = []float64{0.1, 0.25, 0.5, 0.75, 0.9}
 
 // openDiagnostics switches diagnostics on when the configuration asks for them.
 func (r *Run) openDiagnostics() {
@@ -111,6 +116,7 @@ func (d *diagnostics) add(b compute.Diagnosis) {
 		}
 		norm := math.Sqrt(b.SquaredNorms[i])
 		d.line.MeanNorm += norm
+		d.norms = append(d.norms, norm)
 		if unit*float64(factor)*math.Sqrt(b.AfterLayers[i]) < norm*(1-roundedFactor) {
 			d.line.ClippedFraction++
 		}
@@ -128,7 +134,9 @@ func (r *Run) diagnose(took time.Duration) error {
 		return nil
 	}
 	line := d.line
-	d.line = diagnosticsLine{}
+	d.line = Diagnostics{}
+	line.NormQuantiles = quantiles(d.norms)
+	d.norms = d.norms[:0]
 	line.Step, line.Seconds = r.step, took.Seconds()
 	if n := float64(line.BatchSize - line.NotFinite); n > 0 {
 		line.TrainingLoss = finite(line.TrainingLoss / n)
@@ -136,6 +144,20 @@ func (r *Run) diagnose(took time.Duration) error {
 		line.ClippedFraction /= n
 	}
 	return r.persist(saving{"a line of " + folder.Diagnostics, folder.Diagnostics, 1024, func(dir string) error { return appendLine(filepath.Join(dir, folder.Diagnostics), line) }, false})
+}
+
+// quantiles are the [NormQuantiles] of values that may be put in order: for each the least value that
+// so large a share does not pass.
+func quantiles(values []float64) []float64 {
+	if len(values) == 0 {
+		return nil
+	}
+	slices.Sort(values)
+	found := make([]float64, len(NormQuantiles))
+	for i, q := range NormQuantiles {
+		found[i] = finite(values[max(0, int(math.Ceil(q*float64(len(values))))-1)])
+	}
+	return found
 }
 
 // writeModel writes the parameters under PyTorch's names and in its layouts.
