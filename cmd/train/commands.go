@@ -18,7 +18,7 @@ func groups(a *shell.App) []group {
 	return []group{
 		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), sweepCommand(a), describeCommand(a)}},
 		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a))},
-		{"Look at runs", []*cobra.Command{evalCommand(a)}},
+		{"Look at runs", []*cobra.Command{evalCommand(a), reportCommand(a)}},
 		{"Configurations and data", []*cobra.Command{presetsCommand(a), schemaCommand(a), dataCommand(a), featuresCommand(a)}},
 		{"The program", []*cobra.Command{benchCommand(a), versionCommand(a)}},
 	}
