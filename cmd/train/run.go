@@ -9,13 +9,14 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/follow"
 	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
 )
 
 func runCommand(a *shell.App) *cobra.Command {
-	var dataDir, runsDir string
+	var dataDir, runsDir, serve string
 	var set []string
 	c := &cobra.Command{
 		Use:   "run [CONFIG|PRESET]",
@@ -31,37 +32,43 @@ func runCommand(a *shell.App) *cobra.Command {
 			if err != nil {
 				return shell.AsUsage(err)
 			}
-			run, err := train.Create(config, train.Options{
-				DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: watcher(a), Computed: computed(a), Waits: a.Waits,
+			return followed(a, serve, func(page *follow.Page) error {
+				run, err := train.Create(config, train.Options{
+					DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits,
+				})
+				if err != nil {
+					return err
+				}
+				return fit(a, c, run)
 			})
-			if err != nil {
-				return err
-			}
-			return fit(a, c, run)
 		},
 	}
 	dataDirFlag(c, &dataDir)
 	runsDirFlag(c, &runsDir)
 	setFlag(c, &set)
+	serveFlag(c, &serve)
 	return c
 }
 
 func resumeCommand(a *shell.App) *cobra.Command {
-	var dataDir string
+	var dataDir, serve string
 	c := &cobra.Command{
 		Use:     "resume RUN",
 		Short:   "Go on with a run from its last checkpoint, with the spend of its ledger",
 		Example: "  train resume runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			run, err := train.Open(args[0], train.Options{DataDir: dataDir, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: watcher(a), Computed: computed(a), Waits: a.Waits})
-			if err != nil {
-				return err
-			}
-			return fit(a, c, run)
+			return followed(a, serve, func(page *follow.Page) error {
+				run, err := train.Open(args[0], train.Options{DataDir: dataDir, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits})
+				if err != nil {
+					return err
+				}
+				return fit(a, c, run)
+			})
 		},
 	}
 	dataDirFlag(c, &dataDir)
+	serveFlag(c, &serve)
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/follow"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
 
@@ -16,7 +17,7 @@ import (
 )
 
 func sweepCommand(a *shell.App) *cobra.Command {
-	var dataDir, runsDir string
+	var dataDir, runsDir, serve string
 	c := &cobra.Command{
 		Use:   "sweep FILE|PRESET",
 		Short: "Train every combination of a grid of settings and compare them",
@@ -32,24 +33,27 @@ under way goes on from its checkpoint with the spend of its ledger.`,
 			if err != nil {
 				return shell.AsUsage(err)
 			}
-			watcher := &sweepWatcher{Display: a.Display(), saves: func() { a.Saves(true) }}
-			defer a.Saves(false)
-			result, err := sweep.Run(c.Context(), file, sweep.Options{DataDir: dataDir, RunsDir: runsDir, Watcher: watcher, Waits: a.Waits})
-			if err != nil {
-				watcher.EndBar()
-				return err
-			}
-			if result.Status == train.Interrupted {
-				fmt.Fprintf(a.Err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(args[0])+shell.DataDirGiven(c))
-			}
-			if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
-				return err
-			}
-			return shell.Stopped(c.Context())
+			return followed(a, serve, func(page *follow.Page) error {
+				watcher := &sweepWatcher{Display: a.Display(), saves: func() { a.Saves(true) }}
+				defer a.Saves(false)
+				result, err := sweep.Run(c.Context(), file, sweep.Options{DataDir: dataDir, RunsDir: runsDir, Watcher: sweepOn(page, watcher), Waits: a.Waits})
+				if err != nil {
+					watcher.EndBar()
+					return err
+				}
+				if result.Status == train.Interrupted {
+					fmt.Fprintf(a.Err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(args[0])+shell.DataDirGiven(c))
+				}
+				if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
+					return err
+				}
+				return shell.Stopped(c.Context())
+			})
 		},
 	}
 	dataDirFlag(c, &dataDir)
 	runsDirFlag(c, &runsDir)
+	serveFlag(c, &serve)
 	return c
 }
 

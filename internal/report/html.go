@@ -29,26 +29,31 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 // shown is what the template sees.
 type shown struct {
 	*Report
-	Live *Live
-}
-
-// Live is what a page about a job at work has beyond a report.
-type Live struct {
-	Script string // URL of the script that keeps the page up to date
+	Content template.HTML
+	Script  string // URL of the script that keeps a page up to date; "" for none
 }
 
 // HTML is the report as one file.
-func (r *Report) HTML() ([]byte, error) { return r.execute("page", nil) }
+func (r *Report) HTML() ([]byte, error) {
+	content, err := r.Content()
+	if err != nil {
+		return nil, err
+	}
+	return r.Page(content, "")
+}
 
-// LivePage is a page of the same kind with a script that keeps it up to date.
-func (r *Report) LivePage(l Live) ([]byte, error) { return r.execute("page", &l) }
+// Content is what stands in the main part of the page.
+func (r *Report) Content() ([]byte, error) { return execute("content", shown{Report: r}) }
 
-// Content is what stands in the main part of the page, for it to be brought up to date.
-func (r *Report) Content() ([]byte, error) { return r.execute("content", nil) }
+// Page is the page around a content. Script is the URL of what keeps it up to date, "" for a page
+// that stays as it is and runs nothing.
+func (r *Report) Page(content []byte, script string) ([]byte, error) {
+	return execute("page", shown{r, template.HTML(content), script})
+}
 
-func (r *Report) execute(name string, live *Live) ([]byte, error) {
+func execute(name string, s shown) ([]byte, error) {
 	var b bytes.Buffer
-	if err := page.ExecuteTemplate(&b, name, shown{r, live}); err != nil {
+	if err := page.ExecuteTemplate(&b, name, s); err != nil {
 		return nil, fmt.Errorf("train: report: %w", err)
 	}
 	return b.Bytes(), nil

@@ -88,7 +88,7 @@ func (p part) Diagnostics() []figures.Figure {
 
 // SideBySideTable compares runs, one in a column.
 func (p part) SideBySideTable() figures.Table {
-	t := figures.Table{Heading: []string{""}}
+	t := figures.Table{Heading: []string{"of the run"}}
 	var columns [][]pair
 	for _, r := range p.SideBySide {
 		t.Heading = append(t.Heading, r.Name)

@@ -55,8 +55,10 @@ func summaryOf(r *facts.Run) []pair {
 		budget = fmt.Sprint(r.Config.Privacy.Epsilon)
 		left = strconv.FormatFloat(max(0, r.Config.Privacy.Epsilon-r.Spent.Epsilon), 'f', 3, 64)
 	}
+	batch := count(r.Config.Training.BatchSize)
 	status, noise, clip, together := "has not ended", none, strconv.FormatFloat(r.Config.Privacy.ClipNorm, 'g', -1, 64), none
 	if s := r.Statement; s != nil {
+		batch = strconv.FormatFloat(s.ExpectedBatchSize, 'g', -1, 64)
 		status, noise = s.Status, strconv.FormatFloat(s.NoiseMultiplier, 'g', 5, 64)
 		if s.DatasetRuns > 0 {
 			together = fmt.Sprintf("ε = %s at δ = %g for %d runs", up(s.DatasetEpsilon), s.DatasetDelta, s.DatasetRuns)
@@ -66,8 +68,8 @@ func summaryOf(r *facts.Run) []pair {
 		{"Status", status}, {"Data", dataOf(r)}, {"Network", networkOf(r)},
 		{"Test accuracy (95 % interval)", accuracy}, {"Test loss", loss},
 		{"ε (rounded up)", epsilon}, {"δ", delta}, {"Accountant", by}, {"Budget of ε", budget}, {"ε left", left},
-		{"All runs on this data", together},
-		{"Noise multiplier", noise}, {"Clip norm", clip}, {"Expected batch size", count(r.Config.Training.BatchSize)},
+		{"All runs on this data, at its end", together},
+		{"Noise multiplier", noise}, {"Clip norm", clip}, {"Expected batch size", batch},
 		{"Step of the last accuracy", steps}, {"Releases", count(r.Releases)},
 	}
 }

@@ -21,8 +21,8 @@ func Sweep(s *facts.Sweep) []Figure {
 	}
 	var all []Figure
 	if g, ok := gridOf(s, points); ok {
-		all = append(all, g.heat("heat-accuracy", "Test accuracy", "%", func(p point) float64 { return 100 * p.accuracy }, short),
-			g.heat("heat-epsilon", "ε", "", func(p point) float64 { return p.epsilon }, func(v float64) string { return epsilon(v) }))
+		all = append(all, g.heat("heat-accuracy", "Test accuracy", "%", func(p point) float64 { return 100 * p.accuracy }, hundredths),
+			g.heat("heat-epsilon", "ε", "", func(p point) float64 { return p.epsilon }, epsilon))
 	}
 	return append(all, pareto(points))
 }

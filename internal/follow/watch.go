@@ -1,0 +1,201 @@
+package follow
+
+import (
+	"fmt"
+
+	"dpsgd/accountant"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/sweep"
+	"dpsgd/internal/train"
+)
+
+// moment is how far a job has come, as the trainer leaves it behind: without a word that takes time to
+// write.
+type moment struct {
+	dir      string // of the run or sweep; "" before it has one
+	phase    phase
+	ending   string         // why the job ended, in its own words; "" where it has not said
+	step     int            // of the run or trial at work
+	steps    int            // planned
+	progress train.Progress // zero before the first step of this process
+	result   *train.Result  // of a run that has ended
+	trials   *trials        // nil of a run
+}
+
+// phase is how a job stands with its page.
+type phase int
+
+const (
+	preparing phase = iota
+	working
+	finished // it said itself that it ended
+	closed   // nothing comes any more
+)
+
+// trials is how far a sweep has come.
+type trials struct {
+	finished, all int
+	name          string // of the trial at work; "" for none
+}
+
+// Run is a watcher of a run that shows it on the page and tells the next watcher.
+func (p *Page) Run(next train.Watcher) train.Watcher { return &runWatcher{Watcher: next, page: p} }
+
+type runWatcher struct {
+	train.Watcher
+	page *Page
+	dir  string
+}
+
+func (w *runWatcher) Started(o train.Overview) {
+	w.dir = o.Run
+	w.page.set(moment{dir: w.dir, phase: working, step: o.ResumedAt, steps: o.Plan.Steps}, true)
+	w.Watcher.Started(o)
+}
+
+func (w *runWatcher) Stepped(s train.Progress) {
+	w.page.set(moment{dir: w.dir, phase: working, step: s.Step, steps: s.Steps, progress: s}, s.Evaluated)
+	w.Watcher.Stepped(s)
+}
+
+func (w *runWatcher) Finished(r train.Result) {
+	w.page.set(moment{dir: w.dir, phase: finished, ending: endings[r.Status], step: 1, steps: 1, result: &r}, true)
+	w.Watcher.Finished(r)
+}
+
+// endings say why a job ended.
+var endings = map[train.Status]string{
+	train.Done:            "Done: all planned steps ran.",
+	train.BudgetExhausted: "Done: one more step would pass the budget.",
+	train.Interrupted:     "Stopped from outside and saved.",
+}
+
+// Sweep is a watcher of a sweep that shows it on the page and tells the next watcher.
+func (p *Page) Sweep(next sweep.Watcher) sweep.Watcher { return &sweepWatcher{Watcher: next, page: p} }
+
+type sweepWatcher struct {
+	sweep.Watcher
+	page   *Page
+	moment moment
+	trials trials
+}
+
+func (w *sweepWatcher) SweepStarted(o sweep.Overview) {
+	w.trials.finished, w.trials.all = o.Finished, o.Trials
+	w.moment = moment{dir: o.Dir, phase: working}
+	w.show(true)
+	w.Watcher.SweepStarted(o)
+}
+
+func (w *sweepWatcher) TrialStarted(o sweep.TrialOverview) {
+	w.trials.name = o.Name
+	w.moment.step, w.moment.steps, w.moment.progress = o.ResumedAt, o.Steps, train.Progress{}
+	w.show(false)
+	w.Watcher.TrialStarted(o)
+}
+
+func (w *sweepWatcher) TrialStepped(s train.Progress) {
+	w.moment.step, w.moment.steps, w.moment.progress = s.Step, s.Steps, s
+	w.show(false)
+	w.Watcher.TrialStepped(s)
+}
+
+func (w *sweepWatcher) TrialFinished(r sweep.Row) {
+	w.trials.finished++
+	w.trials.name = ""
+	w.moment.step, w.moment.progress = 0, train.Progress{}
+	w.show(true)
+	w.Watcher.TrialFinished(r)
+}
+
+func (w *sweepWatcher) SweepFinished(r sweep.Result) {
+	w.moment.phase, w.moment.ending = finished, endings[r.Status]
+	if r.Status == train.Done {
+		w.moment.ending = "Done: every trial has a result."
+	}
+	w.trials, w.moment.step, w.moment.progress = trials{finished: r.Finished, all: r.Trials}, 0, train.Progress{}
+	w.show(true)
+	w.Watcher.SweepFinished(r)
+}
+
+func (w *sweepWatcher) show(news bool) {
+	m, t := w.moment, w.trials
+	m.trials = &t
+	w.page.set(m, news)
+}
+
+// set leaves the newest moment behind; the trainer does no more than that. News are in the files, too.
+func (p *Page) set(m moment, news bool) {
+	p.latest.Store(&m)
+	if news {
+		p.stale.Store(true)
+	}
+}
+
+// state is a moment in words, as pages are told. It holds nothing that is not public: no times and
+// no rates.
+type state struct {
+	Title   string  `json:"title"` // of the browser's tab
+	State   string  `json:"state"`
+	Numbers string  `json:"numbers"`
+	Done    float64 `json:"done"` // share of the steps
+	Ended   bool    `json:"ended"`
+}
+
+func (m moment) state() state {
+	s := state{Done: m.done(), Numbers: m.numbers(), Ended: m.phase == closed}
+	s.Title = fmt.Sprintf("%.0f %% · train", 100*s.Done)
+	switch {
+	case m.ending != "":
+		s.State, s.Title = m.ending, "ended · train"
+	case m.phase == preparing:
+		s.State, s.Title = "Preparing: reading data and making a plan.", "train"
+	case m.phase == closed:
+		s.State, s.Title = "The job has stopped.", "stopped · train"
+	default:
+		s.State = "At work."
+	}
+	return s
+}
+
+// done is the share of the work that is done, in which every trial counts the same.
+func (m moment) done() float64 {
+	here := share(m.step, m.steps)
+	if m.trials == nil {
+		return here
+	}
+	return min(1, (float64(m.trials.finished)+here)/float64(max(1, m.trials.all)))
+}
+
+func share(part, whole int) float64 { return float64(part) / float64(max(1, whole)) }
+
+// numbers are what can be told beside the report, in one line.
+func (m moment) numbers() string {
+	switch {
+	case m.phase == preparing || m.dir == "":
+		return ""
+	case m.result != nil:
+		return fmt.Sprintf("%d steps · ε %s at δ = %g · test accuracy %.2f %%", m.result.Steps, accountant.RoundUp(m.result.Epsilon, 3), m.result.Delta, 100*m.result.TestAccuracy)
+	case m.trials == nil:
+		return m.stepNumbers()
+	case m.trials.name == "":
+		return fmt.Sprintf("%d of %d trials have a result", m.trials.finished, m.trials.all)
+	}
+	return fmt.Sprintf("%d of %d trials have a result · at work on %s: %s", m.trials.finished, m.trials.all, m.trials.name, m.stepNumbers())
+}
+
+func (m moment) stepNumbers() string {
+	text := fmt.Sprintf("step %d of %d", m.step, m.steps)
+	s := m.progress
+	if s.Step == 0 {
+		return text
+	}
+	text += " · ε " + accountant.RoundUp(s.Spent.Epsilon, 2)
+	if s.Budget != nil {
+		text += fmt.Sprintf(" of %g", s.Budget.Epsilon)
+	}
+	if s.Evaluation != (compute.Evaluation{}) {
+		text += fmt.Sprintf(" · test accuracy %.2f %%", 100*s.Evaluation.Accuracy)
+	}
+	return text
+}
