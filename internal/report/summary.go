@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"dpsgd/accountant"
@@ -53,7 +54,7 @@ func summaryOf(r *facts.Run) []pair {
 	budget, left := "none", none
 	if r.Config.Privacy.Epsilon > 0 {
 		budget = fmt.Sprint(r.Config.Privacy.Epsilon)
-		left = strconv.FormatFloat(max(0, r.Config.Privacy.Epsilon-r.Spent.Epsilon), 'f', 3, 64)
+		left = strconv.FormatFloat(math.Floor(1000*max(0, r.Config.Privacy.Epsilon-r.Spent.Epsilon))/1000, 'f', 3, 64)
 	}
 	batch := count(r.Config.Training.BatchSize)
 	status, noise, clip, together := "has not ended", none, strconv.FormatFloat(r.Config.Privacy.ClipNorm, 'g', -1, 64), none
