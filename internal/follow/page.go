@@ -31,9 +31,8 @@ const (
 // Page is the live view of one job.
 type Page struct {
 	server  *web.Server
-	version string // of the program
-	stop    context.CancelFunc
-	served  chan error
+	version string       // of the program
+	end     func() error // once
 
 	latest atomic.Pointer[moment] // stored by the trainer
 	stale  atomic.Bool            // the files say more than what was drawn
@@ -60,15 +59,21 @@ func Listen(address, version string) (*Page, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	p := &Page{server: server, version: version, stop: stop, served: make(chan error, 1), changed: make(chan struct{})}
+	p := &Page{server: server, version: version, changed: make(chan struct{})}
 	p.latest.Store(&moment{})
 	p.stale.Store(true)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", p.page)
 	mux.HandleFunc("GET /live.js", p.script)
 	mux.HandleFunc("GET /events", p.events)
-	go func() { p.served <- server.Serve(ctx, mux) }()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, mux) }()
 	go p.tell(ctx)
+	p.end = sync.OnceValue(func() error {
+		p.sayFarewell()
+		stop()
+		return <-served
+	})
 	return p, nil
 }
 
@@ -76,16 +81,20 @@ func Listen(address, version string) (*Page, error) {
 func (p *Page) URL() string { return p.server.URL() }
 
 // Close tells every page the end of the job, and stops serving.
-func (p *Page) Close() error {
+func (p *Page) Close() error { return p.end() }
+
+// patience is how long pages may take to hear of the end.
+const patience = time.Second
+
+// sayFarewell tells the end.
+func (p *Page) sayFarewell() {
 	last := *p.latest.Load()
 	last.phase = closed
 	p.latest.Store(&last)
 	p.publish(true)
-	for end := time.Now().Add(time.Second); p.streams.Load() > 0 && time.Now().Before(end); {
+	for begun := time.Now(); p.streams.Load() > 0 && time.Since(begun) < patience; {
 		time.Sleep(10 * time.Millisecond)
 	}
-	p.stop()
-	return <-p.served
 }
 
 // tell tells the pages what is new, at its own pace.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"dpsgd/accountant"
@@ -107,20 +108,34 @@ func Results(s *facts.Sweep) figures.Table {
 	for _, key := range s.Keys {
 		t.Heading = append(t.Heading, figures.Last(key))
 	}
-	t.Heading = append(t.Heading, "test accuracy", "ε", "ε (rdp)", "δ", "steps", "status")
+	t.Heading = append(t.Heading, "test accuracy", "ε", "ε (rdp)")
+	target := slices.ContainsFunc(s.Rows, func(r facts.Row) bool { return r.TargetEpsilon != nil })
+	if target {
+		t.Heading = append(t.Heading, "target ε")
+	}
+	t.Heading = append(t.Heading, "δ", "steps", "status")
 	for i, r := range s.Rows {
 		line := []string{strconv.Itoa(i + 1)}
 		for _, key := range s.Keys {
 			line = append(line, r.Value(key))
 		}
-		accuracy, rdp := "–", "–"
+		accuracy := "–"
 		if r.TestAccuracy != nil {
 			accuracy = percent(*r.TestAccuracy)
 		}
-		if r.EpsilonRDP != nil {
-			rdp = up(*r.EpsilonRDP)
+		line = append(line, accuracy, up(r.Epsilon), orDash(r.EpsilonRDP))
+		if target {
+			line = append(line, orDash(r.TargetEpsilon))
 		}
-		t.Rows = append(t.Rows, append(line, accuracy, up(r.Epsilon), rdp, fmt.Sprint(r.Delta), count(r.Steps), r.Status))
+		t.Rows = append(t.Rows, append(line, fmt.Sprint(r.Delta), count(r.Steps), r.Status))
 	}
 	return t
+}
+
+// orDash is an ε rounded up, or a dash where there is none.
+func orDash(epsilon *float64) string {
+	if epsilon == nil {
+		return "–"
+	}
+	return up(*epsilon)
 }

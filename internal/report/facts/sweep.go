@@ -39,8 +39,11 @@ type Row struct {
 	Settings     []Setting
 	TestAccuracy *float64 `json:"test_accuracy"` // nil of a trial that diverged
 	account.Answer
-	Steps  int    `json:"steps"`
-	Status string `json:"status"`
+	// TargetEpsilon is what the configuration would cost that a smaller trial stands for; nil where a
+	// trial is its own.
+	TargetEpsilon *float64 `json:"target_epsilon"`
+	Steps         int      `json:"steps"`
+	Status        string   `json:"status"`
 }
 
 // Setting is a swept key with the value of a trial.
