@@ -5,7 +5,7 @@
 // [Page.Sweep] store one pointer a step); everything else happens in goroutines of their own, which
 // read that state once a second. A reader who is slow misses states in between and is dropped when he
 // takes nothing for ten seconds. Drawing the page anew takes milliseconds of a processor that trains,
-// so it is drawn at most when that costs less than a hundredth of the time, and only while somebody
+// so it is drawn at most when that costs less than half a hundredth of the time, and only while somebody
 // looks.
 //
 // The page shows what the files of the job say that are public, and how far the job has come. It has

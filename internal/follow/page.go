@@ -25,7 +25,7 @@ const (
 	mostStreams = 64               // pages that are kept up to date at the same time
 	pace        = time.Second      // between two states that a page is told
 	silence     = 15 * time.Second // after which a page is told that the trainer is there
-	drawing     = 100              // times what it took, before the page is drawn again
+	drawing     = 200              // times what it took, before the page is drawn again
 )
 
 // Page is the live view of one job.

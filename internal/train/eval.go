@@ -98,9 +98,6 @@ func openTested(dir string, o Options) (*tested, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := moveData(c, o.DataFolder); err != nil {
-		return nil, err
-	}
 	tensors, mean, err := readModel(dir, c)
 	if err != nil {
 		return nil, err
@@ -130,21 +127,6 @@ func openTested(dir string, o Options) (*tested, error) {
 		return nil, err
 	}
 	return t, nil
-}
-
-// moveData makes a configuration name the folder where the data lies now; "" leaves it where it
-// was.
-func moveData(c *configs.Config, to string) error {
-	if to == "" {
-		return nil
-	}
-	for _, own := range []*string{&c.Data.Folder, &c.Data.Table, &c.Data.Vectors} {
-		if *own != "" {
-			*own = to
-			return nil
-		}
-	}
-	return fmt.Errorf("%w: found another folder, %s, for the data set %s, which has a name; expected it for data of one's own (data.folder, data.table or data.vectors). For a set with a name give the folder that holds it, --data-dir", setup.ErrPlan, to, c.Data.Name)
 }
 
 // compile makes the evaluator of a model, for examples from which the mean of the run is taken off.

@@ -170,7 +170,8 @@ func TestEvaluateMovedData(t *testing.T) {
 	if s, err := train.Evaluate(r.Run, o); err != nil || s.TestAccuracy != r.TestAccuracy || s.Classes[1].Name != "yes" {
 		t.Errorf("found %+v, error %v, expected accuracy %v", s, err, r.TestAccuracy)
 	}
-	if _, err := train.Evaluate(tinyrun.Train(t, tinyrun.Options(t)).Run, o); !errors.Is(err, setup.ErrPlan) {
+	named := tinyrun.Train(t, tinyrun.Options(t))
+	if _, err := train.Evaluate(named.Run, o); !errors.Is(err, setup.ErrPlan) {
 		t.Errorf("found error %v, expected one about a set with a name", err)
 	}
 }
