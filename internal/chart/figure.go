@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -68,12 +69,17 @@ func drawn(format string, w, h vg.Length, fill func(draw.Canvas)) ([]byte, error
 	return content, nil
 }
 
-// withCommonFonts names, after the font of the layout, those of the same widths that other systems
-// have: SVG text stays text.
+// families are the font of the layout and those of the same widths that other systems have: SVG text
+// stays text.
+const families = "Liberation Sans,Arial,Helvetica,sans-serif"
+
 func withCommonFonts(svg []byte) []byte {
 	const font = "font-family:Liberation Sans;"
-	return bytes.ReplaceAll(svg, []byte(font), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
+	return bytes.ReplaceAll(svg, []byte(font), []byte("font-family:"+families+";"))
 }
+
+// fontOfText is what the canvas says of the font of each text.
+var fontOfText = regexp.MustCompile(`font-family:[^;"]*;font-variant:[^;"]*;font-weight:[^;"]*;font-style:[^;"]*;font-size:[^;"]*;?`)
 
 // Size of an inline figure in points: that of a phone, where its text is still read.
 const (
@@ -92,8 +98,9 @@ func inline(label string, w, h vg.Length, fill func(draw.Canvas)) ([]byte, error
 		return nil, fmt.Errorf("cannot draw the plot: found no group in the SVG")
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`+"\n", w.Points(), h.Points(), html.EscapeString(label))
-	b.Write(themed(content[start:]))
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s" style="font:%gpx %s">`+"\n", w.Points(), h.Points(), html.EscapeString(label), textSize.Points(), families)
+	// Every text has the same font, which is a quarter of the file: it is enough to say it once.
+	b.Write(themed(fontOfText.ReplaceAll(content[start:], nil)))
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
