@@ -83,7 +83,7 @@ func samples(e *train.Examination, examples []int) []Sample {
 		p := e.Predictions[example]
 		found[i] = Sample{
 			Picture: dataURL(picture(e.Pictures, example)), Number: example + 1, Right: p.Class == p.Label,
-			Label: e.Matrix.Names[p.Label], Class: e.Matrix.Names[p.Class], Probability: fmt.Sprintf("%.0f %%", 100*p.Probability),
+			Label: e.Matrix.Names[p.Label], Class: e.Matrix.Names[p.Class], Probability: fmt.Sprintf("%.0f\u00a0%%", 100*p.Probability),
 		}
 	}
 	return found
