@@ -128,7 +128,7 @@ func (p part) Differences() figures.Table {
 			}
 			line = append(line, value)
 		}
-		if differ {
+		if differ && key != "run.name" {
 			t.Rows = append(t.Rows, line)
 		}
 	}
