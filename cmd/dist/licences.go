@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"dpsgd/internal/dist"
 )
@@ -68,11 +69,23 @@ func addLicences(b *bytes.Buffer, name, dir string) error {
 				return err
 			}
 			found = true
-			fmt.Fprintf(b, "==== %s: %s\n\n%s\n\n", name, filepath.Base(path), bytes.TrimSpace(text))
+			fmt.Fprintf(b, "==== %s: %s\n\n%s\n\n", name, filepath.Base(path), bytes.TrimSpace(utf8Text(text)))
 		}
 	}
 	if !found {
 		return fmt.Errorf("dist: found no licence of %s in %s, expected one to pass on", name, dir)
 	}
 	return nil
+}
+
+// utf8Text takes text that is not UTF-8 for Latin-1, in which each byte is a character.
+func utf8Text(text []byte) []byte {
+	if utf8.Valid(text) {
+		return text
+	}
+	var b bytes.Buffer
+	for _, character := range text {
+		b.WriteRune(rune(character))
+	}
+	return b.Bytes()
 }

@@ -46,7 +46,7 @@ func (c checkout) remove() { os.RemoveAll(c.dir) }
 func (c checkout) common() (dist.Contents, error) {
 	var all dist.Contents
 	for name, content := range map[string]*[]byte{
-		"LICENSE": &all.Licence, "README.md": &all.Readme, "CHANGELOG.md": &all.Changelog, "docs/python.md": &all.PythonGuide,
+		"LICENSE": &all.Licence, "README.md": &all.Readme, "docs/python.md": &all.PythonGuide,
 	} {
 		var err error
 		if *content, err = os.ReadFile(filepath.Join(c.dir, filepath.FromSlash(name))); err != nil {

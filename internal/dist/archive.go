@@ -19,7 +19,6 @@ type Contents struct {
 	Licence     []byte // of the program
 	Licences    []byte // of what is built into it
 	Readme      []byte
-	Changelog   []byte
 	Completions []File // train.bash, _train, train.fish, train.ps1
 	Manual      []File // pages of section 1
 	Python      []File // the modules of the package dpsgd

@@ -6,6 +6,7 @@ import (
 	"crypto/md5"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // summary is the one line that lists of packages show.
@@ -73,9 +74,12 @@ func (c Contents) debianFiles() ([]File, error) {
 			files = append(files, File{Name: place, Content: completion.Content})
 		}
 	}
-	compressed := []File{{Name: "usr/share/doc/dpsgd/changelog.gz", Content: c.Changelog}}
+	compressed := []File{{Name: "usr/share/doc/dpsgd/changelog.gz", Content: c.debianChangelog()}}
 	for _, page := range c.Manual {
 		compressed = append(compressed, File{Name: "usr/share/man/man1/" + page.Name + ".gz", Content: page.Content})
+		if page.Name == "train.1" {
+			files = append(files, File{Name: "usr/share/man/man1/dpsgd.1.gz", Link: "train.1.gz"})
+		}
 	}
 	for _, f := range compressed {
 		var b bytes.Buffer
@@ -96,6 +100,12 @@ func (c Contents) debianFiles() ([]File, error) {
 
 func (c Contents) copyright() []byte {
 	return []byte("dpsgd is licensed as follows.\n\n" + string(c.Licence) + "\n" + string(c.Licences))
+}
+
+// debianChangelog is that of the package alone, in the format of Debian's policy, section 4.4.
+func (c Contents) debianChangelog() []byte {
+	return fmt.Appendf(nil, "dpsgd (%s) unstable; urgency=medium\n\n  * The program at version %s.\n\n -- %s  %s\n",
+		c.Version.debian(), c.Version, maintainer, c.Version.Time.Format(time.RFC1123Z))
 }
 
 // control says what deb-control(5) asks for. The program is static and depends on nothing;

@@ -6,8 +6,10 @@ their own, whose name has a space.
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import inspect
+import io
 import os
 import re
 import signal
@@ -158,8 +160,9 @@ class Package(Folder):
         names: dict[str, object] = {}
         snippets = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
         self.assertGreater(len(snippets), 5)
-        for snippet in snippets:
-            exec(compile(snippet, "docs/python.md", "exec"), names)
+        with contextlib.redirect_stdout(io.StringIO()):
+            for snippet in snippets:
+                exec(compile(snippet, "docs/python.md", "exec"), names)
 
     def test_command(self) -> None:
         run = [sys.executable, "-m", "dpsgd"]
