@@ -3,8 +3,8 @@
 The package carries the program ``train`` and calls it; nothing is computed in Python.
 
 >>> import dpsgd
->>> round(dpsgd.epsilon(sampling_probability=0.01, noise_multiplier=1.1, steps=10000, delta=1e-5), 3)
-5.193
+>>> dpsgd.steps(sampling_probability=0.01, noise_multiplier=1.1, epsilon=3, delta=1e-5)
+3712
 
 Functions
 ---------

@@ -9,8 +9,9 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO, Any, Callable, Iterable
+from typing import IO, Any
 
 Progress = Callable[[str], object]
 
@@ -21,8 +22,8 @@ class Error(Exception):
     Attributes
     ----------
     exit_code : int
-        1 failed, 2 wrong arguments or configuration, 3 data missing or invalid, 4 not a run or damaged,
-        5 refused, 6 in use by another process.
+        1 failed, 2 wrong arguments or configuration, 3 data missing or invalid, 4 not a run or
+        damaged, 5 refused, 6 in use by another process.
     """
 
     def __init__(self, message: str, exit_code: int) -> None:
@@ -34,7 +35,9 @@ def program() -> str:
     """Return the file of the program that the package carries."""
     path = Path(__file__).parent / "bin" / ("train.exe" if os.name == "nt" else "train")
     if not path.exists():
-        raise Error(f"found no program at {path}, expected the one that a wheel of dpsgd carries", 1)
+        raise Error(
+            f"found no program at {path}, expected the one that a wheel of dpsgd carries", 1
+        )
     return str(path)
 
 
@@ -60,13 +63,7 @@ def command(*arguments: object) -> Any:
 
 
 def call(arguments: Iterable[object], progress: Progress | None) -> Any:
-    """Return the result of a command whose lines for people go to ``progress``; None drops them.
-
-    Raises
-    ------
-    Error
-        With the message of the program.
-    """
+    """Return the result of a command whose lines for people go to ``progress``; None drops them."""
     process = Process(["--json", *arguments])
     process.follow(progress)
     if process.exit_code != 0:
@@ -93,33 +90,42 @@ class Process:
     """
 
     def __init__(self, arguments: Iterable[object], questions: str = "") -> None:
-        # A ctrl-C in a terminal goes to all processes of its group. The program has its own, so that it
-        # hears one interrupt: the one that is passed on. A second one would end it unsaved.
+        # A ctrl-C in a terminal goes to all processes of its group. The program has its own, so
+        # that it hears one interrupt: the one that is passed on. A second would end it unsaved.
         apart: dict[str, Any] = {"start_new_session": True}
         if sys.platform == "win32":
             apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            [program(), *map(str, arguments)], stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", **apart
+            [program(), *map(str, arguments)],
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            encoding="utf-8",
+            **apart,
         )
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self.answers: list[str] = []
         self.exit_code = 0
         self._said: list[str] = []  # the lines of standard error
-        self._heard: queue.Queue[str | None] = queue.Queue()  # those that are not said yet; None is the end
+        # Lines that are not among these yet; None is the end.
+        self._heard: queue.Queue[str | None] = queue.Queue()
         self._threads = [
             threading.Thread(target=_write, args=(self._process.stdin, questions), daemon=True),
-            threading.Thread(target=_read, args=(self._process.stdout, self.answers.append), daemon=True),
+            threading.Thread(
+                target=_read, args=(self._process.stdout, self.answers.append), daemon=True
+            ),
             threading.Thread(target=self._hear, args=(self._process.stderr,), daemon=True),
         ]
         for thread in self._threads:
             thread.start()
 
     def follow(self, progress: Progress | None) -> None:
-        """Call ``progress`` with each line of standard error, from this thread, until the program ends.
+        """Call ``progress`` with each line of standard error until the program ends.
 
-        An interrupt (ctrl-C, the stop button of a notebook) or an error of ``progress`` is passed on to the
-        program, which saves what it saves; the exception goes on when it has ended. A second one kills it.
+        The calls are made from this thread. An interrupt (ctrl-C, the stop button of a notebook) or
+        an error of ``progress`` is passed on to the program, which saves what it saves; the
+        exception goes on when it has ended. A second one kills it.
         """
         try:
             self._follow(progress)
@@ -133,16 +139,20 @@ class Process:
 
     def complaint(self) -> str:
         """Return what the program says of its failure."""
-        lines = [line[len("train: ") :] for line in self._said if line.startswith("train: ")]
-        lines = [line for line in lines if not line.startswith("WARNING")]
-        return "\n".join(lines or self._said[-5:]) or f"the program ended with exit code {self.exit_code}"
+        lines: list[str] = []
+        for line in reversed(self._said):
+            if not line.startswith("train: ") or line.startswith("train: WARNING"):
+                break
+            lines.insert(0, line[len("train: ") :])
+        lines = lines or self._said[-5:] or [f"the program ended with exit code {self.exit_code}"]
+        return "\n".join(lines)
 
     def _follow(self, progress: Progress | None) -> None:
         while True:
             try:
-                line = self._heard.get(timeout=0.2)  # without a timeout, Windows hears no ctrl-C here
+                line = self._heard.get(timeout=0.2)
             except queue.Empty:
-                continue
+                continue  # without a timeout, Windows would hear no ctrl-C here
             if line is None:
                 return
             self._said.append(line)
@@ -151,7 +161,10 @@ class Process:
 
     def _interrupt(self, progress: Progress | None) -> None:
         try:
-            self._process.send_signal(signal.CTRL_BREAK_EVENT if sys.platform == "win32" else signal.SIGINT)
+            if sys.platform == "win32":
+                self._process.send_signal(signal.CTRL_BREAK_EVENT)
+            else:
+                self._process.send_signal(signal.SIGINT)
             self._follow(progress)
         except BaseException:
             self._process.kill()

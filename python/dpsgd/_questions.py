@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ._process import Error, Process, call
 
@@ -62,7 +63,8 @@ def epsilon(
 
     Examples
     --------
-    >>> round(epsilon(examples=60000, batch_size=512, epochs=40, noise_multiplier=1.1, delta=1e-5), 3)
+    >>> spent = epsilon(examples=60000, batch_size=512, epochs=40, noise_multiplier=1.1, delta=1e-5)
+    >>> round(spent, 3)
     2.848
     """
     return float(_answer("epsilon", locals())["epsilon"])
@@ -88,7 +90,7 @@ def delta(
     ----------
     epsilon : float
         ε of the guarantee, in nats; of a run, its budget unless given.
-    run, noise_multiplier, sampling_probability, examples, batch_size, steps, epochs, accountant, relation, group_size
+    run, noise_multiplier, and all others
         As for `epsilon`.
 
     Returns
@@ -135,7 +137,7 @@ def calibrate(
         δ of the guarantee, below 1/examples.
     solve : str, default "noise-multiplier"
         Or "sampling-probability": the largest for a `noise_multiplier` and `steps`.
-    run, noise_multiplier, sampling_probability, examples, batch_size, steps, epochs, accountant, relation, group_size
+    run, noise_multiplier, and all others
         As for `epsilon`, without what is solved for.
 
     Returns
@@ -177,7 +179,7 @@ def steps(
         The budget, in nats.
     delta : float
         δ of the guarantee, below 1/examples.
-    run, noise_multiplier, sampling_probability, examples, batch_size, accountant, relation, group_size
+    run, noise_multiplier, and all others
         As for `epsilon`.
 
     Returns
@@ -206,9 +208,9 @@ def ask(what: str, questions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any
     what : str
         "epsilon", "delta", "calibrate" or "steps".
     questions : iterable of mappings
-        As ``dpsgd epsilon --batch`` reads them, one JSON object each: "phases", a list of mappings with
-        "sampling_probability", "noise_multiplier" and "steps", or "ledger"; "delta", "epsilon" or
-        "target_epsilon"; and "accountant", "relation", "group_size" and "id" if need be.
+        As ``dpsgd epsilon --batch`` reads them, one JSON object each: "phases", a list of mappings
+        with "sampling_probability", "noise_multiplier" and "steps", or "ledger"; "delta", "epsilon"
+        or "target_epsilon"; and "accountant", "relation", "group_size" and "id" if need be.
 
     Returns
     -------

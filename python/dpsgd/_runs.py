@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any
 
 from ._process import Progress, call
 
@@ -86,14 +87,15 @@ def train(
 ) -> Result:
     """Train a private model.
 
-    An interrupt (ctrl-C, the stop button of a notebook) saves and stops the run; `resume` goes on with it.
+    An interrupt (ctrl-C, the stop button of a notebook) saves and stops the run; `resume` goes on
+    with it.
 
     Parameters
     ----------
     config : str, path or mapping, default "digits"
         The name of a preset, a YAML file, or the sections of one as a mapping, such as
-        ``{"data": {"name": "digits"}, "privacy": {"epsilon": 3}}``. Paths in it are relative to the working
-        directory.
+        ``{"data": {"name": "digits"}, "privacy": {"epsilon": 3}}``. Paths in it are relative to the
+        working directory.
     set : mapping, optional
         Keys to override, such as ``{"privacy.epsilon": 1, "training.epochs": 5}``.
     runs_dir : path, default "runs"
@@ -129,7 +131,7 @@ def resume(
     data_dir: str | os.PathLike[str] | None = None,
     progress: Progress | None = print,
 ) -> Result:
-    """Go on with a run that was interrupted, from its last checkpoint, with the spend of its ledger.
+    """Go on with an interrupted run, from its last checkpoint, with the spend of its ledger.
 
     Parameters
     ----------
@@ -151,7 +153,9 @@ def resume(
     return _result(call(["resume", *_data(data_dir), "--", os.fspath(run)], progress))
 
 
-def evaluate(run: str | os.PathLike[str], *, data_dir: str | os.PathLike[str] | None = None) -> Evaluation:
+def evaluate(
+    run: str | os.PathLike[str], *, data_dir: str | os.PathLike[str] | None = None
+) -> Evaluation:
     """Measure the model of a run on its test examples.
 
     Parameters
@@ -199,7 +203,8 @@ def _result(said: dict[str, Any]) -> Result:
 
 
 def _yaml(value: Any) -> str:
-    # Text outside ASCII stays as it is: the pairs of escapes that JSON writes for some of it are none in YAML.
+    # Text outside ASCII stays as it is: the pairs of escapes that JSON writes for some of it mean
+    # nothing in YAML.
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -1,7 +1,7 @@
 """What the package promises, held against the program that it carries.
 
-The tests run where a wheel is installed: `go test ./internal/dist` does that. They stay in a folder of
-their own, whose name has a space.
+The tests run where a wheel is installed: `go test ./internal/dist` does that. They stay in a folder
+of their own, whose name has a space.
 """
 
 from __future__ import annotations
@@ -54,16 +54,27 @@ class Questions(unittest.TestCase):
         """Each question is the inverse of another."""
         training = {"examples": 60000, "batch_size": 512}
         sigma = dpsgd.calibrate(**training, epochs=40, epsilon=3, delta=1e-5)
-        self.assertAlmostEqual(dpsgd.epsilon(**training, epochs=40, noise_multiplier=sigma, delta=1e-5), 3, places=6)
-        self.assertAlmostEqual(dpsgd.delta(**training, epochs=40, noise_multiplier=sigma, epsilon=3), 1e-5, places=9)
-        self.assertEqual(dpsgd.steps(**training, noise_multiplier=sigma, epsilon=3, delta=1e-5), 4688)
+        self.assertAlmostEqual(
+            dpsgd.epsilon(**training, epochs=40, noise_multiplier=sigma, delta=1e-5), 3, places=6
+        )
+        self.assertAlmostEqual(
+            dpsgd.delta(**training, epochs=40, noise_multiplier=sigma, epsilon=3), 1e-5, places=9
+        )
+        self.assertEqual(
+            dpsgd.steps(**training, noise_multiplier=sigma, epsilon=3, delta=1e-5), 4688
+        )
         chance = dpsgd.calibrate(
             solve="sampling-probability", noise_multiplier=sigma, steps=4688, epsilon=3, delta=1e-5
         )
         self.assertAlmostEqual(chance, 512 / 60000, places=6)
 
     def test_other_views(self) -> None:
-        planned = {"sampling_probability": 0.01, "noise_multiplier": 1.1, "steps": 1000, "delta": 1e-5}
+        planned = {
+            "sampling_probability": 0.01,
+            "noise_multiplier": 1.1,
+            "steps": 1000,
+            "delta": 1e-5,
+        }
         least = dpsgd.epsilon(**planned)
         self.assertGreater(dpsgd.epsilon(**planned, accountant="rdp"), least)
         self.assertGreater(dpsgd.epsilon(**planned, relation="replace-one"), least)
@@ -71,7 +82,11 @@ class Questions(unittest.TestCase):
 
     def test_many_at_once(self) -> None:
         questions = [
-            {"phases": [{"sampling_probability": 0.01, "noise_multiplier": 1, "steps": 100 + i}], "delta": 1e-5, "id": i}
+            {
+                "phases": [{"sampling_probability": 0.01, "noise_multiplier": 1, "steps": 100 + i}],
+                "delta": 1e-5,
+                "id": i,
+            }
             for i in range(200)
         ]
         answers = dpsgd.ask("epsilon", [*questions, {"nonsense": 1}])
@@ -83,7 +98,9 @@ class Questions(unittest.TestCase):
     def test_error_is_the_message_of_the_program(self) -> None:
         with self.assertRaises(dpsgd.Error) as caught:
             dpsgd.epsilon(examples=100, batch_size=10, steps=10, noise_multiplier=1, delta=2)
-        self.assertEqual(str(caught.exception), "found --delta 2, expected a number above 0 and below 1")
+        self.assertEqual(
+            str(caught.exception), "found --delta 2, expected a number above 0 and below 1"
+        )
         self.assertEqual(caught.exception.exit_code, 2)
 
 
@@ -96,7 +113,12 @@ class Runs(Folder):
             told.append(line)
             threads.add(threading.current_thread())
 
-        result = dpsgd.train(SMALL, set={"privacy.epsilon": 2, "run.name": "small"}, runs_dir="my runs", progress=progress)
+        result = dpsgd.train(
+            SMALL,
+            set={"privacy.epsilon": 2, "run.name": "small"},
+            runs_dir="my runs",
+            progress=progress,
+        )
         self.assertEqual(result.status, "done")
         self.assertEqual(result.run, Path("my runs", "small"))
         self.assertTrue(0 < result.epsilon <= 2 and result.delta == 1e-5)
@@ -111,7 +133,11 @@ class Runs(Folder):
 
     def test_errors(self) -> None:
         for call, code, message in (
-            (lambda: dpsgd.train({**SMALL, "privacy": {"epsilon": -1}}, progress=None), 2, "privacy.epsilon"),
+            (
+                lambda: dpsgd.train({**SMALL, "privacy": {"epsilon": -1}}, progress=None),
+                2,
+                "privacy.epsilon",
+            ),
             (lambda: dpsgd.train("nosuch", progress=None), 2, "nosuch"),
             (lambda: dpsgd.train("-h", progress=None), 2, "-h"),
             (lambda: dpsgd.train("mnist-cnn", data_dir="empty", progress=None), 3, "empty"),
@@ -127,10 +153,18 @@ class Runs(Folder):
 
     @unittest.skipIf(os.name == "nt", "signals")
     def test_interrupt_saves_and_stops(self) -> None:
-        """The program hears one interrupt, also when the whole group of processes does, as by ctrl-C."""
-        script = f"import dpsgd; dpsgd.train({SMALL!r}, set={{'training.epochs': 1000}}, progress=lambda line: print(line, flush=True))"
+        """The program hears one interrupt, also when all processes of a group do, as by ctrl-C."""
+        script = (
+            "import dpsgd, functools\n"
+            "progress = functools.partial(print, flush=True)\n"
+            f"dpsgd.train({SMALL!r}, set={{'training.epochs': 1000}}, progress=progress)"
+        )
         with subprocess.Popen(
-            [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+            [sys.executable, "-c", script],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         ) as process:
             assert process.stdout and process.stderr
             lines = []
@@ -141,7 +175,9 @@ class Runs(Folder):
                     break
             rest, errors = process.communicate()
         self.assertIn("KeyboardInterrupt", errors)
-        found = re.search(r"stopped and saved after step (\d+); go on with `train resume (.*?)`", rest)
+        found = re.search(
+            r"stopped and saved after step (\d+); go on with `train resume (.*?)`", rest
+        )
         assert found, (lines, rest)
         self.assertEqual(dpsgd.command("epsilon", found[2])["releases"], int(found[1]))
 
@@ -166,7 +202,10 @@ class Package(Folder):
 
     def test_command(self) -> None:
         run = [sys.executable, "-m", "dpsgd"]
-        self.assertIn("train ", subprocess.run([*run, "version"], capture_output=True, text=True, check=True).stdout)
+        self.assertIn(
+            "train ",
+            subprocess.run([*run, "version"], capture_output=True, text=True, check=True).stdout,
+        )
         self.assertEqual(subprocess.run([*run, "nosuch"], capture_output=True).returncode, 2)
 
     def test_everything_public_is_documented(self) -> None:
