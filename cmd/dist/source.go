@@ -14,7 +14,10 @@ import (
 
 // checkout is a clone of the commit that packages are made from: Go stamps the commit into programs
 // that are built in it, also where the original is a linked worktree or has changes.
-type checkout struct{ dir string }
+type checkout struct {
+	dir   string // stays as it was cloned: the stamp says when it does not
+	built string // what is made of it
+}
 
 func clone(of string) (checkout, error) {
 	changed, err := output(of, nil, "git", "status", "--porcelain")
@@ -28,19 +31,19 @@ func clone(of string) (checkout, error) {
 	if err != nil {
 		return checkout{}, err
 	}
-	dir, err := os.MkdirTemp("", "dpsgd-dist-")
+	temporary, err := os.MkdirTemp("", "dpsgd-dist-")
 	if err != nil {
 		return checkout{}, err
 	}
-	c := checkout{dir}
-	if _, err := output(of, nil, "git", "clone", "--quiet", root, dir); err != nil {
+	c := checkout{filepath.Join(temporary, "source"), filepath.Join(temporary, "built")}
+	if _, err := output(of, nil, "git", "clone", "--quiet", root, c.dir); err != nil {
 		c.remove()
 		return checkout{}, err
 	}
 	return c, nil
 }
 
-func (c checkout) remove() { os.RemoveAll(c.dir) }
+func (c checkout) remove() { os.RemoveAll(filepath.Dir(c.dir)) }
 
 // common is what the packages of all platforms hold.
 func (c checkout) common() (dist.Contents, error) {
@@ -77,6 +80,13 @@ func (c checkout) contents(common dist.Contents, p dist.Platform) (dist.Contents
 	if err != nil {
 		return common, err
 	}
+	version, err := c.version(program)
+	if err != nil {
+		return common, err
+	}
+	if version != common.Version {
+		return common, fmt.Errorf("dist: found the version %s of the program for %s, expected %s", version, p, common.Version)
+	}
 	common.Platform = p
 	if common.Program, err = os.ReadFile(program); err != nil {
 		return common, err
@@ -87,7 +97,7 @@ func (c checkout) contents(common dist.Contents, p dist.Platform) (dist.Contents
 
 // build returns the file of a static program that is the same wherever it is built.
 func (c checkout) build(p dist.Platform) (string, error) {
-	program := filepath.Join(c.dir, "built", p.OS+"_"+p.Arch, p.Program())
+	program := filepath.Join(c.built, p.OS+"_"+p.Arch, p.Program())
 	_, err := output(c.dir, environment(p), "go", "build", "-buildvcs=true", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/train")
 	return program, err
 }
@@ -138,7 +148,7 @@ func (c checkout) manual(program string) ([]dist.File, error) {
 	if _, err := output(c.dir, nil, program, "help", "man"); err != nil {
 		return nil, nil
 	}
-	dir := filepath.Join(c.dir, "built", "man")
+	dir := filepath.Join(c.built, "man")
 	if _, err := output(c.dir, nil, program, "man", dir); err != nil {
 		return nil, err
 	}
