@@ -61,7 +61,7 @@ func (c Contents) debianFiles() ([]File, error) {
 	files := []File{
 		{Name: "usr/bin/train", Content: c.Program, Program: true},
 		{Name: "usr/bin/dpsgd", Link: "train"},
-		{Name: "usr/share/doc/dpsgd/copyright", Content: c.copyright()},
+		{Name: "usr/share/doc/dpsgd/copyright", Content: []byte(copyright)},
 		{Name: "usr/share/doc/dpsgd/README.md", Content: c.Readme},
 	}
 	shells := map[string]string{
@@ -74,7 +74,10 @@ func (c Contents) debianFiles() ([]File, error) {
 			files = append(files, File{Name: place, Content: completion.Content})
 		}
 	}
-	compressed := []File{{Name: "usr/share/doc/dpsgd/changelog.gz", Content: c.debianChangelog()}}
+	compressed := []File{
+		{Name: "usr/share/doc/dpsgd/changelog.gz", Content: c.debianChangelog()},
+		{Name: "usr/share/doc/dpsgd/THIRD_PARTY_LICENSES.gz", Content: c.Licences},
+	}
 	for _, page := range c.Manual {
 		compressed = append(compressed, File{Name: "usr/share/man/man1/" + page.Name + ".gz", Content: page.Content})
 		if page.Name == "train.1" {
@@ -98,9 +101,12 @@ func (c Contents) debianFiles() ([]File, error) {
 	return files, nil
 }
 
-func (c Contents) copyright() []byte {
-	return []byte("dpsgd is licensed as follows.\n\n" + string(c.Licence) + "\n" + string(c.Licences))
-}
+// copyright refers to the licence that every Debian system has.
+const copyright = `Copyright: the authors of dpsgd
+
+Licensed under the Apache License, version 2.0: /usr/share/common-licenses/Apache-2.0.
+What the program is built with has the licences in THIRD_PARTY_LICENSES.gz, beside this file.
+`
 
 // debianChangelog is that of the package alone, in the format of Debian's policy, section 4.4.
 func (c Contents) debianChangelog() []byte {

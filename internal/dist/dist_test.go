@@ -219,7 +219,7 @@ func TestDebian(t *testing.T) {
 		"usr/bin/train":                           {"-rwxr-xr-x", "a program"},
 		"usr/bin/dpsgd":                           {"Lrwxrwxrwx", "train"},
 		"usr/share/man/man1/dpsgd.1.gz":           {"Lrwxrwxrwx", "train.1.gz"},
-		"usr/share/doc/dpsgd/copyright":           {"-rw-r--r--", "dpsgd is licensed as follows.\n\nApache\nBSD"},
+		"usr/share/doc/dpsgd/copyright":           {"-rw-r--r--", copyright},
 		"usr/share/zsh/vendor-completions/_train": {"-rw-r--r--", "#compdef train"},
 	} {
 		if data[name] != want {
