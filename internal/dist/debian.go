@@ -102,7 +102,7 @@ func (c Contents) debianFiles() ([]File, error) {
 }
 
 // copyright refers to the licence that every Debian system has.
-const copyright = `Copyright: the authors of dpsgd
+const copyright = `Copyright 2026 the authors of dpsgd
 
 Licensed under the Apache License, version 2.0: /usr/share/common-licenses/Apache-2.0.
 What the program is built with has the licences in THIRD_PARTY_LICENSES.gz, beside this file.
