@@ -12,7 +12,7 @@ epsilon, delta, calibrate, steps
     What planned steps, or those of a run, cost.
 ask
     The same for many questions at once, with bounds from both sides.
-train, resume, evaluate
+train, resume, evaluate, predict
     Private runs and what came of them.
 command
     Any other command of the program that prints a result as JSON.
@@ -22,11 +22,12 @@ from importlib.metadata import PackageNotFoundError, version
 
 from ._process import Error, command
 from ._questions import ask, calibrate, delta, epsilon, steps
-from ._runs import Evaluation, Result, evaluate, resume, train
+from ._runs import Evaluation, Prediction, Result, evaluate, predict, resume, train
 
 __all__ = [
     "Error",
     "Evaluation",
+    "Prediction",
     "Result",
     "ask",
     "calibrate",
@@ -34,6 +35,7 @@ __all__ = [
     "delta",
     "epsilon",
     "evaluate",
+    "predict",
     "resume",
     "steps",
     "train",

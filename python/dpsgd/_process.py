@@ -64,11 +64,16 @@ def command(*arguments: object) -> Any:
 
 def call(arguments: Iterable[object], progress: Progress | None) -> Any:
     """Return the result of a command whose lines for people go to ``progress``; None drops them."""
+    return results(arguments, progress)[-1]
+
+
+def results(arguments: Iterable[object], progress: Progress | None) -> list[Any]:
+    """Return all results of a command that prints one a line."""
     process = Process(["--json", *arguments])
     process.follow(progress)
     if process.exit_code != 0:
         raise Error(process.complaint(), process.exit_code)
-    return json.loads(process.answers[-1])
+    return [json.loads(answer) for answer in process.answers]
 
 
 class Process:

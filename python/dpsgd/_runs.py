@@ -1,4 +1,4 @@
-"""Private runs: started, resumed and measured."""
+"""Private runs: started, resumed, measured and asked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ._process import Progress, call
+from ._process import Progress, call, results
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,31 @@ class Evaluation:
     test_examples: int
     epsilon: float
     delta: float
+    details: dict[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a model takes a picture or a row for.
+
+    Attributes
+    ----------
+    file : str
+        Where the picture or row was found.
+    class_name : str
+        The most probable class.
+    probability : float
+        Of that class.
+    classes : dict
+        The most probable classes with their probabilities, the first one first.
+    details : dict
+        Everything that the program said of the prediction.
+    """
+
+    file: str
+    class_name: str
+    probability: float
+    classes: dict[str, float]
     details: dict[str, Any] = field(repr=False)
 
 
@@ -184,6 +209,43 @@ def evaluate(
         delta=said["delta"],
         details=said,
     )
+
+
+def predict(
+    run: str | os.PathLike[str], *paths: str | os.PathLike[str], top: int = 3
+) -> list[Prediction]:
+    """Say what the model of a run takes pictures, or the rows of tables, for.
+
+    Parameters
+    ----------
+    run : path
+        The folder of the run. Its data are not needed.
+    *paths : path
+        Pictures, folders of them, or tables as the run was trained on.
+    top : int, default 3
+        How many classes an answer has; 0 is all of them.
+
+    Returns
+    -------
+    list of Prediction
+        One for each picture or row.
+
+    Raises
+    ------
+    Error
+        With the message of the program.
+    """
+    said = results(["predict", f"--top={top}", "--", run, *paths], None)
+    return [
+        Prediction(
+            file=one["file"],
+            class_name=one["class"],
+            probability=one["probability"],
+            classes={each["class"]: each["probability"] for each in one["classes"]},
+            details=one,
+        )
+        for one in said
+    ]
 
 
 def _result(said: dict[str, Any]) -> Result:

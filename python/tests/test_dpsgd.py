@@ -13,15 +13,18 @@ import io
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import unittest
+import zlib
 from pathlib import Path
 
 import dpsgd
 import dpsgd._questions
+from dpsgd._process import program
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -32,6 +35,20 @@ SMALL = {
     "privacy": {"epsilon": 3, "delta": 1e-5, "clip_norm": 0.1},
     "training": {"epochs": 1},
 }
+
+
+def picture(size: int) -> bytes:
+    """Write a grey square as PNG (https://www.w3.org/TR/png-3/)."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        check = struct.pack(">I", zlib.crc32(kind + content))
+        return struct.pack(">I", len(content)) + kind + content + check
+
+    header = struct.pack(">IIBBBBB", size, size, 8, 0, 0, 0, 0)
+    lines = zlib.compress((b"\0" + b"\x80" * size) * size)
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", lines) + chunk(b"IEND", b"")
+    )
 
 
 class Folder(unittest.TestCase):
@@ -150,6 +167,22 @@ class Runs(Folder):
             self.assertEqual(caught.exception.exit_code, code)
             self.assertIn(message, str(caught.exception))
             self.assertFalse(str(caught.exception).startswith("train:"))
+
+    def test_predictions(self) -> None:
+        if subprocess.run([program(), "help", "predict"], capture_output=True).returncode != 0:
+            self.skipTest("the program has no command predict")
+        result = dpsgd.train(SMALL, progress=None)
+        Path("a picture.png").write_bytes(picture(28))
+        Path("folder").mkdir()
+        Path("folder", "small.png").write_bytes(picture(7))
+        first, second = dpsgd.predict(result.run, "a picture.png", "folder", top=0)
+        self.assertEqual(first.file, "a picture.png")
+        self.assertEqual(len(second.classes), 10)
+        self.assertAlmostEqual(sum(first.classes.values()), 1, places=6)
+        self.assertEqual(next(iter(first.classes)), first.class_name)
+        self.assertEqual(first.classes[first.class_name], first.probability)
+        with self.assertRaisesRegex(dpsgd.Error, "nosuch.png"):
+            dpsgd.predict(result.run, "nosuch.png")
 
     @unittest.skipIf(os.name == "nt", "signals")
     def test_interrupt_saves_and_stops(self) -> None:
