@@ -267,7 +267,7 @@ def _result(said: dict[str, Any]) -> Result:
 def _yaml(value: Any) -> str:
     # Text outside ASCII stays as it is: the pairs of escapes that JSON writes for some of it mean
     # nothing in YAML.
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, default=os.fspath)
 
 
 def _data(data_dir: str | os.PathLike[str] | None) -> list[str]:

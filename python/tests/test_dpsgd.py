@@ -37,6 +37,16 @@ SMALL = {
 }
 
 
+# Values of every form, and a folder that is not there.
+MISSING = {
+    "data.folder": Path("no pictures é"),
+    "data.classes": ["cat", "dog"],
+    "privacy.epsilon": 1.5,
+    "run.private_diagnostics": True,
+    "run.name": "own",
+}
+
+
 def picture(size: int) -> bytes:
     """Write a grey square as PNG (https://www.w3.org/TR/png-3/)."""
 
@@ -158,6 +168,7 @@ class Runs(Folder):
             (lambda: dpsgd.train("nosuch", progress=None), 2, "nosuch"),
             (lambda: dpsgd.train("-h", progress=None), 2, "-h"),
             (lambda: dpsgd.train("mnist-cnn", data_dir="empty", progress=None), 3, "empty"),
+            (lambda: dpsgd.train("own-pictures", set=MISSING, progress=None), 3, "no pictures é"),
             (lambda: dpsgd.resume("nowhere", progress=None), 4, "nowhere"),
             (lambda: dpsgd.evaluate("nowhere"), 4, "nowhere"),
             (lambda: dpsgd.command("nosuch"), 2, "nosuch"),
