@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 	"unicode/utf8"
 
 	"dpsgd/cmd/train/internal/shell"
@@ -21,7 +20,7 @@ func evalCommand(a *shell.App) *cobra.Command {
 		Example: "  train eval runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			score, err := train.Evaluate(args[0], train.Options{DataDir: dataDir, DataFolder: dataFolder, RunsDir: filepath.Dir(filepath.Clean(args[0])), Computed: computed(a)})
+			score, err := train.Evaluate(args[0], train.Options{DataDir: dataDir, DataFolder: dataFolder, Computed: computed(a)})
 			if err != nil {
 				return err
 			}

@@ -164,8 +164,11 @@ func newPlot(x string) *plot.Plot {
 	return p
 }
 
-// drawNames writes the name of each line where it ends.
+// drawNames writes the name of each line where it ends, unless there are more than there is room for.
 func (c Chart) drawNames(area draw.Canvas, p *plot.Plot) {
+	if textHeight*vg.Length(len(c.Lines)) > area.Max.Y-area.Min.Y+textHeight {
+		return
+	}
 	x, y := p.Transforms(&area)
 	ends := make([]vg.Point, len(c.Lines))
 	for i, l := range c.Lines {

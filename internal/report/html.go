@@ -64,7 +64,7 @@ func (s shown) Parts() []part { return s.parts() }
 
 // SamplesEach is how many pictures each group of a run may have.
 func (s shown) SamplesEach() int {
-	return min(samplesOfGroup, samplesOfReport/2/max(1, len(s.Runs)))
+	return min(samplesOfGroup, samplesOfReport/2/max(1, min(mostDetailed, len(s.Runs))))
 }
 
 // Platform is where the report was made.

@@ -22,6 +22,20 @@ type part struct {
 	SideBySide []*facts.Run
 }
 
+// Omitted is how many of the runs side by side have no part of their own.
+func (p part) Omitted() int { return max(0, len(p.SideBySide)-mostDetailed) }
+
+// ManyClasses is the accuracy of each class where there are too many for a figure; no row otherwise.
+func (p part) ManyClasses() figures.Table {
+	if p.Run == nil || p.Run.Examination == nil || !figures.ManyClasses(p.Run.Examination) {
+		return figures.Table{}
+	}
+	return figures.ClassTable(p.Run.Examination)
+}
+
+// mostDetailed is how many runs have a part of their own beside others: the page has to stay small.
+const mostDetailed = 8
+
 // parts are the pieces of the page, in their order.
 func (r *Report) parts() []part {
 	if len(r.Runs)+len(r.Sweeps) == 1 {
@@ -37,7 +51,7 @@ func (r *Report) parts() []part {
 	if len(r.Runs) > 1 {
 		parts = append(parts, part{ID: "together", Title: "Side by side", Level: 2, SideBySide: r.Runs})
 	}
-	for i, run := range r.Runs {
+	for i, run := range r.Runs[:min(len(r.Runs), mostDetailed)] {
 		parts = append(parts, part{ID: fmt.Sprintf("run-%d", i+1), Title: "Run " + run.Name, Level: 2, Run: run})
 	}
 	for i, s := range r.Sweeps {

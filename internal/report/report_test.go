@@ -14,6 +14,7 @@ import (
 
 	"dpsgd/data"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/random"
 	"dpsgd/internal/report/facts"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -279,14 +280,45 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// Twenty runs with pictures stay below the size of a large photograph.
+// Twenty runs with large pictures, measured at every one of many steps, stay below 2 MiB. All of them
+// stand side by side; the first ones have a part of their own.
 func TestSize(t *testing.T) {
-	run := examined(t, tinyrun.Options(t), "training.evaluate_every=1")
+	run := examined(t, tinyrun.Options(t))
+	for i := range 5000 {
+		m := run.Metrics[0]
+		m.Step = i + 1
+		run.Metrics = append(run.Metrics, m)
+	}
+	shape := data.Shape{Height: 96, Width: 96, Channels: 3}
+	pixels, source := make([]uint8, len(run.Examination.Predictions)*shape.Values()), random.Seeded(1)
+	for i := range pixels {
+		pixels[i] = uint8(source.Uint64()) // noise: no picture is larger as a PNG
+	}
+	var err error
+	if run.Examination.Pictures, err = data.NewImages(shape, run.Examination.Matrix.Names, make([]uint8, len(run.Examination.Predictions)), pixels); err != nil {
+		t.Fatal(err)
+	}
 	var runs []*facts.Run
 	for range 20 {
 		runs = append(runs, run)
 	}
-	if n := len(html(t, &Report{Runs: runs})); n > 2<<20 {
+	page := html(t, &Report{Runs: runs})
+	if n := len(page); n > 2<<20 {
 		t.Errorf("found %d bytes, expected at most 2 MiB", n)
+	}
+	if parts := strings.Count(page, ">Run tiny-1</h2>"); parts != mostDetailed || !strings.Contains(page, "12 have none") || !strings.Contains(page, "more lines than there is room for names") {
+		t.Errorf("found %d parts, expected %d and a word about the others", parts, mostDetailed)
+	}
+}
+
+// Where there are more classes than a figure has room for, there is a table.
+func TestManyClasses(t *testing.T) {
+	run := examined(t, tinyrun.Options(t))
+	for len(run.Examination.Classes) <= 100 {
+		run.Examination.Classes = append(run.Examination.Classes, run.Examination.Classes[0])
+	}
+	page := html(t, &Report{Runs: []*facts.Run{run}})
+	if strings.Contains(page, "Confusion matrix</figcaption>") || strings.Contains(page, "by class</figcaption>") || strings.Count(page, `<th scope="row">top</th>`) < 90 {
+		t.Error("found figures of 101 classes, expected a table")
 	}
 }

@@ -48,7 +48,8 @@ type Examination struct {
 	Pictures    *data.Images // the test examples, where they are pictures; nil otherwise
 }
 
-// Evaluate measures the model that a run has written. It changes nothing in the run's folder.
+// Evaluate measures the model that a run has written. It changes nothing in the run's folder. Features
+// of its pictures are kept beside the runs, as in training, unless Options names another folder.
 func Evaluate(dir string, o Options) (Score, error) {
 	t, err := openTested(dir, o)
 	if err != nil {
@@ -94,6 +95,7 @@ type tested struct {
 // openTested reads everything that an evaluation needs. The pool of what it returns has to be
 // closed.
 func openTested(dir string, o Options) (*tested, error) {
+	o.RunsDir = cmp.Or(o.RunsDir, runsAround(dir))
 	c, err := folder.ReadConfig(dir)
 	if err != nil {
 		return nil, err
@@ -127,6 +129,15 @@ func openTested(dir string, o Options) (*tested, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// runsAround is the folder of runs that a run or a trial of a sweep lies in.
+func runsAround(dir string) string {
+	parent := filepath.Dir(filepath.Clean(dir))
+	if folder.HoldsAny(parent, folder.Sweep) {
+		return filepath.Dir(parent)
+	}
+	return parent
 }
 
 // compile makes the evaluator of a model, for examples from which the mean of the run is taken off.

@@ -144,3 +144,19 @@ func TestEvaluationUsesTheTestPictures(t *testing.T) {
 		t.Errorf("found accuracy %v at the end and %v of %d pictures later, expected at most 0.2 of 90 where every label is another", r.TestAccuracy, score.TestAccuracy, score.TestExamples)
 	}
 }
+
+// A trial of a sweep is evaluated among the runs that its sweep lies among, whose features it shares.
+func TestRunsAround(t *testing.T) {
+	runs := t.TempDir()
+	sweep := filepath.Join(runs, "s")
+	if err := os.Mkdir(sweep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if found := runsAround(filepath.Join(sweep, "a") + "/"); found != sweep {
+		t.Errorf("found %s, expected %s", found, sweep)
+	}
+	tiny.Write(t, filepath.Join(sweep, folder.Sweep), "{}")
+	if found := runsAround(filepath.Join(sweep, "a")); found != runs {
+		t.Errorf("found %s for a trial, expected %s", found, runs)
+	}
+}

@@ -137,7 +137,7 @@ func (r *Run) readStatement() error {
 
 // examine predicts the test examples. Where that cannot be done the rest is as good as it was.
 func (r *Run) examine(q Request) {
-	e, err := train.Examine(r.Dir, train.Options{DataDir: q.DataDir, DataFolder: q.DataFolder, RunsDir: filepath.Dir(filepath.Clean(r.Dir))})
+	e, err := train.Examine(r.Dir, train.Options{DataDir: q.DataDir, DataFolder: q.DataFolder})
 	switch {
 	case errors.Is(err, data.ErrMissing):
 		r.Unexamined = fmt.Sprintf("the test examples are not where the run found them (%v); say where they are now by --data-dir or --data-folder", err)

@@ -39,3 +39,18 @@ func epsilon(value float64) string { return accountant.RoundUp(value, 3) }
 
 // short is a number with at most four digits that count.
 func short(value float64) string { return strconv.FormatFloat(value, 'g', 4, 64) }
+
+// mostPoints is how many points of one line a figure and its table have.
+const mostPoints = 100
+
+// thinned are at most mostPoints of all, evenly, the last one among them.
+func thinned[Point any](all []Point) []Point {
+	if len(all) <= mostPoints {
+		return all
+	}
+	some := make([]Point, mostPoints)
+	for i := range some {
+		some[i] = all[(i+1)*len(all)/mostPoints-1]
+	}
+	return some
+}

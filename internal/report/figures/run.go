@@ -49,7 +49,7 @@ func overSteps(f Figure, c chart.Chart, curves []curve, x, y func(float64) strin
 	f.Table.Heading = []string{"run", c.X, c.Y}
 	for _, one := range curves {
 		line := chart.Line{Name: one.name, Style: chart.Marked}
-		for _, m := range one.run.Metrics {
+		for _, m := range thinned(one.run.Metrics) {
 			if px, py, ok := one.place(m); ok {
 				line.Points = append(line.Points, chart.Point{X: px, Y: py})
 				f.Table.Rows = append(f.Table.Rows, []string{one.name, x(px), y(py)})
@@ -63,9 +63,15 @@ func overSteps(f Figure, c chart.Chart, curves []curve, x, y func(float64) strin
 	if len(f.Table.Rows) == 0 {
 		return nil
 	}
+	if len(curves) > namedLines {
+		f.Note = strings.TrimSpace(f.Note + " There are more lines than there is room for names: the table tells them apart.")
+	}
 	c.Title, f.Drawing = f.Title, c
 	return &f
 }
+
+// namedLines is how many lines have room for their names.
+const namedLines = 11
 
 func whole(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
@@ -156,7 +162,7 @@ func Examination(r *facts.Run) []Figure {
 	}
 	e := r.Examination
 	var all []Figure
-	if len(e.Classes) <= mostRows {
+	if !ManyClasses(e) {
 		all = append(all, byClass(e))
 	}
 	if len(e.Classes) <= mostCells {
@@ -164,6 +170,9 @@ func Examination(r *facts.Run) []Figure {
 	}
 	return all
 }
+
+// ManyClasses says that there are more than a figure has room for.
+func ManyClasses(e *train.Examination) bool { return len(e.Classes) > mostRows }
 
 func byClass(e *train.Examination) Figure {
 	f := Figure{ID: "classes", Title: "Test accuracy by class", Table: ClassTable(e),
@@ -239,19 +248,4 @@ func Diagnostics(r *facts.Run) []Figure {
 		all = append(all, norms)
 	}
 	return all
-}
-
-// mostSteps is how many steps a figure of diagnostics shows.
-const mostSteps = 100
-
-// thinned are at most mostSteps lines, evenly from all, the last one among them.
-func thinned(all []train.Diagnostics) []train.Diagnostics {
-	if len(all) <= mostSteps {
-		return all
-	}
-	some := make([]train.Diagnostics, mostSteps)
-	for i := range some {
-		some[i] = all[(i+1)*len(all)/mostSteps-1]
-	}
-	return some
 }
