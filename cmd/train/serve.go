@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"dpsgd/cmd/train/internal/shell"
@@ -29,7 +28,11 @@ func followed(a *shell.App, address string, work func(*follow.Page) error) error
 		return shell.AsUsage(fmt.Errorf("--serve: %w", err))
 	}
 	fmt.Fprintf(a.Err, "train: live view at %s\n", page.URL())
-	return errors.Join(work(page), page.Close())
+	err = work(page)
+	if problem := page.Close(); problem != nil {
+		a.Warn(fmt.Sprintf("the live view ended early: %v", problem)) // the work is done all the same
+	}
+	return err
 }
 
 // runOn is a watcher of a run that shows it on the page, too, if there is one.

@@ -91,6 +91,9 @@ func (p *Page) sayFarewell() {
 	last := *p.latest.Load()
 	last.phase = closed
 	p.latest.Store(&last)
+	if p.streams.Load() == 0 {
+		return
+	}
 	p.publish(true)
 	for begun := time.Now(); p.streams.Load() > 0 && time.Since(begun) < patience; {
 		time.Sleep(10 * time.Millisecond)
