@@ -284,9 +284,13 @@ func TestDrawingIsRare(t *testing.T) {
 	if _, err := p.draw(false); err != nil || string(p.drawn.page) == before {
 		t.Errorf("found the same page when it was time (error %v)", err)
 	}
-	took := time.Since(start)
-	if rest := p.drawn.next.Sub(start); rest < drawing*took/2 {
-		t.Errorf("found %v of rest after %v of drawing, expected two hundred times that", rest, took)
+	if rest := p.drawn.next.Sub(start); rest < drawing*p.drawn.cost {
+		t.Errorf("found %v of rest where drawing costs %v, expected two hundred times that", rest, p.drawn.cost)
+	}
+	for _, test := range [][3]time.Duration{{0, 7, 7}, {10, 70, 15}, {10, 12, 12}, {10, 4, 4}} {
+		if found := cost(test[0], test[1]); found != test[2] {
+			t.Errorf("found a cost of %d after %d and %d, expected %d", found, test[0], test[1], test[2])
+		}
 	}
 }
 

@@ -147,7 +147,18 @@ type drawn struct {
 	mu    sync.Mutex
 	page  []byte
 	event []byte
-	next  time.Time // from when on it may be drawn again
+	cost  time.Duration // of drawing it
+	next  time.Time     // from when on it may be drawn again
+}
+
+// cost is what drawing costs the processor, by what it took before and now. Beside a trainer, most of
+// the time is often spent waiting for a processor: the least of late counts, which grows with the
+// page.
+func cost(before, took time.Duration) time.Duration {
+	if before == 0 {
+		return took
+	}
+	return min(took, before*3/2)
 }
 
 // draw draws the report anew if there is something new and it is time to. It returns the event that
@@ -178,17 +189,19 @@ func (p *Page) draw(now bool) ([]byte, error) {
 		return d.event, err
 	}
 	d.event = event("report", string(content))
-	d.next = time.Now().Add(drawing * time.Since(start))
+	d.cost = cost(d.cost, time.Since(start))
+	d.next = time.Now().Add(drawing * d.cost)
 	return d.event, nil
 }
 
-// read reads what the files of the job say so far, and nothing that is private.
+// read reads what the files of the job say so far, and nothing that is private. What was spent the
+// trainer has said: to ask again takes longer than all the rest.
 func (p *Page) read() (*report.Report, error) {
-	dir := p.latest.Load().dir
-	if dir == "" {
+	m := p.latest.Load()
+	if m.dir == "" {
 		return &report.Report{Title: "A job that begins", Version: p.version}, nil
 	}
-	return report.Read(context.Background(), []string{dir}, facts.Request{}, p.version)
+	return report.Read(context.Background(), []string{m.dir}, facts.Request{Spent: m.spent()}, p.version)
 }
 
 // page answers with the whole page.

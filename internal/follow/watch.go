@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
@@ -130,6 +131,18 @@ func (p *Page) set(m moment, news bool) {
 	if news {
 		p.stale.Store(true)
 	}
+}
+
+// spent is what a run has spent by now; nil where it has not said.
+func (m moment) spent() *account.Answer {
+	switch {
+	case m.result != nil:
+		return &m.result.Answer
+	case m.trials == nil && m.progress.Step > 0:
+		answer := m.progress.Spent.Answer()
+		return &answer
+	}
+	return nil
 }
 
 // state is a moment in words, as pages are told. It holds nothing that is not public: no times and

@@ -26,9 +26,10 @@ type Request struct {
 	DataDir    string // of data sets with a name; data.DefaultDir when empty
 	DataFolder string // of data of one's own that has moved; the configured folder when empty
 
-	Curves  bool // ε over steps by every accountant: takes seconds
-	Times   bool // the parts of a step, measured now on random numbers
-	Private bool // private diagnostics: what is made of them is NOT private
+	Spent   *account.Answer // what the run has spent, where the caller knows; nil asks its accountant
+	Curves  bool            // ε over steps by every accountant: takes seconds
+	Times   bool            // the parts of a step, measured now on random numbers
+	Private bool            // private diagnostics: what is made of them is NOT private
 }
 
 // Run is what the folder of a run says, as far as the run has come.
@@ -64,7 +65,7 @@ func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
 	if r.Metrics, err = train.ReadMetrics(dir); err != nil {
 		return nil, err
 	}
-	if err := r.readLedger(ctx, q.Curves); err != nil {
+	if err := r.readLedger(ctx, q); err != nil {
 		return nil, err
 	}
 	if err := r.readStatement(); err != nil {
@@ -93,7 +94,7 @@ const timesTaken = 2 * time.Second
 const curvePoints = 25
 
 // readLedger asks what the run has cost.
-func (r *Run) readLedger(ctx context.Context, curves bool) error {
+func (r *Run) readLedger(ctx context.Context, q Request) error {
 	releases, err := questions.ReadReleases(r.Dir)
 	if err != nil {
 		return err
@@ -102,12 +103,16 @@ func (r *Run) readLedger(ctx context.Context, curves bool) error {
 	if r.Releases = releases.Ledger.Count(); r.Releases == 0 {
 		return nil
 	}
-	spent, err := account.SpentBy(releases.Accountant, releases.Ledger, releases.Delta)
-	if err != nil {
-		return err
+	if q.Spent != nil {
+		r.Spent = *q.Spent
+	} else {
+		spent, err := account.SpentBy(releases.Accountant, releases.Ledger, releases.Delta)
+		if err != nil {
+			return err
+		}
+		r.Spent = spent.Answer()
 	}
-	r.Spent = spent.Answer()
-	if !curves {
+	if !q.Curves {
 		return nil
 	}
 	r.Curves, err = questions.Compare(ctx, releases.Question(questions.Epsilon), curvePoints)
