@@ -287,9 +287,13 @@ func TestDrawingIsRare(t *testing.T) {
 	if rest := p.drawn.next.Sub(start); rest < drawing*p.drawn.cost {
 		t.Errorf("found %v of rest where drawing costs %v, expected two hundred times that", rest, p.drawn.cost)
 	}
-	for _, test := range [][3]time.Duration{{0, 7, 7}, {10, 70, 15}, {10, 12, 12}, {10, 4, 4}} {
-		if found := cost(test[0], test[1]); found != test[2] {
-			t.Errorf("found a cost of %d after %d and %d, expected %d", found, test[0], test[1], test[2])
+	for _, test := range [][3]time.Duration{{0, 900, 0}, {10, 70, 15}, {10, 12, 12}, {10, 4, 4}} {
+		before, took, want := test[0]*time.Millisecond, test[1]*time.Millisecond, test[2]*time.Millisecond
+		if test[0] == 0 {
+			want = usualCost * 3 / 2
+		}
+		if found := cost(before, took); found != want {
+			t.Errorf("found a cost of %v after %v and %v, expected %v", found, before, took, want)
 		}
 	}
 }

@@ -151,14 +151,14 @@ type drawn struct {
 	next  time.Time     // from when on it may be drawn again
 }
 
+// usualCost is what drawing costs a page of a few figures.
+const usualCost = 5 * time.Millisecond
+
 // cost is what drawing costs the processor, by what it took before and now. Beside a trainer, most of
-// the time is often spent waiting for a processor: the least of late counts, which grows with the
-// page.
+// the time is often spent waiting for a processor, and the first time on what is done once: so the
+// least of late counts, which grows with the page.
 func cost(before, took time.Duration) time.Duration {
-	if before == 0 {
-		return took
-	}
-	return min(took, before*3/2)
+	return min(took, max(before, usualCost)*3/2)
 }
 
 // draw draws the report anew if there is something new and it is time to. It returns the event that
