@@ -25,7 +25,7 @@ type reported struct {
 
 func reportCommand(a *shell.App) *cobra.Command {
 	var out, plots string
-	request := facts.Request{Predict: true, Curves: true}
+	request := facts.Request{Predict: true, Accountants: true}
 	c := &cobra.Command{
 		Use:   "report RUN|SWEEP…",
 		Short: "Make a page of curves, tables and the privacy statement, as one HTML file",

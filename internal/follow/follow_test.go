@@ -163,7 +163,7 @@ func TestFollowASweep(t *testing.T) {
 	if !trial {
 		t.Errorf("found no word of the second trial in %+v", all)
 	}
-	if html := <-report; !strings.Contains(html, "Sweep s") || !strings.Contains(html, "4 of 4 trials") {
+	if html := <-report; !strings.Contains(html, "Sweep s") || !strings.Contains(html, "4 of 4 trials") || !strings.Contains(html, "12 releases together are") {
 		t.Error("found no results in the last report")
 	}
 }

@@ -201,7 +201,8 @@ func (p *Page) read() (*report.Report, error) {
 	if m.dir == "" {
 		return &report.Report{Title: "A job that begins", Version: p.version}, nil
 	}
-	return report.Read(context.Background(), []string{m.dir}, facts.Request{Spent: m.spent()}, p.version)
+	q := facts.Request{Spent: m.spent(), Accountants: m.trials != nil && m.phase >= finished}
+	return report.Read(context.Background(), []string{m.dir}, q, p.version)
 }
 
 // page answers with the whole page.

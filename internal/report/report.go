@@ -36,7 +36,7 @@ func Read(ctx context.Context, dirs []string, q facts.Request, version string) (
 			return nil, err
 		}
 		if facts.IsSweep(dir) {
-			s, err := facts.ReadSweep(dir)
+			s, err := facts.ReadSweep(dir, q)
 			if err != nil {
 				return nil, err
 			}

@@ -36,7 +36,7 @@ func read(t *testing.T, q facts.Request, dirs ...string) *Report {
 func examined(t *testing.T, o train.Options, overrides ...string) *facts.Run {
 	t.Helper()
 	run := tinyrun.Train(t, o, overrides...)
-	r := read(t, facts.Request{Curves: true}, run.Run).Runs[0]
+	r := read(t, facts.Request{Accountants: true}, run.Run).Runs[0]
 	e, err := train.Examine(run.Run, o)
 	if err != nil {
 		t.Fatal(err)
@@ -158,12 +158,12 @@ func TestPrivateDiagnosticsStayOut(t *testing.T) {
 	if err != nil || len(lines) == 0 {
 		t.Fatalf("found %d lines, error %v", len(lines), err)
 	}
-	public := read(t, facts.Request{Curves: true}, run.Run)
+	public := read(t, facts.Request{Accountants: true}, run.Run)
 	private := read(t, facts.Request{Private: true}, run.Run)
 	if err := os.Remove(filepath.Join(run.Run, folder.Diagnostics)); err != nil {
 		t.Fatal(err)
 	}
-	if html(t, public) != html(t, read(t, facts.Request{Curves: true}, run.Run)) {
+	if html(t, public) != html(t, read(t, facts.Request{Accountants: true}, run.Run)) {
 		t.Error("found another report than without the file of private diagnostics")
 	}
 	for _, want := range []string{"<strong>NOT private.</strong>", "Clipped fraction over steps", "Norms of per-example gradients over steps", strconv.FormatFloat(lines[0].NormQuantiles[2], 'g', 4, 64)} {

@@ -22,7 +22,7 @@ import (
 func TestReadRun(t *testing.T) {
 	result := tinyrun.Train(t, tinyrun.Options(t), "training.evaluate_every=4")
 	before := tiny.Snapshot(t, filepath.Dir(result.Run))
-	r, err := facts.ReadRun(context.Background(), result.Run, facts.Request{Curves: true, Private: true})
+	r, err := facts.ReadRun(context.Background(), result.Run, facts.Request{Accountants: true, Private: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestReadSweep(t *testing.T) {
 	if !facts.IsSweep(result.Sweep) || facts.IsSweep(o.RunsDir) {
 		t.Error("found another answer to what is a sweep")
 	}
-	found, err := facts.ReadSweep(result.Sweep)
+	found, err := facts.ReadSweep(result.Sweep, facts.Request{Accountants: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestReadSweep(t *testing.T) {
 	if err := os.Remove(filepath.Join(result.Sweep, folder.Rows)); err != nil {
 		t.Fatal(err)
 	}
-	if found, err = facts.ReadSweep(result.Sweep); err != nil || found.Trials != 4 || len(found.Rows) != 0 || found.Releases != 12 {
+	if found, err = facts.ReadSweep(result.Sweep, facts.Request{Accountants: true}); err != nil || found.Trials != 4 || len(found.Rows) != 0 || found.Releases != 12 {
 		t.Errorf("found %+v, error %v, expected no row and all releases", found, err)
 	}
 }
@@ -81,14 +81,14 @@ func TestReadSweepRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"../../etc", "/etc", "a/b", "", "."} {
 		tiny.Write(t, filepath.Join(dir, folder.Sweep), `{"trials":[{"name":"`+name+`"}]}`)
-		if _, err := facts.ReadSweep(dir); !errors.Is(err, checkpoints.ErrCorrupt) && name != "." {
+		if _, err := facts.ReadSweep(dir, facts.Request{}); !errors.Is(err, checkpoints.ErrCorrupt) && name != "." {
 			t.Errorf("%q: found error %v", name, err)
 		}
 	}
 	tiny.Write(t, filepath.Join(dir, folder.Sweep), `{"trials":[{"name":"a"}]}`)
 	for _, line := range []string{"no", `{"epsilon":1}`, `[]`, `{"trial":1}`} {
 		tiny.Write(t, filepath.Join(dir, folder.Rows), line+"\n")
-		if _, err := facts.ReadSweep(dir); !errors.Is(err, checkpoints.ErrCorrupt) {
+		if _, err := facts.ReadSweep(dir, facts.Request{}); !errors.Is(err, checkpoints.ErrCorrupt) {
 			t.Errorf("%s: found error %v", line, err)
 		}
 	}

@@ -26,10 +26,10 @@ type Request struct {
 	DataDir    string // of data sets with a name; data.DefaultDir when empty
 	DataFolder string // of data of one's own that has moved; the configured folder when empty
 
-	Spent   *account.Answer // what the run has spent, where the caller knows; nil asks its accountant
-	Curves  bool            // ε over steps by every accountant: takes seconds
-	Times   bool            // the parts of a step, measured now on random numbers
-	Private bool            // private diagnostics: what is made of them is NOT private
+	Spent       *account.Answer // what the run has spent, where the caller knows; nil asks its accountant
+	Accountants bool            // ε over steps by every accountant, and of all trials of a sweep together: takes seconds
+	Times       bool            // the parts of a step, measured now on random numbers
+	Private     bool            // private diagnostics: what is made of them is NOT private
 }
 
 // Run is what the folder of a run says, as far as the run has come.
@@ -112,7 +112,7 @@ func (r *Run) readLedger(ctx context.Context, q Request) error {
 		}
 		r.Spent = spent.Answer()
 	}
-	if !q.Curves {
+	if !q.Accountants {
 		return nil
 	}
 	r.Curves, err = questions.Compare(ctx, releases.Question(questions.Epsilon), curvePoints)

@@ -60,7 +60,7 @@ func (r Row) Value(key string) string {
 }
 
 // ReadSweep reads the folder of a sweep, which may be at work.
-func ReadSweep(dir string) (*Sweep, error) {
+func ReadSweep(dir string, q Request) (*Sweep, error) {
 	s := &Sweep{Dir: dir, Name: folder.Name(dir)}
 	trials, err := readTrials(dir)
 	if err != nil {
@@ -75,7 +75,10 @@ func ReadSweep(dir string) (*Sweep, error) {
 		return nil, err
 	}
 	s.Keys = keysThatDiffer(s.Rows)
-	s.compose(trials)
+	s.Uncomposed = "nobody has asked yet; the sweep says so at its end"
+	if q.Accountants {
+		s.compose(trials)
+	}
 	if note, err := os.ReadFile(filepath.Join(dir, folder.Report)); err == nil {
 		s.Note = string(note)
 	}
@@ -206,5 +209,7 @@ func (s *Sweep) compose(trials []string) {
 		s.Uncomposed = err.Error()
 	case len(members) == 0:
 		s.Uncomposed = "no trial has released anything yet"
+	default:
+		s.Uncomposed = ""
 	}
 }
