@@ -100,7 +100,7 @@ func openTested(dir string, o Options) (*tested, error) {
 	if err != nil {
 		return nil, err
 	}
-	tensors, mean, err := readModel(dir, c)
+	tensors, mean, err := ReadModel(dir, c)
 	if err != nil {
 		return nil, err
 	}
@@ -182,9 +182,9 @@ func probability(logits []float32, class int) float64 {
 	return 1 / sum
 }
 
-// readModel reads the weights that a run has written at its end, and the mean of features, nil where
-// there is none.
-func readModel(dir string, c *configs.Config) (tensors []model.Tensor, mean []float32, err error) {
+// ReadModel reads the weights that a run has written at its end, and the mean of features, nil where
+// there is none. It holds the file against the sum in the run's statement.
+func ReadModel(dir string, c *configs.Config) (tensors []model.Tensor, mean []float32, err error) {
 	read, about, err := safetensors.Read(filepath.Join(dir, folder.Model))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%w with a model: %s holds no %s, expected a run that has ended; go on with it by `train resume %s`", folder.ErrNoRun, dir, folder.Model, folder.Argument(dir))
