@@ -168,6 +168,25 @@ func TestFollowASweep(t *testing.T) {
 	}
 }
 
+// Several trials at a time count with the share of their steps that is made.
+func TestTrialsSideBySide(t *testing.T) {
+	p := listen(t)
+	w := p.Sweep(publishing{p}).(*sweepWatcher)
+	now := func() state { return p.latest.Load().state() }
+	w.SweepStarted(sweep.Overview{Dir: t.TempDir(), Trials: 4, Finished: 1})
+	w.TrialStarted(sweep.TrialOverview{Name: "a", Steps: 10})
+	w.TrialStarted(sweep.TrialOverview{Name: "b", Steps: 10, ResumedAt: 5})
+	w.stepped("a", train.Progress{Step: 5, Steps: 10})
+	if s := now(); s.Done != 0.5 || s.Numbers != "1 of 4 trials have a result · at work on a and b" {
+		t.Errorf("found %+v, expected one trial and two halves of four", s)
+	}
+	w.TrialFinished(sweep.Row{Trial: "a"})
+	w.stepped("b", train.Progress{Step: 6, Steps: 10})
+	if s := now(); s.Done != 0.65 || !strings.HasPrefix(s.Numbers, "2 of 4 trials have a result · at work on b: step 6 of 10") {
+		t.Errorf("found %+v, expected two trials and six tenths of four", s)
+	}
+}
+
 // publishing is a watcher of a sweep that makes the page tell what it knows.
 type publishing struct{ page *Page }
 

@@ -2,6 +2,8 @@ package follow
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/internal/account"
@@ -16,7 +18,7 @@ type moment struct {
 	dir      string // of the run or sweep; "" before it has one
 	phase    phase
 	ending   string         // why the job ended, in its own words; "" where it has not said
-	step     int            // of the run or trial at work
+	step     int            // of the run, or of the trial at work where it is one
 	steps    int            // planned
 	progress train.Progress // zero before the first step of this process
 	result   *train.Result  // of a run that has ended
@@ -36,7 +38,8 @@ const (
 // trials is how far a sweep has come.
 type trials struct {
 	finished, all int
-	name          string // of the trial at work; "" for none
+	names         []string // of those at work
+	done          float64  // of these, as so many finished ones
 }
 
 // Run is a watcher of a run that shows it on the page and tells the next watcher.
@@ -76,52 +79,81 @@ func (p *Page) Sweep(next sweep.Watcher) sweep.Watcher { return &sweepWatcher{Wa
 
 type sweepWatcher struct {
 	sweep.Watcher
-	page   *Page
-	moment moment
-	trials trials
+	page     *Page
+	dir      string
+	finished int
+	all      int
+	current  string         // the trial that steps are of
+	atWork   []trialAtWork  // in the order in which they began
+	progress train.Progress // of the newest step
+}
+
+// trialAtWork is one trial of a sweep with its steps.
+type trialAtWork struct {
+	name        string
+	step, steps int
 }
 
 func (w *sweepWatcher) SweepStarted(o sweep.Overview) {
-	w.trials.finished, w.trials.all = o.Finished, o.Trials
-	w.moment = moment{dir: o.Dir, phase: working}
-	w.show(true)
+	w.dir, w.finished, w.all = o.Dir, o.Finished, o.Trials
+	w.show(working, "", true)
 	w.Watcher.SweepStarted(o)
 }
 
 func (w *sweepWatcher) TrialStarted(o sweep.TrialOverview) {
-	w.trials.name = o.Name
-	w.moment.step, w.moment.steps, w.moment.progress = o.ResumedAt, o.Steps, train.Progress{}
-	w.show(false)
+	w.current, w.progress = o.Name, train.Progress{}
+	w.atWork = append(w.atWork, trialAtWork{o.Name, o.ResumedAt, o.Steps})
+	w.show(working, "", false)
 	w.Watcher.TrialStarted(o)
 }
 
 func (w *sweepWatcher) TrialStepped(s train.Progress) {
-	w.moment.step, w.moment.steps, w.moment.progress = s.Step, s.Steps, s
-	w.show(false)
+	w.stepped(w.current, s)
 	w.Watcher.TrialStepped(s)
 }
 
+func (w *sweepWatcher) stepped(trial string, s train.Progress) {
+	if i := w.index(trial); i >= 0 {
+		w.atWork[i].step = s.Step
+	}
+	w.progress = s
+	w.show(working, "", false)
+}
+
 func (w *sweepWatcher) TrialFinished(r sweep.Row) {
-	w.trials.finished++
-	w.trials.name = ""
-	w.moment.step, w.moment.progress = 0, train.Progress{}
-	w.show(true)
+	if i := w.index(r.Trial); i >= 0 {
+		w.atWork = slices.Delete(w.atWork, i, i+1)
+	}
+	w.finished++
+	w.show(working, "", true)
 	w.Watcher.TrialFinished(r)
 }
 
 func (w *sweepWatcher) SweepFinished(r sweep.Result) {
-	w.moment.phase, w.moment.ending = finished, endings[r.Status]
+	ending := endings[r.Status]
 	if r.Status == train.Done {
-		w.moment.ending = "Done: every trial has a result."
+		ending = "Done: every trial has a result."
 	}
-	w.trials, w.moment.step, w.moment.progress = trials{finished: r.Finished, all: r.Trials}, 0, train.Progress{}
-	w.show(true)
+	w.finished, w.all, w.atWork = r.Finished, r.Trials, nil
+	w.show(finished, ending, true)
 	w.Watcher.SweepFinished(r)
 }
 
-func (w *sweepWatcher) show(news bool) {
-	m, t := w.moment, w.trials
-	m.trials = &t
+func (w *sweepWatcher) index(trial string) int {
+	return slices.IndexFunc(w.atWork, func(t trialAtWork) bool { return t.name == trial })
+}
+
+// show leaves the moment behind.
+func (w *sweepWatcher) show(p phase, ending string, news bool) {
+	t := trials{finished: w.finished, all: w.all}
+	m := moment{dir: w.dir, phase: p, ending: ending, trials: &t}
+	for _, trial := range w.atWork {
+		t.names = append(t.names, trial.name)
+		t.done += share(trial.step, trial.steps)
+	}
+	if len(w.atWork) == 1 {
+		m.step, m.steps, m.progress = w.atWork[0].step, w.atWork[0].steps, w.progress
+	}
 	w.page.set(m, news)
 }
 
@@ -173,11 +205,10 @@ func (m moment) state() state {
 
 // done is the share of the work that is done, in which every trial counts the same.
 func (m moment) done() float64 {
-	here := share(m.step, m.steps)
 	if m.trials == nil {
-		return here
+		return share(m.step, m.steps)
 	}
-	return min(1, (float64(m.trials.finished)+here)/float64(max(1, m.trials.all)))
+	return min(1, (float64(m.trials.finished)+m.trials.done)/float64(max(1, m.trials.all)))
 }
 
 func share(part, whole int) float64 { return float64(part) / float64(max(1, whole)) }
@@ -191,10 +222,16 @@ func (m moment) numbers() string {
 		return fmt.Sprintf("%d steps · ε %s at δ = %g · test accuracy %.2f %%", m.result.Steps, accountant.RoundUp(m.result.Epsilon, 3), m.result.Delta, 100*m.result.TestAccuracy)
 	case m.trials == nil:
 		return m.stepNumbers()
-	case m.trials.name == "":
-		return fmt.Sprintf("%d of %d trials have a result", m.trials.finished, m.trials.all)
 	}
-	return fmt.Sprintf("%d of %d trials have a result · at work on %s: %s", m.trials.finished, m.trials.all, m.trials.name, m.stepNumbers())
+	text := fmt.Sprintf("%d of %d trials have a result", m.trials.finished, m.trials.all)
+	switch names := m.trials.names; len(names) {
+	case 0:
+		return text
+	case 1:
+		return text + " · at work on " + names[0] + ": " + m.stepNumbers()
+	default:
+		return text + " · at work on " + strings.Join(names, " and ")
+	}
 }
 
 func (m moment) stepNumbers() string {
