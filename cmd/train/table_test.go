@@ -1,6 +1,7 @@
 package main
 
 import (
+	"dpsgd/cmd/train/internal/shell"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ func TestOwnTable(t *testing.T) {
 	}
 	set := []string{"own-table", "--set", "privacy.delta=1e-3", "--set", "training.batch_size=40", "--set", "training.steps=30", "--set", "privacy.epsilon=8"}
 	described := succeed(t, append([]string{"describe"}, set...)...)
-	for _, want := range []string{"data      my-table: 200 training examples of 2 columns, 2 classes\n", "0      flatten  2   ", "rows 0.0 MiB\n"} {
+	for _, want := range []string{"data      my-table: 200 training examples of 2 columns, 2 classes\n", "0      flatten  2   ", "rows 1 MiB, "} {
 		if !strings.Contains(described, want) {
 			t.Errorf("describe does not say %q:\n%s", want, described)
 		}
@@ -46,7 +47,7 @@ func TestOwnTable(t *testing.T) {
 	write(t, filepath.Join("my-table", "test.csv"), "age,pay,sick\n40,x,no\n")
 	r := command(append([]string{"run"}, set...)...)
 	want := "data: invalid data: " + filepath.Join("my-table", "test.csv") + `:2:4: column "pay": found text that is not a number, expected a finite decimal number` + "\n"
-	if r.code != exitData || !strings.HasSuffix(r.err, want) {
-		t.Errorf("found exit code %d and %q, expected %d and %q", r.code, r.err, exitData, want)
+	if r.code != shell.ExitData || !strings.HasSuffix(r.err, want) {
+		t.Errorf("found exit code %d and %q, expected %d and %q", r.code, r.err, shell.ExitData, want)
 	}
 }

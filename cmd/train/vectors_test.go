@@ -1,6 +1,7 @@
 package main
 
 import (
+	"dpsgd/cmd/train/internal/shell"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -37,7 +38,7 @@ func TestOwnVectors(t *testing.T) {
 	}
 	set := []string{"own-vectors", "--set", "data.width=8", "--set", "privacy.delta=1e-3", "--set", "training.steps=30", "--set", "privacy.epsilon=8"}
 	described := succeed(t, append([]string{"describe"}, set...)...)
-	for _, want := range []string{"data      my-vectors: 400 training examples of 8 columns, 2 classes\n", "rows 0.0 MiB\n"} {
+	for _, want := range []string{"data      my-vectors: 400 training examples of 8 columns, 2 classes\n", "rows 1 MiB, "} {
 		if !strings.Contains(described, want) {
 			t.Errorf("describe does not say %q:\n%s", want, described)
 		}
@@ -54,8 +55,8 @@ func TestOwnVectors(t *testing.T) {
 	}
 	r := command(append([]string{"run"}, append(set, "--set", "data.width=9")...)...)
 	want := "data: invalid data: " + filepath.Join("my-vectors", "train.npy") + " has vectors of width 8, expected the declared 9\n"
-	if r.code != exitData || !strings.HasSuffix(r.err, want) {
-		t.Errorf("found exit code %d and %q, expected %d and %q", r.code, r.err, exitData, want)
+	if r.code != shell.ExitData || !strings.HasSuffix(r.err, want) {
+		t.Errorf("found exit code %d and %q, expected %d and %q", r.code, r.err, shell.ExitData, want)
 	}
 	if benched := succeed(t, "bench", "--config", "own-vectors", "--seconds", "0.05"); !strings.Contains(benched, "network layers\n") {
 		t.Errorf("bench says:\n%s", benched)
