@@ -9,6 +9,7 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
 )
 
 // The life of a run on the command line: describe, run, epsilon, eval, resume.
@@ -137,7 +138,7 @@ func TestJSON(t *testing.T) {
 
 func TestPresetsAndSchema(t *testing.T) {
 	out := succeed(t, "presets")
-	for _, p := range append(configs.Presets(), configs.Sweeps()...) {
+	for _, p := range append(configs.Presets(), sweeps.Shipped()...) {
 		if !strings.Contains(out, p.Name) || !strings.Contains(out, p.Description) {
 			t.Errorf("presets do not list %s", p.Name)
 		}

@@ -7,7 +7,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
-	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
@@ -28,7 +28,7 @@ under way goes on from its checkpoint with the spend of its ledger.`,
   train sweep configs/sweeps/clip-noise.yaml --json`,
 		Args: shell.Args(1, 1, "one: a sweep file, or the name of a sweep that `train presets` lists"),
 		RunE: func(c *cobra.Command, args []string) error {
-			file, err := configs.LoadSweep(args[0])
+			file, err := sweeps.Load(args[0])
 			if err != nil {
 				return shell.AsUsage(err)
 			}

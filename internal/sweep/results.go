@@ -11,7 +11,7 @@ import (
 	"strconv"
 
 	"dpsgd/checkpoints"
-	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
@@ -20,9 +20,9 @@ import (
 
 // Row is the result of one finished trial. Its ε covers that trial alone.
 type Row struct {
-	Trial        string            `json:"trial"`
-	Settings     []configs.Setting `json:"-"`             // the swept keys
-	TestAccuracy *float64          `json:"test_accuracy"` // nil of a trial that diverged
+	Trial        string           `json:"trial"`
+	Settings     []sweeps.Setting `json:"-"`             // the swept keys
+	TestAccuracy *float64         `json:"test_accuracy"` // nil of a trial that diverged
 	account.Answer
 	Steps   int          `json:"steps"`
 	Seconds float64      `json:"-"`
@@ -33,7 +33,7 @@ type Row struct {
 	LedgerHead    string `json:"ledger_head,omitempty"`
 }
 
-func rowOf(t configs.Trial, r train.Result) Row {
+func rowOf(t sweeps.Trial, r train.Result) Row {
 	row := Row{t.Name, t.Settings, &r.TestAccuracy, r.Answer, r.Steps, r.Seconds, r.Status, r.LedgerEntries, r.LedgerHead}
 	if math.IsNaN(r.TestAccuracy) {
 		row.TestAccuracy = nil
@@ -88,7 +88,7 @@ func (s *sweep) readRows() (map[string]Row, error) {
 	err := folder.ReadRows(s.dir, func(line []byte) bool {
 		var row Row
 		err := json.Unmarshal(line, &row)
-		i := slices.IndexFunc(s.trials, func(t configs.Trial) bool { return t.Name == row.Trial })
+		i := slices.IndexFunc(s.trials, func(t sweeps.Trial) bool { return t.Name == row.Trial })
 		if err != nil || i < 0 {
 			return false
 		}

@@ -12,6 +12,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
 	"dpsgd/data"
 	"dpsgd/internal/memory"
 	"dpsgd/internal/setup"
@@ -67,7 +68,7 @@ type Result struct {
 // sweep is one at work.
 type sweep struct {
 	dir     string
-	trials  []configs.Trial
+	trials  []sweeps.Trial
 	options Options
 	watcher Watcher
 	rows    map[string]Row // finished trials by name
@@ -83,8 +84,8 @@ type sweep struct {
 // the sweep's folder. A trial with a result is never repeated; one that was under way goes on from
 // its checkpoint with the spend of its ledger. When ctx is done, the trial's current step is
 // finished and saved, and the status is [train.Interrupted].
-func Run(ctx context.Context, file *configs.Sweep, o Options) (Result, error) {
-	trials, err := file.Trials()
+func Run(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error) {
+	trials, err := file.Trials(sweeps.Draw{})
 	if err != nil {
 		return Result{}, err
 	}
@@ -196,7 +197,7 @@ func (s *sweep) run(ctx context.Context) (train.Status, error) {
 }
 
 // trial trains one, from the beginning or from where it was stopped.
-func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (Row, error) {
+func (s *sweep) trial(ctx context.Context, i int, t sweeps.Trial) (Row, error) {
 	source, err := s.data(t.Config)
 	if err != nil {
 		return Row{}, err
@@ -218,7 +219,7 @@ func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (Row, error) 
 }
 
 // openTrial goes on with a trial that was started, or starts it.
-func (s *sweep) openTrial(t configs.Trial, o train.Options) (*train.Run, error) {
+func (s *sweep) openTrial(t sweeps.Trial, o train.Options) (*train.Run, error) {
 	dir := filepath.Join(s.dir, t.Name)
 	if s.started[t.Name] {
 		return train.Open(dir, o)

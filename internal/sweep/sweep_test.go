@@ -15,7 +15,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
-	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
@@ -37,11 +37,11 @@ seeds: [1, 2]
 `
 
 // sweepOf parses a sweep whose base is the tiny configuration.
-func sweepOf(t testing.TB, base, sweep string) *configs.Sweep {
+func sweepOf(t testing.TB, base, sweep string) *sweeps.Sweep {
 	t.Helper()
 	dir := t.TempDir()
 	tiny.Write(t, filepath.Join(dir, "base.yaml"), base)
-	s, err := configs.ParseSweep(filepath.Join(dir, "sweep.yaml"), []byte(sweep))
+	s, err := sweeps.Parse(filepath.Join(dir, "sweep.yaml"), []byte(sweep))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func sweepOptions(t testing.TB) Options {
 	return Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Source: tiny.Source(t, tiny.Examples)}
 }
 
-func runSweep(t testing.TB, s *configs.Sweep, o Options) Result {
+func runSweep(t testing.TB, s *sweeps.Sweep, o Options) Result {
 	t.Helper()
 	r, err := Run(context.Background(), s, o)
 	if err != nil {
@@ -92,7 +92,7 @@ func (h sweepHooks) TrialStepped(p train.Progress) {
 
 // killSweep drops a sweep when trial number has made so many steps, as kill -9 would; 0 is when it
 // has begun.
-func killSweep(t testing.TB, s *configs.Sweep, o Options, number, steps int) {
+func killSweep(t testing.TB, s *sweeps.Sweep, o Options, number, steps int) {
 	t.Helper()
 	type killed struct{}
 	trial := 0
@@ -274,7 +274,7 @@ func TestKilledSweepGoesOn(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, tinySweep), sweepOptions(t)
 	killSweep(t, s, o, 3, 8)
 	dir := filepath.Join(o.RunsDir, "sweep")
-	trials, err := s.Trials()
+	trials, err := s.Trials(sweeps.Draw{})
 	if err != nil {
 		t.Fatal(err)
 	}
