@@ -13,7 +13,6 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/account"
-	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/train"
 )
@@ -31,10 +30,20 @@ type Row struct {
 	// Of the trial's ledger at its end: rows of the first version have neither.
 	LedgerEntries int    `json:"ledger_entries,omitempty"`
 	LedgerHead    string `json:"ledger_head,omitempty"`
+
+	// TargetEpsilon is what the configuration would cost that a smaller trial stands for, at the same
+	// δ; nil where a trial is its own.
+	TargetEpsilon *float64 `json:"target_epsilon,omitempty"`
 }
 
-func rowOf(t sweeps.Trial, r train.Result) Row {
-	row := Row{t.Name, t.Settings, &r.TestAccuracy, r.Answer, r.Steps, r.Seconds, r.Status, r.LedgerEntries, r.LedgerHead}
+func rowOf(t sweeps.Trial, p planned, r train.Result) Row {
+	row := Row{
+		Trial: t.Name, Settings: t.Settings, TestAccuracy: &r.TestAccuracy, Answer: r.Answer, Steps: r.Steps, Seconds: r.Seconds,
+		Status: r.Status, LedgerEntries: r.LedgerEntries, LedgerHead: r.LedgerHead,
+	}
+	if p.target != nil {
+		row.TargetEpsilon = &p.target.Epsilon
+	}
 	if math.IsNaN(r.TestAccuracy) {
 		row.TestAccuracy = nil
 	}
@@ -155,22 +164,4 @@ func csvOf(rows []Row) ([]byte, error) {
 // besideRDP says whether a row has an accountant beside RDP.
 func besideRDP(rows []Row) bool {
 	return slices.ContainsFunc(rows, func(r Row) bool { return r.EpsilonRDP != nil })
-}
-
-// Composed is what all trials of a sweep cost together: the guarantee for somebody who looks at all
-// of them, and so also for publishing the one that looks best. (Papernot and Steinke,
-// arXiv:2110.03620, section 1, on why the ε of the best one alone would be wrong.)
-type Composed struct {
-	account.Answer
-	Releases int `json:"releases"`
-}
-
-// Compose accounts for the releases of all trials, finished or not, at the least of their deltas.
-func (s *sweep) compose() (*Composed, error) {
-	members, err := s.inspect()
-	if err != nil || len(members) == 0 {
-		return nil, err
-	}
-	spent, releases, err := books.Compose(members)
-	return &Composed{spent.Answer(), releases}, err
 }

@@ -84,7 +84,7 @@ func (h sweepHooks) TrialStarted(o TrialOverview) {
 	}
 }
 
-func (h sweepHooks) TrialStepped(p train.Progress) {
+func (h sweepHooks) TrialStepped(_ TrialOverview, p train.Progress) {
 	if h.stepped != nil {
 		h.stepped(p)
 	}
