@@ -86,8 +86,9 @@ type sweep struct {
 	mu   sync.Mutex     // guards rows, and calls of the watcher
 	rows map[string]Row // finished trials by name
 
-	beginning  sync.Mutex // held while a trial reads data and begins
-	source     *data.Split
+	computing  sync.Mutex  // held while features are
+	reading    sync.Mutex  // guards the two below
+	source     *data.Split // that was read last
 	sourceSpec string
 }
 

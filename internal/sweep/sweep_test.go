@@ -74,8 +74,15 @@ func costOf(dir string) (questions.Cost, error) {
 // sweepHooks is a Watcher made of functions.
 type sweepHooks struct {
 	silent
-	started func(TrialOverview)
-	stepped func(train.Progress)
+	started  func(TrialOverview)
+	stepped  func(train.Progress)
+	finished func(Row)
+}
+
+func (h sweepHooks) TrialFinished(r Row) {
+	if h.finished != nil {
+		h.finished(r)
+	}
 }
 
 func (h sweepHooks) TrialStarted(o TrialOverview) {
@@ -87,6 +94,21 @@ func (h sweepHooks) TrialStarted(o TrialOverview) {
 func (h sweepHooks) TrialStepped(_ TrialOverview, p train.Progress) {
 	if h.stepped != nil {
 		h.stepped(p)
+	}
+}
+
+// interruptSweep stops a sweep after so many steps of all trials together.
+func interruptSweep(t testing.TB, s *sweeps.Sweep, o Options, steps int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o.Watcher = sweepHooks{stepped: func(train.Progress) {
+		if steps--; steps == 0 {
+			cancel()
+		}
+	}}
+	if r, err := Run(ctx, s, o); err != nil || r.Status != train.Interrupted {
+		t.Fatalf("found %+v (%v)", r, err)
 	}
 }
 
