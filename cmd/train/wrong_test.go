@@ -103,6 +103,8 @@ func TestWrongInputs(t *testing.T) {
 		{"unknown relation", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--relation", "swap"), shell.ExitUsage, "found --relation swap, expected add-or-remove-one, replace-one or zero-out"},
 		{"empty group", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--group-size", "0"), shell.ExitUsage, "found --group-size 0, expected at least 1"},
 		{"too large to run", []string{"run", "--set", "performance.max_memory=1MiB"}, shell.ExitUsage, "too little memory: the configuration needs about "},
+		{"too large to sweep", []string{"sweep", bad("sweep.yaml", "name: large\nbase: digits\nset: {performance.max_memory: 1MiB}\ngrid: {privacy.clip_norm: [0.1, 1]}\n")}, shell.ExitUsage, "too little memory: the configuration needs about "},
+		{"too large to measure", []string{"bench", "--config", bad("large.yaml", "data: {name: digits}\nmodel: {name: mlp128}\nprivacy: {epsilon: 1, delta: 1.0e-5}\nperformance: {max_memory: 1MiB}\n")}, shell.ExitUsage, "too little memory: the configuration needs about "},
 		{"too large to describe", []string{"describe", "--set", "performance.max_memory=1MiB"}, shell.ExitUsage, "expected at most the 1 MiB of performance.max_memory; "},
 		{"groups that would take hours", question("--sampling-probability", "0.1", "--steps", "1000", "--delta", "1e-5", "--group-size", "1000000"), shell.ExitUsage, "found a group of 1000000 records in Poisson samples, expected at most 1000"},
 		{"groups that nobody can analyse", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--group-size", "2", "--relation", "replace-one"), shell.ExitUsage, "accountant: "},
