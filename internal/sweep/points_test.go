@@ -98,7 +98,7 @@ func TestTableOfPoints(t *testing.T) {
 		}
 	}
 	report := tiny.Read(t, filepath.Join(r.Sweep, folder.Report))
-	if marked != 1 || !strings.Contains(report, "## Trials\n") || strings.Count(report, "| done |") != 8 || !strings.Contains(report, "Best mean over the seeds: "+r.Best) {
+	if marked != 1 || !strings.Contains(report, "## Trials\n") || strings.Count(report, "| done |") != 8 || !strings.Contains(report, "Best is by the mean over the seeds") {
 		t.Errorf("%d lines are marked, and the report is\n%s", marked, report)
 	}
 	unfinished := Result{Rows: r.Rows[:1], Points: r.Points}

@@ -141,12 +141,12 @@ func (r Result) noteOnBest() []string {
 			alike++
 		}
 	}
-	lines := []string{
-		fmt.Sprintf("Best mean over the seeds: %s. ± is its 95 %% interval (Student's t).", r.Best),
-		fmt.Sprintf("≈ marks what a paired t-test on the same seeds does not tell from it at 5 %%: %d.", alike),
+	return []string{
+		"Best is by the mean over the seeds; ± is the 95 % interval of a mean (Student's",
+		fmt.Sprintf("t). ≈ marks what a paired t-test on the same seeds does not tell from it: %d.", alike),
 		"The best of many means looks better than it is: measure it again to quote it.",
+		"",
 	}
-	return append(lines, "")
 }
 
 // noteOnCost says what the epsilons are of.
@@ -190,7 +190,7 @@ func (r Result) noteOnSelection() []string {
 			fmt.Sprintf("(ε = %s, δ = %g)-private (%s, repeat-and-select): the number of points was",
 				accountant.RoundUp(r.Selected.Epsilon, 3), r.Selected.Delta, r.Selected.Accountant),
 			fmt.Sprintf("drawn (%s), and each point too.", r.Selected.Number),
-			"It covers training examples; the test examples that chose must be public or others.",
+			"It covers training examples; test examples, which chose, must be public or others.",
 		}
 	case r.drawn && r.Selected == nil:
 		return []string{"", "The cost of the best point alone is known when all drawn points are trained."}
@@ -205,9 +205,9 @@ func (r Result) noteOnScale() []string {
 	}
 	return []string{
 		"",
-		fmt.Sprintf("The trials are simulations (tan) with batches and noise smaller by %d: their accuracies", r.Scale),
-		"predict which full configuration is best, at its target ε; their own ε is what they",
-		"released, and counts where the data are private.",
+		fmt.Sprintf("The trials are simulations (tan): batches and noise are smaller by %d. Their", r.Scale),
+		"accuracies predict which full configuration is best, at its target ε. Their own ε",
+		"is of what they released, and counts where the data are private.",
 	}
 }
 
