@@ -62,10 +62,10 @@ under way goes on from its checkpoint with the spend of its ledger.`,
 // sweepWatcher shows a sweep, with one bar over the steps of all trials that are left.
 type sweepWatcher struct {
 	terminal.Display
-	saves       func() // is told that from now on results are saved
+	saves       func()                 // is told that from now on results are saved
 	trials      map[string]*trialSteps // those under way, by name
 	total, done int                    // steps of all trials that were left at the start
-	stepsHere   int // that this process ran, since
+	stepsHere   int                    // that this process ran, since
 	started     time.Time
 }
 
@@ -107,7 +107,7 @@ func (p *sweepWatcher) TrialStepped(o sweep.TrialOverview, s train.Progress) {
 	steps := s.Step - t.step
 	t.step, p.done, p.stepsHere = s.Step, p.done+steps, p.stepsHere+steps
 	if p.Bars {
-		p.showTrial(o, terminal.Duration(float64(p.total-p.done)*time.Since(p.started).Seconds()/float64(max(1, p.stepsHere))) + "  ")
+		p.showTrial(o, terminal.Duration(float64(p.total-p.done)*time.Since(p.started).Seconds()/float64(max(1, p.stepsHere)))+"  ")
 	} else if p.Due() {
 		fmt.Fprintf(p.W, "trial %d/%d  step %d/%d  %s  %s left\n", o.Number, o.Trials, s.Step, s.Steps, spend(s, 2), left(s))
 	}

@@ -1,14 +1,15 @@
 package sweep
 
 import (
+	"encoding/json"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
-	"path/filepath"
 )
 
 // measured is a sweep with these accuracies, a row for each point and a column for each seed; NaN is a
@@ -100,6 +101,10 @@ func TestTableOfPoints(t *testing.T) {
 	report := tiny.Read(t, filepath.Join(r.Sweep, folder.Report))
 	if marked != 1 || !strings.Contains(report, "## Trials\n") || strings.Count(report, "| done |") != 8 || !strings.Contains(report, "Best is by the mean over the seeds") {
 		t.Errorf("%d lines are marked, and the report is\n%s", marked, report)
+	}
+	var summary Result
+	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(r.Sweep, folder.Summary))), &summary); err != nil || summary.Sweep != "sweep" || summary.Best != r.Best || len(summary.Points) != 4 || summary.Composed.Epsilon != r.Composed.Epsilon {
+		t.Errorf("the summary is %+v (%v)", summary, err)
 	}
 	unfinished := Result{Rows: r.Rows[:1], Points: r.Points}
 	unfinished.Points[1].Finished = 0

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -209,6 +210,16 @@ func (r Result) noteOnScale() []string {
 		"accuracies predict which full configuration is best, at its target ε. Their own ε",
 		"is of what they released, and counts where the data are private.",
 	}
+}
+
+// writeSummary writes results.json: the result, wherever its folder lies.
+func (s *sweep) writeSummary(r Result) error {
+	r.Sweep = filepath.Base(r.Sweep)
+	summary, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Summary), append(summary, '\n'), folder.FilePerm)
 }
 
 // writeReport writes results.md.

@@ -137,6 +137,7 @@ func csvOf(rows []Row) ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	beside := besideRDP(rows)
+	simulated := slices.ContainsFunc(rows, func(r Row) bool { return r.TargetEpsilon != nil })
 	number := func(v *float64) string {
 		if v == nil {
 			return ""
@@ -151,6 +152,9 @@ func csvOf(rows []Row) ([]byte, error) {
 		header, line = append(header, "test_accuracy", "epsilon"), append(line, number(r.TestAccuracy), number(&r.Epsilon))
 		if beside {
 			header, line = append(header, "epsilon_rdp"), append(line, number(r.EpsilonRDP))
+		}
+		if simulated {
+			header, line = append(header, "target_epsilon"), append(line, number(r.TargetEpsilon))
 		}
 		if i == 0 {
 			w.Write(append(header, "delta", "steps", "status"))

@@ -151,6 +151,9 @@ func (s *sweep) result(status train.Status) (Result, error) {
 	if r.Selected, err = s.selected(); err != nil {
 		return Result{}, err
 	}
+	if err := s.writeSummary(r); err != nil {
+		return Result{}, err
+	}
 	return r, s.writeReport(r)
 }
 

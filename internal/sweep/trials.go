@@ -26,10 +26,13 @@ type queue struct {
 	interrupted bool
 }
 
-// take is the next trial, unless the sweep ends.
-func (q *queue) take(ctx context.Context, trials int) (i int, ok bool) {
+// take is the next trial that is left, unless the sweep ends.
+func (q *queue) take(ctx context.Context, trials int, finished func(i int) bool) (i int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	for q.next < trials && finished(q.next) {
+		q.next++
+	}
 	q.interrupted = q.interrupted || q.next < trials && ctx.Err() != nil
 	if q.err != nil || q.interrupted || q.next == trials {
 		return 0, false
@@ -89,14 +92,11 @@ func (s *sweep) parallel() int {
 // work trains one trial after the other until none is left.
 func (s *sweep) work(ctx context.Context, stop func()) {
 	for {
-		i, ok := s.queue.take(ctx, len(s.trials))
+		i, ok := s.queue.take(ctx, len(s.trials), s.finished)
 		if !ok {
 			return
 		}
 		t := s.trials[i]
-		if s.finished(t.Name) {
-			continue
-		}
 		row, err := s.trial(ctx, i, t)
 		if err == nil && row.Status == train.Interrupted {
 			s.queue.interrupt()
@@ -113,10 +113,10 @@ func (s *sweep) work(ctx context.Context, stop func()) {
 	}
 }
 
-func (s *sweep) finished(trial string) bool {
+func (s *sweep) finished(i int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, ok := s.rows[trial]
+	_, ok := s.rows[s.trials[i].Name]
 	return ok
 }
 
