@@ -21,8 +21,8 @@ func Settables() []Settable {
 	return keys
 }
 
-// SettableAt returns the key with a full path such as privacy.clip_norm. The error says that there is
-// none, and which may have been meant.
+// SettableAt returns the key with a full path such as privacy.clip_norm. The error says that there
+// is none, and which may have been meant.
 func SettableAt(path string) (Settable, error) {
 	if f := fieldAt(path); f != nil {
 		return Settable{f}, nil
@@ -80,8 +80,8 @@ func OpenBase(nameOrPath string) (Base, error) {
 	return b, err
 }
 
-// With resolves the configuration with values set over it, the last of a key counting. What is wrong
-// with a preset, which nobody has as a file, is wrong at the place that names it.
+// With resolves the configuration with values set over it, the last of a key counting. What is
+// wrong with a preset, which nobody has as a file, is wrong at the place that names it.
 func (b Base) With(values []Value, named source.Position) (*Config, error) {
 	settings := make([]assignment, len(values))
 	for i, v := range values {

@@ -135,13 +135,13 @@ func logOneOverGamma(mean, shape float64) float64 {
 
 // Selection returns epsilon at delta of releasing the best of a random number of runs and nothing
 // else of them, where each run is of one of these kinds, drawn anew and by no data: see
-// [accountant.RepeatAndSelect] for the distribution of the number. What kind the best run is of may be
-// released with it.
+// [accountant.RepeatAndSelect] for the distribution of the number. What kind the best run is of may
+// be released with it.
 //
-// A run is then a mixture of the kinds, and its divergence at every order at most that of the costliest
-// kind there: the Rényi divergence is quasi-convex (van Erven, Harremoës 2014, Theorem 13; the kind
-// itself, drawn alike for neighbours, adds nothing). Theorems 2 and 6 of Papernot, Steinke 2022
-// (arXiv:2110.03620v2) hold for any bound on the divergences of a run.
+// A run is then a mixture of the kinds, and its divergence at every order at most that of the
+// costliest kind there: the Rényi divergence is quasi-convex (van Erven, Harremoës 2014, Theorem
+// 13; the kind itself, drawn alike for neighbours, adds nothing). Theorems 2 and 6 of Papernot,
+// Steinke 2022 (arXiv:2110.03620v2) hold for any bound on the divergences of a run.
 func (r *Accountant) Selection(kinds []accountant.Event, mean, shape, delta float64) (accountant.Guarantee, error) {
 	if err := accountant.ValidateDelta(delta); err != nil {
 		return accountant.Guarantee{}, err

@@ -287,8 +287,8 @@ func TestKilledSweepResumes(t *testing.T) {
 	}
 }
 
-// A sweep of drawn points, three at a time, that is killed twice with kill -9 ends with the points that
-// it drew, each once: what had a result keeps it to the byte, and every release is counted.
+// A sweep of drawn points, three at a time, that is killed twice with kill -9 ends with the points
+// that it drew, each once: what had a result keeps it to the byte, and every release is counted.
 func TestSweepKilledTwiceKeepsItsDraw(t *testing.T) {
 	skipWithoutSignals(t)
 	t.Chdir(t.TempDir())
@@ -326,7 +326,8 @@ func TestSweepKilledTwiceKeepsItsDraw(t *testing.T) {
 	if err := json.Unmarshal([]byte(succeed(t, "sweep", "search.yaml", "--json")), &result); err != nil {
 		t.Fatal(err)
 	}
-	// Two kills, three trials under way, and at most 20 steps and the one at work since a checkpoint.
+	// Two kills, three trials under way, and at most 20 steps and the one at work since a
+	// checkpoint.
 	if total := all(); result.Finished != trials || result.Composed.Releases != total || total < trials*steps || total > trials*steps+2*3*(20+1) {
 		t.Errorf("found %+v with %d releases in the ledgers, expected %d trials of %d steps", result, total, trials, steps)
 	}

@@ -13,9 +13,9 @@ import (
 
 // Number says how many points are drawn: that many, or a number that is drawn, too.
 //
-// The two families of distributions are those of Papernot, Steinke 2022 (arXiv:2110.03620v2), the
-// cost of choosing the best of whose points is known: the truncated negative binomial (Definition 1)
-// and Poisson's (section 3.3).
+// The two families of distributions are those for which Papernot, Steinke 2022 (arXiv:2110.03620v2)
+// bound the cost of choosing the best: the truncated negative binomial one (Definition 1, Theorem
+// 2) and Poisson's (Theorem 6).
 type Number struct {
 	Fixed        int    // 0 where the number is drawn
 	Distribution string // "" where it is not
@@ -81,8 +81,8 @@ func decodeNumber(r *source.Report, n *source.Node) *Number {
 	return number
 }
 
-// complete reports parameters that are missing or mean nothing, and sets the shape where the name of
-// the distribution says it.
+// complete reports parameters that are missing or mean nothing, and sets the shape where the name
+// of the distribution says it.
 func (n *Number) complete(r *source.Report, at *source.Node, given []string) {
 	require := func(key, expected string) {
 		if !slices.Contains(given, key) {
@@ -109,8 +109,8 @@ func (n *Number) complete(r *source.Report, at *source.Node, given []string) {
 	}
 }
 
-// draw is a number with that law, by inversion: the least one whose distribution function is above a
-// uniform number. Sums of float64 shift the law by less than 1e-12 in total variation.
+// draw is a number with that law, by inversion: the least one whose distribution function is above
+// a uniform number. Sums of float64 shift the law by less than 1e-12 in total variation.
 func (n *Number) draw(src *random.Source) int {
 	if !n.Drawn() {
 		return n.Fixed

@@ -147,8 +147,8 @@ func (s *Sweep) Draw(src *random.Source) Draw {
 	return d
 }
 
-// DrawnFrom says in one line what [Sweep.Draw] draws from; "" for a grid. What was drawn from something
-// else is another sweep.
+// DrawnFrom says in one line what [Sweep.Draw] draws from; "" for a grid. What was drawn from
+// something else is another sweep.
 func (s *Sweep) DrawnFrom() string {
 	if len(s.Random) == 0 {
 		return ""
@@ -213,8 +213,8 @@ func Free(key string) bool {
 	return key == "privacy.clip_norm" || key == SeedKey || strings.HasPrefix(key, "optimizer.") || strings.HasPrefix(key, "model.")
 }
 
-// Candidates are configurations among which is the costliest that can be drawn: every combination of
-// choices, intervals of keys that are [Free] standing at an end. All of them are valid.
+// Candidates are configurations among which is the costliest that can be drawn: every combination
+// of choices, intervals of keys that are [Free] standing at an end. All of them are valid.
 func (s *Sweep) Candidates() ([]*configs.Config, error) {
 	all, err := s.corners()
 	if err != nil {

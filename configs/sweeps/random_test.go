@@ -32,9 +32,9 @@ trials: 4000
 // falseFailure is how often a statistical test below fails though everything is right.
 const falseFailure = 1e-6
 
-// Values are inside their ends and follow their law: by a Kolmogorov-Smirnov test (its tail bound is
-// 2 exp(-2 n d²), Massart 1990) and, for choices, by Hoeffding's inequality, each of which fails by
-// chance less than once in a million times.
+// Values are inside their ends and follow their law: by a Kolmogorov-Smirnov test (its tail bound
+// is 2 exp(-2 n d²), Massart 1990) and, for choices, by Hoeffding's inequality, each of which fails
+// by chance less than once in a million times.
 func TestDrawnValuesFollowTheirLaw(t *testing.T) {
 	s := mustSweep(t, drawing)
 	d := s.Draw(random.New())
@@ -93,8 +93,8 @@ func distance(xs []float64, cdf func(float64) float64) float64 {
 	return worst
 }
 
-// pmf are the probabilities by the formulas of Papernot, Steinke 2022 (arXiv:2110.03620v2), Definition
-// 1, by the gamma function, for the γ that is stated here.
+// pmf are the probabilities by the formulas of Papernot, Steinke 2022 (arXiv:2110.03620v2),
+// Definition 1, by the gamma function, for the γ that is stated here.
 func pmf(shape, gamma float64) func(k int) float64 {
 	log := func(x float64) float64 { l, _ := math.Lgamma(x); return l }
 	return func(k int) float64 {
@@ -157,9 +157,9 @@ func TestLawOfTheNumberOfTrials(t *testing.T) {
 	}
 }
 
-// Drawn numbers have that law: Pearson's χ², over the numbers that come at least 20 times on average and
-// the rest, fails by chance about four times in a million runs of this test, once for each law. It finds
-// out the broken twin, whose mean is a tenth larger.
+// Drawn numbers have that law: Pearson's χ², over the numbers that come at least 20 times on
+// average and the rest, fails by chance about four times in a million runs of this test, once for
+// each law. It finds out the broken twin, whose mean is a tenth larger.
 func TestDrawnNumbersOfTrials(t *testing.T) {
 	const draws = 20000
 	src := random.New()

@@ -226,7 +226,8 @@ func (s *Sweep) decodeTAN(r *source.Report, n *source.Node) {
 	}
 }
 
-// check reports what is missing, what does not go together, and a grid so large that nobody means it.
+// check reports what is missing, what does not go together, and a grid so large that nobody means
+// it.
 func (s *Sweep) check(r *source.Report, root *source.Node) {
 	has := func(key string) bool {
 		return slices.ContainsFunc(root.Entries, func(e source.Entry) bool { return e.Key == key })

@@ -32,10 +32,10 @@ type Setting struct {
 // DrawKey stands for the number of a drawn point where keys stand: two drawn points may be equal.
 const DrawKey = "draw"
 
-// Trials returns the configurations of a grid, the last key and then the seed changing fastest, or of
-// the points that were drawn, which a grid has none of. The configuration of every trial is resolved
-// here, so that nothing runs when one of them is invalid. The name of a trial is made of its own
-// values alone, so that a grid can grow and keep its finished trials.
+// Trials returns the configurations of a grid, the last key and then the seed changing fastest, or
+// of the points that were drawn, which a grid has none of. The configuration of every trial is
+// resolved here, so that nothing runs when one of them is invalid. The name of a trial is made of
+// its own values alone, so that a grid can grow and keep its finished trials.
 func (s *Sweep) Trials(d Draw) ([]Trial, error) {
 	base, err := s.open()
 	if err != nil {

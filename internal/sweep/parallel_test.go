@@ -15,8 +15,9 @@ import (
 	"dpsgd/internal/train"
 )
 
-// Several trials at a time end as one after the other: the same table in the same order, each release in
-// the ledger once. They are under way at the same time, and the watcher hears one at a time.
+// Several trials at a time end as one after the other: the same table in the same order, each
+// release in the ledger once. They are under way at the same time, and the watcher hears one at a
+// time.
 func TestTrialsSideBySide(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, tinySweep+"parallel: 3\n"), sweepOptions(t)
 	var calls sync.Mutex

@@ -22,7 +22,8 @@ type planned struct {
 	target   *account.Answer    // of the configuration that the trial stands for; nil where it is its own
 }
 
-// plan draws what is to be drawn, or reads what was, and plans every trial before the first one runs.
+// plan draws what is to be drawn, or reads what was, and plans every trial before the first one
+// runs.
 func (s *sweep) plan() error {
 	var err error
 	if s.draw, err = s.drawn(); err != nil {

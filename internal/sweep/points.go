@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Point is the trials that differ in nothing but their seed, and so in nothing that anybody chooses:
-// they are measurements of one thing, and the best of them is luck.
+// Point is the trials that differ in nothing but their seed, and so in nothing that anybody
+// chooses: they are measurements of one thing, and the best of them is luck.
 type Point struct {
 	Point    string            `json:"point"`
 	Settings map[string]string `json:"settings"` // its keys with their values as YAML
@@ -23,8 +23,8 @@ type Point struct {
 	HalfWidth *float64 `json:"half_width,omitempty"`
 	Epsilon   float64  `json:"epsilon"` // of the trial that cost most, alone
 
-	// P is the p-value of the hypothesis that this point is as good as the best one; nil where nothing
-	// can be said: for the best one itself, and with one seed.
+	// P is the p-value of the hypothesis that this point is as good as the best one; nil where
+	// nothing can be said: for the best one itself, and with one seed.
 	P *float64 `json:"p_value,omitempty"`
 	// Indistinguishable is whether P is too large to tell the two apart.
 	Indistinguishable bool `json:"indistinguishable,omitempty"`
@@ -102,9 +102,9 @@ func (p *Point) summarise() {
 	}
 }
 
-// compare tests p against the best point by the differences of trials with the same seed (the paired
-// t-test, two-sided): what a seed does to both, such as good initial weights, cancels. The best one
-// was chosen by the same numbers, so that p-values come out somewhat too small.
+// compare tests p against the best point by the differences of trials with the same seed (the
+// paired t-test, two-sided): what a seed does to both, such as good initial weights, cancels. The
+// best one was chosen by the same numbers, so that p-values come out somewhat too small.
 func (p *Point) compare(best Point) {
 	n := len(p.accuracies)
 	if p.TestAccuracy == nil || n < 2 || n != len(best.accuracies) {

@@ -12,8 +12,8 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// measured is a sweep with these accuracies, a row for each point and a column for each seed; NaN is a
-// trial that diverged.
+// measured is a sweep with these accuracies, a row for each point and a column for each seed; NaN
+// is a trial that diverged.
 func measured(t *testing.T, accuracies [][]float64) *sweep {
 	t.Helper()
 	s := &sweep{rows: map[string]Row{}}
@@ -34,8 +34,8 @@ func measured(t *testing.T, accuracies [][]float64) *sweep {
 	return s
 }
 
-// Means, intervals and p-values by hand. With two degrees of freedom the quantile of Student's law is
-// 4.302653 (any table), and P(|T| > t) = 1 - t/√(t²+2).
+// Means, intervals and p-values by hand. With two degrees of freedom the quantile of Student's law
+// is 4.302653 (any table), and P(|T| > t) = 1 - t/√(t²+2).
 func TestPointsByHand(t *testing.T) {
 	s := measured(t, [][]float64{{0.5, 0.6, 0.7}, {0.80, 0.82, 0.84}, {0.79, 0.80, 0.81}, {0.9, 0.2, 0.6}, {0.99, math.NaN(), 0.99}, {0.80, 0.82, 0.84}})
 	points, best := s.points()

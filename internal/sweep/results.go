@@ -31,8 +31,8 @@ type Row struct {
 	LedgerEntries int    `json:"ledger_entries,omitempty"`
 	LedgerHead    string `json:"ledger_head,omitempty"`
 
-	// TargetEpsilon is what the configuration would cost that a smaller trial stands for, at the same
-	// δ; nil where a trial is its own.
+	// TargetEpsilon is what the configuration would cost that a smaller trial stands for, at the
+	// same δ; nil where a trial is its own.
 	TargetEpsilon *float64 `json:"target_epsilon,omitempty"`
 }
 

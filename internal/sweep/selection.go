@@ -11,9 +11,9 @@ import (
 	"dpsgd/internal/account"
 )
 
-// Selected is what releasing the best point of a drawn number of points costs, and nothing else of the
-// sweep: not the other rows, not the number (Papernot, Steinke 2022, arXiv:2110.03620v2, Theorems 2
-// and 6; see [rdp.Accountant.Selection]).
+// Selected is what releasing the best point of a drawn number of points costs, and nothing else of
+// the sweep: not the other rows, not the number (Papernot, Steinke 2022, arXiv:2110.03620v2,
+// Theorems 2 and 6; see [rdp.Accountant.Selection]).
 //
 // It rests on more than a ledger can show:
 //
@@ -66,8 +66,8 @@ func (s *sweep) addKind(kind accountant.Event) {
 	}
 }
 
-// addTrained adds what was trained to what could be drawn. It is among that already, but for a point
-// of which a trial was killed and released steps again: the best one may be such.
+// addTrained adds what was trained to what could be drawn. It is among that already, but for a
+// point of which a trial was killed and released steps again: the best one may be such.
 func (s *sweep) addTrained() error {
 	members, err := s.inspect()
 	if err != nil {

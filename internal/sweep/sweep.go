@@ -93,9 +93,9 @@ type sweep struct {
 }
 
 // Run trains every trial that has no result yet, each as an ordinary run in the sweep's folder. A
-// trial with a result is never repeated; one that was under way goes on from its checkpoint with the
-// spend of its ledger. When ctx is done, the trials' current steps are finished and saved, and the
-// status is [train.Interrupted].
+// trial with a result is never repeated; one that was under way goes on from its checkpoint with
+// the spend of its ledger. When ctx is done, the trials' current steps are finished and saved, and
+// the status is [train.Interrupted].
 func Run(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error) {
 	s := &sweep{file: file, registry: cmp.Or(o.RunsDir, "runs"), options: o, watcher: o.Watcher}
 	s.dir = filepath.Join(s.registry, file.Name)

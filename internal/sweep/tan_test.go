@@ -12,9 +12,9 @@ import (
 	"dpsgd/internal/tiny/tinyrun"
 )
 
-// A trial of scale 4 has a fourth of the batch and of the noise, as many steps and the same learning
-// rate: noise on the mean gradient, σC/B, is the same. Its ε is of what it released, and the target's is
-// told beside it.
+// A trial of scale 4 has a fourth of the batch and of the noise, as many steps and the same
+// learning rate: noise on the mean gradient, σC/B, is the same. Its ε is of what it released, and
+// the target's is told beside it.
 func TestSimulationsAtASmallScale(t *testing.T) {
 	const file = "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"
 	r := runSweep(t, sweepOf(t, tiny.Config, file+"tan: {scale: 4}\n"), sweepOptions(t))
