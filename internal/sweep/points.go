@@ -22,6 +22,8 @@ type Point struct {
 	// HalfWidth is that of the 95 % confidence interval around the mean; nil with one seed.
 	HalfWidth *float64 `json:"half_width,omitempty"`
 	Epsilon   float64  `json:"epsilon"` // of the trial that cost most, alone
+	// TargetEpsilon is that of the rows.
+	TargetEpsilon *float64 `json:"target_epsilon,omitempty"`
 
 	// P is the p-value of the hypothesis that this point is as good as the best one; nil where
 	// nothing can be said: for the best one itself, and with one seed.
@@ -81,7 +83,7 @@ func pointOf(t sweeps.Trial) Point {
 
 func (p *Point) add(row Row) {
 	p.Finished++
-	p.Epsilon = max(p.Epsilon, row.Epsilon)
+	p.Epsilon, p.TargetEpsilon = max(p.Epsilon, row.Epsilon), row.TargetEpsilon
 	if row.TestAccuracy != nil {
 		p.accuracies = append(p.accuracies, *row.TestAccuracy)
 	}

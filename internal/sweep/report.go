@@ -71,7 +71,11 @@ func (r Result) pointTable() [][]string {
 			heading = append(heading, s.Label)
 		}
 	}
-	table := [][]string{append(heading, "test %", "±", "", "ε of one", "seeds")}
+	heading = append(heading, "test %", "±", "", "ε of one")
+	if r.Scale > 1 {
+		heading = append(heading, "target ε")
+	}
+	table := [][]string{append(heading, "seeds")}
 	for _, p := range r.Points {
 		if p.Finished == 0 {
 			continue
@@ -89,7 +93,11 @@ func (r Result) pointTable() [][]string {
 		case p.Indistinguishable:
 			mark = "≈ best"
 		}
-		table = append(table, append(line, percent(p.TestAccuracy), percent(p.HalfWidth), mark, accountant.RoundUp(p.Epsilon, 3), fmt.Sprintf("%d/%d", p.Finished, p.Trials)))
+		line = append(line, percent(p.TestAccuracy), percent(p.HalfWidth), mark, accountant.RoundUp(p.Epsilon, 3))
+		if r.Scale > 1 {
+			line = append(line, orDash(p.TargetEpsilon))
+		}
+		table = append(table, append(line, fmt.Sprintf("%d/%d", p.Finished, p.Trials)))
 	}
 	return table
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/accountant"
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
@@ -27,6 +28,15 @@ func TestSimulationsAtASmallScale(t *testing.T) {
 	}
 	if table := r.Table(); strings.Join(table[0], "|") != "clip_norm|test %|ε|target ε|steps|status" || !strings.Contains(strings.Join(r.Note(), " "), "smaller by 4") {
 		t.Errorf("found %q and %q", table, r.Note())
+	}
+}
+
+// With several seeds the target's ε stands beside each point.
+func TestSimulatedPoints(t *testing.T) {
+	r := runSweep(t, sweepOf(t, tiny.Config, "name: sweep\nbase: base.yaml\nseeds: 2\ntan: {scale: 4}\n"), sweepOptions(t))
+	table := r.Table()
+	if strings.Join(table[0], "|") != "test %|±||ε of one|target ε|seeds" || table[1][4] != accountant.RoundUp(cost(t, 12), 3) {
+		t.Errorf("found %q", table)
 	}
 }
 
