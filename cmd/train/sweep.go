@@ -27,7 +27,8 @@ table and the lines below it say which point is best and what choosing it cost i
 A sweep that was stopped or killed goes on with the same command: trials with a result are not repeated, one that was
 under way goes on from its checkpoint with the spend of its ledger.`,
 		Example: `  train sweep clip-noise
-  train sweep configs/sweeps/clip-noise.yaml --json`,
+  train sweep random-search
+  train sweep configs/sweeps/clip-noise.yaml --parallel 2 --json`,
 		Args: shell.Args(1, 1, "one: a sweep file, or the name of a sweep that `train presets` lists"),
 		RunE: func(c *cobra.Command, args []string) error {
 			file, err := sweeps.Load(args[0])

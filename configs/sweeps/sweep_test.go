@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dpsgd/configs"
+	"dpsgd/internal/random"
 )
 
 func mustSweep(t *testing.T, src string) *Sweep {
@@ -154,8 +155,12 @@ func TestShippedSweeps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Description == "" || s.Name != p.Name || len(mustTrials(t, s)) == 0 {
-			t.Errorf("%s: description %q, name %q", p.Name, p.Description, s.Name)
+		d := Draw{}
+		if s.Number != nil {
+			d = s.Draw(random.New())
+		}
+		if trials, err := s.Trials(d); err != nil || p.Description == "" || s.Name != p.Name || len(trials) == 0 {
+			t.Errorf("%s: description %q, name %q, %d trials (%v)", p.Name, p.Description, s.Name, len(trials), err)
 		}
 	}
 }
