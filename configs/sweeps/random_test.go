@@ -295,6 +295,7 @@ func TestBadDraws(t *testing.T) {
 		{head + "random: {data.seed: {choices: [1, 2]}}\n" + drawn, "s.yaml:3:32: random.data.seed: found a key of the data, expected none where the number of trials is drawn: all of them choose on the same data"},
 		{head + "random: {privacy.delta: {choices: [1e-5, 1e-6]}}\n" + drawn, "s.yaml:3:36: random.privacy.delta: found a key that cannot be drawn, expected one δ for all trials"},
 		{head + norm + "trials: 6000\nseeds: 2", "s.yaml:1:1: trials: found more than 10000 trials, expected at most 10000"},
+		{head + "random: {training.steps: {choices: [" + hundred + "]}, training.batch_size: {choices: [" + hundred + "]}, privacy.noise_multiplier: {choices: [1, 2]}}\n" + drawn, "s.yaml:1:1: random: found more than 10000 combinations of choices, expected at most 10000 where the number of trials is drawn"},
 		{head + "seeds: 2\ntan: {}", "s.yaml:4:6: tan.scale: found nothing, expected a whole number from 2 to 1024"},
 		{head + "seeds: 2\ntan: {scale: 1}", "s.yaml:4:14: tan.scale: found 1, expected a whole number from 2 to 1024"},
 		{head + "seeds: 2\nparallel: 0", "s.yaml:4:11: parallel: found 0, expected a whole number from 1 to 64"},
@@ -307,9 +308,9 @@ func TestBadDraws(t *testing.T) {
 	}
 }
 
-// A point that cannot be trained is told about also where it was not drawn.
+// A point that cannot be trained is told about also where it was not drawn, if the number is.
 func TestCombinationsAreValidBeforeTheyAreDrawn(t *testing.T) {
-	s := mustSweep(t, "name: s\nbase: digits\nrandom: {optimizer.name: {choices: [sgd, momentum]}, optimizer.momentum: {uniform: [0.5, 0.9]}}\ntrials: 1\n")
+	s := mustSweep(t, "name: s\nbase: digits\nrandom: {optimizer.name: {choices: [sgd, momentum]}, optimizer.momentum: {uniform: [0.5, 0.9]}}\ntrials: {distribution: poisson, mean: 2}\n")
 	if _, err := s.Trials(Draw{Points: [][]string{{"momentum", "0.6"}}}); !errors.Is(err, configs.ErrInvalid) || !strings.Contains(err.Error(), "found without effect") {
 		t.Errorf("found error %v", err)
 	}

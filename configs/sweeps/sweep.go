@@ -292,8 +292,8 @@ func (s *Sweep) checkSize(r *source.Report, root *source.Node) {
 	for _, random := range s.Random {
 		corners = min(corners*max(1, len(random.Values)), maxTrials+1)
 	}
-	if corners > maxTrials {
-		r.Addf(root.At, "random", "found more than %d combinations of choices, expected at most %d", maxTrials, maxTrials)
+	if corners > maxTrials && s.Number != nil && s.Number.Drawn() {
+		r.Addf(root.At, "random", "found more than %d combinations of choices, expected at most %d where the number of trials is drawn", maxTrials, maxTrials)
 	}
 }
 

@@ -233,13 +233,18 @@ func FuzzParse(f *testing.F) {
 		f.Add(string(p.Source))
 	}
 	f.Add("name: s\nbase: digits\ngrid: {model.layers: [[relu], [flatten]], data.mean: [[0]]}\nset: {run.name: x}\n")
+	f.Add(drawing)
 	f.Fuzz(func(t *testing.T, src string) {
 		s, err := Parse("fuzz.yaml", []byte(src))
 		if err != nil {
 			return
 		}
 		s.Base = "digits" // no files while fuzzing
-		trials, err := s.Trials(Draw{})
+		d := Draw{}
+		if s.Number != nil && s.Number.Fixed < 100 {
+			d = s.Draw(random.Seeded(1))
+		}
+		trials, err := s.Trials(d)
 		for _, trial := range trials[:min(len(trials), 10)] {
 			c, err := configs.Load(trial.Base, trial.Overrides)
 			if err != nil || !reflect.DeepEqual(c, trial.Config) || !safeName.MatchString(trial.Name) {

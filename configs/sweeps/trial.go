@@ -81,10 +81,12 @@ func (s *Sweep) points(d Draw) ([][]configs.Value, error) {
 	if len(s.Random) == 0 {
 		return combinations(s.Grid), nil
 	}
-	// A combination that is invalid is told about before anything runs, also if it was not drawn: a
-	// number of trials that is drawn anew after each mistake would be chosen.
-	if _, err := s.corners(); err != nil {
-		return nil, err
+	if s.Number.Drawn() {
+		// A combination that is invalid is told about also if it was not drawn: a number of trials
+		// that is drawn anew after each mistake would be chosen.
+		if _, err := s.corners(); err != nil {
+			return nil, err
+		}
 	}
 	var points [][]configs.Value
 	for _, point := range d.Points {
