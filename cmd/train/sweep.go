@@ -78,7 +78,11 @@ type trialSteps struct {
 
 func (p *sweepWatcher) SweepStarted(o sweep.Overview) {
 	p.saves()
-	fmt.Fprintf(p.W, "sweep     %s\ntrials    %d, of which %d have a result\n\n", o.Dir, o.Trials, o.Finished)
+	fmt.Fprintf(p.W, "sweep     %s\ntrials    %d, of which %d have a result\n", o.Dir, o.Trials, o.Finished)
+	if o.Drawn {
+		fmt.Fprintln(p.W, "drawn     that number: who draws again because of it has no guarantee by it")
+	}
+	fmt.Fprintln(p.W)
 	p.total, p.started = o.Steps, time.Now()
 	if p.Bars {
 		p.StartBar(int64(max(1, o.Steps)), terminal.BarWidth)

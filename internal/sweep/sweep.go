@@ -37,8 +37,9 @@ type Watcher interface {
 type Overview struct {
 	Dir      string
 	Trials   int
-	Finished int // trials with a result from earlier
-	Steps    int // planned, of the trials that are left
+	Finished int  // trials with a result from earlier
+	Steps    int  // planned, of the trials that are left
+	Drawn    bool // whether the number of trials was drawn, so that nobody may choose it
 }
 
 // TrialOverview is what a trial is about.
@@ -130,7 +131,7 @@ func (s *sweep) announce() {
 			left += s.plans[i].steps
 		}
 	}
-	s.watcher.SweepStarted(Overview{Dir: s.dir, Trials: len(s.trials), Finished: len(s.rows), Steps: left})
+	s.watcher.SweepStarted(Overview{Dir: s.dir, Trials: len(s.trials), Finished: len(s.rows), Steps: left, Drawn: s.drawsNumber()})
 }
 
 // result gathers the rows in the order of the trials, compares their points and says what choosing
