@@ -87,8 +87,7 @@ type sweep struct {
 	mu   sync.Mutex     // guards rows, and calls of the watcher
 	rows map[string]Row // finished trials by name
 
-	computing  sync.Mutex  // held while features are
-	reading    sync.Mutex  // guards the two below
+	beginning  sync.Mutex  // held while a trial begins
 	source     *data.Split // that was read last
 	sourceSpec string
 }

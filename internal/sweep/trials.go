@@ -149,16 +149,15 @@ func (s *sweep) trial(ctx context.Context, i int, t sweeps.Trial) (Row, error) {
 	return rowOf(t, s.plans[i], result), err
 }
 
-// beginTrial prepares a trial. Trials share their data, and the features of it, which the first of them
-// computes.
+// beginTrial prepares a trial, one at a time: trials share their data, and features of it that the
+// first of them computes, and who opens a ledger looks into those of all other runs, which nobody
+// else can open meanwhile.
 func (s *sweep) beginTrial(i int, t sweeps.Trial) (*train.Run, error) {
+	s.beginning.Lock()
+	defer s.beginning.Unlock()
 	source, err := s.data(t.Config)
 	if err != nil {
 		return nil, err
-	}
-	if t.Config.Features.Any() {
-		s.computing.Lock()
-		defer s.computing.Unlock()
 	}
 	watcher := &trialWatcher{s, TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name}}
 	o := train.Options{RunsDir: s.dir, Folder: t.Name, Registry: s.registry, Source: source, Waits: s.options.Waits, Watcher: watcher}
@@ -186,8 +185,6 @@ func (s *sweep) data(c *configs.Config) (*data.Split, error) {
 	if s.options.Source != nil {
 		return s.options.Source, nil
 	}
-	s.reading.Lock()
-	defer s.reading.Unlock()
 	spec := s.spec(c)
 	if s.source != nil && s.sourceSpec == spec {
 		return s.source, nil
