@@ -36,13 +36,14 @@ func TestBarsFit80Columns(t *testing.T) {
 	run.StartBar(98765, terminal.BarWidth)
 	trials := &sweepWatcher{Display: terminal.Display{W: &sweepBuffer, Bars: true}, saves: func() {}}
 	trials.SweepStarted(sweep.Overview{Dir: "runs/s", Trials: 1000, Steps: 987654})
-	trials.TrialStarted(sweep.TrialOverview{Number: 999, Trials: 1000, Name: strings.Repeat("clip_norm=0.1,", 9), Steps: 987654})
+	trial := sweep.TrialOverview{Number: 999, Trials: 1000, Name: strings.Repeat("clip_norm=0.1,", 9), Steps: 987654}
+	trials.TrialStarted(trial)
 	download := &fetchProgress{Display: terminal.Display{W: &fetch, Bars: true}}
 	download.progress("cifar-10-binary.tar.gz", 0, 170052171)
 	time.Sleep(150 * time.Millisecond) // bars draw ten times a second
 	run.Stepped(p)
 	narrow.Stepped(beside)
-	trials.TrialStepped(p)
+	trials.TrialStepped(trial, p)
 	download.progress("cifar-10-binary.tar.gz", 170052171, 170052171)
 
 	for name, b := range map[string]*bytes.Buffer{"run": &runBar, "two accountants": &besideBar, "sweep": &sweepBuffer, "fetch": &fetch} {

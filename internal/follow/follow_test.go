@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/tiny"
@@ -138,7 +138,7 @@ func TestFollowASweep(t *testing.T) {
 	o := tinyrun.Options(t)
 	base := filepath.Join(t.TempDir(), "base.yaml")
 	tiny.Write(t, base, tiny.Config)
-	file, err := configs.ParseSweep(filepath.Join(filepath.Dir(base), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], privacy.noise_multiplier: [1, 2]}\n"))
+	file, err := sweeps.Parse(filepath.Join(filepath.Dir(base), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], privacy.noise_multiplier: [1, 2]}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,12 +176,12 @@ func TestTrialsSideBySide(t *testing.T) {
 	w.SweepStarted(sweep.Overview{Dir: t.TempDir(), Trials: 4, Finished: 1})
 	w.TrialStarted(sweep.TrialOverview{Name: "a", Steps: 10})
 	w.TrialStarted(sweep.TrialOverview{Name: "b", Steps: 10, ResumedAt: 5})
-	w.stepped("a", train.Progress{Step: 5, Steps: 10})
+	w.TrialStepped(sweep.TrialOverview{Name: "a"}, train.Progress{Step: 5, Steps: 10})
 	if s := now(); s.Done != 0.5 || s.Numbers != "1 of 4 trials have a result · at work on a and b" {
 		t.Errorf("found %+v, expected one trial and two halves of four", s)
 	}
 	w.TrialFinished(sweep.Row{Trial: "a"})
-	w.stepped("b", train.Progress{Step: 6, Steps: 10})
+	w.TrialStepped(sweep.TrialOverview{Name: "b"}, train.Progress{Step: 6, Steps: 10})
 	if s := now(); s.Done != 0.65 || !strings.HasPrefix(s.Numbers, "2 of 4 trials have a result · at work on b: step 6 of 10") {
 		t.Errorf("found %+v, expected two trials and six tenths of four", s)
 	}
@@ -192,7 +192,7 @@ type publishing struct{ page *Page }
 
 func (publishing) SweepStarted(sweep.Overview)      {}
 func (publishing) TrialStarted(sweep.TrialOverview) {}
-func (w publishing) TrialStepped(train.Progress) {
+func (w publishing) TrialStepped(sweep.TrialOverview, train.Progress) {
 	w.page.publish(false)
 	time.Sleep(10 * time.Millisecond)
 }

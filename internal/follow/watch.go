@@ -83,7 +83,6 @@ type sweepWatcher struct {
 	dir      string
 	finished int
 	all      int
-	current  string         // the trial that steps are of
 	atWork   []trialAtWork  // in the order in which they began
 	progress train.Progress // of the newest step
 }
@@ -101,23 +100,19 @@ func (w *sweepWatcher) SweepStarted(o sweep.Overview) {
 }
 
 func (w *sweepWatcher) TrialStarted(o sweep.TrialOverview) {
-	w.current, w.progress = o.Name, train.Progress{}
+	w.progress = train.Progress{}
 	w.atWork = append(w.atWork, trialAtWork{o.Name, o.ResumedAt, o.Steps})
 	w.show(working, "", false)
 	w.Watcher.TrialStarted(o)
 }
 
-func (w *sweepWatcher) TrialStepped(s train.Progress) {
-	w.stepped(w.current, s)
-	w.Watcher.TrialStepped(s)
-}
-
-func (w *sweepWatcher) stepped(trial string, s train.Progress) {
-	if i := w.index(trial); i >= 0 {
+func (w *sweepWatcher) TrialStepped(o sweep.TrialOverview, s train.Progress) {
+	if i := w.index(o.Name); i >= 0 {
 		w.atWork[i].step = s.Step
 	}
 	w.progress = s
 	w.show(working, "", false)
+	w.Watcher.TrialStepped(o, s)
 }
 
 func (w *sweepWatcher) TrialFinished(r sweep.Row) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"dpsgd/checkpoints"
-	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/report/facts"
 	"dpsgd/internal/sweep"
@@ -46,7 +46,7 @@ func TestReadSweep(t *testing.T) {
 	o := tinyrun.Options(t)
 	file := filepath.Join(t.TempDir(), "base.yaml")
 	tiny.Write(t, file, tiny.Config)
-	s, err := configs.ParseSweep(filepath.Join(filepath.Dir(file), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], optimizer.name: [sgd, momentum]}\n"))
+	s, err := sweeps.Parse(filepath.Join(filepath.Dir(file), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], optimizer.name: [sgd, momentum]}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
