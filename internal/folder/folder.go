@@ -23,12 +23,18 @@ const (
 	Plan          = "plan.txt"     // what the hash of the plan in checkpoints is of; public
 	Ledger        = "ledger.jsonl"
 	Metrics       = "metrics.jsonl"
+	MetricsTable  = "metrics.csv"                 // the same for spreadsheets
+	MetricsEvents = "events.out.tfevents.metrics" // the same for TensorBoard, which asks for "tfevents"
 	Diagnostics   = "diagnostics.private.jsonl"
 	Checkpoints   = "checkpoints"
 	Model         = "model.safetensors"
 	Statement     = "privacy.md"
 	StatementData = "privacy.json"
 )
+
+// DiagnosticEvents is [Diagnostics] for TensorBoard, in a folder of its own, which TensorBoard shows
+// under that name beside the run.
+const DiagnosticEvents = "diagnostics.private/events.out.tfevents.private"
 
 // What the folder of a sweep holds beside a folder for each trial.
 const (

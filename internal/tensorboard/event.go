@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // Event is what is known after a step. The zero value with a Version is the first record of a file.
@@ -78,21 +79,20 @@ func Histogram(tag string, b Buckets) Value {
 // growth is the ratio of two limits of a histogram.
 const growth = 1.1
 
-// Count puts positive values into buckets whose limits grow by a tenth.
+// Count puts values of at least 0 into buckets whose limits grow by a tenth.
 func Count(values []float64) Buckets {
 	b := Buckets{}
 	if len(values) == 0 {
 		return b
 	}
 	b.Min, b.Max = slices.Min(values), slices.Max(values)
-	for limit := b.Min; ; limit *= growth {
-		b.Limits = append(b.Limits, limit)
-		if limit >= b.Max || limit == 0 {
-			break
+	limit := shortened(b.Min)
+	b.Limits = []float64{limit}
+	for limit < b.Max {
+		if limit = shortened(limit * growth); limit == 0 {
+			limit = shortened(slices.Min(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v == 0 })))
 		}
-	}
-	if last := len(b.Limits) - 1; b.Limits[last] < b.Max {
-		b.Limits = append(b.Limits, b.Max)
+		b.Limits = append(b.Limits, limit)
 	}
 	b.Counts = make([]float64, len(b.Limits))
 	for _, v := range values {
@@ -102,6 +102,18 @@ func Count(values []float64) Buckets {
 		b.SumSquares += v * v
 	}
 	return b
+}
+
+// shortened is x rounded up to three digits, of which a file needs few bytes.
+func shortened(x float64) float64 {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(x, 'e', 2, 64), 64)
+	if err == nil && short < x {
+		short, err = strconv.ParseFloat(strconv.FormatFloat(x*1.005, 'e', 2, 64), 64)
+	}
+	if err != nil {
+		return x
+	}
+	return max(short, x)
 }
 
 // Settings are the hyper-parameters of a run: the plugin "hparams" puts them beside the newest numbers

@@ -19,6 +19,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
+	"dpsgd/internal/curves"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/memory"
@@ -112,6 +113,7 @@ type Run struct {
 	pool        *kernel.Pool
 	watcher     Watcher
 	diagnoses   *diagnostics
+	metrics     *curves.Copies // of metrics.jsonl
 
 	registered checkpoints.Registration // how the run appears in the ledger of its data
 
@@ -193,6 +195,7 @@ func (r *Run) goOn() error {
 	}
 	r.keepEngines()
 	r.openDiagnostics()
+	r.openCopies()
 	if begun {
 		return nil
 	}
@@ -342,6 +345,7 @@ func (r *Run) fillFolder(registry string) error {
 	}
 	r.keepEngines()
 	r.openDiagnostics()
+	r.openCopies()
 	r.started = time.Now()
 	return r.save()
 }
