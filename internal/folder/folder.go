@@ -62,7 +62,7 @@ const (
 // ErrNoRun: a folder is not that of a run.
 var ErrNoRun = errors.New("train: not a run")
 
-// ReadConfig reads the configuration that a run wrote.
+// ReadConfig reads the configuration that a run wrote, with what it was extended by.
 func ReadConfig(dir string) (*configs.Config, error) {
 	path := filepath.Join(dir, Config)
 	if err := Check(dir, "the folder of a run such as runs/digits-1"); err != nil {
@@ -75,7 +75,11 @@ func ReadConfig(dir string) (*configs.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	return configs.Parse(path, src, nil)
+	list, err := ReadExtensions(dir)
+	if err != nil {
+		return nil, err
+	}
+	return configs.Parse(path, src, overrides(list))
 }
 
 // Check refuses, with ErrNoRun, what is there and can be no folder: a file, or a link to nothing.

@@ -39,6 +39,17 @@ func (p *RunPlan) identity(c *configs.Config, o setup.Outline, initial string) s
 	return h.String()
 }
 
+// ofExtensions is what extensions add to the identity of a plan: a checkpoint that was saved after one
+// belongs to no run that was not extended.
+func ofExtensions(list []folder.Extension) string {
+	var h strings.Builder
+	for i, e := range list {
+		fmt.Fprintf(&h, "extension_%d after step %d, %d releases %s, from %d steps and epsilon %v to %d and %v, plan %s\n",
+			i+1, e.Step, e.Entries, e.Head, e.From.Steps, e.From.Epsilon, e.To.Steps, e.To.Epsilon, e.Plan)
+	}
+	return h.String()
+}
+
 // Identity is the configuration without what may change between the parts of a run.
 func Identity(c *configs.Config) []byte {
 	same := *c

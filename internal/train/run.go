@@ -105,6 +105,7 @@ type Run struct {
 	schedule    optimizer.Schedule
 	mean        *optimizer.Mean // of the parameters, which is evaluated and written
 	gradients   *compute.Gradients
+	extensions  []folder.Extension
 	engines     compute.Choice // that the folder held; none in a new run
 	evaluator   *compute.Evaluator
 	door        *release.Door
@@ -165,7 +166,12 @@ func Open(dir string, o Options) (*Run, error) {
 		return nil, err
 	}
 	o.engines = compute.ReadChoice(dir)
-	r, err := prepare(c, o, journal.Ledger())
+	extensions, err := folder.ReadExtensions(dir)
+	if err != nil {
+		journal.Close()
+		return nil, err
+	}
+	r, err := prepare(c, o, &past{journal.Ledger(), extensions})
 	if err != nil {
 		journal.Close()
 		return nil, err
@@ -193,6 +199,11 @@ func (r *Run) goOn() error {
 	if err := r.journal.Settle(r.registered); err != nil {
 		return err
 	}
+	if len(r.extensions) > 0 {
+		if err := checkpoints.WriteFileAtomic(r.path(folder.Plan), []byte(r.identity), folder.FilePerm); err != nil {
+			return err
+		}
+	}
 	r.keepEngines()
 	r.openDiagnostics()
 	r.openCopies()
@@ -204,9 +215,8 @@ func (r *Run) goOn() error {
 	return r.save()
 }
 
-// prepare builds everything of a run that needs no folder. Released is what the run has released so
-// far; nil for a new one.
-func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, error) {
+// prepare builds everything of a run that needs no folder. Past is nil for a new one.
+func prepare(c *configs.Config, o Options, past *past) (*Run, error) {
 	if err := o.fits(c); err != nil {
 		return nil, err
 	}
@@ -226,7 +236,7 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 		return nil, err
 	}
 	r.pool = kernel.NewPool(setup.Threads(c))
-	if err := r.build(o, accounts, released); err != nil {
+	if err := r.build(o, accounts, past); err != nil {
 		r.pool.Close()
 		return nil, err
 	}
@@ -234,13 +244,13 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 }
 
 // build makes plan, model, and the graphs of training and evaluation.
-func (r *Run) build(o Options, a account.Accountants, released *accountant.Ledger) error {
+func (r *Run) build(o Options, a account.Accountants, past *past) error {
 	c, source := r.config, r.source
 	var err error
-	if r.plan, err = newPlan(c, source.Examples, a, released, r.pool); err != nil {
+	if r.plan, err = newPlan(c, source.Examples, a, past, r.pool); err != nil {
 		return err
 	}
-	if released == nil {
+	if past == nil {
 		if err := r.plan.affordsAny(); err != nil {
 			return err
 		}
@@ -251,7 +261,10 @@ func (r *Run) build(o Options, a account.Accountants, released *accountant.Ledge
 	if r.initial, err = setup.Start(c, r.model); err != nil {
 		return err
 	}
-	r.identity = r.plan.identity(c, source.Outline, r.initial)
+	if past != nil {
+		r.extensions = past.extensions
+	}
+	r.identity = r.plan.identity(c, source.Outline, r.initial) + ofExtensions(r.extensions)
 	r.planHash = hashOf(r.identity)
 	if r.examples, err = source.seen(c, o, r.pool); err != nil {
 		return err
@@ -380,7 +393,7 @@ func (r *Run) restore() (begun bool, err error) {
 	if err := r.journal.Check(state.Claim()); err != nil {
 		return false, err
 	}
-	if state.PlanHash != r.planHash {
+	if state.PlanHash != r.planHash && !r.wasPlan(state.PlanHash) {
 		return false, r.otherPlan(path, state.PlanHash)
 	}
 	if len(state.Parameters) != len(r.model.Values) {
