@@ -35,7 +35,7 @@ func TestRunOfOwnPictures(t *testing.T) {
 			t.Errorf("run does not say %q:\n%s", want, out)
 		}
 	}
-	if out := succeed(t, "epsilon", "runs/own-1"); !strings.HasPrefix(out, "ε = 5.0000 at δ = 0.001, 40 releases, budget ε ≤ 5\n") {
+	if out := succeed(t, "epsilon", "runs/own-1"); !strings.HasPrefix(out, "ε = 5.0000 at δ = 0.001, 40 releases, budget ε ≤ 5, left 0.000\n") {
 		t.Errorf("epsilon says:\n%s", out)
 	}
 	if out := succeed(t, "eval", "runs/own-1"); !regexp.MustCompile(`^test accuracy   \d+\.\d\d % of 20 pictures\ntest loss       \d+\.\d{4}\nprivacy         ε = 5\.000 at δ = 0\.001 \(rdp\)\n$`).MatchString(out) {
@@ -111,6 +111,9 @@ func TestJSON(t *testing.T) {
 		{[]string{"describe", config}, "data input layers parameters multiply_adds privacy curve memory engines"},
 		{[]string{"bench", "--model", "mlp128", "--batch", "8", "--seconds", "0.05"}, "model mode batch threads kernel examples_per_second step_ms gflops fma_limit_gflops peak_rss_mib parts"},
 		{[]string{"sweep", sweep}, "sweep status trials finished rows composed"},
+		{[]string{"epsilon", "runs/own-1", "runs/grid/clip_norm=1"}, "datasets"},
+		{[]string{"runs"}, "runs"},
+		{[]string{"extend", "runs/own-1", "--epsilon", "20"}, "run step ledger_entries from to epsilon delta spent_epsilon"},
 		{[]string{"ledger", "show"}, "ledger head datasets"},
 		{[]string{"ledger", "verify"}, "ledger head runs sweeps releases problems"},
 		{[]string{"presets"}, "presets sweeps"},

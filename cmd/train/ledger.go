@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"dpsgd/accountant"
+	"dpsgd/cmd/train/internal/ask"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/books"
@@ -56,26 +56,12 @@ whole folder was put back to an older copy.`,
 
 // printTotals writes what each data set has spent, and the head of the ledger.
 func printTotals(w io.Writer, totals books.Totals) {
-	for _, t := range totals.Datasets {
-		printTotal(w, t)
-	}
+	ask.PrintTotals(w, totals.Datasets)
 	if totals.Head == "" {
 		fmt.Fprintf(w, "there is no %s yet; the next run makes it\n", totals.Ledger)
 	} else {
 		fmt.Fprintf(w, "head of %s: %s\n", totals.Ledger, totals.Head)
 	}
-}
-
-// printTotal writes what one data set has spent, and a table of its runs.
-func printTotal(w io.Writer, t books.Total) {
-	fmt.Fprintf(w, "%s  %s examples of %s, %s classes\n", t.Data.Name, terminal.Count(t.Data.Examples), t.Data.Shape, terminal.Count(t.Data.Classes))
-	fmt.Fprintf(w, "together  %s over %s releases\n\n", terminal.Guarantee(t.Epsilon, t.Delta, t.Accountant, t.EpsilonRDP), terminal.Count(t.Releases))
-	table := [][]string{{"run", "releases", "ε", "δ"}}
-	for _, r := range t.Runs {
-		table = append(table, []string{r.Run, terminal.Count(r.Releases), accountant.RoundUp(r.Epsilon, 3), fmt.Sprintf("%g", r.Delta)})
-	}
-	terminal.PrintTable(w, table)
-	fmt.Fprintln(w)
 }
 
 func ledgerVerifyCommand(a *shell.App) *cobra.Command {

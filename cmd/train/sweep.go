@@ -40,7 +40,7 @@ under way goes on from its checkpoint with the spend of its ledger.`,
 				return err
 			}
 			if result.Status == train.Interrupted {
-				fmt.Fprintf(a.Err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(args[0])+shell.DataDirGiven(c))
+				fmt.Fprintf(a.Err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(args[0])+shell.DataGiven(c))
 			}
 			if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
 				return err

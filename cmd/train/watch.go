@@ -84,6 +84,9 @@ func (p *runWatcher) Finished(r train.Result) {
 	}
 	fmt.Fprintf(p.W, "test accuracy   %.2f %%%s\n", 100*r.TestAccuracy, of)
 	fmt.Fprintf(p.W, "privacy         %s\n", terminal.Guarantee(r.Epsilon, r.Delta, r.Accountant, r.EpsilonRDP))
+	if r.TargetEpsilon > 0 {
+		fmt.Fprintf(p.W, "budget          ε ≤ %g, left %s\n", r.TargetEpsilon, terminal.Left(r.TargetEpsilon, r.Epsilon))
+	}
 	if r.DatasetRuns > 0 {
 		fmt.Fprintf(p.W, "on this data    ε = %s at δ = %g for all %s runs together\n", accountant.RoundUp(r.DatasetEpsilon, 3), r.DatasetDelta, terminal.Count(r.DatasetRuns))
 	}

@@ -19,8 +19,9 @@ import (
 
 // Run is one line of the list. What is not known is nil.
 type Run struct {
-	Run      string   `json:"run"`             // its folder
-	Sweep    string   `json:"sweep,omitempty"` // the folder of the sweep that it is a trial of
+	Run      string   `json:"run"`              // its folder
+	Sweep    string   `json:"sweep,omitempty"`  // the folder of the sweep that it is a trial of
+	Trials   int      `json:"trials,omitempty"` // of a sweep, which has a line of its own
 	Data     string   `json:"data,omitempty"`
 	Examples int      `json:"examples,omitempty"`
 	Releases int      `json:"releases"`
@@ -41,18 +42,61 @@ const (
 	Gone    = "gone"    // the folder was deleted; what it released counts
 )
 
-// List describes all runs and trials below a folder of runs, in the order of their names. What is wrong
-// with one of them is written in its line.
+// List describes all runs, sweeps and trials below a folder of runs, in the order of their names, a sweep
+// ahead of its trials. What is wrong with one of them is written in its line.
 func List(dir string) ([]Run, error) {
 	listed, err := books.List(dir)
 	if err != nil {
 		return nil, err
 	}
 	list := []Run{}
-	for _, l := range listed {
-		list = append(list, describe(l))
+	for len(listed) > 0 {
+		n := 1
+		for n < len(listed) && listed[0].Sweep != "" && listed[n].Sweep == listed[0].Sweep {
+			n++
+		}
+		var trials []Run
+		for _, l := range listed[:n] {
+			trials = append(trials, describe(l))
+		}
+		if listed[0].Sweep != "" {
+			list = append(list, sweep(trials, listed[:n]))
+		}
+		list, listed = append(list, trials...), listed[n:]
 	}
 	return list, nil
+}
+
+// sweep is the line of a sweep: ε of all its trials together, and the best accuracy among them, which
+// is what that ε was paid for.
+func sweep(trials []Run, listed []books.Listed) Run {
+	first := trials[0]
+	r := Run{Run: first.Sweep, Trials: len(trials), Data: first.Data, Examples: first.Examples, Status: "done"}
+	var members []checkpoints.Member
+	for i, t := range trials {
+		r.Releases += t.Releases
+		if t.Accuracy != nil && (r.Accuracy == nil || *t.Accuracy > *r.Accuracy) {
+			r.Accuracy = t.Accuracy
+		}
+		if t.Status == Damaged || t.Status == Gone {
+			r.Status, r.Problem = Damaged, t.Problem
+		} else if t.Epsilon == nil && r.Status == "done" || t.Status == Stopped || t.Status == Running {
+			r.Status = t.Status
+		}
+		if listed[i].Member.Entries > 0 {
+			members = append(members, listed[i].Member)
+		}
+	}
+	if len(members) == 0 {
+		return r
+	}
+	spent, _, err := books.Compose(members)
+	if err != nil {
+		r.Status, r.Problem = Damaged, line(err)
+		return r
+	}
+	r.Epsilon, r.Delta = &spent.Epsilon, spent.Delta
+	return r
 }
 
 func describe(l books.Listed) Run {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/template"
 
 	"dpsgd/accountant"
@@ -90,7 +91,10 @@ type Together struct {
 var statementText string
 
 var statementTemplate = template.Must(template.New(folder.Statement).Funcs(template.FuncMap{
-	"up":    func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
+	"up": func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
+	"left": func(budget, spent float64) string {
+		return strings.TrimPrefix(accountant.RoundUp(-max(0, budget-spent), 3), "-")
+	},
 	"below": powerAbove,
 }).Parse(statementText))
 

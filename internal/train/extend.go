@@ -140,11 +140,16 @@ func (r *Run) choose(e *folder.Extension, first, most int) (account.Spent, error
 			break
 		}
 	}
-	if e.Choices == 0 {
-		return best, fmt.Errorf("%w %s: found no larger number of steps within what was asked for, expected at least the next one, %d steps in all with %s at δ = %g",
-			ErrExtension, r.Dir, e.To.Steps, epsilonOf(cheapest), r.plan.Delta)
+	switch {
+	case e.Choices > 0:
+		return best, nil
+	case cheapest.Epsilon == 0:
+		return best, fmt.Errorf("%w %s: found a run that was extended to %d times its first %d steps, expected a new run", ErrExtension, r.Dir, e.From.Steps/first, first)
+	case most > 0 && e.To.Steps > most:
+		return best, fmt.Errorf("%w %s: found --steps %d, expected at least %d, the next number of steps that it can be extended to", ErrExtension, r.Dir, most, e.To.Steps)
 	}
-	return best, nil
+	return best, fmt.Errorf("%w %s: found a budget of ε = %g, expected at least %s at δ = %g, for the next number of steps that it can be extended to, %d",
+		ErrExtension, r.Dir, e.To.Epsilon, accountant.RoundUp(cheapest.Epsilon, 3), r.plan.Delta, e.To.Steps)
 }
 
 // costOf is what the run costs with so many choices and so many steps in all.

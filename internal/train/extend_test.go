@@ -203,9 +203,9 @@ func TestExtensionIsRefused(t *testing.T) {
 	}{
 		{nil, 0, 0, "expected --epsilon or --steps"},
 		{nil, 4, 0, "run without a budget, expected --steps"},
-		{nil, 0, 13, "expected at least the next one, 15 steps in all"},
+		{nil, 0, 13, "found --steps 13, expected at least 15, the next number of steps"},
 		{[]string{"privacy.epsilon=30"}, 20, 0, "expected at least the budget of now, 30"},
-		{[]string{"privacy.epsilon=3", "privacy.noise_multiplier=calibrated"}, 3.001, 0, "the next one, 15 steps in all with ε ="},
+		{[]string{"privacy.epsilon=3", "privacy.noise_multiplier=calibrated"}, 3.001, 0, "found a budget of ε = 3.001, expected at least 3."},
 		{[]string{"privacy.noise_schedule=linear"}, 0, 30, "expected both constant"},
 		{[]string{"privacy.clip_schedule=linear"}, 0, 30, "expected both constant"},
 	} {

@@ -38,9 +38,12 @@ var ErrUntrained = errors.New("train: there is no trained model")
 // Options are what a run needs besides its configuration. None of them changes what is computed.
 type Options struct {
 	DataDir string // of named data sets; data.DefaultDir when empty
-	RunsDir string // parent of new runs; "runs" when empty
-	Name    string // base of the folder's name when the configuration has none
-	Folder  string // exact name of the folder below RunsDir, whatever the configuration says; "" in most runs
+	// DataFolder is where the data of a person's own lies now, in place of the configured folder, for
+	// runs that are there. It keeps its name in the ledger.
+	DataFolder string
+	RunsDir    string // parent of new runs; "runs" when empty
+	Name       string // base of the folder's name when the configuration has none
+	Folder     string // exact name of the folder below RunsDir, whatever the configuration says; "" in most runs
 	// Registry is the folder with the ledger of data sets that a new run registers in; RunsDir when
 	// empty.
 	Registry string
@@ -63,7 +66,23 @@ func (o Options) data(c *configs.Config) (*data.Split, error) {
 	if o.Source != nil {
 		return o.Source, nil
 	}
-	return setup.Data(c, o.DataDir)
+	if o.DataFolder == "" {
+		return setup.Data(c, o.DataDir)
+	}
+	moved := *c
+	for _, own := range []*string{&moved.Data.Folder, &moved.Data.Table, &moved.Data.Vectors} {
+		if *own == "" {
+			continue
+		}
+		name := folder.Name(*own)
+		*own = o.DataFolder
+		read, err := setup.Data(&moved, o.DataDir)
+		if err == nil {
+			read.Name = name
+		}
+		return read, err
+	}
+	return nil, fmt.Errorf("%w: found another folder, %s, for the data set %s, which has a name; expected the folder that holds it, as --data-dir", setup.ErrPlan, o.DataFolder, c.Data.Name)
 }
 
 // fits refuses what the machine has too little memory for. Data that cannot be counted is left to

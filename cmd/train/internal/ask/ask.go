@@ -93,7 +93,7 @@ func releasesText(c questions.Cost, unknown questions.Unknown) string {
 	if c.Run != "" {
 		text := fmt.Sprintf(", %s releases", terminal.Count(*c.Releases))
 		if unknown == questions.Epsilon && c.TargetEpsilon > 0 {
-			text += fmt.Sprintf(", budget ε ≤ %g", c.TargetEpsilon)
+			text += fmt.Sprintf(", budget ε ≤ %g, left %s", c.TargetEpsilon, terminal.Left(c.TargetEpsilon, c.Epsilon))
 		}
 		if unknown == questions.Steps {
 			text += fmt.Sprintf(" and %s more", terminal.Count(*c.Steps))

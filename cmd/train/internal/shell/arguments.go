@@ -61,12 +61,15 @@ func GivenFlag(c *cobra.Command, oneOf func(name string) bool) (found string) {
 	return found
 }
 
-// DataDirGiven repeats --data-dir in advice, if it was given.
-func DataDirGiven(c *cobra.Command) string {
-	if f := c.Flags().Lookup("data-dir"); f != nil && f.Changed {
-		return " --data-dir " + folder.Argument(f.Value.String())
+// DataGiven repeats in advice where the data is, if that was given.
+func DataGiven(c *cobra.Command) string {
+	given := ""
+	for _, name := range []string{"data-dir", "data-folder"} {
+		if f := c.Flags().Lookup(name); f != nil && f.Changed {
+			given += " --" + name + " " + folder.Argument(f.Value.String())
+		}
 	}
-	return ""
+	return given
 }
 
 // First is the first argument, or "".
