@@ -85,7 +85,7 @@ func TestExtendedRunCountsEverything(t *testing.T) {
 		if s.EpsilonPlain == nil || *s.EpsilonPlain < second.Epsilon*(1-1e-6) {
 			t.Errorf("%s: by the plain formula it is %v, expected an upper bound of %v", name, s.EpsilonPlain, second.Epsilon)
 		}
-		for _, want := range []string{"| Extended | after step 12, with 12 entries in the ledger: from 12 steps and a budget of ε = 3 to ", "2δ"} {
+		for _, want := range []string{"| Extended | after step 12, with 12 entries in the ledger: from 12 steps and a budget of ε = 3 to ", "δ is twice as large"} {
 			if text := tiny.Read(t, filepath.Join(first.Run, folder.Statement)); !strings.Contains(text, want) {
 				t.Errorf("%s: the statement does not say %q:\n%s", name, want, text)
 			}

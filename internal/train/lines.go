@@ -2,11 +2,7 @@ package train
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,6 +10,7 @@ import (
 
 	"dpsgd/internal/curves"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/keys"
 	"dpsgd/internal/tensorboard"
 )
 
@@ -22,7 +19,7 @@ var metricsColumns = []string{"step", "epsilon", "epsilon_rdp", "delta", "test_a
 
 // openCopies writes the copies of metrics and diagnostics for other programs up to the current step.
 func (r *Run) openCopies() {
-	settings := []tensorboard.Value{tensorboard.Settings(settingsOf(Identity(r.config)))}
+	settings := []tensorboard.Value{tensorboard.Settings(settingsOf(keys.Of(string(Identity(r.config)))))}
 	r.metrics = r.copies(curves.Files{
 		Lines: r.path(folder.Metrics), Events: r.path(folder.MetricsEvents), Table: r.path(folder.MetricsTable),
 		Columns: metricsColumns, Settings: settings, Without: []string{"delta"},
@@ -35,7 +32,7 @@ func (r *Run) openCopies() {
 // copies opens one of them; nil where that fails. The lines are what counts: the next start writes
 // the copies anew.
 func (r *Run) copies(f curves.Files) *curves.Copies {
-	err := endLine(f.Lines)
+	err := curves.EndLine(f.Lines)
 	if err == nil {
 		var c *curves.Copies
 		if c, err = curves.Open(f, r.step); err == nil {
@@ -52,7 +49,7 @@ func (r *Run) writeLine(file string, v any, copies *curves.Copies) error {
 	if err != nil {
 		return fmt.Errorf("train: %s: %w", r.path(file), err)
 	}
-	err = r.persist(saving{"a line of " + file, file, 1024, func(dir string) error { return appendLine(filepath.Join(dir, file), line) }, false})
+	err = r.persist(saving{"a line of " + file, file, 1024, func(dir string) error { return curves.AppendLine(filepath.Join(dir, file), line) }, false})
 	if err != nil {
 		return err
 	}
@@ -62,45 +59,18 @@ func (r *Run) writeLine(file string, v any, copies *curves.Copies) error {
 	return nil
 }
 
-// appendLine adds one line to a file.
-func appendLine(path string, line []byte) error {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	before, err := f.Seek(0, io.SeekEnd)
-	if err == nil {
-		if _, err = f.Write(append(line, '\n')); err != nil {
-			err = errors.Join(err, f.Truncate(before)) // no part of a line stays where a disk is full
-		}
-	}
-	return errors.Join(err, f.Close())
-}
-
-// endLine ends a line that a crash has torn, so that the next one stands alone.
-func endLine(path string) error {
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && (len(content) == 0 || content[len(content)-1] == '\n') {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	return appendLine(path, nil)
-}
-
 // settingsOf are the keys of a configuration that training hangs on, as hyper-parameters: numbers, and
 // words for all else.
-func settingsOf(config []byte) map[string]any {
+func settingsOf(config []keys.Pair) map[string]any {
 	settings := map[string]any{}
-	for _, p := range pairs(string(config)) {
-		section, key, _ := strings.Cut(p.key, ".")
-		if section == "run" || section == "performance" || p.value == "" || slices.Contains([]string{"physical_batch_size", "evaluate_every"}, key) {
+	for _, p := range config {
+		section, key, _ := strings.Cut(p.Key, ".")
+		if section == "run" || section == "performance" || p.Value == "" || slices.Contains([]string{"physical_batch_size", "evaluate_every"}, key) {
 			continue
 		}
-		settings[p.key] = p.value
-		if number, err := strconv.ParseFloat(p.value, 64); err == nil {
-			settings[p.key] = number
+		settings[p.Key] = p.Value
+		if number, err := strconv.ParseFloat(p.Value, 64); err == nil {
+			settings[p.Key] = number
 		}
 	}
 	return settings
