@@ -178,7 +178,7 @@ cifar-10         50,000  10,000  32x32x3        10
 // The help documents the exit codes and every command.
 func TestHelp(t *testing.T) {
 	out := succeed(t, "help")
-	if !strings.Contains(out, shell.ExitHelp) {
+	if !strings.Contains(out, shell.Flow(shell.ExitHelp)) {
 		t.Error("the help does not document the exit codes")
 	}
 	for _, c := range root(&shell.App{}).Commands() {

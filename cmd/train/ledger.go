@@ -16,7 +16,7 @@ import (
 func ledgerCommand(a *shell.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ledger",
-		Short: "Say what all runs on one data set cost together, and check their ledgers",
+		Short: "Say what all runs on a data set cost, and check their ledgers",
 		Long: `Say what all runs on one data set cost together, and check their ledgers.
 
 Every run and every trial of a sweep records its releases twice: in its own ledger.jsonl, and in datasets.jsonl,
@@ -68,7 +68,7 @@ func ledgerVerifyCommand(a *shell.App) *cobra.Command {
 	var runsDir, head string
 	c := &cobra.Command{
 		Use:   "verify",
-		Short: "Check the ledgers of all runs and sweeps against each other and everything beside them",
+		Short: "Check the ledgers of all runs and sweeps",
 		Long: `Check the ledger of every run and trial against its checkpoints, its statement, the table of its sweep, and
 datasets.jsonl. Each problem is one line; the exit code is 5 if a ledger was rolled back or lost, and 4 if all that
 is wrong is damage.`,

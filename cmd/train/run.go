@@ -50,7 +50,7 @@ func resumeCommand(a *shell.App) *cobra.Command {
 	var dataDir, dataFolder string
 	c := &cobra.Command{
 		Use:     "resume RUN",
-		Short:   "Go on with a run from its last checkpoint, with the spend of its ledger",
+		Short:   "Go on with a run from its last checkpoint and what it has spent",
 		Example: "  train resume runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -18,7 +18,7 @@ func runsCommand(a *shell.App) *cobra.Command {
 	var runsDir string
 	c := &cobra.Command{
 		Use:   "runs",
-		Short: "List runs with what they have spent, what is left, accuracy and status",
+		Short: "List runs: what they have spent and left, accuracy, status",
 		Long: `List the runs and sweeps of a folder: their data, the ε that each of them has spent and has left of its budget,
 the newest test accuracy, and how it stands. A sweep has one line: the ε of all its trials together, and the best
 accuracy among them. Runs that are damaged, or whose folder is gone, are named; train ledger verify says more.`,

@@ -16,7 +16,7 @@ import (
 func epsilonCommand(a *shell.App) *cobra.Command {
 	c := questionCommand(a, &question{unknown: questions.Epsilon}, &cobra.Command{
 		Use:   "epsilon [RUN...]",
-		Short: "Compute ε of runs' ledgers, or of steps that are only thought of",
+		Short: "Compute ε of runs, or of planned steps",
 		Long: `Compute ε at δ.
 
 With the folder of a run: of everything in its ledger, also while the run is going on; --delta asks about another δ
@@ -31,7 +31,8 @@ sampling. The accountants exact and pld also bound the true ε from below.
   train epsilon --examples 60000 --batch-size 512 --epochs 40 --noise-multiplier 1.1 --delta 1e-5
   train epsilon --sampling-probability 0.01 --steps 10000 --noise-multiplier 1.1 --delta 1e-5 --json
   train epsilon --batch < questions.jsonl
-  echo '{"phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":1000}],"delta":1e-5}' | train epsilon --batch`,
+  echo '{"phases":[{"sampling_probability":0.01,"noise_multiplier":1,' \
+    '"steps":1000}],"delta":1e-5}' | train epsilon --batch`,
 	})
 	one := c.RunE
 	c.Args = shell.Args(0, mostRuns, "folders of runs, such as runs/digits-1")

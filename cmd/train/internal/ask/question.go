@@ -61,6 +61,9 @@ func (q *question) read(c *cobra.Command, args []string) (questions.Question, er
 		return q.readRun(c, args[0])
 	}
 	given := c.Flags().Changed
+	if q.accountant == "" && !given("accountant") {
+		q.accountant = questions.DefaultAccountant()
+	}
 	asked := questions.Question{Unknown: q.unknown, Epsilon: q.epsilon, Delta: q.delta}
 	err := cmp.Or(q.probability(given), q.updates(given), q.noise(given), q.goal(given), q.view(&asked.View))
 	if err != nil {

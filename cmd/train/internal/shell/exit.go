@@ -40,10 +40,9 @@ const ExitHelp = `Exit codes:
   2    the command line or the configuration is wrong; nothing was started
   3    training or test examples are missing or not what they should be
   4    the folder is no run, or a file in it is damaged
-  5    refused: a ledger was rolled back or is gone, or configuration, data or sweep are not those of the run;
-       or what a killed run released has spent its budget before it had a step
+  5    refused: a ledger was rolled back or is gone, or configuration, data or sweep are not those of the run; or what a killed run released has spent its budget before it had a step
   6    another process is at work on the run
-  130  Stopped by SIGINT (143 by SIGTERM, 129 by SIGHUP); a run has saved: go on with train resume or the same train sweep`
+  130  stopped by SIGINT (143 by SIGTERM, 129 by SIGHUP); a run has saved: go on with train resume or the same train sweep`
 
 // exits maps errors to codes; the first match counts.
 var exits = []struct {
