@@ -107,10 +107,10 @@ func (f *fetchProgress) progress(file string, done, total int64) {
 	}
 	if f.file != file {
 		f.file = file
-		f.StartBar(total, terminal.BarWidth)
+		f.StartBar(total)
 	}
 	f.ShowText(done, text)
 	if done == total {
-		fmt.Fprintln(f.W)
+		f.EndBar()
 	}
 }

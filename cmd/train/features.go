@@ -97,11 +97,11 @@ func computed(a *shell.App) func(done, total int) {
 		default:
 			if !begun {
 				begun = true
-				d.StartBar(int64(total), terminal.BarWidth)
+				d.StartBar(int64(total))
 			}
 			d.ShowText(int64(done), text)
 			if done == total {
-				fmt.Fprintln(d.W)
+				d.EndBar()
 			}
 		}
 	}

@@ -69,7 +69,7 @@ func (p *sweepWatcher) SweepStarted(o sweep.Overview) {
 	fmt.Fprintf(p.W, "sweep     %s\ntrials    %d, of which %d have a result\n\n", o.Dir, o.Trials, o.Finished)
 	p.total, p.started = o.Steps, time.Now()
 	if p.Bars {
-		p.StartBar(int64(max(1, o.Steps)), terminal.BarWidth)
+		p.StartBar(int64(max(1, o.Steps)))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 )
 
 // PrintJSON writes a result as one object on one line of standard output, with --json alone.
@@ -45,7 +46,7 @@ func (a *App) Display() terminal.Display {
 	if a.JSON {
 		w = a.Err
 	}
-	return terminal.Display{W: w, Bars: terminal.Is(w)}
+	return terminal.Display{W: w, Bars: terminal.Is(w) && os.Getenv("TERM") != "dumb", Colours: terminal.Colours(w)}
 }
 
 // Waits tells what a person has to mend before work goes on.
