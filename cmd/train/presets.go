@@ -62,13 +62,11 @@ func printPreset(a *shell.App, name string) error {
 	presets := append(configs.Presets(), configs.Sweeps()...)
 	i := slices.IndexFunc(presets, func(p configs.Preset) bool { return p.Name == name })
 	if i < 0 {
-		meant, least := "", 3
+		var names []string
 		for _, p := range presets {
-			if d := spelling.Distance(name, p.Name); d < least {
-				meant, least = " (did you mean "+p.Name+"?)", d
-			}
+			names = append(names, p.Name)
 		}
-		return shell.Usagef("found no preset %q, expected one that `train presets` lists%s", name, meant)
+		return shell.Usagef("found no preset %q, expected one that `train presets` lists%s", name, spelling.Hint(name, names))
 	}
 	p := presets[i]
 	return a.Print(presetItem{p.Name, p.Description, string(p.Source)}, func(w io.Writer) { w.Write(p.Source) })

@@ -42,7 +42,7 @@ func TestWrongInputs(t *testing.T) {
 		{"beginning of a flag", []string{"run", "--data", "x"}, shell.ExitUsage, "unknown flag: --data (did you mean --data-dir?)"},
 		{"misspelt preset to print", []string{"presets", "own-tabel"}, shell.ExitUsage, "(did you mean own-table?)"},
 		{"empty configuration", []string{"run", ""}, shell.ExitUsage, "`train run` found an empty argument, expected at most one: a configuration file"},
-		{"empty run", []string{"epsilon", ""}, shell.ExitUsage, "found an empty argument, expected at most one: the folder of a run"},
+		{"empty run", []string{"epsilon", ""}, shell.ExitUsage, "found an empty argument, expected folders of runs"},
 		{"unknown flag", []string{"run", "--epochs", "3"}, shell.ExitUsage, "unknown flag: --epochs"},
 		{"two configurations", []string{"run", "a", "b"}, shell.ExitUsage, "found 2 arguments, expected at most one: a configuration file or the name of a preset"},
 		{"no run", []string{"resume"}, shell.ExitUsage, "found 0 arguments, expected one: the folder of a run"},

@@ -8,12 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"syscall"
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/internal/spelling"
 )
 
 // What the folder of a run holds.
@@ -133,19 +132,8 @@ func Name(dir string) string {
 	return filepath.Base(dir)
 }
 
-// plain is what a path may hold so that no shell reads more into it.
-var plain = regexp.MustCompile(`^[\p{L}\p{N}_./:\\,=+@%-]+$`)
-
 // Argument writes a path for a command line to be copied: in quotes where a shell needs them.
-func Argument(path string) string {
-	if plain.MatchString(path) && !strings.HasPrefix(path, "-") {
-		return path
-	}
-	if strings.HasPrefix(path, "-") {
-		path = "./" + path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}
+func Argument(path string) string { return spelling.Argument(path) }
 
 // HoldsAny reports whether a folder holds one of these names.
 func HoldsAny(dir string, names ...string) bool {

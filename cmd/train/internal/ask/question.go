@@ -10,6 +10,7 @@ import (
 	"dpsgd/accountant/accountants"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/questions"
+	"dpsgd/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -112,7 +113,7 @@ func (q *question) readRun(c *cobra.Command, run string) (questions.Question, er
 // view checks who is asked.
 func (q *question) view(v *questions.View) error {
 	if q.accountant != "" && !slices.Contains(accountants.Names(), q.accountant) {
-		return shell.Usagef("found --accountant %s, expected one of %s", q.accountant, strings.Join(accountants.Names(), ", "))
+		return shell.Usagef("found --accountant %s, expected one of %s%s", q.accountant, strings.Join(accountants.Names(), ", "), spelling.Hint(q.accountant, accountants.Names()))
 	}
 	relation, ok := questions.ParseRelation(q.relation)
 	if !ok {

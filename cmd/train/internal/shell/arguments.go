@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/spelling"
 	"errors"
@@ -17,13 +18,15 @@ func FlagError(c *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) {
 		return Usagef("%w", err)
 	}
-	meant, least := "", 3
+	var names []string
+	meant := ""
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := spelling.Distance(unknown.GetSpecifiedName(), f.Name); d < least || strings.HasPrefix(f.Name, unknown.GetSpecifiedName()) {
-			meant, least = " (did you mean --"+f.Name+"?)", min(d, least)
+		names = append(names, "--"+f.Name)
+		if found := unknown.GetSpecifiedName(); len(found) > 1 && strings.HasPrefix(f.Name, found) {
+			meant = " (did you mean --" + f.Name + "?)"
 		}
 	})
-	return Usagef("%w%s", err, meant)
+	return Usagef("%w%s", err, cmp.Or(spelling.Hint("--"+unknown.GetSpecifiedName(), names), meant))
 }
 
 // NoArgs and args check positional arguments with an error of ours.
@@ -31,12 +34,14 @@ func NoArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	c.SuggestionsMinimumDistance = 2
-	meant := ""
-	if names := c.SuggestionsFor(args[0]); len(names) > 0 {
-		meant = " (did you mean " + names[0] + "?)"
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
 	}
-	return Usagef("found %q, expected one of the commands that `%s help` lists%s", args[0], c.Root().Name(), meant)
+	listed := strings.TrimPrefix(c.CommandPath(), c.Root().Name()) // as in `train help data`
+	return Usagef("found %q, expected one of the commands that `%s help%s` lists%s", args[0], c.Root().Name(), listed, spelling.Hint(args[0], names))
 }
 
 func Args(min, max int, what string) cobra.PositionalArgs {

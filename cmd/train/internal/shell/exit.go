@@ -73,17 +73,38 @@ type Interrupted struct{ Signal os.Signal }
 
 func (i Interrupted) Error() string { return "stopped by " + i.Signal.String() }
 
+// failure is what a command that fails prints with --json, unless it has printed an object already.
+type failure struct {
+	Error    string `json:"error"` // a line for each problem
+	ExitCode int    `json:"exit_code"`
+}
+
 // Fail prints an error, one line for each problem, and chooses the code.
 func (a *App) Fail(err error) int {
 	if err == nil {
 		return ExitDone
 	}
+	code := codeOf(err)
+	var lines []string
+	for _, line := range strings.Split(err.Error(), "\n") {
+		lines = append(lines, strings.TrimPrefix(line, "train: "))
+	}
+	if !errors.As(err, new(Interrupted)) {
+		for _, line := range lines {
+			fmt.Fprintln(a.Err, "train:", line)
+		}
+	}
+	if !a.printed {
+		_ = a.PrintJSON(failure{strings.Join(lines, "\n"), code}) // the exit code says it, too
+	}
+	return code
+}
+
+// codeOf is the exit code of an error.
+func codeOf(err error) int {
 	var stopped Interrupted
 	if errors.As(err, &stopped) {
 		return ExitSignal + number(stopped.Signal)
-	}
-	for _, line := range strings.Split(err.Error(), "\n") {
-		fmt.Fprintln(a.Err, "train:", strings.TrimPrefix(line, "train: "))
 	}
 	if errors.As(err, new(usageError)) {
 		return ExitUsage

@@ -18,6 +18,7 @@ func (a *App) PrintJSON(result any) error {
 	if err != nil {
 		return err
 	}
+	a.printed = true
 	_, err = fmt.Fprintf(a.Out, "%s\n", line)
 	return err
 }
