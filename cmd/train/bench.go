@@ -46,6 +46,9 @@ without privacy on the same kernels, to compare with. docs/performance.md says h
   train bench --config configs/mnist-cnn.yaml --json`,
 		Args: shell.Args(0, 0, "none"),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("config") && f.config == "" {
+				return shell.Usagef("found an empty --config, expected a configuration file or the name of a preset")
+			}
 			config, err := f.read(c)
 			if err != nil {
 				return err

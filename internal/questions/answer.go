@@ -32,6 +32,7 @@ type Cost struct {
 	SamplingProbability float64 `json:"sampling_probability,omitempty"`
 	NoiseMultiplier     float64 `json:"noise_multiplier,omitempty"`
 	Steps               *int    `json:"steps,omitempty"`
+	Capped              bool    `json:"capped,omitempty"` // more than these steps fit: no further ones are asked about
 	TargetEpsilon       float64 `json:"target_epsilon,omitempty"`
 
 	// Of a run.
@@ -295,7 +296,7 @@ func (v viewer) steps(e accountant.Event, target accountant.Guarantee) (Cost, *a
 	if err != nil {
 		return Cost{}, nil, err
 	}
-	c := Cost{Steps: &n}
+	c := Cost{Steps: &n, Capped: n == MostSteps}
 	c.SamplingProbability, c.NoiseMultiplier, _ = parameters(e)
 	l, err := OneEntry(e, n)
 	return c, l, err

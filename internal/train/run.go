@@ -98,6 +98,18 @@ func (o Options) fits(c *configs.Config) error {
 	return memory.Check(c, outline)
 }
 
+// where repeats the flags that say where the data is.
+func (o Options) where() string {
+	given := ""
+	if o.DataDir != "" {
+		given += " --data-dir " + folder.Argument(o.DataDir)
+	}
+	if o.DataFolder != "" {
+		given += " --data-folder " + folder.Argument(o.DataFolder)
+	}
+	return given
+}
+
 // accountants are the configured ones.
 func (o Options) accountants(c *configs.Config) (account.Accountants, error) {
 	if o.account != nil {
@@ -135,6 +147,7 @@ type Run struct {
 	diagnoses   *diagnostics
 	metrics     *curves.Copies // of metrics.jsonl
 
+	where      string                   // the flags that say where the data is
 	registered checkpoints.Registration // how the run appears in the ledger of its data
 
 	step       int // updates that the parameters contain
@@ -243,7 +256,7 @@ func prepare(c *configs.Config, o Options, past *past) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{config: c, source: source, watcher: o.Watcher, waits: o.Waits, engines: o.engines}
+	r := &Run{config: c, source: source, watcher: o.Watcher, waits: o.Waits, engines: o.engines, where: o.where()}
 	if r.watcher == nil {
 		r.watcher = silent{}
 	}
@@ -330,6 +343,9 @@ func (o Options) registry() string { return cmp.Or(o.Registry, o.parent()) }
 // makeFolder makes the run's folder, named by the configuration or with the first free number.
 func (r *Run) makeFolder(o Options) error {
 	parent := o.parent()
+	if err := folder.Check(parent, "a folder of runs"); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return fmt.Errorf("train: cannot make the folder of runs: %w", err)
 	}

@@ -69,6 +69,10 @@ func printCost(w io.Writer, c questions.Cost, unknown questions.Unknown) {
 	case questions.SamplingProbability:
 		fmt.Fprintf(w, "sampling probability %s is the largest %s\n", terminal.SignificantDown(c.SamplingProbability, 7), budget)
 	case questions.Steps:
+		if c.Capped {
+			fmt.Fprintf(w, "more than %s steps fit %s; no further ones are asked about\n", terminal.Count(*c.Steps), budget)
+			break
+		}
 		fmt.Fprintf(w, "%s steps are the most %s\n", terminal.Count(*c.Steps), budget)
 	}
 	bounds := fmt.Sprintf("ε lies in [%s, %s]\n", terminal.SignificantDown(c.Lower, 8), terminal.SignificantUp(c.Upper, 8))
