@@ -12,6 +12,7 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
+	"dpsgd/configs/places"
 	"dpsgd/internal/bench"
 
 	"github.com/spf13/cobra"
@@ -53,7 +54,7 @@ without privacy on the same kernels, to compare with. docs/performance.md says h
 			if err != nil {
 				return err
 			}
-			return measure(a, c.Context(), config, f)
+			return places.OfLayer(measure(a, c.Context(), config, f), f.config, nil)
 		},
 	}
 	c.Flags().StringVar(&f.model, "model", "mnist-cnn", "a ready network: "+strings.Join(configs.Networks(), ", "))

@@ -8,6 +8,7 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
+	"dpsgd/configs/places"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/train"
 
@@ -35,7 +36,7 @@ func runCommand(a *shell.App) *cobra.Command {
 				DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: watcher(a), Computed: computed(a), Waits: a.Waits,
 			})
 			if err != nil {
-				return err
+				return places.OfLayer(err, name, set)
 			}
 			return fit(a, c, run)
 		},

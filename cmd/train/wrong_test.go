@@ -267,3 +267,15 @@ func TestPassedOverFiles(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with a layer is told with its place, as every other mistake in a configuration.
+func TestLayersThatDoNotFitAreFound(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "my.yaml", "data: {name: digits}\nmodel:\n  layers:\n    - flatten\n    - conv2d: {out_channels: 3, kernel_size: 3}\nprivacy: {epsilon: 3}\ntraining: {steps: 1, batch_size: 10}\n")
+	for _, args := range [][]string{{"run", "my.yaml"}, {"describe", "my.yaml"}, {"bench", "--config", "my.yaml"}} {
+		r := command(args...)
+		if r.code != 2 || !strings.HasPrefix(r.err, "train: my.yaml:5:7: model.layers[1]: layer 1: its input has shape [784]") || strings.Count(r.err, "\n") != 1 {
+			t.Errorf("train %s: exit code %d, %s", strings.Join(args, " "), r.code, r.err)
+		}
+	}
+}
