@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"dpsgd/internal/spelling"
 )
 
 // Dataset declares a data set that has a name: all that the program says about it
@@ -163,7 +165,7 @@ func (d *Dataset) fetch(ctx context.Context, dir string, opts FetchOptions) erro
 		if err := downloads.fetch(ctx, f); err != nil {
 			if ctx.Err() == nil {
 				err = fmt.Errorf("%w; without a network, get %s elsewhere, put what you have into %s, and give the same command again: it verifies them",
-					err, strings.Join(d.fileNames(), ", "), root.Name())
+					err, strings.Join(d.fileNames(), ", "), spelling.Argument(root.Name()))
 			}
 			return err
 		}

@@ -66,7 +66,7 @@ func TestWrongInputs(t *testing.T) {
 		{"no pictures", []string{"run", config, "--set", "data.folder=" + t.TempDir()}, shell.ExitData, "there is no folder"},
 		{"damaged picture", []string{"run", config, "--set", "data.folder=" + damaged}, shell.ExitData, "003.png"},
 		{"undeclared class", []string{"run", config, "--set", "data.classes=[up, left]"}, shell.ExitData, "down"},
-		{"runs below a file", []string{"run", config, "--runs-dir", filepath.Join(file, "runs")}, shell.ExitFailed, "cannot make the folder of runs"},
+		{"runs below a file", []string{"run", config, "--runs-dir", filepath.Join(file, "runs")}, shell.ExitDamaged, "lies below a file, expected a folder of runs"},
 		{"resume of nothing", []string{"resume", t.TempDir()}, shell.ExitDamaged, "holds no config.yaml, expected the folder of a run"},
 		{"eval of nothing", []string{"eval", filepath.Join(folder, "none")}, shell.ExitDamaged, "holds no config.yaml"},
 		{"epsilon of nothing", []string{"epsilon", folder}, shell.ExitDamaged, "holds no config.yaml"},

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"cmp"
+	"dpsgd/configs"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/spelling"
 	"errors"
@@ -26,7 +27,24 @@ func FlagError(c *cobra.Command, err error) error {
 			meant = " (did you mean --" + f.Name + "?)"
 		}
 	})
-	return Usagef("%w%s", err, cmp.Or(spelling.Hint("--"+unknown.GetSpecifiedName(), names), meant))
+	return Usagef("%w%s", err, cmp.Or(spelling.Hint("--"+unknown.GetSpecifiedName(), names), meant, keyMeant(c, unknown.GetSpecifiedName())))
+}
+
+// keyMeant says which key of a configuration has the name of a flag that there is not.
+func keyMeant(c *cobra.Command, flag string) string {
+	if c.Flags().Lookup("set") == nil {
+		return ""
+	}
+	var found []string
+	for _, k := range configs.Keys() {
+		if strings.HasSuffix(k.Path, "."+strings.ReplaceAll(flag, "-", "_")) {
+			found = append(found, "--set "+k.Path+"=…")
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return " (did you mean " + strings.Join(found, " or ") + "?)"
 }
 
 // NoArgs and args check positional arguments with an error of ours.
