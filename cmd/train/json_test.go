@@ -31,6 +31,9 @@ func TestFailuresAreJSON(t *testing.T) {
 			t.Errorf("train %s: exit code %d and %v, expected %v and %q", tt.args, r.code, o, tt.code, tt.says)
 		}
 	}
+	if r := commandOn(t, "nonsense", "epsilon", "--batch", "--json"); r.code != 1 || strings.Count(r.out, "\n") != 1 || !strings.Contains(r.out, "line 1") {
+		t.Errorf("a line without an answer is answered by %q, exit code %d", r.out, r.code)
+	}
 	if r := command("run", "nosuch"); r.out != "" {
 		t.Errorf("without --json standard output is %q", r.out)
 	}

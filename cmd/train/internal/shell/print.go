@@ -23,6 +23,9 @@ func (a *App) PrintJSON(result any) error {
 	return err
 }
 
+// Printed says that the command has written objects of its own.
+func (a *App) Printed() { a.printed = true }
+
 // Print writes a result: as one object with --json, else the text for people.
 func (a *App) Print(result any, text func(w io.Writer)) error {
 	if a.JSON {
