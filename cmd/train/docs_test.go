@@ -120,7 +120,7 @@ func runLine(t *testing.T, line string) {
 	defer cancel()
 	endless := strings.HasPrefix(line, "train sweep") || strings.HasPrefix(line, "train serve") || strings.Contains(line, "--serve")
 	switch {
-	case strings.HasPrefix(line, "train run") && !strings.Contains(line, "training."):
+	case strings.HasPrefix(line+" ", "train run ") && !strings.Contains(line, "training."):
 		line += " --set training.steps=2"
 	case strings.Contains(line, "train bench"):
 		line += " --seconds 0.1"
@@ -145,9 +145,12 @@ func headOfTheLedger(t *testing.T) string {
 	return head
 }
 
-// Every command that a page names in passing has its flags.
+// Every command that a page names in passing has its flags. Those of newcomers.md are wrong on purpose.
 func TestCommandsInPassing(t *testing.T) {
 	for name, page := range pages(t) {
+		if name == "docs/newcomers.md" {
+			continue
+		}
 		for _, found := range inline.FindAllStringSubmatch(page, -1) {
 			if err := parses(strings.Fields(found[1])); err != nil {
 				t.Errorf("%s: `train %s`: %v", name, found[1], err)

@@ -46,7 +46,7 @@ under way goes on from its checkpoint with the spend of its ledger.`,
 				return err
 			}
 			if result.Status == train.Interrupted {
-				fmt.Fprintf(a.Err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(args[0])+shell.DataDirGiven(c))
+				fmt.Fprintf(a.Err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(args[0])+shell.DataGiven(c))
 			}
 			if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
 				return err
@@ -85,7 +85,7 @@ func (p *sweepWatcher) SweepStarted(o sweep.Overview) {
 	fmt.Fprintln(p.W)
 	p.total, p.started = o.Steps, time.Now()
 	if p.Bars {
-		p.StartBar(int64(max(1, o.Steps)), terminal.BarWidth)
+		p.StartBar(int64(max(1, o.Steps)))
 	}
 }
 

@@ -65,8 +65,8 @@ func (c Chart) draw(on draw.Canvas) {
 	if len(c.Lines) > 0 {
 		left = c.drawPlot(on).X
 	}
-	on.FillText(in(ink), vg.Point{X: left, Y: height - margin}, c.Title)
-	on.FillText(in(grey), vg.Point{X: left, Y: height - margin - 16}, c.Subtitle)
+	fill(on, in(ink), vg.Point{X: left, Y: height - margin}, c.Title, 1)
+	fill(on, in(grey), vg.Point{X: left, Y: height - margin - 16}, c.Subtitle, 2)
 }
 
 // drawPlot draws everything below the subtitle and returns where the axes meet.
