@@ -125,6 +125,9 @@ func latest(files fileSystem, dir string) (*State, string, error) {
 	return nil, "", fmt.Errorf("checkpoints: %s: %w: found none", dir, ErrNoCheckpoint)
 }
 
+// FileName is what Save calls the checkpoint of a step.
+func FileName(step int) string { return checkpointName(step) }
+
 func checkpointName(step int) string {
 	return checkpointPrefix + strconv.Itoa(step) + checkpointSuffix
 }

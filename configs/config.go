@@ -146,6 +146,8 @@ type Training struct {
 type Performance struct {
 	Threads int    // 0 is one per core
 	Engine  string // auto, ghost or materialise
+	// MaxMemory is what training may take, in bytes; 0 is what the machine has free.
+	MaxMemory int64
 }
 
 // Run is about the folder that a run writes.

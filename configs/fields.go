@@ -246,6 +246,8 @@ var performanceFields = []*field{
 		"Threads that compute; 0 is one per core.", nil},
 	{"performance.engine", setting.Choice{"auto", "ghost", "materialise"}, func(c *Config) any { return &c.Performance.Engine },
 		"How per-example norms are computed; auto measures both when training starts and takes the faster for each layer.", nil},
+	{"performance.max_memory", format.Bytes{Word: "auto"}, func(c *Config) any { return &c.Performance.MaxMemory },
+		"A configuration that needs more memory, by an estimate, is refused before it begins; auto is what the machine has free.", nil},
 }
 
 var runFields = []*field{
@@ -260,7 +262,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"data.label", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "privacy.clipping", "privacy.clip_schedule", "privacy.noise_schedule", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
+var later = []string{"data.label", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.noise_schedule", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

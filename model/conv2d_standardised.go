@@ -28,6 +28,7 @@ func (l StandardisedConv2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 			return p.reject("its filters have 1 value, which standardisation makes 0, expected at least 2"), nil
 		}
 		s := perexample.NewStandardisation(c.Out, c.Taps())
+		p.Keeps(4 * c.Out * c.Taps())
 		return p.standardise(s, w), perexample.StandardisedConvWeight{ConvWeight: perexample.ConvWeight{Conv: c}, Standardisation: s}
 	})
 }

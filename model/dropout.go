@@ -40,7 +40,9 @@ func (l Dropout) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if !p.Training || l.P == 0 {
 		return x
 	}
-	mask := make([]float32, x.Shape().TotalSize()) // drawn by the forward operation, read by its gradient
+	var mask []float32 // drawn by the forward operation, read by its gradient
+	size := x.Shape().TotalSize()
+	p.Keeps(4 * size)
 	src := random.New()
 	keep := float32(1 / (1 - l.P))
 	multiply := func(out, x []float32) {
@@ -51,6 +53,9 @@ func (l Dropout) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return p.Apply(graph.Operation{
 		Name: "dropout", Type: tensor.Float32, Shape: x.Shape(),
 		Run: func(out graph.Array, in []graph.Array) {
+			if mask == nil {
+				mask = make([]float32, size)
+			}
 			for i := range mask {
 				mask[i] = 0
 				if src.Float64() >= l.P {

@@ -17,19 +17,33 @@ func (m *Model) Freeze(names []string) error {
 	}
 	parameters := slices.Clone(m.parameters)
 	var trained, frozen []float32
+	left := false
 	for i, p := range m.parameters {
 		into := &trained
 		if p.frozen || chosen[i] {
 			into, parameters[i].frozen = &frozen, true
 		}
+		left = left || !parameters[i].frozen
 		parameters[i].Offset = len(*into)
 		*into = append(*into, m.values(p)...)
 	}
-	if len(trained) == 0 {
+	if !left {
 		return fmt.Errorf("model: all %d parameters are frozen, expected at least one to train", len(parameters))
 	}
 	m.parameters, m.Values, m.frozen = parameters, trained, frozen
 	return nil
+}
+
+// Sizes are how many values are trained, and how many are not; of a sketch too.
+func (m *Model) Sizes() (trained, frozen int) {
+	for _, p := range m.parameters {
+		if p.frozen {
+			frozen += p.Size()
+		} else {
+			trained += p.Size()
+		}
+	}
+	return trained, frozen
 }
 
 // FrozenValues is how many values are not trained.
@@ -42,6 +56,9 @@ func (m *Model) isFrozen(name string) bool {
 
 // values are those of a parameter, where the model has them.
 func (m *Model) values(p Parameter) []float32 {
+	if m.sketched {
+		return nil
+	}
 	if p.frozen {
 		return m.frozen[p.Offset : p.Offset+p.Size()]
 	}

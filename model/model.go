@@ -42,14 +42,23 @@ type Model struct {
 	classes    int
 	parameters []Parameter
 	layers     []LayerInfo
+	sketched   bool // whether it has no values, see Sketch
 }
 
 // New checks that the layers fit the input and each other and that the last one gives one value for
 // each class, and draws initial parameters from the public seed.
 func New(network Sequential, input Input, classes int, seed uint64) (*Model, error) {
-	m := &Model{network: network, input: input, classes: classes}
-	d := &declaring{src: random.Seeded(seed)}
-	n, err := m.declare(graph.NewBuilder(nil), d, 1, true)
+	return newModel(&Model{network: network, input: input, classes: classes}, graph.NewBuilder(nil), &declaring{src: random.Seeded(seed)})
+}
+
+// Sketch is New without values: a model that takes next to no memory however large the network is.
+// It can be declared on a sketch of a graph ([graph.NewSketch]), and frozen, and nothing else.
+func Sketch(network Sequential, input Input, classes int) (*Model, error) {
+	return newModel(&Model{network: network, input: input, classes: classes, sketched: true}, graph.NewSketch(), &declaring{})
+}
+
+func newModel(m *Model, b *graph.Builder, d *declaring) (*Model, error) {
+	n, err := m.declare(b, d, 1, true)
 	if err != nil {
 		return nil, err
 	}

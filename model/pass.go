@@ -164,7 +164,7 @@ func (p *Pass) features(x *gorgonia.Node) (batch, n int, ok bool) {
 // declaring collects parameters while a network is declared for the first time.
 type declaring struct {
 	parameters []Parameter
-	src        *random.Source
+	src        *random.Source // nil draws no values
 	values     [][]float32
 }
 
@@ -173,8 +173,11 @@ func (d *declaring) parameter(_ *Pass, name string, shape, order []int, init ini
 	if n := len(d.parameters); n > 0 {
 		p.Offset = d.parameters[n-1].Offset + d.parameters[n-1].Size()
 	}
-	values := make([]float32, p.Size())
-	init(values, d.src)
+	var values []float32
+	if d.src != nil {
+		values = make([]float32, p.Size())
+		init(values, d.src)
+	}
 	d.parameters, d.values = append(d.parameters, p), append(d.values, values)
 	return values, true
 }

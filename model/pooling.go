@@ -30,14 +30,21 @@ func (l MaxPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	pool := p.Pool()
 	size, outSize := g.Height*g.Width*g.Channels, g.OutHeight()*g.OutWidth()*g.Channels
 	// Where each maximum came from; written by the forward operation and read by its gradient.
-	argmax := make([]int32, batch*outSize)
+	var argmax []int32
+	p.Keeps(4 * batch * outSize)
+	pooled := graph.Parallel(pool, batch, graph.Grain(size), func(_, lo, hi int, y graph.Array, in []graph.Array) {
+		for i := lo; i < hi; i++ {
+			g.MaxPool(y.Float32[i*outSize:(i+1)*outSize], argmax[i*outSize:(i+1)*outSize], in[0].Float32[i*size:(i+1)*size])
+		}
+	})
 	return p.Apply(graph.Operation{
 		Name: "max_pool2d", Type: tensor.Float32, Shape: []int{batch, g.OutHeight(), g.OutWidth(), g.Channels},
-		Run: graph.Parallel(pool, batch, graph.Grain(size), func(_, lo, hi int, y graph.Array, in []graph.Array) {
-			for i := lo; i < hi; i++ {
-				g.MaxPool(y.Float32[i*outSize:(i+1)*outSize], argmax[i*outSize:(i+1)*outSize], in[0].Float32[i*size:(i+1)*size])
+		Run: func(y graph.Array, in []graph.Array) {
+			if argmax == nil {
+				argmax = make([]int32, batch*outSize)
 			}
-		}),
+			pooled(y, in)
+		},
 		Gradient: func(_ []*gorgonia.Node, y, dy *gorgonia.Node) []*gorgonia.Node {
 			// y is an input only to say that the forward operation has run.
 			return []*gorgonia.Node{p.Apply(graph.Operation{

@@ -9,6 +9,29 @@ type Cost struct {
 	Materialise float64 // the gradient itself
 }
 
+// Estimate is what [Measure] would find, from multiply-adds and bytes alone.
+func Estimate(rules []Rule, batch int) []Timing {
+	timings := make([]Timing, len(rules))
+	for i, r := range rules {
+		timings[i] = estimate(r, batch)
+	}
+	return timings
+}
+
+// MeasuredBytes is what [Measure] takes at its widest moment.
+func MeasuredBytes(rules []Rule, batch int) float64 {
+	most := 0.0
+	for _, r := range rules {
+		if s := estimate(r, batch).storing(); s > clearRatio || s < 1/clearRatio {
+			continue
+		}
+		x, dz := r.Values()
+		one := float64(x) + float64(dz) + float64(r.Size()) + 3 // the inputs, and what is stored
+		most = max(most, 4*float64(examples(r, batch))*one)
+	}
+	return most
+}
+
 // estimate is what one example of a batch takes with each engine if a multiply-add takes a
 // nanosecond. What counts is the ratio of the two: for convolutions it is mostly within a fifth of
 // that of measured times, on two cores of a Zen 4.

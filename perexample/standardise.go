@@ -23,11 +23,14 @@ const standardiseEpsilon = 1e-4
 
 // NewStandardisation returns that of so many filters of so many taps each.
 func NewStandardisation(out, taps int) *Standardisation {
-	return &Standardisation{taps: taps, filters: make([]float32, out*taps), inverses: make([]float64, out)}
+	return &Standardisation{taps: taps, inverses: make([]float64, out)}
 }
 
 // Set writes ŵ of the weights w (out, taps) to dst, and remembers them for the gradients.
 func (s *Standardisation) Set(dst, w []float32) {
+	if s.filters == nil {
+		s.filters = make([]float32, len(s.inverses)*s.taps)
+	}
 	for o := range s.inverses {
 		filter, raw := s.filters[o*s.taps:(o+1)*s.taps], w[o*s.taps:(o+1)*s.taps]
 		mean, squares := 0.0, 0.0

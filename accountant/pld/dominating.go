@@ -15,6 +15,10 @@ type pairs struct {
 	infinite       bool // a release has no guarantee at all
 }
 
+// mostGroup bounds the records of a group in Poisson samples: its mixture has about as many parts,
+// each evaluation looks at all of them, and a million kept a machine busy for hours.
+const mostGroup = 1000
+
 // dominatingPairs returns the dominating pairs of everything in the ledger. All Gaussian
 // releases are one, of noise (Σ 1/σ²)^(-1/2): their losses are normal and add up. No pairs
 // are left of a ledger that costs nothing.
@@ -27,6 +31,9 @@ func dominatingPairs(l *accountant.Ledger, r accountant.Relation) (pairs, error)
 	symmetric := true
 	precision := 0.0 // Σ 1/σ² of the Gaussian releases
 	for _, entry := range simple.Entries {
+		if g, ok := entry.Event.(accountant.PoissonSampledGroup); ok && g.GroupSize > mostGroup {
+			return pairs{}, fmt.Errorf("%w: found a group of %d records in Poisson samples, expected at most %d", accountant.ErrUnsupported, g.GroupSize, mostGroup)
+		}
 		if sigma, ok := gaussianNoise(entry.Event, r); ok {
 			precision += float64(entry.Count) / sigma / sigma
 			continue

@@ -65,6 +65,9 @@ func newDivergence(e accountant.Event, r accountant.Relation, orders []float64) 
 			return d, theorem, nil
 		}
 	case accountant.PoissonSampledGroup:
+		if e.GroupSize > mostGroup {
+			return nil, "", fmt.Errorf("%w: found a group of %d records in Poisson samples, expected at most %d", accountant.ErrUnsupported, e.GroupSize, mostGroup)
+		}
 		if inner, ok := e.Event.(accountant.Gaussian); ok && r != accountant.ReplaceOne {
 			all := gaussianDivergence(inner.NoiseMultiplier / float64(e.GroupSize))
 			d := groupDivergence(e.SamplingProbability, e.GroupSize, inner.NoiseMultiplier).orElse(all)
@@ -88,6 +91,10 @@ func newDivergence(e accountant.Event, r accountant.Relation, orders []float64) 
 	}
 	return nil, "", fmt.Errorf("%w: the %s accountant cannot analyse %v under %v", accountant.ErrUnsupported, nameRDP, e, r)
 }
+
+// mostGroup bounds the records of a group in Poisson samples: each order takes a sum over about as
+// many.
+const mostGroup = 10_000
 
 // Theorems that serve more than one event.
 const (

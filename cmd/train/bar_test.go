@@ -31,7 +31,7 @@ func TestBarsFit80Columns(t *testing.T) {
 	var runBar, besideBar, sweepBuffer, fetch bytes.Buffer
 	narrow := &runWatcher{display{w: &besideBar, bars: true, bar: newBar(&besideBar, 98765, narrowBarWidth)}}
 	run := &runWatcher{display{w: &runBar, bars: true, bar: newBar(&runBar, 98765, barWidth)}}
-	trials := &sweepWatcher{display: display{w: &sweepBuffer, bars: true}}
+	trials := &sweepWatcher{display: display{w: &sweepBuffer, bars: true}, saves: func() {}}
 	trials.SweepStarted(sweep.Overview{Dir: "runs/s", Trials: 1000, Steps: 987654})
 	trials.TrialStarted(sweep.TrialOverview{Number: 999, Trials: 1000, Name: strings.Repeat("clip_norm=0.1,", 9), Steps: 987654})
 	download := &fetchProgress{display: display{w: &fetch, bars: true}}

@@ -78,7 +78,7 @@ func TestBenchStops(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(interrupted{os.Interrupt})
 	var out, err strings.Builder
-	if code := executeContext(ctx, []string{"bench", "--seconds", "3600"}, &out, &err); code != 130 || out.Len() > 0 || err.Len() > 0 {
+	if code := (&app{out: &out, err: &err}).execute(ctx, []string{"bench", "--seconds", "3600"}); code != 130 || out.Len() > 0 || err.Len() > 0 {
 		t.Errorf("found exit code %d, output %q and error %q", code, out.String(), err.String())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/configs"
 	"dpsgd/internal/describe"
+	"dpsgd/internal/memory"
 
 	"github.com/spf13/cobra"
 )
@@ -53,8 +54,9 @@ func printDescription(w io.Writer, d *describe.Description) {
 	fmt.Fprintln(w)
 	printLayers(w, d)
 	printPrivacy(w, d)
-	fmt.Fprintf(w, "\nmemory    about %s: graph %s, parameters %s, %s %s\n", megabytes(d.Memory.Total()),
-		megabytes(d.Memory.Graph), megabytes(d.Memory.Parameters), d.Data.Shape.Noun(), megabytes(d.Memory.Pictures))
+	m := d.Memory
+	fmt.Fprintf(w, "\nmemory    about %s: graph %s, parameters %s, %s %s, program %s\n", memory.Text(m.Total()),
+		memory.Text(m.Graph), memory.Text(m.Parameters), d.Data.Shape.Noun(), memory.Text(m.Examples), memory.Text(m.Program))
 }
 
 func printLayers(w io.Writer, d *describe.Description) {

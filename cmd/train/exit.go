@@ -14,6 +14,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/memory"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
@@ -42,7 +43,7 @@ const exitHelp = `Exit codes:
   5    refused: a ledger was rolled back or is gone, or configuration, data or sweep are not those of the run;
        or what a killed run released has spent its budget before it had a step
   6    another process is at work on the run
-  130  stopped by SIGINT (143 by SIGTERM) and saved; go on with train resume or the same train sweep`
+  130  stopped by SIGINT (143 by SIGTERM, 129 by SIGHUP); a run has saved: go on with train resume or the same train sweep`
 
 // exits maps errors to codes; the first match counts.
 var exits = []struct {
@@ -51,7 +52,7 @@ var exits = []struct {
 }{
 	{exitInUse, []error{checkpoints.ErrLocked}},
 	{exitRefused, []error{checkpoints.ErrRollback, books.ErrOtherPlan, sweep.ErrOtherSweep, train.ErrUntrained}},
-	{exitUsage, []error{configs.ErrInvalid, setup.ErrPlan, train.ErrRunExists, accountant.ErrUnreachable, account.ErrNoGuarantee}},
+	{exitUsage, []error{configs.ErrInvalid, setup.ErrPlan, train.ErrRunExists, accountant.ErrUnreachable, account.ErrNoGuarantee, memory.ErrTooLarge}},
 	{exitData, []error{data.ErrMissing, data.ErrInvalid}},
 	{exitDamaged, []error{folder.ErrNoRun, checkpoints.ErrCorrupt, checkpoints.ErrUnfinished, checkpoints.ErrNoCheckpoint, checkpoints.ErrNotRegular, checkpoints.ErrNotFinite}},
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -49,13 +51,16 @@ func TestSignalSavesTheRun(t *testing.T) {
 	for _, test := range []struct {
 		signal os.Signal
 		code   int
-	}{{os.Interrupt, 130}, {syscall.SIGTERM, 143}} {
+	}{{os.Interrupt, 130}, {syscall.SIGTERM, 143}, {syscall.SIGHUP, 129}} {
 		t.Run(test.signal.String(), func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			config := ownConfig(t, pictures(t), steps)
 			code, out := signalled(t, test.signal, func() bool { return entries("runs/own-1") >= 30 }, "run", config)
 			if code != test.code || !strings.Contains(out, "go on with `train resume runs"+string(filepath.Separator)+"own-1`") {
 				t.Fatalf("found exit code %d, expected %d and how to go on\n%s", code, test.code, out)
+			}
+			if !strings.Contains(out, "stopping after this step, then saving; again to stop now") {
+				t.Errorf("the signal was not acknowledged:\n%s", out)
 			}
 			stopped := entries("runs/own-1")
 			if stopped >= steps {
@@ -66,6 +71,62 @@ func TestSignalSavesTheRun(t *testing.T) {
 				t.Errorf("stopped at %d, found %v and %d releases, expected %d", stopped, r, entries("runs/own-1"), steps)
 			}
 		})
+	}
+}
+
+// A signal ends a command that saves nothing at once, whatever it is computing.
+func TestSignalEndsAQuestion(t *testing.T) {
+	skipWithoutSignals(t)
+	var question strings.Builder // one that takes an accountant minutes
+	question.WriteString(`{"accountant":"pld","delta":1e-5,"phases":[`)
+	for i := range 20_000 {
+		fmt.Fprintf(&question, `{"sampling_probability":%g,"noise_multiplier":1,"steps":1000},`, 0.01+1e-7*float64(i))
+	}
+	question.WriteString(`{"sampling_probability":0.02,"noise_multiplier":1,"steps":1}]}` + "\n")
+	c, out := program(t, "epsilon", "--batch")
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.Write([]byte(question.String())); err != nil { // longer than a pipe holds: the program is reading
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+	sent := time.Now()
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_ = c.Wait()                                         // the exit code says it
+	if took := time.Since(sent); took > 20*time.Second { // half a second, on a machine without other work
+		t.Errorf("it took %v to stop", took)
+	}
+	if code := c.ProcessState.ExitCode(); code != 130 || out.Len() > 0 {
+		t.Errorf("found exit code %d and %q, expected 130 and nothing", code, out)
+	}
+}
+
+// A run that nohup started goes on when its terminal is gone.
+func TestHangupIsIgnoredUnderNohup(t *testing.T) {
+	skipWithoutSignals(t)
+	nohup, err := exec.LookPath("nohup")
+	if err != nil {
+		t.Skip("this system has no nohup")
+	}
+	t.Chdir(t.TempDir())
+	c, out := program(t, "run", ownConfig(t, pictures(t), 100))
+	c.Args, c.Path = append([]string{nohup, c.Path}, c.Args[1:]...), nohup
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "a few steps", func() bool { return entries("runs/own-1") >= 5 })
+	if err := c.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil || entries("runs/own-1") != 100 {
+		t.Errorf("found %v and %d of 100 steps\n%s", err, entries("runs/own-1"), out)
 	}
 }
 

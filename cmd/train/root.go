@@ -6,10 +6,8 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,18 +17,20 @@ import (
 type app struct {
 	out, err io.Writer
 	json     bool
+	stopper
 }
 
 // execute runs one command line and returns its exit code.
 func execute(args []string, out, err io.Writer) int {
-	ctx, stop := untilSignal(context.Background())
+	a := &app{out: out, err: err, stopper: stopper{err: err, exit: os.Exit}}
+	ctx, stop := a.untilSignal(context.Background())
 	defer stop()
-	return executeContext(ctx, args, out, err)
+	return a.execute(ctx, args)
 }
 
-func executeContext(ctx context.Context, args []string, out, err io.Writer) int {
-	checked := &checkedWriter{w: out}
-	a := &app{out: checked, err: err}
+func (a *app) execute(ctx context.Context, args []string) int {
+	checked := &checkedWriter{w: a.out}
+	a.out = checked
 	root := a.root()
 	root.SetArgs(args)
 	failure := root.ExecuteContext(ctx)
@@ -38,34 +38,6 @@ func executeContext(ctx context.Context, args []string, out, err io.Writer) int 
 		failure = checked.err
 	}
 	return a.fail(failure)
-}
-
-// untilSignal returns a context that the first SIGINT or SIGTERM ends, for work to be saved. The
-// second one kills.
-func untilSignal(parent context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		select {
-		case s := <-signals:
-			signal.Stop(signals)
-			cancel(interrupted{s})
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		cancel(nil)
-	}
-}
-
-// stopped is the error of a command whose work was ended by its context, after saving.
-func stopped(ctx context.Context) error {
-	if i, ok := context.Cause(ctx).(interrupted); ok {
-		return i
-	}
-	return interrupted{os.Interrupt}
 }
 
 func (a *app) root() *cobra.Command {

@@ -31,7 +31,7 @@ func (a *app) runCommand() *cobra.Command {
 				return asUsage(err)
 			}
 			run, err := train.Create(config, train.Options{
-				DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: a.watcher(), Computed: a.computed(),
+				DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: a.watcher(), Computed: a.computed(), Waits: a.waits,
 			})
 			if err != nil {
 				return err
@@ -53,7 +53,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		Example: "  train resume runs/digits-1",
 		Args:    args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			run, err := train.Open(args[0], train.Options{DataDir: dataDir, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: a.watcher(), Computed: a.computed()})
+			run, err := train.Open(args[0], train.Options{DataDir: dataDir, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: a.watcher(), Computed: a.computed(), Waits: a.waits})
 			if err != nil {
 				return err
 			}
@@ -67,6 +67,8 @@ func (a *app) resumeCommand() *cobra.Command {
 // fit carries out a run and prints its result.
 func (a *app) fit(c *cobra.Command, run *train.Run) error {
 	defer run.Close()
+	a.saves.Store(true)
+	defer a.saves.Store(false)
 	result, err := run.Fit(c.Context())
 	if err != nil {
 		shown := a.display()
@@ -89,6 +91,9 @@ func dataDirGiven(c *cobra.Command) string {
 	}
 	return ""
 }
+
+// waits tells what a person has to mend before work goes on.
+func (a *app) waits(message string) { fmt.Fprintln(a.err, "train:", message) }
 
 func dataDirFlag(c *cobra.Command, dir *string) {
 	c.Flags().StringVar(dir, "data-dir", "", datasetFolders())

@@ -30,8 +30,9 @@ under way goes on from its checkpoint with the spend of its ledger.`,
 			if err != nil {
 				return asUsage(err)
 			}
-			watcher := &sweepWatcher{display: a.display()}
-			result, err := sweep.Run(c.Context(), file, sweep.Options{DataDir: dataDir, RunsDir: runsDir, Watcher: watcher})
+			watcher := &sweepWatcher{display: a.display(), saves: func() { a.saves.Store(true) }}
+			defer a.saves.Store(false)
+			result, err := sweep.Run(c.Context(), file, sweep.Options{DataDir: dataDir, RunsDir: runsDir, Watcher: watcher, Waits: a.waits})
 			if err != nil {
 				watcher.endBar()
 				return err
@@ -53,6 +54,7 @@ under way goes on from its checkpoint with the spend of its ledger.`,
 // sweepWatcher shows a sweep, with one bar over the steps of all trials that are left.
 type sweepWatcher struct {
 	display
+	saves       func() // is told that from now on results are saved
 	trial       sweep.TrialOverview
 	step        int // of the trial
 	total, done int // steps of all trials that were left at the start
@@ -61,6 +63,7 @@ type sweepWatcher struct {
 }
 
 func (p *sweepWatcher) SweepStarted(o sweep.Overview) {
+	p.saves()
 	fmt.Fprintf(p.w, "sweep     %s\ntrials    %d, of which %d have a result\n\n", o.Dir, o.Trials, o.Finished)
 	p.total, p.started = o.Steps, time.Now()
 	if p.bars {

@@ -28,7 +28,7 @@ func TestOwnTable(t *testing.T) {
 	}
 	set := []string{"own-table", "--set", "privacy.delta=1e-3", "--set", "training.batch_size=40", "--set", "training.steps=30", "--set", "privacy.epsilon=8"}
 	described := succeed(t, append([]string{"describe"}, set...)...)
-	for _, want := range []string{"data      my-table: 200 training examples of 2 columns, 2 classes\n", "0      flatten  2   ", "rows 0.0 MiB\n"} {
+	for _, want := range []string{"data      my-table: 200 training examples of 2 columns, 2 classes\n", "0      flatten  2   ", "rows 1 MiB, "} {
 		if !strings.Contains(described, want) {
 			t.Errorf("describe does not say %q:\n%s", want, described)
 		}

@@ -37,7 +37,7 @@ func TestOwnVectors(t *testing.T) {
 	}
 	set := []string{"own-vectors", "--set", "data.width=8", "--set", "privacy.delta=1e-3", "--set", "training.steps=30", "--set", "privacy.epsilon=8"}
 	described := succeed(t, append([]string{"describe"}, set...)...)
-	for _, want := range []string{"data      my-vectors: 400 training examples of 8 columns, 2 classes\n", "rows 0.0 MiB\n"} {
+	for _, want := range []string{"data      my-vectors: 400 training examples of 8 columns, 2 classes\n", "rows 1 MiB, "} {
 		if !strings.Contains(described, want) {
 			t.Errorf("describe does not say %q:\n%s", want, described)
 		}

@@ -11,6 +11,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/data/augmentation"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/memory"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
 	"dpsgd/model"
@@ -45,6 +46,9 @@ const benchPictures = 4096
 func newBench(c *configs.Config, mode string) (*bench, error) {
 	o, err := setup.OutlineOf(c, benchPictures)
 	if err != nil {
+		return nil, err
+	}
+	if err := memory.Check(c, o); err != nil {
 		return nil, err
 	}
 	b := &bench{pictures: benchPictures, physical: min(c.Training.PhysicalBatchSize, c.Training.BatchSize)}

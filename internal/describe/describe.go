@@ -6,6 +6,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/memory"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
 	"dpsgd/model"
@@ -23,7 +24,7 @@ type Description struct {
 	Privacy      Privacy              `json:"privacy"`
 	Curve        []account.Point      `json:"curve"`
 	CurveRDP     []account.Point      `json:"curve_rdp,omitempty"` // the same steps by RDP, beside another accountant
-	Memory       Memory               `json:"memory"`
+	Memory       memory.Estimate      `json:"memory"`
 	Engines      []compute.Assignment `json:"engines"`
 }
 
@@ -53,16 +54,6 @@ type Privacy struct {
 	Fallbacks           []account.Fallback `json:"fallbacks,omitempty"`
 }
 
-// Memory is what training will need, in bytes. The program itself comes on top.
-type Memory struct {
-	Graph      int `json:"graph"`      // buffers of the training graph for one physical batch
-	Parameters int `json:"parameters"` // parameters, their sums and the update rule's memory
-	Pictures   int `json:"pictures"`   // or rows
-}
-
-// Total is the sum of the parts.
-func (m Memory) Total() int { return m.Graph + m.Parameters + m.Pictures }
-
 // curvePoints is how many rows the curve of ε has.
 const curvePoints = 10
 
@@ -72,6 +63,9 @@ const curvePoints = 10
 func Describe(c *configs.Config, examples int) (*Description, error) {
 	o, err := setup.OutlineOf(c, examples)
 	if err != nil {
+		return nil, err
+	}
+	if err := memory.Check(c, o); err != nil {
 		return nil, err
 	}
 	plan, err := train.NewPlan(c, o.Examples)
@@ -95,7 +89,7 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 	if err := d.fillPrivacy(c, plan); err != nil {
 		return nil, err
 	}
-	return d, d.fillMemory(c, plan, m, o)
+	return d, d.fillEngines(c, m, o)
 }
 
 // fillPrivacy fills in what the plan costs.
@@ -125,8 +119,9 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *train.RunPlan) error 
 	return err
 }
 
-// fillMemory declares the training graph to see what it needs.
-func (d *Description) fillMemory(c *configs.Config, plan *train.RunPlan, m *model.Model, o setup.Outline) error {
+// fillEngines declares the training graph to see how gradients are formed, and estimates what it
+// needs.
+func (d *Description) fillEngines(c *configs.Config, m *model.Model, o setup.Outline) error {
 	pool := kernel.NewPool(setup.Threads(c))
 	defer pool.Close()
 	views, err := setup.Views(c, o.Shape)
@@ -138,21 +133,6 @@ func (d *Description) fillMemory(c *configs.Config, plan *train.RunPlan, m *mode
 		return err
 	}
 	d.Engines = g.Engines()
-	update, _, err := setup.Update(c, len(m.Values), plan.Steps, pool.Threads(), plan.Deviation)
-	if err != nil {
-		return err
-	}
-	const float16Bytes, float32Bytes, float64Bytes = 2, 4, 8
-	perParameter := float32Bytes*(2+len(update.State().Slots)) + float64Bytes // values and partial sum; slots; sum
-	stored := o.Shape.Bytes()
-	if c.Data.Vectors != "" {
-		stored = float16Bytes * o.Shape.Values()
-	}
-	if c.Features.Any() { // the pictures, and what is computed of them
-		stored += float16Bytes * c.Features.Width(o.Shape)
-	}
-	d.Memory = Memory{
-		Graph: g.Bytes(), Parameters: perParameter*len(m.Values) + float32Bytes*m.FrozenValues(), Pictures: (o.Examples + o.Tests) * stored,
-	}
-	return nil
+	d.Memory, err = memory.Of(c, o)
+	return err
 }

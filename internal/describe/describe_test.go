@@ -49,7 +49,7 @@ func TestDescribeMNISTCNN(t *testing.T) {
 	if d.Data.Examples != 60000 || d.Data.Classes != 10 || !slices.Equal(d.Input, []int{28, 28, 1}) {
 		t.Errorf("found data %+v of %v", d.Data, d.Input)
 	}
-	if len(d.Engines) != 8 || d.Memory.Graph < 1<<20 || d.Memory.Pictures != 70000*784 || d.Memory.Total() <= d.Memory.Graph {
+	if len(d.Engines) != 8 || d.Memory.Graph < 1<<20 || d.Memory.Examples < 70000*784 || d.Memory.Total() <= d.Memory.Graph {
 		t.Errorf("found engines %v, memory %+v", d.Engines, d.Memory)
 	}
 }

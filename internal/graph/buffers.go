@@ -71,18 +71,34 @@ func inputsOf(n *gorgonia.Node) []*gorgonia.Node {
 type bufferPlan struct {
 	inputs  map[*gorgonia.Node][]*gorgonia.Node
 	readers map[*gorgonia.Node]int // readers that have not run yet; requested outputs count one that never runs
-	held    map[*gorgonia.Node][]float32
-	lent    map[*gorgonia.Node][]float32 // memory of inputs
-	free    [][]float32
+	held    map[*gorgonia.Node]buffer
+	lent    map[*gorgonia.Node]buffer // memory of inputs
+	free    []buffer
 	floats  int
+
+	sketched bool // whether buffers have a size alone
+}
+
+// buffer is memory for one output at a time; in a sketch it has a size alone.
+type buffer struct {
+	size   int
+	values []float32
+}
+
+// array is the first so many values.
+func (b buffer) array(size int) Array {
+	if b.values == nil {
+		return Array{}
+	}
+	return Array{Float32: b.values[:size]}
 }
 
 func newBufferPlan(order, outputs []*gorgonia.Node) *bufferPlan {
 	p := &bufferPlan{
 		inputs:  map[*gorgonia.Node][]*gorgonia.Node{},
 		readers: map[*gorgonia.Node]int{},
-		held:    map[*gorgonia.Node][]float32{},
-		lent:    map[*gorgonia.Node][]float32{},
+		held:    map[*gorgonia.Node]buffer{},
+		lent:    map[*gorgonia.Node]buffer{},
 	}
 	for _, n := range order {
 		p.inputs[n] = inputsOf(n)
@@ -101,52 +117,60 @@ func (p *bufferPlan) acquire(n *gorgonia.Node) Array {
 	size := tensor.Shape(n.Shape()).TotalSize()
 	if n.Dtype() != tensor.Float32 {
 		p.floats += 2 * size
+		if p.sketched {
+			return Array{}
+		}
 		return newArray(n.Dtype(), size)
 	}
-	buffer, ok := p.inherit(n, size)
+	memory, ok := p.inherit(n, size)
 	if !ok {
-		buffer = p.take(size)
+		memory = p.take(size)
 	}
-	p.held[n] = buffer
-	return Array{Float32: buffer[:size]}
+	p.held[n] = memory
+	return memory.array(size)
 }
 
 // lend offers the memory of an input of the graph to the first operation that works in place on it;
 // nobody else gets it.
-func (p *bufferPlan) lend(n *gorgonia.Node, a Array) { p.lent[n] = a.Float32 }
+func (p *bufferPlan) lend(n *gorgonia.Node, a Array) {
+	p.lent[n] = buffer{tensor.Shape(n.Shape()).TotalSize(), a.Float32}
+}
 
 // inherit hands an operation that may work in place the buffer of an input that it is the last to
 // read.
-func (p *bufferPlan) inherit(n *gorgonia.Node, size int) ([]float32, bool) {
+func (p *bufferPlan) inherit(n *gorgonia.Node, size int) (buffer, bool) {
 	if own, ok := n.Op().(*node); !(ok && own.InPlace) && !isSum(n) {
-		return nil, false
+		return buffer{}, false
 	}
 	for _, in := range p.inputs[n] {
-		buffer, held := p.held[in]
+		memory, held := p.held[in]
 		if !held {
-			buffer, held = p.lent[in]
+			memory, held = p.lent[in]
 		}
 		if held && p.readers[in] == 1 && tensor.Shape(in.Shape()).TotalSize() == size {
 			delete(p.held, in)
 			delete(p.lent, in)
-			return buffer, true
+			return memory, true
 		}
 	}
-	return nil, false
+	return buffer{}, false
 }
 
 // take removes the smallest free buffer that fits without wasting more than half of it, or makes
 // one.
-func (p *bufferPlan) take(size int) []float32 {
+func (p *bufferPlan) take(size int) buffer {
 	best := -1
 	for i, b := range p.free {
-		if len(b) >= size && len(b) <= 2*size && (best < 0 || len(b) < len(p.free[best])) {
+		if b.size >= size && b.size <= 2*size && (best < 0 || b.size < p.free[best].size) {
 			best = i
 		}
 	}
 	if best < 0 {
 		p.floats += size
-		return make([]float32, size)
+		if p.sketched {
+			return buffer{size: size}
+		}
+		return buffer{size, make([]float32, size)}
 	}
 	b := p.free[best]
 	p.free = slices.Delete(p.free, best, best+1)
@@ -157,8 +181,8 @@ func (p *bufferPlan) take(size int) []float32 {
 func (p *bufferPlan) release(n *gorgonia.Node) {
 	for _, in := range p.inputs[n] {
 		p.readers[in]--
-		if buffer, ok := p.held[in]; ok && p.readers[in] == 0 {
-			p.free = append(p.free, buffer)
+		if memory, ok := p.held[in]; ok && p.readers[in] == 0 {
+			p.free = append(p.free, memory)
 			delete(p.held, in)
 		}
 	}

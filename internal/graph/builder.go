@@ -28,6 +28,9 @@ type Builder struct {
 	part    string
 	early   string
 
+	sketched bool // whether nothing has memory, see NewSketch
+	held     int  // bytes that operations keep beside their outputs, see Keeps
+
 	differentiated bool
 	err            error
 }
@@ -43,6 +46,17 @@ func NewBuilder(pool *kernel.Pool) *Builder {
 		tracked: map[*gorgonia.Node]bool{},
 	}
 }
+
+// NewSketch starts a graph that is declared to see what it would need: nothing in it has memory, and
+// it cannot run.
+func NewSketch() *Builder {
+	b := NewBuilder(nil)
+	b.sketched = true
+	return b
+}
+
+// Keeps says that an operation keeps so many bytes from one of its runs to the next.
+func (b *Builder) Keeps(bytes int) { b.held += bytes }
 
 // Pool is where operations run their loops; nil means on the caller.
 func (b *Builder) Pool() *kernel.Pool { return b.pool }
@@ -72,7 +86,11 @@ func (b *Builder) Input(name string, t tensor.Dtype, shape ...int) *gorgonia.Nod
 	if !b.checkShape(name, shape) {
 		return nil
 	}
-	n := b.leaf(name, t, shape, newArray(t, tensor.Shape(shape).TotalSize()))
+	var values Array
+	if !b.sketched {
+		values = newArray(t, tensor.Shape(shape).TotalSize())
+	}
+	n := b.leaf(name, t, shape, values)
 	b.inputs[n] = true
 	return n
 }
@@ -83,7 +101,7 @@ func (b *Builder) Parameter(name string, values []float32, shape ...int) *gorgon
 	if !b.checkShape(name, shape) {
 		return nil
 	}
-	if size := tensor.Shape(shape).TotalSize(); size != len(values) {
+	if size := tensor.Shape(shape).TotalSize(); size != len(values) && !b.sketched {
 		b.Fail("parameter %s has %d values, expected %d for shape %v", name, len(values), size, shape)
 		return nil
 	}
@@ -111,8 +129,11 @@ func (b *Builder) leaf(name string, t tensor.Dtype, shape []int, values Array) *
 		return nil
 	}
 	b.names[name] = true
-	value := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values.backing()))
-	n := gorgonia.NewTensor(b.graph, t, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name), gorgonia.WithValue(value))
+	about := []gorgonia.NodeConsOpt{gorgonia.WithShape(shape...), gorgonia.WithName(name)}
+	if !b.sketched {
+		about = append(about, gorgonia.WithValue(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values.backing()))))
+	}
+	n := gorgonia.NewTensor(b.graph, t, len(shape), about...)
 	b.leaves[n] = values
 	return n
 }

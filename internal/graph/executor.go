@@ -18,6 +18,7 @@ type Executor struct {
 	instructions []instruction
 	values       map[*gorgonia.Node]Array // leaves and requested outputs
 	floats       int                      // planned buffers, in units of 4 bytes
+	held         int                      // bytes that operations keep beside them
 	record       func(part, name string, d time.Duration)
 }
 
@@ -45,6 +46,7 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Executor, error) {
 	}
 	order = schedule(order, b.early)
 	plan := newBufferPlan(order, read)
+	plan.sketched = b.sketched
 	e := &Executor{values: map[*gorgonia.Node]Array{}}
 	arrays := map[*gorgonia.Node]Array{}
 	for _, n := range order {
@@ -66,7 +68,7 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Executor, error) {
 	for i, out := range outputs {
 		e.values[out] = arrays[read[i]]
 	}
-	e.floats = plan.floats
+	e.floats, e.held = plan.floats, b.held
 	return e, nil
 }
 
@@ -79,8 +81,9 @@ func (e *Executor) Values(n *gorgonia.Node) Array {
 	return a
 }
 
-// Bytes is the size of the planned buffers, without inputs and parameters.
-func (e *Executor) Bytes() int { return 4 * e.floats }
+// Bytes is the size of the planned buffers and of what operations keep beside them, without inputs
+// and parameters.
+func (e *Executor) Bytes() int { return 4*e.floats + e.held }
 
 // RunAll runs the graph once.
 func (e *Executor) RunAll() error {

@@ -25,6 +25,19 @@ func Seen(c *configs.Config, shape data.Shape) data.Shape {
 // Model declares the configured network for examples of the given shape, or for features of them,
 // with random weights.
 func Model(c *configs.Config, shape data.Shape, classes int) (*model.Model, error) {
+	return declare(c, shape, func(layers model.Sequential, in model.Input) (*model.Model, error) {
+		return model.New(layers, in, classes, c.Training.Seed)
+	})
+}
+
+// Sketch is [Model] without values, which takes no memory: see [model.Sketch].
+func Sketch(c *configs.Config, shape data.Shape, classes int) (*model.Model, error) {
+	return declare(c, shape, func(layers model.Sequential, in model.Input) (*model.Model, error) {
+		return model.Sketch(layers, in, classes)
+	})
+}
+
+func declare(c *configs.Config, shape data.Shape, with func(layers model.Sequential, in model.Input) (*model.Model, error)) (*model.Model, error) {
 	if c.Features.Any() && shape.IsRow() {
 		return nil, fmt.Errorf("%w: features.name is %s, expected none: features are computed of pictures, and the examples are rows", ErrPlan, c.Features.Transform.Name())
 	}
@@ -33,7 +46,7 @@ func Model(c *configs.Config, shape data.Shape, classes int) (*model.Model, erro
 	if err != nil {
 		return nil, err
 	}
-	m, err := model.New(layers, model.Input{Height: shape.Height, Width: shape.Width, Channels: shape.Channels}, classes, c.Training.Seed)
+	m, err := with(layers, model.Input{Height: shape.Height, Width: shape.Width, Channels: shape.Channels})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
 	}

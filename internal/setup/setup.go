@@ -49,6 +49,19 @@ func Threads(c *configs.Config) int {
 	return runtime.GOMAXPROCS(0)
 }
 
+// Slots is how many values the configured update rule and average keep for each parameter.
+func Slots(c *configs.Config) (int, error) {
+	update, err := optimizer.NewUpdate(c.Optimizer.Rule, 1, 1)
+	if err != nil {
+		return 0, err
+	}
+	slots := len(update.State().Slots)
+	if c.Training.Average.Name() != "none" {
+		slots += 2 // the mean, and the values while it stands in their place
+	}
+	return slots, nil
+}
+
 // Update makes the configured update rule and the schedule of its learning rate over so many steps.
 // deviation is that of the noise on each value of a step's mean gradient.
 func Update(c *configs.Config, dim, steps, threads int, deviation func(step int) float64) (*optimizer.Update, optimizer.Schedule, error) {

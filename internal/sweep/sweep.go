@@ -13,6 +13,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/memory"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
 	"dpsgd/optimizer"
@@ -23,7 +24,8 @@ type Options struct {
 	DataDir string // of named data sets; data.DefaultDir when empty
 	RunsDir string // parent of the sweep's folder; "runs" when empty
 	Watcher Watcher
-	Source  *data.Split // used instead of the configured data of every trial; nil reads it
+	Waits   func(message string) // see train.Options
+	Source  *data.Split          // used instead of the configured data of every trial; nil reads it
 }
 
 // Watcher is told how a sweep goes. Methods but SweepStarted and SweepFinished concern one trial.
@@ -122,9 +124,13 @@ func (s *sweep) check() ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		plan, err := train.NewPlan(t.Config, o.Examples)
+		err = memory.Check(t.Config, o)
+		var plan *train.RunPlan
 		if err == nil {
-			_, err = setup.Model(t.Config, o.Shape, o.Classes)
+			plan, err = train.NewPlan(t.Config, o.Examples)
+		}
+		if err == nil {
+			_, err = setup.Sketch(t.Config, o.Shape, o.Classes)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("trial %s: %w", t.Name, err)
@@ -195,7 +201,7 @@ func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (Row, error) 
 	if err != nil {
 		return Row{}, err
 	}
-	o := train.Options{RunsDir: s.dir, Folder: t.Name, Registry: s.registry, Source: source, Watcher: trialWatcher{s.watcher, TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name}}}
+	o := train.Options{RunsDir: s.dir, Folder: t.Name, Registry: s.registry, Source: source, Waits: s.options.Waits, Watcher: trialWatcher{s.watcher, TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name}}}
 	run, err := s.openTrial(t, o)
 	if err != nil {
 		return Row{}, err

@@ -7,7 +7,6 @@ import (
 	"math"
 	"time"
 
-	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
@@ -17,7 +16,7 @@ import (
 // Fit carries out the plan from the current step and writes everything a run leaves behind. When
 // ctx is done it finishes the current step, saves, and returns with status Interrupted.
 func (r *Run) Fit(ctx context.Context) (Result, error) {
-	r.started = time.Now()
+	r.started, r.ctx, r.saved, r.tried = time.Now(), ctx, r.step, r.step
 	r.watcher.Started(r.overview())
 	r.warn()
 	status := Done
@@ -42,11 +41,11 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 			status = BudgetExhausted
 			break
 		}
-		if err != nil {
-			return Result{}, err
+		if err == nil {
+			err = r.due()
 		}
-		if err := r.due(); err != nil {
-			return Result{}, err
+		if err != nil {
+			return Result{}, r.rescue(err)
 		}
 	}
 	if status == BudgetExhausted && r.step == 0 {
@@ -120,7 +119,7 @@ func (r *Run) finish(status Status) (Result, error) {
 		return Result{}, err
 	}
 	if err := r.evaluate(); err != nil {
-		return Result{}, err
+		return Result{}, r.rescue(err)
 	}
 	spent, err := r.plan.Spent(r.journal.Ledger())
 	if err != nil {
@@ -141,11 +140,11 @@ func (r *Run) finish(status Status) (Result, error) {
 	if err := r.mean.InPlaceOf(r.model.Values, r.writeModel); err != nil {
 		return Result{}, err
 	}
-	claim := r.statement(status, spent, result.Together)
-	if claim.ModelSHA256, err = modelSum(r.Dir); err != nil {
+	statement := r.statement(status, spent, result.Together)
+	if statement.ModelSHA256, err = modelSum(r.Dir); err != nil {
 		return Result{}, err
 	}
-	if err := claim.Write(r.Dir); err != nil {
+	if err := r.persist(saving{"the privacy statement", folder.Statement, 1 << 16, statement.Write, false}); err != nil {
 		return Result{}, err
 	}
 	r.watcher.Finished(result)
@@ -176,25 +175,6 @@ func (r *Run) evaluate() error {
 		return err
 	}
 	return r.writeMetrics(r.progress(spent))
-}
-
-// save writes a checkpoint of the current step.
-func (r *Run) save() error {
-	state := r.update.State()
-	r.mean.Keep(state.Slots)
-	if r.featureMean != nil {
-		state.Slots[meanSlot] = r.featureMean
-	}
-	r.keepClipNorm(state.Slots)
-	_, err := checkpoints.Save(r.path(folder.Checkpoints), &checkpoints.State{
-		Step: r.step, Parameters: r.model.Values,
-		OptimizerStep: state.Step, Slots: state.Slots,
-		LedgerEntries: r.journal.Len(), LedgerHash: r.journal.Hash(), PlanHash: r.planHash,
-	})
-	if err != nil {
-		return fmt.Errorf("train: step %d: %w", r.step, err)
-	}
-	return nil
 }
 
 // warn tells about fallbacks of the accountant that are new.

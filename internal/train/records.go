@@ -40,7 +40,7 @@ func (r *Run) writeMetrics(p Progress) error {
 		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate, ClipNorm: p.ClipNorm,
 	}
 	line.Accountant = "" // a line holds numbers alone
-	return appendLine(r.path(folder.Metrics), line)
+	return r.persist(saving{"a line of " + folder.Metrics, folder.Metrics, 1024, func(dir string) error { return appendLine(filepath.Join(dir, folder.Metrics), line) }, false})
 }
 
 // finite keeps a number writable as JSON: a diverged model has no mean loss, which shows as the
@@ -62,14 +62,18 @@ func appendLine(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	_, err = f.Write(append(line, '\n'))
+	before, err := f.Seek(0, io.SeekEnd)
+	if err == nil {
+		if _, err = f.Write(append(line, '\n')); err != nil {
+			err = errors.Join(err, f.Truncate(before)) // no part of a line stays where a disk is full
+		}
+	}
 	return errors.Join(err, f.Close())
 }
 
 // diagnostics collects what one step says about its examples, for a file that is NOT private. nil
 // collects nothing.
 type diagnostics struct {
-	path    string
 	plan    *RunPlan
 	factors []float32
 	line    diagnosticsLine
@@ -89,7 +93,7 @@ type diagnosticsLine struct {
 // openDiagnostics switches diagnostics on when the configuration asks for them.
 func (r *Run) openDiagnostics() {
 	if r.config.Run.PrivateDiagnostics {
-		r.diagnoses = &diagnostics{path: r.path(folder.Diagnostics), plan: r.plan}
+		r.diagnoses = &diagnostics{plan: r.plan}
 		r.gradients.Observe(r.diagnoses.add)
 	}
 }
@@ -131,7 +135,7 @@ func (r *Run) diagnose(took time.Duration) error {
 		line.MeanNorm = finite(line.MeanNorm / n)
 		line.ClippedFraction /= n
 	}
-	return appendLine(d.path, line)
+	return r.persist(saving{"a line of " + folder.Diagnostics, folder.Diagnostics, 1024, func(dir string) error { return appendLine(filepath.Join(dir, folder.Diagnostics), line) }, false})
 }
 
 // writeModel writes the parameters under PyTorch's names and in its layouts.
@@ -147,7 +151,9 @@ func (r *Run) writeModel() error {
 	if r.featureMean != nil {
 		tensors = append(tensors, safetensors.Tensor{Name: meanSlot, Shape: []int{len(r.featureMean)}, Data: r.featureMean})
 	}
-	return safetensors.Write(r.path(folder.Model), tensors, about)
+	return r.persist(saving{"the model", folder.Model, 4*(len(r.model.Values)+r.model.FrozenValues()) + 1<<16, func(dir string) error {
+		return safetensors.Write(filepath.Join(dir, folder.Model), tensors, about)
+	}, true})
 }
 
 // modelSum is the SHA-256 of the file with the model of a run. The statement keeps it: the format of

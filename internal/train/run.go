@@ -2,6 +2,7 @@ package train
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +21,7 @@ import (
 	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/memory"
 	"dpsgd/internal/setup"
 	"dpsgd/model"
 	"dpsgd/optimizer"
@@ -44,6 +46,9 @@ type Options struct {
 	Watcher  Watcher
 	// Computed is told how many pictures' features are computed, of how many; nil tells nobody.
 	Computed func(done, total int)
+	// Waits is told in one line that the run waits for a person to mend something, such as a disk
+	// that is full; nil tells the Watcher.
+	Waits func(message string)
 	// Source is used instead of reading the configured data, by callers that make several runs with
 	// one data set.
 	Source *data.Split
@@ -58,6 +63,19 @@ func (o Options) data(c *configs.Config) (*data.Split, error) {
 		return o.Source, nil
 	}
 	return setup.Data(c, o.DataDir)
+}
+
+// fits refuses what the machine has too little memory for. Data that cannot be counted is left to
+// whoever reads it, who says what is wrong with it.
+func (o Options) fits(c *configs.Config) error {
+	if o.Source != nil {
+		return memory.Check(c, setup.OutlineOfSource(o.Source))
+	}
+	outline, err := setup.OutlineOf(c, 0)
+	if err != nil {
+		return nil
+	}
+	return memory.Check(c, outline)
 }
 
 // accountants are the configured ones.
@@ -100,6 +118,10 @@ type Run struct {
 	step       int // updates that the parameters contain
 	evaluation compute.Evaluation
 	meter      meter
+	saved      int             // step of the newest checkpoint, once Fit has begun
+	tried      int             // step of the newest attempt to save one
+	ctx        context.Context // of Fit, which also ends waiting for a disk; nil before
+	waits      func(message string)
 	warned     int // fallbacks of the plan that the watcher knows of
 
 	resumedAt int
@@ -182,11 +204,14 @@ func (r *Run) goOn() error {
 // prepare builds everything of a run that needs no folder. Released is what the run has released so
 // far; nil for a new one.
 func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, error) {
+	if err := o.fits(c); err != nil {
+		return nil, err
+	}
 	source, err := o.source(c)
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{config: c, source: source, watcher: o.Watcher, engines: o.engines}
+	r := &Run{config: c, source: source, watcher: o.Watcher, waits: o.Waits, engines: o.engines}
 	if r.watcher == nil {
 		r.watcher = silent{}
 	}

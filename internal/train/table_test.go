@@ -73,8 +73,8 @@ func TestPrivateTrainingOnATable(t *testing.T) {
 		t.Fatal(err)
 	}
 	const parameters = 2*8 + 8 + 8*2 + 2
-	if d.Data.Name != "people" || d.Data.Examples != 400 || d.Data.Tests != 100 || d.Data.Shape.String() != "2 columns" || d.Parameters != parameters || d.Memory.Pictures != 500*2*4 {
-		t.Errorf("described as %+v with %d parameters, %+v", d.Data, d.Parameters, d.Memory)
+	if d.Data.Name != "people" || d.Data.Examples != 400 || d.Data.Tests != 100 || d.Data.Shape.String() != "2 columns" || d.Parameters != parameters {
+		t.Errorf("described as %+v with %d parameters", d.Data, d.Parameters)
 	}
 	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}
 	r := tinyrun.Fit(t, tinyrun.Create(t, c, o))

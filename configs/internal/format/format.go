@@ -1,5 +1,5 @@
 // Package format has the forms of single values that only configurations have: free text, a choice
-// with names that are refused, one of a few whole numbers.
+// with names that are refused, one of a few whole numbers, sizes of memory.
 package format
 
 import (
@@ -16,6 +16,7 @@ var (
 	_ setting.Scalar = OneOf{}
 	_ setting.Scalar = ChoiceBut{}
 	_ setting.Scalar = Text{}
+	_ setting.Scalar = Bytes{}
 )
 
 // ChoiceBut is a choice with names that mean something elsewhere and cannot be chosen.

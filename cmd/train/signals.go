@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// patience is how long work that saves nothing has to end by its context before the process ends.
+const patience = 500 * time.Millisecond
+
+// stopper ends the work of a command when a signal comes: by its context, so that what was trained
+// is saved, where the command has said that it saves; at once everywhere else.
+type stopper struct {
+	saves atomic.Bool
+	err   io.Writer
+	exit  func(code int)
+}
+
+// untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP ends. The second one kills.
+func (s *stopper) untilSignal(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup has a run go on when its terminal is gone
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	go func() {
+		select {
+		case found := <-signals:
+			signal.Stop(signals)
+			cancel(interrupted{found})
+			s.stop(found)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+// stop says that the signal was heard, and ends the process where nothing is to be saved.
+func (s *stopper) stop(found os.Signal) {
+	if found == syscall.SIGHUP {
+		signal.Ignore(syscall.SIGPIPE) // whoever read what is printed may be gone, and saving goes on
+	}
+	if s.saves.Load() {
+		fmt.Fprintln(s.err, "\ntrain: stopping after this step, then saving; again to stop now")
+		return
+	}
+	time.Sleep(patience)
+	if !s.saves.Load() {
+		s.exit(exitSignal + number(found))
+	}
+}
+
+// stopped is the error of a command whose work was ended by its context, after saving.
+func stopped(ctx context.Context) error {
+	if i, ok := context.Cause(ctx).(interrupted); ok {
+		return i
+	}
+	return interrupted{os.Interrupt}
+}

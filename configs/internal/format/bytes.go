@@ -1,0 +1,61 @@
+package format
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"dpsgd/internal/setting"
+)
+
+// Bytes is a size of memory with its unit, such as 8GiB, stored in a *int64.
+type Bytes struct{ Word string } // what stands for 0
+
+// units are the ones that a size can have, the largest first.
+var units = []struct {
+	name  string
+	bytes int64
+}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}}
+
+// Parse implements [setting.Scalar].
+func (f Bytes) Parse(text string, _ bool, into any) bool {
+	if text == f.Word {
+		*into.(*int64) = 0
+		return true
+	}
+	for _, u := range units {
+		digits, found := strings.CutSuffix(text, u.name)
+		if !found {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSuffix(digits, " "), 10, 64)
+		if err != nil || n < 1 || n > math.MaxInt64/u.bytes || strings.HasPrefix(digits, "+") {
+			return false
+		}
+		*into.(*int64) = n * u.bytes
+		return true
+	}
+	return false
+}
+
+// Encode implements [setting.Scalar]: with the largest unit that has no remainder.
+func (f Bytes) Encode(from any) string {
+	n := *from.(*int64)
+	if n == 0 {
+		return f.Word
+	}
+	for _, u := range units {
+		if n%u.bytes == 0 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10) // of no unit that can be read
+}
+
+// Expected implements [setting.Format].
+func (f Bytes) Expected() string { return "a size such as 8GiB or 500MB, or " + f.Word }
+
+// Schema implements [setting.Format].
+func (f Bytes) Schema() setting.Object {
+	return setting.Object{"type", "string", "pattern", "^(" + f.Word + "|[1-9][0-9]* ?[KMGT]i?B)$"}
+}

@@ -1,0 +1,82 @@
+package compute
+
+import (
+	"slices"
+
+	"dpsgd/data/augmentation"
+	"dpsgd/internal/graph"
+	"dpsgd/model"
+	"dpsgd/perexample"
+
+	"gorgonia.org/gorgonia"
+)
+
+// Sketch is what the graphs of a network would take, in bytes. They are floats, so that nothing
+// that a configuration can ask for is too large for them.
+type Sketch struct {
+	Training   float64 // buffers of a physical batch, with its inputs
+	Prediction float64 // the same for predictions
+	Choosing   float64 // while engines are chosen, before there are buffers
+	Formed     float64 // a gradient of each worker that forms some, for each of its parameters
+}
+
+// NewSketch declares the graphs of a sketched model ([model.Sketch]) for one example, and multiplies:
+// buffers grow with the batch. Where the engine is "auto", it is taken to be the one that the
+// estimates of package perexample choose.
+func NewSketch(m *model.Model, views *augmentation.Views, batch int, engine string, threads int) (s Sketch, err error) {
+	b := graph.NewSketch()
+	network, err := m.Training(b, views.PerExample())
+	if err != nil {
+		return s, err
+	}
+	dz := OutputGradients(b, network, views)
+	if b.Err() != nil {
+		return s, b.Err()
+	}
+	rules := make([]perexample.Rule, len(network.Uses))
+	for i, u := range network.Uses {
+		network.Uses[i], dz[i] = perexample.OfViews(b, u, dz[i], views.PerExample())
+		rules[i] = network.Uses[i].Rule
+	}
+	engines := perexample.Choose(rules, perexample.Estimate(rules, batch), batch, maxGradientBytes)
+	var one perexample.Engine
+	if one.UnmarshalText([]byte(engine)) == nil {
+		engines = slices.Repeat([]perexample.Engine{one}, len(rules))
+	} else {
+		s.Choosing = perexample.MeasuredBytes(rules, batch)
+	}
+	b.Part("norms")
+	b.Early("norms")
+	bindings := make([]perexample.Binding, len(rules))
+	for i, u := range network.Uses {
+		bindings[i] = perexample.NewBinding(b, u, dz[i], engines[i])
+		s.Formed += 4 * float64(threads) * float64(rules[i].Size())
+	}
+	norms, each := perexample.SquaredNorms(b, bindings)
+	wanted := append([]*gorgonia.Node{network.Losses, norms}, each...)
+	for _, p := range bindings {
+		wanted = append(wanted, p.Outputs()...)
+	}
+	executor, err := b.Compile(wanted...)
+	if err != nil {
+		return s, err
+	}
+	s.Training = float64(batch) * (float64(executor.Bytes()) + inputBytes(network))
+	return s, s.predict(m)
+}
+
+// predict declares the graph of predictions.
+func (s *Sketch) predict(m *model.Model) error {
+	b := graph.NewSketch()
+	network, err := m.Prediction(b, 1)
+	if err != nil {
+		return err
+	}
+	executor, err := b.Compile(network.Logits, network.Losses)
+	if err == nil {
+		s.Prediction = evaluationBatch * (float64(executor.Bytes()) + inputBytes(network))
+	}
+	return err
+}
+
+func inputBytes(n *model.Network) float64 { return 4 * float64(n.Images.Shape().TotalSize()) }

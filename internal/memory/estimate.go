@@ -1,0 +1,134 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dpsgd/configs"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/setup"
+	"dpsgd/model"
+)
+
+// ErrTooLarge: a configuration needs more memory than there is.
+var ErrTooLarge = errors.New("train: too little memory")
+
+// Estimate is what training takes at its peak, in whole bytes, without anything being taken.
+type Estimate struct {
+	Graph      float64 `json:"graph"`      // the buffers of a physical batch, of predictions, and of gradients that workers form
+	Parameters float64 `json:"parameters"` // parameters, their sums, the memory of the update rule, and copies for saving
+	Examples   float64 `json:"examples"`   // and their features, with what reading them leaves behind
+	Program    float64 `json:"program"`    // the program itself
+
+	batch   int             // rows of the graph at once
+	largest model.LayerInfo // the layer with the most parameters
+}
+
+// Total is the sum of the parts.
+func (e Estimate) Total() float64 { return e.Graph + e.Parameters + e.Examples + e.Program }
+
+// Sizes of values, in bytes.
+const (
+	float16Bytes = 2
+	float32Bytes = 4
+	float64Bytes = 8
+)
+
+// program is what the smallest run takes: code, the runtime, and garbage not collected yet.
+const program = 48 << 20
+
+// Of estimates what training on such examples takes.
+func Of(c *configs.Config, o setup.Outline) (Estimate, error) {
+	e := Estimate{Program: program, Examples: math.Ceil(examples(c, o)), batch: min(c.Training.PhysicalBatchSize, o.Examples)}
+	m, err := setup.Sketch(c, o.Shape, o.Classes)
+	if err != nil {
+		return e, err
+	}
+	views, err := setup.Views(c, o.Shape)
+	if err != nil {
+		return e, err
+	}
+	s, err := compute.NewSketch(m, views, e.batch, c.Performance.Engine, setup.Threads(c))
+	if err != nil {
+		return e, err
+	}
+	e.Graph = math.Ceil(max(s.Choosing, s.Training+s.Prediction+s.Formed))
+	trained, frozen := m.Sizes()
+	slots, err := setup.Slots(c)
+	if err != nil {
+		return e, err
+	}
+	// Values, the part of a sum, and two copies while a model is written; slots; the sum.
+	perValue := float64(float32Bytes*(4+slots) + float64Bytes)
+	e.Parameters = perValue*float64(trained) + 2*float32Bytes*float64(frozen)
+	for _, l := range m.Layers() {
+		if l.Parameters >= e.largest.Parameters && l.Parameters > 0 {
+			e.largest = l
+		}
+	}
+	return e, nil
+}
+
+// examples is what the data set takes, and its features. While it is read, files and what becomes
+// of them are there together.
+func examples(c *configs.Config, o setup.Outline) float64 {
+	n := float64(o.Examples) + float64(o.Tests)
+	stored := float64(o.Shape.Bytes())
+	if c.Data.Vectors != "" {
+		stored = float16Bytes * float64(o.Shape.Values())
+	}
+	bytes := 1.5 * n * stored
+	if c.Features.Any() {
+		width := float64(c.Features.Width(o.Shape))
+		bytes = n*stored + float16Bytes*n*width
+		if c.Features.MeanNoise > 0 {
+			bytes += float16Bytes * n * width // with the mean subtracted, beside those without
+		}
+		bytes += float32Bytes * float64(c.Features.Pictures) * width
+	}
+	return bytes
+}
+
+// Check refuses a configuration that needs more than performance.max_memory, or than the machine
+// has free. It takes next to nothing itself. What cannot be estimated, because it does not fit
+// together, is left to whoever makes it, who says what is wrong.
+func Check(c *configs.Config, o setup.Outline) error {
+	e, err := Of(c, o)
+	if err != nil {
+		return nil
+	}
+	limit, whose := float64(c.Performance.MaxMemory), "of performance.max_memory"
+	if limit == 0 {
+		limit, whose = available(), "that are free; another performance.max_memory lets it try"
+	}
+	if e.Total() <= limit {
+		return nil
+	}
+	return fmt.Errorf("%w: the configuration needs about %s (graph %s, parameters %s, examples %s), expected at most the %s %s; %s", ErrTooLarge,
+		Text(e.Total()), Text(e.Graph), Text(e.Parameters), Text(e.Examples), Text(limit), whose, e.advice(c, limit))
+}
+
+// advice is what to change: where most of the memory goes, or what is too much alone.
+func (e Estimate) advice(c *configs.Config, limit float64) string {
+	switch most := max(e.Graph, e.Parameters, e.Examples); {
+	case most == e.Parameters, most == e.Graph && (e.batch == 1 || e.Parameters > limit):
+		return fmt.Sprintf("choose a smaller network: layer %s (%s) has %d parameters and an output of %v", e.largest.Name, e.largest.Kind, e.largest.Parameters, e.largest.Output)
+	case most == e.Graph:
+		return fmt.Sprintf("choose a training.physical_batch_size below %d, which costs time and no privacy, or a smaller network", e.batch)
+	case c.Features.Any():
+		return "choose fewer features or examples"
+	}
+	return "choose fewer or smaller examples"
+}
+
+// Text writes a size for people.
+func Text(bytes float64) string {
+	switch {
+	case bytes >= 1<<40:
+		return fmt.Sprintf("%.1f TiB", bytes/(1<<40))
+	case bytes >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", bytes/(1<<30))
+	}
+	return fmt.Sprintf("%.0f MiB", math.Ceil(bytes/(1<<20)))
+}

@@ -1,0 +1,132 @@
+package memory
+
+import (
+	"errors"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"dpsgd/configs"
+	"dpsgd/internal/setup"
+)
+
+// config is a preset with keys overridden.
+func config(t *testing.T, preset string, set ...string) (*configs.Config, setup.Outline) {
+	t.Helper()
+	c, err := configs.Load(preset, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := setup.OutlineOf(c, 60_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, o
+}
+
+// What would take terabytes is refused by a line that says what to change, and asking takes next to
+// nothing.
+func TestCheckRefusesBeforeAnythingIsTaken(t *testing.T) {
+	for _, test := range []struct {
+		name, advice string
+		layers       string
+	}{
+		{"parameters", "choose a smaller network: layer 1 (conv2d) has 38654771200 parameters", "{conv2d: {out_channels: 65536, kernel_size: 3, padding: 1}}, {conv2d: {out_channels: 65536, kernel_size: 3, padding: 1}}, global_avg_pool2d, {linear: {out_features: 10}}"},
+		{"standardised", "choose a smaller network: layer 1 (standardised_conv2d) has 38654771200 parameters", "{standardised_conv2d: {out_channels: 65536, kernel_size: 3, padding: 1}}, {standardised_conv2d: {out_channels: 65536, kernel_size: 3, padding: 1}}, global_avg_pool2d, {linear: {out_features: 10}}"},
+		{"activations", "choose a training.physical_batch_size below 128", "{conv2d: {out_channels: 65536, kernel_size: 1}}, {dropout: {p: 0.5}}, {max_pool2d: {kernel_size: 2}}, global_avg_pool2d, {linear: {out_features: 10}}"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			source := "data: {name: mnist}\nmodel: {layers: [" + test.layers + "]}\nprivacy: {noise_multiplier: 1, clip_norm: 1}\ntraining: {physical_batch_size: 128}\nperformance: {max_memory: 2GiB}\n"
+			c, err := configs.Parse("test.yaml", []byte(source), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := setup.OutlineOf(c, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err = Check(c, o)
+			runtime.ReadMemStats(&after)
+			if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), test.advice) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("found %v, expected one line with %q", err, test.advice)
+			}
+			if taken := after.TotalAlloc - before.TotalAlloc; taken > 16<<20 {
+				t.Errorf("asking took %d bytes", taken)
+			}
+		})
+	}
+}
+
+// The limit is performance.max_memory, or what the machine has free.
+func TestCheckKnowsTheLimit(t *testing.T) {
+	defer func(f func() float64) { available = f }(available)
+	available = func() float64 { return 64 << 20 }
+	c, o := config(t, "digits")
+	if err := Check(c, o); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "at most the 64 MiB that are free") {
+		t.Errorf("on a machine with 64 MiB: found %v", err)
+	}
+	c, o = config(t, "digits", "performance.max_memory=1GiB")
+	if err := Check(c, o); err != nil {
+		t.Errorf("with a limit of its own: %v", err)
+	}
+	available = func() float64 { return math.Inf(1) }
+	c, o = config(t, "digits", "performance.max_memory=10MB")
+	if err := Check(c, o); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "at most the 10 MiB of performance.max_memory") {
+		t.Errorf("with too small a limit: found %v", err)
+	}
+}
+
+// Estimates are within a factor of two of the peak resident memory of real runs of a few steps, which
+// /usr/bin/time measured on Linux with 2 cores (in MiB).
+func TestEstimatesArePeaksOfRealRuns(t *testing.T) {
+	for preset, peak := range map[string]float64{"digits": 101, "mnist-cnn": 190} {
+		c, o := config(t, preset, "performance.threads=2")
+		o.Examples = map[bool]int{true: 60_000, false: o.Examples}[preset != "digits"]
+		if preset == "digits" {
+			var err error
+			if o, err = setup.OutlineOf(c, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e, err := Of(c, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := e.Total() / (1 << 20)
+		t.Logf("%s: estimated %.0f MiB, peak %.0f MiB: graph %.0f, parameters %.0f, examples %.0f", preset, found, peak, e.Graph/(1<<20), e.Parameters/(1<<20), e.Examples/(1<<20))
+		if found > 2*peak || found < peak/2 {
+			t.Errorf("%s: estimated %.0f MiB, expected %.0f within a factor of two", preset, found, peak)
+		}
+	}
+}
+
+// A control group may leave less than the machine has, and pages of files can be had.
+func TestFree(t *testing.T) {
+	const meminfo = "MemTotal: 9000 kB\nMemAvailable:    4096 kB\n"
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  float64
+	}{
+		"no limits":   {map[string]string{"/proc/meminfo": meminfo}, 4096 << 10},
+		"no Linux":    {nil, math.Inf(1)},
+		"unlimited":   {map[string]string{"/proc/meminfo": meminfo, "/proc/self/cgroup": "0::/a\n", "/sys/fs/cgroup/a/memory.max": "max\n", "/sys/fs/cgroup/a/memory.current": "5\n"}, 4096 << 10},
+		"a group":     {map[string]string{"/proc/meminfo": meminfo, "/proc/self/cgroup": "0::/a\n", "/sys/fs/cgroup/a/memory.max": "1000\n", "/sys/fs/cgroup/a/memory.current": "900\n", "/sys/fs/cgroup/a/memory.stat": "anon 1\ninactive_file 300\n"}, 400},
+		"one above":   {map[string]string{"/proc/meminfo": meminfo, "/proc/self/cgroup": "0::/a/b\n", "/sys/fs/cgroup/a/memory.max": "1000\n", "/sys/fs/cgroup/a/memory.current": "900\n"}, 100},
+		"version 1":   {map[string]string{"/proc/meminfo": meminfo, "/proc/self/cgroup": "3:memory:/a\n", "/sys/fs/cgroup/memory/a/memory.limit_in_bytes": "1000\n", "/sys/fs/cgroup/memory/a/memory.usage_in_bytes": "100\n"}, 900},
+		"overdrawn":   {map[string]string{"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/memory.max": "1000\n", "/sys/fs/cgroup/memory.current": "1001\n"}, 0},
+		"a container": {map[string]string{"/proc/meminfo": meminfo, "/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/memory.max": "2000\n", "/sys/fs/cgroup/memory.current": "500\n"}, 1500},
+	} {
+		if found := free(func(path string) string { return test.files[path] }); found != test.want {
+			t.Errorf("%s: found %v, expected %v", name, found, test.want)
+		}
+	}
+	if _, err := os.Stat("/proc/meminfo"); err == nil {
+		if found := available(); !(found > 0 && found < 1<<50) {
+			t.Errorf("this machine has %v bytes free", found)
+		}
+	}
+}
