@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
-	"image/color"
-	"image/png"
 	"math"
 	"os"
 	"path/filepath"
@@ -25,64 +22,6 @@ import (
 	"dpsgd/internal/train"
 	"dpsgd/internal/trained"
 )
-
-var classes = []string{"top", "middle", "bottom"}
-
-// picture is a PNG of noise with a bright band: in the upper, middle or lower third.
-func picture(t testing.TB, class, side int, src *random.Source) []byte {
-	t.Helper()
-	m := image.NewGray(image.Rect(0, 0, side, side+class)) // not all of one size
-	for y := range m.Rect.Dy() {
-		for x := range side {
-			v := uint8(src.Uint64() % 160)
-			if y*3/m.Rect.Dy() == class {
-				v += 80
-			}
-			m.SetGray(x, y, color.Gray{Y: v})
-		}
-	}
-	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-// folder writes pictures into train and test, sorted into classes.
-func folder(t testing.TB) string {
-	t.Helper()
-	dir, src := t.TempDir(), random.Seeded(1)
-	for part, n := range map[string]int{"train": 30, "test": 25} {
-		for class, name := range classes {
-			at := filepath.Join(dir, part, name)
-			if err := os.MkdirAll(at, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			for i := range n {
-				tiny.Write(t, filepath.Join(at, fmt.Sprintf("%03d.png", i)), string(picture(t, class, 11+i%3, src)))
-			}
-		}
-	}
-	return dir
-}
-
-// pictureRun trains on the pictures of a folder.
-func pictureRun(t testing.TB, dir string, overrides ...string) (run string, o train.Options) {
-	t.Helper()
-	c, err := configs.Parse("pictures.yaml", fmt.Appendf(nil, `
-data: {folder: %q, classes: [top, middle, bottom], size: 12, channels: 1, mean: [0.4], std: [0.3]}
-model: {name: logistic}
-privacy: {noise_multiplier: 0.3, delta: 1e-3, clip_norm: 0.5, accountant: rdp}
-optimizer: {name: momentum, learning_rate: 0.5, momentum: 0.9}
-training: {batch_size: 30, physical_batch_size: 16, steps: 20}
-performance: {threads: 2}
-`, dir), overrides)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o = train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}
-	return tinyrun.Fit(t, tinyrun.Create(t, c, o)).Run, o
-}
 
 // open makes a predictor of a run.
 func open(t testing.TB, run string) *predict.Predictor {
@@ -136,8 +75,8 @@ func TestPredictEqualsEval(t *testing.T) {
 			"model.layers=[flatten, {linear: {out_features: classes}}]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := folder(t)
-			run, o := pictureRun(t, dir, overrides...)
+			dir := tinyrun.PictureFolder(t)
+			run, o := tinyrun.OnPictures(t, dir, overrides...)
 			score, err := train.Evaluate(run, o)
 			if err != nil {
 				t.Fatal(err)
@@ -157,10 +96,10 @@ func TestPredictEqualsEval(t *testing.T) {
 }
 
 func TestAnswers(t *testing.T) {
-	run, _ := pictureRun(t, folder(t))
+	run, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
 	p := open(t, run)
 	p.Top = 2
-	a, err := p.One("mine", bytes.NewReader(picture(t, 1, 40, random.Seeded(2))), 10000)
+	a, err := p.One("mine", bytes.NewReader(tinyrun.Picture(t, 1, 40, random.Seeded(2))), 10000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,9 +111,9 @@ func TestAnswers(t *testing.T) {
 
 // Broken pictures are named, the others are predicted all the same.
 func TestBrokenPictures(t *testing.T) {
-	run, _ := pictureRun(t, folder(t))
+	run, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
 	dir := t.TempDir()
-	good := string(picture(t, 0, 20, random.Seeded(3)))
+	good := string(tinyrun.Picture(t, 0, 20, random.Seeded(3)))
 	huge := good[:16] + "\x7f\xff\xff\xff\x7f\xff\xff\xff" + good[24:] // width and height in the header
 	for name, content := range map[string]string{"a.png": good, "b.png": "", "c.png": good[:len(good)/2], "d.png": "no picture", "e.png": huge, "f.jpg": good} {
 		tiny.Write(t, filepath.Join(dir, name), content)
@@ -283,7 +222,7 @@ performance: {threads: 2}
 
 // A model that was changed since the run ended is not used.
 func TestDamagedModel(t *testing.T) {
-	run, _ := pictureRun(t, folder(t))
+	run, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
 	path := filepath.Join(run, "model.safetensors")
 	content := []byte(tiny.Read(t, path))
 	content[len(content)-1] ^= 1

@@ -1,0 +1,107 @@
+package pytorch
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"dpsgd/internal/trained"
+	"dpsgd/model"
+)
+
+//go:embed model.py.tmpl
+var text string
+
+var script = template.Must(template.New("model.py").Funcs(template.FuncMap{
+	"json": func(v any) (string, error) { // which is Python, too, for texts and lists of them
+		b, err := json.Marshal(v)
+		return string(b), err
+	},
+}).Parse(text))
+
+// page is what the template fills in.
+type page struct {
+	Run, File, Module, Weights string
+	Facts                      []trained.Fact
+	Takes, Shape               string
+	Classes                    []string
+	Pictures                   bool
+	Used                       map[string]bool
+	Network, Seen              string
+}
+
+// Script returns the Python file with the model, to be written to a file of the given name, and the
+// tensors that it reads from the file weights beside it.
+func Script(m *trained.Model, file, weights string) ([]byte, []model.Tensor, error) {
+	n := &network{tensors: map[string]model.Tensor{}, shapes: map[string][]int{}, used: map[string]bool{}}
+	tensors := m.Network.Export()
+	for _, t := range tensors {
+		n.tensors[t.Name] = t
+	}
+	for _, l := range m.Network.Layers() {
+		n.shapes[l.Name] = l.Output
+	}
+	p := page{
+		Run: m.Statement.Run, File: file, Module: strings.TrimSuffix(file, filepath.Ext(file)), Weights: weights,
+		Facts: facts(m), Classes: m.Data.Names, Pictures: m.Sees() == trained.Pictures, Used: n.used,
+	}
+	if m.Config.Features.Any() {
+		return nil, nil, fmt.Errorf("pytorch: the network sees the features %s, which cannot be written in Python", m.Config.Features.Transform.Name())
+	}
+	p.Takes, p.Shape, p.Seen = seen(m)
+	layers, err := m.Config.Model.Network()
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.Network, err = n.sequential(layers, "", m.Data.Shape.Dims(), "        "); err != nil {
+		return nil, nil, err
+	}
+	var b bytes.Buffer
+	if err := script.Execute(&b, p); err != nil {
+		return nil, nil, fmt.Errorf("pytorch: %w", err)
+	}
+	return b.Bytes(), tensors, nil
+}
+
+// facts are those of the model, fit for a docstring.
+func facts(m *trained.Model) []trained.Fact {
+	facts := m.Provenance()
+	for i, f := range facts {
+		facts[i].Value = strings.NewReplacer(`\`, `\\`, `"""`, `'''`, "\n", " ").Replace(f.Value)
+	}
+	return facts
+}
+
+// seen says what the model takes, the shape of one example in Python, and what the network sees of x.
+func seen(m *trained.Model) (takes, shape, x string) {
+	s, constants := m.Data.Shape, m.Normalisation()
+	switch m.Sees() {
+	case trained.Pictures:
+		takes, shape = "pictures (N, channels, height, width) with values from 0 to 1", fmt.Sprintf("(%d, %d, %d)", s.Channels, s.Height, s.Width)
+		x = fmt.Sprintf("(x - torch.tensor(%s).view(-1, 1, 1)) / torch.tensor(%s).view(-1, 1, 1)", numbers(constants.Mean), numbers(constants.Std))
+	case trained.Rows:
+		takes, shape = fmt.Sprintf("rows (N, %d) of the columns %s", s.Channels, strings.Join(m.Config.Data.Columns, ", ")), fmt.Sprintf("(%d,)", s.Channels)
+		x = fmt.Sprintf("(x - torch.tensor(%s)) / torch.tensor(%s)", numbers(constants.Mean), numbers(constants.Std))
+	default:
+		takes, shape = fmt.Sprintf("vectors (N, %d) of any length", s.Channels), fmt.Sprintf("(%d,)", s.Channels)
+		x = "nn.functional.normalize(x, eps=1e-8).half().float()"
+	}
+	return takes, shape, x
+}
+
+// numbers writes a list of Python's floats.
+func numbers(values []float64) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		if v == float64(int(v)) {
+			texts[i] = fmt.Sprintf("%.1f", v)
+		} else {
+			texts[i] = fmt.Sprint(v)
+		}
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
