@@ -192,6 +192,26 @@ model: {name: %s}
 privacy: {epsilon: 3}
 `, shape, name)))
 	}
+	for name, features := range map[string]string{
+		"patches":                    "size: [15, 13], channels: 3}\nfeatures: {name: patches, filters: 12, patch_size: 4, pooling: 3, pictures: 60, directions: 20, power: 0.5",
+		"patches of two sizes":       "size: [15, 13], channels: 3}\nfeatures: {name: patches, filters: 9, coarse_filters: 5, patch_size: 3, pooling: 2, pictures: 60, directions: 0, power: 0.7",
+		"patches of half the size":   "size: [12, 15], channels: 1}\nfeatures: {name: patches, filters: 9, scale: 2, patch_size: 5, pooling: 1, pictures: 60, directions: 4",
+		"scattering":                 "size: [12, 16], channels: 3}\nfeatures: {name: scattering, groups: 27, power: 0.5, pictures: 60, directions: 20",
+		"scattering without a group": "size: 12, channels: 1}\nfeatures: {name: scattering, groups: 0, pictures: 60, directions: 20",
+	} {
+		m := untrained(t, parse(t, fmt.Sprintf(`
+data: {folder: none, classes: [a, b, c], %s}
+model: {layers: [flatten, {linear: {out_features: classes}}]}
+privacy: {epsilon: 3}
+`, features)))
+		if strings.Contains(features, "power") { // in the others, nothing is subtracted
+			m.FeatureMean = make([]float32, m.Config.Features.Width(m.Data.Shape))
+			for i := range m.FeatureMean {
+				m.FeatureMean[i] = 0.01 * float32(i%7)
+			}
+		}
+		all["features: "+name] = m
+	}
 	all["rows"] = untrained(t, parse(t, `
 data: {table: none, columns: [age, pay, size], label: sick, classes: ["no", "yes"], mean: [48, 45, 0.5], std: [10, 1, 7]}
 model: {layers: [flatten, {linear: {out_features: 8}}, layer_norm, tanh, {linear: {out_features: classes}}]}

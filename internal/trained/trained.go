@@ -11,7 +11,9 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/features"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/kernel"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/train"
@@ -82,6 +84,25 @@ func (m *Model) Sees() Kind {
 		return Rows
 	}
 	return Pictures
+}
+
+// Features is what the features that the network sees follow from; nil where it sees examples as they
+// are. What they learn from drawn pictures is learnt again, which takes seconds to a minute.
+func (m *Model) Features() (*features.Definition, error) {
+	if !m.Config.Features.Any() {
+		return nil, nil
+	}
+	pool := kernel.NewPool(setup.Threads(m.Config))
+	defer pool.Close()
+	e, err := m.Config.Features.Prepare(m.Data.Shape, pool)
+	if err != nil {
+		return nil, err
+	}
+	d, ok := e.Definition()
+	if !ok {
+		return nil, fmt.Errorf("trained: the network sees the features %s, which cannot be written in another program's words", m.Config.Features.Transform.Name())
+	}
+	return &d, nil
 }
 
 // Normalisation holds the constants that are taken off what the network sees; none for features.

@@ -25,7 +25,7 @@ type graph struct {
 	names            map[string]int
 }
 
-// attribute is a named argument of an operator: an int, a float32 or []int.
+// attribute is a named argument of an operator: an int, a float32, a string or []int.
 type attribute struct {
 	name  string
 	value any
@@ -68,7 +68,7 @@ func (g *graph) add(operator string, inputs []string, out string, attributes ...
 
 // encode is an AttributeProto.
 func (a attribute) encode() (m message) {
-	const floatKind, intKind, intsKind = 1, 2, 7
+	const floatKind, intKind, textKind, intsKind = 1, 2, 3, 7
 	m.text(1, a.name)
 	switch v := a.value.(type) {
 	case float32:
@@ -77,6 +77,9 @@ func (a attribute) encode() (m message) {
 	case int:
 		m.integer(3, int64(v))
 		m.integer(20, intKind)
+	case string:
+		m.text(4, v)
+		m.integer(20, textKind)
 	case []int:
 		for _, i := range v {
 			m.integer(8, int64(i))

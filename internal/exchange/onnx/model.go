@@ -62,7 +62,7 @@ func (n *network) seen(m *trained.Model, x string) (string, data.Shape, error) {
 	n.part = "input"
 	switch {
 	case m.Config.Features.Any():
-		return "", data.Shape{}, fmt.Errorf("onnx: the network sees the features %s, which cannot be written in ONNX", m.Config.Features.Transform.Name())
+		return n.featuresOf(m, x)
 	case m.Sees() == trained.Vectors:
 		return n.halves(n.unit(x)), m.Data.Shape, nil
 	}

@@ -2,26 +2,29 @@ package pytorch
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"text/template"
 
+	"dpsgd/data"
+	"dpsgd/features"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
 )
 
-//go:embed model.py.tmpl
-var text string
+//go:embed *.py.tmpl
+var files embed.FS
 
-var script = template.Must(template.New("model.py").Funcs(template.FuncMap{
+var script = template.Must(template.New("model.py.tmpl").Funcs(template.FuncMap{
 	"json": func(v any) (string, error) { // which is Python, too, for texts and lists of them
 		b, err := json.Marshal(v)
 		return string(b), err
 	},
-}).Parse(text))
+	"ints": list,
+}).ParseFS(files, "*.py.tmpl"))
 
 // page is what the template fills in.
 type page struct {
@@ -32,6 +35,8 @@ type page struct {
 	Pictures                   bool
 	Used                       map[string]bool
 	Network, Seen              string
+	Features                   *features.Definition // nil for none
+	Centred                    bool                 // whether a mean is subtracted from them
 }
 
 // Script returns the Python file with the model, to be written to a file of the given name, and the
@@ -49,15 +54,21 @@ func Script(m *trained.Model, file, weights string) ([]byte, []model.Tensor, err
 		Run: m.Statement.Run, File: file, Module: strings.TrimSuffix(file, filepath.Ext(file)), Weights: weights,
 		Facts: facts(m), Classes: m.Data.Names, Pictures: m.Sees() == trained.Pictures, Used: n.used,
 	}
-	if m.Config.Features.Any() {
-		return nil, nil, fmt.Errorf("pytorch: the network sees the features %s, which cannot be written in Python", m.Config.Features.Transform.Name())
-	}
 	p.Takes, p.Shape, p.Seen = seen(m)
+	input := m.Data.Shape
+	var err error
+	if p.Features, err = m.Features(); err != nil {
+		return nil, nil, err
+	}
+	if p.Features != nil {
+		tensors = append(tensors, constants(*p.Features, m.FeatureMean)...)
+		p.Centred, p.Seen, input = m.FeatureMean != nil, "self.features(x)", data.Row(len(p.Features.Flattening.Shift))
+	}
 	layers, err := m.Config.Model.Network()
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.Network, err = n.sequential(layers, "", m.Data.Shape.Dims(), "        "); err != nil {
+	if p.Network, err = n.sequential(layers, "", input.Dims(), "        "); err != nil {
 		return nil, nil, err
 	}
 	var b bytes.Buffer
