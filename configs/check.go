@@ -24,7 +24,9 @@ func check(r *source.Report, c *Config, doc document, bad map[string]bool, secti
 	if c.Model.Init != "" && !doc.has("model.init_trained_on") {
 		missing("model", "model.init_trained_on", fieldAt("model.init_trained_on").format.Expected()+", because model.init is given")
 	}
-	checkBudget(c, doc, bad, missing)
+	if c.Privacy.Epsilon == 0 && c.Privacy.NoiseMultiplier == 0 && !bad["privacy.epsilon"] && !bad["privacy.noise_multiplier"] {
+		missing("privacy", "privacy", "epsilon (a budget) or noise_multiplier (a fixed noise), or both")
+	}
 	checkConstants(r, c, doc, bad)
 	checkWarmup(r, c, doc, bad)
 	checkByNoise(r, c, doc, bad)
@@ -64,13 +66,6 @@ func checkData(r *source.Report, c *Config, doc document, bad map[string]bool, m
 	if label := c.Data.Label; doc.has("data.label") && !bad["data.label"] && slices.Contains(c.Data.Columns, label) {
 		r.Addf(doc["data.label"].value.At, "data.label", "found %s, which is one of data.columns, expected another column", source.Printable(label))
 	}
-}
-
-func checkBudget(c *Config, doc document, bad map[string]bool, missing func(parent, key, expected string)) {
-	if c.Privacy.Epsilon > 0 || c.Privacy.NoiseMultiplier > 0 || bad["privacy.epsilon"] || bad["privacy.noise_multiplier"] {
-		return
-	}
-	missing("privacy", "privacy", "epsilon (a budget) or noise_multiplier (a fixed noise), or both")
 }
 
 // checkConstants compares the normalisation constants with the channels or columns, where these are

@@ -76,7 +76,8 @@ func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 	return rows, nil
 }
 
-// kept is how many data sets a cache holds, or one set under so many recipes; CIFAR-10 takes 830 MB.
+// kept is how many data sets a cache holds, or one set under so many recipes; CIFAR-10 takes 830 MB
+// with 384 filters, 1.5 GB with 1,536.
 const kept = 4
 
 func paths(cache string, fingerprint store.Fingerprint) (train, test string) {

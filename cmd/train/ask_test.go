@@ -9,6 +9,8 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/questions"
 )
 
@@ -204,12 +206,12 @@ func TestSignificant(t *testing.T) {
 		{2.73698510, 4, "2.737", "2.736"}, {4.0521e-6, 4, "4.053e-06", "4.052e-06"}, {0.99999, 4, "1", "0.9999"}, {0, 4, "0", "0"}, {1, 4, "1", "1"},
 		{123456.7, 4, "123457", "123456"}, {1e-300, 3, "1e-300", "1e-300"}, {9.9996e-5, 4, "0.0001", "9.999e-05"},
 	} {
-		if up, down := significantUp(test.x, test.digits), significantDown(test.x, test.digits); up != test.up || down != test.down {
+		if up, down := terminal.SignificantUp(test.x, test.digits), terminal.SignificantDown(test.x, test.digits); up != test.up || down != test.down {
 			t.Errorf("%v: found %s and %s, expected %s and %s", test.x, up, down, test.up, test.down)
 		}
 	}
 	for x, want := range map[float64]string{2.99995: "3.0000", 0.0123456: "0.0124", 0.000123456: "0.0001235", 0: "0.0000"} {
-		if found := epsilonText(x); found != want {
+		if found := terminal.Epsilon(x); found != want {
 			t.Errorf("ε = %v: found %s, expected %s", x, found, want)
 		}
 	}
@@ -219,10 +221,10 @@ func TestSignificant(t *testing.T) {
 func commandOn(t testing.TB, in string, args ...string) commandOutcome {
 	t.Helper()
 	var out, errs bytes.Buffer
-	a := &app{out: &out, err: &errs}
-	root := a.root()
+	a := &shell.App{Out: &out, Err: &errs}
+	root := root(a)
 	root.SetIn(strings.NewReader(in))
 	root.SetArgs(args)
-	code := a.fail(root.ExecuteContext(t.Context()))
+	code := a.Fail(root.ExecuteContext(t.Context()))
 	return commandOutcome{code, out.String(), errs.String()}
 }

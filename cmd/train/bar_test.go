@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dpsgd/accountant"
+	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/sweep"
@@ -29,12 +30,14 @@ func TestBarsFit80Columns(t *testing.T) {
 	beside := p
 	beside.Spent.EpsilonRDP = &byRDP
 	var runBar, besideBar, sweepBuffer, fetch bytes.Buffer
-	narrow := &runWatcher{display{w: &besideBar, bars: true, bar: newBar(&besideBar, 98765, narrowBarWidth)}}
-	run := &runWatcher{display{w: &runBar, bars: true, bar: newBar(&runBar, 98765, barWidth)}}
-	trials := &sweepWatcher{display: display{w: &sweepBuffer, bars: true}, saves: func() {}}
+	narrow := &runWatcher{terminal.Display{W: &besideBar, Bars: true}}
+	narrow.StartBar(98765, terminal.NarrowBarWidth)
+	run := &runWatcher{terminal.Display{W: &runBar, Bars: true}}
+	run.StartBar(98765, terminal.BarWidth)
+	trials := &sweepWatcher{Display: terminal.Display{W: &sweepBuffer, Bars: true}, saves: func() {}}
 	trials.SweepStarted(sweep.Overview{Dir: "runs/s", Trials: 1000, Steps: 987654})
 	trials.TrialStarted(sweep.TrialOverview{Number: 999, Trials: 1000, Name: strings.Repeat("clip_norm=0.1,", 9), Steps: 987654})
-	download := &fetchProgress{display: display{w: &fetch, bars: true}}
+	download := &fetchProgress{Display: terminal.Display{W: &fetch, Bars: true}}
 	download.progress("cifar-10-binary.tar.gz", 0, 170052171)
 	time.Sleep(150 * time.Millisecond) // bars draw ten times a second
 	run.Stepped(p)
@@ -88,10 +91,10 @@ func TestLiveText(t *testing.T) {
 // A warning does not stand in the line of a bar.
 func TestWarningsClearTheBar(t *testing.T) {
 	var b bytes.Buffer
-	w := &runWatcher{display{w: &b, bars: true}}
+	w := &runWatcher{terminal.Display{W: &b, Bars: true}}
 	w.Warned("first")
-	w.bar = newBar(&b, 10, barWidth)
-	w.show(3, "3/10")
+	w.StartBar(10, terminal.BarWidth)
+	w.Show(3, "3/10")
 	w.Warned("second")
 	if !strings.HasPrefix(b.String(), "WARNING   first\n") || !strings.HasSuffix(b.String(), "\rWARNING   second\n") {
 		t.Errorf("found %q", b.String())
@@ -100,10 +103,10 @@ func TestWarningsClearTheBar(t *testing.T) {
 
 func TestFormats(t *testing.T) {
 	for _, test := range []struct{ found, want string }{
-		{count(0), "0"}, {count(999), "999"}, {count(1000), "1,000"}, {count(1234567), "1,234,567"},
-		{duration(0.4), "0s"}, {duration(59.6), "1m0s"}, {duration(3600), "1h00m"}, {duration(7500), "2h05m"},
-		{short(9999), "9999"}, {short(123456), "123k"},
-		{cut("short", 5), "short"}, {cut("longer", 5), "long…"}, {cut("εεεεεε", 3), "εε…"},
+		{terminal.Count(0), "0"}, {terminal.Count(999), "999"}, {terminal.Count(1000), "1,000"}, {terminal.Count(1234567), "1,234,567"},
+		{terminal.Duration(0.4), "0s"}, {terminal.Duration(59.6), "1m0s"}, {terminal.Duration(3600), "1h00m"}, {terminal.Duration(7500), "2h05m"},
+		{terminal.Short(9999), "9999"}, {terminal.Short(123456), "123k"},
+		{terminal.Cut("short", 5), "short"}, {terminal.Cut("longer", 5), "long…"}, {terminal.Cut("εεεεεε", 3), "εε…"},
 		{baseName("configs/mnist-cnn.yaml"), "mnist-cnn"}, {baseName("digits"), "digits"},
 	} {
 		if test.found != test.want {

@@ -14,6 +14,7 @@ import (
 	"testing/iotest"
 
 	"dpsgd/accountant"
+	"dpsgd/cmd/train/internal/shell"
 )
 
 // Every line gets one answer, in order, whether it is right or wrong, and the exit code is 0.
@@ -29,7 +30,7 @@ func TestBatchAnswersInOrder(t *testing.T) {
 	}
 	r := commandOn(t, strings.TrimSuffix(in.String(), "\n"), "epsilon", "--batch")
 	answers := strings.Split(strings.TrimSuffix(r.out, "\n"), "\n")
-	if r.code != exitFailed || r.err != "train: found 9 lines without an answer, expected none: their error says why\n" || len(answers) != lines {
+	if r.code != shell.ExitFailed || r.err != "train: found 9 lines without an answer, expected none: their error says why\n" || len(answers) != lines {
 		t.Fatalf("found exit code %d, error %q and %d answers", r.code, r.err, len(answers))
 	}
 	for i, text := range answers {
@@ -76,12 +77,12 @@ func TestBatchOfEachCommand(t *testing.T) {
 func TestBatchAnswersLineByLine(t *testing.T) {
 	ask, in := io.Pipe()
 	answers, out := io.Pipe()
-	a := &app{out: out, err: io.Discard}
-	root := a.root()
+	a := &shell.App{Out: out, Err: io.Discard}
+	root := root(a)
 	root.SetIn(ask)
 	root.SetArgs([]string{"epsilon", "--batch"})
 	done := make(chan int)
-	go func() { done <- a.fail(root.ExecuteContext(t.Context())) }()
+	go func() { done <- a.Fail(root.ExecuteContext(t.Context())) }()
 	lines := bufio.NewScanner(answers)
 	for i := range 3 {
 		fmt.Fprintf(in, `{"accountant":"rdp","phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":%d}],"delta":1e-5}`+"\n", i+1)
@@ -100,15 +101,15 @@ func TestBatchStops(t *testing.T) {
 	ask, in := io.Pipe()
 	defer in.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	a := &app{out: io.Discard, err: io.Discard}
-	root := a.root()
+	a := &shell.App{Out: io.Discard, Err: io.Discard}
+	root := root(a)
 	root.SetIn(ask)
 	root.SetArgs([]string{"epsilon", "--batch"})
 	done := make(chan int)
-	go func() { done <- a.fail(root.ExecuteContext(ctx)) }()
-	cancel(interrupted{os.Interrupt})
-	if code := <-done; code != exitSignal+2 {
-		t.Errorf("found exit code %d, expected %d", code, exitSignal+2)
+	go func() { done <- a.Fail(root.ExecuteContext(ctx)) }()
+	cancel(shell.Interrupted{Signal: os.Interrupt})
+	if code := <-done; code != shell.ExitSignal+2 {
+		t.Errorf("found exit code %d, expected %d", code, shell.ExitSignal+2)
 	}
 }
 
@@ -116,22 +117,22 @@ func TestBatchStops(t *testing.T) {
 func TestBatchOfUnreadableInput(t *testing.T) {
 	line := `{"accountant":"rdp","phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":9}],"delta":1e-5}` + "\n"
 	var out, errs bytes.Buffer
-	a := &app{out: &out, err: &errs}
-	root := a.root()
+	a := &shell.App{Out: &out, Err: &errs}
+	root := root(a)
 	root.SetIn(io.MultiReader(strings.NewReader(line), iotest.ErrReader(errors.New("the disk is gone"))))
 	root.SetArgs([]string{"epsilon", "--batch"})
-	code := a.fail(root.ExecuteContext(t.Context()))
-	if code != exitFailed || strings.Count(out.String(), "\n") != 1 || errs.String() != "train: cannot read standard input: the disk is gone\n" {
+	code := a.Fail(root.ExecuteContext(t.Context()))
+	if code != shell.ExitFailed || strings.Count(out.String(), "\n") != 1 || errs.String() != "train: cannot read standard input: the disk is gone\n" {
 		t.Errorf("found exit code %d, %q and %q", code, out.String(), errs.String())
 	}
 }
 
 // A line without end does not fill the memory, and the one after it is answered.
 func TestBatchOfALongLine(t *testing.T) {
-	long := `{"delta":` + strings.Repeat("1", longestLine+1000) + "}\n"
+	long := `{"delta":` + strings.Repeat("1", 16<<20+1000) + "}\n"
 	r := commandOn(t, long+"{}\n", "epsilon", "--batch")
 	answers := strings.Split(r.out, "\n")
-	if r.code != exitFailed || !strings.Contains(r.err, "found 2 lines without an answer") || len(answers) != 3 || !strings.Contains(answers[0], `"error":"line 1: found no JSON object`) || !strings.Contains(answers[1], `{"error":`) {
+	if r.code != shell.ExitFailed || !strings.Contains(r.err, "found 2 lines without an answer") || len(answers) != 3 || !strings.Contains(answers[0], `"error":"line 1: found no JSON object`) || !strings.Contains(answers[1], `{"error":`) {
 		t.Errorf("found exit code %d and %d answers: %.300s", r.code, len(answers)-1, r.out)
 	}
 }

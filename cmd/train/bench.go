@@ -6,10 +6,11 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/internal/bench"
 
@@ -30,7 +31,7 @@ const (
 	mostSeconds = 3600
 )
 
-func (a *app) benchCommand() *cobra.Command {
+func benchCommand(a *shell.App) *cobra.Command {
 	var f benchFlags
 	c := &cobra.Command{
 		Use:   "bench",
@@ -43,13 +44,13 @@ without privacy on the same kernels, to compare with. docs/performance.md says h
 		Example: `  train bench
   train bench --model cifar-cnn --mode plain --batch 64 --threads 1
   train bench --config configs/mnist-cnn.yaml --json`,
-		Args: args(0, 0, "none"),
+		Args: shell.Args(0, 0, "none"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			config, err := f.read(c)
 			if err != nil {
 				return err
 			}
-			return a.bench(c.Context(), config, f)
+			return measure(a, c.Context(), config, f)
 		},
 	}
 	c.Flags().StringVar(&f.model, "model", "mnist-cnn", "a ready network: "+strings.Join(configs.Networks(), ", "))
@@ -66,21 +67,21 @@ func (f *benchFlags) read(c *cobra.Command) (*configs.Config, error) {
 	changed := c.Flags().Changed
 	switch {
 	case changed("model") && changed("config"):
-		return nil, usagef("found --model and --config, expected one of the two")
+		return nil, shell.Usagef("found --model and --config, expected one of the two")
 	case !slices.Contains(configs.Networks(), f.model):
-		return nil, usagef("found --model %q, expected one of %s", f.model, strings.Join(configs.Networks(), ", "))
+		return nil, shell.Usagef("found --model %q, expected one of %s", f.model, strings.Join(configs.Networks(), ", "))
 	case !slices.Contains(bench.Modes(), f.mode):
-		return nil, usagef("found --mode %q, expected one of %s", f.mode, strings.Join(bench.Modes(), ", "))
+		return nil, shell.Usagef("found --mode %q, expected one of %s", f.mode, strings.Join(bench.Modes(), ", "))
 	case f.batch < 1 || f.batch > mostBatch:
-		return nil, usagef("found --batch %d, expected 1 to %d", f.batch, mostBatch)
+		return nil, shell.Usagef("found --batch %d, expected 1 to %d", f.batch, mostBatch)
 	case changed("threads") && (f.threads < 1 || f.threads > mostThreads):
-		return nil, usagef("found --threads %d, expected 1 to %d", f.threads, mostThreads)
+		return nil, shell.Usagef("found --threads %d, expected 1 to %d", f.threads, mostThreads)
 	case !(f.seconds > 0 && f.seconds <= mostSeconds):
-		return nil, usagef("found --seconds %g, expected a number above 0 and at most %d", f.seconds, mostSeconds)
+		return nil, shell.Usagef("found --seconds %g, expected a number above 0 and at most %d", f.seconds, mostSeconds)
 	}
 	config, err := f.configuration(changed("batch"))
 	if err != nil {
-		return nil, asUsage(err)
+		return nil, shell.AsUsage(err)
 	}
 	if changed("threads") {
 		config.Performance.Threads = f.threads
@@ -99,15 +100,15 @@ func (f *benchFlags) configuration(batchAsked bool) (*configs.Config, error) {
 	return config, err
 }
 
-func (a *app) bench(ctx context.Context, config *configs.Config, f benchFlags) error {
+func measure(a *shell.App, ctx context.Context, config *configs.Config, f benchFlags) error {
 	result, err := bench.Run(ctx, config, f.mode, time.Duration(f.seconds*float64(time.Second)))
 	if ctx.Err() != nil {
-		return stopped(ctx)
+		return shell.Stopped(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	return a.print(result, func(w io.Writer) { printBench(w, result, f) })
+	return a.Print(result, func(w io.Writer) { printBench(w, result, f) })
 }
 
 // printBench writes a result for people.
@@ -116,25 +117,23 @@ func printBench(w io.Writer, b *bench.Result, f benchFlags) {
 	if f.config != "" {
 		name = baseName(f.config) + ", network " + b.Model
 	}
-	fmt.Fprintf(w, "%s\n%s step, batch %s, %d threads, %s kernels\n\n", cut(name, 80), b.Mode, count(b.Batch), b.Threads, b.Kernel)
-	fmt.Fprintf(w, "speed     %s examples/s\n", count(int(math.Round(b.ExamplesPerSecond))))
-	fmt.Fprintf(w, "step      %.3f ms, the median of %s\n", b.StepMS, count(b.Steps))
+	fmt.Fprintf(w, "%s\n%s step, batch %s, %d threads, %s kernels\n\n", terminal.Cut(name, 80), b.Mode, terminal.Count(b.Batch), b.Threads, b.Kernel)
+	fmt.Fprintf(w, "speed     %s examples/s\n", terminal.Count(int(math.Round(b.ExamplesPerSecond))))
+	fmt.Fprintf(w, "step      %.3f ms, the median of %s\n", b.StepMS, terminal.Count(b.Steps))
 	fmt.Fprintf(w, "work      %.1f GFLOP/s, %.1f %% of the FMA limit of %.1f\n", b.GFLOPs, 100*b.GFLOPs/b.FMALimitGFLOPs, b.FMALimitGFLOPs)
-	fmt.Fprintf(w, "memory    %.1f MiB at its peak, %s examples at once\n\n", b.PeakRSSMiB, count(b.Physical))
+	fmt.Fprintf(w, "memory    %.1f MiB at its peak, %s examples at once\n\n", b.PeakRSSMiB, terminal.Count(b.Physical))
 	table := [][]string{{"part", "ms", "% of the step"}}
 	for _, part := range bench.Parts() {
 		ms := b.Parts[part]
-		table = append(table, []string{part, decimals(ms, 3), decimals(100*ms/b.StepMS, 1)})
+		table = append(table, []string{part, terminal.Decimals(ms, 3), terminal.Decimals(100*ms/b.StepMS, 1)})
 	}
-	printTable(w, table)
+	terminal.PrintTable(w, table)
 	if len(b.Engines) > 0 {
 		fmt.Fprintln(w)
 		table = [][]string{{"parameter", "per-example norms"}}
 		for _, e := range b.Engines {
 			table = append(table, []string{e.Parameter, e.Engine.String()})
 		}
-		printTable(w, table)
+		terminal.PrintTable(w, table)
 	}
 }
-
-func decimals(x float64, n int) string { return strconv.FormatFloat(x, 'f', n, 64) }

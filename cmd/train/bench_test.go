@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/bench"
 )
 
@@ -76,9 +77,9 @@ func TestBenchText(t *testing.T) {
 // A signal ends a benchmark.
 func TestBenchStops(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(interrupted{os.Interrupt})
+	cancel(shell.Interrupted{Signal: os.Interrupt})
 	var out, err strings.Builder
-	if code := (&app{out: &out, err: &err}).execute(ctx, []string{"bench", "--seconds", "3600"}); code != 130 || out.Len() > 0 || err.Len() > 0 {
+	if code := (&shell.App{Out: &out, Err: &err}).ExecuteContext(ctx, root, []string{"bench", "--seconds", "3600"}); code != 130 || out.Len() > 0 || err.Len() > 0 {
 		t.Errorf("found exit code %d, output %q and error %q", code, out.String(), err.String())
 	}
 }
@@ -87,7 +88,7 @@ func TestBenchStops(t *testing.T) {
 func TestBenchOfAKernelThatIsNotThere(t *testing.T) {
 	c, out := program(t, "bench", "--seconds", "0.01")
 	c.Env = append(c.Env, "DPSGD_KERNEL=mmx")
-	if err := c.Run(); c.ProcessState.ExitCode() != exitUsage || !strings.Contains(out.String(), `DPSGD_KERNEL is "mmx", expected one that this machine supports`) {
+	if err := c.Run(); c.ProcessState.ExitCode() != shell.ExitUsage || !strings.Contains(out.String(), `DPSGD_KERNEL is "mmx", expected one that this machine supports`) {
 		t.Errorf("found %v and %q", err, out)
 	}
 }

@@ -1,12 +1,25 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"dpsgd/cmd/train/internal/ask"
+	"dpsgd/cmd/train/internal/shell"
 
-// commands lists everything that train can do, in the order of the help.
-func (a *app) commands() []*cobra.Command {
-	return []*cobra.Command{
-		a.runCommand(), a.resumeCommand(), a.evalCommand(), a.sweepCommand(), a.ledgerCommand(),
-		a.describeCommand(), a.epsilonCommand(), a.deltaCommand(), a.calibrateCommand(), a.stepsCommand(), a.compareCommand(),
-		a.benchCommand(), a.presetsCommand(), a.schemaCommand(), a.dataCommand(), a.featuresCommand(), a.versionCommand(),
+	"github.com/spf13/cobra"
+)
+
+// group is a part of the help.
+type group struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// groups lists everything that train can do.
+func groups(a *shell.App) []group {
+	return []group{
+		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), sweepCommand(a), describeCommand(a)}},
+		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a))},
+		{"Look at runs", []*cobra.Command{evalCommand(a)}},
+		{"Configurations and data", []*cobra.Command{presetsCommand(a), schemaCommand(a), dataCommand(a), featuresCommand(a)}},
+		{"The program", []*cobra.Command{benchCommand(a), versionCommand(a)}},
 	}
 }

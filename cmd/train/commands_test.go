@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 )
 
@@ -174,10 +175,10 @@ cifar-10         50,000  10,000  32x32x3        10
 // The help documents the exit codes and every command.
 func TestHelp(t *testing.T) {
 	out := succeed(t, "help")
-	if !strings.Contains(out, exitHelp) {
+	if !strings.Contains(out, shell.ExitHelp) {
 		t.Error("the help does not document the exit codes")
 	}
-	for _, c := range (&app{}).root().Commands() {
+	for _, c := range root(&shell.App{}).Commands() {
 		if c.Hidden || c.Name() == "completion" || c.Name() == "help" {
 			continue
 		}

@@ -12,6 +12,8 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
 )
 
 // The table lists every accountant within 80 columns, refusals with their reason, and says what an
@@ -83,13 +85,13 @@ func TestComparePlots(t *testing.T) {
 			}
 		}
 	}
-	if r := command(append(asked, filepath.Join(dir, "none", "plot.svg"))...); r.code != exitFailed || strings.Count(r.err, "\n") != 1 || r.out != "" {
+	if r := command(append(asked, filepath.Join(dir, "none", "plot.svg"))...); r.code != shell.ExitFailed || strings.Count(r.err, "\n") != 1 || r.out != "" {
 		t.Errorf("a folder that is not there: found exit code %d, %q and %q", r.code, r.out, r.err)
 	}
 }
 
 func TestWrap(t *testing.T) {
-	if found := strings.Join(wrap("one two  three "+strings.Repeat("x", 12), 9), "|"); found != "one two|three|xxxxxxxx…" {
+	if found := strings.Join(terminal.Wrap("one two  three "+strings.Repeat("x", 12), 9), "|"); found != "one two|three|xxxxxxxx…" {
 		t.Errorf("found %s", found)
 	}
 }

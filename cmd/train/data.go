@@ -6,36 +6,38 @@ import (
 	"slices"
 	"strings"
 
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/data"
 	"dpsgd/internal/setup"
 
 	"github.com/spf13/cobra"
 )
 
-func (a *app) dataCommand() *cobra.Command {
+func dataCommand(a *shell.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "data",
 		Short: "List and download the data sets that have a name",
-		Args:  noArgs,
+		Args:  shell.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.dataFetchCommand(), a.dataListCommand())
+	c.AddCommand(dataFetchCommand(a), dataListCommand(a))
 	return c
 }
 
-func (a *app) dataListCommand() *cobra.Command {
+func dataListCommand(a *shell.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the data sets that have a name",
 		Long:  "List the data sets that have a name:\n\n" + datasetDocs(),
-		Args:  args(0, 0, "none"),
+		Args:  shell.Args(0, 0, "none"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			sets := setup.Outlines()
 			table := [][]string{{"name", "training", "test", "pictures", "classes"}}
 			for _, s := range sets {
-				table = append(table, []string{s.Name, count(s.Examples), count(s.Tests), s.Shape.String(), count(s.Classes)})
+				table = append(table, []string{s.Name, terminal.Count(s.Examples), terminal.Count(s.Tests), s.Shape.String(), terminal.Count(s.Classes)})
 			}
-			return a.print(map[string]any{"data": sets}, func(w io.Writer) { printTable(w, table) })
+			return a.Print(map[string]any{"data": sets}, func(w io.Writer) { terminal.PrintTable(w, table) })
 		},
 	}
 }
@@ -49,30 +51,30 @@ func datasetDocs() string {
 	return lines.String()
 }
 
-func (a *app) dataFetchCommand() *cobra.Command {
+func dataFetchCommand(a *shell.App) *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use:     "fetch NAME",
 		Short:   "Download a data set from its public mirrors and verify it",
 		Example: "  train data fetch mnist --data-dir datasets",
-		Args:    args(1, 1, "one: the name of a data set, such as mnist"),
+		Args:    shell.Args(1, 1, "one: the name of a data set, such as mnist"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(data.Names(), args[0]) {
-				return usagef("found the data set %q, expected one of %s", args[0], strings.Join(data.Names(), ", "))
+				return shell.Usagef("found the data set %q, expected one of %s", args[0], strings.Join(data.Names(), ", "))
 			}
 			if dir == "" {
 				dir = data.DefaultDir()
 			}
-			shown := fetchProgress{display: a.display()}
+			shown := fetchProgress{Display: a.Display()}
 			if err := data.Fetch(c.Context(), args[0], dir, data.FetchOptions{Progress: shown.progress}); err != nil {
-				shown.endBar()
+				shown.EndBar()
 				if c.Context().Err() != nil {
-					fmt.Fprintln(a.err, "train: stopped; the same command goes on where it was")
-					return stopped(c.Context())
+					fmt.Fprintln(a.Err, "train: stopped; the same command goes on where it was")
+					return shell.Stopped(c.Context())
 				}
 				return err
 			}
-			return a.print(map[string]string{"name": args[0], "data_dir": dir, "status": "verified"}, func(w io.Writer) {
+			return a.Print(map[string]string{"name": args[0], "data_dir": dir, "status": "verified"}, func(w io.Writer) {
 				fmt.Fprintf(w, "%s is in %s and verified\n", args[0], dir)
 			})
 		},
@@ -91,23 +93,24 @@ func datasetFolders() string {
 // fetchProgress shows how a download goes: with a bar for each file, or with a line for each and one
 // now and then.
 type fetchProgress struct {
-	display
+	terminal.Display
 	file string
 }
 
 func (f *fetchProgress) progress(file string, done, total int64) {
-	text := fmt.Sprintf("%s  %s of %s", cut(file, 30), megabytes(int(done)), megabytes(int(total)))
-	if !f.bars {
-		if f.due() || done == total {
-			fmt.Fprintln(f.w, text)
+	text := fmt.Sprintf("%s  %s of %s", terminal.Cut(file, 30), terminal.Megabytes(int(done)), terminal.Megabytes(int(total)))
+	if !f.Bars {
+		if f.Due() || done == total {
+			fmt.Fprintln(f.W, text)
 		}
 		return
 	}
 	if f.file != file {
-		f.file, f.bar = file, newBar(f.w, total, barWidth)
+		f.file = file
+		f.StartBar(total, terminal.BarWidth)
 	}
-	f.showText(done, text)
+	f.ShowText(done, text)
 	if done == total {
-		fmt.Fprintln(f.w)
+		fmt.Fprintln(f.W)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"dpsgd/accountant"
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/internal/describe"
 	"dpsgd/internal/memory"
@@ -15,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) describeCommand() *cobra.Command {
+func describeCommand(a *shell.App) *cobra.Command {
 	var set []string
 	var examples int
 	c := &cobra.Command{
@@ -24,20 +26,20 @@ func (a *app) describeCommand() *cobra.Command {
 		Example: `  train describe
   train describe mnist-cnn --set privacy.epsilon=1
   train describe own-pictures --examples 4500`,
-		Args: args(0, 1, "at most one: a configuration file or the name of a preset"),
+		Args: shell.Args(0, 1, "at most one: a configuration file or the name of a preset"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("examples") && examples < 1 {
-				return usagef("found --examples %d, expected at least 1", examples)
+				return shell.Usagef("found --examples %d, expected at least 1", examples)
 			}
-			config, err := configs.Load(cmp.Or(first(args), configs.DefaultPreset), set)
+			config, err := configs.Load(cmp.Or(shell.First(args), configs.DefaultPreset), set)
 			if err != nil {
-				return asUsage(err)
+				return shell.AsUsage(err)
 			}
 			d, err := describe.Describe(config, examples)
 			if err != nil {
 				return err
 			}
-			return a.print(d, func(w io.Writer) { printDescription(w, d) })
+			return a.Print(d, func(w io.Writer) { printDescription(w, d) })
 		},
 	}
 	setFlag(c, &set)
@@ -47,9 +49,9 @@ func (a *app) describeCommand() *cobra.Command {
 
 // printDescription writes what a run would do, for people.
 func printDescription(w io.Writer, d *describe.Description) {
-	fmt.Fprintf(w, "data      %s: %s training examples of %v, %d classes\n", d.Data.Name, count(d.Data.Examples), d.Data.Shape, d.Data.Classes)
+	fmt.Fprintf(w, "data      %s: %s training examples of %v, %d classes\n", d.Data.Name, terminal.Count(d.Data.Examples), d.Data.Shape, d.Data.Classes)
 	if d.Augmentation != "" {
-		fmt.Fprintf(w, "training  %s\n", strings.Join(wrap(d.Augmentation, 70), "\n          "))
+		fmt.Fprintf(w, "training  %s\n", strings.Join(terminal.Wrap(d.Augmentation, 70), "\n          "))
 	}
 	fmt.Fprintln(w)
 	printLayers(w, d)
@@ -69,13 +71,13 @@ func printLayers(w io.Writer, d *describe.Description) {
 	}
 	table := [][]string{{"layer", "kind", "output", "parameters", "multiply-adds", "per-example norms"}}
 	for _, l := range d.Layers {
-		table = append(table, []string{l.Name, l.Kind, join(l.Output), count(l.Parameters), count(l.MultiplyAdds), engines[l.Name]})
+		table = append(table, []string{l.Name, l.Kind, join(l.Output), terminal.Count(l.Parameters), terminal.Count(l.MultiplyAdds), engines[l.Name]})
 	}
-	table = append(table, []string{"", "total", "", count(d.Parameters + d.Frozen), count(d.MultiplyAdds), ""})
+	table = append(table, []string{"", "total", "", terminal.Count(d.Parameters + d.Frozen), terminal.Count(d.MultiplyAdds), ""})
 	if d.Frozen > 0 {
-		table = append(table, []string{"", "of which frozen", "", count(d.Frozen), "", ""})
+		table = append(table, []string{"", "of which frozen", "", terminal.Count(d.Frozen), "", ""})
 	}
-	printTable(w, table)
+	terminal.PrintTable(w, table)
 }
 
 func printPrivacy(w io.Writer, d *describe.Description) {
@@ -86,9 +88,9 @@ func printPrivacy(w io.Writer, d *describe.Description) {
 	}
 	fmt.Fprintf(w, "\nprivacy   noise multiplier %.4f, %s; clip norm %g\n", p.NoiseMultiplier, how, p.ClipNorm)
 	fmt.Fprintf(w, "clipping  %s\n", p.Clipping)
-	fmt.Fprintf(w, "sampling  probability %.4g, expected batch %g, %s steps planned\n", p.SamplingProbability, p.ExpectedBatchSize, count(p.PlannedSteps))
+	fmt.Fprintf(w, "sampling  probability %.4g, expected batch %g, %s steps planned\n", p.SamplingProbability, p.ExpectedBatchSize, terminal.Count(p.PlannedSteps))
 	if p.Steps < p.PlannedSteps {
-		fmt.Fprintf(w, "budget    allows %s of them\n", count(p.Steps))
+		fmt.Fprintf(w, "budget    allows %s of them\n", terminal.Count(p.Steps))
 	}
 	fmt.Fprintf(w, "spends    ε = %s", accountant.RoundUp(p.Epsilon, 3))
 	if p.TargetEpsilon > 0 {
@@ -108,13 +110,13 @@ func printPrivacy(w io.Writer, d *describe.Description) {
 		table[0] = append(table[0], "ε (rdp)")
 	}
 	for i, s := range d.Curve {
-		line := []string{count(s.Steps), accountant.RoundUp(s.Epsilon, 3)}
+		line := []string{terminal.Count(s.Steps), accountant.RoundUp(s.Epsilon, 3)}
 		if beside {
 			line = append(line, accountant.RoundUp(d.CurveRDP[i].Epsilon, 3))
 		}
 		table = append(table, line)
 	}
-	printTable(w, table)
+	terminal.PrintTable(w, table)
 }
 
 // join writes a shape as 28x28x1.

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"dpsgd/checkpoints"
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/features"
 	drawing "dpsgd/features/drawn"
@@ -20,19 +22,19 @@ import (
 // featuresPreset is what is shown when nothing is asked for.
 const featuresPreset = "cifar-best"
 
-func (a *app) featuresCommand() *cobra.Command {
+func featuresCommand(a *shell.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "features",
 		Short:   "Look at what public features are learnt from: pictures that the program draws",
 		Example: "  train features show cifar-best --out drawn.png",
-		Args:    noArgs,
+		Args:    shell.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.featuresShowCommand())
+	c.AddCommand(featuresShowCommand(a))
 	return c
 }
 
-func (a *app) featuresShowCommand() *cobra.Command {
+func featuresShowCommand(a *shell.App) *cobra.Command {
 	var out string
 	var set []string
 	pictures := 64
@@ -41,7 +43,7 @@ func (a *app) featuresShowCommand() *cobra.Command {
 		Short: "Draw a sheet of the pictures that the features of a configuration are learnt from (default: the preset " + featuresPreset + ")",
 		Example: `  train features show cifar-best --out drawn.png
   train features show fashion-best --set features.seed=7`,
-		Args: args(0, 1, "at most one: a configuration file or the name of a preset"),
+		Args: shell.Args(0, 1, "at most one: a configuration file or the name of a preset"),
 		RunE: func(c *cobra.Command, args []string) error {
 			name := featuresPreset
 			if len(args) > 0 {
@@ -49,13 +51,13 @@ func (a *app) featuresShowCommand() *cobra.Command {
 			}
 			config, err := configs.Load(name, set)
 			if err != nil {
-				return asUsage(err)
+				return shell.AsUsage(err)
 			}
 			if !config.Features.Any() {
-				return usagef("%s has no features, expected features.name %s", name, strings.Join(slices.Delete(features.Transforms().Names(), 0, 1), " or "))
+				return shell.Usagef("%s has no features, expected features.name %s", name, strings.Join(slices.Delete(features.Transforms().Names(), 0, 1), " or "))
 			}
 			if pictures < 1 || pictures > 1024 {
-				return usagef("--pictures is %d, expected a number from 1 to 1024", pictures)
+				return shell.Usagef("--pictures is %d, expected a number from 1 to 1024", pictures)
 			}
 			about, err := setup.Declared(config, 1)
 			if err != nil {
@@ -72,7 +74,7 @@ func (a *app) featuresShowCommand() *cobra.Command {
 			if err := checkpoints.WriteFileAtomic(out, encoded.Bytes(), 0o644); err != nil {
 				return err
 			}
-			return a.print(map[string]any{"file": out, "drawn": config.Features.Drawn, "seed": config.Features.Seed, "version": drawing.Version}, func(w io.Writer) {
+			return a.Print(map[string]any{"file": out, "drawn": config.Features.Drawn, "seed": config.Features.Seed, "version": drawing.Version}, func(w io.Writer) {
 				fmt.Fprintf(w, "%s: %d of the %s that seed %d draws, version %d of the rules; nobody's pictures\n", out, pictures, config.Features.Drawn, config.Features.Seed, drawing.Version)
 			})
 		},
@@ -84,21 +86,22 @@ func (a *app) featuresShowCommand() *cobra.Command {
 }
 
 // computed shows how the features of a data set are computed, which takes a while once.
-func (a *app) computed() func(done, total int) {
-	d := a.display()
+func computed(a *shell.App) func(done, total int) {
+	d, begun := a.Display(), false
 	return func(done, total int) {
-		switch text := fmt.Sprintf("features of %s of %s pictures", count(done), count(total)); {
-		case !d.bars:
-			if d.due() || done == total {
-				fmt.Fprintln(d.w, text)
+		switch text := fmt.Sprintf("features of %s of %s pictures", terminal.Count(done), terminal.Count(total)); {
+		case !d.Bars:
+			if d.Due() || done == total {
+				fmt.Fprintln(d.W, text)
 			}
 		default:
-			if d.bar == nil {
-				d.bar = newBar(d.w, int64(total), barWidth)
+			if !begun {
+				begun = true
+				d.StartBar(int64(total), terminal.BarWidth)
 			}
-			d.showText(int64(done), text)
+			d.ShowText(int64(done), text)
 			if done == total {
-				fmt.Fprintln(d.w)
+				fmt.Fprintln(d.W)
 			}
 		}
 	}

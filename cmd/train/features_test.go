@@ -1,6 +1,7 @@
 package main
 
 import (
+	"dpsgd/cmd/train/internal/shell"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -40,7 +41,7 @@ func TestFeaturesShow(t *testing.T) {
 		`found no preset and no file "cifar-bst"`:                       {"features", "show", "cifar-bst"},
 	} {
 		got := command(args...)
-		if got.code != exitUsage || !strings.Contains(got.err, want) || strings.Count(got.err, "\n") != 1 {
+		if got.code != shell.ExitUsage || !strings.Contains(got.err, want) || strings.Count(got.err, "\n") != 1 {
 			t.Errorf("%v: found %d, %q, expected %q", args, got.code, got.err, want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dpsgd/checkpoints"
+	"dpsgd/cmd/train/internal/shell"
 )
 
 // signalled starts a command line as a process, sends it a signal when something holds, and returns
@@ -206,7 +207,7 @@ func TestInUse(t *testing.T) {
 			return false
 		}
 		r := command("resume", run)
-		if r.code != exitInUse || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "in use by another process") {
+		if r.code != shell.ExitInUse || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "in use by another process") {
 			t.Errorf("found exit code %d and %q", r.code, r.err)
 		}
 		return true

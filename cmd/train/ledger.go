@@ -6,12 +6,14 @@ import (
 	"io"
 
 	"dpsgd/accountant"
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/books"
 
 	"github.com/spf13/cobra"
 )
 
-func (a *app) ledgerCommand() *cobra.Command {
+func ledgerCommand(a *shell.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ledger",
 		Short: "Say what all runs on one data set cost together, and check their ledgers",
@@ -21,14 +23,14 @@ Every run and every trial of a sweep records its releases twice: in its own ledg
 which lies beside the folders of the runs and sums over all of them. A run whose folder is gone still counts.`,
 		Example: `  train ledger show
   train ledger verify`,
-		Args: noArgs,
+		Args: shell.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.ledgerShowCommand(), a.ledgerVerifyCommand())
+	c.AddCommand(ledgerShowCommand(a), ledgerVerifyCommand(a))
 	return c
 }
 
-func (a *app) ledgerShowCommand() *cobra.Command {
+func ledgerShowCommand(a *shell.App) *cobra.Command {
 	var runsDir string
 	c := &cobra.Command{
 		Use:   "show",
@@ -39,13 +41,13 @@ The last line is the head of the ledger: keep a copy elsewhere, and "train ledge
 whole folder was put back to an older copy.`,
 		Example: `  train ledger show
   train ledger show --runs-dir runs --json`,
-		Args: args(0, 0, "none"),
+		Args: shell.Args(0, 0, "none"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			totals, err := books.Show(runsDir)
 			if err != nil {
 				return err
 			}
-			return a.print(totals, func(w io.Writer) { printTotals(w, totals) })
+			return a.Print(totals, func(w io.Writer) { printTotals(w, totals) })
 		},
 	}
 	ledgerDirFlag(c, &runsDir)
@@ -66,17 +68,17 @@ func printTotals(w io.Writer, totals books.Totals) {
 
 // printTotal writes what one data set has spent, and a table of its runs.
 func printTotal(w io.Writer, t books.Total) {
-	fmt.Fprintf(w, "%s  %s examples of %s, %s classes\n", t.Data.Name, count(t.Data.Examples), t.Data.Shape, count(t.Data.Classes))
-	fmt.Fprintf(w, "together  %s over %s releases\n\n", guarantee(t.Epsilon, t.Delta, t.Accountant, t.EpsilonRDP), count(t.Releases))
+	fmt.Fprintf(w, "%s  %s examples of %s, %s classes\n", t.Data.Name, terminal.Count(t.Data.Examples), t.Data.Shape, terminal.Count(t.Data.Classes))
+	fmt.Fprintf(w, "together  %s over %s releases\n\n", terminal.Guarantee(t.Epsilon, t.Delta, t.Accountant, t.EpsilonRDP), terminal.Count(t.Releases))
 	table := [][]string{{"run", "releases", "ε", "δ"}}
 	for _, r := range t.Runs {
-		table = append(table, []string{r.Run, count(r.Releases), accountant.RoundUp(r.Epsilon, 3), fmt.Sprintf("%g", r.Delta)})
+		table = append(table, []string{r.Run, terminal.Count(r.Releases), accountant.RoundUp(r.Epsilon, 3), fmt.Sprintf("%g", r.Delta)})
 	}
-	printTable(w, table)
+	terminal.PrintTable(w, table)
 	fmt.Fprintln(w)
 }
 
-func (a *app) ledgerVerifyCommand() *cobra.Command {
+func ledgerVerifyCommand(a *shell.App) *cobra.Command {
 	var runsDir, head string
 	c := &cobra.Command{
 		Use:   "verify",
@@ -86,23 +88,23 @@ datasets.jsonl. Each problem is one line; the exit code is 5 if a ledger was rol
 is wrong is damage.`,
 		Example: `  train ledger verify
   train ledger verify --runs-dir runs --head 5f0c9a7e3b1d48f2a6c4e8d07b9135ac`,
-		Args: args(0, 0, "none"),
+		Args: shell.Args(0, 0, "none"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("head") {
 				if digits, err := hex.DecodeString(head); err != nil || len(digits) != 16 {
-					return usagef("found --head %q, expected the 32 hexadecimal digits that `train ledger show` prints", head)
+					return shell.Usagef("found --head %q, expected the 32 hexadecimal digits that `train ledger show` prints", head)
 				}
 			}
 			check, err := books.Verify(runsDir, head)
 			if err != nil {
 				if check.Problems != nil {
-					a.printJSON(check) // the problems are an answer, too
+					a.PrintJSON(check) // the problems are an answer, too
 				}
 				return err
 			}
-			return a.print(check, func(w io.Writer) {
+			return a.Print(check, func(w io.Writer) {
 				fmt.Fprintf(w, "%s runs and %s sweeps agree with %s, %s releases; head %s\n",
-					count(check.Runs), count(check.Sweeps), check.Ledger, count(check.Releases), check.Head)
+					terminal.Count(check.Runs), terminal.Count(check.Sweeps), check.Ledger, terminal.Count(check.Releases), check.Head)
 			})
 		},
 	}

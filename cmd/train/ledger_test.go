@@ -1,6 +1,7 @@
 package main
 
 import (
+	"dpsgd/cmd/train/internal/shell"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,7 +15,7 @@ import (
 func TestLedgerCommands(t *testing.T) {
 	t.Chdir(t.TempDir())
 	config := ownConfig(t, pictures(t), 20)
-	if r := command("ledger", "show"); r.code != exitDamaged || !strings.Contains(r.err, "runs holds no datasets.jsonl and no run") {
+	if r := command("ledger", "show"); r.code != shell.ExitDamaged || !strings.Contains(r.err, "runs holds no datasets.jsonl and no run") {
 		t.Errorf("found exit code %d and %q", r.code, r.err)
 	}
 	first := succeed(t, "run", config)
@@ -42,23 +43,23 @@ func TestLedgerCommands(t *testing.T) {
 	}
 
 	// The whole folder put back to an older copy shows by the head alone.
-	if r := command("ledger", "verify", "--head", strings.Repeat("a", 32)); r.code != exitRefused || strings.Count(r.err, "\n") != 1 {
+	if r := command("ledger", "verify", "--head", strings.Repeat("a", 32)); r.code != shell.ExitRefused || strings.Count(r.err, "\n") != 1 {
 		t.Errorf("found exit code %d and %q", r.code, r.err)
 	}
 	if err := os.Truncate("runs/own-2/checkpoints/checkpoint-20.ckpt", 10); err != nil {
 		t.Fatal(err)
 	}
-	if r := command("ledger", "verify"); r.code != exitDamaged || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "checkpoint-20.ckpt") {
+	if r := command("ledger", "verify"); r.code != shell.ExitDamaged || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "checkpoint-20.ckpt") {
 		t.Errorf("a damaged checkpoint: found exit code %d and %q", r.code, r.err)
 	}
 	if err := os.Remove("runs/own-1/ledger.jsonl"); err != nil {
 		t.Fatal(err)
 	}
 	r := command("ledger", "verify", "--json")
-	if r.code != exitRefused || strings.Count(r.err, "\n") != 2 || len(lastLine(t, r.out)["problems"].([]any)) != 2 {
+	if r.code != shell.ExitRefused || strings.Count(r.err, "\n") != 2 || len(lastLine(t, r.out)["problems"].([]any)) != 2 {
 		t.Errorf("a lost ledger: found exit code %d and %q\n%s", r.code, r.err, r.out)
 	}
-	if r := command("ledger", "show"); r.code != exitRefused || r.out != "" {
+	if r := command("ledger", "show"); r.code != shell.ExitRefused || r.out != "" {
 		t.Errorf("a lost ledger: found exit code %d and %q", r.code, r.out)
 	}
 }
@@ -90,7 +91,7 @@ func TestLostDatasets(t *testing.T) {
 	}
 	for _, args := range [][]string{{"resume", "runs/own-1"}, {"run", config}, {"ledger", "show"}, {"ledger", "verify"}} {
 		r := command(args...)
-		if r.code != exitRefused || !strings.Contains(r.err, "put it back from a copy") || r.out != "" {
+		if r.code != shell.ExitRefused || !strings.Contains(r.err, "put it back from a copy") || r.out != "" {
 			t.Errorf("%s: found exit code %d, %q and %q", args[0], r.code, r.err, r.out)
 		}
 	}
@@ -104,7 +105,7 @@ func TestShortenedLedger(t *testing.T) {
 	write(t, "runs/own-1/ledger.jsonl", header+"\n")
 	for _, args := range [][]string{{"eval", "runs/own-1"}, {"epsilon", "runs/own-1"}, {"compare", "runs/own-1"}, {"resume", "runs/own-1"}, {"ledger", "show"}, {"ledger", "verify"}} {
 		r := command(args...)
-		if r.code != exitRefused || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "found 0 ledger entries, expected at least the 5 of") || r.out != "" {
+		if r.code != shell.ExitRefused || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "found 0 ledger entries, expected at least the 5 of") || r.out != "" {
 			t.Errorf("%s: found exit code %d, %q and %q", args[0], r.code, r.err, r.out)
 		}
 	}

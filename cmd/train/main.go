@@ -7,9 +7,17 @@
 //	train sweep clip-noise             a table of accuracy and ε over a grid of settings
 //	train help                         everything else
 //
-// The package reads flags, calls the packages below internal, and prints. One command is one file.
+// The package reads flags, calls the packages below dpsgd/internal, and prints. One command is one
+// file; what commands share is in the packages below it.
 package main
 
-import "os"
+import (
+	"dpsgd/cmd/train/internal/shell"
+	"io"
+	"os"
+)
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// execute runs one command line and returns its exit code.
+func execute(args []string, out, err io.Writer) int { return shell.New(out, err).Execute(root, args) }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"dpsgd/cmd/train/internal/shell"
 	"errors"
 	"strings"
 	"testing"
@@ -34,8 +35,8 @@ func TestLostOutput(t *testing.T) {
 	}
 	lost := func(args ...string) {
 		var err bytes.Buffer
-		if code := execute(args, full{}, &err); code != exitFailed || strings.Count(err.String(), "\n") != 1 || !strings.Contains(err.String(), "no space left on device") {
-			t.Errorf("train %s: found exit code %d and %q, expected %d and one line", strings.Join(args, " "), code, err.String(), exitFailed)
+		if code := execute(args, full{}, &err); code != shell.ExitFailed || strings.Count(err.String(), "\n") != 1 || !strings.Contains(err.String(), "no space left on device") {
+			t.Errorf("train %s: found exit code %d and %q, expected %d and one line", strings.Join(args, " "), code, err.String(), shell.ExitFailed)
 		}
 	}
 	var walk func(c *cobra.Command)
@@ -55,7 +56,7 @@ func TestLostOutput(t *testing.T) {
 			walk(below)
 		}
 	}
-	walk((&app{}).root())
+	walk(root(&shell.App{}))
 	if entries("runs/own-2") != 5 {
 		t.Error("the run whose output was lost did not make its steps")
 	}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/internal/spelling"
 
@@ -18,19 +20,19 @@ type presetItem struct {
 	Source      string `json:"source,omitempty"` // of one that was asked for
 }
 
-func (a *app) presetsCommand() *cobra.Command {
+func presetsCommand(a *shell.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "presets [NAME]",
 		Short: "List the configurations that come with the program, or print one",
 		Example: `  train presets
   train presets own-pictures > my.yaml`,
-		Args: args(0, 1, "at most one: the name of a preset to print"),
+		Args: shell.Args(0, 1, "at most one: the name of a preset to print"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return a.printPreset(args[0])
+				return printPreset(a, args[0])
 			}
 			presets, sweeps := items(configs.Presets()), items(configs.Sweeps())
-			return a.print(map[string][]presetItem{"presets": presets, "sweeps": sweeps}, func(w io.Writer) {
+			return a.Print(map[string][]presetItem{"presets": presets, "sweeps": sweeps}, func(w io.Writer) {
 				printItems(w, "preset", presets)
 				fmt.Fprintln(w)
 				printItems(w, "sweep", sweeps)
@@ -52,11 +54,11 @@ func printItems(w io.Writer, kind string, list []presetItem) {
 	for _, p := range list {
 		table = append(table, []string{p.Name, p.Description})
 	}
-	printTable(w, table)
+	terminal.PrintTable(w, table)
 }
 
 // printPreset prints the file of a preset or sweep, to start one's own from.
-func (a *app) printPreset(name string) error {
+func printPreset(a *shell.App, name string) error {
 	presets := append(configs.Presets(), configs.Sweeps()...)
 	i := slices.IndexFunc(presets, func(p configs.Preset) bool { return p.Name == name })
 	if i < 0 {
@@ -66,8 +68,8 @@ func (a *app) printPreset(name string) error {
 				meant, least = " (did you mean "+p.Name+"?)", d
 			}
 		}
-		return usagef("found no preset %q, expected one that `train presets` lists%s", name, meant)
+		return shell.Usagef("found no preset %q, expected one that `train presets` lists%s", name, meant)
 	}
 	p := presets[i]
-	return a.print(presetItem{p.Name, p.Description, string(p.Source)}, func(w io.Writer) { w.Write(p.Source) })
+	return a.Print(presetItem{p.Name, p.Description, string(p.Source)}, func(w io.Writer) { w.Write(p.Source) })
 }

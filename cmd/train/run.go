@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/train"
@@ -13,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) runCommand() *cobra.Command {
+func runCommand(a *shell.App) *cobra.Command {
 	var dataDir, runsDir string
 	var set []string
 	c := &cobra.Command{
@@ -23,20 +24,20 @@ func (a *app) runCommand() *cobra.Command {
   train run mnist-cnn --data-dir datasets
   train run own-pictures --set data.folder=pictures --set 'data.classes=[cat, dog]'
   train run configs/digits.yaml --set privacy.epsilon=1 --json`,
-		Args: args(0, 1, "at most one: a configuration file or the name of a preset"),
+		Args: shell.Args(0, 1, "at most one: a configuration file or the name of a preset"),
 		RunE: func(c *cobra.Command, args []string) error {
-			name := cmp.Or(first(args), configs.DefaultPreset)
+			name := cmp.Or(shell.First(args), configs.DefaultPreset)
 			config, err := configs.Load(name, set)
 			if err != nil {
-				return asUsage(err)
+				return shell.AsUsage(err)
 			}
 			run, err := train.Create(config, train.Options{
-				DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: a.watcher(), Computed: a.computed(), Waits: a.waits,
+				DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: watcher(a), Computed: computed(a), Waits: a.Waits,
 			})
 			if err != nil {
 				return err
 			}
-			return a.fit(c, run)
+			return fit(a, c, run)
 		},
 	}
 	dataDirFlag(c, &dataDir)
@@ -45,19 +46,19 @@ func (a *app) runCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) resumeCommand() *cobra.Command {
+func resumeCommand(a *shell.App) *cobra.Command {
 	var dataDir string
 	c := &cobra.Command{
 		Use:     "resume RUN",
 		Short:   "Go on with a run from its last checkpoint, with the spend of its ledger",
 		Example: "  train resume runs/digits-1",
-		Args:    args(1, 1, "one: the folder of a run, such as runs/digits-1"),
+		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			run, err := train.Open(args[0], train.Options{DataDir: dataDir, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: a.watcher(), Computed: a.computed(), Waits: a.waits})
+			run, err := train.Open(args[0], train.Options{DataDir: dataDir, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: watcher(a), Computed: computed(a), Waits: a.Waits})
 			if err != nil {
 				return err
 			}
-			return a.fit(c, run)
+			return fit(a, c, run)
 		},
 	}
 	dataDirFlag(c, &dataDir)
@@ -65,35 +66,24 @@ func (a *app) resumeCommand() *cobra.Command {
 }
 
 // fit carries out a run and prints its result.
-func (a *app) fit(c *cobra.Command, run *train.Run) error {
+func fit(a *shell.App, c *cobra.Command, run *train.Run) error {
 	defer run.Close()
-	a.saves.Store(true)
-	defer a.saves.Store(false)
+	a.Saves(true)
+	defer a.Saves(false)
 	result, err := run.Fit(c.Context())
 	if err != nil {
-		shown := a.display()
-		shown.endBar()
+		shown := a.Display()
+		shown.EndBar()
 		return err
 	}
 	if result.Status == train.Interrupted {
-		fmt.Fprintf(a.err, "train: stopped and saved after step %d; go on with `train resume %s`\n", result.Steps, folder.Argument(result.Run)+dataDirGiven(c))
+		fmt.Fprintf(a.Err, "train: stopped and saved after step %d; go on with `train resume %s`\n", result.Steps, folder.Argument(result.Run)+shell.DataDirGiven(c))
 	}
-	if err := a.printJSON(result); err != nil || result.Status != train.Interrupted {
+	if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
 		return err
 	}
-	return stopped(c.Context())
+	return shell.Stopped(c.Context())
 }
-
-// dataDirGiven repeats --data-dir in advice, if it was given.
-func dataDirGiven(c *cobra.Command) string {
-	if f := c.Flags().Lookup("data-dir"); f != nil && f.Changed {
-		return " --data-dir " + folder.Argument(f.Value.String())
-	}
-	return ""
-}
-
-// waits tells what a person has to mend before work goes on.
-func (a *app) waits(message string) { fmt.Fprintln(a.err, "train:", message) }
 
 func dataDirFlag(c *cobra.Command, dir *string) {
 	c.Flags().StringVar(dir, "data-dir", "", datasetFolders())
@@ -105,14 +95,6 @@ func runsDirFlag(c *cobra.Command, dir *string) {
 
 func setFlag(c *cobra.Command, set *[]string) {
 	c.Flags().StringArrayVar(set, "set", nil, "override a key of the configuration, as in --set privacy.epsilon=2 (repeatable)")
-}
-
-// first is the first argument, or "".
-func first(args []string) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return args[0]
 }
 
 // baseName names runs after their configuration.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"dpsgd/accountant"
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/sweep"
@@ -13,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) sweepCommand() *cobra.Command {
+func sweepCommand(a *shell.App) *cobra.Command {
 	var dataDir, runsDir string
 	c := &cobra.Command{
 		Use:   "sweep FILE|PRESET",
@@ -24,26 +26,26 @@ A sweep that was stopped or killed goes on with the same command: trials with a 
 under way goes on from its checkpoint with the spend of its ledger.`,
 		Example: `  train sweep clip-noise
   train sweep configs/sweeps/clip-noise.yaml --json`,
-		Args: args(1, 1, "one: a sweep file, or the name of a sweep that `train presets` lists"),
+		Args: shell.Args(1, 1, "one: a sweep file, or the name of a sweep that `train presets` lists"),
 		RunE: func(c *cobra.Command, args []string) error {
 			file, err := configs.LoadSweep(args[0])
 			if err != nil {
-				return asUsage(err)
+				return shell.AsUsage(err)
 			}
-			watcher := &sweepWatcher{display: a.display(), saves: func() { a.saves.Store(true) }}
-			defer a.saves.Store(false)
-			result, err := sweep.Run(c.Context(), file, sweep.Options{DataDir: dataDir, RunsDir: runsDir, Watcher: watcher, Waits: a.waits})
+			watcher := &sweepWatcher{Display: a.Display(), saves: func() { a.Saves(true) }}
+			defer a.Saves(false)
+			result, err := sweep.Run(c.Context(), file, sweep.Options{DataDir: dataDir, RunsDir: runsDir, Watcher: watcher, Waits: a.Waits})
 			if err != nil {
-				watcher.endBar()
+				watcher.EndBar()
 				return err
 			}
 			if result.Status == train.Interrupted {
-				fmt.Fprintf(a.err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(args[0])+dataDirGiven(c))
+				fmt.Fprintf(a.Err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(args[0])+shell.DataDirGiven(c))
 			}
-			if err := a.printJSON(result); err != nil || result.Status != train.Interrupted {
+			if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
 				return err
 			}
-			return stopped(c.Context())
+			return shell.Stopped(c.Context())
 		},
 	}
 	dataDirFlag(c, &dataDir)
@@ -53,7 +55,7 @@ under way goes on from its checkpoint with the spend of its ledger.`,
 
 // sweepWatcher shows a sweep, with one bar over the steps of all trials that are left.
 type sweepWatcher struct {
-	display
+	terminal.Display
 	saves       func() // is told that from now on results are saved
 	trial       sweep.TrialOverview
 	step        int // of the trial
@@ -64,17 +66,18 @@ type sweepWatcher struct {
 
 func (p *sweepWatcher) SweepStarted(o sweep.Overview) {
 	p.saves()
-	fmt.Fprintf(p.w, "sweep     %s\ntrials    %d, of which %d have a result\n\n", o.Dir, o.Trials, o.Finished)
+	fmt.Fprintf(p.W, "sweep     %s\ntrials    %d, of which %d have a result\n\n", o.Dir, o.Trials, o.Finished)
 	p.total, p.started = o.Steps, time.Now()
-	if p.bars {
-		p.bar = newBar(p.w, int64(max(1, o.Steps)), barWidth)
+	if p.Bars {
+		p.StartBar(int64(max(1, o.Steps)), terminal.BarWidth)
 	}
 }
 
 func (p *sweepWatcher) TrialStarted(o sweep.TrialOverview) {
-	p.trial, p.step, p.last = o, o.ResumedAt, time.Now()
+	p.trial, p.step = o, o.ResumedAt
+	p.Told()
 	p.done += o.ResumedAt
-	if p.bars {
+	if p.Bars {
 		p.showTrial("")
 		return
 	}
@@ -82,43 +85,43 @@ func (p *sweepWatcher) TrialStarted(o sweep.TrialOverview) {
 	if o.ResumedAt > 0 {
 		from = fmt.Sprintf(", from step %d", o.ResumedAt)
 	}
-	fmt.Fprintf(p.w, "trial %d/%d  %s  %d steps%s\n", o.Number, o.Trials, o.Name, o.Steps, from)
+	fmt.Fprintf(p.W, "trial %d/%d  %s  %d steps%s\n", o.Number, o.Trials, o.Name, o.Steps, from)
 }
 
 func (p *sweepWatcher) TrialStepped(s train.Progress) {
 	steps := s.Step - p.step
 	p.step, p.done, p.stepsHere = s.Step, p.done+steps, p.stepsHere+steps
-	if p.bars {
-		p.showTrial(duration(float64(p.total-p.done)*time.Since(p.started).Seconds()/float64(max(1, p.stepsHere))) + "  ")
-	} else if p.due() {
-		fmt.Fprintf(p.w, "trial %d/%d  step %d/%d  %s  %s left\n", p.trial.Number, p.trial.Trials, s.Step, s.Steps, spend(s, 2), left(s))
+	if p.Bars {
+		p.showTrial(terminal.Duration(float64(p.total-p.done)*time.Since(p.started).Seconds()/float64(max(1, p.stepsHere))) + "  ")
+	} else if p.Due() {
+		fmt.Fprintf(p.W, "trial %d/%d  step %d/%d  %s  %s left\n", p.trial.Number, p.trial.Trials, s.Step, s.Steps, spend(s, 2), left(s))
 	}
 }
 
 func (p *sweepWatcher) TrialFinished(r sweep.Row) {
 	p.done += p.trial.Steps - p.step
-	if p.bars {
+	if p.Bars {
 		p.showTrial("")
 	} else {
-		fmt.Fprintf(p.w, "trial %d/%d  %s\n", p.trial.Number, p.trial.Trials, outcome(r))
+		fmt.Fprintf(p.W, "trial %d/%d  %s\n", p.trial.Number, p.trial.Trials, outcome(r))
 	}
 }
 
 func (p *sweepWatcher) showTrial(left string) {
-	p.show(int64(p.done), "trial %d/%d  %s%s", p.trial.Number, p.trial.Trials, left, p.trial.Name)
+	p.Show(int64(p.done), "trial %d/%d  %s%s", p.trial.Number, p.trial.Trials, left, p.trial.Name)
 }
 
 func (p *sweepWatcher) SweepFinished(r sweep.Result) {
-	p.endBar()
-	fmt.Fprintln(p.w)
+	p.EndBar()
+	fmt.Fprintln(p.W)
 	if len(r.Rows) > 0 {
-		printTable(p.w, r.Table())
-		fmt.Fprintln(p.w)
+		terminal.PrintTable(p.W, r.Table())
+		fmt.Fprintln(p.W)
 	}
 	for _, line := range r.Note() {
-		fmt.Fprintln(p.w, line)
+		fmt.Fprintln(p.W, line)
 	}
-	fmt.Fprintf(p.w, "in %s: results.csv, results.jsonl, results.md, and a run for each trial\n", r.Sweep)
+	fmt.Fprintf(p.W, "in %s: results.csv, results.jsonl, results.md, and a run for each trial\n", r.Sweep)
 }
 
 // outcome is a trial's result in a few words.
@@ -131,5 +134,5 @@ func outcome(r sweep.Row) string {
 	if r.EpsilonRDP != nil {
 		spent += fmt.Sprintf(" (rdp %s)", accountant.RoundUp(*r.EpsilonRDP, 3))
 	}
-	return fmt.Sprintf("%s  %s  %s  %s", test, spent, duration(r.Seconds), r.Status)
+	return fmt.Sprintf("%s  %s  %s  %s", test, spent, terminal.Duration(r.Seconds), r.Status)
 }

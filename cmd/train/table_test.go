@@ -1,6 +1,7 @@
 package main
 
 import (
+	"dpsgd/cmd/train/internal/shell"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,7 +47,7 @@ func TestOwnTable(t *testing.T) {
 	write(t, filepath.Join("my-table", "test.csv"), "age,pay,sick\n40,x,no\n")
 	r := command(append([]string{"run"}, set...)...)
 	want := "data: invalid data: " + filepath.Join("my-table", "test.csv") + `:2:4: column "pay": found text that is not a number, expected a finite decimal number` + "\n"
-	if r.code != exitData || !strings.HasSuffix(r.err, want) {
-		t.Errorf("found exit code %d and %q, expected %d and %q", r.code, r.err, exitData, want)
+	if r.code != shell.ExitData || !strings.HasSuffix(r.err, want) {
+		t.Errorf("found exit code %d and %q, expected %d and %q", r.code, r.err, shell.ExitData, want)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"dpsgd/cmd/train/internal/shell"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -54,8 +55,8 @@ func TestOwnVectors(t *testing.T) {
 	}
 	r := command(append([]string{"run"}, append(set, "--set", "data.width=9")...)...)
 	want := "data: invalid data: " + filepath.Join("my-vectors", "train.npy") + " has vectors of width 8, expected the declared 9\n"
-	if r.code != exitData || !strings.HasSuffix(r.err, want) {
-		t.Errorf("found exit code %d and %q, expected %d and %q", r.code, r.err, exitData, want)
+	if r.code != shell.ExitData || !strings.HasSuffix(r.err, want) {
+		t.Errorf("found exit code %d and %q, expected %d and %q", r.code, r.err, shell.ExitData, want)
 	}
 	if benched := succeed(t, "bench", "--config", "own-vectors", "--seconds", "0.05"); !strings.Contains(benched, "network layers\n") {
 		t.Errorf("bench says:\n%s", benched)

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/kernel"
 
 	"github.com/spf13/cobra"
@@ -20,17 +21,17 @@ type build struct {
 	Kernels  string `json:"kernels"` // which float32 kernels run on this processor
 }
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(a *shell.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print version, Go version, system and the kernels in use",
-		Args:  args(0, 0, "none"),
+		Args:  shell.Args(0, 0, "none"),
 		RunE: func(c *cobra.Command, args []string) error {
 			b, err := thisBuild()
 			if err != nil {
 				return err
 			}
-			return a.print(b, func(w io.Writer) {
+			return a.Print(b, func(w io.Writer) {
 				fmt.Fprintf(w, "train %s %s %s kernels=%s", b.Version, b.Go, b.System, b.Kernels)
 				if b.Revision != "" {
 					fmt.Fprintf(w, " revision=%s", b.Revision)

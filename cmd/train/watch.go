@@ -2,24 +2,27 @@ package main
 
 import (
 	"fmt"
-	"time"
+	"strings"
+	"unicode/utf8"
 
 	"dpsgd/accountant"
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/train"
 )
 
 // runWatcher shows a run.
-type runWatcher struct{ display }
+type runWatcher struct{ terminal.Display }
 
-func (a *app) watcher() train.Watcher { return &runWatcher{a.display()} }
+func watcher(a *shell.App) train.Watcher { return &runWatcher{a.Display()} }
 
 func (p *runWatcher) Started(o train.Overview) {
-	fmt.Fprintf(p.w, "run       %s\n", o.Run)
-	fmt.Fprintf(p.w, "data      %s, %s training examples\n", o.Data, count(o.Examples))
-	fmt.Fprintf(p.w, "model     %s parameters\n", count(o.Parameters))
+	fmt.Fprintf(p.W, "run       %s\n", o.Run)
+	fmt.Fprintf(p.W, "data      %s, %s training examples\n", o.Data, terminal.Count(o.Examples))
+	fmt.Fprintf(p.W, "model     %s parameters\n", terminal.Count(o.Parameters))
 	plan := o.Plan
-	fmt.Fprintf(p.w, "privacy   noise multiplier %.4f, clip norm %g, sampling probability %.4g\n", plan.NoiseMultiplier, plan.Policy.Bound(), plan.SamplingProbability)
+	fmt.Fprintf(p.W, "privacy   noise multiplier %.4f, clip norm %g, sampling probability %.4g\n", plan.NoiseMultiplier, plan.Policy.Bound(), plan.SamplingProbability)
 	by := ""
 	if twoAccountants(plan) {
 		by = " by " + plan.Accountant.Name()
@@ -27,78 +30,69 @@ func (p *runWatcher) Started(o train.Overview) {
 	if plan.Budget != nil {
 		fits := ""
 		if plan.MaxSteps < plan.Steps {
-			fits = fmt.Sprintf(", of which %s fit", count(plan.MaxSteps))
+			fits = fmt.Sprintf(", of which %s fit", terminal.Count(plan.MaxSteps))
 		}
-		fmt.Fprintf(p.w, "budget    ε ≤ %g at δ = %g%s, %s steps planned%s\n", plan.Budget.Epsilon, plan.Delta, by, count(plan.Steps), fits)
+		fmt.Fprintf(p.W, "budget    ε ≤ %g at δ = %g%s, %s steps planned%s\n", plan.Budget.Epsilon, plan.Delta, by, terminal.Count(plan.Steps), fits)
 	} else {
-		fmt.Fprintf(p.w, "budget    none, %s steps planned, ε reported at δ = %g%s\n", count(plan.Steps), plan.Delta, by)
+		fmt.Fprintf(p.W, "budget    none, %s steps planned, ε reported at δ = %g%s\n", terminal.Count(plan.Steps), plan.Delta, by)
 	}
 	if o.ResumedAt > 0 || o.LedgerEntries > 0 {
-		fmt.Fprintf(p.w, "resumed   at step %s; the ledger holds %s releases\n", count(o.ResumedAt), count(o.LedgerEntries))
+		fmt.Fprintf(p.W, "resumed   at step %s; the ledger holds %s releases\n", terminal.Count(o.ResumedAt), terminal.Count(o.LedgerEntries))
 	}
 	if o.PrivateDiagnosed {
 		p.Warned("run.private_diagnostics is on: diagnostics.private.jsonl is NOT private")
 	}
-	fmt.Fprintln(p.w)
-	p.last = time.Now()
-	if p.bars {
-		width := barWidth
+	fmt.Fprintln(p.W)
+	p.Told()
+	if p.Bars {
+		width := terminal.BarWidth
 		if twoAccountants(plan) {
-			width = narrowBarWidth
+			width = terminal.NarrowBarWidth
 		}
-		p.bar = newBar(p.w, int64(plan.Steps), width)
-		p.show(int64(o.ResumedAt), "%d/%d", o.ResumedAt, plan.Steps)
+		p.StartBar(int64(plan.Steps), width)
+		p.Show(int64(o.ResumedAt), "%d/%d", o.ResumedAt, plan.Steps)
 	}
 }
 
 func (p *runWatcher) Stepped(s train.Progress) {
-	width := textWidth
+	width := terminal.TextWidth
 	if s.Spent.EpsilonRDP != nil {
-		width = narrowTextWidth
+		width = terminal.NarrowTextWidth
 	}
-	if p.bars {
-		p.showText(int64(s.Step), liveText(s, width))
+	if p.Bars {
+		p.ShowText(int64(s.Step), liveText(s, width))
 		return
 	}
-	if !p.due() && !s.Evaluated {
+	if !p.Due() && !s.Evaluated {
 		return
 	}
-	p.last = time.Now()
-	fmt.Fprintf(p.w, "step %d/%d  %s  %s  %s%s examples/s  %s left\n", s.Step, s.Steps, spend(s, 2), accuracy(s), clipNorm(s), count(int(s.ExamplesPerSecond)), left(s))
+	p.Told()
+	fmt.Fprintf(p.W, "step %d/%d  %s  %s  %s%s examples/s  %s left\n", s.Step, s.Steps, spend(s, 2), accuracy(s), clipNorm(s), terminal.Count(int(s.ExamplesPerSecond)), left(s))
 }
 
 func (p *runWatcher) Finished(r train.Result) {
-	p.endBar()
+	p.EndBar()
 	why := map[train.Status]string{
 		train.Done:            "all planned steps ran",
 		train.BudgetExhausted: "one more step would pass the budget",
 		train.Interrupted:     "stopped from outside, saved",
 	}
-	fmt.Fprintf(p.w, "\n%s after %s steps in %s: %s\n", r.Status, count(r.Steps), duration(r.Seconds), why[r.Status])
+	fmt.Fprintf(p.W, "\n%s after %s steps in %s: %s\n", r.Status, terminal.Count(r.Steps), terminal.Duration(r.Seconds), why[r.Status])
 	of := ""
 	if r.Average != "none" {
 		of = fmt.Sprintf(" by the average of the parameters (%s), as in the model", r.Average)
 	}
-	fmt.Fprintf(p.w, "test accuracy   %.2f %%%s\n", 100*r.TestAccuracy, of)
-	fmt.Fprintf(p.w, "privacy         %s\n", guarantee(r.Epsilon, r.Delta, r.Accountant, r.EpsilonRDP))
+	fmt.Fprintf(p.W, "test accuracy   %.2f %%%s\n", 100*r.TestAccuracy, of)
+	fmt.Fprintf(p.W, "privacy         %s\n", terminal.Guarantee(r.Epsilon, r.Delta, r.Accountant, r.EpsilonRDP))
 	if r.DatasetRuns > 0 {
-		fmt.Fprintf(p.w, "on this data    ε = %s at δ = %g for all %s runs together\n", accountant.RoundUp(r.DatasetEpsilon, 3), r.DatasetDelta, count(r.DatasetRuns))
+		fmt.Fprintf(p.W, "on this data    ε = %s at δ = %g for all %s runs together\n", accountant.RoundUp(r.DatasetEpsilon, 3), r.DatasetDelta, terminal.Count(r.DatasetRuns))
 	}
-	fmt.Fprintf(p.w, "speed           %s examples/s (times are no part of the guarantee)\n", count(int(r.ExamplesPerSecond)))
-	fmt.Fprintf(p.w, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
+	fmt.Fprintf(p.W, "speed           %s examples/s (times are no part of the guarantee)\n", terminal.Count(int(r.ExamplesPerSecond)))
+	fmt.Fprintf(p.W, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }
 
 // twoAccountants says whether RDP is shown beside the accountant of a plan.
 func twoAccountants(p *train.RunPlan) bool { return p.Accountant.Name() != "rdp" }
-
-// guarantee is what was spent and by whose account, with what RDP says beside another accountant.
-func guarantee(epsilon, delta float64, accountedBy string, byRDP *float64) string {
-	beside := ""
-	if byRDP != nil {
-		beside = fmt.Sprintf("; by rdp it is ε = %s", accountant.RoundUp(*byRDP, 3))
-	}
-	return fmt.Sprintf("ε = %s at δ = %g (%s)%s", accountant.RoundUp(epsilon, 3), delta, accountedBy, beside)
-}
 
 // spend is what was spent so far, with so many decimals for what RDP says.
 func spend(s train.Progress, decimals int) string {
@@ -132,5 +126,20 @@ func left(s train.Progress) string {
 	if s.Step == 0 || s.SecondsPerStep == 0 {
 		return "–"
 	}
-	return duration(float64(s.Steps-s.Step) * s.SecondsPerStep)
+	return terminal.Duration(float64(s.Steps-s.Step) * s.SecondsPerStep)
+}
+
+// liveText is what stands beside the bar of a run. Where it would be too wide it says less: first
+// of RDP, then of the test.
+func liveText(s train.Progress, width int) string {
+	text := func(decimals int, accuracy string) string {
+		return fmt.Sprintf("%d/%d  %s  %s  %s/s  %s", s.Step, s.Steps, spend(s, decimals), accuracy, terminal.Short(s.ExamplesPerSecond), left(s))
+	}
+	long := accuracy(s)
+	for _, shorter := range []string{text(2, long), text(0, long), text(0, strings.TrimPrefix(long, "test "))} {
+		if utf8.RuneCountInString(shorter) <= width {
+			return shorter
+		}
+	}
+	return terminal.Cut(text(0, strings.TrimPrefix(long, "test ")), width)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"dpsgd/cmd/train/internal/shell"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,140 +34,142 @@ func TestWrongInputs(t *testing.T) {
 		return append([]string{"epsilon", "--noise-multiplier", "1"}, args...)
 	}
 	tests := []wrongInput{
-		{"unknown command", []string{"trian"}, exitUsage, `found "trian", expected one of the commands that`},
-		{"misspelt command", []string{"rnu"}, exitUsage, "(did you mean run?)"},
-		{"misspelt command below data", []string{"data", "fech"}, exitUsage, "(did you mean fetch?)"},
-		{"help of nothing", []string{"help", "nosuch"}, exitUsage, `found "nosuch", expected one of the commands that`},
-		{"misspelt flag", []string{"eval", "--data-dri", "x", "runs/a"}, exitUsage, "unknown flag: --data-dri (did you mean --data-dir?)"},
-		{"beginning of a flag", []string{"run", "--data", "x"}, exitUsage, "unknown flag: --data (did you mean --data-dir?)"},
-		{"misspelt preset to print", []string{"presets", "own-tabel"}, exitUsage, "(did you mean own-table?)"},
-		{"empty configuration", []string{"run", ""}, exitUsage, "`train run` found an empty argument, expected at most one: a configuration file"},
-		{"empty run", []string{"epsilon", ""}, exitUsage, "found an empty argument, expected at most one: the folder of a run"},
-		{"unknown flag", []string{"run", "--epochs", "3"}, exitUsage, "unknown flag: --epochs"},
-		{"two configurations", []string{"run", "a", "b"}, exitUsage, "found 2 arguments, expected at most one: a configuration file or the name of a preset"},
-		{"no run", []string{"resume"}, exitUsage, "found 0 arguments, expected one: the folder of a run"},
-		{"unknown preset", []string{"run", "digit"}, exitUsage, `found no preset and no file "digit", expected`},
-		{"missing file", []string{"run", "./nothing.yaml"}, exitUsage, "nothing.yaml"},
-		{"unknown key", []string{"run", bad("bad.yaml", "data: {name: digits}\nprivacy: {epsilon: 1, clip: 3}\n")}, exitUsage, "bad.yaml:2:"},
-		{"not YAML", []string{"run", bad("bad.yaml", "data: [")}, exitUsage, "bad.yaml:"},
-		{"wrong override", []string{"run", "--set", "privacy.epsilon=-1"}, exitUsage, "--set privacy.epsilon: found -1, expected"},
-		{"accountant without a bound", []string{"run", config, "--set", "privacy.accountant=gdp"}, exitUsage, "privacy.accountant: found gdp, expected one of exact, pld, rdp (gdp is an approximation and no bound)"},
-		{"accountant without sampling", []string{"run", config, "--set", "privacy.accountant=zcdp"}, exitUsage, "privacy.accountant: found zcdp, expected one of exact, pld, rdp (zcdp knows nothing"},
-		{"override without its section", []string{"run", "--set", "epsilon=3"}, exitUsage, "(did you mean privacy.epsilon"},
-		{"override that a preset does not fit", []string{"run", "cifar-cnn", "--set", "data.name=digits", "--set", "data.std=[1]"}, exitUsage, "--set data.name, data.std: data.mean: found 3 values, expected 1 (with the preset cifar-cnn)"},
-		{"unknown override", []string{"run", "--set", "privacy.sigma=1"}, exitUsage, "--set privacy.sigma: "},
-		{"batch above the data", []string{"run", config, "--set", "training.batch_size=121"}, exitUsage, "training.batch_size is 121, expected at most the 120 training examples"},
-		{"delta of one example", []string{"run", config, "--set", "privacy.delta=0.5"}, exitUsage, "privacy.delta is 0.5, expected less than 1/n"},
-		{"no step within the budget", []string{"run", config, "--set", "privacy.noise_multiplier=0.1"}, exitUsage, "one step with privacy.noise_multiplier 0.1 would spend ε = "},
-		{"no step within the budget, described", []string{"describe", config, "--set", "privacy.noise_multiplier=0.1"}, exitUsage, "expected at most privacy.epsilon 5 at privacy.delta 0.001; give a larger epsilon, more noise"},
-		{"trial without a step", []string{"sweep", bad("sweep.yaml", "name: x\nbase: "+config+"\ngrid: {privacy.noise_multiplier: [1, 0.1]}\n")}, exitUsage, "trial noise_multiplier=0.1: "},
-		{"network that does not fit", []string{"run", config, "--set", "model.layers=[{linear: {out_features: classes}}]"}, exitUsage, "expected a vector; put flatten"},
-		{"no data", []string{"run", "mnist-cnn", "--data-dir", t.TempDir()}, exitData, "mnist"},
-		{"no pictures", []string{"run", config, "--set", "data.folder=" + t.TempDir()}, exitData, "there is no folder"},
-		{"damaged picture", []string{"run", config, "--set", "data.folder=" + damaged}, exitData, "003.png"},
-		{"undeclared class", []string{"run", config, "--set", "data.classes=[up, left]"}, exitData, "down"},
-		{"runs below a file", []string{"run", config, "--runs-dir", filepath.Join(file, "runs")}, exitFailed, "cannot make the folder of runs"},
-		{"resume of nothing", []string{"resume", t.TempDir()}, exitDamaged, "holds no config.yaml, expected the folder of a run"},
-		{"eval of nothing", []string{"eval", filepath.Join(folder, "none")}, exitDamaged, "holds no config.yaml"},
-		{"epsilon of nothing", []string{"epsilon", folder}, exitDamaged, "holds no config.yaml"},
-		{"epsilon of a run with noise", []string{"epsilon", folder, "--steps", "3"}, exitUsage, "found --steps beside the run"},
-		{"epsilon of a run, wrong delta", []string{"epsilon", folder, "--delta", "2"}, exitUsage, "found --delta 2, expected a number above 0 and below 1"},
-		{"no question", []string{"epsilon"}, exitUsage, "found neither --sampling-probability nor --examples with --batch-size"},
-		{"no steps", question("--sampling-probability", "0.1", "--delta", "1e-5"), exitUsage, "found neither --steps nor --epochs, expected one of the two"},
-		{"steps twice", question("--sampling-probability", "0.1", "--steps", "1", "--epochs", "1"), exitUsage, "found --steps and --epochs, expected one of the two"},
-		{"probability twice", question("--sampling-probability", "0.1", "--batch-size", "1"), exitUsage, "found --sampling-probability and --batch-size"},
-		{"probability above 1", question("--sampling-probability", "1.5", "--steps", "1"), exitUsage, "found --sampling-probability 1.5, expected a number above 0 and at most 1"},
-		{"probability NaN", question("--sampling-probability", "nan", "--steps", "1"), exitUsage, "found --sampling-probability NaN"},
-		{"no examples", question("--examples", "0", "--batch-size", "1", "--steps", "1"), exitUsage, "found --examples 0, expected at least 1"},
-		{"batch above examples", question("--examples", "10", "--batch-size", "11", "--steps", "1"), exitUsage, "found --batch-size 11, expected a number above 0 and at most the 10 examples"},
-		{"no step", question("--sampling-probability", "0.1", "--steps", "0"), exitUsage, "found --steps 0, expected 1 to"},
-		{"negative epochs", question("--sampling-probability", "0.1", "--epochs", "-1"), exitUsage, "found --epochs -1"},
-		{"endless epochs", question("--sampling-probability", "0.1", "--epochs", "inf"), exitUsage, "found --epochs +Inf"},
-		{"no delta", question("--sampling-probability", "0.1", "--steps", "1"), exitUsage, "found no --delta, expected"},
-		{"delta of 1", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1"), exitUsage, "found --delta 1, expected a number above 0 and below 1"},
-		{"delta above 1/n", question("--examples", "100", "--batch-size", "10", "--steps", "1", "--delta", "0.01"), exitUsage, "found --delta 0.01, expected less than 1/examples = 0.01"},
-		{"unknown accountant", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--accountant", "moments"), exitUsage, "moments"},
-		{"no noise", []string{"epsilon", "--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5"}, exitUsage, "found --noise-multiplier 0, expected a finite number above 0"},
-		{"infinite noise", []string{"epsilon", "--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--noise-multiplier", "inf"}, exitUsage, "found --noise-multiplier +Inf"},
-		{"no epsilon", []string{"calibrate", "--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5"}, exitUsage, "found no --epsilon, expected a finite number above 0"},
-		{"epsilon out of reach", []string{"calibrate", "--accountant", "rdp", "--sampling-probability", "1", "--steps", "1000", "--delta", "1e-5", "--epsilon", "1e-12"}, exitUsage, "target out of reach"},
-		{"epsilon of 0", []string{"steps", "--sampling-probability", "0.1", "--noise-multiplier", "1", "--delta", "1e-5", "--epsilon", "0"}, exitUsage, "found --epsilon 0, expected a finite number above 0"},
-		{"negative epsilon", []string{"delta", "--sampling-probability", "0.1", "--noise-multiplier", "1", "--steps", "1", "--epsilon", "-1"}, exitUsage, "found --epsilon -1, expected a finite number of at least 0"},
-		{"delta without epsilon", []string{"delta", "--sampling-probability", "0.1", "--noise-multiplier", "1", "--steps", "1"}, exitUsage, "found no --epsilon, expected a finite number of at least 0"},
-		{"delta given for delta", []string{"delta", "--delta", "1e-5"}, exitUsage, "unknown flag: --delta"},
-		{"steps given for steps", []string{"steps", "--steps", "5"}, exitUsage, "unknown flag: --steps"},
-		{"noise given for noise", []string{"calibrate", "--sampling-probability", "0.1", "--steps", "1", "--noise-multiplier", "1"}, exitUsage, "found --noise-multiplier, which is what is solved for"},
-		{"probability given for probability", []string{"calibrate", "--solve", "sampling-probability", "--sampling-probability", "0.1"}, exitUsage, "found --sampling-probability, which is what is solved for"},
-		{"epochs for a probability", []string{"calibrate", "--solve", "sampling-probability", "--epochs", "3", "--noise-multiplier", "1"}, exitUsage, "found --epochs, whose steps depend on the sampling probability; expected --steps"},
-		{"nothing to solve", []string{"calibrate", "--solve", "steps"}, exitUsage, "found --solve steps, expected noise-multiplier or sampling-probability"},
-		{"unknown relation", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--relation", "swap"), exitUsage, "found --relation swap, expected add-or-remove-one, replace-one or zero-out"},
-		{"empty group", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--group-size", "0"), exitUsage, "found --group-size 0, expected at least 1"},
-		{"too large to run", []string{"run", "--set", "performance.max_memory=1MiB"}, exitUsage, "too little memory: the configuration needs about "},
-		{"too large to describe", []string{"describe", "--set", "performance.max_memory=1MiB"}, exitUsage, "expected at most the 1 MiB of performance.max_memory; "},
-		{"groups that would take hours", question("--sampling-probability", "0.1", "--steps", "1000", "--delta", "1e-5", "--group-size", "1000000"), exitUsage, "found a group of 1000000 records in Poisson samples, expected at most 1000"},
-		{"groups that nobody can analyse", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--group-size", "2", "--relation", "replace-one"), exitUsage, "accountant: "},
-		{"flags beside the batch", []string{"epsilon", "--batch", "--delta", "1e-5"}, exitUsage, "found --delta beside --batch, expected nothing: the lines say everything"},
-		{"run beside the batch", []string{"steps", "--batch", "runs/digits-1"}, exitUsage, "found runs/digits-1 beside --batch"},
-		{"plot of another kind", []string{"compare", "--plot", "plot.pdf"}, exitUsage, "found --plot plot.pdf, expected a file that ends in .svg or .png"},
-		{"compare without noise", []string{"compare", "--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5"}, exitUsage, "found --noise-multiplier 0, expected"},
-		{"compare of nothing", []string{"compare", folder}, exitDamaged, "holds no config.yaml"},
-		{"steps of nothing", []string{"steps", folder, "--epsilon", "3"}, exitDamaged, "holds no config.yaml"},
-		{"describe of -1 examples", []string{"describe", "--examples", "-1"}, exitUsage, "found --examples -1, expected at least 1"},
-		{"describe without pictures", []string{"describe", "own-pictures"}, exitData, "my-pictures"},
-		{"bench of an unknown network", []string{"bench", "--model", "mlp129"}, exitUsage, `found --model "mlp129", expected one of cifar-cnn, convnet,`},
-		{"bench of nothing", []string{"bench", "--config", "./nothing.yaml"}, exitUsage, "nothing.yaml"},
-		{"bench of a wrong configuration", []string{"bench", "--config", bad("bad.yaml", "data: {name: digits}\nprivacy: {epsilon: 1, clip: 3}\n")}, exitUsage, "bad.yaml:2:"},
-		{"bench of two things", []string{"bench", "--model", "mlp128", "--config", "digits"}, exitUsage, "found --model and --config, expected one of the two"},
-		{"bench of an argument", []string{"bench", "mlp128"}, exitUsage, "`train bench` found 1 arguments, expected none"},
-		{"bench of an unknown mode", []string{"bench", "--mode", "fast"}, exitUsage, `found --mode "fast", expected one of private, plain, materialise, ghost`},
-		{"bench of no examples", []string{"bench", "--batch", "0"}, exitUsage, "found --batch 0, expected 1 to 10000000"},
-		{"bench without threads", []string{"bench", "--threads", "0"}, exitUsage, "found --threads 0, expected 1 to 1024"},
-		{"bench without time", []string{"bench", "--seconds", "0"}, exitUsage, "found --seconds 0, expected a number above 0 and at most 3600"},
-		{"bench for ever", []string{"bench", "--seconds", "inf"}, exitUsage, "found --seconds +Inf, expected"},
-		{"bench for no number of seconds", []string{"bench", "--seconds", "nan"}, exitUsage, "found --seconds NaN, expected"},
-		{"plain training", []string{"run", config, "--set", "performance.engine=plain"}, exitUsage, "found plain, expected one of auto, ghost, materialise"},
-		{"unknown preset to print", []string{"presets", "nothing"}, exitUsage, `found no preset "nothing", expected one that`},
-		{"unknown data set", []string{"data", "fetch", "imagenet", "--data-dir", t.TempDir()}, exitUsage, "imagenet"},
-		{"ledger of nothing", []string{"ledger", "show", "--runs-dir", t.TempDir()}, exitDamaged, "holds no datasets.jsonl and no run, expected a folder of runs"},
-		{"check of nothing", []string{"ledger", "verify", "--runs-dir", filepath.Join(folder, "none")}, exitDamaged, "holds no datasets.jsonl and no run"},
-		{"head that is none", []string{"ledger", "verify", "--head", "abc"}, exitUsage, `found --head "abc", expected the 32 hexadecimal digits that`},
-		{"ledger of an argument", []string{"ledger", "show", "runs"}, exitUsage, "found 1 arguments, expected none"},
-		{"unknown ledger command", []string{"ledger", "list"}, exitUsage, `found "list", expected one of the commands that`},
-		{"unknown data command", []string{"data", "get"}, exitUsage, `found "get"`},
-		{"sweep that is none", []string{"sweep", bad("sweep.yaml", "name: x\nbase: digits\ngrid: {privacy.clip: [1]}\n")}, exitUsage, "sweep.yaml:3:"},
-		{"sweep without its base", []string{"sweep", bad("sweep.yaml", "name: x\nbase: ./none.yaml\ngrid: {privacy.clip_norm: [1]}\n")}, exitUsage, "sweep.yaml:2:7: base: cannot read a configuration: open "},
-		{"sweep without its preset", []string{"sweep", bad("sweep.yaml", "name: x\nbase: digit\ngrid: {privacy.clip_norm: [1]}\n")}, exitUsage, "sweep.yaml:2:7: base: found no preset and no file \"digit\", expected"},
-		{"file as a folder of pictures", []string{"run", config, "--set", "data.folder=" + file}, exitData, file + " is no folder (expected a folder with train and test)"},
-		{"file as a table", []string{"run", "own-table", "--set", "data.table=" + file}, exitData, file},
-		{"file as vectors", []string{"run", "own-vectors", "--set", "data.vectors=" + file}, exitData, file},
-		{"file as a folder of data sets", []string{"run", "mnist-cnn", "--data-dir", file}, exitData, file},
-		{"sweep with a wrong trial", []string{"sweep", bad("sweep.yaml", "name: x\nbase: "+config+"\ngrid: {training.batch_size: [10, 500]}\n")}, exitUsage, "trial batch_size=500: "},
+		{"unknown command", []string{"trian"}, shell.ExitUsage, `found "trian", expected one of the commands that`},
+		{"misspelt command", []string{"rnu"}, shell.ExitUsage, "(did you mean run?)"},
+		{"misspelt command below data", []string{"data", "fech"}, shell.ExitUsage, "(did you mean fetch?)"},
+		{"help of nothing", []string{"help", "nosuch"}, shell.ExitUsage, `found "nosuch", expected one of the commands that`},
+		{"misspelt flag", []string{"eval", "--data-dri", "x", "runs/a"}, shell.ExitUsage, "unknown flag: --data-dri (did you mean --data-dir?)"},
+		{"beginning of a flag", []string{"run", "--data", "x"}, shell.ExitUsage, "unknown flag: --data (did you mean --data-dir?)"},
+		{"misspelt preset to print", []string{"presets", "own-tabel"}, shell.ExitUsage, "(did you mean own-table?)"},
+		{"empty configuration", []string{"run", ""}, shell.ExitUsage, "`train run` found an empty argument, expected at most one: a configuration file"},
+		{"empty run", []string{"epsilon", ""}, shell.ExitUsage, "found an empty argument, expected at most one: the folder of a run"},
+		{"unknown flag", []string{"run", "--epochs", "3"}, shell.ExitUsage, "unknown flag: --epochs"},
+		{"two configurations", []string{"run", "a", "b"}, shell.ExitUsage, "found 2 arguments, expected at most one: a configuration file or the name of a preset"},
+		{"no run", []string{"resume"}, shell.ExitUsage, "found 0 arguments, expected one: the folder of a run"},
+		{"unknown preset", []string{"run", "digit"}, shell.ExitUsage, `found no preset and no file "digit", expected`},
+		{"missing file", []string{"run", "./nothing.yaml"}, shell.ExitUsage, "nothing.yaml"},
+		{"unknown key", []string{"run", bad("bad.yaml", "data: {name: digits}\nprivacy: {epsilon: 1, clip: 3}\n")}, shell.ExitUsage, "bad.yaml:2:"},
+		{"not YAML", []string{"run", bad("bad.yaml", "data: [")}, shell.ExitUsage, "bad.yaml:"},
+		{"wrong override", []string{"run", "--set", "privacy.epsilon=-1"}, shell.ExitUsage, "--set privacy.epsilon: found -1, expected"},
+		{"accountant without a bound", []string{"run", config, "--set", "privacy.accountant=gdp"}, shell.ExitUsage, "privacy.accountant: found gdp, expected one of exact, pld, rdp (gdp is an approximation and no bound)"},
+		{"accountant without sampling", []string{"run", config, "--set", "privacy.accountant=zcdp"}, shell.ExitUsage, "privacy.accountant: found zcdp, expected one of exact, pld, rdp (zcdp knows nothing"},
+		{"override without its section", []string{"run", "--set", "epsilon=3"}, shell.ExitUsage, "(did you mean privacy.epsilon"},
+		{"override that a preset does not fit", []string{"run", "cifar-cnn", "--set", "data.name=digits", "--set", "data.std=[1]"}, shell.ExitUsage, "--set data.name, data.std: data.mean: found 3 values, expected 1 (with the preset cifar-cnn)"},
+		{"unknown override", []string{"run", "--set", "privacy.sigma=1"}, shell.ExitUsage, "--set privacy.sigma: "},
+		{"batch above the data", []string{"run", config, "--set", "training.batch_size=121"}, shell.ExitUsage, "training.batch_size is 121, expected at most the 120 training examples"},
+		{"delta of one example", []string{"run", config, "--set", "privacy.delta=0.5"}, shell.ExitUsage, "privacy.delta is 0.5, expected less than 1/n"},
+		{"no step within the budget", []string{"run", config, "--set", "privacy.noise_multiplier=0.1"}, shell.ExitUsage, "one step with privacy.noise_multiplier 0.1 would spend ε = "},
+		{"no step within the budget, described", []string{"describe", config, "--set", "privacy.noise_multiplier=0.1"}, shell.ExitUsage, "expected at most privacy.epsilon 5 at privacy.delta 0.001; give a larger epsilon, more noise"},
+		{"trial without a step", []string{"sweep", bad("sweep.yaml", "name: x\nbase: "+config+"\ngrid: {privacy.noise_multiplier: [1, 0.1]}\n")}, shell.ExitUsage, "trial noise_multiplier=0.1: "},
+		{"network that does not fit", []string{"run", config, "--set", "model.layers=[{linear: {out_features: classes}}]"}, shell.ExitUsage, "expected a vector; put flatten"},
+		{"no data", []string{"run", "mnist-cnn", "--data-dir", t.TempDir()}, shell.ExitData, "mnist"},
+		{"no pictures", []string{"run", config, "--set", "data.folder=" + t.TempDir()}, shell.ExitData, "there is no folder"},
+		{"damaged picture", []string{"run", config, "--set", "data.folder=" + damaged}, shell.ExitData, "003.png"},
+		{"undeclared class", []string{"run", config, "--set", "data.classes=[up, left]"}, shell.ExitData, "down"},
+		{"runs below a file", []string{"run", config, "--runs-dir", filepath.Join(file, "runs")}, shell.ExitFailed, "cannot make the folder of runs"},
+		{"resume of nothing", []string{"resume", t.TempDir()}, shell.ExitDamaged, "holds no config.yaml, expected the folder of a run"},
+		{"eval of nothing", []string{"eval", filepath.Join(folder, "none")}, shell.ExitDamaged, "holds no config.yaml"},
+		{"epsilon of nothing", []string{"epsilon", folder}, shell.ExitDamaged, "holds no config.yaml"},
+		{"epsilon of a run with noise", []string{"epsilon", folder, "--steps", "3"}, shell.ExitUsage, "found --steps beside the run"},
+		{"epsilon of a run, wrong delta", []string{"epsilon", folder, "--delta", "2"}, shell.ExitUsage, "found --delta 2, expected a number above 0 and below 1"},
+		{"no question", []string{"epsilon"}, shell.ExitUsage, "found neither --sampling-probability nor --examples with --batch-size"},
+		{"no steps", question("--sampling-probability", "0.1", "--delta", "1e-5"), shell.ExitUsage, "found neither --steps nor --epochs, expected one of the two"},
+		{"steps twice", question("--sampling-probability", "0.1", "--steps", "1", "--epochs", "1"), shell.ExitUsage, "found --steps and --epochs, expected one of the two"},
+		{"probability twice", question("--sampling-probability", "0.1", "--batch-size", "1"), shell.ExitUsage, "found --sampling-probability and --batch-size"},
+		{"probability above 1", question("--sampling-probability", "1.5", "--steps", "1"), shell.ExitUsage, "found --sampling-probability 1.5, expected a number above 0 and at most 1"},
+		{"probability NaN", question("--sampling-probability", "nan", "--steps", "1"), shell.ExitUsage, "found --sampling-probability NaN"},
+		{"no examples", question("--examples", "0", "--batch-size", "1", "--steps", "1"), shell.ExitUsage, "found --examples 0, expected at least 1"},
+		{"batch above examples", question("--examples", "10", "--batch-size", "11", "--steps", "1"), shell.ExitUsage, "found --batch-size 11, expected a number above 0 and at most the 10 examples"},
+		{"no step", question("--sampling-probability", "0.1", "--steps", "0"), shell.ExitUsage, "found --steps 0, expected 1 to"},
+		{"negative epochs", question("--sampling-probability", "0.1", "--epochs", "-1"), shell.ExitUsage, "found --epochs -1"},
+		{"endless epochs", question("--sampling-probability", "0.1", "--epochs", "inf"), shell.ExitUsage, "found --epochs +Inf"},
+		{"no delta", question("--sampling-probability", "0.1", "--steps", "1"), shell.ExitUsage, "found no --delta, expected"},
+		{"delta of 1", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1"), shell.ExitUsage, "found --delta 1, expected a number above 0 and below 1"},
+		{"delta above 1/n", question("--examples", "100", "--batch-size", "10", "--steps", "1", "--delta", "0.01"), shell.ExitUsage, "found --delta 0.01, expected less than 1/examples = 0.01"},
+		{"unknown accountant", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--accountant", "moments"), shell.ExitUsage, "moments"},
+		{"no noise", []string{"epsilon", "--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5"}, shell.ExitUsage, "found --noise-multiplier 0, expected a finite number above 0"},
+		{"infinite noise", []string{"epsilon", "--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--noise-multiplier", "inf"}, shell.ExitUsage, "found --noise-multiplier +Inf"},
+		{"no epsilon", []string{"calibrate", "--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5"}, shell.ExitUsage, "found no --epsilon, expected a finite number above 0"},
+		{"epsilon out of reach", []string{"calibrate", "--accountant", "rdp", "--sampling-probability", "1", "--steps", "1000", "--delta", "1e-5", "--epsilon", "1e-12"}, shell.ExitUsage, "target out of reach"},
+		{"epsilon of 0", []string{"steps", "--sampling-probability", "0.1", "--noise-multiplier", "1", "--delta", "1e-5", "--epsilon", "0"}, shell.ExitUsage, "found --epsilon 0, expected a finite number above 0"},
+		{"negative epsilon", []string{"delta", "--sampling-probability", "0.1", "--noise-multiplier", "1", "--steps", "1", "--epsilon", "-1"}, shell.ExitUsage, "found --epsilon -1, expected a finite number of at least 0"},
+		{"delta without epsilon", []string{"delta", "--sampling-probability", "0.1", "--noise-multiplier", "1", "--steps", "1"}, shell.ExitUsage, "found no --epsilon, expected a finite number of at least 0"},
+		{"delta given for delta", []string{"delta", "--delta", "1e-5"}, shell.ExitUsage, "unknown flag: --delta"},
+		{"steps given for steps", []string{"steps", "--steps", "5"}, shell.ExitUsage, "unknown flag: --steps"},
+		{"noise given for noise", []string{"calibrate", "--sampling-probability", "0.1", "--steps", "1", "--noise-multiplier", "1"}, shell.ExitUsage, "found --noise-multiplier, which is what is solved for"},
+		{"probability given for probability", []string{"calibrate", "--solve", "sampling-probability", "--sampling-probability", "0.1"}, shell.ExitUsage, "found --sampling-probability, which is what is solved for"},
+		{"epochs for a probability", []string{"calibrate", "--solve", "sampling-probability", "--epochs", "3", "--noise-multiplier", "1"}, shell.ExitUsage, "found --epochs, whose steps depend on the sampling probability; expected --steps"},
+		{"nothing to solve", []string{"calibrate", "--solve", "steps"}, shell.ExitUsage, "found --solve steps, expected noise-multiplier or sampling-probability"},
+		{"unknown relation", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--relation", "swap"), shell.ExitUsage, "found --relation swap, expected add-or-remove-one, replace-one or zero-out"},
+		{"empty group", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--group-size", "0"), shell.ExitUsage, "found --group-size 0, expected at least 1"},
+		{"too large to run", []string{"run", "--set", "performance.max_memory=1MiB"}, shell.ExitUsage, "too little memory: the configuration needs about "},
+		{"too large to sweep", []string{"sweep", bad("sweep.yaml", "name: large\nbase: digits\nset: {performance.max_memory: 1MiB}\ngrid: {privacy.clip_norm: [0.1, 1]}\n")}, shell.ExitUsage, "too little memory: the configuration needs about "},
+		{"too large to measure", []string{"bench", "--config", bad("large.yaml", "data: {name: digits}\nmodel: {name: mlp128}\nprivacy: {epsilon: 1, delta: 1.0e-5}\nperformance: {max_memory: 1MiB}\n")}, shell.ExitUsage, "too little memory: the configuration needs about "},
+		{"too large to describe", []string{"describe", "--set", "performance.max_memory=1MiB"}, shell.ExitUsage, "expected at most the 1 MiB of performance.max_memory; "},
+		{"groups that would take hours", question("--sampling-probability", "0.1", "--steps", "1000", "--delta", "1e-5", "--group-size", "1000000"), shell.ExitUsage, "found a group of 1000000 records in Poisson samples, expected at most 1000"},
+		{"groups that nobody can analyse", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--group-size", "2", "--relation", "replace-one"), shell.ExitUsage, "accountant: "},
+		{"flags beside the batch", []string{"epsilon", "--batch", "--delta", "1e-5"}, shell.ExitUsage, "found --delta beside --batch, expected nothing: the lines say everything"},
+		{"run beside the batch", []string{"steps", "--batch", "runs/digits-1"}, shell.ExitUsage, "found runs/digits-1 beside --batch"},
+		{"plot of another kind", []string{"compare", "--plot", "plot.pdf"}, shell.ExitUsage, "found --plot plot.pdf, expected a file that ends in .svg or .png"},
+		{"compare without noise", []string{"compare", "--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5"}, shell.ExitUsage, "found --noise-multiplier 0, expected"},
+		{"compare of nothing", []string{"compare", folder}, shell.ExitDamaged, "holds no config.yaml"},
+		{"steps of nothing", []string{"steps", folder, "--epsilon", "3"}, shell.ExitDamaged, "holds no config.yaml"},
+		{"describe of -1 examples", []string{"describe", "--examples", "-1"}, shell.ExitUsage, "found --examples -1, expected at least 1"},
+		{"describe without pictures", []string{"describe", "own-pictures"}, shell.ExitData, "my-pictures"},
+		{"bench of an unknown network", []string{"bench", "--model", "mlp129"}, shell.ExitUsage, `found --model "mlp129", expected one of cifar-cnn, convnet,`},
+		{"bench of nothing", []string{"bench", "--config", "./nothing.yaml"}, shell.ExitUsage, "nothing.yaml"},
+		{"bench of a wrong configuration", []string{"bench", "--config", bad("bad.yaml", "data: {name: digits}\nprivacy: {epsilon: 1, clip: 3}\n")}, shell.ExitUsage, "bad.yaml:2:"},
+		{"bench of two things", []string{"bench", "--model", "mlp128", "--config", "digits"}, shell.ExitUsage, "found --model and --config, expected one of the two"},
+		{"bench of an argument", []string{"bench", "mlp128"}, shell.ExitUsage, "`train bench` found 1 arguments, expected none"},
+		{"bench of an unknown mode", []string{"bench", "--mode", "fast"}, shell.ExitUsage, `found --mode "fast", expected one of private, plain, materialise, ghost`},
+		{"bench of no examples", []string{"bench", "--batch", "0"}, shell.ExitUsage, "found --batch 0, expected 1 to 10000000"},
+		{"bench without threads", []string{"bench", "--threads", "0"}, shell.ExitUsage, "found --threads 0, expected 1 to 1024"},
+		{"bench without time", []string{"bench", "--seconds", "0"}, shell.ExitUsage, "found --seconds 0, expected a number above 0 and at most 3600"},
+		{"bench for ever", []string{"bench", "--seconds", "inf"}, shell.ExitUsage, "found --seconds +Inf, expected"},
+		{"bench for no number of seconds", []string{"bench", "--seconds", "nan"}, shell.ExitUsage, "found --seconds NaN, expected"},
+		{"plain training", []string{"run", config, "--set", "performance.engine=plain"}, shell.ExitUsage, "found plain, expected one of auto, ghost, materialise"},
+		{"unknown preset to print", []string{"presets", "nothing"}, shell.ExitUsage, `found no preset "nothing", expected one that`},
+		{"unknown data set", []string{"data", "fetch", "imagenet", "--data-dir", t.TempDir()}, shell.ExitUsage, "imagenet"},
+		{"ledger of nothing", []string{"ledger", "show", "--runs-dir", t.TempDir()}, shell.ExitDamaged, "holds no datasets.jsonl and no run, expected a folder of runs"},
+		{"check of nothing", []string{"ledger", "verify", "--runs-dir", filepath.Join(folder, "none")}, shell.ExitDamaged, "holds no datasets.jsonl and no run"},
+		{"head that is none", []string{"ledger", "verify", "--head", "abc"}, shell.ExitUsage, `found --head "abc", expected the 32 hexadecimal digits that`},
+		{"ledger of an argument", []string{"ledger", "show", "runs"}, shell.ExitUsage, "found 1 arguments, expected none"},
+		{"unknown ledger command", []string{"ledger", "list"}, shell.ExitUsage, `found "list", expected one of the commands that`},
+		{"unknown data command", []string{"data", "get"}, shell.ExitUsage, `found "get"`},
+		{"sweep that is none", []string{"sweep", bad("sweep.yaml", "name: x\nbase: digits\ngrid: {privacy.clip: [1]}\n")}, shell.ExitUsage, "sweep.yaml:3:"},
+		{"sweep without its base", []string{"sweep", bad("sweep.yaml", "name: x\nbase: ./none.yaml\ngrid: {privacy.clip_norm: [1]}\n")}, shell.ExitUsage, "sweep.yaml:2:7: base: cannot read a configuration: open "},
+		{"sweep without its preset", []string{"sweep", bad("sweep.yaml", "name: x\nbase: digit\ngrid: {privacy.clip_norm: [1]}\n")}, shell.ExitUsage, "sweep.yaml:2:7: base: found no preset and no file \"digit\", expected"},
+		{"file as a folder of pictures", []string{"run", config, "--set", "data.folder=" + file}, shell.ExitData, file + " is no folder (expected a folder with train and test)"},
+		{"file as a table", []string{"run", "own-table", "--set", "data.table=" + file}, shell.ExitData, file},
+		{"file as vectors", []string{"run", "own-vectors", "--set", "data.vectors=" + file}, shell.ExitData, file},
+		{"file as a folder of data sets", []string{"run", "mnist-cnn", "--data-dir", file}, shell.ExitData, file},
+		{"sweep with a wrong trial", []string{"sweep", bad("sweep.yaml", "name: x\nbase: "+config+"\ngrid: {training.batch_size: [10, 500]}\n")}, shell.ExitUsage, "trial batch_size=500: "},
 	}
 	nothing := filepath.Join(t.TempDir(), "nothing")
 	if err := os.Symlink("nowhere", nothing); err == nil { // some systems allow no links
 		for _, args := range [][]string{{"run"}, {"describe"}, {"sweep"}, {"bench", "--config"}, {"features", "show"}} {
-			tests = append(tests, wrongInput{"configuration behind a link to nothing: " + args[0], append(args, nothing), exitUsage, "found the link " + nothing + " to nothing"})
+			tests = append(tests, wrongInput{"configuration behind a link to nothing: " + args[0], append(args, nothing), shell.ExitUsage, "found the link " + nothing + " to nothing"})
 		}
 		for _, name := range []string{"resume", "eval", "epsilon", "delta", "calibrate", "steps", "compare"} {
-			tests = append(tests, wrongInput{"run behind a link to nothing: " + name, []string{name, nothing}, exitDamaged, nothing + " is a link to nothing, expected the folder of a run"})
+			tests = append(tests, wrongInput{"run behind a link to nothing: " + name, []string{name, nothing}, shell.ExitDamaged, nothing + " is a link to nothing, expected the folder of a run"})
 		}
 		for _, name := range []string{"show", "verify"} {
-			tests = append(tests, wrongInput{"runs behind a link to nothing: " + name, []string{"ledger", name, "--runs-dir", nothing}, exitDamaged, nothing + " is a link to nothing, expected a folder of runs"})
+			tests = append(tests, wrongInput{"runs behind a link to nothing: " + name, []string{"ledger", name, "--runs-dir", nothing}, shell.ExitDamaged, nothing + " is a link to nothing, expected a folder of runs"})
 		}
 		for _, name := range []string{"run", "describe"} {
-			tests = append(tests, wrongInput{"data behind a link to nothing: " + name, []string{name, config, "--set", "data.folder=" + nothing}, exitData, nothing})
+			tests = append(tests, wrongInput{"data behind a link to nothing: " + name, []string{name, config, "--set", "data.folder=" + nothing}, shell.ExitData, nothing})
 		}
 		tests = append(tests,
-			wrongInput{"table behind a link to nothing", []string{"run", "own-table", "--set", "data.table=" + nothing}, exitData, nothing},
-			wrongInput{"vectors behind a link to nothing", []string{"run", "own-vectors", "--set", "data.vectors=" + nothing}, exitData, nothing},
-			wrongInput{"data sets behind a link to nothing", []string{"run", "mnist-cnn", "--data-dir", nothing}, exitData, nothing})
+			wrongInput{"table behind a link to nothing", []string{"run", "own-table", "--set", "data.table=" + nothing}, shell.ExitData, nothing},
+			wrongInput{"vectors behind a link to nothing", []string{"run", "own-vectors", "--set", "data.vectors=" + nothing}, shell.ExitData, nothing},
+			wrongInput{"data sets behind a link to nothing", []string{"run", "mnist-cnn", "--data-dir", nothing}, shell.ExitData, nothing})
 	}
 	for _, name := range []string{"resume", "eval", "epsilon", "delta", "calibrate", "steps", "compare"} {
-		tests = append(tests, wrongInput{"file as a run: " + name, []string{name, file}, exitDamaged, file + " is a file, expected the folder of a run"},
-			wrongInput{"run below a file: " + name, []string{name, filepath.Join(file, "run")}, exitDamaged, " lies below a file, expected the folder of a run"})
+		tests = append(tests, wrongInput{"file as a run: " + name, []string{name, file}, shell.ExitDamaged, file + " is a file, expected the folder of a run"},
+			wrongInput{"run below a file: " + name, []string{name, filepath.Join(file, "run")}, shell.ExitDamaged, " lies below a file, expected the folder of a run"})
 	}
 	for _, name := range []string{"show", "verify"} {
-		tests = append(tests, wrongInput{"file as a folder of runs: " + name, []string{"ledger", name, "--runs-dir", file}, exitDamaged, file + " is a file, expected a folder of runs"})
+		tests = append(tests, wrongInput{"file as a folder of runs: " + name, []string{"ledger", name, "--runs-dir", file}, shell.ExitDamaged, file + " is a file, expected a folder of runs"})
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -192,7 +195,7 @@ func TestTakenName(t *testing.T) {
 	config := ownConfig(t, pictures(t), 5)
 	succeed(t, "run", config, "--set", "run.name=mine")
 	r := command("run", config, "--set", "run.name=mine")
-	if r.code != exitUsage || !strings.Contains(r.err, "expected a name that is free") {
+	if r.code != shell.ExitUsage || !strings.Contains(r.err, "expected a name that is free") {
 		t.Errorf("found exit code %d and %q", r.code, r.err)
 	}
 	if entries("runs/mine") != 5 {
@@ -207,17 +210,17 @@ func TestRefusedResume(t *testing.T) {
 		spoil func(t *testing.T)
 		code  int
 	}{
-		{"other configuration", func(t *testing.T) { replace(t, "runs/own-1/config.yaml", "clip_norm: 0.5", "clip_norm: 0.25") }, exitRefused},
+		{"other configuration", func(t *testing.T) { replace(t, "runs/own-1/config.yaml", "clip_norm: 0.5", "clip_norm: 0.25") }, shell.ExitRefused},
 		{"ledger rolled back", func(t *testing.T) {
 			lines := strings.SplitAfter(readFile(t, "runs/own-1/ledger.jsonl"), "\n")
 			write(t, "runs/own-1/ledger.jsonl", strings.Join(lines[:2], ""))
-		}, exitRefused},
-		{"ledger changed", func(t *testing.T) { replace(t, "runs/own-1/ledger.jsonl", `"step":2`, `"step":3`) }, exitDamaged},
+		}, shell.ExitRefused},
+		{"ledger changed", func(t *testing.T) { replace(t, "runs/own-1/ledger.jsonl", `"step":2`, `"step":3`) }, shell.ExitDamaged},
 		{"no checkpoint", func(t *testing.T) {
 			if err := os.RemoveAll("runs/own-1/checkpoints"); err != nil {
 				t.Fatal(err)
 			}
-		}, exitDamaged},
+		}, shell.ExitDamaged},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package main
+package ask
 
 import (
 	"cmp"
@@ -8,10 +8,10 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
+	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // question is the flags of the commands that ask accountants: what is released, and what is known
@@ -67,7 +67,7 @@ func (q *question) read(c *cobra.Command, args []string) (questions.Question, er
 		return asked, err
 	}
 	if asked.Ledger, err = questions.OneEntry(questions.DPSGD(q.samplingProbability, q.noiseMultiplier), q.steps); err != nil {
-		return asked, asUsage(err)
+		return asked, shell.AsUsage(err)
 	}
 	if q.unknown == questions.Steps {
 		asked.Step, asked.Ledger = asked.Ledger.Entries()[0].Event, new(accountant.Ledger)
@@ -78,8 +78,8 @@ func (q *question) read(c *cobra.Command, args []string) (questions.Question, er
 // readRun asks about a run's ledger, with the accountant, δ and budget of its configuration unless
 // flags say others.
 func (q *question) readRun(c *cobra.Command, run string) (questions.Question, error) {
-	if extra := givenFlag(c, func(name string) bool { return slices.Contains(releaseFlags, name) }); extra != "" {
-		return questions.Question{}, usagef("found %s beside the run %s, expected none that says what is released: the ledger does", extra, run)
+	if extra := shell.GivenFlag(c, func(name string) bool { return slices.Contains(releaseFlags, name) }); extra != "" {
+		return questions.Question{}, shell.Usagef("found %s beside the run %s, expected none that says what is released: the ledger does", extra, run)
 	}
 	given := c.Flags().Changed
 	if err := q.known(given); err != nil {
@@ -101,32 +101,22 @@ func (q *question) readRun(c *cobra.Command, run string) (questions.Question, er
 	case given("epsilon"):
 		asked.Epsilon = q.epsilon
 	case q.unknown >= questions.Delta && asked.Epsilon == 0:
-		return asked, usagef("found no --epsilon, expected one for the run %s, which has no budget", run)
+		return asked, shell.Usagef("found no --epsilon, expected one for the run %s, which has no budget", run)
 	}
 	return asked, q.view(&asked.View)
-}
-
-// givenFlag is a flag of the command line that is one of these, or "".
-func givenFlag(c *cobra.Command, oneOf func(name string) bool) (found string) {
-	c.Flags().Visit(func(f *pflag.Flag) {
-		if oneOf(f.Name) {
-			found = "--" + f.Name
-		}
-	})
-	return found
 }
 
 // view checks who is asked.
 func (q *question) view(v *questions.View) error {
 	if q.accountant != "" && !slices.Contains(accountants.Names(), q.accountant) {
-		return usagef("found --accountant %s, expected one of %s", q.accountant, strings.Join(accountants.Names(), ", "))
+		return shell.Usagef("found --accountant %s, expected one of %s", q.accountant, strings.Join(accountants.Names(), ", "))
 	}
 	relation, ok := questions.ParseRelation(q.relation)
 	if !ok {
-		return usagef("found --relation %s, expected %s", q.relation, questions.Relations)
+		return shell.Usagef("found --relation %s, expected %s", q.relation, questions.Relations)
 	}
 	if q.groupSize < 1 {
-		return usagef("found --group-size %d, expected at least 1", q.groupSize)
+		return shell.Usagef("found --group-size %d, expected at least 1", q.groupSize)
 	}
 	*v = questions.View{Accountant: q.accountant, Relation: relation, GroupSize: q.groupSize}
 	return nil
@@ -136,9 +126,9 @@ func (q *question) view(v *questions.View) error {
 func (q *question) goal(given func(string) bool) error {
 	switch {
 	case q.unknown >= questions.Delta && !given("epsilon"):
-		return usagef("found no --epsilon, expected %s", q.epsilonRange())
+		return shell.Usagef("found no --epsilon, expected %s", q.epsilonRange())
 	case q.unknown != questions.Delta && !given("delta"):
-		return usagef("found no --delta, expected a number above 0 and below 1")
+		return shell.Usagef("found no --delta, expected a number above 0 and below 1")
 	}
 	return q.known(given)
 }
@@ -148,12 +138,12 @@ func (q *question) known(given func(string) bool) error {
 	enough := q.epsilon > 0 || q.epsilon == 0 && q.unknown == questions.Delta
 	switch {
 	case given("epsilon") && (!enough || math.IsInf(q.epsilon, 1)):
-		return usagef("found --epsilon %g, expected %s", q.epsilon, q.epsilonRange())
+		return shell.Usagef("found --epsilon %g, expected %s", q.epsilon, q.epsilonRange())
 	case given("delta") && !(q.delta > 0 && q.delta < 1):
-		return usagef("found --delta %g, expected a number above 0 and below 1", q.delta)
+		return shell.Usagef("found --delta %g, expected a number above 0 and below 1", q.delta)
 	case given("delta") && given("examples") && q.delta >= 1/float64(q.examples):
 		// A mechanism that publishes one record in n with certainty is (0, 1/n)-private.
-		return usagef("found --delta %g, expected less than 1/examples = %.3g", q.delta, 1/float64(q.examples))
+		return shell.Usagef("found --delta %g, expected less than 1/examples = %.3g", q.delta, 1/float64(q.examples))
 	}
 	return nil
 }
@@ -169,11 +159,11 @@ func (q *question) epsilonRange() string {
 func (q *question) noise(given func(string) bool) error {
 	switch {
 	case q.unknown == questions.NoiseMultiplier && given("noise-multiplier"):
-		return usagef("found --noise-multiplier, which is what is solved for; expected none")
+		return shell.Usagef("found --noise-multiplier, which is what is solved for; expected none")
 	case q.unknown == questions.NoiseMultiplier:
 		q.noiseMultiplier = 1
 	case !(q.noiseMultiplier > 0) || math.IsInf(q.noiseMultiplier, 1):
-		return usagef("found --noise-multiplier %g, expected a finite number above 0", q.noiseMultiplier)
+		return shell.Usagef("found --noise-multiplier %g, expected a finite number above 0", q.noiseMultiplier)
 	}
 	return nil
 }
@@ -184,21 +174,21 @@ func (q *question) probability(given func(string) bool) error {
 	direct, byBatch := given("sampling-probability"), given("batch-size")
 	switch solved := q.unknown == questions.SamplingProbability; {
 	case solved && direct:
-		return usagef("found --sampling-probability, which is what is solved for; expected none")
+		return shell.Usagef("found --sampling-probability, which is what is solved for; expected none")
 	case solved && byBatch:
-		return usagef("found --batch-size, which is what is solved for; expected none")
+		return shell.Usagef("found --batch-size, which is what is solved for; expected none")
 	case solved:
 		q.samplingProbability = 0.5
 	case direct && byBatch:
-		return usagef("found --sampling-probability and --batch-size, expected one of them")
+		return shell.Usagef("found --sampling-probability and --batch-size, expected one of them")
 	case direct && !(q.samplingProbability > 0 && q.samplingProbability <= 1):
-		return usagef("found --sampling-probability %g, expected a number above 0 and at most 1", q.samplingProbability)
+		return shell.Usagef("found --sampling-probability %g, expected a number above 0 and at most 1", q.samplingProbability)
 	case !direct && !(given("examples") && byBatch):
-		return usagef("found neither --sampling-probability nor --examples with --batch-size, expected one of the two")
+		return shell.Usagef("found neither --sampling-probability nor --examples with --batch-size, expected one of the two")
 	case given("examples") && q.examples < 1:
-		return usagef("found --examples %d, expected at least 1", q.examples)
+		return shell.Usagef("found --examples %d, expected at least 1", q.examples)
 	case !direct && !(q.batchSize > 0 && q.batchSize <= float64(q.examples)):
-		return usagef("found --batch-size %g, expected a number above 0 and at most the %d examples", q.batchSize, q.examples)
+		return shell.Usagef("found --batch-size %g, expected a number above 0 and at most the %d examples", q.batchSize, q.examples)
 	case !direct:
 		q.samplingProbability = q.batchSize / float64(q.examples)
 	}
@@ -212,15 +202,15 @@ func (q *question) updates(given func(string) bool) error {
 	case q.unknown == questions.Steps:
 		q.steps = 1
 	case q.unknown == questions.SamplingProbability && given("epochs"):
-		return usagef("found --epochs, whose steps depend on the sampling probability; expected --steps")
+		return shell.Usagef("found --epochs, whose steps depend on the sampling probability; expected --steps")
 	case given("steps") && given("epochs"):
-		return usagef("found --steps and --epochs, expected one of the two")
+		return shell.Usagef("found --steps and --epochs, expected one of the two")
 	case !given("steps") && !given("epochs"):
-		return usagef("found neither --steps nor --epochs, expected one of the two")
+		return shell.Usagef("found neither --steps nor --epochs, expected one of the two")
 	case given("steps") && (q.steps < 1 || q.steps > questions.MostSteps):
-		return usagef("found --steps %d, expected 1 to %d", q.steps, questions.MostSteps)
+		return shell.Usagef("found --steps %d, expected 1 to %d", q.steps, questions.MostSteps)
 	case given("epochs") && !(q.epochs > 0 && steps <= questions.MostSteps):
-		return usagef("found --epochs %g, expected a number above 0 that makes at most %d steps", q.epochs, questions.MostSteps)
+		return shell.Usagef("found --epochs %g, expected a number above 0 that makes at most %d steps", q.epochs, questions.MostSteps)
 	case given("epochs"):
 		q.steps = max(1, int(math.Round(steps)))
 	}

@@ -1,6 +1,7 @@
-package main
+package ask
 
 import (
+	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
@@ -12,10 +13,10 @@ var solvable = map[string]questions.Unknown{
 	"sampling-probability": questions.SamplingProbability,
 }
 
-func (a *app) calibrateCommand() *cobra.Command {
+func calibrateCommand(a *shell.App) *cobra.Command {
 	q := &question{unknown: questions.NoiseMultiplier}
 	var solve string
-	c := a.questionCommand(q, &cobra.Command{
+	c := questionCommand(a, q, &cobra.Command{
 		Use:   "calibrate [RUN]",
 		Short: "Compute the noise multiplier with which steps stay within a budget",
 		Long: `Compute the least noise multiplier with which steps stay within a budget (ε, δ); or, with --solve
@@ -35,7 +36,7 @@ phases leave out "noise_multiplier" or "sampling_probability": that is solved fo
 		PreRunE: func(*cobra.Command, []string) error {
 			unknown, ok := solvable[solve]
 			if !ok {
-				return usagef("found --solve %s, expected noise-multiplier or sampling-probability", solve)
+				return shell.Usagef("found --solve %s, expected noise-multiplier or sampling-probability", solve)
 			}
 			q.unknown = unknown
 			return nil

@@ -1,4 +1,4 @@
-package main
+package ask
 
 import (
 	"errors"
@@ -8,18 +8,20 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
 )
 
 // runArgs are the arguments of the commands that ask accountants.
-var runArgs = args(0, 1, "at most one: the folder of a run, such as runs/digits-1")
+var runArgs = shell.Args(0, 1, "at most one: the folder of a run, such as runs/digits-1")
 
 // questionCommand makes c a command that asks one accountant for what q does not know.
-func (a *app) questionCommand(q *question, c *cobra.Command) *cobra.Command {
+func questionCommand(a *shell.App, q *question, c *cobra.Command) *cobra.Command {
 	c.Args = runArgs
-	c.RunE = func(c *cobra.Command, args []string) error { return a.ask(c, q, args) }
+	c.RunE = func(c *cobra.Command, args []string) error { return ask(a, c, q, args) }
 	q.addFlags(c)
 	c.Flags().StringVar(&q.accountant, "accountant", questions.DefaultAccountant(), "how releases are accounted for: "+strings.Join(accountants.Names(), ", "))
 	c.Flags().BoolVar(&q.batch, "batch", false, "answer JSON lines from standard input")
@@ -27,15 +29,15 @@ func (a *app) questionCommand(q *question, c *cobra.Command) *cobra.Command {
 }
 
 // ask carries out a command that asks one accountant.
-func (a *app) ask(c *cobra.Command, q *question, args []string) error {
+func ask(a *shell.App, c *cobra.Command, q *question, args []string) error {
 	if q.batch {
-		return a.answerLines(c, args, q.unknown)
+		return answerLines(a, c, args, q.unknown)
 	}
 	asked, err := q.read(c, args)
 	if err != nil {
 		return err
 	}
-	a.warn(q.warning)
+	a.Warn(q.warning)
 	cost, err := new(questions.Answerer).Answer(asked)
 	if err != nil {
 		return unanswered(err)
@@ -43,14 +45,14 @@ func (a *app) ask(c *cobra.Command, q *question, args []string) error {
 	if q.unknown == questions.Epsilon && asked.Run != "" {
 		cost.TargetEpsilon = asked.Epsilon
 	}
-	return a.print(cost, func(w io.Writer) { printCost(w, cost, q.unknown) })
+	return a.Print(cost, func(w io.Writer) { printCost(w, cost, q.unknown) })
 }
 
 // unanswered makes the refusal of a question an error of the command line.
 func unanswered(err error) error {
 	for _, known := range []error{accountant.ErrUnsupported, accountant.ErrInvalid, questions.ErrFixed} {
 		if errors.Is(err, known) {
-			return asUsage(err)
+			return shell.AsUsage(err)
 		}
 	}
 	return err
@@ -62,18 +64,18 @@ func printCost(w io.Writer, c questions.Cost, unknown questions.Unknown) {
 	budget := fmt.Sprintf("within ε ≤ %g at δ = %g", c.TargetEpsilon, c.Delta)
 	switch unknown {
 	case questions.NoiseMultiplier:
-		fmt.Fprintf(w, "noise multiplier %s is the least %s\n", significantUp(c.NoiseMultiplier, 7), budget)
+		fmt.Fprintf(w, "noise multiplier %s is the least %s\n", terminal.SignificantUp(c.NoiseMultiplier, 7), budget)
 	case questions.SamplingProbability:
-		fmt.Fprintf(w, "sampling probability %s is the largest %s\n", significantDown(c.SamplingProbability, 7), budget)
+		fmt.Fprintf(w, "sampling probability %s is the largest %s\n", terminal.SignificantDown(c.SamplingProbability, 7), budget)
 	case questions.Steps:
-		fmt.Fprintf(w, "%s steps are the most %s\n", count(*c.Steps), budget)
+		fmt.Fprintf(w, "%s steps are the most %s\n", terminal.Count(*c.Steps), budget)
 	}
-	bounds := fmt.Sprintf("ε lies in [%s, %s]\n", significantDown(c.Lower, 8), significantUp(c.Upper, 8))
+	bounds := fmt.Sprintf("ε lies in [%s, %s]\n", terminal.SignificantDown(c.Lower, 8), terminal.SignificantUp(c.Upper, 8))
 	if unknown == questions.Delta {
-		fmt.Fprintf(w, "δ = %s at ε = %g", significantUp(c.Delta, 4), c.Epsilon)
+		fmt.Fprintf(w, "δ = %s at ε = %g", terminal.SignificantUp(c.Delta, 4), c.Epsilon)
 		bounds = "δ" + strings.TrimPrefix(bounds, "ε")
 	} else {
-		fmt.Fprintf(w, "ε = %s at δ = %g", epsilonText(c.Epsilon), c.Delta)
+		fmt.Fprintf(w, "ε = %s at δ = %g", terminal.Epsilon(c.Epsilon), c.Delta)
 	}
 	fmt.Fprintf(w, "%s\n", releasesText(c, unknown))
 	if c.Bracketed {
@@ -81,7 +83,7 @@ func printCost(w io.Writer, c questions.Cost, unknown questions.Unknown) {
 	}
 	group := ""
 	if c.GroupSize > 1 {
-		group = fmt.Sprintf(" in groups of %s records", count(c.GroupSize))
+		group = fmt.Sprintf(" in groups of %s records", terminal.Count(c.GroupSize))
 	}
 	fmt.Fprintf(w, "%s; datasets that differ by %s%s\n", c.Method, c.Relation, group)
 }
@@ -89,14 +91,14 @@ func printCost(w io.Writer, c questions.Cost, unknown questions.Unknown) {
 // releasesText says what an answer is about.
 func releasesText(c questions.Cost, unknown questions.Unknown) string {
 	if c.Run != "" {
-		text := fmt.Sprintf(", %s releases", count(*c.Releases))
+		text := fmt.Sprintf(", %s releases", terminal.Count(*c.Releases))
 		if unknown == questions.Epsilon && c.TargetEpsilon > 0 {
 			text += fmt.Sprintf(", budget ε ≤ %g", c.TargetEpsilon)
 		}
 		if unknown == questions.Steps {
-			text += fmt.Sprintf(" and %s more", count(*c.Steps))
+			text += fmt.Sprintf(" and %s more", terminal.Count(*c.Steps))
 		}
 		return text
 	}
-	return fmt.Sprintf(", %s steps with noise multiplier %v, sampling probability %v", count(*c.Steps), c.NoiseMultiplier, c.SamplingProbability)
+	return fmt.Sprintf(", %s steps with noise multiplier %v, sampling probability %v", terminal.Count(*c.Steps), c.NoiseMultiplier, c.SamplingProbability)
 }

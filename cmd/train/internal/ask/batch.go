@@ -1,4 +1,4 @@
-package main
+package ask
 
 import (
 	"bufio"
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
@@ -23,13 +24,13 @@ const longestLine = 16 << 20
 
 // answerLines answers the questions on standard input until it ends. A wrong line is answered too,
 // with its error.
-func (a *app) answerLines(c *cobra.Command, args []string, unknown questions.Unknown) error {
-	extra := givenFlag(c, func(name string) bool { return name != "batch" && name != "json" })
+func answerLines(a *shell.App, c *cobra.Command, args []string, unknown questions.Unknown) error {
+	extra := shell.GivenFlag(c, func(name string) bool { return name != "batch" && name != "json" })
 	if len(args) > 0 {
 		extra = args[0]
 	}
 	if extra != "" {
-		return usagef("found %s beside --batch, expected nothing: the lines say everything", extra)
+		return shell.Usagef("found %s beside --batch, expected nothing: the lines say everything", extra)
 	}
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
@@ -38,7 +39,7 @@ func (a *app) answerLines(c *cobra.Command, args []string, unknown questions.Unk
 	for {
 		select {
 		case <-ctx.Done():
-			return stopped(c.Context())
+			return shell.Stopped(c.Context())
 		case l, ok := <-lines:
 			switch {
 			case !ok && batch.Failed > 0:
@@ -48,7 +49,7 @@ func (a *app) answerLines(c *cobra.Command, args []string, unknown questions.Unk
 			case l.err != nil:
 				return fmt.Errorf("cannot read standard input: %w", l.err)
 			}
-			if _, err := a.out.Write(append(batch.Answer(l.text), '\n')); err != nil {
+			if _, err := a.Out.Write(append(batch.Answer(l.text), '\n')); err != nil {
 				return fmt.Errorf("cannot write the answer: %w", err)
 			}
 		}

@@ -1,13 +1,14 @@
-package main
+package ask
 
 import (
+	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
 )
 
-func (a *app) stepsCommand() *cobra.Command {
-	return a.questionCommand(&question{unknown: questions.Steps}, &cobra.Command{
+func stepsCommand(a *shell.App) *cobra.Command {
+	return questionCommand(a, &question{unknown: questions.Steps}, &cobra.Command{
 		Use:   "steps [RUN]",
 		Short: "Compute how many steps stay within a budget",
 		Long: `Compute how many steps stay within a budget (ε, δ).

@@ -1,13 +1,14 @@
-package main
+package ask
 
 import (
+	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
 )
 
-func (a *app) epsilonCommand() *cobra.Command {
-	return a.questionCommand(&question{unknown: questions.Epsilon}, &cobra.Command{
+func epsilonCommand(a *shell.App) *cobra.Command {
+	return questionCommand(a, &question{unknown: questions.Epsilon}, &cobra.Command{
 		Use:   "epsilon [RUN]",
 		Short: "Compute ε of a run's ledger, or of steps that are only thought of",
 		Long: `Compute ε at δ.

@@ -1,4 +1,4 @@
-package main
+package shell
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func (s *stopper) untilSignal(parent context.Context) (context.Context, func()) 
 		select {
 		case found := <-signals:
 			signal.Stop(signals)
-			cancel(interrupted{found})
+			cancel(Interrupted{found})
 			s.stop(found)
 		case <-ctx.Done():
 		}
@@ -44,6 +44,9 @@ func (s *stopper) untilSignal(parent context.Context) (context.Context, func()) 
 		cancel(nil)
 	}
 }
+
+// Saves says whether the work of the command is saved when a signal ends it.
+func (s *stopper) Saves(saves bool) { s.saves.Store(saves) }
 
 // stop says that the signal was heard, and ends the process where nothing is to be saved.
 func (s *stopper) stop(found os.Signal) {
@@ -56,14 +59,14 @@ func (s *stopper) stop(found os.Signal) {
 	}
 	time.Sleep(patience)
 	if !s.saves.Load() {
-		s.exit(exitSignal + number(found))
+		s.exit(ExitSignal + number(found))
 	}
 }
 
-// stopped is the error of a command whose work was ended by its context, after saving.
-func stopped(ctx context.Context) error {
-	if i, ok := context.Cause(ctx).(interrupted); ok {
+// Stopped is the error of a command whose work was ended by its context, after saving.
+func Stopped(ctx context.Context) error {
+	if i, ok := context.Cause(ctx).(Interrupted); ok {
 		return i
 	}
-	return interrupted{os.Interrupt}
+	return Interrupted{os.Interrupt}
 }

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"math"
@@ -8,20 +8,20 @@ import (
 	"dpsgd/accountant"
 )
 
-// epsilonText writes ε rounded up: with four decimals, or with four digits that count if it is
+// Epsilon writes ε rounded up: with four decimals, or with four digits that count if it is
 // small.
-func epsilonText(epsilon float64) string {
+func Epsilon(epsilon float64) string {
 	if epsilon >= 0.01 || epsilon == 0 {
 		return accountant.RoundUp(epsilon, 4)
 	}
-	return significantUp(epsilon, 4)
+	return SignificantUp(epsilon, 4)
 }
 
-// significantUp writes a number of at least 0 with that many digits that count, rounded up.
-func significantUp(x float64, digits int) string { return significant(x, digits, accountant.RoundUp) }
+// SignificantUp writes a number of at least 0 with that many digits that count, rounded up.
+func SignificantUp(x float64, digits int) string { return significant(x, digits, accountant.RoundUp) }
 
-// significantDown is significantUp, rounded down.
-func significantDown(x float64, digits int) string {
+// SignificantDown is SignificantUp, rounded down.
+func SignificantDown(x float64, digits int) string {
 	return significant(x, digits, func(x float64, decimals int) string {
 		return strings.TrimPrefix(accountant.RoundUp(-x, decimals), "-")
 	})

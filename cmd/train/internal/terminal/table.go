@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// printTable writes lines of cells in columns, the heading first, numbers to the right.
-func printTable(w io.Writer, table [][]string) {
+// PrintTable writes lines of cells in columns, the heading first, numbers to the right.
+func PrintTable(w io.Writer, table [][]string) {
 	widths, numeric := columns(table)
 	for _, line := range table {
 		cells := make([]string, len(line))

@@ -1,4 +1,4 @@
-package main
+package ask
 
 import (
 	"fmt"
@@ -6,8 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/chart"
 	"dpsgd/internal/questions"
 
@@ -17,7 +18,7 @@ import (
 // comparedPoints is how many points the curves of a plot have.
 const comparedPoints = 40
 
-func (a *app) compareCommand() *cobra.Command {
+func compareCommand(a *shell.App) *cobra.Command {
 	q := question{unknown: questions.Epsilon}
 	var plot string
 	c := &cobra.Command{
@@ -34,14 +35,14 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
 		Args: runArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if given := c.Flags().Changed("plot"); given && !slices.Contains(chart.Formats(), strings.ToLower(filepath.Ext(plot))) {
-				return usagef("found --plot %s, expected a file that ends in %s", plot, strings.Join(chart.Formats(), " or "))
+				return shell.Usagef("found --plot %s, expected a file that ends in %s", plot, strings.Join(chart.Formats(), " or "))
 			}
 			asked, err := q.read(c, args)
 			if err != nil {
 				return err
 			}
-			a.warn(q.warning)
-			return a.compare(c, asked, plot)
+			a.Warn(q.warning)
+			return compare(a, c, asked, plot)
 		},
 	}
 	q.addFlags(c)
@@ -49,14 +50,14 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
 	return c
 }
 
-func (a *app) compare(c *cobra.Command, asked questions.Question, plot string) error {
+func compare(a *shell.App, c *cobra.Command, asked questions.Question, plot string) error {
 	points := 0
 	if plot != "" {
 		points = comparedPoints
 	}
 	result, err := questions.Compare(c.Context(), asked, points)
 	if c.Context().Err() != nil {
-		return stopped(c.Context())
+		return shell.Stopped(c.Context())
 	}
 	if err != nil {
 		return unanswered(err)
@@ -66,7 +67,7 @@ func (a *app) compare(c *cobra.Command, asked questions.Question, plot string) e
 			return err
 		}
 	}
-	return a.print(result, func(w io.Writer) {
+	return a.Print(result, func(w io.Writer) {
 		printComparison(w, result)
 		if plot != "" {
 			fmt.Fprintf(w, "\nin %s: ε over steps\n", plot)
@@ -74,19 +75,16 @@ func (a *app) compare(c *cobra.Command, asked questions.Question, plot string) e
 	})
 }
 
-// terminalWidth is the width of a terminal on which everything can be read.
-const terminalWidth = 80
-
 // printComparison writes a table of the answers and, below it, the refusals.
 func printComparison(w io.Writer, c *questions.Comparison) {
-	what := fmt.Sprintf("%s releases", count(c.Releases))
+	what := fmt.Sprintf("%s releases", terminal.Count(c.Releases))
 	if c.NoiseMultiplier > 0 {
-		what = fmt.Sprintf("%s steps with noise multiplier %.6g, sampling probability %.6g", count(c.Releases), c.NoiseMultiplier, c.SamplingProbability)
+		what = fmt.Sprintf("%s steps with noise multiplier %.6g, sampling probability %.6g", terminal.Count(c.Releases), c.NoiseMultiplier, c.SamplingProbability)
 	}
 	if c.GroupSize > 1 {
-		what += fmt.Sprintf(", in groups of %s", count(c.GroupSize))
+		what += fmt.Sprintf(", in groups of %s", terminal.Count(c.GroupSize))
 	}
-	fmt.Fprintf(w, "%s\nε at δ = %g; datasets that differ by %s\n\n", cut(what, terminalWidth), c.Delta, c.Relation)
+	fmt.Fprintf(w, "%s\nε at δ = %g; datasets that differ by %s\n\n", terminal.Cut(what, terminal.Width), c.Delta, c.Relation)
 	table := [][]string{{"accountant", "ε", "at least", "ms"}}
 	var refusals []questions.Compared
 	estimates := false
@@ -95,18 +93,18 @@ func printComparison(w io.Writer, c *questions.Comparison) {
 			refusals = append(refusals, one)
 			continue
 		}
-		epsilon, lower := epsilonText(*one.Epsilon), "–"
+		epsilon, lower := terminal.Epsilon(*one.Epsilon), "–"
 		if one.Lower != nil {
-			lower = significantDown(*one.Lower, 8)
+			lower = terminal.SignificantDown(*one.Lower, 8)
 		}
 		name := one.Accountant
 		if one.Estimate {
 			name, estimates = name+" *", true
 		}
-		table = append(table, []string{name, epsilon, lower, decimals(1000*one.Seconds, 2)})
+		table = append(table, []string{name, epsilon, lower, terminal.Decimals(1000*one.Seconds, 2)})
 	}
 	if len(table) > 1 {
-		printTable(w, table)
+		terminal.PrintTable(w, table)
 	}
 	if estimates {
 		fmt.Fprintln(w, "* an estimate, not a bound")
@@ -118,23 +116,9 @@ func printComparison(w io.Writer, c *questions.Comparison) {
 	for _, one := range refusals {
 		why := strings.TrimPrefix(strings.TrimPrefix(one.Error, "accountant: "), "unsupported: ")
 		indent := fmt.Sprintf("%-*s", names, one.Accountant)
-		for _, text := range wrap(why, terminalWidth-names) {
+		for _, text := range terminal.Wrap(why, terminal.Width-names) {
 			fmt.Fprintln(w, indent+text)
 			indent = strings.Repeat(" ", names)
 		}
 	}
-}
-
-// wrap breaks a text into lines at spaces; a longer word is cut.
-func wrap(text string, width int) []string {
-	var lines []string
-	for _, word := range strings.Fields(text) {
-		word = cut(word, width)
-		if n := len(lines); n > 0 && utf8.RuneCountInString(lines[n-1])+1+utf8.RuneCountInString(word) <= width {
-			lines[n-1] += " " + word
-		} else {
-			lines = append(lines, word)
-		}
-	}
-	return lines
 }

@@ -1,13 +1,14 @@
-package main
+package ask
 
 import (
+	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
 )
 
-func (a *app) deltaCommand() *cobra.Command {
-	return a.questionCommand(&question{unknown: questions.Delta}, &cobra.Command{
+func deltaCommand(a *shell.App) *cobra.Command {
+	return questionCommand(a, &question{unknown: questions.Delta}, &cobra.Command{
 		Use:   "delta [RUN]",
 		Short: "Compute δ at an ε of a run's ledger, or of steps that are only thought of",
 		Long: `Compute δ at ε.

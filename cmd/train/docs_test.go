@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dpsgd/cmd/train/internal/shell"
+
+	"github.com/spf13/pflag"
+)
+
+// pages are README.md and everything in docs, by their path.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	root := os.DirFS("../..")
+	files, err := fs.Glob(root, "docs/*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found %d pages below docs (%v), expected some", len(files), err)
+	}
+	for _, name := range append(files, "README.md") {
+		text, err := fs.ReadFile(root, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = string(text)
+	}
+	return texts
+}
+
+var (
+	shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	inline     = regexp.MustCompile("`train ([^`]+)`")
+	link       = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
+)
+
+// commandLines are those of the shell blocks of a page, without their comments.
+func commandLines(page string) (lines []string) {
+	for _, block := range shellBlock.FindAllStringSubmatch(page, -1) {
+		for _, line := range strings.Split(strings.ReplaceAll(block[1], "\\\n", " "), "\n") {
+			line, _, _ = strings.Cut(line, " #")
+			line = strings.Replace(strings.TrimSpace(line), "go run ./cmd/train", "train", 1)
+			if line != "" && !strings.HasPrefix(line, "#") {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+// elsewhere begins command lines that this test does not run, because something else does or
+// because they install what it must not.
+var elsewhere = []string{"go ", "python3 ", "peers/", "benchstat ", "DPSGD_KERNEL=portable go ", "pip ", "docker ", "brew ", "sudo ", "make ", "tensorboard ", "cd ", "tar ", "source "}
+
+// Every command of README.md and of the pages in docs does what it is written for. Training is cut to a
+// few steps, work without an end is interrupted, and data sets that have to be downloaded may be
+// missing; nothing else may fail.
+func TestCommandsOfTheDocumentation(t *testing.T) {
+	skipWithoutSignals(t)
+	if testing.Short() {
+		t.Skip("trains for every command")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	configs, err := filepath.Abs("../../configs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	write(t, filepath.Join(bin, "train"), "#!/bin/sh\n"+mainVariable+`=1 exec "`+self+`" "$@"`+"\n")
+	if err := os.Chmod(filepath.Join(bin, "train"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("DPSGD_DATA", filepath.Join(bin, "no-datasets"))
+	for name, page := range pages(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			if err := os.Symlink(configs, "configs"); err != nil {
+				t.Fatal(err)
+			}
+			for _, folder := range []string{"pictures", "my-pictures"} {
+				if err := os.Rename(pictures(t), folder); err != nil {
+					t.Fatal(err)
+				}
+				for _, part := range []string{"train", "test"} { // the classes are cats and dogs here
+					for from, to := range map[string]string{"up": "cat", "down": "dog"} {
+						if err := os.Rename(filepath.Join(folder, part, from), filepath.Join(folder, part, to)); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+			}
+			succeed(t, "run", "digits", "--set", "training.steps=2")
+			for _, line := range commandLines(page) {
+				if !slices.ContainsFunc(elsewhere, func(p string) bool { return strings.HasPrefix(line, p) }) {
+					runLine(t, line)
+				}
+			}
+		})
+	}
+}
+
+// runLine runs one command line of a page.
+func runLine(t *testing.T, line string) {
+	t.Helper()
+	line = strings.NewReplacer("HASH", headOfTheLedger(t), "RUN", "runs/digits-1").Replace(line)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	endless := strings.HasPrefix(line, "train sweep") || strings.HasPrefix(line, "train serve") || strings.Contains(line, "--serve")
+	switch {
+	case strings.HasPrefix(line, "train run") && !strings.Contains(line, "training."):
+		line += " --set training.steps=2"
+	case strings.Contains(line, "train bench"):
+		line += " --seconds 0.1"
+	case endless:
+		ctx, cancel = context.WithTimeout(t.Context(), 4*time.Second)
+		defer cancel()
+	}
+	c := exec.CommandContext(ctx, "sh", "-c", "exec "+strings.Replace(line, "DPSGD_KERNEL=avx2 ", "", 1))
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	out, err := c.CombinedOutput()
+	code := c.ProcessState.ExitCode()
+	switch missing := strings.Contains(string(out), "train data fetch"); {
+	case err == nil, code == shell.ExitData && missing, endless && code == 130:
+	default:
+		t.Errorf("%s: exit code %d (%v)\n%s", line, code, err, out)
+	}
+}
+
+// headOfTheLedger is what `train ledger show` prints at its end.
+func headOfTheLedger(t *testing.T) string {
+	head, _ := lastLine(t, succeed(t, "ledger", "show", "--json"))["head"].(string)
+	return head
+}
+
+// Every command that a page names in passing has its flags.
+func TestCommandsInPassing(t *testing.T) {
+	for name, page := range pages(t) {
+		for _, found := range inline.FindAllStringSubmatch(page, -1) {
+			if err := parses(strings.Fields(found[1])); err != nil {
+				t.Errorf("%s: `train %s`: %v", name, found[1], err)
+			}
+		}
+	}
+}
+
+// parses says whether there is such a command with such flags.
+func parses(words []string) error {
+	c, rest, err := root(&shell.App{}).Find(words)
+	if err != nil {
+		return err
+	}
+	c.InitDefaultHelpFlag()
+	if !c.HasParent() && words[0] != "help" && !strings.HasPrefix(words[0], "-") {
+		return fmt.Errorf("found %q, expected a command", words[0])
+	}
+	for _, word := range rest {
+		flag, isFlag := strings.CutPrefix(word, "--")
+		flag, _, _ = strings.Cut(flag, "=")
+		if isFlag && lookup(c.Flags(), c.InheritedFlags(), flag) == nil {
+			return fmt.Errorf("found --%s, expected a flag of %s", flag, c.CommandPath())
+		}
+	}
+	return nil
+}
+
+func lookup(own, inherited *pflag.FlagSet, name string) *pflag.Flag {
+	if f := own.Lookup(name); f != nil {
+		return f
+	}
+	return inherited.Lookup(name)
+}
+
+// Links between pages lead to files that are there.
+func TestLinksOfTheDocumentation(t *testing.T) {
+	for name, page := range pages(t) {
+		for _, found := range link.FindAllStringSubmatch(page, -1) {
+			if strings.Contains(found[1], "://") {
+				continue
+			}
+			target := filepath.Join("../..", filepath.Dir(name), found[1])
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s: %v", name, found[1], err)
+			}
+		}
+	}
+}

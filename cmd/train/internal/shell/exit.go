@@ -1,0 +1,108 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/account"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/memory"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/sweep"
+	"dpsgd/internal/train"
+)
+
+// Exit codes. A run that was Stopped by a signal and saved ends with 128 + the number of the
+// signal.
+const (
+	ExitDone    = 0
+	ExitFailed  = 1
+	ExitUsage   = 2
+	ExitData    = 3
+	ExitDamaged = 4
+	ExitRefused = 5
+	ExitInUse   = 6
+	ExitSignal  = 128
+)
+
+// ExitHelp documents them for the help.
+const ExitHelp = `Exit codes:
+  0    done, also when the privacy budget ended the run after some steps
+  1    something failed while working
+  2    the command line or the configuration is wrong; nothing was started
+  3    training or test examples are missing or not what they should be
+  4    the folder is no run, or a file in it is damaged
+  5    refused: a ledger was rolled back or is gone, or configuration, data or sweep are not those of the run;
+       or what a killed run released has spent its budget before it had a step
+  6    another process is at work on the run
+  130  Stopped by SIGINT (143 by SIGTERM, 129 by SIGHUP); a run has saved: go on with train resume or the same train sweep`
+
+// exits maps errors to codes; the first match counts.
+var exits = []struct {
+	code   int
+	errors []error
+}{
+	{ExitInUse, []error{checkpoints.ErrLocked}},
+	{ExitRefused, []error{checkpoints.ErrRollback, books.ErrOtherPlan, sweep.ErrOtherSweep, train.ErrUntrained}},
+	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, train.ErrRunExists, accountant.ErrUnreachable, account.ErrNoGuarantee, memory.ErrTooLarge}},
+	{ExitData, []error{data.ErrMissing, data.ErrInvalid}},
+	{ExitDamaged, []error{folder.ErrNoRun, checkpoints.ErrCorrupt, checkpoints.ErrUnfinished, checkpoints.ErrNoCheckpoint, checkpoints.ErrNotRegular, checkpoints.ErrNotFinite}},
+}
+
+// usageError is an error of the command line itself.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// AsUsage takes an error about something that the command line names, such as a configuration that
+// is not there.
+func AsUsage(err error) error { return usageError{err} }
+
+// Interrupted is the error, and the cause of the context, of work that a signal ended and that is
+// saved.
+type Interrupted struct{ Signal os.Signal }
+
+func (i Interrupted) Error() string { return "stopped by " + i.Signal.String() }
+
+// Fail prints an error, one line for each problem, and chooses the code.
+func (a *App) Fail(err error) int {
+	if err == nil {
+		return ExitDone
+	}
+	var stopped Interrupted
+	if errors.As(err, &stopped) {
+		return ExitSignal + number(stopped.Signal)
+	}
+	for _, line := range strings.Split(err.Error(), "\n") {
+		fmt.Fprintln(a.Err, "train:", strings.TrimPrefix(line, "train: "))
+	}
+	if errors.As(err, new(usageError)) {
+		return ExitUsage
+	}
+	for _, e := range exits {
+		for _, known := range e.errors {
+			if errors.Is(err, known) {
+				return e.code
+			}
+		}
+	}
+	return ExitFailed
+}
+
+// number is that of SIGINT, 2, where a system has no numbers.
+func number(s os.Signal) int {
+	if n, ok := s.(syscall.Signal); ok {
+		return int(n)
+	}
+	return int(syscall.SIGINT)
+}

@@ -1,0 +1,52 @@
+package shell
+
+import (
+	"bytes"
+	"dpsgd/cmd/train/internal/terminal"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// PrintJSON writes a result as one object on one line of standard output, with --json alone.
+func (a *App) PrintJSON(result any) error {
+	if !a.JSON {
+		return nil
+	}
+	line, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Out, "%s\n", line)
+	return err
+}
+
+// Print writes a result: as one object with --json, else the text for people.
+func (a *App) Print(result any, text func(w io.Writer)) error {
+	if a.JSON {
+		return a.PrintJSON(result)
+	}
+	var b bytes.Buffer
+	text(&b)
+	_, err := a.Out.Write(b.Bytes())
+	return err
+}
+
+// Warn writes one line about something that did not stop the command; nothing for "".
+func (a *App) Warn(message string) {
+	if message != "" {
+		fmt.Fprintln(a.Err, "train: WARNING:", message)
+	}
+}
+
+// Display goes to standard error with --json, so that standard output is the result alone.
+func (a *App) Display() terminal.Display {
+	w := a.Out
+	if a.JSON {
+		w = a.Err
+	}
+	return terminal.Display{W: w, Bars: terminal.Is(w)}
+}
+
+// Waits tells what a person has to mend before work goes on.
+func (a *App) Waits(message string) { fmt.Fprintln(a.Err, "train:", message) }

@@ -1,0 +1,47 @@
+package terminal
+
+import (
+	"dpsgd/accountant"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// duration writes seconds for people: 4s, 3m20s, 2h05m.
+func Duration(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second)).Round(time.Second)
+	if d >= time.Hour {
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return d.String()
+}
+
+// count writes a number with thousands separated.
+func Count(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%s,%03d", Count(n/1000), n%1000)
+}
+
+// short writes a rate in at most four characters or so.
+func Short(rate float64) string {
+	if rate >= 10000 {
+		return fmt.Sprintf("%.0fk", rate/1000)
+	}
+	return fmt.Sprintf("%.0f", rate)
+}
+
+// Megabytes writes a size in MiB.
+func Megabytes(bytes int) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
+
+// Guarantee is what was spent and by whose account, with what RDP says beside another accountant.
+func Guarantee(epsilon, delta float64, accountedBy string, byRDP *float64) string {
+	beside := ""
+	if byRDP != nil {
+		beside = fmt.Sprintf("; by rdp it is ε = %s", accountant.RoundUp(*byRDP, 3))
+	}
+	return fmt.Sprintf("ε = %s at δ = %g (%s)%s", accountant.RoundUp(epsilon, 3), delta, accountedBy, beside)
+}
+
+func Decimals(x float64, n int) string { return strconv.FormatFloat(x, 'f', n, 64) }

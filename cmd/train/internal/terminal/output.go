@@ -1,0 +1,33 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Writer remembers the first error of standard output. Helps and progress are printed by code
+// that has no use for errors; a command whose output is lost fails all the same, at its end, when a
+// run has saved what it did.
+type Writer struct {
+	To  io.Writer
+	Err error // of the first write that failed
+}
+
+func (c *Writer) Write(p []byte) (int, error) {
+	n, err := c.To.Write(p)
+	if err != nil && c.Err == nil {
+		c.Err = fmt.Errorf("cannot write to standard output: %w", err)
+	}
+	return n, err
+}
+
+func Is(w io.Writer) bool {
+	if c, ok := w.(*Writer); ok {
+		w = c.To
+	}
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

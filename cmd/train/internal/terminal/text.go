@@ -1,0 +1,32 @@
+package terminal
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Width is the width of a terminal on which everything can be read.
+const Width = 80
+
+// cut shortens a text to a width, for lines that must not wrap.
+func Cut(text string, width int) string {
+	runes := []rune(text)
+	if len(runes) <= width {
+		return text
+	}
+	return string(runes[:width-1]) + "…"
+}
+
+// wrap breaks a text into lines at spaces; a longer word is cut.
+func Wrap(text string, width int) []string {
+	var lines []string
+	for _, word := range strings.Fields(text) {
+		word = Cut(word, width)
+		if n := len(lines); n > 0 && utf8.RuneCountInString(lines[n-1])+1+utf8.RuneCountInString(word) <= width {
+			lines[n-1] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
