@@ -251,6 +251,25 @@ func TestOtherProgramsAgree(t *testing.T) {
 	compare(t, folders)
 }
 
+// The same for every preset, with the features that it really has: this takes a minute, and is left out
+// where there is nothing to compare with.
+func TestOtherProgramsAgreeOnPresets(t *testing.T) {
+	if os.Getenv(pythonVariable) == "" {
+		t.Skipf("no comparison: %s names no Python with torch, onnx and onnxruntime", pythonVariable)
+	}
+	dir := t.TempDir()
+	var folders []string
+	for _, p := range configs.Presets() {
+		c, err := configs.Load(p.Name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folders = append(folders, filepath.Join(dir, p.Name))
+		write(t, folders[len(folders)-1], untrained(t, c), 3)
+	}
+	compare(t, folders)
+}
+
 // compare runs check.py.
 func compare(t *testing.T, folders []string) {
 	t.Helper()
