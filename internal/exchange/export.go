@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"dpsgd/internal/exchange/onnx"
 	"dpsgd/internal/exchange/pytorch"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
 )
@@ -81,14 +83,26 @@ func writePyTorch(m *trained.Model, path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := write(m, weights, tensors); err != nil {
-		return nil, err
+	if own := len(tensors) == len(m.Network.Export()); !own || !isModel(m, weights) { // beside the run's own weights, those are read
+		if err := write(m, weights, tensors); err != nil {
+			return nil, err
+		}
 	}
 	return []string{path, weights}, checkpoints.WriteFileAtomic(path, script, folder.FilePerm)
 }
 
+// isModel reports whether a path is that of the run's own file.
+func isModel(m *trained.Model, path string) bool {
+	found, err := os.Stat(path)
+	own, ownErr := os.Stat(filepath.Join(m.Dir, folder.Model))
+	return err == nil && ownErr == nil && os.SameFile(found, own)
+}
+
 // write writes tensors with what the model says of itself.
 func write(m *trained.Model, path string, tensors []model.Tensor) error {
+	if isModel(m, path) {
+		return fmt.Errorf("%w: %s is the model of the run itself, expected another name: the privacy statement holds its hash", setup.ErrPlan, path)
+	}
 	about := map[string]string{"format": "pt"}
 	if m.Config.Features.Any() {
 		about["features"] = m.Config.Features.Recipe.String()

@@ -8,7 +8,10 @@ import (
 )
 
 // Fact is one thing that an exported model says about itself.
-type Fact struct{ Key, Value string }
+type Fact struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
 
 // Provenance is what goes with the model wherever it goes: where it comes from and what its privacy
 // guarantee is. All of it stands in the privacy statement of the run, and none of it is private.
