@@ -17,7 +17,6 @@ import (
 	"text/template"
 
 	"dpsgd/accountant"
-	"dpsgd/data"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/trained"
 )
@@ -26,9 +25,10 @@ import (
 var text string
 
 var page = template.Must(template.New("README.md").Funcs(template.FuncMap{
-	"up":    func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
-	"quote": quote,
-	"join":  strings.Join,
+	"up":      func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
+	"quote":   quote,
+	"percent": func(share *float64) string { return fmt.Sprintf("%.2f %%", 100**share) },
+	"join":    strings.Join,
 }).Parse(text))
 
 // quote writes a text for YAML: JSON's texts are YAML's.
@@ -37,12 +37,15 @@ func quote(s string) (string, error) {
 	return string(b), err
 }
 
+// hub says where Hugging Face has the data sets that the trainer knows.
+var hub = map[string]string{"mnist": "ylecun/mnist", "fashion-mnist": "zalando-datasets/fashion_mnist", "cifar-10": "uoft-cs/cifar10"}
+
 // contents is what the template fills in.
 type contents struct {
 	*trained.Model
 	Name       string // of the run
 	Task       string // in the words of Hugging Face
-	Dataset    string // the name of a public data set; "" for data of one's own
+	Dataset    string // where Hugging Face has the data set; "" where it does not
 	Network    string
 	Parameters int
 	Accuracy   *float64 // of the model on the test examples; nil where the run kept none
@@ -50,12 +53,9 @@ type contents struct {
 
 // Write returns the card of a model.
 func Write(m *trained.Model) ([]byte, error) {
-	c := contents{Model: m, Name: m.Statement.Run, Task: "tabular-classification", Parameters: len(m.Network.Values) + m.Network.FrozenValues()}
+	c := contents{Model: m, Name: m.Statement.Run, Task: "tabular-classification", Parameters: len(m.Network.Values) + m.Network.FrozenValues(), Dataset: hub[m.Config.Data.Name]}
 	if m.Sees() == trained.Pictures {
 		c.Task = "image-classification"
-	}
-	if data.Find(m.Config.Data.Name) != nil {
-		c.Dataset = m.Config.Data.Name
 	}
 	var kinds []string
 	for _, l := range m.Network.Layers() {

@@ -58,7 +58,7 @@ func TestCard(t *testing.T) {
 			t.Errorf("found no %q on the card", want)
 		}
 	}
-	if strings.Contains(string(content), dir) || strings.Contains(string(content), "<no value>") {
+	if strings.Contains(string(content), dir) || strings.Contains(string(content), "<no value>") || strings.Contains(string(content), "%!") {
 		t.Errorf("found a path or nothing in its place on the card:\n%s", content)
 	}
 }

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,10 +12,12 @@ import (
 	"dpsgd/internal/exchange/onnx"
 	"dpsgd/internal/exchange/pytorch"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/setup"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
 )
+
+// ErrTarget: a file cannot be written under the name that it was given.
+var ErrTarget = errors.New("exchange")
 
 // Formats are the names of those that [Export] writes.
 func Formats() []string {
@@ -77,7 +80,7 @@ func writeSafetensors(m *trained.Model, path string) ([]string, error) {
 func writePyTorch(m *trained.Model, path string) ([]string, error) {
 	weights := strings.TrimSuffix(path, filepath.Ext(path)) + ".safetensors"
 	if weights == path {
-		return nil, fmt.Errorf("exchange: found the name %s for a Python file, expected one that ends in .py: the weights go to a file of that name", path)
+		return nil, fmt.Errorf("%w: found the name %s for a Python file, expected one that ends in .py: the weights go to a file of that name", ErrTarget, path)
 	}
 	script, tensors, err := pytorch.Script(m, filepath.Base(path), filepath.Base(weights))
 	if err != nil {
@@ -101,7 +104,7 @@ func isModel(m *trained.Model, path string) bool {
 // write writes tensors with what the model says of itself.
 func write(m *trained.Model, path string, tensors []model.Tensor) error {
 	if isModel(m, path) {
-		return fmt.Errorf("%w: %s is the model of the run itself, expected another name: the privacy statement holds its hash", setup.ErrPlan, path)
+		return fmt.Errorf("%w: %s is the model of the run itself, expected another name: the privacy statement holds its hash", ErrTarget, path)
 	}
 	about := map[string]string{"format": "pt"}
 	if m.Config.Features.Any() {

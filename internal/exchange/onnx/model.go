@@ -67,6 +67,9 @@ func (n *network) seen(m *trained.Model, x string) (string, data.Shape, error) {
 		return n.halves(n.unit(x)), m.Data.Shape, nil
 	}
 	constants := m.Normalisation()
+	if constants.Identity() {
+		return x, m.Data.Shape, nil
+	}
 	shift, scale := make([]float32, len(constants.Mean)), make([]float32, len(constants.Mean))
 	for i, mean := range constants.Mean {
 		shift[i], scale[i] = float32(mean), float32(constants.Std[i])

@@ -89,19 +89,23 @@ func facts(m *trained.Model) []trained.Fact {
 
 // seen says what the model takes, the shape of one example in Python, and what the network sees of x.
 func seen(m *trained.Model) (takes, shape, x string) {
-	s, constants := m.Data.Shape, m.Normalisation()
+	s := m.Data.Shape
 	switch m.Sees() {
 	case trained.Pictures:
-		takes, shape = "pictures (N, channels, height, width) with values from 0 to 1", fmt.Sprintf("(%d, %d, %d)", s.Channels, s.Height, s.Width)
-		x = fmt.Sprintf("(x - torch.tensor(%s).view(-1, 1, 1)) / torch.tensor(%s).view(-1, 1, 1)", numbers(constants.Mean), numbers(constants.Std))
+		return "pictures (N, channels, height, width) with values from 0 to 1", fmt.Sprintf("(%d, %d, %d)", s.Channels, s.Height, s.Width), normalised(m, ".view(-1, 1, 1)")
 	case trained.Rows:
-		takes, shape = fmt.Sprintf("rows (N, %d) of the columns %s", s.Channels, strings.Join(m.Config.Data.Columns, ", ")), fmt.Sprintf("(%d,)", s.Channels)
-		x = fmt.Sprintf("(x - torch.tensor(%s)) / torch.tensor(%s)", numbers(constants.Mean), numbers(constants.Std))
-	default:
-		takes, shape = fmt.Sprintf("vectors (N, %d) of any length", s.Channels), fmt.Sprintf("(%d,)", s.Channels)
-		x = "nn.functional.normalize(x, eps=1e-8).half().float()"
+		return fmt.Sprintf("rows (N, %d) of the columns %s", s.Channels, strings.Join(m.Config.Data.Columns, ", ")), fmt.Sprintf("(%d,)", s.Channels), normalised(m, "")
 	}
-	return takes, shape, x
+	return fmt.Sprintf("vectors (N, %d) of any length", s.Channels), fmt.Sprintf("(%d,)", s.Channels), "nn.functional.normalize(x, eps=1e-8).half().float()"
+}
+
+// normalised is x without the mean and divided by the deviation, which are viewed as x needs it.
+func normalised(m *trained.Model, view string) string {
+	constants := m.Normalisation()
+	if constants.Identity() {
+		return "x"
+	}
+	return fmt.Sprintf("(x - torch.tensor(%s)%s) / torch.tensor(%s)%s", numbers(constants.Mean), view, numbers(constants.Std), view)
 }
 
 // numbers writes a list of Python's floats.

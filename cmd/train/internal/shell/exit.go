@@ -13,6 +13,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
+	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/memory"
 	"dpsgd/internal/predict"
@@ -54,7 +55,7 @@ var exits = []struct {
 }{
 	{ExitInUse, []error{checkpoints.ErrLocked}},
 	{ExitRefused, []error{checkpoints.ErrRollback, books.ErrOtherPlan, sweep.ErrOtherSweep, train.ErrUntrained}},
-	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, train.ErrRunExists, accountant.ErrUnreachable, account.ErrNoGuarantee, memory.ErrTooLarge, predict.ErrInput, web.ErrAddress}},
+	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, train.ErrRunExists, accountant.ErrUnreachable, account.ErrNoGuarantee, memory.ErrTooLarge, predict.ErrInput, exchange.ErrTarget, web.ErrAddress}},
 	{ExitData, []error{data.ErrMissing, data.ErrInvalid}},
 	{ExitDamaged, []error{folder.ErrNoRun, checkpoints.ErrCorrupt, checkpoints.ErrUnfinished, checkpoints.ErrNoCheckpoint, checkpoints.ErrNotRegular, checkpoints.ErrNotFinite}},
 }
