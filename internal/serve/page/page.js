@@ -38,7 +38,7 @@ async function predict(picture) {
   if (mine !== asked) return;
   classes.replaceChildren();
   if (answer.error) {
-    say(answer.error);
+    say(answer.error.replace(/^\w+: (invalid data: )?/, ""));
     return;
   }
   say(`${answer.class}, ${percent(answer.probability)}`);
