@@ -6,8 +6,8 @@ import (
 	"dpsgd/features/scattering"
 )
 
-// Definition is everything that rows follow from, for programs that compute them in another way: the
-// transform, one of the two; its values raised to a power; and how they are evened out.
+// Definition is everything that rows follow from, for programs that compute them in another way:
+// the transform, one of the two; its values raised to a power; and how they are evened out.
 type Definition struct {
 	Patches    []patches.Definition // one after the other; nil for another transform
 	Scattering *scattering.Definition

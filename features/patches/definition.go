@@ -3,11 +3,11 @@ package patches
 import "dpsgd/data"
 
 // Definition is everything that the features of a picture follow from, for programs that compute
-// them in another way. With the scaled picture, of which the mean is subtracted, and for every patch
-// p of it of n values, with r = Weights·p/√(variance of p, of n-1 degrees of freedom, + ContrastFloor),
-// a cell's features are the means over the patches in it of max(r - Bias - Threshold, 0), for every
-// filter, and then of max(Bias - Threshold - r, 0). Those of the mirror image of the scaled picture
-// are averaged with them.
+// them in another way. With the scaled picture, of which the mean is subtracted, and for every
+// patch p of it of n values, with r = Weights·p/√(variance of p, of n-1 degrees of freedom, +
+// ContrastFloor), a cell's features are the means over the patches in it of max(r - Bias -
+// Threshold, 0), for every filter, and then of max(Bias - Threshold - r, 0). Those of the mirror
+// image of the scaled picture are averaged with them.
 type Definition struct {
 	Options
 	Scaled                   data.Shape // of what responses are taken of

@@ -23,8 +23,8 @@ type Imported struct {
 }
 
 // Import fits the file at a path to the network of a configuration. Where to is not "", the fitting
-// tensors are written there, under the names of the network. A file of which nothing fits is an error
-// that matches setup.ErrPlan.
+// tensors are written there, under the names of the network. A file of which nothing fits is an
+// error that matches setup.ErrPlan.
 func Import(path string, c *configs.Config, to string) (Imported, error) {
 	file, about, err := safetensors.Read(path)
 	if err != nil {

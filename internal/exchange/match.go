@@ -25,7 +25,8 @@ type Fits struct {
 	Named  bool     `json:"named"`  // whether the names are the network's; otherwise the order says which is which
 }
 
-// Missing names what of the network has no tensor: layers where all of it is missing, and parameters.
+// Missing names what of the network has no tensor: layers where all of it is missing, and
+// parameters.
 func (f Fits) Missing() (names []string) {
 	some := map[string]bool{} // layers that have a tensor
 	for _, fit := range f.Fits {

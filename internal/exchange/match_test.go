@@ -36,8 +36,8 @@ func tensor(name string, number int, shape ...int) safetensors.Tensor {
 	return safetensors.Tensor{Name: name, Shape: shape, Data: slices.Repeat([]float32{float32(number)}, n)}
 }
 
-// A file with other names fits by order and shape, however its tensors are ordered: conv10 is behind
-// conv2, and what the network does not have is left over.
+// A file with other names fits by order and shape, however its tensors are ordered: conv10 is
+// behind conv2, and what the network does not have is left over.
 func TestMatchByOrder(t *testing.T) {
 	m := start(t)
 	file := []safetensors.Tensor{

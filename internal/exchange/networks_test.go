@@ -238,8 +238,9 @@ func TestEveryKindIsExported(t *testing.T) {
 	}
 }
 
-// Other programs compute the trainer's logits: ONNX Runtime and PyTorch, as check.py runs them, within
-// 1e-4 for every network and every kind of layer. Without such a Python the files are only written.
+// Other programs compute the trainer's logits: ONNX Runtime and PyTorch, as check.py runs them,
+// within 1e-4 for every network and every kind of layer. Without such a Python the files are only
+// written.
 func TestOtherProgramsAgree(t *testing.T) {
 	dir := t.TempDir()
 	var folders []string
@@ -251,8 +252,8 @@ func TestOtherProgramsAgree(t *testing.T) {
 	compare(t, folders)
 }
 
-// The same for every preset, with the features that it really has: this takes a minute, and is left out
-// where there is nothing to compare with.
+// The same for every preset, with the features that it really has: this takes a minute, and is left
+// out where there is nothing to compare with.
 func TestOtherProgramsAgreeOnPresets(t *testing.T) {
 	if os.Getenv(pythonVariable) == "" {
 		t.Skipf("no comparison: %s names no Python with torch, onnx and onnxruntime", pythonVariable)

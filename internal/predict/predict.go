@@ -41,8 +41,8 @@ type Predictor struct {
 	pool       *kernel.Pool
 }
 
-// New prepares a model: public features are learnt again from drawn pictures, which takes seconds to
-// a minute; without them it takes none.
+// New prepares a model: public features are learnt again from drawn pictures, which takes seconds
+// to a minute; without them it takes none.
 func New(m *trained.Model, pool *kernel.Pool) (*Predictor, error) {
 	p := &Predictor{model: m, pool: pool}
 	if !m.Config.Features.Any() {

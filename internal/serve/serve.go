@@ -1,9 +1,10 @@
-// Package serve shows what a trained model takes pictures for: a page on which one draws a picture or
-// drops one, and POST /predict for programs, which takes the bytes of a picture as they are or as a
-// file of a form, and answers with one JSON object as `train predict --json` does.
+// Package serve shows what a trained model takes pictures for: a page on which one draws a picture
+// or drops one, and POST /predict for programs, which takes the bytes of a picture as they are or
+// as a file of a form, and answers with one JSON object as `train predict --json` does.
 //
-// Nothing that comes in is kept. A picture's size is read before memory is taken for it, one picture
-// at a time is decoded, and decoding ends with the time of its request; package web bounds the rest.
+// Nothing that comes in is kept. A picture's size is read before memory is taken for it, one
+// picture at a time is decoded, and decoding ends with the time of its request; package web bounds
+// the rest.
 package serve
 
 import (
@@ -141,11 +142,11 @@ func refuse(w http.ResponseWriter, err error) {
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
 		status, err = http.StatusRequestEntityTooLarge, fmt.Errorf("serve: found more than %d bytes, expected a picture of at most that", maxBody)
-	case errors.Is(err, errBusy), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, data.ErrInvalid): // also one whose decoding takes too long
+		status = http.StatusUnprocessableEntity
+	case errors.Is(err, errBusy):
 		w.Header().Set("Retry-After", "1")
 		status = http.StatusServiceUnavailable
-	case errors.Is(err, data.ErrInvalid):
-		status = http.StatusUnprocessableEntity
 	case errors.Is(err, errNone), errors.Is(err, io.ErrUnexpectedEOF):
 		status = http.StatusBadRequest
 	}

@@ -117,8 +117,8 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// The page and what belongs to it are there; everything else is not, and the page needs nothing that
-// the policy of package web forbids.
+// The page and what belongs to it are there; everything else is not, and the page needs nothing
+// that the policy of package web forbids.
 func TestPage(t *testing.T) {
 	h, _ := open(t)
 	for path, want := range map[string]struct {

@@ -86,8 +86,8 @@ func (m *Model) Sees() Kind {
 	return Pictures
 }
 
-// Features is what the features that the network sees follow from; nil where it sees examples as they
-// are. What they learn from drawn pictures is learnt again, which takes seconds to a minute.
+// Features is what the features that the network sees follow from; nil where it sees examples as
+// they are. What they learn from drawn pictures is learnt again, which takes seconds to a minute.
 func (m *Model) Features() (*features.Definition, error) {
 	if !m.Config.Features.Any() {
 		return nil, nil

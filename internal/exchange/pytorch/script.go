@@ -87,7 +87,8 @@ func facts(m *trained.Model) []trained.Fact {
 	return facts
 }
 
-// seen says what the model takes, the shape of one example in Python, and what the network sees of x.
+// seen says what the model takes, the shape of one example in Python, and what the network sees of
+// x.
 func seen(m *trained.Model) (takes, shape, x string) {
 	s := m.Data.Shape
 	switch m.Sees() {
