@@ -1,6 +1,6 @@
 # The commands of this project, for people who like `make`. CI runs .ci/run, which needs no make.
 
-.PHONY: run test lint race bench ci
+.PHONY: run test lint race bench ci release
 
 run: ## train a private model on pictures that the program draws
 	go run ./cmd/train run
@@ -23,3 +23,6 @@ bench: ## private and plain steps of a network, and the kernels
 
 ci: ## what a change must pass
 	bash .ci/run
+
+release: ## archives, wheels, Debian packages and a Homebrew formula of the commit, in the folder dist
+	go run ./cmd/dist

@@ -87,15 +87,6 @@ func (e *Evaluator) Each(visit func(example int, p Prediction)) error {
 	return nil
 }
 
-// Show exchanges the set for another one of the same shape.
-func (e *Evaluator) Show(set data.Set, n data.Normalisation) error {
-	batcher, err := data.NewBatcher(set, n)
-	if err == nil {
-		e.input.batcher, e.examples = batcher, set.Len()
-	}
-	return err
-}
-
 // largest is the index of the largest value.
 func largest(values []float32) int {
 	best := 0
@@ -105,4 +96,13 @@ func largest(values []float32) int {
 		}
 	}
 	return best
+}
+
+// Show exchanges the set for another one of the same shape.
+func (e *Evaluator) Show(set data.Set, n data.Normalisation) error {
+	batcher, err := data.NewBatcher(set, n)
+	if err == nil {
+		e.input.batcher, e.examples = batcher, set.Len()
+	}
+	return err
 }

@@ -12,7 +12,7 @@ type Limits struct {
 	Time        time.Duration // from the head of a request to the end of its answer; see [Server.Stream]
 	Rate        float64       // requests a second over all clients ...
 	Burst       int           // ... and so many at once after a rest
-	Connections int           // open at the same time; one more is closed at once
+	Connections int           // open at the same time; one more is told so and closed
 	Scripts     []string      // scripts that stand in the served pages, as they are between the tags; no other runs there
 }
 
@@ -38,7 +38,11 @@ func (b *bucket) take(now time.Time) bool {
 	return true
 }
 
-// bounded closes connections at once beyond a number of open ones.
+// full is what a connection beyond the number of open ones is told.
+const full = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\nConnection: close\r\n\r\n" +
+	"too many connections are open, try again in a few seconds\n"
+
+// bounded refuses connections beyond a number of open ones.
 type bounded struct {
 	net.Listener
 	mu   sync.Mutex
@@ -54,6 +58,8 @@ func (b *bounded) Accept() (net.Conn, error) {
 		if b.change(-1) {
 			return &counted{Conn: c, done: sync.OnceFunc(func() { b.change(1) })}, nil
 		}
+		_ = c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)) // an empty buffer takes it at once
+		_, _ = c.Write([]byte(full))
 		c.Close()
 	}
 }

@@ -153,7 +153,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// A connection beyond the limit is closed, and one that ends makes room for another.
+// A connection beyond the limit is told so and closed, and one that ends makes room for another.
 func TestConnections(t *testing.T) {
 	l := limits()
 	l.Connections = 2
@@ -162,6 +162,9 @@ func TestConnections(t *testing.T) {
 	answered := func(c net.Conn) bool {
 		fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		line, err := bufio.NewReader(c).ReadString('\n')
+		if err == nil && !strings.Contains(line, "200") && !strings.Contains(line, "503") {
+			t.Errorf("found %q, expected an answer or that there is no room", line)
+		}
 		return err == nil && strings.Contains(line, "200")
 	}
 	var open []net.Conn

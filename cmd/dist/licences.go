@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"dpsgd/internal/dist"
+)
+
+// licenceFile is what modules call the file with their conditions; most ask that a program which
+// they are built into comes with it.
+var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|third_party_licenses)`)
+
+// licences are those of Go and of every module that is built into the program of a platform. The
+// program's own is another file.
+func (c checkout) licences(p dist.Platform) ([]byte, error) {
+	const format = `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}|{{.Dir}}{{end}}{{end}}`
+	list, err := output(c.dir, environment(p), "go", "list", "-deps", "-f", format, "./cmd/train")
+	if err != nil {
+		return nil, err
+	}
+	goroot, err := output(c.dir, nil, "go", "env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := addLicences(&b, "Go", goroot); err != nil {
+		return nil, err
+	}
+	added := map[string]bool{"": true}
+	for module := range strings.SplitSeq(list, "\n") {
+		if added[module] {
+			continue
+		}
+		added[module] = true
+		name, dir, _ := strings.Cut(module, "|")
+		if err := addLicences(&b, name, dir); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// addLicences appends the files that a module has; one without any may not be passed on.
+func addLicences(b *bytes.Buffer, name, dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	found := false
+	for _, entry := range entries {
+		if !licenceFile.MatchString(entry.Name()) {
+			continue
+		}
+		paths := []string{filepath.Join(dir, entry.Name())}
+		if entry.IsDir() {
+			if paths, err = filepath.Glob(filepath.Join(dir, entry.Name(), "*")); err != nil {
+				return err
+			}
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			found = true
+			fmt.Fprintf(b, "==== %s: %s\n\n%s\n\n", name, filepath.Base(path), bytes.TrimSpace(utf8Text(text)))
+		}
+	}
+	if !found {
+		return fmt.Errorf("dist: found no licence of %s in %s, expected one to pass on", name, dir)
+	}
+	return nil
+}
+
+// utf8Text takes text that is not UTF-8 for Latin-1, in which each byte is a character.
+func utf8Text(text []byte) []byte {
+	if utf8.Valid(text) {
+		return text
+	}
+	var b bytes.Buffer
+	for _, character := range text {
+		b.WriteRune(rune(character))
+	}
+	return b.Bytes()
+}

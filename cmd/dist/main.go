@@ -1,0 +1,122 @@
+// Command dist builds what people install, for five platforms, from the commit that is checked out:
+//
+//	go run ./cmd/dist                          everything, into the folder dist
+//	go run ./cmd/dist -platforms linux/amd64   for one platform
+//
+// What a change that is not committed says is left out: packages name their commit.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dpsgd/internal/dist"
+)
+
+func main() {
+	to := flag.String("o", "dist", "the folder that gets the packages")
+	platforms := flag.String("platforms", "", "those to build for, with commas between them (default: all)")
+	url := flag.String("url", "https://example.org/dpsgd", "where the archives will be published, for the Homebrew formula")
+	flag.Parse()
+	if err := run(*to, *platforms, *url); err != nil {
+		fmt.Fprintln(os.Stderr, "dist:", strings.TrimPrefix(err.Error(), "dist: "))
+		os.Exit(1)
+	}
+}
+
+// run writes the packages of the platforms, and what is said about all of them.
+func run(to, names, url string) error {
+	platforms, err := parsePlatforms(names)
+	if err != nil {
+		return err
+	}
+	c, err := clone(".")
+	if err != nil {
+		return err
+	}
+	defer c.remove()
+	common, err := c.common()
+	if err != nil {
+		return err
+	}
+	out := folder{to, map[string]string{}}
+	var downloads []dist.Download
+	for _, p := range platforms {
+		contents, err := c.contents(common, p)
+		if err != nil {
+			return err
+		}
+		if err := out.packages(contents); err != nil {
+			return err
+		}
+		name := contents.ArchiveName()
+		downloads = append(downloads, dist.Download{Platform: p, Name: name, SHA256: out.hashes[name]})
+	}
+	formula, err := dist.Formula(common.Version, url, downloads)
+	if err != nil {
+		return err
+	}
+	if err := out.write("Formula/dpsgd.rb", formula); err != nil {
+		return err
+	}
+	return out.write("checksums.txt", dist.Checksums(out.hashes))
+}
+
+// parsePlatforms reads a list, which is that of all platforms when it is empty.
+func parsePlatforms(names string) ([]dist.Platform, error) {
+	if names == "" {
+		return dist.Platforms, nil
+	}
+	var platforms []dist.Platform
+	for name := range strings.SplitSeq(names, ",") {
+		p, err := dist.ParsePlatform(name)
+		if err != nil {
+			return nil, err
+		}
+		platforms = append(platforms, p)
+	}
+	return platforms, nil
+}
+
+// folder is where packages are written, and the hashes of those that were.
+type folder struct {
+	path   string
+	hashes map[string]string
+}
+
+// packages writes everything that a platform has.
+func (f folder) packages(c dist.Contents) error {
+	for _, one := range []struct {
+		name string
+		make func() ([]byte, error)
+	}{
+		{c.ArchiveName(), c.Archive},
+		{c.WheelName(), c.Wheel},
+		{c.DebianName(), c.Debian},
+	} {
+		if one.name == "" {
+			continue
+		}
+		content, err := one.make()
+		if err != nil {
+			return fmt.Errorf("dist: %s: %w", one.name, err)
+		}
+		if err := f.write(one.name, content); err != nil {
+			return err
+		}
+		f.hashes[one.name] = dist.SHA256(content)
+	}
+	return nil
+}
+
+func (f folder) write(name string, content []byte) error {
+	path := filepath.Join(f.path, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	fmt.Printf("%10d %s\n", len(content), path)
+	return os.WriteFile(path, content, 0o644)
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"dpsgd/internal/dist"
+)
+
+// checkout is a clone of the commit that packages are made from: Go stamps the commit into programs
+// that are built in it, also where the original is a linked worktree or has changes.
+type checkout struct {
+	dir   string // stays as it was cloned: the stamp says when it does not
+	built string // what is made of it
+}
+
+func clone(of string) (checkout, error) {
+	changed, err := output(of, nil, "git", "status", "--porcelain")
+	if err != nil {
+		return checkout{}, fmt.Errorf("dist: found no git repository, expected one, which says what version the packages are: %w", err)
+	}
+	if changed != "" {
+		fmt.Fprintln(os.Stderr, "dist: WARNING: there are changes that are not committed, which the packages do not have")
+	}
+	root, err := output(of, nil, "git", "rev-parse", "--show-toplevel")
+	if err != nil {
+		return checkout{}, err
+	}
+	temporary, err := os.MkdirTemp("", "dpsgd-dist-")
+	if err != nil {
+		return checkout{}, err
+	}
+	c := checkout{filepath.Join(temporary, "source"), filepath.Join(temporary, "built")}
+	if _, err := output(of, nil, "git", "clone", "--quiet", root, c.dir); err != nil {
+		c.remove()
+		return checkout{}, err
+	}
+	return c, nil
+}
+
+func (c checkout) remove() { os.RemoveAll(filepath.Dir(c.dir)) }
+
+// common is what the packages of all platforms hold.
+func (c checkout) common() (dist.Contents, error) {
+	var all dist.Contents
+	for name, content := range map[string]*[]byte{
+		"LICENSE": &all.Licence, "README.md": &all.Readme, "docs/python.md": &all.PythonGuide,
+	} {
+		var err error
+		if *content, err = os.ReadFile(filepath.Join(c.dir, filepath.FromSlash(name))); err != nil {
+			return all, err
+		}
+	}
+	here := dist.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}
+	program, err := c.build(here)
+	if err != nil {
+		return all, err
+	}
+	if all.Version, err = c.version(program); err != nil {
+		return all, err
+	}
+	if all.Completions, err = c.completions(program); err != nil {
+		return all, err
+	}
+	if all.Manual, err = c.manual(program); err != nil {
+		return all, err
+	}
+	all.Python, err = files(filepath.Join(c.dir, "python", "dpsgd"), "*.py", "py.typed")
+	return all, err
+}
+
+// contents adds what differs between platforms.
+func (c checkout) contents(common dist.Contents, p dist.Platform) (dist.Contents, error) {
+	program, err := c.build(p)
+	if err != nil {
+		return common, err
+	}
+	version, err := c.version(program)
+	if err != nil {
+		return common, err
+	}
+	if version != common.Version {
+		return common, fmt.Errorf("dist: found the version %s of the program for %s, expected %s", version, p, common.Version)
+	}
+	common.Platform = p
+	if common.Program, err = os.ReadFile(program); err != nil {
+		return common, err
+	}
+	common.Licences, err = c.licences(p)
+	return common, err
+}
+
+// build returns the file of a static program that is the same wherever it is built.
+func (c checkout) build(p dist.Platform) (string, error) {
+	program := filepath.Join(c.built, p.OS+"_"+p.Arch, p.Program())
+	_, err := output(c.dir, environment(p), "go", "build", "-buildvcs=true", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/train")
+	return program, err
+}
+
+// environment sets what Go would take from the machine that builds.
+func environment(p dist.Platform) []string {
+	return []string{"CGO_ENABLED=0", "GOOS=" + p.OS, "GOARCH=" + p.Arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="}
+}
+
+// version is what the program says of itself, with the time of the commit.
+func (c checkout) version(program string) (dist.Version, error) {
+	text, err := output(c.dir, nil, "go", "version", "-m", program)
+	if err != nil {
+		return dist.Version{}, err
+	}
+	module := ""
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); len(fields) > 2 && fields[0] == "mod" {
+			module = fields[2]
+		}
+	}
+	text, err = output(c.dir, nil, "git", "log", "-1", "--format=%cI")
+	if err != nil {
+		return dist.Version{}, err
+	}
+	commit, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return dist.Version{}, err
+	}
+	return dist.ParseVersion(module, commit)
+}
+
+// completions are what shells source, by the names that they look for.
+func (c checkout) completions(program string) ([]dist.File, error) {
+	var all []dist.File
+	for shell, name := range map[string]string{"bash": "train.bash", "zsh": "_train", "fish": "train.fish", "powershell": "train.ps1"} {
+		text, err := output(c.dir, nil, program, "completion", shell)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, dist.File{Name: name, Content: []byte(text + "\n")})
+	}
+	return all, nil
+}
+
+// manual is the pages that the program writes, one a command, where it has the command that does.
+func (c checkout) manual(program string) ([]dist.File, error) {
+	if _, err := output(c.dir, nil, program, "help", "man"); err != nil {
+		return nil, nil
+	}
+	dir := filepath.Join(c.built, "man")
+	if _, err := output(c.dir, nil, program, "man", dir); err != nil {
+		return nil, err
+	}
+	return files(dir, "*.1")
+}
+
+// files reads those of a folder that match.
+func files(dir string, patterns ...string) ([]dist.File, error) {
+	var all []dist.File
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("dist: found no %s in %s, expected at least one", pattern, dir)
+		}
+		for _, file := range found {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, dist.File{Name: filepath.Base(file), Content: content})
+		}
+	}
+	return all, nil
+}
+
+// output runs a command in a folder and returns what it prints, without spaces around it.
+func output(dir string, environment []string, name string, args ...string) (string, error) {
+	c := exec.Command(name, args...)
+	c.Dir, c.Env = dir, append(os.Environ(), environment...)
+	var failed strings.Builder
+	c.Stderr = &failed
+	text, err := c.Output()
+	if err != nil {
+		return "", fmt.Errorf("dist: %s %s: %w: %s", filepath.Base(name), strings.Join(args, " "), err, strings.TrimSpace(failed.String()))
+	}
+	return strings.TrimSpace(string(text)), nil
+}

@@ -1,0 +1,113 @@
+package dist
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"io"
+	"time"
+)
+
+// Contents is what every package of a platform is made of.
+type Contents struct {
+	Platform Platform
+	Version  Version
+
+	Program     []byte
+	Licence     []byte // of the program
+	Licences    []byte // of what is built into it
+	Readme      []byte
+	Completions []File // train.bash, _train, train.fish, train.ps1
+	Manual      []File // pages of section 1
+	Python      []File // the modules of the package dpsgd
+	PythonGuide []byte // Markdown
+}
+
+// ArchiveName is that of the platform's archive, without the folder that it lies in.
+func (c Contents) ArchiveName() string {
+	if c.Platform.OS == "windows" {
+		return c.folder() + ".zip"
+	}
+	return c.folder() + ".tar.gz"
+}
+
+func (c Contents) folder() string {
+	return "dpsgd_" + c.Version.String() + "_" + c.Platform.OS + "_" + c.Platform.Arch
+}
+
+// Archive is a .tar.gz, or a .zip for Windows, with everything in one folder.
+func (c Contents) Archive() ([]byte, error) {
+	files := []File{
+		{Name: c.Platform.Program(), Content: c.Program, Program: true},
+		{Name: "LICENSE", Content: c.Licence},
+		{Name: "THIRD_PARTY_LICENSES", Content: c.Licences},
+		{Name: "README.md", Content: c.Readme},
+	}
+	files = append(files, below("completions", c.Completions)...)
+	files = below(c.folder(), append(files, below("man", c.Manual)...))
+	if c.Platform.OS == "windows" {
+		return zipped(files, c.Version.Time)
+	}
+	return tarred(files, c.Version.Time)
+}
+
+// tarred is a .tar.gz in which everything belongs to root.
+func tarred(files []File, modified time.Time) ([]byte, error) {
+	var out bytes.Buffer
+	compressed, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	w := tar.NewWriter(compressed)
+	header := func(h tar.Header) error {
+		h.ModTime, h.Uname, h.Gname, h.Format = modified, "root", "root", tar.FormatGNU
+		return w.WriteHeader(&h)
+	}
+	files = sorted(files)
+	for _, dir := range folders(files) {
+		if err := header(tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755}); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range files {
+		h := tar.Header{Typeflag: tar.TypeReg, Name: f.Name, Mode: int64(f.mode()), Size: int64(len(f.Content))}
+		if f.Link != "" {
+			h.Typeflag, h.Linkname = tar.TypeSymlink, f.Link
+		}
+		if err := header(h); err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(f.Content); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	err = compressed.Close()
+	return out.Bytes(), err
+}
+
+// zipped is a .zip; links have no place in it.
+func zipped(files []File, modified time.Time) ([]byte, error) {
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	w.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(to, flate.BestCompression)
+	})
+	for _, f := range sorted(files) {
+		h := zip.FileHeader{Name: f.Name, Method: zip.Deflate, Modified: modified}
+		h.SetMode(f.mode())
+		to, err := w.CreateHeader(&h)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := to.Write(f.Content); err != nil {
+			return nil, err
+		}
+	}
+	err := w.Close()
+	return out.Bytes(), err
+}

@@ -1,0 +1,149 @@
+package dist
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/md5"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// summary is the one line that lists of packages show.
+const summary = "train neural networks with differential privacy (DP-SGD)"
+
+// maintainer stands for whoever publishes the packages.
+const maintainer = "The authors of dpsgd <dpsgd@example.org>"
+
+// DebianName is the file name of the platform's Debian package, or "" where there is no Debian.
+func (c Contents) DebianName() string {
+	if c.Platform.debian == "" {
+		return ""
+	}
+	return "dpsgd_" + c.Version.debian() + "_" + c.Platform.debian + ".deb"
+}
+
+// Debian is a binary package in the format of deb(5): an ar archive of a version, what dpkg has to
+// know, and the files.
+func (c Contents) Debian() ([]byte, error) {
+	files, err := c.debianFiles()
+	if err != nil {
+		return nil, err
+	}
+	data, err := tarred(files, c.Version.Time)
+	if err != nil {
+		return nil, err
+	}
+	control, err := tarred([]File{
+		{Name: "control", Content: c.control(files)},
+		{Name: "md5sums", Content: md5sums(files)},
+	}, c.Version.Time)
+	if err != nil {
+		return nil, err
+	}
+	out := bytes.NewBufferString("!<arch>\n")
+	for _, member := range []File{
+		{Name: "debian-binary", Content: []byte("2.0\n")},
+		{Name: "control.tar.gz", Content: control},
+		{Name: "data.tar.gz", Content: data},
+	} {
+		fmt.Fprintf(out, "%-16s%-12d%-6d%-6d%-8s%-10d`\n", member.Name, c.Version.Time.Unix(), 0, 0, "100644", len(member.Content))
+		out.Write(member.Content)
+		if len(member.Content)%2 == 1 {
+			out.WriteByte('\n') // members begin at even places
+		}
+	}
+	return out.Bytes(), nil
+}
+
+// debianFiles lie where the Filesystem Hierarchy Standard and Debian's policy have them.
+func (c Contents) debianFiles() ([]File, error) {
+	files := []File{
+		{Name: "usr/bin/train", Content: c.Program, Program: true},
+		{Name: "usr/bin/dpsgd", Link: "train"},
+		{Name: "usr/share/doc/dpsgd/copyright", Content: []byte(copyright)},
+		{Name: "usr/share/doc/dpsgd/README.md", Content: c.Readme},
+	}
+	shells := map[string]string{
+		"train.bash": "usr/share/bash-completion/completions/train",
+		"_train":     "usr/share/zsh/vendor-completions/_train",
+		"train.fish": "usr/share/fish/vendor_completions.d/train.fish",
+	}
+	for _, completion := range c.Completions {
+		if place, ok := shells[completion.Name]; ok {
+			files = append(files, File{Name: place, Content: completion.Content})
+		}
+	}
+	compressed := []File{
+		{Name: "usr/share/doc/dpsgd/changelog.gz", Content: c.debianChangelog()},
+		{Name: "usr/share/doc/dpsgd/THIRD_PARTY_LICENSES.gz", Content: c.Licences},
+	}
+	for _, page := range c.Manual {
+		compressed = append(compressed, File{Name: "usr/share/man/man1/" + page.Name + ".gz", Content: page.Content})
+		if page.Name == "train.1" {
+			files = append(files, File{Name: "usr/share/man/man1/dpsgd.1.gz", Link: "train.1.gz"})
+		}
+	}
+	for _, f := range compressed {
+		var b bytes.Buffer
+		w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(f.Content); err != nil {
+			return nil, err
+		}
+		if err := w.Close(); err != nil {
+			return nil, err
+		}
+		files = append(files, File{Name: f.Name, Content: b.Bytes()})
+	}
+	return files, nil
+}
+
+// copyright refers to the licence that every Debian system has.
+const copyright = `Copyright 2026 the authors of dpsgd
+
+Licensed under the Apache License, version 2.0: /usr/share/common-licenses/Apache-2.0.
+What the program is built with has the licences in THIRD_PARTY_LICENSES.gz, beside this file.
+`
+
+// debianChangelog is that of the package alone, in the format of Debian's policy, section 4.4.
+func (c Contents) debianChangelog() []byte {
+	return fmt.Appendf(nil, "dpsgd (%s) unstable; urgency=medium\n\n  * The program at version %s.\n\n -- %s  %s\n",
+		c.Version.debian(), c.Version, maintainer, c.Version.Time.Format(time.RFC1123Z))
+}
+
+// control says what deb-control(5) asks for. The program is static and depends on nothing;
+// certificates are for data sets that it downloads.
+func (c Contents) control(files []File) []byte {
+	kibibytes := 0
+	for _, f := range files {
+		kibibytes += (len(f.Content) + 1023) / 1024
+	}
+	return []byte(strings.TrimLeft(fmt.Sprintf(`
+Package: dpsgd
+Version: %s
+Architecture: %s
+Maintainer: %s
+Installed-Size: %d
+Recommends: ca-certificates
+Section: science
+Priority: optional
+Description: %s
+ A run follows a short configuration, stops before its privacy budget would be
+ passed, and leaves a model, a privacy statement and a ledger of everything that
+ was released. The program also answers what a training costs in privacy.
+`, c.Version.debian(), c.Platform.debian, maintainer, kibibytes, summary), "\n"))
+}
+
+// md5sums are those of the files, as dpkg --verify reads them.
+func md5sums(files []File) []byte {
+	var b bytes.Buffer
+	for _, f := range sorted(files) {
+		if f.Link == "" {
+			fmt.Fprintf(&b, "%x  %s\n", md5.Sum(f.Content), f.Name)
+		}
+	}
+	return b.Bytes()
+}

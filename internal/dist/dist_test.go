@@ -1,0 +1,282 @@
+package dist
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestVersions(t *testing.T) {
+	for module, want := range map[string]struct{ archive, python, debian string }{
+		"v0.2.0":                               {"0.2.0", "0.2.0", "0.2.0"},
+		"v1.12.3-rc.1":                         {"1.12.3-rc.1", "1.12.3rc1", "1.12.3~rc.1"},
+		"v0.0.0-20260102030405-0123456789ab":   {"0.0.0-20260102030405-0123456789ab", "0.0.0.dev20260102030405+g0123456789ab", "0.0.0~20260102030405.0123456789ab"},
+		"v0.2.1-0.20260102030405-0123456789ab": {"0.2.1-0.20260102030405-0123456789ab", "0.2.1.dev20260102030405+g0123456789ab", "0.2.1~20260102030405.0123456789ab"},
+	} {
+		v, err := ParseVersion(module, time.Time{})
+		if err != nil || v.String() != want.archive || v.python() != want.python || v.debian() != want.debian {
+			t.Errorf("%s: found %s, %s, %s, %v", module, v, v.python(), v.debian(), err)
+		}
+	}
+	for _, module := range []string{"", "(devel)", "v1", "v0.2.0+dirty", "v0.2.0-next"} {
+		if _, err := ParseVersion(module, time.Time{}); err == nil {
+			t.Errorf("%q: found no error", module)
+		}
+	}
+}
+
+func TestParsePlatform(t *testing.T) {
+	if p, err := ParsePlatform("windows/amd64"); err != nil || p.Program() != "train.exe" {
+		t.Errorf("found %v, %v", p.Program(), err)
+	}
+	if _, err := ParsePlatform("plan9/amd64"); err == nil || !strings.Contains(err.Error(), "darwin/arm64") {
+		t.Errorf("found %v", err)
+	}
+}
+
+// contents are those of a made-up version, in no order.
+func contents(t *testing.T, platform string) Contents {
+	t.Helper()
+	p, err := ParsePlatform(platform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := ParseVersion("v0.2.0", time.Date(2026, 1, 2, 3, 4, 6, 0, time.FixedZone("", 3600)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Contents{
+		Platform: p, Version: v,
+		Program: []byte("a program"), Licence: []byte("Apache"), Licences: []byte("BSD"), Readme: []byte("# dpsgd"),
+		Completions: []File{{Name: "train.bash"}, {Name: "_train", Content: []byte("#compdef train")}, {Name: "train.fish"}, {Name: "train.ps1"}},
+		Manual:      []File{{Name: "train.1", Content: []byte(".TH")}, {Name: "train-run.1"}},
+		Python:      []File{{Name: "py.typed"}, {Name: "__init__.py", Content: []byte("pass\n")}},
+		PythonGuide: []byte("# From Python\n"),
+	}
+}
+
+// entry is what is read back of one entry of a package.
+type entry struct {
+	mode    string
+	content string
+}
+
+func readTar(t *testing.T, compressed []byte) (names []string, entries map[string]entry) {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries = map[string]entry{}
+	for archive := tar.NewReader(r); ; {
+		h, err := archive.Next()
+		if err == io.EOF {
+			return names, entries
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.ModTime.Unix() != 1767319446 || h.Uid != 0 || h.Gid != 0 {
+			t.Errorf("%s: found time %v of user %d, group %d", h.Name, h.ModTime, h.Uid, h.Gid)
+		}
+		names = append(names, h.Name)
+		entries[h.Name] = entry{h.FileInfo().Mode().String(), string(content) + h.Linkname}
+	}
+}
+
+func readZip(t *testing.T, content []byte) (names []string, entries map[string]entry) {
+	t.Helper()
+	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries = map[string]entry{}
+	for _, f := range r.File {
+		in, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Modified.Unix() != 1767319446 {
+			t.Errorf("%s: found time %v", f.Name, f.Modified)
+		}
+		names = append(names, f.Name)
+		entries[f.Name] = entry{f.Mode().String(), string(content)}
+	}
+	return names, entries
+}
+
+// An archive unpacks into one folder, with the program executable, and is the same each time.
+func TestArchive(t *testing.T) {
+	for platform, want := range map[string]struct {
+		name, program string
+		read          func(*testing.T, []byte) ([]string, map[string]entry)
+	}{
+		"linux/amd64":   {"dpsgd_0.2.0_linux_amd64.tar.gz", "dpsgd_0.2.0_linux_amd64/train", readTar},
+		"windows/amd64": {"dpsgd_0.2.0_windows_amd64.zip", "dpsgd_0.2.0_windows_amd64/train.exe", readZip},
+	} {
+		c := contents(t, platform)
+		archive, err := c.Archive()
+		if err != nil || c.ArchiveName() != want.name {
+			t.Fatalf("found %s, %v", c.ArchiveName(), err)
+		}
+		names, entries := want.read(t, archive)
+		if entries[want.program] != (entry{"-rwxr-xr-x", "a program"}) {
+			t.Errorf("%s: found the program %v", platform, entries[want.program])
+		}
+		folder := strings.TrimSuffix(want.program, c.Platform.Program())
+		for _, file := range []string{"LICENSE", "THIRD_PARTY_LICENSES", "README.md", "completions/_train", "man/train.1"} {
+			if entries[folder+file].mode != "-rw-r--r--" {
+				t.Errorf("%s: found %s %v among %q", platform, file, entries[folder+file], names)
+			}
+		}
+		for _, name := range names {
+			if !strings.HasPrefix(name, folder) {
+				t.Errorf("%s: found %s outside of the folder %s", platform, name, folder)
+			}
+		}
+		again, err := contents(t, platform).Archive()
+		if err != nil || !bytes.Equal(archive, again) {
+			t.Errorf("%s: found other bytes the second time (%v)", platform, err)
+		}
+	}
+}
+
+// RECORD has the hash and size of every other file (PEP 376), and the program keeps its permission.
+func TestWheel(t *testing.T) {
+	c := contents(t, "linux/arm64")
+	if want := "dpsgd-0.2.0-py3-none-manylinux2014_aarch64.manylinux_2_17_aarch64.musllinux_1_1_aarch64.whl"; c.WheelName() != want {
+		t.Errorf("found %s, expected %s", c.WheelName(), want)
+	}
+	wheel, err := c.Wheel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, entries := readZip(t, wheel)
+	if entries["dpsgd/bin/train"] != (entry{"-rwxr-xr-x", "a program"}) {
+		t.Errorf("found the program %v", entries["dpsgd/bin/train"])
+	}
+	if _, ok := entries["dpsgd/py.typed"]; !ok {
+		t.Errorf("found no dpsgd/py.typed among %q", names)
+	}
+	rows, err := csv.NewReader(strings.NewReader(entries["dpsgd-0.2.0.dist-info/RECORD"].content)).ReadAll()
+	if err != nil || len(rows) != len(names) {
+		t.Fatalf("found %d rows for %d files, %v", len(rows), len(names), err)
+	}
+	for _, row := range rows {
+		e, ok := entries[row[0]]
+		hash := sha256.Sum256([]byte(e.content))
+		hashed := "sha256="+base64.RawURLEncoding.EncodeToString(hash[:]) == row[1] && fmt.Sprint(len(e.content)) == row[2]
+		if !ok || !hashed && row[0] != "dpsgd-0.2.0.dist-info/RECORD" {
+			t.Errorf("found the row %q about %q", row, e.content)
+		}
+	}
+	if got := entries["dpsgd-0.2.0.dist-info/WHEEL"].content; strings.Count(got, "Tag: py3-none-") != 3 {
+		t.Errorf("found the tags\n%s", got)
+	}
+}
+
+// A Debian package is an ar archive with three members at even places (deb(5), ar(5)).
+func TestDebian(t *testing.T) {
+	c := contents(t, "linux/amd64")
+	if c.DebianName() != "dpsgd_0.2.0_amd64.deb" || contents(t, "darwin/arm64").DebianName() != "" {
+		t.Errorf("found %s", c.DebianName())
+	}
+	c.Readme = []byte("odd") // so that sizes are
+	deb, err := c.Debian()
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := readAr(t, deb)
+	if string(members["debian-binary"]) != "2.0\n" {
+		t.Errorf("found the format %q", members["debian-binary"])
+	}
+	_, control := readTar(t, members["control.tar.gz"])
+	for _, want := range []string{"Package: dpsgd\n", "Version: 0.2.0\n", "Architecture: amd64\n"} {
+		if !strings.Contains(control["control"].content, want) {
+			t.Errorf("found no %q in\n%s", want, control["control"].content)
+		}
+	}
+	_, data := readTar(t, members["data.tar.gz"])
+	for name, want := range map[string]entry{
+		"usr/bin/":                                {"drwxr-xr-x", ""},
+		"usr/bin/train":                           {"-rwxr-xr-x", "a program"},
+		"usr/bin/dpsgd":                           {"Lrwxrwxrwx", "train"},
+		"usr/share/man/man1/dpsgd.1.gz":           {"Lrwxrwxrwx", "train.1.gz"},
+		"usr/share/doc/dpsgd/copyright":           {"-rw-r--r--", copyright},
+		"usr/share/zsh/vendor-completions/_train": {"-rw-r--r--", "#compdef train"},
+	} {
+		if data[name] != want {
+			t.Errorf("%s: found %v, expected %v", name, data[name], want)
+		}
+	}
+}
+
+func readAr(t *testing.T, archive []byte) map[string][]byte {
+	t.Helper()
+	rest, ok := bytes.CutPrefix(archive, []byte("!<arch>\n"))
+	if !ok {
+		t.Fatal("found no ar archive")
+	}
+	members := map[string][]byte{}
+	for len(rest) > 0 {
+		var size int
+		header := string(rest[:60])
+		if _, err := fmt.Sscan(header[48:58], &size); err != nil || header[58:] != "`\n" {
+			t.Fatalf("found the header %q", header)
+		}
+		members[strings.TrimSpace(header[:16])] = rest[60 : 60+size]
+		rest = rest[60+size+size%2:]
+	}
+	return members
+}
+
+// The formula names the archives that Homebrew can install, with their hashes.
+func TestFormula(t *testing.T) {
+	var downloads []Download
+	for _, p := range Platforms {
+		c := contents(t, p.String())
+		downloads = append(downloads, Download{p, c.ArchiveName(), "hash-of-" + p.OS + "-" + p.Arch})
+	}
+	text, err := Formula(contents(t, "linux/amd64").Version, "https://example.org/dpsgd", downloads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"class Dpsgd < Formula", `version "0.2.0"`,
+		"on_macos do\n    on_intel do\n      url \"https://example.org/dpsgd/dpsgd_0.2.0_darwin_amd64.tar.gz\"\n      sha256 \"hash-of-darwin-amd64\"",
+		"on_linux do", "hash-of-linux-arm64",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("found no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(string(text), "windows") {
+		t.Errorf("found Windows in\n%s", text)
+	}
+}
+
+func TestChecksums(t *testing.T) {
+	// The hash of nothing: FIPS 180-4, as sha256sum < /dev/null prints it.
+	const nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	got := Checksums(map[string]string{"b.zip": SHA256(nil), "a.tar.gz": SHA256(nil)})
+	if want := nothing + "  a.tar.gz\n" + nothing + "  b.zip\n"; string(got) != want {
+		t.Errorf("found\n%s", got)
+	}
+}

@@ -1,0 +1,33 @@
+package dist
+
+import (
+	"bytes"
+	_ "embed"
+	"text/template"
+)
+
+//go:embed formula.rb.tmpl
+var formulaText string
+
+var formula = template.Must(template.New("formula").Parse(formulaText))
+
+// Download is an archive that is published.
+type Download struct {
+	Platform Platform
+	Name     string // of the file
+	SHA256   string // in hexadecimal digits
+}
+
+// Formula is that of Homebrew, which installs an archive from below a URL on macOS and Linux. It
+// names the platforms among the downloads that Homebrew knows.
+func Formula(v Version, url string, downloads []Download) ([]byte, error) {
+	systems := map[string]map[string]Download{"darwin": {}, "linux": {}}
+	for _, d := range downloads {
+		if archs, ok := systems[d.Platform.OS]; ok {
+			archs[d.Platform.Arch] = d
+		}
+	}
+	var b bytes.Buffer
+	err := formula.Execute(&b, map[string]any{"Version": v.String(), "URL": url, "Systems": systems})
+	return b.Bytes(), err
+}

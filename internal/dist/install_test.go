@@ -1,0 +1,102 @@
+package dist
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// A wheel with the program as it is now installs into a new virtual environment, without a network,
+// and passes the tests of the Python package there.
+func TestWheelInstalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program and trains with it")
+	}
+	bin := virtualEnvironment(t)
+	c := current(t)
+	content, err := c.Wheel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wheel := filepath.Join(t.TempDir(), c.WheelName())
+	if err := os.WriteFile(wheel, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	python := filepath.Join(bin, "python")
+	t.Log(run(t, python, "-m", "pip", "install", "--disable-pip-version-check", "--no-index", "--no-deps", wheel))
+	t.Log(run(t, filepath.Join(bin, "dpsgd"), "version"))
+	t.Log(run(t, python, "-m", "unittest", "discover", "-s", filepath.Join("..", "..", "python", "tests")))
+}
+
+// virtualEnvironment returns the folder of programs of a new one.
+func virtualEnvironment(t *testing.T) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("virtual environments have other folders on Windows")
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("python3", "-m", "venv", dir).CombinedOutput(); err != nil {
+		t.Skipf("found no python3 with venv, with which wheels are tested: %v %s", err, out)
+	}
+	return filepath.Join(dir, "bin")
+}
+
+// current is the program and the Python package as they are in this checkout.
+func current(t *testing.T) Contents {
+	t.Helper()
+	c := contents(t, "linux/amd64")
+	c.Python = nil
+	for _, pattern := range []string{"*.py", "py.typed"} {
+		found, err := filepath.Glob(filepath.Join("..", "..", "python", "dpsgd", pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("found no %s in python/dpsgd, %v", pattern, err)
+		}
+		for _, file := range found {
+			c.Python = append(c.Python, File{Name: filepath.Base(file), Content: read(t, file)})
+		}
+	}
+	var err error
+	if c.Platform, err = ParsePlatform(runtime.GOOS + "/" + runtime.GOARCH); err != nil {
+		t.Skip(err)
+	}
+	c.Program = program(t, runtime.GOOS)
+	return c
+}
+
+// built is the program for each system, built once.
+var built = map[string][]byte{}
+
+// program builds a static one for the processor of this machine.
+func program(t *testing.T, system string) []byte {
+	t.Helper()
+	if built[system] == nil {
+		t.Setenv("CGO_ENABLED", "0")
+		t.Setenv("GOOS", system)
+		file := filepath.Join(t.TempDir(), "train")
+		run(t, "go", "build", "-o", file, "dpsgd/cmd/train")
+		built[system] = read(t, file)
+	}
+	return built[system]
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	c := exec.Command(name, args...)
+	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+	return string(out)
+}

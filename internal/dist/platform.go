@@ -1,0 +1,48 @@
+package dist
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Platform is a system and a processor that programs are built for.
+type Platform struct {
+	OS, Arch string // as Go names them
+
+	wheel  []string // the platform tags of a wheel
+	debian string   // the architecture of a Debian package, or ""
+}
+
+// Platforms are those that are packed.
+//
+// The program is static, so that its wheel runs with the C library of any Linux. What macOS it
+// needs is what Go 1.26 needs (go.dev/wiki/MinimumRequirements).
+var Platforms = []Platform{
+	{"linux", "amd64", []string{"manylinux2014_x86_64", "manylinux_2_17_x86_64", "musllinux_1_1_x86_64"}, "amd64"},
+	{"linux", "arm64", []string{"manylinux2014_aarch64", "manylinux_2_17_aarch64", "musllinux_1_1_aarch64"}, "arm64"},
+	{"darwin", "amd64", []string{"macosx_12_0_x86_64"}, ""},
+	{"darwin", "arm64", []string{"macosx_12_0_arm64"}, ""},
+	{"windows", "amd64", []string{"win_amd64"}, ""},
+}
+
+// ParsePlatform finds one of Platforms by its name, such as linux/amd64.
+func ParsePlatform(name string) (Platform, error) {
+	var known []string
+	for _, p := range Platforms {
+		if p.String() == name {
+			return p, nil
+		}
+		known = append(known, p.String())
+	}
+	return Platform{}, fmt.Errorf("dist: found the platform %q, expected one of %s", name, strings.Join(known, ", "))
+}
+
+func (p Platform) String() string { return p.OS + "/" + p.Arch }
+
+// Program is the name of the program's file.
+func (p Platform) Program() string {
+	if p.OS == "windows" {
+		return "train.exe"
+	}
+	return "train"
+}

@@ -1,0 +1,53 @@
+package dist
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+)
+
+// Version is what a package says of the source that it was made from.
+type Version struct {
+	module string    // as Go writes it, such as v0.2.0 or v0.0.0-20260102030405-0123456789ab
+	Time   time.Time // of the commit; the time of every file in a package
+}
+
+// A version of a module is that of a tag, or is derived from a commit after one (go.dev/ref/mod,
+// "Pseudo-versions").
+var (
+	ofTag    = regexp.MustCompile(`^v(\d+\.\d+\.\d+)(?:-(alpha|beta|rc)\.(\d+))?$`)
+	ofCommit = regexp.MustCompile(`^v(\d+\.\d+\.\d+)-(?:0\.)?(\d{14})-([0-9a-f]{12})$`)
+)
+
+// ParseVersion reads the version that Go stamps into a program which is built from a commit.
+func ParseVersion(module string, commit time.Time) (Version, error) {
+	if !ofTag.MatchString(module) && !ofCommit.MatchString(module) {
+		return Version{}, fmt.Errorf("dist: found the version %q, expected that of a tag such as v0.2.0 or v0.2.0-rc.1, or of a commit", module)
+	}
+	return Version{module, commit.UTC()}, nil
+}
+
+// String is the version in names of archives: 0.2.0, 0.2.0-rc.1, 0.0.0-20260102030405-0123456789ab.
+func (v Version) String() string { return v.module[1:] }
+
+// python is the version by PEP 440: 0.2.0, 0.2.0rc1, 0.0.0.dev20260102030405+g0123456789ab.
+func (v Version) python() string {
+	if m := ofCommit.FindStringSubmatch(v.module); m != nil {
+		return m[1] + ".dev" + m[2] + "+g" + m[3]
+	}
+	m := ofTag.FindStringSubmatch(v.module)
+	return m[1] + map[string]string{"alpha": "a", "beta": "b", "rc": "rc"}[m[2]] + m[3]
+}
+
+// debian is the version by deb-version(7), where ~ sorts before nothing: 0.2.0, 0.2.0~rc.1,
+// 0.0.0~20260102030405.0123456789ab.
+func (v Version) debian() string {
+	if m := ofCommit.FindStringSubmatch(v.module); m != nil {
+		return m[1] + "~" + m[2] + "." + m[3]
+	}
+	m := ofTag.FindStringSubmatch(v.module)
+	if m[2] != "" {
+		return m[1] + "~" + m[2] + "." + m[3]
+	}
+	return m[1]
+}
