@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -130,6 +131,11 @@ func TestServe(t *testing.T) {
 	if r := command("serve", "runs/own-1", "--address", address); r.code != shell.ExitUsage || !strings.Contains(r.err, "another program listens on "+address) {
 		t.Errorf("found exit code %d and %q, expected that the port is taken", r.code, r.err)
 	}
+	silent, err := net.Dial("tcp", address) // a browser does so ahead of asking
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

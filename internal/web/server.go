@@ -21,8 +21,9 @@ var ErrAddress = errors.New("web")
 // Default is where pages are served without another word.
 const Default = "127.0.0.1:8080"
 
-// grace is how long answers at work may take after the end was asked for.
-const grace = 3 * time.Second
+// grace is how long answers at work may take after the end was asked for. It is shorter than a
+// command that saves nothing is waited for: browsers keep connections open on which they ask nothing.
+const grace = 300 * time.Millisecond
 
 // Server listens on an address.
 type Server struct {
