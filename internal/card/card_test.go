@@ -1,16 +1,38 @@
 package card_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"dpsgd/internal/card"
+	"dpsgd/internal/exchange"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
 	"dpsgd/internal/trained"
 
 	"github.com/goccy/go-yaml"
 )
+
+// A run of the first version has a card and a model that can be exported.
+func TestFirstVersion(t *testing.T) {
+	m, err := trained.Open(filepath.Join("..", "sweep", "testdata", "first-version", "runs", "finished"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := card.Write(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"**(3.000, 1e-05)-differentially private**", "Poisson, q = 0.0128", "flat, C = 0.1", "its accuracy is 11.65 %"} {
+		if !strings.Contains(string(content), want) {
+			t.Errorf("found no %q on the card\n%s", want, content)
+		}
+	}
+	if files, err := exchange.Export(m, "onnx", filepath.Join(t.TempDir(), "old.onnx")); err != nil || len(files) != 1 {
+		t.Errorf("found %v (%v), expected one file", files, err)
+	}
+}
 
 // The card of a run says what the run says, in a form that Hugging Face reads, and names no path.
 func TestCard(t *testing.T) {

@@ -175,22 +175,22 @@ func raw(values []float32) []byte {
 	return b.Bytes()
 }
 
-// cases are all networks that are exported and compared, by name.
-func cases(t testing.TB) map[string]*trained.Model {
-	all := map[string]*trained.Model{}
+// cases are the configurations of all networks that are exported and compared, by name.
+func cases() map[string]string {
+	all := map[string]string{}
 	for name, layers := range networks {
-		all[name] = untrained(t, parse(t, fmt.Sprintf(pictures, layers)))
+		all[name] = fmt.Sprintf(pictures, layers)
 	}
 	for _, name := range configs.Networks() {
 		shape := "size: 28, channels: 1"
 		if name == "cifar-cnn" || name == "convnet" || name == "resnet8-gn" {
 			shape = "size: 32, channels: 3"
 		}
-		all["network "+name] = untrained(t, parse(t, fmt.Sprintf(`
+		all["network "+name] = fmt.Sprintf(`
 data: {folder: none, classes: [a, b, c, d], %s}
 model: {name: %s}
 privacy: {epsilon: 3}
-`, shape, name)))
+`, shape, name)
 	}
 	for name, features := range map[string]string{
 		"patches":                    "size: [15, 13], channels: 3}\nfeatures: {name: patches, filters: 12, patch_size: 4, pooling: 3, pictures: 60, directions: 20, power: 0.5",
@@ -199,30 +199,37 @@ privacy: {epsilon: 3}
 		"scattering":                 "size: [12, 16], channels: 3}\nfeatures: {name: scattering, groups: 27, power: 0.5, pictures: 60, directions: 20",
 		"scattering without a group": "size: 12, channels: 1}\nfeatures: {name: scattering, groups: 0, pictures: 60, directions: 20",
 	} {
-		m := untrained(t, parse(t, fmt.Sprintf(`
+		all["features: "+name] = fmt.Sprintf(`
 data: {folder: none, classes: [a, b, c], %s}
 model: {layers: [flatten, {linear: {out_features: classes}}]}
 privacy: {epsilon: 3}
-`, features)))
-		if strings.Contains(features, "power") { // in the others, nothing is subtracted
-			m.FeatureMean = make([]float32, m.Config.Features.Width(m.Data.Shape))
-			for i := range m.FeatureMean {
-				m.FeatureMean[i] = 0.01 * float32(i%7)
-			}
-		}
-		all["features: "+name] = m
+`, features)
 	}
-	all["rows"] = untrained(t, parse(t, `
+	all["rows"] = `
 data: {table: none, columns: [age, pay, size], label: sick, classes: ["no", "yes"], mean: [48, 45, 0.5], std: [10, 1, 7]}
 model: {layers: [flatten, {linear: {out_features: 8}}, layer_norm, tanh, {linear: {out_features: classes}}]}
 privacy: {epsilon: 3}
-`))
-	all["vectors"] = untrained(t, parse(t, `
+`
+	all["vectors"] = `
 data: {vectors: none, width: 40, classes: ["no", "yes"]}
 model: {layers: [{linear: {out_features: classes}}]}
 privacy: {epsilon: 3}
-`))
+`
 	return all
+}
+
+// modelOf is the untrained model of a case. From features that are raised to a power, a mean is
+// subtracted.
+func modelOf(t testing.TB, configuration string) *trained.Model {
+	t.Helper()
+	m := untrained(t, parse(t, configuration))
+	if strings.Contains(configuration, "power") {
+		m.FeatureMean = make([]float32, m.Config.Features.Width(m.Data.Shape))
+		for i := range m.FeatureMean {
+			m.FeatureMean[i] = 0.01 * float32(i%7)
+		}
+	}
+	return m
 }
 
 // Every kind of layer stands in a network that is exported.
@@ -239,14 +246,14 @@ func TestEveryKindIsExported(t *testing.T) {
 }
 
 // Other programs compute the trainer's logits: ONNX Runtime and PyTorch, as check.py runs them,
-// within 1e-4 for every network and every kind of layer. Without such a Python the files are only
-// written.
+// within 1e-4 for every network and every kind of layer.
 func TestOtherProgramsAgree(t *testing.T) {
+	python(t)
 	dir := t.TempDir()
 	var folders []string
-	for name, m := range cases(t) {
+	for name, configuration := range cases() {
 		folder := filepath.Join(dir, name)
-		write(t, folder, m, 5)
+		write(t, folder, modelOf(t, configuration), 5)
 		folders = append(folders, folder)
 	}
 	compare(t, folders)
@@ -255,9 +262,7 @@ func TestOtherProgramsAgree(t *testing.T) {
 // The same for every preset, with the features that it really has: this takes a minute, and is left
 // out where there is nothing to compare with.
 func TestOtherProgramsAgreeOnPresets(t *testing.T) {
-	if os.Getenv(pythonVariable) == "" {
-		t.Skipf("no comparison: %s names no Python with torch, onnx and onnxruntime", pythonVariable)
-	}
+	python(t)
 	dir := t.TempDir()
 	var folders []string
 	for _, p := range configs.Presets() {
@@ -271,14 +276,20 @@ func TestOtherProgramsAgreeOnPresets(t *testing.T) {
 	compare(t, folders)
 }
 
+// python is one with torch, onnx and onnxruntime.
+func python(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv(pythonVariable)
+	if path == "" {
+		t.Skipf("no comparison: %s names no Python with torch, onnx and onnxruntime", pythonVariable)
+	}
+	return path
+}
+
 // compare runs check.py.
 func compare(t *testing.T, folders []string) {
 	t.Helper()
-	python := os.Getenv(pythonVariable)
-	if python == "" {
-		t.Skipf("no comparison: %s names no Python with torch, onnx and onnxruntime", pythonVariable)
-	}
-	command := exec.CommandContext(t.Context(), python, append([]string{filepath.Join("testdata", "check.py")}, folders...)...)
+	command := exec.CommandContext(t.Context(), python(t), append([]string{filepath.Join("testdata", "check.py")}, folders...)...)
 	var problems strings.Builder
 	command.Stderr = &problems
 	out, err := command.Output()

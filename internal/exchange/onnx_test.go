@@ -12,6 +12,7 @@ import (
 	"dpsgd/checkpoints/safetensors"
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/exchange/onnx"
+	"dpsgd/internal/exchange/pytorch"
 	"dpsgd/internal/tiny"
 )
 
@@ -76,13 +77,18 @@ func texts(fields []field) (texts []string) {
 }
 
 // What any reader of ONNX relies on, for every network: one operator set, values that are made once
-// and before they are used, constants as long as their shapes say, an input and an output.
+// and before they are used, constants as long as their shapes say, an input and an output. All of
+// them can be written in Python, too.
 func TestStructure(t *testing.T) {
 	sizes := map[uint64]int{1: 4, 7: 8} // of float32 and int64
-	for name, m := range cases(t) {
+	for name, configuration := range cases() {
+		m := modelOf(t, configuration)
 		content, err := onnx.Encode(m)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if _, _, err := pytorch.Script(m, "model.py", "model.safetensors"); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 		if v := all(t, content, 1)[0].value; v != 8 {
 			t.Errorf("%s: found IR version %d, expected 8", name, v)
@@ -127,7 +133,7 @@ func TestStructure(t *testing.T) {
 
 // The small convolutional network is these operators, in this order.
 func TestOperators(t *testing.T) {
-	content, err := onnx.Encode(cases(t)["network mnist-cnn"])
+	content, err := onnx.Encode(modelOf(t, cases()["network mnist-cnn"]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +149,7 @@ func TestOperators(t *testing.T) {
 
 // The guarantee goes with the model in every format.
 func TestProvenance(t *testing.T) {
-	m, dir := cases(t)["network logistic"], t.TempDir()
+	m, dir := modelOf(t, cases()["network logistic"]), t.TempDir()
 	for _, format := range exchange.Formats() {
 		files, err := exchange.Export(m, format, filepath.Join(dir, format+exchange.Extension(format)))
 		if err != nil {
@@ -163,7 +169,7 @@ func TestProvenance(t *testing.T) {
 // The Python file is one that a person would have written.
 func TestScript(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := exchange.Export(cases(t)["residual blocks"], "pytorch-script", filepath.Join(dir, "mine.py")); err != nil {
+	if _, err := exchange.Export(modelOf(t, cases()["residual blocks"]), "pytorch-script", filepath.Join(dir, "mine.py")); err != nil {
 		t.Fatal(err)
 	}
 	script := tiny.Read(t, filepath.Join(dir, "mine.py"))
@@ -202,7 +208,7 @@ func TestScript(t *testing.T) {
 }
 
 func TestWrongExports(t *testing.T) {
-	m, dir := cases(t)["network logistic"], t.TempDir()
+	m, dir := modelOf(t, cases()["network logistic"]), t.TempDir()
 	for _, test := range []struct{ format, file, want string }{
 		{"tflite", "x", `found the format "tflite", expected onnx, safetensors, pytorch-script`},
 		{"pytorch-script", "x.safetensors", "expected one that ends in .py"},

@@ -35,7 +35,10 @@ func (m *Model) Provenance() []Fact {
 	if m.Config.Model.Name != "" {
 		facts = append(facts, Fact{"network", m.Config.Model.Name})
 	}
-	facts = append(facts, Fact{"run", filepath.Base(s.Run)}, Fact{"ledger_head", s.LedgerHead})
+	facts = append(facts, Fact{"run", filepath.Base(s.Run)})
+	if s.LedgerHead != "" {
+		facts = append(facts, Fact{"ledger_head", s.LedgerHead})
+	}
 	if s.ModelSHA256 != "" {
 		facts = append(facts, Fact{"model_sha256", s.ModelSHA256})
 	}

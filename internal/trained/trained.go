@@ -3,6 +3,7 @@
 package trained
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -52,6 +53,7 @@ func Open(dir string) (*Model, error) {
 	if m.Data, err = setup.Declared(c, max(1, m.Statement.Examples)); err != nil {
 		return nil, err
 	}
+	complete(&m.Statement, m.Data)
 	if m.Data.Examples = m.Statement.Examples; m.Data.Shape.String() != m.Statement.Shape || m.Data.Classes != m.Statement.Classes {
 		return nil, fmt.Errorf("%w: %s is about %d classes of %s, %s about %d of %v, expected the same", checkpoints.ErrCorrupt,
 			filepath.Join(dir, folder.StatementData), m.Statement.Classes, m.Statement.Shape, folder.Config, m.Data.Classes, m.Data.Shape)
@@ -63,6 +65,16 @@ func Open(dir string) (*Model, error) {
 		return nil, fmt.Errorf("%s: %w: %w", filepath.Join(dir, folder.Model), err, checkpoints.ErrCorrupt)
 	}
 	return m, nil
+}
+
+// complete puts in what statements of earlier versions do not say, by what they do.
+func complete(s *statement.Statement, o setup.Outline) {
+	if s.Shape == "" {
+		s.Shape, s.Classes = o.Shape.String(), o.Classes
+	}
+	s.Sampling = cmp.Or(s.Sampling, fmt.Sprintf("%s, q = %v", s.Sampler, s.SamplingProbability))
+	s.Bound = cmp.Or(s.Bound, fmt.Sprintf("%s, C = %v", s.Clipping, s.ClipNorm))
+	s.Noise = cmp.Or(s.Noise, fmt.Sprintf("%s, σ = %v", s.Mechanism, s.NoiseMultiplier))
 }
 
 // Kind says what the network was made to see.
