@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"hash/crc32"
@@ -114,6 +115,22 @@ func TestBadRequests(t *testing.T) {
 		if status, found := post(h, test.kind, bytes.NewReader(test.body)); status != test.status || !strings.Contains(found, test.says) || !json.Valid([]byte(found)) {
 			t.Errorf("%s: found %d %s, expected %d and %q", name, status, found, test.status, test.says)
 		}
+	}
+}
+
+// A picture whose time is over is decoded no further, and leaves the model to the next one.
+func TestTimeOfAPicture(t *testing.T) {
+	h, _ := open(t)
+	png := tinyrun.Picture(t, 1, 30, random.Seeded(8))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("POST", "/predict", bytes.NewReader(png)).WithContext(ended))
+	if w.Code != http.StatusUnprocessableEntity && w.Code != http.StatusServiceUnavailable {
+		t.Errorf("found %d %s, expected a refusal", w.Code, w.Body)
+	}
+	if status, answer := post(h, "", bytes.NewReader(png)); status != http.StatusOK {
+		t.Errorf("found %d %s after that, expected an answer", status, answer)
 	}
 }
 
