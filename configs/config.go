@@ -180,8 +180,7 @@ func DefaultConfig() Config {
 
 			ClipSchedule:  &clip.ConstantNorm{},
 			NoiseSchedule: &release.ConstantNoise{},
-
-			Accountant: "exact",
+			Accountant:    "exact",
 		},
 		Optimizer: Optimizer{
 			Rule:           &optimizer.SGD{},

@@ -10,6 +10,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/data/augmentation"
 	"dpsgd/internal/setting"
+	"dpsgd/internal/spelling"
 )
 
 // hint explains, in a few words, what is wrong with a value that its format refuses. It may be
@@ -34,7 +35,7 @@ func hint(f setting.Scalar, n *source.Node) string {
 		return n.TextHint()
 	case interface{ Names() []string }:
 		if names := f.Names(); len(names) > 1 {
-			return source.DidYouMean(nearest(n.Text, names))
+			return spelling.DidYouMean(nearest(n.Text, names))
 		}
 	}
 	return ""
@@ -78,13 +79,13 @@ func nearest(found string, known []string) string {
 			return s
 		}
 	}
-	return source.Nearest(found, known)
+	return spelling.Nearest(found, known)
 }
 
 // synonyms returns our names for another library's, however it is spelled.
 func synonyms(found string) (ours []string) {
 	note := func(name string, also []string) {
-		if slices.ContainsFunc(also, func(theirs string) bool { return source.Squash(theirs) == source.Squash(found) }) {
+		if slices.ContainsFunc(also, func(theirs string) bool { return spelling.Squash(theirs) == spelling.Squash(found) }) {
 			ours = append(ours, name)
 		}
 	}
@@ -115,6 +116,6 @@ func unknown(r *source.Report, e source.Entry, section string, known []string, e
 	if len(known) > 0 {
 		expected = "one of " + strings.Join(known, ", ")
 	}
-	meant := source.DidYouMean(cmp.Or(nearest(e.Key, known), elsewhere))
+	meant := spelling.DidYouMean(cmp.Or(nearest(e.Key, known), elsewhere))
 	r.Addf(e.At, source.Join(section, e.Key), "found an unknown key, expected %s", source.Hinted(expected, meant))
 }

@@ -6,6 +6,7 @@ import (
 
 	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
+	"dpsgd/internal/spelling"
 	"dpsgd/model"
 )
 
@@ -53,11 +54,11 @@ func decodeLayer(r *source.Report, n *source.Node, key string) (model.Layer, boo
 	}
 	kind, ok := layerKinds.Named(name)
 	if !ok {
-		if strings.Contains(source.Squash(name), "batchnorm") {
+		if strings.Contains(spelling.Squash(name), "batchnorm") {
 			r.Expected(at, key, noBatchNorm, "")
 		} else {
 			names := layerKinds.Names()
-			r.Expected(at, key, "one of the layers "+strings.Join(names, ", "), source.DidYouMean(nearest(name, names)))
+			r.Expected(at, key, "one of the layers "+strings.Join(names, ", "), spelling.DidYouMean(nearest(name, names)))
 		}
 		return nil, false
 	}

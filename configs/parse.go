@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dpsgd/configs/internal/source"
+	"dpsgd/internal/spelling"
 )
 
 // Parse reads a configuration and applies overrides to it. The file is only a name for messages.
@@ -188,5 +189,5 @@ func unknownPath(key string) string {
 		known[i] = f.path
 	}
 	meant := cmp.Or(elsewhere(key[strings.LastIndex(key, ".")+1:]), nearest(key, known))
-	return source.Hinted("found an unknown key, expected a full key such as privacy.clip_norm", source.DidYouMean(meant))
+	return source.Hinted("found an unknown key, expected a full key such as privacy.clip_norm", spelling.DidYouMean(meant))
 }

@@ -11,6 +11,7 @@ import (
 
 	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
+	"dpsgd/internal/spelling"
 )
 
 //go:embed *.yaml
@@ -85,7 +86,7 @@ func Open(nameOrPath string, presets []Preset, what string) (file string, src []
 	}
 	src, err = readFile(nameOrPath)
 	if os.IsNotExist(err) && !strings.ContainsAny(nameOrPath, `/\.`) {
-		expected := source.Hinted("a path or "+setting.Choice(known).Expected(), source.DidYouMean(nearest(nameOrPath, known)))
+		expected := source.Hinted("a path or "+setting.Choice(known).Expected(), spelling.DidYouMean(nearest(nameOrPath, known)))
 		return "", nil, fmt.Errorf("configs: found no %s and no file %q, expected %s", what, nameOrPath, expected)
 	}
 	if _, dangling := os.Readlink(nameOrPath); os.IsNotExist(err) && dangling == nil {

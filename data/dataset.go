@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"dpsgd/internal/spelling"
 )
 
 // Dataset declares a data set that has a name: all that the program says about it
@@ -134,6 +136,15 @@ func (d *Dataset) load(dir string, seed uint64) (*Split, error) {
 	return s, nil
 }
 
+// fileNames are those of the files that are downloaded.
+func (d *Dataset) fileNames() []string {
+	var names []string
+	for _, f := range d.Files {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
 // fetch downloads what is not there yet.
 func (d *Dataset) fetch(ctx context.Context, dir string, opts FetchOptions) error {
 	if _, err := d.load(dir, 0); err == nil {
@@ -149,10 +160,14 @@ func (d *Dataset) fetch(ctx context.Context, dir string, opts FetchOptions) erro
 		downloads.check = func(part string) error { return d.Unpack(d, filepath.Join(root.Name(), part), root) }
 	}
 	for _, f := range d.Files {
-		if downloads.verified(f.Name, f) == nil {
+		if downloads.here(f) {
 			continue
 		}
 		if err := downloads.fetch(ctx, f); err != nil {
+			if ctx.Err() == nil {
+				err = fmt.Errorf("%w; without a network, get %s elsewhere, put what you have into %s, and give the same command again: it verifies them",
+					err, strings.Join(d.fileNames(), ", "), spelling.Argument(root.Name()))
+			}
 			return err
 		}
 	}

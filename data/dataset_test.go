@@ -41,7 +41,7 @@ func TestEveryDatasetIsDeclaredWhole(t *testing.T) {
 			}
 			if len(d.Files) > 0 {
 				_, err := Load(Spec{Name: d.Name, Dir: t.TempDir()})
-				wantError(t, err, ErrMissing, d.Name, "`train data fetch "+d.Name+"`")
+				wantError(t, err, ErrMissing, d.Name, "`train data fetch "+d.Name+" --data-dir ")
 				return
 			}
 			s, err := Load(Spec{Name: d.Name, Dir: t.TempDir()})

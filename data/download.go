@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,11 +68,11 @@ var (
 	errTooLong = fmt.Errorf("%w: the server sent more than expected", ErrInvalid)
 )
 
-func (d *downloader) fetchFrom(ctx context.Context, url string, f File) error {
+func (d *downloader) fetchFrom(ctx context.Context, address string, f File) error {
 	part := f.Name + ".part"
-	err := d.transfer(ctx, url, part, f)
+	err := d.transfer(ctx, address, part, f)
 	if err != nil && !errors.Is(err, errTooLong) {
-		return fmt.Errorf("data: %s: %w", url, err)
+		return fmt.Errorf("data: %s: %w", address, err)
 	}
 	if err == nil {
 		err = d.accept(part, f)
@@ -80,9 +81,17 @@ func (d *downloader) fetchFrom(ctx context.Context, url string, f File) error {
 		return err
 	}
 	if removed := d.root.Remove(part); removed != nil {
-		return fmt.Errorf("data: %s: %w, and it cannot be deleted: %w", url, err, removed)
+		return fmt.Errorf("data: %s: %w, and it cannot be deleted: %w", address, err, removed)
 	}
-	return fmt.Errorf("data: %s: the download was deleted: %w", url, err)
+	return fmt.Errorf("data: %s: the download was deleted: %w", address, err)
+}
+
+// here says whether a file is in the folder already, from somebody who put it there.
+func (d *downloader) here(f File) bool {
+	if d.check != nil {
+		return d.check(f.Name) == nil
+	}
+	return d.verified(f.Name, f) == nil
 }
 
 // accept verifies a complete part file and puts it in its place.
@@ -125,7 +134,7 @@ func (d *downloader) verified(name string, f File) error {
 
 // transfer completes the part file. When it fails, other than by errTooLong, the
 // part file holds what can be continued.
-func (d *downloader) transfer(ctx context.Context, url, part string, f File) (err error) {
+func (d *downloader) transfer(ctx context.Context, address, part string, f File) (err error) {
 	out, have, err := d.openPart(part, f.Size)
 	if err != nil {
 		return err
@@ -140,7 +149,7 @@ func (d *downloader) transfer(ctx context.Context, url, part string, f File) (er
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	body, have, err := d.request(ctx, url, have, f.Size)
+	body, have, err := d.request(ctx, address, have, f.Size)
 	if err != nil {
 		return err
 	}
@@ -200,8 +209,8 @@ func (d *downloader) openPart(part string, size int64) (*os.File, int64, error) 
 
 // request asks for the bytes from have on and returns the body and where it
 // starts: 0 from a server that does not know ranges.
-func (d *downloader) request(ctx context.Context, url string, have, size int64) (io.ReadCloser, int64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func (d *downloader) request(ctx context.Context, address string, have, size int64) (io.ReadCloser, int64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -211,6 +220,9 @@ func (d *downloader) request(ctx context.Context, url string, have, size int64) 
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
 	}
 	response, err := d.client.Do(request)
+	if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		err = failed.Err // the address is told already
+	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -218,7 +230,7 @@ func (d *downloader) request(ctx context.Context, url string, have, size int64) 
 	if err != nil {
 		response.Body.Close()
 		if response.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0 {
-			return d.request(ctx, url, 0, size)
+			return d.request(ctx, address, 0, size)
 		}
 		return nil, 0, err
 	}

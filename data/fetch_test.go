@@ -389,3 +389,29 @@ func TestFetchIntoAPlaceThatCannotBe(t *testing.T) {
 	blocked := write(t, nil, t.TempDir(), "file")
 	wantError(t, fetchBlob(t, set, blocked, serve(t, files)), nil, "file")
 }
+
+// Without a network the error says what to bring and where to put it; the same command then takes it.
+func TestFetchSaysWhereToPutFilesByHand(t *testing.T) {
+	set, files := blob()
+	gone := serve(t, nil)
+	gone.Close()
+	dir := t.TempDir()
+	folder := filepath.Join(dir, set.Name)
+	err := fetchBlob(t, set, dir, gone)
+	wantError(t, err, nil, "connection refused; without a network, get "+large+", ", " elsewhere, put what you have into "+folder+", and give the same command again: it verifies them")
+	if strings.Count(err.Error(), gone.URL) != 1 || strings.Contains(err.Error(), "\n") {
+		t.Errorf("the address is told more than once: %v", err)
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(folder, large+".part")); err != nil {
+		t.Fatal(err)
+	}
+	if err := fetchBlob(t, set, dir, gone); err != nil {
+		t.Error(err)
+	}
+	wantFetched(t, set, dir)
+}

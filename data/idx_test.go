@@ -82,7 +82,7 @@ func TestMissingSetNamesTheWaysOut(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"mnist", "fashion-mnist", "cifar-10"} {
 		_, err := Load(Spec{Name: name, Dir: dir})
-		wantError(t, err, ErrMissing, name+" is not at "+filepath.Join(dir, name), "`train data fetch "+name+"`", "--data-dir DIR", "DPSGD_DATA")
+		wantError(t, err, ErrMissing, name+" is not at "+filepath.Join(dir, name), "`train data fetch "+name+" --data-dir ", "--data-dir DIR", "DPSGD_DATA")
 	}
 }
 

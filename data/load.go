@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"dpsgd/internal/spelling"
 )
 
 // Spec says which examples to load. One of Name, Folder, Table and Vectors is set.
@@ -132,6 +134,10 @@ func (s Spec) checkOne() error {
 
 // missing says where a named set was looked for and the two ways out.
 func missing(set, path string) error {
-	return fmt.Errorf("data: %w: %s is not at %s; run `train data fetch %s`, or name the folder that holds %s%c with --data-dir DIR or %s",
-		ErrMissing, set, path, set, set, filepath.Separator, DirVariable)
+	given := ""
+	if dir := filepath.Dir(filepath.Dir(path)); dir != filepath.Clean(DefaultDir()) {
+		given = " --data-dir " + spelling.Argument(dir)
+	}
+	return fmt.Errorf("data: %w: %s is not at %s; run `train data fetch %s%s`, or name the folder that holds %s%c with --data-dir DIR or %s",
+		ErrMissing, set, path, set, given, set, filepath.Separator, DirVariable)
 }

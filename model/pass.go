@@ -109,7 +109,7 @@ func (p *Pass) Layer(name string, l Layer, x *gorgonia.Node) *gorgonia.Node {
 	before := p.parameterCount()
 	z := l.Forward(p, x)
 	if p.Err() != nil || z == nil {
-		p.Fail("layer %s (%s): no output", strings.Join(p.path, "."), l.Kind())
+		p.reject("(%s): no output", l.Kind())
 		return nil
 	}
 	p.layers[at].Output = z.Shape()[1:]
@@ -125,9 +125,17 @@ func (p *Pass) parameterCount() int {
 	return n
 }
 
+// LayerError is what is wrong with one layer of a network, such as the shape of its input.
+type LayerError struct {
+	Layer   string // its number from 0; within a block, behind that of the block and a point
+	Problem string
+}
+
+func (e *LayerError) Error() string { return "layer " + e.Layer + ": " + e.Problem }
+
 // reject fails the pass with the place of the current layer.
 func (p *Pass) reject(format string, args ...any) *gorgonia.Node {
-	p.Fail("layer %s: %s", strings.Join(p.path, "."), fmt.Sprintf(format, args...))
+	p.Fail("%w", &LayerError{strings.Join(p.path, "."), fmt.Sprintf(format, args...)})
 	return nil
 }
 

@@ -2,9 +2,10 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/terminal"
@@ -14,55 +15,74 @@ import (
 	"dpsgd/internal/train"
 )
 
+var escape = regexp.MustCompile("\x1b\\[[0-9]*[mK]")
+
 // lines of a bar as a terminal would show them one after the other.
 func drawn(b *bytes.Buffer) []string {
-	return strings.FieldsFunc(b.String(), func(r rune) bool { return r == '\r' || r == '\n' })
+	return strings.FieldsFunc(escape.ReplaceAllString(b.String(), ""), func(r rune) bool { return r == '\r' || r == '\n' })
 }
 
-// Bars fit terminals of 80 columns, also with the largest numbers and the longest names, and say
-// what is promised.
-func TestBarsFit80Columns(t *testing.T) {
-	p := train.Progress{
-		Step: 12345, Steps: 98765, Spent: account.Spent{Guarantee: accountant.Guarantee{Epsilon: 12.345}}, Budget: &accountant.Guarantee{Epsilon: 12.75},
+// progressed is a run with the largest numbers, whose budget two accountants watch.
+func progressed() train.Progress {
+	byRDP := 13.501
+	return train.Progress{
+		Step: 12345, Steps: 98765, Spent: account.Spent{Guarantee: accountant.Guarantee{Epsilon: 12.345}, EpsilonRDP: &byRDP}, Budget: &accountant.Guarantee{Epsilon: 12.75},
 		Evaluation: compute.Evaluation{Accuracy: 0.98765}, SecondsPerStep: 4, ExamplesPerSecond: 123456,
 	}
-	byRDP := 13.501
-	beside := p
-	beside.Spent.EpsilonRDP = &byRDP
-	var runBar, besideBar, sweepBuffer, fetch bytes.Buffer
-	narrow := &runWatcher{terminal.Display{W: &besideBar, Bars: true}}
-	narrow.StartBar(98765, terminal.NarrowBarWidth)
-	run := &runWatcher{terminal.Display{W: &runBar, Bars: true}}
-	run.StartBar(98765, terminal.BarWidth)
-	trials := &sweepWatcher{Display: terminal.Display{W: &sweepBuffer, Bars: true}, saves: func() {}}
-	trials.SweepStarted(sweep.Overview{Dir: "runs/s", Trials: 1000, Steps: 987654})
-	trial := sweep.TrialOverview{Number: 999, Trials: 1000, Name: strings.Repeat("clip_norm=0.1,", 9), Steps: 987654}
-	trials.TrialStarted(trial)
-	download := &fetchProgress{Display: terminal.Display{W: &fetch, Bars: true}}
-	download.progress("cifar-10-binary.tar.gz", 0, 170052171)
-	time.Sleep(150 * time.Millisecond) // bars draw ten times a second
-	run.Stepped(p)
-	narrow.Stepped(beside)
-	trials.TrialStepped(trial, p)
-	download.progress("cifar-10-binary.tar.gz", 170052171, 170052171)
+}
 
-	for name, b := range map[string]*bytes.Buffer{"run": &runBar, "two accountants": &besideBar, "sweep": &sweepBuffer, "fetch": &fetch} {
-		for _, line := range drawn(b) {
-			if len([]rune(line)) > 79 {
-				t.Errorf("%s: %d columns: %s", name, len([]rune(line)), line)
+// Bars are as wide as the terminal, whatever its width, also with the largest numbers and the longest
+// names, and say as much as there is room for.
+func TestBarsFitTheTerminal(t *testing.T) {
+	for columns, want := range map[int][]string{
+		20:  {"12345/98765"},
+		40:  {"12345/98765", "ε 12.35 of 12.75"},
+		54:  {"12345/98765", "ε 12.35 of 12.75", "98.8 %"},
+		80:  {"░", "12345/98765", "ε 12.35 ", "of 12.75", "test 98.8 %", "96h01m left"},
+		120: {"█", "12345/98765", "ε 12.35 (rdp 13.51) of 12.75", "test 98.8 %", "123k examples/s", "96h01m left"},
+		300: {"█", "12345/98765", "ε 12.35 (rdp 13.51) of 12.75", "test 98.8 %", "123k examples/s", "96h01m left"},
+	} {
+		var runBar, sweepBar, fetch bytes.Buffer
+		show := func(b *bytes.Buffer) terminal.Display {
+			return terminal.Display{W: b, Bars: true, Colours: columns > 100, Columns: columns}
+		}
+		p := progressed()
+		run := &runWatcher{show(&runBar)}
+		run.StartBar(98765)
+		run.Stepped(p)
+		run.EndBar()
+		trials := &sweepWatcher{Display: show(&sweepBar), saves: func() {}}
+		trials.SweepStarted(sweep.Overview{Dir: "runs/s", Trials: 1000, Steps: 987654})
+		trial := sweep.TrialOverview{Number: 999, Trials: 1000, Name: strings.Repeat("clip_norm=0.1,", 9), Steps: 987654}
+		trials.TrialStarted(trial)
+		trials.TrialStepped(trial, p)
+		trials.EndBar()
+		download := &fetchProgress{Display: show(&fetch)}
+		download.progress("cifar-10-binary.tar.gz", 0, 170052171)
+		download.progress("cifar-10-binary.tar.gz", 170052171, 170052171)
+
+		for name, b := range map[string]*bytes.Buffer{"run": &runBar, "sweep": &sweepBar, "fetch": &fetch} {
+			lines := drawn(b)
+			for _, line := range lines {
+				if len([]rune(line)) >= max(columns, 45) { // what is told ahead of a sweep is no bar
+					t.Errorf("%s on %d columns: %d columns: %s", name, columns, len([]rune(line)), line)
+				}
+			}
+			if last := lines[len(lines)-1]; len([]rune(last)) >= columns {
+				t.Errorf("%s on %d columns: %s", name, columns, last)
+			}
+			if coloured := strings.Contains(b.String(), "m█") || strings.Contains(b.String(), "m░"); coloured != (columns > 100) {
+				t.Errorf("%s on %d columns: in colours: %v", name, columns, coloured)
 			}
 		}
-	}
-	lines := drawn(&runBar)
-	for _, want := range []string{"12345/98765", "ε 12.35 of 12.75", "test 98.8 %", "123k/s", "96h01m"} {
-		if last := lines[len(lines)-1]; !strings.Contains(last, want) {
-			t.Errorf("the bar does not say %s: %s", want, last)
+		lines := drawn(&runBar)
+		for _, w := range want {
+			if last := lines[len(lines)-1]; !strings.Contains(last, w) {
+				t.Errorf("%d columns: the bar does not say %s: %s", columns, w, last)
+			}
 		}
-	}
-	lines = drawn(&besideBar)
-	for _, want := range []string{"12345/98765", "ε 12.35 (rdp 14) of 12.75", " 98.8 %", "123k/s", "96h01m"} {
-		if last := lines[len(lines)-1]; !strings.Contains(last, want) {
-			t.Errorf("the bar does not say %s: %s", want, last)
+		if cells := strings.Count(lines[0], "█") + strings.Count(lines[0], "░"); cells > 40 || columns >= 120 && cells < 30 {
+			t.Errorf("%d columns: %d cells: %s", columns, cells, lines[0])
 		}
 	}
 }
@@ -78,13 +98,20 @@ func TestLiveText(t *testing.T) {
 		width int
 		want  string
 	}{
-		{62, "586/586  ε 2.99 (rdp 3.20) of 3  test 98.1 %  11k/s  0s"},
-		{54, "586/586  ε 2.99 (rdp 4) of 3  test 98.1 %  11k/s  0s"},
-		{48, "586/586  ε 2.99 (rdp 4) of 3  98.1 %  11k/s  0s"},
-		{40, "586/586  ε 2.99 (rdp 4) of 3  98.1 %  1…"},
+		{72, "586/586  ε 2.99 (rdp 3.20) of 3  test 98.1 %  11k examples/s  0s left"},
+		{62, "586/586  ε 2.99 (rdp 3.20) of 3  test 98.1 %  11k/s  0s left"},
+		{58, "586/586  ε 2.99 (rdp 4) of 3  test 98.1 %  11k/s  0s left"},
+		{50, "586/586  ε 2.99 of 3  test 98.1 %  11k/s  0s left"},
+		{42, "586/586  ε 2.99 of 3  test 98.1 %  0s left"},
+		{40, "586/586  ε 2.99 of 3  98.1 %  0s"},
+		{30, "586/586  ε 2.99 of 3  98.1 %"},
+		{20, "586/586  ε 2.99 of 3"},
+		{10, "586/586"},
+		{3, "58…"},
+		{-4, "…"},
 	} {
 		if found := liveText(p, test.width); found != test.want {
-			t.Errorf("found %q, expected %q", found, test.want)
+			t.Errorf("%d columns: found %q, expected %q", test.width, found, test.want)
 		}
 	}
 }
@@ -94,11 +121,24 @@ func TestWarningsClearTheBar(t *testing.T) {
 	var b bytes.Buffer
 	w := &runWatcher{terminal.Display{W: &b, Bars: true}}
 	w.Warned("first")
-	w.StartBar(10, terminal.BarWidth)
+	w.StartBar(10)
 	w.Show(3, "3/10")
 	w.Warned("second")
-	if !strings.HasPrefix(b.String(), "WARNING   first\n") || !strings.HasSuffix(b.String(), "\rWARNING   second\n") {
+	if !strings.HasPrefix(b.String(), "WARNING   first\n") || !strings.HasSuffix(b.String(), "3/10\r\x1b[KWARNING   second\n") {
 		t.Errorf("found %q", b.String())
+	}
+}
+
+// There are colours on terminals alone, and none where NO_COLOR or a dumb terminal says so.
+func TestColours(t *testing.T) {
+	if terminal.Colours(new(bytes.Buffer)) {
+		t.Error("a buffer gets colours")
+	}
+	for _, off := range []string{"NO_COLOR", "TERM"} {
+		t.Setenv(off, "dumb")
+		if terminal.Colours(os.Stdout) {
+			t.Errorf("with %s=dumb there are colours", off)
+		}
 	}
 }
 

@@ -67,7 +67,8 @@ func TestBatchOfEachCommand(t *testing.T) {
 		if x, ok := o[test.key].(float64); r.code != 0 || !ok || x <= 0 {
 			t.Errorf("%s: found exit code %d and %s%s", command, r.code, r.out, r.err)
 		}
-		if help := succeed(t, "help", command); !strings.Contains(help, "'"+test.line+"' | train "+command+" --batch") {
+		help := succeed(t, "help", command)
+		if joined := strings.ReplaceAll(help, "' \\\n    '", ""); !strings.Contains(joined, "'"+test.line+"' | train "+command+" --batch") {
 			t.Errorf("the help of %s has no such example:\n%s", command, help)
 		}
 	}

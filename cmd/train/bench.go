@@ -12,6 +12,7 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
+	"dpsgd/configs/places"
 	"dpsgd/internal/bench"
 
 	"github.com/spf13/cobra"
@@ -46,11 +47,14 @@ without privacy on the same kernels, to compare with. docs/performance.md says h
   train bench --config configs/mnist-cnn.yaml --json`,
 		Args: shell.Args(0, 0, "none"),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("config") && f.config == "" {
+				return shell.Usagef("found an empty --config, expected a configuration file or the name of a preset")
+			}
 			config, err := f.read(c)
 			if err != nil {
 				return err
 			}
-			return measure(a, c.Context(), config, f)
+			return places.OfLayer(measure(a, c.Context(), config, f), f.config, nil)
 		},
 	}
 	c.Flags().StringVar(&f.model, "model", "mnist-cnn", "a ready network: "+strings.Join(configs.Networks(), ", "))

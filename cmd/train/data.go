@@ -10,6 +10,7 @@ import (
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/data"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -60,7 +61,7 @@ func dataFetchCommand(a *shell.App) *cobra.Command {
 		Args:    shell.Args(1, 1, "one: the name of a data set, such as mnist"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(data.Names(), args[0]) {
-				return shell.Usagef("found the data set %q, expected one of %s", args[0], strings.Join(data.Names(), ", "))
+				return shell.Usagef("found the data set %q, expected one of %s%s", args[0], strings.Join(data.Fetchable(), ", "), spelling.Hint(args[0], data.Fetchable()))
 			}
 			if dir == "" {
 				dir = data.DefaultDir()
@@ -107,10 +108,10 @@ func (f *fetchProgress) progress(file string, done, total int64) {
 	}
 	if f.file != file {
 		f.file = file
-		f.StartBar(total, terminal.BarWidth)
+		f.StartBar(total)
 	}
 	f.ShowText(done, text)
 	if done == total {
-		fmt.Fprintln(f.W)
+		f.EndBar()
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
+	"dpsgd/configs/places"
 	"dpsgd/internal/describe"
 	"dpsgd/internal/memory"
 
@@ -22,7 +23,7 @@ func describeCommand(a *shell.App) *cobra.Command {
 	var examples int
 	c := &cobra.Command{
 		Use:   "describe [CONFIG|PRESET]",
-		Short: "Say what a run would do, without reading data: layers, noise, steps, ε, memory",
+		Short: "Say what a run would do, without reading data",
 		Example: `  train describe
   train describe mnist-cnn --set privacy.epsilon=1
   train describe own-pictures --examples 4500`,
@@ -31,13 +32,14 @@ func describeCommand(a *shell.App) *cobra.Command {
 			if c.Flags().Changed("examples") && examples < 1 {
 				return shell.Usagef("found --examples %d, expected at least 1", examples)
 			}
-			config, err := configs.Load(cmp.Or(shell.First(args), configs.DefaultPreset), set)
+			name := cmp.Or(shell.First(args), configs.DefaultPreset)
+			config, err := configs.Load(name, set)
 			if err != nil {
 				return shell.AsUsage(err)
 			}
 			d, err := describe.Describe(config, examples)
 			if err != nil {
-				return err
+				return places.OfLayer(err, name, set)
 			}
 			return a.Print(d, func(w io.Writer) { printDescription(w, d) })
 		},

@@ -118,9 +118,12 @@ func runLine(t *testing.T, line string) {
 	line = strings.NewReplacer("HASH", headOfTheLedger(t), "RUN", "runs/digits-1").Replace(line)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	if strings.HasPrefix(line, "train serve") {
+		line += " --address 127.0.0.1:0" // another program may listen on the usual port
+	}
 	endless := strings.HasPrefix(line, "train sweep") || strings.HasPrefix(line, "train serve") || strings.Contains(line, "--serve")
 	switch {
-	case strings.HasPrefix(line, "train run") && !strings.Contains(line, "training."):
+	case strings.HasPrefix(line+" ", "train run ") && !strings.Contains(line, "training."):
 		line += " --set training.steps=2"
 	case strings.Contains(line, "train bench"):
 		line += " --seconds 0.1"
@@ -133,7 +136,7 @@ func runLine(t *testing.T, line string) {
 	out, err := c.CombinedOutput()
 	code := c.ProcessState.ExitCode()
 	switch missing := strings.Contains(string(out), "train data fetch"); {
-	case err == nil, code == shell.ExitData && missing, endless && (code == 130 || code == 0):
+	case err == nil, code == shell.ExitData && missing, endless && (code == 130 || code == shell.ExitDone):
 	default:
 		t.Errorf("%s: exit code %d (%v)\n%s", line, code, err, out)
 	}
@@ -145,9 +148,12 @@ func headOfTheLedger(t *testing.T) string {
 	return head
 }
 
-// Every command that a page names in passing has its flags.
+// Every command that a page names in passing has its flags. Those of newcomers.md are wrong on purpose.
 func TestCommandsInPassing(t *testing.T) {
 	for name, page := range pages(t) {
+		if name == "docs/newcomers.md" {
+			continue
+		}
 		for _, found := range inline.FindAllStringSubmatch(page, -1) {
 			if err := parses(strings.Fields(found[1])); err != nil {
 				t.Errorf("%s: `train %s`: %v", name, found[1], err)

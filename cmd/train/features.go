@@ -25,7 +25,7 @@ const featuresPreset = "cifar-best"
 func featuresCommand(a *shell.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "features",
-		Short:   "Look at what public features are learnt from: pictures that the program draws",
+		Short:   "Look at the drawn pictures that public features are learnt from",
 		Example: "  train features show cifar-best --out drawn.png",
 		Args:    shell.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -40,7 +40,7 @@ func featuresShowCommand(a *shell.App) *cobra.Command {
 	pictures := 64
 	c := &cobra.Command{
 		Use:   "show [CONFIG|PRESET]",
-		Short: "Draw a sheet of the pictures that the features of a configuration are learnt from (default: the preset " + featuresPreset + ")",
+		Short: "Draw a sheet of these pictures",
 		Example: `  train features show cifar-best --out drawn.png
   train features show fashion-best --set features.seed=7`,
 		Args: shell.Args(0, 1, "at most one: a configuration file or the name of a preset"),
@@ -97,11 +97,11 @@ func computed(a *shell.App) func(done, total int) {
 		default:
 			if !begun {
 				begun = true
-				d.StartBar(int64(total), terminal.BarWidth)
+				d.StartBar(int64(total))
 			}
 			d.ShowText(int64(done), text)
 			if done == total {
-				fmt.Fprintln(d.W)
+				d.EndBar()
 			}
 		}
 	}

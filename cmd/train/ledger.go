@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"dpsgd/accountant"
+	"dpsgd/cmd/train/internal/ask"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/books"
@@ -16,7 +16,7 @@ import (
 func ledgerCommand(a *shell.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ledger",
-		Short: "Say what all runs on one data set cost together, and check their ledgers",
+		Short: "Say what all runs on a data set cost, and check their ledgers",
 		Long: `Say what all runs on one data set cost together, and check their ledgers.
 
 Every run and every trial of a sweep records its releases twice: in its own ledger.jsonl, and in datasets.jsonl,
@@ -56,9 +56,7 @@ whole folder was put back to an older copy.`,
 
 // printTotals writes what each data set has spent, and the head of the ledger.
 func printTotals(w io.Writer, totals books.Totals) {
-	for _, t := range totals.Datasets {
-		printTotal(w, t)
-	}
+	ask.PrintTotals(w, totals.Datasets)
 	if totals.Head == "" {
 		fmt.Fprintf(w, "there is no %s yet; the next run makes it\n", totals.Ledger)
 	} else {
@@ -66,23 +64,11 @@ func printTotals(w io.Writer, totals books.Totals) {
 	}
 }
 
-// printTotal writes what one data set has spent, and a table of its runs.
-func printTotal(w io.Writer, t books.Total) {
-	fmt.Fprintf(w, "%s  %s examples of %s, %s classes\n", t.Data.Name, terminal.Count(t.Data.Examples), t.Data.Shape, terminal.Count(t.Data.Classes))
-	fmt.Fprintf(w, "together  %s over %s releases\n\n", terminal.Guarantee(t.Epsilon, t.Delta, t.Accountant, t.EpsilonRDP), terminal.Count(t.Releases))
-	table := [][]string{{"run", "releases", "ε", "δ"}}
-	for _, r := range t.Runs {
-		table = append(table, []string{r.Run, terminal.Count(r.Releases), accountant.RoundUp(r.Epsilon, 3), fmt.Sprintf("%g", r.Delta)})
-	}
-	terminal.PrintTable(w, table)
-	fmt.Fprintln(w)
-}
-
 func ledgerVerifyCommand(a *shell.App) *cobra.Command {
 	var runsDir, head string
 	c := &cobra.Command{
 		Use:   "verify",
-		Short: "Check the ledgers of all runs and sweeps against each other and everything beside them",
+		Short: "Check the ledgers of all runs and sweeps",
 		Long: `Check the ledger of every run and trial against its checkpoints, its statement, the table of its sweep, and
 datasets.jsonl. Each problem is one line; the exit code is 5 if a ledger was rolled back or lost, and 4 if all that
 is wrong is damage.`,

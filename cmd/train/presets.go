@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -63,14 +64,22 @@ func printPreset(a *shell.App, name string) error {
 	presets := append(configs.Presets(), sweeps.Shipped()...)
 	i := slices.IndexFunc(presets, func(p configs.Preset) bool { return p.Name == name })
 	if i < 0 {
-		meant, least := "", 3
+		var names []string
 		for _, p := range presets {
-			if d := spelling.Distance(name, p.Name); d < least {
-				meant, least = " (did you mean "+p.Name+"?)", d
-			}
+			names = append(names, p.Name)
 		}
-		return shell.Usagef("found no preset %q, expected one that `train presets` lists%s", name, meant)
+		return shell.Usagef("found no preset %q, expected one that `train presets` lists%s", name, spelling.Hint(name, names))
 	}
 	p := presets[i]
-	return a.Print(presetItem{p.Name, p.Description, string(p.Source)}, func(w io.Writer) { w.Write(p.Source) })
+	text := withoutSchema(p.Source)
+	return a.Print(presetItem{p.Name, p.Description, string(text)}, func(w io.Writer) { w.Write(text) })
+}
+
+// withoutSchema leaves out the first line of a preset, which tells editors where its schema lies: beside
+// a copy of the preset there is none.
+func withoutSchema(source []byte) []byte {
+	if first, rest, _ := bytes.Cut(source, []byte("\n")); bytes.HasPrefix(first, []byte("# yaml-language-server:")) {
+		return rest
+	}
+	return source
 }

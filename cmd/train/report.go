@@ -94,7 +94,3 @@ func writeReport(a *shell.App, r *report.Report, path, plots string) error {
 		}
 	})
 }
-
-func dataFolderFlag(c *cobra.Command, folder *string) {
-	c.Flags().StringVar(folder, "data-folder", "", "where data of your own lies now, if it has moved since the run")
-}

@@ -76,7 +76,7 @@ var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/`)
 
 // The page of a job is there while it goes on and gone when it has ended; an address that is taken
 // ends the command before anything is trained.
-func TestServe(t *testing.T) {
+func TestServeWhileTraining(t *testing.T) {
 	t.Chdir(t.TempDir())
 	c, _ := program(t, "run", "--serve=127.0.0.1:0")
 	c.Stdout, c.Stderr = nil, nil

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"dpsgd/cmd/train/internal/shell"
 
 	"github.com/spf13/cobra"
@@ -24,7 +26,7 @@ a model, a privacy statement and a ledger of what was released in its folder.
 	}
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), shell.Help(c)) })
 	root.SetFlagErrorFunc(shell.FlagError)
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print the result as one JSON object on the last line of standard output")
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
@@ -38,12 +40,13 @@ a model, a privacy statement and a ledger of what was released in its folder.
 	root.SetHelpCommand(helpCommand())
 	root.SetHelpCommandGroupID("The program")
 	root.SetCompletionCommandGroupID("The program")
+	shell.Complete(root)
 	return root
 }
 
 // helpCommand prints the help of a command, and refuses what is none.
 func helpCommand() *cobra.Command {
-	return &cobra.Command{
+	help := &cobra.Command{
 		Use:   "help [COMMAND]",
 		Short: "Help about any command",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -54,4 +57,6 @@ func helpCommand() *cobra.Command {
 			return about.Help()
 		},
 	}
+	shell.Complete(help)
+	return help
 }

@@ -8,6 +8,7 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
+	"dpsgd/configs/places"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/follow"
 	"dpsgd/internal/train"
@@ -37,7 +38,7 @@ func runCommand(a *shell.App) *cobra.Command {
 					DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits,
 				})
 				if err != nil {
-					return err
+					return places.OfLayer(err, name, set)
 				}
 				return fit(a, c, run)
 			})
@@ -51,15 +52,15 @@ func runCommand(a *shell.App) *cobra.Command {
 }
 
 func resumeCommand(a *shell.App) *cobra.Command {
-	var dataDir, serve string
+	var dataDir, dataFolder, serve string
 	c := &cobra.Command{
 		Use:     "resume RUN",
-		Short:   "Go on with a run from its last checkpoint, with the spend of its ledger",
+		Short:   "Go on with a run from its last checkpoint and what it has spent",
 		Example: "  train resume runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return followed(a, serve, func(page *follow.Page) error {
-				run, err := train.Open(args[0], train.Options{DataDir: dataDir, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits})
+				run, err := train.Open(args[0], train.Options{DataDir: dataDir, DataFolder: dataFolder, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits})
 				if err != nil {
 					return err
 				}
@@ -68,6 +69,7 @@ func resumeCommand(a *shell.App) *cobra.Command {
 		},
 	}
 	dataDirFlag(c, &dataDir)
+	dataFolderFlag(c, &dataFolder)
 	serveFlag(c, &serve)
 	return c
 }
@@ -84,7 +86,7 @@ func fit(a *shell.App, c *cobra.Command, run *train.Run) error {
 		return err
 	}
 	if result.Status == train.Interrupted {
-		fmt.Fprintf(a.Err, "train: stopped and saved after step %d; go on with `train resume %s`\n", result.Steps, folder.Argument(result.Run)+shell.DataDirGiven(c))
+		fmt.Fprintf(a.Err, "train: stopped and saved after step %d; go on with `train resume %s`\n", result.Steps, folder.Argument(result.Run)+shell.DataGiven(c))
 	}
 	if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
 		return err
@@ -94,6 +96,10 @@ func fit(a *shell.App, c *cobra.Command, run *train.Run) error {
 
 func dataDirFlag(c *cobra.Command, dir *string) {
 	c.Flags().StringVar(dir, "data-dir", "", datasetFolders())
+}
+
+func dataFolderFlag(c *cobra.Command, dir *string) {
+	c.Flags().StringVar(dir, "data-folder", "", "where data of your own lies now, if it has moved since the run")
 }
 
 func runsDirFlag(c *cobra.Command, dir *string) {

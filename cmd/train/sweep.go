@@ -61,7 +61,7 @@ func runSweep(a *shell.App, c *cobra.Command, name string, file *sweeps.Sweep, o
 		return err
 	}
 	if result.Status == train.Interrupted {
-		fmt.Fprintf(a.Err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(name)+shell.DataDirGiven(c))
+		fmt.Fprintf(a.Err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(name)+shell.DataGiven(c))
 	}
 	if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
 		return err
@@ -94,7 +94,7 @@ func (p *sweepWatcher) SweepStarted(o sweep.Overview) {
 	fmt.Fprintln(p.W)
 	p.total, p.started = o.Steps, time.Now()
 	if p.Bars {
-		p.StartBar(int64(max(1, o.Steps)), terminal.BarWidth)
+		p.StartBar(int64(max(1, o.Steps)))
 	}
 }
 

@@ -45,22 +45,15 @@ func (p *runWatcher) Started(o train.Overview) {
 	fmt.Fprintln(p.W)
 	p.Told()
 	if p.Bars {
-		width := terminal.BarWidth
-		if twoAccountants(plan) {
-			width = terminal.NarrowBarWidth
-		}
-		p.StartBar(int64(plan.Steps), width)
+		fmt.Fprintln(p.W, "steps, ε of the budget, test accuracy, examples per second, time left:")
+		p.StartBar(int64(plan.Steps))
 		p.Show(int64(o.ResumedAt), "%d/%d", o.ResumedAt, plan.Steps)
 	}
 }
 
 func (p *runWatcher) Stepped(s train.Progress) {
-	width := terminal.TextWidth
-	if s.Spent.EpsilonRDP != nil {
-		width = terminal.NarrowTextWidth
-	}
 	if p.Bars {
-		p.ShowText(int64(s.Step), liveText(s, width))
+		p.ShowFitting(int64(s.Step), func(width int) string { return liveText(s, width) })
 		return
 	}
 	if !p.Due() && !s.Evaluated {
@@ -84,6 +77,9 @@ func (p *runWatcher) Finished(r train.Result) {
 	}
 	fmt.Fprintf(p.W, "test accuracy   %.2f %%%s\n", 100*r.TestAccuracy, of)
 	fmt.Fprintf(p.W, "privacy         %s\n", terminal.Guarantee(r.Epsilon, r.Delta, r.Accountant, r.EpsilonRDP))
+	if r.TargetEpsilon > 0 {
+		fmt.Fprintf(p.W, "budget          ε ≤ %g, left %s\n", r.TargetEpsilon, terminal.Left(r.TargetEpsilon, r.Epsilon))
+	}
 	if r.DatasetRuns > 0 {
 		fmt.Fprintf(p.W, "on this data    ε = %s at δ = %g for all %s runs together\n", accountant.RoundUp(r.DatasetEpsilon, 3), r.DatasetDelta, terminal.Count(r.DatasetRuns))
 	}
@@ -129,17 +125,26 @@ func left(s train.Progress) string {
 	return terminal.Duration(float64(s.Steps-s.Step) * s.SecondsPerStep)
 }
 
-// liveText is what stands beside the bar of a run. Where it would be too wide it says less: first
-// of RDP, then of the test.
+// liveText is what stands beside the bar of a run: steps, spend, accuracy, speed and time left, in as
+// many words as there is room for.
 func liveText(s train.Progress, width int) string {
-	text := func(decimals int, accuracy string) string {
-		return fmt.Sprintf("%d/%d  %s  %s  %s/s  %s", s.Step, s.Steps, spend(s, decimals), accuracy, terminal.Short(s.ExamplesPerSecond), left(s))
+	steps, rate, test := fmt.Sprintf("%d/%d", s.Step, s.Steps), terminal.Short(s.ExamplesPerSecond), accuracy(s)
+	short, single := strings.TrimPrefix(test, "test "), s
+	single.Spent.EpsilonRDP = nil
+	texts := [][]string{
+		{steps, spend(s, 2), test, rate + " examples/s", left(s) + " left"},
+		{steps, spend(s, 2), test, rate + "/s", left(s) + " left"},
+		{steps, spend(s, 0), test, rate + "/s", left(s) + " left"},
+		{steps, spend(single, 2), test, rate + "/s", left(s) + " left"},
+		{steps, spend(single, 2), test, left(s) + " left"},
+		{steps, spend(single, 2), short, left(s)},
+		{steps, spend(single, 2), short},
+		{steps, spend(single, 2)},
 	}
-	long := accuracy(s)
-	for _, shorter := range []string{text(2, long), text(0, long), text(0, strings.TrimPrefix(long, "test "))} {
-		if utf8.RuneCountInString(shorter) <= width {
-			return shorter
+	for _, t := range texts {
+		if text := strings.Join(t, "  "); utf8.RuneCountInString(text) <= width {
+			return text
 		}
 	}
-	return terminal.Cut(text(0, strings.TrimPrefix(long, "test ")), width)
+	return terminal.Cut(steps, max(1, width))
 }

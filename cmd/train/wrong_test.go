@@ -42,7 +42,7 @@ func TestWrongInputs(t *testing.T) {
 		{"beginning of a flag", []string{"run", "--data", "x"}, shell.ExitUsage, "unknown flag: --data (did you mean --data-dir?)"},
 		{"misspelt preset to print", []string{"presets", "own-tabel"}, shell.ExitUsage, "(did you mean own-table?)"},
 		{"empty configuration", []string{"run", ""}, shell.ExitUsage, "`train run` found an empty argument, expected at most one: a configuration file"},
-		{"empty run", []string{"epsilon", ""}, shell.ExitUsage, "found an empty argument, expected at most one: the folder of a run"},
+		{"empty run", []string{"epsilon", ""}, shell.ExitUsage, "found an empty argument, expected folders of runs"},
 		{"unknown flag", []string{"run", "--epochs", "3"}, shell.ExitUsage, "unknown flag: --epochs"},
 		{"two configurations", []string{"run", "a", "b"}, shell.ExitUsage, "found 2 arguments, expected at most one: a configuration file or the name of a preset"},
 		{"no run", []string{"resume"}, shell.ExitUsage, "found 0 arguments, expected one: the folder of a run"},
@@ -66,7 +66,7 @@ func TestWrongInputs(t *testing.T) {
 		{"no pictures", []string{"run", config, "--set", "data.folder=" + t.TempDir()}, shell.ExitData, "there is no folder"},
 		{"damaged picture", []string{"run", config, "--set", "data.folder=" + damaged}, shell.ExitData, "003.png"},
 		{"undeclared class", []string{"run", config, "--set", "data.classes=[up, left]"}, shell.ExitData, "down"},
-		{"runs below a file", []string{"run", config, "--runs-dir", filepath.Join(file, "runs")}, shell.ExitFailed, "cannot make the folder of runs"},
+		{"runs below a file", []string{"run", config, "--runs-dir", filepath.Join(file, "runs")}, shell.ExitDamaged, "lies below a file, expected a folder of runs"},
 		{"resume of nothing", []string{"resume", t.TempDir()}, shell.ExitDamaged, "holds no config.yaml, expected the folder of a run"},
 		{"eval of nothing", []string{"eval", filepath.Join(folder, "none")}, shell.ExitDamaged, "holds no config.yaml"},
 		{"epsilon of nothing", []string{"epsilon", folder}, shell.ExitDamaged, "holds no config.yaml"},
@@ -264,6 +264,18 @@ func TestPassedOverFiles(t *testing.T) {
 		r := command(args...)
 		if r.code != 0 || strings.Count(r.out+r.err, want) != 1 {
 			t.Errorf("train %v: exit code %d, expected 0 and once %q:\n%s%s", args, r.code, want, r.out, r.err)
+		}
+	}
+}
+
+// What is wrong with a layer is told with its place, as every other mistake in a configuration.
+func TestLayersThatDoNotFitAreFound(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "my.yaml", "data: {name: digits}\nmodel:\n  layers:\n    - flatten\n    - conv2d: {out_channels: 3, kernel_size: 3}\nprivacy: {epsilon: 3}\ntraining: {steps: 1, batch_size: 10}\n")
+	for _, args := range [][]string{{"run", "my.yaml"}, {"describe", "my.yaml"}, {"bench", "--config", "my.yaml"}} {
+		r := command(args...)
+		if r.code != 2 || !strings.HasPrefix(r.err, "train: my.yaml:5:7: model.layers[1]: layer 1: its input has shape [784]") || strings.Count(r.err, "\n") != 1 {
+			t.Errorf("train %s: exit code %d, %s", strings.Join(args, " "), r.code, r.err)
 		}
 	}
 }

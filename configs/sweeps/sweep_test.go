@@ -254,3 +254,14 @@ func FuzzParse(f *testing.F) {
 		_ = err
 	})
 }
+
+// Every reader of YAML takes the numbers of shipped sweeps for numbers: those of YAML 1.1 take 1e-5 for
+// a text.
+func TestNumbersOfSweepsAreNumbersEverywhere(t *testing.T) {
+	text := regexp.MustCompile(`(?m)[:\[,] *[0-9]+e[-+]?[0-9]+ *($|[#,\]])`)
+	for _, s := range Shipped() {
+		if found := text.Find(s.Source); found != nil {
+			t.Errorf("%s: found %q, expected it with a point, as in 1.0e-5", s.Name, found)
+		}
+	}
+}

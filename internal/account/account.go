@@ -83,11 +83,25 @@ func (a Accountants) Two() bool { return a.Name() != a.rdp.Name() }
 
 // Guarantee is the first accountant's, or that of RDP.
 func (a Accountants) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
-	g, err := a.Accountant.Guarantee(l, delta)
+	g, err := ask(a.Accountant, l, delta)
 	if err != nil && a.Two() {
-		if byRDP, errRDP := a.rdp.Guarantee(l, delta); errRDP == nil {
+		if byRDP, errRDP := ask(a.rdp, l, delta); errRDP == nil {
 			return byRDP, nil
 		}
+	}
+	return g, err
+}
+
+// ask is what one of them says of a ledger that may hold choices.
+func ask(a accountant.Accountant, l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
+	releases, divisor, err := Seen(l)
+	if err != nil {
+		return accountant.Guarantee{}, err
+	}
+	g, err := a.Guarantee(releases, delta/divisor)
+	if divisor > 1 && err == nil {
+		g.Delta = delta
+		g.Method += fmt.Sprintf("; at δ/%g, because how many releases there are was chosen after some of them (a union bound)", divisor)
 	}
 	return g, err
 }
@@ -95,12 +109,12 @@ func (a Accountants) Guarantee(l *accountant.Ledger, delta float64) (accountant.
 // Spent asks both. Refusal says why the first one has no answer where RDP has one; err is about
 // neither having one.
 func (a Accountants) Spent(l *accountant.Ledger, delta float64) (s Spent, refusal, err error) {
-	g, err := a.Accountant.Guarantee(l, delta)
+	g, err := ask(a.Accountant, l, delta)
 	s = Spent{Guarantee: g, Accountant: a.Name()}
 	if !a.Two() {
 		return s, nil, err
 	}
-	byRDP, errRDP := a.rdp.Guarantee(l, delta)
+	byRDP, errRDP := ask(a.rdp, l, delta)
 	if errRDP != nil {
 		return s, nil, err
 	}

@@ -70,8 +70,8 @@ func (c Chart) draw(on draw.Canvas) {
 
 // drawTitle writes what a figure is about above it, from a place to the right.
 func drawTitle(on draw.Canvas, left vg.Length, title, subtitle string) {
-	on.FillText(in(ink), vg.Point{X: left, Y: on.Max.Y - margin}, title)
-	on.FillText(in(grey), vg.Point{X: left, Y: on.Max.Y - margin - 16}, subtitle)
+	fill(on, in(ink), vg.Point{X: left, Y: on.Max.Y - margin}, title, 1)
+	fill(on, in(grey), vg.Point{X: left, Y: on.Max.Y - margin - 16}, subtitle, 2)
 }
 
 // headOf is the room above a figure.

@@ -97,3 +97,12 @@ func largest(values []float32) int {
 	}
 	return best
 }
+
+// Show exchanges the set for another one of the same shape.
+func (e *Evaluator) Show(set data.Set, n data.Normalisation) error {
+	batcher, err := data.NewBatcher(set, n)
+	if err == nil {
+		e.input.batcher, e.examples = batcher, set.Len()
+	}
+	return err
+}

@@ -8,12 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"syscall"
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/internal/spelling"
 )
 
 // What the folder of a run holds.
@@ -23,12 +22,18 @@ const (
 	Plan          = "plan.txt"     // what the hash of the plan in checkpoints is of; public
 	Ledger        = "ledger.jsonl"
 	Metrics       = "metrics.jsonl"
+	MetricsTable  = "metrics.csv"                 // the same for spreadsheets
+	MetricsEvents = "events.out.tfevents.metrics" // the same for TensorBoard, which asks for "tfevents"
 	Diagnostics   = "diagnostics.private.jsonl"
 	Checkpoints   = "checkpoints"
 	Model         = "model.safetensors"
 	Statement     = "privacy.md"
 	StatementData = "privacy.json"
 )
+
+// DiagnosticEvents is [Diagnostics] for TensorBoard, in a folder of its own, which TensorBoard shows
+// under that name beside the run.
+const DiagnosticEvents = "diagnostics.private/events.out.tfevents.private"
 
 // What the folder of a sweep holds beside a folder for each trial.
 const (
@@ -57,7 +62,7 @@ const (
 // ErrNoRun: a folder is not that of a run.
 var ErrNoRun = errors.New("train: not a run")
 
-// ReadConfig reads the configuration that a run wrote.
+// ReadConfig reads the configuration that a run wrote, with what it was extended by.
 func ReadConfig(dir string) (*configs.Config, error) {
 	path := filepath.Join(dir, Config)
 	if err := Check(dir, "the folder of a run such as runs/digits-1"); err != nil {
@@ -70,7 +75,11 @@ func ReadConfig(dir string) (*configs.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	return configs.Parse(path, src, nil)
+	list, err := ReadExtensions(dir)
+	if err != nil {
+		return nil, err
+	}
+	return configs.Parse(path, src, overrides(list))
 }
 
 // Check refuses, with ErrNoRun, what is there and can be no folder: a file, or a link to nothing.
@@ -124,19 +133,8 @@ func Name(dir string) string {
 	return filepath.Base(dir)
 }
 
-// plain is what a path may hold so that no shell reads more into it.
-var plain = regexp.MustCompile(`^[\p{L}\p{N}_./:\\,=+@%-]+$`)
-
 // Argument writes a path for a command line to be copied: in quotes where a shell needs them.
-func Argument(path string) string {
-	if plain.MatchString(path) && !strings.HasPrefix(path, "-") {
-		return path
-	}
-	if strings.HasPrefix(path, "-") {
-		path = "./" + path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}
+func Argument(path string) string { return spelling.Argument(path) }
 
 // HoldsAny reports whether a folder holds one of these names.
 func HoldsAny(dir string, names ...string) bool {

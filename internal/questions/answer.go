@@ -32,6 +32,7 @@ type Cost struct {
 	SamplingProbability float64 `json:"sampling_probability,omitempty"`
 	NoiseMultiplier     float64 `json:"noise_multiplier,omitempty"`
 	Steps               *int    `json:"steps,omitempty"`
+	Capped              bool    `json:"capped,omitempty"` // more than these steps fit: no further ones are asked about
 	TargetEpsilon       float64 `json:"target_epsilon,omitempty"`
 
 	// Of a run.
@@ -62,7 +63,9 @@ func (a *Answerer) Answer(q Question) (Cost, error) {
 	} else {
 		g, err = account.Guarantee(l, q.Delta)
 	}
-	c.Method = g.Method
+	if c.Method = g.Method; q.Divisor > 1 {
+		c.Method += fmt.Sprintf("; at δ/%g, because how many releases there are was chosen after some of them (a union bound)", q.Divisor)
+	}
 	return c, err
 }
 
@@ -118,7 +121,7 @@ func (a *Answerer) answer(q Question) (Cost, *accountant.Ledger, error) {
 		return Cost{}, nil, err
 	}
 	start := time.Now()
-	v := viewer{Accountant: account, groupSize: q.GroupSize}
+	v := viewer{Accountant: account, groupSize: q.GroupSize, divisor: max(1, q.Divisor)}
 	c, l, err := v.answer(q)
 	if err != nil {
 		return Cost{}, nil, err
@@ -140,6 +143,7 @@ func (a *Answerer) answer(q Question) (Cost, *accountant.Ledger, error) {
 type viewer struct {
 	accountant.Accountant
 	groupSize int
+	divisor   float64 // of δ
 	spent     *accountant.Ledger
 }
 
@@ -168,7 +172,9 @@ func (v viewer) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guara
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
-	return v.Accountant.Guarantee(l, delta)
+	g, err := v.Accountant.Guarantee(l, delta/v.divisor)
+	g.Delta *= v.divisor
+	return g, err
 }
 
 // Delta returns delta at epsilon of what was spent and the ledger.
@@ -177,7 +183,9 @@ func (v viewer) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarant
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
-	return v.Accountant.Delta(l, epsilon)
+	g, err := v.Accountant.Delta(l, epsilon)
+	g.Delta *= v.divisor
+	return g, err
 }
 
 // answer also returns what the accountant saw.
@@ -229,15 +237,16 @@ func (v viewer) bounds(seen *accountant.Ledger, ofDelta bool, given float64) (ac
 	var err error
 	switch {
 	case bracketing && ofDelta:
-		return b.DeltaInterval(seen, given)
+		i, err = b.DeltaInterval(seen, given)
+		return accountant.Interval{Lower: i.Lower, Upper: min(1, i.Upper*v.divisor)}, err
 	case ofDelta:
 		g, err = v.Accountant.Delta(seen, given)
-		i.Upper = g.Delta
+		i.Upper = min(1, g.Delta*v.divisor)
 		return i, err
 	case bracketing:
-		i, err = b.EpsilonInterval(seen, given)
+		i, err = b.EpsilonInterval(seen, given/v.divisor)
 	default:
-		g, err = v.Accountant.Guarantee(seen, given)
+		g, err = v.Accountant.Guarantee(seen, given/v.divisor)
 		i.Upper = g.Epsilon
 	}
 	if err == nil && math.IsInf(i.Upper, 1) {
@@ -287,7 +296,7 @@ func (v viewer) steps(e accountant.Event, target accountant.Guarantee) (Cost, *a
 	if err != nil {
 		return Cost{}, nil, err
 	}
-	c := Cost{Steps: &n}
+	c := Cost{Steps: &n, Capped: n == MostSteps}
 	c.SamplingProbability, c.NoiseMultiplier, _ = parameters(e)
 	l, err := OneEntry(e, n)
 	return c, l, err

@@ -119,7 +119,7 @@ func (q Question) estimate(l *accountant.Ledger) (c Cost, err error) {
 	if err != nil {
 		return c, err
 	}
-	if c.Upper, err = g.Epsilon(q.Delta); err == nil && math.IsInf(c.Upper, 1) {
+	if c.Upper, err = g.Epsilon(q.Delta / max(1, q.Divisor)); err == nil && math.IsInf(c.Upper, 1) {
 		err = account.ErrInfinite
 	}
 	return c, err

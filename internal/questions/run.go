@@ -2,6 +2,7 @@ package questions
 
 import (
 	"dpsgd/accountant"
+	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 )
@@ -9,8 +10,9 @@ import (
 // Releases is what a run has released so far, and the budget it was given.
 type Releases struct {
 	Run        string
-	Ledger     *accountant.Ledger
-	Epsilon    float64 // of the budget; 0 for none
+	Ledger     *accountant.Ledger // without choices
+	Divisor    float64            // of δ, for these: account.Choice
+	Epsilon    float64            // of the budget; 0 for none
 	Delta      float64
 	Accountant string
 	Warning    string // that something beside the run could not be asked; "" in most cases
@@ -23,8 +25,12 @@ func ReadReleases(dir string) (Releases, error) {
 		return Releases{}, err
 	}
 	i, err := books.Inspect(dir)
+	if err != nil {
+		return Releases{}, err
+	}
+	released, divisor, err := account.Seen(i.Ledger)
 	return Releases{
-		Run: dir, Ledger: i.Ledger, Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant, Warning: i.Warning,
+		Run: dir, Ledger: released, Divisor: divisor, Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant, Warning: i.Warning,
 	}, err
 }
 
@@ -33,7 +39,7 @@ func ReadReleases(dir string) (Releases, error) {
 func (r Releases) Question(u Unknown) Question {
 	q := Question{
 		View:    View{Accountant: r.Accountant, Relation: accountant.AddOrRemoveOne},
-		Unknown: u, Ledger: r.Ledger, Epsilon: r.Epsilon, Delta: r.Delta, Run: r.Run,
+		Unknown: u, Ledger: r.Ledger, Epsilon: r.Epsilon, Delta: r.Delta, Run: r.Run, Divisor: r.Divisor,
 	}
 	if entries := r.Ledger.Entries(); len(entries) > 0 {
 		q.Step = entries[len(entries)-1].Event

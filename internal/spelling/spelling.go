@@ -1,5 +1,11 @@
-// Package spelling measures how far a word is from one that was probably meant.
+// Package spelling finds the word that was probably meant by one that is not known, and writes words
+// for a command line.
 package spelling
+
+import (
+	"regexp"
+	"strings"
+)
 
 // Distance is the Levenshtein distance of two strings, in bytes: insertions, deletions and
 // substitutions. Long strings are never near a name and are cut short.
@@ -22,4 +28,70 @@ func Distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// Nearest returns the known name that was probably meant, or "".
+func Nearest(found string, known []string) string {
+	// A third of a name may be wrong, and in a short one two swapped letters.
+	best, limit := "", max(2, min(len(found), 30)/3)
+	if len(found) < 4 {
+		limit = 1
+	}
+	bestDistance := limit + 1
+	for _, name := range known {
+		d := Distance(Squash(found), Squash(name))
+		if swapped(Squash(found), Squash(name)) {
+			d = 1
+		}
+		if d < bestDistance {
+			best, bestDistance = name, d
+		}
+	}
+	return best
+}
+
+// swapped says whether two letters that stand side by side have changed places.
+func swapped(a, b string) bool {
+	for i := 0; i+1 < len(a) && len(a) == len(b); i++ {
+		if a[i] != b[i] {
+			return a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+		}
+	}
+	return false
+}
+
+// Squash returns a name without case and separators: MaxPool2d, max-pool2d and max_pool2d are one.
+func Squash(s string) string { return separators.Replace(strings.ToLower(s)) }
+
+var separators = strings.NewReplacer("_", "", "-", "", ".", "")
+
+// DidYouMean returns the name as a hint; "" is no hint.
+func DidYouMean(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "did you mean " + name + "?"
+}
+
+// Hint is [DidYouMean] of the nearest name, to stand behind an error; "" where there is none.
+func Hint(found string, known []string) string {
+	meant := Nearest(found, known)
+	if meant == "" {
+		return ""
+	}
+	return " (" + DidYouMean(meant) + ")"
+}
+
+// plain is what a path may hold so that no shell reads more into it.
+var plain = regexp.MustCompile(`^[\p{L}\p{N}_./:\\,=+@%-]+$`)
+
+// Argument writes a path for a command line to be copied: in quotes where a shell needs them.
+func Argument(path string) string {
+	if plain.MatchString(path) && !strings.HasPrefix(path, "-") {
+		return path
+	}
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/template"
 
 	"dpsgd/accountant"
@@ -28,41 +29,53 @@ type Statement struct {
 	Neighbours string `json:"neighbours"`
 	Public     string `json:"public"` // what neighbours have in common
 	account.Answer
-	EpsilonPlain        *float64 `json:"epsilon_plain,omitempty"` // an upper bound by the formula of accountant.PlainEpsilon
-	AddedDelta          float64  `json:"added_delta"`             // on top, by the laws of sampler and noise; nothing on top of epsilon
-	TargetEpsilon       float64  `json:"target_epsilon,omitempty"`
-	Method              string   `json:"method"`
-	Sampler             string   `json:"sampler"`
-	Sampling            string   `json:"sampling"`
-	SamplingProbability float64  `json:"sampling_probability"`
-	Mechanism           string   `json:"mechanism"`
-	Noise               string   `json:"noise"`
-	NoiseValues         int      `json:"noise_values"` // coordinates of all releases
-	NoiseMultiplier     float64  `json:"noise_multiplier"`
-	ClipNorm            float64  `json:"clip_norm"`
-	Clipping            string   `json:"clipping"`
-	Bound               string   `json:"bound"`
-	Features            string   `json:"features,omitempty"`        // computed of every example, by a function that no example had a part in
-	FeatureMean         string   `json:"feature_mean,omitempty"`    // how the mean of the features was released, if it was
-	Augmentation        string   `json:"augmentation,omitempty"`    // the views in which the network saw examples, if not as they are
-	InitialWeights      string   `json:"initial_weights,omitempty"` // the file that training began with and what it was trained on; "" if random
-	FrozenValues        int      `json:"frozen_values,omitempty"`   // parameters that were not trained
-	ExpectedBatchSize   float64  `json:"expected_batch_size"`
-	MaxSteps            int      `json:"max_steps"` // steps that the budget allows of the planned ones, fixed before the first
-	PlannedSteps        int      `json:"planned_steps"`
-	Steps               int      `json:"steps"`                  // updates in the model
-	LedgerEntries       int      `json:"ledger_entries"`         // releases that are accounted for; more than steps after a crash
-	LedgerHead          string   `json:"ledger_head"`            // hash of the ledger after them
-	ModelSHA256         string   `json:"model_sha256,omitempty"` // of the file with the model; "" in statements of earlier versions
-	Together                     // of all runs on this data, if there are others
-	Data                string   `json:"data"`
-	Examples            int      `json:"examples"`
-	Shape               string   `json:"shape"` // of one example
-	Classes             int      `json:"classes"`
+	EpsilonPlain        *float64    `json:"epsilon_plain,omitempty"` // an upper bound by the formula of accountant.PlainEpsilon
+	AddedDelta          float64     `json:"added_delta"`             // on top, by the laws of sampler and noise; nothing on top of epsilon
+	TargetEpsilon       float64     `json:"target_epsilon,omitempty"`
+	Method              string      `json:"method"`
+	Sampler             string      `json:"sampler"`
+	Sampling            string      `json:"sampling"`
+	SamplingProbability float64     `json:"sampling_probability"`
+	Mechanism           string      `json:"mechanism"`
+	Noise               string      `json:"noise"`
+	NoiseValues         int         `json:"noise_values"` // coordinates of all releases
+	NoiseMultiplier     float64     `json:"noise_multiplier"`
+	ClipNorm            float64     `json:"clip_norm"`
+	Clipping            string      `json:"clipping"`
+	Bound               string      `json:"bound"`
+	Features            string      `json:"features,omitempty"`        // computed of every example, by a function that no example had a part in
+	FeatureMean         string      `json:"feature_mean,omitempty"`    // how the mean of the features was released, if it was
+	Augmentation        string      `json:"augmentation,omitempty"`    // the views in which the network saw examples, if not as they are
+	InitialWeights      string      `json:"initial_weights,omitempty"` // the file that training began with and what it was trained on; "" if random
+	FrozenValues        int         `json:"frozen_values,omitempty"`   // parameters that were not trained
+	ExpectedBatchSize   float64     `json:"expected_batch_size"`
+	MaxSteps            int         `json:"max_steps"` // steps that the budget allows of the planned ones, fixed before the first
+	PlannedSteps        int         `json:"planned_steps"`
+	Steps               int         `json:"steps"`                  // updates in the model
+	LedgerEntries       int         `json:"ledger_entries"`         // releases that are accounted for; more than steps after a crash
+	LedgerHead          string      `json:"ledger_head"`            // hash of the ledger after them
+	ModelSHA256         string      `json:"model_sha256,omitempty"` // of the file with the model; "" in statements of earlier versions
+	Extended            []Extension `json:"extended,omitempty"`     // changes of the plan after its first step
+	Choices             int         `json:"choices,omitempty"`      // entries among those of the ledger that stand for them: δ is divided by 2^choices
+	Together                        // of all runs on this data, if there are others
+	Data                string      `json:"data"`
+	Examples            int         `json:"examples"`
+	Shape               string      `json:"shape"` // of one example
+	Classes             int         `json:"classes"`
 	// NotPrivate lists what the run wrote or treated as public without protection.
 	NotPrivate []string `json:"not_private"`
 	// Fallbacks are the questions that the configured accountant did not answer and RDP did.
 	Fallbacks []account.Fallback `json:"fallbacks,omitempty"`
+}
+
+// Extension is a change of a run's plan to more steps, after some of them.
+type Extension struct {
+	Step        int     `json:"step"`     // after which it was decided
+	Releases    int     `json:"releases"` // in the ledger by then
+	FromSteps   int     `json:"from_steps"`
+	FromEpsilon float64 `json:"from_epsilon,omitempty"`
+	ToSteps     int     `json:"to_steps"`
+	ToEpsilon   float64 `json:"to_epsilon,omitempty"`
 }
 
 // Together is what a run and the others on the same data cost, of which the run's folder knows. It
@@ -78,7 +91,10 @@ type Together struct {
 var statementText string
 
 var statementTemplate = template.Must(template.New(folder.Statement).Funcs(template.FuncMap{
-	"up":    func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
+	"up": func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
+	"left": func(budget, spent float64) string {
+		return strings.TrimPrefix(accountant.RoundUp(-max(0, budget-spent), 3), "-")
+	},
 	"below": powerAbove,
 }).Parse(statementText))
 

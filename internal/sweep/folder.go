@@ -116,6 +116,9 @@ func (s *sweep) readIdentity() (*sweepIdentity, error) {
 // open makes or opens the sweep's folder, locks it, and reads the results of finished trials.
 func (s *sweep) open() (*checkpoints.Journal, error) {
 	fresh, unlocked := !folder.HoldsAny(s.dir, "."), !folder.HoldsAny(s.dir, folder.SweepLock)
+	if err := folder.Check(filepath.Dir(s.dir), "a folder of runs"); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(s.dir, folder.Perm); err != nil {
 		return nil, fmt.Errorf("train: cannot make the sweep's folder: %w", err)
 	}

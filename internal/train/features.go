@@ -96,8 +96,12 @@ func meanPlan(c *configs.Config, n int, pool *kernel.Pool) (*release.Plan, error
 	}, nil
 }
 
-// Schedule describes the first so many steps, with the release of the mean ahead of them.
+// Schedule describes the first so many steps, with the release of the mean ahead of them. Of a run
+// that was extended it begins with all that was released by then.
 func (p *RunPlan) Schedule(steps int) (*accountant.Ledger, error) {
+	if p.behind != nil {
+		return p.behind.With(p.Event(p.updates), max(0, steps-p.updates)) // the noise of all steps is one
+	}
 	training, err := p.Plan.Schedule(steps)
 	if err != nil || p.Mean == nil {
 		return training, err

@@ -131,7 +131,7 @@ func (r *Run) finish(status Status) (Result, error) {
 		Status: status, Steps: r.step,
 		Answer:          spent.Answer(),
 		NoiseMultiplier: r.plan.NoiseMultiplier, TestAccuracy: r.evaluation.Accuracy, Average: r.config.Training.Average.Name(),
-		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond, Run: r.Dir,
+		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond, Run: r.Dir, TargetEpsilon: r.config.Privacy.Epsilon,
 		LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(),
 	}
 	if result.Together, err = r.journal.Together(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/keys"
 	"dpsgd/internal/setup"
 )
 
@@ -39,6 +40,17 @@ func (p *RunPlan) identity(c *configs.Config, o setup.Outline, initial string) s
 	return h.String()
 }
 
+// ofExtensions is what extensions add to the identity of a plan: a checkpoint that was saved after one
+// belongs to no run that was not extended.
+func ofExtensions(list []folder.Extension) string {
+	var h strings.Builder
+	for i, e := range list {
+		fmt.Fprintf(&h, "extension_%d after step %d, %d releases %s, from %d steps and epsilon %v to %d and %v, plan %s\n",
+			i+1, e.Step, e.Entries, e.Head, e.From.Steps, e.From.Epsilon, e.To.Steps, e.To.Epsilon, e.Plan)
+	}
+	return h.String()
+}
+
 // Identity is the configuration without what may change between the parts of a run.
 func Identity(c *configs.Config) []byte {
 	same := *c
@@ -55,74 +67,5 @@ func (r *Run) otherPlan(checkpoint, hash string) error {
 		return fmt.Errorf("%w: %s was made with another configuration or other data or other initial weights than %s and what is found now", books.ErrOtherPlan, checkpoint, r.path(folder.Config))
 	}
 	return fmt.Errorf("%w: %s was made with %s; expected %s and the data as they were", books.ErrOtherPlan, checkpoint,
-		strings.Join(differences(string(kept), r.identity), ", "), r.path(folder.Config))
-}
-
-// differences names what two identities differ in, as "key was, now is". What follows from the
-// configuration is named where its keys are equal.
-func differences(old, now string) []string {
-	var keys, derived []string
-	was, is := pairs(old), pairs(now)
-	for _, s := range append(was, is...) {
-		a, b := find(was, s.key), find(is, s.key)
-		text := fmt.Sprintf("%s %s, found %s", s.key, a, b)
-		switch {
-		case a == b:
-		case strings.Contains(s.key, "."):
-			keys = appendNew(keys, text)
-		default:
-			derived = appendNew(derived, text)
-		}
-	}
-	if len(keys) > 0 {
-		return keys
-	}
-	return derived
-}
-
-func appendNew(list []string, text string) []string {
-	for _, known := range list {
-		if known == text {
-			return list
-		}
-	}
-	return append(list, text)
-}
-
-// pair is one line of an identity, with the items of a list that follow it.
-type pair struct{ key, value string }
-
-func find(all []pair, key string) string {
-	for _, s := range all {
-		if s.key == key {
-			return s.value
-		}
-	}
-	return "none"
-}
-
-// pairs reads an identity: the YAML that the program wrote, then words with what follows them.
-func pairs(identity string) []pair {
-	var all []pair
-	var sections []string
-	for _, line := range strings.Split(identity, "\n") {
-		text := strings.TrimLeft(line, " ")
-		depth := (len(line) - len(text)) / 2
-		key, value, isYAML := strings.Cut(text, ":")
-		switch {
-		case text == "":
-		case strings.HasPrefix(text, "- ") && len(all) > 0:
-			last := &all[len(all)-1]
-			last.value = strings.TrimSpace(last.value + " " + text[2:])
-		case isYAML && depth <= len(sections):
-			sections = append(sections[:depth], key)
-			if value = strings.TrimSpace(value); value != "" || depth > 0 {
-				all = append(all, pair{strings.Join(sections, "."), value})
-			}
-		default:
-			key, value, _ = strings.Cut(text, " ")
-			all = append(all, pair{key, value})
-		}
-	}
-	return all
+		strings.Join(keys.Differences(string(kept), r.identity), ", "), r.path(folder.Config))
 }

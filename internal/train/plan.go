@@ -32,6 +32,9 @@ type RunPlan struct {
 	// Fallbacks are the questions so far that RDP answered in place of Accountant.
 	Fallbacks []account.Fallback
 
+	behind  *accountant.Ledger // releases up to the last extension of the run, with its choice; nil where there is none
+	updates int                // that the model contained by then
+
 	accounts              account.Accountants
 	certified             certificate
 	askedNext, askedSpent bool // whether Allows and Spent have told about a fallback
@@ -54,9 +57,9 @@ func NewPlan(c *configs.Config, n int) (*RunPlan, error) {
 // unit is what the releases of a run protect.
 const unit = "one training example"
 
-// newPlan fixes the plan of a run with what it has released so far, nil for a new one. Noise is
-// made on the threads of pool.
-func newPlan(c *configs.Config, n int, a account.Accountants, released *accountant.Ledger, pool *kernel.Pool) (*RunPlan, error) {
+// newPlan fixes the plan of a run with what it has behind it, nil for a new one. Noise is made on the
+// threads of pool.
+func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *kernel.Pool) (*RunPlan, error) {
 	batch := float64(c.Training.BatchSize)
 	if c.Training.Sampling == (release.Full{}) {
 		batch = float64(n)
@@ -92,7 +95,7 @@ func newPlan(c *configs.Config, n int, a account.Accountants, released *accounta
 	if c.Privacy.Calibrated() {
 		// A run keeps the noise that it began with, also if a newer program would calibrate in the
 		// tenth digit another.
-		if p.NoiseMultiplier = p.noiseOf(released); p.NoiseMultiplier == 0 {
+		if p.NoiseMultiplier = p.noiseOf(past); p.NoiseMultiplier == 0 {
 			calibrated = true
 			if p.NoiseMultiplier, err = p.calibrate(c.Privacy.NoiseSchedule); err != nil {
 				return nil, err
@@ -103,6 +106,9 @@ func newPlan(c *configs.Config, n int, a account.Accountants, released *accounta
 		return nil, err
 	}
 	if err := p.distinct(); err != nil {
+		return nil, err
+	}
+	if err := p.extend(past); err != nil {
 		return nil, err
 	}
 	return p, p.certify(calibrated)
@@ -126,13 +132,12 @@ func (p *RunPlan) distinct() error {
 	return nil
 }
 
-// noiseOf is the noise multiplier of the first release in a ledger of this plan; 0 if there is
-// none.
-func (p *RunPlan) noiseOf(l *accountant.Ledger) float64 {
-	if l == nil {
+// noiseOf is the noise multiplier of the first release of this plan; 0 if there is none.
+func (p *RunPlan) noiseOf(past *past) float64 {
+	if past == nil {
 		return 0
 	}
-	for _, entry := range l.Entries() {
+	for _, entry := range past.released.Entries() {
 		event := entry.Event
 		if p.Mean != nil && event == p.Mean.Event(0) {
 			continue

@@ -3,13 +3,11 @@ package train
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -18,8 +16,10 @@ import (
 	"dpsgd/checkpoints/safetensors"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
+	"dpsgd/internal/curves"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/statement"
+	"dpsgd/internal/tensorboard"
 )
 
 // Metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was
@@ -40,7 +40,7 @@ func (r *Run) writeMetrics(p Progress) error {
 		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate, ClipNorm: p.ClipNorm,
 	}
 	line.Accountant = "" // a line holds numbers alone
-	return r.persist(saving{"a line of " + folder.Metrics, folder.Metrics, 1024, func(dir string) error { return appendLine(filepath.Join(dir, folder.Metrics), line) }, false})
+	return r.writeLine(folder.Metrics, line, r.metrics)
 }
 
 // finite keeps a number writable as JSON: a diverged model has no mean loss, which shows as the
@@ -52,25 +52,6 @@ func finite(v float64) float64 {
 	return v
 }
 
-// appendLine adds one JSON line to a file.
-func appendLine(path string, v any) error {
-	line, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("train: %s: %w", path, err)
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	before, err := f.Seek(0, io.SeekEnd)
-	if err == nil {
-		if _, err = f.Write(append(line, '\n')); err != nil {
-			err = errors.Join(err, f.Truncate(before)) // no part of a line stays where a disk is full
-		}
-	}
-	return errors.Join(err, f.Close())
-}
-
 // diagnostics collects what one step says about its examples, for a file that is NOT private. nil
 // collects nothing.
 type diagnostics struct {
@@ -78,18 +59,21 @@ type diagnostics struct {
 	factors []float32
 	norms   []float64 // of the step so far
 	line    Diagnostics
+	copies  *curves.Copies
 }
 
 // Diagnostics is one step's line of diagnostics.private.jsonl. It is NOT private.
 type Diagnostics struct {
-	Step            int       `json:"step"`
-	Seconds         float64   `json:"seconds"` // that the step took
-	BatchSize       int       `json:"batch_size"`
-	TrainingLoss    float64   `json:"training_loss"`            // mean over the batch
-	MeanNorm        float64   `json:"mean_norm"`                // of per-example gradients, before clipping
-	NormQuantiles   []float64 `json:"norm_quantiles,omitempty"` // the [NormQuantiles] of these norms; none of an empty batch
-	ClippedFraction float64   `json:"clipped_fraction"`         // of the batch
-	NotFinite       int       `json:"not_finite"`               // examples that added zero
+	Step              int                 `json:"step"`
+	Seconds           float64             `json:"seconds"` // that the step took
+	ExamplesPerSecond float64             `json:"examples_per_second"`
+	BatchSize         int                 `json:"batch_size"`
+	TrainingLoss      float64             `json:"training_loss"`            // mean over the batch
+	MeanNorm          float64             `json:"mean_norm"`                // of per-example gradients, before clipping
+	NormQuantiles     []float64           `json:"norm_quantiles,omitempty"` // the [NormQuantiles] of these norms; none of an empty batch
+	ClippedFraction   float64             `json:"clipped_fraction"`         // of the batch
+	NotFinite         int                 `json:"not_finite"`               // examples that added zero
+	Norms             tensorboard.Buckets `json:"norms"`                    // those that MeanNorm is the mean of
 }
 
 // NormQuantiles are the shares of a batch below the quantiles of Diagnostics.
@@ -136,14 +120,18 @@ func (r *Run) diagnose(took time.Duration) error {
 	line := d.line
 	d.line = Diagnostics{}
 	line.NormQuantiles = quantiles(d.norms)
-	d.norms = d.norms[:0]
 	line.Step, line.Seconds = r.step, took.Seconds()
 	if n := float64(line.BatchSize - line.NotFinite); n > 0 {
 		line.TrainingLoss = finite(line.TrainingLoss / n)
 		line.MeanNorm = finite(line.MeanNorm / n)
 		line.ClippedFraction /= n
 	}
-	return r.persist(saving{"a line of " + folder.Diagnostics, folder.Diagnostics, 1024, func(dir string) error { return appendLine(filepath.Join(dir, folder.Diagnostics), line) }, false})
+	if took > 0 {
+		line.ExamplesPerSecond = float64(line.BatchSize) / took.Seconds()
+	}
+	line.Norms = tensorboard.Count(d.norms)
+	d.norms = d.norms[:0]
+	return r.writeLine(folder.Diagnostics, line, d.copies)
 }
 
 // quantiles are the [NormQuantiles] of values that may be put in order: for each the least value that

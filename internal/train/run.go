@@ -19,6 +19,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
+	"dpsgd/internal/curves"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/memory"
@@ -98,6 +99,18 @@ func (o Options) fits(c *configs.Config) error {
 	return memory.Check(c, outline)
 }
 
+// where repeats the flags that say where the data is.
+func (o Options) where() string {
+	given := ""
+	if o.DataDir != "" {
+		given += " --data-dir " + folder.Argument(o.DataDir)
+	}
+	if o.DataFolder != "" {
+		given += " --data-folder " + folder.Argument(o.DataFolder)
+	}
+	return given
+}
+
 // accountants are the configured ones.
 func (o Options) accountants(c *configs.Config) (account.Accountants, error) {
 	if o.account != nil {
@@ -124,6 +137,7 @@ type Run struct {
 	schedule    optimizer.Schedule
 	mean        *optimizer.Mean // of the parameters, which is evaluated and written
 	gradients   *compute.Gradients
+	extensions  []folder.Extension
 	engines     compute.Choice // that the folder held; none in a new run
 	evaluator   *compute.Evaluator
 	door        *release.Door
@@ -132,7 +146,9 @@ type Run struct {
 	pool        *kernel.Pool
 	watcher     Watcher
 	diagnoses   *diagnostics
+	metrics     *curves.Copies // of metrics.jsonl
 
+	where      string                   // the flags that say where the data is
 	registered checkpoints.Registration // how the run appears in the ledger of its data
 
 	step       int // updates that the parameters contain
@@ -183,7 +199,12 @@ func Open(dir string, o Options) (*Run, error) {
 		return nil, err
 	}
 	o.engines = compute.ReadChoice(dir)
-	r, err := prepare(c, o, journal.Ledger())
+	extensions, err := folder.ReadExtensions(dir)
+	if err != nil {
+		journal.Close()
+		return nil, err
+	}
+	r, err := prepare(c, o, &past{journal.Ledger(), extensions})
 	if err != nil {
 		journal.Close()
 		return nil, err
@@ -211,8 +232,14 @@ func (r *Run) goOn() error {
 	if err := r.journal.Settle(r.registered); err != nil {
 		return err
 	}
+	if len(r.extensions) > 0 {
+		if err := checkpoints.WriteFileAtomic(r.path(folder.Plan), []byte(r.identity), folder.FilePerm); err != nil {
+			return err
+		}
+	}
 	r.keepEngines()
 	r.openDiagnostics()
+	r.openCopies()
 	if begun {
 		return nil
 	}
@@ -221,9 +248,8 @@ func (r *Run) goOn() error {
 	return r.save()
 }
 
-// prepare builds everything of a run that needs no folder. Released is what the run has released so
-// far; nil for a new one.
-func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, error) {
+// prepare builds everything of a run that needs no folder. Past is nil for a new one.
+func prepare(c *configs.Config, o Options, past *past) (*Run, error) {
 	if err := o.fits(c); err != nil {
 		return nil, err
 	}
@@ -231,7 +257,7 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{config: c, source: source, watcher: o.Watcher, waits: o.Waits, engines: o.engines}
+	r := &Run{config: c, source: source, watcher: o.Watcher, waits: o.Waits, engines: o.engines, where: o.where()}
 	if r.watcher == nil {
 		r.watcher = silent{}
 	}
@@ -243,7 +269,7 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 		return nil, err
 	}
 	r.pool = kernel.NewPool(cmp.Or(o.Threads, setup.Threads(c)))
-	if err := r.build(o, accounts, released); err != nil {
+	if err := r.build(o, accounts, past); err != nil {
 		r.pool.Close()
 		return nil, err
 	}
@@ -251,13 +277,13 @@ func prepare(c *configs.Config, o Options, released *accountant.Ledger) (*Run, e
 }
 
 // build makes plan, model, and the graphs of training and evaluation.
-func (r *Run) build(o Options, a account.Accountants, released *accountant.Ledger) error {
+func (r *Run) build(o Options, a account.Accountants, past *past) error {
 	c, source := r.config, r.source
 	var err error
-	if r.plan, err = newPlan(c, source.Examples, a, released, r.pool); err != nil {
+	if r.plan, err = newPlan(c, source.Examples, a, past, r.pool); err != nil {
 		return err
 	}
-	if released == nil {
+	if past == nil {
 		if err := r.plan.affordsAny(); err != nil {
 			return err
 		}
@@ -268,7 +294,10 @@ func (r *Run) build(o Options, a account.Accountants, released *accountant.Ledge
 	if r.initial, err = setup.Start(c, r.model); err != nil {
 		return err
 	}
-	r.identity = r.plan.identity(c, source.Outline, r.initial)
+	if past != nil {
+		r.extensions = past.extensions
+	}
+	r.identity = r.plan.identity(c, source.Outline, r.initial) + ofExtensions(r.extensions)
 	r.planHash = hashOf(r.identity)
 	if r.examples, err = source.seen(c, o, r.pool); err != nil {
 		return err
@@ -315,6 +344,9 @@ func (o Options) registry() string { return cmp.Or(o.Registry, o.parent()) }
 // makeFolder makes the run's folder, named by the configuration or with the first free number.
 func (r *Run) makeFolder(o Options) error {
 	parent := o.parent()
+	if err := folder.Check(parent, "a folder of runs"); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return fmt.Errorf("train: cannot make the folder of runs: %w", err)
 	}
@@ -362,6 +394,7 @@ func (r *Run) fillFolder(registry string) error {
 	}
 	r.keepEngines()
 	r.openDiagnostics()
+	r.openCopies()
 	r.started = time.Now()
 	return r.save()
 }
@@ -396,7 +429,7 @@ func (r *Run) restore() (begun bool, err error) {
 	if err := r.journal.Check(state.Claim()); err != nil {
 		return false, err
 	}
-	if state.PlanHash != r.planHash {
+	if state.PlanHash != r.planHash && !r.wasPlan(state.PlanHash) {
 		return false, r.otherPlan(path, state.PlanHash)
 	}
 	if len(state.Parameters) != len(r.model.Values) {

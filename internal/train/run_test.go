@@ -48,7 +48,7 @@ func TestRunLeavesItsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"checkpoints/checkpoint-10.ckpt", "checkpoints/checkpoint-12.ckpt", folder.Config, folder.Engines, folder.Ledger, folder.Metrics, folder.Model, folder.Plan, folder.StatementData, folder.Statement}
+	want := []string{"checkpoints/checkpoint-10.ckpt", "checkpoints/checkpoint-12.ckpt", folder.Config, folder.Engines, folder.Ledger, folder.Metrics, folder.MetricsTable, folder.MetricsEvents, folder.Model, folder.Plan, folder.StatementData, folder.Statement}
 	slices.Sort(want)
 	slices.Sort(found)
 	if !slices.Equal(found, want) {

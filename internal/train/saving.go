@@ -55,10 +55,13 @@ func (r *Run) persist(s saving) error {
 	return r.unsaved(s, err)
 }
 
+// again is the command that goes on with the run, to be copied.
+func (r *Run) again() string { return "`train resume " + folder.Argument(r.Dir) + r.where + "`" }
+
 // unsaved keeps elsewhere what may be there, and says how to go on.
 func (r *Run) unsaved(s saving, err error) error {
 	room := fmt.Sprintf("make room for %s on the disk of %s", size(int64(s.bytes)), r.Dir)
-	goOn := fmt.Sprintf("go on with `train resume %s`", r.Dir)
+	goOn := "go on with " + r.again()
 	if s.apart {
 		if dir, ok := r.elsewhere(s); ok {
 			return fmt.Errorf("%w: %s after step %d: %w; it is kept in %s: %s, move that file to %s, and %s", ErrNotSaved, s.what, r.step, err,
@@ -100,12 +103,12 @@ func (r *Run) rescue(err error) error {
 		return err // no failure of a disk, or that of this step's checkpoint, which says how to go on
 	}
 	if r.saved == r.step {
-		return fmt.Errorf("%w; step %d is saved, go on with `train resume %s`", err, r.step, r.Dir)
+		return fmt.Errorf("%w; step %d is saved, go on with %s", err, r.step, r.again())
 	}
 	if failed := r.save(); failed != nil {
 		return errors.Join(err, failed)
 	}
-	return fmt.Errorf("%w; saved after step %d, go on with `train resume %s`", err, r.step, r.Dir)
+	return fmt.Errorf("%w; saved after step %d, go on with %s", err, r.step, r.again())
 }
 
 // save writes a checkpoint of the current step.

@@ -19,27 +19,30 @@ import (
 // statement describes a run whose ledger has the given guarantee, in the words of the door that it
 // went through.
 func (r *Run) statement(status Status, spent account.Spent, together statement.Together) statement.Statement {
-	means, releases, dim := r.means(), r.journal.Len(), r.gradients.Coordinates()
-	claim := r.plan.Claim(dim, releases-means, spent.Epsilon)
+	means, choices, entries, dim := r.means(), account.Choices(r.journal.Ledger()), r.journal.Len(), r.gradients.Coordinates()
+	steps := entries - choices - means
+	claim := r.plan.Claim(dim, steps, spent.Epsilon)
 	s := statement.Statement{
 		Run: r.name(), Status: string(status), Unit: claim.Unit, Relation: spent.Relation.String(), Neighbours: claim.Neighbours, Public: claim.Public,
 		Answer: spent.Answer(), AddedDelta: claim.AddedDelta,
 		Method:  spent.Method,
 		Sampler: r.plan.Sampler.Name(), Sampling: claim.Sampling, SamplingProbability: r.plan.SamplingProbability,
-		Mechanism: r.plan.Mechanism.Name(), Noise: claim.Noise, NoiseValues: dim * (releases - means), NoiseMultiplier: r.plan.NoiseMultiplier,
+		Mechanism: r.plan.Mechanism.Name(), Noise: claim.Noise, NoiseValues: dim * steps, NoiseMultiplier: r.plan.NoiseMultiplier,
 		ClipNorm: r.plan.Policy.Bound(), Clipping: r.plan.Policy.Name(), Bound: claim.Clipping,
 		ExpectedBatchSize: r.plan.ExpectedBatchSize, MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step,
-		LedgerEntries: releases, LedgerHead: r.journal.Hash(), Together: together,
+		LedgerEntries: entries, LedgerHead: r.journal.Hash(), Together: together,
 		Data: r.registered.Data.Name, Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
 		NotPrivate: notPrivate(r.source.Outline, r.plan.Sampler, r.config.Data.Vectors != "", r.diagnosed()), Fallbacks: r.plan.Fallbacks,
-		FrozenValues: r.model.FrozenValues(),
+		FrozenValues: r.model.FrozenValues(), Extended: r.extended(), Choices: choices,
 	}
 	if r.initial != "" {
 		s.InitialWeights = fmt.Sprintf("%s; all weights at the start have the SHA-256 `%s`, declared as trained on %s", filepath.Base(r.config.Model.Init), r.initial, trainedOn[r.config.Model.InitTrainedOn].what)
 		s.NotPrivate = append(s.NotPrivate, trainedOn[r.config.Model.InitTrainedOn].notCovered)
 	}
-	if plain, err := accountant.PlainEpsilon(r.journal.Ledger(), spent.Delta); err == nil && !math.IsInf(plain, 1) {
-		s.EpsilonPlain = &plain
+	if released, divisor, err := account.Seen(r.journal.Ledger()); err == nil {
+		if plain, err := accountant.PlainEpsilon(released, spent.Delta/divisor); err == nil && !math.IsInf(plain, 1) {
+			s.EpsilonPlain = &plain
+		}
 	}
 	if r.config.Features.Any() {
 		s.Features = r.config.Features.Recipe.String()

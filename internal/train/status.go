@@ -28,6 +28,7 @@ type Result struct {
 	Status             Status  `json:"status"`
 	Steps              int     `json:"steps"`
 	account.Answer             // of everything in the ledger
+	TargetEpsilon      float64 `json:"target_epsilon,omitempty"` // the budget; 0 for none
 	NoiseMultiplier    float64 `json:"noise_multiplier"`
 	TestAccuracy       float64 `json:"test_accuracy"`
 	Average            string  `json:"average"`             // of the parameters, which model and accuracy are of: training.average

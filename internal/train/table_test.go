@@ -153,6 +153,47 @@ func TestBenchmarkOfRows(t *testing.T) {
 	}
 }
 
+// A run whose data lies elsewhere now goes on with it and counts on, under the name that it had; other
+// data there is another plan.
+func TestRunGoesOnWithDataThatHasMoved(t *testing.T) {
+	table := people(t)
+	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}
+	r := tinyrun.Fit(t, tinyrun.Create(t, tableConfig(t, table), o))
+	moved := filepath.Join(t.TempDir(), "elsewhere")
+	if err := os.Rename(table, moved); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := train.Open(r.Run, o); !errors.Is(err, data.ErrMissing) {
+		t.Errorf("without its data a run is opened with error %v, expected one that matches %v", err, data.ErrMissing)
+	}
+	o.DataFolder = moved
+	if _, err := train.Extend(r.Run, 100, 2*r.Steps, o); err != nil {
+		t.Fatal(err)
+	}
+	longer := tinyrun.Fit(t, tinyrun.Open(t, r.Run, o))
+	if longer.Steps != 2*r.Steps {
+		t.Errorf("%d steps, expected %d", longer.Steps, 2*r.Steps)
+	}
+	totals, err := books.Show(o.RunsDir)
+	if err != nil || len(totals.Datasets) != 1 || totals.Datasets[0].Data.Name != "people" {
+		t.Errorf("%+v (%v), expected one data set, people", totals, err)
+	}
+	if text := tiny.Read(t, filepath.Join(r.Run, folder.Statement)); !strings.Contains(text, "| Training data | people,") {
+		t.Errorf("the statement names other data:\n%s", text)
+	}
+	content := tiny.Read(t, filepath.Join(moved, "train.csv"))
+	tiny.Write(t, filepath.Join(moved, "train.csv"), content[:strings.LastIndexByte(strings.TrimSpace(content), '\n')+1])
+	if _, err := train.Open(r.Run, o); !errors.Is(err, books.ErrOtherPlan) {
+		t.Errorf("with one record less a run is opened with error %v, expected one that matches %v", err, books.ErrOtherPlan)
+	}
+	digits := tinyrun.Options(t)
+	named := tinyrun.Train(t, digits)
+	digits.DataFolder, digits.Source = moved, nil
+	if _, err := train.Open(named.Run, digits); !errors.Is(err, setup.ErrPlan) {
+		t.Errorf("a folder for a data set with a name is %v, expected an error that matches %v", err, setup.ErrPlan)
+	}
+}
+
 // Data of one's own that has moved is found where it is said to be; a set with a name has no such
 // folder.
 func TestEvaluateMovedData(t *testing.T) {

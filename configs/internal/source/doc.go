@@ -8,5 +8,5 @@
 //	my.yaml:7:14: privacy.delta: found 1.5, expected a number of at least 1e-20 and less than 1
 //
 // Hints complete such a line: the traps of YAML (010, yes, 1e3 for a whole number) explained by the
-// methods of Node, and the name that was probably meant by [Nearest].
+// methods of Node, and the name that was probably meant by [dpsgd/internal/spelling.Nearest].
 package source

@@ -150,15 +150,3 @@ func TestHints(t *testing.T) {
 		}
 	}
 }
-
-func TestNearest(t *testing.T) {
-	known := []string{"epsilon", "noise_multiplier", "delta", "clip_norm", "max_pool2d"}
-	for found, want := range map[string]string{
-		"Epsilon": "epsilon", "epsilom": "epsilon", "noiseMultiplier": "noise_multiplier", "clipnorm": "clip_norm", "detla": "delta",
-		"MaxPool2d": "max_pool2d", "q": "", "sampling": "", "": "", strings.Repeat("delta", 1000): "",
-	} {
-		if got := Nearest(found, known); got != want {
-			t.Errorf("Nearest(%.20q) = %q, want %q", found, got, want)
-		}
-	}
-}

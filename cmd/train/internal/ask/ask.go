@@ -23,7 +23,8 @@ func questionCommand(a *shell.App, q *question, c *cobra.Command) *cobra.Command
 	c.Args = runArgs
 	c.RunE = func(c *cobra.Command, args []string) error { return ask(a, c, q, args) }
 	q.addFlags(c)
-	c.Flags().StringVar(&q.accountant, "accountant", questions.DefaultAccountant(), "how releases are accounted for: "+strings.Join(accountants.Names(), ", "))
+	c.Flags().StringVar(&q.accountant, "accountant", "", "how releases are accounted for: "+strings.Join(accountants.Names(), ", ")+
+		" (default: "+questions.DefaultAccountant()+", or that of the run)")
 	c.Flags().BoolVar(&q.batch, "batch", false, "answer JSON lines from standard input")
 	return c
 }
@@ -68,6 +69,10 @@ func printCost(w io.Writer, c questions.Cost, unknown questions.Unknown) {
 	case questions.SamplingProbability:
 		fmt.Fprintf(w, "sampling probability %s is the largest %s\n", terminal.SignificantDown(c.SamplingProbability, 7), budget)
 	case questions.Steps:
+		if c.Capped {
+			fmt.Fprintf(w, "more than %s steps fit %s; no further ones are asked about\n", terminal.Count(*c.Steps), budget)
+			break
+		}
 		fmt.Fprintf(w, "%s steps are the most %s\n", terminal.Count(*c.Steps), budget)
 	}
 	bounds := fmt.Sprintf("ε lies in [%s, %s]\n", terminal.SignificantDown(c.Lower, 8), terminal.SignificantUp(c.Upper, 8))
@@ -93,7 +98,7 @@ func releasesText(c questions.Cost, unknown questions.Unknown) string {
 	if c.Run != "" {
 		text := fmt.Sprintf(", %s releases", terminal.Count(*c.Releases))
 		if unknown == questions.Epsilon && c.TargetEpsilon > 0 {
-			text += fmt.Sprintf(", budget ε ≤ %g", c.TargetEpsilon)
+			text += fmt.Sprintf(", budget ε ≤ %g, left %s", c.TargetEpsilon, terminal.Left(c.TargetEpsilon, c.Epsilon))
 		}
 		if unknown == questions.Steps {
 			text += fmt.Sprintf(" and %s more", terminal.Count(*c.Steps))

@@ -49,6 +49,7 @@ func answerLines(a *shell.App, c *cobra.Command, args []string, unknown question
 			case l.err != nil:
 				return fmt.Errorf("cannot read standard input: %w", l.err)
 			}
+			a.Printed()
 			if _, err := a.Out.Write(append(batch.Answer(l.text), '\n')); err != nil {
 				return fmt.Errorf("cannot write the answer: %w", err)
 			}

@@ -32,7 +32,8 @@ phases leave out "noise_multiplier" or "sampling_probability": that is solved fo
   train calibrate --epsilon 1 --sampling-probability 0.01 --steps 10000 --delta 1e-6 --json
   train calibrate --solve sampling-probability --noise-multiplier 1.1 --steps 5000 --epsilon 3 --delta 1e-5
   train calibrate runs/digits-1 --epsilon 1
-  echo '{"phases":[{"sampling_probability":0.01,"steps":1000}],"target_epsilon":2,"delta":1e-5}' | train calibrate --batch`,
+  echo '{"phases":[{"sampling_probability":0.01,"steps":1000}],' \
+    '"target_epsilon":2,"delta":1e-5}' | train calibrate --batch`,
 		PreRunE: func(*cobra.Command, []string) error {
 			unknown, ok := solvable[solve]
 			if !ok {

@@ -23,7 +23,7 @@ func compareCommand(a *shell.App) *cobra.Command {
 	var plot string
 	c := &cobra.Command{
 		Use:   "compare [RUN]",
-		Short: "Compare what all accountants say about a run's ledger, or about planned steps",
+		Short: "Compare what all accountants say about a run or planned steps",
 		Long: `Ask every accountant for ε at δ and print the answers side by side: ε, which is an upper bound; a lower bound of
 the true ε where the accountant has one; and how long it took to answer for the first time. Accountants that cannot
 analyse the releases, or cannot certify their answer, say so. An estimate is no bound, and no promise can rest on it.

@@ -1,28 +1,70 @@
 package ask
 
 import (
+	"fmt"
+	"io"
+
+	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
+	"dpsgd/internal/books"
 	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
 )
 
 func epsilonCommand(a *shell.App) *cobra.Command {
-	return questionCommand(a, &question{unknown: questions.Epsilon}, &cobra.Command{
-		Use:   "epsilon [RUN]",
-		Short: "Compute ε of a run's ledger, or of steps that are only thought of",
+	c := questionCommand(a, &question{unknown: questions.Epsilon}, &cobra.Command{
+		Use:   "epsilon [RUN...]",
+		Short: "Compute ε of runs, or of planned steps",
 		Long: `Compute ε at δ.
 
 With the folder of a run: of everything in its ledger, also while the run is going on; --delta asks about another δ
-than that of its configuration, --accountant asks another accountant. Without one: of --steps updates with the given
-noise and sampling. The accountants exact and pld also bound the true ε from below.
+than that of its configuration, --accountant asks another accountant. With several: of all of them together, for each
+data set; train ledger show takes all runs of a folder. Without one: of --steps updates with the given noise and
+sampling. The accountants exact and pld also bound the true ε from below.
 
 ` + batchHelp,
 		Example: `  train epsilon runs/digits-1
   train epsilon runs/digits-1 --accountant pld
+  train epsilon runs/digits-1 runs/digits-2
   train epsilon --examples 60000 --batch-size 512 --epochs 40 --noise-multiplier 1.1 --delta 1e-5
   train epsilon --sampling-probability 0.01 --steps 10000 --noise-multiplier 1.1 --delta 1e-5 --json
   train epsilon --batch < questions.jsonl
-  echo '{"phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":1000}],"delta":1e-5}' | train epsilon --batch`,
+  echo '{"phases":[{"sampling_probability":0.01,"noise_multiplier":1,' \
+    '"steps":1000}],"delta":1e-5}' | train epsilon --batch`,
 	})
+	one := c.RunE
+	c.Args = shell.Args(0, mostRuns, "folders of runs, such as runs/digits-1")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) < 2 {
+			return one(c, args)
+		}
+		if extra := shell.GivenFlag(c, func(name string) bool { return name != "json" }); extra != "" {
+			return shell.Usagef("found %s beside %d runs, expected none: they are accounted for together as they are", extra, len(args))
+		}
+		totals, err := books.Sum(args)
+		if err != nil {
+			return err
+		}
+		return a.Print(map[string]any{"datasets": totals}, func(w io.Writer) { PrintTotals(w, totals) })
+	}
+	return c
+}
+
+// mostRuns bounds a command line.
+const mostRuns = 100_000
+
+// PrintTotals writes what each data set has spent, with a table of its runs.
+func PrintTotals(w io.Writer, totals []books.Total) {
+	for _, t := range totals {
+		fmt.Fprintf(w, "%s  %s examples of %s, %s classes\n", t.Data.Name, terminal.Count(t.Data.Examples), t.Data.Shape, terminal.Count(t.Data.Classes))
+		fmt.Fprintf(w, "together  %s over %s releases\n\n", terminal.Guarantee(t.Epsilon, t.Delta, t.Accountant, t.EpsilonRDP), terminal.Count(t.Releases))
+		table := [][]string{{"run", "releases", "ε", "δ"}}
+		for _, r := range t.Runs {
+			table = append(table, []string{r.Run, terminal.Count(r.Releases), accountant.RoundUp(r.Epsilon, 3), fmt.Sprintf("%g", r.Delta)})
+		}
+		terminal.PrintTable(w, table)
+		fmt.Fprintln(w)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"dpsgd/accountant/accountants"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/questions"
+	"dpsgd/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -61,6 +62,9 @@ func (q *question) read(c *cobra.Command, args []string) (questions.Question, er
 		return q.readRun(c, args[0])
 	}
 	given := c.Flags().Changed
+	if q.accountant == "" && !given("accountant") {
+		q.accountant = questions.DefaultAccountant()
+	}
 	asked := questions.Question{Unknown: q.unknown, Epsilon: q.epsilon, Delta: q.delta}
 	err := cmp.Or(q.probability(given), q.updates(given), q.noise(given), q.goal(given), q.view(&asked.View))
 	if err != nil {
@@ -109,7 +113,7 @@ func (q *question) readRun(c *cobra.Command, run string) (questions.Question, er
 // view checks who is asked.
 func (q *question) view(v *questions.View) error {
 	if q.accountant != "" && !slices.Contains(accountants.Names(), q.accountant) {
-		return shell.Usagef("found --accountant %s, expected one of %s", q.accountant, strings.Join(accountants.Names(), ", "))
+		return shell.Usagef("found --accountant %s, expected one of %s%s", q.accountant, strings.Join(accountants.Names(), ", "), spelling.Hint(q.accountant, accountants.Names()))
 	}
 	relation, ok := questions.ParseRelation(q.relation)
 	if !ok {

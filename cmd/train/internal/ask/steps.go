@@ -22,6 +22,7 @@ last phase leaves out "steps": they are solved for, after those of the phases be
 		Example: `  train steps --epsilon 3 --examples 60000 --batch-size 512 --noise-multiplier 1.1 --delta 1e-5
   train steps --epsilon 3 --sampling-probability 0.01 --noise-multiplier 1.1 --delta 1e-5 --accountant rdp --json
   train steps runs/digits-1 --epsilon 5
-  echo '{"phases":[{"sampling_probability":0.01,"noise_multiplier":1}],"target_epsilon":2,"delta":1e-5}' | train steps --batch`,
+  echo '{"phases":[{"sampling_probability":0.01,"noise_multiplier":1}],' \
+    '"target_epsilon":2,"delta":1e-5}' | train steps --batch`,
 	})
 }

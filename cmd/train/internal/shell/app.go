@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 
 	"dpsgd/cmd/train/internal/terminal"
 
@@ -14,6 +15,7 @@ import (
 type App struct {
 	Out, Err io.Writer
 	JSON     bool // print the result as one object
+	printed  bool // one has been printed
 	stopper
 }
 
@@ -35,6 +37,7 @@ func (a *App) ExecuteContext(ctx context.Context, root func(*App) *cobra.Command
 	a.Out = checked
 	command := root(a)
 	command.SetArgs(args)
+	a.JSON = slices.Contains(args, "--json") // also where the command line cannot be read
 	failure := command.ExecuteContext(ctx)
 	if failure == nil {
 		failure = checked.Err

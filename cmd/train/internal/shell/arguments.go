@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"cmp"
+	"dpsgd/configs"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/spelling"
 	"errors"
@@ -17,13 +19,32 @@ func FlagError(c *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) {
 		return Usagef("%w", err)
 	}
-	meant, least := "", 3
+	var names []string
+	meant := ""
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := spelling.Distance(unknown.GetSpecifiedName(), f.Name); d < least || strings.HasPrefix(f.Name, unknown.GetSpecifiedName()) {
-			meant, least = " (did you mean --"+f.Name+"?)", min(d, least)
+		names = append(names, "--"+f.Name)
+		if found := unknown.GetSpecifiedName(); len(found) > 1 && strings.HasPrefix(f.Name, found) {
+			meant = " (did you mean --" + f.Name + "?)"
 		}
 	})
-	return Usagef("%w%s", err, meant)
+	return Usagef("%w%s", err, cmp.Or(spelling.Hint("--"+unknown.GetSpecifiedName(), names), meant, keyMeant(c, unknown.GetSpecifiedName())))
+}
+
+// keyMeant says which key of a configuration has the name of a flag that there is not.
+func keyMeant(c *cobra.Command, flag string) string {
+	if c.Flags().Lookup("set") == nil {
+		return ""
+	}
+	var found []string
+	for _, k := range configs.Keys() {
+		if strings.HasSuffix(k.Path, "."+strings.ReplaceAll(flag, "-", "_")) {
+			found = append(found, "--set "+k.Path+"=…")
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return " (did you mean " + strings.Join(found, " or ") + "?)"
 }
 
 // NoArgs and args check positional arguments with an error of ours.
@@ -31,12 +52,14 @@ func NoArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	c.SuggestionsMinimumDistance = 2
-	meant := ""
-	if names := c.SuggestionsFor(args[0]); len(names) > 0 {
-		meant = " (did you mean " + names[0] + "?)"
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
 	}
-	return Usagef("found %q, expected one of the commands that `%s help` lists%s", args[0], c.Root().Name(), meant)
+	listed := strings.TrimPrefix(c.CommandPath(), c.Root().Name()) // as in `train help data`
+	return Usagef("found %q, expected one of the commands that `%s help%s` lists%s", args[0], c.Root().Name(), listed, spelling.Hint(args[0], names))
 }
 
 func Args(min, max int, what string) cobra.PositionalArgs {
@@ -61,12 +84,15 @@ func GivenFlag(c *cobra.Command, oneOf func(name string) bool) (found string) {
 	return found
 }
 
-// DataDirGiven repeats --data-dir in advice, if it was given.
-func DataDirGiven(c *cobra.Command) string {
-	if f := c.Flags().Lookup("data-dir"); f != nil && f.Changed {
-		return " --data-dir " + folder.Argument(f.Value.String())
+// DataGiven repeats in advice where the data is, if that was given.
+func DataGiven(c *cobra.Command) string {
+	given := ""
+	for _, name := range []string{"data-dir", "data-folder"} {
+		if f := c.Flags().Lookup(name); f != nil && f.Changed {
+			given += " --" + name + " " + folder.Argument(f.Value.String())
+		}
 	}
-	return ""
+	return given
 }
 
 // First is the first argument, or "".

@@ -13,11 +13,14 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
+	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/memory"
+	"dpsgd/internal/predict"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
+	"dpsgd/internal/web"
 )
 
 // Exit codes. A run that was Stopped by a signal and saved ends with 128 + the number of the
@@ -40,10 +43,9 @@ const ExitHelp = `Exit codes:
   2    the command line or the configuration is wrong; nothing was started
   3    training or test examples are missing or not what they should be
   4    the folder is no run, or a file in it is damaged
-  5    refused: a ledger was rolled back or is gone, or configuration, data or sweep are not those of the run;
-       or what a killed run released has spent its budget before it had a step
+  5    refused: a ledger was rolled back or is gone, or configuration, data or sweep are not those of the run; or what a killed run released has spent its budget before it had a step
   6    another process is at work on the run
-  130  Stopped by SIGINT (143 by SIGTERM, 129 by SIGHUP); a run has saved: go on with train resume or the same train sweep`
+  130  stopped by SIGINT (143 by SIGTERM, 129 by SIGHUP); a run has saved: go on with train resume or the same train sweep`
 
 // exits maps errors to codes; the first match counts.
 var exits = []struct {
@@ -52,7 +54,7 @@ var exits = []struct {
 }{
 	{ExitInUse, []error{checkpoints.ErrLocked}},
 	{ExitRefused, []error{checkpoints.ErrRollback, books.ErrOtherPlan, sweep.ErrOtherSweep, train.ErrUntrained}},
-	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, train.ErrRunExists, accountant.ErrUnreachable, account.ErrNoGuarantee, memory.ErrTooLarge}},
+	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, train.ErrRunExists, train.ErrExtension, books.ErrSame, accountant.ErrUnreachable, account.ErrNoGuarantee, memory.ErrTooLarge, predict.ErrInput, exchange.ErrTarget, web.ErrAddress}},
 	{ExitData, []error{data.ErrMissing, data.ErrInvalid}},
 	{ExitDamaged, []error{folder.ErrNoRun, checkpoints.ErrCorrupt, checkpoints.ErrUnfinished, checkpoints.ErrNoCheckpoint, checkpoints.ErrNotRegular, checkpoints.ErrNotFinite}},
 }
@@ -74,17 +76,38 @@ type Interrupted struct{ Signal os.Signal }
 
 func (i Interrupted) Error() string { return "stopped by " + i.Signal.String() }
 
+// failure is what a command that fails prints with --json, unless it has printed an object already.
+type failure struct {
+	Error    string `json:"error"` // a line for each problem
+	ExitCode int    `json:"exit_code"`
+}
+
 // Fail prints an error, one line for each problem, and chooses the code.
 func (a *App) Fail(err error) int {
 	if err == nil {
 		return ExitDone
 	}
+	code := codeOf(err)
+	var lines []string
+	for _, line := range strings.Split(err.Error(), "\n") {
+		lines = append(lines, strings.TrimPrefix(line, "train: "))
+	}
+	if !errors.As(err, new(Interrupted)) {
+		for _, line := range lines {
+			fmt.Fprintln(a.Err, "train:", line)
+		}
+	}
+	if !a.printed {
+		_ = a.PrintJSON(failure{strings.Join(lines, "\n"), code}) // the exit code says it, too
+	}
+	return code
+}
+
+// codeOf is the exit code of an error.
+func codeOf(err error) int {
 	var stopped Interrupted
 	if errors.As(err, &stopped) {
 		return ExitSignal + number(stopped.Signal)
-	}
-	for _, line := range strings.Split(err.Error(), "\n") {
-		fmt.Fprintln(a.Err, "train:", strings.TrimPrefix(line, "train: "))
 	}
 	if errors.As(err, new(usageError)) {
 		return ExitUsage

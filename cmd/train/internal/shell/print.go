@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 )
 
 // PrintJSON writes a result as one object on one line of standard output, with --json alone.
@@ -17,9 +18,13 @@ func (a *App) PrintJSON(result any) error {
 	if err != nil {
 		return err
 	}
+	a.printed = true
 	_, err = fmt.Fprintf(a.Out, "%s\n", line)
 	return err
 }
+
+// Printed says that the command has written objects of its own.
+func (a *App) Printed() { a.printed = true }
 
 // Print writes a result: as one object with --json, else the text for people.
 func (a *App) Print(result any, text func(w io.Writer)) error {
@@ -45,7 +50,7 @@ func (a *App) Display() terminal.Display {
 	if a.JSON {
 		w = a.Err
 	}
-	return terminal.Display{W: w, Bars: terminal.Is(w)}
+	return terminal.Display{W: w, Bars: terminal.Is(w) && os.Getenv("TERM") != "dumb", Colours: terminal.Colours(w)}
 }
 
 // Waits tells what a person has to mend before work goes on.

@@ -35,6 +35,9 @@ func Short(rate float64) string {
 // Megabytes writes a size in MiB.
 func Megabytes(bytes int) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
 
+// Left is what is left of a budget, rounded down.
+func Left(budget, spent float64) string { return Down(max(0, budget-spent), 3) }
+
 // Guarantee is what was spent and by whose account, with what RDP says beside another accountant.
 func Guarantee(epsilon, delta float64, accountedBy string, byRDP *float64) string {
 	beside := ""

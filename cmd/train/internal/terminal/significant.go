@@ -17,14 +17,17 @@ func Epsilon(epsilon float64) string {
 	return SignificantUp(epsilon, 4)
 }
 
+// Down writes a number of at least 0 with that many decimals, rounded down.
+func Down(x float64, decimals int) string {
+	return strings.TrimPrefix(accountant.RoundUp(-x, decimals), "-")
+}
+
 // SignificantUp writes a number of at least 0 with that many digits that count, rounded up.
 func SignificantUp(x float64, digits int) string { return significant(x, digits, accountant.RoundUp) }
 
 // SignificantDown is SignificantUp, rounded down.
 func SignificantDown(x float64, digits int) string {
-	return significant(x, digits, func(x float64, decimals int) string {
-		return strings.TrimPrefix(accountant.RoundUp(-x, decimals), "-")
-	})
+	return significant(x, digits, Down)
 }
 
 func significant(x float64, digits int, round func(x float64, decimals int) string) string {

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
+
+	"github.com/spf13/cobra"
+)
+
+// everyCommand calls f with each command that a person can reach.
+func everyCommand(f func(*cobra.Command)) {
+	r := root(&shell.App{})
+	r.InitDefaultCompletionCmd()
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		c.InitDefaultHelpFlag()
+		f(c)
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() || sub.Name() == "help" {
+				walk(sub)
+			}
+		}
+	}
+	walk(r)
+}
+
+// Every line of every help can be read whole on a terminal of 80 columns.
+func TestHelpFitsATerminal(t *testing.T) {
+	n := 0
+	everyCommand(func(c *cobra.Command) {
+		n++
+		for _, line := range strings.Split(shell.Help(c), "\n") {
+			if found := utf8.RuneCountInString(line); found > terminal.Width || strings.TrimRight(line, " ") != line {
+				t.Errorf("%s: a line of %d columns, expected at most %d and no space at its end:\n%s", c.CommandPath(), found, terminal.Width, line)
+			}
+		}
+	})
+	if n < 25 {
+		t.Errorf("found %d commands", n)
+	}
+}

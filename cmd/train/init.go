@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
+	"dpsgd/data"
+	"dpsgd/internal/draft"
+	"dpsgd/internal/folder"
+
+	"github.com/spf13/cobra"
+)
+
+// draftFile is where a configuration goes if nobody says where.
+const draftFile = "my.yaml"
+
+func initCommand(a *shell.App) *cobra.Command {
+	var answers draft.Answers
+	c := &cobra.Command{
+		Use:   "init [FILE]",
+		Short: "Write a commented configuration for your data and your budget",
+		Long: `Write a commented configuration to start from: for a data set with a name, or for a folder with pictures in
+train/CLASS/ and test/CLASS/, with a table in train.csv and test.csv, or with vectors in train.npy. On a terminal it asks for
+what the flags do not say. A file that is there is never overwritten.`,
+		Example: `  train init
+  train init my.yaml --data digits --epsilon 2
+  train init --data pictures --epsilon 3`,
+		Args: shell.Args(0, 1, "at most one: the file to be written"),
+		RunE: func(c *cobra.Command, args []string) error {
+			file := cmp.Or(shell.First(args), draftFile)
+			if _, err := os.Lstat(file); err == nil {
+				return taken(file)
+			}
+			if err := answer(a, c, &answers); err != nil {
+				return err
+			}
+			d, err := draft.Make(answers)
+			if err != nil {
+				return shell.AsUsage(err)
+			}
+			if err := writeNew(file, d.Text); err != nil {
+				return err
+			}
+			return a.Print(map[string]any{"file": file, "preset": d.Preset, "open": d.Open}, func(w io.Writer) {
+				fmt.Fprintf(w, "%s is written, from the preset %s\n", file, d.Preset)
+				if d.Open > 0 {
+					fmt.Fprintf(w, "change the %d lines that are marked with %s\n", d.Open, draft.Mark)
+				}
+				fmt.Fprintf(w, "see what it would do: train describe %s\ntrain:                train run %s\n", folder.Argument(file), folder.Argument(file))
+			})
+		},
+	}
+	c.Flags().StringVar(&answers.Data, "data", "", "a data set ("+strings.Join(data.Names(), ", ")+") or a folder of your own")
+	c.Flags().Float64Var(&answers.Epsilon, "epsilon", 0, "the privacy budget; 1 to 8 is common, smaller protects more")
+	return c
+}
+
+// answer asks on a terminal for what the flags have not said.
+func answer(a *shell.App, c *cobra.Command, answers *draft.Answers) error {
+	in := bufio.NewReader(c.InOrStdin())
+	ask := func(flag, question, otherwise string) (string, error) {
+		if !terminal.Asks(c.InOrStdin()) {
+			return "", shell.Usagef("found no --%s, expected one where there is no terminal to ask", flag)
+		}
+		fmt.Fprintf(a.Err, "%s [%s]: ", question, otherwise)
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return "", fmt.Errorf("cannot read the answer: %w", err)
+		}
+		return cmp.Or(strings.TrimSpace(line), otherwise), nil
+	}
+	var err error
+	if !c.Flags().Changed("data") {
+		if answers.Data, err = ask("data", "Data: "+strings.Join(data.Names(), ", ")+", or a folder of your own", "digits"); err != nil {
+			return err
+		}
+	}
+	if !c.Flags().Changed("epsilon") {
+		text, err := ask("epsilon", "Privacy budget ε; 1 to 8 is common, smaller protects more", "3")
+		if err != nil {
+			return err
+		}
+		if answers.Epsilon, err = strconv.ParseFloat(text, 64); err != nil {
+			return shell.Usagef("found epsilon %q, expected a number such as 3", text)
+		}
+	}
+	return nil
+}
+
+// writeNew writes a file that is not there.
+func writeNew(file string, content []byte) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return taken(file)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write the configuration: %w", err)
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+func taken(file string) error {
+	return shell.Usagef("found %s, expected a name that is free: nothing is overwritten", file)
+}

@@ -1,0 +1,139 @@
+package shell
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dpsgd/accountant/accountants"
+	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
+	"dpsgd/data"
+	"dpsgd/internal/bench"
+	"dpsgd/internal/folder"
+
+	"github.com/spf13/cobra"
+)
+
+// Complete makes shells complete the arguments and flags of all commands, by the words in which their
+// usage names them: runs, presets, sweeps, data sets.
+func Complete(c *cobra.Command) {
+	if words := strings.Fields(c.Use); len(words) > 1 && c.ValidArgsFunction == nil {
+		c.ValidArgsFunction = completion(words[1:])
+	}
+	for name, values := range map[string]func() []string{
+		"accountant": accountants.Names, "mode": bench.Modes, "model": configs.Networks, "config": func() []string { return presetNames(configs.Presets()) }, "set": keys,
+		"solve": func() []string { return []string{"noise-multiplier", "sampling-probability"} },
+	} {
+		if f := c.Flags().Lookup(name); f != nil && f.Value.Type() != "bool" {
+			directive := cobra.ShellCompDirectiveNoFileComp
+			switch name {
+			case "set":
+				directive |= cobra.ShellCompDirectiveNoSpace
+			case "config":
+				directive = cobra.ShellCompDirectiveDefault
+			}
+			_ = c.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+				return beginning(begun, values()), directive
+			})
+		}
+	}
+	for _, dir := range []string{"data-dir", "data-folder", "runs-dir"} {
+		if c.Flags().Lookup(dir) != nil {
+			_ = c.MarkFlagDirname(dir)
+		}
+	}
+	for _, sub := range c.Commands() {
+		Complete(sub)
+	}
+}
+
+// completion completes what a usage names in words such as [CONFIG|PRESET]. Files are offered too where
+// an argument may be one.
+func completion(words []string) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		word, repeated := "", false
+		if i := min(len(args), len(words)-1); len(args) < len(words) || strings.Contains(words[i], "...") {
+			word, repeated = words[i], strings.Contains(words[i], "...")
+		}
+		var found []string
+		directive := cobra.ShellCompDirectiveNoFileComp
+		for _, kind := range strings.Split(strings.Trim(word, "[]."), "|") {
+			switch kind {
+			case "RUN":
+				found = append(found, runs(begun)...)
+			case "PRESET":
+				presets := configs.Presets()
+				if c.Name() == "sweep" {
+					presets = sweeps.Shipped()
+				}
+				found = append(found, presetNames(presets)...)
+			case "NAME":
+				if c.Name() == "fetch" {
+					found = append(found, data.Fetchable()...)
+				} else {
+					found = append(found, presetNames(append(configs.Presets(), sweeps.Shipped()...))...)
+				}
+			case "COMMAND":
+				for _, sub := range c.Root().Commands() {
+					found = append(found, sub.Name())
+				}
+			case "":
+			default:
+				directive = cobra.ShellCompDirectiveDefault
+			}
+		}
+		if repeated {
+			found = slices.DeleteFunc(found, func(s string) bool { return slices.Contains(args, s) })
+		}
+		return beginning(begun, found), directive
+	}
+}
+
+// runs are the folders of runs, and of trials of sweeps, beside what was begun; below "runs" where that
+// names no folder.
+func runs(begun string) []string {
+	dir := "runs"
+	if strings.ContainsRune(begun, filepath.Separator) {
+		dir = filepath.Dir(begun)
+	}
+	var found []string
+	for _, pattern := range []string{"*", "*/*"} {
+		ledgers, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern), folder.Ledger))
+		if err != nil {
+			continue // the folder has a name that is a pattern
+		}
+		for _, l := range ledgers {
+			found = append(found, filepath.Dir(l))
+		}
+	}
+	return found
+}
+
+func presetNames(presets []configs.Preset) []string {
+	var names []string
+	for _, p := range presets {
+		names = append(names, p.Name+"\t"+p.Description)
+	}
+	return names
+}
+
+// keys are those of configurations, with the sign that their value follows.
+func keys() []string {
+	var list []string
+	for _, k := range configs.Keys() {
+		list = append(list, k.Path+"=")
+	}
+	return list
+}
+
+// beginning are those of a list that begin with a text.
+func beginning(with string, list []string) []string {
+	var found []string
+	for _, s := range list {
+		if strings.HasPrefix(s, with) {
+			found = append(found, s)
+		}
+	}
+	return found
+}

@@ -1,0 +1,135 @@
+package shell
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"dpsgd/cmd/train/internal/terminal"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Help is the help of a command, in lines that a terminal of 80 columns shows whole.
+func Help(c *cobra.Command) string {
+	var b strings.Builder
+	about := c.Long
+	if about == "" {
+		about = c.Short
+	}
+	b.WriteString(Flow(about) + "\n\nUsage:\n")
+	if c.Runnable() {
+		fmt.Fprintf(&b, "  %s\n", c.UseLine())
+	}
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "  %s COMMAND\n", c.CommandPath())
+	}
+	if c.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", Examples(c))
+	}
+	writeCommands(&b, c)
+	writeFlags(&b, "Flags", c.LocalFlags())
+	writeFlags(&b, "Global Flags", c.InheritedFlags())
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\nUse \"%s COMMAND --help\" for more about a command.\n", c.CommandPath())
+	}
+	return b.String()
+}
+
+// Examples are those of a command, broken where a shell goes on behind a backslash.
+func Examples(c *cobra.Command) string {
+	var lines []string
+	for _, line := range strings.Split(c.Example, "\n") {
+		lines = append(lines, continued(line)...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// continued breaks a command line at spaces outside of quotes.
+func continued(line string) []string {
+	at, quoted, column := 0, false, 0
+	for i, r := range line {
+		if column++; r == '\'' {
+			quoted = !quoted
+		}
+		if r == ' ' && !quoted && i > 4 && column < terminal.Width-1 && strings.ContainsAny(line[i+1:i+2], "-|") {
+			at = i // a flag stays with its value
+		}
+	}
+	if column <= terminal.Width || at == 0 {
+		return []string{line}
+	}
+	return append([]string{line[:at] + " \\"}, continued("    "+line[at+1:])...)
+}
+
+// writeCommands lists what is below a command, in its groups where it has some.
+func writeCommands(b *strings.Builder, c *cobra.Command) {
+	groups := c.Groups()
+	if len(groups) == 0 {
+		groups = []*cobra.Group{{Title: "Commands:"}}
+	}
+	for _, g := range groups {
+		title := "\n" + g.Title + "\n"
+		for _, sub := range c.Commands() {
+			if sub.GroupID == g.ID && (sub.IsAvailableCommand() || sub.Name() == "help") {
+				fmt.Fprintf(b, "%s  %-11s %s\n", title, sub.Name(), sub.Short)
+				title = ""
+			}
+		}
+	}
+}
+
+// slack is by how much the library for flags passes a width for the sake of a last word.
+const slack = 5
+
+func writeFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
+	if flags.HasAvailableFlags() {
+		fmt.Fprintf(b, "\n%s:\n%s", title, flags.FlagUsagesWrapped(terminal.Width-slack))
+	}
+}
+
+// Flow breaks paragraphs into lines that fit a terminal. Lines that begin with a space stand by
+// themselves; where they are too long they go on below their last column.
+func Flow(text string) string {
+	var lines []string
+	var paragraph []string
+	end := func() {
+		lines = append(lines, terminal.Wrap(strings.Join(paragraph, " "), terminal.Width)...)
+		paragraph = nil
+	}
+	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		switch {
+		case line == "":
+			end()
+			lines = append(lines, "")
+		case strings.HasPrefix(line, " "):
+			end()
+			lines = append(lines, hanging(line)...)
+		default:
+			paragraph = append(paragraph, line)
+		}
+	}
+	end()
+	return strings.Join(lines, "\n")
+}
+
+// hanging breaks one line of a table or list.
+func hanging(line string) []string {
+	if utf8.RuneCountInString(line) <= terminal.Width {
+		return []string{line}
+	}
+	at := len(line) - len(strings.TrimLeft(line, " "))
+	if gap := strings.LastIndex(line, "  "); gap >= at {
+		at = gap + 2
+	}
+	column := utf8.RuneCountInString(line[:at])
+	lines := terminal.Wrap(line[at:], terminal.Width-column)
+	for i := range lines {
+		if i > 0 {
+			lines[i] = strings.Repeat(" ", column) + lines[i]
+		}
+	}
+	lines[0] = line[:at] + lines[0]
+	return lines
+}

@@ -1,0 +1,130 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// Cells of a bar. Where there is no room for the least, the text stands alone.
+const (
+	mostCells  = 40
+	leastCells = 5
+)
+
+// redrawn is how often a bar is drawn at most.
+const redrawn = 100 * time.Millisecond
+
+// bar is one line at the bottom of a terminal: cells that fill, and a text beside them. It is as wide as
+// the terminal, whatever its width is by now.
+type bar struct {
+	total, done int64
+	cells       int // of the last drawing
+	columns     int // of the terminal, then
+	text        func(width int) string
+	drawn       time.Time
+	open        bool // the line is drawn and not ended
+}
+
+// line is the whole bar on a terminal of so many columns; the last one stays free, because some
+// terminals begin a new line behind it.
+func (b *bar) line(columns int, colour bool) string {
+	if columns != b.columns {
+		b.columns, b.cells = columns, mostCells
+	}
+	const around = 2
+	text := b.text(columns - 1 - leastCells - around)
+	room := columns - 1 - around - utf8.RuneCountInString(text)
+	b.cells = min(b.cells, room) // it does not grow again: a bar that breathes is hard to read
+	if b.cells < leastCells {
+		b.cells = leastCells
+		if room < leastCells {
+			return Cut(b.text(columns-1), columns-1)
+		}
+	}
+	full := 0
+	if b.total > 0 {
+		full = int(int64(b.cells) * min(b.done, b.total) / b.total)
+	}
+	return paint(colour, green, strings.Repeat("█", full)) + paint(colour, faint, strings.Repeat("░", b.cells-full)) + strings.Repeat(" ", around) + text
+}
+
+// Colours, as ECMA-48 numbers them.
+const (
+	green  = "32"
+	yellow = "33"
+	faint  = "2"
+)
+
+func paint(colour bool, code, text string) string {
+	if !colour || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// clear empties the line that the cursor is in.
+const clear = "\r\x1b[K"
+
+// draw shows the bar if it is time to.
+func (d *Display) draw() {
+	if b := d.bar; time.Since(b.drawn) >= redrawn || b.done >= b.total {
+		b.drawn, b.open = time.Now(), true
+		_, _ = io.WriteString(d.W, clear+b.line(d.columns(), d.Colours)) // what a terminal does with it is no reason to stop a run
+	}
+}
+
+// columns of the terminal that is written to; of one that everybody has, where that is not known.
+func (d *Display) columns() int {
+	if d.Columns > 0 {
+		return d.Columns
+	}
+	if f, ok := file(d.W); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			return n
+		}
+	}
+	return Width
+}
+
+// Colours says whether a terminal may be written to in colours: by https://no-color.org.
+func Colours(w io.Writer) bool {
+	return Is(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// StartBar draws a bar at the bottom of a terminal.
+func (d *Display) StartBar(total int64) {
+	d.bar = &bar{total: total, text: func(int) string { return "" }}
+}
+
+// Show moves the bar.
+func (d *Display) Show(done int64, format string, args ...any) {
+	d.ShowText(done, fmt.Sprintf(format, args...))
+}
+
+// ShowText moves the bar. The text is cut where there is no room for it.
+func (d *Display) ShowText(done int64, text string) {
+	d.ShowFitting(done, func(width int) string { return Cut(text, max(1, width)) })
+}
+
+// ShowFitting moves the bar. The text is made for the room there is.
+func (d *Display) ShowFitting(done int64, text func(width int) string) {
+	d.bar.done, d.bar.text = done, text
+	d.draw()
+}
+
+// EndBar ends the line of a bar, as it is by then.
+func (d *Display) EndBar() {
+	if d.bar == nil || !d.bar.open {
+		return
+	}
+	d.bar.drawn = time.Time{}
+	d.draw()
+	d.bar.open = false
+	fmt.Fprintln(d.W)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// newcomersPlace makes what the commands of docs/newcomers.md are about, in the current folder.
+func newcomersPlace(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"pictures", "with-heic", "with-link"} {
+		if err := os.Rename(pictures(t), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 40 {
+		write(t, fmt.Sprintf("with-heic/train/up/%d.heic", i), "x")
+	}
+	for link, to := range map[string]string{"with-link/test/up/a.png": "nowhere", "dead-link": "nowhere"} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Skip("this system allows no links")
+		}
+	}
+	write(t, "my.yaml", "data: {folder: pictures, classes: [up, down], size: 8, channels: 1}\nmodel: {name: logistic}\nprivacy: {epsilon: 5, delta: 1.0e-3, clip_norm: 0.5, accountant: rdp}\ntraining: {batch_size: 30, steps: 4}\n")
+	write(t, "wrong-layer.yaml", "data: {name: digits}\nmodel:\n  layers:\n    - flatten\n    - conv2d: {out_channels: 3, kernel_size: 3}\nprivacy: {epsilon: 3}\ntraining: {steps: 1, batch_size: 10}\n")
+	write(t, "no-base.yaml", "name: x\nbase: ./none.yaml\ngrid: {privacy.clip_norm: [1]}\n")
+	write(t, "lines.jsonl", "nonsense\n"+`{"id":7,"phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":10}],"delta":1e-5}`+"\n")
+	for _, name := range []string{"flipped", "edited"} {
+		succeed(t, "run", "my.yaml", "--runs-dir", ".", "--set", "run.name="+name)
+	}
+	model, err := os.ReadFile("flipped/model.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	model[len(model)-5] ^= 0x40
+	write(t, "flipped/model.safetensors", string(model))
+	config, err := os.ReadFile("edited/config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, "edited/config.yaml", strings.Replace(string(config), "clip_norm: 0.5", "clip_norm: 0.2", 1))
+}
+
+// testsOfTheModule are the names of all tests.
+func testsOfTheModule(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err := filepath.WalkDir("../..", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		for _, found := range function.FindAllSubmatch(content, -1) {
+			names[string(found[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// Every row of docs/newcomers.md is so: the command ends with that code and says that, or the test is
+// there.
+func TestNewcomersList(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains")
+	}
+	page, err := os.ReadFile("../../docs/newcomers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := testsOfTheModule(t)
+	t.Chdir(t.TempDir())
+	newcomersPlace(t)
+	t.Setenv("DPSGD_DATA", filepath.Join(t.TempDir(), "no-datasets"))
+	rows := 0
+	for _, line := range strings.Split(string(page), "\n") {
+		cells := strings.Split(strings.Trim(line, "| "), " | ")
+		if !strings.HasPrefix(line, "| ") || cells[0] == "What was met" {
+			continue
+		}
+		rows++
+		command, isCommand := strings.CutPrefix(cells[1], "`train ")
+		if !isCommand {
+			for _, name := range strings.Split(cells[1], ", ") {
+				if name = strings.Trim(name, "| "); !known[name] {
+					t.Errorf("%s: found no test %q", cells[0], name)
+				}
+			}
+			continue
+		}
+		c := exec.Command("sh", "-c", `exec "$0" `+strings.TrimSuffix(command, "`"), self)
+		c.Env = append(os.Environ(), mainVariable+"=1")
+		out, _ := c.CombinedOutput()
+		if code := strconv.Itoa(c.ProcessState.ExitCode()); code != cells[2] || !strings.Contains(string(out), cells[3]) {
+			t.Errorf("%s: %s ends with %s and says\n%sexpected %s and %q", cells[0], cells[1], code, out, cells[2], cells[3])
+		}
+	}
+	if rows < 45 {
+		t.Errorf("found %d rows", rows)
+	}
+}

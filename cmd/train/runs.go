@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"dpsgd/accountant"
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
+	"dpsgd/internal/runs"
+
+	"github.com/spf13/cobra"
+)
+
+func runsCommand(a *shell.App) *cobra.Command {
+	var runsDir string
+	c := &cobra.Command{
+		Use:   "runs",
+		Short: "List runs: what they have spent and left, accuracy, status",
+		Long: `List the runs and sweeps of a folder: their data, the ε that each of them has spent and has left of its budget,
+the newest test accuracy, and how it stands. A sweep has one line: the ε of all its trials together, and the best
+accuracy among them. Runs that are damaged, or whose folder is gone, are named; train ledger verify says more.`,
+		Example: `  train runs
+  train runs --runs-dir runs --json`,
+		Args: shell.Args(0, 0, "none"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			list, err := runs.List(runsDir)
+			if err != nil {
+				return err
+			}
+			return a.Print(map[string]any{"runs": list}, func(w io.Writer) { printRuns(w, runsDir, list) })
+		},
+	}
+	ledgerDirFlag(c, &runsDir)
+	return c
+}
+
+// Widths of the columns whose cells have no length of their own, so that a line fits 80 columns.
+const (
+	runWidth  = 28
+	dataWidth = 14
+)
+
+func printRuns(w io.Writer, dir string, list []runs.Run) {
+	if len(list) == 0 {
+		fmt.Fprintf(w, "no runs in %s; `train run` makes one\n", dir)
+		return
+	}
+	table := [][]string{{"run", "data", "ε", "left", "test %", "status"}}
+	var problems []string
+	for _, r := range list {
+		if r.Sweep != "" {
+			continue
+		}
+		name := filepath.Base(r.Run)
+		if r.Trials > 0 {
+			name += fmt.Sprintf(" (%s trials)", terminal.Count(r.Trials))
+		}
+		table = append(table, []string{
+			terminal.Cut(name, runWidth), terminal.Cut(orDash(r.Data), dataWidth), number(r.Epsilon, 3), left3(r.Left), percent(r.Accuracy), r.Status,
+		})
+		if r.Problem != "" {
+			problems = append(problems, name+": "+r.Problem)
+		}
+	}
+	terminal.PrintTable(w, table)
+	for _, problem := range problems {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(terminal.Wrap(problem, terminal.Width), "\n"))
+	}
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}
+
+// number is ε rounded up.
+func number(x *float64, decimals int) string {
+	if x == nil {
+		return "–"
+	}
+	return accountant.RoundUp(*x, decimals)
+}
+
+// left3 is what is left of a budget, rounded down.
+func left3(x *float64) string {
+	if x == nil {
+		return "–"
+	}
+	return terminal.Left(*x, 0)
+}
+
+func percent(x *float64) string {
+	if x == nil {
+		return "–"
+	}
+	return terminal.Decimals(100**x, 2)
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A run is extended, goes on, and counts everything; the list of runs shows what is spent, left and
+// broken within 80 columns, and several runs are added up.
+func TestRunsAreListedExtendedAndAddedUp(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if out := succeed(t, "runs", "--runs-dir", "."); out != "no runs in .; `train run` makes one\n" {
+		t.Errorf("an empty folder is %q", out)
+	}
+	config := ownConfig(t, pictures(t), 10)
+	succeed(t, "run", config)
+	succeed(t, "run", config, "--set", "run.name=a-name-that-is-longer-than-anybody-wants")
+	write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid:\n  privacy.clip_norm: [0.1, 1]\n")
+	succeed(t, "sweep", "grid.yaml")
+	out := succeed(t, "extend", "runs/own-1", "--epsilon", "8")
+	for _, want := range []string{`^steps     \d+ in all, 10 of them made; before, 10 were planned\n`, `spent     ε = 5\.000 so far\n`, `will be   ε = [67]\.\d{3} of 8 at δ = 0\.001 \(rdp\)`, "go on with `train resume runs/own-1`\n$"} {
+		if !regexp.MustCompile(want).MatchString(filepath.ToSlash(out)) {
+			t.Errorf("extend does not say %s:\n%s", want, out)
+		}
+	}
+	list := succeed(t, "runs")
+	for _, want := range []string{`(?m)^run  +data +ε +left  test %  status$`, `(?m)^own-1 +folder +[56]\.\d{3}  [12]\.\d{3} +\d+\.\d\d  stopped$`, `(?m)^grid \(2 trials\) +folder +\d+\.\d{3} +– +\d+\.\d\d  done$`, `(?m)^a-name-that-is-longer-than-…  `} {
+		if !regexp.MustCompile(strings.ReplaceAll(want, "folder", `\S+`)).MatchString(list) {
+			t.Errorf("runs does not say %s:\n%s", want, list)
+		}
+	}
+	resumed := succeed(t, "resume", "runs/own-1")
+	if !regexp.MustCompile(`budget          ε ≤ 8, left [012]\.\d{3}\n`).MatchString(resumed) {
+		t.Errorf("resume says:\n%s", resumed)
+	}
+	total := succeed(t, "epsilon", "runs/own-1", "runs/grid/clip_norm=1")
+	if !regexp.MustCompile(`120 examples of 8x8x1, 2 classes\ntogether  ε = \d+\.\d{3} at δ = 0\.001 \(rdp\) over \d+ releases\n`).MatchString(total) {
+		t.Errorf("epsilon of two says:\n%s", total)
+	}
+	if err := os.WriteFile("runs/own-1/config.yaml", []byte("no: yes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list = succeed(t, "runs")
+	if !strings.Contains(list, "damaged") || !strings.Contains(list, "\nown-1: ") {
+		t.Errorf("a damaged run is listed as\n%s", list)
+	}
+	for _, text := range []string{out, list, resumed, total} {
+		for _, line := range strings.Split(text, "\n") {
+			if len([]rune(line)) > 80 {
+				t.Errorf("a line is wider than 80 columns: %s", line)
+			}
+		}
+	}
+	for _, wrong := range [][]string{
+		{"extend", "runs/grid/clip_norm=1", "--epsilon", "9"}, {"extend", "runs/own-1"}, {"extend", "runs/own-1", "--epsilon", "-1"}, {"extend", "runs/own-1", "--steps", "0"},
+		{"epsilon", "runs/grid/clip_norm=1", "runs/grid/clip_norm=1"}, {"epsilon", "runs/own-1", "runs/own-2", "--delta", "1e-5"},
+	} {
+		if r := command(wrong...); r.code != 2 || strings.Count(r.err, "\n") != 1 {
+			t.Errorf("train %s: exit code %d, %s", strings.Join(wrong, " "), r.code, r.err)
+		}
+	}
+}
+
+// A run of pictures that lie elsewhere now goes on with --data-folder, and advice repeats it.
+func TestResumeWithMovedData(t *testing.T) {
+	t.Chdir(t.TempDir())
+	folder := pictures(t)
+	succeed(t, "run", ownConfig(t, folder, 10))
+	if err := os.Rename(folder, "now here"); err != nil {
+		t.Fatal(err)
+	}
+	if r := command("resume", "runs/own-1"); r.code != 3 {
+		t.Errorf("without its data: exit code %d, %s", r.code, r.err)
+	}
+	out := succeed(t, "extend", "runs/own-1", "--epsilon", "9", "--data-folder", "now here")
+	if !strings.Contains(out, "train resume runs/own-1 --data-folder 'now here'`") {
+		t.Errorf("extend says:\n%s", out)
+	}
+	succeed(t, "resume", "runs/own-1", "--data-folder", "now here")
+}

@@ -1,0 +1,42 @@
+package places
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"dpsgd/internal/tiny"
+	"dpsgd/model"
+)
+
+// An error about a layer stands behind the place of that layer, and matches what it matched.
+func TestOfLayer(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "my.yaml")
+	tiny.Write(t, file, "# mine\nmodel:\n  layers:\n    - flatten\n    - conv2d: {out_channels: 3, kernel_size: 3}\n    - residual:\n        body: [relu]\n")
+	other := errors.New("other")
+	at := func(layer string) error {
+		return fmt.Errorf("outer: %w", &model.LayerError{Layer: layer, Problem: "is wrong"})
+	}
+	for _, tt := range []struct {
+		err       error
+		file      string
+		overrides []string
+		want      string
+	}{
+		{at("1"), file, nil, file + ":5:7: model.layers[1]: layer 1: is wrong"},
+		{at("2.body.0"), file, []string{"model.init=x"}, file + ":6:7: model.layers[2]: layer 2.body.0: is wrong"},
+		{at("1"), file, []string{"model.layers=[relu]"}, "--set model.layers[1]: layer 1: is wrong"},
+		{at("7"), file, nil, "outer: layer 7: is wrong"},
+		{at("1"), "digits", nil, "outer: layer 1: is wrong"},
+		{other, file, nil, "other"},
+	} {
+		err := OfLayer(tt.err, tt.file, tt.overrides)
+		if !errors.Is(err, tt.err) || err.Error() != tt.want {
+			t.Errorf("found %v, expected %s", err, tt.want)
+		}
+	}
+	if OfLayer(nil, file, nil) != nil {
+		t.Error("no error became one")
+	}
+}

@@ -1,0 +1,115 @@
+package curves
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/tensorboard"
+)
+
+// at makes files in a new folder, with these lines.
+func at(t *testing.T, lines string) Files {
+	t.Helper()
+	dir := t.TempDir()
+	f := Files{
+		Lines: filepath.Join(dir, "m.jsonl"), Events: filepath.Join(dir, "below", "tfevents"), Table: filepath.Join(dir, "m.csv"),
+		Columns: []string{"step", "x", "gone"}, Without: []string{"delta"},
+	}
+	if err := os.WriteFile(f.Lines, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// events are the records of an event file with these events.
+func events(list ...tensorboard.Event) string {
+	records := tensorboard.Record(nil, tensorboard.Event{Version: tensorboard.Version}.Encode())
+	for _, e := range list {
+		records = tensorboard.Record(records, e.Encode())
+	}
+	return string(records)
+}
+
+func scalar(step int, x float64) tensorboard.Event {
+	return tensorboard.Event{Step: step, Values: []tensorboard.Value{tensorboard.Scalar("x", x)}}
+}
+
+// Whatever happened to a run, its copies hold each step once, as the part of the run that counts saw it.
+func TestCopiesHoldEachStepOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name, lines string
+		upTo        int
+		table       string
+		events      string
+	}{
+		{"new", "", 0, "step,x,gone\n", events()},
+		{"stopped", `{"step":5,"x":1,"delta":1}` + "\n", 5, "step,x,gone\n5,1,\n", events(scalar(5, 1))},
+		{"killed after its checkpoint", `{"step":5,"x":1}` + "\n" + `{"step":10,"x":2}` + "\n", 7, "step,x,gone\n5,1,\n", events(scalar(5, 1))},
+		{"went on from an earlier step", `{"step":5,"x":1}` + "\n" + `{"step":10,"x":2}` + "\n" + `{"step":8,"x":3}` + "\n" + `{"step":10,"x":4}` + "\n", 10,
+			"step,x,gone\n5,1,\n8,3,\n10,4,\n", events(scalar(5, 1), scalar(8, 3), scalar(10, 4))},
+		{"ended twice", strings.Repeat(`{"step":5,"x":1}`+"\n", 2), 5, "step,x,gone\n5,1,\n", events(scalar(5, 1))},
+		{"torn line", `{"step":5,"x":1}` + "\n" + `{"step":1`, 9, "step,x,gone\n5,1,\n", events(scalar(5, 1))},
+	} {
+		f := at(t, tt.lines)
+		for range 2 { // the second time they are there
+			if _, err := Open(f, tt.upTo); err != nil {
+				t.Fatal(err)
+			}
+			if found := content(t, f.Table); found != tt.table {
+				t.Errorf("%s: the table is\n%s, expected\n%s", tt.name, found, tt.table)
+			}
+			if found := content(t, f.Events); found != tt.events {
+				t.Errorf("%s: the events are %q, expected %q", tt.name, found, tt.events)
+			}
+		}
+	}
+}
+
+// Lines that are added are copied as if they had been there.
+func TestAddedLinesAreCopied(t *testing.T) {
+	f := at(t, "")
+	c, err := Open(f, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{`{"step":5,"x":1,"delta":0.1}`, `{"step":5,"x":9}`, `{"step":6,"x":2,"gone":"no"}`} {
+		if err := c.Add([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found, want := content(t, f.Table), "step,x,gone\n5,1,\n6,2,\"no\"\n"; found != want {
+		t.Errorf("the table is\n%s, expected\n%s", found, want)
+	}
+	if found := content(t, f.Events); found != events(scalar(5, 1), scalar(6, 2)) {
+		t.Errorf("the events are %q", found)
+	}
+	if err := c.Add([]byte(`{"no step":1}`)); err == nil {
+		t.Error("a line without a step was taken")
+	}
+	if err := (*Copies)(nil).Add([]byte("{}")); err != nil {
+		t.Error(err)
+	}
+}
+
+// A histogram and nothing else comes out of an object.
+func TestHistogramsAreCopied(t *testing.T) {
+	f := at(t, `{"step":1,"norms":{"limits":[1,2],"counts":[3,4],"min":0.5,"max":2,"sum":9,"sum_squares":14}}`+"\n")
+	if _, err := Open(f, 1); err != nil {
+		t.Fatal(err)
+	}
+	want := tensorboard.Histogram("norms", tensorboard.Buckets{Limits: []float64{1, 2}, Counts: []float64{3, 4}, Min: 0.5, Max: 2, Sum: 9, SumSquares: 14})
+	if content(t, f.Events) != events(tensorboard.Event{Step: 1, Values: []tensorboard.Value{want}}) {
+		t.Error("the histogram is another one")
+	}
+}

@@ -1,0 +1,186 @@
+// Package draft makes a configuration to start from: a preset with its comments, changed to what
+// somebody has answered about the data and the budget.
+package draft
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dpsgd/configs"
+	"dpsgd/data"
+)
+
+// Answers say what a configuration is to be for.
+type Answers struct {
+	Data    string  // the name of a data set, or a folder with data of one's own
+	Epsilon float64 // the budget
+}
+
+// Draft is a configuration with its comments.
+type Draft struct {
+	Preset string // that it was made from
+	Text   []byte // YAML
+	// Open is how many lines are still to be changed by hand. They have [Mark] in their comments.
+	Open int
+}
+
+// Mark is in the comments of lines that are to be changed.
+const Mark = "<-"
+
+// ErrAnswer: an answer that no configuration can be made from.
+var ErrAnswer = errors.New("train: no configuration can be made")
+
+// best is the preset for each data set with a name: the most accurate one for minutes.
+var best = map[string]string{"digits": "digits", "mnist": "mnist-best", "fashion-mnist": "fashion-best", "cifar-10": "cifar-best"}
+
+// Make makes the configuration. Of data in a folder it reads the names of files and folders, and the
+// first line of a table, all of which count as public.
+func Make(a Answers) (Draft, error) {
+	if !(a.Epsilon > 0) || math.IsInf(a.Epsilon, 1) {
+		return Draft{}, fmt.Errorf("%w: found epsilon %g, expected a finite number above 0; 1 to 8 is common", ErrAnswer, a.Epsilon)
+	}
+	preset, changes, err := about(a.Data)
+	if err != nil {
+		return Draft{}, err
+	}
+	presets := configs.Presets()
+	i := slices.IndexFunc(presets, func(p configs.Preset) bool { return p.Name == preset })
+	if i < 0 {
+		return Draft{}, fmt.Errorf("%w: found no preset for the data set %s", ErrAnswer, a.Data)
+	}
+	text := string(presets[i].Source)
+	for _, c := range append(changes, change{key: "epsilon", value: number(a.Epsilon)}) {
+		text = c.in(text)
+	}
+	_, rest, _ := strings.Cut(text, "\n") // the first line is for editors beside the schema
+	text = "# Made by `train init` from the preset " + preset + ".\n" + rest
+	d := Draft{Preset: preset, Text: []byte(text), Open: strings.Count(text, "# "+Mark)}
+	_, err = configs.Parse("the configuration that was made", d.Text, nil)
+	return d, err
+}
+
+// change is a key that gets another value.
+type change struct {
+	key, value string
+	guess      bool // which somebody has to look at
+}
+
+const guess = true
+
+// in changes the first line with the key. What it says of itself stays, and the mark if it is a guess.
+func (c change) in(text string) string {
+	line := regexp.MustCompile(`(?m)^( *` + regexp.QuoteMeta(c.key) + `: )[^#\n]*?( *#.*)?$`)
+	at := line.FindStringSubmatchIndex(text)
+	if at == nil {
+		return text
+	}
+	comment := ""
+	if at[4] >= 0 {
+		comment = text[at[4]:at[5]]
+	}
+	if !c.guess {
+		comment = strings.Replace(comment, Mark+" ", "", 1)
+	}
+	return text[:at[3]] + c.value + comment + text[at[1]:]
+}
+
+// about finds out what the data is: the preset for it, and what that has to say of it.
+func about(name string) (preset string, changes []change, err error) {
+	if known := data.Find(name); known != nil {
+		return best[known.Name], nil, nil
+	}
+	has := func(file string) bool {
+		_, err := os.Stat(filepath.Join(name, file))
+		return err == nil && name != ""
+	}
+	switch {
+	case has("train.csv"):
+		columns, err := columnsOf(filepath.Join(name, "train.csv"))
+		if err != nil {
+			return "", nil, err
+		}
+		last := len(columns) - 1
+		return "own-table", []change{{key: "table", value: strconv.Quote(name)}, {"columns", list(columns[:last]), guess}, {"label", strconv.Quote(columns[last]), guess},
+			{"mean", "[0]", guess}, {"std", "[1]", guess}}, nil
+	case has("train.npy"), has("train.safetensors"), has("train.parquet"):
+		return "own-vectors", []change{{key: "vectors", value: strconv.Quote(name)}}, nil
+	case has("train"):
+		changes, err := aboutPictures(name)
+		return "own-pictures", changes, err
+	}
+	return "", nil, fmt.Errorf("%w: found data %q, expected one of %s, or a folder of your own with pictures in train/CLASS/ and test/CLASS/, with train.csv and test.csv, or with vectors in train.npy",
+		ErrAnswer, name, strings.Join(data.Names(), ", "))
+}
+
+// aboutPictures takes the classes from the names of folders, and δ from the number of pictures.
+func aboutPictures(folder string) ([]change, error) {
+	entries, err := os.ReadDir(filepath.Join(folder, "train"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAnswer, err)
+	}
+	var classes []string
+	for _, e := range entries {
+		if info, err := os.Stat(filepath.Join(folder, "train", e.Name())); err == nil && info.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			classes = append(classes, e.Name())
+		}
+	}
+	if len(classes) < 2 {
+		return nil, fmt.Errorf("%w: found %d folders in %s, expected one for each class, at least 2", ErrAnswer, len(classes), filepath.Join(folder, "train"))
+	}
+	n, err := data.CountPictures(data.Spec{Folder: folder, Classes: classes}, "train")
+	if err != nil {
+		return nil, err
+	}
+	return []change{{key: "folder", value: strconv.Quote(folder)}, {key: "classes", value: list(classes)}, {key: "delta", value: number(deltaFor(n))}}, nil
+}
+
+// deltaFor is a power of ten below 1/n, at most 1e-5.
+func deltaFor(n int) float64 {
+	return min(1e-5, math.Pow10(-int(math.Floor(math.Log10(float64(max(1, n)))))-1))
+}
+
+// columnsOf is the first line of a table.
+func columnsOf(path string) ([]string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAnswer, err)
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(string(content), "\ufeff"), "\n")
+	columns := strings.Split(strings.TrimSpace(first), ",")
+	for i, c := range columns {
+		columns[i] = strings.Trim(strings.TrimSpace(c), `"`)
+	}
+	if len(columns) < 2 {
+		return nil, fmt.Errorf("%w: found the first line %.60q of %s, expected the names of at least 2 columns", ErrAnswer, first, path)
+	}
+	return columns, nil
+}
+
+func list(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = strconv.Quote(w)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// number is a number as every reader of YAML takes it for one: 1.0e-5 and not 1e-5, which is a text in
+// YAML 1.1.
+func number(x float64) string {
+	text := strconv.FormatFloat(x, 'g', -1, 64)
+	digits, exponent, short := strings.Cut(text, "e")
+	if !short {
+		return text
+	}
+	if !strings.Contains(digits, ".") {
+		digits += ".0"
+	}
+	return digits + "e" + strings.Replace(exponent, "-0", "-", 1)
+}

@@ -1,0 +1,98 @@
+package draft
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/tiny"
+)
+
+// folderOf makes a folder with these files, empty unless they hold something.
+func folderOf(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "my data: 100%")
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		tiny.Write(t, path, content)
+	}
+	return dir
+}
+
+func made(t *testing.T, a Answers) (Draft, *configs.Config) {
+	t.Helper()
+	d, err := Make(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := configs.Parse("made.yaml", d.Text, nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, d.Text)
+	}
+	if c.Privacy.Epsilon != a.Epsilon || strings.Count(string(d.Text), "# <-") != d.Open || strings.Contains(string(d.Text), "schema.json") {
+		t.Errorf("ε %v with %d open lines, expected %v and %d:\n%s", c.Privacy.Epsilon, d.Open, a.Epsilon, strings.Count(string(d.Text), "# <-"), d.Text)
+	}
+	return d, c
+}
+
+// Every data set with a name has a preset, of which nothing is left to be changed, with its comments.
+func TestNamedData(t *testing.T) {
+	for _, name := range data.Names() {
+		d, c := made(t, Answers{name, 1.5})
+		if c.Data.Name != data.Find(name).Name || d.Open != 0 || !strings.Contains(string(d.Text), "  epsilon: 1.5 # ") {
+			t.Errorf("%s: %s with %d open lines:\n%s", name, c.Data.Name, d.Open, d.Text)
+		}
+	}
+}
+
+// Pictures have the classes of their folders and a δ below one in their number.
+func TestPictures(t *testing.T) {
+	files := map[string]string{"train/.hidden/x.png": "", "train/notes.txt": ""}
+	for i := range 120 {
+		files[fmt.Sprintf("train/yes/%d.png", i)], files[fmt.Sprintf("train/a b/%d.png", i)] = "", ""
+	}
+	dir := folderOf(t, files)
+	d, c := made(t, Answers{dir, 3})
+	if c.Data.Folder != dir || strings.Join(c.Data.Classes, ",") != "a b,yes" || c.Privacy.Delta != 1e-5 || d.Open != 0 {
+		t.Errorf("%+v at δ %v with %d open lines", c.Data, c.Privacy.Delta, d.Open)
+	}
+	if !strings.Contains(string(d.Text), "delta: 1.0e-5 # below 1 / number of training pictures") {
+		t.Errorf("δ is written as in\n%s", d.Text)
+	}
+	for n, want := range map[int]float64{1: 1e-5, 50_000: 1e-5, 99_999: 1e-5, 100_000: 1e-6, 1_281_167: 1e-7} {
+		if found := deltaFor(n); found != want || found >= 1/float64(n) {
+			t.Errorf("δ %v for %d pictures, expected %v", found, n, want)
+		}
+	}
+}
+
+// Of a table the columns are known, and what they mean is left to be said.
+func TestTableAndVectors(t *testing.T) {
+	d, c := made(t, Answers{folderOf(t, map[string]string{"train.csv": "\ufeffage, \"net pay\",sick\r\n1,2,no\n"}), 3})
+	if strings.Join(c.Data.Columns, ",") != "age,net pay" || c.Data.Label != "sick" || d.Open != 6 {
+		t.Errorf("%+v with %d open lines:\n%s", c.Data, d.Open, d.Text)
+	}
+	if d, c = made(t, Answers{folderOf(t, map[string]string{"train.npy": ""}), 3}); c.Data.Vectors == "" || d.Open != 4 {
+		t.Errorf("%+v with %d open lines:\n%s", c.Data, d.Open, d.Text)
+	}
+}
+
+// What is no data is refused in one line.
+func TestNoData(t *testing.T) {
+	for _, a := range []Answers{
+		{"", 3}, {"no-such-folder", 3}, {t.TempDir(), 3}, {folderOf(t, map[string]string{"train/one/1.png": ""}), 3}, {folderOf(t, map[string]string{"train.csv": "one\n"}), 3},
+		{"digits", 0}, {"digits", -1},
+	} {
+		if _, err := Make(a); !errors.Is(err, ErrAnswer) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: error %v, expected one line that matches %v", a, err, ErrAnswer)
+		}
+	}
+}

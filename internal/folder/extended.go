@@ -1,0 +1,72 @@
+package folder
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"dpsgd/checkpoints"
+)
+
+// Extended is the file that says how a run was extended; its configuration stays as it was given.
+const Extended = "extended.json"
+
+// Extension is a change of a run's plan to more steps. All of it is public. "When" is a number of
+// steps: no file holds a time.
+type Extension struct {
+	Step    int    `json:"step"`           // updates in the model by then
+	Entries int    `json:"ledger_entries"` // in the ledger by then
+	Head    string `json:"ledger_head"`
+	Choices int    `json:"choices"` // entries of the ledger that pay for the choice, in all
+	From    Terms  `json:"from"`
+	To      Terms  `json:"to"`
+	Plan    string `json:"plan"` // hash of the plan before
+}
+
+// Terms are what an extension changes.
+type Terms struct {
+	Steps   int     `json:"steps"`             // that the budget allows of those planned
+	Epsilon float64 `json:"epsilon,omitempty"` // the budget; 0 for none
+}
+
+// ReadExtensions reads how a run was extended, the first extension first; none for most runs.
+func ReadExtensions(dir string) ([]Extension, error) {
+	path := filepath.Join(dir, Extended)
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	var list []Extension
+	if err := json.Unmarshal(content, &list); err != nil || len(list) == 0 {
+		return nil, fmt.Errorf("train: %s: found no list of extensions, expected what `train extend` wrote: %w", path, checkpoints.ErrCorrupt)
+	}
+	return list, nil
+}
+
+// WriteExtensions writes all of them.
+func WriteExtensions(dir string, list []Extension) error {
+	content, err := json.MarshalIndent(list, "", "  ")
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return checkpoints.WriteFileAtomic(filepath.Join(dir, Extended), append(content, '\n'), FilePerm)
+}
+
+// overrides are what the newest of the extensions changes in the configuration.
+func overrides(list []Extension) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	to := list[len(list)-1].To
+	changed := []string{fmt.Sprintf("training.steps=%d", to.Steps)}
+	if to.Epsilon > 0 {
+		changed = append(changed, fmt.Sprintf("privacy.epsilon=%v", to.Epsilon))
+	}
+	return changed
+}

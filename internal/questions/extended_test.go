@@ -1,0 +1,89 @@
+package questions
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/train"
+)
+
+// Every question about an extended run is answered at the share of δ that its choices leave: ε is what
+// the run itself says, δ at that ε is the δ of its configuration, further steps fit as far as that goes.
+func TestQuestionsOfAnExtendedRun(t *testing.T) {
+	for _, name := range []string{"rdp", "exact", "pld"} {
+		o := tinyrun.Options(t)
+		first := tinyrun.Train(t, o, "privacy.accountant="+name)
+		if _, err := train.Extend(first.Run, 0, 24, o); err != nil {
+			t.Fatal(err)
+		}
+		run := tinyrun.Fit(t, tinyrun.Open(t, first.Run, o))
+		r, err := ReadReleases(first.Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a Answerer
+		found, err := a.Answer(r.Question(Epsilon))
+		if err != nil || found.Epsilon != run.Epsilon || found.Delta != 1e-4 || *found.Releases != 24 {
+			t.Errorf("%s: %+v (%v), expected ε %v at δ 1e-4 of 24 releases", name, found, err, run.Epsilon)
+		}
+		at := r.Question(Delta)
+		at.Epsilon = run.Epsilon
+		if found, err = a.Answer(at); err != nil || math.Abs(found.Delta-1e-4) > 1e-6 {
+			t.Errorf("%s: δ %v (%v) at ε %v, expected 1e-4", name, found.Delta, err, run.Epsilon)
+		}
+		further := r.Question(Steps)
+		further.Epsilon = run.Epsilon * 1.1
+		steps, err := a.Answer(further)
+		if err != nil || *steps.Steps < 1 {
+			t.Fatalf("%s: %+v (%v), expected a step to fit", name, steps, err)
+		}
+		for extra, within := range map[int]bool{*steps.Steps: true, *steps.Steps + 1: false} {
+			longer := r.Question(Epsilon)
+			if longer.Ledger, err = r.Ledger.With(further.Step, extra); err != nil {
+				t.Fatal(err)
+			}
+			if found, err := a.Answer(longer); err != nil || (found.Epsilon <= further.Epsilon) != within {
+				t.Errorf("%s: %d further steps cost %v (%v) of %v, expected within: %v", name, extra, found.Epsilon, err, further.Epsilon, within)
+			}
+		}
+		pair := r.Question(Epsilon)
+		pair.GroupSize = 2
+		if found, err := a.Answer(pair); err != nil || found.Epsilon <= run.Epsilon || math.IsInf(found.Epsilon, 1) {
+			t.Errorf("%s: ε %v (%v) for two examples, expected more than %v and finite", name, found.Epsilon, err, run.Epsilon)
+		}
+	}
+}
+
+// The total over runs is that of their ledgers together, for each data set; the same run twice is refused.
+func TestSumOfRuns(t *testing.T) {
+	o := tinyrun.Options(t)
+	a, b, c := tinyrun.Train(t, o).Run, tinyrun.Train(t, o).Run, tinyrun.Train(t, o).Run
+	whole, err := books.Show(o.RunsDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := books.Sum([]string{a, b, c})
+	if err != nil || len(all) != 1 || all[0].Epsilon != whole.Datasets[0].Epsilon || all[0].Releases != 36 || len(all[0].Runs) != 3 {
+		t.Errorf("%+v (%v), expected what the ledger of the data says: %+v", all, err, whole.Datasets)
+	}
+	two, err := books.Sum([]string{a, b})
+	if err != nil || two[0].Epsilon >= all[0].Epsilon || two[0].Epsilon <= two[0].Runs[0].Epsilon || two[0].Runs[1].Run != b {
+		t.Errorf("%+v (%v) of two", two, err)
+	}
+	if _, err := books.Sum([]string{a, b, a}); !errors.Is(err, books.ErrSame) {
+		t.Errorf("the same run twice is %v", err)
+	}
+	if _, err := books.Sum([]string{a, t.TempDir()}); !errors.Is(err, folder.ErrNoRun) {
+		t.Errorf("no run is %v", err)
+	}
+	other := tinyrun.Options(t)
+	other.Source.Name = "other"
+	elsewhere, err := books.Sum([]string{a, tinyrun.Train(t, other).Run})
+	if err != nil || len(elsewhere) != 2 || elsewhere[0].Data.Name != "other" {
+		t.Errorf("%+v (%v), expected two data sets", elsewhere, err)
+	}
+}

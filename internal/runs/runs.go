@@ -1,0 +1,184 @@
+// Package runs says of every run of a folder what a person wants to know before going on: its data,
+// what it has spent and has left, how good it is, and how it stands.
+package runs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dpsgd/checkpoints"
+	"dpsgd/internal/account"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/statement"
+)
+
+// Run is one line of the list. What is not known is nil.
+type Run struct {
+	Run      string   `json:"run"`              // its folder
+	Sweep    string   `json:"sweep,omitempty"`  // the folder of the sweep that it is a trial of
+	Trials   int      `json:"trials,omitempty"` // of a sweep, which has a line of its own
+	Data     string   `json:"data,omitempty"`
+	Examples int      `json:"examples,omitempty"`
+	Releases int      `json:"releases"`
+	Epsilon  *float64 `json:"epsilon"` // of everything in its ledger, at Delta
+	Delta    float64  `json:"delta,omitempty"`
+	Budget   *float64 `json:"budget"`       // nil where there is none
+	Left     *float64 `json:"epsilon_left"` // of the budget
+	Accuracy *float64 `json:"test_accuracy"`
+	Status   string   `json:"status"`
+	Problem  string   `json:"problem,omitempty"` // one line, of a run that is damaged or gone
+}
+
+// What the status of a run is where its statement does not say how it ended.
+const (
+	Running = "running" // in another process
+	Stopped = "stopped" // killed, or ended by an error; `train resume` goes on
+	Damaged = "damaged" // its files do not agree
+	Gone    = "gone"    // the folder was deleted; what it released counts
+)
+
+// List describes all runs, sweeps and trials below a folder of runs, in the order of their names, a sweep
+// ahead of its trials. What is wrong with one of them is written in its line.
+func List(dir string) ([]Run, error) {
+	listed, err := books.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	list := []Run{}
+	for len(listed) > 0 {
+		n := 1
+		for n < len(listed) && listed[0].Sweep != "" && listed[n].Sweep == listed[0].Sweep {
+			n++
+		}
+		var trials []Run
+		for _, l := range listed[:n] {
+			trials = append(trials, describe(l))
+		}
+		if listed[0].Sweep != "" {
+			list = append(list, sweep(trials, listed[:n]))
+		}
+		list, listed = append(list, trials...), listed[n:]
+	}
+	return list, nil
+}
+
+// sweep is the line of a sweep: ε of all its trials together, and the best accuracy among them, which
+// is what that ε was paid for.
+func sweep(trials []Run, listed []books.Listed) Run {
+	first := trials[0]
+	r := Run{Run: first.Sweep, Trials: len(trials), Data: first.Data, Examples: first.Examples, Status: "done"}
+	var members []checkpoints.Member
+	for i, t := range trials {
+		r.Releases += t.Releases
+		if t.Accuracy != nil && (r.Accuracy == nil || *t.Accuracy > *r.Accuracy) {
+			r.Accuracy = t.Accuracy
+		}
+		if t.Status == Damaged || t.Status == Gone {
+			r.Status, r.Problem = Damaged, t.Problem
+		} else if t.Epsilon == nil && r.Status == "done" || t.Status == Stopped || t.Status == Running {
+			r.Status = t.Status
+		}
+		if listed[i].Member.Entries > 0 {
+			members = append(members, listed[i].Member)
+		}
+	}
+	if len(members) == 0 {
+		return r
+	}
+	spent, _, err := books.Compose(members)
+	if err != nil {
+		r.Status, r.Problem = Damaged, line(err)
+		return r
+	}
+	r.Epsilon, r.Delta = &spent.Epsilon, spent.Delta
+	return r
+}
+
+func describe(l books.Listed) Run {
+	r := Run{
+		Run: l.Dir, Sweep: l.Sweep, Data: l.Member.Data.Name, Examples: l.Member.Data.Examples,
+		Releases: l.Member.Entries, Delta: l.Member.Delta,
+	}
+	problem := l.Problem
+	if l.Member.Accountant != "" {
+		spent, err := account.SpentBy(l.Member.Accountant, l.Member.Ledger, l.Member.Delta)
+		if err == nil {
+			r.Epsilon = &spent.Epsilon
+		}
+		problem = errors.Join(problem, err)
+	}
+	if _, err := os.Stat(l.Dir); errors.Is(err, os.ErrNotExist) {
+		r.Status, r.Problem = Gone, line(problem)
+		return r
+	}
+	c, err := folder.ReadConfig(l.Dir)
+	switch {
+	case err != nil:
+		problem = errors.Join(problem, err)
+	case c.Privacy.HasBudget():
+		r.Budget = &c.Privacy.Epsilon
+		if r.Epsilon != nil {
+			left := max(0, *r.Budget-*r.Epsilon)
+			r.Left = &left
+		}
+	}
+	r.Accuracy = accuracy(l.Dir)
+	if r.Status, err = status(l); err != nil {
+		problem = errors.Join(problem, err)
+	}
+	if problem != nil {
+		r.Status, r.Problem = Damaged, line(problem)
+	}
+	return r
+}
+
+// status is what the statement says, if it is about everything that was released.
+func status(l books.Listed) (string, error) {
+	s, err := statement.Read(l.Dir)
+	switch {
+	case err == nil && s.LedgerHead == l.Member.Hash:
+		return s.Status, nil
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return "", err
+	}
+	j, err := checkpoints.OpenJournal(filepath.Join(l.Dir, folder.Ledger))
+	if errors.Is(err, checkpoints.ErrLocked) {
+		return Running, nil
+	}
+	if err == nil {
+		err = j.Close()
+	}
+	return Stopped, err
+}
+
+// accuracy is that of the last line of the metrics that can be read.
+func accuracy(dir string) *float64 {
+	content, err := os.ReadFile(filepath.Join(dir, folder.Metrics))
+	if err != nil {
+		return nil
+	}
+	lines := bytes.Split(content, []byte("\n"))
+	for i := len(lines) - 1; i >= 0; i-- {
+		var m struct {
+			Accuracy *float64 `json:"test_accuracy"`
+		}
+		if json.Unmarshal(lines[i], &m) == nil && m.Accuracy != nil {
+			return m.Accuracy
+		}
+	}
+	return nil
+}
+
+// line is the first line of a problem.
+func line(err error) string {
+	if err == nil {
+		return ""
+	}
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimPrefix(text, "train: ")
+}

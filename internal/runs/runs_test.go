@@ -1,0 +1,135 @@
+package runs
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/train"
+)
+
+// Every run has its line, with what it has spent and has left: those that ended, that were stopped, that
+// go on, that are damaged and that are gone. Listing changes nothing.
+func TestListHasEveryRun(t *testing.T) {
+	o := tinyrun.Options(t)
+	ended := tinyrun.Train(t, o, "privacy.epsilon=30", "run.name=ended")
+	without := tinyrun.Train(t, o, "run.name=without-budget")
+	path := func(name string) string { return filepath.Join(o.RunsDir, name) }
+	broken := map[string]func() error{
+		"damaged-ledger": func() error { return cut(path("damaged-ledger"), folder.Ledger) },
+		"damaged-words": func() error {
+			return os.WriteFile(filepath.Join(path("damaged-words"), folder.Config), []byte("no: yes"), 0o600)
+		},
+		"damaged-end": func() error {
+			return os.WriteFile(filepath.Join(path("damaged-end"), folder.StatementData), []byte("{"), 0o600)
+		},
+		"gone": func() error { return os.RemoveAll(path("gone")) },
+	}
+	for name, harm := range broken {
+		tinyrun.Train(t, o, "run.name="+name)
+		if err := harm(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stopped := tinyrun.Create(t, tiny.Parse(t, "run.name=stopped"), o)
+	stopped.Close()
+	if err := os.WriteFile(filepath.Join(o.RunsDir, "notes.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	running := tinyrun.Create(t, tiny.Parse(t, "run.name=running"), o)
+	defer running.Close()
+
+	before := tiny.Snapshot(t, o.RunsDir)
+	list, err := List(o.RunsDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !maps.Equal(before, tiny.Snapshot(t, o.RunsDir)) {
+		t.Error("listing changed a file")
+	}
+	statuses := map[string]string{
+		"ended": "done", "without-budget": "done", "stopped": Stopped, "running": Running,
+		"damaged-ledger": Damaged, "damaged-words": Damaged, "damaged-end": Damaged, "gone": Gone,
+	}
+	for _, r := range list {
+		name := filepath.Base(r.Run)
+		if r.Status != statuses[name] || (r.Problem != "") != (r.Status == Damaged || r.Status == Gone) || strings.Contains(r.Problem, "\n") {
+			t.Errorf("%s is %q (%s), expected %q", name, r.Status, r.Problem, statuses[name])
+		}
+		delete(statuses, name)
+		switch name {
+		case "ended":
+			if *r.Epsilon != ended.Epsilon || *r.Budget != 30 || *r.Left != 30-ended.Epsilon || *r.Accuracy != ended.TestAccuracy || r.Data != "stripes" || r.Examples != 300 || r.Releases != 12 {
+				t.Errorf("%+v, expected what %+v says", r, ended)
+			}
+		case "without-budget":
+			if *r.Epsilon != without.Epsilon || r.Budget != nil || r.Left != nil {
+				t.Errorf("%+v, expected ε %v and no budget", r, without.Epsilon)
+			}
+		case "gone", "damaged-ledger", "damaged-words", "damaged-end":
+			if r.Epsilon == nil || *r.Epsilon != without.Epsilon {
+				t.Errorf("%+v, expected the ε of the ledgers, %v", r, without.Epsilon)
+			}
+		}
+	}
+	if len(statuses) > 0 {
+		t.Errorf("nothing is said of %v", statuses)
+	}
+}
+
+// cut takes the last line from a file.
+func cut(dir, name string) error {
+	path := filepath.Join(dir, name)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	end := strings.LastIndexByte(strings.TrimSuffix(string(content), "\n"), '\n')
+	return os.WriteFile(path, content[:end+1], 0o600)
+}
+
+// An extended run that has not gone on is stopped, and what it has left is of its new budget.
+func TestExtendedRunIsListed(t *testing.T) {
+	o := tinyrun.Options(t)
+	first := tinyrun.Train(t, o, "privacy.epsilon=3", "privacy.noise_multiplier=calibrated")
+	e, err := train.Extend(first.Run, 6, 0, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := List(o.RunsDir)
+	if err != nil || len(list) != 1 || list[0].Status != Stopped || *list[0].Budget != 6 || *list[0].Epsilon <= first.Epsilon {
+		t.Errorf("%+v (%v) of %+v", list, err, e)
+	}
+	r := tinyrun.Open(t, first.Run, o)
+	if _, err := r.Fit(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	if list, err = List(o.RunsDir); err != nil || list[0].Status != "done" {
+		t.Errorf("%+v (%v)", list, err)
+	}
+}
+
+// Names are in the order in which people count; a folder that is none is an error.
+func TestListIsInOrder(t *testing.T) {
+	o := tinyrun.Options(t)
+	for _, name := range []string{"a-10", "a-9", "b-1"} {
+		tinyrun.Create(t, tiny.Parse(t, "run.name="+name), o).Close()
+	}
+	list, err := List(o.RunsDir)
+	if err != nil || len(list) != 3 || filepath.Base(list[0].Run) != "a-9" || filepath.Base(list[2].Run) != "b-1" {
+		t.Errorf("%+v (%v)", list, err)
+	}
+	if _, err := List(filepath.Join(o.RunsDir, "a-9", folder.Config)); err == nil {
+		t.Error("a file was listed")
+	}
+	if list, err := List(t.TempDir()); err != nil || len(list) != 0 {
+		t.Errorf("%v (%v) of an empty folder", list, err)
+	}
+}

@@ -1,0 +1,166 @@
+package tensorboard
+
+import (
+	"encoding/binary"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Event is what is known after a step. The zero value with a Version is the first record of a file.
+type Event struct {
+	Step    int
+	Version string // Version in the first record of a file, "" in all others
+	Values  []Value
+}
+
+// Version is what the first record of a file says about the others.
+const Version = "brain.Event:2"
+
+// Value is a number, a histogram or hyper-parameters, under a tag.
+type Value struct{ message message }
+
+// Encode writes the event as a message, which is the data of a record.
+func (e Event) Encode() []byte {
+	var m message
+	m.integer(2, uint64(e.Step))
+	if e.Version != "" {
+		m.text(3, e.Version)
+	}
+	if len(e.Values) > 0 {
+		var summary message
+		for _, v := range e.Values {
+			summary.bytes(1, v.message)
+		}
+		m.bytes(5, summary)
+	}
+	return m
+}
+
+// Scalar is a number. TensorBoard keeps 24 bits of it.
+func Scalar(tag string, v float64) Value {
+	var m message
+	m.text(1, tag)
+	m.float(2, float32(v))
+	return Value{m}
+}
+
+// Buckets is a histogram: how many of some values are at most Limits[0], above that and at most
+// Limits[1], and so on. Limits increase.
+type Buckets struct {
+	Limits []float64 `json:"limits"`
+	Counts []float64 `json:"counts"`
+
+	Min        float64 `json:"min"`
+	Max        float64 `json:"max"`
+	Sum        float64 `json:"sum"`
+	SumSquares float64 `json:"sum_squares"`
+}
+
+// Histogram is a histogram.
+func Histogram(tag string, b Buckets) Value {
+	var h message
+	number := 0.0
+	for _, n := range b.Counts {
+		number += n
+	}
+	for i, v := range []float64{b.Min, b.Max, number, b.Sum, b.SumSquares} {
+		h.double(i+1, v)
+	}
+	h.doubles(6, b.Limits)
+	h.doubles(7, b.Counts)
+	var m message
+	m.text(1, tag)
+	m.bytes(5, h)
+	return Value{m}
+}
+
+// growth is the ratio of two limits of a histogram.
+const growth = 1.1
+
+// Count puts values of at least 0 into buckets whose limits grow by a tenth.
+func Count(values []float64) Buckets {
+	b := Buckets{}
+	if len(values) == 0 {
+		return b
+	}
+	b.Min, b.Max = slices.Min(values), slices.Max(values)
+	limit := shortened(b.Min)
+	b.Limits = []float64{limit}
+	for limit < b.Max {
+		if limit = shortened(limit * growth); limit == 0 {
+			limit = shortened(slices.Min(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v == 0 })))
+		}
+		b.Limits = append(b.Limits, limit)
+	}
+	b.Counts = make([]float64, len(b.Limits))
+	for _, v := range values {
+		i, _ := slices.BinarySearch(b.Limits, v)
+		b.Counts[i]++
+		b.Sum += v
+		b.SumSquares += v * v
+	}
+	return b
+}
+
+// shortened is x rounded up to three digits, of which a file needs few bytes.
+func shortened(x float64) float64 {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(x, 'e', 2, 64), 64)
+	if err == nil && short < x {
+		short, err = strconv.ParseFloat(strconv.FormatFloat(x*1.005, 'e', 2, 64), 64)
+	}
+	if err != nil {
+		return x
+	}
+	return max(short, x)
+}
+
+// Settings are the hyper-parameters of a run: the plugin "hparams" puts them beside the newest numbers
+// of the run. Values are float64, bool or string; others are left out.
+func Settings(values map[string]any) Value {
+	var start message // SessionStartInfo
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if v := protobufValue(values[name]); v != nil {
+			var entry message
+			entry.text(1, name)
+			entry.bytes(2, v)
+			start.bytes(1, entry)
+		}
+	}
+	var content message // HParamsPluginData of version 0
+	content.bytes(3, start)
+
+	var plugin, metadata, tensor message
+	plugin.text(1, "hparams")
+	plugin.bytes(2, content)
+	metadata.bytes(1, plugin)
+	// The value itself is an empty tensor of float32: DT_FLOAT, with one dimension of size 0.
+	tensor.integer(1, 1)
+	tensor.bytes(2, []byte{2<<3 | 2, 0})
+
+	var m message
+	m.text(1, "_hparams_/session_start_info")
+	m.bytes(8, tensor)
+	m.bytes(9, metadata)
+	return Value{m}
+}
+
+// protobufValue is a google.protobuf.Value; nil for what it is not made of here.
+func protobufValue(v any) message {
+	var m message
+	switch v := v.(type) {
+	case float64:
+		m.tag(2, 1) // also if it is 0
+		m = binary.LittleEndian.AppendUint64(m, math.Float64bits(v))
+	case string:
+		m.text(3, v)
+	case bool:
+		m.tag(4, 0)
+		m = append(m, 0)
+		if v {
+			m[len(m)-1] = 1
+		}
+	}
+	return m
+}

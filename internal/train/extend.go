@@ -1,0 +1,210 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/clip"
+	"dpsgd/internal/account"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/statement"
+	"dpsgd/release"
+)
+
+// ErrExtension: a run that cannot be extended as was asked.
+var ErrExtension = errors.New("train: cannot extend")
+
+// past is what a run that goes on has behind it.
+type past struct {
+	released   *accountant.Ledger
+	extensions []folder.Extension
+}
+
+// perDoubling is how many totals there are from a number of steps to twice as many.
+const perDoubling = 4
+
+// mostChoices bounds how often the number of steps grows: to about a thousand times.
+const mostChoices = 10 * perDoubling
+
+// total is the number j of the totals that a run of first steps can be extended to: the least whole
+// number that is at least first·2^(j/4). The list is fixed before the first release, as the argument at
+// [account.Choice] needs it; it is short, so that a choice costs little.
+func total(first, j int) int {
+	return int(math.Ceil(float64(first) * math.Exp2(float64(j)/perDoubling)))
+}
+
+// Extended says what an extension changed.
+type Extended struct {
+	Run string `json:"run"`
+	folder.Extension
+	account.Answer         // of all steps to come too
+	SpentEpsilon   float64 `json:"spent_epsilon"` // of what was released so far
+}
+
+// Extend gives a run more steps: as many as fit a larger budget, if epsilon is not 0, and at most so
+// many in all, if steps is not 0. Noise and sampling stay as they are. What was released counts as
+// before, and beside it that the number of steps was chosen with its results in sight; see
+// [account.Choice]. The run goes on by [Open].
+func Extend(dir string, epsilon float64, steps int, o Options) (Extended, error) {
+	r, err := Open(dir, o)
+	if err != nil {
+		return Extended{}, err
+	}
+	defer r.Close()
+	if err := r.extensible(epsilon, steps); err != nil {
+		return Extended{}, err
+	}
+	list, err := folder.ReadExtensions(dir)
+	if err != nil {
+		return Extended{}, err
+	}
+	e := folder.Extension{
+		Step: r.step, Entries: r.journal.Len(), Head: r.journal.Hash(), Plan: r.planHash,
+		From: folder.Terms{Steps: r.plan.MaxSteps, Epsilon: r.config.Privacy.Epsilon}, To: folder.Terms{Epsilon: r.config.Privacy.Epsilon},
+	}
+	if epsilon > 0 {
+		e.To.Epsilon = epsilon
+	}
+	first := e.From.Steps
+	if len(list) > 0 {
+		first = list[0].From.Steps
+	}
+	cost, err := r.choose(&e, first, steps)
+	if err != nil {
+		return Extended{}, err
+	}
+	spent, err := r.plan.Spent(r.journal.Ledger())
+	if err != nil {
+		return Extended{}, err
+	}
+	// The choice is paid for first: stopped in between, the run has cost more and is not extended.
+	for account.Choices(r.journal.Ledger()) < e.Choices {
+		if err := r.journal.Append(r.step, account.Choice); err != nil {
+			return Extended{}, err
+		}
+	}
+	return Extended{dir, e, cost.Answer(), spent.Epsilon}, folder.WriteExtensions(dir, append(list, e))
+}
+
+// extensible refuses what an extension could not keep or may not change.
+func (r *Run) extensible(epsilon float64, steps int) error {
+	refuse := func(format string, args ...any) error {
+		return fmt.Errorf("%w %s: %s", ErrExtension, r.Dir, fmt.Sprintf(format, args...))
+	}
+	_, constantNoise := r.config.Privacy.NoiseSchedule.(*release.ConstantNoise)
+	_, constantNorm := r.config.Privacy.ClipSchedule.(*clip.ConstantNorm)
+	switch budget := r.plan.Budget; {
+	case folder.HoldsAny(filepath.Join(r.Dir, ".."), folder.Sweep):
+		return refuse("found a trial of a sweep, expected a run of its own; train its configuration by `train run`")
+	case !constantNoise || !constantNorm:
+		return refuse("found a noise or clip schedule over the planned steps, expected both constant: steps that were made would have had others")
+	case r.plan.MaxSteps == 0 || r.step == 0:
+		return refuse("found no step behind it, expected at least one")
+	case epsilon == 0 && steps == 0:
+		return refuse("found neither a budget nor a number of steps, expected --epsilon or --steps")
+	case epsilon != 0 && budget == nil:
+		return refuse("found epsilon %g for a run without a budget, expected --steps", epsilon)
+	case epsilon != 0 && !(epsilon >= budget.Epsilon):
+		return refuse("found epsilon %g, expected at least the budget of now, %g", epsilon, budget.Epsilon)
+	}
+	return nil
+}
+
+// choose finds the largest of the totals that was asked for, and what it costs.
+func (r *Run) choose(e *folder.Extension, first, most int) (account.Spent, error) {
+	made := r.journal.Ledger()
+	var best, cheapest account.Spent
+	for j := max(1, account.Choices(made)); j <= mostChoices; j++ {
+		n := total(first, j)
+		if n <= e.From.Steps || n <= r.step {
+			continue
+		}
+		cost, err := r.costOf(made, j, n)
+		if err != nil {
+			return account.Spent{}, err
+		}
+		if cheapest.Epsilon == 0 {
+			cheapest = cost
+			e.To.Steps = n
+		}
+		if most > 0 && n > most || e.To.Epsilon > 0 && cost.Epsilon > e.To.Epsilon {
+			break
+		}
+		best, e.Choices, e.To.Steps = cost, j, n
+		if e.To.Epsilon == 0 && most == 0 {
+			break
+		}
+	}
+	switch {
+	case e.Choices > 0:
+		return best, nil
+	case cheapest.Epsilon == 0:
+		return best, fmt.Errorf("%w %s: found a run that was extended to %d times its first %d steps, expected a new run", ErrExtension, r.Dir, e.From.Steps/first, first)
+	case most > 0 && e.To.Steps > most:
+		return best, fmt.Errorf("%w %s: found --steps %d, expected at least %d, the next number of steps that it can be extended to", ErrExtension, r.Dir, most, e.To.Steps)
+	}
+	return best, fmt.Errorf("%w %s: found a budget of ε = %g, expected at least %s at δ = %g, for the next number of steps that it can be extended to, %d",
+		ErrExtension, r.Dir, e.To.Epsilon, accountant.RoundUp(cheapest.Epsilon, 3), r.plan.Delta, e.To.Steps)
+}
+
+// costOf is what the run costs with so many choices and so many steps in all.
+func (r *Run) costOf(made *accountant.Ledger, choices, steps int) (account.Spent, error) {
+	all, err := made.With(account.Choice, choices-account.Choices(made))
+	if err == nil {
+		err = all.Add(r.plan.Event(r.step), steps-r.step)
+	}
+	if err != nil {
+		return account.Spent{}, err
+	}
+	cost, _, err := r.plan.accounts.Spent(all, r.plan.Delta)
+	return cost, err
+}
+
+// extend takes into a plan what its run has released up to its last extension: what may follow is
+// planned from there.
+func (p *RunPlan) extend(past *past) error {
+	if past == nil || len(past.extensions) == 0 {
+		return nil
+	}
+	last := past.extensions[len(past.extensions)-1]
+	if found := account.Choices(past.released); found < last.Choices {
+		return fmt.Errorf("%w: %s speaks of %d choices, expected at most the %d of the ledger: %w", setup.ErrPlan, folder.Extended, last.Choices, found, checkpoints.ErrRollback)
+	}
+	entries := past.released.Entries()
+	for entries[len(entries)-1].Event != account.Choice {
+		entries = entries[:len(entries)-1]
+	}
+	p.behind, p.updates = new(accountant.Ledger), last.Step
+	for _, e := range entries {
+		if err := p.behind.Add(e.Event, e.Count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// extensions are those of the run in the words of its statement.
+func (r *Run) extended() []statement.Extension {
+	var list []statement.Extension
+	for _, e := range r.extensions {
+		list = append(list, statement.Extension{
+			Step: e.Step, Releases: e.Entries, FromSteps: e.From.Steps, FromEpsilon: e.From.Epsilon, ToSteps: e.To.Steps, ToEpsilon: e.To.Epsilon,
+		})
+	}
+	return list
+}
+
+// wasPlan says whether a checkpoint may be of a plan that the run had before it was extended.
+func (r *Run) wasPlan(hash string) bool {
+	for _, e := range r.extensions {
+		if e.Plan == hash {
+			return true
+		}
+	}
+	return false
+}
