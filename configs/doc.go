@@ -1,5 +1,5 @@
-// Package configs reads configurations: strict, typed and validated YAML, and the presets, networks
-// and sweeps that come with the program.
+// Package configs reads configurations: strict, typed and validated YAML, and the presets and
+// networks that come with the program.
 //
 // # A configuration
 //
@@ -41,7 +41,7 @@
 // configurations have). To add another key, add a field to Config, a row to the table and, where
 // there is one, a default. After any of these run
 //
-//	go test ./configs -update
+//	go test ./configs ./configs/sweeps -update
 //
 // which writes the schemas and reference.md anew.
 package configs

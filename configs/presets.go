@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"slices"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 	"dpsgd/internal/spelling"
 )
 
-//go:embed *.yaml sweeps/*.yaml
+//go:embed *.yaml
 var presetFiles embed.FS
 
 // DefaultPreset is what trains when nothing is asked for.
@@ -30,20 +29,17 @@ type Preset struct {
 
 // Presets lists the configurations that come with the program, the default first.
 func Presets() []Preset {
-	presets := presetsIn(".")
+	presets := PresetsIn(presetFiles)
 	i := slices.IndexFunc(presets, func(p Preset) bool { return p.Name == DefaultPreset })
 	first := presets[i]
 	return slices.Insert(slices.Delete(presets, i, i+1), 0, first)
 }
 
-// Sweeps lists the sweeps that come with the program.
-func Sweeps() []Preset { return presetsIn("sweeps") }
-
-// presetsIn reads the embedded files of a folder.
-func presetsIn(folder string) []Preset {
+// PresetsIn lists the embedded YAML files of a folder, sorted by name.
+func PresetsIn(files embed.FS) []Preset {
 	var out []Preset
-	for _, name := range names(presetFiles, folder) {
-		src, err := presetFiles.ReadFile(path.Join(folder, name+".yaml"))
+	for _, name := range names(files, ".") {
+		src, err := files.ReadFile(name + ".yaml")
 		if err != nil {
 			panic("configs: an embedded file is missing: " + err.Error())
 		}
@@ -66,7 +62,7 @@ func description(src []byte) string {
 // Load parses a preset, or else the file at a path, with overrides as in Parse. The name of
 // a preset always means the preset; write ./name for a file of that name.
 func Load(nameOrPath string, overrides []string) (*Config, error) {
-	file, src, err := open(nameOrPath, Presets(), "preset")
+	file, src, err := Open(nameOrPath, Presets(), "preset")
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +74,9 @@ func Load(nameOrPath string, overrides []string) (*Config, error) {
 	return c, err
 }
 
-// open returns a name for messages and the source of a preset or of the file at a path.
-func open(nameOrPath string, presets []Preset, what string) (file string, src []byte, err error) {
+// Open returns a name for messages and the source of one of these presets, or else of the file at a
+// path. What says what it is, for messages.
+func Open(nameOrPath string, presets []Preset, what string) (file string, src []byte, err error) {
 	known := make([]string, len(presets))
 	for i, p := range presets {
 		if p.Name == nameOrPath {

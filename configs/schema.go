@@ -20,12 +20,12 @@ type object = setting.Object
 // such as keys that mean nothing beside others.
 func Schema() []byte {
 	root := sectionSchema("")
-	return document2020("Configuration of a private training run", root)
+	return SchemaFile("Configuration of a private training run", root)
 }
 
 // networkSchema returns the schema of the files in networks.
 func networkSchema() []byte {
-	return document2020("Network", object{
+	return SchemaFile("Network", object{
 		"type", "object",
 		"additionalProperties", false,
 		"required", []string{"layers"},
@@ -33,30 +33,8 @@ func networkSchema() []byte {
 	})
 }
 
-// sweepSchema returns the schema of the files in sweeps.
-func sweepSchema() []byte {
-	grid, set := object{}, object{}
-	for _, f := range fields {
-		set = append(set, f.path, f.schema())
-		grid = append(grid, f.path, object{"type", "array", "minItems", 1, "items", f.format.Schema(), "description", f.doc})
-	}
-	seeds := object{"type", "array", "minItems", 1, "items", seedFormat.Schema(), "description", "Values of training.seed."}
-	return document2020("Sweep over configurations", object{
-		"type", "object",
-		"additionalProperties", false,
-		"required", []string{"name", "base"},
-		"properties", object{
-			"name", append(sweepName.Schema(), "description", "Folder of the sweep within runs."),
-			"base", append(basePath.Schema(), "description", "A preset, or the path of a configuration from this file's folder."),
-			"set", object{"type", "object", "additionalProperties", false, "properties", set},
-			"grid", object{"type", "object", "minProperties", 1, "additionalProperties", false, "properties", grid},
-			"seeds", seeds,
-		},
-	})
-}
-
-// document2020 completes a schema to an indented file.
-func document2020(title string, root object) []byte {
+// SchemaFile completes a schema to an indented file with that title and the definitions of layers.
+func SchemaFile(title string, root object) []byte {
 	all := object{"$schema", "https://json-schema.org/draft/2020-12/schema", "title", title}
 	all = append(all, root...)
 	all = append(all, "$defs", layerSchemas())

@@ -10,6 +10,16 @@ import (
 // column. They are public constants from the configuration; this package never computes them.
 type Normalisation struct{ Mean, Std []float64 }
 
+// Identity reports whether n changes nothing.
+func (n Normalisation) Identity() bool {
+	for c, mean := range n.Mean {
+		if mean != 0 || n.Std[c] != 1 {
+			return false
+		}
+	}
+	return true
+}
+
 // Batcher turns examples, chosen by index, into the float32 input of a network.
 // It is safe for concurrent use.
 type Batcher struct {

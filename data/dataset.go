@@ -17,6 +17,7 @@ type Dataset struct {
 	Name    string   // also that of its folder
 	Doc     string   // a few words that complete a list, such as "28x28 grey digits"
 	Aliases []string // names that people try, to suggest Name; they are not accepted
+	Drawn   bool     // by the program, from a public seed: the examples are nobody's
 
 	// What the set holds, as its authors publish it. Loading anything else is an error, so
 	// everything but the examples themselves is known before they are read.

@@ -4,7 +4,7 @@ import "dpsgd/data/digits"
 
 // The set "digits" needs no files: the program draws it.
 var drawnDigits = Dataset{
-	Name: "digits", Doc: "drawn by the program itself",
+	Name: "digits", Doc: "drawn by the program itself", Drawn: true,
 	Shape: Shape{digits.Side, digits.Side, 1}, Classes: digitClasses,
 	Train: 20000, Test: 2000,
 	Load: func(set *Dataset, _ string, seed uint64) (*Split, error) {

@@ -52,7 +52,7 @@ func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 	if !isTrain || !isTest {
 		return nil, fmt.Errorf("features: %s are computed of pictures, found rows of %v in %s", r.Transform.Name(), pictures.Train.Shape(), pictures.Name)
 	}
-	e, err := r.prepare(train.Shape(), q.Pool)
+	e, err := r.Prepare(train.Shape(), q.Pool)
 	if err != nil {
 		return nil, err
 	}
@@ -63,11 +63,11 @@ func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 		}
 	}
 	rows := &data.Split{Name: pictures.Name}
-	trainRows, err := e.rows(train, report)
+	trainRows, err := e.Rows(train, report)
 	if err != nil {
 		return nil, err
 	}
-	testRows, err := e.rows(test, report)
+	testRows, err := e.Rows(test, report)
 	if err != nil {
 		return nil, err
 	}

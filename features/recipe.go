@@ -92,8 +92,8 @@ func (r Recipe) fingerprint(pictures *data.Split) (f store.Fingerprint) {
 	return f
 }
 
-// extraction is a recipe at work on pictures of one shape.
-type extraction struct {
+// Extraction is a recipe at work on pictures of one shape.
+type Extraction struct {
 	shape      data.Shape
 	prepared   Prepared
 	width      int
@@ -106,8 +106,9 @@ func (r Recipe) Draw(shape data.Shape, n int, pool *kernel.Pool) (*drawn.Picture
 	return drawn.Draw(drawn.Kind(r.Drawn), n, shape, r.Seed, pool)
 }
 
-// prepare draws pictures and learns from them what the recipe has to learn.
-func (r Recipe) prepare(shape data.Shape, pool *kernel.Pool) (*extraction, error) {
+// Prepare draws pictures and learns from them what the recipe has to learn. The pool computes, then
+// and later.
+func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error) {
 	if shape.IsRow() {
 		return nil, fmt.Errorf("features: %s are computed of pictures, found rows of %v", r.Transform.Name(), shape)
 	}
@@ -116,7 +117,7 @@ func (r Recipe) prepare(shape data.Shape, pool *kernel.Pool) (*extraction, error
 	if err != nil {
 		return nil, err
 	}
-	e := &extraction{shape: shape, prepared: prepared, width: r.Width(shape), pool: pool}
+	e := &Extraction{shape: shape, prepared: prepared, width: r.Width(shape), pool: pool}
 	pictures, err := draw(r.Pictures)
 	if err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func (r Recipe) prepare(shape data.Shape, pool *kernel.Pool) (*extraction, error
 }
 
 // extract sets rows to the transform of n pictures, which picture puts into dst.
-func (e *extraction) extract(rows []float32, n int, picture func(dst []float32, i int)) {
+func (e *Extraction) extract(rows []float32, n int, picture func(dst []float32, i int)) {
 	width := e.width
 	type worker struct {
 		extract func(dst, picture []float32)
@@ -151,8 +152,9 @@ func (e *extraction) extract(rows []float32, n int, picture func(dst []float32, 
 // block is how many pictures are computed between two reports of progress.
 const block = 500
 
-// rows computes the rows of a set of pictures.
-func (e *extraction) rows(set *data.Images, done func(pictures int)) (*data.Features, error) {
+// Rows computes the rows of a set of pictures, which are of the extraction's shape. done is told of
+// every few.
+func (e *Extraction) Rows(set *data.Images, done func(pictures int)) (*data.Features, error) {
 	n, width := set.Len(), e.width
 	halves, labels := make([]uint16, n*width), make([]uint8, n)
 	values := make([]float32, min(block, n)*width)

@@ -132,3 +132,59 @@ func logOneOverGamma(mean, shape float64) float64 {
 	_, hi := solve.Bisect(within, -750, math.Log(709), 0, 0)
 	return math.Exp(hi) * (1 + relativeError)
 }
+
+// Selection returns epsilon at delta of releasing the best of a random number of runs and nothing
+// else of them, where each run is of one of these kinds, drawn anew and by no data: see
+// [accountant.RepeatAndSelect] for the distribution of the number. What kind the best run is of may
+// be released with it.
+//
+// A run is then a mixture of the kinds, and its divergence at every order at most that of the
+// costliest kind there: the Rényi divergence is quasi-convex (van Erven, Harremoës 2014, Theorem
+// 13; the kind itself, drawn alike for neighbours, adds nothing). Theorems 2 and 6 of Papernot,
+// Steinke 2022 (arXiv:2110.03620v2) hold for any bound on the divergences of a run.
+func (r *Accountant) Selection(kinds []accountant.Event, mean, shape, delta float64) (accountant.Guarantee, error) {
+	if err := accountant.ValidateDelta(delta); err != nil {
+		return accountant.Guarantee{}, err
+	}
+	answer := accountant.Guarantee{Delta: delta, Relation: r.relation, Method: "RDP (private selection; Papernot, Steinke 2022), conversion of Canonne, Kamath, Steinke 2020"}
+	var runs []divergence
+	for _, e := range kinds {
+		if err := accountant.Validate(accountant.RepeatAndSelect{Event: e, Mean: mean, Shape: shape}); err != nil {
+			return accountant.Guarantee{}, err
+		}
+		d, err := divergenceOf(e, r.relation, r.orders)
+		if err != nil {
+			return accountant.Guarantee{}, err
+		}
+		if d != nil {
+			runs = append(runs, d)
+		}
+	}
+	if len(runs) == 0 {
+		return answer, nil
+	}
+	s := newOrderSearch(r.conversion.terms(delta))
+	cost := (&selection{run: costliest(runs), orders: r.orders, mean: mean, shape: shape}).divergence
+	s.divergence = func(i int) float64 { return divergence(cost).above(r.orders[i]) }
+	s.run(0, len(r.orders), 0)
+	answer.Epsilon = math.Inf(1)
+	if s.best >= 0 {
+		answer.Epsilon = max(s.value, 0)
+	}
+	return answer, nil
+}
+
+// costliest is the largest of several divergences at every order, and NaN where one of them is.
+func costliest(all []divergence) divergence {
+	return func(alpha float64) float64 {
+		largest := 0.0
+		for _, d := range all {
+			x := d(alpha)
+			if !(x >= 0) {
+				return math.NaN()
+			}
+			largest = max(largest, x)
+		}
+		return largest
+	}
+}

@@ -53,8 +53,9 @@ func TestBarsFitTheTerminal(t *testing.T) {
 		run.EndBar()
 		trials := &sweepWatcher{Display: show(&sweepBar), saves: func() {}}
 		trials.SweepStarted(sweep.Overview{Dir: "runs/s", Trials: 1000, Steps: 987654})
-		trials.TrialStarted(sweep.TrialOverview{Number: 999, Trials: 1000, Name: strings.Repeat("clip_norm=0.1,", 9), Steps: 987654})
-		trials.TrialStepped(p)
+		trial := sweep.TrialOverview{Number: 999, Trials: 1000, Name: strings.Repeat("clip_norm=0.1,", 9), Steps: 987654}
+		trials.TrialStarted(trial)
+		trials.TrialStepped(trial, p)
 		trials.EndBar()
 		download := &fetchProgress{Display: show(&fetch)}
 		download.progress("cifar-10-binary.tar.gz", 0, 170052171)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"dpsgd/cmd/train/internal/ask"
+	"dpsgd/cmd/train/internal/models"
 	"dpsgd/cmd/train/internal/shell"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ func groups(a *shell.App) []group {
 		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), describeCommand(a)}},
 		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a))},
 		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a)}},
+		{"Use models", models.Commands(a)},
 		{"Configurations and data", []*cobra.Command{initCommand(a), presetsCommand(a), schemaCommand(a), dataCommand(a), featuresCommand(a)}},
 		{"The program", []*cobra.Command{benchCommand(a), examplesCommand(a), manCommand(a), versionCommand(a)}},
 	}

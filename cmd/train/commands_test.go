@@ -9,6 +9,7 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
 )
 
 // The life of a run on the command line: describe, run, epsilon, eval, resume.
@@ -140,7 +141,7 @@ func TestJSON(t *testing.T) {
 
 func TestPresetsAndSchema(t *testing.T) {
 	out := succeed(t, "presets")
-	for _, p := range append(configs.Presets(), configs.Sweeps()...) {
+	for _, p := range append(configs.Presets(), sweeps.Shipped()...) {
 		if !strings.Contains(out, p.Name) || !strings.Contains(out, p.Description) {
 			t.Errorf("presets do not list %s", p.Name)
 		}
@@ -200,11 +201,11 @@ func TestSweepTable(t *testing.T) {
 	config := ownConfig(t, pictures(t), 10)
 	write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid:\n  privacy.clip_norm: [0.1, 1]\n  training.steps: [10]\nseeds: [1, 2]\n")
 	out := filepath.ToSlash(succeed(t, "sweep", "grid.yaml"))
-	table := regexp.MustCompile(`(?m)^clip_norm  seed  test %      ε  steps  status
-( +[\d.]+ +\d +[\d.]+  5\.000     10  done\n){4}
-Each row's ε covers that trial alone`)
-	if !table.MatchString(out) {
-		t.Errorf("found no table of four rows:\n%s", out)
+	table := regexp.MustCompile(`(?m)^clip_norm  test % +± +ε of one  seeds
+( +[\d.]+ +[\d.]+ +[\d.]+ +(best|≈ best|) +5\.000  2/2\n){2}
+Best is by the mean over the seeds`)
+	if !table.MatchString(out) || !strings.Contains(out, "Each row's ε covers that trial alone") {
+		t.Errorf("found no table of two points:\n%s", out)
 	}
 	for _, want := range []string{"sweep     runs/grid\ntrials    4, of which 0 have a result\n", "trial 3/4  clip_norm=1,steps=10,seed=1  10 steps\n", "(rdp over 40 releases)", "in runs/grid: results.csv"} {
 		if !strings.Contains(out, want) {

@@ -287,6 +287,61 @@ func TestKilledSweepResumes(t *testing.T) {
 	}
 }
 
+// A sweep of drawn points, three at a time, that is killed twice with kill -9 ends with the points
+// that it drew, each once: what had a result keeps it to the byte, and every release is counted.
+func TestSweepKilledTwiceKeepsItsDraw(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Chdir(t.TempDir())
+	const steps, trials = 60, 6
+	config := ownConfig(t, pictures(t), steps)
+	write(t, "search.yaml", "name: search\nbase: "+config+"\nset: {privacy.epsilon: none, privacy.noise_multiplier: 1}\n"+
+		"random:\n  privacy.clip_norm: {log_uniform: [0.1, 1]}\ntrials: 3\nseeds: 2\nparallel: 3\n")
+	all := func() (total int) {
+		ledgers, err := filepath.Glob("runs/search/*/ledger.jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range ledgers {
+			total += entries(filepath.Dir(l))
+		}
+		return total
+	}
+	var drawn string
+	var finished []string
+	for _, releases := range []int{90, 250} {
+		signalled(t, syscall.SIGKILL, func() bool { return all() >= releases }, "sweep", "search.yaml")
+		if now := readFile(t, "runs/search/sweep.json"); drawn != "" && now != drawn {
+			t.Error("the sweep drew again")
+		} else {
+			drawn = now
+		}
+		if rows, err := os.ReadFile("runs/search/results.jsonl"); err == nil {
+			finished = strings.Split(strings.TrimSpace(string(rows)), "\n")
+		}
+	}
+	var result struct {
+		Finished int
+		Composed struct{ Releases int }
+	}
+	if err := json.Unmarshal([]byte(succeed(t, "sweep", "search.yaml", "--json")), &result); err != nil {
+		t.Fatal(err)
+	}
+	// Two kills, three trials under way, and at most 20 steps and the one at work since a
+	// checkpoint.
+	if total := all(); result.Finished != trials || result.Composed.Releases != total || total < trials*steps || total > trials*steps+2*3*(20+1) {
+		t.Errorf("found %+v with %d releases in the ledgers, expected %d trials of %d steps", result, total, trials, steps)
+	}
+	rows := readFile(t, "runs/search/results.jsonl")
+	for _, row := range finished {
+		if !strings.Contains(rows, row+"\n") {
+			t.Errorf("the result was made again: %s", row)
+		}
+	}
+	if len(finished) == 0 || readFile(t, "runs/search/sweep.json") != drawn {
+		t.Errorf("found %d results before the last part, or another draw", len(finished))
+	}
+}
+
 // SIGINT ends a sweep after the step at work, saved, and says how to go on.
 func TestInterruptedSweepSaysHowToGoOn(t *testing.T) {
 	skipWithoutSignals(t)

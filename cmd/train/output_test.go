@@ -19,12 +19,15 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on 
 // is lost. A run has saved its model all the same.
 func TestLostOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
-	config := ownConfig(t, pictures(t), 5)
+	own := pictures(t)
+	config := ownConfig(t, own, 5)
 	succeed(t, "run", config)
 	write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid: {privacy.clip_norm: [0.1]}\n")
 	asked := "--sampling-probability 0.01 --delta 1e-5 "
 	const needsNetwork = "?"
 	lines := map[string]string{
+		"train predict": "runs/own-1 " + own, "train serve": "runs/own-1 --address 127.0.0.1:0", "train export": "runs/own-1",
+		"train card": "runs/own-1", "train import": "runs/own-1/model.safetensors " + config,
 		"train": "", "train run": config, "train resume": "runs/own-1", "train eval": "runs/own-1", "train sweep": "grid.yaml",
 		"train ledger": "", "train ledger show": "", "train ledger verify": "", "train describe": config,
 		"train epsilon": "runs/own-1", "train delta": "runs/own-1", "train compare": "runs/own-1",

@@ -7,7 +7,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
-	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
@@ -17,24 +17,30 @@ import (
 
 func sweepCommand(a *shell.App) *cobra.Command {
 	var dataDir, runsDir string
+	var parallel int
 	c := &cobra.Command{
 		Use:   "sweep FILE|PRESET",
-		Short: "Train every combination of a grid of settings and compare them",
-		Long: `Train every combination of a grid of settings, one run each, and print a table.
+		Short: "Train every point of a grid, or points drawn at random, and compare them",
+		Long: `Train every combination of a grid of settings, or points that are drawn at random, one run for each point and seed. The
+table and the lines below it say which point is best and what choosing it cost in privacy: docs/sweeps.md.
 
 A sweep that was stopped or killed goes on with the same command: trials with a result are not repeated, one that was
 under way goes on from its checkpoint with the spend of its ledger.`,
 		Example: `  train sweep clip-noise
-  train sweep configs/sweeps/clip-noise.yaml --json`,
+  train sweep random-search
+  train sweep configs/sweeps/clip-noise.yaml --parallel 2 --json`,
 		Args: shell.Args(1, 1, "one: a sweep file, or the name of a sweep that `train presets` lists"),
 		RunE: func(c *cobra.Command, args []string) error {
-			file, err := configs.LoadSweep(args[0])
+			file, err := sweeps.Load(args[0])
 			if err != nil {
 				return shell.AsUsage(err)
 			}
+			if parallel < 0 {
+				return shell.Usagef("--parallel is %d, expected a whole number of trials", parallel)
+			}
 			watcher := &sweepWatcher{Display: a.Display(), saves: func() { a.Saves(true) }}
 			defer a.Saves(false)
-			result, err := sweep.Run(c.Context(), file, sweep.Options{DataDir: dataDir, RunsDir: runsDir, Watcher: watcher, Waits: a.Waits})
+			result, err := sweep.Run(c.Context(), file, sweep.Options{DataDir: dataDir, RunsDir: runsDir, Parallel: parallel, Watcher: watcher, Waits: a.Waits})
 			if err != nil {
 				watcher.EndBar()
 				return err
@@ -50,23 +56,33 @@ under way goes on from its checkpoint with the spend of its ledger.`,
 	}
 	dataDirFlag(c, &dataDir)
 	runsDirFlag(c, &runsDir)
+	c.Flags().IntVar(&parallel, "parallel", 0, "train so many trials at a time, each on its share of the threads (default: what the file says, or 1)")
 	return c
 }
 
 // sweepWatcher shows a sweep, with one bar over the steps of all trials that are left.
 type sweepWatcher struct {
 	terminal.Display
-	saves       func() // is told that from now on results are saved
-	trial       sweep.TrialOverview
-	step        int // of the trial
-	total, done int // steps of all trials that were left at the start
-	stepsHere   int // that this process ran, since
+	saves       func()                 // is told that from now on results are saved
+	trials      map[string]*trialSteps // those under way, by name
+	total, done int                    // steps of all trials that were left at the start
+	stepsHere   int                    // that this process ran, since
 	started     time.Time
+}
+
+// trialSteps is how far a trial is.
+type trialSteps struct {
+	sweep.TrialOverview
+	step int
 }
 
 func (p *sweepWatcher) SweepStarted(o sweep.Overview) {
 	p.saves()
-	fmt.Fprintf(p.W, "sweep     %s\ntrials    %d, of which %d have a result\n\n", o.Dir, o.Trials, o.Finished)
+	fmt.Fprintf(p.W, "sweep     %s\ntrials    %d, of which %d have a result\n", o.Dir, o.Trials, o.Finished)
+	if o.Drawn {
+		fmt.Fprintln(p.W, "drawn     that number: who draws again because of it has no guarantee by it")
+	}
+	fmt.Fprintln(p.W)
 	p.total, p.started = o.Steps, time.Now()
 	if p.Bars {
 		p.StartBar(int64(max(1, o.Steps)))
@@ -74,11 +90,14 @@ func (p *sweepWatcher) SweepStarted(o sweep.Overview) {
 }
 
 func (p *sweepWatcher) TrialStarted(o sweep.TrialOverview) {
-	p.trial, p.step = o, o.ResumedAt
+	if p.trials == nil {
+		p.trials = map[string]*trialSteps{}
+	}
+	p.trials[o.Name] = &trialSteps{o, o.ResumedAt}
 	p.Told()
 	p.done += o.ResumedAt
 	if p.Bars {
-		p.showTrial("")
+		p.showTrial(o, "")
 		return
 	}
 	from := ""
@@ -88,27 +107,30 @@ func (p *sweepWatcher) TrialStarted(o sweep.TrialOverview) {
 	fmt.Fprintf(p.W, "trial %d/%d  %s  %d steps%s\n", o.Number, o.Trials, o.Name, o.Steps, from)
 }
 
-func (p *sweepWatcher) TrialStepped(s train.Progress) {
-	steps := s.Step - p.step
-	p.step, p.done, p.stepsHere = s.Step, p.done+steps, p.stepsHere+steps
+func (p *sweepWatcher) TrialStepped(o sweep.TrialOverview, s train.Progress) {
+	t := p.trials[o.Name]
+	steps := s.Step - t.step
+	t.step, p.done, p.stepsHere = s.Step, p.done+steps, p.stepsHere+steps
 	if p.Bars {
-		p.showTrial(terminal.Duration(float64(p.total-p.done)*time.Since(p.started).Seconds()/float64(max(1, p.stepsHere))) + "  ")
+		p.showTrial(o, terminal.Duration(float64(p.total-p.done)*time.Since(p.started).Seconds()/float64(max(1, p.stepsHere)))+"  ")
 	} else if p.Due() {
-		fmt.Fprintf(p.W, "trial %d/%d  step %d/%d  %s  %s left\n", p.trial.Number, p.trial.Trials, s.Step, s.Steps, spend(s, 2), left(s))
+		fmt.Fprintf(p.W, "trial %d/%d  step %d/%d  %s  %s left\n", o.Number, o.Trials, s.Step, s.Steps, spend(s, 2), left(s))
 	}
 }
 
 func (p *sweepWatcher) TrialFinished(r sweep.Row) {
-	p.done += p.trial.Steps - p.step
+	t := p.trials[r.Trial]
+	delete(p.trials, r.Trial)
+	p.done += t.Steps - t.step
 	if p.Bars {
-		p.showTrial("")
+		p.showTrial(t.TrialOverview, "")
 	} else {
-		fmt.Fprintf(p.W, "trial %d/%d  %s\n", p.trial.Number, p.trial.Trials, outcome(r))
+		fmt.Fprintf(p.W, "trial %d/%d  %s\n", t.Number, t.Trials, outcome(r))
 	}
 }
 
-func (p *sweepWatcher) showTrial(left string) {
-	p.Show(int64(p.done), "trial %d/%d  %s%s", p.trial.Number, p.trial.Trials, left, p.trial.Name)
+func (p *sweepWatcher) showTrial(o sweep.TrialOverview, left string) {
+	p.Show(int64(p.done), "trial %d/%d  %s%s", o.Number, o.Trials, left, o.Name)
 }
 
 func (p *sweepWatcher) SweepFinished(r sweep.Result) {

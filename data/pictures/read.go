@@ -23,12 +23,11 @@ type Size struct{ Height, Width, Channels int }
 
 // Limits of one file.
 const (
-	maxPictureBytes  = 64 << 20 // of one file
-	maxPicturePixels = 64 << 20 // of one decoded picture, about 8,000 by 8,000
+	maxPictureBytes = 64 << 20 // of one file
+	MaxPixels       = 64 << 20 // of one decoded picture, about 8,000 by 8,000
 )
 
-// Read decodes one file into dst, height·width·channels bytes in that order. The size in its header
-// is checked before memory is taken for its pixels. The error does not name the file.
+// Read decodes one file into dst, as [Decode] does. The error does not name the file.
 func Read(path string, size Size, dst []uint8) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -42,20 +41,26 @@ func Read(path string, size Size, dst []uint8) error {
 	if info.Size() > maxPictureBytes {
 		return fmt.Errorf("%d bytes, expected at most %d", info.Size(), maxPictureBytes)
 	}
-	config, format, err := image.DecodeConfig(io.LimitReader(f, maxPictureBytes))
+	return Decode(f, MaxPixels, size, dst)
+}
+
+// Decode decodes a picture of at most so many pixels into dst, height·width·channels bytes in that
+// order. The size in its header is checked before memory is taken for its pixels.
+func Decode(r io.ReadSeeker, maxPixels int, size Size, dst []uint8) error {
+	config, format, err := image.DecodeConfig(io.LimitReader(r, maxPictureBytes))
 	if err != nil {
 		return fmt.Errorf("cannot be decoded as a picture (%s): %w", Extensions(), err)
 	}
 	if !slices.Contains(slices.Collect(maps.Values(formats)), format) { // a decoder that another package registered
 		return fmt.Errorf("the format is %s, expected that of a picture (%s)", format, Extensions())
 	}
-	if config.Width < 1 || config.Height < 1 || config.Height > maxPicturePixels/config.Width {
-		return fmt.Errorf("%d by %d pixels, expected 1 to %d in all", config.Width, config.Height, maxPicturePixels)
+	if config.Width < 1 || config.Height < 1 || config.Height > maxPixels/config.Width {
+		return fmt.Errorf("%d by %d pixels, expected 1 to %d in all", config.Width, config.Height, maxPixels)
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	decoded, _, err := image.Decode(io.LimitReader(f, maxPictureBytes))
+	decoded, _, err := image.Decode(io.LimitReader(r, maxPictureBytes))
 	if err != nil {
 		return fmt.Errorf("cannot be decoded: %w", err)
 	}

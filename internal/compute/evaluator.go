@@ -43,10 +43,30 @@ func NewEvaluator(m *model.Model, set data.Set, n data.Normalisation, pool *kern
 	return &Evaluator{examples: set.Len(), input: NewInput(executor, network, batcher, nil, pool), network: network, executor: executor}, nil
 }
 
+// Prediction is what a model says of one example.
+type Prediction struct {
+	Label  int       // the class of the example
+	Class  int       // the one that the model takes it for: the largest logit, the first of equal ones
+	Logits []float32 // one for each class; valid until the next prediction
+	Loss   float32   // cross-entropy
+}
+
 // Run evaluates all examples.
 func (e *Evaluator) Run() (Evaluation, error) {
 	var correct int
 	var loss float64
+	err := e.Each(func(_ int, p Prediction) {
+		if p.Class == p.Label {
+			correct++
+		}
+		loss += float64(p.Loss)
+	})
+	n := float64(e.examples)
+	return Evaluation{Accuracy: float64(correct) / n, Loss: loss / n}, err
+}
+
+// Each predicts all examples and tells visit about each, in their order.
+func (e *Evaluator) Each(visit func(example int, p Prediction)) error {
 	indices := make([]int, 0, e.input.Batch)
 	for start := 0; start < e.examples; start += e.input.Batch {
 		indices = indices[:0]
@@ -55,19 +75,16 @@ func (e *Evaluator) Run() (Evaluation, error) {
 		}
 		e.input.Fill(indices)
 		if err := e.executor.RunAll(); err != nil {
-			return Evaluation{}, err
+			return err
 		}
 		logits, losses := e.executor.Values(e.network.Logits).Float32, e.executor.Values(e.network.Losses).Float32
 		classes := len(logits) / e.input.Batch
-		for i := range indices {
-			if largest(logits[i*classes:(i+1)*classes]) == int(e.input.labels[i]) {
-				correct++
-			}
-			loss += float64(losses[i])
+		for i, example := range indices {
+			row := logits[i*classes : (i+1)*classes]
+			visit(example, Prediction{int(e.input.labels[i]), largest(row), row, losses[i]})
 		}
 	}
-	n := float64(e.examples)
-	return Evaluation{Accuracy: float64(correct) / n, Loss: loss / n}, nil
+	return nil
 }
 
 // largest is the index of the largest value.
@@ -79,4 +96,13 @@ func largest(values []float32) int {
 		}
 	}
 	return best
+}
+
+// Show exchanges the set for another one of the same shape.
+func (e *Evaluator) Show(set data.Set, n data.Normalisation) error {
+	batcher, err := data.NewBatcher(set, n)
+	if err == nil {
+		e.input.batcher, e.examples = batcher, set.Len()
+	}
+	return err
 }

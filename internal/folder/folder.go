@@ -42,6 +42,7 @@ const (
 	Rows      = "results.jsonl" // the truth about finished trials
 	Table     = "results.csv"   // the same for spreadsheets
 	Report    = "results.md"
+	Summary   = "results.json" // points, the best of them, and what all cost together
 )
 
 // Datasets is the ledger of the data that the runs of a folder were trained on. It lies in that

@@ -13,6 +13,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
@@ -24,7 +25,7 @@ import (
 // it from when both were under way, and what each question about it has to answer at least.
 type scene struct {
 	now, older string
-	sweep      *configs.Sweep
+	sweep      *sweeps.Sweep
 	source     train.Options
 	truth      map[string]float64
 }

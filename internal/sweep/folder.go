@@ -12,8 +12,10 @@ import (
 	"path/filepath"
 
 	"dpsgd/checkpoints"
+	"dpsgd/configs/sweeps"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/random"
 	"dpsgd/internal/train"
 )
 
@@ -34,6 +36,21 @@ type sweepIdentity struct {
 	// Datasets is the identifier of the ledger that the trials register in; sweeps of the first
 	// version have none.
 	Datasets string `json:"datasets,omitempty"`
+	// Draw is what was drawn; a grid has none.
+	Draw *drawIdentity `json:"draw,omitempty"`
+}
+
+// drawIdentity is what was drawn, and from what. It is written before the first trial starts and
+// never again: whoever could draw a second time would choose.
+type drawIdentity struct {
+	From string `json:"from"`
+	sweeps.Draw
+	SHA256 string `json:"sha256"` // of From and the points, against damage
+}
+
+func drawOf(from string, d sweeps.Draw) *drawIdentity {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", from, d.Points))
+	return &drawIdentity{from, d, hex.EncodeToString(sum[:])}
 }
 
 // trialIdentity pins a trial's configuration, as far as it changes the result or the guarantee.
@@ -48,7 +65,52 @@ func (s *sweep) identity() sweepIdentity {
 		sum := sha256.Sum256(train.Identity(t.Config))
 		id.Trials = append(id.Trials, trialIdentity{t.Name, hex.EncodeToString(sum[:])})
 	}
+	if from := s.file.DrawnFrom(); from != "" {
+		id.Draw = drawOf(from, s.draw)
+	}
 	return id
+}
+
+// drawn is what an earlier part of this sweep drew, or what is drawn now; nothing for a grid. It is
+// durable once the folder is claimed.
+func (s *sweep) drawn() (sweeps.Draw, error) {
+	from := s.file.DrawnFrom()
+	if from == "" {
+		return sweeps.Draw{}, nil
+	}
+	found, err := s.readIdentity()
+	if err != nil {
+		return sweeps.Draw{}, err
+	}
+	path := filepath.Join(s.dir, folder.Sweep)
+	switch {
+	case found == nil:
+		return s.file.Draw(random.New()), nil
+	case found.Draw == nil:
+		return sweeps.Draw{}, fmt.Errorf("%w: %s holds a sweep that draws nothing, expected one that draws %s; choose another name in the sweep file, or undo the change", ErrOtherSweep, s.dir, from)
+	case drawOf(found.Draw.From, found.Draw.Draw).SHA256 != found.Draw.SHA256:
+		return sweeps.Draw{}, fmt.Errorf("train: %s: found a draw that does not have its checksum, expected what was drawn before the first trial; put the file back from a copy, or choose another name in the sweep file: %w", path, checkpoints.ErrCorrupt)
+	case found.Draw.From != from:
+		return sweeps.Draw{}, fmt.Errorf("%w: %s holds points drawn from %s, expected %s; choose another name in the sweep file, or undo the change", ErrOtherSweep, s.dir, found.Draw.From, from)
+	}
+	return found.Draw.Draw, nil
+}
+
+// readIdentity reads what the folder says of itself; nil if it says nothing.
+func (s *sweep) readIdentity() (*sweepIdentity, error) {
+	path := filepath.Join(s.dir, folder.Sweep)
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	var found sweepIdentity
+	if err := json.Unmarshal(content, &found); err != nil || found.Format != sweepFormat || found.Version != sweepVersion {
+		return nil, fmt.Errorf("%w: %s cannot be read, expected what version %d of a sweep wrote; choose another name in the sweep file", ErrOtherSweep, path, sweepVersion)
+	}
+	return &found, nil
 }
 
 // open makes or opens the sweep's folder, locks it, and reads the results of finished trials.
@@ -131,17 +193,12 @@ func openLock(path string) (*checkpoints.Journal, error) {
 // claim makes sure that the folder belongs to these trials. It returns false for a folder that
 // holds nothing but the lock.
 func (s *sweep) claim() (bool, error) {
-	path := filepath.Join(s.dir, folder.Sweep)
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, s.requireEmpty()
-	}
+	found, err := s.readIdentity()
 	if err != nil {
-		return false, fmt.Errorf("train: %w", err)
+		return false, err
 	}
-	var found sweepIdentity
-	if err := json.Unmarshal(content, &found); err != nil || found.Format != sweepFormat || found.Version != sweepVersion {
-		return false, fmt.Errorf("%w: %s cannot be read, expected what version %d of a sweep wrote; choose another name in the sweep file", ErrOtherSweep, path, sweepVersion)
+	if found == nil {
+		return false, s.requireEmpty()
 	}
 	if difference := found.difference(s.identity()); difference != "" {
 		return false, fmt.Errorf("%w: %s holds %s; choose another name in the sweep file, or undo the change", ErrOtherSweep, s.dir, difference)
@@ -187,6 +244,9 @@ func (found sweepIdentity) difference(wanted sweepIdentity) string {
 		case f.Config != w.Config:
 			return fmt.Sprintf("trial %s with another base configuration, expected that of the sweep file", f.Name)
 		}
+	}
+	if found.Draw != nil && (wanted.Draw == nil || found.Draw.SHA256 != wanted.Draw.SHA256) {
+		return "points that were drawn otherwise" // by another process, just now
 	}
 	return ""
 }

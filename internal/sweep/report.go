@@ -2,19 +2,35 @@ package sweep
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
+	"dpsgd/configs/sweeps"
 	"dpsgd/internal/folder"
 )
 
-// Table is the result of a sweep as lines of cells, the heading first. Keys that have the same
-// value in every row are left out: they are in the files.
+// Table is the result of a sweep as lines of cells, the heading first: a line for each point where
+// there are several seeds, and for each trial where there is one.
 func (r Result) Table() [][]string {
+	if r.repeated() {
+		return r.pointTable()
+	}
+	return r.trialTable()
+}
+
+// repeated reports whether points were trained with several seeds.
+func (r Result) repeated() bool {
+	return slices.ContainsFunc(r.Points, func(p Point) bool { return p.Trials > 1 })
+}
+
+// trialTable leaves out keys that have the same value in every row: they are in the files.
+func (r Result) trialTable() [][]string {
 	swept := r.sweptKeys()
 	heading := []string{}
 	for _, i := range swept {
@@ -25,23 +41,72 @@ func (r Result) Table() [][]string {
 	if beside {
 		heading = append(heading, "ε (rdp)")
 	}
+	if r.Scale > 1 {
+		heading = append(heading, "target ε")
+	}
 	table := [][]string{append(heading, "steps", "status")}
 	for _, row := range r.Rows {
 		var line []string
 		for _, i := range swept {
 			line = append(line, row.Settings[i].Value)
 		}
-		accuracy := "–"
-		if row.TestAccuracy != nil {
-			accuracy = strconv.FormatFloat(100**row.TestAccuracy, 'f', 2, 64)
-		}
-		line = append(line, accuracy, accountant.RoundUp(row.Epsilon, 3))
+		line = append(line, percent(row.TestAccuracy), accountant.RoundUp(row.Epsilon, 3))
 		if beside {
 			line = append(line, orDash(row.EpsilonRDP))
+		}
+		if r.Scale > 1 {
+			line = append(line, orDash(row.TargetEpsilon))
 		}
 		table = append(table, append(line, strconv.Itoa(row.Steps), string(row.Status)))
 	}
 	return table
+}
+
+// pointTable marks the best point and those that cannot be told from it.
+func (r Result) pointTable() [][]string {
+	swept := r.sweptKeys()
+	heading := []string{}
+	for _, i := range swept {
+		if s := r.Rows[0].Settings[i]; s.Key != sweeps.SeedKey {
+			heading = append(heading, s.Label)
+		}
+	}
+	heading = append(heading, "test %", "±", "", "ε of one")
+	if r.Scale > 1 {
+		heading = append(heading, "target ε")
+	}
+	table := [][]string{append(heading, "seeds")}
+	for _, p := range r.Points {
+		if p.Finished == 0 {
+			continue
+		}
+		var line []string
+		for _, i := range swept {
+			if key := r.Rows[0].Settings[i].Key; key != sweeps.SeedKey {
+				line = append(line, p.Settings[key])
+			}
+		}
+		mark := ""
+		switch {
+		case p.Point == r.Best:
+			mark = "best"
+		case p.Indistinguishable:
+			mark = "≈ best"
+		}
+		line = append(line, percent(p.TestAccuracy), percent(p.HalfWidth), mark, accountant.RoundUp(p.Epsilon, 3))
+		if r.Scale > 1 {
+			line = append(line, orDash(p.TargetEpsilon))
+		}
+		table = append(table, append(line, fmt.Sprintf("%d/%d", p.Finished, p.Trials)))
+	}
+	return table
+}
+
+func percent(accuracy *float64) string {
+	if accuracy == nil {
+		return "–"
+	}
+	return strconv.FormatFloat(100**accuracy, 'f', 2, 64)
 }
 
 // orDash is an ε rounded up, or a dash where there is none.
@@ -69,9 +134,40 @@ func (r Result) sweptKeys() []int {
 	return keys
 }
 
-// Note says what the epsilons of the table mean, as sentences.
+// Note says what the numbers of the table mean, as lines of sentences.
 func (r Result) Note() []string {
-	if r.Composed == nil {
+	return slices.Concat(r.noteOnBest(), r.noteOnCost(), r.noteOnSelection(), r.noteOnScale())
+}
+
+// noteOnBest says which point is best, and how well that is known.
+func (r Result) noteOnBest() []string {
+	if !r.repeated() || r.Best == "" {
+		return nil
+	}
+	alike := 0
+	for _, p := range r.Points {
+		if p.Indistinguishable {
+			alike++
+		}
+	}
+	return []string{
+		"Best is by the mean over the seeds; ± is the 95 % interval of a mean (Student's",
+		fmt.Sprintf("t). ≈ marks what a paired t-test on the same seeds does not tell from it: %d.", alike),
+		"The best of many means looks better than it is: measure it again to quote it.",
+		"",
+	}
+}
+
+// noteOnCost says what the epsilons are of.
+func (r Result) noteOnCost() []string {
+	switch {
+	case r.drawn && r.Trials == 0:
+		return []string{
+			"The number of points that was drawn is 0: there is no result, and nothing was",
+			"released. That is part of the bargain: to draw again is another sweep, whose cost",
+			"comes on top of this one's.",
+		}
+	case r.Composed == nil:
 		return nil
 	}
 	note := []string{
@@ -84,19 +180,74 @@ func (r Result) Note() []string {
 	if r.Composed.EpsilonRDP != nil {
 		note[len(note)-1] += fmt.Sprintf(" By rdp it is ε = %s.", orDash(r.Composed.EpsilonRDP))
 	}
+	if r.Public {
+		note = append(note,
+			"These data are public, drawn by the program: nobody's privacy was spent, and the",
+			"figures are what the same sweep would cost on private data.")
+	}
 	return note
+}
+
+// noteOnSelection says what the best point costs alone, where its number was drawn.
+func (r Result) noteOnSelection() []string {
+	switch {
+	case r.Selected != nil && r.Trials > 0:
+		return []string{
+			"",
+			"If nothing but the best point leaves this folder (its models and its accuracy, no",
+			"other row, not how many there were), that is",
+			fmt.Sprintf("(ε = %s, δ = %g)-private (%s, repeat-and-select): the number of points was",
+				accountant.RoundUp(r.Selected.Epsilon, 3), r.Selected.Delta, r.Selected.Accountant),
+			fmt.Sprintf("drawn (%s), and each point too.", r.Selected.Number),
+			"It covers training examples; test examples, which chose, must be public or others.",
+		}
+	case r.drawn && r.Selected == nil:
+		return []string{"", "The cost of the best point alone is known when all drawn points are trained."}
+	}
+	return nil
+}
+
+// noteOnScale says what small trials stand for.
+func (r Result) noteOnScale() []string {
+	if r.Scale <= 1 || len(r.Rows) == 0 {
+		return nil
+	}
+	return []string{
+		"",
+		fmt.Sprintf("The trials are simulations (tan): batches and noise are smaller by %d. Their", r.Scale),
+		"accuracies predict which full configuration is best, at its target ε. Their own ε",
+		"is of what they released, and counts where the data are private.",
+	}
+}
+
+// writeSummary writes results.json: the result, wherever its folder lies.
+func (s *sweep) writeSummary(r Result) error {
+	r.Sweep = filepath.Base(r.Sweep)
+	summary, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Summary), append(summary, '\n'), folder.FilePerm)
 }
 
 // writeReport writes results.md.
 func (s *sweep) writeReport(r Result) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Sweep %s\n\n%d of %d trials have a result.\n\n", filepath.Base(r.Sweep), r.Finished, r.Trials)
-	for i, line := range r.Table() {
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(line, " | "))
+	writeTable(&b, r.Table())
+	fmt.Fprintf(&b, "\n%s\n", strings.Join(r.Note(), "\n"))
+	if r.repeated() {
+		b.WriteString("\n## Trials\n\n")
+		writeTable(&b, r.trialTable())
+	}
+	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Report), b.Bytes(), folder.FilePerm)
+}
+
+func writeTable(b *bytes.Buffer, table [][]string) {
+	for i, line := range table {
+		fmt.Fprintf(b, "| %s |\n", strings.Join(line, " | "))
 		if i == 0 {
-			fmt.Fprintf(&b, "|%s\n", strings.Repeat(" --- |", len(line)))
+			fmt.Fprintf(b, "|%s\n", strings.Repeat(" --- |", len(line)))
 		}
 	}
-	fmt.Fprintf(&b, "\n%s\n", strings.Join(r.Note(), "\n"))
-	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Report), b.Bytes(), folder.FilePerm)
 }

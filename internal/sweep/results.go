@@ -11,18 +11,17 @@ import (
 	"strconv"
 
 	"dpsgd/checkpoints"
-	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
 	"dpsgd/internal/account"
-	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/train"
 )
 
 // Row is the result of one finished trial. Its ε covers that trial alone.
 type Row struct {
-	Trial        string            `json:"trial"`
-	Settings     []configs.Setting `json:"-"`             // the swept keys
-	TestAccuracy *float64          `json:"test_accuracy"` // nil of a trial that diverged
+	Trial        string           `json:"trial"`
+	Settings     []sweeps.Setting `json:"-"`             // the swept keys
+	TestAccuracy *float64         `json:"test_accuracy"` // nil of a trial that diverged
 	account.Answer
 	Steps   int          `json:"steps"`
 	Seconds float64      `json:"-"`
@@ -31,10 +30,20 @@ type Row struct {
 	// Of the trial's ledger at its end: rows of the first version have neither.
 	LedgerEntries int    `json:"ledger_entries,omitempty"`
 	LedgerHead    string `json:"ledger_head,omitempty"`
+
+	// TargetEpsilon is what the configuration would cost that a smaller trial stands for, at the
+	// same δ; nil where a trial is its own.
+	TargetEpsilon *float64 `json:"target_epsilon,omitempty"`
 }
 
-func rowOf(t configs.Trial, r train.Result) Row {
-	row := Row{t.Name, t.Settings, &r.TestAccuracy, r.Answer, r.Steps, r.Seconds, r.Status, r.LedgerEntries, r.LedgerHead}
+func rowOf(t sweeps.Trial, p planned, r train.Result) Row {
+	row := Row{
+		Trial: t.Name, Settings: t.Settings, TestAccuracy: &r.TestAccuracy, Answer: r.Answer, Steps: r.Steps, Seconds: r.Seconds,
+		Status: r.Status, LedgerEntries: r.LedgerEntries, LedgerHead: r.LedgerHead,
+	}
+	if p.target != nil {
+		row.TargetEpsilon = &p.target.Epsilon
+	}
 	if math.IsNaN(r.TestAccuracy) {
 		row.TestAccuracy = nil
 	}
@@ -88,7 +97,7 @@ func (s *sweep) readRows() (map[string]Row, error) {
 	err := folder.ReadRows(s.dir, func(line []byte) bool {
 		var row Row
 		err := json.Unmarshal(line, &row)
-		i := slices.IndexFunc(s.trials, func(t configs.Trial) bool { return t.Name == row.Trial })
+		i := slices.IndexFunc(s.trials, func(t sweeps.Trial) bool { return t.Name == row.Trial })
 		if err != nil || i < 0 {
 			return false
 		}
@@ -128,6 +137,7 @@ func csvOf(rows []Row) ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	beside := besideRDP(rows)
+	simulated := slices.ContainsFunc(rows, func(r Row) bool { return r.TargetEpsilon != nil })
 	number := func(v *float64) string {
 		if v == nil {
 			return ""
@@ -143,6 +153,9 @@ func csvOf(rows []Row) ([]byte, error) {
 		if beside {
 			header, line = append(header, "epsilon_rdp"), append(line, number(r.EpsilonRDP))
 		}
+		if simulated {
+			header, line = append(header, "target_epsilon"), append(line, number(r.TargetEpsilon))
+		}
 		if i == 0 {
 			w.Write(append(header, "delta", "steps", "status"))
 		}
@@ -155,22 +168,4 @@ func csvOf(rows []Row) ([]byte, error) {
 // besideRDP says whether a row has an accountant beside RDP.
 func besideRDP(rows []Row) bool {
 	return slices.ContainsFunc(rows, func(r Row) bool { return r.EpsilonRDP != nil })
-}
-
-// Composed is what all trials of a sweep cost together: the guarantee for somebody who looks at all
-// of them, and so also for publishing the one that looks best. (Papernot and Steinke,
-// arXiv:2110.03620, section 1, on why the ε of the best one alone would be wrong.)
-type Composed struct {
-	account.Answer
-	Releases int `json:"releases"`
-}
-
-// Compose accounts for the releases of all trials, finished or not, at the least of their deltas.
-func (s *sweep) compose() (*Composed, error) {
-	members, err := s.inspect()
-	if err != nil || len(members) == 0 {
-		return nil, err
-	}
-	spent, releases, err := books.Compose(members)
-	return &Composed{spent.Answer(), releases}, err
 }

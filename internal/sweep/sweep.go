@@ -1,38 +1,33 @@
-// Package sweep trains the trials of a sweep, each as an ordinary run in the sweep's folder, and
-// accounts for all of them together.
 package sweep
 
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
+	"sync"
 
-	"dpsgd/checkpoints"
-	"dpsgd/configs"
+	"dpsgd/accountant"
+	"dpsgd/configs/sweeps"
 	"dpsgd/data"
-	"dpsgd/internal/memory"
-	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
-	"dpsgd/optimizer"
 )
 
 // Options are what a sweep needs besides its file.
 type Options struct {
-	DataDir string // of named data sets; data.DefaultDir when empty
-	RunsDir string // parent of the sweep's folder; "runs" when empty
-	Watcher Watcher
-	Waits   func(message string) // see train.Options
-	Source  *data.Split          // used instead of the configured data of every trial; nil reads it
+	DataDir  string // of named data sets; data.DefaultDir when empty
+	RunsDir  string // parent of the sweep's folder; "runs" when empty
+	Parallel int    // trials at a time, in place of what the file says; 0 is what it says
+	Watcher  Watcher
+	Waits    func(message string) // see train.Options
+	Source   *data.Split          // used instead of the configured data of every trial; nil reads it
 }
 
-// Watcher is told how a sweep goes. Methods but SweepStarted and SweepFinished concern one trial.
+// Watcher is told how a sweep goes, one call at a time. Methods but SweepStarted and SweepFinished
+// concern one trial; where several are trained at a time, they come in any order.
 type Watcher interface {
 	SweepStarted(Overview)
 	TrialStarted(TrialOverview)
-	TrialStepped(train.Progress)
+	TrialStepped(TrialOverview, train.Progress)
 	Warned(message string)
 	TrialFinished(Row)
 	SweepFinished(Result)
@@ -42,8 +37,9 @@ type Watcher interface {
 type Overview struct {
 	Dir      string
 	Trials   int
-	Finished int // trials with a result from earlier
-	Steps    int // planned, of the trials that are left
+	Finished int  // trials with a result from earlier
+	Steps    int  // planned, of the trials that are left
+	Drawn    bool // whether the number of trials was drawn, so that nobody may choose it
 }
 
 // TrialOverview is what a trial is about.
@@ -61,40 +57,52 @@ type Result struct {
 	Trials   int          `json:"trials"`
 	Finished int          `json:"finished"`
 	Rows     []Row        `json:"rows"`
-	Composed *Composed    `json:"composed"` // nil when nothing was released
+	Points   []Point      `json:"points"`         // of the rows, those that differ in the seed alone together
+	Best     string       `json:"best,omitempty"` // the Point with the best mean; "" while there is none
+	Composed *Composed    `json:"composed"`       // nil when nothing was released
+	Selected *Selected    `json:"selected,omitempty"`
+	Public   bool         `json:"public_data,omitempty"` // the examples are nobody's: nothing was spent on anybody
+	Scale    int          `json:"tan_scale,omitempty"`   // by how much smaller the trials are than what they stand for
+	drawn    bool         // the number of points was drawn
 }
 
 // sweep is one at work.
 type sweep struct {
-	dir     string
-	trials  []configs.Trial
-	options Options
-	watcher Watcher
-	rows    map[string]Row // finished trials by name
+	file     *sweeps.Sweep
+	dir      string
+	registry string // the folder with the ledger of data sets
+	options  Options
+	watcher  Watcher
 
-	registry string          // the folder with the ledger of data sets
-	started  map[string]bool // trials that have a ledger
+	draw    sweeps.Draw
+	trials  []sweeps.Trial
+	plans   []planned          // of the trials
+	kinds   []accountant.Event // of points that can be drawn, where their number is
+	delta   float64            // of all of those
+	started map[string]bool    // trials that have a ledger
 
-	source     *data.Split // of the last trial
+	queue queue
+	width int // trials at a time
+
+	mu   sync.Mutex     // guards rows, and calls of the watcher
+	rows map[string]Row // finished trials by name
+
+	beginning  sync.Mutex  // held while a trial begins
+	source     *data.Split // that was read last
 	sourceSpec string
 }
 
-// Run trains every trial that has no result yet, one after the other, each as an ordinary run in
-// the sweep's folder. A trial with a result is never repeated; one that was under way goes on from
-// its checkpoint with the spend of its ledger. When ctx is done, the trial's current step is
-// finished and saved, and the status is [train.Interrupted].
-func Run(ctx context.Context, file *configs.Sweep, o Options) (Result, error) {
-	trials, err := file.Trials()
-	if err != nil {
-		return Result{}, err
-	}
-	s := &sweep{registry: cmp.Or(o.RunsDir, "runs"), trials: trials, options: o, watcher: o.Watcher}
+// Run trains every trial that has no result yet, each as an ordinary run in the sweep's folder. A
+// trial with a result is never repeated; one that was under way goes on from its checkpoint with
+// the spend of its ledger. When ctx is done, the trials' current steps are finished and saved, and
+// the status is [train.Interrupted].
+func Run(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error) {
+	s := &sweep{file: file, registry: cmp.Or(o.RunsDir, "runs"), options: o, watcher: o.Watcher}
 	s.dir = filepath.Join(s.registry, file.Name)
 	if s.watcher == nil {
 		s.watcher = silent{}
 	}
-	steps, err := s.check()
-	if err != nil {
+	if err := s.plan(); err != nil {
 		return Result{}, err
 	}
 	lock, err := s.open()
@@ -102,8 +110,8 @@ func Run(ctx context.Context, file *configs.Sweep, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer lock.Close()
-	s.announce(steps)
-	status, err := s.run(ctx)
+	s.announce()
+	status, err := s.train(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -115,140 +123,18 @@ func Run(ctx context.Context, file *configs.Sweep, o Options) (Result, error) {
 	return result, nil
 }
 
-// check plans every trial before the first one runs, and returns their steps.
-func (s *sweep) check() ([]int, error) {
-	steps := make([]int, len(s.trials))
-	outlines := map[string]setup.Outline{} // counting goes through all of a data set: once for each
-	for i, t := range s.trials {
-		o, err := s.outline(t.Config, outlines)
-		if err != nil {
-			return nil, err
-		}
-		err = memory.Check(t.Config, o)
-		var plan *train.RunPlan
-		if err == nil {
-			plan, err = train.NewPlan(t.Config, o.Examples)
-		}
-		if err == nil {
-			_, err = setup.Sketch(t.Config, o.Shape, o.Classes)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("trial %s: %w", t.Name, err)
-		}
-		steps[i] = plan.Steps
-	}
-	return steps, nil
-}
-
-func (s *sweep) outline(c *configs.Config, known map[string]setup.Outline) (setup.Outline, error) {
-	if s.options.Source != nil {
-		return setup.OutlineOfSource(s.options.Source), nil
-	}
-	spec := s.spec(c)
-	if o, ok := known[spec]; ok {
-		return o, nil
-	}
-	o, err := setup.OutlineOf(c, 0)
-	if err == nil {
-		known[spec] = o
-	}
-	return o, err
-}
-
-// spec is equal for trials with the same data.
-func (s *sweep) spec(c *configs.Config) string {
-	return fmt.Sprintf("%#v", setup.Spec(c, s.options.DataDir))
-}
-
-func (s *sweep) announce(steps []int) {
+func (s *sweep) announce() {
 	left := 0
 	for i, t := range s.trials {
 		if _, finished := s.rows[t.Name]; !finished {
-			left += steps[i]
+			left += s.plans[i].steps
 		}
 	}
-	s.watcher.SweepStarted(Overview{Dir: s.dir, Trials: len(s.trials), Finished: len(s.rows), Steps: left})
+	s.watcher.SweepStarted(Overview{Dir: s.dir, Trials: len(s.trials), Finished: len(s.rows), Steps: left, Drawn: s.drawsNumber()})
 }
 
-// run trains the trials that are missing. Each result is on disk before the next trial starts.
-func (s *sweep) run(ctx context.Context) (train.Status, error) {
-	for i, t := range s.trials {
-		if _, finished := s.rows[t.Name]; finished {
-			continue
-		}
-		if ctx.Err() != nil {
-			return train.Interrupted, nil
-		}
-		row, err := s.trial(ctx, i, t)
-		if err != nil {
-			return "", fmt.Errorf("trial %s: %w", t.Name, err)
-		}
-		if row.Status == train.Interrupted {
-			return train.Interrupted, nil
-		}
-		s.rows[t.Name] = row
-		if err := s.writeRows(); err != nil {
-			return "", err
-		}
-		s.watcher.TrialFinished(row)
-	}
-	return train.Done, nil
-}
-
-// trial trains one, from the beginning or from where it was stopped.
-func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (Row, error) {
-	source, err := s.data(t.Config)
-	if err != nil {
-		return Row{}, err
-	}
-	o := train.Options{RunsDir: s.dir, Folder: t.Name, Registry: s.registry, Source: source, Waits: s.options.Waits, Watcher: trialWatcher{s.watcher, TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name}}}
-	run, err := s.openTrial(t, o)
-	if err != nil {
-		return Row{}, err
-	}
-	defer run.Close()
-	result, err := run.Fit(ctx)
-	switch {
-	case errors.Is(err, optimizer.ErrUpdate), errors.Is(err, checkpoints.ErrNotFinite):
-		result, err = run.Untested(train.Diverged)
-	case errors.Is(err, train.ErrUntrained):
-		result, err = run.Untested(train.BudgetExhausted)
-	}
-	return rowOf(t, result), err
-}
-
-// openTrial goes on with a trial that was started, or starts it.
-func (s *sweep) openTrial(t configs.Trial, o train.Options) (*train.Run, error) {
-	dir := filepath.Join(s.dir, t.Name)
-	if s.started[t.Name] {
-		return train.Open(dir, o)
-	}
-	// What a killed process left before its run had a ledger. Nothing was released from it.
-	if err := os.RemoveAll(dir); err != nil {
-		return nil, fmt.Errorf("train: cannot start a trial anew: %w", err)
-	}
-	return train.Create(t.Config, o)
-}
-
-// data is the source of a configuration; trials with the same data share it.
-func (s *sweep) data(c *configs.Config) (*data.Split, error) {
-	if s.options.Source != nil {
-		return s.options.Source, nil
-	}
-	spec := s.spec(c)
-	if s.source != nil && s.sourceSpec == spec {
-		return s.source, nil
-	}
-	s.source = nil // let go of one set before reading another
-	source, err := setup.Data(c, s.options.DataDir)
-	if err == nil && source.Warning != "" {
-		s.watcher.Warned(source.Warning)
-	}
-	s.source, s.sourceSpec = source, spec
-	return source, err
-}
-
-// result gathers the rows in the order of the trials and composes what all of them spent.
+// result gathers the rows in the order of the trials, compares their points and says what choosing
+// among them costs.
 func (s *sweep) result(status train.Status) (Result, error) {
 	composed, err := s.compose()
 	if err != nil {
@@ -256,30 +142,27 @@ func (s *sweep) result(status train.Status) (Result, error) {
 	}
 	r := Result{
 		Sweep: s.dir, Status: status, Trials: len(s.trials), Finished: len(s.rows), Rows: s.finishedRows(), Composed: composed,
+		Public: s.public(), drawn: s.drawsNumber(),
+	}
+	if s.file.Scale > 1 {
+		r.Scale = s.file.Scale
+	}
+	r.Points, r.Best = s.points()
+	if r.Selected, err = s.selected(); err != nil {
+		return Result{}, err
+	}
+	if err := s.writeSummary(r); err != nil {
+		return Result{}, err
 	}
 	return r, s.writeReport(r)
 }
 
-// trialWatcher tells the watcher of a sweep about one of its runs.
-type trialWatcher struct {
-	watcher  Watcher
-	overview TrialOverview
-}
-
-func (w trialWatcher) Started(o train.Overview) {
-	w.overview.ResumedAt, w.overview.Steps = o.ResumedAt, o.Plan.Steps
-	w.watcher.TrialStarted(w.overview)
-}
-func (w trialWatcher) Stepped(p train.Progress) { w.watcher.TrialStepped(p) }
-func (w trialWatcher) Warned(message string)    { w.watcher.Warned(w.overview.Name + ": " + message) }
-func (w trialWatcher) Finished(train.Result)    {}
-
 // silent is the Watcher of nobody.
 type silent struct{}
 
-func (silent) SweepStarted(Overview)       {}
-func (silent) TrialStarted(TrialOverview)  {}
-func (silent) TrialStepped(train.Progress) {}
-func (silent) Warned(string)               {}
-func (silent) TrialFinished(Row)           {}
-func (silent) SweepFinished(Result)        {}
+func (silent) SweepStarted(Overview)                      {}
+func (silent) TrialStarted(TrialOverview)                 {}
+func (silent) TrialStepped(TrialOverview, train.Progress) {}
+func (silent) Warned(string)                              {}
+func (silent) TrialFinished(Row)                          {}
+func (silent) SweepFinished(Result)                       {}

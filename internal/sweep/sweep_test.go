@@ -15,7 +15,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
-	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
@@ -37,11 +37,11 @@ seeds: [1, 2]
 `
 
 // sweepOf parses a sweep whose base is the tiny configuration.
-func sweepOf(t testing.TB, base, sweep string) *configs.Sweep {
+func sweepOf(t testing.TB, base, sweep string) *sweeps.Sweep {
 	t.Helper()
 	dir := t.TempDir()
 	tiny.Write(t, filepath.Join(dir, "base.yaml"), base)
-	s, err := configs.ParseSweep(filepath.Join(dir, "sweep.yaml"), []byte(sweep))
+	s, err := sweeps.Parse(filepath.Join(dir, "sweep.yaml"), []byte(sweep))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func sweepOptions(t testing.TB) Options {
 	return Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Source: tiny.Source(t, tiny.Examples)}
 }
 
-func runSweep(t testing.TB, s *configs.Sweep, o Options) Result {
+func runSweep(t testing.TB, s *sweeps.Sweep, o Options) Result {
 	t.Helper()
 	r, err := Run(context.Background(), s, o)
 	if err != nil {
@@ -74,8 +74,15 @@ func costOf(dir string) (questions.Cost, error) {
 // sweepHooks is a Watcher made of functions.
 type sweepHooks struct {
 	silent
-	started func(TrialOverview)
-	stepped func(train.Progress)
+	started  func(TrialOverview)
+	stepped  func(train.Progress)
+	finished func(Row)
+}
+
+func (h sweepHooks) TrialFinished(r Row) {
+	if h.finished != nil {
+		h.finished(r)
+	}
 }
 
 func (h sweepHooks) TrialStarted(o TrialOverview) {
@@ -84,15 +91,30 @@ func (h sweepHooks) TrialStarted(o TrialOverview) {
 	}
 }
 
-func (h sweepHooks) TrialStepped(p train.Progress) {
+func (h sweepHooks) TrialStepped(_ TrialOverview, p train.Progress) {
 	if h.stepped != nil {
 		h.stepped(p)
 	}
 }
 
+// interruptSweep stops a sweep after so many steps of all trials together.
+func interruptSweep(t testing.TB, s *sweeps.Sweep, o Options, steps int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o.Watcher = sweepHooks{stepped: func(train.Progress) {
+		if steps--; steps == 0 {
+			cancel()
+		}
+	}}
+	if r, err := Run(ctx, s, o); err != nil || r.Status != train.Interrupted {
+		t.Fatalf("found %+v (%v)", r, err)
+	}
+}
+
 // killSweep drops a sweep when trial number has made so many steps, as kill -9 would; 0 is when it
 // has begun.
-func killSweep(t testing.TB, s *configs.Sweep, o Options, number, steps int) {
+func killSweep(t testing.TB, s *sweeps.Sweep, o Options, number, steps int) {
 	t.Helper()
 	type killed struct{}
 	trial := 0
@@ -274,7 +296,7 @@ func TestKilledSweepGoesOn(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, tinySweep), sweepOptions(t)
 	killSweep(t, s, o, 3, 8)
 	dir := filepath.Join(o.RunsDir, "sweep")
-	trials, err := s.Trials()
+	trials, err := s.Trials(sweeps.Draw{})
 	if err != nil {
 		t.Fatal(err)
 	}

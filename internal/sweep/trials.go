@@ -1,31 +1,224 @@
 package sweep
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"sync"
 
 	"dpsgd/checkpoints"
-	"dpsgd/internal/books"
+	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
+	"dpsgd/data"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/train"
+	"dpsgd/optimizer"
 )
 
-// Inspect reads the ledgers of all trials, holds them against everything that speaks of them, and
-// returns those that released something. It writes nothing.
-func (s *sweep) inspect() ([]checkpoints.Member, error) {
-	info, err := books.ReadDatasets(s.registry)
+// queue hands out the trials that are left. What ends the sweep, an error or a stop from outside,
+// ends it for all that are under way.
+type queue struct {
+	mu          sync.Mutex
+	next        int
+	err         error
+	interrupted bool
+}
+
+// take is the next trial that is left, unless the sweep ends.
+func (q *queue) take(ctx context.Context, trials int, finished func(i int) bool) (i int, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.next < trials && finished(q.next) {
+		q.next++
+	}
+	q.interrupted = q.interrupted || q.next < trials && ctx.Err() != nil
+	if q.err != nil || q.interrupted || q.next == trials {
+		return 0, false
+	}
+	q.next++
+	return q.next - 1, true
+}
+
+// end keeps the first error.
+func (q *queue) end(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.err == nil {
+		q.err = err
+	}
+}
+
+func (q *queue) interrupt() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.interrupted = true
+}
+
+// train trains the trials that are missing, several at a time if so asked. Each result is on disk
+// before its place is taken by another trial.
+//
+// Small trials keep a machine busier side by side, each on its share of the threads, than one after
+// the other on all: between the kernels of a step there is work that one thread does alone.
+func (s *sweep) train(ctx context.Context) (train.Status, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s.width = s.parallel()
+	var others sync.WaitGroup
+	for range s.width - 1 {
+		others.Go(func() { s.work(ctx, stop) })
+	}
+	s.work(ctx, stop)
+	others.Wait()
+	switch {
+	case s.queue.err != nil:
+		return "", s.queue.err
+	case s.queue.interrupted:
+		return train.Interrupted, nil
+	}
+	return train.Done, nil
+}
+
+// parallel is how many trials are under way at a time.
+func (s *sweep) parallel() int {
+	n := s.file.Parallel
+	if s.options.Parallel > 0 {
+		n = s.options.Parallel
+	}
+	return max(1, min(n, len(s.trials)-len(s.rows)))
+}
+
+// work trains one trial after the other until none is left.
+func (s *sweep) work(ctx context.Context, stop func()) {
+	for {
+		i, ok := s.queue.take(ctx, len(s.trials), s.finished)
+		if !ok {
+			return
+		}
+		t := s.trials[i]
+		row, err := s.trial(ctx, i, t)
+		if err == nil && row.Status == train.Interrupted {
+			s.queue.interrupt()
+			return
+		}
+		if err == nil {
+			err = s.keep(row)
+		}
+		if err != nil {
+			s.queue.end(fmt.Errorf("trial %s: %w", t.Name, err))
+			stop()
+			return
+		}
+	}
+}
+
+func (s *sweep) finished(i int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.rows[s.trials[i].Name]
+	return ok
+}
+
+// keep writes the result of a trial.
+func (s *sweep) keep(row Row) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rows[row.Trial] = row
+	if err := s.writeRows(); err != nil {
+		return err
+	}
+	s.watcher.TrialFinished(row)
+	return nil
+}
+
+// trial trains one, from the beginning or from where it was stopped.
+func (s *sweep) trial(ctx context.Context, i int, t sweeps.Trial) (Row, error) {
+	run, err := s.beginTrial(i, t)
+	if err != nil {
+		return Row{}, err
+	}
+	defer run.Close()
+	result, err := run.Fit(ctx)
+	switch {
+	case errors.Is(err, optimizer.ErrUpdate), errors.Is(err, checkpoints.ErrNotFinite):
+		result, err = run.Untested(train.Diverged)
+	case errors.Is(err, train.ErrUntrained):
+		result, err = run.Untested(train.BudgetExhausted)
+	}
+	return rowOf(t, s.plans[i], result), err
+}
+
+// beginTrial prepares a trial, one at a time: trials share their data, and features of it that the
+// first of them computes, and who opens a ledger looks into those of all other runs, which nobody
+// else can open meanwhile.
+func (s *sweep) beginTrial(i int, t sweeps.Trial) (*train.Run, error) {
+	s.beginning.Lock()
+	defer s.beginning.Unlock()
+	source, err := s.data(t.Config)
 	if err != nil {
 		return nil, err
 	}
-	s.started = map[string]bool{}
-	var members []checkpoints.Member
-	for _, t := range s.trials {
-		m, err := books.InspectTrial(s.registry, filepath.Join(s.dir, t.Name), info)
-		if err != nil {
-			return nil, err
-		}
-		s.started[t.Name] = m != nil
-		if m != nil && m.Entries > 0 {
-			m.Delta, m.Accountant = t.Config.Privacy.Delta, t.Config.Privacy.Accountant
-			members = append(members, *m)
-		}
+	watcher := &trialWatcher{s, TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name}}
+	o := train.Options{RunsDir: s.dir, Folder: t.Name, Registry: s.registry, Source: source, Waits: s.options.Waits, Watcher: watcher}
+	if s.width > 1 {
+		o.Threads = max(1, setup.Threads(t.Config)/s.width)
 	}
-	return members, nil
+	return s.openTrial(t, o)
 }
+
+// openTrial goes on with a trial that was started, or starts it.
+func (s *sweep) openTrial(t sweeps.Trial, o train.Options) (*train.Run, error) {
+	dir := filepath.Join(s.dir, t.Name)
+	if s.started[t.Name] {
+		return train.Open(dir, o)
+	}
+	// What a killed process left before its run had a ledger. Nothing was released from it.
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, fmt.Errorf("train: cannot start a trial anew: %w", err)
+	}
+	return train.Create(t.Config, o)
+}
+
+// data is the source of a configuration; trials with the same data share it.
+func (s *sweep) data(c *configs.Config) (*data.Split, error) {
+	if s.options.Source != nil {
+		return s.options.Source, nil
+	}
+	spec := s.spec(c)
+	if s.source != nil && s.sourceSpec == spec {
+		return s.source, nil
+	}
+	s.source = nil // let go of one set before reading another
+	source, err := setup.Data(c, s.options.DataDir)
+	if err == nil && source.Warning != "" {
+		s.tell(func(w Watcher) { w.Warned(source.Warning) })
+	}
+	s.source, s.sourceSpec = source, spec
+	return source, err
+}
+
+// tell calls the watcher, which sees one call at a time.
+func (s *sweep) tell(call func(Watcher)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	call(s.watcher)
+}
+
+// trialWatcher tells the watcher of a sweep about one of its runs.
+type trialWatcher struct {
+	sweep    *sweep
+	overview TrialOverview
+}
+
+func (w *trialWatcher) Started(o train.Overview) {
+	w.overview.ResumedAt, w.overview.Steps = o.ResumedAt, o.Plan.Steps
+	w.sweep.tell(func(to Watcher) { to.TrialStarted(w.overview) })
+}
+func (w *trialWatcher) Stepped(p train.Progress) {
+	w.sweep.tell(func(to Watcher) { to.TrialStepped(w.overview, p) })
+}
+func (w *trialWatcher) Warned(message string) {
+	w.sweep.tell(func(to Watcher) { to.Warned(w.overview.Name + ": " + message) })
+}
+func (w *trialWatcher) Finished(train.Result) {}

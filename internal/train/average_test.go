@@ -23,7 +23,7 @@ func TestModelIsTheAverage(t *testing.T) {
 	if !slices.Equal(r.model.Values, path[10]) {
 		t.Error("the last parameters are not those of the last step")
 	}
-	tensors, _, err := readModel(r.Dir, r.config)
+	tensors, _, err := ReadModel(r.Dir, r.config)
 	if err != nil {
 		t.Fatal(err)
 	}

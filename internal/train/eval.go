@@ -35,7 +35,7 @@ func Evaluate(dir string, o Options) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	tensors, mean, err := readModel(dir, c)
+	tensors, mean, err := ReadModel(dir, c)
 	if err != nil {
 		return Score{}, err
 	}
@@ -81,9 +81,9 @@ func Evaluate(dir string, o Options) (Score, error) {
 	}, err
 }
 
-// readModel reads the weights that a run has written at its end, and the mean of features, nil where
-// there is none.
-func readModel(dir string, c *configs.Config) (tensors []model.Tensor, mean []float32, err error) {
+// ReadModel reads the weights that a run has written at its end, and the mean of features, nil where
+// there is none. It holds the file against the sum in the run's statement.
+func ReadModel(dir string, c *configs.Config) (tensors []model.Tensor, mean []float32, err error) {
 	read, about, err := safetensors.Read(filepath.Join(dir, folder.Model))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%w with a model: %s holds no %s, expected a run that has ended; go on with it by `train resume %s`", folder.ErrNoRun, dir, folder.Model, folder.Argument(dir))

@@ -48,6 +48,7 @@ type Options struct {
 	// empty.
 	Registry string
 	Watcher  Watcher
+	Threads  int // in place of what the configuration says; 0 is what it says
 	// Computed is told how many pictures' features are computed, of how many; nil tells nobody.
 	Computed func(done, total int)
 	// Waits is told in one line that the run waits for a person to mend something, such as a disk
@@ -267,7 +268,7 @@ func prepare(c *configs.Config, o Options, past *past) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.pool = kernel.NewPool(setup.Threads(c))
+	r.pool = kernel.NewPool(cmp.Or(o.Threads, setup.Threads(c)))
 	if err := r.build(o, accounts, past); err != nil {
 		r.pool.Close()
 		return nil, err

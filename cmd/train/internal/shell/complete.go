@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/accountant/accountants"
 	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
 	"dpsgd/data"
 	"dpsgd/internal/bench"
 	"dpsgd/internal/folder"
@@ -64,14 +65,14 @@ func completion(words []string) cobra.CompletionFunc {
 			case "PRESET":
 				presets := configs.Presets()
 				if c.Name() == "sweep" {
-					presets = configs.Sweeps()
+					presets = sweeps.Shipped()
 				}
 				found = append(found, presetNames(presets)...)
 			case "NAME":
 				if c.Name() == "fetch" {
 					found = append(found, data.Fetchable()...)
 				} else {
-					found = append(found, presetNames(append(configs.Presets(), configs.Sweeps()...))...)
+					found = append(found, presetNames(append(configs.Presets(), sweeps.Shipped()...))...)
 				}
 			case "COMMAND":
 				for _, sub := range c.Root().Commands() {

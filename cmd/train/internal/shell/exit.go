@@ -13,11 +13,14 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
+	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/memory"
+	"dpsgd/internal/predict"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
+	"dpsgd/internal/web"
 )
 
 // Exit codes. A run that was Stopped by a signal and saved ends with 128 + the number of the
@@ -51,7 +54,7 @@ var exits = []struct {
 }{
 	{ExitInUse, []error{checkpoints.ErrLocked}},
 	{ExitRefused, []error{checkpoints.ErrRollback, books.ErrOtherPlan, sweep.ErrOtherSweep, train.ErrUntrained}},
-	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, train.ErrRunExists, train.ErrExtension, books.ErrSame, accountant.ErrUnreachable, account.ErrNoGuarantee, memory.ErrTooLarge}},
+	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, train.ErrRunExists, train.ErrExtension, books.ErrSame, accountant.ErrUnreachable, account.ErrNoGuarantee, memory.ErrTooLarge, predict.ErrInput, exchange.ErrTarget, web.ErrAddress}},
 	{ExitData, []error{data.ErrMissing, data.ErrInvalid}},
 	{ExitDamaged, []error{folder.ErrNoRun, checkpoints.ErrCorrupt, checkpoints.ErrUnfinished, checkpoints.ErrNoCheckpoint, checkpoints.ErrNotRegular, checkpoints.ErrNotFinite}},
 }

@@ -1,4 +1,4 @@
-package configs
+package sweeps
 
 import (
 	"errors"
@@ -6,15 +6,17 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
-	"dpsgd/internal/setting"
+	"dpsgd/configs"
+	"dpsgd/internal/random"
 )
 
 func mustSweep(t *testing.T, src string) *Sweep {
 	t.Helper()
-	s, err := ParseSweep("test.yaml", []byte(src))
+	s, err := Parse("test.yaml", []byte(src))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +25,7 @@ func mustSweep(t *testing.T, src string) *Sweep {
 
 func mustTrials(t *testing.T, s *Sweep) []Trial {
 	t.Helper()
-	trials, err := s.Trials()
+	trials, err := s.Trials(Draw{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ grid:
   privacy.noise_multiplier: [1.5]
 `)
 	for _, trial := range mustTrials(t, s) {
-		c, err := Load(trial.Base, trial.Overrides)
+		c, err := configs.Load(trial.Base, trial.Overrides)
 		if err != nil || !reflect.DeepEqual(c, trial.Config) {
 			t.Errorf("%s: Load(%s, %q) = %+v, %v; want %+v", trial.Name, trial.Base, trial.Overrides, c, err, trial.Config)
 		}
@@ -131,14 +133,14 @@ func TestSweepWithoutSeedsOrWithoutGrid(t *testing.T) {
 
 func TestBaseIsRelativeToTheSweepFile(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "base.yaml"), []byte(smallest), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "base.yaml"), []byte("data: {name: digits}\nprivacy: {epsilon: 3}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "sweep.yaml")
 	if err := os.WriteFile(file, []byte("name: s\nbase: base.yaml\nseeds: [1]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := LoadSweep(file)
+	s, err := Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,13 +150,17 @@ func TestBaseIsRelativeToTheSweepFile(t *testing.T) {
 }
 
 func TestShippedSweeps(t *testing.T) {
-	for _, p := range Sweeps() {
-		s, err := LoadSweep(p.Name)
+	for _, p := range Shipped() {
+		s, err := Load(p.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Description == "" || s.Name != p.Name || len(mustTrials(t, s)) == 0 {
-			t.Errorf("%s: description %q, name %q", p.Name, p.Description, s.Name)
+		d := Draw{}
+		if s.Number != nil {
+			d = s.Draw(random.New())
+		}
+		if trials, err := s.Trials(d); err != nil || p.Description == "" || s.Name != p.Name || len(trials) == 0 {
+			t.Errorf("%s: description %q, name %q, %d trials (%v)", p.Name, p.Description, s.Name, len(trials), err)
 		}
 	}
 }
@@ -162,12 +168,12 @@ func TestShippedSweeps(t *testing.T) {
 func TestBadSweeps(t *testing.T) {
 	head := "name: s\nbase: digits\n"
 	tests := []struct{ src, want string }{
-		{"", "s.yaml:1:1: found nothing, expected a mapping with the keys name, base, set, grid, seeds"},
+		{"", "s.yaml:1:1: found nothing, expected a mapping with the keys name, base, set, grid, random, trials, seeds, parallel, tan"},
 		{"{}", `s.yaml:1:1: name: found nothing, expected ` + sweepName.What + `
 s.yaml:1:1: base: found nothing, expected a preset or the path of a configuration
-s.yaml:1:1: grid: found nothing, expected a mapping from keys to lists of values, or seeds`},
+s.yaml:1:1: grid: found nothing, expected a mapping from keys to lists of values, or random, or seeds`},
 		{"name: ../s\nbase: digits\nseeds: [1]", "s.yaml:1:7: name: found ../s, expected " + sweepName.What},
-		{head + "grids: {}\nseeds: [1]", "s.yaml:3:1: grids: found an unknown key, expected one of name, base, set, grid, seeds (did you mean grid?)"},
+		{head + "grids: {}\nseeds: [1]", "s.yaml:3:1: grids: found an unknown key, expected one of name, base, set, grid, random, trials, seeds, parallel, tan (did you mean grid?)"},
 		{head + "grid:\n  privacy.sigma: [1]", "s.yaml:4:3: grid.privacy.sigma: found an unknown key, expected a full key such as privacy.clip_norm (did you mean privacy.noise_multiplier?)"},
 		{head + "grid:\n  privacy: {clip_norm: [1]}", "s.yaml:4:3: grid.privacy: found an unknown key, expected a full key such as privacy.clip_norm"},
 		{head + "grid:\n  privacy.clip_norm: 1", "s.yaml:4:22: grid.privacy.clip_norm: found 1, expected a list of values (write [1])"},
@@ -181,14 +187,14 @@ s.yaml:4:29: grid.privacy.clip_norm[2]: found ~, expected a number greater than 
 		{head + "set: [1]\nseeds: [1]", "s.yaml:3:6: set: found a list, expected a mapping from keys such as training.epochs to values"},
 		{head + "set: {training.epochs: 0.5}\nseeds: [1]", "s.yaml:3:24: set.training.epochs: found 0.5, expected a whole number from 1 to 1000000"},
 		{head + "grid: 3", "s.yaml:3:7: grid: found 3, expected a mapping from keys such as privacy.clip_norm to lists of values"},
-		{head + "seeds: 3", "s.yaml:3:8: seeds: found 3, expected a list of whole numbers (write [3])"},
+		{head + "seeds: 3.5", "s.yaml:3:8: seeds: found 3.5, expected a list of whole numbers, or how many: a whole number from 1 to 1000"},
 		{head + "seeds: [1, 1]", "s.yaml:3:12: seeds[1]: found 1 twice, expected seeds that differ"},
 		{head + "seeds: [1, -1]", "s.yaml:3:12: seeds[1]: found -1, expected a whole number from 0 to 9007199254740991"},
 		{head + "grid:\n  training.steps: [" + hundred + "]\n  training.batch_size: [" + hundred + "]\nseeds: [1, 2]", "s.yaml:1:1: grid: found more than 10000 trials, expected at most 10000"},
 	}
 	for _, tt := range tests {
-		_, err := ParseSweep("s.yaml", []byte(tt.src))
-		if !errors.Is(err, ErrInvalid) || err.Error() != tt.want {
+		_, err := Parse("s.yaml", []byte(tt.src))
+		if !errors.Is(err, configs.ErrInvalid) || err.Error() != tt.want {
 			t.Errorf("%s\nsays %v\nwant %s", tt.src, err, tt.want)
 		}
 	}
@@ -196,11 +202,11 @@ s.yaml:4:29: grid.privacy.clip_norm[2]: found ~, expected a number greater than 
 
 // hundred is 1, 2, … 100.
 var hundred = func() string {
-	values := make([]uint64, 100)
+	values := make([]string, 100)
 	for i := range values {
-		values[i] = uint64(i + 1)
+		values[i] = strconv.Itoa(i + 1)
 	}
-	return strings.Trim(encodeItems(setting.Integer{}, values), "[]")
+	return strings.Join(values, ", ")
 }()
 
 // Values that are fine alone may not go together; that is found before anything runs.
@@ -212,34 +218,50 @@ func TestTrialsAreValidatedTogether(t *testing.T) {
 			"configs: trial epochs=1,steps=1 of test.yaml: test.yaml:3:47: training.steps: found together with training.epochs, expected one of the two"},
 	}
 	for _, tt := range tests {
-		if _, err := mustSweep(t, tt.src).Trials(); !errors.Is(err, ErrInvalid) || err.Error() != tt.want {
+		if _, err := mustSweep(t, tt.src).Trials(Draw{}); !errors.Is(err, configs.ErrInvalid) || err.Error() != tt.want {
 			t.Errorf("%s\nsays %v\nwant %s", tt.src, err, tt.want)
 		}
 	}
-	_, err := mustSweep(t, "name: s\nbase: digit\nseeds: [1]").Trials()
+	_, err := mustSweep(t, "name: s\nbase: digit\nseeds: [1]").Trials(Draw{})
 	if err == nil || !strings.Contains(err.Error(), "did you mean digits?") {
 		t.Errorf("unknown base: %v", err)
 	}
 }
 
-func FuzzParseSweep(f *testing.F) {
-	for _, p := range Sweeps() {
+func FuzzParse(f *testing.F) {
+	for _, p := range Shipped() {
 		f.Add(string(p.Source))
 	}
 	f.Add("name: s\nbase: digits\ngrid: {model.layers: [[relu], [flatten]], data.mean: [[0]]}\nset: {run.name: x}\n")
+	f.Add(drawing)
 	f.Fuzz(func(t *testing.T, src string) {
-		s, err := ParseSweep("fuzz.yaml", []byte(src))
+		s, err := Parse("fuzz.yaml", []byte(src))
 		if err != nil {
 			return
 		}
 		s.Base = "digits" // no files while fuzzing
-		trials, err := s.Trials()
+		d := Draw{}
+		if s.Number != nil && s.Number.Fixed < 100 {
+			d = s.Draw(random.Seeded(1))
+		}
+		trials, err := s.Trials(d)
 		for _, trial := range trials[:min(len(trials), 10)] {
-			c, err := Load(trial.Base, trial.Overrides)
+			c, err := configs.Load(trial.Base, trial.Overrides)
 			if err != nil || !reflect.DeepEqual(c, trial.Config) || !safeName.MatchString(trial.Name) {
 				t.Fatalf("%q: trial %q: %v", src, trial.Name, err)
 			}
 		}
 		_ = err
 	})
+}
+
+// Every reader of YAML takes the numbers of shipped sweeps for numbers: those of YAML 1.1 take 1e-5 for
+// a text.
+func TestNumbersOfSweepsAreNumbersEverywhere(t *testing.T) {
+	text := regexp.MustCompile(`(?m)[:\[,] *[0-9]+e[-+]?[0-9]+ *($|[#,\]])`)
+	for _, s := range Shipped() {
+		if found := text.Find(s.Source); found != nil {
+			t.Errorf("%s: found %q, expected it with a point, as in 1.0e-5", s.Name, found)
+		}
+	}
 }

@@ -1,0 +1,43 @@
+package models
+
+import (
+	"fmt"
+
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/predict"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/trained"
+
+	"github.com/spf13/cobra"
+)
+
+// Commands lists the commands that use models.
+func Commands(a *shell.App) []*cobra.Command {
+	return []*cobra.Command{predictCommand(a), serveCommand(a), exportCommand(a), cardCommand(a), importCommand(a)}
+}
+
+const oneRun = "one: the folder of a run, such as runs/digits-1"
+
+// open makes the predictor of a run. The caller closes the pool.
+func open(a *shell.App, run string) (*trained.Model, *predict.Predictor, *kernel.Pool, error) {
+	m, err := trained.Open(run)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	announce(a, m)
+	pool := kernel.NewPool(setup.Threads(m.Config))
+	p, err := predict.New(m, pool)
+	if err != nil {
+		pool.Close()
+		return nil, nil, nil, err
+	}
+	return m, p, pool, nil
+}
+
+// announce says what takes a while where a network sees features.
+func announce(a *shell.App, m *trained.Model) {
+	if m.Config.Features.Any() {
+		fmt.Fprintf(a.Err, "train: drawing %d pictures for the features %s, which takes up to a minute\n", m.Config.Features.Pictures, m.Config.Features.Transform.Name())
+	}
+}

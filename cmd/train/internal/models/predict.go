@@ -1,0 +1,128 @@
+package models
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/predict"
+	"dpsgd/internal/trained"
+
+	"github.com/spf13/cobra"
+)
+
+func predictCommand(a *shell.App) *cobra.Command {
+	var asCSV bool
+	top := 3
+	c := &cobra.Command{
+		Use:   "predict RUN PICTURE…|FOLDER|TABLE.csv",
+		Short: "Say what the model of a run takes pictures or rows for",
+		Long: `Say what the model of a run takes pictures or rows for.
+
+Pictures are resized and turned into what the network sees exactly as the training pictures were. Of a folder,
+all pictures in it and below it are predicted. A run on a table takes .csv files with its columns. The data of
+the run are not needed.
+
+With --json there is one object on a line for each picture: file, class, probability, classes.`,
+		Example: `  train predict runs/digits-1 picture.png
+  train predict runs/own-1 my-pictures/test --csv > answers.csv
+  train predict runs/table-1 people.csv --json`,
+		Args: shell.Args(2, 1<<30, "at least two: the folder of a run, and pictures, a folder of them or a table"),
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case top < 0:
+				return shell.Usagef("found --top %d, expected at least 0 (0 is all classes)", top)
+			case asCSV && a.JSON:
+				return shell.Usagef("found --csv and --json, expected one of the two")
+			}
+			m, p, pool, err := open(a, args[0])
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			p.Top = top
+			print := text(a.Out)
+			switch {
+			case a.JSON:
+				print = func(answer predict.Answer) error { return a.PrintJSON(answer) }
+			case asCSV:
+				print = lines(a.Out, m.Sees() == trained.Rows)
+			}
+			return answer(a, c, m, p, args[1:], print)
+		},
+	}
+	c.Flags().BoolVar(&asCSV, "csv", false, "print comma-separated values: file, class, probability, and the next classes with theirs")
+	c.Flags().IntVar(&top, "top", top, "number of classes in an answer; 0 is all of them")
+	return c
+}
+
+// answer predicts what the arguments name.
+func answer(a *shell.App, c *cobra.Command, m *trained.Model, p *predict.Predictor, paths []string, print func(predict.Answer) error) error {
+	if m.Sees() == trained.Rows {
+		for _, path := range paths {
+			if err := p.Table(c.Context(), path, print); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	files, others, err := predict.List(paths)
+	if err != nil {
+		return err
+	}
+	if others.Len() > 0 {
+		a.Warn(fmt.Sprintf("found %s beside the pictures, passed over", others))
+	}
+	return p.Pictures(c.Context(), files, print)
+}
+
+// text prints a line for people.
+func text(w io.Writer) func(predict.Answer) error {
+	return func(answer predict.Answer) error {
+		var b bytes.Buffer
+		b.WriteString(answer.File)
+		if answer.Row > 0 {
+			fmt.Fprintf(&b, " row %d", answer.Row)
+		}
+		for _, s := range answer.Classes {
+			fmt.Fprintf(&b, "  %s %.1f %%", s.Class, 100*s.Probability)
+		}
+		b.WriteByte('\n')
+		_, err := w.Write(b.Bytes())
+		return err
+	}
+}
+
+// lines prints comma-separated values, the names of the columns first.
+func lines(w io.Writer, rows bool) func(predict.Answer) error {
+	table := csv.NewWriter(w)
+	begun := false
+	return func(answer predict.Answer) error {
+		heading, line := []string{"file"}, []string{answer.File}
+		if rows {
+			heading, line = append(heading, "row"), append(line, strconv.Itoa(answer.Row))
+		}
+		for i, s := range answer.Classes {
+			number := ""
+			if i > 0 {
+				number = strconv.Itoa(i + 1)
+			}
+			heading = append(heading, "class"+number, "probability"+number)
+			line = append(line, s.Class, strconv.FormatFloat(s.Probability, 'g', -1, 64))
+		}
+		if !begun {
+			begun = true
+			if err := table.Write(heading); err != nil {
+				return err
+			}
+		}
+		if err := table.Write(line); err != nil {
+			return err
+		}
+		table.Flush()
+		return table.Error()
+	}
+}

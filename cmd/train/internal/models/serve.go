@@ -1,0 +1,64 @@
+package models
+
+import (
+	"fmt"
+
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/serve"
+	"dpsgd/internal/web"
+
+	"github.com/spf13/cobra"
+)
+
+func serveCommand(a *shell.App) *cobra.Command {
+	address := web.Default
+	c := &cobra.Command{
+		Use:   "serve RUN",
+		Short: "Show a page on which one draws or drops a picture and sees the prediction",
+		Long: `Show a page on which one draws or drops a picture and sees the prediction, until ctrl-C. Programs send the bytes
+of a picture to the page's URL with "predict" behind it, and get the object that train predict --json prints.
+
+Only this machine can reach it unless --address says otherwise; then the URL has a token that is drawn at random.
+Nothing that is sent is kept.`,
+		Example: `  train serve runs/digits-1
+  train serve runs/digits-1 --address :8080
+  curl --data-binary @picture.png http://127.0.0.1:8080/predict`,
+		Args: shell.Args(1, 1, oneRun),
+		RunE: func(c *cobra.Command, args []string) error {
+			server, err := web.Listen(address, serve.Limits())
+			if err != nil {
+				return err
+			}
+			m, p, pool, err := open(a, args[0])
+			if err != nil {
+				server.Close()
+				return err
+			}
+			defer pool.Close()
+			handler, err := serve.New(m, p)
+			if err != nil {
+				server.Close()
+				return err
+			}
+			if err := announceURL(a, args[0], server); err != nil {
+				server.Close()
+				return err
+			}
+			return server.Serve(c.Context(), handler)
+		},
+	}
+	c.Flags().StringVar(&address, "address", address, "host and port to listen on; port 0 takes a free one, no host all addresses of the machine")
+	return c
+}
+
+// announceURL says where the page is.
+func announceURL(a *shell.App, run string, s *web.Server) error {
+	if a.JSON {
+		return a.PrintJSON(map[string]string{"url": s.URL()})
+	}
+	if !s.Local() {
+		a.Warn("others can reach this address: whoever has the whole URL can send pictures")
+	}
+	_, err := fmt.Fprintf(a.Out, "%s is at %s (ctrl-C ends it)\n", run, s.URL())
+	return err
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/cmd/train/internal/shell"
+)
+
+// trainedRun trains on own pictures and returns their folder; the run is runs/own-1.
+func trainedRun(t *testing.T) (folder string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	folder = pictures(t)
+	succeed(t, "run", ownConfig(t, folder, 40))
+	return folder
+}
+
+// Predictions for people, for spreadsheets and for programs say the same, and agree with eval.
+func TestPredict(t *testing.T) {
+	folder := trainedRun(t)
+	test := filepath.Join(folder, "test")
+	correct := 0
+	objects := strings.Split(strings.TrimSpace(succeed(t, "predict", "runs/own-1", test, "--json")), "\n")
+	for _, line := range objects {
+		var o struct {
+			File, Class string
+			Probability float64
+			Classes     []struct {
+				Class       string
+				Probability float64
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &o); err != nil || len(o.Classes) != 2 || o.Classes[0].Class != o.Class {
+			t.Fatalf("found %s (%v), expected file, class, probability and two classes", line, err)
+		}
+		if filepath.Base(filepath.Dir(o.File)) == o.Class {
+			correct++
+		}
+	}
+	accuracy := lastLine(t, succeed(t, "eval", "runs/own-1", "--json"))["test_accuracy"]
+	if len(objects) != 20 || float64(correct)/20 != accuracy {
+		t.Errorf("found %d of %d right, expected %v of 20 as eval says", correct, len(objects), accuracy)
+	}
+	rows, err := csv.NewReader(strings.NewReader(succeed(t, "predict", "runs/own-1", test, "--csv", "--top", "1"))).ReadAll()
+	if err != nil || len(rows) != 21 || strings.Join(rows[0], ",") != "file,class,probability" {
+		t.Errorf("found %q (%v), expected a line of names and 20 others", rows, err)
+	}
+	one := filepath.Join(test, "up", "000.png")
+	if out := succeed(t, "predict", "runs/own-1", one); !strings.HasPrefix(out, one+"  up ") || strings.Count(out, "%") != 2 {
+		t.Errorf("found %q, expected the classes of one picture", out)
+	}
+}
+
+// What is exported, described and imported again.
+func TestExportCardImport(t *testing.T) {
+	trainedRun(t)
+	for format, file := range map[string]string{"onnx": "own-1.onnx", "safetensors": "own-1.safetensors", "pytorch-script": "own-1.py"} {
+		if out := succeed(t, "export", "runs/own-1", "--format", format); !strings.Contains(out, file) {
+			t.Errorf("%s: found %q, expected the name of the file", format, out)
+		}
+		if _, err := os.Stat(file); err != nil {
+			t.Error(err)
+		}
+	}
+	if card := succeed(t, "card", "runs/own-1"); !strings.HasPrefix(card, "---\nlicense:") || !strings.Contains(card, "(5.000, 0.001)-differentially private") {
+		t.Errorf("found the card %s", card)
+	}
+	succeed(t, "card", "runs/own-1", "-o", "README.md")
+	config := ownConfig(t, pictures(t), 5)
+	out := succeed(t, "import", "own-1.safetensors", config)
+	for _, want := range []string{"1.weight   2 64   1.weight", "The names are those of the network.", "privacy.epsilon: 5.000", "  init: \"own-1.safetensors\"\n", "init_trained_on: private"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("found no %q in %s", want, out)
+		}
+	}
+	// The lines that are printed begin a run.
+	content, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lines, _ := strings.Cut(out, "In the configuration:\n\nmodel:\n")
+	write(t, "again.yaml", strings.Replace(string(content), "model: {name: logistic}", "model:\n  name: logistic\n"+lines, 1))
+	succeed(t, "run", "again.yaml")
+	if statement, err := os.ReadFile("runs/again-1/privacy.md"); err != nil || !strings.Contains(string(statement), "Initial weights | own-1.safetensors") {
+		t.Errorf("found no initial weights in the statement (%v)", err)
+	}
+}
+
+// A page is served until a signal comes, and programs are answered as predict does.
+func TestServe(t *testing.T) {
+	skipWithoutSignals(t)
+	folder := trainedRun(t)
+	c, _ := program(t, "serve", "runs/own-1", "--address", "127.0.0.1:0", "--json")
+	c.Stdout = nil
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Process.Kill()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	var at struct{ URL string }
+	if err != nil || json.Unmarshal([]byte(line), &at) != nil {
+		t.Fatalf("found %q (%v), expected the URL", line, err)
+	}
+	picture, err := os.ReadFile(filepath.Join(folder, "test", "down", "001.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.Post(at.URL+"predict", "image/png", bytes.NewReader(picture))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if body, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(body), `"class":"down"`) {
+		t.Errorf("found %s (%v), expected down", body, err)
+	}
+	address := strings.TrimSuffix(strings.TrimPrefix(at.URL, "http://"), "/")
+	if r := command("serve", "runs/own-1", "--address", address); r.code != shell.ExitUsage || !strings.Contains(r.err, "another program listens on "+address) {
+		t.Errorf("found exit code %d and %q, expected that the port is taken", r.code, r.err)
+	}
+	silent, err := net.Dial("tcp", address) // a browser does so ahead of asking
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Errorf("found %v, expected a good end", err)
+	}
+}
+
+func TestWrongInputsOfModels(t *testing.T) {
+	folder := trainedRun(t)
+	test := filepath.Join(folder, "test")
+	write(t, "notes.safetensors", "no tensors")
+	write(t, "empty.png", "")
+	write(t, "table.csv", "a,b\n1,2\n")
+	for _, w := range []wrongInput{
+		{"predict nothing", []string{"predict", "runs/own-1"}, shell.ExitUsage, "expected at least two: the folder of a run, and pictures"},
+		{"predict what is not there", []string{"predict", "runs/own-1", "no.png"}, shell.ExitData, "no.png"},
+		{"predict an empty file", []string{"predict", "runs/own-1", "empty.png"}, shell.ExitData, "picture empty.png: cannot be decoded as a picture"},
+		{"predict a table by pictures", []string{"predict", "runs/own-1", "table.csv"}, shell.ExitData, "picture table.csv: cannot be decoded"},
+		{"predict in two ways", []string{"predict", "runs/own-1", test, "--csv", "--json"}, shell.ExitUsage, "found --csv and --json"},
+		{"predict -1 classes", []string{"predict", "runs/own-1", test, "--top", "-1"}, shell.ExitUsage, "found --top -1"},
+		{"predict by nothing", []string{"predict", folder, test}, shell.ExitDamaged, "holds no config.yaml"},
+		{"export as what there is not", []string{"export", "runs/own-1", "--format", "tflite"}, shell.ExitUsage, "found --format tflite, expected one of onnx, safetensors, pytorch-script"},
+		{"export over the model", []string{"export", "runs/own-1", "--format", "safetensors", "-o", "runs/own-1/model.safetensors"}, shell.ExitUsage, "is the model of the run itself"},
+		{"export to nowhere", []string{"export", "runs/own-1", "-o", "no/model.onnx"}, shell.ExitFailed, "no/model.onnx"},
+		{"card of nothing", []string{"card", folder}, shell.ExitDamaged, "holds no config.yaml"},
+		{"import of what is none", []string{"import", "notes.safetensors", "digits"}, shell.ExitDamaged, "notes.safetensors"},
+		{"import into nothing", []string{"import", "runs/own-1/model.safetensors", "digit"}, shell.ExitUsage, `found no preset and no file "digit"`},
+		{"import of what does not fit", []string{"import", "runs/own-1/model.safetensors", "cifar-cnn"}, shell.ExitUsage, "none of the 2 tensors of runs/own-1/model.safetensors has the shape of a parameter"},
+		{"serve at no address", []string{"serve", "runs/own-1", "--address", "8080"}, shell.ExitUsage, `found the address "8080"`},
+		{"serve of nothing", []string{"serve", folder, "--address", "127.0.0.1:0"}, shell.ExitDamaged, "holds no config.yaml"},
+	} {
+		r := command(w.args...)
+		if r.code != w.code || !strings.Contains(r.err, w.want) || strings.Count(r.err, "\n") != 1 || r.out != "" {
+			t.Errorf("%s: found exit code %d and %q, expected %d and one line with %q", w.name, r.code, r.err+r.out, w.code, w.want)
+		}
+	}
+}

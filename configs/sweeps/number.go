@@ -1,0 +1,164 @@
+package sweeps
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"dpsgd/configs"
+	"dpsgd/configs/internal/source"
+	"dpsgd/internal/random"
+	"dpsgd/internal/setting"
+)
+
+// Number says how many points are drawn: that many, or a number that is drawn, too.
+//
+// The two families of distributions are those for which Papernot, Steinke 2022 (arXiv:2110.03620v2)
+// bound the cost of choosing the best: the truncated negative binomial one (Definition 1, Theorem
+// 2) and Poisson's (Theorem 6).
+type Number struct {
+	Fixed        int    // 0 where the number is drawn
+	Distribution string // "" where it is not
+	Mean         float64
+	Shape        float64 // η: 0 is logarithmic, 1 geometric; +Inf stands for Poisson
+}
+
+// The distributions of a number of trials.
+const (
+	poisson                   = "poisson"
+	truncatedNegativeBinomial = "truncated_negative_binomial"
+	geometric                 = "geometric"
+	logarithmic               = "logarithmic"
+)
+
+var (
+	distributions = setting.Choice{poisson, truncatedNegativeBinomial, geometric, logarithmic}
+	fixedNumber   = setting.Integer{Min: 1, Max: maxTrials}
+	meanNumber    = setting.Number{Min: 1, Max: 500, OpenMin: true}
+	shapeNumber   = setting.Number{Min: 0, Max: 100}
+)
+
+const numberExpected = "a whole number, or a distribution with its mean to draw it from, such as {distribution: geometric, mean: 10}"
+
+// Drawn reports whether the number itself is drawn.
+func (n *Number) Drawn() bool { return n.Distribution != "" }
+
+// String writes the number, or what it is drawn from.
+func (n *Number) String() string {
+	switch {
+	case !n.Drawn():
+		return fmt.Sprint(n.Fixed)
+	case n.Distribution == truncatedNegativeBinomial:
+		return fmt.Sprintf("%s with mean %v and shape %v", n.Distribution, n.Mean, n.Shape)
+	}
+	return fmt.Sprintf("%s with mean %v", n.Distribution, n.Mean)
+}
+
+func decodeNumber(r *source.Report, n *source.Node) *Number {
+	number := &Number{}
+	if n.Kind != source.Mapping {
+		if n.Kind != source.Scalar || !fixedNumber.Parse(n.Text, n.Quoted, &number.Fixed) {
+			r.Expected(n, "trials", numberExpected, n.IntegerHint())
+		}
+		return number
+	}
+	var given []string
+	for _, e := range n.Entries {
+		given = append(given, e.Key)
+		name := "trials." + e.Key
+		switch e.Key {
+		case "distribution":
+			configs.Decode(distributions, r, e.Value, name, &number.Distribution)
+		case "mean":
+			configs.Decode(meanNumber, r, e.Value, name, &number.Mean)
+		case "shape":
+			configs.Decode(shapeNumber, r, e.Value, name, &number.Shape)
+		default:
+			configs.Unknown(r, e, "trials", []string{"distribution", "mean", "shape"})
+		}
+	}
+	number.complete(r, n, given)
+	return number
+}
+
+// complete reports parameters that are missing or mean nothing, and sets the shape where the name
+// of the distribution says it.
+func (n *Number) complete(r *source.Report, at *source.Node, given []string) {
+	require := func(key, expected string) {
+		if !slices.Contains(given, key) {
+			r.Addf(at.At, "trials."+key, "found nothing, expected %s", expected)
+		}
+	}
+	require("distribution", distributions.Expected())
+	require("mean", meanNumber.Expected())
+	hasShape := slices.Contains(given, "shape")
+	switch {
+	case n.Distribution == "":
+	case n.Distribution == truncatedNegativeBinomial && !hasShape:
+		r.Addf(at.At, "trials.shape", "found nothing, expected %s", shapeNumber.Expected())
+	case n.Distribution != truncatedNegativeBinomial && hasShape:
+		r.Addf(at.At, "trials.shape", "found without effect, expected it only with %s", truncatedNegativeBinomial)
+	}
+	switch n.Distribution {
+	case poisson:
+		n.Shape = math.Inf(1)
+	case geometric:
+		n.Shape = 1
+	case logarithmic:
+		n.Shape = 0
+	}
+}
+
+// draw is a number with that law, by inversion: the least one whose distribution function is above
+// a uniform number. Sums of float64 shift the law by less than 1e-12 in total variation.
+func (n *Number) draw(src *random.Source) int {
+	if !n.Drawn() {
+		return n.Fixed
+	}
+	k, p, next := n.law()
+	for left := src.Float64() - p; left >= 0 && p > 0; left -= p {
+		p *= next(k)
+		k++
+	}
+	return k
+}
+
+// law is the least number, its probability, and the ratio of the probabilities of k+1 and k.
+func (n *Number) law() (least int, p float64, next func(k int) float64) {
+	if math.IsInf(n.Shape, 1) {
+		return 0, math.Exp(-n.Mean), func(k int) float64 { return n.Mean / float64(k+1) }
+	}
+	// Papernot, Steinke 2022, arXiv:2110.03620v2, Definition 1, with y = log(1/γ):
+	//
+	//	P(k) = (1-γ)^k / (γ^-η - 1) · Π_{ℓ<k} (ℓ+η)/(ℓ+1),   for η = 0: (1-γ)^k / (k log(1/γ))
+	y := n.logOneOverGamma()
+	rest := -math.Expm1(-y) // 1-γ
+	p = rest / y
+	if n.Shape > 0 {
+		p = rest * n.Shape / math.Expm1(n.Shape*y)
+	}
+	return 1, p, func(k int) float64 { return rest * (float64(k) + n.Shape) / float64(k+1) }
+}
+
+// logOneOverGamma is the y of that mean: it is η (e^y - 1)/(1 - e^(-ηy)), for η = 0 (e^y - 1)/y,
+// which rises with y.
+func (n *Number) logOneOverGamma() float64 {
+	mean := func(y float64) float64 {
+		if n.Shape == 0 {
+			return math.Expm1(y) / y
+		}
+		return n.Shape * math.Expm1(y) / -math.Expm1(-n.Shape*y)
+	}
+	low, high := 0.0, 1.0
+	for mean(high) < n.Mean {
+		high *= 2
+	}
+	for range 200 {
+		if middle := (low + high) / 2; mean(middle) < n.Mean {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}

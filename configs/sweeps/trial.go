@@ -1,0 +1,201 @@
+package sweeps
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dpsgd/configs"
+)
+
+// Trial is one configuration of a sweep.
+type Trial struct {
+	Name      string    // safe for a folder on every system, such as clip_norm=0.1,seed=1
+	Point     string    // the same without the seed: trials that differ in it alone share a point
+	Settings  []Setting // what distinguishes it, in the order of the file, the seed last
+	Overrides []string  // what Set and the settings change in the base, for configs.Load
+	Base      string    // the preset or path that the overrides apply to, for configs.Load
+	Config    *configs.Config
+}
+
+// Setting is a swept key with the value that a trial gives it.
+type Setting struct {
+	Key   string // full path
+	Label string // short name of a column: the last part of Key where that is unambiguous
+	Value string // as YAML
+}
+
+// DrawKey stands for the number of a drawn point where keys stand: two drawn points may be equal.
+const DrawKey = "draw"
+
+// Trials returns the configurations of a grid, the last key and then the seed changing fastest, or
+// of the points that were drawn, which a grid has none of. The configuration of every trial is
+// resolved here, so that nothing runs when one of them is invalid. The name of a trial is made of
+// its own values alone, so that a grid can grow and keep its finished trials.
+func (s *Sweep) Trials(d Draw) ([]Trial, error) {
+	base, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	points, err := s.points(d)
+	if err != nil {
+		return nil, err
+	}
+	trials := []Trial{}
+	seen := map[string]bool{}
+	for i, point := range points {
+		for _, values := range s.withSeeds(point) {
+			t := s.trial(values)
+			if len(s.Random) > 0 {
+				t.Settings = slices.Insert(t.Settings, 0, Setting{DrawKey, DrawKey, strconv.Itoa(i + 1)})
+			}
+			t.name()
+			if seen[strings.ToLower(t.Name)] {
+				return nil, fmt.Errorf("%w: %s: found two trials with the name %s, expected values that differ in more than case", configs.ErrInvalid, s.file, t.Name)
+			}
+			seen[strings.ToLower(t.Name)] = true
+			if t.Config, err = base.With(append(s.fixed(), values...), s.baseAt); err != nil {
+				return nil, fmt.Errorf("configs: trial %s of %s: %w", t.Name, s.file, err)
+			}
+			trials = append(trials, t)
+		}
+	}
+	return trials, nil
+}
+
+// open reads the base.
+func (s *Sweep) open() (configs.Base, error) {
+	base, err := configs.OpenBase(s.base())
+	if err != nil {
+		return base, configs.Problems{{Position: s.baseAt, Key: "base", Message: strings.TrimPrefix(err.Error(), "configs: ")}}
+	}
+	return base, nil
+}
+
+// points are the values of each point, without seeds.
+func (s *Sweep) points(d Draw) ([][]configs.Value, error) {
+	if len(s.Random) == 0 {
+		return combinations(s.Grid), nil
+	}
+	if s.Number.Drawn() {
+		// A combination that is invalid is told about also if it was not drawn: a number of trials
+		// that is drawn anew after each mistake would be chosen.
+		if _, err := s.corners(); err != nil {
+			return nil, err
+		}
+	}
+	var points [][]configs.Value
+	for _, point := range d.Points {
+		values, err := s.values(point)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, values)
+	}
+	return points, nil
+}
+
+// withSeeds is a point once per seed.
+func (s *Sweep) withSeeds(point []configs.Value) [][]configs.Value {
+	if len(s.seeds) == 0 {
+		return [][]configs.Value{point}
+	}
+	var all [][]configs.Value
+	for _, seed := range s.seeds {
+		all = append(all, append(slices.Clone(point), seed))
+	}
+	return all
+}
+
+// fixed are the values that all trials share.
+func (s *Sweep) fixed() []configs.Value {
+	values := []configs.Value{}
+	for _, axis := range s.Set {
+		values = append(values, axis.Values...)
+	}
+	return values
+}
+
+// trial is the trial of these values, without name and configuration.
+func (s *Sweep) trial(values []configs.Value) Trial {
+	t := Trial{Base: s.base(), Settings: settingsOf(values)}
+	for _, v := range append(s.fixed(), values...) {
+		t.Overrides = append(t.Overrides, v.Key+"="+v.Text)
+	}
+	return t
+}
+
+// combinations lists the values of every axis, the last changing fastest.
+func combinations(axes []Axis) [][]configs.Value {
+	all := [][]configs.Value{{}}
+	for _, axis := range axes {
+		var longer [][]configs.Value
+		for _, c := range all {
+			for _, v := range axis.Values {
+				longer = append(longer, append(slices.Clone(c), v))
+			}
+		}
+		all = longer
+	}
+	return all
+}
+
+// settingsOf labels each key by its last part, or by the whole key where two share that.
+func settingsOf(values []configs.Value) []Setting {
+	last := func(key string) string { return key[strings.LastIndex(key, ".")+1:] }
+	count := map[string]int{}
+	for _, v := range values {
+		count[last(v.Key)]++
+	}
+	settings := make([]Setting, len(values))
+	for i, v := range values {
+		settings[i] = Setting{v.Key, v.Key, v.Text}
+		if count[last(v.Key)] == 1 {
+			settings[i].Label = last(v.Key)
+		}
+	}
+	return settings
+}
+
+// Limits of a folder's name; the shortest of common file systems is 255 bytes.
+const (
+	maxValueBytes = 40
+	maxNameBytes  = 200
+)
+
+var unsafeInNames = regexp.MustCompile(`[^A-Za-z0-9._+-]+`)
+
+// name names the trial and its point.
+func (t *Trial) name() {
+	t.Name = trialName(t.Settings)
+	isSeed := func(s Setting) bool { return s.Key == SeedKey }
+	t.Point = trialName(slices.DeleteFunc(slices.Clone(t.Settings), isSeed))
+}
+
+// trialName joins labels and values. What a folder's name cannot hold is replaced, and where that
+// or the length loses something, a hash of the whole is added.
+func trialName(settings []Setting) string {
+	parts := make([]string, len(settings))
+	for i, s := range settings {
+		value := strings.Trim(unsafeInNames.ReplaceAllString(s.Value, "_"), "_")
+		if len(value) > maxValueBytes || value != s.Value {
+			value = value[:min(len(value), maxValueBytes)] + "-" + hash(s.Value)
+		}
+		parts[i] = s.Label + "=" + value
+	}
+	name := strings.Join(parts, ",")
+	if len(name) > maxNameBytes {
+		name = name[:maxNameBytes] + "-" + hash(name)
+	}
+	return name
+}
+
+// hash returns 8 hexadecimal digits that stand for s.
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:4])
+}

@@ -1,0 +1,86 @@
+package card_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/card"
+	"dpsgd/internal/exchange"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/train"
+	"dpsgd/internal/trained"
+
+	"github.com/goccy/go-yaml"
+)
+
+// A run of the first version has a card and a model that can be exported.
+func TestFirstVersion(t *testing.T) {
+	m, err := trained.Open(filepath.Join("..", "sweep", "testdata", "first-version", "runs", "finished"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := card.Write(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"**(3.000, 1e-05)-differentially private**", "Poisson, q = 0.0128", "flat, C = 0.1", "its accuracy is 11.65 %"} {
+		if !strings.Contains(string(content), want) {
+			t.Errorf("found no %q on the card\n%s", want, content)
+		}
+	}
+	if files, err := exchange.Export(m, "onnx", filepath.Join(t.TempDir(), "old.onnx")); err != nil || len(files) != 1 {
+		t.Errorf("found %v (%v), expected one file", files, err)
+	}
+}
+
+// The card of a run says what the run says, in a form that Hugging Face reads, and names no path.
+func TestCard(t *testing.T) {
+	dir := tinyrun.PictureFolder(t)
+	run, o := tinyrun.OnPictures(t, dir)
+	m, err := trained.Open(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := card.Write(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.SplitN(string(content), "---\n", 3)
+	if len(parts) != 3 || parts[0] != "" {
+		t.Fatalf("found %s, expected metadata between two lines of ---", content)
+	}
+	var about struct {
+		License  string
+		Tags     []string
+		Pipeline string `yaml:"pipeline_tag"`
+		Index    []struct {
+			Name    string
+			Results []struct {
+				Metrics []struct {
+					Type  string
+					Value float64
+				}
+			}
+		} `yaml:"model-index"`
+	}
+	if err := yaml.Unmarshal([]byte(parts[1]), &about); err != nil {
+		t.Fatal(err)
+	}
+	score, err := train.Evaluate(run, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if about.License != "other" || about.Pipeline != "image-classification" || about.Tags[0] != "differential-privacy" ||
+		about.Index[0].Name != "tiny-1" || about.Index[0].Results[0].Metrics[0].Value != score.TestAccuracy {
+		t.Errorf("found the metadata %+v, expected those of the run", about)
+	}
+	for _, want := range append([]string{m.Statement.Unit, m.Statement.Relation, m.Statement.Noise, m.Statement.ModelSHA256, "top, middle, bottom"}, m.Statement.NotPrivate...) {
+		if !strings.Contains(parts[2], want) {
+			t.Errorf("found no %q on the card", want)
+		}
+	}
+	if strings.Contains(string(content), dir) || strings.Contains(string(content), "<no value>") || strings.Contains(string(content), "%!") {
+		t.Errorf("found a path or nothing in its place on the card:\n%s", content)
+	}
+}

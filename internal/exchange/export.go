@@ -1,0 +1,121 @@
+package exchange
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dpsgd/checkpoints"
+	"dpsgd/checkpoints/safetensors"
+	"dpsgd/internal/exchange/onnx"
+	"dpsgd/internal/exchange/pytorch"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/trained"
+	"dpsgd/model"
+)
+
+// ErrTarget: a file cannot be written under the name that it was given.
+var ErrTarget = errors.New("exchange")
+
+// Formats are the names of those that [Export] writes.
+func Formats() []string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = f.name
+	}
+	return names
+}
+
+// formats are functions that write a model to a path and return the paths of all files that they
+// wrote.
+var formats = []struct {
+	name, extension string
+	write           func(m *trained.Model, path string) ([]string, error)
+}{
+	{"onnx", ".onnx", writeONNX},
+	{"safetensors", ".safetensors", writeSafetensors},
+	{"pytorch-script", ".py", writePyTorch},
+}
+
+// Extension is what names of files in a format end with; "" for a format that there is not.
+func Extension(format string) string {
+	for _, f := range formats {
+		if f.name == format {
+			return f.extension
+		}
+	}
+	return ""
+}
+
+// Export writes a model in one of [Formats] and returns the paths of the files that it wrote.
+func Export(m *trained.Model, format, path string) ([]string, error) {
+	for _, f := range formats {
+		if f.name == format {
+			return f.write(m, path)
+		}
+	}
+	return nil, fmt.Errorf("exchange: found the format %q, expected %s", format, strings.Join(Formats(), ", "))
+}
+
+func writeONNX(m *trained.Model, path string) ([]string, error) {
+	content, err := onnx.Encode(m)
+	if err != nil {
+		return nil, err
+	}
+	return []string{path}, checkpoints.WriteFileAtomic(path, content, folder.FilePerm)
+}
+
+// writeSafetensors writes the tensors as the run has them, which other programs read without the
+// mean of features, if there is one, and with it as this program does.
+func writeSafetensors(m *trained.Model, path string) ([]string, error) {
+	tensors := m.Network.Export()
+	if m.FeatureMean != nil {
+		tensors = append(tensors, model.Tensor{Name: "features.mean", Shape: []int{len(m.FeatureMean)}, Data: m.FeatureMean})
+	}
+	return []string{path}, write(m, path, tensors)
+}
+
+func writePyTorch(m *trained.Model, path string) ([]string, error) {
+	weights := strings.TrimSuffix(path, filepath.Ext(path)) + ".safetensors"
+	if weights == path {
+		return nil, fmt.Errorf("%w: found the name %s for a Python file, expected one that ends in .py: the weights go to a file of that name", ErrTarget, path)
+	}
+	script, tensors, err := pytorch.Script(m, filepath.Base(path), filepath.Base(weights))
+	if err != nil {
+		return nil, err
+	}
+	if own := len(tensors) == len(m.Network.Export()); !own || !isModel(m, weights) { // beside the run's own weights, those are read
+		if err := write(m, weights, tensors); err != nil {
+			return nil, err
+		}
+	}
+	return []string{path, weights}, checkpoints.WriteFileAtomic(path, script, folder.FilePerm)
+}
+
+// isModel reports whether a path is that of the run's own file.
+func isModel(m *trained.Model, path string) bool {
+	found, err := os.Stat(path)
+	own, ownErr := os.Stat(filepath.Join(m.Dir, folder.Model))
+	return err == nil && ownErr == nil && os.SameFile(found, own)
+}
+
+// write writes tensors with what the model says of itself.
+func write(m *trained.Model, path string, tensors []model.Tensor) error {
+	if isModel(m, path) {
+		return fmt.Errorf("%w: %s is the model of the run itself, expected another name: the privacy statement holds its hash", ErrTarget, path)
+	}
+	about := map[string]string{"format": "pt"}
+	if m.Config.Features.Any() {
+		about["features"] = m.Config.Features.Recipe.String()
+	}
+	for _, f := range m.Provenance() {
+		about[f.Key] = f.Value
+	}
+	stored := make([]safetensors.Tensor, len(tensors))
+	for i, t := range tensors {
+		stored[i] = safetensors.Tensor(t)
+	}
+	return safetensors.Write(path, stored, about)
+}

@@ -1,0 +1,75 @@
+package exchange
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dpsgd/checkpoints/safetensors"
+	"dpsgd/configs"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/trained"
+)
+
+// Imported is how the weights of a file fit a network, and how to begin with them.
+type Imported struct {
+	Fits
+	File  string         `json:"file,omitempty"`  // that was written; "" if none was
+	About []trained.Fact `json:"about,omitempty"` // what the file says of its privacy guarantee
+	YAML  string         `json:"yaml"`            // lines for the configuration
+}
+
+// Import fits the file at a path to the network of a configuration. Where to is not "", the fitting
+// tensors are written there, under the names of the network. A file of which nothing fits is an
+// error that matches setup.ErrPlan.
+func Import(path string, c *configs.Config, to string) (Imported, error) {
+	file, about, err := safetensors.Read(path)
+	if err != nil {
+		return Imported{}, err
+	}
+	o, err := setup.Declared(c, 1)
+	if err != nil {
+		return Imported{}, err
+	}
+	m, err := setup.Model(c, o.Shape, o.Classes)
+	if err != nil {
+		return Imported{}, err
+	}
+	i := Imported{Fits: Match(m, file), File: to}
+	renamed := i.Renamed(file)
+	if len(renamed) == 0 {
+		return Imported{}, fmt.Errorf("%w: none of the %d tensors of %s has the shape of a parameter, expected one such as %s %v", setup.ErrPlan, len(file), path, i.Fits.Fits[0].Parameter, i.Fits.Fits[0].Shape)
+	}
+	for _, key := range slices.Sorted(maps.Keys(about)) {
+		if strings.HasPrefix(key, "privacy.") {
+			i.About = append(i.About, trained.Fact{Key: key, Value: about[key]})
+		}
+	}
+	i.YAML = i.lines(cmp.Or(to, path))
+	if to == "" {
+		return i, nil
+	}
+	return i, safetensors.Write(to, renamed, about)
+}
+
+// lines are those of a configuration that begins with the weights at a path.
+func (i Imported) lines(path string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "model:\n  init: %s\n", strconv.Quote(path))
+	if len(i.About) > 0 {
+		b.WriteString("  init_trained_on: private # with the guarantee that the file tells of, which adds to that of the run\n")
+	} else {
+		b.WriteString("  init_trained_on: public # <- or private, or nothing: what the weights were trained on\n")
+	}
+	if missing := i.Missing(); len(missing) > 0 {
+		quoted := make([]string, len(missing))
+		for at, name := range missing {
+			quoted[at] = strconv.Quote(name)
+		}
+		fmt.Fprintf(&b, "  init_except: [%s] # begins at random\n", strings.Join(quoted, ", "))
+	}
+	return b.String()
+}

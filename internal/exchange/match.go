@@ -1,0 +1,193 @@
+package exchange
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dpsgd/checkpoints/safetensors"
+	"dpsgd/model"
+)
+
+// Fit is a parameter of a network and the tensor of a file that becomes it.
+type Fit struct {
+	Parameter string `json:"parameter"`
+	Shape     []int  `json:"shape"`
+	Tensor    string `json:"tensor"` // "" where the file has none for it
+}
+
+// Fits is how a file fits a network.
+type Fits struct {
+	Fits   []Fit    `json:"fits"`   // all parameters of the network, in their order
+	Unused []string `json:"unused"` // tensors of the file that no parameter takes
+	Named  bool     `json:"named"`  // whether the names are the network's; otherwise the order says which is which
+}
+
+// Missing names what of the network has no tensor: layers where all of it is missing, and
+// parameters.
+func (f Fits) Missing() (names []string) {
+	some := map[string]bool{} // layers that have a tensor
+	for _, fit := range f.Fits {
+		if name, _ := module(fit.Parameter); fit.Tensor != "" {
+			some[name] = true
+		}
+	}
+	for _, fit := range f.Fits {
+		name, _ := module(fit.Parameter)
+		if some[name] {
+			name = fit.Parameter
+		}
+		if fit.Tensor == "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Match finds the tensors of a file that fit the parameters of a network. Where all names of
+// parameters with a tensor of their shape are the network's own, these count. Otherwise the file
+// names layers in another way ("conv1.weight", "features.3.weight"): each layer of the network, in
+// its order, takes the first layer of the file that is left and whose tensors have its shapes and
+// last names. The first is by name, numbers in names by their value, as files do not keep the order
+// of layers.
+func Match(m *model.Model, file []safetensors.Tensor) Fits {
+	parameters := m.Export()
+	if fits := byName(parameters, file); fits.Named {
+		return fits
+	}
+	return byOrder(parameters, file)
+}
+
+func byName(parameters []model.Tensor, file []safetensors.Tensor) Fits {
+	taken := map[string]bool{}
+	var f Fits
+	for _, p := range parameters {
+		fit := Fit{p.Name, p.Shape, ""}
+		if slices.ContainsFunc(file, func(t safetensors.Tensor) bool { return t.Name == p.Name && slices.Equal(t.Shape, p.Shape) }) {
+			fit.Tensor, taken[p.Name] = p.Name, true
+		}
+		f.Fits = append(f.Fits, fit)
+	}
+	f.Named = len(taken) > 0
+	f.Unused = unused(file, taken)
+	return f
+}
+
+func byOrder(parameters []model.Tensor, file []safetensors.Tensor) Fits {
+	free := layers(file, true)
+	taken := map[string]bool{}
+	var f Fits
+	own := make([]safetensors.Tensor, len(parameters))
+	for i, p := range parameters {
+		own[i] = safetensors.Tensor(p)
+	}
+	for _, wanted := range layers(own, false) {
+		at := slices.IndexFunc(free, func(l layer) bool { return l.shapes() == wanted.shapes() })
+		for _, p := range wanted.tensors {
+			fit := Fit{p.Name, p.Shape, ""}
+			if at >= 0 {
+				_, last := module(p.Name)
+				fit.Tensor = free[at].find(last).Name
+				taken[fit.Tensor] = true
+			}
+			f.Fits = append(f.Fits, fit)
+		}
+		if at >= 0 {
+			free = slices.Delete(free, at, at+1)
+		}
+	}
+	f.Unused = unused(file, taken)
+	return f
+}
+
+func unused(file []safetensors.Tensor, taken map[string]bool) []string {
+	names := []string{}
+	for _, t := range file {
+		if !taken[t.Name] {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// layer is the tensors whose names agree but for the last word.
+type layer struct {
+	name    string
+	tensors []safetensors.Tensor
+}
+
+// module cuts a name before its last word.
+func module(name string) (of, last string) {
+	i := strings.LastIndex(name, ".")
+	return name[:max(i, 0)], name[i+1:]
+}
+
+// layers groups tensors, in the order in which they appear or by their names.
+func layers(tensors []safetensors.Tensor, sorted bool) (all []layer) {
+	for _, t := range tensors {
+		name, _ := module(t.Name)
+		i := slices.IndexFunc(all, func(l layer) bool { return l.name == name })
+		if i < 0 {
+			i, all = len(all), append(all, layer{name: name})
+		}
+		all[i].tensors = append(all[i].tensors, t)
+	}
+	if sorted {
+		slices.SortStableFunc(all, func(a, b layer) int { return natural(a.name, b.name) })
+	}
+	return all
+}
+
+// shapes says which last names with which shapes a layer has. What batch normalisation counts is no
+// part of what can be taken over, and a layer that has it is another one.
+func (l layer) shapes() string {
+	texts := make([]string, len(l.tensors))
+	for i, t := range l.tensors {
+		_, last := module(t.Name)
+		texts[i] = fmt.Sprint(last, t.Shape)
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, " ")
+}
+
+func (l layer) find(last string) safetensors.Tensor {
+	i := slices.IndexFunc(l.tensors, func(t safetensors.Tensor) bool { _, found := module(t.Name); return found == last })
+	return l.tensors[i]
+}
+
+// natural compares names word by word, and numbers in them by value: conv2 comes before conv10.
+func natural(a, b string) int {
+	return slices.CompareFunc(words(a), words(b), func(x, y string) int {
+		m, notM := strconv.Atoi(x)
+		n, notN := strconv.Atoi(y)
+		if notM == nil && notN == nil {
+			return cmp.Compare(m, n)
+		}
+		return strings.Compare(x, y)
+	})
+}
+
+// words cuts a name where digits begin and end.
+func words(name string) (words []string) {
+	digit := func(b byte) bool { return b >= '0' && b <= '9' }
+	from := 0
+	for i := 1; i <= len(name); i++ {
+		if i == len(name) || digit(name[i]) != digit(name[i-1]) {
+			words, from = append(words, name[from:i]), i
+		}
+	}
+	return words
+}
+
+// Renamed are the tensors of a file that fit, under the network's names.
+func (f Fits) Renamed(file []safetensors.Tensor) []safetensors.Tensor {
+	var out []safetensors.Tensor
+	for _, fit := range f.Fits {
+		if i := slices.IndexFunc(file, func(t safetensors.Tensor) bool { return t.Name == fit.Tensor }); fit.Tensor != "" && i >= 0 {
+			out = append(out, safetensors.Tensor{Name: fit.Parameter, Shape: file[i].Shape, Data: file[i].Data})
+		}
+	}
+	return out
+}

@@ -1,0 +1,82 @@
+package exchange_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"dpsgd/checkpoints/safetensors"
+	"dpsgd/internal/exchange"
+	"dpsgd/internal/setup"
+	"dpsgd/model"
+)
+
+// start is a network of two equal convolutions, a normalisation and two linear layers.
+func start(t *testing.T) *model.Model {
+	t.Helper()
+	c := parse(t, fmt.Sprintf(pictures, "{conv2d: {out_channels: 3, kernel_size: 3, padding: 1}}, relu, {conv2d: {out_channels: 3, kernel_size: 3, padding: 1}}, {group_norm: {num_groups: 3}}, global_avg_pool2d, {linear: {out_features: 12}}, {linear: {out_features: classes}}"))
+	o, err := setup.Declared(c, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := setup.Model(c, o.Shape, o.Classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// tensor is one whose values are its number.
+func tensor(name string, number int, shape ...int) safetensors.Tensor {
+	n := 1
+	for _, s := range shape {
+		n *= s
+	}
+	return safetensors.Tensor{Name: name, Shape: shape, Data: slices.Repeat([]float32{float32(number)}, n)}
+}
+
+// A file with other names fits by order and shape, however its tensors are ordered: conv10 is
+// behind conv2, and what the network does not have is left over.
+func TestMatchByOrder(t *testing.T) {
+	m := start(t)
+	file := []safetensors.Tensor{
+		tensor("conv2.weight", 1, 3, 3, 3, 3), tensor("conv2.bias", 2, 3), tensor("conv10.weight", 3, 3, 3, 3, 3), tensor("conv10.bias", 4, 3),
+		tensor("norm.weight", 5, 3), tensor("norm.bias", 6, 3),
+		tensor("o1.weight", 7, 12, 3), tensor("o1.bias", 8, 12), tensor("o2.weight", 9, 1000, 12), tensor("o2.bias", 10, 1000),
+		tensor("bn.weight", 11, 3), tensor("bn.bias", 12, 3), tensor("bn.running_mean", 13, 3),
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(file), func(i, j int) { file[i], file[j] = file[j], file[i] })
+	fits := exchange.Match(m, file)
+	want := map[string]string{"0.weight": "conv2.weight", "0.bias": "conv2.bias", "2.weight": "conv10.weight", "2.bias": "conv10.bias",
+		"3.weight": "norm.weight", "3.bias": "norm.bias", "5.weight": "o1.weight", "5.bias": "o1.bias", "6.weight": "", "6.bias": ""}
+	for _, f := range fits.Fits {
+		if f.Tensor != want[f.Parameter] {
+			t.Errorf("%s: found %q, expected %q", f.Parameter, f.Tensor, want[f.Parameter])
+		}
+	}
+	slices.Sort(fits.Unused)
+	if !slices.Equal(fits.Unused, []string{"bn.bias", "bn.running_mean", "bn.weight", "o2.bias", "o2.weight"}) || fits.Named || !slices.Equal(fits.Missing(), []string{"6"}) {
+		t.Errorf("found %+v, expected the last layer and batch normalisation left over", fits)
+	}
+	var tensors []model.Tensor
+	for _, r := range fits.Renamed(file) {
+		tensors = append(tensors, model.Tensor(r))
+	}
+	if err := m.Start(tensors, fits.Missing()); err != nil {
+		t.Fatal(err)
+	}
+	if v := m.Export()[2].Data[0]; v != 3 {
+		t.Errorf("found %v in 2.weight, expected 3, that of conv10", v)
+	}
+}
+
+// Names of the network count whatever the order is.
+func TestMatchByName(t *testing.T) {
+	m := start(t)
+	fits := exchange.Match(m, []safetensors.Tensor{tensor("2.weight", 1, 3, 3, 3, 3), tensor("5.weight", 2, 7, 3), tensor("more", 3, 1)})
+	if !fits.Named || fits.Fits[2].Tensor != "2.weight" || fits.Fits[0].Tensor != "" || !slices.Equal(fits.Unused, []string{"5.weight", "more"}) ||
+		!slices.Equal(fits.Missing(), []string{"0", "2.bias", "3", "5", "6"}) {
+		t.Errorf("found %+v, expected 2.weight alone", fits)
+	}
+}

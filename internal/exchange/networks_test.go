@@ -1,0 +1,316 @@
+package exchange_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/exchange"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/predict"
+	"dpsgd/internal/random"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/statement"
+	"dpsgd/internal/trained"
+	"dpsgd/model"
+)
+
+// pythonVariable names a Python with torch, onnx and onnxruntime.
+const pythonVariable = "DPSGD_PYTHON"
+
+// pictures is a configuration of pictures with no two sizes equal.
+const pictures = `
+data: {folder: none, classes: ["a 'b'", Ä, c], size: [9, 8], channels: 3, mean: [0.1, 0.25, 0.5], std: [0.3, 0.2, 1]}
+model: {layers: [%s]}
+privacy: {epsilon: 3}
+training: {steps: 10}
+`
+
+// networks has every kind of layer in several places, for pictures of 9x8x3.
+var networks = map[string]string{
+	"convolutions":    "{conv2d: {out_channels: 4, kernel_size: 3, stride: 2, padding: 1}}, relu, {conv2d: {out_channels: 5, kernel_size: 2, bias: false}}, sigmoid, flatten, {linear: {out_features: classes}}",
+	"standardised":    "{standardised_conv2d: {out_channels: 4, kernel_size: 3, padding: 1}}, gelu, {standardised_conv2d: {out_channels: 3, kernel_size: 2, stride: 2, bias: false}}, flatten, {linear: {out_features: classes, bias: false}}",
+	"pools":           "{max_pool2d: {kernel_size: 2, stride: 1}}, {avg_pool2d: {kernel_size: 2}}, {conv2d: {out_channels: 6, kernel_size: 2}}, tanh, global_avg_pool2d, {linear: {out_features: classes}}",
+	"norms":           "{conv2d: {out_channels: 6, kernel_size: 3}}, {group_norm: {num_groups: 3}}, silu, layer_norm, flatten, layer_norm, {linear: {out_features: 5}}, {dropout: {p: 0.5}}, {linear: {out_features: classes}}",
+	"tempered":        "flatten, {linear: {out_features: 7}}, {tempered_sigmoid: {scale: 1.6, inverse_temperature: 3, offset: 0.7}}, {linear: {out_features: classes}}, {dropout: {p: 0.1}}",
+	"residual blocks": "{residual: {body: [{conv2d: {out_channels: 4, kernel_size: 3, stride: 2, padding: 1}}, {residual: {body: [tanh, {conv2d: {out_channels: 4, kernel_size: 1}}]}}], shortcut: [{conv2d: {out_channels: 4, kernel_size: 1, stride: 2}}]}}, flatten, {linear: {out_features: classes}}",
+}
+
+// parse reads a configuration.
+func parse(t testing.TB, text string, overrides ...string) *configs.Config {
+	t.Helper()
+	c, err := configs.Parse("network.yaml", []byte(text), overrides)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// untrained is the model of a configuration with random values for all parameters, and a statement
+// that somebody made up.
+func untrained(t testing.TB, c *configs.Config) *trained.Model {
+	t.Helper()
+	o, err := setup.Declared(c, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := setup.Model(c, o.Shape, o.Classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := random.Seeded(1)
+	for i := range m.Values { // also the gains and shifts that start at 1 and 0
+		m.Values[i] += float32(0.2 * (src.Float64() - 0.5))
+	}
+	s := statement.Statement{Run: "made-up", Unit: "one picture", Relation: "add-or-remove-one", Sampling: `a "quoted" \ text """`, Data: o.Name, Examples: 1000, Shape: o.Shape.String(), Classes: o.Classes}
+	s.Epsilon, s.Delta, s.Accountant = 2.9991, 1e-5, "exact"
+	return &trained.Model{Config: c, Data: o, Network: m, Statement: s}
+}
+
+// examples are n random examples of a model: as it reads them, and as an exported graph takes them.
+func examples(t testing.TB, m *trained.Model, n int) (set data.Set, input []float32, shape []int) {
+	t.Helper()
+	src, s, labels := random.Seeded(2), m.Data.Shape, make([]uint8, n)
+	var err error
+	switch m.Sees() {
+	case trained.Pictures:
+		pixels := make([]uint8, n*s.Values())
+		for i := range pixels {
+			pixels[i] = uint8(src.Uint64())
+		}
+		for i := range n {
+			one := pixels[i*s.Values() : (i+1)*s.Values()]
+			for c := range s.Channels {
+				for at := c; at < len(one); at += s.Channels {
+					input = append(input, float32(one[at])/255)
+				}
+			}
+		}
+		set, err = data.NewImages(s, m.Data.Names, labels, pixels)
+		shape = []int{n, s.Channels, s.Height, s.Width}
+	case trained.Rows:
+		input = make([]float32, n*s.Channels)
+		for i := range input {
+			input[i] = float32(100 * src.Float64())
+		}
+		set, err = data.NewRows(s.Channels, m.Data.Names, labels, input)
+		shape = []int{n, s.Channels}
+	default:
+		input = make([]float32, n*s.Channels)
+		for i := range input {
+			input[i] = float32(src.Float64() - 0.5)
+		}
+		set, err = unitRows(m, labels, input)
+		shape = []int{n, s.Channels}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set, input, shape
+}
+
+// unitRows are vectors as they are read: of length 1, in half precision.
+func unitRows(m *trained.Model, labels []uint8, vectors []float32) (data.Set, error) {
+	width := m.Data.Shape.Channels
+	halves := make([]uint16, len(vectors))
+	for i := 0; i < len(vectors); i += width {
+		row := make([]float32, width)
+		inverse := 1 / math.Sqrt(kernel.SumSquares(vectors[i:i+width]))
+		for j := range row {
+			row[j] = float32(float64(vectors[i+j]) * inverse)
+		}
+		kernel.ToHalves(halves[i:i+width], row)
+	}
+	return data.NewFeatures(width, m.Data.Names, labels, halves)
+}
+
+// write puts a case into a folder: the exported model, examples, and what the trainer says of them.
+func write(t testing.TB, dir string, m *trained.Model, n int) {
+	t.Helper()
+	pool := kernel.NewPool(2)
+	defer pool.Close()
+	p, err := predict.New(m, pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, input, shape := examples(t, m, n)
+	rows, err := p.Logits(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var logits []float32
+	for _, row := range rows {
+		logits = append(logits, row...)
+	}
+	about, _ := json.Marshal(map[string]any{"shape": shape, "classes": m.Data.Names, "epsilon": "3.000"})
+	files := map[string][]byte{"case.json": about, "input.bin": raw(input), "logits.bin": raw(logits)}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, format := range []string{"onnx", "pytorch-script"} {
+		if _, err := exchange.Export(m, format, filepath.Join(dir, "model"+exchange.Extension(format))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func raw(values []float32) []byte {
+	var b bytes.Buffer
+	_ = binary.Write(&b, binary.LittleEndian, values)
+	return b.Bytes()
+}
+
+// cases are the configurations of all networks that are exported and compared, by name.
+func cases() map[string]string {
+	all := map[string]string{}
+	for name, layers := range networks {
+		all[name] = fmt.Sprintf(pictures, layers)
+	}
+	for _, name := range configs.Networks() {
+		shape := "size: 28, channels: 1"
+		if name == "cifar-cnn" || name == "convnet" || name == "resnet8-gn" {
+			shape = "size: 32, channels: 3"
+		}
+		all["network "+name] = fmt.Sprintf(`
+data: {folder: none, classes: [a, b, c, d], %s}
+model: {name: %s}
+privacy: {epsilon: 3}
+`, shape, name)
+	}
+	for name, features := range map[string]string{
+		"patches":                    "size: [15, 13], channels: 3}\nfeatures: {name: patches, filters: 12, patch_size: 4, pooling: 3, pictures: 60, directions: 20, power: 0.5",
+		"patches of two sizes":       "size: [15, 13], channels: 3}\nfeatures: {name: patches, filters: 9, coarse_filters: 5, patch_size: 3, pooling: 2, pictures: 60, directions: 0, power: 0.7",
+		"patches of half the size":   "size: [12, 15], channels: 1}\nfeatures: {name: patches, filters: 9, scale: 2, patch_size: 5, pooling: 1, pictures: 60, directions: 4",
+		"scattering":                 "size: [12, 16], channels: 3}\nfeatures: {name: scattering, groups: 27, power: 0.5, pictures: 60, directions: 20",
+		"scattering without a group": "size: 12, channels: 1}\nfeatures: {name: scattering, groups: 0, pictures: 60, directions: 20",
+	} {
+		all["features: "+name] = fmt.Sprintf(`
+data: {folder: none, classes: [a, b, c], %s}
+model: {layers: [flatten, {linear: {out_features: classes}}]}
+privacy: {epsilon: 3}
+`, features)
+	}
+	all["rows"] = `
+data: {table: none, columns: [age, pay, size], label: sick, classes: ["no", "yes"], mean: [48, 45, 0.5], std: [10, 1, 7]}
+model: {layers: [flatten, {linear: {out_features: 8}}, layer_norm, tanh, {linear: {out_features: classes}}]}
+privacy: {epsilon: 3}
+`
+	all["vectors"] = `
+data: {vectors: none, width: 40, classes: ["no", "yes"]}
+model: {layers: [{linear: {out_features: classes}}]}
+privacy: {epsilon: 3}
+`
+	return all
+}
+
+// modelOf is the untrained model of a case. From features that are raised to a power, a mean is
+// subtracted.
+func modelOf(t testing.TB, configuration string) *trained.Model {
+	t.Helper()
+	m := untrained(t, parse(t, configuration))
+	if strings.Contains(configuration, "power") {
+		m.FeatureMean = make([]float32, m.Config.Features.Width(m.Data.Shape))
+		for i := range m.FeatureMean {
+			m.FeatureMean[i] = 0.01 * float32(i%7)
+		}
+	}
+	return m
+}
+
+// Every kind of layer stands in a network that is exported.
+func TestEveryKindIsExported(t *testing.T) {
+	all := strings.Builder{}
+	for _, layers := range networks {
+		all.WriteString(" " + layers)
+	}
+	for _, kind := range model.Kinds().Names() {
+		if !strings.Contains(all.String(), kind) {
+			t.Errorf("found no %s in the networks of the table, expected every layer in one", kind)
+		}
+	}
+}
+
+// Other programs compute the trainer's logits: ONNX Runtime and PyTorch, as check.py runs them,
+// within 1e-4 for every network and every kind of layer.
+func TestOtherProgramsAgree(t *testing.T) {
+	python(t)
+	dir := t.TempDir()
+	var folders []string
+	for name, configuration := range cases() {
+		folder := filepath.Join(dir, name)
+		write(t, folder, modelOf(t, configuration), 5)
+		folders = append(folders, folder)
+	}
+	compare(t, folders)
+}
+
+// The same for every preset, with the features that it really has: this takes a minute, and is left
+// out where there is nothing to compare with.
+func TestOtherProgramsAgreeOnPresets(t *testing.T) {
+	python(t)
+	dir := t.TempDir()
+	var folders []string
+	for _, p := range configs.Presets() {
+		c, err := configs.Load(p.Name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folders = append(folders, filepath.Join(dir, p.Name))
+		write(t, folders[len(folders)-1], untrained(t, c), 3)
+	}
+	compare(t, folders)
+}
+
+// python is one with torch, onnx and onnxruntime.
+func python(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv(pythonVariable)
+	if path == "" {
+		t.Skipf("no comparison: %s names no Python with torch, onnx and onnxruntime", pythonVariable)
+	}
+	return path
+}
+
+// compare runs check.py.
+func compare(t *testing.T, folders []string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), python(t), append([]string{filepath.Join("testdata", "check.py")}, folders...)...)
+	var problems strings.Builder
+	command.Stderr = &problems
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, out, problems.String())
+	}
+	found := 0
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); found++ {
+		var line struct {
+			Name                 string
+			ONNX, Torch, Largest float64
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%-24s onnx %.1e  torch %.1e  of logits up to %.2f", line.Name, line.ONNX, line.Torch, line.Largest)
+		if !(line.ONNX <= 1e-4 && line.Torch <= 1e-4 && line.Largest > 0.01) {
+			t.Errorf("%s: found logits that differ by %v (onnx) and %v (torch), expected at most 1e-4", line.Name, line.ONNX, line.Torch)
+		}
+	}
+	if found != len(folders) {
+		t.Errorf("found %d comparisons, expected %d", found, len(folders))
+	}
+}

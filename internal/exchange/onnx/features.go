@@ -1,0 +1,187 @@
+package onnx
+
+import (
+	"math"
+
+	"dpsgd/data"
+	"dpsgd/features"
+	"dpsgd/features/flatten"
+	"dpsgd/features/patches"
+	"dpsgd/features/scattering"
+	"dpsgd/internal/trained"
+)
+
+// featuresOf adds the public features of pictures, without their mean, as package features defines
+// them. Rows are rounded where the trainer keeps them in half precision.
+func (n *network) featuresOf(m *trained.Model, x string) (string, data.Shape, error) {
+	d, err := m.Features()
+	if err != nil {
+		return "", data.Shape{}, err
+	}
+	n.part = "features"
+	x = n.halves(n.flattened(d.Flattening, n.transformed(*d, m.Data.Shape, x)))
+	width := len(d.Flattening.Shift)
+	if m.FeatureMean != nil {
+		x = n.halves(n.unit(n.op("Sub", []string{x, n.floats("mean", m.FeatureMean, 1, width)})))
+	}
+	return x, data.Row(width), nil
+}
+
+// transformed is (N, values): the transform, raised to a power and normalised in groups.
+func (g *graph) transformed(d features.Definition, shape data.Shape, x string) string {
+	if s := d.Scattering; s != nil {
+		x = g.power(g.scatter(*s, shape, x), d.Power)
+		if d.Groups > 0 {
+			x = g.instanceNorm(x, d.Groups)
+		}
+		return g.op("Reshape", []string{x, g.integers("row", -1, s.Channels*s.Coefficients*s.Full.OutHeight*s.Full.OutWidth)})
+	}
+	var scales []string
+	for _, p := range d.Patches {
+		scales = append(scales, g.responses(p, x))
+	}
+	return g.power(g.op("Concat", scales, attribute{"axis", 1}), d.Power)
+}
+
+func (g *graph) power(x string, power float64) string {
+	switch power {
+	case 1:
+		return x
+	case 0.5:
+		return g.op("Sqrt", []string{x})
+	}
+	return g.op("Pow", []string{x, g.scalar("power", power)})
+}
+
+// responses are the features that a dictionary of patches gives: those of the scaled picture and of
+// its mirror image, averaged.
+func (g *graph) responses(d patches.Definition, x string) string {
+	if d.Scale == 2 {
+		x = g.op("AveragePool", []string{x}, window(2, 2, 0)...)
+		x = g.reflected(x, d.Border)
+	}
+	x = g.op("Sub", []string{x, g.op("ReduceMean", []string{x}, attribute{"axes", []int{1, 2, 3}}, attribute{"keepdims", 1})})
+	mirrored := g.op("Slice", []string{x, g.integers("last", -1), g.integers("first", math.MinInt32), g.integers("columns", 3), g.integers("backwards", -1)})
+	c := g.patchConstants(d)
+	both := g.op("Add", []string{g.excess(d, c, x), g.excess(d, c, mirrored)})
+	return g.op("Mul", []string{both, g.scalar("half", 0.5)})
+}
+
+// reflected continues pictures beyond their edges by reflection.
+func (g *graph) reflected(x string, by int) string {
+	return g.op("Pad", []string{x, g.integers("border", 0, 0, by, by, 0, 0, by, by)}, attribute{"mode", "reflect"})
+}
+
+// patchConstants are the names of what the picture and its mirror image share.
+type patchConstants struct{ ones, weights, above, below, rows, columns string }
+
+func (g *graph) patchConstants(d patches.Definition) patchConstants {
+	channels := d.Scaled.Channels
+	ones := make([]float32, channels*d.Size*d.Size)
+	for i := range ones {
+		ones[i] = 1
+	}
+	above, below := make([]float32, d.Filters), make([]float32, d.Filters)
+	for i, b := range d.Bias {
+		above[i], below[i] = b+float32(d.Threshold), b-float32(d.Threshold)
+	}
+	return patchConstants{
+		ones:    g.floats("ones", ones, 1, channels, d.Size, d.Size),
+		weights: g.floats("filters", d.Weights, d.Filters, channels, d.Size, d.Size),
+		above:   g.floats("above", above, 1, d.Filters, 1, 1), below: g.floats("below", below, 1, d.Filters, 1, 1),
+		rows: g.floats("rows", means(d.RowEdges, false), d.Pooling, last(d.RowEdges)), columns: g.floats("columns", means(d.ColumnEdges, true), last(d.ColumnEdges), d.Pooling),
+	}
+}
+
+func last(edges []int) int { return edges[len(edges)-1] }
+
+// means is the matrix (cells, positions), or its transpose, that averages positions over cells.
+func means(edges []int, transposed bool) []float32 {
+	cells, positions := len(edges)-1, last(edges)
+	m := make([]float32, cells*positions)
+	for c := range cells {
+		for p := edges[c]; p < edges[c+1]; p++ {
+			at := c*positions + p
+			if transposed {
+				at = p*cells + c
+			}
+			m[at] = 1 / float32(edges[c+1]-edges[c])
+		}
+	}
+	return m
+}
+
+// excess is how far responses are above and below their thresholds, averaged over the cells.
+func (g *graph) excess(d patches.Definition, c patchConstants, x string) string {
+	n := float64(d.Scaled.Channels * d.Size * d.Size)
+	sum := g.op("Conv", []string{x, c.ones})
+	squares := g.op("Conv", []string{g.op("Mul", []string{x, x}), c.ones})
+	mean := g.op("Mul", []string{g.op("Mul", []string{sum, sum}), g.scalar("inverse_n", 1/n)})
+	variance := g.op("Relu", []string{g.op("Sub", []string{squares, mean})})
+	variance = g.op("Mul", []string{variance, g.scalar("inverse_freedom", 1/(n-1))})
+	deviation := g.op("Sqrt", []string{g.op("Add", []string{variance, g.scalar("contrast_floor", d.ContrastFloor)})})
+	r := g.op("Div", []string{g.op("Conv", []string{x, c.weights}), deviation})
+	above := g.op("Relu", []string{g.op("Sub", []string{r, c.above})})
+	below := g.op("Relu", []string{g.op("Sub", []string{c.below, r})})
+	both := g.op("Concat", []string{above, below}, attribute{"axis", 1})
+	return g.op("Flatten", []string{g.op("MatMul", []string{g.op("MatMul", []string{c.rows, both}), c.columns})})
+}
+
+// scatter is the scattering transform of each channel on its own: (N·channels, coefficients, rows,
+// columns).
+func (g *graph) scatter(d scattering.Definition, shape data.Shape, x string) string {
+	x = g.op("Reshape", []string{x, g.integers("planes", -1, 1, shape.Height, shape.Width)})
+	first := g.moduli(d, d.Fine, d.FineMargin, 1, x)
+	full := g.op("Concat", []string{x, first}, attribute{"axis", 1})
+	planes := g.op("Reshape", []string{full, g.integers("planes", -1, 1, shape.Height, shape.Width)})
+	second := g.moduli(d, d.Coarse, d.CoarseMargin, d.CoarseStride, planes)
+	half := g.op("Reshape", []string{second, g.integers("orders", -1, (1+d.Angles)*d.Angles, d.Half.Height, d.Half.Width)})
+	return g.op("Concat", []string{g.average(d.Full, full), g.average(d.Half, half)}, attribute{"axis", 1})
+}
+
+// moduli of the convolutions of planes (N, 1, height, width) with wavelets: (N, angles, …).
+func (g *graph) moduli(d scattering.Definition, w scattering.Wavelets, margin, stride int, x string) string {
+	x = g.reflected(x, margin)
+	part := func(name string, filters []float32) string {
+		y := g.op("Conv", []string{x, g.floats(name, filters, d.Angles, 1, w.Size, w.Size)}, window(w.Size, stride, 0)...)
+		return g.op("Mul", []string{y, y})
+	}
+	squares := g.op("Add", []string{part("real", w.Real), part("imaginary", w.Imaginary)})
+	return g.op("Sqrt", []string{g.op("Add", []string{squares, g.scalar("smallest", d.Smallest)})})
+}
+
+// average takes planes to means over windows.
+func (g *graph) average(a scattering.Average, x string) string {
+	vertical := g.floats("vertical", a.Vertical, a.OutHeight, a.Height)
+	across := make([]float32, len(a.Horizontal)) // transposed
+	for o := range a.OutWidth {
+		for i := range a.Width {
+			across[i*a.OutWidth+o] = a.Horizontal[o*a.Width+i]
+		}
+	}
+	return g.op("MatMul", []string{g.op("MatMul", []string{vertical, x}), g.floats("horizontal", across, a.Width, a.OutWidth)})
+}
+
+// flattened is the map of package flatten: see its comment.
+func (g *graph) flattened(d flatten.Definition, x string) string {
+	width := len(d.Shift)
+	x = g.op("Mul", []string{g.op("Add", []string{x, g.floats("shift", d.Shift, 1, width)}), g.floats("gain", d.Gain, 1, width)})
+	if len(d.Blocks) > 1 {
+		var parts []string
+		at := 0
+		for _, b := range d.Blocks {
+			part := g.op("Slice", []string{x, g.integers("from", at), g.integers("to", at+b.Columns()), g.integers("columns", 1)})
+			parts, at = append(parts, g.unit(part)), at+b.Columns()
+		}
+		x = g.op("Concat", parts, attribute{"axis", 1})
+	}
+	x = g.unit(x)
+	k := len(d.Damping)
+	if k == 0 {
+		return x
+	}
+	directions := g.floats("directions", d.Directions, k, width)
+	along := g.op("Gemm", []string{x, directions}, attribute{"transB", 1})
+	along = g.op("Mul", []string{along, g.floats("damping", d.Damping, 1, k)})
+	return g.unit(g.op("Sub", []string{x, g.op("Gemm", []string{along, directions})}))
+}

@@ -1,0 +1,193 @@
+package onnx
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"dpsgd/model"
+	"dpsgd/perexample"
+)
+
+// network adds the layers of a model to a graph.
+type network struct {
+	*graph
+	tensors map[string]model.Tensor // by name, in PyTorch's layouts
+	shapes  map[string][]int        // of the output of each layer by its name: (height, width, channels) or (n)
+	classes int
+}
+
+// place is where a layer stands.
+type place struct {
+	name  string // such as "4.body.0"
+	input []int  // the shape of one example
+}
+
+// converters has a row for each kind of layer: a function that adds it, behind the value x, and
+// returns its output. Activations here are channels first, so that flattening needs no thought.
+var converters map[string]func(n *network, l model.Layer, at place, x string) (string, error)
+
+func init() { // not in the declaration: a residual block asks for the converters of others
+	converters = map[string]func(n *network, l model.Layer, at place, x string) (string, error){
+		"conv2d": func(n *network, l model.Layer, at place, x string) (string, error) {
+			return n.convolution(as[model.Conv2D](l), at, x, n.weight(at)), nil
+		},
+		"standardised_conv2d": standardised,
+		"max_pool2d": func(n *network, l model.Layer, _ place, x string) (string, error) {
+			p := as[model.MaxPool2D](l)
+			return n.op("MaxPool", []string{x}, window(p.Kernel, p.Stride, p.Padding)...), nil
+		},
+		"avg_pool2d": func(n *network, l model.Layer, _ place, x string) (string, error) {
+			p := as[model.AvgPool2D](l)
+			return n.op("AveragePool", []string{x}, append(window(p.Kernel, p.Stride, p.Padding), attribute{"count_include_pad", 1})...), nil
+		},
+		"global_avg_pool2d": func(n *network, _ model.Layer, _ place, x string) (string, error) {
+			return n.op("Flatten", []string{n.op("GlobalAveragePool", []string{x})}), nil
+		},
+		"flatten":          simple("Flatten"),
+		"linear":           linear,
+		"relu":             simple("Relu"),
+		"tanh":             simple("Tanh"),
+		"sigmoid":          simple("Sigmoid"),
+		"gelu":             gelu,
+		"silu":             silu,
+		"tempered_sigmoid": temperedSigmoid,
+		"group_norm":       groupNorm,
+		"layer_norm":       layerNorm,
+		"dropout":          func(_ *network, _ model.Layer, _ place, x string) (string, error) { return x, nil }, // of training alone
+		"residual":         residual,
+	}
+}
+
+// as is the layer itself, whether it stands behind a pointer or not.
+func as[L any](l model.Layer) L {
+	if p, ok := l.(any).(*L); ok {
+		return *p
+	}
+	return l.(any).(L)
+}
+
+// sequential adds layers one after the other, named below a prefix such as "4.body.".
+func (n *network) sequential(layers model.Sequential, prefix string, input []int, x string) (string, error) {
+	for i, l := range layers {
+		at := place{prefix + strconv.Itoa(i), input}
+		convert, known := converters[l.Kind()]
+		if !known {
+			return "", fmt.Errorf("onnx: layer %s is a %s, which cannot be written in ONNX", at.name, l.Kind())
+		}
+		n.part = at.name
+		var err error
+		if x, err = convert(n, l, at, x); err != nil {
+			return "", err
+		}
+		input = n.shapes[at.name]
+	}
+	return x, nil
+}
+
+// parameter adds a tensor of a layer as a constant.
+func (n *network) parameter(at place, name string, shape ...int) string {
+	t := n.tensors[at.name+"."+name]
+	if len(shape) == 0 {
+		shape = t.Shape
+	}
+	return n.floats(name, t.Data, shape...)
+}
+
+func (n *network) weight(at place) string { return n.parameter(at, "weight") }
+
+func simple(operator string) func(*network, model.Layer, place, string) (string, error) {
+	return func(n *network, _ model.Layer, _ place, x string) (string, error) {
+		return n.op(operator, []string{x}), nil
+	}
+}
+
+func window(kernel, stride, padding int) []attribute {
+	return []attribute{{"kernel_shape", []int{kernel, kernel}}, {"strides", []int{stride, stride}}, {"pads", []int{padding, padding, padding, padding}}}
+}
+
+func (n *network) convolution(l model.Conv2D, at place, x, filters string) string {
+	inputs := []string{x, filters}
+	if !l.NoBias {
+		inputs = append(inputs, n.parameter(at, "bias"))
+	}
+	return n.op("Conv", inputs, window(l.Kernel, l.Stride, l.Padding)...)
+}
+
+// standardised writes the filters as they are used, as training is over.
+func standardised(n *network, l model.Layer, at place, x string) (string, error) {
+	w := n.tensors[at.name+".weight"]
+	taps := len(w.Data) / w.Shape[0]
+	filters := make([]float32, len(w.Data))
+	perexample.NewStandardisation(w.Shape[0], taps).Set(filters, w.Data)
+	return n.convolution(as[model.StandardisedConv2D](l).Conv2D, at, x, n.floats("weight", filters, w.Shape...)), nil
+}
+
+func linear(n *network, l model.Layer, at place, x string) (string, error) {
+	inputs := []string{x, n.weight(at)}
+	if !as[model.Linear](l).NoBias {
+		inputs = append(inputs, n.parameter(at, "bias"))
+	}
+	return n.op("Gemm", inputs, attribute{"transB", 1}), nil
+}
+
+// gelu is x·(1 + erf(x/√2))/2: operator set 17 has no Gelu yet.
+func gelu(n *network, _ model.Layer, _ place, x string) (string, error) {
+	erf := n.op("Erf", []string{n.op("Mul", []string{x, n.scalar("inverse_sqrt_2", 1/math.Sqrt2)})})
+	both := n.op("Mul", []string{x, n.op("Add", []string{erf, n.scalar("one", 1)})})
+	return n.op("Mul", []string{both, n.scalar("half", 0.5)}), nil
+}
+
+func silu(n *network, _ model.Layer, _ place, x string) (string, error) {
+	return n.op("Mul", []string{x, n.op("Sigmoid", []string{x})}), nil
+}
+
+func temperedSigmoid(n *network, l model.Layer, _ place, x string) (string, error) {
+	t := as[model.TemperedSigmoid](l)
+	s := n.op("Sigmoid", []string{n.op("Mul", []string{x, n.scalar("inverse_temperature", t.InverseTemperature)})})
+	return n.op("Sub", []string{n.op("Mul", []string{s, n.scalar("scale", t.Scale)}), n.scalar("offset", t.Offset)}), nil
+}
+
+// normEpsilon is PyTorch's, and that of package model.
+const normEpsilon = 1e-5
+
+// groupNorm normalises each group as if it were one channel of an instance normalisation: operator
+// set 17 has no GroupNormalization yet.
+func groupNorm(n *network, l model.Layer, at place, x string) (string, error) {
+	groups, channels := as[model.GroupNorm](l).Groups, at.input[2]
+	x = n.instanceNorm(x, groups)
+	x = n.op("Reshape", []string{x, n.integers("shape", -1, channels, at.input[0], at.input[1])})
+	x = n.op("Mul", []string{x, n.parameter(at, "weight", 1, channels, 1, 1)})
+	return n.op("Add", []string{x, n.parameter(at, "bias", 1, channels, 1, 1)}), nil
+}
+
+// instanceNorm cuts the values of an example into groups, (N, groups, rest), and gives each mean 0
+// and variance 1.
+func (g *graph) instanceNorm(x string, groups int) string {
+	ones := make([]float32, groups)
+	for i := range ones {
+		ones[i] = 1
+	}
+	x = g.op("Reshape", []string{x, g.integers("groups", 0, groups, -1)})
+	return g.op("InstanceNormalization", []string{x, g.floats("ones", ones, groups), g.floats("zeros", make([]float32, groups), groups)},
+		attribute{"epsilon", float32(normEpsilon)})
+}
+
+func layerNorm(n *network, _ model.Layer, at place, x string) (string, error) {
+	return n.op("LayerNormalization", []string{x, n.weight(at), n.parameter(at, "bias")},
+		attribute{"axis", 1}, attribute{"epsilon", float32(normEpsilon)}), nil
+}
+
+func residual(n *network, l model.Layer, at place, x string) (string, error) {
+	r := as[model.Residual](l)
+	body, err := n.sequential(r.Body, at.name+".body.", at.input, x)
+	if err != nil {
+		return "", err
+	}
+	shortcut, err := n.sequential(r.Shortcut, at.name+".shortcut.", at.input, x)
+	if err != nil {
+		return "", err
+	}
+	n.part = at.name
+	return n.op("Add", []string{body, shortcut}), nil
+}

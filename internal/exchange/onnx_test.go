@@ -1,0 +1,221 @@
+package exchange_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/checkpoints/safetensors"
+	"dpsgd/internal/exchange"
+	"dpsgd/internal/exchange/onnx"
+	"dpsgd/internal/exchange/pytorch"
+	"dpsgd/internal/tiny"
+)
+
+// field is one of an encoded protocol buffer.
+type field struct {
+	number int
+	value  uint64 // of numbers
+	bytes  []byte // of texts and messages
+}
+
+// decode reads a protocol buffer by the rules of https://protobuf.dev/programming-guides/encoding.
+func decode(content []byte) (fields []field, err error) {
+	for len(content) > 0 {
+		tag, n := binary.Uvarint(content)
+		if n <= 0 {
+			return nil, errors.New("a tag is cut off")
+		}
+		content = content[n:]
+		f := field{number: int(tag >> 3)}
+		switch tag & 7 {
+		case 0:
+			if f.value, n = binary.Uvarint(content); n <= 0 {
+				return nil, errors.New("a number is cut off")
+			}
+			content = content[n:]
+		case 2:
+			size, n := binary.Uvarint(content)
+			if n <= 0 || size > uint64(len(content)-n) {
+				return nil, errors.New("bytes are cut off")
+			}
+			f.bytes, content = content[n:n+int(size)], content[n+int(size):]
+		case 5:
+			f.value, content = uint64(binary.LittleEndian.Uint32(content)), content[4:]
+		default:
+			return nil, fmt.Errorf("wire type %d", tag&7)
+		}
+		fields = append(fields, f)
+	}
+	return fields, nil
+}
+
+// all returns the fields of a message with a number.
+func all(t *testing.T, content []byte, number int) (found []field) {
+	t.Helper()
+	fields, err := decode(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fields {
+		if f.number == number {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func texts(fields []field) (texts []string) {
+	for _, f := range fields {
+		texts = append(texts, string(f.bytes))
+	}
+	return texts
+}
+
+// What any reader of ONNX relies on, for every network: one operator set, values that are made once
+// and before they are used, constants as long as their shapes say, an input and an output. All of
+// them can be written in Python, too.
+func TestStructure(t *testing.T) {
+	sizes := map[uint64]int{1: 4, 7: 8} // of float32 and int64
+	for name, configuration := range cases() {
+		m := modelOf(t, configuration)
+		content, err := onnx.Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := pytorch.Script(m, "model.py", "model.safetensors"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if v := all(t, content, 1)[0].value; v != 8 {
+			t.Errorf("%s: found IR version %d, expected 8", name, v)
+		}
+		if set := all(t, all(t, content, 8)[0].bytes, 2)[0].value; set != 17 {
+			t.Errorf("%s: found operator set %d, expected 17", name, set)
+		}
+		graph := all(t, content, 7)[0].bytes
+		known := map[string]bool{string(all(t, all(t, graph, 11)[0].bytes, 1)[0].bytes): true}
+		values := 0
+		for _, c := range all(t, graph, 5) {
+			n := sizes[all(t, c.bytes, 2)[0].value]
+			for _, d := range all(t, c.bytes, 1) {
+				n *= int(d.value)
+			}
+			if raw := all(t, c.bytes, 9)[0].bytes; len(raw) != n {
+				t.Errorf("%s: constant %s has %d bytes, expected %d", name, all(t, c.bytes, 8)[0].bytes, len(raw), n)
+			}
+			values += n / 4
+			known[string(all(t, c.bytes, 8)[0].bytes)] = true
+		}
+		if values < len(m.Network.Values) {
+			t.Errorf("%s: found %d values in constants, expected at least the %d parameters", name, values, len(m.Network.Values))
+		}
+		for _, n := range all(t, graph, 1) {
+			for _, in := range texts(all(t, n.bytes, 1)) {
+				if !known[in] {
+					t.Errorf("%s: an operator takes %s, which is not made before it", name, in)
+				}
+			}
+			out := string(all(t, n.bytes, 2)[0].bytes)
+			if known[out] {
+				t.Errorf("%s: %s is made twice", name, out)
+			}
+			known[out] = true
+		}
+		if out := string(all(t, all(t, graph, 12)[0].bytes, 1)[0].bytes); out != "logits" || !known[out] {
+			t.Errorf("%s: found the output %s, expected logits", name, out)
+		}
+	}
+}
+
+// The small convolutional network is these operators, in this order.
+func TestOperators(t *testing.T) {
+	content, err := onnx.Encode(modelOf(t, cases()["network mnist-cnn"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, n := range all(t, all(t, content, 7)[0].bytes, 1) {
+		found = append(found, string(all(t, n.bytes, 4)[0].bytes))
+	}
+	want := strings.Fields("Conv Tanh MaxPool Conv Tanh MaxPool Flatten Gemm Tanh Gemm Identity")
+	if !slices.Equal(found, want) {
+		t.Errorf("found the operators %q, expected %q", found, want)
+	}
+}
+
+// The guarantee goes with the model in every format.
+func TestProvenance(t *testing.T) {
+	m, dir := modelOf(t, cases()["network logistic"]), t.TempDir()
+	for _, format := range exchange.Formats() {
+		files, err := exchange.Export(m, format, filepath.Join(dir, format+exchange.Extension(format)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			content := tiny.Read(t, file)
+			for _, fact := range []string{"privacy.epsilon", "3.000", "privacy.delta", "1e-05", "exact", "one picture", "add-or-remove-one"} {
+				if !strings.Contains(content, fact) {
+					t.Errorf("%s: found no %q in %s", format, fact, file)
+				}
+			}
+		}
+	}
+}
+
+// The Python file is one that a person would have written.
+func TestScript(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := exchange.Export(modelOf(t, cases()["residual blocks"]), "pytorch-script", filepath.Join(dir, "mine.py")); err != nil {
+		t.Fatal(err)
+	}
+	script := tiny.Read(t, filepath.Join(dir, "mine.py"))
+	for _, part := range []string{`
+        self.network = nn.Sequential(
+            Residual(
+                body=nn.Sequential(
+                    nn.Conv2d(3, 4, 3, stride=2, padding=1),
+                    Residual(
+                        body=nn.Sequential(
+                            nn.Tanh(),
+                            nn.Conv2d(4, 4, 1, stride=1, padding=0),
+                        ),
+                        shortcut=nn.Sequential(),
+                    ),
+                ),
+                shortcut=nn.Sequential(
+                    nn.Conv2d(3, 4, 1, stride=2, padding=0),
+                ),
+            ),
+            nn.Flatten(),
+            nn.Linear(80, 3),
+        )
+`, `with_name("mine.safetensors")`, "from mine import load, predict", "class Residual("} {
+		if !strings.Contains(script, part) {
+			t.Errorf("found no %s in\n%s", part, script)
+		}
+	}
+	if strings.Contains(script, "class TemperedSigmoid") {
+		t.Error("found a class that the network does not use")
+	}
+	tensors, _, err := safetensors.Read(filepath.Join(dir, "mine.safetensors"))
+	if err != nil || tensors[0].Name != "0.body.0.weight" {
+		t.Errorf("found the tensors %v (%v), expected those of the network", tensors, err)
+	}
+}
+
+func TestWrongExports(t *testing.T) {
+	m, dir := modelOf(t, cases()["network logistic"]), t.TempDir()
+	for _, test := range []struct{ format, file, want string }{
+		{"tflite", "x", `found the format "tflite", expected onnx, safetensors, pytorch-script`},
+		{"pytorch-script", "x.safetensors", "expected one that ends in .py"},
+		{"onnx", "no/x.onnx", "no such file"},
+	} {
+		if _, err := exchange.Export(m, test.format, filepath.Join(dir, test.file)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: found %v, expected %q", test.format, err, test.want)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package predict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dpsgd/data"
+	"dpsgd/data/pictures"
+	"dpsgd/internal/trained"
+)
+
+// chunk is how many examples are read before they are predicted together.
+const chunk = 256
+
+// List returns the pictures that paths stand for, in order: files as they are, and of folders all
+// pictures in them and below, with what else lies there. Hidden names are passed over. The error
+// matches data.ErrMissing where a path is not there or a folder has no picture.
+func List(paths []string) (files []string, others pictures.Others, err error) {
+	others = pictures.Others{}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, nil, fmt.Errorf("predict: %w: %w", data.ErrMissing, err)
+		}
+		if !info.IsDir() {
+			files = append(files, path)
+			continue
+		}
+		found, err := below(path, others)
+		if err != nil {
+			return nil, nil, err
+		}
+		files = append(files, found...)
+	}
+	return files, others, nil
+}
+
+// below lists the pictures in a folder and below it, in the order of their names.
+func below(folder string, others pictures.Others) (found []string, err error) {
+	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		switch hidden := strings.HasPrefix(e.Name(), ".") && path != folder; {
+		case err != nil:
+			return err
+		case hidden && e.IsDir():
+			return filepath.SkipDir
+		case hidden || e.IsDir():
+		case pictures.Known(e.Name()):
+			found = append(found, path)
+		default:
+			others.Add(e.Name())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("predict: %w: %w", data.ErrInvalid, err)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("predict: %w: found no picture in the folder %s or below it, expected %s", data.ErrMissing, folder, pictures.Extensions())
+	}
+	return found, nil
+}
+
+// Pictures predicts files in their order and hands each answer to visit. One that cannot be read
+// does not keep the others from being predicted: it is in the error, which then matches
+// data.ErrInvalid.
+func (p *Predictor) Pictures(ctx context.Context, files []string, visit func(Answer) error) error {
+	if p.model.Sees() != trained.Pictures {
+		return p.refuse("pictures")
+	}
+	var broken []error
+	for len(files) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(chunk, len(files))
+		b, err := p.batch(files[:n], visit)
+		if err != nil {
+			return err
+		}
+		broken, files = append(broken, b...), files[n:]
+	}
+	return summary(broken)
+}
+
+// batch predicts a few files, and returns what is wrong with those that cannot be read.
+func (p *Predictor) batch(files []string, visit func(Answer) error) (broken []error, err error) {
+	shape := p.model.Data.Shape
+	size := shape.Values()
+	pixels, wrong := make([]uint8, len(files)*size), make([]error, len(files))
+	p.pool.Run(len(files), 1, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			wrong[i] = pictures.Read(files[i], pictures.Size(shape), pixels[i*size:(i+1)*size])
+		}
+	})
+	// What could be read moves to the front.
+	var names []string
+	for i, file := range files {
+		if wrong[i] != nil {
+			broken = append(broken, fmt.Errorf("predict: %w: picture %s: %w", data.ErrInvalid, file, wrong[i]))
+			continue
+		}
+		copy(pixels[len(names)*size:], pixels[i*size:(i+1)*size])
+		names = append(names, file)
+	}
+	logits, err := p.pixels(pixels[:len(names)*size], len(names))
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		a, err := p.answer(name, 0, logits[i])
+		if err == nil {
+			err = visit(a)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return broken, nil
+}
+
+// pixels predicts n pictures that have been brought to their size.
+func (p *Predictor) pixels(pixels []uint8, n int) ([][]float32, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	set, err := data.NewImages(p.model.Data.Shape, p.model.Data.Names, make([]uint8, n), pixels)
+	if err != nil {
+		return nil, err
+	}
+	return p.Logits(set)
+}
+
+// One predicts a picture of at most so many pixels. What is wrong with the picture matches
+// data.ErrInvalid.
+func (p *Predictor) One(name string, r io.ReadSeeker, maxPixels int) (Answer, error) {
+	if p.model.Sees() != trained.Pictures {
+		return Answer{}, p.refuse("pictures")
+	}
+	pixels := make([]uint8, p.model.Data.Shape.Values())
+	if err := pictures.Decode(r, maxPixels, pictures.Size(p.model.Data.Shape), pixels); err != nil {
+		return Answer{}, fmt.Errorf("predict: %w: the picture: %w", data.ErrInvalid, err)
+	}
+	logits, err := p.pixels(pixels, 1)
+	if err != nil {
+		return Answer{}, err
+	}
+	return p.answer(name, 0, logits[0])
+}
+
+// named is how many broken files an error names.
+const named = 10
+
+// summary is one error of what is wrong with several files, a line each.
+func summary(broken []error) error {
+	if len(broken) > named {
+		more := fmt.Errorf("predict: %w: and %d more pictures that cannot be read", data.ErrInvalid, len(broken)-named)
+		broken = append(broken[:named:named], more)
+	}
+	return errors.Join(broken...)
+}
+
+// refuse says what the model sees instead.
+func (p *Predictor) refuse(found string) error {
+	what := map[trained.Kind]string{
+		trained.Pictures: "pictures",
+		trained.Rows:     "a table, one .csv file with the columns that the run was trained on",
+		trained.Vectors:  "nothing here: it was trained on vectors that another program computed; export it, and feed it where these are computed",
+	}[p.model.Sees()]
+	return fmt.Errorf("%w: found %s, expected for the model of %s %s", ErrInput, found, p.model.Dir, what)
+}

@@ -1,0 +1,135 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"dpsgd/data"
+	"dpsgd/features"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/trained"
+)
+
+// ErrInput: the model of a run does not see what it is asked about.
+var ErrInput = errors.New("predict")
+
+// Answer is what a model takes one example for.
+type Answer struct {
+	File        string  `json:"file"`
+	Row         int     `json:"row,omitempty"` // of a table, from 1; 0 for pictures
+	Class       string  `json:"class"`         // the most probable one
+	Probability float64 `json:"probability"`   // of Class
+	Classes     []Share `json:"classes"`       // the most probable first
+}
+
+// Share is the probability of a class.
+type Share struct {
+	Class       string  `json:"class"`
+	Probability float64 `json:"probability"`
+}
+
+// Predictor predicts with the model of a run. One goroutine at a time uses it.
+type Predictor struct {
+	Top int // how many classes an answer lists; 0 is all
+
+	model      *trained.Model
+	extraction *features.Extraction // nil where the network sees examples as they are
+	evaluator  *compute.Evaluator   // nil before the first set
+	pool       *kernel.Pool
+}
+
+// New prepares a model: public features are learnt again from drawn pictures, which takes seconds
+// to a minute; without them it takes none.
+func New(m *trained.Model, pool *kernel.Pool) (*Predictor, error) {
+	p := &Predictor{model: m, pool: pool}
+	if !m.Config.Features.Any() {
+		return p, nil
+	}
+	var err error
+	p.extraction, err = m.Config.Features.Prepare(m.Data.Shape, pool)
+	return p, err
+}
+
+// Logits predicts a set of examples: one row for each, with a logit for each class.
+func (p *Predictor) Logits(set data.Set) ([][]float32, error) {
+	seen, err := p.seen(set)
+	if err != nil {
+		return nil, err
+	}
+	if p.evaluator == nil {
+		p.evaluator, err = compute.NewEvaluator(p.model.Network, seen, p.model.Normalisation(), p.pool)
+	} else {
+		err = p.evaluator.Show(seen, p.model.Normalisation())
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][]float32, set.Len())
+	err = p.evaluator.Each(func(i int, of compute.Prediction) { rows[i] = slices.Clone(of.Logits) })
+	return rows, err
+}
+
+// seen is what the network sees of examples: them, or features of them without their mean.
+func (p *Predictor) seen(set data.Set) (data.Set, error) {
+	pictures, ok := set.(*data.Images)
+	if p.extraction == nil || !ok {
+		return set, nil
+	}
+	rows, err := p.extraction.Rows(pictures, func(int) {})
+	if err != nil || p.model.FeatureMean == nil {
+		return rows, err
+	}
+	return rows, features.Centre(rows, p.model.FeatureMean, p.pool)
+}
+
+// answer puts the logits of an example in order.
+func (p *Predictor) answer(file string, row int, logits []float32) (Answer, error) {
+	shares, err := p.shares(logits)
+	if err != nil {
+		return Answer{}, fmt.Errorf("%s: %w", file, err)
+	}
+	a := Answer{File: file, Row: row, Class: shares[0].Class, Probability: shares[0].Probability, Classes: shares}
+	if p.Top > 0 {
+		a.Classes = shares[:min(p.Top, len(shares))]
+	}
+	return a, nil
+}
+
+// shares are the classes by their probability, the softmax of the logits; of equal ones that with
+// the smaller label comes first, as in an evaluation.
+func (p *Predictor) shares(logits []float32) ([]Share, error) {
+	largest := float64(slices.Max(logits))
+	shares, sum := make([]Share, len(logits)), 0.0
+	for i, l := range logits {
+		e := math.Exp(float64(l) - largest)
+		shares[i] = Share{p.model.Data.Names[i], e}
+		sum += e
+	}
+	if math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return nil, errors.New("the model of the run answers with numbers that are not finite: its training diverged")
+	}
+	for i := range shares {
+		shares[i].Probability /= sum
+	}
+	order := make([]int, len(logits))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case logits[a] > logits[b]:
+			return -1
+		case logits[a] < logits[b]:
+			return 1
+		}
+		return 0
+	})
+	sorted := make([]Share, len(order))
+	for i, at := range order {
+		sorted[i] = shares[at]
+	}
+	return sorted, nil
+}

@@ -1,0 +1,175 @@
+// Package serve shows what a trained model takes pictures for: a page on which one draws a picture
+// or drops one, and POST /predict for programs, which takes the bytes of a picture as they are or
+// as a file of a form, and answers with one JSON object as `train predict --json` does.
+//
+// Nothing that comes in is kept. A picture's size is read before memory is taken for it, one
+// picture at a time is decoded, and decoding ends with the time of its request; package web bounds
+// the rest.
+package serve
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"time"
+
+	"dpsgd/accountant"
+	"dpsgd/data"
+	"dpsgd/internal/predict"
+	"dpsgd/internal/trained"
+	"dpsgd/internal/web"
+)
+
+// Limits are those of a server of predictions.
+func Limits() web.Limits {
+	return web.Limits{Body: maxBody, Time: 20 * time.Second, Rate: 20, Burst: 40, Connections: 32}
+}
+
+const (
+	maxBody   = 8 << 20  // bytes of a request
+	maxPixels = 32 << 20 // of a picture
+)
+
+//go:embed page
+var files embed.FS
+
+var page = template.Must(template.ParseFS(files, "page/index.html"))
+
+// server answers requests.
+type server struct {
+	model *trained.Model
+	turn  chan *predict.Predictor // holds the predictor while nobody uses it
+}
+
+// New returns the handler for a model of pictures; any other is an error.
+func New(m *trained.Model, p *predict.Predictor) (http.Handler, error) {
+	if m.Sees() != trained.Pictures {
+		return nil, fmt.Errorf("%w: the model of %s does not see pictures, expected one that does", predict.ErrInput, m.Dir)
+	}
+	s := &server{m, make(chan *predict.Predictor, 1)}
+	s.turn <- p
+	static, err := fs.Sub(files, "page")
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.index)
+	mux.Handle("GET /page.js", http.FileServerFS(static))
+	mux.Handle("GET /page.css", http.FileServerFS(static))
+	mux.HandleFunc("POST /predict", s.predict)
+	return mux, nil
+}
+
+// index is the page.
+func (s *server) index(w http.ResponseWriter, _ *http.Request) {
+	shape := s.model.Data.Shape
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_ = page.Execute(w, map[string]any{ // an error is that of a reader who went away
+		"Run": s.model.Statement.Run, "Epsilon": accountant.RoundUp(s.model.Statement.Epsilon, 3), "Delta": s.model.Statement.Delta,
+		"Unit": s.model.Statement.Unit, "Data": s.model.Statement.Data, "Classes": s.model.Data.Names,
+		"Width": shape.Width, "Height": shape.Height, "Grey": shape.Channels == 1,
+	})
+}
+
+// predict answers with what the model takes a picture for.
+func (s *server) predict(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), Limits().Time/2)
+	defer cancel()
+	content, err := picture(r)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	select {
+	case p := <-s.turn:
+		defer func() { s.turn <- p }()
+		answer, err := p.One("", &timed{bytes.NewReader(content), ctx}, maxPixels)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		reply(w, http.StatusOK, answer)
+	case <-ctx.Done():
+		refuse(w, errBusy)
+	}
+}
+
+var (
+	errBusy = errors.New("serve: other pictures take all the time, try again")
+	errNone = errors.New("serve: found no picture, expected the bytes of one, or a form with one as a file")
+)
+
+// picture is the body of a request, or the first file of a form in it.
+func picture(r *http.Request) ([]byte, error) {
+	body := io.Reader(r.Body)
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
+		form, err := r.MultipartReader()
+		if err != nil {
+			return nil, errNone
+		}
+		for {
+			part, err := form.NextPart()
+			if errors.As(err, new(*http.MaxBytesError)) {
+				return nil, err
+			}
+			if err != nil {
+				return nil, errNone
+			}
+			if part.FileName() != "" {
+				body = part
+				break
+			}
+		}
+	}
+	content, err := io.ReadAll(body)
+	if err == nil && len(content) == 0 {
+		err = errNone
+	}
+	return content, err
+}
+
+// refuse answers with an error, and with whose it is.
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)):
+		status, err = http.StatusRequestEntityTooLarge, fmt.Errorf("serve: found more than %d bytes, expected a picture of at most that", maxBody)
+	case errors.Is(err, data.ErrInvalid): // also one whose decoding takes too long
+		status = http.StatusUnprocessableEntity
+	case errors.Is(err, errBusy):
+		w.Header().Set("Retry-After", "1")
+		status = http.StatusServiceUnavailable
+	case errors.Is(err, errNone), errors.Is(err, io.ErrUnexpectedEOF):
+		status = http.StatusBadRequest
+	}
+	reply(w, status, map[string]string{"error": err.Error()})
+}
+
+func reply(w http.ResponseWriter, status int, answer any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer) // an error is that of a reader who went away
+}
+
+// timed is a picture that ends with an error when its time is over: decoders of some formats can be
+// made to work for hours on a few bytes, and cannot be stopped in another way. They get little at a
+// time, so that they ask often.
+type timed struct {
+	*bytes.Reader
+	ctx context.Context
+}
+
+func (t *timed) Read(p []byte) (int, error) {
+	if err := t.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return t.Reader.Read(p[:min(len(p), 256)])
+}

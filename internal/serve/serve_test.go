@@ -1,0 +1,188 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"hash/crc32"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/predict"
+	"dpsgd/internal/random"
+	"dpsgd/internal/serve"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/trained"
+)
+
+// open makes a handler, and a second predictor of the same model.
+func open(t testing.TB) (http.Handler, *predict.Predictor) {
+	t.Helper()
+	run, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
+	m, err := trained.Open(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := kernel.NewPool(1)
+	t.Cleanup(pool.Close)
+	var both [2]*predict.Predictor
+	for i := range both {
+		if both[i], err = predict.New(m, pool); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h, err := serve.New(m, both[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, both[1]
+}
+
+// post sends a body and returns status and answer.
+func post(h http.Handler, kind string, body io.Reader) (int, string) {
+	r := httptest.NewRequest("POST", "/predict", body)
+	r.Body = http.MaxBytesReader(nil, r.Body, serve.Limits().Body) // as package web does
+	r.Header.Set("Content-Type", kind)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// A picture gets the answer of predict, as bytes and as a file of a form, also from many at once.
+func TestPredict(t *testing.T) {
+	h, p := open(t)
+	png := tinyrun.Picture(t, 2, 30, random.Seeded(5))
+	answer, err := p.One("", bytes.NewReader(png), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := json.Marshal(answer)
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	_ = w.WriteField("note", "not the picture")
+	part, _ := w.CreateFormFile("picture", "mine.png")
+	_, _ = part.Write(png)
+	w.Close()
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			if status, found := post(h, "image/png", bytes.NewReader(png)); status != 200 || strings.TrimSpace(found) != string(want) {
+				t.Errorf("found %d %s, expected %s", status, found, want)
+			}
+		})
+	}
+	all.Wait()
+	if status, found := post(h, w.FormDataContentType(), &form); status != 200 || strings.TrimSpace(found) != string(want) {
+		t.Errorf("as a form: found %d %s, expected %s", status, found, want)
+	}
+}
+
+// Whatever is sent, the answer says whose mistake it is and the next picture is answered.
+func TestBadRequests(t *testing.T) {
+	h, _ := open(t)
+	good := tinyrun.Picture(t, 0, 30, random.Seeded(6))
+	sized := func(side uint32) []byte { // says that it has side by side pixels
+		png := bytes.Clone(good)
+		binary.BigEndian.PutUint32(png[16:], side)
+		binary.BigEndian.PutUint32(png[20:], side)
+		binary.BigEndian.PutUint32(png[29:], crc32.ChecksumIEEE(png[12:29]))
+		return png
+	}
+	for name, test := range map[string]struct {
+		kind   string
+		body   []byte
+		status int
+		says   string
+	}{
+		"nothing":             {"image/png", nil, 400, "found no picture"},
+		"a text":              {"text/plain", []byte("hello"), 422, "cannot be decoded"},
+		"half a picture":      {"image/png", good[:len(good)/2], 422, "cannot be decoded"},
+		"a huge header":       {"image/png", sized(1 << 30), 422, ""},
+		"a bomb":              {"image/png", sized(8000), 422, "8000 by 8000 pixels, expected 1 to 33554432"},
+		"too many bytes":      {"image/png", make([]byte, serve.Limits().Body+1), 413, "more than"},
+		"a form without file": {"multipart/form-data; boundary=x", []byte("--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--x--\r\n"), 400, "found no picture"},
+		"a broken form":       {"multipart/form-data; boundary=x", []byte("--x"), 400, "found no picture"},
+		"a form of nothing":   {"multipart/form-data", nil, 400, "found no picture"},
+		"a good picture":      {"", good, 200, "probability"},
+	} {
+		if status, found := post(h, test.kind, bytes.NewReader(test.body)); status != test.status || !strings.Contains(found, test.says) || !json.Valid([]byte(found)) {
+			t.Errorf("%s: found %d %s, expected %d and %q", name, status, found, test.status, test.says)
+		}
+	}
+}
+
+// A picture whose time is over is decoded no further, and leaves the model to the next one.
+func TestTimeOfAPicture(t *testing.T) {
+	h, _ := open(t)
+	png := tinyrun.Picture(t, 1, 30, random.Seeded(8))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("POST", "/predict", bytes.NewReader(png)).WithContext(ended))
+	if w.Code != http.StatusUnprocessableEntity && w.Code != http.StatusServiceUnavailable {
+		t.Errorf("found %d %s, expected a refusal", w.Code, w.Body)
+	}
+	if status, answer := post(h, "", bytes.NewReader(png)); status != http.StatusOK {
+		t.Errorf("found %d %s after that, expected an answer", status, answer)
+	}
+}
+
+// The page and what belongs to it are there; everything else is not, and the page needs nothing
+// that the policy of package web forbids.
+func TestPage(t *testing.T) {
+	h, _ := open(t)
+	for path, want := range map[string]struct {
+		status int
+		kind   string
+	}{
+		"/":             {200, "text/html; charset=utf-8"},
+		"/page.js":      {200, "text/javascript; charset=utf-8"},
+		"/page.css":     {200, "text/css; charset=utf-8"},
+		"/index.html":   {404, "text/plain; charset=utf-8"},
+		"/../serve.go":  {404, ""},
+		"/predict":      {405, ""},
+		"/page.js/more": {404, "text/plain; charset=utf-8"},
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		if path != "/../serve.go" && w.Code != want.status || w.Code == 200 && w.Header().Get("Content-Type") != want.kind {
+			t.Errorf("%s: found %d %s, expected %d %s", path, w.Code, w.Header().Get("Content-Type"), want.status, want.kind)
+		}
+		if path == "/" {
+			for _, forbidden := range []string{"<style", "style=", "onclick", "http://", "https://", "<script>"} {
+				if strings.Contains(w.Body.String(), forbidden) {
+					t.Errorf("found %s on the page, expected none", forbidden)
+				}
+			}
+			if !strings.Contains(w.Body.String(), `data-width="12" data-height="12"`) {
+				t.Error("found no size of the pictures on the page")
+			}
+		}
+	}
+}
+
+// Any bytes are answered, with a picture's classes or with a refusal, within the memory of a
+// picture.
+func FuzzPredict(f *testing.F) {
+	h, _ := open(f)
+	png := tinyrun.Picture(f, 0, 20, random.Seeded(7))
+	f.Add(png)
+	f.Add(png[:20])
+	f.Add([]byte("GIF89a\xff\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\xff\xff\xff\xff\x00\x02\x00"))
+	f.Add([]byte("BM\x00\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00\xff\xff\xff\x7f\xff\xff\xff\x7f\x01\x00\x18\x00"))
+	f.Add([]byte("II*\x00\x08\x00\x00\x00\xff\xff"))
+	f.Add([]byte("RIFF\xff\xff\xff\xffWEBPVP8X"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		status, answer := post(h, "", bytes.NewReader(body))
+		if status != 200 && status != 400 && status != 422 || !json.Valid([]byte(answer)) {
+			t.Errorf("found %d %s, expected an answer or a refusal", status, answer)
+		}
+	})
+}

@@ -1,0 +1,248 @@
+package sweep
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/rdp"
+	"dpsgd/checkpoints"
+	"dpsgd/configs/sweeps"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/train"
+)
+
+const drawnSweep = `
+name: sweep
+base: base.yaml
+random:
+  privacy.clip_norm: {log_uniform: [0.1, 1]}
+  privacy.noise_multiplier: {choices: [1, 4]}
+trials: {distribution: poisson, mean: 3}
+seeds: 2
+`
+
+// startWith makes the folder of a sweep that has drawn these points and was killed at once.
+func startWith(t *testing.T, s *sweeps.Sweep, o Options, points ...[]string) {
+	t.Helper()
+	d := sweeps.Draw{Points: points}
+	trials, err := s.Trials(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := &sweep{file: s, draw: d, trials: trials}
+	dir := filepath.Join(o.RunsDir, s.Name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tiny.Write(t, filepath.Join(dir, folder.Sweep), tiny.JSON(t, begun.identity()))
+}
+
+// identityOf reads what a sweep drew.
+func identityOf(t *testing.T, dir string) (id sweepIdentity) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(dir, folder.Sweep))), &id); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// Number and points are drawn once: they are on disk before the first trial begins, and a sweep
+// that is killed, as early or late as may be, goes on with them, repeats nothing and loses nothing.
+func TestKilledDrawnSweepGoesOnWithItsDraw(t *testing.T) {
+	s, o := sweepOf(t, tiny.Config, strings.Replace(drawnSweep, "poisson", "geometric", 1)), sweepOptions(t)
+	dir := filepath.Join(o.RunsDir, "sweep")
+	killSweep(t, s, o, 1, 0)
+	drawn := tiny.Read(t, filepath.Join(dir, folder.Sweep))
+	killSweep(t, s, o, 2, 7)
+	r := runSweep(t, s, o)
+	if tiny.Read(t, filepath.Join(dir, folder.Sweep)) != drawn {
+		t.Error("a sweep that goes on draws again")
+	}
+	id := identityOf(t, dir)
+	if len(id.Draw.Points) == 0 || r.Trials != 2*len(id.Draw.Points) || r.Finished != r.Trials || len(r.Points) != len(id.Draw.Points) {
+		t.Errorf("found %d trials of %d points, expected those of %d drawn points with two seeds", r.Trials, len(r.Points), len(id.Draw.Points))
+	}
+	// The second trial made steps 6 and 7 twice.
+	if want := 12*r.Trials + 2; r.Composed.Releases != want {
+		t.Errorf("found %d releases, expected %d", r.Composed.Releases, want)
+	}
+	before := tiny.Snapshot(t, dir)
+	if again := runSweep(t, s, o); tiny.JSON(t, again) != tiny.JSON(t, r) || !maps.Equal(before, tiny.Snapshot(t, dir)) {
+		t.Error("a finished sweep changed something")
+	}
+	// Another folder has another draw, but for one in some 100,000.
+	other := sweepOptions(t)
+	killSweep(t, s, other, 1, 0)
+	if found := identityOf(t, filepath.Join(other.RunsDir, "sweep")); tiny.JSON(t, found.Draw.Points) == tiny.JSON(t, id.Draw.Points) {
+		t.Errorf("two sweeps drew %v", found.Draw.Points)
+	}
+}
+
+// Whatever is done to the draw, or to the sweep file in order to pay for another one: the sweep is
+// refused and nothing changes.
+func TestDamagedDrawIsRefused(t *testing.T) {
+	points := [][]string{{"0.5", "1"}, {"0.25", "4"}}
+	replace := func(old, new string) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) {
+			text := tiny.Read(t, path)
+			if !strings.Contains(text, old) {
+				t.Fatalf("%s has no %s", path, old)
+			}
+			tiny.Write(t, path, strings.Replace(text, old, new, 1))
+		}
+	}
+	edit := func(change func(id *sweepIdentity)) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) {
+			id := identityOf(t, filepath.Dir(path))
+			change(&id)
+			tiny.Write(t, path, tiny.JSON(t, id))
+		}
+	}
+	tests := []struct {
+		name   string
+		damage func(t *testing.T, path string)
+		file   [2]string // what is replaced in the sweep file
+		match  error
+	}{
+		{"a value", replace(`"0.5"`, `"0.6"`), [2]string{}, checkpoints.ErrCorrupt},
+		{"the law of the number", replace("mean 3", "mean 2"), [2]string{}, checkpoints.ErrCorrupt},
+		{"one point less", edit(func(id *sweepIdentity) { id.Draw.Points, id.Trials = id.Draw.Points[:1], id.Trials[:2] }), [2]string{}, checkpoints.ErrCorrupt},
+		{"one point less, with its checksum and without its rows", func(t *testing.T, path string) {
+			edit(func(id *sweepIdentity) {
+				id.Draw, id.Trials = drawOf(id.Draw.From, sweeps.Draw{Points: points[:1]}), id.Trials[:2]
+			})(t, path)
+			os.Remove(filepath.Join(filepath.Dir(path), folder.Rows))
+		}, [2]string{}, checkpoints.ErrRollback},
+		{"no draw", edit(func(id *sweepIdentity) { id.Draw = nil }), [2]string{}, ErrOtherSweep},
+		{"half a file", func(t *testing.T, path string) { tiny.Write(t, path, tiny.Read(t, path)[:300]) }, [2]string{}, ErrOtherSweep},
+		{"no file", func(t *testing.T, path string) { os.Remove(path) }, [2]string{}, ErrOtherSweep},
+		{"no folder", func(t *testing.T, path string) { os.RemoveAll(filepath.Dir(path)) }, [2]string{}, checkpoints.ErrRollback},
+		{"a smaller mean in the sweep file", nil, [2]string{"mean: 3", "mean: 2"}, ErrOtherSweep},
+		{"another distribution in the sweep file", nil, [2]string{"poisson", "geometric"}, ErrOtherSweep},
+		{"fewer choices in the sweep file", nil, [2]string{"[1, 4]", "[4]"}, ErrOtherSweep},
+		{"a fixed number in the sweep file", nil, [2]string{"{distribution: poisson, mean: 3}", "2"}, ErrOtherSweep},
+		{"fewer seeds in the sweep file", nil, [2]string{"seeds: 2", "seeds: 1"}, ErrOtherSweep},
+		{"a grid in the sweep file", nil, [2]string{drawnSweep, smallSweep}, ErrOtherSweep},
+	}
+	s, whole := sweepOf(t, tiny.Config, drawnSweep), sweepOptions(t)
+	startWith(t, s, whole, points...)
+	runSweep(t, s, whole)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			o := Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Source: whole.Source}
+			copyFolder(t, o.RunsDir, whole.RunsDir)
+			if tt.damage != nil {
+				tt.damage(t, filepath.Join(o.RunsDir, "sweep", folder.Sweep))
+			}
+			changed := s
+			if tt.file[0] != "" {
+				changed = sweepOf(t, tiny.Config, strings.Replace(drawnSweep, tt.file[0], tt.file[1], 1))
+			}
+			refuses(t, o.RunsDir, tt.match, "", func() error {
+				_, err := Run(context.Background(), changed, o)
+				return err
+			})
+		})
+	}
+}
+
+// kinds are the points of drawnSweep by what they cost.
+func kinds(t *testing.T, releases ...int) []accountant.Event {
+	t.Helper()
+	var events []accountant.Event
+	for i, sigma := range []string{"1", "4"} {
+		event := tinyrun.Plan(t, "privacy.noise_multiplier="+sigma).Event(0)
+		events = append(events, accountant.SelfComposed{Event: event, Count: releases[i]})
+	}
+	return events
+}
+
+func costOfBest(t *testing.T, kinds []accountant.Event, mean, shape float64) float64 {
+	t.Helper()
+	a, err := rdp.New(accountant.AddOrRemoveOne, rdp.DefaultOrders())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := a.Selection(kinds, mean, shape, 1e-4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g.Epsilon
+}
+
+// The best point costs what the costliest point that can be drawn makes it cost, both seeds of it,
+// whatever was drawn, and also if nothing was.
+func TestCostOfTheBestIsOfWhatCanBeDrawn(t *testing.T) {
+	want := costOfBest(t, kinds(t, 24, 24), 3, math.Inf(1))
+	for _, points := range [][][]string{{{"0.5", "4"}}, {{"0.5", "1"}, {"0.25", "4"}}, {}} {
+		s, o := sweepOf(t, tiny.Config, drawnSweep), sweepOptions(t)
+		startWith(t, s, o, points...)
+		r := runSweep(t, s, o)
+		if r.Selected == nil || math.Abs(r.Selected.Epsilon/want-1) > 1e-11 || r.Selected.Delta != 1e-4 || r.Selected.Accountant != "rdp" || r.Selected.Number != "poisson with mean 3" {
+			t.Errorf("%d points: found %+v, expected ε = %v", len(points), r.Selected, want)
+		}
+	}
+}
+
+// It rises with the mean, with seeds, and with steps that a killed trial released twice.
+func TestCostOfTheBestIsMonotonic(t *testing.T) {
+	cost := func(file string) float64 {
+		s, o := sweepOf(t, tiny.Config, file), sweepOptions(t)
+		startWith(t, s, o, []string{"0.5", "1"})
+		return runSweep(t, s, o).Selected.Epsilon
+	}
+	one := cost(strings.Replace(drawnSweep, "seeds: 2", "seeds: 1", 1))
+	two, wider := cost(drawnSweep), cost(strings.Replace(drawnSweep, "mean: 3", "mean: 30", 1))
+	if !(one < two && two < wider) {
+		t.Errorf("found %v of one seed, %v of two, %v with a larger mean, expected them to rise", one, two, wider)
+	}
+	s, o := sweepOf(t, tiny.Config, drawnSweep), sweepOptions(t)
+	startWith(t, s, o, []string{"0.5", "1"})
+	killSweep(t, s, o, 1, 9)
+	want := costOfBest(t, kinds(t, 24+4, 24), 3, math.Inf(1))
+	if again := runSweep(t, s, o).Selected.Epsilon; again <= two || math.Abs(again/want-1) > 1e-11 {
+		t.Errorf("found %v of a trial that released 4 steps twice, expected %v, more than %v", again, want, two)
+	}
+}
+
+// A drawn number of 0 is a result: there is none, and it cost nothing to find out.
+func TestNoPoints(t *testing.T) {
+	s, o := sweepOf(t, tiny.Config, drawnSweep), sweepOptions(t)
+	startWith(t, s, o)
+	r := runSweep(t, s, o)
+	note := strings.Join(r.Note(), " ")
+	if r.Status != train.Done || r.Trials != 0 || len(r.Rows) != 0 || r.Best != "" || r.Composed != nil || !strings.Contains(note, "drawn is 0: there is no result") {
+		t.Errorf("found %+v with the note %s", r, note)
+	}
+	if report := tiny.Read(t, filepath.Join(r.Sweep, folder.Report)); !strings.Contains(report, "there is no result") {
+		t.Errorf("found\n%s", report)
+	}
+}
+
+// A sweep that is not finished has no cost of its best, nor one whose number is fixed; both
+// compose.
+func TestOnlyAFinishedDrawnNumberIsSelected(t *testing.T) {
+	s, o := sweepOf(t, tiny.Config, drawnSweep), sweepOptions(t)
+	startWith(t, s, o, []string{"0.5", "1"}, []string{"0.25", "1"})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o.Watcher = sweepHooks{stepped: func(p train.Progress) { cancel() }}
+	r, err := Run(ctx, s, o)
+	if err != nil || r.Status != train.Interrupted || r.Selected != nil || r.Composed == nil || !strings.Contains(strings.Join(r.Note(), " "), "is known when all drawn points are trained") {
+		t.Errorf("found %+v (%v)", r, err)
+	}
+	fixed := runSweep(t, sweepOf(t, tiny.Config, strings.Replace(drawnSweep, "{distribution: poisson, mean: 3}", "3", 1)), sweepOptions(t))
+	if fixed.Selected != nil || fixed.Trials != 6 || fixed.Composed.Releases != 72 || strings.Contains(strings.Join(fixed.Note(), " "), "repeat-and-select") {
+		t.Errorf("found %+v", fixed)
+	}
+}

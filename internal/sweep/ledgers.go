@@ -1,0 +1,72 @@
+package sweep
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dpsgd/checkpoints"
+	"dpsgd/configs/sweeps"
+	"dpsgd/internal/account"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+)
+
+// inspect reads the ledgers of all trials, holds them against everything that speaks of them, and
+// returns those that released something. It writes nothing.
+func (s *sweep) inspect() ([]checkpoints.Member, error) {
+	info, err := books.ReadDatasets(s.registry)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.refuseOthers(info); err != nil {
+		return nil, err
+	}
+	s.started = map[string]bool{}
+	var members []checkpoints.Member
+	for _, t := range s.trials {
+		m, err := books.InspectTrial(s.registry, filepath.Join(s.dir, t.Name), info)
+		if err != nil {
+			return nil, err
+		}
+		s.started[t.Name] = m != nil
+		if m != nil && m.Entries > 0 {
+			m.Delta, m.Accountant = t.Config.Privacy.Delta, t.Config.Privacy.Accountant
+			members = append(members, *m)
+		}
+	}
+	return members, nil
+}
+
+// refuseOthers refuses a folder in which another trial released something: a sweep whose folder is
+// gone would draw other points, and forget those.
+func (s *sweep) refuseOthers(info checkpoints.DatasetsInfo) error {
+	for _, m := range info.Members {
+		name, inside := strings.CutPrefix(m.Path, s.file.Name+"/")
+		ours := slices.ContainsFunc(s.trials, func(t sweeps.Trial) bool { return t.Name == name })
+		if inside && m.Entries > 0 && !ours {
+			return fmt.Errorf("train: %s: found no such trial in the sweep, expected the one that made %d releases there as %s says; put its folder and %s back from a copy, or choose another name in the sweep file: %w",
+				filepath.Join(s.dir, name), m.Entries, filepath.Join(s.registry, folder.Datasets), folder.Sweep, checkpoints.ErrRollback)
+		}
+	}
+	return nil
+}
+
+// Composed is what all trials of a sweep cost together: the guarantee for somebody who looks at all
+// of them, and so also for publishing the one that looks best. (Papernot and Steinke,
+// arXiv:2110.03620, section 1, on why the ε of the best one alone would be wrong.)
+type Composed struct {
+	account.Answer
+	Releases int `json:"releases"`
+}
+
+// compose accounts for the releases of all trials, finished or not, at the least of their deltas.
+func (s *sweep) compose() (*Composed, error) {
+	members, err := s.inspect()
+	if err != nil || len(members) == 0 {
+		return nil, err
+	}
+	spent, releases, err := books.Compose(members)
+	return &Composed{spent.Answer(), releases}, err
+}

@@ -1,0 +1,78 @@
+package sweep
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
+	"dpsgd/internal/train"
+)
+
+// Several trials at a time end as one after the other: the same table in the same order, each
+// release in the ledger once. They are under way at the same time, and the watcher hears one at a
+// time.
+func TestTrialsSideBySide(t *testing.T) {
+	s, o := sweepOf(t, tiny.Config, tinySweep+"parallel: 3\n"), sweepOptions(t)
+	var calls sync.Mutex
+	under, most := 0, 0
+	o.Watcher = sweepHooks{
+		started: func(TrialOverview) {
+			if !calls.TryLock() {
+				t.Error("the watcher is told two things at a time")
+				return
+			}
+			defer calls.Unlock()
+			under++
+			most = max(most, under)
+		},
+		stepped:  func(train.Progress) { time.Sleep(5 * time.Millisecond) }, // so that others can begin meanwhile
+		finished: func(Row) { under-- },
+	}
+	r := runSweep(t, s, o)
+	if most < 2 || most > 3 {
+		t.Errorf("found up to %d trials at a time, expected 3", most)
+	}
+	one := runSweep(t, sweepOf(t, tiny.Config, tinySweep), sweepOptions(t))
+	for i, row := range r.Rows {
+		if other := one.Rows[i]; row.Trial != other.Trial || row.Epsilon != other.Epsilon || row.Steps != 12 {
+			t.Errorf("row %d is %+v, expected %+v", i, row, other)
+		}
+	}
+	if len(r.Rows) != 8 || math.Abs(r.Composed.Epsilon/one.Composed.Epsilon-1) > 1e-12 {
+		t.Errorf("found %d rows with ε = %v together, expected %v", len(r.Rows), r.Composed.Epsilon, one.Composed.Epsilon)
+	}
+	if check, err := books.Verify(o.RunsDir, ""); err != nil || check.Releases != 96 || check.Runs != 8 {
+		t.Errorf("found %+v (%v), expected 96 releases of 8 runs", check, err)
+	}
+}
+
+// Stopped from outside, all that are under way are saved, and go on together.
+func TestTrialsSideBySideAreInterrupted(t *testing.T) {
+	s, o := sweepOf(t, tiny.Config, tinySweep), sweepOptions(t)
+	o.Parallel = 2
+	interruptSweep(t, s, o, 30)
+	if r := runSweep(t, s, o); r.Finished != 8 || r.Composed.Releases != 96 {
+		t.Errorf("found %d results and %d releases, expected 8 and 96", r.Finished, r.Composed.Releases)
+	}
+}
+
+// An error of one trial ends the sweep with its name; the others are saved.
+func TestTrialsSideBySideEndWithOneError(t *testing.T) {
+	s, o := sweepOf(t, tiny.Config, tinySweep), sweepOptions(t)
+	o.Parallel = 2
+	interruptSweep(t, s, o, 15)
+	const broken = "clip_norm=0.1,noise_multiplier=1,seed=2"
+	config := filepath.Join(o.RunsDir, "sweep", broken, folder.Config)
+	tiny.Write(t, config, strings.Replace(tiny.Read(t, config), "clip_norm: 0.1", "clip_norm: 0.2", 1))
+	_, err := Run(t.Context(), s, o)
+	if !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), "trial "+broken+": ") {
+		t.Errorf("found error %v", err)
+	}
+}

@@ -1,0 +1,152 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"dpsgd/accountant"
+	"dpsgd/configs"
+	"dpsgd/configs/sweeps"
+	"dpsgd/data"
+	"dpsgd/internal/account"
+	"dpsgd/internal/memory"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/train"
+)
+
+// planned is what is known of a trial before it runs.
+type planned struct {
+	steps    int
+	releases *accountant.Ledger // that the budget allows; nil where nobody asks for them
+	target   *account.Answer    // of the configuration that the trial stands for; nil where it is its own
+}
+
+// plan draws what is to be drawn, or reads what was, and plans every trial before the first one
+// runs.
+func (s *sweep) plan() error {
+	var err error
+	if s.draw, err = s.drawn(); err != nil {
+		return err
+	}
+	if s.trials, err = s.file.Trials(s.draw); err != nil {
+		return err
+	}
+	outlines := map[string]setup.Outline{} // counting goes through all of a data set: once for each
+	for i := range s.trials {
+		p, err := s.planTrial(&s.trials[i], outlines)
+		if err != nil {
+			return fmt.Errorf("trial %s: %w", s.trials[i].Name, err)
+		}
+		s.plans = append(s.plans, p)
+	}
+	if !s.drawsNumber() {
+		return nil
+	}
+	return s.planCandidates(outlines)
+}
+
+// planTrial plans one trial, which becomes a smaller one where the sweep says so.
+func (s *sweep) planTrial(t *sweeps.Trial, outlines map[string]setup.Outline) (planned, error) {
+	o, err := s.outline(t.Config, outlines)
+	if err != nil {
+		return planned{}, err
+	}
+	if err := memory.Check(t.Config, o); err != nil {
+		return planned{}, err
+	}
+	plan, err := train.NewPlan(t.Config, o.Examples)
+	if err != nil {
+		return planned{}, err
+	}
+	var p planned
+	if s.file.Scale > 1 {
+		if p.target, err = costOfPlan(plan); err != nil {
+			return planned{}, err
+		}
+		if err := shrink(t, plan, s.file.Scale); err != nil {
+			return planned{}, err
+		}
+		if plan, err = train.NewPlan(t.Config, o.Examples); err != nil {
+			return planned{}, err
+		}
+	}
+	if _, err := setup.Sketch(t.Config, o.Shape, o.Classes); err != nil {
+		return planned{}, err
+	}
+	p.steps = plan.Steps
+	if s.drawsNumber() {
+		p.releases, err = plan.Schedule(plan.MaxSteps)
+	}
+	return p, err
+}
+
+// planCandidates plans what can be drawn, with which it holds what was.
+func (s *sweep) planCandidates(outlines map[string]setup.Outline) error {
+	candidates, err := s.file.Candidates()
+	if err != nil {
+		return err
+	}
+	s.delta = candidates[0].Privacy.Delta // which cannot be drawn
+	seeds := max(1, len(s.file.Seeds))
+	for _, c := range candidates {
+		p, err := s.planTrial(&sweeps.Trial{Config: c}, outlines)
+		if err != nil {
+			return fmt.Errorf("a point that can be drawn: %w", err)
+		}
+		kind, err := kindOf(p.releases, seeds)
+		if err != nil {
+			return err
+		}
+		s.addKind(kind)
+	}
+	for i, t := range s.trials {
+		kind, err := kindOf(s.plans[i].releases, seeds)
+		if err == nil && !slices.Contains(s.kinds, kind) {
+			err = errors.New("it releases something else than any point that can be drawn, which is a mistake of the program")
+		}
+		if err != nil {
+			return fmt.Errorf("trial %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+func costOfPlan(p *train.RunPlan) (*account.Answer, error) {
+	spent, err := p.After(p.MaxSteps)
+	answer := spent.Answer()
+	return &answer, err
+}
+
+func (s *sweep) outline(c *configs.Config, known map[string]setup.Outline) (setup.Outline, error) {
+	if s.options.Source != nil {
+		return setup.OutlineOfSource(s.options.Source), nil
+	}
+	spec := s.spec(c)
+	if o, ok := known[spec]; ok {
+		return o, nil
+	}
+	o, err := setup.OutlineOf(c, 0)
+	if err == nil {
+		known[spec] = o
+	}
+	return o, err
+}
+
+// spec is equal for trials with the same data.
+func (s *sweep) spec(c *configs.Config) string {
+	return fmt.Sprintf("%#v", setup.Spec(c, s.options.DataDir))
+}
+
+// drawsNumber reports whether the number of points is drawn.
+func (s *sweep) drawsNumber() bool { return s.file.Number != nil && s.file.Number.Drawn() }
+
+// public reports whether all examples are drawn by the program: then nobody's privacy was spent.
+func (s *sweep) public() bool {
+	for _, t := range s.trials {
+		if set := data.Find(t.Config.Data.Name); s.options.Source != nil || set == nil || !set.Drawn {
+			return false
+		}
+	}
+	return len(s.trials) > 0
+}

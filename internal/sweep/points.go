@@ -1,0 +1,133 @@
+package sweep
+
+import (
+	"math"
+	"slices"
+
+	"dpsgd/configs/sweeps"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Point is the trials that differ in nothing but their seed, and so in nothing that anybody
+// chooses: they are measurements of one thing, and the best of them is luck.
+type Point struct {
+	Point    string            `json:"point"`
+	Settings map[string]string `json:"settings"` // its keys with their values as YAML
+	Trials   int               `json:"trials"`
+	Finished int               `json:"finished"`
+	// TestAccuracy is the mean, nil while a trial is missing or if one diverged.
+	TestAccuracy *float64 `json:"test_accuracy"`
+	// HalfWidth is that of the 95 % confidence interval around the mean; nil with one seed.
+	HalfWidth *float64 `json:"half_width,omitempty"`
+	Epsilon   float64  `json:"epsilon"` // of the trial that cost most, alone
+	// TargetEpsilon is that of the rows.
+	TargetEpsilon *float64 `json:"target_epsilon,omitempty"`
+
+	// P is the p-value of the hypothesis that this point is as good as the best one; nil where
+	// nothing can be said: for the best one itself, and with one seed.
+	P *float64 `json:"p_value,omitempty"`
+	// Indistinguishable is whether P is too large to tell the two apart.
+	Indistinguishable bool `json:"indistinguishable,omitempty"`
+
+	settings   []sweeps.Setting
+	accuracies []float64 // by seed, in the order of the file
+}
+
+// level is the level of the tests and one minus that of the intervals.
+const level = 0.05
+
+// points gathers the rows by point and names the one with the best mean, "" while there is none.
+func (s *sweep) points() (points []Point, best string) {
+	points = []Point{}
+	for _, t := range s.trials {
+		if n := len(points); n == 0 || points[n-1].Point != t.Point {
+			points = append(points, pointOf(t))
+		}
+		p := &points[len(points)-1]
+		p.Trials++
+		if row, finished := s.rows[t.Name]; finished {
+			p.add(row)
+		}
+	}
+	top := -1
+	for i := range points {
+		p := &points[i]
+		p.summarise()
+		if p.TestAccuracy != nil && (top < 0 || *p.TestAccuracy > *points[top].TestAccuracy) {
+			top = i
+		}
+	}
+	if top < 0 {
+		return points, ""
+	}
+	for i := range points {
+		if i != top {
+			points[i].compare(points[top])
+		}
+	}
+	return points, points[top].Point
+}
+
+func pointOf(t sweeps.Trial) Point {
+	p := Point{Point: t.Point, Settings: map[string]string{}}
+	for _, setting := range t.Settings {
+		if setting.Key != sweeps.SeedKey {
+			p.settings = append(p.settings, setting)
+			p.Settings[setting.Key] = setting.Value
+		}
+	}
+	return p
+}
+
+func (p *Point) add(row Row) {
+	p.Finished++
+	p.Epsilon, p.TargetEpsilon = max(p.Epsilon, row.Epsilon), row.TargetEpsilon
+	if row.TestAccuracy != nil {
+		p.accuracies = append(p.accuracies, *row.TestAccuracy)
+	}
+}
+
+// summarise sets mean and interval: Student's, who assumes that the accuracies of a point are
+// independent and normal, which seeds and fresh noise make about true.
+func (p *Point) summarise() {
+	n := len(p.accuracies)
+	if n < p.Trials {
+		return
+	}
+	mean, deviation := stat.MeanStdDev(p.accuracies, nil)
+	p.TestAccuracy = &mean
+	if n > 1 {
+		half := student(n).Quantile(1-level/2) * deviation / math.Sqrt(float64(n))
+		p.HalfWidth = &half
+	}
+}
+
+// compare tests p against the best point by the differences of trials with the same seed (the
+// paired t-test, two-sided): what a seed does to both, such as good initial weights, cancels. The
+// best one was chosen by the same numbers, so that p-values come out somewhat too small.
+func (p *Point) compare(best Point) {
+	n := len(p.accuracies)
+	if p.TestAccuracy == nil || n < 2 || n != len(best.accuracies) {
+		return
+	}
+	differences := slices.Clone(best.accuracies)
+	for i, a := range p.accuracies {
+		differences[i] -= a
+	}
+	mean, deviation := stat.MeanStdDev(differences, nil)
+	value := 1.0
+	switch t := math.Abs(mean) / (deviation / math.Sqrt(float64(n))); {
+	case math.IsInf(t, 1):
+		value = 0
+	case !math.IsNaN(t): // 0/0: the two are equal
+		value = 2 * student(n).Survival(t)
+	}
+	p.P, p.Indistinguishable = &value, value >= level
+}
+
+// student is the law of the mean of n normal numbers over its standard error.
+func student(n int) distuv.StudentsT {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}
+}

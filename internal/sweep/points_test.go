@@ -1,0 +1,114 @@
+package sweep
+
+import (
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/configs/sweeps"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
+)
+
+// measured is a sweep with these accuracies, a row for each point and a column for each seed; NaN
+// is a trial that diverged.
+func measured(t *testing.T, accuracies [][]float64) *sweep {
+	t.Helper()
+	s := &sweep{rows: map[string]Row{}}
+	for i, row := range accuracies {
+		for j, accuracy := range row {
+			point := "clip_norm=" + string(rune('1'+i))
+			trial := sweeps.Trial{Name: point + ",seed=" + string(rune('1'+j)), Point: point, Settings: []sweeps.Setting{
+				{Key: "privacy.clip_norm", Label: "clip_norm", Value: string(rune('1' + i))}, {Key: sweeps.SeedKey, Label: "seed", Value: string(rune('1' + j))}}}
+			s.trials = append(s.trials, trial)
+			r := Row{Trial: trial.Name, Settings: trial.Settings, TestAccuracy: &accuracy}
+			r.Epsilon = float64(i + 1)
+			if math.IsNaN(accuracy) {
+				r.TestAccuracy = nil
+			}
+			s.rows[trial.Name] = r
+		}
+	}
+	return s
+}
+
+// Means, intervals and p-values by hand. With two degrees of freedom the quantile of Student's law
+// is 4.302653 (any table), and P(|T| > t) = 1 - t/√(t²+2).
+func TestPointsByHand(t *testing.T) {
+	s := measured(t, [][]float64{{0.5, 0.6, 0.7}, {0.80, 0.82, 0.84}, {0.79, 0.80, 0.81}, {0.9, 0.2, 0.6}, {0.99, math.NaN(), 0.99}, {0.80, 0.82, 0.84}})
+	points, best := s.points()
+	if best != "clip_norm=2" {
+		t.Errorf("found the best point %s, expected the one with the best mean: not the best trial, none that diverged, of two equal ones the first", best)
+	}
+	near := func(name string, found *float64, want float64) {
+		t.Helper()
+		if found == nil || math.Abs(*found-want) > 1e-6 {
+			t.Errorf("%s: found %v, expected %v", name, found, want)
+		}
+	}
+	near("mean", points[0].TestAccuracy, 0.6)
+	near("half width", points[0].HalfWidth, 4.302653*0.1/math.Sqrt(3))
+	// The differences from the best are 0.30, 0.22, 0.14: mean 0.22, deviation 0.08.
+	x := 0.22 / (0.08 / math.Sqrt(3))
+	near("p", points[0].P, 1-x/math.Sqrt(x*x+2))
+	// 0.01, 0.02, 0.03: t = √12, p = 1 - √12/√14 = 0.0742.
+	near("p of a close one", points[2].P, 1-math.Sqrt(12./14))
+	near("p of an equal one", points[5].P, 1)
+	for i, want := range []bool{false, false, true, true, false, true} {
+		if points[i].Indistinguishable != want {
+			t.Errorf("%s: found %+v, expected a mark: %v", points[i].Point, points[i], want)
+		}
+	}
+	if points[1].P != nil || points[4].TestAccuracy != nil || points[4].P != nil || points[0].Epsilon != 1 || points[0].Trials != 3 {
+		t.Errorf("found %+v", points)
+	}
+}
+
+// A difference that every seed shows is told from none, though accuracies of one point spread more:
+// that is what pairs are for. One seed tells nothing apart.
+func TestPairsCancelWhatSeedsShare(t *testing.T) {
+	s := measured(t, [][]float64{{0.70, 0.80, 0.90}, {0.69, 0.789, 0.891}})
+	if points, _ := s.points(); points[1].Indistinguishable || *points[1].P > 0.01 || *points[0].HalfWidth < 0.2 {
+		t.Errorf("found %+v", points)
+	}
+	s = measured(t, [][]float64{{0.7}, {0.8}})
+	if points, best := s.points(); best != "clip_norm=2" || points[0].P != nil || points[0].HalfWidth != nil || points[0].Indistinguishable {
+		t.Errorf("found %+v", points)
+	}
+}
+
+// The table of a sweep with several seeds has a line for each point, and the file the trials too.
+func TestTableOfPoints(t *testing.T) {
+	r := runSweep(t, sweepOf(t, tiny.Config, tinySweep), sweepOptions(t))
+	table := r.Table()
+	if len(table) != 5 || strings.Join(table[0], "|") != "clip_norm|noise_multiplier|test %|±||ε of one|seeds" {
+		t.Fatalf("found %q", table)
+	}
+	marked := 0
+	for i, line := range table[1:] {
+		if line[4] == "best" {
+			marked++
+			if r.Points[i].Point != r.Best {
+				t.Errorf("line %d is marked, expected %s", i, r.Best)
+			}
+		}
+		if line[6] != "2/2" {
+			t.Errorf("found %q", line)
+		}
+	}
+	report := tiny.Read(t, filepath.Join(r.Sweep, folder.Report))
+	if marked != 1 || !strings.Contains(report, "## Trials\n") || strings.Count(report, "| done |") != 8 || !strings.Contains(report, "Best is by the mean over the seeds") {
+		t.Errorf("%d lines are marked, and the report is\n%s", marked, report)
+	}
+	var summary Result
+	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(r.Sweep, folder.Summary))), &summary); err != nil || summary.Sweep != "sweep" || summary.Best != r.Best || len(summary.Points) != 4 || summary.Composed.Epsilon != r.Composed.Epsilon {
+		t.Errorf("the summary is %+v (%v)", summary, err)
+	}
+	unfinished := Result{Rows: r.Rows[:1], Points: r.Points}
+	unfinished.Points[1].Finished = 0
+	if len(unfinished.Table()) != 4 {
+		t.Errorf("found %q, expected no line of a point without a result", unfinished.Table())
+	}
+}

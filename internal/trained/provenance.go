@@ -1,0 +1,46 @@
+package trained
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"dpsgd/accountant"
+)
+
+// Fact is one thing that an exported model says about itself.
+type Fact struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// Provenance is what goes with the model wherever it goes: where it comes from and what its privacy
+// guarantee is. All of it stands in the privacy statement of the run, and none of it is private.
+func (m *Model) Provenance() []Fact {
+	s := m.Statement
+	facts := []Fact{
+		{"privacy.epsilon", accountant.RoundUp(s.Epsilon, 3)},
+		{"privacy.delta", fmt.Sprint(s.Delta)},
+		{"privacy.accountant", s.Accountant},
+		{"privacy.unit", s.Unit},
+		{"privacy.relation", s.Relation},
+		{"privacy.mechanism", fmt.Sprintf("DP-SGD: %s; %s; %d updates", s.Sampling, s.Noise, s.Steps)},
+	}
+	if s.InitialWeights != "" {
+		facts = append(facts, Fact{"privacy.initial_weights", s.InitialWeights})
+	}
+	if s.DatasetRuns > 0 {
+		facts = append(facts, Fact{"privacy.all_runs", fmt.Sprintf("all %d runs on this data together: epsilon %s, delta %v", s.DatasetRuns, accountant.RoundUp(s.DatasetEpsilon, 3), s.DatasetDelta)})
+	}
+	facts = append(facts, Fact{"data", fmt.Sprintf("%s, %d examples of %s in %d classes", s.Data, s.Examples, s.Shape, s.Classes)})
+	if m.Config.Model.Name != "" {
+		facts = append(facts, Fact{"network", m.Config.Model.Name})
+	}
+	facts = append(facts, Fact{"run", filepath.Base(s.Run)})
+	if s.LedgerHead != "" {
+		facts = append(facts, Fact{"ledger_head", s.LedgerHead})
+	}
+	if s.ModelSHA256 != "" {
+		facts = append(facts, Fact{"model_sha256", s.ModelSHA256})
+	}
+	return facts
+}

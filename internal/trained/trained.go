@@ -1,0 +1,123 @@
+// Package trained opens the model of a run that has ended without the data of the run: to predict
+// with it, to export it, to describe it.
+package trained
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/features"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/statement"
+	"dpsgd/internal/train"
+	"dpsgd/model"
+)
+
+// Model is a trained network with all that is known about it in public.
+type Model struct {
+	Dir         string
+	Config      *configs.Config
+	Data        setup.Outline // what it was trained on; Shape and Names are those of what it predicts
+	Network     *model.Model
+	FeatureMean []float32 // subtracted from features; nil where none is
+	Statement   statement.Statement
+}
+
+// Open reads the model in the folder of a run. It is held against the SHA-256 in the run's
+// statement.
+func Open(dir string) (*Model, error) {
+	c, err := folder.ReadConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Dir: dir, Config: c}
+	var tensors []model.Tensor
+	if tensors, m.FeatureMean, err = train.ReadModel(dir, c); err != nil {
+		return nil, err
+	}
+	m.Statement, err = statement.Read(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, folder.Without(dir, folder.StatementData)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m.Data, err = setup.Declared(c, max(1, m.Statement.Examples)); err != nil {
+		return nil, err
+	}
+	complete(&m.Statement, m.Data)
+	if m.Data.Examples = m.Statement.Examples; m.Data.Shape.String() != m.Statement.Shape || m.Data.Classes != m.Statement.Classes {
+		return nil, fmt.Errorf("%w: %s is about %d classes of %s, %s about %d of %v, expected the same", checkpoints.ErrCorrupt,
+			filepath.Join(dir, folder.StatementData), m.Statement.Classes, m.Statement.Shape, folder.Config, m.Data.Classes, m.Data.Shape)
+	}
+	if m.Network, err = setup.Model(c, m.Data.Shape, m.Data.Classes); err != nil {
+		return nil, err
+	}
+	if err := m.Network.Import(tensors); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", filepath.Join(dir, folder.Model), err, checkpoints.ErrCorrupt)
+	}
+	return m, nil
+}
+
+// complete puts in what statements of earlier versions do not say, by what they do.
+func complete(s *statement.Statement, o setup.Outline) {
+	if s.Shape == "" {
+		s.Shape, s.Classes = o.Shape.String(), o.Classes
+	}
+	s.Sampling = cmp.Or(s.Sampling, fmt.Sprintf("%s, q = %v", s.Sampler, s.SamplingProbability))
+	s.Bound = cmp.Or(s.Bound, fmt.Sprintf("%s, C = %v", s.Clipping, s.ClipNorm))
+	s.Noise = cmp.Or(s.Noise, fmt.Sprintf("%s, σ = %v", s.Mechanism, s.NoiseMultiplier))
+}
+
+// Kind says what the network was made to see.
+type Kind int
+
+// What a network can see.
+const (
+	Pictures Kind = iota
+	Rows          // of a table
+	Vectors       // that another program computed
+)
+
+// Sees is what the examples of the model are, before any features are computed of them.
+func (m *Model) Sees() Kind {
+	switch {
+	case m.Config.Data.Vectors != "":
+		return Vectors
+	case m.Data.Shape.IsRow():
+		return Rows
+	}
+	return Pictures
+}
+
+// Features is what the features that the network sees follow from; nil where it sees examples as
+// they are. What they learn from drawn pictures is learnt again, which takes seconds to a minute.
+func (m *Model) Features() (*features.Definition, error) {
+	if !m.Config.Features.Any() {
+		return nil, nil
+	}
+	pool := kernel.NewPool(setup.Threads(m.Config))
+	defer pool.Close()
+	e, err := m.Config.Features.Prepare(m.Data.Shape, pool)
+	if err != nil {
+		return nil, err
+	}
+	d, ok := e.Definition()
+	if !ok {
+		return nil, fmt.Errorf("trained: the network sees the features %s, which cannot be written in another program's words", m.Config.Features.Transform.Name())
+	}
+	return &d, nil
+}
+
+// Normalisation holds the constants that are taken off what the network sees; none for features.
+func (m *Model) Normalisation() data.Normalisation {
+	return setup.Normalisation(m.Config, m.Data.Shape.Channels)
+}

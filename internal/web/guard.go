@@ -1,0 +1,96 @@
+package web
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// guard is h behind everything that the package comment promises.
+func (s *Server) guard(h http.Handler) http.Handler {
+	bucket := &bucket{rate: s.limits.Rate, size: float64(s.limits.Burst), tokens: float64(s.limits.Burst), last: time.Now()}
+	h = http.NewCrossOriginProtection().Handler(h)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.headers(w.Header())
+		if !s.named(r.Host) {
+			http.Error(w, "found another host than this server's: open the address that the program printed", http.StatusMisdirectedRequest)
+			return
+		}
+		if !bucket.take(time.Now()) {
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "too many requests at once, try again in a second", http.StatusTooManyRequests)
+			return
+		}
+		inner, ok := s.below(r)
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		control, deadline := http.NewResponseController(w), time.Now().Add(s.limits.Time)
+		_, _ = control.SetReadDeadline(deadline), control.SetWriteDeadline(deadline)
+		inner.Body = http.MaxBytesReader(w, inner.Body, s.limits.Body)
+		h.ServeHTTP(w, inner)
+	})
+}
+
+// named reports whether a request names this server: by an IP address, which DNS cannot point
+// elsewhere, or by a name of the machine.
+func (s *Server) named(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if net.ParseIP(strings.Trim(host, "[]")) != nil {
+		return true
+	}
+	return host != "" && slices.Contains(s.hosts, strings.ToLower(host))
+}
+
+// below takes the token off the path of a request; false where it is missing or wrong.
+func (s *Server) below(r *http.Request) (*http.Request, bool) {
+	if s.token == "" {
+		return r, true
+	}
+	token, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 {
+		return nil, false
+	}
+	r = r.Clone(r.Context())
+	r.URL.Path, r.URL.RawPath = "/"+rest, ""
+	return r, true
+}
+
+// headers forbid pages everything that they do not need, and other pages everything with them.
+func (s *Server) headers(h http.Header) {
+	scripts := "'self'"
+	for _, text := range s.limits.Scripts {
+		sum := sha256.Sum256([]byte(text))
+		scripts += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src "+scripts+"; style-src 'self' 'unsafe-inline'; "+
+		"img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer") // the token stands in the URL
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// Stream begins an answer that goes on, such as server-sent events: it lifts the limit of time and
+// returns what writes one part of it, which a reader has to take within that limit.
+func (s *Server) Stream(w http.ResponseWriter) func(part []byte) error {
+	control := http.NewResponseController(w)
+	_, _ = control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{})
+	return func(part []byte) error {
+		_ = control.SetWriteDeadline(time.Now().Add(s.limits.Time))
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+		return control.Flush()
+	}
+}

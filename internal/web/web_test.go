@@ -1,0 +1,276 @@
+package web_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"dpsgd/internal/web"
+)
+
+func limits() web.Limits {
+	return web.Limits{Body: 1000, Time: 5 * time.Second, Rate: 1000, Burst: 1000, Connections: 50}
+}
+
+// echo answers with the body of a request, or says that it is too long.
+func echo(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if errors.As(err, new(*http.MaxBytesError)) {
+		http.Error(w, "too long", http.StatusRequestEntityTooLarge)
+		return
+	}
+	fmt.Fprintf(w, "%s %s", r.URL.Path, body)
+}
+
+// serve runs a server until the test ends, which it has to do without an error.
+func serve(t *testing.T, address string, l web.Limits, h http.Handler) *web.Server {
+	t.Helper()
+	s, err := web.Listen(address, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- s.Serve(ctx, h) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve: found %v, expected no error at the end", err)
+		}
+	})
+	return s
+}
+
+// ask sends a request and returns the status, the headers and the body of its answer.
+func ask(t *testing.T, method, url, body string, change func(*http.Request)) (int, http.Header, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(r)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	found, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, answer.Header, strings.TrimSpace(string(found))
+}
+
+func TestOnlyItsOwnPagesAreAnswered(t *testing.T) {
+	s := serve(t, "127.0.0.1:0", limits(), http.HandlerFunc(echo))
+	u, _ := url.Parse(s.URL())
+	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
+	header := func(name, value string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set(name, value) }
+	}
+	for name, test := range map[string]struct {
+		body   string
+		change func(*http.Request)
+		status int
+	}{
+		"as printed":                    {"x", nil, 200},
+		"localhost":                     {"x", host("localhost:" + u.Port()), 200},
+		"another way to the server":     {"x", host("[::1]:" + u.Port()), 200},
+		"a name that DNS points here":   {"x", host("evil.example:" + u.Port()), 421},
+		"a name that ends in localhost": {"x", host("evil.localhost:" + u.Port()), 421},
+		"the page of another site":      {"x", header("Origin", "http://evil.example"), 403},
+		"a frame of another site":       {"x", header("Sec-Fetch-Site", "cross-site"), 403},
+		"its own page":                  {"x", header("Origin", strings.TrimSuffix(s.URL(), "/")), 200},
+		"the longest body":              {strings.Repeat("x", 1000), nil, 200},
+		"a longer body":                 {strings.Repeat("x", 1001), nil, 413},
+	} {
+		if status, _, body := ask(t, "POST", s.URL()+"path", test.body, test.change); status != test.status {
+			t.Errorf("%s: found status %d (%s), expected %d", name, status, body, test.status)
+		}
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	l := limits()
+	l.Scripts = []string{"alert(1)"}
+	s := serve(t, "127.0.0.1:0", l, http.HandlerFunc(echo))
+	_, h, _ := ask(t, "GET", s.URL(), "", nil)
+	policy := h.Get("Content-Security-Policy")
+	// The hash by: printf 'alert(1)' | openssl dgst -sha256 -binary | base64
+	for _, part := range []string{"default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'",
+		"script-src 'self' 'sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI='"} {
+		if !strings.Contains(policy, part) {
+			t.Errorf("found the policy %q, expected %q in it", policy, part)
+		}
+	}
+	for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+		"Cache-Control": "no-store", "Access-Control-Allow-Origin": ""} {
+		if found := h.Get(name); found != want {
+			t.Errorf("%s: found %q, expected %q", name, found, want)
+		}
+	}
+}
+
+func TestTokenBeyondLocalhost(t *testing.T) {
+	s := serve(t, ":0", limits(), http.HandlerFunc(echo))
+	u, err := url.Parse(s.URL())
+	if err != nil || len(u.Path) < 26 || s.Local() {
+		t.Fatalf("found %s (%v), expected a token of at least 128 bits in it", s.URL(), err)
+	}
+	here := "http://127.0.0.1:" + u.Port()
+	for path, want := range map[string]int{
+		u.Path: 200, u.Path + "predict": 200,
+		"/": 404, "/predict": 404, "/" + strings.Repeat("A", len(u.Path)-2) + "/": 404, u.Path[:10] + "/": 404,
+	} {
+		if status, _, _ := ask(t, "GET", here+path, "", nil); status != want {
+			t.Errorf("%s: found status %d, expected %d", path, status, want)
+		}
+	}
+	if _, _, body := ask(t, "GET", here+u.Path+"predict", "", nil); body != "/predict" {
+		t.Errorf("found the path %q in the handler, expected it without the token", body)
+	}
+}
+
+func TestRate(t *testing.T) {
+	l := limits()
+	l.Rate, l.Burst = 1e-3, 2
+	s := serve(t, "127.0.0.1:0", l, http.HandlerFunc(echo))
+	for i, want := range []int{200, 200, 429, 429} {
+		status, h, _ := ask(t, "GET", s.URL(), "", nil)
+		if status != want || (want == 429) != (h.Get("Retry-After") != "") {
+			t.Errorf("request %d: found status %d, expected %d", i, status, want)
+		}
+	}
+}
+
+// A connection beyond the limit is told so and closed, and one that ends makes room for another.
+func TestConnections(t *testing.T) {
+	l := limits()
+	l.Connections = 2
+	s := serve(t, "127.0.0.1:0", l, http.HandlerFunc(echo))
+	u, _ := url.Parse(s.URL())
+	answered := func(c net.Conn) bool {
+		fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		line, err := bufio.NewReader(c).ReadString('\n')
+		if err == nil && !strings.Contains(line, "200") && !strings.Contains(line, "503") {
+			t.Errorf("found %q, expected an answer or that there is no room", line)
+		}
+		return err == nil && strings.Contains(line, "200")
+	}
+	var open []net.Conn
+	for i := range 3 {
+		c, err := net.Dial("tcp", u.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if found := answered(c); found != (i < 2) {
+			t.Errorf("connection %d: answered %t, expected %t", i, found, i < 2)
+		}
+		open = append(open, c)
+	}
+	open[0].Close()
+	for range 100 {
+		c, err := net.Dial("tcp", u.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if answered(c) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("found no answer after a connection was closed")
+}
+
+// A body that does not come is given up, and a stream goes on beyond the limit of time, to the end
+// of Serve.
+func TestTime(t *testing.T) {
+	l := limits()
+	l.Time = 200 * time.Millisecond
+	var s *web.Server
+	s = serve(t, "127.0.0.1:0", l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "POST" {
+			if _, err := io.ReadAll(r.Body); err == nil {
+				t.Error("found a body that was never sent")
+			}
+			return
+		}
+		write := s.Stream(w)
+		for i := range 4 {
+			if err := write(fmt.Appendf(nil, "%d", i)); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if r.Context().Err() != nil {
+			t.Errorf("found the context of a stream ended (%v), expected it to last", r.Context().Err())
+		}
+	}))
+	u, _ := url.Parse(s.URL())
+	c, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n")
+	_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if _, err := io.ReadAll(c); errors.Is(err, context.DeadlineExceeded) {
+		t.Error("found a request without a body still waiting after 5 s")
+	}
+	if _, _, body := ask(t, "GET", s.URL(), "", nil); body != "0123" {
+		t.Errorf("found the stream %q, expected all of it", body)
+	}
+}
+
+// A stream without an end does not keep a server from ending.
+func TestEndWithStream(t *testing.T) {
+	s, err := web.Listen("127.0.0.1:0", limits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- s.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_ = s.Stream(w)([]byte("a"))
+			cancel()
+			<-r.Context().Done()
+		}))
+	}()
+	ask(t, "GET", s.URL(), "", nil)
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("found the server still at work, expected it to end with its context")
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	taken := serve(t, "127.0.0.1:0", limits(), http.HandlerFunc(echo))
+	u, _ := url.Parse(taken.URL())
+	for address, want := range map[string]string{
+		u.Host:            "another program listens on " + u.Host,
+		"8080":            `found the address "8080", expected a host and a port such as 127.0.0.1:8080`,
+		"127.0.0.1:99999": "cannot listen on 127.0.0.1:99999",
+	} {
+		_, err := web.Listen(address, limits())
+		if !errors.Is(err, web.ErrAddress) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: found %v, expected an ErrAddress with %q", address, err, want)
+		}
+	}
+}
