@@ -94,16 +94,24 @@ func (w *writer) row(cells []string) {
 		}
 		w.b.WriteString("<thead><tr>")
 		for _, c := range cells {
-			fmt.Fprintf(&w.b, `<th scope="col">%s</th>`, inline(c))
+			w.b.WriteString(header("col", c))
 		}
 		w.b.WriteString("</tr></thead><tbody>\n")
 		return
 	}
-	fmt.Fprintf(&w.b, `<tr><th scope="row">%s</th>`, inline(cells[0]))
+	fmt.Fprintf(&w.b, "<tr>%s", header("row", cells[0]))
 	for _, c := range cells[1:] {
 		fmt.Fprintf(&w.b, `<td>%s</td>`, inline(c))
 	}
 	w.b.WriteString("</tr>\n")
+}
+
+// header is a cell that names its column or row. One without a name is a cell like any other.
+func header(scope, text string) string {
+	if strings.TrimSpace(text) == "" {
+		return "<td></td>"
+	}
+	return fmt.Sprintf(`<th scope="%s">%s</th>`, scope, inline(text))
 }
 
 var (
