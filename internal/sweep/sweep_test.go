@@ -337,7 +337,11 @@ func TestKilledSweepGoesOn(t *testing.T) {
 // A kill can also come before a trial has a ledger: it begins again.
 func TestSweepKilledBeforeALedger(t *testing.T) {
 	undo := func(dir string) error {
-		return errors.Join(os.RemoveAll(filepath.Join(dir, folder.Checkpoints)), os.Remove(filepath.Join(dir, folder.Engines)), os.Remove(filepath.Join(dir, folder.Plan)))
+		err := os.RemoveAll(filepath.Join(dir, folder.Checkpoints))
+		for _, name := range []string{folder.Engines, folder.Plan, folder.MetricsTable, folder.MetricsEvents} {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, name)))
+		}
+		return err
 	}
 	tests := []struct {
 		name string

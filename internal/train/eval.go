@@ -2,21 +2,19 @@ package train
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
-	"dpsgd/checkpoints/safetensors"
 	"dpsgd/configs"
-	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
+	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/trained"
 	"dpsgd/model"
 )
 
@@ -43,21 +41,15 @@ func Examine(dir string, o Options) (score.Examination, error) {
 	if err != nil || t.source.Shape.IsRow() {
 		return e, err
 	}
-	read := t.source.read
-	if read == nil { // features of the pictures were kept, and the pictures not read
-		if read, err = o.data(t.config); err != nil {
-			return e, err
-		}
-	}
-	e.Pictures, _ = read.Test.(*data.Images)
-	return e, nil
+	e.Pictures, err = t.source.TestPictures()
+	return e, err
 }
 
 // tested is a model that a run has written, with its test examples.
 type tested struct {
 	dir       string
 	config    *configs.Config
-	source    source
+	source    *examples.Source
 	spent     account.Spent
 	warning   string
 	evaluator *compute.Evaluator
@@ -72,7 +64,7 @@ func openTested(dir string, o Options) (*tested, error) {
 	if err != nil {
 		return nil, err
 	}
-	tensors, mean, err := ReadModel(dir, c)
+	tensors, mean, err := trained.Weights(dir, c)
 	if err != nil {
 		return nil, err
 	}
@@ -84,10 +76,10 @@ func openTested(dir string, o Options) (*tested, error) {
 	if t.spent, err = account.SpentBy(c.Privacy.Accountant, i.Ledger, c.Privacy.Delta); err != nil {
 		return nil, err
 	}
-	if t.source, err = o.source(c); err != nil {
+	if t.source, err = o.examples().Find(c); err != nil {
 		return nil, err
 	}
-	t.warning = cmp.Or(i.Warning, t.source.warning())
+	t.warning = cmp.Or(i.Warning, t.source.Warning())
 	m, err := setup.Model(c, t.source.Shape, t.source.Classes)
 	if err != nil {
 		return nil, err
@@ -96,7 +88,7 @@ func openTested(dir string, o Options) (*tested, error) {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, folder.Model), err)
 	}
 	t.pool = kernel.NewPool(setup.Threads(c))
-	if err := t.compile(m, mean, o); err != nil {
+	if err := t.compile(m, mean); err != nil {
 		t.pool.Close()
 		return nil, err
 	}
@@ -113,17 +105,17 @@ func runsAround(dir string) string {
 }
 
 // compile makes the evaluator of a model, for examples from which the mean of the run is taken off.
-func (t *tested) compile(m *model.Model, mean []float32, o Options) error {
-	examples, err := t.source.seen(t.config, o, t.pool)
+func (t *tested) compile(m *model.Model, mean []float32) error {
+	seen, err := t.source.Seen(t.pool)
 	if err != nil {
 		return err
 	}
 	if mean != nil {
-		if err := centre(examples, mean, t.pool); err != nil {
+		if err := examples.Centre(seen, mean, t.pool); err != nil {
 			return err
 		}
 	}
-	t.evaluator, err = compute.NewEvaluator(m, examples.Test, setup.Normalisation(t.config, t.source.Shape.Channels), t.pool)
+	t.evaluator, err = compute.NewEvaluator(m, seen.Test, setup.Normalisation(t.config, t.source.Shape.Channels), t.pool)
 	return err
 }
 
@@ -135,27 +127,4 @@ func (t *tested) examine() (score.Examination, error) {
 	e.Run, e.Noun, e.Answer, e.Warning = t.dir, t.source.Shape.Noun(), t.spent.Answer(), t.warning
 	e.TestLoss = finite(e.TestLoss)
 	return *e, err
-}
-
-// ReadModel reads the weights that a run has written at its end, and the mean of features, nil where
-// there is none. It holds the file against the sum in the run's statement.
-func ReadModel(dir string, c *configs.Config) (tensors []model.Tensor, mean []float32, err error) {
-	read, about, err := safetensors.Read(filepath.Join(dir, folder.Model))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%w with a model: %s holds no %s, expected a run that has ended; go on with it by `train resume %s`", folder.ErrNoRun, dir, folder.Model, folder.Argument(dir))
-	}
-	if err == nil {
-		err = checkModel(dir)
-	}
-	if c.Features.Any() && err == nil && about["features"] != c.Features.Recipe.String() {
-		return nil, nil, fmt.Errorf("%w: %s was trained on features %q, expected %q, which this program computes", setup.ErrPlan, filepath.Join(dir, folder.Model), about["features"], c.Features.Recipe)
-	}
-	for _, t := range read {
-		if t.Name == meanSlot {
-			mean = t.Data
-			continue
-		}
-		tensors = append(tensors, model.Tensor(t))
-	}
-	return tensors, mean, err
 }

@@ -1,25 +1,18 @@
 package train
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
 	"time"
 
-	"dpsgd/checkpoints"
 	"dpsgd/checkpoints/safetensors"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/curves"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/history"
-	"dpsgd/internal/statement"
 	"dpsgd/internal/tensorboard"
+	"dpsgd/internal/trained"
 )
 
 func (r *Run) writeMetrics(p Progress) error {
@@ -116,41 +109,9 @@ func (r *Run) writeModel() error {
 		about["features"] = r.config.Features.Recipe.String()
 	}
 	if r.featureMean != nil {
-		tensors = append(tensors, safetensors.Tensor{Name: meanSlot, Shape: []int{len(r.featureMean)}, Data: r.featureMean})
+		tensors = append(tensors, safetensors.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(r.featureMean)}, Data: r.featureMean})
 	}
 	return r.persist(saving{"the model", folder.Model, 4*(len(r.model.Values)+r.model.FrozenValues()) + 1<<16, func(dir string) error {
 		return safetensors.Write(filepath.Join(dir, folder.Model), tensors, about)
 	}, true})
-}
-
-// modelSum is the SHA-256 of the file with the model of a run. The statement keeps it: the format of
-// the file has no checksum, and a weight with a flipped bit is a number like any other.
-func modelSum(dir string) (string, error) {
-	f, _, err := checkpoints.OpenRegular(filepath.Join(dir, folder.Model))
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("train: %w", err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// checkModel holds the model of a run against the sum in its statement. Earlier versions wrote none.
-func checkModel(dir string) error {
-	s, err := statement.Read(dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && s.ModelSHA256 == "" {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	found, err := modelSum(dir)
-	if err == nil && found != s.ModelSHA256 {
-		err = fmt.Errorf("train: %s: found SHA-256 %s, expected %s as %s says: the file is damaged or of another run; `train resume %s` writes it again: %w",
-			filepath.Join(dir, folder.Model), found, s.ModelSHA256, folder.StatementData, folder.Argument(dir), checkpoints.ErrCorrupt)
-	}
-	return err
 }

@@ -168,7 +168,7 @@ func TestCreateRefuses(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "file")
 			tiny.Write(t, file, "")
 			o.RunsDir = filepath.Join(file, "runs")
-		}, nil, "cannot make the folder of runs"},
+		}, folder.ErrNoRun, "lies below a file, expected a folder of runs"},
 		{"name that is taken", []string{"run.name=mine"}, func(t *testing.T, o *Options) {
 			train(t, *o, "run.name=mine")
 		}, ErrRunExists, "mine, expected a name that is free; go on with it by `train resume"},
