@@ -28,7 +28,7 @@ func TestLostOutput(t *testing.T) {
 	lines := map[string]string{
 		"train predict": "runs/own-1 " + own, "train serve": "runs/own-1 --address 127.0.0.1:0", "train export": "runs/own-1",
 		"train card": "runs/own-1", "train import": "runs/own-1/model.safetensors " + config,
-		"train": "", "train run": config, "train resume": "runs/own-1", "train eval": "runs/own-1", "train sweep": "grid.yaml",
+		"train": "", "train run": config, "train resume": "runs/own-1", "train eval": "runs/own-1", "train report": "runs/own-1", "train sweep": "grid.yaml",
 		"train ledger": "", "train ledger show": "", "train ledger verify": "", "train describe": config,
 		"train epsilon": "runs/own-1", "train delta": "runs/own-1", "train compare": "runs/own-1",
 		"train calibrate": asked + "--steps 10 --epsilon 1", "train steps": asked + "--noise-multiplier 1 --epsilon 1",
