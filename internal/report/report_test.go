@@ -249,7 +249,7 @@ func TestReportWithoutAPart(t *testing.T) {
 		if p.Step != 8 {
 			return
 		}
-		if page := html(t, read(t, facts.Request{}, again.Run)); !strings.Contains(page, "is about 5 releases, and the ledger holds 8") || strings.Contains(page, "differentially private with respect") {
+		if page := html(t, read(t, facts.Request{}, again.Run)); !strings.Contains(page, "is about 5 entries of the ledger, which holds 8") || strings.Contains(page, "differentially private with respect") {
 			t.Error("found the statement about 5 releases while there are 8")
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/train"
 )
 
 // A run says what it cost and measured; reading changes nothing in its folder.
@@ -37,6 +38,29 @@ func TestReadRun(t *testing.T) {
 	for path := range after {
 		if before[path] != after[path] {
 			t.Errorf("reading changed %s", path)
+		}
+	}
+}
+
+// A run that was extended costs what its statement says, choices to go on included; no accountant's
+// curve ends below it.
+func TestReadExtendedRun(t *testing.T) {
+	o := tinyrun.Options(t)
+	first := tinyrun.Train(t, o, "privacy.epsilon=3", "privacy.noise_multiplier=1")
+	if _, err := train.Extend(first.Run, 6, 2*first.Steps, o); err != nil {
+		t.Fatal(err)
+	}
+	result := tinyrun.Fit(t, tinyrun.Open(t, first.Run, o))
+	r, err := facts.ReadRun(context.Background(), first.Run, facts.Request{Accountants: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Spent.Epsilon != result.Epsilon || r.Releases != result.Steps || r.Statement == nil || r.Statement.Epsilon != result.Epsilon || len(r.Warnings) != 0 {
+		t.Errorf("found ε = %v after %d releases, statement %+v (%v), expected %+v", r.Spent.Epsilon, r.Releases, r.Statement, r.Warnings, result)
+	}
+	for _, a := range r.Curves.Accountants {
+		if n := len(a.Curve); n > 0 && a.Accountant == "rdp" && a.Curve[n-1].Epsilon < result.Epsilon {
+			t.Errorf("found ε = %v at the end of its curve, expected %v", a.Curve[n-1].Epsilon, result.Epsilon)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/bench"
+	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/history"
 	"dpsgd/internal/questions"
@@ -55,6 +56,8 @@ type Run struct {
 	Times       *bench.Result         // nil unless asked for
 	Diagnostics []history.Diagnostics // NOT private; none unless asked for
 	Warnings    []string
+
+	entries int // of the ledger: releases, and choices to go on
 }
 
 // ReadRun reads the folder of a run, which may be at work.
@@ -95,20 +98,22 @@ const timesTaken = 2 * time.Second
 // curvePoints is how many points a curve of ε has.
 const curvePoints = 25
 
-// readLedger asks what the run has cost.
+// readLedger asks what the run has cost. The whole ledger answers: beside releases it holds when a
+// person chose to go on, which costs, too.
 func (r *Run) readLedger(ctx context.Context, q Request) error {
-	releases, err := questions.ReadReleases(r.Dir)
+	i, err := books.Inspect(r.Dir)
 	if err != nil {
 		return err
 	}
-	r.warn(releases.Warning)
-	if r.Releases = releases.Ledger.Count(); r.Releases == 0 {
+	r.warn(i.Warning)
+	if r.entries = i.Info.Entries; r.entries == 0 {
 		return nil
 	}
+	r.Releases = r.entries - account.Choices(i.Ledger)
 	if q.Spent != nil {
 		r.Spent = *q.Spent
 	} else {
-		spent, err := account.SpentBy(releases.Accountant, releases.Ledger, releases.Delta)
+		spent, err := account.SpentBy(r.Config.Privacy.Accountant, i.Ledger, r.Config.Privacy.Delta)
 		if err != nil {
 			return err
 		}
@@ -116,6 +121,10 @@ func (r *Run) readLedger(ctx context.Context, q Request) error {
 	}
 	if !q.Accountants {
 		return nil
+	}
+	releases, err := questions.ReadReleases(r.Dir)
+	if err != nil {
+		return err
 	}
 	r.Curves, err = questions.Compare(ctx, releases.Question(questions.Epsilon), curvePoints)
 	return err
@@ -130,8 +139,8 @@ func (r *Run) readStatement() error {
 	if err != nil {
 		return err
 	}
-	if s.LedgerEntries != r.Releases {
-		r.warn(fmt.Sprintf("the privacy statement in the folder is about %d releases, and the ledger holds %d: the run has been gone on with since", s.LedgerEntries, r.Releases))
+	if s.LedgerEntries != r.entries {
+		r.warn(fmt.Sprintf("the privacy statement in the folder is about %d entries of the ledger, which holds %d: the run has been gone on with since", s.LedgerEntries, r.entries))
 		return nil
 	}
 	text, err := s.Markdown()
