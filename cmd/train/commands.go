@@ -19,7 +19,7 @@ func groups(a *shell.App) []group {
 	return []group{
 		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), describeCommand(a)}},
 		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a))},
-		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a)}},
+		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a), reportCommand(a)}},
 		{"Use models", models.Commands(a)},
 		{"Configurations and data", []*cobra.Command{initCommand(a), presetsCommand(a), schemaCommand(a), dataCommand(a), featuresCommand(a)}},
 		{"The program", []*cobra.Command{benchCommand(a), examplesCommand(a), manCommand(a), versionCommand(a)}},

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"path/filepath"
+	"unicode/utf8"
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
@@ -13,14 +13,14 @@ import (
 )
 
 func evalCommand(a *shell.App) *cobra.Command {
-	var dataDir string
+	var dataDir, dataFolder string
 	c := &cobra.Command{
 		Use:     "eval RUN",
 		Short:   "Measure the model of a run on its test examples",
 		Example: "  train eval runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			score, err := train.Evaluate(args[0], train.Options{DataDir: dataDir, RunsDir: filepath.Dir(filepath.Clean(args[0])), Computed: computed(a)})
+			score, err := train.Evaluate(args[0], train.Options{DataDir: dataDir, DataFolder: dataFolder, Computed: computed(a)})
 			if err != nil {
 				return err
 			}
@@ -28,10 +28,59 @@ func evalCommand(a *shell.App) *cobra.Command {
 			return a.Print(score, func(w io.Writer) {
 				fmt.Fprintf(w, "test accuracy   %.2f %% of %s %s\n", 100*score.TestAccuracy, terminal.Count(score.TestExamples), score.Noun)
 				fmt.Fprintf(w, "test loss       %.4f\n", score.TestLoss)
-				fmt.Fprintf(w, "privacy         %s\n", terminal.Guarantee(score.Epsilon, score.Delta, score.Accountant, score.EpsilonRDP))
+				fmt.Fprintf(w, "privacy         %s\n\n", terminal.Guarantee(score.Epsilon, score.Delta, score.Accountant, score.EpsilonRDP))
+				printClasses(w, score)
+				printConfusion(w, score)
 			})
 		},
 	}
 	dataDirFlag(c, &dataDir)
+	dataFolderFlag(c, &dataFolder)
 	return c
+}
+
+// longestClass is how many characters of the name of a class a table shows.
+const longestClass = 24
+
+// printClasses writes how many examples of each class were taken for it, and which other class most
+// of the others were taken for.
+func printClasses(w io.Writer, score train.Score) {
+	table := [][]string{{"class", score.Noun, "correct %", "95 % interval", "most often taken for"}}
+	for label, c := range score.Classes {
+		other, most := "–", 0
+		for predicted, n := range score.Confusion[label] {
+			if predicted != label && n > most {
+				other, most = fmt.Sprintf("%s (%d)", terminal.Cut(score.Classes[predicted].Name, longestClass), n), n
+			}
+		}
+		table = append(table, []string{terminal.Cut(c.Name, longestClass), terminal.Count(c.Examples), terminal.Decimals(100*c.Accuracy, 2), fmt.Sprintf("%.2f to %.2f", 100*c.Low, 100*c.High), other})
+	}
+	terminal.PrintTable(w, table)
+}
+
+// printConfusion writes the confusion matrix, where its lines are not longer than a terminal.
+func printConfusion(w io.Writer, score train.Score) {
+	table := [][]string{{"class, taken for →"}}
+	for label, counts := range score.Confusion {
+		table[0] = append(table[0], score.Classes[label].Name)
+		line := []string{score.Classes[label].Name}
+		for _, n := range counts {
+			line = append(line, terminal.Count(n))
+		}
+		table = append(table, line)
+	}
+	const gap = 2
+	width := 0
+	for column := range table[0] {
+		widest := 0
+		for _, line := range table {
+			widest = max(widest, utf8.RuneCountInString(line[column]))
+		}
+		width += widest + gap
+	}
+	if width-gap > terminal.Width {
+		return
+	}
+	fmt.Fprintln(w)
+	terminal.PrintTable(w, table)
 }

@@ -10,13 +10,14 @@ import (
 	"dpsgd/configs"
 	"dpsgd/configs/places"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/follow"
 	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
 )
 
 func runCommand(a *shell.App) *cobra.Command {
-	var dataDir, runsDir string
+	var dataDir, runsDir, serve string
 	var set []string
 	c := &cobra.Command{
 		Use:   "run [CONFIG|PRESET]",
@@ -32,38 +33,44 @@ func runCommand(a *shell.App) *cobra.Command {
 			if err != nil {
 				return shell.AsUsage(err)
 			}
-			run, err := train.Create(config, train.Options{
-				DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: watcher(a), Computed: computed(a), Waits: a.Waits,
+			return followed(a, serve, func(page *follow.Page) error {
+				run, err := train.Create(config, train.Options{
+					DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits,
+				})
+				if err != nil {
+					return places.OfLayer(err, name, set)
+				}
+				return fit(a, c, run)
 			})
-			if err != nil {
-				return places.OfLayer(err, name, set)
-			}
-			return fit(a, c, run)
 		},
 	}
 	dataDirFlag(c, &dataDir)
 	runsDirFlag(c, &runsDir)
 	setFlag(c, &set)
+	serveFlag(c, &serve)
 	return c
 }
 
 func resumeCommand(a *shell.App) *cobra.Command {
-	var dataDir, dataFolder string
+	var dataDir, dataFolder, serve string
 	c := &cobra.Command{
 		Use:     "resume RUN",
 		Short:   "Go on with a run from its last checkpoint and what it has spent",
 		Example: "  train resume runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			run, err := train.Open(args[0], train.Options{DataDir: dataDir, DataFolder: dataFolder, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: watcher(a), Computed: computed(a), Waits: a.Waits})
-			if err != nil {
-				return err
-			}
-			return fit(a, c, run)
+			return followed(a, serve, func(page *follow.Page) error {
+				run, err := train.Open(args[0], train.Options{DataDir: dataDir, DataFolder: dataFolder, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits})
+				if err != nil {
+					return err
+				}
+				return fit(a, c, run)
+			})
 		},
 	}
 	dataDirFlag(c, &dataDir)
 	dataFolderFlag(c, &dataFolder)
+	serveFlag(c, &serve)
 	return c
 }
 
@@ -92,7 +99,7 @@ func dataDirFlag(c *cobra.Command, dir *string) {
 }
 
 func dataFolderFlag(c *cobra.Command, dir *string) {
-	c.Flags().StringVar(dir, "data-folder", "", "where data of your own lies now, if it has moved")
+	c.Flags().StringVar(dir, "data-folder", "", "where data of your own lies now, if it has moved since the run")
 }
 
 func runsDirFlag(c *cobra.Command, dir *string) {

@@ -9,6 +9,7 @@ import (
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/follow"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
 
@@ -16,7 +17,7 @@ import (
 )
 
 func sweepCommand(a *shell.App) *cobra.Command {
-	var dataDir, runsDir string
+	var dataDir, runsDir, serve string
 	var parallel int
 	c := &cobra.Command{
 		Use:   "sweep FILE|PRESET",
@@ -38,26 +39,34 @@ under way goes on from its checkpoint with the spend of its ledger.`,
 			if parallel < 0 {
 				return shell.Usagef("--parallel is %d, expected a whole number of trials", parallel)
 			}
-			watcher := &sweepWatcher{Display: a.Display(), saves: func() { a.Saves(true) }}
-			defer a.Saves(false)
-			result, err := sweep.Run(c.Context(), file, sweep.Options{DataDir: dataDir, RunsDir: runsDir, Parallel: parallel, Watcher: watcher, Waits: a.Waits})
-			if err != nil {
-				watcher.EndBar()
-				return err
-			}
-			if result.Status == train.Interrupted {
-				fmt.Fprintf(a.Err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(args[0])+shell.DataGiven(c))
-			}
-			if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
-				return err
-			}
-			return shell.Stopped(c.Context())
+			o := sweep.Options{DataDir: dataDir, RunsDir: runsDir, Parallel: parallel, Waits: a.Waits}
+			return followed(a, serve, func(page *follow.Page) error { return runSweep(a, c, args[0], file, o, page) })
 		},
 	}
 	dataDirFlag(c, &dataDir)
 	runsDirFlag(c, &runsDir)
+	serveFlag(c, &serve)
 	c.Flags().IntVar(&parallel, "parallel", 0, "train so many trials at a time, each on its share of the threads (default: what the file says, or 1)")
 	return c
+}
+
+// runSweep carries out a sweep, which the command line names so, and prints its result.
+func runSweep(a *shell.App, c *cobra.Command, name string, file *sweeps.Sweep, o sweep.Options, page *follow.Page) error {
+	watcher := &sweepWatcher{Display: a.Display(), saves: func() { a.Saves(true) }}
+	defer a.Saves(false)
+	o.Watcher = sweepOn(page, watcher)
+	result, err := sweep.Run(c.Context(), file, o)
+	if err != nil {
+		watcher.EndBar()
+		return err
+	}
+	if result.Status == train.Interrupted {
+		fmt.Fprintf(a.Err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(name)+shell.DataGiven(c))
+	}
+	if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
+		return err
+	}
+	return shell.Stopped(c.Context())
 }
 
 // sweepWatcher shows a sweep, with one bar over the steps of all trials that are left.

@@ -1,20 +1,14 @@
-// Package chart draws lines over numbers as an SVG or PNG file, by gonum.org/v1/plot. The name of a
-// line stands where it ends, in its colour; there is no legend. Colours are those that colour-blind
+// Package chart draws lines over numbers, tables of numbers as colours, and values with intervals, by
+// gonum.org/v1/plot: as SVG or PNG files, or as SVG for a page. The name of a line stands where it
+// ends, in its colour; there is no legend. Colours are those that colour-blind
 // readers tell apart, and lines that lie on each other differ in width and dashes too. The same
 // value gives the same bytes.
 package chart
 
 import (
-	"bytes"
-	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
-
-	"dpsgd/checkpoints"
 
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Chart is what a figure shows.
@@ -23,6 +17,7 @@ type Chart struct {
 	X, Y            string // what the axes show
 	Lines           []Line // the first ones are drawn first
 	Logarithmic     bool   // the y axis; a value that is not positive is then left out
+	Tight           bool   // the y axis begins near the least value, not at zero
 }
 
 // Line is points with a name. A point that is not finite is left out, and so is a line without
@@ -46,39 +41,18 @@ const (
 	Dots                // each point is a dot
 )
 
-// Formats are the endings of the files that Write knows.
-func Formats() []string { return []string{".svg", ".png"} }
+// Write implements [Figure].
+func (c Chart) Write(path string) error { return writeFile(path, width, height, c.draw) }
 
-// Write draws the chart into a file, as its ending says, in any case. The file is whole or absent;
-// one in its place is replaced. Errors start without a package, for the caller to put its own
-// before them.
-func (c Chart) Write(path string) error {
-	ending := strings.ToLower(filepath.Ext(path))
-	if !slices.Contains(Formats(), ending) {
-		return fmt.Errorf("found the plot %s, expected a file that ends in %s", path, strings.Join(Formats(), " or "))
-	}
-	canvas, err := draw.NewFormattedCanvas(width, height, ending[1:])
-	if err != nil {
-		return fmt.Errorf("cannot draw the plot: %w", err)
-	}
-	c.draw(draw.New(canvas))
-	var picture bytes.Buffer
-	if _, err := canvas.WriteTo(&picture); err != nil {
-		return fmt.Errorf("cannot draw the plot: %w", err)
-	}
-	content := picture.Bytes()
-	if ending == ".svg" {
-		content = withCommonFonts(content)
-	}
-	if err := checkpoints.WriteFileAtomic(path, content, 0o644); err != nil {
-		return fmt.Errorf("cannot write the plot: %w", err)
-	}
-	return nil
-}
+// inlineName is how many characters the name of a line has room for beside an inline figure.
+const inlineName = 13
 
-// withCommonFonts names, after the font of the layout, those of the same widths that other systems
-// have: SVG text stays text.
-func withCommonFonts(svg []byte) []byte {
-	const font = "font-family:Liberation Sans;"
-	return bytes.ReplaceAll(svg, []byte(font), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
+// Inline implements [Figure].
+func (c Chart) Inline(label string) ([]byte, error) {
+	c.Title, c.Subtitle = "", ""
+	c.Lines = slices.Clone(c.Lines)
+	for i, l := range c.Lines {
+		c.Lines[i].Name = cut(l.Name, inlineName)
+	}
+	return inline(label, inlineWidth, inlineHeight, c.draw)
 }

@@ -57,6 +57,12 @@ func write(t *testing.T, c Chart, name string) []byte {
 	if err := c.Write(path); err != nil {
 		t.Fatal(err)
 	}
+	return read(t, path)
+}
+
+// read is the content of a file.
+func read(t *testing.T, path string) []byte {
+	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

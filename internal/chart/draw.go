@@ -19,13 +19,15 @@ import (
 const (
 	width, height                  = 675, 390
 	margin, head                   = 24, 76
+	bareHead                       = 30 // without title and subtitle
 	textSize, textHeight vg.Length = 10.5, 13
 	nameGap              vg.Length = 12 // between the end of the x axis and the names of the lines
 )
 
 var (
-	ink  = color.NRGBA{0x22, 0x26, 0x2e, 0xff}
-	grey = color.NRGBA{0x6b, 0x72, 0x7d, 0xff}
+	paper = color.White
+	ink   = color.NRGBA{0x22, 0x26, 0x2e, 0xff}
+	grey  = color.NRGBA{0x6b, 0x72, 0x7d, 0xff}
 	// The grid comes after the axes, so it lets them through.
 	grid = draw.LineStyle{Color: color.NRGBA{0x22, 0x26, 0x2e, 0x20}, Width: 0.75}
 	sans = font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, textSize)
@@ -59,14 +61,34 @@ func in(c color.Color) text.Style {
 // draw fills a canvas.
 func (c Chart) draw(on draw.Canvas) {
 	c.Lines = c.drawable()
-	on.SetColor(color.White)
-	on.Fill(on.Rectangle.Path())
 	left := vg.Length(margin)
 	if len(c.Lines) > 0 {
 		left = c.drawPlot(on).X
 	}
-	fill(on, in(ink), vg.Point{X: left, Y: height - margin}, c.Title, 1)
-	fill(on, in(grey), vg.Point{X: left, Y: height - margin - 16}, c.Subtitle, 2)
+	drawTitle(on, left, c.Title, c.Subtitle)
+}
+
+// drawTitle writes what a figure is about above it, from a place to the right.
+func drawTitle(on draw.Canvas, left vg.Length, title, subtitle string) {
+	fill(on, in(ink), vg.Point{X: left, Y: on.Max.Y - margin}, title, 1)
+	fill(on, in(grey), vg.Point{X: left, Y: on.Max.Y - margin - 16}, subtitle, 2)
+}
+
+// headOf is the room above a figure.
+func headOf(title, subtitle string) vg.Length {
+	if title == "" && subtitle == "" {
+		return bareHead
+	}
+	return head
+}
+
+// properties are the colours of a page that the reader may want otherwise, by their names there.
+func properties() map[string]color.NRGBA {
+	names := map[string]color.NRGBA{"ink": ink, "grey": grey}
+	for i, c := range palette[:len(palette)-1] { // the last one is ink
+		names[strconv.Itoa(i)] = c
+	}
+	return names
 }
 
 // drawPlot draws everything below the subtitle and returns where the axes meet.
@@ -75,7 +97,7 @@ func (c Chart) drawPlot(on draw.Canvas) vg.Point {
 	for _, l := range c.Lines {
 		names = max(names, in(ink).Width(l.Name))
 	}
-	p, area := c.plot(), draw.Crop(on, margin, -nameGap-names-margin/2, margin/2, -head)
+	p, area := c.plot(), draw.Crop(on, margin, -nameGap-names-margin/2, margin/2, -headOf(c.Title, c.Subtitle))
 	p.Draw(area)
 	area = p.DataCanvas(area)
 	y := c.Y
@@ -101,16 +123,10 @@ func (c Chart) drawable() []Line {
 	return lines
 }
 
-// plot is everything within the axes. These begin at zero where they can, and have a little room
-// above.
+// plot is everything within the axes. These begin at zero where they can and should, and have a
+// little room above.
 func (c Chart) plot() *plot.Plot {
-	p := plot.New()
-	p.BackgroundColor = nil
-	p.X.Label.Text, p.X.Label.TextStyle.Color, p.X.Label.TextStyle.Font, p.X.Label.Padding = c.X, ink, sans, 5
-	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.Padding, axis.Color, axis.Width, axis.Tick.Length = 0, grey, grid.Width, 4
-		axis.Tick.Marker, axis.Tick.LineStyle, axis.Tick.Label.Color, axis.Tick.Label.Font = linearTicks{}, axis.LineStyle, grey, sans
-	}
+	p := newPlot(c.X)
 	p.Add(&plotter.Grid{Horizontal: grid})
 	for i, l := range c.Lines {
 		stroke := l.stroke(i)
@@ -122,18 +138,37 @@ func (c Chart) plot() *plot.Plot {
 		}
 	}
 	p.X.Min = min(0, p.X.Min)
-	if c.Logarithmic {
+	switch {
+	case c.Logarithmic:
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, logarithmicTicks{}
 		p.Y.Min, p.Y.Max = p.Y.Min/1.04, p.Y.Max*1.04
-	} else {
+	case c.Tight:
+		room := 0.06*(p.Y.Max-p.Y.Min) + 1e-3*max(math.Abs(p.Y.Min), math.Abs(p.Y.Max))
+		p.Y.Min, p.Y.Max = p.Y.Min-room, p.Y.Max+room
+	default:
 		p.Y.Min = min(0, p.Y.Min)
 		p.Y.Max += 0.04 * (p.Y.Max - p.Y.Min)
 	}
 	return p
 }
 
-// drawNames writes the name of each line where it ends.
+// newPlot is an empty plot in our hand.
+func newPlot(x string) *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = nil
+	p.X.Label.Text, p.X.Label.TextStyle.Color, p.X.Label.TextStyle.Font, p.X.Label.Padding = x, ink, sans, 5
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Padding, axis.Color, axis.Width, axis.Tick.Length = 0, grey, grid.Width, 4
+		axis.Tick.Marker, axis.Tick.LineStyle, axis.Tick.Label.Color, axis.Tick.Label.Font = linearTicks{}, axis.LineStyle, grey, sans
+	}
+	return p
+}
+
+// drawNames writes the name of each line where it ends, unless there are more than there is room for.
 func (c Chart) drawNames(area draw.Canvas, p *plot.Plot) {
+	if textHeight*vg.Length(len(c.Lines)) > area.Max.Y-area.Min.Y+textHeight {
+		return
+	}
 	x, y := p.Transforms(&area)
 	ends := make([]vg.Point, len(c.Lines))
 	for i, l := range c.Lines {

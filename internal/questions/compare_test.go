@@ -175,7 +175,7 @@ func plots() map[string]*Comparison {
 func TestComparisonAsChart(t *testing.T) {
 	lines := map[string]int{"linear": 2, "logarithmic": 7, "one point": 1}
 	for name, c := range plots() {
-		d := c.chart()
+		d := c.Chart()
 		if want := name == "logarithmic"; d.Logarithmic != want {
 			t.Errorf("%s: logarithmic is %t", name, d.Logarithmic)
 		}
@@ -186,7 +186,7 @@ func TestComparisonAsChart(t *testing.T) {
 			t.Errorf("%s: found the subtitle %q", name, d.Subtitle)
 		}
 	}
-	d := plots()["linear"].chart()
+	d := plots()["linear"].Chart()
 	want := []chart.Line{
 		{Name: "exact 3.17", Points: []chart.Point{{X: 100, Y: 1}, {X: 500, Y: 0.1 * math.Sqrt(500)}, {X: 1000, Y: 0.1 * math.Sqrt(1000)}}},
 		{Name: "gdp (estimate) 2.85", Points: []chart.Point{{X: 100, Y: 0.09 * math.Sqrt(100)}, {X: 1000, Y: 0.09 * math.Sqrt(1000)}}, Style: chart.Dashed},
@@ -197,7 +197,7 @@ func TestComparisonAsChart(t *testing.T) {
 	if d.Title != "ε over steps at δ = 1e-05, zero-out" || d.Subtitle != "noise multiplier 1, sampling probability 0" {
 		t.Errorf("found %q and %q", d.Title, d.Subtitle)
 	}
-	if found := plots()["logarithmic"].chart().Subtitle; found != "50 releases of runs/<a&b>, groups of 2 records" {
+	if found := plots()["logarithmic"].Chart().Subtitle; found != "50 releases of runs/<a&b>, groups of 2 records" {
 		t.Errorf("found %q", found)
 	}
 }
@@ -228,7 +228,7 @@ func TestFarLinesAreOffTheChart(t *testing.T) {
 		{Accountant: "exact", Epsilon: &low, Curve: []account.Point{{Steps: 50, Epsilon: 4}, {Steps: 100, Epsilon: low}}},
 		{Accountant: "basic", Epsilon: &high, Curve: []account.Point{{Steps: 50, Epsilon: 5500}, {Steps: 100, Epsilon: high}}},
 	}}
-	d := c.chart()
+	d := c.Chart()
 	if len(d.Lines) != 1 || d.Lines[0].Name != "exact 6.00" || d.Logarithmic || !strings.Contains(d.Subtitle, "off the chart: basic 1.1e+04") {
 		t.Errorf("found %d lines below %q", len(d.Lines), d.Subtitle)
 	}

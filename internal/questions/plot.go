@@ -12,7 +12,7 @@ import (
 // WritePlot draws ε over steps into a file, as its ending says: .svg or .png. A file in its place
 // is replaced.
 func (c *Comparison) WritePlot(path string) error {
-	if err := c.chart().Write(path); err != nil {
+	if err := c.Chart().Write(path); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil
@@ -22,8 +22,8 @@ func (c *Comparison) WritePlot(path string) error {
 // shows more.
 const logarithmicFrom = 30
 
-// chart is the comparison's ε over steps. Curves must have been asked for.
-func (c *Comparison) chart() chart.Chart {
+// Chart is the comparison's ε over steps. Curves must have been asked for.
+func (c *Comparison) Chart() chart.Chart {
 	d := chart.Chart{Title: fmt.Sprintf("ε over steps at δ = %g, %s", c.Delta, c.Relation), X: "steps", Y: "ε"}
 	least, most := math.Inf(1), 0.0
 	limit := offChart * c.leastEpsilon()

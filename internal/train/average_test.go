@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dpsgd/internal/tiny"
+	"dpsgd/internal/trained"
 )
 
 // What is evaluated and written is the mean of the parameters after the last half of the steps, and
@@ -23,7 +24,7 @@ func TestModelIsTheAverage(t *testing.T) {
 	if !slices.Equal(r.model.Values, path[10]) {
 		t.Error("the last parameters are not those of the last step")
 	}
-	tensors, _, err := ReadModel(r.Dir, r.config)
+	tensors, _, err := trained.Weights(r.Dir, r.config)
 	if err != nil {
 		t.Fatal(err)
 	}

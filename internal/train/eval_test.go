@@ -7,11 +7,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"dpsgd/checkpoints"
+	"dpsgd/data"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
 )
@@ -30,6 +33,46 @@ func TestEvaluateAgreesWithTheRun(t *testing.T) {
 	}
 	if !maps.Equal(before, tiny.Snapshot(t, r.Run)) {
 		t.Error("measuring changed the run")
+	}
+}
+
+// Every test example is counted once, under its own class, and what is right there makes the
+// accuracy; an examination says the same of each example, with the picture.
+func TestExamineAgreesWithTheScore(t *testing.T) {
+	o := options(t)
+	r := train(t, o)
+	s, err := Evaluate(r.Run, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := Examine(r.Run, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(e.Score, s) {
+		t.Errorf("found the score %+v, expected %+v", e.Score, s)
+	}
+	test := o.Source.Test.(*data.Images)
+	if e.Pictures != test || len(e.Predictions) != test.Len() {
+		t.Fatalf("found %d predictions, expected one for each of the %d test pictures", len(e.Predictions), test.Len())
+	}
+	counts, right := [3][3]int{}, 0
+	for i, p := range e.Predictions {
+		if p.Label != test.Label(i) || !(p.Probability > 1./3 && p.Probability <= 1) {
+			t.Errorf("picture %d: found %+v, expected class %d with more than an equal share", i, p, test.Label(i))
+		}
+		counts[p.Label][p.Class]++
+		if p.Label == p.Class {
+			right++
+		}
+	}
+	for label, class := range s.Classes {
+		if !slices.Equal(s.Confusion[label], counts[label][:]) || class.Examples != 30 || class.Correct != counts[label][label] || class.Name != test.Classes()[label] {
+			t.Errorf("found %v and %+v, expected %v", s.Confusion[label], class, counts[label])
+		}
+	}
+	if s.TestAccuracy != float64(right)/90 {
+		t.Errorf("found accuracy %v, expected %d / 90", s.TestAccuracy, right)
 	}
 }
 
@@ -99,5 +142,21 @@ func TestEvaluationUsesTheTestPictures(t *testing.T) {
 	}
 	if r.TestAccuracy > 0.2 || score.TestAccuracy != r.TestAccuracy || score.TestExamples != 90 {
 		t.Errorf("found accuracy %v at the end and %v of %d pictures later, expected at most 0.2 of 90 where every label is another", r.TestAccuracy, score.TestAccuracy, score.TestExamples)
+	}
+}
+
+// A trial of a sweep is evaluated among the runs that its sweep lies among, whose features it shares.
+func TestRunsAround(t *testing.T) {
+	runs := t.TempDir()
+	sweep := filepath.Join(runs, "s")
+	if err := os.Mkdir(sweep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if found := runsAround(filepath.Join(sweep, "a") + "/"); found != sweep {
+		t.Errorf("found %s, expected %s", found, sweep)
+	}
+	tiny.Write(t, filepath.Join(sweep, folder.Sweep), "{}")
+	if found := runsAround(filepath.Join(sweep, "a")); found != runs {
+		t.Errorf("found %s for a trial, expected %s", found, runs)
 	}
 }

@@ -3,82 +3,18 @@ package train
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"dpsgd/accountant"
 	"dpsgd/clip"
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/features"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
-	"dpsgd/internal/folder"
+	"dpsgd/internal/examples"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
-	"dpsgd/internal/setup"
 	"dpsgd/release"
 )
-
-// meanSlot is where checkpoints keep the private mean, beside the slots of the update rule.
-const meanSlot = "features.mean"
-
-// source is the data of a run: described in any case, and read where it has to be.
-type source struct {
-	setup.Outline
-	read *data.Split // nil where features of published data are kept, which stand for it
-	kept *data.Split // these features, or nil
-}
-
-// source finds the data set that the caller has, or the configured one. That is read now, unless it
-// is a published one whose features an earlier run has kept.
-func (o Options) source(c *configs.Config) (source, error) {
-	if set := data.Find(c.Data.Name); o.Source == nil && set != nil && c.Features.Any() {
-		if kept := features.Cached(c.Features.Recipe, set, o.features()); kept != nil {
-			return source{Outline: setup.OutlineOfNamed(set), kept: kept}, nil
-		}
-	}
-	read, err := o.data(c)
-	if err != nil {
-		return source{}, err
-	}
-	return source{Outline: setup.OutlineOfSource(read), read: read}, nil
-}
-
-// features is the folder that computed features are kept in.
-func (o Options) features() string { return filepath.Join(o.registry(), folder.Features) }
-
-// warning is what has to be said about the files that were read.
-func (s source) warning() string {
-	if s.read == nil {
-		return ""
-	}
-	return s.read.Warning
-}
-
-// seen is what the network sees of the source: its examples, or features of them.
-func (s source) seen(c *configs.Config, o Options, pool *kernel.Pool) (*data.Split, error) {
-	switch {
-	case s.kept != nil:
-		return s.kept, nil
-	case !c.Features.Any():
-		return s.read, nil
-	}
-	return features.Compute(c.Features.Recipe, s.read, features.Request{Cache: o.features(), Pool: pool, Computed: o.Computed})
-}
-
-// centre subtracts the mean from all rows of both sets, in their place.
-func centre(rows *data.Split, mean []float32, pool *kernel.Pool) error {
-	for _, set := range []data.Set{rows.Train, rows.Test} {
-		rows, ok := set.(*data.Features)
-		if !ok || rows.Shape().Values() != len(mean) {
-			return fmt.Errorf("%w: the mean of features has %d values, expected %d", setup.ErrPlan, len(mean), set.Shape().Values())
-		}
-		if err := features.Centre(rows, mean, pool); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // meanPlan is the plan of one release ahead of training: the sum of all rows of features, each of
 // which has norm 1 and adds at most 1. It is nil where no mean is subtracted.
@@ -147,7 +83,7 @@ func (r *Run) centre() error {
 		}
 	}
 	r.centred = true
-	return centre(r.examples, r.featureMean, r.pool)
+	return examples.Centre(r.examples, r.featureMean, r.pool)
 }
 
 // releaseMean is the release that [meanPlan] describes. It is entry 0 of the ledger.

@@ -15,6 +15,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
+	"dpsgd/internal/trained"
 )
 
 func featureOptions(t *testing.T) Options {
@@ -77,9 +78,9 @@ func TestResumedRunKeepsItsMean(t *testing.T) {
 	if tiny.Releases(t, result.Run) != 13 || result.Status != Done {
 		t.Errorf("found %s after %d releases, expected done after 13", result.Status, tiny.Releases(t, result.Run))
 	}
-	for i, v := range before.Slots[meanSlot] {
-		if after.Slots[meanSlot][i] != v {
-			t.Fatalf("column %d of the mean was %v and is %v", i, v, after.Slots[meanSlot][i])
+	for i, v := range before.Slots[trained.MeanOfFeatures] {
+		if after.Slots[trained.MeanOfFeatures][i] != v {
+			t.Fatalf("column %d of the mean was %v and is %v", i, v, after.Slots[trained.MeanOfFeatures][i])
 		}
 	}
 }

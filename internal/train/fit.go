@@ -10,6 +10,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/trained"
 	"dpsgd/release"
 )
 
@@ -141,7 +142,7 @@ func (r *Run) finish(status Status) (Result, error) {
 		return Result{}, err
 	}
 	statement := r.statement(status, spent, result.Together)
-	if statement.ModelSHA256, err = modelSum(r.Dir); err != nil {
+	if statement.ModelSHA256, err = trained.Sum(r.Dir); err != nil {
 		return Result{}, err
 	}
 	if err := r.persist(saving{"the privacy statement", folder.Statement, 1 << 16, statement.Write, false}); err != nil {

@@ -1,31 +1,24 @@
 package train
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
 	"time"
 
-	"dpsgd/checkpoints"
 	"dpsgd/checkpoints/safetensors"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/curves"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/statement"
 	"dpsgd/internal/tensorboard"
+	"dpsgd/internal/trained"
 )
 
-// metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was
+// Metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was
 // released and public test examples. Times are not: a step takes as long as its batch is large.
 // Lines of steps that ran again after a crash appear again.
-type metrics struct {
+type Metrics struct {
 	Step int `json:"step"`
 	account.Answer
 	TestAccuracy float64 `json:"test_accuracy"`
@@ -35,7 +28,7 @@ type metrics struct {
 }
 
 func (r *Run) writeMetrics(p Progress) error {
-	line := metrics{
+	line := Metrics{
 		Step: p.Step, Answer: p.Spent.Answer(),
 		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate, ClipNorm: p.ClipNorm,
 	}
@@ -58,22 +51,26 @@ type diagnostics struct {
 	plan    *RunPlan
 	factors []float32
 	norms   []float64 // of the step so far
-	line    diagnosticsLine
+	line    Diagnostics
 	copies  *curves.Copies
 }
 
-// diagnosticsLine is one step's line of diagnostics.private.jsonl.
-type diagnosticsLine struct {
+// Diagnostics is one step's line of diagnostics.private.jsonl. It is NOT private.
+type Diagnostics struct {
 	Step              int                 `json:"step"`
 	Seconds           float64             `json:"seconds"` // that the step took
 	ExamplesPerSecond float64             `json:"examples_per_second"`
 	BatchSize         int                 `json:"batch_size"`
-	TrainingLoss      float64             `json:"training_loss"`    // mean over the batch
-	MeanNorm          float64             `json:"mean_norm"`        // of per-example gradients, before clipping
-	ClippedFraction   float64             `json:"clipped_fraction"` // of the batch
-	NotFinite         int                 `json:"not_finite"`       // examples that added zero
-	Norms             tensorboard.Buckets `json:"norms"`            // those that MeanNorm is the mean of
+	TrainingLoss      float64             `json:"training_loss"`            // mean over the batch
+	MeanNorm          float64             `json:"mean_norm"`                // of per-example gradients, before clipping
+	NormQuantiles     []float64           `json:"norm_quantiles,omitempty"` // the [NormQuantiles] of these norms; none of an empty batch
+	ClippedFraction   float64             `json:"clipped_fraction"`         // of the batch
+	NotFinite         int                 `json:"not_finite"`               // examples that added zero
+	Norms             tensorboard.Buckets `json:"norms"`                    // those that MeanNorm is the mean of
 }
+
+// NormQuantiles are the shares of a batch below the quantiles of Diagnostics.
+var NormQuantiles = []float64{0.1, 0.25, 0.5, 0.75, 0.9}
 
 // openDiagnostics switches diagnostics on when the configuration asks for them.
 func (r *Run) openDiagnostics() {
@@ -114,7 +111,8 @@ func (r *Run) diagnose(took time.Duration) error {
 		return nil
 	}
 	line := d.line
-	d.line = diagnosticsLine{}
+	d.line = Diagnostics{}
+	line.NormQuantiles = quantiles(d.norms)
 	line.Step, line.Seconds = r.step, took.Seconds()
 	if n := float64(line.BatchSize - line.NotFinite); n > 0 {
 		line.TrainingLoss = finite(line.TrainingLoss / n)
@@ -129,6 +127,20 @@ func (r *Run) diagnose(took time.Duration) error {
 	return r.writeLine(folder.Diagnostics, line, d.copies)
 }
 
+// quantiles are the [NormQuantiles] of values that may be put in order: for each the least value that
+// so large a share does not pass.
+func quantiles(values []float64) []float64 {
+	if len(values) == 0 {
+		return nil
+	}
+	slices.Sort(values)
+	found := make([]float64, len(NormQuantiles))
+	for i, q := range NormQuantiles {
+		found[i] = finite(values[max(0, int(math.Ceil(q*float64(len(values))))-1)])
+	}
+	return found
+}
+
 // writeModel writes the parameters under PyTorch's names and in its layouts.
 func (r *Run) writeModel() error {
 	var tensors []safetensors.Tensor
@@ -140,41 +152,9 @@ func (r *Run) writeModel() error {
 		about["features"] = r.config.Features.Recipe.String()
 	}
 	if r.featureMean != nil {
-		tensors = append(tensors, safetensors.Tensor{Name: meanSlot, Shape: []int{len(r.featureMean)}, Data: r.featureMean})
+		tensors = append(tensors, safetensors.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(r.featureMean)}, Data: r.featureMean})
 	}
 	return r.persist(saving{"the model", folder.Model, 4*(len(r.model.Values)+r.model.FrozenValues()) + 1<<16, func(dir string) error {
 		return safetensors.Write(filepath.Join(dir, folder.Model), tensors, about)
 	}, true})
-}
-
-// modelSum is the SHA-256 of the file with the model of a run. The statement keeps it: the format of
-// the file has no checksum, and a weight with a flipped bit is a number like any other.
-func modelSum(dir string) (string, error) {
-	f, _, err := checkpoints.OpenRegular(filepath.Join(dir, folder.Model))
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("train: %w", err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// checkModel holds the model of a run against the sum in its statement. Earlier versions wrote none.
-func checkModel(dir string) error {
-	s, err := statement.Read(dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && s.ModelSHA256 == "" {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	found, err := modelSum(dir)
-	if err == nil && found != s.ModelSHA256 {
-		err = fmt.Errorf("train: %s: found SHA-256 %s, expected %s as %s says: the file is damaged or of another run; `train resume %s` writes it again: %w",
-			filepath.Join(dir, folder.Model), found, s.ModelSHA256, folder.StatementData, folder.Argument(dir), checkpoints.ErrCorrupt)
-	}
-	return err
 }

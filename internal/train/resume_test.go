@@ -240,7 +240,7 @@ func TestEpsilonIsThatOfTheLedger(t *testing.T) {
 	r := fit(t, open(t, dir, o))
 	seen := map[int]float64{}
 	for _, line := range strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(dir, folder.Metrics))), "\n") {
-		var m metrics
+		var m Metrics
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatal(err)
 		}

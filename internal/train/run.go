@@ -20,10 +20,11 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/curves"
+	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/memory"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/trained"
 	"dpsgd/model"
 	"dpsgd/optimizer"
 	"dpsgd/release"
@@ -62,53 +63,12 @@ type Options struct {
 	account accountant.Accountant // in place of the configured one, for tests; nil in every other run
 }
 
-// data is the data set that the caller has, or the configured one, read now.
-func (o Options) data(c *configs.Config) (*data.Split, error) {
-	if o.Source != nil {
-		return o.Source, nil
+// examples says where the examples lie and features are kept: below the folder with the ledger of data
+// sets.
+func (o Options) examples() examples.Request {
+	return examples.Request{
+		DataDir: o.DataDir, DataFolder: o.DataFolder, Features: filepath.Join(o.registry(), folder.Features), Given: o.Source, Computed: o.Computed,
 	}
-	if o.DataFolder == "" {
-		return setup.Data(c, o.DataDir)
-	}
-	moved := *c
-	for _, own := range []*string{&moved.Data.Folder, &moved.Data.Table, &moved.Data.Vectors} {
-		if *own == "" {
-			continue
-		}
-		name := folder.Name(*own)
-		*own = o.DataFolder
-		read, err := setup.Data(&moved, o.DataDir)
-		if err == nil {
-			read.Name = name
-		}
-		return read, err
-	}
-	return nil, fmt.Errorf("%w: found another folder, %s, for the data set %s, which has a name; expected the folder that holds it, as --data-dir", setup.ErrPlan, o.DataFolder, c.Data.Name)
-}
-
-// fits refuses what the machine has too little memory for. Data that cannot be counted is left to
-// whoever reads it, who says what is wrong with it.
-func (o Options) fits(c *configs.Config) error {
-	if o.Source != nil {
-		return memory.Check(c, setup.OutlineOfSource(o.Source))
-	}
-	outline, err := setup.OutlineOf(c, 0)
-	if err != nil {
-		return nil
-	}
-	return memory.Check(c, outline)
-}
-
-// where repeats the flags that say where the data is.
-func (o Options) where() string {
-	given := ""
-	if o.DataDir != "" {
-		given += " --data-dir " + folder.Argument(o.DataDir)
-	}
-	if o.DataFolder != "" {
-		given += " --data-folder " + folder.Argument(o.DataFolder)
-	}
-	return given
 }
 
 // accountants are the configured ones.
@@ -124,7 +84,7 @@ type Run struct {
 	Dir string // the run's folder
 
 	config      *configs.Config
-	source      source
+	source      *examples.Source
 	examples    *data.Split // as the network sees them: those of source, or features of them
 	featureMean []float32   // private; nil before it was released, or if there is none
 	centred     bool        // whether the mean is subtracted from examples
@@ -250,19 +210,20 @@ func (r *Run) goOn() error {
 
 // prepare builds everything of a run that needs no folder. Past is nil for a new one.
 func prepare(c *configs.Config, o Options, past *past) (*Run, error) {
-	if err := o.fits(c); err != nil {
+	request := o.examples()
+	if err := request.Fit(c); err != nil {
 		return nil, err
 	}
-	source, err := o.source(c)
+	source, err := request.Find(c)
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{config: c, source: source, watcher: o.Watcher, waits: o.Waits, engines: o.engines, where: o.where()}
+	r := &Run{config: c, source: source, watcher: o.Watcher, waits: o.Waits, engines: o.engines, where: request.Flags()}
 	if r.watcher == nil {
 		r.watcher = silent{}
 	}
-	if source.warning() != "" && o.Source == nil {
-		r.watcher.Warned(source.warning())
+	if source.Warning() != "" && o.Source == nil {
+		r.watcher.Warned(source.Warning())
 	}
 	accounts, err := o.accountants(c)
 	if err != nil {
@@ -299,7 +260,7 @@ func (r *Run) build(o Options, a account.Accountants, past *past) error {
 	}
 	r.identity = r.plan.identity(c, source.Outline, r.initial) + ofExtensions(r.extensions)
 	r.planHash = hashOf(r.identity)
-	if r.examples, err = source.seen(c, o, r.pool); err != nil {
+	if r.examples, err = source.Seen(r.pool); err != nil {
 		return err
 	}
 	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top
@@ -438,9 +399,9 @@ func (r *Run) restore() (begun bool, err error) {
 	if err := r.mean.Restore(state.Slots); err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)
 	}
-	if mean := state.Slots[meanSlot]; mean != nil {
+	if mean := state.Slots[trained.MeanOfFeatures]; mean != nil {
 		r.featureMean = mean
-		delete(state.Slots, meanSlot)
+		delete(state.Slots, trained.MeanOfFeatures)
 	}
 	if err := r.restoreClipNorm(state.Slots); err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)

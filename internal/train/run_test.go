@@ -248,7 +248,7 @@ func TestDiagnosticsOnlyWhenAsked(t *testing.T) {
 		t.Fatalf("found %d lines, expected one for each of 12 steps", len(lines))
 	}
 	for i, line := range lines {
-		var d diagnosticsLine
+		var d Diagnostics
 		if err := json.Unmarshal([]byte(line), &d); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/trained"
 )
 
 // ErrNotSaved: what a run made could not be written into its folder.
@@ -116,7 +117,7 @@ func (r *Run) save() error {
 	state := r.update.State()
 	r.mean.Keep(state.Slots)
 	if r.featureMean != nil {
-		state.Slots[meanSlot] = r.featureMean
+		state.Slots[trained.MeanOfFeatures] = r.featureMean
 	}
 	r.keepClipNorm(state.Slots)
 	values := len(r.model.Values)

@@ -119,7 +119,7 @@ func TestClippedSumDependsOnTheBatchAlone(t *testing.T) {
 // mixEngines gives every other parameter the other engine, whatever was measured.
 func mixEngines(t testing.TB, r *Run, physical int) {
 	t.Helper()
-	batcher, err := data.NewBatcher(r.source.read.Train, setup.Normalisation(r.config, 1))
+	batcher, err := data.NewBatcher(r.examples.Train, setup.Normalisation(r.config, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

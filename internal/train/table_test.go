@@ -193,3 +193,26 @@ func TestRunGoesOnWithDataThatHasMoved(t *testing.T) {
 		t.Errorf("a folder for a data set with a name is %v, expected an error that matches %v", err, setup.ErrPlan)
 	}
 }
+
+// Data of one's own that has moved is found where it is said to be; a set with a name has no such
+// folder.
+func TestEvaluateMovedData(t *testing.T) {
+	before, after := people(t), filepath.Join(t.TempDir(), "after")
+	o := tinyrun.Options(t)
+	o.Source = nil
+	r := tinyrun.Fit(t, tinyrun.Create(t, tableConfig(t, before), o))
+	if err := os.Rename(before, after); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := train.Evaluate(r.Run, o); !errors.Is(err, data.ErrMissing) {
+		t.Errorf("found error %v, expected that the data is not there", err)
+	}
+	o.DataFolder = after
+	if s, err := train.Evaluate(r.Run, o); err != nil || s.TestAccuracy != r.TestAccuracy || s.Classes[1].Name != "yes" {
+		t.Errorf("found %+v, error %v, expected accuracy %v", s, err, r.TestAccuracy)
+	}
+	named := tinyrun.Train(t, tinyrun.Options(t))
+	if _, err := train.Evaluate(named.Run, o); !errors.Is(err, setup.ErrPlan) {
+		t.Errorf("found error %v, expected one about a set with a name", err)
+	}
+}

@@ -17,7 +17,6 @@ import (
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
-	"dpsgd/internal/train"
 	"dpsgd/model"
 )
 
@@ -40,7 +39,7 @@ func Open(dir string) (*Model, error) {
 	}
 	m := &Model{Dir: dir, Config: c}
 	var tensors []model.Tensor
-	if tensors, m.FeatureMean, err = train.ReadModel(dir, c); err != nil {
+	if tensors, m.FeatureMean, err = Weights(dir, c); err != nil {
 		return nil, err
 	}
 	m.Statement, err = statement.Read(dir)

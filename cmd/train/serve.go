@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/follow"
+	"dpsgd/internal/sweep"
+	"dpsgd/internal/train"
+	"dpsgd/internal/web"
+
+	"github.com/spf13/cobra"
+)
+
+func serveFlag(c *cobra.Command, address *string) {
+	c.Flags().StringVar(address, "serve", "", "show the job in a browser while it goes on, as in --serve or --serve=127.0.0.1:9000")
+	c.Flags().Lookup("serve").NoOptDefVal = web.Default
+}
+
+// followed does the work of a command, with a page about it where an address is given. An address that
+// cannot be had ends the command before anything is done.
+func followed(a *shell.App, address string, work func(*follow.Page) error) error {
+	if address == "" {
+		return work(nil)
+	}
+	page, err := follow.Listen(address, version())
+	if err != nil {
+		return shell.AsUsage(fmt.Errorf("--serve: %w", err))
+	}
+	fmt.Fprintf(a.Err, "train: live view at %s\n", page.URL())
+	err = work(page)
+	if problem := page.Close(); problem != nil {
+		a.Warn(fmt.Sprintf("the live view ended early: %v", problem)) // the work is done all the same
+	}
+	return err
+}
+
+// runOn is a watcher of a run that shows it on the page, too, if there is one.
+func runOn(page *follow.Page, next train.Watcher) train.Watcher {
+	if page == nil {
+		return next
+	}
+	return page.Run(next)
+}
+
+// sweepOn is a watcher of a sweep that shows it on the page, too, if there is one.
+func sweepOn(page *follow.Page, next sweep.Watcher) sweep.Watcher {
+	if page == nil {
+		return next
+	}
+	return page.Sweep(next)
+}

@@ -1,0 +1,124 @@
+package chart
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"dpsgd/checkpoints"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Figure is what can be drawn: a [Chart], a [Heat] or [Intervals].
+type Figure interface {
+	// Write draws the figure into a file, as its ending says, in any case. The file is whole or
+	// absent; one in its place is replaced. Errors start without a package, for the caller to put its
+	// own before them.
+	Write(path string) error
+	// Inline is the figure as an <svg> element for a page that says in words beside it what is seen.
+	// It takes the width that it is given and has no title. label is what a screen reader says.
+	Inline(label string) ([]byte, error)
+}
+
+var _, _, _ Figure = Chart{}, Heat{}, Intervals{}
+
+// Formats are the endings of the files that Write knows.
+func Formats() []string { return []string{".svg", ".png"} }
+
+// writeFile draws on a canvas of that size and writes what came out.
+func writeFile(path string, w, h vg.Length, fill func(draw.Canvas)) error {
+	ending := strings.ToLower(filepath.Ext(path))
+	if !slices.Contains(Formats(), ending) {
+		return fmt.Errorf("found the plot %s, expected a file that ends in %s", path, strings.Join(Formats(), " or "))
+	}
+	content, err := drawn(ending[1:], w, h, func(on draw.Canvas) {
+		on.SetColor(paper)
+		on.Fill(on.Rectangle.Path())
+		fill(on)
+	})
+	if err != nil {
+		return err
+	}
+	if err := checkpoints.WriteFileAtomic(path, content, 0o644); err != nil {
+		return fmt.Errorf("cannot write the plot: %w", err)
+	}
+	return nil
+}
+
+// drawn is what a canvas holds after it was filled.
+func drawn(format string, w, h vg.Length, fill func(draw.Canvas)) ([]byte, error) {
+	canvas, err := draw.NewFormattedCanvas(w, h, format)
+	if err != nil {
+		return nil, fmt.Errorf("cannot draw the plot: %w", err)
+	}
+	fill(draw.New(canvas))
+	var picture bytes.Buffer
+	if _, err := canvas.WriteTo(&picture); err != nil {
+		return nil, fmt.Errorf("cannot draw the plot: %w", err)
+	}
+	content := picture.Bytes()
+	if format == "svg" {
+		content = withCommonFonts(content)
+	}
+	return content, nil
+}
+
+// families are the font of the layout and those of the same widths that other systems have: SVG text
+// stays text.
+const families = "Liberation Sans,Arial,Helvetica,sans-serif"
+
+func withCommonFonts(svg []byte) []byte {
+	const font = "font-family:Liberation Sans;"
+	return bytes.ReplaceAll(svg, []byte(font), []byte("font-family:"+families+";"))
+}
+
+// fontOfText is what the canvas says of the font of each text.
+var fontOfText = regexp.MustCompile(`font-family:[^;"]*;font-variant:[^;"]*;font-weight:[^;"]*;font-style:[^;"]*;font-size:[^;"]*;?`)
+
+// Size of an inline figure in points: that of a phone, where its text is still read.
+const (
+	inlineWidth  = 330
+	inlineHeight = 225
+)
+
+// inline draws an element of a page.
+func inline(label string, w, h vg.Length, fill func(draw.Canvas)) ([]byte, error) {
+	content, err := drawn("svg", w, h, fill)
+	if err != nil {
+		return nil, err
+	}
+	start := bytes.Index(content, []byte("<g"))
+	if start < 0 {
+		return nil, fmt.Errorf("cannot draw the plot: found no group in the SVG")
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s" style="font:%gpx %s">`+"\n", w.Points(), h.Points(), html.EscapeString(label), textSize.Points(), families)
+	// Every text has the same font, which is a quarter of the file: it is enough to say it once.
+	b.Write(themed(fontOfText.ReplaceAll(content[start:], nil)))
+	return bytes.TrimSpace(b.Bytes()), nil
+}
+
+// themed replaces the colours of a figure by custom properties of CSS, so that a page may have
+// others in the dark: --chart-ink, --chart-grey, --chart-0, --chart-1 and so on. Where it sets none,
+// they stay as they are.
+func themed(svg []byte) []byte {
+	for name, c := range properties() {
+		hex := fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B)
+		svg = bytes.ReplaceAll(svg, []byte(":"+hex), fmt.Appendf(nil, ":var(--chart-%s,%s)", name, hex))
+	}
+	return svg
+}
+
+// cut shortens a text to so many characters.
+func cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,100 @@
+package chart
+
+import (
+	"bytes"
+	"image/png"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// figures are one of each kind, with text that a page must not run.
+func figures() map[string]Figure {
+	return map[string]Figure{
+		"chart": charts()["logarithmic"],
+		"heat": Heat{Title: "accuracy", X: "noise", Y: "clip norm", Columns: []string{"1", "<b>"}, Rows: []string{"0.1", "a very long <i> name"},
+			Cells: [][]Cell{{{90, "90"}, {91, "91"}}, {{92, "<s>"}, {math.NaN(), "never"}}}},
+		"intervals": Intervals{Title: "accuracy", X: "%", Rows: []Interval{{"<script>", 90, 80, 95}, {"b", 50, 40, 60}}},
+	}
+}
+
+// An inline figure is one element that says what it shows, is well-formed, runs nothing, and leaves
+// its colours to the page; the same figure gives the same bytes.
+func TestInline(t *testing.T) {
+	for name, f := range figures() {
+		svg, err := f.Inline(`a "quoted" <label>`)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		parse(t, svg)
+		text := string(svg)
+		for _, want := range []string{`<svg viewBox="0 0 330 `, `role="img" aria-label="a &#34;quoted&#34; &lt;label&gt;"`, "var(--chart-ink,#22262E)", "var(--chart-grey,"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: found no %q", name, want)
+			}
+		}
+		for _, never := range []string{"<script", "<b>", "<i>", "<s>", "never", "<title>", "<?xml", ":#22262E"} {
+			if strings.Contains(text, never) {
+				t.Errorf("%s: found %q", name, never)
+			}
+		}
+		if again, _ := f.Inline(`a "quoted" <label>`); !bytes.Equal(svg, again) {
+			t.Errorf("%s: two drawings differ", name)
+		}
+	}
+}
+
+// Every figure is written as both formats, with its title.
+func TestFiguresAsFiles(t *testing.T) {
+	for name, f := range figures() {
+		for _, format := range Formats() {
+			path := filepath.Join(t.TempDir(), "figure"+format)
+			if err := f.Write(path); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if format == ".png" {
+				picture, err := png.Decode(bytes.NewReader(read(t, path)))
+				if err != nil || picture.Bounds().Dx() != 900 {
+					t.Errorf("%s: found error %v, expected a picture 900 pixels wide", name, err)
+				}
+				continue
+			}
+			texts, _ := parse(t, read(t, path))
+			if !slices.ContainsFunc(texts, func(s svgText) bool { return s.text == "accuracy" || s.text == "a <title> & more" }) {
+				t.Errorf("%s: found no title in %v", name, texts)
+			}
+		}
+	}
+}
+
+// The largest number has the darkest cell, the least the palest, and every text is read on its cell:
+// a contrast of 4.5, as the guidelines for web content ask.
+func TestShades(t *testing.T) {
+	if shade(0) != pale || shade(1) != deep {
+		t.Errorf("found %v to %v, expected %v to %v", shade(0), shade(1), pale, deep)
+	}
+	for i := range 101 {
+		background := shade(float64(i) / 100)
+		if found := contrast(background, textOn(background)); found < 4.5 {
+			t.Errorf("at %d %%: found a contrast of %.2f, expected 4.5", i, found)
+		}
+	}
+	h := figures()["heat"].(Heat)
+	if least, most := h.span(); least != 90 || most != 92 || share(91, least, most) != 0.5 || share(3, 3, 3) != 0 {
+		t.Errorf("found %v to %v", least, most)
+	}
+}
+
+// A tight axis begins near the least value, so that small differences are seen.
+func TestTight(t *testing.T) {
+	c := Chart{Tight: true, Lines: []Line{{Name: "a", Points: []Point{{X: 1, Y: 97}, {X: 2, Y: 98}}}}}
+	if p := c.plot(); p.Y.Min < 96 || p.Y.Min >= 97 || p.Y.Max <= 98 || p.Y.Max > 99 || p.X.Min != 0 {
+		t.Errorf("found y from %v to %v, x from %v", p.Y.Min, p.Y.Max, p.X.Min)
+	}
+	c.Lines[0].Points = c.Lines[0].Points[:1]
+	if p := c.plot(); !(p.Y.Min < 97 && 97 < p.Y.Max) {
+		t.Errorf("one point: found y from %v to %v", p.Y.Min, p.Y.Max)
+	}
+}

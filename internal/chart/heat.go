@@ -1,0 +1,159 @@
+package chart
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Heat is a table of numbers as a picture: the larger the number, the darker its cell.
+type Heat struct {
+	Title, Subtitle string
+	X, Y            string   // what columns and rows stand for
+	Columns, Rows   []string // their values, from left to right and from top to bottom
+	Cells           [][]Cell // of each row
+}
+
+// Cell is one number. A cell whose value is not a number stays empty.
+type Cell struct {
+	Value float64
+	Text  string // how it is written
+}
+
+// Write implements [Figure].
+func (h Heat) Write(path string) error {
+	return writeFile(path, width, h.height(headOf(h.Title, h.Subtitle)), h.draw)
+}
+
+// Inline implements [Figure].
+func (h Heat) Inline(label string) ([]byte, error) {
+	h.Title, h.Subtitle = "", ""
+	return inline(label, inlineWidth, h.height(bareHead), h.draw)
+}
+
+// Lengths of a heat map in points.
+const (
+	cellHeight = 22
+	heatFoot   = 44 // for values and name of the columns
+	heatLabel  = 12 // characters of the value of a row
+)
+
+func (h Heat) height(head vg.Length) vg.Length {
+	return head + heatFoot + cellHeight*vg.Length(len(h.Rows))
+}
+
+// draw fills a canvas.
+func (h Heat) draw(on draw.Canvas) {
+	var left vg.Length
+	for _, row := range h.Rows {
+		left = max(left, in(grey).Width(cut(row, heatLabel)))
+	}
+	left += margin/2 + 6
+	top := on.Max.Y - headOf(h.Title, h.Subtitle)
+	cell := vg.Point{X: (on.Max.X - margin/2 - left) / vg.Length(max(1, len(h.Columns))), Y: cellHeight}
+	if h.Title != "" || h.Subtitle != "" {
+		drawTitle(on, left, h.Title, h.Subtitle)
+	}
+	on.FillText(in(ink), vg.Point{X: left, Y: top + 10}, h.Y+" ↓")
+	least, most := h.span()
+	for i, row := range h.Cells {
+		y := top - cellHeight*vg.Length(i+1)
+		on.FillText(aligned(grey, text.XRight), vg.Point{X: left - 6, Y: y + cellHeight/2}, cut(h.Rows[i], heatLabel))
+		for j, c := range row {
+			if !math.IsNaN(c.Value) {
+				c.draw(on, vg.Point{X: left + cell.X*vg.Length(j), Y: y}, cell, share(c.Value, least, most))
+			}
+		}
+	}
+	bottom := top - cellHeight*vg.Length(len(h.Rows))
+	for j, column := range h.Columns {
+		on.FillText(aligned(grey, text.XCenter), vg.Point{X: left + cell.X*(vg.Length(j)+0.5), Y: bottom - 10}, fitting(column, cell.X))
+	}
+	on.FillText(aligned(ink, text.XRight), vg.Point{X: on.Max.X - margin/2, Y: bottom - 28}, h.X+" →")
+}
+
+// draw fills one cell, with its number where there is room.
+func (c Cell) draw(on draw.Canvas, at, size vg.Point, share float64) {
+	background := shade(share)
+	on.SetColor(background)
+	on.Fill(vg.Rectangle{Min: vg.Point{X: at.X + 0.5, Y: at.Y + 0.5}, Max: vg.Point{X: at.X + size.X - 0.5, Y: at.Y + size.Y - 0.5}}.Path())
+	on.FillText(aligned(textOn(background), text.XCenter), vg.Point{X: at.X + size.X/2, Y: at.Y + size.Y/2 + 1}, fitting(c.Text, size.X))
+}
+
+// fitting is a text where it has room, and nothing where it has none.
+func fitting(s string, room vg.Length) string {
+	if in(ink).Width(s) > room-2 {
+		return ""
+	}
+	return s
+}
+
+// span is the least and the largest number.
+func (h Heat) span() (least, most float64) {
+	least, most = math.Inf(1), math.Inf(-1)
+	for _, row := range h.Cells {
+		for _, c := range row {
+			if !math.IsNaN(c.Value) {
+				least, most = min(least, c.Value), max(most, c.Value)
+			}
+		}
+	}
+	return least, most
+}
+
+// share is where a number lies between the least and the largest, from 0 to 1.
+func share(value, least, most float64) float64 {
+	if !(most > least) {
+		return 0
+	}
+	return (value - least) / (most - least)
+}
+
+// The colours of the least and of the largest number, and those of text on them.
+var (
+	pale, deep = color.NRGBA{0xe6, 0xf0, 0xf7, 0xff}, color.NRGBA{0x06, 0x3a, 0x66, 0xff}
+	onPale     = color.NRGBA{1, 1, 1, 0xff}
+	onDeep     = color.NRGBA{0xff, 0xff, 0xff, 0xff}
+)
+
+// shade is a colour between the two.
+func shade(share float64) color.NRGBA {
+	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a) + share*(float64(b)-float64(a)))) }
+	return color.NRGBA{mix(pale.R, deep.R), mix(pale.G, deep.G), mix(pale.B, deep.B), 0xff}
+}
+
+// textOn is the colour of text that is read best on another: the one whose contrast is larger.
+func textOn(background color.NRGBA) color.NRGBA {
+	if contrast(onPale, background) >= contrast(onDeep, background) {
+		return onPale
+	}
+	return onDeep
+}
+
+// contrast is the ratio of two colours by the Web Content Accessibility Guidelines 2.1.
+func contrast(a, b color.NRGBA) float64 {
+	x, y := luminance(a), luminance(b)
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+// luminance is the relative luminance of the same guidelines.
+func luminance(c color.NRGBA) float64 {
+	linear := func(v uint8) float64 {
+		s := float64(v) / 255
+		if s <= 0.03928 {
+			return s / 12.92
+		}
+		return math.Pow((s+0.055)/1.055, 2.4)
+	}
+	return 0.2126*linear(c.R) + 0.7152*linear(c.G) + 0.0722*linear(c.B)
+}
+
+// aligned is text in a colour, around or left of a place.
+func aligned(c color.Color, x text.XAlignment) text.Style {
+	s := in(c)
+	s.XAlign = x
+	return s
+}

@@ -1,0 +1,45 @@
+package confusion_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"dpsgd/internal/confusion"
+)
+
+func Example() {
+	m := confusion.New([]string{"cat", "dog"})
+	for range 9 {
+		m.Add(0, 0)
+	}
+	m.Add(0, 1)
+	m.Add(1, 1)
+	for _, c := range m.ByClass() {
+		fmt.Printf("%s %.2f, 95 %% interval %.3f to %.3f\n", c.Name, c.Accuracy, c.Low, c.High)
+	}
+	fmt.Printf("all %.4f\n", m.Total().Accuracy)
+	// Output:
+	// cat 0.90, 95 % interval 0.596 to 0.982
+	// dog 1.00, 95 % interval 0.207 to 1.000
+	// all 0.9091
+}
+
+// Values by scipy.stats.binomtest(k, n).proportion_ci(method="wilson") of SciPy.
+func TestWilson(t *testing.T) {
+	for _, test := range []struct {
+		correct, examples int
+		low, high         float64
+	}{
+		{0, 10, 0, 0.27753279986288926},
+		{9, 10, 0.5958499732047615, 0.9821237869049271},
+		{812, 1000, 0.7866068125887821, 0.8350052901162314},
+		{10, 10, 0.7224672001371106, 1},
+		{0, 0, 0, 1},
+	} {
+		low, high := confusion.Wilson(test.correct, test.examples)
+		if math.Abs(low-test.low) > 1e-12 || math.Abs(high-test.high) > 1e-12 {
+			t.Errorf("%d of %d: found %v to %v, expected %v to %v", test.correct, test.examples, low, high, test.low, test.high)
+		}
+	}
+}

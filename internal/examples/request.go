@@ -1,0 +1,73 @@
+package examples
+
+import (
+	"fmt"
+
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/memory"
+	"dpsgd/internal/setup"
+)
+
+// Request says where examples lie and features are kept.
+type Request struct {
+	DataDir string // of named data sets; data.DefaultDir when empty
+	// DataFolder is where the data of a person's own lies now, in place of the configured folder.
+	DataFolder string
+	Features   string // folder that computed features are kept in
+	// Given is used instead of reading the configured data; nil reads.
+	Given *data.Split
+	// Computed is told how many pictures' features are computed, of how many; nil tells nobody.
+	Computed func(done, total int)
+}
+
+// Read reads the configured data set, or returns the given one. Data of a person's own that has moved
+// keeps its name.
+func (r Request) Read(c *configs.Config) (*data.Split, error) {
+	if r.Given != nil {
+		return r.Given, nil
+	}
+	if r.DataFolder == "" {
+		return setup.Data(c, r.DataDir)
+	}
+	moved := *c
+	for _, own := range []*string{&moved.Data.Folder, &moved.Data.Table, &moved.Data.Vectors} {
+		if *own == "" {
+			continue
+		}
+		name := folder.Name(*own)
+		*own = r.DataFolder
+		read, err := setup.Data(&moved, r.DataDir)
+		if err == nil {
+			read.Name = name
+		}
+		return read, err
+	}
+	return nil, fmt.Errorf("%w: found another folder, %s, for the data set %s, which has a name; expected the folder that holds it, as --data-dir", setup.ErrPlan, r.DataFolder, c.Data.Name)
+}
+
+// Fit refuses what the machine has too little memory for. Data that cannot be counted is left to
+// whoever reads it, who says what is wrong with it.
+func (r Request) Fit(c *configs.Config) error {
+	if r.Given != nil {
+		return memory.Check(c, setup.OutlineOfSource(r.Given))
+	}
+	outline, err := setup.OutlineOf(c, 0)
+	if err != nil {
+		return nil
+	}
+	return memory.Check(c, outline)
+}
+
+// Flags repeats the flags of a command line that say where the data is, each behind a space.
+func (r Request) Flags() string {
+	given := ""
+	if r.DataDir != "" {
+		given += " --data-dir " + folder.Argument(r.DataDir)
+	}
+	if r.DataFolder != "" {
+		given += " --data-folder " + folder.Argument(r.DataFolder)
+	}
+	return given
+}

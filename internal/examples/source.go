@@ -1,0 +1,82 @@
+package examples
+
+import (
+	"fmt"
+
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/features"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/setup"
+)
+
+// Source is a data set: described in any case, and read where it has to be.
+type Source struct {
+	setup.Outline
+	request Request
+	config  *configs.Config
+	read    *data.Split // nil where features of published data are kept, which stand for it
+	kept    *data.Split // these features, or nil
+}
+
+// Find finds the given data set, or the configured one. That is read now, unless it is a published one
+// whose features were kept before.
+func (r Request) Find(c *configs.Config) (*Source, error) {
+	if set := data.Find(c.Data.Name); r.Given == nil && set != nil && c.Features.Any() {
+		if kept := features.Cached(c.Features.Recipe, set, r.Features); kept != nil {
+			return &Source{Outline: setup.OutlineOfNamed(set), request: r, config: c, kept: kept}, nil
+		}
+	}
+	read, err := r.Read(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Source{Outline: setup.OutlineOfSource(read), request: r, config: c, read: read}, nil
+}
+
+// Warning is what has to be said about the files that were read; "" in most cases.
+func (s *Source) Warning() string {
+	if s.read == nil {
+		return ""
+	}
+	return s.read.Warning
+}
+
+// Seen is what the network sees of the source: its examples, or features of them.
+func (s *Source) Seen(pool *kernel.Pool) (*data.Split, error) {
+	switch {
+	case s.kept != nil:
+		return s.kept, nil
+	case !s.config.Features.Any():
+		return s.read, nil
+	}
+	return features.Compute(s.config.Features.Recipe, s.read, features.Request{Cache: s.request.Features, Pool: pool, Computed: s.request.Computed})
+}
+
+// TestPictures are the test examples, where they are pictures; nil otherwise. They are read where
+// kept features stood for them.
+func (s *Source) TestPictures() (*data.Images, error) {
+	read := s.read
+	if read == nil {
+		var err error
+		if read, err = s.request.Read(s.config); err != nil {
+			return nil, err
+		}
+	}
+	pictures, _ := read.Test.(*data.Images)
+	return pictures, nil
+}
+
+// Centre subtracts the mean from all rows of both sets, in their place.
+func Centre(rows *data.Split, mean []float32, pool *kernel.Pool) error {
+	for _, set := range []data.Set{rows.Train, rows.Test} {
+		rows, ok := set.(*data.Features)
+		if !ok || rows.Shape().Values() != len(mean) {
+			return fmt.Errorf("%w: the mean of features has %d values, expected %d", setup.ErrPlan, len(mean), set.Shape().Values())
+		}
+		if err := features.Centre(rows, mean, pool); err != nil {
+			return err
+		}
+	}
+	return nil
+}

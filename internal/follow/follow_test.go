@@ -1,0 +1,363 @@
+package follow
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"dpsgd/configs/sweeps"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/sweep"
+	"dpsgd/internal/tiny"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/train"
+	"dpsgd/internal/web"
+)
+
+// listen serves a page on a free port until the test ends.
+func listen(t testing.TB) *Page {
+	t.Helper()
+	p, err := Listen("127.0.0.1:0", "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// get is the body of an answer.
+func get(t testing.TB, url string) string {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: found status %s, error %v", url, answer.Status, err)
+	}
+	return string(body)
+}
+
+// follow reads the events of a page to their end, and tells when the first one is there.
+func follow(t testing.TB, p *Page) (states <-chan []state, report <-chan string) {
+	t.Helper()
+	answer, err := http.Get(p.URL() + "events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, last := make(chan []state, 1), make(chan string, 1)
+	begun := make(chan struct{})
+	go func() {
+		defer answer.Body.Close()
+		var found []state
+		var html, name string
+		lines := bufio.NewScanner(answer.Body)
+		lines.Buffer(nil, 16<<20)
+		for lines.Scan() {
+			if n, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+				name = n
+			}
+			data, ok := strings.CutPrefix(lines.Text(), "data: ")
+			if !ok {
+				continue
+			}
+			var s state
+			if name == "report" {
+				err = json.Unmarshal([]byte(data), &html)
+			} else if err = json.Unmarshal([]byte(data), &s); err == nil {
+				if found = append(found, s); len(found) == 1 {
+					close(begun)
+				}
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		all <- found
+		last <- html
+	}()
+	<-begun
+	return all, last
+}
+
+// A page tells from the beginning to the end how a run goes, to everyone who looks, and ends with
+// what the run claims.
+func TestFollowARun(t *testing.T) {
+	p := listen(t)
+	one, report := follow(t, p)
+	two, _ := follow(t, p)
+	o := tinyrun.Options(t)
+	steps := 0
+	o.Watcher = p.Run(tinyrun.Stepped(func(train.Progress) {
+		if steps++; steps == 6 {
+			p.publish(false) // what the page's own goroutine does once a second
+			time.Sleep(100 * time.Millisecond)
+		}
+	}))
+	r := tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t, "training.evaluate_every=4"), o))
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, states := range [][]state{<-one, <-two} {
+		if len(states) < 3 {
+			t.Fatalf("found %+v, expected a beginning, a middle and an end", states)
+		}
+		middle, last := states[len(states)-2], states[len(states)-1]
+		if states[0].State != "Preparing: reading data and making a plan." || !strings.HasPrefix(middle.Numbers, "step 6 of 12 · ε ") || !strings.Contains(middle.Numbers, "test accuracy") || middle.Done != 0.5 {
+			t.Errorf("found %+v", states)
+		}
+		if !last.Ended || last.State != "Done: all planned steps ran." || last.Done != 1 || !strings.Contains(last.Numbers, fmt.Sprintf("%.2f %%", 100*r.TestAccuracy)) {
+			t.Errorf("found the end %+v", last)
+		}
+	}
+	if html := <-report; !strings.Contains(html, "<h1 id=\"top\">Run tiny-1</h1>") || !strings.Contains(html, "differentially private") {
+		t.Error("found no statement in the last report")
+	}
+	if steps != 12 {
+		t.Errorf("the next watcher was told %d steps, expected 12", steps)
+	}
+}
+
+// A sweep is followed over its trials.
+func TestFollowASweep(t *testing.T) {
+	p := listen(t)
+	states, report := follow(t, p)
+	o := tinyrun.Options(t)
+	base := filepath.Join(t.TempDir(), "base.yaml")
+	tiny.Write(t, base, tiny.Config)
+	file, err := sweeps.Parse(filepath.Join(filepath.Dir(base), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], privacy.noise_multiplier: [1, 2]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sweep.Run(context.Background(), file, sweep.Options{RunsDir: o.RunsDir, Source: o.Source, Watcher: p.Sweep(publishing{p})}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all := <-states
+	last := all[len(all)-1]
+	if !last.Ended || last.State != "Done: every trial has a result." || last.Numbers != "4 of 4 trials have a result" || last.Done != 1 {
+		t.Errorf("found the end %+v", last)
+	}
+	trial := false
+	for i, s := range all {
+		trial = trial || strings.Contains(s.Numbers, "at work on clip_norm=0.5,noise_multiplier=2")
+		if i > 0 && s.Done < all[i-1].Done {
+			t.Errorf("found %v after %v, expected a bar that grows", s.Done, all[i-1].Done)
+		}
+	}
+	if !trial {
+		t.Errorf("found no word of the second trial in %+v", all)
+	}
+	if html := <-report; !strings.Contains(html, "Sweep s") || !strings.Contains(html, "4 of 4 trials") || !strings.Contains(html, "12 releases together are") {
+		t.Error("found no results in the last report")
+	}
+}
+
+// Several trials at a time count with the share of their steps that is made.
+func TestTrialsSideBySide(t *testing.T) {
+	p := listen(t)
+	w := p.Sweep(publishing{p}).(*sweepWatcher)
+	now := func() state { return p.latest.Load().state() }
+	w.SweepStarted(sweep.Overview{Dir: t.TempDir(), Trials: 4, Finished: 1})
+	w.TrialStarted(sweep.TrialOverview{Name: "a", Steps: 10})
+	w.TrialStarted(sweep.TrialOverview{Name: "b", Steps: 10, ResumedAt: 5})
+	w.TrialStepped(sweep.TrialOverview{Name: "a"}, train.Progress{Step: 5, Steps: 10})
+	if s := now(); s.Done != 0.5 || s.Numbers != "1 of 4 trials have a result · at work on a and b" {
+		t.Errorf("found %+v, expected one trial and two halves of four", s)
+	}
+	w.TrialFinished(sweep.Row{Trial: "a"})
+	w.TrialStepped(sweep.TrialOverview{Name: "b"}, train.Progress{Step: 6, Steps: 10})
+	if s := now(); s.Done != 0.65 || !strings.HasPrefix(s.Numbers, "2 of 4 trials have a result · at work on b: step 6 of 10") {
+		t.Errorf("found %+v, expected two trials and six tenths of four", s)
+	}
+}
+
+// publishing is a watcher of a sweep that makes the page tell what it knows.
+type publishing struct{ page *Page }
+
+func (publishing) SweepStarted(sweep.Overview)      {}
+func (publishing) TrialStarted(sweep.TrialOverview) {}
+func (w publishing) TrialStepped(sweep.TrialOverview, train.Progress) {
+	w.page.publish(false)
+	time.Sleep(10 * time.Millisecond)
+}
+func (publishing) Warned(string)              {}
+func (publishing) TrialFinished(sweep.Row)    {}
+func (publishing) SweepFinished(sweep.Result) {}
+
+// A page of a run with private diagnostics is that of the same run without their file.
+func TestNothingPrivate(t *testing.T) {
+	p := listen(t)
+	o := tinyrun.Options(t)
+	o.Watcher = p.Run(tinyrun.Stepped(func(train.Progress) {}))
+	r := tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t, "run.private_diagnostics=true"), o))
+	with := get(t, p.URL())
+	if err := os.Remove(filepath.Join(r.Run, folder.Diagnostics)); err != nil {
+		t.Fatal(err)
+	}
+	p.stale.Store(true)
+	p.drawn.next = time.Time{}
+	if without := get(t, p.URL()); with != without {
+		t.Error("found another page than without the file of private diagnostics")
+	}
+	m := moment{dir: "d", phase: working, step: 3, steps: 9, progress: train.Progress{Step: 3, Seconds: 123456, SecondsPerStep: 123456, ExamplesPerSecond: 123456, ClipNorm: 123456}}
+	if text := fmt.Sprintf("%+v", m.state()); strings.Contains(text, "123456") {
+		t.Errorf("found %s, expected no time and no rate", text)
+	}
+}
+
+// Trainers go on whoever reads: with pages that take nothing, and with more of them than are served.
+func TestReadersNeverStopTheTrainer(t *testing.T) {
+	p := listen(t)
+	u, _ := url.Parse(p.URL())
+	for range mostStreams + 5 {
+		c, err := net.Dial("tcp", u.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n") // and no word of the answer is read
+	}
+	for begun := time.Now(); p.streams.Load() < mostStreams; time.Sleep(time.Millisecond) {
+		if time.Since(begun) > 10*time.Second {
+			t.Fatalf("found %d pages that are kept up to date, expected %d", p.streams.Load(), mostStreams)
+		}
+	}
+	o := tinyrun.Options(t)
+	o.Watcher = p.Run(tinyrun.Stepped(func(train.Progress) { p.publish(false) }))
+	if r := tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t, "training.evaluate_every=1"), o)); r.Steps != 12 {
+		t.Errorf("found %d steps, expected 12", r.Steps)
+	}
+	answer, err := http.Get(p.URL() + "events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
+		t.Errorf("found status %s, expected to be told to come again", answer.Status)
+	}
+}
+
+// A thousand connections that ask nothing keep nobody from the page for longer than it takes to drop
+// them.
+func TestIdleConnections(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for idle connections to be dropped")
+	}
+	p := listen(t)
+	u, _ := url.Parse(p.URL())
+	for range 1000 {
+		c, err := net.Dial("tcp", u.Host)
+		if err != nil {
+			t.Skipf("this system has no room for so many connections: %v", err)
+		}
+		defer c.Close()
+	}
+	begun := time.Now()
+	for {
+		answer, err := http.Get(p.URL())
+		if err == nil {
+			answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		if time.Since(begun) > 20*time.Second {
+			t.Fatalf("found no page 20 s after 1,000 idle connections (%v)", err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// The page is drawn again when two hundred times what it took has passed, and not before.
+func TestDrawingIsRare(t *testing.T) {
+	p := listen(t)
+	if _, err := p.draw(false); err != nil {
+		t.Fatal(err)
+	}
+	p.drawn.next = time.Now().Add(time.Hour)
+	before := string(p.drawn.page)
+	o := tinyrun.Options(t)
+	o.Watcher = p.Run(tinyrun.Stepped(func(train.Progress) {}))
+	tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t), o))
+	if _, err := p.draw(false); err != nil || string(p.drawn.page) != before {
+		t.Errorf("found another page before its time (error %v)", err)
+	}
+	p.drawn.next = time.Time{}
+	start := time.Now()
+	if _, err := p.draw(false); err != nil || string(p.drawn.page) == before {
+		t.Errorf("found the same page when it was time (error %v)", err)
+	}
+	if rest := p.drawn.next.Sub(start); rest < drawing*p.drawn.cost {
+		t.Errorf("found %v of rest where drawing costs %v, expected two hundred times that", rest, p.drawn.cost)
+	}
+	for _, test := range [][3]time.Duration{{0, 900, 0}, {10, 70, 15}, {10, 12, 12}, {10, 4, 4}} {
+		before, took, want := test[0]*time.Millisecond, test[1]*time.Millisecond, test[2]*time.Millisecond
+		if test[0] == 0 {
+			want = usualCost * 3 / 2
+		}
+		if found := cost(before, took); found != want {
+			t.Errorf("found a cost of %v after %v and %v, expected %v", found, before, took, want)
+		}
+	}
+}
+
+// An address that is taken is an error of Listen, and so before anything is trained.
+func TestAddressInUse(t *testing.T) {
+	u, _ := url.Parse(listen(t).URL())
+	if _, err := Listen(u.Host, ""); !errors.Is(err, web.ErrAddress) {
+		t.Errorf("found error %v", err)
+	}
+}
+
+// BenchmarkStepped is what a step of the trainer pays for being followed.
+func BenchmarkStepped(b *testing.B) {
+	p := listen(b)
+	w := p.Run(tinyrun.Stepped(func(train.Progress) {}))
+	for i := range b.N {
+		w.Stepped(train.Progress{Step: i, Steps: b.N})
+	}
+}
+
+// BenchmarkDraw is what the page costs each time that it is drawn.
+func BenchmarkDraw(b *testing.B) {
+	p := listen(b)
+	o := tinyrun.Options(b)
+	o.Watcher = p.Run(tinyrun.Stepped(func(train.Progress) {}))
+	tinyrun.Fit(b, tinyrun.Create(b, tiny.Parse(b, "training.evaluate_every=1"), o))
+	for b.Loop() {
+		if _, err := p.draw(true); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkPublish is what a second costs while as many pages as are served are kept up to date, but
+// for drawing.
+func BenchmarkPublish(b *testing.B) {
+	p := listen(b)
+	for range mostStreams {
+		follow(b, p)
+	}
+	w := p.Run(tinyrun.Stepped(func(train.Progress) {}))
+	for i := 0; b.Loop(); i++ {
+		w.Stepped(train.Progress{Step: i + 1, Steps: 1 << 30})
+		p.publish(false)
+		time.Sleep(5 * time.Millisecond) // for the readers to take it: that is theirs
+	}
+}

@@ -1,0 +1,266 @@
+package follow
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"dpsgd/internal/report"
+	"dpsgd/internal/report/facts"
+	"dpsgd/internal/web"
+)
+
+//go:embed live.js
+var script []byte
+
+// limits are meant for the browsers of a few people.
+var limits = web.Limits{Time: 10 * time.Second, Rate: 50, Burst: 200, Connections: 300}
+
+const (
+	mostStreams = 64               // pages that are kept up to date at the same time
+	pace        = time.Second      // between two states that a page is told
+	silence     = 15 * time.Second // after which a page is told that the trainer is there
+	drawing     = 200              // times what it took, before the page is drawn again
+)
+
+// Page is the live view of one job.
+type Page struct {
+	server  *web.Server
+	version string       // of the program
+	end     func() error // once
+
+	latest atomic.Pointer[moment] // stored by the trainer
+	stale  atomic.Bool            // the files say more than what was drawn
+
+	streams atomic.Int64 // at work
+	drawn   drawn
+
+	mu      sync.Mutex
+	told    told
+	changed chan struct{} // closed when told is another one
+}
+
+// told is what every page knows or is about to be told.
+type told struct {
+	state, report []byte // whole events; nil for none yet
+	ended         bool
+}
+
+// Listen takes an address and shows the job that will be told to the watchers. Version is that of the
+// program.
+func Listen(address, version string) (*Page, error) {
+	server, err := web.Listen(address, limits)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	p := &Page{server: server, version: version, changed: make(chan struct{})}
+	p.latest.Store(&moment{})
+	p.stale.Store(true)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", p.page)
+	mux.HandleFunc("GET /live.js", p.script)
+	mux.HandleFunc("GET /events", p.events)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, mux) }()
+	go p.tell(ctx)
+	p.end = sync.OnceValue(func() error {
+		p.sayFarewell()
+		stop()
+		return <-served
+	})
+	return p, nil
+}
+
+// URL is what to open in a browser.
+func (p *Page) URL() string { return p.server.URL() }
+
+// Close tells every page the end of the job, and stops serving.
+func (p *Page) Close() error { return p.end() }
+
+// patience is how long pages may take to hear of the end.
+const patience = time.Second
+
+// sayFarewell tells the end.
+func (p *Page) sayFarewell() {
+	last := *p.latest.Load()
+	last.phase = closed
+	p.latest.Store(&last)
+	if p.streams.Load() == 0 {
+		return
+	}
+	p.publish(true)
+	for begun := time.Now(); p.streams.Load() > 0 && time.Since(begun) < patience; {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// tell tells the pages what is new, at its own pace.
+func (p *Page) tell(ctx context.Context) {
+	ticker := time.NewTicker(pace)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if p.streams.Load() > 0 {
+			p.publish(false)
+		}
+	}
+}
+
+// publish makes the events of the newest state and wakes up who waits for them. The last time, what
+// the files say is drawn whatever it costs.
+func (p *Page) publish(last bool) {
+	next := told{state: event("state", p.latest.Load().state()), ended: last}
+	if content, err := p.draw(last); err == nil {
+		next.report = content
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.told.ended || string(p.told.state) == string(next.state) && string(p.told.report) == string(next.report) && !last {
+		return
+	}
+	p.told = next
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// event is a server-sent event whose data is JSON, which has no line break in it.
+func event(name string, v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil // texts and numbers alone
+	}
+	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, data)
+}
+
+// drawn is the report as it was drawn last.
+type drawn struct {
+	mu    sync.Mutex
+	page  []byte
+	event []byte
+	cost  time.Duration // of drawing it
+	next  time.Time     // from when on it may be drawn again
+}
+
+// usualCost is what drawing costs a page of a few figures.
+const usualCost = 5 * time.Millisecond
+
+// cost is what drawing costs the processor, by what it took before and now. Beside a trainer, most of
+// the time is often spent waiting for a processor, and the first time on what is done once: so the
+// least of late counts, which grows with the page.
+func cost(before, took time.Duration) time.Duration {
+	return min(took, max(before, usualCost)*3/2)
+}
+
+// draw draws the report anew if there is something new and it is time to. It returns the event that
+// brings it.
+func (p *Page) draw(now bool) ([]byte, error) {
+	d := &p.drawn
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.page != nil && !now && (!p.stale.Load() || time.Now().Before(d.next)) {
+		return d.event, nil
+	}
+	start := time.Now()
+	p.stale.Store(false)
+	r, err := p.read()
+	if err != nil {
+		p.stale.Store(true)
+		d.next = time.Now().Add(pace)
+		if d.page != nil {
+			return d.event, nil // a file was just being written
+		}
+		r = &report.Report{Title: "A job that begins", Version: p.version}
+	}
+	content, err := r.Content()
+	if err != nil {
+		return d.event, err
+	}
+	if d.page, err = r.Page(content, "live.js"); err != nil {
+		return d.event, err
+	}
+	d.event = event("report", string(content))
+	d.cost = cost(d.cost, time.Since(start))
+	d.next = time.Now().Add(drawing * d.cost)
+	return d.event, nil
+}
+
+// read reads what the files of the job say so far, and nothing that is private. What was spent the
+// trainer has said: to ask again takes longer than all the rest.
+func (p *Page) read() (*report.Report, error) {
+	m := p.latest.Load()
+	if m.dir == "" {
+		return &report.Report{Title: "A job that begins", Version: p.version}, nil
+	}
+	q := facts.Request{Spent: m.spent(), Accountants: m.trials != nil && m.phase >= finished}
+	return report.Read(context.Background(), []string{m.dir}, q, p.version)
+}
+
+// page answers with the whole page.
+func (p *Page) page(w http.ResponseWriter, _ *http.Request) {
+	if _, err := p.draw(false); err != nil {
+		http.Error(w, "the page cannot be made", http.StatusInternalServerError)
+		return
+	}
+	p.drawn.mu.Lock()
+	page := p.drawn.page
+	p.drawn.mu.Unlock()
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(page)
+}
+
+func (p *Page) script(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+	_, _ = w.Write(script)
+}
+
+// events answers with one event after the other until the job ends or the reader is gone.
+func (p *Page) events(w http.ResponseWriter, r *http.Request) {
+	if p.streams.Add(1) > mostStreams {
+		p.streams.Add(-1)
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "as many pages as can be kept up to date are open; close one of them", http.StatusServiceUnavailable)
+		return
+	}
+	defer p.streams.Add(-1)
+	w.Header().Set("Content-Type", "text/event-stream")
+	write := p.server.Stream(w)
+	p.publish(false)
+	var sent told
+	for {
+		p.mu.Lock()
+		next, changed := p.told, p.changed
+		p.mu.Unlock()
+		if write(news(sent, next)) != nil || next.ended {
+			return
+		}
+		sent = next
+		select {
+		case <-changed:
+		case <-time.After(silence):
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// news are the events that a page has not been told: at least a comment, which shows who is there.
+func news(sent, next told) []byte {
+	part := []byte(":\n\n")
+	if string(sent.report) != string(next.report) {
+		part = append(part, next.report...)
+	}
+	if string(sent.state) != string(next.state) {
+		part = append(part, next.state...)
+	}
+	return part
+}

@@ -1,0 +1,246 @@
+package follow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"dpsgd/accountant"
+	"dpsgd/internal/account"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/sweep"
+	"dpsgd/internal/train"
+)
+
+// moment is how far a job has come, as the trainer leaves it behind: without a word that takes time to
+// write.
+type moment struct {
+	dir      string // of the run or sweep; "" before it has one
+	phase    phase
+	ending   string         // why the job ended, in its own words; "" where it has not said
+	step     int            // of the run, or of the trial at work where it is one
+	steps    int            // planned
+	progress train.Progress // zero before the first step of this process
+	result   *train.Result  // of a run that has ended
+	trials   *trials        // nil of a run
+}
+
+// phase is how a job stands with its page.
+type phase int
+
+const (
+	preparing phase = iota
+	working
+	finished // it said itself that it ended
+	closed   // nothing comes any more
+)
+
+// trials is how far a sweep has come.
+type trials struct {
+	finished, all int
+	names         []string // of those at work
+	done          float64  // of these, as so many finished ones
+}
+
+// Run is a watcher of a run that shows it on the page and tells the next watcher.
+func (p *Page) Run(next train.Watcher) train.Watcher { return &runWatcher{Watcher: next, page: p} }
+
+type runWatcher struct {
+	train.Watcher
+	page *Page
+	dir  string
+}
+
+func (w *runWatcher) Started(o train.Overview) {
+	w.dir = o.Run
+	w.page.set(moment{dir: w.dir, phase: working, step: o.ResumedAt, steps: o.Plan.Steps}, true)
+	w.Watcher.Started(o)
+}
+
+func (w *runWatcher) Stepped(s train.Progress) {
+	w.page.set(moment{dir: w.dir, phase: working, step: s.Step, steps: s.Steps, progress: s}, s.Evaluated)
+	w.Watcher.Stepped(s)
+}
+
+func (w *runWatcher) Finished(r train.Result) {
+	w.page.set(moment{dir: w.dir, phase: finished, ending: endings[r.Status], step: 1, steps: 1, result: &r}, true)
+	w.Watcher.Finished(r)
+}
+
+// endings say why a job ended.
+var endings = map[train.Status]string{
+	train.Done:            "Done: all planned steps ran.",
+	train.BudgetExhausted: "Done: one more step would pass the budget.",
+	train.Interrupted:     "Stopped from outside and saved.",
+}
+
+// Sweep is a watcher of a sweep that shows it on the page and tells the next watcher.
+func (p *Page) Sweep(next sweep.Watcher) sweep.Watcher { return &sweepWatcher{Watcher: next, page: p} }
+
+type sweepWatcher struct {
+	sweep.Watcher
+	page     *Page
+	dir      string
+	finished int
+	all      int
+	atWork   []trialAtWork  // in the order in which they began
+	progress train.Progress // of the newest step
+}
+
+// trialAtWork is one trial of a sweep with its steps.
+type trialAtWork struct {
+	name        string
+	step, steps int
+}
+
+func (w *sweepWatcher) SweepStarted(o sweep.Overview) {
+	w.dir, w.finished, w.all = o.Dir, o.Finished, o.Trials
+	w.show(working, "", true)
+	w.Watcher.SweepStarted(o)
+}
+
+func (w *sweepWatcher) TrialStarted(o sweep.TrialOverview) {
+	w.progress = train.Progress{}
+	w.atWork = append(w.atWork, trialAtWork{o.Name, o.ResumedAt, o.Steps})
+	w.show(working, "", false)
+	w.Watcher.TrialStarted(o)
+}
+
+func (w *sweepWatcher) TrialStepped(o sweep.TrialOverview, s train.Progress) {
+	if i := w.index(o.Name); i >= 0 {
+		w.atWork[i].step = s.Step
+	}
+	w.progress = s
+	w.show(working, "", false)
+	w.Watcher.TrialStepped(o, s)
+}
+
+func (w *sweepWatcher) TrialFinished(r sweep.Row) {
+	if i := w.index(r.Trial); i >= 0 {
+		w.atWork = slices.Delete(w.atWork, i, i+1)
+	}
+	w.finished++
+	w.show(working, "", true)
+	w.Watcher.TrialFinished(r)
+}
+
+func (w *sweepWatcher) SweepFinished(r sweep.Result) {
+	ending := endings[r.Status]
+	if r.Status == train.Done {
+		ending = "Done: every trial has a result."
+	}
+	w.finished, w.all, w.atWork = r.Finished, r.Trials, nil
+	w.show(finished, ending, true)
+	w.Watcher.SweepFinished(r)
+}
+
+func (w *sweepWatcher) index(trial string) int {
+	return slices.IndexFunc(w.atWork, func(t trialAtWork) bool { return t.name == trial })
+}
+
+// show leaves the moment behind.
+func (w *sweepWatcher) show(p phase, ending string, news bool) {
+	t := trials{finished: w.finished, all: w.all}
+	m := moment{dir: w.dir, phase: p, ending: ending, trials: &t}
+	for _, trial := range w.atWork {
+		t.names = append(t.names, trial.name)
+		t.done += share(trial.step, trial.steps)
+	}
+	if len(w.atWork) == 1 {
+		m.step, m.steps, m.progress = w.atWork[0].step, w.atWork[0].steps, w.progress
+	}
+	w.page.set(m, news)
+}
+
+// set leaves the newest moment behind; the trainer does no more than that. News are in the files, too.
+func (p *Page) set(m moment, news bool) {
+	p.latest.Store(&m)
+	if news {
+		p.stale.Store(true)
+	}
+}
+
+// spent is what a run has spent by now; nil where it has not said.
+func (m moment) spent() *account.Answer {
+	switch {
+	case m.result != nil:
+		return &m.result.Answer
+	case m.trials == nil && m.progress.Step > 0:
+		answer := m.progress.Spent.Answer()
+		return &answer
+	}
+	return nil
+}
+
+// state is a moment in words, as pages are told. It holds nothing that is not public: no times and
+// no rates.
+type state struct {
+	Title   string  `json:"title"` // of the browser's tab
+	State   string  `json:"state"`
+	Numbers string  `json:"numbers"`
+	Done    float64 `json:"done"` // share of the steps
+	Ended   bool    `json:"ended"`
+}
+
+func (m moment) state() state {
+	s := state{Done: m.done(), Numbers: m.numbers(), Ended: m.phase == closed}
+	s.Title = fmt.Sprintf("%.0f %% · train", 100*s.Done)
+	switch {
+	case m.ending != "":
+		s.State, s.Title = m.ending, "ended · train"
+	case m.phase == preparing:
+		s.State, s.Title = "Preparing: reading data and making a plan.", "train"
+	case m.phase == closed:
+		s.State, s.Title = "The job has stopped.", "stopped · train"
+	default:
+		s.State = "At work."
+	}
+	return s
+}
+
+// done is the share of the work that is done, in which every trial counts the same.
+func (m moment) done() float64 {
+	if m.trials == nil {
+		return share(m.step, m.steps)
+	}
+	return min(1, (float64(m.trials.finished)+m.trials.done)/float64(max(1, m.trials.all)))
+}
+
+func share(part, whole int) float64 { return float64(part) / float64(max(1, whole)) }
+
+// numbers are what can be told beside the report, in one line.
+func (m moment) numbers() string {
+	switch {
+	case m.phase == preparing || m.dir == "":
+		return ""
+	case m.result != nil:
+		return fmt.Sprintf("%d steps · ε %s at δ = %g · test accuracy %.2f %%", m.result.Steps, accountant.RoundUp(m.result.Epsilon, 3), m.result.Delta, 100*m.result.TestAccuracy)
+	case m.trials == nil:
+		return m.stepNumbers()
+	}
+	text := fmt.Sprintf("%d of %d trials have a result", m.trials.finished, m.trials.all)
+	switch names := m.trials.names; len(names) {
+	case 0:
+		return text
+	case 1:
+		return text + " · at work on " + names[0] + ": " + m.stepNumbers()
+	default:
+		return text + " · at work on " + strings.Join(names, " and ")
+	}
+}
+
+func (m moment) stepNumbers() string {
+	text := fmt.Sprintf("step %d of %d", m.step, m.steps)
+	s := m.progress
+	if s.Step == 0 {
+		return text
+	}
+	text += " · ε " + accountant.RoundUp(s.Spent.Epsilon, 2)
+	if s.Budget != nil {
+		text += fmt.Sprintf(" of %g", s.Budget.Epsilon)
+	}
+	if s.Evaluation != (compute.Evaluation{}) {
+		text += fmt.Sprintf(" · test accuracy %.2f %%", 100*s.Evaluation.Accuracy)
+	}
+	return text
+}

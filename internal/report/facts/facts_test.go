@@ -1,0 +1,95 @@
+package facts_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/checkpoints"
+	"dpsgd/configs/sweeps"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/report/facts"
+	"dpsgd/internal/sweep"
+	"dpsgd/internal/tiny"
+	"dpsgd/internal/tiny/tinyrun"
+)
+
+// A run says what it cost and measured; reading changes nothing in its folder.
+func TestReadRun(t *testing.T) {
+	result := tinyrun.Train(t, tinyrun.Options(t), "training.evaluate_every=4")
+	before := tiny.Snapshot(t, filepath.Dir(result.Run))
+	r, err := facts.ReadRun(context.Background(), result.Run, facts.Request{Accountants: true, Private: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Name != "tiny-1" || r.Releases != 12 || r.Spent.Epsilon != result.Epsilon || r.Spent.Accountant != "rdp" || len(r.Metrics) != 3 ||
+		r.Statement == nil || r.Statement.Epsilon != result.Epsilon || !strings.Contains(r.Markdown, "# Privacy statement") || r.Diagnostics != nil || len(r.Warnings) != 0 {
+		t.Errorf("found %+v", r)
+	}
+	if r.Curves == nil || r.Curves.Releases != 12 {
+		t.Errorf("found %+v, expected ε over 12 releases", r.Curves)
+	}
+	after := tiny.Snapshot(t, filepath.Dir(result.Run))
+	for path := range after {
+		if before[path] != after[path] {
+			t.Errorf("reading changed %s", path)
+		}
+	}
+}
+
+// A sweep says what its trials did and what all of them cost; one that is at work says so far.
+func TestReadSweep(t *testing.T) {
+	o := tinyrun.Options(t)
+	file := filepath.Join(t.TempDir(), "base.yaml")
+	tiny.Write(t, file, tiny.Config)
+	s, err := sweeps.Parse(filepath.Join(filepath.Dir(file), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], optimizer.name: [sgd, momentum]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := sweep.Run(context.Background(), s, sweep.Options{RunsDir: o.RunsDir, Source: o.Source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !facts.IsSweep(result.Sweep) || facts.IsSweep(o.RunsDir) {
+		t.Error("found another answer to what is a sweep")
+	}
+	found, err := facts.ReadSweep(result.Sweep, facts.Request{Accountants: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Trials != 4 || len(found.Rows) != 4 || !slices.Equal(found.Keys, []string{"privacy.clip_norm", "optimizer.name"}) || found.Rows[3].Value("optimizer.name") != "momentum" {
+		t.Errorf("found %+v", found)
+	}
+	if found.Composed == nil || found.Composed.Epsilon != result.Composed.Epsilon || found.Releases != 12 || found.Note == "" {
+		t.Errorf("found %+v (%s), expected what the sweep reports: %+v", found.Composed, found.Uncomposed, result.Composed)
+	}
+	if err := os.Remove(filepath.Join(result.Sweep, folder.Rows)); err != nil {
+		t.Fatal(err)
+	}
+	if found, err = facts.ReadSweep(result.Sweep, facts.Request{Accountants: true}); err != nil || found.Trials != 4 || len(found.Rows) != 0 || found.Releases != 12 {
+		t.Errorf("found %+v, error %v, expected no row and all releases", found, err)
+	}
+}
+
+// Names of trials are names of folders: a file that leads elsewhere is refused, and so is a line that
+// is no row.
+func TestReadSweepRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"../../etc", "/etc", "a/b", "", "."} {
+		tiny.Write(t, filepath.Join(dir, folder.Sweep), `{"trials":[{"name":"`+name+`"}]}`)
+		if _, err := facts.ReadSweep(dir, facts.Request{}); !errors.Is(err, checkpoints.ErrCorrupt) && name != "." {
+			t.Errorf("%q: found error %v", name, err)
+		}
+	}
+	tiny.Write(t, filepath.Join(dir, folder.Sweep), `{"trials":[{"name":"a"}]}`)
+	for _, line := range []string{"no", `{"epsilon":1}`, `[]`, `{"trial":1}`} {
+		tiny.Write(t, filepath.Join(dir, folder.Rows), line+"\n")
+		if _, err := facts.ReadSweep(dir, facts.Request{}); !errors.Is(err, checkpoints.ErrCorrupt) {
+			t.Errorf("%s: found error %v", line, err)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package facts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/account"
+	"dpsgd/internal/bench"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/questions"
+	"dpsgd/internal/statement"
+	"dpsgd/internal/train"
+)
+
+// Request says how much is wanted of a run beyond what its files say as they are.
+type Request struct {
+	Predict    bool   // test examples, by the model: reads the data
+	DataDir    string // of data sets with a name; data.DefaultDir when empty
+	DataFolder string // of data of one's own that has moved; the configured folder when empty
+
+	Spent       *account.Answer // what the run has spent, where the caller knows; nil asks its accountant
+	Accountants bool            // ε over steps by every accountant, and of all trials of a sweep together: takes seconds
+	Times       bool            // the parts of a step, measured now on random numbers
+	Private     bool            // private diagnostics: what is made of them is NOT private
+}
+
+// Run is what the folder of a run says, as far as the run has come.
+type Run struct {
+	Dir      string
+	Name     string          // of the folder
+	Config   *configs.Config // with every default
+	YAML     string          // the configuration as the run wrote it
+	Spent    account.Answer  // of everything in the ledger; zero before the first release
+	Releases int
+	Metrics  []train.Metrics // of the steps that were evaluated
+
+	// Statement is what the run claimed at its end. It is nil while there is none of all that was
+	// released: before the end, and after the run was gone on with.
+	Statement *statement.Statement
+	Markdown  string // the statement in words
+
+	Curves      *questions.Comparison // nil unless asked for
+	Examination *train.Examination    // nil where Unexamined says why
+	Unexamined  string
+	Times       *bench.Result       // nil unless asked for
+	Diagnostics []train.Diagnostics // NOT private; none unless asked for
+	Warnings    []string
+}
+
+// ReadRun reads the folder of a run, which may be at work.
+func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
+	c, err := folder.ReadConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{Dir: dir, Name: folder.Name(dir), Config: c, YAML: string(c.YAML())}
+	if r.Metrics, err = train.ReadMetrics(dir); err != nil {
+		return nil, err
+	}
+	if err := r.readLedger(ctx, q); err != nil {
+		return nil, err
+	}
+	if err := r.readStatement(); err != nil {
+		return nil, err
+	}
+	if q.Private {
+		if r.Diagnostics, err = train.ReadDiagnostics(dir); err != nil {
+			return nil, err
+		}
+	}
+	if q.Predict {
+		r.examine(q)
+	}
+	if q.Times {
+		if r.Times, err = bench.Run(ctx, c, "private", timesTaken); err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	return r, ctx.Err()
+}
+
+// timesTaken is for how long steps are measured.
+const timesTaken = 2 * time.Second
+
+// curvePoints is how many points a curve of ε has.
+const curvePoints = 25
+
+// readLedger asks what the run has cost.
+func (r *Run) readLedger(ctx context.Context, q Request) error {
+	releases, err := questions.ReadReleases(r.Dir)
+	if err != nil {
+		return err
+	}
+	r.warn(releases.Warning)
+	if r.Releases = releases.Ledger.Count(); r.Releases == 0 {
+		return nil
+	}
+	if q.Spent != nil {
+		r.Spent = *q.Spent
+	} else {
+		spent, err := account.SpentBy(releases.Accountant, releases.Ledger, releases.Delta)
+		if err != nil {
+			return err
+		}
+		r.Spent = spent.Answer()
+	}
+	if !q.Accountants {
+		return nil
+	}
+	r.Curves, err = questions.Compare(ctx, releases.Question(questions.Epsilon), curvePoints)
+	return err
+}
+
+// readStatement reads the statement, if it speaks of all that was released.
+func (r *Run) readStatement() error {
+	s, err := statement.Read(r.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if s.LedgerEntries != r.Releases {
+		r.warn(fmt.Sprintf("the privacy statement in the folder is about %d releases, and the ledger holds %d: the run has been gone on with since", s.LedgerEntries, r.Releases))
+		return nil
+	}
+	text, err := s.Markdown()
+	if err != nil {
+		return err
+	}
+	r.Statement, r.Markdown = &s, string(text)
+	return nil
+}
+
+// examine predicts the test examples. Where that cannot be done the rest is as good as it was.
+func (r *Run) examine(q Request) {
+	e, err := train.Examine(r.Dir, train.Options{DataDir: q.DataDir, DataFolder: q.DataFolder})
+	switch {
+	case errors.Is(err, data.ErrMissing):
+		r.Unexamined = fmt.Sprintf("the test examples are not where the run found them (%v); say where they are now by --data-dir or --data-folder", err)
+	case err != nil:
+		r.Unexamined = err.Error()
+	default:
+		r.Examination = &e
+		r.warn(e.Warning)
+	}
+}
+
+func (r *Run) warn(message string) {
+	if message != "" && !slices.Contains(r.Warnings, message) {
+		r.Warnings = append(r.Warnings, message)
+	}
+}
+
+// IsSweep says whether a folder is that of a sweep.
+func IsSweep(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, folder.Sweep))
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,215 @@
+package facts
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dpsgd/checkpoints"
+	"dpsgd/internal/account"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+)
+
+// Sweep is what the folder of a sweep says, as far as the sweep has come.
+type Sweep struct {
+	Dir    string
+	Name   string
+	Trials int      // with a result or without
+	Keys   []string // the settings in which rows differ, in the order of the rows
+	Rows   []Row    // trials with a result
+
+	// Composed is what all trials cost together, finished or not; nil where Uncomposed says why.
+	Composed   *account.Answer
+	Releases   int
+	Uncomposed string
+	Note       string // results.md as the sweep wrote it; "" before its end
+}
+
+// Row is the result of one trial. Its ε covers that trial alone.
+type Row struct {
+	Trial        string
+	Settings     []Setting
+	TestAccuracy *float64 `json:"test_accuracy"` // nil of a trial that diverged
+	account.Answer
+	// TargetEpsilon is what the configuration would cost that a smaller trial stands for; nil where a
+	// trial is its own.
+	TargetEpsilon *float64 `json:"target_epsilon"`
+	Steps         int      `json:"steps"`
+	Status        string   `json:"status"`
+}
+
+// Setting is a swept key with the value of a trial.
+type Setting struct{ Key, Value string }
+
+// Value is that of a key; "" where the trial has none.
+func (r Row) Value(key string) string {
+	for _, s := range r.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// ReadSweep reads the folder of a sweep, which may be at work.
+func ReadSweep(dir string, q Request) (*Sweep, error) {
+	s := &Sweep{Dir: dir, Name: folder.Name(dir)}
+	trials, err := readTrials(dir)
+	if err != nil {
+		return nil, err
+	}
+	s.Trials = len(trials)
+	if err := folder.ReadRows(dir, func(line []byte) bool {
+		row, err := readRow(line)
+		s.Rows = append(s.Rows, row)
+		return err == nil
+	}); err != nil {
+		return nil, err
+	}
+	s.Keys = keysThatDiffer(s.Rows)
+	s.Uncomposed = "nobody has asked yet; the sweep says so at its end"
+	if q.Accountants {
+		s.compose(trials)
+	}
+	if note, err := os.ReadFile(filepath.Join(dir, folder.Report)); err == nil {
+		s.Note = string(note)
+	}
+	return s, nil
+}
+
+// readTrials are the names of the trials.
+func readTrials(dir string) ([]string, error) {
+	path := filepath.Join(dir, folder.Sweep)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	var found struct {
+		Trials []struct {
+			Name string `json:"name"`
+		} `json:"trials"`
+	}
+	if err := json.Unmarshal(content, &found); err != nil {
+		return nil, fmt.Errorf("train: %s: found no list of trials (%w), expected what a sweep wrote: %w", path, err, checkpoints.ErrCorrupt)
+	}
+	names := make([]string, len(found.Trials))
+	for i, t := range found.Trials {
+		if names[i] = t.Name; !filepath.IsLocal(t.Name) || strings.ContainsAny(t.Name, `/\`) {
+			return nil, fmt.Errorf("train: %s: found the trial %q, expected the name of a folder: %w", path, t.Name, checkpoints.ErrCorrupt)
+		}
+	}
+	return names, nil
+}
+
+// readRow reads a line of results. Keys of a configuration have a point in them and keep their
+// order; nothing else has.
+func readRow(line []byte) (row Row, err error) {
+	var named struct {
+		Trial *string `json:"trial"`
+		Row
+	}
+	if err := json.Unmarshal(line, &named); err != nil {
+		return row, err
+	}
+	if named.Trial == nil {
+		return row, errors.New("found no trial")
+	}
+	row = named.Row
+	row.Trial = *named.Trial
+	d := json.NewDecoder(bytes.NewReader(line))
+	if _, err := d.Token(); err != nil { // {
+		return row, err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return row, err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return row, err
+		}
+		if name, _ := key.(string); strings.Contains(name, ".") {
+			row.Settings = append(row.Settings, Setting{name, plain(value)})
+		}
+	}
+	if _, err := d.Token(); err != nil && !errors.Is(err, io.EOF) { // }
+		return row, err
+	}
+	return row, nil
+}
+
+// plain is a value without the quotes of JSON.
+func plain(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
+}
+
+// keysThatDiffer are the settings that tell rows apart.
+func keysThatDiffer(rows []Row) []string {
+	var keys []string
+	for i, row := range rows {
+		for _, s := range row.Settings {
+			if i > 0 && s.Value != rows[0].Value(s.Key) && !slices.Contains(keys, s.Key) {
+				keys = append(keys, s.Key)
+			}
+		}
+	}
+	if len(rows) > 0 {
+		slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(rows[0].position(a), rows[0].position(b)) })
+	}
+	return keys
+}
+
+// position is where a key stands among the settings of a row.
+func (r Row) position(key string) int {
+	return slices.IndexFunc(r.Settings, func(s Setting) bool { return s.Key == key })
+}
+
+// compose accounts for the releases of all trials together, at the least of their δ.
+func (s *Sweep) compose(trials []string) {
+	registry := filepath.Dir(filepath.Clean(s.Dir))
+	info, err := books.ReadDatasets(registry)
+	var members []checkpoints.Member
+	for _, name := range trials {
+		if err != nil {
+			break
+		}
+		dir := filepath.Join(s.Dir, name)
+		var m *checkpoints.Member
+		if m, err = books.InspectTrial(registry, dir, info); err != nil || m == nil || m.Entries == 0 {
+			continue
+		}
+		c, problem := folder.ReadConfig(dir)
+		if err = problem; err == nil {
+			m.Delta, m.Accountant = c.Privacy.Delta, c.Privacy.Accountant
+			members = append(members, *m)
+		}
+	}
+	if err == nil && len(members) > 0 {
+		var spent account.Spent
+		if spent, s.Releases, err = books.Compose(members); err == nil {
+			answer := spent.Answer()
+			s.Composed = &answer
+		}
+	}
+	switch {
+	case err != nil:
+		s.Uncomposed = err.Error()
+	case len(members) == 0:
+		s.Uncomposed = "no trial has released anything yet"
+	default:
+		s.Uncomposed = ""
+	}
+}

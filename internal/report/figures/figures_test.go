@@ -1,0 +1,129 @@
+package figures_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/account"
+	"dpsgd/internal/chart"
+	"dpsgd/internal/report/facts"
+	"dpsgd/internal/report/figures"
+	"dpsgd/internal/train"
+)
+
+// row is a trial of a sweep over clip norm, noise multiplier and seed.
+func row(clip, noise string, seed int, accuracy, epsilon float64) facts.Row {
+	return facts.Row{
+		Settings:     []facts.Setting{{Key: "privacy.clip_norm", Value: clip}, {Key: "privacy.noise_multiplier", Value: noise}, {Key: "training.seed", Value: strconv.Itoa(seed)}},
+		TestAccuracy: &accuracy, Answer: account.Answer{Epsilon: epsilon},
+	}
+}
+
+func sweepOf(rows ...facts.Row) *facts.Sweep {
+	return &facts.Sweep{Keys: []string{"privacy.clip_norm", "privacy.noise_multiplier", "training.seed"}, Rows: rows}
+}
+
+func find(t *testing.T, all []figures.Figure, id string) figures.Figure {
+	t.Helper()
+	i := slices.IndexFunc(all, func(f figures.Figure) bool { return f.ID == id })
+	if i < 0 {
+		t.Fatalf("found no figure %s", id)
+	}
+	return all[i]
+}
+
+// A heat map has the clip norms from top to bottom and the noise multipliers from left to right, by
+// size, and the mean over the seeds in each cell. A trial without an accuracy leaves its cell empty.
+func TestHeat(t *testing.T) {
+	diverged := row("10", "2", 1, 0, 1)
+	diverged.TestAccuracy = nil
+	s := sweepOf(row("10", "0.5", 1, 0.5, 4), row("10", "0.5", 2, 0.6, 4), diverged, row("2", "2", 1, 0.7, 1), row("2", "0.5", 1, 0.8, 4))
+	all := figures.Sweep(s)
+	found := find(t, all, "heat-accuracy")
+	want := [][]string{{"2", "80.00", "70.00"}, {"10", "55.00", "–"}}
+	if !slices.EqualFunc(found.Table.Rows, want, slices.Equal) || !slices.Equal(found.Table.Heading, []string{"clip norm ↓ noise multiplier →", "0.5", "2"}) {
+		t.Errorf("found %v %v, expected %v", found.Table.Heading, found.Table.Rows, want)
+	}
+	if heat := found.Drawing.(chart.Heat); heat.X != "noise multiplier" || heat.Y != "clip norm" || heat.Cells[1][0].Text != "55.00" {
+		t.Errorf("found %+v", heat)
+	}
+	epsilons := find(t, all, "heat-epsilon").Table.Rows
+	if epsilons[0][1] != "4.000" || epsilons[0][2] != "1.000" {
+		t.Errorf("found %v, expected ε = 4 and 1", epsilons)
+	}
+}
+
+// Settings that were drawn at random form no grid, and one setting forms none either.
+func TestNoHeatWithoutAGrid(t *testing.T) {
+	var random, one []facts.Row
+	for i := range 6 {
+		random = append(random, row(fmt.Sprint(i), fmt.Sprint(i), 1, 0.5, 1))
+		one = append(one, row(fmt.Sprint(i), "1", 1, 0.5, 1))
+	}
+	single := sweepOf(one...)
+	single.Keys = []string{"privacy.clip_norm"}
+	for name, s := range map[string]*facts.Sweep{"random": sweepOf(random...), "one key": single} {
+		if all := figures.Sweep(s); len(all) != 1 || all[0].ID != "pareto" {
+			t.Errorf("%s: found %d figures, expected accuracy against ε alone", name, len(all))
+		}
+	}
+	if all := figures.Sweep(sweepOf()); all != nil {
+		t.Errorf("found %v of no rows", all)
+	}
+}
+
+// The front has the points that no other one beats in both, by their means: a lucky seed is not on
+// it.
+func TestPareto(t *testing.T) {
+	s := sweepOf(
+		row("1", "4", 1, 0.70, 1), row("1", "2", 1, 0.80, 2), row("2", "2", 1, 0.75, 2), row("1", "1", 1, 0.80, 4),
+		row("2", "1", 1, 0.95, 4), row("2", "1", 2, 0.55, 4), row("1", "0.5", 1, 0.9, 8))
+	f := find(t, figures.Sweep(s), "pareto")
+	var front []string
+	for _, r := range f.Table.Rows {
+		if r[4] == "yes" {
+			front = append(front, r[1]+" "+r[2]+" "+r[3])
+		}
+	}
+	if want := []string{"1.000 70.00 1", "2.000 80.00 1", "8.000 90.00 1"}; !slices.Equal(front, want) {
+		t.Errorf("found %v, expected %v", front, want)
+	}
+	if len(f.Table.Rows) != 6 {
+		t.Errorf("found %d points, expected 6: the seeds of one setting are one", len(f.Table.Rows))
+	}
+}
+
+// Runs have one line each, and diagnostics keep their first and last steps when they are thinned.
+func TestRunsAndDiagnostics(t *testing.T) {
+	a, b := run("a", 3), run("b", 1)
+	all := figures.Runs([]*facts.Run{a, b})
+	if len(all) != 3 {
+		t.Fatalf("found %d figures, expected ε and accuracy over steps and accuracy over ε", len(all))
+	}
+	lines := find(t, all, "accuracy-epsilon").Drawing.(chart.Chart).Lines
+	if len(lines) != 2 || lines[0].Name != "a" || len(lines[0].Points) != 3 || lines[1].Points[0] != (chart.Point{X: 0.5, Y: 60}) {
+		t.Errorf("found %+v", lines)
+	}
+	if all := figures.Runs([]*facts.Run{run("none", 0)}); all != nil {
+		t.Errorf("found %v of a run without an evaluation", all)
+	}
+	for i := range 1000 {
+		a.Diagnostics = append(a.Diagnostics, train.Diagnostics{Step: i + 1, ClippedFraction: 0.25, NormQuantiles: []float64{1, 2, 3, 4, 5}})
+	}
+	private := figures.Diagnostics(a)
+	rows := find(t, private, "norms").Table.Rows
+	if len(rows) != 100 || rows[0][0] != "10" || rows[99][0] != "1000" || strings.Join(rows[0][1:], " ") != "1 2 3 4 5" {
+		t.Errorf("found %d steps, from %v to %v", len(rows), rows[0], rows[len(rows)-1])
+	}
+	for _, f := range private {
+		if !f.Private || !strings.Contains(f.Drawing.(chart.Chart).Title, "NOT private") {
+			t.Errorf("found %s, expected it to be marked", f.ID)
+		}
+	}
+	if figures.Diagnostics(b) != nil {
+		t.Error("found figures of no diagnostics")
+	}
+}

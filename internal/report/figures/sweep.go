@@ -1,0 +1,197 @@
+package figures
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dpsgd/internal/chart"
+	"dpsgd/internal/report/facts"
+)
+
+// Sweep draws what the trials of a sweep did: accuracy and ε over two settings, where they form a
+// grid, and accuracy against ε.
+func Sweep(s *facts.Sweep) []Figure {
+	points := pointsOf(s)
+	if len(points) == 0 {
+		return nil
+	}
+	var all []Figure
+	if g, ok := gridOf(s, points); ok {
+		all = append(all, g.heat("heat-accuracy", "Test accuracy", "%", func(p point) float64 { return 100 * p.accuracy }, hundredths),
+			g.heat("heat-epsilon", "ε", "", func(p point) float64 { return p.epsilon }, epsilon))
+	}
+	return append(all, pareto(points))
+}
+
+const seedKey = "training.seed"
+
+// point is all trials that differ in their seeds alone. Their mean stands for them: the best of them
+// would look better than it is.
+type point struct {
+	values   []string // by the keys of the grid
+	name     string
+	accuracy float64
+	epsilon  float64
+	trials   int
+}
+
+// gridKeys are the settings that a sweep varies on purpose.
+func gridKeys(s *facts.Sweep) []string {
+	return slices.DeleteFunc(slices.Clone(s.Keys), func(key string) bool { return key == seedKey })
+}
+
+// pointsOf are the points with an accuracy, in the order of the rows.
+func pointsOf(s *facts.Sweep) []point {
+	keys := gridKeys(s)
+	var points []point
+	for _, row := range s.Rows {
+		if row.TestAccuracy == nil {
+			continue
+		}
+		var values, names []string
+		for _, key := range keys {
+			values = append(values, row.Value(key))
+			names = append(names, Last(key)+" "+row.Value(key))
+		}
+		i := slices.IndexFunc(points, func(p point) bool { return slices.Equal(p.values, values) })
+		if i < 0 {
+			i = len(points)
+			points = append(points, point{values: values, name: strings.Join(names, ", ")})
+		}
+		p := &points[i]
+		p.trials++
+		p.accuracy += (*row.TestAccuracy - p.accuracy) / float64(p.trials)
+		p.epsilon += (row.Epsilon - p.epsilon) / float64(p.trials)
+	}
+	return points
+}
+
+// Last is the last part of a key, in words.
+func Last(key string) string {
+	return strings.ReplaceAll(key[strings.LastIndexByte(key, '.')+1:], "_", " ")
+}
+
+// grid is points over two of their settings.
+type grid struct {
+	x, y          int // which of the keys
+	keys          []string
+	columns, rows []string
+	points        []point
+}
+
+// What a grid can have, to be drawn.
+const (
+	mostColumns = 12
+	leastFilled = 0.5 // of its cells: settings that were drawn at random form no grid
+)
+
+// gridOf finds the settings to draw over: clip norm and noise multiplier where both vary, the first
+// two otherwise.
+func gridOf(s *facts.Sweep, points []point) (g grid, ok bool) {
+	g.keys, g.points = gridKeys(s), points
+	if len(g.keys) < 2 {
+		return g, false
+	}
+	g.y, g.x = slices.Index(g.keys, "privacy.clip_norm"), slices.Index(g.keys, "privacy.noise_multiplier")
+	if g.x < 0 || g.y < 0 {
+		g.y, g.x = 0, 1
+	}
+	g.columns, g.rows = g.valuesOf(g.x), g.valuesOf(g.y)
+	filled := 0
+	for _, row := range g.rows {
+		for _, column := range g.columns {
+			if _, n := g.mean(row, column, func(point) float64 { return 0 }); n > 0 {
+				filled++
+			}
+		}
+	}
+	return g, len(g.columns) <= mostColumns && len(g.rows) <= mostRows && float64(filled) >= leastFilled*float64(len(g.columns)*len(g.rows))
+}
+
+// valuesOf are the values of a setting, numbers by size and before words.
+func (g grid) valuesOf(key int) []string {
+	var values []string
+	for _, p := range g.points {
+		if !slices.Contains(values, p.values[key]) {
+			values = append(values, p.values[key])
+		}
+	}
+	slices.SortStableFunc(values, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
+	return values
+}
+
+func number(text string) float64 {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return math.Inf(1)
+	}
+	return v
+}
+
+// mean is that of the points of a cell, and of how many trials.
+func (g grid) mean(row, column string, of func(point) float64) (mean float64, trials int) {
+	for _, p := range g.points {
+		if p.values[g.y] == row && p.values[g.x] == column {
+			trials += p.trials
+			mean += (of(p) - mean) * float64(p.trials) / float64(trials)
+		}
+	}
+	return mean, trials
+}
+
+func (g grid) heat(id, title, unit string, of func(point) float64, text func(float64) string) Figure {
+	x, y := Last(g.keys[g.x]), Last(g.keys[g.y])
+	f := Figure{ID: id, Title: title + " by " + y + " and " + x, Table: Table{Heading: append([]string{y + " ↓ " + x + " →"}, g.columns...)}}
+	if unit != "" {
+		f.Title = title + ", " + unit + ", by " + y + " and " + x
+	}
+	drawing := chart.Heat{Title: f.Title, X: x, Y: y, Columns: g.columns, Rows: g.rows}
+	most := 0
+	for _, row := range g.rows {
+		line, cells := []string{row}, make([]chart.Cell, len(g.columns))
+		for i, column := range g.columns {
+			mean, n := g.mean(row, column, of)
+			most = max(most, n)
+			cells[i] = chart.Cell{Value: mean, Text: text(mean)}
+			if n == 0 {
+				cells[i] = chart.Cell{Value: math.NaN(), Text: "–"}
+			}
+			line = append(line, cells[i].Text)
+		}
+		drawing.Cells, f.Table.Rows = append(drawing.Cells, cells), append(f.Table.Rows, line)
+	}
+	if most > 1 {
+		f.Note = fmt.Sprintf("Each cell is the mean of all its trials, %d at most.", most)
+		drawing.Subtitle = f.Note
+	}
+	f.Drawing = drawing
+	return f
+}
+
+// pareto is accuracy against ε, with the points that no other one beats in both.
+func pareto(points []point) Figure {
+	f := Figure{ID: "pareto", Title: "Test accuracy against ε", Table: Table{Heading: []string{"settings", "ε", "test accuracy, %", "trials", "on the front"}},
+		Note: "One dot for each combination of settings, the mean over its seeds. The line joins those that no other one beats in both accuracy and ε. Each ε covers one trial alone."}
+	ordered := slices.Clone(points)
+	slices.SortStableFunc(ordered, func(a, b point) int {
+		return cmp.Or(cmp.Compare(a.epsilon, b.epsilon), cmp.Compare(b.accuracy, a.accuracy))
+	})
+	trials, front := chart.Line{Name: "trials", Style: chart.Dots}, chart.Line{Name: "front", Style: chart.Marked}
+	best := math.Inf(-1)
+	for _, p := range ordered {
+		at, on := chart.Point{X: p.epsilon, Y: 100 * p.accuracy}, "no"
+		if p.accuracy > best {
+			best, on = p.accuracy, "yes"
+			front.Points = append(front.Points, at)
+		} else {
+			trials.Points = append(trials.Points, at)
+		}
+		f.Table.Rows = append(f.Table.Rows, []string{p.name, epsilon(p.epsilon), percent(p.accuracy), strconv.Itoa(p.trials), on})
+	}
+	f.Drawing = chart.Chart{Title: f.Title, X: "ε", Y: "test accuracy, %", Tight: true, Lines: []chart.Line{trials, front}}
+	return f
+}

@@ -1,0 +1,185 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"dpsgd/internal/account"
+	"dpsgd/internal/report/facts"
+	"dpsgd/internal/report/figures"
+)
+
+// part is a piece of the page with a heading of its own: one run, one sweep, or runs side by side.
+// Where it is all there is, its heading is that of the page.
+type part struct {
+	ID    string // before the identifiers in it; "" where it is all there is
+	Title string
+	Level int // of its heading
+
+	Run        *facts.Run
+	Sweep      *facts.Sweep
+	SideBySide []*facts.Run
+}
+
+// Omitted is how many of the runs side by side have no part of their own.
+func (p part) Omitted() int { return max(0, len(p.SideBySide)-mostDetailed) }
+
+// ManyClasses is the accuracy of each class where there are too many for a figure; no row otherwise.
+func (p part) ManyClasses() figures.Table {
+	if p.Run == nil || p.Run.Examination == nil || !figures.ManyClasses(p.Run.Examination) {
+		return figures.Table{}
+	}
+	return figures.ClassTable(p.Run.Examination)
+}
+
+// mostDetailed is how many runs have a part of their own beside others: the page has to stay small.
+const mostDetailed = 8
+
+// parts are the pieces of the page, in their order.
+func (r *Report) parts() []part {
+	if len(r.Runs)+len(r.Sweeps) == 1 {
+		p := part{Title: r.Title, Level: 1}
+		if len(r.Runs) == 1 {
+			p.Run = r.Runs[0]
+		} else {
+			p.Sweep = r.Sweeps[0]
+		}
+		return []part{p}
+	}
+	var parts []part
+	if len(r.Runs) > 1 {
+		parts = append(parts, part{ID: "together", Title: "Side by side", Level: 2, SideBySide: r.Runs})
+	}
+	for i, run := range r.Runs[:min(len(r.Runs), mostDetailed)] {
+		parts = append(parts, part{ID: fmt.Sprintf("run-%d", i+1), Title: "Run " + run.Name, Level: 2, Run: run})
+	}
+	for i, s := range r.Sweeps {
+		parts = append(parts, part{ID: fmt.Sprintf("sweep-%d", i+1), Title: "Sweep " + s.Name, Level: 2, Sweep: s})
+	}
+	return parts
+}
+
+// name is an identifier in the page.
+func (p part) name(word string) string {
+	if p.ID == "" {
+		return word
+	}
+	return p.ID + "-" + word
+}
+
+// groups are all figures of the part, by section.
+func (p part) groups() [][]figures.Figure {
+	return [][]figures.Figure{p.Progress(), p.Tests(), p.Diagnostics()}
+}
+
+// Progress are the figures of how it went.
+func (p part) Progress() []figures.Figure {
+	switch {
+	case p.Run != nil:
+		return figures.Run(p.Run)
+	case p.Sweep != nil:
+		return figures.Sweep(p.Sweep)
+	}
+	return figures.Runs(p.SideBySide)
+}
+
+// Tests are the figures about test examples.
+func (p part) Tests() []figures.Figure {
+	if p.Run == nil {
+		return nil
+	}
+	return figures.Examination(p.Run)
+}
+
+// Diagnostics are the figures of private diagnostics.
+func (p part) Diagnostics() []figures.Figure {
+	if p.Run == nil {
+		return nil
+	}
+	return figures.Diagnostics(p.Run)
+}
+
+// SideBySideTable compares runs, one in a column.
+func (p part) SideBySideTable() figures.Table {
+	t := figures.Table{Heading: []string{"of the run"}}
+	var columns [][]pair
+	for _, r := range p.SideBySide {
+		t.Heading = append(t.Heading, r.Name)
+		columns = append(columns, summaryOf(r))
+	}
+	for i, row := range columns[0] {
+		line := []string{row.Name}
+		for _, c := range columns {
+			line = append(line, c[i].Value)
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	return t
+}
+
+// Differences are the lines of the configurations that not all runs have in common.
+func (p part) Differences() figures.Table {
+	t := figures.Table{Heading: []string{"setting"}}
+	var all []map[string]string
+	var keys []string
+	for _, r := range p.SideBySide {
+		t.Heading = append(t.Heading, r.Name)
+		settings, order := settingsOf(r.YAML)
+		all = append(all, settings)
+		for _, key := range order {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	for _, key := range keys {
+		line, differ := []string{key}, false
+		for _, settings := range all {
+			value, there := settings[key]
+			if differ = differ || settings[key] != all[0][key]; !there {
+				value = "–"
+			}
+			line = append(line, value)
+		}
+		if differ && key != "run.name" {
+			t.Rows = append(t.Rows, line)
+		}
+	}
+	return t
+}
+
+// settingsOf are the values of a configuration as the program writes it, by their full keys. Items
+// of a list stand together under its key.
+func settingsOf(yaml string) (settings map[string]string, order []string) {
+	settings = map[string]string{}
+	var sections []string
+	last := ""
+	for line := range strings.SplitSeq(yaml, "\n") {
+		text := strings.TrimLeft(line, " ")
+		depth := (len(line) - len(text)) / 2
+		key, value, isKey := strings.Cut(text, ":")
+		switch {
+		case text == "":
+		case strings.HasPrefix(text, "-") || !isKey || depth > len(sections):
+			settings[last] = strings.TrimSpace(settings[last] + " " + text)
+		default:
+			sections = append(sections[:depth], key)
+			last = strings.Join(sections, ".")
+			if _, known := settings[last]; !known {
+				order = append(order, last)
+			}
+			settings[last] = strings.TrimSpace(value)
+		}
+	}
+	return settings, order
+}
+
+// accountants is an answer in words.
+func accountants(a account.Answer) string {
+	by := "by " + a.Accountant
+	if a.EpsilonRDP != nil {
+		by += "; by rdp ε = " + up(*a.EpsilonRDP)
+	}
+	return by
+}

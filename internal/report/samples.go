@@ -1,0 +1,132 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"image"
+	"image/color"
+	"image/png"
+	"slices"
+
+	"dpsgd/data"
+	"dpsgd/internal/train"
+)
+
+// How many test pictures are shown of one run, in each of two groups, and over all runs of a report,
+// which has to stay small.
+const (
+	samplesOfGroup  = 12
+	samplesOfReport = 96
+)
+
+// longestSide of a shown picture, in pixels; larger ones are made smaller.
+const longestSide = 48
+
+// Sample is one test picture with what the model says of it.
+type Sample struct {
+	Picture     template.URL // a PNG as a data URL
+	Number      int          // of the test picture
+	Label       string       // its class
+	Class       string       // the one that it is taken for
+	Probability string       // of Class
+	Right       bool
+}
+
+// Alt is what a screen reader says in place of the picture.
+func (s Sample) Alt() string { return fmt.Sprintf("test picture %d, class %s", s.Number, s.Label) }
+
+// SampleGroup is pictures that have something in common.
+type SampleGroup struct {
+	Title   string
+	Samples []Sample
+}
+
+// Samples are test pictures of the run, evenly from all of them, and those that the model is wrong
+// about and most sure of. There are none where the examples are rows.
+func (p part) Samples(most int) []SampleGroup {
+	if p.Run == nil || p.Run.Examination == nil || p.Run.Examination.Pictures == nil || most == 0 {
+		return nil
+	}
+	e := p.Run.Examination
+	n := len(e.Predictions)
+	some := make([]int, min(n, most))
+	for i := range some {
+		some[i] = i * n / len(some)
+	}
+	groups := []SampleGroup{{"Test pictures, evenly from all of them", samples(e, some)}}
+	if wrong := surestErrors(e, most); len(wrong) > 0 {
+		groups = append(groups, SampleGroup{"Wrong, and most sure of it", samples(e, wrong)})
+	}
+	return groups
+}
+
+// surestErrors are the wrong predictions with the largest probabilities.
+func surestErrors(e *train.Examination, most int) []int {
+	var wrong []int
+	for i, p := range e.Predictions {
+		if p.Class != p.Label {
+			wrong = append(wrong, i)
+		}
+	}
+	slices.SortStableFunc(wrong, func(a, b int) int {
+		return cmp.Compare(e.Predictions[b].Probability, e.Predictions[a].Probability)
+	})
+	return wrong[:min(len(wrong), most)]
+}
+
+func samples(e *train.Examination, examples []int) []Sample {
+	found := make([]Sample, len(examples))
+	for i, example := range examples {
+		p := e.Predictions[example]
+		found[i] = Sample{
+			Picture: dataURL(picture(e.Pictures, example)), Number: example + 1, Right: p.Class == p.Label,
+			Label: e.Matrix.Names[p.Label], Class: e.Matrix.Names[p.Class], Probability: fmt.Sprintf("%.0f\u00a0%%", 100*p.Probability),
+		}
+	}
+	return found
+}
+
+// picture is a test picture, each pixel of which is the mean of as many as make it small enough.
+func picture(set *data.Images, example int) image.Image {
+	shape, pixels := set.Shape(), set.Pixels(example)
+	by := max(1, (max(shape.Height, shape.Width)+longestSide-1)/longestSide)
+	height, width := max(1, shape.Height/by), max(1, shape.Width/by)
+	at := func(y, x, channel int) uint8 {
+		sum, n := 0, 0
+		for dy := range min(by, shape.Height-y*by) {
+			for dx := range min(by, shape.Width-x*by) {
+				sum, n = sum+int(pixels[((y*by+dy)*shape.Width+x*by+dx)*shape.Channels+channel]), n+1
+			}
+		}
+		return uint8(sum / n)
+	}
+	if shape.Channels == 1 {
+		grey := image.NewGray(image.Rect(0, 0, width, height))
+		for y := range height {
+			for x := range width {
+				grey.SetGray(x, y, color.Gray{Y: at(y, x, 0)})
+			}
+		}
+		return grey
+	}
+	coloured := image.NewNRGBA(image.Rect(0, 0, width, height))
+	for y := range height {
+		for x := range width {
+			coloured.SetNRGBA(x, y, color.NRGBA{at(y, x, 0), at(y, x, 1), at(y, x, min(2, shape.Channels-1)), 0xff})
+		}
+	}
+	return coloured
+}
+
+// dataURL is a picture as a PNG within a URL.
+func dataURL(m image.Image) template.URL {
+	var b bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := encoder.Encode(&b, m); err != nil {
+		return "" // a buffer takes everything, and these pictures can be encoded
+	}
+	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes()))
+}

@@ -1,0 +1,141 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"dpsgd/accountant"
+	"dpsgd/internal/confusion"
+	"dpsgd/internal/report/facts"
+	"dpsgd/internal/report/figures"
+)
+
+// pair is a line of a table of two columns.
+type pair struct{ Name, Value string }
+
+func up(epsilon float64) string { return accountant.RoundUp(epsilon, 3) }
+
+// percent is a share in percent.
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 2, 64) + " %" }
+
+// within is a share with its interval.
+func within(s confusion.Share) string {
+	return fmt.Sprintf("%s (%s to %s)", percent(s.Accuracy), percent(s.Low), percent(s.High))
+}
+
+// Lead is the run in one sentence.
+func Lead(r *facts.Run) string {
+	accuracy := "not measured yet"
+	if n := len(r.Metrics); n > 0 {
+		accuracy = percent(r.Metrics[n-1].TestAccuracy)
+	}
+	if r.Releases == 0 {
+		return "Nothing has been released yet."
+	}
+	return fmt.Sprintf("Test accuracy %s at ε = %s, δ = %g, after %s releases.", accuracy, up(r.Spent.Epsilon), r.Spent.Delta, count(r.Releases))
+}
+
+// summaryOf is what most people want to know of a run. All runs have the same lines.
+func summaryOf(r *facts.Run) []pair {
+	const none = "–"
+	accuracy, loss, steps := none, none, none
+	if n := len(r.Metrics); n > 0 {
+		last := r.Metrics[n-1]
+		accuracy, loss, steps = percent(last.TestAccuracy), strconv.FormatFloat(last.TestLoss, 'f', 4, 64), count(last.Step)
+	}
+	if e := r.Examination; e != nil {
+		accuracy = within(e.Matrix.Total())
+	}
+	epsilon, delta, by := none, none, r.Config.Privacy.Accountant
+	if r.Releases > 0 {
+		epsilon, delta, by = up(r.Spent.Epsilon), fmt.Sprint(r.Spent.Delta), r.Spent.Accountant
+	}
+	budget, left := "none", none
+	if r.Config.Privacy.Epsilon > 0 {
+		budget = fmt.Sprint(r.Config.Privacy.Epsilon)
+		left = strconv.FormatFloat(math.Floor(1000*max(0, r.Config.Privacy.Epsilon-r.Spent.Epsilon))/1000, 'f', 3, 64)
+	}
+	batch := count(r.Config.Training.BatchSize)
+	status, noise, clip, together := "has not ended", none, strconv.FormatFloat(r.Config.Privacy.ClipNorm, 'g', -1, 64), none
+	if s := r.Statement; s != nil {
+		batch = strconv.FormatFloat(s.ExpectedBatchSize, 'g', -1, 64)
+		status, noise = s.Status, strconv.FormatFloat(s.NoiseMultiplier, 'g', 5, 64)
+		if s.DatasetRuns > 0 {
+			together = fmt.Sprintf("ε = %s at δ = %g for %d runs", up(s.DatasetEpsilon), s.DatasetDelta, s.DatasetRuns)
+		}
+	}
+	return []pair{
+		{"Status", status}, {"Data", dataOf(r)}, {"Network", networkOf(r)},
+		{"Test accuracy (95 % interval)", accuracy}, {"Test loss", loss},
+		{"ε (rounded up)", epsilon}, {"δ", delta}, {"Accountant", by}, {"Budget of ε", budget}, {"ε left", left},
+		{"All runs on this data, at its end", together},
+		{"Noise multiplier", noise}, {"Clip norm", clip}, {"Expected batch size", batch},
+		{"Step of the last accuracy", steps}, {"Releases", count(r.Releases)},
+	}
+}
+
+func dataOf(r *facts.Run) string {
+	if s := r.Statement; s != nil {
+		return fmt.Sprintf("%s, %s examples in %d classes", s.Data, count(s.Examples), s.Classes)
+	}
+	if name := r.Config.Data.Name; name != "" {
+		return name
+	}
+	return "one's own"
+}
+
+func networkOf(r *facts.Run) string {
+	if r.Config.Model.Name != "" {
+		return r.Config.Model.Name
+	}
+	return "layers of the configuration"
+}
+
+// count writes thousands apart.
+func count(n int) string {
+	digits := strconv.Itoa(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Results are the rows of a sweep.
+func Results(s *facts.Sweep) figures.Table {
+	t := figures.Table{Heading: []string{"trial"}}
+	for _, key := range s.Keys {
+		t.Heading = append(t.Heading, figures.Last(key))
+	}
+	t.Heading = append(t.Heading, "test accuracy", "ε", "ε (rdp)")
+	target := slices.ContainsFunc(s.Rows, func(r facts.Row) bool { return r.TargetEpsilon != nil })
+	if target {
+		t.Heading = append(t.Heading, "target ε")
+	}
+	t.Heading = append(t.Heading, "δ", "steps", "status")
+	for i, r := range s.Rows {
+		line := []string{strconv.Itoa(i + 1)}
+		for _, key := range s.Keys {
+			line = append(line, r.Value(key))
+		}
+		accuracy := "–"
+		if r.TestAccuracy != nil {
+			accuracy = percent(*r.TestAccuracy)
+		}
+		line = append(line, accuracy, up(r.Epsilon), orDash(r.EpsilonRDP))
+		if target {
+			line = append(line, orDash(r.TargetEpsilon))
+		}
+		t.Rows = append(t.Rows, append(line, fmt.Sprint(r.Delta), count(r.Steps), r.Status))
+	}
+	return t
+}
+
+// orDash is an ε rounded up, or a dash where there is none.
+func orDash(epsilon *float64) string {
+	if epsilon == nil {
+		return "–"
+	}
+	return up(*epsilon)
+}

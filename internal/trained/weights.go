@@ -1,0 +1,78 @@
+package trained
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"dpsgd/checkpoints"
+	"dpsgd/checkpoints/safetensors"
+	"dpsgd/configs"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/statement"
+	"dpsgd/model"
+)
+
+// MeanOfFeatures is the name under which the file with a model, and checkpoints, keep the private mean
+// that is subtracted from features.
+const MeanOfFeatures = "features.mean"
+
+// Weights reads the weights that a run has written at its end, and the mean of features, nil where
+// there is none. It holds the file against the sum in the run's statement.
+func Weights(dir string, c *configs.Config) (tensors []model.Tensor, mean []float32, err error) {
+	read, about, err := safetensors.Read(filepath.Join(dir, folder.Model))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%w with a model: %s holds no %s, expected a run that has ended; go on with it by `train resume %s`", folder.ErrNoRun, dir, folder.Model, folder.Argument(dir))
+	}
+	if err == nil {
+		err = checkSum(dir)
+	}
+	if c.Features.Any() && err == nil && about["features"] != c.Features.Recipe.String() {
+		return nil, nil, fmt.Errorf("%w: %s was trained on features %q, expected %q, which this program computes", setup.ErrPlan, filepath.Join(dir, folder.Model), about["features"], c.Features.Recipe)
+	}
+	for _, t := range read {
+		if t.Name == MeanOfFeatures {
+			mean = t.Data
+			continue
+		}
+		tensors = append(tensors, model.Tensor(t))
+	}
+	return tensors, mean, err
+}
+
+// Sum is the SHA-256 of the file with the model of a run. The statement keeps it: the format of
+// the file has no checksum, and a weight with a flipped bit is a number like any other.
+func Sum(dir string) (string, error) {
+	f, _, err := checkpoints.OpenRegular(filepath.Join(dir, folder.Model))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("train: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// checkSum holds the model of a run against the sum in its statement. Earlier versions wrote none.
+func checkSum(dir string) error {
+	s, err := statement.Read(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && s.ModelSHA256 == "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	found, err := Sum(dir)
+	if err == nil && found != s.ModelSHA256 {
+		err = fmt.Errorf("train: %s: found SHA-256 %s, expected %s as %s says: the file is damaged or of another run; `train resume %s` writes it again: %w",
+			filepath.Join(dir, folder.Model), found, s.ModelSHA256, folder.StatementData, folder.Argument(dir), checkpoints.ErrCorrupt)
+	}
+	return err
+}
