@@ -21,7 +21,7 @@ func sweepCommand(a *shell.App) *cobra.Command {
 	var parallel int
 	c := &cobra.Command{
 		Use:   "sweep FILE|PRESET",
-		Short: "Train every point of a grid, or points drawn at random, and compare them",
+		Short: "Train every point of a grid, or drawn points, and compare them",
 		Long: `Train every combination of a grid of settings, or points that are drawn at random, one run for each point and seed. The
 table and the lines below it say which point is best and what choosing it cost in privacy: docs/sweeps.md.
 

@@ -14,7 +14,7 @@ func serveCommand(a *shell.App) *cobra.Command {
 	address := web.Default
 	c := &cobra.Command{
 		Use:   "serve RUN",
-		Short: "Show a page on which one draws or drops a picture and sees the prediction",
+		Short: "Show a page that predicts what one draws or drops on it",
 		Long: `Show a page on which one draws or drops a picture and sees the prediction, until ctrl-C. Programs send the bytes
 of a picture to the page's URL with "predict" behind it, and get the object that train predict --json prints.
 
