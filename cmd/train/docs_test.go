@@ -203,3 +203,19 @@ func TestLinksOfTheDocumentation(t *testing.T) {
 		}
 	}
 }
+
+// The ten questions have a page each, and a command whose help answers in one step.
+func TestTenQuestions(t *testing.T) {
+	page := pages(t)["docs/faq.md"]
+	questions := strings.Split(page, "\n**")[1:]
+	if len(questions) != 10 {
+		t.Fatalf("found %d questions, expected 10", len(questions))
+	}
+	for _, q := range questions {
+		title, _, _ := strings.Cut(q, "**")
+		_, where, found := strings.Cut(q, "→")
+		if !found || !link.MatchString(where) && !strings.Contains(where, "](#") || !strings.Contains(where, "--help`") {
+			t.Errorf("%s: found %q, expected a page and a command with --help", title, where)
+		}
+	}
+}

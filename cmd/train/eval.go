@@ -28,7 +28,9 @@ func evalCommand(a *shell.App) *cobra.Command {
 			return a.Print(score, func(w io.Writer) {
 				fmt.Fprintf(w, "test accuracy   %.2f %% of %s %s\n", 100*score.TestAccuracy, terminal.Count(score.TestExamples), score.Noun)
 				fmt.Fprintf(w, "test loss       %.4f\n", score.TestLoss)
-				fmt.Fprintf(w, "privacy         %s\n\n", terminal.Guarantee(score.Epsilon, score.Delta, score.Accountant, score.EpsilonRDP))
+				fmt.Fprintf(w, "privacy         %s\n", terminal.Guarantee(score.Epsilon, score.Delta, score.Accountant, score.EpsilonRDP))
+				printLeft(w, score.TargetEpsilon, score.Epsilon)
+				fmt.Fprintln(w)
 				printClasses(w, score)
 				printConfusion(w, score)
 			})

@@ -28,7 +28,7 @@ func reportCommand(a *shell.App) *cobra.Command {
 	request := facts.Request{Predict: true, Accountants: true}
 	c := &cobra.Command{
 		Use:   "report RUN|SWEEP…",
-		Short: "Make one HTML page of curves, tables and privacy statement",
+		Short: "Make one HTML file of curves, tables and privacy statement",
 		Long: `Make one HTML file of runs and sweeps: privacy statement, ε by the accountants, accuracy over steps and over ε, which
 classes are confused, test pictures, and for sweeps heat maps and accuracy against ε. Several runs stand side by side.
 

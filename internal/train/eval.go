@@ -30,7 +30,8 @@ type Score struct {
 	Classes        []confusion.Class `json:"classes"`
 	Confusion      [][]int           `json:"confusion"` // a row for each class of examples, a column for each predicted one
 	account.Answer                   // of everything in the run's ledger
-	Warning        string            `json:"-"` // that something beside the run could not be asked; "" in most cases
+	TargetEpsilon  float64           `json:"target_epsilon,omitempty"` // the budget; 0 for none
+	Warning        string            `json:"-"`                        // that something beside the run could not be asked; "" in most cases
 }
 
 // Prediction is what the model says of one test example.
@@ -160,7 +161,7 @@ func (t *tested) examine() (Examination, error) {
 	all := e.Matrix.Total()
 	e.Score = Score{
 		Run: t.dir, TestAccuracy: all.Accuracy, TestLoss: finite(loss / float64(all.Examples)), TestExamples: all.Examples, Noun: t.source.Shape.Noun(),
-		Classes: e.Matrix.ByClass(), Confusion: e.Matrix.Counts, Answer: t.spent.Answer(), Warning: t.warning,
+		Classes: e.Matrix.ByClass(), Confusion: e.Matrix.Counts, Answer: t.spent.Answer(), TargetEpsilon: t.config.Privacy.Epsilon, Warning: t.warning,
 	}
 	return e, err
 }

@@ -17,7 +17,7 @@ func exportCommand(a *shell.App) *cobra.Command {
 	var format, path string
 	c := &cobra.Command{
 		Use:   "export RUN",
-		Short: "Write a run's model for other programs: ONNX, PyTorch",
+		Short: "Write the model of a run as ONNX, PyTorch or safetensors",
 		Long: `Write the model of a run for other programs, with its privacy guarantee in the file:
 
   onnx            a graph that takes pictures from 0 to 1 and gives logits; normalisation and features are in it

@@ -18,7 +18,7 @@ func importCommand(a *shell.App) *cobra.Command {
 	var set []string
 	c := &cobra.Command{
 		Use:   "import WEIGHTS.safetensors CONFIG|PRESET",
-		Short: "Fit the weights of another program to a network",
+		Short: "Fit weights of another program to a network, to begin with",
 		Long: `Find which tensors of a file fit which parameters of the network of a configuration, by name or by order and
 shape, and print the lines of YAML that begin training with them. No data is read.
 

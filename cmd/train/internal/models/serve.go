@@ -14,8 +14,8 @@ func serveCommand(a *shell.App) *cobra.Command {
 	address := web.Default
 	c := &cobra.Command{
 		Use:   "serve RUN",
-		Short: "Show a page that predicts what one draws or drops on it",
-		Long: `Show a page on which one draws or drops a picture and sees the prediction, until ctrl-C. Programs send the bytes
+		Short: "Show a page on which one draws a picture and sees its class",
+		Long: `Show a page on which one draws a picture and sees its class, until ctrl-C. Programs send the bytes
 of a picture to the page's URL with "predict" behind it, and get the object that train predict --json prints.
 
 Only this machine can reach it unless --address says otherwise; then the URL has a token that is drawn at random.
