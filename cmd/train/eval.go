@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
+	"dpsgd/internal/score"
 	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
@@ -20,19 +21,19 @@ func evalCommand(a *shell.App) *cobra.Command {
 		Example: "  train eval runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			score, err := train.Evaluate(args[0], train.Options{DataDir: dataDir, DataFolder: dataFolder, Computed: computed(a)})
+			found, err := train.Evaluate(args[0], train.Options{DataDir: dataDir, DataFolder: dataFolder, Computed: computed(a)})
 			if err != nil {
 				return err
 			}
-			a.Warn(score.Warning)
-			return a.Print(score, func(w io.Writer) {
-				fmt.Fprintf(w, "test accuracy   %.2f %% of %s %s\n", 100*score.TestAccuracy, terminal.Count(score.TestExamples), score.Noun)
-				fmt.Fprintf(w, "test loss       %.4f\n", score.TestLoss)
-				fmt.Fprintf(w, "privacy         %s\n", terminal.Guarantee(score.Epsilon, score.Delta, score.Accountant, score.EpsilonRDP))
-				printLeft(w, score.TargetEpsilon, score.Epsilon)
+			a.Warn(found.Warning)
+			return a.Print(found, func(w io.Writer) {
+				fmt.Fprintf(w, "test accuracy   %.2f %% of %s %s\n", 100*found.TestAccuracy, terminal.Count(found.TestExamples), found.Noun)
+				fmt.Fprintf(w, "test loss       %.4f\n", found.TestLoss)
+				fmt.Fprintf(w, "privacy         %s\n", terminal.Guarantee(found.Epsilon, found.Delta, found.Accountant, found.EpsilonRDP))
+				printLeft(w, found.TargetEpsilon, found.Epsilon)
 				fmt.Fprintln(w)
-				printClasses(w, score)
-				printConfusion(w, score)
+				printClasses(w, found)
+				printConfusion(w, found)
 			})
 		},
 	}
@@ -46,13 +47,13 @@ const longestClass = 24
 
 // printClasses writes how many examples of each class were taken for it, and which other class most
 // of the others were taken for.
-func printClasses(w io.Writer, score train.Score) {
-	table := [][]string{{"class", score.Noun, "correct %", "95 % interval", "most often taken for"}}
-	for label, c := range score.Classes {
+func printClasses(w io.Writer, found score.Score) {
+	table := [][]string{{"class", found.Noun, "correct %", "95 % interval", "most often taken for"}}
+	for label, c := range found.Classes {
 		other, most := "–", 0
-		for predicted, n := range score.Confusion[label] {
+		for predicted, n := range found.Confusion[label] {
 			if predicted != label && n > most {
-				other, most = fmt.Sprintf("%s (%d)", terminal.Cut(score.Classes[predicted].Name, longestClass), n), n
+				other, most = fmt.Sprintf("%s (%d)", terminal.Cut(found.Classes[predicted].Name, longestClass), n), n
 			}
 		}
 		table = append(table, []string{terminal.Cut(c.Name, longestClass), terminal.Count(c.Examples), terminal.Decimals(100*c.Accuracy, 2), fmt.Sprintf("%.2f to %.2f", 100*c.Low, 100*c.High), other})
@@ -61,11 +62,11 @@ func printClasses(w io.Writer, score train.Score) {
 }
 
 // printConfusion writes the confusion matrix, where its lines are not longer than a terminal.
-func printConfusion(w io.Writer, score train.Score) {
+func printConfusion(w io.Writer, found score.Score) {
 	table := [][]string{{"class, taken for →"}}
-	for label, counts := range score.Confusion {
-		table[0] = append(table[0], score.Classes[label].Name)
-		line := []string{score.Classes[label].Name}
+	for label, counts := range found.Confusion {
+		table[0] = append(table[0], found.Classes[label].Name)
+		line := []string{found.Classes[label].Name}
 		for _, n := range counts {
 			line = append(line, terminal.Count(n))
 		}

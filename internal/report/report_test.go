@@ -14,6 +14,7 @@ import (
 
 	"dpsgd/data"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/history"
 	"dpsgd/internal/random"
 	"dpsgd/internal/report/facts"
 	"dpsgd/internal/tiny"
@@ -154,7 +155,7 @@ func TestNamesAreText(t *testing.T) {
 func TestPrivateDiagnosticsStayOut(t *testing.T) {
 	o := tinyrun.Options(t)
 	run := tinyrun.Train(t, o, "run.private_diagnostics=true", "training.evaluate_every=4")
-	lines, err := train.ReadDiagnostics(run.Run)
+	lines, err := history.ReadDiagnostics(run.Run)
 	if err != nil || len(lines) == 0 {
 		t.Fatalf("found %d lines, error %v", len(lines), err)
 	}

@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"dpsgd/data"
-	"dpsgd/internal/train"
+	"dpsgd/internal/score"
 )
 
 // How many test pictures are shown of one run, in each of two groups, and over all runs of a report,
@@ -64,7 +64,7 @@ func (p part) Samples(most int) []SampleGroup {
 }
 
 // surestErrors are the wrong predictions with the largest probabilities.
-func surestErrors(e *train.Examination, most int) []int {
+func surestErrors(e *score.Examination, most int) []int {
 	var wrong []int
 	for i, p := range e.Predictions {
 		if p.Class != p.Label {
@@ -77,7 +77,7 @@ func surestErrors(e *train.Examination, most int) []int {
 	return wrong[:min(len(wrong), most)]
 }
 
-func samples(e *train.Examination, examples []int) []Sample {
+func samples(e *score.Examination, examples []int) []Sample {
 	found := make([]Sample, len(examples))
 	for i, example := range examples {
 		p := e.Predictions[example]

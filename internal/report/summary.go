@@ -7,9 +7,9 @@ import (
 	"strconv"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/confusion"
 	"dpsgd/internal/report/facts"
 	"dpsgd/internal/report/figures"
+	"dpsgd/internal/score"
 )
 
 // pair is a line of a table of two columns.
@@ -21,7 +21,7 @@ func up(epsilon float64) string { return accountant.RoundUp(epsilon, 3) }
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 2, 64) + " %" }
 
 // within is a share with its interval.
-func within(s confusion.Share) string {
+func within(s score.Share) string {
 	return fmt.Sprintf("%s (%s to %s)", percent(s.Accuracy), percent(s.Low), percent(s.High))
 }
 

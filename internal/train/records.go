@@ -7,28 +7,16 @@ import (
 	"time"
 
 	"dpsgd/checkpoints/safetensors"
-	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/curves"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/history"
 	"dpsgd/internal/tensorboard"
 	"dpsgd/internal/trained"
 )
 
-// Metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was
-// released and public test examples. Times are not: a step takes as long as its batch is large.
-// Lines of steps that ran again after a crash appear again.
-type Metrics struct {
-	Step int `json:"step"`
-	account.Answer
-	TestAccuracy float64 `json:"test_accuracy"`
-	TestLoss     float64 `json:"test_loss"`
-	LearningRate float64 `json:"learning_rate"`
-	ClipNorm     float64 `json:"clip_norm,omitempty"` // of the step to come, where it moves
-}
-
 func (r *Run) writeMetrics(p Progress) error {
-	line := Metrics{
+	line := history.Metrics{
 		Step: p.Step, Answer: p.Spent.Answer(),
 		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate, ClipNorm: p.ClipNorm,
 	}
@@ -51,26 +39,9 @@ type diagnostics struct {
 	plan    *RunPlan
 	factors []float32
 	norms   []float64 // of the step so far
-	line    Diagnostics
+	line    history.Diagnostics
 	copies  *curves.Copies
 }
-
-// Diagnostics is one step's line of diagnostics.private.jsonl. It is NOT private.
-type Diagnostics struct {
-	Step              int                 `json:"step"`
-	Seconds           float64             `json:"seconds"` // that the step took
-	ExamplesPerSecond float64             `json:"examples_per_second"`
-	BatchSize         int                 `json:"batch_size"`
-	TrainingLoss      float64             `json:"training_loss"`            // mean over the batch
-	MeanNorm          float64             `json:"mean_norm"`                // of per-example gradients, before clipping
-	NormQuantiles     []float64           `json:"norm_quantiles,omitempty"` // the [NormQuantiles] of these norms; none of an empty batch
-	ClippedFraction   float64             `json:"clipped_fraction"`         // of the batch
-	NotFinite         int                 `json:"not_finite"`               // examples that added zero
-	Norms             tensorboard.Buckets `json:"norms"`                    // those that MeanNorm is the mean of
-}
-
-// NormQuantiles are the shares of a batch below the quantiles of Diagnostics.
-var NormQuantiles = []float64{0.1, 0.25, 0.5, 0.75, 0.9}
 
 // openDiagnostics switches diagnostics on when the configuration asks for them.
 func (r *Run) openDiagnostics() {
@@ -111,8 +82,8 @@ func (r *Run) diagnose(took time.Duration) error {
 		return nil
 	}
 	line := d.line
-	d.line = Diagnostics{}
-	line.NormQuantiles = quantiles(d.norms)
+	d.line = history.Diagnostics{}
+	line.NormQuantiles = history.Quantiles(d.norms)
 	line.Step, line.Seconds = r.step, took.Seconds()
 	if n := float64(line.BatchSize - line.NotFinite); n > 0 {
 		line.TrainingLoss = finite(line.TrainingLoss / n)
@@ -125,20 +96,6 @@ func (r *Run) diagnose(took time.Duration) error {
 	line.Norms = tensorboard.Count(d.norms)
 	d.norms = d.norms[:0]
 	return r.writeLine(folder.Diagnostics, line, d.copies)
-}
-
-// quantiles are the [NormQuantiles] of values that may be put in order: for each the least value that
-// so large a share does not pass.
-func quantiles(values []float64) []float64 {
-	if len(values) == 0 {
-		return nil
-	}
-	slices.Sort(values)
-	found := make([]float64, len(NormQuantiles))
-	for i, q := range NormQuantiles {
-		found[i] = finite(values[max(0, int(math.Ceil(q*float64(len(values))))-1)])
-	}
-	return found
 }
 
 // writeModel writes the parameters under PyTorch's names and in its layouts.

@@ -11,6 +11,7 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/history"
 	"dpsgd/internal/tiny"
 	"dpsgd/optimizer"
 )
@@ -240,7 +241,7 @@ func TestEpsilonIsThatOfTheLedger(t *testing.T) {
 	r := fit(t, open(t, dir, o))
 	seen := map[int]float64{}
 	for _, line := range strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(dir, folder.Metrics))), "\n") {
-		var m Metrics
+		var m history.Metrics
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,9 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/bench"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/history"
 	"dpsgd/internal/questions"
+	"dpsgd/internal/score"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/train"
 )
@@ -40,7 +42,7 @@ type Run struct {
 	YAML     string          // the configuration as the run wrote it
 	Spent    account.Answer  // of everything in the ledger; zero before the first release
 	Releases int
-	Metrics  []train.Metrics // of the steps that were evaluated
+	Metrics  []history.Metrics // of the steps that were evaluated
 
 	// Statement is what the run claimed at its end. It is nil while there is none of all that was
 	// released: before the end, and after the run was gone on with.
@@ -48,10 +50,10 @@ type Run struct {
 	Markdown  string // the statement in words
 
 	Curves      *questions.Comparison // nil unless asked for
-	Examination *train.Examination    // nil where Unexamined says why
+	Examination *score.Examination    // nil where Unexamined says why
 	Unexamined  string
-	Times       *bench.Result       // nil unless asked for
-	Diagnostics []train.Diagnostics // NOT private; none unless asked for
+	Times       *bench.Result         // nil unless asked for
+	Diagnostics []history.Diagnostics // NOT private; none unless asked for
 	Warnings    []string
 }
 
@@ -62,7 +64,7 @@ func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
 		return nil, err
 	}
 	r := &Run{Dir: dir, Name: folder.Name(dir), Config: c, YAML: string(c.YAML())}
-	if r.Metrics, err = train.ReadMetrics(dir); err != nil {
+	if r.Metrics, err = history.ReadMetrics(dir); err != nil {
 		return nil, err
 	}
 	if err := r.readLedger(ctx, q); err != nil {
@@ -72,7 +74,7 @@ func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
 		return nil, err
 	}
 	if q.Private {
-		if r.Diagnostics, err = train.ReadDiagnostics(dir); err != nil {
+		if r.Diagnostics, err = history.ReadDiagnostics(dir); err != nil {
 			return nil, err
 		}
 	}

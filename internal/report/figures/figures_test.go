@@ -9,9 +9,9 @@ import (
 
 	"dpsgd/internal/account"
 	"dpsgd/internal/chart"
+	"dpsgd/internal/history"
 	"dpsgd/internal/report/facts"
 	"dpsgd/internal/report/figures"
-	"dpsgd/internal/train"
 )
 
 // row is a trial of a sweep over clip norm, noise multiplier and seed.
@@ -111,7 +111,7 @@ func TestRunsAndDiagnostics(t *testing.T) {
 		t.Errorf("found %v of a run without an evaluation", all)
 	}
 	for i := range 1000 {
-		a.Diagnostics = append(a.Diagnostics, train.Diagnostics{Step: i + 1, ClippedFraction: 0.25, NormQuantiles: []float64{1, 2, 3, 4, 5}})
+		a.Diagnostics = append(a.Diagnostics, history.Diagnostics{Step: i + 1, ClippedFraction: 0.25, NormQuantiles: []float64{1, 2, 3, 4, 5}})
 	}
 	private := figures.Diagnostics(a)
 	rows := find(t, private, "norms").Table.Rows

@@ -7,8 +7,9 @@ import (
 	"strings"
 
 	"dpsgd/internal/chart"
+	"dpsgd/internal/history"
 	"dpsgd/internal/report/facts"
-	"dpsgd/internal/train"
+	"dpsgd/internal/score"
 )
 
 // Runs are drawn side by side in figures about one thing each. One run is drawn alone, with more
@@ -41,7 +42,7 @@ func Run(r *facts.Run) []Figure {
 type curve struct {
 	name  string
 	run   *facts.Run
-	place func(train.Metrics) (x, y float64, ok bool)
+	place func(history.Metrics) (x, y float64, ok bool)
 }
 
 // overSteps is a figure of curves. Value writes the y of a point for the table.
@@ -82,9 +83,9 @@ func epsilonOverSteps(runs []*facts.Run) *Figure {
 		if len(runs) > 1 {
 			name = r.Name
 		}
-		curves = append(curves, curve{name, r, func(m train.Metrics) (float64, float64, bool) { return float64(m.Step), m.Epsilon, true }})
+		curves = append(curves, curve{name, r, func(m history.Metrics) (float64, float64, bool) { return float64(m.Step), m.Epsilon, true }})
 		if len(runs) == 1 {
-			curves = append(curves, curve{"rdp", r, func(m train.Metrics) (float64, float64, bool) {
+			curves = append(curves, curve{"rdp", r, func(m history.Metrics) (float64, float64, bool) {
 				if m.EpsilonRDP == nil {
 					return 0, 0, false
 				}
@@ -102,15 +103,15 @@ func epsilonOverSteps(runs []*facts.Run) *Figure {
 
 func accuracyOverSteps(runs []*facts.Run) *Figure {
 	return overSteps(Figure{ID: "accuracy", Title: "Test accuracy over steps"}, chart.Chart{X: "steps", Y: "test accuracy, %", Tight: true},
-		perRun(runs, func(m train.Metrics) (float64, float64, bool) { return float64(m.Step), 100 * m.TestAccuracy, true }), whole, hundredths)
+		perRun(runs, func(m history.Metrics) (float64, float64, bool) { return float64(m.Step), 100 * m.TestAccuracy, true }), whole, hundredths)
 }
 
 func accuracyOverEpsilon(runs []*facts.Run) *Figure {
 	return overSteps(Figure{ID: "accuracy-epsilon", Title: "Test accuracy over ε"}, chart.Chart{X: "ε", Y: "test accuracy, %", Tight: true},
-		perRun(runs, func(m train.Metrics) (float64, float64, bool) { return m.Epsilon, 100 * m.TestAccuracy, true }), epsilon, hundredths)
+		perRun(runs, func(m history.Metrics) (float64, float64, bool) { return m.Epsilon, 100 * m.TestAccuracy, true }), epsilon, hundredths)
 }
 
-func perRun(runs []*facts.Run, place func(train.Metrics) (float64, float64, bool)) []curve {
+func perRun(runs []*facts.Run, place func(history.Metrics) (float64, float64, bool)) []curve {
 	var curves []curve
 	for _, r := range runs {
 		curves = append(curves, curve{r.Name, r, place})
@@ -172,9 +173,9 @@ func Examination(r *facts.Run) []Figure {
 }
 
 // ManyClasses says that there are more than a figure has room for.
-func ManyClasses(e *train.Examination) bool { return len(e.Classes) > mostRows }
+func ManyClasses(e *score.Examination) bool { return len(e.Classes) > mostRows }
 
-func byClass(e *train.Examination) Figure {
+func byClass(e *score.Examination) Figure {
 	f := Figure{ID: "classes", Title: "Test accuracy by class", Table: ClassTable(e),
 		Note: "With 95 % intervals (Wilson 1927) of a share of so many examples; they say nothing about another training."}
 	drawing := chart.Intervals{Title: f.Title, X: "test accuracy, %"}
@@ -188,7 +189,7 @@ func byClass(e *train.Examination) Figure {
 }
 
 // ClassTable is the accuracy of each class.
-func ClassTable(e *train.Examination) Table {
+func ClassTable(e *score.Examination) Table {
 	t := Table{Heading: []string{"class", "test " + e.Noun, "correct", "accuracy, %", "from", "to"}}
 	for _, c := range e.Classes {
 		t.Rows = append(t.Rows, []string{c.Name, strconv.Itoa(c.Examples), strconv.Itoa(c.Correct), percent(c.Accuracy), percent(c.Low), percent(c.High)})
@@ -196,7 +197,7 @@ func ClassTable(e *train.Examination) Table {
 	return t
 }
 
-func confusion(e *train.Examination) Figure {
+func confusion(e *score.Examination) Figure {
 	names := e.Matrix.Names
 	f := Figure{ID: "confusion", Title: "Confusion matrix", Note: "How many test " + e.Noun + " of the class of a row were taken for the class of a column; the shade is the share of the row.",
 		Table: Table{Heading: append([]string{"class ↓ taken for →"}, names...)}}
@@ -222,8 +223,8 @@ func Diagnostics(r *facts.Run) []Figure {
 	norms := Figure{ID: "norms", Title: "Norms of per-example gradients over steps", Private: true, Table: Table{Heading: []string{"step"}},
 		Note: "Before clipping: the norm that so large a share of a batch does not pass."}
 	share := chart.Line{Name: "clipped"}
-	quantiles := make([]chart.Line, len(train.NormQuantiles))
-	for i, q := range train.NormQuantiles {
+	quantiles := make([]chart.Line, len(history.NormQuantiles))
+	for i, q := range history.NormQuantiles {
 		quantiles[i].Name = fmt.Sprintf("%g %%", 100*q)
 		norms.Table.Heading = append(norms.Table.Heading, quantiles[i].Name)
 	}

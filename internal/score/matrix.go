@@ -1,6 +1,4 @@
-// Package confusion counts predictions class by class: which class a model took for which, how many
-// examples of each it got right, and how sure one can be of such a share.
-package confusion
+package score
 
 import "math"
 

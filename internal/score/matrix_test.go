@@ -1,15 +1,15 @@
-package confusion_test
+package score_test
 
 import (
 	"fmt"
 	"math"
 	"testing"
 
-	"dpsgd/internal/confusion"
+	"dpsgd/internal/score"
 )
 
 func Example() {
-	m := confusion.New([]string{"cat", "dog"})
+	m := score.New([]string{"cat", "dog"})
 	for range 9 {
 		m.Add(0, 0)
 	}
@@ -37,7 +37,7 @@ func TestWilson(t *testing.T) {
 		{10, 10, 0.7224672001371106, 1},
 		{0, 0, 0, 1},
 	} {
-		low, high := confusion.Wilson(test.correct, test.examples)
+		low, high := score.Wilson(test.correct, test.examples)
 		if math.Abs(low-test.low) > 1e-12 || math.Abs(high-test.high) > 1e-12 {
 			t.Errorf("%d of %d: found %v to %v, expected %v to %v", test.correct, test.examples, low, high, test.low, test.high)
 		}
