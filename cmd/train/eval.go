@@ -29,7 +29,9 @@ func evalCommand(a *shell.App) *cobra.Command {
 			return a.Print(found, func(w io.Writer) {
 				fmt.Fprintf(w, "test accuracy   %.2f %% of %s %s\n", 100*found.TestAccuracy, terminal.Count(found.TestExamples), found.Noun)
 				fmt.Fprintf(w, "test loss       %.4f\n", found.TestLoss)
-				fmt.Fprintf(w, "privacy         %s\n\n", terminal.Guarantee(found.Epsilon, found.Delta, found.Accountant, found.EpsilonRDP))
+				fmt.Fprintf(w, "privacy         %s\n", terminal.Guarantee(found.Epsilon, found.Delta, found.Accountant, found.EpsilonRDP))
+				printLeft(w, found.TargetEpsilon, found.Epsilon)
+				fmt.Fprintln(w)
 				printClasses(w, found)
 				printConfusion(w, found)
 			})

@@ -71,6 +71,7 @@ func testsOfTheModule(t *testing.T) map[string]bool {
 // Every row of docs/newcomers.md is so: the command ends with that code and says that, or the test is
 // there.
 func TestNewcomersList(t *testing.T) {
+	skipWithoutSignals(t) // nor is there a shell
 	if testing.Short() {
 		t.Skip("trains")
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -77,9 +78,7 @@ func (p *runWatcher) Finished(r train.Result) {
 	}
 	fmt.Fprintf(p.W, "test accuracy   %.2f %%%s\n", 100*r.TestAccuracy, of)
 	fmt.Fprintf(p.W, "privacy         %s\n", terminal.Guarantee(r.Epsilon, r.Delta, r.Accountant, r.EpsilonRDP))
-	if r.TargetEpsilon > 0 {
-		fmt.Fprintf(p.W, "budget          ε ≤ %g, left %s\n", r.TargetEpsilon, terminal.Left(r.TargetEpsilon, r.Epsilon))
-	}
+	printLeft(p.W, r.TargetEpsilon, r.Epsilon)
 	if r.DatasetRuns > 0 {
 		fmt.Fprintf(p.W, "on this data    ε = %s at δ = %g for all %s runs together\n", accountant.RoundUp(r.DatasetEpsilon, 3), r.DatasetDelta, terminal.Count(r.DatasetRuns))
 	}
@@ -147,4 +146,11 @@ func liveText(s train.Progress, width int) string {
 		}
 	}
 	return terminal.Cut(steps, max(1, width))
+}
+
+// printLeft writes what is left of the budget of a run, if it has one.
+func printLeft(w io.Writer, budget, spent float64) {
+	if budget > 0 {
+		fmt.Fprintf(w, "budget          ε ≤ %g, left %s\n", budget, terminal.Left(budget, spent))
+	}
 }

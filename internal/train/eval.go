@@ -125,6 +125,7 @@ func (t *tested) examine() (score.Examination, error) {
 	err := t.evaluator.Each(func(_ int, p compute.Prediction) { e.Add(p.Label, p.Class, p.Logits, p.Loss) })
 	e.Close()
 	e.Run, e.Noun, e.Answer, e.Warning = t.dir, t.source.Shape.Noun(), t.spent.Answer(), t.warning
+	e.TargetEpsilon = t.config.Privacy.Epsilon
 	e.TestLoss = finite(e.TestLoss)
 	return *e, err
 }

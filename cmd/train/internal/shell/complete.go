@@ -53,15 +53,17 @@ func Complete(c *cobra.Command) {
 func completion(words []string) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		word, repeated := "", false
-		if i := min(len(args), len(words)-1); len(args) < len(words) || strings.Contains(words[i], "...") {
-			word, repeated = words[i], strings.Contains(words[i], "...")
+		if i := min(len(args), len(words)-1); len(args) < len(words) || several(words[i]) {
+			word, repeated = words[i], several(words[i])
 		}
 		var found []string
 		directive := cobra.ShellCompDirectiveNoFileComp
-		for _, kind := range strings.Split(strings.Trim(word, "[]."), "|") {
+		for _, kind := range strings.Split(strings.Trim(word, "[].…"), "|") {
 			switch kind {
 			case "RUN":
-				found = append(found, runs(begun)...)
+				found = append(found, below(begun, folder.Ledger)...)
+			case "SWEEP":
+				found = append(found, below(begun, folder.Sweep)...)
 			case "PRESET":
 				presets := configs.Presets()
 				if c.Name() == "sweep" {
@@ -90,16 +92,19 @@ func completion(words []string) cobra.CompletionFunc {
 	}
 }
 
-// runs are the folders of runs, and of trials of sweeps, beside what was begun; below "runs" where that
-// names no folder.
-func runs(begun string) []string {
+// several says whether a word of a usage stands for any number of arguments.
+func several(word string) bool { return strings.Contains(word, "...") || strings.Contains(word, "…") }
+
+// below are the folders that hold a file of this name, as runs, trials and sweeps do, beside what was
+// begun; below "runs" where that names no folder.
+func below(begun, holding string) []string {
 	dir := "runs"
 	if strings.ContainsRune(begun, filepath.Separator) {
 		dir = filepath.Dir(begun)
 	}
 	var found []string
 	for _, pattern := range []string{"*", "*/*"} {
-		ledgers, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern), folder.Ledger))
+		ledgers, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern), holding))
 		if err != nil {
 			continue // the folder has a name that is a pattern
 		}
