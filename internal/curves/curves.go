@@ -30,6 +30,7 @@ type Files struct {
 	Columns  []string            // of the table: keys of the lines
 	Settings []tensorboard.Value // of the run, ahead of its steps
 	Without  []string            // keys that are no curves
+	Bounds   []string            // keys of upper bounds, which TensorBoard's few bits must not make smaller
 }
 
 // Copies are the copies of a run that goes on.
@@ -122,12 +123,20 @@ func (c *Copies) event(p point) []byte {
 		var number float64
 		var histogram tensorboard.Buckets
 		if json.Unmarshal(p.of[key], &number) == nil {
-			e.Values = append(e.Values, tensorboard.Scalar(key, number))
+			e.Values = append(e.Values, c.scalar(key, number))
 		} else if json.Unmarshal(p.of[key], &histogram) == nil && len(histogram.Counts) > 0 {
 			e.Values = append(e.Values, tensorboard.Histogram(key, histogram))
 		}
 	}
 	return tensorboard.Record(nil, e.Encode())
+}
+
+// scalar is a number of a point.
+func (c *Copies) scalar(key string, v float64) tensorboard.Value {
+	if slices.Contains(c.files.Bounds, key) {
+		return tensorboard.Bound(key, v)
+	}
+	return tensorboard.Scalar(key, v)
 }
 
 // row is the line of a point in the table. What the point does not have is empty.

@@ -1,6 +1,7 @@
 package curves
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -111,5 +112,19 @@ func TestHistogramsAreCopied(t *testing.T) {
 	want := tensorboard.Histogram("norms", tensorboard.Buckets{Limits: []float64{1, 2}, Counts: []float64{3, 4}, Min: 0.5, Max: 2, Sum: 9, SumSquares: 14})
 	if content(t, f.Events) != events(tensorboard.Event{Step: 1, Values: []tensorboard.Value{want}}) {
 		t.Error("the histogram is another one")
+	}
+}
+
+// TensorBoard keeps 24 bits of a number: what is an upper bound stays one.
+func TestBoundsStayBounds(t *testing.T) {
+	f := at(t, `{"step":1,"x":2.00000001,"y":2.00000001,"z":2}`+"\n")
+	f.Bounds = []string{"x", "z"}
+	if _, err := Open(f, 1); err != nil {
+		t.Fatal(err)
+	}
+	next := float64(math.Nextafter32(2, 3))
+	want := tensorboard.Event{Step: 1, Values: []tensorboard.Value{tensorboard.Scalar("x", next), tensorboard.Scalar("y", 2), tensorboard.Scalar("z", 2)}}
+	if content(t, f.Events) != events(want) {
+		t.Errorf("found other events than x = %v, y = 2 and z = 2", next)
 	}
 }

@@ -229,7 +229,7 @@ func TestFarLinesAreOffTheChart(t *testing.T) {
 		{Accountant: "basic", Epsilon: &high, Curve: []account.Point{{Steps: 50, Epsilon: 5500}, {Steps: 100, Epsilon: high}}},
 	}}
 	d := c.Chart()
-	if len(d.Lines) != 1 || d.Lines[0].Name != "exact 6.00" || d.Logarithmic || !strings.Contains(d.Subtitle, "off the chart: basic 1.1e+04") {
+	if len(d.Lines) != 1 || d.Lines[0].Name != "exact 6.00" || d.Logarithmic || !strings.Contains(d.Subtitle, "off the chart: basic 11000.00") {
 		t.Errorf("found %d lines below %q", len(d.Lines), d.Subtitle)
 	}
 }

@@ -30,7 +30,7 @@ func (c *Comparison) Chart() chart.Chart {
 	var off []string
 	for _, a := range c.Accountants {
 		if a.Epsilon != nil && *a.Epsilon > limit && len(a.Curve) > 0 {
-			off = append(off, fmt.Sprintf("%s %.4g", a.Accountant, *a.Epsilon))
+			off = append(off, a.Accountant+" "+accountant.RoundUp(*a.Epsilon, 2))
 			continue
 		}
 		line := a.line()

@@ -46,6 +46,15 @@ func Scalar(tag string, v float64) Value {
 	return Value{m}
 }
 
+// Bound is an upper bound of a number: of its bits so many are kept, and it is rounded up.
+func Bound(tag string, v float64) Value {
+	short := float32(v)
+	if float64(short) < v {
+		short = math.Nextafter32(short, float32(math.Inf(1)))
+	}
+	return Scalar(tag, float64(short))
+}
+
 // Buckets is a histogram: how many of some values are at most Limits[0], above that and at most
 // Limits[1], and so on. Limits increase.
 type Buckets struct {

@@ -22,7 +22,7 @@ func (r *Run) openCopies() {
 	settings := []tensorboard.Value{tensorboard.Settings(settingsOf(keys.Of(string(Identity(r.config)))))}
 	r.metrics = r.copies(curves.Files{
 		Lines: r.path(folder.Metrics), Events: r.path(folder.MetricsEvents), Table: r.path(folder.MetricsTable),
-		Columns: metricsColumns, Settings: settings, Without: []string{"delta"},
+		Columns: metricsColumns, Settings: settings, Without: []string{"delta"}, Bounds: []string{"epsilon", "epsilon_rdp"},
 	})
 	if r.diagnoses != nil {
 		r.diagnoses.copies = r.copies(curves.Files{Lines: r.path(folder.Diagnostics), Events: r.path(folder.DiagnosticEvents)})

@@ -127,3 +127,16 @@ func TestRunsAndDiagnostics(t *testing.T) {
 		t.Error("found figures of no diagnostics")
 	}
 }
+
+// An ε that stands for several trials is that of the one that cost most, such as one that was killed
+// and made steps again: the mean would be no bound for it.
+func TestEpsilonOfSeveralTrialsIsTheLargest(t *testing.T) {
+	s := sweepOf(row("1", "4", 1, 0.7, 1), row("1", "4", 2, 0.7, 3), row("1", "2", 1, 0.8, 4), row("2", "4", 1, 0.7, 1), row("2", "2", 1, 0.8, 4))
+	all := figures.Sweep(s)
+	if found := find(t, all, "heat-epsilon"); found.Table.Rows[0][2] != "3.000" || strings.Contains(found.Note, "mean") {
+		t.Errorf("found %v and the note %q, expected the largest, 3.000", found.Table.Rows, found.Note)
+	}
+	if rows := find(t, all, "pareto").Table.Rows; !slices.ContainsFunc(rows, func(r []string) bool { return r[1] == "3.000" && r[3] == "2" }) {
+		t.Errorf("found %v, expected the largest, 3.000, of two trials", rows)
+	}
+}

@@ -21,22 +21,41 @@ func Sweep(s *facts.Sweep) []Figure {
 	}
 	var all []Figure
 	if g, ok := gridOf(s, points); ok {
-		all = append(all, g.heat("heat-accuracy", "Test accuracy", "%", func(p point) float64 { return 100 * p.accuracy }, hundredths),
-			g.heat("heat-epsilon", "ε", "", func(p point) float64 { return p.epsilon }, epsilon))
+		all = append(all, g.heat("heat-accuracy", "Test accuracy, %,", "the mean", meanPercent, hundredths),
+			g.heat("heat-epsilon", "ε", "the largest", largestEpsilon, epsilon))
 	}
 	return append(all, pareto(points))
 }
 
 const seedKey = "training.seed"
 
-// point is all trials that differ in their seeds alone. Their mean stands for them: the best of them
-// would look better than it is.
+// point is all trials that differ in their seeds alone. Their mean accuracy stands for them: the best
+// of them would look better than it is. So does the largest ε, the only one that bounds all of them.
 type point struct {
 	values   []string // by the keys of the grid
 	name     string
 	accuracy float64
 	epsilon  float64
 	trials   int
+}
+
+// meanPercent is the accuracy of all trials of some points.
+func meanPercent(points []point) float64 {
+	mean, trials := 0.0, 0
+	for _, p := range points {
+		trials += p.trials
+		mean += (100*p.accuracy - mean) * float64(p.trials) / float64(trials)
+	}
+	return mean
+}
+
+// largestEpsilon bounds what any trial of some points cost.
+func largestEpsilon(points []point) float64 {
+	largest := 0.0
+	for _, p := range points {
+		largest = max(largest, p.epsilon)
+	}
+	return largest
 }
 
 // gridKeys are the settings that a sweep varies on purpose.
@@ -65,7 +84,7 @@ func pointsOf(s *facts.Sweep) []point {
 		p := &points[i]
 		p.trials++
 		p.accuracy += (*row.TestAccuracy - p.accuracy) / float64(p.trials)
-		p.epsilon += (row.Epsilon - p.epsilon) / float64(p.trials)
+		p.epsilon = max(p.epsilon, row.Epsilon)
 	}
 	return points
 }
@@ -104,7 +123,7 @@ func gridOf(s *facts.Sweep, points []point) (g grid, ok bool) {
 	filled := 0
 	for _, row := range g.rows {
 		for _, column := range g.columns {
-			if _, n := g.mean(row, column, func(point) float64 { return 0 }); n > 0 {
+			if _, n := g.cell(row, column); n > 0 {
 				filled++
 			}
 		}
@@ -132,31 +151,29 @@ func number(text string) float64 {
 	return v
 }
 
-// mean is that of the points of a cell, and of how many trials.
-func (g grid) mean(row, column string, of func(point) float64) (mean float64, trials int) {
+// cell are the points of a cell, and how many trials these have.
+func (g grid) cell(row, column string) (points []point, trials int) {
 	for _, p := range g.points {
 		if p.values[g.y] == row && p.values[g.x] == column {
-			trials += p.trials
-			mean += (of(p) - mean) * float64(p.trials) / float64(trials)
+			points, trials = append(points, p), trials+p.trials
 		}
 	}
-	return mean, trials
+	return points, trials
 }
 
-func (g grid) heat(id, title, unit string, of func(point) float64, text func(float64) string) Figure {
+// heat draws what stands for the points of each cell; stands says in words which of theirs that is.
+func (g grid) heat(id, title, stands string, of func([]point) float64, text func(float64) string) Figure {
 	x, y := Last(g.keys[g.x]), Last(g.keys[g.y])
 	f := Figure{ID: id, Title: title + " by " + y + " and " + x, Table: Table{Heading: append([]string{y + " ↓ " + x + " →"}, g.columns...)}}
-	if unit != "" {
-		f.Title = title + ", " + unit + ", by " + y + " and " + x
-	}
 	drawing := chart.Heat{Title: f.Title, X: x, Y: y, Columns: g.columns, Rows: g.rows}
 	most := 0
 	for _, row := range g.rows {
 		line, cells := []string{row}, make([]chart.Cell, len(g.columns))
 		for i, column := range g.columns {
-			mean, n := g.mean(row, column, of)
+			points, n := g.cell(row, column)
 			most = max(most, n)
-			cells[i] = chart.Cell{Value: mean, Text: text(mean)}
+			value := of(points)
+			cells[i] = chart.Cell{Value: value, Text: text(value)}
 			if n == 0 {
 				cells[i] = chart.Cell{Value: math.NaN(), Text: "–"}
 			}
@@ -165,7 +182,7 @@ func (g grid) heat(id, title, unit string, of func(point) float64, text func(flo
 		drawing.Cells, f.Table.Rows = append(drawing.Cells, cells), append(f.Table.Rows, line)
 	}
 	if most > 1 {
-		f.Note = fmt.Sprintf("Each cell is the mean of all its trials, %d at most.", most)
+		f.Note = fmt.Sprintf("Each cell is %s of all its trials, %d at most.", stands, most)
 		drawing.Subtitle = f.Note
 	}
 	f.Drawing = drawing
@@ -175,7 +192,7 @@ func (g grid) heat(id, title, unit string, of func(point) float64, text func(flo
 // pareto is accuracy against ε, with the points that no other one beats in both.
 func pareto(points []point) Figure {
 	f := Figure{ID: "pareto", Title: "Test accuracy against ε", Table: Table{Heading: []string{"settings", "ε", "test accuracy, %", "trials", "on the front"}},
-		Note: "One dot for each combination of settings, the mean over its seeds. The line joins those that no other one beats in both accuracy and ε. Each ε covers one trial alone."}
+		Note: "One dot for each combination of settings: the mean accuracy over its seeds, and the largest ε. The line joins those that no other one beats in both accuracy and ε. Each ε covers one trial alone."}
 	ordered := slices.Clone(points)
 	slices.SortStableFunc(ordered, func(a, b point) int {
 		return cmp.Or(cmp.Compare(a.epsilon, b.epsilon), cmp.Compare(b.accuracy, a.accuracy))
