@@ -2,15 +2,20 @@ package exchange
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"dpsgd/checkpoints/safetensors"
 	"dpsgd/configs"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/statement"
 	"dpsgd/internal/trained"
 )
 
@@ -43,6 +48,9 @@ func Import(path string, c *configs.Config, to string) (Imported, error) {
 	if len(renamed) == 0 {
 		return Imported{}, fmt.Errorf("%w: none of the %d tensors of %s has the shape of a parameter, expected one such as %s %v", setup.ErrPlan, len(file), path, i.Fits.Fits[0].Parameter, i.Fits.Fits[0].Shape)
 	}
+	if about, err = withRun(path, about); err != nil {
+		return Imported{}, err
+	}
 	for _, key := range slices.Sorted(maps.Keys(about)) {
 		if strings.HasPrefix(key, "privacy.") {
 			i.About = append(i.About, trained.Fact{Key: key, Value: about[key]})
@@ -53,6 +61,24 @@ func Import(path string, c *configs.Config, to string) (Imported, error) {
 		return i, nil
 	}
 	return i, safetensors.Write(to, renamed, about)
+}
+
+// withRun adds what the statement beside the model of a run says of it: a run writes its model before
+// its statement, so that the file itself says nothing of a guarantee.
+func withRun(path string, about map[string]string) (map[string]string, error) {
+	if filepath.Base(path) != folder.Model {
+		return about, nil
+	}
+	s, err := statement.Read(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return about, nil
+	}
+	all := map[string]string{}
+	maps.Copy(all, about)
+	for _, f := range (&trained.Model{Config: &configs.Config{}, Statement: s}).Provenance() {
+		all[f.Key] = f.Value
+	}
+	return all, err
 }
 
 // lines are those of a configuration that begins with the weights at a path.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -204,6 +205,26 @@ func TestScript(t *testing.T) {
 	tensors, _, err := safetensors.Read(filepath.Join(dir, "mine.safetensors"))
 	if err != nil || tensors[0].Name != "0.body.0.weight" {
 		t.Errorf("found the tensors %v (%v), expected those of the network", tensors, err)
+	}
+}
+
+// What others have named, such as the columns of a table, is text in the Python file and no code.
+func TestNamesAreNoCode(t *testing.T) {
+	script := func(name string) string {
+		m := modelOf(t, strings.Replace(cases()["rows"], "[age, pay, size]", "["+strconv.Quote(name)+", pay, size]", 1))
+		m.Statement.Run = name
+		text, _, err := pytorch.Script(m, name+".py", name+".safetensors")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	hostile := script(`a"""+open("/dev/null")+"""\N`)
+	if found, want := strings.Count(hostile, `"""`), strings.Count(script("age"), `"""`); found != want {
+		t.Errorf("found %d ends of texts, expected %d:\n%s", found, want, hostile)
+	}
+	if strings.Count(hostile, `\N`) != strings.Count(hostile, `\\N`) {
+		t.Errorf("found a backslash that Python takes for more:\n%s", hostile)
 	}
 }
 

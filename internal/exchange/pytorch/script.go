@@ -24,6 +24,7 @@ var script = template.Must(template.New("model.py.tmpl").Funcs(template.FuncMap{
 		return string(b), err
 	},
 	"ints": list,
+	"text": text,
 }).ParseFS(files, "*.py.tmpl"))
 
 // page is what the template fills in.
@@ -82,9 +83,14 @@ func Script(m *trained.Model, file, weights string) ([]byte, []model.Tensor, err
 func facts(m *trained.Model) []trained.Fact {
 	facts := m.Provenance()
 	for i, f := range facts {
-		facts[i].Value = strings.NewReplacer(`\`, `\\`, `"""`, `'''`, "\n", " ").Replace(f.Value)
+		facts[i].Value = text(f.Value)
 	}
 	return facts
+}
+
+// text is what others have written, fit for a docstring: it does not end there.
+func text(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `"""`, `'''`, "\n", " ", "\r", " ").Replace(s)
 }
 
 // seen says what the model takes, the shape of one example in Python, and what the network sees of

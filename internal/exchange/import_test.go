@@ -1,0 +1,34 @@
+package exchange_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/exchange"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/trained"
+)
+
+// The model in the folder of a run was trained on that run's data, though the file itself does not say
+// so: nobody is told to declare it as public. What is written from it says so, too.
+func TestImportedModelOfARunIsPrivate(t *testing.T) {
+	dir, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
+	c, err := folder.ReadConfig(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "start.safetensors")
+	for _, path := range []string{filepath.Join(dir, folder.Model), to} {
+		i, err := exchange.Import(path, c, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hasEpsilon := slices.ContainsFunc(i.About, func(f trained.Fact) bool { return f.Key == "privacy.epsilon" })
+		if !hasEpsilon || !strings.Contains(i.YAML, "init_trained_on: private") {
+			t.Errorf("%s: found %+v, expected the guarantee of the run", path, i)
+		}
+	}
+}
