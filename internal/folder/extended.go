@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"dpsgd/checkpoints"
 )
@@ -43,10 +44,16 @@ func ReadExtensions(dir string) ([]Extension, error) {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	var list []Extension
-	if err := json.Unmarshal(content, &list); err != nil || len(list) == 0 {
+	if err := json.Unmarshal(content, &list); err != nil || len(list) == 0 || slices.ContainsFunc(list, Extension.invalid) {
 		return nil, fmt.Errorf("train: %s: found no list of extensions, expected what `train extend` wrote: %w", path, checkpoints.ErrCorrupt)
 	}
 	return list, nil
+}
+
+// invalid is what no extension is: one from before the first step, to no more steps, or that nothing
+// in the ledger pays for.
+func (e Extension) invalid() bool {
+	return e.Step < 1 || e.Choices < 1 || e.From.Steps < 1 || e.To.Steps <= e.From.Steps
 }
 
 // WriteExtensions writes all of them.

@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"math"
 	"os"
@@ -244,5 +245,35 @@ func TestOnlyAFinishedDrawnNumberIsSelected(t *testing.T) {
 	fixed := runSweep(t, sweepOf(t, tiny.Config, strings.Replace(drawnSweep, "{distribution: poisson, mean: 3}", "3", 1)), sweepOptions(t))
 	if fixed.Selected != nil || fixed.Trials != 6 || fixed.Composed.Releases != 72 || strings.Contains(strings.Join(fixed.Note(), " "), "repeat-and-select") {
 		t.Errorf("found %+v", fixed)
+	}
+}
+
+// The cost of the best alone is of trials whose number of steps nobody chose on the way. One that was
+// extended while it lay elsewhere leaves that of all of them together.
+func TestExtendedTrialHasNoSelection(t *testing.T) {
+	s, o := sweepOf(t, tiny.Config, drawnSweep), sweepOptions(t)
+	startWith(t, s, o, []string{"0.5", "1"}, []string{"0.25", "1"})
+	first := runSweep(t, s, o)
+	trial, at := filepath.Join(first.Sweep, first.Rows[0].Trial), filepath.Join(first.Sweep, folder.Sweep)
+	link := filepath.Join(o.RunsDir, "link")
+	if err := os.Symlink(trial, link); err == nil { // not on every system
+		if _, err := train.Extend(link, 0, 24, train.Options{Source: o.Source}); !errors.Is(err, train.ErrExtension) {
+			t.Errorf("by a link: found %v, expected an error that matches %v", err, train.ErrExtension)
+		}
+		if err := os.Remove(link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(at, at+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := train.Extend(trial, 0, 24, train.Options{Source: o.Source}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(at+".away", at); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Run(t.Context(), s, o); !errors.Is(err, ErrOtherSweep) {
+		t.Errorf("found %+v (%v), expected an error that matches %v", r.Selected, err, ErrOtherSweep)
 	}
 }

@@ -82,6 +82,9 @@ func (s *sweep) addTrained() error {
 		if j < 0 {
 			continue // it released nothing
 		}
+		if account.Choices(members[j].Ledger) > 0 {
+			return fmt.Errorf("%w: trial %s was extended, which a trial cannot be: the theorem is about runs whose length nobody chose on the way; quote what all trials cost together", ErrOtherSweep, t.Name)
+		}
 		for _, e := range members[j].Ledger.Entries() {
 			if err := points[t.Point].Add(e.Event, e.Count); err != nil {
 				return err

@@ -99,7 +99,7 @@ func (r *Run) extensible(epsilon float64, steps int) error {
 	_, constantNoise := r.config.Privacy.NoiseSchedule.(*release.ConstantNoise)
 	_, constantNorm := r.config.Privacy.ClipSchedule.(*clip.ConstantNorm)
 	switch budget := r.plan.Budget; {
-	case folder.HoldsAny(filepath.Join(r.Dir, ".."), folder.Sweep):
+	case isTrial(r.Dir):
 		return refuse("found a trial of a sweep, expected a run of its own; train its configuration by `train run`")
 	case !constantNoise || !constantNorm:
 		return refuse("found a noise or clip schedule over the planned steps, expected both constant: steps that were made would have had others")
@@ -113,6 +113,14 @@ func (r *Run) extensible(epsilon float64, steps int) error {
 		return refuse("found epsilon %g, expected at least the budget of now, %g", epsilon, budget.Epsilon)
 	}
 	return nil
+}
+
+// isTrial says whether a run is one of a sweep, also where a link leads to it.
+func isTrial(dir string) bool {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return folder.HoldsAny(filepath.Join(dir, ".."), folder.Sweep)
 }
 
 // choose finds the largest of the totals that was asked for, and what it costs.
