@@ -1,6 +1,7 @@
 package account
 
 import (
+	"fmt"
 	"math"
 
 	"dpsgd/accountant"
@@ -37,6 +38,9 @@ func Seen(l *accountant.Ledger) (releases *accountant.Ledger, divisor float64, e
 	if choices == 0 {
 		return l, 1, nil
 	}
+	if choices > mostChoices {
+		return nil, 0, fmt.Errorf("%w: found %d choices of how much is released, expected at most %d, which leave something of δ", ErrNoGuarantee, choices, mostChoices)
+	}
 	releases = new(accountant.Ledger)
 	for _, e := range l.Entries() {
 		if e.Event == Choice {
@@ -48,6 +52,9 @@ func Seen(l *accountant.Ledger) (releases *accountant.Ledger, divisor float64, e
 	}
 	return releases, math.Ldexp(1, choices), nil
 }
+
+// mostChoices keeps 2 to that power, and δ over it, within the range of float64.
+const mostChoices = 900
 
 // Choices counts the choices in a ledger.
 func Choices(l *accountant.Ledger) int {

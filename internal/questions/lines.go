@@ -9,6 +9,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
+	"dpsgd/internal/account"
 )
 
 // Lines answers a stream of questions that are JSON objects, one a line:
@@ -22,7 +23,7 @@ import (
 //	relation       with hyphens or underscores; without it, add-or-remove-one
 //	group_size     how many records differ together; without it, 1
 //	phases         what DP-SGD does, one setting after the other; or
-//	ledger         any events, as accountant.Ledger writes them
+//	ledger         any events, as accountant.Ledger writes them; choices count as in a run that was extended
 //	delta          unless it is what is asked for
 //	epsilon        where delta is asked for
 //	target_epsilon where a budget has to be met
@@ -174,8 +175,12 @@ func (b *Lines) readReleases(o object, q *Question) error {
 	case phases != nil && ledger != nil:
 		return errors.New(`found "phases" and "ledger", expected one of the two`)
 	case ledger != nil:
-		q.Ledger = new(accountant.Ledger)
-		return q.Ledger.UnmarshalJSON(ledger)
+		all := new(accountant.Ledger)
+		err := all.UnmarshalJSON(ledger)
+		if err == nil {
+			q.Ledger, q.Divisor, err = account.Seen(all)
+		}
+		return err
 	case phases == nil && q.Unknown > Delta:
 		return errors.New(`found no "phases", expected a list of at least one`)
 	case phases == nil:

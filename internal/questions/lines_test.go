@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/account"
 )
 
 // answered parses one answer.
@@ -235,5 +236,33 @@ func TestBatchReadsLedgersStrictly(t *testing.T) {
 	twice := strings.Replace(string(text), `"count":2`, `"count":1,"count":2`, 1)
 	if o := answered(t, b, fmt.Sprintf(`{"ledger":%s,"delta":1e-5}`, twice)); o["error"] == nil {
 		t.Errorf("a repeated count was answered with %v", o)
+	}
+}
+
+// The ledger of a run that was extended costs the same by its entries as by its folder.
+func TestBatchCountsChoices(t *testing.T) {
+	releases := releasesOf(t, 0.1, 4, 100)
+	l, err := releases.With(account.Choice, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := answer(t, Question{View: View{Accountant: "rdp"}, Ledger: releases, Delta: 1e-5 / 8})
+	if o := answered(t, &Lines{Unknown: Epsilon}, fmt.Sprintf(`{"accountant":"rdp","ledger":%s,"delta":1e-5}`, text)); o["epsilon"] != want.Epsilon {
+		t.Errorf("found %v, expected ε = %v of the same releases at δ/8", o, want.Epsilon)
+	}
+}
+
+// More choices than δ can be halved are an error and no number.
+func TestBatchOfTooManyChoices(t *testing.T) {
+	for _, unknown := range []Unknown{Epsilon, Delta} {
+		given := map[Unknown]string{Epsilon: `"delta":1e-5`, Delta: `"epsilon":1`}[unknown]
+		line := `{"accountant":"rdp","ledger":[{"event":{"gaussian":{"noise_multiplier":9}},"count":1},{"event":{"approx_dp":{"epsilon":0,"delta":0}},"count":1100}],` + given + `}`
+		if o := answered(t, &Lines{Unknown: unknown}, line); o["error"] == nil {
+			t.Errorf("found %v, expected an error", o)
+		}
 	}
 }

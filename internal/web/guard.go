@@ -21,14 +21,14 @@ func (s *Server) guard(h http.Handler) http.Handler {
 			http.Error(w, "found another host than this server's: open the address that the program printed", http.StatusMisdirectedRequest)
 			return
 		}
+		inner, ok := s.below(r)
+		if !ok { // a stranger, who takes no token of the bucket from those who know the path
+			http.NotFound(w, r)
+			return
+		}
 		if !bucket.take(time.Now()) {
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "too many requests at once, try again in a second", http.StatusTooManyRequests)
-			return
-		}
-		inner, ok := s.below(r)
-		if !ok {
-			http.NotFound(w, r)
 			return
 		}
 		control, deadline := http.NewResponseController(w), time.Now().Add(s.limits.Time)

@@ -10,7 +10,7 @@ import (
 type Limits struct {
 	Body        int64         // bytes in the body of a request; a longer one is an *http.MaxBytesError of its reader
 	Time        time.Duration // from the head of a request to the end of its answer; see [Server.Stream]
-	Rate        float64       // requests a second over all clients ...
+	Rate        float64       // requests a second over all clients that know the path ...
 	Burst       int           // ... and so many at once after a rest
 	Connections int           // open at the same time; one more is told so and closed
 	Scripts     []string      // scripts that stand in the served pages, as they are between the tags; no other runs there

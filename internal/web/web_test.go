@@ -274,3 +274,23 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 }
+
+// Strangers who do not know the token cannot use up the requests of those who do.
+func TestRateIsOfThoseWithTheToken(t *testing.T) {
+	l := limits()
+	l.Rate, l.Burst = 1e-3, 1
+	s := serve(t, ":0", l, http.HandlerFunc(echo))
+	u, err := url.Parse(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := "http://127.0.0.1:" + u.Port()
+	for _, test := range []struct {
+		path   string
+		status int
+	}{{"/", 404}, {"/guess/", 404}, {u.Path, 200}, {u.Path, 429}} {
+		if status, _, _ := ask(t, "GET", here+test.path, "", nil); status != test.status {
+			t.Errorf("%s: found status %d, expected %d", test.path, status, test.status)
+		}
+	}
+}
