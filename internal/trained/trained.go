@@ -31,7 +31,7 @@ type Model struct {
 }
 
 // Open reads the model in the folder of a run. It is held against the SHA-256 in the run's
-// statement.
+// statement, and the statement against the run's ledger.
 func Open(dir string) (*Model, error) {
 	c, err := folder.ReadConfig(dir)
 	if err != nil {
@@ -47,6 +47,9 @@ func Open(dir string) (*Model, error) {
 		return nil, folder.Without(dir, folder.StatementData)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := checkStatement(dir, c, m.Statement); err != nil {
 		return nil, err
 	}
 	if m.Data, err = setup.Declared(c, max(1, m.Statement.Examples)); err != nil {

@@ -1,0 +1,63 @@
+package trained
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/internal/account"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/statement"
+)
+
+// leastShare of the ε of a ledger is what a statement has to say: versions of an accountant differ by
+// less.
+const leastShare = 0.999
+
+// checkStatement holds what the statement says of its guarantee, which goes with the model wherever it
+// goes, against the ledger of the run. The model of a folder without a ledger has nothing to be held
+// against.
+func checkStatement(dir string, c *configs.Config, s statement.Statement) error {
+	if !folder.HoldsAny(dir, folder.Ledger) {
+		return nil
+	}
+	i, err := books.Inspect(dir) // which holds the statement's entries and hash against the ledger
+	if err != nil {
+		return err
+	}
+	refuse := func(found, expected string) error {
+		return fmt.Errorf("train: %s: found %s, expected %s of its %d entries in %s; `train resume %s` writes it again: %w",
+			filepath.Join(dir, folder.StatementData), found, expected, s.LedgerEntries, folder.Ledger, folder.Argument(dir), checkpoints.ErrCorrupt)
+	}
+	if s.Delta != c.Privacy.Delta {
+		return refuse(fmt.Sprintf("δ = %g", s.Delta), fmt.Sprintf("%g, that of %s,", c.Privacy.Delta, folder.Config))
+	}
+	claimed, err := beginning(i.Ledger, s.LedgerEntries)
+	if err != nil {
+		return err
+	}
+	spent, err := account.SpentBy(c.Privacy.Accountant, claimed, s.Delta)
+	if err == nil && !(s.Epsilon >= leastShare*spent.Epsilon) {
+		err = refuse(fmt.Sprintf("ε = %g", s.Epsilon), "ε = "+accountant.RoundUp(spent.Epsilon, 3))
+	}
+	return err
+}
+
+// beginning is the first n entries of a ledger: a run that was gone on with has more than its model.
+func beginning(l *accountant.Ledger, n int) (*accountant.Ledger, error) {
+	first := new(accountant.Ledger)
+	for _, e := range l.Entries() {
+		count := min(n, e.Count)
+		if count == 0 {
+			break
+		}
+		if err := first.Add(e.Event, count); err != nil {
+			return nil, fmt.Errorf("train: %w", err)
+		}
+		n -= count
+	}
+	return first, nil
+}
