@@ -47,7 +47,7 @@ what they tell of that is not covered by the run's guarantee.`,
 func printImport(w io.Writer, i exchange.Imported) {
 	table := [][]string{{"parameter", "shape", "tensor of the file"}}
 	for _, f := range i.Fits.Fits {
-		tensor := f.Tensor
+		tensor := terminal.Plain(f.Tensor)
 		if tensor == "" {
 			tensor = "none, begins at random"
 		}
@@ -55,7 +55,11 @@ func printImport(w io.Writer, i exchange.Imported) {
 	}
 	terminal.PrintTable(w, table)
 	if len(i.Unused) > 0 {
-		fmt.Fprintf(w, "\nnot used: %s\n", strings.Join(i.Unused, ", "))
+		unused := make([]string, len(i.Unused))
+		for at, name := range i.Unused {
+			unused[at] = terminal.Plain(name)
+		}
+		fmt.Fprintf(w, "\nnot used: %s\n", strings.Join(unused, ", "))
 	}
 	switch {
 	case i.Named:
@@ -66,7 +70,7 @@ func printImport(w io.Writer, i exchange.Imported) {
 		fmt.Fprintf(w, "\nMatched by order and shape: look whether it is right. Written to %s.\n", i.File)
 	}
 	for _, fact := range i.About {
-		fmt.Fprintf(w, "%s: %s\n", fact.Key, fact.Value)
+		fmt.Fprintf(w, "%s: %s\n", terminal.Plain(fact.Key), terminal.Plain(fact.Value))
 	}
 	fmt.Fprintf(w, "\nIn the configuration:\n\n%s", i.YAML)
 }

@@ -1,7 +1,9 @@
 package terminal
 
 import (
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -29,4 +31,13 @@ func Wrap(text string, width int) []string {
 		}
 	}
 	return lines
+}
+
+// Plain is a text that somebody else has written, such as a name in a file, quoted where it holds what
+// a terminal takes for more than text.
+func Plain(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
 }
