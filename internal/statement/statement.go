@@ -141,3 +141,7 @@ func Read(dir string) (Statement, error) {
 	}
 	return s, nil
 }
+
+// Understates reports whether a statement claims less than what its ledger costs, as one that was
+// edited or damaged does. Versions of an accountant differ by less than a thousandth.
+func (s Statement) Understates(epsilon float64) bool { return !(s.Epsilon >= 0.999*epsilon) }

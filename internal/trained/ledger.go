@@ -13,10 +13,6 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// leastShare of the ε of a ledger is what a statement has to say: versions of an accountant differ by
-// less.
-const leastShare = 0.999
-
 // checkStatement holds what the statement says of its guarantee, which goes with the model wherever it
 // goes, against the ledger of the run. The model of a folder without a ledger has nothing to be held
 // against.
@@ -40,7 +36,7 @@ func checkStatement(dir string, c *configs.Config, s statement.Statement) error 
 		return err
 	}
 	spent, err := account.SpentBy(c.Privacy.Accountant, claimed, s.Delta)
-	if err == nil && !(s.Epsilon >= leastShare*spent.Epsilon) {
+	if err == nil && s.Understates(spent.Epsilon) {
 		err = refuse(fmt.Sprintf("ε = %g", s.Epsilon), "ε = "+accountant.RoundUp(spent.Epsilon, 3))
 	}
 	return err

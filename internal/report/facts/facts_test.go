@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -115,5 +116,17 @@ func TestReadSweepRefuses(t *testing.T) {
 		if _, err := facts.ReadSweep(dir, facts.Request{}); !errors.Is(err, checkpoints.ErrCorrupt) {
 			t.Errorf("%s: found error %v", line, err)
 		}
+	}
+}
+
+// A statement that claims less than the ledger costs is not shown, and that is said.
+func TestReadRunWithAnEditedStatement(t *testing.T) {
+	result := tinyrun.Train(t, tinyrun.Options(t))
+	path := filepath.Join(result.Run, folder.StatementData)
+	edited := regexp.MustCompile(`"epsilon": [0-9.]+`).ReplaceAllString(tiny.Read(t, path), `"epsilon": 0.01`)
+	tiny.Write(t, path, edited)
+	r, err := facts.ReadRun(context.Background(), result.Run, facts.Request{})
+	if err != nil || r.Statement != nil || r.Markdown != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "ε = 0.01") {
+		t.Errorf("found %+v (%v), expected no statement and one warning", r, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"dpsgd/accountant"
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/account"
@@ -141,6 +142,10 @@ func (r *Run) readStatement() error {
 	}
 	if s.LedgerEntries != r.entries {
 		r.warn(fmt.Sprintf("the privacy statement in the folder is about %d entries of the ledger, which holds %d: the run has been gone on with since", s.LedgerEntries, r.entries))
+		return nil
+	}
+	if s.Understates(r.Spent.Epsilon) {
+		r.warn(fmt.Sprintf("the privacy statement in the folder claims ε = %g, and the ledger costs %s: it was edited or is damaged, and is not shown", s.Epsilon, accountant.RoundUp(r.Spent.Epsilon, 3)))
 		return nil
 	}
 	text, err := s.Markdown()
