@@ -22,6 +22,7 @@ func TestRealFullDisk(t *testing.T) {
 	waits := pauses
 	pauses = slices.Repeat([]time.Duration{time.Millisecond}, 2)
 	defer func() { pauses = waits }()
+	t.Setenv("TMPDIR", t.TempDir()) // what finds no room is kept there
 	for _, pages := range []int{1, 2, 3} {
 		disk := t.TempDir()
 		if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"); err != nil {

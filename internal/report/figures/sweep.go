@@ -21,16 +21,17 @@ func Sweep(s *facts.Sweep) []Figure {
 	}
 	var all []Figure
 	if g, ok := gridOf(s, points); ok {
-		all = append(all, g.heat("heat-accuracy", "Test accuracy, %,", "the mean", meanPercent, hundredths),
-			g.heat("heat-epsilon", "ε", "the largest", largestEpsilon, epsilon))
+		all = append(all, g.heat("heat-accuracy", "Test accuracy", "%", "mean", func(p point) float64 { return 100 * p.accuracy }, hundredths),
+			g.heat("heat-epsilon", "ε", "", "largest", func(p point) float64 { return p.epsilon }, epsilon))
 	}
 	return append(all, pareto(points))
 }
 
 const seedKey = "training.seed"
 
-// point is all trials that differ in their seeds alone. Their mean accuracy stands for them: the best
-// of them would look better than it is. So does the largest ε, the only one that bounds all of them.
+// point is all trials that differ in their seeds alone. The mean of their accuracies stands for them:
+// the best of them would look better than it is. So does the largest ε: one that was killed has paid
+// for steps twice.
 type point struct {
 	values   []string // by the keys of the grid
 	name     string
@@ -39,23 +40,11 @@ type point struct {
 	trials   int
 }
 
-// meanPercent is the accuracy of all trials of some points.
-func meanPercent(points []point) float64 {
-	mean, trials := 0.0, 0
-	for _, p := range points {
-		trials += p.trials
-		mean += (100*p.accuracy - mean) * float64(p.trials) / float64(trials)
-	}
-	return mean
-}
-
-// largestEpsilon bounds what any trial of some points cost.
-func largestEpsilon(points []point) float64 {
-	largest := 0.0
-	for _, p := range points {
-		largest = max(largest, p.epsilon)
-	}
-	return largest
+// add takes in other trials.
+func (p *point) add(accuracy, epsilon float64, trials int) {
+	p.trials += trials
+	p.accuracy += (accuracy - p.accuracy) * float64(trials) / float64(p.trials)
+	p.epsilon = max(p.epsilon, epsilon)
 }
 
 // gridKeys are the settings that a sweep varies on purpose.
@@ -81,10 +70,7 @@ func pointsOf(s *facts.Sweep) []point {
 			i = len(points)
 			points = append(points, point{values: values, name: strings.Join(names, ", ")})
 		}
-		p := &points[i]
-		p.trials++
-		p.accuracy += (*row.TestAccuracy - p.accuracy) / float64(p.trials)
-		p.epsilon = max(p.epsilon, row.Epsilon)
+		points[i].add(*row.TestAccuracy, row.Epsilon, 1)
 	}
 	return points
 }
@@ -123,7 +109,7 @@ func gridOf(s *facts.Sweep, points []point) (g grid, ok bool) {
 	filled := 0
 	for _, row := range g.rows {
 		for _, column := range g.columns {
-			if _, n := g.cell(row, column); n > 0 {
+			if g.cell(row, column).trials > 0 {
 				filled++
 			}
 		}
@@ -151,30 +137,32 @@ func number(text string) float64 {
 	return v
 }
 
-// cell are the points of a cell, and how many trials these have.
-func (g grid) cell(row, column string) (points []point, trials int) {
+// cell is the points of a cell as one.
+func (g grid) cell(row, column string) (all point) {
 	for _, p := range g.points {
 		if p.values[g.y] == row && p.values[g.x] == column {
-			points, trials = append(points, p), trials+p.trials
+			all.add(p.accuracy, p.epsilon, p.trials)
 		}
 	}
-	return points, trials
+	return all
 }
 
-// heat draws what stands for the points of each cell; stands says in words which of theirs that is.
-func (g grid) heat(id, title, stands string, of func([]point) float64, text func(float64) string) Figure {
+// heat draws one thing about the cells; which says how it stands for several trials.
+func (g grid) heat(id, title, unit, which string, of func(point) float64, text func(float64) string) Figure {
 	x, y := Last(g.keys[g.x]), Last(g.keys[g.y])
 	f := Figure{ID: id, Title: title + " by " + y + " and " + x, Table: Table{Heading: append([]string{y + " ↓ " + x + " →"}, g.columns...)}}
+	if unit != "" {
+		f.Title = title + ", " + unit + ", by " + y + " and " + x
+	}
 	drawing := chart.Heat{Title: f.Title, X: x, Y: y, Columns: g.columns, Rows: g.rows}
 	most := 0
 	for _, row := range g.rows {
 		line, cells := []string{row}, make([]chart.Cell, len(g.columns))
 		for i, column := range g.columns {
-			points, n := g.cell(row, column)
-			most = max(most, n)
-			value := of(points)
-			cells[i] = chart.Cell{Value: value, Text: text(value)}
-			if n == 0 {
+			cell := g.cell(row, column)
+			most = max(most, cell.trials)
+			cells[i] = chart.Cell{Value: of(cell), Text: text(of(cell))}
+			if cell.trials == 0 {
 				cells[i] = chart.Cell{Value: math.NaN(), Text: "–"}
 			}
 			line = append(line, cells[i].Text)
@@ -182,7 +170,7 @@ func (g grid) heat(id, title, stands string, of func([]point) float64, text func
 		drawing.Cells, f.Table.Rows = append(drawing.Cells, cells), append(f.Table.Rows, line)
 	}
 	if most > 1 {
-		f.Note = fmt.Sprintf("Each cell is %s of all its trials, %d at most.", stands, most)
+		f.Note = fmt.Sprintf("Each cell is the %s of all its trials, %d at most.", which, most)
 		drawing.Subtitle = f.Note
 	}
 	f.Drawing = drawing
@@ -192,7 +180,7 @@ func (g grid) heat(id, title, stands string, of func([]point) float64, text func
 // pareto is accuracy against ε, with the points that no other one beats in both.
 func pareto(points []point) Figure {
 	f := Figure{ID: "pareto", Title: "Test accuracy against ε", Table: Table{Heading: []string{"settings", "ε", "test accuracy, %", "trials", "on the front"}},
-		Note: "One dot for each combination of settings: the mean accuracy over its seeds, and the largest ε. The line joins those that no other one beats in both accuracy and ε. Each ε covers one trial alone."}
+		Note: "One dot for each combination of settings, the mean accuracy and the largest ε over its seeds. The line joins those that no other one beats in both accuracy and ε. Each ε covers one trial alone."}
 	ordered := slices.Clone(points)
 	slices.SortStableFunc(ordered, func(a, b point) int {
 		return cmp.Or(cmp.Compare(a.epsilon, b.epsilon), cmp.Compare(b.accuracy, a.accuracy))

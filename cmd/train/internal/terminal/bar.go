@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
@@ -20,12 +21,12 @@ const (
 // redrawn is how often a bar is drawn at most.
 const redrawn = 100 * time.Millisecond
 
-// bar is one line at the bottom of a terminal: cells that fill, and a text beside them. It is as wide as
-// the terminal, whatever its width is by now.
+// bar is one line at the bottom of a terminal: cells that fill, and a text beside them. It is as wide as the terminal, whatever its width is by now.
 type bar struct {
 	total, done int64
 	cells       int // of the last drawing
 	columns     int // of the terminal, then
+	shown       *progressbar.ProgressBar
 	text        func(width int) string
 	drawn       time.Time
 	open        bool // the line is drawn and not ended
@@ -35,23 +36,37 @@ type bar struct {
 // terminals begin a new line behind it.
 func (b *bar) line(columns int, colour bool) string {
 	if columns != b.columns {
-		b.columns, b.cells = columns, mostCells
+		b.columns, b.cells, b.shown = columns, mostCells, nil
 	}
-	const around = 2
+	const around = 2 // spaces ahead of the text
 	text := b.text(columns - 1 - leastCells - around)
 	room := columns - 1 - around - utf8.RuneCountInString(text)
-	b.cells = min(b.cells, room) // it does not grow again: a bar that breathes is hard to read
-	if b.cells < leastCells {
-		b.cells = leastCells
-		if room < leastCells {
-			return Cut(b.text(columns-1), columns-1)
-		}
+	if room < leastCells {
+		return Cut(b.text(columns-1), columns-1)
 	}
-	full := 0
-	if b.total > 0 {
-		full = int(int64(b.cells) * min(b.done, b.total) / b.total)
+	if room < b.cells { // it does not grow again: a bar that breathes is hard to read
+		b.cells, b.shown = room, nil
 	}
-	return paint(colour, green, strings.Repeat("█", full)) + paint(colour, faint, strings.Repeat("░", b.cells-full)) + strings.Repeat(" ", around) + text
+	if b.shown == nil || b.shown.IsFinished() {
+		b.shown = newBar(b.total, b.cells, colour)
+	}
+	b.shown.Describe(text)
+	_ = b.shown.Set64(min(b.done, b.total))           // what it writes is discarded
+	_, line, _ := strings.Cut(b.shown.String(), "% ") // the text says how far it is
+	return strings.TrimRight(line, " ")
+}
+
+// newBar is a bar of so many cells that draws when it is asked for its line. ThemeUnicode of the
+// library needs a font with private-use glyphs.
+func newBar(total int64, cells int, colour bool) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(io.Discard),
+		progressbar.OptionSetWidth(cells),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionShowDescriptionAtLineEnd(),
+		progressbar.OptionSetTheme(progressbar.Theme{Saucer: paint(colour, green, "█"), SaucerPadding: paint(colour, faint, "░")}),
+	)
 }
 
 // Colours, as ECMA-48 numbers them.
