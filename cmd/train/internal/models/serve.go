@@ -44,6 +44,8 @@ Nothing that is sent is kept.`,
 				server.Close()
 				return err
 			}
+			a.Ends(true)
+			defer a.Ends(false)
 			return server.Serve(c.Context(), handler)
 		},
 	}

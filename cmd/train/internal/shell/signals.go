@@ -18,6 +18,7 @@ const patience = 500 * time.Millisecond
 // is saved, where the command has said that it saves; at once everywhere else.
 type stopper struct {
 	saves atomic.Bool
+	ends  atomic.Bool
 	err   io.Writer
 	exit  func(code int)
 }
@@ -48,10 +49,17 @@ func (s *stopper) untilSignal(parent context.Context) (context.Context, func()) 
 // Saves says whether the work of the command is saved when a signal ends it.
 func (s *stopper) Saves(saves bool) { s.saves.Store(saves) }
 
+// Ends says that a signal is the usual end of the command, which comes by its context, soon and well:
+// a server closes its connections.
+func (s *stopper) Ends(ends bool) { s.ends.Store(ends) }
+
 // stop says that the signal was heard, and ends the process where nothing is to be saved.
 func (s *stopper) stop(found os.Signal) {
 	if found == syscall.SIGHUP {
 		signal.Ignore(syscall.SIGPIPE) // whoever read what is printed may be gone, and saving goes on
+	}
+	if s.ends.Load() {
+		return
 	}
 	if s.saves.Load() {
 		fmt.Fprintln(s.err, "\ntrain: stopping after this step, then saving; again to stop now")
