@@ -88,7 +88,7 @@ func (i Imported) lines(path string) string {
 	if len(i.About) > 0 {
 		b.WriteString("  init_trained_on: private # with the guarantee that the file tells of, which adds to that of the run\n")
 	} else {
-		b.WriteString("  init_trained_on: public # <- or private, or nothing: what the weights were trained on\n")
+		b.WriteString("  init_trained_on: # <- public, private or nothing: what the weights were trained on\n")
 	}
 	if missing := i.Missing(); len(missing) > 0 {
 		quoted := make([]string, len(missing))
