@@ -15,8 +15,8 @@ type Claim struct {
 	Sampling   string
 	Clipping   string
 	Noise      string
-	// AddedDelta bounds what the distance of sampler and noise from their ideal laws adds to a δ.
-	// Nothing is added to ε.
+	// AddedDelta bounds what the distance of sampler and noise from their ideal laws adds to a δ, at
+	// most 1. Nothing is added to ε.
 	AddedDelta float64
 }
 
@@ -29,6 +29,9 @@ type Claim struct {
 func (p Plan) Claim(dim, releases int, epsilon float64) Claim {
 	_, noiseDelta := noise.Excess(float64(dim) * float64(releases))
 	sampling := float64(releases) * p.Sampler.Excess(p.Records)
+	if sampling > 0 {
+		sampling *= 1 + math.Exp(epsilon) // which may overflow; 0·∞ would be no number
+	}
 	return Claim{
 		Unit:       p.Unit,
 		Neighbours: "two sets that differ in " + p.Unit + ", which is there in one and whose place is empty in the other",
@@ -36,6 +39,6 @@ func (p Plan) Claim(dim, releases int, epsilon float64) Claim {
 		Sampling:   p.Sampler.String(),
 		Clipping:   p.Policy.String(),
 		Noise:      p.Mechanism.String(),
-		AddedDelta: noiseDelta + (1+math.Exp(epsilon))*sampling,
+		AddedDelta: min(1, noiseDelta+sampling),
 	}
 }

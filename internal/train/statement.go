@@ -54,7 +54,7 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 		width := r.examples.Train.Shape().Values()
 		ahead := r.plan.Mean.Claim(width, means, spent.Epsilon)
 		s.FeatureMean = fmt.Sprintf("the sum of the features of all examples, %s: one example adds at most C = %g; %s", times(means), r.plan.Mean.Policy.Bound(), ahead.Noise)
-		s.AddedDelta += ahead.AddedDelta
+		s.AddedDelta = min(1, s.AddedDelta+ahead.AddedDelta)
 		s.NoiseValues += width * means
 	}
 	if r.plan.Budget != nil {

@@ -110,3 +110,14 @@ func TestStatementRoundsUp(t *testing.T) {
 		t.Errorf("found %v\n%s", err, text)
 	}
 }
+
+// A run with hardly any noise ends with a statement, too: where e^ε overflows, what is added to δ is 1,
+// above which no δ is.
+func TestStatementOfHardlyAnyNoise(t *testing.T) {
+	o := options(t)
+	r := train(t, o, "privacy.noise_multiplier=0.01")
+	s, err := statement.Read(r.Run)
+	if err != nil || s.AddedDelta != 1 || s.Epsilon != r.Epsilon || s.Epsilon < 709 {
+		t.Errorf("found ε = %v with %v added to δ (%v), expected a large ε and 1", s.Epsilon, s.AddedDelta, err)
+	}
+}
