@@ -1,12 +1,13 @@
 package main
 
 import (
-	"dpsgd/cmd/train/internal/shell"
 	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dpsgd/cmd/train/internal/shell"
 )
 
 // The sheet is a PNG of as many pictures as were asked for, the same for the same seed.

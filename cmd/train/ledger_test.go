@@ -1,13 +1,14 @@
 package main
 
 import (
-	"dpsgd/cmd/train/internal/shell"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"dpsgd/cmd/train/internal/shell"
 )
 
 // The commands that look at all ledgers of a folder: what they say when all is well, and when

@@ -12,9 +12,10 @@
 package main
 
 import (
-	"dpsgd/cmd/train/internal/shell"
 	"io"
 	"os"
+
+	"dpsgd/cmd/train/internal/shell"
 )
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }

@@ -2,10 +2,11 @@ package main
 
 import (
 	"bytes"
-	"dpsgd/cmd/train/internal/shell"
 	"errors"
 	"strings"
 	"testing"
+
+	"dpsgd/cmd/train/internal/shell"
 
 	"github.com/spf13/cobra"
 )

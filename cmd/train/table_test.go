@@ -1,12 +1,13 @@
 package main
 
 import (
-	"dpsgd/cmd/train/internal/shell"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dpsgd/cmd/train/internal/shell"
 )
 
 // A person's own table, from the preset to the measured model, in the words of tables.

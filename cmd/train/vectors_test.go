@@ -1,13 +1,14 @@
 package main
 
 import (
-	"dpsgd/cmd/train/internal/shell"
 	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dpsgd/cmd/train/internal/shell"
 )
 
 // numpy is a file of NumPy's, of little-endian numbers.

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"dpsgd/cmd/train/internal/shell"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dpsgd/cmd/train/internal/shell"
 )
 
 // wrongInput is a command line, its exit code, and what its one line says.

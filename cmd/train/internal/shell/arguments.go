@@ -2,12 +2,13 @@ package shell
 
 import (
 	"cmp"
-	"dpsgd/configs"
-	"dpsgd/internal/folder"
-	"dpsgd/internal/spelling"
 	"errors"
 	"slices"
 	"strings"
+
+	"dpsgd/configs"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/spelling"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

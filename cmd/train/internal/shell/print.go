@@ -2,11 +2,12 @@ package shell
 
 import (
 	"bytes"
-	"dpsgd/cmd/train/internal/terminal"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+
+	"dpsgd/cmd/train/internal/terminal"
 )
 
 // PrintJSON writes a result as one object on one line of standard output, with --json alone.

@@ -1,13 +1,14 @@
 package terminal
 
 import (
-	"dpsgd/accountant"
 	"fmt"
 	"strconv"
 	"time"
+
+	"dpsgd/accountant"
 )
 
-// duration writes seconds for people: 4s, 3m20s, 2h05m.
+// Duration writes seconds for people: 4s, 3m20s, 2h05m.
 func Duration(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second)).Round(time.Second)
 	if d >= time.Hour {
@@ -16,7 +17,7 @@ func Duration(seconds float64) string {
 	return d.String()
 }
 
-// count writes a number with thousands separated.
+// Count writes a number with thousands separated.
 func Count(n int) string {
 	if n < 1000 {
 		return strconv.Itoa(n)
@@ -24,7 +25,7 @@ func Count(n int) string {
 	return fmt.Sprintf("%s,%03d", Count(n/1000), n%1000)
 }
 
-// short writes a rate in at most four characters or so.
+// Short writes a rate in at most four characters or so.
 func Short(rate float64) string {
 	if rate >= 10000 {
 		return fmt.Sprintf("%.0fk", rate/1000)
@@ -47,4 +48,5 @@ func Guarantee(epsilon, delta float64, accountedBy string, byRDP *float64) strin
 	return fmt.Sprintf("ε = %s at δ = %g (%s)%s", accountant.RoundUp(epsilon, 3), delta, accountedBy, beside)
 }
 
+// Decimals writes a number with so many decimals.
 func Decimals(x float64, n int) string { return strconv.FormatFloat(x, 'f', n, 64) }

@@ -10,7 +10,7 @@ import (
 // Width is the width of a terminal on which everything can be read.
 const Width = 80
 
-// cut shortens a text to a width, for lines that must not wrap.
+// Cut shortens a text to a width, for lines that must not wrap.
 func Cut(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width {
@@ -19,7 +19,7 @@ func Cut(text string, width int) string {
 	return string(runes[:width-1]) + "…"
 }
 
-// wrap breaks a text into lines at spaces; a longer word is cut.
+// Wrap breaks a text into lines at spaces; a longer word is cut.
 func Wrap(text string, width int) []string {
 	var lines []string
 	for _, word := range strings.Fields(text) {
