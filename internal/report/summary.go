@@ -17,8 +17,8 @@ type pair struct{ Name, Value string }
 
 func up(epsilon float64) string { return accountant.RoundUp(epsilon, 3) }
 
-// percent is a share in percent.
-func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 2, 64) + " %" }
+// percent is a share in percent, with the sign.
+func percent(share float64) string { return figures.Percent(share) + " %" }
 
 // within is a share with its interval.
 func within(s score.Share) string {

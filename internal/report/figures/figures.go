@@ -31,8 +31,8 @@ func (f Figure) Label() string {
 	return fmt.Sprintf("%s: a figure of %d values, which stand in the table below it", f.Title, len(f.Table.Rows)*(len(f.Table.Heading)-1))
 }
 
-// percent is a share in percent with two decimals.
-func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 2, 64) }
+// Percent is a share in percent with two decimals.
+func Percent(share float64) string { return hundredths(100 * share) }
 
 // epsilon is an ε rounded up.
 func epsilon(value float64) string { return accountant.RoundUp(value, 3) }

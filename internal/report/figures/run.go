@@ -192,7 +192,7 @@ func byClass(e *score.Examination) Figure {
 func ClassTable(e *score.Examination) Table {
 	t := Table{Heading: []string{"class", "test " + e.Noun, "correct", "accuracy, %", "from", "to"}}
 	for _, c := range e.Classes {
-		t.Rows = append(t.Rows, []string{c.Name, strconv.Itoa(c.Examples), strconv.Itoa(c.Correct), percent(c.Accuracy), percent(c.Low), percent(c.High)})
+		t.Rows = append(t.Rows, []string{c.Name, strconv.Itoa(c.Examples), strconv.Itoa(c.Correct), Percent(c.Accuracy), Percent(c.Low), Percent(c.High)})
 	}
 	return t
 }
@@ -231,7 +231,7 @@ func Diagnostics(r *facts.Run) []Figure {
 	for _, d := range thinned(r.Diagnostics) {
 		step := strconv.Itoa(d.Step)
 		share.Points = append(share.Points, chart.Point{X: float64(d.Step), Y: 100 * d.ClippedFraction})
-		clipped.Table.Rows = append(clipped.Table.Rows, []string{step, percent(d.ClippedFraction)})
+		clipped.Table.Rows = append(clipped.Table.Rows, []string{step, Percent(d.ClippedFraction)})
 		if len(d.NormQuantiles) != len(quantiles) {
 			continue // an empty batch, or an earlier version
 		}

@@ -195,7 +195,7 @@ func pareto(points []point) Figure {
 		} else {
 			trials.Points = append(trials.Points, at)
 		}
-		f.Table.Rows = append(f.Table.Rows, []string{p.name, epsilon(p.epsilon), percent(p.accuracy), strconv.Itoa(p.trials), on})
+		f.Table.Rows = append(f.Table.Rows, []string{p.name, epsilon(p.epsilon), Percent(p.accuracy), strconv.Itoa(p.trials), on})
 	}
 	f.Drawing = chart.Chart{Title: f.Title, X: "ε", Y: "test accuracy, %", Tight: true, Lines: []chart.Line{trials, front}}
 	return f
