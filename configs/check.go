@@ -30,6 +30,7 @@ func check(r *source.Report, c *Config, doc document, bad map[string]bool, secti
 	checkConstants(r, c, doc, bad)
 	checkWarmup(r, c, doc, bad)
 	checkByNoise(r, c, doc, bad)
+	checkClients(r, c, doc, bad)
 }
 
 // has reports whether a key was given at all.
@@ -111,5 +112,27 @@ func checkByNoise(r *source.Report, c *Config, doc document, bad map[string]bool
 	}
 	if name := c.Privacy.Clipping.Name(); name == "adaptive" {
 		r.Addf(doc[rate].value.At, rate, "found by_noise with privacy.clipping %s, whose noise is not known ahead, expected a number or another clipping", name)
+	}
+}
+
+// checkClients refuses what has no meaning in a round of clients.
+func checkClients(r *source.Report, c *Config, doc document, bad map[string]bool) {
+	const clients, fewest = "federated.clients", "federated.min_clients"
+	if !c.Federated.Any() || bad[clients] {
+		return
+	}
+	refuse := func(path, format string, args ...any) {
+		if doc.has(path) && !bad[path] {
+			r.Addf(doc[path].value.At, path, format, args...)
+		}
+	}
+	if c.Federated.MinClients > c.Federated.Clients {
+		refuse(fewest, "found %d, expected at most the %d of %s", c.Federated.MinClients, c.Federated.Clients, clients)
+	}
+	if c.Privacy.Clipping.Name() == "per_layer" {
+		refuse("privacy.clipping", "found per_layer with %s, expected another clipping: a client's change is bounded as a whole", clients)
+	}
+	if c.Run.PrivateDiagnostics {
+		refuse("run.private_diagnostics", "found true with %s, expected false: a run of rounds has none", clients)
 	}
 }

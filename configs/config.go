@@ -5,6 +5,7 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/data/augmentation"
+	"dpsgd/data/clients"
 	"dpsgd/features"
 	"dpsgd/model"
 	"dpsgd/optimizer"
@@ -20,6 +21,7 @@ type Config struct {
 	Privacy     Privacy
 	Optimizer   Optimizer
 	Training    Training
+	Federated   clients.Recipe
 	Performance Performance
 	Run         Run
 }
@@ -197,6 +199,7 @@ func DefaultConfig() Config {
 			Average:           &optimizer.NoAverage{},
 			Augmentation:      augmentation.None(),
 		},
+		Federated:   clients.None(),
 		Performance: Performance{Engine: "auto"},
 		Run:         Run{CheckpointEvery: 100},
 	}

@@ -10,6 +10,7 @@ import (
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/data/augmentation"
+	"dpsgd/data/clients"
 	"dpsgd/data/pictures"
 	"dpsgd/features"
 	"dpsgd/internal/setting"
@@ -79,6 +80,7 @@ var (
 	byNoise      = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
 	withPoisson  = &condition{"training.sampling", "poisson", func(c *Config) bool { return c.Training.Sampling == release.Poisson{} }}
 	movableNorm  = &condition{"privacy.clipping", "flat or per_layer", func(c *Config) bool { return slices.Contains([]string{"flat", "per_layer"}, c.Privacy.Clipping.Name()) }}
+	withClients  = &condition{"federated.clients", "", func(c *Config) bool { return c.Federated.Any() }}
 	withDigits   = &condition{"data.name", "digits", func(c *Config) bool { return c.Data.Name == "digits" }}
 )
 
@@ -88,7 +90,7 @@ var fields = fieldsOf(clip.Policies(), optimizer.UpdateRules(), optimizer.Curves
 // fieldsOf lists every key where these policies, rules and schedules can be chosen.
 func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer.UpdateRule], curves setting.Kinds[optimizer.Curve]) []*field {
 	return slices.Concat(dataFields, featureFields, modelFields, privacyFields(policies), optimizerFields(rules), scheduleFields(curves),
-		trainingFields, performanceFields, runFields)
+		trainingFields, federatedFields(), performanceFields, runFields)
 }
 
 // perChannel is one number, or one for each of at most so many channels or columns.
@@ -241,6 +243,26 @@ func augmentationFields() []*field {
 	return out
 }
 
+// federatedFields are the keys for what is done by clients. All but their number have a meaning with
+// clients alone, one only with one split.
+func federatedFields() []*field {
+	var out []*field
+	recipe := clients.None()
+	for i, a := range setting.Arguments(&recipe) {
+		only := withClients
+		switch a.Name {
+		case "clients":
+			only = nil
+		case "alpha":
+			only = &condition{"federated.split", clients.Dirichlet, func(c *Config) bool { return withClients.holds(c) && c.Federated.Split == clients.Dirichlet }}
+		case "min_clients", "modulus_bits":
+			only = &condition{"federated.noise", clients.ByClients, func(c *Config) bool { return withClients.holds(c) && c.Federated.Noise == clients.ByClients }}
+		}
+		out = append(out, &field{"federated." + a.Name, a.Format, func(c *Config) any { return c.Federated.Arguments()[i].Value }, a.Doc, only})
+	}
+	return out
+}
+
 var performanceFields = []*field{
 	{"performance.threads", setting.Integer{Min: 0, Max: 1024}, func(c *Config) any { return &c.Performance.Threads },
 		"Threads that compute; 0 is one per core.", nil},
@@ -262,7 +284,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"data.label", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.noise_schedule", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
+var later = []string{"data.label", "federated.clients", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.noise_schedule", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

@@ -125,6 +125,7 @@ func TestHarmlessVariantsOfAFile(t *testing.T) {
 }
 
 func TestOverridesSetEveryKey(t *testing.T) {
+	const federatedBase = smallest + "federated: {clients: 100, split: dirichlet, noise: clients}\n"
 	const patches = smallest + "features: {name: patches}"
 	tests := []struct{ base, override, want string }{
 		{smallest, "data.name=mnist", "name: mnist"},
@@ -204,6 +205,16 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{smallest, "training.augmentation.views=4", "  augmentation:\n    views: 4\n"},
 		{smallest, "training.augmentation.flip=true", "  augmentation:\n    flip: true\n"},
 		{smallest, "training.augmentation.shift=3", "  augmentation:\n    shift: 3\n"},
+		{smallest, "federated.clients=100", "federated:\n  clients: 100\n  split: iid\n  seed: 1\n"},
+		{federatedBase, "federated.split=dirichlet", "split: dirichlet\n  alpha: 0.5\n"},
+		{federatedBase, "federated.alpha=0.1", "alpha: 0.1"},
+		{federatedBase, "federated.seed=7", "seed: 7"},
+		{federatedBase, "federated.local_steps=3", "local_steps: 3"},
+		{federatedBase, "federated.local_batch_size=8", "local_batch_size: 8"},
+		{federatedBase, "federated.local_learning_rate=0.5", "local_learning_rate: 0.5"},
+		{federatedBase, "federated.noise=server", "noise: server\n\nperf"},
+		{federatedBase, "federated.min_clients=20", "min_clients: 20"},
+		{federatedBase, "federated.modulus_bits=32", "modulus_bits: 32"},
 		{smallest, "performance.threads=3", "threads: 3"},
 		{smallest, "performance.engine=ghost", "engine: ghost"},
 		{smallest, "performance.max_memory=500 MB", "max_memory: 500MB"},

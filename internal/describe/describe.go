@@ -68,7 +68,7 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 	if err := memory.Check(c, o); err != nil {
 		return nil, err
 	}
-	plan, err := train.NewPlan(c, o.Examples)
+	plan, err := train.NewPlan(c, setup.Records(c, o))
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,23 @@ type Outline struct {
 	Names    []string   `json:"-"` // of the classes
 }
 
+// Records is how many records the releases of a run are made of, each of which they protect: clients
+// of a federated run, examples otherwise.
+func Records(c *configs.Config, o Outline) int {
+	if c.Federated.Any() {
+		return c.Federated.Clients
+	}
+	return o.Examples
+}
+
+// Unit is what one record is, in the words of a privacy statement, and what several of them are called.
+func Unit(c *configs.Config) (one, several string) {
+	if c.Federated.Any() {
+		return "one client with all its examples", "clients"
+	}
+	return "one training example", "training examples"
+}
+
 // Outlines lists the data sets that have a name, as their authors publish them.
 func Outlines() []Outline {
 	var outlines []Outline

@@ -19,7 +19,7 @@ import (
 // statement describes a run whose ledger has the given guarantee, in the words of the door that it
 // went through.
 func (r *Run) statement(status Status, spent account.Spent, together statement.Together) statement.Statement {
-	means, choices, entries, dim := r.means(), account.Choices(r.journal.Ledger()), r.journal.Len(), r.gradients.Coordinates()
+	means, choices, entries, dim := r.means(), account.Choices(r.journal.Ledger()), r.journal.Len(), r.coordinates()
 	steps := entries - choices - means
 	claim := r.plan.Claim(dim, steps, spent.Epsilon)
 	s := statement.Statement{
