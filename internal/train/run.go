@@ -91,7 +91,7 @@ type Run struct {
 	initial     string // SHA-256 of the file with the weights that it begins with; "" if they are random
 	update      *optimizer.Update
 	schedule    optimizer.Schedule
-	mean        *optimizer.Mean // of the parameters, which is evaluated and written
+	mean        *optimizer.Mean    // of the parameters, which is evaluated and written
 	gradients   *compute.Gradients // nil where clients contribute
 	clients     *federated.Clients // nil where examples do
 	extensions  []folder.Extension
