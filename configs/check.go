@@ -24,13 +24,15 @@ func check(r *source.Report, c *Config, doc document, bad map[string]bool, secti
 	if c.Model.Init != "" && !doc.has("model.init_trained_on") {
 		missing("model", "model.init_trained_on", fieldAt("model.init_trained_on").format.Expected()+", because model.init is given")
 	}
-	if c.Privacy.Epsilon == 0 && c.Privacy.NoiseMultiplier == 0 && !bad["privacy.epsilon"] && !bad["privacy.noise_multiplier"] {
+	if c.Privacy.Epsilon == 0 && c.Privacy.NoiseMultiplier == 0 && !c.Privacy.None && !bad["privacy.epsilon"] && !bad["privacy.noise_multiplier"] {
 		missing("privacy", "privacy", "epsilon (a budget) or noise_multiplier (a fixed noise), or both")
 	}
 	checkConstants(r, c, doc, bad)
 	checkWarmup(r, c, doc, bad)
 	checkByNoise(r, c, doc, bad)
+	checkOrdinary(r, c, doc, bad)
 	checkClients(r, c, doc, bad)
+	checkPersons(r, c, doc, bad)
 }
 
 // has reports whether a key was given at all.
@@ -115,6 +117,26 @@ func checkByNoise(r *source.Report, c *Config, doc document, bad map[string]bool
 	}
 }
 
+// checkOrdinary refuses, where there is no noise on gradients, what follows from that noise.
+func checkOrdinary(r *source.Report, c *Config, doc document, bad map[string]bool) {
+	if !c.Privacy.Ordinary() || bad["privacy.none"] || bad["privacy.unit"] {
+		return
+	}
+	why := "privacy.none"
+	if !c.Privacy.None {
+		why = "privacy.unit label"
+		if doc.has("privacy.noise_multiplier") && !c.Privacy.Calibrated() {
+			r.Addf(doc["privacy.noise_multiplier"].value.At, "privacy.noise_multiplier", "found %g with %s, expected privacy.epsilon, which says how often a label is told truly", c.Privacy.NoiseMultiplier, why)
+		}
+	}
+	if rate := "optimizer.learning_rate"; doc.has(rate) && !bad[rate] && c.Optimizer.ByNoise() {
+		r.Addf(doc[rate].value.At, rate, "found by_noise with %s, where gradients have no noise, expected a number", why)
+	}
+	if rule := "optimizer.name"; !bad[rule] && c.Optimizer.Rule.Name() == "adambc" {
+		r.Addf(doc[rule].value.At, rule, "found adambc, which subtracts noise, with %s, where gradients have none, expected another one", why)
+	}
+}
+
 // checkClients refuses what has no meaning in a round of clients.
 func checkClients(r *source.Report, c *Config, doc document, bad map[string]bool) {
 	const clients, fewest = "federated.clients", "federated.min_clients"
@@ -132,7 +154,29 @@ func checkClients(r *source.Report, c *Config, doc document, bad map[string]bool
 	if c.Privacy.Clipping.Name() == "per_layer" {
 		refuse("privacy.clipping", "found per_layer with %s, expected another clipping: a client's change is bounded as a whole", clients)
 	}
+	if c.Privacy.Unit != UnitExample {
+		refuse("privacy.unit", "found %s with %s, expected example: what is protected is one client with all its examples", c.Privacy.Unit, clients)
+	}
+	if c.Privacy.None {
+		refuse("privacy.none", "found true with %s, expected false", clients)
+	}
 	if c.Run.PrivateDiagnostics {
 		refuse("run.private_diagnostics", "found true with %s, expected false: a run of rounds has none", clients)
+	}
+}
+
+// checkPersons makes sure that persons are told apart.
+func checkPersons(r *source.Report, c *Config, doc document, bad map[string]bool) {
+	const unit, group = "privacy.unit", "data.group"
+	if c.Privacy.Unit != UnitPerson || c.Privacy.None || bad[unit] || bad[group] {
+		return
+	}
+	switch at := doc[unit].value.At; {
+	case c.Data.Folder == "" && c.Data.Table == "":
+		r.Addf(at, unit, "found person, expected data.folder or data.table: other examples do not say whose they are")
+	case c.Data.Group == "":
+		r.Addf(at, unit, "found person, expected data.group, which says whose an example is")
+	case c.Data.Folder != "" && c.Data.Group != GroupPrefix:
+		r.Addf(doc[group].value.At, group, "found %s with data.folder, expected %s", source.Printable(c.Data.Group), GroupPrefix)
 	}
 }

@@ -40,6 +40,7 @@ type Data struct {
 	Channels int      // with a folder: 1 is grey, 3 is colour
 	Columns  []string // with a table: the columns with the numbers that the network sees
 	Label    string   // with a table, or vectors in a file with columns: the column with the class
+	Group    string   // with a table the column that says whose a record is, with a folder "prefix"; or ""
 	Width    int      // with vectors: numbers in each
 	Mean     []float64
 	Std      []float64 // the network sees (x - Mean) / Std, x a pixel in [0,1] or a number; one value each, or one per channel or column
@@ -98,7 +99,26 @@ type Privacy struct {
 	ClipSchedule    clip.Schedule
 	NoiseSchedule   release.NoiseSchedule
 	Accountant      string // exact, pld or rdp
+	Unit            string // example, label or person: what the guarantee is about
+	LabelStages     int    // with Unit label: 1, or 2 of which the second asks with what the first one learnt
+	// None is ordinary training, which is NOT PRIVATE: nothing else of this section means anything.
+	None              bool
+	ExamplesPerPerson int // with Unit person: most examples of one person that take part; 0 is all
 }
+
+// Ordinary reports whether the network is trained without noise on its gradients: because nothing is
+// private, or because the labels are the private part and have their noise before training.
+func (p Privacy) Ordinary() bool { return p.None || p.Unit == UnitLabel }
+
+// What the guarantee of a run can be about.
+const (
+	UnitExample = "example"
+	UnitLabel   = "label"
+	UnitPerson  = "person"
+)
+
+// GroupPrefix is the Group of a folder: the names of its pictures begin with whose they are.
+const GroupPrefix = "prefix"
 
 // HasBudget reports whether training must stop before an epsilon is passed.
 func (p Privacy) HasBudget() bool { return p.Epsilon > 0 }
@@ -183,6 +203,8 @@ func DefaultConfig() Config {
 			ClipSchedule:  &clip.ConstantNorm{},
 			NoiseSchedule: &release.ConstantNoise{},
 			Accountant:    "exact",
+			Unit:          UnitExample,
+			LabelStages:   1,
 		},
 		Optimizer: Optimizer{
 			Rule:           &optimizer.SGD{},

@@ -105,5 +105,5 @@ func configuredData(c *configs.Config, run string, l *accountant.Ledger) (checkp
 	if s.Data != "" { // a statement of the first version
 		o.Name, o.Examples = s.Data, s.Examples
 	}
-	return checkpoints.Data{Name: o.Name, Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes}, nil
+	return checkpoints.Data{Name: setup.Accounted(c, o), Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes}, nil
 }

@@ -126,7 +126,7 @@ func Registration(c *configs.Config, o setup.Outline, registry, dir string) (che
 	path, err := pathFrom(registry, dir)
 	return checkpoints.Registration{
 		Path:  path,
-		Data:  checkpoints.Data{Name: o.Name, Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes},
+		Data:  checkpoints.Data{Name: setup.Accounted(c, o), Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes},
 		Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant,
 	}, err
 }

@@ -122,7 +122,11 @@ func (r *Run) rows(rows *data.Features) (release.Contributor, error) {
 	if r.clients != nil {
 		return federated.NewMeans(rows, r.clients.Examples())
 	}
-	return compute.NewRows(rows)
+	each, err := compute.NewRows(rows)
+	if err != nil || r.people == nil {
+		return each, err
+	}
+	return r.people.From(each), nil
 }
 
 // beforeTraining is the number of the release ahead of step 0: the ledger counts from there.

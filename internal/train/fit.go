@@ -89,8 +89,11 @@ func (r *Run) release(consume func(release.Noisy)) error {
 
 // contributor computes what records contribute to the step ahead.
 func (r *Run) contributor() release.Contributor {
-	if r.clients != nil {
+	switch {
+	case r.clients != nil:
 		return r.clients.AtRound(r.step)
+	case r.people != nil:
+		return r.people.From(r.gradients.AtStep(r.step))
 	}
 	return r.gradients.AtStep(r.step)
 }

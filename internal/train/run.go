@@ -22,6 +22,8 @@ import (
 	"dpsgd/internal/federated"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/people"
+	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
@@ -94,6 +96,7 @@ type Run struct {
 	mean        *optimizer.Mean    // of the parameters, which is evaluated and written
 	gradients   *compute.Gradients // nil where clients contribute
 	clients     *federated.Clients // nil where examples do
+	people      *people.One        // nil where examples contribute for themselves
 	extensions  []folder.Extension
 	engines     compute.Choice // that the folder held; none in a new run
 	evaluator   *compute.Evaluator
@@ -299,6 +302,9 @@ func (r *Run) compile() error {
 		return err
 	}
 	r.gradients.ClipBy(r.plan.Policy)
+	if r.source.Own != nil {
+		r.people = people.NewOne(r.source.Own, random.New())
+	}
 	return nil
 }
 
