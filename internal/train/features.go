@@ -13,7 +13,6 @@ import (
 	"dpsgd/internal/examples"
 	"dpsgd/internal/federated"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
 	"dpsgd/release"
 )
@@ -25,7 +24,7 @@ func meanPlan(c *configs.Config, n int, pool *kernel.Pool) (*release.Plan, error
 	if !c.Features.Any() || sigma == 0 {
 		return nil, nil
 	}
-	mechanism, err := release.NewGaussian(sigma, random.New(), pool)
+	mechanism, err := mechanism(c, &release.ConstantNoise{}, sigma, 1, pool)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
 	"dpsgd/release"
 )
@@ -102,7 +101,7 @@ func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *
 			}
 		}
 	}
-	if p.Mechanism, err = release.NewScheduled(c.Privacy.NoiseSchedule, p.NoiseMultiplier, p.Steps, random.New(), pool); err != nil {
+	if p.Mechanism, err = mechanism(c, c.Privacy.NoiseSchedule, p.NoiseMultiplier, p.Steps, pool); err != nil {
 		return nil, err
 	}
 	if err := p.distinct(); err != nil {

@@ -60,7 +60,7 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 	if r.plan.Budget != nil {
 		s.TargetEpsilon = r.plan.Budget.Epsilon
 	}
-	ofRecords(r.config, r.source.Outline, &s)
+	ofRecords(r.config, r.source.Outline, r.plan.Mechanism, &s)
 	return s
 }
 

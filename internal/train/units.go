@@ -5,19 +5,36 @@ import (
 	"strings"
 
 	"dpsgd/configs"
+	"dpsgd/data/clients"
 	"dpsgd/internal/federated"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
+	"dpsgd/release"
 )
+
+// mechanism makes noise with the first of these multipliers in the first step: on sums, or in shares by
+// clients.
+func mechanism(c *configs.Config, s release.NoiseSchedule, first float64, steps int, pool *kernel.Pool) (release.Mechanism, error) {
+	if f := c.Federated; f.Any() && f.Noise == clients.ByClients {
+		return release.NewDistributed(s, first, steps, release.Shares{Clients: f.Clients, Least: f.Noisy(), ModulusBits: f.ModulusBits}, random.New(), pool)
+	}
+	return release.NewScheduled(s, first, steps, random.New(), pool)
+}
 
 // ofRecords lets a statement that speaks of examples speak of the records of the run, where those are
 // clients or persons.
-func ofRecords(c *configs.Config, o setup.Outline, s *statement.Statement) {
+func ofRecords(c *configs.Config, o setup.Outline, mechanism release.Mechanism, s *statement.Statement) {
 	record, outside := "", []string(nil)
 	switch {
 	case c.Federated.Any():
 		record = "client"
 		s.Facts, s.Trusted = federated.Facts(c.Federated), federated.Trusted(c.Federated)
+		if shares, ok := mechanism.(*release.Distributed); ok {
+			s.AddedDelta = min(1, s.AddedDelta+shares.Excess(float64(s.NoiseValues), s.Epsilon))
+			s.Neighbours += "; its client takes part in both, and adds its share of the noise"
+		}
 		outside = []string{"which example belongs to which client: here that is simulated, where clients are real it counts as given"}
 	case c.Privacy.Unit == configs.UnitPerson:
 		record = "person"
