@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"fmt"
 	"path/filepath"
 
 	"dpsgd/configs"
@@ -41,20 +40,6 @@ func Unit(c *configs.Config) (one, several string) {
 		return "one person with all their examples", "persons"
 	}
 	return "one training example", "training examples"
-}
-
-// Accounted is the name under which the releases of a run are added up with those of others. Releases
-// that protect clients or persons are added up by themselves: a guarantee for a client is none for one
-// of its examples alone, whose exchange moves a sum twice as far as taking the client out, and one for
-// an example is none for all of a client's.
-func Accounted(c *configs.Config, o Outline) string {
-	switch {
-	case c.Federated.Any():
-		return fmt.Sprintf("%s (%d clients)", o.Name, c.Federated.Clients)
-	case c.Privacy.Unit == configs.UnitPerson:
-		return o.Name + " (persons)"
-	}
-	return o.Name
 }
 
 // Outlines lists the data sets that have a name, as their authors publish them.
