@@ -97,6 +97,11 @@ func resumeCommand(a *shell.App) *cobra.Command {
 
 // fit carries out a run and prints its result.
 func fit(a *shell.App, c *cobra.Command, run *train.Run) error {
+	return fitAs(a, c, run, func(r train.Result) any { return r })
+}
+
+// fitAs is fit with a result of another form for programs.
+func fitAs(a *shell.App, c *cobra.Command, run *train.Run, form func(train.Result) any) error {
 	defer run.Close()
 	a.Saves(true)
 	defer a.Saves(false)
@@ -109,7 +114,7 @@ func fit(a *shell.App, c *cobra.Command, run *train.Run) error {
 	if result.Status == train.Interrupted {
 		fmt.Fprintf(a.Err, "train: stopped and saved after step %d; go on with `train resume %s`\n", result.Steps, folder.Argument(result.Run)+shell.DataGiven(c))
 	}
-	if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
+	if err := a.PrintJSON(form(result)); err != nil || result.Status != train.Interrupted {
 		return err
 	}
 	return shell.Stopped(c.Context())

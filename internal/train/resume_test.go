@@ -67,6 +67,7 @@ func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 	for _, schedule := range clip.Schedules().Names()[1:] {
 		choices = append(choices, "privacy.clip_schedule="+schedule)
 	}
+	choices = append(choices, "federated.clients=100")
 	for _, choice := range choices {
 		t.Run(choice, func(t *testing.T) {
 			overrides := []string{choice, "optimizer.schedule.name=cosine", "optimizer.schedule.warmup_steps=3", "privacy.noise_multiplier=1"}
