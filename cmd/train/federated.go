@@ -16,7 +16,7 @@ func federatedCommand(a *shell.App) *cobra.Command {
 	var set []string
 	c := &cobra.Command{
 		Use:   "federated [CONFIG|PRESET]",
-		Short: "Train a model in rounds of clients, each protected with all its examples",
+		Short: "Train in rounds of clients, each protected with all it has",
 		Long: `Train a model in rounds of clients, each protected with all its examples.
 
 The examples are spread over simulated clients. In a round, those who are drawn

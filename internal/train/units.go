@@ -39,7 +39,10 @@ func ofRecords(c *configs.Config, o setup.Outline, mechanism release.Mechanism, 
 	case c.Privacy.Unit == configs.UnitPerson:
 		record = "person"
 		s.Facts = []statement.Fact{{Name: "Persons", Value: persons(c, o)}}
-		outside = []string{"persons whose examples carry several names: each name is protected as a person of its own"}
+		outside = []string{
+			"whose an example is, which counts as given: of a person whose examples carry several names, each name is protected by itself",
+			"test examples, also those of persons who have training examples",
+		}
 	default:
 		return
 	}
