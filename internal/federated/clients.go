@@ -55,7 +55,7 @@ func New(c *configs.Config, m *model.Model, set data.Set, shape data.Shape, pool
 		return nil, fmt.Errorf("%w: %w", setup.ErrPlan, err)
 	}
 	dim := len(m.Values)
-	capacity := max(pool.Threads(), min(c.Federated.Clients, maxChangeBytes/4/dim))
+	capacity := capacity(c, dim, pool.Threads())
 	f := &Clients{
 		recipe: c.Federated, own: own, begin: m.Values, pool: pool, changes: make([]float32, capacity*dim),
 		counts: make([]float32, capacity), errs: make([]error, pool.Threads()),
@@ -74,6 +74,18 @@ func New(c *configs.Config, m *model.Model, set data.Set, shape data.Shape, pool
 		f.workers = append(f.workers, w)
 	}
 	return f, nil
+}
+
+// capacity is how many clients are computed in one call.
+func capacity(c *configs.Config, parameters, threads int) int {
+	return max(threads, min(c.Federated.Clients, maxChangeBytes/4/parameters))
+}
+
+// Bytes is what the clients of a run take for so many parameters: their changes, and a model, a sum and
+// a copy of it for each worker. Their graphs come on top.
+func Bytes(c *configs.Config, parameters int) float64 {
+	threads := setup.Threads(c)
+	return 4 * float64(parameters) * float64(capacity(c, parameters, threads)+3*threads)
 }
 
 // newWorker declares the network once more, with parameters of its own and the frozen ones of the
