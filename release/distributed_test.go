@@ -104,7 +104,7 @@ func TestSumsModuloAPowerOfTwo(t *testing.T) {
 	}
 }
 
-// The bound of Kairouz, Liu, Steinke (arXiv:2102.06387v2, Theorem 1 and Corollary: ½·ε²-concentrated
+// The bound of Kairouz, Liu, Steinke (arXiv:2102.06387, Theorem 1: ½·ε²-concentrated
 // for ε = Δ/(√n·s) + τ·√d, τ = 10·Σ_{k<n} exp(-2π²s²k/(k+1))) says of the shares what the event says,
 // the Gaussian mechanism's ½/σ², to ten digits. s and Δ in spacings of the lattice.
 func TestDistributedAgainstThePaper(t *testing.T) {
