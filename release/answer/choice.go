@@ -23,10 +23,10 @@ func newScores(values []int64, width int64) *Scores {
 }
 
 // String hides the scores.
-func (s *Scores) String() string { return fmt.Sprintf("%d secret scores", len(s.values)) }
+func (s Scores) String() string { return fmt.Sprintf("%d secret scores", len(s.values)) }
 
 // GoString hides the scores.
-func (s *Scores) GoString() string { return s.String() }
+func (s Scores) GoString() string { return s.String() }
 
 // Exponential asks for a candidate by the exponential mechanism (McSherry, Talwar 2007): candidate j
 // has a chance in proportion to exp(epsilon·score[j]/width). One record moves what the logarithms of
@@ -34,9 +34,9 @@ func (s *Scores) GoString() string { return s.String() }
 func Exponential(s *Scores, epsilon float64) (Question[int], error) {
 	scale, err := s.scale(epsilon)
 	if err != nil {
-		return nil, err
+		return Question[int]{}, err
 	}
-	return question[int]{accountant.BoundedRange{Range: epsilon}, func(src *random.Source) int {
+	return Question[int]{accountant.BoundedRange{Range: epsilon}, func(src *random.Source) int {
 		for { // a candidate drawn uniformly is taken with the chance that it has beside the best
 			if j := int(discrete.Below(uint64(len(s.values)), src)); s.falls(j, scale, src) {
 				return j
@@ -57,9 +57,9 @@ func Exponential(s *Scores, epsilon float64) (Question[int], error) {
 func PermuteAndFlip(s *Scores, epsilon float64) (Question[int], error) {
 	scale, err := s.scale(epsilon)
 	if err != nil {
-		return nil, err
+		return Question[int]{}, err
 	}
-	return question[int]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) int {
+	return Question[int]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) int {
 		order := make([]int, len(s.values))
 		for i := range order { // Fisher and Yates, as far as needed
 			order[i] = i
@@ -83,9 +83,9 @@ func PermuteAndFlip(s *Scores, epsilon float64) (Question[int], error) {
 func NoisyMax(s *Scores, epsilon float64) (Question[int], error) {
 	scale, err := s.scale(epsilon)
 	if err != nil {
-		return nil, err
+		return Question[int]{}, err
 	}
-	return question[int]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) int {
+	return Question[int]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) int {
 		noisy := make([]int64, len(s.values))
 		for i, x := range s.values {
 			noisy[i] = saturated(x, discrete.Laplace(scale, src))

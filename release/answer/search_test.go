@@ -2,6 +2,7 @@ package answer
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 
 	"dpsgd/accountant"
@@ -26,11 +27,11 @@ func sums(flipped bool, zeros, ones int) []*Sums {
 func searched(with bool, found, zeros int, ask func(found int) (Question[*Search], error)) (Question[int], error) {
 	search, err := ask(found)
 	if err != nil {
-		return nil, err
+		return Question[int]{}, err
 	}
 	asked := sums(with, zeros, found)
-	return question[int]{search.Event(), func(src *random.Source) int {
-		s, number := search.answer(src), 1
+	return Question[int]{search.Event(), func(src *random.Source) int {
+		s, number := search.draw(src), 1
 		for _, sum := range asked {
 			above, err := s.Above(sum)
 			if err != nil {
@@ -118,7 +119,7 @@ func TestSearchEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := q.answer(random.Seeded(1))
+	s := q.draw(random.Seeded(1))
 	low, high := must(NewTotal(nil, 0, 5)), must(NewTotal(make([]int64, 2000), 5, 5))
 	for range 3 {
 		for range 100 {
@@ -137,5 +138,14 @@ func TestSearchEnds(t *testing.T) {
 	}
 	if above, err := s.Above(high); !errors.Is(err, ErrSearchOver) || above {
 		t.Errorf("after three were found: %v, %v", above, err)
+	}
+	if above, err := new(Search).Above(high); err == nil || above {
+		t.Errorf("a search that nobody paid for: %v, %v", above, err)
+	}
+	fresh := q.draw(random.Seeded(2))
+	copied := reflect.New(reflect.TypeFor[Search]())
+	copied.Elem().Set(reflect.ValueOf(fresh).Elem())
+	if above, err := copied.Interface().(*Search).Above(high); err == nil || above {
+		t.Errorf("a copy of a search: %v, %v", above, err)
 	}
 }
