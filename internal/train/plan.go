@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"math"
 
 	"dpsgd/accountant"
 	"dpsgd/clip"
@@ -60,6 +59,9 @@ const unit = "one training example"
 // newPlan fixes the plan of a run with what it has behind it, nil for a new one. Noise is made on the
 // threads of pool.
 func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *kernel.Pool) (*RunPlan, error) {
+	if c.Privacy.Ordinary() || c.Privacy.Unit != configs.UnitExample {
+		return nil, fmt.Errorf("%w: privacy.unit is %s and privacy.none %t, expected example and false for noise on the gradients of examples", setup.ErrPlan, c.Privacy.Unit, c.Privacy.None)
+	}
 	batch := float64(c.Training.BatchSize)
 	if c.Training.Sampling == (release.Full{}) {
 		batch = float64(n)
@@ -73,7 +75,7 @@ func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *
 	}
 	p := &RunPlan{
 		Plan:                release.Plan{Unit: unit, Records: n, Sampler: c.Training.Sampling.Sampler(batch, n)},
-		Steps:               steps(c.Training, batch, n),
+		Steps:               setup.Steps(c.Training, batch, n),
 		ExpectedBatchSize:   batch,
 		Delta:               c.Privacy.Delta,
 		Accountant:          a.Accountant,
@@ -150,15 +152,6 @@ func (p *RunPlan) noiseOf(past *past) float64 {
 		}
 	}
 	return 0
-}
-
-// steps is the planned number of updates: an epoch is n/batch steps, rounded to the nearest whole
-// number of steps over all epochs.
-func steps(t configs.Training, batch float64, n int) int {
-	if t.Steps > 0 {
-		return t.Steps
-	}
-	return max(1, int(math.Round(float64(t.Epochs)*float64(n)/batch)))
 }
 
 // calibrate is the least noise multiplier of the first step with which all planned steps fit the
