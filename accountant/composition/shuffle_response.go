@@ -85,9 +85,12 @@ type manyResponses struct {
 	lost    float64 // probability of all other M, taken as if they told everything
 }
 
-// mostRanges is how many ranges of M are told apart. They reach over some 15 standard deviations at
-// most, so that M is off by a quarter of one: epsilon by 1/(8√M) of it.
-const mostRanges = 64
+// Ranges of M are a 64th of what M reaches over, some 15 standard deviations at most, or a 4096th of M:
+// M is off by a quarter of a deviation, which is 1/(8√M) of epsilon, or by what is 1/8192 of it.
+const (
+	mostRanges  = 64
+	finestRange = 4096
+)
 
 func newManyResponses(local float64, buckets, n int, cut float64) *manyResponses {
 	shrunk := math.Exp(-local)
@@ -98,7 +101,7 @@ func newManyResponses(local float64, buckets, n int, cut float64) *manyResponses
 	if lo == 0 && hi == uniform.N {
 		p.lost = 0
 	}
-	width := (hi-lo)/mostRanges + 1
+	width := max((hi-lo)/mostRanges+1, lo/finestRange)
 	rounding := 1 + uniform.RelativeError()
 	for from := lo; from <= hi; from += width {
 		weight := 0.0
