@@ -86,9 +86,9 @@ func ExampleShuffle() {
 	// 0.214 by the closed form, 0.053 by numbers
 }
 
-// What is known of k-ary randomized response beyond what holds for every randomizer of the same local
-// epsilon, when reports are shuffled: with two answers epsilon is 0.70 to 0.82 of that, with a hundred
-// 0.14 to 0.40.
+// What is known of k-ary randomized response beyond what holds for every randomizer of the same
+// local epsilon, when reports are shuffled: with two answers epsilon is 0.70 to 0.82 of that, with
+// a hundred 0.14 to 0.40.
 func ExampleShuffleResponse() {
 	for _, people := range []struct {
 		local float64
@@ -109,7 +109,9 @@ func ExampleShuffleResponse() {
 		fmt.Println()
 	}
 	// Output:
-	// local ε 1, 10000 people: 0.0530 for all randomizers, 0.0432 for 2 answers, 0.0233 for 10 answers, 0.0072 for 100 answers
-	// local ε 2, 100000 people: 0.0450 for all randomizers, 0.0332 for 2 answers, 0.0231 for 10 answers, 0.0084 for 100 answers
-	// local ε 4, 1000000 people: 0.0493 for all randomizers, 0.0343 for 2 answers, 0.0319 for 10 answers, 0.0198 for 100 answers
+	// local ε 1, 10000 people: 0.0530 for all randomizers, 0.0432 for 2 answers, 0.0233 for 10
+	// answers, 0.0072 for 100 answers local ε 2, 100000 people: 0.0450 for all randomizers, 0.0332
+	// for 2 answers, 0.0231 for 10 answers, 0.0084 for 100 answers local ε 4, 1000000 people:
+	// 0.0493 for all randomizers, 0.0343 for 2 answers, 0.0319 for 10 answers, 0.0198 for 100
+	// answers
 }

@@ -18,8 +18,9 @@ func newExactUnder(t *testing.T, r accountant.Relation) *Accountant {
 	return a
 }
 
-// One release of an integer with discrete Gaussian noise has the profile of package mechanism, which
-// is computed in another way; where outcomes are taken together (σ of 20 and more) a little above.
+// One release of an integer with discrete Gaussian noise has the profile of package mechanism,
+// which is computed in another way; where outcomes are taken together (σ of 20 and more) a little
+// above.
 func TestDiscreteGaussianIsThatOfMechanism(t *testing.T) {
 	a := newExactUnder(t, accountant.AddOrRemoveOne)
 	for _, c := range []struct {

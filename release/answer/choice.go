@@ -28,9 +28,9 @@ func (s Scores) String() string { return fmt.Sprintf("%d secret scores", len(s.v
 // GoString hides the scores.
 func (s Scores) GoString() string { return s.String() }
 
-// Exponential asks for a candidate by the exponential mechanism (McSherry, Talwar 2007): candidate j
-// has a chance in proportion to exp(epsilon·score[j]/width). One record moves what the logarithms of
-// two chances differ by by at most epsilon; the event is accountant.BoundedRange.
+// Exponential asks for a candidate by the exponential mechanism (McSherry, Talwar 2007): candidate
+// j has a chance in proportion to exp(epsilon·score[j]/width). One record moves what the logarithms
+// of two chances differ by by at most epsilon; the event is accountant.BoundedRange.
 func Exponential(s *Scores, epsilon float64) (Question[int], error) {
 	scale, err := s.scale(epsilon)
 	if err != nil {
@@ -76,10 +76,10 @@ func PermuteAndFlip(s *Scores, epsilon float64) (Question[int], error) {
 }
 
 // NoisyMax asks for the candidate whose score with discrete Laplace noise of scale width/ε is the
-// greatest, the first of several; nothing else of the noisy scores is published ("report noisy max",
-// Dwork, Roth 2014, section 3.3). It is epsilon-differentially private where a record is added or
-// removed, by the proof of PermuteAndFlip: a tie, which the place of the candidate breaks, is a
-// threshold too.
+// greatest, the first of several; nothing else of the noisy scores is published ("report noisy
+// max", Dwork, Roth 2014, section 3.3). It is epsilon-differentially private where a record is
+// added or removed, by the proof of PermuteAndFlip: a tie, which the place of the candidate breaks,
+// is a threshold too.
 func NoisyMax(s *Scores, epsilon float64) (Question[int], error) {
 	scale, err := s.scale(epsilon)
 	if err != nil {

@@ -18,10 +18,10 @@ type Desk struct {
 // budget allows everything.
 func NewDesk(j release.Journal, b release.Budget) *Desk { return &Desk{j, b} }
 
-// Question is a question to which the answer is an A. Only the functions of this package make one that
-// can be asked, and they have bounded what a record can do to the answer. It holds what was computed
-// from private data. (It is a struct, since an interface with an unexported method can be embedded
-// together with another Event.)
+// Question is a question to which the answer is an A. Only the functions of this package make one
+// that can be asked, and they have bounded what a record can do to the answer. It holds what was
+// computed from private data. (It is a struct, since an interface with an unexported method can be
+// embedded together with another Event.)
 type Question[A any] struct {
 	event accountant.Event
 	draw  func(src *random.Source) A // draws anew with every call

@@ -53,7 +53,7 @@
 //  3. the event is on stable storage before noise is drawn, and a question whose event the budget
 //     does not allow is not answered.
 //
-// What the caller has to promise is isolation: the part of a record is a function of that record and
-// of what was answered before. Candidates, buckets, bounds and thresholds are public. The observer
-// has no clock: how long an answer takes depends on what is drawn.
+// What the caller has to promise is isolation: the part of a record is a function of that record
+// and of what was answered before. Candidates, buckets, bounds and thresholds are public. The
+// observer has no clock: how long an answer takes depends on what is drawn.
 package answer

@@ -77,8 +77,8 @@ func maxChances(scores []int64, pmf func(n int64) float64, reach int64) []float6
 	return chances
 }
 
-// Choices have the chances of their definitions, to a p-value of 1e-6: the sources are seeded. Those
-// of another ε, by a tenth, are told apart.
+// Choices have the chances of their definitions, to a p-value of 1e-6: the sources are seeded.
+// Those of another ε, by a tenth, are told apart.
 func TestChoicesHaveTheirLaws(t *testing.T) {
 	buckets := []int{0, 0, 0, 1, 2, 2, 2, 4, 4, 4, 4}
 	scores := must(NewCounts(buckets, 5)).Scores() // 3 1 3 0 4

@@ -59,8 +59,8 @@ func Median(values []int64, low, high, step int64, epsilon, delta float64) (Ques
 	}}, nil
 }
 
-// ordered are values in ascending order, with as many low ones before them and high ones behind them
-// as anybody looks at.
+// ordered are values in ascending order, with as many low ones before them and high ones behind
+// them as anybody looks at.
 type ordered struct {
 	values    []int64
 	low, high int64
@@ -94,11 +94,11 @@ func (o ordered) median() int64 { return o.at(o.middle()) }
 // distance bounds from below how many records have to be added or removed until one more moves the
 // median by more than step. One record moves it by at most 1.
 //
-// It is the first k for which some values k+1 places apart, at most k+1 places to either side of the
-// middle m, are further apart than step. One record moves the median from x[m] to between x[m-1] and
-// x[m+1], so that distance 0 is all that is unstable; and what is k+1 places apart in one data set is
-// at most k+2 places apart in a neighbour, whose middle is at most one place away, or lies between
-// two that are.
+// It is the first k for which some values k+1 places apart, at most k+1 places to either side of
+// the middle m, are further apart than step. One record moves the median from x[m] to between
+// x[m-1] and x[m+1], so that distance 0 is all that is unstable; and what is k+1 places apart in
+// one data set is at most k+2 places apart in a neighbour, whose middle is at most one place away,
+// or lies between two that are.
 func (o ordered) distance(step int64) int64 {
 	m := o.middle()
 	return int64(sort.Search(len(o.values), func(k int) bool {

@@ -48,8 +48,8 @@ func DiscreteGaussian(s *Sums, noiseMultiplier float64) (Question[[]int64], erro
 	return s.with(event, ratio, discrete.Gaussian), nil
 }
 
-// Gaussian asks for the sums with Gaussian noise of noiseMultiplier times their L2 bound, rounded to
-// integers (package noise). The event is accountant.Gaussian.
+// Gaussian asks for the sums with Gaussian noise of noiseMultiplier times their L2 bound, rounded
+// to integers (package noise). The event is accountant.Gaussian.
 func Gaussian(s *Sums, noiseMultiplier float64) (Question[[]int64], error) {
 	deviation := productUp(noiseMultiplier, s.reach.l2)
 	if !(deviation > 0 && deviation <= kernel.MaxRoundedDeviation) {

@@ -15,8 +15,9 @@ import (
 var ErrSearchOver = errors.New("the search has found as much as it was paid for")
 
 // Search says of one sum after the other whether it is above a threshold, until it has said so as
-// often as was agreed. All that it says is paid for when the search begins. What it holds is secret.
-// A copy of it says nothing: it would find as much once more. It may be used by several goroutines.
+// often as was agreed. All that it says is paid for when the search begins. What it holds is
+// secret. A copy of it says nothing: it would find as much once more. It may be used by several
+// goroutines.
 type Search struct {
 	mu        sync.Mutex
 	self      *Search // the original
@@ -34,13 +35,15 @@ const maxThreshold = 1 << 62
 // (arXiv:1603.01699v4), with discrete Laplace noise,
 //
 //	threshold  scale bound/ε₁, drawn once
-//	sum        scale 2·found·bound/ε₂, drawn for every sum,  ε₁:ε₂ = 1:(2·found)^(2/3) (section 4.2)
+//	sum        scale 2·found·bound/ε₂, drawn for every sum
 //
-// Any number of sums that are below are free; after so many found above the search ends. Sums may be
-// chosen by what was found before. One record contributes at most bound to each. It is epsilon-
+// and ε₁:ε₂ = 1:(2·found)^(2/3) (section 4.2).
+//
+// Any number of sums that are below are free; after so many found above the search ends. Sums may
+// be chosen by what was found before. One record contributes at most bound to each. It is epsilon-
 // differentially private where a record is added or removed (Theorem 2), which is its event: the
-// proof shifts the threshold by bound and the noise of each sum found by twice that, and on integers
-// a shift costs what it does on the real line.
+// proof shifts the threshold by bound and the noise of each sum found by twice that, and on
+// integers a shift costs what it does on the real line.
 func AboveThreshold(threshold, bound int64, found int, epsilon float64) (Question[*Search], error) {
 	switch {
 	case threshold < -maxThreshold || threshold > maxThreshold:
@@ -70,9 +73,9 @@ func AboveThreshold(threshold, bound int64, found int, epsilon float64) (Questio
 	}}, nil
 }
 
-// Above says whether a sum of one coordinate, with its noise, reaches the threshold with its own. It
-// is an error that wraps ErrSearchOver after the search has ended, and an error for sums to which a
-// record may contribute more than the search's bound.
+// Above says whether a sum of one coordinate, with its noise, reaches the threshold with its own.
+// It is an error that wraps ErrSearchOver after the search has ended, and an error for sums to
+// which a record may contribute more than the search's bound.
 func (s *Search) Above(sum *Sums) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -46,8 +46,8 @@ func searched(with bool, found, zeros int, ask func(found int) (Question[*Search
 	}}, nil
 }
 
-// variant is a search by one of the algorithms in Figure 1 of Lyu, Su, Li 2017 (arXiv:1603.01699v4),
-// for sums to which a record contributes at most 1.
+// variant is a search by one of the algorithms in Figure 1 of Lyu, Su, Li 2017
+// (arXiv:1603.01699v4), for sums to which a record contributes at most 1.
 type variant struct {
 	threshold, sums float64 // scales of noise; 0 is none
 	found           int     // after which it ends; 0 is never
@@ -92,7 +92,8 @@ func TestWrongSearchesAreRefuted(t *testing.T) {
 	}{
 		// ε₁ = ε/2, and for the sums 2c/ε₂; shares are another choice than that of the package
 		"Algorithm 1": {variant{threshold: 2 / epsilon, sums: 4 * 2 / epsilon, found: 2}, 4, 2},
-		// Roth's lecture notes: the noise of a sum that was found is told, and with it where the threshold is
+		// Roth's lecture notes: the noise of a sum that was found is told, and with it where the
+		// threshold is
 		"Algorithm 3": {variant{threshold: 2 / epsilon, sums: 2 / epsilon, found: 1, values: true}, 6, 1},
 		// Lee, Clifton: the noise of sums does not grow with their number
 		"Algorithm 4": {variant{threshold: 4 / epsilon, sums: 4 / (3 * epsilon), found: 3}, 3, 3},

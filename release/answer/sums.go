@@ -39,8 +39,8 @@ func NewSums(contributions iter.Seq[[]int64], coordinates int, b Bound) (*Sums, 
 	return &Sums{values, r}, nil
 }
 
-// NewTotal adds up one integer of each record. What lies outside of [low, high] counts as the nearest
-// end.
+// NewTotal adds up one integer of each record. What lies outside of [low, high] counts as the
+// nearest end.
 func NewTotal(values []int64, low, high int64) (*Sums, error) {
 	clamped := func(yield func([]int64) bool) {
 		for _, x := range values {
@@ -52,8 +52,8 @@ func NewTotal(values []int64, low, high int64) (*Sums, error) {
 	return NewSums(clamped, 1, Within(low, high))
 }
 
-// NewCounts counts how many records are in each of so many buckets, given the bucket of each record.
-// A record whose bucket is not in [0, number) is not counted.
+// NewCounts counts how many records are in each of so many buckets, given the bucket of each
+// record. A record whose bucket is not in [0, number) is not counted.
 func NewCounts(buckets []int, number int) (*Sums, error) {
 	if number < 1 {
 		return nil, fmt.Errorf("answer: found %d buckets, expected at least 1", number)

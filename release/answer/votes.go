@@ -53,10 +53,11 @@ func GaussianMax(v *Votes, sigma float64) (Question[int], error) {
 	}}, nil
 }
 
-// LaplaceMax asks for the class with the most votes after Laplace noise of that scale, in votes, was
-// added to the votes of each: LNMax of Papernot et al. 2017 (arXiv:1610.05755). It is a function of
-// the votes with that noise, whose L1 sensitivity is 2: the event is accountant.Laplace of half the
-// scale, ε is 2/scale. The noise is rounded to 2^-20 of a vote; the first class wins a tie.
+// LaplaceMax asks for the class with the most votes after Laplace noise of that scale, in votes,
+// was added to the votes of each: LNMax of Papernot et al. 2017 (arXiv:1610.05755). It is a
+// function of the votes with that noise, whose L1 sensitivity is 2: the event is accountant.Laplace
+// of half the scale, ε is 2/scale. The noise is rounded to 2^-20 of a vote; the first class wins a
+// tie.
 func LaplaceMax(v *Votes, scale float64) (Question[int], error) {
 	if err := inVotes(scale); err != nil {
 		return Question[int]{}, err
@@ -75,9 +76,9 @@ func LaplaceMax(v *Votes, scale float64) (Question[int], error) {
 }
 
 // Agreement asks whether the most votes that a class has reach a threshold, after Gaussian noise of
-// deviation sigma, in votes: the check of Confident-GNMax (Papernot et al. 2018, Algorithm 1), where
-// only a yes is followed by GaussianMax. One training example moves the most votes by at most 1: the
-// event is accountant.Gaussian with the noise multiplier sigma.
+// deviation sigma, in votes: the check of Confident-GNMax (Papernot et al. 2018, Algorithm 1),
+// where only a yes is followed by GaussianMax. One training example moves the most votes by at most
+// 1: the event is accountant.Gaussian with the noise multiplier sigma.
 func Agreement(v *Votes, threshold int, sigma float64) (Question[bool], error) {
 	if err := inVotes(sigma); err != nil {
 		return Question[bool]{}, err
