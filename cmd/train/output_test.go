@@ -31,7 +31,7 @@ func TestLostOutput(t *testing.T) {
 		"train card": "runs/own-1", "train import": "runs/own-1/model.safetensors " + config,
 		"train": "", "train run": config, "train resume": "runs/own-1", "train eval": "runs/own-1", "train report": "runs/own-1", "train sweep": "grid.yaml",
 		"train ledger": "", "train ledger show": "", "train ledger verify": "", "train describe": config,
-		"train epsilon": "runs/own-1", "train delta": "runs/own-1", "train compare": "runs/own-1",
+		"train epsilon": "runs/own-1", "train delta": "runs/own-1", "train compare": "runs/own-1", "train tradeoff": "runs/own-1",
 		"train calibrate": asked + "--steps 10 --epsilon 1", "train steps": asked + "--noise-multiplier 1 --epsilon 1",
 		"train bench": "--model mlp128 --batch 8 --seconds 0.05", "train presets": "", "train schema": "",
 		"train data": "", "train data list": "", "train data fetch": needsNetwork, "train features": "", "train features show": "cifar-best --pictures 1",
