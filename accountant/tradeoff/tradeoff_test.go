@@ -266,6 +266,11 @@ func TestBeliefsOfGaussianNoise(t *testing.T) {
 			}
 		}
 	}
+	// Without a δ the odds move by e^ε and no more, always.
+	pure, except := tradeoff.Beliefs(math.Log(3), 0)
+	if half := pure[len(pure)-1]; except != 0 || math.Abs(half.High-0.75) > 1e-15 || math.Abs(half.Low-0.25) > 1e-15 {
+		t.Errorf("a release that is private without δ: found %v but for %v", half, except)
+	}
 	for _, b := range first(tradeoff.Beliefs(math.Inf(1), 1e-5)) {
 		if b.Low != 0 || b.High != 1 {
 			t.Errorf("without a guarantee: found %v", b)
