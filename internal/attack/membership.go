@@ -2,18 +2,23 @@ package attack
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
+	"dpsgd/accountant"
 	"dpsgd/internal/chart"
+	"dpsgd/internal/questions"
 	"dpsgd/internal/score"
+	"dpsgd/internal/train"
 )
 
 // Membership is how well somebody tells the training examples of a model from others by how sure the
 // model is of their class: NOT PRIVATE, because it is computed from training examples without noise.
 type Membership struct {
+	Attack   string `json:"attack"`
 	Private  bool   `json:"private"` // false, always
 	Run      string `json:"run"`
 	Training int    `json:"training"` // examples of each kind
@@ -28,22 +33,77 @@ type Membership struct {
 
 	Operating []Operating `json:"operating"`
 
-	// What the attack shows of ε, with confidence 95 %, beside what the accountant says, both for
-	// neighbours of which one record is replaced, at Delta. EpsilonAtMost is 0 for a run without a guarantee.
+	// What the attack shows of ε, with confidence 95 %, beside what the ledger says, both for neighbours
+	// of which one example is replaced, at Delta.
 	EpsilonAtLeast float64 `json:"epsilon_at_least"`
-	EpsilonAtMost  float64 `json:"epsilon_at_most,omitempty"`
+	EpsilonAtMost  float64 `json:"epsilon_at_most"`
 	Delta          float64 `json:"delta"`
 	Guesses        int     `json:"guesses"` // that the bound rests on
 	Right          int     `json:"right"`
 
-	curve []chart.Point
+	curve, allowed []chart.Point
 }
 
-// Operating is one threshold: how many training examples it notices, where so many others look like
-// one.
+// Operating is one threshold: how many training examples lie above it, and how many others. It is the
+// least one that at most a share Rate of the others passes.
 type Operating struct {
-	FalsePositive float64     `json:"false_positive"` // at most
+	Rate          float64     `json:"rate"`
+	FalsePositive score.Share `json:"false_positive"`
 	TruePositive  score.Share `json:"true_positive"`
+	Allowed       float64     `json:"allowed"` // the most that the ledger lets be noticed, of a test with that rate
+}
+
+// OnRun attacks the model of a run, with its training and test examples. The result is NOT PRIVATE.
+// Nothing is written into the run's folder.
+func OnRun(dir string, o train.Options) (*Membership, error) {
+	var training, others []float64
+	err := train.EachLogits(dir, o, func(trained bool, logits []float32, label int) {
+		if margin := Margin(logits, label); trained {
+			training = append(training, margin)
+		} else {
+			others = append(others, margin)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	releases, err := questions.ReadReleases(dir)
+	if err != nil {
+		return nil, err
+	}
+	m, err := Tell(training, others, releases.Delta)
+	if err != nil {
+		return nil, err
+	}
+	m.Run = dir
+	return m, m.allow(releases)
+}
+
+// allow fills in what the ledger of the run says: how many training examples a test may notice, which
+// is the trade-off curve, and ε for neighbours of which one example is replaced. That is of two
+// examples, one that goes and one that comes, where the accountant has no answer for such neighbours.
+func (m *Membership) allow(r questions.Releases) error {
+	t, err := questions.AskTradeoff(r.Question(questions.Epsilon))
+	if err != nil {
+		return err
+	}
+	for _, e := range t.Curve {
+		m.allowed = append(m.allowed, chart.Point{X: e.FalsePositive, Y: 1 - e.FalseNegative})
+		for i := range m.Operating {
+			if o := &m.Operating[i]; o.Rate == e.FalsePositive {
+				o.Allowed = 1 - e.FalseNegative
+			}
+		}
+	}
+	q := r.Question(questions.Epsilon)
+	q.Relation = accountant.ReplaceOne
+	c, err := new(questions.Answerer).Answer(q)
+	if errors.Is(err, accountant.ErrUnsupported) {
+		q.Relation, q.GroupSize = accountant.AddOrRemoveOne, 2
+		c, err = new(questions.Answerer).Answer(q)
+	}
+	m.EpsilonAtMost = c.Epsilon
+	return err
 }
 
 // falsePositives are those at which the power of an attack is told: an attack that is right now and then
@@ -75,15 +135,15 @@ func Tell(training, others []float64, delta float64) (*Membership, error) {
 	if slices.ContainsFunc(slices.Concat(training, others), math.IsNaN) || len(training) < 2 || len(others) < 2 {
 		return nil, fmt.Errorf("attack: found %d training examples and %d others, some maybe without a prediction; expected at least two of each, all predicted", len(training), len(others))
 	}
-	m := &Membership{Training: len(training), Test: len(others), Delta: delta}
+	m := &Membership{Attack: "membership", Training: len(training), Test: len(others), Delta: delta}
 	m.area(training, others)
 	for _, rate := range falsePositives {
-		m.Operating = append(m.Operating, Operating{rate, power(training, others, rate)})
+		m.Operating = append(m.Operating, operate(training, others, rate))
 	}
 	m.audit(training, others, delta)
 	for i := range rocPoints + 1 {
 		rate := float64(i) / rocPoints
-		m.curve = append(m.curve, chart.Point{X: rate, Y: power(training, others, rate).Accuracy})
+		m.curve = append(m.curve, chart.Point{X: rate, Y: operate(training, others, rate).TruePositive.Accuracy})
 	}
 	return m, nil
 }
@@ -129,21 +189,26 @@ func moments(values []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// power is how many training examples lie above a threshold that at most a share of the others passes.
-func power(training, others []float64, rate float64) score.Share {
+// operate finds the threshold of a rate. Among equal values there is none, so the share that passes can
+// be smaller than the rate.
+func operate(training, others []float64, rate float64) Operating {
 	sorted := slices.Sorted(slices.Values(others))
-	allowed := int(rate * float64(len(sorted)))
-	if allowed >= len(sorted) {
-		return score.NewShare(len(training), len(training))
+	threshold := math.Inf(-1)
+	if allowed := int(rate * float64(len(sorted))); allowed < len(sorted) {
+		threshold = sorted[len(sorted)-1-allowed]
 	}
-	threshold := sorted[len(sorted)-1-allowed] // so many lie above it, or fewer where some are equal
-	above := 0
-	for _, v := range training {
+	return Operating{Rate: rate, FalsePositive: above(others, threshold), TruePositive: above(training, threshold), Allowed: 1}
+}
+
+// above is the share of values beyond a threshold.
+func above(values []float64, threshold float64) score.Share {
+	n := 0
+	for _, v := range values {
 		if v > threshold {
-			above++
+			n++
 		}
 	}
-	return score.NewShare(above, len(training))
+	return score.NewShare(n, len(values))
 }
 
 // guessed are the shares of the pairs that the audit guesses about, the surest first. The best answer
@@ -178,12 +243,6 @@ func (m *Membership) audit(training, others []float64, delta float64) {
 	}
 }
 
-// Allowed is the largest chance to notice a training example that (epsilon, delta) lets a test have
-// whose chance of a false alarm is rate.
-func Allowed(epsilon, delta, rate float64) float64 {
-	return min(1, delta+math.Exp(epsilon)*rate, 1-math.Exp(-epsilon)*(1-delta-rate))
-}
-
 // Chart is how many training examples are noticed over how many others look like one.
 func (m *Membership) Chart() chart.Chart {
 	c := chart.Chart{
@@ -191,13 +250,8 @@ func (m *Membership) Chart() chart.Chart {
 		Subtitle: fmt.Sprintf("of %s; AUC %.3f (%.3f to %.3f)", m.Run, m.AUC, m.Low, m.High),
 		Lines:    []chart.Line{{Name: "attack", Points: m.curve}, {Name: "guessing", Style: chart.Dashed, Points: []chart.Point{{X: 0, Y: 0}, {X: 1, Y: 1}}}},
 	}
-	if m.EpsilonAtMost > 0 {
-		allowed := chart.Line{Name: "allowed by ε"}
-		for i := range rocPoints + 1 {
-			rate := float64(i) / rocPoints
-			allowed.Points = append(allowed.Points, chart.Point{X: rate, Y: Allowed(m.EpsilonAtMost, m.Delta, rate)})
-		}
-		c.Lines = append(c.Lines, allowed)
+	if m.allowed != nil {
+		c.Lines = append(c.Lines, chart.Line{Name: "most allowed", Points: m.allowed})
 	}
 	return c
 }

@@ -50,7 +50,7 @@ func falsePositives() []float64 {
 	all := []float64{0}
 	for power := -6; power < -1; power++ {
 		for _, digit := range []float64{1, 2, 5} {
-			all = append(all, digit*math.Pow10(power))
+			all = append(all, digit/math.Pow10(-power))
 		}
 	}
 	for percent := 10; percent <= 100; percent += 5 {

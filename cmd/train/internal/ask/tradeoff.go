@@ -3,14 +3,11 @@ package ask
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
-	"dpsgd/internal/chart"
 	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
@@ -31,9 +28,6 @@ With the folder of a run: of everything in its ledger. Without one: of --steps u
   train tradeoff --sampling-probability 0.01 --steps 1000 --noise-multiplier 1 --delta 1e-5`,
 		Args: runArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := CheckPicture(c, out); err != nil {
-				return err
-			}
 			asked, err := q.read(c, args)
 			if err != nil {
 				return err
@@ -43,41 +37,13 @@ With the folder of a run: of everything in its ledger. Without one: of --steps u
 			if err != nil {
 				return unanswered(err)
 			}
-			return Show(a, t, t.Chart(), out, func(w io.Writer) { printTradeoff(w, t) })
+			return a.PrintAndDraw(t, t.Chart(), out, func(w io.Writer) { printTradeoff(w, t) })
 		},
 	}
 	q.addFlags(c)
 	accountantFlag(c, q)
-	PictureFlag(c, &out)
+	shell.PictureFlag(c, &out)
 	return c
-}
-
-// PictureFlag adds --out, the file of a picture.
-func PictureFlag(c *cobra.Command, out *string) {
-	c.Flags().StringVar(out, "out", "", "also draw a picture into this file, .svg or .png")
-}
-
-// CheckPicture refuses a picture of another format before there is any work.
-func CheckPicture(c *cobra.Command, out string) error {
-	if c.Flags().Changed("out") && !slices.Contains(chart.Formats(), strings.ToLower(filepath.Ext(out))) {
-		return shell.Usagef("found --out %s, expected a file that ends in %s", out, strings.Join(chart.Formats(), " or "))
-	}
-	return nil
-}
-
-// Show draws the picture of a result, if one is wanted, and prints the result.
-func Show(a *shell.App, result any, picture chart.Figure, out string, text func(w io.Writer)) error {
-	if out != "" {
-		if err := picture.Write(out); err != nil {
-			return fmt.Errorf("train: %w", err)
-		}
-	}
-	return a.Print(result, func(w io.Writer) {
-		text(w)
-		if out != "" {
-			fmt.Fprintf(w, "\nin %s: the picture\n", out)
-		}
-	})
 }
 
 // shownErrors are the false alarms that a table has a row for.
