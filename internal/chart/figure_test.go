@@ -16,7 +16,7 @@ func figures() map[string]Figure {
 		"chart": charts()["logarithmic"],
 		"heat": Heat{Title: "accuracy", X: "noise", Y: "clip norm", Columns: []string{"1", "<b>"}, Rows: []string{"0.1", "a very long <i> name"},
 			Cells: [][]Cell{{{90, "90"}, {91, "91"}}, {{92, "<s>"}, {math.NaN(), "never"}}}},
-		"intervals": Intervals{Title: "accuracy", X: "%", Rows: []Interval{{"<script>", 90, 80, 95}, {"b", 50, 40, 60}}},
+		"intervals": Intervals{Title: "accuracy", X: "%", Series: []string{"one", "<i>"}, Zero: true, Rows: []Interval{{"<script>", 90, 80, 95, 0}, {"b", 50, 40, 60, 1}}},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"dpsgd/internal/curves"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/history"
+	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/train"
@@ -33,7 +34,8 @@ func (r *Run) predictTrain(visit func(example int, logits []float32)) error {
 // the metrics.
 func (r *Run) evaluate() error {
 	if err := r.mean.InPlaceOf(r.model.Values, func() (err error) {
-		r.evaluation, err = r.evaluator.Run()
+		r.byClass = score.New(r.source.Names)
+		r.evaluation, err = r.evaluator.Count(r.byClass)
 		return err
 	}); err != nil {
 		return err
@@ -85,7 +87,7 @@ func (r *Run) finish(status train.Status) (Result, error) {
 		return Result{}, err
 	}
 	result := Result{
-		Status: status, Steps: r.done(), Private: s.Private(), Unit: s.Unit, TestAccuracy: r.evaluation.Accuracy,
+		Status: status, Steps: r.done(), Private: s.Private(), Unit: s.Unit, TestAccuracy: r.evaluation.Accuracy, ByClass: r.byClass.ByClass(),
 		Average: r.config.Training.Average.Name(), Seconds: time.Since(r.begun).Seconds(), Run: r.Dir, Together: s.Together, Accountant: s.Accountant,
 	}
 	if r.stepTime > 0 {

@@ -25,6 +25,7 @@ import (
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/labels"
 	"dpsgd/internal/plain"
+	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
 	"dpsgd/model"
@@ -75,6 +76,7 @@ type Run struct {
 	phase, step int // the training under way, and its updates so far
 	resumedAt   int
 	evaluation  compute.Evaluation
+	byClass     *score.Matrix // of that
 	begun       time.Time
 	stepped     int
 	stepTime    time.Duration
