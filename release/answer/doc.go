@@ -34,6 +34,7 @@
 //	LaplaceMax       int       Laplace            LNMax of PATE
 //	Agreement        bool      Gaussian           the check of Confident-GNMax
 //	AboveThreshold   *Search   AddOrRemoveDP      answers many, ends by itself
+//	Median           Tested    AddOrRemoveDP      propose-test-release
 //
 // Parameters of noise are ratios to the bound on one record, as in the events; on votes they are in
 // votes. The set is closed: [Question] has a method that is not exported.
