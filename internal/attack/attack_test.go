@@ -40,7 +40,7 @@ func TestDifferencing(t *testing.T) {
 			if !within(g.Informed, g.Allowed) {
 				t.Errorf("%s, ε = %g: found %.4f, expected %.4f of the best attack", noise, g.Epsilon, g.Informed.Accuracy, g.Allowed)
 			}
-			if g.Difference.Accuracy > g.Allowed+spread(g.Difference, g.Allowed) || g.Difference.Accuracy < 0.5-spread(g.Difference, 0.5) || g.Allowed > g.Bound {
+			if g.Difference.Accuracy > g.Allowed+spread(g.Difference, g.Allowed) || g.Difference.Accuracy < 0.5-spread(g.Difference, 0.5) || g.Allowed > g.Bound+1e-9 {
 				t.Errorf("%s: found %+v, expected at most the best attack, and that to be within the bound", noise, g)
 			}
 			if want := math.Exp(g.Epsilon) / (1 + math.Exp(g.Epsilon)); math.Abs(g.Bound-want) > 1e-5 {
@@ -50,13 +50,14 @@ func TestDifferencing(t *testing.T) {
 	}
 }
 
-// The best attack on one answer with Laplace noise of scale 1/ε is right with probability 1 - e^(-ε/2)/2:
-// the chance that the noise does not pass 1/2. On Gaussian noise of deviation σ it is Φ(1/2σ).
+// The best attack on one answer with discrete Laplace noise is right with probability e^ε/(1 + e^ε), all
+// that ε allows: that of n ≥ 0 under Pr[n] ∝ a^|n|, a = e^-ε. On Gaussian noise of deviation σ it is
+// Φ(1/2σ).
 func TestBestAttack(t *testing.T) {
 	src := random.Seeded(1)
 	for _, epsilon := range differencingEpsilons {
 		g, err := guess(Laplace, epsilon, 1, src)
-		if want := 1 - math.Exp(-epsilon/2)/2; err != nil || math.Abs(g.Allowed-want) > 1e-9 {
+		if want := 1 / (1 + math.Exp(-epsilon)); err != nil || math.Abs(g.Allowed-want) > 1e-9 {
 			t.Errorf("ε = %g: found %v, expected %v (%v)", epsilon, g.Allowed, want, err)
 		}
 		sigma, err := Gaussian.forEpsilon(epsilon)

@@ -10,6 +10,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/internal/chart"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/questions"
 	"dpsgd/internal/score"
 	"dpsgd/internal/train"
@@ -34,9 +35,10 @@ type Membership struct {
 	Operating []Operating `json:"operating"`
 
 	// What the attack shows of ε, with confidence 95 %, beside what the ledger says, both for neighbours
-	// of which one example is replaced, at Delta.
+	// of which one example is replaced, at Delta. EpsilonAtMost is 0 where the ledger promises nothing
+	// about whole examples.
 	EpsilonAtLeast float64 `json:"epsilon_at_least"`
-	EpsilonAtMost  float64 `json:"epsilon_at_most"`
+	EpsilonAtMost  float64 `json:"epsilon_at_most,omitempty"`
 	Delta          float64 `json:"delta"`
 	Guesses        int     `json:"guesses"` // that the bound rests on
 	Right          int     `json:"right"`
@@ -67,15 +69,21 @@ func OnRun(dir string, o train.Options) (*Membership, error) {
 	if err != nil {
 		return nil, err
 	}
+	c, err := folder.ReadConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	m, err := Tell(training, others, c.Privacy.Delta)
+	if err != nil {
+		return nil, err
+	}
+	if m.Run = dir; c.Privacy.Ordinary() {
+		return m, nil // whether an example was there is not what it protects, if anything
+	}
 	releases, err := questions.ReadReleases(dir)
 	if err != nil {
 		return nil, err
 	}
-	m, err := Tell(training, others, releases.Delta)
-	if err != nil {
-		return nil, err
-	}
-	m.Run = dir
 	return m, m.allow(releases)
 }
 

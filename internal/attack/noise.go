@@ -15,7 +15,8 @@ import (
 // Noise is a law of the noise on answers.
 type Noise string
 
-// The laws. Both are rounded to integers, as all that package answer releases.
+// The laws: discrete Laplace noise, the one with which a count of a given ε is the best there is (Ghosh,
+// Roughgarden, Sundararajan 2009, arXiv:0811.2841), and Gaussian noise, rounded to integers.
 const (
 	Laplace  Noise = "laplace"
 	Gaussian Noise = "gaussian"
@@ -44,10 +45,11 @@ func (n Noise) forEpsilon(epsilon float64) (float64, error) {
 	return mechanism.GaussianNoiseMultiplier(epsilon, delta)
 }
 
-// ofDeviation is the parameter of noise with that standard deviation.
+// ofDeviation is the parameter of noise with that standard deviation. Of the discrete Laplace law of scale
+// b it is 1/(√2·sinh(1/2b)).
 func (n Noise) ofDeviation(deviation float64) float64 {
 	if n == Laplace {
-		return deviation / math.Sqrt2
+		return 0.5 / math.Asinh(1/(math.Sqrt2*deviation))
 	}
 	return deviation
 }
@@ -55,7 +57,7 @@ func (n Noise) ofDeviation(deviation float64) float64 {
 // question asks for sums with noise of that parameter.
 func (n Noise) question(s *answer.Sums, parameter float64) (answer.Question[[]int64], error) {
 	if n == Laplace {
-		return answer.Laplace(s, parameter)
+		return answer.DiscreteLaplace(s, parameter)
 	}
 	return answer.Gaussian(s, parameter)
 }

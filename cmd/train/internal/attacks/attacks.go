@@ -193,7 +193,11 @@ func printMembership(w io.Writer, m *attack.Membership) {
 	terminal.PrintTable(w, table)
 	fmt.Fprintf(w, "\nAUC  %.4f, 95 %% interval %.4f to %.4f; 0.5 is guessing\n", m.AUC, m.Low, m.High)
 	fmt.Fprintf(w, "ε    at least %s by %s right of %s guesses (95 %%),\n", terminal.Down(m.EpsilonAtLeast, 3), terminal.Count(m.Right), terminal.Count(m.Guesses))
-	fmt.Fprintf(w, "     at most %s by the ledger; both at δ = %g for one example replaced\n", accountant.RoundUp(m.EpsilonAtMost, 3), m.Delta)
+	promised := "no promise about whole examples"
+	if m.EpsilonAtMost > 0 {
+		promised = "at most " + accountant.RoundUp(m.EpsilonAtMost, 3) + " by the ledger"
+	}
+	fmt.Fprintf(w, "     %s; at δ = %g, for one example replaced\n", promised, m.Delta)
 }
 
 func noiseFlag(c *cobra.Command, noise *string) {
