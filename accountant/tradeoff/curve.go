@@ -19,15 +19,15 @@ type Point struct {
 type Curve struct{ points []Point }
 
 const (
-	// curvePoints is how many points of the profile a curve rests on. Fewer make it lower, so weaker,
-	// and never wrong: the supremum is then over fewer ε.
+	// curvePoints is how many points of the profile a curve rests on. Fewer make it lower, so
+	// weaker, and never wrong: the supremum is then over fewer ε.
 	curvePoints = 128
 	// leastDelta is the δ at which the profile ends: what lies beyond moves f by less.
 	leastDelta = 1e-10
 )
 
-// Of is the curve of everything in a ledger, by an accountant. ε at which it has no certified answer
-// are left out. The error is that of its first answer where it has none at all.
+// Of is the curve of everything in a ledger, by an accountant. ε at which it has no certified
+// answer are left out. The error is that of its first answer where it has none at all.
 func Of(a accountant.Accountant, l *accountant.Ledger) (Curve, error) {
 	g, err := a.Guarantee(l, leastDelta)
 	if err != nil {
@@ -64,8 +64,8 @@ func New(points []Point) (Curve, error) {
 	return Curve{points}, nil
 }
 
-// TypeII is the least chance of a test to miss the record, if its chance of a false alarm is at most
-// alpha, in [0, 1].
+// TypeII is the least chance of a test to miss the record, if its chance of a false alarm is at
+// most alpha, in [0, 1].
 func (c Curve) TypeII(alpha float64) float64 {
 	beta := 0.0
 	for _, p := range c.points {
@@ -83,12 +83,12 @@ func times(x, y float64) float64 {
 	return x * y
 }
 
-// Power is the largest chance of a test to notice the record, if its chance of a false alarm is at most
-// alpha: 1 - TypeII.
+// Power is the largest chance of a test to notice the record, if its chance of a false alarm is at
+// most alpha: 1 - TypeII.
 func (c Curve) Power(alpha float64) float64 { return 1 - c.TypeII(alpha) }
 
-// BestGuess is the largest chance to be right about whether the record was there, for somebody to whom
-// both are equally likely: half of 1 + δ(0), δ(0) being the distance in total variation.
+// BestGuess is the largest chance to be right about whether the record was there, for somebody to
+// whom both are equally likely: half of 1 + δ(0), δ(0) being the distance in total variation.
 func (c Curve) BestGuess() float64 {
 	// The least α + β of a test lies where the slope of f is -1, the line of ε = 0.
 	least := 0.0

@@ -63,7 +63,7 @@ func curveOf(t *testing.T, name string, entries ...accountant.Entry) tradeoff.Cu
 	return c
 }
 
-// gaussian is the trade-off function of N(0, 1) and N(μ, 1): Dong, Roth, Su 2019, equation 6.
+// gaussian is the trade-off function of N(0, 1) and N(μ, 1): Dong, Roth, Su 2019, section 2.
 func gaussian(mu float64) func(float64) float64 {
 	n := distuv.UnitNormal
 	return func(alpha float64) float64 {
@@ -77,7 +77,7 @@ func gaussian(mu float64) func(float64) float64 {
 	}
 }
 
-// laplace is that of noise of scale 1/θ on numbers that differ by 1: their Proposition A.6.
+// laplace is that of noise of scale 1/θ on numbers that differ by 1, by integrals of the densities.
 func laplace(theta float64) func(float64) float64 {
 	return func(alpha float64) float64 {
 		switch {
@@ -91,7 +91,7 @@ func laplace(theta float64) func(float64) float64 {
 }
 
 // sampled is that of a symmetric f on a Poisson sample of rate q, whose fixed point is found by
-// bisection: Dong, Roth, Su 2019, Theorem 4.2 and equation 13.
+// bisection: Dong, Roth, Su 2019, section 4, the operator C_p.
 func sampled(q float64, f func(float64) float64) func(float64) float64 {
 	low, high := 0.0, 1.0
 	for range 60 {
@@ -150,8 +150,8 @@ func TestClosedForms(t *testing.T) {
 	}
 }
 
-// A curve is convex, falls, lies below that of guessing, which is 1 - α, and is symmetric: its own inverse
-// where it is above 0. Two accountants that compute in different ways have the same one, and RDP,
+// A curve is convex, falls, lies below that of guessing, which is 1 - α, and is symmetric: its own
+// inverse where it is above 0. Two accountants that compute in different ways have the same one, and RDP,
 // which is looser, none above it.
 func TestContract(t *testing.T) {
 	step := accountant.PoissonSampled{SamplingProbability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 0.8}}

@@ -10,9 +10,9 @@ import (
 	"dpsgd/internal/score"
 )
 
-// deviations is how many standard deviations a measured share may lie from what is known of it. A normal
-// law passes them in either direction with a chance of 2e-8; a binomial one of so many trials as here
-// with less than 1e-7.
+// deviations is how many standard deviations a measured share may lie from what is known of it. A
+// normal law passes them in either direction with a chance of 2e-8; a binomial one of so many
+// trials as here with less than 1e-7.
 const deviations = 5.6
 
 // within says whether a share is that of a coin with this chance, but for chance.
@@ -24,12 +24,12 @@ func spread(s score.Share, chance float64) float64 {
 	return deviations*math.Sqrt(chance*(1-chance)/float64(s.Examples)) + 1/float64(s.Examples)
 }
 
-// Without noise the difference is the person's bit, always. With noise the attack that knows all others is
-// right as often as the best attack, and that of the difference no more often; both are below what ε
-// alone allows. Thirteen rows and two laws fail falsely with a chance below 1e-5.
+// Without noise the difference is the person's bit, always. With noise the attack that knows all
+// others is right as often as the best attack, and that of the difference no more often; both are
+// below what ε alone allows. Thirteen rows and two laws fail falsely with a chance below 1e-5.
 func TestDifferencing(t *testing.T) {
 	for _, noise := range []Noise{Laplace, Gaussian} {
-		d, err := Difference(noise, 4000)
+		d, err := Difference(noise, 2000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,9 +50,9 @@ func TestDifferencing(t *testing.T) {
 	}
 }
 
-// The best attack on one answer with discrete Laplace noise is right with probability e^ε/(1 + e^ε), all
-// that ε allows: that of n ≥ 0 under Pr[n] ∝ a^|n|, a = e^-ε. On Gaussian noise of deviation σ it is
-// Φ(1/2σ).
+// The best attack on one answer with discrete Laplace noise is right with probability e^ε/(1 +
+// e^ε), all that ε allows: that of n ≥ 0 under Pr[n] ∝ a^|n|, a = e^-ε. On Gaussian noise of
+// deviation σ it is Φ(1/2σ).
 func TestBestAttack(t *testing.T) {
 	src := random.Seeded(1)
 	for _, epsilon := range differencingEpsilons {
@@ -74,7 +74,7 @@ func TestBestAttack(t *testing.T) {
 // A mechanism with half the noise that it claims is caught: the attack is right more often than is
 // allowed. It is missed with a chance below 1e-9.
 func TestHalfTheNoiseIsCaught(t *testing.T) {
-	const trials = 4000
+	const trials = 3000
 	for _, noise := range []Noise{Laplace, Gaussian} {
 		parameter, err := noise.forEpsilon(2)
 		if err != nil {
@@ -91,13 +91,13 @@ func TestHalfTheNoiseIsCaught(t *testing.T) {
 	}
 }
 
-// At noise far below √people at least 95 % of them are found, at noise of 4·√people and more no more than
-// the ledger allows, which is little above guessing; in between as many as least squares have to. The bits
-// of one database are not quite independent: their shares may lie 1 % further off. The test fails falsely
-// with a chance below 1e-5.
+// At noise far below √people at least 95 % of them are found, at noise of 4·√people and more no
+// more than the ledger allows, which is little above guessing; in between as many as least squares
+// have to. The bits of one database are not quite independent: their shares may lie 1 % further
+// off. The test fails falsely with a chance below 1e-5.
 func TestReconstruction(t *testing.T) {
 	for _, noise := range []Noise{Laplace, Gaussian} {
-		r, err := Reconstruct(noise, 150, 750)
+		r, err := Reconstruct(noise, 100, 500)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,9 +122,9 @@ func TestReconstruction(t *testing.T) {
 	}
 }
 
-// What is measured is within the bound, which the worst database reaches; the answers with and without
-// the person differ by a factor of at most e^ε, but for chance. The last fails falsely with a chance
-// below 1e-5.
+// What is measured is within the bound, which the worst database reaches; the answers with and
+// without the person differ by a factor of at most e^ε, but for chance. The last fails falsely with
+// a chance below 1e-5.
 func TestSensitivity(t *testing.T) {
 	const epsilon = 0.7
 	s, err := Sensitivities(500, epsilon, 5000)

@@ -9,8 +9,8 @@ import (
 	"dpsgd/internal/score"
 )
 
-// Differencing is the attack by two questions whose answers differ by one person: how many people have
-// a one, and how many of all others.
+// Differencing is the attack by two questions whose answers differ by one person: how many people
+// have a one, and how many of all others.
 type Differencing struct {
 	Attack string  `json:"attack"`
 	Noise  Noise   `json:"noise"`
@@ -19,17 +19,17 @@ type Differencing struct {
 	Rows   []Guess `json:"rows"`
 }
 
-// Guess is how often the value of the person is found at one amount of noise. The person is in one of
-// the two answers, so what protects him is the ε of one answer.
+// Guess is how often the value of the person is found at one amount of noise. The person is in one
+// of the two answers, so what protects him is the ε of one answer.
 type Guess struct {
 	Epsilon    float64     `json:"epsilon,omitempty"` // of one answer, at Delta; 0 stands for no noise
 	Delta      float64     `json:"delta,omitempty"`
 	Difference score.Share `json:"difference"` // by the difference of the two answers
 	Informed   score.Share `json:"informed"`   // by somebody who knows all others, and so needs one answer
 
-	// Allowed is the largest rate that there is against this noise, of all attacks; Bound the largest
-	// one against anything with this ε and δ, (e^ε + δ)/(1 + e^ε) (Kairouz, Oh, Viswanath 2015,
-	// arXiv:1311.0776, for two equally likely values).
+	// Allowed is the largest rate that there is against this noise, of all attacks; Bound the
+	// largest one against anything with this ε and δ, (e^ε + δ)/(1 + e^ε) (Kairouz, Oh, Viswanath
+	// 2015, arXiv:1311.0776, for two equally likely values).
 	Allowed float64 `json:"allowed"`
 	Bound   float64 `json:"bound"`
 }
@@ -82,8 +82,8 @@ func guess(n Noise, epsilon float64, trials int, src *random.Source) (Guess, err
 	return g, err
 }
 
-// tryOften counts how often both attacks find the bit, each time among people drawn anew. about is a
-// journal of the answers that the person is in, nil without noise.
+// tryOften counts how often both attacks find the bit, each time among people drawn anew. about is
+// a journal of the answers that the person is in, nil without noise.
 func tryOften(n Noise, parameter float64, trials int, src *random.Source) (difference, informed int, about *memory, err error) {
 	for range trials {
 		bits := drawBits(peopleCounted, src)
@@ -109,8 +109,8 @@ func tryOften(n Noise, parameter float64, trials int, src *random.Source) (diffe
 	return difference, informed, about, nil
 }
 
-// askTwice asks how many people have a one, and how many of those other than the person. about is the
-// journal of the answers that the person is in.
+// askTwice asks how many people have a one, and how many of those other than the person. about is
+// the journal of the answers that the person is in.
 func askTwice(bits []bool, person int, n Noise, parameter float64) (with, without float64, about *memory, err error) {
 	everybodyElse := make([]bool, len(bits))
 	for i := range everybodyElse {

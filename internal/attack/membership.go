@@ -16,8 +16,9 @@ import (
 	"dpsgd/internal/train"
 )
 
-// Membership is how well somebody tells the training examples of a model from others by how sure the
-// model is of their class: NOT PRIVATE, because it is computed from training examples without noise.
+// Membership is how well somebody tells the training examples of a model from others by how sure
+// the model is of their class: NOT PRIVATE, because it is computed from training examples without
+// noise.
 type Membership struct {
 	Attack   string `json:"attack"`
 	Private  bool   `json:"private"` // false, always
@@ -25,18 +26,18 @@ type Membership struct {
 	Training int    `json:"training"` // examples of each kind
 	Test     int    `json:"test"`
 
-	// AUC is the chance that the model is surer of a random training example than of a random other one,
-	// 1/2 without any leak, with its 95 % interval (DeLong, DeLong, Clarke-Pearson 1988, equations 5 to
-	// 7, Biometrics 44).
+	// AUC is the chance that the model is surer of a random training example than of a random other
+	// one, 1/2 without any leak, with its 95 % interval (DeLong, DeLong, Clarke-Pearson 1988,
+	// equations 5 to 7, Biometrics 44).
 	AUC  float64 `json:"auc"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 
 	Operating []Operating `json:"operating"`
 
-	// What the attack shows of ε, with confidence 95 %, beside what the ledger says, both for neighbours
-	// of which one example is replaced, at Delta. EpsilonAtMost is 0 where the ledger promises nothing
-	// about whole examples.
+	// What the attack shows of ε, with confidence 95 %, beside what the ledger says, both for
+	// neighbours of which one example is replaced, at Delta. EpsilonAtMost is 0 where the ledger
+	// promises nothing about whole examples.
 	EpsilonAtLeast float64 `json:"epsilon_at_least"`
 	EpsilonAtMost  float64 `json:"epsilon_at_most,omitempty"`
 	Delta          float64 `json:"delta"`
@@ -46,8 +47,8 @@ type Membership struct {
 	curve, allowed []chart.Point
 }
 
-// Operating is one threshold: how many training examples lie above it, and how many others. It is the
-// least one that at most a share Rate of the others passes.
+// Operating is one threshold: how many training examples lie above it, and how many others. It is
+// the least one that at most a share Rate of the others passes.
 type Operating struct {
 	Rate          float64     `json:"rate"`
 	FalsePositive score.Share `json:"false_positive"`
@@ -87,9 +88,10 @@ func OnRun(dir string, o train.Options) (*Membership, error) {
 	return m, m.allow(releases)
 }
 
-// allow fills in what the ledger of the run says: how many training examples a test may notice, which
-// is the trade-off curve, and ε for neighbours of which one example is replaced. That is of two
-// examples, one that goes and one that comes, where the accountant has no answer for such neighbours.
+// allow fills in what the ledger of the run says: how many training examples a test may notice,
+// which is the trade-off curve, and ε for neighbours of which one example is replaced. That is of
+// two examples, one that goes and one that comes, where the accountant has no answer for such
+// neighbours.
 func (m *Membership) allow(r questions.Releases) error {
 	t, err := questions.AskTradeoff(r.Question(questions.Epsilon))
 	if err != nil {
@@ -114,13 +116,13 @@ func (m *Membership) allow(r questions.Releases) error {
 	return err
 }
 
-// falsePositives are those at which the power of an attack is told: an attack that is right now and then
-// harms nobody, one that is sure of few people does (Carlini et al. 2022, arXiv:2112.03570).
+// falsePositives are those at which the power of an attack is told: an attack that is right now and
+// then harms nobody, one that is sure of few people does (Carlini et al. 2022, arXiv:2112.03570).
 var falsePositives = []float64{0.001, 0.01, 0.1}
 
 // Margin is how sure a model is of the class of an example: the logarithm of p/(1-p), p being the
-// probability of that class. It orders examples as their losses do (Yeom, Giacomelli, Fredrikson, Jha
-// 2018, arXiv:1709.01604), and does not saturate where p rounds to 1.
+// probability of that class. It orders examples as their losses do (Yeom, Giacomelli, Fredrikson,
+// Jha 2018, arXiv:1709.01604), and does not saturate where p rounds to 1.
 func Margin(logits []float32, label int) float64 {
 	most := math.Inf(-1)
 	for class, l := range logits {
@@ -137,8 +139,8 @@ func Margin(logits []float32, label int) float64 {
 	return float64(logits[label]) - most - math.Log(others)
 }
 
-// Tell measures the attack, given the margins of training examples and of others, at the δ of the run.
-// Its error is about a model that diverged.
+// Tell measures the attack, given the margins of training examples and of others, at the δ of the
+// run. Its error is about a model that diverged.
 func Tell(training, others []float64, delta float64) (*Membership, error) {
 	if slices.ContainsFunc(slices.Concat(training, others), math.IsNaN) || len(training) < 2 || len(others) < 2 {
 		return nil, fmt.Errorf("attack: found %d training examples and %d others, some maybe without a prediction; expected at least two of each, all predicted", len(training), len(others))
@@ -197,8 +199,8 @@ func moments(values []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// operate finds the threshold of a rate. Among equal values there is none, so the share that passes can
-// be smaller than the rate.
+// operate finds the threshold of a rate. Among equal values there is none, so the share that passes
+// can be smaller than the rate.
 func operate(training, others []float64, rate float64) Operating {
 	sorted := slices.Sorted(slices.Values(others))
 	threshold := math.Inf(-1)
@@ -219,17 +221,19 @@ func above(values []float64, threshold float64) score.Share {
 	return score.NewShare(n, len(values))
 }
 
-// guessed are the shares of the pairs that the audit guesses about, the surest first. The best answer
-// counts, and the level is divided by their number.
+// guessed are the shares of the pairs that the audit guesses about, the surest first. The best
+// answer counts, and the level is divided by their number.
 var guessed = []float64{0.01, 0.1, 1}
 
-// audit fills in what the attack shows of ε, in one run (Steinke, Nasr, Jagielski 2023). Its canaries
-// are pairs of a training example and another one: if both come from one source, which of the two was
-// trained on is a throw of a coin of its own, given the pair. The attack takes the one that the model is
-// surer of for the training example, and the pairs with the largest difference first.
+// audit fills in what the attack shows of ε, in one run (Steinke, Nasr, Jagielski 2023). Its
+// canaries are pairs of a training example and another one: if both come from one source, which of
+// the two was trained on is a throw of a coin of its own, given the pair. The attack takes the one
+// that the model is surer of for the training example, and the pairs with the largest difference
+// first.
 func (m *Membership) audit(training, others []float64, delta float64) {
 	pairs := min(len(training), len(others))
-	// Which example meets which is drawn from a seed, before anything is known of the model's answers.
+	// Which example meets which is drawn from a seed, before anything is known of the model's
+	// answers.
 	draw := rand.New(rand.NewPCG(1, uint64(pairs)))
 	first, second := draw.Perm(len(training))[:pairs], draw.Perm(len(others))[:pairs]
 	differences := make([]float64, pairs)

@@ -11,7 +11,7 @@ import (
 	"dpsgd/internal/tiny/tinyrun"
 )
 
-// Values by the code in Appendix D of Steinke, Nasr, Jagielski 2023 with SciPy.
+// Values by the code in the appendix of Steinke, Nasr, Jagielski 2023, with SciPy.
 func TestAudit(t *testing.T) {
 	for _, tt := range []struct {
 		audit                audit
@@ -52,9 +52,9 @@ func normals(n int, mean float64, src *rand.Rand) []float64 {
 	return values
 }
 
-// The attack finds what there is to be found of normal margins that differ by μ, for which the AUC is
-// Φ(μ/√2) and the power at a rate α is 1 - Φ(Φ^-1(1-α)-μ), and nothing where there is nothing. The numbers
-// are drawn from a seed.
+// The attack finds what there is to be found of normal margins that differ by μ, for which the AUC
+// is Φ(μ/√2) and the power at a rate α is 1 - Φ(Φ^-1(1-α)-μ), and nothing where there is nothing.
+// The numbers are drawn from a seed.
 func TestTell(t *testing.T) {
 	src := rand.New(rand.NewPCG(3, 4))
 	for mu, want := range map[float64]struct{ auc, power float64 }{
@@ -74,8 +74,8 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// The bound that the audit finds is below the ε of what it audits, and not far below it: pairs of which
-// the surer one is the training example with probability e^ε/(1+e^ε). Drawn from a seed.
+// The bound that the audit finds is below the ε of what it audits, and not far below it: pairs of
+// which the surer one is the training example with probability e^ε/(1+e^ε). Drawn from a seed.
 func TestAuditOfRandomizedResponse(t *testing.T) {
 	src := rand.New(rand.NewPCG(5, 6))
 	for _, epsilon := range []float64{0.5, 1, 2, 4} {
@@ -126,7 +126,8 @@ func TestAreaCountsPairs(t *testing.T) {
 	}
 }
 
-// The margin is the log odds of the class, and tells sure predictions apart that float32 losses do not.
+// The margin is the log odds of the class, and tells sure predictions apart that float32 losses do
+// not.
 func TestMargin(t *testing.T) {
 	logits := []float32{1, -0.5, 2}
 	sum := math.Exp(1) + math.Exp(-0.5) + math.Exp(2)
@@ -161,9 +162,9 @@ func noise(t *testing.T, n int, seed uint64) *data.Images {
 	return set
 }
 
-// A model that learnt its examples by heart, with hardly any noise, is told, and one with noise is not:
-// the attack reads the training examples, as the network saw them. Nothing is written into the folder of
-// the run. The intervals fail falsely with a chance below 1e-6.
+// A model that learnt its examples by heart, with hardly any noise, is told, and one with noise is
+// not: the attack reads the training examples, as the network saw them. Nothing is written into the
+// folder of the run. The intervals fail falsely with a chance below 1e-6.
 func TestOnRun(t *testing.T) {
 	o := tinyrun.Options(t)
 	o.Source = &data.Split{Name: "noise", Train: noise(t, 60, 1), Test: noise(t, 200, 2)}

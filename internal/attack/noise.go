@@ -15,8 +15,9 @@ import (
 // Noise is a law of the noise on answers.
 type Noise string
 
-// The laws: discrete Laplace noise, the one with which a count of a given ε is the best there is (Ghosh,
-// Roughgarden, Sundararajan 2009, arXiv:0811.2841), and Gaussian noise, rounded to integers.
+// The laws: discrete Laplace noise, the one with which a count of a given ε is the best there is
+// (Ghosh, Roughgarden, Sundararajan 2009, arXiv:0811.2841), and Gaussian noise, rounded to
+// integers.
 const (
 	Laplace  Noise = "laplace"
 	Gaussian Noise = "gaussian"
@@ -37,7 +38,8 @@ func (n Noise) validate() error {
 }
 
 // forEpsilon is the noise on one answer, in units of what one record can change, that makes it
-// epsilon-private, at [delta] for Gaussian noise: the scale of the one law, the deviation of the other.
+// epsilon-private, at [delta] for Gaussian noise: the scale of the one law, the deviation of the
+// other.
 func (n Noise) forEpsilon(epsilon float64) (float64, error) {
 	if n == Laplace {
 		return mechanism.LaplaceScale(epsilon)
@@ -45,8 +47,8 @@ func (n Noise) forEpsilon(epsilon float64) (float64, error) {
 	return mechanism.GaussianNoiseMultiplier(epsilon, delta)
 }
 
-// ofDeviation is the parameter of noise with that standard deviation. Of the discrete Laplace law of scale
-// b it is 1/(√2·sinh(1/2b)).
+// ofDeviation is the parameter of noise with that standard deviation. Of the discrete Laplace law
+// of scale b it is 1/(√2·sinh(1/2b)).
 func (n Noise) ofDeviation(deviation float64) float64 {
 	if n == Laplace {
 		return 0.5 / math.Asinh(1/(math.Sqrt2*deviation))
@@ -62,8 +64,8 @@ func (n Noise) question(s *answer.Sums, parameter float64) (answer.Question[[]in
 	return answer.Gaussian(s, parameter)
 }
 
-// desk answers questions about drawn people: nobody's budget is at stake, so its journal is in memory.
-// It still holds what everything cost.
+// desk answers questions about drawn people: nobody's budget is at stake, so its journal is in
+// memory. It still holds what everything cost.
 type desk struct {
 	*answer.Desk
 	noise     Noise
@@ -111,8 +113,8 @@ func ones(bits []bool, subset []bool) (*answer.Sums, error) {
 	return answer.NewCounts(buckets, 1)
 }
 
-// allowed is the largest chance to be right about one person's bit, both being equally likely, and the
-// ε at [delta], after everything in a ledger: half of 1 + δ(0), by the exact accountant.
+// allowed is the largest chance to be right about one person's bit, both being equally likely, and
+// the ε at [delta], after everything in a ledger: half of 1 + δ(0), by the exact accountant.
 func allowed(l *accountant.Ledger) (rate, epsilon float64, err error) {
 	exact, err := accountants.New("exact", accountant.AddOrRemoveOne)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 // Reconstruction is the attack of Dinur and Nissim 2003 ("Revealing information while preserving
 // privacy", PODS): one bit of each person is found from noisy answers to how many people of random
-// subsets have a one. The bits that fit the answers best, by least squares, are rounded (Dwork, Roth
-// 2014, section 8.1, has the same with linear programs).
+// subsets have a one. The bits that fit the answers best, by least squares, are rounded (Dwork,
+// Roth 2014, section 8.1, has the same with linear programs).
 type Reconstruction struct {
 	Attack   string  `json:"attack"`
 	Noise    Noise   `json:"noise"`

@@ -3,25 +3,25 @@ package attack
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"dpsgd/internal/chart"
 	"dpsgd/internal/random"
-	"dpsgd/release/answer"
 )
 
-// Sensitivity is how far one person moves the answers to three questions about the ages of drawn people,
-// measured by leaving out each of them: over the databases that are parallel to one.
+// Sensitivity is how far one person moves the answers to three questions about the ages of drawn
+// people, measured by leaving out each of them: over the databases that are parallel to one.
 type Sensitivity struct {
 	Attack  string  `json:"attack"`
 	People  int     `json:"people"`
 	Queries []Query `json:"queries"`
 
-	// A count by chance of its answers, with Laplace noise of the ε, with one of those who are counted and
-	// without him.
+	// How often each answer to the count was given, with Laplace noise of the ε: with one more
+	// person who is counted, and without him.
 	Epsilon  float64 `json:"epsilon"`
 	Draws    int     `json:"draws"`
 	noisy    [2]map[int]int
-	expected int
+	expected int // without him, and without noise
 }
 
 // Query is a question and how far one person moves its answer.
@@ -40,8 +40,8 @@ const (
 	retirement = 65
 )
 
-// queries are the questions, and what bounds them for n people: one person adds at most one to a count
-// and at most the largest age to a sum; a mean of n people moves by at most that over n.
+// queries are the questions, and what bounds them for n people: one person adds at most one to a
+// count and at most the largest age to a sum; a mean of n people moves by at most that over n.
 var queries = []struct {
 	name  string
 	of    func(ages []int) float64
@@ -70,7 +70,8 @@ func sumOf(ages []int) float64 {
 	return float64(sum)
 }
 
-// Sensitivities measures on that many people, and draws the answers to the count with noise of epsilon.
+// Sensitivities measures on that many people, and draws the answers to the count with noise of
+// epsilon.
 func Sensitivities(people int, epsilon float64, draws int) (*Sensitivity, error) {
 	if people < 2 {
 		return nil, fmt.Errorf("attack: found %d people, expected at least 2", people)
@@ -105,23 +106,23 @@ func largestChange(query func([]int) float64, ages []int) float64 {
 	return largest
 }
 
-// draw asks for the count many times, with one of the people who are counted and without him.
+// draw asks for the count many times, with one more person who is counted and without him.
 func (s *Sensitivity) draw(ages []int, epsilon float64) error {
 	parameter, err := Laplace.forEpsilon(epsilon)
 	if err != nil {
 		return fmt.Errorf("attack: %w", err)
 	}
+	without := make([]bool, len(ages))
+	for i, age := range ages {
+		without[i] = age > retirement
+	}
 	s.expected = int(countOf(ages))
-	for i, count := range []int{s.expected, s.expected - 1} {
-		s.noisy[i] = map[int]int{}
-		sums, err := answer.NewTotal(make([]int64, 1), 0, 0)
-		if count > 0 {
-			buckets := make([]int, count)
-			sums, err = answer.NewCounts(buckets, 1)
-		}
+	for i, bits := range [][]bool{append(slices.Clone(without), true), without} {
+		sums, err := ones(bits, nil)
 		if err != nil {
 			return err
 		}
+		s.noisy[i] = map[int]int{}
 		d := newDesk(Laplace, parameter)
 		for range s.Draws {
 			noisy, err := d.count(sums)
@@ -137,7 +138,7 @@ func (s *Sensitivity) draw(ages []int, epsilon float64) error {
 // Chart is how often each answer was given, with the person and without.
 func (s *Sensitivity) Chart() chart.Chart {
 	c := chart.Chart{
-		Title: "What noise buys: a count with one person and without", X: "answer - count with the person", Y: "share of the answers, %",
+		Title: "What noise buys: a count with one person and without", X: "answer - count without the person", Y: "share of the answers, %",
 		Subtitle: fmt.Sprintf("Laplace noise of ε = %g, %d answers each: at no answer do the lines differ by more than a factor of %.3g, but for chance", s.Epsilon, s.Draws, math.Exp(s.Epsilon)),
 	}
 	reach := int(math.Ceil(4 / s.Epsilon))

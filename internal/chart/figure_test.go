@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"image/png"
 	"math"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +67,19 @@ func TestFiguresAsFiles(t *testing.T) {
 			if !slices.ContainsFunc(texts, func(s svgText) bool { return s.text == "accuracy" || s.text == "a <title> & more" }) {
 				t.Errorf("%s: found no title in %v", name, texts)
 			}
+		}
+	}
+}
+
+// A figure whose name says that it is private is for its owner alone.
+func TestPrivateFigures(t *testing.T) {
+	for name, want := range map[string]os.FileMode{"a.svg": 0o644, "a.private.svg": 0o600, "Private.PNG": 0o600} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := figures()["chart"].Write(path); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm()&^want != 0 {
+			t.Errorf("%s: found %v, expected at most %v (%v)", name, info.Mode(), want, err)
 		}
 	}
 }

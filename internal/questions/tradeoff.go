@@ -26,16 +26,16 @@ type Tradeoff struct {
 	Curve     []Errors         `json:"curve"`
 	BestGuess float64          `json:"best_guess"` // right answers at most, where both are equally likely
 
-	// At the δ of the question: bounds of what is believed after, but for results that have together a
-	// probability of at most Except.
+	// At the δ of the question: bounds of what is believed after, but for results that have
+	// together a probability of at most Except.
 	Epsilon float64           `json:"epsilon"`
 	Delta   float64           `json:"delta"`
 	Beliefs []tradeoff.Belief `json:"beliefs"`
 	Except  float64           `json:"except"`
 }
 
-// Errors are those of the best test: it takes data without the record for data with it in a share of
-// FalsePositive, and misses the record in a share of at least FalseNegative.
+// Errors are those of the best test: it takes data without the record for data with it in a share
+// of FalsePositive, and misses the record in a share of at least FalseNegative.
 type Errors struct {
 	FalsePositive float64 `json:"false_positive"` // type I, α
 	FalseNegative float64 `json:"false_negative"` // type II, β
@@ -44,8 +44,8 @@ type Errors struct {
 // deltas are those at which ε is told.
 var deltas = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9}
 
-// falsePositives are those at which the curve is told: powers of ten and what lies between them, and
-// even steps from a tenth on.
+// falsePositives are those at which the curve is told: powers of ten and what lies between them,
+// and even steps from a tenth on.
 func falsePositives() []float64 {
 	all := []float64{0}
 	for power := -6; power < -1; power++ {

@@ -51,8 +51,8 @@ func sideBySide(runs []*facts.Run) Figure {
 	return f
 }
 
-// whoPays is what each class gains or loses in one of two runs against the other: against the one that
-// is not private, where there is one, else against the first.
+// whoPays is what each class gains or loses in one of two runs against the other: against the one
+// that is not private, where there is one, else against the first.
 func whoPays(base, run *facts.Run) Figure {
 	if run.NotPrivate && !base.NotPrivate {
 		base, run = run, base

@@ -57,7 +57,7 @@ func printTradeoff(w io.Writer, t *questions.Tradeoff) {
 		table = append(table, []string{fmt.Sprintf("%.0e", p.Delta), terminal.Epsilon(p.Epsilon)})
 	}
 	terminal.PrintTable(w, table)
-	fmt.Fprintf(w, "\nIs the record there? The best test, by how often it says so wrongly:\n\n")
+	fmt.Fprintf(w, "\nWas it the one of two such data sets, with the record, or the other? The best\ntest, by how often it is wrong about the other:\n\n")
 	table = [][]string{{"false alarms %", "notices at most %", "misses at least %"}}
 	for _, e := range t.Curve {
 		if slices.Contains(shownErrors, e.FalsePositive) {
@@ -66,7 +66,7 @@ func printTradeoff(w io.Writer, t *questions.Tradeoff) {
 	}
 	terminal.PrintTable(w, table)
 	fmt.Fprintf(w, "\nWhoever has to guess, both being equally likely, is right in at most %s %%.\n", accountant.RoundUp(100*t.BestGuess, 2))
-	fmt.Fprintf(w, "Who believed that it is there, believes so afterwards, but for results that have\ntogether a probability of at most %g (10·δ):\n\n", t.Except)
+	fmt.Fprintf(w, "Who believed that it was the one, believes so afterwards; each bound holds but for\nresults that have together a probability of at most %.3g (10·δ):\n\n", t.Except)
 	table = [][]string{{"before %", "at least %", "at most %"}}
 	for _, b := range t.Beliefs {
 		table = append(table, []string{fmt.Sprintf("%g", 100*b.Prior), terminal.SignificantDown(100*b.Low, 4), belief(b.High)})

@@ -1,10 +1,12 @@
-// Package attacks holds the commands that attack: what they show is computed by dpsgd/internal/attack.
+// Package attacks holds the commands that attack: what they show is computed by
+// dpsgd/internal/attack.
 package attacks
 
 import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"strings"
 
 	"dpsgd/accountant"
@@ -17,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command is `train attack`. dataFlags adds the flags that say where the data of a run is, and what is
-// told while it is read.
+// Command is `train attack`. dataFlags adds the flags that say where the data of a run is, and what
+// is told while it is read.
 func Command(a *shell.App, dataFlags func(*cobra.Command, *train.Options)) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attack",
@@ -163,7 +165,7 @@ written into the folder of the run. It takes training and test examples to be dr
 		Example: "  train attack membership runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if out != "" && !strings.Contains(strings.ToLower(out), "private") {
+			if out != "" && !strings.Contains(strings.ToLower(filepath.Base(out)), "private") {
 				return shell.Usagef("found --out %s for a picture that is NOT private, expected a name with \"private\" in it, such as membership.private.svg", out)
 			}
 			if a.JSON {

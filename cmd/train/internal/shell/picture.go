@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// PictureFlag adds --out, the file of a picture, to a command whose result can be drawn. Another format
-// is refused before there is any work.
+// PictureFlag adds --out, the file of a picture, to a command whose result can be drawn. Another
+// format is refused before there is any work.
 func PictureFlag(c *cobra.Command, out *string) {
 	c.Flags().StringVar(out, "out", "", "also draw a picture into this file, .svg or .png")
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
