@@ -47,13 +47,16 @@ type Membership struct {
 	curve, allowed []chart.Point
 }
 
-// Operating is one threshold: how many training examples lie above it, and how many others. It is
-// the least one that at most a share Rate of the others passes.
+// Operating is how many examples of a kind are noticed, where at most a share Rate of the other
+// kind is taken for one: training examples by a threshold above which few others lie, and others by
+// one below which few training examples lie.
 type Operating struct {
 	Rate          float64     `json:"rate"`
-	FalsePositive score.Share `json:"false_positive"`
-	TruePositive  score.Share `json:"true_positive"`
-	Allowed       float64     `json:"allowed"` // the most that the ledger lets be noticed, of a test with that rate
+	FalsePositive score.Share `json:"false_positive"` // others that are taken for training examples
+	TruePositive  score.Share `json:"true_positive"`  // training examples that are noticed
+	FalseNegative score.Share `json:"false_negative"` // training examples that are taken for others
+	TrueNegative  score.Share `json:"true_negative"`  // others that are noticed
+	Allowed       float64     `json:"allowed"`        // the most that the ledger lets be noticed, of either, at that rate
 }
 
 // OnRun attacks the model of a run, with its training and test examples. The result is NOT PRIVATE.
@@ -153,7 +156,8 @@ func Tell(training, others []float64, delta float64) (*Membership, error) {
 	m.audit(training, others, delta)
 	for i := range rocPoints + 1 {
 		rate := float64(i) / rocPoints
-		m.curve = append(m.curve, chart.Point{X: rate, Y: operate(training, others, rate).TruePositive.Accuracy})
+		_, rightly := notice(training, others, rate)
+		m.curve = append(m.curve, chart.Point{X: rate, Y: rightly.Accuracy})
 	}
 	return m, nil
 }
@@ -199,15 +203,32 @@ func moments(values []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// operate finds the threshold of a rate. Among equal values there is none, so the share that passes
-// can be smaller than the rate.
+// operate finds the thresholds of a rate. Among equal values there is none, so the share that
+// passes can be smaller than the rate.
 func operate(training, others []float64, rate float64) Operating {
+	o := Operating{Rate: rate, Allowed: 1}
+	o.FalsePositive, o.TruePositive = notice(training, others, rate)
+	o.FalseNegative, o.TrueNegative = notice(negated(others), negated(training), rate)
+	return o
+}
+
+// notice is how many of the wanted values lie above the least threshold that at most a share of the
+// others passes, and how many others do.
+func notice(wanted, others []float64, rate float64) (falsely, rightly score.Share) {
 	sorted := slices.Sorted(slices.Values(others))
 	threshold := math.Inf(-1)
 	if allowed := int(rate * float64(len(sorted))); allowed < len(sorted) {
 		threshold = sorted[len(sorted)-1-allowed]
 	}
-	return Operating{Rate: rate, FalsePositive: above(others, threshold), TruePositive: above(training, threshold), Allowed: 1}
+	return above(others, threshold), above(wanted, threshold)
+}
+
+func negated(values []float64) []float64 {
+	all := make([]float64, len(values))
+	for i, v := range values {
+		all[i] = -v
+	}
+	return all
 }
 
 // above is the share of values beyond a threshold.

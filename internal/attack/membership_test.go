@@ -65,7 +65,7 @@ func TestTell(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := m.Operating[len(m.Operating)-1]
-		if m.Low > want.auc || m.High < want.auc || m.High-m.Low > 0.02 || math.Abs(last.TruePositive.Accuracy-want.power) > 0.02 || last.FalsePositive.Accuracy != 0.1 {
+		if m.Low > want.auc || m.High < want.auc || m.High-m.Low > 0.02 || math.Abs(last.TruePositive.Accuracy-want.power) > 0.02 || math.Abs(last.TrueNegative.Accuracy-want.power) > 0.02 || last.FalsePositive.Accuracy != 0.1 || last.FalseNegative.Accuracy != 0.1 {
 			t.Errorf("μ = %v: found %+v", mu, m)
 		}
 		if mu == 0 && m.EpsilonAtLeast > 0 {
@@ -191,7 +191,7 @@ func TestOnRun(t *testing.T) {
 		t.Errorf("with noise: found %+v", m)
 	}
 	for _, at := range m.Operating {
-		if at.TruePositive.Low > at.Allowed && at.FalsePositive.High < at.Rate {
+		if at.TruePositive.Low > at.Allowed && at.FalsePositive.High < at.Rate || at.TrueNegative.Low > at.Allowed && at.FalseNegative.High < at.Rate {
 			t.Errorf("with noise: found %+v", at)
 		}
 	}

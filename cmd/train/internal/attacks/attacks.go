@@ -188,9 +188,12 @@ const notPrivate = "NOT PRIVATE: this is computed from training examples without
 
 func printMembership(w io.Writer, m *attack.Membership) {
 	fmt.Fprintf(w, "%s\n\n%s training and %s test examples of %s\n\n", notPrivate, terminal.Count(m.Training), terminal.Count(m.Test), m.Run)
-	table := [][]string{{"others taken for one %", "95 % interval", "noticed %", "95 % interval", "allowed %"}}
+	table := [][]string{{"errors %", "training noticed %", "test noticed %", "allowed %"}}
 	for _, o := range m.Operating {
-		table = append(table, []string{percent(o.FalsePositive.Accuracy), interval(o.FalsePositive), percent(o.TruePositive.Accuracy), interval(o.TruePositive), percent(o.Allowed)})
+		table = append(table, []string{
+			fmt.Sprintf("%g", 100*o.Rate), percent(o.TruePositive.Accuracy) + " (" + interval(o.TruePositive) + ")",
+			percent(o.TrueNegative.Accuracy) + " (" + interval(o.TrueNegative) + ")", percent(o.Allowed),
+		})
 	}
 	terminal.PrintTable(w, table)
 	fmt.Fprintf(w, "\nAUC  %.4f, 95 %% interval %.4f to %.4f; 0.5 is guessing\n", m.AUC, m.Low, m.High)
