@@ -22,21 +22,23 @@ const (
 	// curvePoints is how many points of the profile a curve rests on. Fewer make it lower, so
 	// weaker, and never wrong: the supremum is then over fewer ε.
 	curvePoints = 128
-	// leastDelta is the δ at which the profile ends: what lies beyond moves f by less.
-	leastDelta = 1e-10
 )
+
+// leastDeltas are those at which the profile may end: what lies beyond moves f by less. An
+// accountant may have no certified answer at the first ones.
+var leastDeltas = []float64{1e-10, 1e-8, 1e-6}
 
 // Of is the curve of everything in a ledger, by an accountant. ε at which it has no certified
 // answer are left out. The error is that of its first answer where it has none at all.
 func Of(a accountant.Accountant, l *accountant.Ledger) (Curve, error) {
-	g, err := a.Guarantee(l, leastDelta)
+	g, delta, err := end(a, l)
 	if err != nil {
 		return Curve{}, err
 	}
 	if math.IsInf(g.Epsilon, 1) {
 		return Curve{}, nil
 	}
-	points := []Point{{g.Epsilon, leastDelta}}
+	points := []Point{{g.Epsilon, delta}}
 	for i := range curvePoints {
 		epsilon := g.Epsilon * float64(i) / curvePoints
 		at, err := a.Delta(l, epsilon)
@@ -52,6 +54,16 @@ func Of(a accountant.Accountant, l *accountant.Ledger) (Curve, error) {
 		}
 	}
 	return New(points)
+}
+
+// end is the last point of a profile.
+func end(a accountant.Accountant, l *accountant.Ledger) (g accountant.Guarantee, delta float64, err error) {
+	for _, delta = range leastDeltas {
+		if g, err = a.Guarantee(l, delta); !errors.Is(err, accountant.ErrUncertified) {
+			break
+		}
+	}
+	return g, delta, err
 }
 
 // New is the curve of some points of a profile. Its error matches [accountant.ErrInvalid].
