@@ -52,8 +52,9 @@ func (i Intervals) draw(on draw.Canvas) {
 	at := vg.Point{X: margin, Y: area.Max.Y + 10}
 	for series, name := range i.Series {
 		style := in(palette[series%len(palette)])
-		on.FillText(style, at, "● "+name)
-		at.X += style.Width("● "+name) + nameGap
+		name = "● " + cut(name, inlineName)
+		on.FillText(style, at, name)
+		at.X += style.Width(name) + nameGap
 	}
 }
 
