@@ -55,7 +55,7 @@ func outcomes[A any](number func(A) int) func(q Question[A], err error) drawn {
 		if err != nil {
 			panic(err)
 		}
-		return drawn{q.Event(), func(src *random.Source) int { return number(q.answer(src)) }}
+		return drawn{q.Event(), func(src *random.Source) int { return number(q.draw(src)) }}
 	}
 }
 
@@ -214,6 +214,14 @@ func TestMechanismsArePrivate(t *testing.T) {
 		},
 		"Gaussian": func(with bool, noise float64) drawn {
 			return outcomes(first)(Gaussian(total(with), noise))
+		},
+		"Gaussian on two sums": func(with bool, noise float64) drawn {
+			var records [][]int64
+			if with {
+				records = append(records, []int64{3, 4})
+			}
+			along := func(x []int64) int { return clipped((3*x[0] + 4*x[1]) / 8) } // of the record
+			return outcomes(along)(Gaussian(must(NewSums(vectors(records...), 2, L2(5))), noise))
 		},
 		"exponential": func(with bool, noise float64) drawn {
 			return outcomes(index)(Exponential(counts(with).Scores(), 1.5/noise))
