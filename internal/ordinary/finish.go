@@ -130,7 +130,7 @@ func (r *Run) statement(status train.Status) (statement.Statement, error) {
 		PlannedSteps: r.phases() * r.steps, MaxSteps: r.phases() * r.steps, Steps: r.done(), ExpectedBatchSize: float64(r.batch),
 		FrozenValues: r.model.FrozenValues(),
 		Facts: []statement.Fact{
-			{Name: "Training", Value: fmt.Sprintf("ordinary minibatches of %d examples, %s, without clipping and without noise", r.batch, c.Optimizer.Rule.Name())},
+			{Name: "Training", Value: fmt.Sprintf("ordinary minibatches of %d examples, %s at a learning rate of %.4g, without clipping and without noise", r.batch, c.Optimizer.Rule.Name(), r.schedule.Peak)},
 		},
 		NotPrivate: []string{"anything: every training example"},
 	}
