@@ -204,7 +204,7 @@ var accountantFields = []*field{
 	{"privacy.examples_per_person", setting.Integer{Min: 0, Max: 1e9}, func(c *Config) any { return &c.Privacy.ExamplesPerPerson },
 		"Most examples of one person that take part; which ones is drawn by training.seed from theirs alone. 0 is all: a person adds one example to a step at most, however many there are (docs/people.md).", withPersons},
 	{"privacy.none", setting.Boolean{}, func(c *Config) any { return &c.Privacy.None },
-		"Ordinary training to compare with, which is NOT PRIVATE: no clipping, no noise, no guarantee. No other key of this section means anything then.", nil},
+		"Ordinary training to compare with, which is NOT PRIVATE: no clipping, no noise, no guarantee. Of this section only clip_norm means something then: below 1 it multiplies the learning rate, which is meant for clipped gradients.", nil},
 }
 
 func optimizerFields(rules setting.Kinds[optimizer.UpdateRule]) []*field {

@@ -24,6 +24,7 @@ import (
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/people"
 	"dpsgd/internal/random"
+	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
@@ -113,6 +114,7 @@ type Run struct {
 
 	step       int // updates that the parameters contain
 	evaluation compute.Evaluation
+	byClass    *score.Matrix // of that
 	meter      meter
 	saved      int             // step of the newest checkpoint, once Fit has begun
 	tried      int             // step of the newest attempt to save one
