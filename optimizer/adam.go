@@ -54,6 +54,10 @@ func (*Adam) Slots() []Slot { return momentSlots() }
 
 // Move implements [UpdateRule].
 func (r *Adam) Move(p []float32, g release.Noisy, perBatch, rate float64, t int, memory [][]float32) {
+	r.move(p, g.Values(), perBatch, rate, t, memory)
+}
+
+func (r *Adam) move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32) {
 	first, second := memory[0], memory[1]
 	rate1 := rate / (1 - math.Pow(r.Beta1, float64(t)))
 	unbias2 := 1 / (1 - math.Pow(r.Beta2, float64(t)))
@@ -61,9 +65,9 @@ func (r *Adam) Move(p []float32, g release.Noisy, perBatch, rate float64, t int,
 	if r.Decoupled {
 		coupled, shrink = 0, 1-rate*r.WeightDecay
 	}
-	for i, noisy := range g.Values() {
+	for i, sum := range g {
 		x := float64(p[i])
-		gradient := noisy*perBatch + coupled*x
+		gradient := sum*perBatch + coupled*x
 		m := r.Beta1*float64(first[i]) + (1-r.Beta1)*gradient
 		v := r.Beta2*float64(second[i]) + (1-r.Beta2)*gradient*gradient
 		first[i], second[i] = float32(m), float32(v)

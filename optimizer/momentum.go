@@ -41,7 +41,11 @@ func (r *Momentum) Arguments() []setting.Argument {
 func (*Momentum) Slots() []Slot { return []Slot{{Name: "momentum_buffer"}} }
 
 // Move implements [UpdateRule].
-func (r *Momentum) Move(p []float32, g release.Noisy, perBatch, rate float64, _ int, memory [][]float32) {
+func (r *Momentum) Move(p []float32, g release.Noisy, perBatch, rate float64, t int, memory [][]float32) {
+	r.move(p, g.Values(), perBatch, rate, t, memory)
+}
+
+func (r *Momentum) move(p []float32, g []float64, perBatch, rate float64, _ int, memory [][]float32) {
 	step := kernel.Momentum{PerBatch: perBatch, Decay: r.WeightDecay, Mu: r.Momentum, Rate: rate, Nesterov: r.Nesterov}
-	step.Step(p, memory[0], g.Values())
+	step.Step(p, memory[0], g)
 }

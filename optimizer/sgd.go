@@ -28,6 +28,10 @@ func (r *SGD) Arguments() []setting.Argument {
 func (*SGD) Slots() []Slot { return nil }
 
 // Move implements [UpdateRule].
-func (r *SGD) Move(p []float32, g release.Noisy, perBatch, rate float64, _ int, _ [][]float32) {
-	kernel.Descend(p, g.Values(), perBatch, r.WeightDecay, rate)
+func (r *SGD) Move(p []float32, g release.Noisy, perBatch, rate float64, t int, memory [][]float32) {
+	r.move(p, g.Values(), perBatch, rate, t, memory)
+}
+
+func (r *SGD) move(p []float32, g []float64, perBatch, rate float64, _ int, _ [][]float32) {
+	kernel.Descend(p, g, perBatch, r.WeightDecay, rate)
 }

@@ -82,7 +82,7 @@ func newBenchStep(c *configs.Config, mode string, b *bench, batcher *data.Batche
 	case "materialise", "ghost":
 		return newPrivateStep(c, mode, b, batcher)
 	case "plain":
-		return newPlainStep(c, b, batcher)
+		return newPlainStep(b, batcher)
 	}
 	return nil, fmt.Errorf("%w: found the mode %q of a benchmark, expected one of %q", configs.ErrInvalid, mode, Modes())
 }

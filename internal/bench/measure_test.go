@@ -221,7 +221,7 @@ func TestPlainStepMovesByTheGradient(t *testing.T) {
 		c := tiny.Parse(t, tiny.Convolutional, "privacy.clip_norm=100", "performance.engine=materialise", "training.batch_size=40", fmt.Sprintf("training.physical_batch_size=%d", physical),
 			fmt.Sprintf("training.augmentation.views=%d", test.views), fmt.Sprintf("training.augmentation.flip=%v", test.views > 1))
 		b, batcher, want := clippedSum(t, c, images, physical, indices)
-		s, err := newPlainStep(c, b, batcher)
+		s, err := newPlainStep(b, batcher)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -171,7 +171,7 @@ func TestCreateRefuses(t *testing.T) {
 		}, folder.ErrNoRun, "lies below a file, expected a folder of runs"},
 		{"name that is taken", []string{"run.name=mine"}, func(t *testing.T, o *Options) {
 			train(t, *o, "run.name=mine")
-		}, ErrRunExists, "mine, expected a name that is free; go on with it by `train resume"},
+		}, folder.ErrRunExists, "mine, expected a name that is free; go on with it by `train resume"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strconv"
 	"time"
 
 	"dpsgd/accountant"
@@ -29,9 +27,6 @@ import (
 	"dpsgd/optimizer"
 	"dpsgd/release"
 )
-
-// ErrRunExists: the folder of a new run is taken.
-var ErrRunExists = errors.New("train: the run exists")
 
 // ErrUntrained: a run that was killed has spent its budget and has not one step to show for it.
 var ErrUntrained = errors.New("train: there is no trained model")
@@ -303,36 +298,9 @@ func (o Options) parent() string   { return cmp.Or(o.RunsDir, "runs") }
 func (o Options) registry() string { return cmp.Or(o.Registry, o.parent()) }
 
 // makeFolder makes the run's folder, named by the configuration or with the first free number.
-func (r *Run) makeFolder(o Options) error {
-	parent := o.parent()
-	if err := folder.Check(parent, "a folder of runs"); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return fmt.Errorf("train: cannot make the folder of runs: %w", err)
-	}
-	if name := cmp.Or(o.Folder, r.config.Run.Name); name != "" {
-		return r.claim(filepath.Join(parent, name))
-	}
-	for i := 1; ; i++ {
-		err := r.claim(filepath.Join(parent, o.Name+"-"+strconv.Itoa(i)))
-		if !errors.Is(err, ErrRunExists) {
-			return err
-		}
-	}
-}
-
-// claim makes one folder, which must not exist.
-func (r *Run) claim(dir string) error {
-	err := os.Mkdir(dir, 0o700)
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%w: found %s, expected a name that is free; go on with it by `train resume %s` or choose another run.name", ErrRunExists, dir, folder.Argument(dir))
-	case err != nil:
-		return fmt.Errorf("train: cannot make the run's folder: %w", err)
-	}
-	r.Dir = dir
-	return nil
+func (r *Run) makeFolder(o Options) (err error) {
+	r.Dir, err = folder.New(o.parent(), cmp.Or(o.Folder, r.config.Run.Name), o.Name)
+	return err
 }
 
 // fillFolder writes what a run has before its first step.

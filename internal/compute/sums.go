@@ -1,0 +1,115 @@
+package compute
+
+import (
+	"time"
+
+	"dpsgd/data"
+	"dpsgd/data/augmentation"
+	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
+	"dpsgd/model"
+
+	"gorgonia.org/gorgonia"
+)
+
+// Sums computes sums of gradients without privacy: the same network on the same kernels as
+// [Gradients], but each weight gradient as one sum over the batch. Its sums are plain slices, which
+// neither a mechanism nor an [optimizer.Update] accepts.
+type Sums struct {
+	input    Input
+	executor *graph.Executor
+	network  *model.Network
+	sums     []*gorgonia.Node
+	labels   []int32 // in place of the examples' own; nil where those are learnt
+	total    []float32
+	pool     *kernel.Pool
+}
+
+// NewSums declares and compiles the graph for physical batches of so many examples, which the network
+// sees in their views; nil is as they are.
+func NewSums(m *model.Model, batcher *data.Batcher, views *augmentation.Views, physical int, pool *kernel.Pool) (*Sums, error) {
+	builder := graph.NewBuilder(pool)
+	network, err := m.Training(builder, physical*views.PerExample())
+	if err != nil {
+		return nil, err
+	}
+	s := &Sums{network: network, total: make([]float32, len(m.Values)), pool: pool}
+	s.sums = plainSums(builder, network, views)
+	if s.executor, err = builder.Compile(append([]*gorgonia.Node{network.Losses}, s.sums...)...); err != nil {
+		return nil, err
+	}
+	s.input = NewInput(s.executor, network, batcher, views, pool)
+	return s, nil
+}
+
+// plainSums declares Σᵢ vᵢ gᵢ for every parameter, where vᵢ is 1, and 0 for padding.
+func plainSums(b *graph.Builder, network *model.Network, views *augmentation.Views) []*gorgonia.Node {
+	dz := OutputGradients(b, network, views)
+	if b.Err() != nil {
+		return nil
+	}
+	b.Part("sums")
+	sums := make([]*gorgonia.Node, len(network.Uses))
+	for i, u := range network.Uses {
+		sums[i] = u.Rule.WeightedSum(b, u.Input, dz[i], network.Valid)
+	}
+	return sums
+}
+
+// Learn makes later sums those of other labels than the examples' own: one for each example of the
+// set, by its index.
+func (s *Sums) Learn(labels []int32) { s.labels = labels }
+
+// Show makes later sums those of another set of examples, of the same shape.
+func (s *Sums) Show(batcher *data.Batcher) { s.input.batcher = batcher }
+
+// AtStep makes later sums those of a step of training, which has views of its own.
+func (s *Sums) AtStep(step int) *Sums {
+	s.input.step = step
+	return s
+}
+
+// Of returns the sum of the gradients of the examples with these indices, of any number, in the order
+// of the parameters. It lasts until the next call.
+func (s *Sums) Of(indices []int) ([]float32, error) {
+	clear(s.total)
+	for len(indices) > 0 {
+		n := min(len(indices), s.input.Batch)
+		if err := s.run(indices[:n]); err != nil {
+			return nil, err
+		}
+		from := 0
+		for _, node := range s.sums {
+			sum := s.executor.Values(node).Float32
+			addTo(s.pool, s.total[from:from+len(sum)], sum)
+			from += len(sum)
+		}
+		indices = indices[n:]
+	}
+	return s.total, nil
+}
+
+// run computes a physical batch.
+func (s *Sums) run(indices []int) error {
+	s.input.Fill(indices)
+	if s.labels != nil {
+		views := s.input.views.PerExample()
+		for i, example := range indices {
+			for v := range views {
+				s.input.labels[i*views+v] = s.labels[example]
+			}
+		}
+	}
+	return s.executor.RunAll()
+}
+
+// addTo is y += x on all threads.
+func addTo(pool *kernel.Pool, y, x []float32) {
+	const grain = 1 << 14
+	pool.Run(len(y), grain, func(_, lo, hi int) { kernel.Axpy(y[lo:hi], 1, x[lo:hi]) })
+}
+
+// Profile makes later runs tell record how long each operation takes; see [graph.Executor.Profile].
+func (s *Sums) Profile(record func(part, operation string, d time.Duration)) {
+	s.executor.Profile(record)
+}

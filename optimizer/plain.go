@@ -1,0 +1,95 @@
+package optimizer
+
+import (
+	"fmt"
+	"math"
+
+	"dpsgd/internal/kernel"
+)
+
+// Plain is an update rule for gradients that are NOT private: the arithmetic of an [Update] on plain
+// sums. What it makes of parameters is as private as the sums are, which is not at all. It serves
+// what never leaves the program as it is (teachers, the local steps of clients), what only saw
+// public values (students, training on released labels), and the baseline that is marked NOT
+// PRIVATE. It is not safe for concurrent use.
+type Plain struct {
+	update *Update
+	rule   plainRule
+	pool   *kernel.Pool
+	wide   [][]float64   // for each thread, the sums of the block that it is at
+	memory [][][]float32 // for each thread, the slots of that block
+}
+
+// plainRule is a rule whose arithmetic asks nothing about noise.
+type plainRule interface {
+	UpdateRule
+	move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32)
+}
+
+// plainBlock is how many coordinates are moved at a time, while they are in the first-level cache.
+const plainBlock = 1 << 10
+
+// NewPlain returns the rule for dim parameters, as before its first step, on the threads of pool. A
+// rule that counts on noise, such as adambc, is refused. The error wraps [ErrRule].
+func NewPlain(r UpdateRule, dim int, pool *kernel.Pool) (*Plain, error) {
+	update, err := NewUpdate(r, dim, 1)
+	if err != nil {
+		return nil, err
+	}
+	rule, ok := r.(plainRule)
+	if !ok {
+		return nil, fmt.Errorf("optimizer: %s is a rule for noisy gradients, expected sgd, momentum, nesterov, adam or adamw where there is no noise: %w", r.Name(), ErrRule)
+	}
+	p := &Plain{update: update, rule: rule, pool: pool}
+	for range pool.Threads() {
+		p.wide = append(p.wide, make([]float64, plainBlock))
+		p.memory = append(p.memory, make([][]float32, len(update.memory)))
+	}
+	return p, nil
+}
+
+// Apply changes parameters (length dim) in place by one step with the mean gradient sum/batch. It
+// does not check sum (length dim), which may hold infinities as training that diverges does.
+func (p *Plain) Apply(parameters, sum []float32, batch, rate float64) error {
+	switch dim := p.update.dim; {
+	case len(parameters) != dim || len(sum) != dim:
+		return fmt.Errorf("optimizer: %s got %d parameters and a sum of %d, expected %d: %w", p.rule.Name(), len(parameters), len(sum), dim, ErrUpdate)
+	case !(batch > 0) || math.IsInf(batch, 1):
+		return fmt.Errorf("optimizer: batch size is %g, must be positive and finite: %w", batch, ErrUpdate)
+	case !(rate >= 0) || math.IsInf(rate, 1):
+		return fmt.Errorf("optimizer: learning rate is %g, must be finite and not negative: %w", rate, ErrUpdate)
+	}
+	p.update.step++
+	p.pool.Run(len(sum), plainBlock, func(worker, lo, hi int) {
+		for ; lo < hi; lo += plainBlock {
+			p.move(worker, lo, min(lo+plainBlock, hi), parameters, sum, 1/batch, rate)
+		}
+	})
+	return nil
+}
+
+// move is a step of coordinates lo up to, not including, hi.
+func (p *Plain) move(worker, lo, hi int, parameters, sum []float32, perBatch, rate float64) {
+	wide, memory := p.wide[worker][:hi-lo], p.memory[worker]
+	for i, v := range sum[lo:hi] {
+		wide[i] = float64(v)
+	}
+	for i, slot := range p.update.memory {
+		memory[i] = slot[lo:hi]
+	}
+	p.rule.move(parameters[lo:hi], wide, perBatch, rate, p.update.step, memory)
+}
+
+// Forget makes the rule what it was before its first step.
+func (p *Plain) Forget() {
+	p.update.step = 0
+	for _, slot := range p.update.memory {
+		clear(slot)
+	}
+}
+
+// State returns a copy of what the rule remembers, for a checkpoint.
+func (p *Plain) State() State { return p.update.State() }
+
+// Restore makes the rule continue from a state, as [Update.Restore] does.
+func (p *Plain) Restore(s State) error { return p.update.Restore(s) }
