@@ -15,10 +15,9 @@ import (
 
 // Column is one number of each record, or its class.
 type Column struct {
-	Class     bool
-	Indices   []int // of the values that are averaged: one, but for those of whole pictures
-	Pixels    bool  // each value is a pixel, from 0 to 1
-	described string
+	Class   bool
+	Indices []int // of the values that are averaged: one, but for those of whole pictures
+	Pixels  bool  // each value is a pixel, from 0 to 1
 }
 
 // The names of columns that data of any kind has, and pictures.

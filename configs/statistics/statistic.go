@@ -286,6 +286,9 @@ func both(given bool) string {
 	return "neither equals nor range"
 }
 
+// Many reports whether the columns were given as a list: the values are one, too.
+func (s Statistic) Many() bool { return s.many }
+
 // String is the statistic as a flow mapping of YAML.
 func (s Statistic) String() string {
 	parts := []string{"statistic: " + s.Kind}

@@ -1,0 +1,93 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+
+	"dpsgd/accountant"
+	"dpsgd/configs/statistics"
+	"dpsgd/release/answer"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// miss is the chance that an interval does not hold what the data says.
+const miss = 0.05
+
+// noise is that of sums, in units of the bound on what one record contributes.
+type noise struct {
+	mechanism string
+	scale     float64 // of Laplace's law over the L1 bound, or the noise multiplier
+}
+
+// gaussian reports whether the bound is one of the L2 norm, and a δ is needed.
+func gaussian(mechanism string) bool {
+	return mechanism == statistics.Gaussian || mechanism == statistics.DiscreteGaussian
+}
+
+// question asks for sums with the noise.
+func (z noise) question(s *answer.Sums) (answer.Question[[]int64], error) {
+	switch z.mechanism {
+	case statistics.DiscreteLaplace:
+		return answer.DiscreteLaplace(s, z.scale)
+	case statistics.Laplace:
+		return answer.Laplace(s, z.scale)
+	case statistics.DiscreteGaussian:
+		return answer.DiscreteGaussian(s, z.scale)
+	case statistics.Gaussian:
+		return answer.Gaussian(s, z.scale)
+	}
+	return nil, fmt.Errorf("stats: found the mechanism %q, expected one of sums", z.mechanism)
+}
+
+// sums adds up contributions that have at most these norms, and returns the one that the noise goes
+// by, too.
+func (z noise) sums(l1, l2 float64, contributions func(yield func([]int64) bool), coordinates int) (*answer.Sums, float64, error) {
+	most, bound := math.Ceil(l1), answer.L1
+	if gaussian(z.mechanism) {
+		most, bound = math.Ceil(l2), answer.L2
+	}
+	s, err := answer.NewSums(contributions, coordinates, bound(int64(most)))
+	return s, most, err
+}
+
+// within is a number that the noise on one sum does not pass, up or down, with a chance of 1 - miss.
+// Bound is that of a record's contribution.
+//
+// Of Laplace noise of scale b, P[|N| > t] is exp(-t/b); where it is rounded to integers or discrete
+// no more than that for whole t. Of Gaussian noise it is that of the normal distribution, which
+// rounding moves by half a step, and the discrete law falls off no slower (Canonne, Kamath, Steinke
+// 2020, arXiv:2004.00010v4, Proposition 25).
+func (z noise) within(bound, miss float64) float64 {
+	if gaussian(z.mechanism) {
+		return math.Ceil(distuv.UnitNormal.Quantile(1-miss/2)*z.scale*bound + 0.5)
+	}
+	return math.Ceil(math.Log(1/miss) * z.scale * bound)
+}
+
+// withinSum is within for the sum of k independent noises. Of Laplace noises it is Lemma 2.8 of
+// Chan, Shi, Song 2011 ("Private and Continual Release of Statistics"), as in its Corollary 2.9.
+func (z noise) withinSum(k int, bound, miss float64) float64 {
+	root := math.Sqrt(float64(k))
+	if gaussian(z.mechanism) {
+		return math.Ceil(distuv.UnitNormal.Quantile(1-miss/2)*z.scale*bound*root + 0.5*float64(k))
+	}
+	logarithm := math.Log(2 / miss)
+	b := z.scale * bound
+	// Discrete noise is within the tails of Laplace's: its moments E[exp(tN)] are at most as large.
+	return math.Ceil(max(b*root, b*math.Sqrt(logarithm))*math.Sqrt(8*logarithm) + 0.5*float64(k))
+}
+
+// noise of a statistic's mechanism at its budget.
+func (a *asked) noise() noise {
+	if gaussian(a.Mechanism) {
+		return noise{a.Mechanism, a.multiplier * a.factor}
+	}
+	return noise{a.Mechanism, a.factor / a.epsilon}
+}
+
+// multiplier is the least noise multiplier of one release that is (epsilon, delta)-private.
+func multiplier(a accountant.Accountant, epsilon, delta float64) (float64, error) {
+	return accountant.CalibrateNoiseMultiplier(a, func(sigma float64) accountant.Event { return accountant.Gaussian{NoiseMultiplier: sigma} }, 1,
+		accountant.Guarantee{Epsilon: epsilon, Delta: delta, Relation: accountant.AddOrRemoveOne})
+}
