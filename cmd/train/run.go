@@ -11,6 +11,7 @@ import (
 	"dpsgd/configs/places"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/follow"
+	"dpsgd/internal/ordinary"
 	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,13 @@ func runCommand(a *shell.App) *cobra.Command {
 			config, err := configs.Load(name, set)
 			if err != nil {
 				return shell.AsUsage(err)
+			}
+			if config.Privacy.Ordinary() {
+				o, err := ordinaryOptions(a, dataDir, "", runsDir, baseName(name), serve)
+				if err != nil {
+					return err
+				}
+				return places.OfLayer(createOrdinary(a, c, config, o), name, set)
 			}
 			return followed(a, serve, func(page *follow.Page) error {
 				run, err := train.Create(config, train.Options{
@@ -59,6 +67,19 @@ func resumeCommand(a *shell.App) *cobra.Command {
 		Example: "  train resume runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if ordinaryRun, err := isOrdinary(args[0]); err != nil {
+				return err
+			} else if ordinaryRun {
+				o, err := ordinaryOptions(a, dataDir, dataFolder, filepath.Dir(filepath.Clean(args[0])), "", serve)
+				if err != nil {
+					return err
+				}
+				run, err := ordinary.Open(args[0], o)
+				if err != nil {
+					return err
+				}
+				return fitOrdinary(a, c, run)
+			}
 			return followed(a, serve, func(page *follow.Page) error {
 				run, err := train.Open(args[0], train.Options{DataDir: dataDir, DataFolder: dataFolder, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits})
 				if err != nil {
