@@ -14,8 +14,8 @@ import (
 // miss is the chance that an interval does not hold what the data says.
 const miss = 0.05
 
-// noise is that of sums, in units of the bound on what one record contributes.
-type noise struct {
+// additive is the noise of sums, in units of the bound on what one record contributes.
+type additive struct {
 	mechanism string
 	scale     float64 // of Laplace's law over the L1 bound, or the noise multiplier
 }
@@ -26,7 +26,7 @@ func gaussian(mechanism string) bool {
 }
 
 // question asks for sums with the noise.
-func (z noise) question(s *answer.Sums) (answer.Question[[]int64], error) {
+func (z additive) question(s *answer.Sums) (answer.Question[[]int64], error) {
 	switch z.mechanism {
 	case statistics.DiscreteLaplace:
 		return answer.DiscreteLaplace(s, z.scale)
@@ -42,7 +42,7 @@ func (z noise) question(s *answer.Sums) (answer.Question[[]int64], error) {
 
 // sums adds up contributions that have at most these norms, and returns the one that the noise goes
 // by, too.
-func (z noise) sums(l1, l2 float64, contributions func(yield func([]int64) bool), coordinates int) (*answer.Sums, float64, error) {
+func (z additive) sums(l1, l2 float64, contributions func(yield func([]int64) bool), coordinates int) (*answer.Sums, float64, error) {
 	most, bound := math.Ceil(l1), answer.L1
 	if gaussian(z.mechanism) {
 		most, bound = math.Ceil(l2), answer.L2
@@ -58,7 +58,7 @@ func (z noise) sums(l1, l2 float64, contributions func(yield func([]int64) bool)
 // no more than that for whole t. Of Gaussian noise it is that of the normal distribution, which
 // rounding moves by half a step, and the discrete law falls off no slower (Canonne, Kamath, Steinke
 // 2020, arXiv:2004.00010v4, Proposition 25).
-func (z noise) within(bound, miss float64) float64 {
+func (z additive) within(bound, miss float64) float64 {
 	if gaussian(z.mechanism) {
 		return math.Ceil(distuv.UnitNormal.Quantile(1-miss/2)*z.scale*bound + 0.5)
 	}
@@ -67,7 +67,7 @@ func (z noise) within(bound, miss float64) float64 {
 
 // withinSum is within for the sum of k independent noises. Of Laplace noises it is Lemma 2.8 of
 // Chan, Shi, Song 2011 ("Private and Continual Release of Statistics"), as in its Corollary 2.9.
-func (z noise) withinSum(k int, bound, miss float64) float64 {
+func (z additive) withinSum(k int, bound, miss float64) float64 {
 	root := math.Sqrt(float64(k))
 	if gaussian(z.mechanism) {
 		return math.Ceil(distuv.UnitNormal.Quantile(1-miss/2)*z.scale*bound*root + 0.5*float64(k))
@@ -79,11 +79,11 @@ func (z noise) withinSum(k int, bound, miss float64) float64 {
 }
 
 // noise of a statistic's mechanism at its budget.
-func (a *asked) noise() noise {
+func (a *asked) noise() additive {
 	if gaussian(a.Mechanism) {
-		return noise{a.Mechanism, a.multiplier * a.factor}
+		return additive{a.Mechanism, a.multiplier * a.factor}
 	}
-	return noise{a.Mechanism, a.factor / a.epsilon}
+	return additive{a.Mechanism, a.factor / a.epsilon}
 }
 
 // multiplier is the least noise multiplier of one release that is (epsilon, delta)-private.

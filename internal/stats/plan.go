@@ -82,7 +82,7 @@ func (p *plan) share() error {
 		if !a.approximate() {
 			continue
 		}
-		a.delta = p.budget.Delta * a.Share / withDelta
+		a.delta = shareOfDelta * p.budget.Delta * a.Share / withDelta
 		if gaussian(a.Mechanism) {
 			var err error
 			if a.multiplier, err = multiplier(p.accounts, a.epsilon, a.delta); err != nil {
@@ -93,37 +93,61 @@ func (p *plan) share() error {
 	return nil
 }
 
+// shareOfDelta is how much of δ is shared out: what is left is for composition and its rounding.
+const shareOfDelta = 0.9
+
 // approximate reports whether the statistic needs a δ.
 func (a *asked) approximate() bool {
 	return gaussian(a.Mechanism) || a.Trust == statistics.Shuffler
 }
 
-// calibrate is the least factor for all noise with which the statistics fit the budget together.
+// calibrate is the least factor for all noise with which the statistics fit the budget together, to
+// a five-hundredth on the private side. By basic composition they do with 1, which an accountant that
+// is looser than that on few events may not see; and with few events 1 is hardly too much.
 func (p *plan) calibrate(nothing records) (float64, error) {
-	var wrong error
-	whole := func(factor float64) accountant.Event {
-		l, err := p.dry(nothing, factor)
+	fits := func(factor float64) (bool, error) {
+		planned, err := p.dry(nothing, factor)
 		if err != nil {
-			wrong = err
-			return nil // which the search refuses
+			return false, err
 		}
-		var events []accountant.Event
-		for _, e := range l.Entries() {
-			events = append(events, accountant.SelfComposed(e))
-		}
-		composed, err := accountant.Compose(events...)
+		within, err := p.asks(planned)
 		if err != nil {
-			wrong = err
-			return nil
+			err = fmt.Errorf("%w: what the statistics cost together: %w; expected other mechanisms, or less trust in nobody", setup.ErrPlan, err)
 		}
-		return composed
+		return within, err
 	}
-	factor, err := accountant.CalibrateNoiseMultiplier(p.accounts, whole, 1, p.budget)
-	if wrong != nil {
-		return 0, wrong
+	low, high := 0.0, 1.0
+	for enough := false; !enough; {
+		var err error
+		if enough, err = fits(high); err != nil {
+			return 0, err
+		}
+		if enough {
+			break
+		}
+		if low, high = high, 2*high; high > mostFactor {
+			return 0, fmt.Errorf("%w: the %d statistics together pass ε = %g at δ = %g by %s with %d times the noise still", accountant.ErrUnreachable, len(p.asked), p.budget.Epsilon, p.budget.Delta, p.accounts.Name(), mostFactor)
+		}
 	}
-	return factor, err
+	for step := 0.99; high-low > high/500; step = 0.5 {
+		middle := low + (high-low)*step
+		enough, err := fits(middle)
+		if err != nil {
+			return 0, err
+		}
+		if enough {
+			high = middle
+			continue
+		}
+		if low = middle; step > 0.5 {
+			return high, nil
+		}
+	}
+	return high, nil
 }
+
+// mostFactor is the most noise that is tried, times that of basic composition.
+const mostFactor = 64
 
 // dry asks every statistic of no records: what is in the ledger is the events of the real questions.
 func (p *plan) dry(nothing records, factor float64) (*accountant.Ledger, error) {
@@ -171,7 +195,8 @@ func (p *plan) allows(spent *accountant.Ledger, next accountant.Event) (bool, er
 	return p.allowsAll(spent, []accountant.Event{next})
 }
 
-// allowsAll reports whether several events more stay within the budget.
+// allowsAll reports whether several events more stay within the budget. What is a part of the plan
+// does, since the plan does: an ε does not fall when events are added.
 func (p *plan) allowsAll(spent *accountant.Ledger, next []accountant.Event) (bool, error) {
 	l := spent.Clone()
 	for _, e := range next {
@@ -179,6 +204,30 @@ func (p *plan) allowsAll(spent *accountant.Ledger, next []accountant.Event) (boo
 			return false, err
 		}
 	}
+	if p.holds(l) {
+		return true, nil
+	}
+	return p.asks(l)
+}
+
+// holds reports whether a ledger is a part of the plan.
+func (p *plan) holds(l *accountant.Ledger) bool {
+	left := map[accountant.Event]int{}
+	for _, a := range p.asked {
+		for _, e := range a.events {
+			left[e]++
+		}
+	}
+	for _, e := range l.Entries() {
+		if left[e.Event] -= e.Count; left[e.Event] < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// asks the accountant whether a ledger is within the budget.
+func (p *plan) asks(l *accountant.Ledger) (bool, error) {
 	g, err := p.accounts.Guarantee(l, p.budget.Delta)
 	return err == nil && g.Within(p.budget), err
 }

@@ -72,11 +72,11 @@ const resolution = 1 << 20
 
 // steps is x in steps from the middle of bounds, within ±resolution.
 func steps(x float64, b statistics.Interval) int64 {
-	return int64(math.Round(unit(x, b) * resolution))
+	return int64(math.Round(scaled(x, b) * resolution))
 }
 
-// unit is x from -1, the low end of bounds, to 1.
-func unit(x float64, b statistics.Interval) float64 {
+// scaled is x from -1, the low end of bounds, to 1.
+func scaled(x float64, b statistics.Interval) float64 {
 	return min(max((b.Nearest(x)-b.Middle())/b.Half(), -1), 1)
 }
 

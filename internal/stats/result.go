@@ -19,6 +19,9 @@ type Result struct {
 	Mechanism string  `json:"mechanism"`
 	Epsilon   float64 `json:"epsilon"` // of this statistic alone
 	Delta     float64 `json:"delta"`   // 0 where no mechanism needs one
+
+	Trust string   `json:"-"` // who has to be trusted: curator, shuffler or nobody
+	Names []string `json:"-"` // what the numbers of a list are
 }
 
 // Lost reports whether the statistic was paid for and never answered: the run was killed in between,

@@ -187,8 +187,9 @@ func (r *Run) readRows() ([]row, error) {
 // Answer answers every statistic that has no answer, one after the other, and writes the privacy
 // statement. When ctx is done, the statistic at work is finished. The results are those of all.
 func (r *Run) Answer(ctx context.Context) ([]Result, Status, error) {
-	for _, known := range r.rows {
-		r.answered(known.Result)
+	for i := range r.rows {
+		r.rows[i].Names, r.rows[i].Trust = r.names(&r.plan.asked[i]), r.plan.asked[i].Trust
+		r.answered(r.rows[i].Result)
 	}
 	status := Done
 	for len(r.rows) < len(r.plan.asked) {
@@ -266,6 +267,7 @@ func (r *Run) foundBounds(column string) (found statistics.Interval, none bool) 
 
 // keep writes the result of a statistic behind those before it.
 func (r *Run) keep(number int, result Result) error {
+	result.Names, result.Trust = r.names(&r.plan.asked[number]), r.plan.asked[number].Trust
 	r.rows = append(r.rows, row{number, r.journal.Len(), result})
 	var content []byte
 	for _, known := range r.rows {

@@ -138,7 +138,7 @@ func (a *asked) covariance(w *work) (estimate, error) {
 	sums, bound, err := z.sums(resolution*l1, resolution*l2, func(yield func([]int64) bool) {
 		for r := range w.records.each() {
 			for i, c := range columns {
-				y[i] = unit(r.number(c), b)
+				y[i] = scaled(r.number(c), b)
 			}
 			products(contribution, y)
 			if !yield(contribution) {
@@ -190,23 +190,23 @@ func (a *asked) covariances(noisy []int64, d int, off float64, n int) estimate {
 			if at++; i == j {
 				product.value += 0.5
 			}
-			least, most := range2(mean[i], mean[j], i == j)
+			least, most := productRange(mean[i], mean[j], i == j)
 			interval := statistics.Interval{Low: size * (product.low() - most), High: size * (product.high() - least)}
-			if i == j {
-				interval.Low, interval.High = max(0, interval.Low), max(0, interval.High)
+			value := size * (product.value - mean[i].value*mean[j].value)
+			if i == j { // no variance is negative
+				value, interval.Low, interval.High = max(0, value), max(0, interval.Low), max(0, interval.High)
 			}
-			for _, place := range []int{i*d + j, j*d + i} {
-				e.set(place, size*(product.value-mean[i].value*mean[j].value), interval)
-			}
+			e.set(i*d+j, value, interval)
+			e.set(j*d+i, value, interval)
 		}
 	}
 	e.one = d == 1
 	return e
 }
 
-// range2 are the least and the greatest product of two numbers in their intervals, which are one
+// productRange are the least and the greatest product of two numbers in their intervals, which are one
 // number where same says so.
-func range2(x, y share, same bool) (least, most float64) {
+func productRange(x, y share, same bool) (least, most float64) {
 	corners := []float64{x.low() * y.low(), x.low() * y.high(), x.high() * y.low(), x.high() * y.high()}
 	if same {
 		corners = []float64{x.low() * x.low(), x.high() * x.high()}
