@@ -100,6 +100,8 @@ func resumeStats(a *shell.App, c *cobra.Command, dir, dataDir, dataFolder string
 // answerStats answers what has no answer, and prints all results: with --json one object for each.
 func answerStats(a *shell.App, c *cobra.Command, run *stats.Run) error {
 	defer run.Close()
+	a.Saves(true)
+	defer a.Saves(false)
 	results, status, err := run.Answer(c.Context())
 	if err != nil {
 		return err
