@@ -15,7 +15,7 @@ import (
 // asked is a statistic with what it may cost.
 type asked struct {
 	statistics.Statistic
-	epsilon, delta float64 // its share of the budget
+	epsilon, delta float64 // its share of the budget; δ of mixed reports alone
 	multiplier     float64 // of Gaussian noise at that share
 	factor         float64 // that all noise is scaled by; an ε is divided by it
 	events         []accountant.Event
@@ -79,13 +79,12 @@ func (p *plan) share() error {
 	for i := range p.asked {
 		a := &p.asked[i]
 		a.epsilon = p.budget.Epsilon * a.Share / shares
-		if !a.approximate() {
-			continue
-		}
-		a.delta = shareOfDelta * p.budget.Delta * a.Share / withDelta
-		if gaussian(a.Mechanism) {
+		switch delta := p.budget.Delta * a.Share / withDelta; {
+		case a.Trust == statistics.Shuffler:
+			a.delta = mixedShare * delta
+		case gaussian(a.Mechanism):
 			var err error
-			if a.multiplier, err = multiplier(p.accounts, a.epsilon, a.delta); err != nil {
+			if a.multiplier, err = multiplier(p.accounts, a.epsilon, delta); err != nil {
 				return err
 			}
 		}
@@ -93,8 +92,10 @@ func (p *plan) share() error {
 	return nil
 }
 
-// shareOfDelta is how much of δ is shared out: what is left is for composition and its rounding.
-const shareOfDelta = 0.9
+// mixedShare is how much of its part of δ a statistic of mixed reports takes. Its δ adds up with that of
+// all others, also those of other runs on the data, where Gaussian noise has an ε for every δ: so it
+// takes little, and has noise that is a fifth more for it.
+const mixedShare = 1e-3
 
 // approximate reports whether the statistic needs a δ.
 func (a *asked) approximate() bool {
@@ -232,7 +233,8 @@ func (p *plan) asks(l *accountant.Ledger) (bool, error) {
 	return err == nil && g.Within(p.budget), err
 }
 
-// cost is what a statistic costs by itself. Mechanisms without a δ have the sum of their ε.
+// cost is what a statistic costs by itself. Mechanisms without a δ have the sum of their ε, and
+// Gaussian noise what it is at the δ of the budget.
 func (p *plan) cost(a *asked) (epsilon, delta float64, err error) {
 	if !gaussian(a.Mechanism) {
 		return a.epsilon / a.factor, a.delta, nil
