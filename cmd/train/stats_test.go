@@ -54,8 +54,10 @@ func TestStatisticsAreARun(t *testing.T) {
 	succeed(t, "ledger", "verify")
 	succeed(t, "report", run, "-o", "report.html")
 	page, err := os.ReadFile("report.html")
-	if err != nil || !strings.Contains(string(page), "The quantiles of brightness") {
-		t.Errorf("found no statistic in the report (%v)", err)
+	for _, want := range []string{"The quantiles of brightness", "permute_and_flip", "train stats digits-statistics-1.yaml"} {
+		if err != nil || !strings.Contains(string(page), want) {
+			t.Errorf("found no %q in the report (%v)", want, err)
+		}
 	}
 	before := readLines(t, run)
 	succeed(t, "resume", run)
