@@ -134,6 +134,8 @@ func printStats(w io.Writer, run *stats.Run, results []stats.Result) {
 		switch {
 		case r.Lost():
 			head[2] = "lost"
+		case r.Refused:
+			head[2] = "no answer"
 		case r.Value.One:
 			head[2], head[3] = figures(r.Value.List[0]), interval(r, 0)
 		}

@@ -210,7 +210,10 @@ func (s *Statistic) checkBounds(r *source.Report, ofClass, ofPixels bool) {
 	default:
 		r.Addf(s.at, s.path+".bounds", "found nothing, expected [low, high], which is public, or private: bounds are never taken from the data")
 	}
-	if s.Bounds.Private && (s.many || s.Trust != Curator) {
-		r.Addf(s.at, s.path+".bounds", "found private, expected [low, high] where there are several columns, or where no curator is trusted")
+	if s.Kind == Median && !s.Bounds.Private && s.Step >= s.Bounds.High-s.Bounds.Low && s.Bounds.Low < s.Bounds.High {
+		r.Addf(s.at, s.path+".step", "found %s, expected less than the width of the bounds, %s", number(s.Step), number(s.Bounds.High-s.Bounds.Low))
+	}
+	if s.Bounds.Private && (s.Kind == Median || s.many || s.Trust != Curator) {
+		r.Addf(s.at, s.path+".bounds", "found private, expected [low, high] for a median, for several columns, or where no curator is trusted")
 	}
 }

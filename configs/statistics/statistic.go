@@ -21,6 +21,7 @@ type Statistic struct {
 	Range     *Interval
 	Bins      int       // of a histogram of numbers, and of where a quantile may lie
 	Quantiles []float64 // in (0, 1)
+	Step      float64   // of a median: by how much a record may move it
 	Mechanism string
 	Trust     string  // of a histogram: curator, shuffler or nobody
 	Share     float64 // of the budget, relative to the others'
@@ -54,6 +55,7 @@ const (
 	Variance   = "variance"
 	Histogram  = "histogram"
 	Quantiles  = "quantiles"
+	Median     = "median"
 	Covariance = "covariance"
 )
 
@@ -66,6 +68,8 @@ const (
 	Exponential      = "exponential"
 	PermuteAndFlip   = "permute_and_flip"
 	NoisyMax         = "noisy_max"
+
+	ProposeTestRelease = "propose_test_release"
 )
 
 // Local are the mechanisms of histograms that a holder of a record runs.
@@ -90,6 +94,7 @@ var kinds = []kind{
 	{Variance, []string{"column", "bounds"}, noises},
 	{Histogram, []string{"column", "bounds", "bins", "trust"}, slices.Concat(noises, Local)},
 	{Quantiles, []string{"column", "bounds", "bins", "quantiles"}, slices.Concat(choices, noises)},
+	{Median, []string{"column", "bounds", "step"}, []string{ProposeTestRelease}},
 	{Covariance, []string{"columns", "bounds"}, []string{Gaussian}},
 }
 
@@ -115,6 +120,7 @@ var (
 	finite     = setting.Number{Min: -1e12, Max: 1e12}
 	inside     = setting.Number{Min: 0, Max: 1, OpenMin: true, OpenMax: true}
 	bins       = setting.Integer{Min: 2, Max: 4096}
+	step       = setting.Number{Min: 0, Max: 1e12, OpenMin: true}
 	share      = setting.Number{Min: 0, Max: 1e6, OpenMin: true}
 	trusts     = setting.Choice{Curator, Shuffler, Nobody}
 )
@@ -167,6 +173,8 @@ func (s *Statistic) decode(r *source.Report, e source.Entry) bool {
 		return configs.Decode(bins, r, e.Value, path, &s.Bins)
 	case "quantiles":
 		return s.decodeQuantiles(r, e.Value, path)
+	case "step":
+		return configs.Decode(step, r, e.Value, path, &s.Step)
 	case "mechanism":
 		return configs.Decode(setting.Choice(k.mechanisms), r, e.Value, path, &s.Mechanism)
 	case "trust":
@@ -253,6 +261,8 @@ func (s *Statistic) complete(r *source.Report, n *source.Node) bool {
 		return false
 	case s.Kind == Quantiles && s.Quantiles == nil:
 		return missing("quantiles", "a list of numbers such as [0.25, 0.5, 0.75]")
+	case s.Kind == Median && s.Step == 0:
+		return missing("step", step.Expected()+": by how much one record may move the median")
 	case s.Kind == Mean && s.many && s.Mechanism != "" && s.Mechanism != Gaussian:
 		r.Addf(n.At, s.path+".mechanism", "found %s, expected %s for several columns, which are released as one vector", s.Mechanism, Gaussian)
 		return false
@@ -322,6 +332,9 @@ func (s Statistic) String() string {
 			numbers[i] = number(q)
 		}
 		add("quantiles", "["+strings.Join(numbers, ", ")+"]")
+	}
+	if s.Step > 0 {
+		add("step", number(s.Step))
 	}
 	if s.Trust != Curator {
 		add("trust", s.Trust)

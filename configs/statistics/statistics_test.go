@@ -42,6 +42,7 @@ statistics:
 - {statistic: variance, column: 100, bounds: private, mechanism: laplace}
 - {statistic: quantiles, column: "a: b", bounds: [-1.5, 1e6], quantiles: [0.5], mechanism: noisy_max, bins: 10}
 - {statistic: count, column: sick, equals: "yes"}
+- {statistic: median, column: age, bounds: [0, 120], step: 0.5}
 - {statistic: count, column: age, range: [18, 65]}
 - {statistic: histogram, column: label, trust: nobody, mechanism: rappor}
 - {statistic: mean, columns: all, bounds: [0, 10]}
@@ -81,8 +82,10 @@ func TestWrongFiles(t *testing.T) {
 		{begin, "1:1: statistics: found nothing, expected a list of statistics"},
 		{begin + "statistics: []", "3:13: statistics: found an empty list, expected a list of 1 to 256 statistics such as {statistic: mean, column: age, bounds: [0, 120]}"},
 		{begin + "statistics: [mean]", "3:14: statistics[0]: found mean, expected a mapping such as {statistic: mean, column: age, bounds: [0, 120]}"},
-		{begin + "statistics: [{column: label}]", "3:15: statistics[0].statistic: found nothing, expected one of count, sum, mean, variance, histogram, quantiles, covariance"},
-		{begin + "statistics: [{statistic: median, column: brightness}]", "3:26: statistics[0].statistic: found median, expected one of count, sum, mean, variance, histogram, quantiles, covariance (did you mean mean?)"},
+		{begin + "statistics: [{column: label}]", "3:15: statistics[0].statistic: found nothing, expected one of count, sum, mean, variance, histogram, quantiles, median, covariance"},
+		{begin + "statistics: [{statistic: means, column: brightness}]", "3:26: statistics[0].statistic: found means, expected one of count, sum, mean, variance, histogram, quantiles, median, covariance (did you mean mean?)"},
+		{begin + "statistics: [{statistic: median, column: brightness}]", "3:15: statistics[0].step: found nothing, expected a number greater than 0 and at most 1000000000000: by how much one record may move the median"},
+		{begin + "statistics: [{statistic: median, column: brightness, step: 1}]", "3:15: statistics[0].step: found 1, expected less than the width of the bounds, 1"},
 		{begin + "statistics: [{statistic: mean}]", "3:15: statistics[0].column: found nothing, expected the name of a column"},
 		{begin + "statistics: [{statistic: mean, column: darkness}]", "3:15: statistics[0].column: found darkness, expected one of label, brightness, pixel ROW COLUMN (of 28x28x1)"},
 		{begin + "statistics: [{statistic: mean, column: pixel 28 0}]", "3:15: statistics[0].column: found pixel 28 0, expected one of label, brightness, pixel ROW COLUMN (of 28x28x1)"},
@@ -114,7 +117,7 @@ func TestWrongFiles(t *testing.T) {
 		{"data: {table: t, columns: [age], label: sick, classes: [a, b]}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: age}]", "3:15: statistics[0].bounds: found nothing, expected [low, high], which is public, or private: bounds are never taken from the data"},
 		{"data: {table: t, columns: [age], label: sick, classes: [a, b]}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: agee, bounds: [0, 1]}]", "3:15: statistics[0].column: found agee, expected one of data.columns, or label (did you mean age?)"},
 		{"data: {vectors: v, width: 3, classes: [a, b]}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: 3, bounds: [0, 1]}]", "3:15: statistics[0].column: found 3, expected the number of a value, 0 to 2, or label"},
-		{begin + "statistics: [{statistic: histogram, column: brightness, bins: 3, bounds: private, trust: nobody}]", "3:15: statistics[0].bounds: found private, expected [low, high] where there are several columns, or where no curator is trusted"},
+		{begin + "statistics: [{statistic: histogram, column: brightness, bins: 3, bounds: private, trust: nobody}]", "3:15: statistics[0].bounds: found private, expected [low, high] for a median, for several columns, or where no curator is trusted"},
 	} {
 		_, err := Parse("f", []byte(tt.src), nil)
 		if !errors.Is(err, configs.ErrInvalid) || strings.ReplaceAll(fmt.Sprint(err), "f:", "") != tt.want {

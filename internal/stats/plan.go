@@ -15,7 +15,7 @@ import (
 // asked is a statistic with what it may cost.
 type asked struct {
 	statistics.Statistic
-	epsilon, delta float64 // its share of the budget; δ of mixed reports alone
+	epsilon, delta float64 // its share of the budget; δ but of Gaussian noise
 	multiplier     float64 // of Gaussian noise at that share
 	factor         float64 // that all noise is scaled by; an ε is divided by it
 	events         []accountant.Event
@@ -80,9 +80,10 @@ func (p *plan) share() error {
 		a := &p.asked[i]
 		a.epsilon = p.budget.Epsilon * a.Share / shares
 		switch delta := p.budget.Delta * a.Share / withDelta; {
-		case a.Trust == statistics.Shuffler:
-			a.delta = mixedShare * delta
-		case gaussian(a.Mechanism):
+		case !a.approximate():
+		case !gaussian(a.Mechanism):
+			a.delta = lastingShare * delta
+		default:
 			var err error
 			if a.multiplier, err = multiplier(p.accounts, a.epsilon, delta); err != nil {
 				return err
@@ -92,14 +93,14 @@ func (p *plan) share() error {
 	return nil
 }
 
-// mixedShare is how much of its part of δ a statistic of mixed reports takes. Its δ adds up with that of
-// all others, also those of other runs on the data, where Gaussian noise has an ε for every δ: so it
-// takes little, and has noise that is a fifth more for it.
-const mixedShare = 1e-3
+// lastingShare is how much of its part of δ a statistic takes whose δ adds up with that of all others,
+// also of other runs on the data: that of mixed reports, and of a test. Gaussian noise has an ε for
+// every δ instead. So it is little, for which there is about a fifth more noise.
+const lastingShare = 1e-3
 
 // approximate reports whether the statistic needs a δ.
 func (a *asked) approximate() bool {
-	return gaussian(a.Mechanism) || a.Trust == statistics.Shuffler
+	return gaussian(a.Mechanism) || a.Trust == statistics.Shuffler || a.Kind == statistics.Median
 }
 
 // calibrate is the least factor for all noise with which the statistics fit the budget together, to
@@ -273,6 +274,8 @@ func (a *asked) answer(w *work) (estimate, error) {
 		return a.histogram(w)
 	case statistics.Quantiles:
 		return a.quantiles(w)
+	case statistics.Median:
+		return a.median(w)
 	case boundsKind:
 		return a.bounds(w)
 	}

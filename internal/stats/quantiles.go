@@ -207,3 +207,30 @@ func (a *asked) readOff(counts []int64, q float64, n int) (value, low, high int)
 	}
 	return value, low, high
 }
+
+// median is that of a column if a test finds that no record moves it by more than the proposed step,
+// and nothing else. Half of its ε is for the test, half for Laplace noise that goes by the step.
+func (a *asked) median(w *work) (estimate, error) {
+	columns, err := w.records.columns(a.Statistic)
+	if err != nil {
+		return estimate{}, err
+	}
+	var values []int64
+	for r := range w.records.each() {
+		values = append(values, steps(r.number(columns[0]), a.Bounds.Interval))
+	}
+	step := max(1, int64(math.Ceil(a.Step/a.Bounds.Half()*resolution)))
+	epsilon := a.epsilon / a.factor
+	question, err := answer.Median(values, -resolution, resolution, min(step, 2*resolution-1), epsilon, a.delta)
+	if err != nil {
+		return estimate{}, err
+	}
+	tested, err := answer.Ask(w.desk, question)
+	if err != nil || !tested.Passed {
+		return estimate{refused: true}, err
+	}
+	number := func(x float64) float64 { return a.Bounds.Middle() + a.Bounds.Half()*x/resolution }
+	off := additive{statistics.DiscreteLaplace, 2 / epsilon}.within(float64(step), miss) + 1
+	value := float64(tested.Value)
+	return scalar(number(value), statistics.Interval{Low: number(value - off), High: number(value + off)}), nil
+}

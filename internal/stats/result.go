@@ -20,13 +20,15 @@ type Result struct {
 	Epsilon   float64 `json:"epsilon"` // of this statistic alone
 	Delta     float64 `json:"delta"`   // 0 where no mechanism needs one
 
+	Refused bool `json:"-"` // a test said that there is no answer
+
 	Trust string   `json:"-"` // who has to be trusted: curator, shuffler or nobody
 	Names []string `json:"-"` // what the numbers of a list are
 }
 
 // Lost reports whether the statistic was paid for and never answered: the run was killed in between,
 // and the budget did not allow to pay again.
-func (r Result) Lost() bool { return r.Value.List == nil }
+func (r Result) Lost() bool { return r.Value.List == nil && !r.Refused }
 
 // Numbers is one number, a list of them, or, of a statistic that is lost, none.
 type Numbers struct {
@@ -63,6 +65,7 @@ func (n *Numbers) UnmarshalJSON(text []byte) error {
 type estimate struct {
 	value, low, high []float64
 	one              bool
+	refused          bool   // a test said that there is none
 	mechanism        string // of a local one that was chosen now; "" is the configured one
 }
 

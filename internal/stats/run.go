@@ -53,6 +53,7 @@ type row struct {
 	Number  int `json:"number"`         // in the plan
 	Entries int `json:"ledger_entries"` // by then
 	Result
+	NoAnswer bool `json:"refused,omitempty"` // Result.Refused
 }
 
 // Status says how a run of statistics ended.
@@ -179,6 +180,7 @@ func (r *Run) readRows() ([]row, error) {
 		if next.Entries > r.journal.Len() {
 			return nil, fmt.Errorf("train: %s:%d: found %d entries of the ledger, which has %d, expected no more: %w", path, number+1, next.Entries, r.journal.Len(), checkpoints.ErrRollback)
 		}
+		next.Refused = next.NoAnswer
 		rows = append(rows, next)
 	}
 	return rows, nil
@@ -231,6 +233,7 @@ func (r *Run) next() error {
 		if err != nil {
 			return fmt.Errorf("train: the %s of %s: %w", a.Kind, result.Column, err)
 		}
+		result.Refused = e.refused
 		result.Value, result.Low, result.High = Numbers{e.value, e.one}, Numbers{e.low, e.one}, Numbers{e.high, e.one}
 		result.Mechanism = cmp.Or(e.mechanism, a.Mechanism)
 	}
@@ -268,7 +271,7 @@ func (r *Run) foundBounds(column string) (found statistics.Interval, none bool) 
 // keep writes the result of a statistic behind those before it.
 func (r *Run) keep(number int, result Result) error {
 	result.Names, result.Trust = r.names(&r.plan.asked[number]), r.plan.asked[number].Trust
-	r.rows = append(r.rows, row{number, r.journal.Len(), result})
+	r.rows = append(r.rows, row{number, r.journal.Len(), result, result.Refused})
 	var content []byte
 	for _, known := range r.rows {
 		line, err := json.Marshal(known)

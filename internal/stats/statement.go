@@ -122,6 +122,8 @@ func (r *Run) facts() (facts []statement.Fact) {
 		switch a := r.plan.asked[i]; {
 		case known.Lost():
 			what += "; LOST: the run was killed after it was paid for, and the budget did not allow to pay again"
+		case known.Refused:
+			what += fmt.Sprintf("; its test says that a record may move it by more than %g, and so there is no answer", a.Step)
 		case a.Kind == boundsKind:
 			what += fmt.Sprintf("; found %g to %g", known.Value.List[0], known.Value.List[1])
 		case a.Bounds.Private:

@@ -48,7 +48,7 @@ func Median(values []int64, low, high, step int64, epsilon, delta float64) (Ques
 		return nil, err
 	}
 	// Pr[N ≥ n] is below exp(-n/scale).
-	needed := int64(math.Ceil(ofTest.Float64()*-math.Log(delta)*(1+1e-12)))
+	needed := int64(math.Ceil(ofTest.Float64() * -math.Log(delta) * (1 + 1e-12)))
 	x := newOrdered(values, low, high)
 	median, distance := x.median(), x.distance(step)
 	return question[Tested]{accountant.AddOrRemoveDP{Epsilon: epsilon, Delta: delta}, func(src *random.Source) Tested {
