@@ -2,7 +2,6 @@ package stats
 
 import (
 	"fmt"
-	"math"
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/composition"
@@ -18,21 +17,15 @@ import (
 // What the ledger gets is one event for all reports. A record is in one report, which is
 // (ε, 0)-private for it whatever it says, and so are all of them together, as they are independent
 // (parallel composition, McSherry 2009, Theorem 4): ApproxDP{ε, 0}. Where a record's place is empty,
-// its report is that of some fixed value, which is one more value to be hidden among. Mixed reports
-// are ApproxDP{ε, δ}, by amplification; see [localEpsilon].
+// its report is that of one fixed value, as if a record had it. Mixed reports
+// are ApproxDP{ε, δ}, by amplification; see shuffled.
 func (a *asked) local(w *work) (estimate, error) {
 	buckets, number, err := a.buckets(w)
 	if err != nil {
 		return estimate{}, err
 	}
 	epsilon := a.epsilon / a.factor
-	each := min(epsilon, maxLocal)
-	if a.Trust == statistics.Shuffler && !w.dry {
-		if each, err = localEpsilon(epsilon, a.delta, w.records.public); err != nil {
-			return estimate{}, err
-		}
-	}
-	protocol, err := protocolOf(a.Mechanism, number, each)
+	protocol, err := a.protocol(w, number, epsilon)
 	if err != nil {
 		return estimate{}, err
 	}
@@ -54,36 +47,65 @@ func (a *asked) local(w *work) (estimate, error) {
 // maxLocal is the most that a report may cost.
 const maxLocal = 20
 
-// localEpsilon is the most that a report may cost for n of them to be (epsilon, delta)-private once
-// they are mixed. The bound is about replacing a record's value, by any other and so by that of an
-// empty place.
-func localEpsilon(epsilon, delta float64, n int) (float64, error) {
-	low, high := 0.0, maxLocal+0.0
-	for range 30 {
+// protocol is that of the statistic's mechanism, or, if it names none, the better one of two for rare
+// values. Where reports are mixed, each may cost more than all of them together.
+func (a *asked) protocol(w *work, values int, epsilon float64) (best local.Protocol, err error) {
+	names := []string{a.Mechanism}
+	if a.Mechanism == "" {
+		names = []string{"randomized_response", "unary"}
+	}
+	other := make([]float64, values) // a record with another value than the first
+	other[1] = 1
+	for _, name := range names {
+		each := min(epsilon, maxLocal)
+		if a.Trust == statistics.Shuffler && !w.dry {
+			if each, err = mixed(name, values, w.records.public, epsilon, a.delta); err != nil {
+				return nil, err
+			}
+		}
+		p, err := protocolOf(name, values, each)
+		if err != nil {
+			return nil, err
+		}
+		if best == nil || p.Variance(other)[0] < best.Variance(other)[0] {
+			best = p
+		}
+	}
+	return best, nil
+}
+
+// mixed is the most that a report may cost for n of them to be (epsilon, delta)-private once they are
+// mixed. The bounds are about replacing a record's value by any other, and so by that which stands
+// for an empty place.
+func mixed(name string, values, n int, epsilon, delta float64) (float64, error) {
+	// Reports that are not mixed cost epsilon, so mixed ones may never cost less each.
+	low, high := min(epsilon, maxLocal), maxLocal+0.0
+	for high-low > low/1000 {
 		middle := (low + high) / 2
-		mixed, err := composition.Shuffle(middle, n, delta)
+		together, err := shuffled(name, middle, values, n, delta)
 		if err != nil {
 			return 0, err
 		}
-		if mixed <= epsilon {
+		if together <= epsilon {
 			low = middle
 		} else {
 			high = middle
 		}
 	}
-	// Reports that are not mixed cost epsilon, so mixed ones may never cost less each.
-	return max(low, min(epsilon, maxLocal)), nil
+	return low, nil
 }
 
-// protocolOf makes the protocol with that name, or the one with the least variance of rare values:
-// randomized response for few of them (Wang, Blocki, Li, Jha 2017, section 5).
-func protocolOf(name string, values int, epsilon float64) (local.Protocol, error) {
-	if name == "" {
-		name = "unary"
-		if float64(values) < 3*math.Exp(epsilon)+2 {
-			name = "randomized_response"
-		}
+// shuffled is what n mixed reports cost together, each of which costs each. Of randomized response
+// more is known than of other protocols.
+func shuffled(name string, each float64, values, n int, delta float64) (float64, error) {
+	if name == "randomized_response" {
+		return composition.ShuffleResponse(each, values, n, delta)
 	}
+	return composition.Shuffle(each, n, delta)
+}
+
+// protocolOf makes the protocol with that name.
+func protocolOf(name string, values int, epsilon float64) (local.Protocol, error) {
 	switch name {
 	case "randomized_response":
 		return local.NewResponse(values, epsilon)

@@ -223,7 +223,7 @@ func TestDigits(t *testing.T) {
 	if !(width(curator) < width(shuffler) && width(shuffler) < width(nobody)) {
 		t.Errorf("intervals are %g, %g and %g wide, expected the more the fewer are trusted", width(curator), width(shuffler), width(nobody))
 	}
-	each, err := localEpsilon(shuffler.Epsilon, shuffler.Delta, 20000)
+	each, err := mixed("unary", 10, 20000, shuffler.Epsilon, shuffler.Delta)
 	if err != nil || each < 5*shuffler.Epsilon {
 		t.Errorf("a mixed report costs %g (%v), expected more than five times the %g of all of them", each, err, shuffler.Epsilon)
 	}
