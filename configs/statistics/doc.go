@@ -10,4 +10,8 @@
 // The sections data and privacy are a configuration's, as far as they mean something here: [Parse]
 // reads them as package configs does, and holds the statistics against the data that is declared.
 // Nothing is read of the data itself.
+//
+// After another key was added, run
+//
+//	go test ./configs/statistics -update
 package statistics
