@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"dpsgd/configs/statistics"
+	"dpsgd/release/answer"
 )
 
 // boundsKind is the statistic that private bounds are, in results.
@@ -70,4 +71,46 @@ func first(w *work, rising []int64, epsilon float64) (int, error) {
 	ofThreshold, ofCounts := searchNoise(epsilon)
 	found, err := searchFor(w, rising, float64(w.records.public)-2*(ofThreshold+ofCounts), epsilon)
 	return min(found, len(rising)-1), err
+}
+
+// searchNoise is the scale of Laplace's noise on the threshold of a search with one answer, and on
+// every count (Algorithm 1 in Lyu, Su, Li 2017, arXiv:1603.01699v4, with the shares of its section
+// 4.2).
+func searchNoise(epsilon float64) (ofThreshold, ofCounts float64) {
+	share := 1 / (1 + math.Cbrt(4))
+	return 1 / (epsilon * share), 2 / (epsilon * (1 - share))
+}
+
+// searchFor is the first of some counts that is found above a threshold, or how many there are.
+func searchFor(w *work, counts []int64, threshold, epsilon float64) (int, error) {
+	question, err := answer.AboveThreshold(int64(math.Floor(threshold)), 1, 1, epsilon)
+	if err != nil {
+		return 0, err
+	}
+	s, err := answer.Ask(w.desk, question)
+	if err != nil {
+		return 0, err
+	}
+	for i, count := range counts {
+		sums, err := total(count)
+		if err != nil {
+			return 0, err
+		}
+		if above, err := s.Above(sums); above || err != nil {
+			return i, err
+		}
+	}
+	return len(counts), nil
+}
+
+// total are count records that contribute 1 each.
+func total(count int64) (*answer.Sums, error) {
+	return answer.NewSums(func(yield func([]int64) bool) {
+		one := []int64{1}
+		for range count {
+			if !yield(one) {
+				return
+			}
+		}
+	}, 1, answer.Within(0, 1))
 }

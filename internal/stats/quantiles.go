@@ -8,36 +8,45 @@ import (
 	"dpsgd/release/answer"
 )
 
-// quantiles are numbers that a share of the records lies below: chosen among the edges of the bins,
-// or read off a noisy histogram of them.
+// quantiles are numbers that a share of the records lies below: chosen among the edges of the bins, or
+// read off a noisy histogram of them, as are the ends of the intervals.
+//
+// Choices take half of what the statistic may cost, and the ends the other half, all of them together:
+// of the noisy counts of few parts of the bounds.
 func (a *asked) quantiles(w *work) (estimate, error) {
 	buckets, number, err := a.buckets(w)
 	if err != nil {
 		return estimate{}, err
 	}
-	e := vector(len(a.Quantiles))
-	var counts []int64
+	parts, z := number, a.noise()
+	if choice(a.Mechanism) {
+		parts, z = min(number, intervalParts), additive{statistics.DiscreteLaplace, 2 * a.factor / a.epsilon}
+	}
+	counts, err := counted(w, buckets, number, parts, z)
+	if err != nil {
+		return estimate{}, err
+	}
+	e, b := vector(len(a.Quantiles)), a.Bounds.Interval
 	for i, q := range a.Quantiles {
-		var value int
-		var low, high int
+		// The part that begins at place p begins with bucket p·number/parts, rounded up.
+		place := func(p int) float64 { return edge((p*number+parts-1)/parts, b, number) }
+		at, low, high := readOff(counts, z, q, w.records.public)
+		value := place(at)
 		if choice(a.Mechanism) {
-			value, low, high, err = a.chosen(w, buckets, number, q)
-		} else {
-			if counts == nil {
-				counts, err = a.counted(w, buckets, number)
+			chosen, err := a.chosen(w, buckets, number, q)
+			if err != nil {
+				return estimate{}, err
 			}
-			if err == nil {
-				value, low, high = a.readOff(counts, q, w.records.public)
-			}
+			value = edge(chosen, b, number)
 		}
-		if err != nil {
-			return estimate{}, err
-		}
-		b := a.Bounds.Interval
-		e.set(i, edge(value, b, number), statistics.Interval{Low: edge(min(low, value), b, number), High: edge(max(high, value), b, number)})
+		e.set(i, value, statistics.Interval{Low: min(place(low), value), High: max(place(high), value)})
 	}
 	return e, nil
 }
+
+// intervalParts is in how many parts of the bounds records are counted for the ends of intervals: the
+// fewer, the less noise is in a sum of them, and the coarser are the ends.
+const intervalParts = 32
 
 // choice reports whether a mechanism chooses among candidates.
 func choice(mechanism string) bool {
@@ -48,10 +57,8 @@ func choice(mechanism string) bool {
 	return false
 }
 
-// chosen chooses the edge that is nearest to a quantile, with a third of what the quantile may cost,
-// and looks for the ends of its interval with the rest.
-func (a *asked) chosen(w *work, buckets []int, number int, q float64) (value, low, high int, err error) {
-	epsilon := a.epsilon / a.factor / float64(3*len(a.Quantiles))
+// chosen chooses the edge that is nearest to a quantile.
+func (a *asked) chosen(w *work, buckets []int, number int, q float64) (int, error) {
 	values, candidates := make([]int64, len(buckets)), make([]int64, number+1)
 	for i, b := range buckets {
 		values[i] = int64(b)
@@ -61,34 +68,13 @@ func (a *asked) chosen(w *work, buckets []int, number int, q float64) (value, lo
 	}
 	scores, err := answer.NewRanks(values, candidates, int(math.Round(q*ranks)), ranks)
 	if err != nil {
-		return 0, 0, 0, err
+		return 0, err
 	}
-	question, err := ofScores(a.Mechanism, scores, epsilon)
+	question, err := ofScores(a.Mechanism, scores, a.epsilon/a.factor/float64(2*len(a.Quantiles)))
 	if err != nil {
-		return 0, 0, 0, err
+		return 0, err
 	}
-	if value, err = answer.Ask(w.desk, question); err != nil {
-		return 0, 0, 0, err
-	}
-	below := make([]int64, number+1) // records below every edge
-	for _, b := range buckets {
-		below[b+1]++
-	}
-	for i := range number {
-		below[i+1] += below[i]
-	}
-	n := float64(w.records.public)
-	// Upwards: the last edge below which there are certainly no more than the share of the records.
-	up, err := search(w, below, q*n, epsilon, number)
-	if err != nil {
-		return 0, 0, 0, err
-	}
-	above := make([]int64, number+1) // records that are not below, from the last edge down
-	for i := range above {
-		above[i] = int64(len(buckets)) - below[number-i]
-	}
-	down, err := search(w, above, (1-q)*n, epsilon, number)
-	return value, up, number - down, err
+	return answer.Ask(w.desk, question)
 }
 
 // ranks is the denominator of the shares that ranks are compared with.
@@ -106,104 +92,50 @@ func ofScores(mechanism string, s *answer.Scores, epsilon float64) (answer.Quest
 	return nil, fmt.Errorf("stats: found the mechanism %q, expected one of choices", mechanism)
 }
 
-// search is the last of rising counts that is at most most, but for half of the chance that an
-// interval misses: the one before the first that is found to be above most, less what the noise may
-// be.
-func search(w *work, rising []int64, most, epsilon float64, number int) (last int, err error) {
-	half := miss / 4
-	ofThreshold, ofCounts := searchNoise(epsilon)
-	slack := math.Log(1/half)*ofThreshold + math.Log(float64(number+1)/half)*ofCounts
-	above, err := searchFor(w, rising, most-slack, epsilon)
-	return max(0, above-1), err
-}
-
-// searchNoise is the scale of Laplace's noise on the threshold of a search with one answer, and on
-// every count (Algorithm 1 in Lyu, Su, Li 2017, arXiv:1603.01699v4, with the shares of its section
-// 4.2).
-func searchNoise(epsilon float64) (ofThreshold, ofCounts float64) {
-	share := 1 / (1 + math.Cbrt(4))
-	return 1 / (epsilon * share), 2 / (epsilon * (1 - share))
-}
-
-// searchFor is the first of some counts that is found above a threshold, or how many there are.
-func searchFor(w *work, counts []int64, threshold, epsilon float64) (int, error) {
-	question, err := answer.AboveThreshold(int64(math.Floor(threshold)), 1, 1, epsilon)
-	if err != nil {
-		return 0, err
+// counted is the noisy number of records in each of some equal parts, given the bucket of each record.
+func counted(w *work, buckets []int, number, parts int, z additive) ([]int64, error) {
+	part := make([]int, len(buckets))
+	for i, b := range buckets {
+		part[i] = b * parts / number
 	}
-	s, err := answer.Ask(w.desk, question)
-	if err != nil {
-		return 0, err
-	}
-	for i, count := range counts {
-		sums, err := total(count)
-		if err != nil {
-			return 0, err
-		}
-		if above, err := s.Above(sums); above || err != nil {
-			return i, err
-		}
-	}
-	return len(counts), nil
-}
-
-// total are count records that contribute 1 each.
-func total(count int64) (*answer.Sums, error) {
-	return answer.NewSums(func(yield func([]int64) bool) {
-		one := []int64{1}
-		for range count {
-			if !yield(one) {
-				return
-			}
-		}
-	}, 1, answer.Within(0, 1))
-}
-
-// counted is the noisy number of records in each bucket.
-func (a *asked) counted(w *work, buckets []int, number int) ([]int64, error) {
-	sums, err := answer.NewCounts(buckets, number)
+	sums, err := answer.NewCounts(part, parts)
 	if err != nil {
 		return nil, err
 	}
-	return a.ask(w, sums)
+	question, err := z.question(sums)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Ask(w.desk, question)
 }
 
-// readOff finds a quantile in noisy counts of n records. How many records are below an edge is the
-// sum of the counts below, or n less the sum of those above, whichever are fewer.
-func (a *asked) readOff(counts []int64, q float64, n int) (value, low, high int) {
+// readOff finds a quantile in noisy counts of n records: the first edge that has the share below it,
+// the last one that certainly has no more, and the first that certainly has as many. How many records
+// are below an edge is the sum of the counts below, or n less the sum of those above, whichever are
+// fewer.
+func readOff(counts []int64, z additive, q float64, n int) (value, low, high int) {
 	number := len(counts)
-	sum := 0.0
-	upper := make([]float64, number+1) // sums from each edge to the end
-	for i := number - 1; i >= 0; i-- {
-		upper[i] = upper[i+1] + float64(counts[i])
+	below := make([]float64, number+1)
+	for i, c := range counts {
+		below[i+1] = below[i] + float64(c)
 	}
-	want, found := q*float64(n), false
-	high = number
-	narrow := false
-	for i := 0; i <= number; i++ {
-		below, terms := sum, i
+	above := float64(n) - below[number] // what the sums from the other end differ by
+	value, high = number, number
+	for i := number; i >= 0; i-- {
+		records, terms := below[i], i
 		if number-i < i {
-			below, terms = float64(n)-upper[i], number-i
+			records, terms = below[i]+above, number-i
 		}
-		off := 0.0
-		if terms > 0 {
-			off = a.noise().withinSum(terms, 1, miss/float64(number))
+		off, want := z.withinSum(terms, 1, miss/float64(number)), q*float64(n)
+		if records >= want {
+			value = i
 		}
-		if below+off <= want {
-			low = i
+		if records-off >= want {
+			high = i
 		}
-		if !narrow && below-off >= want {
-			high, narrow = i, true
+		if records+off <= want {
+			low = max(low, i)
 		}
-		if !found && below >= want {
-			value, found = i, true
-		}
-		if i < number {
-			sum += float64(counts[i])
-		}
-	}
-	if !found {
-		value = number
 	}
 	return value, low, high
 }
