@@ -2,8 +2,8 @@ package stats
 
 import (
 	"math"
+	"slices"
 
-	"dpsgd/configs/statistics"
 	"dpsgd/release/answer"
 )
 
@@ -34,56 +34,37 @@ func (a *asked) bounds(w *work) (estimate, error) {
 	if err != nil {
 		return estimate{}, err
 	}
-	rungs := ladder()
-	below, above := make([]int64, len(rungs)), make([]int64, len(rungs))
+	var numbers []float64
 	for r := range w.records.each() {
-		x := r.number(columns[0])
-		for i, rung := range rungs {
-			if x <= rung {
-				below[i]++
-			}
-			if x >= rungs[len(rungs)-1-i] {
-				above[i]++
-			}
-		}
+		numbers = append(numbers, r.number(columns[0]))
 	}
+	rungs, last := ladder(), len(ladder())-1
 	epsilon := a.epsilon / a.factor / 2
-	up, err := first(w, below, epsilon)
+	up, err := search(w, rungs, epsilon, numbers, func(x, rung float64) bool { return x <= rung })
 	if err != nil {
 		return estimate{}, err
 	}
-	down, err := first(w, above, epsilon)
+	slices.Reverse(rungs)
+	down, err := search(w, rungs, epsilon, numbers, func(x, rung float64) bool { return x >= rung })
 	if err != nil {
 		return estimate{}, err
 	}
-	found := statistics.Interval{Low: rungs[len(rungs)-1-down], High: rungs[up]}
-	if !(found.Low < found.High) { // all records have one value, or the noise was large
-		found = statistics.Interval{Low: rungs[max(0, up-1)], High: rungs[min(len(rungs)-1, up+1)]}
+	slices.Reverse(rungs)
+	low, high := last-down, up
+	if low >= high { // all records have one value, or the noise was large
+		low, high = max(0, up-1), min(last, up+1)
 	}
-	e := vector(2)
-	e.value = []float64{found.Low, found.High}
-	e.low, e.high = e.value, e.value
-	return e, nil
+	found := []float64{rungs[low], rungs[high]}
+	return estimate{value: found, low: found, high: found}, nil
 }
 
-// first is the first of rising counts that is almost all records.
-func first(w *work, rising []int64, epsilon float64) (int, error) {
-	ofThreshold, ofCounts := searchNoise(epsilon)
-	found, err := searchFor(w, rising, float64(w.records.public)-2*(ofThreshold+ofCounts), epsilon)
-	return min(found, len(rising)-1), err
-}
-
-// searchNoise is the scale of Laplace's noise on the threshold of a search with one answer, and on
-// every count (Algorithm 1 in Lyu, Su, Li 2017, arXiv:1603.01699v4, with the shares of its section
-// 4.2).
-func searchNoise(epsilon float64) (ofThreshold, ofCounts float64) {
+// search is the first of the rungs on whose side almost all numbers are: all but twice as many as the
+// noise of the search, Laplace's on the threshold and on every count (Algorithm 1 in Lyu, Su, Li 2017,
+// arXiv:1603.01699v4, with the shares of its section 4.2). It is the last one where none is found.
+func search(w *work, rungs []float64, epsilon float64, numbers []float64, beside func(x, rung float64) bool) (int, error) {
 	share := 1 / (1 + math.Cbrt(4))
-	return 1 / (epsilon * share), 2 / (epsilon * (1 - share))
-}
-
-// searchFor is the first of some counts that is found above a threshold, or how many there are.
-func searchFor(w *work, counts []int64, threshold, epsilon float64) (int, error) {
-	question, err := answer.AboveThreshold(int64(math.Floor(threshold)), 1, 1, epsilon)
+	slack := 2 * (1/(epsilon*share) + 2/(epsilon*(1-share)))
+	question, err := answer.AboveThreshold(int64(math.Floor(float64(w.records.public)-slack)), 1, 1, epsilon)
 	if err != nil {
 		return 0, err
 	}
@@ -91,8 +72,14 @@ func searchFor(w *work, counts []int64, threshold, epsilon float64) (int, error)
 	if err != nil {
 		return 0, err
 	}
-	for i, count := range counts {
-		sums, err := total(count)
+	counted := make([]int64, len(numbers))
+	for i, rung := range rungs {
+		for r, x := range numbers {
+			if counted[r] = 0; beside(x, rung) {
+				counted[r] = 1
+			}
+		}
+		sums, err := answer.NewTotal(counted, 0, 1)
 		if err != nil {
 			return 0, err
 		}
@@ -100,17 +87,5 @@ func searchFor(w *work, counts []int64, threshold, epsilon float64) (int, error)
 			return i, err
 		}
 	}
-	return len(counts), nil
-}
-
-// total are count records that contribute 1 each.
-func total(count int64) (*answer.Sums, error) {
-	return answer.NewSums(func(yield func([]int64) bool) {
-		one := []int64{1}
-		for range count {
-			if !yield(one) {
-				return
-			}
-		}
-	}, 1, answer.Within(0, 1))
+	return len(rungs) - 1, nil
 }

@@ -27,7 +27,6 @@ type Options struct {
 	DataFolder string // where data of a person's own lies now, of a run that is there
 	RunsDir    string // parent of the run's folder; "runs" when empty
 	Name       string // base of the folder's name
-	Registry   string // the folder with the ledger of data sets; RunsDir when empty
 	// Answered is told about every statistic, also of those that were answered before.
 	Answered func(Result)
 	Source   *data.Split // used instead of reading the configured data
@@ -78,7 +77,7 @@ func Create(f *statistics.File, o Options) (*Run, error) {
 	if r.Dir, err = folder.New(parent, "", o.Name); err != nil {
 		return nil, err
 	}
-	if err := r.fill(cmp.Or(o.Registry, parent)); err != nil {
+	if err := r.fill(parent); err != nil {
 		if r.journal != nil {
 			r.journal.Close()
 		}
