@@ -9,8 +9,8 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Hashing is optimised local hashing (Wang, Blocki, Li, Jha 2017, section 4.4): a record draws a hash
-// function, and reports it with the randomized response of its value's bucket.
+// Hashing is optimised local hashing (Wang, Blocki, Li, Jha 2017, section 4.4): a record draws a
+// hash function, and reports it with the randomized response of its value's bucket.
 type Hashing struct {
 	values   int
 	response *Response // over buckets

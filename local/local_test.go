@@ -81,7 +81,8 @@ func TestRatioOfLikelihoods(t *testing.T) {
 				}
 				worst = max(worst, math.Log(high/low))
 			}
-			// Within a cohort of small filters no two values need differ in as many bits as there may be.
+			// Within a cohort of small filters no two values need differ in as many bits as there
+			// may be.
 			tight := 0.999 * p.Epsilon()
 			if p.Name() == "rappor" {
 				tight = 0.4 * p.Epsilon()
@@ -93,10 +94,10 @@ func TestRatioOfLikelihoods(t *testing.T) {
 	}
 }
 
-// What is drawn has the likelihoods that are said: 40,000 reports of one value, by a χ² test over all
-// possible reports. With seed 3 it passes; by itself it would fail in one of 10^5 draws for each
-// protocol and value, for the quantile of χ² is taken from the normal distribution (Wilson, Hilferty
-// 1931), 4.3 deviations out.
+// What is drawn has the likelihoods that are said: 40,000 reports of one value, by a χ² test over
+// all possible reports. With seed 3 it passes; by itself it would fail in one of 10^5 draws for
+// each protocol and value, for the quantile of χ² is taken from the normal distribution (Wilson,
+// Hilferty 1931), 4.3 deviations out.
 func TestReportsHaveTheirLikelihood(t *testing.T) {
 	src := random.Seeded(3)
 	for name, p := range protocols(t, 6, 1) {
@@ -137,9 +138,10 @@ func TestReportsHaveTheirLikelihood(t *testing.T) {
 	}
 }
 
-// Estimates are unbiased and have the variance that is said: of 3,000 records, over 600 draws. A mean
-// is 4.6 deviations off in one of 2·10^5 draws and the variance, with a deviation of √(2/600), 25 %
-// off in one of 10^5; there are 36 of each. The seed is one that passes; half the noise does not.
+// Estimates are unbiased and have the variance that is said: of 3,000 records, over 600 draws. A
+// mean is 4.6 deviations off in one of 2·10^5 draws and the variance, with a deviation of √(2/600),
+// 25 % off in one of 10^5; there are 36 of each. The seed is one that passes; half the noise does
+// not.
 func TestEstimatesAreUnbiased(t *testing.T) {
 	truth := []float64{1500, 900, 400, 150, 50, 0}
 	for name, p := range protocols(t, len(truth), 1) {
@@ -230,8 +232,8 @@ func TestResponseIsTheEventOfTheAccountant(t *testing.T) {
 }
 
 // A permanent response is worth ε∞ whatever is reported of it, and a single report less: theorems 1
-// and 2 of the paper at its f = 1/2, q = 0.75, p = 0.5, h = 2 give ε∞ = 4 ln 3 and 1.07 (section 5.1
-// of the paper; 1.0743 by hand).
+// and 2 of the paper at its f = 1/2, q = 0.75, p = 0.5, h = 2 give ε∞ = 4 ln 3 and 1.07 (section
+// 5.1 of the paper; 1.0743 by hand).
 func TestRapporOfThePaper(t *testing.T) {
 	p, err := local.NewRepeatedRappor(4, local.Filter{Bits: 128, Hashes: 2, Cohorts: 8}, 4*math.Log(3), 0.75, 0.5)
 	if err != nil {

@@ -26,8 +26,8 @@ type Protocol interface {
 	Values() int
 	// Epsilon bounds the logarithm of P[r | v] / P[r | w] for all reports r and values v, w.
 	Epsilon() float64
-	// Randomize returns a report of a value. Whoever can repeat the words of the source can take the
-	// randomness out again: it comes from random.New and serves nothing else.
+	// Randomize returns a report of a value. Whoever can repeat the words of the source can take
+	// the randomness out again: it comes from random.New and serves nothing else.
 	Randomize(value int, src *random.Source) Report
 	// Likelihood is P[r | value] up to a factor that is the same for all values.
 	Likelihood(value int, r Report) float64

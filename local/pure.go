@@ -15,7 +15,8 @@ func (p pure) score(supported bool) float64 {
 	return -p.lie / (p.truth - p.lie)
 }
 
-// variance is that of every count: of records with the value, and of those without it, by Theorem 2.
+// variance is that of every count: of records with the value, and of those without it, by Theorem
+// 2.
 func (p pure) variance(counts []float64) []float64 {
 	all := 0.0
 	for _, c := range counts {

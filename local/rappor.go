@@ -10,10 +10,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Rappor is RAPPOR (Erlingsson, Pihur, Korolova 2014, arXiv:1407.6981): the Bloom filter of a value,
-// with bits that are randomized once and for all (the permanent response), and once more in every
-// report (the instantaneous one). Holders of records are in cohorts, each of which has its own hash
-// functions.
+// Rappor is RAPPOR (Erlingsson, Pihur, Korolova 2014, arXiv:1407.6981): the Bloom filter of a
+// value, with bits that are randomized once and for all (the permanent response), and once more in
+// every report (the instantaneous one). Holders of records are in cohorts, each of which has its
+// own hash functions.
 //
 // Estimates are the least squares of section 4 over all values that there are: scores whose mean is
 // exact, because a filter's bits have a linear mean.
@@ -40,9 +40,9 @@ type Filter struct {
 var DefaultFilter = Filter{Bits: 32, Hashes: 2, Cohorts: 8}
 
 // NewRappor returns one-time RAPPOR: a record reports its permanent response as it is. A bit is
-// flipped with probability 1/(e^(ε/2h)+1), rounded up, h being the number of hash functions: filters
-// of two values differ in at most 2h bits (Theorem 1 of the paper, with f/2 in the place of that
-// probability).
+// flipped with probability 1/(e^(ε/2h)+1), rounded up, h being the number of hash functions:
+// filters of two values differ in at most 2h bits (Theorem 1 of the paper, with f/2 in the place of
+// that probability).
 func NewRappor(values int, filter Filter, epsilon float64) (*Rappor, error) {
 	if err := check(values, epsilon); err != nil {
 		return nil, err
@@ -50,10 +50,10 @@ func NewRappor(values int, filter Filter, epsilon float64) (*Rappor, error) {
 	return newRappor(values, filter, epsilon, atLeast(1/(math.Exp(epsilon/float64(2*filter.Hashes))+1)), certain, 0)
 }
 
-// NewRepeatedRappor returns RAPPOR for holders who report again and again: a permanent response that
-// costs ε∞ = permanent however many reports there are ([Rappor.Permanent]), and reports of it whose
-// bits are 1 with probability one where its bit is 1, and zero where it is 0 ([Rappor.Report]).
-// Epsilon is what a single report costs, Theorem 2 of the paper.
+// NewRepeatedRappor returns RAPPOR for holders who report again and again: a permanent response
+// that costs ε∞ = permanent however many reports there are ([Rappor.Permanent]), and reports of it
+// whose bits are 1 with probability one where its bit is 1, and zero where it is 0
+// ([Rappor.Report]). Epsilon is what a single report costs, Theorem 2 of the paper.
 func NewRepeatedRappor(values int, filter Filter, permanent, one, zero float64) (*Rappor, error) {
 	if err := check(values, permanent); err != nil {
 		return nil, err
@@ -83,8 +83,8 @@ func newRappor(values int, filter Filter, epsilon float64, permanent, one, zero 
 	return p, p.solve()
 }
 
-// maxFiltered is how many values may be told apart by their filters: least squares take time with the
-// square of their number.
+// maxFiltered is how many values may be told apart by their filters: least squares take time with
+// the square of their number.
 const maxFiltered = 512
 
 // hash sets the bits of every filter. The hash functions are public and the same on every machine.
@@ -120,8 +120,8 @@ func (p *Rappor) chances() (set, unset float64) {
 }
 
 // solve makes the weights of least squares. With X the filters of all cohorts, one row for each
-// cohort and bit and one column for each value, the mean over cohorts of (S - p*)/(q* - p*) at these
-// rows is X/m times the counts, and (XᵀX/m)⁻¹Xᵀ gives the counts back.
+// cohort and bit and one column for each value, the mean over cohorts of (S - p*)/(q* - p*) at
+// these rows is X/m times the counts, and (XᵀX/m)⁻¹Xᵀ gives the counts back.
 func (p *Rappor) solve() error {
 	x := mat.NewDense(p.filter.Cohorts*p.filter.Bits, p.values, nil)
 	for cohort, filters := range p.bits {
@@ -198,8 +198,8 @@ func (p *Rappor) Randomize(value int, src *random.Source) Report {
 	return p.Report(p.Permanent(value, below(p.filter.Cohorts, src), src), src)
 }
 
-// Permanent is the permanent response of a holder in a cohort. The holder keeps it for as long as the
-// value stays, and shows nobody.
+// Permanent is the permanent response of a holder in a cohort. The holder keeps it for as long as
+// the value stays, and shows nobody.
 func (p *Rappor) Permanent(value, cohort int, src *random.Source) Report {
 	r := p.empty(cohort)
 	for _, b := range p.bits[cohort][value] {

@@ -18,8 +18,8 @@ type Response struct {
 
 var _ Protocol = (*Response)(nil)
 
-// NewResponse returns randomized response. Its noise probability is d/(e^ε+d-1) for d values, rounded
-// up.
+// NewResponse returns randomized response. Its noise probability is d/(e^ε+d-1) for d values,
+// rounded up.
 func NewResponse(values int, epsilon float64) (*Response, error) {
 	if err := check(values, epsilon); err != nil {
 		return nil, err

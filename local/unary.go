@@ -29,8 +29,8 @@ func NewUnary(values int, epsilon float64) (*Unary, error) {
 	return &Unary{"unary", values, epsilon, certain / 2, atLeast(1 / (math.Exp(epsilon) + 1))}, nil
 }
 
-// NewSymmetricUnary flips every bit with probability 1/(e^(ε/2)+1), rounded up: what is called basic
-// one-time RAPPOR (Erlingsson, Pihur, Korolova 2014, arXiv:1407.6981, section 2.1).
+// NewSymmetricUnary flips every bit with probability 1/(e^(ε/2)+1), rounded up: what is called
+// basic one-time RAPPOR (Erlingsson, Pihur, Korolova 2014, arXiv:1407.6981, section 2.1).
 func NewSymmetricUnary(values int, epsilon float64) (*Unary, error) {
 	if err := check(values, epsilon); err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func (p *Unary) Values() int { return p.values }
 // Epsilon implements [Protocol].
 func (p *Unary) Epsilon() float64 { return p.epsilon }
 
-// Randomize implements [Protocol]. A report is a bit for each value, the first one the lowest of the
-// first byte.
+// Randomize implements [Protocol]. A report is a bit for each value, the first one the lowest of
+// the first byte.
 func (p *Unary) Randomize(value int, src *random.Source) Report {
 	r := make(Report, (p.values+7)/8)
 	for v := range p.values {

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
-	"strconv"
 	"strings"
 
-	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs/statistics"
@@ -34,9 +30,9 @@ Bounds of columns are public: they stand in the file, come by --bounds, or are f
   train stats people --bounds age=0:120 --bounds income=private --set 'data.classes=["no", "yes"]'`,
 		Args: shell.Args(1, 1, "one: a file of statistics, a configuration, a preset, or a folder with data"),
 		RunE: func(c *cobra.Command, args []string) error {
-			given, err := parseBounds(bounds)
+			given, err := statistics.ParseBounds(bounds)
 			if err != nil {
-				return err
+				return shell.AsUsage(err)
 			}
 			file, err := stats.Read(args[0], set, given)
 			if err != nil {
@@ -65,30 +61,6 @@ func nameOf(path string) string {
 	return strings.TrimSuffix(name, "-statistics") + "-statistics"
 }
 
-// parseBounds reads NAME=LOW:HIGH and NAME=private.
-func parseBounds(texts []string) (map[string]statistics.Bounds, error) {
-	bounds := map[string]statistics.Bounds{}
-	for _, text := range texts {
-		refused := shell.Usagef("found --bounds %s, expected NAME=LOW:HIGH with finite numbers, LOW below HIGH, or NAME=private", text)
-		at := strings.LastIndex(text, "=")
-		if at < 1 {
-			return nil, refused
-		}
-		if text[at+1:] == "private" {
-			bounds[text[:at]] = statistics.Bounds{Private: true}
-			continue
-		}
-		low, high, found := strings.Cut(text[at+1:], ":")
-		from, errLow := strconv.ParseFloat(low, 64)
-		to, errHigh := strconv.ParseFloat(high, 64)
-		if !found || errors.Join(errLow, errHigh) != nil || !(from < to) || from < -1e12 || to > 1e12 {
-			return nil, refused
-		}
-		bounds[text[:at]] = statistics.Bounds{Interval: statistics.Interval{Low: from, High: to}}
-	}
-	return bounds, nil
-}
-
 func resumeStats(a *shell.App, c *cobra.Command, dir, dataDir, dataFolder string) error {
 	run, err := stats.Open(dir, stats.Options{DataDir: dataDir, DataFolder: dataFolder})
 	if err != nil {
@@ -111,8 +83,12 @@ func answerStats(a *shell.App, c *cobra.Command, run *stats.Run) error {
 			return err
 		}
 	}
-	shown := a.Display()
-	printStats(shown.W, run, results)
+	shown, table := a.Display(), stats.Table(results)
+	for _, line := range table {
+		line[1] = terminal.Cut(terminal.Plain(line[1]), 24)
+	}
+	terminal.PrintTable(shown.W, table)
+	fmt.Fprintf(shown.W, "\nprivacy   %s\nin %s: statistics.jsonl, privacy.md\n", run.Spent(), run.Dir)
 	if status != stats.Interrupted {
 		return nil
 	}
@@ -120,51 +96,3 @@ func answerStats(a *shell.App, c *cobra.Command, run *stats.Run) error {
 	return shell.Stopped(c.Context())
 }
 
-// mostNumbers is how many numbers of a list are shown.
-const mostNumbers = 16
-
-func printStats(w io.Writer, run *stats.Run, results []stats.Result) {
-	table := [][]string{{"statistic", "of", "value", "95 %", "ε"}}
-	for _, r := range results {
-		how := strings.ReplaceAll(r.Mechanism, "_", " ")
-		if r.Trust == statistics.Shuffler {
-			how += ", mixed"
-		}
-		head := []string{r.Statistic, terminal.Cut(terminal.Plain(r.Column), 24), "", how, accountant.RoundUp(r.Epsilon, 4)}
-		switch {
-		case r.Lost():
-			head[2] = "lost"
-		case r.Refused:
-			head[2] = "no answer"
-		case r.Value.One:
-			head[2], head[3] = figures(r.Value.List[0]), interval(r, 0)
-		}
-		table = append(table, head)
-		for i := range min(len(r.Value.List), mostNumbers) {
-			if !r.Value.One {
-				table = append(table, []string{"", "  " + terminal.Cut(terminal.Plain(r.Names[i]), 22), figures(r.Value.List[i]), interval(r, i), ""})
-			}
-		}
-		if more := len(r.Value.List) - mostNumbers; more > 0 {
-			table = append(table, []string{"", fmt.Sprintf("  and %s more", terminal.Count(more)), "", "", ""})
-		}
-	}
-	terminal.PrintTable(w, table)
-	fmt.Fprintf(w, "\nprivacy   %s\nin %s: statistics.jsonl, privacy.md\n", run.Spent(), run.Dir)
-}
-
-// interval is that of the noise on a number.
-func interval(r stats.Result, i int) string {
-	if r.Low.List[i] == r.High.List[i] {
-		return ""
-	}
-	return figures(r.Low.List[i]) + " to " + figures(r.High.List[i])
-}
-
-// figures writes a number with the digits that a person reads.
-func figures(x float64) string {
-	if x == float64(int64(x)) && x < 1e9 && x > -1e9 {
-		return strconv.FormatInt(int64(x), 10)
-	}
-	return strconv.FormatFloat(x, 'g', 4, 64)
-}

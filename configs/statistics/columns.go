@@ -143,8 +143,8 @@ func (s *Statistic) Names(c *configs.Config) []string {
 	return s.Columns
 }
 
-// maxCovariance is of how many columns there may be a covariance, which has about half as many values
-// as the square of that.
+// maxCovariance is of how many columns there may be a covariance, which has about half as many
+// values as the square of that.
 const maxCovariance = 128
 
 // check holds a statistic against the data that is declared, and fills in the bounds of pixels.

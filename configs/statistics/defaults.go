@@ -1,18 +1,20 @@
 package statistics
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"dpsgd/configs"
 )
 
 // Defaults are the statistics of configured data if nobody says which: how many records each class
-// has, and mean, variance and quartiles of the brightness of pictures, or of every column of a table
-// that has bounds. Bounds of columns are public, so they are never guessed: a column of a table
-// without any is an error, which names it.
+// has, and mean, variance and quartiles of the brightness of pictures, or of every column of a
+// table that has bounds. Bounds of columns are public, so they are never guessed: a column of a
+// table without any is an error, which names it.
 func Defaults(c *configs.Config, bounds map[string]Bounds) (*File, error) {
 	if !c.Privacy.HasBudget() {
 		return nil, fmt.Errorf("%w: privacy.epsilon: found none, expected a number greater than 0: the budget of all statistics together", configs.ErrInvalid)
@@ -82,4 +84,29 @@ func unused(bounds map[string]Bounds) error {
 	}
 	sort.Strings(names)
 	return fmt.Errorf("%w: --bounds: found %s, expected columns that a statistic with bounds is of", configs.ErrInvalid, strings.Join(slices.Compact(names), ", "))
+}
+
+// ParseBounds reads bounds of columns as a command line has them: NAME=LOW:HIGH and NAME=private.
+func ParseBounds(texts []string) (map[string]Bounds, error) {
+	bounds := map[string]Bounds{}
+	for _, text := range texts {
+		refused := fmt.Errorf("%w: found --bounds %s, expected NAME=LOW:HIGH with numbers within ±1e12, LOW below HIGH, or NAME=private", configs.ErrInvalid, text)
+		at := strings.LastIndex(text, "=")
+		if at < 1 {
+			return nil, refused
+		}
+		name, value := text[:at], text[at+1:]
+		if value == "private" {
+			bounds[name] = Bounds{Private: true}
+			continue
+		}
+		low, high, found := strings.Cut(value, ":")
+		from, errLow := strconv.ParseFloat(low, 64)
+		to, errHigh := strconv.ParseFloat(high, 64)
+		if !found || errors.Join(errLow, errHigh) != nil || !(from < to) || from < finite.Min || to > finite.Max {
+			return nil, refused
+		}
+		bounds[name] = Bounds{Interval: Interval{from, to}}
+	}
+	return bounds, nil
 }

@@ -28,8 +28,8 @@ var (
 	topKeys     = []string{"data", "privacy", "statistics"}
 )
 
-// Parse reads a file, with overrides of data and privacy as in [configs.Parse]. The file name is for
-// messages. The error is a configs.Problems and matches configs.ErrInvalid.
+// Parse reads a file, with overrides of data and privacy as in [configs.Parse]. The file name is
+// for messages. The error is a configs.Problems and matches configs.ErrInvalid.
 func Parse(file string, src []byte, overrides []string) (*File, error) {
 	r := &source.Report{}
 	root := source.Read(r, source.Start(file), src)

@@ -16,9 +16,9 @@ var files embed.FS
 // Shipped lists the files of statistics that come with the program.
 func Shipped() []configs.Preset { return configs.PresetsIn(files) }
 
-// Load reads statistics that come with the program, or else the file at a path. A configuration of a
-// run, a preset or a file, stands for the statistics that are made of its data if nobody says which:
-// see [Defaults], which gets the bounds.
+// Load reads statistics that come with the program, or else the file at a path. A configuration of
+// a run, a preset or a file, stands for the statistics that are made of its data if nobody says
+// which: see [Defaults], which gets the bounds.
 func Load(nameOrPath string, overrides []string, bounds map[string]Bounds) (*File, error) {
 	file, src, err := configs.Open(nameOrPath, slices.Concat(Shipped(), configs.Presets()), "file of statistics")
 	if err != nil {

@@ -26,9 +26,9 @@ func ladder() (rungs []float64) {
 	return rungs
 }
 
-// bounds finds bounds of a column that leave few records outside: two sparse vector searches, one up
-// the ladder for the first rung below which almost all records are, one down. About as many records
-// may be outside, on each side, as the noise of a search is large.
+// bounds finds bounds of a column that leave few records outside: two sparse vector searches, one
+// up the ladder for the first rung below which almost all records are, one down. About as many
+// records may be outside, on each side, as the noise of a search is large.
 func (a *asked) bounds(w *work) (estimate, error) {
 	columns, err := w.records.columns(a.Statistic)
 	if err != nil {
@@ -58,9 +58,10 @@ func (a *asked) bounds(w *work) (estimate, error) {
 	return estimate{value: found, low: found, high: found}, nil
 }
 
-// search is the first of the rungs on whose side almost all numbers are: all but twice as many as the
-// noise of the search, Laplace's on the threshold and on every count (Algorithm 1 in Lyu, Su, Li 2017,
-// arXiv:1603.01699v4, with the shares of its section 4.2). It is the last one where none is found.
+// search is the first of the rungs on whose side almost all numbers are: all but twice as many as
+// the noise of the search, Laplace's on the threshold and on every count (Algorithm 1 in Lyu, Su,
+// Li 2017, arXiv:1603.01699v4, with the shares of its section 4.2). It is the last one where none
+// is found.
 func search(w *work, rungs []float64, epsilon float64, numbers []float64, beside func(x, rung float64) bool) (int, error) {
 	share := 1 / (1 + math.Cbrt(4))
 	slack := 2 * (1/(epsilon*share) + 2/(epsilon*(1-share)))

@@ -51,8 +51,8 @@ func (a *asked) buckets(w *work) (buckets []int, number int, err error) {
 	return buckets, number, nil
 }
 
-// bucket is the part of the bounds that a number falls into: each holds its low end, and the last one
-// its high end, too.
+// bucket is the part of the bounds that a number falls into: each holds its low end, and the last
+// one its high end, too.
 func bucket(x float64, b statistics.Interval, number int) int {
 	at := math.Floor((b.Nearest(x) - b.Low) / (b.High - b.Low) * float64(number))
 	return min(int(at), number-1)

@@ -14,11 +14,11 @@ import (
 // local is a histogram of reports: each record is randomized by itself, and nobody is trusted with
 // it, or somebody who mixes the reports and nothing else.
 //
-// What the ledger gets is one event for all reports. A record is in one report, which is
-// (ε, 0)-private for it whatever it says, and so are all of them together, as they are independent
-// (parallel composition, McSherry 2009, Theorem 4): ApproxDP{ε, 0}. Where a record's place is empty,
-// its report is that of one fixed value, as if a record had it. Mixed reports
-// are ApproxDP{ε, δ}, by amplification; see shuffled.
+// What the ledger gets is one event for all reports. A record is in one report, which is (ε,
+// 0)-private for it whatever it says, and so are all of them together, as they are independent
+// (parallel composition, McSherry 2009, Theorem 4): ApproxDP{ε, 0}. Where a record's place is
+// empty, its report is that of one fixed value, as if a record had it. Mixed reports are
+// ApproxDP{ε, δ}, by amplification; see shuffled.
 func (a *asked) local(w *work) (estimate, error) {
 	buckets, number, err := a.buckets(w)
 	if err != nil {
@@ -47,8 +47,8 @@ func (a *asked) local(w *work) (estimate, error) {
 // maxLocal is the most that a report may cost.
 const maxLocal = 20
 
-// protocol is that of the statistic's mechanism, or, if it names none, the better one of two for rare
-// values. Where reports are mixed, each may cost more than all of them together.
+// protocol is that of the statistic's mechanism, or, if it names none, the better one of two for
+// rare values. Where reports are mixed, each may cost more than all of them together.
 func (a *asked) protocol(w *work, values int, epsilon float64) (best local.Protocol, err error) {
 	names := []string{a.Mechanism}
 	if a.Mechanism == "" {
@@ -74,9 +74,9 @@ func (a *asked) protocol(w *work, values int, epsilon float64) (best local.Proto
 	return best, nil
 }
 
-// mixed is the most that a report may cost for n of them to be (epsilon, delta)-private once they are
-// mixed. The bounds are about replacing a record's value by any other, and so by that which stands
-// for an empty place.
+// mixed is the most that a report may cost for n of them to be (epsilon, delta)-private once they
+// are mixed. The bounds are about replacing a record's value by any other, and so by that which
+// stands for an empty place.
 func mixed(name string, values, n int, epsilon, delta float64) (float64, error) {
 	// Reports that are not mixed cost epsilon, so mixed ones may never cost less each.
 	low, high := min(epsilon, maxLocal), maxLocal+0.0

@@ -51,8 +51,8 @@ func (z additive) sums(l1, l2 float64, contributions func(yield func([]int64) bo
 	return s, most, err
 }
 
-// within is a number that the noise on one sum does not pass, up or down, with a chance of 1 - miss.
-// Bound is that of a record's contribution.
+// within is a number that the noise on one sum does not pass, up or down, with a chance of 1 -
+// miss. Bound is that of a record's contribution.
 //
 // Of Laplace noise of scale b, P[|N| > t] is exp(-t/b); where it is rounded to integers or discrete
 // no more than that for whole t. Of Gaussian noise it is that of the normal distribution, which
@@ -65,9 +65,9 @@ func (z additive) within(bound, miss float64) float64 {
 	return math.Ceil(math.Log(1/miss) * z.scale * bound)
 }
 
-// withinSum is within for the sum of k independent noises on sums. Of Laplace noises of scale b it is
-// Chernoff's bound by E[exp(tN)] = 1/(1-t²b²), which that of the discrete law does not pass, at the
-// best of a hundred t: P[|ΣN| > x] ≤ 2·exp(-tx)/(1-t²b²)^k.
+// withinSum is within for the sum of k independent noises on sums. Of Laplace noises of scale b it
+// is Chernoff's bound by E[exp(tN)] = 1/(1-t²b²), which that of the discrete law does not pass, at
+// the best of a hundred t: P[|ΣN| > x] ≤ 2·exp(-tx)/(1-t²b²)^k.
 func (z additive) withinSum(k int, bound, miss float64) float64 {
 	if k == 0 {
 		return 0

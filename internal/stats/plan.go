@@ -93,9 +93,9 @@ func (p *plan) share() error {
 	return nil
 }
 
-// lastingShare is how much of its part of δ a statistic takes whose δ adds up with that of all others,
-// also of other runs on the data: that of mixed reports, and of a test. Gaussian noise has an ε for
-// every δ instead. So it is little, for which there is about a fifth more noise.
+// lastingShare is how much of its part of δ a statistic takes whose δ adds up with that of all
+// others, also of other runs on the data: that of mixed reports, and of a test. Gaussian noise has
+// an ε for every δ instead. So it is little, for which there is about a fifth more noise.
 const lastingShare = 1e-3
 
 // approximate reports whether the statistic needs a δ.
@@ -104,8 +104,8 @@ func (a *asked) approximate() bool {
 }
 
 // calibrate is the least factor for all noise with which the statistics fit the budget together, to
-// a five-hundredth on the private side. By basic composition they do with 1, which an accountant that
-// is looser than that on few events may not see; and with few events 1 is hardly too much.
+// a five-hundredth on the private side. By basic composition they do with 1, which an accountant
+// that is looser than that on few events may not see; and with few events 1 is hardly too much.
 func (p *plan) calibrate(nothing records) (float64, error) {
 	fits := func(factor float64) (bool, error) {
 		planned, err := p.dry(nothing, factor)
@@ -151,7 +151,8 @@ func (p *plan) calibrate(nothing records) (float64, error) {
 // mostFactor is the most noise that is tried, times that of basic composition.
 const mostFactor = 64
 
-// dry asks every statistic of no records: what is in the ledger is the events of the real questions.
+// dry asks every statistic of no records: what is in the ledger is the events of the real
+// questions.
 func (p *plan) dry(nothing records, factor float64) (*accountant.Ledger, error) {
 	all := new(accountant.Ledger)
 	for i := range p.asked {

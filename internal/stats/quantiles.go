@@ -8,11 +8,11 @@ import (
 	"dpsgd/release/answer"
 )
 
-// quantiles are numbers that a share of the records lies below: chosen among the edges of the bins, or
-// read off a noisy histogram of them, as are the ends of the intervals.
+// quantiles are numbers that a share of the records lies below: chosen among the edges of the bins,
+// or read off a noisy histogram of them, as are the ends of the intervals.
 //
-// Choices take half of what the statistic may cost, and the ends the other half, all of them together:
-// of the noisy counts of few parts of the bounds.
+// Choices take half of what the statistic may cost, and the ends the other half, all of them
+// together: of the noisy counts of few parts of the bounds.
 func (a *asked) quantiles(w *work) (estimate, error) {
 	buckets, number, err := a.buckets(w)
 	if err != nil {
@@ -44,8 +44,8 @@ func (a *asked) quantiles(w *work) (estimate, error) {
 	return e, nil
 }
 
-// intervalParts is in how many parts of the bounds records are counted for the ends of intervals: the
-// fewer, the less noise is in a sum of them, and the coarser are the ends.
+// intervalParts is in how many parts of the bounds records are counted for the ends of intervals:
+// the fewer, the less noise is in a sum of them, and the coarser are the ends.
 const intervalParts = 32
 
 // choice reports whether a mechanism chooses among candidates.
@@ -92,7 +92,8 @@ func ofScores(mechanism string, s *answer.Scores, epsilon float64) (answer.Quest
 	return nil, fmt.Errorf("stats: found the mechanism %q, expected one of choices", mechanism)
 }
 
-// counted is the noisy number of records in each of some equal parts, given the bucket of each record.
+// counted is the noisy number of records in each of some equal parts, given the bucket of each
+// record.
 func counted(w *work, buckets []int, number, parts int, z additive) ([]int64, error) {
 	part := make([]int, len(buckets))
 	for i, b := range buckets {
@@ -109,10 +110,10 @@ func counted(w *work, buckets []int, number, parts int, z additive) ([]int64, er
 	return answer.Ask(w.desk, question)
 }
 
-// readOff finds a quantile in noisy counts of n records: the first edge that has the share below it,
-// the last one that certainly has no more, and the first that certainly has as many. How many records
-// are below an edge is the sum of the counts below, or n less the sum of those above, whichever are
-// fewer.
+// readOff finds a quantile in noisy counts of n records: the first edge that has the share below
+// it, the last one that certainly has no more, and the first that certainly has as many. How many
+// records are below an edge is the sum of the counts below, or n less the sum of those above,
+// whichever are fewer.
 func readOff(counts []int64, z additive, q float64, n int) (value, low, high int) {
 	number := len(counts)
 	below := make([]float64, number+1)
@@ -140,8 +141,9 @@ func readOff(counts []int64, z additive, q float64, n int) (value, low, high int
 	return value, low, high
 }
 
-// median is that of a column if a test finds that no record moves it by more than the proposed step,
-// and nothing else. Half of its ε is for the test, half for Laplace noise that goes by the step.
+// median is that of a column if a test finds that no record moves it by more than the proposed
+// step, and nothing else. Half of its ε is for the test, half for Laplace noise that goes by the
+// step.
 func (a *asked) median(w *work) (estimate, error) {
 	columns, err := w.records.columns(a.Statistic)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 // folderEpsilon is the budget of statistics of a folder if nobody says which.
 const folderEpsilon = 1
 
-// Read reads what a person names: a file of statistics, a configuration of a run, a preset of either,
-// or a folder with data. Bounds are those of columns by their names, for statistics that nobody has
-// written down.
+// Read reads what a person names: a file of statistics, a configuration of a run, a preset of
+// either, or a folder with data. Bounds are those of columns by their names, for statistics that
+// nobody has written down.
 func Read(name string, overrides []string, bounds map[string]statistics.Bounds) (*statistics.File, error) {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
 		return statistics.Load(name, overrides, bounds)

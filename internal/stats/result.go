@@ -8,8 +8,8 @@ import (
 	"dpsgd/configs/statistics"
 )
 
-// Result is one statistic, released. Low and High hold what the data says with a chance of 95 %, for
-// every number by itself: the interval is that of the noise.
+// Result is one statistic, released. Low and High hold what the data says with a chance of 95 %,
+// for every number by itself: the interval is that of the noise.
 type Result struct {
 	Statistic string  `json:"statistic"`
 	Column    string  `json:"column"`
@@ -26,8 +26,8 @@ type Result struct {
 	Names []string `json:"-"` // what the numbers of a list are
 }
 
-// Lost reports whether the statistic was paid for and never answered: the run was killed in between,
-// and the budget did not allow to pay again.
+// Lost reports whether the statistic was paid for and never answered: the run was killed in
+// between, and the budget did not allow to pay again.
 func (r Result) Lost() bool { return r.Value.List == nil && !r.Refused }
 
 // Numbers is one number, a list of them, or, of a statistic that is lost, none.

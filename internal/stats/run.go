@@ -239,8 +239,8 @@ func (r *Run) next() error {
 	return r.keep(number, result)
 }
 
-// lost reports whether a statistic was paid for by an earlier process, at least in part, and cannot be
-// paid for again: not if everything that comes after it is to be answered.
+// lost reports whether a statistic was paid for by an earlier process, at least in part, and cannot
+// be paid for again: not if everything that comes after it is to be answered.
 func (r *Run) lost(number int) (bool, error) {
 	entries := 0
 	if number > 0 {

@@ -56,9 +56,9 @@ func (r *Run) state(status Status) error {
 	return s.Write(r.Dir)
 }
 
-// addedDelta bounds what rounded Gaussian noise adds to δ, a distance of 2^-4040 from its law for every
-// coordinate (package noise); the other mechanisms have the laws of their events. A matrix of d²
-// covariances is made of fewer than twice as many noisy sums.
+// addedDelta bounds what rounded Gaussian noise adds to δ, a distance of 2^-4040 from its law for
+// every coordinate (package noise); the other mechanisms have the laws of their events. A matrix of
+// d² covariances is made of fewer than twice as many noisy sums.
 func (r *Run) addedDelta(epsilon float64) float64 {
 	coordinates := 0.0
 	for _, a := range r.plan.asked[:len(r.rows)] {

@@ -145,16 +145,16 @@ func every() (list []string) {
 		"{statistic: covariance, columns: [age, income], bounds: [0, 1000]}")
 }
 
-// discreteSum reports whether the accountants know of a statistic a Rényi divergence alone, and so do
-// not take it together with mixed reports, of which only an (ε, δ) is known.
+// discreteSum reports whether the accountants know of a statistic a Rényi divergence alone, and so
+// do not take it together with mixed reports, of which only an (ε, δ) is known.
 func discreteSum(s statistics.Statistic) bool {
 	return s.Mechanism == statistics.DiscreteGaussian && s.Kind != statistics.Count && s.Kind != statistics.Histogram
 }
 
-// Every interval holds what the data says in at least 95 % of draws, by the law of its noise: of 300
-// draws at most 34 may miss, which a chance of 5 % passes once in 10^5. Where the interval is exact,
-// of one noise, at least 3 miss, so that intervals are no wider than they say; with a chance of 5 %
-// fewer come once in 10^4 (4 % for the laws on integers).
+// Every interval holds what the data says in at least 95 % of draws, by the law of its noise: of
+// 300 draws at most 34 may miss, which a chance of 5 % passes once in 10^5. Where the interval is
+// exact, of one noise, at least 3 miss, so that intervals are no wider than they say; with a chance
+// of 5 % fewer come once in 10^4 (4 % for the laws on integers).
 func TestIntervalsHoldTheData(t *testing.T) {
 	people := people(t, 2000)
 	const draws = 300
@@ -230,8 +230,8 @@ func TestContributionsAreBounded(t *testing.T) {
 	}
 }
 
-// All together cost the budget and no more, and more noise than that is not added; each gets noise by
-// its share.
+// All together cost the budget and no more, and more noise than that is not added; each gets noise
+// by its share.
 func TestBudgetIsSharedOut(t *testing.T) {
 	f := file(t, 1, append(every(), "{statistic: count, column: sick, equals: 'yes', share: 10}")...)
 	f.Statistics = slices.DeleteFunc(f.Statistics, discreteSum)
@@ -289,8 +289,8 @@ func TestKeysOfAResult(t *testing.T) {
 	}
 }
 
-// Bounds that are found are rungs of a public ladder and hold almost all records: with ε 1 and 2,000
-// records the searches cut off at most 1 % on each side but for one draw in 10^6.
+// Bounds that are found are rungs of a public ladder and hold almost all records: with ε 1 and
+// 2,000 records the searches cut off at most 1 % on each side but for one draw in 10^6.
 func TestPrivateBounds(t *testing.T) {
 	people := people(t, 2000)
 	f := file(t, 4, "{statistic: mean, column: income, bounds: private}", "{statistic: variance, column: income, bounds: private}")
@@ -318,9 +318,9 @@ func TestPrivateBounds(t *testing.T) {
 	}
 }
 
-// A median is there if records are dense around it, and not where one could move it far: with ε 1 the
-// test needs some 46 records (2·ln(1/δ), δ = 1e-10), and those around the median are within 1 or not
-// within 0.0001; noise makes it wrong less than once in 10^5 draws.
+// A median is there if records are dense around it, and not where one could move it far: with ε 1
+// the test needs some 46 records (2·ln(1/δ), δ = 1e-10), and those around the median are within 1
+// or not within 0.0001; noise makes it wrong less than once in 10^5 draws.
 func TestMedianOfATest(t *testing.T) {
 	people := people(t, 2000)
 	for step, want := range map[string]bool{"2": false, "0.0001": true} {

@@ -109,8 +109,9 @@ func (a *asked) meanOf(w *work) (estimate, error) {
 	return e, nil
 }
 
-// share is a noisy sum of steps, and what its noise does not pass. As a mean of so many records it is
-// a number in units of half the width of the bounds, off by at most half a step of rounding more.
+// share is a noisy sum of steps, and what its noise does not pass. As a mean of so many records it
+// is a number in units of half the width of the bounds, off by at most half a step of rounding
+// more.
 type share struct{ value, off float64 }
 
 func (s share) of(n int) share {
@@ -156,8 +157,8 @@ func (a *asked) covariance(w *work) (estimate, error) {
 	return a.covariances(noisy, d, z.within(bound, miss/3), w.records.public), nil
 }
 
-// products are the steps of every y, and of every product of two, squares less 1/2. They are rounded
-// towards zero, so that no contribution is longer than that of y = ±1.
+// products are the steps of every y, and of every product of two, squares less 1/2. They are
+// rounded towards zero, so that no contribution is longer than that of y = ±1.
 func products(into []int64, y []float64) {
 	at := len(y)
 	for i := range y {
@@ -204,8 +205,8 @@ func (a *asked) covariances(noisy []int64, d int, off float64, n int) estimate {
 	return e
 }
 
-// productRange are the least and the greatest product of two numbers in their intervals, which are one
-// number where same says so.
+// productRange are the least and the greatest product of two numbers in their intervals, which are
+// one number where same says so.
 func productRange(x, y share, same bool) (least, most float64) {
 	corners := []float64{x.low() * y.low(), x.low() * y.high(), x.high() * y.low(), x.high() * y.high()}
 	if same {

@@ -26,7 +26,8 @@ type Statistic struct {
 	Delta     float64         `json:"delta"`
 }
 
-// readStatistics reads what a run of statistics asks for and has released. Any other run has neither.
+// readStatistics reads what a run of statistics asks for and has released. Any other run has
+// neither.
 func (r *Run) readStatistics() error {
 	asked, err := os.ReadFile(filepath.Join(r.Dir, folder.Statistics))
 	if errors.Is(err, fs.ErrNotExist) {
