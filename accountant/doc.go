@@ -18,9 +18,10 @@
 // accountant.
 //
 // Other events: [Laplace], [DiscreteLaplace], [DiscreteGaussian], [BoundedRange],
-// [RandomizedResponse], [TreeAggregation]; [ApproxDP], [AddOrRemoveDP] and [ZCDP] for
-// releases of which only a guarantee is known; [FixedSizeSampled], [TruncatedPoissonSampled] and [PoissonSampledGroup] for other samples;
-// [Composed], [SelfComposed] and [RepeatAndSelect] for several releases.
+// [RandomizedResponse], [TreeAggregation]; [ApproxDP], [AddOrRemoveDP] and [ZCDP] for releases of
+// which only a guarantee is known; [FixedSizeSampled], [TruncatedPoissonSampled] and
+// [PoissonSampledGroup] for other samples; [Composed], [SelfComposed] and [RepeatAndSelect] for
+// several releases.
 //
 // A guarantee compares neighbouring datasets, and a [Relation] says which those
 // are. Training accounts for [AddOrRemoveOne].

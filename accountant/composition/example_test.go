@@ -86,9 +86,9 @@ func ExampleShuffle() {
 	// 0.214 by the closed form, 0.053 by numbers
 }
 
-// What is known of k-ary randomized response beyond what holds for every randomizer of the same local
-// epsilon, when reports are shuffled: with two answers epsilon is 0.70 to 0.82 of that, with a hundred
-// 0.14 to 0.40.
+// What is known of k-ary randomized response beyond what holds for every randomizer of the same
+// local epsilon, when reports are shuffled: with two answers epsilon is 0.70 to 0.82 of that, with
+// a hundred 0.14 to 0.40.
 func ExampleShuffleResponse() {
 	for _, people := range []struct {
 		local float64

@@ -14,19 +14,19 @@ import (
 //
 // Relation: replacing one record.
 //
-// Derivation. With q = 1/(e^l + k - 1), a record answers uniformly with probability kq, and the truth
-// else (Balle, Bell, Gascón, Nissim 2019, section 3). Let the attacker know of every other record
-// which of the two it did, and the truth. What is left are M uniform answers, Bin(n-1, kq) of them,
-// and that of the one record, whose truth is bucket 0 or 1: how many of the M+1 are 0 and how many
-// are 1, for the rest is uniform over the other buckets. Of the M, Bin(M, 2/k) are 0 or 1, each
-// fairly, and the one record with probability r = (e^l+1)q. Given that N of all are, whose law is
-// the same for both truths, the one record is among them with
+// Derivation. With q = 1/(e^l + k - 1), a record answers uniformly with probability kq, and the
+// truth else (Balle, Bell, Gascón, Nissim 2019, section 3). Let the attacker know of every other
+// record which of the two it did, and the truth. What is left are M uniform answers, Bin(n-1, kq)
+// of them, and that of the one record, whose truth is bucket 0 or 1: how many of the M+1 are 0 and
+// how many are 1, for the rest is uniform over the other buckets. Of the M, Bin(M, 2/k) are 0 or 1,
+// each fairly, and the one record with probability r = (e^l+1)q. Given that N of all are, whose law
+// is the same for both truths, the one record is among them with
 //
 //	v = r Pr[Bin(M, 2/k) = N-1] / (r Pr[Bin(M, 2/k) = N-1] + (1-r) Pr[Bin(M, 2/k) = N])
 //	  = (e^l+1) N/2 / ((e^l+1) N/2 + M+1-N),
 //
-// and where it is not, a fair answer stands for it: by Pascal's rule the pair is that of Shuffle for
-// N-1 clones, with e^l/(e^l+1) moved towards 1/2 by the factor v, tanh(l'/2) = v tanh(l/2).
+// and where it is not, a fair answer stands for it: by Pascal's rule the pair is that of Shuffle
+// for N-1 clones, with e^l/(e^l+1) moved towards 1/2 by the factor v, tanh(l'/2) = v tanh(l/2).
 //
 // For k = 2, N is M+1, and this is the bound of Theorem 3.1 of Feldman, McMillan, Talwar 2023
 // (arXiv:2208.04591). The errata of that paper take back that the theorem holds for every
@@ -77,17 +77,21 @@ func newShuffledResponse(local float64, buckets, n int, cut float64) profile {
 	return newManyResponses(local, buckets, n, cut)
 }
 
-// manyResponses is the profile of shuffled responses of more than two kinds, by ranges of M: fewer uniform answers tell more, so
-// that the least M stands for a range.
+// manyResponses is the profile of shuffled responses of more than two kinds, by ranges of M: fewer
+// uniform answers tell more, so that the least M stands for a range.
 type manyResponses struct {
 	weights []float64
 	clones  []*clones
 	lost    float64 // probability of all other M, taken as if they told everything
 }
 
-// mostRanges is how many ranges of M are told apart. They reach over some 15 standard deviations at
-// most, so that M is off by a quarter of one: epsilon by 1/(8√M) of it.
-const mostRanges = 64
+// Ranges of M are a 64th of what M reaches over, some 15 standard deviations at most, or a 4096th
+// of M: M is off by a quarter of a deviation, which is 1/(8√M) of epsilon, or by what is 1/8192 of
+// it.
+const (
+	mostRanges  = 64
+	finestRange = 4096
+)
 
 func newManyResponses(local float64, buckets, n int, cut float64) *manyResponses {
 	shrunk := math.Exp(-local)
@@ -98,7 +102,7 @@ func newManyResponses(local float64, buckets, n int, cut float64) *manyResponses
 	if lo == 0 && hi == uniform.N {
 		p.lost = 0
 	}
-	width := (hi-lo)/mostRanges + 1
+	width := max((hi-lo)/mostRanges+1, lo/finestRange)
 	rounding := 1 + uniform.RelativeError()
 	for from := lo; from <= hi; from += width {
 		weight := 0.0

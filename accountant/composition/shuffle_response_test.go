@@ -7,7 +7,8 @@ import (
 )
 
 // slowShuffle is the δ at epsilon of the shuffled answers themselves: of k-ary randomized response
-// about these other truths and one that is 0 or 1, by the law of the number of answers in each bucket.
+// about these other truths and one that is 0 or 1, by the law of the number of answers in each
+// bucket.
 func slowShuffle(local float64, buckets int, others []int, epsilon float64) float64 {
 	q := 1 / (math.Exp(local) + float64(buckets-1))
 	law := func(truths []int) map[string]float64 {

@@ -48,11 +48,11 @@ func Example_countingQuery() {
 	// σ = 2.83 Laplace, 9.69 Gaussian by the classic formula, 7.03 exactly
 }
 
-// DP-SGD with batches of 256 of 60,000, noise multiplier 1 and 600 steps, at δ = 1e-5. Abadi et al. 2016
-// (arXiv:1607.00133v2), Theorem 2 and Lemma 3: ε = (T·α(λ) + log(1/δ))/λ, with the leading term
-// q²λ(λ+1)/((1-q)σ²) of the moment α(λ), here at λ = 10. The lemma is for λ ≤ σ²·log(1/(qσ)), which is
-// 5.5, so at λ = 10 the leading term alone is no bound: the moment itself is almost five times that.
-// The best order, and the exact accountant, stay below 1.27 all the same.
+// DP-SGD with batches of 256 of 60,000, noise multiplier 1 and 600 steps, at δ = 1e-5. Abadi et al.
+// 2016 (arXiv:1607.00133v2), Theorem 2 and Lemma 3: ε = (T·α(λ) + log(1/δ))/λ, with the leading
+// term q²λ(λ+1)/((1-q)σ²) of the moment α(λ), here at λ = 10. The lemma is for λ ≤ σ²·log(1/(qσ)),
+// which is 5.5, so at λ = 10 the leading term alone is no bound: the moment itself is almost five
+// times that. The best order, and the exact accountant, stay below 1.27 all the same.
 func Example_momentsOfDPSGD() {
 	const q, sigma, steps, lambda, delta = 256. / 60_000, 1.0, 600, 10, 1e-5
 	leading := q * q * lambda * (lambda + 1) / ((1 - q) * sigma * sigma)

@@ -7,8 +7,8 @@ import (
 	"dpsgd/accountant/internal/pair"
 )
 
-// discreteLaplaceDivergence is that of sums that move by distance, or of pure ε where float64 has no
-// room for the other one.
+// discreteLaplaceDivergence is that of sums that move by distance, or of pure ε where float64 has
+// no room for the other one.
 func discreteLaplaceDivergence(epsilon, distance float64) divergence {
 	pure := pureDivergence(epsilon)
 	if !(epsilon >= 1e-12 && epsilon <= 600) {
@@ -41,10 +41,9 @@ func ladderDivergence(l *pair.Ladder) divergence {
 //
 //	A(t) = (e^((α-1)t) (1 - e^-αη) - e^(αt) (e^-η - e^-αη))/(1 - e^-η),
 //
-// which is the greatest, e^((α-1)t) (1 - e^-αη)/(α (1 - e^-η)), at
-// e^t = e^η (1 - 1/α) (1 - e^-αη)/(1 - e^-(α-1)η) (Dong, Durfee, Rogers 2020, arXiv:1909.13830). It is
-// at most αη²/8 (Cesar, Rogers 2021, arXiv:2004.07223), and that is the answer where rounding might
-// put it above.
+// which is the greatest, e^((α-1)t) (1 - e^-αη)/(α (1 - e^-η)), at e^t = e^η (1 - 1/α) (1 -
+// e^-αη)/(1 - e^-(α-1)η) (Dong, Durfee, Rogers 2020, arXiv:1909.13830). It is at most αη²/8 (Cesar,
+// Rogers 2021, arXiv:2004.07223), and that is the answer where rounding might put it above.
 func rangeDivergence(eta float64) divergence {
 	return func(alpha float64) float64 {
 		all := math.Log(-math.Expm1(-alpha * eta))

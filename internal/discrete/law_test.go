@@ -16,7 +16,8 @@ import (
 // sources are seeded: a test that passes today passes tomorrow.
 const falseFailure = 1e-6
 
-// draws is the size of the tests of the laws; the environment variable DPSGD_DRAWS sets another one.
+// draws is the size of the tests of the laws; the environment variable DPSGD_DRAWS sets another
+// one.
 func draws(t *testing.T) int {
 	text := os.Getenv("DPSGD_DRAWS")
 	if text == "" {
@@ -84,8 +85,8 @@ func gaussianChance(sigma float64) func(n int) float64 {
 	return func(n int) float64 { return math.Exp(-float64(n*n)/(2*sigma*sigma)) / total }
 }
 
-// The integers have the laws that are written at their functions. Of noise that is 5 % smaller, a quarter
-// of the draws is enough to see it.
+// The integers have the laws that are written at their functions. Of noise that is 5 % smaller, a
+// quarter of the draws is enough to see it.
 func TestLaws(t *testing.T) {
 	n := draws(t)
 	for name, law := range map[string]struct {
@@ -191,7 +192,8 @@ func TestRatioUp(t *testing.T) {
 	}
 }
 
-// At the largest scales nothing overflows: half of the draws are beyond ln 2 scales, and both signs come.
+// At the largest scales nothing overflows: half of the draws are beyond ln 2 scales, and both signs
+// come.
 func TestLargestScales(t *testing.T) {
 	src := random.Seeded(11)
 	for name, c := range map[string]struct {

@@ -213,19 +213,19 @@ func TestInvalidQuestions(t *testing.T) {
 func TestEmptyDataIsAnswered(t *testing.T) {
 	src := random.Seeded(1)
 	none := must(NewCounts(nil, 3))
-	if x := must(DiscreteLaplace(none, 1)).answer(src); len(x) != 3 {
+	if x := must(DiscreteLaplace(none, 1)).draw(src); len(x) != 3 {
 		t.Errorf("%d counts, expected 3", len(x))
 	}
-	if i := must(Exponential(none.Scores(), 1)).answer(src); i < 0 || i > 2 {
+	if i := must(Exponential(none.Scores(), 1)).draw(src); i < 0 || i > 2 {
 		t.Errorf("candidate %d of 3", i)
 	}
-	if i := must(PermuteAndFlip(must(NewRanks(nil, []int64{5}, 1, 2)), 1)).answer(src); i != 0 {
+	if i := must(PermuteAndFlip(must(NewRanks(nil, []int64{5}, 1, 2)), 1)).draw(src); i != 0 {
 		t.Errorf("candidate %d of 1", i)
 	}
-	if i := must(GaussianMax(must(NewVotes(nil, 2)), 1)).answer(src); i < 0 || i > 1 {
+	if i := must(GaussianMax(must(NewVotes(nil, 2)), 1)).draw(src); i < 0 || i > 1 {
 		t.Errorf("class %d of 2", i)
 	}
-	if must(Median(nil, 0, 100, 1, 1, 1e-6)).answer(src).Passed {
+	if must(Median(nil, 0, 100, 1, 1, 1e-6)).draw(src).Passed {
 		t.Error("the median of nothing passed its test")
 	}
 }
@@ -235,7 +235,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	const secret = 424242
 	s := must(NewTotal([]int64{secret}, 0, 500_000))
 	votes := must(NewVotes([]int{0}, 2))
-	search := must(AboveThreshold(secret, 1, 1, 1)).answer(random.Seeded(1))
+	search := must(AboveThreshold(secret, 1, 1, 1)).draw(random.Seeded(1))
 	for _, x := range []any{s, s.Scores(), votes, search, must(DiscreteLaplace(s, 1))} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
 			if text := fmt.Sprintf(verb, x); strings.Contains(text, "4242") {

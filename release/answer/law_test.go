@@ -77,8 +77,8 @@ func maxChances(scores []int64, pmf func(n int64) float64, reach int64) []float6
 	return chances
 }
 
-// Choices have the chances of their definitions, to a p-value of 1e-6: the sources are seeded. Those
-// of another ε, by a tenth, are told apart.
+// Choices have the chances of their definitions, to a p-value of 1e-6: the sources are seeded.
+// Those of another ε, by a tenth, are told apart.
 func TestChoicesHaveTheirLaws(t *testing.T) {
 	buckets := []int{0, 0, 0, 1, 2, 2, 2, 4, 4, 4, 4}
 	scores := must(NewCounts(buckets, 5)).Scores() // 3 1 3 0 4
@@ -115,10 +115,10 @@ func TestChoicesHaveTheirLaws(t *testing.T) {
 			t.Parallel()
 			const epsilon = 0.5
 			q := must(c.question(scores, epsilon))
-			if p := lawPValue(n, q.answer, c.chances(epsilon)); p < 1e-6 {
+			if p := lawPValue(n, q.draw, c.chances(epsilon)); p < 1e-6 {
 				t.Errorf("p-value %v", p)
 			}
-			if p := lawPValue(n/5, q.answer, c.chances(epsilon*1.1)); p > 1e-6 {
+			if p := lawPValue(n/5, q.draw, c.chances(epsilon*1.1)); p > 1e-6 {
 				t.Errorf("p-value %v for another ε", p)
 			}
 		})
@@ -136,10 +136,10 @@ func TestVotesHaveTheirLaws(t *testing.T) {
 		draw func(src *random.Source) int
 		zero float64
 	}{
-		"Gaussian": {must(GaussianMax(votes, 3)).answer, normal(1 / (3 * math.Sqrt2))},
-		"Laplace":  {must(LaplaceMax(votes, 3)).answer, laplace(3)},
+		"Gaussian": {must(GaussianMax(votes, 3)).draw, normal(1 / (3 * math.Sqrt2))},
+		"Laplace":  {must(LaplaceMax(votes, 3)).draw, laplace(3)},
 		"agreement": {func(src *random.Source) int {
-			if must(Agreement(votes, 5, 2)).answer(src) {
+			if must(Agreement(votes, 5, 2)).draw(src) {
 				return 1
 			}
 			return 0

@@ -31,27 +31,27 @@ type Tested struct {
 func Median(values []int64, low, high, step int64, epsilon, delta float64) (Question[Tested], error) {
 	switch {
 	case low < -maxContribution || high > maxContribution || low >= high:
-		return nil, fmt.Errorf("answer: found values from %d to %d, expected low below high within ±%d", low, high, int64(maxContribution))
+		return Question[Tested]{}, fmt.Errorf("answer: found values from %d to %d, expected low below high within ±%d", low, high, int64(maxContribution))
 	case step < 1 || step >= high-low:
-		return nil, fmt.Errorf("answer: found a step of %d, expected at least 1 and less than %d", step, high-low)
+		return Question[Tested]{}, fmt.Errorf("answer: found a step of %d, expected at least 1 and less than %d", step, high-low)
 	case !(epsilon > 0) || math.IsInf(epsilon, 1):
-		return nil, fmt.Errorf("answer: found epsilon %v, expected finite and above 0", epsilon)
+		return Question[Tested]{}, fmt.Errorf("answer: found epsilon %v, expected finite and above 0", epsilon)
 	case !(delta > 0 && delta < 1):
-		return nil, fmt.Errorf("answer: found delta %v, expected in (0, 1)", delta)
+		return Question[Tested]{}, fmt.Errorf("answer: found delta %v, expected in (0, 1)", delta)
 	}
 	ofTest, err := times(2/epsilon, 1+1e-12, discrete.MaxScale)
 	if err != nil {
-		return nil, err
+		return Question[Tested]{}, err
 	}
 	ofMedian, err := times(2/epsilon, float64(step)*(1+1e-12), discrete.MaxScale)
 	if err != nil {
-		return nil, err
+		return Question[Tested]{}, err
 	}
 	// Pr[N ≥ n] is below exp(-n/scale).
 	needed := int64(math.Ceil(ofTest.Float64() * -math.Log(delta) * (1 + 1e-12)))
 	x := newOrdered(values, low, high)
 	median, distance := x.median(), x.distance(step)
-	return question[Tested]{accountant.AddOrRemoveDP{Epsilon: epsilon, Delta: delta}, func(src *random.Source) Tested {
+	return Question[Tested]{accountant.AddOrRemoveDP{Epsilon: epsilon, Delta: delta}, func(src *random.Source) Tested {
 		if saturated(distance, discrete.Laplace(ofTest, src)) < needed {
 			return Tested{}
 		}
@@ -59,8 +59,8 @@ func Median(values []int64, low, high, step int64, epsilon, delta float64) (Ques
 	}}, nil
 }
 
-// ordered are values in ascending order, with as many low ones before them and high ones behind them
-// as anybody looks at.
+// ordered are values in ascending order, with as many low ones before them and high ones behind
+// them as anybody looks at.
 type ordered struct {
 	values    []int64
 	low, high int64
@@ -94,11 +94,11 @@ func (o ordered) median() int64 { return o.at(o.middle()) }
 // distance bounds from below how many records have to be added or removed until one more moves the
 // median by more than step. One record moves it by at most 1.
 //
-// It is the first k for which some values k+1 places apart, at most k+1 places to either side of the
-// middle m, are further apart than step. One record moves the median from x[m] to between x[m-1] and
-// x[m+1], so that distance 0 is all that is unstable; and what is k+1 places apart in one data set is
-// at most k+2 places apart in a neighbour, whose middle is at most one place away, or lies between
-// two that are.
+// It is the first k for which some values k+1 places apart, at most k+1 places to either side of
+// the middle m, are further apart than step. One record moves the median from x[m] to between
+// x[m-1] and x[m+1], so that distance 0 is all that is unstable; and what is k+1 places apart in
+// one data set is at most k+2 places apart in a neighbour, whose middle is at most one place away,
+// or lies between two that are.
 func (o ordered) distance(step int64) int64 {
 	m := o.middle()
 	return int64(sort.Search(len(o.values), func(k int) bool {

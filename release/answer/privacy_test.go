@@ -55,7 +55,7 @@ func outcomes[A any](number func(A) int) func(q Question[A], err error) drawn {
 		if err != nil {
 			panic(err)
 		}
-		return drawn{q.Event(), func(src *random.Source) int { return number(q.answer(src)) }}
+		return drawn{q.Event(), func(src *random.Source) int { return number(q.draw(src)) }}
 	}
 }
 

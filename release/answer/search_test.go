@@ -2,6 +2,7 @@ package answer
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 
 	"dpsgd/accountant"
@@ -26,11 +27,11 @@ func sums(flipped bool, zeros, ones int) []*Sums {
 func searched(with bool, found, zeros int, ask func(found int) (Question[*Search], error)) (Question[int], error) {
 	search, err := ask(found)
 	if err != nil {
-		return nil, err
+		return Question[int]{}, err
 	}
 	asked := sums(with, zeros, found)
-	return question[int]{search.Event(), func(src *random.Source) int {
-		s, number := search.answer(src), 1
+	return Question[int]{search.Event(), func(src *random.Source) int {
+		s, number := search.draw(src), 1
 		for _, sum := range asked {
 			above, err := s.Above(sum)
 			if err != nil {
@@ -45,8 +46,8 @@ func searched(with bool, found, zeros int, ask func(found int) (Question[*Search
 	}}, nil
 }
 
-// variant is a search by one of the algorithms in Figure 1 of Lyu, Su, Li 2017 (arXiv:1603.01699v4),
-// for sums to which a record contributes at most 1.
+// variant is a search by one of the algorithms in Figure 1 of Lyu, Su, Li 2017
+// (arXiv:1603.01699v4), for sums to which a record contributes at most 1.
 type variant struct {
 	threshold, sums float64 // scales of noise; 0 is none
 	found           int     // after which it ends; 0 is never
@@ -91,7 +92,8 @@ func TestWrongSearchesAreRefuted(t *testing.T) {
 	}{
 		// ε₁ = ε/2, and for the sums 2c/ε₂; shares are another choice than that of the package
 		"Algorithm 1": {variant{threshold: 2 / epsilon, sums: 4 * 2 / epsilon, found: 2}, 4, 2},
-		// Roth's lecture notes: the noise of a sum that was found is told, and with it where the threshold is
+		// Roth's lecture notes: the noise of a sum that was found is told, and with it where the
+		// threshold is
 		"Algorithm 3": {variant{threshold: 2 / epsilon, sums: 2 / epsilon, found: 1, values: true}, 6, 1},
 		// Lee, Clifton: the noise of sums does not grow with their number
 		"Algorithm 4": {variant{threshold: 4 / epsilon, sums: 4 / (3 * epsilon), found: 3}, 3, 3},
@@ -118,7 +120,7 @@ func TestSearchEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := q.answer(random.Seeded(1))
+	s := q.draw(random.Seeded(1))
 	low, high := must(NewTotal(nil, 0, 5)), must(NewTotal(make([]int64, 2000), 5, 5))
 	for range 3 {
 		for range 100 {
@@ -137,5 +139,14 @@ func TestSearchEnds(t *testing.T) {
 	}
 	if above, err := s.Above(high); !errors.Is(err, ErrSearchOver) || above {
 		t.Errorf("after three were found: %v, %v", above, err)
+	}
+	if above, err := new(Search).Above(high); err == nil || above {
+		t.Errorf("a search that nobody paid for: %v, %v", above, err)
+	}
+	fresh := q.draw(random.Seeded(2))
+	copied := reflect.New(reflect.TypeFor[Search]())
+	copied.Elem().Set(reflect.ValueOf(fresh).Elem())
+	if above, err := copied.Interface().(*Search).Above(high); err == nil || above {
+		t.Errorf("a copy of a search: %v, %v", above, err)
 	}
 }

@@ -135,8 +135,8 @@ func (s SampledLaplace) nodes(size float64) (nodes atoms, quadrature float64) {
 	return nodes, quadrature
 }
 
-// betweenAtoms calls add for the nodes of ∫ f(λ(2x-1)) λe^-λx dx over [0, 1], with their weights, and
-// returns the error of half of it; see nodes. It is infinite where there are too many nodes.
+// betweenAtoms calls add for the nodes of ∫ f(λ(2x-1)) λe^-λx dx over [0, 1], with their weights,
+// and returns the error of half of it; see nodes. It is infinite where there are too many nodes.
 func betweenAtoms(lambda, size float64, add func(weight, u float64)) (quadrature float64) {
 	const maxParts = 1 << 9
 	r := min(0.5, 0.8/lambda, 3/((1+size)*lambda))

@@ -16,9 +16,9 @@ import (
 //	δ(ε) = (1 - e^((ε-η)/2))²/(1 - e^-η),   -η ≤ ε ≤ η.
 //
 // A greatest of convex functions of e^ε is convex, so it is the profile of a pair (Zhu, Dong, Wang
-// 2022, Proposition 8): L has the density e^((l+η)/2)/2/(e^η - 1) on [-η, η] under P. That is the law
-// of the loss of Laplace noise between its two atoms. It serves both directions, and every range from
-// 1e-12 to 700.
+// 2022, Proposition 8): L has the density e^((l+η)/2)/2/(e^η - 1) on [-η, η] under P. That is the
+// law of the loss of Laplace noise between its two atoms. It serves both directions, and every
+// range from 1e-12 to 700.
 type BoundedRange struct{ Range float64 }
 
 var (

@@ -13,14 +13,14 @@ const mostSteps = 1024
 //
 //	P[k] = a^k/(1+a) · (1, 1-a, …, 1-a, 1),   L = ε (1 - 2k/d),   k = 0 … d.
 //
-// It dominates one that moves in two coordinates, by c and d-c. There L = ε (1 - 2k/d) too, of k the
-// sum of two such outcomes. The chance under P of k = 0 is that of P[0] less by a factor 1+a, and so
-// is that of k = d. In between it is greater: for k < min(c, d-c) it is a^k (1-a)/(1+a)² times
-// 2 + (k-1)(1-a), which is at least 1+a; beyond, the smaller of c and d-c stands for k, with more
-// where k is one of them; and the other half is the mirror image. Two distributions of one mean of
-// e^-L whose difference is positive, negative and positive are in the order of the convex functions
-// of e^-L (Karlin, Novikoff 1963), hence of all hockey-stick divergences. More coordinates follow one
-// by one, and so do sums that move less.
+// It dominates one that moves in two coordinates, by c and d-c. There L = ε (1 - 2k/d) too, of k
+// the sum of two such outcomes. The chance under P of k = 0 is that of P[0] less by a factor 1+a,
+// and so is that of k = d. In between it is greater: for k < min(c, d-c) it is a^k (1-a)/(1+a)²
+// times 2 + (k-1)(1-a), which is at least 1+a; beyond, the smaller of c and d-c stands for k, with
+// more where k is one of them; and the other half is the mirror image. Two distributions of one
+// mean of e^-L whose difference is positive, negative and positive are in the order of the convex
+// functions of e^-L (Karlin, Novikoff 1963), hence of all hockey-stick divergences. More
+// coordinates follow one by one, and so do sums that move less.
 func DiscreteLaplace(epsilon, distance float64) *Ladder {
 	groups := min(distance, mostSteps)
 	e := epsilon / distance
@@ -65,8 +65,8 @@ func DiscreteLaplace(epsilon, distance float64) *Ladder {
 const MaxDiscreteSigma = 1 << 15
 
 // DiscreteGaussian is the pair of an integer that moves by distance, with discrete Gaussian noise,
-// Pr[N = n] ∝ exp(-n²/(2σ²)), σ at most MaxDiscreteSigma: N against distance + N, with the loss
-// (d² - 2dn)/(2σ²). It serves both directions. Outcomes of a chance below 1e-300 are taken as if they
+// Pr[N = n] ∝ exp(-n²/(2σ²)), σ at most MaxDiscreteSigma: N against distance + N, with the loss (d²
+// - 2dn)/(2σ²). It serves both directions. Outcomes of a chance below 1e-300 are taken as if they
 // told everything.
 func DiscreteGaussian(sigma float64, distance int) *Ladder {
 	const reach = 37.2 // exp(-37.2²/2) is 3e-301

@@ -67,7 +67,8 @@ func TestDiscreteLaplaceDominates(t *testing.T) {
 	}
 }
 
-// Of more steps than the pair has, the result is above the truth, by little, and ends where it ends.
+// Of more steps than the pair has, the result is above the truth, by little, and ends where it
+// ends.
 func TestDiscreteLaplaceOfManySteps(t *testing.T) {
 	const distance = 5003
 	for _, epsilon := range []float64{0.01, 1, 20} {
