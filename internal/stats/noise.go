@@ -37,7 +37,7 @@ func (z additive) question(s *answer.Sums) (answer.Question[[]int64], error) {
 	case statistics.Gaussian:
 		return answer.Gaussian(s, z.scale)
 	}
-	return nil, fmt.Errorf("stats: found the mechanism %q, expected one of sums", z.mechanism)
+	return answer.Question[[]int64]{}, fmt.Errorf("stats: found the mechanism %q, expected one of sums", z.mechanism)
 }
 
 // sums adds up contributions that have at most these norms, and returns the one that the noise goes

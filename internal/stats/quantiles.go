@@ -89,7 +89,7 @@ func ofScores(mechanism string, s *answer.Scores, epsilon float64) (answer.Quest
 	case statistics.NoisyMax:
 		return answer.NoisyMax(s, epsilon)
 	}
-	return nil, fmt.Errorf("stats: found the mechanism %q, expected one of choices", mechanism)
+	return answer.Question[int]{}, fmt.Errorf("stats: found the mechanism %q, expected one of choices", mechanism)
 }
 
 // counted is the noisy number of records in each of some equal parts, given the bucket of each
