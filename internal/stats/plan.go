@@ -114,7 +114,7 @@ func (p *plan) calibrate(nothing records) (float64, error) {
 		}
 		within, err := p.asks(planned)
 		if err != nil {
-			err = fmt.Errorf("%w: what the statistics cost together: %w; expected other mechanisms, or less trust in nobody", setup.ErrPlan, err)
+			err = fmt.Errorf("%w: what the statistics cost together: %w; expected another mechanism (no accountant takes discrete_gaussian of sums together with mixed reports or a median)", setup.ErrPlan, err)
 		}
 		return within, err
 	}

@@ -155,6 +155,7 @@ func TestBudgetIsNeverPassed(t *testing.T) {
 // Everything that can be wrong shows before there is a folder, in one line.
 func TestWhatDoesNotFitTheData(t *testing.T) {
 	small := people(t, 100)
+	apart := "{statistic: sum, column: age, bounds: [0, 1], mechanism: discrete_gaussian}\n- {statistic: median, column: age, bounds: [0, 1], step: 0.1}"
 	wide := "{statistic: histogram, column: age, bounds: [0, 1], bins: 600, trust: nobody, mechanism: rappor}"
 	for _, tt := range []struct {
 		change func(f *statistics.File)
@@ -162,13 +163,14 @@ func TestWhatDoesNotFitTheData(t *testing.T) {
 		want   string
 	}{
 		{func(f *statistics.File) { f.Config.Privacy.Delta = 0.02 }, every()[0], "train: the configuration does not fit the data: privacy.delta is 0.02, expected less than 1/n = 0.01 for n = 100 records"},
+		{func(*statistics.File) {}, apart, "train: the configuration does not fit the data: what the statistics cost together: accountant: unsupported: no dominating pair is known for DiscreteGaussian"},
 		{func(*statistics.File) {}, wide, "train: the configuration does not fit the data: the histogram of age: local: invalid parameter: found 600 values, expected at most 512 in filters"},
 	} {
 		f := file(t, 1, tt.list)
 		tt.change(f)
 		runs := filepath.Join(t.TempDir(), "runs")
 		_, err := Create(f, Options{RunsDir: runs, Name: "people", Source: small})
-		if !errors.Is(err, setup.ErrPlan) || err.Error() != tt.want {
+		if !errors.Is(err, setup.ErrPlan) || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("found %v, expected %s", err, tt.want)
 		}
 		if _, err := os.Stat(runs); err == nil {

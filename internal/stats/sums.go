@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"slices"
 
 	"dpsgd/configs/statistics"
 	"dpsgd/release/answer"
@@ -13,7 +14,7 @@ func (a *asked) count(w *work) (estimate, error) {
 	if err != nil {
 		return estimate{}, err
 	}
-	class := indexOf(statistics.Classes(w.records.config), a.Equals)
+	class := slices.Index(statistics.Classes(w.records.config), a.Equals)
 	var ones []int64
 	for r := range w.records.each() {
 		counted := columns[0].Class && r.class() == class
@@ -34,15 +35,6 @@ func (a *asked) count(w *work) (estimate, error) {
 		return estimate{}, err
 	}
 	return scalar(float64(noisy[0]), around(float64(noisy[0]), a.noise().within(1, miss))), nil
-}
-
-func indexOf(words []string, word string) int {
-	for i, w := range words {
-		if w == word {
-			return i
-		}
-	}
-	return -1
 }
 
 // around is the interval of all numbers that are at most so far away.
