@@ -95,4 +95,3 @@ func answerStats(a *shell.App, c *cobra.Command, run *stats.Run) error {
 	fmt.Fprintf(a.Err, "train: stopped with %d statistics answered; go on with `train resume %s`\n", len(results), folder.Argument(run.Dir)+shell.DataGiven(c))
 	return shell.Stopped(c.Context())
 }
-
