@@ -2,6 +2,7 @@ package main
 
 import (
 	"dpsgd/cmd/train/internal/ask"
+	"dpsgd/cmd/train/internal/attacks"
 	"dpsgd/cmd/train/internal/models"
 	"dpsgd/cmd/train/internal/shell"
 
@@ -19,7 +20,7 @@ func groups(a *shell.App) []group {
 	return []group{
 		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), describeCommand(a)}},
 		{"Learn without a network", []*cobra.Command{statsCommand(a)}},
-		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a))},
+		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a), attacks.Command(a, dataFlags(a)))},
 		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a), reportCommand(a)}},
 		{"Use models", models.Commands(a)},
 		{"Configurations and data", []*cobra.Command{initCommand(a), presetsCommand(a), schemaCommand(a), dataCommand(a), featuresCommand(a)}},

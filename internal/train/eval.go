@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"dpsgd/configs"
+	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
@@ -54,6 +55,7 @@ type tested struct {
 	source    *examples.Source
 	spent     account.Spent
 	warning   string
+	seen      *data.Split // as the network sees them
 	evaluator *compute.Evaluator
 	pool      *kernel.Pool
 }
@@ -122,8 +124,37 @@ func (t *tested) compile(m *model.Model, mean []float32) error {
 			return err
 		}
 	}
-	t.evaluator, err = compute.NewEvaluator(m, seen.Test, setup.Normalisation(t.config, t.source.Shape.Channels), t.pool)
+	t.seen = seen
+	t.evaluator, err = compute.NewEvaluator(m, seen.Test, t.normalisation(), t.pool)
 	return err
+}
+
+func (t *tested) normalisation() data.Normalisation {
+	return setup.Normalisation(t.config, t.source.Shape.Channels)
+}
+
+// EachLogits tells what the model of a run says of each training example, and then of each test example:
+// the logits, valid until the next call, and the class. What it tells of training examples is NOT
+// PRIVATE: it is for attacks, and goes into no file.
+func EachLogits(dir string, o Options, visit func(training bool, logits []float32, label int)) error {
+	t, err := openTested(dir, o)
+	if err != nil {
+		return err
+	}
+	defer t.pool.Close()
+	for _, training := range []bool{true, false} {
+		set := t.seen.Test
+		if training {
+			set = t.seen.Train
+		}
+		if err := t.evaluator.Show(set, t.normalisation()); err != nil {
+			return err
+		}
+		if err := t.evaluator.Each(func(_ int, p compute.Prediction) { visit(training, p.Logits, p.Label) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // examine predicts all test examples, and counts.
