@@ -19,6 +19,7 @@ type group struct {
 func groups(a *shell.App) []group {
 	return []group{
 		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), federatedCommand(a), describeCommand(a)}},
+		{"Learn without a network", []*cobra.Command{statsCommand(a)}},
 		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a), attacks.Command(a, dataFlags(a)))},
 		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a), reportCommand(a)}},
 		{"Use models", models.Commands(a)},

@@ -12,6 +12,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/follow"
 	"dpsgd/internal/ordinary"
+	"dpsgd/internal/stats"
 	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
@@ -67,6 +68,9 @@ func resumeCommand(a *shell.App) *cobra.Command {
 		Example: "  train resume runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if stats.IsRun(args[0]) {
+				return resumeStats(a, c, args[0], dataDir, dataFolder)
+			}
 			if ordinaryRun, err := isOrdinary(args[0]); err != nil {
 				return err
 			} else if ordinaryRun {
