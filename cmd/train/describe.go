@@ -87,6 +87,10 @@ func printLayers(w io.Writer, d *describe.Description) {
 
 func printPrivacy(w io.Writer, d *describe.Description) {
 	p := d.Privacy
+	if len(d.Curve) == 0 {
+		printOrdinary(w, p)
+		return
+	}
 	how := "as configured"
 	if p.Calibrated {
 		how = "calibrated to the budget"
@@ -122,6 +126,12 @@ func printPrivacy(w io.Writer, d *describe.Description) {
 		table = append(table, line)
 	}
 	terminal.PrintTable(w, table)
+}
+
+// printOrdinary writes what is private where gradients have no noise.
+func printOrdinary(w io.Writer, p describe.Privacy) {
+	fmt.Fprintf(w, "\ntraining  %s steps of %g examples, without noise on gradients\n", terminal.Count(p.PlannedSteps), p.ExpectedBatchSize)
+	fmt.Fprintf(w, "protects  %s\nprivacy   %s\n", p.Unit, terminal.Guarantee(p.Epsilon, p.Delta, p.Accountant, p.EpsilonRDP))
 }
 
 // join writes a shape as 28x28x1.

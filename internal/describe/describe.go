@@ -2,12 +2,15 @@
 package describe
 
 import (
+	"dpsgd/accountant"
 	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/labels"
 	"dpsgd/internal/memory"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/statement"
 	"dpsgd/internal/train"
 	"dpsgd/model"
 )
@@ -70,9 +73,11 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 	if err := memory.Check(c, o); err != nil {
 		return nil, err
 	}
-	plan, err := train.NewPlan(c, setup.Records(c, o))
-	if err != nil {
-		return nil, err
+	var plan *train.RunPlan // nil where gradients have no noise
+	if !c.Privacy.Ordinary() {
+		if plan, err = train.NewPlan(c, setup.Records(c, o)); err != nil {
+			return nil, err
+		}
 	}
 	m, err := setup.Model(c, o.Shape, o.Classes)
 	if err != nil {
@@ -88,10 +93,40 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 		d.Layers = append(d.Layers, Layer(l))
 	}
 	d.MultiplyAdds, _ = m.MultiplyAdds()
+	if plan == nil {
+		return d, d.fillOrdinary(c, o)
+	}
 	if err := d.fillPrivacy(c, plan); err != nil {
 		return nil, err
 	}
 	return d, d.fillEngines(c, m, o)
+}
+
+// fillOrdinary fills in what training without noise on gradients does: nothing is private, or the labels
+// are, which are told once ahead of it.
+func (d *Description) fillOrdinary(c *configs.Config, o setup.Outline) error {
+	batch := float64(min(c.Training.BatchSize, o.Examples))
+	steps := setup.Steps(c.Training, batch, o.Examples)
+	d.Curve, d.Engines = []account.Point{}, []compute.Assignment{}
+	d.Privacy = Privacy{
+		Unit: "nothing", Records: o.Examples, ExpectedBatchSize: batch, PlannedSteps: steps, Steps: steps,
+		Answer: account.Answer{Epsilon: statement.NoGuarantee, Delta: 1}, Method: "none: NOT PRIVATE",
+	}
+	if !c.Privacy.None {
+		told := new(accountant.Ledger)
+		if err := told.Add(labels.Event(c.Privacy.Epsilon), 1); err != nil {
+			return err
+		}
+		s, err := account.SpentBy(c.Privacy.Accountant, told, c.Privacy.Delta)
+		if err != nil {
+			return err
+		}
+		d.Privacy.Unit, d.Privacy.Answer, d.Privacy.TargetEpsilon = labels.Unit, s.Answer(), c.Privacy.Epsilon
+		d.Privacy.Relation, d.Privacy.Method = "replace the label of one", "randomised response; "+s.Method
+	}
+	var err error
+	d.Memory, err = memory.Of(c, o)
+	return err
 }
 
 // fillPrivacy fills in what the plan costs.

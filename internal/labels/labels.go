@@ -29,6 +29,9 @@ import (
 // that answers are drawn with.
 const MaxEpsilon = 30
 
+// Unit is what the answers protect.
+const Unit = "the label of one training example"
+
 // Event describes the answers for all labels of a data set.
 func Event(epsilon float64) accountant.Event { return accountant.ApproxDP{Epsilon: epsilon} }
 
