@@ -14,8 +14,12 @@ import (
 // Defaults are the statistics of configured data if nobody says which: how many records each class
 // has, and mean, variance and quartiles of the brightness of pictures, or of every column of a
 // table that has bounds. Bounds of columns are public, so they are never guessed: a column of a
-// table without any is an error, which names it.
+// table without any is an error, which names it. Statistics protect single records: so is a
+// configuration that protects something else.
 func Defaults(c *configs.Config, bounds map[string]Bounds) (*File, error) {
+	if err := ofRecords(c); err != nil {
+		return nil, err
+	}
 	if !c.Privacy.HasBudget() {
 		return nil, fmt.Errorf("%w: privacy.epsilon: found none, expected a number greater than 0: the budget of all statistics together", configs.ErrInvalid)
 	}
@@ -43,6 +47,19 @@ func Defaults(c *configs.Config, bounds map[string]Bounds) (*File, error) {
 		return nil, fmt.Errorf("%w: found no bounds for %s, expected --bounds 'NAME=LOW:HIGH' or --bounds 'NAME=private' for each column of data.columns", configs.ErrInvalid, some(without))
 	}
 	return f, unused(left)
+}
+
+// ofRecords refuses configurations that protect other things than single records: what statistics
+// cost would be entered as theirs.
+func ofRecords(c *configs.Config) error {
+	const expected = "statistics protect single records; name the data in a file of statistics"
+	switch {
+	case c.Federated.Any():
+		return fmt.Errorf("%w: federated.clients: found %d, expected 0: %s", configs.ErrInvalid, c.Federated.Clients, expected)
+	case c.Privacy.Unit != configs.UnitExample:
+		return fmt.Errorf("%w: privacy.unit: found %s, expected %s: %s", configs.ErrInvalid, c.Privacy.Unit, configs.UnitExample, expected)
+	}
+	return nil
 }
 
 // summarise adds mean, variance and quartiles of a column.

@@ -168,3 +168,23 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("%v\n%s", err, f.YAML())
 	}
 }
+
+// Statistics protect single records. The configuration of a run that protects clients, persons or
+// labels stands for none: their cost would be entered as that of another unit, and people who have
+// several records would be protected less than it says.
+func TestDefaultsProtectRecords(t *testing.T) {
+	for _, test := range []struct{ preset, set, found string }{
+		{"digits", "federated.clients=100", "federated.clients: found 100"},
+		{"label-digits", "privacy.epsilon=1", "privacy.unit: found label"},
+		{"own-table", "privacy.unit=person", "privacy.unit: found person"},
+	} {
+		overrides := []string{test.set}
+		if strings.Contains(test.set, "person") {
+			overrides = append(overrides, "data.group=who")
+		}
+		_, err := Load(test.preset, overrides, nil)
+		if !errors.Is(err, configs.ErrInvalid) || !strings.Contains(err.Error(), test.found+", expected") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s with %s: %v, expected one line with %q", test.preset, test.set, err, test.found)
+		}
+	}
+}
