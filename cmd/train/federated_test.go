@@ -40,7 +40,7 @@ func TestFederated(t *testing.T) {
 	for _, line := range []string{"eval runs/own-1", "epsilon runs/own-1", "ledger show", "ledger verify", "runs", "resume runs/own-2", "report runs/own-1 runs/own-2 --output report.html", "describe " + config + " " + strings.Join(clients, " ")} {
 		succeed(t, strings.Fields(line)...)
 	}
-	if shown := succeed(t, "ledger", "show"); !strings.Contains(shown, "20 clients of") {
+	if shown := succeed(t, "ledger", "show"); !strings.Contains(shown, "20 clients (iid, seed 1) of") {
 		t.Errorf("the ledger shows\n%s\nexpected the clients of the data", shown)
 	}
 	r := command("federated", config)

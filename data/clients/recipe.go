@@ -84,6 +84,15 @@ func (r Recipe) Check() error {
 	return nil
 }
 
+// Division names the clients in a few words: those of another split are others.
+func (r Recipe) Division() string {
+	split := r.Split
+	if r.Split == Dirichlet {
+		split = fmt.Sprintf("%s %v", r.Split, r.Alpha)
+	}
+	return fmt.Sprintf("%d clients (%s, seed %d)", r.Clients, split, r.Seed)
+}
+
 // String says how examples are spread, for statements.
 func (r Recipe) String() string {
 	how := "by chance alone"

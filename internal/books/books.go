@@ -9,6 +9,7 @@ package books
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
@@ -139,14 +140,22 @@ func Registration(c *configs.Config, o setup.Outline, registry, dir string) (che
 func ofUnit(c *configs.Config, d checkpoints.Data) checkpoints.Data {
 	switch {
 	case c.Federated.Any():
-		d.Name = fmt.Sprintf("%d clients of %s", c.Federated.Clients, d.Name)
+		d.Name = fmt.Sprintf("%s of %s", c.Federated.Division(), d.Name)
 	case c.Privacy.Unit == configs.UnitLabel:
 		d.Name = "labels of " + d.Name
+	case c.Privacy.Unit == configs.UnitPerson && c.Data.Table != "":
+		d.Name = fmt.Sprintf("persons by %s of %s", c.Data.Group, d.Name)
 	case c.Privacy.Unit == configs.UnitPerson:
 		d.Name = "persons of " + d.Name
 	}
 	return d
 }
+
+// unitName is what ofUnit puts in front of the name of examples.
+var unitName = regexp.MustCompile(`^([0-9]+ clients \([^)]*\)|labels|persons|persons by .+?) of `)
+
+// ofExamples is the name of the examples of which ofUnit made d.
+func ofExamples(name string) string { return unitName.ReplaceAllString(name, "") }
 
 // pathFrom names a folder as the ledger of data sets does.
 func pathFrom(registry, dir string) (string, error) {

@@ -9,6 +9,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/internal/account"
 )
 
 // A release is durable in both ledgers or in the books of nobody: where either failed, the append
@@ -98,6 +99,101 @@ training: {batch_size: 40, steps: 5}
 		found, err := configuredData(c, t.TempDir(), l)
 		if want := (checkpoints.Data{Name: "people", Examples: n, Shape: "1 column", Classes: 2}); err != nil || found != want {
 			t.Errorf("found %+v (%v), expected %+v", found, err, want)
+		}
+	}
+}
+
+// member is a run with these releases of that data.
+func member(t *testing.T, d checkpoints.Data, delta float64, events ...accountant.Event) checkpoints.Member {
+	t.Helper()
+	l := new(accountant.Ledger)
+	for _, e := range events {
+		if err := l.Add(e, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return checkpoints.Member{Registration: checkpoints.Registration{Path: d.Name, Data: d, Delta: delta, Accountant: "exact"}, Entries: l.Count(), Ledger: l}
+}
+
+var (
+	stripes  = checkpoints.Data{Name: "stripes", Examples: 300, Shape: "6x6x1", Classes: 3}
+	vector   = accountant.DiscreteGaussian{NoiseMultiplier: 5} // of several sums: no dominating pair is known
+	mixed    = accountant.ApproxDP{Epsilon: 1, Delta: 1e-9}    // of which RDP knows nothing
+	gradient = accountant.Gaussian{NoiseMultiplier: 5}
+)
+
+// Runs whose releases no accountant takes together are what they cost one by one, at equal shares of
+// δ, added up.
+func TestRunsThatNoAccountantTakesTogether(t *testing.T) {
+	members := []checkpoints.Member{member(t, stripes, 1e-5, vector), member(t, stripes, 1e-6, mixed), member(t, stripes, 1e-5, gradient)}
+	want := 0.0
+	for _, m := range members {
+		alone, err := account.SpentBy("exact", m.Ledger, 1e-6/3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want += alone.Epsilon
+	}
+	got, releases, err := Compose(members)
+	if err != nil || releases != 3 || got.Delta != 1e-6 || got.Epsilon < want || got.Epsilon > want*(1+1e-9) {
+		t.Errorf("found %+v after %d releases (%v), expected ε %g at δ 1e-6 after 3", got, releases, err, want)
+	}
+}
+
+// What no total of a run covers is said: that none is known, and runs on the same examples that
+// protect something else.
+func TestTogetherSaysWhatNoTotalCovers(t *testing.T) {
+	hidden := accountant.ApproxDP{Epsilon: 1, Delta: 1e-3} // more than all runs may have
+	of := func(name string) checkpoints.Data { d := stripes; d.Name = name; return d }
+	self := member(t, stripes, 1e-5, gradient)
+	for _, test := range []struct {
+		others []checkpoints.Member
+		runs   int
+		want   string
+	}{
+		{nil, 0, ""},
+		{[]checkpoints.Member{member(t, of("other"), 1e-5, gradient), member(t, of("persons of other"), 1e-5, gradient)}, 0, ""},
+		{[]checkpoints.Member{member(t, stripes, 1e-5, gradient)}, 2, ""},
+		{[]checkpoints.Member{member(t, stripes, 1e-2, hidden)}, 0, "No ε is known at δ = 1e-05 for what all 2 runs on this data cost together"},
+		{[]checkpoints.Member{member(t, of("labels of stripes"), 1e-5, mixed), member(t, of("20 clients (iid, seed 1) of stripes"), 1e-5, gradient)}, 0,
+			"Beside it, runs on the same examples protect something else (labels of stripes; 20 clients (iid, seed 1) of stripes): what they cost is in no total of this one"},
+	} {
+		got, err := together(append(test.others, self), self.Data)
+		if err != nil || got.DatasetRuns != test.runs || got.DatasetOthers != test.want {
+			t.Errorf("found %+v (%v), expected %d runs and %q", got, err, test.runs, test.want)
+		}
+	}
+	person := member(t, of("persons by who of stripes"), 1e-5, gradient)
+	if got, err := together([]checkpoints.Member{self, person}, person.Data); err != nil || got.DatasetOthers == "" {
+		t.Errorf("a run that protects persons says %q (%v) of the one that protects examples, expected that it is in no total", got.DatasetOthers, err)
+	}
+}
+
+// Clients of two splits are different records, and so are persons by two columns: nothing adds up.
+func TestUnitsAreDataOfTheirOwn(t *testing.T) {
+	name := func(overrides ...string) string {
+		c, err := configs.Parse("people.yaml", []byte(`
+data: {table: people, columns: [age], label: sick, classes: ["no", "yes"], mean: [48], std: [10]}
+model: {name: logistic}
+privacy: {epsilon: 5, delta: 1e-4}
+training: {batch_size: 40, steps: 5}
+`), overrides)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ofUnit(c, checkpoints.Data{Name: "people"}).Name
+	}
+	for want, overrides := range map[string][]string{
+		"people":                                       nil,
+		"labels of people":                             {"privacy.unit=label"},
+		"persons by who of people":                     {"privacy.unit=person", "data.group=who"},
+		"persons by house of people":                   {"privacy.unit=person", "data.group=house"},
+		"50 clients (iid, seed 1) of people":           {"federated.clients=50"},
+		"50 clients (iid, seed 2) of people":           {"federated.clients=50", "federated.seed=2", "federated.local_steps=9"},
+		"50 clients (dirichlet 0.3, seed 1) of people": {"federated.clients=50", "federated.split=dirichlet", "federated.alpha=0.3"},
+	} {
+		if got := name(overrides...); got != want {
+			t.Errorf("%q is registered as %q, expected %q", overrides, got, want)
 		}
 	}
 }

@@ -1,7 +1,11 @@
 package books
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
@@ -59,14 +63,35 @@ func Compose(members []checkpoints.Member) (account.Spent, int, error) {
 		return account.Spent{}, 0, err
 	}
 	spent, err := account.SpentBy(name, l, delta)
+	if len(members) > 1 && (errors.Is(err, accountant.ErrUnsupported) || errors.Is(err, accountant.ErrUncertified)) {
+		spent, err = oneByOne(members, delta)
+	}
 	return spent, l.Count(), err
+}
+
+// oneByOne adds up what members cost, each at an equal share of δ: basic composition (Dwork, Roth
+// 2014, Theorem 3.16), for releases that no accountant takes together.
+func oneByOne(members []checkpoints.Member, delta float64) (account.Spent, error) {
+	all := account.Spent{Accountant: "run by run"}
+	all.Guarantee = accountant.Guarantee{
+		Delta: delta, Relation: accountant.AddOrRemoveOne,
+		Method: "basic composition of the runs, each by its accountant at an equal share of δ, as none takes all their releases together",
+	}
+	for _, m := range members {
+		alone, err := account.SpentBy(m.Accountant, m.Ledger, delta/float64(len(members)))
+		if err != nil {
+			return account.Spent{}, err
+		}
+		all.Epsilon = math.Nextafter(all.Epsilon+alone.Epsilon, math.Inf(1))
+	}
+	return all, nil
 }
 
 // totalOf composes the members with one data set, and says what each of them alone costs.
 func totalOf(d checkpoints.Data, members []checkpoints.Member) (Total, error) {
 	spent, releases, err := Compose(members)
 	if err != nil {
-		return Total{}, err
+		return Total{}, fmt.Errorf("%s: %w", d.Name, err)
 	}
 	t := Total{
 		Data: d, Releases: releases, Answer: spent.Answer(),
@@ -81,20 +106,45 @@ func totalOf(d checkpoints.Data, members []checkpoints.Member) (Total, error) {
 	return t, nil
 }
 
-// Together asks what everything that was released on this run's data by now costs together. It is
-// empty where there are no other runs.
+// Together asks what everything that was released on this run's data by now costs together, and
+// what no such total covers. It is empty where there are no other runs.
 func (b *Books) Together() (statement.Together, error) {
 	if err := b.datasets.Refresh(); err != nil {
 		return statement.Together{}, err
 	}
 	info := b.datasets.Info()
 	self, _ := info.Member(b.Info().Run)
-	members := onData(info.Members, self.Data)
-	if len(members) < 2 {
-		return statement.Together{}, nil
+	return together(info.Members, self.Data)
+}
+
+func together(all []checkpoints.Member, d checkpoints.Data) (t statement.Together, err error) {
+	var notes []string
+	if members := onData(all, d); len(members) > 1 {
+		spent, releases, err := Compose(members)
+		switch {
+		case errors.Is(err, account.ErrNoGuarantee):
+			_, delta, _, _ := union(members)
+			notes = append(notes, fmt.Sprintf("No ε is known at δ = %g for what all %d runs on this data cost together", delta, len(members)))
+		case err != nil:
+			return t, err
+		default:
+			t = statement.Together{DatasetEpsilon: spent.Epsilon, DatasetDelta: spent.Delta, DatasetRuns: len(members), DatasetReleases: releases}
+		}
 	}
-	spent, releases, err := Compose(members)
-	return statement.Together{
-		DatasetEpsilon: spent.Epsilon, DatasetDelta: spent.Delta, DatasetRuns: len(members), DatasetReleases: releases,
-	}, err
+	if others := otherUnits(all, d); len(others) > 0 {
+		notes = append(notes, fmt.Sprintf("Beside it, runs on the same examples protect something else (%s): what they cost is in no total of this one", strings.Join(others, "; ")))
+	}
+	t.DatasetOthers = strings.Join(notes, ". ")
+	return t, nil
+}
+
+// otherUnits are the names of data of which something was released that is the same examples as d by
+// another unit of privacy.
+func otherUnits(all []checkpoints.Member, d checkpoints.Data) (names []string) {
+	for _, m := range all {
+		if m.Entries > 0 && !m.Data.Same(d) && m.Data.Examples == d.Examples && ofExamples(m.Data.Name) == ofExamples(d.Name) && !slices.Contains(names, m.Data.Name) {
+			names = append(names, m.Data.Name)
+		}
+	}
+	return names
 }

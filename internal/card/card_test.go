@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/internal/card"
 	"dpsgd/internal/exchange"
+	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
 	"dpsgd/internal/trained"
@@ -82,5 +83,32 @@ func TestCard(t *testing.T) {
 	}
 	if strings.Contains(string(content), dir) || strings.Contains(string(content), "<no value>") || strings.Contains(string(content), "%!") {
 		t.Errorf("found a path or nothing in its place on the card:\n%s", content)
+	}
+}
+
+// The card of a run that protects clients or persons says who they are, who has to be trusted, and
+// nothing about a guarantee for an example.
+func TestCardOfClients(t *testing.T) {
+	run, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
+	m, err := trained.Open(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ofExamples = "the guarantee for the person is weaker than the one for an example"
+	content, err := card.Write(m)
+	if err != nil || !strings.Contains(string(content), ofExamples) {
+		t.Errorf("found no %q on the card of examples (%v)", ofExamples, err)
+	}
+	m.Statement.Unit, m.Statement.Trusted = "one client with all its examples", "the server"
+	m.Statement.Facts = []statement.Fact{{Name: "Clients", Value: "60 of them"}}
+	m.Statement.DatasetOthers = "Beside it lies another run"
+	content, err = card.Write(m)
+	if err != nil || strings.Contains(string(content), ofExamples) {
+		t.Errorf("found %q on the card of clients (%v)", ofExamples, err)
+	}
+	for _, want := range []string{"| Clients | 60 of them |\n", "| Who has to be trusted | the server |\n", "Beside it lies another run.\n", "|\n\nIf the same examples"} {
+		if !strings.Contains(string(content), want) {
+			t.Errorf("found no %q on the card\n%s", want, content)
+		}
 	}
 }

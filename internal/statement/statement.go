@@ -119,6 +119,8 @@ type Together struct {
 	DatasetDelta    float64 `json:"dataset_delta,omitempty"` // the least of the runs'
 	DatasetRuns     int     `json:"dataset_runs,omitempty"`
 	DatasetReleases int     `json:"dataset_releases,omitempty"`
+	// DatasetOthers says what these figures do not cover, or that there are none; "" in most cases.
+	DatasetOthers string `json:"dataset_others,omitempty"`
 }
 
 //go:embed *.tmpl

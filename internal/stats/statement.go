@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -21,15 +20,13 @@ func (r *Run) state(status Status) error {
 	if r.journal.Len() == 0 {
 		return nil
 	}
-	ledger, alone := r.journal.Ledger(), ""
+	ledger := r.journal.Ledger()
 	spent, refusal, err := r.plan.accounts.Spent(ledger, r.plan.budget.Delta)
 	if err != nil {
 		return err
 	}
 	together, err := r.journal.Together()
-	if errors.Is(err, account.ErrNoGuarantee) {
-		alone = "what all runs on this data cost together: at the least of their δ no ε is known for that, as the δ of mixed reports add up"
-	} else if err != nil {
+	if err != nil {
 		return err
 	}
 	s := statement.Statement{
@@ -46,9 +43,6 @@ func (r *Run) state(status Status) error {
 			"the names of columns and classes, and everything in the file of statistics, its bounds and bins with it; if they were chosen by looking at the data, that choice is not covered",
 			"how long the run took, and the times of its files",
 		}, r.hadRecords()...),
-	}
-	if alone != "" {
-		s.NotPrivate = append(s.NotPrivate, alone)
 	}
 	if refusal != nil {
 		s.Fallbacks = []account.Fallback{{Asked: "all statistics together", Accountant: r.plan.accounts.Name(), Refusal: refusal.Error(), Answer: "ε = " + accountant.RoundUp(spent.Epsilon, 4)}}

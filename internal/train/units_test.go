@@ -150,7 +150,7 @@ func TestPersons(t *testing.T) {
 		t.Errorf("the statement is about %q, %q, %q, %v", s.Unit, s.Public, s.NotPrivate, err)
 	}
 	shown, err := books.Show(o.RunsDir)
-	if err != nil || len(shown.Datasets) != 1 || shown.Datasets[0].Data.Name != "persons of people" {
+	if err != nil || len(shown.Datasets) != 1 || shown.Datasets[0].Data.Name != "persons by who of people" {
 		t.Errorf("recorded as %+v, %v", shown.Datasets, err)
 	}
 	if verified, err := books.Verify(o.RunsDir, ""); err != nil || len(verified.Problems) > 0 {
