@@ -104,6 +104,9 @@ func (b *Books) check(dir string) error {
 	if home.missing != nil {
 		return home.missing
 	}
+	if err := home.refuseOtherDelta(dir, info.Run); err != nil {
+		return err
+	}
 	b.Registry = home.dir
 	return b.Check(append(claims, home.claims(info.Run)...)...)
 }

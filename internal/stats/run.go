@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
@@ -17,6 +19,7 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/keys"
 	"dpsgd/internal/setup"
 	"dpsgd/release/answer"
 )
@@ -128,6 +131,9 @@ func Open(dir string, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := unchanged(dir, f); err != nil {
+		return nil, err
+	}
 	journal, err := books.Open(dir)
 	if err != nil {
 		return nil, err
@@ -143,6 +149,19 @@ func Open(dir string, o Options) (*Run, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// unchanged holds the run's file of statistics against its configuration, which everybody else reads.
+func unchanged(dir string, f *statistics.File) error {
+	c, err := folder.ReadConfig(dir)
+	if err != nil {
+		return err
+	}
+	kept := &statistics.File{Config: c}
+	if found := keys.Differences(string(kept.ConfigYAML()), string(f.ConfigYAML())); len(found) > 0 {
+		return fmt.Errorf("%w: %s was made with %s; expected %s as it was", books.ErrOtherPlan, dir, strings.Join(found, ", "), folder.Statistics)
+	}
+	return nil
 }
 
 // goOn checks everything before it writes.
@@ -180,9 +199,33 @@ func (r *Run) readRows() ([]row, error) {
 			return nil, fmt.Errorf("train: %s:%d: found %d entries of the ledger, which has %d, expected no more: %w", path, number+1, next.Entries, r.journal.Len(), checkpoints.ErrRollback)
 		}
 		next.Refused = next.NoAnswer
+		if err := r.fits(next); err != nil {
+			return nil, fmt.Errorf("train: %s:%d: %w", path, number+1, err)
+		}
 		rows = append(rows, next)
 	}
 	return rows, nil
+}
+
+// fits holds a result of an earlier process against the plan, which says what it cost, and how many
+// numbers it has. A newer program may calibrate in the tenth digit another noise.
+func (r *Run) fits(next row) error {
+	a := &r.plan.asked[next.Number]
+	epsilon, delta, err := r.plan.cost(a)
+	if err != nil {
+		return err
+	}
+	if math.Abs(next.Epsilon-epsilon) > 1e-6*epsilon || math.Abs(next.Delta-delta) > 1e-6*delta {
+		return fmt.Errorf("%w: found ε = %g and δ = %g, expected the %.4g and %g of the plan", books.ErrOtherPlan, next.Epsilon, next.Delta, epsilon, delta)
+	}
+	n, low, high, expected := len(next.Value.List), len(next.Low.List), len(next.High.List), len(r.names(a))
+	switch {
+	case n != low || n != high:
+		return fmt.Errorf("found %d, %d and %d numbers, expected as many in each: %w", n, low, high, checkpoints.ErrCorrupt)
+	case n != 0 && n != expected && !(next.Value.One && expected == 0):
+		return fmt.Errorf("found %d numbers, expected %d: %w", n, max(1, expected), checkpoints.ErrCorrupt)
+	}
+	return nil
 }
 
 // Answer answers every statistic that has no answer, one after the other, and writes the privacy

@@ -195,6 +195,8 @@ func TestDamagedResults(t *testing.T) {
 		{"count", "sum", "found no result of statistic 0"},
 		{`"ledger_entries":1`, `"ledger_entries":7`, "found 7 entries of the ledger, which has 1"},
 		{"{", "", "found no result of statistic 0"},
+		{`"epsilon":1`, `"epsilon":0.01`, "found ε = 0.01 and δ = 0, expected the 1"},
+		{`"low":`, `"low":[1,2],"x":`, "found 1, 2 and 1 numbers, expected as many in each"},
 	} {
 		if err := os.WriteFile(path, []byte(strings.Replace(string(content), damage.old, damage.new, 1)), 0o600); err != nil {
 			t.Fatal(err)
@@ -257,5 +259,41 @@ func TestFolder(t *testing.T) {
 	}
 	if l := r.journal.Ledger(); l.Entries()[0].Event != (accountant.DiscreteLaplace{Scale: r.plan.asked[0].noise().scale, Sensitivity: 1}) {
 		t.Errorf("the first event is %v, expected that of counts", l.Entries()[0].Event)
+	}
+}
+
+// The file of statistics of a run that is there stays as it was: nobody gets a larger budget, another
+// δ or other data for what was seen already.
+func TestEditedRun(t *testing.T) {
+	for _, edit := range []struct {
+		old, new string
+		files    []string
+		want     string
+	}{
+		{"epsilon: 1\n", "epsilon: 5\n", []string{folder.Statistics}, "privacy.epsilon 1, found 5"},
+		{"epsilon: 1\n", "epsilon: 5\n", []string{folder.Statistics, folder.Config}, ", expected the 2.5"},
+		{"delta: ", "delta: 9", []string{folder.Statistics, folder.Config}, "found privacy.delta"},
+		{"accountant: exact", "accountant: rdp", []string{folder.Statistics}, "privacy.accountant exact, found rdp"},
+		{"share: 1}", "share: 3}", []string{folder.Statistics}, "of the plan"},
+	} {
+		r := create(t, t.TempDir(), file(t, 1, every()[:2]...), Options{})
+		if err := r.next(); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		for _, name := range edit.files {
+			path := filepath.Join(r.Dir, name)
+			content, err := os.ReadFile(path)
+			if err != nil || !strings.Contains(string(content), edit.old) {
+				t.Fatalf("%s: %v\n%s", name, err, content)
+			}
+			if err := os.WriteFile(path, []byte(strings.Replace(string(content), edit.old, edit.new, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := Open(r.Dir, Options{Source: people(t, 2000)})
+		if !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), edit.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s in %s: found %v, expected %q in one line", edit.new, edit.files, err, edit.want)
+		}
 	}
 }
