@@ -67,6 +67,9 @@ func TestStatisticsAreARun(t *testing.T) {
 	if r := command("extend", run, "--epsilon", "2"); r.code != shell.ExitUsage || !strings.Contains(r.err, "found a run of statistics, expected one that trains") {
 		t.Errorf("found %+v, expected that there is nothing to extend", r)
 	}
+	if r := command("eval", run); r.code == 0 || !strings.Contains(r.err, "holds statistics, expected a run that trains") {
+		t.Errorf("found %+v, expected that there is nothing to evaluate", r)
+	}
 }
 
 func readLines(t *testing.T, run string) []string {

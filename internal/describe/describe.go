@@ -2,6 +2,8 @@
 package describe
 
 import (
+	"strings"
+
 	"dpsgd/accountant"
 	"dpsgd/configs"
 	"dpsgd/internal/account"
@@ -146,7 +148,7 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *train.RunPlan) error 
 	s, err := plan.After(plan.MaxSteps)
 	d.Privacy = Privacy{
 		Unit: plan.Unit, Records: plan.Records,
-		NoiseMultiplier: plan.NoiseMultiplier, Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(), Clipping: plan.Policy.String(),
+		NoiseMultiplier: plan.NoiseMultiplier, Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(), Clipping: bounded(c, plan),
 		SamplingProbability: plan.SamplingProbability, ExpectedBatchSize: plan.ExpectedBatchSize,
 		PlannedSteps: plan.Steps, Steps: plan.MaxSteps, Answer: s.Answer(),
 		Relation: s.Relation.String(), Method: s.Method, Fallbacks: plan.Fallbacks,
@@ -155,6 +157,14 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *train.RunPlan) error 
 		d.Privacy.TargetEpsilon = plan.Budget.Epsilon
 	}
 	return err
+}
+
+// bounded says what of a record is bounded, and how.
+func bounded(c *configs.Config, plan *train.RunPlan) string {
+	if c.Federated.Any() || c.Privacy.Unit == configs.UnitPerson {
+		return strings.ReplaceAll(plan.Policy.String(), "one example", plan.Unit)
+	}
+	return plan.Policy.String()
 }
 
 // fillEngines declares the training graph to see how gradients are formed, and estimates what it

@@ -21,6 +21,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/keys"
 	"dpsgd/internal/setup"
+	"dpsgd/release"
 	"dpsgd/release/answer"
 )
 
@@ -272,6 +273,9 @@ func (r *Run) next() error {
 		}
 		w := &work{records: r.records, desk: answer.NewDesk(r.journal, r.plan.allows), journal: r.journal, budget: r.plan.allows}
 		e, err := a.answer(w)
+		if errors.Is(err, release.ErrBudget) {
+			return r.keep(number, result) // results of an earlier process are gone, and their cost is not
+		}
 		if err != nil {
 			return fmt.Errorf("train: the %s of %s: %w", a.Kind, result.Column, err)
 		}

@@ -297,3 +297,27 @@ func TestEditedRun(t *testing.T) {
 		}
 	}
 }
+
+// Whoever removes results gets no second draw: what the budget does not allow to pay again is lost, and
+// the run ends.
+func TestResultsRemoved(t *testing.T) {
+	r := create(t, t.TempDir(), file(t, 1, every()[:3]...), Options{})
+	if _, _, err := r.Answer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	if err := os.Remove(filepath.Join(r.Dir, folder.Answers)); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, r)
+	defer again.Close()
+	results, status, err := again.Answer(t.Context())
+	if err != nil || status != Done || len(results) != 3 || again.journal.Len() != 3 {
+		t.Fatalf("found %v, %s after %d releases (%v), expected three results after three", results, status, again.journal.Len(), err)
+	}
+	for _, result := range results {
+		if !result.Lost() {
+			t.Errorf("found %+v, expected that it is lost", result)
+		}
+	}
+}

@@ -133,7 +133,7 @@ func TestPersons(t *testing.T) {
 	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}
 	c := personsConfig(t, table, "training.batch_size=40", "privacy.examples_per_person=3")
 	d, err := describe.Describe(c, 0)
-	if err != nil || d.Data.People != 80 || d.Data.Examples != 400 || d.Privacy.SamplingProbability != 0.5 {
+	if err != nil || d.Data.People != 80 || d.Data.Examples != 400 || d.Privacy.SamplingProbability != 0.5 || !strings.Contains(d.Privacy.Clipping, "what one person with all their examples adds") {
 		t.Fatalf("described as %+v, %+v, %v; expected 80 persons with 400 examples, each in half of the steps", d.Data, d.Privacy, err)
 	}
 	r := tinyrun.Fit(t, tinyrun.Create(t, c, o))

@@ -26,6 +26,9 @@ const MeanOfFeatures = "features.mean"
 // there is none. It holds the file against the sum in the run's statement.
 func Weights(dir string, c *configs.Config) (tensors []model.Tensor, mean []float32, err error) {
 	read, about, err := safetensors.Read(filepath.Join(dir, folder.Model))
+	if errors.Is(err, fs.ErrNotExist) && folder.HoldsAny(dir, folder.Statistics) {
+		return nil, nil, fmt.Errorf("%w with a model: %s holds statistics, expected a run that trains", folder.ErrNoRun, dir)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%w with a model: %s holds no %s, expected a run that has ended; go on with it by `train resume %s`", folder.ErrNoRun, dir, folder.Model, folder.Argument(dir))
 	}
