@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
@@ -87,7 +89,8 @@ func adopted(registry, run string) (checkpoints.Registration, *accountant.Ledger
 }
 
 // configuredData describes the data of a run without reading it: from its statement, or else its
-// configuration and the sampling probability of its releases.
+// configuration, and its plan or the sampling probability of its releases. Where none of these says
+// how many examples there are, they are counted where they lie.
 func configuredData(c *configs.Config, run string, l *accountant.Ledger) (checkpoints.Data, error) {
 	s, err := statement.Read(run)
 	if err == nil && s.Shape != "" {
@@ -97,13 +100,33 @@ func configuredData(c *configs.Config, run string, l *accountant.Ledger) (checkp
 	if err != nil {
 		return checkpoints.Data{}, err
 	}
+	if o.Examples == 0 {
+		o.Examples = plannedExamples(run)
+	}
+	sampledExamples := !c.Federated.Any() && c.Privacy.Unit != configs.UnitPerson
 	for _, e := range l.Entries() {
-		if sampled, ok := e.Event.(accountant.PoissonSampled); ok && o.Examples == 0 && sampled.SamplingProbability > 0 {
+		if sampled, ok := e.Event.(accountant.PoissonSampled); ok && sampledExamples && o.Examples == 0 && sampled.SamplingProbability > 0 {
 			o.Examples = int(math.Round(float64(c.Training.BatchSize) / sampled.SamplingProbability))
+		}
+	}
+	if o.Examples == 0 {
+		if counted, err := setup.Declared(c, 0); err == nil {
+			o.Examples = counted.Examples
 		}
 	}
 	if s.Data != "" { // a statement of the first version
 		o.Name, o.Examples = s.Data, s.Examples
 	}
 	return ofUnit(c, checkpoints.Data{Name: o.Name, Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes}), nil
+}
+
+// plannedExamples is the number of examples in the plan of a run; 0 where none is kept.
+func plannedExamples(run string) (n int) {
+	plan, _ := os.ReadFile(filepath.Join(run, folder.Plan))
+	for line := range strings.Lines(string(plan)) {
+		if _, err := fmt.Sscanf(line, "examples %d ", &n); err == nil {
+			return n
+		}
+	}
+	return 0
 }

@@ -10,6 +10,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/account"
+	"dpsgd/internal/folder"
 )
 
 // A release is durable in both ledgers or in the books of nobody: where either failed, the append
@@ -99,6 +100,53 @@ training: {batch_size: 40, steps: 5}
 		found, err := configuredData(c, t.TempDir(), l)
 		if want := (checkpoints.Data{Name: "people", Examples: n, Shape: "1 column", Classes: 2}); err != nil || found != want {
 			t.Errorf("found %+v (%v), expected %+v", found, err, want)
+		}
+	}
+}
+
+// A run whose records are no examples, or are in every release, is adopted with the number of examples
+// in its plan, and statistics with that of the data where it lies: whatever has another number of
+// examples is other data, and would be in no total.
+func TestExamplesOfAnAdoptedRunOfOtherRecords(t *testing.T) {
+	table := filepath.Join(t.TempDir(), "people")
+	if err := os.Mkdir(table, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"train.csv", "test.csv"} {
+		if err := os.WriteFile(filepath.Join(table, part), []byte("age,who,sick\n1,a,no\n2,a,yes\n3,b,no\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		overrides []string
+		plan      string
+		event     accountant.Event
+		examples  int
+	}{
+		"persons":    {[]string{"privacy.unit=person", "data.group=who"}, "steps 5\nexamples 997 1 column [no yes]\npeople 80\n", accountant.PoissonSampled{SamplingProbability: 0.5, Event: gradient}, 997},
+		"full":       {nil, "examples 997 1 column [no yes]\n", gradient, 997},
+		"statistics": {nil, "", gradient, 3},
+	} {
+		c, err := configs.Parse("people.yaml", []byte(`
+data: {table: `+table+`, columns: [age], label: sick, classes: ["no", "yes"], mean: [48], std: [10]}
+model: {name: logistic}
+privacy: {epsilon: 5, delta: 1e-4}
+training: {batch_size: 40, steps: 5}
+`), test.overrides)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, l := t.TempDir(), new(accountant.Ledger)
+		if err := l.Add(test.event, 3); err != nil {
+			t.Fatal(err)
+		}
+		if test.plan != "" {
+			if err := os.WriteFile(filepath.Join(dir, folder.Plan), []byte(test.plan), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if found, err := configuredData(c, dir, l); err != nil || found.Examples != test.examples {
+			t.Errorf("%s: found %+v (%v), expected %d examples", name, found, err, test.examples)
 		}
 	}
 }
