@@ -66,6 +66,10 @@ func TestWhatARunLeaves(t *testing.T) {
 	if !strings.Contains(s.Trusted, "whoever mixes") || !strings.Contains(s.Trusted, "nobody") {
 		t.Errorf("found %q, expected who has to be trusted for each kind", s.Trusted)
 	}
+	words, err := os.ReadFile(filepath.Join(r.Dir, folder.Statement))
+	if err != nil || !strings.Contains(string(words), "\n\nIf one person contributed several records,") {
+		t.Errorf("found (%v)\n%s\nexpected what holds for a person with several records", err, words)
+	}
 	content, err := os.ReadFile(filepath.Join(r.Dir, folder.Answers))
 	if err != nil || strings.Count(string(content), "\n") != len(results) {
 		t.Errorf("found %d lines (%v), expected %d", strings.Count(string(content), "\n"), err, len(results))
