@@ -24,12 +24,13 @@ func check(r *source.Report, c *Config, doc document, bad map[string]bool, secti
 	if c.Model.Init != "" && !doc.has("model.init_trained_on") {
 		missing("model", "model.init_trained_on", fieldAt("model.init_trained_on").format.Expected()+", because model.init is given")
 	}
-	if c.Privacy.Epsilon == 0 && c.Privacy.NoiseMultiplier == 0 && !bad["privacy.epsilon"] && !bad["privacy.noise_multiplier"] {
+	if c.Privacy.Epsilon == 0 && c.Privacy.NoiseMultiplier == 0 && !c.Privacy.None && !bad["privacy.epsilon"] && !bad["privacy.noise_multiplier"] {
 		missing("privacy", "privacy", "epsilon (a budget) or noise_multiplier (a fixed noise), or both")
 	}
 	checkConstants(r, c, doc, bad)
 	checkWarmup(r, c, doc, bad)
 	checkByNoise(r, c, doc, bad)
+	checkOrdinary(r, c, doc, bad)
 }
 
 // has reports whether a key was given at all.
@@ -111,5 +112,25 @@ func checkByNoise(r *source.Report, c *Config, doc document, bad map[string]bool
 	}
 	if name := c.Privacy.Clipping.Name(); name == "adaptive" {
 		r.Addf(doc[rate].value.At, rate, "found by_noise with privacy.clipping %s, whose noise is not known ahead, expected a number or another clipping", name)
+	}
+}
+
+// checkOrdinary refuses, where there is no noise on gradients, what follows from that noise.
+func checkOrdinary(r *source.Report, c *Config, doc document, bad map[string]bool) {
+	if !c.Privacy.Ordinary() || bad["privacy.none"] || bad["privacy.unit"] {
+		return
+	}
+	why := "privacy.none"
+	if !c.Privacy.None {
+		why = "privacy.unit label"
+		if doc.has("privacy.noise_multiplier") && !c.Privacy.Calibrated() {
+			r.Addf(doc["privacy.noise_multiplier"].value.At, "privacy.noise_multiplier", "found %g with %s, expected privacy.epsilon, which says how often a label is told truly", c.Privacy.NoiseMultiplier, why)
+		}
+	}
+	if rate := "optimizer.learning_rate"; doc.has(rate) && !bad[rate] && c.Optimizer.ByNoise() {
+		r.Addf(doc[rate].value.At, rate, "found by_noise with %s, where gradients have no noise, expected a number", why)
+	}
+	if rule := "optimizer.name"; !bad[rule] && c.Optimizer.Rule.Name() == "adambc" {
+		r.Addf(doc[rule].value.At, rule, "found adambc, which subtracts noise, with %s, where gradients have none, expected another one", why)
 	}
 }

@@ -96,7 +96,22 @@ type Privacy struct {
 	ClipSchedule    clip.Schedule
 	NoiseSchedule   release.NoiseSchedule
 	Accountant      string // exact, pld or rdp
+	Unit            string // example, label or person: what the guarantee is about
+	LabelStages     int    // with Unit label: 1, or 2 of which the second asks with what the first one learnt
+	// None is ordinary training, which is NOT PRIVATE: nothing else of this section means anything.
+	None bool
 }
+
+// Ordinary reports whether the network is trained without noise on its gradients: because nothing is
+// private, or because the labels are the private part and have their noise before training.
+func (p Privacy) Ordinary() bool { return p.None || p.Unit == UnitLabel }
+
+// What the guarantee of a run can be about.
+const (
+	UnitExample = "example"
+	UnitLabel   = "label"
+	UnitPerson  = "person"
+)
 
 // HasBudget reports whether training must stop before an epsilon is passed.
 func (p Privacy) HasBudget() bool { return p.Epsilon > 0 }
@@ -181,6 +196,8 @@ func DefaultConfig() Config {
 			ClipSchedule:  &clip.ConstantNorm{},
 			NoiseSchedule: &release.ConstantNoise{},
 			Accountant:    "exact",
+			Unit:          UnitExample,
+			LabelStages:   1,
 		},
 		Optimizer: Optimizer{
 			Rule:           &optimizer.SGD{},

@@ -76,6 +76,7 @@ var (
 	withFeatures = &condition{"features.name", source.Or(features.Transforms().Names()[1:]), func(c *Config) bool { return c.Features.Any() }}
 	withPictures = &condition{"features.name", "none and examples that are pictures", func(c *Config) bool { return !c.Features.Any() && !withTable.holds(c) && !withVectors.holds(c) }}
 	withInit     = &condition{"model.init", "", func(c *Config) bool { return c.Model.Init != "" }}
+	withLabels   = &condition{"privacy.unit", "label", func(c *Config) bool { return c.Privacy.Unit == UnitLabel }}
 	byNoise      = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
 	withPoisson  = &condition{"training.sampling", "poisson", func(c *Config) bool { return c.Training.Sampling == release.Poisson{} }}
 	movableNorm  = &condition{"privacy.clipping", "flat or per_layer", func(c *Config) bool { return slices.Contains([]string{"flat", "per_layer"}, c.Privacy.Clipping.Name()) }}
@@ -191,6 +192,12 @@ var noiseFields = append([]*field{
 var accountantFields = []*field{
 	{"privacy.accountant", accountants, func(c *Config) any { return &c.Privacy.Accountant },
 		"How the spent budget is computed: exact by the exact privacy profile, pld by privacy loss distributions, rdp by Rényi differential privacy, which is looser. RDP is always reported beside the other two, and stands in where they have no certified answer.", nil},
+	{"privacy.unit", setting.Choice{UnitExample, UnitLabel, UnitPerson}, func(c *Config) any { return &c.Privacy.Unit },
+		"What the guarantee is about: example, a training example with all that is in it; label, the class of an example whose picture is public (randomised response ahead of ordinary training, docs/labels.md); person, all examples of one person.", nil},
+	{"privacy.label_stages", setting.Integer{Min: 1, Max: 2}, func(c *Config) any { return &c.Privacy.LabelStages },
+		"1 asks each label once by randomised response; 2 trains on half of the labels first and asks the other half among the classes that are likely then.", withLabels},
+	{"privacy.none", setting.Boolean{}, func(c *Config) any { return &c.Privacy.None },
+		"Ordinary training to compare with, which is NOT PRIVATE: no clipping, no noise, no guarantee. No other key of this section means anything then.", nil},
 }
 
 func optimizerFields(rules setting.Kinds[optimizer.UpdateRule]) []*field {
@@ -262,7 +269,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"data.label", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.noise_schedule", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
+var later = []string{"data.label", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

@@ -4,7 +4,7 @@ package statement
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -62,10 +62,31 @@ type Statement struct {
 	Examples            int         `json:"examples"`
 	Shape               string      `json:"shape"` // of one example
 	Classes             int         `json:"classes"`
+	// System is how a run that is no DP-SGD is private, one word such as pate or label; "" is DP-SGD.
+	// "none" is a run that is NOT PRIVATE: its Epsilon is [NoGuarantee]. Such runs say what they did in
+	// Facts, and the fields of steps and noise above are empty.
+	System  string `json:"system,omitempty"`
+	Trusted string `json:"trusted,omitempty"` // who sees what before it is private
+	Facts   []Fact `json:"facts,omitempty"`
 	// NotPrivate lists what the run wrote or treated as public without protection.
 	NotPrivate []string `json:"not_private"`
 	// Fallbacks are the questions that the configured accountant did not answer and RDP did.
 	Fallbacks []account.Fallback `json:"fallbacks,omitempty"`
+}
+
+// NoGuarantee is what records hold in place of an infinite ε, which JSON cannot write.
+const NoGuarantee = math.MaxFloat64
+
+// None is the System of a run that is NOT PRIVATE.
+const None = "none"
+
+// Private reports whether there is a guarantee.
+func (s Statement) Private() bool { return s.System != None }
+
+// Fact is one thing that a run did, in a row of the statement's table.
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Extension is a change of a run's plan to more steps, after some of them.
@@ -87,16 +108,16 @@ type Together struct {
 	DatasetReleases int     `json:"dataset_releases,omitempty"`
 }
 
-//go:embed privacy.md.tmpl
-var statementText string
+//go:embed privacy.md.tmpl system.md.tmpl none.md.tmpl
+var texts embed.FS
 
-var statementTemplate = template.Must(template.New(folder.Statement).Funcs(template.FuncMap{
+var templates = template.Must(template.New(folder.Statement).Funcs(template.FuncMap{
 	"up": func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
 	"left": func(budget, spent float64) string {
 		return strings.TrimPrefix(accountant.RoundUp(-max(0, budget-spent), 3), "-")
 	},
 	"below": powerAbove,
-}).Parse(statementText))
+}).ParseFS(texts, "*.tmpl"))
 
 // powerAbove is a power of ten that is not below x, at least 1e-300.
 func powerAbove(x float64) string {
@@ -106,7 +127,14 @@ func powerAbove(x float64) string {
 // Markdown is the statement as a person reads it.
 func (s Statement) Markdown() ([]byte, error) {
 	var b bytes.Buffer
-	if err := statementTemplate.Execute(&b, s); err != nil {
+	name := "system.md.tmpl"
+	switch s.System {
+	case "":
+		name = "privacy.md.tmpl"
+	case None:
+		name = "none.md.tmpl"
+	}
+	if err := templates.ExecuteTemplate(&b, name, s); err != nil {
 		return nil, fmt.Errorf("train: privacy statement: %w", err)
 	}
 	return b.Bytes(), nil

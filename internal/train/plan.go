@@ -60,6 +60,9 @@ const unit = "one training example"
 // newPlan fixes the plan of a run with what it has behind it, nil for a new one. Noise is made on the
 // threads of pool.
 func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *kernel.Pool) (*RunPlan, error) {
+	if c.Privacy.Ordinary() || c.Privacy.Unit != configs.UnitExample {
+		return nil, fmt.Errorf("%w: privacy.unit is %s and privacy.none %t, expected example and false for noise on the gradients of examples", setup.ErrPlan, c.Privacy.Unit, c.Privacy.None)
+	}
 	batch := float64(c.Training.BatchSize)
 	if c.Training.Sampling == (release.Full{}) {
 		batch = float64(n)
