@@ -14,8 +14,12 @@ import (
 //
 //	{"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}}
 var kinds = []kind{
+	kindNamed[AddOrRemoveDP]("add_or_remove_dp"),
 	kindNamed[ApproxDP]("approx_dp"),
+	kindNamed[BoundedRange]("bounded_range"),
 	kindNamed[Composed]("composed"),
+	kindNamed[DiscreteGaussian]("discrete_gaussian"),
+	kindNamed[DiscreteLaplace]("discrete_laplace"),
 	kindNamed[FixedSizeSampled]("fixed_size_sampled"),
 	kindNamed[Gaussian]("gaussian"),
 	kindNamed[Laplace]("laplace"),

@@ -1,0 +1,36 @@
+package accountant
+
+import (
+	"fmt"
+	"math"
+
+	"dpsgd/accountant/internal/numeric"
+)
+
+// BoundedRange is a choice such as that of the exponential mechanism: what one record does to the
+// log-probabilities of the outcomes differs by at most Range between any two outcomes (Durfee,
+// Rogers 2019, arXiv:1905.04273). Where candidates are chosen with a chance in proportion to
+// exp(ε·u/(2Δ)) and one record moves every score u by at most Δ, Range is ε. It implies
+// ε-differential privacy, and costs about half of that in composition (Dong, Durfee, Rogers 2020,
+// arXiv:1909.13830).
+type BoundedRange struct{ Range float64 }
+
+// String writes the event like its formula.
+func (e BoundedRange) String() string { return fmt.Sprintf("BoundedRange(ε=%v)", e.Range) }
+
+func (e BoundedRange) simplest() (Event, error) {
+	if e.Range == 0 {
+		return nil, nil
+	}
+	return e, nil
+}
+
+// seenBy: ranges of a chain of neighbours add up.
+func (e BoundedRange) seenBy(size int) (Event, error) {
+	sum := numeric.MulUp(e.Range, float64(size))
+	return nonPrivateIf(math.IsInf(sum, 1), BoundedRange{sum})
+}
+
+func (e *BoundedRange) parameters() []parameter {
+	return []parameter{within("range", &e.Range, atLeastZero)}
+}

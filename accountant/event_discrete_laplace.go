@@ -1,0 +1,33 @@
+package accountant
+
+import "fmt"
+
+// DiscreteLaplace is the release of sums of integer contributions, each of L1 norm at most
+// Sensitivity, plus an integer of the two-sided geometric distribution in every coordinate:
+// Pr[N = n] ∝ exp(-|n|/b) (Ghosh, Roughgarden, Sundararajan 2009). Scale is b/Sensitivity, finite
+// and at least 0; 0 means no noise. It is a little less private than Laplace noise of the same
+// scale, the coarser the lattice the less: Sensitivity says how coarse it is.
+type DiscreteLaplace struct {
+	Scale       float64
+	Sensitivity int // at least 1
+}
+
+// String writes the event like its formula.
+func (e DiscreteLaplace) String() string {
+	return fmt.Sprintf("DiscreteLaplace(b=%v, Δ=%d)", e.Scale, e.Sensitivity)
+}
+
+func (e DiscreteLaplace) simplest() (Event, error) { return nonPrivateIf(e.Scale == 0, e) }
+
+// seenBy: together the records move the sums size times as far, on the same lattice.
+func (e DiscreteLaplace) seenBy(size int) (Event, error) {
+	sensitivity, err := product(e.Sensitivity, size)
+	return DiscreteLaplace{shareDown(e.Scale, size), sensitivity}, err
+}
+
+func (e *DiscreteLaplace) parameters() []parameter {
+	return []parameter{
+		within("scale", &e.Scale, atLeastZero),
+		within("sensitivity", &e.Sensitivity, atLeastOne),
+	}
+}

@@ -1,0 +1,107 @@
+package answer
+
+import (
+	"fmt"
+	"math"
+)
+
+// maxContribution bounds what one record contributes, so that sums of 2^31 records stay integers.
+const maxContribution = 1<<31 - 1
+
+// Bound is what one record may contribute to sums. What a record contributes beyond it is not
+// counted: the record is left out.
+type Bound struct {
+	kind      norm
+	low, high int64 // of a coordinate
+	most      int64 // of a norm
+}
+
+type norm int
+
+const (
+	coordinates norm = iota
+	l1
+	l2
+)
+
+// L1 is the bound Σ|x| ≤ most.
+func L1(most int64) Bound { return Bound{kind: l1, most: most} }
+
+// L2 is the bound Σx² ≤ most².
+func L2(most int64) Bound { return Bound{kind: l2, most: most} }
+
+// Within is the bound low ≤ x ≤ high of every coordinate.
+func Within(low, high int64) Bound { return Bound{kind: coordinates, low: low, high: high} }
+
+func (b Bound) validate() error {
+	switch {
+	case b.kind != coordinates && !(b.most >= 1 && b.most <= maxContribution):
+		return fmt.Errorf("answer: found a bound of %d on a contribution, expected 1 to %d", b.most, int64(maxContribution))
+	case b.kind == coordinates && !(b.low >= -maxContribution && b.low <= b.high && b.high <= maxContribution):
+		return fmt.Errorf("answer: found contributions from %d to %d, expected low to high within ±%d", b.low, b.high, int64(maxContribution))
+	}
+	return nil
+}
+
+// holds reports whether a contribution is within the bound.
+func (b Bound) holds(contribution []int64) bool {
+	sum := int64(0)
+	for _, x := range contribution {
+		switch b.kind {
+		case coordinates:
+			if x < b.low || x > b.high {
+				return false
+			}
+		case l1, l2:
+			if x < -b.most || x > b.most {
+				return false
+			}
+			if b.kind == l2 {
+				sum += x * x
+			} else {
+				sum += max(x, -x)
+			}
+			if sum > b.limit() { // at every term: neither sum overflows
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (b Bound) limit() int64 {
+	if b.kind == l2 {
+		return b.most * b.most
+	}
+	return b.most
+}
+
+// reach is how far one record moves sums.
+type reach struct {
+	l1    int64   // the L1 norm of a contribution
+	l2    float64 // its L2 norm, rounded up
+	width int64   // the greatest difference between two coordinates
+	alone bool    // a record contributes to one coordinate alone
+}
+
+// reach of contributions to n coordinates.
+func (b Bound) reach(n int64) (reach, error) {
+	most := b.most
+	if b.kind == coordinates {
+		most = max(b.high, -b.low, 1)
+	}
+	root := math.Nextafter(math.Sqrt(float64(n)), math.Inf(1))
+	r := reach{l1: most, l2: float64(most), width: most, alone: n == 1}
+	switch {
+	case n == 1:
+	case b.kind == l2: // Cauchy and Schwarz
+		r.l1 = int64(math.Ceil(float64(most) * root))
+		r.width = int64(math.Ceil(float64(most) * math.Nextafter(math.Sqrt2, 2)))
+	case b.kind == coordinates:
+		if n > math.MaxInt64/most {
+			return reach{}, fmt.Errorf("answer: found %d coordinates of up to %d, whose sum overflows", n, most)
+		}
+		r.l1, r.l2, r.width = n*most, math.Nextafter(float64(most)*root, math.Inf(1)), max(b.high-b.low, 1)
+	}
+	return r, nil
+}

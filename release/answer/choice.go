@@ -1,0 +1,114 @@
+package answer
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"dpsgd/accountant"
+	"dpsgd/internal/discrete"
+	"dpsgd/internal/random"
+)
+
+// Scores say how good candidates are, by integers, the higher the better. What one record does to
+// two scores differs by at most a width. They are secret, and cannot be changed.
+type Scores struct {
+	values []int64
+	best   int64
+	width  int64
+}
+
+func newScores(values []int64, width int64) *Scores {
+	return &Scores{values, slices.Max(values), width}
+}
+
+// String hides the scores.
+func (s *Scores) String() string { return fmt.Sprintf("%d secret scores", len(s.values)) }
+
+// GoString hides the scores.
+func (s *Scores) GoString() string { return s.String() }
+
+// Exponential asks for a candidate by the exponential mechanism (McSherry, Talwar 2007): candidate j
+// has a chance in proportion to exp(epsilon·score[j]/width). One record moves what the logarithms of
+// two chances differ by by at most epsilon; the event is accountant.BoundedRange.
+func Exponential(s *Scores, epsilon float64) (Question[int], error) {
+	scale, err := s.scale(epsilon)
+	if err != nil {
+		return nil, err
+	}
+	return question[int]{accountant.BoundedRange{Range: epsilon}, func(src *random.Source) int {
+		for { // a candidate drawn uniformly is taken with the chance that it has beside the best
+			if j := int(discrete.Below(uint64(len(s.values)), src)); s.falls(j, scale, src) {
+				return j
+			}
+		}
+	}}, nil
+}
+
+// PermuteAndFlip asks for a candidate by permute-and-flip (McKenna, Sheldon 2020, arXiv:2010.12603,
+// Algorithm 1), whose candidate is never worse on average than that of the exponential mechanism at
+// the same epsilon. It is epsilon-differentially private where a record is added or removed, which
+// is its event; its range is not bounded.
+//
+// It is the noisy maximum with one-sided exponential noise of scale b = width/ε (Ding et al. 2021,
+// arXiv:2105.07260). Candidate i wins if its noise exceeds the greatest other noisy score less its
+// score; one record, whatever is added to all scores alike, moves that threshold by at most the
+// width, and Pr[N > m + width] ≥ e^-ε Pr[N > m].
+func PermuteAndFlip(s *Scores, epsilon float64) (Question[int], error) {
+	scale, err := s.scale(epsilon)
+	if err != nil {
+		return nil, err
+	}
+	return question[int]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) int {
+		order := make([]int, len(s.values))
+		for i := range order { // Fisher and Yates, as far as needed
+			order[i] = i
+		}
+		for i := range order {
+			j := i + int(discrete.Below(uint64(len(order)-i), src))
+			order[i], order[j] = order[j], order[i]
+			if s.falls(order[i], scale, src) {
+				return order[i]
+			}
+		}
+		panic("answer: the best candidate was not taken")
+	}}, nil
+}
+
+// NoisyMax asks for the candidate whose score with discrete Laplace noise of scale width/ε is the
+// greatest, the first of several; nothing else of the noisy scores is published ("report noisy max",
+// Dwork, Roth 2014, section 3.3). It is epsilon-differentially private where a record is added or
+// removed, by the proof of PermuteAndFlip: a tie, which the place of the candidate breaks, is a
+// threshold too.
+func NoisyMax(s *Scores, epsilon float64) (Question[int], error) {
+	scale, err := s.scale(epsilon)
+	if err != nil {
+		return nil, err
+	}
+	return question[int]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) int {
+		noisy := make([]int64, len(s.values))
+		for i, x := range s.values {
+			noisy[i] = saturated(x, discrete.Laplace(scale, src))
+		}
+		return greatest(noisy)
+	}}, nil
+}
+
+// falls is true with probability exp(-(best-score)/scale).
+func (s *Scores) falls(j int, scale discrete.Ratio, src *random.Source) bool {
+	// The difference of two int64s is a uint64.
+	behind := uint64(s.best) - uint64(s.values[j])
+	return discrete.ExpCoin(behind, scale.Den, scale.Num, src)
+}
+
+// scale is width/epsilon rounded up.
+func (s *Scores) scale(epsilon float64) (discrete.Ratio, error) {
+	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
+		return discrete.Ratio{}, fmt.Errorf("answer: found epsilon %v, expected finite and above 0", epsilon)
+	}
+	scale := float64(s.width) / epsilon
+	if math.FMA(scale, epsilon, -float64(s.width)) < 0 {
+		scale = math.Nextafter(scale, math.Inf(1))
+	}
+	return times(scale, 1, discrete.MaxScale)
+}

@@ -1,0 +1,75 @@
+package answer
+
+import (
+	"errors"
+	"fmt"
+
+	"dpsgd/accountant"
+	"dpsgd/internal/random"
+	"dpsgd/release"
+)
+
+// Desk answers questions about private data. It is not safe for concurrent use.
+type Desk struct {
+	journal release.Journal
+	budget  release.Budget
+}
+
+// NewDesk returns a desk that writes its events to a journal and stays within a budget; a nil
+// budget allows everything.
+func NewDesk(j release.Journal, b release.Budget) *Desk { return &Desk{j, b} }
+
+// Question is a question to which the answer is an A. The set of questions is closed: the functions
+// of this package that return one have bounded what a record can do to the answer. It holds what
+// was computed from private data.
+type Question[A any] interface {
+	// Event is what an accountant has to know about one answer. It depends on public parameters
+	// alone.
+	Event() accountant.Event
+
+	// answer draws the answer. Every call draws anew.
+	answer(src *random.Source) A
+}
+
+// Ask returns an answer, which may be published: it writes the event and, when that is durable,
+// draws the noise.
+//
+// After an error there is no answer; the event may be in the journal nevertheless, which overstates
+// what was spent. An error that wraps [release.ErrBudget] comes before anything was done.
+func Ask[A any](d *Desk, q Question[A]) (A, error) {
+	var none A
+	if q == nil {
+		return none, errors.New("answer: the question is nil")
+	}
+	event := q.Event()
+	if err := d.afford(event); err != nil {
+		return none, err
+	}
+	durable := d.journal.Begin(d.journal.Ledger().Count()+1, event)
+	if err := durable(); err != nil {
+		return none, err
+	}
+	return q.answer(random.New()), nil
+}
+
+// afford asks the budget about everything in the journal with the next event.
+func (d *Desk) afford(next accountant.Event) error {
+	if err := accountant.Validate(next); err != nil || d.budget == nil {
+		return err
+	}
+	within, err := d.budget(d.journal.Ledger(), next)
+	if err == nil && !within {
+		err = fmt.Errorf("answer: %w", release.ErrBudget)
+	}
+	return err
+}
+
+// question is a question whose answer is drawn by a function.
+type question[A any] struct {
+	event accountant.Event
+	draw  func(src *random.Source) A
+}
+
+func (q question[A]) Event() accountant.Event { return q.event }
+
+func (q question[A]) answer(src *random.Source) A { return q.draw(src) }
