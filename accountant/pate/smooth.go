@@ -51,9 +51,14 @@ func (s Smooth) Of(f float64, local []float64) Private {
 	for d, l := range local {
 		bound = max(bound, math.Exp(-s.Beta*float64(d))*l)
 	}
+	bound += finest // a constant more is as smooth
 	above := s.Z * s.Sigma / (1 - s.Z*s.Sigma*math.Expm1(s.Beta))
 	return Private{Centre: f + above*bound, Deviation: s.Sigma * bound * (1 + above*math.Expm1(s.Beta))}
 }
+
+// finest is the least scale of the noise: so much wider than the steps of whoever draws it that it may
+// round the centre to one of them.
+const finest = 0x1p-20
 
 // Epsilon is the ε at delta that a released divergence shows, with what its release cost. It is
 // public.

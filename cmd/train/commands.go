@@ -17,7 +17,7 @@ type group struct {
 // groups lists everything that train can do.
 func groups(a *shell.App) []group {
 	return []group{
-		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), describeCommand(a)}},
+		{"Train", []*cobra.Command{runCommand(a), pateCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), describeCommand(a)}},
 		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a))},
 		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a), reportCommand(a)}},
 		{"Use models", models.Commands(a)},

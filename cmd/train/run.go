@@ -59,6 +59,9 @@ func resumeCommand(a *shell.App) *cobra.Command {
 		Example: "  train resume runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if config, err := folder.ReadConfig(args[0]); err == nil && config.Pate.Any() {
+				return resumePate(a, c, args[0], dataDir, dataFolder)
+			}
 			return followed(a, serve, func(page *follow.Page) error {
 				run, err := train.Open(args[0], train.Options{DataDir: dataDir, DataFolder: dataFolder, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits})
 				if err != nil {

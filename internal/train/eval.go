@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"dpsgd/configs"
+	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
@@ -41,7 +42,11 @@ func Examine(dir string, o Options) (score.Examination, error) {
 	if err != nil || t.source.Shape.IsRow() {
 		return e, err
 	}
-	e.Pictures, err = t.source.TestPictures()
+	if e.Pictures, err = t.source.TestPictures(); err != nil || e.Pictures == nil || !t.config.Pate.Any() {
+		return e, err
+	}
+	tested, err := beyondPool(t.config, e.Pictures)
+	e.Pictures, _ = tested.(*data.Images)
 	return e, err
 }
 
@@ -115,8 +120,22 @@ func (t *tested) compile(m *model.Model, mean []float32) error {
 			return err
 		}
 	}
-	t.evaluator, err = compute.NewEvaluator(m, seen.Test, setup.Normalisation(t.config, t.source.Shape.Channels), t.pool)
+	test, err := beyondPool(t.config, seen.Test)
+	if err != nil {
+		return err
+	}
+	t.source.Tests = test.Len()
+	t.evaluator, err = compute.NewEvaluator(m, test, setup.Normalisation(t.config, t.source.Shape.Channels), t.pool)
 	return err
+}
+
+// beyondPool is the test examples that measure: all of them, but for a student those that were not in
+// its pool.
+func beyondPool(c *configs.Config, test data.Set) (data.Set, error) {
+	if !c.Pate.Any() {
+		return test, nil
+	}
+	return data.Part(test, c.Pate.Pool, test.Len())
 }
 
 // examine predicts all test examples, and counts.

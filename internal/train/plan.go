@@ -63,6 +63,9 @@ func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *
 	if c.Privacy.Ordinary() || c.Privacy.Unit != configs.UnitExample {
 		return nil, fmt.Errorf("%w: privacy.unit is %s and privacy.none %t, expected example and false for noise on the gradients of examples", setup.ErrPlan, c.Privacy.Unit, c.Privacy.None)
 	}
+	if c.Pate.Any() {
+		return nil, fmt.Errorf("%w: found pate.teachers %d, expected the command `train pate` for a configuration with teachers", setup.ErrPlan, c.Pate.Teachers)
+	}
 	batch := float64(c.Training.BatchSize)
 	if c.Training.Sampling == (release.Full{}) {
 		batch = float64(n)
