@@ -37,9 +37,9 @@ type Result struct {
 	Seconds              float64  `json:"seconds"` // of this part of the run
 	Run                  string   `json:"run"`
 
-	Released   bool          `json:"-"` // whether EpsilonDataDependent is what was released
-	Spent      account.Spent `json:"-"`
-	Aggregated float64       `json:"-"` // share of the answers that are the examples' classes
+	Released   bool               `json:"-"` // whether EpsilonDataDependent is what was released
+	Spent      account.Spent      `json:"-"`
+	Aggregated float64            `json:"-"` // share of the answers that are the examples' classes
 	Together   statement.Together `json:"-"`
 }
 
