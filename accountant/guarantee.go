@@ -91,7 +91,13 @@ func (g Guarantee) String() string {
 // printed never promises more than what was computed. The number rounded is the
 // shortest decimal that reads back as epsilon: 0.1 stays "0.1", although the
 // float64 lies a little above it.
+//
+// The largest float64, which files hold in place of an infinite epsilon because JSON has none, is
+// written as infinite, too.
 func RoundUp(epsilon float64, decimals int) string {
+	if epsilon == math.MaxFloat64 {
+		epsilon = math.Inf(1)
+	}
 	x, ok := new(big.Rat).SetString(strconv.FormatFloat(epsilon, 'g', -1, 64))
 	if !ok { // infinite or NaN
 		return fmt.Sprint(epsilon)

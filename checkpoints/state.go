@@ -33,6 +33,9 @@ type State struct {
 	LedgerEntries int                  // Journal.Len when the state was taken, at least Step
 	LedgerHash    string               // Journal.Hash when the state was taken
 	PlanHash      string               // fingerprint of what determines the guarantee; compared by the caller
+	// Unreleased says that steps are no releases: the run trained on what was public or released
+	// before, or without privacy. LedgerEntries has nothing to do with Step then.
+	Unreleased bool
 }
 
 // The file, version 1; integers are little-endian:
@@ -65,6 +68,7 @@ type stateHeader struct {
 	LedgerHash    string       `json:"ledger_hash"`
 	PlanHash      string       `json:"plan_hash"`
 	Seconds       float64      `json:"seconds"` // read from older files, written as 0: times tell batch sizes
+	Unreleased    bool         `json:"unreleased,omitempty"`
 }
 
 type slotHeader struct {
@@ -77,7 +81,7 @@ func (s *State) validate() error {
 	switch {
 	case s.Step < 0 || s.OptimizerStep < 0:
 		return fmt.Errorf("found step %d and optimizer step %d, expected at least 0", s.Step, s.OptimizerStep)
-	case s.LedgerEntries < s.Step:
+	case s.LedgerEntries < s.Step && !s.Unreleased:
 		return fmt.Errorf("found %d ledger entries at step %d, expected one for every step (a checkpoint may lag behind the ledger, never lead)",
 			s.LedgerEntries, s.Step)
 	}
@@ -95,7 +99,7 @@ func (s *State) validate() error {
 func (s *State) header() stateHeader {
 	h := stateHeader{
 		Step: s.Step, Parameters: len(s.Parameters), OptimizerStep: s.OptimizerStep, Slots: []slotHeader{},
-		LedgerEntries: s.LedgerEntries, LedgerHash: s.LedgerHash, PlanHash: s.PlanHash,
+		LedgerEntries: s.LedgerEntries, LedgerHash: s.LedgerHash, PlanHash: s.PlanHash, Unreleased: s.Unreleased,
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Slots)) {
 		h.Slots = append(h.Slots, slotHeader{name, len(s.Slots[name])})
@@ -212,7 +216,7 @@ func (h stateHeader) state(data []byte) (*State, error) {
 	}
 	s := &State{
 		Step: h.Step, OptimizerStep: h.OptimizerStep, Slots: make(map[string][]float32, len(h.Slots)),
-		LedgerEntries: h.LedgerEntries, LedgerHash: h.LedgerHash, PlanHash: h.PlanHash,
+		LedgerEntries: h.LedgerEntries, LedgerHash: h.LedgerHash, PlanHash: h.PlanHash, Unreleased: h.Unreleased,
 	}
 	r := bytes.NewReader(data)
 	var err error

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"strings"
 
 	"dpsgd/cmd/train/internal/ask"
 	"dpsgd/cmd/train/internal/shell"
@@ -57,6 +58,9 @@ whole folder was put back to an older copy.`,
 // printTotals writes what each data set has spent, and the head of the ledger.
 func printTotals(w io.Writer, totals books.Totals) {
 	ask.PrintTotals(w, totals.Datasets)
+	if len(totals.NotPrivate) > 0 {
+		fmt.Fprintf(w, "NOT PRIVATE, and in no total: %s; if one of them is published, no total holds for its data\n", strings.Join(totals.NotPrivate, ", "))
+	}
 	if totals.Head == "" {
 		fmt.Fprintf(w, "there is no %s yet; the next run makes it\n", totals.Ledger)
 	} else {

@@ -11,6 +11,7 @@ import (
 	"dpsgd/configs/places"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/follow"
+	"dpsgd/internal/ordinary"
 	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,13 @@ func runCommand(a *shell.App) *cobra.Command {
 			config, err := configs.Load(name, set)
 			if err != nil {
 				return shell.AsUsage(err)
+			}
+			if config.Privacy.Ordinary() {
+				o, err := ordinaryOptions(a, dataDir, "", runsDir, baseName(name), serve)
+				if err != nil {
+					return err
+				}
+				return places.OfLayer(createOrdinary(a, c, config, o), name, set)
 			}
 			return followed(a, serve, func(page *follow.Page) error {
 				run, err := train.Create(config, train.Options{
@@ -61,6 +69,19 @@ func resumeCommand(a *shell.App) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			if config, err := folder.ReadConfig(args[0]); err == nil && config.Pate.Any() {
 				return resumePate(a, c, args[0], dataDir, dataFolder)
+			}
+			if ordinaryRun, err := isOrdinary(args[0]); err != nil {
+				return err
+			} else if ordinaryRun {
+				o, err := ordinaryOptions(a, dataDir, dataFolder, filepath.Dir(filepath.Clean(args[0])), "", serve)
+				if err != nil {
+					return err
+				}
+				run, err := ordinary.Open(args[0], o)
+				if err != nil {
+					return err
+				}
+				return fitOrdinary(a, c, run)
 			}
 			return followed(a, serve, func(page *follow.Page) error {
 				run, err := train.Open(args[0], train.Options{DataDir: dataDir, DataFolder: dataFolder, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits})

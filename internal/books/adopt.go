@@ -91,7 +91,7 @@ func adopted(registry, run string) (checkpoints.Registration, *accountant.Ledger
 func configuredData(c *configs.Config, run string, l *accountant.Ledger) (checkpoints.Data, error) {
 	s, err := statement.Read(run)
 	if err == nil && s.Shape != "" {
-		return checkpoints.Data{Name: s.Data, Examples: s.Examples, Shape: s.Shape, Classes: s.Classes}, nil
+		return ofUnit(c, checkpoints.Data{Name: s.Data, Examples: s.Examples, Shape: s.Shape, Classes: s.Classes}), nil
 	}
 	o, err := setup.Declared(c, 1)
 	if err != nil {
@@ -105,5 +105,5 @@ func configuredData(c *configs.Config, run string, l *accountant.Ledger) (checkp
 	if s.Data != "" { // a statement of the first version
 		o.Name, o.Examples = s.Data, s.Examples
 	}
-	return checkpoints.Data{Name: o.Name, Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes}, nil
+	return ofUnit(c, checkpoints.Data{Name: o.Name, Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes}), nil
 }

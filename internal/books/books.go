@@ -126,9 +126,19 @@ func Registration(c *configs.Config, o setup.Outline, registry, dir string) (che
 	path, err := pathFrom(registry, dir)
 	return checkpoints.Registration{
 		Path:  path,
-		Data:  checkpoints.Data{Name: o.Name, Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes},
+		Data:  ofUnit(c, checkpoints.Data{Name: o.Name, Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes}),
 		Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant,
 	}, err
+}
+
+// ofUnit is the data that a run spends privacy of. What a run with private labels costs says nothing
+// about the examples, whose pictures it takes as public, and must not be added to what they have cost:
+// their labels are a data set of their own.
+func ofUnit(c *configs.Config, d checkpoints.Data) checkpoints.Data {
+	if c.Privacy.Unit == configs.UnitLabel {
+		d.Name = "labels of " + d.Name
+	}
+	return d
 }
 
 // pathFrom names a folder as the ledger of data sets does.

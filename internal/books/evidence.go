@@ -13,6 +13,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
+	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/statement"
 )
@@ -140,8 +141,29 @@ func inspectIn(dir string, find func(header checkpoints.JournalInfo) (home, erro
 	return i, withoutLedger(dir, err)
 }
 
+// ErrNotPrivate: a run has no guarantee, and so no ledger.
+var ErrNotPrivate = fmt.Errorf("%w: NOT PRIVATE", account.ErrNoGuarantee)
+
+// notPrivate says whether a run is a baseline that was trained without privacy. One that has a ledger, or
+// a checkpoint or a statement that speaks of one, is none, whatever its configuration says.
+func notPrivate(dir string) bool {
+	c, err := folder.ReadConfig(dir)
+	if err != nil || !c.Privacy.None || folder.HoldsAny(dir, folder.Ledger) {
+		return false
+	}
+	states, _, err := readCheckpoints(dir)
+	if err != nil || slices.ContainsFunc(states, func(s *checkpoints.State) bool { return !s.Unreleased || s.LedgerEntries > 0 }) {
+		return false
+	}
+	s, err := statement.Read(dir)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !s.Private()
+}
+
 // withoutLedger says what a missing ledger means.
 func withoutLedger(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) && notPrivate(dir) {
+		return fmt.Errorf("%w: %s was trained with privacy.none, expected a run with a guarantee; its epsilon is infinite", ErrNotPrivate, dir)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return folder.Without(dir, folder.Ledger)
 	}

@@ -72,7 +72,7 @@ func listed(registry, run string, info checkpoints.DatasetsInfo) Listed {
 		}
 		return l
 	case found == nil:
-		l.Problem = folder.Without(run, folder.Ledger)
+		l.Problem = withoutLedger(run, fs.ErrNotExist)
 		return l
 	case warning != "":
 		l.Problem = errors.New(warning)

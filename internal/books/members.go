@@ -26,7 +26,7 @@ func inspectMember(registry, dir string, info checkpoints.DatasetsInfo) (m *chec
 		}
 		return registryOf(dir, header)
 	})
-	if errors.Is(err, folder.ErrNoRun) || errors.Is(err, checkpoints.ErrUnfinished) {
+	if errors.Is(err, folder.ErrNoRun) || errors.Is(err, ErrNotPrivate) || errors.Is(err, checkpoints.ErrUnfinished) {
 		return nil, "", refuseLost(registry, dir, path, info)
 	}
 	if err != nil {
@@ -56,7 +56,7 @@ func refuseLost(registry, dir, path string, info checkpoints.DatasetsInfo) error
 	if err != nil {
 		return err
 	}
-	if later != "" {
+	if later != "" && !notPrivate(dir) {
 		who = filepath.Join(dir, later)
 	}
 	if who == "" {

@@ -13,11 +13,13 @@ import (
 
 // A survey is everything that a folder of runs says about what was released.
 type survey struct {
-	dir      string
-	folders  folders
-	info     checkpoints.DatasetsInfo
-	members  []checkpoints.Member // registered or not, as the longest of their ledgers knows them
-	problems []error              // in the order in which they were found
+	dir     string
+	folders folders
+	info    checkpoints.DatasetsInfo
+	// baselines are runs that are NOT PRIVATE and so have no ledger.
+	baselines []string
+	members   []checkpoints.Member // registered or not, as the longest of their ledgers knows them
+	problems  []error              // in the order in which they were found
 }
 
 // surveyRuns reads all runs and sweeps of a folder. It changes nothing, so runs may be going on.
@@ -66,6 +68,9 @@ func (s *survey) add(problem error) {
 // run takes one run into the survey.
 func (s *survey) run(dir string) error {
 	found, warning, err := inspectMember(s.dir, dir, s.info)
+	if err == nil && found == nil && notPrivate(dir) {
+		s.baselines = append(s.baselines, folder.Name(dir))
+	}
 	if err != nil || found == nil {
 		return err
 	}
@@ -130,6 +135,9 @@ type Totals struct {
 	Ledger   string  `json:"ledger"` // the file
 	Head     string  `json:"head"`   // its hash; "" before there is one
 	Datasets []Total `json:"datasets"`
+	// NotPrivate are the baselines of the folder, which were trained without privacy. If one of them is
+	// published, no total describes what is known about its data.
+	NotPrivate []string `json:"not_private,omitempty"`
 }
 
 // Show says what all runs in a folder cost together. It answers only if every run agrees with
@@ -143,7 +151,7 @@ func Show(dir string) (Totals, error) {
 		return Totals{}, errors.Join(s.problems...)
 	}
 	totals, err := s.totals()
-	return Totals{Ledger: s.path(), Head: s.info.Hash, Datasets: totals}, err
+	return Totals{Ledger: s.path(), Head: s.info.Hash, Datasets: totals, NotPrivate: s.baselines}, err
 }
 
 // Check is the outcome of a check of all ledgers of a folder.

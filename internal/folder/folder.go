@@ -27,6 +27,7 @@ const (
 	Diagnostics   = "diagnostics.private.jsonl"
 	Checkpoints   = "checkpoints"
 	Model         = "model.safetensors"
+	Labels        = "labels.told.bin" // the answers of randomised response, public; one byte for each example
 	Statement     = "privacy.md"
 	StatementData = "privacy.json"
 )

@@ -71,6 +71,9 @@ func (t *Trainer) Show(examples *data.Batcher, labels []int32) {
 	t.sums.Learn(labels)
 }
 
+// Learn makes later steps learn these labels, one for each example of the set; nil is their own.
+func (t *Trainer) Learn(labels []int32) { t.sums.Learn(labels) }
+
 // Forget makes the update rule what it was before its first step, for training another start.
 func (t *Trainer) Forget() { t.update.Forget() }
 

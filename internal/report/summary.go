@@ -31,6 +31,9 @@ func Lead(r *facts.Run) string {
 	if n := len(r.Metrics); n > 0 {
 		accuracy = percent(r.Metrics[n-1].TestAccuracy)
 	}
+	if r.NotPrivate {
+		return fmt.Sprintf("NOT PRIVATE: a baseline without any guarantee. Test accuracy %s.", accuracy)
+	}
 	if r.Releases == 0 {
 		return "Nothing has been released yet."
 	}
@@ -49,11 +52,14 @@ func summaryOf(r *facts.Run) []pair {
 		accuracy = within(e.Matrix.Total())
 	}
 	epsilon, delta, by := none, none, r.Config.Privacy.Accountant
+	if r.NotPrivate {
+		epsilon, by = "infinite: NOT PRIVATE", none
+	}
 	if r.Releases > 0 {
 		epsilon, delta, by = up(r.Spent.Epsilon), fmt.Sprint(r.Spent.Delta), r.Spent.Accountant
 	}
 	budget, left := "none", none
-	if r.Config.Privacy.Epsilon > 0 {
+	if r.Config.Privacy.Epsilon > 0 && !r.NotPrivate {
 		budget = fmt.Sprint(r.Config.Privacy.Epsilon)
 		left = strconv.FormatFloat(math.Floor(1000*max(0, r.Config.Privacy.Epsilon-r.Spent.Epsilon))/1000, 'f', 3, 64)
 	}
@@ -61,7 +67,11 @@ func summaryOf(r *facts.Run) []pair {
 	status, noise, clip, together := "has not ended", none, strconv.FormatFloat(r.Config.Privacy.ClipNorm, 'g', -1, 64), none
 	if s := r.Statement; s != nil {
 		batch = strconv.FormatFloat(s.ExpectedBatchSize, 'g', -1, 64)
-		status, noise = s.Status, strconv.FormatFloat(s.NoiseMultiplier, 'g', 5, 64)
+		if status = s.Status; s.System == "" {
+			noise = strconv.FormatFloat(s.NoiseMultiplier, 'g', 5, 64)
+		} else {
+			clip = none
+		}
 		if s.DatasetRuns > 0 {
 			together = fmt.Sprintf("ε = %s at δ = %g for %d runs", up(s.DatasetEpsilon), s.DatasetDelta, s.DatasetRuns)
 		}

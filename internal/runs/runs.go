@@ -39,7 +39,9 @@ const (
 	Running = "running" // in another process
 	Stopped = "stopped" // killed, or ended by an error; `train resume` goes on
 	Damaged = "damaged" // its files do not agree
-	Gone    = "gone"    // the folder was deleted; what it released counts
+	// NotPrivate is a baseline that was trained without privacy: it has no ledger and no ε.
+	NotPrivate = "NOT PRIVATE"
+	Gone       = "gone" // the folder was deleted; what it released counts
 )
 
 // List describes all runs, sweeps and trials below a folder of runs, in the order of their names, a sweep
@@ -128,6 +130,10 @@ func describe(l books.Listed) Run {
 		}
 	}
 	r.Accuracy = accuracy(l.Dir)
+	if errors.Is(l.Problem, books.ErrNotPrivate) {
+		r.Status, r.Budget, r.Left, r.Data = NotPrivate, nil, nil, c.Data.Name
+		return r
+	}
 	if r.Status, err = status(l); err != nil {
 		problem = errors.Join(problem, err)
 	}

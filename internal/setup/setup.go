@@ -3,6 +3,7 @@ package setup
 
 import (
 	"errors"
+	"math"
 	"runtime"
 
 	"dpsgd/configs"
@@ -69,9 +70,7 @@ func Update(c *configs.Config, dim, steps, threads int, deviation func(step int)
 	if err != nil {
 		return nil, optimizer.Schedule{}, err
 	}
-	schedule := optimizer.Schedule{
-		Curve: c.Optimizer.Schedule.Curve, Peak: c.Optimizer.LearningRate, Steps: steps, WarmupSteps: c.Optimizer.Schedule.WarmupSteps,
-	}
+	schedule := Schedule(c, steps)
 	if !c.Optimizer.ByNoise() {
 		return update, schedule, schedule.Check()
 	}
@@ -85,4 +84,21 @@ func Update(c *configs.Config, dim, steps, threads int, deviation func(step int)
 	}
 	schedule = schedule.WithNoise(c.Optimizer.ParameterNoise, deviation, momentum)
 	return update, schedule, schedule.Check()
+}
+
+// Schedule is the configured schedule of the learning rate over so many steps, where the rate does not
+// follow from noise.
+func Schedule(c *configs.Config, steps int) optimizer.Schedule {
+	return optimizer.Schedule{
+		Curve: c.Optimizer.Schedule.Curve, Peak: c.Optimizer.LearningRate, Steps: steps, WarmupSteps: c.Optimizer.Schedule.WarmupSteps,
+	}
+}
+
+// Steps is the planned number of updates on n examples in batches of so many: an epoch is n/batch
+// steps, rounded to the nearest whole number of steps over all epochs.
+func Steps(t configs.Training, batch float64, n int) int {
+	if t.Steps > 0 {
+		return t.Steps
+	}
+	return max(1, int(math.Round(float64(t.Epochs)*float64(n)/batch)))
 }

@@ -83,6 +83,18 @@ const None = "none"
 // Private reports whether there is a guarantee.
 func (s Statement) Private() bool { return s.System != None }
 
+// Mechanisms is how the run was private, in one line.
+func (s Statement) Mechanisms() string {
+	if s.System == "" {
+		return fmt.Sprintf("DP-SGD: %s; %s; %d updates", s.Sampling, s.Noise, s.Steps)
+	}
+	var facts []string
+	for _, f := range s.Facts {
+		facts = append(facts, f.Name+": "+f.Value)
+	}
+	return s.System + ": " + strings.Join(facts, "; ")
+}
+
 // Fact is one thing that a run did, in a row of the statement's table.
 type Fact struct {
 	Name  string `json:"name"`

@@ -2,6 +2,7 @@ package train
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -15,6 +16,7 @@ import (
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/statement"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
 )
@@ -73,13 +75,18 @@ func openTested(dir string, o Options) (*tested, error) {
 	if err != nil {
 		return nil, err
 	}
-	i, err := books.Inspect(dir)
-	if err != nil {
-		return nil, err
-	}
 	t := &tested{dir: dir, config: c}
-	if t.spent, err = account.SpentBy(c.Privacy.Accountant, i.Ledger, c.Privacy.Delta); err != nil {
-		return nil, err
+	i, err := books.Inspect(dir)
+	switch {
+	case errors.Is(err, books.ErrNotPrivate):
+		t.spent.Epsilon, t.spent.Delta, t.spent.Accountant = statement.NoGuarantee, 1, "NOT PRIVATE"
+	case err == nil:
+		t.spent, err = account.SpentBy(c.Privacy.Accountant, i.Ledger, c.Privacy.Delta)
+		fallthrough
+	default:
+		if err != nil {
+			return nil, err
+		}
 	}
 	if t.source, err = o.examples().Find(c); err != nil {
 		return nil, err
@@ -144,7 +151,9 @@ func (t *tested) examine() (score.Examination, error) {
 	err := t.evaluator.Each(func(_ int, p compute.Prediction) { e.Add(p.Label, p.Class, p.Logits, p.Loss) })
 	e.Close()
 	e.Run, e.Noun, e.Answer, e.Warning = t.dir, t.source.Shape.Noun(), t.spent.Answer(), t.warning
-	e.TargetEpsilon = t.config.Privacy.Epsilon
+	if !t.config.Privacy.None {
+		e.TargetEpsilon = t.config.Privacy.Epsilon
+	}
 	e.TestLoss = finite(e.TestLoss)
 	return *e, err
 }

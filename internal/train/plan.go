@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"math"
 
 	"dpsgd/accountant"
 	"dpsgd/clip"
@@ -79,7 +78,7 @@ func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *
 	}
 	p := &RunPlan{
 		Plan:                release.Plan{Unit: unit, Records: n, Sampler: c.Training.Sampling.Sampler(batch, n)},
-		Steps:               steps(c.Training, batch, n),
+		Steps:               setup.Steps(c.Training, batch, n),
 		ExpectedBatchSize:   batch,
 		Delta:               c.Privacy.Delta,
 		Accountant:          a.Accountant,
@@ -156,15 +155,6 @@ func (p *RunPlan) noiseOf(past *past) float64 {
 		}
 	}
 	return 0
-}
-
-// steps is the planned number of updates: an epoch is n/batch steps, rounded to the nearest whole
-// number of steps over all epochs.
-func steps(t configs.Training, batch float64, n int) int {
-	if t.Steps > 0 {
-		return t.Steps
-	}
-	return max(1, int(math.Round(float64(t.Epochs)*float64(n)/batch)))
 }
 
 // calibrate is the least noise multiplier of the first step with which all planned steps fit the

@@ -358,6 +358,9 @@ func (r *Run) restore() (begun bool, err error) {
 	if err := r.journal.Check(state.Claim()); err != nil {
 		return false, err
 	}
+	if state.Unreleased {
+		return false, fmt.Errorf("%w: %s is of a run whose steps are no releases, expected one of noisy steps", books.ErrOtherPlan, path)
+	}
 	if state.PlanHash != r.planHash && !r.wasPlan(state.PlanHash) {
 		return false, r.otherPlan(path, state.PlanHash)
 	}

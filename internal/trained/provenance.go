@@ -17,13 +17,16 @@ type Fact struct {
 // guarantee is. All of it stands in the privacy statement of the run, and none of it is private.
 func (m *Model) Provenance() []Fact {
 	s := m.Statement
-	facts := []Fact{
-		{"privacy.epsilon", accountant.RoundUp(s.Epsilon, 3)},
-		{"privacy.delta", fmt.Sprint(s.Delta)},
-		{"privacy.accountant", s.Accountant},
-		{"privacy.unit", s.Unit},
-		{"privacy.relation", s.Relation},
-		{"privacy.mechanism", fmt.Sprintf("DP-SGD: %s; %s; %d updates", s.Sampling, s.Noise, s.Steps)},
+	facts := []Fact{{"privacy", "NOT PRIVATE: trained without privacy, no guarantee"}}
+	if s.Private() {
+		facts = []Fact{
+			{"privacy.epsilon", accountant.RoundUp(s.Epsilon, 3)},
+			{"privacy.delta", fmt.Sprint(s.Delta)},
+			{"privacy.accountant", s.Accountant},
+			{"privacy.unit", s.Unit},
+			{"privacy.relation", s.Relation},
+			{"privacy.mechanism", s.Mechanisms()},
+		}
 	}
 	if s.InitialWeights != "" {
 		facts = append(facts, Fact{"privacy.initial_weights", s.InitialWeights})

@@ -44,7 +44,9 @@ type Run struct {
 	YAML     string          // the configuration as the run wrote it
 	Spent    account.Answer  // of everything in the ledger; zero before the first release
 	Releases int
-	Metrics  []history.Metrics // of the steps that were evaluated
+	// NotPrivate is a baseline that was trained without privacy: it has no ledger, and ε is infinite.
+	NotPrivate bool
+	Metrics    []history.Metrics // of the steps that were evaluated
 
 	// Statement is what the run claimed at its end. It is nil while there is none of all that was
 	// released: before the end, and after the run was gone on with.
@@ -103,6 +105,11 @@ const curvePoints = 25
 // person chose to go on, which costs, too.
 func (r *Run) readLedger(ctx context.Context, q Request) error {
 	i, err := books.Inspect(r.Dir)
+	if errors.Is(err, books.ErrNotPrivate) {
+		r.NotPrivate = true
+		r.Spent = account.Answer{Epsilon: statement.NoGuarantee, Delta: 1, Accountant: "none"}
+		return nil
+	}
 	if err != nil {
 		return err
 	}

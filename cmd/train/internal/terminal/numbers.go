@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -44,6 +45,9 @@ func Guarantee(epsilon, delta float64, accountedBy string, byRDP *float64) strin
 	beside := ""
 	if byRDP != nil {
 		beside = fmt.Sprintf("; by rdp it is ε = %s", accountant.RoundUp(*byRDP, 3))
+	}
+	if epsilon == math.MaxFloat64 {
+		return "NOT PRIVATE: ε is infinite"
 	}
 	return fmt.Sprintf("ε = %s at δ = %g (%s)%s", accountant.RoundUp(epsilon, 3), delta, accountedBy, beside)
 }

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
+	"dpsgd/configs"
+	"dpsgd/internal/examples"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/ordinary"
+	"dpsgd/internal/train"
+
+	"github.com/spf13/cobra"
+)
+
+// ordinaryOptions are those of a run without noise on gradients.
+func ordinaryOptions(a *shell.App, dataDir, dataFolder, runsDir, name, serve string) (ordinary.Options, error) {
+	if serve != "" {
+		return ordinary.Options{}, shell.Usagef("found --serve with privacy.none or privacy.unit label, expected a run whose gradients have noise")
+	}
+	return ordinary.Options{
+		Request: examples.Request{DataDir: dataDir, DataFolder: dataFolder, Computed: computed(a)},
+		RunsDir: runsDir, Name: name, Watcher: &ordinaryWatcher{Display: a.Display()},
+	}, nil
+}
+
+// isOrdinary says whether a folder is that of such a run.
+func isOrdinary(dir string) (bool, error) {
+	c, err := folder.ReadConfig(dir)
+	return err == nil && c.Privacy.Ordinary(), err
+}
+
+// fitOrdinary carries out a run and prints its result.
+func fitOrdinary(a *shell.App, c *cobra.Command, run *ordinary.Run) error {
+	defer run.Close()
+	a.Saves(true)
+	defer a.Saves(false)
+	result, err := run.Fit(c.Context())
+	if err != nil {
+		shown := a.Display()
+		shown.EndBar()
+		return err
+	}
+	if result.Status == train.Interrupted {
+		fmt.Fprintf(a.Err, "train: stopped and saved after step %d; go on with `train resume %s`\n", result.Steps, folder.Argument(result.Run)+shell.DataGiven(c))
+	}
+	if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
+		return err
+	}
+	return shell.Stopped(c.Context())
+}
+
+// ordinaryWatcher shows a run without noise on gradients.
+type ordinaryWatcher struct {
+	terminal.Display
+	private bool
+}
+
+func (p *ordinaryWatcher) Started(o ordinary.Overview) {
+	p.private = o.Private
+	fmt.Fprintf(p.W, "run       %s\n", o.Run)
+	fmt.Fprintf(p.W, "data      %s, %s training examples\n", o.Data, terminal.Count(o.Examples))
+	fmt.Fprintf(p.W, "model     %s parameters, %s steps\n", terminal.Count(o.Parameters), terminal.Count(o.Steps))
+	if o.Private {
+		fmt.Fprintf(p.W, "privacy   ε ≤ %g for %s: told truly with probability %.3f\n", o.Epsilon, o.Unit, o.Truth)
+	} else {
+		fmt.Fprintln(p.W, "privacy   NOT PRIVATE: no guarantee (privacy.none)")
+	}
+	if o.ResumedAt > 0 {
+		fmt.Fprintf(p.W, "resumed   at step %s\n", terminal.Count(o.ResumedAt))
+	}
+	fmt.Fprintln(p.W)
+	p.Told()
+	if p.Bars {
+		p.StartBar(int64(o.Steps))
+	}
+}
+
+func (p *ordinaryWatcher) Stepped(s ordinary.Progress) {
+	mark, test := "NOT PRIVATE", "test –"
+	if p.private {
+		mark = s.Phase
+	}
+	if s.Evaluation.Loss > 0 || s.Evaluation.Accuracy > 0 {
+		test = fmt.Sprintf("test %.1f %%", 100*s.Evaluation.Accuracy)
+	}
+	if p.Bars {
+		p.ShowText(int64(s.Step), fmt.Sprintf("%s  %s  %s/s", mark, test, terminal.Count(int(s.ExamplesPerSecond))))
+		return
+	}
+	if p.Due() || s.Evaluated {
+		p.Told()
+		fmt.Fprintf(p.W, "step %d/%d  %s  %s  %s examples/s\n", s.Step, s.Steps, mark, test, terminal.Count(int(s.ExamplesPerSecond)))
+	}
+}
+
+func (p *ordinaryWatcher) Finished(r ordinary.Result) {
+	p.EndBar()
+	fmt.Fprintf(p.W, "\n%s after %s steps in %s\n", r.Status, terminal.Count(r.Steps), terminal.Duration(r.Seconds))
+	fmt.Fprintf(p.W, "test accuracy   %.2f %%\n", 100*r.TestAccuracy)
+	if r.Private {
+		fmt.Fprintf(p.W, "privacy         %s\nprotected       %s; the pictures are public\n", terminal.Guarantee(*r.Epsilon, *r.Delta, r.Accountant, nil), r.Unit)
+	} else {
+		fmt.Fprintln(p.W, "privacy         NOT PRIVATE: ε is infinite, the model may hold training examples")
+	}
+	fmt.Fprintf(p.W, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
+}
+
+// createOrdinary makes a run and carries it out.
+func createOrdinary(a *shell.App, c *cobra.Command, config *configs.Config, o ordinary.Options) error {
+	run, err := ordinary.Create(config, o)
+	if err != nil {
+		return err
+	}
+	return fitOrdinary(a, c, run)
+}

@@ -1,0 +1,123 @@
+// Package labels makes the labels of training examples private and leaves the rest as it is: label
+// differential privacy (Chaudhuri, Hsu, COLT 2011), by randomised response with a prior (Ghazi, Golowich,
+// Kumar, Manurangsi, Zhang, Deep Learning with Label Differential Privacy, NeurIPS 2021,
+// arXiv:2102.06062v2, Algorithms 1 and 2).
+//
+// # What is claimed
+//
+// Each label is told once, by [Randomize]: for any two labels of one example and every answer, the
+// chances of the answer differ by at most a factor e^ε, whatever the other labels are. So the vector
+// of answers is ε-label-private, and everything that is computed from it and from the pictures, which
+// are public, is too. [Event] describes the vector to an accountant, once, whatever the number of
+// examples and stages: no label is asked twice.
+//
+// A prior may depend on the answers of other examples, never on a label itself: that is the second
+// stage of LP-2ST, which asks the second half of the examples with what the first half taught.
+package labels
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"dpsgd/accountant"
+	"dpsgd/internal/random"
+)
+
+// MaxEpsilon is the largest ε of a label: beyond, the chance of an untrue answer is below the 2^-63
+// that answers are drawn with.
+const MaxEpsilon = 30
+
+// Event describes the answers for all labels of a data set.
+func Event(epsilon float64) accountant.Event { return accountant.ApproxDP{Epsilon: epsilon} }
+
+// Response tells labels of so many classes with a given ε.
+type Response struct {
+	classes int
+	epsilon float64
+}
+
+// NewResponse checks its arguments: at least 2 classes, ε in (0, [MaxEpsilon]].
+func NewResponse(classes int, epsilon float64) (Response, error) {
+	if classes < 2 {
+		return Response{}, fmt.Errorf("labels: %d classes, expected at least 2", classes)
+	}
+	if !(epsilon > 0 && epsilon <= MaxEpsilon) {
+		return Response{}, fmt.Errorf("labels: epsilon is %g, expected a number above 0 and at most %d", epsilon, MaxEpsilon)
+	}
+	return Response{classes, epsilon}, nil
+}
+
+// untrue is the chance, in units of 2^-63, of each untrue answer among k candidates that hold the
+// label: 1/(e^ε+k-1), rounded up. The true answer has what is left, so that the ratio of the two never
+// passes e^ε:
+//
+//	(2^63 - (k-1)·u)/u ≤ e^ε  for every u ≥ 2^63/(e^ε+k-1)
+func (r Response) untrue(k int) uint64 {
+	u := math.Ceil(0x1p63 / (math.Exp(r.epsilon) + float64(k-1)) * (1 + 0x1p-48)) // above what rounding lost
+	return min(uint64(u), 1<<63/uint64(k))                                        // never likelier than the true answer
+}
+
+// Among tells a label by randomised response on the candidates, distinct classes that do not depend on
+// it: the label with chance e^ε/(e^ε+k-1) if it is one of the k, another one with 1/(e^ε+k-1) each; and
+// one of them at random, all alike, if it is not (RRTop-k, Algorithm 1).
+//
+// The chance of any answer is at most e^ε times that under another label: e^ε to 1 between candidates,
+// and between a candidate and a class that is none, 1/k lies between 1/(e^ε+k-1) and e^ε/(e^ε+k-1),
+// which are a factor e^ε apart.
+func (r Response) Among(candidates []int, label int, src *random.Source) int {
+	k := len(candidates)
+	at := slices.Index(candidates, label)
+	if at < 0 {
+		return candidates[below(uint64(k), src)]
+	}
+	word, u := src.Uint64()>>1, r.untrue(k)
+	if other := word / u; other < uint64(k-1) {
+		return candidates[(at+1+int(other))%k]
+	}
+	return label
+}
+
+// below is uniform on 0 … n-1, exactly.
+func below(n uint64, src *random.Source) uint64 {
+	for {
+		if word := src.Uint64(); word < math.MaxUint64-math.MaxUint64%n {
+			return word % n
+		}
+	}
+}
+
+// Uniform are the candidates of an example about which nothing is known: all classes.
+func (r Response) Uniform() []int {
+	all := make([]int, r.classes)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// Likely are the candidates of an example whose label has the given chances, one for each class, by
+// what is public: the k most likely classes, where k is such that the true label is told most often
+// (RRWithPrior, Algorithm 2). Chances that are not finite count as 0. The result is appended to dst.
+func (r Response) Likely(dst []int, chances []float64) []int {
+	order := append(dst, r.Uniform()...)[len(dst):]
+	chance := func(class int) float64 {
+		if p := chances[class]; p > 0 && !math.IsInf(p, 1) {
+			return p
+		}
+		return 0
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(chance(b), chance(a)) })
+	best, most, sum := 1, -1.0, 0.0
+	for k := 1; k <= r.classes; k++ {
+		sum += chance(order[k-1])
+		if told := sum / (1 + float64(k-1)*math.Exp(-r.epsilon)); told > most {
+			best, most = k, told
+		}
+	}
+	return append(dst, order[:best]...)
+}
+
+// Truth is how often an answer among k candidates that hold the label is true.
+func (r Response) Truth(k int) float64 { return 1 / (1 + float64(k-1)*math.Exp(-r.epsilon)) }

@@ -1,0 +1,158 @@
+package ordinary
+
+import (
+	"fmt"
+	"math"
+	"os"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/random"
+	"dpsgd/internal/train"
+	"dpsgd/release"
+)
+
+// untold stands where a label was not told yet.
+const untold = 255
+
+// stage is the entry of the ledger that stands for the answers of the second stage. It costs nothing:
+// the entry ahead of it is of all labels.
+func (r *Run) stage() accountant.Event {
+	return accountant.PoissonSampled{SamplingProbability: 0, Event: r.event()}
+}
+
+// tell asks the labels of the first stage, unless there are answers: the one release of the run.
+func (r *Run) tell() error {
+	if r.journal == nil || r.told != nil {
+		return nil
+	}
+	if n := r.journal.Len(); n > 0 {
+		return fmt.Errorf("%w: the ledger of %s holds %d entries, and there is no %s with the answers; asking again would pass ε = %g. Start a new run; what was asked still counts in the ledger of the data: %w",
+			train.ErrUntrained, r.Dir, n, folder.Labels, r.config.Privacy.Epsilon, release.ErrBudget)
+	}
+	if err := r.append(r.event()); err != nil {
+		return err
+	}
+	r.told = make([]int32, len(r.whole))
+	for i := range r.told {
+		r.told[i] = untold
+	}
+	asked := r.whole
+	if r.phases() > 1 {
+		asked = r.half()
+	}
+	candidates, src := r.answers.Uniform(), random.New()
+	for _, i := range asked {
+		r.told[i] = int32(r.answers.Among(candidates, r.examples.Train.Label(i), src))
+	}
+	return r.keepAnswers()
+}
+
+// tellRest asks the labels of the second stage: each among the classes that are likely by the model
+// that learnt the answers of the first. No label is asked that has an answer.
+func (r *Run) tellRest() error {
+	if r.journal == nil || r.stageOf() > 1 {
+		return r.keepAnswers()
+	}
+	if err := r.append(r.stage()); err != nil {
+		return err
+	}
+	src, chances := random.New(), make([]float64, r.outline.Classes)
+	var candidates []int
+	err := r.mean.InPlaceOf(r.model.Values, func() error {
+		return r.predictTrain(func(i int, logits []float32) {
+			if r.told[i] != untold {
+				return
+			}
+			softmax(chances, logits)
+			candidates = r.answers.Likely(candidates[:0], chances)
+			r.told[i] = int32(r.answers.Among(candidates, r.examples.Train.Label(i), src))
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return r.keepAnswers()
+}
+
+// append writes an entry into the ledgers.
+func (r *Run) append(e accountant.Event) error { return r.journal.Append(r.journal.Len(), e) }
+
+// stageOf is the stage that the answers are of: 2 where no label is untold.
+func (r *Run) stageOf() int {
+	for _, answer := range r.told {
+		if answer == untold {
+			return 1
+		}
+	}
+	return r.phases()
+}
+
+// keepAnswers writes the answers, which are public now, and lets the network learn them.
+func (r *Run) keepAnswers() error {
+	if r.journal == nil {
+		return nil
+	}
+	content := make([]byte, len(r.told))
+	for i, answer := range r.told {
+		content[i] = byte(answer)
+	}
+	if err := checkpoints.WriteFileAtomic(r.path(folder.Labels), content, folder.FilePerm); err != nil {
+		return err
+	}
+	r.trainer.Learn(r.told) // what is untold is not among the examples of the first stage
+	return nil
+}
+
+// readAnswers reads the answers of a run that goes on. The ledger says of which stage they have to be.
+func (r *Run) readAnswers() error {
+	if !r.exists(folder.Labels) {
+		return nil // which tell deals with
+	}
+	content, err := os.ReadFile(r.path(folder.Labels))
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	wrong := func(found, expected string) error {
+		return fmt.Errorf("train: %s: found %s, expected %s: %w", r.path(folder.Labels), found, expected, checkpoints.ErrCorrupt)
+	}
+	if len(content) != len(r.whole) {
+		return wrong(fmt.Sprintf("%d answers", len(content)), fmt.Sprintf("one for each of the %d examples", len(r.whole)))
+	}
+	told := make([]int32, len(content))
+	for i, b := range content {
+		told[i] = int32(b)
+		if first := r.phases() == 1 || i < len(r.half()); int(b) >= r.outline.Classes && (first || b != untold) {
+			return wrong(fmt.Sprintf("the answer %d", b), fmt.Sprintf("one of the %d classes", r.outline.Classes))
+		}
+	}
+	r.told = told
+	stages := 1
+	for _, e := range r.journal.Ledger().Entries() {
+		if e.Event == r.stage() {
+			stages = 2
+		}
+	}
+	if found := r.stageOf(); found < stages {
+		return wrong("answers of the first stage alone", "those of the second too, which the ledger counts; asking again would pass the budget")
+	}
+	r.trainer.Learn(r.told)
+	return nil
+}
+
+// softmax fills in the chances that logits stand for.
+func softmax(chances []float64, logits []float32) {
+	most := math.Inf(-1)
+	for _, v := range logits {
+		most = max(most, float64(v))
+	}
+	sum := 0.0
+	for i, v := range logits {
+		chances[i] = math.Exp(float64(v) - most)
+		sum += chances[i]
+	}
+	for i := range chances {
+		chances[i] /= sum
+	}
+}

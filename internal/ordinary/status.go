@@ -1,0 +1,53 @@
+package ordinary
+
+import (
+	"dpsgd/internal/account"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/statement"
+	"dpsgd/internal/train"
+)
+
+// Result is what a run reports at its end. A run that is NOT PRIVATE has neither ε nor δ.
+type Result struct {
+	Status            train.Status `json:"status"`
+	Steps             int          `json:"steps"`
+	Private           bool         `json:"private"`
+	Unit              string       `json:"unit"`    // whose presence or value is protected; "nothing"
+	Epsilon           *float64     `json:"epsilon"` // null where there is no guarantee
+	Delta             *float64     `json:"delta"`
+	TestAccuracy      float64      `json:"test_accuracy"`
+	Average           string       `json:"average"`
+	Seconds           float64      `json:"seconds"`
+	ExamplesPerSecond float64      `json:"examples_per_second"`
+	Run               string       `json:"run"`
+	statement.Together
+	Accountant string `json:"-"`
+}
+
+// Progress is what a run shows while it goes on.
+type Progress struct {
+	Phase             string // what is being learnt
+	Step, Steps       int
+	Spent             *account.Spent     // nil where there is no guarantee
+	Evaluation        compute.Evaluation // the newest one, zero before the first
+	Evaluated         bool               // whether that is of this step
+	ExamplesPerSecond float64
+}
+
+// Overview is what a run is about.
+type Overview struct {
+	Run, Data, Unit      string
+	Examples, Parameters int
+	Steps, ResumedAt     int
+	Private              bool
+	Epsilon              float64 // of a label
+	Truth                float64 // how often a label is told truly, among all classes
+}
+
+// Watcher is told how a run goes.
+type Watcher interface {
+	Started(Overview)
+	Stepped(Progress)
+	Warned(message string)
+	Finished(Result)
+}
