@@ -235,7 +235,7 @@ func DefaultConfig() Config {
 			Average:           &optimizer.NoAverage{},
 			Augmentation:      augmentation.None(),
 		},
-		Pate:        Pate{Pool: 1000, Aggregation: "confident", Noise: 40, Threshold: 200, ThresholdNoise: 150, SelfTraining: 3, ReleaseOrder: 15},
+		Pate:        Pate{Pool: 1000, Aggregation: "confident", Noise: 40, Threshold: 200, ThresholdNoise: 150, SelfTraining: 1, ReleaseOrder: 12},
 		Performance: Performance{Engine: "auto"},
 		Run:         Run{CheckpointEvery: 100},
 	}

@@ -270,7 +270,7 @@ var pateFields = []*field{
 	{"pate.threshold_noise", setting.Number{Min: 0, Max: 1e6, OpenMin: true}, func(c *Config) any { return &c.Pate.ThresholdNoise },
 		"Standard deviation of that noise.", withConfident},
 	{"pate.self_training", setting.Integer{Min: 0, Max: 100}, func(c *Config) any { return &c.Pate.SelfTraining },
-		"Rounds in which the student learns from what it is surest of on the pool, beside the answers.", withPate},
+		"Rounds in which the student learns anew, from those pictures of the pool of which it says itself what follows from the answers for pictures like them.", withPate},
 	{"pate.release_data_dependent", setting.Boolean{}, func(c *Config) any { return &c.Pate.ReleaseDataDependent },
 		"Release a bound on the data-dependent epsilon, which is not private as it is, by noise scaled to its smooth sensitivity; that costs something itself.", withPate},
 	{"pate.release_order", setting.Number{Min: 1, Max: 1000, OpenMin: true}, func(c *Config) any { return &c.Pate.ReleaseOrder },

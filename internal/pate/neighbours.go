@@ -20,10 +20,11 @@ const (
 	graphBlock     = 256 // examples that are compared with all others at a time
 	// temperature says how much more a nearer neighbour counts: e^(20·difference of the cosines).
 	temperature = 20
-	// keep is the share of an example's neighbours in what it is taken for, and spreads the number of
-	// rounds, after which less than a tenth of an answer is still on its way.
-	keep    = 0.95
+	// spreads is the number of rounds, after which less than a tenth of an answer is still on its way.
 	spreads = 50
+	// keepAnswers is the share of an example's neighbours in what it is taken for where few examples
+	// have an answer, and keepVotes where a teacher has an opinion of each.
+	keepAnswers, keepVotes = 0.95, 0.8
 )
 
 // newGraph compares all examples by the cosine between them, once the mean of all is taken off.
@@ -101,43 +102,45 @@ func (g *graph) join(i int, cosines []float32) {
 	}
 }
 
-// spread lets answers flow along the graph: what an example is taken for becomes that of its
-// neighbours, and of its own answer (Zhou et al. 2003, "Learning with Local and Global Consistency",
-// section 2). It returns the class of every example and how sure that is, from 0 to 1. Answers that
-// most of their neighbours contradict lose.
-func (g *graph) spread(answers map[int]int, classes int) (class []uint8, confidence []float64) {
-	n := len(g.neighbours) / g.degree
-	now, next := make([]float64, n*classes), make([]float64, n*classes)
-	for i, c := range answers {
-		now[i*classes+c] = 1
-	}
+// spread lets opinions flow along the graph: what an example is taken for becomes that of its
+// neighbours, and a share of 1 - keep of its own (Zhou et al. 2003, "Learning with Local and Global
+// Consistency", section 2). own and the result have a row for each example and a column for each
+// class, none below 0.
+func (g *graph) spread(own []float64, classes int, keep float64) []float64 {
+	now, next := append([]float64(nil), own...), make([]float64, len(own))
 	for range spreads {
-		for i := range n {
+		for i := range len(own) / classes {
 			to := next[i*classes : (i+1)*classes]
-			clear(to)
+			for c := range to {
+				to[c] = (1 - keep) * own[i*classes+c]
+			}
 			for k, j := range g.neighbours[i*g.degree : (i+1)*g.degree] {
-				for c := range to {
-					to[c] += keep * g.weights[i*g.degree+k] * now[int(j)*classes+c]
+				weight := keep * g.weights[i*g.degree+k]
+				for c, v := range now[int(j)*classes : (int(j)+1)*classes] {
+					to[c] += weight * v
 				}
 			}
 		}
-		for i, c := range answers {
-			next[i*classes+c] += 1 - keep
-		}
 		now, next = next, now
 	}
-	class, confidence = make([]uint8, n), make([]float64, n)
-	for i := range n {
+	return now
+}
+
+// decide is the class of each row of opinions, and how sure that is, from 0 to 1.
+func decide(opinions []float64, classes int) (class []uint8, confidence []float64) {
+	for ; len(opinions) > 0; opinions = opinions[classes:] {
 		sum, best := 0.0, 0
-		for c, v := range now[i*classes : (i+1)*classes] {
+		for c, v := range opinions[:classes] {
 			sum += v
-			if v > now[i*classes+best] {
+			if v > opinions[best] {
 				best = c
 			}
 		}
-		class[i] = uint8(best)
+		class = append(class, uint8(best))
 		if sum > 0 {
-			confidence[i] = now[i*classes+best] / sum
+			confidence = append(confidence, opinions[best]/sum)
+		} else {
+			confidence = append(confidence, 0) // nothing is known
 		}
 	}
 	return class, confidence

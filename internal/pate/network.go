@@ -66,16 +66,18 @@ func (n *network) train(ctx context.Context, indices []int, seed uint64) error {
 	return n.trainer.Train(ctx, indices, n.plan.config.Training.BatchSize, steps, schedule.LearningRate, seed)
 }
 
-// predict is the class of every example of the pool, and how sure the network is of it. Labels and
+// predict is the probability of each class for every example of the pool, a row for each. Labels and
 // losses of the pool are not looked at.
-func (n *network) predict() (classes []uint8, confidence []float64, err error) {
-	err = n.pool.Each(func(_ int, p compute.Prediction) {
-		classes = append(classes, uint8(p.Class))
+func (n *network) predict() ([]float64, error) {
+	var all []float64
+	err := n.pool.Each(func(_ int, p compute.Prediction) {
 		sum := 0.0
 		for _, z := range p.Logits {
 			sum += math.Exp(float64(z - p.Logits[p.Class]))
 		}
-		confidence = append(confidence, 1/sum)
+		for _, z := range p.Logits {
+			all = append(all, math.Exp(float64(z-p.Logits[p.Class]))/sum)
+		}
 	})
-	return classes, confidence, err
+	return all, err
 }

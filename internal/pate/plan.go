@@ -142,7 +142,7 @@ func (p *Plan) agreement(v *answer.Votes) (answer.Question[bool], error) {
 // the two variances of neighbours cost little, and what is released is below the truth once in a
 // hundred times.
 func released(order float64) *votes.Smooth {
-	return &votes.Smooth{Order: order, Beta: 0.15 / order, Sigma: math.Sqrt(5 * order), Z: 2.3263478740408408}
+	return &votes.Smooth{Order: order, Beta: min(0.02, 0.25/order), Sigma: 4, Z: 2.3263478740408408}
 }
 
 // planned is the ledger of so many checks and answers, and of all else that the plan pays for.

@@ -67,6 +67,7 @@ type Run struct {
 	seen       *data.Split // as the networks see examples
 	pool, rest data.Set    // of the test examples
 	mean       []float32   // of the pool, taken off features; nil without
+	graph      *graph      // of the pool
 	parts      [][]int     // of the training examples, one for each teacher
 	threads    *kernel.Pool
 	journal    *books.Books
@@ -203,7 +204,10 @@ func (r *Run) see() error {
 			return err
 		}
 	}
-	r.rest, err = data.Part(r.seen.Test, r.plan.Pool, r.seen.Test.Len())
+	if r.rest, err = data.Part(r.seen.Test, r.plan.Pool, r.seen.Test.Len()); err != nil {
+		return err
+	}
+	r.graph, err = newGraph(r)
 	return err
 }
 

@@ -83,10 +83,12 @@ func (r *Run) teachSome(ctx context.Context, next <-chan int) error {
 		if err := n.train(ctx, r.parts[k], r.config.Training.Seed+uint64(k)); err != nil {
 			return err
 		}
-		b := &ballot{Teacher: k}
-		if b.Votes, _, err = n.predict(); err != nil {
+		opinions, err := n.predict()
+		if err != nil {
 			return err
 		}
+		b := &ballot{Teacher: k}
+		b.Votes, _ = decide(r.graph.spread(opinions, r.source.Classes, keepVotes), r.source.Classes)
 		measured, err := n.rest.Run()
 		if err != nil {
 			return err
