@@ -17,10 +17,11 @@
 // every guarantee can be computed from it, today or from an old file, by any
 // accountant.
 //
-// Other events: [Laplace], [RandomizedResponse], [TreeAggregation]; [ApproxDP] and
-// [ZCDP] for releases of which only a guarantee is known; [FixedSizeSampled],
-// [TruncatedPoissonSampled] and [PoissonSampledGroup] for other samples;
-// [Composed], [SelfComposed] and [RepeatAndSelect] for several releases.
+// Other events: [Laplace], [DiscreteLaplace], [DiscreteGaussian], [BoundedRange],
+// [RandomizedResponse], [TreeAggregation]; [ApproxDP], [AddOrRemoveDP] and [ZCDP] for releases of
+// which only a guarantee is known; [FixedSizeSampled], [TruncatedPoissonSampled] and
+// [PoissonSampledGroup] for other samples; [Composed], [SelfComposed] and [RepeatAndSelect] for
+// several releases.
 //
 // A guarantee compares neighbouring datasets, and a [Relation] says which those
 // are. Training accounts for [AddOrRemoveOne].

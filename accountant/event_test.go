@@ -47,6 +47,17 @@ func TestValidateNamesWhatItFoundAndExpected(t *testing.T) {
 		{"negative epsilon", accountant.ApproxDP{-1, 0}, "epsilon is -1"},
 		{"infinite epsilon", accountant.ApproxDP{math.Inf(1), 0}, "epsilon is +Inf, must be finite"},
 		{"NaN delta", accountant.ApproxDP{1, math.NaN()}, "delta is NaN, must be in [0, 1]"},
+		{"discrete Laplace", accountant.DiscreteLaplace{2, 1}, ""},
+		{"discrete Laplace on no lattice", accountant.DiscreteLaplace{2, 0}, "sensitivity is 0, must be at least 1"},
+		{"discrete Laplace, NaN", accountant.DiscreteLaplace{math.NaN(), 1}, "scale is NaN"},
+		{"discrete Gaussian", accountant.DiscreteGaussian{2, 0}, ""},
+		{"discrete Gaussian, negative sensitivity", accountant.DiscreteGaussian{2, -1}, "sensitivity is -1, must be at least 0"},
+		{"discrete Gaussian, infinite", accountant.DiscreteGaussian{math.Inf(1), 1}, "noise multiplier is +Inf"},
+		{"bounded range", accountant.BoundedRange{0.5}, ""},
+		{"negative range", accountant.BoundedRange{-0.5}, "range is -0.5, must be finite and at least 0"},
+		{"of one record", accountant.AddOrRemoveDP{0.5, 1e-6}, ""},
+		{"of one record, delta above 1", accountant.AddOrRemoveDP{0.5, 1.5}, "delta is 1.5, must be in [0, 1]"},
+		{"of one record, NaN", accountant.AddOrRemoveDP{math.NaN(), 0}, "epsilon is NaN"},
 		{"zcdp", accountant.ZCDP{0.1}, ""},
 		{"NaN rho", accountant.ZCDP{math.NaN()}, "rho is NaN"},
 		{"tree", accountant.TreeAggregation{1, 100}, ""},
@@ -121,6 +132,10 @@ func TestEventJSONFormat(t *testing.T) {
 		`{"randomized_response":{"noise_probability":0.25,"buckets":4}}`: accountant.RandomizedResponse{0.25, 4},
 		`{"approx_dp":{"epsilon":0.5,"delta":0.000001}}`:                 accountant.ApproxDP{0.5, 1e-6},
 		`{"zcdp":{"rho":0.125}}`:                                         accountant.ZCDP{0.125},
+		`{"add_or_remove_dp":{"epsilon":0.5,"delta":0}}`:                 accountant.AddOrRemoveDP{0.5, 0},
+		`{"bounded_range":{"range":0.5}}`:                                accountant.BoundedRange{0.5},
+		`{"discrete_laplace":{"scale":2,"sensitivity":3}}`:               accountant.DiscreteLaplace{2, 3},
+		`{"discrete_gaussian":{"noise_multiplier":4,"sensitivity":0}}`:   accountant.DiscreteGaussian{4, 0},
 		`{"tree_aggregation":{"noise_multiplier":4,"steps":1000}}`:       accountant.TreeAggregation{4, 1000},
 		`{"poisson_sampled_group":{"sampling_probability":0.01,"group_size":8,"event":{"gaussian":{"noise_multiplier":1}}}}`:                    accountant.PoissonSampledGroup{0.01, 8, accountant.Gaussian{1}},
 		`{"fixed_size_sampled":{"dataset_size":60000,"batch_size":600,"event":{"gaussian":{"noise_multiplier":1}}}}`:                            accountant.FixedSizeSampled{60000, 600, accountant.Gaussian{1}},
@@ -146,9 +161,9 @@ func anyEvent(t *testing.T, rng *rand.Rand, depth int) accountant.Event {
 	atMost1 := func() float64 { return math.Float64frombits(rng.Uint64() % (math.Float64bits(1) + 1)) }
 	finite := func() float64 { return math.Float64frombits(rng.Uint64() % math.Float64bits(math.Inf(1))) }
 	whole := func() int { return 1 + int(rng.Uint64()>>(2+rng.IntN(62))) }
-	kinds := 14
+	kinds := 18
 	if depth == 0 {
-		kinds = 7
+		kinds = 11
 	}
 	inner := func() accountant.Event { return anyEvent(t, rng, depth-1) }
 	switch rng.IntN(kinds) {
@@ -167,17 +182,25 @@ func anyEvent(t *testing.T, rng *rand.Rand, depth int) accountant.Event {
 	case 6:
 		return accountant.NonPrivate{}
 	case 7:
-		return accountant.PoissonSampled{atMost1(), inner()}
+		return accountant.DiscreteLaplace{finite(), whole()}
 	case 8:
-		return accountant.PoissonSampledGroup{atMost1(), whole(), inner()}
+		return accountant.DiscreteGaussian{finite(), whole() - 1}
 	case 9:
+		return accountant.BoundedRange{finite()}
+	case 10:
+		return accountant.AddOrRemoveDP{finite(), atMost1()}
+	case 11:
+		return accountant.PoissonSampled{atMost1(), inner()}
+	case 12:
+		return accountant.PoissonSampledGroup{atMost1(), whole(), inner()}
+	case 13:
 		n := whole()
 		return accountant.FixedSizeSampled{n, rng.IntN(n), inner()}
-	case 10:
+	case 14:
 		return accountant.TruncatedPoissonSampled{whole(), atMost1(), whole() - 1, inner()}
-	case 11:
+	case 15:
 		return accountant.SelfComposed{inner(), whole() - 1}
-	case 12:
+	case 16:
 		return accountant.RepeatAndSelect{inner(), 1 + finite()/2, []float64{0, finite(), math.Inf(1)}[rng.IntN(3)]}
 	}
 	var parts []accountant.Event

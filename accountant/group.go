@@ -9,14 +9,17 @@ import (
 // pictures of one person: what any accountant answers for it holds for datasets that
 // differ in all of them, each in the way the relation names. The entries are
 //
-//	Gaussian, Laplace         with 1/size of the noise: together they move a sum size
+//	Gaussian, Laplace,
+//	DiscreteLaplace           with 1/size of the noise: together they move a sum size
 //	                          times as far
 //	TreeAggregation           likewise: a path of nodes for each record, worst where all
 //	                          are in one sum and the paths coincide
 //	PoissonSampled            PoissonSampledGroup: of the records each is in the sample
 //	                          or not independently (Ganesh 2024, arXiv:2401.10294)
 //	RandomizedResponse        size of them: every record gives its own answer
-//	ApproxDP                  sizeε and δ(e^{sizeε}-1)/(e^ε-1), see composition.Group
+//	DiscreteGaussian          with 1/size of the noise, as of records in several coordinates
+//	BoundedRange              sizeε
+//	ApproxDP, AddOrRemoveDP   sizeε and δ(e^{sizeε}-1)/(e^ε-1), see composition.Group
 //	ZCDP                      size²ρ (Bun, Steinke 2016, arXiv:1605.02065, Proposition 1.9)
 //	RepeatAndSelect           of what the group sees of its event: the theorem is about
 //	                          any two datasets

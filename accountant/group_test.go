@@ -18,6 +18,7 @@ func TestGroup(t *testing.T) {
 		accountant.Entry{accountant.RandomizedResponse{0.5, 4}, 2}, accountant.Entry{accountant.ZCDP{0}, 1}, accountant.Entry{accountant.NonPrivate{}, 1},
 		accountant.Entry{accountant.SelfComposed{accountant.Gaussian{3}, 7}, 1}, accountant.Entry{accounttest.Composed(t, accountant.Laplace{3}, accountant.PoissonSampled{0.5, accountant.Laplace{2}}), 1},
 		accountant.Entry{accountant.RepeatAndSelect{accountant.Gaussian{3}, 10, 1}, 1},
+		accountant.Entry{accountant.DiscreteLaplace{6, 5}, 1}, accountant.Entry{accountant.DiscreteGaussian{6, 5}, 1}, accountant.Entry{accountant.BoundedRange{0.5}, 1}, accountant.Entry{accountant.AddOrRemoveDP{0.5, 0}, 1},
 	)
 	want := accounttest.Ledger(t,
 		accountant.Entry{accountant.Gaussian{1}, 2}, accountant.Entry{accountant.Laplace{2}, 1}, accountant.Entry{accountant.TreeAggregation{3, 100}, 1},
@@ -25,6 +26,7 @@ func TestGroup(t *testing.T) {
 		accountant.Entry{accountant.SelfComposed{accountant.RandomizedResponse{0.5, 4}, 3}, 2}, accountant.Entry{accountant.ZCDP{0}, 1}, accountant.Entry{accountant.NonPrivate{}, 1},
 		accountant.Entry{accountant.SelfComposed{accountant.Gaussian{1}, 7}, 1}, accountant.Entry{accounttest.Composed(t, accountant.Laplace{1}, accountant.PoissonSampledGroup{0.5, 3, accountant.Laplace{2}}), 1},
 		accountant.Entry{accountant.RepeatAndSelect{accountant.Gaussian{1}, 10, 1}, 1},
+		accountant.Entry{accountant.DiscreteLaplace{2, 15}, 1}, accountant.Entry{accountant.DiscreteGaussian{2, 0}, 1}, accountant.Entry{accountant.BoundedRange{1.5}, 1}, accountant.Entry{accountant.AddOrRemoveDP{1.5, 0}, 1},
 	)
 	before := l.Clone()
 	got, err := accountant.Group(l, 3)
@@ -77,6 +79,8 @@ func TestGroupAtTheEnds(t *testing.T) {
 		{"rho overflows", accountant.ZCDP{1e300}, 1 << 30, accountant.NonPrivate{}},
 		{"epsilon overflows", accountant.ApproxDP{1e308, 0}, 2, accountant.NonPrivate{}},
 		{"delta at most 1", accountant.ApproxDP{10, 0.1}, 5, accountant.ApproxDP{50, 1}},
+		{"range overflows", accountant.BoundedRange{1e308}, 2, accountant.NonPrivate{}},
+		{"epsilon of one record overflows", accountant.AddOrRemoveDP{1e308, 0}, 2, accountant.NonPrivate{}},
 	} {
 		l, err := accountant.Group(accounttest.Ledger(t, accountant.Entry{tt.event, 1}), tt.size)
 		if err != nil || len(l.Entries()) != 1 || l.Entries()[0].Event != tt.want {
@@ -94,6 +98,7 @@ func TestGroupRefuses(t *testing.T) {
 	}{
 		{"nil ledger", nil, 2, accountant.ErrInvalid},
 		{"size 0", &accountant.Ledger{}, 0, accountant.ErrInvalid},
+		{"sensitivity overflows", accounttest.Ledger(t, accountant.Entry{accountant.DiscreteLaplace{1, math.MaxInt}, 1}), 2, accountant.ErrInvalid},
 		{"size of groups overflows", accounttest.Ledger(t, accountant.Entry{accountant.PoissonSampledGroup{0.1, math.MaxInt, accountant.Gaussian{1}}, 1}), 2, accountant.ErrInvalid},
 		{"fixed size", accounttest.Ledger(t, accountant.Entry{accountant.FixedSizeSampled{10, 1, accountant.Gaussian{1}}, 1}), 2, accountant.ErrUnsupported},
 		{"truncated", accounttest.Ledger(t, accountant.Entry{accountant.TruncatedPoissonSampled{10, 0.1, 2, accountant.Gaussian{1}}, 1}), 2, accountant.ErrUnsupported},

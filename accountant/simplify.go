@@ -15,8 +15,9 @@ type Releases struct {
 // Simplify takes compositions apart, leaves out what touches no record, and adds up equal events.
 // It is where an accountant begins. What remains in the entries are
 //
-//	Gaussian, Laplace, RandomizedResponse, ApproxDP, ZCDP, TreeAggregation,
-//	FixedSizeSampled, TruncatedPoissonSampled, RepeatAndSelect of anything, and
+//	Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace, BoundedRange, RandomizedResponse,
+//	ApproxDP, AddOrRemoveDP, ZCDP, TreeAggregation, FixedSizeSampled, TruncatedPoissonSampled,
+//	RepeatAndSelect of anything, and
 //	PoissonSampled and PoissonSampledGroup with a probability above 0,
 //
 // their noise above 0; a Poisson sample with probability 1 is taken for the event in it. A nil

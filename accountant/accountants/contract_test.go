@@ -209,6 +209,19 @@ func families(rng *rand.Rand) []family {
 		}, true},
 		{"ApproxDP, larger epsilon", func(w float64) accountant.Event { return accountant.ApproxDP{Epsilon: 0.5 + w, Delta: 1e-30} }, true},
 		{"ApproxDP, larger delta", func(w float64) accountant.Event { return accountant.ApproxDP{Epsilon: 0.5, Delta: 1e-30 * (1 + w)} }, true},
+		{"DiscreteLaplace", func(w float64) accountant.Event {
+			return accountant.DiscreteLaplace{Scale: less(sigma, w), Sensitivity: 7}
+		}, true},
+		{"DiscreteGaussian", func(w float64) accountant.Event {
+			return accountant.DiscreteGaussian{NoiseMultiplier: less(sigma, w), Sensitivity: 7}
+		}, true},
+		{"DiscreteGaussian of several", func(w float64) accountant.Event {
+			return accountant.DiscreteGaussian{NoiseMultiplier: less(sigma, w)}
+		}, true},
+		{"BoundedRange", func(w float64) accountant.Event { return accountant.BoundedRange{Range: 1 / less(sigma, w)} }, true},
+		{"AddOrRemoveDP", func(w float64) accountant.Event {
+			return accountant.AddOrRemoveDP{Epsilon: 0.5 + w, Delta: 1e-30}
+		}, true},
 		{"ZCDP", func(w float64) accountant.Event { return accountant.ZCDP{Rho: 0.01 + w} }, true},
 		{"TreeAggregation", func(w float64) accountant.Event {
 			return accountant.TreeAggregation{NoiseMultiplier: less(10, w), Steps: 10 + int(w*100)}

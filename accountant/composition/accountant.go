@@ -18,7 +18,8 @@ const (
 // composition a theorem about (ε, δ) alone. Its answers are far above those of the
 // accountants that look at whole distributions, and stand here to be compared with.
 //
-// It analyses Gaussian, Laplace, ApproxDP and ZCDP under every relation,
+// It analyses Gaussian, Laplace, ApproxDP, ZCDP, AddOrRemoveDP, BoundedRange, DiscreteLaplace and
+// DiscreteGaussian under every relation,
 // RandomizedResponse under ReplaceOne, and samples of one of these: PoissonSampled of
 // Gaussian and Laplace, and of ApproxDP under AddOrRemoveOne; FixedSizeSampled under
 // ReplaceOne. See releaseCost for what each costs.

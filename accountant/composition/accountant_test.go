@@ -90,6 +90,11 @@ func TestCompositionOfOneRelease(t *testing.T) {
 		{accountant.ApproxDP{Epsilon: 1.5, Delta: 0}, accountant.ReplaceOne, 1.5},
 		{accountant.Laplace{Scale: 4}, accountant.AddOrRemoveOne, 0.25},
 		{accountant.Laplace{Scale: 4}, accountant.ZeroOut, 0.25},
+		{accountant.DiscreteLaplace{Scale: 4, Sensitivity: 3}, accountant.ReplaceOne, 0.5},
+		{accountant.BoundedRange{Range: 0.25}, accountant.AddOrRemoveOne, 0.25},
+		{accountant.BoundedRange{Range: 0.25}, accountant.ReplaceOne, 0.5},
+		{accountant.AddOrRemoveDP{Epsilon: 0.25}, accountant.ZeroOut, 0.25},
+		{accountant.AddOrRemoveDP{Epsilon: 0.25}, accountant.ReplaceOne, 0.5},
 		{accountant.Laplace{Scale: 4}, accountant.ReplaceOne, 0.5},
 		{accountant.RandomizedResponse{NoiseProbability: 0.5, Buckets: 2}, accountant.ReplaceOne, math.Log(3)}, // ¾ to ¼
 		{accountant.RandomizedResponse{NoiseProbability: 0.4, Buckets: 5}, accountant.ReplaceOne, math.Log(0.68 / 0.08)},

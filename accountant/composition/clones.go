@@ -18,6 +18,7 @@ type clones struct {
 	local  float64
 	lo, hi int       // the clone counts C looked at
 	masses []float64 // their probabilities
+	locals []float64 // what stands for l in the law of Δ for each count; nil is l for all of them
 	lost   float64   // probability of all others, taken as if they told everything
 	slop   float64   // bound on the relative error of the terms of delta
 }
@@ -27,7 +28,11 @@ type clones struct {
 const maxReports = 1 << 36
 
 func newClones(local float64, n int, cut float64) *clones {
-	count := numeric.Binomial{N: min(n, maxReports) - 1, P: math.Exp(-local), Q: -math.Expm1(-local)}
+	return newClonesOf(local, numeric.Binomial{N: min(n, maxReports) - 1, P: math.Exp(-local), Q: -math.Expm1(-local)}, cut)
+}
+
+// newClonesOf is the pair of Theorem III.2 for another law of C.
+func newClonesOf(local float64, count numeric.Binomial, cut float64) *clones {
 	c := &clones{local: local, lost: 2 * cut}
 	c.lo, c.hi = count.Window(cut)
 	if c.lo == 0 && c.hi == count.N {
@@ -54,14 +59,17 @@ func (c *clones) at(epsilon float64) (delta, rate float64) {
 	if epsilon >= c.local {
 		return 0, 0
 	}
-	y, wrong := math.Exp(epsilon), 1/(math.Exp(c.local)+1) // wrong = 1-w
-	gain := -math.Expm1(epsilon-c.local) / (1 + math.Exp(-c.local))
-	loss := math.Expm1(epsilon)
-	share := -math.Expm1(-epsilon-c.local) / ((1 + math.Exp(-epsilon)) * -math.Expm1(-c.local))
+	y, loss := math.Exp(epsilon), math.Expm1(epsilon)
 	cost := 0.0 // the sum of all terms without their signs
 	var walk fairTail
 	for i, mass := range c.masses {
-		count := c.lo + i
+		count, local := c.lo+i, c.localAt(i)
+		if epsilon >= local {
+			continue
+		}
+		wrong := 1 / (math.Exp(local) + 1) // 1-w
+		gain := -math.Expm1(epsilon-local) / (1 + math.Exp(-local))
+		share := -math.Expm1(-epsilon-local) / ((1 + math.Exp(-epsilon)) * -math.Expm1(-local))
 		x := int(share*float64(count+1)) + 1
 		if x > count+1 {
 			continue // no outcome is that telling
@@ -73,6 +81,13 @@ func (c *clones) at(epsilon float64) (delta, rate float64) {
 	}
 	delta += c.slop*cost + c.lost
 	return math.Min(1, math.Max(0, delta)), rate
+}
+
+func (c *clones) localAt(i int) float64 {
+	if c.locals == nil {
+		return c.local
+	}
+	return c.locals[i]
 }
 
 // fairTail walks over pairs (count, x), 1 ≤ x ≤ count+1, keeping the mass of

@@ -20,10 +20,14 @@ type cost struct {
 // releaseCost returns the cost of e, an event that accountant.Simplify leaves, under r:
 //
 //	ApproxDP             (ε, δ)
+//	AddOrRemoveDP        (ε, δ), and for ReplaceOne what a group of two sees
 //	Laplace              (s/b, 0), with s = 2 under ReplaceOne, else 1
+//	DiscreteLaplace      (s/b, 0)
+//	BoundedRange         (sε, 0)
 //	RandomizedResponse   (log(1 + k(1-p)/p), 0)
 //	Gaussian             the exact ε of noise σ/s at the share (Balle, Wang 2018)
 //	ZCDP                 (ρ + 2√(ρ log(1/share)), share) (Bun, Steinke 2016, Proposition 1.3)
+//	DiscreteGaussian     likewise, ρ = s²/(2σ²) (Canonne, Kamath, Steinke 2020, Theorem 14)
 //	samples              log(1 + q(e^ε-1)), qδ of what is done to the sample (Balle, Barthe,
 //	                     Gaboardi 2018, arXiv:1807.01647v2, Theorems 8 and 9), whose share is
 //	                     1/q of theirs
@@ -31,6 +35,19 @@ func releaseCost(e accountant.Event, r accountant.Relation) (cost, error) {
 	switch e := e.(type) {
 	case accountant.ApproxDP:
 		return fixedCost(Guarantee{Epsilon: e.Epsilon, Delta: e.Delta}), nil
+	case accountant.AddOrRemoveDP:
+		under := e.Under(r)
+		if under.Delta == 1 {
+			return fixedCost(Guarantee{Epsilon: math.Inf(1), Delta: 1}), nil
+		}
+		return fixedCost(Guarantee{Epsilon: under.Epsilon, Delta: under.Delta}), nil
+	case accountant.DiscreteLaplace:
+		return fixedCost(Guarantee{Epsilon: numeric.QuotientUp(r.Sensitivity(), e.Scale)}), nil
+	case accountant.BoundedRange:
+		return fixedCost(Guarantee{Epsilon: numeric.MulUp(r.Sensitivity(), e.Range)}), nil
+	case accountant.DiscreteGaussian:
+		s := r.Sensitivity()
+		return cost{zcdpCost(numeric.Up(s/e.NoiseMultiplier*(s/e.NoiseMultiplier)/2, 8)), true}, nil
 	case accountant.Laplace:
 		return fixedCost(Guarantee{Epsilon: numeric.QuotientUp(r.Sensitivity(), e.Scale)}), nil
 	case accountant.RandomizedResponse:

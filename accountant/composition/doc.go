@@ -37,7 +37,7 @@
 //	PoissonSampled             each record with probability q; add or remove one
 //	SampledWithoutReplacement  a set of fixed size; replace one
 //	SampledWithReplacement     a list of independent draws; replace one
-//	Shuffle                    local reports, their order forgotten; replace one
+//	Shuffle, ShuffleResponse   local reports, their order forgotten; replace one
 //
 // The relation is part of each of these theorems, and stands in the comment of its
 // function; a Guarantee does not carry it.
@@ -64,6 +64,10 @@
 //     Analyses via Couplings and Divergences", arXiv:1807.01647: Theorems 8, 9, 10
 //   - Feldman, McMillan, Talwar 2021, "Hiding Among the Clones", arXiv:2012.12803:
 //     Theorems III.1 and III.2
+//   - Feldman, McMillan, Talwar 2023, "Stronger Privacy Amplification by Shuffling for Rényi and
+//     Approximate Differential Privacy", SODA, arXiv:2208.04591, and its errata; Balle, Bell,
+//     Gascón, Nissim 2019, "The Privacy Blanket of the Shuffle Model", arXiv:1903.02837
+//     (ShuffleResponse)
 //   - McSherry 2009, "Privacy Integrated Queries", SIGMOD: Theorem 4 (Parallel)
 //   - Doroshenko et al. 2022, "Connect the Dots", arXiv:2207.04380: the grid
 //   - Loader 2000, "Fast and Accurate Computation of Binomial Probabilities"

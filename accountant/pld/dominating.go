@@ -81,6 +81,15 @@ func dominating(e accountant.Event, r accountant.Relation) (removed, added pair.
 	switch e := e.(type) {
 	case accountant.Laplace:
 		return pair.Laplace(e.Scale / r.Sensitivity()), nil
+	case accountant.DiscreteLaplace:
+		return discreteLaplacePair(r.Sensitivity()/e.Scale, r.Sensitivity()*float64(e.Sensitivity)), nil
+	case accountant.DiscreteGaussian:
+		return discreteGaussianPair(e, r), nil
+	case accountant.BoundedRange:
+		return rangePair(e.Range * r.Sensitivity()), nil
+	case accountant.AddOrRemoveDP:
+		under := e.Under(r)
+		return pair.ApproxDP(under.Epsilon, under.Delta), nil
 	case accountant.ApproxDP:
 		return pair.ApproxDP(e.Epsilon, e.Delta), nil
 	case accountant.RandomizedResponse:
@@ -105,6 +114,35 @@ func dominating(e accountant.Event, r accountant.Relation) (removed, added pair.
 		}
 	}
 	return nil, nil
+}
+
+// discreteGaussianPair is nil where a record moves more than one coordinate, by itself or because
+// another one comes in its place: nobody knows the worst direction on a lattice.
+func discreteGaussianPair(e accountant.DiscreteGaussian, r accountant.Relation) pair.Pair {
+	sigma := e.NoiseMultiplier * float64(e.Sensitivity)
+	if e.Sensitivity == 0 || r == accountant.ReplaceOne || !(sigma <= pair.MaxDiscreteSigma) {
+		return nil
+	}
+	if sigma < 1e-3 {
+		return pair.ApproxDP(0, 1) // no noise to speak of
+	}
+	return pair.DiscreteGaussian(sigma, e.Sensitivity)
+}
+
+// discreteLaplacePair is that of pure ε where float64 has no room for the other one.
+func discreteLaplacePair(epsilon, distance float64) pair.Pair {
+	if !(epsilon >= 1e-12 && epsilon <= 600) {
+		return pair.ApproxDP(epsilon, 0)
+	}
+	return pair.DiscreteLaplace(epsilon, distance)
+}
+
+// rangePair is that of pure ε where the other one has no digits left.
+func rangePair(width float64) pair.Pair {
+	if width < 1e-9 || width > 700 {
+		return pair.ApproxDP(width, 0)
+	}
+	return pair.BoundedRange{Range: width}
 }
 
 func poissonPair(e accountant.PoissonSampled, r accountant.Relation) (removed, added pair.Pair) {

@@ -46,6 +46,16 @@ func newDivergence(e accountant.Event, r accountant.Relation, orders []float64) 
 		return gaussianDivergence(e.NoiseMultiplier / r.Sensitivity()), theoremGaussian, nil
 	case accountant.Laplace:
 		return laplaceDivergence(e.Scale / r.Sensitivity()), "Laplace; Mironov 2017", nil
+	case accountant.DiscreteLaplace:
+		return discreteLaplaceDivergence(r.Sensitivity()/e.Scale, r.Sensitivity()*float64(e.Sensitivity)), "discrete Laplace; its definition", nil
+	case accountant.DiscreteGaussian:
+		return gaussianDivergence(e.NoiseMultiplier / r.Sensitivity()), "discrete Gaussian; Canonne, Kamath, Steinke 2020", nil
+	case accountant.BoundedRange:
+		return rangeDivergence(e.Range * r.Sensitivity()), "bounded range; Dong, Durfee, Rogers 2020", nil
+	case accountant.AddOrRemoveDP:
+		if e.Delta == 0 {
+			return pureDivergence(e.Under(r).Epsilon), theoremPure, nil
+		}
 	case accountant.ZCDP:
 		return func(alpha float64) float64 { return e.Rho * alpha }, "zCDP; Bun, Steinke 2016", nil
 	case accountant.ApproxDP:

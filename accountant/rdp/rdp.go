@@ -35,7 +35,9 @@ const (
 
 // Accountant is the Rényi accountant. It analyses
 //
-//	Gaussian, Laplace, ZCDP, ApproxDP with δ = 0   under every relation
+//	Gaussian, Laplace, ZCDP, DiscreteLaplace,
+//	DiscreteGaussian, BoundedRange,
+//	ApproxDP and AddOrRemoveDP with δ = 0          under every relation
 //	PoissonSampled of Gaussian                     under every relation
 //	PoissonSampled of Laplace,
 //	PoissonSampledGroup of Gaussian,
@@ -45,8 +47,8 @@ const (
 //	TreeAggregation                                under ZeroOut
 //
 // and NonPrivate, compositions, and RepeatAndSelect of all these. For
-// FixedSizeSampled and TruncatedPoissonSampled the divergence is an upper bound,
-// for the others the exact one.
+// FixedSizeSampled, TruncatedPoissonSampled, DiscreteGaussian and, above a sensitivity of
+// 1024, DiscreteLaplace the divergence is an upper bound, for the others the exact one.
 //
 // The Rényi divergence of one event at each order is computed when first needed
 // and kept, so that a question about a known event takes microseconds; the cost of

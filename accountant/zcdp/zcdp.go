@@ -24,8 +24,12 @@ const roundingError = 1e-12
 // It analyses, with a sensitivity s of 2 under ReplaceOne and of 1 else,
 //
 //	Gaussian            ρ = s²/(2σ²)                   (Proposition 1.6)
+//	DiscreteGaussian    ρ = s²/(2σ²)                   (Canonne, Kamath, Steinke 2020, Theorem 14)
 //	Laplace             ρ = ε tanh(ε/2), ε = s/b       (it is ε-differentially private)
+//	DiscreteLaplace     ρ = ε tanh(ε/2), ε = s/b
+//	BoundedRange        ρ = (sε)²/8                    (Cesar, Rogers 2021, arXiv:2004.07223)
 //	ApproxDP with δ = 0 ρ = ε tanh(ε/2)
+//	AddOrRemoveDP       likewise, with 2ε under ReplaceOne
 //	RandomizedResponse  ρ = ε tanh(ε/2)                under ReplaceOne
 //	TreeAggregation     ρ = ⌈log₂(steps+1)⌉/(2σ²)      under ZeroOut
 //	ZCDP                its ρ
@@ -116,6 +120,16 @@ func (a *Accountant) rhoOf(e accountant.Event) (float64, error) {
 	switch e := e.(type) {
 	case accountant.Gaussian:
 		return s / e.NoiseMultiplier * (s / e.NoiseMultiplier) / 2, nil
+	case accountant.DiscreteGaussian:
+		return s / e.NoiseMultiplier * (s / e.NoiseMultiplier) / 2, nil
+	case accountant.DiscreteLaplace:
+		return rhoOfPure(s / e.Scale), nil
+	case accountant.BoundedRange:
+		return min(s*e.Range*(s*e.Range)/8, rhoOfPure(s*e.Range)), nil
+	case accountant.AddOrRemoveDP:
+		if e.Delta == 0 {
+			return rhoOfPure(e.Under(a.relation).Epsilon), nil
+		}
 	case accountant.Laplace:
 		return rhoOfPure(s / e.Scale), nil
 	case accountant.ZCDP:

@@ -49,6 +49,13 @@ func TestRho(t *testing.T) {
 		{accountant.ReplaceOne, accountant.Laplace{Scale: 4}, 0.5 * math.Tanh(0.25)},
 		{accountant.AddOrRemoveOne, accountant.ApproxDP{Epsilon: 3}, 3 * math.Tanh(1.5)},
 		{accountant.AddOrRemoveOne, accountant.ZCDP{Rho: 0.3}, 0.3},
+		{accountant.AddOrRemoveOne, accountant.DiscreteGaussian{NoiseMultiplier: 2, Sensitivity: 3}, 0.125},
+		{accountant.ReplaceOne, accountant.DiscreteGaussian{NoiseMultiplier: 2}, 0.5},
+		{accountant.AddOrRemoveOne, accountant.DiscreteLaplace{Scale: 4, Sensitivity: 3}, 0.25 * math.Tanh(0.125)},
+		{accountant.ReplaceOne, accountant.DiscreteLaplace{Scale: 4, Sensitivity: 3}, 0.5 * math.Tanh(0.25)},
+		{accountant.AddOrRemoveOne, accountant.BoundedRange{Range: 0.5}, 0.25 / 8},
+		{accountant.ReplaceOne, accountant.BoundedRange{Range: 0.5}, 1. / 8},
+		{accountant.ReplaceOne, accountant.AddOrRemoveDP{Epsilon: 1.5}, 3 * math.Tanh(1.5)},
 		{accountant.ReplaceOne, accountant.RandomizedResponse{NoiseProbability: 0.5, Buckets: 2}, math.Log(3) / 2}, // tanh(log(3)/2) = 1/2
 		{accountant.ZeroOut, accountant.TreeAggregation{NoiseMultiplier: 2, Steps: 4}, 3 * 0.125},
 		{accountant.AddOrRemoveOne, accountant.SelfComposed{Event: accountant.Gaussian{NoiseMultiplier: 2}, Count: 8}, 1},

@@ -38,8 +38,8 @@ func ExpCoin(a, b, den uint64, src *random.Source) bool {
 }
 
 // unitExpCoin is true with probability exp(-num/den) for 0 ≤ num ≤ den: coins of chance γ/1, γ/2,
-// γ/3, … are all true down to the k-th with γ^k/k!, and the alternating sum of these is e^-γ. A coin
-// of γ/k is one of γ and one of 1/k.
+// γ/3, … are all true down to the k-th with γ^k/k!, and the alternating sum of these is e^-γ. A
+// coin of γ/k is one of γ and one of 1/k.
 func unitExpCoin(num, den uint64, src *random.Source) bool {
 	for k := uint64(1); ; k++ {
 		if !Coin(num, den, src) || k > 1 && !Coin(1, k, src) {

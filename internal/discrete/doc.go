@@ -9,6 +9,7 @@
 //
 // # What is assumed
 //
-//   - The words of the source are uniform and independent: random.Source is AES-256 in counter mode.
+//   - The words of the source are uniform and independent: random.Source is AES-256 in counter
+//     mode.
 //   - The observer has no clock: how long a draw takes depends on what is drawn.
 package discrete

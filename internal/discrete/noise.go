@@ -20,7 +20,8 @@ func Laplace(scale Ratio, src *random.Source) int64 {
 	}
 }
 
-// RoundedLaplace returns ⌊X + 1/2⌋ for X of the Laplace distribution of that scale, at most MaxScale:
+// RoundedLaplace returns ⌊X + 1/2⌋ for X of the Laplace distribution of that scale, at most
+// MaxScale:
 //
 //	Pr[N = 0] = 1 - exp(-1/(2b)),  Pr[|N| ≥ n] = exp(-(n-1/2)/b) for n ≥ 1, its sign fair.
 func RoundedLaplace(scale Ratio, src *random.Source) int64 {
@@ -31,8 +32,8 @@ func RoundedLaplace(scale Ratio, src *random.Source) int64 {
 }
 
 // Gaussian returns an integer N of the discrete Gaussian distribution, Pr[N = n] ∝ exp(-n²/(2σ²)),
-// for a σ with a numerator of at most MaxDeviation (Canonne, Kamath, Steinke 2020, Algorithm 3, with
-// discrete Laplace noise of scale σ).
+// for a σ with a numerator of at most MaxDeviation (Canonne, Kamath, Steinke 2020, Algorithm 3,
+// with discrete Laplace noise of scale σ).
 func Gaussian(sigma Ratio, src *random.Source) int64 {
 	for {
 		n := Laplace(sigma, src)

@@ -119,5 +119,23 @@ func (r Response) Likely(dst []int, chances []float64) []int {
 	return append(dst, order[:best]...)
 }
 
+// OfLabels turns the chances of the answers about an example, told among all classes, into those of its
+// label, in place: an answer y has the chance u + (t-u)·P(label = y), where t is that of a true answer
+// and u that of each untrue one.
+func (r Response) OfLabels(chances []float64) {
+	t := r.Truth(r.classes)
+	u := (1 - t) / float64(r.classes-1)
+	sum := 0.0
+	for i, p := range chances {
+		chances[i] = max(0, (p-u)/(t-u))
+		sum += chances[i]
+	}
+	for i := range chances {
+		if chances[i] /= sum; !(sum > 0) {
+			chances[i] = 1 / float64(r.classes) // nothing is known, as of a model that diverged
+		}
+	}
+}
+
 // Truth is how often an answer among k candidates that hold the label is true.
 func (r Response) Truth(k int) float64 { return 1 / (1 + float64(k-1)*math.Exp(-r.epsilon)) }

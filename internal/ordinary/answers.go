@@ -66,6 +66,7 @@ func (r *Run) tellRest() error {
 				return
 			}
 			softmax(chances, logits)
+			r.answers.OfLabels(chances) // the model learnt answers, and the prior is about labels
 			candidates = r.answers.Likely(candidates[:0], chances)
 			r.told[i] = int32(r.answers.Among(candidates, r.examples.Train.Label(i), src))
 		})

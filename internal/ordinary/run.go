@@ -104,21 +104,24 @@ func (r *Run) fill(o Options) error {
 	if err := checkpoints.WriteFileAtomic(r.path(folder.Config), r.config.YAML(), folder.FilePerm); err != nil {
 		return err
 	}
+	// The ledger comes first: what else lies in a folder shows that there was one.
+	if !r.config.Privacy.None {
+		if err := r.openBooks(cmp.Or(o.RunsDir, "runs")); err != nil {
+			return err
+		}
+	}
 	if err := checkpoints.WriteFileAtomic(r.path(folder.Plan), []byte(r.identity()), folder.FilePerm); err != nil {
 		return err
 	}
-	if r.config.Privacy.None {
-		return r.save()
-	}
-	registry := cmp.Or(o.RunsDir, "runs")
-	var err error
-	if r.registered, err = books.Registration(r.config, r.outline, registry, r.Dir); err != nil {
-		return err
-	}
-	if r.journal, err = books.Create(r.Dir, registry, r.registered); err != nil {
-		return err
-	}
 	return r.save()
+}
+
+// openBooks begins the ledger.
+func (r *Run) openBooks(registry string) (err error) {
+	if r.registered, err = books.Registration(r.config, r.outline, registry, r.Dir); err == nil {
+		r.journal, err = books.Create(r.Dir, registry, r.registered)
+	}
+	return err
 }
 
 // Open prepares a run that was started before to go on from its last checkpoint.

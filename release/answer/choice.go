@@ -23,20 +23,20 @@ func newScores(values []int64, width int64) *Scores {
 }
 
 // String hides the scores.
-func (s *Scores) String() string { return fmt.Sprintf("%d secret scores", len(s.values)) }
+func (s Scores) String() string { return fmt.Sprintf("%d secret scores", len(s.values)) }
 
 // GoString hides the scores.
-func (s *Scores) GoString() string { return s.String() }
+func (s Scores) GoString() string { return s.String() }
 
-// Exponential asks for a candidate by the exponential mechanism (McSherry, Talwar 2007): candidate j
-// has a chance in proportion to exp(epsilon·score[j]/width). One record moves what the logarithms of
-// two chances differ by by at most epsilon; the event is accountant.BoundedRange.
+// Exponential asks for a candidate by the exponential mechanism (McSherry, Talwar 2007): candidate
+// j has a chance in proportion to exp(epsilon·score[j]/width). One record moves what the logarithms
+// of two chances differ by by at most epsilon; the event is accountant.BoundedRange.
 func Exponential(s *Scores, epsilon float64) (Question[int], error) {
 	scale, err := s.scale(epsilon)
 	if err != nil {
-		return nil, err
+		return Question[int]{}, err
 	}
-	return question[int]{accountant.BoundedRange{Range: epsilon}, func(src *random.Source) int {
+	return Question[int]{accountant.BoundedRange{Range: epsilon}, func(src *random.Source) int {
 		for { // a candidate drawn uniformly is taken with the chance that it has beside the best
 			if j := int(discrete.Below(uint64(len(s.values)), src)); s.falls(j, scale, src) {
 				return j
@@ -57,9 +57,9 @@ func Exponential(s *Scores, epsilon float64) (Question[int], error) {
 func PermuteAndFlip(s *Scores, epsilon float64) (Question[int], error) {
 	scale, err := s.scale(epsilon)
 	if err != nil {
-		return nil, err
+		return Question[int]{}, err
 	}
-	return question[int]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) int {
+	return Question[int]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) int {
 		order := make([]int, len(s.values))
 		for i := range order { // Fisher and Yates, as far as needed
 			order[i] = i
@@ -76,16 +76,16 @@ func PermuteAndFlip(s *Scores, epsilon float64) (Question[int], error) {
 }
 
 // NoisyMax asks for the candidate whose score with discrete Laplace noise of scale width/ε is the
-// greatest, the first of several; nothing else of the noisy scores is published ("report noisy max",
-// Dwork, Roth 2014, section 3.3). It is epsilon-differentially private where a record is added or
-// removed, by the proof of PermuteAndFlip: a tie, which the place of the candidate breaks, is a
-// threshold too.
+// greatest, the first of several; nothing else of the noisy scores is published ("report noisy
+// max", Dwork, Roth 2014, section 3.3). It is epsilon-differentially private where a record is
+// added or removed, by the proof of PermuteAndFlip: a tie, which the place of the candidate breaks,
+// is a threshold too.
 func NoisyMax(s *Scores, epsilon float64) (Question[int], error) {
 	scale, err := s.scale(epsilon)
 	if err != nil {
-		return nil, err
+		return Question[int]{}, err
 	}
-	return question[int]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) int {
+	return Question[int]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) int {
 		noisy := make([]int64, len(s.values))
 		for i, x := range s.values {
 			noisy[i] = saturated(x, discrete.Laplace(scale, src))

@@ -19,11 +19,12 @@ const finest = 1 << 30
 // without checks. One training example changes one vote of each question. The event is
 // accountant.SmoothGaussian. The error matches pate.ErrConditions where no smooth sensitivity is known.
 func DataDependent(a pate.Aggregation, votes []*Votes, answered []bool, s pate.Smooth) (Question[float64], error) {
+	var none Question[float64]
 	if err := s.Validate(); err != nil {
-		return nil, err
+		return none, err
 	}
 	if len(votes) == 0 || a.Check != nil && len(answered) != len(votes) {
-		return nil, fmt.Errorf("answer: found %d votes and %d answers, expected votes and an answer for each", len(votes), len(answered))
+		return none, fmt.Errorf("answer: found %d votes and %d answers, expected votes and an answer for each", len(votes), len(answered))
 	}
 	questions, teachers := make([]pate.Question, len(votes)), 0
 	for i, v := range votes {
@@ -33,20 +34,20 @@ func DataDependent(a pate.Aggregation, votes []*Votes, answered []bool, s pate.S
 			sum += int(n)
 		}
 		if len(counts) < 2 || i > 0 && sum != teachers {
-			return nil, errors.New("answer: found votes of other teachers, expected those of the same in every question")
+			return none, errors.New("answer: found votes of other teachers, expected those of the same in every question")
 		}
 		teachers = sum
 		questions[i] = pate.Question{Votes: counts, Answered: a.Check == nil || answered[i]}
 	}
 	local, err := a.LocalSensitivity(questions, teachers, s.Order)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	private := s.Of(a.Divergence(questions, s.Order), local)
 	if !(private.Deviation*finest < 1<<40 && private.Centre*finest < 1<<50) {
-		return nil, errors.New("answer: found a divergence that is too large to be released")
+		return none, errors.New("answer: found a divergence that is too large to be released")
 	}
-	return question[float64]{s.Event(), func(src *random.Source) float64 {
+	return Question[float64]{s.Event(), func(src *random.Source) float64 {
 		steps := addGaussian([]int64{int64(math.Ceil(private.Centre * finest))}, private.Deviation*finest, src)
 		return float64(steps[0]) / finest
 	}}, nil

@@ -1,7 +1,6 @@
 package answer
 
 import (
-	"errors"
 	"fmt"
 
 	"dpsgd/accountant"
@@ -19,17 +18,17 @@ type Desk struct {
 // budget allows everything.
 func NewDesk(j release.Journal, b release.Budget) *Desk { return &Desk{j, b} }
 
-// Question is a question to which the answer is an A. The set of questions is closed: the functions
-// of this package that return one have bounded what a record can do to the answer. It holds what
-// was computed from private data.
-type Question[A any] interface {
-	// Event is what an accountant has to know about one answer. It depends on public parameters
-	// alone.
-	Event() accountant.Event
-
-	// answer draws the answer. Every call draws anew.
-	answer(src *random.Source) A
+// Question is a question to which the answer is an A. Only the functions of this package make one
+// that can be asked, and they have bounded what a record can do to the answer. It holds what was
+// computed from private data. (It is a struct, since an interface with an unexported method can be
+// embedded together with another Event.)
+type Question[A any] struct {
+	event accountant.Event
+	draw  func(src *random.Source) A // draws anew with every call
 }
+
+// Event is what an accountant has to know about one answer. It depends on public parameters alone.
+func (q Question[A]) Event() accountant.Event { return q.event }
 
 // Ask returns an answer, which may be published: it writes the event and, when that is durable,
 // draws the noise.
@@ -38,18 +37,14 @@ type Question[A any] interface {
 // what was spent. An error that wraps [release.ErrBudget] comes before anything was done.
 func Ask[A any](d *Desk, q Question[A]) (A, error) {
 	var none A
-	if q == nil {
-		return none, errors.New("answer: the question is nil")
-	}
-	event := q.Event()
-	if err := d.afford(event); err != nil {
+	if err := d.afford(q.event); err != nil {
 		return none, err
 	}
-	durable := d.journal.Begin(d.journal.Ledger().Count()+1, event)
+	durable := d.journal.Begin(d.journal.Ledger().Count()+1, q.event)
 	if err := durable(); err != nil {
 		return none, err
 	}
-	return q.answer(random.New()), nil
+	return q.draw(random.New()), nil
 }
 
 // afford asks the budget about everything in the journal with the next event.
@@ -63,13 +58,3 @@ func (d *Desk) afford(next accountant.Event) error {
 	}
 	return err
 }
-
-// question is a question whose answer is drawn by a function.
-type question[A any] struct {
-	event accountant.Event
-	draw  func(src *random.Source) A
-}
-
-func (q question[A]) Event() accountant.Event { return q.event }
-
-func (q question[A]) answer(src *random.Source) A { return q.draw(src) }

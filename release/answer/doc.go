@@ -34,9 +34,10 @@
 //	LaplaceMax       int       Laplace            LNMax of PATE
 //	Agreement        bool      Gaussian           the check of Confident-GNMax
 //	AboveThreshold   *Search   AddOrRemoveDP      answers many, ends by itself
+//	Median           Tested    AddOrRemoveDP      propose-test-release
 //
 // Parameters of noise are ratios to the bound on one record, as in the events; on votes they are in
-// votes. The set is closed: [Question] has a method that is not exported.
+// votes. The set is closed: nothing outside of this package makes a [Question] that can be asked.
 //
 // # What is claimed
 //
@@ -52,7 +53,7 @@
 //  3. the event is on stable storage before noise is drawn, and a question whose event the budget
 //     does not allow is not answered.
 //
-// What the caller has to promise is isolation: the part of a record is a function of that record and
-// of what was answered before. Candidates, buckets, bounds and thresholds are public. The observer
-// has no clock: how long an answer takes depends on what is drawn.
+// What the caller has to promise is isolation: the part of a record is a function of that record
+// and of what was answered before. Candidates, buckets, bounds and thresholds are public. The
+// observer has no clock: how long an answer takes depends on what is drawn.
 package answer

@@ -16,7 +16,7 @@ import (
 func DiscreteLaplace(s *Sums, scale float64) (Question[[]int64], error) {
 	ratio, err := times(scale, float64(s.reach.l1), discrete.MaxScale)
 	if err != nil {
-		return nil, err
+		return Question[[]int64]{}, err
 	}
 	event := accountant.DiscreteLaplace{Scale: scale, Sensitivity: int(s.reach.l1)}
 	return s.with(event, ratio, discrete.Laplace), nil
@@ -28,7 +28,7 @@ func DiscreteLaplace(s *Sums, scale float64) (Question[[]int64], error) {
 func Laplace(s *Sums, scale float64) (Question[[]int64], error) {
 	ratio, err := times(scale, float64(s.reach.l1), discrete.MaxScale)
 	if err != nil {
-		return nil, err
+		return Question[[]int64]{}, err
 	}
 	return s.with(accountant.Laplace{Scale: scale}, ratio, discrete.RoundedLaplace), nil
 }
@@ -39,7 +39,7 @@ func Laplace(s *Sums, scale float64) (Question[[]int64], error) {
 func DiscreteGaussian(s *Sums, noiseMultiplier float64) (Question[[]int64], error) {
 	ratio, err := times(noiseMultiplier, s.reach.l2, discrete.MaxDeviation)
 	if err != nil {
-		return nil, err
+		return Question[[]int64]{}, err
 	}
 	event := accountant.DiscreteGaussian{NoiseMultiplier: ratio.Float64() / s.reach.l2}
 	if s.reach.alone {
@@ -48,21 +48,21 @@ func DiscreteGaussian(s *Sums, noiseMultiplier float64) (Question[[]int64], erro
 	return s.with(event, ratio, discrete.Gaussian), nil
 }
 
-// Gaussian asks for the sums with Gaussian noise of noiseMultiplier times their L2 bound, rounded to
-// integers (package noise). The event is accountant.Gaussian.
+// Gaussian asks for the sums with Gaussian noise of noiseMultiplier times their L2 bound, rounded
+// to integers (package noise). The event is accountant.Gaussian.
 func Gaussian(s *Sums, noiseMultiplier float64) (Question[[]int64], error) {
 	deviation := productUp(noiseMultiplier, s.reach.l2)
 	if !(deviation > 0 && deviation <= kernel.MaxRoundedDeviation) {
-		return nil, fmt.Errorf("answer: found noise of deviation %v, expected above 0 and at most 2^40", deviation)
+		return Question[[]int64]{}, fmt.Errorf("answer: found noise of deviation %v, expected above 0 and at most 2^40", deviation)
 	}
-	return question[[]int64]{accountant.Gaussian{NoiseMultiplier: noiseMultiplier}, func(src *random.Source) []int64 {
+	return Question[[]int64]{accountant.Gaussian{NoiseMultiplier: noiseMultiplier}, func(src *random.Source) []int64 {
 		return addGaussian(s.values, deviation, src)
 	}}, nil
 }
 
 // with asks for the sums with independent noise of one law and scale.
 func (s *Sums) with(e accountant.Event, scale discrete.Ratio, law func(discrete.Ratio, *random.Source) int64) Question[[]int64] {
-	return question[[]int64]{e, func(src *random.Source) []int64 {
+	return Question[[]int64]{e, func(src *random.Source) []int64 {
 		noisy := make([]int64, len(s.values))
 		for i, x := range s.values {
 			noisy[i] = saturated(x, law(scale, src))

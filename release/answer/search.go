@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"dpsgd/accountant"
 	"dpsgd/internal/discrete"
@@ -14,10 +15,13 @@ import (
 var ErrSearchOver = errors.New("the search has found as much as it was paid for")
 
 // Search says of one sum after the other whether it is above a threshold, until it has said so as
-// often as was agreed. All that it says is paid for when the search begins. What it holds is secret;
-// it is not safe for concurrent use.
+// often as was agreed. All that it says is paid for when the search begins. What it holds is
+// secret. A copy of it says nothing: it would find as much once more. It may be used by several
+// goroutines.
 type Search struct {
-	threshold int64 // with its noise
+	mu        sync.Mutex
+	self      *Search // the original
+	threshold int64   // with its noise
 	bound     int64
 	noise     discrete.Ratio // of each sum
 	left      int
@@ -31,44 +35,53 @@ const maxThreshold = 1 << 62
 // (arXiv:1603.01699v4), with discrete Laplace noise,
 //
 //	threshold  scale bound/ε₁, drawn once
-//	sum        scale 2·found·bound/ε₂, drawn for every sum,  ε₁:ε₂ = 1:(2·found)^(2/3) (section 4.2)
+//	sum        scale 2·found·bound/ε₂, drawn for every sum
 //
-// Any number of sums that are below are free; after so many found above the search ends. Sums may be
-// chosen by what was found before. One record contributes at most bound to each. It is epsilon-
+// and ε₁:ε₂ = 1:(2·found)^(2/3) (section 4.2).
+//
+// Any number of sums that are below are free; after so many found above the search ends. Sums may
+// be chosen by what was found before. One record contributes at most bound to each. It is epsilon-
 // differentially private where a record is added or removed (Theorem 2), which is its event: the
-// proof shifts the threshold by bound and the noise of each sum found by twice that, and on integers
-// a shift costs what it does on the real line.
+// proof shifts the threshold by bound and the noise of each sum found by twice that, and on
+// integers a shift costs what it does on the real line.
 func AboveThreshold(threshold, bound int64, found int, epsilon float64) (Question[*Search], error) {
 	switch {
 	case threshold < -maxThreshold || threshold > maxThreshold:
-		return nil, fmt.Errorf("answer: found the threshold %d, expected it within ±2^62", threshold)
+		return Question[*Search]{}, fmt.Errorf("answer: found the threshold %d, expected it within ±2^62", threshold)
 	case !(bound >= 1 && bound <= maxContribution):
-		return nil, fmt.Errorf("answer: found a bound of %d on a contribution, expected 1 to %d", bound, int64(maxContribution))
+		return Question[*Search]{}, fmt.Errorf("answer: found a bound of %d on a contribution, expected 1 to %d", bound, int64(maxContribution))
 	case found < 1 || found > 1<<20:
-		return nil, fmt.Errorf("answer: found a search that ends after %d, expected 1 to 2^20", found)
+		return Question[*Search]{}, fmt.Errorf("answer: found a search that ends after %d, expected 1 to 2^20", found)
 	case !(epsilon > 0) || math.IsInf(epsilon, 1):
-		return nil, fmt.Errorf("answer: found epsilon %v, expected finite and above 0", epsilon)
+		return Question[*Search]{}, fmt.Errorf("answer: found epsilon %v, expected finite and above 0", epsilon)
 	}
 	each := 2 * float64(found)
 	share := 1 / (1 + math.Cbrt(each*each)) // of ε₁
 	ofThreshold, err := times(float64(bound)/(epsilon*share), 1+1e-12, discrete.MaxScale)
 	if err != nil {
-		return nil, err
+		return Question[*Search]{}, err
 	}
 	ofSums, err := times(each*float64(bound)/(epsilon*(1-share)), 1+1e-12, discrete.MaxScale)
 	if err != nil {
-		return nil, err
+		return Question[*Search]{}, err
 	}
-	return question[*Search]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) *Search {
+	return Question[*Search]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) *Search {
 		noisy := saturated(threshold, discrete.Laplace(ofThreshold, src))
-		return &Search{noisy, bound, ofSums, found, src}
+		s := &Search{threshold: noisy, bound: bound, noise: ofSums, left: found, src: src}
+		s.self = s
+		return s
 	}}, nil
 }
 
-// Above says whether a sum of one coordinate, with its noise, reaches the threshold with its own. It
-// is an error that wraps ErrSearchOver after the search has ended, and an error for sums to which a
-// record may contribute more than the search's bound.
+// Above says whether a sum of one coordinate, with its noise, reaches the threshold with its own.
+// It is an error that wraps ErrSearchOver after the search has ended, and an error for sums to
+// which a record may contribute more than the search's bound.
 func (s *Search) Above(sum *Sums) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.self != s {
+		return false, errors.New("answer: found a copy of a search, expected the search itself")
+	}
 	if s.left == 0 {
 		return false, fmt.Errorf("answer: %w", ErrSearchOver)
 	}

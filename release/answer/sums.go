@@ -39,8 +39,8 @@ func NewSums(contributions iter.Seq[[]int64], coordinates int, b Bound) (*Sums, 
 	return &Sums{values, r}, nil
 }
 
-// NewTotal adds up one integer of each record. What lies outside of [low, high] counts as the nearest
-// end.
+// NewTotal adds up one integer of each record. What lies outside of [low, high] counts as the
+// nearest end.
 func NewTotal(values []int64, low, high int64) (*Sums, error) {
 	clamped := func(yield func([]int64) bool) {
 		for _, x := range values {
@@ -52,8 +52,8 @@ func NewTotal(values []int64, low, high int64) (*Sums, error) {
 	return NewSums(clamped, 1, Within(low, high))
 }
 
-// NewCounts counts how many records are in each of so many buckets, given the bucket of each record.
-// A record whose bucket is not in [0, number) is not counted.
+// NewCounts counts how many records are in each of so many buckets, given the bucket of each
+// record. A record whose bucket is not in [0, number) is not counted.
 func NewCounts(buckets []int, number int) (*Sums, error) {
 	if number < 1 {
 		return nil, fmt.Errorf("answer: found %d buckets, expected at least 1", number)
@@ -71,10 +71,10 @@ func NewCounts(buckets []int, number int) (*Sums, error) {
 func (s *Sums) Scores() *Scores { return newScores(s.values, s.reach.width) }
 
 // String hides the sums.
-func (s *Sums) String() string { return fmt.Sprintf("%d secret sums", len(s.values)) }
+func (s Sums) String() string { return fmt.Sprintf("%d secret sums", len(s.values)) }
 
 // GoString hides the sums.
-func (s *Sums) GoString() string { return s.String() }
+func (s Sums) GoString() string { return s.String() }
 
 // saturated is a + b, or the end of int64 that it passes. Sums of fewer than 2^32 contributions do
 // not pass it.

@@ -30,10 +30,10 @@ func (v *Votes) Sums() *Sums {
 }
 
 // String hides the votes.
-func (v *Votes) String() string { return fmt.Sprintf("secret votes for %d classes", len(v.counts)) }
+func (v Votes) String() string { return fmt.Sprintf("secret votes for %d classes", len(v.counts)) }
 
 // GoString hides the votes.
-func (v *Votes) GoString() string { return v.String() }
+func (v Votes) GoString() string { return v.String() }
 
 // finer is the number of steps of the noise of a noisy maximum to a vote.
 const finer = 1 << 20
@@ -45,27 +45,28 @@ const finer = 1 << 20
 // (Proposition 8 there). The noise is rounded to 2^-20 of a vote; the first class wins a tie.
 func GaussianMax(v *Votes, sigma float64) (Question[int], error) {
 	if err := inVotes(sigma); err != nil {
-		return nil, err
+		return Question[int]{}, err
 	}
 	event := accountant.Gaussian{NoiseMultiplier: overRoot2(sigma)}
-	return question[int]{event, func(src *random.Source) int {
+	return Question[int]{event, func(src *random.Source) int {
 		return greatest(addGaussian(v.fine(), sigma*finer, src))
 	}}, nil
 }
 
-// LaplaceMax asks for the class with the most votes after Laplace noise of that scale, in votes, was
-// added to the votes of each: LNMax of Papernot et al. 2017 (arXiv:1610.05755). It is a function of
-// the votes with that noise, whose L1 sensitivity is 2: the event is accountant.Laplace of half the
-// scale, ε is 2/scale. The noise is rounded to 2^-20 of a vote; the first class wins a tie.
+// LaplaceMax asks for the class with the most votes after Laplace noise of that scale, in votes,
+// was added to the votes of each: LNMax of Papernot et al. 2017 (arXiv:1610.05755). It is a
+// function of the votes with that noise, whose L1 sensitivity is 2: the event is accountant.Laplace
+// of half the scale, ε is 2/scale. The noise is rounded to 2^-20 of a vote; the first class wins a
+// tie.
 func LaplaceMax(v *Votes, scale float64) (Question[int], error) {
 	if err := inVotes(scale); err != nil {
-		return nil, err
+		return Question[int]{}, err
 	}
 	ratio, err := times(scale, finer, discrete.MaxScale)
 	if err != nil {
-		return nil, err
+		return Question[int]{}, err
 	}
-	return question[int]{accountant.Laplace{Scale: scale / 2}, func(src *random.Source) int {
+	return Question[int]{accountant.Laplace{Scale: scale / 2}, func(src *random.Source) int {
 		noisy := v.fine()
 		for i := range noisy {
 			noisy[i] = saturated(noisy[i], discrete.RoundedLaplace(ratio, src))
@@ -75,17 +76,17 @@ func LaplaceMax(v *Votes, scale float64) (Question[int], error) {
 }
 
 // Agreement asks whether the most votes that a class has reach a threshold, after Gaussian noise of
-// deviation sigma, in votes: the check of Confident-GNMax (Papernot et al. 2018, Algorithm 1), where
-// only a yes is followed by GaussianMax. One training example moves the most votes by at most 1: the
-// event is accountant.Gaussian with the noise multiplier sigma.
+// deviation sigma, in votes: the check of Confident-GNMax (Papernot et al. 2018, Algorithm 1),
+// where only a yes is followed by GaussianMax. One training example moves the most votes by at most
+// 1: the event is accountant.Gaussian with the noise multiplier sigma.
 func Agreement(v *Votes, threshold int, sigma float64) (Question[bool], error) {
 	if err := inVotes(sigma); err != nil {
-		return nil, err
+		return Question[bool]{}, err
 	}
 	if !(threshold >= 0 && threshold <= maxContribution) {
-		return nil, fmt.Errorf("answer: found a threshold of %d votes, expected 0 to %d", threshold, int64(maxContribution))
+		return Question[bool]{}, fmt.Errorf("answer: found a threshold of %d votes, expected 0 to %d", threshold, int64(maxContribution))
 	}
-	return question[bool]{accountant.Gaussian{NoiseMultiplier: sigma}, func(src *random.Source) bool {
+	return Question[bool]{accountant.Gaussian{NoiseMultiplier: sigma}, func(src *random.Source) bool {
 		fine := v.fine()
 		most := []int64{fine[greatest(fine)]}
 		return addGaussian(most, sigma*finer, src)[0] >= int64(threshold)*finer

@@ -117,14 +117,7 @@ const legendre = 36
 //
 // There are none, and an infinite error, where it would take more than maxParts parts.
 func (s SampledLaplace) nodes(size float64) (nodes atoms, quadrature float64) {
-	const maxParts = 1 << 9
 	lambda := 1 / s.Scale
-	r := min(0.5, 0.8/lambda, 3/((1+size)*lambda))
-	if !(0.5/r < maxParts) {
-		return nil, math.Inf(1)
-	}
-	parts := int(math.Ceil(0.5 / r))
-	r = 0.5 / float64(parts)
 	add := func(base, u float64) { // base is the weight under Lap(0, b)
 		loss := s.removedLoss(u)
 		if s.Added {
@@ -135,15 +128,32 @@ func (s SampledLaplace) nodes(size float64) (nodes atoms, quadrature float64) {
 	}
 	add(0.5, -lambda)
 	add(math.Exp(-lambda)/2, lambda)
+	quadrature = betweenAtoms(lambda, size, func(weight, u float64) { add(weight/2, u) })
+	if math.IsInf(quadrature, 1) {
+		return nil, quadrature
+	}
+	return nodes, quadrature
+}
+
+// betweenAtoms calls add for the nodes of ∫ f(λ(2x-1)) λe^-λx dx over [0, 1], with their weights,
+// and returns the error of half of it; see nodes. It is infinite where there are too many nodes.
+func betweenAtoms(lambda, size float64, add func(weight, u float64)) (quadrature float64) {
+	const maxParts = 1 << 9
+	r := min(0.5, 0.8/lambda, 3/((1+size)*lambda))
+	if !(0.5/r < maxParts) {
+		return math.Inf(1)
+	}
+	parts := int(math.Ceil(0.5 / r))
+	r = 0.5 / float64(parts)
 	x, w := make([]float64, legendre), make([]float64, legendre)
 	for part := range parts {
 		quad.Legendre{}.FixedLocations(x, w, 2*r*float64(part), 2*r*float64(part+1))
 		for i := range x {
-			add(w[i]*lambda/2*math.Exp(-lambda*x[i]), lambda*(2*x[i]-1))
+			add(w[i]*lambda*math.Exp(-lambda*x[i]), lambda*(2*x[i]-1))
 		}
 	}
 	growth := math.Exp(2.5 * r * lambda * (2 + size))
-	return nodes, 64.0 / 15 * math.Exp2(-2*legendre) / 0.75 * growth * lambda
+	return 64.0 / 15 * math.Exp2(-2*legendre) / 0.75 * growth * lambda
 }
 
 // Cumulant returns K and its derivatives.

@@ -18,7 +18,8 @@ func (r rounded) Above(l float64) (p, q float64) {
 
 // The bounds of one release include what rounding may do to the tails of its loss.
 func TestRoundingOfTailsIsIncluded(t *testing.T) {
-	for _, p := range []Pair{Gaussian(1), Removed(0.1, 1.5), Laplace(2), ApproxDP(0.5, 1e-3)} {
+	for _, p := range []Pair{Gaussian(1), Removed(0.1, 1.5), Laplace(2), ApproxDP(0.5, 1e-3),
+		DiscreteLaplace(0.5, 3), DiscreteGaussian(4, 2), BoundedRange{0.5}} {
 		for _, epsilon := range []float64{0, 0.1, 0.4} {
 			above, other := p.Above(epsilon)
 			want := above - math.Exp(epsilon)*other

@@ -14,7 +14,7 @@ func randomTransformer(rng *rand.Rand) (t Transformer, c float64) {
 	q := math.Exp(-6 * rng.Float64())
 	sigma := math.Exp(3*rng.Float64() - 1)
 	c = math.Exp(3*rng.Float64()-1) * min(sigma, 3)
-	switch rng.IntN(8) {
+	switch rng.IntN(11) {
 	case 0:
 		return Gaussian(sigma), c
 	case 1:
@@ -29,6 +29,12 @@ func randomTransformer(rng *rand.Rand) (t Transformer, c float64) {
 		return SampledLaplace{sigma, q, rng.IntN(2) == 0}, c
 	case 6:
 		return ApproxDP(sigma, q*1e-3), c
+	case 7:
+		return DiscreteLaplace(1/sigma, 5), c
+	case 8:
+		return DiscreteGaussian(sigma+2, 2), min(c, 3)
+	case 9:
+		return BoundedRange{1 / sigma}, c
 	}
 	return Combination{{q, Replaced(q, 2*sigma)}, {1 - q, Removed(q, 2*sigma)}}, c
 }
@@ -65,6 +71,20 @@ func slowMoment(t *testing.T, p Transformer, s complex128) complex128 {
 		tail := b / (1.0 / n) // ∫ e^(-x/b) dx = b
 		add(0, tail/n)
 		add(1, tail/n)
+		return sum
+	case BoundedRange: // by its density, ½ e^((l+η)/2)/(e^η - 1)
+		var sum complex128
+		const n = 200000
+		for i := range n {
+			l := p.Range * (2*(float64(i)+0.5)/n - 1)
+			sum += complex(p.Range/n*math.Exp((l+p.Range)/2)/math.Expm1(p.Range), 0) * cmplx.Exp(s*complex(l, 0))
+		}
+		return sum
+	case *Ladder:
+		var sum complex128
+		for loss, chance := range p.Steps {
+			sum += complex(chance, 0) * cmplx.Exp(s*complex(loss, 0))
+		}
 		return sum
 	case Discrete:
 		var sum complex128

@@ -1,0 +1,227 @@
+package ordinary
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/checkpoints"
+	"dpsgd/checkpoints/safetensors"
+	"dpsgd/data"
+	"dpsgd/internal/books"
+	"dpsgd/internal/examples"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/statement"
+	"dpsgd/internal/tiny"
+	"dpsgd/internal/train"
+	"dpsgd/release"
+)
+
+// stopping stops a run after so many steps; 0 never.
+type stopping struct {
+	after int
+	stop  func()
+}
+
+func (stopping) Started(Overview) {}
+func (s stopping) Stepped(p Progress) {
+	if p.Step == s.after {
+		s.stop()
+	}
+}
+func (stopping) Warned(string)   {}
+func (stopping) Finished(Result) {}
+
+func options(t *testing.T, w Watcher) Options {
+	t.Helper()
+	return Options{Request: examples.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny", Watcher: w}
+}
+
+var (
+	none     = []string{"privacy.none=true", "optimizer.learning_rate=0.05", "training.steps=40", "run.checkpoint_every=7"}
+	ofLabels = []string{"privacy.unit=label", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "optimizer.learning_rate=0.05", "training.steps=40", "run.checkpoint_every=7"}
+	stages   = append(slices.Clone(ofLabels), "privacy.label_stages=2")
+)
+
+// fit makes a run with these overrides and carries it out, or as far as after.
+func fit(t *testing.T, o Options, after int, overrides ...string) (Result, Options) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	o.Watcher = stopping{after, stop}
+	r, err := Create(tiny.Parse(t, overrides...), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	result, err := r.Fit(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result, o
+}
+
+func resume(t *testing.T, dir string, o Options) (Result, error) {
+	t.Helper()
+	o.Watcher = stopping{}
+	r, err := Open(dir, o)
+	if err != nil {
+		return Result{}, err
+	}
+	defer r.Close()
+	return r.Fit(t.Context())
+}
+
+// A baseline says that it is not private wherever its result shows, and has no ledger to hide behind.
+func TestBaselineIsMarkedNotPrivate(t *testing.T) {
+	r, _ := fit(t, options(t, nil), 0, none...)
+	if r.Private || r.Epsilon != nil || r.Delta != nil || r.Status != train.Done || r.TestAccuracy < 0.9 {
+		t.Errorf("found %+v, expected a good result that is not private", r)
+	}
+	text := tiny.Read(t, filepath.Join(r.Run, folder.Statement))
+	if !strings.Contains(text, "is NOT PRIVATE") || !strings.Contains(text, "There is no guarantee") {
+		t.Errorf("the statement says\n%s", text)
+	}
+	s, err := statement.Read(r.Run)
+	if err != nil || s.Private() || s.Epsilon != statement.NoGuarantee {
+		t.Errorf("privacy.json: %+v, %v", s, err)
+	}
+	_, about, err := safetensors.Read(filepath.Join(r.Run, folder.Model))
+	if err != nil || about["privacy"] != "NOT PRIVATE" {
+		t.Errorf("the model says %v, %v", about, err)
+	}
+	if folder.HoldsAny(r.Run, folder.Ledger) || folder.HoldsAny(filepath.Dir(r.Run), folder.Datasets) {
+		t.Error("there is a ledger")
+	}
+	if _, err := books.Inspect(r.Run); !errors.Is(err, books.ErrNotPrivate) {
+		t.Errorf("asked for its ledger: %v, expected that it is not private", err)
+	}
+}
+
+// Interrupted and resumed, a baseline ends with the parameters of an uninterrupted one, bit for bit.
+func TestResumedBaselineIsTheUninterruptedOne(t *testing.T) {
+	whole, _ := fit(t, options(t, nil), 0, none...)
+	want := tiny.Read(t, filepath.Join(whole.Run, folder.Model))
+	for _, cut := range []int{1, 7, 13, 39} {
+		stopped, o := fit(t, options(t, nil), cut, none...)
+		if stopped.Status != train.Interrupted || stopped.Steps != cut {
+			t.Fatalf("found %s after %d steps, expected interrupted after %d", stopped.Status, stopped.Steps, cut)
+		}
+		if r, err := resume(t, stopped.Run, o); err != nil || r.Status != train.Done || tiny.Read(t, filepath.Join(r.Run, folder.Model)) != want {
+			t.Errorf("cut at %d: %s, %v, or another model", cut, r.Status, err)
+		}
+	}
+}
+
+// Labels are asked once: one entry that costs ε, whatever the stages and however often the run was
+// stopped, and the answers stay what they were.
+func TestLabelsAreAskedOnce(t *testing.T) {
+	for _, test := range []struct {
+		overrides []string
+		steps     int
+		entries   int
+	}{{ofLabels, 40, 1}, {stages, 80, 2}} {
+		for _, cut := range []int{0, 5, 39, 40, 41, 60} {
+			if cut >= test.steps {
+				continue
+			}
+			r, o := fit(t, options(t, nil), cut, test.overrides...)
+			told := tiny.Read(t, filepath.Join(r.Run, folder.Labels))
+			if cut > 0 {
+				var err error
+				if r, err = resume(t, r.Run, o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if r.Status != train.Done || r.Steps != test.steps || !r.Private || *r.Epsilon > 2 || *r.Epsilon < 1.99 {
+				t.Errorf("cut at %d: %s after %d steps, ε %v, expected done after %d and ε = 2", cut, r.Status, r.Steps, *r.Epsilon, test.steps)
+			}
+			i, err := books.Inspect(r.Run)
+			if err != nil || i.Ledger.Count() != test.entries {
+				t.Errorf("cut at %d: %d entries in the ledger, %v, expected %d", cut, i.Ledger.Count(), err, test.entries)
+			}
+			for at, answer := range []byte(told) {
+				if now := tiny.Read(t, filepath.Join(r.Run, folder.Labels))[at]; answer != untold && now != answer || now == untold {
+					t.Fatalf("cut at %d: answer %d was %d and is %d", cut, at, answer, now)
+				}
+			}
+		}
+	}
+}
+
+// Training sees the answers and nothing else of the labels: with other labels and the same answers the
+// model is the same, bit for bit.
+func TestTrainingSeesTheAnswersAlone(t *testing.T) {
+	r, o := fit(t, options(t, nil), 3, ofLabels...)
+	other := filepath.Join(filepath.Dir(r.Run), "..", "copy", filepath.Base(r.Run))
+	if err := os.CopyFS(filepath.Dir(other), os.DirFS(filepath.Dir(r.Run))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := resume(t, r.Run, o); err != nil {
+		t.Fatal(err)
+	}
+	o.Given = tiny.Source(t, tiny.Examples)
+	o.Given.Train = shifted{o.Given.Train}
+	o.RunsDir = filepath.Dir(other)
+	if _, err := resume(t, other, o); err != nil {
+		t.Fatal(err)
+	}
+	if tiny.Read(t, filepath.Join(r.Run, folder.Model)) != tiny.Read(t, filepath.Join(other, folder.Model)) {
+		t.Error("the models differ, expected one that is a function of the answers")
+	}
+}
+
+// Answers that are gone, or older than the ledger says, are not asked for again.
+func TestLostAnswersAreNotAskedAgain(t *testing.T) {
+	r, o := fit(t, options(t, nil), 5, ofLabels...)
+	if err := os.Remove(filepath.Join(r.Run, folder.Labels)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := resume(t, r.Run, o); !errors.Is(err, release.ErrBudget) || folder.HoldsAny(r.Run, folder.Labels) {
+		t.Errorf("found %v, expected that asking again passes the budget", err)
+	}
+
+	first, o := fit(t, options(t, nil), 5, stages...)
+	older := tiny.Read(t, filepath.Join(first.Run, folder.Labels))
+	if !bytes.Contains([]byte(older), []byte{untold}) {
+		t.Fatal("the first stage asked all labels")
+	}
+	if _, err := resume(t, first.Run, o); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(first.Run, folder.Labels), []byte(older), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := resume(t, first.Run, o); !errors.Is(err, checkpoints.ErrCorrupt) {
+		t.Errorf("an older copy of the answers: found %v, expected a refusal", err)
+	}
+}
+
+// What cannot be carried out is refused with nothing left behind.
+func TestRefusals(t *testing.T) {
+	for _, test := range []struct {
+		overrides []string
+		says      string
+	}{
+		{append(slices.Clone(ofLabels), "privacy.epsilon=31"), "epsilon is 31, expected a number above 0 and at most 30"},
+		{append(slices.Clone(ofLabels), "privacy.delta=0.01"), "expected less than 1/n"},
+	} {
+		o := options(t, stopping{})
+		if _, err := Create(tiny.Parse(t, test.overrides...), o); err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%v: found %v, expected %q", test.overrides, err, test.says)
+		}
+		if _, err := os.Stat(o.RunsDir); err == nil {
+			t.Errorf("%v: a folder was left behind", test.overrides)
+		}
+	}
+}
+
+// shifted is a set whose labels are others.
+type shifted struct{ data.Set }
+
+func (s shifted) Label(i int) int { return (s.Set.Label(i) + 1) % 3 }
