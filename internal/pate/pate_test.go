@@ -159,7 +159,7 @@ func TestRun(t *testing.T) {
 			if aggregation == "confident" {
 				wantChecks = 30
 			}
-			if in.answers != r.plan.Answers || in.checks != wantChecks || r.journal.Len() != in.answers+in.checks {
+			if in.Answers != r.plan.Answers || in.Checks != wantChecks || r.journal.Len() != in.Answers+in.Checks {
 				t.Errorf("the ledger holds %+v of %d entries, expected %d checks and %d answers", in, r.journal.Len(), wantChecks, r.plan.Answers)
 			}
 			if result.Answered < 1 || result.Answered > r.plan.Answers || result.Queries > 30 || !(result.Epsilon <= 20) || !(*result.StudentAccuracy > 0.5) || !(*result.TeacherAccuracy > 0.5) {
@@ -267,13 +267,45 @@ func TestGoesOnAfterAKill(t *testing.T) {
 				lost = 1
 			}
 			in := again.plan.count(again.journal.Ledger())
-			if in.checks != 30+lost || result.Epsilon > 20 || len(again.answers.asked) != result.Queries {
+			if in.Checks != 30+lost || result.Epsilon > 20 || len(again.answers.asked) != result.Queries {
 				t.Errorf("the ledger holds %+v and costs %v, %d questions lost", in, result.Epsilon, lost)
 			}
 			if !(*result.StudentAccuracy > 0.5) {
 				t.Errorf("student accuracy %v", *result.StudentAccuracy)
 			}
 		})
+	}
+}
+
+// Killed while what was not asked is paid for, a run pays the rest and asks nothing more.
+func TestPaysTheRestAfterAKill(t *testing.T) {
+	o := options(t)
+	r := create(t, config(t), o)
+	if err := r.teach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.dependent = r.plan.Aggregation.NewAccount()
+	desk := answer.NewDesk(r.journal, r.plan.Allows)
+	for range 5 {
+		if err := r.askNext(desk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.keepRecord(record{Ended: &tally{Checks: r.plan.Queries, Answers: r.plan.Answers}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.journal.Append(r.journal.Len()+1, r.plan.check); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	again, err := Open(r.Dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	result := fit(t, again)
+	if in := again.plan.count(again.journal.Ledger()); in.Checks != r.plan.Queries || in.Answers != r.plan.Answers || result.Queries != 5 {
+		t.Errorf("the ledger holds %+v after %d questions, expected %d and %d after 5", in, result.Queries, r.plan.Queries, r.plan.Answers)
 	}
 }
 
@@ -309,7 +341,7 @@ func TestRefusesWhatDoesNotAgree(t *testing.T) {
 func TestReleaseOfTheDataDependent(t *testing.T) {
 	r := create(t, config(t, "pate.release_data_dependent=true", "pate.release_order=2", "pate.aggregation=gnmax"), options(t))
 	result := fit(t, r)
-	if in := r.plan.count(r.journal.Ledger()); in.releases != 1 || !result.Released || result.Epsilon > 20 {
+	if in := r.plan.count(r.journal.Ledger()); in.Releases != 1 || !result.Released || result.Epsilon > 20 {
 		t.Errorf("ledger %+v, result %+v", in, result)
 	}
 	if s, err := statement.Read(r.Dir); err != nil || !slices.ContainsFunc(s.Facts, func(f statement.Fact) bool { return strings.Contains(f.Name, "released by its smooth sensitivity") }) {

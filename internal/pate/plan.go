@@ -32,7 +32,11 @@ type Plan struct {
 }
 
 // tally counts the events of a plan in a ledger.
-type tally struct{ checks, answers, releases int }
+type tally struct {
+	Checks   int `json:"checks"`
+	Answers  int `json:"answers"`
+	Releases int `json:"-"`
+}
 
 // NewPlan fixes the plan for data of that outline. A configuration that cannot be carried out matches
 // [setup.ErrPlan].
@@ -149,15 +153,15 @@ func released(order float64) *votes.Smooth {
 func (p *Plan) planned(checks, answers int) (*accountant.Ledger, error) {
 	l := new(accountant.Ledger)
 	if p.check != nil {
-		if err := l.Add(p.check, checks+p.lost.checks); err != nil {
+		if err := l.Add(p.check, checks+p.lost.Checks); err != nil {
 			return nil, err
 		}
 	}
-	if err := l.Add(p.answer, answers+p.lost.answers); err != nil {
+	if err := l.Add(p.answer, answers+p.lost.Answers); err != nil {
 		return nil, err
 	}
 	if p.Release != nil {
-		return l, l.Add(p.Release.Event(), 1+p.lost.releases)
+		return l, l.Add(p.Release.Event(), 1+p.lost.Releases)
 	}
 	return l, nil
 }
@@ -192,12 +196,12 @@ func (p *Plan) fits(most int, ledger func(n int) (*accountant.Ledger, error)) (i
 // budget is planned again. The time of a kill depends on no vote.
 func (p *Plan) goOn(lost, done tally) error {
 	p.lost = lost
-	if err := p.afford(); err != nil || p.Answers >= done.answers {
+	if err := p.afford(); err != nil || p.Answers >= done.Answers {
 		return err
 	}
-	p.Answers = done.answers // they are made; what gives way are checks
+	p.Answers = done.Answers // they are made; what gives way are checks
 	fits, err := p.fits(p.Queries, func(n int) (*accountant.Ledger, error) { return p.planned(n, p.Answers) })
-	p.Queries = max(fits, done.checks)
+	p.Queries = max(fits, done.Checks)
 	return err
 }
 
@@ -207,11 +211,11 @@ func (p *Plan) count(l *accountant.Ledger) tally {
 	for _, e := range l.Entries() {
 		switch {
 		case e.Event == p.answer:
-			t.answers += e.Count
+			t.Answers += e.Count
 		case e.Event == p.check:
-			t.checks += e.Count
+			t.Checks += e.Count
 		case p.Release != nil && e.Event == p.Release.Event():
-			t.releases += e.Count
+			t.Releases += e.Count
 		}
 	}
 	return t
@@ -229,8 +233,8 @@ func (p *Plan) Allows(l *accountant.Ledger, next accountant.Event) (bool, error)
 	if p.Release != nil {
 		releases = 1
 	}
-	known := t.checks+t.answers+t.releases == with.Count()
-	return known && t.checks <= p.Queries+p.lost.checks && t.answers <= p.Answers+p.lost.answers && t.releases <= releases+p.lost.releases, nil
+	known := t.Checks+t.Answers+t.Releases == with.Count()
+	return known && t.Checks <= p.Queries+p.lost.Checks && t.Answers <= p.Answers+p.lost.Answers && t.Releases <= releases+p.lost.Releases, nil
 }
 
 // steps is how long training on n examples is.

@@ -26,21 +26,15 @@ type record struct {
 	Question *int     `json:"question,omitempty"`
 	Answered bool     `json:"answered,omitempty"`
 	Class    int      `json:"class,omitempty"`
-	Ended    *tally2  `json:"ended,omitempty"` // what the ledger holds when all is paid for
+	Ended    *tally   `json:"ended,omitempty"` // what the ledger holds when all is paid for
 	Released *float64 `json:"released,omitempty"`
-}
-
-// tally2 is a tally in a file.
-type tally2 struct {
-	Checks  int `json:"checks"`
-	Answers int `json:"answers"`
 }
 
 // answers are the questions so far.
 type answers struct {
 	asked    []bool // by their number: whether it was answered
 	class    map[int]int
-	ended    *tally2
+	ended    *tally
 	released *float64
 }
 
@@ -80,17 +74,17 @@ func (r *Run) readAnswers() error {
 
 // settle holds the answers against the ledger: what was paid for and has no result is lost.
 func (r *Run) settle() error {
-	in, done := r.plan.count(r.journal.Ledger()), tally{answers: len(r.answers.class)}
+	in, done := r.plan.count(r.journal.Ledger()), tally{Answers: len(r.answers.class)}
 	if r.plan.check != nil {
-		done.checks = len(r.answers.asked)
+		done.Checks = len(r.answers.asked)
 	}
 	if ended := r.answers.ended; ended != nil { // nothing is asked any more
 		r.plan.Queries, r.plan.Answers = ended.Checks, ended.Answers
 		return nil
 	}
-	lost := tally{checks: in.checks - done.checks, answers: in.answers - done.answers, releases: in.releases}
-	if lost.checks < 0 || lost.answers < 0 {
-		return fmt.Errorf("train: %s: found %d answers, expected at most the %d of %s: %w", r.path(answersFile), done.answers, in.answers, r.Dir, checkpoints.ErrRollback)
+	lost := tally{Checks: in.Checks - done.Checks, Answers: in.Answers - done.Answers, Releases: in.Releases}
+	if lost.Checks < 0 || lost.Answers < 0 {
+		return fmt.Errorf("train: %s: found %d answers, expected at most the %d of %s: %w", r.path(answersFile), done.Answers, in.Answers, r.Dir, checkpoints.ErrRollback)
 	}
 	return r.plan.goOn(lost, done)
 }
@@ -161,7 +155,7 @@ func (r *Run) askNext(desk *answer.Desk) error {
 // from the votes.
 func (r *Run) pay() error {
 	if r.answers.ended == nil {
-		ended := &tally2{Checks: r.plan.Queries + r.plan.lost.checks, Answers: r.plan.Answers + r.plan.lost.answers}
+		ended := &tally{Checks: r.plan.Queries + r.plan.lost.Checks, Answers: r.plan.Answers + r.plan.lost.Answers}
 		if err := r.keepRecord(record{Ended: ended}); err != nil {
 			return err
 		}
@@ -170,7 +164,7 @@ func (r *Run) pay() error {
 	for _, due := range []struct {
 		event accountant.Event
 		n     int
-	}{{r.plan.check, r.answers.ended.Checks - in.checks}, {r.plan.answer, r.answers.ended.Answers - in.answers}} {
+	}{{r.plan.check, r.answers.ended.Checks - in.Checks}, {r.plan.answer, r.answers.ended.Answers - in.Answers}} {
 		for i := 0; due.event != nil && i < due.n; i++ {
 			if err := r.journal.Append(r.journal.Len()+1, due.event); err != nil {
 				return err

@@ -68,7 +68,7 @@ func (r *Run) spent() (account.Spent, error) {
 func (r *Run) dataDependent() (epsilon float64, released bool) {
 	if value := r.answers.released; value != nil {
 		s := r.plan.Release
-		return s.Epsilon(*value+r.plan.Aggregation.Lost(r.plan.lost.checks, r.plan.lost.answers, s.Order), r.plan.Budget.Delta), true
+		return s.Epsilon(*value+r.plan.Aggregation.Lost(r.plan.lost.Checks, r.plan.lost.Answers, s.Order), r.plan.Budget.Delta), true
 	}
 	epsilon, _ = r.dependent.Epsilon(r.plan.Budget.Delta)
 	return epsilon, false

@@ -246,7 +246,7 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 	err := r.teach(ctx)
 	if err == nil {
 		r.dependent = r.plan.Aggregation.NewAccount()
-		r.dependent.AddLost(r.plan.lost.checks, r.plan.lost.answers)
+		r.dependent.AddLost(r.plan.lost.Checks, r.plan.lost.Answers)
 		for question, answered := range r.answers.asked {
 			r.dependent.Add(votes.Question{Votes: r.counts(question), Answered: answered})
 		}

@@ -42,9 +42,12 @@ func (r *Run) study(ctx context.Context, threads *kernel.Pool) error {
 // pictures they say something. An answer that its neighbours contradict is no lesson.
 func (r *Run) lessons() (labels []int32, learnt []int) {
 	classes := r.source.Classes
-	given := make([]float64, r.plan.Pool*classes)
+	given, times := make([]float64, r.plan.Pool*classes), make([]float64, classes)
+	for _, class := range r.answers.class {
+		times[class]++
+	}
 	for question, class := range r.answers.class {
-		given[question*classes+class] = 1
+		given[question*classes+class] = 1 / times[class] // all classes weigh the same
 	}
 	said, confidence := decide(r.graph.spread(given, classes, keepAnswers), classes)
 	labels = make([]int32, len(said))
