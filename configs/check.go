@@ -128,7 +128,7 @@ func checkOrdinary(r *source.Report, c *Config, doc document, bad map[string]boo
 		}
 	}
 	if rate := "optimizer.learning_rate"; doc.has(rate) && !bad[rate] && c.Optimizer.ByNoise() {
-		r.Addf(doc[rate].value.At, rate, "found by_noise with %s, where gradients have no noise, expected a number", why)
+		r.Addf(doc[rate].value.At, rate, "found by_noise with %s, where gradients have no noise, expected a number, such as 2 for features", why)
 	}
 	if rule := "optimizer.name"; !bad[rule] && c.Optimizer.Rule.Name() == "adambc" {
 		r.Addf(doc[rule].value.At, rule, "found adambc, which subtracts noise, with %s, where gradients have none, expected another one", why)

@@ -197,7 +197,7 @@ var accountantFields = []*field{
 	{"privacy.label_stages", setting.Integer{Min: 1, Max: 2}, func(c *Config) any { return &c.Privacy.LabelStages },
 		"1 asks each label once by randomised response; 2 trains on half of the labels first and asks the other half among the classes that are likely then.", withLabels},
 	{"privacy.none", setting.Boolean{}, func(c *Config) any { return &c.Privacy.None },
-		"Ordinary training to compare with, which is NOT PRIVATE: no clipping, no noise, no guarantee. No other key of this section means anything then.", nil},
+		"Ordinary training to compare with, which is NOT PRIVATE: no clipping, no noise, no guarantee. Of this section only clip_norm means something then: below 1 it multiplies the learning rate, which is meant for clipped gradients.", nil},
 }
 
 func optimizerFields(rules setting.Kinds[optimizer.UpdateRule]) []*field {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"dpsgd/cmd/train/internal/ask"
+	"dpsgd/cmd/train/internal/attacks"
 	"dpsgd/cmd/train/internal/models"
 	"dpsgd/cmd/train/internal/shell"
 
@@ -18,7 +19,7 @@ type group struct {
 func groups(a *shell.App) []group {
 	return []group{
 		{"Train", []*cobra.Command{runCommand(a), pateCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), describeCommand(a)}},
-		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a))},
+		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a), attacks.Command(a, dataFlags(a)))},
 		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a), reportCommand(a)}},
 		{"Use models", models.Commands(a)},
 		{"Configurations and data", []*cobra.Command{initCommand(a), presetsCommand(a), schemaCommand(a), dataCommand(a), featuresCommand(a)}},

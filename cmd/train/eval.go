@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"dpsgd/cmd/train/internal/shell"
@@ -59,6 +61,17 @@ func printClasses(w io.Writer, found score.Score) {
 		table = append(table, []string{terminal.Cut(c.Name, longestClass), terminal.Count(c.Examples), terminal.Decimals(100*c.Accuracy, 2), fmt.Sprintf("%.2f to %.2f", 100*c.Low, 100*c.High), other})
 	}
 	terminal.PrintTable(w, table)
+}
+
+// printExtremes writes the accuracy of the classes that do worst and best.
+func printExtremes(w io.Writer, classes []score.Class) {
+	classes = slices.DeleteFunc(slices.Clone(classes), func(c score.Class) bool { return c.Examples == 0 })
+	if len(classes) < 2 {
+		return
+	}
+	by := func(a, b score.Class) int { return cmp.Compare(a.Accuracy, b.Accuracy) }
+	worst, best := slices.MinFunc(classes, by), slices.MaxFunc(classes, by)
+	fmt.Fprintf(w, "by class        from %.2f %% (%s) to %.2f %% (%s)\n", 100*worst.Accuracy, terminal.Cut(worst.Name, longestClass), 100*best.Accuracy, terminal.Cut(best.Name, longestClass))
 }
 
 // printConfusion writes the confusion matrix, where its lines are not longer than a terminal.

@@ -99,6 +99,7 @@ func (p *ordinaryWatcher) Finished(r ordinary.Result) {
 	p.EndBar()
 	fmt.Fprintf(p.W, "\n%s after %s steps in %s\n", r.Status, terminal.Count(r.Steps), terminal.Duration(r.Seconds))
 	fmt.Fprintf(p.W, "test accuracy   %.2f %%\n", 100*r.TestAccuracy)
+	printExtremes(p.W, r.ByClass)
 	if r.Private {
 		fmt.Fprintf(p.W, "privacy         %s\nprotected       %s; the pictures are public\n", terminal.Guarantee(*r.Epsilon, *r.Delta, r.Accountant, nil), r.Unit)
 	} else {

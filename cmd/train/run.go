@@ -126,6 +126,15 @@ func dataFolderFlag(c *cobra.Command, dir *string) {
 	c.Flags().StringVar(dir, "data-folder", "", "where data of your own lies now, if it has moved since the run")
 }
 
+// dataFlags are those of commands that read the data of a run.
+func dataFlags(a *shell.App) func(*cobra.Command, *train.Options) {
+	return func(c *cobra.Command, o *train.Options) {
+		dataDirFlag(c, &o.DataDir)
+		dataFolderFlag(c, &o.DataFolder)
+		o.Computed = computed(a)
+	}
+}
+
 func runsDirFlag(c *cobra.Command, dir *string) {
 	c.Flags().StringVar(dir, "runs-dir", "runs", "folder that gets a folder for each run")
 }

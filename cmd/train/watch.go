@@ -77,6 +77,7 @@ func (p *runWatcher) Finished(r train.Result) {
 		of = fmt.Sprintf(" by the average of the parameters (%s), as in the model", r.Average)
 	}
 	fmt.Fprintf(p.W, "test accuracy   %.2f %%%s\n", 100*r.TestAccuracy, of)
+	printExtremes(p.W, r.ByClass)
 	fmt.Fprintf(p.W, "privacy         %s\n", terminal.Guarantee(r.Epsilon, r.Delta, r.Accountant, r.EpsilonRDP))
 	printLeft(p.W, r.TargetEpsilon, r.Epsilon)
 	if r.DatasetRuns > 0 {

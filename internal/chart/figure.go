@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -45,7 +46,11 @@ func writeFile(path string, w, h vg.Length, fill func(draw.Canvas)) error {
 	if err != nil {
 		return err
 	}
-	if err := checkpoints.WriteFileAtomic(path, content, 0o644); err != nil {
+	perm := fs.FileMode(0o644)
+	if strings.Contains(strings.ToLower(filepath.Base(path)), "private") {
+		perm = 0o600 // for its owner alone, as all files that say so
+	}
+	if err := checkpoints.WriteFileAtomic(path, content, perm); err != nil {
 		return fmt.Errorf("cannot write the plot: %w", err)
 	}
 	return nil

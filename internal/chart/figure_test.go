@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"image/png"
 	"math"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +18,7 @@ func figures() map[string]Figure {
 		"chart": charts()["logarithmic"],
 		"heat": Heat{Title: "accuracy", X: "noise", Y: "clip norm", Columns: []string{"1", "<b>"}, Rows: []string{"0.1", "a very long <i> name"},
 			Cells: [][]Cell{{{90, "90"}, {91, "91"}}, {{92, "<s>"}, {math.NaN(), "never"}}}},
-		"intervals": Intervals{Title: "accuracy", X: "%", Rows: []Interval{{"<script>", 90, 80, 95}, {"b", 50, 40, 60}}},
+		"intervals": Intervals{Title: "accuracy", X: "%", Series: []string{"one", "<i>"}, Zero: true, Rows: []Interval{{"<script>", 90, 80, 95, 0}, {"b", 50, 40, 60, 1}}},
 	}
 }
 
@@ -65,6 +67,19 @@ func TestFiguresAsFiles(t *testing.T) {
 			if !slices.ContainsFunc(texts, func(s svgText) bool { return s.text == "accuracy" || s.text == "a <title> & more" }) {
 				t.Errorf("%s: found no title in %v", name, texts)
 			}
+		}
+	}
+}
+
+// A figure whose name says that it is private is for its owner alone.
+func TestPrivateFigures(t *testing.T) {
+	for name, want := range map[string]os.FileMode{"a.svg": 0o644, "a.private.svg": 0o600, "Private.PNG": 0o600} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := figures()["chart"].Write(path); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm()&^want != 0 {
+			t.Errorf("%s: found %v, expected at most %v (%v)", name, info.Mode(), want, err)
 		}
 	}
 }

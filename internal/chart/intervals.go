@@ -14,12 +14,15 @@ type Intervals struct {
 	Title, Subtitle string
 	X               string // what the axis shows
 	Rows            []Interval
+	Series          []string // names of what rows are of, each in a colour of its own; none where all are of one thing
+	Zero            bool     // draw a line at 0: values are differences
 }
 
 // Interval is one value between two bounds.
 type Interval struct {
 	Name             string
 	Value, Low, High float64
+	Series           int // whose value it is, of the series
 }
 
 // Write implements [Figure].
@@ -44,22 +47,20 @@ func (i Intervals) draw(on draw.Canvas) {
 	if len(i.Rows) == 0 {
 		return
 	}
-	p := i.plot()
-	p.Draw(draw.Crop(on, margin/2, -margin, margin/2, -headOf(i.Title, i.Subtitle)))
-}
-
-// interval is what gonum.org/v1/plot draws of the rows, the first one on top.
-type interval []Interval
-
-func (rows interval) Len() int                { return len(rows) }
-func (rows interval) XY(i int) (x, y float64) { return rows[i].Value, float64(i) }
-func (rows interval) XError(i int) (low, high float64) {
-	return rows[i].Value - rows[i].Low, rows[i].High - rows[i].Value
+	p, area := i.plot(), draw.Crop(on, margin/2, -margin, margin/2, -headOf(i.Title, i.Subtitle))
+	p.Draw(area)
+	at := vg.Point{X: margin, Y: area.Max.Y + 10}
+	for series, name := range i.Series {
+		style := in(palette[series%len(palette)])
+		name = "● " + cut(name, inlineName)
+		on.FillText(style, at, name)
+		at.X += style.Width(name) + nameGap
+	}
 }
 
 // plot is everything within the axes.
 func (i Intervals) plot() *plot.Plot {
-	rows := interval(slices.Clone(i.Rows))
+	rows := slices.Clone(i.Rows) // gonum.org/v1/plot counts from below
 	slices.Reverse(rows)
 	names := make([]string, len(rows))
 	for n, row := range rows {
@@ -69,14 +70,30 @@ func (i Intervals) plot() *plot.Plot {
 	p.NominalY(names...)
 	p.Y.Padding, p.Y.Min, p.Y.Max = 0, -0.6, float64(len(rows))-0.4
 	p.Add(&plotter.Grid{Vertical: grid})
-	// What makes them fails for numbers alone that are not finite.
-	if bars, err := plotter.NewXErrorBars(rows); err == nil {
-		bars.LineStyle, bars.CapWidth = draw.LineStyle{Color: palette[0], Width: 1.4}, 5
-		p.Add(bars)
+	if i.Zero {
+		p.Add(&plotter.Line{XYs: plotter.XYs{{X: 0, Y: p.Y.Min}, {X: 0, Y: p.Y.Max}}, LineStyle: draw.LineStyle{Color: grey, Width: 1.1, Dashes: []vg.Length{1.1, 2.6}}})
 	}
-	if dots, err := plotter.NewScatter(rows); err == nil {
-		dots.GlyphStyle = draw.GlyphStyle{Color: palette[0], Radius: 3, Shape: draw.CircleGlyph{}}
-		p.Add(dots)
+	for series := range max(1, len(i.Series)) {
+		addSeries(p, rows, series)
 	}
 	return p
+}
+
+// addSeries draws the rows of one series in its colour.
+func addSeries(p *plot.Plot, rows []Interval, series int) {
+	var bars plotter.XErrorBars
+	var dots plotter.XYs
+	for y, row := range rows {
+		if row.Series == series && plotter.CheckFloats(row.Value, row.Low, row.High) == nil {
+			dots = append(dots, Point{X: row.Value, Y: float64(y)})
+			bars.XYs = append(bars.XYs, dots[len(dots)-1])
+			bars.XErrors = append(bars.XErrors, struct{ Low, High float64 }{row.Low - row.Value, row.High - row.Value})
+		}
+	}
+	if len(dots) == 0 {
+		return
+	}
+	colour := palette[series%len(palette)]
+	bars.LineStyle, bars.CapWidth = draw.LineStyle{Color: colour, Width: 1.4}, 5
+	p.Add(&bars, &plotter.Scatter{XYs: dots, GlyphStyle: draw.GlyphStyle{Color: colour, Radius: 3, Shape: draw.CircleGlyph{}}})
 }

@@ -4,6 +4,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/score"
 	"dpsgd/model"
 )
 
@@ -52,7 +53,10 @@ type Prediction struct {
 }
 
 // Run evaluates all examples.
-func (e *Evaluator) Run() (Evaluation, error) {
+func (e *Evaluator) Run() (Evaluation, error) { return e.Count(nil) }
+
+// Count is Run that also counts every prediction in m, unless that is nil.
+func (e *Evaluator) Count(m *score.Matrix) (Evaluation, error) {
 	var correct int
 	var loss float64
 	err := e.Each(func(_ int, p Prediction) {
@@ -60,6 +64,9 @@ func (e *Evaluator) Run() (Evaluation, error) {
 			correct++
 		}
 		loss += float64(p.Loss)
+		if m != nil {
+			m.Add(p.Label, p.Class)
+		}
 	})
 	n := float64(e.examples)
 	return Evaluation{Accuracy: float64(correct) / n, Loss: loss / n}, err

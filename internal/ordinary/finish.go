@@ -12,6 +12,7 @@ import (
 	"dpsgd/internal/curves"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/history"
+	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/train"
@@ -33,7 +34,8 @@ func (r *Run) predictTrain(visit func(example int, logits []float32)) error {
 // the metrics.
 func (r *Run) evaluate() error {
 	if err := r.mean.InPlaceOf(r.model.Values, func() (err error) {
-		r.evaluation, err = r.evaluator.Run()
+		r.byClass = score.New(r.source.Names)
+		r.evaluation, err = r.evaluator.Count(r.byClass)
 		return err
 	}); err != nil {
 		return err
@@ -85,7 +87,7 @@ func (r *Run) finish(status train.Status) (Result, error) {
 		return Result{}, err
 	}
 	result := Result{
-		Status: status, Steps: r.done(), Private: s.Private(), Unit: s.Unit, TestAccuracy: r.evaluation.Accuracy,
+		Status: status, Steps: r.done(), Private: s.Private(), Unit: s.Unit, TestAccuracy: r.evaluation.Accuracy, ByClass: r.byClass.ByClass(),
 		Average: r.config.Training.Average.Name(), Seconds: time.Since(r.begun).Seconds(), Run: r.Dir, Together: s.Together, Accountant: s.Accountant,
 	}
 	if r.stepTime > 0 {
@@ -128,7 +130,7 @@ func (r *Run) statement(status train.Status) (statement.Statement, error) {
 		PlannedSteps: r.phases() * r.steps, MaxSteps: r.phases() * r.steps, Steps: r.done(), ExpectedBatchSize: float64(r.batch),
 		FrozenValues: r.model.FrozenValues(),
 		Facts: []statement.Fact{
-			{Name: "Training", Value: fmt.Sprintf("ordinary minibatches of %d examples, %s, without clipping and without noise", r.batch, c.Optimizer.Rule.Name())},
+			{Name: "Training", Value: fmt.Sprintf("ordinary minibatches of %d examples, %s at a learning rate of %.4g, without clipping and without noise", r.batch, c.Optimizer.Rule.Name(), r.schedule.Peak)},
 		},
 		NotPrivate: []string{"anything: every training example"},
 	}

@@ -25,6 +25,7 @@ import (
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/labels"
 	"dpsgd/internal/plain"
+	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
 	"dpsgd/model"
@@ -75,6 +76,7 @@ type Run struct {
 	phase, step int // the training under way, and its updates so far
 	resumedAt   int
 	evaluation  compute.Evaluation
+	byClass     *score.Matrix // of that
 	begun       time.Time
 	stepped     int
 	stepTime    time.Duration
@@ -220,6 +222,12 @@ func (r *Run) build() (err error) {
 		return err
 	}
 	r.schedule = setup.Schedule(c, r.steps)
+	if c.Privacy.None {
+		// Its learning rate is meant for gradients that are clipped to a length of clip_norm. Of those
+		// that are not, which are about 1 long while there is something to learn, as large a step takes
+		// a rate that is so much smaller.
+		r.schedule.Peak *= min(1, c.Privacy.ClipNorm)
+	}
 	if err := r.schedule.Check(); err != nil {
 		return err
 	}

@@ -3,23 +3,25 @@ package ordinary
 import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
+	"dpsgd/internal/score"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/train"
 )
 
 // Result is what a run reports at its end. A run that is NOT PRIVATE has neither ε nor δ.
 type Result struct {
-	Status            train.Status `json:"status"`
-	Steps             int          `json:"steps"`
-	Private           bool         `json:"private"`
-	Unit              string       `json:"unit"`    // whose presence or value is protected; "nothing"
-	Epsilon           *float64     `json:"epsilon"` // null where there is no guarantee
-	Delta             *float64     `json:"delta"`
-	TestAccuracy      float64      `json:"test_accuracy"`
-	Average           string       `json:"average"`
-	Seconds           float64      `json:"seconds"`
-	ExamplesPerSecond float64      `json:"examples_per_second"`
-	Run               string       `json:"run"`
+	Status            train.Status  `json:"status"`
+	Steps             int           `json:"steps"`
+	Private           bool          `json:"private"`
+	Unit              string        `json:"unit"`    // whose presence or value is protected; "nothing"
+	Epsilon           *float64      `json:"epsilon"` // null where there is no guarantee
+	Delta             *float64      `json:"delta"`
+	TestAccuracy      float64       `json:"test_accuracy"`
+	ByClass           []score.Class `json:"accuracy_by_class,omitempty"` // with intervals
+	Average           string        `json:"average"`
+	Seconds           float64       `json:"seconds"`
+	ExamplesPerSecond float64       `json:"examples_per_second"`
+	Run               string        `json:"run"`
 	statement.Together
 	Accountant string `json:"-"`
 }

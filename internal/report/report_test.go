@@ -265,8 +265,8 @@ func TestPlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != len(files) || len(files) != 2*(3+2*5) {
-		t.Errorf("found %d files for %d names, error %v, expected 3 figures of both runs and 5 of each, twice", len(entries), len(files), err)
+	if err != nil || len(entries) != len(files) || len(files) != 2*(5+2*5) {
+		t.Errorf("found %d files for %d names, error %v, expected 5 figures of both runs and 5 of each, twice", len(entries), len(files), err)
 	}
 }
 

@@ -82,3 +82,13 @@ func Wilson(correct, examples int) (low, high float64) {
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	return max(0, centre-half), min(1, centre+half)
 }
+
+// Difference is how much larger one share is than another of other examples, with its 95 % interval
+// (Newcombe 1998, "Interval estimation for the difference between independent proportions", Statistics
+// in Medicine 17, method 10). Where both shares are of the same examples it is wider than it had to be.
+func Difference(a, b Share) (difference, low, high float64) {
+	difference = a.Accuracy - b.Accuracy
+	low = difference - math.Hypot(a.Accuracy-a.Low, b.High-b.Accuracy)
+	high = difference + math.Hypot(a.High-a.Accuracy, b.Accuracy-b.Low)
+	return difference, low, high
+}

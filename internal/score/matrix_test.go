@@ -43,3 +43,15 @@ func TestWilson(t *testing.T) {
 		}
 	}
 }
+
+// The worked example of Newcombe 1998, Table II (a): 56 of 70 and 48 of 80.
+func TestDifference(t *testing.T) {
+	a, b := score.NewShare(56, 70), score.NewShare(48, 80)
+	difference, low, high := score.Difference(a, b)
+	if math.Abs(difference-0.2) > 1e-12 || math.Abs(low-0.0524) > 5e-5 || math.Abs(high-0.3339) > 5e-5 {
+		t.Errorf("found %v from %v to %v, expected 0.2 from 0.0524 to 0.3339", difference, low, high)
+	}
+	if d, l, h := score.Difference(b, a); d != -difference || l != -high || h != -low {
+		t.Errorf("the other way round: found %v from %v to %v", d, l, h)
+	}
+}

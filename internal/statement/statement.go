@@ -14,6 +14,7 @@ import (
 	"text/template"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/tradeoff"
 	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
@@ -120,7 +121,7 @@ type Together struct {
 	DatasetReleases int     `json:"dataset_releases,omitempty"`
 }
 
-//go:embed privacy.md.tmpl system.md.tmpl none.md.tmpl
+//go:embed *.tmpl
 var texts embed.FS
 
 var templates = template.Must(template.New(folder.Statement).Funcs(template.FuncMap{
@@ -128,12 +129,45 @@ var templates = template.Must(template.New(folder.Statement).Funcs(template.Func
 	"left": func(budget, spent float64) string {
 		return strings.TrimPrefix(accountant.RoundUp(-max(0, budget-spent), 3), "-")
 	},
-	"below": powerAbove,
+	"below": powerAbove, "percent": percent,
+	"prior": func(p float64) string { return fmt.Sprintf("%g", 100*p) },
 }).ParseFS(texts, "*.tmpl"))
 
 // powerAbove is a power of ten that is not below x, at least 1e-300.
 func powerAbove(x float64) string {
 	return fmt.Sprintf("1e%d", max(-300, int(math.Ceil(math.Log10(x)))))
+}
+
+// percent is a probability in percent, rounded up or down to four digits that count; to more where
+// it is nearly 1.
+func percent(p float64, up bool) string {
+	x := 100 * p
+	if !(x >= 1e-9) && !up {
+		return "0"
+	}
+	if x == 100 {
+		return "100"
+	}
+	decimals := 3 - int(math.Floor(math.Log10(max(x, 1e-9))))
+	if rest := 100 - x; x > 99.9 && rest > 0 {
+		decimals = min(9, 1-int(math.Floor(math.Log10(rest))))
+	}
+	if !up {
+		return strings.TrimPrefix(accountant.RoundUp(-x, decimals), "-")
+	}
+	return accountant.RoundUp(x, decimals)
+}
+
+// Beliefs bounds what somebody thinks after he has seen everything, for what he thought before.
+func (s Statement) Beliefs() []tradeoff.Belief {
+	beliefs, _ := tradeoff.Beliefs(s.Epsilon, s.Delta)
+	return beliefs
+}
+
+// Except is the probability that the results may have together for which Beliefs does not hold.
+func (s Statement) Except() float64 {
+	_, except := tradeoff.Beliefs(s.Epsilon, s.Delta)
+	return except
 }
 
 // Markdown is the statement as a person reads it.

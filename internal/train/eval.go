@@ -59,6 +59,7 @@ type tested struct {
 	source    *examples.Source
 	spent     account.Spent
 	warning   string
+	seen      *data.Split // as the network sees them
 	evaluator *compute.Evaluator
 	pool      *kernel.Pool
 }
@@ -127,12 +128,12 @@ func (t *tested) compile(m *model.Model, mean []float32) error {
 			return err
 		}
 	}
-	test, err := beyondPool(t.config, seen.Test)
-	if err != nil {
+	measuring := *seen
+	if measuring.Test, err = beyondPool(t.config, seen.Test); err != nil {
 		return err
 	}
-	t.source.Tests = test.Len()
-	t.evaluator, err = compute.NewEvaluator(m, test, setup.Normalisation(t.config, t.source.Shape.Channels), t.pool)
+	t.seen, t.source.Tests = &measuring, measuring.Test.Len()
+	t.evaluator, err = compute.NewEvaluator(m, t.seen.Test, t.normalisation(), t.pool)
 	return err
 }
 
@@ -143,6 +144,34 @@ func beyondPool(c *configs.Config, test data.Set) (data.Set, error) {
 		return test, nil
 	}
 	return data.Part(test, c.Pate.Pool, test.Len())
+}
+
+func (t *tested) normalisation() data.Normalisation {
+	return setup.Normalisation(t.config, t.source.Shape.Channels)
+}
+
+// EachLogits tells what the model of a run says of each training example, and then of each test example:
+// the logits, valid until the next call, and the class. What it tells of training examples is NOT
+// PRIVATE: it is for attacks, and goes into no file.
+func EachLogits(dir string, o Options, visit func(training bool, logits []float32, label int)) error {
+	t, err := openTested(dir, o)
+	if err != nil {
+		return err
+	}
+	defer t.pool.Close()
+	for _, training := range []bool{true, false} {
+		set := t.seen.Test
+		if training {
+			set = t.seen.Train
+		}
+		if err := t.evaluator.Show(set, t.normalisation()); err != nil {
+			return err
+		}
+		if err := t.evaluator.Each(func(_ int, p compute.Prediction) { visit(training, p.Logits, p.Label) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // examine predicts all test examples, and counts.

@@ -10,6 +10,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/score"
 	"dpsgd/internal/trained"
 	"dpsgd/release"
 )
@@ -131,7 +132,7 @@ func (r *Run) finish(status Status) (Result, error) {
 	result := Result{
 		Status: status, Steps: r.step,
 		Answer:          spent.Answer(),
-		NoiseMultiplier: r.plan.NoiseMultiplier, TestAccuracy: r.evaluation.Accuracy, Average: r.config.Training.Average.Name(),
+		NoiseMultiplier: r.plan.NoiseMultiplier, TestAccuracy: r.evaluation.Accuracy, ByClass: r.byClass.ByClass(), Average: r.config.Training.Average.Name(),
 		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond, Run: r.Dir, TargetEpsilon: r.config.Privacy.Epsilon,
 		LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(),
 	}
@@ -166,7 +167,8 @@ func (r *Run) Untested(status Status) (Result, error) {
 // to the metrics.
 func (r *Run) evaluate() error {
 	if err := r.mean.InPlaceOf(r.model.Values, func() (err error) {
-		r.evaluation, err = r.evaluator.Run()
+		r.byClass = score.New(r.source.Names)
+		r.evaluation, err = r.evaluator.Count(r.byClass)
 		return err
 	}); err != nil {
 		return err

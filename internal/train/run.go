@@ -21,6 +21,7 @@ import (
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
@@ -108,6 +109,7 @@ type Run struct {
 
 	step       int // updates that the parameters contain
 	evaluation compute.Evaluation
+	byClass    *score.Matrix // of that
 	meter      meter
 	saved      int             // step of the newest checkpoint, once Fit has begun
 	tried      int             // step of the newest attempt to save one

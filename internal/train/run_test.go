@@ -66,11 +66,23 @@ func TestRunReportsItsResult(t *testing.T) {
 	}
 	want := Result{
 		Status: Done, Steps: 60, Answer: g.Answer(), NoiseMultiplier: 1,
-		TestAccuracy: r.TestAccuracy, Average: "none", Seconds: r.Seconds, ExamplesPerSecond: r.ExamplesPerSecond, Run: filepath.Join(o.RunsDir, "mine"),
+		TestAccuracy: r.TestAccuracy, ByClass: r.ByClass, Average: "none", Seconds: r.Seconds, ExamplesPerSecond: r.ExamplesPerSecond, Run: filepath.Join(o.RunsDir, "mine"),
 		LedgerEntries: 60, LedgerHead: r.LedgerHead,
 	}
-	if r != want || len(r.LedgerHead) != 32 {
+	if tiny.JSON(t, r) != tiny.JSON(t, want) || r.LedgerEntries != 60 || len(r.LedgerHead) != 32 {
 		t.Errorf("found %+v\nexpected %+v", r, want)
+	}
+	// Whatever is right in some class is right at all, and an evaluation of the model says the same.
+	again, err := Evaluate(r.Run, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	correct, examples := 0, 0
+	for _, c := range r.ByClass {
+		correct, examples = correct+c.Correct, examples+c.Examples
+	}
+	if tiny.JSON(t, again.Classes) != tiny.JSON(t, r.ByClass) || float64(correct)/float64(examples) != r.TestAccuracy {
+		t.Errorf("by class: found %+v, expected %+v", r.ByClass, again.Classes)
 	}
 	// Three stripes are linearly separable; chance is 1/3.
 	if r.TestAccuracy < 0.8 || r.Seconds <= 0 || r.ExamplesPerSecond <= 0 {

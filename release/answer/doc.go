@@ -37,7 +37,8 @@
 //	Median           Tested    AddOrRemoveDP      propose-test-release
 //
 // Parameters of noise are ratios to the bound on one record, as in the events; on votes they are in
-// votes. The set is closed: nothing outside of this package makes a [Question] that can be asked.
+// votes. Choices, searches and the median are given their ε. The set is closed: nothing outside of
+// this package makes a [Question] that can be asked.
 //
 // # What is claimed
 //

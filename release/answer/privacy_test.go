@@ -215,6 +215,14 @@ func TestMechanismsArePrivate(t *testing.T) {
 		"Gaussian": func(with bool, noise float64) drawn {
 			return outcomes(first)(Gaussian(total(with), noise))
 		},
+		"Gaussian on two sums": func(with bool, noise float64) drawn {
+			var records [][]int64
+			if with {
+				records = append(records, []int64{3, 4})
+			}
+			along := func(x []int64) int { return clipped((3*x[0] + 4*x[1]) / 8) } // of the record
+			return outcomes(along)(Gaussian(must(NewSums(vectors(records...), 2, L2(5))), noise))
+		},
 		"exponential": func(with bool, noise float64) drawn {
 			return outcomes(index)(Exponential(counts(with).Scores(), 1.5/noise))
 		},

@@ -21,7 +21,7 @@ func Runs(runs []*facts.Run) []Figure {
 			all = append(all, *figure)
 		}
 	}
-	return all
+	return append(all, classesTogether(runs)...)
 }
 
 // Run draws how a run went: ε by every accountant that was asked, and accuracy.

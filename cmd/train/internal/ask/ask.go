@@ -23,10 +23,14 @@ func questionCommand(a *shell.App, q *question, c *cobra.Command) *cobra.Command
 	c.Args = runArgs
 	c.RunE = func(c *cobra.Command, args []string) error { return ask(a, c, q, args) }
 	q.addFlags(c)
-	c.Flags().StringVar(&q.accountant, "accountant", "", "how releases are accounted for: "+strings.Join(accountants.Names(), ", ")+
-		" (default: "+questions.DefaultAccountant()+", or that of the run)")
+	accountantFlag(c, q)
 	c.Flags().BoolVar(&q.batch, "batch", false, "answer JSON lines from standard input")
 	return c
+}
+
+func accountantFlag(c *cobra.Command, q *question) {
+	c.Flags().StringVar(&q.accountant, "accountant", "", "how releases are accounted for: "+strings.Join(accountants.Names(), ", ")+
+		" (default: "+questions.DefaultAccountant()+", or that of the run)")
 }
 
 // ask carries out a command that asks one accountant.

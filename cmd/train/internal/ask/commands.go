@@ -8,5 +8,5 @@ import (
 
 // Commands lists the commands that ask accountants.
 func Commands(a *shell.App) []*cobra.Command {
-	return []*cobra.Command{epsilonCommand(a), deltaCommand(a), calibrateCommand(a), stepsCommand(a), compareCommand(a)}
+	return []*cobra.Command{epsilonCommand(a), deltaCommand(a), calibrateCommand(a), stepsCommand(a), compareCommand(a), tradeoffCommand(a)}
 }

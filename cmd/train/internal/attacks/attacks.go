@@ -1,0 +1,222 @@
+// Package attacks holds the commands that attack: what they show is computed by
+// dpsgd/internal/attack.
+package attacks
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"dpsgd/accountant"
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
+	"dpsgd/internal/attack"
+	"dpsgd/internal/score"
+	"dpsgd/internal/train"
+
+	"github.com/spf13/cobra"
+)
+
+// Command is `train attack`. dataFlags adds the flags that say where the data of a run is, and what
+// is told while it is read.
+func Command(a *shell.App, dataFlags func(*cobra.Command, *train.Options)) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "attack",
+		Short: "Attack answers and models, to see what noise buys",
+		Long: `Attack answers about drawn people, with noise and without, and the model of a run: to see what noise buys, and that it
+does. All but membership draw their data, take seconds, and hold nothing of anybody.`,
+		Example: `  train attack differencing --out differencing.svg
+  train attack membership runs/digits-1`,
+		Args: shell.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(sensitivityCommand(a), differencingCommand(a), reconstructionCommand(a), membershipCommand(a, dataFlags))
+	return c
+}
+
+func sensitivityCommand(a *shell.App) *cobra.Command {
+	var out string
+	var people int
+	var epsilon float64
+	c := &cobra.Command{
+		Use:   "sensitivity",
+		Short: "Measure how far one person moves a count, a sum and a mean",
+		Long: `Measure how far one person moves a count, a sum and a mean: over the databases in which one of the drawn people is
+missing, and on the worst database. Noise has to hide the bound, which holds for all databases, not what was measured on
+one. The picture shows the answers to the count with somebody and without, with noise.`,
+		Example: "  train attack sensitivity --out sensitivity.svg",
+		Args:    shell.Args(0, 0, "none"),
+		RunE: func(*cobra.Command, []string) error {
+			if !(epsilon >= 0.01 && epsilon <= 100) || people < 2 || people > 100_000 {
+				return shell.Usagef("found --people %d and --epsilon %g, expected 2 to 100,000 people and an ε from 0.01 to 100", people, epsilon)
+			}
+			s, err := attack.Sensitivities(people, epsilon, 20_000)
+			if err != nil {
+				return err
+			}
+			return a.PrintAndDraw(s, s.Chart(), out, func(w io.Writer) {
+				table := [][]string{{"query", "answer", "one person, here", "at worst", "bound", "noise for ε"}}
+				for _, q := range s.Queries {
+					table = append(table, []string{q.Name, number(q.Answer), number(q.Measured), number(q.Worst), number(q.Bound), number(q.Noise)})
+				}
+				terminal.PrintTable(w, table)
+				fmt.Fprintf(w, "\n%s drawn people; the noise is the standard deviation that ε = %g takes, by Laplace\n", terminal.Count(s.People), s.Epsilon)
+			})
+		},
+	}
+	c.Flags().IntVar(&people, "people", 1000, "how many people are drawn")
+	c.Flags().Float64Var(&epsilon, "epsilon", 1, "ε of one answer")
+	shell.PictureFlag(c, &out)
+	return c
+}
+
+func differencingCommand(a *shell.App) *cobra.Command {
+	var out, noise string
+	var trials int
+	c := &cobra.Command{
+		Use:   "differencing",
+		Short: "Find one person's value from two answers that differ by him",
+		Long: `Find one person's bit from two answers: how many people have a one, and how many of all others. Without noise their
+difference is the bit. With noise nobody is right more often than the ε of one answer allows, also not somebody who knows
+all others.`,
+		Example: "  train attack differencing --out differencing.svg",
+		Args:    shell.Args(0, 0, "none"),
+		RunE: func(*cobra.Command, []string) error {
+			if trials < 1 || trials > 1_000_000 {
+				return shell.Usagef("found --trials %d, expected 1 to 1,000,000", trials)
+			}
+			d, err := attack.Difference(attack.Noise(noise), trials)
+			if err != nil {
+				return shell.AsUsage(err)
+			}
+			return a.PrintAndDraw(d, d.Chart(), out, func(w io.Writer) {
+				table := [][]string{{"ε", "difference %", "knows others %", "95 % interval", "best %", "by ε alone %"}}
+				for _, g := range d.Rows {
+					epsilon := "no noise"
+					if g.Epsilon > 0 {
+						epsilon = fmt.Sprintf("%g", g.Epsilon)
+					}
+					table = append(table, []string{epsilon, percent(g.Difference.Accuracy), percent(g.Informed.Accuracy), interval(g.Informed), percent(g.Allowed), percent(g.Bound)})
+				}
+				terminal.PrintTable(w, table)
+				fmt.Fprintf(w, "\n%s noise, %s trials each; guessing is right in 50 %%\n", d.Noise, terminal.Count(d.Trials))
+			})
+		},
+	}
+	c.Flags().IntVar(&trials, "trials", 10_000, "how often each attack is tried, with people drawn anew")
+	noiseFlag(c, &noise)
+	shell.PictureFlag(c, &out)
+	return c
+}
+
+func reconstructionCommand(a *shell.App) *cobra.Command {
+	var out, noise string
+	var people, queries int
+	c := &cobra.Command{
+		Use:   "reconstruction",
+		Short: "Find everybody's value from many noisy answers",
+		Long: `Find the bit of everybody from answers to how many people of random subsets have a one, by least squares (Dinur, Nissim
+2003). With noise far below √people nearly all are found, however harmless one answer looks; the ε of all answers
+together says so ahead.`,
+		Example: "  train attack reconstruction --out reconstruction.svg",
+		Args:    shell.Args(0, 0, "none"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !c.Flags().Changed("queries") {
+				queries = 5 * people
+			}
+			r, err := attack.Reconstruct(attack.Noise(noise), people, queries)
+			if err != nil {
+				return shell.AsUsage(err)
+			}
+			return a.PrintAndDraw(r, r.Chart(), out, func(w io.Writer) {
+				table := [][]string{{"noise / √people", "ε of all answers", "found %", "95 % interval", "allowed %"}}
+				for _, row := range r.Rows {
+					epsilon := "–"
+					if row.Epsilon > 0 {
+						epsilon = accountant.RoundUp(row.Epsilon, 2)
+					}
+					table = append(table, []string{fmt.Sprintf("%g", row.Ratio), epsilon, percent(row.Recovered.Accuracy), interval(row.Recovered), percent(row.Allowed)})
+				}
+				terminal.PrintTable(w, table)
+				fmt.Fprintf(w, "\n%s noise on %s answers about %s people, %d times; guessing finds 50 %%\n", r.Noise, terminal.Count(r.Queries), terminal.Count(r.People), r.Repeated)
+			})
+		},
+	}
+	c.Flags().IntVar(&people, "people", 200, "how many people are drawn")
+	c.Flags().IntVar(&queries, "queries", 0, "how many answers there are (default 5 for each of the people)")
+	noiseFlag(c, &noise)
+	shell.PictureFlag(c, &out)
+	return c
+}
+
+func membershipCommand(a *shell.App, dataFlags func(*cobra.Command, *train.Options)) *cobra.Command {
+	var out string
+	var options train.Options
+	c := &cobra.Command{
+		Use:   "membership RUN",
+		Short: "Tell the training examples of a model from others: NOT PRIVATE",
+		Long: `Tell the training examples of a run's model from its test examples by how sure the model is of their class (Yeom et al.
+2018), and say what that shows of ε (one-run audit of Steinke, Nasr, Jagielski 2023, on pairs of one of each).
+
+What it prints is computed from training examples without noise and is NOT PRIVATE: do not publish it. Nothing is
+written into the folder of the run. It takes training and test examples to be drawn from one source.`,
+		Example: "  train attack membership runs/digits-1",
+		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if out != "" && !strings.Contains(strings.ToLower(filepath.Base(out)), "private") {
+				return shell.Usagef("found --out %s for a picture that is NOT private, expected a name with \"private\" in it, such as membership.private.svg", out)
+			}
+			if a.JSON {
+				a.Warn(notPrivate)
+			}
+			m, err := attack.OnRun(args[0], options)
+			if err != nil {
+				return err
+			}
+			return a.PrintAndDraw(m, m.Chart(), out, func(w io.Writer) { printMembership(w, m) })
+		},
+	}
+	dataFlags(c, &options)
+	shell.PictureFlag(c, &out)
+	return c
+}
+
+// notPrivate stands ahead of everything that is said of training examples.
+const notPrivate = "NOT PRIVATE: this is computed from training examples without noise. Do not publish it"
+
+func printMembership(w io.Writer, m *attack.Membership) {
+	fmt.Fprintf(w, "%s\n\n%s training and %s test examples of %s\n\n", notPrivate, terminal.Count(m.Training), terminal.Count(m.Test), m.Run)
+	table := [][]string{{"errors %", "training noticed %", "test noticed %", "allowed %"}}
+	for _, o := range m.Operating {
+		table = append(table, []string{
+			fmt.Sprintf("%g", 100*o.Rate), percent(o.TruePositive.Accuracy) + " (" + interval(o.TruePositive) + ")",
+			percent(o.TrueNegative.Accuracy) + " (" + interval(o.TrueNegative) + ")", percent(o.Allowed),
+		})
+	}
+	terminal.PrintTable(w, table)
+	fmt.Fprintf(w, "\nAUC  %.4f, 95 %% interval %.4f to %.4f; 0.5 is guessing\n", m.AUC, m.Low, m.High)
+	fmt.Fprintf(w, "ε    at least %s by %s right of %s guesses (95 %%),\n", terminal.Down(m.EpsilonAtLeast, 3), terminal.Count(m.Right), terminal.Count(m.Guesses))
+	promised := "no promise about whole examples"
+	if m.EpsilonAtMost > 0 {
+		promised = "at most " + accountant.RoundUp(m.EpsilonAtMost, 3) + " by the ledger"
+	}
+	fmt.Fprintf(w, "     %s; at δ = %g, for one example replaced\n", promised, m.Delta)
+}
+
+func noiseFlag(c *cobra.Command, noise *string) {
+	c.Flags().StringVar(noise, "noise", string(attack.Laplace), "law of the noise: "+strings.Join(attack.Noises(), " or "))
+}
+
+// number is one with four digits that count, or all of a whole one.
+func number(x float64) string {
+	if x == math.Trunc(x) {
+		return terminal.Count(int(x))
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
+func percent(share float64) string { return terminal.Decimals(100*share, 2) }
+
+func interval(s score.Share) string { return percent(s.Low) + " to " + percent(s.High) }

@@ -1,0 +1,40 @@
+package shell
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dpsgd/internal/chart"
+
+	"github.com/spf13/cobra"
+)
+
+// PictureFlag adds --out, the file of a picture, to a command whose result can be drawn. Another
+// format is refused before there is any work.
+func PictureFlag(c *cobra.Command, out *string) {
+	c.Flags().StringVar(out, "out", "", "also draw a picture into this file, .svg or .png")
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
+		if c.Flags().Changed("out") && !slices.Contains(chart.Formats(), strings.ToLower(filepath.Ext(*out))) {
+			return Usagef("found --out %s, expected a file that ends in %s", *out, strings.Join(chart.Formats(), " or "))
+		}
+		return nil
+	}
+}
+
+// PrintAndDraw prints a result as [App.Print] does, and draws it into a file, "" for none.
+func (a *App) PrintAndDraw(result any, picture chart.Figure, out string, text func(w io.Writer)) error {
+	if out != "" {
+		if err := picture.Write(out); err != nil {
+			return fmt.Errorf("train: %w", err)
+		}
+	}
+	return a.Print(result, func(w io.Writer) {
+		text(w)
+		if out != "" {
+			fmt.Fprintf(w, "\nin %s: the picture\n", out)
+		}
+	})
+}

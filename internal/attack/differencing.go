@@ -1,0 +1,177 @@
+package attack
+
+import (
+	"fmt"
+	"math"
+
+	"dpsgd/internal/chart"
+	"dpsgd/internal/random"
+	"dpsgd/internal/score"
+)
+
+// Differencing is the attack by two questions whose answers differ by one person: how many people
+// have a one, and how many of all others.
+type Differencing struct {
+	Attack string  `json:"attack"`
+	Noise  Noise   `json:"noise"`
+	People int     `json:"people"`
+	Trials int     `json:"trials"` // of each row, each with people drawn anew
+	Rows   []Guess `json:"rows"`
+}
+
+// Guess is how often the value of the person is found at one amount of noise. The person is in one
+// of the two answers, so what protects him is the ε of one answer.
+type Guess struct {
+	Epsilon    float64     `json:"epsilon,omitempty"` // of one answer, at Delta; 0 stands for no noise
+	Delta      float64     `json:"delta,omitempty"`
+	Difference score.Share `json:"difference"` // by the difference of the two answers
+	Informed   score.Share `json:"informed"`   // by somebody who knows all others, and so needs one answer
+
+	// Allowed is the largest rate that there is against this noise, of all attacks; Bound the
+	// largest one against anything with this ε and δ, (e^ε + δ)/(1 + e^ε) (Kairouz, Oh, Viswanath
+	// 2015, arXiv:1311.0776, for two equally likely values).
+	Allowed float64 `json:"allowed"`
+	Bound   float64 `json:"bound"`
+}
+
+// differencingEpsilons are those of the rows after the one without noise.
+var differencingEpsilons = []float64{0.1, 0.5, 1, 2, 4, 8}
+
+// peopleCounted is how many people a drawn database has.
+const peopleCounted = 100
+
+// Difference carries the attack out.
+func Difference(n Noise, trials int) (*Differencing, error) {
+	if err := n.validate(); err != nil {
+		return nil, err
+	}
+	d := &Differencing{Attack: "differencing", Noise: n, People: peopleCounted, Trials: trials}
+	src := random.New()
+	for _, epsilon := range append([]float64{0}, differencingEpsilons...) {
+		g, err := guess(n, epsilon, trials, src)
+		if err != nil {
+			return nil, err
+		}
+		d.Rows = append(d.Rows, g)
+	}
+	return d, nil
+}
+
+// guess makes one row. epsilon 0 is without noise.
+func guess(n Noise, epsilon float64, trials int, src *random.Source) (Guess, error) {
+	g := Guess{Epsilon: epsilon, Allowed: 1, Bound: 1}
+	var parameter float64
+	if epsilon > 0 {
+		var err error
+		if parameter, err = n.forEpsilon(epsilon); err != nil {
+			return g, err
+		}
+		if n == Gaussian {
+			g.Delta = delta
+		}
+		g.Bound = (1 + g.Delta*math.Exp(-epsilon)) / (1 + math.Exp(-epsilon))
+	}
+	difference, informed, about, err := tryOften(n, parameter, trials, src)
+	if err != nil {
+		return g, err
+	}
+	g.Difference, g.Informed = score.NewShare(difference, trials), score.NewShare(informed, trials)
+	if about != nil {
+		g.Allowed, _, err = allowed(about.ledger)
+	}
+	return g, err
+}
+
+// tryOften counts how often both attacks find the bit, each time among people drawn anew. about is
+// a journal of the answers that the person is in, nil without noise.
+func tryOften(n Noise, parameter float64, trials int, src *random.Source) (difference, informed int, about *memory, err error) {
+	for range trials {
+		bits := drawBits(peopleCounted, src)
+		person := int(src.Uint64() % peopleCounted)
+		var with, without float64
+		if with, without, about, err = askTwice(bits, person, n, parameter); err != nil {
+			return 0, 0, nil, err
+		}
+		others := 0
+		for i, one := range bits {
+			if one && i != person {
+				others++
+			}
+		}
+		const between = 0.5 // of the two values that the person can have
+		if (with-without > between) == bits[person] {
+			difference++
+		}
+		if (with-float64(others) > between) == bits[person] {
+			informed++
+		}
+	}
+	return difference, informed, about, nil
+}
+
+// askTwice asks how many people have a one, and how many of those other than the person. about is
+// the journal of the answers that the person is in.
+func askTwice(bits []bool, person int, n Noise, parameter float64) (with, without float64, about *memory, err error) {
+	everybodyElse := make([]bool, len(bits))
+	for i := range everybodyElse {
+		everybodyElse[i] = i != person
+	}
+	if parameter == 0 {
+		for i, one := range bits {
+			if one {
+				with++
+				if i != person {
+					without++
+				}
+			}
+		}
+		return with, without, nil, nil
+	}
+	first, second := newDesk(n, parameter), newDesk(n, parameter)
+	for _, one := range []struct {
+		desk   *desk
+		subset []bool
+		answer *float64
+	}{{first, nil, &with}, {second, everybodyElse, &without}} {
+		sums, err := ones(bits, one.subset)
+		if err != nil {
+			return 0, 0, nil, err
+		}
+		if *one.answer, err = one.desk.count(sums); err != nil {
+			return 0, 0, nil, err
+		}
+	}
+	return with, without, first.journal, nil
+}
+
+// drawBits throws a coin for each person.
+func drawBits(people int, src *random.Source) []bool {
+	bits := make([]bool, people)
+	for i := range bits {
+		bits[i] = src.Uint64()&1 == 1
+	}
+	return bits
+}
+
+// Chart is the rate of right guesses over ε.
+func (d *Differencing) Chart() chart.Chart {
+	difference, informed := chart.Line{Name: "difference", Style: chart.Marked}, chart.Line{Name: "knows the others", Style: chart.Dots}
+	best, bound := chart.Line{Name: "best attack"}, chart.Line{Name: "bound by ε", Style: chart.Dashed}
+	for _, g := range d.Rows {
+		if g.Epsilon == 0 {
+			continue
+		}
+		add := func(l *chart.Line, rate float64) {
+			l.Points = append(l.Points, chart.Point{X: g.Epsilon, Y: 100 * rate})
+		}
+		add(&difference, g.Difference.Accuracy)
+		add(&informed, g.Informed.Accuracy)
+		add(&best, g.Allowed)
+		add(&bound, g.Bound)
+	}
+	return chart.Chart{
+		Title: "Differencing: how often one person's bit is found", X: "ε of one answer", Y: "right guesses, %", Tight: true,
+		Subtitle: fmt.Sprintf("%s noise, %d trials each; without noise %.0f %%, by guessing 50 %%", d.Noise, d.Trials, 100*d.Rows[0].Difference.Accuracy),
+		Lines:    []chart.Line{best, difference, informed, bound},
+	}
+}

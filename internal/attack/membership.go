@@ -1,0 +1,290 @@
+package attack
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"dpsgd/accountant"
+	"dpsgd/internal/chart"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/questions"
+	"dpsgd/internal/score"
+	"dpsgd/internal/train"
+)
+
+// Membership is how well somebody tells the training examples of a model from others by how sure
+// the model is of their class: NOT PRIVATE, because it is computed from training examples without
+// noise.
+type Membership struct {
+	Attack   string `json:"attack"`
+	Private  bool   `json:"private"` // false, always
+	Run      string `json:"run"`
+	Training int    `json:"training"` // examples of each kind
+	Test     int    `json:"test"`
+
+	// AUC is the chance that the model is surer of a random training example than of a random other
+	// one, 1/2 without any leak, with its 95 % interval (DeLong, DeLong, Clarke-Pearson 1988,
+	// equations 5 to 7, Biometrics 44).
+	AUC  float64 `json:"auc"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+
+	Operating []Operating `json:"operating"`
+
+	// What the attack shows of ε, with confidence 95 %, beside what the ledger says, both for
+	// neighbours of which one example is replaced, at Delta. EpsilonAtMost is 0 where the ledger
+	// promises nothing about whole examples.
+	EpsilonAtLeast float64 `json:"epsilon_at_least"`
+	EpsilonAtMost  float64 `json:"epsilon_at_most,omitempty"`
+	Delta          float64 `json:"delta"`
+	Guesses        int     `json:"guesses"` // that the bound rests on
+	Right          int     `json:"right"`
+
+	curve, allowed []chart.Point
+}
+
+// Operating is how many examples of a kind are noticed, where at most a share Rate of the other
+// kind is taken for one: training examples by a threshold above which few others lie, and others by
+// one below which few training examples lie.
+type Operating struct {
+	Rate          float64     `json:"rate"`
+	FalsePositive score.Share `json:"false_positive"` // others that are taken for training examples
+	TruePositive  score.Share `json:"true_positive"`  // training examples that are noticed
+	FalseNegative score.Share `json:"false_negative"` // training examples that are taken for others
+	TrueNegative  score.Share `json:"true_negative"`  // others that are noticed
+	Allowed       float64     `json:"allowed"`        // the most that the ledger lets be noticed, of either, at that rate
+}
+
+// OnRun attacks the model of a run, with its training and test examples. The result is NOT PRIVATE.
+// Nothing is written into the run's folder.
+func OnRun(dir string, o train.Options) (*Membership, error) {
+	var training, others []float64
+	err := train.EachLogits(dir, o, func(trained bool, logits []float32, label int) {
+		if margin := Margin(logits, label); trained {
+			training = append(training, margin)
+		} else {
+			others = append(others, margin)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	c, err := folder.ReadConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	m, err := Tell(training, others, c.Privacy.Delta)
+	if err != nil {
+		return nil, err
+	}
+	if m.Run = dir; c.Privacy.Ordinary() {
+		return m, nil // whether an example was there is not what it protects, if anything
+	}
+	releases, err := questions.ReadReleases(dir)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.allow(releases)
+}
+
+// allow fills in what the ledger of the run says: how many training examples a test may notice,
+// which is the trade-off curve, and ε for neighbours of which one example is replaced. That is of
+// two examples, one that goes and one that comes, where the accountant has no answer for such
+// neighbours.
+func (m *Membership) allow(r questions.Releases) error {
+	t, err := questions.AskTradeoff(r.Question(questions.Epsilon))
+	if err != nil {
+		return err
+	}
+	for _, e := range t.Curve {
+		m.allowed = append(m.allowed, chart.Point{X: e.FalsePositive, Y: 1 - e.FalseNegative})
+		for i := range m.Operating {
+			if o := &m.Operating[i]; o.Rate == e.FalsePositive {
+				o.Allowed = 1 - e.FalseNegative
+			}
+		}
+	}
+	q := r.Question(questions.Epsilon)
+	q.Relation = accountant.ReplaceOne
+	c, err := new(questions.Answerer).Answer(q)
+	if errors.Is(err, accountant.ErrUnsupported) {
+		q.Relation, q.GroupSize = accountant.AddOrRemoveOne, 2
+		c, err = new(questions.Answerer).Answer(q)
+	}
+	m.EpsilonAtMost = c.Epsilon
+	return err
+}
+
+// falsePositives are those at which the power of an attack is told: an attack that is right now and
+// then harms nobody, one that is sure of few people does (Carlini et al. 2022, arXiv:2112.03570).
+var falsePositives = []float64{0.001, 0.01, 0.1}
+
+// Margin is how sure a model is of the class of an example: the logarithm of p/(1-p), p being the
+// probability of that class. It orders examples as their losses do (Yeom, Giacomelli, Fredrikson,
+// Jha 2018, arXiv:1709.01604), and does not saturate where p rounds to 1.
+func Margin(logits []float32, label int) float64 {
+	most := math.Inf(-1)
+	for class, l := range logits {
+		if class != label {
+			most = max(most, float64(l))
+		}
+	}
+	var others float64
+	for class, l := range logits {
+		if class != label {
+			others += math.Exp(float64(l) - most)
+		}
+	}
+	return float64(logits[label]) - most - math.Log(others)
+}
+
+// Tell measures the attack, given the margins of training examples and of others, at the δ of the
+// run. Its error is about a model that diverged.
+func Tell(training, others []float64, delta float64) (*Membership, error) {
+	if slices.ContainsFunc(slices.Concat(training, others), math.IsNaN) || len(training) < 2 || len(others) < 2 {
+		return nil, fmt.Errorf("attack: found %d training examples and %d others, some maybe without a prediction; expected at least two of each, all predicted", len(training), len(others))
+	}
+	m := &Membership{Attack: "membership", Training: len(training), Test: len(others), Delta: delta}
+	m.area(training, others)
+	for _, rate := range falsePositives {
+		m.Operating = append(m.Operating, operate(training, others, rate))
+	}
+	m.audit(training, others, delta)
+	for i := range rocPoints + 1 {
+		rate := float64(i) / rocPoints
+		_, rightly := notice(training, others, rate)
+		m.curve = append(m.curve, chart.Point{X: rate, Y: rightly.Accuracy})
+	}
+	return m, nil
+}
+
+// rocPoints is how many points the curve of the picture has.
+const rocPoints = 100
+
+// area fills in the AUC with its interval.
+func (m *Membership) area(training, others []float64) {
+	over, under := placements(training, others), placements(others, training)
+	mean, spread := moments(over)
+	_, otherSpread := moments(under)
+	deviation := math.Sqrt(spread/float64(len(over)) + otherSpread/float64(len(under)))
+	const normal975 = 1.959963984540054
+	m.AUC, m.Low, m.High = mean, max(0, mean-normal975*deviation), min(1, mean+normal975*deviation)
+}
+
+// placements is for each value the share of the others that lie below it, equal ones by half.
+func placements(values, others []float64) []float64 {
+	sorted := slices.Sorted(slices.Values(others))
+	shares := make([]float64, len(values))
+	for i, v := range values {
+		below, _ := slices.BinarySearch(sorted, v)
+		upTo, _ := slices.BinarySearchFunc(sorted, v, func(x, v float64) int {
+			if x <= v {
+				return -1
+			}
+			return 1
+		})
+		shares[i] = float64(below+upTo) / 2 / float64(len(sorted))
+	}
+	return shares
+}
+
+// moments are mean and variance of a sample.
+func moments(values []float64) (mean, variance float64) {
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	for _, v := range values {
+		variance += (v - mean) * (v - mean) / float64(len(values)-1)
+	}
+	return mean, variance
+}
+
+// operate finds the thresholds of a rate. Among equal values there is none, so the share that
+// passes can be smaller than the rate.
+func operate(training, others []float64, rate float64) Operating {
+	o := Operating{Rate: rate, Allowed: 1}
+	o.FalsePositive, o.TruePositive = notice(training, others, rate)
+	o.FalseNegative, o.TrueNegative = notice(negated(others), negated(training), rate)
+	return o
+}
+
+// notice is how many of the wanted values lie above the least threshold that at most a share of the
+// others passes, and how many others do.
+func notice(wanted, others []float64, rate float64) (falsely, rightly score.Share) {
+	sorted := slices.Sorted(slices.Values(others))
+	threshold := math.Inf(-1)
+	if allowed := int(rate * float64(len(sorted))); allowed < len(sorted) {
+		threshold = sorted[len(sorted)-1-allowed]
+	}
+	return above(others, threshold), above(wanted, threshold)
+}
+
+func negated(values []float64) []float64 {
+	all := make([]float64, len(values))
+	for i, v := range values {
+		all[i] = -v
+	}
+	return all
+}
+
+// above is the share of values beyond a threshold.
+func above(values []float64, threshold float64) score.Share {
+	n := 0
+	for _, v := range values {
+		if v > threshold {
+			n++
+		}
+	}
+	return score.NewShare(n, len(values))
+}
+
+// guessed are the shares of the pairs that the audit guesses about, the surest first. The best
+// answer counts, and the level is divided by their number.
+var guessed = []float64{0.01, 0.1, 1}
+
+// audit fills in what the attack shows of ε, in one run (Steinke, Nasr, Jagielski 2023). Its
+// canaries are pairs of a training example and another one: if both come from one source, which of
+// the two was trained on is a throw of a coin of its own, given the pair. The attack takes the one
+// that the model is surer of for the training example, and the pairs with the largest difference
+// first.
+func (m *Membership) audit(training, others []float64, delta float64) {
+	pairs := min(len(training), len(others))
+	// Which example meets which is drawn from a seed, before anything is known of the model's
+	// answers.
+	draw := rand.New(rand.NewPCG(1, uint64(pairs)))
+	first, second := draw.Perm(len(training))[:pairs], draw.Perm(len(others))[:pairs]
+	differences := make([]float64, pairs)
+	for i := range differences {
+		differences[i] = training[first[i]] - others[second[i]]
+	}
+	slices.SortStableFunc(differences, func(a, b float64) int { return cmp.Compare(math.Abs(b), math.Abs(a)) })
+	const confidence = 0.95
+	for _, share := range guessed {
+		a := audit{canaries: pairs, guesses: max(1, int(share*float64(pairs)))}
+		for _, d := range differences[:a.guesses] {
+			if d > 0 {
+				a.right++
+			}
+		}
+		if at := a.leastEpsilon(delta, (1-confidence)/float64(len(guessed))); at > m.EpsilonAtLeast || m.Guesses == 0 {
+			m.EpsilonAtLeast, m.Guesses, m.Right = at, a.guesses, a.right
+		}
+	}
+}
+
+// Chart is how many training examples are noticed over how many others look like one.
+func (m *Membership) Chart() chart.Chart {
+	c := chart.Chart{
+		Title: "NOT PRIVATE: training examples that are told from others", X: "others taken for training examples", Y: "training examples noticed",
+		Subtitle: fmt.Sprintf("of %s; AUC %.3f (%.3f to %.3f)", m.Run, m.AUC, m.Low, m.High),
+		Lines:    []chart.Line{{Name: "attack", Points: m.curve}, {Name: "guessing", Style: chart.Dashed, Points: []chart.Point{{X: 0, Y: 0}, {X: 1, Y: 1}}}},
+	}
+	if m.allowed != nil {
+		c.Lines = append(c.Lines, chart.Line{Name: "most allowed", Points: m.allowed})
+	}
+	return c
+}

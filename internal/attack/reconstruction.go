@@ -1,0 +1,162 @@
+package attack
+
+import (
+	"fmt"
+	"math"
+
+	"dpsgd/internal/chart"
+	"dpsgd/internal/random"
+	"dpsgd/internal/score"
+	"dpsgd/release/answer"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Reconstruction is the attack of Dinur and Nissim 2003 ("Revealing information while preserving
+// privacy", PODS): one bit of each person is found from noisy answers to how many people of random
+// subsets have a one. The bits that fit the answers best, by least squares, are rounded (Dwork,
+// Roth 2014, section 8.1, has the same with linear programs).
+type Reconstruction struct {
+	Attack   string  `json:"attack"`
+	Noise    Noise   `json:"noise"`
+	People   int     `json:"people"`
+	Queries  int     `json:"queries"`
+	Repeated int     `json:"repeated"` // with people drawn anew
+	Rows     []Found `json:"rows"`
+}
+
+// Found is what is found at one amount of noise.
+type Found struct {
+	Ratio     float64     `json:"noise_per_root"`    // standard deviation of the noise on one answer, over √people
+	Epsilon   float64     `json:"epsilon,omitempty"` // of all answers, at Delta; 0 stands for no guarantee
+	Delta     float64     `json:"delta,omitempty"`
+	Recovered score.Share `json:"recovered"`
+	Allowed   float64     `json:"allowed"` // the largest share that any attack finds, as far as the ledger says
+	Expected  float64     `json:"expected"`
+}
+
+// ratios are the amounts of noise, as deviations over √people.
+var ratios = []float64{0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 4, 8, 16}
+
+// reconstructions is how often the attack is repeated.
+const reconstructions = 5
+
+// Reconstruct carries the attack out on that many people, by that many questions.
+func Reconstruct(n Noise, people, queries int) (*Reconstruction, error) {
+	if err := n.validate(); err != nil {
+		return nil, err
+	}
+	if people < 2 || queries < people || people > mostPeople || queries > mostQueries {
+		return nil, fmt.Errorf("attack: found %d people and %d queries, expected 2 to %d people, and at least as many queries and at most %d", people, queries, mostPeople, mostQueries)
+	}
+	r := &Reconstruction{Attack: "reconstruction", Noise: n, People: people, Queries: queries, Repeated: reconstructions}
+	right := make([]int, len(ratios))
+	r.Rows = make([]Found, len(ratios))
+	src := random.New()
+	for range reconstructions {
+		if err := r.once(right, src); err != nil {
+			return nil, err
+		}
+	}
+	for i := range r.Rows {
+		r.Rows[i].Recovered = score.NewShare(right[i], reconstructions*people)
+	}
+	return r, nil
+}
+
+// What the matrix of the questions may hold: 64 MiB, which least squares take seconds for.
+const (
+	mostPeople  = 1000
+	mostQueries = 8000
+)
+
+// once attacks one database at every amount of noise, by the same questions.
+func (r *Reconstruction) once(right []int, src *random.Source) error {
+	bits := drawBits(r.People, src)
+	questions, sums := mat.NewDense(r.Queries, r.People, nil), make([]*answer.Sums, r.Queries)
+	answers := mat.NewDense(r.Queries, len(ratios), nil)
+	for q := range r.Queries {
+		subset := drawBits(r.People, src)
+		exact := 0.0
+		for person, in := range subset {
+			if in {
+				questions.Set(q, person, 1)
+				if bits[person] {
+					exact++
+				}
+			}
+		}
+		answers.Set(q, 0, exact)
+		var err error
+		if sums[q], err = ones(bits, subset); err != nil {
+			return err
+		}
+	}
+	for level := range ratios {
+		if err := r.ask(level, sums, answers); err != nil {
+			return err
+		}
+	}
+	var decoded mat.Dense
+	if err := decoded.Solve(questions, answers); err != nil {
+		return fmt.Errorf("attack: the questions do not tell all people apart (%w), expected more of them than %d", err, r.Queries)
+	}
+	for level := range ratios {
+		for person, one := range bits {
+			if (decoded.At(person, level) > 0.5) == one {
+				right[level]++
+			}
+		}
+	}
+	return nil
+}
+
+// ask has all questions answered with the noise of one level, and says what that costs.
+func (r *Reconstruction) ask(level int, sums []*answer.Sums, answers *mat.Dense) error {
+	row := &r.Rows[level]
+	*row = Found{Ratio: ratios[level], Allowed: 1, Expected: 1}
+	if row.Ratio == 0 {
+		return nil
+	}
+	deviation := row.Ratio * math.Sqrt(float64(r.People))
+	d := newDesk(r.Noise, r.Noise.ofDeviation(deviation))
+	for q, s := range sums {
+		noisy, err := d.count(s)
+		if err != nil {
+			return err
+		}
+		answers.Set(q, level, noisy)
+	}
+	var err error
+	row.Allowed, row.Epsilon, err = allowed(d.journal.ledger)
+	row.Delta, row.Expected = delta, r.expected(deviation)
+	return err
+}
+
+// expected is about the share that least squares find: the error of one bit is normal with variance
+// 4·deviation²/(queries - people), as half of the people are in a subset and those of the matrix
+// that the bits take up are lost.
+func (r *Reconstruction) expected(deviation float64) float64 {
+	error := 2 * deviation / math.Sqrt(float64(r.Queries-r.People)+1)
+	return (1 + math.Erf(0.5/error/math.Sqrt2)) / 2
+}
+
+// Chart is the share of people whose bit is found over the noise.
+func (r *Reconstruction) Chart() chart.Chart {
+	found, best := chart.Line{Name: "found", Style: chart.Marked}, chart.Line{Name: "most allowed", Style: chart.Dashed}
+	for _, row := range r.Rows {
+		if row.Ratio > mostDrawn {
+			continue // there is nothing left to see
+		}
+		found.Points = append(found.Points, chart.Point{X: row.Ratio, Y: 100 * row.Recovered.Accuracy})
+		best.Points = append(best.Points, chart.Point{X: row.Ratio, Y: 100 * row.Allowed})
+	}
+	return chart.Chart{
+		Title: "Reconstruction: people whose bit is found", X: "standard deviation of the noise / √people", Y: "found, %", Tight: true,
+		Subtitle: fmt.Sprintf("%s noise on %d answers about %d people; 50 %% are found by guessing", r.Noise, r.Queries, r.People),
+		Lines:    []chart.Line{found, best},
+	}
+}
+
+// mostDrawn is the noise at which the picture ends.
+const mostDrawn = 4

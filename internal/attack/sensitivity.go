@@ -1,0 +1,153 @@
+package attack
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"dpsgd/internal/chart"
+	"dpsgd/internal/random"
+)
+
+// Sensitivity is how far one person moves the answers to three questions about the ages of drawn
+// people, measured by leaving out each of them: over the databases that are parallel to one.
+type Sensitivity struct {
+	Attack  string  `json:"attack"`
+	People  int     `json:"people"`
+	Queries []Query `json:"queries"`
+
+	// How often each answer to the count was given, with Laplace noise of the ε: with one more
+	// person who is counted, and without him.
+	Epsilon  float64 `json:"epsilon"`
+	Draws    int     `json:"draws"`
+	noisy    [2]map[int]int
+	expected int // without him, and without noise
+}
+
+// Query is a question and how far one person moves its answer.
+type Query struct {
+	Name     string  `json:"query"`
+	Answer   float64 `json:"answer"`
+	Measured float64 `json:"measured"` // on the drawn people, the largest
+	Worst    float64 `json:"worst"`    // measured on the database that is worst for the question
+	Bound    float64 `json:"bound"`    // of any database of so many people with ages in the range
+	Noise    float64 `json:"noise"`    // standard deviation of the Laplace noise that the bound needs for the ε
+}
+
+// What is public about the people.
+const (
+	oldest     = 100 // nobody counts as older
+	retirement = 65
+)
+
+// queries are the questions, and what bounds them for n people: one person adds at most one to a
+// count and at most the largest age to a sum; a mean of n people moves by at most that over n.
+var queries = []struct {
+	name  string
+	of    func(ages []int) float64
+	bound func(n int) float64
+}{
+	{"count of people over 65", countOf, func(int) float64 { return 1 }},
+	{"sum of ages", sumOf, func(int) float64 { return oldest }},
+	{"mean age", func(ages []int) float64 { return sumOf(ages) / float64(len(ages)) }, func(n int) float64 { return oldest / float64(n) }},
+}
+
+func countOf(ages []int) float64 {
+	n := 0
+	for _, age := range ages {
+		if age > retirement {
+			n++
+		}
+	}
+	return float64(n)
+}
+
+func sumOf(ages []int) float64 {
+	sum := 0
+	for _, age := range ages {
+		sum += age
+	}
+	return float64(sum)
+}
+
+// Sensitivities measures on that many people, and draws the answers to the count with noise of
+// epsilon.
+func Sensitivities(people int, epsilon float64, draws int) (*Sensitivity, error) {
+	if people < 2 {
+		return nil, fmt.Errorf("attack: found %d people, expected at least 2", people)
+	}
+	ages := make([]int, people)
+	src := random.New()
+	for i := range ages {
+		ages[i] = int(src.Uint64() % 91)
+	}
+	// All are of age 0 but one: nobody moves sum, mean and count further than he does.
+	worst := make([]int, people)
+	worst[0] = oldest
+	s := &Sensitivity{Attack: "sensitivity", People: people, Epsilon: epsilon, Draws: draws}
+	for _, q := range queries {
+		bound := q.bound(people)
+		s.Queries = append(s.Queries, Query{
+			Name: q.name, Answer: q.of(ages), Measured: largestChange(q.of, ages), Worst: largestChange(q.of, worst),
+			Bound: bound, Noise: math.Sqrt2 * bound / epsilon,
+		})
+	}
+	return s, s.draw(ages, epsilon)
+}
+
+// largestChange is how far a question moves at most when one person is left out.
+func largestChange(query func([]int) float64, ages []int) float64 {
+	whole, largest := query(ages), 0.0
+	without := make([]int, 0, len(ages))
+	for i := range ages {
+		without = append(append(without[:0], ages[:i]...), ages[i+1:]...)
+		largest = max(largest, math.Abs(whole-query(without)))
+	}
+	return largest
+}
+
+// draw asks for the count many times, with one more person who is counted and without him.
+func (s *Sensitivity) draw(ages []int, epsilon float64) error {
+	parameter, err := Laplace.forEpsilon(epsilon)
+	if err != nil {
+		return fmt.Errorf("attack: %w", err)
+	}
+	without := make([]bool, len(ages))
+	for i, age := range ages {
+		without[i] = age > retirement
+	}
+	s.expected = int(countOf(ages))
+	for i, bits := range [][]bool{append(slices.Clone(without), true), without} {
+		sums, err := ones(bits, nil)
+		if err != nil {
+			return err
+		}
+		s.noisy[i] = map[int]int{}
+		d := newDesk(Laplace, parameter)
+		for range s.Draws {
+			noisy, err := d.count(sums)
+			if err != nil {
+				return err
+			}
+			s.noisy[i][int(noisy)]++
+		}
+	}
+	return nil
+}
+
+// Chart is how often each answer was given, with the person and without.
+func (s *Sensitivity) Chart() chart.Chart {
+	c := chart.Chart{
+		Title: "What noise buys: a count with one person and without", X: "answer - count without the person", Y: "share of the answers, %",
+		Subtitle: fmt.Sprintf("Laplace noise of ε = %g, %d answers each: at no answer do the lines differ by more than a factor of %.3g, but for chance", s.Epsilon, s.Draws, math.Exp(s.Epsilon)),
+	}
+	reach := int(math.Ceil(4 / s.Epsilon))
+	for i, name := range []string{"with", "without"} {
+		line := chart.Line{Name: name, Style: chart.Marked}
+		for x := s.expected - reach; x <= s.expected+reach; x++ {
+			line.Points = append(line.Points, chart.Point{X: float64(x - s.expected), Y: 100 * float64(s.noisy[i][x]) / float64(s.Draws)})
+		}
+		c.Lines = append(c.Lines, line)
+	}
+	return c
+}

@@ -1,0 +1,37 @@
+package statement_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/account"
+	"dpsgd/internal/statement"
+)
+
+// The table of beliefs follows from ε and δ, is rounded away from what would flatter, and never says
+// that a bound below 1 is certainty.
+func TestBeliefs(t *testing.T) {
+	for _, tt := range []struct {
+		epsilon, delta float64
+		want           []string
+	}{
+		// The odds of 1/2, 0.01 and 1e-5 times and through e·10/9 = 3.0203…
+		{1, 1e-5, []string{"probability of at most 0.0001 (10·δ)", "| 50 % | 24.87 % | 75.13 % |", "| 1 % | 0.3333 % | 2.961 % |", "| 0.001 % | 0.0003310 % | 0.003021 % |"}},
+		// certain to six digits: 1/(1 + e^-12·9/10) = 0.99999447…
+		{12, 1e-6, []string{"| 50 % | 0.0005529 % | 99.99945 % |"}},
+		{800, 1e-6, []string{"| 50 % | 0 % | 100 % |"}},
+		{0, 1e-6, []string{"| 10 % | 9.090 % | 10.99 % |"}},
+	} {
+		text, err := statement.Statement{Answer: account.Answer{Epsilon: tt.epsilon, Delta: tt.delta}}.Markdown()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(string(text), want) {
+				_, table, _ := strings.Cut(string(text), "## What somebody")
+				t.Errorf("ε = %g: found no %q in%s", tt.epsilon, want, fmt.Sprint(table))
+			}
+		}
+	}
+}
