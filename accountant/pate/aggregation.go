@@ -99,8 +99,8 @@ func (t *Account) Epsilon(delta float64) (epsilon, order float64) {
 	return epsilon, order
 }
 
-// Epsilon converts a Rényi divergence of order alpha: Canonne, Kamath, Steinke 2020 (arXiv:2004.00010v4,
-// Proposition 12), at least 0.
+// Epsilon converts a Rényi divergence of order alpha: Canonne, Kamath, Steinke 2020
+// (arXiv:2004.00010v4, Proposition 12), at least 0.
 func Epsilon(divergence, alpha, delta float64) float64 {
 	return max(0, divergence+math.Log1p(-1/alpha)-(numeric.Log(delta)+math.Log(alpha))/(alpha-1))
 }

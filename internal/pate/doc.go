@@ -1,7 +1,7 @@
 // Package pate is private learning by teachers (PATE; Papernot et al. 2017, arXiv:1610.05755, and 2018,
 // arXiv:1802.08908).
 //
-//	training examples ─► disjoint parts ─► teachers ─► votes on public pictures ─► Desk ─► answers ─► student
+//	examples ─► disjoint parts ─► teachers ─► votes on public pictures ─► Desk ─► answers ─► student
 //
 // Teachers learn without privacy, each from its own part, and leave the program never. What leaves it
 // are the answers of package answer to questions about their votes. The student sees public pictures
@@ -15,8 +15,8 @@
 //
 // How many questions pass their check depends on the votes. So the plan fixes, before the first
 // question, how many checks and how many answers there are at most, and such a number of both is
-// paid for in the end, asked or not. All of them are Gaussian releases with parameters that are fixed in
-// advance, of which each next one is chosen by what the earlier ones showed; they cost no more than
+// paid for in the end, asked or not. All of them are Gaussian releases with parameters that are
+// fixed in advance, of which each next one is chosen by what the earlier ones showed; they cost no more than
 // one Gaussian release with the sum of their 1/σ² (fully adaptive composition: Smith, Thakurta 2022,
 // arXiv:2210.17520, Theorem 1; Koskela, Tobaben, Honkela 2022, arXiv:2209.15596, Theorem 8).
 // Without a check there is nothing to choose, and every accountant's composition holds.

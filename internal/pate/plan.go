@@ -142,8 +142,8 @@ func (p *Plan) agreement(v *answer.Votes) (answer.Question[bool], error) {
 	return answer.Agreement(v, p.config.Pate.Threshold, p.config.Pate.ThresholdNoise)
 }
 
-// released is how the data-dependent ε is released at an order. Beta is far enough below 1/(2·order) that
-// the two variances of neighbours cost little, and what is released is below the truth once in a
+// released is how the data-dependent ε is released at an order. Beta is far enough below 1/(2·order)
+// that the two variances of neighbours cost little, and what is released is below the truth once in a
 // hundred times.
 func released(order float64) *votes.Smooth {
 	return &votes.Smooth{Order: order, Beta: min(0.02, 0.25/order), Sigma: 4, Z: 2.3263478740408408}
@@ -221,8 +221,8 @@ func (p *Plan) count(l *accountant.Ledger) tally {
 	return t
 }
 
-// Allows is the [release.Budget] of the plan: what was planned is within the budget, so the next event is
-// if its kind has one left.
+// Allows is the [release.Budget] of the plan: what was planned is within the budget, so the next
+// event is if its kind has one left.
 func (p *Plan) Allows(l *accountant.Ledger, next accountant.Event) (bool, error) {
 	with, err := l.With(next, 1)
 	if err != nil {

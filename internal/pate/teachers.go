@@ -25,8 +25,8 @@ type ballot struct {
 	Accuracy float64 `json:"accuracy"`
 }
 
-// readBallots reads the ballots of the teachers that were trained before. Lines that a kill has torn are
-// passed over: those teachers learn again.
+// readBallots reads the ballots of the teachers that were trained before. Lines that a kill has torn
+// are passed over: those teachers learn again.
 func (r *Run) readBallots() error {
 	content, err := os.ReadFile(r.path(votesFile))
 	if errors.Is(err, fs.ErrNotExist) {
