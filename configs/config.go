@@ -5,6 +5,7 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/data/augmentation"
+	"dpsgd/data/clients"
 	"dpsgd/features"
 	"dpsgd/model"
 	"dpsgd/optimizer"
@@ -21,6 +22,7 @@ type Config struct {
 	Optimizer   Optimizer
 	Training    Training
 	Pate        Pate
+	Federated   clients.Recipe
 	Performance Performance
 	Run         Run
 }
@@ -39,6 +41,7 @@ type Data struct {
 	Channels int      // with a folder: 1 is grey, 3 is colour
 	Columns  []string // with a table: the columns with the numbers that the network sees
 	Label    string   // with a table, or vectors in a file with columns: the column with the class
+	Group    string   // with a table the column that says whose a record is, with a folder "prefix"; or ""
 	Width    int      // with vectors: numbers in each
 	Mean     []float64
 	Std      []float64 // the network sees (x - Mean) / Std, x a pixel in [0,1] or a number; one value each, or one per channel or column
@@ -100,7 +103,8 @@ type Privacy struct {
 	Unit            string // example, label or person: what the guarantee is about
 	LabelStages     int    // with Unit label: 1, or 2 of which the second asks with what the first one learnt
 	// None is ordinary training, which is NOT PRIVATE: nothing else of this section means anything.
-	None bool
+	None              bool
+	ExamplesPerPerson int // with Unit person: most examples of one person that take part; 0 is all
 }
 
 // Ordinary reports whether the network is trained without noise on its gradients: because nothing is
@@ -113,6 +117,9 @@ const (
 	UnitLabel   = "label"
 	UnitPerson  = "person"
 )
+
+// GroupPrefix is the Group of a folder: the names of its pictures begin with whose they are.
+const GroupPrefix = "prefix"
 
 // HasBudget reports whether training must stop before an epsilon is passed.
 func (p Privacy) HasBudget() bool { return p.Epsilon > 0 }
@@ -236,6 +243,7 @@ func DefaultConfig() Config {
 			Augmentation:      augmentation.None(),
 		},
 		Pate:        Pate{Pool: 1000, Aggregation: "confident", Noise: 40, Threshold: 200, ThresholdNoise: 150, SelfTraining: 1, ReleaseOrder: 12},
+		Federated:   clients.None(),
 		Performance: Performance{Engine: "auto"},
 		Run:         Run{CheckpointEvery: 100},
 	}

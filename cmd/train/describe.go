@@ -52,6 +52,9 @@ func describeCommand(a *shell.App) *cobra.Command {
 // printDescription writes what a run would do, for people.
 func printDescription(w io.Writer, d *describe.Description) {
 	fmt.Fprintf(w, "data      %s: %s training examples of %v, %d classes\n", d.Data.Name, terminal.Count(d.Data.Examples), d.Data.Shape, d.Data.Classes)
+	if n := d.Privacy.Records; n != d.Data.Examples {
+		fmt.Fprintf(w, "protects  %s, of %s\n", d.Privacy.Unit, terminal.Count(n))
+	}
 	if d.Augmentation != "" {
 		fmt.Fprintf(w, "training  %s\n", strings.Join(terminal.Wrap(d.Augmentation, 70), "\n          "))
 	}

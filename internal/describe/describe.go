@@ -39,6 +39,8 @@ type Layer struct {
 
 // Privacy is what a plan will guarantee.
 type Privacy struct {
+	Unit                string             `json:"unit"`    // what is protected
+	Records             int                `json:"records"` // how many of these there are
 	NoiseMultiplier     float64            `json:"noise_multiplier"`
 	Calibrated          bool               `json:"calibrated"` // whether the noise multiplier follows from the budget
 	ClipNorm            float64            `json:"clip_norm"`
@@ -68,7 +70,7 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 	if err := memory.Check(c, o); err != nil {
 		return nil, err
 	}
-	plan, err := train.NewPlan(c, o.Examples)
+	plan, err := train.NewPlan(c, setup.Records(c, o))
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +110,7 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *train.RunPlan) error 
 	}
 	s, err := plan.After(plan.MaxSteps)
 	d.Privacy = Privacy{
+		Unit: plan.Unit, Records: plan.Records,
 		NoiseMultiplier: plan.NoiseMultiplier, Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(), Clipping: plan.Policy.String(),
 		SamplingProbability: plan.SamplingProbability, ExpectedBatchSize: plan.ExpectedBatchSize,
 		PlannedSteps: plan.Steps, Steps: plan.MaxSteps, Answer: s.Answer(),
