@@ -80,6 +80,7 @@ func refuse(c *configs.Config, o setup.Outline) error {
 		{!c.Privacy.HasBudget(), "no privacy.epsilon", "a budget, from which follows how many questions are answered"},
 		{c.Privacy.NoiseMultiplier > 0, "privacy.noise_multiplier", "pate.noise, the noise on votes, alone"},
 		{c.Privacy.None, "privacy.none", "a budget"},
+		{c.Federated.Any(), "federated.clients", "teachers or clients"},
 		{c.Privacy.Unit != configs.UnitExample, "privacy.unit " + c.Privacy.Unit, configs.UnitExample + ": one example is in the part of one teacher"},
 		{c.Model.Init != "", "model.init", "networks that begin at random"},
 		{c.Optimizer.ByNoise(), "optimizer.learning_rate by_noise", "a number: training is without noise"},
