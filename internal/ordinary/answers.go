@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
+	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
 	"dpsgd/internal/train"
@@ -106,8 +107,27 @@ func (r *Run) keepAnswers() error {
 	return nil
 }
 
+// asked is how many stages the ledger says were asked. Entries of anything else, such as answers with
+// another ε, are refused: what they cost is not what the rest would.
+func (r *Run) asked() (stages int, err error) {
+	plan := []accountant.Event{r.event(), r.stage()}[:r.phases()]
+	for _, e := range r.journal.Ledger().Entries() {
+		for range e.Count {
+			if stages == len(plan) || e.Event != plan[stages] {
+				return 0, fmt.Errorf("%w: the ledger of %s holds %v as entry %d, expected at most the %d of %s", books.ErrOtherPlan, r.Dir, e.Event, stages+1, len(plan), folder.Config)
+			}
+			stages++
+		}
+	}
+	return stages, nil
+}
+
 // readAnswers reads the answers of a run that goes on. The ledger says of which stage they have to be.
 func (r *Run) readAnswers() error {
+	stages, err := r.asked()
+	if err != nil {
+		return err
+	}
 	if !r.exists(folder.Labels) {
 		return nil // which tell deals with
 	}
@@ -128,13 +148,10 @@ func (r *Run) readAnswers() error {
 			return wrong(fmt.Sprintf("the answer %d", b), fmt.Sprintf("one of the %d classes", r.outline.Classes))
 		}
 	}
-	r.told = told
-	stages := 1
-	for _, e := range r.journal.Ledger().Entries() {
-		if e.Event == r.stage() {
-			stages = 2
-		}
+	if stages == 0 { // of another run, whose ledger they are in
+		return wrong("answers that the ledger does not count", "none before they are asked")
 	}
+	r.told = told
 	if found := r.stageOf(); found < stages {
 		return wrong("answers of the first stage alone", "those of the second too, which the ledger counts; asking again would pass the budget")
 	}

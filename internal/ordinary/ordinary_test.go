@@ -225,3 +225,35 @@ func TestRefusals(t *testing.T) {
 type shifted struct{ data.Set }
 
 func (s shifted) Label(i int) int { return (s.Set.Label(i) + 1) % 3 }
+
+// Answers that another run paid for are not taken: the ledger of this one counts none, and its ε would
+// be 0.
+func TestAnswersWithoutAnEntryAreRefused(t *testing.T) {
+	told, o := fit(t, options(t, nil), 5, ofLabels...)
+	o.Watcher = stopping{}
+	killed, err := Create(tiny.Parse(t, ofLabels...), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed.Close()
+	answers := tiny.Read(t, filepath.Join(told.Run, folder.Labels))
+	if err := os.WriteFile(filepath.Join(killed.Dir, folder.Labels), []byte(answers), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := resume(t, killed.Dir, o); !errors.Is(err, checkpoints.ErrCorrupt) {
+		t.Errorf("found %+v, %v, expected a refusal", r, err)
+	}
+}
+
+// A ledger whose entries are not those of the configuration has been told with another ε, which is then
+// not asked for what is left.
+func TestEntriesOfAnotherEpsilonAreRefused(t *testing.T) {
+	r, o := fit(t, options(t, nil), 5, stages...)
+	config := strings.Replace(tiny.Read(t, filepath.Join(r.Run, folder.Config)), "epsilon: 2", "epsilon: 20", 1)
+	if err := os.WriteFile(filepath.Join(r.Run, folder.Config), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := resume(t, r.Run, o); !errors.Is(err, books.ErrOtherPlan) {
+		t.Errorf("found %+v, %v, expected a refusal", r, err)
+	}
+}
