@@ -13,6 +13,14 @@ type Fact struct {
 	Value string `json:"value"`
 }
 
+// Training says in a word or two how private the training was.
+func (m *Model) Training() string {
+	if !m.Statement.Private() {
+		return "WITHOUT PRIVACY"
+	}
+	return "with differential privacy of " + m.Statement.Unit
+}
+
 // Provenance is what goes with the model wherever it goes: where it comes from and what its privacy
 // guarantee is. All of it stands in the privacy statement of the run, and none of it is private.
 func (m *Model) Provenance() []Fact {
