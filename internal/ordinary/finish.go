@@ -12,6 +12,7 @@ import (
 	"dpsgd/internal/curves"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/history"
+	"dpsgd/internal/labels"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
@@ -153,7 +154,7 @@ func (r *Run) ofLabels(s *statement.Statement) error {
 		return err
 	}
 	noun := r.outline.Shape.Noun()
-	s.System, s.Unit = "label", "the label of one training example"
+	s.System, s.Unit = "label", labels.Unit
 	s.Answer, s.Method, s.TargetEpsilon, s.Relation = spent.Answer(), spent.Method, r.config.Privacy.Epsilon, "replace the label of one"
 	s.Neighbours = "two sets with the same " + noun + " that differ in the label of one of them"
 	s.Public = fmt.Sprintf("all %d training %s without their labels, the classes, and everything in the configuration", r.outline.Examples, noun)
@@ -181,7 +182,7 @@ func (r *Run) overview() Overview {
 		Steps: r.phases() * r.steps, ResumedAt: r.resumedAt, Private: r.journal != nil,
 	}
 	if o.Private {
-		o.Unit, o.Epsilon, o.Truth = "the label of one training example", r.config.Privacy.Epsilon, r.answers.Truth(r.outline.Classes)
+		o.Unit, o.Epsilon, o.Truth = labels.Unit, r.config.Privacy.Epsilon, r.answers.Truth(r.outline.Classes)
 	}
 	return o
 }

@@ -38,6 +38,7 @@ type Cost struct {
 	// Of a run.
 	Run      string `json:"run,omitempty"`
 	Releases *int   `json:"releases,omitempty"` // entries of the ledger
+	Unit     string `json:"unit,omitempty"`     // what data sets differ in, where that is no record
 }
 
 // Answerer answers questions. It keeps its accountants, and so what they have computed, from one
@@ -133,7 +134,7 @@ func (a *Answerer) answer(q Question) (Cost, *accountant.Ledger, error) {
 	}
 	if q.Run != "" {
 		releases := q.Ledger.Count()
-		c.Run, c.Releases = q.Run, &releases
+		c.Run, c.Releases, c.Unit = q.Run, &releases, q.Unit
 	}
 	return c, l, nil
 }

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -94,7 +95,7 @@ func printCost(w io.Writer, c questions.Cost, unknown questions.Unknown) {
 	if c.GroupSize > 1 {
 		group = fmt.Sprintf(" in groups of %s records", terminal.Count(c.GroupSize))
 	}
-	fmt.Fprintf(w, "%s; datasets that differ by %s%s\n", c.Method, c.Relation, group)
+	fmt.Fprintf(w, "%s; datasets that differ by %s%s\n", c.Method, cmp.Or(c.Unit, c.Relation), group)
 }
 
 // releasesText says what an answer is about.

@@ -95,6 +95,12 @@ func (q *question) readRun(c *cobra.Command, run string) (questions.Question, er
 	}
 	q.warning = r.Warning
 	asked := r.Question(q.unknown)
+	switch {
+	case r.Unit != "" && given("relation"):
+		return asked, shell.Usagef("found --relation %s beside the run %s, expected none: its ledger is about %s", q.relation, run, r.Unit)
+	case r.Unit != "":
+		q.relation = asked.Relation.String()
+	}
 	if !given("accountant") {
 		q.accountant = asked.Accountant
 	}
