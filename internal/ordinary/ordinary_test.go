@@ -257,3 +257,17 @@ func TestEntriesOfAnotherEpsilonAreRefused(t *testing.T) {
 		t.Errorf("found %+v, %v, expected a refusal", r, err)
 	}
 }
+
+// What runs with private labels cost together is said to be that, and not what all runs cost: those with
+// private examples tell of labels, too, and pictures are not protected.
+func TestTotalOfLabelsSaysWhatItIs(t *testing.T) {
+	_, o := fit(t, options(t, nil), 0, ofLabels...)
+	second, _ := fit(t, o, 0, ofLabels...)
+	if text := tiny.Read(t, filepath.Join(second.Run, folder.Statement)); !strings.Contains(text, "All 2 runs on this data") || !strings.Contains(text, "have the same unit of privacy") {
+		t.Errorf("the statement says\n%s", text)
+	}
+	totals, err := books.Show(o.RunsDir)
+	if err != nil || len(totals.Datasets) != 1 || !strings.Contains(totals.Datasets[0].Note, "Only the labels are protected") {
+		t.Errorf("found %+v, %v, expected one total that says what it is not about", totals.Datasets, err)
+	}
+}

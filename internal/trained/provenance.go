@@ -40,7 +40,7 @@ func (m *Model) Provenance() []Fact {
 		facts = append(facts, Fact{"privacy.initial_weights", s.InitialWeights})
 	}
 	if s.DatasetRuns > 0 {
-		facts = append(facts, Fact{"privacy.all_runs", fmt.Sprintf("all %d runs on this data together: epsilon %s, delta %v", s.DatasetRuns, accountant.RoundUp(s.DatasetEpsilon, 3), s.DatasetDelta)})
+		facts = append(facts, Fact{"privacy.all_runs", fmt.Sprintf("all %d runs on this data with this unit together: epsilon %s, delta %v", s.DatasetRuns, accountant.RoundUp(s.DatasetEpsilon, 3), s.DatasetDelta)})
 	}
 	facts = append(facts, Fact{"data", fmt.Sprintf("%s, %d examples of %s in %d classes", s.Data, s.Examples, s.Shape, s.Classes)})
 	if m.Config.Model.Name != "" {
