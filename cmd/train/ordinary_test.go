@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,5 +31,32 @@ func TestEpsilonOfLabelsSaysSo(t *testing.T) {
 	succeed(t, "report", "runs/own-1", "-o", "report.html")
 	if text := tiny.Read(t, "report.html"); !strings.Contains(text, "for "+unit+", after") {
 		t.Error("the report does not begin with what its ε is about")
+	}
+}
+
+// No one file that is edited makes the model of a baseline private, or private labels private examples.
+func TestForgedUnitsAreRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	config := ownConfig(t, pictures(t), 5)
+	succeed(t, "run", config, "--set", "privacy.none=true", "--set", "run.name=none")
+	succeed(t, "run", config, "--set", "privacy.unit=label", "--set", "run.name=labels")
+	for _, forged := range []struct{ run, file, from, to, command string }{
+		{"runs/none", "privacy.json", `"system": "none"`, `"system": ""`, "card"},
+		{"runs/labels", "privacy.json", "the label of one training example", "one training example", "card"},
+		{"runs/labels", "privacy.json", `"system": "label"`, `"system": ""`, "card"},
+		{"runs/labels", "config.yaml", "unit: label", "unit: example", "epsilon"},
+		{"runs/labels", "config.yaml", "unit: label", "unit: example", "card"},
+	} {
+		succeed(t, "card", forged.run)
+		path := filepath.Join(forged.run, forged.file)
+		content := tiny.Read(t, path)
+		if !strings.Contains(content, forged.from) {
+			t.Fatalf("found no %q in %s", forged.from, path)
+		}
+		write(t, path, strings.Replace(content, forged.from, forged.to, 1))
+		if r := command(forged.command, forged.run); r.code == 0 || !strings.Contains(r.err, forged.run) {
+			t.Errorf("%s with %q in %s: found exit code %d and %q, expected a refusal", forged.command, forged.to, path, r.code, r.err)
+		}
+		write(t, path, content)
 	}
 }

@@ -7,8 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"dpsgd/accountant"
 	"dpsgd/checkpoints"
+	"dpsgd/configs"
 	"dpsgd/internal/folder"
 )
 
@@ -180,10 +183,10 @@ func (h home) claims(run string) []checkpoints.Claim {
 	return []checkpoints.Claim{m.Claim(filepath.Join(h.dir, folder.Datasets))}
 }
 
-// refuseOtherDelta makes sure that a run still has the δ that it was registered with: at a larger
-// one, the same releases have a smaller ε. A configuration that is gone is told about by whoever
-// needs it.
-func (h home) refuseOtherDelta(dir, run string) error {
+// refuseOtherPlan makes sure that a run still has the δ and the unit of privacy that it was registered
+// with: at a larger δ, the same releases have a smaller ε, and what labels cost says nothing about
+// examples. A configuration that is gone is told about by whoever needs it.
+func (h home) refuseOtherPlan(dir, run string) error {
 	m, ok := h.info.Member(run)
 	if !ok || !folder.HoldsAny(dir, folder.Config) {
 		return nil
@@ -193,7 +196,24 @@ func (h home) refuseOtherDelta(dir, run string) error {
 		err = fmt.Errorf("%w: found privacy.delta %g in %s, expected the %g with which the run is registered in %s",
 			ErrOtherPlan, c.Privacy.Delta, filepath.Join(dir, folder.Config), m.Delta, filepath.Join(h.dir, folder.Datasets))
 	}
+	if err == nil && m.Entries > 0 && (c.Privacy.Unit == configs.UnitLabel) != toldLabels(m) {
+		err = fmt.Errorf("%w: found privacy.unit %s in %s, expected the unit with which the run is registered in %s, for %q",
+			ErrOtherPlan, c.Privacy.Unit, filepath.Join(dir, folder.Config), filepath.Join(h.dir, folder.Datasets), m.Data.Name)
+	}
 	return err
+}
+
+// toldLabels says whether a registered run is one with private labels. A data set may have such a name by
+// itself; then what was released tells.
+func toldLabels(m checkpoints.Member) bool {
+	if !strings.HasPrefix(m.Data.Name, ofLabels) {
+		return false
+	}
+	for _, e := range m.Ledger.Entries() {
+		_, told := e.Event.(accountant.ApproxDP)
+		return told
+	}
+	return false // nothing was released
 }
 
 // registryOf finds the ledger of a run's data: in the folder of runs, which is above that of a
