@@ -271,3 +271,18 @@ func TestTotalOfLabelsSaysWhatItIs(t *testing.T) {
 		t.Errorf("found %+v, %v, expected one total that says what it is not about", totals.Datasets, err)
 	}
 }
+
+// A run does not go on with the answers of another one, which may have been told with a larger ε.
+func TestAnswersOfAnotherRunAreRefused(t *testing.T) {
+	for _, plan := range [][]string{ofLabels, stages} {
+		loud, o := fit(t, options(t, nil), 0, append(slices.Clone(plan), "privacy.epsilon=20")...)
+		stopped, _ := fit(t, o, 5, plan...)
+		answers := tiny.Read(t, filepath.Join(loud.Run, folder.Labels))
+		if err := os.WriteFile(filepath.Join(stopped.Run, folder.Labels), []byte(answers), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := resume(t, stopped.Run, o); !errors.Is(err, books.ErrOtherPlan) {
+			t.Errorf("found %+v, %v, expected a refusal", r, err)
+		}
+	}
+}
