@@ -31,6 +31,8 @@ func check(r *source.Report, c *Config, doc document, bad map[string]bool, secti
 	checkWarmup(r, c, doc, bad)
 	checkByNoise(r, c, doc, bad)
 	checkOrdinary(r, c, doc, bad)
+	checkClients(r, c, doc, bad)
+	checkPersons(r, c, doc, bad)
 }
 
 // has reports whether a key was given at all.
@@ -132,5 +134,49 @@ func checkOrdinary(r *source.Report, c *Config, doc document, bad map[string]boo
 	}
 	if rule := "optimizer.name"; !bad[rule] && c.Optimizer.Rule.Name() == "adambc" {
 		r.Addf(doc[rule].value.At, rule, "found adambc, which subtracts noise, with %s, where gradients have none, expected another one", why)
+	}
+}
+
+// checkClients refuses what has no meaning in a round of clients.
+func checkClients(r *source.Report, c *Config, doc document, bad map[string]bool) {
+	const clients, fewest = "federated.clients", "federated.min_clients"
+	if !c.Federated.Any() || bad[clients] {
+		return
+	}
+	refuse := func(path, format string, args ...any) {
+		if doc.has(path) && !bad[path] {
+			r.Addf(doc[path].value.At, path, format, args...)
+		}
+	}
+	if c.Federated.MinClients > c.Federated.Clients {
+		refuse(fewest, "found %d, expected at most the %d of %s", c.Federated.MinClients, c.Federated.Clients, clients)
+	}
+	if c.Privacy.Clipping.Name() == "per_layer" {
+		refuse("privacy.clipping", "found per_layer with %s, expected another clipping: a client's change is bounded as a whole", clients)
+	}
+	if c.Privacy.Unit != UnitExample {
+		refuse("privacy.unit", "found %s with %s, expected example: what is protected is one client with all its examples", c.Privacy.Unit, clients)
+	}
+	if c.Privacy.None {
+		refuse("privacy.none", "found true with %s, expected false", clients)
+	}
+	if c.Run.PrivateDiagnostics {
+		refuse("run.private_diagnostics", "found true with %s, expected false: a run of rounds has none", clients)
+	}
+}
+
+// checkPersons makes sure that persons are told apart.
+func checkPersons(r *source.Report, c *Config, doc document, bad map[string]bool) {
+	const unit, group = "privacy.unit", "data.group"
+	if c.Privacy.Unit != UnitPerson || c.Privacy.None || bad[unit] || bad[group] {
+		return
+	}
+	switch at := doc[unit].value.At; {
+	case c.Data.Folder == "" && c.Data.Table == "":
+		r.Addf(at, unit, "found person, expected data.folder or data.table: other examples do not say whose they are")
+	case c.Data.Group == "":
+		r.Addf(at, unit, "found person, expected data.group, which says whose an example is")
+	case c.Data.Folder != "" && c.Data.Group != GroupPrefix:
+		r.Addf(doc[group].value.At, group, "found %s with data.folder, expected %s", source.Printable(c.Data.Group), GroupPrefix)
 	}
 }

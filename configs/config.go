@@ -5,6 +5,7 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/data/augmentation"
+	"dpsgd/data/clients"
 	"dpsgd/features"
 	"dpsgd/model"
 	"dpsgd/optimizer"
@@ -20,6 +21,8 @@ type Config struct {
 	Privacy     Privacy
 	Optimizer   Optimizer
 	Training    Training
+	Pate        Pate
+	Federated   clients.Recipe
 	Performance Performance
 	Run         Run
 }
@@ -38,6 +41,7 @@ type Data struct {
 	Channels int      // with a folder: 1 is grey, 3 is colour
 	Columns  []string // with a table: the columns with the numbers that the network sees
 	Label    string   // with a table, or vectors in a file with columns: the column with the class
+	Group    string   // with a table the column that says whose a record is, with a folder "prefix"; or ""
 	Width    int      // with vectors: numbers in each
 	Mean     []float64
 	Std      []float64 // the network sees (x - Mean) / Std, x a pixel in [0,1] or a number; one value each, or one per channel or column
@@ -99,7 +103,8 @@ type Privacy struct {
 	Unit            string // example, label or person: what the guarantee is about
 	LabelStages     int    // with Unit label: 1, or 2 of which the second asks with what the first one learnt
 	// None is ordinary training, which is NOT PRIVATE: nothing else of this section means anything.
-	None bool
+	None              bool
+	ExamplesPerPerson int // with Unit person: most examples of one person that take part; 0 is all
 }
 
 // Ordinary reports whether the network is trained without noise on its gradients: because nothing is
@@ -112,6 +117,9 @@ const (
 	UnitLabel   = "label"
 	UnitPerson  = "person"
 )
+
+// GroupPrefix is the Group of a folder: the names of its pictures begin with whose they are.
+const GroupPrefix = "prefix"
 
 // HasBudget reports whether training must stop before an epsilon is passed.
 func (p Privacy) HasBudget() bool { return p.Epsilon > 0 }
@@ -156,6 +164,26 @@ type Training struct {
 	Average           optimizer.Average
 	Augmentation      augmentation.Recipe
 }
+
+// Pate says how `train pate` learns from teachers; without Teachers a configuration is for another
+// command. Sections model, optimizer and training are for each teacher and for the student.
+type Pate struct {
+	Teachers       int     // on disjoint parts of the training examples
+	Pool           int     // public examples: so many of the first test examples, without their labels
+	Queries        int     // examples of the pool that are asked about at most; 0 is all of them
+	Aggregation    string  // lnmax, gnmax or confident
+	Noise          float64 // on votes: a standard deviation, with lnmax a scale
+	Threshold      int     // votes that the check of confident expects
+	ThresholdNoise float64 // standard deviation of the noise of that check
+	SelfTraining   int     // rounds in which the student learns from its own predictions on the pool
+	// ReleaseDataDependent releases the data-dependent epsilon by its smooth sensitivity, at the Rényi
+	// order ReleaseOrder.
+	ReleaseDataDependent bool
+	ReleaseOrder         float64
+}
+
+// Any reports whether the configuration is for `train pate`.
+func (p Pate) Any() bool { return p.Teachers > 0 }
 
 // Performance changes speed and memory, never the result's distribution or its privacy.
 type Performance struct {
@@ -214,6 +242,8 @@ func DefaultConfig() Config {
 			Average:           &optimizer.NoAverage{},
 			Augmentation:      augmentation.None(),
 		},
+		Pate:        Pate{Pool: 1000, Aggregation: "confident", Noise: 40, Threshold: 200, ThresholdNoise: 150, SelfTraining: 1, ReleaseOrder: 12},
+		Federated:   clients.None(),
 		Performance: Performance{Engine: "auto"},
 		Run:         Run{CheckpointEvery: 100},
 	}

@@ -10,6 +10,7 @@ import (
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/data/augmentation"
+	"dpsgd/data/clients"
 	"dpsgd/data/pictures"
 	"dpsgd/features"
 	"dpsgd/internal/setting"
@@ -76,10 +77,12 @@ var (
 	withFeatures = &condition{"features.name", source.Or(features.Transforms().Names()[1:]), func(c *Config) bool { return c.Features.Any() }}
 	withPictures = &condition{"features.name", "none and examples that are pictures", func(c *Config) bool { return !c.Features.Any() && !withTable.holds(c) && !withVectors.holds(c) }}
 	withInit     = &condition{"model.init", "", func(c *Config) bool { return c.Model.Init != "" }}
+	withPersons  = &condition{"privacy.unit", "person", func(c *Config) bool { return c.Privacy.Unit == UnitPerson }}
 	withLabels   = &condition{"privacy.unit", "label", func(c *Config) bool { return c.Privacy.Unit == UnitLabel }}
 	byNoise      = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
 	withPoisson  = &condition{"training.sampling", "poisson", func(c *Config) bool { return c.Training.Sampling == release.Poisson{} }}
 	movableNorm  = &condition{"privacy.clipping", "flat or per_layer", func(c *Config) bool { return slices.Contains([]string{"flat", "per_layer"}, c.Privacy.Clipping.Name()) }}
+	withClients  = &condition{"federated.clients", "", func(c *Config) bool { return c.Federated.Any() }}
 	withDigits   = &condition{"data.name", "digits", func(c *Config) bool { return c.Data.Name == "digits" }}
 )
 
@@ -89,7 +92,7 @@ var fields = fieldsOf(clip.Policies(), optimizer.UpdateRules(), optimizer.Curves
 // fieldsOf lists every key where these policies, rules and schedules can be chosen.
 func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer.UpdateRule], curves setting.Kinds[optimizer.Curve]) []*field {
 	return slices.Concat(dataFields, featureFields, modelFields, privacyFields(policies), optimizerFields(rules), scheduleFields(curves),
-		trainingFields, performanceFields, runFields)
+		trainingFields, pateFields, federatedFields(), performanceFields, runFields)
 }
 
 // perChannel is one number, or one for each of at most so many channels or columns.
@@ -116,6 +119,8 @@ var dataFields = []*field{
 		"The columns with the numbers that the network sees, in its order; other columns are passed over.", withTable},
 	{"data.label", columnName, func(c *Config) any { return &c.Data.Label },
 		"The column that holds one of the classes; of vectors in .csv or .parquet, the last one where nothing is said.", withColumns},
+	{"data.group", groupName, func(c *Config) any { return &c.Data.Group },
+		"Whose an example is: of a table the column that names its person, which need not be among data.columns; of a folder the word prefix, for pictures whose names say it before their last _, as in person_0123_07.png.", withPersons},
 	{"data.width", setting.Integer{Min: 1, Max: data.MaxFeatures}, func(c *Config) any { return &c.Data.Width },
 		"How many numbers each vector has.", withVectors},
 	{"data.mean", byExamples{perChannel(0, 1, 3), perChannel(-data.MaxNormalisation, data.MaxNormalisation, data.MaxColumns)}, func(c *Config) any { return &c.Data.Mean },
@@ -193,9 +198,11 @@ var accountantFields = []*field{
 	{"privacy.accountant", accountants, func(c *Config) any { return &c.Privacy.Accountant },
 		"How the spent budget is computed: exact by the exact privacy profile, pld by privacy loss distributions, rdp by Rényi differential privacy, which is looser. RDP is always reported beside the other two, and stands in where they have no certified answer.", nil},
 	{"privacy.unit", setting.Choice{UnitExample, UnitLabel, UnitPerson}, func(c *Config) any { return &c.Privacy.Unit },
-		"What the guarantee is about: example, a training example with all that is in it; label, the class of an example whose picture is public (randomised response ahead of ordinary training, docs/labels.md); person, all examples of one person.", nil},
+		"What the guarantee is about: example, a training example with all that is in it; label, the class of an example whose picture is public (randomised response ahead of ordinary training, docs/labels.md); person, all examples of one person, whom data.group names (docs/people.md).", nil},
 	{"privacy.label_stages", setting.Integer{Min: 1, Max: 2}, func(c *Config) any { return &c.Privacy.LabelStages },
 		"1 asks each label once by randomised response; 2 trains on half of the labels first and asks the other half among the classes that are likely then.", withLabels},
+	{"privacy.examples_per_person", setting.Integer{Min: 0, Max: 1e9}, func(c *Config) any { return &c.Privacy.ExamplesPerPerson },
+		"Most examples of one person that take part; which ones is drawn by training.seed from theirs alone. 0 is all: a person adds one example to a step at most, however many there are (docs/people.md).", withPersons},
 	{"privacy.none", setting.Boolean{}, func(c *Config) any { return &c.Privacy.None },
 		"Ordinary training to compare with, which is NOT PRIVATE: no clipping, no noise, no guarantee. Of this section only clip_norm means something then: below 1 it multiplies the learning rate, which is meant for clipped gradients.", nil},
 }
@@ -248,6 +255,55 @@ func augmentationFields() []*field {
 	return out
 }
 
+var (
+	withPate      = &condition{"pate.teachers", "above 0", func(c *Config) bool { return c.Pate.Any() }}
+	withConfident = &condition{"pate.aggregation", "confident", func(c *Config) bool { return c.Pate.Any() && c.Pate.Aggregation == "confident" }}
+	withReleased  = &condition{"pate.release_data_dependent", "true", func(c *Config) bool { return c.Pate.Any() && c.Pate.ReleaseDataDependent }}
+)
+
+var pateFields = []*field{
+	{"pate.teachers", setting.Integer{Min: 0, Max: 100000}, func(c *Config) any { return &c.Pate.Teachers },
+		"For train pate: so many teachers learn, each from its own part of the training examples; 0 is a configuration for another command. The keys of model, optimizer and training are for each teacher and for the student.", nil},
+	{"pate.pool", setting.Integer{Min: 1, Max: 1e7}, func(c *Config) any { return &c.Pate.Pool },
+		"Public examples without labels: so many of the first test examples. The others measure the student.", withPate},
+	{"pate.queries", setting.Integer{Min: 0, Max: 1e6}, func(c *Config) any { return &c.Pate.Queries },
+		"How many of the pool the teachers are asked about at most; 0 is all of them. How many are answered follows from privacy.epsilon.", withPate},
+	{"pate.aggregation", setting.Choice{"lnmax", "gnmax", "confident"}, func(c *Config) any { return &c.Pate.Aggregation },
+		"How votes are answered: lnmax is the largest count after Laplace noise, gnmax after Gaussian noise, confident asks first whether enough teachers agree.", withPate},
+	{"pate.noise", setting.Number{Min: 0, Max: 1e6, OpenMin: true}, func(c *Config) any { return &c.Pate.Noise },
+		"Standard deviation of the noise on each count of votes, with lnmax its scale.", withPate},
+	{"pate.threshold", setting.Integer{Min: 0, Max: 1e6}, func(c *Config) any { return &c.Pate.Threshold },
+		"Votes that the largest count has to have after noise.", withConfident},
+	{"pate.threshold_noise", setting.Number{Min: 0, Max: 1e6, OpenMin: true}, func(c *Config) any { return &c.Pate.ThresholdNoise },
+		"Standard deviation of that noise.", withConfident},
+	{"pate.self_training", setting.Integer{Min: 0, Max: 100}, func(c *Config) any { return &c.Pate.SelfTraining },
+		"Rounds in which the student learns anew, from those pictures of the pool of which it says itself what follows from the answers for pictures like them.", withPate},
+	{"pate.release_data_dependent", setting.Boolean{}, func(c *Config) any { return &c.Pate.ReleaseDataDependent },
+		"Release a bound on the data-dependent epsilon, which is not private as it is, by noise scaled to its smooth sensitivity; that costs something itself.", withPate},
+	{"pate.release_order", setting.Number{Min: 1, Max: 1000, OpenMin: true}, func(c *Config) any { return &c.Pate.ReleaseOrder },
+		"The Rényi order of what is released.", withReleased},
+}
+
+// federatedFields are the keys for what is done by clients. All but their number have a meaning with
+// clients alone, one only with one split.
+func federatedFields() []*field {
+	var out []*field
+	recipe := clients.None()
+	for i, a := range setting.Arguments(&recipe) {
+		only := withClients
+		switch a.Name {
+		case "clients":
+			only = nil
+		case "alpha":
+			only = &condition{"federated.split", clients.Dirichlet, func(c *Config) bool { return withClients.holds(c) && c.Federated.Split == clients.Dirichlet }}
+		case "min_clients", "modulus_bits":
+			only = &condition{"federated.noise", clients.ByClients, func(c *Config) bool { return withClients.holds(c) && c.Federated.Noise == clients.ByClients }}
+		}
+		out = append(out, &field{"federated." + a.Name, a.Format, func(c *Config) any { return c.Federated.Arguments()[i].Value }, a.Doc, only})
+	}
+	return out
+}
+
 var performanceFields = []*field{
 	{"performance.threads", setting.Integer{Min: 0, Max: 1024}, func(c *Config) any { return &c.Performance.Threads },
 		"Threads that compute; 0 is one per core.", nil},
@@ -269,7 +325,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"data.label", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
+var later = []string{"data.label", "federated.clients", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

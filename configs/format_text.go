@@ -27,5 +27,6 @@ var (
 	weightFile = format.Text{What: "the path of a .safetensors file", Pattern: `^$|\.safetensors$`, Max: 4096, Empty: true}
 
 	columnName = format.Text{What: "the name of a column", Pattern: `^\S.*$`, Max: 200}
+	groupName  = format.Text{What: "the name of a column, or prefix", Pattern: `^(\S.*)?$`, Max: 200, Empty: true}
 	labelValue = format.Text{What: "a value of the label column", Pattern: `^\S.*$`, Max: 100}
 )

@@ -100,6 +100,16 @@ func (b Base) With(values []Value, named source.Position) (*Config, error) {
 	return c, err
 }
 
+// Within resolves those sections of a file that are a configuration's, in a mapping of them alone,
+// with overrides as in [Parse]. What is wrong is in the report, and then nothing is returned.
+func Within(r *source.Report, file string, sections *source.Node, overrides []string) *Config {
+	c, err := resolveRead(r, file, sections, parseOverrides(r, overrides))
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
 // Decode reads a value that is none of a configuration itself, such as the name of a sweep.
 func Decode(f setting.Format, r *source.Report, n *source.Node, name string, into any) bool {
 	return decode(f, r, n, name, into)

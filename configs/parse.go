@@ -44,11 +44,16 @@ type section struct {
 // resolve reads a configuration file, applies the settings over it, and returns the configuration
 // if there is nothing to report.
 func resolve(r *source.Report, file string, src []byte, settings []assignment) (*Config, error) {
-	doc, sections := document{}, map[string]section{"": {at: source.Start(file)}}
 	root := source.Read(r, source.Start(file), src)
 	if root == nil {
 		return nil, r.Err()
 	}
+	return resolveRead(r, file, root, settings)
+}
+
+// resolveRead is resolve for a file that has been read.
+func resolveRead(r *source.Report, file string, root *source.Node, settings []assignment) (*Config, error) {
+	doc, sections := document{}, map[string]section{"": {at: source.Start(file)}}
 	if root.Kind == source.Mapping {
 		doc.collect(r, root, "", sections)
 	} else {

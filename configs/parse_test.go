@@ -68,7 +68,7 @@ run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 		&model.Dropout{P: 0.25},
 		&model.Linear{Out: model.NumClasses},
 	}}
-	want.Privacy = Privacy{2.5, 1.25, 1e-6, 0.5, &clip.PerLayer{}, &clip.LinearNorm{FinalFactor: 0.75}, &release.LinearNoise{FinalFactor: 0.25}, "rdp", UnitPerson, 1, true}
+	want.Privacy = Privacy{2.5, 1.25, 1e-6, 0.5, &clip.PerLayer{}, &clip.LinearNorm{FinalFactor: 0.75}, &release.LinearNoise{FinalFactor: 0.25}, "rdp", UnitPerson, 1, true, 0}
 	want.Optimizer = Optimizer{
 		Rule:         &optimizer.Adam{Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-7, WeightDecay: 0.1, Decoupled: true},
 		LearningRate: 0.01, ParameterNoise: 1.7,
@@ -125,6 +125,9 @@ func TestHarmlessVariantsOfAFile(t *testing.T) {
 }
 
 func TestOverridesSetEveryKey(t *testing.T) {
+	personsBase := strings.Replace(folderBase, "privacy: {", "privacy: {unit: person, ", 1) + "\n"
+	personsBase = strings.Replace(personsBase, "data: {", "data: {group: prefix, ", 1)
+	const federatedBase = smallest + "federated: {clients: 100, split: dirichlet, noise: clients}\n"
 	const patches = smallest + "features: {name: patches}"
 	tests := []struct{ base, override, want string }{
 		{smallest, "data.name=mnist", "name: mnist"},
@@ -204,12 +207,34 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{smallest, "training.augmentation.views=4", "  augmentation:\n    views: 4\n"},
 		{smallest, "training.augmentation.flip=true", "  augmentation:\n    flip: true\n"},
 		{smallest, "training.augmentation.shift=3", "  augmentation:\n    shift: 3\n"},
+		{smallest, "federated.clients=100", "federated:\n  clients: 100\n  split: iid\n  seed: 1\n"},
+		{federatedBase, "federated.split=dirichlet", "split: dirichlet\n  alpha: 0.5\n"},
+		{federatedBase, "federated.alpha=0.1", "alpha: 0.1"},
+		{federatedBase, "federated.seed=7", "seed: 7"},
+		{federatedBase, "federated.local_steps=3", "local_steps: 3"},
+		{federatedBase, "federated.local_batch_size=8", "local_batch_size: 8"},
+		{federatedBase, "federated.local_learning_rate=0.5", "local_learning_rate: 0.5"},
+		{federatedBase, "federated.noise=server", "noise: server\n\nperf"},
+		{federatedBase, "federated.min_clients=20", "min_clients: 20"},
+		{federatedBase, "federated.modulus_bits=32", "modulus_bits: 32"},
 		{smallest, "performance.threads=3", "threads: 3"},
 		{smallest, "performance.engine=ghost", "engine: ghost"},
 		{smallest, "performance.max_memory=500 MB", "max_memory: 500MB"},
 		{smallest, "privacy.unit=label", "unit: label"},
 		{smallest, "privacy.none=true", "none: true"},
+		{personsBase, "data.group=prefix", "group: prefix"},
+		{personsBase, "privacy.examples_per_person=5", "examples_per_person: 5"},
 		{strings.Replace(smallest, "privacy: {", "privacy: {unit: label, ", 1), "privacy.label_stages=2", "label_stages: 2"},
+		{smallest, "pate.teachers=5", "teachers: 5"},
+		{smallest + "pate: {teachers: 5}", "pate.pool=5", "pool: 5"},
+		{smallest + "pate: {teachers: 5}", "pate.queries=5", "queries: 5"},
+		{smallest + "pate: {teachers: 5}", "pate.aggregation=lnmax", "aggregation: lnmax"},
+		{smallest + "pate: {teachers: 5}", "pate.noise=5", "noise: 5"},
+		{smallest + "pate: {teachers: 5}", "pate.threshold=5", "threshold: 5"},
+		{smallest + "pate: {teachers: 5}", "pate.threshold_noise=5", "threshold_noise: 5"},
+		{smallest + "pate: {teachers: 5}", "pate.self_training=5", "self_training: 5"},
+		{smallest + "pate: {teachers: 5}", "pate.release_data_dependent=true", "release_data_dependent: true"},
+		{smallest + "pate: {teachers: 5, release_data_dependent: true}", "pate.release_order=5", "release_order: 5"},
 		{smallest, "run.name=x", "name: x"},
 		{smallest, "run.checkpoint_every=3", "checkpoint_every: 3"},
 		{smallest, "run.private_diagnostics=true", "private_diagnostics: true"},

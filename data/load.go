@@ -37,6 +37,9 @@ type Spec struct {
 	Vectors     string
 	VectorWidth int
 
+	// Group is the column of a table that says whose a record is, for [Owners].
+	Group string
+
 	// Seed draws other pictures of "digits". It is public.
 	Seed uint64
 }

@@ -38,7 +38,7 @@ func TestCompletion(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
 		{"resume ", all}, {"extend runs/own", "runs/own-1 runs/own-2"}, {"eval runs/grid/", "runs/grid/clip_norm=0.1"}, {"resume runs/own-1 ", ""},
 		{"report runs/own-1 runs/g", "runs/grid/clip_norm=0.1 runs/grid"}, {"epsilon runs/own-1 ", "runs/own-2 runs/grid/clip_norm=0.1"},
-		{"run dig", "digits"}, {"describe mnist-b", "mnist-best"}, {"sweep clip", "clip-noise"}, {"presets clip", "clip-noise"}, {"data fetch m", "mnist"},
+		{"run dig", "digits"}, {"describe mnist-b", "mnist-best"}, {"sweep clip", "clip-noise"}, {"presets clip", "clip-noise"}, {"stats digits-", "digits-statistics"}, {"data fetch m", "mnist"},
 		{"run --set privacy.eps", "privacy.epsilon="}, {"epsilon --accountant ex", "exact"}, {"bench --model mlp128", "mlp128"}, {"help ext", "extend"},
 	} {
 		words := strings.Split(tt.line, " ")

@@ -52,6 +52,9 @@ func describeCommand(a *shell.App) *cobra.Command {
 // printDescription writes what a run would do, for people.
 func printDescription(w io.Writer, d *describe.Description) {
 	fmt.Fprintf(w, "data      %s: %s training examples of %v, %d classes\n", d.Data.Name, terminal.Count(d.Data.Examples), d.Data.Shape, d.Data.Classes)
+	if n := d.Privacy.Records; n != d.Data.Examples {
+		fmt.Fprintf(w, "protects  %s, of %s\n", d.Privacy.Unit, terminal.Count(n))
+	}
 	if d.Augmentation != "" {
 		fmt.Fprintf(w, "training  %s\n", strings.Join(terminal.Wrap(d.Augmentation, 70), "\n          "))
 	}
@@ -84,6 +87,10 @@ func printLayers(w io.Writer, d *describe.Description) {
 
 func printPrivacy(w io.Writer, d *describe.Description) {
 	p := d.Privacy
+	if len(d.Curve) == 0 {
+		printOrdinary(w, p)
+		return
+	}
 	how := "as configured"
 	if p.Calibrated {
 		how = "calibrated to the budget"
@@ -119,6 +126,12 @@ func printPrivacy(w io.Writer, d *describe.Description) {
 		table = append(table, line)
 	}
 	terminal.PrintTable(w, table)
+}
+
+// printOrdinary writes what is private where gradients have no noise.
+func printOrdinary(w io.Writer, p describe.Privacy) {
+	fmt.Fprintf(w, "\ntraining  %s steps of %g examples, without noise on gradients\n", terminal.Count(p.PlannedSteps), p.ExpectedBatchSize)
+	fmt.Fprintf(w, "protects  %s\nprivacy   %s\n", p.Unit, terminal.Guarantee(p.Epsilon, p.Delta, p.Accountant, p.EpsilonRDP))
 }
 
 // join writes a shape as 28x28x1.

@@ -10,6 +10,7 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/stats"
 	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,8 @@ a fifth from one to the next. Noise, sampling and everything else stay as they a
 		Args: shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch given := c.Flags().Changed; {
+			case stats.IsRun(args[0]):
+				return shell.Usagef("%s: found a run of statistics, expected one that trains; ask for more by another file", args[0])
 			case !given("epsilon") && !given("steps"):
 				return shell.Usagef("found neither --epsilon nor --steps, expected one of the two")
 			case given("epsilon") && !(epsilon > 0 && !math.IsInf(epsilon, 1)):

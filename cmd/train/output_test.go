@@ -26,18 +26,21 @@ func TestLostOutput(t *testing.T) {
 	write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid: {privacy.clip_norm: [0.1]}\n")
 	asked := "--sampling-probability 0.01 --delta 1e-5 "
 	const needsNetwork = "?"
+	teachers := config + " --set pate.teachers=4 --set pate.pool=5 --set pate.aggregation=gnmax --set pate.noise=20 --set privacy.epsilon=10"
 	lines := map[string]string{
 		"train predict": "runs/own-1 " + own, "train serve": "runs/own-1 --address 127.0.0.1:0", "train export": "runs/own-1",
 		"train card": "runs/own-1", "train import": "runs/own-1/model.safetensors " + config,
 		"train": "", "train run": config, "train resume": "runs/own-1", "train eval": "runs/own-1", "train report": "runs/own-1", "train sweep": "grid.yaml",
-		"train ledger": "", "train ledger show": "", "train ledger verify": "", "train describe": config,
+		"train pate":      teachers,
+		"train federated": config + " --set federated.clients=20 --set training.batch_size=10",
+		"train ledger":    "", "train ledger show": "", "train ledger verify": "", "train describe": config,
 		"train epsilon": "runs/own-1", "train delta": "runs/own-1", "train compare": "runs/own-1", "train tradeoff": "runs/own-1",
 		"train attack": "", "train attack sensitivity": "", "train attack differencing": "--trials 10", "train attack reconstruction": "--people 20",
 		"train attack membership": "runs/own-1",
 		"train calibrate":         asked + "--steps 10 --epsilon 1", "train steps": asked + "--noise-multiplier 1 --epsilon 1",
 		"train bench": "--model mlp128 --batch 8 --seconds 0.05", "train presets": "", "train schema": "",
 		"train data": "", "train data list": "", "train data fetch": needsNetwork, "train features": "", "train features show": "cifar-best --pictures 1",
-		"train version": "", "train runs": "", "train extend": "runs/own-1 --epsilon 50", "train init": "new.yaml --data digits --epsilon 1", "train examples": "", "train man": "pages",
+		"train version": "", "train runs": "", "train stats": "digits-statistics", "train extend": "runs/own-1 --epsilon 50", "train init": "new.yaml --data digits --epsilon 1", "train examples": "", "train man": "pages",
 	}
 	lost := func(args ...string) {
 		var err bytes.Buffer

@@ -9,6 +9,7 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
+	"dpsgd/configs/statistics"
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/spelling"
 
@@ -33,11 +34,13 @@ func presetsCommand(a *shell.App) *cobra.Command {
 			if len(args) == 1 {
 				return printPreset(a, args[0])
 			}
-			presets, grids := items(configs.Presets()), items(sweeps.Shipped())
-			return a.Print(map[string][]presetItem{"presets": presets, "sweeps": grids}, func(w io.Writer) {
+			presets, grids, asked := items(configs.Presets()), items(sweeps.Shipped()), items(statistics.Shipped())
+			return a.Print(map[string][]presetItem{"presets": presets, "sweeps": grids, "statistics": asked}, func(w io.Writer) {
 				printItems(w, "preset", presets)
 				fmt.Fprintln(w)
 				printItems(w, "sweep", grids)
+				fmt.Fprintln(w)
+				printItems(w, "statistics", asked)
 			})
 		},
 	}
@@ -61,7 +64,7 @@ func printItems(w io.Writer, kind string, list []presetItem) {
 
 // printPreset prints the file of a preset or sweep, to start one's own from.
 func printPreset(a *shell.App, name string) error {
-	presets := append(configs.Presets(), sweeps.Shipped()...)
+	presets := slices.Concat(configs.Presets(), sweeps.Shipped(), statistics.Shipped())
 	i := slices.IndexFunc(presets, func(p configs.Preset) bool { return p.Name == name })
 	if i < 0 {
 		var names []string

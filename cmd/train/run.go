@@ -12,6 +12,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/follow"
 	"dpsgd/internal/ordinary"
+	"dpsgd/internal/stats"
 	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
@@ -67,6 +68,12 @@ func resumeCommand(a *shell.App) *cobra.Command {
 		Example: "  train resume runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if config, err := folder.ReadConfig(args[0]); err == nil && config.Pate.Any() {
+				return resumePate(a, c, args[0], dataDir, dataFolder)
+			}
+			if stats.IsRun(args[0]) {
+				return resumeStats(a, c, args[0], dataDir, dataFolder)
+			}
 			if ordinaryRun, err := isOrdinary(args[0]); err != nil {
 				return err
 			} else if ordinaryRun {
@@ -97,6 +104,11 @@ func resumeCommand(a *shell.App) *cobra.Command {
 
 // fit carries out a run and prints its result.
 func fit(a *shell.App, c *cobra.Command, run *train.Run) error {
+	return fitAs(a, c, run, func(r train.Result) any { return r })
+}
+
+// fitAs is fit with a result of another form for programs.
+func fitAs(a *shell.App, c *cobra.Command, run *train.Run, form func(train.Result) any) error {
 	defer run.Close()
 	a.Saves(true)
 	defer a.Saves(false)
@@ -109,7 +121,7 @@ func fit(a *shell.App, c *cobra.Command, run *train.Run) error {
 	if result.Status == train.Interrupted {
 		fmt.Fprintf(a.Err, "train: stopped and saved after step %d; go on with `train resume %s`\n", result.Steps, folder.Argument(result.Run)+shell.DataGiven(c))
 	}
-	if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
+	if err := a.PrintJSON(form(result)); err != nil || result.Status != train.Interrupted {
 		return err
 	}
 	return shell.Stopped(c.Context())

@@ -21,6 +21,9 @@ func watcher(a *shell.App) train.Watcher { return &runWatcher{a.Display()} }
 func (p *runWatcher) Started(o train.Overview) {
 	fmt.Fprintf(p.W, "run       %s\n", o.Run)
 	fmt.Fprintf(p.W, "data      %s, %s training examples\n", o.Data, terminal.Count(o.Examples))
+	if n := o.Plan.Records; n != o.Examples {
+		fmt.Fprintf(p.W, "protects  %s, of %s\n", o.Plan.Unit, terminal.Count(n))
+	}
 	fmt.Fprintf(p.W, "model     %s parameters\n", terminal.Count(o.Parameters))
 	plan := o.Plan
 	fmt.Fprintf(p.W, "privacy   noise multiplier %.4f, clip norm %g, sampling probability %.4g\n", plan.NoiseMultiplier, plan.Policy.Bound(), plan.SamplingProbability)

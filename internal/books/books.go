@@ -136,10 +136,17 @@ const ofLabels = "labels of "
 
 // ofUnit is the data that a run spends privacy of. What a run with private labels costs says nothing
 // about the examples, whose pictures it takes as public, and must not be added to what they have cost:
-// their labels are a data set of their own.
+// their labels are a data set of their own. So are the clients and the persons whose they are: taking
+// a client out moves a sum half as far as exchanging one of its examples may, so that a guarantee for
+// clients is none for examples, and one for examples is none for all of a client's.
 func ofUnit(c *configs.Config, d checkpoints.Data) checkpoints.Data {
-	if c.Privacy.Unit == configs.UnitLabel {
+	switch {
+	case c.Federated.Any():
+		d.Name = fmt.Sprintf("%d clients of %s", c.Federated.Clients, d.Name)
+	case c.Privacy.Unit == configs.UnitLabel:
 		d.Name = ofLabels + d.Name
+	case c.Privacy.Unit == configs.UnitPerson:
+		d.Name = "persons of " + d.Name
 	}
 	return d
 }

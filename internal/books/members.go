@@ -74,7 +74,10 @@ func afterLedger(dir string) (string, error) {
 		return "", fmt.Errorf("train: %w", err)
 	}
 	for _, e := range entries {
-		if name := e.Name(); name != folder.Config && name != folder.Ledger && !strings.HasPrefix(name, "."+folder.Config) {
+		switch name := e.Name(); {
+		case name == folder.Config, name == folder.Statistics, name == folder.Ledger:
+		case strings.HasPrefix(name, "."+folder.Config), strings.HasPrefix(name, "."+folder.Statistics):
+		default:
 			return name, nil
 		}
 	}

@@ -2,12 +2,15 @@
 package describe
 
 import (
+	"dpsgd/accountant"
 	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/labels"
 	"dpsgd/internal/memory"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/statement"
 	"dpsgd/internal/train"
 	"dpsgd/model"
 )
@@ -39,6 +42,8 @@ type Layer struct {
 
 // Privacy is what a plan will guarantee.
 type Privacy struct {
+	Unit                string             `json:"unit"`    // what is protected
+	Records             int                `json:"records"` // how many of these there are
 	NoiseMultiplier     float64            `json:"noise_multiplier"`
 	Calibrated          bool               `json:"calibrated"` // whether the noise multiplier follows from the budget
 	ClipNorm            float64            `json:"clip_norm"`
@@ -68,9 +73,11 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 	if err := memory.Check(c, o); err != nil {
 		return nil, err
 	}
-	plan, err := train.NewPlan(c, o.Examples)
-	if err != nil {
-		return nil, err
+	var plan *train.RunPlan // nil where gradients have no noise
+	if !c.Privacy.Ordinary() {
+		if plan, err = train.NewPlan(c, setup.Records(c, o)); err != nil {
+			return nil, err
+		}
 	}
 	m, err := setup.Model(c, o.Shape, o.Classes)
 	if err != nil {
@@ -86,10 +93,40 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 		d.Layers = append(d.Layers, Layer(l))
 	}
 	d.MultiplyAdds, _ = m.MultiplyAdds()
+	if plan == nil {
+		return d, d.fillOrdinary(c, o)
+	}
 	if err := d.fillPrivacy(c, plan); err != nil {
 		return nil, err
 	}
 	return d, d.fillEngines(c, m, o)
+}
+
+// fillOrdinary fills in what training without noise on gradients does: nothing is private, or the labels
+// are, which are told once ahead of it.
+func (d *Description) fillOrdinary(c *configs.Config, o setup.Outline) error {
+	batch := float64(min(c.Training.BatchSize, o.Examples))
+	steps := setup.Steps(c.Training, batch, o.Examples)
+	d.Curve, d.Engines = []account.Point{}, []compute.Assignment{}
+	d.Privacy = Privacy{
+		Unit: "nothing", Records: o.Examples, ExpectedBatchSize: batch, PlannedSteps: steps, Steps: steps,
+		Answer: account.Answer{Epsilon: statement.NoGuarantee, Delta: 1}, Method: "none: NOT PRIVATE",
+	}
+	if !c.Privacy.None {
+		told := new(accountant.Ledger)
+		if err := told.Add(labels.Event(c.Privacy.Epsilon), 1); err != nil {
+			return err
+		}
+		s, err := account.SpentBy(c.Privacy.Accountant, told, c.Privacy.Delta)
+		if err != nil {
+			return err
+		}
+		d.Privacy.Unit, d.Privacy.Answer, d.Privacy.TargetEpsilon = labels.Unit, s.Answer(), c.Privacy.Epsilon
+		d.Privacy.Relation, d.Privacy.Method = "replace the label of one", "randomised response; "+s.Method
+	}
+	var err error
+	d.Memory, err = memory.Of(c, o)
+	return err
 }
 
 // fillPrivacy fills in what the plan costs.
@@ -108,6 +145,7 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *train.RunPlan) error 
 	}
 	s, err := plan.After(plan.MaxSteps)
 	d.Privacy = Privacy{
+		Unit: plan.Unit, Records: plan.Records,
 		NoiseMultiplier: plan.NoiseMultiplier, Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(), Clipping: plan.Policy.String(),
 		SamplingProbability: plan.SamplingProbability, ExpectedBatchSize: plan.ExpectedBatchSize,
 		PlannedSteps: plan.Steps, Steps: plan.MaxSteps, Answer: s.Answer(),

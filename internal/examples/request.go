@@ -31,20 +31,28 @@ func (r Request) Read(c *configs.Config) (*data.Split, error) {
 	if r.DataFolder == "" {
 		return setup.Data(c, r.DataDir)
 	}
+	moved := r.moved(c)
+	if moved == c {
+		return nil, fmt.Errorf("%w: found another folder, %s, for the data set %s, which has a name; expected the folder that holds it, as --data-dir", setup.ErrPlan, r.DataFolder, c.Data.Name)
+	}
+	read, err := setup.Data(moved, r.DataDir)
+	if err == nil {
+		read.Name = folder.Name(c.Data.Folder + c.Data.Table + c.Data.Vectors) // one of them is set
+	}
+	return read, err
+}
+
+// moved is the configuration with its data where it lies now; c itself if it has no folder that could
+// have moved.
+func (r Request) moved(c *configs.Config) *configs.Config {
 	moved := *c
 	for _, own := range []*string{&moved.Data.Folder, &moved.Data.Table, &moved.Data.Vectors} {
-		if *own == "" {
-			continue
+		if *own != "" && r.DataFolder != "" {
+			*own = r.DataFolder
+			return &moved
 		}
-		name := folder.Name(*own)
-		*own = r.DataFolder
-		read, err := setup.Data(&moved, r.DataDir)
-		if err == nil {
-			read.Name = name
-		}
-		return read, err
 	}
-	return nil, fmt.Errorf("%w: found another folder, %s, for the data set %s, which has a name; expected the folder that holds it, as --data-dir", setup.ErrPlan, r.DataFolder, c.Data.Name)
+	return c
 }
 
 // Fit refuses what the machine has too little memory for. Data that cannot be counted is left to

@@ -7,12 +7,14 @@ import (
 	"dpsgd/data"
 	"dpsgd/features"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/people"
 	"dpsgd/internal/setup"
 )
 
 // Source is a data set: described in any case, and read where it has to be.
 type Source struct {
 	setup.Outline
+	Own     [][]int // the training examples of each person; nil where the configuration does not ask
 	request Request
 	config  *configs.Config
 	read    *data.Split // nil where features of published data are kept, which stand for it
@@ -31,7 +33,25 @@ func (r Request) Find(c *configs.Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{Outline: setup.OutlineOfSource(read), request: r, config: c, read: read}, nil
+	source := &Source{Outline: setup.OutlineOfSource(read), request: r, config: c, read: read}
+	if c.Privacy.Unit == configs.UnitPerson {
+		err = source.findPersons()
+	}
+	return source, err
+}
+
+// findPersons finds whose the training examples are.
+func (s *Source) findPersons() error {
+	owners, err := data.Owners(setup.Spec(s.request.moved(s.config), s.request.DataDir))
+	if err != nil {
+		return err
+	}
+	if len(owners) != s.Examples {
+		return fmt.Errorf("%w: found the owners of %d training examples, expected those of %d", setup.ErrPlan, len(owners), s.Examples)
+	}
+	s.Own = people.Of(owners, s.config.Privacy.ExamplesPerPerson, s.config.Training.Seed)
+	s.People = len(s.Own)
+	return nil
 }
 
 // Warning is what has to be said about the files that were read; "" in most cases.

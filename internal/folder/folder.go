@@ -36,6 +36,12 @@ const (
 // under that name beside the run.
 const DiagnosticEvents = "diagnostics.private/events.out.tfevents.private"
 
+// What the folder of a run of statistics holds beside ledger, configuration and statement.
+const (
+	Statistics = "statistics.yaml"
+	Answers    = "statistics.jsonl" // what was released
+)
+
 // What the folder of a sweep holds beside a folder for each trial.
 const (
 	Sweep     = "sweep.json"    // which trials belong to it

@@ -24,6 +24,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/configs"
 	"dpsgd/internal/random"
+	"dpsgd/internal/setup"
 )
 
 // Unit is what is private where labels are, in words.
@@ -35,8 +36,13 @@ func UnitOf(c *configs.Config) string {
 	if c.Privacy.Unit == configs.UnitLabel {
 		return Unit
 	}
+	if one, _ := setup.Unit(c); one != example {
+		return one
+	}
 	return ""
 }
+
+var example, _ = setup.Unit(&configs.Config{}) // one training example
 
 // MaxEpsilon is the largest ε of a label: beyond, the chance of an untrue answer is below the 2^-63
 // that answers are drawn with.

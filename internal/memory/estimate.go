@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/internal/compute"
+	"dpsgd/internal/federated"
 	"dpsgd/internal/setup"
 	"dpsgd/model"
 )
@@ -62,6 +63,9 @@ func Of(c *configs.Config, o setup.Outline) (Estimate, error) {
 	// Values, the part of a sum, and two copies while a model is written; slots; the sum.
 	perValue := float64(float32Bytes*(4+slots) + float64Bytes)
 	e.Parameters = perValue*float64(trained) + 2*float32Bytes*float64(frozen)
+	if c.Federated.Any() && trained > 0 {
+		e.Parameters += federated.Bytes(c, trained)
+	}
 	for _, l := range m.Layers() {
 		if l.Parameters >= e.largest.Parameters && l.Parameters > 0 {
 			e.largest = l

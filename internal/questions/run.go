@@ -43,12 +43,12 @@ func (r Releases) Question(u Unknown) Question {
 		View:    View{Accountant: r.Accountant, Relation: accountant.AddOrRemoveOne},
 		Unknown: u, Ledger: r.Ledger, Epsilon: r.Epsilon, Delta: r.Delta, Run: r.Run, Unit: r.Unit, Divisor: r.Divisor,
 	}
-	if q.Unit != "" {
+	if q.Unit == labels.Unit {
 		q.Relation = accountant.ReplaceOne
 	}
 	if entries := r.Ledger.Entries(); len(entries) > 0 {
 		q.Step = entries[len(entries)-1].Event
-		if q.Unit != "" { // the entry of a second stage costs nothing: nothing more is asked in it
+		if q.Unit == labels.Unit { // the entry of a second stage costs nothing: nothing more is asked in it
 			q.Step = entries[0].Event
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/internal/labels"
@@ -38,6 +39,9 @@ func Lead(r *facts.Run) string {
 	}
 	if r.Releases == 0 {
 		return "Nothing has been released yet."
+	}
+	if r.Asks {
+		return fmt.Sprintf("%s statistics at ε = %s, δ = %g, after %s releases.", count(len(r.Statistics)), up(r.Spent.Epsilon), r.Spent.Delta, count(r.Releases))
 	}
 	about := ""
 	if unit := labels.UnitOf(r.Config); unit != "" {
@@ -83,6 +87,12 @@ func summaryOf(r *facts.Run) []pair {
 			together = fmt.Sprintf("ε = %s at δ = %g for %d runs", up(s.DatasetEpsilon), s.DatasetDelta, s.DatasetRuns)
 		}
 	}
+	if r.Asks {
+		return []pair{
+			{"Status", status}, {"Data", dataOf(r)}, {"ε (rounded up)", epsilon}, {"δ", delta}, {"Accountant", by}, {"Budget of ε", budget}, {"ε left", left},
+			{"All runs on this data, at its end", together}, {"Releases", count(r.Releases)},
+		}
+	}
 	return []pair{
 		{"Status", status}, {"Data", dataOf(r)}, {"Network", networkOf(r)},
 		{"Test accuracy (95 % interval)", accuracy}, {"Test loss", loss},
@@ -117,6 +127,24 @@ func count(n int) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+// Statistics are those that a run has released.
+func Statistics(r *facts.Run) figures.Table {
+	t := figures.Table{Heading: []string{"statistic", "of", "value", "from", "to (95 %)", "mechanism", "ε", "δ"}}
+	for _, s := range r.Statistics {
+		t.Rows = append(t.Rows, []string{s.Statistic, s.Column, shortened(s.Value), shortened(s.Low), shortened(s.High), s.Mechanism, up(s.Epsilon), fmt.Sprint(s.Delta)})
+	}
+	return t
+}
+
+// shortened is a number or a list as it stands in a file, cut where it is long.
+func shortened(text []byte) string {
+	const most = 240
+	if words := strings.ReplaceAll(string(text), ",", ", "); len(words) <= most {
+		return words
+	}
+	return strings.ReplaceAll(string(text[:most]), ",", ", ") + "…"
 }
 
 // Results are the rows of a sweep.

@@ -5,16 +5,41 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/people"
 )
 
 // Outline is what can be said about a data set without reading an example.
 type Outline struct {
 	Name     string     `json:"name"`
 	Examples int        `json:"examples"`
+	People   int        `json:"people,omitempty"` // whose they are, where the configuration asks
 	Tests    int        `json:"test_examples"`
 	Shape    data.Shape `json:"-"`
 	Classes  int        `json:"classes"`
 	Names    []string   `json:"-"` // of the classes
+}
+
+// Records is how many records the releases of a run are made of, each of which they protect: clients
+// of a federated run, persons or examples otherwise.
+func Records(c *configs.Config, o Outline) int {
+	switch {
+	case c.Federated.Any():
+		return c.Federated.Clients
+	case o.People > 0:
+		return o.People
+	}
+	return o.Examples
+}
+
+// Unit is what one record is, in the words of a privacy statement, and what several of them are called.
+func Unit(c *configs.Config) (one, several string) {
+	switch {
+	case c.Federated.Any():
+		return "one client with all its examples", "clients"
+	case c.Privacy.Unit == configs.UnitPerson:
+		return "one person with all their examples", "persons"
+	}
+	return "one training example", "training examples"
 }
 
 // Outlines lists the data sets that have a name, as their authors publish them.
@@ -28,12 +53,12 @@ func Outlines() []Outline {
 
 // OutlineOfNamed describes a data set that has a name.
 func OutlineOfNamed(d *data.Dataset) Outline {
-	return Outline{d.Name, d.Train, d.Test, d.Shape, len(d.Classes), d.Classes}
+	return Outline{Name: d.Name, Examples: d.Train, Tests: d.Test, Shape: d.Shape, Classes: len(d.Classes), Names: d.Classes}
 }
 
 // OutlineOfSource describes the data of a source.
 func OutlineOfSource(s *data.Split) Outline {
-	return Outline{s.Name, s.Train.Len(), s.Test.Len(), s.Train.Shape(), len(s.Train.Classes()), s.Train.Classes()}
+	return Outline{Name: s.Name, Examples: s.Train.Len(), Tests: s.Test.Len(), Shape: s.Train.Shape(), Classes: len(s.Train.Classes()), Names: s.Train.Classes()}
 }
 
 // OutlineOf describes the configured data without reading it. The pictures of a folder and the
@@ -67,6 +92,13 @@ func Declared(c *configs.Config, examples int) (Outline, error) {
 	var err error
 	if o.Examples, err = count(c.Data, "train"); err != nil {
 		return o, err
+	}
+	if c.Privacy.Unit == configs.UnitPerson {
+		owners, err := data.Owners(Spec(c, ""))
+		if err != nil {
+			return o, err
+		}
+		o.People = people.Count(owners)
 	}
 	o.Tests, err = count(c.Data, "test")
 	return o, err

@@ -23,7 +23,7 @@ func Data(c *configs.Config, dir string) (*data.Split, error) {
 func Spec(c *configs.Config, dir string) data.Spec {
 	return data.Spec{
 		Name: c.Data.Name, Dir: dir, Folder: c.Data.Folder, Classes: c.Data.Classes,
-		Table: c.Data.Table, Columns: c.Data.Columns, Label: c.Data.Label, Vectors: c.Data.Vectors, VectorWidth: c.Data.Width,
+		Table: c.Data.Table, Columns: c.Data.Columns, Label: c.Data.Label, Group: c.Data.Group, Vectors: c.Data.Vectors, VectorWidth: c.Data.Width,
 		Height: c.Data.Size.Height, Width: c.Data.Size.Width, Channels: c.Data.Channels, Seed: c.Data.Seed,
 	}
 }

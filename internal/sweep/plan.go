@@ -55,7 +55,7 @@ func (s *sweep) planTrial(t *sweeps.Trial, outlines map[string]setup.Outline) (p
 	if err := memory.Check(t.Config, o); err != nil {
 		return planned{}, err
 	}
-	plan, err := train.NewPlan(t.Config, o.Examples)
+	plan, err := train.NewPlan(t.Config, setup.Records(t.Config, o))
 	if err != nil {
 		return planned{}, err
 	}
@@ -67,7 +67,7 @@ func (s *sweep) planTrial(t *sweeps.Trial, outlines map[string]setup.Outline) (p
 		if err := shrink(t, plan, s.file.Scale); err != nil {
 			return planned{}, err
 		}
-		if plan, err = train.NewPlan(t.Config, o.Examples); err != nil {
+		if plan, err = train.NewPlan(t.Config, setup.Records(t.Config, o)); err != nil {
 			return planned{}, err
 		}
 	}

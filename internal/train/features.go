@@ -11,22 +11,24 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/examples"
+	"dpsgd/internal/federated"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/random"
+	"dpsgd/internal/setup"
 	"dpsgd/release"
 )
 
 // meanPlan is the plan of one release ahead of training: the sum of all rows of features, each of
-// which has norm 1 and adds at most 1. It is nil where no mean is subtracted.
+// which has norm 1 and adds at most 1, or of each client's mean of them. It is nil where no mean is subtracted.
 func meanPlan(c *configs.Config, n int, pool *kernel.Pool) (*release.Plan, error) {
 	sigma := c.Features.MeanNoise
 	if !c.Features.Any() || sigma == 0 {
 		return nil, nil
 	}
-	mechanism, err := release.NewGaussian(sigma, random.New(), pool)
+	mechanism, err := mechanism(c, &release.ConstantNoise{}, sigma, 1, pool)
 	if err != nil {
 		return nil, err
 	}
+	unit, _ := setup.Unit(c)
 	return &release.Plan{
 		Unit: unit, Records: n, Sampler: data.Full{}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: mechanism,
 	}, nil
@@ -97,8 +99,8 @@ func (r *Run) releaseMean() error {
 		return err
 	}
 	mean := make([]float32, rows.Shape().Values())
-	perRecord := 1 / float64(rows.Len())
-	contributions, err := compute.NewRows(rows)
+	perRecord := 1 / float64(r.plan.Mean.Records)
+	contributions, err := r.rows(rows)
 	if err != nil {
 		return err
 	}
@@ -112,6 +114,18 @@ func (r *Run) releaseMean() error {
 	}
 	r.featureMean = mean
 	return nil
+}
+
+// rows is what each record contributes to the release of the mean: a row of norm 1 at most.
+func (r *Run) rows(rows *data.Features) (release.Contributor, error) {
+	if r.clients != nil {
+		return federated.NewMeans(rows, r.clients.Examples())
+	}
+	each, err := compute.NewRows(rows)
+	if err != nil || r.people == nil {
+		return each, err
+	}
+	return r.people.From(each), nil
 }
 
 // beforeTraining is the number of the release ahead of step 0: the ledger counts from there.

@@ -85,7 +85,26 @@ func (r *Run) release(consume func(release.Noisy)) error {
 	if r.counting() != nil {
 		consume = compute.SplitCount(len(r.model.Values), &r.count, consume)
 	}
-	return r.door.Release(r.step, r.gradients.AtStep(r.step), consume)
+	return r.door.Release(r.step, r.contributor(), consume)
+}
+
+// contributor computes what records contribute to the step ahead.
+func (r *Run) contributor() release.Contributor {
+	switch {
+	case r.clients != nil:
+		return r.clients.AtRound(r.step)
+	case r.people != nil:
+		return r.people.From(r.gradients.AtStep(r.step))
+	}
+	return r.gradients.AtStep(r.step)
+}
+
+// coordinates is how many values each record contributes.
+func (r *Run) coordinates() int {
+	if r.clients != nil {
+		return r.clients.Coordinates()
+	}
+	return r.gradients.Coordinates()
 }
 
 // due does what is due after a step at its cadence: evaluation, checkpoint, report.

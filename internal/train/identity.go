@@ -34,6 +34,9 @@ func (p *RunPlan) identity(c *configs.Config, o setup.Outline, initial string) s
 	}
 	fmt.Fprintf(&h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", Identity(c), p.Steps, p.NoiseMultiplier,
 		o.Examples, o.Shape, o.Names)
+	if o.People > 0 {
+		fmt.Fprintf(&h, "people %d\n", o.People)
+	}
 	if initial != "" {
 		fmt.Fprintf(&h, "initial weights %s\n", initial)
 	}

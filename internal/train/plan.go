@@ -8,7 +8,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
 	"dpsgd/release"
 )
@@ -39,7 +38,7 @@ type RunPlan struct {
 	askedNext, askedSpent bool // whether Allows and Spent have told about a fallback
 }
 
-// NewPlan fixes the plan for a training set of n examples. n counts as public. A plan that the budget
+// NewPlan fixes the plan for n records, see [setup.Records]. n counts as public. A plan that the budget
 // allows no step of matches [setup.ErrPlan].
 func NewPlan(c *configs.Config, n int) (*RunPlan, error) {
 	a, err := account.New(c.Privacy.Accountant)
@@ -53,25 +52,26 @@ func NewPlan(c *configs.Config, n int) (*RunPlan, error) {
 	return p, p.affordsAny()
 }
 
-// unit is what the releases of a run protect.
-const unit = "one training example"
-
 // newPlan fixes the plan of a run with what it has behind it, nil for a new one. Noise is made on the
 // threads of pool.
 func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *kernel.Pool) (*RunPlan, error) {
-	if c.Privacy.Ordinary() || c.Privacy.Unit != configs.UnitExample {
-		return nil, fmt.Errorf("%w: privacy.unit is %s and privacy.none %t, expected example and false for noise on the gradients of examples", setup.ErrPlan, c.Privacy.Unit, c.Privacy.None)
+	if c.Privacy.Ordinary() {
+		return nil, fmt.Errorf("%w: privacy.unit is %s and privacy.none %t, expected example or person and false for noise on gradients", setup.ErrPlan, c.Privacy.Unit, c.Privacy.None)
 	}
+	if c.Pate.Any() {
+		return nil, fmt.Errorf("%w: found pate.teachers %d, expected the command `train pate` for a configuration with teachers", setup.ErrPlan, c.Pate.Teachers)
+	}
+	unit, records := setup.Unit(c)
 	batch := float64(c.Training.BatchSize)
 	if c.Training.Sampling == (release.Full{}) {
 		batch = float64(n)
 	}
 	if batch > float64(n) {
-		return nil, fmt.Errorf("%w: training.batch_size is %d, expected at most the %d training examples", setup.ErrPlan, c.Training.BatchSize, n)
+		return nil, fmt.Errorf("%w: training.batch_size is %d, expected at most the %d %s", setup.ErrPlan, c.Training.BatchSize, n, records)
 	}
 	// A mechanism that publishes one record in n with certainty is (0, 1/n)-private.
 	if c.Privacy.Delta >= 1/float64(n) {
-		return nil, fmt.Errorf("%w: privacy.delta is %g, expected less than 1/n = %.3g for n = %d training examples", setup.ErrPlan, c.Privacy.Delta, 1/float64(n), n)
+		return nil, fmt.Errorf("%w: privacy.delta is %g, expected less than 1/n = %.3g for n = %d %s", setup.ErrPlan, c.Privacy.Delta, 1/float64(n), n, records)
 	}
 	p := &RunPlan{
 		Plan:                release.Plan{Unit: unit, Records: n, Sampler: c.Training.Sampling.Sampler(batch, n)},
@@ -104,7 +104,7 @@ func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *
 			}
 		}
 	}
-	if p.Mechanism, err = release.NewScheduled(c.Privacy.NoiseSchedule, p.NoiseMultiplier, p.Steps, random.New(), pool); err != nil {
+	if p.Mechanism, err = mechanism(c, c.Privacy.NoiseSchedule, p.NoiseMultiplier, p.Steps, pool); err != nil {
 		return nil, err
 	}
 	if err := p.distinct(); err != nil {

@@ -67,6 +67,7 @@ func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 	for _, schedule := range clip.Schedules().Names()[1:] {
 		choices = append(choices, "privacy.clip_schedule="+schedule)
 	}
+	choices = append(choices, "federated.clients=100")
 	for _, choice := range choices {
 		t.Run(choice, func(t *testing.T) {
 			overrides := []string{choice, "optimizer.schedule.name=cosine", "optimizer.schedule.warmup_steps=3", "privacy.noise_multiplier=1"}
@@ -95,9 +96,17 @@ func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 // Killed again and again, a run never forgets a release, counts the steps that it repeats, and
 // stays within its budget.
 func TestKilledRunForgetsNothing(t *testing.T) {
+	for name, more := range map[string][]string{
+		"examples": nil, "clients": {"federated.clients=100"}, "noise of clients": {"federated.clients=100", "federated.noise=clients"},
+	} {
+		t.Run(name, func(t *testing.T) { killedRunForgetsNothing(t, more...) })
+	}
+}
+
+func killedRunForgetsNothing(t *testing.T, more ...string) {
 	o := options(t)
 	o.Folder = "killed"
-	overrides := []string{"privacy.epsilon=4", "privacy.noise_multiplier=calibrated", "training.steps=30", "run.checkpoint_every=5"}
+	overrides := append([]string{"privacy.epsilon=4", "privacy.noise_multiplier=calibrated", "training.steps=30", "run.checkpoint_every=5"}, more...)
 	dir := filepath.Join(o.RunsDir, o.Folder)
 
 	// Checkpoints lie at 0, 5, 10, …; a kill after step 8 loses 3 steps.

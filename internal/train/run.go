@@ -19,8 +19,11 @@ import (
 	"dpsgd/internal/compute"
 	"dpsgd/internal/curves"
 	"dpsgd/internal/examples"
+	"dpsgd/internal/federated"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/people"
+	"dpsgd/internal/random"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/trained"
@@ -91,8 +94,10 @@ type Run struct {
 	initial     string // SHA-256 of the file with the weights that it begins with; "" if they are random
 	update      *optimizer.Update
 	schedule    optimizer.Schedule
-	mean        *optimizer.Mean // of the parameters, which is evaluated and written
-	gradients   *compute.Gradients
+	mean        *optimizer.Mean    // of the parameters, which is evaluated and written
+	gradients   *compute.Gradients // nil where clients contribute
+	clients     *federated.Clients // nil where examples do
+	people      *people.One        // nil where examples contribute for themselves
 	extensions  []folder.Extension
 	engines     compute.Choice // that the folder held; none in a new run
 	evaluator   *compute.Evaluator
@@ -238,7 +243,7 @@ func prepare(c *configs.Config, o Options, past *past) (*Run, error) {
 func (r *Run) build(o Options, a account.Accountants, past *past) error {
 	c, source := r.config, r.source
 	var err error
-	if r.plan, err = newPlan(c, source.Examples, a, past, r.pool); err != nil {
+	if r.plan, err = newPlan(c, setup.Records(c, source.Outline), a, past, r.pool); err != nil {
 		return err
 	}
 	if past == nil {
@@ -276,6 +281,15 @@ func (r *Run) compile() error {
 		return err
 	}
 	normalisation := setup.Normalisation(r.config, r.source.Shape.Channels)
+	if r.evaluator, err = compute.NewEvaluator(r.model, r.examples.Test, normalisation, r.pool); err != nil {
+		return err
+	}
+	if r.config.Federated.Any() {
+		if r.clients, err = federated.New(r.config, r.model, r.examples.Train, r.source.Shape, r.pool); err == nil {
+			r.clients.ClipBy(r.plan.Policy)
+		}
+		return err
+	}
 	batcher, err := data.NewBatcher(r.examples.Train, normalisation)
 	if err != nil {
 		return err
@@ -290,8 +304,10 @@ func (r *Run) compile() error {
 		return err
 	}
 	r.gradients.ClipBy(r.plan.Policy)
-	r.evaluator, err = compute.NewEvaluator(r.model, r.examples.Test, normalisation, r.pool)
-	return err
+	if r.source.Own != nil {
+		r.people = people.NewOne(r.source.Own, random.New())
+	}
+	return nil
 }
 
 // parent is the folder that gets the run's folder, and registry the one with the ledger of its
@@ -333,6 +349,9 @@ func (r *Run) fillFolder(registry string) error {
 // keepEngines keeps the choice of engines in the folder, so that the run goes on as fast as it
 // began. It trains without that file, too.
 func (r *Run) keepEngines() {
+	if r.gradients == nil {
+		return
+	}
 	if err := r.gradients.Choice(r.config.Performance.Engine).Keep(r.Dir); err != nil {
 		r.watcher.Warned(fmt.Sprintf("train: the choice of engines is not kept, and the next start chooses again: %v", err))
 	}
@@ -341,7 +360,7 @@ func (r *Run) keepEngines() {
 // openDoor makes the door of the plan, with the run's journal.
 func (r *Run) openDoor() error {
 	var err error
-	r.door, err = release.NewDoor(r.plan.Plan, r.gradients.Coordinates(), r.journal, r.plan.Allows, r.pool)
+	r.door, err = release.NewDoor(r.plan.Plan, r.coordinates(), r.journal, r.plan.Allows, r.pool)
 	return err
 }
 

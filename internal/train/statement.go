@@ -19,7 +19,7 @@ import (
 // statement describes a run whose ledger has the given guarantee, in the words of the door that it
 // went through.
 func (r *Run) statement(status Status, spent account.Spent, together statement.Together) statement.Statement {
-	means, choices, entries, dim := r.means(), account.Choices(r.journal.Ledger()), r.journal.Len(), r.gradients.Coordinates()
+	means, choices, entries, dim := r.means(), account.Choices(r.journal.Ledger()), r.journal.Len(), r.coordinates()
 	steps := entries - choices - means
 	claim := r.plan.Claim(dim, steps, spent.Epsilon)
 	s := statement.Statement{
@@ -31,7 +31,7 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 		ClipNorm: r.plan.Policy.Bound(), Clipping: r.plan.Policy.Name(), Bound: claim.Clipping,
 		ExpectedBatchSize: r.plan.ExpectedBatchSize, MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step,
 		LedgerEntries: entries, LedgerHead: r.journal.Hash(), Together: together,
-		Data: r.registered.Data.Name, Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
+		Data: r.source.Name, Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
 		NotPrivate: notPrivate(r.source.Outline, r.plan.Sampler, r.config.Data.Vectors != "", r.diagnosed()), Fallbacks: r.plan.Fallbacks,
 		FrozenValues: r.model.FrozenValues(), Extended: r.extended(), Choices: choices,
 	}
@@ -60,6 +60,7 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 	if r.plan.Budget != nil {
 		s.TargetEpsilon = r.plan.Budget.Epsilon
 	}
+	ofRecords(r.config, r.source.Outline, r.plan.Mechanism, &s)
 	return s
 }
 

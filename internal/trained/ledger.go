@@ -50,7 +50,7 @@ func refuseOtherUnit(dir string, c *configs.Config, s statement.Statement) error
 	switch {
 	case c.Privacy.None && s.Private():
 		found, expected = "a guarantee", "none, for privacy.none"
-	case c.Privacy.None || expected == "" || s.Unit == expected && s.System != "":
+	case c.Privacy.None || expected == "" || s.Unit == expected && (s.System != "" || expected != labels.Unit):
 		return nil
 	}
 	return fmt.Errorf("train: %s: found %s, expected %s in %s: %w", filepath.Join(dir, folder.StatementData), found, expected, folder.Config, checkpoints.ErrCorrupt)

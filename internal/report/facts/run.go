@@ -53,6 +53,9 @@ type Run struct {
 	Statement *statement.Statement
 	Markdown  string // the statement in words
 
+	Asks       bool        // for statistics: there is no network
+	Statistics []Statistic // of a run that asks for them
+
 	Curves      *questions.Comparison // nil unless asked for
 	Examination *score.Examination    // nil where Unexamined says why
 	Unexamined  string
@@ -73,6 +76,9 @@ func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
 	if r.Metrics, err = history.ReadMetrics(dir); err != nil {
 		return nil, err
 	}
+	if err := r.readStatistics(); err != nil {
+		return nil, err
+	}
 	if err := r.readLedger(ctx, q); err != nil {
 		return nil, err
 	}
@@ -84,10 +90,10 @@ func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
 			return nil, err
 		}
 	}
-	if q.Predict {
+	if q.Predict && !r.Asks {
 		r.examine(q)
 	}
-	if q.Times {
+	if q.Times && !r.Asks {
 		if r.Times, err = bench.Run(ctx, c, "private", timesTaken); err != nil {
 			return nil, fmt.Errorf("%s: %w", dir, err)
 		}

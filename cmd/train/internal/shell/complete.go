@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/accountant/accountants"
 	"dpsgd/configs"
+	"dpsgd/configs/statistics"
 	"dpsgd/configs/sweeps"
 	"dpsgd/data"
 	"dpsgd/internal/bench"
@@ -66,15 +67,18 @@ func completion(words []string) cobra.CompletionFunc {
 				found = append(found, below(begun, folder.Sweep)...)
 			case "PRESET":
 				presets := configs.Presets()
-				if c.Name() == "sweep" {
+				switch c.Name() {
+				case "sweep":
 					presets = sweeps.Shipped()
+				case "stats":
+					presets = append(statistics.Shipped(), presets...)
 				}
 				found = append(found, presetNames(presets)...)
 			case "NAME":
 				if c.Name() == "fetch" {
 					found = append(found, data.Fetchable()...)
 				} else {
-					found = append(found, presetNames(append(configs.Presets(), sweeps.Shipped()...))...)
+					found = append(found, presetNames(slices.Concat(configs.Presets(), sweeps.Shipped(), statistics.Shipped()))...)
 				}
 			case "COMMAND":
 				for _, sub := range c.Root().Commands() {

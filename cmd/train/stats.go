@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
+	"dpsgd/configs/statistics"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/stats"
+
+	"github.com/spf13/cobra"
+)
+
+func statsCommand(a *shell.App) *cobra.Command {
+	var dataDir, runsDir string
+	var set, bounds []string
+	c := &cobra.Command{
+		Use:   "stats CONFIG|FOLDER|PRESET",
+		Short: "Release private statistics of a data set",
+		Long: `Release counts, sums, means, variances, histograms, quantiles and covariances of the training examples, each with the
+interval of its noise. A file of statistics says which, by which mechanism, and who is trusted; of a folder or of the
+configuration of a run it is classes, means, variances and quartiles. The budget is shared out, and never passed.
+
+Bounds of columns are public: they stand in the file, come by --bounds, or are found privately, for a price.`,
+		Example: `  train stats digits-statistics
+  train stats digits --set privacy.epsilon=0.5 --json
+  train stats people --bounds age=0:120 --bounds income=private --set 'data.classes=["no", "yes"]'`,
+		Args: shell.Args(1, 1, "one: a file of statistics, a configuration, a preset, or a folder with data"),
+		RunE: func(c *cobra.Command, args []string) error {
+			given, err := statistics.ParseBounds(bounds)
+			if err != nil {
+				return shell.AsUsage(err)
+			}
+			file, err := stats.Read(args[0], set, given)
+			if err != nil {
+				return shell.AsUsage(err)
+			}
+			run, err := stats.Create(file, stats.Options{DataDir: dataDir, RunsDir: runsDir, Name: nameOf(args[0])})
+			if err != nil {
+				return err
+			}
+			return answerStats(a, c, run)
+		},
+	}
+	dataDirFlag(c, &dataDir)
+	runsDirFlag(c, &runsDir)
+	setFlag(c, &set)
+	c.Flags().StringArrayVar(&bounds, "bounds", nil, "bounds of a column, as in --bounds age=0:120 or --bounds age=private (repeatable)")
+	return c
+}
+
+// nameOf names runs after their file or their folder of data, statistics as they are.
+func nameOf(path string) string {
+	name := baseName(filepath.Clean(path))
+	if name == "." || name == ".." || name == string(filepath.Separator) {
+		return "statistics"
+	}
+	return strings.TrimSuffix(name, "-statistics") + "-statistics"
+}
+
+func resumeStats(a *shell.App, c *cobra.Command, dir, dataDir, dataFolder string) error {
+	run, err := stats.Open(dir, stats.Options{DataDir: dataDir, DataFolder: dataFolder})
+	if err != nil {
+		return err
+	}
+	return answerStats(a, c, run)
+}
+
+// answerStats answers what has no answer, and prints all results: with --json one object for each.
+func answerStats(a *shell.App, c *cobra.Command, run *stats.Run) error {
+	defer run.Close()
+	a.Saves(true)
+	defer a.Saves(false)
+	results, status, err := run.Answer(c.Context())
+	if err != nil {
+		return err
+	}
+	for _, r := range results {
+		if err := a.PrintJSON(r); err != nil {
+			return err
+		}
+	}
+	shown, table := a.Display(), stats.Table(results)
+	for _, line := range table {
+		line[1] = terminal.Cut(terminal.Plain(line[1]), 24)
+	}
+	terminal.PrintTable(shown.W, table)
+	fmt.Fprintf(shown.W, "\nprivacy   %s\nin %s: statistics.jsonl, privacy.md\n", run.Spent(), run.Dir)
+	if status != stats.Interrupted {
+		return nil
+	}
+	fmt.Fprintf(a.Err, "train: stopped with %d statistics answered; go on with `train resume %s`\n", len(results), folder.Argument(run.Dir)+shell.DataGiven(c))
+	return shell.Stopped(c.Context())
+}

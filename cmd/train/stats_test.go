@@ -1,0 +1,159 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/cmd/train/internal/shell"
+)
+
+// With --json there is one object for each statistic, with exactly these keys.
+func TestStatisticsAsJSON(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lines := strings.Split(strings.TrimSuffix(succeed(t, "stats", "digits", "--set", "privacy.epsilon=1", "--json"), "\n"), "\n")
+	var kinds []string
+	for _, line := range lines {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(line), &object); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		var keys []string
+		for key := range object {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		if want := []string{"column", "delta", "epsilon", "high", "low", "mechanism", "statistic", "value"}; !slices.Equal(keys, want) {
+			t.Errorf("found the keys %q, expected %q", keys, want)
+		}
+		kinds = append(kinds, object["statistic"].(string)+" of "+object["column"].(string))
+	}
+	if want := []string{"histogram of label", "mean of brightness", "variance of brightness", "quantiles of brightness"}; !slices.Equal(kinds, want) {
+		t.Errorf("found %q, expected %q", kinds, want)
+	}
+}
+
+// The run of statistics is one among others for every command that looks at runs.
+func TestStatisticsAreARun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const run = "runs/digits-statistics-1"
+	out := succeed(t, "stats", "digits-statistics")
+	if !strings.Contains(out, "ε = 1.000 of 1") || !strings.Contains(out, "randomized response, mixed") {
+		t.Errorf("found\n%s\nexpected what was spent, and by which mechanisms", out)
+	}
+	if list := succeed(t, "runs"); !strings.Contains(list, "digits-statistics-1  digits  1.000") || !strings.Contains(list, "done") {
+		t.Errorf("found\n%s\nexpected the run with its ε", list)
+	}
+	if r := lastLine(t, succeed(t, "epsilon", run, "--json")); r["epsilon"].(float64) > 1 || r["epsilon"].(float64) < 0.99 {
+		t.Errorf("found %v, expected ε 1", r)
+	}
+	succeed(t, "ledger", "verify")
+	succeed(t, "report", run, "-o", "report.html")
+	page, err := os.ReadFile("report.html")
+	for _, want := range []string{"The quantiles of brightness", "permute_and_flip", "train stats digits-statistics-1.yaml"} {
+		if err != nil || !strings.Contains(string(page), want) {
+			t.Errorf("found no %q in the report (%v)", want, err)
+		}
+	}
+	before := readLines(t, run)
+	succeed(t, "resume", run)
+	if after := readLines(t, run); !slices.Equal(before, after) {
+		t.Errorf("found %q after a resume, expected %q", after, before)
+	}
+	if r := command("extend", run, "--epsilon", "2"); r.code != shell.ExitUsage || !strings.Contains(r.err, "found a run of statistics, expected one that trains") {
+		t.Errorf("found %+v, expected that there is nothing to extend", r)
+	}
+}
+
+func readLines(t *testing.T, run string) []string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(run, "statistics.jsonl"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
+}
+
+// After kill -9 at any moment statistics go on, no result changes, and the budget is not passed.
+func TestKilledStatisticsResume(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Chdir(t.TempDir())
+	var pixels, list []string
+	for i := range 100 {
+		pixels = append(pixels, fmt.Sprintf("pixel %d %d", 8+i/10, 8+i%10))
+	}
+	for range 6 {
+		list = append(list, "  - {statistic: covariance, columns: ["+strings.Join(pixels, ", ")+"]}\n  - {statistic: histogram, column: label}\n")
+	}
+	write(t, "many.yaml", "data: {name: digits}\nprivacy: {epsilon: 1}\nstatistics:\n"+strings.Join(list, ""))
+	const run = "runs/many-statistics-1"
+	var before []string
+	for answered := range 4 {
+		args := []string{"resume", run}
+		if answered == 0 {
+			args = []string{"stats", "many.yaml"}
+		}
+		c, out := program(t, args...)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "more results", func() bool { return entries(run) > 2*answered })
+		if err := c.Process.Kill(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		_ = c.Wait() // killed
+		after := readLines(t, run)
+		for i := range before {
+			if before[i] != "" && before[i] != after[i] {
+				t.Fatalf("result %d has changed", i)
+			}
+		}
+		before = after
+	}
+	succeed(t, "resume", run)
+	if after := readLines(t, run); len(after) != 12 {
+		t.Errorf("found %d results, expected 12", len(after))
+	}
+	succeed(t, "ledger", "verify")
+	if r := lastLine(t, succeed(t, "epsilon", run, "--json")); r["epsilon"].(float64) > 1 {
+		t.Errorf("found %v, expected at most ε 1", r)
+	}
+}
+
+// Every mistake is one line that says what was found and what was expected.
+func TestWrongStatistics(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("empty", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, "wrong.yaml", "data: {name: digits}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mode, column: label}]\n")
+	for _, tt := range []struct {
+		args, want string
+		code       int
+	}{
+		{"stats", "expected one: a file of statistics, a configuration, a preset, or a folder with data", 2},
+		{"stats nosuch", `found no file of statistics and no file "nosuch"`, 2},
+		{"stats empty", `found data "empty", expected one of digits`, 2},
+		{"stats wrong.yaml", "wrong.yaml:3:26: statistics[0].statistic: found mode, expected one of count, sum", 2},
+		{"stats digits --bounds age", "found --bounds age, expected NAME=LOW:HIGH", 2},
+		{"stats digits --bounds age=3:1", "found --bounds age=3:1, expected NAME=LOW:HIGH", 2},
+		{"stats digits --bounds age=0:NaN", "found --bounds age=0:NaN, expected NAME=LOW:HIGH", 2},
+		{"stats digits --bounds age=0:1", "--bounds: found age, expected columns that a statistic with bounds is of", 2},
+		{"stats digits-statistics --set privacy.delta=0.1", "privacy.delta is 0.1, expected less than 1/n", 2},
+		{"stats digits-statistics --set training.steps=1", "--set training.steps: found a key without a meaning for statistics", 2},
+		{"stats mnist-statistics --data-dir here", "train data fetch mnist --data-dir here", 3},
+		{"resume runs/nosuch", "runs/nosuch", 4},
+	} {
+		r := command(strings.Fields(tt.args)...)
+		if r.code != tt.code || !strings.Contains(r.err, tt.want) || strings.Count(r.err, "\n") != 1 || r.out != "" {
+			t.Errorf("train %s: found exit code %d, %q and %q, expected %d and %q", tt.args, r.code, r.err, r.out, tt.code, tt.want)
+		}
+	}
+	if _, err := os.Stat("runs"); err == nil {
+		t.Error("a folder of runs was made")
+	}
+}

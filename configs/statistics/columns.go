@@ -1,0 +1,219 @@
+package statistics
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dpsgd/configs"
+	"dpsgd/configs/internal/source"
+	"dpsgd/data"
+	"dpsgd/internal/spelling"
+)
+
+// Column is one number of each record, or its class.
+type Column struct {
+	Class   bool
+	Indices []int // of the values that are averaged: one, but for those of whole pictures
+	Pixels  bool  // each value is a pixel, from 0 to 1
+}
+
+// The names of columns that data of any kind has, and pictures.
+const (
+	label      = "label"
+	brightness = "brightness" // the mean of all values of a picture
+)
+
+var colours = []string{"red", "green", "blue"}
+
+var pixel = regexp.MustCompile(`^pixel ([0-9]{1,4}) ([0-9]{1,4})(?: ([0-2]))?$`)
+
+// ColumnOf is what a name means in configured data, or what is wrong with it. Columns are
+//
+//	of any data    label
+//	of tables      those of data.columns, and data.label by its name
+//	of vectors     0, 1, 2, …
+//	of pictures    brightness, the mean of all their values; red, green and blue; pixel ROW COLUMN,
+//	               and pixel ROW COLUMN CHANNEL, counted from 0
+func ColumnOf(c *configs.Config, name string) (Column, error) {
+	shape := shapeOf(c)
+	switch {
+	case name == label, c.Data.Table != "" && name == c.Data.Label:
+		return Column{Class: true}, nil
+	case c.Data.Table != "":
+		if i := slices.Index(c.Data.Columns, name); i >= 0 {
+			return Column{Indices: []int{i}}, nil
+		}
+		known := slices.Concat(c.Data.Columns, []string{label})
+		return Column{}, fmt.Errorf("found %s, expected one of data.columns, or %s%s", source.Printable(name), label, spelling.Hint(name, known))
+	case shape.IsRow():
+		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < shape.Channels {
+			return Column{Indices: []int{i}}, nil
+		}
+		return Column{}, fmt.Errorf("found %s, expected the number of a value, 0 to %d, or %s", source.Printable(name), shape.Channels-1, label)
+	}
+	if indices := pixels(shape, name); indices != nil {
+		return Column{Indices: indices, Pixels: true}, nil
+	}
+	expected := fmt.Sprintf("%s, %s, pixel ROW COLUMN (of %v)", label, brightness, shape)
+	if shape.Channels == 3 {
+		expected = fmt.Sprintf("%s, %s, red, green, blue, pixel ROW COLUMN CHANNEL (of %v)", label, brightness, shape)
+	}
+	return Column{}, fmt.Errorf("found %s, expected one of %s", source.Printable(name), expected)
+}
+
+// pixels are the values of a picture that a name means; none where it is none.
+func pixels(shape data.Shape, name string) (indices []int) {
+	channel := slices.Index(colours, name)
+	place := pixel.FindStringSubmatch(name)
+	switch {
+	case name == brightness:
+		for i := range shape.Values() {
+			indices = append(indices, i)
+		}
+	case shape.Channels == 3 && channel >= 0:
+		for i := channel; i < shape.Values(); i += shape.Channels {
+			indices = append(indices, i)
+		}
+	case place != nil && (place[3] != "") == (shape.Channels > 1):
+		row, _ := strconv.Atoi(place[1])
+		column, _ := strconv.Atoi(place[2])
+		channel, _ := strconv.Atoi(place[3])
+		if row < shape.Height && column < shape.Width && channel < shape.Channels {
+			return []int{(row*shape.Width+column)*shape.Channels + channel}
+		}
+	}
+	return indices
+}
+
+// shapeOf is that of the configured examples.
+func shapeOf(c *configs.Config) data.Shape {
+	switch known := data.Find(c.Data.Name); {
+	case known != nil:
+		return known.Shape
+	case c.Data.Table != "":
+		return data.Row(len(c.Data.Columns))
+	case c.Data.Vectors != "":
+		return data.Row(c.Data.Width)
+	}
+	return data.Shape{Height: c.Data.Size.Height, Width: c.Data.Size.Width, Channels: c.Data.Channels}
+}
+
+// Classes are those of the configured examples.
+func Classes(c *configs.Config) []string {
+	if known := data.Find(c.Data.Name); known != nil {
+		return known.Classes
+	}
+	return c.Data.Classes
+}
+
+// numbers are the columns that have one, of which there is at most one for each value.
+func numbers(c *configs.Config) (names []string) {
+	shape := shapeOf(c)
+	switch {
+	case c.Data.Table != "":
+		return slices.Clone(c.Data.Columns)
+	case shape.IsRow():
+		for i := range shape.Channels {
+			names = append(names, strconv.Itoa(i))
+		}
+		return names
+	}
+	for row := range shape.Height {
+		for column := range shape.Width {
+			for channel := range shape.Channels {
+				name := fmt.Sprintf("pixel %d %d", row, column)
+				if shape.Channels > 1 {
+					name += fmt.Sprintf(" %d", channel)
+				}
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// Names are the columns that a statistic is of, every one by its name.
+func (s *Statistic) Names(c *configs.Config) []string {
+	if s.many && slices.Equal(s.Columns, []string{all}) {
+		return numbers(c)
+	}
+	return s.Columns
+}
+
+// maxCovariance is of how many columns there may be a covariance, which has about half as many
+// values as the square of that.
+const maxCovariance = 128
+
+// check holds a statistic against the data that is declared, and fills in the bounds of pixels.
+func (s *Statistic) check(r *source.Report, c *configs.Config) {
+	key := s.path + ".column"
+	if s.many {
+		key += "s"
+	}
+	names := s.Names(c)
+	if s.Kind == Covariance && (len(names) < 2 || len(names) > maxCovariance) {
+		r.Addf(s.at, key, "found %d columns, expected 2 to %d for a covariance", len(names), maxCovariance)
+		return
+	}
+	ofClass, ofPixels := false, true
+	for _, name := range names {
+		column, err := ColumnOf(c, name)
+		if err != nil {
+			r.Addf(s.at, key, "%s", err)
+			return
+		}
+		ofClass, ofPixels = ofClass || column.Class, ofPixels && column.Pixels
+	}
+	s.checkClass(r, c, key, ofClass)
+	s.checkBounds(r, ofClass, ofPixels)
+}
+
+// checkClass refuses numbers of classes, and classes of numbers.
+func (s *Statistic) checkClass(r *source.Report, c *configs.Config, key string, ofClass bool) {
+	classes := Classes(c)
+	switch {
+	case ofClass && s.Kind != Count && s.Kind != Histogram:
+		r.Addf(s.at, key, "found the class of a record, expected a column with numbers for a %s", s.Kind)
+	case s.Kind == Count && ofClass && s.Range != nil:
+		r.Addf(s.at, s.path+".range", "found a range of classes, expected equals with one of %s", some(classes))
+	case s.Kind == Count && !ofClass && s.Equals != "":
+		r.Addf(s.at, s.path+".equals", "found a class for a column with numbers, expected range: [low, high]")
+	case s.Kind == Count && ofClass && !slices.Contains(classes, s.Equals):
+		r.Addf(s.at, s.path+".equals", "found %s, expected one of %s%s", source.Printable(s.Equals), some(classes), spelling.Hint(s.Equals, classes))
+	case s.Kind == Histogram && ofClass && s.Bins > 0:
+		r.Addf(s.at, s.path+".bins", "found bins for classes, expected none: each class is one")
+	case s.Kind == Histogram && !ofClass && s.Bins == 0:
+		r.Addf(s.at, s.path+".bins", "found nothing, expected %s", bins.Expected())
+	}
+}
+
+// some are the first of many names.
+func some(names []string) string {
+	if len(names) > 12 {
+		return strings.Join(names[:12], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}
+
+func (s *Statistic) checkBounds(r *source.Report, ofClass, ofPixels bool) {
+	given := s.Bounds.Private || s.Bounds.Low < s.Bounds.High
+	switch {
+	case !s.kind().takes("bounds"):
+	case ofClass && given:
+		r.Addf(s.at, s.path+".bounds", "found bounds for classes, expected none")
+	case ofClass || given:
+	case ofPixels:
+		s.Bounds.Interval = Interval{0, 1}
+	default:
+		r.Addf(s.at, s.path+".bounds", "found nothing, expected [low, high], which is public, or private: bounds are never taken from the data")
+	}
+	if s.Kind == Median && !s.Bounds.Private && s.Step >= s.Bounds.High-s.Bounds.Low && s.Bounds.Low < s.Bounds.High {
+		r.Addf(s.at, s.path+".step", "found %s, expected less than the width of the bounds, %s", number(s.Step), number(s.Bounds.High-s.Bounds.Low))
+	}
+	if s.Bounds.Private && (s.Kind == Median || s.many || s.Trust != Curator) {
+		r.Addf(s.at, s.path+".bounds", "found private, expected [low, high] for a median, for several columns, or where no curator is trusted")
+	}
+}

@@ -1,0 +1,112 @@
+package statistics
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"dpsgd/configs"
+)
+
+// Defaults are the statistics of configured data if nobody says which: how many records each class
+// has, and mean, variance and quartiles of the brightness of pictures, or of every column of a
+// table that has bounds. Bounds of columns are public, so they are never guessed: a column of a
+// table without any is an error, which names it.
+func Defaults(c *configs.Config, bounds map[string]Bounds) (*File, error) {
+	if !c.Privacy.HasBudget() {
+		return nil, fmt.Errorf("%w: privacy.epsilon: found none, expected a number greater than 0: the budget of all statistics together", configs.ErrInvalid)
+	}
+	f := &File{Config: c, Statistics: []Statistic{{Kind: Histogram, Columns: []string{label}, Mechanism: DiscreteLaplace, Trust: Curator, Share: 1}}}
+	if !shapeOf(c).IsRow() {
+		f.summarise(brightness, Bounds{Interval: Interval{0, 1}})
+		return f, unused(bounds)
+	}
+	left := map[string]Bounds{}
+	for name, b := range bounds {
+		left[name] = b
+	}
+	var without []string
+	for _, name := range numbers(c) {
+		b, given := left[name]
+		delete(left, name)
+		switch {
+		case given:
+			f.summarise(name, b)
+		case c.Data.Table != "":
+			without = append(without, name)
+		}
+	}
+	if len(without) > 0 {
+		return nil, fmt.Errorf("%w: found no bounds for %s, expected --bounds 'NAME=LOW:HIGH' or --bounds 'NAME=private' for each column of data.columns", configs.ErrInvalid, some(without))
+	}
+	return f, unused(left)
+}
+
+// summarise adds mean, variance and quartiles of a column.
+func (f *File) summarise(name string, b Bounds) {
+	add := func(kind, mechanism string) *Statistic {
+		f.Statistics = append(f.Statistics, Statistic{Kind: kind, Columns: []string{name}, Bounds: b, Mechanism: mechanism, Trust: Curator, Share: 1})
+		return &f.Statistics[len(f.Statistics)-1]
+	}
+	add(Mean, DiscreteLaplace)
+	add(Variance, DiscreteLaplace)
+	quartiles := add(Quantiles, PermuteAndFlip)
+	quartiles.Quantiles, quartiles.Bins = []float64{0.25, 0.5, 0.75}, defaultBins
+}
+
+// rebound replaces the bounds of statistics of these columns.
+func (f *File) rebound(bounds map[string]Bounds) error {
+	left := map[string]Bounds{}
+	for name, b := range bounds {
+		left[name] = b
+	}
+	for i := range f.Statistics {
+		s := &f.Statistics[i]
+		if b, ok := bounds[s.Columns[0]]; ok && len(s.Columns) == 1 && s.kind().takes("bounds") && s.Columns[0] != label {
+			s.Bounds = b
+			delete(left, s.Columns[0])
+		}
+	}
+	return unused(left)
+}
+
+// unused refuses bounds of columns that no statistic is of.
+func unused(bounds map[string]Bounds) error {
+	var names []string
+	for name := range bounds {
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	sort.Strings(names)
+	return fmt.Errorf("%w: --bounds: found %s, expected columns that a statistic with bounds is of", configs.ErrInvalid, strings.Join(slices.Compact(names), ", "))
+}
+
+// ParseBounds reads bounds of columns as a command line has them: NAME=LOW:HIGH and NAME=private.
+func ParseBounds(texts []string) (map[string]Bounds, error) {
+	bounds := map[string]Bounds{}
+	for _, text := range texts {
+		refused := fmt.Errorf("%w: found --bounds %s, expected NAME=LOW:HIGH with numbers within ±1e12, LOW below HIGH, or NAME=private", configs.ErrInvalid, text)
+		at := strings.LastIndex(text, "=")
+		if at < 1 {
+			return nil, refused
+		}
+		name, value := text[:at], text[at+1:]
+		if value == "private" {
+			bounds[name] = Bounds{Private: true}
+			continue
+		}
+		low, high, found := strings.Cut(value, ":")
+		from, errLow := strconv.ParseFloat(low, 64)
+		to, errHigh := strconv.ParseFloat(high, 64)
+		if !found || errors.Join(errLow, errHigh) != nil || !(from < to) || from < finite.Min || to > finite.Max {
+			return nil, refused
+		}
+		bounds[name] = Bounds{Interval: Interval{from, to}}
+	}
+	return bounds, nil
+}

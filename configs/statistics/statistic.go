@@ -1,0 +1,369 @@
+package statistics
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"dpsgd/configs"
+	"dpsgd/configs/internal/format"
+	"dpsgd/configs/internal/source"
+	"dpsgd/internal/setting"
+)
+
+// Statistic is one that is asked for. What does not belong to its kind is empty.
+type Statistic struct {
+	Kind      string   // count, sum, mean, …: one of [Kinds]
+	Columns   []string // one in most cases; "all" alone is all of them: see Names
+	Bounds    Bounds   // values are taken for the nearest one within
+	Equals    string   // of a count: the class that is counted
+	Range     *Interval
+	Bins      int       // of a histogram of numbers, and of where a quantile may lie
+	Quantiles []float64 // in (0, 1)
+	Step      float64   // of a median: by how much a record may move it
+	Mechanism string
+	Trust     string  // of a histogram: curator, shuffler or nobody
+	Share     float64 // of the budget, relative to the others'
+
+	at   source.Position
+	path string
+	many bool // the columns were given as a list
+}
+
+// Interval is all x with Low ≤ x ≤ High.
+type Interval struct{ Low, High float64 }
+
+// Bounds are those of a column. They are public: declared, those of pixels, or found privately.
+type Bounds struct {
+	Interval
+	Private bool // to be found
+}
+
+// Who is trusted with the values of a histogram.
+const (
+	Curator  = "curator"  // whoever computes the statistic sees the values
+	Shuffler = "shuffler" // each is randomized by its holder, and somebody mixes them
+	Nobody   = "nobody"   // each is randomized by its holder
+)
+
+// Kinds of statistics.
+const (
+	Count      = "count"
+	Sum        = "sum"
+	Mean       = "mean"
+	Variance   = "variance"
+	Histogram  = "histogram"
+	Quantiles  = "quantiles"
+	Median     = "median"
+	Covariance = "covariance"
+)
+
+// The mechanisms of a file.
+const (
+	DiscreteLaplace  = "discrete_laplace"
+	Laplace          = "laplace"
+	DiscreteGaussian = "discrete_gaussian"
+	Gaussian         = "gaussian"
+	Exponential      = "exponential"
+	PermuteAndFlip   = "permute_and_flip"
+	NoisyMax         = "noisy_max"
+
+	ProposeTestRelease = "propose_test_release"
+)
+
+// Local are the mechanisms of histograms that a holder of a record runs.
+var Local = []string{"randomized_response", "unary", "symmetric_unary", "local_hashing", "rappor"}
+
+var (
+	noises  = []string{DiscreteLaplace, Laplace, DiscreteGaussian, Gaussian}
+	choices = []string{PermuteAndFlip, Exponential, NoisyMax}
+)
+
+// kind is what a statistic can have. The first mechanism is what it has if it says nothing.
+type kind struct {
+	name       string
+	keys       []string // beside statistic, mechanism and share
+	mechanisms []string
+}
+
+var kinds = []kind{
+	{Count, []string{"column", "equals", "range"}, noises},
+	{Sum, []string{"column", "bounds"}, noises},
+	{Mean, []string{"column", "columns", "bounds"}, noises},
+	{Variance, []string{"column", "bounds"}, noises},
+	{Histogram, []string{"column", "bounds", "bins", "trust"}, slices.Concat(noises, Local)},
+	{Quantiles, []string{"column", "bounds", "bins", "quantiles"}, slices.Concat(choices, noises)},
+	{Median, []string{"column", "bounds", "step"}, []string{ProposeTestRelease}},
+	{Covariance, []string{"columns", "bounds"}, []string{Gaussian}},
+}
+
+// Kinds lists the kinds of statistics.
+func Kinds() []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.name
+	}
+	return names
+}
+
+func (k kind) takes(key string) bool { return slices.Contains(k.keys, key) }
+
+// kind is the row of the statistic's kind.
+func (s *Statistic) kind() kind {
+	return kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == s.Kind })]
+}
+
+var (
+	columnName = format.Text{What: "the name of a column", Pattern: `^.+$`, Max: 256, Digits: true}
+	className  = format.Text{What: "the name of a class", Pattern: `^.+$`, Max: 256, Digits: true}
+	finite     = setting.Number{Min: -1e12, Max: 1e12}
+	inside     = setting.Number{Min: 0, Max: 1, OpenMin: true, OpenMax: true}
+	bins       = setting.Integer{Min: 2, Max: 4096}
+	step       = setting.Number{Min: 0, Max: 1e12, OpenMin: true}
+	share      = setting.Number{Min: 0, Max: 1e6, OpenMin: true}
+	trusts     = setting.Choice{Curator, Shuffler, Nobody}
+)
+
+// decode reads one statistic; what is wrong is reported under its path.
+func decode(r *source.Report, n *source.Node, path string) (s Statistic, ok bool) {
+	const expected = "a mapping such as {statistic: mean, column: age, bounds: [0, 120]}"
+	if n.Kind != source.Mapping {
+		r.Expected(n, path, expected, "")
+		return s, false
+	}
+	s = Statistic{Share: 1, Trust: Curator, at: n.At, path: path}
+	at := slices.IndexFunc(n.Entries, func(e source.Entry) bool { return e.Key == "statistic" })
+	if at < 0 {
+		r.Addf(n.At, path+".statistic", "found nothing, expected %s", setting.Choice(Kinds()).Expected())
+		return s, false
+	}
+	if !configs.Decode(setting.Choice(Kinds()), r, n.Entries[at].Value, path+".statistic", &s.Kind) {
+		return s, false
+	}
+	ok = true
+	for _, e := range n.Entries {
+		ok = s.decode(r, e) && ok
+	}
+	return s, ok && s.complete(r, n)
+}
+
+// decode reads one key of a statistic.
+func (s *Statistic) decode(r *source.Report, e source.Entry) bool {
+	k, path := s.kind(), s.path+"."+source.Printable(e.Key)
+	keys := slices.Concat([]string{"statistic"}, k.keys, []string{"mechanism", "share"})
+	if !slices.Contains(keys, e.Key) {
+		r.Addf(e.At, path, "found a key that a %s does not have, expected one of %s", s.Kind, strings.Join(keys, ", "))
+		return false
+	}
+	switch e.Key {
+	case "column":
+		s.Columns = []string{""}
+		return configs.Decode(columnName, r, e.Value, path, &s.Columns[0])
+	case "columns":
+		return s.decodeColumns(r, e.Value, path)
+	case "bounds":
+		return s.decodeBounds(r, e.Value, path)
+	case "range":
+		s.Range = new(Interval)
+		return decodeInterval(r, e.Value, path, "[low, high]", s.Range)
+	case "equals":
+		return configs.Decode(className, r, e.Value, path, &s.Equals)
+	case "bins":
+		return configs.Decode(bins, r, e.Value, path, &s.Bins)
+	case "quantiles":
+		return s.decodeQuantiles(r, e.Value, path)
+	case "step":
+		return configs.Decode(step, r, e.Value, path, &s.Step)
+	case "mechanism":
+		return configs.Decode(setting.Choice(k.mechanisms), r, e.Value, path, &s.Mechanism)
+	case "trust":
+		return configs.Decode(trusts, r, e.Value, path, &s.Trust)
+	case "share":
+		return configs.Decode(share, r, e.Value, path, &s.Share)
+	}
+	return true
+}
+
+func (s *Statistic) decodeColumns(r *source.Report, n *source.Node, path string) bool {
+	s.many = true
+	if n.Kind == source.Scalar && n.Text == all {
+		s.Columns = []string{all}
+		return true
+	}
+	if n.Kind != source.List || len(n.Items) < 2 {
+		r.Expected(n, path, "a list of at least two columns, or "+all, "")
+		return false
+	}
+	s.Columns = make([]string, len(n.Items))
+	ok := true
+	for i, item := range n.Items {
+		ok = configs.Decode(columnName, r, item, fmt.Sprintf("%s[%d]", path, i), &s.Columns[i]) && ok
+	}
+	return ok
+}
+
+// all stands for every column with numbers.
+const all = "all"
+
+func (s *Statistic) decodeBounds(r *source.Report, n *source.Node, path string) bool {
+	if n.Kind == source.Scalar && n.Text == "private" {
+		s.Bounds.Private = true
+		return true
+	}
+	return decodeInterval(r, n, path, "[low, high], or private", &s.Bounds.Interval)
+}
+
+func decodeInterval(r *source.Report, n *source.Node, path, expected string, into *Interval) bool {
+	if n.Kind != source.List || len(n.Items) != 2 {
+		r.Expected(n, path, expected, "")
+		return false
+	}
+	low := configs.Decode(finite, r, n.Items[0], path+"[0]", &into.Low)
+	high := configs.Decode(finite, r, n.Items[1], path+"[1]", &into.High)
+	if low && high && !(into.Low < into.High) {
+		r.Addf(n.At, path, "found %s and %s, expected a low end below the high one", number(into.Low), number(into.High))
+		return false
+	}
+	return low && high
+}
+
+// maxQuantiles is how many may be asked at once.
+const maxQuantiles = 32
+
+func (s *Statistic) decodeQuantiles(r *source.Report, n *source.Node, path string) bool {
+	if n.Kind != source.List || len(n.Items) == 0 || len(n.Items) > maxQuantiles {
+		r.Expected(n, path, fmt.Sprintf("a list of 1 to %d numbers such as [0.25, 0.5, 0.75]", maxQuantiles), "")
+		return false
+	}
+	s.Quantiles = make([]float64, len(n.Items))
+	ok := true
+	for i, item := range n.Items {
+		ok = configs.Decode(inside, r, item, fmt.Sprintf("%s[%d]", path, i), &s.Quantiles[i]) && ok
+	}
+	return ok
+}
+
+// complete reports what is missing or does not go together, and fills in what was left out.
+func (s *Statistic) complete(r *source.Report, n *source.Node) bool {
+	k := s.kind()
+	missing := func(key, expected string) bool {
+		r.Addf(n.At, s.path+"."+key, "found nothing, expected %s", expected)
+		return false
+	}
+	switch {
+	case len(s.Columns) == 0 && k.takes("column"):
+		return missing("column", "the name of a column")
+	case len(s.Columns) == 0:
+		return missing("columns", "a list of at least two columns, or "+all)
+	case s.Kind == Count && (s.Equals == "") == (s.Range == nil):
+		r.Addf(n.At, s.path, "found %s, expected equals (a class) or range ([low, high]): the number of all records is public", both(s.Range != nil))
+		return false
+	case s.Kind == Quantiles && s.Quantiles == nil:
+		return missing("quantiles", "a list of numbers such as [0.25, 0.5, 0.75]")
+	case s.Kind == Median && s.Step == 0:
+		return missing("step", step.Expected()+": by how much one record may move the median")
+	case s.Kind == Mean && s.many && s.Mechanism != "" && s.Mechanism != Gaussian:
+		r.Addf(n.At, s.path+".mechanism", "found %s, expected %s for several columns, which are released as one vector", s.Mechanism, Gaussian)
+		return false
+	case s.Trust == Curator && slices.Contains(Local, s.Mechanism):
+		r.Addf(n.At, s.path+".mechanism", "found %s, expected it only with trust shuffler or nobody", s.Mechanism)
+		return false
+	case s.Trust != Curator && s.Mechanism != "" && !slices.Contains(Local, s.Mechanism):
+		r.Addf(n.At, s.path+".mechanism", "found %s, expected one of %s with trust %s", s.Mechanism, strings.Join(Local, ", "), s.Trust)
+		return false
+	}
+	switch {
+	case s.Mechanism != "" || s.Trust != Curator:
+	case s.Kind == Mean && s.many:
+		s.Mechanism = Gaussian
+	default:
+		s.Mechanism = k.mechanisms[0]
+	}
+	if s.Kind == Quantiles && s.Bins == 0 {
+		s.Bins = defaultBins
+	}
+	return true
+}
+
+// defaultBins is between how many places a quantile is chosen.
+const defaultBins = 256
+
+func both(given bool) string {
+	if given {
+		return "equals and range"
+	}
+	return "neither equals nor range"
+}
+
+// Many reports whether the columns were given as a list: the values are one, too.
+func (s Statistic) Many() bool { return s.many }
+
+// String is the statistic as a flow mapping of YAML.
+func (s Statistic) String() string {
+	parts := []string{"statistic: " + s.Kind}
+	add := func(key, value string) { parts = append(parts, key+": "+value) }
+	switch {
+	case s.many && len(s.Columns) == 1:
+		add("columns", all)
+	case s.many:
+		add("columns", "["+strings.Join(texts(s.Columns), ", ")+"]")
+	default:
+		add("column", texts(s.Columns)[0])
+	}
+	switch {
+	case s.Bounds.Private:
+		add("bounds", "private")
+	case s.Bounds.Low < s.Bounds.High:
+		add("bounds", fmt.Sprintf("[%s, %s]", number(s.Bounds.Low), number(s.Bounds.High)))
+	}
+	if s.Equals != "" {
+		add("equals", source.FormatText(s.Equals))
+	}
+	if s.Range != nil {
+		add("range", fmt.Sprintf("[%s, %s]", number(s.Range.Low), number(s.Range.High)))
+	}
+	if s.Bins > 0 {
+		add("bins", fmt.Sprint(s.Bins))
+	}
+	if s.Quantiles != nil {
+		numbers := make([]string, len(s.Quantiles))
+		for i, q := range s.Quantiles {
+			numbers[i] = number(q)
+		}
+		add("quantiles", "["+strings.Join(numbers, ", ")+"]")
+	}
+	if s.Step > 0 {
+		add("step", number(s.Step))
+	}
+	if s.Trust != Curator {
+		add("trust", s.Trust)
+	}
+	if s.Mechanism != "" {
+		add("mechanism", s.Mechanism)
+	}
+	add("share", number(s.Share))
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+func texts(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = source.FormatText(w)
+	}
+	return out
+}
+
+// Middle and Half are the middle of an interval, and half its length.
+func (b Interval) Middle() float64 { return b.Low + b.Half() }
+
+// Half is half the length.
+func (b Interval) Half() float64 { return (b.High - b.Low) / 2 }
+
+// Nearest is the number of the interval that is nearest to x; the middle for what is no number.
+func (b Interval) Nearest(x float64) float64 {
+	if math.IsNaN(x) {
+		return b.Middle()
+	}
+	return min(max(x, b.Low), b.High)
+}

@@ -1,0 +1,109 @@
+package clients
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"dpsgd/internal/random"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Examples is what a split is made of: how many there are, in how many classes, and the class of
+// each. A [data.Set] is one.
+type Examples interface {
+	Len() int
+	Classes() []string
+	Label(i int) int
+}
+
+// Spread returns the examples of each client, by index: every example belongs to one client, and the
+// numbers of two clients' examples differ by at most one.
+func (r Recipe) Spread(examples Examples) ([][]int, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	if !r.Any() || r.Clients > examples.Len() {
+		return nil, fmt.Errorf("clients: federated.clients is %d, expected 1 to the %d training examples", r.Clients, examples.Len())
+	}
+	src := rand.New(random.Seeded(r.Seed))
+	order := src.Perm(examples.Len())
+	if r.Split == Dirichlet {
+		order = skewed(order, examples, r, src)
+	}
+	spread := make([][]int, r.Clients)
+	for i := range spread {
+		from, to := r.share(i, len(order))
+		spread[i] = order[from:to:to]
+	}
+	return spread, nil
+}
+
+// share is which of n examples in a row are those of a client.
+func (r Recipe) share(client, n int) (from, to int) {
+	return client * n / r.Clients, (client + 1) * n / r.Clients
+}
+
+// skewed puts examples in another order, in which those of each client follow each other: client
+// after client draws shares of the classes from a symmetric Dirichlet distribution, then its examples
+// one by one, each of a class by these shares among the classes that have examples left (Hsu, Qi,
+// Brown, arXiv:1909.06335, section 3).
+func skewed(order []int, examples Examples, r Recipe, src *rand.Rand) []int {
+	left := make([][]int, len(examples.Classes()))
+	for _, i := range order {
+		left[examples.Label(i)] = append(left[examples.Label(i)], i)
+	}
+	drawn := make([]int, 0, len(order))
+	for client := range r.Clients {
+		shares := dirichlet(len(left), r.Alpha, src)
+		from, to := r.share(client, len(order))
+		for range to - from {
+			class := draw(shares, left, src)
+			drawn = append(drawn, left[class][0])
+			left[class] = left[class][1:]
+		}
+	}
+	return drawn
+}
+
+// dirichlet draws shares of so many classes: gamma variables divided by their sum, which draw does.
+func dirichlet(classes int, alpha float64, src *rand.Rand) []float64 {
+	shares := make([]float64, classes)
+	for i := range shares {
+		shares[i] = distuv.Gamma{Alpha: alpha, Beta: 1, Src: src}.Rand()
+	}
+	return shares
+}
+
+// draw returns a class that has examples left, with a probability proportional to its share; each
+// alike where these have no share, as happens when a client's only class is used up.
+func draw(shares []float64, left [][]int, src *rand.Rand) int {
+	weight := func(share float64, class int) float64 {
+		if len(left[class]) == 0 {
+			return 0
+		}
+		return share
+	}
+	total := 0.0
+	for class, share := range shares {
+		total += weight(share, class)
+	}
+	if total == 0 {
+		for class := range shares {
+			shares[class] = 1
+		}
+		return draw(shares, left, src)
+	}
+	at, last := total*src.Float64(), 0
+	for class, share := range shares {
+		w := weight(share, class)
+		if w == 0 {
+			continue
+		}
+		if last = class; at < w {
+			break
+		}
+		at -= w
+	}
+	return last
+}

@@ -1,0 +1,181 @@
+package federated
+
+import (
+	"errors"
+	"fmt"
+
+	"dpsgd/clip"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/data/clients"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/plain"
+	"dpsgd/internal/setup"
+	"dpsgd/model"
+	"dpsgd/optimizer"
+	"dpsgd/release"
+)
+
+// Clients computes what clients contribute to a round: the [release.Contributor] of federated
+// training. It is not safe for concurrent use.
+type Clients struct {
+	recipe  clients.Recipe
+	own     [][]int   // examples of each client
+	begin   []float32 // parameters that a round begins with; the run's own
+	round   int
+	pool    *kernel.Pool
+	workers []*worker
+
+	// Of the clients of one call.
+	indices []int
+	changes []float32 // (clients, parameters)
+	batch   clip.Batch
+	policy  clip.Counting // nil where the policy does not count
+	counts  []float32
+	errs    []error                  // by worker
+	runEach func(worker, lo, hi int) // c.run, made once
+}
+
+// worker is a client at work.
+type worker struct {
+	model   *model.Model
+	trainer *plain.Trainer
+}
+
+var _ release.Contributor = (*Clients)(nil)
+
+// maxChangeBytes limits what the changes of the clients of one call take.
+const maxChangeBytes = 64 << 20
+
+// New returns the clients of a configuration, who hold the examples of a set, for a network that sees
+// examples of the given shape. Rounds begin with the parameters of m, as they are by then.
+func New(c *configs.Config, m *model.Model, set data.Set, shape data.Shape, pool *kernel.Pool) (*Clients, error) {
+	own, err := c.Federated.Spread(set)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", setup.ErrPlan, err)
+	}
+	dim := len(m.Values)
+	capacity := capacity(c, dim, pool.Threads())
+	f := &Clients{
+		recipe: c.Federated, own: own, begin: m.Values, pool: pool, changes: make([]float32, capacity*dim),
+		counts: make([]float32, capacity), errs: make([]error, pool.Threads()),
+	}
+	f.batch = clip.Batch{SquaredNorms: make([]float64, capacity), Parts: []clip.Part{clip.Stored(f.changes, dim)}}
+	f.runEach = f.run
+	batcher, err := data.NewBatcher(set, setup.Normalisation(c, shape.Channels))
+	if err != nil {
+		return nil, err
+	}
+	for range pool.Threads() {
+		w, err := newWorker(c, batcher, shape, len(set.Classes()))
+		if err != nil {
+			return nil, err
+		}
+		f.workers = append(f.workers, w)
+	}
+	return f, nil
+}
+
+// capacity is how many clients are computed in one call.
+func capacity(c *configs.Config, parameters, threads int) int {
+	return max(threads, min(c.Federated.Clients, maxChangeBytes/4/parameters))
+}
+
+// Bytes is what the clients of a run take for so many parameters: their changes, and a model, a sum and
+// a copy of it for each worker. Their graphs come on top.
+func Bytes(c *configs.Config, parameters int) float64 {
+	threads := setup.Threads(c)
+	return 4 * float64(parameters) * float64(capacity(c, parameters, threads)+3*threads)
+}
+
+// newWorker declares the network once more, with parameters of its own and the frozen ones of the
+// run.
+func newWorker(c *configs.Config, batcher *data.Batcher, shape data.Shape, classes int) (*worker, error) {
+	m, err := setup.Model(c, shape, classes)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := setup.Start(c, m); err != nil {
+		return nil, err
+	}
+	views, err := setup.Views(c, shape)
+	if err != nil {
+		return nil, err
+	}
+	trainer, err := plain.New(m, batcher, plain.Options{Rule: &optimizer.SGD{}, Physical: min(c.Federated.LocalBatchSize, c.Training.PhysicalBatchSize), Views: views})
+	return &worker{m, trainer}, err
+}
+
+// ClipBy makes later contributions what the policy wants them to be: a [clip.Counting] one has a
+// coordinate of its own at the end.
+func (c *Clients) ClipBy(policy clip.Policy) {
+	c.batch.Parts = c.batch.Parts[:1]
+	if c.policy, _ = policy.(clip.Counting); c.policy != nil {
+		c.batch.Parts = append(c.batch.Parts, clip.Stored(c.counts, 1))
+	}
+}
+
+// Coordinates is the number of values that each client contributes.
+func (c *Clients) Coordinates() int {
+	if c.policy != nil {
+		return len(c.begin) + 1
+	}
+	return len(c.begin)
+}
+
+// Capacity implements [release.Contributor].
+func (c *Clients) Capacity() int { return len(c.counts) }
+
+// Examples returns the examples of each client.
+func (c *Clients) Examples() [][]int { return c.own }
+
+// AtRound makes later contributions those of a round, counted from 0.
+func (c *Clients) AtRound(round int) *Clients {
+	c.round = round
+	return c
+}
+
+// Contributions returns by how far the clients with these indices move the parameters, away from
+// where they go, as a gradient points.
+func (c *Clients) Contributions(indices []int) (clip.Batch, error) {
+	c.indices = indices
+	clear(c.errs)
+	c.pool.Run(len(indices), 1, c.runEach)
+	if c.policy != nil {
+		c.policy.Counts(c.counts[:len(indices)], c.batch.SquaredNorms[:len(indices)])
+	}
+	return c.batch, errors.Join(c.errs...)
+}
+
+func (c *Clients) run(worker, lo, hi int) {
+	dim := len(c.begin)
+	for i := lo; i < hi; i++ {
+		change := c.changes[i*dim : (i+1)*dim]
+		if err := c.change(c.workers[worker], c.indices[i], change); err != nil {
+			c.errs[worker] = err
+		}
+		c.batch.SquaredNorms[i] = kernel.SumSquares(change)
+	}
+}
+
+// change computes what one client contributes. A client without examples moves nothing.
+func (c *Clients) change(w *worker, client int, change []float32) error {
+	copy(w.model.Values, c.begin)
+	if own := c.own[client]; len(own) > 0 {
+		batches := plain.NewBatches(own, c.recipe.LocalBatchSize, c.seed(client))
+		for step := range c.recipe.LocalSteps {
+			if err := w.trainer.Step(batches.At(step), c.round*c.recipe.LocalSteps+step, c.recipe.LocalLearningRate); err != nil {
+				return err
+			}
+		}
+	}
+	for i, v := range w.model.Values {
+		change[i] = c.begin[i] - v
+	}
+	return nil
+}
+
+// seed is that of the order in which a client goes through its examples in a round. It is public.
+func (c *Clients) seed(client int) uint64 {
+	return c.recipe.Seed + uint64(c.round)*uint64(len(c.own)) + uint64(client)
+}

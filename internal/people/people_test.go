@@ -1,0 +1,163 @@
+package people
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"dpsgd/clip"
+	"dpsgd/internal/random"
+)
+
+// owners are 1 example of person 0, 2 of person 1, and so on, in turn.
+func owners(persons int) []string {
+	var list []string
+	for round := range persons {
+		for p := round; p < persons; p++ {
+			list = append(list, fmt.Sprint("person_", p))
+		}
+	}
+	return list
+}
+
+// Every example belongs to its owner, none of whom has more than what is kept of theirs.
+func TestExamplesOfPersons(t *testing.T) {
+	list := owners(9)
+	for _, most := range []int{0, 1, 4, 100} {
+		own := Of(list, most, 1)
+		if len(own) != 9 || Count(list) != 9 {
+			t.Fatalf("found %d persons, counted %d, expected 9", len(own), Count(list))
+		}
+		for p, examples := range own {
+			want := p + 1
+			if most > 0 {
+				want = min(want, most)
+			}
+			if len(examples) != want || len(slices.Compact(slices.Clone(examples))) != want || !slices.IsSorted(examples) {
+				t.Errorf("at most %d: person %d has %v, expected %d examples", most, p, examples, want)
+			}
+			for _, i := range examples {
+				if list[i] != fmt.Sprint("person_", p) {
+					t.Errorf("example %d of %s went to person %d", i, list[i], p)
+				}
+			}
+		}
+	}
+}
+
+// Which examples of a person are kept does not depend on anybody else: not on whether others are
+// there, nor on how many examples they have.
+func TestKeptExamplesDependOnThePersonAlone(t *testing.T) {
+	var all, without []string
+	for i := range 60 {
+		who := []string{"ann", "bob", "cem"}[i%3]
+		all = append(all, who)
+		if who != "bob" {
+			without = append(without, who)
+		}
+	}
+	// The examples of a person by their number among theirs.
+	kept := func(list []string, who string) (numbers []int) {
+		for _, examples := range Of(list, 5, 7) {
+			if list[examples[0]] != who {
+				continue
+			}
+			number := 0
+			for i, owner := range list {
+				if owner == who {
+					if slices.Contains(examples, i) {
+						numbers = append(numbers, number)
+					}
+					number++
+				}
+			}
+		}
+		return numbers
+	}
+	for _, who := range []string{"ann", "cem"} {
+		if with, alone := kept(all, who), kept(without, who); !slices.Equal(with, alone) || len(with) != 5 {
+			t.Errorf("of %s %v are kept beside bob and %v without", who, with, alone)
+		}
+	}
+	if slices.Equal(kept(all, "ann"), kept(all, "cem")) {
+		t.Error("two persons keep the same numbers, expected a draw of each")
+	}
+}
+
+// rows contributes a row of its own for every example, of norm 3.
+type rows struct{ asked []int }
+
+func (r *rows) Capacity() int { return 8 }
+func (r *rows) Contributions(indices []int) (clip.Batch, error) {
+	r.asked = append(r.asked, indices...)
+	values, squares := make([]float32, 4*len(indices)), make([]float64, len(indices))
+	for i, example := range indices {
+		values[4*i+example%4], squares[i] = 3, 9
+	}
+	return clip.Batch{SquaredNorms: squares, Parts: []clip.Part{clip.Stored(values, 4)}}, nil
+}
+
+// A person with 100 examples moves a release no further than one with a single one: by C at most,
+// whatever is drawn.
+func TestAPersonMovesASumByOneExample(t *testing.T) {
+	hundred := make([]int, 100)
+	for i := range hundred {
+		hundred[i] = i
+	}
+	source := &rows{}
+	one := NewOne([][]int{hundred, {0}}, random.Seeded(1)).From(source)
+	for person := range 2 {
+		for range 20 {
+			sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, 4, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			batch, err := one.Contributions([]int{person})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := sum.Add(batch, 1); err != nil {
+				t.Fatal(err)
+			}
+			square := 0.0
+			sum.Release(func(integers clip.Integers, l clip.Lattice) {
+				values := make([]float64, 4)
+				integers(values, 0)
+				for _, v := range values {
+					square += v * l.Spacing * v * l.Spacing
+				}
+			})
+			if !(square <= 1) || square < 0.99 {
+				t.Errorf("person %d moves a sum by %g, expected 1 and no more", person, math.Sqrt(square))
+			}
+		}
+	}
+	if len(source.asked) != 40 {
+		t.Errorf("%d examples were asked for in 40 samples of a person, expected one each", len(source.asked))
+	}
+}
+
+// Every example of a person is as likely: chi-squared of 10,000 draws among 10 is above 43 with a
+// probability of 2e-6 (9 degrees of freedom); the seed is fixed.
+func TestExamplesAreDrawnAlike(t *testing.T) {
+	own := []int{3, 5, 8, 13, 21, 34, 55, 89, 144, 233}
+	source := &rows{}
+	one := NewOne([][]int{{1}, own}, random.Seeded(2)).From(source)
+	for range 10_000 {
+		if _, err := one.Contributions([]int{0, 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counts := map[int]float64{}
+	for _, example := range source.asked {
+		counts[example]++
+	}
+	chi2 := 0.0
+	for _, example := range own {
+		chi2 += (counts[example] - 1000) * (counts[example] - 1000) / 1000
+	}
+	if chi2 > 43 || counts[1] != 10_000 {
+		t.Errorf("chi-squared is %.1f, expected at most 43; the other person's example came %v times of 10000", chi2, counts[1])
+	}
+}

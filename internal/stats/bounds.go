@@ -1,0 +1,92 @@
+package stats
+
+import (
+	"math"
+	"slices"
+
+	"dpsgd/release/answer"
+)
+
+// boundsKind is the statistic that private bounds are, in results.
+const boundsKind = "bounds"
+
+// aboveThreshold is its mechanism.
+const aboveThreshold = "above_threshold"
+
+// ladder are the numbers that bounds are found among: 0, and the powers of two from 2^-20 to 2^40
+// with both signs. It is public.
+func ladder() (rungs []float64) {
+	for k := 40; k >= -20; k-- {
+		rungs = append(rungs, -math.Exp2(float64(k)))
+	}
+	rungs = append(rungs, 0)
+	for k := -20; k <= 40; k++ {
+		rungs = append(rungs, math.Exp2(float64(k)))
+	}
+	return rungs
+}
+
+// bounds finds bounds of a column that leave few records outside: two sparse vector searches, one
+// up the ladder for the first rung below which almost all records are, one down. About as many
+// records may be outside, on each side, as the noise of a search is large.
+func (a *asked) bounds(w *work) (estimate, error) {
+	columns, err := w.records.columns(a.Statistic)
+	if err != nil {
+		return estimate{}, err
+	}
+	var numbers []float64
+	for r := range w.records.each() {
+		numbers = append(numbers, r.number(columns[0]))
+	}
+	rungs, last := ladder(), len(ladder())-1
+	epsilon := a.epsilon / a.factor / 2
+	up, err := search(w, rungs, epsilon, numbers, func(x, rung float64) bool { return x <= rung })
+	if err != nil {
+		return estimate{}, err
+	}
+	slices.Reverse(rungs)
+	down, err := search(w, rungs, epsilon, numbers, func(x, rung float64) bool { return x >= rung })
+	if err != nil {
+		return estimate{}, err
+	}
+	slices.Reverse(rungs)
+	low, high := last-down, up
+	if low >= high { // all records have one value, or the noise was large
+		low, high = max(0, up-1), min(last, up+1)
+	}
+	found := []float64{rungs[low], rungs[high]}
+	return estimate{value: found, low: found, high: found}, nil
+}
+
+// search is the first of the rungs on whose side almost all numbers are: all but twice as many as
+// the noise of the search, Laplace's on the threshold and on every count (Algorithm 1 in Lyu, Su,
+// Li 2017, arXiv:1603.01699v4, with the shares of its section 4.2). It is the last one where none
+// is found.
+func search(w *work, rungs []float64, epsilon float64, numbers []float64, beside func(x, rung float64) bool) (int, error) {
+	share := 1 / (1 + math.Cbrt(4))
+	slack := 2 * (1/(epsilon*share) + 2/(epsilon*(1-share)))
+	question, err := answer.AboveThreshold(int64(math.Floor(float64(w.records.public)-slack)), 1, 1, epsilon)
+	if err != nil {
+		return 0, err
+	}
+	s, err := answer.Ask(w.desk, question)
+	if err != nil {
+		return 0, err
+	}
+	counted := make([]int64, len(numbers))
+	for i, rung := range rungs {
+		for r, x := range numbers {
+			if counted[r] = 0; beside(x, rung) {
+				counted[r] = 1
+			}
+		}
+		sums, err := answer.NewTotal(counted, 0, 1)
+		if err != nil {
+			return 0, err
+		}
+		if above, err := s.Above(sums); above || err != nil {
+			return i, err
+		}
+	}
+	return len(rungs) - 1, nil
+}

@@ -1,0 +1,17 @@
+// Package stats computes private statistics: counts, sums, means, variances, histograms, quantiles
+// and covariances of the training examples of a data set.
+//
+//	file ─► plan: every statistic's mechanisms at its share of the budget, calibrated together
+//	     ─► ask: each in turn, through package answer or, where nobody is trusted, package local
+//	     ─► result: a value and the interval of its noise, kept in the folder of the run
+//
+// The plan is every statistic asked of no records: what a mechanism costs depends on public
+// parameters alone, so the events are those of the real questions. With share w of the budget (ε,
+// δ) a statistic gets mechanisms that are (wε, wδ)-private by themselves, and fit the budget
+// together by basic composition; then all noise is scaled by one factor, the least with which they
+// fit it by the accountant.
+//
+// What a record contributes is an integer function of that record: numbers are taken to the nearest
+// end of their bounds, moved to the middle and counted in steps of 2^-20 of half the bounds' width.
+// The number of records is public (see package release), so a mean is a sum over a known number.
+package stats

@@ -1,0 +1,67 @@
+package stats
+
+import (
+	"math"
+
+	"dpsgd/configs/statistics"
+	"dpsgd/release/answer"
+)
+
+// histogram counts the records of every class, or of every one of equal parts of the bounds.
+func (a *asked) histogram(w *work) (estimate, error) {
+	if a.Trust != statistics.Curator {
+		return a.local(w)
+	}
+	buckets, number, err := a.buckets(w)
+	if err != nil {
+		return estimate{}, err
+	}
+	sums, err := answer.NewCounts(buckets, number)
+	if err != nil {
+		return estimate{}, err
+	}
+	noisy, err := a.ask(w, sums)
+	if err != nil {
+		return estimate{}, err
+	}
+	e := vector(number)
+	for i, x := range noisy {
+		e.set(i, float64(x), around(float64(x), a.noise().within(1, miss)))
+	}
+	return e, nil
+}
+
+// buckets says into which bucket every record falls, of how many.
+func (a *asked) buckets(w *work) (buckets []int, number int, err error) {
+	columns, err := w.records.columns(a.Statistic)
+	if err != nil {
+		return nil, 0, err
+	}
+	number = a.Bins
+	if columns[0].Class {
+		number = len(statistics.Classes(w.records.config))
+	}
+	for r := range w.records.each() {
+		if columns[0].Class {
+			buckets = append(buckets, r.class())
+		} else {
+			buckets = append(buckets, bucket(r.number(columns[0]), a.Bounds.Interval, number))
+		}
+	}
+	return buckets, number, nil
+}
+
+// bucket is the part of the bounds that a number falls into: each holds its low end, and the last
+// one its high end, too.
+func bucket(x float64, b statistics.Interval, number int) int {
+	at := math.Floor((b.Nearest(x) - b.Low) / (b.High - b.Low) * float64(number))
+	return min(int(at), number-1)
+}
+
+// edge is the low end of a bucket, and of the one behind the last the high end of the bounds.
+func edge(i int, b statistics.Interval, number int) float64 {
+	if i == number {
+		return b.High
+	}
+	return b.Low + (b.High-b.Low)*float64(i)/float64(number)
+}

@@ -1,0 +1,137 @@
+package stats
+
+import (
+	"fmt"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/composition"
+	"dpsgd/configs/statistics"
+	"dpsgd/internal/random"
+	"dpsgd/local"
+	"dpsgd/release"
+)
+
+// local is a histogram of reports: each record is randomized by itself, and nobody is trusted with
+// it, or somebody who mixes the reports and nothing else.
+//
+// What the ledger gets is one event for all reports. A record is in one report, which is (ε,
+// 0)-private for it whatever it says, and so are all of them together, as they are independent
+// (parallel composition, McSherry 2009, Theorem 4): ApproxDP{ε, 0}. Where a record's place is
+// empty, its report is that of one fixed value, as if a record had it. Mixed reports are
+// ApproxDP{ε, δ}, by amplification; see shuffled.
+func (a *asked) local(w *work) (estimate, error) {
+	buckets, number, err := a.buckets(w)
+	if err != nil {
+		return estimate{}, err
+	}
+	epsilon := a.epsilon / a.factor
+	protocol, err := a.protocol(w, number, epsilon)
+	if err != nil {
+		return estimate{}, err
+	}
+	if err := w.pay(accountant.ApproxDP{Epsilon: epsilon, Delta: a.delta}); err != nil {
+		return estimate{}, err
+	}
+	tally, src := local.NewTally(protocol), random.New()
+	for _, b := range buckets {
+		tally.Add(protocol.Randomize(b, src))
+	}
+	e := vector(number)
+	e.mechanism = protocol.Name()
+	for i, c := range tally.Counts() {
+		e.set(i, c.Value, statistics.Interval{Low: c.Low, High: c.High})
+	}
+	return e, nil
+}
+
+// maxLocal is the most that a report may cost.
+const maxLocal = 20
+
+// protocol is that of the statistic's mechanism, or, if it names none, the better one of two for
+// rare values. Where reports are mixed, each may cost more than all of them together.
+func (a *asked) protocol(w *work, values int, epsilon float64) (best local.Protocol, err error) {
+	names := []string{a.Mechanism}
+	if a.Mechanism == "" {
+		names = []string{"randomized_response", "unary"}
+	}
+	other := make([]float64, values) // a record with another value than the first
+	other[1] = 1
+	for _, name := range names {
+		each := min(epsilon, maxLocal)
+		if a.Trust == statistics.Shuffler && !w.dry {
+			if each, err = mixed(name, values, w.records.public, epsilon, a.delta); err != nil {
+				return nil, err
+			}
+		}
+		p, err := protocolOf(name, values, each)
+		if err != nil {
+			return nil, err
+		}
+		if best == nil || p.Variance(other)[0] < best.Variance(other)[0] {
+			best = p
+		}
+	}
+	return best, nil
+}
+
+// mixed is the most that a report may cost for n of them to be (epsilon, delta)-private once they
+// are mixed. The bounds are about replacing a record's value by any other, and so by that which
+// stands for an empty place.
+func mixed(name string, values, n int, epsilon, delta float64) (float64, error) {
+	// Reports that are not mixed cost epsilon, so mixed ones may never cost less each.
+	low, high := min(epsilon, maxLocal), maxLocal+0.0
+	for high-low > low/1000 {
+		middle := (low + high) / 2
+		together, err := shuffled(name, middle, values, n, delta)
+		if err != nil {
+			return 0, err
+		}
+		if together <= epsilon {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
+}
+
+// shuffled is what n mixed reports cost together, each of which costs each. Of randomized response
+// more is known than of other protocols.
+func shuffled(name string, each float64, values, n int, delta float64) (float64, error) {
+	if name == "randomized_response" {
+		return composition.ShuffleResponse(each, values, n, delta)
+	}
+	return composition.Shuffle(each, n, delta)
+}
+
+// protocolOf makes the protocol with that name.
+func protocolOf(name string, values int, epsilon float64) (local.Protocol, error) {
+	switch name {
+	case "randomized_response":
+		return local.NewResponse(values, epsilon)
+	case "unary":
+		return local.NewUnary(values, epsilon)
+	case "symmetric_unary":
+		return local.NewSymmetricUnary(values, epsilon)
+	case "local_hashing":
+		return local.NewHashing(values, epsilon)
+	case "rappor":
+		return local.NewRappor(values, local.DefaultFilter, epsilon)
+	}
+	return nil, fmt.Errorf("stats: found the mechanism %q, expected one of %v", name, statistics.Local)
+}
+
+// pay writes the event of reports, if the budget allows it, ahead of all of them: the order of
+// package answer.
+func (w *work) pay(e accountant.Event) error {
+	if w.budget != nil {
+		within, err := w.budget(w.journal.Ledger(), e)
+		if err != nil {
+			return err
+		}
+		if !within {
+			return fmt.Errorf("stats: %w", release.ErrBudget)
+		}
+	}
+	return w.journal.Begin(w.journal.Ledger().Count()+1, e)()
+}

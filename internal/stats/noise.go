@@ -1,0 +1,102 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+
+	"dpsgd/accountant"
+	"dpsgd/configs/statistics"
+	"dpsgd/release/answer"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// miss is the chance that an interval does not hold what the data says.
+const miss = 0.05
+
+// additive is the noise of sums, in units of the bound on what one record contributes.
+type additive struct {
+	mechanism string
+	scale     float64 // of Laplace's law over the L1 bound, or the noise multiplier
+}
+
+// gaussian reports whether the bound is one of the L2 norm, and a δ is needed.
+func gaussian(mechanism string) bool {
+	return mechanism == statistics.Gaussian || mechanism == statistics.DiscreteGaussian
+}
+
+// question asks for sums with the noise.
+func (z additive) question(s *answer.Sums) (answer.Question[[]int64], error) {
+	switch z.mechanism {
+	case statistics.DiscreteLaplace:
+		return answer.DiscreteLaplace(s, z.scale)
+	case statistics.Laplace:
+		return answer.Laplace(s, z.scale)
+	case statistics.DiscreteGaussian:
+		return answer.DiscreteGaussian(s, z.scale)
+	case statistics.Gaussian:
+		return answer.Gaussian(s, z.scale)
+	}
+	return answer.Question[[]int64]{}, fmt.Errorf("stats: found the mechanism %q, expected one of sums", z.mechanism)
+}
+
+// sums adds up contributions that have at most these norms, and returns the one that the noise goes
+// by, too.
+func (z additive) sums(l1, l2 float64, contributions func(yield func([]int64) bool), coordinates int) (*answer.Sums, float64, error) {
+	most, bound := math.Ceil(l1), answer.L1
+	if gaussian(z.mechanism) {
+		most, bound = math.Ceil(l2), answer.L2
+	}
+	s, err := answer.NewSums(contributions, coordinates, bound(int64(most)))
+	return s, most, err
+}
+
+// within is a number that the noise on one sum does not pass, up or down, with a chance of 1 -
+// miss. Bound is that of a record's contribution.
+//
+// Of Laplace noise of scale b, P[|N| > t] is exp(-t/b); where it is rounded to integers or discrete
+// no more than that for whole t. Of Gaussian noise it is that of the normal distribution, which
+// rounding moves by half a step, and the discrete law falls off no slower (Canonne, Kamath, Steinke
+// 2020, arXiv:2004.00010v4, Proposition 25).
+func (z additive) within(bound, miss float64) float64 {
+	if gaussian(z.mechanism) {
+		return math.Ceil(distuv.UnitNormal.Quantile(1-miss/2)*z.scale*bound + 0.5)
+	}
+	return math.Ceil(math.Log(1/miss) * z.scale * bound)
+}
+
+// withinSum is within for the sum of k independent noises on sums. Of Laplace noises of scale b it
+// is Chernoff's bound by E[exp(tN)] = 1/(1-t²b²), which that of the discrete law does not pass, at
+// the best of a hundred t: P[|ΣN| > x] ≤ 2·exp(-tx)/(1-t²b²)^k.
+func (z additive) withinSum(k int, bound, miss float64) float64 {
+	if k == 0 {
+		return 0
+	}
+	if gaussian(z.mechanism) {
+		return math.Ceil(distuv.UnitNormal.Quantile(1-miss/2)*z.scale*bound*math.Sqrt(float64(k)) + 0.5*float64(k))
+	}
+	least := math.Inf(1)
+	for i := 1; i < 100; i++ {
+		t := float64(i) / 100
+		least = min(least, (math.Log(2/miss)-float64(k)*math.Log1p(-t*t))/t)
+	}
+	rounded := 0.0
+	if z.mechanism == statistics.Laplace {
+		rounded = 0.5 * float64(k)
+	}
+	return math.Ceil(least*z.scale*bound + rounded)
+}
+
+// noise of a statistic's mechanism at its budget.
+func (a *asked) noise() additive {
+	if gaussian(a.Mechanism) {
+		return additive{a.Mechanism, a.multiplier * a.factor}
+	}
+	return additive{a.Mechanism, a.factor / a.epsilon}
+}
+
+// multiplier is the least noise multiplier of one release that is (epsilon, delta)-private.
+func multiplier(a accountant.Accountant, epsilon, delta float64) (float64, error) {
+	return accountant.CalibrateNoiseMultiplier(a, func(sigma float64) accountant.Event { return accountant.Gaussian{NoiseMultiplier: sigma} }, 1,
+		accountant.Guarantee{Epsilon: epsilon, Delta: delta, Relation: accountant.AddOrRemoveOne})
+}

@@ -1,0 +1,284 @@
+package stats
+
+import (
+	"fmt"
+	"slices"
+
+	"dpsgd/accountant"
+	"dpsgd/configs/statistics"
+	"dpsgd/internal/account"
+	"dpsgd/internal/setup"
+	"dpsgd/release"
+	"dpsgd/release/answer"
+)
+
+// asked is a statistic with what it may cost.
+type asked struct {
+	statistics.Statistic
+	epsilon, delta float64 // its share of the budget; δ but of Gaussian noise
+	multiplier     float64 // of Gaussian noise at that share
+	factor         float64 // that all noise is scaled by; an ε is divided by it
+	events         []accountant.Event
+}
+
+// plan is all statistics of a file, in the order in which they are asked, calibrated together.
+type plan struct {
+	asked    []asked
+	budget   accountant.Guarantee
+	accounts account.Accountants
+}
+
+// newPlan shares the budget out and calibrates the noise, for so many records. What is wrong with a
+// statistic shows here, before anything is paid for.
+func newPlan(f *statistics.File, n int) (*plan, error) {
+	privacy := f.Config.Privacy
+	// A mechanism that publishes one record in n with certainty is (0, 1/n)-private.
+	if privacy.Delta >= 1/float64(n) {
+		return nil, fmt.Errorf("%w: privacy.delta is %g, expected less than 1/n = %.3g for n = %d records", setup.ErrPlan, privacy.Delta, 1/float64(n), n)
+	}
+	accounts, err := account.New(privacy.Accountant)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{asked: withBounds(f.Statistics), accounts: accounts}
+	p.budget = accountant.Guarantee{Epsilon: privacy.Epsilon, Delta: privacy.Delta, Relation: accountant.AddOrRemoveOne}
+	if err := p.share(); err != nil {
+		return nil, err
+	}
+	nothing := records{config: f.Config, public: n}
+	factor, err := p.calibrate(nothing)
+	if err != nil {
+		return nil, err
+	}
+	_, err = p.dry(nothing, factor)
+	return p, err
+}
+
+// withBounds puts a search for bounds ahead of the first statistic of each column that needs it.
+func withBounds(list []statistics.Statistic) (all []asked) {
+	var found []string
+	for _, s := range list {
+		if s.Bounds.Private && !slices.Contains(found, s.Columns[0]) {
+			found = append(found, s.Columns[0])
+			all = append(all, asked{Statistic: statistics.Statistic{Kind: boundsKind, Columns: s.Columns, Mechanism: aboveThreshold, Trust: statistics.Curator, Share: 1}})
+		}
+		all = append(all, asked{Statistic: s})
+	}
+	return all
+}
+
+// share gives every statistic its part of ε, and those that need a δ theirs of δ.
+func (p *plan) share() error {
+	shares, withDelta := 0.0, 0.0
+	for _, a := range p.asked {
+		shares += a.Share
+		if a.approximate() {
+			withDelta += a.Share
+		}
+	}
+	for i := range p.asked {
+		a := &p.asked[i]
+		a.epsilon = p.budget.Epsilon * a.Share / shares
+		switch delta := p.budget.Delta * a.Share / withDelta; {
+		case !a.approximate():
+		case !gaussian(a.Mechanism):
+			a.delta = lastingShare * delta
+		default:
+			var err error
+			if a.multiplier, err = multiplier(p.accounts, a.epsilon, delta); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lastingShare is how much of its part of δ a statistic takes whose δ adds up with that of all
+// others, also of other runs on the data: that of mixed reports, and of a test. Gaussian noise has
+// an ε for every δ instead. So it is little, for which there is about a fifth more noise.
+const lastingShare = 1e-3
+
+// approximate reports whether the statistic needs a δ.
+func (a *asked) approximate() bool {
+	return gaussian(a.Mechanism) || a.Trust == statistics.Shuffler || a.Kind == statistics.Median
+}
+
+// calibrate is the least factor for all noise with which the statistics fit the budget together, to
+// a five-hundredth on the private side. By basic composition they do with 1, which an accountant
+// that is looser than that on few events may not see; and with few events 1 is hardly too much.
+func (p *plan) calibrate(nothing records) (float64, error) {
+	fits := func(factor float64) (bool, error) {
+		planned, err := p.dry(nothing, factor)
+		if err != nil {
+			return false, err
+		}
+		within, err := p.asks(planned)
+		if err != nil {
+			err = fmt.Errorf("%w: what the statistics cost together: %w; expected another mechanism (no accountant takes discrete_gaussian of sums together with mixed reports or a median)", setup.ErrPlan, err)
+		}
+		return within, err
+	}
+	low, high := 0.0, 1.0
+	for enough := false; !enough; {
+		var err error
+		if enough, err = fits(high); err != nil {
+			return 0, err
+		}
+		if enough {
+			break
+		}
+		if low, high = high, 2*high; high > mostFactor {
+			return 0, fmt.Errorf("%w: the %d statistics together pass ε = %g at δ = %g by %s with %d times the noise still", accountant.ErrUnreachable, len(p.asked), p.budget.Epsilon, p.budget.Delta, p.accounts.Name(), mostFactor)
+		}
+	}
+	for step := 0.99; high-low > high/500; step = 0.5 {
+		middle := low + (high-low)*step
+		enough, err := fits(middle)
+		if err != nil {
+			return 0, err
+		}
+		if enough {
+			high = middle
+			continue
+		}
+		if low = middle; step > 0.5 {
+			return high, nil
+		}
+	}
+	return high, nil
+}
+
+// mostFactor is the most noise that is tried, times that of basic composition.
+const mostFactor = 64
+
+// dry asks every statistic of no records: what is in the ledger is the events of the real
+// questions.
+func (p *plan) dry(nothing records, factor float64) (*accountant.Ledger, error) {
+	all := new(accountant.Ledger)
+	for i := range p.asked {
+		a := &p.asked[i]
+		a.factor = factor
+		paper := new(paperJournal)
+		trial := *a
+		if a.Bounds.Private {
+			trial.Bounds.Interval = statistics.Interval{Low: 0, High: 1}
+		}
+		if _, err := trial.answer(&work{records: nothing, desk: answer.NewDesk(paper, nil), journal: paper, dry: true}); err != nil {
+			return nil, fmt.Errorf("%w: the %s of %s: %w", setup.ErrPlan, a.Kind, columnName(a.Statistic), err)
+		}
+		a.events = paper.events
+		for _, e := range a.events {
+			if err := all.Add(e, 1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// paperJournal keeps events of which nothing is released.
+type paperJournal struct {
+	ledger accountant.Ledger
+	events []accountant.Event
+}
+
+var _ release.Journal = (*paperJournal)(nil)
+
+// Begin implements [release.Journal].
+func (j *paperJournal) Begin(_ int, e accountant.Event) (durable func() error) {
+	j.events = append(j.events, e)
+	return func() error { return j.ledger.Add(e, 1) }
+}
+
+// Ledger implements [release.Journal].
+func (j *paperJournal) Ledger() *accountant.Ledger { return &j.ledger }
+
+// allows is the budget of the run.
+func (p *plan) allows(spent *accountant.Ledger, next accountant.Event) (bool, error) {
+	return p.allowsAll(spent, []accountant.Event{next})
+}
+
+// allowsAll reports whether several events more stay within the budget. What is a part of the plan
+// does, since the plan does: an ε does not fall when events are added.
+func (p *plan) allowsAll(spent *accountant.Ledger, next []accountant.Event) (bool, error) {
+	l := spent.Clone()
+	for _, e := range next {
+		if err := l.Add(e, 1); err != nil {
+			return false, err
+		}
+	}
+	if p.holds(l) {
+		return true, nil
+	}
+	return p.asks(l)
+}
+
+// holds reports whether a ledger is a part of the plan.
+func (p *plan) holds(l *accountant.Ledger) bool {
+	left := map[accountant.Event]int{}
+	for _, a := range p.asked {
+		for _, e := range a.events {
+			left[e]++
+		}
+	}
+	for _, e := range l.Entries() {
+		if left[e.Event] -= e.Count; left[e.Event] < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// asks the accountant whether a ledger is within the budget.
+func (p *plan) asks(l *accountant.Ledger) (bool, error) {
+	g, err := p.accounts.Guarantee(l, p.budget.Delta)
+	return err == nil && g.Within(p.budget), err
+}
+
+// cost is what a statistic costs by itself. Mechanisms without a δ have the sum of their ε, and
+// Gaussian noise what it is at the δ of the budget.
+func (p *plan) cost(a *asked) (epsilon, delta float64, err error) {
+	if !gaussian(a.Mechanism) {
+		return a.epsilon / a.factor, a.delta, nil
+	}
+	l := new(accountant.Ledger)
+	for _, e := range a.events {
+		if err := l.Add(e, 1); err != nil {
+			return 0, 0, err
+		}
+	}
+	g, err := p.accounts.Guarantee(l, p.budget.Delta)
+	return g.Epsilon, p.budget.Delta, err
+}
+
+// work is what a statistic is computed with.
+type work struct {
+	records records
+	desk    *answer.Desk
+	journal release.Journal
+	budget  release.Budget // nil allows everything
+	dry     bool           // there are no records: what counts is the events
+}
+
+// answer computes the statistic.
+func (a *asked) answer(w *work) (estimate, error) {
+	switch a.Kind {
+	case statistics.Count:
+		return a.count(w)
+	case statistics.Sum:
+		return a.sum(w)
+	case statistics.Mean:
+		return a.mean(w)
+	case statistics.Variance, statistics.Covariance:
+		return a.covariance(w)
+	case statistics.Histogram:
+		return a.histogram(w)
+	case statistics.Quantiles:
+		return a.quantiles(w)
+	case statistics.Median:
+		return a.median(w)
+	case boundsKind:
+		return a.bounds(w)
+	}
+	return estimate{}, fmt.Errorf("stats: found the statistic %q, expected one of %v", a.Kind, statistics.Kinds())
+}

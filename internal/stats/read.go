@@ -1,0 +1,30 @@
+package stats
+
+import (
+	"os"
+
+	"dpsgd/configs"
+	"dpsgd/configs/statistics"
+	"dpsgd/internal/draft"
+)
+
+// folderEpsilon is the budget of statistics of a folder if nobody says which.
+const folderEpsilon = 1
+
+// Read reads what a person names: a file of statistics, a configuration of a run, a preset of
+// either, or a folder with data. Bounds are those of columns by their names, for statistics that
+// nobody has written down.
+func Read(name string, overrides []string, bounds map[string]statistics.Bounds) (*statistics.File, error) {
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		return statistics.Load(name, overrides, bounds)
+	}
+	made, err := draft.Make(draft.Answers{Data: name, Epsilon: folderEpsilon})
+	if err != nil {
+		return nil, err
+	}
+	c, err := configs.Parse("the configuration of "+name, made.Text, overrides)
+	if err != nil {
+		return nil, err
+	}
+	return statistics.Defaults(c, bounds)
+}

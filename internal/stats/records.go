@@ -1,0 +1,94 @@
+package stats
+
+import (
+	"iter"
+	"math"
+
+	"dpsgd/configs"
+	"dpsgd/configs/statistics"
+	"dpsgd/data"
+	"dpsgd/internal/kernel"
+)
+
+// records are those that statistics are of: none while a plan is made.
+type records struct {
+	set    data.Set // nil for none
+	config *configs.Config
+	public int // how many there are, or will be
+}
+
+// each hands over records one by one.
+func (r records) each() iter.Seq[record] {
+	return func(yield func(record) bool) {
+		if r.set == nil {
+			return
+		}
+		view := record{set: r.set}
+		for view.index = range r.set.Len() {
+			if !yield(view) {
+				return
+			}
+		}
+	}
+}
+
+// record is one of them.
+type record struct {
+	set   data.Set
+	index int
+}
+
+// number is the record's value in a column: of pixels and of numbers the mean of those that the
+// column names.
+func (r record) number(c statistics.Column) float64 {
+	sum := 0.0
+	switch set := r.set.(type) {
+	case *data.Images:
+		pixels := set.Pixels(r.index)
+		whole := 0
+		for _, i := range c.Indices {
+			whole += int(pixels[i])
+		}
+		sum = float64(whole) / 255
+	case *data.Rows:
+		for _, i := range c.Indices {
+			sum += float64(set.Values(r.index)[i])
+		}
+	case *data.Features:
+		var x [1]float32
+		for _, i := range c.Indices {
+			kernel.FromHalves(x[:], set.Halves(r.index)[i:i+1])
+			sum += float64(x[0])
+		}
+	}
+	return sum / float64(len(c.Indices))
+}
+
+// class is that of the record, a number.
+func (r record) class() int { return r.set.Label(r.index) }
+
+// resolution is how many steps there are from the middle of bounds to an end.
+const resolution = 1 << 20
+
+// steps is x in steps from the middle of bounds, within ±resolution.
+func steps(x float64, b statistics.Interval) int64 {
+	return int64(math.Round(scaled(x, b) * resolution))
+}
+
+// scaled is x from -1, the low end of bounds, to 1.
+func scaled(x float64, b statistics.Interval) float64 {
+	return min(max((b.Nearest(x)-b.Middle())/b.Half(), -1), 1)
+}
+
+// columns are those of a statistic. Their names were checked when the file was read.
+func (r records) columns(s statistics.Statistic) ([]statistics.Column, error) {
+	var columns []statistics.Column
+	for _, name := range s.Names(r.config) {
+		c, err := statistics.ColumnOf(r.config, name)
+		if err != nil {
+			return nil, err
+		}
+		columns = append(columns, c)
+	}
+	return columns, nil
+}

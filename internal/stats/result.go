@@ -1,0 +1,98 @@
+package stats
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+
+	"dpsgd/configs/statistics"
+)
+
+// Result is one statistic, released. Low and High hold what the data says with a chance of 95 %,
+// for every number by itself: the interval is that of the noise.
+type Result struct {
+	Statistic string  `json:"statistic"`
+	Column    string  `json:"column"`
+	Value     Numbers `json:"value"`
+	Low       Numbers `json:"low"`
+	High      Numbers `json:"high"`
+	Mechanism string  `json:"mechanism"`
+	Epsilon   float64 `json:"epsilon"` // of this statistic alone
+	Delta     float64 `json:"delta"`   // 0 where no mechanism needs one
+
+	Refused bool `json:"-"` // a test said that there is no answer
+
+	Trust string   `json:"-"` // who has to be trusted: curator, shuffler or nobody
+	Names []string `json:"-"` // what the numbers of a list are
+}
+
+// Lost reports whether the statistic was paid for and never answered: the run was killed in
+// between, and the budget did not allow to pay again.
+func (r Result) Lost() bool { return r.Value.List == nil && !r.Refused }
+
+// Numbers is one number, a list of them, or, of a statistic that is lost, none.
+type Numbers struct {
+	List []float64
+	One  bool
+}
+
+// MarshalJSON writes a number, a list, or null.
+func (n Numbers) MarshalJSON() ([]byte, error) {
+	switch {
+	case n.List == nil:
+		return []byte("null"), nil
+	case n.One:
+		return json.Marshal(n.List[0])
+	}
+	return json.Marshal(n.List)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (n *Numbers) UnmarshalJSON(text []byte) error {
+	var x float64
+	*n = Numbers{}
+	if string(text) == "null" {
+		return nil
+	}
+	if err := json.Unmarshal(text, &x); err == nil {
+		*n = Numbers{[]float64{x}, true}
+		return nil
+	}
+	return json.Unmarshal(text, &n.List)
+}
+
+// estimate is a statistic before what it cost is known.
+type estimate struct {
+	value, low, high []float64
+	one              bool
+	refused          bool   // a test said that there is none
+	mechanism        string // of a local one that was chosen now; "" is the configured one
+}
+
+// scalar is the estimate of one number.
+func scalar(value float64, i statistics.Interval) estimate {
+	return estimate{value: []float64{value}, low: []float64{i.Low}, high: []float64{i.High}, one: true}
+}
+
+// vector has room for so many numbers.
+func vector(n int) estimate {
+	return estimate{value: make([]float64, n), low: make([]float64, n), high: make([]float64, n)}
+}
+
+func (e *estimate) set(i int, value float64, at statistics.Interval) {
+	e.value[i], e.low[i], e.high[i] = value, at.Low, at.High
+}
+
+// columnName is how the column or columns of a statistic are called in its result.
+func columnName(s statistics.Statistic) string {
+	name := s.Columns[0]
+	for _, other := range s.Columns[1:] {
+		name += ", " + other
+	}
+	return name
+}
+
+// lines are those of a file of lines.
+func lines(content []byte) iter.Seq[[]byte] {
+	return bytes.Lines(bytes.TrimSuffix(content, []byte("\n")))
+}

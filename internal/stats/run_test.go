@@ -1,0 +1,261 @@
+package stats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/configs"
+	"dpsgd/configs/statistics"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/statement"
+)
+
+func create(t testing.TB, runs string, f *statistics.File, o Options) *Run {
+	t.Helper()
+	o.RunsDir, o.Name, o.Source = runs, "people", people(t, 2000)
+	r, err := Create(f, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func open(t testing.TB, r *Run) *Run {
+	t.Helper()
+	again, err := Open(r.Dir, Options{Source: people(t, 2000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+// A run leaves a ledger of all that it released, a statement about it, and results; everybody who
+// reads ledgers agrees with it.
+func TestWhatARunLeaves(t *testing.T) {
+	runs := t.TempDir()
+	f := file(t, 1, every()...)
+	f.Statistics = slices.DeleteFunc(f.Statistics, discreteSum)
+	r := create(t, runs, f, Options{})
+	results, status, err := r.Answer(t.Context())
+	if err != nil || status != Done || len(results) != len(f.Statistics) {
+		t.Fatalf("found %d results, %s, %v, expected %d and done", len(results), status, err, len(f.Statistics))
+	}
+	r.Close()
+	check, err := books.Verify(runs, "")
+	if err != nil || check.Runs != 1 || check.Releases != r.journal.Len() {
+		t.Errorf("found %+v (%v), expected one run that agrees with its ledgers", check, err)
+	}
+	totals, err := books.Show(runs)
+	if err != nil || len(totals.Datasets) != 1 || totals.Datasets[0].Data.Name != "people" || totals.Datasets[0].Epsilon > 1 || totals.Datasets[0].Epsilon < 0.997 {
+		t.Errorf("found %+v (%v), expected ε 1 for people", totals, err)
+	}
+	s, err := statement.Read(r.Dir)
+	if err != nil || s.System != "statistics" || s.LedgerEntries != check.Releases || len(s.Facts) != len(results) || s.Epsilon > 1 {
+		t.Errorf("found the statement %+v (%v), expected one about %d statistics", s, err, len(results))
+	}
+	if !strings.Contains(s.Trusted, "whoever mixes") || !strings.Contains(s.Trusted, "nobody") {
+		t.Errorf("found %q, expected who has to be trusted for each kind", s.Trusted)
+	}
+	content, err := os.ReadFile(filepath.Join(r.Dir, folder.Answers))
+	if err != nil || strings.Count(string(content), "\n") != len(results) {
+		t.Errorf("found %d lines (%v), expected %d", strings.Count(string(content), "\n"), err, len(results))
+	}
+}
+
+// A run that is stopped goes on where it was: what was released stays as it is, nothing is released
+// twice, and the budget is that of the whole.
+func TestStoppedAndResumed(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	n := 0
+	list := every()[:8]
+	r := create(t, t.TempDir(), file(t, 1, list...), Options{Answered: func(Result) {
+		if n++; n == 3 {
+			stop()
+		}
+	}})
+	before, status, err := r.Answer(ctx)
+	if err != nil || status != Interrupted || len(before) != 3 {
+		t.Fatalf("found %d results, %s, %v, expected 3 and interrupted", len(before), status, err)
+	}
+	r.Close()
+	again := open(t, r)
+	defer again.Close()
+	after, status, err := again.Answer(t.Context())
+	if err != nil || status != Done || len(after) != len(list) || !again.Started {
+		t.Fatalf("found %d results, %s, %v, expected %d and done", len(after), status, err, len(list))
+	}
+	for i := range before {
+		if !reflect.DeepEqual(before[i].Value, after[i].Value) {
+			t.Errorf("result %d was %v and is %v, expected that it stays", i, before[i], after[i])
+		}
+	}
+	if len(again.journal.Ledger().Entries()) == 0 || again.journal.Len() != len(list) {
+		t.Errorf("found %d releases, expected one for each of %d statistics", again.journal.Len(), len(list))
+	}
+}
+
+// A run that is killed between the event and the result counts the event. It pays again where the
+// budget allows that beside everything that is to come, and else reports the statistic as lost and
+// answers the others.
+func TestKilledBetweenEventAndResult(t *testing.T) {
+	for _, slack := range []bool{false, true} {
+		r := create(t, t.TempDir(), file(t, 1, every()[:4]...), Options{})
+		if err := r.next(); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.journal.Begin(2, r.plan.asked[1].events[0])(); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		again := open(t, r)
+		if slack { // as if a tighter accountant had come
+			if _, err := again.plan.dry(records{config: again.file.Config, public: 2000}, 3); err != nil {
+				t.Fatal(err)
+			}
+		}
+		results, _, err := again.Answer(t.Context())
+		if err != nil || len(results) != 4 || results[1].Lost() == slack || results[2].Lost() || results[3].Lost() {
+			t.Errorf("slack %v: found %+v (%v), expected the second of four lost without slack", slack, results, err)
+		}
+		if within, err := again.plan.allowsAll(again.journal.Ledger(), nil); err != nil || !within {
+			t.Errorf("slack %v: the budget was passed (%v)", slack, err)
+		}
+		s, err := statement.Read(r.Dir)
+		if err != nil || strings.Contains(s.Facts[1].Value, "LOST") == slack {
+			t.Errorf("found %q (%v), expected a loss to be said", s.Facts[1].Value, err)
+		}
+		again.Close()
+	}
+}
+
+// One more event than was planned, by whatever mistake, is not released.
+func TestBudgetIsNeverPassed(t *testing.T) {
+	r := create(t, t.TempDir(), file(t, 1, every()[0]), Options{})
+	defer r.Close()
+	if _, _, err := r.Answer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.rows = nil // forgets the answer: the event is in the ledger
+	results, _, err := r.Answer(t.Context())
+	if err != nil || r.journal.Len() != 1 || !results[0].Lost() {
+		t.Errorf("found %v after %d releases (%v), expected no second one", results, r.journal.Len(), err)
+	}
+}
+
+// Everything that can be wrong shows before there is a folder, in one line.
+func TestWhatDoesNotFitTheData(t *testing.T) {
+	small := people(t, 100)
+	apart := "{statistic: sum, column: age, bounds: [0, 1], mechanism: discrete_gaussian}\n- {statistic: median, column: age, bounds: [0, 1], step: 0.1}"
+	wide := "{statistic: histogram, column: age, bounds: [0, 1], bins: 600, trust: nobody, mechanism: rappor}"
+	for _, tt := range []struct {
+		change func(f *statistics.File)
+		list   string
+		want   string
+	}{
+		{func(f *statistics.File) { f.Config.Privacy.Delta = 0.02 }, every()[0], "train: the configuration does not fit the data: privacy.delta is 0.02, expected less than 1/n = 0.01 for n = 100 records"},
+		{func(*statistics.File) {}, apart, "train: the configuration does not fit the data: what the statistics cost together: accountant: unsupported: no dominating pair is known for DiscreteGaussian"},
+		{func(*statistics.File) {}, wide, "train: the configuration does not fit the data: the histogram of age: local: invalid parameter: found 600 values, expected at most 512 in filters"},
+	} {
+		f := file(t, 1, tt.list)
+		tt.change(f)
+		runs := filepath.Join(t.TempDir(), "runs")
+		_, err := Create(f, Options{RunsDir: runs, Name: "people", Source: small})
+		if !errors.Is(err, setup.ErrPlan) || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("found %v, expected %s", err, tt.want)
+		}
+		if _, err := os.Stat(runs); err == nil {
+			t.Error("a folder was made")
+		}
+	}
+}
+
+// Damaged results are refused, and so are results that speak of more releases than there were.
+func TestDamagedResults(t *testing.T) {
+	r := create(t, t.TempDir(), file(t, 1, every()[0]), Options{})
+	if _, _, err := r.Answer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	path := filepath.Join(r.Dir, folder.Answers)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, damage := range []struct{ old, new, want string }{
+		{"count", "sum", "found no result of statistic 0"},
+		{`"ledger_entries":1`, `"ledger_entries":7`, "found 7 entries of the ledger, which has 1"},
+		{"{", "", "found no result of statistic 0"},
+	} {
+		if err := os.WriteFile(path, []byte(strings.Replace(string(content), damage.old, damage.new, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(r.Dir, Options{Source: people(t, 2000)}); err == nil || !strings.Contains(err.Error(), damage.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("found %v, expected %q in one line", err, damage.want)
+		}
+	}
+}
+
+// The presets fit their budget, and a mixed report may cost more than one that is not.
+func TestDigits(t *testing.T) {
+	f, err := Read("digits-statistics", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Create(f, Options{RunsDir: t.TempDir(), Name: "digits"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	results, _, err := r.Answer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	curator, shuffler, nobody := results[0], results[1], results[2]
+	width := func(r Result) float64 { return r.High.List[0] - r.Low.List[0] }
+	if !(width(curator) < width(shuffler) && width(shuffler) < width(nobody)) {
+		t.Errorf("intervals are %g, %g and %g wide, expected the more the fewer are trusted", width(curator), width(shuffler), width(nobody))
+	}
+	each, err := mixed("unary", 10, 20000, shuffler.Epsilon, shuffler.Delta)
+	if err != nil || each < 5*shuffler.Epsilon {
+		t.Errorf("a mixed report costs %g (%v), expected more than five times the %g of all of them", each, err, shuffler.Epsilon)
+	}
+}
+
+// A folder with a table is read as one, and asks for the bounds of its columns.
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"train.csv", "test.csv"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("age,sick\n30,no\n40,yes\n50,no\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Read(dir, nil, nil); !errors.Is(err, configs.ErrInvalid) || !strings.Contains(err.Error(), "found no bounds for age") {
+		t.Errorf("found %v, expected that bounds are missing", err)
+	}
+	f, err := Read(dir, []string{`data.classes=["no", "yes"]`, "privacy.delta=0.01"}, map[string]statistics.Bounds{"age": {Interval: statistics.Interval{Low: 0, High: 120}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Create(f, Options{RunsDir: t.TempDir(), Name: "table"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	results, _, err := r.Answer(t.Context())
+	if text, _ := json.Marshal(results); err != nil || len(results) != 4 {
+		t.Errorf("found %s (%v), expected a histogram, mean, variance and quartiles", text, err)
+	}
+	if l := r.journal.Ledger(); l.Entries()[0].Event != (accountant.DiscreteLaplace{Scale: r.plan.asked[0].noise().scale, Sensitivity: 1}) {
+		t.Errorf("the first event is %v, expected that of counts", l.Entries()[0].Event)
+	}
+}

@@ -1,0 +1,149 @@
+package stats
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"dpsgd/accountant"
+	"dpsgd/configs/statistics"
+	"dpsgd/internal/account"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/statement"
+)
+
+// unit is what statistics protect.
+const unit = "one record"
+
+// state writes the privacy statement about everything in the ledger.
+func (r *Run) state(status Status) error {
+	if r.journal.Len() == 0 {
+		return nil
+	}
+	ledger, alone := r.journal.Ledger(), ""
+	spent, refusal, err := r.plan.accounts.Spent(ledger, r.plan.budget.Delta)
+	if err != nil {
+		return err
+	}
+	together, err := r.journal.Together()
+	if errors.Is(err, account.ErrNoGuarantee) {
+		alone = "what all runs on this data cost together: at the least of their δ no ε is known for that, as the δ of mixed reports add up"
+	} else if err != nil {
+		return err
+	}
+	s := statement.Statement{
+		Run: folder.Name(r.Dir), Status: string(status), System: "statistics", Unit: unit,
+		Relation:   spent.Relation.String(),
+		Neighbours: "two data sets that differ in one record, which is there in one and whose place is empty in the other",
+		Public:     fmt.Sprintf("the number of records, %d, the file of statistics and its bounds", r.records.public),
+		Answer:     spent.Answer(), Method: spent.Method, TargetEpsilon: r.plan.budget.Epsilon, AddedDelta: r.addedDelta(spent.Epsilon),
+		Trusted: r.trusted(), Facts: r.facts(),
+		LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(), Together: together,
+		Data: r.registered.Data.Name, Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
+		NotPrivate: append([]string{
+			fmt.Sprintf("the number of records, %d", r.records.public),
+			"the names of columns and classes, and everything in the file of statistics, its bounds and bins with it; if they were chosen by looking at the data, that choice is not covered",
+			"how long the run took, and the times of its files",
+		}, r.hadRecords()...),
+	}
+	if alone != "" {
+		s.NotPrivate = append(s.NotPrivate, alone)
+	}
+	if refusal != nil {
+		s.Fallbacks = []account.Fallback{{Asked: "all statistics together", Accountant: r.plan.accounts.Name(), Refusal: refusal.Error(), Answer: "ε = " + accountant.RoundUp(spent.Epsilon, 4)}}
+	}
+	return s.Write(r.Dir)
+}
+
+// addedDelta bounds what rounded Gaussian noise adds to δ, a distance of 2^-4040 from its law for
+// every coordinate (package noise); the other mechanisms have the laws of their events. A matrix of
+// d² covariances is made of fewer than twice as many noisy sums.
+func (r *Run) addedDelta(epsilon float64) float64 {
+	coordinates := 0.0
+	for _, a := range r.plan.asked[:len(r.rows)] {
+		if d := float64(len(a.Names(r.file.Config))); a.Mechanism == statistics.Gaussian {
+			coordinates += 2 * max(d*d, float64(a.Bins))
+		}
+	}
+	if coordinates == 0 {
+		return 0
+	}
+	return max(math.SmallestNonzeroFloat64, math.Exp2(min(0, (epsilon+1)/math.Ln2+math.Log2(coordinates)-4040))) // 1 + e^ε < e^(ε+1)
+}
+
+// who says of each level of trust who sees what.
+var who = []struct{ trust, sees string }{
+	{statistics.Curator, "whoever runs this program, who sees the records as they are"},
+	{statistics.Shuffler, "whoever mixes the reports, not to tell where each comes from"},
+	{statistics.Nobody, "nobody, as each record is randomized by itself before it leaves its holder"},
+}
+
+// trusted is one line about who has to be trusted, and for how many of the statistics.
+func (r *Run) trusted() string {
+	var parts []string
+	for _, w := range who {
+		n := 0
+		for _, a := range r.plan.asked {
+			if a.Trust == w.trust {
+				n++
+			}
+		}
+		switch {
+		case n == len(r.plan.asked):
+			return w.sees
+		case n > 0:
+			parts = append(parts, fmt.Sprintf("for %d of %d statistics %s", n, len(r.plan.asked), w.sees))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// hadRecords is what reports that were made here do not protect from; "" where there are none.
+func (r *Run) hadRecords() []string {
+	for _, a := range r.plan.asked {
+		if a.Trust != statistics.Curator {
+			return []string{"the records from whoever had them when reports were made of them: who trusts nobody has each record randomized where it is, as package local does it"}
+		}
+	}
+	return nil
+}
+
+// facts are a row for every statistic.
+func (r *Run) facts() (facts []statement.Fact) {
+	for i, known := range r.rows {
+		what := fmt.Sprintf("%s, (%s, %g) by itself", strings.ReplaceAll(known.Mechanism, "_", " "), accountant.RoundUp(known.Epsilon, 4), known.Delta)
+		switch a := r.plan.asked[i]; {
+		case a.Trust == statistics.Shuffler:
+			what += "; reports that were mixed"
+		case a.Trust == statistics.Nobody:
+			what += "; reports of single records"
+		}
+		switch a := r.plan.asked[i]; {
+		case known.Lost():
+			what += "; LOST: the run was killed after it was paid for, and the budget did not allow to pay again"
+		case known.Refused:
+			what += fmt.Sprintf("; its test says that a record may move it by more than %g, and so there is no answer", a.Step)
+		case a.Kind == boundsKind:
+			what += fmt.Sprintf("; found %g to %g", known.Value.List[0], known.Value.List[1])
+		case a.Bounds.Private:
+			what += "; numbers within the bounds that were found"
+		case a.Bounds.Low < a.Bounds.High:
+			what += fmt.Sprintf("; numbers within %g to %g", a.Bounds.Low, a.Bounds.High)
+		}
+		facts = append(facts, statement.Fact{Name: fmt.Sprintf("The %s of %s", known.Statistic, known.Column), Value: what})
+	}
+	return facts
+}
+
+// Spent is what everything in the ledger costs, in one line; empty where that is nothing.
+func (r *Run) Spent() string {
+	if r.journal.Len() == 0 {
+		return "nothing was released"
+	}
+	spent, _, err := r.plan.accounts.Spent(r.journal.Ledger(), r.plan.budget.Delta)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("ε = %s of %g at δ = %g (%s)", accountant.RoundUp(spent.Epsilon, 3), r.plan.budget.Epsilon, spent.Delta, spent.Accountant)
+}

@@ -1,0 +1,374 @@
+package stats
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/configs/statistics"
+	"dpsgd/data"
+	"dpsgd/release/answer"
+)
+
+// people are records of two numbers and a class, drawn from a public seed.
+func people(t testing.TB, n int) *data.Split {
+	t.Helper()
+	draw := rand.New(rand.NewPCG(1, 2))
+	values, labels := make([]float32, 2*n), make([]uint8, n)
+	for i := range n {
+		age := min(110, max(0, 45+20*draw.NormFloat64()))
+		values[2*i], values[2*i+1] = float32(age), float32(300*age+10000*draw.ExpFloat64())
+		if draw.Float64() < 0.2 {
+			labels[i] = 1
+		}
+	}
+	classes := []string{"no", "yes"}
+	train, err := data.NewRows(2, classes, labels, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	test, err := data.NewRows(2, classes, labels[:1], values[:2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &data.Split{Name: "people", Train: train, Test: test}
+}
+
+// file asks for statistics of people.
+func file(t testing.TB, epsilon float64, list ...string) *statistics.File {
+	t.Helper()
+	src := fmt.Sprintf("data: {table: people, columns: [age, income], label: sick, classes: ['no', 'yes']}\nprivacy: {epsilon: %g, delta: 1e-7}\nstatistics:\n- %s\n",
+		epsilon, strings.Join(list, "\n- "))
+	f, err := statistics.Parse("people.yaml", []byte(src), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// truth is what a statistic says without noise, as its definition has it.
+func truth(s statistics.Statistic, set *data.Rows) []float64 {
+	n := float64(set.Len())
+	numbers := map[string][]float64{}
+	for i := range set.Len() {
+		for c, name := range []string{"age", "income"} {
+			numbers[name] = append(numbers[name], s.Bounds.Nearest(float64(set.Values(i)[c])))
+		}
+	}
+	mean := func(xs []float64) (sum float64) {
+		for _, x := range xs {
+			sum += x / n
+		}
+		return sum
+	}
+	covariance := func(xs, ys []float64) (sum float64) {
+		for i := range xs {
+			sum += (xs[i] - mean(xs)) * (ys[i] - mean(ys)) / n
+		}
+		return sum
+	}
+	x := numbers[s.Columns[0]]
+	switch s.Kind {
+	case statistics.Count:
+		count := 0.0
+		for i := range set.Len() {
+			if v := float64(set.Values(i)[0]); s.Range != nil && s.Range.Low <= v && v <= s.Range.High || s.Range == nil && set.Label(i) == 1 {
+				count++
+			}
+		}
+		return []float64{count}
+	case statistics.Sum:
+		return []float64{n * mean(x)}
+	case statistics.Mean:
+		if s.Many() { // all of them
+			return []float64{mean(numbers["age"]), mean(numbers["income"])}
+		}
+		return []float64{mean(x)}
+	case statistics.Variance:
+		return []float64{covariance(x, x)}
+	case statistics.Covariance:
+		y := numbers[s.Columns[1]]
+		return []float64{covariance(x, x), covariance(x, y), covariance(y, x), covariance(y, y)}
+	case statistics.Median:
+		slices.Sort(x)
+		return []float64{x[(len(x)+1)/2-1]}
+	case statistics.Quantiles:
+		slices.Sort(x)
+		var out []float64
+		for _, q := range s.Quantiles {
+			out = append(out, x[int(math.Ceil(q*n))-1])
+		}
+		return out
+	case statistics.Histogram:
+		if s.Bins == 0 {
+			yes := truth(statistics.Statistic{Kind: statistics.Count, Columns: []string{"label"}}, set)[0]
+			return []float64{n - yes, yes}
+		}
+		counts := make([]float64, s.Bins)
+		for _, v := range x {
+			counts[bucket(v, s.Bounds.Interval, s.Bins)]++
+		}
+		return counts
+	}
+	return nil
+}
+
+// every is one statistic of every kind by every mechanism.
+func every() (list []string) {
+	noises := []string{"discrete_laplace", "laplace", "discrete_gaussian", "gaussian"}
+	for _, m := range noises {
+		list = append(list,
+			"{statistic: count, column: sick, equals: 'yes', mechanism: "+m+"}",
+			"{statistic: count, column: age, range: [18, 65], mechanism: "+m+"}",
+			"{statistic: sum, column: age, bounds: [0, 100], mechanism: "+m+"}",
+			"{statistic: mean, column: income, bounds: [0, 50000], mechanism: "+m+"}",
+			"{statistic: variance, column: age, bounds: [0, 100], mechanism: "+m+"}",
+			"{statistic: histogram, column: label, mechanism: "+m+"}",
+			"{statistic: histogram, column: age, bounds: [0, 100], bins: 5, mechanism: "+m+"}",
+			"{statistic: quantiles, column: age, bounds: [0, 100], bins: 50, quantiles: [0.1, 0.5], mechanism: "+m+"}",
+		)
+	}
+	for _, m := range []string{"permute_and_flip", "exponential", "noisy_max"} {
+		list = append(list, "{statistic: quantiles, column: age, bounds: [0, 100], bins: 50, quantiles: [0.1, 0.5], mechanism: "+m+"}")
+	}
+	for _, m := range statistics.Local {
+		list = append(list, "{statistic: histogram, column: age, bounds: [0, 100], bins: 3, trust: nobody, mechanism: "+m+"}")
+	}
+	return append(list,
+		"{statistic: median, column: age, bounds: [0, 100], step: 10}",
+		"{statistic: histogram, column: label, trust: shuffler}",
+		"{statistic: mean, columns: all, bounds: [0, 1000]}",
+		"{statistic: covariance, columns: [age, income], bounds: [0, 1000]}")
+}
+
+// discreteSum reports whether the accountants know of a statistic a Rényi divergence alone, and so
+// do not take it together with mixed reports, of which only an (ε, δ) is known.
+func discreteSum(s statistics.Statistic) bool {
+	return s.Mechanism == statistics.DiscreteGaussian && s.Kind != statistics.Count && s.Kind != statistics.Histogram
+}
+
+// Every interval holds what the data says in at least 95 % of draws, by the law of its noise: of
+// 300 draws at most 38 may miss, and of 1,000 at most 90, which a chance of 5 % passes once in 10^6.
+// Where the interval is exact, of one noise, at least 15 of 1,000 miss, so that it is no wider than
+// it says: with a chance of 4 %, that of laws on integers, fewer come once in 10^5; with half of the
+// noise, by which a quarter of a percent would miss, as many come once in 10^7.
+func TestIntervalsHoldTheData(t *testing.T) {
+	people := people(t, 2000)
+	for _, text := range every() {
+		f := file(t, 0.3, text)
+		p, err := newPlan(f, 2000)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		a := &p.asked[0]
+		want := truth(a.Statistic, people.Train.(*data.Rows))
+		misses := make([]int, len(want))
+		exact := a.Kind == statistics.Count || a.Kind == statistics.Sum
+		draws, least, most := 300, 0, 38
+		if exact {
+			draws, least, most = 1000, 15, 90
+		}
+		for range draws {
+			journal := new(paperJournal)
+			e, err := a.answer(&work{records: records{people.Train, f.Config, 2000}, desk: answer.NewDesk(journal, nil), journal: journal})
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			if len(e.value) != len(want) || e.one != (len(want) == 1) {
+				t.Fatalf("%s: found %d numbers (one: %v), expected %d", text, len(e.value), e.one, len(want))
+			}
+			for i := range want {
+				// A quantile is between two of its edges.
+				room := 0.0
+				if a.Kind == statistics.Quantiles {
+					room = (a.Bounds.High - a.Bounds.Low) / float64(a.Bins)
+				}
+				if e.low[i] > e.value[i] || e.value[i] > e.high[i] {
+					t.Fatalf("%s: found the value %g outside of its interval %g to %g", text, e.value[i], e.low[i], e.high[i])
+				}
+				if want[i] < e.low[i]-room || want[i] > e.high[i]+1e-9*math.Abs(want[i]) {
+					misses[i]++
+				}
+			}
+		}
+		for i, n := range misses {
+			if n < least || n > most {
+				t.Errorf("%s: number %d is missed in %d of %d draws, expected %d to %d", text, i, n, draws, least, most)
+			}
+		}
+	}
+}
+
+// What a record contributes is within its bound, whatever it holds.
+func TestContributionsAreBounded(t *testing.T) {
+	b := statistics.Interval{Low: -1, High: 3}
+	draw := rand.New(rand.NewPCG(3, 4))
+	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -1e300, 0, -1, 3, 1, 5e-324} {
+		if s := steps(x, b); s < -resolution || s > resolution {
+			t.Errorf("%g is %d steps, expected within ±%d", x, s, resolution)
+		}
+		if i := bucket(x, b, 7); i < 0 || i > 6 {
+			t.Errorf("%g is in bucket %d, expected 0 to 6", x, i)
+		}
+	}
+	for range 10000 {
+		d := 1 + draw.IntN(6)
+		y := make([]float64, d)
+		for i := range y {
+			y[i] = []float64{-1, 1, 2*draw.Float64() - 1}[draw.IntN(3)]
+		}
+		pairs := float64(d * (d - 1) / 2)
+		contribution := make([]int64, d+d+int(pairs))
+		products(contribution, y)
+		l1, l2 := 0.0, 0.0
+		for _, c := range contribution {
+			l1, l2 = l1+math.Abs(float64(c)), l2+float64(c)*float64(c)
+		}
+		if l1 > resolution*(1.5*float64(d)+pairs) || math.Sqrt(l2) > math.Ceil(resolution*math.Sqrt(1.25*float64(d)+pairs)) {
+			t.Fatalf("%v contributes %v, longer than the bound", y, contribution)
+		}
+	}
+}
+
+// All together cost the budget and no more, and more noise than that is not added; each gets noise
+// by its share.
+func TestBudgetIsSharedOut(t *testing.T) {
+	f := file(t, 1, append(every(), "{statistic: count, column: sick, equals: 'yes', share: 10}")...)
+	f.Statistics = slices.DeleteFunc(f.Statistics, discreteSum)
+	p, err := newPlan(f, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.dry(records{config: f.Config, public: 2000}, p.asked[0].factor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := p.accounts.Guarantee(all, p.budget.Delta)
+	if err != nil || !g.Within(p.budget) || g.Epsilon < 0.997 {
+		t.Errorf("found %v (%v), expected ε 0.997 to 1", g, err)
+	}
+	first, last := &p.asked[0], &p.asked[len(p.asked)-1]
+	small, _, _ := p.cost(first)
+	large, _, _ := p.cost(last)
+	if math.Abs(large/small-10) > 1e-9 || p.asked[0].factor >= 1 {
+		t.Errorf("found ε %g and %g and a factor of %g, expected ten times as much and less noise than apart", small, large, p.asked[0].factor)
+	}
+	for i := range p.asked {
+		epsilon, delta, err := p.cost(&p.asked[i])
+		if err != nil || epsilon <= 0 || epsilon > 1 || (delta > 0) != p.asked[i].approximate() {
+			t.Errorf("%s costs (%g, %g), %v, expected an ε within the budget, and a δ where there is one", p.asked[i], epsilon, delta, err)
+		}
+	}
+}
+
+// A result has exactly these keys, and numbers, lists and nothing read back.
+func TestKeysOfAResult(t *testing.T) {
+	for _, r := range []Result{
+		{Statistic: "count", Column: "age", Value: Numbers{[]float64{3}, true}, Low: Numbers{[]float64{1}, true}, High: Numbers{[]float64{5}, true}, Mechanism: "laplace", Epsilon: 1},
+		{Statistic: "histogram", Column: "age", Value: Numbers{List: []float64{1}}, Low: Numbers{List: []float64{1}}, High: Numbers{List: []float64{1}}, Mechanism: "laplace", Epsilon: 1, Delta: 1e-7},
+		{Statistic: "count", Column: "age", Mechanism: "laplace", Epsilon: 1},
+	} {
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var keys map[string]any
+		if err := json.Unmarshal(text, &keys); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"statistic", "column", "value", "low", "high", "mechanism", "epsilon", "delta"} {
+			if _, ok := keys[key]; !ok {
+				t.Errorf("%s has no %s", text, key)
+			}
+			delete(keys, key)
+		}
+		var again Result
+		if err := json.Unmarshal(text, &again); err != nil || len(keys) > 0 || fmt.Sprint(again) != fmt.Sprint(r) || again.Lost() != r.Lost() {
+			t.Errorf("%s has more keys %v or reads back as %v (%v)", text, keys, again, err)
+		}
+	}
+}
+
+// Bounds that are found are rungs of a public ladder and hold almost all records: with ε 1 and
+// 2,000 records the searches cut off at most 1 % on each side but for one draw in 10^6.
+func TestPrivateBounds(t *testing.T) {
+	people := people(t, 2000)
+	f := file(t, 4, "{statistic: mean, column: income, bounds: private}", "{statistic: variance, column: income, bounds: private}")
+	r, err := Create(f, Options{RunsDir: t.TempDir(), Name: "people", Source: people})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	results, _, err := r.Answer(t.Context())
+	if err != nil || len(results) != 3 || results[0].Statistic != "bounds" {
+		t.Fatalf("found %v (%v), expected bounds, a mean and a variance", results, err)
+	}
+	low, high := results[0].Value.List[0], results[0].Value.List[1]
+	inside := 0
+	for i := range people.Train.Len() {
+		if x := float64(people.Train.(*data.Rows).Values(i)[1]); low <= x && x <= high {
+			inside++
+		}
+	}
+	if !slices.Contains(ladder(), low) || !slices.Contains(ladder(), high) || inside < 1920 || high > 1<<20 || low < -1<<20 {
+		t.Errorf("found bounds %g to %g with %d of 2,000 records, expected rungs of the ladder around at least 1,920", low, high, inside)
+	}
+	if m := results[1]; m.Low.List[0] > 25000 || m.High.List[0] < 20000 {
+		t.Errorf("found a mean of %v to %v, expected about 23,000", m.Low, m.High)
+	}
+}
+
+// A median is there if records are dense around it, and not where one could move it far: with ε 1
+// the test needs some 46 records (2·ln(1/δ), δ = 1e-10), and those around the median are within 1
+// or not within 0.0001; noise makes it wrong less than once in 10^5 draws.
+func TestMedianOfATest(t *testing.T) {
+	people := people(t, 2000)
+	for step, want := range map[string]bool{"2": false, "0.0001": true} {
+		r, err := Create(file(t, 1, "{statistic: median, column: age, bounds: [0, 100], step: "+step+"}"), Options{RunsDir: t.TempDir(), Name: "people", Source: people})
+		if err != nil {
+			t.Fatal(err)
+		}
+		results, _, err := r.Answer(t.Context())
+		if err != nil || results[0].Refused != want || results[0].Lost() || results[0].Delta != 1e-10 {
+			t.Errorf("step %s: found %+v (%v), expected no answer: %v", step, results[0], err, want)
+		}
+		r.Close()
+		again, err := Open(r.Dir, Options{Source: people})
+		if err != nil || again.rows[0].Refused != want {
+			t.Errorf("step %s: found %+v (%v) again, expected no answer: %v", step, again.rows, err, want)
+		}
+		again.Close()
+	}
+}
+
+// Columns of pictures and of computed features are read as what they are.
+func TestColumnsOfPicturesAndVectors(t *testing.T) {
+	f, err := statistics.Parse("a", []byte("data: {folder: f, classes: [a, b], size: [1, 2], channels: 3}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: brightness}]"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pictures, err := data.NewImages(data.Shape{Height: 1, Width: 2, Channels: 3}, []string{"a", "b"}, []uint8{1}, []uint8{255, 0, 51, 255, 0, 102})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{"brightness": 0.4333, "red": 1, "green": 0, "blue": 0.3, "pixel 0 1 2": 0.4} {
+		c, err := statistics.ColumnOf(f.Config, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x := (record{pictures, 0}).number(c); math.Abs(x-want) > 1e-4 {
+			t.Errorf("%s is %g, expected %g", name, x, want)
+		}
+	}
+	vectors, err := data.NewFeatures(2, []string{"a", "b"}, []uint8{0}, []uint16{0x3c00, 0xc000}) // 1 and -2
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := (record{vectors, 0}).number(statistics.Column{Indices: []int{1}}); x != -2 {
+		t.Errorf("the second value is %g, expected -2", x)
+	}
+}

@@ -1,0 +1,215 @@
+package stats
+
+import (
+	"math"
+	"slices"
+
+	"dpsgd/configs/statistics"
+	"dpsgd/release/answer"
+)
+
+// count is of records of a class, or with a number in a range.
+func (a *asked) count(w *work) (estimate, error) {
+	columns, err := w.records.columns(a.Statistic)
+	if err != nil {
+		return estimate{}, err
+	}
+	class := slices.Index(statistics.Classes(w.records.config), a.Equals)
+	var ones []int64
+	for r := range w.records.each() {
+		counted := columns[0].Class && r.class() == class
+		if a.Range != nil {
+			x := r.number(columns[0])
+			counted = a.Range.Low <= x && x <= a.Range.High
+		}
+		if counted {
+			ones = append(ones, 1)
+		}
+	}
+	sums, err := answer.NewTotal(ones, 0, 1)
+	if err != nil {
+		return estimate{}, err
+	}
+	noisy, err := a.ask(w, sums)
+	if err != nil {
+		return estimate{}, err
+	}
+	return scalar(float64(noisy[0]), around(float64(noisy[0]), a.noise().within(1, miss))), nil
+}
+
+// around is the interval of all numbers that are at most so far away.
+func around(x, distance float64) statistics.Interval {
+	return statistics.Interval{Low: x - distance, High: x + distance}
+}
+
+// ask is the answer to a question about sums, with the noise of the statistic.
+func (a *asked) ask(w *work, sums *answer.Sums) ([]int64, error) {
+	q, err := a.noise().question(sums)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Ask(w.desk, q)
+}
+
+// sum is that of a column: what the records differ from the middle of the bounds by, and the middle
+// as often as there are records, which is public.
+func (a *asked) sum(w *work) (estimate, error) {
+	n := float64(w.records.public)
+	mean, err := a.meanOf(w)
+	for _, x := range [][]float64{mean.value, mean.low, mean.high} {
+		for i := range x {
+			x[i] *= n
+		}
+	}
+	return mean, err
+}
+
+// mean is that of one or several columns, released as one vector.
+func (a *asked) mean(w *work) (estimate, error) { return a.meanOf(w) }
+
+func (a *asked) meanOf(w *work) (estimate, error) {
+	columns, err := w.records.columns(a.Statistic)
+	if err != nil {
+		return estimate{}, err
+	}
+	b, d := a.Bounds.Interval, len(columns)
+	contribution := make([]int64, d)
+	z := a.noise()
+	sums, bound, err := z.sums(resolution*float64(d), resolution*math.Sqrt(float64(d)), func(yield func([]int64) bool) {
+		for r := range w.records.each() {
+			for i, c := range columns {
+				contribution[i] = steps(r.number(c), b)
+			}
+			if !yield(contribution) {
+				return
+			}
+		}
+	}, d)
+	if err != nil {
+		return estimate{}, err
+	}
+	noisy, err := a.ask(w, sums)
+	if err != nil {
+		return estimate{}, err
+	}
+	e := vector(d)
+	e.one = !a.Many()
+	for i, x := range noisy {
+		mean := share{float64(x), z.within(bound, miss)}.of(w.records.public)
+		e.set(i, b.Middle()+b.Half()*mean.value, statistics.Interval{Low: b.Middle() + b.Half()*mean.low(), High: b.Middle() + b.Half()*mean.high()})
+	}
+	return e, nil
+}
+
+// share is a noisy sum of steps, and what its noise does not pass. As a mean of so many records it
+// is a number in units of half the width of the bounds, off by at most half a step of rounding
+// more.
+type share struct{ value, off float64 }
+
+func (s share) of(n int) share {
+	whole := float64(max(1, n)) * resolution
+	return share{s.value / whole, s.off/whole + 0.5/resolution}
+}
+
+func (s share) low() float64  { return s.value - s.off }
+func (s share) high() float64 { return s.value + s.off }
+
+// covariance is that of every pair of columns, row after row; variance is that of one column. Both
+// come from the sums of y and of y·y′, the numbers in units of half the bounds: what records
+// contribute has at most the length that all y = ±1 have, squares being moved to their middle 1/2.
+func (a *asked) covariance(w *work) (estimate, error) {
+	columns, err := w.records.columns(a.Statistic)
+	if err != nil {
+		return estimate{}, err
+	}
+	b, d := a.Bounds.Interval, len(columns)
+	pairs := d * (d - 1) / 2
+	l1 := float64(d) + float64(d)/2 + float64(pairs)
+	l2 := math.Sqrt(float64(d) + float64(d)/4 + float64(pairs))
+	contribution, y := make([]int64, d+d+pairs), make([]float64, d)
+	z := a.noise()
+	sums, bound, err := z.sums(resolution*l1, resolution*l2, func(yield func([]int64) bool) {
+		for r := range w.records.each() {
+			for i, c := range columns {
+				y[i] = scaled(r.number(c), b)
+			}
+			products(contribution, y)
+			if !yield(contribution) {
+				return
+			}
+		}
+	}, len(contribution))
+	if err != nil {
+		return estimate{}, err
+	}
+	noisy, err := a.ask(w, sums)
+	if err != nil {
+		return estimate{}, err
+	}
+	return a.covariances(noisy, d, z.within(bound, miss/3), w.records.public), nil
+}
+
+// products are the steps of every y, and of every product of two, squares less 1/2. They are
+// rounded towards zero, so that no contribution is longer than that of y = ±1.
+func products(into []int64, y []float64) {
+	at := len(y)
+	for i := range y {
+		into[i] = int64(y[i] * resolution)
+		for j := i; j < len(y); j++ {
+			product := y[i] * y[j]
+			if i == j {
+				product -= 0.5
+			}
+			into[at] = int64(product * resolution)
+			at++
+		}
+	}
+}
+
+// covariances makes the matrix of the noisy sums. Three of them make a covariance, none of which is
+// off by more than a distance but for a third of the chance that an interval misses.
+func (a *asked) covariances(noisy []int64, d int, off float64, n int) estimate {
+	mean := make([]share, d)
+	for i := range mean {
+		mean[i] = share{float64(noisy[i]), off}.of(n)
+		mean[i].off += 0.5 / resolution // towards zero is off by up to a step
+	}
+	size := a.Bounds.Half() * a.Bounds.Half()
+	e, at := vector(d*d), d
+	for i := range d {
+		for j := i; j < d; j++ {
+			product := share{float64(noisy[at]), off}.of(n)
+			product.off += 0.5 / resolution
+			if at++; i == j {
+				product.value += 0.5
+			}
+			least, most := productRange(mean[i], mean[j], i == j)
+			interval := statistics.Interval{Low: size * (product.low() - most), High: size * (product.high() - least)}
+			value := size * (product.value - mean[i].value*mean[j].value)
+			if i == j { // no variance is negative
+				value, interval.Low, interval.High = max(0, value), max(0, interval.Low), max(0, interval.High)
+			}
+			e.set(i*d+j, value, interval)
+			e.set(j*d+i, value, interval)
+		}
+	}
+	e.one = d == 1
+	return e
+}
+
+// productRange are the least and the greatest product of two numbers in their intervals, which are
+// one number where same says so.
+func productRange(x, y share, same bool) (least, most float64) {
+	corners := []float64{x.low() * y.low(), x.low() * y.high(), x.high() * y.low(), x.high() * y.high()}
+	if same {
+		corners = []float64{x.low() * x.low(), x.high() * x.high()}
+		if x.low() < 0 && x.high() > 0 {
+			corners = append(corners, 0)
+		}
+	}
+	least, most = corners[0], corners[0]
+	for _, c := range corners[1:] {
+		least, most = min(least, c), max(most, c)
+	}
+	return least, most
+}

@@ -1,0 +1,102 @@
+package local
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"dpsgd/internal/random"
+)
+
+// Hashing is optimised local hashing (Wang, Blocki, Li, Jha 2017, section 4.4): a record draws a
+// hash function, and reports it with the randomized response of its value's bucket.
+type Hashing struct {
+	values   int
+	response *Response // over buckets
+}
+
+var _ Protocol = (*Hashing)(nil)
+
+// maxBuckets is the most buckets of a hash function; the best number is e^ε + 1.
+const maxBuckets = 1 << 12
+
+// NewHashing returns local hashing into the best number of buckets, e^ε + 1, which is rounded.
+func NewHashing(values int, epsilon float64) (*Hashing, error) {
+	if err := check(values, epsilon); err != nil {
+		return nil, err
+	}
+	response, err := NewResponse(int(min(maxBuckets, math.Round(math.Exp(epsilon)+1))), epsilon)
+	return &Hashing{values, response}, err
+}
+
+// Name implements [Protocol].
+func (*Hashing) Name() string { return "local_hashing" }
+
+// String implements [Protocol].
+func (p *Hashing) String() string {
+	return fmt.Sprintf("a hash function into %d buckets and the bucket of the value, or with a chance of %.4g one of all at random", p.response.values, p.response.noise.value())
+}
+
+// Values implements [Protocol].
+func (p *Hashing) Values() int { return p.values }
+
+// Epsilon implements [Protocol].
+func (p *Hashing) Epsilon() float64 { return p.response.epsilon }
+
+// Randomize implements [Protocol]. A report is the two numbers of the hash function, in eight bytes
+// each, and a bucket in two.
+func (p *Hashing) Randomize(value int, src *random.Source) Report {
+	h := hash{uint64(below(mersenne, src)), uint64(below(mersenne, src))}
+	r := binary.LittleEndian.AppendUint64(nil, h.factor)
+	r = binary.LittleEndian.AppendUint64(r, h.offset)
+	return binary.LittleEndian.AppendUint16(r, uint16(p.response.respond(h.bucket(value, p.response.values), src)))
+}
+
+// split is the hash function and the bucket of a report.
+func (p *Hashing) split(r Report) (hash, int) {
+	return hash{binary.LittleEndian.Uint64(r), binary.LittleEndian.Uint64(r[8:])}, int(binary.LittleEndian.Uint16(r[16:]))
+}
+
+// Likelihood implements [Protocol]: the hash function is drawn the same way for all values.
+func (p *Hashing) Likelihood(value int, r Report) float64 {
+	h, bucket := p.split(r)
+	if h.bucket(value, p.response.values) == bucket {
+		return p.response.pure().truth
+	}
+	return p.response.pure().lie
+}
+
+// pure has the chance 1/g that another value's bucket among g is the reported one.
+func (p *Hashing) pure() pure { return pure{p.response.pure().truth, 1 / float64(p.response.values)} }
+
+// Add implements [Protocol].
+func (p *Hashing) Add(scores []float64, r Report) {
+	h, bucket := p.split(r)
+	zero, one := p.pure().score(false), p.pure().score(true)
+	for v := range scores {
+		if h.bucket(v, p.response.values) == bucket {
+			scores[v] += one
+		} else {
+			scores[v] += zero
+		}
+	}
+}
+
+// Variance implements [Protocol].
+func (p *Hashing) Variance(counts []float64) []float64 { return p.pure().variance(counts) }
+
+// mersenne is a prime: modulo it, x → factor·x + offset is uniform and independent for any two
+// values.
+const mersenne = 1<<61 - 1
+
+// hash is a function from values to buckets. Over the draw of its two numbers, the buckets of two
+// values are independent, and uniform up to 2^-48 (Carter, Wegman 1979, class H₁ without a = 0
+// left out).
+type hash struct{ factor, offset uint64 }
+
+func (h hash) bucket(value, buckets int) int {
+	high, low := bits.Mul64(h.factor, uint64(value))
+	_, sum := bits.Div64(high, low, mersenne) // factor·value < 2^61·2^16: the quotient has one word
+	return int((sum + h.offset) % mersenne % uint64(buckets))
+}

@@ -1,0 +1,87 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dpsgd/internal/random"
+)
+
+// ErrInvalid is wrapped by errors about parameters out of range.
+var ErrInvalid = errors.New("local: invalid parameter")
+
+// Report is what leaves the holder of a record. Its bytes are a protocol's own, always as many of
+// them for one protocol.
+type Report []byte
+
+// Protocol is a randomizer of values 0 … Values()-1 with the estimator that belongs to it. Its
+// parameters are public and fixed; it may be used by several goroutines, each with a source.
+type Protocol interface {
+	// Name is its name in configurations.
+	Name() string
+	// String says in a few words what a report is, with its numbers.
+	String() string
+	// Values is how many values there are, at least 2.
+	Values() int
+	// Epsilon bounds the logarithm of P[r | v] / P[r | w] for all reports r and values v, w.
+	Epsilon() float64
+	// Randomize returns a report of a value. Whoever can repeat the words of the source can take
+	// the randomness out again: it comes from random.New and serves nothing else.
+	Randomize(value int, src *random.Source) Report
+	// Likelihood is P[r | value] up to a factor that is the same for all values.
+	Likelihood(value int, r Report) float64
+	// Add adds to scores[v], for every v, a number whose mean over the randomness of r is 1 where r
+	// is of the value v, and 0 where it is of another.
+	Add(scores []float64, r Report)
+	// Variance is that of every sum of scores where counts[v] records have the value v.
+	Variance(counts []float64) []float64
+}
+
+// maxEpsilon bounds the ε of a report: beyond, it is as good as the value.
+const maxEpsilon = 20
+
+// maxValues is how many values can be told apart.
+const maxValues = 1 << 16
+
+func check(values int, epsilon float64) error {
+	switch {
+	case values < 2 || values > maxValues:
+		return fmt.Errorf("%w: found %d values, expected 2 to %d", ErrInvalid, values, maxValues)
+	case !(epsilon > 0 && epsilon <= maxEpsilon):
+		return fmt.Errorf("%w: found an epsilon of %g, expected more than 0 and at most %d", ErrInvalid, epsilon, maxEpsilon)
+	}
+	return nil
+}
+
+// chance is a probability, a multiple of 2^-63 from 0 to 1, that is drawn exactly.
+type chance uint64
+
+const certain chance = 1 << 63
+
+// atLeast is the least chance that is not below x, nor below x in spite of the rounding errors with
+// which x was computed.
+func atLeast(x float64) chance {
+	x *= 1 + 0x1p-48
+	if x >= 1 {
+		return certain
+	}
+	return chance(math.Ceil(x * 0x1p63))
+}
+
+func (c chance) draw(src *random.Source) bool { return src.Uint64()>>1 < uint64(c) }
+
+func (c chance) value() float64 { return float64(c) * 0x1p-63 }
+
+// complement is 1 minus the chance, without the rounding of a subtraction.
+func (c chance) complement() float64 { return float64(certain-c) * 0x1p-63 }
+
+// below is uniform in 0 … n-1: words are drawn until one lies below the largest multiple of n.
+func below(n int, src *random.Source) int {
+	const words = math.MaxUint64 // one less than there are, which costs nothing but a rare draw
+	for {
+		if w := src.Uint64(); w < words-words%uint64(n) {
+			return int(w % uint64(n))
+		}
+	}
+}

@@ -1,0 +1,279 @@
+package local
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"dpsgd/internal/random"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Rappor is RAPPOR (Erlingsson, Pihur, Korolova 2014, arXiv:1407.6981): the Bloom filter of a
+// value, with bits that are randomized once and for all (the permanent response), and once more in
+// every report (the instantaneous one). Holders of records are in cohorts, each of which has its
+// own hash functions.
+//
+// Estimates are the least squares of section 4 over all values that there are: scores whose mean is
+// exact, because a filter's bits have a linear mean.
+type Rappor struct {
+	filter    Filter
+	values    int
+	epsilon   float64
+	permanent chance // that a bit is flipped once and for all: f/2
+	one, zero chance // that a reported bit is 1 where the permanent one is 1, and 0
+
+	bits   [][][]int     // of every cohort and value, those that are set
+	weight [][][]float64 // of every cohort, value and bit: what the bit adds to the score
+	square *mat.Dense    // of every value v and u: the variance of the score of v where a record has u
+}
+
+var _ Protocol = (*Rappor)(nil)
+
+// Filter is the size of Bloom filters. All of it is public.
+type Filter struct {
+	Bits, Hashes, Cohorts int
+}
+
+// DefaultFilter has filters of 32 bits, of which a value sets up to 2, in 8 cohorts.
+var DefaultFilter = Filter{Bits: 32, Hashes: 2, Cohorts: 8}
+
+// NewRappor returns one-time RAPPOR: a record reports its permanent response as it is. A bit is
+// flipped with probability 1/(e^(ε/2h)+1), rounded up, h being the number of hash functions:
+// filters of two values differ in at most 2h bits (Theorem 1 of the paper, with f/2 in the place of
+// that probability).
+func NewRappor(values int, filter Filter, epsilon float64) (*Rappor, error) {
+	if err := check(values, epsilon); err != nil {
+		return nil, err
+	}
+	return newRappor(values, filter, epsilon, atLeast(1/(math.Exp(epsilon/float64(2*filter.Hashes))+1)), certain, 0)
+}
+
+// NewRepeatedRappor returns RAPPOR for holders who report again and again: a permanent response
+// that costs ε∞ = permanent however many reports there are ([Rappor.Permanent]), and reports of it
+// whose bits are 1 with probability one where its bit is 1, and zero where it is 0
+// ([Rappor.Report]). Epsilon is what a single report costs, Theorem 2 of the paper.
+func NewRepeatedRappor(values int, filter Filter, permanent, one, zero float64) (*Rappor, error) {
+	if err := check(values, permanent); err != nil {
+		return nil, err
+	}
+	if !(0 < zero && zero < one && one < 1) {
+		return nil, fmt.Errorf("%w: found reported bits that are 1 with chances of %g and %g, expected 0 < zero < one < 1", ErrInvalid, one, zero)
+	}
+	flip := atLeast(1 / (math.Exp(permanent/float64(2*filter.Hashes)) + 1))
+	p, err := newRappor(values, filter, 0, flip, atLeast(one), atLeast(zero))
+	if err != nil {
+		return nil, err
+	}
+	set, unset := p.chances()
+	p.epsilon = float64(filter.Hashes) * math.Log(set*(1-unset)/(unset*(1-set))) * (1 + 1e-12) // upwards
+	return p, nil
+}
+
+func newRappor(values int, filter Filter, epsilon float64, permanent, one, zero chance) (*Rappor, error) {
+	if filter.Bits < 1 || filter.Bits > 1024 || filter.Hashes < 1 || filter.Hashes > filter.Bits || filter.Cohorts < 1 || filter.Cohorts > 1024 {
+		return nil, fmt.Errorf("%w: found a filter of %d bits, %d hashes and %d cohorts, expected 1 to 1024 bits, at least 1 hash, no more of them than bits, and 1 to 1024 cohorts", ErrInvalid, filter.Bits, filter.Hashes, filter.Cohorts)
+	}
+	if values > maxFiltered {
+		return nil, fmt.Errorf("%w: found %d values, expected at most %d in filters", ErrInvalid, values, maxFiltered)
+	}
+	p := &Rappor{filter: filter, values: values, epsilon: epsilon, permanent: permanent, one: one, zero: zero}
+	p.hash()
+	return p, p.solve()
+}
+
+// maxFiltered is how many values may be told apart by their filters: least squares take time with
+// the square of their number.
+const maxFiltered = 512
+
+// hash sets the bits of every filter. The hash functions are public and the same on every machine.
+func (p *Rappor) hash() {
+	public := random.Seeded(rapporSeed)
+	p.bits = make([][][]int, p.filter.Cohorts)
+	for cohort := range p.bits {
+		functions := make([]hash, p.filter.Hashes)
+		for i := range functions {
+			functions[i] = hash{uint64(below(mersenne, public)), uint64(below(mersenne, public))}
+		}
+		p.bits[cohort] = make([][]int, p.values)
+		for v := range p.values {
+			set := make([]bool, p.filter.Bits)
+			for _, f := range functions {
+				if b := f.bucket(v, p.filter.Bits); !set[b] {
+					set[b] = true
+					p.bits[cohort][v] = append(p.bits[cohort][v], b)
+				}
+			}
+		}
+	}
+}
+
+// rapporSeed draws the hash functions.
+const rapporSeed = 2014
+
+// chances are the probabilities of a reported 1 where the filter has a 1, and where it has a 0: q*
+// and p* of the paper.
+func (p *Rappor) chances() (set, unset float64) {
+	flip, keep := p.permanent.value(), p.permanent.complement()
+	return keep*p.one.value() + flip*p.zero.value(), flip*p.one.value() + keep*p.zero.value()
+}
+
+// solve makes the weights of least squares. With X the filters of all cohorts, one row for each
+// cohort and bit and one column for each value, the mean over cohorts of (S - p*)/(q* - p*) at
+// these rows is X/m times the counts, and (XᵀX/m)⁻¹Xᵀ gives the counts back.
+func (p *Rappor) solve() error {
+	x := mat.NewDense(p.filter.Cohorts*p.filter.Bits, p.values, nil)
+	for cohort, filters := range p.bits {
+		for v, set := range filters {
+			for _, b := range set {
+				x.Set(cohort*p.filter.Bits+b, v, 1)
+			}
+		}
+	}
+	var gram, inverse, weights mat.Dense
+	gram.Mul(x.T(), x)
+	gram.Scale(1/float64(p.filter.Cohorts), &gram)
+	if err := inverse.Inverse(&gram); err != nil {
+		return fmt.Errorf("%w: found filters of %d bits in %d cohorts that do not tell %d values apart, expected more bits or cohorts", ErrInvalid, p.filter.Bits, p.filter.Cohorts, p.values)
+	}
+	weights.Mul(&inverse, x.T())
+	set, unset := p.chances()
+	weights.Scale(1/(set-unset), &weights)
+	p.weight = make([][][]float64, p.filter.Cohorts)
+	for cohort := range p.weight {
+		p.weight[cohort] = make([][]float64, p.values)
+		for v := range p.values {
+			p.weight[cohort][v] = weights.RawRowView(v)[cohort*p.filter.Bits : (cohort+1)*p.filter.Bits]
+		}
+	}
+	p.spread(set, unset)
+	return nil
+}
+
+// spread computes the variance of every score: the mean over cohorts of what the bits, which are
+// independent within one, add to it, and how the mean of the score differs between cohorts.
+func (p *Rappor) spread(set, unset float64) {
+	p.square = mat.NewDense(p.values, p.values, nil)
+	share := 1 / float64(p.filter.Cohorts)
+	for cohort, filters := range p.bits {
+		for u, bits := range filters {
+			for v, weights := range p.weight[cohort] {
+				mean, variance := 0.0, 0.0
+				for _, w := range weights {
+					variance += w * w * unset * (1 - unset)
+				}
+				for _, b := range bits {
+					w := weights[b]
+					mean += w * (set - unset)
+					variance += w * w * (set*(1-set) - unset*(1-unset))
+				}
+				p.square.Set(v, u, p.square.At(v, u)+share*(variance+mean*mean))
+			}
+		}
+	}
+	for v := range p.values { // the mean is 1 for the own value and 0 for others
+		p.square.Set(v, v, p.square.At(v, v)-1)
+	}
+}
+
+// Name implements [Protocol].
+func (*Rappor) Name() string { return "rappor" }
+
+// String implements [Protocol].
+func (p *Rappor) String() string {
+	set, unset := p.chances()
+	return fmt.Sprintf("a Bloom filter of %d bits by %d of %d hash functions, one cohort's, with bits that are 1 with a chance of %.4g where the filter has a 1 and %.4g where it has a 0",
+		p.filter.Bits, p.filter.Hashes, p.filter.Hashes*p.filter.Cohorts, set, unset)
+}
+
+// Values implements [Protocol].
+func (p *Rappor) Values() int { return p.values }
+
+// Epsilon implements [Protocol].
+func (p *Rappor) Epsilon() float64 { return p.epsilon }
+
+// Randomize implements [Protocol]: the one report of a new holder in a cohort that is drawn.
+func (p *Rappor) Randomize(value int, src *random.Source) Report {
+	return p.Report(p.Permanent(value, below(p.filter.Cohorts, src), src), src)
+}
+
+// Permanent is the permanent response of a holder in a cohort. The holder keeps it for as long as
+// the value stays, and shows nobody.
+func (p *Rappor) Permanent(value, cohort int, src *random.Source) Report {
+	r := p.empty(cohort)
+	for _, b := range p.bits[cohort][value] {
+		r.set(16 + b)
+	}
+	for b := range p.filter.Bits {
+		if p.permanent.draw(src) {
+			r[2+b/8] ^= 1 << (b % 8)
+		}
+	}
+	return r
+}
+
+// Report is an instantaneous response: a report of a permanent one. Its first two bytes are the
+// cohort, the rest bits.
+func (p *Rappor) Report(permanent Report, src *random.Source) Report {
+	r := p.empty(int(binary.LittleEndian.Uint16(permanent)))
+	for b := range p.filter.Bits {
+		one := p.zero
+		if permanent.has(16 + b) {
+			one = p.one
+		}
+		if one.draw(src) {
+			r.set(16 + b)
+		}
+	}
+	return r
+}
+
+// empty is a report of zeros.
+func (p *Rappor) empty(cohort int) Report {
+	r := make(Report, 2+(p.filter.Bits+7)/8)
+	binary.LittleEndian.PutUint16(r, uint16(cohort))
+	return r
+}
+
+// Likelihood implements [Protocol]: the cohort is drawn the same way for all values.
+func (p *Rappor) Likelihood(value int, r Report) float64 {
+	set, unset := p.chances()
+	bits := make([]float64, p.filter.Bits)
+	for b := range bits {
+		bits[b] = unset
+	}
+	for _, b := range p.bits[binary.LittleEndian.Uint16(r)][value] {
+		bits[b] = set
+	}
+	product := 1.0
+	for b, one := range bits {
+		if r.has(16 + b) {
+			product *= one
+		} else {
+			product *= 1 - one
+		}
+	}
+	return product
+}
+
+// Add implements [Protocol].
+func (p *Rappor) Add(scores []float64, r Report) {
+	_, unset := p.chances()
+	for v, weights := range p.weight[binary.LittleEndian.Uint16(r)] {
+		for b, w := range weights {
+			if r.has(16 + b) {
+				scores[v] += w * (1 - unset)
+			} else {
+				scores[v] -= w * unset
+			}
+		}
+	}
+}
+
+// Variance implements [Protocol].
+func (p *Rappor) Variance(counts []float64) []float64 {
+	var out mat.VecDense
+	out.MulVec(p.square, mat.NewVecDense(len(counts), counts))
+	return out.RawVector().Data
+}

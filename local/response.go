@@ -1,0 +1,80 @@
+package local
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"dpsgd/internal/random"
+)
+
+// Response is randomized response with any number of values (Warner 1965; Kairouz, Bonawitz, Ramage
+// 2016, arXiv:1602.07387): the value itself, or, with a probability, one drawn from all of them.
+type Response struct {
+	values  int
+	epsilon float64
+	noise   chance // that the report is drawn from all values
+}
+
+var _ Protocol = (*Response)(nil)
+
+// NewResponse returns randomized response. Its noise probability is d/(e^ε+d-1) for d values,
+// rounded up.
+func NewResponse(values int, epsilon float64) (*Response, error) {
+	if err := check(values, epsilon); err != nil {
+		return nil, err
+	}
+	d := float64(values)
+	return &Response{values, epsilon, atLeast(d / (math.Exp(epsilon) + d - 1))}, nil
+}
+
+// Name implements [Protocol].
+func (*Response) Name() string { return "randomized_response" }
+
+// String implements [Protocol].
+func (p *Response) String() string {
+	return fmt.Sprintf("the value, or with a chance of %.4g one of all %d at random", p.noise.value(), p.values)
+}
+
+// Values implements [Protocol].
+func (p *Response) Values() int { return p.values }
+
+// Epsilon implements [Protocol].
+func (p *Response) Epsilon() float64 { return p.epsilon }
+
+// Randomize implements [Protocol]. A report is a value in two bytes.
+func (p *Response) Randomize(value int, src *random.Source) Report {
+	return binary.LittleEndian.AppendUint16(nil, uint16(p.respond(value, src)))
+}
+
+func (p *Response) respond(value int, src *random.Source) int {
+	if p.noise.draw(src) {
+		return below(p.values, src)
+	}
+	return value
+}
+
+// Likelihood implements [Protocol].
+func (p *Response) Likelihood(value int, r Report) float64 {
+	if int(binary.LittleEndian.Uint16(r)) == value {
+		return p.pure().truth
+	}
+	return p.pure().lie
+}
+
+func (p *Response) pure() pure {
+	lie := p.noise.value() / float64(p.values)
+	return pure{p.noise.complement() + lie, lie}
+}
+
+// Add implements [Protocol].
+func (p *Response) Add(scores []float64, r Report) {
+	zero, one := p.pure().score(false), p.pure().score(true)
+	for v := range scores {
+		scores[v] += zero
+	}
+	scores[binary.LittleEndian.Uint16(r)] += one - zero
+}
+
+// Variance implements [Protocol].
+func (p *Response) Variance(counts []float64) []float64 { return p.pure().variance(counts) }
