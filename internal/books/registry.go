@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
 )
 
 // ErrOtherPlan: a run has another configuration, or other data, than what speaks of it.
@@ -196,24 +196,22 @@ func (h home) refuseOtherPlan(dir, run string) error {
 		err = fmt.Errorf("%w: found privacy.delta %g in %s, expected the %g with which the run is registered in %s",
 			ErrOtherPlan, c.Privacy.Delta, filepath.Join(dir, folder.Config), m.Delta, filepath.Join(h.dir, folder.Datasets))
 	}
-	if err == nil && m.Entries > 0 && (c.Privacy.Unit == configs.UnitLabel) != toldLabels(m) {
-		err = fmt.Errorf("%w: found privacy.unit %s in %s, expected the unit with which the run is registered in %s, for %q",
-			ErrOtherPlan, c.Privacy.Unit, filepath.Join(dir, folder.Config), filepath.Join(h.dir, folder.Datasets), m.Data.Name)
+	if err == nil && ofOtherUnit(c, m.Data.Name) {
+		err = fmt.Errorf("%w: found another unit of privacy in %s than in %s, which has the run for %q, expected the same",
+			ErrOtherPlan, filepath.Join(dir, folder.Config), filepath.Join(h.dir, folder.Datasets), m.Data.Name)
 	}
 	return err
 }
 
-// toldLabels says whether a registered run is one with private labels. A data set may have such a name by
-// itself; then what was released tells.
-func toldLabels(m checkpoints.Member) bool {
-	if !strings.HasPrefix(m.Data.Name, ofLabels) {
-		return false
+// ofOtherUnit says whether a run is registered for the same data as its configuration names, with
+// another unit.
+func ofOtherUnit(c *configs.Config, registered string) bool {
+	o, err := setup.Declared(c, 1)
+	if err != nil {
+		return false // whoever needs the data tells
 	}
-	for _, e := range m.Ledger.Entries() {
-		_, told := e.Event.(accountant.ApproxDP)
-		return told
-	}
-	return false // nothing was released
+	own := ofUnit(c, checkpoints.Data{Name: o.Name}).Name
+	return registered != own && (registered == o.Name || strings.HasSuffix(registered, " of "+o.Name))
 }
 
 // registryOf finds the ledger of a run's data: in the folder of runs, which is above that of a
