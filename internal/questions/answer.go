@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"dpsgd/accountant"
@@ -226,7 +227,20 @@ func (v viewer) answer(q Question) (Cost, *accountant.Ledger, error) {
 		c.TargetEpsilon = q.Epsilon
 	}
 	_, c.Bracketed = v.Accountant.(accountant.IntervalAccountant)
+	if c.Bracketed && !attained(l) {
+		c.Bracketed, c.Lower = false, 0
+	}
 	return c, l, err
+}
+
+// attained says whether somebody's releases may cost what the pairs of the accountants do. Those of
+// BoundedRange stand for choices of every kind at once: RDP, which takes the worst kind, is below them.
+func attained(l *accountant.Ledger) bool {
+	simple, err := accountant.Simplify(l)
+	return err == nil && !slices.ContainsFunc(simple.Entries, func(e accountant.Entry) bool {
+		_, choice := e.Event.(accountant.BoundedRange)
+		return choice
+	})
 }
 
 // bounds are those of the truth about what the accountant sees, with 0 for a lower one that it does
