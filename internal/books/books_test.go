@@ -101,3 +101,36 @@ training: {batch_size: 40, steps: 5}
 		}
 	}
 }
+
+// A run that is registered for the labels, the persons or the clients of a data set is none of its
+// examples, whatever its configuration says now; nor the other way round. Data of one's own may have such
+// a name.
+func TestOtherUnits(t *testing.T) {
+	of := func(unit, folder string) *configs.Config {
+		c := configs.DefaultConfig()
+		c.Privacy.Unit = unit
+		if c.Data.Name = "digits"; folder != "" {
+			c.Data.Name, c.Data.Folder = "", folder
+		}
+		return &c
+	}
+	for _, test := range []struct {
+		c          *configs.Config
+		registered string
+		other      bool
+	}{
+		{of(configs.UnitExample, ""), "digits", false},
+		{of(configs.UnitExample, ""), "labels of digits", true},
+		{of(configs.UnitExample, ""), "persons of digits", true},
+		{of(configs.UnitExample, ""), "100 clients of digits", true},
+		{of(configs.UnitLabel, ""), "labels of digits", false},
+		{of(configs.UnitLabel, ""), "digits", true},
+		{of(configs.UnitPerson, ""), "labels of digits", true},
+		{of(configs.UnitExample, "/data/labels of trees"), "labels of trees", false},
+		{of(configs.UnitExample, "/data/moved"), "labels of trees", false},
+	} {
+		if ofOtherUnit(test.c, test.registered) != test.other {
+			t.Errorf("%s of %s%s, registered for %q: expected another unit: %t", test.c.Privacy.Unit, test.c.Data.Name, test.c.Data.Folder, test.registered, test.other)
+		}
+	}
+}

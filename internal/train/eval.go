@@ -14,6 +14,7 @@ import (
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/labels"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
@@ -181,7 +182,7 @@ func (t *tested) examine() (score.Examination, error) {
 	e.Close()
 	e.Run, e.Noun, e.Answer, e.Warning = t.dir, t.source.Shape.Noun(), t.spent.Answer(), t.warning
 	if !t.config.Privacy.None {
-		e.TargetEpsilon = t.config.Privacy.Epsilon
+		e.Unit, e.TargetEpsilon = labels.UnitOf(t.config), t.config.Privacy.Epsilon
 	}
 	e.TestLoss = finite(e.TestLoss)
 	return *e, err
