@@ -48,6 +48,10 @@ var example, _ = setup.Unit(&configs.Config{}) // one training example
 // that answers are drawn with.
 const MaxEpsilon = 30
 
+// MinEpsilon is the least: below, the integers that answers are drawn with would not be fine enough for
+// their ratio to stay within e^ε.
+const MinEpsilon = 1e-9
+
 // Event describes the answers for all labels of a data set.
 func Event(epsilon float64) accountant.Event { return accountant.ApproxDP{Epsilon: epsilon} }
 
@@ -57,13 +61,13 @@ type Response struct {
 	epsilon float64
 }
 
-// NewResponse checks its arguments: at least 2 classes, ε in (0, [MaxEpsilon]].
+// NewResponse checks its arguments: at least 2 classes, ε in [[MinEpsilon], [MaxEpsilon]].
 func NewResponse(classes int, epsilon float64) (Response, error) {
 	if classes < 2 {
 		return Response{}, fmt.Errorf("labels: %d classes, expected at least 2", classes)
 	}
-	if !(epsilon > 0 && epsilon <= MaxEpsilon) {
-		return Response{}, fmt.Errorf("labels: epsilon is %g, expected a number above 0 and at most %d", epsilon, MaxEpsilon)
+	if !(epsilon >= MinEpsilon && epsilon <= MaxEpsilon) {
+		return Response{}, fmt.Errorf("labels: epsilon is %g, expected a number from %g to %d", epsilon, MinEpsilon, MaxEpsilon)
 	}
 	return Response{classes, epsilon}, nil
 }

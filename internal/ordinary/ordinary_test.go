@@ -208,7 +208,7 @@ func TestRefusals(t *testing.T) {
 		overrides []string
 		says      string
 	}{
-		{append(slices.Clone(ofLabels), "privacy.epsilon=31"), "epsilon is 31, expected a number above 0 and at most 30"},
+		{append(slices.Clone(ofLabels), "privacy.epsilon=31"), "epsilon is 31, expected a number from 1e-09 to 30"},
 		{append(slices.Clone(ofLabels), "privacy.delta=0.01"), "expected less than 1/n"},
 	} {
 		o := options(t, stopping{})
