@@ -100,18 +100,20 @@ func Create(c *configs.Config, o Options) (*Run, error) {
 	return r, nil
 }
 
-// fill writes what the folder has before the first teacher.
+// fill writes what the folder has before the first teacher. The ledger follows on the configuration:
+// what else lies in a folder shows that there was one.
 func (r *Run) fill(registry string) error {
-	for name, content := range map[string][]byte{folder.Config: r.config.YAML(), folder.Plan: r.identity()} {
-		if err := checkpoints.WriteFileAtomic(r.path(name), content, folder.FilePerm); err != nil {
-			return err
-		}
+	err := checkpoints.WriteFileAtomic(r.path(folder.Config), r.config.YAML(), folder.FilePerm)
+	if err != nil {
+		return err
 	}
-	var err error
 	if r.registered, err = books.Registration(r.config, r.source.Outline, registry, r.Dir); err != nil {
 		return err
 	}
 	if r.journal, err = books.Create(r.Dir, registry, r.registered); err != nil {
+		return err
+	}
+	if err := checkpoints.WriteFileAtomic(r.path(folder.Plan), r.identity(), folder.FilePerm); err != nil {
 		return err
 	}
 	return r.readAnswers()
