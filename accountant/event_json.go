@@ -29,6 +29,7 @@ var kinds = []kind{
 	kindNamed[RandomizedResponse]("randomized_response"),
 	kindNamed[RepeatAndSelect]("repeat_and_select"),
 	kindNamed[SelfComposed]("self_composed"),
+	kindNamed[SmoothGaussian]("smooth_gaussian"),
 	kindNamed[TreeAggregation]("tree_aggregation"),
 	kindNamed[TruncatedPoissonSampled]("truncated_poisson_sampled"),
 	kindNamed[ZCDP]("zcdp"),

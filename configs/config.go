@@ -21,6 +21,7 @@ type Config struct {
 	Privacy     Privacy
 	Optimizer   Optimizer
 	Training    Training
+	Pate        Pate
 	Federated   clients.Recipe
 	Performance Performance
 	Run         Run
@@ -164,6 +165,26 @@ type Training struct {
 	Augmentation      augmentation.Recipe
 }
 
+// Pate says how `train pate` learns from teachers; without Teachers a configuration is for another
+// command. Sections model, optimizer and training are for each teacher and for the student.
+type Pate struct {
+	Teachers       int     // on disjoint parts of the training examples
+	Pool           int     // public examples: so many of the first test examples, without their labels
+	Queries        int     // examples of the pool that are asked about at most; 0 is all of them
+	Aggregation    string  // lnmax, gnmax or confident
+	Noise          float64 // on votes: a standard deviation, with lnmax a scale
+	Threshold      int     // votes that the check of confident expects
+	ThresholdNoise float64 // standard deviation of the noise of that check
+	SelfTraining   int     // rounds in which the student learns from its own predictions on the pool
+	// ReleaseDataDependent releases the data-dependent epsilon by its smooth sensitivity, at the Rényi
+	// order ReleaseOrder.
+	ReleaseDataDependent bool
+	ReleaseOrder         float64
+}
+
+// Any reports whether the configuration is for `train pate`.
+func (p Pate) Any() bool { return p.Teachers > 0 }
+
 // Performance changes speed and memory, never the result's distribution or its privacy.
 type Performance struct {
 	Threads int    // 0 is one per core
@@ -221,6 +242,7 @@ func DefaultConfig() Config {
 			Average:           &optimizer.NoAverage{},
 			Augmentation:      augmentation.None(),
 		},
+		Pate:        Pate{Pool: 1000, Aggregation: "confident", Noise: 40, Threshold: 200, ThresholdNoise: 150, SelfTraining: 1, ReleaseOrder: 12},
 		Federated:   clients.None(),
 		Performance: Performance{Engine: "auto"},
 		Run:         Run{CheckpointEvery: 100},

@@ -92,7 +92,7 @@ var fields = fieldsOf(clip.Policies(), optimizer.UpdateRules(), optimizer.Curves
 // fieldsOf lists every key where these policies, rules and schedules can be chosen.
 func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer.UpdateRule], curves setting.Kinds[optimizer.Curve]) []*field {
 	return slices.Concat(dataFields, featureFields, modelFields, privacyFields(policies), optimizerFields(rules), scheduleFields(curves),
-		trainingFields, federatedFields(), performanceFields, runFields)
+		trainingFields, pateFields, federatedFields(), performanceFields, runFields)
 }
 
 // perChannel is one number, or one for each of at most so many channels or columns.
@@ -255,6 +255,35 @@ func augmentationFields() []*field {
 	return out
 }
 
+var (
+	withPate      = &condition{"pate.teachers", "above 0", func(c *Config) bool { return c.Pate.Any() }}
+	withConfident = &condition{"pate.aggregation", "confident", func(c *Config) bool { return c.Pate.Any() && c.Pate.Aggregation == "confident" }}
+	withReleased  = &condition{"pate.release_data_dependent", "true", func(c *Config) bool { return c.Pate.Any() && c.Pate.ReleaseDataDependent }}
+)
+
+var pateFields = []*field{
+	{"pate.teachers", setting.Integer{Min: 0, Max: 100000}, func(c *Config) any { return &c.Pate.Teachers },
+		"For train pate: so many teachers learn, each from its own part of the training examples; 0 is a configuration for another command. The keys of model, optimizer and training are for each teacher and for the student.", nil},
+	{"pate.pool", setting.Integer{Min: 1, Max: 1e7}, func(c *Config) any { return &c.Pate.Pool },
+		"Public examples without labels: so many of the first test examples. The others measure the student.", withPate},
+	{"pate.queries", setting.Integer{Min: 0, Max: 1e6}, func(c *Config) any { return &c.Pate.Queries },
+		"How many of the pool the teachers are asked about at most; 0 is all of them. How many are answered follows from privacy.epsilon.", withPate},
+	{"pate.aggregation", setting.Choice{"lnmax", "gnmax", "confident"}, func(c *Config) any { return &c.Pate.Aggregation },
+		"How votes are answered: lnmax is the largest count after Laplace noise, gnmax after Gaussian noise, confident asks first whether enough teachers agree.", withPate},
+	{"pate.noise", setting.Number{Min: 0, Max: 1e6, OpenMin: true}, func(c *Config) any { return &c.Pate.Noise },
+		"Standard deviation of the noise on each count of votes, with lnmax its scale.", withPate},
+	{"pate.threshold", setting.Integer{Min: 0, Max: 1e6}, func(c *Config) any { return &c.Pate.Threshold },
+		"Votes that the largest count has to have after noise.", withConfident},
+	{"pate.threshold_noise", setting.Number{Min: 0, Max: 1e6, OpenMin: true}, func(c *Config) any { return &c.Pate.ThresholdNoise },
+		"Standard deviation of that noise.", withConfident},
+	{"pate.self_training", setting.Integer{Min: 0, Max: 100}, func(c *Config) any { return &c.Pate.SelfTraining },
+		"Rounds in which the student learns anew, from those pictures of the pool of which it says itself what follows from the answers for pictures like them.", withPate},
+	{"pate.release_data_dependent", setting.Boolean{}, func(c *Config) any { return &c.Pate.ReleaseDataDependent },
+		"Release a bound on the data-dependent epsilon, which is not private as it is, by noise scaled to its smooth sensitivity; that costs something itself.", withPate},
+	{"pate.release_order", setting.Number{Min: 1, Max: 1000, OpenMin: true}, func(c *Config) any { return &c.Pate.ReleaseOrder },
+		"The Rényi order of what is released.", withReleased},
+}
+
 // federatedFields are the keys for what is done by clients. All but their number have a meaning with
 // clients alone, one only with one split.
 func federatedFields() []*field {
@@ -296,7 +325,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"data.label", "federated.clients", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
+var later = []string{"data.label", "federated.clients", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

@@ -121,7 +121,7 @@ func TestArgumentsAreStoredInTheirKind(t *testing.T) {
 }
 
 func TestTopLevelKeys(t *testing.T) {
-	want := "data features model privacy optimizer training federated performance run"
+	want := "data features model privacy optimizer training pate federated performance run"
 	if got := strings.Join(children(""), " "); got != want {
 		t.Errorf("top-level keys are %s, want %s", got, want)
 	}

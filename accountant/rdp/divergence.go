@@ -62,6 +62,8 @@ func newDivergence(e accountant.Event, r accountant.Relation, orders []float64) 
 		if e.Delta == 0 {
 			return pureDivergence(e.Epsilon), theoremPure, nil
 		}
+	case accountant.SmoothGaussian:
+		return e.Divergence, "noise scaled to smooth sensitivity; Papernot et al. 2018", nil
 	case accountant.RandomizedResponse:
 		if r == accountant.ReplaceOne {
 			return responseDivergence(e), theoremPure, nil

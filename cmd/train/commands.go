@@ -18,7 +18,7 @@ type group struct {
 // groups lists everything that train can do.
 func groups(a *shell.App) []group {
 	return []group{
-		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), federatedCommand(a), describeCommand(a)}},
+		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), pateCommand(a), federatedCommand(a), describeCommand(a)}},
 		{"Learn without a network", []*cobra.Command{statsCommand(a)}},
 		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a), attacks.Command(a, dataFlags(a)))},
 		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a), reportCommand(a)}},

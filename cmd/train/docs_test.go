@@ -125,6 +125,8 @@ func runLine(t *testing.T, line string) {
 	switch {
 	case (strings.HasPrefix(line+" ", "train run ") || strings.HasPrefix(line+" ", "train federated ")) && !strings.Contains(line, "training."):
 		line += " --set training.steps=2"
+	case strings.HasPrefix(line, "train pate "):
+		line += " --set training.steps=2 --set pate.teachers=20 --set pate.threshold=10"
 	case strings.Contains(line, "train bench"):
 		line += " --seconds 0.1"
 	case endless:

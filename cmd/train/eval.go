@@ -32,6 +32,9 @@ func evalCommand(a *shell.App) *cobra.Command {
 				fmt.Fprintf(w, "test accuracy   %.2f %% of %s %s\n", 100*found.TestAccuracy, terminal.Count(found.TestExamples), found.Noun)
 				fmt.Fprintf(w, "test loss       %.4f\n", found.TestLoss)
 				fmt.Fprintf(w, "privacy         %s\n", terminal.Guarantee(found.Epsilon, found.Delta, found.Accountant, found.EpsilonRDP))
+				if found.Unit != "" {
+					fmt.Fprintf(w, "protected       %s\n", found.Unit)
+				}
 				printLeft(w, found.TargetEpsilon, found.Epsilon)
 				fmt.Fprintln(w)
 				printClasses(w, found)

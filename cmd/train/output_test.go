@@ -26,10 +26,12 @@ func TestLostOutput(t *testing.T) {
 	write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid: {privacy.clip_norm: [0.1]}\n")
 	asked := "--sampling-probability 0.01 --delta 1e-5 "
 	const needsNetwork = "?"
+	teachers := config + " --set pate.teachers=4 --set pate.pool=5 --set pate.aggregation=gnmax --set pate.noise=20 --set privacy.epsilon=10"
 	lines := map[string]string{
 		"train predict": "runs/own-1 " + own, "train serve": "runs/own-1 --address 127.0.0.1:0", "train export": "runs/own-1",
 		"train card": "runs/own-1", "train import": "runs/own-1/model.safetensors " + config,
 		"train": "", "train run": config, "train resume": "runs/own-1", "train eval": "runs/own-1", "train report": "runs/own-1", "train sweep": "grid.yaml",
+		"train pate":      teachers,
 		"train federated": config + " --set federated.clients=20 --set training.batch_size=10",
 		"train ledger":    "", "train ledger show": "", "train ledger verify": "", "train describe": config,
 		"train epsilon": "runs/own-1", "train delta": "runs/own-1", "train compare": "runs/own-1", "train tradeoff": "runs/own-1",

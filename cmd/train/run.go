@@ -68,6 +68,9 @@ func resumeCommand(a *shell.App) *cobra.Command {
 		Example: "  train resume runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if config, err := folder.ReadConfig(args[0]); err == nil && config.Pate.Any() {
+				return resumePate(a, c, args[0], dataDir, dataFolder)
+			}
 			if stats.IsRun(args[0]) {
 				return resumeStats(a, c, args[0], dataDir, dataFolder)
 			}

@@ -104,7 +104,7 @@ func (b *Books) check(dir string) error {
 	if home.missing != nil {
 		return home.missing
 	}
-	if err := home.refuseOtherDelta(dir, info.Run); err != nil {
+	if err := home.refuseOtherPlan(dir, info.Run); err != nil {
 		return err
 	}
 	b.Registry = home.dir
@@ -135,6 +135,9 @@ func Registration(c *configs.Config, o setup.Outline, registry, dir string) (che
 	}, err
 }
 
+// ofLabels begins the name of the labels of a data set.
+const ofLabels = "labels of "
+
 // ofUnit is the data that a run spends privacy of. What a run with private labels costs says nothing
 // about the examples, whose pictures it takes as public, and must not be added to what they have cost:
 // their labels are a data set of their own. So are the clients and the persons whose they are: taking
@@ -145,7 +148,7 @@ func ofUnit(c *configs.Config, d checkpoints.Data) checkpoints.Data {
 	case c.Federated.Any():
 		d.Name = fmt.Sprintf("%s of %s", c.Federated.Division(), d.Name)
 	case c.Privacy.Unit == configs.UnitLabel:
-		d.Name = "labels of " + d.Name
+		d.Name = ofLabels + d.Name
 	case c.Privacy.Unit == configs.UnitPerson && c.Data.Table != "":
 		d.Name = fmt.Sprintf("persons by %s of %s", c.Data.Group, d.Name)
 	case c.Privacy.Unit == configs.UnitPerson:

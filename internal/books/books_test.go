@@ -104,9 +104,9 @@ training: {batch_size: 40, steps: 5}
 	}
 }
 
-// A run whose records are no examples, or are in every release, is adopted with the number of examples
-// in its plan, and statistics with that of the data where it lies: whatever has another number of
-// examples is other data, and would be in no total.
+// A run whose records are no examples, or are in every release, is adopted with the number of
+// examples in its plan, and statistics with that of the data where it lies: whatever has another
+// number of examples is other data, and would be in no total.
 func TestExamplesOfAnAdoptedRunOfOtherRecords(t *testing.T) {
 	table := filepath.Join(t.TempDir(), "people")
 	if err := os.Mkdir(table, 0o700); err != nil {
@@ -170,8 +170,8 @@ var (
 	gradient = accountant.Gaussian{NoiseMultiplier: 5}
 )
 
-// Runs whose releases no accountant takes together are what they cost one by one, at equal shares of
-// δ, added up.
+// Runs whose releases no accountant takes together are what they cost one by one, at equal shares
+// of δ, added up.
 func TestRunsThatNoAccountantTakesTogether(t *testing.T) {
 	members := []checkpoints.Member{member(t, stripes, 1e-5, vector), member(t, stripes, 1e-6, mixed), member(t, stripes, 1e-5, gradient)}
 	want := 0.0
@@ -242,6 +242,39 @@ training: {batch_size: 40, steps: 5}
 	} {
 		if got := name(overrides...); got != want {
 			t.Errorf("%q is registered as %q, expected %q", overrides, got, want)
+		}
+	}
+}
+
+// A run that is registered for the labels, the persons or the clients of a data set is none of its
+// examples, whatever its configuration says now; nor the other way round. Data of one's own may have such
+// a name.
+func TestOtherUnits(t *testing.T) {
+	of := func(unit, folder string) *configs.Config {
+		c := configs.DefaultConfig()
+		c.Privacy.Unit = unit
+		if c.Data.Name = "digits"; folder != "" {
+			c.Data.Name, c.Data.Folder = "", folder
+		}
+		return &c
+	}
+	for _, test := range []struct {
+		c          *configs.Config
+		registered string
+		other      bool
+	}{
+		{of(configs.UnitExample, ""), "digits", false},
+		{of(configs.UnitExample, ""), "labels of digits", true},
+		{of(configs.UnitExample, ""), "persons of digits", true},
+		{of(configs.UnitExample, ""), "100 clients of digits", true},
+		{of(configs.UnitLabel, ""), "labels of digits", false},
+		{of(configs.UnitLabel, ""), "digits", true},
+		{of(configs.UnitPerson, ""), "labels of digits", true},
+		{of(configs.UnitExample, "/data/labels of trees"), "labels of trees", false},
+		{of(configs.UnitExample, "/data/moved"), "labels of trees", false},
+	} {
+		if ofOtherUnit(test.c, test.registered) != test.other {
+			t.Errorf("%s of %s%s, registered for %q: expected another unit: %t", test.c.Privacy.Unit, test.c.Data.Name, test.c.Data.Folder, test.registered, test.other)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func inspectIn(dir string, find func(header checkpoints.JournalInfo) (home, erro
 	if err != nil {
 		return Inspection{}, err
 	}
-	if err := home.refuseOtherDelta(dir, header.Run); err != nil {
+	if err := home.refuseOtherPlan(dir, header.Run); err != nil {
 		return Inspection{}, err
 	}
 	i := Inspection{}

@@ -7,9 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"dpsgd/checkpoints"
+	"dpsgd/configs"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
 )
 
 // ErrOtherPlan: a run has another configuration, or other data, than what speaks of it.
@@ -180,10 +183,10 @@ func (h home) claims(run string) []checkpoints.Claim {
 	return []checkpoints.Claim{m.Claim(filepath.Join(h.dir, folder.Datasets))}
 }
 
-// refuseOtherDelta makes sure that a run still has the δ that it was registered with: at a larger
-// one, the same releases have a smaller ε. A configuration that is gone is told about by whoever
-// needs it.
-func (h home) refuseOtherDelta(dir, run string) error {
+// refuseOtherPlan makes sure that a run still has the δ and the unit of privacy that it was registered
+// with: at a larger δ, the same releases have a smaller ε, and what labels cost says nothing about
+// examples. A configuration that is gone is told about by whoever needs it.
+func (h home) refuseOtherPlan(dir, run string) error {
 	m, ok := h.info.Member(run)
 	if !ok || !folder.HoldsAny(dir, folder.Config) {
 		return nil
@@ -193,7 +196,22 @@ func (h home) refuseOtherDelta(dir, run string) error {
 		err = fmt.Errorf("%w: found privacy.delta %g in %s, expected the %g with which the run is registered in %s",
 			ErrOtherPlan, c.Privacy.Delta, filepath.Join(dir, folder.Config), m.Delta, filepath.Join(h.dir, folder.Datasets))
 	}
+	if err == nil && ofOtherUnit(c, m.Data.Name) {
+		err = fmt.Errorf("%w: found another unit of privacy in %s than in %s, which has the run for %q, expected the same",
+			ErrOtherPlan, filepath.Join(dir, folder.Config), filepath.Join(h.dir, folder.Datasets), m.Data.Name)
+	}
 	return err
+}
+
+// ofOtherUnit says whether a run is registered for the same data as its configuration names, with
+// another unit.
+func ofOtherUnit(c *configs.Config, registered string) bool {
+	o, err := setup.Declared(c, 1)
+	if err != nil {
+		return false // whoever needs the data tells
+	}
+	own := ofUnit(c, checkpoints.Data{Name: o.Name}).Name
+	return registered != own && (registered == o.Name || strings.HasSuffix(registered, " of "+o.Name))
 }
 
 // registryOf finds the ledger of a run's data: in the folder of runs, which is above that of a

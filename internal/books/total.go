@@ -19,7 +19,8 @@ type Total struct {
 	Data           checkpoints.Data `json:"data"` // as the first of the runs sees it
 	Releases       int              `json:"releases"`
 	account.Answer                  // at the least of the runs' δ
-	Runs           []RunTotal       `json:"runs"` // those that released something
+	Runs           []RunTotal       `json:"runs"`           // those that released something
+	Note           string           `json:"note,omitempty"` // what the total is not about
 }
 
 // RunTotal is one run of a total. Its ε covers that run alone, at its own δ.
@@ -96,6 +97,9 @@ func totalOf(d checkpoints.Data, members []checkpoints.Member) (Total, error) {
 	t := Total{
 		Data: d, Releases: releases, Answer: spent.Answer(),
 	}
+	if of, ok := strings.CutPrefix(d.Name, ofLabels); ok {
+		t.Note = fmt.Sprintf("Only the labels are protected: no total of %[1]s holds for what these runs published. Runs with private examples of %[1]s tell of labels, too: an ε of theirs comes on top here, twice", of)
+	}
 	for _, m := range members {
 		alone, err := account.SpentBy(m.Accountant, m.Ledger, m.Delta)
 		if err != nil {
@@ -138,8 +142,8 @@ func together(all []checkpoints.Member, d checkpoints.Data) (t statement.Togethe
 	return t, nil
 }
 
-// otherUnits are the names of data of which something was released that is the same examples as d by
-// another unit of privacy.
+// otherUnits are the names of data of which something was released that is the same examples as d
+// by another unit of privacy.
 func otherUnits(all []checkpoints.Member, d checkpoints.Data) (names []string) {
 	for _, m := range all {
 		if m.Entries > 0 && !m.Data.Same(d) && m.Data.Examples == d.Examples && ofExamples(m.Data.Name) == ofExamples(d.Name) && !slices.Contains(names, m.Data.Name) {

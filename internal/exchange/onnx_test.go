@@ -14,6 +14,7 @@ import (
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/exchange/onnx"
 	"dpsgd/internal/exchange/pytorch"
+	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 )
 
@@ -162,6 +163,24 @@ func TestProvenance(t *testing.T) {
 				if !strings.Contains(content, fact) {
 					t.Errorf("%s: found no %q in %s", format, fact, file)
 				}
+			}
+		}
+	}
+}
+
+// The file of a model without privacy promises none.
+func TestBaselinePromisesNothing(t *testing.T) {
+	m, dir := modelOf(t, cases()["network logistic"]), t.TempDir()
+	m.Statement.System = statement.None
+	for _, format := range exchange.Formats() {
+		files, err := exchange.Export(m, format, filepath.Join(dir, format+exchange.Extension(format)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			content := tiny.Read(t, file)
+			if !strings.Contains(content, "NOT PRIVATE") || strings.Contains(content, "differential privacy") {
+				t.Errorf("%s: found no mark or a promise in %s", format, file)
 			}
 		}
 	}

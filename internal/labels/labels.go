@@ -22,15 +22,35 @@ import (
 	"slices"
 
 	"dpsgd/accountant"
+	"dpsgd/configs"
 	"dpsgd/internal/random"
+	"dpsgd/internal/setup"
 )
+
+// Unit is what is private where labels are, in words.
+const Unit = "the label of one training example"
+
+// UnitOf is what the ε of a configuration is about, in words, where that is not a training example with
+// all that is in it; "" where it is. The ledger of a run with private labels says nothing about examples.
+func UnitOf(c *configs.Config) string {
+	if c.Privacy.Unit == configs.UnitLabel {
+		return Unit
+	}
+	if one, _ := setup.Unit(c); one != example {
+		return one
+	}
+	return ""
+}
+
+var example, _ = setup.Unit(&configs.Config{}) // one training example
 
 // MaxEpsilon is the largest ε of a label: beyond, the chance of an untrue answer is below the 2^-63
 // that answers are drawn with.
 const MaxEpsilon = 30
 
-// Unit is what the answers protect.
-const Unit = "the label of one training example"
+// MinEpsilon is the least: below, the integers that answers are drawn with would not be fine enough for
+// their ratio to stay within e^ε.
+const MinEpsilon = 1e-9
 
 // Event describes the answers for all labels of a data set.
 func Event(epsilon float64) accountant.Event { return accountant.ApproxDP{Epsilon: epsilon} }
@@ -41,13 +61,13 @@ type Response struct {
 	epsilon float64
 }
 
-// NewResponse checks its arguments: at least 2 classes, ε in (0, [MaxEpsilon]].
+// NewResponse checks its arguments: at least 2 classes, ε in [[MinEpsilon], [MaxEpsilon]].
 func NewResponse(classes int, epsilon float64) (Response, error) {
 	if classes < 2 {
 		return Response{}, fmt.Errorf("labels: %d classes, expected at least 2", classes)
 	}
-	if !(epsilon > 0 && epsilon <= MaxEpsilon) {
-		return Response{}, fmt.Errorf("labels: epsilon is %g, expected a number above 0 and at most %d", epsilon, MaxEpsilon)
+	if !(epsilon >= MinEpsilon && epsilon <= MaxEpsilon) {
+		return Response{}, fmt.Errorf("labels: epsilon is %g, expected a number from %g to %d", epsilon, MinEpsilon, MaxEpsilon)
 	}
 	return Response{classes, epsilon}, nil
 }

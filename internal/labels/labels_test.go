@@ -121,7 +121,7 @@ func TestNewResponseRefuses(t *testing.T) {
 	for _, test := range []struct {
 		classes int
 		epsilon float64
-	}{{1, 1}, {2, 0}, {2, -1}, {2, math.NaN()}, {2, MaxEpsilon + 1}} {
+	}{{1, 1}, {2, 0}, {2, 1e-15}, {2, -1}, {2, math.NaN()}, {2, MaxEpsilon + 1}} {
 		if _, err := NewResponse(test.classes, test.epsilon); err == nil {
 			t.Errorf("accepted %d classes and ε = %g", test.classes, test.epsilon)
 		}

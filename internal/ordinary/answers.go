@@ -1,12 +1,15 @@
 package ordinary
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"os"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
+	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
 	"dpsgd/internal/train"
@@ -46,7 +49,10 @@ func (r *Run) tell() error {
 	for _, i := range asked {
 		r.told[i] = int32(r.answers.Among(candidates, r.examples.Train.Label(i), src))
 	}
-	return r.keepAnswers()
+	if err := r.keepAnswers(); err != nil {
+		return err
+	}
+	return r.save() // which binds the run to them
 }
 
 // tellRest asks the labels of the second stage: each among the classes that are likely by the model
@@ -95,20 +101,53 @@ func (r *Run) keepAnswers() error {
 	if r.journal == nil {
 		return nil
 	}
-	content := make([]byte, len(r.told))
-	for i, answer := range r.told {
-		content[i] = byte(answer)
-	}
-	if err := checkpoints.WriteFileAtomic(r.path(folder.Labels), content, folder.FilePerm); err != nil {
+	if err := checkpoints.WriteFileAtomic(r.path(folder.Labels), bytesOf(r.told), folder.FilePerm); err != nil {
 		return err
 	}
 	r.trainer.Learn(r.told) // what is untold is not among the examples of the first stage
 	return nil
 }
 
-// readAnswers reads the answers of a run that goes on. The ledger says of which stage they have to be.
+// asked is how many stages the ledger says were asked. Entries of anything else, such as answers with
+// another ε, are refused: what they cost is not what the rest would.
+func (r *Run) asked() (stages int, err error) {
+	plan := []accountant.Event{r.event(), r.stage()}[:r.phases()]
+	for _, e := range r.journal.Ledger().Entries() {
+		for range e.Count {
+			if stages == len(plan) || e.Event != plan[stages] {
+				return 0, fmt.Errorf("%w: the ledger of %s holds %v as entry %d, expected at most the %d of %s", books.ErrOtherPlan, r.Dir, e.Event, stages+1, len(plan), folder.Config)
+			}
+			stages++
+		}
+	}
+	return stages, nil
+}
+
+// fingerprint is what a checkpoint holds of the plan and, after so many entries of the ledger, of the
+// answers: with those of another run, maybe of a larger ε, the run does not go on.
+func (r *Run) fingerprint(entries int) string {
+	told := r.told
+	if entries < r.phases() && told != nil {
+		told = told[:len(r.half())]
+	}
+	if entries == 0 || told == nil {
+		return r.planHash
+	}
+	sum := sha256.Sum256(append([]byte(r.planHash), bytesOf(told)...))
+	return hex.EncodeToString(sum[:])
+}
+
+func bytesOf(answers []int32) []byte {
+	content := make([]byte, len(answers))
+	for i, answer := range answers {
+		content[i] = byte(answer)
+	}
+	return content
+}
+
+// readAnswers reads the answers of a run that goes on.
 func (r *Run) readAnswers() error {
-	if !r.exists(folder.Labels) {
+	if r.journal == nil || !r.exists(folder.Labels) {
 		return nil // which tell deals with
 	}
 	content, err := os.ReadFile(r.path(folder.Labels))
@@ -129,13 +168,22 @@ func (r *Run) readAnswers() error {
 		}
 	}
 	r.told = told
-	stages := 1
-	for _, e := range r.journal.Ledger().Entries() {
-		if e.Event == r.stage() {
-			stages = 2
-		}
+	return nil
+}
+
+// checkAnswers holds the answers against the ledger, which says of which stage they have to be.
+func (r *Run) checkAnswers() error {
+	stages, err := r.asked()
+	if err != nil || r.told == nil {
+		return err
 	}
-	if found := r.stageOf(); found < stages {
+	wrong := func(found, expected string) error {
+		return fmt.Errorf("train: %s: found %s, expected %s: %w", r.path(folder.Labels), found, expected, checkpoints.ErrCorrupt)
+	}
+	if stages == 0 { // of another run, whose ledger they are in
+		return wrong("answers that the ledger does not count", "none before they are asked")
+	}
+	if r.stageOf() < stages {
 		return wrong("answers of the first stage alone", "those of the second too, which the ledger counts; asking again would pass the budget")
 	}
 	r.trainer.Learn(r.told)

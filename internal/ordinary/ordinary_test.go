@@ -208,7 +208,7 @@ func TestRefusals(t *testing.T) {
 		overrides []string
 		says      string
 	}{
-		{append(slices.Clone(ofLabels), "privacy.epsilon=31"), "epsilon is 31, expected a number above 0 and at most 30"},
+		{append(slices.Clone(ofLabels), "privacy.epsilon=31"), "epsilon is 31, expected a number from 1e-09 to 30"},
 		{append(slices.Clone(ofLabels), "privacy.delta=0.01"), "expected less than 1/n"},
 	} {
 		o := options(t, stopping{})
@@ -225,3 +225,64 @@ func TestRefusals(t *testing.T) {
 type shifted struct{ data.Set }
 
 func (s shifted) Label(i int) int { return (s.Set.Label(i) + 1) % 3 }
+
+// Answers that another run paid for are not taken: the ledger of this one counts none, and its ε would
+// be 0.
+func TestAnswersWithoutAnEntryAreRefused(t *testing.T) {
+	told, o := fit(t, options(t, nil), 5, ofLabels...)
+	o.Watcher = stopping{}
+	killed, err := Create(tiny.Parse(t, ofLabels...), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed.Close()
+	answers := tiny.Read(t, filepath.Join(told.Run, folder.Labels))
+	if err := os.WriteFile(filepath.Join(killed.Dir, folder.Labels), []byte(answers), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := resume(t, killed.Dir, o); !errors.Is(err, checkpoints.ErrCorrupt) {
+		t.Errorf("found %+v, %v, expected a refusal", r, err)
+	}
+}
+
+// A ledger whose entries are not those of the configuration has been told with another ε, which is then
+// not asked for what is left.
+func TestEntriesOfAnotherEpsilonAreRefused(t *testing.T) {
+	r, o := fit(t, options(t, nil), 5, stages...)
+	config := strings.Replace(tiny.Read(t, filepath.Join(r.Run, folder.Config)), "epsilon: 2", "epsilon: 20", 1)
+	if err := os.WriteFile(filepath.Join(r.Run, folder.Config), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := resume(t, r.Run, o); !errors.Is(err, books.ErrOtherPlan) {
+		t.Errorf("found %+v, %v, expected a refusal", r, err)
+	}
+}
+
+// What runs with private labels cost together is said to be that, and not what all runs cost: those with
+// private examples tell of labels, too, and pictures are not protected.
+func TestTotalOfLabelsSaysWhatItIs(t *testing.T) {
+	_, o := fit(t, options(t, nil), 0, ofLabels...)
+	second, _ := fit(t, o, 0, ofLabels...)
+	if text := tiny.Read(t, filepath.Join(second.Run, folder.Statement)); !strings.Contains(text, "All 2 runs on this data") || !strings.Contains(text, "have the same unit of privacy") {
+		t.Errorf("the statement says\n%s", text)
+	}
+	totals, err := books.Show(o.RunsDir)
+	if err != nil || len(totals.Datasets) != 1 || !strings.Contains(totals.Datasets[0].Note, "Only the labels are protected") {
+		t.Errorf("found %+v, %v, expected one total that says what it is not about", totals.Datasets, err)
+	}
+}
+
+// A run does not go on with the answers of another one, which may have been told with a larger ε.
+func TestAnswersOfAnotherRunAreRefused(t *testing.T) {
+	for _, plan := range [][]string{ofLabels, stages} {
+		loud, o := fit(t, options(t, nil), 0, append(slices.Clone(plan), "privacy.epsilon=20")...)
+		stopped, _ := fit(t, o, 5, plan...)
+		answers := tiny.Read(t, filepath.Join(loud.Run, folder.Labels))
+		if err := os.WriteFile(filepath.Join(stopped.Run, folder.Labels), []byte(answers), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := resume(t, stopped.Run, o); !errors.Is(err, books.ErrOtherPlan) {
+			t.Errorf("found %+v, %v, expected a refusal", r, err)
+		}
+	}
+}

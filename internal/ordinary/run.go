@@ -152,6 +152,9 @@ func (r *Run) goOn() (err error) {
 	} else if folder.HoldsAny(r.Dir, folder.Ledger) {
 		return fmt.Errorf("%w: %s holds a ledger, and its %s says privacy.none; expected the configuration that the ledger was begun with", books.ErrOtherPlan, r.Dir, folder.Config)
 	}
+	if err := r.readAnswers(); err != nil {
+		return err
+	}
 	if err := r.restore(); err != nil {
 		return err
 	}
@@ -164,7 +167,7 @@ func (r *Run) goOn() (err error) {
 	if err := r.journal.Settle(r.registered); err != nil {
 		return err
 	}
-	return r.readAnswers()
+	return r.checkAnswers()
 }
 
 // prepare builds everything that needs no folder.
@@ -316,8 +319,11 @@ func (r *Run) restore() error {
 			return err
 		}
 	}
-	if state.PlanHash != r.planHash || !state.Unreleased || len(state.Parameters) != len(r.model.Values) {
-		return fmt.Errorf("%w: %s was made with another configuration or other data or other initial weights than %s and what is found now", books.ErrOtherPlan, path, r.path(folder.Config))
+	if n := state.LedgerEntries; n > 0 && (r.told == nil || r.stageOf() < n) {
+		return nil // answers are lost, which checkAnswers and tell deal with
+	}
+	if state.PlanHash != r.fingerprint(state.LedgerEntries) || !state.Unreleased || len(state.Parameters) != len(r.model.Values) {
+		return fmt.Errorf("%w: %s was made with another configuration, other answers, other data or other initial weights than %s and what is found now", books.ErrOtherPlan, path, r.path(folder.Config))
 	}
 	if err := r.beginPhase(min(state.Step/r.steps, r.phases()-1)); err != nil {
 		return err
@@ -340,7 +346,7 @@ func (r *Run) save() error {
 	r.mean.Keep(state.Slots)
 	s := &checkpoints.State{Step: r.done(), Parameters: r.model.Values, OptimizerStep: state.Step, Slots: state.Slots, PlanHash: r.planHash, Unreleased: true}
 	if r.journal != nil {
-		s.LedgerEntries, s.LedgerHash = r.journal.Len(), r.journal.Hash()
+		s.LedgerEntries, s.LedgerHash, s.PlanHash = r.journal.Len(), r.journal.Hash(), r.fingerprint(r.journal.Len())
 	}
 	_, err := checkpoints.Save(r.path(folder.Checkpoints), s)
 	if err != nil {

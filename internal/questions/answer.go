@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"dpsgd/accountant"
@@ -38,6 +39,7 @@ type Cost struct {
 	// Of a run.
 	Run      string `json:"run,omitempty"`
 	Releases *int   `json:"releases,omitempty"` // entries of the ledger
+	Unit     string `json:"unit,omitempty"`     // what data sets differ in, where that is no record
 }
 
 // Answerer answers questions. It keeps its accountants, and so what they have computed, from one
@@ -133,7 +135,7 @@ func (a *Answerer) answer(q Question) (Cost, *accountant.Ledger, error) {
 	}
 	if q.Run != "" {
 		releases := q.Ledger.Count()
-		c.Run, c.Releases = q.Run, &releases
+		c.Run, c.Releases, c.Unit = q.Run, &releases, q.Unit
 	}
 	return c, l, nil
 }
@@ -225,7 +227,20 @@ func (v viewer) answer(q Question) (Cost, *accountant.Ledger, error) {
 		c.TargetEpsilon = q.Epsilon
 	}
 	_, c.Bracketed = v.Accountant.(accountant.IntervalAccountant)
+	if c.Bracketed && !attained(l) {
+		c.Bracketed, c.Lower = false, 0
+	}
 	return c, l, err
+}
+
+// attained says whether somebody's releases may cost what the pairs of the accountants do. Those of
+// BoundedRange stand for choices of every kind at once: RDP, which takes the worst kind, is below them.
+func attained(l *accountant.Ledger) bool {
+	simple, err := accountant.Simplify(l)
+	return err == nil && !slices.ContainsFunc(simple.Entries, func(e accountant.Entry) bool {
+		_, choice := e.Event.(accountant.BoundedRange)
+		return choice
+	})
 }
 
 // bounds are those of the truth about what the accountant sees, with 0 for a lower one that it does

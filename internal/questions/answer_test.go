@@ -245,3 +245,23 @@ func TestRefusalsNameAnother(t *testing.T) {
 		}
 	}
 }
+
+// What the exact accountant says from below is never above what another one says from above.
+func TestLowerBoundsAreTrue(t *testing.T) {
+	for _, e := range []accountant.Event{accountant.BoundedRange{Range: 1}, accountant.DiscreteLaplace{Scale: 1, Sensitivity: 1}} {
+		l, err := OneEntry(e, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		by := func(name string) Cost {
+			c, err := new(Answerer).Answer(Question{View: View{Accountant: name}, Ledger: l, Delta: 1e-5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		if exact, rdp := by("exact"), by("rdp"); exact.Lower > rdp.Epsilon {
+			t.Errorf("%v: found ε of at least %v by exact and at most %v by rdp", e, exact.Lower, rdp.Epsilon)
+		}
+	}
+}

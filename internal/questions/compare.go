@@ -26,7 +26,8 @@ type Comparison struct {
 
 	Releases    int        `json:"releases"`
 	Run         string     `json:"run,omitempty"`
-	Accountants []Compared `json:"accountants"` // the least ε first, then estimates, then refusals
+	Unit        string     `json:"unit,omitempty"` // what data sets differ in, where that is no record
+	Accountants []Compared `json:"accountants"`    // the least ε first, then estimates, then refusals
 }
 
 // Compared is the answer of one accountant, or its refusal.
@@ -50,7 +51,7 @@ func Compare(ctx context.Context, q Question, points int) (*Comparison, error) {
 	if err := q.validate(); err != nil {
 		return nil, err
 	}
-	c := &Comparison{Delta: q.Delta, Relation: q.Relation.String(), Run: q.Run, Releases: q.Ledger.Count()}
+	c := &Comparison{Delta: q.Delta, Relation: q.Relation.String(), Run: q.Run, Unit: q.Unit, Releases: q.Ledger.Count()}
 	if q.GroupSize > 1 {
 		c.GroupSize = q.GroupSize
 	}

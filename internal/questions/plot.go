@@ -1,6 +1,7 @@
 package questions
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -24,7 +25,7 @@ const logarithmicFrom = 30
 
 // Chart is the comparison's ε over steps. Curves must have been asked for.
 func (c *Comparison) Chart() chart.Chart {
-	d := chart.Chart{Title: fmt.Sprintf("ε over steps at δ = %g, %s", c.Delta, c.Relation), X: "steps", Y: "ε"}
+	d := chart.Chart{Title: fmt.Sprintf("ε over steps at δ = %g, %s", c.Delta, cmp.Or(c.Unit, c.Relation)), X: "steps", Y: "ε"}
 	least, most := math.Inf(1), 0.0
 	limit := offChart * c.leastEpsilon()
 	var off []string

@@ -44,6 +44,7 @@ type Question struct {
 	Epsilon float64          // finite and above 0, or at least 0 for Delta; not used for Epsilon
 	Delta   float64          // in (0, 1); not used for Delta
 	Run     string           // the folder that the ledger is from, to be named in the answer
+	Unit    string           // what differs in place of a record, to be named too; "" is a record
 
 	// Divisor is by what δ is divided because the number of releases was chosen after some of them:
 	// see account.Choice. 0 and 1 are nothing.

@@ -5,6 +5,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/labels"
 )
 
 // Releases is what a run has released so far, and the budget it was given.
@@ -15,6 +16,7 @@ type Releases struct {
 	Epsilon    float64            // of the budget; 0 for none
 	Delta      float64
 	Accountant string
+	Unit       string // of which the ledger speaks, as labels.UnitOf says
 	Warning    string // that something beside the run could not be asked; "" in most cases
 }
 
@@ -30,7 +32,7 @@ func ReadReleases(dir string) (Releases, error) {
 	}
 	released, divisor, err := account.Seen(i.Ledger)
 	return Releases{
-		Run: dir, Ledger: released, Divisor: divisor, Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant, Warning: i.Warning,
+		Run: dir, Ledger: released, Divisor: divisor, Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant, Unit: labels.UnitOf(c), Warning: i.Warning,
 	}, err
 }
 
@@ -39,10 +41,16 @@ func ReadReleases(dir string) (Releases, error) {
 func (r Releases) Question(u Unknown) Question {
 	q := Question{
 		View:    View{Accountant: r.Accountant, Relation: accountant.AddOrRemoveOne},
-		Unknown: u, Ledger: r.Ledger, Epsilon: r.Epsilon, Delta: r.Delta, Run: r.Run, Divisor: r.Divisor,
+		Unknown: u, Ledger: r.Ledger, Epsilon: r.Epsilon, Delta: r.Delta, Run: r.Run, Unit: r.Unit, Divisor: r.Divisor,
+	}
+	if q.Unit == labels.Unit {
+		q.Relation = accountant.ReplaceOne
 	}
 	if entries := r.Ledger.Entries(); len(entries) > 0 {
 		q.Step = entries[len(entries)-1].Event
+		if q.Unit == labels.Unit { // the entry of a second stage costs nothing: nothing more is asked in it
+			q.Step = entries[0].Event
+		}
 	}
 	return q
 }

@@ -21,6 +21,7 @@ type Tradeoff struct {
 
 	Releases int    `json:"releases"`
 	Run      string `json:"run,omitempty"`
+	Unit     string `json:"unit,omitempty"` // what data sets differ in, where that is no record
 
 	Epsilons  []tradeoff.Point `json:"epsilons"` // ε at many δ
 	Curve     []Errors         `json:"curve"`
@@ -78,7 +79,7 @@ func AskTradeoff(q Question) (*Tradeoff, error) {
 		return nil, err
 	}
 	t := &Tradeoff{
-		Accountant: spent.Accountant, Relation: spent.Relation, GroupSize: spent.GroupSize, Releases: q.Ledger.Count(), Run: q.Run,
+		Accountant: spent.Accountant, Relation: spent.Relation, GroupSize: spent.GroupSize, Releases: q.Ledger.Count(), Run: q.Run, Unit: q.Unit,
 		BestGuess: curve.BestGuess(), Epsilon: spent.Epsilon, Delta: q.Delta,
 	}
 	t.SamplingProbability, t.NoiseMultiplier, _ = uniform(q.Ledger)
@@ -101,8 +102,12 @@ func (t *Tradeoff) Chart() chart.Chart {
 		line.Points = append(line.Points, chart.Point{X: e.FalsePositive, Y: e.FalseNegative})
 	}
 	subtitle := (&Comparison{Releases: t.Releases, Run: t.Run, NoiseMultiplier: t.NoiseMultiplier, SamplingProbability: t.SamplingProbability, GroupSize: t.GroupSize}).subtitle()
+	title := "Errors of whoever asks whether one record was there"
+	if t.Unit != "" {
+		title = "Errors of whoever asks about " + t.Unit
+	}
 	return chart.Chart{
-		Title: "Errors of whoever asks whether one record was there", X: "false alarms (type I, α)", Y: "misses (type II, β)",
+		Title: title, X: "false alarms (type I, α)", Y: "misses (type II, β)",
 		Subtitle: subtitle + fmt.Sprintf("; ε = %s at δ = %g. No attack lies below the line.", accountant.RoundUp(t.Epsilon, 3), t.Delta),
 		Lines:    []chart.Line{line, {Name: "guessing", Style: chart.Dashed, Points: []chart.Point{{X: 0, Y: 1}, {X: 1, Y: 0}}}},
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/labels"
 	"dpsgd/internal/report/facts"
 	"dpsgd/internal/report/figures"
 	"dpsgd/internal/score"
@@ -41,7 +43,11 @@ func Lead(r *facts.Run) string {
 	if r.Asks {
 		return fmt.Sprintf("%s statistics at ε = %s, δ = %g, after %s releases.", count(len(r.Statistics)), up(r.Spent.Epsilon), r.Spent.Delta, count(r.Releases))
 	}
-	return fmt.Sprintf("Test accuracy %s at ε = %s, δ = %g, after %s releases.", accuracy, up(r.Spent.Epsilon), r.Spent.Delta, count(r.Releases))
+	about := ""
+	if unit := labels.UnitOf(r.Config); unit != "" {
+		about = " for " + unit
+	}
+	return fmt.Sprintf("Test accuracy %s at ε = %s, δ = %g%s, after %s releases.", accuracy, up(r.Spent.Epsilon), r.Spent.Delta, about, count(r.Releases))
 }
 
 // summaryOf is what most people want to know of a run. All runs have the same lines.
@@ -55,12 +61,13 @@ func summaryOf(r *facts.Run) []pair {
 	if e := r.Examination; e != nil {
 		accuracy = within(e.Matrix.Total())
 	}
-	epsilon, delta, by := none, none, r.Config.Privacy.Accountant
+	epsilon, delta, by, unit := none, none, r.Config.Privacy.Accountant, none
 	if r.NotPrivate {
 		epsilon, by = "infinite: NOT PRIVATE", none
 	}
 	if r.Releases > 0 {
 		epsilon, delta, by = up(r.Spent.Epsilon), fmt.Sprint(r.Spent.Delta), r.Spent.Accountant
+		unit = cmp.Or(labels.UnitOf(r.Config), "one training example")
 	}
 	budget, left := "none", none
 	if r.Config.Privacy.Epsilon > 0 && !r.NotPrivate {
@@ -89,7 +96,7 @@ func summaryOf(r *facts.Run) []pair {
 	return []pair{
 		{"Status", status}, {"Data", dataOf(r)}, {"Network", networkOf(r)},
 		{"Test accuracy (95 % interval)", accuracy}, {"Test loss", loss},
-		{"ε (rounded up)", epsilon}, {"δ", delta}, {"Accountant", by}, {"Budget of ε", budget}, {"ε left", left},
+		{"ε (rounded up)", epsilon}, {"δ", delta}, {"ε is about", unit}, {"Accountant", by}, {"Budget of ε", budget}, {"ε left", left},
 		{"All runs on this data, at its end", together},
 		{"Noise multiplier", noise}, {"Clip norm", clip}, {"Expected batch size", batch},
 		{"Step of the last accuracy", steps}, {"Releases", count(r.Releases)},

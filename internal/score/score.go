@@ -19,6 +19,7 @@ type Score struct {
 	Classes        []Class `json:"classes"`
 	Confusion      [][]int `json:"confusion"` // a row for each class of examples, a column for each predicted one
 	account.Answer         // of everything in the run's ledger
+	Unit           string  `json:"unit,omitempty"`           // what it is about, where that is not an example
 	TargetEpsilon  float64 `json:"target_epsilon,omitempty"` // the budget; 0 for none
 	Warning        string  `json:"-"`                        // that something beside the run could not be asked; "" in most cases
 }

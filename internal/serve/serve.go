@@ -74,7 +74,7 @@ func (s *server) index(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_ = page.Execute(w, map[string]any{ // an error is that of a reader who went away
 		"Run": s.model.Statement.Run, "Epsilon": accountant.RoundUp(s.model.Statement.Epsilon, 3), "Delta": s.model.Statement.Delta,
-		"Unit": s.model.Statement.Unit, "Data": s.model.Statement.Data, "Classes": s.model.Data.Names,
+		"Private": s.model.Statement.Private(), "Unit": s.model.Statement.Unit, "Data": s.model.Statement.Data, "Classes": s.model.Data.Names,
 		"Width": shape.Width, "Height": shape.Height, "Grey": shape.Channels == 1,
 	})
 }

@@ -18,12 +18,20 @@ import (
 	"dpsgd/internal/predict"
 	"dpsgd/internal/random"
 	"dpsgd/internal/serve"
+	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/trained"
 )
 
 // open makes a handler, and a second predictor of the same model.
 func open(t testing.TB) (http.Handler, *predict.Predictor) {
+	t.Helper()
+	h, p, _ := opened(t)
+	return h, p
+}
+
+// opened also returns the model.
+func opened(t testing.TB) (http.Handler, *predict.Predictor, *trained.Model) {
 	t.Helper()
 	run, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
 	m, err := trained.Open(run)
@@ -42,7 +50,7 @@ func open(t testing.TB) (http.Handler, *predict.Predictor) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return h, both[1]
+	return h, both[1], m
 }
 
 // post sends a body and returns status and answer.
@@ -165,6 +173,23 @@ func TestPage(t *testing.T) {
 				t.Error("found no size of the pictures on the page")
 			}
 		}
+	}
+}
+
+// The page says what is promised, and nothing of a model without privacy.
+func TestPageOfABaseline(t *testing.T) {
+	h, _, m := opened(t)
+	page := func() string {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		return w.Body.String()
+	}
+	if text := page(); !strings.Contains(text, "with differential privacy: ε = ") || strings.Contains(text, "NOT PRIVATE") {
+		t.Error("found no guarantee on the page of a private model")
+	}
+	m.Statement.System = statement.None
+	if text := page(); strings.Contains(text, "differential privacy") || !strings.Contains(text, "NOT PRIVATE") {
+		t.Error("found a guarantee on the page of a model that has none")
 	}
 }
 

@@ -106,19 +106,20 @@ func prepare(f *statistics.File, o Options) (*Run, error) {
 	return r, err
 }
 
-// fill writes what a run has before its first answer.
+// fill writes what a run has before its first answer. The ledger follows on the configuration: what
+// else lies in a folder shows that there was one.
 func (r *Run) fill(registry string) error {
-	for name, content := range map[string][]byte{folder.Config: r.file.ConfigYAML(), folder.Statistics: r.file.YAML()} {
-		if err := checkpoints.WriteFileAtomic(r.path(name), content, folder.FilePerm); err != nil {
-			return err
-		}
+	err := checkpoints.WriteFileAtomic(r.path(folder.Config), r.file.ConfigYAML(), folder.FilePerm)
+	if err != nil {
+		return err
 	}
-	var err error
 	if r.registered, err = books.Registration(r.file.Config, r.outline, registry, r.Dir); err != nil {
 		return err
 	}
-	r.journal, err = books.Create(r.Dir, registry, r.registered)
-	return err
+	if r.journal, err = books.Create(r.Dir, registry, r.registered); err != nil {
+		return err
+	}
+	return checkpoints.WriteFileAtomic(r.path(folder.Statistics), r.file.YAML(), folder.FilePerm)
 }
 
 // Open prepares a run that was started before to go on.
@@ -152,7 +153,8 @@ func Open(dir string, o Options) (*Run, error) {
 	return r, nil
 }
 
-// unchanged holds the run's file of statistics against its configuration, which everybody else reads.
+// unchanged holds the run's file of statistics against its configuration, which everybody else
+// reads.
 func unchanged(dir string, f *statistics.File) error {
 	c, err := folder.ReadConfig(dir)
 	if err != nil {

@@ -266,8 +266,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// The file of statistics of a run that is there stays as it was: nobody gets a larger budget, another
-// δ or other data for what was seen already.
+// The file of statistics of a run that is there stays as it was: nobody gets a larger budget,
+// another δ or other data for what was seen already.
 func TestEditedRun(t *testing.T) {
 	for _, edit := range []struct {
 		old, new string
@@ -302,8 +302,8 @@ func TestEditedRun(t *testing.T) {
 	}
 }
 
-// Whoever removes results gets no second draw: what the budget does not allow to pay again is lost, and
-// the run ends.
+// Whoever removes results gets no second draw: what the budget does not allow to pay again is lost,
+// and the run ends.
 func TestResultsRemoved(t *testing.T) {
 	r := create(t, t.TempDir(), file(t, 1, every()[:3]...), Options{})
 	if _, _, err := r.Answer(t.Context()); err != nil {

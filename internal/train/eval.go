@@ -14,6 +14,7 @@ import (
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/labels"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
@@ -44,7 +45,11 @@ func Examine(dir string, o Options) (score.Examination, error) {
 	if err != nil || t.source.Shape.IsRow() {
 		return e, err
 	}
-	e.Pictures, err = t.source.TestPictures()
+	if e.Pictures, err = t.source.TestPictures(); err != nil || e.Pictures == nil || !t.config.Pate.Any() {
+		return e, err
+	}
+	tested, err := beyondPool(t.config, e.Pictures)
+	e.Pictures, _ = tested.(*data.Images)
 	return e, err
 }
 
@@ -124,9 +129,22 @@ func (t *tested) compile(m *model.Model, mean []float32) error {
 			return err
 		}
 	}
-	t.seen = seen
-	t.evaluator, err = compute.NewEvaluator(m, seen.Test, t.normalisation(), t.pool)
+	measuring := *seen
+	if measuring.Test, err = beyondPool(t.config, seen.Test); err != nil {
+		return err
+	}
+	t.seen, t.source.Tests = &measuring, measuring.Test.Len()
+	t.evaluator, err = compute.NewEvaluator(m, t.seen.Test, t.normalisation(), t.pool)
 	return err
+}
+
+// beyondPool is the test examples that measure: all of them, but for a student those that were not in
+// its pool.
+func beyondPool(c *configs.Config, test data.Set) (data.Set, error) {
+	if !c.Pate.Any() {
+		return test, nil
+	}
+	return data.Part(test, c.Pate.Pool, test.Len())
 }
 
 func (t *tested) normalisation() data.Normalisation {
@@ -164,7 +182,7 @@ func (t *tested) examine() (score.Examination, error) {
 	e.Close()
 	e.Run, e.Noun, e.Answer, e.Warning = t.dir, t.source.Shape.Noun(), t.spent.Answer(), t.warning
 	if !t.config.Privacy.None {
-		e.TargetEpsilon = t.config.Privacy.Epsilon
+		e.Unit, e.TargetEpsilon = labels.UnitOf(t.config), t.config.Privacy.Epsilon
 	}
 	e.TestLoss = finite(e.TestLoss)
 	return *e, err

@@ -58,6 +58,9 @@ func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *
 	if c.Privacy.Ordinary() {
 		return nil, fmt.Errorf("%w: privacy.unit is %s and privacy.none %t, expected example or person and false for noise on gradients", setup.ErrPlan, c.Privacy.Unit, c.Privacy.None)
 	}
+	if c.Pate.Any() {
+		return nil, fmt.Errorf("%w: found pate.teachers %d, expected the command `train pate` for a configuration with teachers", setup.ErrPlan, c.Pate.Teachers)
+	}
 	unit, records := setup.Unit(c)
 	batch := float64(c.Training.BatchSize)
 	if c.Training.Sampling == (release.Full{}) {

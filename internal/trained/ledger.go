@@ -10,6 +10,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/labels"
 	"dpsgd/internal/statement"
 )
 
@@ -17,8 +18,8 @@ import (
 // goes, against the ledger of the run. The model of a folder without a ledger has nothing to be held
 // against.
 func checkStatement(dir string, c *configs.Config, s statement.Statement) error {
-	if !folder.HoldsAny(dir, folder.Ledger) {
-		return nil
+	if err := refuseOtherUnit(dir, c, s); err != nil || !folder.HoldsAny(dir, folder.Ledger) {
+		return err
 	}
 	i, err := books.Inspect(dir) // which holds the statement's entries and hash against the ledger
 	if err != nil {
@@ -40,6 +41,19 @@ func checkStatement(dir string, c *configs.Config, s statement.Statement) error 
 		err = refuse(fmt.Sprintf("ε = %g", s.Epsilon), "ε = "+accountant.RoundUp(spent.Epsilon, 3))
 	}
 	return err
+}
+
+// refuseOtherUnit holds what the statement says of who is protected, and whether anybody is, against the
+// configuration.
+func refuseOtherUnit(dir string, c *configs.Config, s statement.Statement) error {
+	found, expected := s.Unit, labels.UnitOf(c)
+	switch {
+	case c.Privacy.None && s.Private():
+		found, expected = "a guarantee", "none, for privacy.none"
+	case c.Privacy.None || expected == "" || s.Unit == expected && (s.System != "" || expected != labels.Unit):
+		return nil
+	}
+	return fmt.Errorf("train: %s: found %s, expected %s in %s: %w", filepath.Join(dir, folder.StatementData), found, expected, folder.Config, checkpoints.ErrCorrupt)
 }
 
 // beginning is the first n entries of a ledger: a run that was gone on with has more than its model.

@@ -13,6 +13,14 @@ type Fact struct {
 	Value string `json:"value"`
 }
 
+// Training says in a word or two how private the training was.
+func (m *Model) Training() string {
+	if !m.Statement.Private() {
+		return "WITHOUT PRIVACY"
+	}
+	return "with differential privacy of " + m.Statement.Unit
+}
+
 // Provenance is what goes with the model wherever it goes: where it comes from and what its privacy
 // guarantee is. All of it stands in the privacy statement of the run, and none of it is private.
 func (m *Model) Provenance() []Fact {
@@ -32,7 +40,7 @@ func (m *Model) Provenance() []Fact {
 		facts = append(facts, Fact{"privacy.initial_weights", s.InitialWeights})
 	}
 	if s.DatasetRuns > 0 {
-		facts = append(facts, Fact{"privacy.all_runs", fmt.Sprintf("all %d runs on this data together: epsilon %s, delta %v", s.DatasetRuns, accountant.RoundUp(s.DatasetEpsilon, 3), s.DatasetDelta)})
+		facts = append(facts, Fact{"privacy.all_runs", fmt.Sprintf("all %d runs on this data with this unit together: epsilon %s, delta %v", s.DatasetRuns, accountant.RoundUp(s.DatasetEpsilon, 3), s.DatasetDelta)})
 	}
 	facts = append(facts, Fact{"data", fmt.Sprintf("%s, %d examples of %s in %d classes", s.Data, s.Examples, s.Shape, s.Classes)})
 	if m.Config.Model.Name != "" {

@@ -98,7 +98,7 @@ func (g *graph) halves(x string) string {
 func (n *network) file(m *trained.Model, graph message) (file message) {
 	file.integer(1, irVersion)
 	file.text(2, "dpsgd")
-	file.text(6, "Trained with differential privacy; see the metadata. Input: "+described[m.Sees()])
+	file.text(6, "Trained "+m.Training()+"; see the metadata. Input: "+described[m.Sees()])
 	file.bytes(7, graph)
 	var operators message
 	operators.text(1, "")

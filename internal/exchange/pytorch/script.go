@@ -29,15 +29,16 @@ var script = template.Must(template.New("model.py.tmpl").Funcs(template.FuncMap{
 
 // page is what the template fills in.
 type page struct {
-	Run, File, Module, Weights string
-	Facts                      []trained.Fact
-	Takes, Shape               string
-	Classes                    []string
-	Pictures                   bool
-	Used                       map[string]bool
-	Network, Seen              string
-	Features                   *features.Definition // nil for none
-	Centred                    bool                 // whether a mean is subtracted from them
+	Run, Training         string
+	File, Module, Weights string
+	Facts                 []trained.Fact
+	Takes, Shape          string
+	Classes               []string
+	Pictures              bool
+	Used                  map[string]bool
+	Network, Seen         string
+	Features              *features.Definition // nil for none
+	Centred               bool                 // whether a mean is subtracted from them
 }
 
 // Script returns the Python file with the model, to be written to a file of the given name, and the
@@ -52,7 +53,7 @@ func Script(m *trained.Model, file, weights string) ([]byte, []model.Tensor, err
 		n.shapes[l.Name] = l.Output
 	}
 	p := page{
-		Run: m.Statement.Run, File: file, Module: strings.TrimSuffix(file, filepath.Ext(file)), Weights: weights,
+		Run: m.Statement.Run, Training: m.Training(), File: file, Module: strings.TrimSuffix(file, filepath.Ext(file)), Weights: weights,
 		Facts: facts(m), Classes: m.Data.Names, Pictures: m.Sees() == trained.Pictures, Used: n.used,
 	}
 	p.Takes, p.Shape, p.Seen = seen(m)

@@ -16,8 +16,9 @@ import (
 // about it; see [Run].
 func Runs(runs []*facts.Run) []Figure {
 	var all []Figure
-	for _, f := range []func([]*facts.Run) *Figure{epsilonOverSteps, accuracyOverSteps, accuracyOverEpsilon} {
-		if figure := f(runs); figure != nil {
+	private := slices.DeleteFunc(slices.Clone(runs), func(r *facts.Run) bool { return r.NotPrivate }) // the others have no ε
+	for _, figure := range []*Figure{epsilonOverSteps(private), accuracyOverSteps(runs), accuracyOverEpsilon(private)} {
+		if figure != nil {
 			all = append(all, *figure)
 		}
 	}

@@ -94,7 +94,15 @@ func printCost(w io.Writer, c questions.Cost, unknown questions.Unknown) {
 	if c.GroupSize > 1 {
 		group = fmt.Sprintf(" in groups of %s records", terminal.Count(c.GroupSize))
 	}
-	fmt.Fprintf(w, "%s; datasets that differ by %s%s\n", c.Method, c.Relation, group)
+	fmt.Fprintf(w, "%s; datasets that differ by %s%s\n", c.Method, neighbours(c.Unit, c.Relation), group)
+}
+
+// neighbours says what data sets differ by: a record, or the unit that a run protects in its place.
+func neighbours(unit, relation string) string {
+	if unit == "" {
+		return relation
+	}
+	return fmt.Sprintf("%s (%s)", unit, relation)
 }
 
 // releasesText says what an answer is about.

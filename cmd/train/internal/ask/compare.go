@@ -84,7 +84,7 @@ func printComparison(w io.Writer, c *questions.Comparison) {
 	if c.GroupSize > 1 {
 		what += fmt.Sprintf(", in groups of %s", terminal.Count(c.GroupSize))
 	}
-	fmt.Fprintf(w, "%s\nε at δ = %g; datasets that differ by %s\n\n", terminal.Cut(what, terminal.Width), c.Delta, c.Relation)
+	fmt.Fprintf(w, "%s\nε at δ = %g; datasets that differ by %s\n\n", terminal.Cut(what, terminal.Width), c.Delta, neighbours(c.Unit, c.Relation))
 	table := [][]string{{"accountant", "ε", "at least", "ms"}}
 	var refusals []questions.Compared
 	estimates := false

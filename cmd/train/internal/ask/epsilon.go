@@ -65,6 +65,9 @@ func PrintTotals(w io.Writer, totals []books.Total) {
 			table = append(table, []string{r.Run, terminal.Count(r.Releases), accountant.RoundUp(r.Epsilon, 3), fmt.Sprintf("%g", r.Delta)})
 		}
 		terminal.PrintTable(w, table)
+		if t.Note != "" {
+			fmt.Fprintf(w, "\n%s.\n", t.Note)
+		}
 		fmt.Fprintln(w)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/labels"
 	"dpsgd/internal/questions"
 	"dpsgd/internal/spelling"
 
@@ -95,6 +96,12 @@ func (q *question) readRun(c *cobra.Command, run string) (questions.Question, er
 	}
 	q.warning = r.Warning
 	asked := r.Question(q.unknown)
+	switch {
+	case r.Unit == labels.Unit && given("relation"):
+		return asked, shell.Usagef("found --relation %s beside the run %s, expected none: its ledger is about %s", q.relation, run, r.Unit)
+	case r.Unit == labels.Unit:
+		q.relation = asked.Relation.String()
+	}
 	if !given("accountant") {
 		q.accountant = asked.Accountant
 	}

@@ -51,7 +51,7 @@ var shownErrors = []float64{1e-5, 1e-3, 0.01, 0.1, 0.5}
 
 // printTradeoff writes three tables: ε at δ, what a test notices, what is believed.
 func printTradeoff(w io.Writer, t *questions.Tradeoff) {
-	fmt.Fprintf(w, "%s releases; %s; datasets that differ by %s\n\n", terminal.Count(t.Releases), t.Accountant, t.Relation)
+	fmt.Fprintf(w, "%s releases; %s; datasets that differ by %s\n\n", terminal.Count(t.Releases), t.Accountant, neighbours(t.Unit, t.Relation))
 	table := [][]string{{"δ", "ε"}}
 	for _, p := range t.Epsilons {
 		table = append(table, []string{fmt.Sprintf("%.0e", p.Delta), terminal.Epsilon(p.Epsilon)})

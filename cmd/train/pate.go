@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"dpsgd/accountant"
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
+	"dpsgd/configs"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/pate"
+
+	"github.com/spf13/cobra"
+)
+
+func pateCommand(a *shell.App) *cobra.Command {
+	var dataDir, runsDir string
+	var set []string
+	c := &cobra.Command{
+		Use:   "pate CONFIG|PRESET",
+		Short: "Train a student on what private teachers answer (PATE)",
+		Long: `Train a student on what private teachers answer (PATE).
+
+Teachers learn without privacy, each from its own part of the training examples. They vote on public pictures
+without labels, which are a part of the test examples, and noise is added to their votes. The student learns from
+these answers alone. The teachers' accuracy and the data-dependent ε that are printed are NOT PRIVATE.`,
+		Example: `  train pate pate-digits
+  train pate pate-mnist --set privacy.epsilon=1 --json`,
+		Args: shell.Args(1, 1, "one: a configuration file or the name of a preset"),
+		RunE: func(c *cobra.Command, args []string) error {
+			config, err := configs.Load(args[0], set)
+			if err != nil {
+				return shell.AsUsage(err)
+			}
+			o := pateOptions(a)
+			o.DataDir, o.RunsDir, o.Name = dataDir, runsDir, baseName(args[0])
+			run, err := pate.Create(config, o)
+			if err != nil {
+				return err
+			}
+			return fitPate(a, c, run)
+		},
+	}
+	dataDirFlag(c, &dataDir)
+	runsDirFlag(c, &runsDir)
+	setFlag(c, &set)
+	return c
+}
+
+// resumePate goes on with a run of teachers.
+func resumePate(a *shell.App, c *cobra.Command, dir, dataDir, dataFolder string) error {
+	o := pateOptions(a)
+	o.DataDir, o.DataFolder, o.RunsDir = dataDir, dataFolder, filepath.Dir(filepath.Clean(dir))
+	run, err := pate.Open(dir, o)
+	if err != nil {
+		return err
+	}
+	return fitPate(a, c, run)
+}
+
+// fitPate carries out a run and prints its result.
+func fitPate(a *shell.App, c *cobra.Command, run *pate.Run) error {
+	defer run.Close()
+	a.Saves(true)
+	defer a.Saves(false)
+	result, err := run.Fit(c.Context())
+	if err != nil {
+		return err
+	}
+	if err := a.Print(result, func(w io.Writer) { printPate(w, result) }); err != nil || result.Status != pate.Interrupted {
+		return err
+	}
+	fmt.Fprintf(a.Err, "train: stopped and saved; go on with `train resume %s`\n", folder.Argument(result.Run)+shell.DataGiven(c))
+	return shell.Stopped(c.Context())
+}
+
+func printPate(w io.Writer, r pate.Result) {
+	fmt.Fprintf(w, "\n%s after %s questions, %s answered, in %s\n", r.Status, terminal.Count(r.Queries), terminal.Count(r.Answered), terminal.Duration(r.Seconds))
+	fmt.Fprintf(w, "privacy         %s\n", terminal.Guarantee(r.Epsilon, r.Delta, r.Spent.Accountant, r.Spent.EpsilonRDP))
+	if r.Status == pate.Interrupted {
+		return
+	}
+	mark := "NOT PRIVATE: not released"
+	if r.Released {
+		mark = "released"
+	}
+	fmt.Fprintf(w, "data-dependent  ε = %s (%s), for this training set alone\n", accountant.RoundUp(*r.EpsilonDataDependent, 3), mark)
+	fmt.Fprintf(w, "teachers        %.2f %% (NOT PRIVATE), of the answers %.2f %% are right\n", 100**r.TeacherAccuracy, 100*r.Aggregated)
+	fmt.Fprintf(w, "student         %.2f %% of the test examples outside the pool\n", 100**r.StudentAccuracy)
+	if r.Together.DatasetRuns > 0 {
+		fmt.Fprintf(w, "on this data    ε = %s at δ = %g for all %s runs together\n", accountant.RoundUp(r.Together.DatasetEpsilon, 3), r.Together.DatasetDelta, terminal.Count(r.Together.DatasetRuns))
+	}
+	fmt.Fprintf(w, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
+}
+
+// pateOptions shows how a run of teachers goes on.
+func pateOptions(a *shell.App) pate.Options {
+	p := &pateWatcher{Display: a.Display()}
+	return pate.Options{Started: p.started, Progress: p.progress, Warned: p.Warned, Computed: computed(a)}
+}
+
+type pateWatcher struct {
+	terminal.Display
+	stage string
+}
+
+func (p *pateWatcher) started(r *pate.Run) {
+	fmt.Fprintf(p.W, "run       %s\n", r.Dir)
+	fmt.Fprintf(p.W, "teachers  %s, on %s training examples\n", terminal.Count(r.Plan.Teachers), terminal.Count(r.Plan.Examples))
+	fmt.Fprintf(p.W, "budget    ε ≤ %g at δ = %g for all data sets: %s questions, at most %s answers\n\n", r.Plan.Budget.Epsilon, r.Plan.Budget.Delta, terminal.Count(r.Plan.Queries), terminal.Count(r.Plan.Answers))
+	p.Told()
+}
+
+func (p *pateWatcher) progress(s pate.Progress) {
+	if p.Bars && s.Stage != p.stage {
+		p.EndBar()
+		p.StartBar(int64(s.Total))
+	}
+	last := s.Done == s.Total
+	changed := s.Stage != p.stage
+	p.stage = s.Stage
+	text := fmt.Sprintf("%s %d/%d", s.Stage, s.Done, s.Total)
+	if s.Stage != "teachers" {
+		mark := "NOT PRIVATE"
+		if s.Released {
+			mark = "released"
+		}
+		text += fmt.Sprintf("  ε %s, data-dependent %s (%s)  answered %d", accountant.RoundUp(s.Spent.Epsilon, 2), accountant.RoundUp(s.Dependent, 2), mark, s.Answered)
+	}
+	if s.Accuracy > 0 {
+		text += fmt.Sprintf("  test %.1f %%", 100*s.Accuracy)
+	}
+	if p.Bars {
+		p.ShowFitting(int64(s.Done), func(width int) string { return terminal.Cut(text, max(1, width)) })
+		if last {
+			p.EndBar()
+		}
+		return
+	}
+	if p.Due() || last || changed {
+		p.Told()
+		fmt.Fprintln(p.W, text)
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// teachersOf are the overrides that make a configuration of pictures one of teachers.
+func teachersOf(teachers string) []string {
+	var args []string
+	for _, set := range []string{"pate.teachers=" + teachers, "pate.pool=5", "pate.aggregation=gnmax", "pate.noise=20", "privacy.epsilon=10"} {
+		args = append(args, "--set", set)
+	}
+	return args
+}
+
+// The result has exactly the promised keys, and what reads runs reads this one.
+func TestPate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	config := ownConfig(t, pictures(t), 5)
+	result := lastLine(t, succeed(t, append([]string{"pate", config, "--json"}, teachersOf("4")...)...))
+	want := strings.Fields("answered delta epsilon epsilon_data_dependent queries run seconds status student_accuracy teacher_accuracy")
+	if got := slices.Sorted(maps.Keys(result)); !slices.Equal(got, want) {
+		t.Errorf("found the keys %v, expected %v", got, want)
+	}
+	run, _ := result["run"].(string)
+	for _, args := range [][]string{{"eval", run}, {"epsilon", run}, {"runs"}, {"ledger", "verify"}, {"export", run}, {"card", run}, {"resume", run}, {"report", run}} {
+		succeed(t, args...)
+	}
+	if statement, err := os.ReadFile(run + "/privacy.md"); err != nil || !strings.Contains(string(statement), "votes.private.jsonl") {
+		t.Errorf("%v: the statement does not name the private files:\n%s", err, statement)
+	}
+}
+
+// Killed while teachers learn, a run goes on to its end.
+func TestPateGoesOnAfterAKill(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Chdir(t.TempDir())
+	config := ownConfig(t, pictures(t), 3000)
+	begun := func() bool {
+		content, err := os.ReadFile("runs/own-1/votes.private.jsonl")
+		return err == nil && strings.Count(string(content), "\n") >= 2
+	}
+	signalled(t, syscall.SIGKILL, begun, append([]string{"pate", config}, teachersOf("12")...)...)
+	if result := lastLine(t, succeed(t, "resume", "runs/own-1", "--json")); result["answered"].(float64) < 1 || result["epsilon"].(float64) > 10 {
+		t.Errorf("found %v", result)
+	}
+}

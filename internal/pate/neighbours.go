@@ -1,0 +1,147 @@
+package pate
+
+import (
+	"math"
+
+	"dpsgd/data"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/setup"
+)
+
+// graph joins every example of the pool to those that are most like it. All of it is public.
+type graph struct {
+	neighbours []int32   // as many as degree of each example
+	weights    []float64 // of these, 1 in all for each example
+	degree     int
+}
+
+const (
+	mostNeighbours = 10
+	graphBlock     = 256 // examples that are compared with all others at a time
+	// temperature says how much more a nearer neighbour counts: e^(20·difference of the cosines).
+	temperature = 20
+	// spreads is the number of rounds, after which less than a tenth of an answer is still on its way.
+	spreads = 50
+	// keepAnswers is the share of an example's neighbours in what it is taken for where few examples
+	// have an answer, and keepVotes where a teacher has an opinion of each.
+	keepAnswers, keepVotes = 0.95, 0.8
+)
+
+// newGraph compares all examples by the cosine between them, once the mean of all is taken off.
+func newGraph(r *Run) (*graph, error) {
+	rows, width, err := centred(r)
+	if err != nil {
+		return nil, err
+	}
+	n := r.pool.Len()
+	g := &graph{degree: min(mostNeighbours, n-1)}
+	g.neighbours, g.weights = make([]int32, n*g.degree), make([]float64, n*g.degree)
+	cosines := make([]float32, graphBlock*n)
+	for from := 0; from < n; from += graphBlock {
+		m := min(graphBlock, n-from)
+		r.threads.Gemm(false, true, m, n, width, 1, rows[from*width:], width, rows, width, 0, cosines, n)
+		r.threads.Run(m, 1, func(_, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				g.join(from+i, cosines[i*n:(i+1)*n])
+			}
+		})
+	}
+	return g, nil
+}
+
+// centred is the pool as rows of unit norm whose mean was taken off.
+func centred(r *Run) (rows []float32, width int, err error) {
+	batcher, err := data.NewBatcher(r.pool, setup.Normalisation(r.config, r.source.Shape.Channels))
+	if err != nil {
+		return nil, 0, err
+	}
+	n := r.pool.Len()
+	width = r.pool.Shape().Values()
+	rows, mean := make([]float32, n*width), make([]float32, width)
+	label := make([]int32, 1) // which the graph does not look at
+	for i := range n {
+		row := rows[i*width : (i+1)*width]
+		batcher.Fill(row, label, []int{i})
+		kernel.Axpy(mean, 1/float32(n), row)
+	}
+	for i := range n {
+		row := rows[i*width : (i+1)*width]
+		kernel.Axpy(row, -1, mean)
+		if norm := math.Sqrt(kernel.SumSquares(row)); norm > 0 {
+			for j := range row {
+				row[j] /= float32(norm)
+			}
+		}
+	}
+	return rows, width, nil
+}
+
+// join finds the neighbours of example i, the nearest first.
+func (g *graph) join(i int, cosines []float32) {
+	nearest, weights := g.neighbours[i*g.degree:(i+1)*g.degree], g.weights[i*g.degree:(i+1)*g.degree]
+	found := 0
+	for j, c := range cosines {
+		if j == i || found == g.degree && !(c > cosines[nearest[found-1]]) {
+			continue
+		}
+		at := min(found, g.degree-1)
+		for at > 0 && c > cosines[nearest[at-1]] {
+			nearest[at] = nearest[at-1]
+			at--
+		}
+		nearest[at] = int32(j)
+		found = min(found+1, g.degree)
+	}
+	sum := 0.0
+	for k, j := range nearest {
+		weights[k] = math.Exp(temperature * float64(cosines[j]-cosines[nearest[0]]))
+		sum += weights[k]
+	}
+	for k := range weights {
+		weights[k] /= sum
+	}
+}
+
+// spread lets opinions flow along the graph: what an example is taken for becomes that of its
+// neighbours, and a share of 1 - keep of its own (Zhou et al. 2003, "Learning with Local and Global
+// Consistency", section 2). own and the result have a row for each example and a column for each
+// class, none below 0.
+func (g *graph) spread(own []float64, classes int, keep float64) []float64 {
+	now, next := append([]float64(nil), own...), make([]float64, len(own))
+	for range spreads {
+		for i := range len(own) / classes {
+			to := next[i*classes : (i+1)*classes]
+			for c := range to {
+				to[c] = (1 - keep) * own[i*classes+c]
+			}
+			for k, j := range g.neighbours[i*g.degree : (i+1)*g.degree] {
+				weight := keep * g.weights[i*g.degree+k]
+				for c, v := range now[int(j)*classes : (int(j)+1)*classes] {
+					to[c] += weight * v
+				}
+			}
+		}
+		now, next = next, now
+	}
+	return now
+}
+
+// decide is the class of each row of opinions, and how sure that is, from 0 to 1.
+func decide(opinions []float64, classes int) (class []uint8, confidence []float64) {
+	for ; len(opinions) > 0; opinions = opinions[classes:] {
+		sum, best := 0.0, 0
+		for c, v := range opinions[:classes] {
+			sum += v
+			if v > opinions[best] {
+				best = c
+			}
+		}
+		class = append(class, uint8(best))
+		if sum > 0 {
+			confidence = append(confidence, opinions[best]/sum)
+		} else {
+			confidence = append(confidence, 0) // nothing is known
+		}
+	}
+	return class, confidence
+}

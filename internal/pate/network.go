@@ -1,0 +1,83 @@
+package pate
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"dpsgd/data"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/plain"
+	"dpsgd/internal/setup"
+	"dpsgd/model"
+)
+
+// network is a model that is trained from its start again and again: each teacher, and the student in
+// each round.
+type network struct {
+	plan    *Plan
+	model   *model.Model
+	start   []float32
+	batcher *data.Batcher
+	trainer *plain.Trainer
+	pool    *compute.Evaluator // predicts the public pool
+	rest    *compute.Evaluator // measures
+}
+
+// newNetwork compiles training on a set, and prediction of the pool and of the rest of the test
+// examples.
+func newNetwork(p *Plan, shape data.Shape, classes int, train, pool, rest data.Set, threads *kernel.Pool) (*network, error) {
+	c := p.config
+	m, err := setup.Model(c, shape, classes)
+	if err != nil {
+		return nil, err
+	}
+	normalisation := setup.Normalisation(c, shape.Channels)
+	batcher, err := data.NewBatcher(train, normalisation)
+	if err != nil {
+		return nil, err
+	}
+	views, err := setup.Views(c, shape)
+	if err != nil {
+		return nil, err
+	}
+	n := &network{plan: p, model: m, start: slices.Clone(m.Values), batcher: batcher}
+	physical := min(c.Training.PhysicalBatchSize, c.Training.BatchSize, train.Len())
+	if n.trainer, err = plain.New(m, batcher, plain.Options{Rule: c.Optimizer.Rule, Physical: physical, Views: views, Pool: threads}); err != nil {
+		return nil, err
+	}
+	if n.pool, err = compute.NewEvaluator(m, pool, normalisation, threads); err != nil {
+		return nil, err
+	}
+	n.rest, err = compute.NewEvaluator(m, rest, normalisation, threads)
+	return n, err
+}
+
+// train learns the examples with these indices from the start.
+func (n *network) train(ctx context.Context, indices []int, seed uint64) error {
+	copy(n.model.Values, n.start)
+	n.trainer.Forget()
+	steps := n.plan.steps(len(indices))
+	schedule, err := n.plan.schedule(steps)
+	if err != nil {
+		return err
+	}
+	return n.trainer.Train(ctx, indices, n.plan.config.Training.BatchSize, steps, schedule.LearningRate, seed)
+}
+
+// predict is the probability of each class for every example of the pool, a row for each. Labels and
+// losses of the pool are not looked at.
+func (n *network) predict() ([]float64, error) {
+	var all []float64
+	err := n.pool.Each(func(_ int, p compute.Prediction) {
+		sum := 0.0
+		for _, z := range p.Logits {
+			sum += math.Exp(float64(z - p.Logits[p.Class]))
+		}
+		for _, z := range p.Logits {
+			all = append(all, math.Exp(float64(z-p.Logits[p.Class]))/sum)
+		}
+	})
+	return all, err
+}

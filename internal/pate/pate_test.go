@@ -1,0 +1,448 @@
+package pate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+	votes "dpsgd/accountant/pate"
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/statement"
+	"dpsgd/internal/tiny"
+	"dpsgd/internal/trained"
+	"dpsgd/release/answer"
+)
+
+// config is the tiny configuration with ten teachers.
+func config(t *testing.T, more ...string) *configs.Config {
+	t.Helper()
+	settings := map[string]string{
+		"privacy.noise_multiplier": "calibrated", "privacy.epsilon": "20", "privacy.delta": "1e-3", "pate.teachers": "10", "pate.pool": "60", "pate.queries": "30",
+		"pate.noise": "2", "pate.threshold": "7", "pate.threshold_noise": "3", "pate.self_training": "2", "training.batch_size": "15",
+	}
+	for _, override := range more {
+		key, value, _ := strings.Cut(override, "=")
+		settings[key] = value
+	}
+	var overrides []string
+	for key, value := range settings {
+		without := settings["pate.teachers"] == "0" && strings.HasPrefix(key, "pate.") && key != "pate.teachers"
+		if aggregation := settings["pate.aggregation"]; without || strings.HasPrefix(key, "pate.threshold") && aggregation != "" && aggregation != "confident" {
+			continue // means nothing there
+		}
+		overrides = append(overrides, key+"="+value)
+	}
+	slices.Sort(overrides)
+	return tiny.Parse(t, overrides...)
+}
+
+func options(t *testing.T) Options {
+	t.Helper()
+	return Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny", Source: tiny.Source(t, tiny.Examples)}
+}
+
+func create(t *testing.T, c *configs.Config, o Options) *Run {
+	t.Helper()
+	r, err := Create(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func fit(t *testing.T, r *Run) Result {
+	t.Helper()
+	result, err := r.Fit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// The parts are disjoint, cover all examples, are of one size up to 1, and a function of public
+// numbers.
+func TestPartitionIsDisjointAndCovers(t *testing.T) {
+	for _, n := range []int{10, 99, 1000} {
+		parts := partition(n, 10, 1)
+		seen := make([]int, n)
+		for _, part := range parts {
+			if len(part) < n/10 || len(part) > n/10+1 {
+				t.Errorf("a part of %d examples has %d", n, len(part))
+			}
+			for _, i := range part {
+				seen[i]++
+			}
+		}
+		if slices.Max(seen) != 1 || slices.Min(seen) != 1 {
+			t.Errorf("%d examples are in %d to %d parts", n, slices.Min(seen), slices.Max(seen))
+		}
+		if again := partition(n, 10, 1); !slices.EqualFunc(parts, again, slices.Equal) {
+			t.Error("another partition of the same numbers")
+		}
+	}
+	if slices.EqualFunc(partition(99, 10, 1), partition(99, 10, 2), slices.Equal) {
+		t.Error("the partition does not depend on its seed")
+	}
+}
+
+// Whatever one training example is, the votes of one teacher alone can be others, one of each question.
+func TestOneExampleChangesOneVote(t *testing.T) {
+	ballots := func(change int) [][]uint8 {
+		o := options(t)
+		if change >= 0 {
+			train := o.Source.Train.(*data.Images)
+			labels, pixels := make([]uint8, train.Len()), []uint8(nil)
+			for i := range labels {
+				labels[i] = uint8(train.Label(i))
+				pixels = append(pixels, train.Pixels(i)...)
+			}
+			labels[change] = (labels[change] + 1) % 3
+			for j := range train.Shape().Values() {
+				pixels[change*train.Shape().Values()+j] = 255
+			}
+			var err error
+			if o.Source.Train, err = data.NewImages(train.Shape(), train.Classes(), labels, pixels); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := create(t, config(t, "pate.teachers=100", "optimizer.learning_rate=5"), o)
+		if err := r.teach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var found [][]uint8
+		for _, b := range r.ballots {
+			found = append(found, b.Votes)
+		}
+		return found
+	}
+	before, changed := ballots(-1), 0
+	for _, example := range []int{0, 17, 299} {
+		var others []int
+		for k, votes := range ballots(example) {
+			if !slices.Equal(votes, before[k]) {
+				others = append(others, k)
+			}
+		}
+		changed += len(others)
+		owner := slices.IndexFunc(partition(tiny.Examples, 100, 1), func(part []int) bool { return slices.Contains(part, example) })
+		if len(others) > 1 || len(others) == 1 && others[0] != owner {
+			t.Errorf("example %d of teacher %d changed the votes of teachers %v", example, owner, others)
+		}
+	}
+	if changed == 0 {
+		t.Error("no example changed a vote: the test shows nothing")
+	}
+}
+
+// All events of the plan are in the ledger at the end, asked or not; the ε of the statement is theirs
+// and within the budget; the model and statement are those of a run.
+func TestRun(t *testing.T) {
+	for _, aggregation := range []string{"confident", "gnmax", "lnmax"} {
+		t.Run(aggregation, func(t *testing.T) {
+			r := create(t, config(t, "pate.aggregation="+aggregation), options(t))
+			result := fit(t, r)
+			in := r.plan.count(r.journal.Ledger())
+			wantChecks := 0
+			if aggregation == "confident" {
+				wantChecks = 30
+			}
+			if in.Answers != r.plan.Answers || in.Checks != wantChecks || r.journal.Len() != in.Answers+in.Checks {
+				t.Errorf("the ledger holds %+v of %d entries, expected %d checks and %d answers", in, r.journal.Len(), wantChecks, r.plan.Answers)
+			}
+			if result.Answered < 1 || result.Answered > r.plan.Answers || result.Queries > 30 || !(result.Epsilon <= 20) || !(*result.StudentAccuracy > 0.5) || !(*result.TeacherAccuracy > 0.5) {
+				t.Errorf("found %+v", result)
+			}
+			if result.Released || !(*result.EpsilonDataDependent > 0) {
+				t.Errorf("data-dependent ε %v, released: %v", *result.EpsilonDataDependent, result.Released)
+			}
+			s, err := statement.Read(r.Dir)
+			if err != nil || s.System != "pate" || s.Epsilon != result.Epsilon || s.LedgerEntries != r.journal.Len() {
+				t.Errorf("%v: statement %+v", err, s)
+			}
+			if text := tiny.Read(t, r.path(folder.StatementData)); strings.Contains(text, fmt.Sprint(*result.EpsilonDataDependent)) {
+				t.Error("the statement holds the data-dependent ε, which was not released")
+			}
+			r.Close()
+			if tensors, _, err := trained.Weights(r.Dir, r.config); err != nil || len(tensors) == 0 {
+				t.Error(err)
+			}
+			for _, file := range []string{votesFile, answersFile} {
+				if info, err := os.Stat(r.path(file)); err != nil || info.Mode().Perm() != folder.FilePerm {
+					t.Errorf("%s: %v", file, err)
+				}
+			}
+		})
+	}
+}
+
+// refusing is a journal of a full disk.
+type refusing struct{ began int }
+
+func (r *refusing) Begin(int, accountant.Event) func() error {
+	r.began++
+	return func() error { return errors.New("no space left on device") }
+}
+func (*refusing) Ledger() *accountant.Ledger { return new(accountant.Ledger) }
+
+// Where an event is not durable nothing is answered or written.
+func TestNoAnswerWithoutADurableEvent(t *testing.T) {
+	r := create(t, config(t), options(t))
+	if err := r.teach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	journal := &refusing{}
+	if err := r.askNext(answer.NewDesk(journal, nil)); err == nil || journal.began != 1 {
+		t.Errorf("%v after %d events", err, journal.began)
+	}
+	if _, err := os.Stat(r.path(answersFile)); len(r.answers.asked) != 0 || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an answer without an event: %v, %v", r.answers, err)
+	}
+}
+
+// Killed anywhere, a run goes on: what was paid for counts, what has no result is paid again, the
+// budget is not passed, and teachers are not trained twice. The kill is that of the moment between a
+// durable event and its record, too.
+func TestGoesOnAfterAKill(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		after func(p Progress) bool
+		lose  bool // the newest record, as by a kill before it was written
+	}{
+		{"teachers", func(p Progress) bool { return p.Stage == "teachers" && p.Done == 4 }, false},
+		{"first question", func(p Progress) bool { return p.Stage == "questions" && p.Done == 1 }, true},
+		{"questions", func(p Progress) bool { return p.Stage == "questions" && p.Done == 9 }, false},
+		{"lost question", func(p Progress) bool { return p.Stage == "questions" && p.Done == 9 }, true},
+		{"student", func(p Progress) bool { return p.Stage == "student" }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := options(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			o.Progress = func(p Progress) {
+				if tt.after(p) {
+					cancel()
+				}
+			}
+			r := create(t, config(t), o)
+			stopped, err := r.Fit(ctx)
+			if err != nil || stopped.Status != Interrupted {
+				t.Fatalf("%+v, %v", stopped, err)
+			}
+			r.Close()
+			kept := strings.Count(tiny.Read(t, r.path(votesFile)), "\n")
+			if tt.lose {
+				content := tiny.Read(t, r.path(answersFile))
+				cut := strings.LastIndex(strings.TrimSuffix(content, "\n"), "\n") + 1
+				tiny.Write(t, r.path(answersFile), content[:cut]+`{"question":`)
+			}
+			trainedNow := 0
+			o.Progress = func(p Progress) {
+				if p.Stage == "teachers" {
+					trainedNow++
+				}
+			}
+			again, err := Open(r.Dir, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer again.Close()
+			result := fit(t, again)
+			if kept+trainedNow != 10 {
+				t.Errorf("%d teachers were kept and %d trained, expected 10 together", kept, trainedNow)
+			}
+			lost := 0
+			if tt.lose {
+				lost = 1
+			}
+			in := again.plan.count(again.journal.Ledger())
+			if in.Checks != 30+lost || result.Epsilon > 20 || len(again.answers.asked) != result.Queries {
+				t.Errorf("the ledger holds %+v and costs %v, %d questions lost", in, result.Epsilon, lost)
+			}
+			if !(*result.StudentAccuracy > 0.5) {
+				t.Errorf("student accuracy %v", *result.StudentAccuracy)
+			}
+		})
+	}
+}
+
+// Killed while what was not asked is paid for, a run pays the rest and asks nothing more.
+func TestPaysTheRestAfterAKill(t *testing.T) {
+	o := options(t)
+	r := create(t, config(t), o)
+	if err := r.teach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.dependent = r.plan.Aggregation.NewAccount()
+	desk := answer.NewDesk(r.journal, r.plan.Allows)
+	for range 5 {
+		if err := r.askNext(desk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.keepRecord(record{Ended: &tally{Checks: r.plan.Queries, Answers: r.plan.Answers}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.journal.Append(r.journal.Len()+1, r.plan.check); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	again, err := Open(r.Dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	result := fit(t, again)
+	if in := again.plan.count(again.journal.Ledger()); in.Checks != r.plan.Queries || in.Answers != r.plan.Answers || result.Queries != 5 {
+		t.Errorf("the ledger holds %+v after %d questions, expected %d and %d after 5", in, result.Queries, r.plan.Queries, r.plan.Answers)
+	}
+}
+
+// A ledger that was put back, a plan that was changed and answers that were never paid for are
+// refused.
+func TestRefusesWhatDoesNotAgree(t *testing.T) {
+	o := options(t)
+	r := create(t, config(t), o)
+	fit(t, r)
+	r.Close()
+	reopen := func(change func()) error {
+		change()
+		again, err := Open(r.Dir, o)
+		if err == nil {
+			again.Close()
+		}
+		return err
+	}
+	changed := strings.Replace(tiny.Read(t, r.path(folder.Config)), "noise: 2", "noise: 3", 1)
+	kept := tiny.Read(t, r.path(folder.Config))
+	if err := reopen(func() { tiny.Write(t, r.path(folder.Config), changed) }); !errors.Is(err, books.ErrOtherPlan) {
+		t.Errorf("other noise: %v", err)
+	}
+	tiny.Write(t, r.path(folder.Config), kept)
+	content := tiny.Read(t, r.path(answersFile))
+	if err := reopen(func() { tiny.Write(t, r.path(answersFile), content+"{\"question\":3}\n") }); !errors.Is(err, checkpoints.ErrCorrupt) {
+		t.Errorf("a question again: %v", err)
+	}
+}
+
+// The data-dependent ε is released where that is configured: its event is in the ledger, the statement
+// has it, and its cost is within the budget.
+func TestReleaseOfTheDataDependent(t *testing.T) {
+	r := create(t, config(t, "pate.release_data_dependent=true", "pate.release_order=2", "pate.aggregation=gnmax"), options(t))
+	result := fit(t, r)
+	if in := r.plan.count(r.journal.Ledger()); in.Releases != 1 || !result.Released || result.Epsilon > 20 {
+		t.Errorf("ledger %+v, result %+v", in, result)
+	}
+	if s, err := statement.Read(r.Dir); err != nil || !slices.ContainsFunc(s.Facts, func(f statement.Fact) bool { return strings.Contains(f.Name, "released by its smooth sensitivity") }) {
+		t.Errorf("%v: facts %v", err, s.Facts)
+	}
+}
+
+// Answers have the noise of the plan: 4,000 answers to votes of 6 against 4 with σ = 2 are the larger
+// class with probability Φ(2/(2√2)) within 5 deviations (false failures: 1 in 10^6). An aggregation
+// without noise answers it always, one that counts votes twice with Φ(4/(2√2)).
+func TestAnswersHaveTheNoiseOfThePlan(t *testing.T) {
+	r := create(t, config(t, "pate.aggregation=gnmax"), options(t))
+	v, err := answer.NewVotes([]int{0, 0, 0, 0, 0, 0, 1, 1, 1, 1}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := r.plan.question(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := r.plan.answer; q.Event() != want || math.Abs(want.(accountant.Gaussian).NoiseMultiplier-math.Sqrt2) > 1e-9 {
+		t.Errorf("event %v, expected %v: σ/√2", q.Event(), want)
+	}
+	const n = 4000
+	within := func(p float64) bool {
+		desk, first := answer.NewDesk(new(memory), nil), 0
+		for range n {
+			class, err := answer.Ask(desk, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if class == 0 {
+				first++
+			}
+		}
+		return math.Abs(float64(first)-n*p) <= 5*math.Sqrt(n*p*(1-p)+1)
+	}
+	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+	if !within(phi(2 / (2 * math.Sqrt2))) {
+		t.Error("the answers do not have the noise of the plan")
+	}
+	for _, mutant := range []float64{1, phi(4 / (2 * math.Sqrt2))} {
+		if within(mutant) {
+			t.Errorf("the test does not tell the plan from answers that are right with probability %v", mutant)
+		}
+	}
+}
+
+// memory is a journal of tests alone.
+type memory struct{ ledger accountant.Ledger }
+
+func (m *memory) Begin(int, accountant.Event) func() error { return func() error { return nil } }
+func (m *memory) Ledger() *accountant.Ledger               { return &m.ledger }
+
+// Every question has one vote of each teacher.
+func TestOneVoteOfEachTeacher(t *testing.T) {
+	r := create(t, config(t), options(t))
+	if err := r.teach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for question := range r.plan.Pool {
+		sum := 0
+		for _, n := range r.counts(question) {
+			sum += n
+		}
+		if sum != 10 || len(r.of(question)) != 10 {
+			t.Errorf("question %d has %d votes of 10 teachers", question, sum)
+		}
+	}
+}
+
+// What a configuration asks for and teachers do not do is refused in one line, before anything is
+// written.
+func TestRefusedConfigurations(t *testing.T) {
+	for override, want := range map[string]string{
+		"pate.teachers=0": "no pate.teachers", "pate.teachers=301": "at most one for each of the 300", "pate.pool=90": "fewer than the 90 test examples",
+		"privacy.noise_multiplier=1": "privacy.noise_multiplier", "privacy.none=true": "privacy.none", "privacy.unit=label": "privacy.unit label",
+		"pate.queries=61": "at most pate.pool", "pate.threshold=11": "at most the 10 votes", "privacy.epsilon=0.001": "room for answers",
+		"optimizer.learning_rate=by_noise": "by_noise", "training.average=ema": "training.average ema", "privacy.delta=0.01": "less than 1/n",
+	} {
+		o := options(t)
+		_, err := Create(config(t, override), o)
+		if !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, expected %q", override, err, want)
+		}
+		if _, err := os.Stat(o.RunsDir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s left %s", override, o.RunsDir)
+		}
+	}
+}
+
+// The data-dependent ε that is shown is that of the questions, with what was lost at its worst.
+func TestDataDependentOfTheQuestions(t *testing.T) {
+	r := create(t, config(t, "pate.aggregation=gnmax"), options(t))
+	fit(t, r)
+	account := r.plan.Aggregation.NewAccount()
+	for question := range r.answers.asked {
+		account.Add(votes.Question{Votes: r.counts(question)})
+	}
+	want, _ := account.Epsilon(r.plan.Budget.Delta)
+	if got, _ := r.dataDependent(); got != want {
+		t.Errorf("found %v, expected %v", got, want)
+	}
+}

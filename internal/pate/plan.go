@@ -1,0 +1,255 @@
+package pate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"sort"
+
+	"dpsgd/accountant"
+	votes "dpsgd/accountant/pate"
+	"dpsgd/configs"
+	"dpsgd/internal/account"
+	"dpsgd/internal/setup"
+	"dpsgd/optimizer"
+	"dpsgd/release/answer"
+)
+
+// Plan is what is asked, and how much of it the budget allows. All of it is public and fixed before
+// the first question.
+type Plan struct {
+	Examples, Teachers, Pool int
+	Queries, Answers         int // questions, and how many of them are answered at most
+	Aggregation              votes.Aggregation
+	Release                  *votes.Smooth // of the data-dependent ε; nil if it is not released
+	Budget                   accountant.Guarantee
+
+	config   *configs.Config
+	accounts account.Accountants
+	check    accountant.Event // nil without a check
+	answer   accountant.Event
+	lost     tally // paid for before a kill that lost the result
+}
+
+// tally counts the events of a plan in a ledger.
+type tally struct {
+	Checks   int `json:"checks"`
+	Answers  int `json:"answers"`
+	Releases int `json:"-"`
+}
+
+// NewPlan fixes the plan for data of that outline. A configuration that cannot be carried out matches
+// [setup.ErrPlan].
+func NewPlan(c *configs.Config, o setup.Outline) (*Plan, error) {
+	if err := refuse(c, o); err != nil {
+		return nil, err
+	}
+	accounts, err := account.New(c.Privacy.Accountant)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{
+		Examples: o.Examples, Teachers: c.Pate.Teachers, Pool: c.Pate.Pool, Queries: cmp.Or(c.Pate.Queries, c.Pate.Pool),
+		Budget: accountant.Guarantee{Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Relation: accountant.AddOrRemoveOne},
+		config: c, accounts: accounts,
+	}
+	if err := p.aggregate(); err != nil {
+		return nil, err
+	}
+	if c.Pate.ReleaseDataDependent {
+		p.Release = released(c.Pate.ReleaseOrder)
+		if err := p.Release.Validate(); err != nil {
+			return nil, fmt.Errorf("%w: pate.release_order: %w", setup.ErrPlan, err)
+		}
+		unanimous := make([]int, o.Classes)
+		unanimous[0] = p.Teachers
+		if _, err := p.Aggregation.LocalSensitivity([]votes.Question{{Votes: unanimous, Answered: true}}, p.Teachers, p.Release.Order); err != nil {
+			return nil, fmt.Errorf("%w: pate.release_data_dependent: %w", setup.ErrPlan, err)
+		}
+	}
+	return p, p.afford()
+}
+
+// refuse says in one line what of a configuration PATE does not do.
+func refuse(c *configs.Config, o setup.Outline) error {
+	for _, wrong := range []struct {
+		is              bool
+		found, expected string
+	}{
+		{!c.Pate.Any(), "no pate.teachers", "a number of teachers above 0"},
+		{!c.Privacy.HasBudget(), "no privacy.epsilon", "a budget, from which follows how many questions are answered"},
+		{c.Privacy.NoiseMultiplier > 0, "privacy.noise_multiplier", "pate.noise, the noise on votes, alone"},
+		{c.Privacy.None, "privacy.none", "a budget"},
+		{c.Federated.Any(), "federated.clients", "teachers or clients"},
+		{c.Privacy.Unit != configs.UnitExample, "privacy.unit " + c.Privacy.Unit, configs.UnitExample + ": one example is in the part of one teacher"},
+		{c.Model.Init != "", "model.init", "networks that begin at random"},
+		{c.Optimizer.ByNoise(), "optimizer.learning_rate by_noise", "a number: training is without noise"},
+		{c.Training.Average.Name() != "none", "training.average " + c.Training.Average.Name(), "none"},
+		{c.Pate.Teachers > o.Examples, fmt.Sprintf("%d pate.teachers", c.Pate.Teachers), fmt.Sprintf("at most one for each of the %d training examples", o.Examples)},
+		{c.Pate.Pool >= o.Tests, fmt.Sprintf("pate.pool %d", c.Pate.Pool), fmt.Sprintf("fewer than the %d test examples, the others of which measure the student", o.Tests)},
+		{c.Pate.Queries > c.Pate.Pool, fmt.Sprintf("pate.queries %d", c.Pate.Queries), fmt.Sprintf("at most pate.pool, %d", c.Pate.Pool)},
+		{c.Pate.Threshold > c.Pate.Teachers && c.Pate.Aggregation == "confident", fmt.Sprintf("pate.threshold %d", c.Pate.Threshold), fmt.Sprintf("at most the %d votes of all teachers", c.Pate.Teachers)},
+		{c.Privacy.Delta >= 1/float64(max(1, o.Examples)), fmt.Sprintf("privacy.delta %g", c.Privacy.Delta), fmt.Sprintf("less than 1/n = %.3g for n = %d training examples", 1/float64(max(1, o.Examples)), o.Examples)},
+	} {
+		if wrong.is {
+			return fmt.Errorf("%w: found %s, expected %s for `train pate`", setup.ErrPlan, wrong.found, wrong.expected)
+		}
+	}
+	return nil
+}
+
+// aggregate fixes how votes are answered. Its events are those of the questions themselves.
+func (p *Plan) aggregate() error {
+	c := p.config.Pate
+	none, err := answer.NewVotes([]int{0}, 2)
+	if err != nil {
+		return err
+	}
+	first, err := p.question(none)
+	if err != nil {
+		return fmt.Errorf("%w: pate.noise: %w", setup.ErrPlan, err)
+	}
+	p.answer = first.Event()
+	switch c.Aggregation {
+	case "lnmax":
+		p.Aggregation.Max = votes.LaplaceMax{Scale: c.Noise}
+	default:
+		p.Aggregation.Max = votes.GaussianMax{Sigma: c.Noise}
+	}
+	if c.Aggregation != "confident" {
+		return nil
+	}
+	check, err := p.agreement(none)
+	if err != nil {
+		return fmt.Errorf("%w: pate.threshold_noise: %w", setup.ErrPlan, err)
+	}
+	p.check = check.Event()
+	p.Aggregation.Check = &votes.Threshold{At: float64(c.Threshold), Sigma: c.ThresholdNoise}
+	if p.check == p.answer {
+		return fmt.Errorf("%w: found a check that looks like an answer in the ledger, expected pate.threshold_noise other than pate.noise/√2", setup.ErrPlan)
+	}
+	return nil
+}
+
+// question asks for the answer to votes, and agreement for the check ahead of it.
+func (p *Plan) question(v *answer.Votes) (answer.Question[int], error) {
+	if p.config.Pate.Aggregation == "lnmax" {
+		return answer.LaplaceMax(v, p.config.Pate.Noise)
+	}
+	return answer.GaussianMax(v, p.config.Pate.Noise)
+}
+
+func (p *Plan) agreement(v *answer.Votes) (answer.Question[bool], error) {
+	return answer.Agreement(v, p.config.Pate.Threshold, p.config.Pate.ThresholdNoise)
+}
+
+// released is how the data-dependent ε is released at an order. Beta is far enough below 1/(2·order)
+// that the two variances of neighbours cost little, and what is released is below the truth once in a
+// hundred times.
+func released(order float64) *votes.Smooth {
+	return &votes.Smooth{Order: order, Beta: min(0.02, 0.25/order), Sigma: 4, Z: 2.3263478740408408}
+}
+
+// planned is the ledger of so many checks and answers, and of all else that the plan pays for.
+func (p *Plan) planned(checks, answers int) (*accountant.Ledger, error) {
+	l := new(accountant.Ledger)
+	if p.check != nil {
+		if err := l.Add(p.check, checks+p.lost.Checks); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.Add(p.answer, answers+p.lost.Answers); err != nil {
+		return nil, err
+	}
+	if p.Release != nil {
+		return l, l.Add(p.Release.Event(), 1+p.lost.Releases)
+	}
+	return l, nil
+}
+
+// afford fixes how many answers the budget allows, all checks paid.
+func (p *Plan) afford() error {
+	fits, err := p.fits(p.Queries, func(n int) (*accountant.Ledger, error) { return p.planned(p.Queries, n) })
+	p.Answers = fits
+	if err == nil && fits == 0 && p.lost == (tally{}) {
+		err = fmt.Errorf("%w: found that %d pate.queries and one answer pass privacy.epsilon %g at privacy.delta %g, expected room for answers: fewer queries, more pate.noise or a larger epsilon",
+			setup.ErrPlan, p.Queries, p.Budget.Epsilon, p.Budget.Delta)
+	}
+	return err
+}
+
+// fits is the largest n up to most whose ledger is within the budget; 0 if none is.
+func (p *Plan) fits(most int, ledger func(n int) (*accountant.Ledger, error)) (int, error) {
+	var problem error
+	n := sort.Search(most, func(i int) bool {
+		l, err := ledger(i + 1)
+		var spent account.Spent
+		if err == nil {
+			spent, _, err = p.accounts.Spent(l, p.Budget.Delta)
+		}
+		problem = cmp.Or(problem, err)
+		return err != nil || !spent.Within(p.Budget)
+	})
+	return n, problem
+}
+
+// goOn is the plan after a kill: what was paid for and has no result counts, and what is left of the
+// budget is planned again. The time of a kill depends on no vote.
+func (p *Plan) goOn(lost, done tally) error {
+	p.lost = lost
+	if err := p.afford(); err != nil || p.Answers >= done.Answers {
+		return err
+	}
+	p.Answers = done.Answers // they are made; what gives way are checks
+	fits, err := p.fits(p.Queries, func(n int) (*accountant.Ledger, error) { return p.planned(n, p.Answers) })
+	p.Queries = max(fits, done.Checks)
+	return err
+}
+
+// count is how often each event of the plan is in a ledger.
+func (p *Plan) count(l *accountant.Ledger) tally {
+	var t tally
+	for _, e := range l.Entries() {
+		switch {
+		case e.Event == p.answer:
+			t.Answers += e.Count
+		case e.Event == p.check:
+			t.Checks += e.Count
+		case p.Release != nil && e.Event == p.Release.Event():
+			t.Releases += e.Count
+		}
+	}
+	return t
+}
+
+// Allows is the [release.Budget] of the plan: what was planned is within the budget, so the next
+// event is if its kind has one left.
+func (p *Plan) Allows(l *accountant.Ledger, next accountant.Event) (bool, error) {
+	with, err := l.With(next, 1)
+	if err != nil {
+		return false, err
+	}
+	t := p.count(with)
+	releases := 0
+	if p.Release != nil {
+		releases = 1
+	}
+	known := t.Checks+t.Answers+t.Releases == with.Count()
+	return known && t.Checks <= p.Queries+p.lost.Checks && t.Answers <= p.Answers+p.lost.Answers && t.Releases <= releases+p.lost.Releases, nil
+}
+
+// steps is how long training on n examples is.
+func (p *Plan) steps(n int) int {
+	t := p.config.Training
+	if t.Steps > 0 {
+		return t.Steps
+	}
+	return max(1, int(math.Round(float64(t.Epochs)*float64(n)/float64(min(n, t.BatchSize)))))
+}
+
+// schedule is the learning rate over so many steps.
+func (p *Plan) schedule(steps int) (optimizer.Schedule, error) {
+	o := p.config.Optimizer
+	s := optimizer.Schedule{Curve: o.Schedule.Curve, Peak: o.LearningRate, Steps: steps, WarmupSteps: min(o.Schedule.WarmupSteps, steps-1)}
+	return s, s.Check()
+}

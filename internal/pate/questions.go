@@ -1,0 +1,220 @@
+package pate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"dpsgd/accountant"
+	votes "dpsgd/accountant/pate"
+	"dpsgd/checkpoints"
+	"dpsgd/internal/curves"
+	"dpsgd/release"
+	"dpsgd/release/answer"
+)
+
+// answersFile keeps the answers while they are not all paid for; see the package's comment.
+const answersFile = "answers.private.jsonl"
+
+// record is a line of that file: a question that was asked, the end of asking, or the released
+// divergence.
+type record struct {
+	Question *int     `json:"question,omitempty"`
+	Answered bool     `json:"answered,omitempty"`
+	Class    int      `json:"class,omitempty"`
+	Ended    *tally   `json:"ended,omitempty"` // what the ledger holds when all is paid for
+	Released *float64 `json:"released,omitempty"`
+}
+
+// answers are the questions so far.
+type answers struct {
+	asked    []bool // by their number: whether it was answered
+	class    map[int]int
+	ended    *tally
+	released *float64
+}
+
+func (a *answers) add(r record) {
+	switch {
+	case r.Question != nil:
+		a.asked = append(a.asked, r.Answered)
+		if r.Answered {
+			a.class[*r.Question] = r.Class
+		}
+	case r.Ended != nil:
+		a.ended = r.Ended
+	case r.Released != nil:
+		a.released = r.Released
+	}
+}
+
+// readAnswers reads what was asked before. A torn last line is a question whose result is lost.
+func (r *Run) readAnswers() error {
+	r.answers = answers{class: map[int]int{}}
+	content, err := os.ReadFile(r.path(answersFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("train: %w", err)
+	}
+	for _, line := range lines(content) {
+		var found record
+		if json.Unmarshal(line, &found) != nil {
+			continue
+		}
+		if q := found.Question; q != nil && (*q != len(r.answers.asked) || *q >= r.plan.Queries || found.Class < 0 || found.Class >= r.source.Classes) {
+			return fmt.Errorf("train: %s: found question %d behind %d others, expected the next: %w", r.path(answersFile), *q, len(r.answers.asked), checkpoints.ErrCorrupt)
+		}
+		r.answers.add(found)
+	}
+	return curves.EndLine(r.path(answersFile))
+}
+
+// settle holds the answers against the ledger: what was paid for and has no result is lost.
+func (r *Run) settle() error {
+	in, done := r.plan.count(r.journal.Ledger()), tally{Answers: len(r.answers.class)}
+	if r.plan.check != nil {
+		done.Checks = len(r.answers.asked)
+	}
+	if ended := r.answers.ended; ended != nil { // nothing is asked any more
+		r.plan.Queries, r.plan.Answers = ended.Checks, ended.Answers
+		return nil
+	}
+	lost := tally{Checks: in.Checks - done.Checks, Answers: in.Answers - done.Answers, Releases: in.Releases}
+	if lost.Checks < 0 || lost.Answers < 0 {
+		return fmt.Errorf("train: %s: found %d answers, expected at most the %d of %s: %w", r.path(answersFile), done.Answers, in.Answers, r.Dir, checkpoints.ErrRollback)
+	}
+	return r.plan.goOn(lost, done)
+}
+
+// keepRecord stores a line and takes it in.
+func (r *Run) keepRecord(line record) error {
+	if err := appendLine(r.path(answersFile), line); err != nil {
+		return err
+	}
+	r.answers.add(line)
+	return nil
+}
+
+// ask asks about the pool from where it stands until the plan ends: all questions are asked, or all
+// answers that the budget allows are given.
+func (r *Run) ask(ctx context.Context) error {
+	desk := answer.NewDesk(r.journal, r.plan.Allows)
+	for r.answers.ended == nil && len(r.answers.asked) < r.plan.Queries && len(r.answers.class) < r.plan.Answers {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := r.askNext(desk); errors.Is(err, release.ErrBudget) {
+			break
+		} else if err != nil {
+			return err
+		}
+	}
+	if err := r.pay(); err != nil {
+		return err
+	}
+	return r.releaseDependent(desk)
+}
+
+// askNext asks one question: first whether enough teachers agree, then for the class.
+func (r *Run) askNext(desk *answer.Desk) error {
+	question := len(r.answers.asked)
+	found := record{Question: &question, Answered: true}
+	v, err := answer.NewVotes(r.of(question), r.source.Classes)
+	if err != nil {
+		return err
+	}
+	if r.plan.check != nil {
+		check, err := r.plan.agreement(v)
+		if err != nil {
+			return err
+		}
+		if found.Answered, err = answer.Ask(desk, check); err != nil {
+			return err
+		}
+	}
+	if found.Answered {
+		q, err := r.plan.question(v)
+		if err != nil {
+			return err
+		}
+		if found.Class, err = answer.Ask(desk, q); err != nil {
+			return err
+		}
+	}
+	if err := r.keepRecord(found); err != nil {
+		return err
+	}
+	r.dependent.Add(votes.Question{Votes: r.counts(question), Answered: found.Answered})
+	return r.progress("questions", question+1, r.plan.Queries)
+}
+
+// pay writes the checks and answers of the plan that were not asked for: how many these are is known
+// from the votes.
+func (r *Run) pay() error {
+	if r.answers.ended == nil {
+		ended := &tally{Checks: r.plan.Queries + r.plan.lost.Checks, Answers: r.plan.Answers + r.plan.lost.Answers}
+		if err := r.keepRecord(record{Ended: ended}); err != nil {
+			return err
+		}
+	}
+	in := r.plan.count(r.journal.Ledger())
+	for _, due := range []struct {
+		event accountant.Event
+		n     int
+	}{{r.plan.check, r.answers.ended.Checks - in.Checks}, {r.plan.answer, r.answers.ended.Answers - in.Answers}} {
+		for i := 0; due.event != nil && i < due.n; i++ {
+			if err := r.journal.Append(r.journal.Len()+1, due.event); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// releaseDependent releases the data-dependent divergence, where that is configured. Where a kill has
+// lost what was paid for there is no second release.
+func (r *Run) releaseDependent(desk *answer.Desk) error {
+	if r.plan.Release == nil || r.answers.released != nil {
+		return nil
+	}
+	var all []*answer.Votes
+	for question := range r.answers.asked {
+		v, err := answer.NewVotes(r.of(question), r.source.Classes)
+		if err != nil {
+			return err
+		}
+		all = append(all, v)
+	}
+	q, err := answer.DataDependent(r.plan.Aggregation, all, r.answers.asked, *r.plan.Release)
+	if errors.Is(err, votes.ErrConditions) {
+		r.warn("train: the data-dependent epsilon is not released: " + err.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	value, err := answer.Ask(desk, q)
+	if errors.Is(err, release.ErrBudget) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.keepRecord(record{Released: &value})
+}
+
+// appendLine writes a value as a line of a private file.
+func appendLine(path string, v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return curves.AppendLine(path, line)
+}
+
+func lines(content []byte) [][]byte {
+	return bytes.Split(bytes.TrimSuffix(content, []byte("\n")), []byte("\n"))
+}

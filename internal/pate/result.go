@@ -1,0 +1,212 @@
+package pate
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints/safetensors"
+	"dpsgd/internal/account"
+	"dpsgd/internal/curves"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/history"
+	"dpsgd/internal/noise"
+	"dpsgd/internal/statement"
+	"dpsgd/internal/trained"
+)
+
+// What a run ended as.
+const (
+	Done            = "done"             // all questions were asked
+	BudgetExhausted = "budget_exhausted" // one more answer would have passed the budget
+	Interrupted     = "interrupted"      // the run can be resumed
+)
+
+// Result is what a run reports at its end, on the terminal. TeacherAccuracy is NOT PRIVATE, nor is
+// EpsilonDataDependent unless Released; no file but the private ones holds them.
+type Result struct {
+	Status               string   `json:"status"`
+	StudentAccuracy      *float64 `json:"student_accuracy"` // on the test examples outside the pool; null of one that is interrupted
+	TeacherAccuracy      *float64 `json:"teacher_accuracy"` // mean of the teachers
+	Epsilon              float64  `json:"epsilon"`          // of everything in the ledger, for all data sets
+	EpsilonDataDependent *float64 `json:"epsilon_data_dependent"`
+	Delta                float64  `json:"delta"`
+	Queries              int      `json:"queries"` // that were asked
+	Answered             int      `json:"answered"`
+	Seconds              float64  `json:"seconds"` // of this part of the run
+	Run                  string   `json:"run"`
+
+	Released   bool               `json:"-"` // whether EpsilonDataDependent is what was released
+	Spent      account.Spent      `json:"-"`
+	Aggregated float64            `json:"-"` // share of the answers that are the examples' classes
+	Together   statement.Together `json:"-"`
+}
+
+// progress shows how far a run is, both ε side by side.
+func (r *Run) progress(stage string, done, total int) error {
+	if r.options.Progress == nil {
+		return nil
+	}
+	spent, err := r.spent()
+	dependent, released := r.dataDependent()
+	r.show(Progress{
+		Stage: stage, Done: done, Total: total, Answered: len(r.answers.class), Spent: spent,
+		Dependent: dependent, Released: released, Accuracy: r.evaluation.Accuracy,
+	})
+	return err
+}
+
+// spent is the cost of the ledger.
+func (r *Run) spent() (account.Spent, error) {
+	s, _, err := r.plan.accounts.Spent(r.journal.Ledger(), r.plan.Budget.Delta)
+	return s, err
+}
+
+// dataDependent is the bound that was released on the data-dependent ε, or else that ε itself, which is
+// NOT PRIVATE.
+func (r *Run) dataDependent() (epsilon float64, released bool) {
+	if value := r.answers.released; value != nil {
+		s := r.plan.Release
+		return s.Epsilon(*value+r.plan.Aggregation.Lost(r.plan.lost.Checks, r.plan.lost.Answers, s.Order), r.plan.Budget.Delta), true
+	}
+	epsilon, _ = r.dependent.Epsilon(r.plan.Budget.Delta)
+	return epsilon, false
+}
+
+// interrupted is the result of a run that stopped on the way.
+func (r *Run) interrupted() (Result, error) {
+	spent, err := r.spent()
+	return Result{
+		Status: Interrupted, Epsilon: spent.Epsilon, Delta: r.plan.Budget.Delta, Queries: len(r.answers.asked),
+		Answered: len(r.answers.class), Seconds: r.seconds(), Run: r.Dir,
+	}, err
+}
+
+// finish writes the model and the statement.
+func (r *Run) finish() (Result, error) {
+	if err := r.writeModel(); err != nil {
+		return Result{}, err
+	}
+	spent, err := r.spent()
+	if err != nil {
+		return Result{}, err
+	}
+	teachers := r.teacherAccuracy()
+	dependent, released := r.dataDependent()
+	result := Result{
+		Status: Done, StudentAccuracy: &r.evaluation.Accuracy, TeacherAccuracy: &teachers,
+		Epsilon: spent.Epsilon, EpsilonDataDependent: &dependent, Delta: r.plan.Budget.Delta,
+		Queries: len(r.answers.asked), Answered: len(r.answers.class), Seconds: r.seconds(), Run: r.Dir,
+		Released: released, Spent: spent, Aggregated: r.aggregated(),
+	}
+	if result.Queries < r.plan.Queries && result.Answered >= r.plan.Answers {
+		result.Status = BudgetExhausted
+	}
+	if result.Together, err = r.journal.Together(); err != nil {
+		return Result{}, err
+	}
+	s, err := r.statement(result)
+	if err == nil {
+		err = s.Write(r.Dir)
+	}
+	return result, err
+}
+
+// aggregated is the share of the answers that are right. Answers are released, and the classes of the
+// test examples are public.
+func (r *Run) aggregated() float64 {
+	right := 0
+	for question, class := range r.answers.class {
+		if r.pool.Label(question) == class {
+			right++
+		}
+	}
+	return float64(right) / float64(len(r.answers.class))
+}
+
+// writeModel writes the student in the format of every other run.
+func (r *Run) writeModel() error {
+	var tensors []safetensors.Tensor
+	for _, t := range r.student.model.Export() {
+		tensors = append(tensors, safetensors.Tensor(t))
+	}
+	about := map[string]string{"format": "pt"}
+	if r.config.Features.Any() {
+		about["features"] = r.config.Features.Recipe.String()
+	}
+	if r.mean != nil {
+		tensors = append(tensors, safetensors.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(r.mean)}, Data: r.mean})
+	}
+	return safetensors.Write(r.path(folder.Model), tensors, about)
+}
+
+// writeMetrics writes a line for each round of the student.
+func (r *Run) writeMetrics(round int) error {
+	spent, err := r.spent()
+	if err != nil {
+		return err
+	}
+	line := history.Metrics{
+		Step: round + 1, Answer: spent.Answer(), TestAccuracy: r.evaluation.Accuracy,
+		TestLoss: math.Min(r.evaluation.Loss, math.MaxFloat64), LearningRate: r.config.Optimizer.LearningRate,
+	}
+	line.Accountant = "" // a line holds numbers alone
+	if math.IsNaN(line.TestLoss) {
+		line.TestLoss = math.MaxFloat64
+	}
+	content, err := json.Marshal(line)
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return curves.AppendLine(r.path(folder.Metrics), content)
+}
+
+// statement is the privacy statement.
+func (r *Run) statement(result Result) (statement.Statement, error) {
+	sum, err := trained.Sum(r.Dir)
+	c, p, d := r.config.Pate, r.plan, r.registered.Data
+	_, added := noise.Excess(float64(r.journal.Len() * d.Classes))
+	s := statement.Statement{
+		System: "pate", Run: folder.Name(r.Dir), Status: result.Status,
+		Unit: "one training example", Relation: result.Spent.Relation.String(),
+		Neighbours:  "two sets that differ in one training example, which is there in one and whose place is empty in the other",
+		Public:      fmt.Sprintf("the number of places, %d, the pool and everything else in the configuration", d.Examples),
+		Trusted:     "whoever runs this program: it sees the training examples, the teachers and their votes",
+		Answer:      result.Spent.Answer(),
+		Method:      result.Spent.Method,
+		AddedDelta:  added,
+		ModelSHA256: sum, LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(), Together: result.Together,
+		TargetEpsilon: p.Budget.Epsilon, Data: d.Name, Examples: d.Examples, Shape: d.Shape, Classes: d.Classes,
+	}
+	fact := func(name, format string, args ...any) {
+		s.Facts = append(s.Facts, statement.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
+	}
+	fact("Teachers", "%d, trained without privacy on disjoint parts of the training examples; none of them is written", p.Teachers)
+	fact("Public pool", "the first %d test examples, without their labels; the student is measured on the other %d", p.Pool, r.rest.Len())
+	switch c.Aggregation {
+	case "lnmax":
+		fact("Aggregation", "LNMax: the class with most votes after Laplace noise of scale %v", c.Noise)
+	case "gnmax":
+		fact("Aggregation", "GNMax: the class with most votes after Gaussian noise of deviation %v", c.Noise)
+	default:
+		fact("Aggregation", "Confident-GNMax: a check of the largest count against %d votes with noise of deviation %v, and if it passes the class with most votes after noise of deviation %v", c.Threshold, c.ThresholdNoise, c.Noise)
+	}
+	fact("Questions", "%d were asked and %d answered. Paid for are %d questions and %d answers, which were fixed ahead: how many pass depends on the votes", result.Queries, result.Answered, p.Queries, p.Answers)
+	if result.Released {
+		fact("ε for this training set and its neighbours (data-dependent), released by its smooth sensitivity", "%s at δ = %v and Rényi order %v, with its release; in one run of a hundred it is too small. It is no guarantee for other training sets",
+			accountant.RoundUp(*result.EpsilonDataDependent, 3), result.Delta, p.Release.Order)
+	} else {
+		fact("ε for this training set and its neighbours (data-dependent)", "not stated: it depends on the votes and was not released; pate.release_data_dependent releases it")
+	}
+	fact("Student", "trained on the answers and the pool; %d rounds of self-training", c.SelfTraining)
+	s.NotPrivate = []string{
+		fmt.Sprintf("the number of training examples, %d", d.Examples),
+		"the names of the classes, the size and channels of the pictures, and every value of the configuration; if they were chosen by looking at the training examples, that choice is not covered",
+		"the test examples: those of the pool are public, and the accuracy of the student is computed on the others without protection",
+		fmt.Sprintf("%s and %s: the votes of each teacher, its accuracy, and when which question was answered. Whoever sees those files has no guarantee", votesFile, answersFile),
+		"the accuracy of the teachers and the data-dependent ε that was not released, where the program prints them",
+		"how long the run took, and the times of its files",
+	}
+	return s, err
+}

@@ -1,0 +1,54 @@
+package answer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dpsgd/accountant/pate"
+	"dpsgd/internal/random"
+)
+
+// finest is the number of steps of the noise of a released divergence to 1. The noise has at least
+// 2^-20, which is 1,024 of them.
+const finest = 1 << 30
+
+// DataDependent asks for a bound on the data-dependent Rényi divergence of what was answered about
+// these votes, by noise scaled to its smooth sensitivity (GNSS of Papernot et al. 2018). The votes are
+// those of the questions in their order; answered says which of them passed their check, and is nil
+// without checks. One training example changes one vote of each question. The event is
+// accountant.SmoothGaussian. The error matches pate.ErrConditions where no smooth sensitivity is known.
+func DataDependent(a pate.Aggregation, votes []*Votes, answered []bool, s pate.Smooth) (Question[float64], error) {
+	var none Question[float64]
+	if err := s.Validate(); err != nil {
+		return none, err
+	}
+	if len(votes) == 0 || a.Check != nil && len(answered) != len(votes) {
+		return none, fmt.Errorf("answer: found %d votes and %d answers, expected votes and an answer for each", len(votes), len(answered))
+	}
+	questions, teachers := make([]pate.Question, len(votes)), 0
+	for i, v := range votes {
+		counts, sum := make([]int, len(v.counts)), 0
+		for class, n := range v.counts {
+			counts[class] = int(n)
+			sum += int(n)
+		}
+		if len(counts) < 2 || i > 0 && sum != teachers {
+			return none, errors.New("answer: found votes of other teachers, expected those of the same in every question")
+		}
+		teachers = sum
+		questions[i] = pate.Question{Votes: counts, Answered: a.Check == nil || answered[i]}
+	}
+	local, err := a.LocalSensitivity(questions, teachers, s.Order)
+	if err != nil {
+		return none, err
+	}
+	private := s.Of(a.Divergence(questions, s.Order), local)
+	if !(private.Deviation*finest < 1<<40 && private.Centre*finest < 1<<50) {
+		return none, errors.New("answer: found a divergence that is too large to be released")
+	}
+	return Question[float64]{s.Event(), func(src *random.Source) float64 {
+		steps := addGaussian([]int64{int64(math.Ceil(private.Centre * finest))}, private.Deviation*finest, src)
+		return float64(steps[0]) / finest
+	}}, nil
+}

@@ -1,0 +1,96 @@
+package answer_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/pate"
+	"dpsgd/release/answer"
+)
+
+// What is released lies about the bound, is above the divergence as often as Z says, and its event is
+// that of its noise. 2,000 draws; 1 % may be below: within 5 deviations (false failures: 1 in 10^6).
+func TestDataDependent(t *testing.T) {
+	votes := make([]*answer.Votes, 40)
+	for i := range votes {
+		of := make([]int, 250)
+		for teacher := range 2 * (i % 10) {
+			of[teacher] = 1 + teacher%9
+		}
+		var err error
+		if votes[i], err = answer.NewVotes(of, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := pate.Aggregation{Max: pate.GaussianMax{Sigma: 40}}
+	s := pate.Smooth{Order: 15, Beta: 0.015, Sigma: 5, Z: 2.3263478740408408}
+	q, err := answer.DataDependent(a, votes, nil, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (accountant.SmoothGaussian{Beta: 0.015, NoiseMultiplier: 5}); q.Event() != want {
+		t.Errorf("event %v, want %v", q.Event(), want)
+	}
+	divergence := 0.0
+	for i := range votes {
+		counts := []int{250 - 2*(i%10), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+		for teacher := range 2 * (i % 10) {
+			counts[1+teacher%9]++
+		}
+		divergence += a.Max.Divergence(counts, 15)
+	}
+	desk := answer.NewDesk(new(forgetful), nil)
+	below, mean := 0, 0.0
+	const draws = 2000
+	for range draws {
+		got, err := answer.Ask(desk, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean += got / draws
+		if got < divergence {
+			below++
+		}
+	}
+	if math.Abs(float64(below)-0.01*draws) > 5*math.Sqrt(0.0099*draws) {
+		t.Errorf("%d of %d are below the divergence, expected about 1 %%", below, draws)
+	}
+	if !(mean > divergence && mean < divergence+1) {
+		t.Errorf("mean %v, expected a little more than %v", mean, divergence)
+	}
+}
+
+func TestDataDependentRefuses(t *testing.T) {
+	votes, err := answer.NewVotes([]int{0, 0, 1}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fewer, err := answer.NewVotes([]int{0, 0}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := pate.Smooth{Order: 2, Beta: 0.1, Sigma: 2, Z: 1}
+	gaussian := pate.Aggregation{Max: pate.GaussianMax{Sigma: 2}}
+	if _, err := answer.DataDependent(gaussian, []*answer.Votes{votes, fewer}, nil, good); err == nil || !strings.Contains(err.Error(), "other teachers") {
+		t.Errorf("votes of other teachers: %v", err)
+	}
+	if _, err := answer.DataDependent(gaussian, nil, nil, good); err == nil {
+		t.Error("accepted no votes")
+	}
+	if _, err := answer.DataDependent(gaussian, []*answer.Votes{votes}, nil, pate.Smooth{}); !errors.Is(err, accountant.ErrInvalid) {
+		t.Errorf("no noise: %v", err)
+	}
+	laplace := pate.Aggregation{Max: pate.LaplaceMax{Scale: 2}}
+	if _, err := answer.DataDependent(laplace, []*answer.Votes{votes}, nil, good); !errors.Is(err, pate.ErrConditions) {
+		t.Errorf("Laplace noise: %v", err)
+	}
+}
+
+// forgetful is a journal of tests alone.
+type forgetful struct{ ledger accountant.Ledger }
+
+func (*forgetful) Begin(int, accountant.Event) func() error { return func() error { return nil } }
+func (f *forgetful) Ledger() *accountant.Ledger             { return &f.ledger }
