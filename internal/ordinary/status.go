@@ -23,7 +23,7 @@ type Result struct {
 	ExamplesPerSecond float64       `json:"examples_per_second"`
 	Run               string        `json:"run"`
 	statement.Together
-	Accountant string `json:"-"`
+	Accountant string `json:"accountant,omitempty"`
 }
 
 // Progress is what a run shows while it goes on.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Mapping
@@ -24,11 +25,12 @@ class Result:
     steps : int
         Updates that were released.
     epsilon, delta : float
-        All that the run released is (ε, δ)-differentially private.
+        All that the run released is (ε, δ)-differentially private; infinite and 1 for a run with
+        ``privacy.none``, which is NOT PRIVATE.
     accountant : str
-        Which accountant computed ε.
+        Which accountant computed ε; "" without privacy.
     noise_multiplier : float
-        Standard deviation of the noise, over the clip norm.
+        Standard deviation of the noise, over the clip norm; 0 where gradients have none.
     test_accuracy : float
         From 0 to 1.
     run : Path
@@ -253,10 +255,10 @@ def _result(said: dict[str, Any]) -> Result:
     return Result(
         status=said["status"],
         steps=said["steps"],
-        epsilon=said["epsilon"],
-        delta=said["delta"],
-        accountant=said["accountant"],
-        noise_multiplier=said["noise_multiplier"],
+        epsilon=math.inf if said["epsilon"] is None else said["epsilon"],
+        delta=1.0 if said["delta"] is None else said["delta"],
+        accountant=said.get("accountant", ""),
+        noise_multiplier=said.get("noise_multiplier", 0.0),
         test_accuracy=said["test_accuracy"],
         run=run,
         model=run / "model.safetensors",

@@ -10,6 +10,7 @@ import contextlib
 import doctest
 import inspect
 import io
+import math
 import os
 import re
 import signal
@@ -157,6 +158,13 @@ class Runs(Folder):
         self.assertEqual(measured.test_examples, 2000)
         self.assertEqual(dpsgd.epsilon(result.run), result.epsilon)
         self.assertGreater(dpsgd.steps(result.run, epsilon=5), 0)
+
+    def test_without_noise_on_gradients(self) -> None:
+        bare = dpsgd.train(SMALL, set={"privacy.none": True}, progress=None)
+        self.assertEqual((bare.epsilon, bare.delta, bare.noise_multiplier), (math.inf, 1.0, 0.0))
+        labels = dpsgd.train(SMALL, set={"privacy.unit": "label"}, progress=None)
+        self.assertAlmostEqual(labels.epsilon, 3, delta=0.01)
+        self.assertEqual(labels.accountant, "exact")
 
     def test_errors(self) -> None:
         for call, code, message in (
