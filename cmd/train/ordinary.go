@@ -9,7 +9,6 @@ import (
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/ordinary"
-	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
 )
@@ -37,18 +36,7 @@ func fitOrdinary(a *shell.App, c *cobra.Command, run *ordinary.Run) error {
 	a.Saves(true)
 	defer a.Saves(false)
 	result, err := run.Fit(c.Context())
-	if err != nil {
-		shown := a.Display()
-		shown.EndBar()
-		return err
-	}
-	if result.Status == train.Interrupted {
-		fmt.Fprintf(a.Err, "train: stopped and saved after step %d; go on with `train resume %s`\n", result.Steps, folder.Argument(result.Run)+shell.DataGiven(c))
-	}
-	if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
-		return err
-	}
-	return shell.Stopped(c.Context())
+	return ended(a, c, ending{result.Status, result.Steps, result.Run, result}, err)
 }
 
 // ordinaryWatcher shows a run without noise on gradients.

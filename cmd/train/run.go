@@ -113,15 +113,28 @@ func fitAs(a *shell.App, c *cobra.Command, run *train.Run, form func(train.Resul
 	a.Saves(true)
 	defer a.Saves(false)
 	result, err := run.Fit(c.Context())
+	return ended(a, c, ending{result.Status, result.Steps, result.Run, form(result)}, err)
+}
+
+// ending is how a run of steps ended, and its result for programs.
+type ending struct {
+	status train.Status
+	steps  int
+	run    string
+	result any
+}
+
+// ended prints the result of a run, and how to go on with one that was stopped.
+func ended(a *shell.App, c *cobra.Command, e ending, err error) error {
 	if err != nil {
 		shown := a.Display()
 		shown.EndBar()
 		return err
 	}
-	if result.Status == train.Interrupted {
-		fmt.Fprintf(a.Err, "train: stopped and saved after step %d; go on with `train resume %s`\n", result.Steps, folder.Argument(result.Run)+shell.DataGiven(c))
+	if e.status == train.Interrupted {
+		fmt.Fprintf(a.Err, "train: stopped and saved after step %d; go on with `train resume %s`\n", e.steps, folder.Argument(e.run)+shell.DataGiven(c))
 	}
-	if err := a.PrintJSON(form(result)); err != nil || result.Status != train.Interrupted {
+	if err := a.PrintJSON(e.result); err != nil || e.status != train.Interrupted {
 		return err
 	}
 	return shell.Stopped(c.Context())

@@ -125,6 +125,20 @@ func (b *Books) Settle(r checkpoints.Registration) error {
 	return datasets.Register(b.Journal, r)
 }
 
+// Begin gives the empty folder of a new run its configuration, written as config, and its ledger, in
+// this order: whatever else lies in a folder shows that there was a ledger, so it has to come later.
+func Begin(dir, registry string, c *configs.Config, config []byte, o setup.Outline) (*Books, checkpoints.Registration, error) {
+	if err := checkpoints.WriteFileAtomic(filepath.Join(dir, folder.Config), config, folder.FilePerm); err != nil {
+		return nil, checkpoints.Registration{}, err
+	}
+	r, err := Registration(c, o, registry, dir)
+	if err != nil {
+		return nil, r, err
+	}
+	b, err := Create(dir, registry, r)
+	return b, r, err
+}
+
 // Registration is how a run appears in the ledger of its data.
 func Registration(c *configs.Config, o setup.Outline, registry, dir string) (checkpoints.Registration, error) {
 	path, err := pathFrom(registry, dir)

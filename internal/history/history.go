@@ -22,6 +22,15 @@ type Metrics struct {
 	ClipNorm     float64 `json:"clip_norm,omitempty"` // of the step to come, where it moves
 }
 
+// Finite keeps a number writable as JSON: a diverged model has no mean loss, which shows as the largest
+// float64.
+func Finite(v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return math.MaxFloat64
+	}
+	return v
+}
+
 // Diagnostics is one step's line of diagnostics.private.jsonl. It is NOT private.
 type Diagnostics struct {
 	Step              int                 `json:"step"`

@@ -23,6 +23,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/configs"
+	"dpsgd/internal/discrete"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
 )
@@ -93,22 +94,13 @@ func (r Response) Among(candidates []int, label int, src *random.Source) int {
 	k := len(candidates)
 	at := slices.Index(candidates, label)
 	if at < 0 {
-		return candidates[below(uint64(k), src)]
+		return candidates[discrete.Below(uint64(k), src)]
 	}
 	word, u := src.Uint64()>>1, r.untrue(k)
 	if other := word / u; other < uint64(k-1) {
 		return candidates[(at+1+int(other))%k]
 	}
 	return label
-}
-
-// below is uniform on 0 … n-1, exactly.
-func below(n uint64, src *random.Source) uint64 {
-	for {
-		if word := src.Uint64(); word < math.MaxUint64-math.MaxUint64%n {
-			return word % n
-		}
-	}
 }
 
 // Uniform are the candidates of an example about which nothing is known: all classes.

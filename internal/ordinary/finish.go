@@ -2,7 +2,6 @@ package ordinary
 
 import (
 	"fmt"
-	"math"
 	"path/filepath"
 	"time"
 
@@ -46,7 +45,7 @@ func (r *Run) evaluate() error {
 		return err
 	}
 	line := history.Metrics{Step: r.done(), Answer: account.Answer{Epsilon: statement.NoGuarantee, Delta: 1}, TestAccuracy: r.evaluation.Accuracy,
-		TestLoss: finite(r.evaluation.Loss), LearningRate: r.schedule.LearningRate(max(0, r.step-1))}
+		TestLoss: history.Finite(r.evaluation.Loss), LearningRate: r.schedule.LearningRate(max(0, r.step-1))}
 	if spent != nil {
 		line.Answer = spent.Answer()
 		line.Accountant = ""
@@ -56,14 +55,6 @@ func (r *Run) evaluate() error {
 		return fmt.Errorf("train: %s: %w", r.path(folder.Metrics), err)
 	}
 	return curves.AppendLine(r.path(folder.Metrics), encoded)
-}
-
-// finite keeps a number writable as JSON.
-func finite(v float64) float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return math.MaxFloat64
-	}
-	return v
 }
 
 // finish saves the last parameters, evaluates them, and writes model and statement.

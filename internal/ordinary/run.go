@@ -102,28 +102,19 @@ func Create(c *configs.Config, o Options) (*Run, error) {
 }
 
 // fill writes what a run has before its first step.
-func (r *Run) fill(o Options) error {
-	if err := checkpoints.WriteFileAtomic(r.path(folder.Config), r.config.YAML(), folder.FilePerm); err != nil {
-		return err
+func (r *Run) fill(o Options) (err error) {
+	if r.config.Privacy.None {
+		err = checkpoints.WriteFileAtomic(r.path(folder.Config), r.config.YAML(), folder.FilePerm)
+	} else {
+		r.journal, r.registered, err = books.Begin(r.Dir, cmp.Or(o.RunsDir, "runs"), r.config, r.config.YAML(), r.outline)
 	}
-	// The ledger comes first: what else lies in a folder shows that there was one.
-	if !r.config.Privacy.None {
-		if err := r.openBooks(cmp.Or(o.RunsDir, "runs")); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	if err := checkpoints.WriteFileAtomic(r.path(folder.Plan), []byte(r.identity()), folder.FilePerm); err != nil {
 		return err
 	}
 	return r.save()
-}
-
-// openBooks begins the ledger.
-func (r *Run) openBooks(registry string) (err error) {
-	if r.registered, err = books.Registration(r.config, r.outline, registry, r.Dir); err == nil {
-		r.journal, err = books.Create(r.Dir, registry, r.registered)
-	}
-	return err
 }
 
 // Open prepares a run that was started before to go on from its last checkpoint.

@@ -100,17 +100,10 @@ func Create(c *configs.Config, o Options) (*Run, error) {
 	return r, nil
 }
 
-// fill writes what the folder has before the first teacher. The ledger follows on the configuration:
-// what else lies in a folder shows that there was one.
+// fill writes what the folder has before the first teacher.
 func (r *Run) fill(registry string) error {
-	err := checkpoints.WriteFileAtomic(r.path(folder.Config), r.config.YAML(), folder.FilePerm)
-	if err != nil {
-		return err
-	}
-	if r.registered, err = books.Registration(r.config, r.source.Outline, registry, r.Dir); err != nil {
-		return err
-	}
-	if r.journal, err = books.Create(r.Dir, registry, r.registered); err != nil {
+	var err error
+	if r.journal, r.registered, err = books.Begin(r.Dir, registry, r.config, r.config.YAML(), r.source.Outline); err != nil {
 		return err
 	}
 	if err := checkpoints.WriteFileAtomic(r.path(folder.Plan), r.identity(), folder.FilePerm); err != nil {

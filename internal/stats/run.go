@@ -106,17 +106,10 @@ func prepare(f *statistics.File, o Options) (*Run, error) {
 	return r, err
 }
 
-// fill writes what a run has before its first answer. The ledger follows on the configuration: what
-// else lies in a folder shows that there was one.
+// fill writes what a run has before its first answer.
 func (r *Run) fill(registry string) error {
-	err := checkpoints.WriteFileAtomic(r.path(folder.Config), r.file.ConfigYAML(), folder.FilePerm)
-	if err != nil {
-		return err
-	}
-	if r.registered, err = books.Registration(r.file.Config, r.outline, registry, r.Dir); err != nil {
-		return err
-	}
-	if r.journal, err = books.Create(r.Dir, registry, r.registered); err != nil {
+	var err error
+	if r.journal, r.registered, err = books.Begin(r.Dir, registry, r.file.Config, r.file.ConfigYAML(), r.outline); err != nil {
 		return err
 	}
 	return checkpoints.WriteFileAtomic(r.path(folder.Statistics), r.file.YAML(), folder.FilePerm)

@@ -13,6 +13,7 @@ import (
 	"dpsgd/internal/compute"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/history"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/labels"
 	"dpsgd/internal/score"
@@ -184,6 +185,6 @@ func (t *tested) examine() (score.Examination, error) {
 	if !t.config.Privacy.None {
 		e.Unit, e.TargetEpsilon = labels.UnitOf(t.config), t.config.Privacy.Epsilon
 	}
-	e.TestLoss = finite(e.TestLoss)
+	e.TestLoss = history.Finite(e.TestLoss)
 	return *e, err
 }

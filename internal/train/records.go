@@ -18,19 +18,10 @@ import (
 func (r *Run) writeMetrics(p Progress) error {
 	line := history.Metrics{
 		Step: p.Step, Answer: p.Spent.Answer(),
-		TestAccuracy: p.Evaluation.Accuracy, TestLoss: finite(p.Evaluation.Loss), LearningRate: p.LearningRate, ClipNorm: p.ClipNorm,
+		TestAccuracy: p.Evaluation.Accuracy, TestLoss: history.Finite(p.Evaluation.Loss), LearningRate: p.LearningRate, ClipNorm: p.ClipNorm,
 	}
 	line.Accountant = "" // a line holds numbers alone
 	return r.writeLine(folder.Metrics, line, r.metrics)
-}
-
-// finite keeps a number writable as JSON: a diverged model has no mean loss, which shows as the
-// largest float64.
-func finite(v float64) float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return math.MaxFloat64
-	}
-	return v
 }
 
 // diagnostics collects what one step says about its examples, for a file that is NOT private. nil
@@ -86,8 +77,8 @@ func (r *Run) diagnose(took time.Duration) error {
 	line.NormQuantiles = history.Quantiles(d.norms)
 	line.Step, line.Seconds = r.step, took.Seconds()
 	if n := float64(line.BatchSize - line.NotFinite); n > 0 {
-		line.TrainingLoss = finite(line.TrainingLoss / n)
-		line.MeanNorm = finite(line.MeanNorm / n)
+		line.TrainingLoss = history.Finite(line.TrainingLoss / n)
+		line.MeanNorm = history.Finite(line.MeanNorm / n)
 		line.ClippedFraction /= n
 	}
 	if took > 0 {

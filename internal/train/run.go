@@ -323,14 +323,8 @@ func (r *Run) makeFolder(o Options) (err error) {
 
 // fillFolder writes what a run has before its first step.
 func (r *Run) fillFolder(registry string) error {
-	if err := checkpoints.WriteFileAtomic(r.path(folder.Config), r.config.YAML(), 0o600); err != nil {
-		return err
-	}
 	var err error
-	if r.registered, err = books.Registration(r.config, r.source.Outline, registry, r.Dir); err != nil {
-		return err
-	}
-	if r.journal, err = books.Create(r.Dir, registry, r.registered); err != nil {
+	if r.journal, r.registered, err = books.Begin(r.Dir, registry, r.config, r.config.YAML(), r.source.Outline); err != nil {
 		return err
 	}
 	if err := r.openDoor(); err != nil {
