@@ -2,12 +2,12 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/internal/examples"
-	"dpsgd/internal/folder"
 	"dpsgd/internal/ordinary"
 
 	"github.com/spf13/cobra"
@@ -24,10 +24,17 @@ func ordinaryOptions(a *shell.App, dataDir, dataFolder, runsDir, name, serve str
 	}, nil
 }
 
-// isOrdinary says whether a folder is that of such a run.
-func isOrdinary(dir string) (bool, error) {
-	c, err := folder.ReadConfig(dir)
-	return err == nil && c.Privacy.Ordinary(), err
+// resumeOrdinary goes on with a run without noise on gradients.
+func resumeOrdinary(a *shell.App, c *cobra.Command, dir, dataDir, dataFolder, serve string) error {
+	o, err := ordinaryOptions(a, dataDir, dataFolder, filepath.Dir(filepath.Clean(dir)), "", serve)
+	if err != nil {
+		return err
+	}
+	run, err := ordinary.Open(dir, o)
+	if err != nil {
+		return err
+	}
+	return fitOrdinary(a, c, run)
 }
 
 // fitOrdinary carries out a run and prints its result.

@@ -11,7 +11,6 @@ import (
 	"dpsgd/configs/places"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/follow"
-	"dpsgd/internal/ordinary"
 	"dpsgd/internal/stats"
 	"dpsgd/internal/train"
 
@@ -68,24 +67,17 @@ func resumeCommand(a *shell.App) *cobra.Command {
 		Example: "  train resume runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if config, err := folder.ReadConfig(args[0]); err == nil && config.Pate.Any() {
-				return resumePate(a, c, args[0], dataDir, dataFolder)
-			}
 			if stats.IsRun(args[0]) {
 				return resumeStats(a, c, args[0], dataDir, dataFolder)
 			}
-			if ordinaryRun, err := isOrdinary(args[0]); err != nil {
+			config, err := folder.ReadConfig(args[0])
+			switch {
+			case err != nil:
 				return err
-			} else if ordinaryRun {
-				o, err := ordinaryOptions(a, dataDir, dataFolder, filepath.Dir(filepath.Clean(args[0])), "", serve)
-				if err != nil {
-					return err
-				}
-				run, err := ordinary.Open(args[0], o)
-				if err != nil {
-					return err
-				}
-				return fitOrdinary(a, c, run)
+			case config.Pate.Any():
+				return resumePate(a, c, args[0], dataDir, dataFolder)
+			case config.Privacy.Ordinary():
+				return resumeOrdinary(a, c, args[0], dataDir, dataFolder, serve)
 			}
 			return followed(a, serve, func(page *follow.Page) error {
 				run, err := train.Open(args[0], train.Options{DataDir: dataDir, DataFolder: dataFolder, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits})

@@ -145,8 +145,9 @@ func TestLabelsAreAskedOnce(t *testing.T) {
 			if err != nil || i.Ledger.Count() != test.entries {
 				t.Errorf("cut at %d: %d entries in the ledger, %v, expected %d", cut, i.Ledger.Count(), err, test.entries)
 			}
+			later := tiny.Read(t, filepath.Join(r.Run, folder.Labels))
 			for at, answer := range []byte(told) {
-				if now := tiny.Read(t, filepath.Join(r.Run, folder.Labels))[at]; answer != untold && now != answer || now == untold {
+				if now := later[at]; answer != untold && now != answer || now == untold {
 					t.Fatalf("cut at %d: answer %d was %d and is %d", cut, at, answer, now)
 				}
 			}
