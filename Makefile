@@ -1,9 +1,12 @@
 # The commands of this project, for people who like `make`. CI runs .ci/run, which needs no make.
 
-.PHONY: run test lint race bench ci release
+.PHONY: run mpi test lint race bench ci release
 
 run: ## train a private model on pictures that the program draws
 	go run ./cmd/train run
+
+mpi: ## build train-mpi, which an MPI launcher starts as the ranks of one run
+	CGO_ENABLED=0 go build -tags mpi -o train-mpi ./cmd/train
 
 test: ## all tests, in under five minutes
 	go test ./...

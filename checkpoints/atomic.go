@@ -25,6 +25,36 @@ func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
 	})
 }
 
+// CreateFileAtomic is WriteFileAtomic for a file that must not be there: of several processes, also on
+// several machines with one file system, one makes it, and the error of all others matches
+// fs.ErrExist. It links the temporary file to its name, which is the one way to make a whole file
+// exclusively that network file systems keep. File systems without links are refused.
+func CreateFileAtomic(path string, data []byte, perm fs.FileMode) error {
+	temporary := temporaryName(path)
+	if err := writeSynced(disk{}, temporary, perm, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}); err != nil {
+		return fmt.Errorf("checkpoints: create %s: %w", path, err)
+	}
+	defer os.Remove(temporary)
+	if err := os.Link(temporary, path); err != nil && !isLinked(temporary, path) {
+		return fmt.Errorf("checkpoints: create %s: %w", path, err)
+	}
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("checkpoints: sync directory of %s: %w", path, err)
+	}
+	return nil
+}
+
+// isLinked says whether a failed link was made all the same: the answer of a network file system can
+// be lost, and its client asks a second time.
+func isLinked(temporary, path string) bool {
+	a, err := os.Lstat(temporary)
+	b, other := os.Lstat(path)
+	return err == nil && other == nil && os.SameFile(a, b)
+}
+
 // writeAtomic is WriteFileAtomic for content that write produces piece by piece.
 func writeAtomic(files fileSystem, path string, perm fs.FileMode, write func(io.Writer) error) error {
 	if err := refuseIrregular(files, path); err != nil {

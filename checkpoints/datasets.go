@@ -233,10 +233,10 @@ func (d *Datasets) Register(j *Journal, r Registration) error {
 	return d.register(&j.chain, r, j.hashAt)
 }
 
-// Adopt registers the run of a ledger file that nobody has to have open, unless it is known.
+// Adopt is Register for the run of a ledger file that nobody has to have open.
 func (d *Datasets) Adopt(path string, r Registration) error {
 	var c chain
-	if err := c.readFile(d.files, path, -1); err != nil || d.Knows(c.run) {
+	if err := c.readFile(d.files, path, -1); err != nil {
 		return err
 	}
 	return d.register(&c, r, func(n int) (digest, error) {
@@ -269,13 +269,6 @@ func (d *Datasets) register(c *chain, r Registration, hashAt func(int) (digest, 
 		}
 		return d.book.formatRegister(c, m.Registration)
 	})
-}
-
-// Knows says whether a run is registered.
-func (d *Datasets) Knows(run string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.book.members[run] != nil
 }
 
 // Info describes the ledger as it was when this process looked last.

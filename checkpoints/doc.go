@@ -20,7 +20,7 @@
 //	noisy, err := mechanism.Privatize(sum)
 //	err = update.Apply(parameters, noisy, …)
 //
-// and every few updates
+// and, after every update or every few,
 //
 //	path, err := checkpoints.Save(dir, &checkpoints.State{…, LedgerEntries: journal.Len(), LedgerHash: journal.Hash()})
 //
@@ -30,7 +30,10 @@
 //     one more than that for each time the run was stopped;
 //   - each checkpoint file is whole or absent, and the newest one that Save acknowledged can be
 //     read;
-//   - a checkpoint never leads the ledger: its LedgerEntries is at most the ledger's length.
+//   - a checkpoint never leads the ledger: its LedgerEntries is at most the ledger's length;
+//   - with a Save after every update that returns before the next AppendWith is called, which may
+//     be while the next sum is computed (package internal/durable), the ledger leads the newest
+//     checkpoint by one entry, and by one more for each time the run was stopped.
 //
 // A run resumes with [OpenJournal], [Journal.Check] of all that speaks of the ledger, [Latest], and
 // then [Journal.Recover] and [Datasets.Register], which are the first to write. The steps between

@@ -297,8 +297,8 @@ var (
 // losePower trains a run on a lossy disk, with a power loss at every moment, and checks everything
 // that each may leave. It returns the number of contents that were checked and what was wrong with
 // them.
-func losePower(d *lossyDisk, steps, saveEvery int) (states int, violations []error) {
-	run := &crashRun{files: d, dir: "run", saved: -1}
+func losePower(d *lossyDisk, steps, saveEvery, mostLost int) (states int, violations []error) {
+	run := &crashRun{files: d, dir: "run", saved: -1, mostLost: mostLost}
 	d.before = func() {
 		for _, after := range d.afterPowerLoss() {
 			states++
@@ -317,7 +317,7 @@ func runDirs() []string { return []string{"run", filepath.Join("run", "checkpoin
 // 50 updates and 10 checkpoints, with a power loss before every single change and sync, and from
 // each of the contents it may leave the run resumes without having forgotten anything.
 func TestPowerLoss(t *testing.T) {
-	states, violations := losePower(newLossyDisk(runDirs()...), 50, 5)
+	states, violations := losePower(newLossyDisk(runDirs()...), 50, 5, 0)
 	for _, err := range violations[:min(len(violations), 5)] {
 		t.Error(err)
 	}
@@ -325,6 +325,52 @@ func TestPowerLoss(t *testing.T) {
 		t.Errorf("%d states were checked, expected more", states)
 	}
 	t.Logf("%d states, %d violations", states, len(violations))
+}
+
+// With a checkpoint after every step, each durable before the next event is written, a power loss at
+// any moment costs one step at most.
+func TestPowerLossCostsOneStep(t *testing.T) {
+	states, violations := losePower(newLossyDisk(runDirs()...), 20, 1, 1)
+	for _, err := range violations[:min(len(violations), 5)] {
+		t.Error(err)
+	}
+	t.Logf("%d states, %d violations", states, len(violations))
+
+	// The test can fail: a checkpoint after every other step, or one that is not synced, costs more.
+	if _, violations := losePower(newLossyDisk(runDirs()...), 20, 2, 1); len(violations) == 0 {
+		t.Error("with a checkpoint after every other step nothing was found")
+	}
+	unsynced := newLossyDisk(runDirs()...)
+	unsynced.blindSyncDir = true
+	if _, violations := losePower(unsynced, 3, 1, 1); len(violations) == 0 {
+		t.Error("without syncs of directories nothing was found")
+	}
+}
+
+// Two power losses, the second one while the run makes again what the first one cost: each costs one
+// step at most.
+func TestSecondPowerLossCostsOneStep(t *testing.T) {
+	states := 0
+	first := newLossyDisk(runDirs()...)
+	run := &crashRun{files: first, dir: "run", saved: -1}
+	first.before = func() {
+		for _, second := range first.afterPowerLoss() {
+			again := &crashRun{files: second, dir: "run", acknowledged: run.acknowledged, saved: run.saved, mostLost: 2}
+			second.before = func() {
+				for _, after := range second.afterPowerLoss() {
+					states++
+					if err := again.check(after); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			step := must(again.resume())
+			must(0, again.train(step, step+2, 1))
+		}
+	}
+	step := must(run.resume())
+	must(0, run.train(step, 4, 1))
+	t.Logf("%d states", states)
 }
 
 // A power loss while a run recovers from an earlier one: wherever the first run was cut off.
@@ -360,7 +406,7 @@ func TestPowerLossFindsMissingSyncs(t *testing.T) {
 	} {
 		d := newLossyDisk(runDirs()...)
 		break_(d)
-		if _, violations := losePower(d, 3, 2); len(violations) == 0 {
+		if _, violations := losePower(d, 3, 2, 0); len(violations) == 0 {
 			t.Errorf("without syncs of the %s nothing was found", name)
 		}
 	}

@@ -16,6 +16,7 @@ type crashRun struct {
 	journal      *Journal
 	acknowledged int // entries that the ledger must hold from now on
 	saved        int // step of the last checkpoint that Save acknowledged, -1 before the first
+	mostLost     int // steps of the ledger that no checkpoint may hold after a crash, or 0 for any number
 }
 
 func (r *crashRun) ledgerPath() string     { return filepath.Join(r.dir, "ledger.jsonl") }
@@ -88,6 +89,9 @@ func (r *crashRun) check(files fileSystem) error {
 	n := after.journal.Len()
 	if n < r.acknowledged || n > r.acknowledged+1 {
 		return fmt.Errorf("found %d ledger entries, expected the %d that were acknowledged or one more", n, r.acknowledged)
+	}
+	if lost := n - step; r.mostLost > 0 && lost > r.mostLost {
+		return fmt.Errorf("resumes after step %d with %d ledger entries, expected at most %d steps to be lost", step, n, r.mostLost)
 	}
 	if n != after.journal.Ledger().Count() {
 		return fmt.Errorf("%d entries, but %d events", n, after.journal.Ledger().Count())

@@ -35,7 +35,8 @@ type Sum struct {
 	factors []float32 // of its examples
 	squares []float64 // squared norms of the rounded contributions of its examples
 	group   group
-	grain   int // examples that are worth handing to a worker
+	grain   int     // examples that are worth handing to a worker
+	merged  []int64 // what Merge adds up
 
 	roundRange, settleRange func(worker, lo, hi int) // s.round and s.settleStrips, made once
 	integers                Integers                 // s.read, made once
@@ -162,6 +163,30 @@ func (s *Sum) read(dst []float64, from int) {
 			p.add(dst[lo-from:hi-from], lo-at)
 		}
 	}
+}
+
+// Merge makes s the sum of several processes: add gets the integers of s in merged, in which it
+// leaves the total where that is released, and anything elsewhere, where s serves the next Reset.
+func (s *Sum) Merge(add func(merged []int64) error) error {
+	if s.err != nil {
+		return s.err
+	}
+	s.merged = grown(s.merged, s.dim)
+	s.pool.Run(s.dim, strip, func(_, lo, hi int) {
+		s.settleStrips(0, lo, hi)
+		for i, v := range s.values[lo:hi] {
+			s.merged[lo+i] = int64(v)
+		}
+	})
+	if s.err = add(s.merged); s.err == nil {
+		s.begun, s.waiting = true, false
+		s.pool.Run(s.dim, strip, func(_, lo, hi int) {
+			for i, v := range s.merged[lo:hi] {
+				s.values[lo+i] = float64(v)
+			}
+		})
+	}
+	return s.err
 }
 
 // refuse sets the factors of contributions that are too long, or not finite, to zero, and reports

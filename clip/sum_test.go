@@ -384,6 +384,76 @@ func TestSumLeavesOnce(t *testing.T) {
 	}
 }
 
+// Merged sums are the sum of all examples, whoever adds up how many of them: none, one physical batch
+// that waits, several.
+func TestMergedSumIsThatOfAll(t *testing.T) {
+	s, src := shape{rows: 2500, in: 17, out: 5, formed: 21}, random.Seeded(7)
+	pool := kernel.NewPool(3)
+	defer pool.Close()
+	e := draw(s, 30, 1, src)
+	want := integers(t, newSum(t, 1, s.dim(), pool), e, 8)
+	for _, cut := range []int{0, 1, 8, 17, 30} {
+		mine, other := newSum(t, 1, s.dim(), pool), newSum(t, 1, s.dim(), nil)
+		addAll(t, mine, e.part(0, cut))
+		addAll(t, other, e.part(cut, e.n))
+		err := mine.Merge(func(total []int64) error {
+			return other.Merge(func(part []int64) error {
+				for i, v := range part {
+					total[i] += v
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(released(t, mine), want) {
+			t.Errorf("cut at %d: the merged sum is not that of all examples", cut)
+		}
+	}
+}
+
+// addAll adds examples in physical batches of 8.
+func addAll(t *testing.T, s *Sum, e examples) {
+	t.Helper()
+	for lo := 0; lo < e.n; lo += 8 {
+		part := e.part(lo, min(lo+8, e.n))
+		if err := s.Add(part.batch(), part.n); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Integers up to 2^53 come through a merge as they are, and a merge that fails leaves nothing to release.
+func TestMergeIsExactOrFails(t *testing.T) {
+	sum := newSum(t, 1, 3, nil)
+	extremes := []int64{1 << 53, -1<<53 + 1, 1<<52 + 1}
+	if err := sum.Merge(func(total []int64) error {
+		if !slices.Equal(total, []int64{0, 0, 0}) {
+			t.Errorf("found %v, expected the sum of nobody", total)
+		}
+		copy(total, extremes)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if found := released(t, sum); !slices.Equal(found, extremes) {
+		t.Errorf("found %v, expected %v", found, extremes)
+	}
+	again := func([]int64) error { t.Error("a sum was merged after it had left"); return nil }
+	if err := sum.Merge(again); !errors.Is(err, ErrReleased) {
+		t.Errorf("Merge after Release: error is %v, expected %v", err, ErrReleased)
+	}
+	sum.Reset()
+	lost := errors.New("lost")
+	if err := sum.Merge(func([]int64) error { return lost }); !errors.Is(err, lost) {
+		t.Errorf("error is %v, expected %v", err, lost)
+	}
+	if err := sum.Release(func(Integers, Lattice) { t.Error("a sum left whose merge failed") }); !errors.Is(err, lost) {
+		t.Errorf("Release: error is %v, expected %v", err, lost)
+	}
+}
+
 func TestNewSumRefuses(t *testing.T) {
 	for _, bound := range []float64{0, -1, math.NaN(), math.Inf(1), MinClipNorm / 2, MaxClipNorm * 2} {
 		if _, err := NewSum(Flat{ClipNorm: bound}, 3, nil); !errors.Is(err, ErrClipNorm) {

@@ -191,12 +191,15 @@ type Performance struct {
 	Engine  string // auto, ghost or materialise
 	// MaxMemory is what training may take, in bytes; 0 is what the machine has free.
 	MaxMemory int64
+	// DataMemory is what the decoded pictures of Data.Folder may take of it, in bytes; 0 is all that
+	// they need where that is there.
+	DataMemory int64
 }
 
 // Run is about the folder that a run writes.
 type Run struct {
 	Name               string // "" lets the trainer choose
-	CheckpointEvery    int    // steps between two checkpoints; 0 is only at the end
+	CheckpointEvery    int    // steps between two checkpoints, written while the next step is computed; 0 is only at the end
 	PrivateDiagnostics bool   // also write training loss, norms and batch sizes, which are NOT private
 }
 
@@ -245,6 +248,6 @@ func DefaultConfig() Config {
 		Pate:        Pate{Pool: 1000, Aggregation: "confident", Noise: 40, Threshold: 200, ThresholdNoise: 150, SelfTraining: 1, ReleaseOrder: 12},
 		Federated:   clients.None(),
 		Performance: Performance{Engine: "auto"},
-		Run:         Run{CheckpointEvery: 100},
+		Run:         Run{CheckpointEvery: 1},
 	}
 }

@@ -104,13 +104,13 @@ var dataFields = []*field{
 	{"data.name", datasetName{}, func(c *Config) any { return &c.Data.Name },
 		"A data set that the program knows: " + datasetDocs() + ".", nil},
 	{"data.folder", folder, func(c *Config) any { return &c.Data.Folder },
-		"A folder of your own pictures, <folder>/train/<class>/*.png and <folder>/test/<class>/*.png (or " + pictures.Extensions() + ").", nil},
+		"A folder of your own pictures, <folder>/train/<class>/*.png and <folder>/test/<class>/*.png (or " + pictures.Extensions() + "), or with tar files as WebDataset makes them, <folder>/train-*.tar and <folder>/test-*.tar, in which key.png has its class, by name or number, in key.cls.", nil},
 	{"data.table", folder, func(c *Config) any { return &c.Data.Table },
 		"A folder with a table of your own, <table>/train.csv and <table>/test.csv: comma-separated values, with the names of the columns in the first line.", nil},
 	{"data.vectors", folder, func(c *Config) any { return &c.Data.Vectors },
 		"A folder with vectors of features that a public model computed, one per example: <vectors>/train.npy and train-labels.npy, test.npy and test-labels.npy, or train.safetensors and test.safetensors with the tensors features and labels, or .csv or .parquet files of which one column, data.label, holds the class by name or number and all others the vector; there, labels may also stand in train-labels.npy and test-labels.npy. Each vector is scaled to length 1.", nil},
 	{"data.classes", byExamples{listOf[string]{of: className, min: 2, max: 1000, what: "names", distinct: true}, listOf[string]{of: labelValue, min: 2, max: 256, what: "names", distinct: true}}, func(c *Config) any { return &c.Data.Classes },
-		"The names of the class folders, the values of the label column, or what the labels 0, 1, … of vectors mean; declared here because the list must not depend on the examples.", withOwnData},
+		"The names of the class folders or of the classes in tar files, the values of the label column, or what the labels 0, 1, … of vectors mean; declared here because the list must not depend on the examples.", withOwnData},
 	{"data.size", sizes{setting.Integer{Min: 1, Max: 1024}}, func(c *Config) any { return &c.Data.Size },
 		"Height and width in pixels; pictures of another size are resized.", withFolder},
 	{"data.channels", format.OneOf{1, 3}, func(c *Config) any { return &c.Data.Channels },
@@ -311,13 +311,15 @@ var performanceFields = []*field{
 		"How per-example norms are computed; auto measures both when training starts and takes the faster for each layer.", nil},
 	{"performance.max_memory", format.Bytes{Word: "auto"}, func(c *Config) any { return &c.Performance.MaxMemory },
 		"A configuration that needs more memory, by an estimate, is refused before it begins; auto is what the machine has free.", nil},
+	{"performance.data_memory", format.Bytes{Word: "auto"}, func(c *Config) any { return &c.Performance.DataMemory },
+		"Memory for decoded pictures; those that do not fit are decoded whenever they are needed, which takes time and changes nothing else. auto keeps all of them where they fit, and as many as half of what is left holds otherwise.", withFolder},
 }
 
 var runFields = []*field{
 	{"run.name", runName, func(c *Config) any { return &c.Run.Name },
 		"Folder of the run within runs; \"\" lets the program choose.", nil},
 	{"run.checkpoint_every", setting.Integer{Min: 0, Max: 1e9}, func(c *Config) any { return &c.Run.CheckpointEvery },
-		"Steps between two checkpoints; 0 is only at the end.", nil},
+		"Steps between two checkpoints, each of which is written while the next step is computed; 0 is only at the end. What a kill costs of the budget: with 1, one step at most.", nil},
 	{"run.private_diagnostics", setting.Boolean{}, func(c *Config) any { return &c.Run.PrivateDiagnostics },
 		"Also write training loss, gradient norms and batch sizes. They are not private: keep them to yourself.", nil},
 }
@@ -325,7 +327,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"data.label", "federated.clients", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
+var later = []string{"data.label", "federated.clients", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

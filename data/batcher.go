@@ -64,11 +64,19 @@ func (b *Batcher) Shape() Shape { return b.set.Shape() }
 // Len returns the number of examples that indices may choose from.
 func (b *Batcher) Len() int { return b.set.Len() }
 
+// Decodes reports whether an example may have to be read from a file, which takes far longer than
+// copying it.
+func (b *Batcher) Decodes() bool {
+	_, stored := b.set.(*Stored)
+	return stored
+}
+
 // Fill writes example indices[i], normalised, to row i of x, which has shape (rows, Height, Width,
 // Channels) or (rows, columns), and its label to labels[i]. Rows and labels past len(indices) are
-// left as they are: padding is the caller's. Fill allocates nothing. It panics when x or labels is
-// too short or an index is out of range.
-func (b *Batcher) Fill(x []float32, labels []int32, indices []int) {
+// left as they are: padding is the caller's. It allocates nothing for examples in memory. It fails with
+// [ErrInvalid] when an example cannot be read: then nothing may be made of x. It panics when x or
+// labels is too short or an index is out of range.
+func (b *Batcher) Fill(x []float32, labels []int32, indices []int) error {
 	size := b.set.Shape().Values()
 	if len(labels) < len(indices) || len(x) < len(indices)*size {
 		panic(fmt.Sprintf("data: a batch of %d examples of %v does not fit %d values and %d labels",
@@ -76,6 +84,9 @@ func (b *Batcher) Fill(x []float32, labels []int32, indices []int) {
 	}
 	for row, i := range indices {
 		labels[row] = int32(b.set.Label(i))
-		b.examples.fill(x[row*size:(row+1)*size], i)
+		if err := b.examples.fill(x[row*size:(row+1)*size], i); err != nil {
+			return err
+		}
 	}
+	return nil
 }

@@ -1,6 +1,9 @@
 package data
 
-import "dpsgd/data/digits"
+import (
+	"dpsgd/data/digits"
+	"dpsgd/internal/parallel"
+)
 
 // The set "digits" needs no files: the program draws it.
 var drawnDigits = Dataset{
@@ -25,7 +28,7 @@ func drawDigits(seed uint64, train, test int) (*Split, error) {
 func drawSet(seed uint64, part digits.Part, n int) (*Images, error) {
 	const chunk, size = 256, digits.Side * digits.Side
 	labels, pixels := make([]uint8, n), make([]uint8, n*size)
-	err := parallel((n+chunk-1)/chunk, func(c int) error {
+	err := parallel.Each((n+chunk-1)/chunk, func(c int) error {
 		var d digits.Drawer
 		for i := c * chunk; i < min(n, (c+1)*chunk); i++ {
 			labels[i] = d.Draw(pixels[i*size:(i+1)*size], seed, part, i)

@@ -1,6 +1,6 @@
-// Package data holds labelled examples in memory, pictures, rows of numbers or what a program
-// computed of them ([Features]), and hands them to a training step: by index, sampled, normalised
-// with public constants.
+// Package data holds labelled examples, pictures, rows of numbers or what a program computed of them
+// ([Features]), in memory or, of pictures, as files ([Stored]), and hands them to a training step: by
+// index, sampled, normalised with public constants.
 //
 // # Where examples come from
 //
@@ -10,7 +10,7 @@
 //     draws from a seed; "mnist" and "fashion-mnist", IDX files packed with
 //     gzip or plain; "cifar-10", the "binary version", as the packed archive or
 //     unpacked.
-//   - a folder of a person's own pictures (Spec.Folder).
+//   - a folder of a person's own pictures (Spec.Folder), which package stored lists.
 //   - a table of a person's own, train.csv and test.csv (Spec.Table).
 //   - vectors of features that another program computed (Spec.Vectors), from files that package
 //     vectors reads.

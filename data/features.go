@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/parallel"
 )
 
 // Features is an immutable set of labelled rows of numbers in memory that a program computed, in
@@ -37,7 +38,7 @@ func NewFeatures(columns int, classes []string, labels []uint8, halves []uint16)
 		return nil, err
 	}
 	f := &Features{l, halves}
-	if err := parallel(f.Len(), f.checkFinite); err != nil {
+	if err := parallel.Each(f.Len(), f.checkFinite); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -62,4 +63,7 @@ func (f *Features) Halves(i int) []uint16 {
 // normalised is the rows as they are: what computed them has normalised them.
 func (f *Features) normalised(Normalisation) filler { return f }
 
-func (f *Features) fill(x []float32, i int) { kernel.FromHalves(x, f.Halves(i)) }
+func (f *Features) fill(x []float32, i int) error {
+	kernel.FromHalves(x, f.Halves(i))
+	return nil
+}

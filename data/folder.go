@@ -1,24 +1,18 @@
 package data
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"dpsgd/data/pictures"
+	"dpsgd/data/stored"
+	"dpsgd/internal/parallel"
 )
 
-// loadFolder reads <folder>/train/<class>/ and <folder>/test/<class>/. The class folders must be
-// exactly the declared classes. In each, files that package pictures knows by their extension are
-// pictures. Names that start with a dot are passed over, and so are a few other files, with a
-// warning. The order is that of the classes, then of the file names, so it does not depend on the
-// machine.
-//
-// Links are followed, wherever they lead: a folder may be a choice of the files of another one.
+// loadFolder reads the pictures of a folder, which package stored lists. They are decoded into memory,
+// unless spec has not enough of it.
 func loadFolder(spec Spec) (*Split, error) {
 	shape := Shape{spec.Height, spec.Width, spec.Channels}
 	if err := checkShape(shape); err != nil {
@@ -28,28 +22,58 @@ func loadFolder(spec Spec) (*Split, error) {
 		return nil, err
 	}
 	// Both parts are listed before a picture is decoded: mistakes show at once.
-	var listed [2][]picture
+	var listed [2]*stored.Index
 	others := pictures.Others{}
 	for i, part := range parts {
 		var err error
-		if listed[i], err = listPart(spec, part, others); err != nil {
+		if listed[i], err = stored.List(spec.part(part), others); err != nil {
 			return nil, err
 		}
 	}
-	split, err := splitOf(filepath.Base(filepath.Clean(spec.Folder)), func(part int) (*Images, error) {
-		return readPictures(listed[part], shape, spec.Classes)
-	})
-	if err == nil && others.Len() > 0 {
-		split.Warning = fmt.Sprintf("data: found %s in %s beside the pictures, passed over; read are %s", others, spec.Folder, pictures.Extensions())
+	read := func(part int) (Set, error) { return readPictures(listed[part], shape, spec.Classes) }
+	share := spec.share(listed, shape)
+	if share < 1 {
+		read = func(part int) (Set, error) {
+			bytes := share * float64(listed[part].Len()) * float64(shape.Bytes())
+			return newStored(stored.NewCache(listed[part], pictures.Size(shape), int64(bytes)), shape, spec.Classes)
+		}
 	}
-	return split, err
+	split, err := splitOf(filepath.Base(filepath.Clean(spec.Folder)), read)
+	if err != nil {
+		return nil, err
+	}
+	var warnings []string
+	if others.Len() > 0 {
+		warnings = append(warnings, fmt.Sprintf("data: found %s in %s beside the pictures, passed over; read are %s", others, spec.Folder, pictures.Extensions()))
+	}
+	if share < 1 {
+		warnings = append(warnings, fmt.Sprintf("data: %.0f %% of the pictures stay in memory, the others are decoded whenever they are needed", 100*share))
+	}
+	split.Warning = strings.Join(warnings, "; ")
+	return split, nil
 }
 
-// CountPictures returns how many pictures the part "train" or "test" of a folder has, by the names of
-// the files alone.
+func (s Spec) part(name string) stored.Part {
+	return stored.Part{Folder: s.Folder, Name: name, Classes: s.Classes}
+}
+
+// share is the share of all pictures that the memory for them holds.
+func (s Spec) share(listed [2]*stored.Index, shape Shape) float64 {
+	if s.Memory == nil {
+		return 1
+	}
+	all := float64(listed[0].Len()+listed[1].Len()) * float64(shape.Bytes())
+	return float64(s.Memory(listed[0].Len(), listed[1].Len())) / all
+}
+
+// CountPictures returns how many pictures the part "train" or "test" of a folder has, without reading
+// one.
 func CountPictures(spec Spec, part string) (int, error) {
-	found, err := listPart(spec, part, pictures.Others{})
-	return len(found), err
+	found, err := stored.List(spec.part(part), pictures.Others{})
+	if err != nil {
+		return 0, err
+	}
+	return found.Len(), nil
 }
 
 // checkClasses makes sure that each class can be the name of one folder.
@@ -68,124 +92,32 @@ func checkClasses(classes []string) error {
 	return nil
 }
 
-// picture is a file of the folder and its class.
-type picture struct {
-	path  string
-	label uint8
-}
-
-// readPictures decodes, resizes and stores pictures on all processors. The error
-// names the first picture, in their order, that cannot be read.
-func readPictures(files []picture, shape Shape, classes []string) (*Images, error) {
-	total, err := product(len(files), shape.Values())
+// readPictures decodes, resizes and stores pictures on all processors. The error names the first
+// picture, in their order, that cannot be read.
+func readPictures(files *stored.Index, shape Shape, classes []string) (*Images, error) {
+	total, err := product(files.Len(), shape.Values())
 	if err != nil {
 		return nil, fmt.Errorf("data: pictures: %w", err)
 	}
-	labels, pixels := make([]uint8, len(files)), make([]uint8, total)
-	size := shape.Values()
-	err = parallel(len(files), func(i int) error {
-		labels[i] = files[i].label
-		if err := pictures.Read(files[i].path, pictures.Size(shape), pixels[i*size:(i+1)*size]); err != nil {
-			return fmt.Errorf("data: %w: picture %s: %w", ErrInvalid, files[i].path, err)
-		}
-		return nil
+	pixels, size := make([]uint8, total), shape.Values()
+	err = parallel.Each(files.Len(), func(i int) error {
+		return files.Read(pixels[i*size:(i+1)*size], i, pictures.Size(shape))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return NewImages(shape, classes, labels, pixels)
+	return NewImages(shape, classes, files.Labels(), pixels)
 }
 
-// listPart lists the pictures of "train" or "test", and adds up the other files that it passes over.
-func listPart(spec Spec, part string, others pictures.Others) ([]picture, error) {
-	where := filepath.Join(spec.Folder, part)
-	if _, err := readDir(spec.Folder, "expected a folder with train and test"); err != nil {
-		return nil, err
-	}
-	entries, err := readDir(where, "expected train and test, each with a folder for each class")
+// newStored makes a set of pictures that stay where they are.
+func newStored(cache *stored.Cache, shape Shape, classes []string) (*Stored, error) {
+	files := cache.Index()
+	total, err := product(files.Len(), shape.Values())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("data: pictures: %w", err)
 	}
-	for _, e := range entries {
-		path := filepath.Join(where, e.Name())
-		if mode, _ := follow(path, e); mode.IsDir() && !slices.Contains(spec.Classes, e.Name()) {
-			return nil, fmt.Errorf("data: %w: folder %s is not one of the declared classes %s", ErrInvalid, path, quoted(spec.Classes))
-		}
-	}
-	var all []picture
-	for label, class := range spec.Classes {
-		found, err := listClass(filepath.Join(where, class), uint8(label), others)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
-	}
-	return all, nil
-}
-
-// listClass lists the pictures of one class folder; there must be one at least.
-func listClass(folder string, label uint8, others pictures.Others) ([]picture, error) {
-	entries, err := readDir(folder, "expected one for each declared class")
-	if err != nil {
-		return nil, err
-	}
-	var found []picture
-	passed := pictures.Others{}
-	for _, e := range entries {
-		path := filepath.Join(folder, e.Name())
-		mode, link := follow(path, e)
-		switch known := pictures.Known(e.Name()); {
-		case mode.IsDir():
-			return nil, fmt.Errorf("data: %w: %s lies inside a class and is %sa folder, expected pictures only", ErrInvalid, path, link)
-		case !known:
-			passed.Add(e.Name())
-			continue
-		case mode&fs.ModeSymlink != 0:
-			return nil, fmt.Errorf("data: %w: %s is a link to nothing, expected a picture or a link to one", ErrInvalid, path)
-		case !mode.IsRegular():
-			return nil, fmt.Errorf("data: %w: %s is %s%s, expected a picture", ErrInvalid, path, link, kind(mode))
-		}
-		found = append(found, picture{path, label})
-	}
-	switch {
-	case passed.TooMany(len(found)):
-		return nil, fmt.Errorf("data: %w: folder %s holds %s that are not read, expected pictures: %s", ErrInvalid, folder, passed, pictures.Extensions())
-	case len(found) == 0:
-		return nil, fmt.Errorf("data: %w: folder %s holds no picture, expected %s", ErrMissing, folder, pictures.Extensions())
-	}
-	others.Join(passed)
-	return found, nil
-}
-
-// follow returns what an entry is, or what the link that it is leads to; a link to nothing stays a
-// link. The text tells of the link in messages.
-func follow(path string, e fs.DirEntry) (mode fs.FileMode, link string) {
-	if e.Type()&fs.ModeSymlink == 0 {
-		return e.Type(), ""
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return e.Type(), ""
-	}
-	return info.Mode(), "a link to "
-}
-
-// readDir lists a folder in byte order of the names, without hidden entries.
-func readDir(folder, expected string) ([]fs.DirEntry, error) {
-	switch info, err := os.Stat(folder); {
-	case errors.Is(err, fs.ErrNotExist):
-		if _, err := os.Lstat(folder); err == nil {
-			return nil, fmt.Errorf("data: %w: %s is a link to nothing (%s)", ErrMissing, folder, expected)
-		}
-		return nil, fmt.Errorf("data: %w: there is no folder %s (%s)", ErrMissing, folder, expected)
-	case err == nil && !info.IsDir():
-		return nil, fmt.Errorf("data: %w: %s is no folder (%s)", ErrInvalid, folder, expected)
-	}
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil, fmt.Errorf("data: %w: %w", ErrMissing, err)
-	}
-	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }), nil
+	l, err := newLabelled(shape, classes, files.Labels(), total)
+	return &Stored{labelled: l, cache: cache}, err
 }
 
 func quoted(names []string) string {

@@ -44,33 +44,40 @@ func checkShape(s Shape) error {
 	return nil
 }
 
-// normalisedImages looks pixels up: table[c][p] is the normalised value of byte p
+// pixelTable looks pixels up: table[c][p] is the normalised value of byte p
 // in channel c, which replaces a conversion, a subtraction and a division.
-type normalisedImages struct {
-	pixels []uint8
-	size   int // values of one picture
-	table  [][256]float32
-}
+type pixelTable [][256]float32
 
-func (m *Images) normalised(n Normalisation) filler {
-	b := &normalisedImages{pixels: m.pixels, size: m.shape.Values(), table: make([][256]float32, m.shape.Channels)}
-	for c := range b.table {
-		for p := range b.table[c] {
-			b.table[c][p] = float32((float64(p)/255 - n.Mean[c]) / n.Std[c])
+func newPixelTable(n Normalisation) pixelTable {
+	table := make(pixelTable, len(n.Mean))
+	for c := range table {
+		for p := range table[c] {
+			table[c][p] = float32((float64(p)/255 - n.Mean[c]) / n.Std[c])
 		}
 	}
-	return b
+	return table
+}
+
+type normalisedImages struct {
+	*Images
+	table pixelTable
+}
+
+func (m *Images) normalised(n Normalisation) filler { return normalisedImages{m, newPixelTable(n)} }
+
+func (b normalisedImages) fill(x []float32, i int) error {
+	b.table.fill(x, b.Pixels(i))
+	return nil
 }
 
 // fill has one loop for each number of channels, so that no loop contains a
 // division or a bounds check for the table.
-func (b *normalisedImages) fill(x []float32, i int) {
-	pixels := b.pixels[i*b.size : (i+1)*b.size]
-	if len(b.table) == 1 {
-		fillGrey(x[:len(pixels)], pixels, &b.table[0])
+func (t pixelTable) fill(x []float32, pixels []uint8) {
+	if len(t) == 1 {
+		fillGrey(x[:len(pixels)], pixels, &t[0])
 		return
 	}
-	red, green, blue := &b.table[0], &b.table[1], &b.table[2]
+	red, green, blue := &t[0], &t[1], &t[2]
 	for len(pixels) >= 3 && len(x) >= 3 {
 		x[0], x[1], x[2] = red[pixels[0]], green[pixels[1]], blue[pixels[2]]
 		x, pixels = x[3:], pixels[3:]

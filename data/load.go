@@ -17,11 +17,15 @@ type Spec struct {
 	// Dir holds the files of the named sets; [DefaultDir] when empty.
 	Dir string
 
-	// Folder holds a person's own pictures as <folder>/train/<class>/ and <folder>/test/<class>/.
-	// Classes, Height, Width and Channels (1 grey or 3 colour) belong to it and must be declared.
+	// Folder holds a person's own pictures as <folder>/train/<class>/ and <folder>/test/<class>/, or in
+	// the tar files <folder>/train-….tar and <folder>/test-….tar, as package stored lists them. Classes, Height, Width and Channels (1 grey or 3 colour) belong to it and must be declared.
 	Folder                  string
 	Classes                 []string
 	Height, Width, Channels int
+
+	// Memory says how many bytes of the pictures of a folder may stay in memory, of so many in both
+	// parts. Pictures that do not fit are decoded whenever they are needed. nil keeps all.
+	Memory func(train, test int) int64
 
 	// Table is a folder with a person's own train.csv and test.csv. Columns are the
 	// features, in the order in which the network sees them, and Label is the column
@@ -95,7 +99,7 @@ func DefaultDir() string {
 	return "datasets"
 }
 
-// Load reads the examples that spec describes into memory. The error is one line. It matches
+// Load reads the examples that spec describes, into memory if not said otherwise. The error is one line. It matches
 // [ErrMissing] when files are not there and [ErrInvalid] when they are not what they should be.
 func Load(spec Spec) (*Split, error) {
 	if err := spec.checkOne(); err != nil {

@@ -2,10 +2,10 @@ package data
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"dpsgd/data/pictures"
+	"dpsgd/data/stored"
 )
 
 // Owners returns whose each training example of a folder or a table is, in the order of the examples
@@ -15,16 +15,17 @@ func Owners(spec Spec) ([]string, error) {
 	if spec.Table != "" {
 		return ownersOfRecords(spec)
 	}
-	listed, err := listPart(spec, parts[0], pictures.Others{})
+	part := spec.part(parts[0])
+	part.Names = true
+	listed, err := stored.List(part, pictures.Others{})
 	if err != nil {
 		return nil, err
 	}
-	owners := make([]string, len(listed))
-	for i, p := range listed {
-		name := filepath.Base(p.path)
+	owners := make([]string, listed.Len())
+	for i, name := range listed.Names() {
 		owner := strings.LastIndexByte(name, '_')
 		if owner < 1 {
-			return nil, fmt.Errorf("data: %w: picture %s does not say whose it is, expected a name with the person before the last _, such as person_0123_07.png", ErrInvalid, p.path)
+			return nil, fmt.Errorf("data: %w: picture %s does not say whose it is, expected a name with the person before the last _, such as person_0123_07.png", ErrInvalid, listed.Where(i))
 		}
 		owners[i] = name[:owner]
 	}

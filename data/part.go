@@ -13,6 +13,8 @@ func Part(s Set, from, to int) (Set, error) {
 	case *Images:
 		size := s.shape.Values()
 		return &Images{s.part(from, to), s.pixels[from*size : to*size : to*size]}, nil
+	case *Stored:
+		return &Stored{s.part(from, to), s.cache, s.from + from}, nil
 	case *Features:
 		return &Features{s.part(from, to), s.halves[from*s.shape.Channels : to*s.shape.Channels : to*s.shape.Channels]}, nil
 	case *Rows:

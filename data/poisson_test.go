@@ -316,7 +316,7 @@ func BenchmarkPoisson(b *testing.B) {
 	for _, c := range []struct {
 		q float64
 		n int
-	}{{512.0 / 60000, 60000}, {0.02, 20000}} {
+	}{{512.0 / 60000, 60000}, {0.02, 20000}, {2048e-7, 10_000_000}, {16384e-7, 10_000_000}} {
 		b.Run(fmt.Sprintf("q=%.4f,n=%d", c.q, c.n), func(b *testing.B) {
 			src, dst := random.New(), []int(nil)
 			for b.Loop() {

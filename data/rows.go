@@ -49,8 +49,9 @@ type normalisedRows struct {
 
 func (r *Rows) normalised(n Normalisation) filler { return normalisedRows{r, n} }
 
-func (b normalisedRows) fill(x []float32, i int) {
+func (b normalisedRows) fill(x []float32, i int) error {
 	for c, v := range b.Values(i) {
 		x[c] = float32((float64(v) - b.constants.Mean[c]) / b.constants.Std[c])
 	}
+	return nil
 }

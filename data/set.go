@@ -1,22 +1,23 @@
 package data
 
 import (
-	"errors"
 	"fmt"
 	"math/bits"
+
+	"dpsgd/data/stored"
 )
 
 var (
 	// ErrMissing marks files or folders that are not there.
-	ErrMissing = errors.New("missing data")
+	ErrMissing = stored.ErrMissing
 
 	// ErrInvalid marks data that is there but is not what was declared:
 	// truncated, of another format or size, with a wrong label or checksum.
-	ErrInvalid = errors.New("invalid data")
+	ErrInvalid = stored.ErrInvalid
 )
 
-// Set is an immutable set of labelled examples of one shape in memory: pictures
-// ([Images]), rows of numbers ([Rows]) or computed ones ([Features]). It is safe for
+// Set is an immutable set of labelled examples of one shape: pictures ([Images] in
+// memory, [Stored] in files), rows of numbers ([Rows]) or computed ones ([Features]). It is safe for
 // concurrent reading.
 type Set interface {
 	// Len returns the number of examples. For a training set it is private.
@@ -32,8 +33,11 @@ type Set interface {
 	normalised(n Normalisation) filler
 }
 
-// filler writes example i, normalised, to x, which has exactly its size.
-type filler interface{ fill(x []float32, i int) }
+// filler writes example i, normalised, to x, which has exactly its size. It fails where the example
+// cannot be read.
+type filler interface {
+	fill(x []float32, i int) error
+}
 
 // Shape is the size of one example: a picture of Height by Width pixels in
 // Channels channels, or, without height and width, a row of Channels numbers.

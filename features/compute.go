@@ -42,13 +42,16 @@ func Cached(r Recipe, set *data.Dataset, cache string) *data.Split {
 // Compute returns the rows of the pictures, under the same name: those of an earlier call from the
 // cache, or new ones. Rows that cannot be kept are computed all the same.
 func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
-	fingerprint := r.fingerprint(pictures)
+	fingerprint, err := r.fingerprint(pictures)
+	if err != nil {
+		return nil, err
+	}
 	if rows := cached(q.Cache, fingerprint, pictures.Train.Len(), pictures.Test.Len()); rows != nil {
 		rows.Name = pictures.Name
 		return rows, nil
 	}
-	train, isTrain := pictures.Train.(*data.Images)
-	test, isTest := pictures.Test.(*data.Images)
+	train, isTrain := pictures.Train.(data.Pictures)
+	test, isTest := pictures.Test.(data.Pictures)
 	if !isTrain || !isTest {
 		return nil, fmt.Errorf("features: %s are computed of pictures, found rows of %v in %s", r.Transform.Name(), pictures.Train.Shape(), pictures.Name)
 	}

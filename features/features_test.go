@@ -119,13 +119,23 @@ func TestPatchesOfScalesArePowersOfTheirResponses(t *testing.T) {
 	}
 }
 
+// fingerprint is that of pictures in memory, which can always be read.
+func fingerprint(t *testing.T, r Recipe, pictures *data.Split) store.Fingerprint {
+	t.Helper()
+	f, err := r.fingerprint(pictures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 // What is learnt for normalisation is learnt from the drawn pictures: other private pictures, other
 // seeds and other directions change nothing but what they should.
 func TestRecipesAreTold(t *testing.T) {
 	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
 	base := recipes()["patches"]
 	split := &data.Split{Train: noisy(t, 3, shape), Test: noisy(t, 2, shape)}
-	seen := map[store.Fingerprint]string{base.fingerprint(split): "base"}
+	seen := map[store.Fingerprint]string{fingerprint(t, base, split): "base"}
 	other := base
 	other.Seed++
 	fewer := base
@@ -141,7 +151,7 @@ func TestRecipesAreTold(t *testing.T) {
 	*raised.Transform.(*Patches) = *base.Transform.(*Patches)
 	raised.Transform.(*Patches).Power = 0.7
 	for name, r := range map[string]Recipe{"seed": other, "directions": fewer, "drawn": strokes, "filters": larger, "power": raised} {
-		f := r.fingerprint(split)
+		f := fingerprint(t, r, split)
 		if seen[f] != "" {
 			t.Errorf("another %s has the fingerprint of %s", name, seen[f])
 		}
@@ -149,10 +159,10 @@ func TestRecipesAreTold(t *testing.T) {
 	}
 	changed := noisy(t, 3, shape)
 	changed.Pixels(1)[5]++
-	if f := base.fingerprint(&data.Split{Train: changed, Test: split.Test}); seen[f] != "" {
+	if f := fingerprint(t, base, &data.Split{Train: changed, Test: split.Test}); seen[f] != "" {
 		t.Error("another pixel has the same fingerprint")
 	}
-	if f := base.fingerprint(split); seen[f] != "base" {
+	if f := fingerprint(t, base, split); seen[f] != "base" {
 		t.Error("the same recipe and pictures have another fingerprint")
 	}
 }
@@ -163,7 +173,7 @@ func TestKeptRowsAreThoseOfThePictures(t *testing.T) {
 	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
 	base := recipes()["patches"]
 	split := &data.Split{Train: noisy(t, 3, shape), Test: noisy(t, 2, shape)}
-	want := base.fingerprint(split)
+	want := fingerprint(t, base, split)
 	changed := noisy(t, 2, shape)
 	changed.Pixels(1)[5]++
 	relabelled, err := data.NewImages(shape, split.Train.Classes(), []uint8{0, 1, 1}, noisyPixels(t, 3, shape))
@@ -175,8 +185,8 @@ func TestKeptRowsAreThoseOfThePictures(t *testing.T) {
 	*single.Transform.(*Patches) = *base.Transform.(*Patches)
 	single.Transform.(*Patches).Coarse++
 	for what, f := range map[string]store.Fingerprint{
-		"test pixel": base.fingerprint(&data.Split{Train: split.Train, Test: changed}), "label": base.fingerprint(&data.Split{Train: relabelled, Test: split.Test}),
-		"number of coarse filters": single.fingerprint(split),
+		"test pixel": fingerprint(t, base, &data.Split{Train: split.Train, Test: changed}), "label": fingerprint(t, base, &data.Split{Train: relabelled, Test: split.Test}),
+		"number of coarse filters": fingerprint(t, single, split),
 	} {
 		if f == want {
 			t.Errorf("another %s has the same fingerprint", what)

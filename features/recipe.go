@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strings"
+	"sync"
 
 	"dpsgd/data"
 	"dpsgd/features/drawn"
@@ -72,24 +73,27 @@ func (r Recipe) published(identity string) store.Fingerprint {
 // fingerprint identifies the rows of some pictures: it is made of the recipe and of every pixel and
 // label, or of what stands for them. It stays beside the rows, because whoever guesses the pictures
 // could check the guess.
-func (r Recipe) fingerprint(pictures *data.Split) (f store.Fingerprint) {
+func (r Recipe) fingerprint(pictures *data.Split) (f store.Fingerprint, err error) {
 	if identity := pictures.Identity(); identity != "" {
-		return r.published(identity)
+		return r.published(identity), nil
 	}
 	h := sha256.New()
 	fmt.Fprintln(h, r)
 	for _, set := range []data.Set{pictures.Train, pictures.Test} {
 		fmt.Fprintf(h, "%d %v %q\n", set.Len(), set.Shape(), set.Classes())
-		images, _ := set.(*data.Images)
+		images, _ := set.(data.Pictures)
 		for i := range set.Len() {
 			h.Write([]byte{byte(set.Label(i))})
-			if images != nil {
-				h.Write(images.Pixels(i))
+			if images == nil {
+				continue
+			}
+			if err := images.View(i, func(pixels []uint8) { h.Write(pixels) }); err != nil {
+				return f, err
 			}
 		}
 	}
 	h.Sum(f[:0])
-	return f
+	return f, nil
 }
 
 // Extraction is a recipe at work on pictures of one shape.
@@ -154,13 +158,22 @@ const block = 500
 
 // Rows computes the rows of a set of pictures, which are of the extraction's shape. done is told of
 // every few.
-func (e *Extraction) Rows(set *data.Images, done func(pictures int)) (*data.Features, error) {
+func (e *Extraction) Rows(set data.Pictures, done func(pictures int)) (*data.Features, error) {
 	n, width := set.Len(), e.width
 	halves, labels := make([]uint16, n*width), make([]uint8, n)
 	values := make([]float32, min(block, n)*width)
+	var once sync.Once
 	for lo := 0; lo < n; lo += block {
 		size := min(block, n-lo)
-		e.extract(values, size, func(dst []float32, i int) { planar(dst, set.Pixels(lo+i), e.shape) })
+		var failed error
+		e.extract(values, size, func(dst []float32, i int) {
+			if err := set.View(lo+i, func(pixels []uint8) { planar(dst, pixels, e.shape) }); err != nil {
+				once.Do(func() { failed = err })
+			}
+		})
+		if failed != nil {
+			return nil, failed
+		}
 		e.flattening.Apply(values[:size*width], e.pool)
 		e.pool.Run(size, 8, func(_, from, to int) {
 			kernel.ToHalves(halves[(lo+from)*width:(lo+to)*width], values[from*width:to*width])

@@ -141,10 +141,11 @@ func (m *Mean) exchange(parameters []float32) {
 	}
 }
 
-// Keep puts the mean among the slots of a checkpoint.
+// Keep puts the mean among the slots of a checkpoint, which is written before the next Add or
+// InPlaceOf: it is not a copy.
 func (m *Mean) Keep(slots map[string][]float32) {
 	if m != nil {
-		slots[meanSlot] = append([]float32(nil), m.values...)
+		slots[meanSlot] = m.values
 	}
 }
 

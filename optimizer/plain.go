@@ -88,8 +88,8 @@ func (p *Plain) Forget() {
 	}
 }
 
-// State returns a copy of what the rule remembers, for a checkpoint.
-func (p *Plain) State() State { return p.update.State() }
+// View is what the rule remembers, for a checkpoint that is written before the next Apply.
+func (p *Plain) View() State { return p.update.View() }
 
 // Restore makes the rule continue from a state, as [Update.Restore] does.
 func (p *Plain) Restore(s State) error { return p.update.Restore(s) }

@@ -118,9 +118,19 @@ func (u *Update) move(n release.Noisy) {
 
 // State returns a copy of what the rule remembers, for a checkpoint.
 func (u *Update) State() State {
+	s := u.View()
+	for name, values := range s.Slots {
+		s.Slots[name] = slices.Clone(values)
+	}
+	return s
+}
+
+// View is State without the copy, for a checkpoint that is written before the next Apply hands out
+// its first value: that is when its vectors change.
+func (u *Update) View() State {
 	s := State{Step: u.step, Slots: map[string][]float32{}}
 	for i, slot := range u.rule.Slots() {
-		s.Slots[slot.Name] = slices.Clone(u.memory[i])
+		s.Slots[slot.Name] = u.memory[i]
 	}
 	return s
 }

@@ -40,6 +40,7 @@ type Door struct {
 	plan    Plan
 	journal Journal
 	budget  Budget
+	ranks   Ranks // nil where this process is alone
 
 	sampling *random.Source // of samples alone; the mechanism has its own
 	sample   []int          // secret
@@ -74,7 +75,7 @@ func (d *Door) Release(step int, source Contributor, consume func(Noisy)) error 
 	// The disk works while the contributions are computed; the noise waits for both. A release that
 	// fails in between leaves an event of which nothing left, and never the opposite.
 	durable := d.journal.Begin(step+1, event)
-	err := d.add(source)
+	err := d.add(step, source)
 	if err := errors.Join(durable(), err); err != nil {
 		return err
 	}
@@ -93,17 +94,28 @@ func (d *Door) afford(next accountant.Event) error {
 	return err
 }
 
-// add makes the sum that of the sample, as many records at a time as the source takes. No record is
-// left out, whatever their number, and none comes twice.
-func (d *Door) add(source Contributor) error {
-	d.sum.Reset()
-	for rest := d.sample; len(rest) > 0; {
+// add makes the sum that of the sample, computed here or by all ranks.
+func (d *Door) add(step int, source Contributor) error {
+	if d.ranks == nil {
+		return AddUp(d.sum, d.sample, source)
+	}
+	if err := d.ranks.Share(step, d.sample); err != nil {
+		return err
+	}
+	return AddPart(d.sum, d.sample, source, d.ranks)
+}
+
+// AddUp makes sum that of the contributions of these records, as many at a time as the source
+// takes. No record is left out, whatever their number, and none comes twice.
+func AddUp(sum *clip.Sum, sample []int, source Contributor) error {
+	sum.Reset()
+	for rest := sample; len(rest) > 0; {
 		n := min(len(rest), max(source.Capacity(), 1))
 		batch, err := source.Contributions(rest[:n])
 		if err != nil {
 			return err
 		}
-		if err := d.sum.Add(batch, n); err != nil {
+		if err := sum.Add(batch, n); err != nil {
 			return err
 		}
 		rest = rest[n:]

@@ -47,22 +47,6 @@ type Sampler interface {
 // Event describes one release, number step of the plan counted from 0, to an accountant.
 func (p Plan) Event(step int) accountant.Event { return p.Sampler.Sampled(p.Mechanism.Event(step)) }
 
-// Schedule describes the first so many releases of the plan.
-func (p Plan) Schedule(releases int) (*accountant.Ledger, error) {
-	l := new(accountant.Ledger)
-	for step := 0; step < releases; {
-		event, end := p.Event(step), step+1
-		for end < releases && p.Event(end) == event {
-			end++
-		}
-		if err := l.Add(event, end-step); err != nil {
-			return nil, err
-		}
-		step = end
-	}
-	return l, nil
-}
-
 func (p Plan) validate() error {
 	switch {
 	case p.Sampler == nil || p.Policy == nil || p.Mechanism == nil:

@@ -16,11 +16,15 @@ import (
 // they are built into comes with it.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|third_party_licenses)`)
 
-// licences are those of Go and of every module that is built into the program of a platform. The
+// licences are those of Go and of every module that is built into the programs of a platform. The
 // program's own is another file.
 func (c checkout) licences(p dist.Platform) ([]byte, error) {
 	const format = `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}|{{.Dir}}{{end}}{{end}}`
-	list, err := output(c.dir, environment(p), "go", "list", "-deps", "-f", format, "./cmd/train")
+	tags := ""
+	if p.MPI() {
+		tags = "mpi" // adds to what the static program has
+	}
+	list, err := output(c.dir, environment(p), "go", "list", "-tags="+tags, "-deps", "-f", format, "./cmd/train")
 	if err != nil {
 		return nil, err
 	}

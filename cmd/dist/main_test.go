@@ -34,6 +34,9 @@ func TestLicences(t *testing.T) {
 				t.Errorf("%s: found no licence of %s", p, name)
 			}
 		}
+		if found := bytes.Contains(text, []byte("==== github.com/ebitengine/purego v")); found != p.MPI() {
+			t.Errorf("%s: found the licence of what opens libraries: %v, expected %v", p, found, p.MPI())
+		}
 		if bytes.Contains(text, []byte("==== dpsgd")) {
 			t.Errorf("%s: found the program's own licence", p)
 		}

@@ -91,14 +91,27 @@ func (c checkout) contents(common dist.Contents, p dist.Platform) (dist.Contents
 	if common.Program, err = os.ReadFile(program); err != nil {
 		return common, err
 	}
+	if common.MPI = nil; p.MPI() {
+		mpi, err := c.buildAs(p, "train-mpi", "-tags=mpi")
+		if err != nil {
+			return common, err
+		}
+		if common.MPI, err = os.ReadFile(mpi); err != nil {
+			return common, err
+		}
+	}
 	common.Licences, err = c.licences(p)
 	return common, err
 }
 
 // build returns the file of a static program that is the same wherever it is built.
-func (c checkout) build(p dist.Platform) (string, error) {
-	program := filepath.Join(c.built, p.OS+"_"+p.Arch, p.Program())
-	_, err := output(c.dir, environment(p), "go", "build", "-buildvcs=true", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/train")
+func (c checkout) build(p dist.Platform) (string, error) { return c.buildAs(p, p.Program()) }
+
+// buildAs returns the file of the program, built under a name with more flags.
+func (c checkout) buildAs(p dist.Platform, name string, flags ...string) (string, error) {
+	program := filepath.Join(c.built, p.OS+"_"+p.Arch, name)
+	arguments := append([]string{"build", "-buildvcs=true", "-trimpath", "-ldflags=-s -w", "-o", program}, flags...)
+	_, err := output(c.dir, environment(p), "go", append(arguments, "./cmd/train")...)
 	return program, err
 }
 

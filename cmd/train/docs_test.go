@@ -59,7 +59,7 @@ func commandLines(page string) (lines []string) {
 
 // elsewhere begins command lines that this test does not run, because something else does or
 // because they install what it must not.
-var elsewhere = []string{"go ", "python3 ", "peers/", "benchstat ", "DPSGD_KERNEL=portable go ", "pip ", "docker ", "brew ", "sudo ", "make ", "tensorboard ", "cd ", "tar ", "source "}
+var elsewhere = []string{"go ", "python3 ", "peers/", "benchstat ", "DPSGD_KERNEL=portable go ", "pip ", "docker ", "brew ", "sudo ", "make ", "tensorboard ", "cd ", "tar ", "source ", "mpirun ", "srun ", "sbatch ", "kubectl "}
 
 // Every command of README.md and of the pages in docs does what it is written for. Training is cut to a
 // few steps, work without an end is interrupted, and data sets that have to be downloaded may be
@@ -127,7 +127,7 @@ func runLine(t *testing.T, line string) {
 		line += " --set training.steps=2"
 	case strings.HasPrefix(line, "train pate "):
 		line += " --set training.steps=2 --set pate.teachers=20 --set pate.threshold=10"
-	case strings.Contains(line, "train bench"):
+	case strings.Contains(line, "train bench"), strings.HasPrefix(line, "train plan"):
 		line += " --seconds 0.1"
 	case endless:
 		ctx, cancel = context.WithTimeout(t.Context(), 4*time.Second)

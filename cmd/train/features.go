@@ -85,11 +85,11 @@ func featuresShowCommand(a *shell.App) *cobra.Command {
 	return c
 }
 
-// computed shows how the features of a data set are computed, which takes a while once.
+// computed shows how the pictures of a data set are checked or their features computed, which takes a while once.
 func computed(a *shell.App) func(done, total int) {
 	d, begun := a.Display(), false
 	return func(done, total int) {
-		switch text := fmt.Sprintf("features of %s of %s pictures", terminal.Count(done), terminal.Count(total)); {
+		switch text := fmt.Sprintf("read %s of %s pictures", terminal.Count(done), terminal.Count(total)); {
 		case !d.Bars:
 			if d.Due() || done == total {
 				fmt.Fprintln(d.W, text)

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -165,6 +166,45 @@ func TestKilledRunResumes(t *testing.T) {
 	if r["epsilon"].(float64) > 5 || entries(run) != steps || r["steps"].(float64) > steps {
 		t.Errorf("found %v with %d releases", r, entries(run))
 	}
+}
+
+// kill -9 again and again, at random moments, costs one step of budget each time at most: by default
+// each step is in a checkpoint before the event of the next is written.
+func TestKillCostsOneStep(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Chdir(t.TempDir())
+	const run, steps, kills = "runs/own-1", 400, 12
+	config := ownConfig(t, pictures(t), steps)
+	write(t, config, strings.Replace(readFile(t, config), "run: {checkpoint_every: 20}\n", "", 1))
+	args, lost := []string{"run", config}, 0
+	for kill := range kills {
+		before := entries(run)
+		signalled(t, syscall.SIGKILL, func() bool {
+			if entries(run) <= before {
+				return false
+			}
+			time.Sleep(time.Duration(rand.IntN(20_000)) * time.Microsecond)
+			return true
+		}, args...)
+		saved, _, err := checkpoints.Latest(filepath.Join(run, "checkpoints"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := entries(run) - saved.Step; now < lost || now > lost+1 {
+			t.Fatalf("kill %d: the ledger holds %d releases beside step %d, expected %d or %d more", kill+1, entries(run), saved.Step, lost, lost+1)
+		} else {
+			lost = now
+		}
+		args = []string{"resume", run}
+	}
+	before := entries(run)
+	r := lastLine(t, succeed(t, "resume", run, "--json"))
+	// The noise is calibrated for 400 releases, those that were lost among them.
+	if r["epsilon"].(float64) > 5 || entries(run) != steps || r["steps"] != float64(steps-lost) || before >= steps {
+		t.Errorf("found %v with %d releases and %d lost in %d kills, expected %d steps", r, entries(run), lost, kills, steps-lost)
+	}
+	succeed(t, "ledger", "verify")
+	t.Logf("%d kills lost %d steps of %d", kills, lost, steps)
 }
 
 // Runs that are trained at the same time, each by a process of its own, share one ledger of their

@@ -66,6 +66,14 @@ func printTotals(w io.Writer, totals books.Totals) {
 	} else {
 		fmt.Fprintf(w, "head of %s: %s\n", totals.Ledger, totals.Head)
 	}
+	printUncollected(w, totals.Uncollected)
+}
+
+// printUncollected says what a head, kept elsewhere, would not show to be missing.
+func printUncollected(w io.Writer, runs []string) {
+	if len(runs) > 0 {
+		fmt.Fprintf(w, "not in the head: %s runs, until `train sweep FILE --collect`\n", terminal.Count(len(runs)))
+	}
 }
 
 func ledgerVerifyCommand(a *shell.App) *cobra.Command {
@@ -95,6 +103,7 @@ is wrong is damage.`,
 			return a.Print(check, func(w io.Writer) {
 				fmt.Fprintf(w, "%s runs and %s sweeps agree with %s, %s releases; head %s\n",
 					terminal.Count(check.Runs), terminal.Count(check.Sweeps), check.Ledger, terminal.Count(check.Releases), check.Head)
+				printUncollected(w, check.Uncollected)
 			})
 		},
 	}

@@ -33,7 +33,7 @@ func TestLostOutput(t *testing.T) {
 		"train": "", "train run": config, "train resume": "runs/own-1", "train eval": "runs/own-1", "train report": "runs/own-1", "train sweep": "grid.yaml",
 		"train pate":      teachers,
 		"train federated": config + " --set federated.clients=20 --set training.batch_size=10",
-		"train ledger":    "", "train ledger show": "", "train ledger verify": "", "train describe": config,
+		"train ledger":    "", "train ledger show": "", "train ledger verify": "", "train describe": config, "train plan": "--seconds 0.05",
 		"train epsilon": "runs/own-1", "train delta": "runs/own-1", "train compare": "runs/own-1", "train tradeoff": "runs/own-1",
 		"train attack": "", "train attack sensitivity": "", "train attack differencing": "--trials 10", "train attack reconstruction": "--people 20",
 		"train attack membership": "runs/own-1",

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"dpsgd/cmd/train/internal/ranks"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/configs/places"
@@ -29,26 +30,9 @@ func runCommand(a *shell.App) *cobra.Command {
   train run configs/digits.yaml --set privacy.epsilon=1 --json`,
 		Args: shell.Args(0, 1, "at most one: a configuration file or the name of a preset"),
 		RunE: func(c *cobra.Command, args []string) error {
-			name := cmp.Or(shell.First(args), configs.DefaultPreset)
-			config, err := configs.Load(name, set)
-			if err != nil {
-				return shell.AsUsage(err)
-			}
-			if config.Privacy.Ordinary() {
-				o, err := ordinaryOptions(a, dataDir, "", runsDir, baseName(name), serve)
-				if err != nil {
-					return err
-				}
-				return places.OfLayer(createOrdinary(a, c, config, o), name, set)
-			}
-			return followed(a, serve, func(page *follow.Page) error {
-				run, err := train.Create(config, train.Options{
-					DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits,
-				})
-				if err != nil {
-					return places.OfLayer(err, name, set)
-				}
-				return fit(a, c, run)
+			o := train.Options{DataDir: dataDir, RunsDir: runsDir}
+			return ranks.Together(a, o, func(o train.Options) error {
+				return runConfig(a, c, cmp.Or(shell.First(args), configs.DefaultPreset), set, serve, o)
 			})
 		},
 	}
@@ -59,6 +43,41 @@ func runCommand(a *shell.App) *cobra.Command {
 	return c
 }
 
+// runConfig starts the run of a configuration, or of a preset, and carries it out.
+func runConfig(a *shell.App, c *cobra.Command, name string, set []string, serve string, o train.Options) error {
+	config, err := configs.Load(name, set)
+	if err != nil {
+		return shell.AsUsage(err)
+	}
+	o.Name = baseName(name)
+	if config.Privacy.Ordinary() {
+		if err := ranks.Single(o.Group, "a run without noise on gradients"); err != nil {
+			return err
+		}
+		o, err := ordinaryOptions(a, o.DataDir, "", o.RunsDir, o.Name, serve)
+		if err != nil {
+			return err
+		}
+		return places.OfLayer(createOrdinary(a, c, config, o), name, set)
+	}
+	return carryOut(a, c, o, serve, func(o train.Options) (*train.Run, error) {
+		run, err := train.Create(config, o)
+		return run, places.OfLayer(err, name, set)
+	})
+}
+
+// carryOut starts a run, or goes on with one, and trains.
+func carryOut(a *shell.App, c *cobra.Command, o train.Options, serve string, start func(train.Options) (*train.Run, error)) error {
+	return followed(a, serve, func(page *follow.Page) error {
+		o.Watcher, o.Computed, o.Waits = runOn(page, watcher(a)), computed(a), a.Waits
+		run, err := start(o)
+		if err != nil {
+			return err
+		}
+		return fit(a, c, run)
+	})
+}
+
 func resumeCommand(a *shell.App) *cobra.Command {
 	var dataDir, dataFolder, serve string
 	c := &cobra.Command{
@@ -67,24 +86,9 @@ func resumeCommand(a *shell.App) *cobra.Command {
 		Example: "  train resume runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if stats.IsRun(args[0]) {
-				return resumeStats(a, c, args[0], dataDir, dataFolder)
-			}
-			config, err := folder.ReadConfig(args[0])
-			switch {
-			case err != nil:
-				return err
-			case config.Pate.Any():
-				return resumePate(a, c, args[0], dataDir, dataFolder)
-			case config.Privacy.Ordinary():
-				return resumeOrdinary(a, c, args[0], dataDir, dataFolder, serve)
-			}
-			return followed(a, serve, func(page *follow.Page) error {
-				run, err := train.Open(args[0], train.Options{DataDir: dataDir, DataFolder: dataFolder, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits})
-				if err != nil {
-					return err
-				}
-				return fit(a, c, run)
+			o := train.Options{DataDir: dataDir, DataFolder: dataFolder, RunsDir: filepath.Dir(filepath.Clean(args[0]))}
+			return ranks.Together(a, o, func(o train.Options) error {
+				return resume(a, c, args[0], serve, o)
 			})
 		},
 	}
@@ -92,6 +96,29 @@ func resumeCommand(a *shell.App) *cobra.Command {
 	dataFolderFlag(c, &dataFolder)
 	serveFlag(c, &serve)
 	return c
+}
+
+// resume goes on with whatever run has this folder.
+func resume(a *shell.App, c *cobra.Command, dir, serve string, o train.Options) error {
+	another := func(resume func() error) error {
+		if err := ranks.Single(o.Group, dir); err != nil {
+			return err
+		}
+		return resume()
+	}
+	if stats.IsRun(dir) {
+		return another(func() error { return resumeStats(a, c, dir, o.DataDir, o.DataFolder) })
+	}
+	config, err := folder.ReadConfig(dir)
+	switch {
+	case err != nil:
+		return err
+	case config.Pate.Any():
+		return another(func() error { return resumePate(a, c, dir, o.DataDir, o.DataFolder) })
+	case config.Privacy.Ordinary():
+		return another(func() error { return resumeOrdinary(a, c, dir, o.DataDir, o.DataFolder, serve) })
+	}
+	return carryOut(a, c, o, serve, func(o train.Options) (*train.Run, error) { return train.Open(dir, o) })
 }
 
 // fit carries out a run and prints its result.

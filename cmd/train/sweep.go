@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/tasks"
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/folder"
@@ -18,7 +20,7 @@ import (
 
 func sweepCommand(a *shell.App) *cobra.Command {
 	var dataDir, runsDir, serve string
-	var parallel int
+	var flags tasks.Flags
 	c := &cobra.Command{
 		Use:   "sweep FILE|PRESET",
 		Short: "Train every point of a grid, or drawn points, and compare them",
@@ -26,42 +28,61 @@ func sweepCommand(a *shell.App) *cobra.Command {
 table and the lines below it say which point is best and what choosing it cost in privacy: docs/sweeps.md.
 
 A sweep that was stopped or killed goes on with the same command: trials with a result are not repeated, one that was
-under way goes on from its checkpoint with the spend of its ledger.`,
+under way goes on from its checkpoint with the spend of its ledger.
+
+The tasks of a job array share a sweep by --trial or --shard, and --collect gathers what they made: each trains trials of
+its own and writes nothing that another one writes. Scripts for Slurm, Kubernetes and GNU parallel are in examples.`,
 		Example: `  train sweep clip-noise
   train sweep random-search
-  train sweep configs/sweeps/clip-noise.yaml --parallel 2 --json`,
+  train sweep configs/sweeps/clip-noise.yaml --jobs 2 --json
+  train sweep clip-noise --shard 1/4
+  train sweep clip-noise --collect`,
 		Args: shell.Args(1, 1, "one: a sweep file, or the name of a sweep that `train presets` lists"),
 		RunE: func(c *cobra.Command, args []string) error {
 			file, err := sweeps.Load(args[0])
 			if err != nil {
 				return shell.AsUsage(err)
 			}
-			if parallel < 0 {
-				return shell.Usagef("--parallel is %d, expected a whole number of trials", parallel)
+			share, why, err := flags.Share(os.Getenv)
+			if err != nil {
+				return err
 			}
-			o := sweep.Options{DataDir: dataDir, RunsDir: runsDir, Parallel: parallel, Waits: a.Waits}
-			return followed(a, serve, func(page *follow.Page) error { return runSweep(a, c, args[0], file, o, page) })
+			o := sweep.Options{DataDir: dataDir, RunsDir: runsDir, Jobs: flags.Jobs, Waits: a.Waits}
+			return followed(a, serve, func(page *follow.Page) error {
+				watcher := &sweepWatcher{Display: a.Display(), saves: func() { a.Saves(true) }}
+				defer a.Saves(false)
+				o.Watcher = sweepOn(page, watcher)
+				if share != nil {
+					err = tasks.Run(a, c, &watcher.Display, args[0], why, file, *share, o)
+				} else {
+					err = runSweep(a, c, args[0], file, flags.Collect, o)
+				}
+				if err != nil {
+					watcher.EndBar()
+				}
+				return err
+			})
 		},
 	}
 	dataDirFlag(c, &dataDir)
 	runsDirFlag(c, &runsDir)
 	serveFlag(c, &serve)
-	c.Flags().IntVar(&parallel, "parallel", 0, "train so many trials at a time, each on its share of the threads (default: what the file says, or 1)")
+	flags.Add(c)
 	return c
 }
 
-// runSweep carries out a sweep, which the command line names so, and prints its result.
-func runSweep(a *shell.App, c *cobra.Command, name string, file *sweeps.Sweep, o sweep.Options, page *follow.Page) error {
-	watcher := &sweepWatcher{Display: a.Display(), saves: func() { a.Saves(true) }}
-	defer a.Saves(false)
-	o.Watcher = sweepOn(page, watcher)
-	result, err := sweep.Run(c.Context(), file, o)
+// runSweep carries out a sweep, which the command line names so, or collects it, and prints its result.
+func runSweep(a *shell.App, c *cobra.Command, name string, file *sweeps.Sweep, collect bool, o sweep.Options) error {
+	run := sweep.Run
+	if collect {
+		run = sweep.Collect
+	}
+	result, err := run(c.Context(), file, o)
 	if err != nil {
-		watcher.EndBar()
 		return err
 	}
 	if result.Status == train.Interrupted {
-		fmt.Fprintf(a.Err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(name)+shell.DataGiven(c))
+		fmt.Fprintf(a.Err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(name)+shell.FoldersGiven(c))
 	}
 	if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
 		return err
@@ -87,7 +108,7 @@ type trialSteps struct {
 
 func (p *sweepWatcher) SweepStarted(o sweep.Overview) {
 	p.saves()
-	fmt.Fprintf(p.W, "sweep     %s\ntrials    %d, of which %d have a result\n", o.Dir, o.Trials, o.Finished)
+	fmt.Fprintf(p.W, "sweep     %s\ntrials    %s, of which %d have a result\n", o.Dir, tasks.Of(o), o.Finished)
 	if o.Drawn {
 		fmt.Fprintln(p.W, "drawn     that number: who draws again because of it has no guarantee by it")
 	}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"dpsgd/cmd/train/internal/ranks"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/kernel"
 
@@ -18,7 +19,8 @@ type build struct {
 	Revision string `json:"revision,omitempty"` // of the source; "+" when it was changed
 	Go       string `json:"go"`
 	System   string `json:"system"`
-	Kernels  string `json:"kernels"` // which float32 kernels run on this processor
+	Kernels  string `json:"kernels"`       // which float32 kernels run on this processor
+	MPI      string `json:"mpi,omitempty"` // the library, of a program that can open one
 }
 
 func versionCommand(a *shell.App) *cobra.Command {
@@ -31,10 +33,14 @@ func versionCommand(a *shell.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			b.MPI = ranks.Library()
 			return a.Print(b, func(w io.Writer) {
 				fmt.Fprintf(w, "train %s %s %s kernels=%s", b.Version, b.Go, b.System, b.Kernels)
 				if b.Revision != "" {
 					fmt.Fprintf(w, " revision=%s", b.Revision)
+				}
+				if b.MPI != "" {
+					fmt.Fprintf(w, " mpi=%q", b.MPI)
 				}
 				fmt.Fprintln(w)
 			})

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"dpsgd/accountant"
+	"dpsgd/cmd/train/internal/ranks"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/compute"
@@ -39,6 +40,9 @@ func (p *runWatcher) Started(o train.Overview) {
 		fmt.Fprintf(p.W, "budget    ε ≤ %g at δ = %g%s, %s steps planned%s\n", plan.Budget.Epsilon, plan.Delta, by, terminal.Count(plan.Steps), fits)
 	} else {
 		fmt.Fprintf(p.W, "budget    none, %s steps planned, ε reported at δ = %g%s\n", terminal.Count(plan.Steps), plan.Delta, by)
+	}
+	if len(o.Processes) > 0 {
+		fmt.Fprintf(p.W, "ranks     %s\n", ranks.Numbers(o.Processes))
 	}
 	if o.ResumedAt > 0 || o.LedgerEntries > 0 {
 		fmt.Fprintf(p.W, "resumed   at step %s; the ledger holds %s releases\n", terminal.Count(o.ResumedAt), terminal.Count(o.LedgerEntries))

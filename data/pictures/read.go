@@ -23,8 +23,8 @@ type Size struct{ Height, Width, Channels int }
 
 // Limits of one file.
 const (
-	maxPictureBytes = 64 << 20 // of one file
-	MaxPixels       = 64 << 20 // of one decoded picture, about 8,000 by 8,000
+	MaxBytes  = 64 << 20 // of one file
+	MaxPixels = 64 << 20 // of one decoded picture, about 8,000 by 8,000
 )
 
 // Read decodes one file into dst, as [Decode] does. The error does not name the file.
@@ -38,8 +38,8 @@ func Read(path string, size Size, dst []uint8) error {
 	if err != nil {
 		return err
 	}
-	if info.Size() > maxPictureBytes {
-		return fmt.Errorf("%d bytes, expected at most %d", info.Size(), maxPictureBytes)
+	if info.Size() > MaxBytes {
+		return fmt.Errorf("%d bytes, expected at most %d", info.Size(), MaxBytes)
 	}
 	return Decode(f, MaxPixels, size, dst)
 }
@@ -47,7 +47,7 @@ func Read(path string, size Size, dst []uint8) error {
 // Decode decodes a picture of at most so many pixels into dst, height·width·channels bytes in that
 // order. The size in its header is checked before memory is taken for its pixels.
 func Decode(r io.ReadSeeker, maxPixels int, size Size, dst []uint8) error {
-	config, format, err := image.DecodeConfig(io.LimitReader(r, maxPictureBytes))
+	config, format, err := image.DecodeConfig(io.LimitReader(r, MaxBytes))
 	if err != nil {
 		return fmt.Errorf("cannot be decoded as a picture (%s): %w", Extensions(), err)
 	}
@@ -60,7 +60,7 @@ func Decode(r io.ReadSeeker, maxPixels int, size Size, dst []uint8) error {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	decoded, _, err := image.Decode(io.LimitReader(r, maxPictureBytes))
+	decoded, _, err := image.Decode(io.LimitReader(r, MaxBytes))
 	if err != nil {
 		return fmt.Errorf("cannot be decoded: %w", err)
 	}

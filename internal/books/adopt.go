@@ -17,9 +17,14 @@ import (
 )
 
 // adopt registers the runs that a ledger does not know, or does not know all of: those of the first
-// version, and those that went on after it was copied, if it is an older copy.
+// version, and those that went on after it was copied, if it is an older copy. Runs apart are left to
+// [Collect].
 func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 	info := d.Info()
+	apart, err := readApart(dir)
+	if err != nil {
+		return err
+	}
 	if err := f.refuseRegistered(dir, info.ID); err != nil {
 		return err
 	}
@@ -31,6 +36,14 @@ func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 		}
 		if err != nil {
 			return err
+		}
+		if _, known := apart.Member(header.Run); known {
+			continue // in this folder, or in another one of which this is a copy
+		}
+		if begun, err := isApart(dir, run, header.Run); err != nil {
+			return err
+		} else if begun {
+			continue
 		}
 		if m, known := info.Member(header.Run); known {
 			if err := catchUp(d, m, path); err != nil {
@@ -76,13 +89,16 @@ func adopted(registry, run string) (checkpoints.Registration, *accountant.Ledger
 	if err != nil {
 		return r, nil, err
 	}
-	l, _, err := checkpoints.ReadJournal(filepath.Join(run, folder.Ledger))
+	l, info, err := checkpoints.ReadJournal(filepath.Join(run, folder.Ledger))
 	if err != nil {
 		return r, nil, err
 	}
 	path, err := pathFrom(registry, run)
 	if err != nil {
 		return r, nil, err
+	}
+	if m, ok, err := memberApart(registry, run, info.Run); ok || err != nil {
+		return m.Registration, l, err // begun since the ledgers apart were read
 	}
 	known, err := configuredData(c, run, l)
 	return checkpoints.Registration{Path: path, Data: known, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant}, l, err

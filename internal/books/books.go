@@ -25,6 +25,7 @@ type Books struct {
 	*checkpoints.Journal
 	datasets *checkpoints.Datasets
 	Registry string // the folder of the second one
+	apart    bool   // the second one is the run's own until it is collected
 
 	appended chan error // outcome of the append in progress
 }
@@ -59,13 +60,17 @@ func (b *Books) Close() error {
 
 // Create begins the ledger of a new run.
 func Create(dir, registry string, r checkpoints.Registration) (*Books, error) {
-	datasets, err := OpenDatasets(registry)
+	return create(dir, registry, r, false)
+}
+
+func create(dir, registry string, r checkpoints.Registration, apart bool) (*Books, error) {
+	b := &Books{Registry: registry, apart: apart}
+	err := b.open(r)
 	if err != nil {
 		return nil, err
 	}
-	b := &Books{datasets: datasets, Registry: registry}
-	if b.Journal, err = checkpoints.CreateRegistered(filepath.Join(dir, folder.Ledger), datasets); err != nil {
-		datasets.Close()
+	if b.Journal, err = checkpoints.CreateRegistered(filepath.Join(dir, folder.Ledger), b.datasets); err != nil {
+		b.datasets.Close()
 		return nil, err
 	}
 	if err := b.datasets.Register(b.Journal, r); err != nil {
@@ -114,20 +119,22 @@ func (b *Books) check(dir string) error {
 // Settle makes both ledgers whole before the run goes on: the run's own one is rid of a torn line,
 // and the one of its data catches up.
 func (b *Books) Settle(r checkpoints.Registration) error {
-	datasets, err := OpenDatasets(b.Registry)
-	if err != nil {
+	if err := b.open(r); err != nil {
 		return err
 	}
-	b.datasets = datasets
 	if err := b.Recover(); err != nil {
 		return err
 	}
-	return datasets.Register(b.Journal, r)
+	return b.datasets.Register(b.Journal, r)
 }
 
 // Begin gives the empty folder of a new run its configuration, written as config, and its ledger, in
 // this order: whatever else lies in a folder shows that there was a ledger, so it has to come later.
 func Begin(dir, registry string, c *configs.Config, config []byte, o setup.Outline) (*Books, checkpoints.Registration, error) {
+	return begin(dir, registry, c, config, o, false)
+}
+
+func begin(dir, registry string, c *configs.Config, config []byte, o setup.Outline, apart bool) (*Books, checkpoints.Registration, error) {
 	if err := checkpoints.WriteFileAtomic(filepath.Join(dir, folder.Config), config, folder.FilePerm); err != nil {
 		return nil, checkpoints.Registration{}, err
 	}
@@ -135,7 +142,7 @@ func Begin(dir, registry string, c *configs.Config, config []byte, o setup.Outli
 	if err != nil {
 		return nil, r, err
 	}
-	b, err := Create(dir, registry, r)
+	b, err := create(dir, registry, r, apart)
 	return b, r, err
 }
 

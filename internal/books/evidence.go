@@ -19,8 +19,8 @@ import (
 )
 
 // claimsAbout collects what the other files of a run say about its ledger: every checkpoint, the
-// statement, and the table of the sweep that the run is a trial of. Whoever reads them while the
-// run goes on reads them before the ledger, which only grows.
+// statement, the table of the sweep that the run is a trial of, and its row by a task. Whoever reads
+// them while the run goes on reads them before the ledger, which only grows.
 func claimsAbout(dir string) ([]checkpoints.Claim, error) {
 	var claims []checkpoints.Claim
 	states, _, err := readCheckpoints(dir)
@@ -43,6 +43,13 @@ func claimsAbout(dir string) ([]checkpoints.Claim, error) {
 	}
 	if row != nil {
 		claims = append(claims, checkpoints.Claim{Where: filepath.Join(dir, "..", folder.Rows), Entries: row.Entries, Hash: row.Head})
+	}
+	own, err := ownResult(dir)
+	if err != nil {
+		return nil, err
+	}
+	if own != nil {
+		claims = append(claims, checkpoints.Claim{Where: folder.Row, Entries: own.Entries, Hash: own.Head})
 	}
 	// The one that says most comes first, because it is the one to tell about.
 	slices.SortStableFunc(claims, func(a, b checkpoints.Claim) int { return cmp.Compare(b.Entries, a.Entries) })
@@ -100,6 +107,23 @@ func resultOf(dir string) (*result, error) {
 		return nil, nil
 	}
 	return &results[i], nil
+}
+
+// ownResult is the row that a task left in the folder of a trial; nil for any other run.
+func ownResult(dir string) (*result, error) {
+	path := filepath.Join(dir, folder.Row)
+	line, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	r := new(result)
+	if err := json.Unmarshal(line, r); err != nil {
+		return nil, fmt.Errorf("train: %s: found no result of a trial, expected what a task wrote; without the file the trial is measured again but not trained again: %w", path, checkpoints.ErrCorrupt)
+	}
+	return r, nil
 }
 
 // Inspection is the ledger of a run that agrees with everything that speaks of it.

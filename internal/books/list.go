@@ -32,7 +32,7 @@ func List(dir string) ([]Listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := checkpoints.ReadDatasets(filepath.Join(dir, folder.Datasets))
+	info, err := readKnown(dir)
 	if err != nil && !absent(err) {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func List(dir string) ([]Listed, error) {
 }
 
 // listed reads one run.
-func listed(registry, run string, info checkpoints.DatasetsInfo) Listed {
+func listed(registry, run string, info Known) Listed {
 	l := Listed{Dir: run}
 	found, warning, err := inspectMember(registry, run, info)
 	switch {

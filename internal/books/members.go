@@ -13,7 +13,7 @@ import (
 )
 
 // inspectMember is InspectTrial for any run. The member has no registration but its path.
-func inspectMember(registry, dir string, info checkpoints.DatasetsInfo) (m *checkpoints.Member, warning string, err error) {
+func inspectMember(registry, dir string, info Known) (m *checkpoints.Member, warning string, err error) {
 	path, err := pathFrom(registry, dir)
 	if err != nil {
 		return nil, "", err
@@ -38,11 +38,11 @@ func inspectMember(registry, dir string, info checkpoints.DatasetsInfo) (m *chec
 }
 
 // refuseLost returns an error if anything shows that a run without a ledger has released something.
-func refuseLost(registry, dir, path string, info checkpoints.DatasetsInfo) error {
+func refuseLost(registry, dir, path string, info Known) error {
 	who := ""
 	for _, m := range info.Members {
 		if m.Path == path && m.Entries > 0 {
-			who = filepath.Join(registry, folder.Datasets)
+			who = info.Where(registry, m.Run)
 		}
 	}
 	row, err := resultOf(dir)
@@ -89,7 +89,7 @@ func afterLedger(dir string) (string, error) {
 // other runs may take the name of one that is gone. It returns nil for a trial that was not started,
 // or was killed before it had a ledger: nothing was released from it. A trial whose ledger is gone is
 // refused.
-func InspectTrial(registry, dir string, info checkpoints.DatasetsInfo) (*checkpoints.Member, error) {
+func InspectTrial(registry, dir string, info Known) (*checkpoints.Member, error) {
 	found, _, err := inspectMember(registry, dir, info)
 	if err != nil || found == nil {
 		return nil, err
@@ -97,7 +97,7 @@ func InspectTrial(registry, dir string, info checkpoints.DatasetsInfo) (*checkpo
 	for _, m := range info.Members {
 		if m.Path == found.Path && m.Entries > 0 && m.Run != found.Run {
 			return nil, fmt.Errorf("train: %s: found the ledger of run %s, expected that of run %s, which made %d releases there as %s says: %w",
-				filepath.Join(registry, found.Path), found.Run, m.Run, m.Entries, filepath.Join(registry, folder.Datasets), checkpoints.ErrRollback)
+				filepath.Join(registry, found.Path), found.Run, m.Run, m.Entries, info.Where(registry, m.Run), checkpoints.ErrRollback)
 		}
 	}
 	return found, nil

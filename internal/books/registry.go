@@ -41,21 +41,18 @@ func OpenDatasets(dir string) (*checkpoints.Datasets, error) {
 	return d, nil
 }
 
-// ReadDatasets reads the ledger of a folder of runs, as openRegistry would find it; it is empty
-// where openRegistry would make it.
-func ReadDatasets(dir string) (checkpoints.DatasetsInfo, error) {
+// ReadDatasets reads the ledgers of a folder of runs, the shared one as OpenDatasets would find it,
+// and those apart. They are empty where OpenDatasets would make the first.
+func ReadDatasets(dir string) (Known, error) {
 	found, err := foldersBelow(dir)
 	if err != nil {
-		return checkpoints.DatasetsInfo{}, err
+		return Known{}, err
 	}
-	info, err := checkpoints.ReadDatasets(filepath.Join(dir, folder.Datasets))
-	if absent(err) {
-		info, err = checkpoints.DatasetsInfo{}, nil
+	known, err := readKnown(dir)
+	if err != nil && !absent(err) {
+		return known, err
 	}
-	if err != nil {
-		return info, err
-	}
-	return info, found.refuseRegistered(dir, info.ID)
+	return known, found.refuseRegistered(dir, known.ID)
 }
 
 // absent says whether a ledger is not there, or was never completely created.
@@ -80,6 +77,7 @@ func (f folders) create(dir, path string) (*checkpoints.Datasets, error) {
 type folders struct {
 	runs   []string // also the trials of the sweeps
 	sweeps []string
+	apart  []string // the ledgers of runs apart
 }
 
 // foldersBelow lists them. A folder that holds none of the files of a run or a sweep is neither.
@@ -87,6 +85,9 @@ func foldersBelow(dir string) (folders, error) {
 	var f folders
 	below, err := subfolders(dir)
 	if err != nil {
+		return f, err
+	}
+	if f.apart, err = apartLedgers(dir); err != nil {
 		return f, err
 	}
 	for _, d := range below {
@@ -142,6 +143,11 @@ func (f folders) refuseRegistered(dir, id string) error {
 			return refuse(sweep, named)
 		}
 	}
+	for _, own := range f.apart {
+		if info, err := checkpoints.ReadDatasets(own); err == nil && info.ID != id {
+			return refuse(own, info.ID)
+		}
+	}
 	for _, run := range f.runs {
 		// What cannot be read is told about by whoever needs it.
 		if info, err := checkpoints.ReadHeader(filepath.Join(run, folder.Ledger)); err == nil && info.Datasets != "" && info.Datasets != id {
@@ -169,9 +175,9 @@ func readSweep(dir string) (r sweepRecord) {
 
 // home is where a run's data has its ledger.
 type home struct {
-	dir     string                   // its folder
-	info    checkpoints.DatasetsInfo // empty where there is none
-	missing error                    // why there is none, where there should be one
+	dir     string // its folder
+	info    Known  // empty where there is none
+	missing error  // why there is none, where there should be one
 }
 
 // claims is what the ledger says about a run; nothing if it does not know it.
@@ -180,7 +186,7 @@ func (h home) claims(run string) []checkpoints.Claim {
 	if !ok {
 		return nil
 	}
-	return []checkpoints.Claim{m.Claim(filepath.Join(h.dir, folder.Datasets))}
+	return []checkpoints.Claim{m.Claim(h.info.Where(h.dir, run))}
 }
 
 // refuseOtherPlan makes sure that a run still has the δ and the unit of privacy that it was registered
@@ -194,11 +200,11 @@ func (h home) refuseOtherPlan(dir, run string) error {
 	c, err := folder.ReadConfig(dir)
 	if err == nil && c.Privacy.Delta != m.Delta {
 		err = fmt.Errorf("%w: found privacy.delta %g in %s, expected the %g with which the run is registered in %s",
-			ErrOtherPlan, c.Privacy.Delta, filepath.Join(dir, folder.Config), m.Delta, filepath.Join(h.dir, folder.Datasets))
+			ErrOtherPlan, c.Privacy.Delta, filepath.Join(dir, folder.Config), m.Delta, h.info.Where(h.dir, run))
 	}
 	if err == nil && ofOtherUnit(c, m.Data.Name) {
 		err = fmt.Errorf("%w: found another unit of privacy in %s than in %s, which has the run for %q, expected the same",
-			ErrOtherPlan, filepath.Join(dir, folder.Config), filepath.Join(h.dir, folder.Datasets), m.Data.Name)
+			ErrOtherPlan, filepath.Join(dir, folder.Config), h.info.Where(h.dir, run), m.Data.Name)
 	}
 	return err
 }
@@ -223,7 +229,7 @@ func registryOf(dir string, run checkpoints.JournalInfo) (home, error) {
 		h.dir, above, aboveThat = aboveThat, aboveThat, above
 	}
 	for _, d := range []string{above, aboveThat} {
-		info, err := checkpoints.ReadDatasets(filepath.Join(d, folder.Datasets))
+		info, err := readKnown(d)
 		if absent(err) {
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 type survey struct {
 	dir     string
 	folders folders
-	info    checkpoints.DatasetsInfo
+	info    Known
 	// baselines are runs that are NOT PRIVATE and so have no ledger.
 	baselines []string
 	members   []checkpoints.Member // registered or not, as the longest of their ledgers knows them
@@ -33,8 +33,8 @@ func surveyRuns(dir string) (*survey, error) {
 	if s.folders, err = foldersBelow(dir); err != nil {
 		return nil, err
 	}
-	s.info, err = checkpoints.ReadDatasets(s.path())
-	if absent(err) && len(s.folders.runs)+len(s.folders.sweeps) == 0 {
+	s.info, err = readKnown(dir)
+	if absent(err) && len(s.folders.runs)+len(s.folders.sweeps)+len(s.folders.apart) == 0 {
 		return nil, fmt.Errorf("%w: %s holds no %s and no run, expected a folder of runs", folder.ErrNoRun, dir, folder.Datasets)
 	}
 	if err != nil && !absent(err) {
@@ -135,6 +135,8 @@ type Totals struct {
 	Ledger   string  `json:"ledger"` // the file
 	Head     string  `json:"head"`   // its hash; "" before there is one
 	Datasets []Total `json:"datasets"`
+	// Uncollected are runs that the totals have and the head does not stand for.
+	Uncollected []string `json:"uncollected,omitempty"`
 	// NotPrivate are the baselines of the folder, which were trained without privacy. If one of them is
 	// published, no total describes what is known about its data.
 	NotPrivate []string `json:"not_private,omitempty"`
@@ -151,18 +153,20 @@ func Show(dir string) (Totals, error) {
 		return Totals{}, errors.Join(s.problems...)
 	}
 	totals, err := s.totals()
-	return Totals{Ledger: s.path(), Head: s.info.Hash, Datasets: totals, NotPrivate: s.baselines}, err
+	return Totals{Ledger: s.path(), Head: s.info.Hash, Datasets: totals, Uncollected: s.info.uncollected(), NotPrivate: s.baselines}, err
 }
 
 // Check is the outcome of a check of all ledgers of a folder.
 type Check struct {
-	Ledger   string   `json:"ledger"`
-	Head     string   `json:"head"`
-	Runs     int      `json:"runs"`
-	Sweeps   int      `json:"sweeps"`
-	Releases int      `json:"releases"`
-	HeadLine int      `json:"head_line,omitempty"` // where the head that was asked about stands
-	Problems []string `json:"problems"`
+	Ledger   string `json:"ledger"`
+	Head     string `json:"head"`
+	Runs     int    `json:"runs"`
+	Sweeps   int    `json:"sweeps"`
+	Releases int    `json:"releases"`
+	HeadLine int    `json:"head_line,omitempty"` // where the head that was asked about stands
+	// Uncollected are runs that no head stands for.
+	Uncollected []string `json:"uncollected,omitempty"`
+	Problems    []string `json:"problems"`
 }
 
 // Verify checks the ledgers of all runs and sweeps in a folder. If head is not "", some line of the
@@ -180,7 +184,7 @@ func Verify(dir, head string) (Check, error) {
 			s.add(problem)
 		}
 	}
-	c := Check{Ledger: s.path(), Head: s.info.Hash, Runs: len(s.folders.runs), Sweeps: len(s.folders.sweeps), Problems: []string{}}
+	c := Check{Ledger: s.path(), Head: s.info.Hash, Uncollected: s.info.uncollected(), Runs: len(s.folders.runs), Sweeps: len(s.folders.sweeps), Problems: []string{}}
 	for _, m := range s.members {
 		c.Releases += m.Entries
 	}

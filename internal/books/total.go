@@ -113,12 +113,12 @@ func totalOf(d checkpoints.Data, members []checkpoints.Member) (Total, error) {
 // Together asks what everything that was released on this run's data by now costs together, and
 // what no such total covers. It is empty where there are no other runs.
 func (b *Books) Together() (statement.Together, error) {
-	if err := b.datasets.Refresh(); err != nil {
+	known, err := b.known()
+	if err != nil {
 		return statement.Together{}, err
 	}
-	info := b.datasets.Info()
-	self, _ := info.Member(b.Info().Run)
-	return together(info.Members, self.Data)
+	self, _ := known.Member(b.Info().Run)
+	return together(known.Members, self.Data)
 }
 
 func together(all []checkpoints.Member, d checkpoints.Data) (t statement.Together, err error) {

@@ -80,7 +80,9 @@ func (e *Evaluator) Each(visit func(example int, p Prediction)) error {
 		for i := start; i < min(start+e.input.Batch, e.examples); i++ {
 			indices = append(indices, i)
 		}
-		e.input.Fill(indices)
+		if err := e.input.Fill(indices); err != nil {
+			return err
+		}
 		if err := e.executor.RunAll(); err != nil {
 			return err
 		}

@@ -164,7 +164,9 @@ func (g *Gradients) Capacity() int { return g.input.Batch }
 
 // Contributions returns the gradients of the examples with these indices.
 func (g *Gradients) Contributions(indices []int) (clip.Batch, error) {
-	g.input.Fill(indices)
+	if err := g.input.Fill(indices); err != nil {
+		return clip.Batch{}, err
+	}
 	if err := g.executor.RunAll(); err != nil {
 		return clip.Batch{}, err
 	}

@@ -1,6 +1,8 @@
 package compute
 
 import (
+	"sync"
+
 	"dpsgd/data"
 	"dpsgd/data/augmentation"
 	"dpsgd/internal/graph"
@@ -22,6 +24,8 @@ type Input struct {
 
 	indices []int // of the examples being filled in
 	rows    func(worker, lo, hi int)
+	mutex   sync.Mutex // of failed
+	failed  error      // why an example could not be read
 }
 
 // NewInput finds the inputs of a network in the graph that runs it; batcher and views, which may be
@@ -37,34 +41,51 @@ func NewInput(e *graph.Executor, n *model.Network, batcher *data.Batcher, views 
 }
 
 // Fill puts the examples with these indices into the graph, at most a physical batch, and pads it
-// with examples that the mask takes out.
-func (in *Input) Fill(indices []int) {
+// with examples that the mask takes out. After an error nothing may be computed of it.
+func (in *Input) Fill(indices []int) error {
 	if in.rows == nil {
 		in.rows = in.fillRows
 		if in.views != nil {
 			in.rows = in.fillViews
 		}
 	}
-	in.indices = indices
+	in.indices, in.failed = indices, nil
 	rows := len(indices) * in.views.PerExample()
-	in.pool.Run(len(indices), graph.Grain(in.pixels*in.views.PerExample()), in.rows)
+	grain := graph.Grain(in.pixels * in.views.PerExample())
+	if in.batcher.Decodes() {
+		grain = 1
+	}
+	in.pool.Run(len(indices), grain, in.rows)
+	if in.failed != nil {
+		return in.failed
+	}
 	clear(in.images[rows*in.pixels:])
 	clear(in.labels[rows:])
 	clear(in.mask[rows:])
 	for i := range rows {
 		in.mask[i] = 1
 	}
+	return nil
+}
+
+// fill puts rows into x and labels for the examples from lo to hi, and notes where that fails.
+func (in *Input) fill(x []float32, labels []int32, lo, hi int) {
+	if err := in.batcher.Fill(x, labels, in.indices[lo:hi]); err != nil {
+		in.mutex.Lock()
+		in.failed = err
+		in.mutex.Unlock()
+	}
 }
 
 func (in *Input) fillRows(_, lo, hi int) {
-	in.batcher.Fill(in.images[lo*in.pixels:hi*in.pixels], in.labels[lo:hi], in.indices[lo:hi])
+	in.fill(in.images[lo*in.pixels:hi*in.pixels], in.labels[lo:hi], lo, hi)
 }
 
 func (in *Input) fillViews(worker, lo, hi int) {
 	whole, views := in.whole.For(worker), in.views.PerExample()
 	for i := lo; i < hi; i++ {
 		labels := in.labels[i*views : (i+1)*views]
-		in.batcher.Fill(whole, labels, in.indices[i:i+1])
+		in.fill(whole, labels, i, i+1)
 		for v := range views {
 			row := i*views + v
 			labels[v] = labels[0]

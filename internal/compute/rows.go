@@ -36,7 +36,9 @@ func (r *Rows) Capacity() int { return rowsBatch }
 // Contributions returns the rows with these indices.
 func (r *Rows) Contributions(indices []int) (clip.Batch, error) {
 	width := r.batcher.Shape().Values()
-	r.batcher.Fill(r.values, r.labels, indices)
+	if err := r.batcher.Fill(r.values, r.labels, indices); err != nil {
+		return clip.Batch{}, err
+	}
 	for i := range indices {
 		r.squares[i] = kernel.SumSquares(r.values[i*width : (i+1)*width])
 	}

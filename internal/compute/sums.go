@@ -91,7 +91,9 @@ func (s *Sums) Of(indices []int) ([]float32, error) {
 
 // run computes a physical batch.
 func (s *Sums) run(indices []int) error {
-	s.input.Fill(indices)
+	if err := s.input.Fill(indices); err != nil {
+		return err
+	}
 	if s.labels != nil {
 		views := s.input.views.PerExample()
 		for i, example := range indices {

@@ -16,6 +16,7 @@ type Contents struct {
 	Version  Version
 
 	Program     []byte
+	MPI         []byte // the program that an MPI launcher starts; none where there is none
 	Licence     []byte // of the program
 	Licences    []byte // of what is built into it
 	Readme      []byte
@@ -24,6 +25,9 @@ type Contents struct {
 	Python      []File // the modules of the package dpsgd
 	PythonGuide []byte // Markdown
 }
+
+// mpiProgram is the name of the file MPI.
+const mpiProgram = "train-mpi"
 
 // ArchiveName is that of the platform's archive, without the folder that it lies in.
 func (c Contents) ArchiveName() string {
@@ -44,6 +48,9 @@ func (c Contents) Archive() ([]byte, error) {
 		{Name: "LICENSE", Content: c.Licence},
 		{Name: "THIRD_PARTY_LICENSES", Content: c.Licences},
 		{Name: "README.md", Content: c.Readme},
+	}
+	if c.MPI != nil {
+		files = append(files, File{Name: mpiProgram, Content: c.MPI, Program: true})
 	}
 	files = append(files, below("completions", c.Completions)...)
 	files = below(c.folder(), append(files, below("man", c.Manual)...))

@@ -64,6 +64,9 @@ func (c Contents) debianFiles() ([]File, error) {
 		{Name: "usr/share/doc/dpsgd/copyright", Content: []byte(copyright)},
 		{Name: "usr/share/doc/dpsgd/README.md", Content: c.Readme},
 	}
+	if c.MPI != nil {
+		files = append(files, File{Name: "usr/bin/" + mpiProgram, Content: c.MPI, Program: true})
+	}
 	shells := map[string]string{
 		"train.bash": "usr/share/bash-completion/completions/train",
 		"_train":     "usr/share/zsh/vendor-completions/_train",
@@ -115,7 +118,7 @@ func (c Contents) debianChangelog() []byte {
 }
 
 // control says what deb-control(5) asks for. The program is static and depends on nothing;
-// certificates are for data sets that it downloads.
+// certificates are for data sets that it downloads, and train-mpi opens the library of a launcher.
 func (c Contents) control(files []File) []byte {
 	kibibytes := 0
 	for _, f := range files {
@@ -128,6 +131,7 @@ Architecture: %s
 Maintainer: %s
 Installed-Size: %d
 Recommends: ca-certificates
+Suggests: openmpi-bin | mpich
 Section: science
 Priority: optional
 Description: %s

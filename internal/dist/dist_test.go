@@ -54,8 +54,12 @@ func contents(t *testing.T, platform string) Contents {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var mpi []byte
+	if p.MPI() {
+		mpi = []byte("another")
+	}
 	return Contents{
-		Platform: p, Version: v,
+		Platform: p, Version: v, MPI: mpi,
 		Program: []byte("a program"), Licence: []byte("Apache"), Licences: []byte("BSD"), Readme: []byte("# dpsgd"),
 		Completions: []File{{Name: "train.bash"}, {Name: "_train", Content: []byte("#compdef train")}, {Name: "train.fish"}, {Name: "train.ps1"}},
 		Manual:      []File{{Name: "train.1", Content: []byte(".TH")}, {Name: "train-run.1"}},
@@ -141,6 +145,9 @@ func TestArchive(t *testing.T) {
 			t.Errorf("%s: found the program %v", platform, entries[want.program])
 		}
 		folder := strings.TrimSuffix(want.program, c.Platform.Program())
+		if other, found := entries[folder+"train-mpi"]; found != c.Platform.MPI() || found && other != (entry{"-rwxr-xr-x", "another"}) {
+			t.Errorf("%s: found the other program %v", platform, other)
+		}
 		for _, file := range []string{"LICENSE", "THIRD_PARTY_LICENSES", "README.md", "completions/_train", "man/train.1"} {
 			if entries[folder+file].mode != "-rw-r--r--" {
 				t.Errorf("%s: found %s %v among %q", platform, file, entries[folder+file], names)
@@ -218,6 +225,7 @@ func TestDebian(t *testing.T) {
 		"usr/bin/":                                {"drwxr-xr-x", ""},
 		"usr/bin/train":                           {"-rwxr-xr-x", "a program"},
 		"usr/bin/dpsgd":                           {"Lrwxrwxrwx", "train"},
+		"usr/bin/train-mpi":                       {"-rwxr-xr-x", "another"},
 		"usr/share/man/man1/dpsgd.1.gz":           {"Lrwxrwxrwx", "train.1.gz"},
 		"usr/share/doc/dpsgd/copyright":           {"-rw-r--r--", copyright},
 		"usr/share/zsh/vendor-completions/_train": {"-rw-r--r--", "#compdef train"},

@@ -16,6 +16,9 @@ func TestDockerfile(t *testing.T) {
 	if !strings.Contains(text, "FROM golang:"+version+" AS build\n") {
 		t.Errorf("found another Go than %s in\n%s", version, text)
 	}
+	if !strings.Contains(text, "go build -tags mpi ") || !strings.Contains(text, "\nCOPY --from=build /out/train /out/train-mpi /usr/bin/\n") {
+		t.Errorf("found no program for MPI in\n%s", text)
+	}
 	command := regexp.MustCompile(`go build .* (\./cmd/\w+)\n`).FindStringSubmatch(text)
 	if command == nil {
 		t.Fatalf("found no `go build` of a command in\n%s", text)

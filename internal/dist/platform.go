@@ -46,3 +46,6 @@ func (p Platform) Program() string {
 	}
 	return "train"
 }
+
+// MPI says whether the platform has the program that an MPI launcher starts. Its C library is glibc.
+func (p Platform) MPI() bool { return p.OS == "linux" }

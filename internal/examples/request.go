@@ -2,6 +2,7 @@ package examples
 
 import (
 	"fmt"
+	"math"
 
 	"dpsgd/configs"
 	"dpsgd/data"
@@ -18,7 +19,8 @@ type Request struct {
 	Features   string // folder that computed features are kept in
 	// Given is used instead of reading the configured data; nil reads.
 	Given *data.Split
-	// Computed is told how many pictures' features are computed, of how many; nil tells nobody.
+	// Computed is told how many pictures' features are computed, or how many pictures are checked, of how
+	// many; nil tells nobody.
 	Computed func(done, total int)
 }
 
@@ -29,17 +31,33 @@ func (r Request) Read(c *configs.Config) (*data.Split, error) {
 		return r.Given, nil
 	}
 	if r.DataFolder == "" {
-		return setup.Data(c, r.DataDir)
+		return r.load(c)
 	}
 	moved := r.moved(c)
 	if moved == c {
 		return nil, fmt.Errorf("%w: found another folder, %s, for the data set %s, which has a name; expected the folder that holds it, as --data-dir", setup.ErrPlan, r.DataFolder, c.Data.Name)
 	}
-	read, err := setup.Data(moved, r.DataDir)
+	read, err := r.load(moved)
 	if err == nil {
 		read.Name = folder.Name(c.Data.Folder + c.Data.Table + c.Data.Vectors) // one of them is set
 	}
 	return read, err
+}
+
+// load reads the data of c, with as many pictures in memory as it lets.
+func (r Request) load(c *configs.Config) (*data.Split, error) {
+	spec := setup.Spec(c, r.DataDir)
+	spec.Memory = func(train, test int) int64 {
+		o, err := setup.Declared(c, train)
+		if err != nil {
+			return math.MaxInt64
+		}
+		o.Examples, o.Tests = train, test
+		held := memory.Pictures(c, o)
+		memory.TidyUp(c, o, held)
+		return held
+	}
+	return data.Load(spec)
 }
 
 // moved is the configuration with its data where it lies now; c itself if it has no folder that could

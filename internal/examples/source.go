@@ -62,6 +62,20 @@ func (s *Source) Warning() string {
 	return s.read.Warning
 }
 
+// Check makes sure that pictures which are decoded when they are needed can be, which takes as long as
+// an epoch of it: for new runs, so that they do not pay for steps that then fail. Where features are
+// computed of them, that is when they are read.
+func (s *Source) Check() error {
+	if s.read == nil || s.request.Given != nil || s.config.Features.Any() {
+		return nil
+	}
+	return s.read.Check(func(n, total int) {
+		if s.request.Computed != nil {
+			s.request.Computed(n, total)
+		}
+	})
+}
+
 // Seen is what the network sees of the source: its examples, or features of them.
 func (s *Source) Seen(pool *kernel.Pool) (*data.Split, error) {
 	switch {
@@ -75,7 +89,7 @@ func (s *Source) Seen(pool *kernel.Pool) (*data.Split, error) {
 
 // TestPictures are the test examples, where they are pictures; nil otherwise. They are read where
 // kept features stood for them.
-func (s *Source) TestPictures() (*data.Images, error) {
+func (s *Source) TestPictures() (data.Pictures, error) {
 	read := s.read
 	if read == nil {
 		var err error
@@ -83,7 +97,7 @@ func (s *Source) TestPictures() (*data.Images, error) {
 			return nil, err
 		}
 	}
-	pictures, _ := read.Test.(*data.Images)
+	pictures, _ := read.Test.(data.Pictures)
 	return pictures, nil
 }
 

@@ -35,7 +35,9 @@ func (m *Means) Contributions(indices []int) (clip.Batch, error) {
 	clear(m.mean)
 	own := m.own[indices[0]]
 	for i := range own {
-		m.batcher.Fill(m.row, m.labels, own[i:i+1])
+		if err := m.batcher.Fill(m.row, m.labels, own[i:i+1]); err != nil {
+			return clip.Batch{}, err
+		}
 		kernel.Axpy(m.mean, 1/float32(len(own)), m.row)
 	}
 	m.square[0] = kernel.SumSquares(m.mean)

@@ -30,6 +30,7 @@ const (
 	Labels        = "labels.told.bin" // the answers of randomised response, public; one byte for each example
 	Statement     = "privacy.md"
 	StatementData = "privacy.json"
+	Row           = "result.json" // of a trial that a task trained, as a line of the sweep's table
 )
 
 // DiagnosticEvents is [Diagnostics] for TensorBoard, in a folder of its own, which TensorBoard shows
@@ -45,7 +46,7 @@ const (
 // What the folder of a sweep holds beside a folder for each trial.
 const (
 	Sweep     = "sweep.json"    // which trials belong to it
-	SweepLock = "sweep.lock"    // an empty ledger that is opened for its lock alone
+	SweepLock = "sweep.lock"    // is opened for its lock alone
 	Rows      = "results.jsonl" // the truth about finished trials
 	Table     = "results.csv"   // the same for spreadsheets
 	Report    = "results.md"
@@ -55,6 +56,10 @@ const (
 // Datasets is the ledger of the data that the runs of a folder were trained on. It lies in that
 // folder; for the trials of a sweep in the folder of the sweep.
 const Datasets = "datasets.jsonl"
+
+// Uncollected is the folder beside runs with the ledgers that tasks of a sweep keep apart from
+// [Datasets], one for each trial, until they are collected.
+const Uncollected = ".uncollected"
 
 // Features is the folder beside runs that keeps features of the training examples. It is as private
 // as these are, and the names in it are hashes of them.
@@ -102,7 +107,7 @@ func Check(dir, expected string) error {
 	case err == nil:
 		return nil
 	}
-	if _, err := os.Lstat(dir); err == nil {
+	if info, err := os.Lstat(dir); err == nil && !info.IsDir() { // else it was made just now
 		return fmt.Errorf("%w: %s is a link to nothing, expected %s", ErrNoRun, dir, expected)
 	}
 	return nil

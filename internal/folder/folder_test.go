@@ -1,6 +1,8 @@
 package folder_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"dpsgd/internal/folder"
@@ -21,6 +23,25 @@ func TestArgument(t *testing.T) {
 	} {
 		if found := folder.Argument(path); found != want {
 			t.Errorf("%q: found %s, expected %s", path, found, want)
+		}
+	}
+}
+
+// Of processes that make a folder at the same time none takes it for a link to nothing.
+func TestCheckWhileAFolderIsMade(t *testing.T) {
+	for range 2000 {
+		dir := filepath.Join(t.TempDir(), "runs")
+		made := make(chan error)
+		go func() { made <- os.Mkdir(dir, folder.Perm) }()
+		for checked := false; !checked; {
+			if err := folder.Check(dir, "a folder of runs"); err != nil {
+				t.Fatal(err)
+			}
+			_, err := os.Stat(dir)
+			checked = err == nil
+		}
+		if err := <-made; err != nil {
+			t.Fatal(err)
 		}
 	}
 }

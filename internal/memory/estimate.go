@@ -40,8 +40,11 @@ const (
 const program = 48 << 20
 
 // Of estimates what training on such examples takes.
-func Of(c *configs.Config, o setup.Outline) (Estimate, error) {
-	e := Estimate{Program: program, Examples: math.Ceil(examples(c, o)), batch: min(c.Training.PhysicalBatchSize, o.Examples)}
+func Of(c *configs.Config, o setup.Outline) (Estimate, error) { return of(c, o, Pictures(c, o)) }
+
+// of is Of with so many bytes of pictures in memory.
+func of(c *configs.Config, o setup.Outline, held int64) (Estimate, error) {
+	e := Estimate{Program: program, Examples: math.Ceil(examples(c, o, held)), batch: min(c.Training.PhysicalBatchSize, o.Examples)}
 	m, err := setup.Sketch(c, o.Shape, o.Classes)
 	if err != nil {
 		return e, err
@@ -71,21 +74,28 @@ func Of(c *configs.Config, o setup.Outline) (Estimate, error) {
 			e.largest = l
 		}
 	}
+	if held < AllPictures(o) {
+		e.Program += float64(garbagePercent(e.Total())) / 100 * e.Total() // decoding leaves that behind, again and again
+	}
 	return e, nil
 }
 
 // examples is what the data set takes, and its features. While it is read, files and what becomes
-// of them are there together.
-func examples(c *configs.Config, o setup.Outline) float64 {
+// of them are there together, but for pictures that are read when they are needed.
+func examples(c *configs.Config, o setup.Outline, held int64) float64 {
 	n := float64(o.Examples) + float64(o.Tests)
 	stored := float64(o.Shape.Bytes())
 	if c.Data.Vectors != "" {
 		stored = float16Bytes * float64(o.Shape.Values())
 	}
-	bytes := 1.5 * n * stored
+	bytes, pictures := 1.5*n*stored, n*stored
+	if held < AllPictures(o) {
+		pictures = float64(held) + placeBytes*n
+		bytes = pictures
+	}
 	if c.Features.Any() {
 		width := float64(c.Features.Width(o.Shape))
-		bytes = n*stored + float16Bytes*n*width
+		bytes = pictures + float16Bytes*n*width
 		if c.Features.MeanNoise > 0 {
 			bytes += float16Bytes * n * width // with the mean subtracted, beside those without
 		}
@@ -102,10 +112,7 @@ func Check(c *configs.Config, o setup.Outline) error {
 	if err != nil {
 		return nil
 	}
-	limit, whose := float64(c.Performance.MaxMemory), "of performance.max_memory"
-	if limit == 0 {
-		limit, whose = available(), "that are free; another performance.max_memory lets it try"
-	}
+	limit, whose := limitOf(c)
 	if e.Total() <= limit {
 		return nil
 	}

@@ -20,6 +20,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
+	"dpsgd/internal/durable"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
@@ -73,6 +74,8 @@ type Run struct {
 	cost       *account.Spent
 	costOf     int // entries of the ledger that cost is of
 
+	order *durable.Order // of checkpoints and parameters
+
 	phase, step int // the training under way, and its updates so far
 	resumedAt   int
 	evaluation  compute.Evaluation
@@ -88,7 +91,10 @@ func Create(c *configs.Config, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Dir, err = folder.New(cmp.Or(o.RunsDir, "runs"), c.Run.Name, o.Name); err == nil {
+	if err = r.source.Check(); err == nil {
+		r.Dir, err = folder.New(cmp.Or(o.RunsDir, "runs"), c.Run.Name, o.Name)
+	}
+	if err == nil {
 		err = r.fill(o)
 		if err != nil {
 			err = errors.Join(err, os.RemoveAll(r.Dir))
@@ -171,7 +177,7 @@ func prepare(c *configs.Config, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{config: c, source: source, outline: source.Outline, watcher: o.Watcher, batch: min(c.Training.BatchSize, source.Examples)}
+	r := &Run{config: c, source: source, outline: source.Outline, watcher: o.Watcher, order: durable.NewOrder(nil), batch: min(c.Training.BatchSize, source.Examples)}
 	if source.Warning() != "" && o.Given == nil {
 		r.watcher.Warned(source.Warning())
 	}
@@ -234,7 +240,7 @@ func (r *Run) build() (err error) {
 	if err != nil {
 		return err
 	}
-	r.trainer, err = plain.New(r.model, batcher, plain.Options{Rule: c.Optimizer.Rule, Physical: min(c.Training.PhysicalBatchSize, r.batch), Views: views, Pool: r.pool})
+	r.trainer, err = plain.New(r.model, batcher, plain.Options{Rule: c.Optimizer.Rule, Physical: min(c.Training.PhysicalBatchSize, r.batch), Views: views, Pool: r.pool, Ready: r.order.Wait})
 	if err != nil {
 		return fmt.Errorf("%w: %w", setup.ErrPlan, err)
 	}
@@ -331,19 +337,31 @@ func (r *Run) restore() error {
 	return nil
 }
 
-// save writes a checkpoint.
+// save writes a checkpoint, and returns when it is durable.
 func (r *Run) save() error {
-	state := r.trainer.State()
+	if err := r.beginSave(); err != nil {
+		return err
+	}
+	return r.order.Wait()
+}
+
+// beginSave begins to write a checkpoint. The next step waits for it before it changes parameters.
+func (r *Run) beginSave() error {
+	state := r.trainer.View()
 	r.mean.Keep(state.Slots)
 	s := &checkpoints.State{Step: r.done(), Parameters: r.model.Values, OptimizerStep: state.Step, Slots: state.Slots, PlanHash: r.planHash, Unreleased: true}
 	if r.journal != nil {
 		s.LedgerEntries, s.LedgerHash, s.PlanHash = r.journal.Len(), r.journal.Hash(), r.fingerprint(r.journal.Len())
 	}
-	_, err := checkpoints.Save(r.path(folder.Checkpoints), s)
-	if err != nil {
-		return fmt.Errorf("train: step %d: %w", r.done(), err)
-	}
-	return nil
+	return r.order.Save(func() error {
+		_, err := checkpoints.Save(r.path(folder.Checkpoints), s)
+		return err
+	}, func(err error) error {
+		if err != nil {
+			return fmt.Errorf("train: step %d: %w", s.Step, err)
+		}
+		return nil
+	})
 }
 
 // Fit carries out the run from where it is. When ctx is done it saves and returns with status
@@ -378,7 +396,7 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 func (r *Run) train(ctx context.Context) (train.Status, error) {
 	for r.step < r.steps {
 		if ctx.Err() != nil {
-			return train.Interrupted, nil
+			return train.Interrupted, r.order.Wait()
 		}
 		start := time.Now()
 		if err := r.trainer.Step(r.batches.At(r.step), r.done(), r.schedule.LearningRate(r.step)); err != nil {
@@ -392,7 +410,7 @@ func (r *Run) train(ctx context.Context) (train.Status, error) {
 			return "", err
 		}
 	}
-	return train.Done, nil
+	return train.Done, r.order.Wait()
 }
 
 // due does what is due after a step at its cadence.
@@ -405,7 +423,7 @@ func (r *Run) due() error {
 		}
 	}
 	if every(r.config.Run.CheckpointEvery) {
-		if err := r.save(); err != nil {
+		if err := r.beginSave(); err != nil {
 			return err
 		}
 	}
@@ -433,6 +451,7 @@ func (r *Run) path(name string) string { return filepath.Join(r.Dir, name) }
 
 // Close releases the ledger and the workers.
 func (r *Run) Close() error {
+	r.order.Close()
 	r.pool.Close()
 	if r.journal == nil {
 		return nil

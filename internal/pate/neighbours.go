@@ -61,7 +61,9 @@ func centred(r *Run) (rows []float32, width int, err error) {
 	label := make([]int32, 1) // which the graph does not look at
 	for i := range n {
 		row := rows[i*width : (i+1)*width]
-		batcher.Fill(row, label, []int{i})
+		if err := batcher.Fill(row, label, []int{i}); err != nil {
+			return nil, 0, err
+		}
 		kernel.Axpy(mean, 1/float32(n), row)
 	}
 	for i := range n {

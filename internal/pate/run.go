@@ -88,7 +88,10 @@ func Create(c *configs.Config, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Dir, err = folder.New(cmp.Or(o.RunsDir, "runs"), c.Run.Name, o.Name); err == nil {
+	if err = r.source.Check(); err == nil {
+		r.Dir, err = folder.New(cmp.Or(o.RunsDir, "runs"), c.Run.Name, o.Name)
+	}
+	if err == nil {
 		if err = r.fill(cmp.Or(o.RunsDir, "runs")); err != nil {
 			err = errors.Join(err, os.RemoveAll(r.Dir))
 		}

@@ -26,6 +26,7 @@ type Trainer struct {
 	model  *model.Model
 	sums   *compute.Sums
 	update *optimizer.Plain
+	ready  func() error
 }
 
 // Options say how a [Trainer] computes.
@@ -35,6 +36,7 @@ type Options struct {
 	Views    *augmentation.Views // in which the network sees examples; nil is as they are
 	Labels   []int32             // learnt in place of the examples' own, one for each of them; nil is their own
 	Pool     *kernel.Pool        // nil is the caller's thread alone
+	Ready    func() error        // waited for, with the gradient at hand, before parameters change; nil for nothing
 }
 
 // New returns a trainer of the model's parameters on the examples of a batcher.
@@ -51,7 +53,7 @@ func New(m *model.Model, examples *data.Batcher, o Options) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Trainer{model: m, sums: sums, update: update}, nil
+	return &Trainer{model: m, sums: sums, update: update, ready: o.Ready}, nil
 }
 
 // Step moves the parameters by one step of the given learning rate with the mean gradient of the
@@ -60,6 +62,11 @@ func (t *Trainer) Step(indices []int, step int, rate float64) error {
 	sum, err := t.sums.AtStep(step).Of(indices)
 	if err != nil {
 		return err
+	}
+	if t.ready != nil {
+		if err := t.ready(); err != nil {
+			return err
+		}
 	}
 	return t.update.Apply(t.model.Values, sum, float64(len(indices)), rate)
 }
@@ -77,8 +84,8 @@ func (t *Trainer) Learn(labels []int32) { t.sums.Learn(labels) }
 // Forget makes the update rule what it was before its first step, for training another start.
 func (t *Trainer) Forget() { t.update.Forget() }
 
-// State and Restore are those of the update rule.
-func (t *Trainer) State() optimizer.State          { return t.update.State() }
+// View and Restore are those of the update rule.
+func (t *Trainer) View() optimizer.State           { return t.update.View() }
 func (t *Trainer) Restore(s optimizer.State) error { return t.update.Restore(s) }
 
 // Train takes so many steps through the examples with these indices, in the batches of [Batches].

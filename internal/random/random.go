@@ -21,7 +21,6 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	crand "crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
 	"math/rand/v2"
@@ -56,14 +55,6 @@ func New() *Source {
 	var key [32]byte
 	crand.Read(key[:])
 	return keyed(key)
-}
-
-// Seeded returns the Source that belongs to seed: the same words on every machine, for ever. It is
-// for public draws: its output is as secret as the seed. Noise and batches take [New].
-func Seeded(seed uint64) *Source {
-	// The label keeps these keys apart from every other use of SHA-256 of a number.
-	message := binary.LittleEndian.AppendUint64([]byte("dpsgd/internal/random.Seeded v1\x00"), seed)
-	return keyed(sha256.Sum256(message))
 }
 
 // Split returns a new Source whose key is the next 256 bits of s. The two streams, and those of
@@ -122,14 +113,3 @@ func (s *Source) keystream(dst []uint64) {
 }
 
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
-
-// Float64 returns a uniform number strictly between 0 and 1, (x + 1/2)·2^-64 for a word x, rounded
-// to float64. So small numbers come with all 53 bits of precision, the smallest is 2^-65, and 0 and
-// 1 never appear.
-func (s *Source) Float64() float64 { return unit(s.Uint64()) }
-
-// unit maps a word to (0, 1). The largest 2^10 words or so would round up to 1; they are given the
-// float below.
-func unit(x uint64) float64 {
-	return min((float64(x)+0.5)*0x1p-64, 1-0x1p-53)
-}

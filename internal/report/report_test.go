@@ -196,13 +196,13 @@ func TestPicturesAreTestPictures(t *testing.T) {
 	page := unescape.UnescapeString(html(t, &Report{Runs: []*facts.Run{run}}))
 	training, test := o.Source.Train.(*data.Images), o.Source.Test.(*data.Images)
 	for i := range training.Len() {
-		if strings.Contains(page, `src="`+string(dataURL(picture(training, i)))) {
+		if strings.Contains(page, `src="`+string(pictureURL(training, i))) {
 			t.Errorf("found training picture %d", i)
 		}
 	}
 	shown := 0
 	for i := range test.Len() {
-		shown += strings.Count(page, `src="`+string(dataURL(picture(test, i))))
+		shown += strings.Count(page, `src="`+string(pictureURL(test, i)))
 	}
 	if pictures := strings.Count(page, "<img "); shown != pictures || pictures < samplesOfGroup || pictures > 2*samplesOfGroup {
 		t.Errorf("found %d pictures, of which %d are test pictures", pictures, shown)
@@ -216,11 +216,7 @@ func TestPicturesAreTestPictures(t *testing.T) {
 func TestLargePicturesShrink(t *testing.T) {
 	shape := data.Shape{Height: 200, Width: 100, Channels: 3}
 	pixels := bytes.Repeat([]byte{10, 20, 30}, 200*100)
-	set, err := data.NewImages(shape, []string{"a"}, []uint8{0}, pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
-	small := picture(set, 0)
+	small := picture(shape, pixels)
 	if b := small.Bounds(); b.Dx() != 20 || b.Dy() != 40 {
 		t.Errorf("found %v, expected a fifth of 100 by 200", b)
 	}

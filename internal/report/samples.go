@@ -82,16 +82,21 @@ func samples(e *score.Examination, examples []int) []Sample {
 	for i, example := range examples {
 		p := e.Predictions[example]
 		found[i] = Sample{
-			Picture: dataURL(picture(e.Pictures, example)), Number: example + 1, Right: p.Class == p.Label,
+			Picture: pictureURL(e.Pictures, example), Number: example + 1, Right: p.Class == p.Label,
 			Label: e.Matrix.Names[p.Label], Class: e.Matrix.Names[p.Class], Probability: fmt.Sprintf("%.0f\u00a0%%", 100*p.Probability),
 		}
 	}
 	return found
 }
 
+// pictureURL is a test picture as a data URL; "" where it can no longer be read.
+func pictureURL(set data.Pictures, example int) (url template.URL) {
+	_ = set.View(example, func(pixels []uint8) { url = dataURL(picture(set.Shape(), pixels)) })
+	return url
+}
+
 // picture is a test picture, each pixel of which is the mean of as many as make it small enough.
-func picture(set *data.Images, example int) image.Image {
-	shape, pixels := set.Shape(), set.Pixels(example)
+func picture(shape data.Shape, pixels []uint8) image.Image {
 	by := max(1, (max(shape.Height, shape.Width)+longestSide-1)/longestSide)
 	height, width := max(1, shape.Height/by), max(1, shape.Width/by)
 	at := func(y, x, channel int) uint8 {

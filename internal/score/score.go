@@ -34,8 +34,8 @@ type Prediction struct {
 type Examination struct {
 	Score
 	Matrix      *Matrix
-	Predictions []Prediction // of all test examples, in their order
-	Pictures    *data.Images // the test examples, where they are pictures; nil otherwise
+	Predictions []Prediction  // of all test examples, in their order
+	Pictures    data.Pictures // the test examples, where they are pictures; nil otherwise
 }
 
 // Examine begins an examination of so many examples of these classes.

@@ -14,11 +14,6 @@ import (
 // ErrPlan marks a configuration that is well-formed but cannot be carried out on its data.
 var ErrPlan = errors.New("train: the configuration does not fit the data")
 
-// Data reads the configured examples.
-func Data(c *configs.Config, dir string) (*data.Split, error) {
-	return data.Load(Spec(c, dir))
-}
-
 // Spec is where the configured examples are, in the words of package data.
 func Spec(c *configs.Config, dir string) data.Spec {
 	return data.Spec{

@@ -97,6 +97,9 @@ func prepare(f *statistics.File, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if source.Stored() {
+		return nil, fmt.Errorf("%w: found more pictures than performance.data_memory or the machine holds, expected all of them in memory for statistics", setup.ErrPlan)
+	}
 	r := &Run{file: f, outline: setup.OutlineOfSource(source), answered: o.Answered}
 	r.records = records{set: source.Train, config: f.Config, public: source.Train.Len()}
 	if r.answered == nil {

@@ -34,6 +34,22 @@ const smallSweep = "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
+	return sceneOf(t, Run)
+}
+
+// byTasks trains a sweep as two tasks, which nobody collects.
+func byTasks(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error) {
+	for i := range 2 {
+		if _, err := RunTask(ctx, file, Share{First: i + 1}, o); err != nil {
+			return Result{}, err
+		}
+	}
+	return Result{}, nil
+}
+
+// sceneOf is a scene of which run trains the sweep.
+func sceneOf(t *testing.T, run func(context.Context, *sweeps.Sweep, Options) (Result, error)) *scene {
+	t.Helper()
 	s := &scene{now: filepath.Join(t.TempDir(), "runs"), older: t.TempDir(), sweep: sweepOf(t, tiny.Config, smallSweep)}
 	s.source = train.Options{RunsDir: s.now, Folder: "one", Source: tiny.Source(t, tiny.Examples)}
 	stopped := tinyrun.Interrupted(t, 7, s.source)
@@ -46,15 +62,17 @@ func newScene(t *testing.T) *scene {
 			cancel()
 		}
 	}}
-	if _, err := Run(ctx, s.sweep, o); err != nil {
+	if _, err := run(ctx, s.sweep, o); err != nil {
 		t.Fatal(err)
 	}
 	copyFolder(t, s.older, s.now)
 	tinyrun.Fit(t, tinyrun.Open(t, stopped.Run, s.source))
-	runSweep(t, s.sweep, s.sweepOptions(s.now))
+	if _, err := run(t.Context(), s.sweep, s.sweepOptions(s.now)); err != nil {
+		t.Fatal(err)
+	}
 	s.truth = map[string]float64{}
 	for name, ask := range s.questions() {
-		epsilon, err := ask(s.now)
+		epsilon, err := ask(s.copy(t))
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -167,14 +185,18 @@ func (s *scene) copy(t testing.TB) string {
 
 // Whatever single file of a run, a sweep or their folder is deleted, cut off or put back to an
 // older copy: no command reports less than what was spent.
-func TestNoDamageLowersEpsilon(t *testing.T) {
-	s := newScene(t)
+func TestNoDamageLowersEpsilon(t *testing.T) { newScene(t).damageFiles(t, "") }
+
+// The same while the trials of tasks are not collected; the run beside them is as above.
+func TestNoDamageLowersEpsilonOfTasks(t *testing.T) { sceneOf(t, byTasks).damageFiles(t, "one") }
+
+func (s *scene) damageFiles(t *testing.T, but string) {
 	err := filepath.WalkDir(s.now, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		name, err := filepath.Rel(s.now, path)
-		if err != nil || strings.HasPrefix(name, filepath.Join("sweep", "clip_norm=0.1")) && filepath.Base(name) != folder.Ledger {
+		if err != nil || strings.HasPrefix(name, filepath.Join("sweep", "clip_norm=0.1")) && filepath.Base(name) != folder.Ledger || but != "" && strings.HasPrefix(name, but) {
 			return err // the trials are alike
 		}
 		content := []byte(tiny.Read(t, path))
@@ -217,7 +239,16 @@ func TestNoDamageLowersEpsilon(t *testing.T) {
 // The same with whole folders, and with a ledger shortened to each of its lines.
 func TestNoDamagedFolderLowersEpsilon(t *testing.T) {
 	s := newScene(t)
-	for _, name := range []string{"one", "one/checkpoints", "sweep", "sweep/clip_norm=0.1", "sweep/clip_norm=1", "sweep/clip_norm=1/checkpoints"} {
+	s.damageFolders(t, "one", "one/checkpoints", "sweep", "sweep/clip_norm=0.1", "sweep/clip_norm=1", "sweep/clip_norm=1/checkpoints")
+	s.shortenLedger(t)
+}
+
+func TestNoDamagedFolderLowersEpsilonOfTasks(t *testing.T) {
+	sceneOf(t, byTasks).damageFolders(t, "sweep", "sweep/clip_norm=0.1", "sweep/clip_norm=1", "sweep/clip_norm=1/checkpoints", folder.Uncollected)
+}
+
+func (s *scene) damageFolders(t *testing.T, names ...string) {
+	for _, name := range names {
 		t.Run(name+" deleted", func(t *testing.T) {
 			t.Parallel()
 			dir := s.copy(t)
@@ -236,6 +267,9 @@ func TestNoDamagedFolderLowersEpsilon(t *testing.T) {
 			s.ask(t, dir)
 		})
 	}
+}
+
+func (s *scene) shortenLedger(t *testing.T) {
 	whole := strings.SplitAfter(tiny.Read(t, filepath.Join(s.now, "one", folder.Ledger)), "\n")
 	for _, n := range []int{0, 1, 2, 8, 11, 12} {
 		t.Run("ledger shortened", func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs/sweeps"
@@ -114,15 +115,12 @@ func (s *sweep) readIdentity() (*sweepIdentity, error) {
 }
 
 // open makes or opens the sweep's folder, locks it, and reads the results of finished trials.
-func (s *sweep) open() (*checkpoints.Journal, error) {
+func (s *sweep) open() (*checkpoints.Lock, error) {
 	fresh, unlocked := !folder.HoldsAny(s.dir, "."), !folder.HoldsAny(s.dir, folder.SweepLock)
-	if err := folder.Check(filepath.Dir(s.dir), "a folder of runs"); err != nil {
+	if err := s.makeDir(); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(s.dir, folder.Perm); err != nil {
-		return nil, fmt.Errorf("train: cannot make the sweep's folder: %w", err)
-	}
-	lock, err := openLock(filepath.Join(s.dir, folder.SweepLock))
+	lock, err := checkpoints.TakeLock(filepath.Join(s.dir, folder.SweepLock))
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +137,16 @@ func (s *sweep) open() (*checkpoints.Journal, error) {
 	return lock, nil
 }
 
+func (s *sweep) makeDir() error {
+	if err := folder.Check(filepath.Dir(s.dir), "a folder of runs"); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.dir, folder.Perm); err != nil {
+		return fmt.Errorf("train: cannot make the sweep's folder: %w", err)
+	}
+	return nil
+}
+
 // begin makes sure that the folder belongs to these trials and that nothing of them is forgotten.
 // All that is checked before anything is written.
 func (s *sweep) begin() error {
@@ -146,19 +154,8 @@ func (s *sweep) begin() error {
 	if err != nil {
 		return err
 	}
-	if s.rows, err = s.readRows(); err != nil {
+	if err := s.readResults(); err != nil {
 		return err
-	}
-	members, err := s.inspect()
-	if err != nil {
-		return err
-	}
-	for _, m := range members {
-		// A trial that was resumed by itself after its row was written is measured again.
-		name := path.Base(m.Path)
-		if n := s.rows[name].LedgerEntries; n > 0 && n < m.Entries {
-			delete(s.rows, name)
-		}
 	}
 	d, err := books.OpenDatasets(s.registry)
 	if err != nil {
@@ -173,21 +170,24 @@ func (s *sweep) begin() error {
 	return s.writeRows() // a kill may have come between the two files
 }
 
-// openLock takes a lock that ends with the process. Journals know how to do that on every system;
-// this one stays empty.
-func openLock(path string) (*checkpoints.Journal, error) {
-	lock, err := checkpoints.CreateJournal(path)
-	if !errors.Is(err, fs.ErrExist) {
-		return lock, err
+// readResults reads the rows that there are, those of tasks among them.
+func (s *sweep) readResults() (err error) {
+	if s.rows, err = s.readRows(); err != nil {
+		return err
 	}
-	lock, err = checkpoints.OpenJournal(path)
-	if !errors.Is(err, checkpoints.ErrUnfinished) {
-		return lock, err
+	if err := s.readOwnRows(); err != nil {
+		return err
 	}
-	if err := os.Remove(path); err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+	members, err := s.inspect()
+	if err != nil {
+		return err
 	}
-	return checkpoints.CreateJournal(path)
+	for _, m := range members {
+		if name := path.Base(m.Path); !s.rows[name].isOf(&m) {
+			delete(s.rows, name)
+		}
+	}
+	return nil
 }
 
 // claim makes sure that the folder belongs to these trials. It returns false for a folder that
@@ -212,14 +212,14 @@ func (s *sweep) requireEmpty() error {
 		return fmt.Errorf("train: %w", err)
 	}
 	for _, e := range entries {
-		if e.Name() != folder.SweepLock {
+		if e.Name() != folder.SweepLock && !strings.HasPrefix(e.Name(), "."+folder.Sweep) { // which another process is writing, or was
 			return fmt.Errorf("%w: found %s in %s, expected an empty folder or that of this sweep; choose another name in the sweep file", ErrOtherSweep, e.Name(), s.dir)
 		}
 	}
 	return nil
 }
 
-// claimNew takes an empty folder. Datasets is the identifier of the ledger that the trials register
+// claimNew takes an empty folder; if several processes do so, one of them succeeds. Datasets is the identifier of the ledger that the trials register
 // in.
 func (s *sweep) claimNew(datasets string) error {
 	id := s.identity()
@@ -228,7 +228,11 @@ func (s *sweep) claimNew(datasets string) error {
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Sweep), append(content, '\n'), folder.FilePerm)
+	err = checkpoints.CreateFileAtomic(filepath.Join(s.dir, folder.Sweep), append(content, '\n'), folder.FilePerm)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: another process began %s just now, expected to be the first; give the command again", ErrOtherSweep, s.dir)
+	}
+	return err
 }
 
 // difference says in words how the trials found in a folder differ from the wanted ones; "" if they

@@ -191,13 +191,16 @@ func TestEachWitnessIsEnough(t *testing.T) {
 		folder.Checkpoints:   {folder.Checkpoints},
 		folder.StatementData: {folder.StatementData, folder.Statement},
 		folder.Rows:          {"../" + folder.Rows},
+		folder.Row:           {folder.Row},
 		folder.Datasets:      {"../../" + folder.Datasets},
 	}
 	for name := range witnesses {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := sweepOptions(t)
-			r := runSweep(t, sweepOf(t, tiny.Config, smallSweep), o)
+			s := sweepOf(t, tiny.Config, smallSweep)
+			task(t, s, Share{1, 1}, o)
+			r := collected(t, s, o)
 			dir := filepath.Join(r.Sweep, r.Rows[0].Trial)
 			path := filepath.Join(dir, folder.Ledger)
 			lines := strings.SplitAfter(tiny.Read(t, path), "\n")

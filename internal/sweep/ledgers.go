@@ -14,7 +14,7 @@ import (
 )
 
 // inspect reads the ledgers of all trials, holds them against everything that speaks of them, and
-// returns those that released something. It writes nothing.
+// returns those that released something; a task looks at its own. It writes nothing.
 func (s *sweep) inspect() ([]checkpoints.Member, error) {
 	info, err := books.ReadDatasets(s.registry)
 	if err != nil {
@@ -23,14 +23,15 @@ func (s *sweep) inspect() ([]checkpoints.Member, error) {
 	if err := s.refuseOthers(info); err != nil {
 		return nil, err
 	}
-	s.started = map[string]bool{}
 	var members []checkpoints.Member
-	for _, t := range s.trials {
+	for i, t := range s.trials {
+		if !s.ours(i) {
+			continue
+		}
 		m, err := books.InspectTrial(s.registry, filepath.Join(s.dir, t.Name), info)
 		if err != nil {
 			return nil, err
 		}
-		s.started[t.Name] = m != nil
 		if m != nil && m.Entries > 0 {
 			m.Delta, m.Accountant = t.Config.Privacy.Delta, t.Config.Privacy.Accountant
 			members = append(members, *m)
@@ -41,13 +42,13 @@ func (s *sweep) inspect() ([]checkpoints.Member, error) {
 
 // refuseOthers refuses a folder in which another trial released something: a sweep whose folder is
 // gone would draw other points, and forget those.
-func (s *sweep) refuseOthers(info checkpoints.DatasetsInfo) error {
+func (s *sweep) refuseOthers(info books.Known) error {
 	for _, m := range info.Members {
 		name, inside := strings.CutPrefix(m.Path, s.file.Name+"/")
 		ours := slices.ContainsFunc(s.trials, func(t sweeps.Trial) bool { return t.Name == name })
 		if inside && m.Entries > 0 && !ours {
 			return fmt.Errorf("train: %s: found no such trial in the sweep, expected the one that made %d releases there as %s says; put its folder and %s back from a copy, or choose another name in the sweep file: %w",
-				filepath.Join(s.dir, name), m.Entries, filepath.Join(s.registry, folder.Datasets), folder.Sweep, checkpoints.ErrRollback)
+				filepath.Join(s.dir, name), m.Entries, info.Where(s.registry, m.Run), folder.Sweep, checkpoints.ErrRollback)
 		}
 	}
 	return nil
@@ -62,10 +63,9 @@ type Composed struct {
 }
 
 // compose accounts for the releases of all trials, finished or not, at the least of their deltas.
-func (s *sweep) compose() (*Composed, error) {
-	members, err := s.inspect()
-	if err != nil || len(members) == 0 {
-		return nil, err
+func compose(members []checkpoints.Member) (*Composed, error) {
+	if len(members) == 0 {
+		return nil, nil
 	}
 	spent, releases, err := books.Compose(members)
 	return &Composed{spent.Answer(), releases}, err

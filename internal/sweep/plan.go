@@ -25,6 +25,7 @@ type planned struct {
 // plan draws what is to be drawn, or reads what was, and plans every trial before the first one
 // runs.
 func (s *sweep) plan() error {
+	s.plans, s.kinds = nil, nil
 	var err error
 	if s.draw, err = s.drawn(); err != nil {
 		return err

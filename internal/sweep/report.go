@@ -136,7 +136,26 @@ func (r Result) sweptKeys() []int {
 
 // Note says what the numbers of the table mean, as lines of sentences.
 func (r Result) Note() []string {
-	return slices.Concat(r.noteOnBest(), r.noteOnCost(), r.noteOnSelection(), r.noteOnScale())
+	return slices.Concat(r.noteOnMissing(), r.noteOnBest(), r.noteOnCost(), r.noteOnSelection(), r.noteOnScale())
+}
+
+// noteOnMissing says which trials a sweep of tasks lacks.
+func (r Result) noteOnMissing() []string {
+	if r.Status != Incomplete {
+		return nil
+	}
+	var numbers []int
+	releases := 0
+	for _, m := range r.Missing {
+		numbers = append(numbers, m.Number)
+		releases += m.Releases
+	}
+	return []string{
+		fmt.Sprintf("Without a result: %d of %d trials, %s.", len(numbers), r.Trials, Numbers(numbers)),
+		fmt.Sprintf("What they have released by now, %d times, counts below. Train them and", releases),
+		"collect again.",
+		"",
+	}
 }
 
 // noteOnBest says which point is best, and how well that is known.

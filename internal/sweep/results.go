@@ -50,6 +50,12 @@ func rowOf(t sweeps.Trial, p planned, r train.Result) Row {
 	return row
 }
 
+// isOf reports whether a row holds for all that a trial's ledger has: a trial that was resumed by itself
+// after its row was written is measured again.
+func (r Row) isOf(ledger *checkpoints.Member) bool {
+	return ledger == nil || r.LedgerEntries == 0 || r.LedgerEntries >= ledger.Entries
+}
+
 // MarshalJSON writes a flat object: trial, the swept keys under their full names, the numbers.
 func (r Row) MarshalJSON() ([]byte, error) {
 	type flat Row
@@ -95,17 +101,24 @@ func (s *sweep) finishedRows() []Row {
 func (s *sweep) readRows() (map[string]Row, error) {
 	rows := map[string]Row{}
 	err := folder.ReadRows(s.dir, func(line []byte) bool {
-		var row Row
-		err := json.Unmarshal(line, &row)
-		i := slices.IndexFunc(s.trials, func(t sweeps.Trial) bool { return t.Name == row.Trial })
-		if err != nil || i < 0 {
-			return false
+		row, i, ok := s.parseRow(line)
+		if ok && s.ours(i) {
+			rows[row.Trial] = row
 		}
-		row.Settings = s.trials[i].Settings
-		rows[row.Trial] = row
-		return true
+		return ok
 	})
 	return rows, err
+}
+
+// parseRow reads the row of trial i.
+func (s *sweep) parseRow(line []byte) (row Row, i int, ok bool) {
+	err := json.Unmarshal(line, &row)
+	i = slices.IndexFunc(s.trials, func(t sweeps.Trial) bool { return t.Name == row.Trial })
+	if err != nil || i < 0 {
+		return row, i, false
+	}
+	row.Settings = s.trials[i].Settings
+	return row, i, true
 }
 
 // writeRows writes results.jsonl and results.csv, each whole or not at all.

@@ -14,12 +14,12 @@ import (
 
 // Options are what a sweep needs besides its file.
 type Options struct {
-	DataDir  string // of named data sets; data.DefaultDir when empty
-	RunsDir  string // parent of the sweep's folder; "runs" when empty
-	Parallel int    // trials at a time, in place of what the file says; 0 is what it says
-	Watcher  Watcher
-	Waits    func(message string) // see train.Options
-	Source   *data.Split          // used instead of the configured data of every trial; nil reads it
+	DataDir string // of named data sets; data.DefaultDir when empty
+	RunsDir string // parent of the sweep's folder; "runs" when empty
+	Jobs    int    // trials at a time, in place of what the file says; 0 is what it says
+	Watcher Watcher
+	Waits   func(message string) // see train.Options
+	Source  *data.Split          // used instead of the configured data of every trial; nil reads it
 }
 
 // Watcher is told how a sweep goes, one call at a time. Methods but SweepStarted and SweepFinished
@@ -37,9 +37,10 @@ type Watcher interface {
 type Overview struct {
 	Dir      string
 	Trials   int
-	Finished int  // trials with a result from earlier
-	Steps    int  // planned, of the trials that are left
-	Drawn    bool // whether the number of trials was drawn, so that nobody may choose it
+	Numbers  []int // of the trials that a task is about, from 1; nil without tasks
+	Finished int   // trials with a result from earlier, of these
+	Steps    int   // planned, of the trials that are left
+	Drawn    bool  // whether the number of trials was drawn, so that nobody may choose it
 }
 
 // TrialOverview is what a trial is about.
@@ -53,9 +54,10 @@ type TrialOverview struct {
 // Result is what a sweep reports at its end.
 type Result struct {
 	Sweep    string       `json:"sweep"`
-	Status   train.Status `json:"status"` // train.Done or train.Interrupted
+	Status   train.Status `json:"status"` // train.Done, train.Interrupted or Incomplete
 	Trials   int          `json:"trials"`
 	Finished int          `json:"finished"`
+	Missing  []Missing    `json:"missing,omitempty"` // trials without a result
 	Rows     []Row        `json:"rows"`
 	Points   []Point      `json:"points"`         // of the rows, those that differ in the seed alone together
 	Best     string       `json:"best,omitempty"` // the Point with the best mean; "" while there is none
@@ -73,13 +75,14 @@ type sweep struct {
 	registry string // the folder with the ledger of data sets
 	options  Options
 	watcher  Watcher
+	share    *Share // that a task works at; nil without tasks
+	numbers  []int  // of the trials of that share, from 1
 
-	draw    sweeps.Draw
-	trials  []sweeps.Trial
-	plans   []planned          // of the trials
-	kinds   []accountant.Event // of points that can be drawn, where their number is
-	delta   float64            // of all of those
-	started map[string]bool    // trials that have a ledger
+	draw   sweeps.Draw
+	trials []sweeps.Trial
+	plans  []planned          // of the trials
+	kinds  []accountant.Event // of points that can be drawn, where their number is
+	delta  float64            // of all of those
 
 	queue queue
 	width int // trials at a time
@@ -97,11 +100,7 @@ type sweep struct {
 // the spend of its ledger. When ctx is done, the trials' current steps are finished and saved, and
 // the status is [train.Interrupted].
 func Run(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error) {
-	s := &sweep{file: file, registry: cmp.Or(o.RunsDir, "runs"), options: o, watcher: o.Watcher}
-	s.dir = filepath.Join(s.registry, file.Name)
-	if s.watcher == nil {
-		s.watcher = silent{}
-	}
+	s := newSweep(file, o)
 	if err := s.plan(); err != nil {
 		return Result{}, err
 	}
@@ -123,25 +122,42 @@ func Run(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error) {
 	return result, nil
 }
 
+func newSweep(file *sweeps.Sweep, o Options) *sweep {
+	s := &sweep{file: file, registry: cmp.Or(o.RunsDir, "runs"), options: o, watcher: o.Watcher}
+	s.dir = filepath.Join(s.registry, file.Name)
+	if s.watcher == nil {
+		s.watcher = silent{}
+	}
+	return s
+}
+
 func (s *sweep) announce() {
-	left := 0
-	for i, t := range s.trials {
-		if _, finished := s.rows[t.Name]; !finished {
-			left += s.plans[i].steps
+	o := Overview{Dir: s.dir, Trials: len(s.trials), Numbers: s.numbers, Finished: len(s.rows), Drawn: s.drawsNumber()}
+	for i := range s.trials {
+		if !s.done(i) {
+			o.Steps += s.plans[i].steps
 		}
 	}
-	s.watcher.SweepStarted(Overview{Dir: s.dir, Trials: len(s.trials), Finished: len(s.rows), Steps: left, Drawn: s.drawsNumber()})
+	s.watcher.SweepStarted(o)
 }
 
 // result gathers the rows in the order of the trials, compares their points and says what choosing
 // among them costs.
 func (s *sweep) result(status train.Status) (Result, error) {
-	composed, err := s.compose()
+	if err := s.gather(); err != nil {
+		return Result{}, err
+	}
+	members, err := s.inspect()
+	if err != nil {
+		return Result{}, err
+	}
+	composed, err := compose(members)
 	if err != nil {
 		return Result{}, err
 	}
 	r := Result{
-		Sweep: s.dir, Status: status, Trials: len(s.trials), Finished: len(s.rows), Rows: s.finishedRows(), Composed: composed,
+		Missing: s.missing(members),
+		Sweep:   s.dir, Status: status, Trials: len(s.trials), Finished: len(s.rows), Rows: s.finishedRows(), Composed: composed,
 		Public: s.public(), drawn: s.drawsNumber(),
 	}
 	if s.file.Scale > 1 {

@@ -456,7 +456,7 @@ func TestSweepRefuses(t *testing.T) {
 			tiny.Write(t, filepath.Join(dir, folder.Rows), tiny.Read(t, filepath.Join(dir, folder.Rows))+"{}\n")
 		}, nil, "results.jsonl:3: found no result of a trial"},
 		{"in use", tiny.Config, small, func(t *testing.T, dir string) {
-			lock, err := checkpoints.OpenJournal(filepath.Join(dir, folder.SweepLock))
+			lock, err := checkpoints.TakeLock(filepath.Join(dir, folder.SweepLock))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,8 @@ import (
 	"dpsgd/configs"
 	"dpsgd/configs/sweeps"
 	"dpsgd/data"
+	"dpsgd/internal/books"
+	"dpsgd/internal/examples"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
 	"dpsgd/optimizer"
@@ -83,16 +85,22 @@ func (s *sweep) train(ctx context.Context) (train.Status, error) {
 // parallel is how many trials are under way at a time.
 func (s *sweep) parallel() int {
 	n := s.file.Parallel
-	if s.options.Parallel > 0 {
-		n = s.options.Parallel
+	if s.options.Jobs > 0 {
+		n = s.options.Jobs
 	}
-	return max(1, min(n, len(s.trials)-len(s.rows)))
+	left := 0
+	for i := range s.trials {
+		if !s.done(i) {
+			left++
+		}
+	}
+	return max(1, min(n, left))
 }
 
 // work trains one trial after the other until none is left.
 func (s *sweep) work(ctx context.Context, stop func()) {
 	for {
-		i, ok := s.queue.take(ctx, len(s.trials), s.finished)
+		i, ok := s.queue.take(ctx, len(s.trials), s.done)
 		if !ok {
 			return
 		}
@@ -113,11 +121,12 @@ func (s *sweep) work(ctx context.Context, stop func()) {
 	}
 }
 
-func (s *sweep) finished(i int) bool {
+// done reports whether there is nothing to do here for a trial.
+func (s *sweep) done(i int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, ok := s.rows[s.trials[i].Name]
-	return ok
+	_, finished := s.rows[s.trials[i].Name]
+	return finished || !s.ours(i)
 }
 
 // keep writes the result of a trial.
@@ -125,7 +134,11 @@ func (s *sweep) keep(row Row) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rows[row.Trial] = row
-	if err := s.writeRows(); err != nil {
+	write := s.writeRows
+	if s.share != nil {
+		write = func() error { return s.writeOwnRow(row) }
+	}
+	if err := write(); err != nil {
 		return err
 	}
 	s.watcher.TrialFinished(row)
@@ -134,7 +147,22 @@ func (s *sweep) keep(row Row) error {
 
 // trial trains one, from the beginning or from where it was stopped.
 func (s *sweep) trial(ctx context.Context, i int, t sweeps.Trial) (Row, error) {
-	run, err := s.beginTrial(i, t)
+	lock, err := checkpoints.TakeLock(filepath.Join(s.dir, t.Name+lockEnd))
+	if err != nil {
+		return Row{}, err
+	}
+	defer lock.Remove()
+	ledger, err := s.ledgerOf(t)
+	if err != nil {
+		return Row{}, err
+	}
+	if row, ok, err := s.trained(i, ledger); ok || err != nil {
+		s.tell(func(w Watcher) {
+			w.TrialStarted(TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name, ResumedAt: row.Steps, Steps: s.plans[i].steps})
+		})
+		return row, err
+	}
+	run, err := s.beginTrial(i, t, ledger != nil)
 	if err != nil {
 		return Row{}, err
 	}
@@ -149,10 +177,36 @@ func (s *sweep) trial(ctx context.Context, i int, t sweeps.Trial) (Row, error) {
 	return rowOf(t, s.plans[i], result), err
 }
 
+// ledgerOf is what the ledgers say of a trial; nil if it was not started.
+func (s *sweep) ledgerOf(t sweeps.Trial) (*checkpoints.Member, error) {
+	info, err := books.ReadDatasets(s.registry)
+	if err != nil {
+		return nil, err
+	}
+	return books.InspectTrial(s.registry, filepath.Join(s.dir, t.Name), info)
+}
+
+// trained is the result of a trial if somebody else has trained it since this process read the results.
+// Training goes on where a run ended by mishap, such as divergence, so it would release more.
+func (s *sweep) trained(i int, ledger *checkpoints.Member) (row Row, ok bool, err error) {
+	if s.share != nil { // else the table is this process's own
+		rows, err := s.readRows()
+		if err != nil {
+			return row, false, err
+		}
+		row, ok = rows[s.trials[i].Name]
+	}
+	own, is, err := s.readOwnRow(i)
+	if is && (!ok || row.LedgerEntries < own.LedgerEntries) {
+		row, ok = own, true
+	}
+	return row, ok && row.isOf(ledger), err
+}
+
 // beginTrial prepares a trial, one at a time: trials share their data, and features of it that the
 // first of them computes, and who opens a ledger looks into those of all other runs, which nobody
 // else can open meanwhile.
-func (s *sweep) beginTrial(i int, t sweeps.Trial) (*train.Run, error) {
+func (s *sweep) beginTrial(i int, t sweeps.Trial, started bool) (*train.Run, error) {
 	s.beginning.Lock()
 	defer s.beginning.Unlock()
 	source, err := s.data(t.Config)
@@ -160,17 +214,17 @@ func (s *sweep) beginTrial(i int, t sweeps.Trial) (*train.Run, error) {
 		return nil, err
 	}
 	watcher := &trialWatcher{s, TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name}}
-	o := train.Options{RunsDir: s.dir, Folder: t.Name, Registry: s.registry, Source: source, Waits: s.options.Waits, Watcher: watcher}
+	o := train.Options{RunsDir: s.dir, Folder: t.Name, Registry: s.registry, Apart: s.share != nil, Source: source, Waits: s.options.Waits, Watcher: watcher}
 	if s.width > 1 {
 		o.Threads = max(1, setup.Threads(t.Config)/s.width)
 	}
-	return s.openTrial(t, o)
+	return s.openTrial(t, o, started)
 }
 
 // openTrial goes on with a trial that was started, or starts it.
-func (s *sweep) openTrial(t sweeps.Trial, o train.Options) (*train.Run, error) {
+func (s *sweep) openTrial(t sweeps.Trial, o train.Options, started bool) (*train.Run, error) {
 	dir := filepath.Join(s.dir, t.Name)
-	if s.started[t.Name] {
+	if started {
 		return train.Open(dir, o)
 	}
 	// What a killed process left before its run had a ledger. Nothing was released from it.
@@ -190,7 +244,10 @@ func (s *sweep) data(c *configs.Config) (*data.Split, error) {
 		return s.source, nil
 	}
 	s.source = nil // let go of one set before reading another
-	source, err := setup.Data(c, s.options.DataDir)
+	source, err := examples.Request{DataDir: s.options.DataDir}.Read(c)
+	if err == nil {
+		err = source.Check(func(int, int) {})
+	}
 	if err == nil && source.Warning != "" {
 		s.tell(func(w Watcher) { w.Warned(source.Warning) })
 	}

@@ -1,8 +1,11 @@
 package train
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"dpsgd/configs"
 )
@@ -37,4 +40,70 @@ func BenchmarkClippedSum(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkCheckpoints measures what a checkpoint after every step costs, as the ratio of the median
+// times of whole steps, with ledgers and checkpoints on disk, of two runs that take turns. It needs
+// the data sets in $DPSGD_DATA.
+//
+//	go test ./internal/train -run '^$' -bench Checkpoints -benchtime 20x
+func BenchmarkCheckpoints(b *testing.B) {
+	for _, test := range []struct {
+		name, preset string
+		steps        int // in a turn
+		overrides    []string
+	}{
+		{"digits", "digits", 50, nil},
+		{"mnist-cnn", "mnist-cnn", 25, nil},
+		{"cifar-cnn", "cifar-cnn", 3, nil},
+		{"resnet8-gn", "cifar-cnn", 1, []string{"model.name=resnet8-gn"}},
+		{"mlp1000", "mnist-cnn", 5, []string{"model.name=mlp1000"}},
+		{"logistic", "digits", 100, []string{"model.name=logistic", "training.batch_size=64"}},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			turn := func(every int) func() time.Duration {
+				r := benchRun(b, test.preset, append(test.overrides, fmt.Sprint("run.checkpoint_every=", every))...)
+				return func() time.Duration {
+					start := time.Now()
+					for range test.steps {
+						if err := r.takeStep(); err != nil {
+							b.Fatal(err)
+						}
+						if err := r.due(); err != nil {
+							b.Fatal(err)
+						}
+					}
+					if err := r.order.Wait(); err != nil {
+						b.Fatal(err)
+					}
+					return time.Since(start) / time.Duration(test.steps)
+				}
+			}
+			never, always := turn(0), turn(1)
+			never()
+			always()
+			var without, with []time.Duration
+			for b.Loop() {
+				without, with = append(without, never()), append(with, always())
+			}
+			median := func(d []time.Duration) float64 {
+				slices.Sort(d)
+				return d[len(d)/2].Seconds() * 1e3
+			}
+			b.ReportMetric(median(without), "ms/step-without")
+			b.ReportMetric(median(with), "ms/step-with")
+			b.ReportMetric(median(with)/median(without), "ratio")
+		})
+	}
+}
+
+// benchRun is a run of a preset that makes as many steps as it is asked for.
+func benchRun(b *testing.B, preset string, overrides ...string) *Run {
+	c, err := configs.Load(preset, append(overrides, "privacy.epsilon=none", "privacy.noise_multiplier=1", "privacy.accountant=rdp", "training.evaluate_every=0"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := create(b, c, Options{RunsDir: b.TempDir(), Name: preset})
+	r.ctx, r.started, r.plan.Steps = context.Background(), time.Now(), 1<<30
+	return r
 }

@@ -28,7 +28,7 @@ func otherEngines(t *testing.T, dir string) []perexample.Engine {
 
 // enginesOf lists the engines of a run.
 func enginesOf(r *Run) (engines []perexample.Engine) {
-	for _, a := range r.gradients.Engines() {
+	for _, a := range r.records.Gradients.Engines() {
 		engines = append(engines, a.Engine)
 	}
 	return engines
@@ -50,8 +50,8 @@ func reconfigure(t *testing.T, dir, from, to string) {
 func TestResumedRunKeepsItsEngines(t *testing.T) {
 	o := options(t)
 	r := create(t, tiny.Parse(t, tiny.Convolutional), o)
-	if found := compute.ReadChoice(r.Dir); len(found.Parameters) != len(r.gradients.Engines()) {
-		t.Fatalf("found %+v, expected an engine for each of %d parameters", found, len(r.gradients.Engines()))
+	if found := compute.ReadChoice(r.Dir); len(found.Parameters) != len(r.records.Gradients.Engines()) {
+		t.Fatalf("found %+v, expected an engine for each of %d parameters", found, len(r.records.Gradients.Engines()))
 	}
 	r.Close()
 	want := otherEngines(t, r.Dir)

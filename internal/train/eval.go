@@ -50,7 +50,7 @@ func Examine(dir string, o Options) (score.Examination, error) {
 		return e, err
 	}
 	tested, err := beyondPool(t.config, e.Pictures)
-	e.Pictures, _ = tested.(*data.Images)
+	e.Pictures, _ = tested.(data.Pictures)
 	return e, err
 }
 

@@ -9,9 +9,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/account"
-	"dpsgd/internal/compute"
 	"dpsgd/internal/examples"
-	"dpsgd/internal/federated"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setup"
 	"dpsgd/release"
@@ -85,6 +83,11 @@ func (r *Run) centre() error {
 		}
 	}
 	r.centred = true
+	if r.leader != nil {
+		if err := r.leader.Centre(r.featureMean); err != nil {
+			return err
+		}
+	}
 	return examples.Centre(r.examples, r.featureMean, r.pool)
 }
 
@@ -94,13 +97,13 @@ func (r *Run) releaseMean() error {
 	if !ok {
 		return errors.New("train: a mean is to be released of examples that are no features")
 	}
-	door, err := release.NewDoor(*r.plan.Mean, rows.Shape().Values(), r.journal, r.plan.Allows, r.pool)
+	door, err := release.NewDoor(*r.plan.Mean, rows.Shape().Values(), r.order, r.plan.Allows, r.pool)
 	if err != nil {
 		return err
 	}
 	mean := make([]float32, rows.Shape().Values())
 	perRecord := 1 / float64(r.plan.Mean.Records)
-	contributions, err := r.rows(rows)
+	contributions, err := r.records.Rows(rows)
 	if err != nil {
 		return err
 	}
@@ -114,18 +117,6 @@ func (r *Run) releaseMean() error {
 	}
 	r.featureMean = mean
 	return nil
-}
-
-// rows is what each record contributes to the release of the mean: a row of norm 1 at most.
-func (r *Run) rows(rows *data.Features) (release.Contributor, error) {
-	if r.clients != nil {
-		return federated.NewMeans(rows, r.clients.Examples())
-	}
-	each, err := compute.NewRows(rows)
-	if err != nil || r.people == nil {
-		return each, err
-	}
-	return r.people.From(each), nil
 }
 
 // beforeTraining is the number of the release ahead of step 0: the ledger counts from there.

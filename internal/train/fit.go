@@ -28,6 +28,9 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 	if ctx.Err() != nil && r.featureMean == nil {
 		return r.finish(Interrupted) // before anything was paid for
 	}
+	if err := r.trust(); err != nil {
+		return Result{}, err
+	}
 	if err := r.centre(); errors.Is(err, release.ErrBudget) {
 		return Result{}, r.untrained()
 	} else if err != nil {
@@ -85,26 +88,7 @@ func (r *Run) release(consume func(release.Noisy)) error {
 	if r.counting() != nil {
 		consume = compute.SplitCount(len(r.model.Values), &r.count, consume)
 	}
-	return r.door.Release(r.step, r.contributor(), consume)
-}
-
-// contributor computes what records contribute to the step ahead.
-func (r *Run) contributor() release.Contributor {
-	switch {
-	case r.clients != nil:
-		return r.clients.AtRound(r.step)
-	case r.people != nil:
-		return r.people.From(r.gradients.AtStep(r.step))
-	}
-	return r.gradients.AtStep(r.step)
-}
-
-// coordinates is how many values each record contributes.
-func (r *Run) coordinates() int {
-	if r.clients != nil {
-		return r.clients.Coordinates()
-	}
-	return r.gradients.Coordinates()
+	return r.door.Release(r.step, r.records.AtStep(r.step), consume)
 }
 
 // due does what is due after a step at its cadence: evaluation, checkpoint, report.
@@ -117,7 +101,7 @@ func (r *Run) due() error {
 		}
 	}
 	if every(r.config.Run.CheckpointEvery) {
-		if err := r.save(); err != nil {
+		if err := r.beginSave(); err != nil {
 			return err
 		}
 	}
@@ -137,6 +121,9 @@ func (r *Run) finish(status Status) (Result, error) {
 	// First what cannot be had again: whoever is in a hurry may stop the process while the test
 	// pictures are predicted.
 	if err := r.save(); err != nil {
+		return Result{}, err
+	}
+	if err := r.dismiss(); err != nil {
 		return Result{}, err
 	}
 	if err := r.evaluate(); err != nil {

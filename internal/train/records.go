@@ -38,7 +38,7 @@ type diagnostics struct {
 func (r *Run) openDiagnostics() {
 	if r.config.Run.PrivateDiagnostics {
 		r.diagnoses = &diagnostics{plan: r.plan}
-		r.gradients.Observe(r.diagnoses.add)
+		r.records.Gradients.Observe(r.diagnoses.add)
 	}
 }
 

@@ -1,7 +1,9 @@
 package train
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/checkpoints"
 	"dpsgd/clip"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/history"
@@ -136,6 +139,53 @@ func killedRunForgetsNothing(t *testing.T, more ...string) {
 	}
 	if statement := tiny.Read(t, filepath.Join(dir, folder.StatementData)); !strings.Contains(statement, `"ledger_entries": 30`) {
 		t.Errorf("the statement does not count 30 releases:\n%s", statement)
+	}
+}
+
+// With a checkpoint after every step, a run that is killed again and again between its event and its
+// checkpoint loses one step each time, and none at any other moment.
+func TestKillCostsOneStep(t *testing.T) {
+	o := options(t)
+	o.Folder = "killed"
+	dir, save := filepath.Join(o.RunsDir, o.Folder), saveState
+	defer func() { saveState = save }()
+	type killed struct{}
+	for kill := range 4 {
+		saveState = save
+		var r *Run
+		if kill == 0 {
+			r = create(t, tiny.Parse(t, "run.checkpoint_every=1"), o)
+		} else {
+			r = open(t, dir, o)
+		}
+		begun := r.step
+		if want := 2 * kill; begun != want {
+			t.Fatalf("kill %d: the run goes on at step %d, expected %d", kill, begun, want)
+		}
+		saveState = func(dir string, s *checkpoints.State) (string, error) {
+			if s.Step == begun+3 { // as if the disk had stopped
+				return "", errors.New("killed")
+			}
+			return save(dir, s)
+		}
+		func() {
+			defer func() { recover() }()
+			r.watcher = hooks{stepped: func(p Progress) {
+				if p.Step == begun+3 {
+					panic(killed{})
+				}
+			}}
+			_, err := r.Fit(context.Background())
+			t.Errorf("kill %d: the run ended with %v", kill, err)
+		}()
+		r.Close()
+		if entries := tiny.Releases(t, dir); entries != 2*kill+3+kill {
+			t.Errorf("kill %d: found %d releases, expected %d steps and one more for each kill", kill, entries, 2*kill+2)
+		}
+	}
+	saveState = save
+	if r := fit(t, open(t, dir, o)); r.Status != Done || r.Steps != 12 || r.LedgerEntries != 16 {
+		t.Errorf("found %s after %d steps with %d releases, expected 12 and one more for each of 4 kills", r.Status, r.Steps, r.LedgerEntries)
 	}
 }
 

@@ -18,12 +18,13 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/curves"
+	"dpsgd/internal/durable"
 	"dpsgd/internal/examples"
-	"dpsgd/internal/federated"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/group"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/people"
-	"dpsgd/internal/random"
+	"dpsgd/internal/ranks"
+	"dpsgd/internal/records"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/trained"
@@ -47,9 +48,11 @@ type Options struct {
 	// Registry is the folder with the ledger of data sets that a new run registers in; RunsDir when
 	// empty.
 	Registry string
-	Watcher  Watcher
-	Threads  int // in place of what the configuration says; 0 is what it says
-	// Computed is told how many pictures' features are computed, of how many; nil tells nobody.
+	// Apart is a run that shares no file with others until somebody collects it: see books.Collect.
+	Apart   bool
+	Watcher Watcher
+	Threads int // in place of what the configuration says; 0 is what it says
+	// Computed is told how many pictures' features are computed, or are checked, of how many.
 	Computed func(done, total int)
 	// Waits is told in one line that the run waits for a person to mend something, such as a disk
 	// that is full; nil tells the Watcher.
@@ -57,6 +60,12 @@ type Options struct {
 	// Source is used instead of reading the configured data, by callers that make several runs with
 	// one data set.
 	Source *data.Split
+
+	// Group is the processes that add up the run's sums together, of which this one is rank 0; nil is
+	// this one alone.
+	Group group.Group
+	// Patience is how long to wait at least for another rank; 0 is ranks.Patience.
+	Patience time.Duration
 
 	engines compute.Choice        // that a run goes on with; none in a new one
 	account accountant.Accountant // in place of the configured one, for tests; nil in every other run
@@ -94,16 +103,19 @@ type Run struct {
 	initial     string // SHA-256 of the file with the weights that it begins with; "" if they are random
 	update      *optimizer.Update
 	schedule    optimizer.Schedule
-	mean        *optimizer.Mean    // of the parameters, which is evaluated and written
-	gradients   *compute.Gradients // nil where clients contribute
-	clients     *federated.Clients // nil where examples do
-	people      *people.One        // nil where examples contribute for themselves
+	mean        *optimizer.Mean // of the parameters, which is evaluated and written
+	records     *records.Records
 	extensions  []folder.Extension
 	engines     compute.Choice // that the folder held; none in a new run
 	evaluator   *compute.Evaluator
 	door        *release.Door
+	leader      *ranks.Leader // nil where this process is alone
+	ranks       int           // that the run has had at most
+	physical    int           // examples in a physical batch
+	patience    time.Duration
 	count       float64 // what the last release says of its examples' norms, under a policy that counts
 	journal     *books.Books
+	order       *durable.Order // of checkpoints and events
 	pool        *kernel.Pool
 	watcher     Watcher
 	diagnoses   *diagnostics
@@ -139,7 +151,7 @@ func Create(c *configs.Config, o Options) (*Run, error) {
 		r.pool.Close()
 		return nil, err
 	}
-	if err := r.fillFolder(o.registry()); err != nil {
+	if err := r.fillFolder(o); err != nil {
 		r.pool.Close()
 		if r.journal != nil {
 			r.journal.Close()
@@ -160,6 +172,9 @@ func Open(dir string, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Apart {
+		journal.Apart()
+	}
 	o.engines = compute.ReadChoice(dir)
 	extensions, err := folder.ReadExtensions(dir)
 	if err != nil {
@@ -171,7 +186,7 @@ func Open(dir string, o Options) (*Run, error) {
 		journal.Close()
 		return nil, err
 	}
-	r.Dir, r.journal = dir, journal
+	r.Dir, r.journal, r.order = dir, journal, durable.NewOrder(journal)
 	if err := r.goOn(); err != nil {
 		r.Close()
 		return nil, err
@@ -220,7 +235,7 @@ func prepare(c *configs.Config, o Options, past *past) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{config: c, source: source, watcher: o.Watcher, waits: o.Waits, engines: o.engines, where: request.Flags()}
+	r := &Run{config: c, source: source, patience: o.Patience, watcher: o.Watcher, waits: o.Waits, engines: o.engines, where: request.Flags()}
 	if r.watcher == nil {
 		r.watcher = silent{}
 	}
@@ -262,13 +277,22 @@ func (r *Run) build(o Options, a account.Accountants, past *past) error {
 	}
 	r.identity = r.plan.identity(c, source.Outline, r.initial) + ofExtensions(r.extensions)
 	r.planHash = hashOf(r.identity)
+	if past == nil {
+		if err := source.Check(); err != nil {
+			return err
+		}
+	}
 	if r.examples, err = source.Seen(r.pool); err != nil {
 		return err
 	}
 	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top
 	// of it.
 	debug.FreeOSMemory()
-	return r.compile()
+	r.physical = ranks.Physical(c, r.plan.ExpectedBatchSize, source.Examples, o.size())
+	if err := r.compile(); err != nil {
+		return err
+	}
+	return r.lead(o.Group)
 }
 
 // compile makes the update rule and the mean, and declares the graphs of training and evaluation.
@@ -284,30 +308,10 @@ func (r *Run) compile() error {
 	if r.evaluator, err = compute.NewEvaluator(r.model, r.examples.Test, normalisation, r.pool); err != nil {
 		return err
 	}
-	if r.config.Federated.Any() {
-		if r.clients, err = federated.New(r.config, r.model, r.examples.Train, r.source.Shape, r.pool); err == nil {
-			r.clients.ClipBy(r.plan.Policy)
-		}
-		return err
-	}
-	batcher, err := data.NewBatcher(r.examples.Train, normalisation)
-	if err != nil {
-		return err
-	}
-	batch := min(r.config.Training.PhysicalBatchSize, r.source.Examples)
-	views, err := setup.Views(r.config, r.source.Shape)
-	if err != nil {
-		return err
-	}
-	r.gradients, err = compute.NewGradients(r.model, batcher, views, batch, r.config.Performance.Engine, r.engines, r.pool)
-	if err != nil {
-		return err
-	}
-	r.gradients.ClipBy(r.plan.Policy)
-	if r.source.Own != nil {
-		r.people = people.NewOne(r.source.Own, random.New())
-	}
-	return nil
+	r.records, err = records.New(r.config, records.Work{
+		Model: r.model, Source: r.source, Examples: r.examples, Policy: r.plan.Policy, Physical: r.physical, Engines: r.engines, Pool: r.pool,
+	})
+	return err
 }
 
 // parent is the folder that gets the run's folder, and registry the one with the ledger of its
@@ -322,11 +326,16 @@ func (r *Run) makeFolder(o Options) (err error) {
 }
 
 // fillFolder writes what a run has before its first step.
-func (r *Run) fillFolder(registry string) error {
+func (r *Run) fillFolder(o Options) error {
 	var err error
-	if r.journal, r.registered, err = books.Begin(r.Dir, registry, r.config, r.config.YAML(), r.source.Outline); err != nil {
+	begin := books.Begin
+	if o.Apart {
+		begin = books.BeginApart
+	}
+	if r.journal, r.registered, err = begin(r.Dir, o.registry(), r.config, r.config.YAML(), r.source.Outline); err != nil {
 		return err
 	}
+	r.order = durable.NewOrder(r.journal)
 	if err := r.openDoor(); err != nil {
 		return err
 	}
@@ -343,18 +352,22 @@ func (r *Run) fillFolder(registry string) error {
 // keepEngines keeps the choice of engines in the folder, so that the run goes on as fast as it
 // began. It trains without that file, too.
 func (r *Run) keepEngines() {
-	if r.gradients == nil {
+	gradients := r.records.Gradients
+	if gradients == nil {
 		return
 	}
-	if err := r.gradients.Choice(r.config.Performance.Engine).Keep(r.Dir); err != nil {
+	if err := gradients.Choice(r.config.Performance.Engine).Keep(r.Dir); err != nil {
 		r.watcher.Warned(fmt.Sprintf("train: the choice of engines is not kept, and the next start chooses again: %v", err))
 	}
 }
 
-// openDoor makes the door of the plan, with the run's journal.
+// openDoor makes the door of the plan, with the run's journal behind its checkpoints.
 func (r *Run) openDoor() error {
 	var err error
-	r.door, err = release.NewDoor(r.plan.Plan, r.coordinates(), r.journal, r.plan.Allows, r.pool)
+	r.door, err = release.NewDoor(r.plan.Plan, r.records.Coordinates(), r.order, r.plan.Allows, r.pool)
+	if err == nil && r.leader != nil {
+		r.door.Among(r.leader)
+	}
 	return err
 }
 
@@ -389,6 +402,9 @@ func (r *Run) restore() (begun bool, err error) {
 		r.featureMean = mean
 		delete(state.Slots, trained.MeanOfFeatures)
 	}
+	if err := r.restoreRanks(state.Slots); err != nil {
+		return false, fmt.Errorf("%s: %w", path, err)
+	}
 	if err := r.restoreClipNorm(state.Slots); err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)
 	}
@@ -402,6 +418,7 @@ func (r *Run) restore() (begun bool, err error) {
 
 // Close releases the ledger and the workers.
 func (r *Run) Close() error {
+	r.order.Close()
 	r.pool.Close()
 	return r.journal.Close()
 }
@@ -409,10 +426,14 @@ func (r *Run) Close() error {
 func (r *Run) path(name string) string { return filepath.Join(r.Dir, name) }
 
 func (r *Run) overview() Overview {
-	return Overview{
+	o := Overview{
 		Run: r.Dir, Data: r.source.Name, Examples: r.source.Examples, Parameters: len(r.model.Values), Plan: r.plan,
 		ResumedAt: r.resumedAt, LedgerEntries: r.journal.Len(), PrivateDiagnosed: r.diagnoses != nil,
 	}
+	if r.leader != nil {
+		o.Processes = r.leader.Processes
+	}
+	return o
 }
 
 // silent is the Watcher of nobody.

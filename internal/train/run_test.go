@@ -186,7 +186,7 @@ func TestEmptyBatchesAreNoiseOnlySteps(t *testing.T) {
 	r := create(t, tiny.Parse(t, "training.batch_size=1", "training.steps=40", "optimizer.name=sgd"), options(t))
 	// A batch is empty where the graph is not asked.
 	empty, unmoved, asked := 0, 0, 0
-	r.gradients.Observe(func(compute.Diagnosis) { asked++ })
+	r.records.Gradients.Observe(func(compute.Diagnosis) { asked++ })
 	before := slices.Clone(r.model.Values)
 	r.watcher = hooks{stepped: func(Progress) {
 		if asked == 0 {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"dpsgd/checkpoints"
+	"dpsgd/internal/durable"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/trained"
 )
@@ -30,27 +30,30 @@ type saving struct {
 	apart bool
 }
 
-// persist saves, and tries again after each of the pauses while the system refuses. What cannot be
-// saved in the end is written elsewhere where that may be. The error says how to go on.
-func (r *Run) persist(s saving) error {
+// persist saves, see settle.
+func (r *Run) persist(s saving) error { return r.settle(s, s.write(r.Dir)) }
+
+// settle takes what came of an attempt to save, and tries again after each of the pauses while the
+// system refuses. What cannot be saved in the end is written elsewhere where that may be. The error
+// says how to go on.
+func (r *Run) settle(s saving, err error) error {
 	ctx := r.ctx
 	if ctx == nil {
-		return s.write(r.Dir) // before the first step there is nothing to be lost
+		return err // before the first step there is nothing to be lost
 	}
-	err := s.write(r.Dir)
 	for i, pause := range pauses {
-		if !bySystem(err) || ctx.Err() != nil {
+		if !durable.Refused(err) || ctx.Err() != nil {
 			break
 		}
 		r.waiting(fmt.Sprintf("%s cannot be saved: %v; it needs %s, and the disk of %s has %s free: make room there, such as by deleting checkpoints of finished runs; trying again in %v, attempt %d of %d, ctrl-C ends the waiting",
-			s.what, err, size(int64(s.bytes)), r.Dir, freeOn(r.Dir), pause, i+1, len(pauses)))
+			s.what, err, durable.Size(int64(s.bytes)), r.Dir, durable.FreeOn(r.Dir), pause, i+1, len(pauses)))
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 		}
 		err = s.write(r.Dir)
 	}
-	if !bySystem(err) {
+	if !durable.Refused(err) {
 		return err
 	}
 	return r.unsaved(s, err)
@@ -61,10 +64,10 @@ func (r *Run) again() string { return "`train resume " + folder.Argument(r.Dir) 
 
 // unsaved keeps elsewhere what may be there, and says how to go on.
 func (r *Run) unsaved(s saving, err error) error {
-	room := fmt.Sprintf("make room for %s on the disk of %s", size(int64(s.bytes)), r.Dir)
+	room := fmt.Sprintf("make room for %s on the disk of %s", durable.Size(int64(s.bytes)), r.Dir)
 	goOn := "go on with " + r.again()
 	if s.apart {
-		if dir, ok := r.elsewhere(s); ok {
+		if dir, ok := durable.Elsewhere(r.name(), s.write); ok {
 			return fmt.Errorf("%w: %s after step %d: %w; it is kept in %s: %s, move that file to %s, and %s", ErrNotSaved, s.what, r.step, err,
 				filepath.Join(dir, s.file), room, r.path(s.file), goOn)
 		}
@@ -76,31 +79,12 @@ func (r *Run) unsaved(s saving, err error) error {
 	return fmt.Errorf("%w: %s after step %d: %w%s: %s, and %s", ErrNotSaved, s.what, r.step, err, lost, room, goOn)
 }
 
-// elsewhere writes into a folder of the user's alone, on what may be another disk.
-func (r *Run) elsewhere(s saving) (dir string, ok bool) {
-	parents := []string{os.TempDir()}
-	if home, err := os.UserHomeDir(); err == nil {
-		parents = append(parents, home)
-	}
-	for _, parent := range parents {
-		dir, err := os.MkdirTemp(parent, "dpsgd-"+r.name()+"-") // permissions 0700
-		if err != nil {
-			continue
-		}
-		if s.write(dir) == nil {
-			return dir, true
-		}
-		os.RemoveAll(dir)
-	}
-	return "", false
-}
-
-// bySystem reports whether the system refused, as it does where a disk is full: waiting may help.
-func bySystem(err error) bool { return errors.As(err, new(syscall.Errno)) }
-
 // rescue saves the steps since the last checkpoint when a run has to end for an error.
 func (r *Run) rescue(err error) error {
-	if !bySystem(err) || r.tried == r.step && r.saved != r.step {
+	if failed := r.order.Wait(); failed != nil {
+		return errors.Join(err, failed)
+	}
+	if !durable.Refused(err) || r.tried == r.step && r.saved != r.step {
 		return err // no failure of a disk, or that of this step's checkpoint, which says how to go on
 	}
 	if r.saved == r.step {
@@ -112,33 +96,59 @@ func (r *Run) rescue(err error) error {
 	return fmt.Errorf("%w; saved after step %d, go on with %s", err, r.step, r.again())
 }
 
-// save writes a checkpoint of the current step.
+// save writes a checkpoint of the current step, unless one is being written, and returns when it is
+// durable.
 func (r *Run) save() error {
-	state := r.update.State()
+	if !r.order.Pending() {
+		if err := r.beginSave(); err != nil {
+			return err
+		}
+	}
+	return r.order.Wait()
+}
+
+// beginSave begins to write a checkpoint of the current step. The next step's event waits for it,
+// and so does the noise, before which nothing changes what is written.
+func (r *Run) beginSave() error {
+	s, step := r.checkpoint(), r.step
+	r.tried = step
+	return r.order.Save(func() error { return s.write(r.Dir) }, func(err error) error {
+		if err := r.settle(s, err); err != nil {
+			return fmt.Errorf("train: step %d: %w", step, err)
+		}
+		r.saved = step
+		return nil
+	})
+}
+
+// checkpoint is that of the current step.
+func (r *Run) checkpoint() saving {
+	state := r.update.View()
 	r.mean.Keep(state.Slots)
 	if r.featureMean != nil {
 		state.Slots[trained.MeanOfFeatures] = r.featureMean
 	}
 	r.keepClipNorm(state.Slots)
+	r.keepRanks(state.Slots)
 	values := len(r.model.Values)
 	for _, slot := range state.Slots {
 		values += len(slot)
 	}
-	r.tried = r.step
-	name := filepath.Join(folder.Checkpoints, checkpoints.FileName(r.step))
-	err := r.persist(saving{"the checkpoint", name, 4*values + 1024, func(dir string) error {
-		_, err := saveState(filepath.Join(dir, folder.Checkpoints), &checkpoints.State{
-			Step: r.step, Parameters: r.model.Values,
-			OptimizerStep: state.Step, Slots: state.Slots,
-			LedgerEntries: r.journal.Len(), LedgerHash: r.journal.Hash(), PlanHash: r.planHash,
-		})
-		return err
-	}, true})
-	if err != nil {
-		return fmt.Errorf("train: step %d: %w", r.step, err)
+	made := &checkpoints.State{
+		Step: r.step, Parameters: r.model.Values,
+		OptimizerStep: state.Step, Slots: state.Slots,
+		LedgerEntries: r.journal.Len(), LedgerHash: r.journal.Hash(), PlanHash: r.planHash,
 	}
-	r.saved = r.step
-	return nil
+	name, started := filepath.Join(folder.Checkpoints, checkpoints.FileName(r.step)), r.started
+	return saving{"the checkpoint", name, 4*values + 1024, func(dir string) error {
+		path, err := saveState(filepath.Join(dir, folder.Checkpoints), made)
+		if err == nil {
+			// Else the times of two checkpoints would tell how long the step between them took, and so
+			// how large its batch was. A file that keeps its own time is as good to go on from.
+			_ = os.Chtimes(path, started, started)
+		}
+		return err
+	}, true}
 }
 
 // saveState is a variable so that tests can have disks that are full.
@@ -151,20 +161,4 @@ func (r *Run) waiting(message string) {
 		return
 	}
 	r.watcher.Warned(message)
-}
-
-// size writes a number of bytes for people.
-func size(bytes int64) string {
-	if bytes < 1<<20 {
-		return fmt.Sprintf("%d KiB", (bytes+1023)>>10)
-	}
-	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
-}
-
-// freeOn is how much room a disk has.
-func freeOn(dir string) string {
-	if free, ok := checkpoints.Free(dir); ok {
-		return size(free)
-	}
-	return "an unknown number of bytes"
 }

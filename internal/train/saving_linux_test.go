@@ -23,7 +23,8 @@ func TestRealFullDisk(t *testing.T) {
 	pauses = slices.Repeat([]time.Duration{time.Millisecond}, 2)
 	defer func() { pauses = waits }()
 	t.Setenv("TMPDIR", t.TempDir()) // what finds no room is kept there
-	for _, pages := range []int{1, 2, 3} {
+	for i := range 6 {
+		pages, every := 1+i/2, []string{"1", "5"}[i%2]
 		disk := t.TempDir()
 		if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"); err != nil {
 			t.Skipf("a small disk cannot be mounted: %v", err)
@@ -37,7 +38,7 @@ func TestRealFullDisk(t *testing.T) {
 				fill(t, filler, pages*os.Getpagesize())
 			}
 		}}
-		r := create(t, tiny.Parse(t), o)
+		r := create(t, tiny.Parse(t, "run.checkpoint_every="+every), o)
 		_, err := r.Fit(context.Background())
 		if err == nil || !strings.Contains(err.Error(), "train resume "+r.Dir) || !errors.Is(err, unix.ENOSPC) {
 			t.Errorf("%d pages: found %v, expected how to go on", pages, err)

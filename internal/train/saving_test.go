@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -36,12 +37,18 @@ func fullDisk(t *testing.T, below string, full func() bool) {
 // A disk without room is waited for, and a person is told what to do; when there is room the run
 // goes on as if nothing had been.
 func TestFullDiskIsWaitedFor(t *testing.T) {
+	for _, every := range []string{"0", "1", "5"} {
+		t.Run("every "+every, func(t *testing.T) { fullDiskIsWaitedFor(t, "run.checkpoint_every="+every) })
+	}
+}
+
+func fullDiskIsWaitedFor(t *testing.T, every string) {
 	o := options(t)
 	var told []string
 	o.Waits = func(message string) { told = append(told, message) }
 	failures := 0
 	fullDisk(t, o.RunsDir, func() bool { failures++; return failures <= 2 })
-	result := train(t, o)
+	result := train(t, o, every)
 	if result.Status != Done || result.LedgerEntries != 12 || len(told) != 2 {
 		t.Fatalf("found %+v after %q, expected a run that is done after two waits", result, told)
 	}
@@ -55,7 +62,7 @@ func TestFullDiskIsWaitedFor(t *testing.T) {
 // A disk that stays full ends the run with an error; what was trained is elsewhere, readable by its
 // owner alone, and moved back the run goes on from there without a release more.
 func TestFullDiskLosesNothing(t *testing.T) {
-	for name, every := range map[string]string{"in between": "5", "at the end": "0"} {
+	for name, every := range map[string]string{"after every step": "1", "in between": "5", "at the end": "0"} {
 		t.Run(name, func(t *testing.T) {
 			o, elsewhere := options(t), t.TempDir()
 			t.Setenv("TMPDIR", elsewhere)
@@ -125,5 +132,107 @@ func TestNothingSavedIsAnError(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(r.Dir, folder.Model)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a model was written: %v", err)
+	}
+}
+
+// While a checkpoint is being written the event of the next step has not begun, and nothing that it
+// is made of changes: neither noise nor an update has come before it.
+func TestCheckpointIsAheadOfTheNextEvent(t *testing.T) {
+	for _, choices := range [][]string{
+		nil, {"optimizer.name=adam"}, {"training.average=ema", "training.evaluate_every=3"}, {"federated.clients=100"}, {"privacy.clipping=adaptive"}, {"run.checkpoint_every=3"},
+	} {
+		t.Run(fmt.Sprint(choices), func(t *testing.T) {
+			o, save, saves := options(t), saveState, 0
+			var r *Run
+			saveState = func(dir string, s *checkpoints.State) (string, error) {
+				copied := &checkpoints.State{Parameters: slices.Clone(s.Parameters), Slots: map[string][]float32{}}
+				for name, slot := range s.Slots {
+					copied.Slots[name] = slices.Clone(slot)
+				}
+				path, err := save(dir, s)
+				time.Sleep(20 * time.Millisecond) // several steps
+				if s.Step > 0 && r.journal.Len() != s.Step {
+					t.Errorf("found %d events beside the checkpoint of step %d", r.journal.Len(), s.Step)
+				}
+				if !slices.Equal(s.Parameters, copied.Parameters) || !reflect.DeepEqual(s.Slots, copied.Slots) {
+					t.Errorf("the checkpoint of step %d has changed while it was written", s.Step)
+				}
+				saves++
+				return path, err
+			}
+			defer func() { saveState = save }()
+			r = create(t, tiny.Parse(t, append([]string{"run.checkpoint_every=1"}, choices...)...), o)
+			result := fit(t, r)
+			if every := r.config.Run.CheckpointEvery; result.LedgerEntries != 12 || saves != 1+12/every {
+				t.Errorf("found %d events and %d checkpoints, expected 12 and the first with every %d", result.LedgerEntries, saves, every)
+			}
+		})
+	}
+}
+
+// A checkpoint that fails while the next sum is computed ends the run without that step's event, and
+// without its release.
+func TestFailedCheckpointLeavesNoRelease(t *testing.T) {
+	o, save, broken := options(t), saveState, errors.New("broken")
+	saveState = func(dir string, s *checkpoints.State) (string, error) {
+		if s.Step == 5 {
+			return "", broken
+		}
+		return save(dir, s)
+	}
+	defer func() { saveState = save }()
+	var at5 []float32
+	var r *Run
+	o.Watcher = hooks{stepped: func(p Progress) { at5 = slices.Clone(r.model.Values) }}
+	r = create(t, tiny.Parse(t, "run.checkpoint_every=1"), o)
+	if _, err := r.Fit(context.Background()); !errors.Is(err, broken) || !strings.Contains(err.Error(), "step 5") {
+		t.Errorf("found %v, expected that of the checkpoint", err)
+	}
+	if r.journal.Len() != 5 || tiny.Releases(t, r.Dir) != 5 || r.step != 5 || !slices.Equal(r.model.Values, at5) {
+		t.Errorf("found %d events and step %d, expected 5, and the parameters of step 5", r.journal.Len(), r.step)
+	}
+}
+
+// An error that ends a run while a checkpoint is on its way waits for it, and says that it is saved.
+func TestErrorWaitsForTheCheckpoint(t *testing.T) {
+	o, save := options(t), saveState
+	saveState = func(dir string, s *checkpoints.State) (string, error) {
+		time.Sleep(5 * time.Millisecond)
+		return save(dir, s)
+	}
+	defer func() { saveState = save }()
+	r := create(t, tiny.Parse(t, "run.checkpoint_every=1"), o)
+	for step := range 3 {
+		if err := r.journal.Append(step+1, r.plan.Event(step)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.ctx, r.step = context.Background(), 3
+	if err := r.beginSave(); err != nil {
+		t.Fatal(err)
+	}
+	err := r.rescue(fmt.Errorf("metrics: %w", syscall.ENOSPC))
+	if r.order.Pending() || r.saved != 3 || !strings.Contains(err.Error(), "step 3 is saved") {
+		t.Errorf("found %v, expected that step 3 is saved", err)
+	}
+}
+
+// The times of checkpoints do not tell how long steps took.
+func TestCheckpointsHaveOneTime(t *testing.T) {
+	r := train(t, options(t), "run.checkpoint_every=1")
+	files, err := filepath.Glob(filepath.Join(r.Run, folder.Checkpoints, "*.ckpt"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("found %q (%v), expected two checkpoints", files, err)
+	}
+	var times []time.Time
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, info.ModTime())
+	}
+	if !times[0].Equal(times[1]) {
+		t.Errorf("found %v, expected equal times", times)
 	}
 }

@@ -1,25 +1,21 @@
 package train
 
 import (
-	_ "embed"
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 
 	"dpsgd/accountant"
-	"dpsgd/data"
 	"dpsgd/internal/account"
+	"dpsgd/internal/claims"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
-	"dpsgd/release"
 )
 
 // statement describes a run whose ledger has the given guarantee, in the words of the door that it
 // went through.
 func (r *Run) statement(status Status, spent account.Spent, together statement.Together) statement.Statement {
-	means, choices, entries, dim := r.means(), account.Choices(r.journal.Ledger()), r.journal.Len(), r.coordinates()
+	means, choices, entries, dim := r.means(), account.Choices(r.journal.Ledger()), r.journal.Len(), r.records.Coordinates()
 	steps := entries - choices - means
 	claim := r.plan.Claim(dim, steps, spent.Epsilon)
 	s := statement.Statement{
@@ -32,12 +28,11 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 		ExpectedBatchSize: r.plan.ExpectedBatchSize, MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.step,
 		LedgerEntries: entries, LedgerHead: r.journal.Hash(), Together: together,
 		Data: r.source.Name, Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
-		NotPrivate: notPrivate(r.source.Outline, r.plan.Sampler, r.config.Data.Vectors != "", r.diagnosed()), Fallbacks: r.plan.Fallbacks,
+		NotPrivate: claims.NotPrivate(r.source.Outline, r.plan.Sampler, r.config.Data.Vectors != "", r.diagnosed()), Fallbacks: r.plan.Fallbacks,
 		FrozenValues: r.model.FrozenValues(), Extended: r.extended(), Choices: choices,
 	}
 	if r.initial != "" {
-		s.InitialWeights = fmt.Sprintf("%s; all weights at the start have the SHA-256 `%s`, declared as trained on %s", filepath.Base(r.config.Model.Init), r.initial, trainedOn[r.config.Model.InitTrainedOn].what)
-		s.NotPrivate = append(s.NotPrivate, trainedOn[r.config.Model.InitTrainedOn].notCovered)
+		claims.OfWeights(r.config.Model, r.initial, &s)
 	}
 	if released, divisor, err := account.Seen(r.journal.Ledger()); err == nil {
 		if plain, err := accountant.PlainEpsilon(released, spent.Delta/divisor); err == nil && !math.IsInf(plain, 1) {
@@ -60,16 +55,9 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 	if r.plan.Budget != nil {
 		s.TargetEpsilon = r.plan.Budget.Epsilon
 	}
-	ofRecords(r.config, r.source.Outline, r.plan.Mechanism, &s)
+	claims.OfRecords(r.config, r.source.Outline, r.plan.Mechanism, &s)
+	claims.OfRanks(r.ranks, &s)
 	return s
-}
-
-// trainedOn is what the statement says of initial weights: what was declared about them, and what
-// the guarantee does not cover.
-var trainedOn = map[string]struct{ what, notCovered string }{
-	"public":  {"public data", "what the initial weights tell of the data that they were trained on, which is declared as public; if training examples of this run were among them, the guarantee does not hold for those"},
-	"private": {"PRIVATE data", "what the initial weights tell of the PRIVATE data that they were trained on: the model of this run begins with them and passes that on, and this statement covers the steps of this run alone. If that training was private, its guarantee adds to this one for whoever is in both sets"},
-	"nothing": {"nothing", "the initial weights, which are declared as trained on nothing: if they were trained on examples of anybody, the guarantee does not cover what they tell of those"},
 }
 
 // times says how often something was done.
@@ -87,31 +75,4 @@ func (r *Run) name() string { return folder.Name(r.Dir) }
 func (r *Run) diagnosed() bool {
 	_, err := os.Lstat(r.path(folder.Diagnostics))
 	return r.diagnoses != nil || err == nil
-}
-
-func notPrivate(source setup.Outline, sampler release.Sampler, vectors, diagnosed bool) []string {
-	shape, kept := source.Shape, "the size and channels of the pictures"
-	if shape.IsRow() {
-		kept = "the names of the columns"
-	}
-	if vectors {
-		kept = "the width of the vectors"
-	}
-	number, time := "which fixes the sampling probability", "a step takes longer when more examples were drawn"
-	if sampler == (data.Full{}) {
-		number, time = "all of which are in every step", "arithmetic may take longer for some numbers than for others"
-	}
-	list := []string{
-		fmt.Sprintf("the number of training examples, %d, %s", source.Examples, number),
-		fmt.Sprintf("the names of the classes, %s, and every value of the configuration; if they were chosen by looking at the training %s, that choice is not covered", kept, shape.Noun()),
-		"the test " + shape.Noun() + ": the test accuracy and test loss are computed without protection",
-		"how long the run and its steps took, and the times of its files: " + time + ". No file of the run holds such a time, but for private diagnostics",
-	}
-	if vectors {
-		list = append(list, "what computed the vectors that the network sees: each is taken as a function of one example, and if that function was learnt from the training examples, the guarantee does not cover what it tells of them")
-	}
-	if diagnosed {
-		list = append(list, fmt.Sprintf("%s: training losses, gradient norms, clipped fractions, real batch sizes and times of steps, computed from the training examples without noise. Whoever sees that file has no guarantee", folder.Diagnostics))
-	}
-	return list
 }

@@ -79,4 +79,5 @@ type Overview struct {
 	ResumedAt        int // steps behind the checkpoint that the run goes on from; 0 for a new one
 	LedgerEntries    int
 	PrivateDiagnosed bool
+	Processes        []int64 // of the ranks, where there are several
 }

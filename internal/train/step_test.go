@@ -44,7 +44,7 @@ func clippedSum(t testing.TB, r *Run, indices []int) (values []float64) {
 
 func newSum(t testing.TB, r *Run) *clip.Sum {
 	t.Helper()
-	sum, err := clip.NewSum(r.plan.Policy, r.gradients.Coordinates(), r.pool)
+	sum, err := clip.NewSum(r.plan.Policy, r.records.Gradients.Coordinates(), r.pool)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +54,8 @@ func newSum(t testing.TB, r *Run) *clip.Sum {
 func addAll(t testing.TB, r *Run, sum *clip.Sum, indices []int) {
 	t.Helper()
 	for len(indices) > 0 {
-		n := min(len(indices), r.gradients.Capacity())
-		batch, err := r.gradients.Contributions(indices[:n])
+		n := min(len(indices), r.records.Gradients.Capacity())
+		batch, err := r.records.Gradients.Contributions(indices[:n])
 		if err == nil {
 			err = sum.Add(batch, n)
 		}
@@ -123,14 +123,14 @@ func mixEngines(t testing.TB, r *Run, physical int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engines := make([]perexample.Engine, len(r.gradients.Engines()))
+	engines := make([]perexample.Engine, len(r.records.Gradients.Engines()))
 	for i := range engines {
 		engines[i] = perexample.Engine(i % 2)
 	}
-	if r.gradients, err = compute.DeclareGradients(r.model, batcher, nil, physical, func([]perexample.Use) ([]perexample.Engine, error) { return engines, nil }, r.pool); err != nil {
+	if r.records.Gradients, err = compute.DeclareGradients(r.model, batcher, nil, physical, func([]perexample.Use) ([]perexample.Engine, error) { return engines, nil }, r.pool); err != nil {
 		t.Fatal(err)
 	}
-	r.gradients.ClipBy(r.plan.Policy)
+	r.records.Gradients.ClipBy(r.plan.Policy)
 }
 
 // relative is ‖a-b‖/‖b‖.

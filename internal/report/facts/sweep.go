@@ -30,7 +30,7 @@ type Sweep struct {
 	Composed   *account.Answer
 	Releases   int
 	Uncomposed string
-	Note       string // results.md as the sweep wrote it; "" before its end
+	Note       string // results.md as the sweep wrote it, or that it is outgrown; "" before its end
 }
 
 // Row is the result of one trial. Its ε covers that trial alone.
@@ -79,10 +79,24 @@ func ReadSweep(dir string, q Request) (*Sweep, error) {
 	if q.Accountants {
 		s.compose(trials)
 	}
-	if note, err := os.ReadFile(filepath.Join(dir, folder.Report)); err == nil {
-		s.Note = string(note)
-	}
+	s.readNote()
 	return s, nil
+}
+
+// readNote reads results.md, unless the trials have released more since: tasks of a sweep that is not
+// collected again, or a sweep that goes on. Its total would be too small.
+func (s *Sweep) readNote() {
+	note, err := os.ReadFile(filepath.Join(s.Dir, folder.Report))
+	if err != nil {
+		return
+	}
+	s.Note = string(note)
+	var summary struct{ Composed struct{ Releases int } }
+	content, err := os.ReadFile(filepath.Join(s.Dir, folder.Summary))
+	if err == nil && json.Unmarshal(content, &summary) == nil && summary.Composed.Releases < s.Releases {
+		s.Note = fmt.Sprintf("%s counts %d releases, by now there are %d: collect the sweep, or go on with it, for a new one.\n",
+			folder.Report, summary.Composed.Releases, s.Releases)
+	}
 }
 
 // readTrials are the names of the trials.

@@ -24,6 +24,12 @@ func New(out, err io.Writer) *App {
 	return &App{Out: out, Err: err, stopper: stopper{err: err, exit: os.Exit}}
 }
 
+// IsRank says that this process is one of several that carry out one command. Rank 0 prints its result.
+func (a *App) IsRank(rank int) {
+	a.isRank(rank)
+	a.printed = a.printed || rank > 0
+}
+
 // Execute runs one command line, which a signal ends, and returns its exit code.
 func (a *App) Execute(root func(*App) *cobra.Command, args []string) int {
 	ctx, stop := a.untilSignal(context.Background())

@@ -86,14 +86,18 @@ func GivenFlag(c *cobra.Command, oneOf func(name string) bool) (found string) {
 }
 
 // DataGiven repeats in advice where the data is, if that was given.
-func DataGiven(c *cobra.Command) string {
-	given := ""
-	for _, name := range []string{"data-dir", "data-folder"} {
+func DataGiven(c *cobra.Command) string { return given(c, "data-dir", "data-folder") }
+
+// FoldersGiven repeats where the runs are too, in advice on a command that finds them by that.
+func FoldersGiven(c *cobra.Command) string { return given(c, "data-dir", "data-folder", "runs-dir") }
+
+func given(c *cobra.Command, names ...string) (flags string) {
+	for _, name := range names {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed {
-			given += " --" + name + " " + folder.Argument(f.Value.String())
+			flags += " --" + name + " " + folder.Argument(f.Value.String())
 		}
 	}
-	return given
+	return flags
 }
 
 // First is the first argument, or "".

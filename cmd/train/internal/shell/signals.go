@@ -19,6 +19,7 @@ const patience = 500 * time.Millisecond
 type stopper struct {
 	saves atomic.Bool
 	ends  atomic.Bool
+	rank0 atomic.Bool // of several processes, whose launcher passes on signals
 	err   io.Writer
 	exit  func(code int)
 }
@@ -35,6 +36,9 @@ func (s *stopper) untilSignal(parent context.Context) (context.Context, func()) 
 		select {
 		case found := <-signals:
 			signal.Stop(signals)
+			if s.rank0.Load() {
+				ignoreSignals()
+			}
 			cancel(Interrupted{found})
 			s.stop(found)
 		case <-ctx.Done():
@@ -45,6 +49,17 @@ func (s *stopper) untilSignal(parent context.Context) (context.Context, func()) 
 		cancel(nil)
 	}
 }
+
+// isRank says that this process is one of several, whose launcher sends each of them what a terminal sends
+// it, and again what it makes of that. Rank 0 heeds the first signal. The others heed none: they go when
+// rank 0 has ended the step and lets them go.
+func (s *stopper) isRank(rank int) {
+	if s.rank0.Store(rank == 0); rank > 0 {
+		ignoreSignals()
+	}
+}
+
+func ignoreSignals() { signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) }
 
 // Saves says whether the work of the command is saved when a signal ends it.
 func (s *stopper) Saves(saves bool) { s.saves.Store(saves) }
@@ -62,7 +77,11 @@ func (s *stopper) stop(found os.Signal) {
 		return
 	}
 	if s.saves.Load() {
-		fmt.Fprintln(s.err, "\ntrain: stopping after this step, then saving; again to stop now")
+		again := "; again to stop now"
+		if s.rank0.Load() {
+			again = ""
+		}
+		fmt.Fprintln(s.err, "\ntrain: stopping after this step, then saving"+again)
 		return
 	}
 	time.Sleep(patience)

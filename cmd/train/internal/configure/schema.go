@@ -1,4 +1,4 @@
-package main
+package configure
 
 import (
 	"bytes"
@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func schemaCommand(a *shell.App) *cobra.Command {
+// SchemaCommand is `train schema`.
+func SchemaCommand(a *shell.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON schema of configuration files, for editors",

@@ -1,4 +1,4 @@
-package main
+package configure
 
 import (
 	"bufio"
@@ -23,7 +23,8 @@ import (
 // draftFile is where a configuration goes if nobody says where.
 const draftFile = "my.yaml"
 
-func initCommand(a *shell.App) *cobra.Command {
+// InitCommand is `train init`.
+func InitCommand(a *shell.App) *cobra.Command {
 	var answers draft.Answers
 	c := &cobra.Command{
 		Use:   "init [FILE]",

@@ -1,4 +1,4 @@
-package data
+package parallel
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 
 func TestParallelDoesEachOnce(t *testing.T) {
 	counts := make([]atomic.Int32, 1000)
-	if err := parallel(len(counts), func(i int) error { counts[i].Add(1); return nil }); err != nil {
+	if err := Each(len(counts), func(i int) error { counts[i].Add(1); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	for i := range counts {
@@ -16,7 +16,7 @@ func TestParallelDoesEachOnce(t *testing.T) {
 			t.Errorf("index %d was done %d times", i, n)
 		}
 	}
-	if err := parallel(0, func(int) error { return errors.New("called") }); err != nil {
+	if err := Each(0, func(int) error { return errors.New("called") }); err != nil {
 		t.Error(err)
 	}
 }
@@ -24,7 +24,7 @@ func TestParallelDoesEachOnce(t *testing.T) {
 func TestParallelReturnsTheFirstError(t *testing.T) {
 	late, early := errors.New("late"), errors.New("early")
 	for range 100 {
-		err := parallel(64, func(i int) error {
+		err := Each(64, func(i int) error {
 			switch i {
 			case 20:
 				return early

@@ -1,4 +1,5 @@
-package data
+// Package parallel does independent pieces of work on all processors.
+package parallel
 
 import (
 	"runtime"
@@ -6,10 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// parallel calls work(0) … work(n−1) on all processors and returns the error of
+// Each calls work(0) … work(n−1) on all processors and returns the error of
 // the lowest index that failed. After a failure no higher index is started, so
 // that error does not depend on the number of processors.
-func parallel(n int, work func(i int) error) error {
+func Each(n int, work func(i int) error) error {
 	var (
 		next   atomic.Int64
 		group  sync.WaitGroup

@@ -1,4 +1,4 @@
-package main
+package configure
 
 import (
 	"bytes"
@@ -23,7 +23,8 @@ type presetItem struct {
 	Source      string `json:"source,omitempty"` // of one that was asked for
 }
 
-func presetsCommand(a *shell.App) *cobra.Command {
+// PresetsCommand is `train presets`.
+func PresetsCommand(a *shell.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "presets [NAME]",
 		Short: "List the configurations that come with the program, or print one",

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"dpsgd/cmd/train/internal/shell"
+
+	"github.com/goccy/go-yaml"
+)
+
+// scripts are the files of the folder examples, by their name.
+func scripts(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("../../examples/*")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("found %v (%v), expected five examples", files, err)
+	}
+	texts := map[string]string{}
+	for _, path := range files {
+		texts[filepath.Base(path)] = readFile(t, path)
+	}
+	return texts
+}
+
+var (
+	comment    = regexp.MustCompile(`(?m)^#.*$|\s#.*$`)
+	ofProgram  = regexp.MustCompile(`\btrain(?:-mpi)?[ ,]+((?:run|sweep)\b[^\]\n]*)`)
+	ofImage    = regexp.MustCompile(`args: \[([^\]]*)\]`) // whose entry point is the program
+	fieldsOfIt = regexp.MustCompile(`[\s,]+`)
+)
+
+// Shells and Kubernetes can read every example, and the program every command line in it.
+func TestExamplesAreReadable(t *testing.T) {
+	for name, text := range scripts(t) {
+		if strings.HasSuffix(name, ".sh") {
+			if bash, err := exec.LookPath("bash"); err != nil {
+				t.Log("this system has no bash")
+			} else if out, err := exec.Command(bash, "-n", filepath.Join("../../examples", name)).CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, out)
+			}
+		} else {
+			var object struct{ APIVersion, Kind string }
+			if err := yaml.Unmarshal([]byte(text), &object); err != nil || object.Kind == "" {
+				t.Errorf("%s: found %+v (%v), expected an object of Kubernetes", name, object, err)
+			}
+		}
+		lines := ofProgram.FindAllStringSubmatch(comment.ReplaceAllString(text, ""), -1)
+		lines = append(lines, ofImage.FindAllStringSubmatch(text, -1)...)
+		if len(lines) == 0 {
+			t.Errorf("%s has no command line of the program", name)
+		}
+		for _, line := range lines {
+			words := fieldsOfIt.Split(strings.Trim(line[1], " "), -1)
+			c, rest, err := root(&shell.App{}).Find(words)
+			if err == nil {
+				err = c.ParseFlags(rest)
+			}
+			if err == nil {
+				err = c.ValidateArgs(c.Flags().Args())
+			}
+			if err != nil {
+				t.Errorf("%s: train %q: %v", name, words, err)
+			}
+		}
+	}
+}
+
+// The scripts for sweeps train a sweep and collect it: the array of Slurm as its tasks would be
+// started, and the one of GNU parallel where that is installed.
+func TestExamplesTrainASweep(t *testing.T) {
+	skipWithoutSignals(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	write(t, "train", "#!/bin/sh\n"+mainVariable+`=1 exec "`+self+`" "$@"`+"\n")
+	if err := os.Chmod("train", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", here+string(os.PathListSeparator)+os.Getenv("PATH"))
+	write(t, "a.yaml", "name: a\nbase: "+ownConfig(t, pictures(t), 3)+"\nseeds: 3\n")
+	write(t, "b b.yaml", "name: b\nbase: "+ownConfig(t, pictures(t), 3)+"\nseeds: 3\n")
+	bash := func(environment, script, sweep string) {
+		c := exec.Command("bash", filepath.Join(examples, script), sweep)
+		c.Env = append(os.Environ(), environment)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", script, err, out)
+		}
+	}
+	for id := 1; id <= 3; id++ {
+		bash(fmt.Sprintf("SLURM_ARRAY_TASK_ID=%d", id), "slurm-sweep.sh", "a.yaml")
+	}
+	succeed(t, "sweep", "a.yaml", "--collect")
+	swept := []string{"a"}
+	if _, err := exec.LookPath("parallel"); err == nil {
+		bash("HOME="+here, "parallel-sweep.sh", "b b.yaml")
+		swept = append(swept, "b")
+	}
+	for _, name := range swept {
+		if rows := strings.Count(readFile(t, filepath.Join("runs", name, "results.jsonl")), "\n"); rows != 3 {
+			t.Errorf("sweep %s has %d rows, expected 3", name, rows)
+		}
+	}
+}
+
+// A sweep that is started again goes on; `train run` begins another run, which releases anew. So the
+// schedulers of single runs do not start them again by themselves.
+func TestExamplesBeginARunOnce(t *testing.T) {
+	texts := scripts(t)
+	for name, says := range map[string]string{"slurm-run.sh": "#SBATCH --no-requeue", "kubernetes-mpijob.yaml": "backoffLimit: 0"} {
+		if !strings.Contains(texts[name], says) {
+			t.Errorf("%s: expected %q", name, says)
+		}
+	}
+}

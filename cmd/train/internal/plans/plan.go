@@ -1,0 +1,202 @@
+// Package plans holds the command that says how fast a run would be on many ranks; what it prints is
+// computed by dpsgd/internal/scale.
+package plans
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"time"
+
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/cmd/train/internal/terminal"
+	"dpsgd/configs"
+	"dpsgd/configs/places"
+	"dpsgd/internal/memory"
+	"dpsgd/internal/scale"
+
+	"github.com/spf13/cobra"
+)
+
+// flags are what `train plan` is asked.
+type flags struct {
+	ranks, threads, examples int
+	network                  string
+	latency                  time.Duration
+	seconds                  float64
+}
+
+// Limits of the question.
+const (
+	mostRanks   = 1_000_000
+	mostSeconds = 3600
+)
+
+// Command is `train plan`. setFlag adds the flag that overrides keys.
+func Command(a *shell.App, setFlag func(*cobra.Command, *[]string)) *cobra.Command {
+	var f flags
+	var set []string
+	c := &cobra.Command{
+		Use:   "plan [CONFIG|PRESET]",
+		Short: "Say how fast a run is on many ranks, and where more do not pay",
+		Long: `Say how long a step would take on many ranks, each a machine or a part of one like this, and what of it is spent on
+what. The parts of a step are measured here, on random examples in memory; the network between the ranks is a model.
+Nothing is trained, no data is read, and no other machine is needed. docs/scale.md says how to read it.`,
+		Example: `  train plan cifar-best --ranks 16 --network 25Gb
+  train plan mnist-cnn --ranks 2 --network 1Gb --latency 1ms --threads 1
+  train plan my.yaml --ranks 64 --set training.batch_size=16384 --json`,
+		Args: shell.Args(0, 1, "at most one: a configuration file or the name of a preset"),
+		RunE: func(c *cobra.Command, args []string) error {
+			request, err := f.request(c)
+			if err != nil {
+				return err
+			}
+			name := cmp.Or(shell.First(args), configs.DefaultPreset)
+			config, err := configs.Load(name, set)
+			if err != nil {
+				return shell.AsUsage(err)
+			}
+			if f.threads > 0 {
+				config.Performance.Threads = f.threads
+			}
+			p, err := scale.New(c.Context(), config, request)
+			if c.Context().Err() != nil {
+				return shell.Stopped(c.Context())
+			}
+			if err != nil {
+				return places.OfLayer(err, name, set)
+			}
+			return a.Print(p, func(w io.Writer) { print(w, p, f) })
+		},
+	}
+	c.Flags().IntVar(&f.ranks, "ranks", 16, "processes that carry out the run together")
+	c.Flags().StringVar(&f.network, "network", "25Gb", "bits a second of each rank's connection: 25Gb, 1Gb, 100Mb")
+	c.Flags().DurationVar(&f.latency, "latency", 25*time.Microsecond, "of one message between two ranks")
+	c.Flags().IntVar(&f.threads, "threads", 0, "threads of each rank (default: those of the configuration, or all cores)")
+	c.Flags().IntVar(&f.examples, "examples", 0, "number of training examples, instead of that of the data set or of counting files")
+	c.Flags().Float64Var(&f.seconds, "seconds", 5, "about how long to measure")
+	setFlag(c, &set)
+	return c
+}
+
+// request checks the flags.
+func (f *flags) request(c *cobra.Command) (scale.Request, error) {
+	changed := c.Flags().Changed
+	switch {
+	case f.ranks < 1 || f.ranks > mostRanks:
+		return scale.Request{}, shell.Usagef("found --ranks %d, expected 1 to %d", f.ranks, mostRanks)
+	case f.latency < 0 || f.latency > time.Minute:
+		return scale.Request{}, shell.Usagef("found --latency %v, expected 0s to 1m", f.latency)
+	case changed("threads") && (f.threads < 1 || f.threads > runtime.NumCPU()):
+		return scale.Request{}, shell.Usagef("found --threads %d, expected 1 to the %d cores of this machine, on which steps are measured", f.threads, runtime.NumCPU())
+	case changed("examples") && f.examples < 1:
+		return scale.Request{}, shell.Usagef("found --examples %d, expected at least 1", f.examples)
+	case !(f.seconds > 0 && f.seconds <= mostSeconds):
+		return scale.Request{}, shell.Usagef("found --seconds %g, expected a number above 0 and at most %d", f.seconds, mostSeconds)
+	}
+	rate, err := scale.ParseRate(f.network)
+	if err != nil {
+		return scale.Request{}, shell.Usagef("--network: %w", err)
+	}
+	return scale.Request{
+		Ranks: f.ranks, Network: scale.Network{Rate: rate, Latency: f.latency}, Examples: f.examples,
+		Measure: time.Duration(f.seconds * float64(time.Second)),
+	}, nil
+}
+
+// print writes a plan for people.
+func print(w io.Writer, p *scale.Plan, f flags) {
+	fmt.Fprintf(w, "%s, %s parameters, batch %s\n", p.Network, terminal.Count(p.Parameters), count(p.Batch))
+	fmt.Fprintf(w, "%s ranks of %d threads, %s, %v a message\n\n", terminal.Count(p.Ranks), p.Threads, f.network, f.latency)
+	printMeasured(w, p.Measured)
+	printStep(w, p)
+	printRows(w, p)
+	printBatches(w, p)
+	total := p.Memory.Total() + p.Messages
+	fmt.Fprintf(w, "\nmemory    about %s a rank: graph %s, parameters %s, examples %s\n", memory.Text(total),
+		memory.Text(p.Memory.Graph), memory.Text(p.Memory.Parameters+p.Messages), memory.Text(p.Memory.Examples))
+}
+
+// printMeasured writes the parts of a step on this machine.
+func printMeasured(w io.Writer, m scale.Measured) {
+	table := [][]string{{"measured on this machine", "ms"}}
+	add := func(name string, ms float64) {
+		table = append(table, []string{name, terminal.Decimals(ms, 3)})
+	}
+	for _, g := range m.Graphs {
+		add(fmt.Sprintf("gradients of %s at once", terminal.Count(g.Examples)), g.MS)
+	}
+	add("a sample", m.Sample)
+	add("a sum sent and taken back", m.Merge)
+	add("adding one sum to another", m.Add)
+	add("an event on disk", m.Event)
+	add("a checkpoint on disk", m.Checkpoint)
+	add("noise and update", m.Update)
+	add("an evaluation", m.Evaluation)
+	terminal.PrintTable(w, table)
+}
+
+// printStep writes what a step on so many ranks spends its time on.
+func printStep(w io.Writer, p *scale.Plan) {
+	var row scale.Row
+	for _, r := range p.Rows {
+		if r.Ranks == p.Ranks {
+			row = r
+		}
+	}
+	table := [][]string{{fmt.Sprintf("a step on %s ranks", terminal.Count(p.Ranks)), "ms", "% of it"}}
+	for _, part := range p.Parts {
+		table = append(table, []string{part.Name, terminal.Decimals(part.MS, 3), terminal.Decimals(100*part.MS/row.StepMS, 1)})
+	}
+	table = append(table, []string{"total", terminal.Decimals(row.StepMS, 3), "100.0"})
+	fmt.Fprintln(w)
+	terminal.PrintTable(w, table)
+	fmt.Fprintf(w, "\nspeed     %.1f times that of one rank, efficiency %s %%; %s steps take %s\n", row.Speedup, percent(row.Efficiency),
+		terminal.Count(p.Steps), terminal.Duration(float64(p.Steps)*row.StepMS/1e3))
+}
+
+// printRows writes the table of ranks, and where they stop paying.
+func printRows(w io.Writer, p *scale.Plan) {
+	fmt.Fprintln(w)
+	table := [][]string{{"ranks", "graph of", "step ms", "speed-up", "efficiency %", "most, but for gradients"}}
+	for _, r := range p.Rows {
+		table = append(table, append([]string{terminal.Count(r.Ranks)}, cells(r)...))
+	}
+	terminal.PrintTable(w, table)
+	l := p.Limits
+	fmt.Fprintf(w, "\nlimits    efficiency falls below 90 %% %s and below 50 %% %s;\n          steps are fastest on %s ranks\n", limit(l.Below90, l), limit(l.Below50, l), terminal.Count(l.Fastest))
+}
+
+// printBatches writes what larger batches change.
+func printBatches(w io.Writer, p *scale.Plan) {
+	if len(p.Batches) < 2 || p.Ranks == 1 {
+		return
+	}
+	fmt.Fprintln(w)
+	table := [][]string{{"batch", "graph of", "step ms", "speed-up", "efficiency %", "most, but for gradients"}}
+	for _, r := range p.Batches {
+		table = append(table, append([]string{count(r.Batch)}, cells(r)...))
+	}
+	terminal.PrintTable(w, table)
+	fmt.Fprintf(w, "\nA larger batch costs privacy, or other noise: train describe --set training.batch_size=…\n")
+}
+
+// cells of a row but for its first one.
+func cells(r scale.Row) []string {
+	return []string{terminal.Count(r.Physical), terminal.Decimals(r.StepMS, 2), terminal.Decimals(r.Speedup, 2), percent(r.Efficiency),
+		fmt.Sprintf("%s, %s %%", r.Most, terminal.Decimals(100*r.MostShare, 1))}
+}
+
+// limit says at which number of ranks something happens.
+func limit(ranks int, l scale.Limits) string {
+	if ranks == 0 {
+		return fmt.Sprintf("nowhere up to %s ranks", terminal.Count(l.Searched))
+	}
+	return fmt.Sprintf("at %s ranks", terminal.Count(ranks))
+}
+
+func percent(share float64) string { return terminal.Decimals(100*share, 1) }
+
+func count(batch float64) string { return terminal.Count(int(math.Round(batch))) }

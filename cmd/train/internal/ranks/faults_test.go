@@ -1,0 +1,362 @@
+//go:build mpi
+
+package ranks_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"dpsgd/checkpoints"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/group/grouptest"
+)
+
+// program is train-mpi, built once for all tests.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "train-mpi-")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "train-mpi")
+	build := exec.Command("go", "build", "-tags", "mpi", "-o", file, "dpsgd/cmd/train")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, text)
+	}
+	return file, nil
+})
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if file, err := program(); err == nil {
+		os.RemoveAll(filepath.Dir(file))
+	}
+	os.Exit(status)
+}
+
+// job is a run of several ranks under a launcher.
+type job struct {
+	t        *testing.T
+	program  string
+	runs     string // folder of runs
+	launched *exec.Cmd
+	out      bytes.Buffer
+	ended    chan struct{}
+}
+
+// steps of a run are more than a test waits for, but for the last one.
+const steps = 150
+
+// start starts a job of three ranks.
+func start(t *testing.T, l grouptest.Launcher, parts ...grouptest.Part) *job {
+	t.Helper()
+	file, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &job{t: t, program: file, runs: t.TempDir(), ended: make(chan struct{})}
+	if len(parts) == 0 {
+		parts = []grouptest.Part{{Ranks: 3, Command: j.command()}}
+	}
+	j.launch(l, parts...)
+	return j
+}
+
+func (j *job) launch(l grouptest.Launcher, parts ...grouptest.Part) {
+	j.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	j.t.Cleanup(cancel)
+	j.launched = l.Start(ctx, parts...)
+	j.launched.Env = append(j.launched.Env, "DPSGD_PATIENCE=3s")
+	j.launched.Stdout, j.launched.Stderr = &j.out, &j.out
+	if err := j.launched.Start(); err != nil {
+		j.t.Fatal(err)
+	}
+	go func() {
+		j.launched.Wait()
+		close(j.ended)
+	}()
+}
+
+// command trains a small network on few threads, with a checkpoint of every step.
+func (j *job) command() []string {
+	return []string{j.program, "run", "digits", "--runs-dir", j.runs, "--set", "performance.threads=1", "--set", "training.batch_size=64",
+		"--set", fmt.Sprintf("training.steps=%d", steps), "--set", "run.checkpoint_every=1"}
+}
+
+func (j *job) run() string { return filepath.Join(j.runs, "digits-1") }
+
+// events is how many releases the ledger holds; 0 while there is none.
+func (j *job) events() int {
+	l, _, err := checkpoints.ReadJournal(filepath.Join(j.run(), folder.Ledger))
+	if err != nil {
+		return 0
+	}
+	return l.Count()
+}
+
+// saved is the step of the newest checkpoint.
+func (j *job) saved() int {
+	state, _, err := checkpoints.Latest(filepath.Join(j.run(), folder.Checkpoints))
+	if err != nil {
+		return 0
+	}
+	return state.Step
+}
+
+func (j *job) await(what string, done func() bool) {
+	j.t.Helper()
+	for range 600 {
+		if done() {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	j.t.Fatalf("waited a minute for %s:\n%s", what, j.out.String())
+}
+
+// alive are the processes of the ranks by their numbers, as the system has them.
+func (j *job) alive() map[int]int {
+	found := map[int]int{}
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range processes {
+		file, err := os.Readlink(filepath.Join(p, "exe"))
+		if err != nil || !strings.HasPrefix(file, j.program) {
+			continue
+		}
+		environment, _ := os.ReadFile(filepath.Join(p, "environ"))
+		for _, variable := range strings.Split(string(environment), "\x00") {
+			for _, name := range []string{"OMPI_COMM_WORLD_RANK=", "PMI_RANK="} {
+				if number, ok := strings.CutPrefix(variable, name); ok {
+					rank, _ := strconv.Atoi(number)
+					found[rank], _ = strconv.Atoi(filepath.Base(p))
+				}
+			}
+		}
+	}
+	return found
+}
+
+// over waits for the end of the job: no process is left, at most one event has no step in a checkpoint, and what
+// was said holds the words.
+func (j *job) over(words ...string) {
+	j.t.Helper()
+	j.await("the launcher to end", func() bool {
+		select {
+		case <-j.ended:
+			return true
+		default:
+			return false
+		}
+	})
+	j.await("all ranks to end", func() bool { return len(j.alive()) == 0 })
+	if events, saved := j.events(), j.saved(); events < saved || events > saved+1 {
+		j.t.Errorf("the ledger holds %d events and the checkpoint step %d, expected as many, or one event more", events, saved)
+	}
+	for _, word := range words {
+		if !strings.Contains(j.out.String(), word) {
+			j.t.Errorf("found no %q in what was said:\n%s", word, j.out.String())
+		}
+	}
+}
+
+// resumed goes on with the run in one process, and returns what it counted more than its steps.
+func (j *job) resumed() int {
+	j.t.Helper()
+	text, err := exec.Command(j.program, "resume", j.run(), "--json").Output()
+	if err != nil {
+		j.t.Fatalf("%v: %s", err, text)
+	}
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	var result struct {
+		Status  string
+		Steps   int
+		Epsilon float64
+		Target  float64 `json:"target_epsilon"`
+	}
+	if err := json.Unmarshal(lines[len(lines)-1], &result); err != nil {
+		j.t.Fatal(err)
+	}
+	if result.Epsilon > result.Target {
+		j.t.Errorf("found %+v, expected at most the budget", result)
+	}
+	return j.events() - result.Steps
+}
+
+// each runs a test under every launcher.
+func each(t *testing.T, test func(t *testing.T, l grouptest.Launcher)) {
+	for i, l := range grouptest.Launchers(t) {
+		if i > 0 && testing.Short() {
+			break // the others behave alike, and each test takes a while
+		}
+		t.Run(l.Name, func(t *testing.T) { test(t, l) })
+	}
+}
+
+// A rank that is killed ends the job; its number is said, no process stays, and the run goes on with at most
+// one step of its budget lost.
+func TestKilledRankEndsTheJob(t *testing.T) {
+	each(t, func(t *testing.T, l grouptest.Launcher) {
+		for _, rank := range []int{0, 2} {
+			j := start(t, l)
+			j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
+			killed := j.alive()[rank]
+			syscall.Kill(killed, syscall.SIGKILL)
+			// MPICH's launcher names a process that it ended, which need not be the first.
+			j.over(fmt.Sprintf("rank %d = %d", rank, killed), map[string]string{"Open MPI": fmt.Sprintf("process rank %d with PID", rank), "MPICH": "PID"}[l.Name])
+			if lost := j.resumed(); lost > 1 {
+				t.Errorf("rank %d killed: the ledger counts %d steps twice, expected 1 at most", rank, lost)
+			}
+		}
+	})
+}
+
+// Without its launcher no rank stays.
+func TestKilledLauncherLeavesNoRank(t *testing.T) {
+	each(t, func(t *testing.T, l grouptest.Launcher) {
+		j := start(t, l)
+		j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
+		j.launched.Process.Kill()
+		j.over()
+		if lost := j.resumed(); lost > 1 {
+			t.Errorf("the ledger counts %d steps twice, expected 1 at most", lost)
+		}
+	})
+}
+
+// A rank that hangs is named by rank 0 when its patience is over, and all end.
+func TestHangingRankIsNamed(t *testing.T) {
+	each(t, func(t *testing.T, l grouptest.Launcher) {
+		j := start(t, l)
+		j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
+		syscall.Kill(j.alive()[1], syscall.SIGSTOP)
+		j.over("from rank 1 of 3 for 3s")
+		if lost := j.resumed(); lost > 1 {
+			t.Errorf("the ledger counts %d steps twice, expected 1 at most", lost)
+		}
+	})
+}
+
+// A signal ends the job after the step, saved; nothing is lost, with any number of ranks.
+func TestSignalSavesTheJob(t *testing.T) {
+	each(t, func(t *testing.T, l grouptest.Launcher) {
+		j := start(t, l)
+		j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
+		syscall.Kill(j.alive()[0], syscall.SIGTERM)
+		j.over("go on with")
+		if events, saved := j.events(), j.saved(); events != saved {
+			t.Errorf("the ledger holds %d events and the checkpoint step %d, expected as many", events, saved)
+		}
+		j.ended, j.out = make(chan struct{}), bytes.Buffer{}
+		j.launch(l, grouptest.Part{Ranks: 2, Command: []string{j.program, "resume", j.run()}})
+		j.over("all planned steps ran")
+		if j.events() != steps || j.saved() != steps {
+			t.Errorf("found %d events and a checkpoint of step %d, expected %d", j.events(), j.saved(), steps)
+		}
+	})
+}
+
+// A rank with another program, or with other data, is named before anything is written.
+func TestOtherRankIsNamed(t *testing.T) {
+	each(t, func(t *testing.T, l grouptest.Launcher) {
+		file, err := program()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := file + "-other"
+		if err := os.WriteFile(other, append(text, 0), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		runs := t.TempDir()
+		command := func(program string) []string { return []string{program, "run", "--runs-dir", runs} }
+		j := start(t, l, grouptest.Part{Ranks: 1, Command: command(file)}, grouptest.Part{Ranks: 1, Command: command(other)})
+		j.over("rank 1 of 2: ranks: found a program")
+
+		here, there := table(t, 1), table(t, 2)
+		command = func(string) []string { return []string{file, "run", "table.yaml", "--runs-dir", runs} }
+		j = start(t, l, grouptest.Part{Ranks: 1, Folder: here, Command: command("")}, grouptest.Part{Ranks: 1, Folder: there, Command: command("")})
+		j.over("rank 1 of 2: ranks: found other training examples")
+		if found, _ := os.ReadDir(runs); len(found) > 0 {
+			t.Errorf("found %v in the folder of runs, expected nothing", found)
+		}
+	})
+}
+
+// table writes a table of numbers that a seed decides, and its configuration, into a folder.
+func table(t *testing.T, seed int) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, rows := range map[string]int{"train.csv": 200, "test.csv": 50} {
+		var lines strings.Builder
+		lines.WriteString("a,b,label\n")
+		for i := range rows {
+			fmt.Fprintf(&lines, "%d,%d,%s\n", i*seed%7, i%5, []string{"x", "y"}[i%2])
+		}
+		if err := os.MkdirAll(filepath.Join(dir, "rows"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "rows", name), []byte(lines.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const config = `
+data: {table: rows, columns: [a, b], label: label, classes: [x, y], mean: [3, 2], std: [2, 1]}
+model: {name: logistic}
+privacy: {noise_multiplier: 1, delta: 1e-4, clip_norm: 0.5}
+optimizer: {name: sgd, learning_rate: 0.5}
+training: {batch_size: 20, steps: 5}
+`
+	if err := os.WriteFile(filepath.Join(dir, "table.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// While the disk of rank 0 is full nothing is released without its event; with room again the run goes on.
+func TestFullDiskOnRankZero(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("skipped: only root can mount a disk that is small")
+	}
+	each(t, func(t *testing.T, l grouptest.Launcher) {
+		disk := t.TempDir()
+		if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=3m"); err != nil {
+			t.Skipf("skipped: found no right to mount a small disk: %v", err)
+		}
+		defer syscall.Unmount(disk, 0)
+		file, err := program()
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := &job{t: t, program: file, runs: disk, ended: make(chan struct{})}
+		j.launch(l, grouptest.Part{Ranks: 3, Command: j.command()})
+		j.await("some steps", func() bool { return j.events() > 20 })
+		filler := filepath.Join(disk, "filler")
+		os.WriteFile(filler, make([]byte, 4<<20), 0o600) // as much as there is room for
+		time.Sleep(2 * time.Second)
+		stood := j.events()
+		time.Sleep(time.Second)
+		if now := j.events(); now != stood || now > j.saved()+1 {
+			t.Errorf("on a full disk the run went from %d events to %d with a checkpoint of step %d", stood, now, j.saved())
+		}
+		os.Remove(filler)
+		j.over("all planned steps ran")
+		if events := j.events(); events != steps {
+			t.Errorf("the ledger holds %d events, expected %d", events, steps)
+		}
+	})
+}

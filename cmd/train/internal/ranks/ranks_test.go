@@ -1,0 +1,125 @@
+//go:build linux && !mpi
+
+package ranks
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// task is the variable that makes the test binary a program that does nothing but join.
+const task = "DPSGD_TEST_JOIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(task) == "" {
+		os.Exit(m.Run())
+	}
+	g, err := Join()
+	fmt.Println(g, err)
+}
+
+// rank runs a copy of the test binary as one of so many ranks of a launcher.
+func rank(t *testing.T, ranks, program string, arguments ...string) string {
+	t.Helper()
+	c := exec.Command(program, arguments...)
+	c.Env = append(os.Environ(), task+"=1", "OMPI_COMM_WORLD_SIZE="+ranks, "OMPI_COMM_WORLD_RANK=0", "PATH=/bin:/usr/bin")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// A program without an interpreter is loaded by the kernel alone, on every Linux and in an empty image.
+// What opens libraries has one, and so only the program with the tag may.
+func TestOnlyTheProgramWithMPIIsDynamic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: -short, and this builds the program twice")
+	}
+	for tags, want := range map[string]bool{"": false, "mpi": true} {
+		program := filepath.Join(t.TempDir(), "train")
+		build := exec.Command("go", "build", "-tags", tags, "-o", program, "dpsgd/cmd/train")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		file, err := elf.Open(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dynamic := false
+		for _, p := range file.Progs {
+			dynamic = dynamic || p.Type == elf.PT_INTERP
+		}
+		if dynamic != want {
+			t.Errorf("tags %q: found an interpreter: %v, expected %v", tags, dynamic, want)
+		}
+		file.Close()
+	}
+}
+
+// The static program becomes the other one, with its arguments, or says that there is none.
+func TestBecome(t *testing.T) {
+	self, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	train, other := filepath.Join(t.TempDir(), "train"), ""
+	if err := os.WriteFile(train, self, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	other = filepath.Join(filepath.Dir(train), Program)
+	if out := rank(t, "1", train); out != "<nil> <nil>\n" {
+		t.Errorf("alone: found %q", out)
+	}
+	const none = "found 2 ranks of Open MPI's mpirun, but this program speaks no MPI, expected `train-mpi` beside it or on PATH: start that one\n"
+	if out := rank(t, "2", train); !strings.HasSuffix(out, none) {
+		t.Errorf("found %q, expected %q", out, none)
+	}
+	if err := os.WriteFile(other, []byte("#!/bin/sh\necho \"became $@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out := rank(t, "2", train, "run", "digits", "--json"); out != "became run digits --json\n" {
+		t.Errorf("found %q", out)
+	}
+	// It does not become itself again and again, when somebody gives it the other one's name.
+	if err := os.Rename(train, other); err != nil {
+		t.Fatal(err)
+	}
+	if out := rank(t, "2", other); !strings.HasSuffix(out, none) {
+		t.Errorf("found %q, expected %q", out, none)
+	}
+}
+
+// Only commands whose work can be shared are carried out by several ranks.
+func TestRefuse(t *testing.T) {
+	root := &cobra.Command{Use: "train"}
+	commands := map[string]*cobra.Command{"train": root}
+	for _, name := range []string{"run", "resume", "sweep", "describe", "version", "help", "completion", "data"} {
+		c := &cobra.Command{Use: name}
+		root.AddCommand(c)
+		commands[name] = c
+	}
+	for parent, name := range map[string]string{"completion": "bash", "data": "fetch"} {
+		c := &cobra.Command{Use: name}
+		commands[parent].AddCommand(c)
+		commands[name] = c
+	}
+	t.Setenv("OMPI_COMM_WORLD_RANK", "1")
+	for size, refused := range map[string]string{"1": "", "2": "sweep describe data fetch"} {
+		t.Setenv("OMPI_COMM_WORLD_SIZE", size)
+		for name, c := range commands {
+			want := strings.Contains(refused, name)
+			if err := Refuse(c); (err != nil) != want {
+				t.Errorf("%s as one of %s: found %v, expected an error: %v", name, size, err, want)
+			}
+		}
+	}
+}

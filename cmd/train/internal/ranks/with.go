@@ -1,0 +1,27 @@
+//go:build mpi
+
+package ranks
+
+import (
+	"os"
+
+	"dpsgd/internal/group"
+	"dpsgd/internal/group/mpi"
+)
+
+// Join is the group that this process was started in, or nil where it was started alone.
+func Join() (group.Group, error) {
+	if _, _, ok := group.Launched(); ok || os.Getenv("DPSGD_MPI") != "" {
+		return mpi.Join()
+	}
+	return nil, nil
+}
+
+// Library is what `train version` says about MPI.
+func Library() string {
+	version, file, err := mpi.Library()
+	if err != nil {
+		return "no MPI library found"
+	}
+	return version + " (" + file + ")"
+}

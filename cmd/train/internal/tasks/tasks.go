@@ -1,0 +1,130 @@
+// Package tasks is how the command line names the trials that a task of a sweep trains.
+package tasks
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/sweep"
+
+	"github.com/spf13/cobra"
+)
+
+// Flags are those by which `train sweep` is a task, or collects.
+type Flags struct {
+	trial, shard string
+	Collect      bool
+	Jobs         int
+	given        func(flag string) bool // whether the command line has it, empty or not
+}
+
+// Add gives a command the flags.
+func (f *Flags) Add(c *cobra.Command) {
+	f.given = c.Flags().Changed
+	c.Flags().StringVar(&f.trial, "trial", "", "train the trial with this number alone, from 1, as one task of several; auto is the number of this task in its Slurm array or Kubernetes job")
+	c.Flags().StringVar(&f.shard, "shard", "", "train the trials i, i+n, i+2n, … alone, given as i/n with i from 1 to n, or auto/n")
+	c.Flags().BoolVar(&f.Collect, "collect", false, "gather what tasks have trained so far, and train nothing")
+	c.Flags().IntVar(&f.Jobs, "jobs", 0, "train so many trials at a time, each on its share of the threads (default: what the file says, or 1)")
+	c.Flags().IntVar(&f.Jobs, "parallel", 0, "the former name of --jobs")
+	_ = c.Flags().MarkHidden("parallel") // is a flag
+}
+
+// Share is what the flags ask for, with the reason in words where the environment said it; nil for a
+// whole sweep. Variables of the environment are asked of getenv.
+func (f *Flags) Share(getenv func(string) string) (share *sweep.Share, why string, err error) {
+	trial, shard := f.given("trial"), f.given("shard")
+	given := 0
+	for _, is := range []bool{trial, shard, f.Collect} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return nil, "", shell.Usagef("found several of --trial, --shard and --collect, expected one")
+	case f.Jobs < 0:
+		return nil, "", shell.Usagef("--jobs is %d, expected a whole number of trials", f.Jobs)
+	case f.Jobs > 1 && (trial || f.Collect):
+		return nil, "", shell.Usagef("--jobs is given with %s, expected a whole sweep or a --shard", f.alone())
+	case trial:
+		number, why, err := numberOf("--trial", f.trial, getenv)
+		return &sweep.Share{First: number}, why, err
+	case shard:
+		return f.shardOf(getenv)
+	}
+	return nil, "", nil
+}
+
+func (f *Flags) alone() string {
+	if f.Collect {
+		return "--collect"
+	}
+	return "--trial"
+}
+
+func (f *Flags) shardOf(getenv func(string) string) (*sweep.Share, string, error) {
+	i, n, _ := strings.Cut(f.shard, "/")
+	of, err := strconv.Atoi(n)
+	if err != nil || of < 1 {
+		return nil, "", shell.Usagef("--shard is %q, expected i/n, the part i of n from 1/n to n/n, or auto/n", f.shard)
+	}
+	first, why, err := numberOf("--shard", i, getenv)
+	if err == nil && first > of {
+		err = shell.Usagef("--shard is part %d of %d%s, expected one from 1 to %d", first, of, inBrackets(why), of)
+	}
+	return &sweep.Share{First: first, Every: of}, why, err
+}
+
+func inBrackets(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " (" + why + ")"
+}
+
+// numberOf is a number from 1 as it was given, or that of the task.
+func numberOf(flag, given string, getenv func(string) string) (number int, why string, err error) {
+	if given == "auto" {
+		return numberOfTask(flag, getenv)
+	}
+	number, err = strconv.Atoi(given)
+	if err != nil || number < 1 {
+		return 0, "", shell.Usagef("%s is %q, expected a number from 1, or auto", flag, given)
+	}
+	return number, "", nil
+}
+
+// Variables by which schedulers number the tasks of a job.
+const (
+	slurm      = "SLURM_ARRAY_TASK_ID"
+	slurmFirst = "SLURM_ARRAY_TASK_MIN" // the least number of the array
+	kubernetes = "JOB_COMPLETION_INDEX" // from 0, always
+)
+
+// numberOfTask is the number of this task, from 1. People begin Slurm arrays at 0 or at 1, and a task
+// cannot tell what the first one of an array stood for when a part of it is submitted again. So the
+// number counts as it is, and an array that begins at 0 is refused, all of it.
+func numberOfTask(flag string, getenv func(string) string) (int, string, error) {
+	id, index := getenv(slurm), getenv(kubernetes)
+	name, value, from := slurm, id, 1
+	if index != "" {
+		name, value, from = kubernetes, index, 0
+	}
+	why := name + " is " + value
+	number, err := strconv.Atoi(value)
+	switch {
+	case id != "" && index != "":
+		return 0, "", shell.Usagef("%s is auto and found both %s and %s, expected one; give the number", flag, slurm, kubernetes)
+	case value == "":
+		return 0, "", shell.Usagef("%s is auto and found neither %s nor %s, expected one of them: the command is a task of a job array, or the number is given", flag, slurm, kubernetes)
+	case err != nil || number < 0:
+		return 0, "", shell.Usagef("%s is auto and %s, expected a number", flag, why)
+	case from == 1 && (number == 0 || cmp.Or(getenv(slurmFirst), "1") == "0"):
+		return 0, "", shell.Usagef("%s is auto and %s in an array that begins at 0, expected one that begins at 1, as in --array=1-12: trials and shards count from 1", flag, why)
+	case from == 0:
+		return number + 1, why + ", which counts from 0", nil
+	}
+	return number, why, nil
+}

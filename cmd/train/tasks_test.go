@@ -1,0 +1,182 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/cmd/train/internal/shell"
+)
+
+// sweepTotals are what a collected or serial sweep and its ledger say.
+type sweepTotals struct {
+	Status   string
+	Rows     []struct{ Trial string }
+	Composed struct {
+		Epsilon  float64
+		Releases int
+	}
+	show struct {
+		Datasets []struct {
+			Releases int
+			Epsilon  float64
+		}
+	}
+}
+
+func sweepTotalsOf(t *testing.T, line ...string) (s sweepTotals) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(succeed(t, append([]string{"sweep", "--json"}, line...)...)), &s); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(succeed(t, "ledger", "show", "--json", line[len(line)-2], line[len(line)-1])), &s.show); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A sweep of 12 trials by an array of 4 tasks, of which two are killed with kill -9 and started again:
+// each trial has one row, and the ledger of the data holds the releases of a sweep by one process, and
+// those alone that the killed trials made twice. Where no task is killed, the totals are equal.
+func TestArrayOfTasksWithTwoKilled(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Chdir(t.TempDir())
+	const steps = 40
+	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), steps)+"\nset: {privacy.epsilon: none, privacy.noise_multiplier: 1}\n"+
+		"grid: {privacy.clip_norm: [0.1, 0.3, 1]}\nseeds: 4\n")
+	all := func(runs string) (total int) {
+		trials, _ := filepath.Glob(filepath.Join(runs, "grid", "*", "ledger.jsonl"))
+		for _, l := range trials {
+			total += entries(filepath.Dir(l))
+		}
+		return total
+	}
+	trial := func(task int) string { return fmt.Sprintf("runs/grid/clip_norm=0.1,seed=%d", task) } // the first of each
+	start := func(id int, runs string) *exec.Cmd {
+		c, out := program(t, "sweep", "grid.yaml", "--shard", "auto/4", "--runs-dir", runs)
+		c.Env = append(c.Env, fmt.Sprintf("SLURM_ARRAY_TASK_ID=%d", id))
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("task %d:\n%s", id, out)
+			}
+		})
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+
+	tasks := map[int]*exec.Cmd{}
+	for id := 1; id <= 4; id++ {
+		tasks[id] = start(id, "runs")
+	}
+	for id := 2; id <= 3; id++ {
+		waitFor(t, "a task to kill", func() bool { return entries(trial(id)) >= 25 })
+		if err := tasks[id].Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = tasks[id].Wait()
+		tasks[id] = start(id, "runs")
+	}
+	for id, c := range tasks {
+		if err := c.Wait(); err != nil {
+			t.Fatalf("task %d: %v", id, err)
+		}
+	}
+	found := sweepTotalsOf(t, "grid.yaml", "--collect", "--runs-dir", "runs")
+	serial := sweepTotalsOf(t, "grid.yaml", "--runs-dir", "serial")
+	names := func(s sweepTotals) string { return fmt.Sprint(s.Rows) }
+	if found.Status != "done" || len(found.Rows) != 12 || names(found) != names(serial) {
+		t.Errorf("found %s and %v, expected done and %v", found.Status, found.Rows, serial.Rows)
+	}
+	// Two kills, at most the 20 steps since a checkpoint and the one at work.
+	if n := found.Composed.Releases; n != all("runs") || n != found.show.Datasets[0].Releases || n < 12*steps || n > 12*steps+2*(20+1) {
+		t.Errorf("found %d releases of the sweep and %d in the ledger of the data, expected the %d of the trials", n, found.show.Datasets[0].Releases, all("runs"))
+	}
+	for id := 1; id <= 4; id++ {
+		if err := start(id, "unkilled").Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unkilled := sweepTotalsOf(t, "grid.yaml", "--collect", "--runs-dir", "unkilled")
+	if unkilled.Composed != serial.Composed || fmt.Sprint(unkilled.show) != fmt.Sprint(serial.show) {
+		t.Errorf("found %+v by tasks, expected %+v as of one process", unkilled, serial)
+	}
+	succeed(t, "ledger", "verify", "--runs-dir", "runs")
+}
+
+// The head of the ledger does not stand for what tasks released until that is collected, and who prints a
+// head says so.
+func TestHeadIsNotOfTasks(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), 2)+"\nseeds: 2\n")
+	succeed(t, "sweep", "grid.yaml", "--trial", "1")
+	for _, collected := range []bool{false, true} {
+		for _, line := range []string{"show", "verify"} {
+			if found := succeed(t, "ledger", line); strings.Contains(found, "not in the head: 1 runs") == collected {
+				t.Errorf("ledger %s, collected %v: found %q", line, collected, found)
+			}
+		}
+		succeed(t, "sweep", "grid.yaml", "--collect")
+	}
+}
+
+// A report does not repeat a total that tasks have outgrown since the sweep was collected.
+func TestReportOfASweepThatGoesOn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), 2)+"\nseeds: 2\n")
+	succeed(t, "sweep", "grid.yaml", "--trial", "1")
+	succeed(t, "sweep", "grid.yaml", "--collect")
+	for _, test := range []struct {
+		trial, says, not string
+	}{{"1", "over 2 releases", "by now there are"}, {"2", "results.md counts 2 releases, by now there are 4", "over 2 releases"}} {
+		succeed(t, "sweep", "grid.yaml", "--trial", test.trial)
+		succeed(t, "report", "runs/grid", "--output", "report.html")
+		if page := readFile(t, "report.html"); !strings.Contains(page, test.says) || strings.Contains(page, test.not) {
+			t.Errorf("after trial %s: expected %q and not %q in the report", test.trial, test.says, test.not)
+		}
+		if err := os.Remove("report.html"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The commands that a task names go on in the same folders: in others they would begin another sweep.
+func TestTaskNamesItsFolders(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), 2)+"\nseeds: 2\n")
+	found := succeed(t, "sweep", "grid.yaml", "--trial", "1", "--runs-dir", "the runs")
+	if want := "`train sweep grid.yaml --collect --runs-dir 'the runs'`"; !strings.Contains(found, want) {
+		t.Errorf("found %q, expected %s", found, want)
+	}
+	for _, line := range strings.Split(found, "\n") {
+		if len(line) > 80 {
+			t.Errorf("found a line of %d columns: %q", len(line), line)
+		}
+	}
+	if found := succeed(t, "sweep", "grid.yaml", "--shard", "3/3", "--runs-dir", "the runs"); !strings.Contains(found, "none of 2, of which 0 have a result") {
+		t.Errorf("found %q, expected that the task has no trial", found)
+	}
+}
+
+// A command line that a task cannot have is refused before anything is started.
+func TestTasksRefuse(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("SLURM_ARRAY_TASK_ID", "0")
+	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), 2)+"\nseeds: 2\n")
+	for line, want := range map[string]string{
+		"--trial auto": "begins at 0", "--trial 3": "expected one from 1 to 2", "--shard 3/2": "expected one from 1 to 2",
+		"--trial 1 --collect": "expected one",
+	} {
+		if r := command(append([]string{"sweep", "grid.yaml"}, strings.Fields(line)...)...); r.code != shell.ExitUsage || !strings.Contains(r.err, want) || strings.Count(r.err, "\n") != 1 {
+			t.Errorf("%s: found exit code %d and %q, expected %d and %q", line, r.code, r.err, shell.ExitUsage, want)
+		}
+	}
+	if _, err := os.Stat("runs/datasets.jsonl"); err == nil {
+		t.Error("a refused task left something behind")
+	}
+}

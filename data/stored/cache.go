@@ -1,0 +1,70 @@
+package stored
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"dpsgd/data/pictures"
+)
+
+// Cache reads the pictures of an index and keeps some of them in memory: the first so many, each from
+// when it was first asked for. Nothing is ever evicted: where every picture is as likely to be next as
+// any other, which Poisson sampling and reading one after the other both see to, no rule for evicting
+// finds a larger share of them in memory. It is safe for concurrent use, and what it hands out depends
+// on the files alone.
+type Cache struct {
+	index   *Index
+	size    pictures.Size
+	values  int             // of one picture
+	pixels  []uint8         // of the pictures that are kept
+	state   []atomic.Uint32 // of each of these
+	buffers sync.Pool       // of *[]uint8: pictures that are not kept
+}
+
+// What a place in memory holds.
+const (
+	empty = iota
+	filling
+	full
+)
+
+// NewCache reads pictures in this size and keeps as many as fit into so many bytes.
+func NewCache(x *Index, size pictures.Size, bytes int64) *Cache {
+	values := size.Height * size.Width * size.Channels
+	kept := min(int64(x.Len()), bytes/int64(values))
+	return &Cache{
+		index: x, size: size, values: values, pixels: make([]uint8, kept*int64(values)), state: make([]atomic.Uint32, kept),
+		buffers: sync.Pool{New: func() any { b := make([]uint8, values); return &b }},
+	}
+}
+
+// Index is that of the pictures.
+func (c *Cache) Index() *Index { return c.index }
+
+// View calls use with picture i: height·width·channels bytes in that order, which are valid until it
+// returns and must not be changed.
+func (c *Cache) View(i int, use func(pixels []uint8)) error {
+	if i < len(c.state) {
+		place := c.pixels[i*c.values : (i+1)*c.values : (i+1)*c.values]
+		if c.state[i].Load() == full {
+			use(place)
+			return nil
+		}
+		if c.state[i].CompareAndSwap(empty, filling) {
+			if err := c.index.Read(place, i, c.size); err != nil {
+				c.state[i].Store(empty)
+				return err
+			}
+			c.state[i].Store(full)
+			use(place)
+			return nil
+		}
+	}
+	buffer := c.buffers.Get().(*[]uint8)
+	defer c.buffers.Put(buffer)
+	if err := c.index.Read(*buffer, i, c.size); err != nil {
+		return err
+	}
+	use(*buffer)
+	return nil
+}

@@ -1,0 +1,190 @@
+package stored
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"dpsgd/data/pictures"
+)
+
+var (
+	// ErrMissing marks files or folders that are not there.
+	ErrMissing = errors.New("missing data")
+
+	// ErrInvalid marks data that is there but is not what was declared.
+	ErrInvalid = errors.New("invalid data")
+)
+
+// Index is where the pictures of one part of a data set are, and their classes. It is safe for
+// concurrent reading.
+type Index struct {
+	labels  []uint8
+	names   []string // of the files; nil where nobody asked for them
+	places  places
+	buffers sync.Pool // of *[]byte: files as they are read
+}
+
+// places are the files of pictures, by their numbers.
+type places interface {
+	// read appends the file of picture i to buffer, which is empty.
+	read(buffer []byte, i int) ([]byte, error)
+	// where names it in messages.
+	where(i int) string
+}
+
+// Part asks for the pictures of one part of a data set.
+type Part struct {
+	Folder  string // of the whole data set
+	Name    string // train or test
+	Classes []string
+	Names   bool // whether the names of the files are wanted
+}
+
+// List finds pictures, in an order that does not depend on the machine. Shards are read where there
+// are any in the folder, class folders otherwise. Other files, which it passes over, are added to
+// others.
+func List(p Part, others pictures.Others) (*Index, error) {
+	if _, err := readDir(p.Folder, "expected a folder with train and test"); err != nil {
+		return nil, err
+	}
+	shards, err := p.shards()
+	if err != nil {
+		return nil, err
+	}
+	if shards != nil {
+		return p.listShards(shards, others)
+	}
+	return p.listClasses(others)
+}
+
+// Len is how many pictures there are.
+func (x *Index) Len() int { return len(x.labels) }
+
+// Labels are the numbers of their classes. The caller must not change them.
+func (x *Index) Labels() []uint8 { return x.labels }
+
+// Names are the names of their files without folders, where List was asked for them.
+func (x *Index) Names() []string { return x.names }
+
+// Where names picture i in messages.
+func (x *Index) Where(i int) string { return x.places.where(i) }
+
+// Read decodes picture i into dst, which has exactly its size, as [pictures.Decode] does.
+func (x *Index) Read(dst []uint8, i int, size pictures.Size) error {
+	buffer, _ := x.buffers.Get().(*[]byte)
+	if buffer == nil {
+		buffer = new([]byte)
+	}
+	defer x.buffers.Put(buffer)
+	file, err := x.places.read((*buffer)[:0], i)
+	if err == nil {
+		*buffer = file
+		err = pictures.Decode(bytes.NewReader(file), pictures.MaxPixels, size, dst)
+	}
+	if err != nil {
+		return fmt.Errorf("data: %w: picture %s: %w", ErrInvalid, x.Where(i), err)
+	}
+	return nil
+}
+
+// stamp tells a file that was listed from one that has changed since.
+type stamp struct{ size, changed int64 }
+
+func stampOf(info fs.FileInfo) stamp { return stamp{info.Size(), info.ModTime().UnixNano()} }
+
+// check refuses an open file that is no longer the one that was listed: what a training example is
+// must not change between two steps.
+func (s stamp) check(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if now := stampOf(info); now != s {
+		return fmt.Errorf("it has changed since it was listed: found %d bytes of %v, expected %d of %v", now.size, time.Unix(0, now.changed), s.size, time.Unix(0, s.changed))
+	}
+	return nil
+}
+
+// readAt appends size bytes of f at an offset to buffer.
+func readAt(f *os.File, buffer []byte, offset int64, size int) ([]byte, error) {
+	buffer = slices.Grow(buffer, size)[:size]
+	if n, err := f.ReadAt(buffer, offset); n < size {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return buffer, nil
+}
+
+// checkSize refuses a file that is too large for a picture.
+func checkSize(bytes int64) error {
+	if bytes > pictures.MaxBytes {
+		return fmt.Errorf("%d bytes, expected at most %d", bytes, pictures.MaxBytes)
+	}
+	return nil
+}
+
+// readDir lists a folder in byte order of the names, without hidden entries.
+func readDir(folder, expected string) ([]fs.DirEntry, error) {
+	switch info, err := os.Stat(folder); {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(folder); err == nil {
+			return nil, fmt.Errorf("data: %w: %s is a link to nothing (%s)", ErrMissing, folder, expected)
+		}
+		return nil, fmt.Errorf("data: %w: there is no folder %s (%s)", ErrMissing, folder, expected)
+	case err == nil && !info.IsDir():
+		return nil, fmt.Errorf("data: %w: %s is no folder (%s)", ErrInvalid, folder, expected)
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("data: %w: %w", ErrMissing, err)
+	}
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }), nil
+}
+
+// follow returns what an entry is, or what the link that it is leads to; a link to nothing stays a
+// link. The text tells of the link in messages.
+func follow(path string, e fs.DirEntry) (mode fs.FileMode, link string) {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.Type(), ""
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return e.Type(), ""
+	}
+	return info.Mode(), "a link to "
+}
+
+// kind is what a file is that is no regular one.
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	}
+	return "a special file (" + mode.Type().String() + ")"
+}
+
+func quoted(names []string) string {
+	q := make([]string, len(names))
+	for i, n := range names {
+		q[i] = fmt.Sprintf("%q", n)
+	}
+	return strings.Join(q, ", ")
+}
+
+// inFolder is the path of a part of the data set.
+func (p Part) inFolder(elements ...string) string {
+	return filepath.Join(append([]string{p.Folder}, elements...)...)
+}

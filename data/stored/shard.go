@@ -1,0 +1,242 @@
+package stored
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"dpsgd/data/pictures"
+)
+
+// shardList is what a shard holds.
+type shardList struct {
+	stamp   stamp
+	labels  []uint8
+	offsets []int64
+	sizes   []uint32
+	names   []string // where they are wanted
+	others  pictures.Others
+}
+
+// listShard reads the headers of a tar file, and its classes. Its members are those of WebDataset: all
+// that belongs to one example has one key, the name up to the first dot behind the last slash, and
+// stands together. An example has one picture and one file .cls, the name or the number of its class.
+func listShard(path string, numbers map[string]uint8, names bool) (*shardList, error) {
+	f, stamp, err := openShard(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	s := newShardReader(f, stamp.size, numbers, names)
+	if err := s.all(); err != nil {
+		return nil, fmt.Errorf("data: %w: shard %s: %w", ErrInvalid, path, err)
+	}
+	s.list.stamp = stamp
+	return s.list, nil
+}
+
+// shardReader reads one shard from its beginning to its end.
+type shardReader struct {
+	list    *shardList
+	window  *window
+	tar     *tar.Reader
+	numbers map[string]uint8
+	keys    map[string]bool // those that have been
+	names   bool
+
+	example example
+}
+
+// example is what has been read of the present one.
+type example struct {
+	key            string
+	picture, class string // names of the members; "" before they were found
+	offset, size   int64
+	label          uint8
+}
+
+func newShardReader(f io.ReaderAt, size int64, numbers map[string]uint8, names bool) *shardReader {
+	w := &window{f: f, size: size}
+	return &shardReader{
+		list: &shardList{others: pictures.Others{}}, window: w, tar: tar.NewReader(w),
+		numbers: numbers, keys: map[string]bool{}, names: names,
+	}
+}
+
+func (s *shardReader) all() error {
+	for {
+		h, err := s.tar.Next()
+		at := s.window.at // of what the member holds; of the end of the last one where there is none
+		switch {
+		case errors.Is(err, io.EOF):
+			if err := s.finish(); err != nil {
+				return err
+			}
+			return s.window.checkEnd()
+		case err != nil:
+			return s.broken(at, err)
+		case h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader:
+			continue
+		case h.Typeflag != tar.TypeReg || h.PAXRecords["GNU.sparse.major"] != "" || h.PAXRecords["GNU.sparse.map"] != "":
+			return fmt.Errorf("member %s at byte %d is a link, a special or a sparse file, expected files as they are", h.Name, at)
+		case at+h.Size > s.window.size:
+			return fmt.Errorf("member %s at byte %d has %d bytes, but the shard ends at byte %d: it was cut off", h.Name, at, h.Size, s.window.size)
+		}
+		if err := s.member(h, at); err != nil {
+			return fmt.Errorf("member %s at byte %d: %w", h.Name, at, err)
+		}
+	}
+}
+
+// broken says why the next header cannot be read.
+func (s *shardReader) broken(at int64, err error) error {
+	var magic [4]byte
+	if n, _ := s.window.f.ReadAt(magic[:], 0); n == len(magic) {
+		switch {
+		case magic[0] == 0x1f && magic[1] == 0x8b, string(magic[:]) == "\x28\xb5\x2f\xfd", string(magic[:3]) == "BZh", string(magic[:]) == "\xfd7zX":
+			return errors.New("it is packed, expected a plain tar file, of which any picture can be read alone")
+		}
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("it ends within a member, at byte %d: it was cut off", s.window.size)
+	}
+	return fmt.Errorf("at byte %d: found no header of a member, expected a tar file: %w", at, err)
+}
+
+// member adds one file to its example.
+func (s *shardReader) member(h *tar.Header, at int64) error {
+	dir, base := path.Split(h.Name)
+	stem, ending, _ := strings.Cut(base, ".")
+	if stem == "" { // hidden
+		return nil
+	}
+	if key := dir + stem; key != s.example.key {
+		if err := s.finish(); err != nil {
+			return err
+		}
+		if s.keys[key] {
+			return fmt.Errorf("the key %s has been before, expected the files of an example side by side, and each example once", key)
+		}
+		s.keys[key] = true
+		s.example = example{key: key}
+	}
+	switch e := &s.example; {
+	case ending == "cls":
+		if e.class != "" {
+			return fmt.Errorf("the key %s has a second class, beside %s, expected one", e.key, e.class)
+		}
+		e.class = h.Name
+		return s.class(h.Size)
+	case pictures.Known(base):
+		if e.picture != "" {
+			return fmt.Errorf("the key %s has a second picture, beside %s, expected one", e.key, e.picture)
+		}
+		e.picture, e.offset, e.size = h.Name, at, h.Size
+		return checkSize(h.Size)
+	}
+	s.list.others.Add(base)
+	return nil
+}
+
+// class reads the class of the present example.
+func (s *shardReader) class(size int64) error {
+	const most = 500 // bytes; names of classes are shorter
+	text := make([]byte, min(size, most))
+	if _, err := io.ReadFull(s.tar, text); err != nil {
+		return err
+	}
+	label, known := s.numbers[strings.TrimSpace(string(text))]
+	if !known || size > most {
+		return fmt.Errorf("found no declared class, expected the name of one or its number, from 0")
+	}
+	s.example.label = label
+	return nil
+}
+
+// finish adds the present example to the list.
+func (s *shardReader) finish() error {
+	e := s.example
+	s.example = example{}
+	switch {
+	case e.picture == "" && e.class == "":
+		return nil
+	case e.class == "":
+		return fmt.Errorf("picture %s has no class, expected the member %s.cls beside it", e.picture, e.key)
+	case e.picture == "":
+		return fmt.Errorf("class %s has no picture, expected a member %s with the ending %s beside it", e.class, e.key, pictures.Extensions())
+	}
+	l := s.list
+	l.labels, l.offsets, l.sizes = append(l.labels, e.label), append(l.offsets, e.offset), append(l.sizes, uint32(e.size))
+	if s.names {
+		l.names = append(l.names, path.Base(e.picture))
+	}
+	return nil
+}
+
+const blockSize = 512 // of a tar file
+
+// window reads a file of a known size from place to place, as a tar reader does that looks at headers:
+// a few kilobytes at a time, because members are often smaller, and not more, because they may be large.
+type window struct {
+	f        io.ReaderAt
+	size, at int64
+	buffer   []byte
+	start    int64 // of buffer
+}
+
+func (w *window) Read(p []byte) (int, error) {
+	if w.at >= w.size {
+		return 0, io.EOF
+	}
+	if w.at < w.start || w.at >= w.start+int64(len(w.buffer)) {
+		if w.buffer == nil {
+			w.buffer = make([]byte, 8<<10)
+		}
+		w.buffer = w.buffer[:min(int64(cap(w.buffer)), w.size-w.at)]
+		n, err := w.f.ReadAt(w.buffer, w.at)
+		w.buffer, w.start = w.buffer[:n], w.at
+		if n == 0 {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF // the file has become shorter
+			}
+			return 0, err
+		}
+	}
+	n := copy(p, w.buffer[w.at-w.start:])
+	w.at += int64(n)
+	return n, nil
+}
+
+// Seek lets a tar reader pass over what members hold.
+func (w *window) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += w.at
+	case io.SeekEnd:
+		offset += w.size
+	}
+	if offset < 0 {
+		return w.at, os.ErrInvalid
+	}
+	w.at = offset
+	return w.at, nil
+}
+
+// checkEnd makes sure that a tar reader that found no further member found the block of zeros that
+// ends a tar file: without it, the file was cut off between two members.
+func (w *window) checkEnd() error {
+	var block [blockSize]byte
+	if w.at >= blockSize {
+		if _, err := w.f.ReadAt(block[:], w.at-blockSize); err != nil {
+			return err
+		}
+	}
+	if w.at < blockSize || block != [blockSize]byte{} {
+		return fmt.Errorf("it ends at byte %d without the block of zeros that ends a tar file: it was cut off", w.size)
+	}
+	return nil
+}

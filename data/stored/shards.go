@@ -1,0 +1,199 @@
+package stored
+
+import (
+	"archive/tar"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+
+	"dpsgd/data/pictures"
+	"dpsgd/internal/parallel"
+)
+
+// shardName is what the names of tar files with pictures look like: train.tar, train-000017.tar.
+var shardName = regexp.MustCompile(`^(train|test)([-_.].*)?\.tar$`)
+
+// packed are endings of tar files that would have to be unpacked up to a picture to read it.
+var packed = regexp.MustCompile(`(?i)\.(tgz|tbz2?|txz|tzst|tar\.[a-z0-9]+)$`)
+
+// shards are the tar files of a part, in byte order of their names; nil where the folder has none of
+// any part.
+func (p Part) shards() ([]string, error) {
+	entries, err := readDir(p.Folder, "expected a folder with train and test")
+	if err != nil {
+		return nil, err
+	}
+	found, any := []string{}, false
+	var folders []string
+	for _, e := range entries {
+		path := p.inFolder(e.Name())
+		mode, _ := follow(path, e)
+		name := shardName.FindStringSubmatch(e.Name())
+		switch {
+		case mode.IsDir() && (e.Name() == "train" || e.Name() == "test"):
+			folders = append(folders, path)
+			continue
+		case mode.IsDir():
+			continue
+		case packed.MatchString(e.Name()):
+			return nil, fmt.Errorf("data: %w: %s is packed, expected a plain .tar, of which any picture can be read alone; pictures are packed already", ErrInvalid, path)
+		case name == nil && strings.HasSuffix(e.Name(), ".tar"):
+			return nil, fmt.Errorf("data: %w: found the shard %s, expected names that begin with train or test, such as train-000000.tar", ErrInvalid, path)
+		case name == nil:
+			continue
+		}
+		any = true
+		if name[1] == p.Name {
+			found = append(found, path)
+		}
+	}
+	switch {
+	case !any:
+		return nil, nil
+	case len(folders) > 0:
+		return nil, fmt.Errorf("data: %w: %s has both tar files and the folder %s, expected one of the two", ErrInvalid, p.Folder, folders[0])
+	case len(found) == 0:
+		return nil, fmt.Errorf("data: %w: %s has no shard of the part %s, expected %s-….tar", ErrMissing, p.Folder, p.Name, p.Name)
+	}
+	return found, nil
+}
+
+// mostOpen is how many shards are held open. Of more, each is opened for every picture.
+const mostOpen = 512
+
+// shards are pictures in tar files. There may be tens of millions of them: 13 bytes tell where each is,
+// and which class it has.
+type shards struct {
+	paths   []string
+	stamps  []stamp
+	open    []*os.File // nil where there are too many
+	firsts  []int      // the number of the first picture of each shard
+	offsets []int64    // of each picture in its shard
+	sizes   []uint32
+}
+
+// listShards reads the headers of all shards, several at a time.
+func (p Part) listShards(paths []string, others pictures.Others) (*Index, error) {
+	numbers, err := numbersOf(p.Classes)
+	if err != nil {
+		return nil, err
+	}
+	lists := make([]*shardList, len(paths))
+	err = parallel.Each(len(paths), func(i int) (err error) {
+		lists[i], err = listShard(paths[i], numbers, p.Names)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	for _, l := range lists {
+		n += len(l.labels)
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("data: %w: the shards of the part %s in %s hold no picture, expected %s", ErrMissing, p.Name, p.Folder, pictures.Extensions())
+	}
+	x, all := &Index{labels: make([]uint8, 0, n)}, &shards{paths: paths, offsets: make([]int64, 0, n), sizes: make([]uint32, 0, n)}
+	for i, l := range lists {
+		all.stamps, all.firsts = append(all.stamps, l.stamp), append(all.firsts, len(x.labels))
+		x.labels, x.names = append(x.labels, l.labels...), append(x.names, l.names...)
+		all.offsets, all.sizes = append(all.offsets, l.offsets...), append(all.sizes, l.sizes...)
+		others.Join(l.others)
+		lists[i] = nil
+	}
+	x.places = all
+	return x, all.openAll()
+}
+
+// openAll opens the shards for reading pictures. They are closed when nobody can ask for one any more.
+func (s *shards) openAll() error {
+	if len(s.paths) > mostOpen {
+		return nil
+	}
+	for i, path := range s.paths {
+		f, err := os.Open(path)
+		if err == nil {
+			s.open = append(s.open, f)
+			err = s.stamps[i].check(f)
+		}
+		if err != nil {
+			return fmt.Errorf("data: %w: shard %s: %w", ErrInvalid, path, err)
+		}
+	}
+	return nil
+}
+
+// shard is the number of the one that holds picture i.
+func (s *shards) shard(i int) int { return sort.SearchInts(s.firsts, i+1) - 1 }
+
+// file opens a shard, or has it open, and checks that it is as it was listed.
+func (s *shards) file(shard int) (f *os.File, done func(), err error) {
+	done = func() {}
+	if s.open != nil {
+		f = s.open[shard]
+	} else {
+		if f, err = os.Open(s.paths[shard]); err != nil {
+			return nil, done, err
+		}
+		done = func() { f.Close() }
+	}
+	return f, done, s.stamps[shard].check(f)
+}
+
+func (s *shards) read(buffer []byte, i int) ([]byte, error) {
+	f, done, err := s.file(s.shard(i))
+	defer done()
+	if err != nil {
+		return nil, err
+	}
+	return readAt(f, buffer, s.offsets[i], int(s.sizes[i]))
+}
+
+// where names shard, member and offset. The name is in the header, in the block before the picture;
+// a long one only up to its hundredth byte.
+func (s *shards) where(i int) string {
+	shard, member := s.shard(i), "a picture"
+	if f, done, err := s.file(shard); err == nil {
+		if header, err := tar.NewReader(&window{f: f, at: s.offsets[i] - blockSize, size: s.offsets[i]}).Next(); err == nil {
+			member = header.Name
+		}
+		done()
+	}
+	return fmt.Sprintf("%s in shard %s, at byte %d", member, s.paths[shard], s.offsets[i])
+}
+
+// numbersOf are the classes by what a file .cls may say: name or number. A name that is the number of
+// another class could mean either.
+func numbersOf(classes []string) (map[string]uint8, error) {
+	numbers := map[string]uint8{}
+	for i := range classes {
+		numbers[fmt.Sprint(i)] = uint8(i)
+	}
+	for i, class := range classes {
+		if other, taken := numbers[class]; taken && int(other) != i {
+			return nil, fmt.Errorf("data: %w: the class %q is declared as number %d, expected names that are no number of another class, because the classes in shards are names or numbers", ErrInvalid, class, i)
+		}
+		numbers[class] = uint8(i)
+	}
+	return numbers, nil
+}
+
+// fileStamp opens a shard to list it.
+func openShard(path string) (*os.File, stamp, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, stamp{}, fmt.Errorf("data: %w: shard %s: %w", ErrMissing, path, err)
+	}
+	if mode := info.Mode(); !mode.IsRegular() {
+		return nil, stamp{}, fmt.Errorf("data: %w: shard %s is %s, expected a regular file", ErrInvalid, filepath.Clean(path), kind(mode&fs.ModeType))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, stamp{}, fmt.Errorf("data: %w: shard %s: %w", ErrInvalid, path, err)
+	}
+	return f, stampOf(info), nil
+}

@@ -1,0 +1,91 @@
+package data
+
+import (
+	"fmt"
+	"image/color"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A set that is decoded when it is needed fills the same rows as one in memory, as a whole and in part,
+// whatever share of it stays in memory; and what stays is said.
+func TestStoredIsImages(t *testing.T) {
+	spec := pets(t)
+	for i := range 30 {
+		write(t, pngOf(t, 4, 4, color.NRGBA{uint8(i), uint8(3 * i), uint8(7 * i), 255}), spec.Folder, "train", "dog", fmt.Sprintf("%02d.png", i))
+	}
+	spec.Channels = 3
+	rows := func(s Set, n Normalisation) ([]float32, []int32) {
+		b, err := NewBatcher(s, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, labels, indices := make([]float32, s.Len()*s.Shape().Values()), make([]int32, s.Len()), make([]int, s.Len())
+		for i := range indices {
+			indices[i] = i
+		}
+		if err := b.Fill(x, labels, indices); err != nil {
+			t.Fatal(err)
+		}
+		return x, labels
+	}
+	n := Normalisation{Mean: []float64{0.1, 0.2, 0.3}, Std: []float64{1, 0.5, 0.25}}
+	whole, err := Load(spec)
+	if err != nil || whole.Warning != "" {
+		t.Fatal(err, whole.Warning)
+	}
+	for _, bytes := range []int64{0, 48, 19 * 48, 38*48 - 1, 38 * 48} {
+		spec.Memory = func(train, test int) int64 {
+			if train != 34 || test != 4 {
+				t.Errorf("asked for %d and %d pictures", train, test)
+			}
+			return bytes
+		}
+		s, err := Load(spec)
+		if err != nil || s.Stored() != (bytes < 38*48) || s.Name != whole.Name || s.Identity() != whole.Identity() {
+			t.Fatalf("%d bytes: found %+v (%v)", bytes, s, err)
+		}
+		if found := strings.Contains(s.Warning, "% of the pictures stay in memory"); found != s.Stored() {
+			t.Errorf("%d bytes: found the warning %q", bytes, s.Warning)
+		}
+		last := 0
+		if err := s.Check(func(n, total int) { last = n }); err != nil || s.Stored() && last != 38 {
+			t.Errorf("%d bytes: checked %d pictures (%v), expected 38", bytes, last, err)
+		}
+		part, err1 := Part(s.Train, 3, 30)
+		wholePart, err2 := Part(whole.Train, 3, 30)
+		if err1 != nil || err2 != nil {
+			t.Fatal(err1, err2)
+		}
+		for name, sets := range map[string][2]Set{"train": {s.Train, whole.Train}, "test": {s.Test, whole.Test}, "part": {part, wholePart}} {
+			x, labels := rows(sets[0], n)
+			wantX, wantLabels := rows(sets[1], n)
+			if !slices.Equal(x, wantX) || !slices.Equal(labels, wantLabels) {
+				t.Errorf("%d bytes: %s has other rows than in memory", bytes, name)
+			}
+		}
+	}
+}
+
+// Check names the first picture that cannot be read; listing alone does not decode.
+func TestCheckFindsWhatCannotBeRead(t *testing.T) {
+	spec := pets(t)
+	spec.Memory = func(int, int) int64 { return 0 }
+	broken := write(t, []byte("text"), spec.Folder, "test", "cat", "c.png")
+	s, err := Load(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, s.Check(func(int, int) {}), ErrInvalid, broken, "cannot be decoded")
+	if err := os.Remove(filepath.Join(spec.Folder, "train", "dog", "b.png")); err != nil {
+		t.Fatal(err)
+	}
+	b, err := NewBatcher(s.Train, Normalisation{Mean: []float64{0}, Std: []float64{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, b.Fill(make([]float32, 64), make([]int32, 4), []int{0, 1, 2, 3}), ErrInvalid, filepath.Join("dog", "b.png"))
+}

@@ -1,0 +1,310 @@
+package books
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
+)
+
+// A run apart writes no file that another run writes: it may be on another machine, where locks do
+// not reach. In place of the ledger of the data, which all runs of a folder share, it has one of its
+// own, with the same identifier, in [folder.Uncollected]. So there are two files about each of its
+// releases, in two folders, as there are about those of any run; and whoever asks what was released
+// adds all of these ledgers up ([ReadDatasets]). [Collect] brings a run that has ended into the
+// shared one.
+
+// apartLedger is where the run in a folder of that path, from the registry, has its ledger apart.
+func apartLedger(registry, path string) string {
+	return filepath.Join(registry, folder.Uncollected, filepath.FromSlash(path)+apartEnd)
+}
+
+const apartEnd = ".jsonl"
+
+// apartLedgers lists those of a folder of runs, in the order of their names.
+func apartLedgers(registry string) (found []string, err error) {
+	err = filepath.WalkDir(filepath.Join(registry, folder.Uncollected), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, apartEnd) && !strings.HasPrefix(d.Name(), ".") {
+			found = append(found, path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // nothing is apart, or somebody collects just now
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	return found, nil
+}
+
+// memberApart is what the ledger apart of a run knows of it, if there is one.
+func memberApart(registry, dir, run string) (m checkpoints.Member, ok bool, err error) {
+	path, err := pathFrom(registry, dir)
+	if err != nil {
+		return m, false, err
+	}
+	own, err := checkpoints.ReadDatasets(apartLedger(registry, path))
+	if absent(err) {
+		return m, false, nil
+	}
+	m, ok = own.Member(run)
+	return m, ok, err
+}
+
+// isApart says whether a run has a ledger apart that knows it, or may be about to register there: it
+// has released nothing then.
+func isApart(registry, dir, run string) (bool, error) {
+	path, err := pathFrom(registry, dir)
+	if err != nil || !there(apartLedger(registry, path)) {
+		return false, err
+	}
+	_, info, unread := checkpoints.ReadJournal(filepath.Join(dir, folder.Ledger)) // first: a run registers before it releases
+	_, knows, err := memberApart(registry, dir, run)
+	return knows || unread == nil && info.Entries == 0, err
+}
+
+func there(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// EnsureDatasets makes the ledger of a folder of runs where there is none, without a lock: one of
+// several that try makes it. It returns the identifier.
+func EnsureDatasets(registry string) (id string, err error) {
+	known, err := ReadDatasets(registry)
+	if err != nil || known.ID != "" {
+		return known.ID, err
+	}
+	path := filepath.Join(registry, folder.Datasets)
+	draft, err := os.MkdirTemp(registry, "."+folder.Datasets+"-")
+	if err != nil {
+		return "", fmt.Errorf("train: %w", err)
+	}
+	defer os.RemoveAll(draft)
+	d, err := checkpoints.CreateDatasets(filepath.Join(draft, folder.Datasets))
+	if err != nil {
+		return "", err
+	}
+	defer d.Close()
+	header, err := os.ReadFile(filepath.Join(draft, folder.Datasets))
+	if err == nil {
+		err = checkpoints.CreateFileAtomic(path, header, folder.FilePerm)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	known, err = ReadDatasets(registry)
+	if err == nil && known.ID == "" {
+		err = fmt.Errorf("train: %s: %w", path, checkpoints.ErrUnfinished) // by a process that is making it with the lock, or was killed
+	}
+	return known.ID, err
+}
+
+// openApart opens the ledger that a run has apart, and makes it where there is none: as the first
+// line of the shared one, which nothing ever changes.
+func openApart(registry, path string) (*checkpoints.Datasets, error) {
+	shared, err := os.ReadFile(filepath.Join(registry, folder.Datasets))
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	header, _, whole := bytes.Cut(shared, []byte("\n"))
+	if !whole {
+		return nil, fmt.Errorf("train: %s: %w", filepath.Join(registry, folder.Datasets), checkpoints.ErrUnfinished)
+	}
+	file := apartLedger(registry, path)
+	if err := os.MkdirAll(filepath.Dir(file), folder.Perm); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	if err := checkpoints.CreateFileAtomic(file, append(header, '\n'), folder.FilePerm); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return checkpoints.OpenDatasets(file)
+}
+
+// BeginApart is Begin for a run apart.
+func BeginApart(dir, registry string, c *configs.Config, config []byte, o setup.Outline) (*Books, checkpoints.Registration, error) {
+	return begin(dir, registry, c, config, o, true)
+}
+
+// Apart makes an opened run go on apart.
+func (b *Books) Apart() { b.apart = true }
+
+// open opens the ledger of the data that the run writes to.
+func (b *Books) open(r checkpoints.Registration) (err error) {
+	if b.apart {
+		b.datasets, err = openApart(b.Registry, r.Path)
+	} else {
+		b.datasets, err = OpenDatasets(b.Registry)
+	}
+	return err
+}
+
+// known is what was released by now, the run's own last release among it.
+func (b *Books) known() (Known, error) {
+	if b.apart {
+		return ReadDatasets(b.Registry)
+	}
+	k, err := readApart(b.Registry)
+	if err == nil {
+		err = b.datasets.Refresh()
+	}
+	k.addShared(b.datasets.Info())
+	return k, err
+}
+
+// Collect brings runs apart that have ended, in these folders, into the shared ledger, and then takes
+// away the ones that they had apart. Killed at any moment it can be done again, and doing it twice is
+// as doing it once. Hold keeps others from working at a run until it is released; a run that somebody
+// works at stays apart, because a ledger that is taken away while it is open takes releases with it.
+func Collect(registry string, dirs []string, hold func(dir string) (release func() error, err error)) error {
+	var apart []string
+	for _, dir := range dirs {
+		path, err := pathFrom(registry, dir)
+		if err != nil {
+			return err
+		}
+		if there(apartLedger(registry, path)) {
+			apart = append(apart, path)
+		}
+	}
+	if len(apart) == 0 {
+		return nil
+	}
+	d, err := OpenDatasets(registry)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	for _, path := range apart {
+		release, err := hold(filepath.Join(registry, filepath.FromSlash(path)))
+		if errors.Is(err, checkpoints.ErrLocked) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(collect(d, registry, path), release()); err != nil {
+			return err
+		}
+	}
+	_ = os.Remove(filepath.Join(registry, folder.Uncollected)) // if it is empty
+	return nil
+}
+
+// collect keeps a ledger apart of which the shared one does not know everything, such as a last line
+// that a power cut left there alone: the run puts it back when it goes on.
+func collect(d *checkpoints.Datasets, registry, path string) error {
+	file := apartLedger(registry, path)
+	own, err := checkpoints.ReadDatasets(file)
+	if err != nil && !absent(err) {
+		return err
+	}
+	for _, m := range own.Members {
+		if m.Entries == 0 {
+			continue // begun anew under another identifier
+		}
+		if err := d.Adopt(filepath.Join(registry, filepath.FromSlash(path), folder.Ledger), m.Registration); err != nil {
+			return err
+		}
+		shared, ok := d.Info().Member(m.Run)
+		if !ok || shared.Entries < m.Entries || shared.Entries == m.Entries && shared.Hash != m.Hash {
+			return nil
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	_ = os.Remove(filepath.Dir(file)) // if it is empty
+	return nil
+}
+
+// Known is what the ledgers of a folder of runs say together: the shared one, and those apart.
+type Known struct {
+	checkpoints.DatasetsInfo                   // of the shared one, with the runs of all
+	apart                    map[string]string // the file that knows most of a run, if it is one apart
+}
+
+// readApart reads the ledgers apart. Whoever reads the shared one too reads it later: a run that is
+// collected meanwhile is then in one of them at least.
+func readApart(registry string) (Known, error) {
+	k := Known{apart: map[string]string{}}
+	files, err := apartLedgers(registry)
+	if err != nil {
+		return k, err
+	}
+	for _, file := range files {
+		own, err := checkpoints.ReadDatasets(file)
+		if absent(err) {
+			continue
+		}
+		if err != nil {
+			return k, err
+		}
+		for _, m := range own.Members {
+			k.apart[m.Run] = file
+			k.Members = append(k.Members, m)
+		}
+	}
+	return k, nil
+}
+
+// readKnown reads all ledgers of a folder of runs. The error is as that of reading the shared one.
+func readKnown(registry string) (Known, error) {
+	k, err := readApart(registry)
+	if err != nil {
+		return k, err
+	}
+	shared, err := checkpoints.ReadDatasets(filepath.Join(registry, folder.Datasets))
+	if err != nil {
+		return k, err
+	}
+	k.addShared(shared)
+	return k, nil
+}
+
+// addShared puts the runs of the shared ledger in front. Of a run that both know, the one that knows
+// more counts.
+func (k *Known) addShared(shared checkpoints.DatasetsInfo) {
+	members := slices.Clone(shared.Members)
+	for _, own := range k.Members {
+		i := slices.IndexFunc(members, func(m checkpoints.Member) bool { return m.Run == own.Run })
+		switch {
+		case i < 0:
+			members = append(members, own)
+		case members[i].Entries < own.Entries:
+			members[i] = own
+		default:
+			delete(k.apart, own.Run)
+		}
+	}
+	k.DatasetsInfo = shared
+	k.Members = members
+}
+
+// uncollected lists the runs of which the shared ledger, and so its hash, knows less than one apart.
+func (k Known) uncollected() (paths []string) {
+	for _, m := range k.Members {
+		if _, ok := k.apart[m.Run]; ok && m.Entries > 0 {
+			paths = append(paths, m.Path)
+		}
+	}
+	return paths
+}
+
+// Where is the file that knows most of a run, for messages.
+func (k Known) Where(registry, run string) string {
+	if file, ok := k.apart[run]; ok {
+		return file
+	}
+	return filepath.Join(registry, folder.Datasets)
+}

@@ -1,0 +1,132 @@
+package books
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/internal/folder"
+)
+
+// Of several processes that make the ledger of a folder, without a lock, one makes it.
+func TestEnsureDatasets(t *testing.T) {
+	dir := t.TempDir()
+	ids := make([]string, 8)
+	var all sync.WaitGroup
+	for i := range ids {
+		all.Go(func() {
+			var err error
+			if ids[i], err = EnsureDatasets(dir); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, id := range ids {
+		if id == "" || id != ids[0] {
+			t.Fatalf("found the identifiers %q, expected one", ids)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("found %v (%v), expected the ledger alone", entries, err)
+	}
+}
+
+// apartRun begins a run apart that releases so many times.
+func apartRun(t *testing.T, registry, path string, releases int) *Books {
+	t.Helper()
+	if _, err := EnsureDatasets(registry); err != nil {
+		t.Fatal(err)
+	}
+	r := checkpoints.Registration{Path: path, Data: checkpoints.Data{Name: "stripes", Examples: 300}, Delta: 1e-5, Accountant: "rdp"}
+	b, err := create(filepath.Join(registry, filepath.FromSlash(path)), registry, r, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	for step := range releases {
+		if err := b.Append(step+1, accountant.Gaussian{NoiseMultiplier: 10}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+// alone holds what nobody else works at.
+func alone(string) (func() error, error) { return func() error { return nil }, nil }
+
+// A run apart leaves the shared ledger alone, and counts for everybody who reads; collected, it is
+// there, and its own ledger is gone. One that is not asked for stays.
+func TestCollect(t *testing.T) {
+	registry := t.TempDir()
+	one, two := apartRun(t, registry, "s/one", 3), apartRun(t, registry, "s/two", 4)
+	shared := filepath.Join(registry, folder.Datasets)
+	if info, err := checkpoints.ReadDatasets(shared); err != nil || info.Lines != 1 {
+		t.Errorf("found %d lines (%v), expected the header alone", info.Lines, err)
+	}
+	check := func(apart int) {
+		t.Helper()
+		known, err := ReadDatasets(registry)
+		if err != nil || len(known.Members) != 2 || len(known.apart) != apart {
+			t.Fatalf("found %+v (%v), expected two runs, %d of them apart", known, err, apart)
+		}
+		for b, n := range map[*Books]int{one: 3, two: 4} {
+			if m, ok := known.Member(b.Info().Run); !ok || m.Entries != n || m.Hash != b.Hash() {
+				t.Errorf("found %+v, expected %d entries", m, n)
+			}
+		}
+		if together, err := two.Together(); err != nil || together.DatasetReleases != 7 {
+			t.Errorf("found %+v (%v), expected 7 releases together", together, err)
+		}
+	}
+	check(2)
+	for range 2 {
+		if err := Collect(registry, []string{filepath.Join(registry, "s", "one")}, alone); err != nil {
+			t.Fatal(err)
+		}
+		check(1)
+	}
+	if there(apartLedger(registry, "s/one")) || !there(apartLedger(registry, "s/two")) {
+		t.Error("expected the ledger of the second run alone to be apart")
+	}
+}
+
+// Ledgers apart of another folder of runs are refused.
+func TestLedgersApartOfAnotherFolder(t *testing.T) {
+	registry, other := t.TempDir(), t.TempDir()
+	apartRun(t, registry, "s/one", 1)
+	apartRun(t, other, "s/two", 1)
+	if err := os.Rename(apartLedger(other, "s/two"), apartLedger(registry, "s/two")); err != nil {
+		t.Fatal(err)
+	}
+	_, read := ReadDatasets(registry)
+	_, opened := OpenDatasets(registry)
+	for _, err := range []error{read, opened} {
+		if !errors.Is(err, checkpoints.ErrRollback) || !strings.Contains(err.Error(), "two.jsonl") {
+			t.Errorf("found error %v, expected ErrRollback that names the ledger", err)
+		}
+	}
+}
+
+// A copy of what a task trained, in another folder, is the same run: it is not brought into the shared
+// ledger under the name of the copy, by which the run would never be found again.
+func TestCopyOfARunApartIsNotAdopted(t *testing.T) {
+	registry := t.TempDir()
+	apartRun(t, registry, "one", 3)
+	if err := os.CopyFS(filepath.Join(registry, "two"), os.DirFS(filepath.Join(registry, "one"))); err != nil {
+		t.Fatal(err)
+	}
+	d, err := OpenDatasets(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if m := d.Info().Members; len(m) > 0 {
+		t.Errorf("found %+v in the shared ledger, expected nothing", m)
+	}
+}

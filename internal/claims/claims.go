@@ -1,0 +1,114 @@
+// Package claims is what the statement of a training run says beyond its door: what its records are, where
+// weights come from, who computes, and what is not private.
+package claims
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/federated"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/statement"
+	"dpsgd/release"
+)
+
+// OfRecords lets a statement that speaks of examples speak of the records of the run, where those are
+// clients or persons.
+func OfRecords(c *configs.Config, o setup.Outline, mechanism release.Mechanism, s *statement.Statement) {
+	record, outside := "", []string(nil)
+	switch {
+	case c.Federated.Any():
+		record = "client"
+		s.Facts, s.Trusted = federated.Facts(c.Federated), federated.Trusted(c.Federated)
+		if shares, ok := mechanism.(*release.Distributed); ok {
+			s.AddedDelta = min(1, s.AddedDelta+shares.Excess(float64(s.NoiseValues), s.Epsilon))
+			s.Neighbours += "; its client takes part in both, and adds its share of the noise"
+		}
+		outside = []string{"which example belongs to which client: here that is simulated, where clients are real it counts as given"}
+	case c.Privacy.Unit == configs.UnitPerson:
+		record = "person"
+		s.Facts = []statement.Fact{{Name: "Persons", Value: persons(c, o)}}
+		outside = []string{
+			"whose an example is, which counts as given: of a person whose examples carry several names, each name is protected by itself",
+			"test examples, also those of persons who have training examples",
+		}
+	default:
+		return
+	}
+	words := strings.NewReplacer("every example", "every "+record, "one example", "one "+record, "all examples", "all "+record+"s")
+	for _, text := range []*string{&s.Sampling, &s.Bound, &s.FeatureMean} {
+		*text = words.Replace(*text)
+	}
+	s.NotPrivate[0] = fmt.Sprintf("the number of %ss, %d, and of all their training examples, %d", record, setup.Records(c, o), o.Examples)
+	s.NotPrivate = append(s.NotPrivate, outside...)
+}
+
+// persons says how persons take part.
+func persons(c *configs.Config, o setup.Outline) string {
+	most := ""
+	if k := c.Privacy.ExamplesPerPerson; k > 0 {
+		most = fmt.Sprintf(", drawn among %d at most that a public rule keeps of theirs", k)
+	}
+	return fmt.Sprintf("%d; whoever is in a sample contributes one of their examples%s, drawn anew for every step", o.People, most)
+}
+
+// OfRanks says whom a run trusts whose sums so many processes added up, at most.
+func OfRanks(most int, s *statement.Statement) {
+	if most == 1 {
+		return
+	}
+	s.Facts = append(s.Facts, statement.Fact{Name: "Ranks", Value: fmt.Sprintf("%d processes at most added up the sums; rank 0 added the noise, once, to the total", most)})
+	trusted := "the machines of all ranks and the network between them, which see samples and sums before these have noise"
+	if s.Trusted != "" {
+		trusted = s.Trusted + "; " + trusted
+	}
+	s.Trusted = trusted
+}
+
+// trainedOn is what the statement says of initial weights: what was declared about them, and what
+// the guarantee does not cover.
+var trainedOn = map[string]struct{ what, notCovered string }{
+	"public":  {"public data", "what the initial weights tell of the data that they were trained on, which is declared as public; if training examples of this run were among them, the guarantee does not hold for those"},
+	"private": {"PRIVATE data", "what the initial weights tell of the PRIVATE data that they were trained on: the model of this run begins with them and passes that on, and this statement covers the steps of this run alone. If that training was private, its guarantee adds to this one for whoever is in both sets"},
+	"nothing": {"nothing", "the initial weights, which are declared as trained on nothing: if they were trained on examples of anybody, the guarantee does not cover what they tell of those"},
+}
+
+// OfWeights says where a run's initial weights come from; hash is the SHA-256 of all of them.
+func OfWeights(m configs.Model, hash string, s *statement.Statement) {
+	declared := trainedOn[m.InitTrainedOn]
+	s.InitialWeights = fmt.Sprintf("%s; all weights at the start have the SHA-256 `%s`, declared as trained on %s", filepath.Base(m.Init), hash, declared.what)
+	s.NotPrivate = append(s.NotPrivate, declared.notCovered)
+}
+
+// NotPrivate is what the guarantee does not cover. vectors says that the network sees what another program
+// computed, diagnosed that private diagnostics were written.
+func NotPrivate(source setup.Outline, sampler release.Sampler, vectors, diagnosed bool) []string {
+	shape, kept := source.Shape, "the size and channels of the pictures"
+	if shape.IsRow() {
+		kept = "the names of the columns"
+	}
+	if vectors {
+		kept = "the width of the vectors"
+	}
+	number, time := "which fixes the sampling probability", "a step takes longer when more examples were drawn"
+	if sampler == (data.Full{}) {
+		number, time = "all of which are in every step", "arithmetic may take longer for some numbers than for others"
+	}
+	list := []string{
+		fmt.Sprintf("the number of training examples, %d, %s", source.Examples, number),
+		fmt.Sprintf("the names of the classes, %s, and every value of the configuration; if they were chosen by looking at the training %s, that choice is not covered", kept, shape.Noun()),
+		"the test " + shape.Noun() + ": the test accuracy and test loss are computed without protection",
+		"how long the run and its steps took, and the times of its files: " + time + ". No file of the run holds such a time, but for private diagnostics",
+	}
+	if vectors {
+		list = append(list, "what computed the vectors that the network sees: each is taken as a function of one example, and if that function was learnt from the training examples, the guarantee does not cover what it tells of them")
+	}
+	if diagnosed {
+		list = append(list, fmt.Sprintf("%s: training losses, gradient norms, clipped fractions, real batch sizes and times of steps, computed from the training examples without noise. Whoever sees that file has no guarantee", folder.Diagnostics))
+	}
+	return list
+}

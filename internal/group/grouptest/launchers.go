@@ -1,0 +1,71 @@
+package grouptest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Launcher is a program that starts ranks.
+type Launcher struct {
+	Name    string // "Open MPI" or "MPICH"
+	command string
+}
+
+// Launchers are those of this machine. A test is skipped where there is none.
+func Launchers(t testing.TB) []Launcher {
+	t.Helper()
+	var found []Launcher
+	known := map[string]bool{}
+	for _, command := range []string{"mpirun.openmpi", "mpirun.mpich", "mpirun"} {
+		text, err := exec.Command(command, "--version").CombinedOutput()
+		if errors.Is(err, exec.ErrNotFound) {
+			continue
+		}
+		name := "Open MPI"
+		if strings.Contains(string(text), "HYDRA") || strings.Contains(string(text), "Intel(R) MPI") {
+			name = "MPICH"
+		}
+		if !known[name] {
+			known[name] = true
+			found = append(found, Launcher{name, command})
+		}
+	}
+	if len(found) == 0 {
+		t.Skip("skipped: found neither mpirun.openmpi, mpirun.mpich nor mpirun")
+	}
+	return found
+}
+
+// Part is ranks that do the same.
+type Part struct {
+	Ranks   int
+	Folder  string // they work in; "" is this one
+	Command []string
+}
+
+// Start is the command that starts the ranks of all parts, numbered from the first one on, on however
+// few cores.
+func (l Launcher) Start(ctx context.Context, parts ...Part) *exec.Cmd {
+	var arguments []string
+	for i, p := range parts {
+		if i > 0 {
+			arguments = append(arguments, ":")
+		}
+		arguments = append(arguments, "-n", strconv.Itoa(p.Ranks))
+		if l.Name == "Open MPI" {
+			arguments = append(arguments, "--oversubscribe", "--bind-to", "none")
+		}
+		if p.Folder != "" {
+			arguments = append(arguments, "-wdir", p.Folder)
+		}
+		arguments = append(arguments, p.Command...)
+	}
+	c := exec.CommandContext(ctx, l.command, arguments...)
+	c.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	return c
+}

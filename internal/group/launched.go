@@ -1,0 +1,87 @@
+package group
+
+import (
+	"os"
+	"strconv"
+	"strings"
+)
+
+// launcher is a program that starts the ranks of a job, known by what it says in the environment.
+type launcher struct {
+	name              string
+	size, rank, local string // variables: how many ranks, which one this is, how many on this machine
+}
+
+// launchers are asked in this order: mpirun within a job of Slurm starts its own daemons by srun,
+// whose variables the ranks inherit.
+//
+// Slurm's are those of a job step. A batch script and the tasks of a job array have others.
+var launchers = []launcher{
+	{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+	{"MPICH's mpiexec", "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS"},
+	{"Slurm's srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_STEP_TASKS_PER_NODE"},
+}
+
+// Launched says whether an MPI launcher started this process as one of several ranks, how many there
+// are, and by which launcher.
+func Launched() (size int, by string, ok bool) {
+	l, size, ok := launchedBy(os.Getenv)
+	return size, l.name, ok && size > 1
+}
+
+// OpenMPI says whether the launcher is one that only Open MPI's library can talk to, or one that it
+// cannot talk to; neither where that is open.
+func OpenMPI() (only, never bool) {
+	l, _, ok := launchedBy(os.Getenv)
+	return ok && l == launchers[0], ok && l == launchers[1] && os.Getenv("SLURM_STEP_NUM_TASKS") == ""
+}
+
+// launchedBy finds the launcher by its variables.
+func launchedBy(get func(string) string) (by launcher, size int, ok bool) {
+	for _, l := range launchers {
+		size, err := strconv.Atoi(get(l.size))
+		if err == nil && size > 0 && get(l.rank) != "" {
+			return l, size, true
+		}
+	}
+	return launcher{}, 0, false
+}
+
+// localRanks is how many ranks of the job are on this machine, 1 where nobody says.
+func localRanks(get func(string) string) int {
+	l, size, ok := launchedBy(get)
+	if !ok {
+		return 1
+	}
+	n, err := strconv.Atoi(get(l.local))
+	if err != nil {
+		n = tasksOf(get(l.local), get("SLURM_NODEID"))
+	}
+	return max(1, min(n, size))
+}
+
+// tasksOf reads Slurm's lists of numbers of tasks, such as 2(x3),1 for four machines.
+func tasksOf(list, node string) int {
+	at, err := strconv.Atoi(node)
+	if err != nil {
+		return 1
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		number, times, repeated := strings.Cut(strings.TrimSuffix(part, ")"), "(x")
+		tasks, err := strconv.Atoi(number)
+		if err != nil {
+			return 1
+		}
+		machines := 1
+		if repeated {
+			if machines, err = strconv.Atoi(times); err != nil {
+				return 1
+			}
+		}
+		if at < machines {
+			return tasks
+		}
+		at -= machines
+	}
+	return 1
+}

@@ -1,0 +1,120 @@
+//go:build mpi
+
+package mpi
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"dpsgd/internal/group"
+
+	"github.com/ebitengine/purego"
+)
+
+// chosen is the variable that names a library.
+const chosen = "DPSGD_MPI"
+
+// functions are those of an MPI library that this package calls.
+type functions struct {
+	libraryVersion, version, initThread, finalize, abort, errorString uintptr
+	rankOf, sizeOf, setErrorHandler, typeSize, allocateMemory         uintptr
+	sendLater, freeRequest                                            uintptr
+	send, receive, probe, test, broadcast, reduce, barrier            uintptr
+}
+
+func (f *functions) names() map[string]*uintptr {
+	return map[string]*uintptr{
+		"MPI_Get_library_version": &f.libraryVersion, "MPI_Get_version": &f.version, "MPI_Init_thread": &f.initThread,
+		"MPI_Finalize": &f.finalize, "MPI_Abort": &f.abort, "MPI_Error_string": &f.errorString,
+		"MPI_Comm_rank": &f.rankOf, "MPI_Comm_size": &f.sizeOf, "MPI_Comm_set_errhandler": &f.setErrorHandler,
+		"MPI_Type_size": &f.typeSize, "MPI_Alloc_mem": &f.allocateMemory,
+		"MPI_Send": &f.send, "MPI_Isend": &f.sendLater, "MPI_Request_free": &f.freeRequest,
+		"MPI_Recv": &f.receive, "MPI_Iprobe": &f.probe, "MPI_Test": &f.test,
+		"MPI_Ibcast": &f.broadcast, "MPI_Ireduce": &f.reduce, "MPI_Ibarrier": &f.barrier,
+	}
+}
+
+// library is an MPI library in the memory of this process.
+type library struct {
+	functions
+	abi
+	file    string
+	version string // as it calls itself, such as Open MPI v4.1.4
+}
+
+// candidates are the files that may be the library, in the order in which they are looked for. One
+// that belongs to another launcher would take each rank for a run of its own.
+func candidates() []string {
+	if file := os.Getenv(chosen); file != "" {
+		return []string{file}
+	}
+	others := []string{"libmpi_abi.so.1", "libmpi.so.12", "libmpich.so.12"}
+	switch only, never := group.OpenMPI(); {
+	case only:
+		return []string{"libmpi.so.40"}
+	case never:
+		return others
+	}
+	return append(others, "libmpi.so.40")
+}
+
+// open loads the first library that is there, and knows its interface.
+func open() (*library, error) {
+	quieten()
+	var problems []string
+	files := candidates()
+	for _, file := range files {
+		handle, err := purego.Dlopen(file, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+		if err == nil {
+			return load(handle, file)
+		}
+		problems = append(problems, err.Error())
+	}
+	advice := "install the one that belongs to the launcher, or name it with " + chosen + "=FILE"
+	if os.Getenv(chosen) != "" {
+		advice = "mend " + chosen
+	}
+	return nil, fmt.Errorf("mpi: found no MPI library (%s), expected %s: %s", strings.Join(problems, "; "), strings.Join(files, ", "), advice)
+}
+
+// quieten sets what libraries read when they are loaded: they leave the signals to Go that it needs for
+// itself. UCX and Open MPI would take SIGSEGV, which Go makes a panic of. What a user has set stays.
+func quieten() {
+	for name, value := range map[string]string{"UCX_ERROR_SIGNALS": "", "OMPI_MCA_opal_signal": "6"} {
+		if _, set := os.LookupEnv(name); !set {
+			_ = os.Setenv(name, value) // the names are ours
+		}
+	}
+}
+
+func load(handle uintptr, file string) (*library, error) {
+	l := &library{file: file}
+	for name, at := range l.names() {
+		var err error
+		if *at, err = purego.Dlsym(handle, name); err != nil {
+			return nil, noSymbol(file, name)
+		}
+	}
+	l.version = l.describe()
+	major, minor := l.standard()
+	if major < 3 {
+		return nil, fmt.Errorf("mpi: %s: found %s, which speaks MPI %d.%d, expected at least 3.0", file, l.version, major, minor)
+	}
+	var err error
+	l.abi, err = abiOf(handle, file, l.version)
+	return l, err
+}
+
+func noSymbol(file, name string) error {
+	return fmt.Errorf("mpi: %s: found no symbol %s, expected an MPI library; choose another with %s=FILE", file, name, chosen)
+}
+
+// Library is the MPI library that [Join] would use, as it calls itself, and its file.
+func Library() (version, file string, err error) {
+	l, err := open()
+	if err != nil {
+		return "", "", err
+	}
+	return l.version, l.file, nil
+}

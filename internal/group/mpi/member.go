@@ -1,0 +1,168 @@
+//go:build mpi
+
+package mpi
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"time"
+	"unsafe"
+
+	"dpsgd/internal/group"
+
+	"github.com/ebitengine/purego"
+)
+
+// member is this process in its group. One thread makes all calls of MPI, as the library has it; the
+// methods of [group.Group] give it orders.
+type member struct {
+	*library
+	rank, size int
+
+	orders chan order
+	aborts chan int // exit statuses
+	failed error    // of an order; the group is of no use any more
+	left   bool     // the library takes no calls any more
+
+	// Memory that the library knows.
+	buffer  []int64 // what is broadcast or summed, part by part
+	sent    []int64 // a note
+	heard   []int64
+	request *uintptr // of a collective operation that is going on
+	flag    *int32
+
+	sums     int           // that were begun
+	asked    int           // how often rank 0 has asked who is there
+	patience time.Duration // of rank 0, as the last sum had it
+}
+
+// order is what the thread that makes the calls is to do.
+type order struct {
+	do   func() error
+	done chan error
+}
+
+const (
+	// bufferValues is how much is summed at once: enough for a network's gradient, or for a large part.
+	bufferValues = 1 << 20
+	// noteValues is the length of a note: who writes, and one number.
+	noteValues = 2
+	// firstPatience is rank 0's before the first sum. It ends with a question that takes no work to answer.
+	firstPatience = time.Minute
+	// listening is how often a rank that has no orders looks whether rank 0 asks for it.
+	listening = 100 * time.Millisecond
+	// forwarding is how long a launcher gets to pass on what ranks have printed, before the end of all:
+	// MPICH's drops the rest.
+	forwarding = 300 * time.Millisecond
+	// abortPatience is how long ending all ranks may take before this one ends by itself.
+	abortPatience = 5 * time.Second
+)
+
+var _ group.Group = (*member)(nil)
+
+func newMember() *member {
+	return &member{orders: make(chan order), aborts: make(chan int, 1), patience: firstPatience, request: new(uintptr), flag: new(int32)}
+}
+
+// allocate has the library give the memory for messages: fast networks remember where memory lies,
+// and hear from C when it is given back, but not from Go.
+func (m *member) allocate() error {
+	const values = bufferValues + 2*noteValues
+	memory := new(unsafe.Pointer)
+	if err := m.call("MPI_Alloc_mem", m.allocateMemory, 8*values, m.noInfo, uintptr(unsafe.Pointer(memory))); err != nil {
+		return err
+	}
+	all := unsafe.Slice((*int64)(*memory), values)
+	m.buffer, m.sent, m.heard = all[:bufferValues], all[bufferValues:bufferValues+noteValues], all[bufferValues+noteValues:]
+	return nil
+}
+
+// serve joins the group and carries out orders. Its goroutine keeps its thread.
+func (m *member) serve(joined chan<- error) {
+	runtime.LockOSThread()
+	if err := m.join(); err != nil {
+		joined <- err
+		return
+	}
+	joined <- nil
+	for listen := time.NewTicker(listening); ; {
+		select {
+		case o := <-m.orders:
+			o.done <- o.do()
+		case status := <-m.aborts:
+			m.end(status)
+		case <-listen.C:
+			m.answer()
+		}
+	}
+}
+
+// order has the thread do something. After an error it does nothing more.
+func (m *member) order(do func() error) error {
+	if m.failed != nil {
+		return m.failed
+	}
+	o := order{do, make(chan error)}
+	m.orders <- o
+	m.failed = <-o.done
+	return m.failed
+}
+
+func (m *member) Rank() int { return m.rank }
+func (m *member) Size() int { return m.size }
+
+// Close waits for all ranks, and leaves the library. After an error others may never come, and the
+// launcher is left to see that this process ends without goodbye.
+func (m *member) Close() error {
+	if m.failed != nil {
+		return nil
+	}
+	err := m.order(func() error {
+		if err := m.collective(spinning, "MPI_Ibarrier", m.barrier, m.comm, uintptr(unsafe.Pointer(m.request))); err != nil {
+			return err
+		}
+		m.left = true
+		err := m.call("MPI_Finalize", m.finalize)
+		m.sayGoodbye()
+		return err
+	})
+	if err == nil {
+		m.failed = errLeft
+	}
+	return err
+}
+
+// sayGoodbye has the C library call what others would like to have called at the end of the process,
+// which Go ends by itself: since version 4.1 MPICH tells the launcher then that this rank is done, and
+// the launcher takes a rank that has not said so for a failed one, and kills all others.
+func (m *member) sayGoodbye() {
+	if m.abi.name == openMPI.name {
+		return
+	}
+	if f, err := purego.Dlsym(purego.RTLD_DEFAULT, "__cxa_finalize"); err == nil {
+		purego.SyscallN(f, 0)
+	}
+}
+
+// errLeft is what calls after Close find.
+var errLeft = errors.New("mpi: found a call of a group that was left, expected none")
+
+// Abort does not return: the library ends this process with the others.
+func (m *member) Abort(status int) {
+	select {
+	case m.aborts <- status:
+	default:
+	}
+	time.Sleep(abortPatience)
+	os.Exit(status)
+}
+
+// end is Abort by the thread that makes the calls.
+func (m *member) end(status int) {
+	time.Sleep(forwarding)
+	if !m.left {
+		_ = m.call("MPI_Abort", m.abort, m.comm, uintptr(status)) // there is nobody left to tell
+	}
+	os.Exit(status)
+}

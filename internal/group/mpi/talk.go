@@ -1,0 +1,138 @@
+//go:build mpi
+
+package mpi
+
+import (
+	"fmt"
+	"time"
+	"unsafe"
+
+	"dpsgd/internal/group"
+)
+
+func (m *member) Broadcast(b []byte) error { return m.order(func() error { return m.broadcastAll(b) }) }
+
+func (m *member) Reduce(values []int64, patience time.Duration) error {
+	return m.order(func() error { return m.reduceAll(values, patience) })
+}
+
+// broadcastAll says how much there is to hear, for which others may wait long, and then says it.
+func (m *member) broadcastAll(b []byte) error {
+	m.buffer[0] = int64(len(b))
+	if err := m.broadcastBuffer(8, spinning); err != nil {
+		return err
+	}
+	if m.buffer[0] != int64(len(b)) {
+		return fmt.Errorf("mpi: rank %d: rank 0 says %d bytes, expected %d", m.rank, m.buffer[0], len(b))
+	}
+	buffer := unsafe.Slice((*byte)(unsafe.Pointer(&m.buffer[0])), 8*bufferValues)
+	for len(b) > 0 {
+		n := copy(buffer, b)
+		if err := m.broadcastBuffer(n, meeting); err != nil {
+			return err
+		}
+		b = b[copy(b, buffer[:n]):]
+	}
+	return nil
+}
+
+// broadcastBuffer makes n bytes of the buffer those of rank 0.
+func (m *member) broadcastBuffer(n int, spin time.Duration) error {
+	return m.collective(spin, "MPI_Ibcast", m.broadcast, uintptr(unsafe.Pointer(&m.buffer[0])), uintptr(n), m.bytes, 0, m.comm, uintptr(unsafe.Pointer(m.request)))
+}
+
+// reduceAll sums once rank 0 knows that everybody brings a part, and everybody knows that: whoever is
+// first waits without taking a core that another rank may need for its part.
+func (m *member) reduceAll(values []int64, patience time.Duration) error {
+	m.sums++
+	if m.rank > 0 {
+		if err := m.note(0, partTag(m.sums), len(values)); err != nil {
+			return err
+		}
+	} else {
+		m.patience = patience
+		if err := m.expectParts(len(values), patience); err != nil {
+			return err
+		}
+	}
+	if err := m.broadcastBuffer(1, spinning); err != nil {
+		return err
+	}
+	for len(values) > 0 {
+		n := copy(m.buffer, values)
+		if err := m.reduceBuffer(n); err != nil {
+			return err
+		}
+		if m.rank == 0 {
+			copy(values, m.buffer[:n])
+		}
+		values = values[n:]
+	}
+	return nil
+}
+
+// reduceBuffer makes n values of rank 0's buffer the sums of all.
+func (m *member) reduceBuffer(n int) error {
+	from, to := m.inPlace, uintptr(unsafe.Pointer(&m.buffer[0]))
+	if m.rank > 0 {
+		from, to = to, 0
+	}
+	return m.collective(meeting, "MPI_Ireduce", m.reduce, from, to, uintptr(n), m.int64s, m.sum, 0, m.comm, uintptr(unsafe.Pointer(m.request)))
+}
+
+// expectParts waits until all ranks have said that they have a part of a sum, of so many values.
+func (m *member) expectParts(values int, patience time.Duration) error {
+	late, err := m.gather(partTag(m.sums), patience, func(rank, n int) error {
+		if n != values {
+			return fmt.Errorf("mpi: rank %d brings %d values, expected %d", rank, n, values)
+		}
+		return nil
+	})
+	if err != nil || len(late) == 0 {
+		return err
+	}
+	// One that has stopped holds up others, which then answer.
+	missing, err := m.silent()
+	if err == nil && len(missing) == 0 {
+		missing = late
+	}
+	return m.lost(missing, patience, err)
+}
+
+// lost is the error of ranks that do not answer, or another one.
+func (m *member) lost(missing []int, patience time.Duration, err error) error {
+	if err == nil && len(missing) > 0 {
+		return &group.Missing{Ranks: missing, Size: m.size, Patience: patience}
+	}
+	return err
+}
+
+// collective begins an operation of all ranks and waits for its end. Rank 0 asks now and then whether
+// all others are there: one that stops within the operation holds up everybody.
+//
+//go:uintptrescapes
+func (m *member) collective(spin time.Duration, name string, function uintptr, arguments ...uintptr) error {
+	if err := m.call(name, function, arguments...); err != nil {
+		return err
+	}
+	for {
+		patience := forever
+		if m.rank == 0 {
+			patience = m.patience
+		}
+		late, err := m.until(patience, spin, m.ended)
+		if err != nil || !late {
+			return err
+		}
+		missing, err := m.silent()
+		if err = m.lost(missing, patience, err); err != nil {
+			return err
+		}
+	}
+}
+
+// ended says whether the collective operation has ended.
+func (m *member) ended() (bool, error) {
+	err := m.call("MPI_Test", m.test, uintptr(unsafe.Pointer(m.request)), uintptr(unsafe.Pointer(m.flag)), m.ignoreStatus)
+	return *m.flag != 0, err
+}

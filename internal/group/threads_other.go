@@ -1,0 +1,6 @@
+//go:build !linux
+
+package group
+
+// launcherCores is not known where processes are not bound to cores.
+func launcherCores() int { return 0 }

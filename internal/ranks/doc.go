@@ -1,0 +1,18 @@
+// Package ranks is how the ranks of a group carry out one run.
+//
+// Rank 0 has the run: plan, folder, ledger, noise, checkpoints, evaluation. It is a run like any other,
+// but for its door, which adds up the contributions to a step with the others ([Leader]). The others have
+// data and network alone ([Follow]); what they are asked in a step is, in this order:
+//
+//	rank 0 says      which step, with the clip norm where that is learnt
+//	rank 0 says      the parameters, as float32
+//	rank 0 says      the sample, as indices
+//	every rank       computes the clipped sum of its part of the sample, in integers
+//	all add up       the integers, to rank 0
+//
+// The noise comes after that, once, on rank 0 alone; so a step of many ranks is the release that it is
+// on one, and has its event. There is no common seed from which a rank could tell the noise, no rank
+// that makes a part of it and may die, and no rank that leaves a step out because it has no record.
+//
+// What goes between ranks is not private: samples and sums have no noise yet.
+package ranks

@@ -1,0 +1,177 @@
+package ranks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"dpsgd/clip"
+	"dpsgd/configs"
+	"dpsgd/internal/examples"
+	"dpsgd/internal/group"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/records"
+	"dpsgd/internal/setup"
+	"dpsgd/model"
+	"dpsgd/release"
+)
+
+// follower is a rank that adds up its parts of sums for rank 0. It has no folder, no journal and no
+// noise.
+type follower struct {
+	group   group.Group
+	model   *model.Model
+	work    records.Work
+	records *records.Records
+	sum     *clip.Sum // secret
+	sample  []int     // of the step; secret
+	body    []byte    // of a message; secret
+}
+
+// Follow does what rank 0 of the group says until that has enough. Its data is that of the request, on
+// the threads that choose returns for the configuration of rank 0. The error says which rank it is of.
+func Follow(g group.Group, request examples.Request, threads func(*configs.Config) int) error {
+	f := &follower{group: g}
+	err := f.follow(request, threads)
+	if f.work.Pool != nil {
+		f.work.Pool.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("rank %d of %d: %w", g.Rank(), g.Size(), err)
+	}
+	return nil
+}
+
+func (f *follower) follow(request examples.Request, threads func(*configs.Config) int) error {
+	o, err := f.hear()
+	if err != nil {
+		return err
+	}
+	if err := f.prepare(o, request, threads); err != nil {
+		return err
+	}
+	if err := f.group.Reduce(ready(f.group), 0); err != nil {
+		return err
+	}
+	for {
+		m := make([]message, 1)
+		if err := f.group.Broadcast(bytesOf(m)); err != nil {
+			return err
+		}
+		switch m[0].kind {
+		case ofEnd:
+			return nil
+		case ofMean:
+			err = f.centre(int(m[0].length))
+		case ofStep:
+			err = f.step(m[0])
+		default:
+			err = fmt.Errorf("ranks: rank 0 says %d, expected the number of a message; start the same program on all ranks", m[0].kind)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// hear takes the orders of rank 0.
+func (f *follower) hear() (o Orders, err error) {
+	length := make([]int64, 1)
+	if err := f.group.Broadcast(bytesOf(length)); err != nil {
+		return o, err
+	}
+	text := make([]byte, length[0])
+	if err := f.group.Broadcast(text); err != nil {
+		return o, err
+	}
+	if err := json.Unmarshal(text, &o); err != nil {
+		return o, fmt.Errorf("ranks: the orders of rank 0: %w", err)
+	}
+	return o, o.sameProgram()
+}
+
+// prepare declares what the records of this rank's parts contribute.
+func (f *follower) prepare(o Orders, request examples.Request, threads func(*configs.Config) int) error {
+	c, err := configs.Parse("the configuration of rank 0", o.Config, nil)
+	if err != nil {
+		return err
+	}
+	if err := request.Fit(c); err != nil {
+		return err
+	}
+	source, err := request.Find(c)
+	if err != nil {
+		return err
+	}
+	pool := kernel.NewPool(threads(c))
+	f.work = records.Work{Source: source, Physical: o.Physical, Engines: o.Engines, Pool: pool}
+	if f.work.Policy, err = clip.NewScheduled(c.Privacy.Clipping, c.Privacy.ClipNorm, c.Privacy.ClipSchedule, o.Steps); err != nil {
+		return err
+	}
+	if f.work.Model, err = setup.Model(c, source.Shape, source.Classes); err != nil {
+		return err
+	}
+	f.model = f.work.Model
+	initial, err := setup.Start(c, f.model)
+	if err != nil {
+		return err
+	}
+	if initial != o.Initial {
+		return fmt.Errorf("ranks: found other initial weights in %s than rank 0, expected the same file on every machine", c.Model.Init)
+	}
+	if f.work.Examples, err = source.Seen(pool); err != nil {
+		return err
+	}
+	if err := o.sameData(source, f.work.Examples.Train, pool); err != nil {
+		return err
+	}
+	if f.records, err = records.New(c, f.work); err != nil {
+		return err
+	}
+	if found := f.records.Coordinates(); found != o.Coordinates {
+		return fmt.Errorf("ranks: found %d coordinates, expected the %d of rank 0", found, o.Coordinates)
+	}
+	f.sum, err = clip.NewSum(f.work.Policy, o.Coordinates, pool)
+	return err
+}
+
+// centre subtracts the mean that rank 0 has released.
+func (f *follower) centre(length int) error {
+	mean := make([]float32, length)
+	if err := f.group.Broadcast(bytesOf(mean)); err != nil {
+		return err
+	}
+	return examples.Centre(f.work.Examples, mean, f.work.Pool)
+}
+
+// step adds up this rank's part of a step.
+func (f *follower) step(m message) error {
+	parameters := bytesOf(f.model.Values)
+	f.sample = slices.Grow(f.sample[:0], int(m.length))[:m.length]
+	sample := bytesOf(f.sample)
+	f.body = slices.Grow(f.body[:0], len(parameters)+len(sample))[:len(parameters)+len(sample)]
+	if err := f.group.Broadcast(f.body); err != nil {
+		return err
+	}
+	copy(sample, f.body[copy(parameters, f.body):])
+	switch policy := f.work.Policy.(type) {
+	case clip.Stepping:
+		policy.Begin(int(m.step))
+	case clip.Counting:
+		if err := policy.Restore(math.Float64frombits(m.clipNorm)); err != nil {
+			return err
+		}
+	}
+	return release.AddPart(f.sum, f.sample, f.records.AtStep(int(m.step)), reducer{f.group})
+}
+
+// reducer is a rank that is not the first among [release.Ranks].
+type reducer struct{ group.Group }
+
+// Share is for rank 0.
+func (reducer) Share(int, []int) error { return errors.New("ranks: only rank 0 has a sample to share") }
+
+// Reduce implements [release.Ranks].
+func (r reducer) Reduce(values []int64) error { return r.Group.Reduce(values, 0) }

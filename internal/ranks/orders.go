@@ -1,0 +1,175 @@
+package ranks
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	mathrand "math/rand/v2"
+	"os"
+	"sync"
+	"unsafe"
+
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/examples"
+	"dpsgd/internal/kernel"
+)
+
+// Orders are what rank 0 tells the others ahead of the first step.
+type Orders struct {
+	Config      []byte         // of the run, as YAML
+	Steps       int            // that are planned
+	Physical    int            // examples in a physical batch
+	Coordinates int            // that every record contributes
+	Engines     compute.Choice // so that no bit of a contribution depends on who computes it
+	Initial     string         // SHA-256 of the file with the initial weights; "" if they are random
+
+	// What the others hold against what they have.
+	Program string // SHA-256 of the executable
+	Salt    []byte // of Data; drawn for this start, and never stored
+	Data    []byte // hash of training examples as the network sees them
+}
+
+// Sign adds to the orders what other ranks have to find too: the training examples of a source, as the
+// network sees them.
+func (o *Orders) Sign(source *examples.Source, train data.Set, pool *kernel.Pool) error {
+	var err error
+	if o.Program, err = program(); err != nil {
+		return err
+	}
+	o.Salt = make([]byte, 32)
+	rand.Read(o.Salt)
+	o.Data, err = fingerprint(source.Own, train, o.Salt, pool)
+	return err
+}
+
+// sameProgram refuses orders of another program: its kernels may round otherwise, and what it says may
+// mean something else.
+func (o Orders) sameProgram() error {
+	found, err := program()
+	if err == nil && found != o.Program {
+		err = fmt.Errorf("ranks: found a program with the SHA-256 %.12s…, expected that of rank 0, %.12s…; start the same file on every machine", found, o.Program)
+	}
+	return err
+}
+
+// sameData refuses data that are not those of rank 0.
+func (o Orders) sameData(source *examples.Source, train data.Set, pool *kernel.Pool) error {
+	found, err := fingerprint(source.Own, train, o.Salt, pool)
+	if err == nil && !bytes.Equal(found, o.Data) {
+		err = fmt.Errorf("ranks: found other training examples (%d of %v) than rank 0, expected the same files on every machine", train.Len(), train.Shape())
+	}
+	return err
+}
+
+// program is the hash of the executable.
+var program = sync.OnceValues(func() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("ranks: %w", err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("ranks: %w", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("ranks: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+})
+
+// mostHashed bounds the values that a fingerprint reads: of larger sets it takes examples that the salt
+// chooses. It is a variable so that tests can have large sets.
+var mostHashed = 1 << 27
+
+// fingerprint is a salted hash of the examples of a set, of all or of a choice that nobody knows ahead,
+// and of whose they are: a person who is another one elsewhere could contribute twice.
+func fingerprint(own [][]int, set data.Set, salt []byte, pool *kernel.Pool) ([]byte, error) {
+	batcher, err := data.NewBatcher(set, noNormalisation(set))
+	if err != nil {
+		return nil, err
+	}
+	values := set.Shape().Values()
+	chosen := min(set.Len(), max(1, mostHashed/values))
+	rows := make([][sha256.Size]byte, chosen)
+	choice := mathrand.New(mathrand.NewChaCha8([32]byte(salt)))
+	indices := make([]int, chosen)
+	for i := range indices {
+		if indices[i] = i; chosen < set.Len() {
+			indices[i] = choice.IntN(set.Len())
+		}
+	}
+	problems := make([]error, pool.Threads())
+	pool.Run(chosen, 64, func(worker, lo, hi int) {
+		row, label := make([]float32, values), make([]int32, 1)
+		for i := lo; i < hi && problems[worker] == nil; i++ {
+			problems[worker] = batcher.Fill(row, label, indices[i:i+1])
+			h := sha256.New()
+			h.Write(bytesOf(label))
+			h.Write(bytesOf(row))
+			h.Sum(rows[i][:0])
+		}
+	})
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	h := hmac.New(sha256.New, salt)
+	fmt.Fprintf(h, "%d %v %q %v", set.Len(), set.Shape(), set.Classes(), own)
+	h.Write(bytesOf(rows))
+	return h.Sum(nil), nil
+}
+
+// noNormalisation leaves values as they are.
+func noNormalisation(set data.Set) data.Normalisation {
+	if _, computed := set.(*data.Features); computed {
+		return data.Normalisation{}
+	}
+	n := data.Normalisation{}
+	for range set.Shape().Channels {
+		n.Mean, n.Std = append(n.Mean, 0), append(n.Std, 1)
+	}
+	return n
+}
+
+// Physical is how many examples a physical batch has on each of so many ranks, at most the configured
+// number: so few more that the part of a sample that a rank mostly gets fills whole batches, because one
+// that is not full takes as long as one that is.
+func Physical(c *configs.Config, expected float64, examples, ranks int) int {
+	most := min(c.Training.PhysicalBatchSize, examples)
+	if ranks == 1 {
+		return most
+	}
+	const deviations = 2 // of the size of a sample, which is that of a binomial or has none
+	part := (expected + deviations*math.Sqrt(expected)) / float64(ranks)
+	batches := math.Ceil(part / float64(most))
+	return min(most, int(math.Ceil(part/batches)))
+}
+
+// message begins what rank 0 says in the course of a run.
+type message struct {
+	kind     int64
+	step     int64
+	length   int64  // of what follows
+	clipNorm uint64 // bits of a float64; of policies that learn it
+}
+
+// The kinds of messages.
+const (
+	ofEnd int64 = 0x6470736764 + iota // numbers that no chance gives
+	ofStep
+	ofMean
+)
+
+// bytesOf is the memory of a slice. All ranks are the same program on the same kind of machine.
+func bytesOf[T any](x []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(T))))
+}

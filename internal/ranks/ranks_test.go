@@ -1,0 +1,154 @@
+package ranks
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"dpsgd/data"
+	"dpsgd/internal/examples"
+	"dpsgd/internal/group"
+	"dpsgd/internal/tiny"
+)
+
+// Orders are refused by a rank with another program, with one pixel, one label or one owner changed.
+func TestRanksNoticeWhatDiffers(t *testing.T) {
+	set := func(change func(pixels, labels []uint8)) *data.Images {
+		pixels, labels := make([]uint8, 20*9), make([]uint8, 20)
+		for i := range pixels {
+			pixels[i] = uint8(i)
+		}
+		change(pixels, labels)
+		m, err := data.NewImages(data.Shape{Height: 3, Width: 3, Channels: 1}, []string{"a", "b"}, labels, pixels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	same := func([]uint8, []uint8) {}
+	mine := &examples.Source{Own: [][]int{{0, 1}, {2}}}
+	var o Orders
+	if err := o.Sign(mine, set(same), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.sameData(mine, set(same), nil); err != nil {
+		t.Errorf("the same data are refused: %v", err)
+	}
+	if err := o.sameProgram(); err != nil {
+		t.Errorf("the same program is refused: %v", err)
+	}
+	for name, err := range map[string]error{
+		"a pixel":  o.sameData(mine, set(func(p, _ []uint8) { p[100]++ }), nil),
+		"a label":  o.sameData(mine, set(func(_, l []uint8) { l[19] = 1 }), nil),
+		"an owner": o.sameData(&examples.Source{Own: [][]int{{0}, {1, 2}}}, set(same), nil),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "other training examples") {
+			t.Errorf("%s differs: error is %v, expected one about other examples", name, err)
+		}
+	}
+	o.Program = strings.Repeat("0", 64)
+	if err := o.sameProgram(); err == nil || !strings.Contains(err.Error(), "found a program") {
+		t.Errorf("another program: error is %v", err)
+	}
+	other := Orders{}
+	if err := other.Sign(mine, set(same), nil); err != nil || string(other.Data) == string(o.Data) {
+		t.Errorf("two starts have the same hash of the data (%v): whoever knows it could try data", err)
+	}
+}
+
+// Of a set that is too large to be read, ranks hold examples against each other that nobody knows ahead:
+// one example that differs is noticed in some starts, a set that differs in all examples in each.
+func TestRanksNoticeWhatDiffersInLargeSets(t *testing.T) {
+	defer func(most int) { mostHashed = most }(mostHashed)
+	const count, values, starts = 20, 9, 200
+	mostHashed = 5 * values
+	set := func(differ int) *data.Images {
+		pixels := make([]uint8, count*values)
+		for i := range differ {
+			pixels[i*values]++
+		}
+		m, err := data.NewImages(data.Shape{Height: 3, Width: 3, Channels: 1}, []string{"a", "b"}, make([]uint8, count), pixels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	noticed := 0
+	for range starts {
+		var o Orders
+		if err := o.Sign(&alone, set(0), nil); err != nil {
+			t.Fatal(err)
+		}
+		if o.sameData(&alone, set(0), nil) != nil || o.sameData(&alone, set(count), nil) == nil {
+			t.Fatal("the same examples are refused, or others pass")
+		}
+		if o.sameData(&alone, set(1), nil) != nil {
+			noticed++
+		}
+	}
+	// One of 20 is among 5 draws with probability 0.226: 45 of 200, with a deviation of 5.9. Both ends are
+	// passed with probability below 1e-6.
+	if noticed < 15 || noticed > 75 {
+		t.Errorf("one example that differs is noticed in %d of %d starts, expected about 45", noticed, starts)
+	}
+}
+
+// alone is the source of examples that belong to nobody.
+var alone examples.Source
+
+// A rank's physical batch is no larger than the configured one, and the part of a sample that a rank gets
+// seldom needs one batch more than planned.
+func TestPhysicalBatchesFit(t *testing.T) {
+	src := rand.New(rand.NewPCG(1, 2))
+	c := tiny.Parse(t)
+	for _, most := range []int{16, 128, 1000} {
+		for _, expected := range []float64{64, 512, 4096} {
+			c.Training.PhysicalBatchSize = most
+			if found := Physical(c, expected, 60000, 1); found != most {
+				t.Errorf("alone: found %d, expected the configured %d", found, most)
+			}
+			for _, ranks := range []int{2, 3, 16} {
+				physical := Physical(c, expected, 60000, ranks)
+				if physical < 1 || physical > most {
+					t.Errorf("%d ranks: found %d, expected 1 to %d", ranks, physical, most)
+				}
+				planned := int(math.Ceil((expected + 2*math.Sqrt(expected)) / float64(ranks) / float64(most)))
+				more := 0
+				const samples = 1000
+				for range samples {
+					part := int(expected+math.Sqrt(expected)*src.NormFloat64()) / ranks
+					if (part+physical-1)/physical > planned {
+						more++
+					}
+				}
+				// A sample is more than 2 deviations too large with probability 0.023; 60 of 1000
+				// are passed with probability below 1e-10.
+				if more > 60 {
+					t.Errorf("%d ranks, batch %g of at most %d: %d of %d parts need more than %d batches", ranks, expected, most, more, samples, planned)
+				}
+			}
+		}
+	}
+}
+
+// asked keeps how long a sum was waited for.
+type asked struct {
+	group.Group
+	patience time.Duration
+}
+
+func (a *asked) Reduce(_ []int64, patience time.Duration) error { a.patience = patience; return nil }
+
+// The error about a rank that is missing says for how long it was waited for: that is a whole multiple of
+// the configured patience, and does not tell how long rank 0 worked at its part of a sample.
+func TestPatienceTellsNoTimeOfAStep(t *testing.T) {
+	for worked, want := range map[time.Duration]time.Duration{0: time.Minute, time.Second: time.Minute, 7 * time.Second: 3 * time.Minute} {
+		g := &asked{}
+		l := &Leader{Group: g, patience: time.Minute, shared: time.Now().Add(-worked)}
+		if err := l.Reduce(nil); err != nil || g.patience != want {
+			t.Errorf("rank 0 worked for %v: found %v (%v), expected a patience of %v", worked, g.patience, err, want)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+// Package records is what the records of a training run contribute to its steps, whatever they are:
+// examples, clients with examples of their own, or persons.
+package records
+
+import (
+	"dpsgd/clip"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/examples"
+	"dpsgd/internal/federated"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/people"
+	"dpsgd/internal/random"
+	"dpsgd/internal/setup"
+	"dpsgd/model"
+	"dpsgd/release"
+)
+
+// Records computes what the records of a run contribute. Records that are no clients have Gradients,
+// and persons come on top of them.
+type Records struct {
+	Gradients *compute.Gradients
+	Clients   *federated.Clients // nil where there are none
+	People    *people.One        // nil where examples contribute for themselves
+}
+
+// Work is what contributions are computed from.
+type Work struct {
+	Model    *model.Model
+	Source   *examples.Source
+	Examples *data.Split // as the network sees them
+	Policy   clip.Policy
+	Physical int            // examples in a physical batch
+	Engines  compute.Choice // that were chosen before; none otherwise
+	Pool     *kernel.Pool
+}
+
+// New declares what the records of a configuration contribute.
+func New(c *configs.Config, w Work) (*Records, error) {
+	if c.Federated.Any() {
+		clients, err := federated.New(c, w.Model, w.Examples.Train, w.Source.Shape, w.Pool)
+		if err != nil {
+			return nil, err
+		}
+		clients.ClipBy(w.Policy)
+		return &Records{Clients: clients}, nil
+	}
+	batcher, err := data.NewBatcher(w.Examples.Train, setup.Normalisation(c, w.Source.Shape.Channels))
+	if err != nil {
+		return nil, err
+	}
+	views, err := setup.Views(c, w.Source.Shape)
+	if err != nil {
+		return nil, err
+	}
+	gradients, err := compute.NewGradients(w.Model, batcher, views, w.Physical, c.Performance.Engine, w.Engines, w.Pool)
+	if err != nil {
+		return nil, err
+	}
+	gradients.ClipBy(w.Policy)
+	r := &Records{Gradients: gradients}
+	if w.Source.Own != nil {
+		r.People = people.NewOne(w.Source.Own, random.New())
+	}
+	return r, nil
+}
+
+// AtStep computes what records contribute to a step, counted from 0.
+func (r *Records) AtStep(step int) release.Contributor {
+	switch {
+	case r.Clients != nil:
+		return r.Clients.AtRound(step)
+	case r.People != nil:
+		return r.People.From(r.Gradients.AtStep(step))
+	}
+	return r.Gradients.AtStep(step)
+}
+
+// Coordinates is how many values each record contributes.
+func (r *Records) Coordinates() int {
+	if r.Clients != nil {
+		return r.Clients.Coordinates()
+	}
+	return r.Gradients.Coordinates()
+}
+
+// Rows is what each record contributes to the sum of all features: a row of norm 1 at most.
+func (r *Records) Rows(rows *data.Features) (release.Contributor, error) {
+	if r.Clients != nil {
+		return federated.NewMeans(rows, r.Clients.Examples())
+	}
+	each, err := compute.NewRows(rows)
+	if err != nil || r.People == nil {
+		return each, err
+	}
+	return r.People.From(each), nil
+}

@@ -1,0 +1,175 @@
+package scale
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"dpsgd/checkpoints"
+	"dpsgd/clip"
+	"dpsgd/configs"
+	"dpsgd/internal/bench"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/random"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/train"
+)
+
+// measure takes the parts of a step for about so long, on random examples in memory: what is measured has
+// nothing of anybody. tests is how many examples an evaluation predicts.
+func measure(ctx context.Context, c *configs.Config, plan *train.RunPlan, values, tests int, d time.Duration) (Machine, error) {
+	m := Machine{Update: math.Inf(1)}
+	sizes := graphSizes(min(c.Training.PhysicalBatchSize, plan.Records))
+	each := d / time.Duration(turns*len(sizes)+1)
+	for range turns {
+		for i, size := range sizes {
+			r, err := bench.Run(ctx, alone(c, size), "private", each)
+			if err != nil {
+				return m, err
+			}
+			after := (r.Parts["noise"] + r.Parts["update"]) / 1e3
+			m.keep(i, Graph{size, max(0, r.StepMS/1e3-after)}, after)
+		}
+	}
+	perTest, err := bench.Prediction(ctx, c, each)
+	if err != nil {
+		return m, err
+	}
+	m.Evaluation = float64(tests) * perTest.Seconds()
+	if m.Merge, err = merging(c, values); err != nil {
+		return m, err
+	}
+	m.Add = adding(values)
+	m.Sample = sampling(plan)
+	m.Event, m.Checkpoint, err = durable(c, plan, values)
+	return m, err
+}
+
+// turns is how often every size is measured. What slows one of them down, such as other work on the machine,
+// hardly does so every time, and would make others look efficient.
+const turns = 3
+
+// keep takes the shortest of the times that were measured of graph number i, and of what comes after all graphs.
+func (m *Machine) keep(i int, g Graph, after float64) {
+	if i == len(m.Graphs) {
+		m.Graphs = append(m.Graphs, g)
+	}
+	m.Graphs[i].Seconds, m.Update = min(m.Graphs[i].Seconds, g.Seconds), min(m.Update, after)
+}
+
+// graphSizes are the sizes of graphs that are measured: 1 and up by factors of 4 to the largest.
+func graphSizes(most int) []int {
+	sizes := []int{max(1, most)}
+	for size := most / 4; size > 3; size /= 4 {
+		sizes = append(sizes, size)
+	}
+	if most > 1 {
+		sizes = append(sizes, 1)
+	}
+	slices.Reverse(sizes)
+	return sizes
+}
+
+// alone is a configuration whose step is one physical batch of that size.
+func alone(c *configs.Config, size int) *configs.Config {
+	copied := *c
+	copied.Training.BatchSize, copied.Training.PhysicalBatchSize = size, size
+	return &copied
+}
+
+// repetitions of what takes microseconds to milliseconds.
+const repetitions = 9
+
+// usual is the median time of a piece of work.
+func usual(work func() error) (float64, error) {
+	var times []float64
+	for range repetitions {
+		start := time.Now()
+		if err := work(); err != nil {
+			return 0, err
+		}
+		times = append(times, time.Since(start).Seconds())
+	}
+	slices.Sort(times)
+	return times[len(times)/2], nil
+}
+
+// merging is the time of what comes before and after the messages of a sum.
+func merging(c *configs.Config, values int) (float64, error) {
+	policy, err := clip.New(c.Privacy.Clipping, c.Privacy.ClipNorm)
+	if err != nil {
+		return 0, err
+	}
+	pool := kernel.NewPool(setup.Threads(c))
+	defer pool.Close()
+	sum, err := clip.NewSum(policy, values, pool)
+	if err != nil {
+		return 0, err
+	}
+	return usual(func() error {
+		sum.Reset()
+		return sum.Merge(func([]int64) error { return nil })
+	})
+}
+
+// adding is the time of adding so many integers to others.
+func adding(values int) float64 {
+	sum, part := make([]int64, values), make([]int64, values)
+	t, _ := usual(func() error {
+		for i, v := range part {
+			sum[i] += v
+		}
+		return nil
+	})
+	return t
+}
+
+// sampling is the time of drawing a sample.
+func sampling(plan *train.RunPlan) float64 {
+	var sample []int
+	src := random.Seeded(1)
+	t, _ := usual(func() error {
+		sample = plan.Sampler.Sample(sample, plan.Records, src)
+		return nil
+	})
+	return t
+}
+
+// durable is the time until an event is on the disk of temporary files, and until a checkpoint is.
+func durable(c *configs.Config, plan *train.RunPlan, values int) (event, checkpoint float64, err error) {
+	dir, err := os.MkdirTemp("", "train-plan-")
+	if err != nil {
+		return 0, 0, fmt.Errorf("scale: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	journal, err := checkpoints.CreateJournal(filepath.Join(dir, "ledger.jsonl"))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer journal.Close()
+	step := 0
+	if event, err = usual(func() error {
+		step++
+		return journal.Append(step, plan.Event(0))
+	}); err != nil {
+		return 0, 0, err
+	}
+	slots, err := setup.Slots(c)
+	if err != nil {
+		return 0, 0, err
+	}
+	state := &checkpoints.State{Parameters: make([]float32, values), Slots: map[string][]float32{}, LedgerEntries: journal.Len(), LedgerHash: journal.Hash()}
+	for i := range slots {
+		state.Slots[fmt.Sprint("slot", i)] = make([]float32, values)
+	}
+	checkpoint, err = usual(func() error {
+		state.Step++
+		_, err := checkpoints.Save(dir, state)
+		return err
+	})
+	return event, checkpoint, err
+}

@@ -1,0 +1,175 @@
+package scale
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"dpsgd/configs"
+	"dpsgd/internal/memory"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/train"
+)
+
+// Request is what is asked about a configuration.
+type Request struct {
+	Ranks    int
+	Network  Network
+	Examples int           // instead of counting those of the data; 0 counts
+	Measure  time.Duration // about how long
+}
+
+// Plan is what a run would do on many ranks. Times are milliseconds.
+type Plan struct {
+	Network     string          `json:"network"` // "layers" for one that has no name
+	Ranks       int             `json:"ranks"`
+	Threads     int             `json:"threads"` // of each rank
+	BitsASecond float64         `json:"bits_per_second"`
+	LatencyMS   float64         `json:"latency_ms"`
+	Parameters  int             `json:"parameters"`
+	Batch       float64         `json:"expected_batch_size"`
+	Steps       int             `json:"steps"`
+	Measured    Measured        `json:"measured"`
+	Parts       []PartMS        `json:"parts"`   // of a step on so many ranks
+	Rows        []Row           `json:"rows"`    // for other numbers of ranks, that of the question among them
+	Batches     []Row           `json:"batches"` // for larger batches on so many ranks
+	Limits      Limits          `json:"limits"`
+	Memory      memory.Estimate `json:"memory"`          // of each rank
+	Messages    float64         `json:"memory_messages"` // that what is sent takes beside it, in bytes
+}
+
+// Measured is a [Machine] in milliseconds.
+type Measured struct {
+	Graphs     []GraphMS `json:"graphs"`
+	Sample     float64   `json:"sample_ms"`
+	Merge      float64   `json:"merge_ms"`
+	Add        float64   `json:"add_ms"`
+	Event      float64   `json:"event_ms"`
+	Checkpoint float64   `json:"checkpoint_ms"`
+	Update     float64   `json:"update_ms"`
+	Evaluation float64   `json:"evaluation_ms"`
+}
+
+// GraphMS is a [Graph] in milliseconds.
+type GraphMS struct {
+	Examples int     `json:"examples"`
+	MS       float64 `json:"ms"`
+}
+
+// PartMS is a [Part] in milliseconds.
+type PartMS struct {
+	Name string  `json:"part"`
+	MS   float64 `json:"ms"`
+}
+
+// Row is a step in short.
+type Row struct {
+	Ranks      int     `json:"ranks"`
+	Batch      float64 `json:"expected_batch_size"`
+	Physical   int     `json:"physical_batch_size"`
+	StepMS     float64 `json:"step_ms"`
+	Speedup    float64 `json:"speedup"` // over one rank
+	Efficiency float64 `json:"efficiency"`
+	Most       string  `json:"most"` // what takes most of the time but for gradients; "" on one rank
+	MostShare  float64 `json:"most_share"`
+}
+
+// tableRanks are the numbers of ranks of [Plan.Rows], to 1,000.
+var tableRanks = []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000}
+
+// New measures the parts of a configuration's step here and plans it on many ranks.
+func New(ctx context.Context, c *configs.Config, r Request) (*Plan, error) {
+	o, err := setup.OutlineOf(c, r.Examples)
+	if err != nil {
+		return nil, err
+	}
+	if c.Federated.Any() {
+		return nil, fmt.Errorf("%w: found federated.clients %d, expected a configuration for `train run`: clients of a federated run share no step", setup.ErrPlan, c.Federated.Clients)
+	}
+	if err := memory.Check(c, o); err != nil {
+		return nil, err
+	}
+	plan, err := train.NewPlan(c, setup.Records(c, o))
+	if err != nil {
+		return nil, err
+	}
+	network, err := setup.Sketch(c, o.Shape, o.Classes)
+	if err != nil {
+		return nil, err
+	}
+	values, _ := network.Sizes()
+	m, err := measure(ctx, c, plan, values, o.Tests, r.Measure)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{
+		Network: cmp.Or(c.Model.Name, "layers"), Ranks: r.Ranks, Threads: setup.Threads(c), BitsASecond: r.Network.Rate, LatencyMS: ms(r.Network.Latency.Seconds()),
+		Parameters: values, Batch: plan.ExpectedBatchSize, Steps: plan.MaxSteps, Measured: m.inMS(),
+		Messages: messages(values, plan.ExpectedBatchSize),
+	}
+	job := jobOf(c, plan, values)
+	p.fill(job, m, r.Network, plan.Records)
+	p.Memory, err = memory.Of(c, o)
+	return p, err
+}
+
+// jobOf is what a step of a plan is.
+func jobOf(c *configs.Config, plan *train.RunPlan, values int) Job {
+	q := plan.SamplingProbability
+	return Job{
+		Batch: plan.ExpectedBatchSize, Deviation: math.Sqrt(float64(plan.Records) * q * (1 - q)),
+		Values: values, Physical: min(c.Training.PhysicalBatchSize, plan.Records), EvaluateEvery: c.Training.EvaluateEvery, CheckpointEvery: c.Run.CheckpointEvery,
+	}
+}
+
+// messages is what one process has no need of: the sum as it is sent, parameters and sample as they are
+// told, and the memory through which an MPI library gets them.
+func messages(values int, batch float64) float64 {
+	const library = 8 << 20
+	return float64(values)*(sumBytes+parameterBytes) + batch*indexBytes + library
+}
+
+// fill computes everything that follows from the measurements.
+func (p *Plan) fill(job Job, m Machine, w Network, records int) {
+	one := job.At(m, w, 1)
+	step := job.At(m, w, p.Ranks)
+	for _, part := range step.Parts() {
+		p.Parts = append(p.Parts, PartMS{part.Name, ms(part.Seconds)})
+	}
+	ranks := tableRanks
+	if at, found := slices.BinarySearch(ranks, p.Ranks); !found {
+		ranks = slices.Insert(slices.Clone(ranks), at, p.Ranks)
+	}
+	for _, n := range ranks {
+		p.Rows = append(p.Rows, row(job, job.At(m, w, n), one))
+	}
+	for times := 1.0; times <= 64 && times*job.Batch <= float64(records); times *= 4 {
+		larger := job.WithBatch(times, records)
+		p.Batches = append(p.Batches, row(larger, larger.At(m, w, p.Ranks), larger.At(m, w, 1)))
+	}
+	p.Limits = job.Limits(m, w)
+}
+
+// row is a step in short, beside the same on one rank.
+func row(j Job, s, one Step) Row {
+	r := Row{Ranks: s.Ranks, Batch: j.Batch, Physical: s.Physical, StepMS: ms(s.Seconds()), Speedup: s.Speedup(one), Efficiency: s.Efficiency(one)}
+	for _, part := range s.Parts() {
+		if share := part.Seconds / s.Seconds(); part.Name != "gradients" && share > r.MostShare {
+			r.Most, r.MostShare = part.Name, share
+		}
+	}
+	return r
+}
+
+func (m Machine) inMS() Measured {
+	measured := Measured{Sample: ms(m.Sample), Merge: ms(m.Merge), Add: ms(m.Add), Event: ms(m.Event), Checkpoint: ms(m.Checkpoint), Update: ms(m.Update), Evaluation: ms(m.Evaluation)}
+	for _, g := range m.Graphs {
+		measured.Graphs = append(measured.Graphs, GraphMS{g.Examples, ms(g.Seconds)})
+	}
+	return measured
+}
+
+func ms(seconds float64) float64 { return 1e3 * seconds }

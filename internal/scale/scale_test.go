@@ -1,0 +1,260 @@
+package scale
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"dpsgd/configs"
+	"dpsgd/internal/setup"
+)
+
+// fast is a network, machine and job with round numbers: 1 ms an example, 1 GB/s.
+var (
+	fast    = Network{Rate: 8e9, Latency: 10 * time.Microsecond}
+	machine = Machine{Graphs: []Graph{{1, 1e-3}, {64, 64e-3}, {256, 256e-3}}, Sample: 1e-4, Add: 1e-4, Event: 1e-3, Update: 1e-3, Evaluation: 1}
+	job     = Job{Batch: 4096, Deviation: 60, Values: 500_000, Physical: 256, EvaluateEvery: 100}
+)
+
+func near(t *testing.T, what string, found, want float64) {
+	t.Helper()
+	if math.Abs(found-want) > 1e-9*math.Abs(want) {
+		t.Errorf("%s: found %v, expected %v", what, found, want)
+	}
+}
+
+// A rank that is alone says nothing to anybody, and takes what was measured.
+func TestOneRankDoesNotCommunicate(t *testing.T) {
+	j := job
+	j.Deviation = 0
+	s := j.with(machine, Network{Rate: 1, Latency: time.Hour}, 1, 256)
+	if s.Order != 0 || s.Sums != 0 || s.Padding != 0 || s.Disk != 0 {
+		t.Errorf("found %+v", s)
+	}
+	near(t, "step", s.Seconds(), 1e-4+16*256e-3+1e-3+1./100)
+	near(t, "efficiency", s.Efficiency(s), 1)
+}
+
+// Efficiency is T1/(n·Tn), the speed-up n times that.
+func TestEfficiency(t *testing.T) {
+	one, s := job.At(machine, fast, 1), job.At(machine, fast, 16)
+	near(t, "efficiency", s.Efficiency(one), one.Seconds()/(16*s.Seconds()))
+	near(t, "speed-up", s.Speedup(one), one.Seconds()/s.Seconds())
+	if e := s.Efficiency(one); !(e > 0.5 && e < 1) {
+		t.Errorf("found the efficiency %v", e)
+	}
+}
+
+// Messages: a tree of ⌈log2 n⌉ rounds where they are short, halves where they are long.
+func TestMessages(t *testing.T) {
+	const latency = 1e-5
+	for _, test := range []struct {
+		ranks               int
+		bytes, adding, want float64
+	}{
+		{1, 1e9, 1, 0},
+		{2, 0, 0, latency},
+		{2, 1e6, 1e-3, 2*latency + 0.5*(2e-3+1e-3)},
+		{3, 1000, 0, 2 * (latency + 1e-6)},
+		{1000, 8, 0, 10 * (latency + 8e-9)},
+		{4, 1e6, 1e-3, 4*latency + 0.75*(2e-3+1e-3)},
+		{1024, 4e6, 0, 20*latency + 1023./1024*8e-3},
+	} {
+		near(t, "reduction", fast.reduce(test.ranks, test.bytes, test.adding), test.want)
+	}
+}
+
+// More ranks have no less to say to each other, and a better network takes no longer.
+func TestNetworkIsMonotone(t *testing.T) {
+	slow := Network{Rate: fast.Rate / 10, Latency: fast.Latency}
+	far := Network{Rate: fast.Rate, Latency: 10 * fast.Latency}
+	for _, bytes := range []float64{0, 100, 1e4, 1e6, 1e8} {
+		for n := 1; n < 2000; n++ {
+			here := fast.broadcast(n, bytes)
+			if fast.broadcast(n+1, bytes) < here || slow.broadcast(n, bytes) < here || far.broadcast(n, bytes) < here || fast.reduce(n, bytes, 1e-3) < here {
+				t.Fatalf("%d ranks, %v bytes: %v s", n, bytes, here)
+			}
+		}
+	}
+}
+
+// The rank with most examples computes whole graphs.
+func TestPaddingOfUnevenParts(t *testing.T) {
+	for _, test := range []struct {
+		batch           float64
+		ranks, physical int
+		want            float64
+	}{{100, 3, 16, 3}, {96, 3, 16, 2}, {97, 3, 16, 3}, {5, 8, 16, 1}, {0, 8, 16, 0}, {4096, 16, 256, 1}, {4097, 16, 256, 2}} {
+		near(t, "graphs", Job{Batch: test.batch}.graphs(test.ranks, test.physical), test.want)
+	}
+	j := job
+	j.Batch, j.Deviation = 100, 0
+	s := j.with(machine, fast, 3, 64) // 34 on the first rank: one graph of 64 for 33.3
+	near(t, "gradients", s.Gradients, 64e-3*100/3/64)
+	near(t, "padding", s.Gradients+s.Padding, 64e-3)
+}
+
+// The expected number of graphs is that of a slow sum over all sizes of a sample.
+func TestExpectedGraphs(t *testing.T) {
+	for _, test := range []struct {
+		ranks, physical int
+	}{{1, 256}, {16, 256}, {16, 264}, {16, 130}, {64, 256}, {1000, 4}, {1000, 16}, {5000, 1}} {
+		want := 0.0
+		for n := 3000; n < 5200; n++ {
+			below := func(x float64) float64 { return math.Erfc((job.Batch-x)/(job.Deviation*math.Sqrt2)) / 2 }
+			chance := below(float64(n)+0.5) - below(float64(n)-0.5)
+			each := (n + test.ranks - 1) / test.ranks
+			want += chance * float64((each+test.physical-1)/test.physical)
+		}
+		if found := job.graphs(test.ranks, test.physical); math.Abs(found-want) > 1e-6 {
+			t.Errorf("%d ranks, graphs of %d: found %v, expected %v", test.ranks, test.physical, found, want)
+		}
+	}
+	if g := job.graphs(16, 256); g < 1.45 || g > 1.55 {
+		t.Errorf("graphs just as large as a rank's share are computed %v times, expected about 1.5", g)
+	}
+}
+
+// Rank 0 waits for the disk only where everything else was faster.
+func TestDiskWorksMeanwhile(t *testing.T) {
+	m := machine
+	m.Event = 1
+	s := job.with(m, fast, 16, 256)
+	near(t, "all until the noise", s.Disk+s.Order+s.Gradients+s.Padding+s.Sums, 1)
+	if s := job.with(machine, fast, 16, 256); s.Disk != 0 {
+		t.Errorf("waits %v s", s.Disk)
+	}
+	m.Checkpoint = 0.5
+	j := job
+	j.CheckpointEvery = 1
+	near(t, "the same with a checkpoint", j.with(m, fast, 16, 256).Disk, s.Disk+0.5)
+	j.CheckpointEvery = 10
+	near(t, "the same with some", j.with(m, fast, 16, 256).Disk, s.Disk+0.05)
+}
+
+// Limits are the first numbers of ranks of which they speak.
+func TestLimits(t *testing.T) {
+	l := job.Limits(machine, fast)
+	one := job.At(machine, fast, 1)
+	efficiency := func(n int) float64 { return job.At(machine, fast, n).Efficiency(one) }
+	if !(efficiency(l.Below90) < 0.9 && efficiency(l.Below90-1) >= 0.9 && efficiency(l.Below50) < 0.5 && efficiency(l.Below50-1) >= 0.5) {
+		t.Errorf("found %+v", l)
+	}
+	for _, n := range []int{1, l.Fastest / 2, l.Fastest - 1, l.Fastest + 1, l.Searched} {
+		if job.At(machine, fast, n).Seconds() < job.At(machine, fast, l.Fastest).Seconds() {
+			t.Errorf("%d ranks are faster than the fastest %d", n, l.Fastest)
+		}
+	}
+	free := job
+	free.EvaluateEvery = 0
+	if l := free.Limits(Machine{Graphs: machine.Graphs}, Network{Rate: math.Inf(1)}); l.Below50 != 0 || l.Searched != 4096 {
+		t.Errorf("where nothing costs: found %+v", l)
+	}
+}
+
+// A larger batch has the deviation of its own sampling, at most all records, and is more efficient.
+func TestLargerBatch(t *testing.T) {
+	large := job.WithBatch(4, 50_000)
+	q := 4 * 4096 / 50_000.0
+	near(t, "batch", large.Batch, 4*4096)
+	near(t, "deviation", large.Deviation, math.Sqrt(50_000*q*(1-q)))
+	if all := job.WithBatch(100, 50_000); all.Batch != 50_000 || all.Deviation != 0 {
+		t.Errorf("found %+v", all)
+	}
+	small, big := job.At(machine, fast, 64), large.At(machine, fast, 64)
+	if big.Efficiency(large.At(machine, fast, 1)) <= small.Efficiency(job.At(machine, fast, 1)) {
+		t.Error("a larger batch is not more efficient")
+	}
+}
+
+// What the design of this program expected on paper before there was any of it: a batch of 16,384, 190 ms
+// for 256 examples, 551,000 parameters, 25 Gb/s, 25 µs a message.
+func TestPaper(t *testing.T) {
+	j := Job{Batch: 16_384, Deviation: 105, Values: 551_000, Physical: 256}
+	m := Machine{Graphs: []Graph{{1, 190e-3 / 256}, {256, 190e-3}}, Add: 4e-4, Update: 1.4e-3}
+	w := Network{Rate: 25e9, Latency: 25 * time.Microsecond}
+	one := j.At(m, w, 1)
+	for ranks, want := range map[int]float64{16: 0.97, 100: 0.94, 1000: 0.60} {
+		found := j.At(m, w, ranks).Efficiency(one)
+		t.Logf("%d ranks: efficiency %.3f", ranks, found)
+		if math.Abs(found-want) > 0.04 {
+			t.Errorf("%d ranks: efficiency %v, expected about %v", ranks, found, want)
+		}
+	}
+}
+
+func TestParseRate(t *testing.T) {
+	for text, want := range map[string]float64{"25Gb": 25e9, "1Gb": 1e9, "100Mb": 1e8, "2.5Gb/s": 2.5e9, "64kb": 64e3, "1Tb": 1e12} {
+		if found, err := ParseRate(text); err != nil || found != want {
+			t.Errorf("%s: found %v, %v", text, found, err)
+		}
+	}
+	for _, text := range []string{"", "25", "25GB", "Gb", "0Gb", "-1Gb", "NaNGb", "InfGb", "1e400Gb", "1e308Gb", "25 Gb", "25gb"} {
+		if found, err := ParseRate(text); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: found %v, %v", text, found, err)
+		}
+	}
+}
+
+// The sizes of graphs that are measured go up from 1 to the largest.
+func TestGraphSizes(t *testing.T) {
+	for most, want := range map[int][]int{1: {1}, 2: {1, 2}, 6: {1, 6}, 128: {1, 8, 32, 128}, 256: {1, 4, 16, 64, 256}} {
+		if found := graphSizes(most); len(found) != len(want) || found[0] != want[0] || found[len(found)-1] != most {
+			t.Errorf("%d: found %v, expected %v", most, found, want)
+		}
+	}
+	m := Machine{Graphs: []Graph{{1, 1}, {4, 2}}}
+	for size, want := range map[int]float64{1: 1, 2: 4. / 3, 4: 2, 8: 4} {
+		near(t, "graph", m.graph(size), want)
+	}
+}
+
+// A plan of a preset, measured here: everything is there, and agrees.
+func TestPlanOfAPreset(t *testing.T) {
+	c, err := configs.Load("digits", []string{"performance.threads=1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(context.Background(), c, Request{Ranks: 3, Network: fast, Measure: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Network != "mnist-cnn" || p.Threads != 1 || p.Parameters != 26_010 || p.Batch != 512 || p.Steps < 100 || p.Memory.Total() < 1<<20 {
+		t.Errorf("found %+v", p)
+	}
+	m := p.Measured
+	if len(m.Graphs) != 4 || m.Sample <= 0 || m.Merge <= 0 || m.Add <= 0 || m.Event <= 0 || m.Evaluation <= 0 {
+		t.Errorf("measured %+v", m)
+	}
+	if len(p.Rows) != len(tableRanks)+1 || p.Rows[0].Ranks != 1 || p.Rows[2].Ranks != 3 || p.Rows[0].Efficiency != 1 {
+		t.Fatalf("found the rows %+v", p.Rows)
+	}
+	total := 0.0
+	for _, part := range p.Parts {
+		total += part.MS
+	}
+	near(t, "step", total, p.Rows[2].StepMS)
+	if len(p.Batches) < 2 || p.Batches[0] != p.Rows[2] {
+		t.Errorf("found %+v", p)
+	}
+	if _, err := json.Marshal(p); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is no run of `train run` has no plan.
+func TestPlanRefuses(t *testing.T) {
+	for preset, want := range map[string]string{"federated-digits": "federated.clients", "label-digits": "privacy.unit", "pate-digits": "pate.teachers"} {
+		c, err := configs.Load(preset, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := New(context.Background(), c, Request{Ranks: 2, Network: fast}); !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: found %v", preset, err)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package scale
+
+import (
+	"math"
+	"sort"
+
+	"dpsgd/configs"
+	"dpsgd/internal/ranks"
+)
+
+// Job is what a configuration asks of its ranks.
+type Job struct {
+	Batch                          float64 // expected examples of a step
+	Deviation                      float64 // of their number: samples are random
+	Values                         int     // coordinates of the sum
+	Physical                       int     // the largest batch that a graph may hold: training.physical_batch_size
+	EvaluateEvery, CheckpointEvery int     // steps; 0 is never
+}
+
+// Machine is what was measured on one machine. All times are seconds.
+type Machine struct {
+	Graphs     []Graph // of ascending sizes, the first of which is 1
+	Sample     float64 // of drawing a sample
+	Merge      float64 // of making a sum ready to be sent, and taking the total back
+	Add        float64 // of adding one sum to another
+	Event      float64 // until an event is durable
+	Checkpoint float64 // until a checkpoint is
+	Update     float64 // of noise and update
+	Evaluation float64 // of all test examples
+}
+
+// Graph is how long the contributions of a physical batch take, with their sum. A graph that is not full takes as long.
+type Graph struct {
+	Examples int     `json:"examples"`
+	Seconds  float64 `json:"seconds"`
+}
+
+// graph is the time of a physical batch, between those that were measured.
+func (m Machine) graph(physical int) float64 {
+	g := m.Graphs
+	i := sort.Search(len(g), func(i int) bool { return g[i].Examples >= physical })
+	if i == len(g) {
+		i--
+		return g[i].Seconds * float64(physical) / float64(g[i].Examples)
+	}
+	if i == 0 {
+		return g[0].Seconds
+	}
+	share := float64(physical-g[i-1].Examples) / float64(g[i].Examples-g[i-1].Examples)
+	return g[i-1].Seconds + share*(g[i].Seconds-g[i-1].Seconds)
+}
+
+// Step is the expected time of a step, in seconds, part by part in their order.
+type Step struct {
+	Ranks    int
+	Physical int // the size of the graph of every rank
+
+	Sample     float64 // rank 0 draws
+	Order      float64 // parameters and the indices of the sample, to everybody
+	Gradients  float64 // of as many examples as each rank has
+	Padding    float64 // of graphs that are not full
+	Sums       float64 // everybody's, to rank 0
+	Disk       float64 // that rank 0 still waits for the event
+	Update     float64 // noise and update, on rank 0
+	Evaluation float64 // its share in a step, on rank 0
+}
+
+// Part is one of the parts of a step.
+type Part struct {
+	Name    string
+	Seconds float64
+}
+
+// Parts are those of a step in their order.
+func (s Step) Parts() []Part {
+	return []Part{
+		{"sample", s.Sample}, {"parameters, indices to all", s.Order}, {"gradients", s.Gradients}, {"padding", s.Padding},
+		{"sums to rank 0", s.Sums}, {"event on disk", s.Disk}, {"noise, update", s.Update}, {"evaluation", s.Evaluation},
+	}
+}
+
+// Seconds is the whole step.
+func (s Step) Seconds() float64 {
+	total := 0.0
+	for _, p := range s.Parts() {
+		total += p.Seconds
+	}
+	return total
+}
+
+// Efficiency is how much of the ranks' time the same step would take on one of them.
+func (s Step) Efficiency(one Step) float64 { return s.Speedup(one) / float64(s.Ranks) }
+
+// Speedup is how many times faster than on one rank a step is.
+func (s Step) Speedup(one Step) float64 { return one.Seconds() / s.Seconds() }
+
+// Bytes of what is sent.
+const (
+	lengthBytes    = 8 // ahead of everything that all hear
+	headerBytes    = 32
+	indexBytes     = 8
+	sumBytes       = 8
+	parameterBytes = 4
+)
+
+// with is a step on so many ranks whose graphs hold so many examples.
+func (j Job) with(m Machine, w Network, n, physical int) Step {
+	each := j.Batch / float64(n)
+	values := float64(j.Values)
+	say := func(bytes float64) float64 { return w.broadcast(n, lengthBytes) + w.broadcast(n, bytes) }
+	s := Step{
+		Ranks: n, Physical: physical, Sample: m.Sample, Update: m.Update,
+		Order:     say(headerBytes) + say(parameterBytes*values+indexBytes*j.Batch),
+		Gradients: m.graph(physical) * each / float64(physical),
+	}
+	if n > 1 {
+		// "I have mine", to rank 0; "so have all", to everybody; then the sums themselves.
+		s.Sums = w.Latency.Seconds() + w.broadcast(n, lengthBytes) + w.reduce(n, sumBytes*values, m.Add) + m.Merge
+	}
+	s.Padding = max(0, m.graph(physical)*j.graphs(n, physical)-s.Gradients)
+	// The disk works since the sample was drawn: at the event, and before that at a checkpoint of the step before.
+	meanwhile := s.Order + s.Gradients + s.Padding + s.Sums
+	s.Disk = max(0, m.Event-meanwhile)
+	if every := float64(j.CheckpointEvery); every > 0 {
+		s.Disk += (max(0, m.Checkpoint+m.Event-meanwhile) - s.Disk) / every
+	}
+	if j.EvaluateEvery > 0 {
+		s.Evaluation = m.Evaluation / float64(j.EvaluateEvery)
+	}
+	return s
+}
+
+// graphs is how many physical batches the rank with most examples is expected to compute:
+// E⌈N / (ranks · physical)⌉ for a normal number N of examples, as the sum over k of P(N > k·ranks·physical).
+func (j Job) graphs(ranks, physical int) float64 {
+	room := float64(ranks) * float64(physical)
+	if j.Deviation == 0 {
+		return math.Ceil(j.Batch / room)
+	}
+	const certain = 8 // deviations
+	first := max(0, math.Floor((j.Batch-certain*j.Deviation)/room))
+	expected := first
+	for k := first; k*room < j.Batch+certain*j.Deviation; k++ {
+		// Whole numbers above k·room begin half a unit beyond it.
+		expected += math.Erfc((k*room+0.5-j.Batch)/(j.Deviation*math.Sqrt2)) / 2
+	}
+	return expected
+}
+
+// At is a step on so many ranks, whose graphs hold what [ranks.Physical] makes them hold.
+func (j Job) At(m Machine, w Network, n int) Step {
+	c := new(configs.Config)
+	c.Training.PhysicalBatchSize = j.Physical
+	return j.with(m, w, n, ranks.Physical(c, j.Batch, j.Physical, n))
+}

@@ -1,0 +1,284 @@
+package sweep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dpsgd/checkpoints"
+	"dpsgd/configs/sweeps"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/train"
+)
+
+// A task trains some trials of a sweep, on a machine of its own perhaps, beside other tasks with the
+// same folder of runs. It writes no file that another one writes: for each trial its run, which is
+// apart from the others (books.Collect), and its row, in the folder of the run. The one file that
+// all need, what the sweep is and what it drew, is made once, by the task that comes first. Whoever
+// collects writes the rest.
+
+// lockEnd ends the name of the file whose lock a trial has while somebody works at it.
+const lockEnd = ".lock"
+
+// Incomplete is the status of a sweep that was collected before all of its trials had a result.
+const Incomplete train.Status = "incomplete"
+
+// ErrNoTrial: a task was asked for a trial that the sweep does not have.
+var ErrNoTrial = errors.New("train: no such trial")
+
+// Share says which trials a task trains: First, First+Every, First+2·Every and so on, counted from 1.
+// Every 0 is First alone.
+type Share struct {
+	First, Every int
+}
+
+// of lists the numbers of a share. A shard may be empty, where there are more tasks than trials; a
+// single trial has to be there.
+func (h Share) of(trials int) ([]int, error) {
+	if h.Every == 0 {
+		if h.First < 1 || h.First > trials {
+			return nil, fmt.Errorf("%w: found trial %d, expected one from 1 to %d, as many as the sweep has", ErrNoTrial, h.First, trials)
+		}
+		return []int{h.First}, nil
+	}
+	numbers := []int{}
+	for n := h.First; n <= trials; n += h.Every {
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
+}
+
+// ours reports whether trial i is among those that this process is about.
+func (s *sweep) ours(i int) bool { return s.share == nil || slices.Contains(s.numbers, i+1) }
+
+// TaskResult is what a task reports at its end.
+type TaskResult struct {
+	Sweep   string       `json:"sweep"`
+	Status  train.Status `json:"status"` // train.Done or train.Interrupted
+	Trials  int          `json:"trials"` // of the sweep
+	Numbers []int        `json:"numbers"`
+	Rows    []Row        `json:"rows"` // of the task's trials
+}
+
+// RunTask trains the trials of a share, as [Run] does all of them: a trial with a result is not
+// repeated, one that was under way goes on. Its results are in the folders of its trials until
+// somebody collects them.
+func RunTask(ctx context.Context, file *sweeps.Sweep, share Share, o Options) (TaskResult, error) {
+	s := newSweep(file, o)
+	if err := s.join(share); err != nil {
+		return TaskResult{}, err
+	}
+	s.share = &share
+	var err error
+	if s.numbers, err = share.of(len(s.trials)); err != nil {
+		return TaskResult{}, err
+	}
+	if err := s.readResults(); err != nil {
+		return TaskResult{}, err
+	}
+	s.announce()
+	status, err := s.train(ctx)
+	return TaskResult{s.dir, status, len(s.trials), s.numbers, s.finishedRows()}, err
+}
+
+// join makes sure that the folder belongs to this sweep, or makes it do so. Of tasks that come at the
+// same time one takes the folder, and what that one drew is what all train: what the others drew was
+// seen by nobody.
+func (s *sweep) join(share Share) error {
+	for {
+		first := !folder.HoldsAny(s.dir, folder.Sweep)
+		if err := s.plan(); err != nil {
+			return err
+		}
+		// A share that does not fit is refused before anything is written; but a draw is kept before
+		// anything is said of it.
+		if _, err := share.of(len(s.trials)); err != nil && s.file.DrawnFrom() == "" {
+			return err
+		}
+		err := s.joinAs()
+		if err == nil {
+			return s.leaveLock()
+		}
+		if !first || !folder.HoldsAny(s.dir, folder.Sweep) {
+			return err
+		}
+	}
+}
+
+// leaveLock makes the file whose lock a whole sweep has, without its lock. A folder is known by it for
+// that of a sweep, with trials that count, where sweep.json is lost.
+func (s *sweep) leaveLock() error {
+	f, err := os.OpenFile(filepath.Join(s.dir, folder.SweepLock), os.O_RDWR|os.O_CREATE|os.O_EXCL, folder.FilePerm)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
+}
+
+// joinAs is one attempt to join with what is planned.
+func (s *sweep) joinAs() error {
+	if claimed, err := s.claimIfThere(); err != nil || claimed {
+		return err
+	}
+	if _, err := s.inspect(); err != nil {
+		return err // of a sweep whose folder is gone
+	}
+	if err := s.makeDir(); err != nil {
+		return err
+	}
+	id, err := books.EnsureDatasets(s.registry)
+	if err != nil {
+		return err
+	}
+	return s.claimNew(id)
+}
+
+// claimIfThere is claim for a folder that may not be there.
+func (s *sweep) claimIfThere() (bool, error) {
+	if !folder.HoldsAny(s.dir, ".") {
+		return false, nil
+	}
+	return s.claim()
+}
+
+// Collect gathers what the tasks of a sweep have made by now: their rows into the sweep's table, their
+// ledgers into the one of the data. Trials without a result, under way or not, count with what they
+// have released, and the result names them. Collecting again adds what has come since. Without any
+// task it begins the sweep: what is drawn is drawn then.
+func Collect(_ context.Context, file *sweeps.Sweep, o Options) (Result, error) {
+	s := newSweep(file, o)
+	if err := s.plan(); err != nil {
+		return Result{}, err
+	}
+	lock, err := s.open()
+	if err != nil {
+		return Result{}, err
+	}
+	defer lock.Close()
+	status := train.Done
+	if len(s.rows) < len(s.trials) {
+		status = Incomplete
+	}
+	result, err := s.result(status)
+	if err == nil {
+		s.watcher.SweepFinished(result)
+	}
+	return result, err
+}
+
+// gather brings finished trials that tasks trained into the ledger of the data.
+func (s *sweep) gather() error {
+	var dirs []string
+	for _, row := range s.finishedRows() {
+		dirs = append(dirs, filepath.Join(s.dir, row.Trial))
+	}
+	return books.Collect(s.registry, dirs, func(dir string) (func() error, error) {
+		lock, err := checkpoints.TakeLock(dir + lockEnd)
+		if err != nil {
+			return nil, err
+		}
+		return lock.Remove, nil
+	})
+}
+
+// Missing is a trial without a result.
+type Missing struct {
+	Number   int    `json:"number"` // from 1
+	Trial    string `json:"trial"`
+	Releases int    `json:"releases"` // that it has made by now, which count
+}
+
+// Numbers writes numbers of trials as schedulers take them: 3,7-9.
+func Numbers(list []int) string {
+	var b strings.Builder
+	for i := 0; i < len(list); i++ {
+		from := i
+		for i+1 < len(list) && list[i+1] == list[i]+1 {
+			i++
+		}
+		if from > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprint(&b, list[from])
+		if i > from {
+			fmt.Fprintf(&b, "-%d", list[i])
+		}
+	}
+	return b.String()
+}
+
+func (s *sweep) missing(members []checkpoints.Member) (list []Missing) {
+	for i, t := range s.trials {
+		if _, finished := s.rows[t.Name]; finished {
+			continue
+		}
+		m := Missing{Number: i + 1, Trial: t.Name}
+		for _, released := range members {
+			if path.Base(released.Path) == t.Name {
+				m.Releases = released.Entries
+			}
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+func (s *sweep) ownRow(trial string) string { return filepath.Join(s.dir, trial, folder.Row) }
+
+// writeOwnRow writes the row of a trial into its folder.
+func (s *sweep) writeOwnRow(row Row) error {
+	line, err := json.Marshal(row)
+	if err != nil {
+		return fmt.Errorf("train: result of trial %s: %w", row.Trial, err)
+	}
+	return checkpoints.WriteFileAtomic(s.ownRow(row.Trial), append(line, '\n'), folder.FilePerm)
+}
+
+// readOwnRow reads the row that a task left in the folder of trial i, if there is one.
+func (s *sweep) readOwnRow(i int) (row Row, ok bool, err error) {
+	path := s.ownRow(s.trials[i].Name)
+	line, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return row, false, nil
+	}
+	if err != nil {
+		return row, false, fmt.Errorf("train: %w", err)
+	}
+	row, at, ok := s.parseRow(line)
+	if !ok || at != i {
+		return row, false, fmt.Errorf("train: %s: found no result of this trial, expected what a task wrote; without the file the trial is measured again but not trained again: %w", path, checkpoints.ErrCorrupt)
+	}
+	return row, true, nil
+}
+
+// readOwnRows takes the rows that tasks left, unless the sweep's table has one of the trial that is
+// no older.
+func (s *sweep) readOwnRows() error {
+	for i, t := range s.trials {
+		if !s.ours(i) {
+			continue
+		}
+		row, ok, err := s.readOwnRow(i)
+		if err != nil {
+			return err
+		}
+		if known, there := s.rows[t.Name]; ok && (!there || known.LedgerEntries < row.LedgerEntries) {
+			s.rows[t.Name] = row
+		}
+	}
+	return nil
+}

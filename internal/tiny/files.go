@@ -1,0 +1,76 @@
+package tiny
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"dpsgd/data"
+)
+
+// Files writes grey pictures as PNG files into class folders below dir, or into one tar file for each part.
+func Files(t testing.TB, dir string, split *data.Split, shards bool) {
+	t.Helper()
+	for part, set := range map[string]data.Set{"train": split.Train, "test": split.Test} {
+		var shard bytes.Buffer
+		w := tar.NewWriter(&shard)
+		add := func(name string, content []byte) {
+			err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content))})
+			if err == nil {
+				_, err = w.Write(content)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Class by class, so that both ways have the same order.
+		for label, class := range set.Classes() {
+			for i := range set.Len() {
+				if set.Label(i) != label {
+					continue
+				}
+				picture, key := PNG(t, set.(*data.Images), i), fmt.Sprintf("p%03d_%04d", i/3, i)
+				if !shards {
+					writeFile(t, picture, dir, part, class, key+".png")
+					continue
+				}
+				add(key+".png", picture)
+				add(key+".cls", []byte(class))
+			}
+		}
+		if shards {
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, shard.Bytes(), dir, part+"-000.tar")
+		}
+	}
+}
+
+// PNG is a grey picture as a file.
+func PNG(t testing.TB, set *data.Images, i int) []byte {
+	t.Helper()
+	m := image.NewGray(image.Rect(0, 0, set.Shape().Width, set.Shape().Height))
+	copy(m.Pix, set.Pixels(i))
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func writeFile(t testing.TB, content []byte, path ...string) {
+	t.Helper()
+	to := filepath.Join(path...)
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,95 @@
+package train
+
+import (
+	"cmp"
+	"fmt"
+
+	"dpsgd/configs"
+	"dpsgd/internal/group"
+	"dpsgd/internal/ranks"
+	"dpsgd/internal/setup"
+	"dpsgd/optimizer"
+)
+
+// ranksSlot is where checkpoints keep the largest number of ranks that the run has had, beside the slots
+// of the update rule: its statement says whom it trusted.
+const ranksSlot = "run.ranks"
+
+// Follow takes part in a run of which another process is rank 0 until that has enough. It leaves nothing
+// on disk but features that it had to compute.
+func Follow(o Options) error {
+	return ranks.Follow(o.Group, o.examples(), func(c *configs.Config) int { return cmp.Or(o.Threads, setup.Threads(c)) })
+}
+
+// size is the number of processes that add up this run's sums.
+func (o Options) size() int {
+	if o.Group == nil {
+		return 1
+	}
+	return o.Group.Size()
+}
+
+// lead makes this process rank 0 of the run's group, and waits for the others.
+func (r *Run) lead(g group.Group) error {
+	r.ranks = 1
+	if g == nil || g.Size() == 1 {
+		return nil
+	}
+	if r.config.Run.PrivateDiagnostics {
+		return fmt.Errorf("%w: run.private_diagnostics is true for %d ranks, expected false: rank 0 would see its part of each batch alone", setup.ErrPlan, g.Size())
+	}
+	o := ranks.Orders{
+		Config: r.config.YAML(), Steps: r.plan.Steps, Physical: r.physical, Coordinates: r.records.Coordinates(), Initial: r.initial,
+	}
+	if r.records.Gradients != nil {
+		o.Engines = r.records.Gradients.Choice(r.config.Performance.Engine)
+	}
+	if err := o.Sign(r.source, r.examples.Train, r.pool); err != nil {
+		return err
+	}
+	var clipNorm func() float64
+	if counting := r.counting(); counting != nil {
+		clipNorm = counting.ClipNorm
+	}
+	var err error
+	r.leader, err = ranks.Lead(g, o, r.model.Values, clipNorm, r.patience)
+	return err
+}
+
+// trust has the newest checkpoint say how many ranks the run has, before the others hear of a sample: a
+// run that is killed then and goes on alone has trusted them all the same.
+func (r *Run) trust() error {
+	if r.leader == nil || r.ranks >= r.leader.Size() || r.step >= r.plan.Steps {
+		return nil
+	}
+	r.ranks = r.leader.Size()
+	return r.save()
+}
+
+// dismiss lets the other ranks go.
+func (r *Run) dismiss() error {
+	if r.leader == nil {
+		return nil
+	}
+	return r.leader.Dismiss()
+}
+
+// keepRanks puts the number of ranks into a checkpoint.
+func (r *Run) keepRanks(slots map[string][]float32) {
+	if r.ranks > 1 {
+		slots[ranksSlot] = []float32{float32(r.ranks)}
+	}
+}
+
+// restoreRanks takes it out again.
+func (r *Run) restoreRanks(slots map[string][]float32) error {
+	kept, ok := slots[ranksSlot]
+	delete(slots, ranksSlot)
+	if ok && len(kept) != 1 {
+		return fmt.Errorf("train: found %d values of %q, expected 1: %w", len(kept), ranksSlot, optimizer.ErrState)
+	}
+	if ok {
+		r.ranks = max(1, int(kept[0]))
+	}
+	return nil
+}

@@ -1,0 +1,438 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dpsgd/checkpoints/safetensors"
+	"dpsgd/clip"
+	"dpsgd/data"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/group"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/tiny"
+	"dpsgd/release"
+)
+
+// together runs lead as rank 0 of so many ranks in this process, whose others follow, and returns what
+// the others ended with.
+func together(t *testing.T, size int, source *data.Split, lead func(group.Group)) []error {
+	t.Helper()
+	members, errs := group.Local(size), make([]error, size)
+	var others sync.WaitGroup
+	for _, g := range members[1:] {
+		others.Go(func() {
+			if errs[g.Rank()] = Follow(Options{Group: g, Source: source, RunsDir: t.TempDir()}); errs[g.Rank()] != nil {
+				g.Abort(1)
+			}
+		})
+	}
+	lead(members[0])
+	others.Wait()
+	return errs[1:]
+}
+
+// sumOf is the sum that a run adds up of a sample, alone or with the ranks of its group.
+func sumOf(t *testing.T, r *Run, step int, sample []int) []float64 {
+	t.Helper()
+	sum, err := clip.NewSum(r.plan.Policy, r.records.Coordinates(), r.pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.plan.begin(step)
+	if r.leader == nil {
+		err = release.AddUp(sum, sample, r.records.AtStep(step))
+	} else if err = r.leader.Share(step, sample); err == nil {
+		err = release.AddPart(sum, sample, r.records.AtStep(step), r.leader)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make([]float64, sum.Dim())
+	sum.Release(func(integers clip.Integers, _ clip.Lattice) { integers(values, 0) })
+	return values
+}
+
+// However many ranks add up a sample, its sum is that of one process, bit for bit: with every policy, of
+// examples, of features less their private mean, of clients; of no record, of fewer records than ranks, of
+// all; at the parameters of the step. Ranks whose part is empty take part.
+func TestRanksAddUpTheSumOfOne(t *testing.T) {
+	for _, overrides := range [][]string{
+		{tiny.Convolutional, "performance.engine=ghost"},
+		{tiny.Convolutional, "performance.engine=ghost", "privacy.clipping=per_layer", "privacy.clip_norm=0.05"},
+		{"performance.engine=ghost", "privacy.clipping=adaptive"},
+		{"performance.engine=ghost", "privacy.clip_schedule=linear", "privacy.clip_final_factor=0.4"},
+		append(tiny.Features, "performance.engine=ghost"),
+		{"federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"},
+	} {
+		c := tiny.Parse(t, overrides...)
+		o := options(t)
+		if c.Features.Any() {
+			o.Source = tiny.Large(t)
+		}
+		alone, err := prepare(c, o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer alone.pool.Close()
+		setMean(t, alone)
+		start := slices.Clone(alone.model.Values)
+		sizes := []int{1, 2, 4, 7}
+		if c.Features.Any() {
+			sizes = []int{3} // each rank computes them
+		}
+		for _, size := range sizes {
+			errs := together(t, size, o.Source, func(g group.Group) {
+				o := o
+				o.Group = g
+				r, err := prepare(c, o, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer r.pool.Close()
+				setMean(t, r)
+				for step, sample := range samplesOf(r.plan.Records) {
+					for i, v := range start {
+						moved := v + 0.01*float32(step*(1+i%5))
+						r.model.Values[i], alone.model.Values[i] = moved, moved
+					}
+					if counting := r.counting(); counting != nil {
+						norm := 0.2 + 0.1*float64(step)
+						if err := errors.Join(counting.Restore(norm), alone.counting().Restore(norm)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if !slices.Equal(sumOf(t, r, step, sample), sumOf(t, alone, step, sample)) {
+						t.Errorf("%q: %d ranks add up another sum of %d records than one", overrides, size, len(sample))
+					}
+				}
+				if err := r.dismiss(); err != nil {
+					t.Error(err)
+				}
+			})
+			if err := errors.Join(errs...); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// samplesOf are samples of so many records.
+func samplesOf(records int) [][]int {
+	all := make([]int, records)
+	for i := range all {
+		all[i] = i
+	}
+	return [][]int{{}, {7}, {3, records - 1}, all, {0, 1, 2, 5, 8, 13, 21, 34, 55}}
+}
+
+// setMean has a run subtract a mean of features that was released before, where it has one.
+func setMean(t *testing.T, r *Run) {
+	t.Helper()
+	if r.plan.Mean == nil {
+		return
+	}
+	r.featureMean = make([]float32, r.examples.Train.Shape().Values())
+	for i := range r.featureMean {
+		r.featureMean[i] = 0.01 * float32(1+i%7)
+	}
+	if err := errors.Join(r.centre(), r.centre()); err != nil { // the second time does nothing
+		t.Fatal(err)
+	}
+}
+
+// ofGroup trains with so many ranks.
+func ofGroup(t *testing.T, size int, o Options, start func(Options) (*Run, error), during func(*Run)) (result Result) {
+	t.Helper()
+	errs := together(t, size, o.Source, func(g group.Group) {
+		o.Group = g
+		r, err := start(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if during != nil {
+			during(r)
+		}
+		if result, err = r.Fit(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// variance is that of the noise of a run on examples without a gradient, over the claimed one, with the
+// number of its draws.
+func variance(t *testing.T, size int) (ratio float64, draws int) {
+	const steps, batch, rate = 20, 30, 0.25
+	o := options(t)
+	o.Source = blackSource(t, 200, 32, 32)
+	c := tiny.Parse(t, noBias, "optimizer.name=sgd", fmt.Sprintf("optimizer.learning_rate=%g", rate), fmt.Sprintf("training.batch_size=%d", batch),
+		fmt.Sprintf("training.steps=%d", steps), "privacy.noise_multiplier=0.8", "privacy.clip_norm=0.3", "data.mean=[0]")
+	var path [][]float32
+	ofGroup(t, size, o, func(o Options) (*Run, error) { return Create(c, o) }, func(r *Run) {
+		path = append(path, slices.Clone(r.model.Values))
+		r.watcher = hooks{stepped: func(Progress) { path = append(path, slices.Clone(r.model.Values)) }}
+	})
+	deviation := 0.8 * 0.3 / batch * rate
+	for step := range steps {
+		for i, v := range path[step] {
+			z := (float64(v) - float64(path[step+1][i])) / deviation
+			ratio += z * z
+			draws++
+		}
+	}
+	return ratio / float64(draws), draws
+}
+
+// The noise of a group is that of one process: added once, not by every rank, and not by none. With
+// 40,960 draws the ratio of variances has deviation √(2/draws) = 0.007; five of them are passed with
+// probability 6e-7. Noise that two ranks add, or none, is 140 deviations away.
+func TestNoiseIsAddedOnce(t *testing.T) {
+	once := func(ratio float64, draws int) bool { return math.Abs(ratio-1) < 5*math.Sqrt(2/float64(draws)) }
+	for _, size := range []int{1, 2, 4} {
+		ratio, draws := variance(t, size)
+		if !once(ratio, draws) {
+			t.Errorf("%d ranks: the noise has %.3f of the claimed variance", size, ratio)
+		}
+		if once(2*ratio, draws) || once(0, draws) {
+			t.Errorf("noise that is added twice, or never, passes as once in %d draws", draws)
+		}
+	}
+}
+
+// A run of several ranks leaves the ledger that one process leaves, of the same events, and the same ε.
+// It goes on with any other number of ranks, and its statement says whom it trusted.
+func TestRunGoesOnWithAnyNumberOfRanks(t *testing.T) {
+	alone := train(t, options(t))
+	o := options(t)
+	var result Result
+	for i, size := range []int{1, 3, 2, 1} {
+		stop, cancel := context.WithCancel(context.Background())
+		errs := together(t, size, o.Source, func(g group.Group) {
+			o := o
+			o.Group, o.Watcher = g, hooks{stepped: func(p Progress) {
+				if p.Step == 3*(i+1) && i < 3 {
+					cancel()
+				}
+			}}
+			var r *Run
+			var err error
+			if i == 0 {
+				r, err = Create(tiny.Parse(t), o)
+			} else {
+				r, err = Open(result.Run, o)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			if result, err = r.Fit(stop); err != nil {
+				t.Fatal(err)
+			}
+		})
+		cancel()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if result.Status != Done || result.Steps != alone.Steps || result.Epsilon != alone.Epsilon {
+		t.Errorf("found %s after %d steps with ε = %v, expected done after %d with %v", result.Status, result.Steps, result.Epsilon, alone.Steps, alone.Epsilon)
+	}
+	if found, expected := ledgerOf(t, result.Run).Entries(), ledgerOf(t, alone.Run).Entries(); !slices.Equal(found, expected) {
+		t.Errorf("found the ledger %v, expected %v", found, expected)
+	}
+	said := tiny.Read(t, filepath.Join(result.Run, folder.Statement))
+	if !strings.Contains(said, "the network between them") || !strings.Contains(said, "3 processes at most") || strings.Contains(tiny.Read(t, filepath.Join(alone.Run, folder.Statement)), "the network between them") {
+		t.Errorf("the statement does not say that a run of 3 ranks trusts the network, or one of a single process does:\n%s", said)
+	}
+}
+
+// A statement names the ranks that heard of a sample, also where none of their steps was saved, and none
+// that only looked on while a run that was done was evaluated.
+func TestStatementNamesWhoSawSamples(t *testing.T) {
+	named := func(dir string) bool {
+		return strings.Contains(tiny.Read(t, filepath.Join(dir, folder.Statement)), "2 processes at most added up the sums")
+	}
+	o := options(t)
+	done := train(t, o)
+	ofGroup(t, 2, o, func(o Options) (*Run, error) { return Open(done.Run, o) }, nil)
+	if named(done.Run) {
+		t.Error("the statement of a run that one process trained says that 2 have seen its samples")
+	}
+
+	stopped := interruptAfter(t, 3, func(w Watcher) *Run {
+		o := o
+		o.Watcher = w
+		return create(t, tiny.Parse(t, "run.checkpoint_every=1000"), o)
+	})
+	together(t, 2, o.Source, func(g group.Group) {
+		o := o
+		o.Group, o.Watcher = g, hooks{stepped: func(Progress) { g.Abort(1) }}
+		r, err := Open(stopped.Run, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if _, err := r.Fit(context.Background()); !errors.Is(err, group.ErrLost) {
+			t.Errorf("found %v, expected the error of a group that has ended", err)
+		}
+	})
+	again := open(t, stopped.Run, o)
+	if again.step != stopped.Steps {
+		t.Fatalf("the run goes on from step %d, expected %d: no step of 2 ranks was saved", again.step, stopped.Steps)
+	}
+	if fit(t, again); !named(stopped.Run) {
+		t.Error("the statement does not say that 2 processes have seen samples of the run")
+	}
+}
+
+// Runs on features with their private mean, and of clients, are done over ranks.
+func TestRanksOfFeaturesAndClients(t *testing.T) {
+	o := options(t)
+	o.Source = tiny.Large(t)
+	result := ofGroup(t, 3, o, func(o Options) (*Run, error) { return Create(tiny.Parse(t, tiny.Features...), o) }, nil)
+	if result.Status != Done {
+		t.Errorf("found %s, expected done", result.Status)
+	}
+	o = options(t)
+	result = ofGroup(t, 2, o, func(o Options) (*Run, error) {
+		return Create(tiny.Parse(t, "federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"), o)
+	}, nil)
+	if result.Status != Done {
+		t.Errorf("found %s, expected done", result.Status)
+	}
+}
+
+// A rank with other data ends the group by name, before anything is written.
+func TestOtherDataOnOneRank(t *testing.T) {
+	o := options(t)
+	members := group.Local(2)
+	other := make(chan error)
+	go func() {
+		err := Follow(Options{Group: members[1], Source: tiny.Source(t, tiny.Examples-1)})
+		members[1].Abort(1)
+		other <- err
+	}()
+	o.Group = members[0]
+	r, err := Create(tiny.Parse(t), o)
+	if !errors.Is(err, group.ErrLost) {
+		t.Errorf("found %v, expected the error of a group that has ended", err)
+	}
+	if err == nil {
+		r.Close()
+	}
+	if err := <-other; err == nil || !strings.Contains(err.Error(), "rank 1 of 2: ") || !strings.Contains(err.Error(), "other training examples") {
+		t.Errorf("found %v, expected the rank that has other data", err)
+	}
+	if entries, err := os.ReadDir(o.RunsDir); err == nil && len(entries) > 0 {
+		t.Errorf("found %v in %s, expected nothing", entries, o.RunsDir)
+	}
+}
+
+// firstSays is a rank 0 that does something before it says its first word.
+type firstSays struct {
+	group.Group
+	before func()
+}
+
+func (f *firstSays) Broadcast(b []byte) error {
+	if f.before != nil {
+		f.before()
+		f.before = nil
+	}
+	return f.Group.Broadcast(b)
+}
+
+// A rank that finds other initial weights than rank 0, frozen ones above all, which nobody sends it, ends
+// the group.
+func TestOtherWeightsOnOneRank(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "weights.safetensors")
+	given := weights(t, path)
+	o := options(t)
+	errs := together(t, 2, o.Source, func(g group.Group) {
+		o := o
+		o.Group = &firstSays{g, func() {
+			given[0].Data[0]++
+			if err := safetensors.Write(path, given, nil); err != nil {
+				t.Error(err)
+			}
+		}}
+		if _, err := prepare(tiny.Parse(t, from(path, "public")...), o, nil); !errors.Is(err, group.ErrLost) {
+			t.Errorf("found %v, expected the error of a group that has ended", err)
+		}
+	})
+	if errs[0] == nil || !strings.Contains(errs[0].Error(), "other initial weights") {
+		t.Errorf("found %v, expected that rank 1 has other weights", errs[0])
+	}
+}
+
+// Diagnostics, which rank 0 would write of its own part alone, are refused.
+func TestRanksRefuseDiagnostics(t *testing.T) {
+	o := options(t)
+	o.Group = group.Local(2)[0]
+	if _, err := Create(tiny.Parse(t, "run.private_diagnostics=true"), o); !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), "run.private_diagnostics") {
+		t.Errorf("found %v, expected the key that several ranks do not take", err)
+	}
+}
+
+// silentAfter is a rank that does not bring its part of the sums after the first so many.
+type silentAfter struct {
+	group.Group
+	sums int
+	ends chan struct{}
+}
+
+func (s *silentAfter) Reduce(values []int64, patience time.Duration) error {
+	if s.sums--; s.sums < 0 {
+		<-s.ends
+		return group.ErrLost
+	}
+	return s.Group.Reduce(values, patience)
+}
+
+// A rank that hangs is named, nothing is released of the step, whose event counts, and the run goes on
+// without that rank.
+func TestRankThatHangs(t *testing.T) {
+	o := options(t)
+	members, ends, ended := group.Local(3), make(chan struct{}), make(chan error, 2)
+	for _, g := range []group.Group{members[1], &silentAfter{members[2], 5, ends}} { // one of them says that it is ready
+		go func() { ended <- Follow(Options{Group: g, Source: o.Source}) }()
+	}
+	o.Group, o.Patience = members[0], 200*time.Millisecond
+	r, err := Create(tiny.Parse(t, "run.checkpoint_every=1"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Fit(context.Background())
+	var missing *group.Missing
+	if !errors.As(err, &missing) || !slices.Equal(missing.Ranks, []int{2}) {
+		t.Errorf("found %v, expected that rank 2 is missing", err)
+	}
+	members[0].Abort(1)
+	close(ends)
+	<-ended
+	<-ended
+	r.Close()
+	if n := ledgerOf(t, r.Dir).Count(); n != 5 {
+		t.Errorf("the ledger holds %d events after 4 steps and one that failed, expected 5", n)
+	}
+	o.Group = nil
+	again := open(t, r.Dir, o)
+	if again.step != 4 {
+		t.Errorf("the run goes on from step %d, expected 4", again.step)
+	}
+	fit(t, again)
+}

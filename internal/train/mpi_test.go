@@ -1,0 +1,108 @@
+//go:build mpi
+
+package train
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/group"
+	"dpsgd/internal/group/grouptest"
+	"dpsgd/internal/group/mpi"
+	"dpsgd/internal/tiny"
+)
+
+// asRank is the variable that makes the test binary a rank.
+const asRank = "DPSGD_TEST_RANK"
+
+// overMPI are samples and a configuration of which the bits of sums are compared.
+func overMPI(t *testing.T) (o Options, overrides []string, samples [][]int) {
+	samples = [][]int{{}, {7}, {0, 1, 2, 5, 8, 13, 21, 34, 55, 89, 144, 233}, nil}
+	for i := range tiny.Examples {
+		samples[3] = append(samples[3], i)
+	}
+	return Options{Source: tiny.Source(t, tiny.Examples), RunsDir: t.TempDir()}, []string{tiny.Convolutional, "performance.engine=ghost"}, samples
+}
+
+// said is what a process says of sums and of a run, line by line.
+func said(t *testing.T, g group.Group) []string {
+	o, overrides, samples := overMPI(t)
+	o.Group = g
+	c := tiny.Parse(t, overrides...)
+	r, err := prepare(c, o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.pool.Close()
+	var lines []string
+	for step, sample := range samples {
+		lines = append(lines, fmt.Sprintf("found sum %d %x", len(sample), sha256.Sum256(fmt.Append(nil, sumOf(t, r, step, sample)))))
+	}
+	if err := r.dismiss(); err != nil {
+		t.Fatal(err)
+	}
+	run, err := Create(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	result, err := run.Fit(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(lines, fmt.Sprintf("found run %s %d %v %v", result.Status, result.Steps, result.Epsilon, ledgerOf(t, run.Dir).Entries()))
+}
+
+// TestAsRank is what a rank does that the next test starts.
+func TestAsRank(t *testing.T) {
+	if os.Getenv(asRank) == "" {
+		t.Skip("skipped: is for ranks that another test starts")
+	}
+	g, err := mpi.Join()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Rank() == 0 {
+		for _, line := range said(t, g) {
+			fmt.Println(line)
+		}
+	} else {
+		o, _, _ := overMPI(t)
+		o.Group = g
+		for range 2 { // the sums, and the run
+			if err := Follow(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Under every MPI library, with 1, 2 and 4 ranks: the sums of the same samples are those of one process, bit
+// for bit, and a run has its events, its ledger and its ε.
+func TestRanksOfMPIAreOneProcess(t *testing.T) {
+	expected := said(t, nil)
+	for _, l := range grouptest.Launchers(t) {
+		for _, size := range []int{1, 2, 4} {
+			c := l.Start(t.Context(), grouptest.Part{Ranks: size, Command: []string{os.Args[0], "-test.run", "^TestAsRank$"}})
+			c.Env = append(c.Env, asRank+"=1")
+			text, err := c.CombinedOutput()
+			var found []string
+			for line := range strings.Lines(string(text)) {
+				if at := strings.Index(line, "found "); at >= 0 {
+					found = append(found, strings.TrimSpace(line[at:]))
+				}
+			}
+			if err != nil || !slices.Equal(found, expected) {
+				t.Errorf("%s, %d ranks: %v, found\n%q\nexpected\n%q\n%s", l.Name, size, err, found, expected, text)
+			}
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package train_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/books"
+	"dpsgd/internal/describe"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/train"
+)
+
+// picturesIn is a folder called stripes with the tiny pictures, in class folders or tar files.
+func picturesIn(t *testing.T, shards bool) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "stripes")
+	tiny.Files(t, dir, tiny.Source(t, tiny.Examples), shards)
+	return dir
+}
+
+// folderConfig trains on a folder.
+func folderConfig(t *testing.T, dir string, overrides ...string) *configs.Config {
+	t.Helper()
+	return tiny.Parse(t, append([]string{"data.folder=" + dir, "data.classes=[top, middle, bottom]", "data.size=6", "data.channels=1"}, overrides...)...)
+}
+
+// small lets few of the 14,040 bytes of pictures stay in memory.
+const small = "performance.data_memory=1KB"
+
+// The same pictures are one data set, whether they lie in folders or tar files and however many of them
+// are in memory: their runs add up, and a run goes on under another of these.
+func TestStoredPicturesAreTheSameData(t *testing.T) {
+	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}
+	for _, shards := range []bool{false, true} {
+		for _, memory := range []string{"performance.data_memory=auto", small} {
+			c := folderConfig(t, picturesIn(t, shards), memory)
+			result := tinyrun.Fit(t, tinyrun.Create(t, c, o))
+			if !(result.TestAccuracy > 0.8) {
+				t.Errorf("shards %t, %s: found a test accuracy of %v, expected that of data that can be learnt", shards, memory, result.TestAccuracy)
+			}
+			score, err := train.Examine(result.Run, train.Options{})
+			if err != nil || score.TestAccuracy != result.TestAccuracy || score.Pictures == nil {
+				t.Errorf("shards %t, %s: evaluated, found %v (%v), expected %v and pictures", shards, memory, score.TestAccuracy, err, result.TestAccuracy)
+			}
+		}
+	}
+	info, err := books.ReadDatasets(o.RunsDir)
+	if err != nil || len(info.Members) != 4 {
+		t.Fatalf("found %+v (%v), expected four runs", info.Members, err)
+	}
+	for _, m := range info.Members {
+		if m.Data != info.Members[0].Data {
+			t.Errorf("found the data %+v and %+v, expected the same", m.Data, info.Members[0].Data)
+		}
+	}
+}
+
+// A run that began with all pictures in memory goes on with few of them there.
+func TestResumeWithLessMemory(t *testing.T) {
+	c := folderConfig(t, picturesIn(t, false))
+	ctx, cancel := context.WithCancel(t.Context())
+	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny", Watcher: tinyrun.Stepped(func(p train.Progress) {
+		if p.Step == 6 {
+			cancel()
+		}
+	})}
+	stopped := tiny.Fit(t, ctx, tinyrun.Create(t, c, o))
+	path := filepath.Join(stopped.Run, "config.yaml")
+	tiny.Write(t, path, strings.Replace(tiny.Read(t, path), "performance:\n", "performance:\n  data_memory: 1KB\n", 1))
+	if result := tinyrun.Fit(t, tinyrun.Open(t, stopped.Run, train.Options{})); result.Steps != 12 {
+		t.Errorf("found %d steps, expected 12", result.Steps)
+	}
+}
+
+// Persons are those that the names say, in tar files as in folders.
+func TestPersonsInShards(t *testing.T) {
+	for _, shards := range []bool{false, true} {
+		c := folderConfig(t, picturesIn(t, shards), small, "privacy.unit=person", "data.group=prefix", "privacy.delta=1e-3")
+		d, err := describe.Describe(c, 0)
+		if err != nil || d.Data.People != 100 || d.Data.Examples != tiny.Examples {
+			t.Errorf("shards %t: found %+v (%v), expected 100 people", shards, d, err)
+		}
+		if result := tinyrun.Fit(t, tinyrun.Create(t, c, train.Options{RunsDir: filepath.Join(t.TempDir(), "runs")})); result.Steps != 12 {
+			t.Errorf("shards %t: found %d steps", shards, result.Steps)
+		}
+	}
+}
+
+// Features are those of the same pictures.
+func TestFeaturesOfStoredPictures(t *testing.T) {
+	large := tiny.Large(t)
+	dir := filepath.Join(t.TempDir(), "stripes")
+	tiny.Files(t, dir, large, true)
+	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs")}
+	for _, memory := range []string{"auto", "1KB"} {
+		c := folderConfig(t, dir, append(tiny.Features, "data.size=12", "performance.data_memory="+memory)...)
+		tinyrun.Fit(t, tinyrun.Create(t, c, o))
+	}
+	if files, err := filepath.Glob(filepath.Join(o.RunsDir, folder.Features, "*.train")); err != nil || len(files) != 1 {
+		t.Errorf("found %q (%v), expected the features of one data set", files, err)
+	}
+}
+
+// A picture that cannot be read is found before a run has a folder.
+func TestStoredPicturesAreCheckedFirst(t *testing.T) {
+	dir := picturesIn(t, false)
+	tiny.Write(t, filepath.Join(dir, "train", "top", "broken.png"), "no picture")
+	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs")}
+	_, err := train.Create(folderConfig(t, dir, small), o)
+	if !errors.Is(err, data.ErrInvalid) || !strings.Contains(err.Error(), filepath.Join("top", "broken.png")) {
+		t.Errorf("found %v, expected the picture", err)
+	}
+	if _, err := os.Stat(o.RunsDir); err == nil {
+		t.Error("found a folder of runs")
+	}
+}
+
+// A picture that vanishes while the run is at work stops it by name: the step has its event and no
+// release, and the run goes on when the picture is back.
+func TestStoredPictureVanishes(t *testing.T) {
+	dir := picturesIn(t, false)
+	top := filepath.Join(dir, "train", "top")
+	c := folderConfig(t, dir, small, "training.sampling=full", "run.checkpoint_every=1")
+	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny", Watcher: tinyrun.Stepped(func(p train.Progress) {
+		if p.Step == 5 {
+			if err := os.Rename(top, top+"-away"); err != nil {
+				t.Error(err)
+			}
+		}
+	})}
+	r := tinyrun.Create(t, c, o)
+	_, err := r.Fit(t.Context())
+	if !errors.Is(err, data.ErrInvalid) || !strings.Contains(err.Error(), top) {
+		t.Errorf("found %v, expected a picture of %s", err, top)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := tiny.Releases(t, r.Dir); n != 6 {
+		t.Errorf("found %d events, expected those of 5 steps and of the one that failed", n)
+	}
+	if err := os.Rename(top+"-away", top); err != nil {
+		t.Fatal(err)
+	}
+	if result := tinyrun.Fit(t, tinyrun.Open(t, r.Dir, train.Options{})); result.Steps != 12 {
+		t.Errorf("found %d steps, expected 12", result.Steps)
+	}
+}
