@@ -4,8 +4,8 @@
   ranks.py cores     2 ranks of 1 thread beside 1 process of 2 threads, on this machine
   ranks.py network   2 ranks in network namespaces with delay and limited speed, beside what `train plan` expects (root, Linux)
 
-Every measurement is a process of its own, or a group of them; they take turns, and each figure is the median over the rounds.
-The ranks are started by Open MPI's mpirun.
+The time of a step is that of a long run less that of a short one, over the steps between them. Every run is a process of its own, or
+a group of them; they take turns, and each figure is the median over the rounds. The ranks are started by Open MPI's mpirun.
 """
 
 import argparse
@@ -24,11 +24,11 @@ sys.dont_write_bytecode = True  # no __pycache__ in the checkout
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# By name: preset, what is overridden, batches, steps of a measurement.
+# By name: preset, what is overridden, batches, steps of a short run, and how many more a long one has.
 NETWORKS = {
-    "mnist-cnn": ("mnist-cnn", [], [512], 200),
-    "cifar-cnn": ("cifar-cnn", [], [256], 20),
-    "resnet8-gn": ("cifar-cnn", ["model.name=resnet8-gn"], [256], 20),
+    "mnist-cnn": ("mnist-cnn", [], [512], 20, 500),
+    "cifar-cnn": ("cifar-cnn", [], [256], 5, 50),
+    "resnet8-gn": ("cifar-cnn", ["model.name=resnet8-gn"], [256], 5, 50),
 }
 
 # Delay in one direction and bits a second.
@@ -66,8 +66,8 @@ def cores(a):
         for _ in range(a.rounds):
             alone.append(step(a, name, batch, [a.scratch / "train"], 2))
             ranks.append(step(a, name, batch, [*shlex.split(a.mpirun), "-n", "2", a.scratch / "train-mpi"], 1))
-        each = sorted(statistics.median(r) / statistics.median(one) for r, one in zip(ranks, alone))
-        one, two = (statistics.median(t for round in times for t in round) for times in (alone, ranks))
+        each = sorted(r / one for r, one in zip(ranks, alone))
+        one, two = statistics.median(alone), statistics.median(ranks)
         print(f"| {name} | {batch} | {one:.1f} | {two:.1f} | {two / one:.2f} | {each[0]:.2f} to {each[-1]:.2f} |", flush=True)
 
 
@@ -80,9 +80,9 @@ def network(a):
             expected, measured, near = [], [], []
             for _ in range(a.rounds):
                 expected.append(plan(a, name, batch, delay, rate))
-                near += step(a, name, batch, [*shlex.split(a.mpirun), "-n", "2", a.scratch / "train-mpi"], 1)
+                near.append(step(a, name, batch, [*shlex.split(a.mpirun), "-n", "2", a.scratch / "train-mpi"], 1))
                 with namespaces(a, delay, rate):
-                    measured += step(a, name, batch, [*in_namespaces(a), a.scratch / "train-mpi"], 1)
+                    measured.append(step(a, name, batch, [*in_namespaces(a), a.scratch / "train-mpi"], 1))
             e, m = statistics.median(expected), statistics.median(measured)
             print(f"| {name} | {batch} | {delay} | {rate} | {e:.1f} | {m:.1f} | {100 * (m / e - 1):+.0f} % | {statistics.median(near):.1f} |", flush=True)
 
@@ -96,19 +96,22 @@ def overrides(name, batch, threads):
     most = batch + 2 * batch**0.5
     physical = math.ceil(most / math.ceil(most / 128))
     keys = NETWORKS[name][1] + [f"training.batch_size={batch}", f"training.physical_batch_size={physical}", f"performance.threads={threads}"]
-    keys += [f"training.steps={NETWORKS[name][3]}"]
     keys += ["privacy.noise_multiplier=1", "privacy.epsilon=none", "run.checkpoint_every=0", "training.evaluate_every=0"]
     return [word for key in keys for word in ("--set", key)]
 
 
 def step(a, name, batch, program, threads):
-    """Milliseconds of every step of a run but the first ones. Only the file of diagnostics, which is not private, says how long
-    a step took."""
+    """Milliseconds of a step."""
+    few, more = NETWORKS[name][3:]
+    short, long = (seconds(a, name, program, [*overrides(name, batch, threads), "--set", f"training.steps={n}"]) for n in (few, few + more))
+    return 1e3 * (long - short) / more
+
+
+def seconds(a, name, program, keys):
+    """The time of a run, from its first checkpoint to its result."""
     with tempfile.TemporaryDirectory(dir=a.scratch) as runs:
-        options = ["--data-dir", os.path.abspath(a.data_dir), "--runs-dir", runs, "--set", "run.private_diagnostics=true"]
-        result = output([*program, "run", NETWORKS[name][0], "--json", *options, *overrides(name, batch, threads)], ENVIRONMENT)
-        lines = (Path(json.loads(result)["run"]) / "diagnostics.private.jsonl").read_text().splitlines()
-        return [1e3 * json.loads(line)["seconds"] for line in lines[3:]]
+        options = ["--data-dir", os.path.abspath(a.data_dir), "--runs-dir", runs]
+        return json.loads(output([*program, "run", NETWORKS[name][0], "--json", *options, *keys], ENVIRONMENT))["seconds"]
 
 
 def plan(a, name, batch, delay, rate):

@@ -114,8 +114,7 @@ func (c *chain) format(step int, event accountant.Event) ([]byte, record, error)
 	}
 	line := fmt.Appendf(nil, "%s%d%s%s%s%s%s%s\"", stepKey, step, eventKey, text, nonceKey, publicRandom(nonceSize), previousKey, c.head)
 	hash := digestOf(line)
-	line = append(line, hashKey...)
-	line = append(line, hash.String()...)
+	line = append(append(line, hashKey...), hash.String()...)
 	return append(line, recordEnd+"\n"...), record{step, event, hash}, nil
 }
 

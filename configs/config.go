@@ -194,6 +194,8 @@ type Performance struct {
 	// DataMemory is what the decoded pictures of Data.Folder may take of it, in bytes; 0 is all that
 	// they need where that is there.
 	DataMemory int64
+	// DataPerRank says that each rank of a run has training examples of its own.
+	DataPerRank bool
 }
 
 // Run is about the folder that a run writes.

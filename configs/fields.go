@@ -313,6 +313,8 @@ var performanceFields = []*field{
 		"A configuration that needs more memory, by an estimate, is refused before it begins; auto is what the machine has free.", nil},
 	{"performance.data_memory", format.Bytes{Word: "auto"}, func(c *Config) any { return &c.Performance.DataMemory },
 		"Memory for decoded pictures; those that do not fit are decoded whenever they are needed, which takes time and changes nothing else. auto keeps all of them where they fit, and as many as half of what is left holds otherwise.", withFolder},
+	{"performance.data_per_rank", setting.Boolean{}, func(c *Config) any { return &c.Performance.DataPerRank },
+		"Each rank has training pictures of its own at its path, and all of them together are the training set; false is that every rank has all of them.", withFolder},
 }
 
 var runFields = []*field{
@@ -327,7 +329,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"data.label", "federated.clients", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
+var later = []string{"data.label", "federated.clients", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

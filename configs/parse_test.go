@@ -52,7 +52,7 @@ optimizer: {name: adamw, learning_rate: 0.01, beta1: 0.8, beta2: 0.99, epsilon: 
   schedule: {name: cosine, warmup_steps: 7, final_factor: 0.1}}
 training: {batch_size: 100, physical_batch_size: 32, steps: 50, evaluate_every: 5, seed: 9007199254740991, average: ema, average_decay: 0.99,
   augmentation: {views: 4, flip: true, shift: 3}}
-performance: {threads: 3, engine: ghost, max_memory: 8GiB, data_memory: 2GiB}
+performance: {threads: 3, engine: ghost, max_memory: 8GiB, data_memory: 2GiB, data_per_rank: true}
 run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 `)
 	want := DefaultConfig()
@@ -76,7 +76,7 @@ run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 	}
 	want.Training = Training{Sampling: release.Poisson{}, BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1, Average: &optimizer.EMA{Decay: 0.99},
 		Augmentation: augmentation.Recipe{Views: 4, Flip: true, Shift: 3}}
-	want.Performance = Performance{3, "ghost", 8 << 30, 2 << 30}
+	want.Performance = Performance{3, "ghost", 8 << 30, 2 << 30, true}
 	want.Run = Run{"my-run_1.2", 4, true}
 	if !reflect.DeepEqual(*got, want) {
 		t.Errorf("got  %+v\nwant %+v", *got, want)
@@ -221,6 +221,7 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{smallest, "performance.engine=ghost", "engine: ghost"},
 		{smallest, "performance.max_memory=500 MB", "max_memory: 500MB"},
 		{folderBase, "performance.data_memory=500 MB", "data_memory: 500MB"},
+		{folderBase, "performance.data_per_rank=true", "data_per_rank: true"},
 		{smallest, "privacy.unit=label", "unit: label"},
 		{smallest, "privacy.none=true", "none: true"},
 		{personsBase, "data.group=prefix", "group: prefix"},

@@ -1,7 +1,7 @@
 package data
 
 import (
-	"fmt"
+	"slices"
 
 	"dpsgd/accountant"
 	"dpsgd/internal/random"
@@ -29,10 +29,7 @@ func (Full) Sampled(e accountant.Event) accountant.Event { return e }
 
 // Sample returns 0 … n-1 in the memory of dst. It panics on a negative n.
 func (Full) Sample(dst []int, n int, _ *random.Source) []int {
-	if n < 0 {
-		panic(fmt.Sprintf("data: a batch of %d records", n))
-	}
-	dst = dst[:0]
+	dst = slices.Grow(dst[:0], n)
 	for i := range n {
 		dst = append(dst, i)
 	}

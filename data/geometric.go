@@ -9,9 +9,9 @@ import (
 // joins: survival[k−1] is the chance that at least k are, (1−q)^k, in units of 2⁻¹²⁸. A uniform
 // number u leaves out as many records as there are entries above u (inversion).
 //
-// The table ends where (1−q)^k falls below 1/16, or at maxSkips entries. A u
-// below the last entry leaves out that many records without one that joins, and
-// the next draw goes on from there: coin flips have no memory.
+// The table ends where (1−q)^k falls below 1/16, or at maxSkips entries. A u below the last entry
+// leaves out that many records without one that joins, and the next draw goes on from there: coin
+// flips have no memory.
 type skipTable struct {
 	survival [maxSkips]fixed
 	len      int
@@ -53,8 +53,8 @@ func (t *skipTable) draw(src words) (run int, joins bool) {
 	return low, low < t.len
 }
 
-// uniform is a random multiple of 2⁻¹²⁸ in [0, 1). Its second word is drawn when a
-// comparison needs it, which is once in about 2⁵⁵ draws.
+// uniform is a random multiple of 2⁻¹²⁸ in [0, 1). Its second word is drawn when a comparison needs
+// it, which is once in about 2⁵⁵ draws.
 type uniform struct {
 	hi, lo   uint64
 	complete bool
@@ -80,8 +80,8 @@ func (x fixed) minus(y fixed) fixed {
 	return fixed{hi, lo}
 }
 
-// times returns x·mantissa/2^shift mod 1, rounded down. The product has 192 bits;
-// a shift of 192 or more leaves nothing.
+// times returns x·mantissa/2^shift mod 1, rounded down. The product has 192 bits; a shift of 192 or
+// more leaves nothing.
 func (x fixed) times(mantissa uint64, shift uint) fixed {
 	carry, p0 := bits.Mul64(x.lo, mantissa)
 	p2, p1 := bits.Mul64(x.hi, mantissa)
@@ -89,9 +89,6 @@ func (x fixed) times(mantissa uint64, shift uint) fixed {
 	p2 += c
 	for ; shift >= 64; shift -= 64 {
 		p2, p1, p0 = 0, p2, p1
-	}
-	if shift == 0 {
-		return fixed{hi: p1, lo: p0}
 	}
 	return fixed{hi: p2<<(64-shift) | p1>>shift, lo: p1<<(64-shift) | p0>>shift}
 }

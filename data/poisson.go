@@ -9,20 +9,18 @@ import (
 
 // Poisson draws logical batches for DP-SGD.
 //
-// Guarantee. Let q be SamplingProbability, a float64 taken at its exact value.
-// In one call of Sample, given what happened to records 0 … i−1, record i joins
-// the batch with a probability in (q − 2⁻¹²⁴, q]; for q = 0 and q = 1 it is
-// exactly q. It follows that
+// Guarantee. Let q be SamplingProbability, a float64 taken at its exact value. In one call of
+// Sample, given what happened to records 0 … i−1, record i joins the batch with a probability in
+// (q − 2⁻¹²⁴, q]; for q = 0 and q = 1 it is exactly q. It follows that
 //
 //   - no record's chance is ever above the q that the accountant is told;
-//   - the batch is within total variation distance n·2⁻¹²⁴ of n independent
-//     coin flips with probability q (for 2^27 records: 2⁻⁹⁷, negligible beside
-//     any δ);
+//   - the batch is within total variation distance n·2⁻¹²⁴ of n independent coin flips with
+//     probability q (for 2^27 records: 2⁻⁹⁷, negligible beside any δ);
 //   - calls are independent of each other as far as the random words are.
 //
-// Nothing depends on the labels, the pictures or earlier batches; a batch can be
-// empty and is then returned empty. The chance is the same for all records: there
-// are no weights. Both the sampler and the accountant's event read the one field.
+// Nothing depends on the labels, the pictures or earlier batches; a batch can be empty and is then
+// returned empty. The chance is the same for all records: there are no weights. Both the sampler
+// and the accountant's event read the one field.
 type Poisson struct{ SamplingProbability float64 }
 
 // Validate reports a probability outside [0, 1].
@@ -44,16 +42,15 @@ func (p Poisson) String() string {
 	return fmt.Sprintf("Poisson: every example joins each batch independently with probability q = %v", p.SamplingProbability)
 }
 
-// Sampled wraps the event of what is done to a batch in the event of sampling
-// that batch with this sampler.
+// Sampled wraps the event of what is done to a batch in that of sampling it with this sampler.
 func (p Poisson) Sampled(e accountant.Event) accountant.Event {
 	return accountant.PoissonSampled{SamplingProbability: p.SamplingProbability, Event: e}
 }
 
-// Sample draws one batch from records 0 … n−1: distinct indices in increasing
-// order, not nil, possibly none. It reuses the memory of dst and ignores its
-// content. It expects to read fewer than 16/15·q·n + n/512 + 2 words. The indices
-// are secret. It panics on an invalid probability or a negative n.
+// Sample draws one batch from records 0 … n−1: distinct indices in increasing order, not nil,
+// possibly none. It reuses the memory of dst and ignores its content. It expects to read fewer than
+// 16/15·q·n + n/512 + 2 words. The indices are secret. It panics on an invalid probability or a
+// negative n.
 func (p Poisson) Sample(dst []int, n int, src *random.Source) []int {
 	return p.sample(dst, n, src)
 }

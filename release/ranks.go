@@ -1,6 +1,10 @@
 package release
 
-import "dpsgd/clip"
+import (
+	"slices"
+
+	"dpsgd/clip"
+)
 
 // Ranks are processes that add up the contributions to a release together. Rank 0 has the door, and
 // with it sampler, journal and noise; the others add up their parts of its samples with [AddPart].
@@ -8,6 +12,9 @@ type Ranks interface {
 	// Rank is the number of this process, below Size.
 	Rank() int
 	Size() int
+	// Bounds are the first record of each rank, and the number of all records at the end, where each
+	// rank has records of its own; nil where all have all. They are the same on all ranks.
+	Bounds() []int
 	// Share tells the others the sample of release number step. Rank 0 calls it.
 	Share(step int, sample []int) error
 	// Reduce makes values of rank 0 the sum of those of all ranks.
@@ -21,13 +28,18 @@ func (d *Door) Among(r Ranks) { d.ranks = r }
 // rank adds those of its part. A rank without a record takes part like any other. Elsewhere than on
 // rank 0 nothing is left in sum that could be released.
 func AddPart(sum *clip.Sum, sample []int, source Contributor, r Ranks) error {
-	if err := AddUp(sum, part(sample, r.Rank(), r.Size()), source); err != nil {
+	if err := AddUp(sum, part(sample, r), source); err != nil {
 		return err
 	}
 	return sum.Merge(r.Reduce)
 }
 
-// part is what one of so many ranks adds of a sample: every record is in the part of one rank.
-func part(sample []int, rank, ranks int) []int {
-	return sample[len(sample)*rank/ranks : len(sample)*(rank+1)/ranks]
+// part is what a rank adds of a sample, which is in order: every record is in the part of one rank.
+func part(sample []int, r Ranks) []int {
+	from, to := len(sample)*r.Rank()/r.Size(), len(sample)*(r.Rank()+1)/r.Size()
+	if bounds := r.Bounds(); bounds != nil {
+		from, _ = slices.BinarySearch(sample, bounds[r.Rank()])
+		to, _ = slices.BinarySearch(sample, bounds[r.Rank()+1])
+	}
+	return sample[from:to]
 }

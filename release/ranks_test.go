@@ -13,12 +13,14 @@ import (
 type scriptRanks struct {
 	s      *script
 	size   int
+	bounds []int // of records of their own
 	shared []int
 	step   int
 }
 
-func (r *scriptRanks) Rank() int { return 0 }
-func (r *scriptRanks) Size() int { return r.size }
+func (r *scriptRanks) Rank() int     { return 0 }
+func (r *scriptRanks) Size() int     { return r.size }
+func (r *scriptRanks) Bounds() []int { return r.bounds }
 
 func (r *scriptRanks) Share(step int, sample []int) error {
 	r.step, r.shared = step, slices.Clone(sample)
@@ -34,7 +36,7 @@ func (r *scriptRanks) Reduce(values []int64) error {
 		if err != nil {
 			return err
 		}
-		other := rankOf{rank, r.size, func(part []int64) error {
+		other := rankOf{rank, r.size, r.bounds, func(part []int64) error {
 			for i, v := range part {
 				values[i] += v
 			}
@@ -50,11 +52,13 @@ func (r *scriptRanks) Reduce(values []int64) error {
 // rankOf is a rank that is not the first.
 type rankOf struct {
 	rank, size int
+	bounds     []int
 	reduce     func([]int64) error
 }
 
 func (r rankOf) Rank() int              { return r.rank }
 func (r rankOf) Size() int              { return r.size }
+func (r rankOf) Bounds() []int          { return r.bounds }
 func (r rankOf) Share(int, []int) error { return errors.New("only rank 0 has a sample") }
 func (r rankOf) Reduce(v []int64) error { return r.reduce(v) }
 
@@ -82,6 +86,34 @@ func TestReleaseByRanksInOrder(t *testing.T) {
 				for i, v := range values {
 					if drawn := slices.Contains(s.drawn, i); drawn && v != 0.25 || !drawn && v != 0 {
 						t.Fatalf("%d ranks: record %d, drawn %v, adds %v", size, i, drawn, v)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Where ranks have records of their own, each record of a sample contributes once, on the rank that has it:
+// also where a rank has none of the sample, or none at all.
+func TestRecordsContributeWhereTheyAre(t *testing.T) {
+	for _, bounds := range [][]int{{0, records}, {0, 1, records}, {0, 7, 7, 20, records}, {0, 0, records, records}} {
+		for _, q := range []float64{0, 0.1, 0.5, 1} {
+			s := &script{}
+			d := newDoor(t, s, q)
+			d.Among(&scriptRanks{s: s, size: len(bounds) - 1, bounds: bounds})
+			for step := range 10 {
+				s.asked = nil
+				if err := d.Release(step, s, func(Noisy) {}); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(s.asked, s.drawn) {
+					t.Fatalf("bounds %v: contributions of %v, expected those of the sample %v, each once", bounds, s.asked, s.drawn)
+				}
+				for rank := range len(bounds) - 1 {
+					for _, i := range part(s.drawn, rankOf{rank: rank, size: len(bounds) - 1, bounds: bounds}) {
+						if i < bounds[rank] || i >= bounds[rank+1] {
+							t.Fatalf("bounds %v: rank %d adds record %d, which another one has", bounds, rank, i)
+						}
 					}
 				}
 			}

@@ -1,7 +1,6 @@
 package ranks
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -22,6 +21,7 @@ import (
 // noise.
 type follower struct {
 	group   group.Group
+	bounds  []int // of the examples of each rank, where it has its own
 	model   *model.Model
 	work    records.Work
 	records *records.Records
@@ -45,11 +45,7 @@ func Follow(g group.Group, request examples.Request, threads func(*configs.Confi
 }
 
 func (f *follower) follow(request examples.Request, threads func(*configs.Config) int) error {
-	o, err := f.hear()
-	if err != nil {
-		return err
-	}
-	if err := f.prepare(o, request, threads); err != nil {
+	if err := f.prepare(request, threads); err != nil {
 		return err
 	}
 	if err := f.group.Reduce(ready(f.group), 0); err != nil {
@@ -57,7 +53,8 @@ func (f *follower) follow(request examples.Request, threads func(*configs.Config
 	}
 	for {
 		m := make([]message, 1)
-		if err := f.group.Broadcast(bytesOf(m)); err != nil {
+		err := f.group.Broadcast(bytesOf(m))
+		if err != nil {
 			return err
 		}
 		switch m[0].kind {
@@ -76,33 +73,28 @@ func (f *follower) follow(request examples.Request, threads func(*configs.Config
 	}
 }
 
-// hear takes the orders of rank 0.
-func (f *follower) hear() (o Orders, err error) {
-	length := make([]int64, 1)
-	if err := f.group.Broadcast(bytesOf(length)); err != nil {
-		return o, err
-	}
-	text := make([]byte, length[0])
-	if err := f.group.Broadcast(text); err != nil {
-		return o, err
-	}
-	if err := json.Unmarshal(text, &o); err != nil {
-		return o, fmt.Errorf("ranks: the orders of rank 0: %w", err)
-	}
-	return o, o.sameProgram()
-}
-
 // prepare declares what the records of this rank's parts contribute.
-func (f *follower) prepare(o Orders, request examples.Request, threads func(*configs.Config) int) error {
-	c, err := configs.Parse("the configuration of rank 0", o.Config, nil)
+func (f *follower) prepare(request examples.Request, threads func(*configs.Config) int) error {
+	var first call
+	if err := hear(f.group, &first); err != nil {
+		return err
+	}
+	if err := first.sameProgram(); err != nil {
+		return err
+	}
+	c, err := configs.Parse("the configuration of rank 0", first.Config, nil)
 	if err != nil {
 		return err
 	}
 	if err := request.Fit(c); err != nil {
 		return err
 	}
-	source, err := request.Find(c)
-	if err != nil {
+	var source *examples.Source
+	if source, f.bounds, err = find(f.group, c, request); err != nil {
+		return err
+	}
+	var o Orders
+	if err := hear(f.group, &o); err != nil {
 		return err
 	}
 	pool := kernel.NewPool(threads(c))
@@ -124,7 +116,12 @@ func (f *follower) prepare(o Orders, request examples.Request, threads func(*con
 	if f.work.Examples, err = source.Seen(pool); err != nil {
 		return err
 	}
-	if err := o.sameData(source, f.work.Examples.Train, pool); err != nil {
+	if f.bounds != nil {
+		err = apart(f.group, f.bounds, f.work.Examples.Train, o.Salt, pool)
+	} else {
+		err = o.sameData(source, f.work.Examples.Train, pool)
+	}
+	if err != nil {
 		return err
 	}
 	if f.records, err = records.New(c, f.work); err != nil {
@@ -164,11 +161,21 @@ func (f *follower) step(m message) error {
 			return err
 		}
 	}
-	return release.AddPart(f.sum, f.sample, f.records.AtStep(int(m.step)), reducer{f.group})
+	records := f.records.AtStep(int(m.step))
+	if f.bounds != nil {
+		records = &ofRank{Contributor: records, first: f.bounds[f.group.Rank()]}
+	}
+	return release.AddPart(f.sum, f.sample, records, reducer{f.group, f.bounds})
 }
 
 // reducer is a rank that is not the first among [release.Ranks].
-type reducer struct{ group.Group }
+type reducer struct {
+	group.Group
+	bounds []int
+}
+
+// Bounds implements [release.Ranks].
+func (r reducer) Bounds() []int { return r.bounds }
 
 // Share is for rank 0.
 func (reducer) Share(int, []int) error { return errors.New("ranks: only rank 0 has a sample to share") }

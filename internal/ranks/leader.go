@@ -1,13 +1,15 @@
 package ranks
 
 import (
-	"encoding/json"
-	"fmt"
+	"cmp"
 	"math"
 	"os"
 	"time"
 
+	"dpsgd/data"
+	"dpsgd/internal/examples"
 	"dpsgd/internal/group"
+	"dpsgd/internal/kernel"
 	"dpsgd/release"
 )
 
@@ -15,12 +17,21 @@ import (
 // door of a run adds up its sums with.
 type Leader struct {
 	group.Group
-	Processes  []int64        // number of the process of each rank, which launchers name
-	parameters []float32      // of the run; every step begins with them
-	clipNorm   func() float64 // of the step ahead, where it is learnt; nil elsewhere
-	shared     time.Time      // when the sample of the step was told
-	patience   time.Duration  // at least, with a rank that does not answer
-	body       []byte         // of a message; secret
+	Run
+	Processes []int64   // number of the process of each rank, which launchers name
+	shared    time.Time // when the sample of the step was told
+	body      []byte    // of a message; secret
+}
+
+// Run is what rank 0 has of the run that all ranks carry out.
+type Run struct {
+	Source     *examples.Source
+	Train      data.Set // as the network sees it
+	Own        []int    // bounds of the examples of each rank, as [Find] says; nil where all have all
+	Parameters []float32
+	ClipNorm   func() float64 // of the step ahead, where it is learnt; nil elsewhere
+	Pool       *kernel.Pool
+	Patience   time.Duration // at least, with a rank that does not answer; 0 is [Patience]
 }
 
 var _ release.Ranks = (*Leader)(nil)
@@ -35,28 +46,29 @@ const Gathering = 30 * time.Minute
 const slower = 20
 
 // Lead tells the other ranks of a group what the run is, and waits until they are ready. Ranks that find
-// another program or other data than rank 0 end the group. The parameters are the run's own. patience 0
-// is [Patience].
-func Lead(g group.Group, o Orders, parameters []float32, clipNorm func() float64, patience time.Duration) (*Leader, error) {
-	text, err := json.Marshal(o)
-	if err != nil {
-		return nil, fmt.Errorf("ranks: %w", err)
-	}
-	if err := g.Broadcast(bytesOf([]int64{int64(len(text))})); err != nil {
+// other data than rank 0 end the group, and so do ranks with the same where each has its own.
+func Lead(g group.Group, o Orders, r Run) (*Leader, error) {
+	if err := o.sign(r.Source, r.Train, r.Own, r.Pool); err != nil {
 		return nil, err
 	}
-	if err := g.Broadcast(text); err != nil {
+	if err := tell(g, o); err != nil {
 		return nil, err
+	}
+	if r.Own != nil {
+		if err := apart(g, r.Own, r.Train, o.Salt, r.Pool); err != nil {
+			return nil, err
+		}
 	}
 	processes := ready(g)
 	if err := g.Reduce(processes, Gathering); err != nil {
 		return nil, err
 	}
-	if patience == 0 {
-		patience = Patience
-	}
-	return &Leader{Group: g, parameters: parameters, clipNorm: clipNorm, patience: patience, Processes: processes}, nil
+	r.Patience = cmp.Or(r.Patience, Patience)
+	return &Leader{Group: g, Run: r, Processes: processes}, nil
 }
+
+// Bounds implements [release.Ranks].
+func (l *Leader) Bounds() []int { return l.Own }
 
 // ready is what a rank says when it has its data: the number of its process, in its place.
 func ready(g group.Group) []int64 {
@@ -68,23 +80,23 @@ func ready(g group.Group) []int64 {
 // Share implements [release.Ranks]: with the sample go all public values that its sum depends on.
 func (l *Leader) Share(step int, sample []int) error {
 	m := message{kind: ofStep, step: int64(step), length: int64(len(sample))}
-	if l.clipNorm != nil {
-		m.clipNorm = math.Float64bits(l.clipNorm())
+	if l.ClipNorm != nil {
+		m.clipNorm = math.Float64bits(l.ClipNorm())
 	}
 	if err := l.say(m); err != nil {
 		return err
 	}
 	l.shared = time.Now()
 	// One message, because each takes a while however short it is.
-	l.body = append(append(l.body[:0], bytesOf(l.parameters)...), bytesOf(sample)...)
+	l.body = append(append(l.body[:0], bytesOf(l.Parameters)...), bytesOf(sample)...)
 	return l.Broadcast(l.body)
 }
 
 // Reduce implements [release.Ranks]. An error says how long it waited, and so that is a whole multiple of
 // the least patience: how long rank 0 worked at its part would tell how large the sample is.
 func (l *Leader) Reduce(values []int64) error {
-	times := 1 + slower*time.Since(l.shared)/l.patience
-	return l.Group.Reduce(values, times*l.patience)
+	times := 1 + slower*time.Since(l.shared)/l.Patience
+	return l.Group.Reduce(values, times*l.Patience)
 }
 
 // Centre lets the others subtract the released mean from all features.

@@ -22,41 +22,28 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// Orders are what rank 0 tells the others ahead of the first step.
+// Orders are what rank 0 tells the others ahead of the first step, once it has its plan.
 type Orders struct {
-	Config      []byte         // of the run, as YAML
 	Steps       int            // that are planned
 	Physical    int            // examples in a physical batch
 	Coordinates int            // that every record contributes
 	Engines     compute.Choice // so that no bit of a contribution depends on who computes it
 	Initial     string         // SHA-256 of the file with the initial weights; "" if they are random
 
-	// What the others hold against what they have.
-	Program string // SHA-256 of the executable
-	Salt    []byte // of Data; drawn for this start, and never stored
-	Data    []byte // hash of training examples as the network sees them
+	Salt []byte // of all hashes of data; drawn for this start, and never stored
+	Data []byte // hash of the training examples as the network sees them, where all ranks have the same
 }
 
-// Sign adds to the orders what other ranks have to find too: the training examples of a source, as the
-// network sees them.
-func (o *Orders) Sign(source *examples.Source, train data.Set, pool *kernel.Pool) error {
-	var err error
-	if o.Program, err = program(); err != nil {
-		return err
-	}
+// sign adds to the orders what other ranks have to find too: the training examples of a source, as the
+// network sees them. Bounds are those of examples that each rank has of its own.
+func (o *Orders) sign(source *examples.Source, train data.Set, bounds []int, pool *kernel.Pool) error {
 	o.Salt = make([]byte, 32)
 	rand.Read(o.Salt)
-	o.Data, err = fingerprint(source.Own, train, o.Salt, pool)
-	return err
-}
-
-// sameProgram refuses orders of another program: its kernels may round otherwise, and what it says may
-// mean something else.
-func (o Orders) sameProgram() error {
-	found, err := program()
-	if err == nil && found != o.Program {
-		err = fmt.Errorf("ranks: found a program with the SHA-256 %.12s…, expected that of rank 0, %.12s…; start the same file on every machine", found, o.Program)
+	if bounds != nil {
+		return nil
 	}
+	var err error
+	o.Data, err = fingerprint(source.Own, train, o.Salt, pool)
 	return err
 }
 
@@ -94,13 +81,7 @@ var mostHashed = 1 << 27
 // fingerprint is a salted hash of the examples of a set, of all or of a choice that nobody knows ahead,
 // and of whose they are: a person who is another one elsewhere could contribute twice.
 func fingerprint(own [][]int, set data.Set, salt []byte, pool *kernel.Pool) ([]byte, error) {
-	batcher, err := data.NewBatcher(set, noNormalisation(set))
-	if err != nil {
-		return nil, err
-	}
-	values := set.Shape().Values()
-	chosen := min(set.Len(), max(1, mostHashed/values))
-	rows := make([][sha256.Size]byte, chosen)
+	chosen := min(set.Len(), max(1, mostHashed/set.Shape().Values()))
 	choice := mathrand.New(mathrand.NewChaCha8([32]byte(salt)))
 	indices := make([]int, chosen)
 	for i := range indices {
@@ -108,24 +89,37 @@ func fingerprint(own [][]int, set data.Set, salt []byte, pool *kernel.Pool) ([]b
 			indices[i] = choice.IntN(set.Len())
 		}
 	}
-	problems := make([]error, pool.Threads())
-	pool.Run(chosen, 64, func(worker, lo, hi int) {
-		row, label := make([]float32, values), make([]int32, 1)
-		for i := lo; i < hi && problems[worker] == nil; i++ {
-			problems[worker] = batcher.Fill(row, label, indices[i:i+1])
-			h := sha256.New()
-			h.Write(bytesOf(label))
-			h.Write(bytesOf(row))
-			h.Sum(rows[i][:0])
-		}
-	})
-	if err := errors.Join(problems...); err != nil {
+	rows, err := rowsOf(set, indices, pool)
+	if err != nil {
 		return nil, err
 	}
 	h := hmac.New(sha256.New, salt)
 	fmt.Fprintf(h, "%d %v %q %v", set.Len(), set.Shape(), set.Classes(), own)
 	h.Write(bytesOf(rows))
 	return h.Sum(nil), nil
+}
+
+// row is an example: its label, and the hash of what the network sees of it.
+type row struct {
+	values [sha256.Size]byte
+	label  int32
+}
+
+// rowsOf reads the examples with these indices.
+func rowsOf(set data.Set, indices []int, pool *kernel.Pool) ([]row, error) {
+	batcher, err := data.NewBatcher(set, noNormalisation(set))
+	if err != nil {
+		return nil, err
+	}
+	rows, problems := make([]row, len(indices)), make([]error, pool.Threads())
+	pool.Run(len(indices), 64, func(worker, lo, hi int) {
+		values, label := make([]float32, set.Shape().Values()), make([]int32, 1)
+		for i := lo; i < hi && problems[worker] == nil; i++ {
+			problems[worker] = batcher.Fill(values, label, indices[i:i+1])
+			rows[i] = row{sha256.Sum256(bytesOf(values)), label[0]}
+		}
+	})
+	return rows, errors.Join(problems...)
 }
 
 // noNormalisation leaves values as they are.

@@ -1,9 +1,11 @@
 package ranks
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,13 +32,17 @@ func TestRanksNoticeWhatDiffers(t *testing.T) {
 	same := func([]uint8, []uint8) {}
 	mine := &examples.Source{Own: [][]int{{0, 1}, {2}}}
 	var o Orders
-	if err := o.Sign(mine, set(same), nil); err != nil {
+	if err := o.sign(mine, set(same), nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.sameData(mine, set(same), nil); err != nil {
 		t.Errorf("the same data are refused: %v", err)
 	}
-	if err := o.sameProgram(); err != nil {
+	mineToo, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (call{Program: mineToo}).sameProgram(); err != nil {
 		t.Errorf("the same program is refused: %v", err)
 	}
 	for name, err := range map[string]error{
@@ -48,12 +54,11 @@ func TestRanksNoticeWhatDiffers(t *testing.T) {
 			t.Errorf("%s differs: error is %v, expected one about other examples", name, err)
 		}
 	}
-	o.Program = strings.Repeat("0", 64)
-	if err := o.sameProgram(); err == nil || !strings.Contains(err.Error(), "found a program") {
+	if err := (call{Program: strings.Repeat("0", 64)}).sameProgram(); err == nil || !strings.Contains(err.Error(), "found a program") {
 		t.Errorf("another program: error is %v", err)
 	}
 	other := Orders{}
-	if err := other.Sign(mine, set(same), nil); err != nil || string(other.Data) == string(o.Data) {
+	if err := other.sign(mine, set(same), nil, nil); err != nil || string(other.Data) == string(o.Data) {
 		t.Errorf("two starts have the same hash of the data (%v): whoever knows it could try data", err)
 	}
 }
@@ -78,7 +83,7 @@ func TestRanksNoticeWhatDiffersInLargeSets(t *testing.T) {
 	noticed := 0
 	for range starts {
 		var o Orders
-		if err := o.Sign(&alone, set(0), nil); err != nil {
+		if err := o.sign(&alone, set(0), nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if o.sameData(&alone, set(0), nil) != nil || o.sameData(&alone, set(count), nil) == nil {
@@ -97,6 +102,53 @@ func TestRanksNoticeWhatDiffersInLargeSets(t *testing.T) {
 
 // alone is the source of examples that belong to nobody.
 var alone examples.Source
+
+// Where each rank has examples of its own, one that two ranks have is refused with their numbers: whatever
+// its label there, and wherever it lies. One that a rank has twice is two records, as in one process.
+func TestNoExampleIsOnTwoRanks(t *testing.T) {
+	own := func(first ...int) *data.Images {
+		pixels, labels := make([]uint8, 0, 9*len(first)), make([]uint8, len(first))
+		for i, p := range first {
+			pixels = append(pixels, uint8(p), uint8(p>>8), 1, 2, 3, 4, 5, 6, 7)
+			labels[i] = uint8(i % 2)
+		}
+		m, err := data.NewImages(data.Shape{Height: 3, Width: 3, Channels: 1}, []string{"a", "b"}, labels, pixels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for name, c := range map[string]struct {
+		sets []*data.Images
+		want string // "" is no error
+	}{
+		"different":               {[]*data.Images{own(0, 1, 2), own(3), own(4, 5)}, ""},
+		"one in common":           {[]*data.Images{own(0, 1, 2), own(3), own(4, 0)}, "rank 0 and rank 2"},
+		"the same set":            {[]*data.Images{own(9), own(1, 2), own(1, 2)}, "rank 1 and rank 2"},
+		"the same, in disorder":   {[]*data.Images{own(9), own(1, 2, 3), own(3, 4, 1)}, "rank 1 and rank 2"},
+		"twice on a rank":         {[]*data.Images{own(0, 0), own(1), own(2, 2, 2)}, ""},
+		"twice here, once there":  {[]*data.Images{own(0, 0), own(1), own(0)}, "rank 0 and rank 2"},
+		"on all":                  {[]*data.Images{own(0), own(0), own(0)}, "rank 0 and rank 1"},
+		"one, all others are not": {[]*data.Images{own(0), own(1), own(2)}, ""},
+	} {
+		members, found := group.Local(len(c.sets)), make([]error, len(c.sets))
+		var others sync.WaitGroup
+		for rank, g := range members {
+			others.Go(func() {
+				bounds, err := boundsOf(g, c.sets[rank].Len())
+				if err == nil {
+					err = apart(g, bounds, c.sets[rank], []byte("salt"), nil)
+				}
+				found[rank] = err
+			})
+		}
+		others.Wait()
+		err := errors.Join(found...)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: found the error %v, expected %q", name, err, c.want)
+		}
+	}
+}
 
 // A rank's physical batch is no larger than the configured one, and the part of a sample that a rank gets
 // seldom needs one batch more than planned.
@@ -146,7 +198,7 @@ func (a *asked) Reduce(_ []int64, patience time.Duration) error { a.patience = p
 func TestPatienceTellsNoTimeOfAStep(t *testing.T) {
 	for worked, want := range map[time.Duration]time.Duration{0: time.Minute, time.Second: time.Minute, 7 * time.Second: 3 * time.Minute} {
 		g := &asked{}
-		l := &Leader{Group: g, patience: time.Minute, shared: time.Now().Add(-worked)}
+		l := &Leader{Group: g, Run: Run{Patience: time.Minute}, shared: time.Now().Add(-worked)}
 		if err := l.Reduce(nil); err != nil || g.patience != want {
 			t.Errorf("rank 0 worked for %v: found %v (%v), expected a patience of %v", worked, g.patience, err, want)
 		}

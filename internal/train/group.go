@@ -29,30 +29,30 @@ func (o Options) size() int {
 	return o.Group.Size()
 }
 
+// undiagnosed refuses diagnostics of several ranks.
+func (o Options) undiagnosed(c *configs.Config) error {
+	if o.size() > 1 && c.Run.PrivateDiagnostics {
+		return fmt.Errorf("%w: run.private_diagnostics is true for %d ranks, expected false: rank 0 would see its part of each batch alone", setup.ErrPlan, o.size())
+	}
+	return nil
+}
+
 // lead makes this process rank 0 of the run's group, and waits for the others.
 func (r *Run) lead(g group.Group) error {
 	r.ranks = 1
 	if g == nil || g.Size() == 1 {
 		return nil
 	}
-	if r.config.Run.PrivateDiagnostics {
-		return fmt.Errorf("%w: run.private_diagnostics is true for %d ranks, expected false: rank 0 would see its part of each batch alone", setup.ErrPlan, g.Size())
-	}
-	o := ranks.Orders{
-		Config: r.config.YAML(), Steps: r.plan.Steps, Physical: r.physical, Coordinates: r.records.Coordinates(), Initial: r.initial,
-	}
+	o := ranks.Orders{Steps: r.plan.Steps, Physical: r.physical, Coordinates: r.records.Coordinates(), Initial: r.initial}
 	if r.records.Gradients != nil {
 		o.Engines = r.records.Gradients.Choice(r.config.Performance.Engine)
 	}
-	if err := o.Sign(r.source, r.examples.Train, r.pool); err != nil {
-		return err
-	}
-	var clipNorm func() float64
+	run := ranks.Run{Source: r.source, Train: r.examples.Train, Own: r.bounds, Parameters: r.model.Values, Pool: r.pool, Patience: r.patience}
 	if counting := r.counting(); counting != nil {
-		clipNorm = counting.ClipNorm
+		run.ClipNorm = counting.ClipNorm
 	}
 	var err error
-	r.leader, err = ranks.Lead(g, o, r.model.Values, clipNorm, r.patience)
+	r.leader, err = ranks.Lead(g, o, run)
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 	"dpsgd/checkpoints/safetensors"
 	"dpsgd/clip"
 	"dpsgd/data"
+	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/group"
 	"dpsgd/internal/setup"
@@ -27,11 +28,17 @@ import (
 // the others ended with.
 func together(t *testing.T, size int, source *data.Split, lead func(group.Group)) []error {
 	t.Helper()
-	members, errs := group.Local(size), make([]error, size)
+	return apart(t, slices.Repeat([]*data.Split{source}, size), lead)
+}
+
+// apart is together with data of its own for each rank.
+func apart(t *testing.T, sources []*data.Split, lead func(group.Group)) []error {
+	t.Helper()
+	members, errs := group.Local(len(sources)), make([]error, len(sources))
 	var others sync.WaitGroup
 	for _, g := range members[1:] {
 		others.Go(func() {
-			if errs[g.Rank()] = Follow(Options{Group: g, Source: source, RunsDir: t.TempDir()}); errs[g.Rank()] != nil {
+			if errs[g.Rank()] = Follow(Options{Group: g, Source: sources[g.Rank()], RunsDir: t.TempDir()}); errs[g.Rank()] != nil {
 				g.Abort(1)
 			}
 		})
@@ -122,6 +129,125 @@ func TestRanksAddUpTheSumOfOne(t *testing.T) {
 			if err := errors.Join(errs...); err != nil {
 				t.Error(err)
 			}
+		}
+	}
+}
+
+// ownData are overrides for pictures that each rank has of its own.
+var ownData = []string{"data.folder=stripes", "data.classes=[top, middle, bottom]", "data.size=6", "data.channels=1", "performance.data_per_rank=true"}
+
+// divided is a split in parts of so many training examples, for one rank each.
+func divided(t *testing.T, source *data.Split, parts ...int) (own []*data.Split) {
+	t.Helper()
+	from := 0
+	for _, n := range parts {
+		train, err := data.Part(source.Train, from, from+n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own = append(own, &data.Split{Name: source.Name, Train: train, Test: source.Test})
+		from += n
+	}
+	return own
+}
+
+// Ranks with examples of their own add up the sum of a process that has all of them, bit for bit, and the
+// run is one on all: its plan, its ledger, its ε, its entry in the ledger of data.
+func TestRanksWithDataOfTheirOwn(t *testing.T) {
+	o := options(t)
+	c := tiny.Parse(t, append(ownData, "performance.engine=ghost")...)
+	parts := divided(t, o.Source, 100, 3, tiny.Examples-103)
+	alone, err := prepare(c, o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alone.pool.Close()
+	errs := apart(t, parts, func(g group.Group) {
+		r, err := prepare(c, Options{Group: g, Source: parts[0], RunsDir: o.RunsDir}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.pool.Close()
+		copy(r.model.Values, alone.model.Values)
+		if r.plan.Records != tiny.Examples || r.planHash != alone.planHash {
+			t.Errorf("found a plan for %d records, expected that for %d", r.plan.Records, tiny.Examples)
+		}
+		for step, sample := range append(samplesOf(tiny.Examples), []int{100, 101, 102}, []int{99, 103}) {
+			if !slices.Equal(sumOf(t, r, step, sample), sumOf(t, alone, step, sample)) {
+				t.Errorf("ranks add up another sum of %v than one", sample)
+			}
+		}
+		if err := r.dismiss(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	whole := train(t, o)
+	var result Result
+	errs = apart(t, parts, func(g group.Group) {
+		r, err := Create(c, Options{Group: g, Source: parts[0], RunsDir: o.RunsDir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if result, err = r.Fit(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if found, expected := ledgerOf(t, result.Run).Entries(), ledgerOf(t, whole.Run).Entries(); !slices.Equal(found, expected) || result.Epsilon != whole.Epsilon {
+		t.Errorf("found the ledger %v and ε = %v, expected %v and %v", found, result.Epsilon, expected, whole.Epsilon)
+	}
+	info, err := books.ReadDatasets(o.RunsDir)
+	if err != nil || len(info.Members) != 2 || info.Members[0].Data.Examples != tiny.Examples || info.Members[1].Data.Examples != tiny.Examples {
+		t.Errorf("found %+v (%v), expected two runs on %d examples", info.Members, err, tiny.Examples)
+	}
+	// With another division of the same examples it goes on, and without some of them it does not.
+	if r, err := Open(result.Run, o); err != nil {
+		t.Errorf("one process that has all examples: %v", err)
+	} else {
+		r.Close()
+	}
+	if _, err := Open(result.Run, Options{Source: parts[2], RunsDir: o.RunsDir}); err == nil || !strings.Contains(err.Error(), "examples") {
+		t.Errorf("one process that has some of the examples: found the error %v, expected one about their number", err)
+	}
+}
+
+// Examples that two ranks have would contribute twice, and records on several ranks would be bounded on
+// each: such runs are refused before anything is written.
+func TestDataOfTheirOwnRefused(t *testing.T) {
+	source := tiny.Source(t, tiny.Examples)
+	half := divided(t, source, 150, 150)
+	for name, c := range map[string]struct {
+		sources   []*data.Split
+		overrides []string
+		want      string
+	}{
+		"all on each":   {[]*data.Split{source, source}, nil, "the same training example on rank 0 and rank 1"},
+		"some on two":   {[]*data.Split{half[0], half[1], divided(t, source, 5)[0]}, nil, "the same training example on rank 0 and rank 2"},
+		"clients":       {half, []string{"federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"}, "data_per_rank"},
+		"features":      {half, tiny.Features, "data_per_rank"},
+		"another shape": {[]*data.Split{half[0], {Name: "stripes", Train: tiny.Large(t).Train, Test: source.Test}}, nil, "coordinates"},
+	} {
+		o := Options{Source: c.sources[0], RunsDir: filepath.Join(t.TempDir(), "runs")}
+		var found error
+		errs := apart(t, c.sources, func(g group.Group) {
+			o.Group = g
+			var r *Run
+			if r, found = Create(tiny.Parse(t, append(slices.Clone(ownData), c.overrides...)...), o); found == nil {
+				r.Close()
+			}
+			g.Abort(1)
+		})
+		if err := errors.Join(append(errs, found)...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: found the error %v, expected one with %q", name, err, c.want)
+		}
+		if _, err := os.Stat(o.RunsDir); err == nil && len(tiny.Snapshot(t, o.RunsDir)) > 1 {
+			t.Errorf("%s: found %v, expected nothing written", name, tiny.Snapshot(t, o.RunsDir))
 		}
 	}
 }
@@ -342,18 +468,19 @@ func TestOtherDataOnOneRank(t *testing.T) {
 	}
 }
 
-// firstSays is a rank 0 that does something before it says its first word.
-type firstSays struct {
+// ordering is a rank 0 that does something before it gives its orders, which are what it says after the
+// length and the text of the configuration.
+type ordering struct {
 	group.Group
+	said   int
 	before func()
 }
 
-func (f *firstSays) Broadcast(b []byte) error {
-	if f.before != nil {
-		f.before()
-		f.before = nil
+func (o *ordering) Broadcast(b []byte) error {
+	if o.said++; o.said == 3 {
+		o.before()
 	}
-	return f.Group.Broadcast(b)
+	return o.Group.Broadcast(b)
 }
 
 // A rank that finds other initial weights than rank 0, frozen ones above all, which nobody sends it, ends
@@ -364,7 +491,7 @@ func TestOtherWeightsOnOneRank(t *testing.T) {
 	o := options(t)
 	errs := together(t, 2, o.Source, func(g group.Group) {
 		o := o
-		o.Group = &firstSays{g, func() {
+		o.Group = &ordering{Group: g, before: func() {
 			given[0].Data[0]++
 			if err := safetensors.Write(path, given, nil); err != nil {
 				t.Error(err)
@@ -372,6 +499,7 @@ func TestOtherWeightsOnOneRank(t *testing.T) {
 		}}
 		if _, err := prepare(tiny.Parse(t, from(path, "public")...), o, nil); !errors.Is(err, group.ErrLost) {
 			t.Errorf("found %v, expected the error of a group that has ended", err)
+			g.Abort(1)
 		}
 	})
 	if errs[0] == nil || !strings.Contains(errs[0].Error(), "other initial weights") {

@@ -17,22 +17,33 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// asRank is the variable that makes the test binary a rank.
-const asRank = "DPSGD_TEST_RANK"
+// asRank is the variable that makes the test binary a rank, with all examples or some of its own.
+const (
+	asRank   = "DPSGD_TEST_RANK"
+	withAll  = "all"
+	withSome = "some"
+)
 
-// overMPI are samples and a configuration of which the bits of sums are compared.
-func overMPI(t *testing.T) (o Options, overrides []string, samples [][]int) {
+// overMPI are samples and a configuration of which the bits of sums are compared, for a rank of a group or a
+// process that is alone.
+func overMPI(t *testing.T, g group.Group) (o Options, overrides []string, samples [][]int) {
 	samples = [][]int{{}, {7}, {0, 1, 2, 5, 8, 13, 21, 34, 55, 89, 144, 233}, nil}
 	for i := range tiny.Examples {
 		samples[3] = append(samples[3], i)
 	}
-	return Options{Source: tiny.Source(t, tiny.Examples), RunsDir: t.TempDir()}, []string{tiny.Convolutional, "performance.engine=ghost"}, samples
+	o = Options{Group: g, Source: tiny.Source(t, tiny.Examples), RunsDir: t.TempDir()}
+	overrides = []string{tiny.Convolutional, "performance.engine=ghost"}
+	if os.Getenv(asRank) == withSome {
+		parts := slices.Repeat([]int{3}, g.Size())
+		parts[0] = tiny.Examples - 3*(g.Size()-1)
+		o.Source, overrides = divided(t, o.Source, parts...)[g.Rank()], append(overrides, ownData...)
+	}
+	return o, overrides, samples
 }
 
 // said is what a process says of sums and of a run, line by line.
 func said(t *testing.T, g group.Group) []string {
-	o, overrides, samples := overMPI(t)
-	o.Group = g
+	o, overrides, samples := overMPI(t, g)
 	c := tiny.Parse(t, overrides...)
 	r, err := prepare(c, o, nil)
 	if err != nil {
@@ -72,8 +83,7 @@ func TestAsRank(t *testing.T) {
 			fmt.Println(line)
 		}
 	} else {
-		o, _, _ := overMPI(t)
-		o.Group = g
+		o, _, _ := overMPI(t, g)
 		for range 2 { // the sums, and the run
 			if err := Follow(o); err != nil {
 				t.Fatal(err)
@@ -85,14 +95,14 @@ func TestAsRank(t *testing.T) {
 	}
 }
 
-// Under every MPI library, with 1, 2 and 4 ranks: the sums of the same samples are those of one process, bit
-// for bit, and a run has its events, its ledger and its ε.
+// Under every MPI library, with 1, 2 and 4 ranks, and with 3 of which each has examples of its own: the sums
+// of the same samples are those of one process, bit for bit, and a run has its events, its ledger and its ε.
 func TestRanksOfMPIAreOneProcess(t *testing.T) {
 	expected := said(t, nil)
 	for _, l := range grouptest.Launchers(t) {
-		for _, size := range []int{1, 2, 4} {
+		for size, data := range map[int]string{1: withAll, 2: withAll, 3: withSome, 4: withAll} {
 			c := l.Start(t.Context(), grouptest.Part{Ranks: size, Command: []string{os.Args[0], "-test.run", "^TestAsRank$"}})
-			c.Env = append(c.Env, asRank+"=1")
+			c.Env = append(c.Env, asRank+"="+data)
 			text, err := c.CombinedOutput()
 			var found []string
 			for line := range strings.Lines(string(text)) {

@@ -110,6 +110,7 @@ type Run struct {
 	evaluator   *compute.Evaluator
 	door        *release.Door
 	leader      *ranks.Leader // nil where this process is alone
+	bounds      []int         // of the examples of each rank, where each has its own
 	ranks       int           // that the run has had at most
 	physical    int           // examples in a physical batch
 	patience    time.Duration
@@ -228,14 +229,14 @@ func (r *Run) goOn() error {
 // prepare builds everything of a run that needs no folder. Past is nil for a new one.
 func prepare(c *configs.Config, o Options, past *past) (*Run, error) {
 	request := o.examples()
-	if err := request.Fit(c); err != nil {
+	if err := cmp.Or(o.undiagnosed(c), request.Fit(c)); err != nil {
 		return nil, err
 	}
-	source, err := request.Find(c)
+	source, bounds, err := ranks.Find(o.Group, c, request)
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{config: c, source: source, patience: o.Patience, watcher: o.Watcher, waits: o.Waits, engines: o.engines, where: request.Flags()}
+	r := &Run{config: c, source: source, bounds: bounds, patience: o.Patience, watcher: o.Watcher, waits: o.Waits, engines: o.engines, where: request.Flags()}
 	if r.watcher == nil {
 		r.watcher = silent{}
 	}

@@ -1,0 +1,181 @@
+package ranks
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"dpsgd/clip"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/examples"
+	"dpsgd/internal/group"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/setup"
+	"dpsgd/release"
+)
+
+// call is what the other ranks need to read their data, while rank 0 reads its own.
+type call struct {
+	Config  []byte // of the run, as YAML
+	Program string // SHA-256 of the executable
+}
+
+// sameProgram refuses another program: its kernels may round otherwise, and what it says may mean something
+// else.
+func (c call) sameProgram() error {
+	found, err := program()
+	if err == nil && found != c.Program {
+		err = fmt.Errorf("ranks: found a program with the SHA-256 %.12s…, expected that of rank 0, %.12s…; start the same file on every machine", found, c.Program)
+	}
+	return err
+}
+
+// tell tells the other ranks something.
+func tell(g group.Group, what any) error {
+	text, err := json.Marshal(what)
+	if err != nil {
+		return fmt.Errorf("ranks: %w", err)
+	}
+	if err := g.Broadcast(bytesOf([]int64{int64(len(text))})); err != nil {
+		return err
+	}
+	return g.Broadcast(text)
+}
+
+// hear takes what rank 0 tells.
+func hear(g group.Group, what any) error {
+	length := make([]int64, 1)
+	if err := g.Broadcast(bytesOf(length)); err != nil {
+		return err
+	}
+	text := make([]byte, length[0])
+	if err := g.Broadcast(text); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, what); err != nil {
+		return fmt.Errorf("ranks: what rank 0 tells: %w", err)
+	}
+	return nil
+}
+
+// Find finds the data of a run, of which this process is rank 0, and has the other ranks find theirs. Where
+// each has examples of its own, source says how many all have together, and bounds where those of each rank
+// begin, as [release.Ranks] wants it.
+func Find(g group.Group, c *configs.Config, r examples.Request) (source *examples.Source, bounds []int, err error) {
+	if g == nil || g.Size() == 1 {
+		source, err = r.Find(c)
+		return source, nil, err
+	}
+	program, err := program()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := tell(g, call{Config: c.YAML(), Program: program}); err != nil {
+		return nil, nil, err
+	}
+	return find(g, c, r)
+}
+
+// find finds the data of any rank.
+func find(g group.Group, c *configs.Config, r examples.Request) (*examples.Source, []int, error) {
+	source, err := r.Find(c)
+	if err != nil || !c.Performance.DataPerRank {
+		return source, nil, err
+	}
+	if c.Federated.Any() || c.Features.Any() || source.Own != nil {
+		return nil, nil, fmt.Errorf("%w: performance.data_per_rank is true, expected false with clients, features or persons: their records would be on several ranks", setup.ErrPlan)
+	}
+	bounds, err := boundsOf(g, source.Examples)
+	if err == nil {
+		source.Examples = bounds[g.Size()]
+	}
+	return source, bounds, err
+}
+
+// boundsOf are the numbers that the examples of each rank begin with, and how many there are.
+func boundsOf(g group.Group, examples int) ([]int, error) {
+	counts := make([]int64, g.Size())
+	counts[g.Rank()] = int64(examples)
+	if err := g.Reduce(counts, Gathering); err != nil {
+		return nil, err
+	}
+	if err := g.Broadcast(bytesOf(counts)); err != nil {
+		return nil, err
+	}
+	bounds := make([]int, 1, len(counts)+1)
+	for rank, n := range counts {
+		bounds = append(bounds, bounds[rank]+int(n))
+	}
+	return bounds, nil
+}
+
+// apart refuses, on rank 0, examples that two ranks have: each would contribute twice. Every rank calls it
+// with its own. What is compared are salted hashes of 64 bits of what the network sees, without the label;
+// of n examples two different ones have one hash with probability n²/2^65.
+func apart(g group.Group, bounds []int, own data.Set, salt []byte, pool *kernel.Pool) error {
+	rank := g.Rank()
+	indices := make([]int, own.Len())
+	for i := range indices {
+		indices[i] = i
+	}
+	rows, err := rowsOf(own, indices, pool)
+	if err != nil {
+		return err
+	}
+	all := make([]int64, bounds[g.Size()])
+	for i, row := range rows {
+		h := hmac.New(sha256.New, salt)
+		h.Write(row.values[:])
+		all[bounds[rank]+i] = int64(binary.LittleEndian.Uint64(h.Sum(nil)))
+	}
+	if err := g.Reduce(all, Gathering); err != nil || rank != 0 {
+		return err
+	}
+	return twice(all, bounds)
+}
+
+// twice refuses hashes that examples of two ranks have.
+func twice(all []int64, bounds []int) error {
+	var distinct []int64 // of each rank, one rank after the other
+	parts := make([][]int64, len(bounds)-1)
+	for rank := range parts {
+		part := all[bounds[rank]:bounds[rank+1]]
+		slices.Sort(part)
+		parts[rank] = slices.Compact(part)
+		distinct = append(distinct, parts[rank]...)
+	}
+	slices.Sort(distinct)
+	for i, h := range distinct[:max(0, len(distinct)-1)] {
+		if h != distinct[i+1] {
+			continue
+		}
+		var have []int
+		for rank, part := range parts {
+			if _, found := slices.BinarySearch(part, h); found {
+				have = append(have, rank)
+			}
+		}
+		return fmt.Errorf("ranks: found the same training example on rank %d and rank %d, expected each on one rank with performance.data_per_rank: it would contribute twice", have[0], have[1])
+	}
+	return nil
+}
+
+// ofRank are the records of a rank whose first one has a number among those of all ranks.
+type ofRank struct {
+	release.Contributor
+	first int
+	own   []int // numbers among its own; secret
+}
+
+// Contributions implements [release.Contributor].
+func (r *ofRank) Contributions(indices []int) (clip.Batch, error) {
+	r.own = r.own[:0]
+	for _, i := range indices {
+		r.own = append(r.own, i-r.first)
+	}
+	return r.Contributor.Contributions(r.own)
+}
