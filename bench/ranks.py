@@ -72,19 +72,23 @@ def cores(a):
 
 
 def network(a):
-    """Steps of 2 ranks in namespaces beside what the model expects of the parts that it measures."""
+    """Steps of 2 ranks in namespaces beside what the model expects of the parts that it measures. The line is a program, which takes
+    time of the cores that the ranks compute on, as a network card would not: so the same without delay, at 100 Gb/s."""
     subprocess.run(["go", "build", "-o", a.scratch / "link", "./bench/link"], cwd=ROOT, check=True)
-    print("| network | batch | delay | rate | expected, ms | measured, ms | difference | without the line, ms |\n|---|---|---|---|---|---|---|---|")
+    print("| network | batch | delay | rate | expected, ms | measured, ms | difference | without the line, ms "
+          "| a line without delay adds, ms | difference without that |\n|---|---|---|---|---|---|---|---|---|---|")
     for delay, rate in LINES:
         for name, batch in cases(a):
-            expected, measured, near = [], [], []
+            expected, measured, near, line = [], [], [], []
             for _ in range(a.rounds):
                 expected.append(plan(a, name, batch, delay, rate))
                 near.append(step(a, name, batch, [*shlex.split(a.mpirun), "-n", "2", a.scratch / "train-mpi"], 1))
-                with namespaces(a, delay, rate):
-                    measured.append(step(a, name, batch, [*in_namespaces(a), a.scratch / "train-mpi"], 1))
-            e, m = statistics.median(expected), statistics.median(measured)
-            print(f"| {name} | {batch} | {delay} | {rate} | {e:.1f} | {m:.1f} | {100 * (m / e - 1):+.0f} % | {statistics.median(near):.1f} |", flush=True)
+                for of, times in ((("0ms", "100Gb"), line), ((delay, rate), measured)):
+                    with namespaces(a, *of):
+                        times.append(step(a, name, batch, [*in_namespaces(a), a.scratch / "train-mpi"], 1))
+            e, m, n, l = (statistics.median(times) for times in (expected, measured, near, line))
+            difference = lambda x: f"{100 * (x / e - 1):+.0f} %"
+            print(f"| {name} | {batch} | {delay} | {rate} | {e:.1f} | {m:.1f} | {difference(m)} | {n:.1f} | {l - n:+.1f} | {difference(m - (l - n))} |", flush=True)
 
 
 def cases(a):

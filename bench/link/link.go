@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"dpsgd/internal/scale"
@@ -21,10 +22,6 @@ import (
 
 // longest is the largest packet; the interfaces are told.
 const longest = 9000
-
-// waiting is how many packets the line holds. It is more than what a connection sends ahead, so that
-// none is lost.
-const waiting = 1 << 14
 
 func main() {
 	delay := flag.Duration("delay", time.Millisecond, "from one end to the other")
@@ -82,49 +79,63 @@ type packet struct {
 	due     time.Time
 }
 
-// carry moves packets in one direction.
+// carry moves packets in one direction. One thread does it: to wake another one for every packet takes
+// longer than the packet does on a fast line, and the ranks want the processors.
 func carry(from, to int, delay time.Duration, bits float64) error {
-	line := make(chan packet, waiting)
-	failed := make(chan error, 2)
-	go func() { failed <- send(from, line, delay, bits) }()
-	go func() { failed <- deliver(to, line) }()
-	return <-failed
-}
-
-// send puts packets on the line, one after the other.
-func send(from int, line chan<- packet, delay time.Duration, bits float64) error {
 	runtime.LockOSThread()
-	var free time.Time // when the line is
+	if err := unix.SetNonblock(from, true); err != nil {
+		return err
+	}
+	var line []packet  // on their way
+	var spare [][]byte // the memory of packets that have arrived
+	var free time.Time // when the next packet may enter
 	for {
-		content := make([]byte, longest)
-		n, err := unix.Read(from, content)
-		if err != nil {
-			if err == unix.EINTR {
-				continue
+		if err := await(from, line); err != nil {
+			return err
+		}
+		for {
+			if len(spare) == 0 {
+				spare = append(spare, make([]byte, longest))
 			}
-			return fmt.Errorf("read: %w", err)
+			content := spare[len(spare)-1]
+			n, err := unix.Read(from, content)
+			if err == unix.EAGAIN || err == unix.EINTR {
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("read: %w", err)
+			}
+			spare = spare[:len(spare)-1]
+			if now := time.Now(); free.Before(now) {
+				free = now
+			}
+			free = free.Add(time.Duration(float64(8*n) / bits * 1e9))
+			line = append(line, packet{content[:n], free.Add(delay)})
 		}
-		if now := time.Now(); free.Before(now) {
-			free = now
+		arrived := 0
+		for now := time.Now(); arrived < len(line) && !line[arrived].due.After(now); arrived++ {
+			content := line[arrived].content
+			// An interface that is down, or taken away, takes nothing; senders send again.
+			if _, err := unix.Write(to, content); err != nil && err != unix.EIO && err != unix.ENETDOWN {
+				return fmt.Errorf("write: %w", err)
+			}
+			spare = append(spare, content[:longest])
 		}
-		free = free.Add(time.Duration(float64(8*n) / bits * 1e9))
-		line <- packet{content[:n], free.Add(delay)}
+		line = slices.Delete(line, 0, arrived)
 	}
 }
 
-// deliver hands packets out when they are due. The runtime's timers are off by up to a millisecond;
-// the system's are not.
-func deliver(to int, line <-chan packet) error {
-	runtime.LockOSThread()
-	for p := range line {
-		if wait := time.Until(p.due); wait > 0 {
-			t := unix.NsecToTimespec(wait.Nanoseconds())
-			unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil)
-		}
-		// An interface that is down, or taken away, takes nothing; senders send again.
-		if _, err := unix.Write(to, p.content); err != nil && err != unix.EIO && err != unix.ENETDOWN {
-			return fmt.Errorf("write: %w", err)
-		}
+// await waits for a packet that enters the line, or the moment at which the first one on it is due. The
+// runtime's timers are off by up to a millisecond; the system's are not.
+func await(from int, line []packet) error {
+	var until *unix.Timespec
+	if len(line) > 0 {
+		t := unix.NsecToTimespec(max(0, time.Until(line[0].due).Nanoseconds()))
+		until = &t
 	}
-	return nil
+	_, err := unix.Ppoll([]unix.PollFd{{Fd: int32(from), Events: unix.POLLIN}}, until, nil)
+	if err == unix.EINTR {
+		err = nil
+	}
+	return err
 }

@@ -2,7 +2,15 @@
 //
 // Rank 0 has the run: plan, folder, ledger, noise, checkpoints, evaluation. It is a run like any other,
 // but for its door, which adds up the contributions to a step with the others ([Leader]). The others have
-// data and network alone ([Follow]); what they are asked in a step is, in this order:
+// data and network alone ([Follow]). At the start, in this order:
+//
+//	rank 0 says      the configuration, and the hash of its program
+//	every rank       finds its data; where each has its own, all add up how many examples they have
+//	rank 0 says      its orders: plan, engines, and what hashes of data begin with
+//	every rank       compares its data with that of rank 0, or its own with that of all others
+//	every rank       says that it is ready
+//
+// What they are asked in a step is:
 //
 //	rank 0 says      which step, with the clip norm where that is learnt
 //	rank 0 says      the parameters, as float32

@@ -2,11 +2,11 @@ package ranks
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -119,7 +119,7 @@ func rowsOf(set data.Set, indices []int, pool *kernel.Pool) ([]row, error) {
 			rows[i] = row{sha256.Sum256(bytesOf(values)), label[0]}
 		}
 	})
-	return rows, errors.Join(problems...)
+	return rows, cmp.Or(problems...)
 }
 
 // noNormalisation leaves values as they are.

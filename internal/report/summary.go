@@ -76,8 +76,10 @@ func summaryOf(r *facts.Run) []pair {
 	}
 	batch := count(r.Config.Training.BatchSize)
 	status, noise, clip, together := "has not ended", none, strconv.FormatFloat(r.Config.Privacy.ClipNorm, 'g', -1, 64), none
+	trusted := none
 	if s := r.Statement; s != nil {
 		batch = strconv.FormatFloat(s.ExpectedBatchSize, 'g', -1, 64)
+		trusted = cmp.Or(s.Trusted, "the machine of the run")
 		if status = s.Status; s.System == "" {
 			noise = strconv.FormatFloat(s.NoiseMultiplier, 'g', 5, 64)
 		} else {
@@ -97,7 +99,7 @@ func summaryOf(r *facts.Run) []pair {
 		{"Status", status}, {"Data", dataOf(r)}, {"Network", networkOf(r)},
 		{"Test accuracy (95 % interval)", accuracy}, {"Test loss", loss},
 		{"ε (rounded up)", epsilon}, {"δ", delta}, {"ε is about", unit}, {"Accountant", by}, {"Budget of ε", budget}, {"ε left", left},
-		{"All runs on this data, at its end", together},
+		{"All runs on this data, at its end", together}, {"Who has to be trusted", trusted},
 		{"Noise multiplier", noise}, {"Clip norm", clip}, {"Expected batch size", batch},
 		{"Step of the last accuracy", steps}, {"Releases", count(r.Releases)},
 	}

@@ -54,9 +54,24 @@ func (w Network) reduce(n int, bytes, adding float64) float64 {
 		return 0
 	}
 	whole, part := w.seconds(bytes)+adding, float64(n-1)/float64(n)
-	tree := rounds(n) * (w.Latency.Seconds() + whole)
-	halves := 2*rounds(n)*w.Latency.Seconds() + part*(2*w.seconds(bytes)+adding)
+	tree := rounds(n) * (w.start(bytes) + whole)
+	halves := part * (2*w.seconds(bytes) + adding)
+	for round := 1.0; round <= rounds(n); round++ {
+		halves += 2 * w.start(math.Ldexp(bytes, -int(round)))
+	}
 	return min(tree, halves)
+}
+
+// eager is the longest message that is sent at once, of Open MPI over TCP (btl_tcp_eager_limit). Before a
+// longer one sender and receiver agree on it.
+const eager = 64 << 10
+
+// start is how long the first byte of a message takes.
+func (w Network) start(bytes float64) float64 {
+	if bytes > eager {
+		return 3 * w.Latency.Seconds() // announced, asked for, sent
+	}
+	return w.Latency.Seconds()
 }
 
 // seconds is how long so many bytes take on a line.
