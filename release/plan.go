@@ -28,7 +28,7 @@ type Plan struct {
 // Sampler decides which records a release is computed from. Its fields are public, what it draws is
 // secret.
 type Sampler interface {
-	// Sample draws one sample from records 0 … n-1: distinct indices, possibly none. It reuses the
+	// Sample draws one sample from records 0 … n-1: distinct indices in order, maybe none. It reuses the
 	// memory of dst and ignores its content.
 	Sample(dst []int, n int, src *random.Source) []int
 	// Sampled is the event of sampling so and doing what e describes to the sample.
