@@ -119,11 +119,3 @@ func newStored(cache *stored.Cache, shape Shape, classes []string) (*Stored, err
 	l, err := newLabelled(shape, classes, files.Labels(), total)
 	return &Stored{labelled: l, cache: cache}, err
 }
-
-func quoted(names []string) string {
-	q := make([]string, len(names))
-	for i, n := range names {
-		q[i] = fmt.Sprintf("%q", n)
-	}
-	return strings.Join(q, ", ")
-}

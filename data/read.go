@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 
+	"dpsgd/data/stored"
+
 	// Unpacks CIFAR-10 in 1.2 s of a core, the standard library in 1.8 s.
 	"github.com/klauspost/compress/gzip"
 )
@@ -44,24 +46,13 @@ func openFile(path string) (*os.File, error) {
 		return nil, fmt.Errorf("data: %w: %w", ErrInvalid, err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("data: %w: %s is %s, expected a regular file", ErrInvalid, path, kind(info.Mode()))
+		return nil, fmt.Errorf("data: %w: %s is %s, expected a regular file", ErrInvalid, path, stored.Kind(info.Mode()))
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("data: %w: %w", ErrInvalid, err)
 	}
 	return f, nil
-}
-
-func kind(mode fs.FileMode) string {
-	switch {
-	case mode.IsDir():
-		return "a folder"
-	case mode&fs.ModeSymlink != 0:
-		return "a symbolic link"
-	default:
-		return "a special file (" + mode.Type().String() + ")"
-	}
 }
 
 // unpacked is the content of a file.

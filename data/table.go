@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dpsgd/data/records"
+	"dpsgd/data/stored"
 )
 
 // loadTable reads <table>/train.csv and <table>/test.csv: comma-separated values
@@ -112,7 +113,7 @@ func readTable(spec Spec, part string) (*Rows, error) {
 		}
 		class := slices.Index(spec.Classes, record[t.label])
 		if class < 0 {
-			return t.Wrong(t.label, "found a label that is not declared", "one of the classes "+quoted(spec.Classes))
+			return t.Wrong(t.label, "found a label that is not declared", "one of the classes "+stored.Quoted(spec.Classes))
 		}
 		labels = append(labels, uint8(class))
 		return nil

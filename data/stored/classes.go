@@ -26,7 +26,7 @@ func (p Part) listClasses(others pictures.Others) (*Index, error) {
 	for _, e := range entries {
 		path := filepath.Join(where, e.Name())
 		if mode, _ := follow(path, e); mode.IsDir() && !slices.Contains(p.Classes, e.Name()) {
-			return nil, fmt.Errorf("data: %w: folder %s is not one of the declared classes %s", ErrInvalid, path, quoted(p.Classes))
+			return nil, fmt.Errorf("data: %w: folder %s is not one of the declared classes %s", ErrInvalid, path, Quoted(p.Classes))
 		}
 	}
 	x, found := &Index{}, &files{}
@@ -78,7 +78,7 @@ func (f *files) listClass(label uint8, others pictures.Others) error {
 		case mode&fs.ModeSymlink != 0:
 			return fmt.Errorf("data: %w: %s is a link to nothing, expected a picture or a link to one", ErrInvalid, path)
 		case !mode.IsRegular():
-			return fmt.Errorf("data: %w: %s is %s%s, expected a picture", ErrInvalid, path, link, kind(mode))
+			return fmt.Errorf("data: %w: %s is %s%s, expected a picture", ErrInvalid, path, link, Kind(mode))
 		}
 		if err := f.add(path, e.Name()); err != nil {
 			return err

@@ -165,8 +165,8 @@ func follow(path string, e fs.DirEntry) (mode fs.FileMode, link string) {
 	return info.Mode(), "a link to "
 }
 
-// kind is what a file is that is no regular one.
-func kind(mode fs.FileMode) string {
+// Kind is what a file is that is no regular one, for messages.
+func Kind(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
 		return "a folder"
@@ -176,7 +176,8 @@ func kind(mode fs.FileMode) string {
 	return "a special file (" + mode.Type().String() + ")"
 }
 
-func quoted(names []string) string {
+// Quoted is a list of names for messages.
+func Quoted(names []string) string {
 	q := make([]string, len(names))
 	for i, n := range names {
 		q[i] = fmt.Sprintf("%q", n)

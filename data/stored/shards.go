@@ -189,7 +189,7 @@ func openShard(path string) (*os.File, stamp, error) {
 		return nil, stamp{}, fmt.Errorf("data: %w: shard %s: %w", ErrMissing, path, err)
 	}
 	if mode := info.Mode(); !mode.IsRegular() {
-		return nil, stamp{}, fmt.Errorf("data: %w: shard %s is %s, expected a regular file", ErrInvalid, filepath.Clean(path), kind(mode&fs.ModeType))
+		return nil, stamp{}, fmt.Errorf("data: %w: shard %s is %s, expected a regular file", ErrInvalid, filepath.Clean(path), Kind(mode&fs.ModeType))
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"dpsgd/accountant"
+	"dpsgd/checkpoints"
 	"dpsgd/configs/sweeps"
 	"dpsgd/data"
 	"dpsgd/internal/train"
@@ -100,11 +101,7 @@ type sweep struct {
 // the spend of its ledger. When ctx is done, the trials' current steps are finished and saved, and
 // the status is [train.Interrupted].
 func Run(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error) {
-	s := newSweep(file, o)
-	if err := s.plan(); err != nil {
-		return Result{}, err
-	}
-	lock, err := s.open()
+	s, lock, err := opened(file, o)
 	if err != nil {
 		return Result{}, err
 	}
@@ -120,6 +117,16 @@ func Run(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error) {
 	}
 	s.watcher.SweepFinished(result)
 	return result, nil
+}
+
+// opened is a sweep with its plan and its folder, which is locked.
+func opened(file *sweeps.Sweep, o Options) (*sweep, *checkpoints.Lock, error) {
+	s := newSweep(file, o)
+	if err := s.plan(); err != nil {
+		return nil, nil, err
+	}
+	lock, err := s.open()
+	return s, lock, err
 }
 
 func newSweep(file *sweeps.Sweep, o Options) *sweep {
