@@ -1,0 +1,43 @@
+// Package slow is for tests whose evidence takes long. `go test ./...` leaves it out or takes less of
+// it; `DPSGD_SLOW=1 go test -timeout 60m ./...`, a step of .ci/run, asks for all of it.
+package slow
+
+import (
+	"os"
+	"strconv"
+	"testing"
+)
+
+// variable asks for slow evidence, when it is set to anything.
+const variable = "DPSGD_SLOW"
+
+// Asked reports whether slow evidence is asked for: a test then takes more cases than it needs to notice
+// what usually goes wrong.
+func Asked() bool { return os.Getenv(variable) != "" }
+
+// Evidence skips a test that takes seconds of processor time, unless slow evidence is asked for.
+// Something quicker has to hold the same contract in every `go test ./...`.
+func Evidence(t testing.TB) {
+	t.Helper()
+	if !Asked() {
+		t.Skipf("slow evidence: %s=1 go test -timeout 60m -run '^%s$' . carries it out", variable, t.Name())
+	}
+}
+
+// Number is how many draws or cases a test takes: what the environment variable name says, or else
+// all where slow evidence is asked for, and few in every other test.
+func Number(t testing.TB, name string, few, all int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	switch {
+	case text == "" && Asked():
+		return all
+	case text == "":
+		return few
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("%s is %q, expected a number of at least 1", name, text)
+	}
+	return n
+}
