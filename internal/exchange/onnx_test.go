@@ -133,6 +133,40 @@ func TestStructure(t *testing.T) {
 	}
 }
 
+// No batch is too small, and an empty one is a batch: a shape that leaves a side open, -1, does not
+// take another from its input, 0, because of no values ONNX Runtime cannot tell how long the open side
+// is. check.py runs empty batches.
+func TestEmptyBatch(t *testing.T) {
+	reshapes := 0
+	for name, configuration := range cases() {
+		content, err := onnx.Encode(modelOf(t, configuration))
+		if err != nil {
+			t.Fatal(err)
+		}
+		graph := all(t, content, 7)[0].bytes
+		raw := map[string][]byte{} // of constants
+		for _, c := range all(t, graph, 5) {
+			raw[string(all(t, c.bytes, 8)[0].bytes)] = all(t, c.bytes, 9)[0].bytes
+		}
+		for _, n := range all(t, graph, 1) {
+			if string(all(t, n.bytes, 4)[0].bytes) != "Reshape" {
+				continue
+			}
+			reshapes++
+			shape := make([]int64, len(raw[texts(all(t, n.bytes, 1))[1]])/8)
+			if _, err := binary.Decode(raw[texts(all(t, n.bytes, 1))[1]], binary.LittleEndian, shape); err != nil {
+				t.Fatal(err)
+			}
+			if slices.Contains(shape, -1) && slices.Contains(shape, 0) || len(shape) == 0 {
+				t.Errorf("%s: %s brings values to the shape %v, expected one that an empty batch has too", name, all(t, n.bytes, 3)[0].bytes, shape)
+			}
+		}
+	}
+	if reshapes == 0 {
+		t.Error("found no Reshape in any network")
+	}
+}
+
 // The small convolutional network is these operators, in this order.
 func TestOperators(t *testing.T) {
 	content, err := onnx.Encode(modelOf(t, cases()["network mnist-cnn"]))

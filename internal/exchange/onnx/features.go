@@ -30,11 +30,12 @@ func (n *network) featuresOf(m *trained.Model, x string) (string, data.Shape, er
 // transformed is (N, values): the transform, raised to a power and normalised in groups.
 func (g *graph) transformed(d features.Definition, shape data.Shape, x string) string {
 	if s := d.Scattering; s != nil {
+		values := s.Coefficients * s.Full.OutHeight * s.Full.OutWidth // of each channel
 		x = g.power(g.scatter(*s, shape, x), d.Power)
 		if d.Groups > 0 {
-			x = g.instanceNorm(x, d.Groups)
+			x = g.instanceNorm(x, d.Groups, values)
 		}
-		return g.op("Reshape", []string{x, g.integers("row", -1, s.Channels*s.Coefficients*s.Full.OutHeight*s.Full.OutWidth)})
+		return g.op("Reshape", []string{x, g.integers("row", -1, s.Channels*values)})
 	}
 	var scales []string
 	for _, p := range d.Patches {

@@ -155,20 +155,21 @@ const normEpsilon = 1e-5
 // set 17 has no GroupNormalization yet.
 func groupNorm(n *network, l model.Layer, at place, x string) (string, error) {
 	groups, channels := as[model.GroupNorm](l).Groups, at.input[2]
-	x = n.instanceNorm(x, groups)
+	x = n.instanceNorm(x, groups, at.input[0]*at.input[1]*channels)
 	x = n.op("Reshape", []string{x, n.integers("shape", -1, channels, at.input[0], at.input[1])})
 	x = n.op("Mul", []string{x, n.parameter(at, "weight", 1, channels, 1, 1)})
 	return n.op("Add", []string{x, n.parameter(at, "bias", 1, channels, 1, 1)}), nil
 }
 
-// instanceNorm cuts the values of an example into groups, (N, groups, rest), and gives each mean 0
-// and variance 1.
-func (g *graph) instanceNorm(x string, groups int) string {
+// instanceNorm cuts the values of an example into groups, (N, groups, values/groups), and gives each
+// mean 0 and variance 1. Only N may be left open in a shape: with N = 0 nothing says how long another
+// side is, and a reader refuses the graph.
+func (g *graph) instanceNorm(x string, groups, values int) string {
 	ones := make([]float32, groups)
 	for i := range ones {
 		ones[i] = 1
 	}
-	x = g.op("Reshape", []string{x, g.integers("groups", 0, groups, -1)})
+	x = g.op("Reshape", []string{x, g.integers("groups", -1, groups, values/groups)})
 	return g.op("InstanceNormalization", []string{x, g.floats("ones", ones, groups), g.floats("zeros", make([]float32, groups), groups)},
 		attribute{"epsilon", float32(normEpsilon)})
 }

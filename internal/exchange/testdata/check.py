@@ -29,6 +29,9 @@ for folder in map(pathlib.Path, sys.argv[1:]):
     onnx.checker.check_model(str(folder / "model.onnx"), full_check=True)
     session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
     (found,) = session.run(["logits"], {session.get_inputs()[0].name: x})
+    for n in range(2):  # an empty batch, and one example alone
+        (some,) = session.run(["logits"], {session.get_inputs()[0].name: x[:n]})
+        assert some.shape == want[:n].shape and abs(some - found[:n]).max(initial=0) <= 1e-4, (folder.name, n, some.shape)
     metadata = session.get_modelmeta().custom_metadata_map
     assert json.loads(metadata["classes"]) == about["classes"], metadata["classes"]
     assert metadata["privacy.epsilon"] == about["epsilon"], metadata["privacy.epsilon"]
