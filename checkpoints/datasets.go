@@ -116,12 +116,15 @@ func (d *Datasets) begin() error {
 
 // refresh reads what was appended since the last time.
 func (d *Datasets) refresh() error {
+	if err := named(d.files, d.path, d.f, 0, math.MaxInt64); err != nil {
+		return err
+	}
 	info, err := d.f.Stat()
 	if err != nil {
 		return err
 	}
 	if info.Size() < d.size-1 { // a last line may lack its newline
-		return fmt.Errorf("found %d bytes, expected at least the %d that were there: %w", info.Size(), d.size, ErrRollback)
+		return fmt.Errorf("found %d bytes, expected at least the %d that were there: %w", info.Size(), d.size, ErrMoved)
 	}
 	if info.Size() <= d.size && d.size > 0 {
 		d.torn = 0
@@ -181,12 +184,9 @@ func (d *Datasets) append(format func() ([]byte, error)) error {
 		if err != nil || line == nil {
 			return err
 		}
-		d.failed = errors.New("append was interrupted") // stays if something below panics or fails
-		if err := d.store(line); err != nil {
-			return err
-		}
-		d.failed = nil
-		return nil
+		d.failed = errors.New("append was interrupted") // stays if something below panics
+		d.failed = d.store(line)
+		return d.failed
 	})
 	if err != nil {
 		return fmt.Errorf("checkpoints: %s: %w", d.path, err)
@@ -215,6 +215,9 @@ func (d *Datasets) store(line []byte) error {
 		return err
 	}
 	d.size += int64(len(line))
+	if err := named(d.files, d.path, d.f, d.size, d.size); err != nil {
+		return err
+	}
 	d.torn, d.lastLine, d.named = 0, nil, true
 	return nil
 }

@@ -307,7 +307,7 @@ func TestDatasetsThatShrink(t *testing.T) {
 	d, path := newDatasets(t)
 	j, _ := newMember(t, d, "one", 2)
 	must(0, os.Truncate(path, 100))
-	wantError(t, j.AppendWith(d, 3, event(1)), ErrRollback, "found 100 bytes")
+	wantError(t, j.AppendWith(d, 3, event(1)), ErrMoved, "found 100 bytes")
 }
 
 // BenchmarkAppendWith is a release in both ledgers, to compare with BenchmarkAppend.

@@ -50,6 +50,7 @@
 //     newer ledger of data sets, or any other [Claim] ([ErrRollback]).
 //   - Two copies of a run that both go on ([ErrRollback]).
 //   - A second process on the same run ([ErrLocked]).
+//   - A ledger that is deleted, moved, replaced or cut off while a process writes it ([ErrMoved]).
 //
 // Not detected: a folder of runs that is replaced as a whole by an older copy of all its files;
 // deliberate forgery by somebody who may write the files. A copy of the head of the ledger of data

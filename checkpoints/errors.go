@@ -25,6 +25,8 @@ var (
 	ErrUnfinished = errors.New("ledger was never completely created")
 	// ErrJournalFailed: an earlier write to the ledger failed; nothing more may be released.
 	ErrJournalFailed = errors.New("ledger failed, no more entries are accepted")
+	// ErrMoved: the path of an open ledger does not lead to what was written any more.
+	ErrMoved = errors.New("ledger was deleted, replaced or cut off while it was open")
 	// ErrRollback: a checkpoint counts entries that the ledger does not have.
 	ErrRollback = errors.New("ledger was rolled back or belongs to another run")
 )

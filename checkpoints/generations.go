@@ -20,7 +20,7 @@ const (
 )
 
 // Save writes a checkpoint as dir/checkpoint-<step>.ckpt and returns its path. The file is whole or
-// absent (see [WriteFileAtomic]) and has permissions 0600; dir is made with 0700 if it is missing.
+// absent (see [WriteFileAtomic]) and has permissions 0600; dir is made with 0700 if it is missing, the folder above it is not.
 //
 // When the new file is durable, and not before, Save removes all but it and the newest one before
 // it, and temporary files that a killed process left. Checkpoints of a later step go too: the run
@@ -37,7 +37,11 @@ func save(files fileSystem, dir string, s *State) (string, error) {
 	if err := s.validate(); err != nil {
 		return "", fmt.Errorf("checkpoints: save %s: %w", path, err)
 	}
-	if err := makeDir(files, filepath.Clean(dir)); err != nil {
+	dir = filepath.Clean(dir)
+	if _, err := files.Lstat(filepath.Dir(dir)); err != nil { // a run's folder that is gone is not made anew
+		return "", fmt.Errorf("checkpoints: save %s: %w", path, err)
+	}
+	if err := makeDir(files, dir); err != nil {
 		return "", err
 	}
 	if err := writeAtomic(files, path, filePerm, func(w io.Writer) error { return s.encode(w) }); err != nil {

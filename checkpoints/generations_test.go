@@ -11,8 +11,8 @@ import (
 )
 
 func TestSaveKeepsTwoGenerations(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run", "checkpoints") // made by Save
-	for step := range 12 {                                  // 10 comes after 9, also by name
+	dir := filepath.Join(t.TempDir(), "checkpoints") // made by Save
+	for step := range 12 {                           // 10 comes after 9, also by name
 		path, err := Save(dir, sampleState(step))
 		if err != nil || path != filepath.Join(dir, checkpointName(step)) {
 			t.Fatalf("Save at step %d: %q, %v", step, path, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -100,10 +101,44 @@ func writeAt(f file, b []byte, offset int64) error {
 	return err
 }
 
+// named makes sure that a path names the open file f, of least to most bytes. What is written to a file
+// that was deleted, replaced or cut off meanwhile is found by nobody.
+func named(files fileSystem, path string, f file, least, most int64) error {
+	opened, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := files.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("found no file, expected the one that is being written: %w", ErrMoved)
+	case err != nil:
+		return err
+	case !files.SameFile(opened, there):
+		return fmt.Errorf("found another file than the one opened, expected that nobody replaces a ledger: %w", ErrMoved)
+	case opened.Size() < least || opened.Size() > most:
+		return fmt.Errorf("found %d bytes, expected the %d that were written: %w", opened.Size(), least, ErrMoved)
+	}
+	return nil
+}
+
+// Present makes sure that the path of the ledger still names the file that is written.
+func (j *Journal) Present() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := named(j.files, j.path, j.f, j.size, math.MaxInt64); err != nil {
+		return fmt.Errorf("checkpoints: %s: %w", j.path, err)
+	}
+	return nil
+}
+
 // Append records one release: step is the number of the update (counted from 0 or from 1), e the
 // event that describes it. It returns nil when the line is on stable storage; before that, nothing
 // of the update may leave the mechanism. The step is at most one above that of the last entry; it
 // may be lower, because steps that are run again after a resume are released again and cost again.
+//
+// The line is found by the path of the ledger: a file that was deleted, replaced or cut off since it was
+// opened takes no line, with an error that matches ErrMoved.
 //
 // An event or step that is refused changes nothing. After a write or a sync has failed, or
 // panicked, the journal is failed for good: what reached the disk is unknown, and asking again can
@@ -129,9 +164,15 @@ func (j *Journal) AppendWith(d *Datasets, step int, e accountant.Event) error {
 		return fmt.Errorf("checkpoints: %s: append entry %d: %w", j.path, j.chain.entries+1, err)
 	}
 	j.failed = errors.New("append was interrupted") // stays if something below panics
-	err = writeAt(j.f, line, j.size)
+	if err = named(j.files, j.path, j.f, j.size, j.size); err == nil {
+		err = writeAt(j.f, line, j.size)
+	}
 	if err == nil {
 		err = j.sync(line, d)
+	}
+	if err == nil {
+		size := j.size + int64(len(line))
+		err = named(j.files, j.path, j.f, size, size)
 	}
 	if err != nil {
 		j.failed = fmt.Errorf("append entry %d: %w", j.chain.entries+1, err)

@@ -3,6 +3,7 @@ package checkpoints
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 )
@@ -39,7 +40,8 @@ func (j *Journal) read() error {
 	if err := j.f.Lock(); err != nil {
 		return err
 	}
-	if err := j.requireSameFile(); err != nil {
+	// A link, or a file put in place between the check and the open, would let two processes each hold a lock.
+	if err := named(j.files, j.path, j.f, 0, math.MaxInt64); err != nil {
 		return err
 	}
 	e, err := j.chain.read(content(j.f), -1)
@@ -82,22 +84,5 @@ func (j *Journal) recover() error {
 	}
 	j.size += int64(len(j.missing))
 	j.recovered, j.torn, j.lastLine, j.missing, j.failed = true, 0, nil, nil, nil
-	return nil
-}
-
-// requireSameFile makes sure that the locked file is the one that the path names: a link, or a file
-// put in place between the check and the open, would let two processes each hold a lock.
-func (j *Journal) requireSameFile() error {
-	opened, err := j.f.Stat()
-	if err != nil {
-		return err
-	}
-	named, err := j.files.Lstat(j.path)
-	if err != nil {
-		return err
-	}
-	if !j.files.SameFile(opened, named) {
-		return fmt.Errorf("found another file than the one opened, expected that nobody replaces a ledger: %w", ErrNotRegular)
-	}
 	return nil
 }

@@ -108,5 +108,5 @@ func TestReplacedLedgerIsRefused(t *testing.T) {
 	j.Close()
 	must(0, os.WriteFile(path+".other", must(os.ReadFile(path)), 0o600))
 	_, err := openJournal(swappingDisk{}, path)
-	wantError(t, err, ErrNotRegular, path, "found another file than the one opened")
+	wantError(t, err, ErrMoved, path, "found another file than the one opened")
 }

@@ -155,9 +155,6 @@ func (b *Books) known() (Known, error) {
 		return ReadDatasets(b.Registry)
 	}
 	k, err := readApart(b.Registry)
-	if err == nil {
-		err = b.datasets.Refresh()
-	}
 	k.addShared(b.datasets.Info())
 	return k, err
 }

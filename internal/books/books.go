@@ -7,6 +7,8 @@
 package books
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -14,6 +16,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
 	"dpsgd/release"
@@ -26,6 +29,7 @@ type Books struct {
 	datasets *checkpoints.Datasets
 	Registry string // the folder of the second one
 	apart    bool   // the second one is the run's own until it is collected
+	own      checkpoints.Registration
 
 	appended chan error // outcome of the append in progress
 }
@@ -43,7 +47,39 @@ func (b *Books) Begin(step int, e accountant.Event) (durable func() error) {
 
 // Append returns when the release is durable in both ledgers.
 func (b *Books) Append(step int, e accountant.Event) error {
-	return b.Journal.AppendWith(b.datasets, step, e)
+	return b.Told(b.Journal.AppendWith(b.datasets, step, e))
+}
+
+// Told is the error with which a run ends. Where one of its ledgers was deleted, moved or cut off under
+// it, which any other error then comes from, it says so, and what the run has released: it may be all
+// that still knows.
+func (b *Books) Told(err error) error {
+	if err == nil || b == nil {
+		return err
+	}
+	run, data := b.Journal.Present(), b.datasets.Refresh()
+	gone := cmp.Or(run, data)
+	if !errors.Is(gone, checkpoints.ErrMoved) {
+		return err
+	}
+	where := "no file knows that any more, so write it down"
+	switch {
+	case run == nil:
+		where = "the run's own ledger knows that"
+	case data == nil:
+		where = "the ledger of the data knows that, and counts it"
+	}
+	spent, err := account.SpentBy(b.own.Accountant, b.Ledger(), b.own.Delta)
+	if err != nil {
+		return fmt.Errorf("%w; nothing more is released; %d releases were made by then: %s", gone, b.Len(), where)
+	}
+	return fmt.Errorf("%w; nothing more is released; %d releases were made by then, with ε = %s at δ = %g: %s",
+		gone, b.Len(), accountant.RoundUp(spent.Epsilon, 3), spent.Delta, where)
+}
+
+// Present makes sure that both ledgers are found where they were written.
+func (b *Books) Present() error {
+	return b.Told(cmp.Or(b.Journal.Present(), b.datasets.Refresh()))
 }
 
 // Close releases both.
@@ -64,7 +100,7 @@ func Create(dir, registry string, r checkpoints.Registration) (*Books, error) {
 }
 
 func create(dir, registry string, r checkpoints.Registration, apart bool) (*Books, error) {
-	b := &Books{Registry: registry, apart: apart}
+	b := &Books{Registry: registry, apart: apart, own: r}
 	err := b.open(r)
 	if err != nil {
 		return nil, err
@@ -119,6 +155,7 @@ func (b *Books) check(dir string) error {
 // Settle makes both ledgers whole before the run goes on: the run's own one is rid of a torn line,
 // and the one of its data catches up.
 func (b *Books) Settle(r checkpoints.Registration) error {
+	b.own = r
 	if err := b.open(r); err != nil {
 		return err
 	}

@@ -113,6 +113,9 @@ func totalOf(d checkpoints.Data, members []checkpoints.Member) (Total, error) {
 // Together asks what everything that was released on this run's data by now costs together, and
 // what no such total covers. It is empty where there are no other runs.
 func (b *Books) Together() (statement.Together, error) {
+	if err := b.Present(); err != nil {
+		return statement.Together{}, err
+	}
 	known, err := b.known()
 	if err != nil {
 		return statement.Together{}, err

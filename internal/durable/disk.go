@@ -3,14 +3,18 @@ package durable
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 
 	"dpsgd/checkpoints"
 )
 
-// Refused reports whether the system refused, as it does where a disk is full: waiting may help.
-func Refused(err error) bool { return errors.As(err, new(syscall.Errno)) }
+// Refused reports whether the system refused, as it does where a disk is full: waiting may help. It
+// brings back no folder that was deleted.
+func Refused(err error) bool {
+	return errors.As(err, new(syscall.Errno)) && !errors.Is(err, fs.ErrNotExist)
+}
 
 // Elsewhere writes into a new folder of the user's alone, on what may be another disk. Name is a
 // part of its name.

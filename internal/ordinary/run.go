@@ -366,7 +366,8 @@ func (r *Run) beginSave() error {
 
 // Fit carries out the run from where it is. When ctx is done it saves and returns with status
 // Interrupted.
-func (r *Run) Fit(ctx context.Context) (Result, error) {
+func (r *Run) Fit(ctx context.Context) (result Result, err error) {
+	defer func() { err = r.journal.Told(err) }()
 	r.begun = time.Now()
 	r.watcher.Started(r.overview())
 	if err := r.tell(); err != nil {

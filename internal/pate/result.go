@@ -76,6 +76,9 @@ func (r *Run) dataDependent() (epsilon float64, released bool) {
 
 // interrupted is the result of a run that stopped on the way.
 func (r *Run) interrupted() (Result, error) {
+	if err := r.journal.Present(); err != nil {
+		return Result{}, err
+	}
 	spent, err := r.spent()
 	return Result{
 		Status: Interrupted, Epsilon: spent.Epsilon, Delta: r.plan.Budget.Delta, Queries: len(r.answers.asked),

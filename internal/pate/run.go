@@ -236,13 +236,13 @@ func (r *Run) identity() []byte {
 
 // Fit carries out the plan from where it stands. When ctx is done it returns with status interrupted,
 // and what was trained and answered is kept.
-func (r *Run) Fit(ctx context.Context) (Result, error) {
+func (r *Run) Fit(ctx context.Context) (result Result, err error) {
+	defer func() { err = r.journal.Told(err) }()
 	r.started = time.Now()
 	if r.options.Started != nil {
 		r.options.Started(r)
 	}
-	err := r.teach(ctx)
-	if err == nil {
+	if err = r.teach(ctx); err == nil {
 		r.dependent = r.plan.Aggregation.NewAccount()
 		r.dependent.AddLost(r.plan.lost.Checks, r.plan.lost.Answers)
 		for question, answered := range r.answers.asked {

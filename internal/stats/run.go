@@ -229,7 +229,8 @@ func (r *Run) fits(next row) error {
 
 // Answer answers every statistic that has no answer, one after the other, and writes the privacy
 // statement. When ctx is done, the statistic at work is finished. The results are those of all.
-func (r *Run) Answer(ctx context.Context) ([]Result, Status, error) {
+func (r *Run) Answer(ctx context.Context) (_ []Result, _ Status, err error) {
+	defer func() { err = r.journal.Told(err) }()
 	for i := range r.rows {
 		r.rows[i].Names, r.rows[i].Trust = r.names(&r.plan.asked[i]), r.plan.asked[i].Trust
 		r.answered(r.rows[i].Result)

@@ -17,7 +17,8 @@ import (
 
 // Fit carries out the plan from the current step and writes everything a run leaves behind. When
 // ctx is done it finishes the current step, saves, and returns with status Interrupted.
-func (r *Run) Fit(ctx context.Context) (Result, error) {
+func (r *Run) Fit(ctx context.Context) (result Result, err error) {
+	defer func() { err = r.journal.Told(err) }()
 	r.started, r.ctx, r.saved, r.tried = time.Now(), ctx, r.step, r.step
 	r.watcher.Started(r.overview())
 	r.warn()
