@@ -98,43 +98,61 @@ func (r *rows) Contributions(indices []int) (clip.Batch, error) {
 	return clip.Batch{SquaredNorms: squares, Parts: []clip.Part{clip.Stored(values, 4)}}, nil
 }
 
+// sumOf is what a batch adds to a sum with clip norm 1.
+func sumOf(t *testing.T, batch clip.Batch, err error) []float64 {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, 4, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sum.Add(batch, len(batch.SquaredNorms)); err != nil {
+		t.Fatal(err)
+	}
+	values := make([]float64, 4)
+	sum.Release(func(integers clip.Integers, l clip.Lattice) {
+		integers(values, 0)
+		for i := range values {
+			values[i] *= l.Spacing
+		}
+	})
+	return values
+}
+
 // A person with 100 examples moves a release no further than one with a single one: by C at most,
-// whatever is drawn.
+// whatever is drawn, and whoever else is in the sample.
 func TestAPersonMovesASumByOneExample(t *testing.T) {
-	hundred := make([]int, 100)
-	for i := range hundred {
-		hundred[i] = i
+	own := [][]int{make([]int, 100), {100}, {101, 102, 103, 104, 105}}
+	for i := range own[0] {
+		own[0][i] = i
 	}
 	source := &rows{}
-	one := NewOne([][]int{hundred, {0}}, random.Seeded(1)).From(source)
-	for person := range 2 {
+	one := NewOne(own, random.Seeded(1)).From(source)
+	for _, sample := range [][]int{{0}, {1}, {0, 1}, {1, 0}, {0, 1, 2}, {2, 1, 0}} {
 		for range 20 {
-			sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, 4, nil)
-			if err != nil {
-				t.Fatal(err)
+			source.asked = nil
+			batch, err := one.Contributions(sample)
+			with := sumOf(t, batch, err)
+			asked := slices.Clone(source.asked)
+			if len(asked) != len(sample) {
+				t.Fatalf("persons %v: examples %v were asked for, expected one of each person", sample, asked)
 			}
-			batch, err := one.Contributions([]int{person})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := sum.Add(batch, 1); err != nil {
-				t.Fatal(err)
-			}
-			square := 0.0
-			sum.Release(func(integers clip.Integers, l clip.Lattice) {
-				values := make([]float64, 4)
-				integers(values, 0)
-				for _, v := range values {
-					square += v * l.Spacing * v * l.Spacing
+			for i, person := range sample {
+				if !slices.Contains(own[person], asked[i]) {
+					t.Fatalf("persons %v: example %d was asked for in place of one of person %d", sample, asked[i], person)
 				}
-			})
-			if !(square <= 1) || square < 0.99 {
-				t.Errorf("person %d moves a sum by %g, expected 1 and no more", person, math.Sqrt(square))
+				batch, err := source.Contributions(slices.Delete(slices.Clone(asked), i, i+1))
+				square := 0.0
+				for j, v := range sumOf(t, batch, err) {
+					square += (with[j] - v) * (with[j] - v)
+				}
+				if !(square <= 1) || square < 0.99 {
+					t.Errorf("persons %v: person %d moves the sum by %g, expected 1 and no more", sample, person, math.Sqrt(square))
+				}
 			}
 		}
-	}
-	if len(source.asked) != 40 {
-		t.Errorf("%d examples were asked for in 40 samples of a person, expected one each", len(source.asked))
 	}
 }
 
