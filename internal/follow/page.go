@@ -24,6 +24,7 @@ var limits = web.Limits{Time: 10 * time.Second, Rate: 50, Burst: 200, Connection
 const (
 	mostStreams = 64               // pages that are kept up to date at the same time
 	pace        = time.Second      // between two states that a page is told
+	patience    = time.Second      // with pages that have not heard of the end
 	silence     = 15 * time.Second // after which a page is told that the trainer is there
 	drawing     = 200              // times what it took, before the page is drawn again
 )
@@ -33,6 +34,8 @@ type Page struct {
 	server  *web.Server
 	version string       // of the program
 	end     func() error // once
+
+	patience time.Duration // how long pages may take to hear of the end
 
 	latest atomic.Pointer[moment] // stored by the trainer
 	stale  atomic.Bool            // the files say more than what was drawn
@@ -59,7 +62,7 @@ func Listen(address, version string) (*Page, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	p := &Page{server: server, version: version, changed: make(chan struct{})}
+	p := &Page{server: server, version: version, patience: patience, changed: make(chan struct{})}
 	p.latest.Store(&moment{})
 	p.stale.Store(true)
 	mux := http.NewServeMux()
@@ -83,9 +86,6 @@ func (p *Page) URL() string { return p.server.URL() }
 // Close tells every page the end of the job, and stops serving.
 func (p *Page) Close() error { return p.end() }
 
-// patience is how long pages may take to hear of the end.
-const patience = time.Second
-
 // sayFarewell tells the end.
 func (p *Page) sayFarewell() {
 	last := *p.latest.Load()
@@ -95,7 +95,7 @@ func (p *Page) sayFarewell() {
 		return
 	}
 	p.publish(true)
-	for begun := time.Now(); p.streams.Load() > 0 && time.Since(begun) < patience; {
+	for begun := time.Now(); p.streams.Load() > 0 && time.Since(begun) < p.patience; {
 		time.Sleep(10 * time.Millisecond)
 	}
 }

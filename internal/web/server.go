@@ -85,7 +85,7 @@ func (s *Server) Local() bool { return s.local }
 func (s *Server) Serve(ctx context.Context, h http.Handler) error {
 	server := &http.Server{
 		Handler:           s.guard(h),
-		ReadHeaderTimeout: 5 * time.Second,
+		ReadHeaderTimeout: min(5*time.Second, s.limits.Time),
 		IdleTimeout:       30 * time.Second,
 		MaxHeaderBytes:    16 << 10,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
