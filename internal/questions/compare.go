@@ -41,11 +41,8 @@ type Compared struct {
 	Curve      []account.Point `json:"curve,omitempty"` // ε after a number of releases
 }
 
-// curveTime bounds what the points of one curve may take together, up to one answer.
-const curveTime = 4 * time.Second
-
-// Compare asks every accountant for ε, cold, and then for a curve of that many points or, if it is
-// slow, fewer. It stops between answers when ctx ends.
+// Compare asks every accountant for ε, cold, and then for a curve of that many points or, where an
+// answer takes long, fewer. It stops between answers when ctx ends.
 func Compare(ctx context.Context, q Question, points int) (*Comparison, error) {
 	q.Unknown = Epsilon
 	if err := q.validate(); err != nil {
@@ -66,7 +63,7 @@ func Compare(ctx context.Context, q Question, points int) (*Comparison, error) {
 		}
 		compared := one.first(q.Ledger)
 		if compared.Error == "" && points > 0 {
-			compared.Curve = one.curve(ctx, q.Ledger, affordable(points, compared.Seconds))
+			compared.Curve = one.curve(ctx, q.Ledger, one.affordable(points, len(q.Ledger.Entries())))
 		}
 		c.Accountants = append(c.Accountants, compared)
 	}
@@ -142,20 +139,24 @@ func (a asker) first(l *accountant.Ledger) Compared {
 	return c
 }
 
-// affordable is how many points a curve may have.
-func affordable(points int, seconds float64) int {
+// affordable is how many of these points a curve has about a ledger of so many entries. An answer takes
+// longer the more entries it is about, and much longer by pld. This is counted and not timed, so that the
+// same releases have the same curve on every machine.
+func (a asker) affordable(points, entries int) int {
 	const least = 4
-	return min(points, max(least, int(curveTime.Seconds()/max(seconds, 1e-9))))
+	answers := 50
+	if a.name == account.PLD {
+		answers = 25
+	}
+	return min(points, max(least, answers/max(1, entries)))
 }
 
-// curve is ε over the releases of the ledger, in order. Points without an answer are left out, and
-// so are the first ones once the time is up.
+// curve is ε over the releases of the ledger, in order. Points without an answer are left out.
 func (a asker) curve(ctx context.Context, releases *accountant.Ledger, points int) []account.Point {
 	var spends []account.Point
 	total := releases.Count()
 	points = min(points, total)
-	start := time.Now()
-	for i := points; i >= 1 && ctx.Err() == nil && time.Since(start) < curveTime; i-- {
+	for i := points; i >= 1 && ctx.Err() == nil; i-- {
 		steps := max(1, int(math.Round(float64(total)*float64(i)/float64(points))))
 		l, err := beginning(releases, steps)
 		if err != nil {

@@ -82,6 +82,31 @@ func checkCompared(t *testing.T, one Compared, r accountant.Relation, l *account
 	}
 }
 
+// How many points a curve has depends on what is asked about, and not on how fast the machine is.
+func TestCurveOfALongLedgerHasFewerPoints(t *testing.T) {
+	l := new(accountant.Ledger)
+	for i := range 8 {
+		for _, e := range releasesOf(t, 0.01*float64(i+1), 3, 10).Entries() {
+			if err := l.Add(e.Event, e.Count); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	c, err := Compare(t.Context(), Question{Ledger: l, Delta: 1e-5}, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range c.Accountants {
+		want := 6
+		if one.Accountant == account.PLD {
+			want = 4
+		}
+		if one.Error == "" && len(one.Curve) != want {
+			t.Errorf("%s: found %d points, expected %d", one.Accountant, len(one.Curve), want)
+		}
+	}
+}
+
 // The estimate is that of the package.
 func TestCompareEstimates(t *testing.T) {
 	l := releasesOf(t, 0.05, 1.4, 90)
@@ -140,14 +165,6 @@ func TestBeginning(t *testing.T) {
 		}
 		if strings.Join(found, " ") != want {
 			t.Errorf("the first %d are %v, expected %s", n, found, want)
-		}
-	}
-}
-
-func TestAffordable(t *testing.T) {
-	for seconds, want := range map[float64]int{0: 40, 1e-3: 40, 0.4: 10, 1: 4, 100: 4} {
-		if n := affordable(40, seconds); n != want {
-			t.Errorf("at %v s found %d points, expected %d", seconds, n, want)
 		}
 	}
 }
