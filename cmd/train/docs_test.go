@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,9 +11,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/configs"
+	"dpsgd/internal/slow"
 
 	"github.com/spf13/pflag"
 )
@@ -61,52 +62,134 @@ func commandLines(page string) (lines []string) {
 // because they install what it must not.
 var elsewhere = []string{"go ", "python3 ", "peers/", "benchstat ", "DPSGD_KERNEL=portable go ", "DPSGD_PICTURES=1000000 ", "./train-mpi ", "pip ", "docker ", "brew ", "sudo ", "make ", "tensorboard ", "cd ", "tar ", "source ", "mpirun ", "srun ", "sbatch ", "kubectl "}
 
-// Every command of README.md and of the pages in docs does what it is written for. Training is cut to a
-// few steps, work without an end is interrupted, and data sets that have to be downloaded may be
-// missing; nothing else may fail.
-func TestCommandsOfTheDocumentation(t *testing.T) {
-	skipWithoutSignals(t)
-	if testing.Short() {
-		t.Skip("trains for every command")
-	}
-	self, err := os.Executable()
+// placeOfThePages makes the current folder one in which the commands of the pages find what they name.
+func placeOfThePages(t *testing.T) {
+	t.Helper()
+	folder, err := filepath.Abs("../../configs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	configs, err := filepath.Abs("../../configs")
-	if err != nil {
+	t.Chdir(t.TempDir())
+	if err := os.Symlink(folder, "configs"); err != nil {
 		t.Fatal(err)
 	}
+	for _, folder := range []string{"pictures", "my-pictures"} {
+		if err := os.Rename(pictures(t), folder); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{"train", "test"} { // the classes are cats and dogs here
+			for from, to := range map[string]string{"up": "cat", "down": "dog"} {
+				if err := os.Rename(filepath.Join(folder, part, from), filepath.Join(folder, part, to)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// standIn puts a script first on the path that is called train.
+func standIn(t *testing.T, script string) {
+	t.Helper()
 	bin := t.TempDir()
-	write(t, filepath.Join(bin, "train"), "#!/bin/sh\n"+mainVariable+`=1 exec "`+self+`" "$@"`+"\n")
+	write(t, filepath.Join(bin, "train"), "#!/bin/sh\n"+script+"\n")
 	if err := os.Chmod(filepath.Join(bin, "train"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	t.Setenv("DPSGD_DATA", filepath.Join(bin, "no-datasets"))
-	for name, page := range pages(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Chdir(t.TempDir())
-			if err := os.Symlink(configs, "configs"); err != nil {
+}
+
+// linesToTry are the commands of a page that nothing else tries.
+func linesToTry(page string) []string {
+	return slices.DeleteFunc(commandLines(page), func(line string) bool {
+		return slices.ContainsFunc(elsewhere, func(p string) bool { return strings.HasPrefix(line, p) })
+	})
+}
+
+// Every command of README.md and of the pages in docs is one that this program takes: the shell breaks
+// it into words, there is such a command with such flags, arguments and values, and configurations that
+// it trains by are valid. TestCommandsOfTheDocumentation carries them out.
+func TestCommandsOfTheDocumentationAreTaken(t *testing.T) {
+	skipWithoutSignals(t) // nor is there a shell
+	said := filepath.Join(t.TempDir(), "said")
+	standIn(t, `printf '%s\0' "$@" >>"`+said+`"; echo >>"`+said+`"`)
+	texts := pages(t)
+	placeOfThePages(t)
+	tried := 0
+	for name, page := range texts {
+		for _, line := range linesToTry(page) {
+			if err := os.RemoveAll(said); err != nil {
 				t.Fatal(err)
 			}
-			for _, folder := range []string{"pictures", "my-pictures"} {
-				if err := os.Rename(pictures(t), folder); err != nil {
-					t.Fatal(err)
-				}
-				for _, part := range []string{"train", "test"} { // the classes are cats and dogs here
-					for from, to := range map[string]string{"up": "cat", "down": "dog"} {
-						if err := os.Rename(filepath.Join(folder, part, from), filepath.Join(folder, part, to)); err != nil {
-							t.Fatal(err)
-						}
-					}
+			_ = exec.Command("sh", "-c", line).Run()
+			content, err := os.ReadFile(said)
+			if err != nil {
+				t.Errorf("%s: %s: found no command of this program", name, line)
+				continue
+			}
+			for words := range strings.SplitSeq(strings.TrimSuffix(string(content), "\x00\n"), "\x00\n") {
+				tried++
+				if err := taken(strings.Split(words, "\x00")); err != nil {
+					t.Errorf("%s: %s: %v", name, line, err)
 				}
 			}
+		}
+	}
+	if tried < 100 {
+		t.Errorf("found %d commands, expected more in so many pages", tried)
+	}
+}
+
+// taken says why the program would not begin what a command line asks for.
+func taken(words []string) error {
+	if err := parses(words); err != nil {
+		return err
+	}
+	c, rest, err := root(&shell.App{}).Find(words)
+	if err == nil {
+		err = c.ParseFlags(rest)
+	}
+	if err == nil {
+		err = c.ValidateArgs(c.Flags().Args())
+	}
+	if err != nil {
+		return err
+	}
+	config := c.Flags().Arg(0)
+	if usual, trains := trainsBy[c.Name()]; !trains {
+		return nil
+	} else if config == "" {
+		config = usual
+	} else if file, err := os.Stat(config); strings.HasSuffix(config, ".yaml") && (err != nil || file.Size() == 0) {
+		return nil // an earlier command writes it
+	}
+	set, err := c.Flags().GetStringArray("set")
+	if err == nil {
+		_, err = configs.Load(config, set)
+	}
+	return err
+}
+
+// trainsBy are commands that train by a configuration, with the one that each takes where none is named.
+var trainsBy = map[string]string{"run": configs.DefaultPreset, "describe": configs.DefaultPreset, "federated": "federated-digits", "pate": "pate-digits"}
+
+// Every command of README.md and of the pages in docs does what it is written for. Training is cut to a
+// few steps, work without an end is interrupted once it has begun, and data sets that have to be
+// downloaded may be missing; nothing else may fail.
+func TestCommandsOfTheDocumentation(t *testing.T) {
+	skipWithoutSignals(t)
+	slow.Evidence(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	standIn(t, mainVariable+`=1 exec "`+self+`" "$@"`)
+	t.Setenv("DPSGD_DATA", filepath.Join(t.TempDir(), "no-datasets"))
+	for name, page := range pages(t) {
+		t.Run(name, func(t *testing.T) {
+			placeOfThePages(t)
 			succeed(t, "run", "digits", "--set", "training.steps=2")
-			for _, line := range commandLines(page) {
-				if !slices.ContainsFunc(elsewhere, func(p string) bool { return strings.HasPrefix(line, p) }) {
-					runLine(t, line)
-				}
+			for _, line := range linesToTry(page) {
+				runLine(t, line)
 			}
 		})
 	}
@@ -116,8 +199,6 @@ func TestCommandsOfTheDocumentation(t *testing.T) {
 func runLine(t *testing.T, line string) {
 	t.Helper()
 	line = strings.NewReplacer("HASH", headOfTheLedger(t), "RUN", "runs/digits-1").Replace(line)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	if strings.HasPrefix(line, "train serve") {
 		line += " --address 127.0.0.1:0" // another program may listen on the usual port
 	}
@@ -129,19 +210,33 @@ func runLine(t *testing.T, line string) {
 		line += " --set training.steps=2 --set pate.teachers=20 --set pate.threshold=10"
 	case strings.Contains(line, "train bench"), strings.HasPrefix(line, "train plan"):
 		line += " --seconds 0.1"
-	case endless:
-		ctx, cancel = context.WithTimeout(t.Context(), 4*time.Second)
-		defer cancel()
 	}
-	c := exec.CommandContext(ctx, "sh", "-c", "exec "+strings.Replace(line, "DPSGD_KERNEL=avx2 ", "", 1))
-	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
-	out, err := c.CombinedOutput()
+	var out said
+	c := exec.Command("sh", "-c", "exec "+strings.Replace(line, "DPSGD_KERNEL=avx2 ", "", 1))
+	c.Stdout, c.Stderr = &out, &out
+	if endless {
+		out.first = func() { _ = c.Process.Signal(os.Interrupt) }
+	}
+	err := c.Run()
 	code := c.ProcessState.ExitCode()
-	switch missing := strings.Contains(string(out), "train data fetch"); {
+	switch missing := strings.Contains(out.String(), "train data fetch"); {
 	case err == nil, code == shell.ExitData && missing, endless && (code == 130 || code == shell.ExitDone):
 	default:
-		t.Errorf("%s: exit code %d (%v)\n%s", line, code, err, out)
+		t.Errorf("%s: exit code %d (%v)\n%s", line, code, err, out.String())
 	}
+}
+
+// said is what a command says, and what to do at its first word.
+type said struct {
+	bytes.Buffer
+	first func() // nil for nothing
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	if s.first != nil && s.Len() == 0 {
+		s.first()
+	}
+	return s.Buffer.Write(b)
 }
 
 // headOfTheLedger is what `train ledger show` prints at its end.

@@ -147,12 +147,10 @@ func entries(run string) int {
 	return l.Count()
 }
 
-// waitFor polls until something holds.
-func waitFor(t testing.TB, what string, holds func() bool) {
+// waitFor polls until something holds: to the limit of go test, where it never does.
+func waitFor(t testing.TB, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited a minute in vain for %s", what)
-		}
+	for !holds() {
+		time.Sleep(2 * time.Millisecond)
 	}
 }

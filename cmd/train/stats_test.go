@@ -104,7 +104,7 @@ func TestKilledStatisticsResume(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		waitFor(t, "more results", func() bool { return entries(run) > 2*answered })
+		waitFor(t, func() bool { return entries(run) > 2*answered })
 		if err := c.Process.Kill(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

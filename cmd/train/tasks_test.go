@@ -75,7 +75,7 @@ func TestArrayOfTasksWithTwoKilled(t *testing.T) {
 		tasks[id] = start(id, "runs")
 	}
 	for id := 2; id <= 3; id++ {
-		waitFor(t, "a task to kill", func() bool { return entries(trial(id)) >= 25 })
+		waitFor(t, func() bool { return entries(trial(id)) >= 25 })
 		if err := tasks[id].Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
