@@ -35,7 +35,7 @@ func NewBatcher(s Set, n Normalisation) (*Batcher, error) {
 	if s.Shape().IsRow() {
 		kind = "column"
 	}
-	if _, computed := s.(*Features); computed {
+	if _, computed := beneath(s).(*Features); computed {
 		channels, kind = 0, "column that is not computed"
 	}
 	if len(n.Mean) != channels || len(n.Std) != channels {
@@ -67,7 +67,7 @@ func (b *Batcher) Len() int { return b.set.Len() }
 // Decodes reports whether an example may have to be read from a file, which takes far longer than
 // copying it.
 func (b *Batcher) Decodes() bool {
-	_, stored := b.set.(*Stored)
+	_, stored := beneath(b.set).(*Stored)
 	return stored
 }
 

@@ -1,8 +1,6 @@
 package ordinary
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"os"
@@ -11,7 +9,6 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/random"
 	"dpsgd/internal/train"
 	"dpsgd/release"
 )
@@ -45,9 +42,9 @@ func (r *Run) tell() error {
 	if r.phases() > 1 {
 		asked = r.half()
 	}
-	candidates, src := r.answers.Uniform(), random.New()
+	candidates := r.answers.Uniform()
 	for _, i := range asked {
-		r.told[i] = int32(r.answers.Among(candidates, r.examples.Train.Label(i), src))
+		r.told[i] = int32(r.ask(candidates, i))
 	}
 	if err := r.keepAnswers(); err != nil {
 		return err
@@ -64,7 +61,7 @@ func (r *Run) tellRest() error {
 	if err := r.append(r.stage()); err != nil {
 		return err
 	}
-	src, chances := random.New(), make([]float64, r.outline.Classes)
+	chances := make([]float64, r.outline.Classes)
 	var candidates []int
 	err := r.mean.InPlaceOf(r.model.Values, func() error {
 		return r.predictTrain(func(i int, logits []float32) {
@@ -74,7 +71,7 @@ func (r *Run) tellRest() error {
 			softmax(chances, logits)
 			r.answers.OfLabels(chances) // the model learnt answers, and the prior is about labels
 			candidates = r.answers.Likely(candidates[:0], chances)
-			r.told[i] = int32(r.answers.Among(candidates, r.examples.Train.Label(i), src))
+			r.told[i] = int32(r.ask(candidates, i))
 		})
 	})
 	if err != nil {
@@ -123,18 +120,17 @@ func (r *Run) asked() (stages int, err error) {
 	return stages, nil
 }
 
-// fingerprint is what a checkpoint holds of the plan and, after so many entries of the ledger, of the
+// fingerprint is what a checkpoint holds of the hash of the plan and, after so many entries of the ledger, of the
 // answers: with those of another run, maybe of a larger ε, the run does not go on.
-func (r *Run) fingerprint(entries int) string {
+func (r *Run) fingerprint(plan string, entries int) string {
 	told := r.told
 	if entries < r.phases() && told != nil {
 		told = told[:len(r.half())]
 	}
 	if entries == 0 || told == nil {
-		return r.planHash
+		return plan
 	}
-	sum := sha256.Sum256(append([]byte(r.planHash), bytesOf(told)...))
-	return hex.EncodeToString(sum[:])
+	return hashOf(plan + string(bytesOf(told)))
 }
 
 func bytesOf(answers []int32) []byte {

@@ -15,4 +15,8 @@
 // nobody has; it cannot ask again within its budget. With two stages (LP-2ST) a second entry of the
 // ledger, which costs nothing, stands for the answers of the second half of the examples: without it
 // an older copy of the file would let the same labels be asked twice.
+//
+// Examples stand in an order that tells nothing of their labels ([data.Unlabelled]), however their files
+// are sorted: which label is asked first, where its answer stands and who shares a minibatch are
+// functions of public content. Training and prediction see no label but the answers.
 package ordinary

@@ -26,6 +26,7 @@ import (
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/labels"
 	"dpsgd/internal/plain"
+	"dpsgd/internal/random"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
@@ -70,7 +71,9 @@ type Run struct {
 	journal    *books.Books
 	registered checkpoints.Registration
 	answers    labels.Response
-	told       []int32 // the answers; untold where there is none yet
+	secret     *data.Unlabelled                      // the training examples; they alone know the labels
+	ask        func(candidates []int, place int) int // asks the label of one for an answer among so many classes
+	told       []int32                               // the answers, by place; untold where there is none yet
 	cost       *account.Spent
 	costOf     int // entries of the ledger that cost is of
 
@@ -216,11 +219,15 @@ func (r *Run) build() (err error) {
 		return err
 	}
 	r.initial = append([]float32(nil), r.model.Values...)
-	sum := sha256.Sum256([]byte(r.identity()))
-	r.planHash = hex.EncodeToString(sum[:])
 	if r.examples, err = r.source.Seen(r.pool); err != nil {
 		return err
 	}
+	if setup.Places(c) == setup.ByContent {
+		if err := r.hideLabels(); err != nil {
+			return err
+		}
+	}
+	r.planHash = hashOf(r.identity())
 	r.schedule = setup.Schedule(c, r.steps)
 	if c.Privacy.None {
 		// Its learning rate is meant for gradients that are clipped to a length of clip_norm. Of those
@@ -253,8 +260,38 @@ func (r *Run) build() (err error) {
 	return r.beginPhase(0)
 }
 
-// identity is the text whose hash checkpoints hold, of public values alone.
+// hideLabels puts the training examples in an order that tells nothing of their labels, and lets nobody
+// see a label but who asks for an answer.
+func (r *Run) hideLabels() (err error) {
+	if r.secret, err = data.NewUnlabelled(r.examples.Train, random.New()); err != nil {
+		return err
+	}
+	seen := *r.examples
+	seen.Train = r.secret
+	r.examples = &seen
+	src := random.New()
+	r.ask = func(candidates []int, place int) int { return r.answers.Among(candidates, r.secret.Secret(place), src) }
+	return nil
+}
+
+// identity is the text whose hash checkpoints hold, of public values alone. Where labels are private
+// the examples are public, and it holds a hash of them: answers belong to places, so that with another
+// picture among them a label could be asked twice.
 func (r *Run) identity() string {
+	identity := r.foundIdentity()
+	if r.secret != nil {
+		identity += fmt.Sprintf("examples_sha256 %s\n", r.secret.Content())
+	}
+	return identity
+}
+
+func hashOf(identity string) string {
+	sum := sha256.Sum256([]byte(identity))
+	return hex.EncodeToString(sum[:])
+}
+
+// foundIdentity is that of runs whose examples stand in the order in which they are found.
+func (r *Run) foundIdentity() string {
 	var h strings.Builder
 	if r.config.Features.Any() {
 		fmt.Fprintln(&h, r.config.Features.Recipe)
@@ -294,8 +331,9 @@ func (r *Run) beginPhase(phase int) (err error) {
 // last says whether the training under way is the one that the model comes from.
 func (r *Run) last() bool { return r.phase == r.phases()-1 }
 
-// half are the examples whose labels are told first.
-func (r *Run) half() []int { return r.whole[:len(r.whole)/2] }
+// half are the examples whose labels are told first. It parts no equal ones: when the run goes on they
+// stand in another order, and none may be asked again.
+func (r *Run) half() []int { return r.whole[:r.secret.Boundary(len(r.whole)/2)] }
 
 // done counts the steps of all trainings so far.
 func (r *Run) done() int { return r.phase*r.steps + r.step }
@@ -319,7 +357,10 @@ func (r *Run) restore() error {
 	if n := state.LedgerEntries; n > 0 && (r.told == nil || r.stageOf() < n) {
 		return nil // answers are lost, which checkAnswers and tell deal with
 	}
-	if state.PlanHash != r.fingerprint(state.LedgerEntries) || !state.Unreleased || len(state.Parameters) != len(r.model.Values) {
+	if r.secret != nil && state.PlanHash == r.fingerprint(hashOf(r.foundIdentity()), state.LedgerEntries) {
+		return fmt.Errorf("%w: %s is of an earlier version, in which the places of the examples could follow from their labels, so that going on would tell labels; start a new run, what was asked still counts in the ledger of the data", books.ErrOtherPlan, path)
+	}
+	if state.PlanHash != r.fingerprint(r.planHash, state.LedgerEntries) || !state.Unreleased || len(state.Parameters) != len(r.model.Values) {
 		return fmt.Errorf("%w: %s was made with another configuration, other answers, other data or other initial weights than %s and what is found now", books.ErrOtherPlan, path, r.path(folder.Config))
 	}
 	if err := r.beginPhase(min(state.Step/r.steps, r.phases()-1)); err != nil {
@@ -351,7 +392,7 @@ func (r *Run) beginSave() error {
 	r.mean.Keep(state.Slots)
 	s := &checkpoints.State{Step: r.done(), Parameters: r.model.Values, OptimizerStep: state.Step, Slots: state.Slots, PlanHash: r.planHash, Unreleased: true}
 	if r.journal != nil {
-		s.LedgerEntries, s.LedgerHash, s.PlanHash = r.journal.Len(), r.journal.Hash(), r.fingerprint(r.journal.Len())
+		s.LedgerEntries, s.LedgerHash, s.PlanHash = r.journal.Len(), r.journal.Hash(), r.fingerprint(r.planHash, r.journal.Len())
 	}
 	return r.order.Save(func() error {
 		_, err := checkpoints.Save(r.path(folder.Checkpoints), s)

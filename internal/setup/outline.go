@@ -42,6 +42,29 @@ func Unit(c *configs.Config) (one, several string) {
 	return "one training example", "training examples"
 }
 
+// Order is what the places of training examples may depend on, in words. A place decides who meets whom:
+// which examples share a minibatch, a client, a teacher, and where in a file an answer stands.
+type Order string
+
+const (
+	// AsFound is any order. It harms nobody whose whole example is protected: neighbours have the same
+	// places, one of which is empty in one of them.
+	AsFound Order = "the examples and their labels, files and folders: neighbours have the same places"
+	// ByContent is that of [data.Unlabelled].
+	ByContent Order = "what the examples hold beside their labels, which is public"
+)
+
+// orders has every unit of privacy. What has no row here is not trained on.
+var orders = map[string]Order{configs.UnitExample: AsFound, configs.UnitPerson: AsFound, configs.UnitLabel: ByContent}
+
+// Places is what the places of a configuration's training examples may depend on.
+func Places(c *configs.Config) Order {
+	if c.Privacy.None {
+		return AsFound
+	}
+	return orders[c.Privacy.Unit]
+}
+
 // Outlines lists the data sets that have a name, as their authors publish them.
 func Outlines() []Outline {
 	var outlines []Outline

@@ -1,0 +1,112 @@
+package data
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"dpsgd/internal/parallel"
+	"dpsgd/internal/random"
+)
+
+// Unlabelled is a set whose labels are secret and whose examples are public. Its order follows from the
+// content of the examples alone. So whatever a place decides, such as a minibatch or a byte in a file,
+// tells nothing of a label, also where files, shards or lines were sorted by class. Whoever learns from
+// the set or predicts it sees no label: Label is 0 everywhere, and [Unlabelled.Secret] is the one way to
+// them. It is safe for concurrent reading.
+type Unlabelled struct {
+	Set
+	order   []int  // the example of the given set at each place
+	twins   []bool // whether a place holds the same as the one before it
+	content string
+}
+
+// digest stands for what an example holds. Two that differ in it differ; that two with the same one do
+// is as unlikely as a collision of half of SHA-256, and then they count as equal.
+type digest [sha256.Size / 2]byte
+
+// NewUnlabelled orders the examples of a set by a hash of their values. It reads each of them once, and
+// fails where one cannot be read.
+//
+// Equal examples are put in an order that src draws: any rule for them, such as the order in which they
+// were found, may follow from their labels. Their labels are then exchangeable, so that changing one of
+// them changes what stands at one place. The places of all examples of another content are the same at
+// every call.
+func NewUnlabelled(s Set, src *random.Source) (*Unlabelled, error) {
+	digests, err := digestsOf(s)
+	if err != nil {
+		return nil, err
+	}
+	u := &Unlabelled{Set: s, order: rand.New(src).Perm(len(digests)), twins: make([]bool, len(digests))}
+	slices.SortStableFunc(u.order, func(i, j int) int { return bytes.Compare(digests[i][:], digests[j][:]) })
+	whole := sha256.New()
+	for place, i := range u.order {
+		u.twins[place] = place > 0 && digests[i] == digests[u.order[place-1]]
+		whole.Write(digests[i][:])
+	}
+	u.content = fmt.Sprintf("%x", whole.Sum(nil))
+	return u, nil
+}
+
+// digestsOf hashes the values of all examples, on all processors.
+func digestsOf(s Set) ([]digest, error) {
+	const chunk = 64
+	n, shape := s.Len(), s.Shape()
+	same := Normalisation{Mean: make([]float64, shape.Channels), Std: slices.Repeat([]float64{1}, shape.Channels)}
+	examples, digests := s.normalised(same), make([]digest, n)
+	err := parallel.Each((n+chunk-1)/chunk, func(c int) error {
+		x, content := make([]float32, shape.Values()), []byte(nil)
+		for i := c * chunk; i < min(n, (c+1)*chunk); i++ {
+			if err := examples.fill(x, i); err != nil {
+				return err
+			}
+			var err error
+			if content, err = binary.Append(content[:0], binary.LittleEndian, x); err != nil {
+				return fmt.Errorf("data: %w", err)
+			}
+			sum := sha256.Sum256(content)
+			copy(digests[i][:], sum[:])
+		}
+		return nil
+	})
+	return digests, err
+}
+
+// Label is 0: the labels are secret.
+func (u *Unlabelled) Label(int) int { return 0 }
+
+// Secret is the label of the example at a place.
+func (u *Unlabelled) Secret(place int) int { return u.Set.Label(u.order[place]) }
+
+// Content is a hash of all examples in their order, without their labels.
+func (u *Unlabelled) Content() string { return u.content }
+
+// Boundary is the first place from this one on, at least 1, that does not part equal examples: those
+// before it are the same examples at every call of [NewUnlabelled], and so are the others.
+func (u *Unlabelled) Boundary(place int) int {
+	for place < len(u.twins) && u.twins[place] {
+		place++
+	}
+	return place
+}
+
+// inOrder fills in the examples of another filler in an order of their own.
+type inOrder struct {
+	filler
+	order []int
+}
+
+func (u *Unlabelled) normalised(n Normalisation) filler { return inOrder{u.Set.normalised(n), u.order} }
+
+func (o inOrder) fill(x []float32, place int) error { return o.filler.fill(x, o.order[place]) }
+
+// beneath is the set that s orders, or s itself.
+func beneath(s Set) Set {
+	if u, ok := s.(*Unlabelled); ok {
+		return u.Set
+	}
+	return s
+}
