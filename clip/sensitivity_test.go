@@ -50,7 +50,7 @@ type sumMaker func(t testing.TB, bound float64, dim int, pool *kernel.Pool) *Sum
 var sensitivityShapes = []shape{{rows: 24}, {formed: 24}, {in: 6, out: 4}, {rows: 5, in: 4, out: 3, formed: 7}}
 
 // liar reports norms that have nothing to do with the gradients.
-func (e examples) liar(src *random.Source) {
+func (e examples) liar(src *random.Public) {
 	for i := range e.norms {
 		e.norms[i] = []float64{0, 1e-300, 1, 1e300, math.NaN(), math.Inf(1), -1, e.norms[i] / 4, e.norms[i] * (1 - 1e-5)}[src.Uint64()%9]
 		e.lies[i] = []float64{0, 1e-300, 1e-3, 1 - 1e-4, 1 + 1e-4, 1e3, 1e300, math.NaN(), math.Inf(1), -1}[src.Uint64()%10]
@@ -98,7 +98,7 @@ var odd = []float32{
 }
 
 // spoil puts something odd in one or in all places.
-func (e examples) spoil(src *random.Source) {
+func (e examples) spoil(src *random.Public) {
 	for _, values := range [][]float32{e.rows, e.formed, e.x, e.z} {
 		all := src.Uint64()%2 == 0
 		for i := range values {

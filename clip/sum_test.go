@@ -36,7 +36,7 @@ func newExamples(s shape, n int) examples {
 }
 
 // draw fills in numbers of about the given size, and honest norms.
-func draw(s shape, n int, size float64, src *random.Source) examples {
+func draw(s shape, n int, size float64, src *random.Public) examples {
 	e := newExamples(s, n)
 	for _, values := range [][]float32{e.rows, e.formed, e.x, e.z} {
 		for i := range values {
@@ -195,7 +195,7 @@ func TestSumIsExactInAnyOrder(t *testing.T) {
 	}
 }
 
-func shuffled(n int, src *random.Source) []int {
+func shuffled(n int, src *random.Public) []int {
 	order := make([]int, n)
 	for i := range order {
 		j := int(src.Uint64() % uint64(i+1))

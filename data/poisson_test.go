@@ -192,7 +192,7 @@ func TestEveryIndexIsIncluded(t *testing.T) {
 	for counts.Survival(float64(most-1)) < 0.5e-6/float64(indices) {
 		most--
 	}
-	src := random.Seeded(6)
+	src := random.ForTest(6)
 	for _, n := range sizes {
 		count := make([]int, n)
 		for range steps {
@@ -221,7 +221,7 @@ func TestSampleGoesOnPastTheTable(t *testing.T) {
 }
 
 func TestSampleAtTheEnds(t *testing.T) {
-	src := random.Seeded(1)
+	src := random.ForTest(1)
 	all := make([]int, 100)
 	for i := range all {
 		all[i] = i
@@ -247,7 +247,7 @@ func TestSampleAtTheEnds(t *testing.T) {
 }
 
 func TestSampleReusesItsMemory(t *testing.T) {
-	p, src := Poisson{0.1}, random.Seeded(1)
+	p, src := Poisson{0.1}, random.ForTest(1)
 	dst := sampled(t, p, make([]int, 7, 1000), 1000, src)
 	if n := testing.AllocsPerRun(100, func() { dst = p.Sample(dst, 1000, src) }); n != 0 {
 		t.Errorf("%v allocations for each call", n)
@@ -267,7 +267,7 @@ func TestSampleRefusesNonsense(t *testing.T) {
 					t.Errorf("q=%v: no panic", q)
 				}
 			}()
-			p.Sample(nil, 10, random.Seeded(1))
+			p.Sample(nil, 10, random.ForTest(1))
 		}()
 	}
 }
@@ -291,7 +291,7 @@ func TestSmallProbabilitiesAreNotRounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("millions of draws; nothing in it is concurrent")
 	}
-	got := len(sampled(t, Poisson{1e-8}, nil, 1<<31-1, random.Seeded(2)))
+	got := len(sampled(t, Poisson{1e-8}, nil, 1<<31-1, random.ForTest(2)))
 	if got < 5 || got > 46 {
 		t.Errorf("%d of 2³¹−1 records, expected about 21", got)
 	}
@@ -299,7 +299,7 @@ func TestSmallProbabilitiesAreNotRounded(t *testing.T) {
 
 func ExamplePoisson_Sample() {
 	sampler := Poisson{SamplingProbability: 0.001}
-	src := random.Seeded(1) // training takes random.New()
+	src := random.ForTest(1) // training takes random.New()
 	var batch []int
 	empty := 0
 	for range 1000 {

@@ -75,13 +75,3 @@ func (c chance) value() float64 { return float64(c) * 0x1p-63 }
 
 // complement is 1 minus the chance, without the rounding of a subtraction.
 func (c chance) complement() float64 { return float64(certain-c) * 0x1p-63 }
-
-// below is uniform in 0 … n-1: words are drawn until one lies below the largest multiple of n.
-func below(n int, src *random.Source) int {
-	const words = math.MaxUint64 // one less than there are, which costs nothing but a rare draw
-	for {
-		if w := src.Uint64(); w < words-words%uint64(n) {
-			return int(w % uint64(n))
-		}
-	}
-}

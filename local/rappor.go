@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"dpsgd/internal/discrete"
 	"dpsgd/internal/random"
 
 	"gonum.org/v1/gonum/mat"
@@ -94,7 +95,7 @@ func (p *Rappor) hash() {
 	for cohort := range p.bits {
 		functions := make([]hash, p.filter.Hashes)
 		for i := range functions {
-			functions[i] = hash{uint64(below(mersenne, public)), uint64(below(mersenne, public))}
+			functions[i] = hash{public.Uint64() % mersenne, public.Uint64() % mersenne}
 		}
 		p.bits[cohort] = make([][]int, p.values)
 		for v := range p.values {
@@ -195,7 +196,7 @@ func (p *Rappor) Epsilon() float64 { return p.epsilon }
 
 // Randomize implements [Protocol]: the one report of a new holder in a cohort that is drawn.
 func (p *Rappor) Randomize(value int, src *random.Source) Report {
-	return p.Report(p.Permanent(value, below(p.filter.Cohorts, src), src), src)
+	return p.Report(p.Permanent(value, int(discrete.Below(uint64(p.filter.Cohorts), src)), src), src)
 }
 
 // Permanent is the permanent response of a holder in a cohort. The holder keeps it for as long as

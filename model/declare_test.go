@@ -25,7 +25,7 @@ type custom struct {
 func (custom) Kind() string { return "custom" }
 
 func (l custom) Forward(p *model.Pass, x *gorgonia.Node) *gorgonia.Node {
-	ones := func(values []float32, _ *random.Source) {
+	ones := func(values []float32, _ *random.Public) {
 		for i := range values {
 			values[i] = 1
 		}

@@ -65,12 +65,12 @@ func (p Parameter) eachPair(f func(memory, torch int)) {
 }
 
 // initialiser fills a parameter before training.
-type initialiser func(values []float32, src *random.Source)
+type initialiser func(values []float32, src *random.Public)
 
 // uniform draws from ±1/√fanIn, PyTorch's default for linear and convolutional layers.
 func uniform(fanIn int) initialiser {
 	bound := 1 / math.Sqrt(float64(fanIn))
-	return func(values []float32, src *random.Source) {
+	return func(values []float32, src *random.Public) {
 		for i := range values {
 			values[i] = float32(bound * (2*src.Float64() - 1))
 		}
@@ -79,7 +79,7 @@ func uniform(fanIn int) initialiser {
 
 // constant fills with one value.
 func constant(v float32) initialiser {
-	return func(values []float32, _ *random.Source) {
+	return func(values []float32, _ *random.Public) {
 		for i := range values {
 			values[i] = v
 		}

@@ -172,7 +172,7 @@ func (p *Pass) features(x *gorgonia.Node) (batch, n int, ok bool) {
 // declaring collects parameters while a network is declared for the first time.
 type declaring struct {
 	parameters []Parameter
-	src        *random.Source // nil draws no values
+	src        *random.Public // nil draws no values
 	values     [][]float32
 }
 

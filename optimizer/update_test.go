@@ -54,7 +54,7 @@ func noise(t testing.TB, dim int, bound float64, seed uint64) Gradient {
 
 func noiseOf(t testing.TB, noiseMultiplier float64, dim int, bound float64, seed uint64) Gradient {
 	return func(consume func(release.Noisy)) error {
-		mechanism, err := release.NewGaussian(noiseMultiplier, random.Seeded(seed), nil)
+		mechanism, err := release.NewGaussian(noiseMultiplier, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,14 +62,14 @@ func noiseOf(t testing.TB, noiseMultiplier float64, dim int, bound float64, seed
 		if err != nil {
 			t.Fatal(err)
 		}
-		return mechanism.Privatize(0, sum, consume)
+		return mechanism.Privatize(0, sum, random.ForTest(seed), consume)
 	}
 }
 
 // bare is a gradient of given values with no noise to speak of.
 func bare(t testing.TB, given ...float32) Gradient {
 	return func(consume func(release.Noisy)) error {
-		mechanism, err := release.NewGaussian(1e-30, random.Seeded(1), nil)
+		mechanism, err := release.NewGaussian(1e-30, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func bare(t testing.TB, given ...float32) Gradient {
 		if err := sum.Add(clip.Batch{SquaredNorms: []float64{1}, Parts: []clip.Part{row}}, 1); err != nil {
 			t.Fatal(err)
 		}
-		return mechanism.Privatize(0, sum, consume)
+		return mechanism.Privatize(0, sum, random.ForTest(1), consume)
 	}
 }
 
@@ -96,7 +96,7 @@ func values(t testing.TB, g Gradient, dim int) []float64 {
 }
 
 func startingPoint(dim int, seed uint64) []float32 {
-	src, p := rand.New(random.Seeded(seed)), make([]float32, dim)
+	src, p := rand.New(random.ForTest(seed)), make([]float32, dim)
 	for i := range p {
 		p[i] = float32(src.NormFloat64())
 	}
@@ -393,13 +393,14 @@ func TestEveryRuleIsTested(t *testing.T) {
 }
 
 func ExampleUpdate() {
-	mechanism, _ := release.NewGaussian(1, random.Seeded(1), nil) // random.New() outside of examples
+	mechanism, _ := release.NewGaussian(1, nil)
+	src := random.New()
 	sum, _ := clip.NewSum(clip.Flat{ClipNorm: 0.1}, 2, nil)
 	update, _ := NewUpdate(&Momentum{Momentum: 0.9}, 2, 1)
 	parameters := []float32{1, 2}
 	for step := range 3 {
 		sum.Reset() // of a batch without examples, which is noise alone
-		gradient := func(consume func(release.Noisy)) error { return mechanism.Privatize(step, sum, consume) }
+		gradient := func(consume func(release.Noisy)) error { return mechanism.Privatize(step, sum, src, consume) }
 		if err := update.Apply(parameters, gradient, 512, 0.5); err != nil {
 			panic(err)
 		}

@@ -208,7 +208,7 @@ func (c ruleCase) draw(batch int, seed uint64) inputs {
 	return in
 }
 
-func normals(n int, src *random.Source) []float32 {
+func normals(n int, src *random.Public) []float32 {
 	draw, values := rand.New(src), make([]float32, n)
 	for i := range values {
 		values[i] = float32(draw.NormFloat64())

@@ -86,12 +86,12 @@ const smoothing = 4
 const perShare = 1e-33
 
 // NewDistributed returns the mechanism whose noise multiplier follows a schedule over so many steps.
-// Where src comes from is as for [NewGaussian]; clients are simulated, each has draws of its own.
-func NewDistributed(s NoiseSchedule, first float64, steps int, shares Shares, src *random.Source, pool *kernel.Pool) (*Distributed, error) {
+// Clients are simulated, each has draws of its own.
+func NewDistributed(s NoiseSchedule, first float64, steps int, shares Shares, pool *kernel.Pool) (*Distributed, error) {
 	if shares.Least < 1 || shares.Least > shares.Clients || shares.ModulusBits < 2 || shares.ModulusBits > 52 {
 		return nil, fmt.Errorf("release: noise of %d of %d clients modulo 2^%d, expected at least 1 of them and 2 to 52 bits: %w", shares.Least, shares.Clients, shares.ModulusBits, ErrPlan)
 	}
-	normal, err := NewScheduled(s, first, steps, src, pool)
+	normal, err := NewScheduled(s, first, steps, pool)
 	return &Distributed{Gaussian: normal, shares: shares}, err
 }
 
@@ -116,7 +116,7 @@ func (m *Distributed) String() string {
 }
 
 // Privatize implements [Mechanism].
-func (m *Distributed) Privatize(step int, sum *clip.Sum, consume func(Noisy)) error {
+func (m *Distributed) Privatize(step int, sum *clip.Sum, src *random.Source, consume func(Noisy)) error {
 	if m.clients = m.shares.present(step); m.clients < m.shares.Least {
 		return fmt.Errorf("release: found %d clients in step %d, expected at least the %d whose noise is accounted for: %w", m.clients, step, m.shares.Least, ErrTooFew)
 	}
@@ -128,6 +128,7 @@ func (m *Distributed) Privatize(step int, sum *clip.Sum, consume func(Noisy)) er
 		return fmt.Errorf("release: shares of noise have a deviation of %g spacings of the lattice, expected %g to %d: %w", s, math.Sqrt(2*smoothing), int(discrete.MaxDeviation), ErrPlan)
 	}
 	m.consume, m.dim, m.deviation = consume, sum.Dim(), m.Deviation(step, l.Bound)
+	m.split(src)
 	err = sum.Release(m.addShares)
 	m.consume, m.integers = nil, nil
 	return err
@@ -136,11 +137,7 @@ func (m *Distributed) Privatize(step int, sum *clip.Sum, consume func(Noisy)) er
 // addShares hands out the integers of a sum with the noise of all clients.
 func (m *Distributed) addShares(integers clip.Integers, l clip.Lattice) {
 	m.integers, m.lattice = integers, l
-	chunks := (m.dim + chunkLen - 1) / chunkLen
-	for len(m.streams) < chunks {
-		m.streams = append(m.streams, m.src.Split())
-	}
-	m.pool.Run(chunks, 1, m.chunks)
+	m.pool.Run(m.chunkCount(), 1, m.chunks)
 }
 
 // chunks makes the noise of chunks first up to, not including, end.

@@ -12,13 +12,13 @@ import (
 	"dpsgd/internal/random"
 )
 
-func distributed(t testing.TB, sigma float64, shares Shares, seed uint64, pool *kernel.Pool) *Distributed {
+func distributed(t testing.TB, sigma float64, shares Shares, seed uint64, pool *kernel.Pool) Mechanism {
 	t.Helper()
-	m, err := NewDistributed(&ConstantNoise{}, sigma, 1, shares, random.Seeded(seed), pool)
+	m, err := NewDistributed(&ConstantNoise{}, sigma, 1, shares, pool)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return seeded{m, random.ForTest(seed)}
 }
 
 // The noise of all clients together passes the battery of Gaussian noise: as much as is accounted for
@@ -64,20 +64,20 @@ func TestTooFewClients(t *testing.T) {
 	come := 2
 	m := distributed(t, 1, Shares{Clients: 5, Least: 3, ModulusBits: 40, Present: func(int) int { return come }}, 1, nil)
 	sum := emptySum(t, 1, 100)
-	if err := m.Privatize(0, sum, func(Noisy) { t.Error("a sum left") }); !errors.Is(err, ErrTooFew) {
+	if err := m.Privatize(0, sum, nil, func(Noisy) { t.Error("a sum left") }); !errors.Is(err, ErrTooFew) {
 		t.Errorf("found %v, expected %v", err, ErrTooFew)
 	}
-	if come = 3; m.Privatize(0, sum, func(Noisy) {}) != nil {
+	if come = 3; m.Privatize(0, sum, nil, func(Noisy) {}) != nil {
 		t.Error("the sum is gone")
 	}
 	for _, wrong := range []Shares{{}, {Clients: 3, ModulusBits: 40}, {Clients: 3, Least: 4, ModulusBits: 40}, {Clients: 3, Least: 3, ModulusBits: 53}, {Clients: 3, Least: 3, ModulusBits: 1}} {
-		if _, err := NewDistributed(&ConstantNoise{}, 1, 1, wrong, random.Seeded(1), nil); !errors.Is(err, ErrPlan) {
+		if _, err := NewDistributed(&ConstantNoise{}, 1, 1, wrong, nil); !errors.Is(err, ErrPlan) {
 			t.Errorf("%+v: found %v, expected %v", wrong, err, ErrPlan)
 		}
 	}
 	// So little noise that a share is not smooth on the lattice is refused.
 	m = distributed(t, 1e-6, Shares{Clients: 5, Least: 5, ModulusBits: 40}, 1, nil)
-	if err := m.Privatize(0, emptySum(t, 1, 100), func(Noisy) { t.Error("a sum left") }); !errors.Is(err, ErrPlan) {
+	if err := m.Privatize(0, emptySum(t, 1, 100), nil, func(Noisy) { t.Error("a sum left") }); !errors.Is(err, ErrPlan) {
 		t.Errorf("found %v, expected %v", err, ErrPlan)
 	}
 }
@@ -86,7 +86,7 @@ func TestTooFewClients(t *testing.T) {
 func TestSumsModuloAPowerOfTwo(t *testing.T) {
 	m := distributed(t, 1, Shares{Clients: 1, Least: 1, ModulusBits: 8}, 1, nil)
 	for x, want := range map[int64]int64{0: 0, 127: 127, 128: -128, -128: -128, -129: 127, 256: 0, 300: 44, -1: -1, math.MaxInt64: -1, math.MinInt64: 0} {
-		if got := m.wrapped(x); got != want {
+		if got := m.(seeded).Mechanism.(*Distributed).wrapped(x); got != want {
 			t.Errorf("%d modulo 2^8 is %d, expected %d", x, got, want)
 		}
 	}
@@ -128,7 +128,7 @@ func TestDistributedAgainstThePaper(t *testing.T) {
 
 // A mechanism that adds almost nothing to δ: 10^6 parameters, 10^4 clients, 10^4 rounds at ε = 8.
 func TestDistributedExcess(t *testing.T) {
-	m := distributed(t, 1, Shares{Clients: 10_000, Least: 1, ModulusBits: 40}, 1, nil)
+	m := distributed(t, 1, Shares{Clients: 10_000, Least: 1, ModulusBits: 40}, 1, nil).(seeded).Mechanism.(*Distributed)
 	if excess := m.Excess(1e6*1e4, 8); !(excess > 0 && excess < 1e-12) {
 		t.Errorf("δ grows by %g", excess)
 	}

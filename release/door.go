@@ -42,7 +42,8 @@ type Door struct {
 	budget  Budget
 	ranks   Ranks // nil where this process is alone
 
-	sampling *random.Source // of samples alone; the mechanism has its own
+	sampling *random.Source // of samples alone
+	noise    *random.Source // of noise alone
 	sample   []int          // secret
 	sum      *clip.Sum      // secret
 }
@@ -57,7 +58,7 @@ func NewDoor(p Plan, dim int, j Journal, b Budget, pool *kernel.Pool) (*Door, er
 	if err != nil {
 		return nil, err
 	}
-	return &Door{plan: p, journal: j, budget: b, sampling: random.New(), sum: sum}, nil
+	return &Door{plan: p, journal: j, budget: b, sampling: random.New(), noise: random.New(), sum: sum}, nil
 }
 
 // Release makes release number step of the plan, counted from 0: it samples records, records the
@@ -79,7 +80,7 @@ func (d *Door) Release(step int, source Contributor, consume func(Noisy)) error 
 	if err := errors.Join(durable(), err); err != nil {
 		return err
 	}
-	return d.plan.Mechanism.Privatize(step, d.sum, consume)
+	return d.plan.Mechanism.Privatize(step, d.sum, d.noise, consume)
 }
 
 // afford asks the budget about everything in the journal with the next event.

@@ -69,9 +69,9 @@ type scriptMechanism struct {
 	s *script
 }
 
-func (m scriptMechanism) Privatize(step int, sum *clip.Sum, consume func(Noisy)) error {
+func (m scriptMechanism) Privatize(step int, sum *clip.Sum, src *random.Source, consume func(Noisy)) error {
 	m.s.note(fmt.Sprintf("noise %d", step))
-	return m.Gaussian.Privatize(step, sum, consume)
+	return m.Gaussian.Privatize(step, sum, src, consume)
 }
 
 // Capacity and Contributions make the script a source: record i adds 1/4 to coordinate i.
@@ -98,7 +98,7 @@ const records = 20
 func newDoor(t *testing.T, s *script, q float64) *Door {
 	t.Helper()
 	s.budget = 1000
-	quiet, err := NewGaussian(1e-30, random.Seeded(1), nil)
+	quiet, err := NewGaussian(1e-30, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestSchedule(t *testing.T) {
 type falling struct{}
 
 func (falling) at(step int) *Gaussian {
-	m, err := NewGaussian(4/float64(1+step/3), random.Seeded(uint64(step)), nil)
+	m, err := NewGaussian(4/float64(1+step/3), nil)
 	if err != nil {
 		panic(err)
 	}
@@ -234,24 +234,24 @@ func (f falling) Event(step int) accountant.Event           { return f.at(step).
 func (f falling) Deviation(step int, bound float64) float64 { return f.at(step).Deviation(step, bound) }
 func (falling) Name() string                                { return "falling" }
 func (falling) String() string                              { return "Gaussian noise that falls" }
-func (f falling) Privatize(step int, sum *clip.Sum, consume func(Noisy)) error {
-	return f.at(step).Privatize(step, sum, consume)
+func (f falling) Privatize(step int, sum *clip.Sum, src *random.Source, consume func(Noisy)) error {
+	return f.at(step).Privatize(step, sum, src, consume)
 }
 
 // correlated is noise of which each release takes back a part of the one before: a mechanism with a
 // state.
 type correlated struct {
-	*Gaussian
+	Mechanism
 	last []float64
 }
 
-func (c *correlated) Privatize(step int, sum *clip.Sum, consume func(Noisy)) error {
+func (c *correlated) Privatize(step int, sum *clip.Sum, src *random.Source, consume func(Noisy)) error {
 	drawn := make([]float64, sum.Dim())
 	fresh, err := clip.NewSum(clip.Flat{ClipNorm: sum.Lattice().Bound}, sum.Dim(), nil)
 	if err != nil {
 		return err
 	}
-	if err := c.Gaussian.Privatize(step, fresh, func(n Noisy) { copy(drawn[n.From():], n.Values()) }); err != nil {
+	if err := c.Mechanism.Privatize(step, fresh, src, func(n Noisy) { copy(drawn[n.From():], n.Values()) }); err != nil {
 		return err
 	}
 	return sum.Release(func(integers clip.Integers, l clip.Lattice) {
@@ -272,7 +272,7 @@ func (c *correlated) Privatize(step int, sum *clip.Sum, consume func(Noisy)) err
 // telescopes.
 func TestMechanismsMayRemember(t *testing.T) {
 	const dim, releases = 50, 20
-	m := &correlated{Gaussian: gaussian(t, 1, 3, nil)}
+	m := &correlated{Mechanism: gaussian(t, 1, 3, nil)}
 	total := make([]float64, dim)
 	for step := range releases {
 		for i, v := range published(t, m, step, emptySum(t, 1, dim)) {

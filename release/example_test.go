@@ -47,7 +47,7 @@ func (s smooth) String() string { return fmt.Sprintf("bent to below norm C = %v"
 type falling struct{ first float64 }
 
 func (f falling) at(step int) *release.Gaussian {
-	m, err := release.NewGaussian(f.first/math.Pow(2, float64(step)), random.New(), nil)
+	m, err := release.NewGaussian(f.first/math.Pow(2, float64(step)), nil)
 	if err != nil {
 		panic(err)
 	}
@@ -57,8 +57,8 @@ func (f falling) Event(step int) accountant.Event           { return f.at(step).
 func (f falling) Deviation(step int, bound float64) float64 { return f.at(step).Deviation(step, bound) }
 func (falling) Name() string                                { return "falling Gaussian" }
 func (f falling) String() string                            { return "Gaussian noise that halves with every release" }
-func (f falling) Privatize(step int, sum *clip.Sum, consume func(release.Noisy)) error {
-	return f.at(step).Privatize(step, sum, consume)
+func (f falling) Privatize(step int, sum *clip.Sum, src *random.Source, consume func(release.Noisy)) error {
+	return f.at(step).Privatize(step, sum, src, consume)
 }
 
 // ages are records that each contribute one number.

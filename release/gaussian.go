@@ -33,14 +33,13 @@ const MaxNoiseMultiplier = 0x1p16
 // draws, whatever σ is (Mironov, CCS 2012; Jin, McMurtry, Rubinstein, Ohrimenko, arXiv:2112.05307).
 // On a lattice every result is possible under every data set.
 //
-// Every chunk of coordinates has a stream of random bits of its own, split off the mechanism's
-// source once, each with its own key, that goes on from release to release: no word is drawn twice,
+// Every chunk of coordinates has a stream of random bits of its own, split off the door's source
+// once, each with its own key, that goes on from release to release: no word is drawn twice,
 // by whatever thread and in whatever order. Timing and other side channels are out of scope.
 type Gaussian struct {
 	noiseMultiplier float64           // of step 0
 	schedule        func(int) float64 // the factor of a step, public; nil is 1
 	course          string            // the schedule in words
-	src             *random.Source
 	pool            *kernel.Pool
 	streams         []*random.Source // of chunk 0, 1, …; as many as the longest sum so far has
 	workers         []worker
@@ -73,16 +72,12 @@ var _ Mechanism = (*Gaussian)(nil)
 // NewGaussian returns the mechanism with noise of standard deviation noiseMultiplier times the
 // bound of the sum, made on the threads of pool. The multiplier must be in (0,
 // [MaxNoiseMultiplier]]; there is no zero, because a release without noise is not a setting of a
-// private mechanism. In production src comes from [random.New] and serves nothing else: whoever can
-// repeat its words can subtract the noise.
-func NewGaussian(noiseMultiplier float64, src *random.Source, pool *kernel.Pool) (*Gaussian, error) {
+// private mechanism.
+func NewGaussian(noiseMultiplier float64, pool *kernel.Pool) (*Gaussian, error) {
 	if !(noiseMultiplier > 0 && noiseMultiplier <= MaxNoiseMultiplier) {
 		return nil, fmt.Errorf("release: noise multiplier is %g, must be above 0 and at most %g: %w", noiseMultiplier, float64(MaxNoiseMultiplier), ErrPlan)
 	}
-	if src == nil {
-		return nil, fmt.Errorf("release: Gaussian mechanism has no source of randomness: %w", ErrPlan)
-	}
-	m := &Gaussian{noiseMultiplier: noiseMultiplier, src: src, pool: pool, workers: make([]worker, pool.Threads())}
+	m := &Gaussian{noiseMultiplier: noiseMultiplier, pool: pool, workers: make([]worker, pool.Threads())}
 	m.release, m.runChunks = m.addNoise, m.chunks
 	return m, nil
 }
@@ -116,11 +111,12 @@ func (m *Gaussian) String() string {
 
 // Privatize implements [Mechanism]. For a given state of the source the noise does not depend on
 // the number of threads.
-func (m *Gaussian) Privatize(step int, sum *clip.Sum, consume func(Noisy)) error {
+func (m *Gaussian) Privatize(step int, sum *clip.Sum, src *random.Source, consume func(Noisy)) error {
 	if m.sigma = m.at(step); !(m.sigma > 0 && m.sigma <= MaxNoiseMultiplier) {
 		return fmt.Errorf("release: noise multiplier of step %d is %g, must be above 0 and at most %g: %w", step, m.sigma, float64(MaxNoiseMultiplier), ErrPlan)
 	}
 	m.consume, m.dim = consume, sum.Dim()
+	m.split(src)
 	err := sum.Release(m.release)
 	m.consume, m.integers = nil, nil
 	return err
@@ -130,12 +126,17 @@ func (m *Gaussian) Privatize(step int, sum *clip.Sum, consume func(Noisy)) error
 func (m *Gaussian) addNoise(integers clip.Integers, l clip.Lattice) {
 	// C/g is exact, a division by a power of two.
 	m.integers, m.lattice, m.deviation = integers, l, up(m.sigma*(l.Bound/l.Spacing))
-	chunks := (m.dim + chunkLen - 1) / chunkLen
-	for len(m.streams) < chunks {
-		m.streams = append(m.streams, m.src.Split())
-	}
-	m.pool.Run(chunks, 1, m.runChunks)
+	m.pool.Run(m.chunkCount(), 1, m.runChunks)
 }
+
+// split gives every chunk a stream.
+func (m *Gaussian) split(src *random.Source) {
+	for len(m.streams) < m.chunkCount() {
+		m.streams = append(m.streams, src.Split())
+	}
+}
+
+func (m *Gaussian) chunkCount() int { return (m.dim + chunkLen - 1) / chunkLen }
 
 // chunks makes the noise of chunks first up to, not including, end: noise, sum and consumer one
 // block after the other, while the block is in the first-level cache.

@@ -16,13 +16,23 @@ import (
 	"dpsgd/internal/random"
 )
 
-func gaussian(t testing.TB, noiseMultiplier float64, seed uint64, pool *kernel.Pool) *Gaussian {
+func gaussian(t testing.TB, noiseMultiplier float64, seed uint64, pool *kernel.Pool) Mechanism {
 	t.Helper()
-	m, err := NewGaussian(noiseMultiplier, random.Seeded(seed), pool)
+	m, err := NewGaussian(noiseMultiplier, pool)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return seeded{m, random.ForTest(seed)}
+}
+
+// seeded is a mechanism whose noise is a function of a seed.
+type seeded struct {
+	Mechanism
+	src *random.Source
+}
+
+func (m seeded) Privatize(step int, sum *clip.Sum, _ *random.Source, consume func(Noisy)) error {
+	return m.Mechanism.Privatize(step, sum, m.src, consume)
 }
 
 // published is everything that a mechanism hands out for a sum, each coordinate exactly once.
@@ -31,7 +41,7 @@ func published(t testing.TB, m Mechanism, step int, sum *clip.Sum) []float64 {
 	values, times := make([]float64, sum.Dim()), make([]int, sum.Dim())
 	var mu sync.Mutex
 	busy := map[int]bool{} // workers
-	err := m.Privatize(step, sum, func(n Noisy) {
+	err := m.Privatize(step, sum, random.New(), func(n Noisy) {
 		mu.Lock()
 		if busy[n.Worker()] {
 			t.Errorf("worker %d is at two blocks at a time", n.Worker())
@@ -100,7 +110,7 @@ func TestBatteryRejectsBrokenMechanisms(t *testing.T) {
 		}
 		return z
 	}
-	src := random.Seeded(31)
+	src := random.ForTest(31)
 	for name, twin := range map[string]publisher{
 		"variance x 1.0625":                  scaled(math.Sqrt(1.0625)),
 		"variance / 1.0625":                  scaled(1 / math.Sqrt(1.0625)),
@@ -218,7 +228,7 @@ func TestNoiseDoesNotDependOnThreads(t *testing.T) {
 // release: two threads never take words from one stream.
 func TestEveryChunkHasItsOwnStream(t *testing.T) {
 	const chunks = 3
-	m, src := gaussian(t, 1, 5, nil), random.Seeded(5)
+	m, src := gaussian(t, 1, 5, nil), random.ForTest(5)
 	streams := []*random.Source{src.Split(), src.Split(), src.Split()}
 	for step := range 2 {
 		sum := emptySum(t, 1, chunks*chunkLen)
@@ -255,7 +265,7 @@ func TestNoiseIsAddedToTheSum(t *testing.T) {
 func TestSumIsPrivatizedOnce(t *testing.T) {
 	m, sum := gaussian(t, 1, 1, nil), emptySum(t, 1, 3)
 	published(t, m, 0, sum)
-	if err := m.Privatize(0, sum, func(Noisy) { t.Error("a value was handed out") }); !errors.Is(err, clip.ErrReleased) {
+	if err := m.Privatize(0, sum, nil, func(Noisy) { t.Error("a value was handed out") }); !errors.Is(err, clip.ErrReleased) {
 		t.Errorf("second Privatize: error is %v, want %v", err, clip.ErrReleased)
 	}
 }
@@ -274,17 +284,13 @@ func TestGaussianDescribesItself(t *testing.T) {
 }
 
 func TestNewGaussianRefuses(t *testing.T) {
-	src := random.Seeded(1)
 	for _, sigma := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1), 2 * MaxNoiseMultiplier} {
-		if _, err := NewGaussian(sigma, src, nil); !errors.Is(err, ErrPlan) {
+		if _, err := NewGaussian(sigma, nil); !errors.Is(err, ErrPlan) {
 			t.Errorf("NewGaussian(%g): error is %v, want %v", sigma, err, ErrPlan)
 		}
 	}
-	if _, err := NewGaussian(1, nil, nil); !errors.Is(err, ErrPlan) {
-		t.Errorf("without a source: error is %v, want %v", err, ErrPlan)
-	}
 	for _, sigma := range []float64{1e-12, MaxNoiseMultiplier} {
-		if _, err := NewGaussian(sigma, src, nil); err != nil {
+		if _, err := NewGaussian(sigma, nil); err != nil {
 			t.Error(err)
 		}
 	}

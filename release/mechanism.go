@@ -3,6 +3,7 @@ package release
 import (
 	"dpsgd/accountant"
 	"dpsgd/clip"
+	"dpsgd/internal/random"
 )
 
 // Mechanism makes the sums of a plan's releases private. It may remember: noise that is correlated
@@ -14,11 +15,11 @@ type Mechanism interface {
 	// taken into account: the whole schedule is the events of all steps. Its noise multiplier is
 	// noise over the policy's bound.
 	Event(step int) accountant.Event
-	// Privatize takes the integers out of sum, adds the noise of release number step, and calls
-	// consume once for every coordinate, in blocks that follow each other within a worker and come
+	// Privatize takes the integers out of sum, adds the noise of release number step, made of secret
+	// words of src or of sources split off it, and calls consume once for every coordinate, in blocks that follow each other within a worker and come
 	// from several goroutines. It returns when all calls have returned. After an error, which wraps
 	// [clip.ErrReleased] for a sum that was used before, consume was not called.
-	Privatize(step int, sum *clip.Sum, consume func(Noisy)) error
+	Privatize(step int, sum *clip.Sum, src *random.Source, consume func(Noisy)) error
 	// Deviation is the standard deviation of the noise that release number step adds to every
 	// coordinate of sums with that bound. It is public.
 	Deviation(step int, bound float64) float64

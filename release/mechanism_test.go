@@ -16,7 +16,7 @@ func TestBeforeCutsBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	err = gaussian(t, 1, 1, nil).Privatize(0, sum, func(n Noisy) {
+	err = gaussian(t, 1, 1, nil).Privatize(0, sum, nil, func(n Noisy) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, end := range []int{0, 1, n.From(), n.From() + 1, 700, dim - 1, dim, dim + 1} {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/random"
 	"dpsgd/internal/setting"
 )
 
@@ -64,11 +63,11 @@ func (s LinearNoise) Factor(step, steps int) float64 {
 // NewScheduled returns the Gaussian mechanism whose noise multiplier follows a schedule over so many
 // steps, from that of the first one. It wants what [NewGaussian] wants; a step of which the
 // multiplier is out of range is refused when it comes.
-func NewScheduled(s NoiseSchedule, first float64, steps int, src *random.Source, pool *kernel.Pool) (*Gaussian, error) {
+func NewScheduled(s NoiseSchedule, first float64, steps int, pool *kernel.Pool) (*Gaussian, error) {
 	if err := setting.Check("the noise schedule "+s.Name(), s); err != nil {
 		return nil, fmt.Errorf("release: %w: %w", err, ErrPlan)
 	}
-	m, err := NewGaussian(first, src, pool)
+	m, err := NewGaussian(first, pool)
 	if _, constant := s.(*ConstantNoise); err != nil || constant {
 		return m, err
 	}

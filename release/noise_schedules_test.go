@@ -23,7 +23,7 @@ func TestNoiseSchedules(t *testing.T) {
 		tested[s.Name()] = true
 		for _, steps := range []int{1, 2, 15, 16, 17, 1000} {
 			const first = 1.5
-			m, err := NewScheduled(s, first, steps, random.Seeded(1), nil)
+			m, err := NewScheduled(s, first, steps, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,14 +61,15 @@ func TestNoiseSchedules(t *testing.T) {
 // of 200,000 draws, is off by more than limit·sqrt(2/n) = 1.4 % with a probability of 1e-5 a step.
 func TestScheduledNoiseIsThatOfTheStep(t *testing.T) {
 	const steps, first, bound = 4, 2.0, 0.5
-	m, err := NewScheduled(&LinearNoise{FinalFactor: 0.1}, first, steps, random.Seeded(3), nil)
+	m, err := NewScheduled(&LinearNoise{FinalFactor: 0.1}, first, steps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	src := random.ForTest(3)
 	for _, step := range []int{0, 3, 1, 2, 0} {
 		sum, clean := known(bound)
 		var square float64
-		for i, v := range published(t, m, step, sum) {
+		for i, v := range published(t, seeded{m, src}, step, sum) {
 			square += (v - clean[i]) * (v - clean[i])
 		}
 		sigma := m.Event(step).(accountant.Gaussian).NoiseMultiplier * bound
@@ -80,7 +81,7 @@ func TestScheduledNoiseIsThatOfTheStep(t *testing.T) {
 
 // A plan describes its schedule to accountants event by event.
 func TestPlanOfScheduledNoise(t *testing.T) {
-	m, err := NewScheduled(&LinearNoise{FinalFactor: 0.5}, 1, 32, random.Seeded(3), nil)
+	m, err := NewScheduled(&LinearNoise{FinalFactor: 0.5}, 1, 32, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,18 +108,18 @@ func (vanishing) Factor(step, _ int) float64 {
 
 func TestScheduledRefuses(t *testing.T) {
 	for _, s := range []NoiseSchedule{&LinearNoise{}, &LinearNoise{FinalFactor: -1}, &LinearNoise{FinalFactor: math.NaN()}} {
-		if _, err := NewScheduled(s, 1, 5, random.Seeded(1), nil); !errors.Is(err, ErrPlan) {
+		if _, err := NewScheduled(s, 1, 5, nil); !errors.Is(err, ErrPlan) {
 			t.Errorf("%+v: error is %v, expected %v", s, err, ErrPlan)
 		}
 	}
-	if _, err := NewScheduled(&LinearNoise{FinalFactor: 0.5}, 0, 5, random.Seeded(1), nil); !errors.Is(err, ErrPlan) {
+	if _, err := NewScheduled(&LinearNoise{FinalFactor: 0.5}, 0, 5, nil); !errors.Is(err, ErrPlan) {
 		t.Errorf("no noise: error is %v, expected %v", err, ErrPlan)
 	}
-	m, err := NewScheduled(vanishing{}, 1, 5, random.Seeded(1), nil)
+	m, err := NewScheduled(vanishing{}, 1, 5, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = m.Privatize(1, emptySum(t, 1, 3), func(Noisy) { t.Error("a sum left without noise") })
+	err = m.Privatize(1, emptySum(t, 1, 3), nil, func(Noisy) { t.Error("a sum left without noise") })
 	if !errors.Is(err, ErrPlan) {
 		t.Errorf("a step without noise: error is %v, expected %v", err, ErrPlan)
 	}

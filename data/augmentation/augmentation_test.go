@@ -20,7 +20,7 @@ var (
 
 func views(t *testing.T, r augmentation.Recipe, s data.Shape, seed uint64) *augmentation.Views {
 	t.Helper()
-	v, err := augmentation.New(r, s, random.Seeded(seed))
+	v, err := augmentation.New(r, s, random.ForTest(seed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestUnfitRecipes(t *testing.T) {
 		{augmentation.Recipe{Views: 1, Shift: 3}, shape, "shift is 3, expected less than the 3 pixels"},
 		{augmentation.Recipe{}, shape, "views of training.augmentation is 0, expected a whole number from 1 to 256"},
 	} {
-		_, err := augmentation.New(test.recipe, test.shape, random.Seeded(1))
+		_, err := augmentation.New(test.recipe, test.shape, random.ForTest(1))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v of %v: found %v, expected %q", test.recipe, test.shape, err, test.want)
 		}
@@ -231,7 +231,7 @@ func TestDescription(t *testing.T) {
 
 func BenchmarkView(b *testing.B) {
 	colour := data.Shape{Height: 32, Width: 32, Channels: 3}
-	v, err := augmentation.New(augmentation.Recipe{Views: 16, Flip: true, Shift: 4}, colour, random.Seeded(1))
+	v, err := augmentation.New(augmentation.Recipe{Views: 16, Flip: true, Shift: 4}, colour, random.ForTest(1))
 	if err != nil {
 		b.Fatal(err)
 	}

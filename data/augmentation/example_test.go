@@ -11,7 +11,7 @@ import (
 // Four views of a picture of one line, at step 0, as the eighth example of its set.
 func Example() {
 	line := data.Shape{Height: 1, Width: 4, Channels: 1}
-	views, err := augmentation.New(augmentation.Recipe{Views: 4, Flip: true}, line, random.Seeded(1))
+	views, err := augmentation.New(augmentation.Recipe{Views: 4, Flip: true}, line, random.ForTest(1)) // random.New() outside of tests
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -54,7 +54,7 @@ func TestDifferencing(t *testing.T) {
 // e^ε), all that ε allows: that of n ≥ 0 under Pr[n] ∝ a^|n|, a = e^-ε. On Gaussian noise of
 // deviation σ it is Φ(1/2σ).
 func TestBestAttack(t *testing.T) {
-	src := random.Seeded(1)
+	src := random.ForTest(1)
 	for _, epsilon := range differencingEpsilons {
 		g, err := guess(Laplace, epsilon, 1, src)
 		if want := 1 / (1 + math.Exp(-epsilon)); err != nil || math.Abs(g.Allowed-want) > 1e-9 {

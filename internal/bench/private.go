@@ -53,7 +53,7 @@ func newPrivateStep(c *configs.Config, engine string, b *bench, batcher *data.Ba
 	if c.Privacy.Calibrated() {
 		noiseMultiplier = 1 // calibration needs the size of a data set, and noise costs the same whatever its size
 	}
-	mechanism, err := release.NewGaussian(noiseMultiplier, random.New(), b.pool)
+	mechanism, err := release.NewGaussian(noiseMultiplier, b.pool)
 	if err != nil {
 		return nil, err
 	}
@@ -106,9 +106,9 @@ type timedMechanism struct {
 	step *privateStep
 }
 
-func (t timedMechanism) Privatize(number int, sum *clip.Sum, consume func(release.Noisy)) error {
+func (t timedMechanism) Privatize(number int, sum *clip.Sum, src *random.Source, consume func(release.Noisy)) error {
 	t.step.summed = time.Now()
-	return t.Mechanism.Privatize(number, sum, consume)
+	return t.Mechanism.Privatize(number, sum, src, consume)
 }
 
 // given is the sampler that draws what the benchmark says; what it claims is not accounted for.

@@ -29,7 +29,7 @@ var networks = []string{
 // that their gradients are not.
 func rows(t *testing.T, n int) *data.Rows {
 	t.Helper()
-	src := random.Seeded(3)
+	src := random.ForTest(3)
 	const columns = 12
 	labels, values := make([]uint8, n), make([]float32, n*columns)
 	for i := range labels {
@@ -102,7 +102,7 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 							recipe = augmentation.Recipe{Views: 3, Flip: true, Shift: 2}
 						}
 						fresh := func() *Gradients {
-							views, err := augmentation.New(recipe, set.Shape(), random.Seeded(7))
+							views, err := augmentation.New(recipe, set.Shape(), random.ForTest(7))
 							if err != nil {
 								t.Fatal(err)
 							}

@@ -47,7 +47,7 @@ func newRig(t *testing.T, layers string, threads int) rig {
 // gradients are those of a set in views of a recipe under a fixed key.
 func (r rig) gradients(set data.Set, recipe augmentation.Recipe, batch int, engine string) *Gradients {
 	r.t.Helper()
-	views, err := augmentation.New(recipe, set.Shape(), random.Seeded(7))
+	views, err := augmentation.New(recipe, set.Shape(), random.ForTest(7))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestGradientIsTheMeanOverViews(t *testing.T) {
 // viewsOf is the set of all views of a set at a step, those of one example after each other.
 func viewsOf(t *testing.T, set *data.Images, recipe augmentation.Recipe, step int) *data.Images {
 	t.Helper()
-	views, err := augmentation.New(recipe, set.Shape(), random.Seeded(7))
+	views, err := augmentation.New(recipe, set.Shape(), random.ForTest(7))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func viewsOf(t *testing.T, set *data.Images, recipe augmentation.Recipe, step in
 func TestSumsOfViewsDependOnTheExamplesAlone(t *testing.T) {
 	set := tiny.Pictures(t, 60, 1)
 	recipe := augmentation.Recipe{Views: 3, Flip: true, Shift: 2}
-	indices := random.Seeded(4)
+	indices := random.ForTest(4)
 	var batch []int
 	for i := range 60 {
 		if indices.Uint64()%2 == 0 {

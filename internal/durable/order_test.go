@@ -73,14 +73,14 @@ type noise struct {
 	*log
 }
 
-func (n noise) Privatize(step int, sum *clip.Sum, consume func(release.Noisy)) error {
+func (n noise) Privatize(step int, sum *clip.Sum, src *random.Source, consume func(release.Noisy)) error {
 	n.add("noise %d", step+1)
-	return n.Gaussian.Privatize(step, sum, consume)
+	return n.Gaussian.Privatize(step, sum, src, consume)
 }
 
 func newRun(t *testing.T) *run {
 	t.Helper()
-	gaussian, err := release.NewGaussian(1, random.New(), nil)
+	gaussian, err := release.NewGaussian(1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestNoAnswerTellsMoreThanEpsilon(t *testing.T) {
 func TestAnswersHaveTheirChances(t *testing.T) {
 	const n = 200_000
 	r := response(t, 6, 1.5)
-	src := random.Seeded(3)
+	src := random.ForTest(3)
 	for _, candidates := range [][]int{r.Uniform(), {4, 1, 2}, {3}} {
 		k := float64(len(candidates))
 		for _, label := range []int{2, 4, 5} {
@@ -93,7 +93,7 @@ func TestLikelyTellsTheTruthMostOften(t *testing.T) {
 			t.Errorf("chances %v: candidates %v, expected %v", test.chances, got, test.want)
 		}
 	}
-	src := random.Seeded(5)
+	src := random.ForTest(5)
 	for range 200 {
 		chances, total := make([]float64, 4), 0.0
 		for i := range chances {

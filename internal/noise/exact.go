@@ -3,7 +3,6 @@ package noise
 import (
 	"math"
 	"math/big"
-	"math/rand/v2"
 	"sync"
 )
 
@@ -35,7 +34,7 @@ const (
 // The last attempt is taken for certain. It need not be if a product is within 2^40·2^(10-4096) of
 // half-way, which has probability below 2^-4044 (the density of D·Z, summed over these points, is
 // below 2), or if U begins with more than 4096 equal digits: 2^-4096.
-func exactPair(radius, angle uint64, deviation float64, src rand.Source) (x, y float64) {
+func exactPair(radius, angle uint64, deviation float64, src source) (x, y float64) {
 	u, theta := expansion{}, expansion{}
 	u.extend(radius)
 	theta.extend(angle)

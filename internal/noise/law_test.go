@@ -117,7 +117,7 @@ func each(n int, deviation float64, start func(thread int) func(noise []float64)
 	for thread := range threads {
 		done.Go(func() {
 			var a Adder
-			src, zeros, noise := random.Seeded(uint64(thread)), make([]float64, 8*Block), make([]float64, 8*Block)
+			src, zeros, noise := random.ForTest(uint64(thread)), make([]float64, 8*Block), make([]float64, 8*Block)
 			consume := start(thread)
 			for range n / threads / len(noise) {
 				a.Add(noise, zeros, deviation, 1, src)
@@ -234,7 +234,7 @@ func TestLawRejectsBrokenTwins(t *testing.T) {
 func TestLawOfPairs(t *testing.T) {
 	const n, limit = 1 << 20, 4.417
 	var a Adder
-	z, src := make([]float64, n), random.Seeded(71)
+	z, src := make([]float64, n), random.ForTest(71)
 	for at := 0; at < n; at += 1024 {
 		a.Add(z[at:at+1024], make([]float64, 1024), 0x1p20, 0x1p-20, src)
 	}

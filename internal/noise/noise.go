@@ -43,7 +43,6 @@ package noise
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
@@ -82,9 +81,12 @@ func (a *Adder) Add(dst, sum []float64, deviation, spacing float64, src *random.
 // words is a source of uniform words: of 64 digits for every value, and more for the pairs in
 // doubt.
 type words interface {
-	rand.Source
+	source
 	Fill(dst []uint64)
 }
+
+// source is where a number in doubt takes further digits from.
+type source interface{ Uint64() uint64 }
 
 func (a *Adder) add(dst, sum []float64, deviation, spacing float64, src words) {
 	const size = kernel.NormalsBlock
@@ -105,7 +107,7 @@ func (a *Adder) add(dst, sum []float64, deviation, spacing float64, src words) {
 
 // addGroups makes dst of sum and words. Further digits of the pairs in doubt are the next words of
 // src, pair by pair.
-func (a *Adder) addGroups(dst, sum []float64, words []uint64, deviation, spacing float64, src rand.Source) {
+func (a *Adder) addGroups(dst, sum []float64, words []uint64, deviation, spacing float64, src source) {
 	const size, pairs = kernel.NormalsBlock, kernel.NormalsBlock / 2 // whose values are so far apart
 	doubts := a.doubts[:len(sum)/size]
 	kernel.AddRoundedNormals(dst, sum, words, doubts, deviation, spacing)

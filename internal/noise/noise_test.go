@@ -186,9 +186,9 @@ func TestAddIsTheReference(t *testing.T) {
 			for i := range sum {
 				sum[i] = float64(1000*i - 7)
 			}
-			want := reference(sum, deviation, 0x1p-20, random.Seeded(uint64(n)))
+			want := reference(sum, deviation, 0x1p-20, random.ForTest(uint64(n)))
 			got := make([]float64, n+1)
-			a.Add(got[:n], sum, deviation, 0x1p-20, random.Seeded(uint64(n)))
+			a.Add(got[:n], sum, deviation, 0x1p-20, random.ForTest(uint64(n)))
 			if !slices.Equal(got[:n], want) || got[n] != 0 {
 				t.Fatalf("%d values, deviation %g: not the noise of the reference", n, deviation)
 			}
@@ -202,7 +202,7 @@ func TestAddIsTheReference(t *testing.T) {
 // not change its mind.
 func TestAddNeverRepeatsNoise(t *testing.T) {
 	var a Adder
-	src := random.Seeded(51)
+	src := random.ForTest(51)
 	seen := map[float64]string{}
 	for _, n := range append(lengths(), lengths()[:41]...) {
 		noise := make([]float64, n)
@@ -225,7 +225,7 @@ func TestAddIsTheSameWithEveryKernel(t *testing.T) {
 	var a Adder
 	for seed, deviation := range deviations {
 		noise := make([]float64, 20_003)
-		a.Add(noise, slices.Clone(noise), deviation, 1, random.Seeded(uint64(seed)))
+		a.Add(noise, slices.Clone(noise), deviation, 1, random.ForTest(uint64(seed)))
 		fmt.Fprintf(hash, "%x", noise)
 	}
 	if got := hash.Sum64(); got != golden {
@@ -239,8 +239,8 @@ const golden = 0x88f98364feac5a5e
 func TestAddRoundsTheSumOnce(t *testing.T) {
 	var a Adder
 	zero, large := make([]float64, 100), slices.Repeat([]float64{0x1p60 + 0x1p10}, 100)
-	a.Add(zero, slices.Clone(zero), 0x1p20, 1, random.Seeded(61))
-	a.Add(large, slices.Clone(large), 0x1p20, 0x1p-40, random.Seeded(61))
+	a.Add(zero, slices.Clone(zero), 0x1p20, 1, random.ForTest(61))
+	a.Add(large, slices.Clone(large), 0x1p20, 0x1p-40, random.ForTest(61))
 	for i, noise := range zero {
 		if want := math.Ldexp(float64(1<<60+1<<10+int64(noise)), -40); large[i] != want {
 			t.Fatalf("value %d is %.17g, want %.17g", i, large[i], want)
@@ -268,14 +268,14 @@ func TestAddRefuses(t *testing.T) {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
-			call(&Adder{}, make([]float64, 9), random.Seeded(1))
+			call(&Adder{}, make([]float64, 9), random.ForTest(1))
 		}()
 	}
 }
 
 func TestAddAllocatesNothing(t *testing.T) {
 	var a Adder
-	src, sum, noisy := random.Seeded(1), make([]float64, 1000), make([]float64, 1000)
+	src, sum, noisy := random.ForTest(1), make([]float64, 1000), make([]float64, 1000)
 	if n := testing.AllocsPerRun(20, func() { a.Add(noisy, sum, 50, 1, src) }); n != 0 {
 		t.Errorf("%g allocations, want none", n)
 	}

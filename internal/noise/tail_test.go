@@ -47,11 +47,11 @@ func (b *begun) Uint64() uint64 {
 }
 
 // generator makes a pair of noise of two words and more of a source.
-type generator func(radius, angle uint64, deviation float64, src rand.Source) (x, y float64)
+type generator func(radius, angle uint64, deviation float64, src source) (x, y float64)
 
 // formerPair is what this package is instead of: normals of two words in float64, rounded up or
 // down with 16 bits more.
-func formerPair(radius, angle uint64, deviation float64, src rand.Source) (x, y float64) {
+func formerPair(radius, angle uint64, deviation float64, src source) (x, y float64) {
 	words := []uint64{radius, 0, 0, 0, angle, 0, 0, 0}
 	var z [8]float64
 	normals(z[:], words)

@@ -1,9 +1,8 @@
 package people
 
 import (
-	"math/rand/v2"
-
 	"dpsgd/clip"
+	"dpsgd/internal/discrete"
 	"dpsgd/internal/random"
 	"dpsgd/release"
 )
@@ -18,8 +17,7 @@ type One struct {
 
 var _ release.Contributor = (*One)(nil)
 
-// NewOne returns the contributor of persons with these examples. In production src comes from
-// [random.New].
+// NewOne returns the contributor of persons with these examples.
 func NewOne(own [][]int, src *random.Source) *One { return &One{own: own, src: src} }
 
 // From makes later contributions those of this contributor of examples.
@@ -36,7 +34,7 @@ func (o *One) Contributions(indices []int) (clip.Batch, error) {
 	o.drawn = o.drawn[:0]
 	for _, person := range indices {
 		own := o.own[person]
-		o.drawn = append(o.drawn, own[rand.New(o.src).IntN(len(own))])
+		o.drawn = append(o.drawn, own[discrete.Below(uint64(len(own)), o.src)])
 	}
 	return o.source.Contributions(o.drawn)
 }

@@ -129,7 +129,7 @@ func TestAPersonMovesASumByOneExample(t *testing.T) {
 		own[0][i] = i
 	}
 	source := &rows{}
-	one := NewOne(own, random.Seeded(1)).From(source)
+	one := NewOne(own, random.ForTest(1)).From(source)
 	for _, sample := range [][]int{{0}, {1}, {0, 1}, {1, 0}, {0, 1, 2}, {2, 1, 0}} {
 		for range 20 {
 			source.asked = nil
@@ -161,7 +161,7 @@ func TestAPersonMovesASumByOneExample(t *testing.T) {
 func TestExamplesAreDrawnAlike(t *testing.T) {
 	own := []int{3, 5, 8, 13, 21, 34, 55, 89, 144, 233}
 	source := &rows{}
-	one := NewOne([][]int{{1}, own}, random.Seeded(2)).From(source)
+	one := NewOne([][]int{{1}, own}, random.ForTest(2)).From(source)
 	for range 10_000 {
 		if _, err := one.Contributions([]int{0, 1}); err != nil {
 			t.Fatal(err)

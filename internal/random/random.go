@@ -1,9 +1,10 @@
 // Package random is the program's only source of random bits.
 //
-// A [Source] is the keystream of AES-256 in counter mode, read as 64-bit words. [New] keys it from
-// the operating system and is what every private draw uses: batches and noise. [Seeded] keys it
-// from a number and serves public draws alone, the ones that a reader of the config may repeat:
-// initial weights, synthetic pictures, tests.
+// A [Source] is the keystream of AES-256 in counter mode, read as 64-bit words. It is secret: [New]
+// makes it of the operating system's randomness, [Source.Split] of another one, and nothing else
+// does outside of tests. Whatever has to be secret takes a *Source: samples, noise, answers, reports,
+// the number of a sweep's trials. [Seeded] returns another type, [Public], for draws that a reader of
+// the config may repeat: initial weights, minibatches, synthetic pictures.
 //
 // A Source cannot be saved, on purpose. Two runs that continue from one saved generator draw the
 // same noise, and the difference of their releases is the difference of their gradients, bare. A

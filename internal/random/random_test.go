@@ -28,10 +28,11 @@ func TestSeededStreamIsPinned(t *testing.T) {
 		18446744073709551615: {0x6fe87a56b42328c3, 0x298698a10e1b395e, 0x6fe6b3741f5d7537, 0xea103c650cb1f2e5},
 	}
 	for seed, want := range golden {
-		got := make([]uint64, len(want))
-		Seeded(seed).Fill(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("Seeded(%d) begins %#016x, want %#016x", seed, got, want)
+		public, test := Seeded(seed), ForTest(seed)
+		for i, w := range want {
+			if got, same := public.Uint64(), test.Uint64(); got != w || same != w {
+				t.Errorf("word %d of seed %d is %#016x, and %#016x in tests, want %#016x", i, seed, got, same, w)
+			}
 		}
 	}
 }
@@ -40,13 +41,13 @@ func TestSeededStreamIsPinned(t *testing.T) {
 func TestFillReadsTheWordsOfUint64(t *testing.T) {
 	const n = 3*bufferWords + 17
 	want := make([]uint64, n)
-	one := Seeded(7)
+	one := ForTest(7)
 	for i := range want {
 		want[i] = one.Uint64()
 	}
 	for _, piece := range []int{1, 3, bufferWords - 1, bufferWords, bufferWords + 1, n} {
 		t.Run(fmt.Sprint(piece), func(t *testing.T) {
-			src, got := Seeded(7), make([]uint64, n)
+			src, got := ForTest(7), make([]uint64, n)
 			for at := 0; at < n; at += piece {
 				src.Fill(got[at:min(at+piece, n)])
 			}
@@ -62,9 +63,9 @@ func TestSourcesShareNoWord(t *testing.T) {
 	sources := map[string]*Source{}
 	for i := range 16 {
 		sources[fmt.Sprint("New ", i)] = New()
-		sources[fmt.Sprint("Seeded ", i)] = Seeded(uint64(i))
+		sources[fmt.Sprint("ForTest ", i)] = ForTest(uint64(i))
 	}
-	parent := Seeded(99)
+	parent := ForTest(99)
 	for i := range 16 {
 		child := parent.Split()
 		sources[fmt.Sprint("Split ", i)] = child
@@ -78,6 +79,24 @@ func TestSourcesShareNoWord(t *testing.T) {
 				t.Fatalf("%s and %s both drew %#x", name, other, w)
 			}
 			origin[w] = name
+		}
+	}
+}
+
+// The key of a split is the next 256 bits of its parent, all of them and in their order, and its
+// stream begins at zero: the other key tests hold for it too.
+func TestSplitUsesAllBitsOfItsKey(t *testing.T) {
+	parent, twin := ForTest(12), ForTest(12)
+	for i := range 3 {
+		var key [32]byte
+		for word := range 4 {
+			binary.LittleEndian.PutUint64(key[8*word:], twin.Uint64())
+		}
+		child, want := parent.Split(), keyed(key)
+		for word := range 1000 {
+			if got, want := child.Uint64(), want.Uint64(); got != want {
+				t.Fatalf("word %d of split %d is %#x, expected %#x", word, i, got, want)
+			}
 		}
 	}
 }
@@ -114,7 +133,7 @@ func TestFloat64StaysInside(t *testing.T) {
 
 // Uniformity of 10^6 values: Kolmogorov-Smirnov distance below 0.00247, exceeded with probability 1e-5.
 func TestFloat64IsUniform(t *testing.T) {
-	src, u := Seeded(1), make([]float64, 1e6)
+	src, u := ForTest(1), make([]float64, 1e6)
 	for i := range u {
 		u[i] = src.Float64()
 	}
@@ -132,9 +151,9 @@ func TestFloat64IsUniform(t *testing.T) {
 // standard errors with probability 1e-5.
 func TestStreamsAreIndependent(t *testing.T) {
 	const draws, limit = 250_000, 4.417
-	parent := Seeded(3)
+	parent := ForTest(3)
 	var streams [][]float64
-	for _, src := range []*Source{Seeded(4), Seeded(5), parent.Split(), parent.Split(), parent} {
+	for _, src := range []*Source{ForTest(4), ForTest(5), parent.Split(), parent.Split(), parent} {
 		u := make([]float64, draws) // uniform, of mean 0 and variance 1
 		for i := range u {
 			u[i] = (src.Float64() - 0.5) * math.Sqrt(12)

@@ -3,11 +3,38 @@ package random
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"math/rand/v2"
+	"testing"
 )
 
-// Seeded returns the Source that belongs to seed: the same words on every machine, for ever. It is
-// for public draws: its output is as secret as the seed. Noise and batches take [New].
-func Seeded(seed uint64) *Source {
+// Public is a stream of words that anybody can repeat: initial weights, minibatches, drawn pictures.
+// Nothing that makes noise, samples, shuffles or answers takes one, and nothing makes a [Source] of
+// it: where a secret is drawn, a seed does not compile.
+type Public struct{ words *Source }
+
+var _ rand.Source = (*Public)(nil)
+
+// Seeded returns the stream that belongs to seed: the same words on every machine, for ever.
+func Seeded(seed uint64) *Public { return &Public{ofSeed(seed)} }
+
+// Uint64 returns the next word of the stream.
+func (p *Public) Uint64() uint64 { return p.words.Uint64() }
+
+// Float64 is [Source.Float64] of the next word.
+func (p *Public) Float64() float64 { return p.words.Float64() }
+
+// ForTest returns a secret source that is none, with the words of [Seeded]: tests repeat what they
+// saw. It panics in any other program, and [TestSecretsComeFromTheSystem] refuses it in any file
+// that is no test.
+func ForTest(seed uint64) *Source {
+	if !testing.Testing() {
+		panic("random: a seed was taken for a secret, expected it in tests alone")
+	}
+	return ofSeed(seed)
+}
+
+// ofSeed returns the stream of a seed.
+func ofSeed(seed uint64) *Source {
 	// The label keeps these keys apart from every other use of SHA-256 of a number.
 	message := binary.LittleEndian.AppendUint64([]byte("dpsgd/internal/random.Seeded v1\x00"), seed)
 	return keyed(sha256.Sum256(message))

@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"math"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"os"
 	"sync"
 	"unsafe"
@@ -20,6 +19,7 @@ import (
 	"dpsgd/internal/compute"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/random"
 )
 
 // Orders are what rank 0 tells the others ahead of the first step, once it has its plan.
@@ -37,8 +37,9 @@ type Orders struct {
 // sign adds to the orders what other ranks have to find too: the training examples of a source, as the
 // network sees them. Bounds are those of examples that each rank has of its own.
 func (o *Orders) sign(source *examples.Source, train data.Set, bounds []int, pool *kernel.Pool) error {
-	o.Salt = make([]byte, 32)
-	rand.Read(o.Salt)
+	salt := make([]uint64, 4)
+	random.New().Fill(salt)
+	o.Salt = bytesOf(salt)
 	if bounds != nil {
 		return nil
 	}
@@ -82,7 +83,7 @@ var mostHashed = 1 << 27
 // and of whose they are: a person who is another one elsewhere could contribute twice.
 func fingerprint(own [][]int, set data.Set, salt []byte, pool *kernel.Pool) ([]byte, error) {
 	chosen := min(set.Len(), max(1, mostHashed/set.Shape().Values()))
-	choice := mathrand.New(mathrand.NewChaCha8([32]byte(salt)))
+	choice := rand.New(rand.NewChaCha8([32]byte(salt)))
 	indices := make([]int, chosen)
 	for i := range indices {
 		if indices[i] = i; chosen < set.Len() {

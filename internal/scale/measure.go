@@ -131,7 +131,7 @@ func adding(values int) float64 {
 // sampling is the time of drawing a sample.
 func sampling(plan *train.RunPlan) float64 {
 	var sample []int
-	src := random.Seeded(1)
+	src := random.New()
 	t, _ := usual(func() error {
 		sample = plan.Sampler.Sample(sample, plan.Records, src)
 		return nil

@@ -28,7 +28,7 @@ type tape struct {
 	sums     [][]float64
 }
 
-func (m *tape) Privatize(step int, sum *clip.Sum, consume func(release.Noisy)) error {
+func (m *tape) Privatize(step int, sum *clip.Sum, _ *random.Source, consume func(release.Noisy)) error {
 	// The sum is kept, to show that the data sets differ, and handed on.
 	integers := make([]float64, sum.Dim())
 	sum.Release(func(read clip.Integers, _ clip.Lattice) { read(integers, 0) })
@@ -41,7 +41,7 @@ func (m *tape) Privatize(step int, sum *clip.Sum, consume func(release.Noisy)) e
 	}
 	// Values get into release.Noisy by way of a mechanism alone: of next to no noise, for a sum
 	// that is given.
-	stand, err := release.NewGaussian(1e-30, random.Seeded(1), nil)
+	stand, err := release.NewGaussian(1e-30, nil)
 	if err != nil {
 		return err
 	}
@@ -50,16 +50,16 @@ func (m *tape) Privatize(step int, sum *clip.Sum, consume func(release.Noisy)) e
 		return err
 	}
 	if m.play == nil {
-		src := random.Seeded(uint64(step))
+		spread := random.Seeded(uint64(step))
 		for i, v := range integers {
-			row[i] = float32(v*sum.Lattice().Spacing + src.Float64() - 0.5)
+			row[i] = float32(v*sum.Lattice().Spacing + spread.Float64() - 0.5)
 		}
 	}
 	if err := fresh.Add(clip.Batch{SquaredNorms: []float64{0}, Parts: []clip.Part{clip.Stored(row, len(row))}}, 1); err != nil {
 		return err
 	}
 	noisy := make([]float64, len(row))
-	err = stand.Privatize(step, fresh, func(n release.Noisy) {
+	err = stand.Privatize(step, fresh, random.ForTest(1), func(n release.Noisy) {
 		copy(noisy[n.From():], n.Values())
 		consume(n)
 	})
@@ -119,7 +119,7 @@ func checkPublicFiles(t *testing.T, choices []string) {
 		r := create(t, tiny.Parse(t, overrides...), o)
 		m := &tape{Mechanism: r.plan.Mechanism, play: play}
 		sampler, _ := r.plan.Sampler.(data.Poisson)
-		r.plan.Mechanism, r.plan.Sampler = m, seededSampler{sampler, random.Seeded(7)}
+		r.plan.Mechanism, r.plan.Sampler = m, seededSampler{sampler, random.ForTest(7)}
 		if err := r.openDoor(); err != nil {
 			t.Fatal(err)
 		}

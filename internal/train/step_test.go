@@ -203,7 +203,7 @@ func TestUpdateDividesByTheExpectedBatchSize(t *testing.T) {
 	// So little noise that the sum shows through.
 	seedRun(t, r, seed, 1e-6)
 
-	indices := r.plan.Sampler.(seededSampler).Poisson.Sample(nil, tiny.Examples, random.Seeded(seed))
+	indices := r.plan.Sampler.(seededSampler).Poisson.Sample(nil, tiny.Examples, random.ForTest(seed))
 	if len(indices) == expected {
 		t.Fatalf("the seed draws %d examples, expected another number than the mean", expected)
 	}
@@ -224,7 +224,7 @@ func TestUpdateDividesByTheExpectedBatchSize(t *testing.T) {
 // seedRun makes sample and noise of the steps to come a function of a seed. Tests alone do this.
 func seedRun(t testing.TB, r *Run, seed uint64, noiseMultiplier float64) {
 	t.Helper()
-	noise, err := release.NewGaussian(noiseMultiplier, random.Seeded(1000+seed), r.pool)
+	noise, err := release.NewGaussian(noiseMultiplier, r.pool)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func seedRun(t testing.TB, r *Run, seed uint64, noiseMultiplier float64) {
 	if seeded, ok := r.plan.Sampler.(seededSampler); ok {
 		sampler = seeded.Poisson
 	}
-	r.plan.Mechanism, r.plan.Sampler = noise, seededSampler{sampler, random.Seeded(seed)}
+	r.plan.Mechanism, r.plan.Sampler = seededNoise{noise, random.ForTest(1000 + seed)}, seededSampler{sampler, random.ForTest(seed)}
 	if err := r.openDoor(); err != nil {
 		t.Fatal(err)
 	}
@@ -246,6 +246,16 @@ type seededSampler struct {
 
 func (s seededSampler) Sample(dst []int, n int, _ *random.Source) []int {
 	return s.Poisson.Sample(dst, n, s.src)
+}
+
+// seededNoise is made of a source of its own.
+type seededNoise struct {
+	release.Mechanism
+	src *random.Source
+}
+
+func (m seededNoise) Privatize(step int, sum *clip.Sum, _ *random.Source, consume func(release.Noisy)) error {
+	return m.Mechanism.Privatize(step, sum, m.src, consume)
 }
 
 // Steps draw new batches and new noise: two runs from the same weights on the same data differ

@@ -4,7 +4,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data/clients"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/random"
 	"dpsgd/release"
 )
 
@@ -12,7 +11,7 @@ import (
 // clients.
 func mechanism(c *configs.Config, s release.NoiseSchedule, first float64, steps int, pool *kernel.Pool) (release.Mechanism, error) {
 	if f := c.Federated; f.Any() && f.Noise == clients.ByClients {
-		return release.NewDistributed(s, first, steps, release.Shares{Clients: f.Clients, Least: f.Noisy(), ModulusBits: f.ModulusBits}, random.New(), pool)
+		return release.NewDistributed(s, first, steps, release.Shares{Clients: f.Clients, Least: f.Noisy(), ModulusBits: f.ModulusBits}, pool)
 	}
-	return release.NewScheduled(s, first, steps, random.New(), pool)
+	return release.NewScheduled(s, first, steps, pool)
 }

@@ -211,7 +211,7 @@ func TestInvalidQuestions(t *testing.T) {
 
 // Of no records at all, everything can be asked.
 func TestEmptyDataIsAnswered(t *testing.T) {
-	src := random.Seeded(1)
+	src := random.ForTest(1)
 	none := must(NewCounts(nil, 3))
 	if x := must(DiscreteLaplace(none, 1)).draw(src); len(x) != 3 {
 		t.Errorf("%d counts, expected 3", len(x))
@@ -235,7 +235,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	const secret = 424242
 	s := must(NewTotal([]int64{secret}, 0, 500_000))
 	votes := must(NewVotes([]int{0}, 2))
-	search := must(AboveThreshold(secret, 1, 1, 1)).draw(random.Seeded(1))
+	search := must(AboveThreshold(secret, 1, 1, 1)).draw(random.ForTest(1))
 	for _, x := range []any{s, s.Scores(), votes, search, must(DiscreteLaplace(s, 1))} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
 			if text := fmt.Sprintf(verb, x); strings.Contains(text, "4242") {

@@ -11,7 +11,7 @@ import (
 
 // lawPValue is that of Pearson's chi-square test of answers 0, 1, … against their chances.
 func lawPValue(n int, draw func(src *random.Source) int, chances []float64) float64 {
-	src, counts := random.Seeded(3), make([]float64, len(chances))
+	src, counts := random.ForTest(3), make([]float64, len(chances))
 	for range n {
 		counts[draw(src)]++
 	}

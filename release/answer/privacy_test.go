@@ -127,7 +127,7 @@ func claims(t *testing.T, e accountant.Event) []claim {
 
 // refuted returns which claim is refuted by n draws for each of two neighbours, "" if none is.
 func refuted(n int, claims []claim, one, other drawn) string {
-	src := random.Seeded(uint64(n))
+	src := random.ForTest(uint64(n))
 	p, q := one.histogram(n, src), other.histogram(n, src)
 	for _, c := range claims {
 		for _, pair := range [][2][2]map[int]int{{p, q}, {q, p}} {

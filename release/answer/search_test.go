@@ -120,7 +120,7 @@ func TestSearchEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := q.draw(random.Seeded(1))
+	s := q.draw(random.ForTest(1))
 	low, high := must(NewTotal(nil, 0, 5)), must(NewTotal(make([]int64, 2000), 5, 5))
 	for range 3 {
 		for range 100 {
@@ -143,7 +143,7 @@ func TestSearchEnds(t *testing.T) {
 	if above, err := new(Search).Above(high); err == nil || above {
 		t.Errorf("a search that nobody paid for: %v, %v", above, err)
 	}
-	fresh := q.draw(random.Seeded(2))
+	fresh := q.draw(random.ForTest(2))
 	copied := reflect.New(reflect.TypeFor[Search]())
 	copied.Elem().Set(reflect.ValueOf(fresh).Elem())
 	if above, err := copied.Interface().(*Search).Above(high); err == nil || above {

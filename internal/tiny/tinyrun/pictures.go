@@ -21,7 +21,7 @@ var Bands = []string{"top", "middle", "bottom"}
 
 // Picture is a PNG of about side by side pixels: noise with a bright band, the upper, middle or
 // lower third.
-func Picture(t testing.TB, band, side int, src *random.Source) []byte {
+func Picture(t testing.TB, band, side int, src *random.Public) []byte {
 	t.Helper()
 	m := image.NewGray(image.Rect(0, 0, side, side+band))
 	for y := range m.Rect.Dy() {
