@@ -89,8 +89,8 @@ func printPate(w io.Writer, r pate.Result) {
 	fmt.Fprintf(w, "data-dependent  ε = %s (%s), for this training set alone\n", accountant.RoundUp(*r.EpsilonDataDependent, 3), mark)
 	fmt.Fprintf(w, "teachers        %.2f %% (NOT PRIVATE), of the answers %.2f %% are right\n", 100**r.TeacherAccuracy, 100*r.Aggregated)
 	fmt.Fprintf(w, "student         %.2f %% of the test examples outside the pool\n", 100**r.StudentAccuracy)
-	if r.Together.DatasetRuns > 0 {
-		fmt.Fprintf(w, "on this data    ε = %s at δ = %g for all %s runs together\n", accountant.RoundUp(r.Together.DatasetEpsilon, 3), r.Together.DatasetDelta, terminal.Count(r.Together.DatasetRuns))
+	if together := r.Together.DatasetTotal(); together != "" {
+		fmt.Fprintf(w, "on this data    %s\n", together)
 	}
 	fmt.Fprintf(w, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }

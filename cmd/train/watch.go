@@ -87,8 +87,8 @@ func (p *runWatcher) Finished(r train.Result) {
 	printExtremes(p.W, r.ByClass)
 	fmt.Fprintf(p.W, "privacy         %s\n", terminal.Guarantee(r.Epsilon, r.Delta, r.Accountant, r.EpsilonRDP))
 	printLeft(p.W, r.TargetEpsilon, r.Epsilon)
-	if r.DatasetRuns > 0 {
-		fmt.Fprintf(p.W, "on this data    ε = %s at δ = %g for all %s runs together\n", accountant.RoundUp(r.DatasetEpsilon, 3), r.DatasetDelta, terminal.Count(r.DatasetRuns))
+	if together := r.DatasetTotal(); together != "" {
+		fmt.Fprintf(p.W, "on this data    %s\n", together)
 	}
 	fmt.Fprintf(p.W, "speed           %s examples/s (times are no part of the guarantee)\n", terminal.Count(int(r.ExamplesPerSecond)))
 	fmt.Fprintf(p.W, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)

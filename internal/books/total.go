@@ -8,19 +8,22 @@ import (
 	"strings"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/rdp"
 	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
 	"dpsgd/internal/statement"
 )
 
-// Total is what all runs on one data set cost together: the guarantee for somebody who sees
-// everything that they released.
+// Total is what all runs on one data set cost together, for somebody who sees everything that they
+// released and who may have chosen the next run, or to stop, by what he saw.
 type Total struct {
 	Data           checkpoints.Data `json:"data"` // as the first of the runs sees it
 	Releases       int              `json:"releases"`
-	account.Answer                  // at the least of the runs' δ
-	Runs           []RunTotal       `json:"runs"`           // those that released something
-	Note           string           `json:"note,omitempty"` // what the total is not about
+	account.Answer                  // whatever was chosen on the way, at the least of the runs' δ; see [Chosen]
+	// Fixed is ε if it was decided before any result was seen which runs are made, and how long each is.
+	Fixed account.Answer `json:"if_decided_before"`
+	Runs  []RunTotal     `json:"runs"`           // those that released something
+	Note  string         `json:"note,omitempty"` // what the total is not about
 }
 
 // RunTotal is one run of a total. Its ε covers that run alone, at its own δ.
@@ -70,6 +73,33 @@ func Compose(members []checkpoints.Member) (account.Spent, int, error) {
 	return spent, l.Count(), err
 }
 
+// ByChoice is the accountant of totals that hold whatever was chosen on the way.
+const ByChoice = "any choice"
+
+// Chosen accounts for all releases of the members for somebody who chose each of them, and when to
+// stop, by what the earlier ones showed: see [rdp.Chosen]. Where nothing finite is known ε is
+// [statement.NoGuarantee].
+func Chosen(members []checkpoints.Member) (account.Answer, error) {
+	l, delta, _, err := union(members)
+	if err != nil {
+		return account.Answer{}, err
+	}
+	epsilon, err := chosen(l, delta)
+	if errors.Is(err, accountant.ErrUnsupported) || errors.Is(err, accountant.ErrUncertified) {
+		epsilon, err = math.Inf(1), nil
+	}
+	return account.Answer{Epsilon: min(epsilon, statement.NoGuarantee), Delta: delta, Accountant: ByChoice}, err
+}
+
+func chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
+	c, err := rdp.NewChosen(accountant.AddOrRemoveOne)
+	if err != nil {
+		return 0, err
+	}
+	g, err := c.Guarantee(l, delta)
+	return g.Epsilon, err
+}
+
 // oneByOne adds up what members cost, each at an equal share of δ: basic composition (Dwork, Roth
 // 2014, Theorem 3.16), for releases that no accountant takes together.
 func oneByOne(members []checkpoints.Member, delta float64) (account.Spent, error) {
@@ -94,8 +124,9 @@ func totalOf(d checkpoints.Data, members []checkpoints.Member) (Total, error) {
 	if err != nil {
 		return Total{}, fmt.Errorf("%s: %w", d.Name, err)
 	}
-	t := Total{
-		Data: d, Releases: releases, Answer: spent.Answer(),
+	t := Total{Data: d, Releases: releases, Fixed: spent.Answer()}
+	if t.Answer, err = Chosen(members); err != nil {
+		return Total{}, fmt.Errorf("%s: %w", d.Name, err)
 	}
 	if of, ok := strings.CutPrefix(d.Name, ofLabels); ok {
 		t.Note = fmt.Sprintf("Only the labels are protected: no total of %[1]s holds for what these runs published. Runs with private examples of %[1]s tell of labels, too: an ε of theirs comes on top here, twice", of)
@@ -135,7 +166,11 @@ func together(all []checkpoints.Member, d checkpoints.Data) (t statement.Togethe
 		case err != nil:
 			return t, err
 		default:
-			t = statement.Together{DatasetEpsilon: spent.Epsilon, DatasetDelta: spent.Delta, DatasetRuns: len(members), DatasetReleases: releases}
+			whole, err := Chosen(members)
+			if err != nil {
+				return t, err
+			}
+			t = statement.Together{DatasetEpsilon: whole.Epsilon, DatasetDelta: whole.Delta, DatasetRuns: len(members), DatasetReleases: releases, DatasetFixed: spent.Epsilon}
 		}
 	}
 	if others := otherUnits(all, d); len(others) > 0 {

@@ -85,8 +85,8 @@ func summaryOf(r *facts.Run) []pair {
 		} else {
 			clip = none
 		}
-		if s.DatasetRuns > 0 {
-			together = fmt.Sprintf("ε = %s at δ = %g for %d runs", up(s.DatasetEpsilon), s.DatasetDelta, s.DatasetRuns)
+		if total := s.DatasetTotal(); total != "" {
+			together = total
 		}
 	}
 	if r.Asks {

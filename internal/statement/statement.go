@@ -115,12 +115,25 @@ type Extension struct {
 // Together is what a run and the others on the same data cost, of which the run's folder knows. It
 // is empty where there are no others.
 type Together struct {
-	DatasetEpsilon  float64 `json:"dataset_epsilon,omitempty"`
-	DatasetDelta    float64 `json:"dataset_delta,omitempty"` // the least of the runs'
+	DatasetEpsilon  float64 `json:"dataset_epsilon,omitempty"`                   // whatever was chosen on the way; in statements of earlier versions DatasetFixed
+	DatasetFixed    float64 `json:"dataset_epsilon_if_decided_before,omitempty"` // 0 in statements of earlier versions
+	DatasetDelta    float64 `json:"dataset_delta,omitempty"`                     // the least of the runs'
 	DatasetRuns     int     `json:"dataset_runs,omitempty"`
 	DatasetReleases int     `json:"dataset_releases,omitempty"`
 	// DatasetOthers says what these figures do not cover, or that there are none; "" in most cases.
 	DatasetOthers string `json:"dataset_others,omitempty"`
+}
+
+// DatasetTotal is what all runs cost together, in one line; "" where there are no others.
+func (t Together) DatasetTotal() string {
+	if t.DatasetRuns == 0 {
+		return ""
+	}
+	line := fmt.Sprintf("ε = %s at δ = %g for all %d runs together", accountant.RoundUp(t.DatasetEpsilon, 3), t.DatasetDelta, t.DatasetRuns)
+	if t.DatasetFixed > 0 {
+		line += fmt.Sprintf(", whatever was chosen on the way; %s if all was decided before any result was seen", accountant.RoundUp(t.DatasetFixed, 3))
+	}
+	return line
 }
 
 //go:embed *.tmpl

@@ -56,7 +56,7 @@ func TestWhatARunLeaves(t *testing.T) {
 		t.Errorf("found %+v (%v), expected one run that agrees with its ledgers", check, err)
 	}
 	totals, err := books.Show(runs)
-	if err != nil || len(totals.Datasets) != 1 || totals.Datasets[0].Data.Name != "people" || totals.Datasets[0].Epsilon > 1 || totals.Datasets[0].Epsilon < 0.997 {
+	if err != nil || len(totals.Datasets) != 1 || totals.Datasets[0].Data.Name != "people" || totals.Datasets[0].Fixed.Epsilon > 1 || totals.Datasets[0].Fixed.Epsilon < 0.997 || !(totals.Datasets[0].Epsilon < 2) {
 		t.Errorf("found %+v (%v), expected ε 1 for people", totals, err)
 	}
 	s, err := statement.Read(r.Dir)

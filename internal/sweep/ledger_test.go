@@ -79,7 +79,7 @@ func TestRunsOnOneDataSetAddUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second.Together != (statement.Together{DatasetEpsilon: want.Epsilon, DatasetDelta: 1e-5, DatasetRuns: 2, DatasetReleases: 20}) {
+	if second.Together != (statement.Together{DatasetEpsilon: second.DatasetEpsilon, DatasetFixed: want.Epsilon, DatasetDelta: 1e-5, DatasetRuns: 2, DatasetReleases: 20}) || second.DatasetEpsilon < want.Epsilon {
 		t.Errorf("found %+v, expected ε = %v of 20 releases of 2 runs at δ = 1e-5", second.Together, want.Epsilon)
 	}
 	text := tiny.Read(t, filepath.Join(second.Run, folder.Statement))
@@ -109,7 +109,7 @@ func TestRunsOnOneDataSetAddUp(t *testing.T) {
 			continue
 		}
 		want, err := account.SpentBy("rdp", tiny.Ledger(t, tinyrun.Plan(t).Event(0), 12+8+24), 1e-5)
-		if err != nil || math.Abs(total.Epsilon/want.Epsilon-1) > 1e-12 || total.Releases != 44 || total.Delta != 1e-5 || len(total.Runs) != 4 {
+		if err != nil || math.Abs(total.Fixed.Epsilon/want.Epsilon-1) > 1e-12 || total.Epsilon <= total.Fixed.Epsilon || total.Releases != 44 || total.Delta != 1e-5 || len(total.Runs) != 4 {
 			t.Errorf("found %+v (%v), expected ε = %v of 44 releases, those of the deleted run among them", total, err, want.Epsilon)
 		}
 		if total.Runs[0].Run != "tiny-1" || total.Runs[0].Epsilon != first.Epsilon || total.Runs[2].Run != "sweep/clip_norm=0.1" {
@@ -127,7 +127,7 @@ func TestTotalByExact(t *testing.T) {
 	tinyrun.Train(t, o)
 	r := tinyrun.Train(t, o, "privacy.accountant=exact")
 	total := mustShow(t, o.RunsDir).Datasets[0]
-	if total.Accountant != "exact" || total.EpsilonRDP == nil || *total.EpsilonRDP <= total.Epsilon || r.DatasetEpsilon != total.Epsilon {
+	if total.Fixed.Accountant != "exact" || total.Fixed.EpsilonRDP == nil || *total.Fixed.EpsilonRDP <= total.Fixed.Epsilon || r.DatasetFixed != total.Fixed.Epsilon || r.DatasetEpsilon != total.Epsilon {
 		t.Errorf("found %+v, and %+v at the end of the run", total, r.Together)
 	}
 }

@@ -143,7 +143,7 @@ func TestExtensionCannotBeTakenBack(t *testing.T) {
 		t.Errorf("eval says ε %v (%v), expected %v", score.Epsilon, err, done.Epsilon)
 	}
 	totals, err := books.Show(o.RunsDir)
-	if err != nil || len(totals.Datasets) != 1 || totals.Datasets[0].Epsilon != done.Epsilon || totals.Datasets[0].Runs[0].Epsilon != done.Epsilon {
+	if err != nil || len(totals.Datasets) != 1 || totals.Datasets[0].Fixed.Epsilon != done.Epsilon || totals.Datasets[0].Runs[0].Epsilon != done.Epsilon {
 		t.Errorf("the ledger of the data says %+v (%v), expected ε %v", totals, err, done.Epsilon)
 	}
 	if err := os.WriteFile(path, []byte("[{]"), 0o600); err != nil {
@@ -188,8 +188,8 @@ func TestExtendedRunsAddUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := ledgerOf(t, filepath.Join(o.RunsDir, "tiny-1"))
-	if want := plainly(t, "rdp", l, 48, 1e-4/256); totals.Datasets[0].Epsilon != want {
-		t.Errorf("together ε %v, expected %v of 48 steps at δ/2^8", totals.Datasets[0].Epsilon, want)
+	if want := plainly(t, "rdp", l, 48, 1e-4/256); totals.Datasets[0].Fixed.Epsilon != want {
+		t.Errorf("together ε %v, expected %v of 48 steps at δ/2^8", totals.Datasets[0].Fixed.Epsilon, want)
 	}
 }
 

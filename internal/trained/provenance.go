@@ -39,8 +39,8 @@ func (m *Model) Provenance() []Fact {
 	if s.InitialWeights != "" {
 		facts = append(facts, Fact{"privacy.initial_weights", s.InitialWeights})
 	}
-	if s.DatasetRuns > 0 {
-		facts = append(facts, Fact{"privacy.all_runs", fmt.Sprintf("all %d runs on this data with this unit together: epsilon %s, delta %v", s.DatasetRuns, accountant.RoundUp(s.DatasetEpsilon, 3), s.DatasetDelta)})
+	if total := s.DatasetTotal(); total != "" {
+		facts = append(facts, Fact{"privacy.all_runs", "on this data with this unit: " + total})
 	}
 	facts = append(facts, Fact{"data", fmt.Sprintf("%s, %d examples of %s in %d classes", s.Data, s.Examples, s.Shape, s.Classes)})
 	if m.Config.Model.Name != "" {
