@@ -67,6 +67,14 @@ func printTotals(w io.Writer, totals books.Totals) {
 		fmt.Fprintf(w, "head of %s: %s\n", totals.Ledger, totals.Head)
 	}
 	printUncollected(w, totals.Uncollected)
+	printGone(w, totals.Gone)
+}
+
+// printGone names runs that count and cannot be looked into.
+func printGone(w io.Writer, runs []string) {
+	if len(runs) > 0 {
+		fmt.Fprintf(w, "WARNING: found no folder of %s; what was released there counts\n", strings.Join(runs, ", "))
+	}
 }
 
 // printUncollected says what a head, kept elsewhere, would not show to be missing.
@@ -104,6 +112,7 @@ is wrong is damage.`,
 				fmt.Fprintf(w, "%s runs and %s sweeps agree with %s, %s releases; head %s\n",
 					terminal.Count(check.Runs), terminal.Count(check.Sweeps), check.Ledger, terminal.Count(check.Releases), check.Head)
 				printUncollected(w, check.Uncollected)
+				printGone(w, check.Gone)
 			})
 		},
 	}

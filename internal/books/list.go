@@ -20,11 +20,42 @@ type Listed struct {
 	Sweep   string // the folder of the sweep that it is a trial of; "" for a run of its own
 	Member  checkpoints.Member
 	Problem error // why its ledger cannot be believed, or that its folder is gone; nil in most cases
+	Lost    bool  // it released something, and nothing tells what
 }
+
+// Members is what was released by runs, each of them once.
+func Members(list []Listed) (members []checkpoints.Member) {
+	for _, l := range list {
+		at := slices.IndexFunc(members, func(m checkpoints.Member) bool { return m.Run == l.Member.Run })
+		switch {
+		case l.Member.Entries == 0:
+		case at < 0:
+			members = append(members, l.Member)
+		case members[at].Entries < l.Member.Entries: // than a copy of it
+			members[at] = l.Member
+		}
+	}
+	return members
+}
+
+// Gone says whether what the run released is known, and its folder is not there.
+func (l Listed) Gone() bool { return l.Member.Entries > 0 && errors.Is(l.Problem, errGone) }
+
+// errGone: a run has no folder, and counts.
+var errGone = fmt.Errorf("what it released still counts: %w", fs.ErrNotExist)
 
 // List reads the ledgers of all runs and trials of a folder, in the order of their names. What is wrong
 // with one of them is its own problem. Nothing is changed, so runs may be going on.
-func List(dir string) ([]Listed, error) {
+func List(dir string) ([]Listed, error) { return list(dir, "") }
+
+// Trials is List for the trials of one sweep.
+func Trials(sweep string) ([]Listed, error) {
+	sweep = filepath.Clean(sweep)
+	return list(filepath.Dir(sweep), sweep)
+}
+
+// list is List, or of the trials of one sweep.
+func list(dir, only string) ([]Listed, error) {
 	if err := folder.Check(dir, "a folder of runs"); err != nil {
 		return nil, err
 	}
@@ -36,25 +67,60 @@ func List(dir string) ([]Listed, error) {
 	if err != nil && !absent(err) {
 		return nil, err
 	}
-	list := []Listed{}
+	all := []Listed{}
 	for _, run := range found.runs {
-		l := listed(dir, run, info)
-		for _, sweep := range found.sweeps {
-			if filepath.Dir(run) == sweep {
-				l.Sweep = sweep
-			}
+		if only != "" && filepath.Dir(run) != only {
+			continue
 		}
-		list = append(list, l)
+		l := listed(dir, run, info)
+		if l.Sweep = sweepOf(dir, l.Member.Path); !there(l.Sweep) && slices.Contains(found.sweeps, filepath.Dir(run)) {
+			l.Sweep = filepath.Dir(run)
+		}
+		all = append(all, l)
 	}
 	for _, m := range info.Members {
 		path := filepath.Join(dir, filepath.FromSlash(m.Path))
-		if m.Entries == 0 || slices.ContainsFunc(list, func(l Listed) bool { return l.Member.Run == m.Run || l.Dir == path }) {
+		if m.Entries == 0 || only != "" && sweepOf(dir, m.Path) != only || slices.ContainsFunc(all, func(l Listed) bool { return l.Member.Run == m.Run }) {
 			continue
 		}
-		list = append(list, Listed{Dir: path, Member: m, Problem: fmt.Errorf("train: %s: found no folder, expected that of a run in the ledger of the data: what it released still counts: %w", path, fs.ErrNotExist)})
+		all = append(all, Listed{Dir: path, Sweep: sweepOf(dir, m.Path), Member: m, Problem: fmt.Errorf("train: %s: found no folder, expected that of a run in the ledger of the data: %w", path, errGone)})
 	}
-	slices.SortStableFunc(list, func(a, b Listed) int { return inOrder(a.Dir, b.Dir) })
-	return list, nil
+	for _, sweep := range found.sweeps {
+		if only == "" || sweep == only {
+			all = append(all, lostTrials(sweep, all)...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Listed) int {
+		return cmp.Or(inOrder(cmp.Or(a.Sweep, a.Dir), cmp.Or(b.Sweep, b.Dir)), inOrder(a.Dir, b.Dir))
+	})
+	return all, nil
+}
+
+// sweepOf is the folder of the sweep that a run was registered as a trial of; "" for a run of its own.
+// It stays a trial if its folder is gone, or lies elsewhere now.
+func sweepOf(registry, path string) string {
+	if sweep, _, ok := strings.Cut(path, "/"); ok && sweep != ".." {
+		return filepath.Join(registry, sweep)
+	}
+	return ""
+}
+
+// lostTrials are those of which nothing but the table of their sweep tells: what they released is not
+// known. Sweeps of the first version can have such.
+func lostTrials(sweep string, list []Listed) (lost []Listed) {
+	results, err := readResults(sweep)
+	if err != nil {
+		lost = append(lost, Listed{Dir: sweep, Sweep: sweep, Problem: err, Lost: true})
+	}
+	for _, r := range results {
+		path := filepath.Join(sweep, r.Trial)
+		if !slices.ContainsFunc(list, func(l Listed) bool {
+			return l.Dir == path || filepath.Join(sweep, filepath.Base(l.Member.Path)) == path && l.Sweep == sweep
+		}) {
+			lost = append(lost, Listed{Dir: path, Sweep: sweep, Problem: fmt.Errorf("train: %s: found no folder, expected that of a trial with a row in %s; nothing tells what it released: %w", path, folder.Rows, fs.ErrNotExist), Lost: true})
+		}
+	}
+	return lost
 }
 
 // listed reads one run.
@@ -65,9 +131,10 @@ func listed(registry, run string, info Known) Listed {
 	case err != nil:
 		l.Problem = err
 		if path, err := pathFrom(registry, run); err == nil {
-			at := slices.IndexFunc(info.Members, func(m checkpoints.Member) bool { return m.Path == path })
-			if at >= 0 {
-				l.Member = info.Members[at] // what the ledger of the data knows still counts
+			for _, m := range info.Members { // the last one of that name: what the ledger of the data knows still counts
+				if m.Path == path {
+					l.Member = m
+				}
 			}
 		}
 		return l

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"dpsgd/checkpoints"
@@ -82,6 +83,18 @@ func afterLedger(dir string) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// isGone says whether a trial has no folder, and the ledger of the data knows all that it released.
+func isGone(registry, dir string, info Known) (bool, error) {
+	path, err := pathFrom(registry, dir)
+	if err != nil || there(dir) {
+		return false, err
+	}
+	row, err := resultOf(dir)
+	return slices.ContainsFunc(info.Members, func(m checkpoints.Member) bool {
+		return m.Path == path && m.Entries > 0 && (row == nil || row.Entries <= m.Entries)
+	}), err
 }
 
 // InspectTrial reads the ledger of a trial and holds it against everything that speaks of it, as

@@ -19,13 +19,14 @@ type survey struct {
 	// baselines are runs that are NOT PRIVATE and so have no ledger.
 	baselines []string
 	members   []checkpoints.Member // registered or not, as the longest of their ledgers knows them
+	found     map[string]bool      // the runs that have a folder, by their identifiers
 	problems  []error              // in the order in which they were found
 }
 
 // surveyRuns reads all runs and sweeps of a folder. It changes nothing, so runs may be going on.
 // What is wrong with one run is a problem of the survey, not its end.
 func surveyRuns(dir string) (*survey, error) {
-	s := &survey{dir: dir}
+	s := &survey{dir: dir, found: map[string]bool{}}
 	err := folder.Check(dir, "a folder of runs")
 	if err != nil {
 		return nil, err
@@ -77,6 +78,7 @@ func (s *survey) run(dir string) error {
 	if warning != "" {
 		return fmt.Errorf("train: %s: %w", warning, checkpoints.ErrRollback)
 	}
+	s.found[found.Run] = true
 	i := slices.IndexFunc(s.members, func(m checkpoints.Member) bool { return m.Run == found.Run })
 	if i >= 0 {
 		if m := &s.members[i]; found.Entries > m.Entries {
@@ -91,7 +93,8 @@ func (s *survey) run(dir string) error {
 	return nil
 }
 
-// sweep looks for trials that have a result or are registered, and are gone.
+// sweep looks for trials that have a result or belong to a sweep, and are not what released it. One whose
+// folder is gone counts as the ledger of the data knows it.
 func (s *survey) sweep(dir string) error {
 	var names []string
 	results, err := readResults(dir)
@@ -105,10 +108,24 @@ func (s *survey) sweep(dir string) error {
 		names = append(names, t.Name)
 	}
 	for _, name := range names {
-		_, err := InspectTrial(s.dir, filepath.Join(dir, name), s.info)
+		gone, err := isGone(s.dir, filepath.Join(dir, name), s.info)
+		if !gone && err == nil {
+			_, err = InspectTrial(s.dir, filepath.Join(dir, name), s.info)
+		}
 		s.add(err)
 	}
 	return nil
+}
+
+// gone lists the runs and trials that released something, as the ledger of the data knows, and have no
+// folder below this one: deleted, or moved out of it.
+func (s *survey) gone() (paths []string) {
+	for _, m := range s.info.Members {
+		if m.Entries > 0 && !s.found[m.Run] && !there(filepath.Join(s.dir, filepath.FromSlash(m.Path))) {
+			paths = append(paths, m.Path)
+		}
+	}
+	return paths
 }
 
 // totals composes what the survey found for each data set, in the order of their names.
@@ -137,6 +154,8 @@ type Totals struct {
 	Datasets []Total `json:"datasets"`
 	// Uncollected are runs that the totals have and the head does not stand for.
 	Uncollected []string `json:"uncollected,omitempty"`
+	// Gone are runs and trials without a folder, which the totals have.
+	Gone []string `json:"gone,omitempty"`
 	// NotPrivate are the baselines of the folder, which were trained without privacy. If one of them is
 	// published, no total describes what is known about its data.
 	NotPrivate []string `json:"not_private,omitempty"`
@@ -153,7 +172,7 @@ func Show(dir string) (Totals, error) {
 		return Totals{}, errors.Join(s.problems...)
 	}
 	totals, err := s.totals()
-	return Totals{Ledger: s.path(), Head: s.info.Hash, Datasets: totals, Uncollected: s.info.uncollected(), NotPrivate: s.baselines}, err
+	return Totals{Ledger: s.path(), Head: s.info.Hash, Datasets: totals, Uncollected: s.info.uncollected(), Gone: s.gone(), NotPrivate: s.baselines}, err
 }
 
 // Check is the outcome of a check of all ledgers of a folder.
@@ -166,6 +185,7 @@ type Check struct {
 	HeadLine int    `json:"head_line,omitempty"` // where the head that was asked about stands
 	// Uncollected are runs that no head stands for.
 	Uncollected []string `json:"uncollected,omitempty"`
+	Gone        []string `json:"gone,omitempty"` // runs and trials without a folder, which count
 	Problems    []string `json:"problems"`
 }
 
@@ -184,7 +204,7 @@ func Verify(dir, head string) (Check, error) {
 			s.add(problem)
 		}
 	}
-	c := Check{Ledger: s.path(), Head: s.info.Hash, Uncollected: s.info.uncollected(), Runs: len(s.folders.runs), Sweeps: len(s.folders.sweeps), Problems: []string{}}
+	c := Check{Ledger: s.path(), Head: s.info.Hash, Uncollected: s.info.uncollected(), Gone: s.gone(), Runs: len(s.folders.runs), Sweeps: len(s.folders.sweeps), Problems: []string{}}
 	for _, m := range s.members {
 		c.Releases += m.Entries
 	}

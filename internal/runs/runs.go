@@ -69,12 +69,12 @@ func List(dir string) ([]Run, error) {
 	return list, nil
 }
 
-// sweep is the line of a sweep: ε of all its trials together, and the best accuracy among them, which
+// sweep is the line of a sweep: ε of all its trials together, those whose folder is gone among them, and the best accuracy among them, which
 // is what that ε was paid for.
 func sweep(trials []Run, listed []books.Listed) Run {
 	first := trials[0]
 	r := Run{Run: first.Sweep, Trials: len(trials), Data: first.Data, Examples: first.Examples, Status: "done"}
-	var members []checkpoints.Member
+	lost := false
 	for i, t := range trials {
 		r.Releases += t.Releases
 		if t.Accuracy != nil && (r.Accuracy == nil || *t.Accuracy > *r.Accuracy) {
@@ -85,11 +85,10 @@ func sweep(trials []Run, listed []books.Listed) Run {
 		} else if t.Epsilon == nil && r.Status == "done" || t.Status == Stopped || t.Status == Running {
 			r.Status = t.Status
 		}
-		if listed[i].Member.Entries > 0 {
-			members = append(members, listed[i].Member)
-		}
+		lost = lost || listed[i].Lost
 	}
-	if len(members) == 0 {
+	members := books.Members(listed)
+	if len(members) == 0 || lost {
 		return r
 	}
 	spent, _, err := books.Compose(members)

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -16,6 +17,8 @@ import (
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/report/facts"
+	"dpsgd/internal/runs"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
@@ -94,6 +97,15 @@ func (s *scene) questions() map[string]func(dir string) (float64, error) {
 				return 0, err
 			}
 			return l.Datasets[0].Epsilon, nil
+		},
+		"runs": func(dir string) (float64, error) {
+			list, err := runs.List(dir)
+			for _, r := range list {
+				if r.Trials > 0 && r.Epsilon != nil {
+					return *r.Epsilon, err
+				}
+			}
+			return 0, cmp.Or(err, errors.New("nothing is said of the sweep"))
 		},
 		"sweep": func(dir string) (float64, error) {
 			r, err := Run(context.Background(), s.sweep, s.sweepOptions(dir))
@@ -233,6 +245,44 @@ func (s *scene) damageFiles(t *testing.T, but string) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A trial whose folder was deleted or moved counts wherever the sweep is shown, as a run does: with a
+// warning, and with the ε that it had.
+func TestGoneTrialCounts(t *testing.T) {
+	s := newScene(t)
+	trial := filepath.Join("sweep", "clip_norm=1")
+	for name, move := range map[string]func(dir string) error{
+		"deleted":      func(dir string) error { return os.RemoveAll(filepath.Join(dir, trial)) },
+		"moved away":   func(dir string) error { return os.Rename(filepath.Join(dir, trial), filepath.Join(dir, "..", "trial")) },
+		"moved up":     func(dir string) error { return os.Rename(filepath.Join(dir, trial), filepath.Join(dir, "trial")) },
+		"renamed":      func(dir string) error { return os.Rename(filepath.Join(dir, trial), filepath.Join(dir, "sweep", "t")) },
+		"moved deeper": func(dir string) error { return os.Rename(filepath.Join(dir, trial), filepath.Join(dir, "sweep", "clip_norm=0.1", "t")) },
+		"run deleted":  func(dir string) error { return os.RemoveAll(filepath.Join(dir, "one")) },
+		"all deleted":  func(dir string) error { return os.RemoveAll(filepath.Join(dir, "sweep")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := s.copy(t)
+			if err := move(dir); err != nil {
+				t.Fatal(err)
+			}
+			for _, question := range []string{"show", "runs"} {
+				if epsilon, err := s.questions()[question](dir); err != nil || epsilon != s.truth[question] {
+					t.Errorf("%s says ε = %v (%v), expected %v as before", question, epsilon, err, s.truth[question])
+				}
+			}
+			totals, err := books.Show(dir)
+			check, problem := books.Verify(dir, "")
+			inside := name == "moved up" || name == "renamed"
+			if n := len(totals.Gone); err != nil || problem != nil || (n == 0) != inside || len(check.Gone) != n {
+				t.Errorf("%v (%v) and %v (%v) are gone, expected the trial, or nothing where it is found elsewhere (%t)", totals.Gone, err, check.Gone, problem, inside)
+			}
+			sweep, err := facts.ReadSweep(filepath.Join(dir, "sweep"), facts.Request{Accountants: true})
+			if name != "all deleted" && name != "moved up" && (err != nil || sweep.Composed == nil || sweep.Composed.Epsilon != s.truth["sweep"]) {
+				t.Errorf("the report has %+v (%v), expected ε = %v", sweep, err, s.truth["sweep"])
+			}
+		})
 	}
 }
 

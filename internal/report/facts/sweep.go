@@ -77,7 +77,7 @@ func ReadSweep(dir string, q Request) (*Sweep, error) {
 	s.Keys = keysThatDiffer(s.Rows)
 	s.Uncomposed = "nobody has asked yet; the sweep says so at its end"
 	if q.Accountants {
-		s.compose(trials)
+		s.compose()
 	}
 	s.readNote()
 	return s, nil
@@ -191,24 +191,14 @@ func (r Row) position(key string) int {
 	return slices.IndexFunc(r.Settings, func(s Setting) bool { return s.Key == key })
 }
 
-// compose accounts for the releases of all trials together, at the least of their δ.
-func (s *Sweep) compose(trials []string) {
-	registry := filepath.Dir(filepath.Clean(s.Dir))
-	info, err := books.ReadDatasets(registry)
-	var members []checkpoints.Member
-	for _, name := range trials {
-		if err != nil {
-			break
-		}
-		dir := filepath.Join(s.Dir, name)
-		var m *checkpoints.Member
-		if m, err = books.InspectTrial(registry, dir, info); err != nil || m == nil || m.Entries == 0 {
-			continue
-		}
-		c, problem := folder.ReadConfig(dir)
-		if err = problem; err == nil {
-			m.Delta, m.Accountant = c.Privacy.Delta, c.Privacy.Accountant
-			members = append(members, *m)
+// compose accounts for the releases of all trials together, at the least of their δ: also of those whose
+// folder is gone, as the ledger of the data knows them.
+func (s *Sweep) compose() {
+	trials, err := books.Trials(s.Dir)
+	members := books.Members(trials)
+	for _, t := range trials {
+		if t.Problem != nil && !t.Gone() {
+			err = errors.Join(err, t.Problem)
 		}
 	}
 	if err == nil && len(members) > 0 {
