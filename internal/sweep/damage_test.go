@@ -254,13 +254,15 @@ func TestGoneTrialCounts(t *testing.T) {
 	s := newScene(t)
 	trial := filepath.Join("sweep", "clip_norm=1")
 	for name, move := range map[string]func(dir string) error{
-		"deleted":      func(dir string) error { return os.RemoveAll(filepath.Join(dir, trial)) },
-		"moved away":   func(dir string) error { return os.Rename(filepath.Join(dir, trial), filepath.Join(dir, "..", "trial")) },
-		"moved up":     func(dir string) error { return os.Rename(filepath.Join(dir, trial), filepath.Join(dir, "trial")) },
-		"renamed":      func(dir string) error { return os.Rename(filepath.Join(dir, trial), filepath.Join(dir, "sweep", "t")) },
-		"moved deeper": func(dir string) error { return os.Rename(filepath.Join(dir, trial), filepath.Join(dir, "sweep", "clip_norm=0.1", "t")) },
-		"run deleted":  func(dir string) error { return os.RemoveAll(filepath.Join(dir, "one")) },
-		"all deleted":  func(dir string) error { return os.RemoveAll(filepath.Join(dir, "sweep")) },
+		"deleted":    func(dir string) error { return os.RemoveAll(filepath.Join(dir, trial)) },
+		"moved away": func(dir string) error { return os.Rename(filepath.Join(dir, trial), filepath.Join(dir, "..", "trial")) },
+		"moved up":   func(dir string) error { return os.Rename(filepath.Join(dir, trial), filepath.Join(dir, "trial")) },
+		"renamed":    func(dir string) error { return os.Rename(filepath.Join(dir, trial), filepath.Join(dir, "sweep", "t")) },
+		"moved deeper": func(dir string) error {
+			return os.Rename(filepath.Join(dir, trial), filepath.Join(dir, "sweep", "clip_norm=0.1", "t"))
+		},
+		"run deleted": func(dir string) error { return os.RemoveAll(filepath.Join(dir, "one")) },
+		"all deleted": func(dir string) error { return os.RemoveAll(filepath.Join(dir, "sweep")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := s.copy(t)
