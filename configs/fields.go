@@ -153,7 +153,7 @@ var modelFields = []*field{
 	{"model.layers", model.List{NonEmpty: true}, func(c *Config) any { return &c.Model.Layers },
 		"The layers of a network of your own.", nil},
 	{"model.init", weightFile, func(c *Config) any { return &c.Model.Init },
-		"A file with the weights that training begins with, under PyTorch's names and in its layouts, in float32; \"\" begins at random.", nil},
+		"A file with the weights that training begins with, under PyTorch's names and in its layouts, converted to float32; \"\" begins at random.", nil},
 	{"model.init_trained_on", setting.Choice{"public", "private", "nothing"}, func(c *Config) any { return &c.Model.InitTrainedOn },
 		"What those weights were trained on, for the privacy statement: the guarantee does not cover what they tell of private data.", withInit},
 	{"model.init_except", listOf[string]{of: layerName, max: 1000, what: "names", distinct: true}, func(c *Config) any { return &c.Model.InitExcept },

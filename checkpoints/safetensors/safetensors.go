@@ -25,7 +25,7 @@ type Tensor struct {
 	Data  []float32
 }
 
-// elementType is the one that files of models have.
+// elementType is the one that files of models are written with.
 const elementType = "F32"
 
 // Write writes tensors, in the given order, and metadata, in the order of its keys, as a
@@ -86,10 +86,11 @@ func checkTensor(t Tensor) (int64, error) {
 // Read reads a safetensors file and returns its tensors in the order of their data, with
 // the metadata (nil if the file has none).
 //
-// It reads F32 only and refuses other element types by name. It is strict where files have been
-// used to confuse readers: no duplicate or differently spelled keys, no hole, overlap or trailing
-// byte in the data, no overflow in a shape. Elements that are not finite are refused
-// ([checkpoints.ErrNotFinite]), because a network with one NaN weight answers NaN to everything.
+// Elements of the types that [header.Types] has are rounded to float32; other types are refused by
+// name. It is strict where files have been used to confuse readers: no duplicate or differently
+// spelled keys, no hole, overlap or trailing byte in the data, no overflow in a shape. Elements that
+// are not finite as float32 are refused ([checkpoints.ErrNotFinite]), because a network with one NaN
+// weight answers NaN to everything.
 // Whatever the file claims, no more is allocated than a small multiple of the file's own size.
 // Damage is reported as [checkpoints.ErrCorrupt].
 func Read(path string) ([]Tensor, map[string]string, error) {
@@ -107,20 +108,40 @@ func Read(path string) ([]Tensor, map[string]string, error) {
 
 // parse reads a file of exactly size bytes.
 func parse(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
-	entries, metadata, _, err := header.Read(r, size, header.Types{elementType: floats.Size})
+	entries, metadata, _, err := header.Read(r, size)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", err, checkpoints.ErrCorrupt)
 	}
 	tensors := make([]Tensor, len(entries))
 	for i, e := range entries {
-		data, err := floats.Read(r, int(e.End-e.Begin)/floats.Size)
+		data, err := values(r, e)
 		if err != nil {
 			return nil, nil, fmt.Errorf("tensor %q: %w", e.Name, err)
 		}
-		if err := floats.RequireFinite(fmt.Sprintf("tensor %q", e.Name), data); err != nil {
+		name := fmt.Sprintf("tensor %q", e.Name)
+		if e.Type != elementType {
+			name += " of " + e.Type + " as " + elementType
+		}
+		if err := floats.RequireFinite(name, data); err != nil {
 			return nil, nil, err
 		}
 		tensors[i] = Tensor{Name: e.Name, Shape: e.Shape, Data: data}
 	}
 	return tensors, metadata, nil
+}
+
+// values reads the elements of a tensor, some at a time.
+func values(r io.Reader, e header.Entry) ([]float32, error) {
+	element := header.Types[e.Type]
+	data := make([]float32, int(e.End-e.Begin)/element.Size)
+	buffer := make([]byte, 1<<10*element.Size)
+	for rest := data; len(rest) > 0; {
+		n := min(len(rest), 1<<10)
+		if _, err := io.ReadFull(r, buffer[:n*element.Size]); err != nil {
+			return nil, err
+		}
+		element.Floats(rest[:n], buffer)
+		rest = rest[n:]
+	}
+	return data, nil
 }

@@ -24,7 +24,8 @@ type shardList struct {
 
 // listShard reads the headers of a tar file, and its classes. Its members are those of WebDataset: all
 // that belongs to one example has one key, the name up to the first dot behind the last slash, and
-// stands together. An example has one picture and one file .cls, the name or the number of its class.
+// stands together. An example has one picture and one file whose name ends in .cls, with the name or
+// the number of its class.
 func listShard(path string, numbers map[string]uint8, names bool) (*shardList, error) {
 	f, stamp, err := openShard(path)
 	if err != nil {
@@ -125,7 +126,7 @@ func (s *shardReader) member(h *tar.Header, at int64) error {
 		s.example = example{key: key}
 	}
 	switch e := &s.example; {
-	case ending == "cls":
+	case ending == "cls" || strings.HasSuffix(ending, ".cls"): // key.output.cls is one of its names
 		if e.class != "" {
 			return fmt.Errorf("the key %s has a second class, beside %s, expected one", e.key, e.class)
 		}

@@ -100,7 +100,7 @@ func TestShards(t *testing.T) {
 	dir := t.TempDir()
 	long := strings.Repeat("a/long/way/", 12) + "ann_7" // more than a header of a tar file holds
 	write(t, packTar(t, member{"ann_2.jpg.png", grey(t, 50)}, member{"ann_2.cls", "dog\n"}, member{long + ".cls", "1"}, member{long + ".PNG", grey(t, 60)}), dir, "train-10.tar")
-	write(t, packTar(t, member{"here/", ""}, member{"here/._bob_1.png", "not a picture"}, member{"here/bob_1.json", "{}"}, member{"here/bob_1.cls", "0"}, member{"here/bob_1.png", grey(t, 40)}), dir, "train-09.tar")
+	write(t, packTar(t, member{"here/", ""}, member{"here/._bob_1.png", "not a picture"}, member{"here/bob_1.json", "{}"}, member{"here/bob_1.output.cls", "0"}, member{"here/bob_1.png", grey(t, 40)}), dir, "train-09.tar")
 	write(t, packTar(t, member{"1.png", grey(t, 90)}, member{"1.cls", "cat"}), dir, "test.tar")
 	write(t, nil, dir, "notes.txt")
 	others := pictures.Others{}

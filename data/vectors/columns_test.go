@@ -176,8 +176,7 @@ func TestColumnsRefuse(t *testing.T) {
 		"name without class":  {parquet("other-name"), number, `row 1, column "label": found a label that has no class, expected one of the declared classes`},
 		"numbers for labels":  {parquet("float-label"), number, `column "label" holds DOUBLE, expected integers or texts, as it is the column with the labels`},
 		"lists for labels":    {parquet("list-label"), number, `column "label" holds lists, expected a label for each row`},
-		"text for numbers":    {parquet("text"), number, `column "x" holds STRING, expected floating-point numbers (FLOAT16, FLOAT or DOUBLE)`},
-		"integers":            {parquet("integers"), number, `column "id" holds INT64, expected floating-point numbers`},
+		"text for numbers":    {parquet("text"), number, `column "x" holds STRING, expected numbers (FLOAT16, FLOAT, DOUBLE or INT)`},
 		"two lists":           {parquet("two-lists"), vector, `holds 2 columns beside the labels, among them the lists of column "a"`},
 		"columns declared":    {parquet("columns"), number, "holds 3 columns beside the labels, expected the declared 1, or one of lists"},
 		"structures":          {parquet("structure"), number, `column "a" has 2 fields inside, expected a value or a list of values for each row`},
@@ -289,6 +288,7 @@ func TestPageClaims(t *testing.T) {
 		"levels":            {header("\x14", "\x02", data2) + "1", "claims 2 bytes of levels, expected at most all of its 1"},
 		"snappy":            {header("\x14", "\x0a", data) + huge, "claims 4294967295 bytes when unpacked"},
 		"snappy, version 2": {header("\x14", "\x0e", data2) + "\x00\x00" + huge, "claims 4294967295 bytes when unpacked"},
+		"empty, version 2":  {header("\x00", "\x00", strings.Replace(data2, "\x15\x04", "\x15\x00", 1)), "is of version 2 and holds no value"},
 		"cut":               {"\x15\x00\x15", "goes on after its end"},
 	} {
 		size, err := checkPage(strings.NewReader(c.page), int64(len(c.page)), 100, format.Snappy)

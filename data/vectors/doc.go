@@ -5,6 +5,12 @@
 // nothing is allocated for numbers that are not there. Messages name files, tensors, columns, rows,
 // shapes and types, never a number or a label.
 //
+// # Numbers
+//
+// Numbers of 16, 32 and 64 bits with a fraction, bfloat16 and integers are rounded to float32, in any
+// order of bytes and of the sides of an array. Complex numbers, dates, times, decimals and, in Parquet,
+// truth values are refused, and so are columns of Parquet that are packed with LZ4.
+//
 // # Columns
 //
 // In Parquet and comma-separated values one column holds the labels, and all others the vector, in

@@ -21,11 +21,12 @@ const (
 	maxNPYHeader = 10000
 )
 
-// npyTypes are the descriptions of types that are read: little-endian numbers.
-var npyTypes = map[string]element{
-	"<f2": binary16, "<f4": binary32, "<f8": binary64,
-	"|i1": signed(1), "<i2": signed(2), "<i4": signed(4), "<i8": signed(8),
-	"|u1": unsigned(1), "<u2": unsigned(2), "<u4": unsigned(4), "<u8": unsigned(8),
+// npyTypes are the types that are read, by their descriptions without the order of bytes, which is
+// the first character: "<" for the lowest first, ">" for the highest, "|" for single bytes.
+var npyTypes = map[string]header.Element{
+	"f2": header.Binary16, "f4": header.Binary32, "f8": header.Binary64, "b1": header.Whole(1, false),
+	"i1": header.Whole(1, true), "i2": header.Whole(2, true), "i4": header.Whole(4, true), "i8": header.Whole(8, true),
+	"u1": header.Whole(1, false), "u2": header.Whole(2, false), "u4": header.Whole(4, false), "u8": header.Whole(8, false),
 }
 
 // openNPY finds the array of a file of NumPy's, which ends where the array does.
@@ -46,7 +47,7 @@ func openNPY(f *os.File) (*array, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
-	if want := begin + count*int64(a.element.size); size != want {
+	if want := begin + count*int64(a.element.Size); size != want {
 		return nil, fmt.Errorf("%s has %d bytes, expected %d for the shape %v", f.Name(), size, want, a.shape)
 	}
 	a.content = io.NewSectionReader(f, begin, size-begin)
@@ -99,13 +100,17 @@ func (a *array) parseNPY(text string) error {
 	if !opened || !closed || rest != "" || len(found) != 3 || found["descr"] == "" || found["fortran_order"] == "" || found["shape"] == "" {
 		return fmt.Errorf("found a header that cannot be read, expected a dictionary of descr, fortran_order and shape")
 	}
-	if order := found["fortran_order"]; order != "False" {
-		return fmt.Errorf("found fortran_order %.40s, expected False (write numpy.ascontiguousarray of it)", order)
+	a.byColumns = found["fortran_order"] == "True"
+	if order := found["fortran_order"]; !a.byColumns && order != "False" {
+		return fmt.Errorf("found fortran_order %.40s, expected False or True", order)
 	}
+	descr := strings.Trim(found["descr"], `'"`)
+	order, name := descr[:min(1, len(descr))], descr[min(1, len(descr)):]
 	known := false
-	if a.element, known = npyTypes[strings.Trim(found["descr"], `'"`)]; !known {
-		return fmt.Errorf("found elements %.40s, expected one of %s", found["descr"], namesOf(npyTypes))
+	if a.element, known = npyTypes[name]; !known || order != "<" && order != ">" && (order != "|" || a.element.Size > 1) {
+		return fmt.Errorf("found elements %.40s, expected one of %s, behind < or > for the order of bytes", found["descr"], header.NamesOf(npyTypes))
 	}
+	a.backwards = order == ">"
 	return a.parseShape(found["shape"])
 }
 

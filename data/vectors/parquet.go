@@ -245,7 +245,7 @@ func (c *parquetColumn) wrongRow(found, expected string) error {
 	return fmt.Errorf("%s: row %d, column %q: found %s, expected %s", c.file, c.row, c.name, found, expected)
 }
 
-// setNumbers makes sure that the column holds floating-point numbers.
+// setNumbers makes sure that the column holds numbers.
 func (c *parquetColumn) setNumbers(leaves []format.SchemaElement) error {
 	switch kind := c.leaf.Type().Kind(); {
 	case kind == parquet.Float:
@@ -260,9 +260,42 @@ func (c *parquetColumn) setNumbers(leaves []format.SchemaElement) error {
 			return wide[0]
 		}
 	default:
-		return c.wrong("holds %v", "floating-point numbers (FLOAT16, FLOAT or DOUBLE)", c.leaf.Type())
+		whole, signed := wholeNumbers(c.leaf.Type())
+		if whole == nil {
+			return c.wrong("holds %v", "numbers (FLOAT16, FLOAT, DOUBLE or INT)", c.leaf.Type())
+		}
+		c.number = func(v parquet.Value) float32 {
+			if signed {
+				return float32(whole(v))
+			}
+			return float32(uint64(whole(v)))
+		}
 	}
 	return nil
+}
+
+// wholeNumbers returns how an integer of a type is read; one of 64 bits without a sign that needs them
+// all comes out negative. It is nil for other types, among them dates, times and decimals, which are
+// stored as integers, and truth values: of a page of version 2, where they are packed in runs,
+// parquet-go v0.32.0 reads other ones than pyarrow 26.0.1 has written, without an error.
+func wholeNumbers(t parquet.Type) (whole func(parquet.Value) int64, signed bool) {
+	signed = true
+	if logical := t.LogicalType(); logical != nil {
+		integer, ok := logical.Value.(*format.IntType)
+		if !ok {
+			return nil, false
+		}
+		signed = integer.IsSigned
+	}
+	switch kind := t.Kind(); {
+	case kind == parquet.Int32 && signed:
+		whole = func(v parquet.Value) int64 { return int64(v.Int32()) }
+	case kind == parquet.Int32:
+		whole = func(v parquet.Value) int64 { return int64(v.Uint32()) }
+	case kind == parquet.Int64:
+		whole = parquet.Value.Int64
+	}
+	return whole, signed
 }
 
 // leavesOf are the columns as the file describes them: the library itself knows a number of 16 bits
@@ -287,17 +320,28 @@ func (c *parquetColumn) setLabels(d Declared) error {
 	}
 	index := func(i int64) (uint8, bool) { return uint8(i), i >= 0 && i < int64(len(d.Classes)) }
 	c.expect = d.indices()
-	switch c.leaf.Type().Kind() {
-	case parquet.Int32:
-		c.class = func(v parquet.Value) (uint8, bool) { return index(int64(v.Int32())) }
-	case parquet.Int64:
-		c.class = func(v parquet.Value) (uint8, bool) { return index(v.Int64()) }
-	case parquet.ByteArray:
+	whole, _ := wholeNumbers(c.leaf.Type())
+	switch {
+	case whole != nil:
+		c.class = func(v parquet.Value) (uint8, bool) { return index(whole(v)) }
+	case isText(c.leaf.Type()):
 		c.class, c.expect = func(v parquet.Value) (uint8, bool) { return d.class(string(v.ByteArray())) }, d.names()
 	default:
 		return c.wrong("holds %v", "integers or texts, as it is the column with the labels", c.leaf.Type())
 	}
 	return nil
+}
+
+// isText reports whether a type is texts: bytes, but for the ones that stand for something else.
+func isText(t parquet.Type) bool {
+	if logical := t.LogicalType(); logical != nil {
+		switch logical.Value.(type) {
+		case *format.StringType, *format.EnumType:
+		default:
+			return false
+		}
+	}
+	return t.Kind() == parquet.ByteArray
 }
 
 // nextNumber reads the number of the next row.

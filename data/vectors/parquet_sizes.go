@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -42,11 +44,21 @@ func checkFooter(f io.ReaderAt, size int64) error {
 	return nil
 }
 
+// codecs are the ones that are read. LZ4_RAW, which pyarrow calls lz4, and the older LZ4 are not:
+// parquet-go v0.32.0 unpacks a page into a new buffer where its own has not three times the bytes of
+// the packed page, and goes on with its own, which holds something else, if the page has the length
+// that it declares (https://github.com/parquet-go/parquet-go/issues/608). Values come out as zeros or
+// as those of other pages, without an error.
+var codecs = []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd}
+
 // checkPages makes sure that all pages lie in the file and hold no more than it has room for.
 func checkPages(f io.ReaderAt, size int64, meta *format.FileMetaData) error {
 	for _, group := range meta.RowGroups {
 		for _, chunk := range group.Columns {
 			m := chunk.MetaData
+			if !slices.Contains(codecs, m.Codec) {
+				return fmt.Errorf("found the column %s packed with %v, expected one of %v (pyarrow: compression=\"zstd\")", strings.Join(m.PathInSchema, "."), m.Codec, codecs)
+			}
 			begin := m.DataPageOffset
 			if m.DictionaryPageOffset > 0 {
 				begin = min(begin, m.DictionaryPageOffset)
@@ -87,6 +99,9 @@ func checkPage(r io.ReaderAt, room, most int64, codec format.CompressionCodec) (
 		return 0, fmt.Errorf("claims %d bytes, expected at most the %d that are left of its column", p.packed, room)
 	case p.unpacked < 0 || p.unpacked > most || p.values > most:
 		return 0, fmt.Errorf("claims %d values in %d bytes when unpacked, expected at most %d", p.values, p.unpacked, most)
+	case p.second && p.values == 0:
+		// parquet-go v0.32.0 takes the levels of such a page for a memory that is not there, and panics.
+		return 0, fmt.Errorf("is of version 2 and holds no value, expected at least one (pyarrow: data_page_version=\"1.0\")")
 	case p.levels < 0 || p.levels > p.packed:
 		return 0, fmt.Errorf("claims %d bytes of levels, expected at most all of its %d", p.levels, p.packed)
 	}
@@ -110,6 +125,7 @@ type pageHeader struct {
 	values           int64
 	levels           int64 // bytes ahead of what is compressed, in a page of version 2
 	compressed       bool
+	second           bool // a data page of version 2
 }
 
 // readPageHeader reads the header that bytes begin with, by the numbers of fields in parquet.thrift.
@@ -129,6 +145,7 @@ func readPageHeader(b []byte) (p pageHeader, rest []byte, err error) {
 		case len(path) != 2:
 		case field == 1 && (path[0] == data || path[0] == dictionary || path[0] == data2):
 			p.values = max(p.values, v)
+			p.second = p.second || path[0] == data2
 		case path[0] == data2 && (field == definitions2 || field == repetitions2):
 			p.levels += v
 		}

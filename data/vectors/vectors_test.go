@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dpsgd/checkpoints/safetensors/header"
 )
 
 // npy builds a file of NumPy's, version 1.0.
@@ -99,15 +101,15 @@ func TestReadsWhatOthersWrite(t *testing.T) {
 
 func TestIntegersOfEveryType(t *testing.T) {
 	for _, c := range []struct {
-		element element
+		element header.Element
 		bytes   string
 		want    int64
 	}{
-		{signed(1), "\x80", -128}, {unsigned(1), "\x80", 128}, {signed(2), "\x00\x80", -32768}, {unsigned(2), "\x00\x80", 32768},
-		{signed(4), "\xfe\xff\xff\xff", -2}, {unsigned(4), "\xfe\xff\xff\xff", 1<<32 - 2},
-		{signed(8), "\xfe\xff\xff\xff\xff\xff\xff\xff", -2}, {unsigned(8), "\x02\x00\x00\x00\x00\x00\x00\x80", math.MinInt64 + 2},
+		{header.Whole(1, true), "\x80", -128}, {header.Whole(1, false), "\x80", 128}, {header.Whole(2, true), "\x00\x80", -32768}, {header.Whole(2, false), "\x00\x80", 32768},
+		{header.Whole(4, true), "\xfe\xff\xff\xff", -2}, {header.Whole(4, false), "\xfe\xff\xff\xff", 1<<32 - 2},
+		{header.Whole(8, true), "\xfe\xff\xff\xff\xff\xff\xff\xff", -2}, {header.Whole(8, false), "\x02\x00\x00\x00\x00\x00\x00\x80", math.MinInt64 + 2},
 	} {
-		if got := c.element.integer([]byte(c.bytes)); got != c.want {
+		if got := c.element.Integer([]byte(c.bytes)); got != c.want {
 			t.Errorf("%q of %+v is %d, expected %d", c.bytes, c.element, got, c.want)
 		}
 	}
@@ -117,7 +119,7 @@ func TestIntegersOfEveryType(t *testing.T) {
 func TestHeaderOfAnotherWriter(t *testing.T) {
 	var a array
 	err := a.parseNPY(`{ "shape":(7,0 , 2) ,"fortran_order" : False,"descr":"|u1"}  `)
-	if err != nil || !slices.Equal(a.shape, []int{7, 0, 2}) || a.element.size != 1 {
+	if err != nil || !slices.Equal(a.shape, []int{7, 0, 2}) || a.element.Size != 1 {
 		t.Errorf("read as %+v, %v", a, err)
 	}
 	var scalar array
@@ -144,38 +146,38 @@ func TestRefuses(t *testing.T) {
 		files map[string]string
 		says  string
 	}{
-		"empty":         {numpy(""), `found no file of NumPy's, expected one that begins with "\x93NUMPY"`},
-		"zip":           {numpy("PK\x03\x04 and what follows"), "found no file of NumPy's"},
-		"version":       {numpy(npyMagic + "\x04\x00\x00\x00\x00\x00"), "found version 4.0 of NumPy's format, expected 1.0, 2.0 or 3.0"},
-		"long header":   {numpy(huge), "found a header of 4294967295 bytes, expected at most 10000"},
-		"short header":  {numpy(npyMagic + "\x01\x00\x76\x00{'descr"), "the header ends after 7 bytes, expected 118"},
-		"no dictionary": {numpy(npy("print(1)", "")), "expected a dictionary of descr, fortran_order and shape"},
-		"key twice":     {numpy(npy("{'descr': '<f4', 'descr': '<f4', 'shape': (1, 1)}", four)), "found a header that cannot be read"},
-		"missing key":   {numpy(npy("{'descr': '<f4', 'shape': (1, 1)}", four)), "found a header that cannot be read"},
-		"other key":     {numpy(npy("{'descr': '<f4', 'shape': (1, 1), 'order': False}", four)), "found a header that cannot be read"},
-		"columns first": {numpy(npy("{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1)}", four)), "found fortran_order True, expected False"},
-		"big-endian":    {numpy(npy(dictionary(">f4", "(1, 1)"), four)), "found elements '>f4', expected one of <f2, <f4, <f8, <i2"},
-		"objects":       {numpy(npy(dictionary("|O", "(1, 1)"), four)), "found elements '|O', expected one of"},
-		"structures":    {numpy(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1, 1)}", four)), "found elements [('a', '<f4')], expected one of"},
-		"negative":      {numpy(npy(dictionary("<f4", "(-1, 1)"), four)), "found a header that cannot be read"},
-		"overflow":      {numpy(npy(dictionary("<f4", "(4294967296, 4294967296)"), four)), "more elements than fit into memory"},
-		"absurd":        {numpy(npy(dictionary("<f4", "(99999999999999999999, 1)"), four)), "found the shape (99999999999999999999, 1)"},
-		"much more":     {numpy(npy(dictionary("<f4", "(1000000000, 1)"), four)), "has 83 bytes, expected 4000000079 for the shape [1000000000 1]"},
-		"truncated":     {numpy(vector[:len(vector)-1]), "expected 74 for the shape [1 1]"},
-		"goes on":       {numpy(vector + "\x00"), "has 75 bytes, expected 74"},
-		"integers":      {numpy(npy(dictionary("<i4", "(1, 1)"), four)), "train.npy holds integers, expected floating-point numbers"},
-		"one size":      {numpy(npy(dictionary("<f4", "(1,)"), four)), "has the shape [1], expected two sizes: vectors and their width"},
-		"width":         {numpy(npy(dictionary("<f4", "(1, 2)"), four+four)), "has vectors of width 2, expected the declared 1"},
-		"none":          {numpy(npy(dictionary("<f4", "(0, 1)"), "")), "holds no vector, expected at least one"},
-		"no labels":     {map[string]string{"train.npy": vector}, "train-labels.npy is not there"},
-		"float labels":  {labelled(vector), "train-labels.npy holds floating-point numbers, expected integers"},
-		"label matrix":  {labelled(npy(dictionary("|u1", "(1, 1)"), "\x00")), "has the shape [1 1], expected one size: a label for each vector"},
-		"label missing": {labelled(npy(dictionary("|u1", "(2,)"), "\x00\x00")), "holds 2 labels, expected one for each of the 1 vectors of"},
+		"empty":          {numpy(""), `found no file of NumPy's, expected one that begins with "\x93NUMPY"`},
+		"zip":            {numpy("PK\x03\x04 and what follows"), "found no file of NumPy's"},
+		"version":        {numpy(npyMagic + "\x04\x00\x00\x00\x00\x00"), "found version 4.0 of NumPy's format, expected 1.0, 2.0 or 3.0"},
+		"long header":    {numpy(huge), "found a header of 4294967295 bytes, expected at most 10000"},
+		"short header":   {numpy(npyMagic + "\x01\x00\x76\x00{'descr"), "the header ends after 7 bytes, expected 118"},
+		"no dictionary":  {numpy(npy("print(1)", "")), "expected a dictionary of descr, fortran_order and shape"},
+		"key twice":      {numpy(npy("{'descr': '<f4', 'descr': '<f4', 'shape': (1, 1)}", four)), "found a header that cannot be read"},
+		"missing key":    {numpy(npy("{'descr': '<f4', 'shape': (1, 1)}", four)), "found a header that cannot be read"},
+		"other key":      {numpy(npy("{'descr': '<f4', 'shape': (1, 1), 'order': False}", four)), "found a header that cannot be read"},
+		"order":          {numpy(npy("{'descr': '<f4', 'fortran_order': 1, 'shape': (1, 1)}", four)), "found fortran_order 1, expected False or True"},
+		"order of bytes": {numpy(npy(dictionary("|f4", "(1, 1)"), four)), "found elements '|f4', expected one of b1, f2, f4, f8, i1, i2"},
+		"objects":        {numpy(npy(dictionary("|O", "(1, 1)"), four)), "found elements '|O', expected one of"},
+		"complex":        {numpy(npy(dictionary("<c8", "(1, 1)"), four+four)), "found elements '<c8', expected one of"},
+		"structures":     {numpy(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1, 1)}", four)), "found elements [('a', '<f4')], expected one of"},
+		"negative":       {numpy(npy(dictionary("<f4", "(-1, 1)"), four)), "found a header that cannot be read"},
+		"overflow":       {numpy(npy(dictionary("<f4", "(4294967296, 4294967296)"), four)), "more elements than fit into memory"},
+		"absurd":         {numpy(npy(dictionary("<f4", "(99999999999999999999, 1)"), four)), "found the shape (99999999999999999999, 1)"},
+		"much more":      {numpy(npy(dictionary("<f4", "(1000000000, 1)"), four)), "has 83 bytes, expected 4000000079 for the shape [1000000000 1]"},
+		"truncated":      {numpy(vector[:len(vector)-1]), "expected 74 for the shape [1 1]"},
+		"goes on":        {numpy(vector + "\x00"), "has 75 bytes, expected 74"},
+		"one size":       {numpy(npy(dictionary("<f4", "(1,)"), four)), "has the shape [1], expected two sizes: vectors and their width"},
+		"width":          {numpy(npy(dictionary("<f4", "(1, 2)"), four+four)), "has vectors of width 2, expected the declared 1"},
+		"none":           {numpy(npy(dictionary("<f4", "(0, 1)"), "")), "holds no vector, expected at least one"},
+		"no labels":      {map[string]string{"train.npy": vector}, "train-labels.npy is not there"},
+		"float labels":   {labelled(vector), "train-labels.npy holds floating-point numbers, expected integers"},
+		"label matrix":   {labelled(npy(dictionary("|u1", "(1, 1)"), "\x00")), "has the shape [1 1], expected one size: a label for each vector"},
+		"label missing":  {labelled(npy(dictionary("|u1", "(2,)"), "\x00\x00")), "holds 2 labels, expected one for each of the 1 vectors of"},
 
 		"no tensors":     {map[string]string{"train.safetensors": "{}"}, "found 2 bytes, expected the 8 bytes"},
-		"other tensor":   {tensor(`{"weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, 4), `found the tensor "weight", expected features and labels alone`},
+		"other tensor":   {tensor(`{"weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, 4), `found no tensor "features", expected features and labels`},
 		"missing labels": {tensor(`{"features":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}}`, 4), `found no tensor "labels"`},
-		"tensor type":    {tensor(`{"features":{"dtype":"F64","shape":[1,1],"data_offsets":[0,8]}}`, 8), `found element type "F64", expected "BF16", "F16", "F32", "I16"`},
+		"tensor type":    {tensor(`{"features":{"dtype":"F8_E4M3","shape":[1,1],"data_offsets":[0,1]}}`, 1), `tensor "features": found element type "F8_E4M3", expected one of BF16, BOOL, F16, F32, F64, I16`},
 		"tensor rest":    {tensor(`{"features":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}}`, 5), "found 5 bytes of data, expected the 4"},
 
 		"both":    {map[string]string{"train.npy": vector, "train.safetensors": "x"}, "expected one of them"},
@@ -241,7 +243,7 @@ func FuzzHeader(f *testing.F) {
 		for _, size := range a.shape {
 			n *= size
 		}
-		if n*a.element.size > len(content) {
+		if n*a.element.Size > len(content) {
 			t.Fatalf("%q is read as %v", content, a.shape)
 		}
 	})

@@ -41,22 +41,10 @@ type Entry struct {
 	Begin, End int64
 }
 
-// Types are the element types that a reader takes, by their names in the format, with the bytes of
-// one element.
-type Types map[string]int64
-
-func (t Types) String() string {
-	names := slices.Sorted(maps.Keys(t))
-	for i, name := range names {
-		names[i] = strconv.Quote(name)
-	}
-	return strings.Join(names, ", ")
-}
-
 // Read reads the header of a file of size bytes and returns its entries in the order of their data,
 // with the metadata (nil if there is none), and where the data begins. The entries fill the data
 // exactly, without hole, overlap or rest, and no shape has more elements than fit into memory.
-func Read(r io.Reader, size int64, types Types) (entries []Entry, metadata map[string]string, begin int64, err error) {
+func Read(r io.Reader, size int64) (entries []Entry, metadata map[string]string, begin int64, err error) {
 	var prefix [prefixSize]byte
 	if _, err := io.ReadFull(r, prefix[:]); err != nil {
 		return nil, nil, 0, fmt.Errorf("found %d bytes, expected the 8 bytes of a header length and more", size)
@@ -70,7 +58,7 @@ func Read(r io.Reader, size int64, types Types) (entries []Entry, metadata map[s
 	if _, err := io.ReadFull(r, header); err != nil {
 		return nil, nil, 0, fmt.Errorf("read the header: %w", err)
 	}
-	if entries, metadata, err = parse(header, types); err != nil {
+	if entries, metadata, err = parse(header); err != nil {
 		return nil, nil, 0, fmt.Errorf("header: %w", err)
 	}
 	return entries, metadata, prefixSize + int64(length), checkCoverage(entries, int64(room-length))
@@ -147,20 +135,17 @@ func quote(s string) []byte {
 // A parser reads a safetensors header token by token. encoding/json's Unmarshal would take
 // the last of two equal keys, match keys in another case, and round numbers; two readers of one
 // file could then disagree about what it says.
-type parser struct {
-	*json.Decoder
-	types Types
-}
+type parser struct{ *json.Decoder }
 
 // parse returns the entries in the order of their data, and the metadata.
-func parse(header []byte, types Types) ([]Entry, map[string]string, error) {
+func parse(header []byte) ([]Entry, map[string]string, error) {
 	if !utf8.Valid(header) {
 		return nil, nil, errors.New("found bytes that are not UTF-8")
 	}
 	if len(header) == 0 || header[0] != '{' {
 		return nil, nil, errors.New("found no '{' at its beginning")
 	}
-	p := parser{json.NewDecoder(bytes.NewReader(header)), types}
+	p := parser{json.NewDecoder(bytes.NewReader(header))}
 	p.UseNumber()
 	var (
 		entries  []Entry
@@ -242,8 +227,8 @@ func (p parser) tensor(name string) (Entry, error) {
 		switch key {
 		case "dtype":
 			entry.Type, err = p.text()
-			if err == nil && p.types[entry.Type] == 0 {
-				err = fmt.Errorf("found element type %.40q, expected %v", entry.Type, p.types)
+			if err == nil && Types[entry.Type].Size == 0 {
+				err = fmt.Errorf("found element type %.40q, expected one of %s", entry.Type, NamesOf(Types))
 			}
 		case "shape":
 			entry.Shape, err = p.integers(maxTensorRank)
@@ -270,7 +255,7 @@ func (p parser) tensor(name string) (Entry, error) {
 	if err != nil {
 		return entry, err
 	}
-	if bytes := elements * p.types[entry.Type]; entry.End < entry.Begin || entry.End-entry.Begin != bytes {
+	if bytes := elements * int64(Types[entry.Type].Size); entry.End < entry.Begin || entry.End-entry.Begin != bytes {
 		return entry, fmt.Errorf("found data_offsets [%d, %d], expected %d bytes for shape %v", entry.Begin, entry.End, bytes, entry.Shape)
 	}
 	return entry, nil
