@@ -34,11 +34,11 @@ func PlainEpsilon(l *Ledger, delta float64) (float64, error) {
 			}
 			divergence += float64(entry.Count) * d
 		}
-		order := float64(n)
-		best = min(best, divergence+math.Log1p(-1/order)-(math.Log(delta)+math.Log(order))/(order-1))
+		order, logDelta := float64(n), math.Log(delta)
+		rounding := ulps * (divergence*float64(len(l.Entries())+1) + order - logDelta)
+		best = min(best, divergence+math.Log1p(-1/order)-(logDelta+math.Log(order))/(order-1)+rounding)
 	}
-	// Rounding of some thousand operations is far below a part in 10^9.
-	return max(best*(1+1e-9), 0), nil
+	return max(best, 0), nil
 }
 
 // plainDivergence is the Rényi divergence of order n of one release.
@@ -58,21 +58,45 @@ func plainDivergence(e Event, n int) (float64, error) {
 	case q == 1 || sigma == 0: // one term of the sum is left, or infinite
 		return float64(n) / (2 * sigma * sigma), nil
 	}
-	terms, largest := make([]float64, n+1), math.Inf(-1)
-	for k := range terms {
-		x := float64(k)
-		terms[k] = logBinomial(n, k) + (float64(n)-x)*math.Log1p(-q) + x*math.Log(q) + (x*x-x)/(2*sigma*sigma)
+	// Of Σ p_k e^(y_k) with binomial p_k, the p_k add up to 1, and y_0 = y_1 = 0: it is 1 plus the sum
+	// of the p_k (e^(y_k) - 1) from k = 2, none of which is negative. The usual sum has no digits left
+	// of its distance from 1, which is all that counts where q is small and releases are many.
+	terms, largest := make([]float64, n+1), -1000.0 // whatever is less is no float
+	for k := 2; k <= n; k++ {
+		stay, join := float64(n-k)*math.Log1p(-q), float64(k)*math.Log(q)
+		y := float64(k*k-k) / (2 * sigma * sigma)
+		choices, size := logBinomial(n, k)
+		more := logExpm1(y)
+		terms[k] = choices + stay + join + more + ulps*(size-stay-join+y+math.Abs(more)+1)
 		largest = max(largest, terms[k])
 	}
+	if math.IsInf(largest, 1) {
+		return largest, nil
+	}
 	sum := 0.0
-	for _, t := range terms {
+	for _, t := range terms[2:] {
 		sum += math.Exp(t - largest)
 	}
-	return max(largest+math.Log(sum), 0) / float64(n-1), nil
+	excess := largest + math.Log(sum) + (float64(n)+math.Abs(largest))*ulps
+	return (max(excess, 0) + math.Log1p(math.Exp(-math.Abs(excess)))) / float64(n-1) * (1 + ulps), nil
 }
 
-// logBinomial is the logarithm of n over k.
-func logBinomial(n, k int) float64 {
+// ulps of what a result was added up from are more than rounding took from it: a logarithm, an
+// exponential or a factorial of package math is off by less than two, a sum or product by half of
+// one, and there are fewer than sixteen in a row. Every bound below is rounded up by so much.
+const ulps = 0x1p-49
+
+// logExpm1 is log(e^y - 1) for y above 0; nothing is lost where y is small, or e^y no float.
+func logExpm1(y float64) float64 {
+	if y < 1 {
+		return math.Log(math.Expm1(y))
+	}
+	return y + math.Log1p(-math.Exp(-y))
+}
+
+// logBinomial is the logarithm of n over k, and the size of the numbers that it was made of.
+func logBinomial(n, k int) (choices, size float64) {
 	logFactorial := func(n int) float64 { l, _ := math.Lgamma(float64(n) + 1); return l }
-	return logFactorial(n) - logFactorial(k) - logFactorial(n-k)
+	all, chosen, rest := logFactorial(n), logFactorial(k), logFactorial(n-k)
+	return all - chosen - rest, all + chosen + rest
 }
