@@ -99,3 +99,11 @@ func writeLayers(b *bytes.Buffer, layers model.Sequential, indent string) {
 		}
 	}
 }
+
+// Identity is the configuration without what may change between the parts of a run.
+func (c *Config) Identity() []byte {
+	same := *c
+	same.Performance, same.Run = Performance{}, Run{}
+	same.Training.PhysicalBatchSize, same.Training.EvaluateEvery = 0, 0
+	return same.YAML()
+}

@@ -150,6 +150,9 @@ func inspectIn(dir string, find func(header checkpoints.JournalInfo) (home, erro
 	if err != nil {
 		return Inspection{}, err
 	}
+	if err := refuseEdited(dir); err != nil {
+		return Inspection{}, err
+	}
 	home, err := find(header)
 	if err != nil {
 		return Inspection{}, err

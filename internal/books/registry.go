@@ -1,6 +1,7 @@
 package books
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/keys"
 	"dpsgd/internal/setup"
 )
 
@@ -189,9 +191,9 @@ func (h home) claims(run string) []checkpoints.Claim {
 	return []checkpoints.Claim{m.Claim(h.info.Where(h.dir, run))}
 }
 
-// refuseOtherPlan makes sure that a run still has the δ and the unit of privacy that it was registered
-// with: at a larger δ, the same releases have a smaller ε, and what labels cost says nothing about
-// examples. A configuration that is gone is told about by whoever needs it.
+// refuseOtherPlan makes sure that a run still has the δ, the accountant and the unit of privacy that it
+// was registered with: at a larger δ, or by another accountant, the same releases have a smaller ε, and
+// what labels cost says nothing about examples. A configuration that is gone is told about by whoever needs it.
 func (h home) refuseOtherPlan(dir, run string) error {
 	m, ok := h.info.Member(run)
 	if !ok || !folder.HoldsAny(dir, folder.Config) {
@@ -202,11 +204,44 @@ func (h home) refuseOtherPlan(dir, run string) error {
 		err = fmt.Errorf("%w: found privacy.delta %g in %s, expected the %g with which the run is registered in %s",
 			ErrOtherPlan, c.Privacy.Delta, filepath.Join(dir, folder.Config), m.Delta, h.info.Where(h.dir, run))
 	}
+	if err == nil && c.Privacy.Accountant != m.Accountant {
+		err = fmt.Errorf("%w: found privacy.accountant %s in %s, expected %s, with which the run is registered in %s",
+			ErrOtherPlan, c.Privacy.Accountant, filepath.Join(dir, folder.Config), m.Accountant, h.info.Where(h.dir, run))
+	}
 	if err == nil && ofOtherUnit(c, m.Data.Name) {
 		err = fmt.Errorf("%w: found another unit of privacy in %s than in %s, which has the run for %q, expected the same",
 			ErrOtherPlan, filepath.Join(dir, folder.Config), h.info.Where(h.dir, run), m.Data.Name)
 	}
 	return err
+}
+
+// refuseEdited makes sure that the configuration of a run is the one that its plan was made of: what a run
+// reports is fixed when it begins. The plan may be that of before its last extension. Runs of the first
+// version, and statistics, keep no plan.
+func refuseEdited(dir string) error {
+	plan, err := os.ReadFile(filepath.Join(dir, folder.Plan))
+	if errors.Is(err, fs.ErrNotExist) || !folder.HoldsAny(dir, folder.Config) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	list, err := folder.ReadExtensions(dir)
+	if err != nil {
+		return err
+	}
+	var found []byte
+	for n := range len(list) + 1 {
+		c, err := folder.ReadConfigOf(dir, list[:n])
+		if err != nil {
+			return err
+		}
+		if found = c.Identity(); bytes.Contains(plan, found) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s was made with %s; expected %s as it was", ErrOtherPlan, filepath.Join(dir, folder.Plan),
+		strings.Join(keys.Differences(string(plan), string(found)), ", "), filepath.Join(dir, folder.Config))
 }
 
 // ofOtherUnit says whether a run is registered for the same data as its configuration names, with

@@ -76,6 +76,15 @@ var ErrNoRun = errors.New("train: not a run")
 
 // ReadConfig reads the configuration that a run wrote, with what it was extended by.
 func ReadConfig(dir string) (*configs.Config, error) {
+	list, err := ReadExtensions(dir)
+	if err != nil && Check(dir, "the folder of a run such as runs/digits-1") == nil {
+		return nil, err
+	}
+	return ReadConfigOf(dir, list)
+}
+
+// ReadConfigOf is ReadConfig with these extensions.
+func ReadConfigOf(dir string, list []Extension) (*configs.Config, error) {
 	path := filepath.Join(dir, Config)
 	if err := Check(dir, "the folder of a run such as runs/digits-1"); err != nil {
 		return nil, err
@@ -86,10 +95,6 @@ func ReadConfig(dir string) (*configs.Config, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
-	}
-	list, err := ReadExtensions(dir)
-	if err != nil {
-		return nil, err
 	}
 	return configs.Parse(path, src, overrides(list))
 }

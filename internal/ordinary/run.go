@@ -296,7 +296,7 @@ func (r *Run) foundIdentity() string {
 	if r.config.Features.Any() {
 		fmt.Fprintln(&h, r.config.Features.Recipe)
 	}
-	fmt.Fprintf(&h, "%s\nordinary steps %d\nexamples %d %v %q\n", train.Identity(r.config), r.steps, r.outline.Examples, r.outline.Shape, r.outline.Names)
+	fmt.Fprintf(&h, "%s\nordinary steps %d\nexamples %d %v %q\n", r.config.Identity(), r.steps, r.outline.Examples, r.outline.Shape, r.outline.Names)
 	if r.started != "" {
 		fmt.Fprintf(&h, "initial weights %s\n", r.started)
 	}

@@ -227,11 +227,8 @@ func meanOf(rows *data.Features) []float32 {
 
 // identity is what may not change between the parts of a run. All of it is public.
 func (r *Run) identity() []byte {
-	same := *r.config
-	same.Performance, same.Run = configs.Performance{}, configs.Run{}
-	same.Training.PhysicalBatchSize, same.Training.EvaluateEvery = 0, 0
 	o := r.source.Outline
-	return fmt.Appendf(nil, "%s\nexamples %d %v %q\n", same.YAML(), o.Examples, o.Shape, o.Names)
+	return fmt.Appendf(nil, "%s\nexamples %d %v %q\n", r.config.Identity(), o.Examples, o.Shape, o.Names)
 }
 
 // Fit carries out the plan from where it stands. When ctx is done it returns with status interrupted,

@@ -17,7 +17,6 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
-	"dpsgd/internal/train"
 )
 
 // What sweep.json says of itself.
@@ -63,7 +62,7 @@ type trialIdentity struct {
 func (s *sweep) identity() sweepIdentity {
 	id := sweepIdentity{Format: sweepFormat, Version: sweepVersion}
 	for _, t := range s.trials {
-		sum := sha256.Sum256(train.Identity(t.Config))
+		sum := sha256.Sum256(t.Config.Identity())
 		id.Trials = append(id.Trials, trialIdentity{t.Name, hex.EncodeToString(sum[:])})
 	}
 	if from := s.file.DrawnFrom(); from != "" {

@@ -32,7 +32,7 @@ func (p *RunPlan) identity(c *configs.Config, o setup.Outline, initial string) s
 	if c.Features.Any() {
 		fmt.Fprintln(&h, c.Features.Recipe)
 	}
-	fmt.Fprintf(&h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", Identity(c), p.Steps, p.NoiseMultiplier,
+	fmt.Fprintf(&h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", c.Identity(), p.Steps, p.NoiseMultiplier,
 		o.Examples, o.Shape, o.Names)
 	if o.People > 0 {
 		fmt.Fprintf(&h, "people %d\n", o.People)
@@ -52,14 +52,6 @@ func ofExtensions(list []folder.Extension) string {
 			i+1, e.Step, e.Entries, e.Head, e.From.Steps, e.From.Epsilon, e.To.Steps, e.To.Epsilon, e.Plan)
 	}
 	return h.String()
-}
-
-// Identity is the configuration without what may change between the parts of a run.
-func Identity(c *configs.Config) []byte {
-	same := *c
-	same.Performance, same.Run = configs.Performance{}, configs.Run{}
-	same.Training.PhysicalBatchSize, same.Training.EvaluateEvery = 0, 0
-	return same.YAML()
 }
 
 // otherPlan refuses a checkpoint of another plan. The run's folder keeps the identity of its plan, so

@@ -19,7 +19,7 @@ var metricsColumns = []string{"step", "epsilon", "epsilon_rdp", "delta", "test_a
 
 // openCopies writes the copies of metrics and diagnostics for other programs up to the current step.
 func (r *Run) openCopies() {
-	settings := []tensorboard.Value{tensorboard.Settings(settingsOf(keys.Of(string(Identity(r.config)))))}
+	settings := []tensorboard.Value{tensorboard.Settings(settingsOf(keys.Of(string(r.config.Identity()))))}
 	r.metrics = r.copies(curves.Files{
 		Lines: r.path(folder.Metrics), Events: r.path(folder.MetricsEvents), Table: r.path(folder.MetricsTable),
 		Columns: metricsColumns, Settings: settings, Without: []string{"delta"}, Bounds: []string{"epsilon", "epsilon_rdp"},

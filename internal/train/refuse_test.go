@@ -18,6 +18,40 @@ import (
 	"dpsgd/internal/tiny"
 )
 
+// What a run reports is fixed when it begins: with another configuration in its folder, none of the
+// commands that read it answers, whether the ledger of the data is there to be asked or not.
+func TestReportIsFixedAtTheBeginning(t *testing.T) {
+	for _, test := range []struct{ old, new string }{
+		{"accountant: rdp", "accountant: exact"}, {"delta: 0.0001", "delta: 0.001"}, {"clip_norm: 0.5", "clip_norm: 0.25"},
+		{"noise_multiplier: 1", "noise_multiplier: 2"}, {"batch_size: 40", "batch_size: 20"}, {"steps: 12", "steps: 6"},
+		{"privacy:\n", "privacy:\n  epsilon: 30\n"}, {"privacy:\n", "privacy:\n  unit: label\n"}, {"name: digits", "name: mnist"},
+	} {
+		for _, alone := range []bool{false, true} {
+			o := options(t)
+			r := train(t, o)
+			path := filepath.Join(r.Run, folder.Config)
+			edited := strings.Replace(tiny.Read(t, path), test.old, test.new, 1)
+			if edited == tiny.Read(t, path) {
+				t.Fatalf("found no %q in\n%s", test.old, edited)
+			}
+			tiny.Write(t, path, edited)
+			if alone {
+				if err := os.Remove(filepath.Join(o.RunsDir, folder.Datasets)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, inspected := books.Inspect(r.Run)
+			_, measured := Evaluate(r.Run, o)
+			_, shown := books.Show(o.RunsDir)
+			for what, err := range map[string]error{"its ledger": inspected, "its model": measured, "all runs": shown} {
+				if !errors.Is(err, books.ErrOtherPlan) && !errors.Is(err, configs.ErrInvalid) && !(alone && errors.Is(err, checkpoints.ErrRollback)) {
+					t.Errorf("%q in place of %q (alone %t): %s answers with error %v, expected ErrOtherPlan", test.new, test.old, alone, what, err)
+				}
+			}
+		}
+	}
+}
+
 // Runs that must not go on (RELIABILITY R6): each is refused with its own error in one line, and no
 // file changes.
 func TestResumeRefuses(t *testing.T) {
