@@ -208,3 +208,27 @@ func (s *cifarFiles) unpack(set *Dataset, archive string, root *os.Root) error {
 		return writeWhole(folder, f.Name, content)
 	})
 }
+
+// writeWhole writes a file of a folder so that it is there whole or not at all.
+func writeWhole(folder *os.Root, name string, content []byte) error {
+	part := name + ".part"
+	if err := folder.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("data: %w", err)
+	}
+	out, err := folder.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	_, err = out.Write(content)
+	err = errors.Join(err, out.Sync(), out.Close())
+	if err == nil {
+		err = folder.Chmod(part, 0o644)
+	}
+	if err == nil {
+		err = folder.Rename(part, name)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("data: %s: %w", filepath.Join(folder.Name(), name), err), folder.Remove(part))
+	}
+	return nil
+}

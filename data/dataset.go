@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"dpsgd/data/download"
 	"dpsgd/data/stored"
 	"dpsgd/internal/spelling"
 )
@@ -43,7 +44,7 @@ type Dataset struct {
 	Unpack func(set *Dataset, archive string, folder *os.Root) error
 }
 
-// File is something with a known size and content. Checksums of the published
+// File is a [download.File]. Checksums of the published
 // sets agree with the md5 or sha1 that the authors and independent loaders
 // publish; the SHA-256 were taken from files that match those.
 type File struct {
@@ -156,15 +157,15 @@ func (d *Dataset) fetch(ctx context.Context, dir string, opts FetchOptions) erro
 		return err
 	}
 	defer root.Close()
-	downloads := newDownloader(root, d.Mirrors, opts)
+	downloads := download.New(root, d.Mirrors, opts)
 	if d.Unpack != nil {
-		downloads.check = func(part string) error { return d.Unpack(d, filepath.Join(root.Name(), part), root) }
+		downloads.Check = func(part string) error { return d.Unpack(d, filepath.Join(root.Name(), part), root) }
 	}
 	for _, f := range d.Files {
-		if downloads.here(f) {
+		if downloads.Here(download.File(f)) {
 			continue
 		}
-		if err := downloads.fetch(ctx, f); err != nil {
+		if err := downloads.Fetch(ctx, download.File(f)); err != nil {
 			if ctx.Err() == nil {
 				err = fmt.Errorf("%w; without a network, get %s elsewhere, put what you have into %s, and give the same command again: it verifies them",
 					err, strings.Join(d.fileNames(), ", "), spelling.Argument(root.Name()))

@@ -3,26 +3,14 @@ package data
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"strings"
-	"time"
+
+	"dpsgd/data/download"
 )
 
 // FetchOptions adjusts [Fetch]. The zero value is ready to use.
-type FetchOptions struct {
-	// BaseURLs replaces the public mirrors. A file name is appended to each. The
-	// files must be the published ones all the same: checksums are not optional.
-	BaseURLs []string
-
-	// Client makes the requests; nil for one with sensible limits.
-	Client *http.Client
-
-	// Progress, when not nil, is told from time to time how many bytes of a file
-	// are here, of how many. It is called from the goroutine of Fetch.
-	Progress func(file string, done, total int64)
-}
+type FetchOptions = download.Options
 
 // Fetch downloads the named set into dir ([DefaultDir] when empty), laid out as [Load] expects it,
 // and verifies it. A set that is there and verified is left alone. An interrupted download leaves a
@@ -55,18 +43,4 @@ func openTarget(folder string) (*os.Root, error) {
 		return nil, fmt.Errorf("data: %w", err)
 	}
 	return root, nil
-}
-
-// stallTimeout is how long a server may keep silent. There is no limit on the
-// whole download: lines can be slow.
-const stallTimeout = time.Minute
-
-func defaultClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
-		ForceAttemptHTTP2:     true,
-		TLSHandshakeTimeout:   30 * time.Second,
-		ResponseHeaderTimeout: stallTimeout,
-	}}
 }

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"dpsgd/data/download"
 )
 
 // mirror serves files with ranges, counts requests, and lets a test answer some of
@@ -309,9 +311,8 @@ func TestFetchGivesUpOnASilentServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	d := newDownloader(root, []string{m.URL}, FetchOptions{})
-	d.stall = 50 * time.Millisecond
-	wantError(t, d.fetch(t.Context(), File{large, int64(len(files[large])), sum(files[large])}), errStalled, "after 3000 of")
+	d := download.New(root, []string{m.URL}, FetchOptions{Stall: 50 * time.Millisecond})
+	wantError(t, d.Fetch(t.Context(), download.File{Name: large, Size: int64(len(files[large])), SHA256: sum(files[large])}), download.ErrStalled, "after 3000 of")
 }
 
 // A link planted in the place of a part file is removed, not followed.

@@ -1,50 +1,89 @@
-package data
+// Package download brings files of known size and content into a folder, from mirrors, and verifies
+// them. What was interrupted goes on where it was.
+package download
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
+
+	"dpsgd/data/stored"
 )
 
-// downloader brings single files of known size and content into a folder.
-type downloader struct {
-	root     *os.Root
-	mirrors  []string
-	client   *http.Client
-	progress func(file string, done, total int64)
-	stall    time.Duration // how long a server may keep silent
+// File is something with a known size and content.
+type File struct {
+	Name   string
+	Size   int64  // bytes
+	SHA256 string // in hexadecimal
+}
 
-	// check replaces the checksum and the final rename for an archive whose own
+// Options adjusts downloads. The zero value is ready to use.
+type Options struct {
+	// BaseURLs replaces the public mirrors. A file name is appended to each. The
+	// files must be the published ones all the same: checksums are not optional.
+	BaseURLs []string
+
+	// Client makes the requests; nil for one with sensible limits.
+	Client *http.Client
+
+	// Progress, when not nil, is told from time to time how many bytes of a file
+	// are here, of how many. It is called from the goroutine of [Downloader.Fetch].
+	Progress func(file string, done, total int64)
+
+	// Stall is how long a server may keep silent; 0 is a minute. There is no limit on the whole
+	// download: lines can be slow.
+	Stall time.Duration
+}
+
+// Downloader brings single files into a folder.
+type Downloader struct {
+	root    *os.Root
+	mirrors []string
+	options Options
+
+	// Check, where it is not nil, replaces the checksum and the final rename for an archive whose own
 	// checksum is unknown: it unpacks and verifies what is inside.
-	check func(part string) error
+	Check func(part string) error
 }
 
-func newDownloader(root *os.Root, mirrors []string, opts FetchOptions) *downloader {
-	d := &downloader{root: root, mirrors: mirrors, client: opts.Client, progress: opts.Progress, stall: stallTimeout}
-	if len(opts.BaseURLs) > 0 {
-		d.mirrors = opts.BaseURLs
+// New returns a downloader into a folder, from the first of some mirrors that has a file.
+func New(root *os.Root, mirrors []string, o Options) *Downloader {
+	if len(o.BaseURLs) > 0 {
+		mirrors = o.BaseURLs
 	}
-	if d.client == nil {
-		d.client = defaultClient()
+	o.Stall = cmp.Or(o.Stall, time.Minute)
+	if o.Client == nil {
+		o.Client = clientOf(o.Stall)
 	}
-	if d.progress == nil {
-		d.progress = func(string, int64, int64) {}
+	if o.Progress == nil {
+		o.Progress = func(string, int64, int64) {}
 	}
-	return d
+	return &Downloader{root: root, mirrors: mirrors, options: o}
 }
 
-// fetch tries the mirrors in order. What one mirror sent of a file is continued
+func clientOf(stall time.Duration) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		TLSHandshakeTimeout:   30 * time.Second,
+		ResponseHeaderTimeout: stall,
+	}}
+}
+
+// Fetch tries the mirrors in order. What one mirror sent of a file is continued
 // by the next: the checksum of the whole decides.
-func (d *downloader) fetch(ctx context.Context, f File) error {
+func (d *Downloader) Fetch(ctx context.Context, f File) error {
 	var failed error
 	for _, base := range d.mirrors {
 		err := d.fetchFrom(ctx, strings.TrimSuffix(base, "/")+"/"+f.Name, f)
@@ -64,11 +103,13 @@ func (d *downloader) fetch(ctx context.Context, f File) error {
 }
 
 var (
-	errStalled = errors.New("the server fell silent")
-	errTooLong = fmt.Errorf("%w: the server sent more than expected", ErrInvalid)
+	// ErrStalled marks a server that did not answer for as long as it may.
+	ErrStalled = errors.New("the server fell silent")
+
+	errTooLong = fmt.Errorf("%w: the server sent more than expected", stored.ErrInvalid)
 )
 
-func (d *downloader) fetchFrom(ctx context.Context, address string, f File) error {
+func (d *Downloader) fetchFrom(ctx context.Context, address string, f File) error {
 	part := f.Name + ".part"
 	err := d.transfer(ctx, address, part, f)
 	if err != nil && !errors.Is(err, errTooLong) {
@@ -77,7 +118,7 @@ func (d *downloader) fetchFrom(ctx context.Context, address string, f File) erro
 	if err == nil {
 		err = d.accept(part, f)
 	}
-	if !errors.Is(err, ErrInvalid) { // a full disk does not make the download wrong
+	if !errors.Is(err, stored.ErrInvalid) { // a full disk does not make the download wrong
 		return err
 	}
 	if removed := d.root.Remove(part); removed != nil {
@@ -86,18 +127,18 @@ func (d *downloader) fetchFrom(ctx context.Context, address string, f File) erro
 	return fmt.Errorf("data: %s: the download was deleted: %w", address, err)
 }
 
-// here says whether a file is in the folder already, from somebody who put it there.
-func (d *downloader) here(f File) bool {
-	if d.check != nil {
-		return d.check(f.Name) == nil
+// Here says whether a file is in the folder already, from somebody who put it there.
+func (d *Downloader) Here(f File) bool {
+	if d.Check != nil {
+		return d.Check(f.Name) == nil
 	}
 	return d.verified(f.Name, f) == nil
 }
 
 // accept verifies a complete part file and puts it in its place.
-func (d *downloader) accept(part string, f File) error {
-	if d.check != nil {
-		if err := d.check(part); err != nil {
+func (d *Downloader) accept(part string, f File) error {
+	if d.Check != nil {
+		if err := d.Check(part); err != nil {
 			return err
 		}
 		return d.root.Remove(part)
@@ -112,7 +153,7 @@ func (d *downloader) accept(part string, f File) error {
 }
 
 // verified compares size and SHA-256 of a file of the folder with f.
-func (d *downloader) verified(name string, f File) error {
+func (d *Downloader) verified(name string, f File) error {
 	r, err := d.root.Open(name)
 	if err != nil {
 		return err
@@ -124,17 +165,17 @@ func (d *downloader) verified(name string, f File) error {
 		return err
 	}
 	if n != f.Size {
-		return fmt.Errorf("%w: %d bytes, expected %d", ErrInvalid, n, f.Size)
+		return fmt.Errorf("%w: %d bytes, expected %d", stored.ErrInvalid, n, f.Size)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != f.SHA256 {
-		return fmt.Errorf("%w: SHA-256 %s, expected %s", ErrInvalid, shorten(got), shorten(f.SHA256))
+		return fmt.Errorf("%w: SHA-256 %.16s…, expected %.16s…", stored.ErrInvalid, got, f.SHA256)
 	}
 	return nil
 }
 
 // transfer completes the part file. When it fails, other than by errTooLong, the
 // part file holds what can be continued.
-func (d *downloader) transfer(ctx context.Context, address, part string, f File) (err error) {
+func (d *Downloader) transfer(ctx context.Context, address, part string, f File) (err error) {
 	out, have, err := d.openPart(part, f.Size)
 	if err != nil {
 		return err
@@ -162,17 +203,17 @@ func (d *downloader) transfer(ctx context.Context, address, part string, f File)
 	}
 	watched := &watchedReader{
 		reader:   io.LimitReader(body, f.Size-have+1),
-		limit:    d.stall,
-		timer:    time.AfterFunc(d.stall, func() { cancel(errStalled) }),
-		progress: func(n int64) { d.progress(f.Name, min(have+n, f.Size), f.Size) },
+		limit:    d.options.Stall,
+		timer:    time.AfterFunc(d.options.Stall, func() { cancel(ErrStalled) }),
+		progress: func(n int64) { d.options.Progress(f.Name, min(have+n, f.Size), f.Size) },
 	}
 	defer watched.timer.Stop()
 	n, err := io.Copy(out, watched)
 	switch {
 	case have+n > f.Size:
 		return fmt.Errorf("%w: over %d bytes", errTooLong, f.Size)
-	case errors.Is(context.Cause(ctx), errStalled):
-		return fmt.Errorf("interrupted after %d of %d bytes: %w", have+n, f.Size, errStalled)
+	case errors.Is(context.Cause(ctx), ErrStalled):
+		return fmt.Errorf("interrupted after %d of %d bytes: %w", have+n, f.Size, ErrStalled)
 	case err != nil:
 		return fmt.Errorf("interrupted after %d of %d bytes: %w", have+n, f.Size, err)
 	case have+n < f.Size:
@@ -183,7 +224,7 @@ func (d *downloader) transfer(ctx context.Context, address, part string, f File)
 
 // openPart opens the part file for its owner alone and returns how much of it can
 // be continued. Anything but a regular file in its place is removed.
-func (d *downloader) openPart(part string, size int64) (*os.File, int64, error) {
+func (d *Downloader) openPart(part string, size int64) (*os.File, int64, error) {
 	flags := os.O_RDWR
 	info, err := d.root.Lstat(part)
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > size) {
@@ -209,7 +250,7 @@ func (d *downloader) openPart(part string, size int64) (*os.File, int64, error) 
 
 // request asks for the bytes from have on and returns the body and where it
 // starts: 0 from a server that does not know ranges.
-func (d *downloader) request(ctx context.Context, address string, have, size int64) (io.ReadCloser, int64, error) {
+func (d *Downloader) request(ctx context.Context, address string, have, size int64) (io.ReadCloser, int64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, 0, err
@@ -219,7 +260,7 @@ func (d *downloader) request(ctx context.Context, address string, have, size int
 	if have > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
 	}
-	response, err := d.client.Do(request)
+	response, err := d.options.Client.Do(request)
 	if failed := (*url.Error)(nil); errors.As(err, &failed) {
 		err = failed.Err // the address is told already
 	}
@@ -243,14 +284,14 @@ func checkResponse(response *http.Response, have, size int64) (start int64, err 
 	case http.StatusPartialContent:
 		want := fmt.Sprintf("bytes %d-%d/%d", have, size-1, size)
 		if got := response.Header.Get("Content-Range"); got != want {
-			return 0, fmt.Errorf("%w: the server offers %q, expected %q", ErrInvalid, got, want)
+			return 0, fmt.Errorf("%w: the server offers %q, expected %q", stored.ErrInvalid, got, want)
 		}
 		start = have
 	default:
 		return 0, fmt.Errorf("the server answers %q, expected the file", response.Status)
 	}
 	if n := response.ContentLength; n >= 0 && n != size-start {
-		return 0, fmt.Errorf("%w: the server announces %d bytes, expected %d", ErrInvalid, n, size-start)
+		return 0, fmt.Errorf("%w: the server announces %d bytes, expected %d", stored.ErrInvalid, n, size-start)
 	}
 	return start, nil
 }
@@ -270,28 +311,4 @@ func (w *watchedReader) Read(p []byte) (int, error) {
 	w.done += int64(n)
 	w.progress(w.done)
 	return n, err
-}
-
-// writeWhole writes a file of a folder so that it is there whole or not at all.
-func writeWhole(folder *os.Root, name string, content []byte) error {
-	part := name + ".part"
-	if err := folder.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("data: %w", err)
-	}
-	out, err := folder.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("data: %w", err)
-	}
-	_, err = out.Write(content)
-	err = errors.Join(err, out.Sync(), out.Close())
-	if err == nil {
-		err = folder.Chmod(part, 0o644)
-	}
-	if err == nil {
-		err = folder.Rename(part, name)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("data: %s: %w", filepath.Join(folder.Name(), name), err), folder.Remove(part))
-	}
-	return nil
 }
