@@ -163,7 +163,8 @@ func (m *Model) checkLogits(p *Pass, logits *gorgonia.Node) {
 		return
 	}
 	if s := logits.Shape(); len(s) != 2 || s[1] != m.classes {
-		p.Fail("the last layer gives shape %v per example, expected %d values, one for each class", []int(s[1:]), m.classes)
+		problem := fmt.Sprintf("the last layer gives shape %v per example, expected %d values, one for each class", []int(s[1:]), m.classes)
+		p.Fail("%w", &LayerError{p.last(), problem})
 	}
 }
 

@@ -125,6 +125,16 @@ func (p *Pass) parameterCount() int {
 	return n
 }
 
+// last is the number of the last layer that is in no block; 0 in a network without layers.
+func (p *Pass) last() string {
+	for i := len(p.layers) - 1; i >= 0; i-- {
+		if name := p.layers[i].Name; !strings.Contains(name, ".") {
+			return name
+		}
+	}
+	return "0"
+}
+
 // LayerError is what is wrong with one layer of a network, such as the shape of its input.
 type LayerError struct {
 	Layer   string // its number from 0; within a block, behind that of the block and a point

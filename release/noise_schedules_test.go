@@ -3,6 +3,7 @@ package release
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +93,28 @@ func TestPlanOfScheduledNoise(t *testing.T) {
 	}
 	if words := m.String(); !strings.Contains(words, "σ = 1 in the first step, 0.5 in the last of 32, linear between them") {
 		t.Errorf("the mechanism is described as %q", words)
+	}
+}
+
+// Noise that never changes has one event, however many releases are planned: nobody waits for 10^12.
+func TestPlanOfConstantNoise(t *testing.T) {
+	for _, s := range []NoiseSchedule{&ConstantNoise{}, &LinearNoise{FinalFactor: 0.5}} {
+		m, err := NewScheduled(s, 1, 32, random.Seeded(3), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if constant := m.Event(0) == m.Event(31); m.Constant() != constant {
+			t.Errorf("%s: Constant is %t, expected %t", s.Name(), m.Constant(), constant)
+		}
+	}
+	m, err := NewGaussian(1, random.Seeded(3), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Plan{Records: 5, Sampler: data.Poisson{SamplingProbability: 0.25}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: m}
+	l, err := p.Schedule(1e12)
+	if want := []accountant.Entry{{Event: p.Event(7), Count: 1e12}}; err != nil || !slices.Equal(l.Entries(), want) {
+		t.Errorf("found %v, %v, expected %v", l, err, want)
 	}
 }
 

@@ -54,7 +54,7 @@ without privacy on the same kernels, to compare with. docs/performance.md says h
 			if err != nil {
 				return err
 			}
-			return places.OfLayer(measure(a, c.Context(), config, f), f.config, nil)
+			return places.Of(measure(a, c.Context(), config, f), f.config, nil)
 		},
 	}
 	c.Flags().StringVar(&f.model, "model", "mnist-cnn", "a ready network: "+strings.Join(configs.Networks(), ", "))

@@ -17,6 +17,16 @@ type section struct {
 	commands []*cobra.Command
 }
 
+// slow says of the commands that can take a while before their first line what takes them so long.
+var slow = map[string]string{
+	"run": "reads the data and plans the noise", "resume": "reads the run and its data", "extend": "reads the run and plans the noise",
+	"sweep": "plans the trials", "pate": "reads the data and plans the votes", "federated": "reads the data and plans the noise",
+	"describe": "computes ε over the steps", "epsilon": "computes ε", "delta": "computes δ", "calibrate": "searches for the noise",
+	"steps": "searches for the number of steps", "compare": "asks all accountants", "tradeoff": "computes the curve",
+	"stats": "reads the data and plans the noise", "runs": "reads the runs", "report": "reads the runs", "eval": "measures the model",
+	"ledger show": "adds up the ledgers", "ledger verify": "checks the ledgers",
+}
+
 // sections lists everything that train can do.
 func sections(a *shell.App) []section {
 	return []section{

@@ -81,6 +81,7 @@ func dataFetchCommand(a *shell.App) *cobra.Command {
 		},
 	}
 	dataDirFlag(c, &dir)
+	a.ProgressFlag(c)
 	return c
 }
 
@@ -101,7 +102,7 @@ type fetchProgress struct {
 func (f *fetchProgress) progress(file string, done, total int64) {
 	text := fmt.Sprintf("%s  %s of %s", terminal.Cut(file, 30), terminal.Megabytes(int(done)), terminal.Megabytes(int(total)))
 	if !f.Bars {
-		if f.Due() || done == total {
+		if f.Due(done == total) {
 			fmt.Fprintln(f.W, text)
 		}
 		return

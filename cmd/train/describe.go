@@ -39,7 +39,7 @@ func describeCommand(a *shell.App) *cobra.Command {
 			}
 			d, err := describe.Describe(config, examples)
 			if err != nil {
-				return places.OfLayer(err, name, set)
+				return places.Of(err, name, set)
 			}
 			return a.Print(d, func(w io.Writer) { printDescription(w, d) })
 		},

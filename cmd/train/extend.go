@@ -56,6 +56,7 @@ a fifth from one to the next. Noise, sampling and everything else stay as they a
 	c.Flags().IntVar(&steps, "steps", 0, "the most steps in all, those that were made among them")
 	dataDirFlag(c, &dataDir)
 	dataFolderFlag(c, &dataFolder)
+	a.ProgressFlag(c)
 	return c
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/png"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -56,6 +57,9 @@ func featuresShowCommand(a *shell.App) *cobra.Command {
 			if !config.Features.Any() {
 				return shell.Usagef("%s has no features, expected features.name %s", name, strings.Join(slices.Delete(features.Transforms().Names(), 0, 1), " or "))
 			}
+			if format := strings.ToLower(filepath.Ext(out)); format != ".png" {
+				return shell.Usagef("found --out %s, expected a file that ends in .png", out)
+			}
 			if pictures < 1 || pictures > 1024 {
 				return shell.Usagef("--pictures is %d, expected a number from 1 to 1024", pictures)
 			}
@@ -91,7 +95,7 @@ func computed(a *shell.App) func(done, total int) {
 	return func(done, total int) {
 		switch text := fmt.Sprintf("read %s of %s pictures", terminal.Count(done), terminal.Count(total)); {
 		case !d.Bars:
-			if d.Due() || done == total {
+			if d.Due(done == total) {
 				fmt.Fprintln(d.W, text)
 			}
 		default:

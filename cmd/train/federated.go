@@ -46,7 +46,7 @@ goes on with the run.`,
 					DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits,
 				})
 				if err != nil {
-					return places.OfLayer(err, name, set)
+					return places.Of(err, name, set)
 				}
 				unit, _ := setup.Unit(config)
 				return fitAs(a, c, run, func(r train.Result) any {
@@ -59,6 +59,7 @@ goes on with the run.`,
 	runsDirFlag(c, &runsDir)
 	setFlag(c, &set)
 	serveFlag(c, &serve)
+	a.ProgressFlag(c)
 	return c
 }
 

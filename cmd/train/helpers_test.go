@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"dpsgd/checkpoints"
+	"dpsgd/cmd/train/internal/shell"
 )
 
 // mainVariable turns the test binary into the program, so that tests can kill it.
@@ -26,6 +28,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// execute runs one command line and returns its exit code.
+func execute(args []string, out, err io.Writer) int { return shell.New(out, err).Execute(root, args) }
 
 // program is the command as a process of its own, with standard output and error together in the
 // returned buffer.

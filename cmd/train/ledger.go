@@ -122,5 +122,5 @@ is wrong is damage.`,
 }
 
 func ledgerDirFlag(c *cobra.Command, dir *string) {
-	c.Flags().StringVar(dir, "runs-dir", "runs", "folder with the runs and sweeps")
+	shell.FolderFlag(c, dir, "runs-dir", "runs", "folder with the runs and sweeps")
 }

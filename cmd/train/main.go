@@ -12,13 +12,13 @@
 package main
 
 import (
-	"io"
 	"os"
 
 	"dpsgd/cmd/train/internal/shell"
 )
 
-func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
-
-// execute runs one command line and returns its exit code.
-func execute(args []string, out, err io.Writer) int { return shell.New(out, err).Execute(root, args) }
+func main() {
+	a := shell.New(os.Stdout, os.Stderr)
+	a.Hints = true
+	os.Exit(a.Execute(root, os.Args[1:]))
+}

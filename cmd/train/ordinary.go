@@ -84,7 +84,7 @@ func (p *ordinaryWatcher) Stepped(s ordinary.Progress) {
 		p.ShowText(int64(s.Step), fmt.Sprintf("%s  %s  %s/s", mark, test, terminal.Count(int(s.ExamplesPerSecond))))
 		return
 	}
-	if p.Due() || s.Evaluated {
+	if p.Due(s.Evaluated) {
 		p.Told()
 		fmt.Fprintf(p.W, "step %d/%d  %s  %s  %s examples/s\n", s.Step, s.Steps, mark, test, terminal.Count(int(s.ExamplesPerSecond)))
 	}

@@ -46,6 +46,7 @@ these answers alone. The teachers' accuracy and the data-dependent ε that are p
 	dataDirFlag(c, &dataDir)
 	runsDirFlag(c, &runsDir)
 	setFlag(c, &set)
+	a.ProgressFlag(c)
 	return c
 }
 
@@ -139,7 +140,7 @@ func (p *pateWatcher) progress(s pate.Progress) {
 		}
 		return
 	}
-	if p.Due() || last || changed {
+	if p.Due(last || changed) {
 		p.Told()
 		fmt.Fprintln(p.W, text)
 	}

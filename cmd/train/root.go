@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"dpsgd/cmd/train/internal/ranks"
 	"dpsgd/cmd/train/internal/shell"
@@ -30,13 +31,19 @@ a model, a privacy statement and a ledger of what was released in its folder.
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), shell.Help(c)) })
 	root.SetFlagErrorFunc(shell.FlagError)
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print the result as one JSON object on the last line of standard output")
-	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return ranks.Refuse(c) }
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		a.Hint(c)
+		return ranks.Refuse(c)
+	}
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	for _, g := range sections(a) {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for _, c := range g.commands {
 			c.GroupID = g.title
 			root.AddCommand(c)
+			for _, c := range append(c.Commands(), c) {
+				shell.Doing(c, slow[strings.TrimPrefix(c.CommandPath(), root.Name()+" ")])
+			}
 		}
 	}
 	root.SetHelpCommand(helpCommand())

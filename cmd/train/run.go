@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"dpsgd/cmd/train/internal/ranks"
@@ -40,6 +41,7 @@ func runCommand(a *shell.App) *cobra.Command {
 	runsDirFlag(c, &runsDir)
 	setFlag(c, &set)
 	serveFlag(c, &serve)
+	a.ProgressFlag(c)
 	return c
 }
 
@@ -58,11 +60,11 @@ func runConfig(a *shell.App, c *cobra.Command, name string, set []string, serve 
 		if err != nil {
 			return err
 		}
-		return places.OfLayer(createOrdinary(a, c, config, o), name, set)
+		return places.Of(createOrdinary(a, c, config, o), name, set)
 	}
 	return carryOut(a, c, o, serve, func(o train.Options) (*train.Run, error) {
 		run, err := train.Create(config, o)
-		return run, places.OfLayer(err, name, set)
+		return run, places.Of(err, name, set)
 	})
 }
 
@@ -95,6 +97,7 @@ func resumeCommand(a *shell.App) *cobra.Command {
 	dataDirFlag(c, &dataDir)
 	dataFolderFlag(c, &dataFolder)
 	serveFlag(c, &serve)
+	a.ProgressFlag(c)
 	return c
 }
 
@@ -160,11 +163,11 @@ func ended(a *shell.App, c *cobra.Command, e ending, err error) error {
 }
 
 func dataDirFlag(c *cobra.Command, dir *string) {
-	c.Flags().StringVar(dir, "data-dir", "", datasetFolders())
+	shell.FolderFlag(c, dir, "data-dir", "", datasetFolders())
 }
 
 func dataFolderFlag(c *cobra.Command, dir *string) {
-	c.Flags().StringVar(dir, "data-folder", "", "where data of your own lies now, if it has moved since the run")
+	shell.FolderFlag(c, dir, "data-folder", "", "where data of your own lies now, if it has moved since the run")
 }
 
 // dataFlags are those of commands that read the data of a run.
@@ -177,11 +180,32 @@ func dataFlags(a *shell.App) func(*cobra.Command, *train.Options) {
 }
 
 func runsDirFlag(c *cobra.Command, dir *string) {
-	c.Flags().StringVar(dir, "runs-dir", "runs", "folder that gets a folder for each run")
+	shell.FolderFlag(c, dir, "runs-dir", "runs", "folder that gets a folder for each run")
 }
 
 func setFlag(c *cobra.Command, set *[]string) {
-	c.Flags().StringArrayVar(set, "set", nil, "override a key of the configuration, as in --set privacy.epsilon=2 (repeatable)")
+	c.Flags().Var((*overrides)(set), "set", "override a key of the configuration, as in --set privacy.epsilon=2 (repeatable)")
+}
+
+// overrides is a flag that can be given once for each key.
+type overrides []string
+
+func (o *overrides) String() string { return strings.Join(*o, " ") }
+
+// Type is what the help calls a value.
+func (*overrides) Type() string { return "stringArray" }
+
+// Set takes one more override.
+func (o *overrides) Set(text string) error {
+	key := func(s string) string {
+		k, _, _ := strings.Cut(s, "=")
+		return strings.TrimSpace(k)
+	}
+	if slices.ContainsFunc(*o, func(earlier string) bool { return key(earlier) == key(text) }) {
+		return fmt.Errorf("expected %s once: it was given before", key(text))
+	}
+	*o = append(*o, text)
+	return nil
 }
 
 // baseName names runs after their configuration.

@@ -68,6 +68,7 @@ its own and writes nothing that another one writes. Scripts for Slurm, Kubernete
 	runsDirFlag(c, &runsDir)
 	serveFlag(c, &serve)
 	flags.Add(c)
+	a.ProgressFlag(c)
 	return c
 }
 
@@ -143,7 +144,7 @@ func (p *sweepWatcher) TrialStepped(o sweep.TrialOverview, s train.Progress) {
 	t.step, p.done, p.stepsHere = s.Step, p.done+steps, p.stepsHere+steps
 	if p.Bars {
 		p.showTrial(o, terminal.Duration(float64(p.total-p.done)*time.Since(p.started).Seconds()/float64(max(1, p.stepsHere)))+"  ")
-	} else if p.Due() {
+	} else if p.Due(false) {
 		fmt.Fprintf(p.W, "trial %d/%d  step %d/%d  %s  %s left\n", o.Number, o.Trials, s.Step, s.Steps, spend(s, 2), left(s))
 	}
 }

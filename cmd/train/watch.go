@@ -64,7 +64,7 @@ func (p *runWatcher) Stepped(s train.Progress) {
 		p.ShowFitting(int64(s.Step), func(width int) string { return liveText(s, width) })
 		return
 	}
-	if !p.Due() && !s.Evaluated {
+	if !p.Due(s.Evaluated) {
 		return
 	}
 	p.Told()

@@ -31,12 +31,33 @@ func TestWrongInputs(t *testing.T) {
 		write(t, path, content)
 		return path
 	}
+	csv := func(content string) string {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "train.csv"), content)
+		write(t, filepath.Join(dir, "test.csv"), content)
+		return dir
+	}
 	question := func(args ...string) []string {
 		return append([]string{"epsilon", "--noise-multiplier", "1"}, args...)
 	}
 	tests := []wrongInput{
 		{"unknown command", []string{"trian"}, shell.ExitUsage, `found "trian", expected one of the commands that`},
 		{"misspelt command", []string{"rnu"}, shell.ExitUsage, "(did you mean run?)"},
+		{"flag of a command", []string{"--data-folder", "x"}, shell.ExitUsage, "unknown flag: --data-folder (it belongs to a command, as in `train "},
+		{"dry run", []string{"run", "--dry-run"}, shell.ExitUsage, "unknown flag: --dry-run (`train describe` says what a run would do)"},
+		{"no number", []string{"sweep", "clip-noise", "--jobs", "x"}, shell.ExitUsage, "found --jobs x, expected a whole number"},
+		{"no decimal number", []string{"epsilon", "--delta", "small"}, shell.ExitUsage, "found --delta small, expected a number"},
+		{"runs in a folder without a name", []string{"run", "--runs-dir", ""}, shell.ExitUsage, "found --runs-dir '', expected the name of a folder"},
+		{"data in a folder without a name", []string{"eval", "--data-folder=", "runs/a"}, shell.ExitUsage, "found --data-folder '', expected the name of a folder"},
+		{"unknown progress", []string{"run", "--progress", "dots"}, shell.ExitUsage, "found --progress dots, expected one of bar, plain, none"},
+		{"a key set twice", []string{"run", "--set", "privacy.epsilon=1", "--set", "privacy.epsilon=9"}, shell.ExitUsage, "found --set privacy.epsilon=9, expected privacy.epsilon once: it was given before"},
+		{"drawn pictures as a PDF", []string{"features", "show", "--out", "drawn.pdf"}, shell.ExitUsage, "found --out drawn.pdf, expected a file that ends in .png"},
+		{"initial weights that are missing", []string{"describe", bad("init.yaml", "data: {name: digits}\nmodel: {name: mlp128, init: none.safetensors, init_trained_on: public}\nprivacy: {epsilon: 1, delta: 1.0e-5}\n")}, shell.ExitUsage, "init.yaml:2:29: model.init is none.safetensors, expected a file of weights: "},
+		{"too few outputs", []string{"run", bad("last.yaml", "data: {name: digits}\nmodel:\n  layers:\n    - flatten\n    - linear: {out_features: 9}\nprivacy: {epsilon: 1, delta: 1.0e-5}\n")}, shell.ExitUsage, "last.yaml:5:7: model.layers[1]: layer 1: the last layer gives shape [9] per example, expected 10 values"},
+		{"delta of one example", []string{"run", bad("delta.yaml", "data: {name: digits}\nprivacy:\n  epsilon: 1\n  delta: 0.01\n")}, shell.ExitUsage, "delta.yaml:4:10: privacy.delta is 0.01, expected less than 1/n = 5e-05 for n = 20000 training examples"},
+		{"batch above the data", []string{"describe", "--set", "training.batch_size=20001"}, shell.ExitUsage, "--set training.batch_size is 20001, expected at most the 20000 training examples"},
+		{"table with semicolons", []string{"run", "own-table", "--set", "data.table=" + csv("a;sick\n1;no\n"), "--set", "data.columns=[a]", "--set", "data.mean=[0]", "--set", "data.std=[1]"}, shell.ExitData, "train.csv:1:1: found names separated by semicolons, expected commas"},
+		{"table in UTF-16", []string{"run", "own-table", "--set", "data.table=" + csv("\xff\xfea\x00,\x00"), "--set", "data.columns=[a]", "--set", "data.mean=[0]", "--set", "data.std=[1]"}, shell.ExitData, "train.csv:1:1: found text in UTF-16, expected UTF-8"},
 		{"misspelt command below data", []string{"data", "fech"}, shell.ExitUsage, "(did you mean fetch?)"},
 		{"help of nothing", []string{"help", "nosuch"}, shell.ExitUsage, `found "nosuch", expected one of the commands that`},
 		{"misspelt flag", []string{"eval", "--data-dri", "x", "runs/a"}, shell.ExitUsage, "unknown flag: --data-dri (did you mean --data-dir?)"},

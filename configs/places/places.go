@@ -8,51 +8,70 @@ import (
 	"strconv"
 	"strings"
 
+	"dpsgd/configs"
 	"dpsgd/configs/internal/source"
 	"dpsgd/model"
 )
 
-// layersKey is where a configuration has its layers.
-const layersKey = "model.layers"
+// Of puts a place before an error about a layer or about the value of a key: file, line and column,
+// or the override. A key that the file leaves at its default has the file as its place. Other errors,
+// and those about a preset or a ready network, stay as they are.
+func Of(err error, file string, overrides []string) error {
+	var layer *model.LayerError
+	var key *configs.KeyError
+	switch {
+	case errors.As(err, &layer):
+		first, _, _ := strings.Cut(layer.Layer, ".") // within a block, that of the block
+		if i, notANumber := strconv.Atoi(first); notANumber == nil {
+			return place(err, layer, "model.layers", i, file, overrides)
+		}
+	case errors.As(err, &key):
+		return place(err, key, key.Key, whole, file, overrides)
+	}
+	return err
+}
 
-// OfLayer puts the place of a layer before an error about it, such as one about its shape: file, line
-// and column, or the override. Other errors, and those about a ready network, stay as they are.
-func OfLayer(err error, file string, overrides []string) error {
-	var about *model.LayerError
-	if !errors.As(err, &about) {
-		return err
+// whole is the index of a value that is no item of a list.
+const whole = -1
+
+// place finds a key, or the item of its list with an index.
+func place(err, about error, key string, index int, file string, overrides []string) error {
+	label := key + ": "
+	if index != whole {
+		label = fmt.Sprintf("%s[%d]: ", key, index)
 	}
-	first, _, _ := strings.Cut(about.Layer, ".") // within a block, that of the block
-	i, notANumber := strconv.Atoi(first)
-	if notANumber != nil {
-		return err
+	said := about.Error()
+	if index == whole {
+		label = "" // the error begins with the key
 	}
-	key := fmt.Sprintf("%s[%d]", layersKey, i)
 	for _, o := range overrides {
-		if name, _, _ := strings.Cut(o, "="); strings.TrimSpace(name) == layersKey {
-			return placed{"--set " + key, about, err}
+		if name, _, _ := strings.Cut(o, "="); strings.TrimSpace(name) == key {
+			return placed{"--set " + label + said, err}
 		}
 	}
 	content, unreadable := os.ReadFile(file)
 	if unreadable != nil {
 		return err // a preset
 	}
-	layers := find(source.Read(new(source.Report), source.Start(file), content), strings.Split(layersKey, "."))
-	if layers == nil || i >= len(layers.Items) {
+	n := find(source.Read(new(source.Report), source.Start(file), content), strings.Split(key, "."))
+	switch {
+	case n == nil && index == whole:
+		return placed{file + ": " + said + " (the file does not say it)", err}
+	case n == nil || index >= len(n.Items):
 		return err
+	case index != whole:
+		n = n.Items[index]
 	}
-	at := layers.Items[i].At
-	return placed{fmt.Sprintf("%s:%d:%d: %s", at.File, at.Line, at.Column, key), about, err}
+	return placed{fmt.Sprintf("%s:%d:%d: %s%s", n.At.File, n.At.Line, n.At.Column, label, said), err}
 }
 
-// placed is what is wrong with a layer, and where that stands. It matches the whole error.
+// placed is an error with its place in the text. It matches what the whole error matches.
 type placed struct {
-	where string
-	about *model.LayerError
+	text  string
 	whole error
 }
 
-func (p placed) Error() string { return p.where + ": " + p.about.Error() }
+func (p placed) Error() string { return p.text }
 func (p placed) Unwrap() error { return p.whole }
 
 // find is the value of a key; nil where there is none.

@@ -35,6 +35,9 @@ func NewReader(path string, file io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if first := header[0]; strings.HasPrefix(first, "\xff\xfe") || strings.HasPrefix(first, "\xfe\xff") || strings.ContainsRune(first, 0) {
+		return nil, r.WrongHeader("found text in UTF-16", "UTF-8, which spreadsheets call \"CSV UTF-8\"")
+	}
 	r.Header = slices.Clone(header)
 	r.Header[0] = strings.TrimPrefix(r.Header[0], "\ufeff") // some programs mark UTF-8 so
 	return r, nil
@@ -99,12 +102,28 @@ func (r *Reader) Wrong(field int, found, expected string) error {
 func (r *Reader) Find(name string) (int, error) {
 	place := slices.Index(r.Header, name)
 	if place < 0 {
+		if by := r.separator(); by != "" {
+			return 0, r.WrongHeader("found names separated by "+by, "commas")
+		}
 		return 0, r.WrongHeader(fmt.Sprintf("found no column %q", name), "it among the names in the first line")
 	}
 	if slices.Contains(r.Header[place+1:], name) {
 		return 0, r.WrongHeader(fmt.Sprintf("found column %q twice", name), "it once")
 	}
 	return place, nil
+}
+
+// separator says what stands between the names in place of commas, "" where commas do or nothing does.
+func (r *Reader) separator() string {
+	if len(r.Header) > 1 {
+		return ""
+	}
+	for _, s := range [][2]string{{";", "semicolons"}, {"\t", "tabs"}, {"|", "vertical bars"}} {
+		if strings.Contains(r.Header[0], s[0]) {
+			return s[1]
+		}
+	}
+	return ""
 }
 
 // Number reads a field of the record that was read last: a finite decimal number of 32 bits.

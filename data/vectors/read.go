@@ -83,7 +83,7 @@ func (p *Part) readLabels() ([]uint8, error) {
 	labels := make([]uint8, len(found))
 	for i, label := range found {
 		if label < 0 || label >= int64(len(p.declared.Classes)) {
-			return nil, fmt.Errorf("%s: label %d has no class, expected %s", p.labels.name, i, p.declared.indices())
+			return nil, fmt.Errorf("%s: found a label that has no class in place %d (from 0), expected %s", p.labels.name, i, p.declared.indices())
 		}
 		labels[i] = uint8(label)
 	}

@@ -85,6 +85,9 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := setup.Start(c, m); err != nil {
+		return nil, err
+	}
 	d := &Description{
 		Data: o, Input: o.Shape.Dims(), Parameters: len(m.Values), Frozen: m.FrozenValues(),
 	}

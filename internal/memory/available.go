@@ -20,13 +20,18 @@ var available = func() float64 {
 	})
 }
 
-// free asks Linux: MemAvailable of proc(5), and what the control group and those above it leave
+// free asks Linux: MemAvailable of proc(5), what a limit on the address space leaves (ulimit -v), and
+// what the control group and those above it leave
 // (version 2: memory.max and memory.current; version 1: the limit and usage of the memory group).
 // Pages of files count as used there, but can be had: inactive_file is taken off.
 func free(read func(name string) string) float64 {
 	least := math.Inf(1)
 	if kib, ok := number(field(read("/proc/meminfo"), "MemAvailable:")); ok {
 		least = 1024 * kib
+	}
+	if most, limited := number(field(read("/proc/self/limits"), "Max address space")); limited {
+		taken, _ := number(field(read("/proc/self/status"), "VmSize:"))
+		least = min(least, max(0, most-1024*taken-threadSpace))
 	}
 	for line := range strings.Lines(read("/proc/self/cgroup")) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -57,11 +62,16 @@ func free(read func(name string) string) float64 {
 	return least
 }
 
-// field is what stands behind a name at the beginning of a line, "" if there is none.
+// threadSpace is address space for the stacks of threads that come later.
+const threadSpace = 256 << 20
+
+// field is the word behind a name at the beginning of a line, "" if there is none.
 func field(text, name string) string {
 	for line := range strings.Lines(text) {
-		if words := strings.Fields(line); len(words) > 1 && words[0] == name {
-			return words[1]
+		if rest, found := strings.CutPrefix(line, name); found {
+			if words := strings.Fields(rest); len(words) > 0 {
+				return words[0]
+			}
 		}
 	}
 	return ""

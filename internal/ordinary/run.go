@@ -204,7 +204,7 @@ func (r *Run) planLabels() (err error) {
 		return fmt.Errorf("%w: %w", setup.ErrPlan, err)
 	}
 	if p.Delta >= 1/float64(r.outline.Examples) {
-		return fmt.Errorf("%w: privacy.delta is %g, expected less than 1/n = %.3g for n = %d training examples", setup.ErrPlan, p.Delta, 1/float64(r.outline.Examples), r.outline.Examples)
+		return setup.Misfit("privacy.delta", "is %g, expected less than 1/n = %.3g for n = %d training examples", p.Delta, 1/float64(r.outline.Examples), r.outline.Examples)
 	}
 	r.accounts, err = account.New(p.Accountant)
 	return err

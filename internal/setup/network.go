@@ -39,7 +39,7 @@ func Sketch(c *configs.Config, shape data.Shape, classes int) (*model.Model, err
 
 func declare(c *configs.Config, shape data.Shape, with func(layers model.Sequential, in model.Input) (*model.Model, error)) (*model.Model, error) {
 	if c.Features.Any() && shape.IsRow() {
-		return nil, fmt.Errorf("%w: features.name is %s, expected none: features are computed of pictures, and the examples are rows", ErrPlan, c.Features.Transform.Name())
+		return nil, Misfit("features.name", "is %s, expected none: features are computed of pictures, and the examples are rows", c.Features.Transform.Name())
 	}
 	shape = Seen(c, shape)
 	layers, err := c.Model.Network()
@@ -51,7 +51,7 @@ func declare(c *configs.Config, shape data.Shape, with func(layers model.Sequent
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
 	}
 	if err := m.Freeze(c.Model.Freeze); err != nil {
-		return nil, fmt.Errorf("%w: model.freeze: %w", ErrPlan, err)
+		return nil, Misfit("model.freeze", "does not fit the network: %v", err)
 	}
 	return m, nil
 }
@@ -76,14 +76,14 @@ func Start(c *configs.Config, m *model.Model) (sum string, err error) {
 	}
 	read, _, err := safetensors.Read(path)
 	if err != nil {
-		return "", fmt.Errorf("%w: model.init: %w", ErrPlan, err)
+		return "", Misfit("model.init", "is %s, expected a file of weights: %v", path, err)
 	}
 	tensors := make([]model.Tensor, len(read))
 	for i, t := range read {
 		tensors[i] = model.Tensor(t)
 	}
 	if err := m.Start(tensors, c.Model.InitExcept); err != nil {
-		return "", fmt.Errorf("%w: model.init: %s: %w (model.init_except names what begins at random)", ErrPlan, path, err)
+		return "", Misfit("model.init", "is %s: %v (model.init_except names what begins at random)", path, err)
 	}
 	h := sha256.New()
 	for _, t := range m.Export() {

@@ -3,6 +3,7 @@ package setup
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 
@@ -13,6 +14,12 @@ import (
 
 // ErrPlan marks a configuration that is well-formed but cannot be carried out on its data.
 var ErrPlan = errors.New("train: the configuration does not fit the data")
+
+// Misfit is an [ErrPlan] about the value of one key. The text says, behind the key, what was found
+// and what was expected.
+func Misfit(key, format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrPlan, &configs.KeyError{Key: key, Problem: fmt.Sprintf(format, args...)})
+}
 
 // Spec is where the configured examples are, in the words of package data.
 func Spec(c *configs.Config, dir string) data.Spec {

@@ -41,10 +41,10 @@ func (c certificate) covers(l *accountant.Ledger) bool {
 func (p *RunPlan) certify(calibrated bool) error {
 	cost, refusal, err := p.cost(p.Steps)
 	if err != nil {
-		return fmt.Errorf("%w: privacy.noise_multiplier is %g, expected enough noise for a guarantee: %w", setup.ErrPlan, p.NoiseMultiplier, err)
+		return fmt.Errorf("%w: %w", setup.Misfit("privacy.noise_multiplier", "is %g, expected enough noise for a guarantee", p.NoiseMultiplier), err)
 	}
 	if math.IsInf(cost.Epsilon, 1) {
-		return fmt.Errorf("%w: privacy.noise_multiplier is %g, expected enough noise for a finite epsilon", setup.ErrPlan, p.NoiseMultiplier)
+		return setup.Misfit("privacy.noise_multiplier", "is %g, expected enough noise for a finite epsilon", p.NoiseMultiplier)
 	}
 	p.MaxSteps = p.Steps
 	switch {

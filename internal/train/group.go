@@ -32,7 +32,7 @@ func (o Options) size() int {
 // undiagnosed refuses diagnostics of several ranks.
 func (o Options) undiagnosed(c *configs.Config) error {
 	if o.size() > 1 && c.Run.PrivateDiagnostics {
-		return fmt.Errorf("%w: run.private_diagnostics is true for %d ranks, expected false: rank 0 would see its part of each batch alone", setup.ErrPlan, o.size())
+		return setup.Misfit("run.private_diagnostics", "is true for %d ranks, expected false: rank 0 would see its part of each batch alone", o.size())
 	}
 	return nil
 }

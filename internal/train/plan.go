@@ -67,11 +67,11 @@ func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *
 		batch = float64(n)
 	}
 	if batch > float64(n) {
-		return nil, fmt.Errorf("%w: training.batch_size is %d, expected at most the %d %s", setup.ErrPlan, c.Training.BatchSize, n, records)
+		return nil, setup.Misfit("training.batch_size", "is %d, expected at most the %d %s", c.Training.BatchSize, n, records)
 	}
 	// A mechanism that publishes one record in n with certainty is (0, 1/n)-private.
 	if c.Privacy.Delta >= 1/float64(n) {
-		return nil, fmt.Errorf("%w: privacy.delta is %g, expected less than 1/n = %.3g for n = %d %s", setup.ErrPlan, c.Privacy.Delta, 1/float64(n), n, records)
+		return nil, setup.Misfit("privacy.delta", "is %g, expected less than 1/n = %.3g for n = %d %s", c.Privacy.Delta, 1/float64(n), n, records)
 	}
 	p := &RunPlan{
 		Plan:                release.Plan{Unit: unit, Records: n, Sampler: c.Training.Sampling.Sampler(batch, n)},
@@ -128,7 +128,7 @@ func (p *RunPlan) distinct() error {
 	}
 	for _, e := range steps.Entries() {
 		if e.Event == p.Mean.Event(0) {
-			return fmt.Errorf("%w: features.mean_noise is %v, the noise multiplier of a step, expected another number", setup.ErrPlan, e.Event.(accountant.Gaussian).NoiseMultiplier)
+			return setup.Misfit("features.mean_noise", "is %v, the noise multiplier of a step, expected another number", e.Event.(accountant.Gaussian).NoiseMultiplier)
 		}
 	}
 	return nil

@@ -97,17 +97,23 @@ func answer(a *shell.App, c *cobra.Command, answers *draft.Answers) error {
 	return nil
 }
 
-// writeNew writes a file that is not there.
+// writeNew writes a file that is not there, whole or not at all.
 func writeNew(file string, content []byte) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return taken(file)
 	}
+	if err == nil {
+		_, err = f.Write(content)
+		err = errors.Join(err, f.Close())
+		if err != nil {
+			err = errors.Join(err, os.Remove(file)) // it was not there before
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("cannot write the configuration: %w", err)
 	}
-	_, err = f.Write(content)
-	return errors.Join(err, f.Close())
+	return nil
 }
 
 func taken(file string) error {

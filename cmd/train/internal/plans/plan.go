@@ -66,7 +66,7 @@ Nothing is trained, no data is read, and no other machine is needed. docs/scale.
 				return shell.Stopped(c.Context())
 			}
 			if err != nil {
-				return places.OfLayer(err, name, set)
+				return places.Of(err, name, set)
 			}
 			return a.Print(p, func(w io.Writer) { print(w, p, f) })
 		},

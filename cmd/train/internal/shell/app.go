@@ -2,9 +2,11 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"slices"
+	"syscall"
 
 	"dpsgd/cmd/train/internal/terminal"
 
@@ -14,8 +16,11 @@ import (
 // App is where commands write, and how.
 type App struct {
 	Out, Err io.Writer
-	JSON     bool // print the result as one object
-	printed  bool // one has been printed
+	JSON     bool   // print the result as one object
+	Progress string // how progress is shown: one of [Progresses], or "" for what suits the output
+	Hints    bool   // say so when a command takes longer than a second before it prints anything
+	printed  bool   // one has been printed
+	hint     *hint
 	stopper
 }
 
@@ -39,14 +44,29 @@ func (a *App) Execute(root func(*App) *cobra.Command, args []string) int {
 
 // ExecuteContext is Execute until a context ends.
 func (a *App) ExecuteContext(ctx context.Context, root func(*App) *cobra.Command, args []string) int {
-	checked := &terminal.Writer{To: a.Out}
+	if err := limits(); err != nil {
+		return a.Fail(err)
+	}
+	ignorePipes()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	checked := &terminal.Writer{To: a.Out, Lost: func(err error) {
+		if errors.Is(err, syscall.EPIPE) {
+			cancel(Interrupted{syscall.SIGPIPE})
+		}
+	}}
 	a.Out = checked
+	a.Err = a.startHint(checked)
 	command := root(a)
 	command.SetArgs(args)
 	a.JSON = slices.Contains(args, "--json") // also where the command line cannot be read
 	failure := command.ExecuteContext(ctx)
+	a.hint.end()
 	if failure == nil {
 		failure = checked.Err
+	}
+	if errors.Is(checked.Err, syscall.EPIPE) && failure == checked.Err {
+		failure = Interrupted{syscall.SIGPIPE} // as in `train runs | head`
 	}
 	return a.Fail(failure)
 }

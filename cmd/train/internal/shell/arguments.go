@@ -3,6 +3,7 @@ package shell
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -16,6 +17,10 @@ import (
 
 // FlagError says which flag was probably meant by one that is not known.
 func FlagError(c *cobra.Command, err error) error {
+	var wrong *pflag.InvalidValueError
+	if errors.As(err, &wrong) {
+		return wrongValue(wrong)
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return Usagef("%w", err)
@@ -28,7 +33,37 @@ func FlagError(c *cobra.Command, err error) error {
 			meant = " (did you mean --" + f.Name + "?)"
 		}
 	})
-	return Usagef("%w%s", err, cmp.Or(spelling.Hint("--"+unknown.GetSpecifiedName(), names), meant, keyMeant(c, unknown.GetSpecifiedName())))
+	return Usagef("%w%s", err, cmp.Or(spelling.Hint("--"+unknown.GetSpecifiedName(), names), meant, keyMeant(c, unknown.GetSpecifiedName()), commandMeant(c, unknown.GetSpecifiedName())))
+}
+
+// wrongValue says in words what a flag of its type expects.
+func wrongValue(err *pflag.InvalidValueError) error {
+	f := err.GetFlag()
+	expected := map[string]string{"int": "a whole number", "float64": "a number", "bool": "true or false", "duration": "a time such as 5m"}[f.Value.Type()]
+	if expected == "" {
+		return Usagef("found --%s %s, %w", f.Name, folder.Argument(err.GetValue()), err.Unwrap())
+	}
+	return Usagef("found --%s %s, expected %s", f.Name, folder.Argument(err.GetValue()), expected)
+}
+
+// describes is the flag of other programs for what `train describe` does.
+const describes = "dry-run"
+
+// commandMeant says which command has a flag that was given ahead of it, or does what the flag stands for
+// elsewhere.
+func commandMeant(c *cobra.Command, flag string) string {
+	if flag == describes {
+		return " (`" + c.Root().Name() + " describe` says what a run would do)"
+	}
+	if c.HasParent() {
+		return ""
+	}
+	for _, sub := range c.Commands() {
+		if sub.Flags().Lookup(flag) != nil {
+			return fmt.Sprintf(" (it belongs to a command, as in `%s --%s …`)", sub.CommandPath(), flag)
+		}
+	}
+	return ""
 }
 
 // keyMeant says which key of a configuration has the name of a flag that there is not.
@@ -83,6 +118,43 @@ func GivenFlag(c *cobra.Command, oneOf func(name string) bool) (found string) {
 		}
 	})
 	return found
+}
+
+// FolderFlag adds a flag that names a folder: an empty name, which a script makes of a variable that is
+// not set, is refused.
+func FolderFlag(c *cobra.Command, dir *string, name, otherwise, usage string) {
+	*dir = otherwise
+	c.Flags().Var(checked{dir, func(given string) error {
+		if given == "" {
+			return errors.New("expected the name of a folder")
+		}
+		return nil
+	}}, name, usage)
+}
+
+// checked is a flag whose text is checked before it is taken.
+type checked struct {
+	value *string
+	check func(given string) error
+}
+
+func (f checked) String() string {
+	if f.value == nil {
+		return ""
+	}
+	return *f.value
+}
+
+// Type is what the help calls the value.
+func (checked) Type() string { return "string" }
+
+// Set takes a text that passes the check.
+func (f checked) Set(text string) error {
+	if err := f.check(text); err != nil {
+		return err
+	}
+	*f.value = text
+	return nil
 }
 
 // DataGiven repeats in advice where the data is, if that was given.

@@ -45,7 +45,7 @@ const ExitHelp = `Exit codes:
   4    the folder is no run, or a file in it is damaged
   5    refused: a ledger was rolled back or is gone, or configuration, data or sweep are not those of the run; or what a killed run released has spent its budget before it had a step
   6    another process is at work on the run
-  130  stopped by SIGINT (143 by SIGTERM, 129 by SIGHUP); a run has saved: go on with train resume or the same train sweep`
+  130  stopped by SIGINT (143 by SIGTERM, 131 by SIGQUIT, 129 by SIGHUP, 141 when nobody reads its output any more); a run has saved: go on with train resume or the same train sweep`
 
 // exits maps errors to codes; the first match counts.
 var exits = []struct {

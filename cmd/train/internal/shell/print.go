@@ -6,8 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"dpsgd/cmd/train/internal/terminal"
+	"dpsgd/internal/group"
+
+	"github.com/spf13/cobra"
 )
 
 // PrintJSON writes a result as one object on one line of standard output, with --json alone.
@@ -51,7 +56,37 @@ func (a *App) Display() terminal.Display {
 	if a.JSON {
 		w = a.Err
 	}
-	return terminal.Display{W: w, Bars: terminal.Is(w) && os.Getenv("TERM") != "dumb", Colours: terminal.Colours(w)}
+	d := terminal.Display{W: w, Bars: terminal.Is(w) && os.Getenv("TERM") != "dumb", Colours: terminal.Colours(w)}
+	if _, _, launched := group.Launched(); launched {
+		d.Bars, d.Colours = false, false // some launchers give ranks a terminal whose output goes to a file
+	}
+	switch a.Progress {
+	case progressBar:
+		d.Bars = true
+	case progressPlain:
+		d.Bars, d.Colours = false, false
+	case progressNone:
+		d.Bars, d.Colours, d.Quiet = false, false, true
+	}
+	return d
+}
+
+// How progress is shown.
+const (
+	progressBar   = "bar"
+	progressPlain = "plain"
+	progressNone  = "none"
+)
+
+// ProgressFlag adds --progress.
+func (a *App) ProgressFlag(c *cobra.Command) {
+	words := []string{progressBar, progressPlain, progressNone}
+	c.Flags().Var(checked{&a.Progress, func(word string) error {
+		if !slices.Contains(words, word) {
+			return fmt.Errorf("expected one of %s", strings.Join(words, ", "))
+		}
+		return nil
+	}}, "progress", "how progress is shown: bar, plain lines or none (default: a bar on a terminal, lines elsewhere)")
 }
 
 // Waits tells what a person has to mend before work goes on.

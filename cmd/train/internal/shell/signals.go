@@ -24,11 +24,11 @@ type stopper struct {
 	exit  func(code int)
 }
 
-// untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP ends. The second one kills.
+// untilSignal returns a context that the first SIGINT, SIGTERM, SIGQUIT or SIGHUP ends. The second one kills.
 func (s *stopper) untilSignal(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup has a run go on when its terminal is gone
 		signal.Notify(signals, syscall.SIGHUP)
 	}
@@ -59,7 +59,11 @@ func (s *stopper) isRank(rank int) {
 	}
 }
 
-func ignoreSignals() { signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) }
+func ignoreSignals() { signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGHUP) }
+
+// ignorePipes has writes to a reader that is gone fail, where they would end the process: a run saves
+// first.
+func ignorePipes() { signal.Ignore(syscall.SIGPIPE) }
 
 // Saves says whether the work of the command is saved when a signal ends it.
 func (s *stopper) Saves(saves bool) { s.saves.Store(saves) }
@@ -70,9 +74,6 @@ func (s *stopper) Ends(ends bool) { s.ends.Store(ends) }
 
 // stop says that the signal was heard, and ends the process where nothing is to be saved.
 func (s *stopper) stop(found os.Signal) {
-	if found == syscall.SIGHUP {
-		signal.Ignore(syscall.SIGPIPE) // whoever read what is printed may be gone, and saving goes on
-	}
 	if s.ends.Load() {
 		return
 	}

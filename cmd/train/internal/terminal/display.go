@@ -12,6 +12,7 @@ type Display struct {
 	W       io.Writer
 	Bars    bool // draw a bar
 	Colours bool // in colours
+	Quiet   bool // tell of nothing on its way: neither a bar nor lines
 	Columns int  // of the terminal; 0 asks it
 	bar     *bar
 	last    time.Time // a line was written
@@ -20,9 +21,9 @@ type Display struct {
 // plainEvery is how often progress is told in lines.
 const plainEvery = 10 * time.Second
 
-// Due says whether it is time for a line.
-func (d *Display) Due() bool {
-	if time.Since(d.last) < plainEvery {
+// Due says whether it is time for a line, or there is one anyway.
+func (d *Display) Due(anyway bool) bool {
+	if d.Quiet || !anyway && time.Since(d.last) < plainEvery {
 		return false
 	}
 	d.last = time.Now()

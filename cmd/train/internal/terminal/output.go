@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"golang.org/x/term"
 )
@@ -12,14 +13,23 @@ import (
 // that has no use for errors; a command whose output is lost fails all the same, at its end, when a
 // run has saved what it did.
 type Writer struct {
-	To  io.Writer
-	Err error // of the first write that failed
+	To   io.Writer
+	Err  error           // of the first write that failed
+	Lost func(err error) // is told about that write; may be nil
+	any  atomic.Bool
 }
 
+// Any says whether something was written.
+func (c *Writer) Any() bool { return c.any.Load() }
+
 func (c *Writer) Write(p []byte) (int, error) {
+	c.any.Store(true)
 	n, err := c.To.Write(p)
 	if err != nil && c.Err == nil {
 		c.Err = fmt.Errorf("cannot write to standard output: %w", err)
+		if c.Lost != nil {
+			c.Lost(err)
+		}
 	}
 	return n, err
 }

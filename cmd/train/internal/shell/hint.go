@@ -1,0 +1,62 @@
+package shell
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"dpsgd/cmd/train/internal/terminal"
+
+	"github.com/spf13/cobra"
+)
+
+// silence is how long a command may say nothing before it says what it is doing.
+const silence = time.Second
+
+// doing is the annotation of a command with what it spends its time on.
+const doing = "doing"
+
+// Doing says what a command spends its time on, for a person who waits for its first line.
+func Doing(c *cobra.Command, what string) *cobra.Command {
+	if c.Annotations == nil {
+		c.Annotations = map[string]string{}
+	}
+	c.Annotations[doing] = what
+	return c
+}
+
+// hint is the line for a person who waits. Nothing is printed once the command has written something.
+type hint struct {
+	*terminal.Writer // standard error
+	out              *terminal.Writer
+	timer            *time.Timer
+}
+
+// startHint returns standard error, watched for what is written there.
+func (a *App) startHint(out *terminal.Writer) io.Writer {
+	watched := &terminal.Writer{To: a.Err}
+	a.hint = &hint{Writer: watched, out: out}
+	return watched
+}
+
+// Hint prints what an annotated command is doing unless it prints something else within a second. A
+// command that reads questions waits for them, and says nothing.
+func (a *App) Hint(c *cobra.Command) {
+	what := c.Annotations[doing]
+	if batch := c.Flags().Lookup("batch"); !a.Hints || what == "" || batch != nil && batch.Value.String() == "true" {
+		return
+	}
+	h := a.hint
+	a.hint.timer = time.AfterFunc(silence, func() {
+		if !h.Any() && !h.out.Any() {
+			fmt.Fprintf(h, "train: `%s` %s, which takes longer than a second\n", c.CommandPath(), what)
+		}
+	})
+}
+
+// end ends the wait for the first line.
+func (h *hint) end() {
+	if h.timer != nil {
+		h.timer.Stop()
+	}
+}
