@@ -17,8 +17,8 @@ type section struct {
 	commands []*cobra.Command
 }
 
-// slow says of the commands that can take a while before their first line what takes them so long.
-var slow = map[string]string{
+// waits says of the commands that can take a while before their first line what takes them so long.
+var waits = map[string]string{
 	"run": "reads the data and plans the noise", "resume": "reads the run and its data", "extend": "reads the run and plans the noise",
 	"sweep": "plans the trials", "pate": "reads the data and plans the votes", "federated": "reads the data and plans the noise",
 	"describe": "computes ε over the steps", "epsilon": "computes ε", "delta": "computes δ", "calibrate": "searches for the noise",

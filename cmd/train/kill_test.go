@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -72,7 +73,7 @@ func TestSignalSavesTheRun(t *testing.T) {
 	for _, test := range []struct {
 		signal os.Signal
 		code   int
-	}{{os.Interrupt, 130}, {syscall.SIGTERM, 143}, {syscall.SIGHUP, 129}} {
+	}{{os.Interrupt, 130}, {syscall.SIGTERM, 143}, {syscall.SIGQUIT, 131}, {syscall.SIGHUP, 129}} {
 		t.Run(test.signal.String(), func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			config := ownConfig(t, pictures(t), steps)
@@ -92,6 +93,36 @@ func TestSignalSavesTheRun(t *testing.T) {
 				t.Errorf("stopped at %d, found %v and %d releases, expected %d", stopped, r, entries("runs/own-1"), steps)
 			}
 		})
+	}
+}
+
+// A run whose output nobody reads any more, as in `train run | head`, saves and ends like one that a
+// signal stops.
+func TestReaderThatIsGone(t *testing.T) {
+	skipWithoutSignals(t)
+	const steps = 40
+	t.Chdir(t.TempDir())
+	config := ownConfig(t, pictures(t), steps)
+	c, out := program(t, "run", config, "--set", "training.evaluate_every=1")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Stdout = write
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	if _, err := bufio.NewReaderSize(read, 16).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	read.Close()
+	_ = c.Wait()
+	if code := c.ProcessState.ExitCode(); code != shell.ExitSignal+int(syscall.SIGPIPE) {
+		t.Errorf("found exit code %d, expected 141\n%s", code, out)
+	}
+	if r := lastLine(t, succeed(t, "resume", "runs/own-1", "--json")); r["status"] != "done" || entries("runs/own-1") != steps {
+		t.Errorf("found %v and %d releases, expected %d", r, entries("runs/own-1"), steps)
 	}
 }
 

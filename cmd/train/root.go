@@ -42,7 +42,7 @@ a model, a privacy statement and a ledger of what was released in its folder.
 			c.GroupID = g.title
 			root.AddCommand(c)
 			for _, c := range append(c.Commands(), c) {
-				shell.Doing(c, slow[strings.TrimPrefix(c.CommandPath(), root.Name()+" ")])
+				shell.Doing(c, waits[strings.TrimPrefix(c.CommandPath(), root.Name()+" ")])
 			}
 		}
 	}
