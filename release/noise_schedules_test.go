@@ -99,7 +99,7 @@ func TestPlanOfScheduledNoise(t *testing.T) {
 // Noise that never changes has one event, however many releases are planned: nobody waits for 10^12.
 func TestPlanOfConstantNoise(t *testing.T) {
 	for _, s := range []NoiseSchedule{&ConstantNoise{}, &LinearNoise{FinalFactor: 0.5}} {
-		m, err := NewScheduled(s, 1, 32, random.Seeded(3), nil)
+		m, err := NewScheduled(s, 1, 32, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestPlanOfConstantNoise(t *testing.T) {
 			t.Errorf("%s: Constant is %t, expected %t", s.Name(), m.Constant(), constant)
 		}
 	}
-	m, err := NewGaussian(1, random.Seeded(3), nil)
+	m, err := NewGaussian(1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
