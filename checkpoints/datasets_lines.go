@@ -57,6 +57,15 @@ type Registration struct {
 	Data       Data    `json:"data"`
 	Delta      float64 `json:"delta"`
 	Accountant string  `json:"accountant"` // that the run is accounted for by
+	// Planned is nil where nobody knows it: of runs that an earlier version began.
+	Planned *Planned `json:"planned,omitempty"`
+}
+
+// Planned is everything that a run set out to release, fixed before its first release. Whoever stops
+// the run earlier may have looked at results, so its guarantee is about all of it.
+type Planned struct {
+	Epsilon  float64            `json:"epsilon,omitempty"` // of the budget, which ends the run too; 0 for none
+	Releases *accountant.Ledger `json:"releases"`
 }
 
 // registerLine is what a register line holds.

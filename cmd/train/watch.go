@@ -87,6 +87,9 @@ func (p *runWatcher) Finished(r train.Result) {
 	printExtremes(p.W, r.ByClass)
 	fmt.Fprintf(p.W, "privacy         %s\n", terminal.Guarantee(r.Epsilon, r.Delta, r.Accountant, r.EpsilonRDP))
 	printLeft(p.W, r.TargetEpsilon, r.Epsilon)
+	if r.Released != nil {
+		fmt.Fprintf(p.W, "                which is that of all that was planned; of the releases by now it is %s,\n                only if no decision to stop looked at a result\n", accountant.RoundUp(r.Released.Epsilon, 3))
+	}
 	if together := r.DatasetTotal(); together != "" {
 		fmt.Fprintf(p.W, "on this data    %s\n", together)
 	}

@@ -101,7 +101,7 @@ func adopted(registry, run string) (checkpoints.Registration, *accountant.Ledger
 		return m.Registration, l, err // begun since the ledgers apart were read
 	}
 	known, err := configuredData(c, run, l)
-	return checkpoints.Registration{Path: path, Data: known, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant}, l, err
+	return checkpoints.Registration{Path: path, Data: known, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant, Planned: plannedIn(run, l)}, l, err
 }
 
 // configuredData describes the data of a run without reading it: from its statement, or else its

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
@@ -132,8 +133,8 @@ func openApart(registry, path string) (*checkpoints.Datasets, error) {
 }
 
 // BeginApart is Begin for a run apart.
-func BeginApart(dir, registry string, c *configs.Config, config []byte, o setup.Outline) (*Books, checkpoints.Registration, error) {
-	return begin(dir, registry, c, config, o, true)
+func BeginApart(dir, registry string, c *configs.Config, config []byte, o setup.Outline, planned *accountant.Ledger) (*Books, checkpoints.Registration, error) {
+	return begin(dir, registry, c, config, o, planned, true)
 }
 
 // Apart makes an opened run go on apart.

@@ -30,6 +30,7 @@ type Books struct {
 	Registry string // the folder of the second one
 	apart    bool   // the second one is the run's own until it is collected
 	own      checkpoints.Registration
+	planned  *checkpoints.Planned
 
 	appended chan error // outcome of the append in progress
 }
@@ -94,13 +95,16 @@ func (b *Books) Close() error {
 	return err
 }
 
+// Planned is everything that the run set out to release; nil where nobody knows.
+func (b *Books) Planned() *checkpoints.Planned { return b.planned }
+
 // Create begins the ledger of a new run.
 func Create(dir, registry string, r checkpoints.Registration) (*Books, error) {
 	return create(dir, registry, r, false)
 }
 
 func create(dir, registry string, r checkpoints.Registration, apart bool) (*Books, error) {
-	b := &Books{Registry: registry, apart: apart, own: r}
+	b := &Books{Registry: registry, apart: apart, own: r, planned: r.Planned}
 	err := b.open(r)
 	if err != nil {
 		return nil, err
@@ -149,6 +153,7 @@ func (b *Books) check(dir string) error {
 		return err
 	}
 	b.Registry = home.dir
+	b.planned = home.planned(dir, info.Run, b.Ledger())
 	return b.Check(append(claims, home.claims(info.Run)...)...)
 }
 
@@ -162,22 +167,27 @@ func (b *Books) Settle(r checkpoints.Registration) error {
 	if err := b.Recover(); err != nil {
 		return err
 	}
+	r.Planned = b.planned
 	return b.datasets.Register(b.Journal, r)
 }
 
 // Begin gives the empty folder of a new run its configuration, written as config, and its ledger, in
 // this order: whatever else lies in a folder shows that there was a ledger, so it has to come later.
-func Begin(dir, registry string, c *configs.Config, config []byte, o setup.Outline) (*Books, checkpoints.Registration, error) {
-	return begin(dir, registry, c, config, o, false)
+// The ledger of the data keeps what the run plans to release, nil of a run that releases all at once.
+func Begin(dir, registry string, c *configs.Config, config []byte, o setup.Outline, planned *accountant.Ledger) (*Books, checkpoints.Registration, error) {
+	return begin(dir, registry, c, config, o, planned, false)
 }
 
-func begin(dir, registry string, c *configs.Config, config []byte, o setup.Outline, apart bool) (*Books, checkpoints.Registration, error) {
+func begin(dir, registry string, c *configs.Config, config []byte, o setup.Outline, planned *accountant.Ledger, apart bool) (*Books, checkpoints.Registration, error) {
 	if err := checkpoints.WriteFileAtomic(filepath.Join(dir, folder.Config), config, folder.FilePerm); err != nil {
 		return nil, checkpoints.Registration{}, err
 	}
 	r, err := Registration(c, o, registry, dir)
 	if err != nil {
 		return nil, r, err
+	}
+	if planned != nil {
+		r.Planned = &checkpoints.Planned{Epsilon: c.Privacy.Epsilon, Releases: planned}
 	}
 	b, err := create(dir, registry, r, apart)
 	return b, r, err

@@ -13,6 +13,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
+	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/statement"
@@ -130,7 +131,13 @@ func ownResult(dir string) (*result, error) {
 type Inspection struct {
 	Ledger  *accountant.Ledger
 	Info    checkpoints.JournalInfo
-	Warning string // that the ledger of the run's data was not there to be asked; "" in most cases
+	Planned *checkpoints.Planned // everything that the run set out to release; nil where nobody knows
+	Warning string               // that the ledger of the run's data was not there to be asked; "" in most cases
+}
+
+// Claim is what the run may state for every set of results, at the δ of its configuration.
+func (i Inspection) Claim(c *configs.Config) (account.Claim, error) {
+	return account.ClaimBy(c.Privacy.Accountant, i.Ledger, i.Planned, c.Privacy.Delta)
 }
 
 // Inspect reads the ledger of a run and holds it against the other files. It changes nothing, so
@@ -164,8 +171,11 @@ func inspectIn(dir string, find func(header checkpoints.JournalInfo) (home, erro
 	if home.missing != nil {
 		i.Warning = strings.TrimPrefix(home.missing.Error(), "train: ")
 	}
-	i.Ledger, i.Info, err = checkpoints.ReadJournal(path, append(claims, home.claims(header.Run)...)...)
-	return i, withoutLedger(dir, err)
+	if i.Ledger, i.Info, err = checkpoints.ReadJournal(path, append(claims, home.claims(header.Run)...)...); err != nil {
+		return i, withoutLedger(dir, err)
+	}
+	i.Planned = home.planned(dir, header.Run, i.Ledger)
+	return i, nil
 }
 
 // ErrNotPrivate: a run has no guarantee, and so no ledger.

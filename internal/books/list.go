@@ -150,6 +150,9 @@ func listed(registry, run string, info Known) Listed {
 	} else if l.Member.Registration, _, err = adopted(registry, run); err != nil {
 		l.Problem = err
 	}
+	if l.Member.Planned == nil {
+		l.Member.Planned = plannedIn(run, l.Member.Ledger)
+	}
 	return l
 }
 
@@ -189,6 +192,7 @@ func Sum(dirs []string) ([]Total, error) {
 				return nil, err
 			}
 		}
+		m.Planned = i.Planned
 		m.Path, m.Run, m.Entries, m.Hash, m.Ledger = dir, i.Info.Run, i.Info.Entries, i.Info.Hash, i.Ledger
 		members = append(members, m)
 	}

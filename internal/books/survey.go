@@ -81,6 +81,9 @@ func (s *survey) run(dir string) error {
 	s.found[found.Run] = true
 	i := slices.IndexFunc(s.members, func(m checkpoints.Member) bool { return m.Run == found.Run })
 	if i >= 0 {
+		if m := &s.members[i]; m.Planned == nil {
+			m.Planned = plannedIn(dir, found.Ledger)
+		}
 		if m := &s.members[i]; found.Entries > m.Entries {
 			m.Entries, m.Hash, m.Ledger = found.Entries, found.Hash, found.Ledger
 		}

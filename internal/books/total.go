@@ -26,7 +26,8 @@ type Total struct {
 	Note  string         `json:"note,omitempty"` // what the total is not about
 }
 
-// RunTotal is one run of a total. Its ε covers that run alone, at its own δ.
+// RunTotal is one run of a total. Its ε covers that run alone, at its own δ, and all that it planned
+// where it stopped before.
 type RunTotal struct {
 	Run      string  `json:"run"` // its path, from the folder of runs
 	Releases int     `json:"releases"`
@@ -132,7 +133,7 @@ func totalOf(d checkpoints.Data, members []checkpoints.Member) (Total, error) {
 		t.Note = fmt.Sprintf("Only the labels are protected: no total of %[1]s holds for what these runs published. Runs with private examples of %[1]s tell of labels, too: an ε of theirs comes on top here, twice", of)
 	}
 	for _, m := range members {
-		alone, err := account.SpentBy(m.Accountant, m.Ledger, m.Delta)
+		alone, err := account.ClaimBy(m.Accountant, m.Ledger, m.Planned, m.Delta)
 		if err != nil {
 			return Total{}, err
 		}

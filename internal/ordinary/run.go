@@ -115,7 +115,7 @@ func (r *Run) fill(o Options) (err error) {
 	if r.config.Privacy.None {
 		err = checkpoints.WriteFileAtomic(r.path(folder.Config), r.config.YAML(), folder.FilePerm)
 	} else {
-		r.journal, r.registered, err = books.Begin(r.Dir, cmp.Or(o.RunsDir, "runs"), r.config, r.config.YAML(), r.outline)
+		r.journal, r.registered, err = books.Begin(r.Dir, cmp.Or(o.RunsDir, "runs"), r.config, r.config.YAML(), r.outline, nil)
 	}
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ type Result struct {
 	Status               string   `json:"status"`
 	StudentAccuracy      *float64 `json:"student_accuracy"` // on the test examples outside the pool; null of one that is interrupted
 	TeacherAccuracy      *float64 `json:"teacher_accuracy"` // mean of the teachers
-	Epsilon              float64  `json:"epsilon"`          // of everything in the ledger, for all data sets
+	Epsilon              float64  `json:"epsilon"`          // of everything that was planned, for all data sets
 	EpsilonDataDependent *float64 `json:"epsilon_data_dependent"`
 	Delta                float64  `json:"delta"`
 	Queries              int      `json:"queries"` // that were asked
@@ -63,6 +63,12 @@ func (r *Run) spent() (account.Spent, error) {
 	return s, err
 }
 
+// claim is what the run may state for every set of results.
+func (r *Run) claim() (account.Claim, error) {
+	c, _, err := r.plan.accounts.Claim(r.journal.Ledger(), r.journal.Planned(), r.plan.Budget.Delta)
+	return c, err
+}
+
 // dataDependent is the bound that was released on the data-dependent ε, or else that ε itself, which is
 // NOT PRIVATE.
 func (r *Run) dataDependent() (epsilon float64, released bool) {
@@ -79,7 +85,7 @@ func (r *Run) interrupted() (Result, error) {
 	if err := r.journal.Present(); err != nil {
 		return Result{}, err
 	}
-	spent, err := r.spent()
+	spent, err := r.claim()
 	return Result{
 		Status: Interrupted, Epsilon: spent.Epsilon, Delta: r.plan.Budget.Delta, Queries: len(r.answers.asked),
 		Answered: len(r.answers.class), Seconds: r.seconds(), Run: r.Dir,
@@ -91,7 +97,7 @@ func (r *Run) finish() (Result, error) {
 	if err := r.writeModel(); err != nil {
 		return Result{}, err
 	}
-	spent, err := r.spent()
+	spent, err := r.claim()
 	if err != nil {
 		return Result{}, err
 	}
@@ -101,7 +107,7 @@ func (r *Run) finish() (Result, error) {
 		Status: Done, StudentAccuracy: &r.evaluation.Accuracy, TeacherAccuracy: &teachers,
 		Epsilon: spent.Epsilon, EpsilonDataDependent: &dependent, Delta: r.plan.Budget.Delta,
 		Queries: len(r.answers.asked), Answered: len(r.answers.class), Seconds: r.seconds(), Run: r.Dir,
-		Released: released, Spent: spent, Aggregated: r.aggregated(),
+		Released: released, Spent: spent.Spent, Aggregated: r.aggregated(),
 	}
 	if result.Queries < r.plan.Queries && result.Answered >= r.plan.Answers {
 		result.Status = BudgetExhausted

@@ -105,8 +105,11 @@ func Create(c *configs.Config, o Options) (*Run, error) {
 
 // fill writes what the folder has before the first teacher.
 func (r *Run) fill(registry string) error {
-	var err error
-	if r.journal, r.registered, err = books.Begin(r.Dir, registry, r.config, r.config.YAML(), r.source.Outline); err != nil {
+	planned, err := r.plan.planned(r.plan.Queries, r.plan.Answers)
+	if err != nil {
+		return err
+	}
+	if r.journal, r.registered, err = books.Begin(r.Dir, registry, r.config, r.config.YAML(), r.source.Outline, planned); err != nil {
 		return err
 	}
 	if err := checkpoints.WriteFileAtomic(r.path(folder.Plan), r.identity(), folder.FilePerm); err != nil {

@@ -38,8 +38,11 @@ type Cost struct {
 
 	// Of a run.
 	Run      string `json:"run,omitempty"`
-	Releases *int   `json:"releases,omitempty"` // entries of the ledger
+	Releases *int   `json:"releases,omitempty"` // that the answer is of
 	Unit     string `json:"unit,omitempty"`     // what data sets differ in, where that is no record
+	// Made is the same of what a run has released by now, where that is less than it planned. It holds
+	// only if the decision to stop looked at no result.
+	Made *Cost `json:"made,omitempty"`
 }
 
 // Answerer answers questions. It keeps its accountants, and so what they have computed, from one
@@ -54,6 +57,14 @@ func (a *Answerer) Answer(q Question) (Cost, error) {
 	c, l, err := a.ask(q)
 	if err != nil {
 		return c, err
+	}
+	if now := q; q.Made != nil {
+		now.Ledger, now.Divisor, now.Made = q.Made.Ledger, q.Made.Divisor, nil
+		made, _, err := a.ask(now)
+		if err != nil {
+			return c, err
+		}
+		c.Made = &made
 	}
 	account, err := a.accountant(q.View)
 	if err != nil {

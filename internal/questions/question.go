@@ -49,6 +49,16 @@ type Question struct {
 	// Divisor is by what δ is divided because the number of releases was chosen after some of them:
 	// see account.Choice. 0 and 1 are nothing.
 	Divisor float64
+
+	// Made are the releases by now of a run that stopped before it made all that are in Ledger; nil
+	// for any other question.
+	Made *Made
+}
+
+// Made is what a run has released by now, and by what δ is divided for it.
+type Made struct {
+	Ledger  *accountant.Ledger
+	Divisor float64
 }
 
 // DefaultAccountant answers questions that name none: the exact one where there is one.

@@ -13,6 +13,8 @@ type Releases struct {
 	Run        string
 	Ledger     *accountant.Ledger // without choices
 	Divisor    float64            // of δ, for these: account.Choice
+	Claimed    *accountant.Ledger // all that was planned, without choices; see account.Claim
+	OfClaimed  float64            // divides δ for these
 	Epsilon    float64            // of the budget; 0 for none
 	Delta      float64
 	Accountant string
@@ -31,8 +33,16 @@ func ReadReleases(dir string) (Releases, error) {
 		return Releases{}, err
 	}
 	released, divisor, err := account.Seen(i.Ledger)
+	if err != nil {
+		return Releases{}, err
+	}
+	claim, err := i.Claim(c)
+	if err != nil {
+		return Releases{}, err
+	}
+	claimed, ofClaimed, err := account.Seen(claim.Ledger)
 	return Releases{
-		Run: dir, Ledger: released, Divisor: divisor, Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant, Unit: labels.UnitOf(c), Warning: i.Warning,
+		Run: dir, Ledger: released, Divisor: divisor, Claimed: claimed, OfClaimed: ofClaimed, Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant, Unit: labels.UnitOf(c), Warning: i.Warning,
 	}, err
 }
 
@@ -42,6 +52,12 @@ func (r Releases) Question(u Unknown) Question {
 	q := Question{
 		View:    View{Accountant: r.Accountant, Relation: accountant.AddOrRemoveOne},
 		Unknown: u, Ledger: r.Ledger, Epsilon: r.Epsilon, Delta: r.Delta, Run: r.Run, Unit: r.Unit, Divisor: r.Divisor,
+	}
+	if u != Steps { // which come after what was released
+		q.Ledger, q.Divisor = r.Claimed, r.OfClaimed
+		if r.Ledger.Count() < r.Claimed.Count() || r.Divisor < r.OfClaimed {
+			q.Made = &Made{r.Ledger, r.Divisor}
+		}
 	}
 	if q.Unit == labels.Unit {
 		q.Relation = accountant.ReplaceOne

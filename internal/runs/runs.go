@@ -25,7 +25,8 @@ type Run struct {
 	Data     string   `json:"data,omitempty"`
 	Examples int      `json:"examples,omitempty"`
 	Releases int      `json:"releases"`
-	Epsilon  *float64 `json:"epsilon"` // of everything in its ledger, at Delta
+	Epsilon  *float64 `json:"epsilon"`                    // at Delta, of everything that it planned where it stopped before
+	Released *float64 `json:"epsilon_released,omitempty"` // of its releases alone, where that is less: it holds only if the decision to stop looked at no result
 	Delta    float64  `json:"delta,omitempty"`
 	Budget   *float64 `json:"budget"`       // nil where there is none
 	Left     *float64 `json:"epsilon_left"` // of the budget
@@ -107,9 +108,12 @@ func describe(l books.Listed) Run {
 	}
 	problem := l.Problem
 	if l.Member.Accountant != "" {
-		spent, err := account.SpentBy(l.Member.Accountant, l.Member.Ledger, l.Member.Delta)
+		claim, err := account.ClaimBy(l.Member.Accountant, l.Member.Ledger, l.Member.Planned, l.Member.Delta)
 		if err == nil {
-			r.Epsilon = &spent.Epsilon
+			r.Epsilon = &claim.Epsilon
+			if claim.Released != nil {
+				r.Released = &claim.Released.Epsilon
+			}
 		}
 		problem = errors.Join(problem, err)
 	}

@@ -30,39 +30,45 @@ type Statement struct {
 	Neighbours string `json:"neighbours"`
 	Public     string `json:"public"` // what neighbours have in common
 	account.Answer
-	EpsilonPlain        *float64    `json:"epsilon_plain,omitempty"` // an upper bound by the formula of accountant.PlainEpsilon
-	AddedDelta          float64     `json:"added_delta"`             // on top, by the laws of sampler and noise; nothing on top of epsilon
-	TargetEpsilon       float64     `json:"target_epsilon,omitempty"`
-	Method              string      `json:"method"`
-	Sampler             string      `json:"sampler"`
-	Sampling            string      `json:"sampling"`
-	SamplingProbability float64     `json:"sampling_probability"`
-	Mechanism           string      `json:"mechanism"`
-	Noise               string      `json:"noise"`
-	NoiseValues         int         `json:"noise_values"` // coordinates of all releases
-	NoiseMultiplier     float64     `json:"noise_multiplier"`
-	ClipNorm            float64     `json:"clip_norm"`
-	Clipping            string      `json:"clipping"`
-	Bound               string      `json:"bound"`
-	Features            string      `json:"features,omitempty"`        // computed of every example, by a function that no example had a part in
-	FeatureMean         string      `json:"feature_mean,omitempty"`    // how the mean of the features was released, if it was
-	Augmentation        string      `json:"augmentation,omitempty"`    // the views in which the network saw examples, if not as they are
-	InitialWeights      string      `json:"initial_weights,omitempty"` // the file that training began with and what it was trained on; "" if random
-	FrozenValues        int         `json:"frozen_values,omitempty"`   // parameters that were not trained
-	ExpectedBatchSize   float64     `json:"expected_batch_size"`
-	MaxSteps            int         `json:"max_steps"` // steps that the budget allows of the planned ones, fixed before the first
-	PlannedSteps        int         `json:"planned_steps"`
-	Steps               int         `json:"steps"`                  // updates in the model
-	LedgerEntries       int         `json:"ledger_entries"`         // releases that are accounted for; more than steps after a crash
-	LedgerHead          string      `json:"ledger_head"`            // hash of the ledger after them
-	ModelSHA256         string      `json:"model_sha256,omitempty"` // of the file with the model; "" in statements of earlier versions
-	Extended            []Extension `json:"extended,omitempty"`     // changes of the plan after its first step
-	Choices             int         `json:"choices,omitempty"`      // entries among those of the ledger that stand for them: δ is divided by 2^choices
-	Together                        // of all runs on this data, if there are others
-	Data                string      `json:"data"`
-	Examples            int         `json:"examples"`
-	Shape               string      `json:"shape"` // of one example
-	Classes             int         `json:"classes"`
+	// Released is what the releases by the end cost, of a run that ended before everything that it
+	// planned was released: Answer is of all of that. It holds only if what ended the run looked at no
+	// result.
+	Released            *account.Answer `json:"released,omitempty"`
+	ClaimedEntries      int             `json:"claimed_entries,omitempty"` // releases that Answer is of
+	Repeated            int             `json:"repeated,omitempty"`        // number of the total, in the list of package account, of a run that made more releases than planned
+	EpsilonPlain        *float64        `json:"epsilon_plain,omitempty"`   // an upper bound by the formula of accountant.PlainEpsilon
+	AddedDelta          float64         `json:"added_delta"`               // on top, by the laws of sampler and noise; nothing on top of epsilon
+	TargetEpsilon       float64         `json:"target_epsilon,omitempty"`
+	Method              string          `json:"method"`
+	Sampler             string          `json:"sampler"`
+	Sampling            string          `json:"sampling"`
+	SamplingProbability float64         `json:"sampling_probability"`
+	Mechanism           string          `json:"mechanism"`
+	Noise               string          `json:"noise"`
+	NoiseValues         int             `json:"noise_values"` // coordinates of all releases
+	NoiseMultiplier     float64         `json:"noise_multiplier"`
+	ClipNorm            float64         `json:"clip_norm"`
+	Clipping            string          `json:"clipping"`
+	Bound               string          `json:"bound"`
+	Features            string          `json:"features,omitempty"`        // computed of every example, by a function that no example had a part in
+	FeatureMean         string          `json:"feature_mean,omitempty"`    // how the mean of the features was released, if it was
+	Augmentation        string          `json:"augmentation,omitempty"`    // the views in which the network saw examples, if not as they are
+	InitialWeights      string          `json:"initial_weights,omitempty"` // the file that training began with and what it was trained on; "" if random
+	FrozenValues        int             `json:"frozen_values,omitempty"`   // parameters that were not trained
+	ExpectedBatchSize   float64         `json:"expected_batch_size"`
+	MaxSteps            int             `json:"max_steps"` // steps that the budget allows of the planned ones, fixed before the first
+	PlannedSteps        int             `json:"planned_steps"`
+	Steps               int             `json:"steps"`                  // updates in the model
+	LedgerEntries       int             `json:"ledger_entries"`         // releases that are accounted for; more than steps after a crash
+	LedgerHead          string          `json:"ledger_head"`            // hash of the ledger after them
+	ModelSHA256         string          `json:"model_sha256,omitempty"` // of the file with the model; "" in statements of earlier versions
+	Extended            []Extension     `json:"extended,omitempty"`     // changes of the plan after its first step
+	Choices             int             `json:"choices,omitempty"`      // entries among those of the ledger that stand for them: δ is divided by 2^choices
+	Together                            // of all runs on this data, if there are others
+	Data                string          `json:"data"`
+	Examples            int             `json:"examples"`
+	Shape               string          `json:"shape"` // of one example
+	Classes             int             `json:"classes"`
 	// System is how a run that is no DP-SGD is private, one word such as pate or label; "" is DP-SGD.
 	// "none" is a run that is NOT PRIVATE: its Epsilon is [NoGuarantee]. Such runs say what they did in
 	// Facts, and the fields of steps and noise above are empty.
@@ -74,6 +80,12 @@ type Statement struct {
 	// Fallbacks are the questions that the configured accountant did not answer and RDP did.
 	Fallbacks []account.Fallback `json:"fallbacks,omitempty"`
 }
+
+// Made is how many releases the run made.
+func (s Statement) Made() int { return s.LedgerEntries - s.Choices }
+
+// Stopped reports whether the run ended before it made all that the claim is about.
+func (s Statement) Stopped() bool { return s.ClaimedEntries > s.Made() && s.Repeated == 0 }
 
 // NoGuarantee is what records hold in place of an infinite ε, which JSON cannot write.
 const NoGuarantee = math.MaxFloat64

@@ -26,6 +26,7 @@ type plan struct {
 	asked    []asked
 	budget   accountant.Guarantee
 	accounts account.Accountants
+	releases *accountant.Ledger // all events
 }
 
 // newPlan shares the budget out and calibrates the noise, for so many records. What is wrong with a
@@ -50,7 +51,7 @@ func newPlan(f *statistics.File, n int) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = p.dry(nothing, factor)
+	p.releases, err = p.dry(nothing, factor)
 	return p, err
 }
 

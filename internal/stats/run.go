@@ -112,7 +112,7 @@ func prepare(f *statistics.File, o Options) (*Run, error) {
 // fill writes what a run has before its first answer.
 func (r *Run) fill(registry string) error {
 	var err error
-	if r.journal, r.registered, err = books.Begin(r.Dir, registry, r.file.Config, r.file.ConfigYAML(), r.outline); err != nil {
+	if r.journal, r.registered, err = books.Begin(r.Dir, registry, r.file.Config, r.file.ConfigYAML(), r.outline, r.plan.releases); err != nil {
 		return err
 	}
 	return checkpoints.WriteFileAtomic(r.path(folder.Statistics), r.file.YAML(), folder.FilePerm)

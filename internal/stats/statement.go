@@ -21,7 +21,7 @@ func (r *Run) state(status Status) error {
 		return nil
 	}
 	ledger := r.journal.Ledger()
-	spent, refusal, err := r.plan.accounts.Spent(ledger, r.plan.budget.Delta)
+	spent, refusal, err := r.plan.accounts.Claim(ledger, r.journal.Planned(), r.plan.budget.Delta)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (r *Run) state(status Status) error {
 		Relation:   spent.Relation.String(),
 		Neighbours: "two data sets that differ in one record, which is there in one and whose place is empty in the other",
 		Public:     fmt.Sprintf("the number of records, %d, the file of statistics and its bounds", r.records.public),
-		Answer:     spent.Answer(), Method: spent.Method, TargetEpsilon: r.plan.budget.Epsilon, AddedDelta: r.addedDelta(spent.Epsilon),
+		Released:   spent.Released, Answer: spent.Answer(), Method: spent.Method, TargetEpsilon: r.plan.budget.Epsilon, AddedDelta: r.addedDelta(spent.Epsilon),
 		Trusted: r.trusted(), Facts: r.facts(),
 		LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(), Together: together,
 		Data: r.registered.Data.Name, Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
@@ -43,6 +43,9 @@ func (r *Run) state(status Status) error {
 			"the names of columns and classes, and everything in the file of statistics, its bounds and bins with it; if they were chosen by looking at the data, that choice is not covered",
 			"how long the run took, and the times of its files",
 		}, r.hadRecords()...),
+	}
+	if s.Released != nil {
+		s.ClaimedEntries = spent.Ledger.Count()
 	}
 	if refusal != nil {
 		s.Fallbacks = []account.Fallback{{Asked: "all statistics together", Accountant: r.plan.accounts.Name(), Refusal: refusal.Error(), Answer: "ε = " + accountant.RoundUp(spent.Epsilon, 4)}}
@@ -135,7 +138,7 @@ func (r *Run) Spent() string {
 	if r.journal.Len() == 0 {
 		return "nothing was released"
 	}
-	spent, _, err := r.plan.accounts.Spent(r.journal.Ledger(), r.plan.budget.Delta)
+	spent, _, err := r.plan.accounts.Claim(r.journal.Ledger(), r.journal.Planned(), r.plan.budget.Delta)
 	if err != nil {
 		return err.Error()
 	}

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"dpsgd/accountant"
+	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
 	"dpsgd/internal/setup"
 )
@@ -169,6 +170,21 @@ func (p *RunPlan) Spent(l *accountant.Ledger) (account.Spent, error) {
 		p.fellBack(refusal, fmt.Sprintf("the ε of %d releases", l.Count()), epsilonOf(s))
 	}
 	return s, nil
+}
+
+// claim is what a run with that ledger may state for every set of results; see
+// [account.Accountants.Claimed].
+func (p *RunPlan) claim(l *accountant.Ledger, planned *checkpoints.Planned) (account.Claim, error) {
+	now, err := p.Spent(l)
+	if err != nil {
+		return account.Claim{}, err
+	}
+	all, err := p.accounts.Claimed(l, planned, p.Delta)
+	if err != nil {
+		return account.Claim{}, err
+	}
+	spent, err := p.Spent(all)
+	return account.Claimed(spent, now, all), err
 }
 
 // After is the guarantee of the first steps of the plan.

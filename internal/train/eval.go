@@ -84,7 +84,9 @@ func openTested(dir string, o Options) (*tested, error) {
 	case errors.Is(err, books.ErrNotPrivate):
 		t.spent.Epsilon, t.spent.Delta, t.spent.Accountant = statement.NoGuarantee, 1, "NOT PRIVATE"
 	case err == nil:
-		t.spent, err = account.SpentBy(c.Privacy.Accountant, i.Ledger, c.Privacy.Delta)
+		var claim account.Claim
+		claim, err = i.Claim(c)
+		t.spent = claim.Spent
 		fallthrough
 	default:
 		if err != nil {

@@ -3,7 +3,6 @@ package train
 import (
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 
 	"dpsgd/accountant"
@@ -25,18 +24,8 @@ type past struct {
 	extensions []folder.Extension
 }
 
-// perDoubling is how many totals there are from a number of steps to twice as many.
-const perDoubling = 4
-
 // mostChoices bounds how often the number of steps grows: to about a thousand times.
-const mostChoices = 10 * perDoubling
-
-// total is the number j of the totals that a run of first steps can be extended to: the least whole
-// number that is at least first·2^(j/4). The list is fixed before the first release, as the argument at
-// [account.Choice] needs it; it is short, so that a choice costs little.
-func total(first, j int) int {
-	return int(math.Ceil(float64(first) * math.Exp2(float64(j)/perDoubling)))
-}
+const mostChoices = 10 * account.PerDoubling
 
 // Extended says what an extension changed.
 type Extended struct {
@@ -128,7 +117,7 @@ func (r *Run) choose(e *folder.Extension, first, most int) (account.Spent, error
 	made := r.journal.Ledger()
 	var best, cheapest account.Spent
 	for j := max(1, account.Choices(made)); j <= mostChoices; j++ {
-		n := total(first, j)
+		n := account.Total(first, j)
 		if n <= e.From.Steps || n <= r.step {
 			continue
 		}

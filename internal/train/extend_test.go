@@ -62,7 +62,7 @@ func TestExtendedRunCountsEverything(t *testing.T) {
 		if e.Step != 12 || e.Entries != 12 || e.From.Steps != 12 || e.From.Epsilon != 3 || e.To.Epsilon != 6 || e.SpentEpsilon != first.Epsilon {
 			t.Errorf("%s: %+v", name, e)
 		}
-		if want := total(12, e.Choices); e.To.Steps != want {
+		if want := account.Total(12, e.Choices); e.To.Steps != want {
 			t.Errorf("%s: %d steps, expected number %d of the list, %d", name, e.To.Steps, e.Choices, want)
 		}
 		second := fit(t, open(t, first.Run, o))
@@ -74,7 +74,7 @@ func TestExtendedRunCountsEverything(t *testing.T) {
 		if want := plainly(t, name, l, e.To.Steps, share); second.Epsilon < want*(1-1e-12) || second.Epsilon > want*(1+1e-6) {
 			t.Errorf("%s: ε %v, expected %v of %d steps at δ = %v", name, second.Epsilon, want, e.To.Steps, share)
 		}
-		next := total(12, e.Choices+1)
+		next := account.Total(12, e.Choices+1)
 		if cost := plainly(t, name, l, next, share/2); cost <= 6 {
 			t.Errorf("%s: the next total, %d steps, costs %v and was not chosen", name, next, cost)
 		}

@@ -130,15 +130,15 @@ func (r *Run) finish(status Status) (Result, error) {
 	if err := r.evaluate(); err != nil {
 		return Result{}, r.rescue(err)
 	}
-	spent, err := r.plan.Spent(r.journal.Ledger())
+	claim, err := r.plan.claim(r.journal.Ledger(), r.journal.Planned())
 	if err != nil {
 		return Result{}, err
 	}
 	r.warn()
-	p := r.progress(spent)
+	p := r.progress(claim.Spent)
 	result := Result{
 		Status: status, Steps: r.step,
-		Answer:          spent.Answer(),
+		Answer: claim.Answer(), Released: claim.Released,
 		NoiseMultiplier: r.plan.NoiseMultiplier, TestAccuracy: r.evaluation.Accuracy, ByClass: r.byClass.ByClass(), Average: r.config.Training.Average.Name(),
 		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond, Run: r.Dir, TargetEpsilon: r.config.Privacy.Epsilon,
 		LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(),
@@ -149,7 +149,7 @@ func (r *Run) finish(status Status) (Result, error) {
 	if err := r.mean.InPlaceOf(r.model.Values, r.writeModel); err != nil {
 		return Result{}, err
 	}
-	statement := r.statement(status, spent, result.Together)
+	statement := r.statement(status, claim, result.Together)
 	if statement.ModelSHA256, err = trained.Sum(r.Dir); err != nil {
 		return Result{}, err
 	}
@@ -163,9 +163,9 @@ func (r *Run) finish(status Status) (Result, error) {
 // Untested is the result of a run that had to stop and has no model to test: with status Diverged
 // because its parameters left the range of float32, with BudgetExhausted before its first step.
 func (r *Run) Untested(status Status) (Result, error) {
-	spent, err := r.plan.Spent(r.journal.Ledger())
+	claim, err := r.plan.claim(r.journal.Ledger(), r.journal.Planned())
 	return Result{
-		Status: status, Steps: r.step, Answer: spent.Answer(), TestAccuracy: math.NaN(),
+		Status: status, Steps: r.step, Answer: claim.Answer(), Released: claim.Released, TestAccuracy: math.NaN(),
 		Seconds: r.seconds(), LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(),
 	}, err
 }

@@ -13,6 +13,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/clip"
+	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/history"
 	"dpsgd/internal/tiny"
@@ -189,7 +190,8 @@ func TestKillCostsOneStep(t *testing.T) {
 	}
 }
 
-// Without a budget a killed run makes all its steps and says what the repeated ones cost.
+// Without a budget a killed run makes all its steps and says what the repeated ones cost: what it
+// claims is 16 releases at an eighth of δ, as four repeated ones are the third total of the list.
 func TestKilledRunWithoutBudget(t *testing.T) {
 	o := options(t)
 	o.Folder = "killed"
@@ -204,9 +206,27 @@ func TestKilledRunWithoutBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Status != Done || r.Steps != 12 || tiny.Releases(t, dir) != 16 || r.Epsilon != want.Epsilon {
+	if r.Status != Done || r.Steps != 12 || tiny.Releases(t, dir) != 16 || r.Released == nil || r.Released.Epsilon != want.Epsilon || r.Epsilon != killedCost(t) {
 		t.Errorf("found %s after %d steps with %d releases and ε = %v, expected 12, 16 and %v", r.Status, r.Steps, tiny.Releases(t, dir), r.Epsilon, want.Epsilon)
 	}
+}
+
+// killedCost is what 16 releases are claimed to cost of which 12 were planned.
+func killedCost(t *testing.T) float64 {
+	t.Helper()
+	p := mustPlan(t)
+	l, err := p.Schedule(16)
+	if err == nil {
+		err = l.Add(account.Choice, 3)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	spent, err := p.Spent(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spent.Epsilon
 }
 
 // A release that was recorded and never made still counts: the kill may have come a moment later.
@@ -311,7 +331,7 @@ func TestEpsilonIsThatOfTheLedger(t *testing.T) {
 			t.Errorf("the metrics of step %d say ε = %v, expected %v of %d releases", step, seen[step], want, step+4)
 		}
 	}
-	if r.Epsilon != cost(t, 16) {
-		t.Errorf("the result says %v, expected %v", r.Epsilon, cost(t, 16))
+	if r.Released == nil || r.Released.Epsilon != cost(t, 16) || r.Epsilon != killedCost(t) {
+		t.Errorf("the result says %v of %v, expected %v of %v", r.Released, r.Epsilon, cost(t, 16), killedCost(t))
 	}
 }

@@ -328,12 +328,15 @@ func (r *Run) makeFolder(o Options) (err error) {
 
 // fillFolder writes what a run has before its first step.
 func (r *Run) fillFolder(o Options) error {
-	var err error
+	planned, err := r.plan.Schedule(r.plan.MaxSteps)
+	if err != nil {
+		return err
+	}
 	begin := books.Begin
 	if o.Apart {
 		begin = books.BeginApart
 	}
-	if r.journal, r.registered, err = begin(r.Dir, o.registry(), r.config, r.config.YAML(), r.source.Outline); err != nil {
+	if r.journal, r.registered, err = begin(r.Dir, o.registry(), r.config, r.config.YAML(), r.source.Outline, planned); err != nil {
 		return err
 	}
 	r.order = durable.NewOrder(r.journal)

@@ -14,7 +14,7 @@ import (
 
 // statement describes a run whose ledger has the given guarantee, in the words of the door that it
 // went through.
-func (r *Run) statement(status Status, spent account.Spent, together statement.Together) statement.Statement {
+func (r *Run) statement(status Status, spent account.Claim, together statement.Together) statement.Statement {
 	means, choices, entries, dim := r.means(), account.Choices(r.journal.Ledger()), r.journal.Len(), r.records.Coordinates()
 	steps := entries - choices - means
 	claim := r.plan.Claim(dim, steps, spent.Epsilon)
@@ -29,12 +29,16 @@ func (r *Run) statement(status Status, spent account.Spent, together statement.T
 		LedgerEntries: entries, LedgerHead: r.journal.Hash(), Together: together,
 		Data: r.source.Name, Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
 		NotPrivate: claims.NotPrivate(r.source.Outline, r.plan.Sampler, r.config.Data.Vectors != "", r.diagnosed()), Fallbacks: r.plan.Fallbacks,
+		Released: spent.Released, Repeated: account.Choices(spent.Ledger) - choices,
 		FrozenValues: r.model.FrozenValues(), Extended: r.extended(), Choices: choices,
+	}
+	if s.Released != nil {
+		s.ClaimedEntries = spent.Ledger.Count() - account.Choices(spent.Ledger)
 	}
 	if r.initial != "" {
 		claims.OfWeights(r.config.Model, r.initial, &s)
 	}
-	if released, divisor, err := account.Seen(r.journal.Ledger()); err == nil {
+	if released, divisor, err := account.Seen(spent.Ledger); err == nil {
 		if plain, err := accountant.PlainEpsilon(released, spent.Delta/divisor); err == nil && !math.IsInf(plain, 1) {
 			s.EpsilonPlain = &plain
 		}

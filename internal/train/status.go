@@ -26,20 +26,23 @@ const (
 // Result is what a run reports at its end, on the terminal. Every field but the two of time is
 // public or a function of what was released; no file of the run holds those two.
 type Result struct {
-	Status             Status        `json:"status"`
-	Steps              int           `json:"steps"`
-	account.Answer                   // of everything in the ledger
-	TargetEpsilon      float64       `json:"target_epsilon,omitempty"` // the budget; 0 for none
-	NoiseMultiplier    float64       `json:"noise_multiplier"`
-	TestAccuracy       float64       `json:"test_accuracy"`
-	ByClass            []score.Class `json:"accuracy_by_class,omitempty"` // with intervals: who pays for the noise
-	Average            string        `json:"average"`                     // of the parameters, which model and accuracy are of: training.average
-	Seconds            float64       `json:"seconds"`                     // of this part of the run
-	ExamplesPerSecond  float64       `json:"examples_per_second"`         // expected examples, over the time of the steps of this part
-	Run                string        `json:"run"`
-	LedgerEntries      int           `json:"-"`
-	LedgerHead         string        `json:"-"` // hash of the ledger after them
-	statement.Together               // of all runs on this data, if there are others
+	Status         Status `json:"status"`
+	Steps          int    `json:"steps"`
+	account.Answer        // that holds for every set of results: of all that was planned, where the run stopped before
+	// Released is of what was released by now, nil where that is what Answer is of. It holds only if
+	// the decision to stop looked at no result.
+	Released           *account.Answer `json:"released,omitempty"`
+	TargetEpsilon      float64         `json:"target_epsilon,omitempty"` // the budget; 0 for none
+	NoiseMultiplier    float64         `json:"noise_multiplier"`
+	TestAccuracy       float64         `json:"test_accuracy"`
+	ByClass            []score.Class   `json:"accuracy_by_class,omitempty"` // with intervals: who pays for the noise
+	Average            string          `json:"average"`                     // of the parameters, which model and accuracy are of: training.average
+	Seconds            float64         `json:"seconds"`                     // of this part of the run
+	ExamplesPerSecond  float64         `json:"examples_per_second"`         // expected examples, over the time of the steps of this part
+	Run                string          `json:"run"`
+	LedgerEntries      int             `json:"-"`
+	LedgerHead         string          `json:"-"` // hash of the ledger after them
+	statement.Together                 // of all runs on this data, if there are others
 }
 
 // Progress is what a run shows while it goes on.

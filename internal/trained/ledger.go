@@ -17,8 +17,8 @@ import (
 // checkStatement holds what the statement says of its guarantee, which goes with the model wherever it
 // goes, against the ledger of the run. The model of a folder without a ledger has nothing to be held
 // against.
-func checkStatement(dir string, c *configs.Config, s statement.Statement) error {
-	if err := refuseOtherUnit(dir, c, s); err != nil || !folder.HoldsAny(dir, folder.Ledger) {
+func checkStatement(dir string, c *configs.Config, s *statement.Statement) error {
+	if err := refuseOtherUnit(dir, c, *s); err != nil || !folder.HoldsAny(dir, folder.Ledger) {
 		return err
 	}
 	i, err := books.Inspect(dir) // which holds the statement's entries and hash against the ledger
@@ -32,13 +32,20 @@ func checkStatement(dir string, c *configs.Config, s statement.Statement) error 
 	if s.Delta != c.Privacy.Delta {
 		return refuse(fmt.Sprintf("δ = %g", s.Delta), fmt.Sprintf("%g, that of %s,", c.Privacy.Delta, folder.Config))
 	}
-	claimed, err := beginning(i.Ledger, s.LedgerEntries)
+	if i.Ledger, err = beginning(i.Ledger, s.LedgerEntries); err != nil {
+		return err
+	}
+	claim, err := i.Claim(c)
 	if err != nil {
 		return err
 	}
-	spent, err := account.SpentBy(c.Privacy.Accountant, claimed, s.Delta)
-	if err == nil && s.Understates(spent.Epsilon) {
-		err = refuse(fmt.Sprintf("ε = %g", s.Epsilon), "ε = "+accountant.RoundUp(spent.Epsilon, 3))
+	// Earlier versions claimed what a stopped run had released.
+	if now := claim.Released; now != nil && s.ClaimedEntries == 0 && !s.Understates(now.Epsilon) {
+		s.Answer, s.Released = claim.Answer(), now
+		s.ClaimedEntries = claim.Ledger.Count() - account.Choices(claim.Ledger)
+	}
+	if s.Understates(claim.Epsilon) {
+		err = refuse(fmt.Sprintf("ε = %g", s.Epsilon), "ε = "+accountant.RoundUp(claim.Epsilon, 3))
 	}
 	return err
 }

@@ -49,7 +49,7 @@ func Open(dir string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkStatement(dir, c, m.Statement); err != nil {
+	if err := checkStatement(dir, c, &m.Statement); err != nil {
 		return nil, err
 	}
 	if m.Data, err = setup.Declared(c, max(1, m.Statement.Examples)); err != nil {

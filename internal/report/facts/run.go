@@ -127,11 +127,11 @@ func (r *Run) readLedger(ctx context.Context, q Request) error {
 	if q.Spent != nil {
 		r.Spent = *q.Spent
 	} else {
-		spent, err := account.SpentBy(r.Config.Privacy.Accountant, i.Ledger, r.Config.Privacy.Delta)
+		claim, err := i.Claim(r.Config)
 		if err != nil {
 			return err
 		}
-		r.Spent = spent.Answer()
+		r.Spent = claim.Answer()
 	}
 	if !q.Accountants {
 		return nil

@@ -90,6 +90,10 @@ func printCost(w io.Writer, c questions.Cost, unknown questions.Unknown) {
 	if c.Bracketed {
 		fmt.Fprint(w, bounds)
 	}
+	if c.Made != nil && unknown == questions.Epsilon {
+		fmt.Fprintf(w, "by now there are %s releases; their own ε = %s holds only if no decision to stop looked at a result\n",
+			terminal.Count(*c.Made.Releases), accountant.RoundUp(c.Made.Epsilon, 3))
+	}
 	group := ""
 	if c.GroupSize > 1 {
 		group = fmt.Sprintf(" in groups of %s records", terminal.Count(c.GroupSize))

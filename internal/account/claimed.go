@@ -1,0 +1,195 @@
+package account
+
+import (
+	"maps"
+	"math"
+	"sort"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+)
+
+// PerDoubling is how many totals a run can be extended to between a number of steps and twice as many.
+const PerDoubling = 4
+
+// Total is number j of the totals that a run of first steps can be extended to: the least whole number
+// that is at least first·2^(j/4). The list is fixed before the first release, as the argument at
+// [Choice] needs it; it is short, so that a choice costs little.
+func Total(first, j int) int {
+	return int(math.Ceil(float64(first) * math.Exp2(float64(j)/PerDoubling)))
+}
+
+// Claimed is the ledger whose ε at δ a run may state for every set of results. It is l for a run that
+// released all that it planned, and for one of which nobody knows what it planned (p is nil).
+//
+// The ε of k releases holds for a number k that is fixed in advance. Whoever stops a run after k of n
+// may have looked at them, so that k is a function of the results. What such a run shows is a function
+// of what all n would have shown: its first k results, for a rule that sees these alone. So it has the
+// guarantee of the n releases, by post-processing (Dwork, Roth 2014, Proposition 2.1), whatever the
+// rule is. The ε of the k releases holds only for a rule that looks at no result. A run that ends
+// because one more release would pass its budget is stopped by such a rule: its plan is counted up to
+// there.
+//
+// A run that was killed repeats the releases that no checkpoint holds, and so may end with more than n.
+// When it is killed may be a function of results too. More than n releases are paid for as
+// extensions are, from the list n+1, n+2, n+4, n+8, …: number j of the list costs what its releases
+// cost at δ/2^j. Where the run has a budget, no run makes more releases than fit it, so these
+// are the alternative.
+func (a Accountants) Claimed(l *accountant.Ledger, p *checkpoints.Planned, delta float64) (*accountant.Ledger, error) {
+	choices := Choices(l)
+	if p == nil || p.Releases == nil || l.Count() == choices {
+		return l, nil
+	}
+	planned, err := after(p.Releases, choices)
+	if err != nil {
+		return nil, err
+	}
+	made := counts(l)
+	if maps.Equal(made, counts(planned)) {
+		return l, nil
+	}
+	claim := planned
+	if more := l.Count() - planned.Count(); more > 0 {
+		if claim, err = beyond(l, planned, more); err != nil {
+			return nil, err
+		}
+	} else if !within(made, counts(planned)) { // a repeated release that the plan has once, such as that of a mean
+		now, _, err := a.Spent(l, delta)
+		if err != nil {
+			return nil, err
+		}
+		if all, _, err := a.Spent(planned, delta); err != nil || all.Epsilon < now.Epsilon {
+			claim = l
+		}
+	}
+	if p.Epsilon == 0 || choices > 0 || a.fits(claim, p.Epsilon, delta) {
+		return claim, nil
+	}
+	return a.upTo(p.Epsilon, l, lastOf(l, planned), delta), nil
+}
+
+// after is a plan after so many choices of more steps. Steps are its last event, and of plans that
+// can be extended all of them are alike.
+func after(planned *accountant.Ledger, choices int) (*accountant.Ledger, error) {
+	entries := planned.Entries()
+	if choices == 0 || len(entries) == 0 {
+		return planned, nil
+	}
+	steps := entries[len(entries)-1]
+	all, err := planned.With(steps.Event, Total(steps.Count, choices)-steps.Count)
+	if err == nil {
+		err = all.Add(Choice, choices)
+	}
+	return all, err
+}
+
+// beyond is the claim of a run that made more releases than planned.
+func beyond(l, planned *accountant.Ledger, more int) (*accountant.Ledger, error) {
+	number, total := 1, 1
+	for ; total < more; total *= 2 {
+		number++
+	}
+	all, err := l.With(lastOf(l, planned), total-more)
+	if err == nil {
+		err = all.Add(Choice, number)
+	}
+	return all, err
+}
+
+// lastOf is the last event of a plan, or else of what was released.
+func lastOf(l, planned *accountant.Ledger) accountant.Event {
+	entries := planned.Entries()
+	if len(entries) == 0 {
+		entries = l.Entries()
+	}
+	return entries[len(entries)-1].Event
+}
+
+// fits says whether a ledger is within a budget. A newer program may answer in the tenth digit another
+// number than the one that planned.
+func (a Accountants) fits(l *accountant.Ledger, epsilon, delta float64) bool {
+	cost, _, err := a.Spent(l, delta)
+	return err == nil && cost.Epsilon <= epsilon*(1+1e-9)
+}
+
+// upTo is a ledger with as many further steps as fit a budget.
+func (a Accountants) upTo(epsilon float64, l *accountant.Ledger, step accountant.Event, delta float64) *accountant.Ledger {
+	with := func(n int) *accountant.Ledger {
+		longer, err := l.With(step, n)
+		if err != nil {
+			return l // n is beyond what can be counted
+		}
+		return longer
+	}
+	most := 1
+	for most < 1<<40 && a.fits(with(most), epsilon, delta) {
+		most *= 2
+	}
+	n := sort.Search(most, func(n int) bool { return !a.fits(with(n), epsilon, delta) })
+	return with(max(0, n-1))
+}
+
+// counts is how often a ledger has each event.
+func counts(l *accountant.Ledger) map[accountant.Event]int {
+	n := map[accountant.Event]int{}
+	for _, e := range l.Entries() {
+		n[e.Event] += e.Count
+	}
+	return n
+}
+
+// within says whether all has everything that part has.
+func within(part, all map[accountant.Event]int) bool {
+	for e, n := range part {
+		if n > all[e] {
+			return false
+		}
+	}
+	return true
+}
+
+// Claim is what a run may state for every set of results, and beside it what it released by now.
+type Claim struct {
+	Spent
+	Ledger *accountant.Ledger // that Spent is of
+	// Released is what the releases cost; nil where that is what is claimed. It holds only if what
+	// stopped the run looked at no result.
+	Released *Answer
+}
+
+// ClaimBy is what a run may state by the named accountant, for those who have its ledger and no plan.
+func ClaimBy(name string, l *accountant.Ledger, p *checkpoints.Planned, delta float64) (Claim, error) {
+	a, err := New(name)
+	if err != nil {
+		return Claim{}, err
+	}
+	c, _, err := a.Claim(l, p, delta)
+	if err == nil && math.IsInf(c.Epsilon, 1) {
+		err = ErrInfinite
+	}
+	return c, err
+}
+
+// Claim is [Accountants.Claimed] with what it costs. Refusal is that of [Accountants.Spent].
+func (a Accountants) Claim(l *accountant.Ledger, p *checkpoints.Planned, delta float64) (c Claim, refusal, err error) {
+	claimed, err := a.Claimed(l, p, delta)
+	if err != nil {
+		return c, nil, err
+	}
+	spent, refusal, err := a.Spent(claimed, delta)
+	if err != nil || claimed == l {
+		return Claimed(spent, spent, claimed), refusal, err
+	}
+	now, _, err := a.Spent(l, delta)
+	return Claimed(spent, now, claimed), refusal, err
+}
+
+// Claimed puts a claim beside what the releases by now cost.
+func Claimed(claim, now Spent, l *accountant.Ledger) Claim {
+	c := Claim{Spent: claim, Ledger: l}
+	if now.Epsilon < claim.Epsilon {
+		released := now.Answer()
+		c.Released = &released
+	}
+	return c
+}

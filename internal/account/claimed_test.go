@@ -1,0 +1,153 @@
+package account
+
+import (
+	"math"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
+	"dpsgd/checkpoints"
+)
+
+// coin is the answer to a question of two answers whose odds of the truth are e^coinLoss.
+const coinLoss = 0.3
+
+func coin() accountant.Event {
+	return accountant.RandomizedResponse{NoiseProbability: 2 / (1 + math.Exp(coinLoss)), Buckets: 2}
+}
+
+// excess is the least δ with which a claim of ε = claim(k) after k of n coins holds for every set of
+// results, whoever stops after how many coins, for whatever he saw; he may stop from the first-th on.
+// It is exact. The loss after k coins of which h are heads is L = coinLoss·(2h-k), and the best rule is
+// that of optimal stopping, which backward induction finds: V_k = max((1-e^(claim(k)-L))₊, E[V_k+1]).
+func excess(n, first int, claim func(k int) float64) float64 {
+	heads := math.Exp(coinLoss) / (1 + math.Exp(coinLoss))
+	value := make([]float64, n+2)
+	for k := n; k >= 0; k-- {
+		now := make([]float64, k+1)
+		for h := range now {
+			if k < n {
+				now[h] = heads*value[h+1] + (1-heads)*value[h]
+			}
+			if k >= first {
+				now[h] = max(now[h], 1-math.Exp(claim(k)-coinLoss*float64(2*h-k)))
+			}
+		}
+		value = now
+	}
+	return value[0]
+}
+
+func coins(t *testing.T, n int) *accountant.Ledger {
+	t.Helper()
+	l, err := new(accountant.Ledger).With(coin(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// What a run claims that somebody stops, or kills and repeats, holds whatever he looked at. The ε of
+// what it released by then does not: the best rule passes its δ by a multiple.
+func TestClaimsHoldForWhoeverStops(t *testing.T) {
+	const planned, killed, delta = 24, 64, 0.01
+	pld, err := accountants.New(PLD, accountant.ReplaceOne)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := WithRDP(pld)
+	if err != nil {
+		t.Fatal(err)
+	}
+	epsilon := func(l *accountant.Ledger) float64 {
+		cost, _, err := a.Spent(l, delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cost.Epsilon
+	}
+	var now, claims []float64
+	for k := range killed + 1 {
+		l := coins(t, k)
+		claimed, err := a.Claimed(l, &checkpoints.Planned{Releases: coins(t, planned)}, delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, claims = append(now, epsilon(l)), append(claims, epsilon(claimed))
+		if claims[k] < now[k] {
+			t.Errorf("after %d releases the claim is %v, expected no less than %v of these", k, claims[k], now[k])
+		}
+	}
+	if claims[planned] != now[planned] {
+		t.Errorf("a run that made all its releases claims %v, expected %v", claims[planned], now[planned])
+	}
+	for _, test := range []struct {
+		what     string
+		n, first int
+	}{{"stopped", planned, 1}, {"killed", killed, planned + 1}} {
+		of := func(list []float64) float64 {
+			return excess(test.n, test.first, func(k int) float64 { return list[k] })
+		}
+		if old, new := of(now), of(claims); old < 2*delta || new > delta {
+			t.Errorf("%s: with ε of what was released δ is %.4f, with the claim %.4f; expected at least %v and at most %v", test.what, old, new, 2*delta, delta)
+		}
+	}
+}
+
+// A budget ends a run, so a claim never passes it: neither that of a run that repeated releases, nor
+// that of one whose plan another accountant finds dearer. An extended run is claimed to the end of its
+// extension.
+func TestClaimsStayWithinTheBudget(t *testing.T) {
+	a, err := New(RDP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := accountant.PoissonSampled{SamplingProbability: 0.1, Event: accountant.Gaussian{NoiseMultiplier: 1}}
+	of := func(n, choices int) *accountant.Ledger {
+		l, err := new(accountant.Ledger).With(step, n)
+		if err == nil && choices > 0 {
+			l, err = l.With(Choice, choices)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	epsilon := func(n, choices int) float64 {
+		cost, _, err := a.Spent(of(n, choices), 1e-5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cost.Epsilon
+	}
+	for _, test := range []struct {
+		made, choices int
+		planned       int
+		budget        float64
+		want          float64
+	}{
+		{10, 0, 40, 0, epsilon(40, 0)},
+		{40, 0, 40, 0, epsilon(40, 0)},
+		{0, 0, 40, 0, 0},
+		{41, 0, 40, 0, epsilon(41, 1)},
+		{42, 0, 40, 0, epsilon(42, 2)},
+		{43, 0, 40, 0, epsilon(44, 3)},
+		{43, 0, 40, 100, epsilon(44, 3)},
+		{43, 0, 40, epsilon(44, 0), epsilon(44, 0)}, // no run passes 44 releases
+		{43, 0, 40, epsilon(43, 0), epsilon(43, 0)},
+		{10, 0, 40, epsilon(30, 0), epsilon(30, 0)},
+		{41, 1, 40, epsilon(40, 0), epsilon(48, 1)}, // 40·2^(1/4), rounded up
+		{48, 1, 40, epsilon(40, 0), epsilon(48, 1)},
+		{49, 1, 40, 0, epsilon(49, 2)},
+		{43, 0, 0, epsilon(44, 0), epsilon(44, 0)}, // nobody knows what was planned but the budget
+	} {
+		l, err := a.Claimed(of(test.made, test.choices), &checkpoints.Planned{Epsilon: test.budget, Releases: of(test.planned, 0)}, 1e-5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cost, _, err := a.Spent(l, 1e-5)
+		if err != nil || cost.Epsilon != test.want {
+			t.Errorf("%+v: claimed are %v: ε = %v (%v), expected %v", test, l.Entries(), cost.Epsilon, err, test.want)
+		}
+	}
+}
