@@ -4,12 +4,14 @@ package statement
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -79,6 +81,9 @@ type Statement struct {
 	NotPrivate []string `json:"not_private"`
 	// Fallbacks are the questions that the configured accountant did not answer and RDP did.
 	Fallbacks []account.Fallback `json:"fallbacks,omitempty"`
+	// Sum is the SHA-256 of the file without these digits, against edits and damage: a statement goes where
+	// no ledger is to hold it against. Those of earlier versions have none.
+	Sum string `json:"statement_sum,omitempty"`
 }
 
 // Made is how many releases the run made.
@@ -219,11 +224,13 @@ func (s Statement) Write(dir string) error {
 	if err != nil {
 		return err
 	}
+	s.Sum = strings.Repeat("0", 2*sha256.Size)
 	encoded, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return fmt.Errorf("train: privacy statement: %w", err)
 	}
-	if err := checkpoints.WriteFileAtomic(filepath.Join(dir, folder.StatementData), append(encoded, '\n'), folder.FilePerm); err != nil {
+	before, _, after := summed(append(encoded, '\n'))
+	if err := checkpoints.WriteFileAtomic(filepath.Join(dir, folder.StatementData), fmt.Appendf(nil, "%s%s%s", before, sumOf(before, after), after), folder.FilePerm); err != nil {
 		return err
 	}
 	return checkpoints.WriteFileAtomic(filepath.Join(dir, folder.Statement), text, folder.FilePerm)
@@ -240,7 +247,26 @@ func Read(dir string) (Statement, error) {
 	if err := json.Unmarshal(content, &s); err != nil {
 		return Statement{}, fmt.Errorf("train: %s: found no statement that can be read (%w), expected what the run wrote: %w", path, err, checkpoints.ErrCorrupt)
 	}
+	if before, sum, after := summed(content); s.Sum != "" && string(sum) != sumOf(before, after) {
+		return Statement{}, fmt.Errorf("train: %s: found other content than its statement_sum stands for, expected what the run wrote (without the file, `train resume` writes it again): %w", path, checkpoints.ErrCorrupt)
+	}
 	return s, nil
+}
+
+// sumKey stands in front of the sum in a file.
+const sumKey = `"statement_sum": "`
+
+// summed parts a file at its sum, which is empty where there is none.
+func summed(content []byte) (before, sum, after []byte) {
+	at := bytes.LastIndex(content, []byte(sumKey)) + len(sumKey)
+	if at < len(sumKey) || at+2*sha256.Size > len(content) {
+		return content, nil, nil
+	}
+	return content[:at], content[at : at+2*sha256.Size], content[at+2*sha256.Size:]
+}
+
+func sumOf(before, after []byte) string {
+	return fmt.Sprintf("%x", sha256.Sum256(slices.Concat(before, after)))
 }
 
 // Understates reports whether a statement claims less than what its ledger costs, as one that was

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"dpsgd/accountant"
@@ -144,6 +145,11 @@ func Write(t testing.TB, path, content string) {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Unsummed is a statement as earlier versions wrote it, without the sum that finds every edit.
+func Unsummed(statement string) string {
+	return regexp.MustCompile(`,\s*"statement_sum": "[0-9a-f]+"`).ReplaceAllString(statement, "")
 }
 
 // Ledger is a ledger of equal releases.

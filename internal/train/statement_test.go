@@ -39,7 +39,7 @@ func TestStatementSaysWhatRan(t *testing.T) {
 	want := statement.Statement{
 		Run: s.Run, Status: string(Done), Unit: "one training example", Relation: "add-or-remove-one", TargetEpsilon: 3,
 		Answer: account.Answer{Epsilon: r.Epsilon, Delta: 1e-4, Accountant: "rdp"}, Method: s.Method, Sampler: "Poisson", SamplingProbability: 0.2, Mechanism: "Gaussian", NoiseMultiplier: 1.5,
-		ClipNorm: 0.25, Clipping: "flat", ExpectedBatchSize: 60, MaxSteps: 12, PlannedSteps: 12, Steps: 12, LedgerEntries: 12, LedgerHead: s.LedgerHead, ModelSHA256: s.ModelSHA256, Data: "stripes", Examples: 300, Shape: "6x6x1", Classes: 3,
+		ClipNorm: 0.25, Clipping: "flat", ExpectedBatchSize: 60, MaxSteps: 12, PlannedSteps: 12, Steps: 12, LedgerEntries: 12, LedgerHead: s.LedgerHead, ModelSHA256: s.ModelSHA256, Sum: s.Sum, Data: "stripes", Examples: 300, Shape: "6x6x1", Classes: 3,
 	}
 	if _, info, err := checkpoints.ReadJournal(filepath.Join(r.Run, folder.Ledger)); err != nil || s.LedgerHead != info.Hash {
 		t.Errorf("found the head %s in the statement, expected %s of the ledger (%v)", s.LedgerHead, info.Hash, err)

@@ -3,6 +3,7 @@ package facts_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -123,10 +124,13 @@ func TestReadSweepRefuses(t *testing.T) {
 func TestReadRunWithAnEditedStatement(t *testing.T) {
 	result := tinyrun.Train(t, tinyrun.Options(t))
 	path := filepath.Join(result.Run, folder.StatementData)
-	edited := regexp.MustCompile(`"epsilon": [0-9.]+`).ReplaceAllString(tiny.Read(t, path), `"epsilon": 0.01`)
-	tiny.Write(t, path, edited)
-	r, err := facts.ReadRun(context.Background(), result.Run, facts.Request{})
-	if err != nil || r.Statement != nil || r.Markdown != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "ε = 0.01") {
-		t.Errorf("found %+v (%v), expected no statement and one warning", r, err)
+	whole := tiny.Unsummed(tiny.Read(t, path))
+	for _, share := range []float64{0.01, 0.5, 0.998} {
+		claimed := fmt.Sprint(share * result.Epsilon)
+		tiny.Write(t, path, regexp.MustCompile(`"epsilon": [0-9.]+`).ReplaceAllString(whole, `"epsilon": `+claimed))
+		r, err := facts.ReadRun(context.Background(), result.Run, facts.Request{})
+		if err != nil || r.Statement != nil || r.Markdown != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "ε = ") {
+			t.Errorf("%s: found %+v (%v), expected no statement and one warning", claimed, r, err)
+		}
 	}
 }
