@@ -16,7 +16,7 @@ func TestShrinkingAverages(t *testing.T) {
 		m.Pix[i] = uint8((i + i/64) % 2 * 255)
 	}
 	dst := make([]uint8, 16)
-	store(dst, m, Size{4, 4, 1})
+	store(dst, m, Size{4, 4, 1}, 1)
 	for i, v := range dst {
 		if v < 120 || v > 136 {
 			t.Errorf("value %d is %d, expected about 127", i, v)

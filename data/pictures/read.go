@@ -57,6 +57,12 @@ func Decode(r io.ReadSeeker, maxPixels int, size Size, dst []uint8) error {
 	if config.Width < 1 || config.Height < 1 || config.Height > maxPixels/config.Width {
 		return fmt.Errorf("%d by %d pixels, expected 1 to %d in all", config.Width, config.Height, maxPixels)
 	}
+	about := tagsOf(r, format)
+	if format == "tiff" {
+		if err := about.refuse(); err != nil {
+			return err
+		}
+	}
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -64,17 +70,77 @@ func Decode(r io.ReadSeeker, maxPixels int, size Size, dst []uint8) error {
 	if err != nil {
 		return fmt.Errorf("cannot be decoded: %w", err)
 	}
-	store(dst, decoded, size)
+	if page := image.Rect(0, 0, config.Width, config.Height); format == "gif" && decoded.Bounds() != page {
+		return fmt.Errorf("found a GIF of which the first picture is %v of a page of %v, expected one that fills it", decoded.Bounds(), page)
+	}
+	if decoded, err = mended(decoded, format, about); err != nil {
+		return err
+	}
+	store(dst, decoded, size, about.orientation())
 	return nil
+}
+
+// mended undoes what decoders of golang.org/x/image v0.47.0 do wrong.
+func mended(m image.Image, format string, about tags) (image.Image, error) {
+	if format == "webp" {
+		return ofVideo(m), nil
+	}
+	if fax := about[tagCompression] == group3 || about[tagCompression] == group4; format == "tiff" && fax && about[tagPhotometric] == blackIsZero {
+		// White runs of Group 3 and 4 are zeros, whatever zeros stand for: TIFF 6.0, sections 10 and 11.
+		// Package tiff takes them for white.
+		grey, ok := m.(*image.Gray)
+		if !ok {
+			return nil, fmt.Errorf("found a TIFF packed as by a fax machine that holds %T, expected black and white", m)
+		}
+		for i := range grey.Pix {
+			grey.Pix[i] = ^grey.Pix[i]
+		}
+	}
+	return m, nil
+}
+
+// ofVideo converts the pixels of a WebP with loss, luma from 16 to 235 and chroma from 16 to 240, as
+// libwebp does (src/dsp/yuv.h). Package image takes them for those of a JPEG, from 0 to 255
+// (https://go.dev/issue/40173). A WebP without loss has no such pixels.
+func ofVideo(m image.Image) image.Image {
+	var of image.YCbCr
+	alpha := func(x, y int) uint8 { return 255 }
+	switch m := m.(type) {
+	case *image.YCbCr:
+		of = *m
+	case *image.NYCbCrA:
+		of = m.YCbCr
+		alpha = func(x, y int) uint8 { return m.A[m.AOffset(x, y)] }
+	default:
+		return m
+	}
+	out := image.NewNRGBA(of.Rect)
+	clamp := func(v int) uint8 { return uint8(min(max(v>>6, 0), 255)) }
+	for y := of.Rect.Min.Y; y < of.Rect.Max.Y; y++ {
+		for x := of.Rect.Min.X; x < of.Rect.Max.X; x++ {
+			luma, at := int(of.Y[of.YOffset(x, y)])*19077>>8, of.COffset(x, y)
+			u, v := int(of.Cb[at]), int(of.Cr[at])
+			pixel := out.Pix[out.PixOffset(x, y):]
+			pixel[0] = clamp(luma + v*26149>>8 - 14234)
+			pixel[1] = clamp(luma - u*6419>>8 - v*13320>>8 + 8708)
+			pixel[2] = clamp(luma + u*33050>>8 - 17685)
+			pixel[3] = alpha(x, y)
+		}
+	}
+	return out
 }
 
 // store lays a picture over white, as a page would show it, stretches it to the declared size
 // (Catmull-Rom, which averages when it shrinks) and writes its bytes in HWC order. One channel is
 // the luma of ITU-R BT.601, as in image/color. A picture that already has the size is not
-// resampled. Sixteen-bit depths are reduced to eight. The orientation note that some cameras leave
-// in a JPEG is not read.
-func store(dst []uint8, src image.Image, size Size) {
-	canvas := image.NewRGBA(image.Rect(0, 0, size.Width, size.Height))
+// resampled. Sixteen-bit depths are reduced to eight. The picture is turned as its orientation says,
+// 1 to 8 of tag 274 of TIFF: from 5 on its rows are columns.
+func store(dst []uint8, src image.Image, size Size, orientation int) {
+	width, height := size.Width, size.Height // of the picture before it is turned
+	if orientation > 4 {
+		width, height = height, width
+	}
+	canvas := image.NewRGBA(image.Rect(0, 0, width, height))
 	draw.Draw(canvas, canvas.Rect, image.White, image.Point{}, draw.Src)
 	if src.Bounds().Size() == canvas.Rect.Size() {
 		draw.Draw(canvas, canvas.Rect, src, src.Bounds().Min, draw.Over)
@@ -82,11 +148,23 @@ func store(dst []uint8, src image.Image, size Size) {
 		draw.CatmullRom.Scale(canvas, canvas.Rect, src, src.Bounds(), draw.Over, nil)
 	}
 	for i := 0; i < size.Height*size.Width; i++ {
-		p := canvas.Pix[4*i : 4*i+4]
+		x, y := i%size.Width, i/size.Width
+		if orientation > 4 {
+			x, y = y, x
+		}
+		switch orientation {
+		case 2, 8:
+			x = width - 1 - x
+		case 3, 7:
+			x, y = width-1-x, height-1-y
+		case 4, 6:
+			y = height - 1 - y
+		}
+		p := canvas.Pix[canvas.PixOffset(x, y):]
 		if size.Channels == 1 {
 			dst[i] = luma(p[0], p[1], p[2])
 		} else {
-			copy(dst[3*i:3*i+3], p)
+			copy(dst[3*i:3*i+3], p[:3])
 		}
 	}
 }

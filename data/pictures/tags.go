@@ -1,0 +1,154 @@
+package pictures
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+// What a file says of its picture beside the pixels, in tags as TIFF has them: TIFF 6.0, section 2. A
+// TIFF file is made of tags; files of other formats hold a small one, which cameras call Exif.
+const (
+	tagCompression  = 259
+	tagPhotometric  = 262
+	tagFillOrder    = 266
+	tagOrientation  = 274
+	tagPlanes       = 284
+	lowestFirst     = 2 // of tagFillOrder
+	separate        = 2 // of tagPlanes
+	tagGroup3       = 292
+	group3, group4  = 3, 4 // of tagCompression: what fax machines send
+	blackIsZero     = 1    // of tagPhotometric
+	mostTagsToRead  = 1 << 12
+	mostExifToRead  = 1 << 20
+	exifPrefix      = "Exif\x00\x00"
+	jpegExif        = 0xe1 // the segment that holds Exif, and others
+	jpegBeginOfScan = 0xda
+)
+
+// tags are the values of those that are one number of 16 bits.
+type tags map[uint16]uint16
+
+// orientation is how the picture is to be turned, 1 to 8; 1 leaves it as it is.
+func (t tags) orientation() int {
+	if o := t[tagOrientation]; o >= 1 && o <= 8 {
+		return int(o)
+	}
+	return 1
+}
+
+// refuse is an error where package tiff of golang.org/x/image v0.47.0 passes over a tag without which
+// the pixels are other ones.
+func (t tags) refuse() error {
+	fax := t[tagCompression] == group3 || t[tagCompression] == group4
+	switch {
+	case t[tagCompression] == group3 && t[tagGroup3] != 0: // two dimensions, or lines that end at whole bytes
+		return errors.New("found a TIFF packed with Group 3 and options, expected it without them, or another packing")
+	case t[tagPlanes] == separate:
+		return errors.New("found a TIFF in planes, one for each colour, expected the colours of a pixel side by side")
+	case t[tagFillOrder] == lowestFirst && !fax:
+		return errors.New("found a TIFF whose bytes are filled from their lowest bit on, expected the highest")
+	}
+	return nil
+}
+
+// tagsOf reads the tags of a file of a format. A file that has none, or has them damaged, has no tag:
+// decoders do not need them.
+func tagsOf(r io.ReadSeeker, format string) tags {
+	switch format {
+	case "tiff":
+		return readTags(r)
+	case "jpeg":
+		return exif(r, 2, func(head []byte) (skip, size int64, found, more bool) {
+			size = int64(binary.BigEndian.Uint16(head[2:])) - 2
+			return 4, size, head[1] == jpegExif, head[0] == 0xff && head[1] != jpegBeginOfScan && size >= 0
+		})
+	case "png":
+		return exif(r, 8, func(head []byte) (skip, size int64, found, more bool) {
+			return 8, int64(binary.BigEndian.Uint32(head)) + 4, string(head[4:]) == "eXIf", true // with a checksum
+		})
+	case "webp":
+		return exif(r, 12, func(head []byte) (skip, size int64, found, more bool) {
+			size = int64(binary.LittleEndian.Uint32(head[4:]))
+			return 8, size + size%2, string(head[:4]) == "EXIF", true
+		})
+	}
+	return nil
+}
+
+// exif walks over the parts of a file from a byte on. Part reads the eight bytes that one begins with:
+// after how many its content begins, how long that is, whether it may be Exif, and whether to go on.
+func exif(r io.ReadSeeker, at int64, part func(head []byte) (skip, size int64, found, more bool)) tags {
+	for {
+		var head [8]byte
+		if _, err := r.Seek(at, io.SeekStart); err != nil {
+			return nil
+		}
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			return nil
+		}
+		skip, size, found, more := part(head[:])
+		if !more {
+			return nil
+		}
+		at += skip
+		if found && size <= mostExifToRead {
+			content := make([]byte, size)
+			if _, err := r.Seek(at, io.SeekStart); err != nil {
+				return nil
+			}
+			if _, err := io.ReadFull(r, content); err != nil {
+				return nil
+			}
+			content, prefixed := bytes.CutPrefix(content, []byte(exifPrefix))
+			if t := readTags(bytes.NewReader(content)); t != nil || prefixed {
+				return t
+			}
+		}
+		at += size
+	}
+}
+
+// readTags reads the first directory of a TIFF.
+func readTags(r io.ReadSeeker) tags {
+	read := func(at int64, n int) []byte {
+		b := make([]byte, n)
+		if _, err := r.Seek(at, io.SeekStart); err != nil {
+			return nil
+		}
+		if _, err := io.ReadFull(r, b); err != nil {
+			return nil
+		}
+		return b
+	}
+	head := read(0, 8)
+	var order binary.ByteOrder = binary.LittleEndian
+	switch {
+	case head == nil:
+		return nil
+	case string(head[:4]) == "MM\x00*":
+		order = binary.BigEndian
+	case string(head[:4]) != "II*\x00":
+		return nil
+	}
+	first := int64(order.Uint32(head[4:]))
+	count := read(first, 2)
+	if count == nil {
+		return nil
+	}
+	n := min(int(order.Uint16(count)), mostTagsToRead)
+	entries := read(first+2, 12*n)
+	t := tags{}
+	for ; len(entries) >= 12; entries = entries[12:] {
+		const short, long = 3, 4
+		switch kind := order.Uint16(entries[2:]); {
+		case order.Uint32(entries[4:]) != 1: // one value
+		case kind == short:
+			t[order.Uint16(entries)] = order.Uint16(entries[8:])
+		case kind == long:
+			t[order.Uint16(entries)] = uint16(min(order.Uint32(entries[8:]), 1<<16-1))
+		}
+	}
+	return t
+}
