@@ -74,8 +74,9 @@ func (b *Batcher) Decodes() bool {
 // Fill writes example indices[i], normalised, to row i of x, which has shape (rows, Height, Width,
 // Channels) or (rows, columns), and its label to labels[i]. Rows and labels past len(indices) are
 // left as they are: padding is the caller's. It allocates nothing for examples in memory. It fails with
-// [ErrInvalid] when an example cannot be read: then nothing may be made of x. It panics when x or
-// labels is too short or an index is out of range.
+// [ErrInvalid] when an example cannot be read: then nothing may be made of x. The error is the same for
+// all examples and all causes, because who was asked for may be who was drawn; [Split.Check] says which
+// one it is. It panics when x or labels is too short or an index is out of range.
 func (b *Batcher) Fill(x []float32, labels []int32, indices []int) error {
 	size := b.set.Shape().Values()
 	if len(labels) < len(indices) || len(x) < len(indices)*size {
@@ -84,9 +85,11 @@ func (b *Batcher) Fill(x []float32, labels []int32, indices []int) error {
 	}
 	for row, i := range indices {
 		labels[row] = int32(b.set.Label(i))
-		if err := b.examples.fill(x[row*size:(row+1)*size], i); err != nil {
-			return err
+		if b.examples.fill(x[row*size:(row+1)*size], i) != nil {
+			return errUnread
 		}
 	}
 	return nil
 }
+
+var errUnread = fmt.Errorf("data: %w: an example has changed since the run began or went on, or cannot be read any more; which one is not told, because that would tell who was drawn: `train data check` reads all of them and names it", ErrInvalid)

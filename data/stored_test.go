@@ -1,8 +1,10 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 	"image/color"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,12 +82,52 @@ func TestCheckFindsWhatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantError(t, s.Check(func(int, int) {}), ErrInvalid, broken, "cannot be decoded")
-	if err := os.Remove(filepath.Join(spec.Folder, "train", "dog", "b.png")); err != nil {
+}
+
+// A batch does not tell which of its examples cannot be read, nor why: the error is the same for every
+// example, and for one that is gone, has changed, or is no picture. Whoever checks all examples learns it.
+func TestBatchDoesNotTellWhoCannotBeRead(t *testing.T) {
+	spec := pets(t)
+	spec.Memory = func(int, int) int64 { return 0 }
+	s, err := Load(spec)
+	if err != nil {
 		t.Fatal(err)
 	}
 	b, err := NewBatcher(s.Train, Normalisation{Mean: []float64{0}, Std: []float64{1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, b.Fill(make([]float32, 64), make([]int32, 4), []int{0, 1, 2, 3}), ErrInvalid, filepath.Join("dog", "b.png"))
+	said := map[string]bool{}
+	for _, name := range []string{filepath.Join("dog", "b.png"), filepath.Join("cat", "a.PNG")} {
+		path := filepath.Join(spec.Folder, "train", name)
+		kept, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, damage := range []func() error{
+			func() error { return os.Remove(path) },
+			func() error { return os.WriteFile(path, kept[:20], 0o600) },
+			func() error { // no picture, of the size and time that were listed
+				return errors.Join(os.WriteFile(path, make([]byte, len(kept)), 0o600), os.Chtimes(path, info.ModTime(), info.ModTime()))
+			},
+		} {
+			if err := damage(); err != nil {
+				t.Fatal(err)
+			}
+			err := b.Fill(make([]float32, 64), make([]int32, 4), []int{0, 1, 2, 3})
+			wantError(t, err, ErrInvalid, "train data check")
+			said[fmt.Sprint(err)] = true
+			wantError(t, s.Check(func(int, int) {}), ErrInvalid, name)
+		}
+		if err := errors.Join(os.WriteFile(path, kept, 0o600), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(said) != 1 {
+		t.Errorf("found %d messages, expected one for all: %q", len(said), slices.Collect(maps.Keys(said)))
+	}
 }

@@ -3,12 +3,16 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
+	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/examples"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/spelling"
 
@@ -18,11 +22,11 @@ import (
 func dataCommand(a *shell.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "data",
-		Short: "List and download the data sets that have a name",
+		Short: "List, download and check data sets",
 		Args:  shell.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(dataFetchCommand(a), dataListCommand(a))
+	c.AddCommand(dataFetchCommand(a), dataListCommand(a), dataCheckCommand(a))
 	return c
 }
 
@@ -41,6 +45,56 @@ func dataListCommand(a *shell.App) *cobra.Command {
 			return a.Print(map[string]any{"data": sets}, func(w io.Writer) { terminal.PrintTable(w, table) })
 		},
 	}
+}
+
+func dataCheckCommand(a *shell.App) *cobra.Command {
+	var o examples.Request
+	var set []string
+	c := &cobra.Command{
+		Use:   "check CONFIG|PRESET|RUN",
+		Short: "Read all examples, and name the first that cannot be read",
+		Long: `Read all examples of a configuration or a run, and name the first that cannot be read.
+
+A run that meets such an example in a step does not say which one it is: that would tell who was drawn.
+This reads all of them, whoever was drawn. What it prints is for who holds the data.`,
+		Example: "  train data check digits\n  train data check runs/digits-1",
+		Args:    shell.Args(1, 1, "one: a configuration file, the name of a preset, or the folder of a run"),
+		RunE: func(c *cobra.Command, args []string) error {
+			config, err := configOf(args[0], set)
+			if err != nil {
+				return err
+			}
+			read, err := o.Read(config)
+			if err == nil {
+				err = read.Check(computed(a))
+			}
+			if err != nil {
+				return err
+			}
+			return a.Print(map[string]any{"name": read.Name, "examples": read.Train.Len(), "test_examples": read.Test.Len(), "status": "readable"}, func(w io.Writer) {
+				fmt.Fprintf(w, "all %s training and %s test examples of %s can be read\n", terminal.Count(read.Train.Len()), terminal.Count(read.Test.Len()), read.Name)
+			})
+		},
+	}
+	dataDirFlag(c, &o.DataDir)
+	dataFolderFlag(c, &o.DataFolder)
+	setFlag(c, &set)
+	return c
+}
+
+// configOf is the configuration of a run's folder, or that of a file or preset with overrides.
+func configOf(name string, set []string) (*configs.Config, error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		if len(set) > 0 {
+			return nil, shell.Usagef("found --set %s with the folder of a run, expected it with a configuration", set[0])
+		}
+		return folder.ReadConfig(name)
+	}
+	c, err := configs.Load(name, set)
+	if err != nil {
+		return nil, shell.AsUsage(err)
+	}
+	return c, nil
 }
 
 // datasetDocs says what each data set holds.

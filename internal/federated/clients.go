@@ -1,7 +1,7 @@
 package federated
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 
 	"dpsgd/clip"
@@ -144,7 +144,7 @@ func (c *Clients) Contributions(indices []int) (clip.Batch, error) {
 	if c.policy != nil {
 		c.policy.Counts(c.counts[:len(indices)], c.batch.SquaredNorms[:len(indices)])
 	}
-	return c.batch, errors.Join(c.errs...)
+	return c.batch, cmp.Or(c.errs...)
 }
 
 func (c *Clients) run(worker, lo, hi int) {
