@@ -8,13 +8,14 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/internal/slow"
 )
 
 // Random searches: the guarantee that a fresh accountant computes for the result is within
 // target, and a little more sampling would exceed it.
 func TestMaxSamplingProbabilityIsPrivateAndTight(t *testing.T) {
 	searches := 150
-	if testing.Short() { // for the race detector
+	if !slow.Asked() {
 		searches = 15
 	}
 	rng := rand.New(rand.NewPCG(6, 1))

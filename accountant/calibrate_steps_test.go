@@ -8,6 +8,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/composition"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/internal/slow"
 )
 
 // train spends like the training loop: the question includes the next step, and the
@@ -39,7 +40,7 @@ func TestNoRunPassesItsBudget(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	a := newNamed(t, "rdp")
 	runs := 200
-	if testing.Short() { // for the race detector
+	if !slow.Asked() {
 		runs = 20
 	}
 	for range runs {

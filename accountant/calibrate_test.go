@@ -12,6 +12,7 @@ import (
 	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/internal/solve"
 	"dpsgd/accountant/mechanism"
+	"dpsgd/internal/slow"
 )
 
 // randomTarget draws a budget with ε from 0.01 to 150 and δ from 1e-12 to 0.01.
@@ -24,7 +25,7 @@ func randomTarget(rng *rand.Rand) accountant.Guarantee {
 func TestCalibrationIsPrivateAndTight(t *testing.T) {
 	const parts = 4
 	each := 100
-	if testing.Short() { // for the race detector
+	if !slow.Asked() {
 		each = 25
 	}
 	for part := range parts {

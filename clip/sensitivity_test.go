@@ -10,6 +10,7 @@ import (
 
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
+	"dpsgd/internal/slow"
 )
 
 // checkMoved holds the difference of two sums, by exact arithmetic, against the bound C/g: the
@@ -33,7 +34,7 @@ func checkMoved(t *testing.T, what string, bound float64, with, without []int64)
 // eachPolicy runs a test with sums of every policy.
 func eachPolicy(t *testing.T, test func(t *testing.T, newSum sumMaker)) {
 	tested := schemes
-	if testing.Short() {
+	if !slow.Asked() {
 		tested = schemes[:1] // short tests run under the race detector, which no policy is a matter of
 	}
 	for _, scheme := range tested {
@@ -66,7 +67,7 @@ func TestRandomNeighboursStayWithinTheBound(t *testing.T) {
 func randomNeighboursStayWithinTheBound(t *testing.T, newSum sumMaker) {
 	src := random.Seeded(1)
 	pairs := 100_000
-	if testing.Short() {
+	if !slow.Asked() {
 		pairs = 5_000
 	}
 	for range pairs / len(sensitivityShapes) / 4 {

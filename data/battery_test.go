@@ -189,9 +189,6 @@ const (
 )
 
 func TestPoissonPassesTheBattery(t *testing.T) {
-	if testing.Short() {
-		t.Skip("millions of draws; nothing in it is concurrent")
-	}
 	for _, c := range []struct {
 		n int
 		q float64
@@ -207,9 +204,6 @@ func TestPoissonPassesTheBattery(t *testing.T) {
 // Samplers that are broken in the ways of real code are rejected, each by a
 // statistic that is made for it.
 func TestTheBatteryRejectsBrokenTwins(t *testing.T) {
-	if testing.Short() {
-		t.Skip("millions of draws; nothing in it is concurrent")
-	}
 	const size = batteryN * batteryQ
 	rng := rand.New(random.Seeded(4))
 	src := random.Seeded(5)

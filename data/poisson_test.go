@@ -288,9 +288,6 @@ func TestSampledTellsTheSameProbability(t *testing.T) {
 // The bounds are the quantiles of Poisson(21.47) at 0.5e-5 and 1−0.5e-5: the test
 // falsely rejects with probability 1e-5.
 func TestSmallProbabilitiesAreNotRounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("millions of draws; nothing in it is concurrent")
-	}
 	got := len(sampled(t, Poisson{1e-8}, nil, 1<<31-1, random.ForTest(2)))
 	if got < 5 || got > 46 {
 		t.Errorf("%d of 2³¹−1 records, expected about 21", got)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"dpsgd/internal/slow"
 )
 
 // realDir is where the published sets lie: $DPSGD_DATA, or datasets in the folder
@@ -44,7 +46,7 @@ func TestPublishedSets(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := realDir(t, c.name)
-			if testing.Short() && c.name != "mnist" {
+			if !slow.Asked() && c.name != "mnist" {
 				t.Skip("unpacking takes seconds; MNIST shows the same")
 			}
 			start := time.Now()

@@ -8,6 +8,7 @@ import (
 	"dpsgd/internal/random"
 	"dpsgd/perexample"
 
+	"dpsgd/internal/slow"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -210,7 +211,7 @@ func TestNormsOfExtremeMagnitudes(t *testing.T) {
 // the bound, by exact arithmetic, and none that is honest is refused.
 func TestWideConvolutions(t *testing.T) {
 	for _, channels := range []int{512, 2048} {
-		if testing.Short() && channels > 512 {
+		if !slow.Asked() && channels > 512 {
 			continue
 		}
 		c := convCase("", kernel.Conv{Height: 4, Width: 4, In: 16, Out: channels, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1})

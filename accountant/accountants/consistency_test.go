@@ -5,30 +5,18 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/internal/slow"
 )
 
 // randomQuestions is how many random questions the accountants are compared on; all 1,000
-// of them take minutes (DPSGD_QUESTIONS=1000).
+// of them take minutes.
 func randomQuestions(t *testing.T) int {
 	t.Helper()
-	text := os.Getenv("DPSGD_QUESTIONS")
-	switch {
-	case text == "" && testing.Short():
-		return 6
-	case text == "":
-		return 40
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("DPSGD_QUESTIONS is %q, want a number of at least 1", text)
-	}
-	return n
+	return slow.Number(t, "DPSGD_QUESTIONS", 10, 1000)
 }
 
 // question is a ledger of DP-SGD, of one phase or of several, and a δ.

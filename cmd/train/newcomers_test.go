@@ -72,9 +72,6 @@ func testsOfTheModule(t *testing.T) map[string]bool {
 // there.
 func TestNewcomersList(t *testing.T) {
 	skipWithoutSignals(t) // nor is there a shell
-	if testing.Short() {
-		t.Skip("trains")
-	}
 	page, err := os.ReadFile("../../docs/newcomers.md")
 	if err != nil {
 		t.Fatal(err)

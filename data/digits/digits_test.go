@@ -68,9 +68,6 @@ func TestSeedsAndPartsDrawDifferentPictures(t *testing.T) {
 // The digits can be told apart, but not by a glance: the nearest of 3,000 training
 // pictures names 65 to 95 % of the test pictures (a small CNN without privacy reaches 99.6 %).
 func TestDigitsAreNeitherTrivialNorUnreadable(t *testing.T) {
-	if testing.Short() {
-		t.Skip("700 million differences; nothing in it is concurrent")
-	}
 	train, test := drawn(0, Train, 3000), drawn(0, Test, 300)
 	right := 0
 	for _, p := range test {

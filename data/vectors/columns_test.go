@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/slow"
 )
 
 // three are the classes of the golden files, in testdata, which make.py there wrote.
@@ -216,7 +217,7 @@ func TestDamagedParquet(t *testing.T) {
 			}
 		}
 		for i := range content {
-			if testing.Short() && i%4 != 0 {
+			if !slow.Asked() && i%4 != 0 {
 				continue
 			}
 			damaged := slices.Clone(content)

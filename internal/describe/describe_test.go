@@ -14,6 +14,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/slow"
 	"dpsgd/internal/tiny"
 )
 
@@ -134,7 +135,7 @@ func TestOutlinesAreThoseOfTheData(t *testing.T) {
 	}
 	for _, o := range setup.Outlines() {
 		t.Run(o.Name, func(t *testing.T) {
-			if testing.Short() && o.Name != "digits" {
+			if !slow.Asked() && o.Name != "digits" {
 				t.Skip("reading it takes long under the race detector")
 			}
 			source, err := data.Load(data.Spec{Name: o.Name, Dir: filepath.Join(dir, "datasets")})

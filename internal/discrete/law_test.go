@@ -3,13 +3,12 @@ package discrete
 import (
 	"fmt"
 	"math"
-	"os"
-	"strconv"
 	"testing"
 
 	"gonum.org/v1/gonum/mathext"
 
 	"dpsgd/internal/random"
+	"dpsgd/internal/slow"
 )
 
 // falseFailure is the probability with which each statistical test here rejects the right law. The
@@ -18,17 +17,7 @@ const falseFailure = 1e-6
 
 // draws is the size of the tests of the laws; the environment variable DPSGD_DRAWS sets another
 // one.
-func draws(t *testing.T) int {
-	text := os.Getenv("DPSGD_DRAWS")
-	if text == "" {
-		return 1_000_000
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("DPSGD_DRAWS is %q, must be a number", text)
-	}
-	return n
-}
+func draws(t *testing.T) int { return slow.Number(t, "DPSGD_DRAWS", 400_000, 4_000_000) }
 
 // pValue is that of Pearson's chi-square test of n draws against chance, over the integers from
 // -reach to reach and what lies beyond; integers that are expected less than ten times are taken

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/slow"
 )
 
 // The Dockerfile builds what there is, with the Go of go.mod, and copies what it has built.
@@ -45,9 +47,7 @@ func TestDockerfile(t *testing.T) {
 // The image trains for a user without rights. Its first stage needs a registry; here the program comes
 // from this machine in its place.
 func TestImage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds an image and trains in it")
-	}
+	slow.Evidence(t)
 	stage := t.TempDir()
 	work := filepath.Join(stage, "out", "work")
 	if err := os.MkdirAll(work, 0o755); err != nil {

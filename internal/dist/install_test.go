@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"dpsgd/internal/slow"
 )
 
 // A wheel with the program as it is now installs into a new virtual environment, without a network,
 // and passes the tests of the Python package there.
 func TestWheelInstalls(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program and trains with it")
-	}
+	slow.Evidence(t)
 	bin := virtualEnvironment(t)
 	c := current(t)
 	content, err := c.Wheel()

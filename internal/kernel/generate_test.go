@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/slow"
 )
 
 // TestGeneratedFilesAreCurrent runs the generator as go generate does, but into
 // another folder, and wants the files that are committed.
 func TestGeneratedFilesAreCurrent(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles the generator")
-	}
+	slow.Evidence(t)
 	inGenerator(t, t.Skipf, "go", "list", "-deps", ".") // fails when a module is missing
 	dir := t.TempDir()
 	generator := filepath.Join(dir, "generator")

@@ -3,15 +3,14 @@ package noise
 import (
 	"fmt"
 	"math"
-	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mathext"
 
 	"dpsgd/internal/random"
+	"dpsgd/internal/slow"
 )
 
 // falseFailure is the probability with which each statistical test here rejects the right noise.
@@ -21,17 +20,7 @@ const falseFailure = 1e-5
 // draws is the size of the tests of the law; the environment variable DPSGD_DRAWS sets another one:
 //
 //	DPSGD_DRAWS=1000000000 go test -run Law -v ./internal/noise
-func draws(t *testing.T) int {
-	text := os.Getenv("DPSGD_DRAWS")
-	if text == "" {
-		return 10_000_000
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("DPSGD_DRAWS is %q, must be a number", text)
-	}
-	return n
-}
+func draws(t *testing.T) int { return slow.Number(t, "DPSGD_DRAWS", 10_000_000, 1_000_000_000) }
 
 // upperTail is P[Z > z] for a standard normal Z.
 func upperTail(z float64) float64 { return math.Erfc(z/math.Sqrt2) / 2 }

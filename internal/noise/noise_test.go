@@ -11,6 +11,7 @@ import (
 
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
+	"dpsgd/internal/slow"
 )
 
 var deviations = []float64{0.3, 1, 50, 0x1p20, 1.7 * 0x1p20, 0x1p26, kernel.MaxRoundedDeviation}
@@ -48,8 +49,8 @@ func edgeAngles() []uint64 {
 }
 
 // pairs calls check with words for the two of a pair and the exact normals of a continuation of
-// them: the lowest, the highest, or one in between. Edges meet edges and random words; at least
-// 100,000 pairs are random.
+// them: the lowest, the highest, or one in between. Edges meet edges and random words; 10,000 pairs
+// are random, or 100,000 where slow evidence is asked for.
 func pairs(check func(radius, angle uint64, x, y *big.Float)) {
 	r := rand.New(rand.NewPCG(31, 32))
 	one := func(radius, angle uint64) {
@@ -61,11 +62,15 @@ func pairs(check func(radius, angle uint64, x, y *big.Float)) {
 		check(radius, angle, x, y)
 	}
 	radii, angles := edgeRadii(), edgeAngles()
-	for i := range 100_000 {
+	random, met := 10_000, 1
+	if slow.Asked() {
+		random, met = 100_000, 4
+	}
+	for i := range random {
 		radius := r.Uint64() >> (i % 2 * r.IntN(18)) // all magnitudes in the range, and some below it
 		one(radius, r.Uint64())
 	}
-	for i := range 4 * len(radii) * len(angles) {
+	for i := range met * len(radii) * len(angles) {
 		one(radii[i%len(radii)], angles[i/len(radii)%len(angles)])
 	}
 	for _, radius := range radii {

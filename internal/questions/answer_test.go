@@ -9,6 +9,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/internal/account"
+	"dpsgd/internal/slow"
 )
 
 // releasesOf is a ledger of DP-SGD.
@@ -37,7 +38,7 @@ func views(t testing.TB) []accountant.Accountant {
 	var all []accountant.Accountant
 	for _, name := range accountants.Names() {
 		for _, r := range []accountant.Relation{accountant.AddOrRemoveOne, accountant.ReplaceOne, accountant.ZeroOut} {
-			if testing.Short() && name == account.PLD && r != accountant.AddOrRemoveOne {
+			if !slow.Asked() && name == account.PLD && r != accountant.AddOrRemoveOne {
 				continue
 			}
 			if a, err := accountants.New(name, r); err == nil {

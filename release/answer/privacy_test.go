@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"gonum.org/v1/gonum/mathext"
@@ -14,6 +12,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/internal/random"
+	"dpsgd/internal/slow"
 )
 
 // How the tests of privacy work: answers are drawn for two neighbouring data sets. From the first
@@ -30,18 +29,8 @@ import (
 const confidence = 1e-9
 
 // draws is the number of answers for each data set; the environment variable DPSGD_DRAWS sets
-// another one. Twins with half of the noise have a fifth of it.
-func draws(t *testing.T) int {
-	text := os.Getenv("DPSGD_DRAWS")
-	if text == "" {
-		return 1_000_000
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("DPSGD_DRAWS is %q, must be a number", text)
-	}
-	return n
-}
+// another one.
+func draws(t *testing.T) int { return slow.Number(t, "DPSGD_DRAWS", 150_000, 1_000_000) }
 
 // drawn is a mechanism on one data set: an event, and answers as numbers of outcomes.
 type drawn struct {
@@ -279,7 +268,11 @@ func TestMechanismsArePrivate(t *testing.T) {
 			if text := refuted(draws(t), claimed, without, with); text != "" {
 				t.Errorf("%v: %s", with.event, text)
 			}
-			if text := refuted(draws(t)/5, claimed, ask(false, 0.5), ask(true, 0.5)); text == "" {
+			text := ""
+			for n := 40_000; text == "" && n <= 200_000; n *= 5 {
+				text = refuted(n, claimed, ask(false, 0.5), ask(true, 0.5))
+			}
+			if text == "" {
 				t.Errorf("%v: half of the noise passes", with.event)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/pair"
+	"dpsgd/internal/slow"
 )
 
 // gaussianDelta is δ(ε) of one Gaussian release (Balle, Wang 2018, Theorem 8).
@@ -107,7 +108,7 @@ func TestRandomConfigurations(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	logUniform := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, r.Float64()) }
 	configurations := 20
-	if testing.Short() {
+	if !slow.Asked() {
 		configurations = 5
 	}
 	for range configurations {

@@ -20,6 +20,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/group/grouptest"
+	"dpsgd/internal/slow"
 )
 
 // program is train-mpi, built once for all tests.
@@ -197,7 +198,7 @@ func (j *job) resumed() int {
 // each runs a test under every launcher.
 func each(t *testing.T, test func(t *testing.T, l grouptest.Launcher)) {
 	for i, l := range grouptest.Launchers(t) {
-		if i > 0 && testing.Short() {
+		if i > 0 && !slow.Asked() {
 			break // the others behave alike, and each test takes a while
 		}
 		t.Run(l.Name, func(t *testing.T) { test(t, l) })

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"dpsgd/internal/slow"
 )
 
 // task is the variable that makes the test binary a program that does nothing but join.
@@ -40,9 +42,7 @@ func rank(t *testing.T, ranks, program string, arguments ...string) string {
 // A program without an interpreter is loaded by the kernel alone, on every Linux and in an empty image.
 // What opens libraries has one, and so only the program with the tag may.
 func TestOnlyTheProgramWithMPIIsDynamic(t *testing.T) {
-	if testing.Short() {
-		t.Skip("skipped: -short, and this builds the program twice")
-	}
+	slow.Evidence(t)
 	for tags, want := range map[string]bool{"": false, "mpi": true} {
 		program := filepath.Join(t.TempDir(), "train")
 		build := exec.Command("go", "build", "-tags", tags, "-o", program, "dpsgd/cmd/train")
