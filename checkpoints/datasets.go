@@ -85,17 +85,6 @@ func openFileOf(files fileSystem, path string, flag int) (*Datasets, error) {
 	return &Datasets{path: path, files: files, f: f, together: inParallel}, nil
 }
 
-// inParallel calls both and returns the first error.
-func inParallel(a, b func() error) error {
-	other := make(chan error, 1)
-	go func() { other <- b() }()
-	err := a()
-	if otherErr := <-other; err == nil {
-		err = otherErr
-	}
-	return err
-}
-
 // begin writes the header of a file that has none. Nothing can have been registered in such a file.
 func (d *Datasets) begin() error {
 	err := d.refresh()

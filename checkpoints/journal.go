@@ -195,6 +195,17 @@ func (j *Journal) sync(line []byte, d *Datasets) error {
 	return d.together(j.f.Sync, func() error { return d.release(&j.chain, line) })
 }
 
+// inParallel calls both and returns the first error.
+func inParallel(a, b func() error) error {
+	other := make(chan error, 1)
+	go func() { other <- b() }()
+	err := a()
+	if otherErr := <-other; err == nil {
+		err = otherErr
+	}
+	return err
+}
+
 func (j *Journal) failure() error {
 	return fmt.Errorf("checkpoints: %s: %w: %w", j.path, ErrJournalFailed, j.failed)
 }

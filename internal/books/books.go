@@ -19,37 +19,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
-	"dpsgd/release"
 )
-
-// Books are the two ledgers that a run writes ahead of every release: its own, and the one of its
-// data, which all runs in the folder share.
-type Books struct {
-	*checkpoints.Journal
-	datasets *checkpoints.Datasets
-	Registry string // the folder of the second one
-	apart    bool   // the second one is the run's own until it is collected
-	own      checkpoints.Registration
-	planned  *checkpoints.Planned
-
-	appended chan error // outcome of the append in progress
-}
-
-var _ release.Journal = (*Books)(nil)
-
-// Begin writes the release to both ledgers. It may be made when durable has returned nil.
-func (b *Books) Begin(step int, e accountant.Event) (durable func() error) {
-	if b.appended == nil {
-		b.appended = make(chan error, 1)
-	}
-	go func() { b.appended <- b.Append(step, e) }()
-	return func() error { return <-b.appended }
-}
-
-// Append returns when the release is durable in both ledgers.
-func (b *Books) Append(step int, e accountant.Event) error {
-	return b.Told(b.Journal.AppendWith(b.datasets, step, e))
-}
 
 // Told is the error with which a run ends. Where one of its ledgers was deleted, moved or cut off under
 // it, which any other error then comes from, it says so, and what the run has released: it may be all

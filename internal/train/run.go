@@ -365,16 +365,6 @@ func (r *Run) keepEngines() {
 	}
 }
 
-// openDoor makes the door of the plan, with the run's journal behind its checkpoints.
-func (r *Run) openDoor() error {
-	var err error
-	r.door, err = release.NewDoor(r.plan.Plan, r.records.Coordinates(), r.order, r.plan.Allows, r.pool)
-	if err == nil && r.leader != nil {
-		r.door.Among(r.leader)
-	}
-	return err
-}
-
 // restore loads the newest checkpoint, after checking it against the ledger and the plan. It
 // returns false for a run without one that has released nothing.
 func (r *Run) restore() (begun bool, err error) {

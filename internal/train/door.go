@@ -15,3 +15,13 @@ func mechanism(c *configs.Config, s release.NoiseSchedule, first float64, steps 
 	}
 	return release.NewScheduled(s, first, steps, pool)
 }
+
+// openDoor makes the door of the plan, with the run's journal behind its checkpoints.
+func (r *Run) openDoor() error {
+	var err error
+	r.door, err = release.NewDoor(r.plan.Plan, r.records.Coordinates(), r.order, r.plan.Allows, r.pool)
+	if err == nil && r.leader != nil {
+		r.door.Among(r.leader)
+	}
+	return err
+}

@@ -1,0 +1,39 @@
+package books
+
+import (
+	"cmp"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/release"
+)
+
+// Books are the two ledgers that a run writes ahead of every release: its own, and the one of its
+// data, which all runs in the folder share.
+type Books struct {
+	*checkpoints.Journal
+	datasets *checkpoints.Datasets
+	Registry string // the folder of the second one
+	apart    bool   // the second one is the run's own until it is collected
+	own      checkpoints.Registration
+	planned  *checkpoints.Planned
+
+	appended chan error // outcome of the append in progress
+}
+
+var _ release.Journal = (*Books)(nil)
+
+// Begin writes the release to both ledgers. It may be made when durable has returned nil.
+func (b *Books) Begin(step int, e accountant.Event) (durable func() error) {
+	if b.appended == nil {
+		b.appended = make(chan error, 1)
+	}
+	go func() { b.appended <- b.Append(step, e) }()
+	return func() error { return <-b.appended }
+}
+
+// Append returns when the release is durable in both ledgers.
+func (b *Books) Append(step int, e accountant.Event) error {
+	err := b.Journal.AppendWith(b.datasets, step, e)
+	return cmp.Or(b.Told(err), err) // an error whatever Told makes of it
+}
