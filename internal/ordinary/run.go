@@ -144,6 +144,7 @@ func Open(dir string, o Options) (*Run, error) {
 	return r, nil
 }
 
+// goOn checks everything before it writes.
 func (r *Run) goOn() (err error) {
 	if !r.config.Privacy.None {
 		if r.journal, err = books.Open(r.Dir); err != nil {
@@ -164,10 +165,10 @@ func (r *Run) goOn() (err error) {
 	if r.registered, err = books.Registration(r.config, r.outline, r.journal.Registry, r.Dir); err != nil {
 		return err
 	}
-	if err := r.journal.Settle(r.registered); err != nil {
+	if err := r.checkAnswers(); err != nil {
 		return err
 	}
-	return r.checkAnswers()
+	return r.journal.Settle(r.registered)
 }
 
 // prepare builds everything that needs no folder.

@@ -69,7 +69,7 @@ func (r *Run) readAnswers() error {
 		}
 		r.answers.add(found)
 	}
-	return curves.EndLine(r.path(answersFile))
+	return nil
 }
 
 // settle holds the answers against the ledger: what was paid for and has no result is lost.

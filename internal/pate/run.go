@@ -18,6 +18,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
+	"dpsgd/internal/curves"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
@@ -160,7 +161,11 @@ func (r *Run) goOn() error {
 	if r.registered, err = books.Registration(r.config, r.source.Outline, r.journal.Registry, r.Dir); err != nil {
 		return err
 	}
-	return r.journal.Settle(r.registered)
+	if err := r.journal.Settle(r.registered); err != nil {
+		return err
+	}
+	// A kill may have torn their last lines.
+	return errors.Join(curves.EndLine(r.path(votesFile)), curves.EndLine(r.path(answersFile)))
 }
 
 // prepare reads the data and fixes the plan.

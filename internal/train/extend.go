@@ -40,7 +40,7 @@ type Extended struct {
 // before, and beside it that the number of steps was chosen with its results in sight; see
 // [account.Choice]. The run goes on by [Open].
 func Extend(dir string, epsilon float64, steps int, o Options) (Extended, error) {
-	r, err := Open(dir, o)
+	r, begun, err := reopen(dir, o)
 	if err != nil {
 		return Extended{}, err
 	}
@@ -69,6 +69,9 @@ func Extend(dir string, epsilon float64, steps int, o Options) (Extended, error)
 	}
 	spent, err := r.plan.Spent(r.journal.Ledger())
 	if err != nil {
+		return Extended{}, err
+	}
+	if err := r.goOn(begun); err != nil { // nothing was written before all of this was in order
 		return Extended{}, err
 	}
 	// The choice is paid for first: stopped in between, the run has cost more and is not extended.

@@ -193,7 +193,8 @@ func TestExtendedRunsAddUp(t *testing.T) {
 	}
 }
 
-// What cannot be extended says why, and nothing of it changes.
+// What cannot be extended says why, and nothing of it changes: not even files that a run makes anew when
+// it goes on.
 func TestExtensionIsRefused(t *testing.T) {
 	for _, tt := range []struct {
 		overrides []string
@@ -211,6 +212,11 @@ func TestExtensionIsRefused(t *testing.T) {
 	} {
 		o := options(t)
 		r := train(t, o, tt.overrides...)
+		for _, name := range []string{folder.Engines, folder.MetricsTable, folder.MetricsEvents} {
+			if err := os.Remove(filepath.Join(r.Run, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
 		before := tiny.Snapshot(t, o.RunsDir)
 		if _, err := Extend(r.Run, tt.epsilon, tt.steps, o); !errors.Is(err, ErrExtension) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, ε %v, %d steps: %v, expected one line with %q", tt.overrides, tt.epsilon, tt.steps, err, tt.want)

@@ -165,48 +165,55 @@ func Create(c *configs.Config, o Options) (*Run, error) {
 // Open prepares a run that was started before to go on from its last checkpoint, with the spend of
 // its ledger.
 func Open(dir string, o Options) (*Run, error) {
-	c, err := folder.ReadConfig(dir)
+	r, begun, err := reopen(dir, o)
 	if err != nil {
 		return nil, err
 	}
-	journal, err := books.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if o.Apart {
-		journal.Apart()
-	}
-	o.engines = compute.ReadChoice(dir)
-	extensions, err := folder.ReadExtensions(dir)
-	if err != nil {
-		journal.Close()
-		return nil, err
-	}
-	r, err := prepare(c, o, &past{journal.Ledger(), extensions})
-	if err != nil {
-		journal.Close()
-		return nil, err
-	}
-	r.Dir, r.journal, r.order = dir, journal, durable.NewOrder(journal)
-	if err := r.goOn(); err != nil {
+	if err := r.goOn(begun); err != nil {
 		r.Close()
 		return nil, err
 	}
 	return r, nil
 }
 
-// goOn restores a run, and writes nothing before everything has been checked.
-func (r *Run) goOn() error {
-	if err := r.openDoor(); err != nil {
-		return err
-	}
-	begun, err := r.restore()
+// reopen restores a run that was started before, and writes nothing; begun is as restore says.
+func reopen(dir string, o Options) (r *Run, begun bool, err error) {
+	c, err := folder.ReadConfig(dir)
 	if err != nil {
-		return err
+		return nil, false, err
 	}
-	if r.registered, err = books.Registration(r.config, r.source.Outline, r.journal.Registry, r.Dir); err != nil {
-		return err
+	journal, err := books.Open(dir)
+	if err != nil {
+		return nil, false, err
 	}
+	if o.Apart {
+		journal.Apart()
+	}
+	o.engines = compute.ReadChoice(dir)
+	extensions, err := folder.ReadExtensions(dir)
+	if err == nil {
+		r, err = prepare(c, o, &past{journal.Ledger(), extensions})
+	}
+	if err != nil {
+		journal.Close()
+		return nil, false, err
+	}
+	r.Dir, r.journal, r.order = dir, journal, durable.NewOrder(journal)
+	if err = r.openDoor(); err == nil {
+		begun, err = r.restore()
+	}
+	if err == nil {
+		r.registered, err = books.Registration(r.config, r.source.Outline, r.journal.Registry, r.Dir)
+	}
+	if err != nil {
+		r.Close()
+		return nil, false, err
+	}
+	return r, begun, nil
+}
+
+// goOn makes the folder of a restored run that of one at work.
+func (r *Run) goOn(begun bool) error {
 	if err := r.journal.Settle(r.registered); err != nil {
 		return err
 	}
