@@ -24,7 +24,7 @@
 // several releases.
 //
 // A guarantee compares neighbouring datasets, and a [Relation] says which those
-// are. Training accounts for [AddOrRemoveOne].
+// are. Everything that this program releases is accounted for under [ZeroOut].
 //
 // # What it costs: accountants
 //

@@ -11,12 +11,21 @@ import (
 // in one record, in the way it names.
 type Relation int
 
-// The relations. Training accounts for AddOrRemoveOne.
+// The relations. This program accounts for ZeroOut, see Neighbours. For sums of contributions, sampled
+// or not, AddOrRemoveOne has the same figures: nothing comes from an empty place, as nothing comes
+// from a record that is not there. What depends on the number of records, or on their places, tells
+// the two apart.
 const (
 	AddOrRemoveOne Relation = iota // one dataset has one record more
 	ReplaceOne                     // same size, one record differs
-	ZeroOut                        // one record's contribution is replaced by zero
+	ZeroOut                        // one record's contribution is replaced by zero: its place is empty
 )
+
+// Neighbours says in words which datasets ZeroOut compares, for a unit such as "one training example".
+// How many places there are is the same for both, and public.
+func Neighbours(unit string) string {
+	return "two sets with the same places, one of which holds " + unit + " in one set and is empty in the other"
+}
 
 var relationNames = [...]string{"add-or-remove-one", "replace-one", "zero-out"}
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"dpsgd/accountant"
 	"dpsgd/internal/noise"
 )
 
@@ -34,7 +35,7 @@ func (p Plan) Claim(dim, releases int, epsilon float64) Claim {
 	}
 	return Claim{
 		Unit:       p.Unit,
-		Neighbours: "two sets that differ in " + p.Unit + ", which is there in one and whose place is empty in the other",
+		Neighbours: accountant.Neighbours(p.Unit),
 		Public:     fmt.Sprintf("the number of places, %d, the sampling, and everything else in the configuration", p.Records),
 		Sampling:   p.Sampler.String(),
 		Clipping:   p.Policy.String(),

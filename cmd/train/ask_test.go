@@ -65,11 +65,11 @@ func TestEpsilonAndDelta(t *testing.T) {
 		r     accountant.Relation
 		group int
 	}{
-		{nil, usual, accountant.AddOrRemoveOne, 1},
-		{[]string{"--accountant", "rdp"}, "rdp", accountant.AddOrRemoveOne, 1},
-		{[]string{"--relation", "zero-out"}, usual, accountant.ZeroOut, 1},
+		{nil, usual, accountant.ZeroOut, 1},
+		{[]string{"--accountant", "rdp"}, "rdp", accountant.ZeroOut, 1},
+		{[]string{"--relation", "add-or-remove-one"}, usual, accountant.AddOrRemoveOne, 1},
 		{[]string{"--relation", "replace_one"}, usual, accountant.ReplaceOne, 1},
-		{[]string{"--group-size", "3"}, usual, accountant.AddOrRemoveOne, 3},
+		{[]string{"--group-size", "3"}, usual, accountant.ZeroOut, 3},
 	}
 	for _, test := range tests {
 		want := golden(t, test.name, test.r, test.group, askedProbability, 2, askedSteps, 1e-5)
@@ -94,11 +94,11 @@ func TestEpsilonAndDelta(t *testing.T) {
 // What people read: rounded against the promise, bounds where there are some, the method and the
 // relation.
 func TestAnswersForPeople(t *testing.T) {
-	rdp := golden(t, "rdp", accountant.AddOrRemoveOne, 1, askedProbability, 1.1255, askedSteps, 1e-5)
+	rdp := golden(t, "rdp", accountant.ZeroOut, 1, askedProbability, 1.1255, askedSteps, 1e-5)
 	flags := concat(sampling, epochs, []string{"--noise-multiplier", "1.1255"})
 	out := succeed(t, concat([]string{"epsilon", "--delta", "1e-5", "--accountant", "rdp"}, flags)...)
 	want := "ε = " + accountant.RoundUp(rdp.Epsilon, 4) + " at δ = 1e-05, 4,688 steps with noise multiplier 1.1255, sampling probability 0.008533333333333334\n" +
-		rdp.Method + "; datasets that differ by add-or-remove-one\n"
+		rdp.Method + "; datasets that differ by zero-out\n"
 	if out != want {
 		t.Errorf("found\n%sexpected\n%s", out, want)
 	}
@@ -111,7 +111,7 @@ func TestAnswersForPeople(t *testing.T) {
 		{[]string{"calibrate", "--solve", "sampling-probability", "--noise-multiplier", "1.1", "--steps", "5000", "--epsilon", "3", "--delta", "1e-5"},
 			[]string{"sampling probability 0.00", " is the largest within ε ≤ 3 at δ = 1e-05\nε = 3.0000 at δ = 1e-05, 5,000 steps"}},
 		{concat([]string{"steps", "--epsilon", "3", "--delta", "1e-5", "--noise-multiplier", "1.1"}, sampling), []string{" steps are the most within ε ≤ 3 at δ = 1e-05\nε = "}},
-		{concat([]string{"epsilon", "--delta", "1e-5", "--group-size", "2"}, flags), []string{"; datasets that differ by add-or-remove-one in groups of 2 records\n"}},
+		{concat([]string{"epsilon", "--delta", "1e-5", "--group-size", "2"}, flags), []string{"; datasets that differ by zero-out in groups of 2 records\n"}},
 	}
 	for _, test := range tests {
 		out := succeed(t, test.args...)
@@ -120,7 +120,7 @@ func TestAnswersForPeople(t *testing.T) {
 				t.Errorf("train %s: found no %q in\n%s", strings.Join(test.args, " "), want, out)
 			}
 		}
-		if a, err := accountants.New(questions.DefaultAccountant(), accountant.AddOrRemoveOne); err != nil {
+		if a, err := accountants.New(questions.DefaultAccountant(), accountant.ZeroOut); err != nil {
 			t.Error(err)
 		} else if _, ok := a.(accountant.IntervalAccountant); ok != strings.Contains(out, " lies in [") {
 			t.Errorf("train %s: found\n%s", strings.Join(test.args, " "), out)

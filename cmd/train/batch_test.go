@@ -48,7 +48,7 @@ func TestBatchAnswersInOrder(t *testing.T) {
 			}
 			continue
 		}
-		if want := golden(t, "rdp", accountant.AddOrRemoveOne, 1, 0.01, 1, 100+i, 1e-5); o.Phases[0].Steps != 100+i || o.Epsilon != want.Epsilon {
+		if want := golden(t, "rdp", accountant.ZeroOut, 1, 0.01, 1, 100+i, 1e-5); o.Phases[0].Steps != 100+i || o.Epsilon != want.Epsilon {
 			t.Errorf("line %d: found %s, expected %v", i, text, want.Epsilon)
 		}
 	}

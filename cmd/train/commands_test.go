@@ -56,7 +56,7 @@ func TestRunByExact(t *testing.T) {
 		return append(args, "--set", "privacy.accountant=exact", "--set", "privacy.noise_multiplier=1.2", "--set", "training.evaluate_every=10")
 	}
 	described := succeed(t, by("describe", config)...)
-	for _, want := range []string{`budget    allows \d+ of them\n`, `spends    ε = 4\.\d{3} of 5 at δ = 0\.001 \(exact, add-or-remove-one\); by rdp it is ε = 5\.\d{3}\n\nsteps      ε  ε \(rdp\)\n`} {
+	for _, want := range []string{`budget    allows \d+ of them\n`, `spends    ε = 4\.\d{3} of 5 at δ = 0\.001 \(exact, zero-out\); by rdp it is ε = 5\.\d{3}\n\nsteps      ε  ε \(rdp\)\n`} {
 		if !regexp.MustCompile(want).MatchString(described) {
 			t.Errorf("describe does not say %s:\n%s", want, described)
 		}

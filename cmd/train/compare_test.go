@@ -44,7 +44,7 @@ func TestCompareTable(t *testing.T) {
 
 func TestCompareJSON(t *testing.T) {
 	o := lastLine(t, succeed(t, "compare", "--sampling-probability", "0.01", "--steps", "1000", "--noise-multiplier", "1", "--delta", "1e-5", "--json"))
-	want := golden(t, "rdp", accountant.AddOrRemoveOne, 1, 0.01, 1, 1000, 1e-5)
+	want := golden(t, "rdp", accountant.ZeroOut, 1, 0.01, 1, 1000, 1e-5)
 	found := false
 	for _, one := range o["accountants"].([]any) {
 		one := one.(map[string]any)

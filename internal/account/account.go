@@ -56,9 +56,9 @@ type Accountants struct {
 
 var _ accountant.Accountant = Accountants{}
 
-// New returns the accountant of that name under add-or-remove-one, with RDP beside it.
+// New returns the accountant of that name under zero-out, with RDP beside it.
 func New(name string) (Accountants, error) {
-	chosen, err := accountants.New(name, accountant.AddOrRemoveOne)
+	chosen, err := accountants.New(name, accountant.ZeroOut)
 	if err != nil {
 		return Accountants{}, err
 	}

@@ -112,7 +112,7 @@ func (m *Membership) allow(r questions.Releases) error {
 	q.Relation = accountant.ReplaceOne
 	c, err := new(questions.Answerer).Answer(q)
 	if errors.Is(err, accountant.ErrUnsupported) {
-		q.Relation, q.GroupSize = accountant.AddOrRemoveOne, 2
+		q.Relation, q.GroupSize = accountant.ZeroOut, 2
 		c, err = new(questions.Answerer).Answer(q)
 	}
 	m.EpsilonAtMost = c.Epsilon

@@ -116,7 +116,7 @@ func ones(bits []bool, subset []bool) (*answer.Sums, error) {
 // allowed is the largest chance to be right about one person's bit, both being equally likely, and
 // the ε at [delta], after everything in a ledger: half of 1 + δ(0), by the exact accountant.
 func allowed(l *accountant.Ledger) (rate, epsilon float64, err error) {
-	exact, err := accountants.New("exact", accountant.AddOrRemoveOne)
+	exact, err := accountants.New("exact", accountant.ZeroOut)
 	if err != nil {
 		return 0, 0, err
 	}

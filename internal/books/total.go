@@ -93,7 +93,7 @@ func Chosen(members []checkpoints.Member) (account.Answer, error) {
 }
 
 func chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
-	c, err := rdp.NewChosen(accountant.AddOrRemoveOne)
+	c, err := rdp.NewChosen(accountant.ZeroOut)
 	if err != nil {
 		return 0, err
 	}
@@ -106,7 +106,7 @@ func chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
 func oneByOne(members []checkpoints.Member, delta float64) (account.Spent, error) {
 	all := account.Spent{Accountant: "run by run"}
 	all.Guarantee = accountant.Guarantee{
-		Delta: delta, Relation: accountant.AddOrRemoveOne,
+		Delta: delta, Relation: accountant.ZeroOut,
 		Method: "basic composition of the runs, each by its accountant at an equal share of δ, as none takes all their releases together",
 	}
 	for _, m := range members {

@@ -81,7 +81,7 @@ func TestDescribePrivacy(t *testing.T) {
 		if !slices.IsSortedFunc(d.Curve, func(a, b account.Point) int { return a.Steps - b.Steps }) || len(d.Curve) != min(10, p.Steps) {
 			t.Errorf("%q: found curve %v", test.overrides, d.Curve)
 		}
-		if p.Calibrated == (c.Privacy.NoiseMultiplier > 0) || p.Relation != "add-or-remove-one" {
+		if p.Calibrated == (c.Privacy.NoiseMultiplier > 0) || p.Relation != "zero-out" {
 			t.Errorf("%q: found %+v", test.overrides, p)
 		}
 	}

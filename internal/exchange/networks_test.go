@@ -72,7 +72,7 @@ func untrained(t testing.TB, c *configs.Config) *trained.Model {
 	for i := range m.Values { // also the gains and shifts that start at 1 and 0
 		m.Values[i] += float32(0.2 * (src.Float64() - 0.5))
 	}
-	s := statement.Statement{Run: "made-up", Unit: "one picture", Relation: "add-or-remove-one", Sampling: `a "quoted" \ text """`, Data: o.Name, Examples: 1000, Shape: o.Shape.String(), Classes: o.Classes}
+	s := statement.Statement{Run: "made-up", Unit: "one picture", Relation: "zero-out", Sampling: `a "quoted" \ text """`, Data: o.Name, Examples: 1000, Shape: o.Shape.String(), Classes: o.Classes}
 	s.Epsilon, s.Delta, s.Accountant = 2.9991, 1e-5, "exact"
 	return &trained.Model{Config: c, Data: o, Network: m, Statement: s}
 }

@@ -193,7 +193,7 @@ func TestProvenance(t *testing.T) {
 		}
 		for _, file := range files {
 			content := tiny.Read(t, file)
-			for _, fact := range []string{"privacy.epsilon", "3.000", "privacy.delta", "1e-05", "exact", "one picture", "add-or-remove-one"} {
+			for _, fact := range []string{"privacy.epsilon", "3.000", "privacy.delta", "1e-05", "exact", "one picture", "zero-out"} {
 				if !strings.Contains(content, fact) {
 					t.Errorf("%s: found no %q in %s", format, fact, file)
 				}

@@ -3,11 +3,13 @@ package folder
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"dpsgd/checkpoints"
@@ -51,7 +53,26 @@ const (
 	Table     = "results.csv"   // the same for spreadsheets
 	Report    = "results.md"
 	Summary   = "results.json" // points, the best of them, and what all cost together
+	// The statement to publish with the best point, of a sweep that drew how many points there are.
+	Selected     = "selected.md"
+	SelectedData = "selected.json"
 )
+
+// OfHiddenNumber says whether a run is a trial of a sweep that drew how many points there are. That
+// number must not be learnt from what is published of the best one.
+func OfHiddenNumber(dir string) bool {
+	content, err := os.ReadFile(filepath.Join(dir, "..", Sweep))
+	var found struct {
+		Draw struct {
+			From string `json:"from"`
+		} `json:"draw"`
+	}
+	if err != nil || json.Unmarshal(content, &found) != nil {
+		return false
+	}
+	number, drawn := strings.CutPrefix(found.Draw.From, "trials ")
+	return drawn && strings.IndexAny(number, "0123456789") != 0
+}
 
 // Datasets is the ledger of the data that the runs of a folder were trained on. It lies in that
 // folder; for the trials of a sweep in the folder of the sweep.

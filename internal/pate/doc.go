@@ -9,8 +9,9 @@
 //
 // # What is claimed
 //
-// One training example is in the part of one teacher, so without it one vote of each question may be
-// another one. The partition is a function of an example's index and of public numbers. Events of the
+// One training example is in the part of one teacher, so where its place is empty one vote of each
+// question may be another one (accountant.ZeroOut). The partition is a function of places and of public
+// numbers: were an example taken out, and those behind it moved up, most parts would be others. Events of the
 // ledger are those of the questions that were asked, each durable before its noise is drawn.
 //
 // How many questions pass their check depends on the votes. So the plan fixes, before the first

@@ -3,8 +3,8 @@ package pate
 import "dpsgd/internal/random"
 
 // partition deals the indices of n examples to teachers: every one to one teacher, and the parts
-// differ in size by at most 1. It is a function of public numbers alone, so that an example that is not there
-// changes one part, and no other.
+// differ in size by at most 1. It is a function of public numbers alone, so that an example whose place is
+// empty changes one part, and no other.
 func partition(n, teachers int, seed uint64) [][]int {
 	order := make([]int, n)
 	for i := range order {

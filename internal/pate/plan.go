@@ -50,7 +50,7 @@ func NewPlan(c *configs.Config, o setup.Outline) (*Plan, error) {
 	}
 	p := &Plan{
 		Examples: o.Examples, Teachers: c.Pate.Teachers, Pool: c.Pate.Pool, Queries: cmp.Or(c.Pate.Queries, c.Pate.Pool),
-		Budget: accountant.Guarantee{Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Relation: accountant.AddOrRemoveOne},
+		Budget: accountant.Guarantee{Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Relation: accountant.ZeroOut},
 		config: c, accounts: accounts,
 	}
 	if err := p.aggregate(); err != nil {

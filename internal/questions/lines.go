@@ -20,7 +20,7 @@ import (
 //
 //	id             anything, for the asker; it is in the answer, as all keys are
 //	accountant     a name that accountants.New knows; without it, DefaultAccountant
-//	relation       with hyphens or underscores; without it, add-or-remove-one
+//	relation       with hyphens or underscores; without it, zero-out
 //	group_size     how many records differ together; without it, 1
 //	phases         what DP-SGD does, one setting after the other; or
 //	ledger         any events, as accountant.Ledger writes them; choices count as in a run that was extended
@@ -152,7 +152,7 @@ func (f *fields) view(v *View) {
 		f.failf("found %q: %.40q, expected one of %s", keyAccountant, v.Accountant, strings.Join(accountants.Names(), ", "))
 	}
 	var ok bool
-	relation := f.text(keyRelation, v.Relation.String())
+	relation := f.text(keyRelation, accountant.ZeroOut.String())
 	if v.Relation, ok = ParseRelation(relation); !ok {
 		f.failf("found %q: %.40q, expected %s", keyRelation, relation, Relations)
 	}

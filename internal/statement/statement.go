@@ -25,8 +25,11 @@ import (
 // Statement is what a run claims about privacy, and everything the claim rests on. Equal ledgers
 // and plans give equal statements.
 type Statement struct {
-	Run        string `json:"run"` // the name of its folder
-	Status     string `json:"status"`
+	Run    string `json:"run"` // the name of its folder
+	Status string `json:"status"`
+	// Hidden says that the statement must not be published: it is of a trial of a sweep that drew how many
+	// points there are, and names the point by its number.
+	Hidden     bool   `json:"not_to_be_published,omitempty"`
 	Unit       string `json:"unit"`
 	Relation   string `json:"relation"`
 	Neighbours string `json:"neighbours"`
@@ -63,6 +66,7 @@ type Statement struct {
 	Steps               int             `json:"steps"`                  // updates in the model
 	LedgerEntries       int             `json:"ledger_entries"`         // releases that are accounted for; more than steps after a crash
 	LedgerHead          string          `json:"ledger_head"`            // hash of the ledger after them
+	Models              []string        `json:"models,omitempty"`       // SHA-256 of all models of a selected point
 	ModelSHA256         string          `json:"model_sha256,omitempty"` // of the file with the model; "" in statements of earlier versions
 	Extended            []Extension     `json:"extended,omitempty"`     // changes of the plan after its first step
 	Choices             int             `json:"choices,omitempty"`      // entries among those of the ledger that stand for them: δ is divided by 2^choices
@@ -86,6 +90,24 @@ type Statement struct {
 	Sum string `json:"statement_sum,omitempty"`
 }
 
+// Replaced is the guarantee where a record is replaced by another one in place of its place being empty,
+// in words: two steps of the relation, one that empties the place and one that fills it (group privacy;
+// Dwork, Roth 2014, Theorem 2.2, whose δ is here that of P(S) ≤ e^ε·(e^ε·Q(S) + δ) + δ). It is empty for
+// other relations.
+func (s Statement) Replaced() string {
+	delta := (1 + math.Exp(s.Epsilon)) * s.Delta
+	switch {
+	case s.Relation != accountant.ZeroOut.String():
+		return ""
+	case delta >= 1:
+		return "nothing"
+	case delta > 0:
+		unit := math.Pow(10, math.Floor(math.Log10(delta))-1)
+		delta = math.Nextafter(math.Ceil(delta/unit)*unit, 1)
+	}
+	return fmt.Sprintf("(%s, %.2g)", accountant.RoundUp(2*s.Epsilon, 3), delta)
+}
+
 // Made is how many releases the run made.
 func (s Statement) Made() int { return s.LedgerEntries - s.Choices }
 
@@ -94,6 +116,9 @@ func (s Statement) Stopped() bool { return s.ClaimedEntries > s.Made() && s.Repe
 
 // NoGuarantee is what records hold in place of an infinite ε, which JSON cannot write.
 const NoGuarantee = math.MaxFloat64
+
+// Selection is the System of the best point of a sweep that drew how many points there are.
+const Selection = "selection"
 
 // None is the System of a run that is NOT PRIVATE.
 const None = "none"
@@ -220,6 +245,15 @@ func (s Statement) Markdown() ([]byte, error) {
 
 // Write writes privacy.json and privacy.md into the folder of a run.
 func (s Statement) Write(dir string) error {
+	return s.writeAs(filepath.Join(dir, folder.StatementData), filepath.Join(dir, folder.Statement))
+}
+
+// WriteSelected writes the statement of a sweep's best point into its folder.
+func (s Statement) WriteSelected(sweep string) error {
+	return s.writeAs(filepath.Join(sweep, folder.SelectedData), filepath.Join(sweep, folder.Selected))
+}
+
+func (s Statement) writeAs(data, words string) error {
 	text, err := s.Markdown()
 	if err != nil {
 		return err
@@ -230,15 +264,21 @@ func (s Statement) Write(dir string) error {
 		return fmt.Errorf("train: privacy statement: %w", err)
 	}
 	before, _, after := summed(append(encoded, '\n'))
-	if err := checkpoints.WriteFileAtomic(filepath.Join(dir, folder.StatementData), fmt.Appendf(nil, "%s%s%s", before, sumOf(before, after), after), folder.FilePerm); err != nil {
+	if err := checkpoints.WriteFileAtomic(data, fmt.Appendf(nil, "%s%s%s", before, sumOf(before, after), after), folder.FilePerm); err != nil {
 		return err
 	}
-	return checkpoints.WriteFileAtomic(filepath.Join(dir, folder.Statement), text, folder.FilePerm)
+	return checkpoints.WriteFileAtomic(words, text, folder.FilePerm)
 }
 
 // Read reads privacy.json; the error matches fs.ErrNotExist where a run has not ended.
-func Read(dir string) (Statement, error) {
-	path := filepath.Join(dir, folder.StatementData)
+func Read(dir string) (Statement, error) { return read(filepath.Join(dir, folder.StatementData)) }
+
+// ReadSelected reads what [Statement.WriteSelected] wrote.
+func ReadSelected(sweep string) (Statement, error) {
+	return read(filepath.Join(sweep, folder.SelectedData))
+}
+
+func read(path string) (Statement, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return Statement{}, fmt.Errorf("train: %w", err)
@@ -249,6 +289,9 @@ func Read(dir string) (Statement, error) {
 	}
 	if before, sum, after := summed(content); s.Sum != "" && string(sum) != sumOf(before, after) {
 		return Statement{}, fmt.Errorf("train: %s: found other content than its statement_sum stands for, expected what the run wrote (without the file, `train resume` writes it again): %w", path, checkpoints.ErrCorrupt)
+	}
+	if s.Relation == accountant.AddOrRemoveOne.String() { // so earlier versions called what they defined as this
+		s.Relation = accountant.ZeroOut.String()
 	}
 	return s, nil
 }

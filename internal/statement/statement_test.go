@@ -35,3 +35,29 @@ func TestBeliefs(t *testing.T) {
 		}
 	}
 }
+
+// The relation has one name, also in statements that earlier versions wrote, and the statement says what
+// holds where a record is replaced: 2ε, and δ·(1+e^ε) rounded up (1e-5·21.0855 at ε = 3).
+func TestOneNameOfTheRelation(t *testing.T) {
+	dir := t.TempDir()
+	for _, test := range []struct {
+		epsilon, delta float64
+		want           string
+	}{{3, 1e-5, "(6.000, 0.00022)"}, {1, 0, "(2.000, 0)"}, {0.5, 1e-5, "(1.000, 2.7e-05)"}, {12, 1e-5, "nothing"}} {
+		old := statement.Statement{Relation: "add-or-remove-one", Answer: account.Answer{Epsilon: test.epsilon, Delta: test.delta}}
+		if err := old.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		s, err := statement.Read(dir)
+		if err != nil || s.Relation != "zero-out" || s.Replaced() != test.want {
+			t.Errorf("found the relation %q and %q (%v), expected zero-out and %q", s.Relation, s.Replaced(), err, test.want)
+		}
+		text, err := s.Markdown()
+		if err != nil || strings.Contains(string(text), "add-or-remove") || strings.Count(string(text), "zero-out") != 1 || !strings.Contains(string(text), test.want+" holds") {
+			t.Errorf("found %v\n%s", err, text)
+		}
+	}
+	if s := (statement.Statement{Relation: "replace the label of one"}); s.Replaced() != "" {
+		t.Errorf("found %q for another relation, expected nothing", s.Replaced())
+	}
+}

@@ -98,5 +98,5 @@ func (a *asked) noise() additive {
 // multiplier is the least noise multiplier of one release that is (epsilon, delta)-private.
 func multiplier(a accountant.Accountant, epsilon, delta float64) (float64, error) {
 	return accountant.CalibrateNoiseMultiplier(a, func(sigma float64) accountant.Event { return accountant.Gaussian{NoiseMultiplier: sigma} }, 1,
-		accountant.Guarantee{Epsilon: epsilon, Delta: delta, Relation: accountant.AddOrRemoveOne})
+		accountant.Guarantee{Epsilon: epsilon, Delta: delta, Relation: accountant.ZeroOut})
 }

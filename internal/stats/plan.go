@@ -42,7 +42,7 @@ func newPlan(f *statistics.File, n int) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{asked: withBounds(f.Statistics), accounts: accounts}
-	p.budget = accountant.Guarantee{Epsilon: privacy.Epsilon, Delta: privacy.Delta, Relation: accountant.AddOrRemoveOne}
+	p.budget = accountant.Guarantee{Epsilon: privacy.Epsilon, Delta: privacy.Delta, Relation: accountant.ZeroOut}
 	if err := p.share(); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -15,10 +16,13 @@ import (
 	"dpsgd/accountant/rdp"
 	"dpsgd/checkpoints"
 	"dpsgd/configs/sweeps"
+	"dpsgd/internal/card"
+	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
+	"dpsgd/internal/trained"
 )
 
 const drawnSweep = `
@@ -170,7 +174,7 @@ func kinds(t *testing.T, releases ...int) []accountant.Event {
 
 func costOfBest(t *testing.T, kinds []accountant.Event, mean, shape float64) float64 {
 	t.Helper()
-	a, err := rdp.New(accountant.AddOrRemoveOne, rdp.DefaultOrders())
+	a, err := rdp.New(accountant.ZeroOut, rdp.DefaultOrders())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,5 +279,63 @@ func TestExtendedTrialHasNoSelection(t *testing.T) {
 	}
 	if r, err := Run(t.Context(), s, o); !errors.Is(err, ErrOtherSweep) {
 		t.Errorf("found %+v (%v), expected an error that matches %v", r.Selected, err, ErrOtherSweep)
+	}
+}
+
+// Nothing that is published with the best point of a drawn number tells how many there were or which of them
+// it is: its statement, the cards and exports of its models. All of them say the ε of the selection. What
+// other points and the trials themselves have to say is marked.
+func TestBestIsPublishedWithoutTheNumber(t *testing.T) {
+	pictures := fmt.Sprintf("data: {folder: %q, classes: [top, middle, bottom], size: 12, channels: 1}", tinyrun.PictureFolder(t))
+	s, o := sweepOf(t, strings.Replace(tiny.Config, "data: {name: digits}", pictures, 1), drawnSweep), Options{RunsDir: filepath.Join(t.TempDir(), "runs")}
+	startWith(t, s, o, []string{"0.5", "1"}, []string{"0.25", "4"}, []string{"0.5", "4"}, []string{"0.25", "1"})
+	r := runSweep(t, s, o)
+	epsilon := accountant.RoundUp(r.Selected.Epsilon, 3)
+	published := map[string]string{}
+	for _, name := range []string{folder.Selected, folder.SelectedData} {
+		published[name] = tiny.Read(t, filepath.Join(r.Sweep, name))
+	}
+	best := 0
+	for _, trial := range r.Rows {
+		dir := filepath.Join(r.Sweep, trial.Trial)
+		own := tiny.Read(t, filepath.Join(dir, folder.Statement))
+		if !strings.Contains(own, "**Not to be published.**") || strings.Contains(own, "runs on this data") {
+			t.Errorf("%s: the statement of a trial is not marked, or counts the others:\n%s", trial.Trial, own)
+		}
+		m, err := trained.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		card, err := card.Write(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if trial.Trial != r.Best && !strings.HasPrefix(trial.Trial, r.Best+",") {
+			if !m.Statement.Hidden || !strings.Contains(string(card), "**Not to be published**") || !strings.Contains(tiny.JSON(t, m.Provenance()), "not_to_be_published") {
+				t.Errorf("%s: the card of another point is not marked", trial.Trial)
+			}
+			continue
+		}
+		best++
+		published[trial.Trial+"/card"] = string(card)
+		published[trial.Trial+"/"+folder.Model] = tiny.Read(t, filepath.Join(dir, folder.Model))
+		files, err := exchange.Export(m, "onnx", filepath.Join(t.TempDir(), "best.onnx"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			published[trial.Trial+"/"+filepath.Base(file)] = tiny.Read(t, file)
+		}
+	}
+	if best != 2 {
+		t.Fatalf("found %d trials of the best point %s, expected both seeds", best, r.Best)
+	}
+	for name, text := range published {
+		if strings.Contains(text, "draw=") || strings.Contains(text, `"draw"`) || strings.Contains(text, "| draw |") || strings.Contains(text, "runs on this data") || strings.Contains(text, "Head of the ledger") {
+			t.Errorf("%s tells of other points:\n%.3000s", name, text)
+		}
+		if !strings.HasSuffix(name, folder.Model) && name != folder.SelectedData && !strings.Contains(text, epsilon) {
+			t.Errorf("%s does not say ε = %s of the selection:\n%.3000s", name, epsilon, text)
+		}
 	}
 }

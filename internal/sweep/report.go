@@ -219,6 +219,8 @@ func (r Result) noteOnSelection() []string {
 				accountant.RoundUp(r.Selected.Epsilon, 3), r.Selected.Delta, r.Selected.Accountant),
 			fmt.Sprintf("drawn (%s), and each point too.", r.Selected.Number),
 			"It covers training examples; test examples, which chose, must be public or others.",
+			"selected.md is the statement to publish with its models. This table, and whatever",
+			"names a point by its number, is not to be published then.",
 		}
 	case r.drawn && r.Selected == nil:
 		return []string{"", "The cost of the best point alone is known when all drawn points are trained."}

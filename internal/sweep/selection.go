@@ -3,12 +3,15 @@ package sweep
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/rdp"
 	"dpsgd/checkpoints"
+	"dpsgd/configs/sweeps"
 	"dpsgd/internal/account"
+	"dpsgd/internal/statement"
 )
 
 // Selected is what releasing the best point of a drawn number of points costs, and nothing else of
@@ -36,7 +39,7 @@ func (s *sweep) selected() (*Selected, error) {
 	if err := s.addTrained(); err != nil {
 		return nil, err
 	}
-	a, err := rdp.New(accountant.AddOrRemoveOne, rdp.DefaultOrders())
+	a, err := rdp.New(accountant.ZeroOut, rdp.DefaultOrders())
 	if err != nil {
 		return nil, err
 	}
@@ -99,4 +102,57 @@ func (s *sweep) addTrained() error {
 		s.addKind(kind)
 	}
 	return nil
+}
+
+// writeSelected writes the statement to publish with the best point. It names neither the point nor how
+// many there were: the theorem is about somebody who sees the best one and nothing else.
+func (s *sweep) writeSelected(r Result) error {
+	if r.Selected == nil || r.Best == "" {
+		return nil
+	}
+	var of statement.Statement
+	var models []string
+	for _, t := range s.trials {
+		if t.Point != r.Best {
+			continue
+		}
+		trial, err := statement.Read(filepath.Join(s.dir, t.Name))
+		if err != nil {
+			return err
+		}
+		if of.Run == "" {
+			of = trial
+		}
+		models = append(models, trial.ModelSHA256)
+	}
+	return s.selection(r, of, models).WriteSelected(s.dir)
+}
+
+// selection is the statement of the best point; of is that of one of its trials.
+func (s *sweep) selection(r Result, of statement.Statement, models []string) statement.Statement {
+	best := r.Points[slices.IndexFunc(r.Points, func(p Point) bool { return p.Point == r.Best })]
+	// A selection is as far from the ideal one, in total variation, as all its runs are together, of which
+	// there are as many as the mean; see release.Plan.Claim. A trial's AddedDelta is no less than its distance.
+	added := min(1, s.file.Number.Mean*float64(max(1, len(s.file.Seeds)))*of.AddedDelta*(1+math.Exp(r.Selected.Epsilon)))
+	facts := []statement.Fact{
+		{Name: "Selection", Value: fmt.Sprintf("the best by test accuracy of a number of points that was drawn, %s, each point drawn too (repeat-and-select; Papernot, Steinke 2022, arXiv:2110.03620v2, Theorems 2 and 6)", r.Selected.Number)},
+		{Name: "Sampler", Value: of.Sampling}, {Name: "Clipping", Value: of.Bound}, {Name: "Mechanism", Value: of.Noise},
+		{Name: "Test accuracy, the mean over the models of the point", Value: percent(best.TestAccuracy) + " %"},
+	}
+	for _, setting := range best.settings {
+		if setting.Key != sweeps.DrawKey { // which is the number of the point
+			facts = append(facts, statement.Fact{Name: setting.Key, Value: setting.Value})
+		}
+	}
+	for _, sum := range models {
+		facts = append(facts, statement.Fact{Name: "SHA-256 of a model", Value: "`" + sum + "`"})
+	}
+	return statement.Statement{
+		System: statement.Selection, Run: s.file.Name, Status: string(r.Status),
+		Unit: of.Unit, Relation: of.Relation, Neighbours: of.Neighbours, Public: of.Public, Trusted: of.Trusted,
+		Answer: r.Selected.Answer, Method: "Rényi divergences of what can be drawn, conversion of Canonne, Kamath, Steinke 2020", AddedDelta: added,
+		Facts: facts, Models: models, Data: of.Data, Examples: of.Examples, Shape: of.Shape, Classes: of.Classes,
+		NotPrivate: append(slices.Clone(of.NotPrivate),
+			"anything else of the sweep. The guarantee holds only if nobody learns how many points there were, the number of this one, or anything of another: publish the models with this statement, and no folder or file with a number of a point in its name or its text, such as privacy.md of a trial, results.md and sweep.json"),
+	}
 }

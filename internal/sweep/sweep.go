@@ -174,6 +174,9 @@ func (s *sweep) result(status train.Status) (Result, error) {
 	if r.Selected, err = s.selected(); err != nil {
 		return Result{}, err
 	}
+	if err := s.writeSelected(r); err != nil {
+		return Result{}, err
+	}
 	if err := s.writeSummary(r); err != nil {
 		return Result{}, err
 	}

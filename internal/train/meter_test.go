@@ -93,7 +93,7 @@ func TestRecordsHoldRDPBesideExact(t *testing.T) {
 			t.Errorf("%s: the statement does not say %s:\n%s", name, want, text)
 		}
 		for _, want := range []string{
-			fmt.Sprintf("| Accountant | %s: %s |", name, exact.Method), "| Neighbouring data sets | add-or-remove-one |", "| Sampler | Poisson: ",
+			fmt.Sprintf("| Accountant | %s: %s |", name, exact.Method), "| Neighbouring data sets | zero-out: see above. Where one record is replaced by another, (", "| Sampler | Poisson: ",
 			fmt.Sprintf("| Steps that the budget allows | %d of the 12 planned, fixed before the first |", p.MaxSteps),
 			fmt.Sprintf("**(%s, 0.0001)-differentially private**", accountant.RoundUp(exact.Epsilon, 3)),
 		} {

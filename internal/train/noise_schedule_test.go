@@ -32,7 +32,7 @@ func TestScheduledNoiseIsCalibrated(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		a, err := accountants.New(name, accountant.AddOrRemoveOne)
+		a, err := accountants.New(name, accountant.ZeroOut)
 		if err != nil {
 			t.Fatal(err)
 		}

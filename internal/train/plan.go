@@ -91,7 +91,7 @@ func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *
 		return nil, err
 	}
 	if c.Privacy.HasBudget() {
-		p.Budget = &accountant.Guarantee{Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Relation: accountant.AddOrRemoveOne}
+		p.Budget = &accountant.Guarantee{Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Relation: accountant.ZeroOut}
 	}
 	calibrated := false
 	if c.Privacy.Calibrated() {

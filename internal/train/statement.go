@@ -59,6 +59,9 @@ func (r *Run) statement(status Status, spent account.Claim, together statement.T
 	if r.plan.Budget != nil {
 		s.TargetEpsilon = r.plan.Budget.Epsilon
 	}
+	if folder.OfHiddenNumber(r.Dir) {
+		s.Hidden, s.Together = true, statement.Together{}
+	}
 	claims.OfRecords(r.config, r.source.Outline, r.plan.Mechanism, &s)
 	claims.OfRanks(r.ranks, &s)
 	return s

@@ -37,7 +37,7 @@ func TestStatementSaysWhatRan(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := statement.Statement{
-		Run: s.Run, Status: string(Done), Unit: "one training example", Relation: "add-or-remove-one", TargetEpsilon: 3,
+		Run: s.Run, Status: string(Done), Unit: "one training example", Relation: "zero-out", TargetEpsilon: 3,
 		Answer: account.Answer{Epsilon: r.Epsilon, Delta: 1e-4, Accountant: "rdp"}, Method: s.Method, Sampler: "Poisson", SamplingProbability: 0.2, Mechanism: "Gaussian", NoiseMultiplier: 1.5,
 		ClipNorm: 0.25, Clipping: "flat", ExpectedBatchSize: 60, MaxSteps: 12, PlannedSteps: 12, Steps: 12, LedgerEntries: 12, LedgerHead: s.LedgerHead, ModelSHA256: s.ModelSHA256, Sum: s.Sum, Data: "stripes", Examples: 300, Shape: "6x6x1", Classes: 3,
 	}
@@ -48,7 +48,7 @@ func TestStatementSaysWhatRan(t *testing.T) {
 	s.NotPrivate = nil
 	// What the door says of itself, and what it adds: n·T·2^-124 by the sampler, times 1+e^ε, and
 	// nothing to speak of by the noise.
-	want.Neighbours = "two sets that differ in one training example, which is there in one and whose place is empty in the other"
+	want.Neighbours = "two sets with the same places, one of which holds one training example in one set and is empty in the other"
 	want.Public = "the number of places, 300, the sampling, and everything else in the configuration"
 	want.Sampling = "Poisson: every example joins each batch independently with probability q = 0.2"
 	want.Noise = "Gaussian noise of standard deviation σ·C on every coordinate of the sum, σ = 1.5"

@@ -19,7 +19,7 @@ type stub struct {
 
 func newStub(t testing.TB, refuses func(*accountant.Ledger) bool) *stub {
 	t.Helper()
-	exact, err := accountants.New("exact", accountant.AddOrRemoveOne)
+	exact, err := accountants.New("exact", accountant.ZeroOut)
 	if err != nil {
 		t.Fatal(err)
 	}

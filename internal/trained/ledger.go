@@ -3,6 +3,7 @@ package trained
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
@@ -77,4 +78,20 @@ func beginning(l *accountant.Ledger, n int) (*accountant.Ledger, error) {
 		n -= count
 	}
 	return first, nil
+}
+
+// selected gives the model of a sweep's best point, where nobody may learn how many points there were, the
+// statement that is to be published with it. That of any other point is marked.
+func (m *Model) selected() {
+	if !m.Statement.Hidden && !folder.OfHiddenNumber(m.Dir) {
+		return
+	}
+	own := m.Statement
+	s, err := statement.ReadSelected(filepath.Join(m.Dir, ".."))
+	if err != nil || !slices.Contains(s.Models, own.ModelSHA256) {
+		m.Statement.Hidden, m.Statement.Together = true, statement.Together{}
+		return
+	}
+	s.ModelSHA256, s.Steps, s.Features, s.InitialWeights = own.ModelSHA256, own.Steps, own.Features, own.InitialWeights
+	m.Statement = s
 }

@@ -36,6 +36,9 @@ func (m *Model) Provenance() []Fact {
 			{"privacy.mechanism", s.Mechanisms()},
 		}
 	}
+	if s.Hidden {
+		facts = append(facts, Fact{"not_to_be_published", "one trial of a sweep that drew how many points there are"})
+	}
 	if s.InitialWeights != "" {
 		facts = append(facts, Fact{"privacy.initial_weights", s.InitialWeights})
 	}

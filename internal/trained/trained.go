@@ -52,6 +52,7 @@ func Open(dir string) (*Model, error) {
 	if err := checkStatement(dir, c, &m.Statement); err != nil {
 		return nil, err
 	}
+	m.selected()
 	if m.Data, err = setup.Declared(c, max(1, m.Statement.Examples)); err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ def epsilon(
         δ of the guarantee, below 1/examples; of a run, that of its configuration unless given.
     accountant : str, default "exact"
         Or "pld", "rdp", …, as ``dpsgd epsilon --help`` lists them.
-    relation : str, default "add-or-remove-one"
+    relation : str, default "zero-out"
         How neighbouring data sets differ: that, "replace-one" or "zero-out".
     group_size : int, default 1
         Records that differ together, such as all pictures of one person.

@@ -53,7 +53,7 @@ func (q *question) addFlags(c *cobra.Command) {
 	if q.unknown > questions.Delta {
 		f.Float64Var(&q.epsilon, "epsilon", 0, "the budget, in nats")
 	}
-	f.StringVar(&q.relation, "relation", accountant.AddOrRemoveOne.String(), "how neighbouring datasets differ: "+questions.Relations)
+	f.StringVar(&q.relation, "relation", accountant.ZeroOut.String(), "how neighbouring datasets differ: "+questions.Relations)
 	f.IntVar(&q.groupSize, "group-size", 1, "records that differ together, such as all pictures of one person")
 }
 
