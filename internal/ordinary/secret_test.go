@@ -181,7 +181,7 @@ func instead(overrides []string, others ...string) []string {
 }
 
 // publicFiles are those below a folder of one run, by their names in it, without the random numbers of
-// ledgers and the hashes of these.
+// ledgers and the hashes of these, of which that of the statement is one.
 func publicFiles(t *testing.T, runs, run string) map[string]string {
 	t.Helper()
 	drawn := []string{}
@@ -196,7 +196,7 @@ func publicFiles(t *testing.T, runs, run string) map[string]string {
 		if info, err := os.Stat(path); err != nil || info.IsDir() || strings.Contains(name, "private") {
 			continue
 		}
-		files[name] = words.Replace(tiny.Read(t, path))
+		files[name] = words.Replace(tiny.Unsummed(tiny.Read(t, path)))
 		if filepath.Ext(path) == ".ckpt" {
 			state, err := checkpoints.Load(path)
 			if err != nil {
