@@ -93,6 +93,26 @@ func randomNeighboursStayWithinTheBound(t *testing.T, newSum sumMaker) {
 	}
 }
 
+// Every example of a batch is held against the bound, also in one of more examples than are added up
+// together: whichever lies about its norm adds nothing.
+func TestEveryGroupIsHeldAgainstTheBound(t *testing.T) {
+	const examples = 2*groupExamples + 452
+	for _, s := range sensitivityShapes[:3] {
+		e := newExamples(s, examples)
+		sum := newSumOf(t, Flat{ClipNorm: 1}, s.dim(), nil)
+		none := integers(t, sum, e, examples)
+		for _, i := range []int{0, groupExamples - 1, groupExamples, 2*groupExamples - 1, 2 * groupExamples, examples - 1} {
+			one := newExamples(s, examples)
+			for values, size := range map[*[]float32]int{&one.rows: s.rows, &one.formed: s.formed, &one.x: s.in, &one.z: s.out} {
+				for j := range size {
+					(*values)[i*size+j] = 100
+				}
+			}
+			checkMoved(t, fmt.Sprintf("%+v, example %d of %d", s, i, examples), 1, integers(t, sum, one, examples), none)
+		}
+	}
+}
+
 // odd is what an engine might return instead of a gradient.
 var odd = []float32{
 	float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32, -math.MaxFloat32, 1e30, 1e19, 1e-42, 0, float32(math.Copysign(0, -1)),

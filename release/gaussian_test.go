@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -280,6 +281,36 @@ func TestGaussianDescribesItself(t *testing.T) {
 	}
 	if m.Name() != "Gaussian" || m.String() != "Gaussian noise of standard deviation σ·C on every coordinate of the sum, σ = 1.25" {
 		t.Errorf("calls itself %q, %q", m.Name(), m.String())
+	}
+}
+
+// What is claimed of the noise is never above what is added: its deviation is no less than σ·C, taken
+// as real numbers, on the lattice and off it, though most products of floats are rounded down or up.
+func TestDeviationIsRoundedUp(t *testing.T) {
+	src := random.Seeded(6)
+	atLeast := func(what string, got, sigma, bound float64) {
+		t.Helper()
+		exact := new(big.Float).SetPrec(200).SetFloat64(sigma)
+		if exact.Mul(exact, new(big.Float).SetFloat64(bound)); new(big.Float).SetFloat64(got).Cmp(exact) < 0 {
+			t.Errorf("σ = %v, C = %v: the deviation %s is %v, below σ·C", sigma, bound, what, got)
+		}
+		if product := sigma * bound; got > product*(1+1e-15) {
+			t.Errorf("σ = %v, C = %v: the deviation %s is %v, far above σ·C", sigma, bound, what, got)
+		}
+	}
+	for range 200 {
+		sigma, bound := 0.5+3*src.Float64(), 0.1+src.Float64()
+		m, err := NewGaussian(sigma, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		atLeast("that is claimed", m.Deviation(0, bound), sigma, bound)
+		sum := emptySum(t, bound, 1)
+		l := sum.Lattice()
+		if err := m.Privatize(0, sum, random.New(), func(Noisy) {}); err != nil {
+			t.Fatal(err)
+		}
+		atLeast("of the integers", m.deviation*l.Spacing, sigma, bound)
 	}
 }
 

@@ -45,7 +45,7 @@ func exactPair(radius, angle uint64, deviation float64, src source) (x, y float6
 		for theta.count < digits {
 			theta.extend(src.Uint64())
 		}
-		exactX, exactY := boxMuller(&u, &theta, (angle>>61+1)>>1, uint(digits+guardDigits))
+		exactX, exactY := boxMuller(&u, &theta, quarterOf(angle), uint(digits+guardDigits))
 		x, certainX := nearest(exactX, deviation, digits)
 		y, certainY := nearest(exactY, deviation, digits)
 		if certainX && certainY || digits == mostDigits {
@@ -53,6 +53,9 @@ func exactPair(radius, angle uint64, deviation float64, src source) (x, y float6
 		}
 	}
 }
+
+// quarterOf is the quarter turn nearest to an angle, 0 to 4: no further than an eighth of a turn.
+func quarterOf(angle uint64) uint64 { return (angle>>61 + 1) >> 1 }
 
 // nearest returns the integer nearest to deviation·z, and whether it is certain.
 func nearest(z *big.Float, deviation float64, digits int) (n float64, certain bool) {

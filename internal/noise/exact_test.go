@@ -38,8 +38,6 @@ func expansionOf(words ...uint64) *expansion {
 	return e
 }
 
-func quarterOf(angle uint64) uint64 { return (angle>>61 + 1) >> 1 }
-
 const allOnes = math.MaxUint64
 
 // Computed with mpmath 1.3.0 at 1,500 digits: r = sqrt(-2*log(u)), r*cos(2*pi*t) and r*sin(2*pi*t)
@@ -180,6 +178,25 @@ func TestExactPairEnds(t *testing.T) {
 		x, y := exactPair(c.word, c.word, 1, src)
 		if r := math.Hypot(x, y); r < c.least || r > c.most || src.count > 300 {
 			t.Errorf("words %#x: (%g, %g) after %d words", c.word, x, y, src.count)
+		}
+	}
+}
+
+// The quarter turn of an angle is the nearest one, in all eighths of a turn: the series of sine and
+// cosine are for an eighth at most, and with another quarter a pair would be another pair.
+func TestQuarterIsTheNearest(t *testing.T) {
+	for eighth := range uint64(8) {
+		for _, rest := range []uint64{0, 1, 1 << 60, 1<<61 - 1} {
+			angle := eighth<<61 + rest
+			if off := float64(quarterOf(angle))/4 - float64(angle)*0x1p-64; math.Abs(off) > 0.125 {
+				t.Errorf("angle %#x: the quarter %d is %.3f turns away", angle, quarterOf(angle), off)
+			}
+			// The pair of a radius and this angle, of few enough spacings that nothing is in doubt.
+			radius, theta := math.Sqrt(2*math.Ln2), 2*math.Pi*float64(angle)*0x1p-64
+			x, y := exactPair(1<<63, angle, 1000, &script{t: t, after: 1 << 40, endless: true})
+			if math.Abs(x-1000*radius*math.Cos(theta)) > 0.501 || math.Abs(y-1000*radius*math.Sin(theta)) > 0.501 {
+				t.Errorf("angle %#x: the pair is %v, %v, expected %.2f, %.2f", angle, x, y, 1000*radius*math.Cos(theta), 1000*radius*math.Sin(theta))
+			}
 		}
 	}
 }
