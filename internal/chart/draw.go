@@ -101,8 +101,11 @@ func (c Chart) drawPlot(on draw.Canvas) vg.Point {
 	p.Draw(area)
 	area = p.DataCanvas(area)
 	y := c.Y
-	if c.Logarithmic {
+	switch {
+	case c.Logarithmic:
 		y += ", log scale"
+	case p.Y.Min > 0:
+		y += ", axis not from 0"
 	}
 	on.FillText(in(ink), vg.Point{X: area.Min.X, Y: area.Max.Y + 10}, y)
 	c.drawNames(area, p)
@@ -122,6 +125,10 @@ func (c Chart) drawable() []Line {
 	}
 	return lines
 }
+
+// leastSpan is how much of its unit, per cent say, an axis that does not begin at zero shows at least:
+// chance does not look like a cliff.
+const leastSpan = 2
 
 // plot is everything within the axes. These begin at zero where they can and should, and have a
 // little room above.
@@ -143,7 +150,7 @@ func (c Chart) plot() *plot.Plot {
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, logarithmicTicks{}
 		p.Y.Min, p.Y.Max = p.Y.Min/1.04, p.Y.Max*1.04
 	case c.Tight:
-		room := 0.06*(p.Y.Max-p.Y.Min) + 1e-3*max(math.Abs(p.Y.Min), math.Abs(p.Y.Max))
+		room := max(0.06*(p.Y.Max-p.Y.Min), (leastSpan-(p.Y.Max-p.Y.Min))/2)
 		p.Y.Min, p.Y.Max = p.Y.Min-room, p.Y.Max+room
 	default:
 		p.Y.Min = min(0, p.Y.Min)
@@ -177,7 +184,8 @@ func (c Chart) drawNames(area draw.Canvas, p *plot.Plot) {
 	}
 	for i, at := range apart(ends, area.Min.Y, area.Max.Y) {
 		colour, name := c.Lines[i].stroke(i).Color, area.Max.X+nameGap
-		area.StrokeLine2(draw.LineStyle{Color: colour, Width: 0.6}, ends[i].X+2, ends[i].Y, name-3, at)
+		// Within the axes the leader would read as data.
+		area.StrokeLine2(draw.LineStyle{Color: colour, Width: 0.6}, area.Max.X+2, ends[i].Y, name-3, at)
 		area.FillText(in(colour), vg.Point{X: name, Y: at + 1}, c.Lines[i].Name)
 	}
 }

@@ -109,7 +109,15 @@ func TestTight(t *testing.T) {
 		t.Errorf("found y from %v to %v, x from %v", p.Y.Min, p.Y.Max, p.X.Min)
 	}
 	c.Lines[0].Points = c.Lines[0].Points[:1]
-	if p := c.plot(); !(p.Y.Min < 97 && 97 < p.Y.Max) {
+	if p := c.plot(); !(p.Y.Min < 97 && 97 < p.Y.Max) || p.Y.Max-p.Y.Min < leastSpan {
 		t.Errorf("one point: found y from %v to %v", p.Y.Min, p.Y.Max)
+	}
+	const cut = "axis not from 0"
+	if svg := string(write(t, c, "cut.svg")); !strings.Contains(svg, cut) {
+		t.Errorf("the figure does not say %q", cut)
+	}
+	c.Tight = false
+	if svg := string(write(t, c, "whole.svg")); strings.Contains(svg, cut) {
+		t.Errorf("a figure from 0 says %q", cut)
 	}
 }

@@ -76,6 +76,9 @@ func summaryOf(r *facts.Run) []pair {
 	}
 	batch := count(r.Config.Training.BatchSize)
 	status, noise, clip, together := "has not ended", none, strconv.FormatFloat(r.Config.Privacy.ClipNorm, 'g', -1, 64), none
+	if r.NoiseMultiplier > 0 {
+		noise = strconv.FormatFloat(r.NoiseMultiplier, 'g', 5, 64)
+	}
 	trusted := none
 	if s := r.Statement; s != nil {
 		batch = strconv.FormatFloat(s.ExpectedBatchSize, 'g', -1, 64)

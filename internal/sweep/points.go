@@ -26,9 +26,9 @@ type Point struct {
 	TargetEpsilon *float64 `json:"target_epsilon,omitempty"`
 
 	// P is the p-value of the hypothesis that this point is as good as the best one; nil where
-	// nothing can be said: for the best one itself, and with one seed.
+	// nothing can be said: for the best one itself, with one seed, and where all differences are equal.
 	P *float64 `json:"p_value,omitempty"`
-	// Indistinguishable is whether P is too large to tell the two apart.
+	// Indistinguishable is whether P is too large to tell the two apart, or several seeds say nothing.
 	Indistinguishable bool `json:"indistinguishable,omitempty"`
 
 	settings   []sweeps.Setting
@@ -106,7 +106,9 @@ func (p *Point) summarise() {
 
 // compare tests p against the best point by the differences of trials with the same seed (the
 // paired t-test, two-sided): what a seed does to both, such as good initial weights, cancels. The
-// best one was chosen by the same numbers, so that p-values come out somewhat too small.
+// best one was chosen by the same numbers, so that p-values come out somewhat too small. Differences
+// that are all equal have no deviation to measure their mean by, so that the test says nothing: accuracies
+// are shares of a finite test set, and two seeds agree by chance.
 func (p *Point) compare(best Point) {
 	n := len(p.accuracies)
 	if p.TestAccuracy == nil || n < 2 || n != len(best.accuracies) {
@@ -117,15 +119,16 @@ func (p *Point) compare(best Point) {
 		differences[i] -= a
 	}
 	mean, deviation := stat.MeanStdDev(differences, nil)
-	value := 1.0
-	switch t := math.Abs(mean) / (deviation / math.Sqrt(float64(n))); {
-	case math.IsInf(t, 1):
-		value = 0
-	case !math.IsNaN(t): // 0/0: the two are equal
-		value = 2 * student(n).Survival(t)
+	if deviation <= rounding {
+		p.Indistinguishable = true
+		return
 	}
+	value := 2 * student(n).Survival(math.Abs(mean)/(deviation/math.Sqrt(float64(n))))
 	p.P, p.Indistinguishable = &value, value >= level
 }
+
+// rounding is a deviation of accuracies that float64 makes of equal differences.
+const rounding = 1e-12
 
 // student is the law of the mean of n normal numbers over its standard error.
 func student(n int) distuv.StudentsT {

@@ -30,7 +30,7 @@ func TestReadRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Name != "tiny-1" || r.Releases != 12 || r.Spent.Epsilon != result.Epsilon || r.Spent.Accountant != "rdp" || len(r.Metrics) != 3 ||
-		r.Statement == nil || r.Statement.Epsilon != result.Epsilon || !strings.Contains(r.Markdown, "# Privacy statement") || r.Diagnostics != nil || len(r.Warnings) != 0 {
+		r.Statement == nil || r.Statement.Epsilon != result.Epsilon || r.NoiseMultiplier != r.Statement.NoiseMultiplier || !strings.Contains(r.Markdown, "# Privacy statement") || r.Diagnostics != nil || len(r.Warnings) != 0 {
 		t.Errorf("found %+v", r)
 	}
 	if r.Curves == nil || r.Curves.Releases != 12 {
@@ -57,7 +57,7 @@ func TestReadExtendedRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Spent.Epsilon != result.Epsilon || r.Releases != result.Steps || r.Statement == nil || r.Statement.Epsilon != result.Epsilon || len(r.Warnings) != 0 {
+	if r.Spent.Epsilon != result.Epsilon || r.Releases != result.Steps || r.Statement == nil || r.Statement.Epsilon != result.Epsilon || r.NoiseMultiplier != r.Statement.NoiseMultiplier || len(r.Warnings) != 0 {
 		t.Errorf("found ε = %v after %d releases, statement %+v (%v), expected %+v", r.Spent.Epsilon, r.Releases, r.Statement, r.Warnings, result)
 	}
 	for _, a := range r.Curves.Accountants {

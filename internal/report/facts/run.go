@@ -44,6 +44,8 @@ type Run struct {
 	YAML     string          // the configuration as the run wrote it
 	Spent    account.Answer  // of everything in the ledger; zero before the first release
 	Releases int
+	// NoiseMultiplier is that of the last release; 0 where it has none.
+	NoiseMultiplier float64
 	// NotPrivate is a baseline that was trained without privacy: it has no ledger, and ε is infinite.
 	NotPrivate bool
 	Metrics    []history.Metrics // of the steps that were evaluated
@@ -124,6 +126,7 @@ func (r *Run) readLedger(ctx context.Context, q Request) error {
 		return nil
 	}
 	r.Releases = r.entries - account.Choices(i.Ledger)
+	r.NoiseMultiplier = noiseOf(i.Ledger)
 	if q.Spent != nil {
 		r.Spent = *q.Spent
 	} else {
@@ -142,6 +145,20 @@ func (r *Run) readLedger(ctx context.Context, q Request) error {
 	}
 	r.Curves, err = questions.Compare(ctx, releases.Question(questions.Epsilon), curvePoints)
 	return err
+}
+
+// noiseOf is the noise multiplier of the last release of a ledger that has one, 0 otherwise.
+func noiseOf(l *accountant.Ledger) float64 {
+	for _, e := range slices.Backward(l.Entries()) {
+		event := e.Event
+		if sampled, ok := event.(accountant.PoissonSampled); ok {
+			event = sampled.Event
+		}
+		if noise, ok := event.(accountant.Gaussian); ok {
+			return noise.NoiseMultiplier
+		}
+	}
+	return 0
 }
 
 // readStatement reads the statement, if it speaks of all that was released.
