@@ -37,7 +37,7 @@ func TestLostOutput(t *testing.T) {
 		"train epsilon": "runs/own-1", "train delta": "runs/own-1", "train compare": "runs/own-1", "train tradeoff": "runs/own-1",
 		"train attack": "", "train attack sensitivity": "", "train attack differencing": "--trials 10", "train attack reconstruction": "--people 20",
 		"train attack membership": "runs/own-1",
-		"train calibrate":         asked + "--steps 10 --epsilon 1", "train steps": asked + "--noise-multiplier 1 --epsilon 1",
+		"train calibrate":         asked + "--steps 1000 --epsilon 1", "train steps": asked + "--noise-multiplier 1 --epsilon 1",
 		"train bench": "--model mlp128 --batch 8 --seconds 0.05", "train presets": "", "train schema": "",
 		"train data": "", "train data list": "", "train data fetch": needsNetwork, "train data check": config, "train features": "", "train features show": "cifar-best --pictures 1",
 		"train version": "", "train runs": "", "train stats": "digits-statistics", "train extend": "runs/own-1 --epsilon 50", "train init": "new.yaml --data digits --epsilon 1", "train examples": "", "train man": "pages",

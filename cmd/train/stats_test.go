@@ -86,7 +86,7 @@ func TestKilledStatisticsResume(t *testing.T) {
 	skipWithoutSignals(t)
 	t.Chdir(t.TempDir())
 	var pixels, list []string
-	for i := range 100 {
+	for i := range 50 {
 		pixels = append(pixels, fmt.Sprintf("pixel %d %d", 8+i/10, 8+i%10))
 	}
 	for range 6 {

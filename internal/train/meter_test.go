@@ -13,13 +13,13 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// slow is an accountant whose answers take a while.
-type slow struct {
+// dawdling is an accountant whose answers take a while.
+type dawdling struct {
 	*stub
 	takes time.Duration
 }
 
-func (s slow) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
+func (s dawdling) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	time.Sleep(s.takes)
 	return s.stub.Guarantee(l, delta)
 }
@@ -28,7 +28,7 @@ func (s slow) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarant
 // slow accountant few questions.
 func TestMeterShowsUpperBounds(t *testing.T) {
 	o := options(t)
-	s := slow{newStub(t, nil), 5 * time.Millisecond}
+	s := dawdling{newStub(t, nil), 5 * time.Millisecond}
 	o.account = s
 	var shown []Progress
 	o.Watcher = hooks{stepped: func(p Progress) { shown = append(shown, p) }}

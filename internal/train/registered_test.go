@@ -42,7 +42,7 @@ func TestRegisteredDatasetIsKnownEverywhere(t *testing.T) {
 		t.Errorf("found error %v, expected %s", err, want)
 	}
 	c, err := configs.Parse("quadrants.yaml", []byte("data: {name: quadrants, mean: [-1, 0], std: [5]}\nmodel: {name: mlp}\n"+
-		"privacy: {epsilon: 3, delta: 1e-3}\ntraining: {batch_size: 50, steps: 5}"), nil)
+		"privacy: {epsilon: 3, delta: 1e-3, accountant: rdp}\ntraining: {batch_size: 50, steps: 5}"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

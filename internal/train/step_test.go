@@ -11,6 +11,7 @@ import (
 	"dpsgd/internal/compute"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/slow"
 	"dpsgd/internal/tiny"
 	"dpsgd/perexample"
 	"dpsgd/release"
@@ -80,10 +81,13 @@ func TestClippedSumDependsOnTheBatchAlone(t *testing.T) {
 		batches      []int
 		threads      []int
 	}{
-		{"flat", "0.05", []int{1, 2, 7, 33, 100, 128}, []int{1, 2, 3, 4}},
-		{"flat", "100", []int{1, 2, 7, 33, 100, 128}, []int{1, 2, 3, 4}},
+		{"flat", "0.05", []int{33, 128, 1, 2, 7, 100}, []int{1, 3, 2, 4}},
+		{"flat", "100", []int{7, 100, 1, 2, 33, 128}, []int{1, 3, 2, 4}},
 		{"per_layer", "0.05", []int{7, 128}, []int{1, 3}},
 	} {
+		if !slow.Asked() {
+			clipping.batches, clipping.threads = clipping.batches[:2], clipping.threads[:2]
+		}
 		references := map[string][]float64{}
 		for _, engine := range []string{"ghost", "materialise", "mixed"} {
 			sum := func(physical, threads int, indices []int) []float64 {
