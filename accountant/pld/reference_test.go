@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/internal/slow"
 )
 
 // profileRow is a question about an exact ε or δ in the shared reference values.
@@ -166,7 +167,10 @@ func TestReferenceExact(t *testing.T) {
 func TestReferencePLD(t *testing.T) {
 	for _, kind := range profileKinds {
 		t.Run(kind, func(t *testing.T) {
-			for _, q := range profileQuestions(t, kind) {
+			for number, q := range profileQuestions(t, kind) {
+				if number%4 != 0 && !slow.Asked() {
+					continue
+				}
 				a, err := New(q.relation, 0)
 				if err != nil {
 					t.Fatal(err)

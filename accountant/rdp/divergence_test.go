@@ -12,6 +12,7 @@ import (
 	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/internal/numeric"
 	"dpsgd/accountant/internal/pair"
+	"dpsgd/internal/slow"
 )
 
 // Computed with mpmath 1.3.0 at 40 to 50 digits: trapezoid sums, and Gauss-Legendre
@@ -299,7 +300,11 @@ func TestSelectionOfNegativeBinomialNumber(t *testing.T) {
 func TestSelectionIsMonotone(t *testing.T) {
 	orders := DefaultOrders()
 	one := accountant.PoissonSampled{SamplingProbability: 0.05, Event: accountant.Gaussian{NoiseMultiplier: 3}}
-	for _, shape := range []float64{0, 0.5, 1, 3, math.Inf(1)} {
+	shapes := []float64{0.5, math.Inf(1), 0, 1, 3}
+	if !slow.Asked() {
+		shapes = shapes[:2]
+	}
+	for _, shape := range shapes {
 		before := divergence(func(float64) float64 { return 0 })
 		for _, mean := range []float64{1, 1.1, 2, 10, 1000} {
 			d, err := divergenceOf(accountant.RepeatAndSelect{Event: one, Mean: mean, Shape: shape}, accountant.AddOrRemoveOne, orders)

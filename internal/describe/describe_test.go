@@ -101,7 +101,7 @@ func TestDescribeEveryPreset(t *testing.T) {
 		if load(t, p.Name).Pate.Any() {
 			continue // its training is that of teachers
 		}
-		d, err := Describe(load(t, p.Name), 3000)
+		d, err := Describe(load(t, p.Name, "privacy.accountant=rdp"), 3000) // the quickest
 		if err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 			continue
@@ -121,7 +121,7 @@ func TestDescribeEveryPreset(t *testing.T) {
 		if network == "cifar-cnn" || network == "resnet8-gn" {
 			preset = "cifar-cnn"
 		}
-		if _, err := Describe(load(t, preset, "model.name="+network), 0); err != nil {
+		if _, err := Describe(load(t, preset, "model.name="+network, "privacy.accountant=rdp"), 0); err != nil {
 			t.Errorf("network %s: %v", network, err)
 		}
 	}

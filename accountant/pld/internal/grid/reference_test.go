@@ -6,6 +6,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/internal/pair"
+	"dpsgd/internal/slow"
 )
 
 // row is one line of the shared reference values; its README describes them.
@@ -77,7 +78,10 @@ func deltaOf(t *testing.T, parts []pair.Part, epsilon float64) accountant.Interv
 }
 
 func TestReferenceEpsilons(t *testing.T) {
-	for _, r := range rows(t, "eps_pld") {
+	for i, r := range rows(t, "eps_pld") {
+		if i%3 != 0 && !slow.Asked() {
+			continue
+		}
 		holds(t, r.ID, epsilonOf(t, r.steps(pair.Removed), r.Delta), r.Value, r.ValueErr, 1e-3, 1e-3)
 		if r.ValueAdd != nil {
 			holds(t, r.ID+" added", epsilonOf(t, r.steps(added), r.Delta), *r.ValueAdd, r.ValueErr, 1e-3, 1e-3)
@@ -86,7 +90,10 @@ func TestReferenceEpsilons(t *testing.T) {
 }
 
 func TestReferenceDeltas(t *testing.T) {
-	for _, r := range rows(t, "delta_at_eps") {
+	for i, r := range rows(t, "delta_at_eps") {
+		if i%3 != 1 && !slow.Asked() { // the tenth and the thirteenth are special
+			continue
+		}
 		got := deltaOf(t, r.steps(pair.Removed), r.Eps)
 		slack := r.Value * 1e-10
 		switch r.ID {
