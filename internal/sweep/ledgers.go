@@ -59,14 +59,46 @@ func (s *sweep) refuseOthers(info books.Known) error {
 // arXiv:2110.03620, section 1, on why the ε of the best one alone would be wrong.)
 type Composed struct {
 	account.Answer
-	Releases int `json:"releases"`
+	Releases int `json:"releases"` // by now
+	// Planned is how many releases Answer is of, where the sweep stopped before all trials made theirs:
+	// who stopped it may have looked. Released is of those by now, and holds only if nobody did.
+	Planned  int             `json:"planned_releases,omitempty"`
+	Released *account.Answer `json:"released,omitempty"`
 }
 
-// compose accounts for the releases of all trials, finished or not, at the least of their deltas.
-func compose(members []checkpoints.Member) (*Composed, error) {
+// compose accounts for the releases of all trials, finished or not, begun or not, at the least of their
+// deltas.
+func (s *sweep) compose(members []checkpoints.Member) (*Composed, error) {
 	if len(members) == 0 {
 		return nil, nil
 	}
-	spent, releases, err := books.Compose(members)
-	return &Composed{spent.Answer(), releases}, err
+	now, releases, err := books.Compose(members)
+	if err != nil {
+		return nil, err
+	}
+	c := &Composed{Answer: now.Answer(), Releases: releases}
+	var planned []checkpoints.Member
+	for i, t := range s.trials {
+		m := checkpoints.Member{Ledger: s.plans[i].releases}
+		m.Delta, m.Accountant = t.Config.Privacy.Delta, t.Config.Privacy.Accountant
+		if j := slices.IndexFunc(members, func(m checkpoints.Member) bool { return m.Path == s.file.Name+"/"+t.Name }); j >= 0 {
+			a, err := account.New(m.Accountant)
+			if err != nil {
+				return nil, err
+			}
+			if m.Ledger, err = a.Claimed(members[j].Ledger, &checkpoints.Planned{Epsilon: t.Config.Privacy.Epsilon, Releases: s.plans[i].releases}, m.Delta); err != nil {
+				return nil, err
+			}
+		}
+		planned = append(planned, m)
+	}
+	all, total, err := books.Compose(planned)
+	if err != nil {
+		return nil, err
+	}
+	if all.Epsilon > now.Epsilon {
+		released := now.Answer()
+		c.Answer, c.Planned, c.Released = all.Answer(), total, &released
+	}
+	return c, nil
 }

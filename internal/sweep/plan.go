@@ -18,7 +18,7 @@ import (
 // planned is what is known of a trial before it runs.
 type planned struct {
 	steps    int
-	releases *accountant.Ledger // that the budget allows; nil where nobody asks for them
+	releases *accountant.Ledger // that the budget allows
 	target   *account.Answer    // of the configuration that the trial stands for; nil where it is its own
 }
 
@@ -76,9 +76,7 @@ func (s *sweep) planTrial(t *sweeps.Trial, outlines map[string]setup.Outline) (p
 		return planned{}, err
 	}
 	p.steps = plan.Steps
-	if s.drawsNumber() {
-		p.releases, err = plan.Schedule(plan.MaxSteps)
-	}
+	p.releases, err = plan.Schedule(plan.MaxSteps)
 	return p, err
 }
 

@@ -158,7 +158,7 @@ func (s *sweep) result(status train.Status) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	composed, err := compose(members)
+	composed, err := s.compose(members)
 	if err != nil {
 		return Result{}, err
 	}

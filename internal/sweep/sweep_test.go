@@ -427,7 +427,7 @@ func TestInterruptedSweep(t *testing.T) {
 		},
 	}
 	r, err := Run(ctx, s, o)
-	if err != nil || r.Status != train.Interrupted || r.Finished != 1 || r.Composed.Releases != 12+7 {
+	if err != nil || r.Status != train.Interrupted || r.Finished != 1 || r.Composed.Releases != 12+7 || r.Composed.Planned != 12*r.Trials || r.Composed.Released == nil || r.Composed.Released.Epsilon >= r.Composed.Epsilon {
 		t.Fatalf("found %+v, %+v (%v), expected one result and 19 releases", r, r.Composed, err)
 	}
 	o.Watcher = nil
