@@ -1,6 +1,6 @@
 # The commands of this project, for people who like `make`. CI runs .ci/run, which needs no make.
 
-.PHONY: run mpi test lint race bench ci release
+.PHONY: run mpi test slow lint race bench ci release
 
 run: ## train a private model on pictures that the program draws
 	go run ./cmd/train run
@@ -8,8 +8,11 @@ run: ## train a private model on pictures that the program draws
 mpi: ## build train-mpi, which an MPI launcher starts as the ranks of one run
 	CGO_ENABLED=0 go build -tags mpi -o train-mpi ./cmd/train
 
-test: ## all tests, in under five minutes
+test: ## all tests
 	go test ./...
+
+slow: ## all tests, with the evidence that takes long
+	DPSGD_SLOW=1 go test -timeout 60m ./...
 
 lint: ## format, vet, staticcheck
 	test -z "$$(gofmt -l .)"

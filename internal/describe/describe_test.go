@@ -95,13 +95,16 @@ func TestDescribeBudgetForNothing(t *testing.T) {
 	}
 }
 
+// quick are overrides with which a configuration is described soonest.
+var quick = []string{"privacy.accountant=rdp", "performance.engine=ghost"}
+
 // Every preset and every network can be described, and parts add up to the total.
 func TestDescribeEveryPreset(t *testing.T) {
 	for _, p := range configs.Presets() {
 		if load(t, p.Name).Pate.Any() {
 			continue // its training is that of teachers
 		}
-		d, err := Describe(load(t, p.Name, "privacy.accountant=rdp"), 3000) // the quickest
+		d, err := Describe(load(t, p.Name, quick...), 3000)
 		if err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 			continue
@@ -121,7 +124,7 @@ func TestDescribeEveryPreset(t *testing.T) {
 		if network == "cifar-cnn" || network == "resnet8-gn" {
 			preset = "cifar-cnn"
 		}
-		if _, err := Describe(load(t, preset, "model.name="+network, "privacy.accountant=rdp"), 0); err != nil {
+		if _, err := Describe(load(t, preset, append([]string{"model.name=" + network}, quick...)...), 0); err != nil {
 			t.Errorf("network %s: %v", network, err)
 		}
 	}
