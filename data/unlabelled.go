@@ -5,9 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
+	"dpsgd/internal/discrete"
 	"dpsgd/internal/parallel"
 	"dpsgd/internal/random"
 )
@@ -40,7 +40,7 @@ func NewUnlabelled(s Set, src *random.Source) (*Unlabelled, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &Unlabelled{Set: s, order: rand.New(src).Perm(len(digests)), twins: make([]bool, len(digests))}
+	u := &Unlabelled{Set: s, order: permutation(len(digests), src), twins: make([]bool, len(digests))}
 	slices.SortStableFunc(u.order, func(i, j int) int { return bytes.Compare(digests[i][:], digests[j][:]) })
 	whole := sha256.New()
 	for place, i := range u.order {
@@ -49,6 +49,17 @@ func NewUnlabelled(s Set, src *random.Source) (*Unlabelled, error) {
 	}
 	u.content = fmt.Sprintf("%x", whole.Sum(nil))
 	return u, nil
+}
+
+// permutation is 0 … n-1 in any order, each alike (Fisher and Yates, from the inside).
+func permutation(n int, src *random.Source) []int {
+	order := make([]int, n)
+	for i := range order {
+		j := discrete.Below(uint64(i+1), src)
+		order[i] = order[j]
+		order[j] = i
+	}
+	return order
 }
 
 // digestsOf hashes the values of all examples, on all processors.
