@@ -2,6 +2,7 @@ package checkpoints
 
 import (
 	"fmt"
+	"slices"
 
 	"dpsgd/accountant"
 )
@@ -12,6 +13,9 @@ type DatasetsInfo struct {
 	Hash    string // hash of the whole file
 	Lines   int
 	Members []Member // in the order of their registration
+
+	Limits   []Limit
+	Reserved []Reservation
 }
 
 // Member is what the ledger knows about one run.
@@ -41,7 +45,7 @@ func (i DatasetsInfo) Member(run string) (Member, bool) {
 }
 
 func (b *book) info() DatasetsInfo {
-	i := DatasetsInfo{ID: b.id, Hash: b.head.String(), Lines: b.lines}
+	i := DatasetsInfo{ID: b.id, Hash: b.head.String(), Lines: b.lines, Limits: slices.Clone(b.limits), Reserved: slices.Clone(b.reserved)}
 	for _, m := range b.order {
 		i.Members = append(i.Members, Member{
 			Run: m.chain.run, Registration: m.Registration, Entries: m.chain.entries, Hash: m.chain.head.String(),

@@ -92,6 +92,9 @@ type book struct {
 	members map[string]*member
 	order   []*member // as they were registered first
 
+	limits   []Limit       // the last one for each name of data
+	reserved []Reservation // those that were not given back
+
 	sought   string // a hash to look for; "" for none
 	soughtAt int    // the line that has it; 0 for none
 }
@@ -111,13 +114,10 @@ func (b *book) formatHeader() []byte {
 
 // formatRegister returns the line that registers a run, or brings it up to date.
 func (b *book) formatRegister(c *chain, r Registration) ([]byte, error) {
-	line := registerLine{Run: c.run, Registration: r, Entries: c.entries, LastStep: c.lastStep, Head: c.head.String(), Released: []released{}}
-	for _, e := range c.ledger.Entries() {
-		text, err := accountant.MarshalEvent(e.Event)
-		if err != nil {
-			return nil, err
-		}
-		line.Released = append(line.Released, released{e.Count, text})
+	line := registerLine{Run: c.run, Registration: r, Entries: c.entries, LastStep: c.lastStep, Head: c.head.String()}
+	var err error
+	if line.Released, err = formatReleased(&c.ledger); err != nil {
+		return nil, err
 	}
 	object, err := json.Marshal(line)
 	if err != nil {
@@ -152,7 +152,7 @@ func (b *book) link(line []byte) ([]byte, error) {
 
 // read reads lines of which the first one has the given number.
 func (b *book) read(r io.Reader) (extent, error) {
-	return readLines(r, b.lines+1, maxDatasetsLine, []string{registerKey, releaseKey}, b.addLine)
+	return readLines(r, b.lines+1, maxDatasetsLine, []string{registerKey, releaseKey, limitKey, reserveKey}, b.addLine)
 }
 
 func (b *book) addLine(number int, line []byte) error {
@@ -172,6 +172,10 @@ func (b *book) addLine(number int, line []byte) error {
 		err = b.addRegister(object)
 	} else if rest, ok := bytes.CutPrefix(content, []byte(releaseKey)); ok {
 		err = b.addRelease(rest)
+	} else if object, ok := bytes.CutPrefix(content, []byte(limitKey)); ok {
+		err = b.addLimit(object)
+	} else if object, ok := bytes.CutPrefix(content, []byte(reserveKey)); ok {
+		err = b.addReserve(object)
 	} else {
 		err = fmt.Errorf("found %.60q, expected %s… or %s…", line, registerKey, releaseKey)
 	}
@@ -217,14 +221,8 @@ func (b *book) addRegister(object []byte) error {
 	}
 	c := chain{run: line.Run, entries: line.Entries, lastStep: line.LastStep}
 	hex.Decode(c.head[:], []byte(line.Head)) // is hexadecimal
-	for _, r := range line.Released {
-		event, err := accountant.UnmarshalEvent(r.Event)
-		if err != nil {
-			return err
-		}
-		if err := c.ledger.Add(event, r.Count); err != nil {
-			return err
-		}
+	if err := addReleased(&c.ledger, line.Released); err != nil {
+		return err
 	}
 	m := b.members[line.Run]
 	if m == nil {

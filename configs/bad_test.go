@@ -53,6 +53,7 @@ var badFiles = []struct{ name, want string }{
 1:1: data.channels: found nothing, expected 1 or 3, because data.folder is given`},
 	{"fractional-integer", `3:24: training.batch_size: found 512.5, expected a whole number from 1 to 10000000`},
 	{"group-of-examples", `1:71: data.group: found without effect, expected it only with privacy.unit person`},
+	{"half-a-limit", `1:22: data.limit: found nothing, expected epsilon and delta, both or neither`},
 	{"hexadecimal", `3:24: training.batch_size: found 0x200, expected a whole number from 1 to 10000000 (write it in decimal)`},
 	{"huge-integer", `3:19: training.steps: found 99999999999999999999, expected a whole number from 1 to 1000000000`},
 	{"huge-physical-batch", `3:33: training.physical_batch_size: found 100000, expected a whole number from 1 to 4096`},

@@ -21,6 +21,9 @@ func check(r *source.Report, c *Config, doc document, bad map[string]bool, secti
 		r.Addf(s.at, key, "found nothing, expected %s", expected)
 	}
 	checkData(r, c, doc, bad, missing)
+	if l := c.Data.Limit; (l.Epsilon > 0) != (l.Delta > 0) && !bad["data.limit.epsilon"] && !bad["data.limit.delta"] {
+		missing("data.limit", "data.limit", "epsilon and delta, both or neither")
+	}
 	if c.Model.Init != "" && !doc.has("model.init_trained_on") {
 		missing("model", "model.init_trained_on", fieldAt("model.init_trained_on").format.Expected()+", because model.init is given")
 	}

@@ -46,7 +46,14 @@ type Data struct {
 	Mean     []float64
 	Std      []float64 // the network sees (x - Mean) / Std, x a pixel in [0,1] or a number; one value each, or one per channel or column
 	Seed     uint64    // of the drawn data set "digits"
+	Limit    Limit     // of all releases on the data; zero is none
 }
+
+// Limit is what all releases on a data set may cost together.
+type Limit struct{ Epsilon, Delta float64 }
+
+// Any reports whether there is one.
+func (l Limit) Any() bool { return l != Limit{} }
 
 // Size is the height and width of a picture in pixels.
 type Size struct{ Height, Width int }

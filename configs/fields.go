@@ -129,6 +129,10 @@ var dataFields = []*field{
 		"Divides pixels or numbers after the mean is subtracted: one value, or one per channel or column. A public constant.", hasConstants},
 	{"data.seed", setting.Integer{Min: 0, Max: source.MaxExactInteger}, func(c *Config) any { return &c.Data.Seed },
 		"Which digits are drawn.", withDigits},
+	{"data.limit.epsilon", setting.Number{Min: 0, Max: 10000, OpenMin: true, Word: "none", WordMeans: "what train ledger limit has set, if anything"}, func(c *Config) any { return &c.Data.Limit.Epsilon },
+		"What everything that is ever released on this data, by all runs of the folder, may cost together. Set before the first release and never passed; with data.limit.delta.", nil},
+	{"data.limit.delta", setting.Number{Min: 1e-20, Max: 1, OpenMax: true, Word: "none", WordMeans: "no limit of this file"}, func(c *Config) any { return &c.Data.Limit.Delta },
+		"The delta of data.limit.epsilon.", nil},
 }
 
 var featureFields = slices.Concat([]*field{
@@ -329,7 +333,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"data.label", "federated.clients", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
+var later = []string{"data.label", "data.limit.delta", "data.limit.epsilon", "federated.clients", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

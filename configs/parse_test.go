@@ -152,6 +152,8 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		{smallest + initial, "model.init_trained_on=private", "init_trained_on: private"},
 		{smallest + initial, "model.init_except=[7, 5.bias]", "init_except:\n    - \"7\"\n    - 5.bias\n"},
 		{smallest, "model.freeze=[0, 3.body.0]", "freeze:\n    - \"0\"\n    - 3.body.0\n"},
+		{"data: {name: digits, limit: {epsilon: 8, delta: 1e-5}}\nprivacy: {epsilon: 3}\n", "data.limit.epsilon=4", "limit:\n    epsilon: 4\n    delta: 1.0e-5\n"},
+		{"data: {name: digits, limit: {epsilon: 8, delta: 1e-5}}\nprivacy: {epsilon: 3}\n", "data.limit.delta=1e-6", "limit:\n    epsilon: 8\n    delta: 1.0e-6\n"},
 		{smallest, "privacy.epsilon=1.5", "epsilon: 1.5"},
 		{smallest, "privacy.noise_multiplier=2", "noise_multiplier: 2"},
 		{smallest, "privacy.delta=1e-6", "delta: 1.0e-6"},

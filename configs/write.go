@@ -100,10 +100,11 @@ func writeLayers(b *bytes.Buffer, layers model.Sequential, indent string) {
 	}
 }
 
-// Identity is the configuration without what may change between the parts of a run.
+// Identity is the configuration without what may change between the parts of a run, or is kept by the ledger of
+// its data.
 func (c *Config) Identity() []byte {
 	same := *c
-	same.Performance, same.Run = Performance{}, Run{}
+	same.Performance, same.Run, same.Data.Limit = Performance{}, Run{}, Limit{}
 	same.Training.PhysicalBatchSize, same.Training.EvaluateEvery = 0, 0
 	return same.YAML()
 }

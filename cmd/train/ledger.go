@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"dpsgd/checkpoints"
 	"dpsgd/cmd/train/internal/ask"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
@@ -23,11 +24,12 @@ func ledgerCommand(a *shell.App) *cobra.Command {
 Every run and every trial of a sweep records its releases twice: in its own ledger.jsonl, and in datasets.jsonl,
 which lies beside the folders of the runs and sums over all of them. A run whose folder is gone still counts.`,
 		Example: `  train ledger show
+  train ledger limit digits --epsilon 8 --delta 1e-5
   train ledger verify`,
 		Args: shell.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(ledgerShowCommand(a), ledgerVerifyCommand(a))
+	c.AddCommand(ledgerShowCommand(a), ledgerLimitCommand(a), ledgerVerifyCommand(a))
 	return c
 }
 
@@ -61,6 +63,9 @@ func printTotals(w io.Writer, totals books.Totals) {
 	if len(totals.NotPrivate) > 0 {
 		fmt.Fprintf(w, "NOT PRIVATE, and in no total: %s; if one of them is published, no total holds for its data\n", strings.Join(totals.NotPrivate, ", "))
 	}
+	for _, limit := range totals.Limits {
+		fmt.Fprintln(w, limit)
+	}
 	if totals.Head == "" {
 		fmt.Fprintf(w, "there is no %s yet; the next run makes it\n", totals.Ledger)
 	} else {
@@ -75,6 +80,49 @@ func printGone(w io.Writer, runs []string) {
 	if len(runs) > 0 {
 		fmt.Fprintf(w, "WARNING: found no folder of %s; what was released there counts\n", strings.Join(runs, ", "))
 	}
+}
+
+func ledgerLimitCommand(a *shell.App) *cobra.Command {
+	var runsDir string
+	var limit checkpoints.Limit
+	c := &cobra.Command{
+		Use:   "limit DATA",
+		Short: "Set what all runs on a data set may ever cost together",
+		Long: `Set what everything that is ever released on a data set may cost together, before the first release.
+
+From then on every command that releases something on it asks first: what it plans is reserved, and what would pass
+the limit is refused. Whoever looks at results and chooses what to do next pays nothing more for that than a plan
+costs here, which is about a quarter above its own ε; and any total over these runs may quote the limit.
+
+DATA is the name that "train ledger show" prints: digits, the last part of the path of a folder, or "labels of digits",
+"persons of faces" and so on where something else than examples is protected, which have limits of their own. A limit
+can be made smaller, not larger. Without --epsilon the limit is shown. data.limit of a configuration does the same.`,
+		Example: `  train ledger limit digits --epsilon 8 --delta 1e-5
+  train ledger limit digits`,
+		Args: shell.Args(1, 1, "one: the name of a data set, such as digits"),
+		RunE: func(c *cobra.Command, args []string) error {
+			limit.Data = args[0]
+			set, delta := c.Flags().Changed("epsilon"), c.Flags().Changed("delta")
+			if set != delta {
+				return shell.Usagef("found one of --epsilon and --delta, expected both, or neither to show the limit")
+			}
+			var state books.LimitState
+			var err error
+			if set {
+				state, err = books.SetLimit(runsDir, limit)
+			} else {
+				state, err = books.ShowLimit(runsDir, limit.Data)
+			}
+			if err != nil {
+				return err
+			}
+			return a.Print(state, func(w io.Writer) { fmt.Fprintln(w, state) })
+		},
+	}
+	ledgerDirFlag(c, &runsDir)
+	c.Flags().Float64Var(&limit.Epsilon, "epsilon", 0, "ε of everything together, at most")
+	c.Flags().Float64Var(&limit.Delta, "delta", 0, "the δ of that ε")
+	return c
 }
 
 // printUncollected says what a head, kept elsewhere, would not show to be missing.

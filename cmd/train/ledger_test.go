@@ -127,3 +127,41 @@ func TestCalibratedNoiseIsRoundedUp(t *testing.T) {
 		}
 	}
 }
+
+// A limit is set, shown, asked and refused in one line, with the exit code of what a person can change.
+func TestLedgerLimitCommand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	config := ownConfig(t, pictures(t), 20)
+	name := filepath.Base(readFolder(t, config))
+	if r := command("ledger", "limit", name); r.code != shell.ExitUsage || !strings.Contains(r.err, "give --epsilon and --delta") {
+		t.Errorf("found exit code %d and %q", r.code, r.err)
+	}
+	if r := command("ledger", "limit", name, "--epsilon", "8"); r.code != shell.ExitUsage || !strings.Contains(r.err, "expected both") {
+		t.Errorf("found exit code %d and %q", r.code, r.err)
+	}
+	if out := succeed(t, "ledger", "limit", name, "--epsilon", "8", "--delta", "0.001"); out != "limit of "+name+": ε = 8 at δ = 0.001, of which 0.000 is spent\n" {
+		t.Errorf("found %q", out)
+	}
+	spent := regexp.MustCompile(`limit ε = 8 at δ = 0\.001, of which (\d\.\d{3}) is spent`).FindStringSubmatch(succeed(t, "run", config))
+	if spent == nil || !(spent[1] > "5.0" && spent[1] < "8") {
+		t.Fatalf("the run says %q of the limit", spent)
+	}
+	line := "limit of " + name + ": ε = 8 at δ = 0.001, of which " + spent[1] + " is spent\n"
+	for _, args := range [][]string{{"show"}, {"limit", name}} {
+		if out := succeed(t, append([]string{"ledger"}, args...)...); !strings.Contains(out, line) {
+			t.Errorf("ledger %v says %q, expected %q", args, out, line)
+		}
+	}
+	if out := succeed(t, "runs"); !strings.Contains(out, line) {
+		t.Errorf("runs says %q, expected %q", out, line)
+	}
+	if r := command("run", config); r.code != shell.ExitUsage || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "after "+spent[1]+" that is spent or reserved, expected at most 8") {
+		t.Errorf("found exit code %d and %q", r.code, r.err)
+	}
+	if r := command("ledger", "limit", name, "--epsilon", "9", "--delta", "0.001"); r.code != shell.ExitUsage || !strings.Contains(r.err, "never raised") {
+		t.Errorf("found exit code %d and %q", r.code, r.err)
+	}
+	if r := command("run", config, "--set", "privacy.none=true", "--set", "privacy.epsilon=none"); r.code != shell.ExitUsage || !strings.Contains(r.err, "found privacy.none") {
+		t.Errorf("a baseline: found exit code %d and %q", r.code, r.err)
+	}
+}

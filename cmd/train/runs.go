@@ -9,6 +9,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
+	"dpsgd/internal/books"
 	"dpsgd/internal/runs"
 
 	"github.com/spf13/cobra"
@@ -66,6 +67,13 @@ func printRuns(w io.Writer, dir string, list []runs.Run) {
 		}
 	}
 	terminal.PrintTable(w, table)
+	limits, err := books.Limits(dir)
+	for i, limit := range limits {
+		fmt.Fprint(w, strings.Repeat("\n", 1-min(i, 1)), limit, "\n")
+	}
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
 	for _, problem := range problems {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(terminal.Wrap(problem, terminal.Width), "\n"))
 	}

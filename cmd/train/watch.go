@@ -93,6 +93,9 @@ func (p *runWatcher) Finished(r train.Result) {
 	if together := r.DatasetTotal(); together != "" {
 		fmt.Fprintf(p.W, "on this data    %s\n", together)
 	}
+	if limit := r.LimitLine(); limit != "" {
+		fmt.Fprintf(p.W, "                %s\n", limit)
+	}
 	fmt.Fprintf(p.W, "speed           %s examples/s (times are no part of the guarantee)\n", terminal.Count(int(r.ExamplesPerSecond)))
 	fmt.Fprintf(p.W, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }

@@ -52,6 +52,9 @@ func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 			continue
 		}
 		r, _, err := adopted(dir, run)
+		if err == nil {
+			err = keepsLimit(dir, run, info, r.Data.Name)
+		}
 		if err != nil {
 			return fmt.Errorf("%s cannot be registered in %s: %w", run, filepath.Join(dir, folder.Datasets), err)
 		}
@@ -76,10 +79,22 @@ func catchUp(d *checkpoints.Datasets, m checkpoints.Member, path string) error {
 		return err
 	}
 	defer j.Close()
+	if err := keepsLimit(filepath.Join(filepath.Dir(path), ".."), filepath.Dir(path), d.Info(), m.Data.Name); err != nil {
+		return err
+	}
 	if j.Check(m.Claim(folder.Datasets)) != nil {
 		return nil // the same holds for a run that was put back to an older copy
 	}
 	return d.Register(j, m.Registration)
+}
+
+// keepsLimit is refuseLostLimit for a run of which the ledger of the data does not know all.
+func keepsLimit(registry, run string, info checkpoints.DatasetsInfo, name string) error {
+	c, err := folder.ReadConfig(run)
+	if err != nil {
+		return nil // whoever needs that run tells
+	}
+	return refuseLostLimit(run, filepath.Join(registry, folder.Datasets), info, c, name)
 }
 
 // adopted is the registration of a run that is there, and its ledger.

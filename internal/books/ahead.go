@@ -17,6 +17,7 @@ type Books struct {
 	apart    bool   // the second one is the run's own until it is collected
 	own      checkpoints.Registration
 	planned  *checkpoints.Planned
+	reserved *accountant.Ledger // what the limit of the data keeps for the run; nil where there is none
 
 	appended chan error // outcome of the append in progress
 }
@@ -34,6 +35,9 @@ func (b *Books) Begin(step int, e accountant.Event) (durable func() error) {
 
 // Append returns when the release is durable in both ledgers.
 func (b *Books) Append(step int, e accountant.Event) error {
-	err := b.Journal.AppendWith(b.datasets, step, e)
+	err := b.allows(e)
+	if err == nil {
+		err = b.Journal.AppendWith(b.datasets, step, e)
+	}
 	return cmp.Or(b.Told(err), err) // an error whatever Told makes of it
 }

@@ -133,8 +133,8 @@ func openApart(registry, path string) (*checkpoints.Datasets, error) {
 }
 
 // BeginApart is Begin for a run apart.
-func BeginApart(dir, registry string, c *configs.Config, config []byte, o setup.Outline, planned *accountant.Ledger) (*Books, checkpoints.Registration, error) {
-	return begin(dir, registry, c, config, o, planned, true)
+func BeginApart(dir, registry string, c *configs.Config, write func(*configs.Config) []byte, o setup.Outline, planned *accountant.Ledger) (*Books, checkpoints.Registration, error) {
+	return begin(dir, registry, c, write, o, planned, true)
 }
 
 // Apart makes an opened run go on apart.

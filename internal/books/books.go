@@ -55,10 +55,11 @@ func (b *Books) Present() error {
 
 // Close releases both.
 func (b *Books) Close() error {
-	err := b.Journal.Close()
 	if b.datasets == nil {
-		return err
+		return b.Journal.Close()
 	}
+	_ = b.giveBack() // else whoever asks finds that nobody is at work
+	err := b.Journal.Close()
 	if other := b.datasets.Close(); err == nil {
 		err = other
 	}
@@ -75,6 +76,15 @@ func Create(dir, registry string, r checkpoints.Registration) (*Books, error) {
 
 func create(dir, registry string, r checkpoints.Registration, apart bool) (*Books, error) {
 	b := &Books{Registry: registry, apart: apart, own: r, planned: r.Planned}
+	all := new(accountant.Ledger)
+	if r.Planned != nil {
+		all = r.Planned.Releases
+	}
+	if apart {
+		if err := b.Reserve(all); err != nil {
+			return nil, err
+		}
+	}
 	err := b.open(r)
 	if err != nil {
 		return nil, err
@@ -83,7 +93,13 @@ func create(dir, registry string, r checkpoints.Registration, apart bool) (*Book
 		b.datasets.Close()
 		return nil, err
 	}
-	if err := b.datasets.Register(b.Journal, r); err != nil {
+	if !apart {
+		err = b.Reserve(all)
+	}
+	if err == nil {
+		err = b.datasets.Register(b.Journal, r)
+	}
+	if err != nil {
 		b.Close()
 		return nil, err
 	}
@@ -128,10 +144,14 @@ func (b *Books) check(dir string) error {
 }
 
 // Settle makes both ledgers whole before the run goes on: the run's own one is rid of a torn line,
-// and the one of its data catches up.
-func (b *Books) Settle(r checkpoints.Registration) error {
+// and the one of its data catches up. All is what it has released and may still release; where that
+// passes the limit of the data, nothing is written.
+func (b *Books) Settle(r checkpoints.Registration, all *accountant.Ledger) error {
 	b.own = r
 	if err := b.open(r); err != nil {
+		return err
+	}
+	if err := b.Reserve(all); err != nil {
 		return err
 	}
 	if err := b.Recover(); err != nil {
@@ -143,12 +163,20 @@ func (b *Books) Settle(r checkpoints.Registration) error {
 
 // Begin gives the empty folder of a new run its configuration, written as config, and its ledger, in
 // this order: whatever else lies in a folder shows that there was a ledger, so it has to come later.
-// The ledger of the data keeps what the run plans to release, nil of a run that releases all at once.
-func Begin(dir, registry string, c *configs.Config, config []byte, o setup.Outline, planned *accountant.Ledger) (*Books, checkpoints.Registration, error) {
-	return begin(dir, registry, c, config, o, planned, false)
+// The ledger of the data keeps what the run plans to release, nil of a run that releases all at once. The
+// configuration is written with the limit of the data, where it has one.
+func Begin(dir, registry string, c *configs.Config, write func(*configs.Config) []byte, o setup.Outline, planned *accountant.Ledger) (*Books, checkpoints.Registration, error) {
+	return begin(dir, registry, c, write, o, planned, false)
 }
 
-func begin(dir, registry string, c *configs.Config, config []byte, o setup.Outline, planned *accountant.Ledger, apart bool) (*Books, checkpoints.Registration, error) {
+func begin(dir, registry string, c *configs.Config, write func(*configs.Config) []byte, o setup.Outline, planned *accountant.Ledger, apart bool) (*Books, checkpoints.Registration, error) {
+	limit, err := agreed(registry, c, NameOf(c, o), apart)
+	if err != nil {
+		return nil, checkpoints.Registration{}, err
+	}
+	limited := *c
+	limited.Data.Limit = limit
+	config := write(&limited)
 	if err := checkpoints.WriteFileAtomic(filepath.Join(dir, folder.Config), config, folder.FilePerm); err != nil {
 		return nil, checkpoints.Registration{}, err
 	}

@@ -201,6 +201,9 @@ func (h home) refuseOtherPlan(dir, run string) error {
 		return nil
 	}
 	c, err := folder.ReadConfig(dir)
+	if err == nil {
+		err = refuseLostLimit(dir, filepath.Join(h.dir, folder.Datasets), h.info.DatasetsInfo, c, m.Data.Name)
+	}
 	if err == nil && c.Privacy.Delta != m.Delta {
 		err = fmt.Errorf("%w: found privacy.delta %g in %s, expected the %g with which the run is registered in %s",
 			ErrOtherPlan, c.Privacy.Delta, filepath.Join(dir, folder.Config), m.Delta, h.info.Where(h.dir, run))

@@ -92,6 +92,7 @@ func (s *survey) run(dir string) error {
 	if found.Registration, _, err = adopted(s.dir, dir); err != nil {
 		return err
 	}
+	s.add(keepsLimit(s.dir, dir, s.info.DatasetsInfo, found.Data.Name))
 	s.members = append(s.members, *found)
 	return nil
 }
@@ -162,6 +163,8 @@ type Totals struct {
 	// NotPrivate are the baselines of the folder, which were trained without privacy. If one of them is
 	// published, no total describes what is known about its data.
 	NotPrivate []string `json:"not_private,omitempty"`
+	// Limits are what was set for the data, with what is used of it.
+	Limits []LimitState `json:"limits,omitempty"`
 }
 
 // Show says what all runs in a folder cost together. It answers only if every run agrees with
@@ -174,8 +177,12 @@ func Show(dir string) (Totals, error) {
 	if len(s.problems) > 0 {
 		return Totals{}, errors.Join(s.problems...)
 	}
+	limits, err := s.info.limits(s.dir)
+	if err != nil {
+		return Totals{}, err
+	}
 	totals, err := s.totals()
-	return Totals{Ledger: s.path(), Head: s.info.Hash, Datasets: totals, Uncollected: s.info.uncollected(), Gone: s.gone(), NotPrivate: s.baselines}, err
+	return Totals{Ledger: s.path(), Head: s.info.Hash, Datasets: totals, Uncollected: s.info.uncollected(), Gone: s.gone(), NotPrivate: s.baselines, Limits: limits}, err
 }
 
 // Check is the outcome of a check of all ledgers of a folder.

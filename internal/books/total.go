@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/rdp"
@@ -92,8 +93,11 @@ func Chosen(members []checkpoints.Member) (account.Answer, error) {
 	return account.Answer{Epsilon: min(epsilon, statement.NoGuarantee), Delta: delta, Accountant: ByChoice}, err
 }
 
+// choosing keeps the divergences of events from one question to the next.
+var choosing = sync.OnceValues(func() (*rdp.Chosen, error) { return rdp.NewChosen(accountant.ZeroOut) })
+
 func chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
-	c, err := rdp.NewChosen(accountant.ZeroOut)
+	c, err := choosing()
 	if err != nil {
 		return 0, err
 	}
@@ -153,7 +157,13 @@ func (b *Books) Together() (statement.Together, error) {
 		return statement.Together{}, err
 	}
 	self, _ := known.Member(b.Info().Run)
-	return together(known.Members, self.Data)
+	t, err := together(known.Members, self.Data)
+	if limit, ok := known.Limit(self.Data.Name); ok && err == nil {
+		var s LimitState
+		s, err = known.state(b.Registry, limit, claim{})
+		t.DatasetLimit, t.DatasetLimitDelta, t.DatasetSpent = s.Epsilon, s.Delta, s.Spent
+	}
+	return t, err
 }
 
 func together(all []checkpoints.Member, d checkpoints.Data) (t statement.Together, err error) {

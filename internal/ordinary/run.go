@@ -111,11 +111,18 @@ func Create(c *configs.Config, o Options) (*Run, error) {
 }
 
 // fill writes what a run has before its first step.
-func (r *Run) fill(o Options) (err error) {
+func (r *Run) fill(o Options) error {
+	planned, err := r.planned()
+	if err != nil {
+		return err
+	}
 	if r.config.Privacy.None {
+		if err := books.RefuseBaseline(cmp.Or(o.RunsDir, "runs"), r.config, r.outline); err != nil {
+			return err
+		}
 		err = checkpoints.WriteFileAtomic(r.path(folder.Config), r.config.YAML(), folder.FilePerm)
 	} else {
-		r.journal, r.registered, err = books.Begin(r.Dir, cmp.Or(o.RunsDir, "runs"), r.config, r.config.YAML(), r.outline, nil)
+		r.journal, r.registered, err = books.Begin(r.Dir, cmp.Or(o.RunsDir, "runs"), r.config, (*configs.Config).YAML, r.outline, planned)
 	}
 	if err != nil {
 		return err
@@ -168,7 +175,11 @@ func (r *Run) goOn() (err error) {
 	if err := r.checkAnswers(); err != nil {
 		return err
 	}
-	return r.journal.Settle(r.registered)
+	planned, err := r.planned()
+	if err != nil {
+		return err
+	}
+	return r.journal.Settle(r.registered, planned)
 }
 
 // prepare builds everything that needs no folder.
@@ -510,3 +521,15 @@ func (r *Run) exists(name string) bool {
 
 // event is that of the answers for all labels.
 func (r *Run) event() accountant.Event { return labels.Event(r.config.Privacy.Epsilon) }
+
+// planned is the answers for all labels, in as many stages as there are.
+func (r *Run) planned() (*accountant.Ledger, error) {
+	l := new(accountant.Ledger)
+	if r.config.Privacy.None {
+		return l, nil
+	}
+	if err := l.Add(r.event(), 1); err != nil {
+		return nil, err
+	}
+	return l, l.Add(r.stage(), r.phases()-1)
+}

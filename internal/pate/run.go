@@ -110,7 +110,7 @@ func (r *Run) fill(registry string) error {
 	if err != nil {
 		return err
 	}
-	if r.journal, r.registered, err = books.Begin(r.Dir, registry, r.config, r.config.YAML(), r.source.Outline, planned); err != nil {
+	if r.journal, r.registered, err = books.Begin(r.Dir, registry, r.config, (*configs.Config).YAML, r.source.Outline, planned); err != nil {
 		return err
 	}
 	if err := checkpoints.WriteFileAtomic(r.path(folder.Plan), r.identity(), folder.FilePerm); err != nil {
@@ -161,7 +161,11 @@ func (r *Run) goOn() error {
 	if r.registered, err = books.Registration(r.config, r.source.Outline, r.journal.Registry, r.Dir); err != nil {
 		return err
 	}
-	if err := r.journal.Settle(r.registered); err != nil {
+	planned, err := r.plan.planned(r.plan.Queries, r.plan.Answers)
+	if err != nil {
+		return err
+	}
+	if err := r.journal.Settle(r.registered, planned); err != nil {
 		return err
 	}
 	// A kill may have torn their last lines.

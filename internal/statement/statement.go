@@ -162,8 +162,21 @@ type Together struct {
 	DatasetDelta    float64 `json:"dataset_delta,omitempty"`                     // the least of the runs'
 	DatasetRuns     int     `json:"dataset_runs,omitempty"`
 	DatasetReleases int     `json:"dataset_releases,omitempty"`
+	// DatasetLimit and DatasetLimitDelta are the limit of the data that the run was made under; 0 where there is
+	// none. DatasetSpent is what all releases have used of it by the end of the run.
+	DatasetLimit      float64 `json:"dataset_limit,omitempty"`
+	DatasetLimitDelta float64 `json:"dataset_limit_delta,omitempty"`
+	DatasetSpent      float64 `json:"dataset_limit_spent,omitempty"`
 	// DatasetOthers says what these figures do not cover, or that there are none; "" in most cases.
 	DatasetOthers string `json:"dataset_others,omitempty"`
+}
+
+// LimitLine says what limit the data has, and how much of it is used, in one line; "" where there is none.
+func (t Together) LimitLine() string {
+	if t.DatasetLimit == 0 {
+		return ""
+	}
+	return fmt.Sprintf("limit ε = %g at δ = %g, of which %s is spent", t.DatasetLimit, t.DatasetLimitDelta, accountant.RoundUp(t.DatasetSpent, 3))
 }
 
 // DatasetTotal is what all runs cost together, in one line; "" where there are no others.

@@ -14,6 +14,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
+	"dpsgd/configs"
 	"dpsgd/configs/statistics"
 	"dpsgd/data"
 	"dpsgd/internal/books"
@@ -112,7 +113,7 @@ func prepare(f *statistics.File, o Options) (*Run, error) {
 // fill writes what a run has before its first answer.
 func (r *Run) fill(registry string) error {
 	var err error
-	if r.journal, r.registered, err = books.Begin(r.Dir, registry, r.file.Config, r.file.ConfigYAML(), r.outline, r.plan.releases); err != nil {
+	if r.journal, r.registered, err = books.Begin(r.Dir, registry, r.file.Config, configYAML, r.outline, r.plan.releases); err != nil {
 		return err
 	}
 	return checkpoints.WriteFileAtomic(r.path(folder.Statistics), r.file.YAML(), folder.FilePerm)
@@ -156,12 +157,19 @@ func unchanged(dir string, f *statistics.File) error {
 	if err != nil {
 		return err
 	}
-	kept := &statistics.File{Config: c}
-	if found := keys.Differences(string(kept.ConfigYAML()), string(f.ConfigYAML())); len(found) > 0 {
+	without := func(c *configs.Config) string { // the limit, which the ledger of the data holds
+		same := *c
+		same.Data.Limit = configs.Limit{}
+		return string(configYAML(&same))
+	}
+	if found := keys.Differences(without(c), without(f.Config)); len(found) > 0 {
 		return fmt.Errorf("%w: %s was made with %s; expected %s as it was", books.ErrOtherPlan, dir, strings.Join(found, ", "), folder.Statistics)
 	}
 	return nil
 }
+
+// configYAML is the configuration of statistics as their folder holds it.
+func configYAML(c *configs.Config) []byte { return (&statistics.File{Config: c}).ConfigYAML() }
 
 // goOn checks everything before it writes.
 func (r *Run) goOn() error {
@@ -173,7 +181,11 @@ func (r *Run) goOn() error {
 		return err
 	}
 	r.Started = r.journal.Len() > 0
-	return r.journal.Settle(r.registered)
+	all, err := r.plan.rest(r.journal.Ledger(), len(r.rows))
+	if err != nil {
+		return err
+	}
+	return r.journal.Settle(r.registered, all)
 }
 
 // readRows reads the results of earlier processes, the first ones of the plan in its order.

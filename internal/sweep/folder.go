@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/books"
@@ -161,12 +162,38 @@ func (s *sweep) begin() error {
 		return err
 	}
 	defer d.Close()
+	if err := s.reserve(); err != nil {
+		return err
+	}
 	if !claimed {
 		if err := s.claimNew(d.Info().ID); err != nil {
 			return err
 		}
 	}
 	return s.writeRows() // a kill may have come between the two files
+}
+
+// reserve keeps what the trials that are left may release of the limit of their data: for tasks until they are
+// collected, else as long as this process is at work.
+func (s *sweep) reserve() error {
+	lock := s.file.Name + "/" + folder.SweepLock
+	if s.collects {
+		lock = ""
+	}
+	var trials []checkpoints.Reservation
+	for i, t := range s.trials {
+		r := checkpoints.Reservation{By: s.file.Name + "/" + t.Name, Data: s.plans[i].name, Planned: s.plans[i].releases}
+		if _, finished := s.rows[t.Name]; finished {
+			r.Planned = new(accountant.Ledger)
+		}
+		if limit := t.Config.Data.Limit; limit.Any() && r.Planned.Count() > 0 {
+			if err := books.EnsureLimit(s.registry, t.Config, r.Data); err != nil {
+				return err
+			}
+		}
+		trials = append(trials, r)
+	}
+	return books.ReserveTrials(s.registry, trials, lock)
 }
 
 // readResults reads the rows that there are, those of tasks among them.

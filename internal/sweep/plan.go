@@ -10,6 +10,7 @@ import (
 	"dpsgd/configs/sweeps"
 	"dpsgd/data"
 	"dpsgd/internal/account"
+	"dpsgd/internal/books"
 	"dpsgd/internal/memory"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
@@ -19,6 +20,7 @@ import (
 type planned struct {
 	steps    int
 	releases *accountant.Ledger // that the budget allows
+	name     string             // of the data, in their ledger
 	target   *account.Answer    // of the configuration that the trial stands for; nil where it is its own
 }
 
@@ -76,6 +78,7 @@ func (s *sweep) planTrial(t *sweeps.Trial, outlines map[string]setup.Outline) (p
 		return planned{}, err
 	}
 	p.steps = plan.Steps
+	p.name = books.NameOf(t.Config, o)
 	p.releases, err = plan.Schedule(plan.MaxSteps)
 	return p, err
 }

@@ -76,6 +76,7 @@ type sweep struct {
 	registry string // the folder with the ledger of data sets
 	options  Options
 	watcher  Watcher
+	collects bool   // what is reserved is for tasks
 	share    *Share // that a task works at; nil without tasks
 	numbers  []int  // of the trials of that share, from 1
 
@@ -101,7 +102,7 @@ type sweep struct {
 // the spend of its ledger. When ctx is done, the trials' current steps are finished and saved, and
 // the status is [train.Interrupted].
 func Run(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error) {
-	s, lock, err := opened(file, o)
+	s, lock, err := opened(file, o, false)
 	if err != nil {
 		return Result{}, err
 	}
@@ -120,8 +121,9 @@ func Run(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error) {
 }
 
 // opened is a sweep with its plan and its folder, which is locked.
-func opened(file *sweeps.Sweep, o Options) (*sweep, *checkpoints.Lock, error) {
+func opened(file *sweeps.Sweep, o Options, collects bool) (*sweep, *checkpoints.Lock, error) {
 	s := newSweep(file, o)
+	s.collects = collects
 	if err := s.plan(); err != nil {
 		return nil, nil, err
 	}

@@ -160,7 +160,7 @@ func (s *sweep) claimIfThere() (bool, error) {
 // have released, and the result names them. Collecting again adds what has come since. Without any
 // task it begins the sweep: what is drawn is drawn then.
 func Collect(_ context.Context, file *sweeps.Sweep, o Options) (Result, error) {
-	s, lock, err := opened(file, o)
+	s, lock, err := opened(file, o, true)
 	if err != nil {
 		return Result{}, err
 	}

@@ -67,11 +67,18 @@ func Extend(dir string, epsilon float64, steps int, o Options) (Extended, error)
 	if err != nil {
 		return Extended{}, err
 	}
+	all, err := r.allOf(r.journal.Ledger(), e.Choices, e.To.Steps)
+	if err != nil {
+		return Extended{}, err
+	}
 	spent, err := r.plan.Spent(r.journal.Ledger())
 	if err != nil {
 		return Extended{}, err
 	}
 	if err := r.goOn(begun); err != nil { // nothing was written before all of this was in order
+		return Extended{}, err
+	}
+	if err := r.journal.Reserve(all); err != nil {
 		return Extended{}, err
 	}
 	// The choice is paid for first: stopped in between, the run has cost more and is not extended.
@@ -154,15 +161,21 @@ func (r *Run) choose(e *folder.Extension, first, most int) (account.Spent, error
 
 // costOf is what the run costs with so many choices and so many steps in all.
 func (r *Run) costOf(made *accountant.Ledger, choices, steps int) (account.Spent, error) {
-	all, err := made.With(account.Choice, choices-account.Choices(made))
-	if err == nil {
-		err = all.Add(r.plan.Event(r.step), steps-r.step)
-	}
+	all, err := r.allOf(made, choices, steps)
 	if err != nil {
 		return account.Spent{}, err
 	}
 	cost, _, err := r.plan.accounts.Spent(all, r.plan.Delta)
 	return cost, err
+}
+
+// allOf is the ledger of the run with so many choices and so many steps in all.
+func (r *Run) allOf(made *accountant.Ledger, choices, steps int) (*accountant.Ledger, error) {
+	all, err := made.With(account.Choice, choices-account.Choices(made))
+	if err != nil {
+		return nil, err
+	}
+	return all, all.Add(r.plan.Event(r.step), steps-r.step)
 }
 
 // extend takes into a plan what its run has released up to its last extension: what may follow is

@@ -214,7 +214,11 @@ func reopen(dir string, o Options) (r *Run, begun bool, err error) {
 
 // goOn makes the folder of a restored run that of one at work.
 func (r *Run) goOn(begun bool) error {
-	if err := r.journal.Settle(r.registered); err != nil {
+	all, err := r.planned()
+	if err != nil {
+		return err
+	}
+	if err := r.journal.Settle(r.registered, all); err != nil {
 		return err
 	}
 	if len(r.extensions) > 0 {
@@ -343,7 +347,7 @@ func (r *Run) fillFolder(o Options) error {
 	if o.Apart {
 		begin = books.BeginApart
 	}
-	if r.journal, r.registered, err = begin(r.Dir, o.registry(), r.config, r.config.YAML(), r.source.Outline, planned); err != nil {
+	if r.journal, r.registered, err = begin(r.Dir, o.registry(), r.config, (*configs.Config).YAML, r.source.Outline, planned); err != nil {
 		return err
 	}
 	r.order = durable.NewOrder(r.journal)

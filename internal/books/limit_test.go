@@ -1,0 +1,291 @@
+package books
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/internal/folder"
+	"dpsgd/release"
+)
+
+func times(t *testing.T, e accountant.Event, n int) *accountant.Ledger {
+	t.Helper()
+	l := new(accountant.Ledger)
+	if err := l.Add(e, n); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func limit(t *testing.T, registry string, epsilon float64) {
+	t.Helper()
+	if _, err := SetLimit(registry, checkpoints.Limit{Data: "stripes", Epsilon: epsilon, Delta: 1e-5}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// planned begins a run, or goes on with one that is there.
+func planned(registry, name string, plan *accountant.Ledger) (*Books, error) {
+	r := checkpoints.Registration{Path: name, Data: checkpoints.Data{Name: "stripes", Examples: 300}, Delta: 1e-5, Accountant: "rdp", Planned: &checkpoints.Planned{Releases: plan}}
+	dir := filepath.Join(registry, name)
+	if _, err := os.Stat(dir); err != nil {
+		b, err := Create(dir, registry, r)
+		if err != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+		return b, nil
+	}
+	b, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	all := b.Ledger()
+	if err := errors.Join(addAll(all, plan), b.Settle(r, all)); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func state(t *testing.T, registry string) LimitState {
+	t.Helper()
+	s, err := ShowLimit(registry, "stripes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Whatever somebody does, one command after the other or side by side, with runs that are killed, gone on with,
+// deleted, or release less or more than they planned: the limit is not passed, and what runs at work may still
+// release is kept for them.
+func TestLimitIsNeverPassed(t *testing.T) {
+	refused, released := 0, 0
+	for seed := range uint64(6) {
+		registry, src := t.TempDir(), rand.New(rand.NewPCG(seed, 24))
+		limit(t, registry, 4)
+		open := map[string]*Books{}
+		left := map[string]int{}
+		for i := range 60 {
+			name := fmt.Sprintf("run-%d", src.IntN(8))
+			e := accountant.Gaussian{NoiseMultiplier: []float64{6, 12, 24}[src.IntN(3)]}
+			b := open[name]
+			switch n := 1 + src.IntN(12); {
+			case b == nil:
+				b, err := planned(registry, name, times(t, e, n))
+				if err == nil {
+					open[name], left[name] = b, n
+					for range src.IntN(n + 1) {
+						if err := b.Append(b.Len()+1, e); err != nil {
+							t.Fatalf("seed %d, action %d: a release that was reserved: %v", seed, i, err)
+						}
+						released++
+					}
+				} else if errors.Is(err, ErrLimit) && !strings.Contains(err.Error(), "\n") {
+					refused++
+				} else if !errors.Is(err, checkpoints.ErrRollback) { // in place of one that was deleted
+					t.Fatal(err)
+				}
+			case src.IntN(3) == 0: // beyond the plan
+				if err := b.Append(b.Len()+1, e); errors.Is(err, release.ErrBudget) {
+					refused++
+				} else if err != nil {
+					t.Fatal(err)
+				} else {
+					released++
+				}
+			case src.IntN(3) == 0: // killed: nothing is given back by it
+				b.reserved = nil
+				fallthrough
+			default:
+				b.Close()
+				delete(open, name)
+				if src.IntN(6) == 0 {
+					if err := os.RemoveAll(filepath.Join(registry, name)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if s := state(t, registry); !(s.Spent <= s.Reserved && s.Reserved <= 4) {
+				t.Fatalf("seed %d, action %d: found %+v, expected at most 4", seed, i, s)
+			}
+		}
+		for _, b := range open {
+			b.Close()
+		}
+	}
+	if refused < 10 || released < 50 {
+		t.Errorf("found %d refusals and %d releases, expected a test of both", refused, released)
+	}
+}
+
+// Of runs that begin at the same time as many reserve their plans as fit.
+func TestReservationsSideBySide(t *testing.T) {
+	registry := t.TempDir()
+	limit(t, registry, 2)
+	e := accountant.Gaussian{NoiseMultiplier: 10}
+	fits := 0
+	for all := new(accountant.Ledger); ; fits++ {
+		if err := all.Add(e, 3); err != nil {
+			t.Fatal(err)
+		}
+		if epsilon, err := chosen(all, 1e-5); err != nil || epsilon > 2 {
+			break
+		}
+	}
+	var mu sync.Mutex
+	var begun []*Books
+	var all sync.WaitGroup
+	for i := range fits + 5 {
+		all.Go(func() {
+			b, err := planned(registry, fmt.Sprintf("run-%d", i), times(t, e, 3))
+			for err != nil && strings.Contains(err.Error(), "cannot be registered") { // another one is being begun, without a configuration here
+				b, err = planned(registry, fmt.Sprintf("run-%d", i), times(t, e, 3))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				begun = append(begun, b)
+			} else if !errors.Is(err, ErrLimit) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if len(begun) != fits || fits < 2 {
+		t.Errorf("%d runs began, expected the %d that fit", len(begun), fits)
+	}
+	// One of them is killed before its first release: what it had reserved is free.
+	begun[0].reserved = nil
+	for i, b := range begun {
+		defer b.Close()
+		if i == 0 {
+			b.Close()
+		}
+	}
+	b, err := planned(registry, "after", times(t, e, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+}
+
+// A limit comes before the first release and while nobody is at work, is never raised after one, and may be lowered
+// to what was spent. What is refused changes nothing.
+func TestSetLimit(t *testing.T) {
+	registry := t.TempDir()
+	e := accountant.Gaussian{NoiseMultiplier: 10}
+	refused := func(want string, l checkpoints.Limit) {
+		t.Helper()
+		before, err := os.ReadFile(filepath.Join(registry, folder.Datasets))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := SetLimit(registry, l); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("found %v, expected one line with %q", err, want)
+		}
+		if after, err := os.ReadFile(filepath.Join(registry, folder.Datasets)); err != nil || string(after) != string(before) {
+			t.Errorf("a refusal changed the ledger (%v)", err)
+		}
+	}
+	b, err := planned(registry, "before", times(t, e, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(epsilon, delta float64) checkpoints.Limit {
+		return checkpoints.Limit{Data: "stripes", Epsilon: epsilon, Delta: delta}
+	}
+	refused("found the run before at work on it, expected none", of(3, 1e-5))
+	b.Close()
+	limit(t, registry, 3)
+	limit(t, registry, 5) // nothing was released yet
+	if b, err = planned(registry, "before", times(t, e, 3)); err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.Append(1, e); err != nil {
+		t.Fatal(err)
+	}
+	refused("found ε = 6 at δ = 1e-05 after 1 releases, expected at most the ε = 5", of(6, 1e-5))
+	refused("expected at most", of(4, 1e-4))
+	refused("found ε = 0.01, expected at least the", of(0.01, 1e-5))
+	s := state(t, registry)
+	if !(0 < s.Spent && s.Spent < s.Reserved) {
+		t.Errorf("found %+v, expected something spent and more reserved", s)
+	}
+	limit(t, registry, s.Reserved)
+	if err := b.Append(2, e); err != nil {
+		t.Errorf("what was reserved is refused after the limit was lowered: %v", err)
+	}
+	if err := errors.Join(b.Append(3, e), b.Append(4, e)); !errors.Is(err, release.ErrBudget) || b.Len() != 3 {
+		t.Errorf("found %v after %d releases, expected that the fourth passes the limit", err, b.Len())
+	}
+
+	late := t.TempDir()
+	if b, err = planned(late, "run", times(t, e, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(b.Append(1, e), b.Close()); err != nil {
+		t.Fatal(err)
+	}
+	registry = late
+	refused("found 1 releases on it, expected none", of(3, 1e-5))
+}
+
+// A task of a sweep on data with a limit needs a reservation that was made for it before.
+func TestLimitOfTasks(t *testing.T) {
+	registry := t.TempDir()
+	limit(t, registry, 3)
+	e := accountant.Gaussian{NoiseMultiplier: 10}
+	r := checkpoints.Registration{Path: "sweep/a", Data: checkpoints.Data{Name: "stripes", Examples: 300}, Delta: 1e-5, Accountant: "rdp", Planned: &checkpoints.Planned{Releases: times(t, e, 2)}}
+	dir := filepath.Join(registry, "sweep", "a")
+	if _, err := create(dir, registry, r, true); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "--collect") {
+		t.Fatalf("found %v, expected what to do first", err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	reserve := func(n int, lock string) error {
+		return ReserveTrials(registry, []checkpoints.Reservation{
+			{By: "sweep/a", Data: "stripes", Planned: times(t, e, 2)}, {By: "sweep/b", Data: "stripes", Planned: times(t, e, n)},
+		}, lock)
+	}
+	if err := reserve(500, ""); !errors.Is(err, ErrLimit) {
+		t.Fatalf("found %v for a sweep beyond the limit", err)
+	}
+	if err := errors.Join(reserve(4, ""), reserve(4, ""), reserve(4, "sweep/.lock")); err != nil {
+		t.Fatal(err)
+	}
+	want, err := chosen(times(t, e, 6), 1e-5)
+	if s := state(t, registry); err != nil || s.Spent != 0 || s.Reserved != want {
+		t.Errorf("found %+v (%v), expected %v reserved", s, err, want)
+	}
+	b, err := create(dir, registry, r, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := errors.Join(b.Append(1, e), b.Append(2, e)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Append(3, e); !errors.Is(err, release.ErrBudget) {
+		t.Errorf("found %v beyond what was reserved", err)
+	}
+	if s := state(t, registry); s.Reserved != want || s.Spent == 0 {
+		t.Errorf("found %+v, expected %v reserved and a part of it spent", s, want)
+	}
+	if err := reserve(0, ""); err != nil {
+		t.Fatal(err)
+	}
+	if s := state(t, registry); s.Reserved != s.Spent {
+		t.Errorf("found %+v, expected that what ended is given back", s)
+	}
+}
