@@ -1,0 +1,288 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/slow"
+)
+
+// changesVariable sets how many changes [TestNoChangeLowersEpsilon] makes.
+const changesVariable = "DPSGD_CHANGES"
+
+// runsOfEveryKind are the command lines that make a folder of runs of all kinds on one table.
+var runsOfEveryKind = [][]string{
+	{"run", "own.yaml", "--set", "run.name=plain"},
+	{"run", "own.yaml", "--set", "run.name=longer"},
+	{"extend", "runs/longer", "--steps", "8"},
+	{"resume", "runs/longer"},
+	{"run", "own.yaml", "--set", "run.name=label", "--set", "privacy.unit=label", "--set", "privacy.epsilon=2", "--set", "privacy.noise_multiplier=calibrated"},
+	{"run", "own.yaml", "--set", "run.name=person", "--set", "privacy.unit=person", "--set", "data.group=who", "--set", "training.batch_size=5"},
+	{"federated", "own.yaml", "--set", "run.name=clients", "--set", "federated.clients=20", "--set", "training.batch_size=5"},
+	{"pate", "own.yaml", "--set", "run.name=teachers", "--set", "privacy.epsilon=20", "--set", "privacy.noise_multiplier=calibrated", "--set", "pate.teachers=4", "--set", "pate.pool=8",
+		"--set", "pate.aggregation=gnmax", "--set", "pate.noise=20"},
+	{"stats", "stats.yaml"},
+	{"sweep", "sweep.yaml"},
+}
+
+// everyKind makes that folder below the working directory.
+func everyKind(t *testing.T) {
+	t.Helper()
+	if err := os.Mkdir("people", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for part, n := range map[string]int{"train": 60, "test": 24} {
+		var b strings.Builder
+		b.WriteString("age,pay,who,sick\n")
+		for i := range n {
+			fmt.Fprintf(&b, "%d,%d,p%d,%s\n", 20+30*(i%2)+i%10, 20000+i, i/3, []string{"no", "yes"}[i%2])
+		}
+		write(t, filepath.Join("people", part+".csv"), b.String())
+	}
+	write(t, "own.yaml", `
+data: {table: people, columns: [age, pay], label: sick, classes: ["no", "yes"], mean: [40, 20000], std: [15, 100]}
+model: {name: logistic}
+privacy: {noise_multiplier: 2, delta: 1e-3, clip_norm: 0.5, accountant: rdp}
+optimizer: {name: sgd, learning_rate: 0.5}
+training: {batch_size: 10, physical_batch_size: 16, steps: 4}
+performance: {threads: 1}
+run: {checkpoint_every: 2}
+`)
+	write(t, "stats.yaml", `
+data: {table: people, columns: [age, pay], label: sick, classes: ["no", "yes"]}
+privacy: {epsilon: 1, delta: 1e-3}
+statistics:
+  - {statistic: mean, column: age, bounds: [0, 100]}
+  - {statistic: histogram, column: sick}
+`)
+	write(t, "sweep.yaml", "name: sweep\nbase: own.yaml\ngrid: {privacy.clip_norm: [0.25, 0.5]}\n")
+	for _, args := range runsOfEveryKind {
+		succeed(t, args...)
+	}
+}
+
+// asks are the commands that print an ε, or write one, of a folder of runs. Those that write say so.
+func asks(runs []string) (lines [][]string) {
+	lines = [][]string{{"runs", "--json"}, {"ledger", "show", "--json"}, {"ledger", "verify", "--json"}}
+	for _, run := range runs {
+		lines = append(lines, []string{"epsilon", run, "--json"})
+		if !strings.Contains(run, "statistics") {
+			lines = append(lines, []string{"eval", run, "--json"}, []string{"card", run, "-o", "card.md", "--force"}, []string{"export", run, "-o", "model.onnx", "--force"})
+		}
+		lines = append(lines, []string{"report", run, "-o", "report.html"})
+	}
+	for _, run := range runs {
+		lines = append(lines, []string{"resume", run, "--json"}, []string{"extend", run, "--steps", "10", "--json"})
+	}
+	return append(lines, []string{"sweep", "sweep.yaml", "--json"})
+}
+
+// epsilons are the ε that an output holds, by what they are of.
+func epsilons(out string) map[string]float64 {
+	found := map[string]float64{}
+	var visit func(at string, v any)
+	visit = func(at string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			name, _ := v["run"].(string)
+			for key, value := range v {
+				number, is := value.(float64)
+				if is && strings.Contains(key, "epsilon") && !strings.Contains(key, "left") && !strings.Contains(key, "target") {
+					found[at+name+" "+key] = number
+				}
+				visit(at+name+" "+key, value)
+			}
+		case []any:
+			for _, item := range v {
+				visit(at, item)
+			}
+		}
+	}
+	for line := range strings.Lines(out) {
+		var object map[string]any
+		if json.Unmarshal([]byte(line), &object) == nil {
+			visit("", object)
+		}
+	}
+	return found
+}
+
+// change is one thing that somebody may do to the files of a folder of runs: other is a path of the same
+// folder.
+var changes = map[string]func(path, other string, at float64) error{
+	"delete": func(path, _ string, _ float64) error { return os.RemoveAll(path) },
+	"rename": func(path, _ string, _ float64) error { return os.Rename(path, path+"-2") },
+	"move":   func(path, _ string, _ float64) error { return os.Rename(path, "moved") },
+	"cut": func(path, _ string, at float64) error {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, content[:int(at*float64(len(content)))], 0o600)
+	},
+	"edit": func(path, _ string, at float64) error {
+		content, err := os.ReadFile(path)
+		if err != nil || len(content) == 0 {
+			return err
+		}
+		i := int(at * float64(len(content)))
+		for n := range len(content) { // the next digit, which is where numbers get smaller
+			if j := (i + n) % len(content); content[j] >= '1' && content[j] <= '9' {
+				i = j
+				break
+			}
+		}
+		content[i] ^= 1
+		return os.WriteFile(path, content, 0o600)
+	},
+	"swap": func(path, other string, _ float64) error {
+		if err := os.Rename(path, "aside"); err != nil {
+			return err
+		}
+		if err := os.Rename(other, path); err != nil {
+			return os.Rename("aside", path)
+		}
+		return os.Rename("aside", other)
+	},
+	"copy": func(path, other string, _ float64) error {
+		content, err := os.ReadFile(other)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, content, 0o600)
+	},
+	"link": func(path, other string, _ float64) error {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+		return os.Link(other, path)
+	},
+}
+
+// snapshot is every file below a folder with its content.
+func snapshot(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			files[path] = "folder"
+			return err
+		}
+		content, err := os.ReadFile(path)
+		files[path] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// Whatever is done to a file or a folder of a run of any kind: no command prints a smaller ε than before,
+// unless it fails, and one that fails writes no byte.
+func TestNoChangeLowersEpsilon(t *testing.T) {
+	t.Chdir(t.TempDir())
+	everyKind(t)
+	if err := os.CopyFS("pristine", os.DirFS("runs")); err != nil {
+		t.Fatal(err)
+	}
+	restore := func() {
+		for _, left := range []string{"runs", "moved", "aside"} {
+			if err := os.RemoveAll(left); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.CopyFS("runs", os.DirFS("pristine")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var paths, runs []string
+	for path, content := range snapshot(t, "runs") {
+		if path != "runs" {
+			paths = append(paths, path)
+		}
+		if _, err := os.Stat(filepath.Join(path, "ledger.jsonl")); content == "folder" && err == nil {
+			runs = append(runs, path)
+		}
+	}
+	slices.Sort(paths)
+	slices.Sort(runs)
+	before := map[string]map[string]float64{}
+	for _, args := range asks(runs) {
+		restore()
+		r := command(args...)
+		before[strings.Join(args, " ")] = epsilons(r.out)
+		if says := len(before[strings.Join(args, " ")]); says == 0 && slices.Contains([]string{"runs", "epsilon", "eval", "sweep"}, args[0]) {
+			t.Fatalf("train %s says no ε:\n%s%s", strings.Join(args, " "), r.out, r.err)
+		}
+	}
+	n := slow.Number(t, changesVariable, 6, 200)
+	kinds, src := slices.Sorted(maps.Keys(changes)), rand.New(rand.NewPCG(24, 24)) // public: it chooses changes
+	for i := 0; i < n; {
+		kind, path, other, at := kinds[src.IntN(len(kinds))], paths[src.IntN(len(paths))], paths[src.IntN(len(paths))], src.Float64()
+		restore()
+		if err := changes[kind](path, other, at); err != nil {
+			continue // not of this file
+		}
+		i++
+		what := fmt.Sprintf("%d: %s %s (%s, %.2f)", i, kind, path, other, at)
+		// The run that was changed, and some other.
+		asked := []string{}
+		for _, run := range runs {
+			if strings.HasPrefix(path, run) || strings.HasPrefix(run, path) || strings.HasPrefix(other, run) && kind == "swap" {
+				asked = append(asked, run)
+			}
+		}
+		if len(asked) == 0 {
+			asked = []string{runs[src.IntN(len(runs))]}
+		}
+		for _, args := range asks(asked) {
+			checkAnswer(t, what, args, before[strings.Join(args, " ")])
+		}
+	}
+	restore()
+}
+
+// checkAnswer asks one question of a folder that was changed.
+func checkAnswer(t *testing.T, what string, args []string, before map[string]float64) {
+	t.Helper()
+	files := snapshot(t, ".")
+	r := command(args...)
+	line := strings.Join(args, " ")
+	if r.code != 0 {
+		if strings.Contains(r.err, "\nresumed ") {
+			return // not refused: it went on, and failed while working
+		}
+		if after := snapshot(t, "."); !maps.Equal(files, after) {
+			t.Errorf("%s: %s failed (%d, %s) and wrote %v", what, line, r.code, strings.TrimSpace(r.err), written(files, after))
+		}
+		return
+	}
+	for of, epsilon := range epsilons(r.out) {
+		if was, ok := before[of]; ok && epsilon < was*(1-1e-9) {
+			t.Errorf("%s: %s says ε = %v of %q, expected at least %v\n%s%s", what, line, epsilon, of, was, r.out, r.err)
+		}
+	}
+}
+
+func written(before, after map[string]string) (paths []string) {
+	for path, content := range after {
+		if was, ok := before[path]; !ok || was != content {
+			paths = append(paths, path)
+		}
+	}
+	for path := range before {
+		if _, ok := after[path]; !ok {
+			paths = append(paths, path+" (gone)")
+		}
+	}
+	return paths
+}
