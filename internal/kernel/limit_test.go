@@ -3,11 +3,14 @@ package kernel
 import (
 	"testing"
 	"time"
+
+	"dpsgd/internal/slow"
 )
 
 // No product is faster than the limit, and the limit is that of vectors where
 // there are vectors.
 func TestFMALimitIsALimit(t *testing.T) {
+	slow.Evidence(t) // it is about times, which other processes change
 	const n = 256
 	a, b, c := randoms(1, n*n), randoms(2, n*n), make([]float32, n*n)
 	var p *Pool
@@ -50,6 +53,7 @@ func TestFMALimitTakesItsTime(t *testing.T) {
 
 // The portable loop is not optimised away: twice the rounds take longer.
 func TestPortableMultiplyAddsTakesTime(t *testing.T) {
+	slow.Evidence(t) // it is about times, which other processes change
 	took := func(rounds int) time.Duration {
 		best := time.Duration(1 << 62)
 		for range 5 {

@@ -33,7 +33,11 @@ func TestTrialsSideBySide(t *testing.T) {
 			under++
 			most = max(most, under)
 		},
-		stepped:  func(train.Progress) { time.Sleep(5 * time.Millisecond) }, // so that others can begin meanwhile
+		stepped: func(train.Progress) {
+			if most < 2 {
+				time.Sleep(100 * time.Millisecond) // so that others can begin meanwhile
+			}
+		},
 		finished: func(Row) { under-- },
 	}
 	r := runSweep(t, s, o)

@@ -230,7 +230,7 @@ func TestOrphans(t *testing.T) {
 			c, pids, out := l.waiting(t, 2, "wait")
 			_ = c.Process.Kill()
 			_ = c.Wait()
-			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 				alive := 0
 				for _, pid := range pids {
 					if running(pid) {
@@ -268,7 +268,7 @@ func (l launcher) waiting(t *testing.T, ranks int, name string) (c *exec.Cmd, pi
 		t.Fatal(err)
 	}
 	said := regexp.MustCompile(`is process (\d+)`)
-	for deadline := time.Now().Add(30 * time.Second); len(pids) < ranks; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); len(pids) < ranks; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("found %d of %d ranks:\n%s", len(pids), ranks, out)
 		}
