@@ -1,0 +1,59 @@
+package records
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"dpsgd/clip"
+	"dpsgd/data"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/people"
+	"dpsgd/internal/random"
+	"dpsgd/release"
+)
+
+// A person adds one row of their own to the sum of all features, however many they have, and a row of
+// nobody else's.
+func TestAPersonAddsOneRow(t *testing.T) {
+	const examples, persons = 20, 4
+	values, labels := make([]float32, examples*examples), make([]uint8, examples)
+	for i := range examples {
+		values[i*examples+i] = 1 // row i is axis i
+	}
+	halves := make([]uint16, len(values))
+	kernel.ToHalves(halves, values)
+	rows, err := data.NewFeatures(examples, []string{"a", "b"}, labels, halves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := make([][]int, persons) // no person has the example with their own number
+	for i := range examples {
+		own[(i+1)%persons] = append(own[(i+1)%persons], i)
+	}
+	r := &Records{People: people.NewOne(own, random.New())}
+	contributor, err := r.Rows(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for person := range persons {
+		sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, examples, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := release.AddUp(sum, []int{person}, contributor); err != nil {
+			t.Fatal(err)
+		}
+		added := make([]float64, examples)
+		sum.Release(func(integers clip.Integers, _ clip.Lattice) { integers(added, 0) })
+		var axes []int
+		for axis, v := range added {
+			if math.Abs(v) > 0 {
+				axes = append(axes, axis)
+			}
+		}
+		if len(axes) != 1 || !slices.Contains(own[person], axes[0]) {
+			t.Errorf("person %d adds the rows %v, expected one of %v", person, axes, own[person])
+		}
+	}
+}
