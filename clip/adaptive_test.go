@@ -90,7 +90,7 @@ func TestCountsStayWithinTheBound(t *testing.T) {
 			zero := make([]int64, s.dim()+1)
 			honest := draw(s, 1, 100*f.ClipNorm(), src)
 			moved := sumOf(t, sum, counted(f, honest), 1)
-			checkMoved(t, "an honest example", bound, moved, zero)
+			checkMoved(t, "an honest example", sum.lattice, moved, zero)
 			var square float64
 			for _, v := range moved {
 				square += float64(v) * float64(v)
@@ -104,12 +104,12 @@ func TestCountsStayWithinTheBound(t *testing.T) {
 			}
 			liar := draw(s, 1, 100*f.ClipNorm(), src)
 			liar.liar(src)
-			checkMoved(t, "a liar", bound, sumOf(t, sum, counted(f, liar), 1), zero)
+			checkMoved(t, "a liar", sum.lattice, sumOf(t, sum, counted(f, liar), 1), zero)
 			garbage := draw(s, 1, 1, src)
 			garbage.spoil(src)
 			b := counted(f, garbage)
 			b.Parts[len(b.Parts)-1] = Stored([]float32{odd[src.Uint64()%uint64(len(odd))]}, 1)
-			checkMoved(t, "garbage", bound, sumOf(t, sum, b, 1), zero)
+			checkMoved(t, "garbage", sum.lattice, sumOf(t, sum, b, 1), zero)
 		}
 	}
 }

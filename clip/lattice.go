@@ -1,29 +1,46 @@
 package clip
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
-// Lattice is the multiples of a spacing: what contributions are rounded to, and noise too. It
-// depends on the clip norm alone, which is public.
+// Lattice is the multiples of a spacing: what contributions are rounded to. It depends on the clip
+// norm and on how many examples there are, which are public.
 type Lattice struct {
 	// Bound is C, the L2 norm that no example's contribution exceeds.
 	Bound float64
-	// Spacing is g, the power of two for which C/g is from 2^20 to 2^21: dividing by it is exact. A
-	// gradient of norm C in a million dimensions has entries of a thousand spacings.
+	// Spacing is g, the power of two for which C/g is from 2^20 to 2^21, times 2^-Digits: dividing
+	// by it is exact.
 	Spacing float64
+	// Digits is how many binary digits finer the lattice is than the one of the noise, from 0 to
+	// [mostDigits].
+	Digits int
 }
 
-// latticeBits is how much finer than the bound the lattice is, between C·2^-20 and C·2^-21. Finer
-// would cost exact arithmetic its room (see the package), coarser would cost short gradients their
-// direction.
-const latticeBits = 20
+const (
+	// latticeBits is how much finer than the bound the lattice of the noise is, between C·2^-20 and
+	// C·2^-21: below any noise that hides a record.
+	latticeBits = 20
+	// mostDigits leaves room for groups of 64 rows (see the package). With them a gradient of norm
+	// C·10^-5 in a million dimensions is rounded by 10^-6 of its norm.
+	mostDigits = 26
+)
 
-func latticeOf(bound float64) Lattice {
+func latticeOf(bound float64, digits int) Lattice {
 	_, exponent := math.Frexp(bound) // bound = f·2^exponent, f in [1/2, 1)
-	return Lattice{Bound: bound, Spacing: math.Ldexp(1, exponent-1-latticeBits)}
+	return Lattice{Bound: bound, Spacing: math.Ldexp(1, exponent-1-latticeBits-digits), Digits: digits}
 }
 
-// longest is the largest integer norm that is allowed, squared: ⌊C/g⌋² ≤ 2^42.
+// digitsFor is how many digits leave room for so many contributions of the bound, all in one
+// coordinate: their sum is below 2^62.
+func digitsFor(examples int) int {
+	return max(0, min(mostDigits, 62-latticeBits-1-bits.Len(uint(examples))))
+}
+
+// longest is the largest squared norm that is allowed, in spacings: ⌊C/g⌋², less what a sum of 2^32
+// rounded squares can be too small by.
 func (l Lattice) longest() float64 {
 	longest := math.Floor(l.Bound / l.Spacing)
-	return longest * longest
+	return longest * longest * (1 - 0x1p-20)
 }

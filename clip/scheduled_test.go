@@ -92,7 +92,7 @@ func TestScheduledPoliciesKeepTheirBound(t *testing.T) {
 				sum := newSumOf(t, policy, 24, nil)
 				e := draw(shape{rows: 24}, 1, 100*c, src)
 				moved := sumOf(t, sum, e.batch(), 1)
-				checkMoved(t, schedule.Name(), bound, moved, make([]int64, 24))
+				checkMoved(t, schedule.Name(), sum.lattice, moved, make([]int64, 24))
 				var square float64
 				for _, v := range moved {
 					square += float64(v) * float64(v)

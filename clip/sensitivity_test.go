@@ -15,19 +15,18 @@ import (
 
 // checkMoved holds the difference of two sums, by exact arithmetic, against the bound C/g: the
 // guarantee of the package.
-func checkMoved(t *testing.T, what string, bound float64, with, without []int64) {
+func checkMoved(t *testing.T, what string, l Lattice, with, without []int64) {
 	t.Helper()
 	square := new(big.Int)
 	for i := range with {
 		d := big.NewInt(with[i] - without[i])
 		square.Add(square, d.Mul(d, d))
 	}
-	l := latticeOf(bound)
-	limit, _ := new(big.Float).SetFloat64(bound / l.Spacing).Rat(nil)
+	limit, _ := new(big.Float).SetFloat64(l.Bound / l.Spacing).Rat(nil)
 	limit.Mul(limit, limit)
 	if new(big.Rat).SetInt(square).Cmp(limit) > 0 {
 		length, _ := new(big.Float).Sqrt(new(big.Float).SetInt(square)).Float64()
-		t.Errorf("%s: one example moves the sum by %.9g of its bound", what, length*l.Spacing/bound)
+		t.Errorf("%s: one example moves the sum by %.9g of its bound", what, length*l.Spacing/l.Bound)
 	}
 }
 
@@ -37,10 +36,10 @@ func eachPolicy(t *testing.T, test func(t *testing.T, newSum sumMaker)) {
 	if !slow.Asked() {
 		tested = schemes[:1] // short tests run under the race detector, which no policy is a matter of
 	}
-	for _, scheme := range tested {
+	for i, scheme := range tested {
 		t.Run(scheme.Name(), func(t *testing.T) {
 			test(t, func(t testing.TB, bound float64, dim int, pool *kernel.Pool) *Sum {
-				return newSumOf(t, scheme.WithBound(bound), dim, pool)
+				return newSumFor(t, []int{manyExamples, 1 << 30, math.MaxInt}[i%3], scheme.WithBound(bound), dim, pool)
 			})
 		})
 	}
@@ -87,7 +86,7 @@ func randomNeighboursStayWithinTheBound(t *testing.T, newSum sumMaker) {
 					one.norms[0] = one.norms[0] * (1 - 0x1p-11)
 				}
 				with := integers(t, sum, one.and(others), 2)
-				checkMoved(t, fmt.Sprintf("%+v, bound %g, kind %d", s, bound, kind), bound, with, without)
+				checkMoved(t, fmt.Sprintf("%+v, bound %g, kind %d", s, bound, kind), sum.lattice, with, without)
 			}
 		}
 	}
@@ -96,7 +95,8 @@ func randomNeighboursStayWithinTheBound(t *testing.T, newSum sumMaker) {
 // Every example of a batch is held against the bound, also in one of more examples than are added up
 // together: whichever lies about its norm adds nothing.
 func TestEveryGroupIsHeldAgainstTheBound(t *testing.T) {
-	const examples = 2*groupExamples + 452
+	groupExamples := latticeOf(1, mostDigits).groupExamples()
+	examples := 2*groupExamples + 45
 	for _, s := range sensitivityShapes[:3] {
 		e := newExamples(s, examples)
 		sum := newSumOf(t, Flat{ClipNorm: 1}, s.dim(), nil)
@@ -108,7 +108,7 @@ func TestEveryGroupIsHeldAgainstTheBound(t *testing.T) {
 					(*values)[i*size+j] = 100
 				}
 			}
-			checkMoved(t, fmt.Sprintf("%+v, example %d of %d", s, i, examples), 1, integers(t, sum, one, examples), none)
+			checkMoved(t, fmt.Sprintf("%+v, example %d of %d", s, i, examples), sum.lattice, integers(t, sum, one, examples), none)
 		}
 	}
 }
@@ -140,24 +140,23 @@ func TestRowsThatRoundBadly(t *testing.T) { eachPolicy(t, rowsThatRoundBadly) }
 
 func rowsThatRoundBadly(t *testing.T, newSum sumMaker) {
 	for _, bound := range []float64{1, 1.7, math.Nextafter(2, 0)} {
-		spacing := latticeOf(bound).Spacing
 		for _, s := range sensitivityShapes {
+			sum := newSum(t, bound, s.dim(), nil)
 			for _, steps := range []float64{0.5, 1.5, 10.5, 100.5, 1000.5} {
 				e := newExamples(s, 1)
 				for _, values := range [][]float32{e.rows, e.formed, e.x, e.z} {
 					for i := range values {
-						values[i] = float32(steps * spacing * (1 + 1e-6))
+						values[i] = float32(steps * sum.lattice.Spacing * (1 + 1e-6))
 					}
 				}
 				// Every factor from the one that makes the row as long as the bound down to a
 				// little less.
 				e.measure()
 				honest := math.Sqrt(e.norms[0])
-				sum := newSum(t, bound, s.dim(), nil)
 				zero := make([]int64, s.dim())
 				for try := range 200 {
 					e.norms[0] = honest * honest * (1 + 1e-4*float64(try-150))
-					checkMoved(t, fmt.Sprintf("%+v, bound %g, steps %g, try %d", s, bound, steps, try), bound, integers(t, sum, e, 1), zero)
+					checkMoved(t, fmt.Sprintf("%+v, bound %g, steps %g, try %d", s, bound, steps, try), sum.lattice, integers(t, sum, e, 1), zero)
 				}
 			}
 		}
@@ -200,7 +199,7 @@ func optimisedNeighboursStayWithinTheBound(t *testing.T, newSum sumMaker) {
 				one.measure()
 				one.norms[0] *= 1 - 0x1p-11*src.Float64() // claims to be shorter, up to the policy's margin
 				with := integers(t, sum, one.and(others), physical)
-				checkMoved(t, fmt.Sprintf("%+v, physical batch %d", s, physical), bound, with, without)
+				checkMoved(t, fmt.Sprintf("%+v, physical batch %d", s, physical), sum.lattice, with, without)
 				var length float64
 				for i := range with {
 					length += float64(with[i]-without[i]) * float64(with[i]-without[i])
@@ -209,8 +208,8 @@ func optimisedNeighboursStayWithinTheBound(t *testing.T, newSum sumMaker) {
 					worst, longest = one, length
 				}
 			}
-			if longest < 0.9*0x1p40 {
-				t.Errorf("%+v, physical batch %d: the search found no example longer than %.3g of the bound", s, physical, math.Sqrt(longest)*0x1p-20)
+			if longest *= sum.lattice.Spacing * sum.lattice.Spacing; longest < 0.9 {
+				t.Errorf("%+v, physical batch %d: the search found no example longer than %.3g of the bound", s, physical, math.Sqrt(longest))
 			}
 		}
 	}
@@ -233,7 +232,7 @@ func garbageStaysWithinTheBound(t *testing.T, newSum sumMaker) {
 			all := integers(t, sum, e, 3)
 			for i := range n {
 				rest := e.part(0, i).and(e.part(i+1, n))
-				checkMoved(t, fmt.Sprintf("%+v", s), 1, all, integers(t, sum, rest, 3))
+				checkMoved(t, fmt.Sprintf("%+v", s), sum.lattice, all, integers(t, sum, rest, 3))
 			}
 			pool.Close()
 		}
@@ -260,7 +259,7 @@ func formedRowsThatChange(t *testing.T, newSum sumMaker) {
 		if err := sum.Add(b, 1); err != nil {
 			t.Fatal(err)
 		}
-		checkMoved(t, "a row that changes", 1, released(t, sum), make([]int64, width))
+		checkMoved(t, "a row that changes", sum.lattice, released(t, sum), make([]int64, width))
 	}
 }
 
@@ -287,7 +286,7 @@ func TestLatePiecesAreIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, v := range released(t, sum) {
-		want := int64(2 * math.Round(0.3*(1<<19)))
+		want := int64(2 * math.RoundToEven(float64(float32(0.3))/sum.lattice.Spacing))
 		if i >= 4 && i < width {
 			want = 0
 		}
@@ -321,7 +320,7 @@ func TestPartsThatMoveStayWithinTheBound(t *testing.T) {
 		if want == nil {
 			want = found
 		}
-		checkMoved(t, fmt.Sprintf("parts of %v", sizes), bound, found, none)
+		checkMoved(t, fmt.Sprintf("parts of %v", sizes), sum.lattice, found, none)
 		if !slices.Equal(found, want) {
 			t.Errorf("parts of %v add %v, expected %v as in one part", sizes, found, want)
 		}

@@ -28,15 +28,14 @@ type Sum struct {
 	pool    *kernel.Pool
 	err     error // the answer to everything; nil while the sum takes batches
 
-	values         []float64 // integers; anything until begun
-	begun, waiting bool      // whether values hold a sum, and a group is rounded and not yet in it
+	values         []int64 // anything until begun
+	begun, waiting bool    // whether values hold a sum, and there is what is not yet in it
 
 	parts   []adder   // of the batch in progress; their memory is used again
 	factors []float32 // of its examples
 	squares []float64 // squared norms of the rounded contributions of its examples
 	group   group
-	grain   int     // examples that are worth handing to a worker
-	merged  []int64 // what Merge adds up
+	grain   int // examples that are worth handing to a worker
 
 	roundRange, settleRange func(worker, lo, hi int) // s.round and s.settleStrips, made once
 	integers                Integers                 // s.read, made once
@@ -53,7 +52,7 @@ func NewSum(policy Policy, dim int, pool *kernel.Pool) (*Sum, error) {
 	if dim <= 0 {
 		return nil, fmt.Errorf("clip: sum of %d values, must have at least 1: %w", dim, ErrLength)
 	}
-	s := &Sum{policy: policy, lattice: latticeOf(bound), dim: dim, pool: pool, values: make([]float64, dim), grain: 1 + 1<<13/dim}
+	s := &Sum{policy: policy, lattice: latticeOf(bound, 0), dim: dim, pool: pool, values: make([]int64, dim), grain: 1 + 1<<13/dim}
 	s.roundRange, s.settleRange, s.integers = s.round, s.settleStrips, s.read
 	return s, nil
 }
@@ -69,13 +68,20 @@ func (s *Sum) Dim() int { return s.dim }
 // Lattice returns what the contributions are rounded to.
 func (s *Sum) Lattice() Lattice { return s.lattice }
 
+// Refine makes the lattice of a sum to which nothing was added as fine as sums of so many examples
+// have room for.
+func (s *Sum) Refine(examples int) { s.lattice = latticeOf(s.lattice.Bound, digitsFor(examples)) }
+
 // Reset makes s the empty sum of the next logical batch, whatever it held before: a sum that was
 // not released is dropped, the error of a broken one is forgotten.
 func (s *Sum) Reset() { s.err, s.begun, s.waiting = nil, false, false }
 
-// groupExamples is how many rows an int32 holds for certain: each adds at most C/g < 2^21 to a
-// coordinate.
-const groupExamples = 1 << (31 - latticeBits - 1)
+// mostGroup is how many rows are rounded before the sum takes them, at most.
+const mostGroup = 1 << 10
+
+// groupExamples is how many rows a float64 holds for certain: each adds at most C/g <
+// 2^(21+Digits) to a coordinate.
+func (l Lattice) groupExamples() int { return min(mostGroup, 1<<(53-latticeBits-1-l.Digits)) }
 
 // Add adds the contributions of the first so many examples of a batch. Each adds once: an example
 // that counts for several rows has several rows' bound. Nothing of the batch is kept.
@@ -89,37 +95,35 @@ func (s *Sum) Add(b Batch, examples int) error {
 	s.settle()
 	s.factors, s.squares = grown(s.factors, examples), grown(s.squares, examples)
 	s.policy.Factors(s.factors, b.SquaredNorms[:examples])
-	s.open(b)
-	for lo := 0; lo < examples; lo += groupExamples {
-		s.group = group{lo, min(lo+groupExamples, examples)}
+	s.open(b, examples)
+	for lo, size := 0, s.lattice.groupExamples(); lo < examples; lo += size {
+		s.group = group{lo, min(lo+size, examples)}
 		s.addGroup()
+	}
+	for _, p := range s.parts {
+		p.multiply(examples)
 	}
 	return nil
 }
 
-// group is the examples that are added together, [lo, hi).
+// group is the examples that are rounded together, [lo, hi).
 type group struct{ lo, hi int }
 
-// addGroup rounds the contributions of a group, measures them, leaves out those that are too long,
-// and adds the others up. The group waits for the next one, or for the noise, to be added to
-// values.
+// addGroup rounds the contributions of a group, measures them, and leaves out those that are too
+// long. The group waits for the next one, or for the noise, to be added to values.
 func (s *Sum) addGroup() {
 	s.settle()
 	for refused := true; refused; {
 		for _, p := range s.parts {
-			p.reset(s.group.hi)
+			p.forget()
 		}
 		s.pool.Run(s.group.hi-s.group.lo, s.grain, s.roundRange)
 		refused = s.refuse()
 	}
-	for _, p := range s.parts {
-		p.multiply(s.group.lo, s.group.hi)
-	}
 	s.waiting = true
 }
 
-// round makes integers of the contributions of examples [lo, hi) of the group. A contribution's
-// squares are whole numbers, so that their sum is exact up to 2^53, far above what is allowed.
+// round makes integers of the contributions of examples [lo, hi) of the group.
 func (s *Sum) round(worker, lo, hi int) {
 	for i := s.group.lo + lo; i < s.group.lo+hi; i++ {
 		scale, squares := s.factors[i]*float32(1/s.lattice.Spacing), 0.0
@@ -130,11 +134,14 @@ func (s *Sum) round(worker, lo, hi int) {
 	}
 }
 
-// settle adds the group that waits to values.
+// settle adds what waits to values.
 func (s *Sum) settle() {
 	if s.waiting {
 		s.pool.Run(s.dim, strip, s.settleRange)
 		s.begun, s.waiting = true, false
+		for _, p := range s.parts {
+			p.forget()
+		}
 	}
 }
 
@@ -148,7 +155,7 @@ func (s *Sum) settleStrips(_, lo, hi int) {
 }
 
 // read makes dst, which may be these values themselves, the integers of coordinates from, from+1, …
-func (s *Sum) read(dst []float64, from int) {
+func (s *Sum) read(dst []int64, from int) {
 	if !s.begun {
 		clear(dst)
 	} else if &dst[0] != &s.values[from] {
@@ -158,35 +165,31 @@ func (s *Sum) read(dst []float64, from int) {
 		return
 	}
 	for _, p := range s.parts {
-		at, size := p.place()
-		if lo, hi := max(from, at), min(from+len(dst), at+size); lo < hi {
+		at := p.first()
+		if lo, hi := max(from, at), min(from+len(dst), at+p.size()); lo < hi {
 			p.add(dst[lo-from:hi-from], lo-at)
 		}
 	}
 }
 
-// Merge makes s the sum of several processes: add gets the integers of s in merged, in which it
-// leaves the total where that is released, and anything elsewhere, where s serves the next Reset.
+// Merge makes s the sum of several processes, on the same lattice: add gets the integers of s, in
+// place of which it leaves the total where that is released, and anything elsewhere, where s serves
+// the next Reset.
 func (s *Sum) Merge(add func(merged []int64) error) error {
-	if s.err != nil {
-		return s.err
-	}
-	s.merged = grown(s.merged, s.dim)
-	s.pool.Run(s.dim, strip, func(_, lo, hi int) {
-		s.settleStrips(0, lo, hi)
-		for i, v := range s.values[lo:hi] {
-			s.merged[lo+i] = int64(v)
-		}
-	})
-	if s.err = add(s.merged); s.err == nil {
-		s.begun, s.waiting = true, false
-		s.pool.Run(s.dim, strip, func(_, lo, hi int) {
-			for i, v := range s.merged[lo:hi] {
-				s.values[lo+i] = float64(v)
-			}
-		})
+	if s.err == nil {
+		s.settle()
+		s.begin()
+		s.err = add(s.values)
 	}
 	return s.err
+}
+
+// begin makes values a sum.
+func (s *Sum) begin() {
+	if !s.begun {
+		clear(s.values)
+		s.begun = true
+	}
 }
 
 // refuse sets the factors of contributions that are too long, or not finite, to zero, and reports
@@ -203,7 +206,7 @@ func (s *Sum) refuse() (refused bool) {
 }
 
 // Integers makes dst the integers of a sum's coordinates from, from+1, …; goroutines may share it.
-type Integers func(dst []float64, from int)
+type Integers func(dst []int64, from int)
 
 // Release calls consume once with the integers of the sum, which last until consume returns, and
 // empties s: until the next [Sum.Reset] a second Release and any Add return [ErrReleased]. The

@@ -126,10 +126,19 @@ func newSum(t testing.TB, bound float64, dim int, pool *kernel.Pool) *Sum {
 
 func newSumOf(t testing.TB, policy Policy, dim int, pool *kernel.Pool) *Sum {
 	t.Helper()
+	return newSumFor(t, manyExamples, policy, dim, pool)
+}
+
+// manyExamples are as many as leave the finest lattice.
+const manyExamples = 1 << 14
+
+func newSumFor(t testing.TB, room int, policy Policy, dim int, pool *kernel.Pool) *Sum {
+	t.Helper()
 	s, err := NewSum(policy, dim, pool)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Refine(room)
 	return s
 }
 
@@ -150,14 +159,8 @@ func released(t testing.TB, s *Sum) []int64 {
 	t.Helper()
 	var found []int64
 	err := s.Release(func(integers Integers, _ Lattice) {
-		values := make([]float64, s.Dim())
-		integers(values, 0)
-		for i, v := range values {
-			if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
-				t.Fatalf("coordinate %d of the sum is %v, expected an integer", i, v)
-			}
-			found = append(found, int64(v))
-		}
+		found = make([]int64, s.Dim())
+		integers(found, 0)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -218,9 +221,10 @@ func TestSumOfTheLongest(t *testing.T) {
 		odd := false
 		// Up to just below 2^21 spacings, through bounds at which some contribution is odd, so that
 		// no power of two in it hides a rounding.
-		for i := range 24 {
-			bound := math.Nextafter(2-float64(i)/50, 0)
-			sum := newSum(t, bound, s.dim(), nil)
+		for i := range 48 {
+			bound := math.Nextafter(2-float64(i)/100, 0)
+			room := []int{math.MaxInt, n}[i%2] // float32 has no odd numbers of the finest lattice
+			sum := newSumFor(t, room, Flat{ClipNorm: bound}, s.dim(), nil)
 			one := integers(t, sum, e.at(0), 1)
 			all := integers(t, sum, e, n)
 			odd = odd || one[0]%2 != 0
@@ -230,22 +234,21 @@ func TestSumOfTheLongest(t *testing.T) {
 				}
 			}
 		}
-		if !odd {
+		if !odd && s.in != 1 { // products of two numbers are multiples of two, for their shift
 			t.Errorf("%+v: all contributions were even; the test needs other bounds", s)
 		}
 	}
 }
 
 // A contribution is close to the clipped gradient: rows to half a spacing in every coordinate,
-// outer products to a few parts in a thousand, or to what half a unit in both factors makes of
-// short ones.
+// outer products to a thousandth.
 func TestContributionIsTheClippedGradient(t *testing.T) {
 	src := random.Seeded(2)
 	for _, s := range []shape{{rows: 500}, {formed: 500}, {in: 50, out: 20}} {
 		for _, size := range []float64{1e-2, 1, 1e4} {
 			e := draw(s, 1, size, src)
 			found := integers(t, newSum(t, 1, s.dim(), nil), e, 1)
-			factor := min(1, (1-0x1p-12)/math.Sqrt(e.norms[0])) * 0x1p20
+			factor := min(1, (1-0x1p-12)/math.Sqrt(e.norms[0])) / latticeOf(1, mostDigits).Spacing
 			var off, length float64
 			for j := range found {
 				want := 0.0
@@ -263,7 +266,7 @@ func TestContributionIsTheClippedGradient(t *testing.T) {
 				}
 				off, length = off+d*d, length+want*want
 			}
-			if math.Sqrt(off/length) > 0.02+100/math.Sqrt(length) {
+			if math.Sqrt(off/length) > 1e-3 {
 				t.Errorf("%+v, size %g: the contribution is off by %.2g of its length", s, size, math.Sqrt(off/length))
 			}
 		}
@@ -324,11 +327,11 @@ func TestSumIsReadInAnyPieces(t *testing.T) {
 		sum.Release(func(integers Integers, _ Lattice) {
 			for _, size := range []int{1, 7, 512, strip, 5000, s.dim()} {
 				for from := (s.dim() - 1) / size * size; from >= 0; from -= size {
-					piece := make([]float64, min(size, s.dim()-from))
-					piece[0] = math.NaN() // of what was in the memory before nothing is left
+					piece := make([]int64, min(size, s.dim()-from))
+					piece[0] = 1234567 // of what was in the memory before nothing is left
 					integers(piece, from)
 					for i, v := range piece {
-						if v != float64(want[from+i]) {
+						if v != want[from+i] {
 							t.Fatalf("physical batch %d, pieces of %d: coordinate %d is %v, expected %d", physical, size, from+i, v, want[from+i])
 						}
 					}
@@ -467,15 +470,71 @@ func TestNewSumRefuses(t *testing.T) {
 	}
 }
 
-// The spacing is a power of two that divides the bound 2^20 to 2^21 times.
+// The spacing of the noise is a power of two that divides the bound 2^20 to 2^21 times, and that of
+// contributions so much finer that as many as there are of the bound stay below 2^62.
 func TestLattice(t *testing.T) {
 	for _, bound := range []float64{MinClipNorm, 0.1, 0.5, math.Nextafter(1, 0), 1, 1.5, 2, 1000, MaxClipNorm} {
-		l := newSum(t, bound, 1, nil).Lattice()
-		if fraction, _ := math.Frexp(l.Spacing); fraction != 0.5 {
-			t.Errorf("bound %v: spacing %v is no power of two", bound, l.Spacing)
+		for _, room := range []int{0, 1, 1 << 15, 60_000, 1 << 20, 1 << 40, 1 << 41, math.MaxInt} {
+			l := newSumFor(t, room, Flat{ClipNorm: bound}, 1, nil).Lattice()
+			if fraction, _ := math.Frexp(l.Spacing); fraction != 0.5 {
+				t.Errorf("bound %v: spacing %v is no power of two", bound, l.Spacing)
+			}
+			if ratio := bound / math.Ldexp(l.Spacing, l.Digits); l.Bound != bound || ratio < 1<<20 || ratio >= 1<<21 {
+				t.Errorf("bound %v: the lattice of bound %v divides it %v times", bound, l.Bound, ratio)
+			}
+			if l.Digits < 0 || l.Digits > mostDigits || l.Digits > 0 && float64(room)*bound/l.Spacing >= 1<<62 {
+				t.Errorf("bound %v: a lattice for %d examples has %d digits", bound, room, l.Digits)
+			}
+			if rows := float64(l.groupExamples()); rows < 1 || rows*bound/l.Spacing > 1<<53 {
+				t.Errorf("bound %v: %v rows of spacing %v are added in float64", bound, rows, l.Spacing)
+			}
 		}
-		if ratio := bound / l.Spacing; l.Bound != bound || ratio < 1<<20 || ratio >= 1<<21 {
-			t.Errorf("bound %v: the lattice of bound %v divides it %v times", bound, l.Bound, ratio)
+	}
+}
+
+// The sum of gradients of norms from 0.5 to 10 is that of float64 to a thousandth of its norm, as rows
+// and as outer products, for clip norms far below them and far above. With one spacing for the
+// factors of all outer products, made from the clip norm, they were off by 0.7 % at a clip norm of 8,
+// by 7 % at 1,000, and by all of themselves at 1e5.
+func TestSumsAgainstFloat64(t *testing.T) {
+	const n = 64
+	src := random.Seeded(9)
+	pool := kernel.NewPool(2)
+	defer pool.Close()
+	for _, s := range []shape{{rows: 30_000}, {in: 784, out: 300}, {in: 300, out: 10}, {in: 2000, out: 2}} {
+		e := draw(s, n, 1, src)
+		for i := range n {
+			one := e.at(i)
+			length := float32(0.5 * math.Pow(20, src.Float64()) / math.Sqrt(one.norms[0]))
+			for _, values := range [][]float32{one.rows, one.z} {
+				for j := range values {
+					values[j] *= length
+				}
+			}
+		}
+		e.measure()
+		for _, bound := range []float64{0.01, 0.1, 1, 8, 100, 1000, 1e4, 1e5, 1e6} {
+			want := make([]float64, s.dim())
+			for i := range n {
+				w, one := min(1, bound*(1-margin)/math.Sqrt(e.norms[i])), e.at(i)
+				for j, v := range one.rows {
+					want[j] += w * float64(v)
+				}
+				for o, z := range one.z {
+					for j, x := range one.x {
+						want[o*s.in+j] += w * float64(z) * float64(x)
+					}
+				}
+			}
+			sum := newSum(t, bound, s.dim(), pool)
+			var off, length float64
+			for j, v := range integers(t, sum, e, n) {
+				d := float64(v)*sum.lattice.Spacing - want[j]
+				off, length = off+d*d, length+want[j]*want[j]
+			}
+			if off = math.Sqrt(off / length); !(off < 1e-3) {
+				t.Errorf("%+v, clip norm %g: off by %.2g of the sum", s, bound, off)
+			}
 		}
 	}
 }
@@ -490,7 +549,7 @@ func TestSumIsNotPrinted(t *testing.T) {
 	if err := sum.Add(e.batch(), 1); err != nil {
 		t.Fatal(err)
 	}
-	secret := fmt.Sprint(int64(math.Round(float64(e.rows[0]) * (1 << 20))))
+	secret := fmt.Sprint(int64(math.Round(float64(e.rows[0]) / sum.lattice.Spacing)))
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
 		if text := fmt.Sprintf(verb, sum); strings.Contains(text, secret[:4]) || !strings.Contains(text, "clip.Sum") {
 			t.Errorf("%s prints %s", verb, text)

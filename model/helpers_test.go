@@ -241,6 +241,7 @@ func (s *step) sum(t *testing.T, examples int) (sum []float64) {
 	}
 	clipped, err := clip.NewSum(s.policy, dim, s.pool)
 	if err == nil {
+		clipped.Refine(examples)
 		err = clipped.Add(batch, examples)
 	}
 	if err != nil {
@@ -248,18 +249,18 @@ func (s *step) sum(t *testing.T, examples int) (sum []float64) {
 	}
 	clipped.Release(func(integers clip.Integers, l clip.Lattice) {
 		sum = make([]float64, dim)
-		integers(sum, 0)
-		for i := range sum {
-			sum[i] *= l.Spacing
+		sums := make([]int64, dim)
+		integers(sums, 0)
+		for i, v := range sums {
+			sum[i] = float64(v) * l.Spacing
 		}
 	})
 	return sum
 }
 
 // rounding is what rounding to integers may cost, relative to the norm of what is summed: an outer
-// product is rounded in its two factors, to some ten bits each where the gradient is as long as the
-// clip norm.
-const rounding = 0.03
+// product is rounded in its two factors.
+const rounding = 0.002
 
 var engines = []perexample.Engine{perexample.Ghost, perexample.Materialise}
 

@@ -139,6 +139,7 @@ func measure(r Rule, engine Engine, batch int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	sum.Refine(batch)
 	gradients := clip.Batch{SquaredNorms: executor.Values(norms).Float64, Parts: []clip.Part{plan.Part(executor, nil)}}
 	best, begun := time.Duration(1<<63-1), time.Now()
 	for runs := 0; runs <= measuredRuns || time.Since(begun) < measuredTime; runs++ { // the first one allocates

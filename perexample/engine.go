@@ -12,7 +12,7 @@ import (
 )
 
 // Engine is a way to compute norms and clipped sums of per-example gradients; both give the same
-// numbers to float32 rounding.
+// norms to float32 rounding, and the same sums to what package clip says about its rounding.
 type Engine int
 
 const (

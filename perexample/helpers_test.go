@@ -312,7 +312,11 @@ func (r *rig) integers(t *testing.T, engine perexample.Engine) (integers []float
 		t.Fatal(err)
 	}
 	integers = make([]float64, sum.Dim())
-	sum.Release(func(read clip.Integers, _ clip.Lattice) { read(integers, 0) })
+	values := make([]int64, sum.Dim())
+	sum.Release(func(read clip.Integers, _ clip.Lattice) { read(values, 0) })
+	for i, v := range values {
+		integers[i] = float64(v)
+	}
 	return integers
 }
 

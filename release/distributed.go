@@ -106,6 +106,9 @@ func (m *Distributed) Excess(values, epsilon float64) float64 {
 	return min(1, (1+math.Exp(epsilon))*values*float64(m.shares.Clients)*perShare)
 }
 
+// Coarse implements [Mechanism]: noise is added to contributions, so that they share its lattice.
+func (m *Distributed) Coarse() bool { return true }
+
 // Name implements [Mechanism].
 func (m *Distributed) Name() string { return "distributed discrete Gaussian" }
 
@@ -121,6 +124,9 @@ func (m *Distributed) Privatize(step int, sum *clip.Sum, src *random.Source, con
 		return fmt.Errorf("release: found %d clients in step %d, expected at least the %d whose noise is accounted for: %w", m.clients, step, m.shares.Least, ErrTooFew)
 	}
 	l := sum.Lattice()
+	if l.Digits != 0 {
+		return fmt.Errorf("release: found a sum on a lattice %d digits finer than that of its noise, expected none: %w", l.Digits, ErrPlan)
+	}
 	deviation := m.at(step) * (l.Bound / l.Spacing)
 	s := math.Sqrt((deviation*deviation+smoothing)/float64(m.shares.Least)) * (1 + 0x1p-49) // rounding
 	var err error
@@ -147,10 +153,9 @@ func (m *Distributed) chunks(number, first, end int) {
 		src := m.streams[chunk]
 		for from := chunk * chunkLen; from < min((chunk+1)*chunkLen, m.dim); from += len(w.noisy) {
 			n := min(len(w.noisy), m.dim-from)
-			integers, noisy := w.integers[:n], w.noisy[:n]
-			m.integers(integers, from)
-			for i, v := range integers {
-				total := int64(v) // of which overflow of 64 bits changes nothing modulo 2^k
+			sums, noisy := w.sums[:n], w.noisy[:n]
+			m.integers(sums, from)
+			for i, total := range sums { // overflow of 64 bits changes nothing modulo 2^k
 				for range m.clients {
 					total += discrete.Gaussian(m.share, src)
 				}

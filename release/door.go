@@ -58,6 +58,7 @@ func NewDoor(p Plan, dim int, j Journal, b Budget, pool *kernel.Pool) (*Door, er
 	if err != nil {
 		return nil, err
 	}
+	sum.Refine(p.Room())
 	return &Door{plan: p, journal: j, budget: b, sampling: random.New(), noise: random.New(), sum: sum}, nil
 }
 

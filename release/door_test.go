@@ -232,6 +232,7 @@ func (falling) at(step int) *Gaussian {
 
 func (f falling) Event(step int) accountant.Event           { return f.at(step).Event(step) }
 func (f falling) Deviation(step int, bound float64) float64 { return f.at(step).Deviation(step, bound) }
+func (falling) Coarse() bool                                { return false }
 func (falling) Name() string                                { return "falling" }
 func (falling) String() string                              { return "Gaussian noise that falls" }
 func (f falling) Privatize(step int, sum *clip.Sum, src *random.Source, consume func(Noisy)) error {
@@ -255,10 +256,10 @@ func (c *correlated) Privatize(step int, sum *clip.Sum, src *random.Source, cons
 		return err
 	}
 	return sum.Release(func(integers clip.Integers, l clip.Lattice) {
-		noisy := make([]float64, len(drawn))
-		integers(noisy, 0)
-		for i := range noisy {
-			noisy[i] = noisy[i]*l.Spacing + drawn[i]
+		noisy, sums := make([]float64, len(drawn)), make([]int64, len(drawn))
+		integers(sums, 0)
+		for i, v := range sums {
+			noisy[i] = float64(v)*l.Spacing + drawn[i]
 			if c.last != nil {
 				noisy[i] -= c.last[i]
 			}

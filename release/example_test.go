@@ -55,6 +55,7 @@ func (f falling) at(step int) *release.Gaussian {
 }
 func (f falling) Event(step int) accountant.Event           { return f.at(step).Event(step) }
 func (f falling) Deviation(step int, bound float64) float64 { return f.at(step).Deviation(step, bound) }
+func (falling) Coarse() bool                                { return false }
 func (falling) Name() string                                { return "falling Gaussian" }
 func (f falling) String() string                            { return "Gaussian noise that halves with every release" }
 func (f falling) Privatize(step int, sum *clip.Sum, src *random.Source, consume func(release.Noisy)) error {

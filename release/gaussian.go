@@ -15,18 +15,17 @@ import (
 // bits of a float64.
 const MaxNoiseMultiplier = 0x1p16
 
-// Gaussian is the Gaussian mechanism on a lattice. To every coordinate of a sum with bound C it
-// adds the integer nearest to a normal number of standard deviation σ·C, both in units of the
-// lattice's spacing, independent between coordinates and releases.
+// Gaussian is the Gaussian mechanism on a lattice. To every coordinate f of a sum with bound C it adds
+// a normal number N of standard deviation σ·C, independent between coordinates and releases, and
+// rounds to a multiple of a spacing of C·2^-20 to C·2^-21. The lattice of f can be finer.
 //
-// Why it is as private as the accountant says. The sum f is an integer vector, and one record moves
-// it by at most C/g in the L2 norm. For an integer f, f + round(N) = round(f + N): the output is a
-// function, independent of the data, of the continuous Gaussian mechanism, so that every
-// accountant's figure for accountant.Gaussian{σ} holds (Dwork and Roth, The Algorithmic Foundations
-// of Differential Privacy, Proposition 2.1). There is no inflation for rounding: what is rounded
-// was measured after it was. That round(N) has this law at every integer, however far in the tail,
-// is package noise's claim. Integers up to 2^53 are exact in the float64 in which the sum is held,
-// and beyond, rounding is a function of the exact sum.
+// Why it is as private as the accountant says. One record moves f by at most C in the L2 norm. The
+// output is round(f + N): a function, independent of the data, of the continuous Gaussian mechanism,
+// so that every accountant's figure for accountant.Gaussian{σ} holds (Dwork and Roth, The
+// Algorithmic Foundations of Differential Privacy, Proposition 2.1). There is no inflation for
+// rounding: contributions were measured after they were rounded. That round(f + N) has this law at
+// every multiple, however far in the tail, is package noise's claim. f is exact; of the result,
+// rounding to float64 is a function.
 //
 // Why a lattice. Floats near a value x are other floats than those near x′, and so float noise
 // shows where x was: one coordinate of x + NormFloat64() tells x from a neighbour in 99.9 % of
@@ -49,7 +48,7 @@ type Gaussian struct {
 	sigma     float64 // its noise multiplier
 	integers  clip.Integers
 	lattice   clip.Lattice
-	deviation float64 // in units of the spacing
+	deviation float64 // in units of the noise's lattice
 	consume   func(Noisy)
 
 	release   func(clip.Integers, clip.Lattice) // m.addNoise, made once
@@ -58,8 +57,9 @@ type Gaussian struct {
 
 // worker is what one thread makes noise with.
 type worker struct {
-	adder           noise.Adder
-	integers, noisy [noise.Block]float64
+	adder              noise.Adder
+	sums               [noise.Block]int64   // below 2^53 as whole numbers, for fewer than 2^32 contributions
+	whole, rest, noisy [noise.Block]float64 // the sums in units of the noise's lattice, and with noise
 }
 
 // chunkLen coordinates have a stream of noise of their own: enough that handing them out costs
@@ -101,6 +101,9 @@ func (m *Gaussian) Deviation(step int, bound float64) float64 { return up(m.at(s
 // up is the next float64: a product that was rounded down becomes one that was not.
 func up(x float64) float64 { return math.Nextafter(x, math.Inf(1)) }
 
+// Coarse implements [Mechanism].
+func (m *Gaussian) Coarse() bool { return false }
+
 // Name implements [Mechanism].
 func (m *Gaussian) Name() string { return "Gaussian" }
 
@@ -124,8 +127,8 @@ func (m *Gaussian) Privatize(step int, sum *clip.Sum, src *random.Source, consum
 
 // addNoise hands out the integers of a sum with their noise.
 func (m *Gaussian) addNoise(integers clip.Integers, l clip.Lattice) {
-	// C/g is exact, a division by a power of two.
-	m.integers, m.lattice, m.deviation = integers, l, up(m.sigma*(l.Bound/l.Spacing))
+	// Divisions by powers of two are exact.
+	m.integers, m.lattice, m.deviation = integers, l, up(m.sigma*(l.Bound/coarse(l)))
 	m.pool.Run(m.chunkCount(), 1, m.runChunks)
 }
 
@@ -142,14 +145,19 @@ func (m *Gaussian) chunkCount() int { return (m.dim + chunkLen - 1) / chunkLen }
 // block after the other, while the block is in the first-level cache.
 func (m *Gaussian) chunks(number, first, end int) {
 	w := &m.workers[number]
-	deviation := m.deviation * m.lattice.Spacing
+	spacing := coarse(m.lattice)
+	deviation := m.deviation * spacing
 	for chunk := first; chunk < end; chunk++ {
 		for from := chunk * chunkLen; from < min((chunk+1)*chunkLen, m.dim); from += noise.Block {
 			n := min(noise.Block, m.dim-from)
-			integers, noisy := w.integers[:n], w.noisy[:n]
-			m.integers(integers, from)
-			w.adder.Add(noisy, integers, m.deviation, m.lattice.Spacing, m.streams[chunk])
+			noisy := w.noisy[:n]
+			m.integers(w.sums[:n], from)
+			kernel.Split(w.whole[:n], w.rest[:n], w.sums[:n], m.lattice.Digits)
+			w.adder.Add(noisy, w.whole[:n], w.rest[:n], m.deviation, spacing, m.streams[chunk])
 			m.consume(Noisy{values: noisy, from: from, worker: number, deviation: deviation})
 		}
 	}
 }
+
+// coarse is the spacing of the noise's lattice.
+func coarse(l clip.Lattice) float64 { return math.Ldexp(l.Spacing, l.Digits) }

@@ -12,6 +12,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/clip"
+	"dpsgd/data"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
@@ -239,7 +240,7 @@ func TestEveryChunkHasItsOwnStream(t *testing.T) {
 			var adder noise.Adder
 			want := make([]float64, chunkLen)
 			for i := 0; i < chunkLen; i += noise.Block {
-				adder.Add(want[i:i+noise.Block], make([]float64, noise.Block), deviation, sum.Lattice().Spacing, stream)
+				adder.Add(want[i:i+noise.Block], make([]float64, noise.Block), nil, deviation, sum.Lattice().Spacing, stream)
 			}
 			if !slices.Equal(found[k*chunkLen:(k+1)*chunkLen], want) {
 				t.Errorf("release %d: chunk %d does not have the noise of its stream", step, k)
@@ -258,6 +259,78 @@ func TestNoiseIsAddedToTheSum(t *testing.T) {
 		if with[i]-without[i] != clean[i] {
 			t.Fatalf("coordinate %d: the values differ by %v, the sums by %v", i, with[i]-without[i], clean[i])
 		}
+	}
+}
+
+// finest is a sum on a lattice finer than that of the noise, whose coordinates are all at the same
+// fraction of the noise's spacing, and that spacing.
+func finest(t *testing.T, dim int, fraction float64) (*clip.Sum, float64) {
+	t.Helper()
+	sum := emptySum(t, 1, dim)
+	sum.Refine(1000)
+	spacing := coarse(sum.Lattice())
+	row := make([]float32, dim)
+	for i := range row {
+		row[i] = float32(fraction * spacing)
+	}
+	if err := sum.Add(clip.Batch{SquaredNorms: []float64{0}, Parts: []clip.Part{clip.Stored(row, dim)}}, 1); err != nil {
+		t.Fatal(err)
+	}
+	return sum, spacing
+}
+
+// Noise is added before a sum is rounded to the lattice of the noise: every multiple of its spacing
+// has the probability that normal noise around the sum gives its half spacing on both sides. Noise
+// around the rounded sum, which one record can move by more than the bound, is rejected. A count is
+// further off than 5.5 deviations with probability 4e-8; the source is seeded.
+func TestNoiseIsAddedBeforeRounding(t *testing.T) {
+	const dim, fraction = 200_000, 0.3
+	sum, spacing := finest(t, dim, fraction)
+	counts := map[float64]float64{}
+	for _, v := range published(t, gaussian(t, 0x1p-20, 7, nil), 0, sum) { // of one spacing
+		counts[v/spacing]++
+	}
+	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+	worst := func(centre float64) (worst float64) {
+		for n := -3.0; n <= 3; n++ {
+			p := phi(n+0.5-centre) - phi(n-0.5-centre)
+			worst = max(worst, math.Abs(counts[n]-dim*p)/math.Sqrt(dim*p*(1-p)))
+		}
+		return worst
+	}
+	if found := worst(fraction); found > 5.5 {
+		t.Errorf("a count is %.1f deviations off the law of rounded noise", found)
+	}
+	if found := worst(0); found < 10 {
+		t.Errorf("noise around the rounded sum is accepted: no count is more than %.1f deviations off", found)
+	}
+}
+
+// A door's sums are as fine as the number of records leaves room for; those of clients who add noise
+// to their contributions are on its lattice, and it refuses others.
+func TestSumsAreAsFineAsTheRecordsAllow(t *testing.T) {
+	shares := Shares{Clients: 3, Least: 3, ModulusBits: 40}
+	for _, c := range []struct {
+		mechanism Mechanism
+		records   int
+		digits    int
+	}{
+		{gaussian(t, 1, 1, nil), 1000, 26}, {gaussian(t, 1, 1, nil), 60_000, 25}, {gaussian(t, 1, 1, nil), 1 << 30, 10},
+		{distributed(t, 1, shares, 1, nil), 1000, 0},
+	} {
+		p := Plan{Records: c.records, Sampler: data.Full{}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: c.mechanism}
+		d, err := NewDoor(p, 3, nil, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := d.sum.Lattice().Digits; found != c.digits {
+			t.Errorf("%s, %d records: found %d digits, expected %d", c.mechanism.Name(), c.records, found, c.digits)
+		}
+	}
+	sum, _ := finest(t, 3, 0.3)
+	err := distributed(t, 1, shares, 1, nil).Privatize(0, sum, random.ForTest(1), func(Noisy) { t.Error("a sum left") })
+	if !errors.Is(err, ErrPlan) {
+		t.Errorf("error is %v, expected %v", err, ErrPlan)
 	}
 }
 

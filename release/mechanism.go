@@ -23,6 +23,8 @@ type Mechanism interface {
 	// Deviation is the standard deviation of the noise that release number step adds to every
 	// coordinate of sums with that bound. It is public.
 	Deviation(step int, bound float64) float64
+	// Coarse says whether contributions have to be on the lattice of the noise, and none finer.
+	Coarse() bool
 	// Name is one word, String a sentence about the noise, with its numbers, for the privacy
 	// statement.
 	Name() string

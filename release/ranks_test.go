@@ -36,6 +36,7 @@ func (r *scriptRanks) Reduce(values []int64) error {
 		if err != nil {
 			return err
 		}
+		sum.Refine(records)
 		other := rankOf{rank, r.size, r.bounds, func(part []int64) error {
 			for i, v := range part {
 				values[i] += v

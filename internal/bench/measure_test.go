@@ -177,6 +177,7 @@ func clippedSum(t testing.TB, c *configs.Config, images *data.Images, physical i
 	if err != nil {
 		t.Fatal(err)
 	}
+	sum.Refine(len(indices))
 	for rest := indices; len(rest) > 0; rest = rest[min(physical, len(rest)):] {
 		part := rest[:min(physical, len(rest))]
 		batch, err := gradients.Contributions(part)
@@ -189,9 +190,10 @@ func clippedSum(t testing.TB, c *configs.Config, images *data.Images, physical i
 	}
 	values := make([]float64, len(m.Values))
 	sum.Release(func(integers clip.Integers, l clip.Lattice) {
-		integers(values, 0)
-		for i := range values {
-			values[i] *= l.Spacing
+		sums := make([]int64, len(values))
+		integers(sums, 0)
+		for i, v := range sums {
+			values[i] = float64(v) * l.Spacing
 		}
 	})
 	return b, batcher, values

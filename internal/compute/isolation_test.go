@@ -49,13 +49,14 @@ func rows(t *testing.T, n int) *data.Rows {
 }
 
 // integers is the clipped sum of the examples, physical batch by physical batch.
-func integers(t *testing.T, g *Gradients, batches ...[]int) []float64 {
+func integers(t *testing.T, g *Gradients, batches ...[]int) []int64 {
 	t.Helper()
 	dim := g.Coordinates()
 	sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, dim, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	sum.Refine(1000)
 	for _, indices := range batches {
 		b, err := g.Contributions(indices)
 		if err == nil {
@@ -65,7 +66,7 @@ func integers(t *testing.T, g *Gradients, batches ...[]int) []float64 {
 			t.Fatal(err)
 		}
 	}
-	found := make([]float64, dim)
+	found := make([]int64, dim)
 	if err := sum.Release(func(read clip.Integers, _ clip.Lattice) { read(found, 0) }); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 							if !slices.Equal(found, want) {
 								t.Errorf("batch %d contributes something else than in memory of its own", i)
 							}
-							alone := make([]float64, len(want))
+							alone := make([]int64, len(want))
 							for _, index := range indices {
 								for j, v := range integers(t, fresh(), []int{index}) {
 									alone[j] += v

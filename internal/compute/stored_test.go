@@ -33,7 +33,7 @@ func TestStoredPicturesHaveTheSameSums(t *testing.T) {
 	for name, recipe := range map[string]augmentation.Recipe{"as they are": augmentation.None(), "views": {Views: 2, Flip: true, Shift: 1}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, tiny.Convolutional, 2)
-			var want []float64
+			var want []int64
 			for _, shards := range []bool{false, true} {
 				dir := t.TempDir()
 				tiny.Files(t, dir, source, shards)

@@ -216,7 +216,7 @@ func TestSumsOfViewsDependOnTheExamplesAlone(t *testing.T) {
 	backwards := slices.Clone(batch)
 	slices.Reverse(backwards)
 	forEveryRule(t, func(t *testing.T, layers, engine string) {
-		sum := func(physical, threads int, indices []int) []float64 {
+		sum := func(physical, threads int, indices []int) []int64 {
 			r := newRig(t, layers, threads)
 			return integers(t, r.gradients(set, recipe, physical, engine).AtStep(9), slices.Collect(slices.Chunk(indices, physical))...)
 		}
@@ -271,7 +271,7 @@ func TestNeighboursWithViewsDifferByOneExample(t *testing.T) {
 	recipe := augmentation.Recipe{Views: 4, Flip: true, Shift: 2}
 	forEveryRule(t, func(t *testing.T, layers, engine string) {
 		r := newRig(t, layers, 2)
-		sum := func(set data.Set, indices ...int) []float64 {
+		sum := func(set data.Set, indices ...int) []int64 {
 			return integers(t, r.gradients(set, recipe, 8, engine), indices)
 		}
 		here, there := sum(set, 2, changed, 11, 5), sum(neighbour, 2, changed, 11, 5)

@@ -170,10 +170,10 @@ func TestClientsStayWithinTheBound(t *testing.T) {
 				}
 				square := 0.0
 				sum.Release(func(integers clip.Integers, l clip.Lattice) {
-					values := make([]float64, sum.Dim())
+					values := make([]int64, sum.Dim())
 					integers(values, 0)
 					for _, v := range values {
-						square += v * l.Spacing * v * l.Spacing
+						square += float64(v) * l.Spacing * float64(v) * l.Spacing
 					}
 				})
 				garbage := math.IsNaN(float64(spoiled)) || math.IsInf(float64(spoiled), 0)

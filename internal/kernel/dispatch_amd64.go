@@ -23,7 +23,7 @@ import "golang.org/x/sys/cpu"
 func supportedKernels() []*kernelSet {
 	var kernels []*kernelSet
 	avx2 := cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C
-	if avx2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ {
+	if avx2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW {
 		kernels = append(kernels, &avx512Kernel)
 	}
 	if avx2 {

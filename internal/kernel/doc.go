@@ -14,7 +14,7 @@
 //   - Soft thresholds of responses, summed over positions: AddExcess.
 //   - Reductions, in float64: [SumRows], [SumRowProducts] and those that add to what is
 //     there, [SumSquares], [AccumulateFloat64]; and [Axpy].
-//   - Integers: [AddRounded] and [Round] make integers of rows, [AccumulateInt32] adds them.
+//   - Integers: [AddRounded] and [Round] make integers of rows, [Pool.GemmPairs] multiplies them.
 //   - Half precision: [FromHalves] and [ToHalves].
 //   - Noise: [AddRoundedNormals] makes normals of random words and adds the nearest
 //     integers to a sum of integers and says where that is not certain.

@@ -15,7 +15,7 @@ const (
 // of threads, so that row i of C does not.
 func (g *gemm) dots() bool {
 	rowMajor := g.matrixA.colStride == 1 && g.matrixB.rowStride == 1
-	return rowMajor && g.n <= mostDots && g.k >= longDots && g.k%dotLanes == 0 && g.alpha == 1 && g.beta == 0
+	return g.kernel.dots != nil && rowMajor && g.n <= mostDots && g.k >= longDots && g.k%dotLanes == 0 && g.alpha == 1 && g.beta == 0
 }
 
 // dotRows computes rows [lo, hi) of C.

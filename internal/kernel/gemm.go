@@ -35,6 +35,11 @@ const (
 //
 // A nil pool computes on the caller; so does a call from inside [Pool.Run].
 func (p *Pool) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	p.multiply(active, transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+}
+
+// multiply is Gemm on a set of kernels.
+func (p *Pool) multiply(set *kernelSet, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	if m <= 0 || n <= 0 {
 		return
 	}
@@ -57,7 +62,7 @@ func (p *Pool) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32
 	}
 	g.c, g.ldc = c, ldc
 	g.m, g.n, g.k, g.alpha, g.beta = m, n, k, alpha, beta
-	g.kernel = active
+	g.kernel = set
 	if g.dots() {
 		p.Run(m, grainDots, g.runDots)
 	} else if g.plan(p.Threads()); g.gridRows*g.gridCols == 1 {

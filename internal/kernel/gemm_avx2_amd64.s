@@ -2851,6 +2851,2817 @@ stored42:
 	VZEROUPPER
 	RET
 
+// func pairsAVX2Full1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Full1(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), CX
+	MOVQ cs+32(FP), CX
+	SHLQ $0x02, CX
+	MOVQ ldb+56(FP), DX
+	SHLQ $0x02, DX
+	MOVQ ldc+72(FP), BX
+	SHLQ $0x02, BX
+	MOVQ c+64(FP), SI
+
+tile:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   k+8(FP), DI
+	MOVQ   b+48(FP), R8
+	MOVQ   a+16(FP), R9
+	MOVQ   as+40(FP), R10
+	SHLQ   $0x02, R10
+	ADDQ   R9, R10
+	MOVQ   R10, a+16(FP)
+	TESTQ  DI, DI
+	JZ     store
+
+loop:
+	VMOVUPS      (R8), Y2
+	VMOVUPS      32(R8), Y3
+	ADDQ         DX, R8
+	VBROADCASTSS (R9), Y4
+	VPMADDWD     Y4, Y2, Y2
+	VPADDD       Y2, Y0, Y0
+	VPMADDWD     Y4, Y3, Y2
+	VPADDD       Y2, Y1, Y1
+	ADDQ         CX, R9
+	DECQ         DI
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), DI
+	SHLL         $0x01, DI
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y2
+	MOVQ         SI, DI
+	VMOVUPS      (DI), Y2
+	VPADDD       Y2, Y0, Y0
+	VMOVUPS      32(DI), Y2
+	VPADDD       Y2, Y1, Y1
+	ADDQ         BX, DI
+
+overwrite:
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	ADDQ    BX, SI
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Full2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Full2(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), DX
+	MOVQ cs+32(FP), DX
+	SHLQ $0x02, DX
+	MOVQ ldb+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ ldc+72(FP), SI
+	SHLQ $0x02, SI
+	MOVQ c+64(FP), DI
+
+tile:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   k+8(FP), R8
+	MOVQ   b+48(FP), R9
+	MOVQ   a+16(FP), R10
+	MOVQ   as+40(FP), R11
+	SHLQ   $0x02, R11
+	ADDQ   R10, R11
+	MOVQ   R11, a+16(FP)
+	TESTQ  R8, R8
+	JZ     store
+
+loop:
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	ADDQ         BX, R9
+	VBROADCASTSS (R10), Y6
+	VPMADDWD     Y6, Y4, Y7
+	VPADDD       Y7, Y0, Y0
+	VPMADDWD     Y6, Y5, Y7
+	VPADDD       Y7, Y1, Y1
+	VBROADCASTSS (R10)(CX*1), Y6
+	VPMADDWD     Y6, Y4, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMADDWD     Y6, Y5, Y7
+	VPADDD       Y7, Y3, Y3
+	ADDQ         DX, R10
+	DECQ         R8
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R8
+	SHLL         $0x01, R8
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y4
+	MOVQ         DI, R8
+	VMOVUPS      (R8), Y4
+	VPADDD       Y4, Y0, Y0
+	VMOVUPS      32(R8), Y4
+	VPADDD       Y4, Y1, Y1
+	ADDQ         SI, R8
+	VMOVUPS      (R8), Y4
+	VPADDD       Y4, Y2, Y2
+	VMOVUPS      32(R8), Y4
+	VPADDD       Y4, Y3, Y3
+	ADDQ         SI, R8
+
+overwrite:
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ    SI, DI
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y3, 32(DI)
+	ADDQ    SI, DI
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Full3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Full3(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), DX
+	MOVQ cs+32(FP), DX
+	SHLQ $0x02, DX
+	MOVQ ldb+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ ldc+72(FP), SI
+	SHLQ $0x02, SI
+	MOVQ c+64(FP), DI
+
+tile:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   k+8(FP), R8
+	MOVQ   b+48(FP), R9
+	MOVQ   a+16(FP), R10
+	MOVQ   as+40(FP), R11
+	SHLQ   $0x02, R11
+	ADDQ   R10, R11
+	MOVQ   R11, a+16(FP)
+	TESTQ  R8, R8
+	JZ     store
+
+loop:
+	VMOVUPS      (R9), Y6
+	VMOVUPS      32(R9), Y7
+	ADDQ         BX, R9
+	VBROADCASTSS (R10), Y8
+	VPMADDWD     Y8, Y6, Y9
+	VPADDD       Y9, Y0, Y0
+	VPMADDWD     Y8, Y7, Y9
+	VPADDD       Y9, Y1, Y1
+	VBROADCASTSS (R10)(CX*1), Y8
+	VPMADDWD     Y8, Y6, Y9
+	VPADDD       Y9, Y2, Y2
+	VPMADDWD     Y8, Y7, Y9
+	VPADDD       Y9, Y3, Y3
+	VBROADCASTSS (R10)(CX*2), Y8
+	VPMADDWD     Y8, Y6, Y9
+	VPADDD       Y9, Y4, Y4
+	VPMADDWD     Y8, Y7, Y9
+	VPADDD       Y9, Y5, Y5
+	ADDQ         DX, R10
+	DECQ         R8
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R8
+	SHLL         $0x01, R8
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y6
+	MOVQ         DI, R8
+	VMOVUPS      (R8), Y6
+	VPADDD       Y6, Y0, Y0
+	VMOVUPS      32(R8), Y6
+	VPADDD       Y6, Y1, Y1
+	ADDQ         SI, R8
+	VMOVUPS      (R8), Y6
+	VPADDD       Y6, Y2, Y2
+	VMOVUPS      32(R8), Y6
+	VPADDD       Y6, Y3, Y3
+	ADDQ         SI, R8
+	VMOVUPS      (R8), Y6
+	VPADDD       Y6, Y4, Y4
+	VMOVUPS      32(R8), Y6
+	VPADDD       Y6, Y5, Y5
+	ADDQ         SI, R8
+
+overwrite:
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ    SI, DI
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y3, 32(DI)
+	ADDQ    SI, DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+	ADDQ    SI, DI
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Full4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Full4(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), BX
+	MOVQ cs+32(FP), BX
+	SHLQ $0x02, BX
+	MOVQ ldb+56(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldc+72(FP), DI
+	SHLQ $0x02, DI
+	MOVQ c+64(FP), R8
+
+tile:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   k+8(FP), R9
+	MOVQ   b+48(FP), R10
+	MOVQ   a+16(FP), R11
+	MOVQ   as+40(FP), R12
+	SHLQ   $0x02, R12
+	ADDQ   R11, R12
+	MOVQ   R12, a+16(FP)
+	TESTQ  R9, R9
+	JZ     store
+
+loop:
+	VMOVUPS      (R10), Y8
+	VMOVUPS      32(R10), Y9
+	ADDQ         SI, R10
+	VBROADCASTSS (R11), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPADDD       Y11, Y0, Y0
+	VPMADDWD     Y10, Y9, Y11
+	VPADDD       Y11, Y1, Y1
+	VBROADCASTSS (R11)(CX*1), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPADDD       Y11, Y2, Y2
+	VPMADDWD     Y10, Y9, Y11
+	VPADDD       Y11, Y3, Y3
+	VBROADCASTSS (R11)(CX*2), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPADDD       Y11, Y4, Y4
+	VPMADDWD     Y10, Y9, Y11
+	VPADDD       Y11, Y5, Y5
+	VBROADCASTSS (R11)(DX*1), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPADDD       Y11, Y6, Y6
+	VPMADDWD     Y10, Y9, Y11
+	VPADDD       Y11, Y7, Y7
+	ADDQ         BX, R11
+	DECQ         R9
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R9
+	SHLL         $0x01, R9
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y8
+	MOVQ         R8, R9
+	VMOVUPS      (R9), Y8
+	VPADDD       Y8, Y0, Y0
+	VMOVUPS      32(R9), Y8
+	VPADDD       Y8, Y1, Y1
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y8
+	VPADDD       Y8, Y2, Y2
+	VMOVUPS      32(R9), Y8
+	VPADDD       Y8, Y3, Y3
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y8
+	VPADDD       Y8, Y4, Y4
+	VMOVUPS      32(R9), Y8
+	VPADDD       Y8, Y5, Y5
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVUPS      32(R9), Y8
+	VPADDD       Y8, Y7, Y7
+	ADDQ         DI, R9
+
+overwrite:
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	ADDQ    DI, R8
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y3, 32(R8)
+	ADDQ    DI, R8
+	VMOVUPS Y4, (R8)
+	VMOVUPS Y5, 32(R8)
+	ADDQ    DI, R8
+	VMOVUPS Y6, (R8)
+	VMOVUPS Y7, 32(R8)
+	ADDQ    DI, R8
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Full5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Full5(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), BX
+	MOVQ cs+32(FP), BX
+	SHLQ $0x02, BX
+	MOVQ ldb+56(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldc+72(FP), DI
+	SHLQ $0x02, DI
+	MOVQ c+64(FP), R8
+
+tile:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   k+8(FP), R9
+	MOVQ   b+48(FP), R10
+	MOVQ   a+16(FP), R11
+	MOVQ   as+40(FP), R12
+	SHLQ   $0x02, R12
+	ADDQ   R11, R12
+	MOVQ   R12, a+16(FP)
+	TESTQ  R9, R9
+	JZ     store
+
+loop:
+	VMOVUPS      (R10), Y10
+	VMOVUPS      32(R10), Y11
+	ADDQ         SI, R10
+	VBROADCASTSS (R11), Y12
+	VPMADDWD     Y12, Y10, Y13
+	VPADDD       Y13, Y0, Y0
+	VPMADDWD     Y12, Y11, Y13
+	VPADDD       Y13, Y1, Y1
+	VBROADCASTSS (R11)(CX*1), Y12
+	VPMADDWD     Y12, Y10, Y13
+	VPADDD       Y13, Y2, Y2
+	VPMADDWD     Y12, Y11, Y13
+	VPADDD       Y13, Y3, Y3
+	VBROADCASTSS (R11)(CX*2), Y12
+	VPMADDWD     Y12, Y10, Y13
+	VPADDD       Y13, Y4, Y4
+	VPMADDWD     Y12, Y11, Y13
+	VPADDD       Y13, Y5, Y5
+	VBROADCASTSS (R11)(DX*1), Y12
+	VPMADDWD     Y12, Y10, Y13
+	VPADDD       Y13, Y6, Y6
+	VPMADDWD     Y12, Y11, Y13
+	VPADDD       Y13, Y7, Y7
+	VBROADCASTSS (R11)(CX*4), Y12
+	VPMADDWD     Y12, Y10, Y13
+	VPADDD       Y13, Y8, Y8
+	VPMADDWD     Y12, Y11, Y13
+	VPADDD       Y13, Y9, Y9
+	ADDQ         BX, R11
+	DECQ         R9
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R9
+	SHLL         $0x01, R9
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y10
+	MOVQ         R8, R9
+	VMOVUPS      (R9), Y10
+	VPADDD       Y10, Y0, Y0
+	VMOVUPS      32(R9), Y10
+	VPADDD       Y10, Y1, Y1
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y10
+	VPADDD       Y10, Y2, Y2
+	VMOVUPS      32(R9), Y10
+	VPADDD       Y10, Y3, Y3
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y10
+	VPADDD       Y10, Y4, Y4
+	VMOVUPS      32(R9), Y10
+	VPADDD       Y10, Y5, Y5
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y10
+	VPADDD       Y10, Y6, Y6
+	VMOVUPS      32(R9), Y10
+	VPADDD       Y10, Y7, Y7
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVUPS      32(R9), Y10
+	VPADDD       Y10, Y9, Y9
+	ADDQ         DI, R9
+
+overwrite:
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	ADDQ    DI, R8
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y3, 32(R8)
+	ADDQ    DI, R8
+	VMOVUPS Y4, (R8)
+	VMOVUPS Y5, 32(R8)
+	ADDQ    DI, R8
+	VMOVUPS Y6, (R8)
+	VMOVUPS Y7, 32(R8)
+	ADDQ    DI, R8
+	VMOVUPS Y8, (R8)
+	VMOVUPS Y9, 32(R8)
+	ADDQ    DI, R8
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Full6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Full6(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), BX
+	MOVQ cs+32(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+56(FP), DI
+	SHLQ $0x02, DI
+	MOVQ ldc+72(FP), R8
+	SHLQ $0x02, R8
+	MOVQ c+64(FP), R9
+
+tile:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	MOVQ   k+8(FP), R10
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	MOVQ   as+40(FP), R13
+	SHLQ   $0x02, R13
+	ADDQ   R12, R13
+	MOVQ   R13, a+16(FP)
+	TESTQ  R10, R10
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Y12
+	VMOVUPS      32(R11), Y13
+	ADDQ         DI, R11
+	VBROADCASTSS (R12), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y0, Y0
+	VPMADDWD     Y14, Y13, Y15
+	VPADDD       Y15, Y1, Y1
+	VBROADCASTSS (R12)(CX*1), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y2, Y2
+	VPMADDWD     Y14, Y13, Y15
+	VPADDD       Y15, Y3, Y3
+	VBROADCASTSS (R12)(CX*2), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     Y14, Y13, Y15
+	VPADDD       Y15, Y5, Y5
+	VBROADCASTSS (R12)(DX*1), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y6, Y6
+	VPMADDWD     Y14, Y13, Y15
+	VPADDD       Y15, Y7, Y7
+	VBROADCASTSS (R12)(CX*4), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y8, Y8
+	VPMADDWD     Y14, Y13, Y15
+	VPADDD       Y15, Y9, Y9
+	VBROADCASTSS (R12)(BX*1), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y10, Y10
+	VPMADDWD     Y14, Y13, Y15
+	VPADDD       Y15, Y11, Y11
+	ADDQ         SI, R12
+	DECQ         R10
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R10
+	SHLL         $0x01, R10
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y12
+	MOVQ         R9, R10
+	VMOVUPS      (R10), Y12
+	VPADDD       Y12, Y0, Y0
+	VMOVUPS      32(R10), Y12
+	VPADDD       Y12, Y1, Y1
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Y12
+	VPADDD       Y12, Y2, Y2
+	VMOVUPS      32(R10), Y12
+	VPADDD       Y12, Y3, Y3
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Y12
+	VPADDD       Y12, Y4, Y4
+	VMOVUPS      32(R10), Y12
+	VPADDD       Y12, Y5, Y5
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Y12
+	VPADDD       Y12, Y6, Y6
+	VMOVUPS      32(R10), Y12
+	VPADDD       Y12, Y7, Y7
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVUPS      32(R10), Y12
+	VPADDD       Y12, Y9, Y9
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVUPS      32(R10), Y12
+	VPADDD       Y12, Y11, Y11
+	ADDQ         R8, R10
+
+overwrite:
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R8, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R8, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    R8, R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	ADDQ    R8, R9
+	VMOVUPS Y8, (R9)
+	VMOVUPS Y9, 32(R9)
+	ADDQ    R8, R9
+	VMOVUPS Y10, (R9)
+	VMOVUPS Y11, 32(R9)
+	ADDQ    R8, R9
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Long1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Long1(SB), NOSPLIT, $0-96
+	MOVQ    tiles+0(FP), AX
+	MOVQ    rs+24(FP), CX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (CX)(CX*4), CX
+	MOVQ    cs+32(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldb+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    ldc+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    c+64(FP), SI
+	MOVQ    cols+80(FP), DI
+	SUBQ    $0x08, DI
+	LEAQ    laneMask<>+0(SB), R8
+	SHLQ    $0x02, DI
+	SUBQ    DI, R8
+	VMOVDQU 32(R8), Y0
+
+tile:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   k+8(FP), DI
+	MOVQ   b+48(FP), R8
+	MOVQ   a+16(FP), R9
+	MOVQ   as+40(FP), R10
+	SHLQ   $0x02, R10
+	ADDQ   R9, R10
+	MOVQ   R10, a+16(FP)
+	TESTQ  DI, DI
+	JZ     store
+
+loop:
+	VMOVUPS      (R8), Y3
+	VMASKMOVPS   32(R8), Y0, Y4
+	ADDQ         DX, R8
+	VBROADCASTSS (R9), Y5
+	VPMADDWD     Y5, Y3, Y3
+	VPADDD       Y3, Y1, Y1
+	VPMADDWD     Y5, Y4, Y3
+	VPADDD       Y3, Y2, Y2
+	ADDQ         CX, R9
+	DECQ         DI
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), DI
+	SHLL         $0x01, DI
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y3
+	MOVQ         SI, DI
+	VMOVUPS      (DI), Y3
+	VPADDD       Y3, Y1, Y1
+	VMASKMOVPS   32(DI), Y0, Y3
+	VPADDD       Y3, Y2, Y2
+	ADDQ         BX, DI
+
+overwrite:
+	MOVQ    cols+80(FP), DI
+	SUBQ    $0x08, DI
+	VMOVUPS Y1, (SI)
+	LEAQ    32(SI), R8
+	TESTQ   $+8, DI
+	JZ      four43
+	VMOVUPS Y2, (R8)
+	JMP     stored43
+
+four43:
+	TESTQ        $+4, DI
+	JZ           two43
+	VMOVUPS      X2, (R8)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R8
+
+two43:
+	TESTQ     $+2, DI
+	JZ        one43
+	VMOVLPS   X2, (R8)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R8
+
+one43:
+	TESTQ  $+1, DI
+	JZ     stored43
+	VMOVSS X2, (R8)
+
+stored43:
+	ADDQ BX, SI
+	DECQ AX
+	JNZ  tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Long2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Long2(SB), NOSPLIT, $0-96
+	MOVQ    tiles+0(FP), AX
+	MOVQ    rs+24(FP), CX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (CX)(CX*4), DX
+	MOVQ    cs+32(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    ldb+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldc+72(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    c+64(FP), DI
+	MOVQ    cols+80(FP), R8
+	SUBQ    $0x08, R8
+	LEAQ    laneMask<>+0(SB), R9
+	SHLQ    $0x02, R8
+	SUBQ    R8, R9
+	VMOVDQU 32(R9), Y0
+
+tile:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   k+8(FP), R8
+	MOVQ   b+48(FP), R9
+	MOVQ   a+16(FP), R10
+	MOVQ   as+40(FP), R11
+	SHLQ   $0x02, R11
+	ADDQ   R10, R11
+	MOVQ   R11, a+16(FP)
+	TESTQ  R8, R8
+	JZ     store
+
+loop:
+	VMOVUPS      (R9), Y5
+	VMASKMOVPS   32(R9), Y0, Y6
+	ADDQ         BX, R9
+	VBROADCASTSS (R10), Y7
+	VPMADDWD     Y7, Y5, Y8
+	VPADDD       Y8, Y1, Y1
+	VPMADDWD     Y7, Y6, Y8
+	VPADDD       Y8, Y2, Y2
+	VBROADCASTSS (R10)(CX*1), Y7
+	VPMADDWD     Y7, Y5, Y8
+	VPADDD       Y8, Y3, Y3
+	VPMADDWD     Y7, Y6, Y8
+	VPADDD       Y8, Y4, Y4
+	ADDQ         DX, R10
+	DECQ         R8
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R8
+	SHLL         $0x01, R8
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y5
+	MOVQ         DI, R8
+	VMOVUPS      (R8), Y5
+	VPADDD       Y5, Y1, Y1
+	VMASKMOVPS   32(R8), Y0, Y5
+	VPADDD       Y5, Y2, Y2
+	ADDQ         SI, R8
+	VMOVUPS      (R8), Y5
+	VPADDD       Y5, Y3, Y3
+	VMASKMOVPS   32(R8), Y0, Y5
+	VPADDD       Y5, Y4, Y4
+	ADDQ         SI, R8
+
+overwrite:
+	MOVQ    cols+80(FP), R8
+	SUBQ    $0x08, R8
+	VMOVUPS Y1, (DI)
+	LEAQ    32(DI), R9
+	TESTQ   $+8, R8
+	JZ      four44
+	VMOVUPS Y2, (R9)
+	JMP     stored44
+
+four44:
+	TESTQ        $+4, R8
+	JZ           two44
+	VMOVUPS      X2, (R9)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R9
+
+two44:
+	TESTQ     $+2, R8
+	JZ        one44
+	VMOVLPS   X2, (R9)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R9
+
+one44:
+	TESTQ  $+1, R8
+	JZ     stored44
+	VMOVSS X2, (R9)
+
+stored44:
+	ADDQ    SI, DI
+	VMOVUPS Y3, (DI)
+	LEAQ    32(DI), R9
+	TESTQ   $+8, R8
+	JZ      four45
+	VMOVUPS Y4, (R9)
+	JMP     stored45
+
+four45:
+	TESTQ        $+4, R8
+	JZ           two45
+	VMOVUPS      X4, (R9)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R9
+
+two45:
+	TESTQ     $+2, R8
+	JZ        one45
+	VMOVLPS   X4, (R9)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R9
+
+one45:
+	TESTQ  $+1, R8
+	JZ     stored45
+	VMOVSS X4, (R9)
+
+stored45:
+	ADDQ SI, DI
+	DECQ AX
+	JNZ  tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Long3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Long3(SB), NOSPLIT, $0-96
+	MOVQ    tiles+0(FP), AX
+	MOVQ    rs+24(FP), CX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (CX)(CX*4), DX
+	MOVQ    cs+32(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    ldb+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldc+72(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    c+64(FP), DI
+	MOVQ    cols+80(FP), R8
+	SUBQ    $0x08, R8
+	LEAQ    laneMask<>+0(SB), R9
+	SHLQ    $0x02, R8
+	SUBQ    R8, R9
+	VMOVDQU 32(R9), Y0
+
+tile:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   k+8(FP), R8
+	MOVQ   b+48(FP), R9
+	MOVQ   a+16(FP), R10
+	MOVQ   as+40(FP), R11
+	SHLQ   $0x02, R11
+	ADDQ   R10, R11
+	MOVQ   R11, a+16(FP)
+	TESTQ  R8, R8
+	JZ     store
+
+loop:
+	VMOVUPS      (R9), Y7
+	VMASKMOVPS   32(R9), Y0, Y8
+	ADDQ         BX, R9
+	VBROADCASTSS (R10), Y9
+	VPMADDWD     Y9, Y7, Y10
+	VPADDD       Y10, Y1, Y1
+	VPMADDWD     Y9, Y8, Y10
+	VPADDD       Y10, Y2, Y2
+	VBROADCASTSS (R10)(CX*1), Y9
+	VPMADDWD     Y9, Y7, Y10
+	VPADDD       Y10, Y3, Y3
+	VPMADDWD     Y9, Y8, Y10
+	VPADDD       Y10, Y4, Y4
+	VBROADCASTSS (R10)(CX*2), Y9
+	VPMADDWD     Y9, Y7, Y10
+	VPADDD       Y10, Y5, Y5
+	VPMADDWD     Y9, Y8, Y10
+	VPADDD       Y10, Y6, Y6
+	ADDQ         DX, R10
+	DECQ         R8
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R8
+	SHLL         $0x01, R8
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y7
+	MOVQ         DI, R8
+	VMOVUPS      (R8), Y7
+	VPADDD       Y7, Y1, Y1
+	VMASKMOVPS   32(R8), Y0, Y7
+	VPADDD       Y7, Y2, Y2
+	ADDQ         SI, R8
+	VMOVUPS      (R8), Y7
+	VPADDD       Y7, Y3, Y3
+	VMASKMOVPS   32(R8), Y0, Y7
+	VPADDD       Y7, Y4, Y4
+	ADDQ         SI, R8
+	VMOVUPS      (R8), Y7
+	VPADDD       Y7, Y5, Y5
+	VMASKMOVPS   32(R8), Y0, Y7
+	VPADDD       Y7, Y6, Y6
+	ADDQ         SI, R8
+
+overwrite:
+	MOVQ    cols+80(FP), R8
+	SUBQ    $0x08, R8
+	VMOVUPS Y1, (DI)
+	LEAQ    32(DI), R9
+	TESTQ   $+8, R8
+	JZ      four46
+	VMOVUPS Y2, (R9)
+	JMP     stored46
+
+four46:
+	TESTQ        $+4, R8
+	JZ           two46
+	VMOVUPS      X2, (R9)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R9
+
+two46:
+	TESTQ     $+2, R8
+	JZ        one46
+	VMOVLPS   X2, (R9)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R9
+
+one46:
+	TESTQ  $+1, R8
+	JZ     stored46
+	VMOVSS X2, (R9)
+
+stored46:
+	ADDQ    SI, DI
+	VMOVUPS Y3, (DI)
+	LEAQ    32(DI), R9
+	TESTQ   $+8, R8
+	JZ      four47
+	VMOVUPS Y4, (R9)
+	JMP     stored47
+
+four47:
+	TESTQ        $+4, R8
+	JZ           two47
+	VMOVUPS      X4, (R9)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R9
+
+two47:
+	TESTQ     $+2, R8
+	JZ        one47
+	VMOVLPS   X4, (R9)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R9
+
+one47:
+	TESTQ  $+1, R8
+	JZ     stored47
+	VMOVSS X4, (R9)
+
+stored47:
+	ADDQ    SI, DI
+	VMOVUPS Y5, (DI)
+	LEAQ    32(DI), R9
+	TESTQ   $+8, R8
+	JZ      four48
+	VMOVUPS Y6, (R9)
+	JMP     stored48
+
+four48:
+	TESTQ        $+4, R8
+	JZ           two48
+	VMOVUPS      X6, (R9)
+	VEXTRACTF128 $0x01, Y6, X6
+	ADDQ         $0x10, R9
+
+two48:
+	TESTQ     $+2, R8
+	JZ        one48
+	VMOVLPS   X6, (R9)
+	VPERMILPS $0xee, X6, X6
+	ADDQ      $0x08, R9
+
+one48:
+	TESTQ  $+1, R8
+	JZ     stored48
+	VMOVSS X6, (R9)
+
+stored48:
+	ADDQ SI, DI
+	DECQ AX
+	JNZ  tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Long4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Long4(SB), NOSPLIT, $0-96
+	MOVQ    tiles+0(FP), AX
+	MOVQ    rs+24(FP), CX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (CX)(CX*4), BX
+	MOVQ    cs+32(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldb+56(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldc+72(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    c+64(FP), R8
+	MOVQ    cols+80(FP), R9
+	SUBQ    $0x08, R9
+	LEAQ    laneMask<>+0(SB), R10
+	SHLQ    $0x02, R9
+	SUBQ    R9, R10
+	VMOVDQU 32(R10), Y0
+
+tile:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   k+8(FP), R9
+	MOVQ   b+48(FP), R10
+	MOVQ   a+16(FP), R11
+	MOVQ   as+40(FP), R12
+	SHLQ   $0x02, R12
+	ADDQ   R11, R12
+	MOVQ   R12, a+16(FP)
+	TESTQ  R9, R9
+	JZ     store
+
+loop:
+	VMOVUPS      (R10), Y9
+	VMASKMOVPS   32(R10), Y0, Y10
+	ADDQ         SI, R10
+	VBROADCASTSS (R11), Y11
+	VPMADDWD     Y11, Y9, Y12
+	VPADDD       Y12, Y1, Y1
+	VPMADDWD     Y11, Y10, Y12
+	VPADDD       Y12, Y2, Y2
+	VBROADCASTSS (R11)(CX*1), Y11
+	VPMADDWD     Y11, Y9, Y12
+	VPADDD       Y12, Y3, Y3
+	VPMADDWD     Y11, Y10, Y12
+	VPADDD       Y12, Y4, Y4
+	VBROADCASTSS (R11)(CX*2), Y11
+	VPMADDWD     Y11, Y9, Y12
+	VPADDD       Y12, Y5, Y5
+	VPMADDWD     Y11, Y10, Y12
+	VPADDD       Y12, Y6, Y6
+	VBROADCASTSS (R11)(DX*1), Y11
+	VPMADDWD     Y11, Y9, Y12
+	VPADDD       Y12, Y7, Y7
+	VPMADDWD     Y11, Y10, Y12
+	VPADDD       Y12, Y8, Y8
+	ADDQ         BX, R11
+	DECQ         R9
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R9
+	SHLL         $0x01, R9
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y9
+	MOVQ         R8, R9
+	VMOVUPS      (R9), Y9
+	VPADDD       Y9, Y1, Y1
+	VMASKMOVPS   32(R9), Y0, Y9
+	VPADDD       Y9, Y2, Y2
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y9
+	VPADDD       Y9, Y3, Y3
+	VMASKMOVPS   32(R9), Y0, Y9
+	VPADDD       Y9, Y4, Y4
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y9
+	VPADDD       Y9, Y5, Y5
+	VMASKMOVPS   32(R9), Y0, Y9
+	VPADDD       Y9, Y6, Y6
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y9
+	VPADDD       Y9, Y7, Y7
+	VMASKMOVPS   32(R9), Y0, Y9
+	VPADDD       Y9, Y8, Y8
+	ADDQ         DI, R9
+
+overwrite:
+	MOVQ    cols+80(FP), R9
+	SUBQ    $0x08, R9
+	VMOVUPS Y1, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four49
+	VMOVUPS Y2, (R10)
+	JMP     stored49
+
+four49:
+	TESTQ        $+4, R9
+	JZ           two49
+	VMOVUPS      X2, (R10)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R10
+
+two49:
+	TESTQ     $+2, R9
+	JZ        one49
+	VMOVLPS   X2, (R10)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R10
+
+one49:
+	TESTQ  $+1, R9
+	JZ     stored49
+	VMOVSS X2, (R10)
+
+stored49:
+	ADDQ    DI, R8
+	VMOVUPS Y3, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four50
+	VMOVUPS Y4, (R10)
+	JMP     stored50
+
+four50:
+	TESTQ        $+4, R9
+	JZ           two50
+	VMOVUPS      X4, (R10)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R10
+
+two50:
+	TESTQ     $+2, R9
+	JZ        one50
+	VMOVLPS   X4, (R10)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R10
+
+one50:
+	TESTQ  $+1, R9
+	JZ     stored50
+	VMOVSS X4, (R10)
+
+stored50:
+	ADDQ    DI, R8
+	VMOVUPS Y5, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four51
+	VMOVUPS Y6, (R10)
+	JMP     stored51
+
+four51:
+	TESTQ        $+4, R9
+	JZ           two51
+	VMOVUPS      X6, (R10)
+	VEXTRACTF128 $0x01, Y6, X6
+	ADDQ         $0x10, R10
+
+two51:
+	TESTQ     $+2, R9
+	JZ        one51
+	VMOVLPS   X6, (R10)
+	VPERMILPS $0xee, X6, X6
+	ADDQ      $0x08, R10
+
+one51:
+	TESTQ  $+1, R9
+	JZ     stored51
+	VMOVSS X6, (R10)
+
+stored51:
+	ADDQ    DI, R8
+	VMOVUPS Y7, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four52
+	VMOVUPS Y8, (R10)
+	JMP     stored52
+
+four52:
+	TESTQ        $+4, R9
+	JZ           two52
+	VMOVUPS      X8, (R10)
+	VEXTRACTF128 $0x01, Y8, X8
+	ADDQ         $0x10, R10
+
+two52:
+	TESTQ     $+2, R9
+	JZ        one52
+	VMOVLPS   X8, (R10)
+	VPERMILPS $0xee, X8, X8
+	ADDQ      $0x08, R10
+
+one52:
+	TESTQ  $+1, R9
+	JZ     stored52
+	VMOVSS X8, (R10)
+
+stored52:
+	ADDQ DI, R8
+	DECQ AX
+	JNZ  tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Long5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Long5(SB), NOSPLIT, $0-96
+	MOVQ    tiles+0(FP), AX
+	MOVQ    rs+24(FP), CX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (CX)(CX*4), BX
+	MOVQ    cs+32(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldb+56(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldc+72(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    c+64(FP), R8
+	MOVQ    cols+80(FP), R9
+	SUBQ    $0x08, R9
+	LEAQ    laneMask<>+0(SB), R10
+	SHLQ    $0x02, R9
+	SUBQ    R9, R10
+	VMOVDQU 32(R10), Y0
+
+tile:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	MOVQ   k+8(FP), R9
+	MOVQ   b+48(FP), R10
+	MOVQ   a+16(FP), R11
+	MOVQ   as+40(FP), R12
+	SHLQ   $0x02, R12
+	ADDQ   R11, R12
+	MOVQ   R12, a+16(FP)
+	TESTQ  R9, R9
+	JZ     store
+
+loop:
+	VMOVUPS      (R10), Y11
+	VMASKMOVPS   32(R10), Y0, Y12
+	ADDQ         SI, R10
+	VBROADCASTSS (R11), Y13
+	VPMADDWD     Y13, Y11, Y14
+	VPADDD       Y14, Y1, Y1
+	VPMADDWD     Y13, Y12, Y14
+	VPADDD       Y14, Y2, Y2
+	VBROADCASTSS (R11)(CX*1), Y13
+	VPMADDWD     Y13, Y11, Y14
+	VPADDD       Y14, Y3, Y3
+	VPMADDWD     Y13, Y12, Y14
+	VPADDD       Y14, Y4, Y4
+	VBROADCASTSS (R11)(CX*2), Y13
+	VPMADDWD     Y13, Y11, Y14
+	VPADDD       Y14, Y5, Y5
+	VPMADDWD     Y13, Y12, Y14
+	VPADDD       Y14, Y6, Y6
+	VBROADCASTSS (R11)(DX*1), Y13
+	VPMADDWD     Y13, Y11, Y14
+	VPADDD       Y14, Y7, Y7
+	VPMADDWD     Y13, Y12, Y14
+	VPADDD       Y14, Y8, Y8
+	VBROADCASTSS (R11)(CX*4), Y13
+	VPMADDWD     Y13, Y11, Y14
+	VPADDD       Y14, Y9, Y9
+	VPMADDWD     Y13, Y12, Y14
+	VPADDD       Y14, Y10, Y10
+	ADDQ         BX, R11
+	DECQ         R9
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R9
+	SHLL         $0x01, R9
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y11
+	MOVQ         R8, R9
+	VMOVUPS      (R9), Y11
+	VPADDD       Y11, Y1, Y1
+	VMASKMOVPS   32(R9), Y0, Y11
+	VPADDD       Y11, Y2, Y2
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y11
+	VPADDD       Y11, Y3, Y3
+	VMASKMOVPS   32(R9), Y0, Y11
+	VPADDD       Y11, Y4, Y4
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y11
+	VPADDD       Y11, Y5, Y5
+	VMASKMOVPS   32(R9), Y0, Y11
+	VPADDD       Y11, Y6, Y6
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y11
+	VPADDD       Y11, Y7, Y7
+	VMASKMOVPS   32(R9), Y0, Y11
+	VPADDD       Y11, Y8, Y8
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y11
+	VPADDD       Y11, Y9, Y9
+	VMASKMOVPS   32(R9), Y0, Y11
+	VPADDD       Y11, Y10, Y10
+	ADDQ         DI, R9
+
+overwrite:
+	MOVQ    cols+80(FP), R9
+	SUBQ    $0x08, R9
+	VMOVUPS Y1, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four53
+	VMOVUPS Y2, (R10)
+	JMP     stored53
+
+four53:
+	TESTQ        $+4, R9
+	JZ           two53
+	VMOVUPS      X2, (R10)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R10
+
+two53:
+	TESTQ     $+2, R9
+	JZ        one53
+	VMOVLPS   X2, (R10)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R10
+
+one53:
+	TESTQ  $+1, R9
+	JZ     stored53
+	VMOVSS X2, (R10)
+
+stored53:
+	ADDQ    DI, R8
+	VMOVUPS Y3, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four54
+	VMOVUPS Y4, (R10)
+	JMP     stored54
+
+four54:
+	TESTQ        $+4, R9
+	JZ           two54
+	VMOVUPS      X4, (R10)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R10
+
+two54:
+	TESTQ     $+2, R9
+	JZ        one54
+	VMOVLPS   X4, (R10)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R10
+
+one54:
+	TESTQ  $+1, R9
+	JZ     stored54
+	VMOVSS X4, (R10)
+
+stored54:
+	ADDQ    DI, R8
+	VMOVUPS Y5, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four55
+	VMOVUPS Y6, (R10)
+	JMP     stored55
+
+four55:
+	TESTQ        $+4, R9
+	JZ           two55
+	VMOVUPS      X6, (R10)
+	VEXTRACTF128 $0x01, Y6, X6
+	ADDQ         $0x10, R10
+
+two55:
+	TESTQ     $+2, R9
+	JZ        one55
+	VMOVLPS   X6, (R10)
+	VPERMILPS $0xee, X6, X6
+	ADDQ      $0x08, R10
+
+one55:
+	TESTQ  $+1, R9
+	JZ     stored55
+	VMOVSS X6, (R10)
+
+stored55:
+	ADDQ    DI, R8
+	VMOVUPS Y7, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four56
+	VMOVUPS Y8, (R10)
+	JMP     stored56
+
+four56:
+	TESTQ        $+4, R9
+	JZ           two56
+	VMOVUPS      X8, (R10)
+	VEXTRACTF128 $0x01, Y8, X8
+	ADDQ         $0x10, R10
+
+two56:
+	TESTQ     $+2, R9
+	JZ        one56
+	VMOVLPS   X8, (R10)
+	VPERMILPS $0xee, X8, X8
+	ADDQ      $0x08, R10
+
+one56:
+	TESTQ  $+1, R9
+	JZ     stored56
+	VMOVSS X8, (R10)
+
+stored56:
+	ADDQ    DI, R8
+	VMOVUPS Y9, (R8)
+	LEAQ    32(R8), R10
+	TESTQ   $+8, R9
+	JZ      four57
+	VMOVUPS Y10, (R10)
+	JMP     stored57
+
+four57:
+	TESTQ        $+4, R9
+	JZ           two57
+	VMOVUPS      X10, (R10)
+	VEXTRACTF128 $0x01, Y10, X10
+	ADDQ         $0x10, R10
+
+two57:
+	TESTQ     $+2, R9
+	JZ        one57
+	VMOVLPS   X10, (R10)
+	VPERMILPS $0xee, X10, X10
+	ADDQ      $0x08, R10
+
+one57:
+	TESTQ  $+1, R9
+	JZ     stored57
+	VMOVSS X10, (R10)
+
+stored57:
+	ADDQ DI, R8
+	DECQ AX
+	JNZ  tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Long6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Long6(SB), NOSPLIT, $0-96
+	MOVQ    tiles+0(FP), AX
+	MOVQ    rs+24(FP), CX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (CX)(CX*4), BX
+	MOVQ    cs+32(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+56(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    ldc+72(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    c+64(FP), R9
+	MOVQ    cols+80(FP), R10
+	SUBQ    $0x08, R10
+	LEAQ    laneMask<>+0(SB), R11
+	SHLQ    $0x02, R10
+	SUBQ    R10, R11
+	VMOVDQU 32(R11), Y0
+
+tile:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	MOVQ   k+8(FP), R10
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	MOVQ   as+40(FP), R13
+	SHLQ   $0x02, R13
+	ADDQ   R12, R13
+	MOVQ   R13, a+16(FP)
+	TESTQ  R10, R10
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Y13
+	VMASKMOVPS   32(R11), Y0, Y14
+	ADDQ         DI, R11
+	VBROADCASTSS (R12), Y15
+	VPMADDWD     Y15, Y13, Y16
+	VPADDD       Y16, Y1, Y1
+	VPMADDWD     Y15, Y14, Y16
+	VPADDD       Y16, Y2, Y2
+	VBROADCASTSS (R12)(CX*1), Y15
+	VPMADDWD     Y15, Y13, Y16
+	VPADDD       Y16, Y3, Y3
+	VPMADDWD     Y15, Y14, Y16
+	VPADDD       Y16, Y4, Y4
+	VBROADCASTSS (R12)(CX*2), Y15
+	VPMADDWD     Y15, Y13, Y16
+	VPADDD       Y16, Y5, Y5
+	VPMADDWD     Y15, Y14, Y16
+	VPADDD       Y16, Y6, Y6
+	VBROADCASTSS (R12)(DX*1), Y15
+	VPMADDWD     Y15, Y13, Y16
+	VPADDD       Y16, Y7, Y7
+	VPMADDWD     Y15, Y14, Y16
+	VPADDD       Y16, Y8, Y8
+	VBROADCASTSS (R12)(CX*4), Y15
+	VPMADDWD     Y15, Y13, Y16
+	VPADDD       Y16, Y9, Y9
+	VPMADDWD     Y15, Y14, Y16
+	VPADDD       Y16, Y10, Y10
+	VBROADCASTSS (R12)(BX*1), Y15
+	VPMADDWD     Y15, Y13, Y16
+	VPADDD       Y16, Y11, Y11
+	VPMADDWD     Y15, Y14, Y16
+	VPADDD       Y16, Y12, Y12
+	ADDQ         SI, R12
+	DECQ         R10
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R10
+	SHLL         $0x01, R10
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y13
+	MOVQ         R9, R10
+	VMOVUPS      (R10), Y13
+	VPADDD       Y13, Y1, Y1
+	VMASKMOVPS   32(R10), Y0, Y13
+	VPADDD       Y13, Y2, Y2
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Y13
+	VPADDD       Y13, Y3, Y3
+	VMASKMOVPS   32(R10), Y0, Y13
+	VPADDD       Y13, Y4, Y4
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Y13
+	VPADDD       Y13, Y5, Y5
+	VMASKMOVPS   32(R10), Y0, Y13
+	VPADDD       Y13, Y6, Y6
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Y13
+	VPADDD       Y13, Y7, Y7
+	VMASKMOVPS   32(R10), Y0, Y13
+	VPADDD       Y13, Y8, Y8
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Y13
+	VPADDD       Y13, Y9, Y9
+	VMASKMOVPS   32(R10), Y0, Y13
+	VPADDD       Y13, Y10, Y10
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Y13
+	VPADDD       Y13, Y11, Y11
+	VMASKMOVPS   32(R10), Y0, Y13
+	VPADDD       Y13, Y12, Y12
+	ADDQ         R8, R10
+
+overwrite:
+	MOVQ    cols+80(FP), R10
+	SUBQ    $0x08, R10
+	VMOVUPS Y1, (R9)
+	LEAQ    32(R9), R11
+	TESTQ   $+8, R10
+	JZ      four58
+	VMOVUPS Y2, (R11)
+	JMP     stored58
+
+four58:
+	TESTQ        $+4, R10
+	JZ           two58
+	VMOVUPS      X2, (R11)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R11
+
+two58:
+	TESTQ     $+2, R10
+	JZ        one58
+	VMOVLPS   X2, (R11)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R11
+
+one58:
+	TESTQ  $+1, R10
+	JZ     stored58
+	VMOVSS X2, (R11)
+
+stored58:
+	ADDQ    R8, R9
+	VMOVUPS Y3, (R9)
+	LEAQ    32(R9), R11
+	TESTQ   $+8, R10
+	JZ      four59
+	VMOVUPS Y4, (R11)
+	JMP     stored59
+
+four59:
+	TESTQ        $+4, R10
+	JZ           two59
+	VMOVUPS      X4, (R11)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R11
+
+two59:
+	TESTQ     $+2, R10
+	JZ        one59
+	VMOVLPS   X4, (R11)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R11
+
+one59:
+	TESTQ  $+1, R10
+	JZ     stored59
+	VMOVSS X4, (R11)
+
+stored59:
+	ADDQ    R8, R9
+	VMOVUPS Y5, (R9)
+	LEAQ    32(R9), R11
+	TESTQ   $+8, R10
+	JZ      four60
+	VMOVUPS Y6, (R11)
+	JMP     stored60
+
+four60:
+	TESTQ        $+4, R10
+	JZ           two60
+	VMOVUPS      X6, (R11)
+	VEXTRACTF128 $0x01, Y6, X6
+	ADDQ         $0x10, R11
+
+two60:
+	TESTQ     $+2, R10
+	JZ        one60
+	VMOVLPS   X6, (R11)
+	VPERMILPS $0xee, X6, X6
+	ADDQ      $0x08, R11
+
+one60:
+	TESTQ  $+1, R10
+	JZ     stored60
+	VMOVSS X6, (R11)
+
+stored60:
+	ADDQ    R8, R9
+	VMOVUPS Y7, (R9)
+	LEAQ    32(R9), R11
+	TESTQ   $+8, R10
+	JZ      four61
+	VMOVUPS Y8, (R11)
+	JMP     stored61
+
+four61:
+	TESTQ        $+4, R10
+	JZ           two61
+	VMOVUPS      X8, (R11)
+	VEXTRACTF128 $0x01, Y8, X8
+	ADDQ         $0x10, R11
+
+two61:
+	TESTQ     $+2, R10
+	JZ        one61
+	VMOVLPS   X8, (R11)
+	VPERMILPS $0xee, X8, X8
+	ADDQ      $0x08, R11
+
+one61:
+	TESTQ  $+1, R10
+	JZ     stored61
+	VMOVSS X8, (R11)
+
+stored61:
+	ADDQ    R8, R9
+	VMOVUPS Y9, (R9)
+	LEAQ    32(R9), R11
+	TESTQ   $+8, R10
+	JZ      four62
+	VMOVUPS Y10, (R11)
+	JMP     stored62
+
+four62:
+	TESTQ        $+4, R10
+	JZ           two62
+	VMOVUPS      X10, (R11)
+	VEXTRACTF128 $0x01, Y10, X10
+	ADDQ         $0x10, R11
+
+two62:
+	TESTQ     $+2, R10
+	JZ        one62
+	VMOVLPS   X10, (R11)
+	VPERMILPS $0xee, X10, X10
+	ADDQ      $0x08, R11
+
+one62:
+	TESTQ  $+1, R10
+	JZ     stored62
+	VMOVSS X10, (R11)
+
+stored62:
+	ADDQ    R8, R9
+	VMOVUPS Y11, (R9)
+	LEAQ    32(R9), R11
+	TESTQ   $+8, R10
+	JZ      four63
+	VMOVUPS Y12, (R11)
+	JMP     stored63
+
+four63:
+	TESTQ        $+4, R10
+	JZ           two63
+	VMOVUPS      X12, (R11)
+	VEXTRACTF128 $0x01, Y12, X12
+	ADDQ         $0x10, R11
+
+two63:
+	TESTQ     $+2, R10
+	JZ        one63
+	VMOVLPS   X12, (R11)
+	VPERMILPS $0xee, X12, X12
+	ADDQ      $0x08, R11
+
+one63:
+	TESTQ  $+1, R10
+	JZ     stored63
+	VMOVSS X12, (R11)
+
+stored63:
+	ADDQ R8, R9
+	DECQ AX
+	JNZ  tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Short1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Short1(SB), NOSPLIT, $0-96
+	MOVQ    tiles+0(FP), AX
+	MOVQ    rs+24(FP), CX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (CX)(CX*4), CX
+	MOVQ    cs+32(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldb+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    ldc+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    c+64(FP), SI
+	MOVQ    cols+80(FP), DI
+	LEAQ    laneMask<>+0(SB), R8
+	SHLQ    $0x02, DI
+	SUBQ    DI, R8
+	VMOVDQU 32(R8), Y0
+
+tile:
+	VXORPS Y1, Y1, Y1
+	MOVQ   k+8(FP), DI
+	MOVQ   b+48(FP), R8
+	MOVQ   a+16(FP), R9
+	MOVQ   as+40(FP), R10
+	SHLQ   $0x02, R10
+	ADDQ   R9, R10
+	MOVQ   R10, a+16(FP)
+	TESTQ  DI, DI
+	JZ     store
+
+loop:
+	VMASKMOVPS   (R8), Y0, Y2
+	ADDQ         DX, R8
+	VBROADCASTSS (R9), Y3
+	VPMADDWD     Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	ADDQ         CX, R9
+	DECQ         DI
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), DI
+	SHLL         $0x01, DI
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y2
+	MOVQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y2
+	VPADDD       Y2, Y1, Y1
+	ADDQ         BX, DI
+
+overwrite:
+	MOVQ    cols+80(FP), DI
+	LEAQ    (SI), R8
+	TESTQ   $+8, DI
+	JZ      four64
+	VMOVUPS Y1, (R8)
+	JMP     stored64
+
+four64:
+	TESTQ        $+4, DI
+	JZ           two64
+	VMOVUPS      X1, (R8)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R8
+
+two64:
+	TESTQ     $+2, DI
+	JZ        one64
+	VMOVLPS   X1, (R8)
+	VPERMILPS $0xee, X1, X1
+	ADDQ      $0x08, R8
+
+one64:
+	TESTQ  $+1, DI
+	JZ     stored64
+	VMOVSS X1, (R8)
+
+stored64:
+	ADDQ BX, SI
+	DECQ AX
+	JNZ  tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Short2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Short2(SB), NOSPLIT, $0-96
+	MOVQ    tiles+0(FP), AX
+	MOVQ    rs+24(FP), CX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (CX)(CX*4), DX
+	MOVQ    cs+32(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    ldb+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldc+72(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    c+64(FP), DI
+	MOVQ    cols+80(FP), R8
+	LEAQ    laneMask<>+0(SB), R9
+	SHLQ    $0x02, R8
+	SUBQ    R8, R9
+	VMOVDQU 32(R9), Y0
+
+tile:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   k+8(FP), R8
+	MOVQ   b+48(FP), R9
+	MOVQ   a+16(FP), R10
+	MOVQ   as+40(FP), R11
+	SHLQ   $0x02, R11
+	ADDQ   R10, R11
+	MOVQ   R11, a+16(FP)
+	TESTQ  R8, R8
+	JZ     store
+
+loop:
+	VMASKMOVPS   (R9), Y0, Y3
+	ADDQ         BX, R9
+	VBROADCASTSS (R10), Y4
+	VPMADDWD     Y4, Y3, Y4
+	VPADDD       Y4, Y1, Y1
+	VBROADCASTSS (R10)(CX*1), Y4
+	VPMADDWD     Y4, Y3, Y4
+	VPADDD       Y4, Y2, Y2
+	ADDQ         DX, R10
+	DECQ         R8
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R8
+	SHLL         $0x01, R8
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y3
+	MOVQ         DI, R8
+	VMASKMOVPS   (R8), Y0, Y3
+	VPADDD       Y3, Y1, Y1
+	ADDQ         SI, R8
+	VMASKMOVPS   (R8), Y0, Y3
+	VPADDD       Y3, Y2, Y2
+	ADDQ         SI, R8
+
+overwrite:
+	MOVQ    cols+80(FP), R8
+	LEAQ    (DI), R9
+	TESTQ   $+8, R8
+	JZ      four65
+	VMOVUPS Y1, (R9)
+	JMP     stored65
+
+four65:
+	TESTQ        $+4, R8
+	JZ           two65
+	VMOVUPS      X1, (R9)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R9
+
+two65:
+	TESTQ     $+2, R8
+	JZ        one65
+	VMOVLPS   X1, (R9)
+	VPERMILPS $0xee, X1, X1
+	ADDQ      $0x08, R9
+
+one65:
+	TESTQ  $+1, R8
+	JZ     stored65
+	VMOVSS X1, (R9)
+
+stored65:
+	ADDQ    SI, DI
+	LEAQ    (DI), R9
+	TESTQ   $+8, R8
+	JZ      four66
+	VMOVUPS Y2, (R9)
+	JMP     stored66
+
+four66:
+	TESTQ        $+4, R8
+	JZ           two66
+	VMOVUPS      X2, (R9)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R9
+
+two66:
+	TESTQ     $+2, R8
+	JZ        one66
+	VMOVLPS   X2, (R9)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R9
+
+one66:
+	TESTQ  $+1, R8
+	JZ     stored66
+	VMOVSS X2, (R9)
+
+stored66:
+	ADDQ SI, DI
+	DECQ AX
+	JNZ  tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Short3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Short3(SB), NOSPLIT, $0-96
+	MOVQ    tiles+0(FP), AX
+	MOVQ    rs+24(FP), CX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (CX)(CX*4), DX
+	MOVQ    cs+32(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    ldb+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldc+72(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    c+64(FP), DI
+	MOVQ    cols+80(FP), R8
+	LEAQ    laneMask<>+0(SB), R9
+	SHLQ    $0x02, R8
+	SUBQ    R8, R9
+	VMOVDQU 32(R9), Y0
+
+tile:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   k+8(FP), R8
+	MOVQ   b+48(FP), R9
+	MOVQ   a+16(FP), R10
+	MOVQ   as+40(FP), R11
+	SHLQ   $0x02, R11
+	ADDQ   R10, R11
+	MOVQ   R11, a+16(FP)
+	TESTQ  R8, R8
+	JZ     store
+
+loop:
+	VMASKMOVPS   (R9), Y0, Y4
+	ADDQ         BX, R9
+	VBROADCASTSS (R10), Y5
+	VPMADDWD     Y5, Y4, Y5
+	VPADDD       Y5, Y1, Y1
+	VBROADCASTSS (R10)(CX*1), Y5
+	VPMADDWD     Y5, Y4, Y5
+	VPADDD       Y5, Y2, Y2
+	VBROADCASTSS (R10)(CX*2), Y5
+	VPMADDWD     Y5, Y4, Y5
+	VPADDD       Y5, Y3, Y3
+	ADDQ         DX, R10
+	DECQ         R8
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R8
+	SHLL         $0x01, R8
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y4
+	MOVQ         DI, R8
+	VMASKMOVPS   (R8), Y0, Y4
+	VPADDD       Y4, Y1, Y1
+	ADDQ         SI, R8
+	VMASKMOVPS   (R8), Y0, Y4
+	VPADDD       Y4, Y2, Y2
+	ADDQ         SI, R8
+	VMASKMOVPS   (R8), Y0, Y4
+	VPADDD       Y4, Y3, Y3
+	ADDQ         SI, R8
+
+overwrite:
+	MOVQ    cols+80(FP), R8
+	LEAQ    (DI), R9
+	TESTQ   $+8, R8
+	JZ      four67
+	VMOVUPS Y1, (R9)
+	JMP     stored67
+
+four67:
+	TESTQ        $+4, R8
+	JZ           two67
+	VMOVUPS      X1, (R9)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R9
+
+two67:
+	TESTQ     $+2, R8
+	JZ        one67
+	VMOVLPS   X1, (R9)
+	VPERMILPS $0xee, X1, X1
+	ADDQ      $0x08, R9
+
+one67:
+	TESTQ  $+1, R8
+	JZ     stored67
+	VMOVSS X1, (R9)
+
+stored67:
+	ADDQ    SI, DI
+	LEAQ    (DI), R9
+	TESTQ   $+8, R8
+	JZ      four68
+	VMOVUPS Y2, (R9)
+	JMP     stored68
+
+four68:
+	TESTQ        $+4, R8
+	JZ           two68
+	VMOVUPS      X2, (R9)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R9
+
+two68:
+	TESTQ     $+2, R8
+	JZ        one68
+	VMOVLPS   X2, (R9)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R9
+
+one68:
+	TESTQ  $+1, R8
+	JZ     stored68
+	VMOVSS X2, (R9)
+
+stored68:
+	ADDQ    SI, DI
+	LEAQ    (DI), R9
+	TESTQ   $+8, R8
+	JZ      four69
+	VMOVUPS Y3, (R9)
+	JMP     stored69
+
+four69:
+	TESTQ        $+4, R8
+	JZ           two69
+	VMOVUPS      X3, (R9)
+	VEXTRACTF128 $0x01, Y3, X3
+	ADDQ         $0x10, R9
+
+two69:
+	TESTQ     $+2, R8
+	JZ        one69
+	VMOVLPS   X3, (R9)
+	VPERMILPS $0xee, X3, X3
+	ADDQ      $0x08, R9
+
+one69:
+	TESTQ  $+1, R8
+	JZ     stored69
+	VMOVSS X3, (R9)
+
+stored69:
+	ADDQ SI, DI
+	DECQ AX
+	JNZ  tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Short4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Short4(SB), NOSPLIT, $0-96
+	MOVQ    tiles+0(FP), AX
+	MOVQ    rs+24(FP), CX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (CX)(CX*4), BX
+	MOVQ    cs+32(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldb+56(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldc+72(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    c+64(FP), R8
+	MOVQ    cols+80(FP), R9
+	LEAQ    laneMask<>+0(SB), R10
+	SHLQ    $0x02, R9
+	SUBQ    R9, R10
+	VMOVDQU 32(R10), Y0
+
+tile:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   k+8(FP), R9
+	MOVQ   b+48(FP), R10
+	MOVQ   a+16(FP), R11
+	MOVQ   as+40(FP), R12
+	SHLQ   $0x02, R12
+	ADDQ   R11, R12
+	MOVQ   R12, a+16(FP)
+	TESTQ  R9, R9
+	JZ     store
+
+loop:
+	VMASKMOVPS   (R10), Y0, Y5
+	ADDQ         SI, R10
+	VBROADCASTSS (R11), Y6
+	VPMADDWD     Y6, Y5, Y6
+	VPADDD       Y6, Y1, Y1
+	VBROADCASTSS (R11)(CX*1), Y6
+	VPMADDWD     Y6, Y5, Y6
+	VPADDD       Y6, Y2, Y2
+	VBROADCASTSS (R11)(CX*2), Y6
+	VPMADDWD     Y6, Y5, Y6
+	VPADDD       Y6, Y3, Y3
+	VBROADCASTSS (R11)(DX*1), Y6
+	VPMADDWD     Y6, Y5, Y6
+	VPADDD       Y6, Y4, Y4
+	ADDQ         BX, R11
+	DECQ         R9
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R9
+	SHLL         $0x01, R9
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y5
+	MOVQ         R8, R9
+	VMASKMOVPS   (R9), Y0, Y5
+	VPADDD       Y5, Y1, Y1
+	ADDQ         DI, R9
+	VMASKMOVPS   (R9), Y0, Y5
+	VPADDD       Y5, Y2, Y2
+	ADDQ         DI, R9
+	VMASKMOVPS   (R9), Y0, Y5
+	VPADDD       Y5, Y3, Y3
+	ADDQ         DI, R9
+	VMASKMOVPS   (R9), Y0, Y5
+	VPADDD       Y5, Y4, Y4
+	ADDQ         DI, R9
+
+overwrite:
+	MOVQ    cols+80(FP), R9
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four70
+	VMOVUPS Y1, (R10)
+	JMP     stored70
+
+four70:
+	TESTQ        $+4, R9
+	JZ           two70
+	VMOVUPS      X1, (R10)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R10
+
+two70:
+	TESTQ     $+2, R9
+	JZ        one70
+	VMOVLPS   X1, (R10)
+	VPERMILPS $0xee, X1, X1
+	ADDQ      $0x08, R10
+
+one70:
+	TESTQ  $+1, R9
+	JZ     stored70
+	VMOVSS X1, (R10)
+
+stored70:
+	ADDQ    DI, R8
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four71
+	VMOVUPS Y2, (R10)
+	JMP     stored71
+
+four71:
+	TESTQ        $+4, R9
+	JZ           two71
+	VMOVUPS      X2, (R10)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R10
+
+two71:
+	TESTQ     $+2, R9
+	JZ        one71
+	VMOVLPS   X2, (R10)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R10
+
+one71:
+	TESTQ  $+1, R9
+	JZ     stored71
+	VMOVSS X2, (R10)
+
+stored71:
+	ADDQ    DI, R8
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four72
+	VMOVUPS Y3, (R10)
+	JMP     stored72
+
+four72:
+	TESTQ        $+4, R9
+	JZ           two72
+	VMOVUPS      X3, (R10)
+	VEXTRACTF128 $0x01, Y3, X3
+	ADDQ         $0x10, R10
+
+two72:
+	TESTQ     $+2, R9
+	JZ        one72
+	VMOVLPS   X3, (R10)
+	VPERMILPS $0xee, X3, X3
+	ADDQ      $0x08, R10
+
+one72:
+	TESTQ  $+1, R9
+	JZ     stored72
+	VMOVSS X3, (R10)
+
+stored72:
+	ADDQ    DI, R8
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four73
+	VMOVUPS Y4, (R10)
+	JMP     stored73
+
+four73:
+	TESTQ        $+4, R9
+	JZ           two73
+	VMOVUPS      X4, (R10)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R10
+
+two73:
+	TESTQ     $+2, R9
+	JZ        one73
+	VMOVLPS   X4, (R10)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R10
+
+one73:
+	TESTQ  $+1, R9
+	JZ     stored73
+	VMOVSS X4, (R10)
+
+stored73:
+	ADDQ DI, R8
+	DECQ AX
+	JNZ  tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Short5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Short5(SB), NOSPLIT, $0-96
+	MOVQ    tiles+0(FP), AX
+	MOVQ    rs+24(FP), CX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (CX)(CX*4), BX
+	MOVQ    cs+32(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldb+56(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldc+72(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    c+64(FP), R8
+	MOVQ    cols+80(FP), R9
+	LEAQ    laneMask<>+0(SB), R10
+	SHLQ    $0x02, R9
+	SUBQ    R9, R10
+	VMOVDQU 32(R10), Y0
+
+tile:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   k+8(FP), R9
+	MOVQ   b+48(FP), R10
+	MOVQ   a+16(FP), R11
+	MOVQ   as+40(FP), R12
+	SHLQ   $0x02, R12
+	ADDQ   R11, R12
+	MOVQ   R12, a+16(FP)
+	TESTQ  R9, R9
+	JZ     store
+
+loop:
+	VMASKMOVPS   (R10), Y0, Y6
+	ADDQ         SI, R10
+	VBROADCASTSS (R11), Y7
+	VPMADDWD     Y7, Y6, Y7
+	VPADDD       Y7, Y1, Y1
+	VBROADCASTSS (R11)(CX*1), Y7
+	VPMADDWD     Y7, Y6, Y7
+	VPADDD       Y7, Y2, Y2
+	VBROADCASTSS (R11)(CX*2), Y7
+	VPMADDWD     Y7, Y6, Y7
+	VPADDD       Y7, Y3, Y3
+	VBROADCASTSS (R11)(DX*1), Y7
+	VPMADDWD     Y7, Y6, Y7
+	VPADDD       Y7, Y4, Y4
+	VBROADCASTSS (R11)(CX*4), Y7
+	VPMADDWD     Y7, Y6, Y7
+	VPADDD       Y7, Y5, Y5
+	ADDQ         BX, R11
+	DECQ         R9
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R9
+	SHLL         $0x01, R9
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y6
+	MOVQ         R8, R9
+	VMASKMOVPS   (R9), Y0, Y6
+	VPADDD       Y6, Y1, Y1
+	ADDQ         DI, R9
+	VMASKMOVPS   (R9), Y0, Y6
+	VPADDD       Y6, Y2, Y2
+	ADDQ         DI, R9
+	VMASKMOVPS   (R9), Y0, Y6
+	VPADDD       Y6, Y3, Y3
+	ADDQ         DI, R9
+	VMASKMOVPS   (R9), Y0, Y6
+	VPADDD       Y6, Y4, Y4
+	ADDQ         DI, R9
+	VMASKMOVPS   (R9), Y0, Y6
+	VPADDD       Y6, Y5, Y5
+	ADDQ         DI, R9
+
+overwrite:
+	MOVQ    cols+80(FP), R9
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four74
+	VMOVUPS Y1, (R10)
+	JMP     stored74
+
+four74:
+	TESTQ        $+4, R9
+	JZ           two74
+	VMOVUPS      X1, (R10)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R10
+
+two74:
+	TESTQ     $+2, R9
+	JZ        one74
+	VMOVLPS   X1, (R10)
+	VPERMILPS $0xee, X1, X1
+	ADDQ      $0x08, R10
+
+one74:
+	TESTQ  $+1, R9
+	JZ     stored74
+	VMOVSS X1, (R10)
+
+stored74:
+	ADDQ    DI, R8
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four75
+	VMOVUPS Y2, (R10)
+	JMP     stored75
+
+four75:
+	TESTQ        $+4, R9
+	JZ           two75
+	VMOVUPS      X2, (R10)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R10
+
+two75:
+	TESTQ     $+2, R9
+	JZ        one75
+	VMOVLPS   X2, (R10)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R10
+
+one75:
+	TESTQ  $+1, R9
+	JZ     stored75
+	VMOVSS X2, (R10)
+
+stored75:
+	ADDQ    DI, R8
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four76
+	VMOVUPS Y3, (R10)
+	JMP     stored76
+
+four76:
+	TESTQ        $+4, R9
+	JZ           two76
+	VMOVUPS      X3, (R10)
+	VEXTRACTF128 $0x01, Y3, X3
+	ADDQ         $0x10, R10
+
+two76:
+	TESTQ     $+2, R9
+	JZ        one76
+	VMOVLPS   X3, (R10)
+	VPERMILPS $0xee, X3, X3
+	ADDQ      $0x08, R10
+
+one76:
+	TESTQ  $+1, R9
+	JZ     stored76
+	VMOVSS X3, (R10)
+
+stored76:
+	ADDQ    DI, R8
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four77
+	VMOVUPS Y4, (R10)
+	JMP     stored77
+
+four77:
+	TESTQ        $+4, R9
+	JZ           two77
+	VMOVUPS      X4, (R10)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R10
+
+two77:
+	TESTQ     $+2, R9
+	JZ        one77
+	VMOVLPS   X4, (R10)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R10
+
+one77:
+	TESTQ  $+1, R9
+	JZ     stored77
+	VMOVSS X4, (R10)
+
+stored77:
+	ADDQ    DI, R8
+	LEAQ    (R8), R10
+	TESTQ   $+8, R9
+	JZ      four78
+	VMOVUPS Y5, (R10)
+	JMP     stored78
+
+four78:
+	TESTQ        $+4, R9
+	JZ           two78
+	VMOVUPS      X5, (R10)
+	VEXTRACTF128 $0x01, Y5, X5
+	ADDQ         $0x10, R10
+
+two78:
+	TESTQ     $+2, R9
+	JZ        one78
+	VMOVLPS   X5, (R10)
+	VPERMILPS $0xee, X5, X5
+	ADDQ      $0x08, R10
+
+one78:
+	TESTQ  $+1, R9
+	JZ     stored78
+	VMOVSS X5, (R10)
+
+stored78:
+	ADDQ DI, R8
+	DECQ AX
+	JNZ  tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX2Short6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2Short6(SB), NOSPLIT, $0-96
+	MOVQ    tiles+0(FP), AX
+	MOVQ    rs+24(FP), CX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (CX)(CX*4), BX
+	MOVQ    cs+32(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+56(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    ldc+72(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    c+64(FP), R9
+	MOVQ    cols+80(FP), R10
+	LEAQ    laneMask<>+0(SB), R11
+	SHLQ    $0x02, R10
+	SUBQ    R10, R11
+	VMOVDQU 32(R11), Y0
+
+tile:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   k+8(FP), R10
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	MOVQ   as+40(FP), R13
+	SHLQ   $0x02, R13
+	ADDQ   R12, R13
+	MOVQ   R13, a+16(FP)
+	TESTQ  R10, R10
+	JZ     store
+
+loop:
+	VMASKMOVPS   (R11), Y0, Y7
+	ADDQ         DI, R11
+	VBROADCASTSS (R12), Y8
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y8, Y1, Y1
+	VBROADCASTSS (R12)(CX*1), Y8
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y8, Y2, Y2
+	VBROADCASTSS (R12)(CX*2), Y8
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y8, Y3, Y3
+	VBROADCASTSS (R12)(DX*1), Y8
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y8, Y4, Y4
+	VBROADCASTSS (R12)(CX*4), Y8
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y8, Y5, Y5
+	VBROADCASTSS (R12)(BX*1), Y8
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y8, Y6, Y6
+	ADDQ         SI, R12
+	DECQ         R10
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R10
+	SHLL         $0x01, R10
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Y7
+	MOVQ         R9, R10
+	VMASKMOVPS   (R10), Y0, Y7
+	VPADDD       Y7, Y1, Y1
+	ADDQ         R8, R10
+	VMASKMOVPS   (R10), Y0, Y7
+	VPADDD       Y7, Y2, Y2
+	ADDQ         R8, R10
+	VMASKMOVPS   (R10), Y0, Y7
+	VPADDD       Y7, Y3, Y3
+	ADDQ         R8, R10
+	VMASKMOVPS   (R10), Y0, Y7
+	VPADDD       Y7, Y4, Y4
+	ADDQ         R8, R10
+	VMASKMOVPS   (R10), Y0, Y7
+	VPADDD       Y7, Y5, Y5
+	ADDQ         R8, R10
+	VMASKMOVPS   (R10), Y0, Y7
+	VPADDD       Y7, Y6, Y6
+	ADDQ         R8, R10
+
+overwrite:
+	MOVQ    cols+80(FP), R10
+	LEAQ    (R9), R11
+	TESTQ   $+8, R10
+	JZ      four79
+	VMOVUPS Y1, (R11)
+	JMP     stored79
+
+four79:
+	TESTQ        $+4, R10
+	JZ           two79
+	VMOVUPS      X1, (R11)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R11
+
+two79:
+	TESTQ     $+2, R10
+	JZ        one79
+	VMOVLPS   X1, (R11)
+	VPERMILPS $0xee, X1, X1
+	ADDQ      $0x08, R11
+
+one79:
+	TESTQ  $+1, R10
+	JZ     stored79
+	VMOVSS X1, (R11)
+
+stored79:
+	ADDQ    R8, R9
+	LEAQ    (R9), R11
+	TESTQ   $+8, R10
+	JZ      four80
+	VMOVUPS Y2, (R11)
+	JMP     stored80
+
+four80:
+	TESTQ        $+4, R10
+	JZ           two80
+	VMOVUPS      X2, (R11)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R11
+
+two80:
+	TESTQ     $+2, R10
+	JZ        one80
+	VMOVLPS   X2, (R11)
+	VPERMILPS $0xee, X2, X2
+	ADDQ      $0x08, R11
+
+one80:
+	TESTQ  $+1, R10
+	JZ     stored80
+	VMOVSS X2, (R11)
+
+stored80:
+	ADDQ    R8, R9
+	LEAQ    (R9), R11
+	TESTQ   $+8, R10
+	JZ      four81
+	VMOVUPS Y3, (R11)
+	JMP     stored81
+
+four81:
+	TESTQ        $+4, R10
+	JZ           two81
+	VMOVUPS      X3, (R11)
+	VEXTRACTF128 $0x01, Y3, X3
+	ADDQ         $0x10, R11
+
+two81:
+	TESTQ     $+2, R10
+	JZ        one81
+	VMOVLPS   X3, (R11)
+	VPERMILPS $0xee, X3, X3
+	ADDQ      $0x08, R11
+
+one81:
+	TESTQ  $+1, R10
+	JZ     stored81
+	VMOVSS X3, (R11)
+
+stored81:
+	ADDQ    R8, R9
+	LEAQ    (R9), R11
+	TESTQ   $+8, R10
+	JZ      four82
+	VMOVUPS Y4, (R11)
+	JMP     stored82
+
+four82:
+	TESTQ        $+4, R10
+	JZ           two82
+	VMOVUPS      X4, (R11)
+	VEXTRACTF128 $0x01, Y4, X4
+	ADDQ         $0x10, R11
+
+two82:
+	TESTQ     $+2, R10
+	JZ        one82
+	VMOVLPS   X4, (R11)
+	VPERMILPS $0xee, X4, X4
+	ADDQ      $0x08, R11
+
+one82:
+	TESTQ  $+1, R10
+	JZ     stored82
+	VMOVSS X4, (R11)
+
+stored82:
+	ADDQ    R8, R9
+	LEAQ    (R9), R11
+	TESTQ   $+8, R10
+	JZ      four83
+	VMOVUPS Y5, (R11)
+	JMP     stored83
+
+four83:
+	TESTQ        $+4, R10
+	JZ           two83
+	VMOVUPS      X5, (R11)
+	VEXTRACTF128 $0x01, Y5, X5
+	ADDQ         $0x10, R11
+
+two83:
+	TESTQ     $+2, R10
+	JZ        one83
+	VMOVLPS   X5, (R11)
+	VPERMILPS $0xee, X5, X5
+	ADDQ      $0x08, R11
+
+one83:
+	TESTQ  $+1, R10
+	JZ     stored83
+	VMOVSS X5, (R11)
+
+stored83:
+	ADDQ    R8, R9
+	LEAQ    (R9), R11
+	TESTQ   $+8, R10
+	JZ      four84
+	VMOVUPS Y6, (R11)
+	JMP     stored84
+
+four84:
+	TESTQ        $+4, R10
+	JZ           two84
+	VMOVUPS      X6, (R11)
+	VEXTRACTF128 $0x01, Y6, X6
+	ADDQ         $0x10, R11
+
+two84:
+	TESTQ     $+2, R10
+	JZ        one84
+	VMOVLPS   X6, (R11)
+	VPERMILPS $0xee, X6, X6
+	ADDQ      $0x08, R11
+
+one84:
+	TESTQ  $+1, R10
+	JZ     stored84
+	VMOVSS X6, (R11)
+
+stored84:
+	ADDQ R8, R9
+	DECQ AX
+	JNZ  tile
+	VZEROUPPER
+	RET
+
 // func dotsAVX2Tile(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
 // Requires: AVX, FMA3
 TEXT ·dotsAVX2Tile(SB), NOSPLIT, $0-56

@@ -4966,6 +4966,4932 @@ overwrite:
 	VZEROUPPER
 	RET
 
+// func pairsAVX512Full1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Full1(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), CX
+	MOVQ cs+32(FP), CX
+	SHLQ $0x02, CX
+	MOVQ ldb+56(FP), DX
+	SHLQ $0x02, DX
+	MOVQ ldc+72(FP), BX
+	SHLQ $0x02, BX
+	MOVQ c+64(FP), SI
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	MOVQ   k+8(FP), DI
+	MOVQ   b+48(FP), R8
+	MOVQ   a+16(FP), R9
+	MOVQ   as+40(FP), R10
+	SHLQ   $0x02, R10
+	ADDQ   R9, R10
+	MOVQ   R10, a+16(FP)
+	TESTQ  DI, DI
+	JZ     store
+
+loop:
+	VMOVUPS      (R8), Z2
+	VMOVUPS      64(R8), Z3
+	ADDQ         DX, R8
+	VBROADCASTSS (R9), Z4
+	VPMADDWD     Z4, Z2, Z2
+	VPADDD       Z2, Z0, Z0
+	VPMADDWD     Z4, Z3, Z2
+	VPADDD       Z2, Z1, Z1
+	ADDQ         CX, R9
+	DECQ         DI
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), DI
+	SHLL         $0x01, DI
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z2
+	MOVQ         SI, DI
+	VMOVUPS      (DI), Z2
+	VPADDD       Z2, Z0, Z0
+	VMOVUPS      64(DI), Z2
+	VPADDD       Z2, Z1, Z1
+	ADDQ         BX, DI
+
+overwrite:
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	ADDQ    BX, SI
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Full2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Full2(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), DX
+	MOVQ cs+32(FP), DX
+	SHLQ $0x02, DX
+	MOVQ ldb+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ ldc+72(FP), SI
+	SHLQ $0x02, SI
+	MOVQ c+64(FP), DI
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   k+8(FP), R8
+	MOVQ   b+48(FP), R9
+	MOVQ   a+16(FP), R10
+	MOVQ   as+40(FP), R11
+	SHLQ   $0x02, R11
+	ADDQ   R10, R11
+	MOVQ   R11, a+16(FP)
+	TESTQ  R8, R8
+	JZ     store
+
+loop:
+	VMOVUPS      (R9), Z4
+	VMOVUPS      64(R9), Z5
+	ADDQ         BX, R9
+	VBROADCASTSS (R10), Z6
+	VPMADDWD     Z6, Z4, Z7
+	VPADDD       Z7, Z0, Z0
+	VPMADDWD     Z6, Z5, Z7
+	VPADDD       Z7, Z1, Z1
+	VBROADCASTSS (R10)(CX*1), Z6
+	VPMADDWD     Z6, Z4, Z7
+	VPADDD       Z7, Z2, Z2
+	VPMADDWD     Z6, Z5, Z7
+	VPADDD       Z7, Z3, Z3
+	ADDQ         DX, R10
+	DECQ         R8
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R8
+	SHLL         $0x01, R8
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z4
+	MOVQ         DI, R8
+	VMOVUPS      (R8), Z4
+	VPADDD       Z4, Z0, Z0
+	VMOVUPS      64(R8), Z4
+	VPADDD       Z4, Z1, Z1
+	ADDQ         SI, R8
+	VMOVUPS      (R8), Z4
+	VPADDD       Z4, Z2, Z2
+	VMOVUPS      64(R8), Z4
+	VPADDD       Z4, Z3, Z3
+	ADDQ         SI, R8
+
+overwrite:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	ADDQ    SI, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z3, 64(DI)
+	ADDQ    SI, DI
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Full3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Full3(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), DX
+	MOVQ cs+32(FP), DX
+	SHLQ $0x02, DX
+	MOVQ ldb+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ ldc+72(FP), SI
+	SHLQ $0x02, SI
+	MOVQ c+64(FP), DI
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   k+8(FP), R8
+	MOVQ   b+48(FP), R9
+	MOVQ   a+16(FP), R10
+	MOVQ   as+40(FP), R11
+	SHLQ   $0x02, R11
+	ADDQ   R10, R11
+	MOVQ   R11, a+16(FP)
+	TESTQ  R8, R8
+	JZ     store
+
+loop:
+	VMOVUPS      (R9), Z6
+	VMOVUPS      64(R9), Z7
+	ADDQ         BX, R9
+	VBROADCASTSS (R10), Z8
+	VPMADDWD     Z8, Z6, Z9
+	VPADDD       Z9, Z0, Z0
+	VPMADDWD     Z8, Z7, Z9
+	VPADDD       Z9, Z1, Z1
+	VBROADCASTSS (R10)(CX*1), Z8
+	VPMADDWD     Z8, Z6, Z9
+	VPADDD       Z9, Z2, Z2
+	VPMADDWD     Z8, Z7, Z9
+	VPADDD       Z9, Z3, Z3
+	VBROADCASTSS (R10)(CX*2), Z8
+	VPMADDWD     Z8, Z6, Z9
+	VPADDD       Z9, Z4, Z4
+	VPMADDWD     Z8, Z7, Z9
+	VPADDD       Z9, Z5, Z5
+	ADDQ         DX, R10
+	DECQ         R8
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R8
+	SHLL         $0x01, R8
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z6
+	MOVQ         DI, R8
+	VMOVUPS      (R8), Z6
+	VPADDD       Z6, Z0, Z0
+	VMOVUPS      64(R8), Z6
+	VPADDD       Z6, Z1, Z1
+	ADDQ         SI, R8
+	VMOVUPS      (R8), Z6
+	VPADDD       Z6, Z2, Z2
+	VMOVUPS      64(R8), Z6
+	VPADDD       Z6, Z3, Z3
+	ADDQ         SI, R8
+	VMOVUPS      (R8), Z6
+	VPADDD       Z6, Z4, Z4
+	VMOVUPS      64(R8), Z6
+	VPADDD       Z6, Z5, Z5
+	ADDQ         SI, R8
+
+overwrite:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	ADDQ    SI, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z3, 64(DI)
+	ADDQ    SI, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z5, 64(DI)
+	ADDQ    SI, DI
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Full4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Full4(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), BX
+	MOVQ cs+32(FP), BX
+	SHLQ $0x02, BX
+	MOVQ ldb+56(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldc+72(FP), DI
+	SHLQ $0x02, DI
+	MOVQ c+64(FP), R8
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   k+8(FP), R9
+	MOVQ   b+48(FP), R10
+	MOVQ   a+16(FP), R11
+	MOVQ   as+40(FP), R12
+	SHLQ   $0x02, R12
+	ADDQ   R11, R12
+	MOVQ   R12, a+16(FP)
+	TESTQ  R9, R9
+	JZ     store
+
+loop:
+	VMOVUPS      (R10), Z8
+	VMOVUPS      64(R10), Z9
+	ADDQ         SI, R10
+	VBROADCASTSS (R11), Z10
+	VPMADDWD     Z10, Z8, Z11
+	VPADDD       Z11, Z0, Z0
+	VPMADDWD     Z10, Z9, Z11
+	VPADDD       Z11, Z1, Z1
+	VBROADCASTSS (R11)(CX*1), Z10
+	VPMADDWD     Z10, Z8, Z11
+	VPADDD       Z11, Z2, Z2
+	VPMADDWD     Z10, Z9, Z11
+	VPADDD       Z11, Z3, Z3
+	VBROADCASTSS (R11)(CX*2), Z10
+	VPMADDWD     Z10, Z8, Z11
+	VPADDD       Z11, Z4, Z4
+	VPMADDWD     Z10, Z9, Z11
+	VPADDD       Z11, Z5, Z5
+	VBROADCASTSS (R11)(DX*1), Z10
+	VPMADDWD     Z10, Z8, Z11
+	VPADDD       Z11, Z6, Z6
+	VPMADDWD     Z10, Z9, Z11
+	VPADDD       Z11, Z7, Z7
+	ADDQ         BX, R11
+	DECQ         R9
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R9
+	SHLL         $0x01, R9
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z8
+	MOVQ         R8, R9
+	VMOVUPS      (R9), Z8
+	VPADDD       Z8, Z0, Z0
+	VMOVUPS      64(R9), Z8
+	VPADDD       Z8, Z1, Z1
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Z8
+	VPADDD       Z8, Z2, Z2
+	VMOVUPS      64(R9), Z8
+	VPADDD       Z8, Z3, Z3
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Z8
+	VPADDD       Z8, Z4, Z4
+	VMOVUPS      64(R9), Z8
+	VPADDD       Z8, Z5, Z5
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Z8
+	VPADDD       Z8, Z6, Z6
+	VMOVUPS      64(R9), Z8
+	VPADDD       Z8, Z7, Z7
+	ADDQ         DI, R9
+
+overwrite:
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPS Z2, (R8)
+	VMOVUPS Z3, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPS Z4, (R8)
+	VMOVUPS Z5, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPS Z6, (R8)
+	VMOVUPS Z7, 64(R8)
+	ADDQ    DI, R8
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Full5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Full5(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), BX
+	MOVQ cs+32(FP), BX
+	SHLQ $0x02, BX
+	MOVQ ldb+56(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldc+72(FP), DI
+	SHLQ $0x02, DI
+	MOVQ c+64(FP), R8
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	MOVQ   k+8(FP), R9
+	MOVQ   b+48(FP), R10
+	MOVQ   a+16(FP), R11
+	MOVQ   as+40(FP), R12
+	SHLQ   $0x02, R12
+	ADDQ   R11, R12
+	MOVQ   R12, a+16(FP)
+	TESTQ  R9, R9
+	JZ     store
+
+loop:
+	VMOVUPS      (R10), Z10
+	VMOVUPS      64(R10), Z11
+	ADDQ         SI, R10
+	VBROADCASTSS (R11), Z12
+	VPMADDWD     Z12, Z10, Z13
+	VPADDD       Z13, Z0, Z0
+	VPMADDWD     Z12, Z11, Z13
+	VPADDD       Z13, Z1, Z1
+	VBROADCASTSS (R11)(CX*1), Z12
+	VPMADDWD     Z12, Z10, Z13
+	VPADDD       Z13, Z2, Z2
+	VPMADDWD     Z12, Z11, Z13
+	VPADDD       Z13, Z3, Z3
+	VBROADCASTSS (R11)(CX*2), Z12
+	VPMADDWD     Z12, Z10, Z13
+	VPADDD       Z13, Z4, Z4
+	VPMADDWD     Z12, Z11, Z13
+	VPADDD       Z13, Z5, Z5
+	VBROADCASTSS (R11)(DX*1), Z12
+	VPMADDWD     Z12, Z10, Z13
+	VPADDD       Z13, Z6, Z6
+	VPMADDWD     Z12, Z11, Z13
+	VPADDD       Z13, Z7, Z7
+	VBROADCASTSS (R11)(CX*4), Z12
+	VPMADDWD     Z12, Z10, Z13
+	VPADDD       Z13, Z8, Z8
+	VPMADDWD     Z12, Z11, Z13
+	VPADDD       Z13, Z9, Z9
+	ADDQ         BX, R11
+	DECQ         R9
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R9
+	SHLL         $0x01, R9
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z10
+	MOVQ         R8, R9
+	VMOVUPS      (R9), Z10
+	VPADDD       Z10, Z0, Z0
+	VMOVUPS      64(R9), Z10
+	VPADDD       Z10, Z1, Z1
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Z10
+	VPADDD       Z10, Z2, Z2
+	VMOVUPS      64(R9), Z10
+	VPADDD       Z10, Z3, Z3
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Z10
+	VPADDD       Z10, Z4, Z4
+	VMOVUPS      64(R9), Z10
+	VPADDD       Z10, Z5, Z5
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Z10
+	VPADDD       Z10, Z6, Z6
+	VMOVUPS      64(R9), Z10
+	VPADDD       Z10, Z7, Z7
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Z10
+	VPADDD       Z10, Z8, Z8
+	VMOVUPS      64(R9), Z10
+	VPADDD       Z10, Z9, Z9
+	ADDQ         DI, R9
+
+overwrite:
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPS Z2, (R8)
+	VMOVUPS Z3, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPS Z4, (R8)
+	VMOVUPS Z5, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPS Z6, (R8)
+	VMOVUPS Z7, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPS Z8, (R8)
+	VMOVUPS Z9, 64(R8)
+	ADDQ    DI, R8
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Full6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Full6(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), BX
+	MOVQ cs+32(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+56(FP), DI
+	SHLQ $0x02, DI
+	MOVQ ldc+72(FP), R8
+	SHLQ $0x02, R8
+	MOVQ c+64(FP), R9
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   k+8(FP), R10
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	MOVQ   as+40(FP), R13
+	SHLQ   $0x02, R13
+	ADDQ   R12, R13
+	MOVQ   R13, a+16(FP)
+	TESTQ  R10, R10
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Z12
+	VMOVUPS      64(R11), Z13
+	ADDQ         DI, R11
+	VBROADCASTSS (R12), Z14
+	VPMADDWD     Z14, Z12, Z15
+	VPADDD       Z15, Z0, Z0
+	VPMADDWD     Z14, Z13, Z15
+	VPADDD       Z15, Z1, Z1
+	VBROADCASTSS (R12)(CX*1), Z14
+	VPMADDWD     Z14, Z12, Z15
+	VPADDD       Z15, Z2, Z2
+	VPMADDWD     Z14, Z13, Z15
+	VPADDD       Z15, Z3, Z3
+	VBROADCASTSS (R12)(CX*2), Z14
+	VPMADDWD     Z14, Z12, Z15
+	VPADDD       Z15, Z4, Z4
+	VPMADDWD     Z14, Z13, Z15
+	VPADDD       Z15, Z5, Z5
+	VBROADCASTSS (R12)(DX*1), Z14
+	VPMADDWD     Z14, Z12, Z15
+	VPADDD       Z15, Z6, Z6
+	VPMADDWD     Z14, Z13, Z15
+	VPADDD       Z15, Z7, Z7
+	VBROADCASTSS (R12)(CX*4), Z14
+	VPMADDWD     Z14, Z12, Z15
+	VPADDD       Z15, Z8, Z8
+	VPMADDWD     Z14, Z13, Z15
+	VPADDD       Z15, Z9, Z9
+	VBROADCASTSS (R12)(BX*1), Z14
+	VPMADDWD     Z14, Z12, Z15
+	VPADDD       Z15, Z10, Z10
+	VPMADDWD     Z14, Z13, Z15
+	VPADDD       Z15, Z11, Z11
+	ADDQ         SI, R12
+	DECQ         R10
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R10
+	SHLL         $0x01, R10
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z12
+	MOVQ         R9, R10
+	VMOVUPS      (R10), Z12
+	VPADDD       Z12, Z0, Z0
+	VMOVUPS      64(R10), Z12
+	VPADDD       Z12, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z12
+	VPADDD       Z12, Z2, Z2
+	VMOVUPS      64(R10), Z12
+	VPADDD       Z12, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z12
+	VPADDD       Z12, Z4, Z4
+	VMOVUPS      64(R10), Z12
+	VPADDD       Z12, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z12
+	VPADDD       Z12, Z6, Z6
+	VMOVUPS      64(R10), Z12
+	VPADDD       Z12, Z7, Z7
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z12
+	VPADDD       Z12, Z8, Z8
+	VMOVUPS      64(R10), Z12
+	VPADDD       Z12, Z9, Z9
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z12
+	VPADDD       Z12, Z10, Z10
+	VMOVUPS      64(R10), Z12
+	VPADDD       Z12, Z11, Z11
+	ADDQ         R8, R10
+
+overwrite:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z3, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z7, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z10, (R9)
+	VMOVUPS Z11, 64(R9)
+	ADDQ    R8, R9
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Full7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Full7(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), BX
+	MOVQ cs+32(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+56(FP), DI
+	SHLQ $0x02, DI
+	MOVQ ldc+72(FP), R8
+	SHLQ $0x02, R8
+	MOVQ c+64(FP), R9
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	MOVQ   k+8(FP), R10
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(DX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  R10, R10
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Z14
+	VMOVUPS      64(R11), Z15
+	ADDQ         DI, R11
+	VBROADCASTSS (R12), Z16
+	VPMADDWD     Z16, Z14, Z17
+	VPADDD       Z17, Z0, Z0
+	VPMADDWD     Z16, Z15, Z17
+	VPADDD       Z17, Z1, Z1
+	VBROADCASTSS (R12)(CX*1), Z16
+	VPMADDWD     Z16, Z14, Z17
+	VPADDD       Z17, Z2, Z2
+	VPMADDWD     Z16, Z15, Z17
+	VPADDD       Z17, Z3, Z3
+	VBROADCASTSS (R12)(CX*2), Z16
+	VPMADDWD     Z16, Z14, Z17
+	VPADDD       Z17, Z4, Z4
+	VPMADDWD     Z16, Z15, Z17
+	VPADDD       Z17, Z5, Z5
+	VBROADCASTSS (R12)(DX*1), Z16
+	VPMADDWD     Z16, Z14, Z17
+	VPADDD       Z17, Z6, Z6
+	VPMADDWD     Z16, Z15, Z17
+	VPADDD       Z17, Z7, Z7
+	VBROADCASTSS (R12)(CX*4), Z16
+	VPMADDWD     Z16, Z14, Z17
+	VPADDD       Z17, Z8, Z8
+	VPMADDWD     Z16, Z15, Z17
+	VPADDD       Z17, Z9, Z9
+	VBROADCASTSS (R12)(BX*1), Z16
+	VPMADDWD     Z16, Z14, Z17
+	VPADDD       Z17, Z10, Z10
+	VPMADDWD     Z16, Z15, Z17
+	VPADDD       Z17, Z11, Z11
+	VBROADCASTSS (R13), Z16
+	VPMADDWD     Z16, Z14, Z17
+	VPADDD       Z17, Z12, Z12
+	VPMADDWD     Z16, Z15, Z17
+	VPADDD       Z17, Z13, Z13
+	ADDQ         SI, R12
+	ADDQ         SI, R13
+	DECQ         R10
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R10
+	SHLL         $0x01, R10
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z14
+	MOVQ         R9, R10
+	VMOVUPS      (R10), Z14
+	VPADDD       Z14, Z0, Z0
+	VMOVUPS      64(R10), Z14
+	VPADDD       Z14, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z14
+	VPADDD       Z14, Z2, Z2
+	VMOVUPS      64(R10), Z14
+	VPADDD       Z14, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z14
+	VPADDD       Z14, Z4, Z4
+	VMOVUPS      64(R10), Z14
+	VPADDD       Z14, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z14
+	VPADDD       Z14, Z6, Z6
+	VMOVUPS      64(R10), Z14
+	VPADDD       Z14, Z7, Z7
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z14
+	VPADDD       Z14, Z8, Z8
+	VMOVUPS      64(R10), Z14
+	VPADDD       Z14, Z9, Z9
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z14
+	VPADDD       Z14, Z10, Z10
+	VMOVUPS      64(R10), Z14
+	VPADDD       Z14, Z11, Z11
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z14
+	VPADDD       Z14, Z12, Z12
+	VMOVUPS      64(R10), Z14
+	VPADDD       Z14, Z13, Z13
+	ADDQ         R8, R10
+
+overwrite:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z3, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z7, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z10, (R9)
+	VMOVUPS Z11, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	ADDQ    R8, R9
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Full8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Full8(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), BX
+	MOVQ cs+32(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+56(FP), DI
+	SHLQ $0x02, DI
+	MOVQ ldc+72(FP), R8
+	SHLQ $0x02, R8
+	MOVQ c+64(FP), R9
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	MOVQ   k+8(FP), R10
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(DX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  R10, R10
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Z16
+	VMOVUPS      64(R11), Z17
+	ADDQ         DI, R11
+	VBROADCASTSS (R12), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z0, Z0
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z1, Z1
+	VBROADCASTSS (R12)(CX*1), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z2, Z2
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z3, Z3
+	VBROADCASTSS (R12)(CX*2), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z4, Z4
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z5, Z5
+	VBROADCASTSS (R12)(DX*1), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z6, Z6
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z7, Z7
+	VBROADCASTSS (R12)(CX*4), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z8, Z8
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z9, Z9
+	VBROADCASTSS (R12)(BX*1), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z10, Z10
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z11, Z11
+	VBROADCASTSS (R13), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z12, Z12
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z13, Z13
+	VBROADCASTSS (R13)(CX*1), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z14, Z14
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z15, Z15
+	ADDQ         SI, R12
+	ADDQ         SI, R13
+	DECQ         R10
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R10
+	SHLL         $0x01, R10
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z16
+	MOVQ         R9, R10
+	VMOVUPS      (R10), Z16
+	VPADDD       Z16, Z0, Z0
+	VMOVUPS      64(R10), Z16
+	VPADDD       Z16, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z16
+	VPADDD       Z16, Z2, Z2
+	VMOVUPS      64(R10), Z16
+	VPADDD       Z16, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z16
+	VPADDD       Z16, Z4, Z4
+	VMOVUPS      64(R10), Z16
+	VPADDD       Z16, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z16
+	VPADDD       Z16, Z6, Z6
+	VMOVUPS      64(R10), Z16
+	VPADDD       Z16, Z7, Z7
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z16
+	VPADDD       Z16, Z8, Z8
+	VMOVUPS      64(R10), Z16
+	VPADDD       Z16, Z9, Z9
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z16
+	VPADDD       Z16, Z10, Z10
+	VMOVUPS      64(R10), Z16
+	VPADDD       Z16, Z11, Z11
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z16
+	VPADDD       Z16, Z12, Z12
+	VMOVUPS      64(R10), Z16
+	VPADDD       Z16, Z13, Z13
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z16
+	VPADDD       Z16, Z14, Z14
+	VMOVUPS      64(R10), Z16
+	VPADDD       Z16, Z15, Z15
+	ADDQ         R8, R10
+
+overwrite:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z3, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z7, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z10, (R9)
+	VMOVUPS Z11, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z14, (R9)
+	VMOVUPS Z15, 64(R9)
+	ADDQ    R8, R9
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Full9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Full9(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), BX
+	MOVQ cs+32(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+56(FP), DI
+	SHLQ $0x02, DI
+	MOVQ ldc+72(FP), R8
+	SHLQ $0x02, R8
+	MOVQ c+64(FP), R9
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	MOVQ   k+8(FP), R10
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(DX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  R10, R10
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Z18
+	VMOVUPS      64(R11), Z19
+	ADDQ         DI, R11
+	VBROADCASTSS (R12), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z0, Z0
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z1, Z1
+	VBROADCASTSS (R12)(CX*1), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z2, Z2
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z3, Z3
+	VBROADCASTSS (R12)(CX*2), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z4, Z4
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z5, Z5
+	VBROADCASTSS (R12)(DX*1), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z6, Z6
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z7, Z7
+	VBROADCASTSS (R12)(CX*4), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z8, Z8
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z9, Z9
+	VBROADCASTSS (R12)(BX*1), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z10, Z10
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z11, Z11
+	VBROADCASTSS (R13), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z12, Z12
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z13, Z13
+	VBROADCASTSS (R13)(CX*1), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z14, Z14
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z15, Z15
+	VBROADCASTSS (R13)(CX*2), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z16, Z16
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z17, Z17
+	ADDQ         SI, R12
+	ADDQ         SI, R13
+	DECQ         R10
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R10
+	SHLL         $0x01, R10
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z18
+	MOVQ         R9, R10
+	VMOVUPS      (R10), Z18
+	VPADDD       Z18, Z0, Z0
+	VMOVUPS      64(R10), Z18
+	VPADDD       Z18, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z18
+	VPADDD       Z18, Z2, Z2
+	VMOVUPS      64(R10), Z18
+	VPADDD       Z18, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z18
+	VPADDD       Z18, Z4, Z4
+	VMOVUPS      64(R10), Z18
+	VPADDD       Z18, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z18
+	VPADDD       Z18, Z6, Z6
+	VMOVUPS      64(R10), Z18
+	VPADDD       Z18, Z7, Z7
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z18
+	VPADDD       Z18, Z8, Z8
+	VMOVUPS      64(R10), Z18
+	VPADDD       Z18, Z9, Z9
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z18
+	VPADDD       Z18, Z10, Z10
+	VMOVUPS      64(R10), Z18
+	VPADDD       Z18, Z11, Z11
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z18
+	VPADDD       Z18, Z12, Z12
+	VMOVUPS      64(R10), Z18
+	VPADDD       Z18, Z13, Z13
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z18
+	VPADDD       Z18, Z14, Z14
+	VMOVUPS      64(R10), Z18
+	VPADDD       Z18, Z15, Z15
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z18
+	VPADDD       Z18, Z16, Z16
+	VMOVUPS      64(R10), Z18
+	VPADDD       Z18, Z17, Z17
+	ADDQ         R8, R10
+
+overwrite:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z3, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z7, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z10, (R9)
+	VMOVUPS Z11, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z14, (R9)
+	VMOVUPS Z15, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z16, (R9)
+	VMOVUPS Z17, 64(R9)
+	ADDQ    R8, R9
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Full10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Full10(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), BX
+	MOVQ cs+32(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+56(FP), DI
+	SHLQ $0x02, DI
+	MOVQ ldc+72(FP), R8
+	SHLQ $0x02, R8
+	MOVQ c+64(FP), R9
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	MOVQ   k+8(FP), R10
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(DX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  R10, R10
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Z20
+	VMOVUPS      64(R11), Z21
+	ADDQ         DI, R11
+	VBROADCASTSS (R12), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z0, Z0
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z1, Z1
+	VBROADCASTSS (R12)(CX*1), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z2, Z2
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z3, Z3
+	VBROADCASTSS (R12)(CX*2), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z4, Z4
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z5, Z5
+	VBROADCASTSS (R12)(DX*1), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z6, Z6
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z7, Z7
+	VBROADCASTSS (R12)(CX*4), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z8, Z8
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z9, Z9
+	VBROADCASTSS (R12)(BX*1), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z10, Z10
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z11, Z11
+	VBROADCASTSS (R13), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z12, Z12
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z13, Z13
+	VBROADCASTSS (R13)(CX*1), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z14, Z14
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z15, Z15
+	VBROADCASTSS (R13)(CX*2), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z16, Z16
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z17, Z17
+	VBROADCASTSS (R13)(DX*1), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z18, Z18
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z19, Z19
+	ADDQ         SI, R12
+	ADDQ         SI, R13
+	DECQ         R10
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R10
+	SHLL         $0x01, R10
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z20
+	MOVQ         R9, R10
+	VMOVUPS      (R10), Z20
+	VPADDD       Z20, Z0, Z0
+	VMOVUPS      64(R10), Z20
+	VPADDD       Z20, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z20
+	VPADDD       Z20, Z2, Z2
+	VMOVUPS      64(R10), Z20
+	VPADDD       Z20, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z20
+	VPADDD       Z20, Z4, Z4
+	VMOVUPS      64(R10), Z20
+	VPADDD       Z20, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z20
+	VPADDD       Z20, Z6, Z6
+	VMOVUPS      64(R10), Z20
+	VPADDD       Z20, Z7, Z7
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z20
+	VPADDD       Z20, Z8, Z8
+	VMOVUPS      64(R10), Z20
+	VPADDD       Z20, Z9, Z9
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z20
+	VPADDD       Z20, Z10, Z10
+	VMOVUPS      64(R10), Z20
+	VPADDD       Z20, Z11, Z11
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z20
+	VPADDD       Z20, Z12, Z12
+	VMOVUPS      64(R10), Z20
+	VPADDD       Z20, Z13, Z13
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z20
+	VPADDD       Z20, Z14, Z14
+	VMOVUPS      64(R10), Z20
+	VPADDD       Z20, Z15, Z15
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z20
+	VPADDD       Z20, Z16, Z16
+	VMOVUPS      64(R10), Z20
+	VPADDD       Z20, Z17, Z17
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z20
+	VPADDD       Z20, Z18, Z18
+	VMOVUPS      64(R10), Z20
+	VPADDD       Z20, Z19, Z19
+	ADDQ         R8, R10
+
+overwrite:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z3, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z7, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z10, (R9)
+	VMOVUPS Z11, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z14, (R9)
+	VMOVUPS Z15, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z16, (R9)
+	VMOVUPS Z17, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z18, (R9)
+	VMOVUPS Z19, 64(R9)
+	ADDQ    R8, R9
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Full11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Full11(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), BX
+	MOVQ cs+32(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+56(FP), DI
+	SHLQ $0x02, DI
+	MOVQ ldc+72(FP), R8
+	SHLQ $0x02, R8
+	MOVQ c+64(FP), R9
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	MOVQ   k+8(FP), R10
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(DX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  R10, R10
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Z22
+	VMOVUPS      64(R11), Z23
+	ADDQ         DI, R11
+	VBROADCASTSS (R12), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z0, Z0
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z1, Z1
+	VBROADCASTSS (R12)(CX*1), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z2, Z2
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z3, Z3
+	VBROADCASTSS (R12)(CX*2), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z4, Z4
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z5, Z5
+	VBROADCASTSS (R12)(DX*1), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z6, Z6
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z7, Z7
+	VBROADCASTSS (R12)(CX*4), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z8, Z8
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z9, Z9
+	VBROADCASTSS (R12)(BX*1), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z10, Z10
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z11, Z11
+	VBROADCASTSS (R13), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z12, Z12
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z13, Z13
+	VBROADCASTSS (R13)(CX*1), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z14, Z14
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z15, Z15
+	VBROADCASTSS (R13)(CX*2), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z16, Z16
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z17, Z17
+	VBROADCASTSS (R13)(DX*1), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z18, Z18
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z19, Z19
+	VBROADCASTSS (R13)(CX*4), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z20, Z20
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z21, Z21
+	ADDQ         SI, R12
+	ADDQ         SI, R13
+	DECQ         R10
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R10
+	SHLL         $0x01, R10
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z22
+	MOVQ         R9, R10
+	VMOVUPS      (R10), Z22
+	VPADDD       Z22, Z0, Z0
+	VMOVUPS      64(R10), Z22
+	VPADDD       Z22, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z22
+	VPADDD       Z22, Z2, Z2
+	VMOVUPS      64(R10), Z22
+	VPADDD       Z22, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z22
+	VPADDD       Z22, Z4, Z4
+	VMOVUPS      64(R10), Z22
+	VPADDD       Z22, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z22
+	VPADDD       Z22, Z6, Z6
+	VMOVUPS      64(R10), Z22
+	VPADDD       Z22, Z7, Z7
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z22
+	VPADDD       Z22, Z8, Z8
+	VMOVUPS      64(R10), Z22
+	VPADDD       Z22, Z9, Z9
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z22
+	VPADDD       Z22, Z10, Z10
+	VMOVUPS      64(R10), Z22
+	VPADDD       Z22, Z11, Z11
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z22
+	VPADDD       Z22, Z12, Z12
+	VMOVUPS      64(R10), Z22
+	VPADDD       Z22, Z13, Z13
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z22
+	VPADDD       Z22, Z14, Z14
+	VMOVUPS      64(R10), Z22
+	VPADDD       Z22, Z15, Z15
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z22
+	VPADDD       Z22, Z16, Z16
+	VMOVUPS      64(R10), Z22
+	VPADDD       Z22, Z17, Z17
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z22
+	VPADDD       Z22, Z18, Z18
+	VMOVUPS      64(R10), Z22
+	VPADDD       Z22, Z19, Z19
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z22
+	VPADDD       Z22, Z20, Z20
+	VMOVUPS      64(R10), Z22
+	VPADDD       Z22, Z21, Z21
+	ADDQ         R8, R10
+
+overwrite:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z3, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z7, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z10, (R9)
+	VMOVUPS Z11, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z14, (R9)
+	VMOVUPS Z15, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z16, (R9)
+	VMOVUPS Z17, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z18, (R9)
+	VMOVUPS Z19, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z20, (R9)
+	VMOVUPS Z21, 64(R9)
+	ADDQ    R8, R9
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Full12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Full12(SB), NOSPLIT, $0-96
+	MOVQ tiles+0(FP), AX
+	MOVQ rs+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), BX
+	MOVQ cs+32(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+56(FP), DI
+	SHLQ $0x02, DI
+	MOVQ ldc+72(FP), R8
+	SHLQ $0x02, R8
+	MOVQ c+64(FP), R9
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	MOVQ   k+8(FP), R10
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(DX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  R10, R10
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	ADDQ         DI, R11
+	VBROADCASTSS (R12), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z0, Z0
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z1, Z1
+	VBROADCASTSS (R12)(CX*1), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z2, Z2
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z3, Z3
+	VBROADCASTSS (R12)(CX*2), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z4, Z4
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z5, Z5
+	VBROADCASTSS (R12)(DX*1), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z6, Z6
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z7, Z7
+	VBROADCASTSS (R12)(CX*4), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z8, Z8
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z9, Z9
+	VBROADCASTSS (R12)(BX*1), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z10, Z10
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z11, Z11
+	VBROADCASTSS (R13), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z12, Z12
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z13, Z13
+	VBROADCASTSS (R13)(CX*1), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z14, Z14
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z15, Z15
+	VBROADCASTSS (R13)(CX*2), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z16, Z16
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z17, Z17
+	VBROADCASTSS (R13)(DX*1), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z18, Z18
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z19, Z19
+	VBROADCASTSS (R13)(CX*4), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z20, Z20
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z21, Z21
+	VBROADCASTSS (R13)(BX*1), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z22, Z22
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z23, Z23
+	ADDQ         SI, R12
+	ADDQ         SI, R13
+	DECQ         R10
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), R10
+	SHLL         $0x01, R10
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z24
+	MOVQ         R9, R10
+	VMOVUPS      (R10), Z24
+	VPADDD       Z24, Z0, Z0
+	VMOVUPS      64(R10), Z24
+	VPADDD       Z24, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z24
+	VPADDD       Z24, Z2, Z2
+	VMOVUPS      64(R10), Z24
+	VPADDD       Z24, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z24
+	VPADDD       Z24, Z4, Z4
+	VMOVUPS      64(R10), Z24
+	VPADDD       Z24, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z24
+	VPADDD       Z24, Z6, Z6
+	VMOVUPS      64(R10), Z24
+	VPADDD       Z24, Z7, Z7
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z24
+	VPADDD       Z24, Z8, Z8
+	VMOVUPS      64(R10), Z24
+	VPADDD       Z24, Z9, Z9
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z24
+	VPADDD       Z24, Z10, Z10
+	VMOVUPS      64(R10), Z24
+	VPADDD       Z24, Z11, Z11
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z24
+	VPADDD       Z24, Z12, Z12
+	VMOVUPS      64(R10), Z24
+	VPADDD       Z24, Z13, Z13
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z24
+	VPADDD       Z24, Z14, Z14
+	VMOVUPS      64(R10), Z24
+	VPADDD       Z24, Z15, Z15
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z24
+	VPADDD       Z24, Z16, Z16
+	VMOVUPS      64(R10), Z24
+	VPADDD       Z24, Z17, Z17
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z24
+	VPADDD       Z24, Z18, Z18
+	VMOVUPS      64(R10), Z24
+	VPADDD       Z24, Z19, Z19
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z24
+	VPADDD       Z24, Z20, Z20
+	VMOVUPS      64(R10), Z24
+	VPADDD       Z24, Z21, Z21
+	ADDQ         R8, R10
+	VMOVUPS      (R10), Z24
+	VPADDD       Z24, Z22, Z22
+	VMOVUPS      64(R10), Z24
+	VPADDD       Z24, Z23, Z23
+	ADDQ         R8, R10
+
+overwrite:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z3, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z7, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z10, (R9)
+	VMOVUPS Z11, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z14, (R9)
+	VMOVUPS Z15, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z16, (R9)
+	VMOVUPS Z17, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z18, (R9)
+	VMOVUPS Z19, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z20, (R9)
+	VMOVUPS Z21, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z22, (R9)
+	VMOVUPS Z23, 64(R9)
+	ADDQ    R8, R9
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Long1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Long1(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), CX
+	SHLQ  $0x02, CX
+	LEAQ  (CX)(CX*2), DX
+	LEAQ  (CX)(CX*4), CX
+	MOVQ  cs+32(FP), DX
+	SHLQ  $0x02, DX
+	MOVQ  ldb+56(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  ldc+72(FP), SI
+	SHLQ  $0x02, SI
+	MOVQ  c+64(FP), DI
+	MOVQ  $-1, R8
+	MOVQ  cols+80(FP), CX
+	SUBQ  $0x10, CX
+	SHLQ  CL, R8
+	NOTQ  R8
+	KMOVW R8, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R8
+	MOVQ   a+16(FP), R9
+	MOVQ   as+40(FP), R10
+	SHLQ   $0x02, R10
+	ADDQ   R9, R10
+	MOVQ   R10, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS      (R8), Z2
+	VMOVUPS.Z    64(R8), K1, Z3
+	ADDQ         BX, R8
+	VBROADCASTSS (R9), Z4
+	VPMADDWD     Z4, Z2, Z2
+	VPADDD       Z2, Z0, Z0
+	VPMADDWD     Z4, Z3, Z2
+	VPADDD       Z2, Z1, Z1
+	ADDQ         DX, R9
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z2
+	MOVQ         DI, CX
+	VMOVUPS      (CX), Z2
+	VPADDD       Z2, Z0, Z0
+	VMOVUPS.Z    64(CX), K1, Z2
+	VPADDD       Z2, Z1, Z1
+	ADDQ         SI, CX
+
+overwrite:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, K1, 64(DI)
+	ADDQ    SI, DI
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Long2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Long2(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), CX
+	LEAQ  (DX)(DX*4), CX
+	MOVQ  cs+32(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  ldb+56(FP), SI
+	SHLQ  $0x02, SI
+	MOVQ  ldc+72(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  c+64(FP), R8
+	MOVQ  $-1, R9
+	MOVQ  cols+80(FP), CX
+	SUBQ  $0x10, CX
+	SHLQ  CL, R9
+	NOTQ  R9
+	KMOVW R9, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R9
+	MOVQ   a+16(FP), R10
+	MOVQ   as+40(FP), R11
+	SHLQ   $0x02, R11
+	ADDQ   R10, R11
+	MOVQ   R11, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS      (R9), Z4
+	VMOVUPS.Z    64(R9), K1, Z5
+	ADDQ         SI, R9
+	VBROADCASTSS (R10), Z6
+	VPMADDWD     Z6, Z4, Z7
+	VPADDD       Z7, Z0, Z0
+	VPMADDWD     Z6, Z5, Z7
+	VPADDD       Z7, Z1, Z1
+	VBROADCASTSS (R10)(DX*1), Z6
+	VPMADDWD     Z6, Z4, Z7
+	VPADDD       Z7, Z2, Z2
+	VPMADDWD     Z6, Z5, Z7
+	VPADDD       Z7, Z3, Z3
+	ADDQ         BX, R10
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z4
+	MOVQ         R8, CX
+	VMOVUPS      (CX), Z4
+	VPADDD       Z4, Z0, Z0
+	VMOVUPS.Z    64(CX), K1, Z4
+	VPADDD       Z4, Z1, Z1
+	ADDQ         DI, CX
+	VMOVUPS      (CX), Z4
+	VPADDD       Z4, Z2, Z2
+	VMOVUPS.Z    64(CX), K1, Z4
+	VPADDD       Z4, Z3, Z3
+	ADDQ         DI, CX
+
+overwrite:
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, K1, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPS Z2, (R8)
+	VMOVUPS Z3, K1, 64(R8)
+	ADDQ    DI, R8
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Long3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Long3(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), CX
+	LEAQ  (DX)(DX*4), CX
+	MOVQ  cs+32(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  ldb+56(FP), SI
+	SHLQ  $0x02, SI
+	MOVQ  ldc+72(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  c+64(FP), R8
+	MOVQ  $-1, R9
+	MOVQ  cols+80(FP), CX
+	SUBQ  $0x10, CX
+	SHLQ  CL, R9
+	NOTQ  R9
+	KMOVW R9, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R9
+	MOVQ   a+16(FP), R10
+	MOVQ   as+40(FP), R11
+	SHLQ   $0x02, R11
+	ADDQ   R10, R11
+	MOVQ   R11, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS      (R9), Z6
+	VMOVUPS.Z    64(R9), K1, Z7
+	ADDQ         SI, R9
+	VBROADCASTSS (R10), Z8
+	VPMADDWD     Z8, Z6, Z9
+	VPADDD       Z9, Z0, Z0
+	VPMADDWD     Z8, Z7, Z9
+	VPADDD       Z9, Z1, Z1
+	VBROADCASTSS (R10)(DX*1), Z8
+	VPMADDWD     Z8, Z6, Z9
+	VPADDD       Z9, Z2, Z2
+	VPMADDWD     Z8, Z7, Z9
+	VPADDD       Z9, Z3, Z3
+	VBROADCASTSS (R10)(DX*2), Z8
+	VPMADDWD     Z8, Z6, Z9
+	VPADDD       Z9, Z4, Z4
+	VPMADDWD     Z8, Z7, Z9
+	VPADDD       Z9, Z5, Z5
+	ADDQ         BX, R10
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z6
+	MOVQ         R8, CX
+	VMOVUPS      (CX), Z6
+	VPADDD       Z6, Z0, Z0
+	VMOVUPS.Z    64(CX), K1, Z6
+	VPADDD       Z6, Z1, Z1
+	ADDQ         DI, CX
+	VMOVUPS      (CX), Z6
+	VPADDD       Z6, Z2, Z2
+	VMOVUPS.Z    64(CX), K1, Z6
+	VPADDD       Z6, Z3, Z3
+	ADDQ         DI, CX
+	VMOVUPS      (CX), Z6
+	VPADDD       Z6, Z4, Z4
+	VMOVUPS.Z    64(CX), K1, Z6
+	VPADDD       Z6, Z5, Z5
+	ADDQ         DI, CX
+
+overwrite:
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, K1, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPS Z2, (R8)
+	VMOVUPS Z3, K1, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPS Z4, (R8)
+	VMOVUPS Z5, K1, 64(R8)
+	ADDQ    DI, R8
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Long4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Long4(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), CX
+	MOVQ  cs+32(FP), SI
+	SHLQ  $0x02, SI
+	MOVQ  ldb+56(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldc+72(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  c+64(FP), R9
+	MOVQ  $-1, R10
+	MOVQ  cols+80(FP), CX
+	SUBQ  $0x10, CX
+	SHLQ  CL, R10
+	NOTQ  R10
+	KMOVW R10, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R10
+	MOVQ   a+16(FP), R11
+	MOVQ   as+40(FP), R12
+	SHLQ   $0x02, R12
+	ADDQ   R11, R12
+	MOVQ   R12, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS      (R10), Z8
+	VMOVUPS.Z    64(R10), K1, Z9
+	ADDQ         DI, R10
+	VBROADCASTSS (R11), Z10
+	VPMADDWD     Z10, Z8, Z11
+	VPADDD       Z11, Z0, Z0
+	VPMADDWD     Z10, Z9, Z11
+	VPADDD       Z11, Z1, Z1
+	VBROADCASTSS (R11)(DX*1), Z10
+	VPMADDWD     Z10, Z8, Z11
+	VPADDD       Z11, Z2, Z2
+	VPMADDWD     Z10, Z9, Z11
+	VPADDD       Z11, Z3, Z3
+	VBROADCASTSS (R11)(DX*2), Z10
+	VPMADDWD     Z10, Z8, Z11
+	VPADDD       Z11, Z4, Z4
+	VPMADDWD     Z10, Z9, Z11
+	VPADDD       Z11, Z5, Z5
+	VBROADCASTSS (R11)(BX*1), Z10
+	VPMADDWD     Z10, Z8, Z11
+	VPADDD       Z11, Z6, Z6
+	VPMADDWD     Z10, Z9, Z11
+	VPADDD       Z11, Z7, Z7
+	ADDQ         SI, R11
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z8
+	MOVQ         R9, CX
+	VMOVUPS      (CX), Z8
+	VPADDD       Z8, Z0, Z0
+	VMOVUPS.Z    64(CX), K1, Z8
+	VPADDD       Z8, Z1, Z1
+	ADDQ         R8, CX
+	VMOVUPS      (CX), Z8
+	VPADDD       Z8, Z2, Z2
+	VMOVUPS.Z    64(CX), K1, Z8
+	VPADDD       Z8, Z3, Z3
+	ADDQ         R8, CX
+	VMOVUPS      (CX), Z8
+	VPADDD       Z8, Z4, Z4
+	VMOVUPS.Z    64(CX), K1, Z8
+	VPADDD       Z8, Z5, Z5
+	ADDQ         R8, CX
+	VMOVUPS      (CX), Z8
+	VPADDD       Z8, Z6, Z6
+	VMOVUPS.Z    64(CX), K1, Z8
+	VPADDD       Z8, Z7, Z7
+	ADDQ         R8, CX
+
+overwrite:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, K1, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z3, K1, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, K1, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z7, K1, 64(R9)
+	ADDQ    R8, R9
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Long5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Long5(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), CX
+	MOVQ  cs+32(FP), SI
+	SHLQ  $0x02, SI
+	MOVQ  ldb+56(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldc+72(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  c+64(FP), R9
+	MOVQ  $-1, R10
+	MOVQ  cols+80(FP), CX
+	SUBQ  $0x10, CX
+	SHLQ  CL, R10
+	NOTQ  R10
+	KMOVW R10, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R10
+	MOVQ   a+16(FP), R11
+	MOVQ   as+40(FP), R12
+	SHLQ   $0x02, R12
+	ADDQ   R11, R12
+	MOVQ   R12, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS      (R10), Z10
+	VMOVUPS.Z    64(R10), K1, Z11
+	ADDQ         DI, R10
+	VBROADCASTSS (R11), Z12
+	VPMADDWD     Z12, Z10, Z13
+	VPADDD       Z13, Z0, Z0
+	VPMADDWD     Z12, Z11, Z13
+	VPADDD       Z13, Z1, Z1
+	VBROADCASTSS (R11)(DX*1), Z12
+	VPMADDWD     Z12, Z10, Z13
+	VPADDD       Z13, Z2, Z2
+	VPMADDWD     Z12, Z11, Z13
+	VPADDD       Z13, Z3, Z3
+	VBROADCASTSS (R11)(DX*2), Z12
+	VPMADDWD     Z12, Z10, Z13
+	VPADDD       Z13, Z4, Z4
+	VPMADDWD     Z12, Z11, Z13
+	VPADDD       Z13, Z5, Z5
+	VBROADCASTSS (R11)(BX*1), Z12
+	VPMADDWD     Z12, Z10, Z13
+	VPADDD       Z13, Z6, Z6
+	VPMADDWD     Z12, Z11, Z13
+	VPADDD       Z13, Z7, Z7
+	VBROADCASTSS (R11)(DX*4), Z12
+	VPMADDWD     Z12, Z10, Z13
+	VPADDD       Z13, Z8, Z8
+	VPMADDWD     Z12, Z11, Z13
+	VPADDD       Z13, Z9, Z9
+	ADDQ         SI, R11
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z10
+	MOVQ         R9, CX
+	VMOVUPS      (CX), Z10
+	VPADDD       Z10, Z0, Z0
+	VMOVUPS.Z    64(CX), K1, Z10
+	VPADDD       Z10, Z1, Z1
+	ADDQ         R8, CX
+	VMOVUPS      (CX), Z10
+	VPADDD       Z10, Z2, Z2
+	VMOVUPS.Z    64(CX), K1, Z10
+	VPADDD       Z10, Z3, Z3
+	ADDQ         R8, CX
+	VMOVUPS      (CX), Z10
+	VPADDD       Z10, Z4, Z4
+	VMOVUPS.Z    64(CX), K1, Z10
+	VPADDD       Z10, Z5, Z5
+	ADDQ         R8, CX
+	VMOVUPS      (CX), Z10
+	VPADDD       Z10, Z6, Z6
+	VMOVUPS.Z    64(CX), K1, Z10
+	VPADDD       Z10, Z7, Z7
+	ADDQ         R8, CX
+	VMOVUPS      (CX), Z10
+	VPADDD       Z10, Z8, Z8
+	VMOVUPS.Z    64(CX), K1, Z10
+	VPADDD       Z10, Z9, Z9
+	ADDQ         R8, CX
+
+overwrite:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, K1, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z3, K1, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, K1, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z7, K1, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, K1, 64(R9)
+	ADDQ    R8, R9
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Long6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Long6(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), SI
+	MOVQ  cs+32(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldb+56(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  ldc+72(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
+	SUBQ  $0x10, CX
+	SHLQ  CL, R11
+	NOTQ  R11
+	KMOVW R11, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	MOVQ   as+40(FP), R13
+	SHLQ   $0x02, R13
+	ADDQ   R12, R13
+	MOVQ   R13, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Z12
+	VMOVUPS.Z    64(R11), K1, Z13
+	ADDQ         R8, R11
+	VBROADCASTSS (R12), Z14
+	VPMADDWD     Z14, Z12, Z15
+	VPADDD       Z15, Z0, Z0
+	VPMADDWD     Z14, Z13, Z15
+	VPADDD       Z15, Z1, Z1
+	VBROADCASTSS (R12)(DX*1), Z14
+	VPMADDWD     Z14, Z12, Z15
+	VPADDD       Z15, Z2, Z2
+	VPMADDWD     Z14, Z13, Z15
+	VPADDD       Z15, Z3, Z3
+	VBROADCASTSS (R12)(DX*2), Z14
+	VPMADDWD     Z14, Z12, Z15
+	VPADDD       Z15, Z4, Z4
+	VPMADDWD     Z14, Z13, Z15
+	VPADDD       Z15, Z5, Z5
+	VBROADCASTSS (R12)(BX*1), Z14
+	VPMADDWD     Z14, Z12, Z15
+	VPADDD       Z15, Z6, Z6
+	VPMADDWD     Z14, Z13, Z15
+	VPADDD       Z15, Z7, Z7
+	VBROADCASTSS (R12)(DX*4), Z14
+	VPMADDWD     Z14, Z12, Z15
+	VPADDD       Z15, Z8, Z8
+	VPMADDWD     Z14, Z13, Z15
+	VPADDD       Z15, Z9, Z9
+	VBROADCASTSS (R12)(SI*1), Z14
+	VPMADDWD     Z14, Z12, Z15
+	VPADDD       Z15, Z10, Z10
+	VPMADDWD     Z14, Z13, Z15
+	VPADDD       Z15, Z11, Z11
+	ADDQ         DI, R12
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z12
+	MOVQ         R10, CX
+	VMOVUPS      (CX), Z12
+	VPADDD       Z12, Z0, Z0
+	VMOVUPS.Z    64(CX), K1, Z12
+	VPADDD       Z12, Z1, Z1
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z12
+	VPADDD       Z12, Z2, Z2
+	VMOVUPS.Z    64(CX), K1, Z12
+	VPADDD       Z12, Z3, Z3
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z12
+	VPADDD       Z12, Z4, Z4
+	VMOVUPS.Z    64(CX), K1, Z12
+	VPADDD       Z12, Z5, Z5
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z12
+	VPADDD       Z12, Z6, Z6
+	VMOVUPS.Z    64(CX), K1, Z12
+	VPADDD       Z12, Z7, Z7
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z12
+	VPADDD       Z12, Z8, Z8
+	VMOVUPS.Z    64(CX), K1, Z12
+	VPADDD       Z12, Z9, Z9
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z12
+	VPADDD       Z12, Z10, Z10
+	VMOVUPS.Z    64(CX), K1, Z12
+	VPADDD       Z12, Z11, Z11
+	ADDQ         R9, CX
+
+overwrite:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z2, (R10)
+	VMOVUPS Z3, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z6, (R10)
+	VMOVUPS Z7, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z10, (R10)
+	VMOVUPS Z11, K1, 64(R10)
+	ADDQ    R9, R10
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Long7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Long7(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), SI
+	MOVQ  cs+32(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldb+56(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  ldc+72(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
+	SUBQ  $0x10, CX
+	SHLQ  CL, R11
+	NOTQ  R11
+	KMOVW R11, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(BX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Z14
+	VMOVUPS.Z    64(R11), K1, Z15
+	ADDQ         R8, R11
+	VBROADCASTSS (R12), Z16
+	VPMADDWD     Z16, Z14, Z17
+	VPADDD       Z17, Z0, Z0
+	VPMADDWD     Z16, Z15, Z17
+	VPADDD       Z17, Z1, Z1
+	VBROADCASTSS (R12)(DX*1), Z16
+	VPMADDWD     Z16, Z14, Z17
+	VPADDD       Z17, Z2, Z2
+	VPMADDWD     Z16, Z15, Z17
+	VPADDD       Z17, Z3, Z3
+	VBROADCASTSS (R12)(DX*2), Z16
+	VPMADDWD     Z16, Z14, Z17
+	VPADDD       Z17, Z4, Z4
+	VPMADDWD     Z16, Z15, Z17
+	VPADDD       Z17, Z5, Z5
+	VBROADCASTSS (R12)(BX*1), Z16
+	VPMADDWD     Z16, Z14, Z17
+	VPADDD       Z17, Z6, Z6
+	VPMADDWD     Z16, Z15, Z17
+	VPADDD       Z17, Z7, Z7
+	VBROADCASTSS (R12)(DX*4), Z16
+	VPMADDWD     Z16, Z14, Z17
+	VPADDD       Z17, Z8, Z8
+	VPMADDWD     Z16, Z15, Z17
+	VPADDD       Z17, Z9, Z9
+	VBROADCASTSS (R12)(SI*1), Z16
+	VPMADDWD     Z16, Z14, Z17
+	VPADDD       Z17, Z10, Z10
+	VPMADDWD     Z16, Z15, Z17
+	VPADDD       Z17, Z11, Z11
+	VBROADCASTSS (R13), Z16
+	VPMADDWD     Z16, Z14, Z17
+	VPADDD       Z17, Z12, Z12
+	VPMADDWD     Z16, Z15, Z17
+	VPADDD       Z17, Z13, Z13
+	ADDQ         DI, R12
+	ADDQ         DI, R13
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z14
+	MOVQ         R10, CX
+	VMOVUPS      (CX), Z14
+	VPADDD       Z14, Z0, Z0
+	VMOVUPS.Z    64(CX), K1, Z14
+	VPADDD       Z14, Z1, Z1
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z14
+	VPADDD       Z14, Z2, Z2
+	VMOVUPS.Z    64(CX), K1, Z14
+	VPADDD       Z14, Z3, Z3
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z14
+	VPADDD       Z14, Z4, Z4
+	VMOVUPS.Z    64(CX), K1, Z14
+	VPADDD       Z14, Z5, Z5
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z14
+	VPADDD       Z14, Z6, Z6
+	VMOVUPS.Z    64(CX), K1, Z14
+	VPADDD       Z14, Z7, Z7
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z14
+	VPADDD       Z14, Z8, Z8
+	VMOVUPS.Z    64(CX), K1, Z14
+	VPADDD       Z14, Z9, Z9
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z14
+	VPADDD       Z14, Z10, Z10
+	VMOVUPS.Z    64(CX), K1, Z14
+	VPADDD       Z14, Z11, Z11
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z14
+	VPADDD       Z14, Z12, Z12
+	VMOVUPS.Z    64(CX), K1, Z14
+	VPADDD       Z14, Z13, Z13
+	ADDQ         R9, CX
+
+overwrite:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z2, (R10)
+	VMOVUPS Z3, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z6, (R10)
+	VMOVUPS Z7, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z10, (R10)
+	VMOVUPS Z11, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z12, (R10)
+	VMOVUPS Z13, K1, 64(R10)
+	ADDQ    R9, R10
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Long8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Long8(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), SI
+	MOVQ  cs+32(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldb+56(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  ldc+72(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
+	SUBQ  $0x10, CX
+	SHLQ  CL, R11
+	NOTQ  R11
+	KMOVW R11, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(BX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Z16
+	VMOVUPS.Z    64(R11), K1, Z17
+	ADDQ         R8, R11
+	VBROADCASTSS (R12), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z0, Z0
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z1, Z1
+	VBROADCASTSS (R12)(DX*1), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z2, Z2
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z3, Z3
+	VBROADCASTSS (R12)(DX*2), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z4, Z4
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z5, Z5
+	VBROADCASTSS (R12)(BX*1), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z6, Z6
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z7, Z7
+	VBROADCASTSS (R12)(DX*4), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z8, Z8
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z9, Z9
+	VBROADCASTSS (R12)(SI*1), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z10, Z10
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z11, Z11
+	VBROADCASTSS (R13), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z12, Z12
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z13, Z13
+	VBROADCASTSS (R13)(DX*1), Z18
+	VPMADDWD     Z18, Z16, Z19
+	VPADDD       Z19, Z14, Z14
+	VPMADDWD     Z18, Z17, Z19
+	VPADDD       Z19, Z15, Z15
+	ADDQ         DI, R12
+	ADDQ         DI, R13
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z16
+	MOVQ         R10, CX
+	VMOVUPS      (CX), Z16
+	VPADDD       Z16, Z0, Z0
+	VMOVUPS.Z    64(CX), K1, Z16
+	VPADDD       Z16, Z1, Z1
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z16
+	VPADDD       Z16, Z2, Z2
+	VMOVUPS.Z    64(CX), K1, Z16
+	VPADDD       Z16, Z3, Z3
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z16
+	VPADDD       Z16, Z4, Z4
+	VMOVUPS.Z    64(CX), K1, Z16
+	VPADDD       Z16, Z5, Z5
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z16
+	VPADDD       Z16, Z6, Z6
+	VMOVUPS.Z    64(CX), K1, Z16
+	VPADDD       Z16, Z7, Z7
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z16
+	VPADDD       Z16, Z8, Z8
+	VMOVUPS.Z    64(CX), K1, Z16
+	VPADDD       Z16, Z9, Z9
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z16
+	VPADDD       Z16, Z10, Z10
+	VMOVUPS.Z    64(CX), K1, Z16
+	VPADDD       Z16, Z11, Z11
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z16
+	VPADDD       Z16, Z12, Z12
+	VMOVUPS.Z    64(CX), K1, Z16
+	VPADDD       Z16, Z13, Z13
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z16
+	VPADDD       Z16, Z14, Z14
+	VMOVUPS.Z    64(CX), K1, Z16
+	VPADDD       Z16, Z15, Z15
+	ADDQ         R9, CX
+
+overwrite:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z2, (R10)
+	VMOVUPS Z3, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z6, (R10)
+	VMOVUPS Z7, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z10, (R10)
+	VMOVUPS Z11, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z12, (R10)
+	VMOVUPS Z13, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z14, (R10)
+	VMOVUPS Z15, K1, 64(R10)
+	ADDQ    R9, R10
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Long9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Long9(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), SI
+	MOVQ  cs+32(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldb+56(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  ldc+72(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
+	SUBQ  $0x10, CX
+	SHLQ  CL, R11
+	NOTQ  R11
+	KMOVW R11, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(BX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Z18
+	VMOVUPS.Z    64(R11), K1, Z19
+	ADDQ         R8, R11
+	VBROADCASTSS (R12), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z0, Z0
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z1, Z1
+	VBROADCASTSS (R12)(DX*1), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z2, Z2
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z3, Z3
+	VBROADCASTSS (R12)(DX*2), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z4, Z4
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z5, Z5
+	VBROADCASTSS (R12)(BX*1), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z6, Z6
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z7, Z7
+	VBROADCASTSS (R12)(DX*4), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z8, Z8
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z9, Z9
+	VBROADCASTSS (R12)(SI*1), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z10, Z10
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z11, Z11
+	VBROADCASTSS (R13), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z12, Z12
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z13, Z13
+	VBROADCASTSS (R13)(DX*1), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z14, Z14
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z15, Z15
+	VBROADCASTSS (R13)(DX*2), Z20
+	VPMADDWD     Z20, Z18, Z21
+	VPADDD       Z21, Z16, Z16
+	VPMADDWD     Z20, Z19, Z21
+	VPADDD       Z21, Z17, Z17
+	ADDQ         DI, R12
+	ADDQ         DI, R13
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z18
+	MOVQ         R10, CX
+	VMOVUPS      (CX), Z18
+	VPADDD       Z18, Z0, Z0
+	VMOVUPS.Z    64(CX), K1, Z18
+	VPADDD       Z18, Z1, Z1
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z18
+	VPADDD       Z18, Z2, Z2
+	VMOVUPS.Z    64(CX), K1, Z18
+	VPADDD       Z18, Z3, Z3
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z18
+	VPADDD       Z18, Z4, Z4
+	VMOVUPS.Z    64(CX), K1, Z18
+	VPADDD       Z18, Z5, Z5
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z18
+	VPADDD       Z18, Z6, Z6
+	VMOVUPS.Z    64(CX), K1, Z18
+	VPADDD       Z18, Z7, Z7
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z18
+	VPADDD       Z18, Z8, Z8
+	VMOVUPS.Z    64(CX), K1, Z18
+	VPADDD       Z18, Z9, Z9
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z18
+	VPADDD       Z18, Z10, Z10
+	VMOVUPS.Z    64(CX), K1, Z18
+	VPADDD       Z18, Z11, Z11
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z18
+	VPADDD       Z18, Z12, Z12
+	VMOVUPS.Z    64(CX), K1, Z18
+	VPADDD       Z18, Z13, Z13
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z18
+	VPADDD       Z18, Z14, Z14
+	VMOVUPS.Z    64(CX), K1, Z18
+	VPADDD       Z18, Z15, Z15
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z18
+	VPADDD       Z18, Z16, Z16
+	VMOVUPS.Z    64(CX), K1, Z18
+	VPADDD       Z18, Z17, Z17
+	ADDQ         R9, CX
+
+overwrite:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z2, (R10)
+	VMOVUPS Z3, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z6, (R10)
+	VMOVUPS Z7, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z10, (R10)
+	VMOVUPS Z11, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z12, (R10)
+	VMOVUPS Z13, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z14, (R10)
+	VMOVUPS Z15, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z16, (R10)
+	VMOVUPS Z17, K1, 64(R10)
+	ADDQ    R9, R10
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Long10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Long10(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), SI
+	MOVQ  cs+32(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldb+56(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  ldc+72(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
+	SUBQ  $0x10, CX
+	SHLQ  CL, R11
+	NOTQ  R11
+	KMOVW R11, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(BX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Z20
+	VMOVUPS.Z    64(R11), K1, Z21
+	ADDQ         R8, R11
+	VBROADCASTSS (R12), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z0, Z0
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z1, Z1
+	VBROADCASTSS (R12)(DX*1), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z2, Z2
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z3, Z3
+	VBROADCASTSS (R12)(DX*2), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z4, Z4
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z5, Z5
+	VBROADCASTSS (R12)(BX*1), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z6, Z6
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z7, Z7
+	VBROADCASTSS (R12)(DX*4), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z8, Z8
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z9, Z9
+	VBROADCASTSS (R12)(SI*1), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z10, Z10
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z11, Z11
+	VBROADCASTSS (R13), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z12, Z12
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z13, Z13
+	VBROADCASTSS (R13)(DX*1), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z14, Z14
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z15, Z15
+	VBROADCASTSS (R13)(DX*2), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z16, Z16
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z17, Z17
+	VBROADCASTSS (R13)(BX*1), Z22
+	VPMADDWD     Z22, Z20, Z23
+	VPADDD       Z23, Z18, Z18
+	VPMADDWD     Z22, Z21, Z23
+	VPADDD       Z23, Z19, Z19
+	ADDQ         DI, R12
+	ADDQ         DI, R13
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z20
+	MOVQ         R10, CX
+	VMOVUPS      (CX), Z20
+	VPADDD       Z20, Z0, Z0
+	VMOVUPS.Z    64(CX), K1, Z20
+	VPADDD       Z20, Z1, Z1
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z20
+	VPADDD       Z20, Z2, Z2
+	VMOVUPS.Z    64(CX), K1, Z20
+	VPADDD       Z20, Z3, Z3
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z20
+	VPADDD       Z20, Z4, Z4
+	VMOVUPS.Z    64(CX), K1, Z20
+	VPADDD       Z20, Z5, Z5
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z20
+	VPADDD       Z20, Z6, Z6
+	VMOVUPS.Z    64(CX), K1, Z20
+	VPADDD       Z20, Z7, Z7
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z20
+	VPADDD       Z20, Z8, Z8
+	VMOVUPS.Z    64(CX), K1, Z20
+	VPADDD       Z20, Z9, Z9
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z20
+	VPADDD       Z20, Z10, Z10
+	VMOVUPS.Z    64(CX), K1, Z20
+	VPADDD       Z20, Z11, Z11
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z20
+	VPADDD       Z20, Z12, Z12
+	VMOVUPS.Z    64(CX), K1, Z20
+	VPADDD       Z20, Z13, Z13
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z20
+	VPADDD       Z20, Z14, Z14
+	VMOVUPS.Z    64(CX), K1, Z20
+	VPADDD       Z20, Z15, Z15
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z20
+	VPADDD       Z20, Z16, Z16
+	VMOVUPS.Z    64(CX), K1, Z20
+	VPADDD       Z20, Z17, Z17
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z20
+	VPADDD       Z20, Z18, Z18
+	VMOVUPS.Z    64(CX), K1, Z20
+	VPADDD       Z20, Z19, Z19
+	ADDQ         R9, CX
+
+overwrite:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z2, (R10)
+	VMOVUPS Z3, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z6, (R10)
+	VMOVUPS Z7, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z10, (R10)
+	VMOVUPS Z11, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z12, (R10)
+	VMOVUPS Z13, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z14, (R10)
+	VMOVUPS Z15, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z16, (R10)
+	VMOVUPS Z17, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z18, (R10)
+	VMOVUPS Z19, K1, 64(R10)
+	ADDQ    R9, R10
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Long11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Long11(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), SI
+	MOVQ  cs+32(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldb+56(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  ldc+72(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
+	SUBQ  $0x10, CX
+	SHLQ  CL, R11
+	NOTQ  R11
+	KMOVW R11, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(BX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Z22
+	VMOVUPS.Z    64(R11), K1, Z23
+	ADDQ         R8, R11
+	VBROADCASTSS (R12), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z0, Z0
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z1, Z1
+	VBROADCASTSS (R12)(DX*1), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z2, Z2
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z3, Z3
+	VBROADCASTSS (R12)(DX*2), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z4, Z4
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z5, Z5
+	VBROADCASTSS (R12)(BX*1), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z6, Z6
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z7, Z7
+	VBROADCASTSS (R12)(DX*4), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z8, Z8
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z9, Z9
+	VBROADCASTSS (R12)(SI*1), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z10, Z10
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z11, Z11
+	VBROADCASTSS (R13), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z12, Z12
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z13, Z13
+	VBROADCASTSS (R13)(DX*1), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z14, Z14
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z15, Z15
+	VBROADCASTSS (R13)(DX*2), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z16, Z16
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z17, Z17
+	VBROADCASTSS (R13)(BX*1), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z18, Z18
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z19, Z19
+	VBROADCASTSS (R13)(DX*4), Z24
+	VPMADDWD     Z24, Z22, Z25
+	VPADDD       Z25, Z20, Z20
+	VPMADDWD     Z24, Z23, Z25
+	VPADDD       Z25, Z21, Z21
+	ADDQ         DI, R12
+	ADDQ         DI, R13
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z22
+	MOVQ         R10, CX
+	VMOVUPS      (CX), Z22
+	VPADDD       Z22, Z0, Z0
+	VMOVUPS.Z    64(CX), K1, Z22
+	VPADDD       Z22, Z1, Z1
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z22
+	VPADDD       Z22, Z2, Z2
+	VMOVUPS.Z    64(CX), K1, Z22
+	VPADDD       Z22, Z3, Z3
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z22
+	VPADDD       Z22, Z4, Z4
+	VMOVUPS.Z    64(CX), K1, Z22
+	VPADDD       Z22, Z5, Z5
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z22
+	VPADDD       Z22, Z6, Z6
+	VMOVUPS.Z    64(CX), K1, Z22
+	VPADDD       Z22, Z7, Z7
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z22
+	VPADDD       Z22, Z8, Z8
+	VMOVUPS.Z    64(CX), K1, Z22
+	VPADDD       Z22, Z9, Z9
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z22
+	VPADDD       Z22, Z10, Z10
+	VMOVUPS.Z    64(CX), K1, Z22
+	VPADDD       Z22, Z11, Z11
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z22
+	VPADDD       Z22, Z12, Z12
+	VMOVUPS.Z    64(CX), K1, Z22
+	VPADDD       Z22, Z13, Z13
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z22
+	VPADDD       Z22, Z14, Z14
+	VMOVUPS.Z    64(CX), K1, Z22
+	VPADDD       Z22, Z15, Z15
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z22
+	VPADDD       Z22, Z16, Z16
+	VMOVUPS.Z    64(CX), K1, Z22
+	VPADDD       Z22, Z17, Z17
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z22
+	VPADDD       Z22, Z18, Z18
+	VMOVUPS.Z    64(CX), K1, Z22
+	VPADDD       Z22, Z19, Z19
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z22
+	VPADDD       Z22, Z20, Z20
+	VMOVUPS.Z    64(CX), K1, Z22
+	VPADDD       Z22, Z21, Z21
+	ADDQ         R9, CX
+
+overwrite:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z2, (R10)
+	VMOVUPS Z3, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z6, (R10)
+	VMOVUPS Z7, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z10, (R10)
+	VMOVUPS Z11, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z12, (R10)
+	VMOVUPS Z13, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z14, (R10)
+	VMOVUPS Z15, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z16, (R10)
+	VMOVUPS Z17, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z18, (R10)
+	VMOVUPS Z19, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z20, (R10)
+	VMOVUPS Z21, K1, 64(R10)
+	ADDQ    R9, R10
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Long12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Long12(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), SI
+	MOVQ  cs+32(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldb+56(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  ldc+72(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
+	SUBQ  $0x10, CX
+	SHLQ  CL, R11
+	NOTQ  R11
+	KMOVW R11, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(BX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS      (R11), Z24
+	VMOVUPS.Z    64(R11), K1, Z25
+	ADDQ         R8, R11
+	VBROADCASTSS (R12), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z0, Z0
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z1, Z1
+	VBROADCASTSS (R12)(DX*1), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z2, Z2
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z3, Z3
+	VBROADCASTSS (R12)(DX*2), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z4, Z4
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z5, Z5
+	VBROADCASTSS (R12)(BX*1), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z6, Z6
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z7, Z7
+	VBROADCASTSS (R12)(DX*4), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z8, Z8
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z9, Z9
+	VBROADCASTSS (R12)(SI*1), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z10, Z10
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z11, Z11
+	VBROADCASTSS (R13), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z12, Z12
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z13, Z13
+	VBROADCASTSS (R13)(DX*1), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z14, Z14
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z15, Z15
+	VBROADCASTSS (R13)(DX*2), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z16, Z16
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z17, Z17
+	VBROADCASTSS (R13)(BX*1), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z18, Z18
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z19, Z19
+	VBROADCASTSS (R13)(DX*4), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z20, Z20
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z21, Z21
+	VBROADCASTSS (R13)(SI*1), Z26
+	VPMADDWD     Z26, Z24, Z27
+	VPADDD       Z27, Z22, Z22
+	VPMADDWD     Z26, Z25, Z27
+	VPADDD       Z27, Z23, Z23
+	ADDQ         DI, R12
+	ADDQ         DI, R13
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z24
+	MOVQ         R10, CX
+	VMOVUPS      (CX), Z24
+	VPADDD       Z24, Z0, Z0
+	VMOVUPS.Z    64(CX), K1, Z24
+	VPADDD       Z24, Z1, Z1
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z24
+	VPADDD       Z24, Z2, Z2
+	VMOVUPS.Z    64(CX), K1, Z24
+	VPADDD       Z24, Z3, Z3
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z24
+	VPADDD       Z24, Z4, Z4
+	VMOVUPS.Z    64(CX), K1, Z24
+	VPADDD       Z24, Z5, Z5
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z24
+	VPADDD       Z24, Z6, Z6
+	VMOVUPS.Z    64(CX), K1, Z24
+	VPADDD       Z24, Z7, Z7
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z24
+	VPADDD       Z24, Z8, Z8
+	VMOVUPS.Z    64(CX), K1, Z24
+	VPADDD       Z24, Z9, Z9
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z24
+	VPADDD       Z24, Z10, Z10
+	VMOVUPS.Z    64(CX), K1, Z24
+	VPADDD       Z24, Z11, Z11
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z24
+	VPADDD       Z24, Z12, Z12
+	VMOVUPS.Z    64(CX), K1, Z24
+	VPADDD       Z24, Z13, Z13
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z24
+	VPADDD       Z24, Z14, Z14
+	VMOVUPS.Z    64(CX), K1, Z24
+	VPADDD       Z24, Z15, Z15
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z24
+	VPADDD       Z24, Z16, Z16
+	VMOVUPS.Z    64(CX), K1, Z24
+	VPADDD       Z24, Z17, Z17
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z24
+	VPADDD       Z24, Z18, Z18
+	VMOVUPS.Z    64(CX), K1, Z24
+	VPADDD       Z24, Z19, Z19
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z24
+	VPADDD       Z24, Z20, Z20
+	VMOVUPS.Z    64(CX), K1, Z24
+	VPADDD       Z24, Z21, Z21
+	ADDQ         R9, CX
+	VMOVUPS      (CX), Z24
+	VPADDD       Z24, Z22, Z22
+	VMOVUPS.Z    64(CX), K1, Z24
+	VPADDD       Z24, Z23, Z23
+	ADDQ         R9, CX
+
+overwrite:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z2, (R10)
+	VMOVUPS Z3, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z6, (R10)
+	VMOVUPS Z7, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z10, (R10)
+	VMOVUPS Z11, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z12, (R10)
+	VMOVUPS Z13, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z14, (R10)
+	VMOVUPS Z15, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z16, (R10)
+	VMOVUPS Z17, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z18, (R10)
+	VMOVUPS Z19, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z20, (R10)
+	VMOVUPS Z21, K1, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z22, (R10)
+	VMOVUPS Z23, K1, 64(R10)
+	ADDQ    R9, R10
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Short1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Short1(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), CX
+	SHLQ  $0x02, CX
+	LEAQ  (CX)(CX*2), DX
+	LEAQ  (CX)(CX*4), CX
+	MOVQ  cs+32(FP), DX
+	SHLQ  $0x02, DX
+	MOVQ  ldb+56(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  ldc+72(FP), SI
+	SHLQ  $0x02, SI
+	MOVQ  c+64(FP), DI
+	MOVQ  $-1, R8
+	MOVQ  cols+80(FP), CX
+	SHLQ  CL, R8
+	NOTQ  R8
+	KMOVW R8, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R8
+	MOVQ   a+16(FP), R9
+	MOVQ   as+40(FP), R10
+	SHLQ   $0x02, R10
+	ADDQ   R9, R10
+	MOVQ   R10, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS.Z    (R8), K1, Z1
+	ADDQ         BX, R8
+	VBROADCASTSS (R9), Z2
+	VPMADDWD     Z2, Z1, Z1
+	VPADDD       Z1, Z0, Z0
+	ADDQ         DX, R9
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z1
+	MOVQ         DI, CX
+	VMOVUPS.Z    (CX), K1, Z1
+	VPADDD       Z1, Z0, Z0
+	ADDQ         SI, CX
+
+overwrite:
+	VMOVUPS Z0, K1, (DI)
+	ADDQ    SI, DI
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Short2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Short2(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), CX
+	LEAQ  (DX)(DX*4), CX
+	MOVQ  cs+32(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  ldb+56(FP), SI
+	SHLQ  $0x02, SI
+	MOVQ  ldc+72(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  c+64(FP), R8
+	MOVQ  $-1, R9
+	MOVQ  cols+80(FP), CX
+	SHLQ  CL, R9
+	NOTQ  R9
+	KMOVW R9, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R9
+	MOVQ   a+16(FP), R10
+	MOVQ   as+40(FP), R11
+	SHLQ   $0x02, R11
+	ADDQ   R10, R11
+	MOVQ   R11, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS.Z    (R9), K1, Z2
+	ADDQ         SI, R9
+	VBROADCASTSS (R10), Z3
+	VPMADDWD     Z3, Z2, Z3
+	VPADDD       Z3, Z0, Z0
+	VBROADCASTSS (R10)(DX*1), Z3
+	VPMADDWD     Z3, Z2, Z3
+	VPADDD       Z3, Z1, Z1
+	ADDQ         BX, R10
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z2
+	MOVQ         R8, CX
+	VMOVUPS.Z    (CX), K1, Z2
+	VPADDD       Z2, Z0, Z0
+	ADDQ         DI, CX
+	VMOVUPS.Z    (CX), K1, Z2
+	VPADDD       Z2, Z1, Z1
+	ADDQ         DI, CX
+
+overwrite:
+	VMOVUPS Z0, K1, (R8)
+	ADDQ    DI, R8
+	VMOVUPS Z1, K1, (R8)
+	ADDQ    DI, R8
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Short3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Short3(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), CX
+	LEAQ  (DX)(DX*4), CX
+	MOVQ  cs+32(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  ldb+56(FP), SI
+	SHLQ  $0x02, SI
+	MOVQ  ldc+72(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  c+64(FP), R8
+	MOVQ  $-1, R9
+	MOVQ  cols+80(FP), CX
+	SHLQ  CL, R9
+	NOTQ  R9
+	KMOVW R9, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R9
+	MOVQ   a+16(FP), R10
+	MOVQ   as+40(FP), R11
+	SHLQ   $0x02, R11
+	ADDQ   R10, R11
+	MOVQ   R11, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS.Z    (R9), K1, Z3
+	ADDQ         SI, R9
+	VBROADCASTSS (R10), Z4
+	VPMADDWD     Z4, Z3, Z4
+	VPADDD       Z4, Z0, Z0
+	VBROADCASTSS (R10)(DX*1), Z4
+	VPMADDWD     Z4, Z3, Z4
+	VPADDD       Z4, Z1, Z1
+	VBROADCASTSS (R10)(DX*2), Z4
+	VPMADDWD     Z4, Z3, Z4
+	VPADDD       Z4, Z2, Z2
+	ADDQ         BX, R10
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z3
+	MOVQ         R8, CX
+	VMOVUPS.Z    (CX), K1, Z3
+	VPADDD       Z3, Z0, Z0
+	ADDQ         DI, CX
+	VMOVUPS.Z    (CX), K1, Z3
+	VPADDD       Z3, Z1, Z1
+	ADDQ         DI, CX
+	VMOVUPS.Z    (CX), K1, Z3
+	VPADDD       Z3, Z2, Z2
+	ADDQ         DI, CX
+
+overwrite:
+	VMOVUPS Z0, K1, (R8)
+	ADDQ    DI, R8
+	VMOVUPS Z1, K1, (R8)
+	ADDQ    DI, R8
+	VMOVUPS Z2, K1, (R8)
+	ADDQ    DI, R8
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Short4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Short4(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), CX
+	MOVQ  cs+32(FP), SI
+	SHLQ  $0x02, SI
+	MOVQ  ldb+56(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldc+72(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  c+64(FP), R9
+	MOVQ  $-1, R10
+	MOVQ  cols+80(FP), CX
+	SHLQ  CL, R10
+	NOTQ  R10
+	KMOVW R10, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R10
+	MOVQ   a+16(FP), R11
+	MOVQ   as+40(FP), R12
+	SHLQ   $0x02, R12
+	ADDQ   R11, R12
+	MOVQ   R12, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS.Z    (R10), K1, Z4
+	ADDQ         DI, R10
+	VBROADCASTSS (R11), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z0, Z0
+	VBROADCASTSS (R11)(DX*1), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z1, Z1
+	VBROADCASTSS (R11)(DX*2), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z2, Z2
+	VBROADCASTSS (R11)(BX*1), Z5
+	VPMADDWD     Z5, Z4, Z5
+	VPADDD       Z5, Z3, Z3
+	ADDQ         SI, R11
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z4
+	MOVQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z4
+	VPADDD       Z4, Z0, Z0
+	ADDQ         R8, CX
+	VMOVUPS.Z    (CX), K1, Z4
+	VPADDD       Z4, Z1, Z1
+	ADDQ         R8, CX
+	VMOVUPS.Z    (CX), K1, Z4
+	VPADDD       Z4, Z2, Z2
+	ADDQ         R8, CX
+	VMOVUPS.Z    (CX), K1, Z4
+	VPADDD       Z4, Z3, Z3
+	ADDQ         R8, CX
+
+overwrite:
+	VMOVUPS Z0, K1, (R9)
+	ADDQ    R8, R9
+	VMOVUPS Z1, K1, (R9)
+	ADDQ    R8, R9
+	VMOVUPS Z2, K1, (R9)
+	ADDQ    R8, R9
+	VMOVUPS Z3, K1, (R9)
+	ADDQ    R8, R9
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Short5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Short5(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), CX
+	MOVQ  cs+32(FP), SI
+	SHLQ  $0x02, SI
+	MOVQ  ldb+56(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldc+72(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  c+64(FP), R9
+	MOVQ  $-1, R10
+	MOVQ  cols+80(FP), CX
+	SHLQ  CL, R10
+	NOTQ  R10
+	KMOVW R10, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R10
+	MOVQ   a+16(FP), R11
+	MOVQ   as+40(FP), R12
+	SHLQ   $0x02, R12
+	ADDQ   R11, R12
+	MOVQ   R12, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS.Z    (R10), K1, Z5
+	ADDQ         DI, R10
+	VBROADCASTSS (R11), Z6
+	VPMADDWD     Z6, Z5, Z6
+	VPADDD       Z6, Z0, Z0
+	VBROADCASTSS (R11)(DX*1), Z6
+	VPMADDWD     Z6, Z5, Z6
+	VPADDD       Z6, Z1, Z1
+	VBROADCASTSS (R11)(DX*2), Z6
+	VPMADDWD     Z6, Z5, Z6
+	VPADDD       Z6, Z2, Z2
+	VBROADCASTSS (R11)(BX*1), Z6
+	VPMADDWD     Z6, Z5, Z6
+	VPADDD       Z6, Z3, Z3
+	VBROADCASTSS (R11)(DX*4), Z6
+	VPMADDWD     Z6, Z5, Z6
+	VPADDD       Z6, Z4, Z4
+	ADDQ         SI, R11
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z5
+	MOVQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z5
+	VPADDD       Z5, Z0, Z0
+	ADDQ         R8, CX
+	VMOVUPS.Z    (CX), K1, Z5
+	VPADDD       Z5, Z1, Z1
+	ADDQ         R8, CX
+	VMOVUPS.Z    (CX), K1, Z5
+	VPADDD       Z5, Z2, Z2
+	ADDQ         R8, CX
+	VMOVUPS.Z    (CX), K1, Z5
+	VPADDD       Z5, Z3, Z3
+	ADDQ         R8, CX
+	VMOVUPS.Z    (CX), K1, Z5
+	VPADDD       Z5, Z4, Z4
+	ADDQ         R8, CX
+
+overwrite:
+	VMOVUPS Z0, K1, (R9)
+	ADDQ    R8, R9
+	VMOVUPS Z1, K1, (R9)
+	ADDQ    R8, R9
+	VMOVUPS Z2, K1, (R9)
+	ADDQ    R8, R9
+	VMOVUPS Z3, K1, (R9)
+	ADDQ    R8, R9
+	VMOVUPS Z4, K1, (R9)
+	ADDQ    R8, R9
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Short6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Short6(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), SI
+	MOVQ  cs+32(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldb+56(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  ldc+72(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
+	SHLQ  CL, R11
+	NOTQ  R11
+	KMOVW R11, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	MOVQ   as+40(FP), R13
+	SHLQ   $0x02, R13
+	ADDQ   R12, R13
+	MOVQ   R13, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS.Z    (R11), K1, Z6
+	ADDQ         R8, R11
+	VBROADCASTSS (R12), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z0, Z0
+	VBROADCASTSS (R12)(DX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z1, Z1
+	VBROADCASTSS (R12)(DX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z2, Z2
+	VBROADCASTSS (R12)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VBROADCASTSS (R12)(DX*4), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VBROADCASTSS (R12)(SI*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	ADDQ         DI, R12
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z6
+	MOVQ         R10, CX
+	VMOVUPS.Z    (CX), K1, Z6
+	VPADDD       Z6, Z0, Z0
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z6
+	VPADDD       Z6, Z1, Z1
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z6
+	VPADDD       Z6, Z2, Z2
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z6
+	VPADDD       Z6, Z3, Z3
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z6
+	VPADDD       Z6, Z4, Z4
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z6
+	VPADDD       Z6, Z5, Z5
+	ADDQ         R9, CX
+
+overwrite:
+	VMOVUPS Z0, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z1, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z2, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z3, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z4, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z5, K1, (R10)
+	ADDQ    R9, R10
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Short7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Short7(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), SI
+	MOVQ  cs+32(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldb+56(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  ldc+72(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
+	SHLQ  CL, R11
+	NOTQ  R11
+	KMOVW R11, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(BX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS.Z    (R11), K1, Z7
+	ADDQ         R8, R11
+	VBROADCASTSS (R12), Z8
+	VPMADDWD     Z8, Z7, Z8
+	VPADDD       Z8, Z0, Z0
+	VBROADCASTSS (R12)(DX*1), Z8
+	VPMADDWD     Z8, Z7, Z8
+	VPADDD       Z8, Z1, Z1
+	VBROADCASTSS (R12)(DX*2), Z8
+	VPMADDWD     Z8, Z7, Z8
+	VPADDD       Z8, Z2, Z2
+	VBROADCASTSS (R12)(BX*1), Z8
+	VPMADDWD     Z8, Z7, Z8
+	VPADDD       Z8, Z3, Z3
+	VBROADCASTSS (R12)(DX*4), Z8
+	VPMADDWD     Z8, Z7, Z8
+	VPADDD       Z8, Z4, Z4
+	VBROADCASTSS (R12)(SI*1), Z8
+	VPMADDWD     Z8, Z7, Z8
+	VPADDD       Z8, Z5, Z5
+	VBROADCASTSS (R13), Z8
+	VPMADDWD     Z8, Z7, Z8
+	VPADDD       Z8, Z6, Z6
+	ADDQ         DI, R12
+	ADDQ         DI, R13
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z7
+	MOVQ         R10, CX
+	VMOVUPS.Z    (CX), K1, Z7
+	VPADDD       Z7, Z0, Z0
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z7
+	VPADDD       Z7, Z1, Z1
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z7
+	VPADDD       Z7, Z2, Z2
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z7
+	VPADDD       Z7, Z3, Z3
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z7
+	VPADDD       Z7, Z4, Z4
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z7
+	VPADDD       Z7, Z5, Z5
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z7
+	VPADDD       Z7, Z6, Z6
+	ADDQ         R9, CX
+
+overwrite:
+	VMOVUPS Z0, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z1, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z2, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z3, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z4, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z5, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z6, K1, (R10)
+	ADDQ    R9, R10
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Short8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Short8(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), SI
+	MOVQ  cs+32(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldb+56(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  ldc+72(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
+	SHLQ  CL, R11
+	NOTQ  R11
+	KMOVW R11, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(BX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS.Z    (R11), K1, Z8
+	ADDQ         R8, R11
+	VBROADCASTSS (R12), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z0, Z0
+	VBROADCASTSS (R12)(DX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z1, Z1
+	VBROADCASTSS (R12)(DX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z2, Z2
+	VBROADCASTSS (R12)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VBROADCASTSS (R12)(DX*4), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VBROADCASTSS (R12)(SI*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VBROADCASTSS (R13), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z6, Z6
+	VBROADCASTSS (R13)(DX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z7, Z7
+	ADDQ         DI, R12
+	ADDQ         DI, R13
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z8
+	MOVQ         R10, CX
+	VMOVUPS.Z    (CX), K1, Z8
+	VPADDD       Z8, Z0, Z0
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z8
+	VPADDD       Z8, Z1, Z1
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z8
+	VPADDD       Z8, Z2, Z2
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z8
+	VPADDD       Z8, Z3, Z3
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z8
+	VPADDD       Z8, Z4, Z4
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z8
+	VPADDD       Z8, Z5, Z5
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z8
+	VPADDD       Z8, Z6, Z6
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z8
+	VPADDD       Z8, Z7, Z7
+	ADDQ         R9, CX
+
+overwrite:
+	VMOVUPS Z0, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z1, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z2, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z3, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z4, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z5, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z6, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z7, K1, (R10)
+	ADDQ    R9, R10
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Short9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Short9(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), SI
+	MOVQ  cs+32(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldb+56(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  ldc+72(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
+	SHLQ  CL, R11
+	NOTQ  R11
+	KMOVW R11, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(BX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS.Z    (R11), K1, Z9
+	ADDQ         R8, R11
+	VBROADCASTSS (R12), Z10
+	VPMADDWD     Z10, Z9, Z10
+	VPADDD       Z10, Z0, Z0
+	VBROADCASTSS (R12)(DX*1), Z10
+	VPMADDWD     Z10, Z9, Z10
+	VPADDD       Z10, Z1, Z1
+	VBROADCASTSS (R12)(DX*2), Z10
+	VPMADDWD     Z10, Z9, Z10
+	VPADDD       Z10, Z2, Z2
+	VBROADCASTSS (R12)(BX*1), Z10
+	VPMADDWD     Z10, Z9, Z10
+	VPADDD       Z10, Z3, Z3
+	VBROADCASTSS (R12)(DX*4), Z10
+	VPMADDWD     Z10, Z9, Z10
+	VPADDD       Z10, Z4, Z4
+	VBROADCASTSS (R12)(SI*1), Z10
+	VPMADDWD     Z10, Z9, Z10
+	VPADDD       Z10, Z5, Z5
+	VBROADCASTSS (R13), Z10
+	VPMADDWD     Z10, Z9, Z10
+	VPADDD       Z10, Z6, Z6
+	VBROADCASTSS (R13)(DX*1), Z10
+	VPMADDWD     Z10, Z9, Z10
+	VPADDD       Z10, Z7, Z7
+	VBROADCASTSS (R13)(DX*2), Z10
+	VPMADDWD     Z10, Z9, Z10
+	VPADDD       Z10, Z8, Z8
+	ADDQ         DI, R12
+	ADDQ         DI, R13
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z9
+	MOVQ         R10, CX
+	VMOVUPS.Z    (CX), K1, Z9
+	VPADDD       Z9, Z0, Z0
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z9
+	VPADDD       Z9, Z1, Z1
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z9
+	VPADDD       Z9, Z2, Z2
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z9
+	VPADDD       Z9, Z3, Z3
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z9
+	VPADDD       Z9, Z4, Z4
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z9
+	VPADDD       Z9, Z5, Z5
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z9
+	VPADDD       Z9, Z6, Z6
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z9
+	VPADDD       Z9, Z7, Z7
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z9
+	VPADDD       Z9, Z8, Z8
+	ADDQ         R9, CX
+
+overwrite:
+	VMOVUPS Z0, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z1, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z2, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z3, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z4, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z5, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z6, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z7, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z8, K1, (R10)
+	ADDQ    R9, R10
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Short10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Short10(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), SI
+	MOVQ  cs+32(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldb+56(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  ldc+72(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
+	SHLQ  CL, R11
+	NOTQ  R11
+	KMOVW R11, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(BX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS.Z    (R11), K1, Z10
+	ADDQ         R8, R11
+	VBROADCASTSS (R12), Z11
+	VPMADDWD     Z11, Z10, Z11
+	VPADDD       Z11, Z0, Z0
+	VBROADCASTSS (R12)(DX*1), Z11
+	VPMADDWD     Z11, Z10, Z11
+	VPADDD       Z11, Z1, Z1
+	VBROADCASTSS (R12)(DX*2), Z11
+	VPMADDWD     Z11, Z10, Z11
+	VPADDD       Z11, Z2, Z2
+	VBROADCASTSS (R12)(BX*1), Z11
+	VPMADDWD     Z11, Z10, Z11
+	VPADDD       Z11, Z3, Z3
+	VBROADCASTSS (R12)(DX*4), Z11
+	VPMADDWD     Z11, Z10, Z11
+	VPADDD       Z11, Z4, Z4
+	VBROADCASTSS (R12)(SI*1), Z11
+	VPMADDWD     Z11, Z10, Z11
+	VPADDD       Z11, Z5, Z5
+	VBROADCASTSS (R13), Z11
+	VPMADDWD     Z11, Z10, Z11
+	VPADDD       Z11, Z6, Z6
+	VBROADCASTSS (R13)(DX*1), Z11
+	VPMADDWD     Z11, Z10, Z11
+	VPADDD       Z11, Z7, Z7
+	VBROADCASTSS (R13)(DX*2), Z11
+	VPMADDWD     Z11, Z10, Z11
+	VPADDD       Z11, Z8, Z8
+	VBROADCASTSS (R13)(BX*1), Z11
+	VPMADDWD     Z11, Z10, Z11
+	VPADDD       Z11, Z9, Z9
+	ADDQ         DI, R12
+	ADDQ         DI, R13
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z10
+	MOVQ         R10, CX
+	VMOVUPS.Z    (CX), K1, Z10
+	VPADDD       Z10, Z0, Z0
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z10
+	VPADDD       Z10, Z1, Z1
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z10
+	VPADDD       Z10, Z2, Z2
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z10
+	VPADDD       Z10, Z3, Z3
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z10
+	VPADDD       Z10, Z4, Z4
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z10
+	VPADDD       Z10, Z5, Z5
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z10
+	VPADDD       Z10, Z6, Z6
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z10
+	VPADDD       Z10, Z7, Z7
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z10
+	VPADDD       Z10, Z8, Z8
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z10
+	VPADDD       Z10, Z9, Z9
+	ADDQ         R9, CX
+
+overwrite:
+	VMOVUPS Z0, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z1, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z2, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z3, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z4, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z5, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z6, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z7, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z8, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z9, K1, (R10)
+	ADDQ    R9, R10
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Short11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Short11(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), SI
+	MOVQ  cs+32(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldb+56(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  ldc+72(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
+	SHLQ  CL, R11
+	NOTQ  R11
+	KMOVW R11, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(BX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS.Z    (R11), K1, Z11
+	ADDQ         R8, R11
+	VBROADCASTSS (R12), Z12
+	VPMADDWD     Z12, Z11, Z12
+	VPADDD       Z12, Z0, Z0
+	VBROADCASTSS (R12)(DX*1), Z12
+	VPMADDWD     Z12, Z11, Z12
+	VPADDD       Z12, Z1, Z1
+	VBROADCASTSS (R12)(DX*2), Z12
+	VPMADDWD     Z12, Z11, Z12
+	VPADDD       Z12, Z2, Z2
+	VBROADCASTSS (R12)(BX*1), Z12
+	VPMADDWD     Z12, Z11, Z12
+	VPADDD       Z12, Z3, Z3
+	VBROADCASTSS (R12)(DX*4), Z12
+	VPMADDWD     Z12, Z11, Z12
+	VPADDD       Z12, Z4, Z4
+	VBROADCASTSS (R12)(SI*1), Z12
+	VPMADDWD     Z12, Z11, Z12
+	VPADDD       Z12, Z5, Z5
+	VBROADCASTSS (R13), Z12
+	VPMADDWD     Z12, Z11, Z12
+	VPADDD       Z12, Z6, Z6
+	VBROADCASTSS (R13)(DX*1), Z12
+	VPMADDWD     Z12, Z11, Z12
+	VPADDD       Z12, Z7, Z7
+	VBROADCASTSS (R13)(DX*2), Z12
+	VPMADDWD     Z12, Z11, Z12
+	VPADDD       Z12, Z8, Z8
+	VBROADCASTSS (R13)(BX*1), Z12
+	VPMADDWD     Z12, Z11, Z12
+	VPADDD       Z12, Z9, Z9
+	VBROADCASTSS (R13)(DX*4), Z12
+	VPMADDWD     Z12, Z11, Z12
+	VPADDD       Z12, Z10, Z10
+	ADDQ         DI, R12
+	ADDQ         DI, R13
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z11
+	MOVQ         R10, CX
+	VMOVUPS.Z    (CX), K1, Z11
+	VPADDD       Z11, Z0, Z0
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z11
+	VPADDD       Z11, Z1, Z1
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z11
+	VPADDD       Z11, Z2, Z2
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z11
+	VPADDD       Z11, Z3, Z3
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z11
+	VPADDD       Z11, Z4, Z4
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z11
+	VPADDD       Z11, Z5, Z5
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z11
+	VPADDD       Z11, Z6, Z6
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z11
+	VPADDD       Z11, Z7, Z7
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z11
+	VPADDD       Z11, Z8, Z8
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z11
+	VPADDD       Z11, Z9, Z9
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z11
+	VPADDD       Z11, Z10, Z10
+	ADDQ         R9, CX
+
+overwrite:
+	VMOVUPS Z0, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z1, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z2, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z3, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z4, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z5, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z6, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z7, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z8, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z9, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z10, K1, (R10)
+	ADDQ    R9, R10
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
+// func pairsAVX512Short12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairsAVX512Short12(SB), NOSPLIT, $0-96
+	MOVQ  tiles+0(FP), AX
+	MOVQ  rs+24(FP), DX
+	SHLQ  $0x02, DX
+	LEAQ  (DX)(DX*2), BX
+	LEAQ  (DX)(DX*4), SI
+	MOVQ  cs+32(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  ldb+56(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  ldc+72(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  c+64(FP), R10
+	MOVQ  $-1, R11
+	MOVQ  cols+80(FP), CX
+	SHLQ  CL, R11
+	NOTQ  R11
+	KMOVW R11, K1
+
+tile:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   k+8(FP), CX
+	MOVQ   b+48(FP), R11
+	MOVQ   a+16(FP), R12
+	LEAQ   (R12)(BX*2), R13
+	MOVQ   as+40(FP), R14
+	SHLQ   $0x02, R14
+	ADDQ   R12, R14
+	MOVQ   R14, a+16(FP)
+	TESTQ  CX, CX
+	JZ     store
+
+loop:
+	VMOVUPS.Z    (R11), K1, Z12
+	ADDQ         R8, R11
+	VBROADCASTSS (R12), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z0, Z0
+	VBROADCASTSS (R12)(DX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z1, Z1
+	VBROADCASTSS (R12)(DX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z2, Z2
+	VBROADCASTSS (R12)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z3, Z3
+	VBROADCASTSS (R12)(DX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z4, Z4
+	VBROADCASTSS (R12)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z5, Z5
+	VBROADCASTSS (R13), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VBROADCASTSS (R13)(DX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VBROADCASTSS (R13)(DX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VBROADCASTSS (R13)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VBROADCASTSS (R13)(DX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VBROADCASTSS (R13)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	ADDQ         DI, R12
+	ADDQ         DI, R13
+	DECQ         CX
+	JNZ          loop
+
+store:
+	MOVL         beta+92(FP), CX
+	SHLL         $0x01, CX
+	JZ           overwrite
+	VBROADCASTSS beta+92(FP), Z12
+	MOVQ         R10, CX
+	VMOVUPS.Z    (CX), K1, Z12
+	VPADDD       Z12, Z0, Z0
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z12
+	VPADDD       Z12, Z1, Z1
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z12
+	VPADDD       Z12, Z2, Z2
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z12
+	VPADDD       Z12, Z3, Z3
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z12
+	VPADDD       Z12, Z4, Z4
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z12
+	VPADDD       Z12, Z5, Z5
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z12
+	VPADDD       Z12, Z6, Z6
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z12
+	VPADDD       Z12, Z7, Z7
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z12
+	VPADDD       Z12, Z8, Z8
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z12
+	VPADDD       Z12, Z9, Z9
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z12
+	VPADDD       Z12, Z10, Z10
+	ADDQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z12
+	VPADDD       Z12, Z11, Z11
+	ADDQ         R9, CX
+
+overwrite:
+	VMOVUPS Z0, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z1, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z2, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z3, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z4, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z5, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z6, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z7, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z8, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z9, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z10, K1, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z11, K1, (R10)
+	ADDQ    R9, R10
+	DECQ    AX
+	JNZ     tile
+	VZEROUPPER
+	RET
+
 // func dotsAVX512Tile(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
 // Requires: AVX, AVX512F
 TEXT ·dotsAVX512Tile(SB), NOSPLIT, $0-56

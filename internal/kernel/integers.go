@@ -6,10 +6,10 @@ import "math"
 // kernels that make integers of gradients. Rounding is to nearest, ties to even.
 
 // AddRounded rounds scale·row[i], a float32, to an integer, adds it to sum[i], and returns the sum
-// of the squares of these integers, which is exact below 2^53. What no int32 holds, NaN included,
-// becomes -2^31: a sum of squares below 2^62 says that every value was rounded. Sums wrap around.
-// It panics when sum is shorter than row.
-func AddRounded(sum []int32, row []float32, scale float32) (squares float64) {
+// of the squares of these integers in float64: exact below 2^53, and at most 2^-20 of itself less
+// than it should be above, for up to 2^32 values. It is not finite if a value is not. It panics when
+// sum is shorter than row.
+func AddRounded(sum []float64, row []float32, scale float32) (squares float64) {
 	return active.addRounded(sum[:len(row)], row, scale)
 }
 
@@ -21,25 +21,13 @@ func Round(dst, src []float32, scale float32) (squares float64, largest float32)
 	return active.round(dst[:len(src)], src, scale)
 }
 
-// AccumulateInt32 adds x to dst. It panics when dst is shorter than x.
-func AccumulateInt32(dst []float64, x []int32) { active.accumulateInt32(dst[:len(x)], x) }
-
-func portableAddRounded(sum []int32, row []float32, scale float32) (squares float64) {
+func portableAddRounded(sum []float64, row []float32, scale float32) (squares float64) {
 	for i, v := range row {
-		c := toInt32(float32(scale * v))
+		c := math.RoundToEven(float64(float32(scale * v)))
 		sum[i] += c
-		squares += float64(c) * float64(c)
+		squares += float64(c * c)
 	}
 	return squares
-}
-
-// toInt32 is the conversion of x86: to nearest, and -2^31 for what does not fit.
-func toInt32(v float32) int32 {
-	r := math.RoundToEven(float64(v))
-	if !(r >= math.MinInt32 && r <= math.MaxInt32) {
-		return math.MinInt32
-	}
-	return int32(r)
 }
 
 func portableRound(dst, src []float32, scale float32) (squares float64, largest float32) {
@@ -50,11 +38,4 @@ func portableRound(dst, src []float32, scale float32) (squares float64, largest 
 		largest = max(largest, c, -c)
 	}
 	return squares, largest
-}
-
-func portableAccumulateInt32(dst []float64, x []int32) {
-	dst = dst[:len(x)]
-	for i, v := range x {
-		dst[i] += float64(v)
-	}
 }

@@ -7,12 +7,12 @@ package kernel
 // addRoundedAVX2 adds the integers nearest to scale·row to sum, 16·blocks elements, and returns the sum of their squares.
 //
 //go:noescape
-func addRoundedAVX2(blocks int, sum *int32, row *float32, scale float32) float64
+func addRoundedAVX2(blocks int, sum *float64, row *float32, scale float32) float64
 
 // addRoundedAVX512 adds the integers nearest to scale·row to sum, 32·blocks elements, and returns the sum of their squares.
 //
 //go:noescape
-func addRoundedAVX512(blocks int, sum *int32, row *float32, scale float32) float64
+func addRoundedAVX512(blocks int, sum *float64, row *float32, scale float32) float64
 
 // roundAVX2 writes the integers nearest to scale·src to dst, 16·blocks elements, and returns the sum of their squares and the largest magnitude.
 //
@@ -24,10 +24,10 @@ func roundAVX2(blocks int, dst *float32, src *float32, scale float32) (squares f
 //go:noescape
 func roundAVX512(blocks int, dst *float32, src *float32, scale float32) (squares float64, largest float32)
 
-// accumulateInt32AVX2 adds 16·blocks elements of x to dst.
+// addShiftedAVX2 adds x·2^shift to dst, 16·blocks elements.
 //
 //go:noescape
-func accumulateInt32AVX2(blocks int, dst *float64, x *int32)
+func addShiftedAVX2(blocks int, dst *int64, x *int32, shift int)
 
 // sumSquaresAVX512 sums the squares of 32·blocks elements in float64.
 //

@@ -4,8 +4,8 @@
 
 #include "textflag.h"
 
-// func addRoundedAVX2(blocks int, sum *int32, row *float32, scale float32) float64
-// Requires: AVX, AVX2, FMA3, SSE2
+// func addRoundedAVX2(blocks int, sum *float64, row *float32, scale float32) float64
+// Requires: AVX, FMA3, SSE2
 TEXT ·addRoundedAVX2(SB), NOSPLIT, $0-40
 	MOVQ         blocks+0(FP), AX
 	MOVQ         sum+8(FP), CX
@@ -17,26 +17,32 @@ TEXT ·addRoundedAVX2(SB), NOSPLIT, $0-40
 	VXORPS       Y4, Y4, Y4
 
 loop:
-	VMULPS       (DX), Y0, Y5
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       (CX), Y5, Y6
-	VMOVDQU      Y6, (CX)
-	VCVTDQ2PD    X5, Y6
-	VFMADD231PD  Y6, Y6, Y1
-	VEXTRACTF128 $0x01, Y5, X5
-	VCVTDQ2PD    X5, Y6
-	VFMADD231PD  Y6, Y6, Y2
-	VMULPS       32(DX), Y0, Y5
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       32(CX), Y5, Y6
-	VMOVDQU      Y6, 32(CX)
-	VCVTDQ2PD    X5, Y6
-	VFMADD231PD  Y6, Y6, Y3
-	VEXTRACTF128 $0x01, Y5, X5
-	VCVTDQ2PD    X5, Y6
-	VFMADD231PD  Y6, Y6, Y4
+	VMULPS       (DX), X0, X5
+	VROUNDPS     $0x00, X5, X5
+	VCVTPS2PD    X5, Y5
+	VADDPD       (CX), Y5, Y6
+	VMOVUPD      Y6, (CX)
+	VFMADD231PD  Y5, Y5, Y1
+	VMULPS       16(DX), X0, X5
+	VROUNDPS     $0x00, X5, X5
+	VCVTPS2PD    X5, Y5
+	VADDPD       32(CX), Y5, Y6
+	VMOVUPD      Y6, 32(CX)
+	VFMADD231PD  Y5, Y5, Y2
+	VMULPS       32(DX), X0, X5
+	VROUNDPS     $0x00, X5, X5
+	VCVTPS2PD    X5, Y5
+	VADDPD       64(CX), Y5, Y6
+	VMOVUPD      Y6, 64(CX)
+	VFMADD231PD  Y5, Y5, Y3
+	VMULPS       48(DX), X0, X5
+	VROUNDPS     $0x00, X5, X5
+	VCVTPS2PD    X5, Y5
+	VADDPD       96(CX), Y5, Y6
+	VMOVUPD      Y6, 96(CX)
+	VFMADD231PD  Y5, Y5, Y4
 	ADDQ         $0x40, DX
-	ADDQ         $0x40, CX
+	SUBQ         $-128, CX
 	DECQ         AX
 	JNZ          loop
 	VADDPD       Y2, Y1, Y1
@@ -49,7 +55,7 @@ loop:
 	VZEROUPPER
 	RET
 
-// func addRoundedAVX512(blocks int, sum *int32, row *float32, scale float32) float64
+// func addRoundedAVX512(blocks int, sum *float64, row *float32, scale float32) float64
 // Requires: AVX, AVX512F, SSE2
 TEXT ·addRoundedAVX512(SB), NOSPLIT, $0-40
 	MOVQ         blocks+0(FP), AX
@@ -62,26 +68,32 @@ TEXT ·addRoundedAVX512(SB), NOSPLIT, $0-40
 	VPXORD       Z4, Z4, Z4
 
 loop:
-	VMULPS        (DX), Z0, Z5
-	VCVTPS2DQ     Z5, Z5
-	VPADDD        (CX), Z5, Z6
-	VMOVDQU32     Z6, (CX)
-	VCVTDQ2PD     Y5, Z6
-	VFMADD231PD   Z6, Z6, Z1
-	VEXTRACTI64X4 $0x01, Z5, Y5
-	VCVTDQ2PD     Y5, Z5
+	VMULPS        (DX), Y0, Y5
+	VROUNDPS      $0x00, Y5, Y5
+	VCVTPS2PD     Y5, Z5
+	VADDPD        (CX), Z5, Z6
+	VMOVUPD       Z6, (CX)
+	VFMADD231PD   Z5, Z5, Z1
+	VMULPS        32(DX), Y0, Y5
+	VROUNDPS      $0x00, Y5, Y5
+	VCVTPS2PD     Y5, Z5
+	VADDPD        64(CX), Z5, Z6
+	VMOVUPD       Z6, 64(CX)
 	VFMADD231PD   Z5, Z5, Z2
-	VMULPS        64(DX), Z0, Z5
-	VCVTPS2DQ     Z5, Z5
-	VPADDD        64(CX), Z5, Z6
-	VMOVDQU32     Z6, 64(CX)
-	VCVTDQ2PD     Y5, Z6
-	VFMADD231PD   Z6, Z6, Z3
-	VEXTRACTI64X4 $0x01, Z5, Y5
-	VCVTDQ2PD     Y5, Z5
+	VMULPS        64(DX), Y0, Y5
+	VROUNDPS      $0x00, Y5, Y5
+	VCVTPS2PD     Y5, Z5
+	VADDPD        128(CX), Z5, Z6
+	VMOVUPD       Z6, 128(CX)
+	VFMADD231PD   Z5, Z5, Z3
+	VMULPS        96(DX), Y0, Y5
+	VROUNDPS      $0x00, Y5, Y5
+	VCVTPS2PD     Y5, Z5
+	VADDPD        192(CX), Z5, Z6
+	VMOVUPD       Z6, 192(CX)
 	VFMADD231PD   Z5, Z5, Z4
 	SUBQ          $-128, DX
-	SUBQ          $-128, CX
+	SUBQ          $-256, CX
 	DECQ          AX
 	JNZ           loop
 	VADDPD        Z2, Z1, Z1
@@ -218,26 +230,31 @@ loop:
 	VZEROUPPER
 	RET
 
-// func accumulateInt32AVX2(blocks int, dst *float64, x *int32)
-// Requires: AVX
-TEXT ·accumulateInt32AVX2(SB), NOSPLIT, $0-24
-	MOVQ blocks+0(FP), AX
-	MOVQ dst+8(FP), CX
-	MOVQ x+16(FP), DX
+// func addShiftedAVX2(blocks int, dst *int64, x *int32, shift int)
+// Requires: AVX, AVX2
+TEXT ·addShiftedAVX2(SB), NOSPLIT, $0-32
+	MOVQ  blocks+0(FP), AX
+	MOVQ  dst+8(FP), CX
+	MOVQ  x+16(FP), DX
+	VMOVQ shift+24(FP), X0
 
 loop:
-	VCVTDQ2PD (DX), Y0
-	VADDPD    (CX), Y0, Y0
-	VMOVUPD   Y0, (CX)
-	VCVTDQ2PD 16(DX), Y0
-	VADDPD    32(CX), Y0, Y0
-	VMOVUPD   Y0, 32(CX)
-	VCVTDQ2PD 32(DX), Y0
-	VADDPD    64(CX), Y0, Y0
-	VMOVUPD   Y0, 64(CX)
-	VCVTDQ2PD 48(DX), Y0
-	VADDPD    96(CX), Y0, Y0
-	VMOVUPD   Y0, 96(CX)
+	VPMOVSXDQ (DX), Y1
+	VPSLLQ    X0, Y1, Y1
+	VPADDQ    (CX), Y1, Y1
+	VMOVDQU   Y1, (CX)
+	VPMOVSXDQ 16(DX), Y1
+	VPSLLQ    X0, Y1, Y1
+	VPADDQ    32(CX), Y1, Y1
+	VMOVDQU   Y1, 32(CX)
+	VPMOVSXDQ 32(DX), Y1
+	VPSLLQ    X0, Y1, Y1
+	VPADDQ    64(CX), Y1, Y1
+	VMOVDQU   Y1, 64(CX)
+	VPMOVSXDQ 48(DX), Y1
+	VPSLLQ    X0, Y1, Y1
+	VPADDQ    96(CX), Y1, Y1
+	VMOVDQU   Y1, 96(CX)
 	ADDQ      $0x40, DX
 	SUBQ      $-128, CX
 	DECQ      AX

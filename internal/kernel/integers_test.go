@@ -21,32 +21,35 @@ func roundable() []float32 {
 }
 
 // Integers are those nearest to scale·value, ties to even, on every kernel and at every length and
-// offset.
+// offset; a value that is not finite shows in the sum of squares.
 func TestAddRounded(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		all := roundable()
-		for _, n := range []int{0, 1, 7, 15, 16, 17, 31, 33, 100, len(all)} {
+		for _, n := range []int{0, 1, 7, 15, 16, 17, 31, 33, 100, 500} {
 			for _, scale := range []float32{1, 0.25, 3} {
 				row := all[len(all)-n:]
-				sum, want := make([]int32, n), make([]int32, n)
+				sum, want := make([]float64, n), make([]float64, n)
 				var squares float64
-				exact := true
 				for i, v := range row {
-					c := int64(math.MinInt32)
-					if r := math.RoundToEven(float64(scale * v)); r >= math.MinInt32 && r <= math.MaxInt32 {
-						c = int64(r)
-					}
-					sum[i] = int32(i)
-					want[i] = int32(i) + int32(c) // wraps around
-					squares += float64(c) * float64(c)
-					exact = exact && squares < 1<<53
+					c := math.RoundToEven(float64(scale * v))
+					sum[i], want[i] = float64(i), float64(i)+c
+					squares += c * c
 				}
 				found := AddRounded(sum, row, scale)
 				if !slices.Equal(sum, want) {
 					t.Fatalf("%d values times %v: sums are %v, expected %v", n, scale, sum, want)
 				}
-				if exact && found != squares || math.Abs(found-squares) > 1e-12*squares {
+				if squares < 1<<53 && found != squares || math.Abs(found-squares) > 0x1p-40*squares {
 					t.Errorf("%d values times %v: squares sum to %v, expected %v", n, scale, found, squares)
+				}
+			}
+		}
+		for at := range 40 {
+			for _, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+				row := make([]float32, 40)
+				row[at] = float32(odd)
+				if squares := AddRounded(make([]float64, 40), row, 1); squares-squares == 0 {
+					t.Errorf("%v at %d: squares sum to %v, expected no finite number", odd, at, squares)
 				}
 			}
 		}
@@ -86,25 +89,89 @@ func TestRound(t *testing.T) {
 	})
 }
 
-func TestAccumulateInt32(t *testing.T) {
+// Products of pairs are exact up to the largest that 32 bits hold, on every kernel, for shapes around
+// the borders of tiles and blocks.
+func TestGemmPairs(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
-		for _, n := range []int{0, 1, 15, 16, 17, 100} {
-			dst, x := make([]float64, n), make([]int32, n)
-			for i := range x {
-				dst[i], x[i] = float64(i)*0x1p40, int32(math.MinInt32+i*12345)
+		pool := NewPool(2)
+		defer pool.Close()
+		for _, s := range [][3]int{{1, 1, 1}, {1, 1, 2048}, {3, 5, 7}, {12, 32, 4}, {13, 33, 300}, {400, 530, 3}, {6, 16, 64}, {29, 47, 31}} {
+			m, n, examples := s[0], s[1], s[2]
+			z, x := make([]float32, m*examples), make([]float32, n*examples)
+			most := int64(math.Sqrt(math.MaxInt32 / float64(examples)))
+			most = min(most, MostOfPair)
+			fill := func(values []float32, seed int64) {
+				for i := range values {
+					values[i] = float32((int64(i)*7919+seed)%(2*most+1) - most)
+				}
+				values[0], values[len(values)-1] = float32(most), float32(-most)
 			}
-			AccumulateInt32(dst, x)
-			for i, v := range dst {
-				if want := float64(i)*0x1p40 + float64(x[i]); v != want {
-					t.Fatalf("%d values: value %d is %v, expected %v", n, i, v, want)
+			fill(z, 1)
+			fill(x, 5)
+			pairs := (examples + 1) / 2
+			a, b, c := make([]int32, m*pairs), make([]int32, n*pairs), make([]int32, m*n)
+			for i := range pairs {
+				var secondZ, secondX []float32
+				if 2*i+1 < examples {
+					secondZ, secondX = z[(2*i+1)*m:], x[(2*i+1)*n:]
+				}
+				Pair(a[i*m:(i+1)*m], z[2*i*m:], secondZ)
+				Pair(b[i*n:(i+1)*n], x[2*i*n:], secondX)
+			}
+			pool.GemmPairs(m, n, pairs, a, b, c)
+			for i := range m {
+				for j := range n {
+					want := int64(0)
+					for e := range examples {
+						want += int64(z[e*m+i]) * int64(x[e*n+j])
+					}
+					if int64(c[i*n+j]) != want {
+						t.Fatalf("%v: element (%d, %d) is %d, expected %d", s, i, j, c[i*n+j], want)
+					}
 				}
 			}
 		}
 	})
 }
 
+func TestAddShifted(t *testing.T) {
+	onEachKernelSet(t, func(t *testing.T) {
+		for _, n := range []int{0, 1, 15, 16, 17, 100} {
+			for _, shift := range []int{0, 1, 31} {
+				dst, x := make([]int64, n), make([]int32, n)
+				for i := range x {
+					dst[i], x[i] = int64(i)<<40, int32(math.MinInt32+i*12345)
+				}
+				AddShifted(dst, x, shift)
+				for i, v := range dst {
+					if want := int64(i)<<40 + int64(x[i])<<shift; v != want {
+						t.Fatalf("%d values: value %d is %v, expected %v", n, i, v, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkGemmPairs(b *testing.B) {
+	const m, n, examples = 1000, 784, 256
+	z, x, product := make([]float32, m*examples), make([]float32, n*examples), make([]float32, m*n)
+	a, c, sum := make([]int32, m*examples/2), make([]int32, n*examples/2), make([]int32, m*n)
+	var pool *Pool
+	b.Run("float32", func(b *testing.B) {
+		for b.Loop() {
+			pool.Gemm(true, false, m, n, examples, 1, z, m, x, n, 0, product, n)
+		}
+	})
+	b.Run("pairs", func(b *testing.B) {
+		for b.Loop() {
+			pool.GemmPairs(m, n, examples/2, a, c, sum)
+		}
+	})
+}
+
 func BenchmarkAddRounded(b *testing.B) {
-	sum, row := make([]int32, 2048), make([]float32, 2048)
+	sum, row := make([]float64, 2048), make([]float32, 2048)
 	for i := range row {
 		row[i] = float32(i)
 	}

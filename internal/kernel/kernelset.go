@@ -13,6 +13,8 @@ type kernelSet struct {
 	// panel computes a block of C of at most tileCols columns and any number of
 	// rows, C = alpha·A·B + beta·C, and does not read C when beta is zero.
 	panel func(a blockA, b blockB, c blockC, alpha, beta float32)
+	// ofPairs is the set whose panel multiplies words that hold pairs of integers; see GemmPairs.
+	ofPairs *kernelSet
 	// dots computes rows×cols values of C = A·Bᵀ whose sums have k terms, a multiple of dotLanes. An
 	// element is the same bit for bit whatever rows and cols are.
 	dots func(c []float32, ldc, rows, cols, k int, a []float32, lda int, b []float32, ldb int)
@@ -45,10 +47,10 @@ type kernelSet struct {
 	// See AddExcess; there are rows and columns.
 	addExcess func(sums, differences Excess, x, y, scale, low, high []float32)
 
-	// See AddRounded, Round and AccumulateInt32.
-	addRounded      func(sum []int32, row []float32, scale float32) (squares float64)
-	round           func(dst, src []float32, scale float32) (squares float64, largest float32)
-	accumulateInt32 func(dst []float64, x []int32)
+	// See AddRounded, Round and AddShifted.
+	addRounded func(sum []float64, row []float32, scale float32) (squares float64)
+	round      func(dst, src []float32, scale float32) (squares float64, largest float32)
+	addShifted func(dst []int64, x []int32, shift int)
 
 	// See FromHalves and ToHalves.
 	fromHalves func(dst []float32, src []uint16)
@@ -69,7 +71,8 @@ type kernelSet struct {
 	gramRow func(offsets []int, base, v []float32) (sum, magnitude float64)
 
 	// See AddRoundedNormals, Momentum.Step and Descend.
-	addRoundedNormals func(dst, sum []float64, words []uint64, doubts []uint8, deviation, spacing float64)
+	addRoundedNormals func(dst, sum, rest []float64, words []uint64, doubts []uint8, deviation, spacing float64)
+	split             func(whole, rest []float64, x []int64, digits int) // see Split
 	momentum          func(p, v []float32, sum []float64, m Momentum)
 	descend           func(p []float32, sum []float64, perBatch, decay, rate float64)
 }
@@ -80,6 +83,7 @@ var portableKernel = kernelSet{
 	tileCols:          portableCols,
 	multiplyAdds:      multiplyAdder{func(rounds int) { portableMultiplyAdds(rounds) }, portableChains},
 	panel:             portablePanel,
+	ofPairs:           &kernelSet{tileRows: portableRows, tileCols: portableCols, panel: portablePairs, transpose: portableTranspose},
 	dots:              portableDots,
 	transpose:         portableTranspose,
 	copyRuns:          portableCopyRuns,
@@ -107,7 +111,7 @@ var portableKernel = kernelSet{
 	addExcess:         portableAddExcess,
 	addRounded:        portableAddRounded,
 	round:             portableRound,
-	accumulateInt32:   portableAccumulateInt32,
+	addShifted:        portableAddShifted,
 	fromHalves:        portableFromHalves,
 	toHalves:          portableToHalves,
 	maxWindows:        portableMaxWindows,
@@ -117,6 +121,7 @@ var portableKernel = kernelSet{
 	winograd:          &portableWinograd,
 	gramRow:           portableGramRow,
 	addRoundedNormals: portableAddRoundedNormals,
+	split:             portableSplit,
 	momentum:          portableMomentum,
 	descend:           portableDescend,
 }

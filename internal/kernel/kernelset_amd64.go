@@ -9,6 +9,7 @@ var avx2Kernel = kernelSet{
 	tileRows:     6,
 	tileCols:     16,
 	panel:        avx2Tiles.panel,
+	ofPairs:      &kernelSet{tileRows: 6, tileCols: 16, panel: avx2Pairs.panel, transpose: transposeAVX2},
 	dots:         avx2Dots.products,
 	multiplyAdds: multiplyAdder{multiplyAddsAVX2, 8 * vectorChains},
 	transpose:    transposeAVX2,
@@ -44,7 +45,7 @@ var avx2Kernel = kernelSet{
 	accumulateFloat64: inBlocks(reduceBlock, accumulateFloat64AVX2, portableAccumulateFloat64),
 	addRounded:        addRoundedBlocksAVX2,
 	round:             roundBlocksAVX2,
-	accumulateInt32:   inBlocks(reduceBlock, accumulateInt32AVX2, portableAccumulateInt32),
+	addShifted:        addShiftedBlocksAVX2,
 	maxWindows:        maxWindowsBlocksAVX2,
 	maxWindowsGrad:    maxWindowsGradBlocksAVX2,
 	sumWindows:        sumWindowsBlocksAVX2,
@@ -52,6 +53,7 @@ var avx2Kernel = kernelSet{
 	winograd:          &avx2Winograd,
 	gramRow:           gramRowBlocksAVX2,
 	addRoundedNormals: addRoundedNormalsBlocksAVX2,
+	split:             portableSplit, // AVX2 has no conversions of 64 bits
 	momentum:          momentumBlocksAVX2,
 	descend:           descendBlocksAVX2,
 	addExcess:         addExcessBlocksAVX2,
@@ -59,18 +61,20 @@ var avx2Kernel = kernelSet{
 	toHalves:          inBlocks(reduceBlock, toHalvesAVX2, portableToHalves),
 }
 
-// avx512Kernel has products, squares, integers and noise on AVX-512, with AVX512F and AVX512DQ; the
+// avx512Kernel has products, squares, integers and noise on AVX-512, with AVX512F, DQ and BW; the
 // rest is bound by memory sooner than by arithmetic.
 var avx512Kernel = func() kernelSet {
 	k := avx2Kernel
 	k.name, k.tileRows, k.tileCols = "avx512", 12, 32
 	k.panel = avx512Tiles.panel
+	k.ofPairs = &kernelSet{tileRows: k.tileRows, tileCols: k.tileCols, panel: avx512Pairs.panel, transpose: transposeAVX2}
 	k.dots = avx512Dots.products
 	k.multiplyAdds = multiplyAdder{multiplyAddsAVX512, 16 * vectorChains}
 	k.addRounded = addRoundedBlocksAVX512
 	k.round = roundBlocksAVX512
 	k.sumSquares = sumInBlocks(wideBlock, sumSquaresAVX512, avx2Kernel.sumSquares)
 	k.addRoundedNormals = addRoundedNormalsBlocksAVX512
+	k.split = splitBlocksAVX512
 	return k
 }()
 
@@ -137,7 +141,7 @@ func addExcessBlocksAVX2(sums, differences Excess, x, y, scale, low, high []floa
 	addExcessFrom(columns/8*8, sums, differences, x, y, scale, low, high)
 }
 
-func addRoundedBlocksAVX2(sum []int32, row []float32, scale float32) (squares float64) {
+func addRoundedBlocksAVX2(sum []float64, row []float32, scale float32) (squares float64) {
 	whole := len(row) / reduceBlock * reduceBlock
 	if whole > 0 {
 		squares = addRoundedAVX2(whole/reduceBlock, &sum[0], &row[0], scale)
@@ -148,12 +152,20 @@ func addRoundedBlocksAVX2(sum []int32, row []float32, scale float32) (squares fl
 // wideBlock is how many elements those on AVX-512 take at a time.
 const wideBlock = 2 * reduceBlock
 
-func addRoundedBlocksAVX512(sum []int32, row []float32, scale float32) (squares float64) {
+func addRoundedBlocksAVX512(sum []float64, row []float32, scale float32) (squares float64) {
 	whole := len(row) / wideBlock * wideBlock
 	if whole > 0 {
 		squares = addRoundedAVX512(whole/wideBlock, &sum[0], &row[0], scale)
 	}
 	return squares + addRoundedBlocksAVX2(sum[whole:], row[whole:], scale)
+}
+
+func addShiftedBlocksAVX2(dst []int64, x []int32, shift int) {
+	whole := len(x) / reduceBlock * reduceBlock
+	if whole > 0 {
+		addShiftedAVX2(whole/reduceBlock, &dst[0], &x[0], shift)
+	}
+	portableAddShifted(dst[whole:], x[whole:], shift)
 }
 
 func roundBlocksAVX2(dst, src []float32, scale float32) (squares float64, largest float32) {

@@ -4,20 +4,21 @@
 
 #include "textflag.h"
 
-// func addRoundedNormalsAVX2(blocks int, dst *float64, sum *float64, words *uint64, doubts *uint8, deviation float64, certainty float64, spacing float64)
+// func addRoundedNormalsAVX2(blocks int, dst *float64, sum *float64, rest *float64, words *uint64, doubts *uint8, deviation float64, certainty float64, spacing float64)
 // Requires: AVX, AVX2, FMA3
-TEXT ·addRoundedNormalsAVX2(SB), NOSPLIT, $0-64
+TEXT ·addRoundedNormalsAVX2(SB), NOSPLIT, $0-72
 	MOVQ         blocks+0(FP), AX
 	MOVQ         dst+8(FP), CX
 	MOVQ         sum+16(FP), DX
-	MOVQ         words+24(FP), BX
-	MOVQ         doubts+32(FP), SI
-	VBROADCASTSD deviation+40(FP), Y0
-	VBROADCASTSD certainty+48(FP), Y1
-	VBROADCASTSD spacing+56(FP), Y2
+	MOVQ         rest+24(FP), BX
+	MOVQ         words+32(FP), SI
+	MOVQ         doubts+40(FP), DI
+	VBROADCASTSD deviation+48(FP), Y0
+	VBROADCASTSD certainty+56(FP), Y1
+	VBROADCASTSD spacing+64(FP), Y2
 
 loop:
-	VMOVDQU      (BX), Y3
+	VMOVDQU      (SI), Y3
 	VPOR         four0000000000000001<>+0(SB), Y3, Y3
 	VPXOR        four8000000000000000<>+0(SB), Y3, Y4
 	VMOVDQU      four3504f333f9de6485<>+0(SB), Y5
@@ -44,7 +45,7 @@ loop:
 	VMULPD       four3fe0000000000000<>+0(SB), Y3, Y4
 	VMULPD       Y3, Y4, Y4
 	VMOVDQU      four2000000000000000<>+0(SB), Y7
-	VPADDQ       32(BX), Y7, Y7
+	VPADDQ       32(SI), Y7, Y7
 	VPAND        four3fffffffffffffff<>+0(SB), Y7, Y8
 	VPSUBQ       four2000000000000000<>+0(SB), Y8, Y8
 	VPBLENDD     $0xaa, four3f30000000000000<>+0(SB), Y8, Y9
@@ -106,36 +107,37 @@ loop:
 	VMULPD       Y12, Y4, Y4
 	VMULPD       Y12, Y5, Y5
 	VMOVDQU      four8000000400000000<>+0(SB), Y3
-	VPADDQ       (BX), Y3, Y3
+	VPADDQ       (SI), Y3, Y3
 	VMOVDQU      four8000800400000000<>+0(SB), Y6
 	VPCMPGTQ     Y3, Y6, Y6
-	VMULPD       Y0, Y4, Y4
+	VFMADD213PD  (BX), Y0, Y4
 	VROUNDPD     $0x00, Y4, Y3
 	VSUBPD       Y3, Y4, Y4
 	VANDPD       four7fffffffffffffff<>+0(SB), Y4, Y4
 	VCMPPD       $0x06, Y1, Y4, Y4
 	VORPD        Y6, Y4, Y4
-	VMOVMSKPD    Y4, DI
+	VMOVMSKPD    Y4, R8
 	VADDPD       (DX), Y3, Y3
 	VFMADD213PD  four0000000000000000<>+0(SB), Y2, Y3
 	VMOVUPD      Y3, (CX)
-	VMULPD       Y0, Y5, Y5
+	VFMADD213PD  32(BX), Y0, Y5
 	VROUNDPD     $0x00, Y5, Y3
 	VSUBPD       Y3, Y5, Y5
 	VANDPD       four7fffffffffffffff<>+0(SB), Y5, Y5
 	VCMPPD       $0x06, Y1, Y5, Y5
 	VORPD        Y6, Y5, Y5
-	VMOVMSKPD    Y5, R8
+	VMOVMSKPD    Y5, R9
 	VADDPD       32(DX), Y3, Y3
 	VFMADD213PD  four0000000000000000<>+0(SB), Y2, Y3
 	VMOVUPD      Y3, 32(CX)
-	SHLL         $0x04, R8
-	ORL          R8, DI
-	MOVB         DI, (SI)
-	ADDQ         $0x40, BX
+	SHLL         $0x04, R9
+	ORL          R9, R8
+	MOVB         R8, (DI)
+	ADDQ         $0x40, SI
 	ADDQ         $0x40, DX
+	ADDQ         $0x40, BX
 	ADDQ         $0x40, CX
-	INCQ         SI
+	INCQ         DI
 	DECQ         AX
 	JNZ          loop
 	VZEROUPPER

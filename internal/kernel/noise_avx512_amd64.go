@@ -4,7 +4,12 @@
 
 package kernel
 
-// addRoundedNormalsAVX512 computes dst = spacing·(sum + round(deviation·normal)) and the doubts for 16·blockPairs values.
+// splitAVX512 writes what is whole and what is left of 8·blocks fixed-point numbers.
 //
 //go:noescape
-func addRoundedNormalsAVX512(blockPairs int, dst *float64, sum *float64, words *uint64, doubts *uint8, deviation float64, certainty float64, spacing float64)
+func splitAVX512(blocks int, whole *float64, rest *float64, x *int64, digits int, half int64, unit float64)
+
+// addRoundedNormalsAVX512 computes dst = spacing·(sum + round(rest + deviation·normal)) and the doubts for 16·blockPairs values.
+//
+//go:noescape
+func addRoundedNormalsAVX512(blockPairs int, dst *float64, sum *float64, rest *float64, words *uint64, doubts *uint8, deviation float64, certainty float64, spacing float64)

@@ -4,91 +4,122 @@
 
 #include "textflag.h"
 
-// func addRoundedNormalsAVX512(blockPairs int, dst *float64, sum *float64, words *uint64, doubts *uint8, deviation float64, certainty float64, spacing float64)
+// func splitAVX512(blocks int, whole *float64, rest *float64, x *int64, digits int, half int64, unit float64)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·addRoundedNormalsAVX512(SB), NOSPLIT, $0-64
+TEXT ·splitAVX512(SB), NOSPLIT, $0-56
+	MOVQ         blocks+0(FP), AX
+	MOVQ         whole+8(FP), CX
+	MOVQ         rest+16(FP), DX
+	MOVQ         x+24(FP), BX
+	VMOVQ        digits+32(FP), X0
+	VPBROADCASTQ half+40(FP), Z1
+	VBROADCASTSD unit+48(FP), Z2
+
+split:
+	VMOVDQU64 (BX), Z3
+	VPADDQ    Z1, Z3, Z4
+	VPSRAQ    X0, Z4, Z4
+	VPSLLQ    X0, Z4, Z5
+	VPSUBQ    Z5, Z3, Z3
+	VCVTQQ2PD Z4, Z4
+	VMOVUPD   Z4, (CX)
+	VCVTQQ2PD Z3, Z3
+	VMULPD    Z2, Z3, Z3
+	VMOVUPD   Z3, (DX)
+	ADDQ      $+64, BX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	DECQ      AX
+	JNZ       split
+	VZEROUPPER
+	RET
+
+// func addRoundedNormalsAVX512(blockPairs int, dst *float64, sum *float64, rest *float64, words *uint64, doubts *uint8, deviation float64, certainty float64, spacing float64)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·addRoundedNormalsAVX512(SB), NOSPLIT, $0-72
 	MOVQ         blockPairs+0(FP), AX
 	MOVQ         dst+8(FP), CX
 	MOVQ         sum+16(FP), DX
-	MOVQ         words+24(FP), BX
-	MOVQ         doubts+32(FP), SI
-	VBROADCASTSD deviation+40(FP), Z0
-	VBROADCASTSD certainty+48(FP), Z1
-	VBROADCASTSD spacing+56(FP), Z2
+	MOVQ         rest+24(FP), BX
+	MOVQ         words+32(FP), SI
+	MOVQ         doubts+40(FP), DI
+	VBROADCASTSD deviation+48(FP), Z0
+	VBROADCASTSD certainty+56(FP), Z1
+	VBROADCASTSD spacing+64(FP), Z2
 	VPXORQ       Z3, Z3, Z3
 
 loop:
-	VMOVDQU           (BX), Y4
-	VINSERTI64X4      $0x01, 64(BX), Z4, Z4
+	VMOVDQU           (SI), Y4
+	VINSERTI64X4      $0x01, 64(SI), Z4, Z4
 	VPORQ.BCST        word0000000000000001<>+0(SB), Z4, Z5
 	VPCMPUQ.BCST      $0x01, wordb504f333f9de6485<>+0(SB), Z5, K1
 	VCVTQQ2PD         Z5, Z6
 	VMULPD.BCST       word3bf0000000000000<>+0(SB), Z6, Z6
 	VCVTUQQ2PD        Z5, Z5
 	VPADDQ.BCST       word00095f619980c433<>+0(SB), Z5, Z5
-	VPSRLQ            $0x34, Z5, Z12
+	VPSRLQ            $0x34, Z5, Z14
 	VPANDQ.BCST       word000fffffffffffff<>+0(SB), Z5, Z5
 	VPADDQ.BCST       word3fe6a09e667f3bcd<>+0(SB), Z5, Z5
 	VSUBPD.BCST       word3ff0000000000000<>+0(SB), Z5, K1, Z6
-	VPORQ.BCST        word4330000000000000<>+0(SB), Z12, Z12
+	VPORQ.BCST        word4330000000000000<>+0(SB), Z14, Z14
 	VBROADCASTSD      word433000000000043f<>+0(SB), Z5
-	VSUBPD.Z          Z12, Z5, K1, Z5
-	VADDPD.BCST       word4000000000000000<>+0(SB), Z6, Z12
-	VDIVPD            Z12, Z6, Z13
-	VMULPD.BCST       word3fe0000000000000<>+0(SB), Z6, Z12
-	VMULPD            Z6, Z12, Z12
-	VMULPD            Z13, Z13, Z14
-	VMULPD            Z14, Z14, Z15
+	VSUBPD.Z          Z14, Z5, K1, Z5
+	VADDPD.BCST       word4000000000000000<>+0(SB), Z6, Z14
+	VDIVPD            Z14, Z6, Z15
+	VMULPD.BCST       word3fe0000000000000<>+0(SB), Z6, Z14
+	VMULPD            Z6, Z14, Z14
 	VMULPD            Z15, Z15, Z16
-	VBROADCASTSD      word3fd999999997fa04<>+0(SB), Z17
-	VFMADD213PD.BCST  word3fe5555555555593<>+0(SB), Z14, Z17
-	VBROADCASTSD      word3fcc71c51d8e78af<>+0(SB), Z18
-	VFMADD213PD.BCST  word3fd2492494229359<>+0(SB), Z14, Z18
-	VBROADCASTSD      word3fc39a09d078c69f<>+0(SB), Z19
-	VFMADD213PD.BCST  word3fc7466496cb03de<>+0(SB), Z14, Z19
-	VFMADD231PD.BCST  word3fc2f112df3e5244<>+0(SB), Z15, Z19
-	VFMADD231PD       Z18, Z15, Z17
-	VFMADD231PD       Z19, Z16, Z17
-	VFMADD213PD       Z12, Z14, Z17
-	VFNMADD213PD      Z12, Z13, Z17
-	VSUBPD            Z6, Z17, Z17
-	VFMADD231PD.BCST  word3fe62e42fefa39ef<>+0(SB), Z5, Z17
-	VADDPD            Z17, Z17, Z17
-	VSQRTPD           Z17, Z17
-	VMOVDQU           32(BX), Y7
-	VINSERTI64X4      $0x01, 96(BX), Z7, Z7
+	VMULPD            Z16, Z16, Z17
+	VMULPD            Z17, Z17, Z18
+	VBROADCASTSD      word3fd999999997fa04<>+0(SB), Z19
+	VFMADD213PD.BCST  word3fe5555555555593<>+0(SB), Z16, Z19
+	VBROADCASTSD      word3fcc71c51d8e78af<>+0(SB), Z20
+	VFMADD213PD.BCST  word3fd2492494229359<>+0(SB), Z16, Z20
+	VBROADCASTSD      word3fc39a09d078c69f<>+0(SB), Z21
+	VFMADD213PD.BCST  word3fc7466496cb03de<>+0(SB), Z16, Z21
+	VFMADD231PD.BCST  word3fc2f112df3e5244<>+0(SB), Z17, Z21
+	VFMADD231PD       Z20, Z17, Z19
+	VFMADD231PD       Z21, Z18, Z19
+	VFMADD213PD       Z14, Z16, Z19
+	VFNMADD213PD      Z14, Z15, Z19
+	VSUBPD            Z6, Z19, Z19
+	VFMADD231PD.BCST  word3fe62e42fefa39ef<>+0(SB), Z5, Z19
+	VADDPD            Z19, Z19, Z19
+	VSQRTPD           Z19, Z19
+	VMOVDQU           32(SI), Y7
+	VINSERTI64X4      $0x01, 96(SI), Z7, Z7
 	VPADDQ.BCST       word2000000000000000<>+0(SB), Z7, Z7
 	VPANDQ.BCST       word3fffffffffffffff<>+0(SB), Z7, Z5
 	VPSUBQ.BCST       word2000000000000000<>+0(SB), Z5, Z5
 	VCVTQQ2PD         Z5, Z5
 	VMULPD.BCST       word3c1921fb54442d18<>+0(SB), Z5, Z5
 	VMULPD            Z5, Z5, Z6
-	VMULPD            Z6, Z6, Z13
-	VMULPD            Z13, Z13, Z14
-	VBROADCASTSD      word3f8111111110f7d0<>+0(SB), Z15
-	VFMADD213PD.BCST  wordbfc5555555555548<>+0(SB), Z6, Z15
-	VBROADCASTSD      word3ec71de3567d48a1<>+0(SB), Z12
-	VFMADD213PD.BCST  wordbf2a01a019bfdf03<>+0(SB), Z6, Z12
-	VBROADCASTSD      word3de5d8fd1fd19ccd<>+0(SB), Z16
-	VFMADD213PD.BCST  wordbe5ae5e5a9291f5d<>+0(SB), Z6, Z16
-	VFMADD231PD       Z12, Z13, Z15
-	VFMADD231PD       Z16, Z14, Z15
-	VMULPD            Z6, Z5, Z12
-	VFMADD213PD       Z5, Z12, Z15
+	VMULPD            Z6, Z6, Z15
+	VMULPD            Z15, Z15, Z16
+	VBROADCASTSD      word3f8111111110f7d0<>+0(SB), Z17
+	VFMADD213PD.BCST  wordbfc5555555555548<>+0(SB), Z6, Z17
+	VBROADCASTSD      word3ec71de3567d48a1<>+0(SB), Z14
+	VFMADD213PD.BCST  wordbf2a01a019bfdf03<>+0(SB), Z6, Z14
+	VBROADCASTSD      word3de5d8fd1fd19ccd<>+0(SB), Z18
+	VFMADD213PD.BCST  wordbe5ae5e5a9291f5d<>+0(SB), Z6, Z18
+	VFMADD231PD       Z14, Z15, Z17
+	VFMADD231PD       Z18, Z16, Z17
+	VMULPD            Z6, Z5, Z14
+	VFMADD213PD       Z5, Z14, Z17
 	VBROADCASTSD      word3ff0000000000000<>+0(SB), Z5
 	VFNMADD231PD.BCST word3fe0000000000000<>+0(SB), Z6, Z5
-	VBROADCASTSD      wordbf56c16c16c14f91<>+0(SB), Z12
-	VFMADD213PD.BCST  word3fa555555555554b<>+0(SB), Z6, Z12
-	VBROADCASTSD      wordbe927e4f7eac4bc6<>+0(SB), Z16
-	VFMADD213PD.BCST  word3efa01a019c844f5<>+0(SB), Z6, Z16
-	VBROADCASTSD      wordbda8fa49a0861a9b<>+0(SB), Z18
-	VFMADD213PD.BCST  word3e21ee9d7b4e3f05<>+0(SB), Z6, Z18
-	VFMADD231PD       Z16, Z13, Z12
-	VFMADD231PD       Z18, Z14, Z12
-	VFMADD213PD       Z5, Z13, Z12
+	VBROADCASTSD      wordbf56c16c16c14f91<>+0(SB), Z14
+	VFMADD213PD.BCST  word3fa555555555554b<>+0(SB), Z6, Z14
+	VBROADCASTSD      wordbe927e4f7eac4bc6<>+0(SB), Z18
+	VFMADD213PD.BCST  word3efa01a019c844f5<>+0(SB), Z6, Z18
+	VBROADCASTSD      wordbda8fa49a0861a9b<>+0(SB), Z20
+	VFMADD213PD.BCST  word3e21ee9d7b4e3f05<>+0(SB), Z6, Z20
+	VFMADD231PD       Z18, Z15, Z14
+	VFMADD231PD       Z20, Z16, Z14
+	VFMADD213PD       Z5, Z15, Z14
 	VPTESTMQ.BCST     word4000000000000000<>+0(SB), Z7, K1
-	VBLENDMPD         Z15, Z12, K1, Z8
-	VBLENDMPD         Z12, Z15, K1, Z9
+	VBLENDMPD         Z17, Z14, K1, Z8
+	VBLENDMPD         Z14, Z17, K1, Z9
 	VPANDQ.BCST       word8000000000000000<>+0(SB), Z7, Z5
 	VPXORQ            Z5, Z9, Z9
 	VPADDQ.BCST       word4000000000000000<>+0(SB), Z7, Z7
@@ -96,49 +127,54 @@ loop:
 	VPXORQ            Z5, Z8, Z8
 	VPADDQ.BCST       word0000000400000000<>+0(SB), Z4, Z4
 	VPCMPUQ.BCST      $0x01, word0000800400000000<>+0(SB), Z4, K1
-	VMULPD            Z17, Z8, Z8
-	VMULPD            Z0, Z8, Z8
+	VMULPD            Z19, Z8, Z8
+	VMOVDQU           (BX), Y10
+	VINSERTI64X4      $0x01, 64(BX), Z10, Z10
+	VFMADD213PD       Z10, Z0, Z8
 	VRNDSCALEPD       $0x00, Z8, Z5
 	VSUBPD            Z5, Z8, Z8
 	VPANDQ.BCST       word7fffffffffffffff<>+0(SB), Z8, Z8
 	VCMPPD            $0x06, Z1, Z8, K2
 	KORB              K1, K2, K2
-	KMOVB             K2, DI
-	VMOVDQU           (DX), Y10
-	VINSERTI64X4      $0x01, 64(DX), Z10, Z10
-	VADDPD            Z10, Z5, Z5
+	KMOVB             K2, R8
+	VMOVDQU           (DX), Y11
+	VINSERTI64X4      $0x01, 64(DX), Z11, Z11
+	VADDPD            Z11, Z5, Z5
 	VFMADD213PD       Z3, Z2, Z5
 	VMOVUPD           Y5, (CX)
 	VEXTRACTF64X4     $0x01, Z5, 64(CX)
-	VMULPD            Z17, Z9, Z9
-	VMULPD            Z0, Z9, Z9
+	VMULPD            Z19, Z9, Z9
+	VMOVDQU           32(BX), Y12
+	VINSERTI64X4      $0x01, 96(BX), Z12, Z12
+	VFMADD213PD       Z12, Z0, Z9
 	VRNDSCALEPD       $0x00, Z9, Z5
 	VSUBPD            Z5, Z9, Z9
 	VPANDQ.BCST       word7fffffffffffffff<>+0(SB), Z9, Z9
 	VCMPPD            $0x06, Z1, Z9, K2
 	KORB              K1, K2, K2
-	KMOVB             K2, R8
-	VMOVDQU           32(DX), Y11
-	VINSERTI64X4      $0x01, 96(DX), Z11, Z11
-	VADDPD            Z11, Z5, Z5
+	KMOVB             K2, R9
+	VMOVDQU           32(DX), Y13
+	VINSERTI64X4      $0x01, 96(DX), Z13, Z13
+	VADDPD            Z13, Z5, Z5
 	VFMADD213PD       Z3, Z2, Z5
 	VMOVUPD           Y5, 32(CX)
 	VEXTRACTF64X4     $0x01, Z5, 96(CX)
-	MOVL              DI, R9
-	SHLL              $0x04, R9
-	ORL               R9, DI
-	ANDL              $0x00000f0f, DI
-	MOVL              R8, R9
+	MOVL              R8, R10
+	SHLL              $0x04, R10
+	ORL               R10, R8
+	ANDL              $0x00000f0f, R8
+	MOVL              R9, R10
+	SHLL              $0x04, R10
+	ORL               R10, R9
+	ANDL              $0x00000f0f, R9
 	SHLL              $0x04, R9
 	ORL               R9, R8
-	ANDL              $0x00000f0f, R8
-	SHLL              $0x04, R8
-	ORL               R8, DI
-	MOVW              DI, (SI)
-	ADDQ              $+128, BX
+	MOVW              R8, (DI)
+	ADDQ              $+128, SI
 	ADDQ              $+128, DX
+	ADDQ              $+128, BX
 	ADDQ              $+128, CX
-	ADDQ              $0x02, SI
+	ADDQ              $0x02, DI
 	DECQ              AX
 	JNZ               loop
 	VZEROUPPER

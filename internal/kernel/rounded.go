@@ -4,28 +4,28 @@ import "math"
 
 // Rounded normals: the integers next to normals that are known well enough, and which ones are not.
 
-// AddRoundedNormals adds the nearest integer to deviation·z to every integer of sum, where z is Box
-// and Muller's normal of words (normals.go), and scales the result:
+// AddRoundedNormals adds deviation·z to every number sum + rest, an integer and what it lacks, where
+// z is Box and Muller's normal of words (normals.go), rounds to an integer and scales:
 //
-//	dst = spacing · (sum + round(deviation·z))
+//	dst = spacing · (sum + round(rest + deviation·z))
 //
 // The words are the first 64 bits of the infinite binary expansions of a radius U and an angle Θ,
 // and z stands for the normal Z that real arithmetic makes of those. Bit i of doubts[j] is set
 // unless the integer of value 8j+i is certain: the one that every continuation of the two words has
-// next to deviation·Z. The caller settles what is in doubt from further words; dst holds the
+// next to rest + deviation·Z. The caller settles what is in doubt from further words; dst holds the
 // integer of the known ones there.
 //
 // sum holds integers of any size in float64; above 2^53 its sum with the noise is rounded once, to
 // a number that depends on nothing but the exact sum of the two integers. A result of zero is +0,
-// whatever the sign of a zero in sum. dst, sum and words have the same length, a multiple of
-// [NormalsBlock], and doubts an eighth of it; it panics otherwise. dst may be sum. deviation is
-// above 0 and at most [MaxRoundedDeviation].
+// whatever the sign of a zero in sum. dst, sum, rest and words have the same length, a multiple of
+// [NormalsBlock], and doubts an eighth of it; it panics otherwise. dst may be sum. Numbers of rest
+// are from -1/2 to 1/2, deviation is above 0 and at most [MaxRoundedDeviation].
 //
 // # When an integer is certain
 //
-// It is if the radius word w is in [2^47, 2^64 - 2^34) and x, the float64 for deviation·z, is
-// within 1/2 - 2^-44·deviation of it. This is right because, for such w, |z - Z| < 2^-47 and even
-// |x - deviation·Z| < 2^-47·deviation, an eighth of the margin. With ε = 2^-53, the relative error
+// It is if the radius word w is in [2^47, 2^64 - 2^34) and x, the float64 for rest + deviation·z, is
+// within 1/2 - 2^-50 - 2^-44·deviation of it. This is right because, for such w, |z - Z| < 2^-47 and
+// even |x - (rest + deviation·Z)| < 2^-54 + 2^-47·deviation, an eighth of the margin. With ε = 2^-53, the relative error
 // of one rounding, E = -ln U, r = sqrt(2E) and r ≤ 4.855 = r(2^-17):
 //
 //   - The bits of U that follow w. u = (w|1)·2^-64 is within 2^-64 of U, so r is within
@@ -45,18 +45,37 @@ import "math"
 //     sine 0.3ε in t³·P(t²), ε·sin t ≤ 0.71ε in its addition to t; of the cosine 0.5ε and 0.31ε in
 //     1 - t²/2, 0.1ε in t⁴·Q(t²), 0.5ε in their sum. The polynomials themselves are within 0.1ε of
 //     the functions. So both are within 3ε, and times r: 14.6ε.
-//   - z = r·cos and x = deviation·z are rounded once each: 2ε·4.855 ≤ 9.8ε.
+//   - z = r·cos and x = rest + deviation·z are rounded once each: 2ε·4.855 ≤ 9.8ε, and ε/2 of 1/2,
+//     which rest can be.
 //
-// The sum is 46ε < 2^-47. x - round(x) is exact. (1/2 - 2^-44·deviation is rounded by up to 2^-55,
-// where the margin is worth something: |x| can reach 1/2 only if deviation > 0.1, and then the
-// margin is above 2^-48.)
-func AddRoundedNormals(dst, sum []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
+// The sum is 46ε < 2^-47, times deviation, and 2^-54. x - round(x) is exact, and the margin is
+// rounded by up to 2^-54.
+func AddRoundedNormals(dst, sum, rest []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
 	checkNoise(len(dst), len(words))
-	if len(sum) != len(dst) || len(doubts) != len(dst)/NormalsBlock {
+	if len(sum) != len(dst) || len(rest) != len(dst) || len(doubts) != len(dst)/NormalsBlock {
 		panic("kernel: AddRoundedNormals: a sum or doubts of the wrong length")
 	}
-	active.addRoundedNormals(dst, sum, words, doubts, deviation, spacing)
+	active.addRoundedNormals(dst, sum, rest, words, doubts, deviation, spacing)
 }
+
+// Split writes what is whole and what is left, from -1/2 to 1/2, of x[i]·2^-digits: exactly, where
+// what is whole is below 2^53. digits is from 0 to 53. It panics when whole or rest is shorter than x.
+func Split(whole, rest []float64, x []int64, digits int) {
+	active.split(whole[:len(x)], rest[:len(x)], x, digits)
+}
+
+func portableSplit(whole, rest []float64, x []int64, digits int) {
+	whole, rest = whole[:len(x)], rest[:len(x)]
+	half, unit, shift := halfOf(digits), unitOf(digits), uint(digits)&63
+	for i, v := range x {
+		n := (v + half) >> shift
+		whole[i], rest[i] = float64(n), float64(v-n<<shift)*unit
+	}
+}
+
+// halfOf and unitOf are 1/2 in units of 2^-digits, and that unit.
+func halfOf(digits int) int64   { return 1 << digits >> 1 }
+func unitOf(digits int) float64 { return math.Ldexp(1, -digits) }
 
 // MaxRoundedDeviation is the largest deviation of [AddRoundedNormals]; there, every eighth value is
 // in doubt.
@@ -70,9 +89,9 @@ const (
 )
 
 // certainty returns the largest distance from an integer at which that is certain.
-func certainty(deviation float64) float64 { return math.FMA(-0x1p-44, deviation, 0.5) }
+func certainty(deviation float64) float64 { return math.FMA(-0x1p-44, deviation, 0.5-0x1p-50) }
 
-func portableAddRoundedNormals(dst, sum []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
+func portableAddRoundedNormals(dst, sum, rest []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
 	limit := certainty(deviation)
 	var normals [NormalsBlock]float64
 	for block := range doubts {
@@ -80,7 +99,7 @@ func portableAddRoundedNormals(dst, sum []float64, words []uint64, doubts []uint
 		portableNormals(normals[:], words[from:from+NormalsBlock])
 		var doubt uint8
 		for i, z := range normals {
-			x := float64(deviation * z)
+			x := math.FMA(deviation, z, rest[from+i])
 			n := math.RoundToEven(x)
 			radius := words[from+i%(NormalsBlock/2)]
 			if !(math.Abs(x-n) <= limit) || radius+nearCentre < leastRadius+nearCentre {

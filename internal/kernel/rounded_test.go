@@ -35,17 +35,27 @@ func integers(n int) []float64 {
 	return sums
 }
 
+// rests are what integers lack: of all sizes to 1/2, which is among them, and of both signs.
+func rests(n int) []float64 {
+	rests := make([]float64, n)
+	r := rand.New(rand.NewPCG(13, 14))
+	for i := range rests {
+		rests[i] = math.Ldexp([]float64{0, 0.5, -0.5, r.Float64() - 0.5}[r.IntN(4)], -r.IntN(30))
+	}
+	return rests
+}
+
 // Every kernel gives the same values and the same doubts, to the last bit, in place too.
 func TestAddRoundedNormalsAgreesBitForBit(t *testing.T) {
 	words := radiusEdges()
 	sum := integers(len(words))
 	for _, deviation := range roundedDeviations {
 		want, wantDoubts := make([]float64, len(words)), make([]uint8, len(words)/NormalsBlock)
-		portableAddRoundedNormals(want, sum, words, wantDoubts, deviation, 0x1p-20)
+		portableAddRoundedNormals(want, sum, rests(len(sum)), words, wantDoubts, deviation, 0x1p-20)
 		for _, k := range supportedKernels() {
 			t.Run(fmt.Sprint(k.name, " ", deviation), func(t *testing.T) {
 				got, doubts := slices.Clone(sum), make([]uint8, len(wantDoubts))
-				k.addRoundedNormals(got, got, words, doubts, deviation, 0x1p-20)
+				k.addRoundedNormals(got, got, rests(len(got)), words, doubts, deviation, 0x1p-20)
 				sameBits(t, got, want)
 				if !bytes.Equal(doubts, wantDoubts) {
 					t.Error("doubts are not those of the portable kernel")
@@ -59,12 +69,12 @@ func TestAddRoundedNormalsAgreesBitForBit(t *testing.T) {
 func TestAddRoundedNormalsOfFewBlocks(t *testing.T) {
 	words := radiusEdges()[:8*NormalsBlock]
 	sum, want, wantDoubts := integers(len(words)), make([]float64, len(words)), make([]uint8, 8)
-	portableAddRoundedNormals(want, sum, words, wantDoubts, 0x1p37, 1)
+	portableAddRoundedNormals(want, sum, rests(len(sum)), words, wantDoubts, 0x1p37, 1)
 	for _, k := range supportedKernels() {
 		for blocks := range 8 {
 			n := blocks * NormalsBlock
 			got, doubts := make([]float64, len(words)), make([]uint8, 8)
-			k.addRoundedNormals(got[:n], sum[:n], words[:n], doubts[:blocks], 0x1p37, 1)
+			k.addRoundedNormals(got[:n], sum[:n], rests(len(sum))[:n], words[:n], doubts[:blocks], 0x1p37, 1)
 			sameBits(t, got, append(slices.Clone(want[:n]), make([]float64, len(words)-n)...))
 			if !bytes.Equal(doubts[:blocks], wantDoubts[:blocks]) || slices.Max(doubts[blocks:]) != 0 {
 				t.Errorf("%s: doubts of %d blocks are %x, want %x", k.name, blocks, doubts, wantDoubts)
@@ -78,25 +88,49 @@ func TestAddRoundedNormalsOfFewBlocks(t *testing.T) {
 func TestAddRoundedNormalsIsTheFormula(t *testing.T) {
 	const spacing = 0x1p-20
 	words := radiusEdges()
-	sum, normals := integers(len(words)), make([]float64, len(words))
+	sum, rest, normals := integers(len(words)), rests(len(words)), make([]float64, len(words))
 	portableNormals(normals, words)
 	for _, deviation := range roundedDeviations {
 		got, doubts := make([]float64, len(words)), make([]uint8, len(words)/NormalsBlock)
-		AddRoundedNormals(got, sum, words, doubts, deviation, spacing)
+		AddRoundedNormals(got, sum, rest, words, doubts, deviation, spacing)
 		for i, z := range normals {
-			x := deviation * z
+			x := math.FMA(deviation, z, rest[i])
 			n := math.RoundToEven(x)
 			if want := (sum[i] + n) * spacing; got[i] != want || got[i] == 0 && math.Signbit(got[i]) {
 				t.Fatalf("deviation %g: value %d is %g, want %g", deviation, i, got[i], want)
 			}
 			radius := words[i/8*8+i%4]
 			known := radius >= 1<<47 && radius < 1<<63+(1<<63-1<<34)
-			certain := known && math.Abs(x-n) <= 0.5-deviation*0x1p-44
+			certain := known && math.Abs(x-n) <= math.FMA(-0x1p-44, deviation, 0.5-0x1p-50)
 			if doubt := doubts[i/8]>>(i%8)&1 == 1; doubt == certain {
 				t.Fatalf("deviation %g, radius %#x, product %.17g: doubt is %t", deviation, radius, x, doubt)
 			}
 		}
 	}
+}
+
+// Whole numbers and rests make up what was split, exactly, on every kernel.
+func TestSplit(t *testing.T) {
+	onEachKernelSet(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(15, 16))
+		for _, n := range []int{0, 1, 7, 8, 9, 100} {
+			for _, digits := range []int{0, 1, 24, 26} {
+				x, whole, rest := make([]int64, n), make([]float64, n), make([]float64, n)
+				for i := range x {
+					x[i] = int64(r.Uint64()) >> (max(1, 11-digits) + r.IntN(30))
+					if i%5 == 0 { // half-way
+						x[i] = x[i]>>digits<<digits + 1<<digits>>1
+					}
+				}
+				Split(whole, rest, x, digits)
+				for i, v := range x {
+					if back := int64(whole[i])<<digits + int64(math.Ldexp(rest[i], digits)); back != v || math.Abs(rest[i]) > 0.5 || whole[i] != math.Trunc(whole[i]) {
+						t.Fatalf("%d digits: %d becomes %v and %v", digits, v, whole[i], rest[i])
+					}
+				}
+			}
+		}
+	})
 }
 
 // A zero in the sum does not show its sign, whatever that of the noise is.
@@ -105,7 +139,7 @@ func TestAddRoundedNormalsHidesTheSignOfZero(t *testing.T) {
 	sum := slices.Repeat([]float64{negative}, len(words))
 	for _, k := range supportedKernels() {
 		got := make([]float64, len(words))
-		k.addRoundedNormals(got, sum, words, make([]uint8, len(words)/8), 0.01, 1)
+		k.addRoundedNormals(got, sum, make([]float64, len(sum)), words, make([]uint8, len(words)/8), 0.01, 1)
 		for i, v := range got {
 			if math.Float64bits(v) != 0 {
 				t.Fatalf("%s: -0 becomes %g at %d", k.name, v, i)
@@ -117,10 +151,11 @@ func TestAddRoundedNormalsHidesTheSignOfZero(t *testing.T) {
 func TestAddRoundedNormalsRefusesWrongLengths(t *testing.T) {
 	sixteen, words, doubts := make([]float64, 16), make([]uint64, 16), make([]uint8, 2)
 	for name, call := range map[string]func(){
-		"no multiple of 8": func() { AddRoundedNormals(sixteen[:9], sixteen[:9], words[:9], doubts[:1], 1, 1) },
-		"fewer words":      func() { AddRoundedNormals(sixteen, sixteen, words[:8], doubts, 1, 1) },
-		"shorter sum":      func() { AddRoundedNormals(sixteen, sixteen[:8], words, doubts, 1, 1) },
-		"fewer doubts":     func() { AddRoundedNormals(sixteen, sixteen, words, doubts[:1], 1, 1) },
+		"no multiple of 8": func() { AddRoundedNormals(sixteen[:9], sixteen[:9], sixteen[:9], words[:9], doubts[:1], 1, 1) },
+		"fewer words":      func() { AddRoundedNormals(sixteen, sixteen, sixteen, words[:8], doubts, 1, 1) },
+		"shorter sum":      func() { AddRoundedNormals(sixteen, sixteen[:8], sixteen, words, doubts, 1, 1) },
+		"shorter rest":     func() { AddRoundedNormals(sixteen, sixteen, sixteen[:8], words, doubts, 1, 1) },
+		"fewer doubts":     func() { AddRoundedNormals(sixteen, sixteen, sixteen, words, doubts[:1], 1, 1) },
 	} {
 		func() {
 			defer func() {
@@ -140,9 +175,9 @@ func BenchmarkAddRoundedNormals(b *testing.B) {
 	words := noiseWords()[8000:][:512]
 	for _, k := range supportedKernels() {
 		b.Run(k.name, func(b *testing.B) {
-			dst, sum, doubts := make([]float64, len(words)), make([]float64, len(words)), make([]uint8, len(words)/8)
+			dst, sum, rest, doubts := make([]float64, len(words)), make([]float64, len(words)), make([]float64, len(words)), make([]uint8, len(words)/8)
 			for b.Loop() {
-				k.addRoundedNormals(dst, sum, words, doubts, 0x1p20, 0x1p-20)
+				k.addRoundedNormals(dst, sum, rest, words, doubts, 0x1p20, 0x1p-20)
 			}
 			perValue(b, len(dst))
 		})

@@ -72,3 +72,42 @@ var avx512Tiles = tileSet{
 		tileAVX512Short10, tileAVX512Short11, tileAVX512Short12,
 	},
 }
+
+// Those of pairs of integers.
+var avx2Pairs = tileSet{
+	lanes: 8,
+	full: []tileFunc{
+		pairsAVX2Full1, pairsAVX2Full2, pairsAVX2Full3,
+		pairsAVX2Full4, pairsAVX2Full5, pairsAVX2Full6,
+	},
+	long: []tileFunc{
+		pairsAVX2Long1, pairsAVX2Long2, pairsAVX2Long3,
+		pairsAVX2Long4, pairsAVX2Long5, pairsAVX2Long6,
+	},
+	short: []tileFunc{
+		pairsAVX2Short1, pairsAVX2Short2, pairsAVX2Short3,
+		pairsAVX2Short4, pairsAVX2Short5, pairsAVX2Short6,
+	},
+}
+
+var avx512Pairs = tileSet{
+	lanes: 16,
+	full: []tileFunc{
+		pairsAVX512Full1, pairsAVX512Full2, pairsAVX512Full3,
+		pairsAVX512Full4, pairsAVX512Full5, pairsAVX512Full6,
+		pairsAVX512Full7, pairsAVX512Full8, pairsAVX512Full9,
+		pairsAVX512Full10, pairsAVX512Full11, pairsAVX512Full12,
+	},
+	long: []tileFunc{
+		pairsAVX512Long1, pairsAVX512Long2, pairsAVX512Long3,
+		pairsAVX512Long4, pairsAVX512Long5, pairsAVX512Long6,
+		pairsAVX512Long7, pairsAVX512Long8, pairsAVX512Long9,
+		pairsAVX512Long10, pairsAVX512Long11, pairsAVX512Long12,
+	},
+	short: []tileFunc{
+		pairsAVX512Short1, pairsAVX512Short2, pairsAVX512Short3,
+		pairsAVX512Short4, pairsAVX512Short5, pairsAVX512Short6,
+		pairsAVX512Short7, pairsAVX512Short8, pairsAVX512Short9,
+		pairsAVX512Short10, pairsAVX512Short11, pairsAVX512Short12,
+	},
+}

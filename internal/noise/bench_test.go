@@ -13,7 +13,7 @@ import (
 func BenchmarkAdd(b *testing.B) {
 	perValue(b, func(dst, sum []float64, src *random.Source) func() {
 		a := new(Adder)
-		return func() { a.Add(dst, sum, 0x1p20, 0x1p-20, src) }
+		return func() { a.Add(dst, sum, nil, 0x1p20, 0x1p-20, src) }
 	})
 }
 
@@ -31,6 +31,6 @@ func perValue(b *testing.B, start func(dst, sum []float64, src *random.Source) f
 func BenchmarkExactPair(b *testing.B) {
 	src := rand.NewPCG(1, 2)
 	for b.Loop() {
-		exactPair(src.Uint64(), src.Uint64(), 0x1p20, src)
+		exactPair(src.Uint64(), src.Uint64(), 0, 0, 0x1p20, src)
 	}
 }

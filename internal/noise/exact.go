@@ -15,8 +15,8 @@ const (
 	guardDigits = 64   // more that are carried in calculations
 )
 
-// exactPair returns the integers nearest to deviation·X and deviation·Y for the radius U and the
-// angle Θ whose binary expansions begin with two words and go on with those of src.
+// exactPair returns the integers nearest to restX + deviation·X and restY + deviation·Y for the
+// radius U and the angle Θ whose binary expansions begin with two words and go on with those of src.
 //
 // With p digits, E = -ln U and r = sqrt(2E):
 //
@@ -34,7 +34,7 @@ const (
 // The last attempt is taken for certain. It need not be if a product is within 2^40·2^(10-4096) of
 // half-way, which has probability below 2^-4044 (the density of D·Z, summed over these points, is
 // below 2), or if U begins with more than 4096 equal digits: 2^-4096.
-func exactPair(radius, angle uint64, deviation float64, src source) (x, y float64) {
+func exactPair(radius, angle uint64, restX, restY, deviation float64, src source) (x, y float64) {
 	u, theta := expansion{}, expansion{}
 	u.extend(radius)
 	theta.extend(angle)
@@ -46,8 +46,8 @@ func exactPair(radius, angle uint64, deviation float64, src source) (x, y float6
 			theta.extend(src.Uint64())
 		}
 		exactX, exactY := boxMuller(&u, &theta, quarterOf(angle), uint(digits+guardDigits))
-		x, certainX := nearest(exactX, deviation, digits)
-		y, certainY := nearest(exactY, deviation, digits)
+		x, certainX := nearest(exactX, restX, deviation, digits)
+		y, certainY := nearest(exactY, restY, deviation, digits)
 		if certainX && certainY || digits == mostDigits {
 			return x, y
 		}
@@ -57,9 +57,10 @@ func exactPair(radius, angle uint64, deviation float64, src source) (x, y float6
 // quarterOf is the quarter turn nearest to an angle, 0 to 4: no further than an eighth of a turn.
 func quarterOf(angle uint64) uint64 { return (angle>>61 + 1) >> 1 }
 
-// nearest returns the integer nearest to deviation·z, and whether it is certain.
-func nearest(z *big.Float, deviation float64, digits int) (n float64, certain bool) {
+// nearest returns the integer nearest to rest + deviation·z, and whether it is certain.
+func nearest(z *big.Float, rest, deviation float64, digits int) (n float64, certain bool) {
 	x := new(big.Float).Mul(z, big.NewFloat(deviation))
+	x = new(big.Float).SetPrec(4*mostDigits).Add(x, big.NewFloat(rest)) // exact
 	half := big.NewFloat(math.Copysign(0.5, float64(x.Sign())))
 	integer, _ := new(big.Float).Add(x, half).Int64() // toward zero; |x| < 2^47
 	fraction := x.Sub(x, new(big.Float).SetInt64(integer))

@@ -161,7 +161,7 @@ func TestExactPairDecidesCloseCalls(t *testing.T) {
 			zero, zero, zero, zero, allOnes, zero, zero, zero}, 1201886470834, point + 1},
 	} {
 		src := &script{t: t, words: c.words}
-		x, y := exactPair(c.radius, c.angle, c.deviation, src)
+		x, y := exactPair(c.radius, c.angle, 0, 0, c.deviation, src)
 		if x != c.x || y != c.y || len(src.words) > 0 {
 			t.Errorf("%s: (%.0f, %.0f), want (%.0f, %.0f), with %d words unread", c.name, x, y, c.x, c.y, len(src.words))
 		}
@@ -175,7 +175,7 @@ func TestExactPairEnds(t *testing.T) {
 		least, most float64
 	}{{0, 75, 107}, {allOnes, 0, 0}} {
 		src := &script{t: t, endless: true, after: c.word}
-		x, y := exactPair(c.word, c.word, 1, src)
+		x, y := exactPair(c.word, c.word, 0, 0, 1, src)
 		if r := math.Hypot(x, y); r < c.least || r > c.most || src.count > 300 {
 			t.Errorf("words %#x: (%g, %g) after %d words", c.word, x, y, src.count)
 		}
@@ -193,7 +193,7 @@ func TestQuarterIsTheNearest(t *testing.T) {
 			}
 			// The pair of a radius and this angle, of few enough spacings that nothing is in doubt.
 			radius, theta := math.Sqrt(2*math.Ln2), 2*math.Pi*float64(angle)*0x1p-64
-			x, y := exactPair(1<<63, angle, 1000, &script{t: t, after: 1 << 40, endless: true})
+			x, y := exactPair(1<<63, angle, 0, 0, 1000, &script{t: t, after: 1 << 40, endless: true})
 			if math.Abs(x-1000*radius*math.Cos(theta)) > 0.501 || math.Abs(y-1000*radius*math.Sin(theta)) > 0.501 {
 				t.Errorf("angle %#x: the pair is %v, %v, expected %.2f, %.2f", angle, x, y, 1000*radius*math.Cos(theta), 1000*radius*math.Sin(theta))
 			}

@@ -2,10 +2,11 @@
 //
 // # The law
 //
-// Let D be the deviation, a float64 taken as the real number that it is. Every coordinate gets an
-// independent integer
+// Let D be the deviation, a float64 taken as the real number that it is, and f the number that noise
+// is added to, an integer and a rest in [-1/2, 1/2]. Every coordinate becomes, independently,
 //
-//	N = ⌊D·Z + 1/2⌋, Z standard normal: P[N = n] = Φ((n+1/2)/D) - Φ((n-1/2)/D) for every integer n,
+//	f + N = ⌊f + D·Z + 1/2⌋, Z standard normal: P[f+N = n] = Φ((n+1/2-f)/D) - Φ((n-1/2-f)/D) for every
+//	integer n,
 //
 // but for a set of draws of probability below 2^-4040 a coordinate. No error of a logarithm or a
 // cosine, no finite set of radii and no last tail value enters the probabilities.
@@ -14,7 +15,7 @@
 // Mathematical Statistics 29, 1958), X = sqrt(-2 ln U)·cos 2πΘ and Y = sqrt(-2 ln U)·sin 2πΘ are
 // independent standard normals, if all of this is real arithmetic. The binary digits of U and Θ are
 // independent fair bits. They are drawn as far as they are needed: 64 of each, then more, until
-// every continuation of them has the same integer nearest to D·X, and to D·Y. These are then the
+// every continuation of them has the same integer nearest to f + D·X, and to f + D·Y. These are then the
 // integers of the infinite expansions, which nobody needs to know. (The nearest is ⌊x+1/2⌋ but
 // half-way, which has probability 0.) When an integer is certain, [kernel.AddRoundedNormals] proves
 // from bounds of its rounding errors for all but 2^-17 + 2^-42·D of the pairs; for these, exact.go
@@ -22,8 +23,8 @@
 //
 // # What follows for privacy
 //
-// Let f be the integers that noise is added to. Rounding commutes with adding an integer: f + N =
-// ⌊f + D·Z + 1/2⌋ in every coordinate, a function of f + D·Z, the output of the real Gaussian
+// Rounding commutes with adding an integer, so that f + N, which is computed from the rest of f, is
+// ⌊f + D·Z + 1/2⌋ in every coordinate: a function of f + D·Z, the output of the real Gaussian
 // mechanism, and of nothing else. What is done with it here, rounding to float64 above 2^53 and
 // scaling, is a function of f + N. So whatever holds for the Gaussian mechanism with deviation D on
 // f (RDP, exact accounting, composition, amplification by sampling) holds for these sums. [Excess]
@@ -35,7 +36,7 @@
 //     mode.
 //   - float64 is IEEE 754's binary64, rounded to nearest, with fused multiplication and addition,
 //     in Go and in vectors.
-//   - f holds integers and D is at least σ times its sensitivity: the caller sees to both.
+//   - D is at least σ times its sensitivity: the caller sees to both.
 //   - The observer has no clock: a pair that is computed again takes 20 µs longer, and is more
 //     often far out.
 package noise
@@ -56,17 +57,19 @@ const Block = 512
 type Adder struct {
 	words  [Block]uint64
 	doubts [Block / kernel.NormalsBlock]uint8
-	rest   [2][kernel.NormalsBlock]float64 // of a vector, padded, without and with noise
+	end    [3][kernel.NormalsBlock]float64 // of a vector, padded, and of its rests, and both with noise
+	none   [Block]float64                  // rests of integers
 }
 
-// Add writes spacing·(sum + N) to dst, with an independent N of the law above for every value. sum
-// holds integers in float64; dst is as long and does not overlap it. deviation is in (0,
-// [kernel.MaxRoundedDeviation]] and spacing is a power of two. It panics otherwise.
+// Add writes spacing·(f + N) to dst, with an independent N of the law above for every f = sum + rest.
+// sum holds integers in float64, rest numbers from -1/2 to 1/2, or nil for zeros; dst is as long and
+// does not overlap them. deviation is in (0, [kernel.MaxRoundedDeviation]] and spacing is a power of
+// two. It panics otherwise.
 //
 // For a given state of src the result is the same with every kernel. No word of src is used twice;
 // those for the values that are missing from a multiple of 8 at the end are drawn and discarded.
-func (a *Adder) Add(dst, sum []float64, deviation, spacing float64, src *random.Source) {
-	if len(dst) != len(sum) {
+func (a *Adder) Add(dst, sum, rest []float64, deviation, spacing float64, src *random.Source) {
+	if len(dst) != len(sum) || rest != nil && len(rest) != len(sum) {
 		panic(fmt.Sprintf("noise: room for %d noisy values, expected %d", len(dst), len(sum)))
 	}
 	if !(deviation > 0 && deviation <= kernel.MaxRoundedDeviation) {
@@ -75,7 +78,7 @@ func (a *Adder) Add(dst, sum []float64, deviation, spacing float64, src *random.
 	if fraction, _ := math.Frexp(spacing); fraction != 0.5 {
 		panic(fmt.Sprintf("noise: spacing is %g, must be a power of two", spacing))
 	}
-	a.add(dst, sum, deviation, spacing, src)
+	a.add(dst, sum, rest, deviation, spacing, src)
 }
 
 // words is a source of uniform words: of 64 digits for every value, and more for the pairs in
@@ -88,17 +91,22 @@ type words interface {
 // source is where a number in doubt takes further digits from.
 type source interface{ Uint64() uint64 }
 
-func (a *Adder) add(dst, sum []float64, deviation, spacing float64, src words) {
+func (a *Adder) add(dst, sum, rest []float64, deviation, spacing float64, src words) {
 	const size = kernel.NormalsBlock
 	for len(sum) > 0 {
 		n := min(len(sum), Block)
+		rests := a.none[:n]
+		if rest != nil {
+			rests, rest = rest[:n], rest[n:]
+		}
 		whole := n / size * size
 		src.Fill(a.words[:(n+size-1)/size*size])
-		a.addGroups(dst[:whole], sum[:whole], a.words[:whole], deviation, spacing, src)
+		a.addGroups(dst[:whole], sum[:whole], rests[:whole], a.words[:whole], deviation, spacing, src)
 		if whole < n {
-			bare, noisy := a.rest[0][:], a.rest[1][:]
+			bare, lack, noisy := a.end[0][:], a.end[1][:], a.end[2][:]
 			copy(bare, sum[whole:]) // what is left behind it from before gets noise that nobody sees
-			a.addGroups(noisy, bare, a.words[whole:whole+size], deviation, spacing, src)
+			copy(lack, rests[whole:])
+			a.addGroups(noisy, bare, lack, a.words[whole:whole+size], deviation, spacing, src)
 			copy(dst[whole:], noisy)
 		}
 		dst, sum = dst[n:], sum[n:]
@@ -107,15 +115,15 @@ func (a *Adder) add(dst, sum []float64, deviation, spacing float64, src words) {
 
 // addGroups makes dst of sum and words. Further digits of the pairs in doubt are the next words of
 // src, pair by pair.
-func (a *Adder) addGroups(dst, sum []float64, words []uint64, deviation, spacing float64, src source) {
+func (a *Adder) addGroups(dst, sum, rest []float64, words []uint64, deviation, spacing float64, src source) {
 	const size, pairs = kernel.NormalsBlock, kernel.NormalsBlock / 2 // whose values are so far apart
 	doubts := a.doubts[:len(sum)/size]
-	kernel.AddRoundedNormals(dst, sum, words, doubts, deviation, spacing)
+	kernel.AddRoundedNormals(dst, sum, rest, words, doubts, deviation, spacing)
 	for i, doubt := range doubts {
 		for j := 0; doubt != 0 && j < pairs; j++ {
 			if doubt>>j&(1|1<<pairs) != 0 {
 				x, y := i*size+j, i*size+j+pairs
-				nx, ny := exactPair(words[x], words[y], deviation, src)
+				nx, ny := exactPair(words[x], words[y], rest[x], rest[y], deviation, src)
 				dst[x], dst[y] = spacing*(sum[x]+nx), spacing*(sum[y]+ny)
 			}
 		}

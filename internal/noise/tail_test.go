@@ -47,11 +47,11 @@ func (b *begun) Uint64() uint64 {
 }
 
 // generator makes a pair of noise of two words and more of a source.
-type generator func(radius, angle uint64, deviation float64, src source) (x, y float64)
+type generator func(radius, angle uint64, restX, restY, deviation float64, src source) (x, y float64)
 
 // formerPair is what this package is instead of: normals of two words in float64, rounded up or
 // down with 16 bits more.
-func formerPair(radius, angle uint64, deviation float64, src source) (x, y float64) {
+func formerPair(radius, angle uint64, _, _, deviation float64, src source) (x, y float64) {
 	words := []uint64{radius, 0, 0, 0, angle, 0, 0, 0}
 	var z [8]float64
 	normals(z[:], words)
@@ -76,7 +76,7 @@ func (l tail) points(n int, deviation float64, generate generator) (counts []int
 	counts = make([]int, len(expected))
 	src := rand.NewPCG(81, 82)
 	for range n {
-		x, _ := generate(l.first[0], 0, deviation, &begun{l.first[1:], src})
+		x, _ := generate(l.first[0], 0, 0, 0, deviation, &begun{l.first[1:], src})
 		counts[max(0, min(len(counts)-1, int(x-lowest)))]++
 	}
 	return counts, expected
@@ -113,7 +113,7 @@ func (l tail) ringDistance(n int, generate generator) float64 {
 	src := rand.NewPCG(83, 84)
 	places := make([]float64, n)
 	for i := range places {
-		x, y := generate(l.first[0], src.Uint64(), kernel.MaxRoundedDeviation, &begun{l.first[1:], src})
+		x, y := generate(l.first[0], src.Uint64(), 0, 0, kernel.MaxRoundedDeviation, &begun{l.first[1:], src})
 		r := math.Hypot(x, y) / kernel.MaxRoundedDeviation
 		places[i] = l.unit*math.Exp(-r*r/2) - l.word
 	}
@@ -166,7 +166,7 @@ func TestTailOfVectors(t *testing.T) {
 		for i := range sum {
 			sum[i] = float64(i) * 0x1p45
 		}
-		a.add(noisy, sum, deviation, 1, src)
+		a.add(noisy, sum, nil, deviation, 1, src)
 		for i := range noisy {
 			r := math.Abs(noisy[i]-sum[i]) / deviation
 			if turned := i%8%2 == 1; (i%8 < 4) == turned { // on the other axis

@@ -113,9 +113,10 @@ func sumOf(t *testing.T, batch clip.Batch, err error) []float64 {
 	}
 	values := make([]float64, 4)
 	sum.Release(func(integers clip.Integers, l clip.Lattice) {
-		integers(values, 0)
-		for i := range values {
-			values[i] *= l.Spacing
+		sums := make([]int64, 4)
+		integers(sums, 0)
+		for i, v := range sums {
+			values[i] = float64(v) * l.Spacing
 		}
 	})
 	return values

@@ -130,7 +130,9 @@ func (f *follower) prepare(request examples.Request, threads func(*configs.Confi
 	if found := f.records.Coordinates(); found != o.Coordinates {
 		return fmt.Errorf("ranks: found %d coordinates, expected the %d of rank 0", found, o.Coordinates)
 	}
-	f.sum, err = clip.NewSum(f.work.Policy, o.Coordinates, pool)
+	if f.sum, err = clip.NewSum(f.work.Policy, o.Coordinates, pool); err == nil {
+		f.sum.Refine(o.Room)
+	}
 	return err
 }
 

@@ -27,6 +27,7 @@ type Orders struct {
 	Steps       int            // that are planned
 	Physical    int            // examples in a physical batch
 	Coordinates int            // that every record contributes
+	Room        int            // of sums, in contributions
 	Engines     compute.Choice // so that no bit of a contribution depends on who computes it
 	Initial     string         // SHA-256 of the file with the initial weights; "" if they are random
 

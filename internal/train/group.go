@@ -43,7 +43,7 @@ func (r *Run) lead(g group.Group) error {
 	if g == nil || g.Size() == 1 {
 		return nil
 	}
-	o := ranks.Orders{Steps: r.plan.Steps, Physical: r.physical, Coordinates: r.records.Coordinates(), Initial: r.initial}
+	o := ranks.Orders{Steps: r.plan.Steps, Physical: r.physical, Coordinates: r.records.Coordinates(), Room: r.plan.Room(), Initial: r.initial}
 	if r.records.Gradients != nil {
 		o.Engines = r.records.Gradients.Choice(r.config.Performance.Engine)
 	}

@@ -49,12 +49,13 @@ func apart(t *testing.T, sources []*data.Split, lead func(group.Group)) []error 
 }
 
 // sumOf is the sum that a run adds up of a sample, alone or with the ranks of its group.
-func sumOf(t *testing.T, r *Run, step int, sample []int) []float64 {
+func sumOf(t *testing.T, r *Run, step int, sample []int) []int64 {
 	t.Helper()
 	sum, err := clip.NewSum(r.plan.Policy, r.records.Coordinates(), r.pool)
 	if err != nil {
 		t.Fatal(err)
 	}
+	sum.Refine(r.plan.Room())
 	r.plan.begin(step)
 	if r.leader == nil {
 		err = release.AddUp(sum, sample, r.records.AtStep(step))
@@ -64,7 +65,7 @@ func sumOf(t *testing.T, r *Run, step int, sample []int) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := make([]float64, sum.Dim())
+	values := make([]int64, sum.Dim())
 	sum.Release(func(integers clip.Integers, _ clip.Lattice) { integers(values, 0) })
 	return values
 }

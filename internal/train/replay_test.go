@@ -25,12 +25,12 @@ type tape struct {
 	release.Mechanism
 	recorded [][]float64
 	play     *tape // nil to record
-	sums     [][]float64
+	sums     [][]int64
 }
 
 func (m *tape) Privatize(step int, sum *clip.Sum, _ *random.Source, consume func(release.Noisy)) error {
 	// The sum is kept, to show that the data sets differ, and handed on.
-	integers := make([]float64, sum.Dim())
+	integers := make([]int64, sum.Dim())
 	sum.Release(func(read clip.Integers, _ clip.Lattice) { read(integers, 0) })
 	m.sums = append(m.sums, integers)
 	row := make([]float32, len(integers))
@@ -52,7 +52,7 @@ func (m *tape) Privatize(step int, sum *clip.Sum, _ *random.Source, consume func
 	if m.play == nil {
 		spread := random.Seeded(uint64(step))
 		for i, v := range integers {
-			row[i] = float32(v*sum.Lattice().Spacing + spread.Float64() - 0.5)
+			row[i] = float32(float64(v)*sum.Lattice().Spacing + spread.Float64() - 0.5)
 		}
 	}
 	if err := fresh.Add(clip.Batch{SquaredNorms: []float64{0}, Parts: []clip.Part{clip.Stored(row, len(row))}}, 1); err != nil {

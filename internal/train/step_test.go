@@ -35,9 +35,10 @@ func clippedSum(t testing.TB, r *Run, indices []int) (values []float64) {
 	addAll(t, r, sum, indices)
 	values = make([]float64, sum.Dim())
 	sum.Release(func(integers clip.Integers, l clip.Lattice) {
-		integers(values, 0)
-		for i := range values {
-			values[i] *= l.Spacing
+		sums := make([]int64, len(values))
+		integers(sums, 0)
+		for i, v := range sums {
+			values[i] = float64(v) * l.Spacing
 		}
 	})
 	return values
@@ -49,6 +50,7 @@ func newSum(t testing.TB, r *Run) *clip.Sum {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sum.Refine(r.plan.Room())
 	return sum
 }
 

@@ -75,7 +75,7 @@ func (s *Sums) with(e accountant.Event, scale discrete.Ratio, law func(discrete.
 // added as one: in float64, values above 2^53 would be rounded before they have noise.
 func addGaussian(values []int64, deviation float64, src *random.Source) []int64 {
 	bare, noisy := make([]float64, len(values)), make([]float64, len(values))
-	new(noise.Adder).Add(noisy, bare, deviation, 1, src)
+	new(noise.Adder).Add(noisy, bare, nil, deviation, 1, src)
 	sums := make([]int64, len(values))
 	for i, n := range noisy {
 		sums[i] = saturated(values[i], int64(n))

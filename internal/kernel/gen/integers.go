@@ -12,12 +12,12 @@ func integers() {
 	addRoundedWide()
 	roundRow()
 	roundRowWide()
-	accumulate("accumulateInt32AVX2", "int32", VCVTDQ2PD)
+	addShifted()
 	sumSquaresWide()
 }
 
 func addRounded() {
-	TEXT("addRoundedAVX2", NOSPLIT, "func(blocks int, sum *int32, row *float32, scale float32) float64")
+	TEXT("addRoundedAVX2", NOSPLIT, "func(blocks int, sum *float64, row *float32, scale float32) float64")
 	Pragma("noescape")
 	Doc("addRoundedAVX2 adds the integers nearest to scale·row to sum, 16·blocks elements, and returns the sum of their squares.")
 	blocks, sum, row := GP64(), GP64(), GP64()
@@ -27,28 +27,58 @@ func addRounded() {
 	scale := broadcast("scale")
 	squares := zeroSums()
 	Label("loop")
-	for i := range block / 8 {
-		c, total := YMM(), YMM()
-		VMULPS(Mem{Base: row, Disp: 32 * i}, scale, c)
-		VCVTPS2DQ(c, c)
-		VPADDD(Mem{Base: sum, Disp: 32 * i}, c, total)
-		VMOVDQU(total, Mem{Base: sum, Disp: 32 * i})
-		addSquares(c, squares[2*i], squares[2*i+1], func(from, to vec) { VCVTDQ2PD(from.AsX(), to) })
+	for i := range block / 4 {
+		c, v, total := XMM(), YMM(), YMM()
+		VMULPS(Mem{Base: row, Disp: 16 * i}, scale.AsX(), c)
+		VROUNDPS(U8(0), c, c) // to nearest, ties to even
+		VCVTPS2PD(c, v)
+		VADDPD(Mem{Base: sum, Disp: 32 * i}, v, total)
+		VMOVUPD(total, Mem{Base: sum, Disp: 32 * i})
+		VFMADD231PD(v, v, squares[i])
 	}
 	ADDQ(U8(4*block), row)
-	ADDQ(U8(4*block), sum)
+	SUBQ(I32(-8*block), sum)
 	DECQ(blocks)
 	JNZ(LabelRef("loop"))
 	returnSum(squares)
 }
 
+// addShifted writes the sum of what products of pairs have left.
+func addShifted() {
+	TEXT("addShiftedAVX2", NOSPLIT, "func(blocks int, dst *int64, x *int32, shift int)")
+	Pragma("noescape")
+	Doc("addShiftedAVX2 adds x·2^shift to dst, 16·blocks elements.")
+	blocks, dst, x, shift := GP64(), GP64(), GP64(), XMM()
+	Load(Param("blocks"), blocks)
+	Load(Param("dst"), dst)
+	Load(Param("x"), x)
+	address, err := Param("shift").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	VMOVQ(address.Addr, shift)
+	Label("loop")
+	for i := range block / 4 {
+		v := YMM()
+		VPMOVSXDQ(Mem{Base: x, Disp: 16 * i}, v)
+		VPSLLQ(shift, v, v)
+		VPADDQ(Mem{Base: dst, Disp: 32 * i}, v, v)
+		VMOVDQU(v, Mem{Base: dst, Disp: 32 * i})
+	}
+	ADDQ(U8(4*block), x)
+	SUBQ(I32(-8*block), dst)
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
 // wideBlock is how many elements a round of the AVX-512 kernel takes.
 const wideBlock = 32
 
-// addRoundedWide is addRounded on vectors twice as wide. It takes half the time, most of which is
-// that of the squares.
+// addRoundedWide is addRounded on vectors twice as wide.
 func addRoundedWide() {
-	TEXT("addRoundedAVX512", NOSPLIT, "func(blocks int, sum *int32, row *float32, scale float32) float64")
+	TEXT("addRoundedAVX512", NOSPLIT, "func(blocks int, sum *float64, row *float32, scale float32) float64")
 	Pragma("noescape")
 	Doc("addRoundedAVX512 adds the integers nearest to scale·row to sum, 32·blocks elements, and returns the sum of their squares.")
 	blocks, sum, row := GP64(), GP64(), GP64()
@@ -57,20 +87,17 @@ func addRoundedWide() {
 	Load(Param("row"), row)
 	scale, squares := broadcastWide("scale"), wideZeros()
 	Label("loop")
-	for i := range wideBlock / 16 {
-		c, total, v, upper := ZMM(), ZMM(), ZMM(), YMM()
-		VMULPS(Mem{Base: row, Disp: 64 * i}, scale, c)
-		VCVTPS2DQ(c, c)
-		VPADDD(Mem{Base: sum, Disp: 64 * i}, c, total)
-		VMOVDQU32(total, Mem{Base: sum, Disp: 64 * i})
-		VCVTDQ2PD(c.AsY(), v)
-		VFMADD231PD(v, v, squares[2*i])
-		VEXTRACTI64X4(U8(1), c, upper)
-		VCVTDQ2PD(upper, c)
-		VFMADD231PD(c, c, squares[2*i+1])
+	for i, square := range squares {
+		c, v, total := YMM(), ZMM(), ZMM()
+		VMULPS(Mem{Base: row, Disp: 32 * i}, scale.AsY(), c)
+		VROUNDPS(U8(0), c, c) // to nearest, ties to even
+		VCVTPS2PD(c, v)
+		VADDPD(Mem{Base: sum, Disp: 64 * i}, v, total)
+		VMOVUPD(total, Mem{Base: sum, Disp: 64 * i})
+		VFMADD231PD(v, v, square)
 	}
 	SUBQ(I32(-4*wideBlock), row)
-	SUBQ(I32(-4*wideBlock), sum)
+	SUBQ(I32(-8*wideBlock), sum)
 	DECQ(blocks)
 	JNZ(LabelRef("loop"))
 	returnWideSum(squares)

@@ -22,13 +22,14 @@ func noise() {
 // the bits of those that are in doubt.
 func roundedSum() {
 	TEXT("addRoundedNormalsAVX2", NOSPLIT,
-		"func(blocks int, dst, sum *float64, words *uint64, doubts *uint8, deviation, certainty, spacing float64)")
+		"func(blocks int, dst, sum, rest *float64, words *uint64, doubts *uint8, deviation, certainty, spacing float64)")
 	Pragma("noescape")
-	Doc("addRoundedNormalsAVX2 computes dst = spacing·(sum + round(deviation·normal)) and the doubts for 8·blocks values.")
-	blocks, dst, sum, words, doubts := GP64(), GP64(), GP64(), GP64(), GP64()
+	Doc("addRoundedNormalsAVX2 computes dst = spacing·(sum + round(rest + deviation·normal)) and the doubts for 8·blocks values.")
+	blocks, dst, sum, rest, words, doubts := GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
 	Load(Param("blocks"), blocks)
 	Load(Param("dst"), dst)
 	Load(Param("sum"), sum)
+	Load(Param("rest"), rest)
 	Load(Param("words"), words)
 	Load(Param("doubts"), doubts)
 	deviation, certainty, spacing := everywhere("deviation"), everywhere("certainty"), everywhere("spacing")
@@ -44,7 +45,7 @@ func roundedSum() {
 	masks := [2]reg.GPVirtual{GP32(), GP32()}
 	for i, normal := range []vec{x, y} {
 		n := YMM()
-		VMULPD(deviation, normal, normal)
+		VFMADD213PD(Mem{Base: rest, Disp: 32 * i}, deviation, normal)
 		VROUNDPD(U8(0), normal, n) // to nearest, ties to even
 		VSUBPD(n, normal, normal)
 		VANDPD(quad(1<<63-1), normal, normal)
@@ -60,6 +61,7 @@ func roundedSum() {
 	MOVB(masks[0].As8(), Mem{Base: doubts})
 	ADDQ(U8(64), words)
 	ADDQ(U8(64), sum)
+	ADDQ(U8(64), rest)
 	ADDQ(U8(64), dst)
 	INCQ(doubts)
 	DECQ(blocks)

@@ -9,18 +9,61 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// split512 writes Split on vectors of eight.
+func split512() {
+	TEXT("splitAVX512", NOSPLIT, "func(blocks int, whole, rest *float64, x *int64, digits int, half int64, unit float64)")
+	Pragma("noescape")
+	Doc("splitAVX512 writes what is whole and what is left of 8·blocks fixed-point numbers.")
+	blocks, whole, rest, x, digits, half := GP64(), GP64(), GP64(), GP64(), XMM(), ZMM()
+	Load(Param("blocks"), blocks)
+	Load(Param("whole"), whole)
+	Load(Param("rest"), rest)
+	Load(Param("x"), x)
+	address, err := Param("digits").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	VMOVQ(address.Addr, digits)
+	if address, err = Param("half").Resolve(); err != nil {
+		panic(err)
+	}
+	VPBROADCASTQ(address.Addr, half)
+	unit := everywhere512("unit")
+	Label("split")
+	v, n, back := ZMM(), ZMM(), ZMM()
+	VMOVDQU64(Mem{Base: x}, v)
+	VPADDQ(half, v, n)
+	VPSRAQ(digits, n, n)
+	VPSLLQ(digits, n, back)
+	VPSUBQ(back, v, v)
+	VCVTQQ2PD(n, n)
+	VMOVUPD(n, Mem{Base: whole})
+	VCVTQQ2PD(v, v)
+	VMULPD(unit, v, v)
+	VMOVUPD(v, Mem{Base: rest})
+	for _, p := range []reg.GPVirtual{x, whole, rest} {
+		ADDQ(I32(64), p)
+	}
+	DECQ(blocks)
+	JNZ(LabelRef("split"))
+	VZEROUPPER()
+	RET()
+}
+
 // noise512 writes the rounded normals on vectors of eight: those of two blocks of eight values, the
 // same operations in the same order as on four and in the portable twin. Conversions between
 // integers and floats are instructions here.
 func noise512() {
+	split512()
 	TEXT("addRoundedNormalsAVX512", NOSPLIT,
-		"func(blockPairs int, dst, sum *float64, words *uint64, doubts *uint8, deviation, certainty, spacing float64)")
+		"func(blockPairs int, dst, sum, rest *float64, words *uint64, doubts *uint8, deviation, certainty, spacing float64)")
 	Pragma("noescape")
-	Doc("addRoundedNormalsAVX512 computes dst = spacing·(sum + round(deviation·normal)) and the doubts for 16·blockPairs values.")
-	pairs, dst, sum, words, doubts := GP64(), GP64(), GP64(), GP64(), GP64()
+	Doc("addRoundedNormalsAVX512 computes dst = spacing·(sum + round(rest + deviation·normal)) and the doubts for 16·blockPairs values.")
+	pairs, dst, sum, rest, words, doubts := GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
 	Load(Param("blockPairs"), pairs)
 	Load(Param("dst"), dst)
 	Load(Param("sum"), sum)
+	Load(Param("rest"), rest)
 	Load(Param("words"), words)
 	Load(Param("doubts"), doubts)
 	deviation, certainty, spacing, zero := everywhere512("deviation"), everywhere512("certainty"), everywhere512("spacing"), ZMM()
@@ -36,7 +79,7 @@ func noise512() {
 	for i, direction := range []reg.VecVirtual{x, y} {
 		normal, n, doubt := direction, ZMM(), K()
 		VMULPD(r, direction, normal)
-		VMULPD(deviation, normal, normal)
+		VFMADD213PD(halves(Mem{Base: rest, Disp: 32 * i}), deviation, normal)
 		VRNDSCALEPD(U8(0), normal, n) // to nearest, ties to even
 		VSUBPD(n, normal, normal)
 		VPANDQ_BCST(word(1<<63-1), normal, normal)
@@ -49,7 +92,7 @@ func noise512() {
 		VEXTRACTF64X4(U8(1), n, Mem{Base: dst, Disp: 32*i + 64})
 	}
 	storeDoubts(masks[0], masks[1], Mem{Base: doubts})
-	for _, p := range []reg.GPVirtual{words, sum, dst} {
+	for _, p := range []reg.GPVirtual{words, sum, rest, dst} {
 		ADDQ(I32(128), p)
 	}
 	ADDQ(U8(2), doubts)

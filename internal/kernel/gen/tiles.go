@@ -48,11 +48,15 @@ const groupRows = 6
 //
 //	C = alpha·A·B + beta·C
 //
-// and differ in the shape of the tile alone.
+// and differ in the shape of the tile alone. Those of pairs do the same with words that hold two
+// integers of 16 bits each: the product of two words is the sum of two products, in 32 bits, alpha
+// is 1, and beta 0 or 1.
 func tiles(t target) {
-	for _, w := range widths {
-		for rows := 1; rows <= t.rows; rows++ {
-			tile(t, w, rows)
+	for _, pairs := range []bool{false, true} {
+		for _, w := range widths {
+			for rows := 1; rows <= t.rows; rows++ {
+				tile(t, w, rows, pairs)
+			}
 		}
 	}
 	dots(t)
@@ -60,11 +64,15 @@ func tiles(t target) {
 }
 
 // tile writes the function for tiles of rows rows.
-func tile(t target, w width, rows int) {
-	g := &tileWriter{target: t, width: w, rows: rows}
-	TEXT(fmt.Sprintf("tile%s%s%d", t.name, w.name, rows), NOSPLIT,
+func tile(t target, w width, rows int, pairs bool) {
+	g := &tileWriter{target: t, width: w, rows: rows, pairs: pairs}
+	name, what := "tile", ""
+	if pairs {
+		name, what = "pairs", " of pairs of integers"
+	}
+	TEXT(fmt.Sprintf("%s%s%s%d", name, t.name, w.name, rows), NOSPLIT,
 		"func(tiles, k int, a *float32, rs, cs, as int, b *float32, ldb int, c *float32, ldc, cols int, alpha, beta float32)")
-	Doc(fmt.Sprintf("tile%s%s%d computes %d rows of C per tile.", t.name, w.name, rows, rows))
+	Doc(fmt.Sprintf("%s%s%s%d computes %d rows of C per tile%s.", name, t.name, w.name, rows, rows, what))
 	g.loadArguments()
 
 	Label("tile")
@@ -89,7 +97,8 @@ func tile(t target, w width, rows int) {
 type tileWriter struct {
 	target
 	width
-	rows int
+	rows  int
+	pairs bool
 
 	tiles, k       reg.GPVirtual
 	a              []reg.GPVirtual // one pointer per groupRows rows
@@ -227,11 +236,19 @@ func (g *tileWriter) multiplyAdd() {
 		g.loadVector(Mem{Base: g.b, Disp: 4 * g.lanes * v}, b[v], v)
 	}
 	ADDQ(g.ldb, g.b)
-	a := g.vector()
+	a, product := g.vector(), reg.VecVirtual(nil)
+	if g.pairs {
+		product = g.vector()
+	}
 	for row := range g.rows {
 		VBROADCASTSS(g.element(row), a)
 		for v := range g.vectors {
-			VFMADD231PS(a, b[v], g.accumulators[row][v])
+			if sum := g.accumulators[row][v]; g.pairs {
+				VPMADDWD(a, b[v], product)
+				VPADDD(product, sum, sum)
+			} else {
+				VFMADD231PS(a, b[v], sum)
+			}
 		}
 	}
 	for _, pointer := range g.a {
@@ -271,15 +288,17 @@ func (g *tileWriter) storeVector(from reg.VecVirtual, v int, last reg.GPVirtual)
 
 // store writes the tile and leaves c at the tile below it.
 func (g *tileWriter) store() {
-	alpha := g.vector()
-	address, err := Param("alpha").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	VBROADCASTSS(address.Addr, alpha)
-	for row := range g.rows {
-		for v := range g.vectors {
-			VMULPS(alpha, g.accumulators[row][v], g.accumulators[row][v])
+	if !g.pairs {
+		alpha := g.vector()
+		address, err := Param("alpha").Resolve()
+		if err != nil {
+			panic(err)
+		}
+		VBROADCASTSS(address.Addr, alpha)
+		for row := range g.rows {
+			for v := range g.vectors {
+				VMULPS(alpha, g.accumulators[row][v], g.accumulators[row][v])
+			}
 		}
 	}
 
@@ -300,7 +319,11 @@ func (g *tileWriter) store() {
 	for row := range g.rows {
 		for v := range g.vectors {
 			g.loadVector(Mem{Base: at, Disp: 4 * g.lanes * v}, old, v)
-			VFMADD231PS(scale, old, g.accumulators[row][v])
+			if sum := g.accumulators[row][v]; g.pairs {
+				VPADDD(old, sum, sum)
+			} else {
+				VFMADD231PS(scale, old, sum)
+			}
 		}
 		ADDQ(g.ldc, at)
 	}
