@@ -135,8 +135,8 @@ func TestVectorsRefuse(t *testing.T) {
 	}{
 		"NaN":             {[]float32{1, 2, 3, nan}, []int32{0, 1}, nil, "train.npy: vector 1 is not finite as 32-bit numbers"},
 		"infinite":        {[]float32{inf, 2}, []int32{0}, nil, "train.npy: vector 0 is not finite"},
-		"label":           {[]float32{1, 2, 3, 4}, []int32{0, 3}, nil, "train-labels.npy: label 1 has no class, expected 0 to 2 for the 3 declared classes"},
-		"negative label":  {[]float32{1, 2}, []int32{-1}, nil, "label 0 has no class"},
+		"label":           {[]float32{1, 2, 3, 4}, []int32{0, 3}, nil, "train-labels.npy: found a label that has no class in place 1 (from 0), expected 0 to 2 for the 3 declared classes"},
+		"negative label":  {[]float32{1, 2}, []int32{-1}, nil, "found a label that has no class in place 0"},
 		"missing label":   {[]float32{1, 2, 3, 4}, []int32{0}, nil, "holds 1 labels, expected one for each of the 2 vectors"},
 		"declared width":  {[]float32{1, 2}, []int32{0}, func(s *Spec) { s.VectorWidth = 3 }, "vectors of width 2, expected the declared 3"},
 		"absurd width":    {[]float32{1, 2}, []int32{0}, func(s *Spec) { s.VectorWidth = 1 << 17 }, "width 131072 declared, expected 1 to 65536"},

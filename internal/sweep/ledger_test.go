@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -276,14 +277,19 @@ func TestMissingDatasets(t *testing.T) {
 func TestOtherDeltaIsRefused(t *testing.T) {
 	o := tinyrun.Options(t)
 	r := tinyrun.Train(t, o)
-	path := filepath.Join(r.Run, folder.Config)
-	tiny.Write(t, path, strings.Replace(tiny.Read(t, path), "delta: 0.0001", "delta: 0.001", 1))
-	for _, ask := range []func() error{
-		func() error { _, err := costOf(r.Run); return err },
-		func() error { _, err := train.Evaluate(r.Run, o); return err },
-		func() error { _, err := books.Show(o.RunsDir); return err },
+	config, plan := filepath.Join(r.Run, folder.Config), filepath.Join(r.Run, folder.Plan)
+	for _, edited := range []struct{ path, says string }{
+		{config, "was made with privacy.delta 0.0001"},
+		{plan, "found privacy.delta 0.001"}, // as well
 	} {
-		refuses(t, o.RunsDir, books.ErrOtherPlan, "found privacy.delta 0.001", ask)
+		tiny.Write(t, edited.path, strings.Replace(tiny.Read(t, edited.path), "delta: 0.0001", "delta: 0.001", 1))
+		for _, ask := range []func() error{
+			func() error { _, err := costOf(r.Run); return err },
+			func() error { _, err := train.Evaluate(r.Run, o); return err },
+			func() error { _, err := books.Show(o.RunsDir); return err },
+		} {
+			refuses(t, o.RunsDir, books.ErrOtherPlan, edited.says, ask)
+		}
 	}
 }
 
@@ -349,8 +355,11 @@ func TestVerifyLedger(t *testing.T) {
 	tiny.Write(t, filepath.Join(r.Run, folder.Ledger), strings.Join(lines[:5], ""))
 	before := tiny.Snapshot(t, o.RunsDir)
 	c, err = books.Verify(o.RunsDir, "")
-	if !errors.Is(err, checkpoints.ErrRollback) || len(c.Problems) != 3 || strings.Count(err.Error(), "\n") != 2 {
-		t.Errorf("found %v, expected three problems", err)
+	if !errors.Is(err, checkpoints.ErrRollback) || len(c.Problems) != 2 || strings.Count(err.Error(), "\n") != 1 {
+		t.Errorf("found %v, expected two problems", err)
+	}
+	if want := []string{"sweep/" + sweep.Rows[1].Trial}; !slices.Equal(c.Gone, want) || c.Releases != 36 {
+		t.Errorf("found %+v, expected all 36 releases, and that %v are gone", c, want)
 	}
 	if !maps.Equal(before, tiny.Snapshot(t, o.RunsDir)) {
 		t.Error("the check changed something")
@@ -360,23 +369,26 @@ func TestVerifyLedger(t *testing.T) {
 	}
 }
 
-// A trial whose folder is gone is missed by whichever of sweep.json and results.jsonl is left.
+// A trial whose folder is gone, and of which the ledger of the data knows nothing, is missed by the table
+// of its sweep: no total is shown without it.
 func TestVerifyMissesTrials(t *testing.T) {
-	for _, lost := range []string{folder.Sweep, folder.Rows} {
-		t.Run("without "+lost, func(t *testing.T) {
-			o := sweepOptions(t)
-			sweep := runSweep(t, sweepOf(t, tiny.Config, smallSweep), o)
-			gone := filepath.Join(sweep.Sweep, sweep.Rows[1].Trial)
-			if err := errors.Join(os.Remove(filepath.Join(sweep.Sweep, lost)), os.RemoveAll(gone)); err != nil {
-				t.Fatal(err)
-			}
-			c, err := books.Verify(o.RunsDir, "")
-			if !errors.Is(err, checkpoints.ErrRollback) || len(c.Problems) != 1 || !strings.Contains(c.Problems[0], gone) {
-				t.Errorf("found the problems %q (%v), expected one about %s", c.Problems, err, gone)
-			}
-			if _, err := books.Show(o.RunsDir); !errors.Is(err, checkpoints.ErrRollback) {
-				t.Errorf("a total is shown without %s: %v", gone, err)
-			}
-		})
+	o := sweepOptions(t)
+	sweep := runSweep(t, sweepOf(t, tiny.Config, smallSweep), o)
+	gone, ledger := filepath.Join(sweep.Sweep, sweep.Rows[1].Trial), filepath.Join(o.RunsDir, folder.Datasets)
+	lines := strings.SplitAfter(tiny.Read(t, ledger), "\n")
+	second := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, sweep.Rows[1].Trial) })
+	tiny.Write(t, ledger, strings.Join(lines[:second], ""))
+	if c, err := books.Verify(o.RunsDir, ""); err != nil || c.Releases != 24 {
+		t.Fatalf("found %+v (%v), expected that the ledgers of the trials make up for what is lost", c, err)
+	}
+	if err := os.RemoveAll(gone); err != nil {
+		t.Fatal(err)
+	}
+	c, err := books.Verify(o.RunsDir, "")
+	if !errors.Is(err, checkpoints.ErrRollback) || len(c.Problems) != 1 || !strings.Contains(c.Problems[0], gone) {
+		t.Errorf("found the problems %q (%v), expected one about %s", c.Problems, err, gone)
+	}
+	if _, err := books.Show(o.RunsDir); !errors.Is(err, checkpoints.ErrRollback) {
+		t.Errorf("a total is shown without %s: %v", gone, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"dpsgd/checkpoints"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
@@ -78,10 +79,13 @@ func TestTrialsSideBySideEndWithOneError(t *testing.T) {
 	if rows, _ := os.ReadFile(filepath.Join(o.RunsDir, "sweep", folder.Rows)); strings.Contains(string(rows), broken) {
 		broken = "clip_norm=0.1,noise_multiplier=1,seed=1"
 	}
-	config := filepath.Join(o.RunsDir, "sweep", broken, folder.Config)
-	tiny.Write(t, config, strings.Replace(tiny.Read(t, config), "clip_norm: 0.1", "clip_norm: 0.2", 1))
-	_, err := Run(t.Context(), s, o)
-	if !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), "trial "+broken+": ") {
+	lock, err := checkpoints.TakeLock(filepath.Join(o.RunsDir, "sweep", broken+lockEnd)) // somebody works at it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Remove()
+	_, err = Run(t.Context(), s, o)
+	if !errors.Is(err, checkpoints.ErrLocked) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "trial "+broken+": ") {
 		t.Errorf("found error %v", err)
 	}
 }
