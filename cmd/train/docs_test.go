@@ -162,10 +162,7 @@ func taken(words []string) error {
 	} else if file, err := os.Stat(config); strings.HasSuffix(config, ".yaml") && (err != nil || file.Size() == 0) {
 		return nil // an earlier command writes it
 	}
-	set, err := c.Flags().GetStringArray("set")
-	if err == nil {
-		_, err = configs.Load(config, set)
-	}
+	_, err = configs.Load(config, *c.Flags().Lookup("set").Value.(*overrides))
 	return err
 }
 
@@ -178,6 +175,7 @@ var trainsBy = map[string]string{"run": configs.DefaultPreset, "describe": confi
 func TestCommandsOfTheDocumentation(t *testing.T) {
 	skipWithoutSignals(t)
 	slow.Evidence(t)
+	hearSignals(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
