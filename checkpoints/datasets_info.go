@@ -9,11 +9,10 @@ import (
 
 // DatasetsInfo describes a ledger of data sets.
 type DatasetsInfo struct {
-	ID      string // random identifier, 32 hexadecimal digits
-	Hash    string // hash of the whole file
-	Lines   int
-	Members []Member // in the order of their registration
-
+	ID       string // random identifier, 32 hexadecimal digits
+	Hash     string // hash of the whole file
+	Lines    int
+	Members  []Member // in the order of their registration
 	Limits   []Limit
 	Reserved []Reservation
 }

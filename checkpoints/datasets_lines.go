@@ -25,6 +25,8 @@ const (
 	datasetsStart = `{"format":"dpsgd-datasets","version":1,"id":"`
 	registerKey   = `{"register":`
 	releaseKey    = `{"release":{"run":"`
+	limitKey      = `{"limit":`
+	reserveKey    = `{"reserve":`
 	lineKey       = `","line":`
 	releaseEnd    = `}`
 	linkKey       = `,"previous":"`
@@ -72,16 +74,10 @@ type Planned struct {
 type registerLine struct {
 	Run string `json:"run"`
 	Registration
-	Entries  int        `json:"entries"`
-	LastStep int        `json:"last_step"`
-	Head     string     `json:"head"`
-	Released []released `json:"released"`
-}
-
-// released is an entry of an accountant.Ledger.
-type released struct {
-	Count int             `json:"count"`
-	Event json.RawMessage `json:"event"`
+	Entries  int                `json:"entries"`
+	LastStep int                `json:"last_step"`
+	Head     string             `json:"head"`
+	Released *accountant.Ledger `json:"released"`
 }
 
 // A book is what the lines of a ledger of data sets say, up to some line.
@@ -94,9 +90,8 @@ type book struct {
 
 	limits   []Limit       // the last one for each name of data
 	reserved []Reservation // those that were not given back
-
-	sought   string // a hash to look for; "" for none
-	soughtAt int    // the line that has it; 0 for none
+	sought   string        // a hash to look for; "" for none
+	soughtAt int           // the line that has it; 0 for none
 }
 
 // A member is one registered run: its registration, and what its own ledger was known to hold.
@@ -114,11 +109,7 @@ func (b *book) formatHeader() []byte {
 
 // formatRegister returns the line that registers a run, or brings it up to date.
 func (b *book) formatRegister(c *chain, r Registration) ([]byte, error) {
-	line := registerLine{Run: c.run, Registration: r, Entries: c.entries, LastStep: c.lastStep, Head: c.head.String()}
-	var err error
-	if line.Released, err = formatReleased(&c.ledger); err != nil {
-		return nil, err
-	}
+	line := registerLine{Run: c.run, Registration: r, Entries: c.entries, LastStep: c.lastStep, Head: c.head.String(), Released: &c.ledger}
 	object, err := json.Marshal(line)
 	if err != nil {
 		return nil, err
@@ -172,10 +163,8 @@ func (b *book) addLine(number int, line []byte) error {
 		err = b.addRegister(object)
 	} else if rest, ok := bytes.CutPrefix(content, []byte(releaseKey)); ok {
 		err = b.addRelease(rest)
-	} else if object, ok := bytes.CutPrefix(content, []byte(limitKey)); ok {
-		err = b.addLimit(object)
-	} else if object, ok := bytes.CutPrefix(content, []byte(reserveKey)); ok {
-		err = b.addReserve(object)
+	} else if bytes.HasPrefix(content, []byte(limitKey)) || bytes.HasPrefix(content, []byte(reserveKey)) {
+		err = b.addTerms(content)
 	} else {
 		err = fmt.Errorf("found %.60q, expected %s… or %s…", line, registerKey, releaseKey)
 	}
@@ -221,8 +210,8 @@ func (b *book) addRegister(object []byte) error {
 	}
 	c := chain{run: line.Run, entries: line.Entries, lastStep: line.LastStep}
 	hex.Decode(c.head[:], []byte(line.Head)) // is hexadecimal
-	if err := addReleased(&c.ledger, line.Released); err != nil {
-		return err
+	if line.Released != nil {
+		c.ledger = *line.Released
 	}
 	m := b.members[line.Run]
 	if m == nil {

@@ -11,6 +11,7 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/books"
+	"dpsgd/internal/limits"
 
 	"github.com/spf13/cobra"
 )
@@ -106,7 +107,7 @@ can be made smaller, not larger. Without --epsilon the limit is shown. data.limi
 			if set != delta {
 				return shell.Usagef("found one of --epsilon and --delta, expected both, or neither to show the limit")
 			}
-			var state books.LimitState
+			var state limits.State
 			var err error
 			if set {
 				state, err = books.SetLimit(runsDir, limit)

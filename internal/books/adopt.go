@@ -12,6 +12,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/limits"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 )
@@ -88,13 +89,13 @@ func catchUp(d *checkpoints.Datasets, m checkpoints.Member, path string) error {
 	return d.Register(j, m.Registration)
 }
 
-// keepsLimit is refuseLostLimit for a run of which the ledger of the data does not know all.
+// keepsLimit is limits.RefuseLost for a run of which the ledger of the data does not know all.
 func keepsLimit(registry, run string, info checkpoints.DatasetsInfo, name string) error {
 	c, err := folder.ReadConfig(run)
 	if err != nil {
 		return nil // whoever needs that run tells
 	}
-	return refuseLostLimit(run, filepath.Join(registry, folder.Datasets), info, c, name)
+	return limits.RefuseLost(run, filepath.Join(registry, folder.Datasets), info, c, name)
 }
 
 // adopted is the registration of a run that is there, and its ledger.

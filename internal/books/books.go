@@ -18,6 +18,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/limits"
 	"dpsgd/internal/setup"
 )
 
@@ -144,14 +145,14 @@ func (b *Books) check(dir string) error {
 }
 
 // Settle makes both ledgers whole before the run goes on: the run's own one is rid of a torn line,
-// and the one of its data catches up. All is what it has released and may still release; where that
+// and the one of its data catches up. All is what its plan may release; where that, with what it has released,
 // passes the limit of the data, nothing is written.
 func (b *Books) Settle(r checkpoints.Registration, all *accountant.Ledger) error {
 	b.own = r
 	if err := b.open(r); err != nil {
 		return err
 	}
-	if err := b.Reserve(all); err != nil {
+	if err := b.Reserve(limits.Larger(b.Ledger(), all)); err != nil {
 		return err
 	}
 	if err := b.Recover(); err != nil {

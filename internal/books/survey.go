@@ -9,6 +9,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/limits"
 )
 
 // A survey is everything that a folder of runs says about what was released.
@@ -164,7 +165,7 @@ type Totals struct {
 	// published, no total describes what is known about its data.
 	NotPrivate []string `json:"not_private,omitempty"`
 	// Limits are what was set for the data, with what is used of it.
-	Limits []LimitState `json:"limits,omitempty"`
+	Limits []limits.State `json:"limits,omitempty"`
 }
 
 // Show says what all runs in a folder cost together. It answers only if every run agrees with
@@ -177,12 +178,12 @@ func Show(dir string) (Totals, error) {
 	if len(s.problems) > 0 {
 		return Totals{}, errors.Join(s.problems...)
 	}
-	limits, err := s.info.limits(s.dir)
+	used, err := s.info.limits(s.dir)
 	if err != nil {
 		return Totals{}, err
 	}
 	totals, err := s.totals()
-	return Totals{Ledger: s.path(), Head: s.info.Hash, Datasets: totals, Uncollected: s.info.uncollected(), Gone: s.gone(), NotPrivate: s.baselines, Limits: limits}, err
+	return Totals{Ledger: s.path(), Head: s.info.Hash, Datasets: totals, Uncollected: s.info.uncollected(), Gone: s.gone(), NotPrivate: s.baselines, Limits: used}, err
 }
 
 // Check is the outcome of a check of all ledgers of a folder.

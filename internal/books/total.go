@@ -6,12 +6,11 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 
 	"dpsgd/accountant"
-	"dpsgd/accountant/rdp"
 	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
+	"dpsgd/internal/limits"
 	"dpsgd/internal/statement"
 )
 
@@ -86,23 +85,11 @@ func Chosen(members []checkpoints.Member) (account.Answer, error) {
 	if err != nil {
 		return account.Answer{}, err
 	}
-	epsilon, err := chosen(l, delta)
+	epsilon, err := limits.Chosen(l, delta)
 	if errors.Is(err, accountant.ErrUnsupported) || errors.Is(err, accountant.ErrUncertified) {
 		epsilon, err = math.Inf(1), nil
 	}
 	return account.Answer{Epsilon: min(epsilon, statement.NoGuarantee), Delta: delta, Accountant: ByChoice}, err
-}
-
-// choosing keeps the divergences of events from one question to the next.
-var choosing = sync.OnceValues(func() (*rdp.Chosen, error) { return rdp.NewChosen(accountant.ZeroOut) })
-
-func chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
-	c, err := choosing()
-	if err != nil {
-		return 0, err
-	}
-	g, err := c.Guarantee(l, delta)
-	return g.Epsilon, err
 }
 
 // oneByOne adds up what members cost, each at an equal share of δ: basic composition (Dwork, Roth
@@ -158,9 +145,9 @@ func (b *Books) Together() (statement.Together, error) {
 	}
 	self, _ := known.Member(b.Info().Run)
 	t, err := together(known.Members, self.Data)
-	if limit, ok := known.Limit(self.Data.Name); ok && err == nil {
-		var s LimitState
-		s, err = known.state(b.Registry, limit, claim{})
+	if limit, ok := limits.Limit(known.DatasetsInfo, self.Data.Name); ok && err == nil {
+		var s limits.State
+		s, err = limits.Of(b.Registry, known.DatasetsInfo, limit, limits.Claim{})
 		t.DatasetLimit, t.DatasetLimitDelta, t.DatasetSpent = s.Epsilon, s.Delta, s.Spent
 	}
 	return t, err

@@ -214,19 +214,6 @@ func (p *plan) allowsAll(spent *accountant.Ledger, next []accountant.Event) (boo
 	return p.asks(l)
 }
 
-// rest is what was released with all that the statistics from a number on may cost.
-func (p *plan) rest(released *accountant.Ledger, number int) (*accountant.Ledger, error) {
-	l := released.Clone()
-	for _, a := range p.asked[number:] {
-		for _, e := range a.events {
-			if err := l.Add(e, 1); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return l, nil
-}
-
 // holds reports whether a ledger is a part of the plan.
 func (p *plan) holds(l *accountant.Ledger) bool {
 	left := map[accountant.Event]int{}

@@ -181,11 +181,7 @@ func (r *Run) goOn() error {
 		return err
 	}
 	r.Started = r.journal.Len() > 0
-	all, err := r.plan.rest(r.journal.Ledger(), len(r.rows))
-	if err != nil {
-		return err
-	}
-	return r.journal.Settle(r.registered, all)
+	return r.journal.Settle(r.registered, r.plan.releases)
 }
 
 // readRows reads the results of earlier processes, the first ones of the plan in its order.

@@ -187,25 +187,6 @@ func (p *RunPlan) claim(l *accountant.Ledger, planned *checkpoints.Planned) (acc
 	return account.Claimed(spent, now, all), err
 }
 
-// planned is what the run has released and may still release by its plan.
-func (r *Run) planned() (*accountant.Ledger, error) {
-	l := r.journal.Ledger()
-	if l.Count() == 0 {
-		return r.plan.Schedule(r.plan.MaxSteps)
-	}
-	if r.plan.Mean != nil && r.featureMean == nil {
-		if err := l.Add(r.plan.Mean.Event(0), 1); err != nil {
-			return nil, err
-		}
-	}
-	for step := r.step; step < r.plan.MaxSteps; step++ {
-		if err := l.Add(r.plan.Event(step), 1); err != nil {
-			return nil, err
-		}
-	}
-	return l, nil
-}
-
 // After is the guarantee of the first steps of the plan.
 func (p *RunPlan) After(steps int) (account.Spent, error) {
 	l, err := p.Schedule(steps)

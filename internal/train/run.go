@@ -214,7 +214,7 @@ func reopen(dir string, o Options) (r *Run, begun bool, err error) {
 
 // goOn makes the folder of a restored run that of one at work.
 func (r *Run) goOn(begun bool) error {
-	all, err := r.planned()
+	all, err := r.plan.Schedule(r.plan.MaxSteps)
 	if err != nil {
 		return err
 	}

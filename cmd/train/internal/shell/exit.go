@@ -15,6 +15,7 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
+	limit "dpsgd/internal/limits"
 	"dpsgd/internal/memory"
 	"dpsgd/internal/predict"
 	"dpsgd/internal/setup"
@@ -54,7 +55,7 @@ var exits = []struct {
 }{
 	{ExitInUse, []error{checkpoints.ErrLocked}},
 	{ExitRefused, []error{checkpoints.ErrRollback, checkpoints.ErrMoved, books.ErrOtherPlan, sweep.ErrOtherSweep, train.ErrUntrained}},
-	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, books.ErrLimit, folder.ErrRunExists, train.ErrExtension, books.ErrSame, accountant.ErrUnreachable, account.ErrNoGuarantee, memory.ErrTooLarge, predict.ErrInput, exchange.ErrTarget, web.ErrAddress}},
+	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, limit.Err, folder.ErrRunExists, train.ErrExtension, books.ErrSame, accountant.ErrUnreachable, account.ErrNoGuarantee, memory.ErrTooLarge, predict.ErrInput, exchange.ErrTarget, web.ErrAddress}},
 	{ExitData, []error{data.ErrMissing, data.ErrInvalid}},
 	{ExitDamaged, []error{folder.ErrNoRun, checkpoints.ErrCorrupt, checkpoints.ErrUnfinished, checkpoints.ErrNoCheckpoint, checkpoints.ErrNotRegular, checkpoints.ErrNotFinite}},
 }

@@ -1,0 +1,253 @@
+// Package limits says what is used of the limit of a data set, and what would pass it.
+package limits
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/rdp"
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/statement"
+)
+
+// A limit of a data set is what all releases on it may cost together, set before the first. It holds
+// whatever is chosen on the way: which runs are made, how long each is, when somebody stops. That is a
+// filter (rdp.Chosen), which is asked about everything that was released and everything that runs at work
+// may still release: what would pass the limit is refused. A run reserves what it plans in the ledger of the
+// data, under its lock, before its first release, and writes no event beyond that; so runs side by side
+// do not pass it together. What a run had reserved and did not release is free when the run ends, by itself
+// or by a kill: only what was released counts in the theorem.
+
+// Err: a command would pass the limit of a data set, or change it as nobody may.
+var Err = errors.New("train: the limit of")
+
+// State is a limit with how much of it is used.
+type State struct {
+	checkpoints.Limit
+	Spent    float64 `json:"spent"`    // ε of what was released, whatever was chosen on the way
+	Reserved float64 `json:"reserved"` // ε of that and of all that runs at work may release
+}
+
+// String is the state in one line.
+func (s State) String() string {
+	line := fmt.Sprintf("limit of %s: ε = %g at δ = %g, of which %s is spent", s.Data, s.Epsilon, s.Delta, accountant.RoundUp(s.Spent, 3))
+	if s.Reserved > s.Spent {
+		line += fmt.Sprintf(", and %s with what runs at work have reserved", accountant.RoundUp(s.Reserved, 3))
+	}
+	return line
+}
+
+// A Claim is what a run wants to reserve.
+type Claim struct {
+	Run, Path string
+	Planned   *accountant.Ledger
+}
+
+// Of says how much of a limit is used, with a claim beside what is known.
+func Of(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own Claim) (State, error) {
+	s := State{Limit: l}
+	spent, all := new(accountant.Ledger), new(accountant.Ledger)
+	used := map[string]bool{} // reservations that were counted with a member
+	inForce := func(by string) *accountant.Ledger {
+		used[by] = true
+		if r := Reservation(k, by); by != own.Run && r.Data == l.Data && held(registry, r.Lock) {
+			return r.Planned
+		}
+		return new(accountant.Ledger)
+	}
+	for _, m := range k.Members {
+		if m.Data.Name != l.Data {
+			continue
+		}
+		most := Larger(Larger(m.Ledger, inForce(m.Run)), inForce(m.Path))
+		if m.Run == own.Run && own.Planned != nil {
+			most = Larger(most, own.Planned)
+		}
+		if err := errors.Join(addAll(spent, m.Ledger), addAll(all, most)); err != nil {
+			return s, err
+		}
+	}
+	if _, known := k.Member(own.Run); !known && own.Planned != nil {
+		if err := addAll(all, Larger(own.Planned, inForce(own.Path))); err != nil {
+			return s, err
+		}
+	}
+	for _, r := range k.Reserved {
+		if !used[r.By] {
+			if err := addAll(all, inForce(r.By)); err != nil {
+				return s, err
+			}
+		}
+	}
+	var err error
+	if s.Spent, err = Chosen(spent, l.Delta); err == nil {
+		s.Reserved, err = Chosen(all, l.Delta)
+	}
+	if err != nil {
+		return s, fmt.Errorf("%w %s: %w", Err, l.Data, err)
+	}
+	s.Spent, s.Reserved = min(s.Spent, statement.NoGuarantee), min(s.Reserved, statement.NoGuarantee)
+	return s, nil
+}
+
+// Refuses is the error of what would pass the limit; nil for what fits. before is how much was used before.
+func (s State) Refuses(before State) error {
+	if s.Reserved <= s.Epsilon {
+		return nil
+	}
+	return fmt.Errorf("%w %s: found ε = %s at δ = %g with what is planned, after %s that is spent or reserved, expected at most %g; give a smaller privacy.epsilon, fewer steps or more noise (a plan pays for free choice on the way, about a quarter more than its own ε)",
+		Err, s.Data, accountant.RoundUp(s.Reserved, 3), s.Delta, accountant.RoundUp(before.Reserved, 3), s.Epsilon)
+}
+
+// held says whether somebody may still release something by a reservation with this lock: who has deleted
+// the file may be at work without it.
+func held(registry, lock string) bool {
+	if lock == "" {
+		return true
+	}
+	path := filepath.Join(registry, filepath.FromSlash(lock))
+	if _, err := os.Lstat(path); err != nil {
+		return true
+	}
+	l, err := checkpoints.TakeLock(path)
+	if err != nil {
+		return true
+	}
+	return l.Close() != nil
+}
+
+// Larger holds of each event the larger of its counts in two ledgers.
+func Larger(a, b *accountant.Ledger) *accountant.Ledger {
+	counts := counted(a)
+	l := a.Clone()
+	for _, e := range b.Entries() {
+		more := max(0, e.Count-counts[e.Event])
+		counts[e.Event] -= e.Count - more
+		if l.Add(e.Event, more) != nil {
+			return b // cannot be: both were ledgers
+		}
+	}
+	return l
+}
+
+func counted(l *accountant.Ledger) map[accountant.Event]int {
+	counts := map[accountant.Event]int{}
+	for _, e := range l.Entries() {
+		counts[e.Event] += e.Count
+	}
+	return counts
+}
+
+func addAll(to, from *accountant.Ledger) error {
+	for _, e := range from.Entries() {
+		if err := to.Add(e.Event, e.Count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fits refuses a claim that would pass a limit.
+func Fits(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own Claim) error {
+	before, err := Of(registry, k, l, Claim{Run: own.Run})
+	if err != nil {
+		return err
+	}
+	after, err := Of(registry, k, l, own)
+	if err != nil {
+		return err
+	}
+	return after.Refuses(before)
+}
+
+// Within says whether a ledger holds of no event more than another one.
+func Within(l, of *accountant.Ledger) bool { return Larger(l, of).Count() == of.Count() }
+
+// RefuseSetting refuses a limit that comes too late, or too small or too large.
+func (s State) RefuseSetting(registry string, k checkpoints.DatasetsInfo, apart func(run string) bool) error {
+	old, limited := Limit(k, s.Data)
+	releases := 0
+	for _, m := range k.Members {
+		if m.Data.Name != s.Data {
+			continue
+		}
+		releases += m.Entries
+		if !limited && (apart(m.Run) || atWork(registry, m.Path)) {
+			return fmt.Errorf("%w %s: found the run %s at work on it, expected none; wait until it has ended", Err, s.Data, m.Path)
+		}
+	}
+	switch {
+	case !limited && releases > 0:
+		return fmt.Errorf("%w %s: found %d releases on it, expected none: a limit is set before the first; `train ledger show` says what they cost, whatever was chosen on the way", Err, s.Data, releases)
+	case limited && releases+len(k.Reserved) > 0 && (s.Epsilon > old.Epsilon || s.Delta > old.Delta):
+		return fmt.Errorf("%w %s: found ε = %g at δ = %g after %d releases, expected at most the ε = %g and the δ = %g of before: a limit is never raised once something was released", Err, s.Data, s.Epsilon, s.Delta, releases, old.Epsilon, old.Delta)
+	case s.Reserved > s.Epsilon:
+		return fmt.Errorf("%w %s: found ε = %g, expected at least the %s at δ = %g that is spent or reserved", Err, s.Data, s.Epsilon, accountant.RoundUp(s.Reserved, 3), s.Delta)
+	}
+	return nil
+}
+
+// atWork says whether somebody has the ledger of a run that is there.
+func atWork(registry, path string) bool {
+	lock := path + "/" + folder.Ledger
+	_, err := os.Lstat(filepath.Join(registry, filepath.FromSlash(lock)))
+	return !errors.Is(err, fs.ErrNotExist) && held(registry, lock)
+}
+
+// choosing keeps the divergences of events from one question to the next.
+var choosing = sync.OnceValues(func() (*rdp.Chosen, error) { return rdp.NewChosen(accountant.ZeroOut) })
+
+// Chosen is ε of releases at delta, whatever was chosen on the way: see [rdp.Chosen].
+func Chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
+	c, err := choosing()
+	if err != nil {
+		return 0, err
+	}
+	g, err := c.Guarantee(l, delta)
+	return g.Epsilon, err
+}
+
+// Limit returns that of the data of a name.
+func Limit(info checkpoints.DatasetsInfo, data string) (checkpoints.Limit, bool) {
+	for _, l := range info.Limits {
+		if l.Data == data {
+			return l, true
+		}
+	}
+	return checkpoints.Limit{}, false
+}
+
+// Reservation returns that of a run or of a trial's path; an empty one where there is none.
+func Reservation(info checkpoints.DatasetsInfo, by string) checkpoints.Reservation {
+	for _, r := range info.Reserved {
+		if r.By == by {
+			return r
+		}
+	}
+	return checkpoints.Reservation{Planned: new(accountant.Ledger)}
+}
+
+// RefuseLost makes sure that the ledger of the data has the limit that a run began with, or a smaller one.
+func RefuseLost(dir, where string, info checkpoints.DatasetsInfo, c *configs.Config, name string) error {
+	want := c.Data.Limit
+	if !want.Any() {
+		return nil
+	}
+	found, ok := Limit(info, name)
+	if ok && found.Epsilon <= want.Epsilon && found.Delta <= want.Delta {
+		return nil
+	}
+	has := "no limit"
+	if ok {
+		has = fmt.Sprintf("a limit of ε = %g at δ = %g", found.Epsilon, found.Delta)
+	}
+	return fmt.Errorf("train: %s: found %s of %s, expected one of at most ε = %g at δ = %g, with which %s was begun; put it back from a copy: %w",
+		where, has, name, want.Epsilon, want.Delta, dir, checkpoints.ErrRollback)
+}
