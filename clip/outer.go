@@ -98,11 +98,10 @@ func (f outerFactors) shift(length float64, l Lattice) int {
 // grows. All of that decides how much is lost; the bound rests on what is returned.
 func (f outerFactors) round(scale float32, l Lattice) rounded {
 	meant := f.squareX * f.squareZ * float64(scale) * float64(scale)
-	if !(meant >= 0 && meant < math.MaxFloat64) {
-		return rounded{squares: math.NaN()}
-	}
 	if meant == 0 {
 		return rounded{}
+	} else if !(meant > 0 && meant < math.MaxFloat64) {
+		return rounded{squares: math.NaN()}
 	}
 	perEntry := f.squareZ / f.squareX * (float64(len(f.x)) / float64(len(f.z))) // mean square of z by that of x
 	for shift := f.shift(math.Sqrt(meant), l); shift < 63; shift += shiftStep {
@@ -123,8 +122,7 @@ func (f outerFactors) round(scale float32, l Lattice) rounded {
 		}
 		if squares-squares != 0 {
 			return rounded{squares: math.NaN()}
-		}
-		if max(largestX, largestZ) <= kernel.MostOfPair {
+		} else if max(largestX, largestZ) <= kernel.MostOfPair {
 			return rounded{squares, int(largestX) * int(largestZ), shift}
 		}
 	}
@@ -140,7 +138,7 @@ func (a *outerAdder) multiply(examples int) {
 			a.order = append(a.order, i)
 		}
 	}
-	slices.SortStableFunc(a.order, a.byShift)
+	slices.SortStableFunc(a.order, func(i, j int) int { return cmp.Compare(a.rounded[i].shift, a.rounded[j].shift) })
 	for rest := a.order; len(rest) > 0; rest = rest[len(a.run):] {
 		n, largest := 0, 0
 		for ; n < len(rest) && a.rounded[rest[n]].shift == a.rounded[rest[0]].shift; n++ {
@@ -151,10 +149,6 @@ func (a *outerAdder) multiply(examples int) {
 		a.run = rest[:n]
 		a.multiplyRun()
 	}
-}
-
-func (a *outerAdder) byShift(i, j int) int {
-	return cmp.Compare(a.rounded[i].shift, a.rounded[j].shift)
 }
 
 // multiplyRun makes the product that waits that of the run, and adds the one before to the sum.
@@ -184,10 +178,7 @@ func (a *outerAdder) pair(_, lo, hi int) {
 	}
 }
 
-// addStrips adds a part of the product to the sum.
-func (a *outerAdder) addStrips(_, lo, hi int) {
-	kernel.AddShifted(a.sum.values[a.from+lo:a.from+hi], a.product[lo:hi], a.shift)
-}
+func (a *outerAdder) addStrips(_, lo, hi int) { a.add(a.sum.values[a.from+lo:a.from+hi], lo) }
 
 func (a *outerAdder) add(dst []int64, from int) {
 	if a.waiting {

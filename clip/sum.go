@@ -76,12 +76,9 @@ func (s *Sum) Refine(examples int) { s.lattice = latticeOf(s.lattice.Bound, digi
 // not released is dropped, the error of a broken one is forgotten.
 func (s *Sum) Reset() { s.err, s.begun, s.waiting = nil, false, false }
 
-// mostGroup is how many rows are rounded before the sum takes them, at most.
-const mostGroup = 1 << 10
-
-// groupExamples is how many rows a float64 holds for certain: each adds at most C/g <
-// 2^(21+Digits) to a coordinate.
-func (l Lattice) groupExamples() int { return min(mostGroup, 1<<(53-latticeBits-1-l.Digits)) }
+// groupExamples is how many rows are rounded before the sum takes them: fewer than a float64 holds,
+// for each adds at most C/g < 2^(21+Digits) to a coordinate.
+func (l Lattice) groupExamples() int { return min(1<<10, 1<<(53-latticeBits-1-l.Digits)) }
 
 // Add adds the contributions of the first so many examples of a batch. Each adds once: an example
 // that counts for several rows has several rows' bound. Nothing of the batch is kept.
