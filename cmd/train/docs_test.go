@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -217,24 +216,24 @@ func runLine(t *testing.T, line string) {
 	}
 	err := c.Run()
 	code := c.ProcessState.ExitCode()
-	switch missing := strings.Contains(out.String(), "train data fetch"); {
+	switch missing := strings.Contains(out.text.String(), "train data fetch"); {
 	case err == nil, code == shell.ExitData && missing, endless && (code == 130 || code == shell.ExitDone):
 	default:
-		t.Errorf("%s: exit code %d (%v)\n%s", line, code, err, out.String())
+		t.Errorf("%s: exit code %d (%v)\n%s", line, code, err, out.text.String())
 	}
 }
 
 // said is what a command says, and what to do at its first word.
 type said struct {
-	bytes.Buffer
+	text  strings.Builder
 	first func() // nil for nothing
 }
 
 func (s *said) Write(b []byte) (int, error) {
-	if s.first != nil && s.Len() == 0 {
+	if s.first != nil && s.text.Len() == 0 {
 		s.first()
 	}
-	return s.Buffer.Write(b)
+	return s.text.Write(b)
 }
 
 // headOfTheLedger is what `train ledger show` prints at its end.
