@@ -38,6 +38,7 @@
 //	SampledWithoutReplacement  a set of fixed size; replace one
 //	SampledWithReplacement     a list of independent draws; replace one
 //	Shuffle, ShuffleResponse   local reports, their order forgotten; replace one
+//	LastIterate                noisy gradient descent on convex losses, its last iterate alone
 //
 // The relation is part of each of these theorems, and stands in the comment of its
 // function; a Guarantee does not carry it.
@@ -68,6 +69,9 @@
 //     Approximate Differential Privacy", SODA, arXiv:2208.04591, and its errata; Balle, Bell,
 //     Gascón, Nissim 2019, "The Privacy Blanket of the Shuffle Model", arXiv:1903.02837
 //     (ShuffleResponse)
+//   - Feldman, Mironov, Talwar, Thakurta 2018, "Privacy Amplification by Iteration", arXiv:1808.06651;
+//     Altschuler, Talwar 2022, "Privacy of Noisy Stochastic Gradient Descent: More Iterations without
+//     More Privacy Loss", arXiv:2205.13710 (LastIterate)
 //   - McSherry 2009, "Privacy Integrated Queries", SIGMOD: Theorem 4 (Parallel)
 //   - Doroshenko et al. 2022, "Connect the Dots", arXiv:2207.04380: the grid
 //   - Loader 2000, "Fast and Accurate Computation of Binomial Probabilities"

@@ -228,3 +228,31 @@ func commandOn(t testing.TB, in string, args ...string) commandOutcome {
 	code := a.Fail(root.ExecuteContext(t.Context()))
 	return commandOutcome{code, out.String(), errs.String()}
 }
+
+// A theorem is asked by its flag as by its key in a line, says what it assumes, and stands alone.
+func TestEpsilonByTheorem(t *testing.T) {
+	asked := []string{"epsilon", "--iteration", "noise_multiplier=4,passes=20,batches=100,learning_rate=0.1,smoothness=1", "--delta", "1e-6"}
+	var byLine map[string]any
+	lines := questions.Lines{Unknown: questions.Epsilon}
+	line := lines.Answer([]byte(`{"iteration":{"noise_multiplier":4,"passes":20,"batches":100,"learning_rate":0.1,"smoothness":1},"delta":1e-6}`))
+	if err := json.Unmarshal(line, &byLine); err != nil {
+		t.Fatal(err)
+	}
+	if byFlag := lastLine(t, succeed(t, concat(asked, []string{"--json"})...)); byFlag["epsilon"] != byLine["epsilon"] || byFlag["relation"] != "zero-out" {
+		t.Errorf("found %v, expected ε %v", byFlag, byLine["epsilon"])
+	}
+	if said := succeed(t, asked...); !strings.Contains(said, "the last iterate of 20 passes of 100 batches") || !strings.Contains(said, "no gradient is clipped") {
+		t.Errorf("found %q", said)
+	}
+	for want, args := range map[string][]string{
+		"found --steps beside --iteration":                         {"--steps", "4"},
+		"found runs/digits-1 beside --iteration":                   {"runs/digits-1"},
+		"found --iteration beside --shuffle":                       {"--shuffle", "local_epsilon=1,reports=5"},
+		"found --iteration 2 times":                                {"--iteration", "passes=1"},
+		`expected zero-out or replace-one: where records move up,`: {"--relation", "add-or-remove-one"},
+	} {
+		if o := command(concat(asked, args)...); o.code != shell.ExitUsage || !strings.Contains(o.err, want) {
+			t.Errorf("%v: found %+v, expected %q", args, o, want)
+		}
+	}
+}

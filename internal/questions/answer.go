@@ -16,7 +16,7 @@ import (
 type Cost struct {
 	Epsilon    float64 `json:"epsilon"`
 	Delta      float64 `json:"delta"`
-	Accountant string  `json:"accountant"`
+	Accountant string  `json:"accountant,omitempty"` // none where a theorem answers by itself
 	Relation   string  `json:"relation"`
 	Method     string  `json:"method"`
 	GroupSize  int     `json:"group_size,omitempty"`
@@ -35,6 +35,9 @@ type Cost struct {
 	Steps               *int    `json:"steps,omitempty"`
 	Capped              bool    `json:"capped,omitempty"` // more than these steps fit: no further ones are asked about
 	TargetEpsilon       float64 `json:"target_epsilon,omitempty"`
+
+	// Of what a theorem answers for: what that is, for people.
+	Of string `json:"of,omitempty"`
 
 	// Of a run.
 	Run      string `json:"run,omitempty"`

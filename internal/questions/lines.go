@@ -23,7 +23,8 @@ import (
 //	relation       with hyphens or underscores; without it, zero-out
 //	group_size     how many records differ together; without it, 1
 //	phases         what DP-SGD does, one setting after the other; or
-//	ledger         any events, as accountant.Ledger writes them; choices count as in a run that was extended
+//	ledger         any events, as accountant.Ledger writes them; choices count as in a run that was extended; or
+//	parallel, …    where epsilon is asked for: the key of a theorem, see Theorems, with what it is about
 //	delta          unless it is what is asked for
 //	epsilon        where delta is asked for
 //	target_epsilon where a budget has to be met
@@ -91,6 +92,13 @@ func jsonField(key string, x any) field {
 }
 
 func (b *Lines) answer(o object) (object, error) {
+	if t := theoremIn(o); t != nil && b.Unknown == Epsilon {
+		c, err := t.line(&b.accounts, o)
+		if err != nil {
+			return nil, err
+		}
+		return append(object{jsonField(keyEpsilon, c.Epsilon)}, c.bounds()...), nil
+	}
 	q, err := b.question(o)
 	if err != nil {
 		return nil, err
@@ -113,7 +121,12 @@ func (b *Lines) answer(o object) (object, error) {
 	} else {
 		added = append(added, jsonField(keyEpsilon, c.Epsilon))
 	}
-	return append(added, jsonField("lower", c.Lower), jsonField("upper", c.Upper), jsonField("seconds", c.Seconds)), nil
+	return append(added, c.bounds()...), nil
+}
+
+// bounds are the last fields of an answer.
+func (c Cost) bounds() object {
+	return object{jsonField("lower", c.Lower), jsonField("upper", c.Upper), jsonField("seconds", c.Seconds)}
 }
 
 // question reads a line.
@@ -128,6 +141,9 @@ func (b *Lines) question(o object) (Question, error) {
 		keys = append(keys, keyDelta, keyTargetEpsilon)
 	default:
 		keys = append(keys, keyLedger, keyDelta)
+		for _, t := range Theorems() {
+			keys = append(keys, t.Name)
+		}
 	}
 	f.only(keys)
 	f.view(&q.View)

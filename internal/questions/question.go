@@ -35,6 +35,7 @@ type View struct {
 type Question struct {
 	View
 	Unknown Unknown
+	named   bool // whether the asker named the accountant
 
 	// Ledger holds the releases. Where their noise multiplier or sampling probability is asked for,
 	// any valid one stands in its place.

@@ -111,6 +111,9 @@ func neighbours(unit, relation string) string {
 
 // releasesText says what an answer is about.
 func releasesText(c questions.Cost, unknown questions.Unknown) string {
+	if c.Of != "" {
+		return ": " + c.Of
+	}
 	if c.Run != "" {
 		text := fmt.Sprintf(", %s releases", terminal.Count(*c.Releases))
 		if unknown == questions.Epsilon && c.TargetEpsilon > 0 {

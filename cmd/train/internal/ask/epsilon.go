@@ -24,19 +24,31 @@ than that of its configuration, --accountant asks another accountant. With sever
 data set; train ledger show takes all runs of a folder. Without one: of --steps updates with the given noise and
 sampling. The accountants exact and pld also bound the true ε from below.
 
+With --parallel, --shuffle or --iteration: of what a theorem says, under the conditions that stand beside the answer. In
+a line of --batch these are keys, with the same keys in an object; "parallel" has a list of objects, each of which may
+have phases or ledger instead.
+
 ` + batchHelp,
 		Example: `  train epsilon runs/digits-1
   train epsilon runs/digits-1 --accountant pld
   train epsilon runs/digits-1 runs/digits-2
   train epsilon --examples 60000 --batch-size 512 --epochs 40 --noise-multiplier 1.1 --delta 1e-5
   train epsilon --sampling-probability 0.01 --steps 10000 --noise-multiplier 1.1 --delta 1e-5 --json
+  train epsilon --parallel sampling_probability=0.01,noise_multiplier=1,steps=1000 \
+    --parallel sampling_probability=0.1,noise_multiplier=2,steps=50 --delta 1e-5
+  train epsilon --shuffle local_epsilon=2,reports=10000 --delta 1e-6
+  train epsilon --delta 1e-6 --iteration \
+    noise_multiplier=4,passes=20,batches=9,learning_rate=1,smoothness=2
   train epsilon --batch < questions.jsonl
   echo '{"phases":[{"sampling_probability":0.01,"noise_multiplier":1,' \
     '"steps":1000}],"delta":1e-5}' | train epsilon --batch`,
 	})
-	one := c.RunE
+	one, theorem := c.RunE, theoremFlags(a, c)
 	c.Args = shell.Args(0, mostRuns, "folders of runs, such as runs/digits-1")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if asked, err := theorem(args); asked {
+			return err
+		}
 		if len(args) < 2 {
 			return one(c, args)
 		}

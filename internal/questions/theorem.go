@@ -1,0 +1,141 @@
+package questions
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dpsgd/accountant"
+)
+
+// Theorem is a kind of question about ε that no ledger answers by itself: a theorem says what happens
+// to releases, under conditions that stand beside the answer.
+type Theorem struct {
+	Name   string // its key in a line, and its flag
+	Usage  string // of the flag
+	Many   bool   // a list of objects, not one
+	keys   []string
+	view   []string // what may be said of who looks: accountant, relation
+	answer func(a *Answerer, o fields, q Question) (Cost, error)
+}
+
+// Theorems are all of them.
+func Theorems() []Theorem { return []Theorem{parallel(), shuffle(), iteration()} }
+
+// theoremIn is the first one that a line names.
+func theoremIn(o object) *Theorem {
+	for _, t := range Theorems() {
+		if o.get(t.Name) != nil {
+			return &t
+		}
+	}
+	return nil
+}
+
+// Ask answers a question of the command line: each of the texts is key=value,…, and common holds what
+// else a line may say.
+func (t Theorem) Ask(a *Answerer, texts []string, common map[string]any) (Cost, error) {
+	var list []object
+	for _, text := range texts {
+		var o object
+		for _, pair := range strings.Split(text, ",") {
+			key, value, ok := strings.Cut(pair, "=")
+			if !ok || value == "" {
+				return Cost{}, fmt.Errorf("found %q in --%s, expected key=value,… with the keys %s", pair, t.Name, strings.Join(t.keys, ", "))
+			}
+			o = append(o, field{strings.TrimSpace(key), json.RawMessage(strings.TrimSpace(value))})
+		}
+		list = append(list, o)
+	}
+	if len(list) > 1 && !t.Many {
+		return Cost{}, fmt.Errorf("found --%s %d times, expected it once", t.Name, len(list))
+	}
+	var line object
+	for key, value := range common {
+		line = append(line, jsonField(key, value))
+	}
+	c, err := t.ask(a, line, list)
+	if err != nil {
+		err = fmt.Errorf("--%s: %w", t.Name, err)
+	}
+	return c, err
+}
+
+// line answers a line of a batch.
+func (t Theorem) line(a *Answerer, o object) (Cost, error) {
+	raw := o.get(t.Name)
+	texts := []json.RawMessage{raw}
+	if t.Many {
+		texts = nil
+		if err := json.Unmarshal(raw, &texts); err != nil || len(texts) == 0 {
+			return Cost{}, fmt.Errorf("found %q: %.40s, expected a list of at least one", t.Name, raw)
+		}
+	}
+	var list []object
+	for _, text := range texts {
+		one, err := readObject(text)
+		if err != nil {
+			return Cost{}, fmt.Errorf("%s: %w", t.Name, err)
+		}
+		list = append(list, one)
+	}
+	return t.ask(a, o.without(t.Name), list)
+}
+
+// ask answers about each object of the list; the answer is the largest, which only parallel composition
+// makes use of.
+func (t Theorem) ask(a *Answerer, line object, list []object) (Cost, error) {
+	f := fields{object: line}
+	f.only(append(slices.Concat([]string{keyID, keyDelta}, t.view), t.Name))
+	q := Question{Unknown: Epsilon, Delta: f.needed(keyDelta, "a number")}
+	f.view(&q.View)
+	q.named = f.get(keyAccountant) != nil
+	if f.get(keyRelation) == nil {
+		q.Relation = -1 // that of the theorem
+	}
+	if f.err != nil {
+		return Cost{}, f.err
+	}
+	var worst Cost
+	for i, o := range list {
+		c, err := t.one(a, o, q)
+		if err != nil && t.Many {
+			err = fmt.Errorf("part %d: %w", i+1, err)
+		}
+		if err != nil {
+			return Cost{}, err
+		}
+		c.Lower = max(c.Lower, worst.Lower)
+		if c.Epsilon >= worst.Epsilon {
+			worst = c
+		}
+		worst.Lower = c.Lower
+	}
+	worst.Of = strings.Replace(worst.Of, "{}", fmt.Sprint(len(list)), 1)
+	return worst, nil
+}
+
+func (t Theorem) one(a *Answerer, o object, q Question) (Cost, error) {
+	f := fields{object: o}
+	f.only(t.keys)
+	if f.err != nil {
+		return Cost{}, f.err
+	}
+	return t.answer(a, f, q)
+}
+
+// under is the relation that was asked about, or the first of those that the theorem holds for.
+func (q *Question) under(why string, holds ...accountant.Relation) error {
+	if q.Relation == -1 {
+		q.Relation = holds[0]
+	}
+	if !slices.Contains(holds, q.Relation) {
+		var names []string
+		for _, r := range holds {
+			names = append(names, r.String())
+		}
+		return fmt.Errorf("found %q: %s, expected %s: %s", keyRelation, q.Relation, strings.Join(names, " or "), why)
+	}
+	return nil
+}
