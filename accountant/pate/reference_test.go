@@ -65,3 +65,30 @@ func TestReferenceRows(t *testing.T) {
 		t.Errorf("found %d rows, expected 6", rows)
 	}
 }
+
+// Checks and answers whose results are lost cost what they cost for the worst votes, each of them once.
+func TestLostChecksAndAnswersCost(t *testing.T) {
+	check, most := pate.Threshold{At: 7, Sigma: 3}, pate.GaussianMax{Sigma: 2}
+	for _, a := range []pate.Aggregation{{Max: most, Check: &check}, {Max: most}} {
+		for _, alpha := range []float64{1.5, 8, 200} {
+			want := 3 * most.Independent(alpha)
+			if a.Check != nil {
+				want += 5 * alpha / (2 * 3 * 3) // Mironov 2017, Proposition 7, for one vote in a deviation of 3
+			}
+			if got := a.Lost(5, 3, alpha); math.Abs(got/want-1) > 1e-12 {
+				t.Errorf("with check %v, order %v: %v, want %v", a.Check, alpha, got, want)
+			}
+		}
+	}
+	lost := pate.Aggregation{Max: most, Check: &check}.NewAccount()
+	nothing, _ := lost.Epsilon(1e-3)
+	lost.AddLost(30, 0)
+	// The least of 30·α/18 + log(1-1/α) - log(1e-3·α)/(α-1) over α is that of 30 Gaussian events of σ = 3.
+	want := math.Inf(1)
+	for alpha := 1.001; alpha < 500; alpha *= 1.001 {
+		want = min(want, 30*alpha/18+math.Log1p(-1/alpha)-math.Log(1e-3*alpha)/(alpha-1))
+	}
+	if got, _ := lost.Epsilon(1e-3); !(got >= want*(1-1e-12) && got <= want*1.01) || nothing >= got {
+		t.Errorf("30 lost checks cost %v, expected %v up to a hundredth more", got, want)
+	}
+}

@@ -277,6 +277,71 @@ func TestGoesOnAfterAKill(t *testing.T) {
 	}
 }
 
+// Where the check fails nothing is drawn from the votes: no event of an answer, and no class. The check
+// itself is paid for before it is drawn, whatever it says. Thresholds are hundreds of deviations from any
+// votes.
+func TestNoAnswerWhereTheCheckFails(t *testing.T) {
+	for threshold, answered := range map[int]int{0: 5, 1000: 0} {
+		r := create(t, config(t), options(t))
+		if err := r.teach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.dependent = r.plan.Aggregation.NewAccount()
+		r.plan.config.Pate.Threshold = threshold
+		journal := new(memory)
+		for range 5 {
+			if err := r.askNext(answer.NewDesk(journal, nil)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := slices.Repeat([]accountant.Event{r.plan.check, r.plan.answer}, 5)
+		if answered == 0 {
+			want = slices.Repeat([]accountant.Event{r.plan.check}, 5)
+		}
+		if !slices.Equal(journal.begun, want) || len(r.answers.class) != answered {
+			t.Errorf("threshold %d: the events are %v, and %d classes were answered; expected %v and %d", threshold, journal.begun, len(r.answers.class), want, answered)
+		}
+		if content := tiny.Read(t, r.path(answersFile)); answered == 0 && strings.Contains(content, "class") {
+			t.Errorf("a question that failed its check has a class:\n%s", content)
+		}
+	}
+}
+
+// Checks that were paid for, and whose results kills have lost, cost as much as any: answers give way to
+// them in the budget, and they count in the data-dependent ε for the worst votes.
+func TestChecksLostInKillsCost(t *testing.T) {
+	o := options(t)
+	r := create(t, config(t), o)
+	const lost = 40
+	for range lost {
+		if err := r.journal.Append(r.journal.Len()+1, r.plan.check); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Close()
+	again, err := Open(r.Dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if again.plan.lost != (tally{Checks: lost}) || again.plan.Answers >= r.plan.Answers {
+		t.Errorf("%+v are lost and %d answers planned, expected %d checks, and fewer answers than %d", again.plan.lost, again.plan.Answers, lost, r.plan.Answers)
+	}
+	result := fit(t, again)
+	if in := again.plan.count(again.journal.Ledger()); in.Checks != 30+lost || !(result.Epsilon <= 20) {
+		t.Errorf("the ledger holds %+v and costs %v, expected %d checks within 20", in, result.Epsilon, 30+lost)
+	}
+	account := again.plan.Aggregation.NewAccount()
+	for question, answered := range again.answers.asked {
+		account.Add(votes.Question{Votes: again.counts(question), Answered: answered})
+	}
+	without, _ := account.Epsilon(again.plan.Budget.Delta)
+	account.AddLost(lost, 0)
+	if with, _ := account.Epsilon(again.plan.Budget.Delta); math.Abs(*result.EpsilonDataDependent/with-1) > 1e-9 || with <= without {
+		t.Errorf("data-dependent ε is %v, expected %v with the lost checks, and %v without", *result.EpsilonDataDependent, with, without)
+	}
+}
+
 // Killed while what was not asked is paid for, a run pays the rest and asks nothing more.
 func TestPaysTheRestAfterAKill(t *testing.T) {
 	o := options(t)
@@ -391,10 +456,16 @@ func TestAnswersHaveTheNoiseOfThePlan(t *testing.T) {
 }
 
 // memory is a journal of tests alone.
-type memory struct{ ledger accountant.Ledger }
+type memory struct {
+	ledger accountant.Ledger
+	begun  []accountant.Event
+}
 
-func (m *memory) Begin(int, accountant.Event) func() error { return func() error { return nil } }
-func (m *memory) Ledger() *accountant.Ledger               { return &m.ledger }
+func (m *memory) Begin(_ int, e accountant.Event) func() error {
+	m.begun = append(m.begun, e)
+	return func() error { return nil }
+}
+func (m *memory) Ledger() *accountant.Ledger { return &m.ledger }
 
 // Every question has one vote of each teacher.
 func TestOneVoteOfEachTeacher(t *testing.T) {
