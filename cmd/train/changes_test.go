@@ -12,7 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/configs"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/train"
 )
 
 // changesVariable sets how many changes [TestNoChangeLowersEpsilon] makes.
@@ -33,8 +37,8 @@ var runsOfEveryKind = [][]string{
 	{"sweep", "sweep.yaml"},
 }
 
-// everyKind makes that folder below the working directory.
-func everyKind(t *testing.T) {
+// folderOf makes that folder below the working directory, or a part of it, and a copy of it, "pristine".
+func folderOf(t *testing.T, runs [][]string) {
 	t.Helper()
 	if err := os.Mkdir("people", 0o700); err != nil {
 		t.Fatal(err)
@@ -64,8 +68,24 @@ statistics:
   - {statistic: histogram, column: sick}
 `)
 	write(t, "sweep.yaml", "name: sweep\nbase: own.yaml\ngrid: {privacy.clip_norm: [0.25, 0.5]}\n")
-	for _, args := range runsOfEveryKind {
+	for _, args := range runs {
 		succeed(t, args...)
+	}
+	if err := os.CopyFS("pristine", os.DirFS("runs")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// restore makes the folder what it was before a change.
+func restore(t *testing.T) {
+	t.Helper()
+	for _, left := range []string{"runs", "moved", "aside"} {
+		if err := os.RemoveAll(left); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.CopyFS("runs", os.DirFS("pristine")); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -85,7 +105,7 @@ func asks(runs []string) (lines [][]string) {
 	return append(lines, []string{"sweep", "sweep.yaml", "--json"})
 }
 
-// epsilons are the ε that an output holds, by what they are of.
+// epsilons are the ε that an output holds, by what they are of; the least where two are of the same.
 func epsilons(out string) map[string]float64 {
 	found := map[string]float64{}
 	var visit func(at string, v any)
@@ -93,10 +113,16 @@ func epsilons(out string) map[string]float64 {
 		switch v := v.(type) {
 		case map[string]any:
 			name, _ := v["run"].(string)
+			if d, ok := v["data"].(map[string]any); ok {
+				name, _ = d["name"].(string)
+			}
 			for key, value := range v {
 				number, is := value.(float64)
 				if is && strings.Contains(key, "epsilon") && !strings.Contains(key, "left") && !strings.Contains(key, "target") {
-					found[at+name+" "+key] = number
+					of := at + name + " " + key
+					if said, twice := found[of]; !twice || number < said {
+						found[of] = number
+					}
 				}
 				visit(at+name+" "+key, value)
 			}
@@ -190,20 +216,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 // unless it fails, and one that fails writes no byte.
 func TestNoChangeLowersEpsilon(t *testing.T) {
 	t.Chdir(t.TempDir())
-	everyKind(t)
-	if err := os.CopyFS("pristine", os.DirFS("runs")); err != nil {
-		t.Fatal(err)
-	}
-	restore := func() {
-		for _, left := range []string{"runs", "moved", "aside"} {
-			if err := os.RemoveAll(left); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.CopyFS("runs", os.DirFS("pristine")); err != nil {
-			t.Fatal(err)
-		}
-	}
+	folderOf(t, runsOfEveryKind)
 	var paths, runs []string
 	for path, content := range snapshot(t, "runs") {
 		if path != "runs" {
@@ -217,7 +230,7 @@ func TestNoChangeLowersEpsilon(t *testing.T) {
 	slices.Sort(runs)
 	before := map[string]map[string]float64{}
 	for _, args := range asks(runs) {
-		restore()
+		restore(t)
 		r := command(args...)
 		before[strings.Join(args, " ")] = epsilons(r.out)
 		if says := len(before[strings.Join(args, " ")]); says == 0 && slices.Contains([]string{"runs", "epsilon", "eval", "sweep"}, args[0]) {
@@ -228,7 +241,7 @@ func TestNoChangeLowersEpsilon(t *testing.T) {
 	kinds, src := slices.Sorted(maps.Keys(changes)), rand.New(rand.NewPCG(24, 24)) // public: it chooses changes
 	for i := 0; i < n; {
 		kind, path, other, at := kinds[src.IntN(len(kinds))], paths[src.IntN(len(paths))], paths[src.IntN(len(paths))], src.Float64()
-		restore()
+		restore(t)
 		if err := changes[kind](path, other, at); err != nil {
 			continue // not of this file
 		}
@@ -248,7 +261,7 @@ func TestNoChangeLowersEpsilon(t *testing.T) {
 			checkAnswer(t, what, args, before[strings.Join(args, " ")])
 		}
 	}
-	restore()
+	restore(t)
 }
 
 // checkAnswer asks one question of a folder that was changed.
@@ -266,11 +279,44 @@ func checkAnswer(t *testing.T, what string, args []string, before map[string]flo
 		}
 		return
 	}
-	for of, epsilon := range epsilons(r.out) {
-		if was, ok := before[of]; ok && epsilon < was*(1-1e-9) {
+	compare(t, what, args, before, r)
+}
+
+// compare holds an answer that was given against that of before: no ε is smaller, and none that a list of
+// runs had is missing, unless the run is named with what is wrong with it, or is there under another name.
+func compare(t *testing.T, what string, args []string, before map[string]float64, r commandOutcome) {
+	t.Helper()
+	now, line := epsilons(r.out), strings.Join(args, " ")
+	for of, was := range before {
+		epsilon, ok := now[of]
+		switch {
+		case ok && epsilon < was*(1-1e-9):
 			t.Errorf("%s: %s says ε = %v of %q, expected at least %v\n%s%s", what, line, epsilon, of, was, r.out, r.err)
+		case !ok && (args[0] == "runs" || args[0] == "ledger") && !strings.HasSuffix(of, "released") && !named(r.out, of) && !moved(before, now, of):
+			t.Errorf("%s: %s says no ε of %q, expected at least %v, or what became of it\n%s%s", what, line, of, was, r.out, r.err)
 		}
 	}
+}
+
+// named says whether the run of which there was an ε is in the list of runs with a problem.
+func named(out, of string) bool {
+	var said struct {
+		Runs []struct{ Run, Problem string }
+	}
+	return json.Unmarshal([]byte(out), &said) == nil && slices.ContainsFunc(said.Runs, func(r struct{ Run, Problem string }) bool {
+		return r.Problem != "" && strings.HasPrefix(of, " runs"+r.Run+" ")
+	})
+}
+
+// moved says whether the same ε, or more, is now that of a run that was not there before.
+func moved(before, now map[string]float64, of string) bool {
+	key := of[strings.LastIndex(of, " "):]
+	for other, epsilon := range now {
+		if _, there := before[other]; !there && strings.HasSuffix(other, key) && epsilon >= before[of]*(1-1e-9) {
+			return true
+		}
+	}
+	return false
 }
 
 func written(before, after map[string]string) (paths []string) {
@@ -285,4 +331,64 @@ func written(before, after map[string]string) (paths []string) {
 		}
 	}
 	return paths
+}
+
+// The same while a run is at work: whatever is done to its files or to those beside them, commands that only
+// read say no smaller ε, then and when the run has ended, as it would or because a ledger is gone.
+func TestNoChangeAtWorkLowersEpsilon(t *testing.T) {
+	t.Chdir(t.TempDir())
+	n, beside := slow.Number(t, changesVariable, 3, 100), runsOfEveryKind
+	if n == 3 {
+		beside = beside[:1] // which takes less
+	}
+	folderOf(t, beside)
+	lines := [][]string{{"runs", "--json"}, {"ledger", "show", "--json"}, {"epsilon", "runs/work", "--json"}}
+	kinds, src := slices.Sorted(maps.Keys(changes)), rand.New(rand.NewPCG(24, 25)) // public: it chooses changes
+	for i := 0; i < n; {
+		restore(t)
+		before, what := map[string]map[string]float64{}, ""
+		ask := func() {
+			for _, args := range lines {
+				if r := command(args...); r.code == 0 {
+					compare(t, what, args, before[args[0]], r)
+				}
+			}
+		}
+		changed := tinyrun.Stepped(func(p train.Progress) {
+			if p.Step != 2 {
+				return
+			}
+			for _, args := range lines {
+				before[args[0]] = epsilons(succeed(t, args...))
+			}
+			of := []string{"runs", "runs/work"}[src.IntN(2)] // of the run itself more often than of others
+			paths := []string{"runs/" + folder.Datasets}
+			_ = filepath.WalkDir(of, func(path string, d fs.DirEntry, err error) error {
+				if err == nil && path != "runs" && !strings.HasPrefix(d.Name(), ".") {
+					paths = append(paths, path)
+				}
+				return nil // the run may be writing just now
+			})
+			kind, path, other, at := kinds[src.IntN(len(kinds))], paths[src.IntN(len(paths))], paths[src.IntN(len(paths))], src.Float64()
+			what = fmt.Sprintf("at work, %d: %s %s (%s, %.2f)", i, kind, path, other, at)
+			if changes[kind](path, other, at) == nil {
+				i++
+				ask()
+			}
+		})
+		c, err := configs.Load("own.yaml", []string{"run.name=work"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := train.Create(c, train.Options{RunsDir: "runs", Watcher: changed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Fit(t.Context())
+		r.Close()
+		if what += fmt.Sprintf(", and the run has ended: %v", err); err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: expected one line", what)
+		}
+		ask()
+	}
 }
