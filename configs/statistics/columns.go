@@ -149,6 +149,12 @@ const maxCovariance = 128
 
 // check holds a statistic against the data that is declared, and fills in the bounds of pixels.
 func (s *Statistic) check(r *source.Report, c *configs.Config) {
+	for i := range s.Queries {
+		s.Queries[i].check(r, c)
+	}
+	if s.Kind == AboveThreshold {
+		return
+	}
 	key := s.path + ".column"
 	if s.many {
 		key += "s"
@@ -168,6 +174,9 @@ func (s *Statistic) check(r *source.Report, c *configs.Config) {
 		ofClass, ofPixels = ofClass || column.Class, ofPixels && column.Pixels
 	}
 	s.checkClass(r, c, key, ofClass)
+	if len(s.Each) > 0 && len(s.Each) != len(names) {
+		r.Addf(s.at, s.path+".bounds", "found %d pairs for %d columns, expected one pair for each, or one [low, high] for all", len(s.Each), len(names))
+	}
 	s.checkBounds(r, ofClass, ofPixels)
 }
 
@@ -199,7 +208,7 @@ func some(names []string) string {
 }
 
 func (s *Statistic) checkBounds(r *source.Report, ofClass, ofPixels bool) {
-	given := s.Bounds.Private || s.Bounds.Low < s.Bounds.High
+	given := s.Bounds.Private || s.Bounds.Low < s.Bounds.High || len(s.Each) > 0
 	switch {
 	case !s.kind().takes("bounds"):
 	case ofClass && given:

@@ -70,8 +70,7 @@ func (f *File) summarise(name string, b Bounds) {
 	}
 	add(Mean, DiscreteLaplace)
 	add(Variance, DiscreteLaplace)
-	quartiles := add(Quantiles, PermuteAndFlip)
-	quartiles.Quantiles, quartiles.Bins = []float64{0.25, 0.5, 0.75}, defaultBins
+	add(Quantiles, "").Quantiles = []float64{0.25, 0.5, 0.75}
 }
 
 // rebound replaces the bounds of statistics of these columns.

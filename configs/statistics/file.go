@@ -31,6 +31,13 @@ var (
 // Parse reads a file, with overrides of data and privacy as in [configs.Parse]. The file name is
 // for messages. The error is a configs.Problems and matches configs.ErrInvalid.
 func Parse(file string, src []byte, overrides []string) (*File, error) {
+	return parse(file, src, overrides, Intervals)
+}
+
+// Kept reads the file that a run keeps, with what version 1ae6581 did not write down as it was then.
+func Kept(file string, src []byte) (*File, error) { return parse(file, src, nil, earlierIntervals) }
+
+func parse(file string, src []byte, overrides []string, intervals float64) (*File, error) {
 	r := &source.Report{}
 	root := source.Read(r, source.Start(file), src)
 	if root == nil {
@@ -61,6 +68,11 @@ func Parse(file string, src []byte, overrides []string) (*File, error) {
 	}
 	if err := r.Err(); err != nil {
 		return nil, err
+	}
+	for i := range f.Statistics {
+		if s := &f.Statistics[i]; s.Chosen() && s.Interval == 0 {
+			s.Interval = intervals
+		}
 	}
 	return f, nil
 }

@@ -14,14 +14,18 @@ import (
 
 // Statistic is one that is asked for. What does not belong to its kind is empty.
 type Statistic struct {
-	Kind      string   // count, sum, mean, …: one of [Kinds]
-	Columns   []string // one in most cases; "all" alone is all of them: see Names
-	Bounds    Bounds   // values are taken for the nearest one within
-	Equals    string   // of a count: the class that is counted
+	Kind      string     // count, sum, mean, …: one of [Kinds]
+	Columns   []string   // one in most cases; "all" alone is all of them: see Names
+	Bounds    Bounds     // values are taken for the nearest one within
+	Each      []Interval // bounds of every column, of a list that has them; empty where Bounds are of all
+	Equals    string     // of a count: the class that is counted
 	Range     *Interval
-	Bins      int       // of a histogram of numbers, and of where a quantile may lie
-	Quantiles []float64 // in (0, 1)
-	Step      float64   // of a median: by how much a record may move it
+	Bins      int         // of a histogram of numbers, and of where a quantile may lie; 0 of quantiles: as many as serve best
+	Quantiles []float64   // in (0, 1)
+	Interval  float64     // of quantiles that are chosen: the share of their cost that goes into the intervals
+	Step      float64     // of a median: by how much a record may move it
+	Queries   []Statistic // counts, of a search for the first one above a threshold
+	Threshold int
 	Mechanism string
 	Trust     string  // of a histogram: curator, shuffler or nobody
 	Share     float64 // of the budget, relative to the others'
@@ -57,6 +61,8 @@ const (
 	Quantiles  = "quantiles"
 	Median     = "median"
 	Covariance = "covariance"
+
+	AboveThreshold = "above_threshold"
 )
 
 // The mechanisms of a file.
@@ -70,6 +76,7 @@ const (
 	NoisyMax         = "noisy_max"
 
 	ProposeTestRelease = "propose_test_release"
+	SparseVector       = "sparse_vector"
 )
 
 // Local are the mechanisms of histograms that a holder of a record runs.
@@ -77,7 +84,7 @@ var Local = []string{"randomized_response", "unary", "symmetric_unary", "local_h
 
 var (
 	noises  = []string{DiscreteLaplace, Laplace, DiscreteGaussian, Gaussian}
-	choices = []string{PermuteAndFlip, Exponential, NoisyMax}
+	choices = []string{Exponential, PermuteAndFlip, NoisyMax}
 )
 
 // kind is what a statistic can have. The first mechanism is what it has if it says nothing.
@@ -93,9 +100,10 @@ var kinds = []kind{
 	{Mean, []string{"column", "columns", "bounds"}, noises},
 	{Variance, []string{"column", "bounds"}, noises},
 	{Histogram, []string{"column", "bounds", "bins", "trust"}, slices.Concat(noises, Local)},
-	{Quantiles, []string{"column", "bounds", "bins", "quantiles"}, slices.Concat(choices, noises)},
+	{Quantiles, []string{"column", "bounds", "bins", "quantiles", "interval"}, slices.Concat(choices, noises)},
 	{Median, []string{"column", "bounds", "step"}, []string{ProposeTestRelease}},
 	{Covariance, []string{"columns", "bounds"}, []string{Gaussian}},
+	{AboveThreshold, []string{"queries", "threshold"}, []string{SparseVector}},
 }
 
 // Kinds lists the kinds of statistics.
@@ -120,6 +128,7 @@ var (
 	finite     = setting.Number{Min: -1e12, Max: 1e12}
 	inside     = setting.Number{Min: 0, Max: 1, OpenMin: true, OpenMax: true}
 	bins       = setting.Integer{Min: 2, Max: 4096}
+	threshold  = setting.Integer{Min: 0, Max: 1 << 31}
 	step       = setting.Number{Min: 0, Max: 1e12, OpenMin: true}
 	share      = setting.Number{Min: 0, Max: 1e6, OpenMin: true}
 	trusts     = setting.Choice{Curator, Shuffler, Nobody}
@@ -173,6 +182,12 @@ func (s *Statistic) decode(r *source.Report, e source.Entry) bool {
 		return configs.Decode(bins, r, e.Value, path, &s.Bins)
 	case "quantiles":
 		return s.decodeQuantiles(r, e.Value, path)
+	case "interval":
+		return configs.Decode(inside, r, e.Value, path, &s.Interval)
+	case "queries":
+		return s.decodeQueries(r, e.Value, path)
+	case "threshold":
+		return configs.Decode(threshold, r, e.Value, path, &s.Threshold)
 	case "step":
 		return configs.Decode(step, r, e.Value, path, &s.Step)
 	case "mechanism":
@@ -211,7 +226,23 @@ func (s *Statistic) decodeBounds(r *source.Report, n *source.Node, path string) 
 		s.Bounds.Private = true
 		return true
 	}
-	return decodeInterval(r, n, path, "[low, high], or private", &s.Bounds.Interval)
+	if !s.kind().takes("columns") || n.Kind != source.List || len(n.Items) == 0 || n.Items[0].Kind != source.List {
+		return decodeInterval(r, n, path, "[low, high], or private", &s.Bounds.Interval)
+	}
+	s.Each = make([]Interval, len(n.Items))
+	ok := true
+	for i, item := range n.Items {
+		ok = decodeInterval(r, item, fmt.Sprintf("%s[%d]", path, i), "[low, high]", &s.Each[i]) && ok
+	}
+	return ok
+}
+
+// BoundsOf are those of the statistic's i-th column.
+func (s *Statistic) BoundsOf(i int) Interval {
+	if len(s.Each) > 0 {
+		return s.Each[i]
+	}
+	return s.Bounds.Interval
 }
 
 func decodeInterval(r *source.Report, n *source.Node, path, expected string, into *Interval) bool {
@@ -244,6 +275,40 @@ func (s *Statistic) decodeQuantiles(r *source.Report, n *source.Node, path strin
 	return ok
 }
 
+// maxQueries is how many counts a search looks at.
+const maxQueries = 256
+
+// decodeQueries reads counts as those of a file are read, less what a search has itself.
+func (s *Statistic) decodeQueries(r *source.Report, n *source.Node, path string) bool {
+	if n.Kind != source.List || len(n.Items) == 0 || len(n.Items) > maxQueries {
+		r.Expected(n, path, fmt.Sprintf("a list of 1 to %d counts such as {column: age, range: [65, 120]}", maxQueries), "")
+		return false
+	}
+	ok := true
+	for i, item := range n.Items {
+		q := Statistic{Kind: Count, Share: 1, Trust: Curator, at: item.At, path: fmt.Sprintf("%s[%d]", path, i)}
+		if item.Kind != source.Mapping {
+			r.Expected(item, q.path, "a count such as {column: age, range: [65, 120]}", "")
+			ok = false
+			continue
+		}
+		fine := true
+		for _, e := range item.Entries {
+			if !q.kind().takes(e.Key) {
+				r.Addf(e.At, q.path+"."+source.Printable(e.Key), "found a key that a count of a search does not have, expected one of %s", strings.Join(q.kind().keys, ", "))
+				fine = false
+				continue
+			}
+			fine = q.decode(r, e) && fine
+		}
+		ok = fine && q.complete(r, item) && ok
+		if s.Queries = append(s.Queries, q); len(q.Columns) == 1 && !slices.Contains(s.Columns, q.Columns[0]) {
+			s.Columns = append(s.Columns, q.Columns[0])
+		}
+	}
+	return ok
+}
+
 // complete reports what is missing or does not go together, and fills in what was left out.
 func (s *Statistic) complete(r *source.Report, n *source.Node) bool {
 	k := s.kind()
@@ -252,12 +317,19 @@ func (s *Statistic) complete(r *source.Report, n *source.Node) bool {
 		return false
 	}
 	switch {
+	case s.Kind == AboveThreshold && len(s.Queries) == 0:
+		return missing("queries", "a list of counts such as [{column: age, range: [65, 120]}]")
+	case s.Kind == AboveThreshold && !slices.ContainsFunc(n.Entries, func(e source.Entry) bool { return e.Key == "threshold" }):
+		return missing("threshold", threshold.Expected()+": the number that a count has to reach")
 	case len(s.Columns) == 0 && k.takes("column"):
 		return missing("column", "the name of a column")
 	case len(s.Columns) == 0:
 		return missing("columns", "a list of at least two columns, or "+all)
 	case s.Kind == Count && (s.Equals == "") == (s.Range == nil):
 		r.Addf(n.At, s.path, "found %s, expected equals (a class) or range ([low, high]): the number of all records is public", both(s.Range != nil))
+		return false
+	case len(s.Each) > 0 && !s.many:
+		r.Addf(n.At, s.path+".bounds", "found a list of pairs for one column, expected [low, high], or private")
 		return false
 	case s.Kind == Quantiles && s.Quantiles == nil:
 		return missing("quantiles", "a list of numbers such as [0.25, 0.5, 0.75]")
@@ -275,19 +347,30 @@ func (s *Statistic) complete(r *source.Report, n *source.Node) bool {
 	}
 	switch {
 	case s.Mechanism != "" || s.Trust != Curator:
+	case s.Kind == Quantiles && s.Interval == 0: // the plan, which knows how many records there are, says
 	case s.Kind == Mean && s.many:
 		s.Mechanism = Gaussian
 	default:
 		s.Mechanism = k.mechanisms[0]
 	}
-	if s.Kind == Quantiles && s.Bins == 0 {
-		s.Bins = defaultBins
+	if s.Interval > 0 && !s.Chosen() {
+		r.Addf(n.At, s.path+".interval", "found a share of the cost for intervals, expected it only with one of %s", strings.Join(choices, ", "))
+		return false
 	}
 	return true
 }
 
-// defaultBins is between how many places a quantile is chosen.
-const defaultBins = 256
+// Chosen reports whether the statistic is quantiles by a mechanism that chooses among candidates.
+func (s *Statistic) Chosen() bool {
+	return s.Kind == Quantiles && slices.Contains(choices, s.Mechanism)
+}
+
+// The share of the cost of chosen quantiles that goes into their intervals: of files that people
+// write, and of runs that did not write it down.
+const (
+	Intervals        = 0.2
+	earlierIntervals = 0.5
+)
 
 func both(given bool) string {
 	if given {
@@ -304,6 +387,9 @@ func (s Statistic) String() string {
 	parts := []string{"statistic: " + s.Kind}
 	add := func(key, value string) { parts = append(parts, key+": "+value) }
 	switch {
+	case s.Kind == AboveThreshold:
+		add("queries", "["+strings.Join(queries(s.Queries), ", ")+"]")
+		add("threshold", fmt.Sprint(s.Threshold))
 	case s.many && len(s.Columns) == 1:
 		add("columns", all)
 	case s.many:
@@ -315,13 +401,19 @@ func (s Statistic) String() string {
 	case s.Bounds.Private:
 		add("bounds", "private")
 	case s.Bounds.Low < s.Bounds.High:
-		add("bounds", fmt.Sprintf("[%s, %s]", number(s.Bounds.Low), number(s.Bounds.High)))
+		add("bounds", s.Bounds.String())
+	case len(s.Each) > 0:
+		each := make([]string, len(s.Each))
+		for i, b := range s.Each {
+			each[i] = b.String()
+		}
+		add("bounds", "["+strings.Join(each, ", ")+"]")
 	}
 	if s.Equals != "" {
 		add("equals", source.FormatText(s.Equals))
 	}
 	if s.Range != nil {
-		add("range", fmt.Sprintf("[%s, %s]", number(s.Range.Low), number(s.Range.High)))
+		add("range", s.Range.String())
 	}
 	if s.Bins > 0 {
 		add("bins", fmt.Sprint(s.Bins))
@@ -332,6 +424,9 @@ func (s Statistic) String() string {
 			numbers[i] = number(q)
 		}
 		add("quantiles", "["+strings.Join(numbers, ", ")+"]")
+	}
+	if s.Interval > 0 {
+		add("interval", number(s.Interval))
 	}
 	if s.Step > 0 {
 		add("step", number(s.Step))
@@ -346,6 +441,20 @@ func (s Statistic) String() string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
+// queries are counts as a search has them.
+func queries(counts []Statistic) []string {
+	out := make([]string, len(counts))
+	for i, q := range counts {
+		out[i] = "{column: " + source.FormatText(q.Columns[0])
+		if q.Range != nil {
+			out[i] += ", range: " + q.Range.String() + "}"
+		} else {
+			out[i] += ", equals: " + source.FormatText(q.Equals) + "}"
+		}
+	}
+	return out
+}
+
 func texts(words []string) []string {
 	out := make([]string, len(words))
 	for i, w := range words {
@@ -353,6 +462,9 @@ func texts(words []string) []string {
 	}
 	return out
 }
+
+// String is the interval as a list of YAML.
+func (b Interval) String() string { return fmt.Sprintf("[%s, %s]", number(b.Low), number(b.High)) }
 
 // Middle and Half are the middle of an interval, and half its length.
 func (b Interval) Middle() float64 { return b.Low + b.Half() }

@@ -47,6 +47,10 @@ statistics:
 - {statistic: histogram, column: label, trust: nobody, mechanism: rappor}
 - {statistic: mean, columns: all, bounds: [0, 10]}
 - {statistic: covariance, columns: [age, "100"], bounds: [0, 120]}
+- {statistic: covariance, columns: [age, "100"], bounds: [[0, 120], [-1, 1e6]]}
+- {statistic: quantiles, column: age, bounds: [0, 120], quantiles: [0.5], interval: 0.3, mechanism: exponential}
+- {statistic: quantiles, column: age, bounds: [0, 120], quantiles: [0.5]}
+- {statistic: above_threshold, queries: [{column: age, range: [65, 120]}, {column: sick, equals: "yes"}], threshold: 100}
 `,
 		"data: {vectors: v, width: 3, classes: [a, b]}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: histogram, column: 2, bounds: [0, 1], bins: 4}]",
 		"data: {folder: f, classes: [a, b], size: 8, channels: 3}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: red}, {statistic: mean, column: pixel 7 7 2}]",
@@ -63,6 +67,9 @@ statistics:
 		}
 		for i := range f.Statistics {
 			f.Statistics[i].at = again.Statistics[i].at
+			for j := range f.Statistics[i].Queries {
+				f.Statistics[i].Queries[j].at = again.Statistics[i].Queries[j].at
+			}
 		}
 		if !reflect.DeepEqual(f, again) {
 			t.Errorf("found\n%s\nexpected\n%s", again.YAML(), f.YAML())
@@ -82,8 +89,8 @@ func TestWrongFiles(t *testing.T) {
 		{begin, "1:1: statistics: found nothing, expected a list of statistics"},
 		{begin + "statistics: []", "3:13: statistics: found an empty list, expected a list of 1 to 256 statistics such as {statistic: mean, column: age, bounds: [0, 120]}"},
 		{begin + "statistics: [mean]", "3:14: statistics[0]: found mean, expected a mapping such as {statistic: mean, column: age, bounds: [0, 120]}"},
-		{begin + "statistics: [{column: label}]", "3:15: statistics[0].statistic: found nothing, expected one of count, sum, mean, variance, histogram, quantiles, median, covariance"},
-		{begin + "statistics: [{statistic: means, column: brightness}]", "3:26: statistics[0].statistic: found means, expected one of count, sum, mean, variance, histogram, quantiles, median, covariance (did you mean mean?)"},
+		{begin + "statistics: [{column: label}]", "3:15: statistics[0].statistic: found nothing, expected one of count, sum, mean, variance, histogram, quantiles, median, covariance, above_threshold"},
+		{begin + "statistics: [{statistic: means, column: brightness}]", "3:26: statistics[0].statistic: found means, expected one of count, sum, mean, variance, histogram, quantiles, median, covariance, above_threshold (did you mean mean?)"},
 		{begin + "statistics: [{statistic: median, column: brightness}]", "3:15: statistics[0].step: found nothing, expected a number greater than 0 and at most 1000000000000: by how much one record may move the median"},
 		{begin + "statistics: [{statistic: median, column: brightness, step: 1}]", "3:15: statistics[0].step: found 1, expected less than the width of the bounds, 1"},
 		{begin + "statistics: [{statistic: mean}]", "3:15: statistics[0].column: found nothing, expected the name of a column"},
@@ -109,6 +116,13 @@ func TestWrongFiles(t *testing.T) {
 		{begin + "statistics: [{statistic: quantiles, column: brightness}]", "3:15: statistics[0].quantiles: found nothing, expected a list of numbers such as [0.25, 0.5, 0.75]"},
 		{begin + "statistics: [{statistic: quantiles, column: brightness, quantiles: [1]}]", "3:69: statistics[0].quantiles[0]: found 1, expected a number between 0 and 1, both excluded"},
 		{begin + "statistics: [{statistic: covariance, columns: all}]", "3:15: statistics[0].columns: found 784 columns, expected 2 to 128 for a covariance"},
+		{begin + "statistics: [{statistic: covariance, columns: [brightness, pixel 0 0], bounds: [[0, 1]]}]", "3:15: statistics[0].bounds: found 1 pairs for 2 columns, expected one pair for each, or one [low, high] for all"},
+		{begin + "statistics: [{statistic: mean, column: brightness, bounds: [[0, 1]]}]", "3:15: statistics[0].bounds: found a list of pairs for one column, expected [low, high], or private"},
+		{begin + "statistics: [{statistic: above_threshold, threshold: 3}]", "3:15: statistics[0].queries: found nothing, expected a list of counts such as [{column: age, range: [65, 120]}]"},
+		{begin + "statistics: [{statistic: above_threshold, queries: [{column: label, equals: 3}]}]", "3:15: statistics[0].threshold: found nothing, expected a whole number from 0 to 2147483648: the number that a count has to reach"},
+		{begin + "statistics: [{statistic: above_threshold, threshold: 3, queries: [{column: label, equals: 11}]}]", "3:68: statistics[0].queries[0].equals: found 11, expected one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 (did you mean 1?)"},
+		{begin + "statistics: [{statistic: above_threshold, threshold: 3, queries: [{column: label, equals: 1, share: 2}]}]", "3:94: statistics[0].queries[0].share: found a key that a count of a search does not have, expected one of column, equals, range"},
+		{begin + "statistics: [{statistic: quantiles, column: brightness, quantiles: [0.5], mechanism: gaussian, interval: 0.1}]", "3:15: statistics[0].interval: found a share of the cost for intervals, expected it only with one of exponential, permute_and_flip, noisy_max"},
 		{begin + "statistics: [{statistic: covariance, columns: [brightness]}]", "3:47: statistics[0].columns: found a list, expected a list of at least two columns, or all"},
 		{"data: {name: digits, mean: [0]}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: brightness}]", "1:22: data.mean: found an unknown key, expected one of name, folder, table, vectors, classes, size, channels, columns, label, width, seed"},
 		{"data: {name: digits}\nprivacy: {epsilon: 1, clip_norm: 1}\nstatistics: [{statistic: mean, column: brightness}]", "2:23: privacy.clip_norm: found an unknown key, expected one of epsilon, delta, accountant"},

@@ -10,8 +10,8 @@ import (
 // boundsKind is the statistic that private bounds are, in results.
 const boundsKind = "bounds"
 
-// aboveThreshold is its mechanism.
-const aboveThreshold = "above_threshold"
+// boundsMechanism is its mechanism, as results have it.
+const boundsMechanism = "above_threshold"
 
 // ladder are the numbers that bounds are found among: 0, and the powers of two from 2^-20 to 2^40
 // with both signs. It is public.

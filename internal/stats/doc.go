@@ -1,5 +1,5 @@
 // Package stats computes private statistics: counts, sums, means, variances, histograms, quantiles
-// and covariances of the training examples of a data set.
+// and covariances, and the first count above a threshold, of the training examples of a data set.
 //
 //	file ─► plan: every statistic's mechanisms at its share of the budget, calibrated together
 //	     ─► ask: each in turn, through package answer or, where nobody is trusted, package local

@@ -38,6 +38,9 @@ func (a *asked) buckets(w *work) (buckets []int, number int, err error) {
 		return nil, 0, err
 	}
 	number = a.Bins
+	if a.Kind == statistics.Quantiles {
+		number = a.places(w.records.public)
+	}
 	if columns[0].Class {
 		number = len(statistics.Classes(w.records.config))
 	}

@@ -65,26 +65,12 @@ func (z additive) within(bound, miss float64) float64 {
 	return math.Ceil(math.Log(1/miss) * z.scale * bound)
 }
 
-// withinSum is within for the sum of k independent noises on sums. Of Laplace noises of scale b it
-// is Chernoff's bound by E[exp(tN)] = 1/(1-t²b²), which that of the discrete law does not pass, at
-// the best of a hundred t: P[|ΣN| > x] ≤ 2·exp(-tx)/(1-t²b²)^k.
-func (z additive) withinSum(k int, bound, miss float64) float64 {
-	if k == 0 {
-		return 0
-	}
+// variance is about that of the noise on a sum of ones.
+func (z additive) variance() float64 {
 	if gaussian(z.mechanism) {
-		return math.Ceil(distuv.UnitNormal.Quantile(1-miss/2)*z.scale*bound*math.Sqrt(float64(k)) + 0.5*float64(k))
+		return z.scale * z.scale
 	}
-	least := math.Inf(1)
-	for i := 1; i < 100; i++ {
-		t := float64(i) / 100
-		least = min(least, (math.Log(2/miss)-float64(k)*math.Log1p(-t*t))/t)
-	}
-	rounded := 0.0
-	if z.mechanism == statistics.Laplace {
-		rounded = 0.5 * float64(k)
-	}
-	return math.Ceil(least*z.scale*bound + rounded)
+	return 2 * z.scale * z.scale
 }
 
 // noise of a statistic's mechanism at its budget.

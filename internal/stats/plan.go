@@ -43,8 +43,14 @@ func newPlan(f *statistics.File, n int) (*plan, error) {
 	}
 	p := &plan{asked: withBounds(f.Statistics), accounts: accounts}
 	p.budget = accountant.Guarantee{Epsilon: privacy.Epsilon, Delta: privacy.Delta, Relation: accountant.ZeroOut}
-	if err := p.share(); err != nil {
+	if err := p.share(n); err != nil {
 		return nil, err
+	}
+	for i, known := 0, 0; i < len(p.asked); i++ {
+		if p.asked[i].Kind != boundsKind { // the run keeps what the plan has chosen
+			f.Statistics[known] = p.asked[i].Statistic
+			known++
+		}
 	}
 	nothing := records{config: f.Config, public: n}
 	factor, err := p.calibrate(nothing)
@@ -61,15 +67,15 @@ func withBounds(list []statistics.Statistic) (all []asked) {
 	for _, s := range list {
 		if s.Bounds.Private && !slices.Contains(found, s.Columns[0]) {
 			found = append(found, s.Columns[0])
-			all = append(all, asked{Statistic: statistics.Statistic{Kind: boundsKind, Columns: s.Columns, Mechanism: aboveThreshold, Trust: statistics.Curator, Share: 1}})
+			all = append(all, asked{Statistic: statistics.Statistic{Kind: boundsKind, Columns: s.Columns, Mechanism: boundsMechanism, Trust: statistics.Curator, Share: 1}})
 		}
 		all = append(all, asked{Statistic: s})
 	}
 	return all
 }
 
-// share gives every statistic its part of ε, and those that need a δ theirs of δ.
-func (p *plan) share() error {
+// share gives every statistic of n records its part of ε, and those that need a δ theirs of δ.
+func (p *plan) share(n int) error {
 	shares, withDelta := 0.0, 0.0
 	for _, a := range p.asked {
 		shares += a.Share
@@ -80,6 +86,10 @@ func (p *plan) share() error {
 	for i := range p.asked {
 		a := &p.asked[i]
 		a.epsilon = p.budget.Epsilon * a.Share / shares
+		if a.Kind == statistics.Quantiles && a.Mechanism == "" {
+			a.factor = 1
+			a.Mechanism, a.Interval = a.best(n)
+		}
 		switch delta := p.budget.Delta * a.Share / withDelta; {
 		case !a.approximate():
 		case !gaussian(a.Mechanism):
@@ -278,6 +288,8 @@ func (a *asked) answer(w *work) (estimate, error) {
 		return a.quantiles(w)
 	case statistics.Median:
 		return a.median(w)
+	case statistics.AboveThreshold:
+		return a.aboveThreshold(w)
 	case boundsKind:
 		return a.bounds(w)
 	}

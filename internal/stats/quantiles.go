@@ -6,55 +6,112 @@ import (
 
 	"dpsgd/configs/statistics"
 	"dpsgd/release/answer"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// quantiles are numbers that a share of the records lies below: chosen among the edges of the bins,
-// or read off a noisy histogram of them, as are the ends of the intervals.
-//
-// Choices take half of what the statistic may cost, and the ends the other half, all of them
-// together: of the noisy counts of few parts of the bounds.
+// quantiles are numbers that a share of the records lies below: chosen among the edges of many
+// places, or read off a noisy histogram of them.
 func (a *asked) quantiles(w *work) (estimate, error) {
 	buckets, number, err := a.buckets(w)
 	if err != nil {
 		return estimate{}, err
 	}
-	parts, z := number, a.noise()
-	if choice(a.Mechanism) {
-		parts, z = min(number, intervalParts), additive{statistics.DiscreteLaplace, 2 * a.factor / a.epsilon}
+	read := a.readOff
+	if a.Chosen() {
+		read = a.choose
 	}
-	counts, err := counted(w, buckets, number, parts, z)
+	e, err := read(w, buckets, number)
 	if err != nil {
 		return estimate{}, err
 	}
-	e, b := vector(len(a.Quantiles)), a.Bounds.Interval
-	for i, q := range a.Quantiles {
-		// The part that begins at place p begins with bucket p·number/parts, rounded up.
-		place := func(p int) float64 { return edge((p*number+parts-1)/parts, b, number) }
-		at, low, high := readOff(counts, z, q, w.records.public)
-		value := place(at)
-		if choice(a.Mechanism) {
-			chosen, err := a.chosen(w, buckets, number, q)
-			if err != nil {
-				return estimate{}, err
-			}
-			value = edge(chosen, b, number)
+	for i := range e.value {
+		at := statistics.Interval{Low: min(e.low[i], e.value[i]), High: max(e.high[i], e.value[i])}
+		if a.Bins > 0 || a.Chosen() {
+			at = outward(at, a.Bounds.Interval, number)
 		}
-		e.set(i, value, statistics.Interval{Low: min(place(low), value), High: max(place(high), value)})
+		e.set(i, e.value[i], at)
 	}
 	return e, nil
 }
 
-// intervalParts is in how many parts of the bounds records are counted for the ends of intervals:
-// the fewer, the less noise is in a sum of them, and the coarser are the ends.
-const intervalParts = 32
-
-// choice reports whether a mechanism chooses among candidates.
-func choice(mechanism string) bool {
-	switch mechanism {
-	case statistics.Exponential, statistics.PermuteAndFlip, statistics.NoisyMax:
-		return true
+// best is the mechanism with which the ranks of the quantiles are less off on average, going by what
+// is public: by half of the draws a choice is off by more than ln 2 of its scale, and noise by more
+// than 0.67 of its deviation.
+func (a *asked) best(n int) (mechanism string, interval float64) {
+	chosen, read := *a, *a
+	chosen.Mechanism, chosen.Interval = statistics.Exponential, statistics.Intervals
+	read.Mechanism = statistics.DiscreteLaplace
+	choice, noise := 0.0, 0.0
+	for _, q := range a.Quantiles {
+		choice += math.Ln2 * chosen.scale(q)
+		noise += 0.67 * math.Sqrt(read.noise().variance()*float64(read.places(n))*q*(1-q))
 	}
-	return false
+	if choice <= noise {
+		return chosen.Mechanism, chosen.Interval
+	}
+	return read.Mechanism, 0
+}
+
+// scale is that of the choice of one of the statistic's quantiles, in records.
+func (a *asked) scale(q float64) float64 { return 2 * max(q, 1-q) / a.each() }
+
+// each is the ε of the choice of one quantile.
+func (a *asked) each() float64 {
+	return (1 - a.Interval) * a.epsilon / a.factor / float64(len(a.Quantiles))
+}
+
+// choose chooses every quantile for the same part of what the statistic may cost, less what the
+// noisy counts of some parts of the bounds cost that the intervals are made of.
+//
+// Where records lie dense, the number of records between a quantile and the edge that is chosen for
+// it has the tail exp(-t/b), b being the scale of the choice: t = b·ln(1/miss) are passed by miss.
+// How far that is says the curve of the counts. It is off by their noise, and numbers lie by chance
+// more or less dense than it has them, by a variance of as many as they are. To first order, a
+// variance V of t makes the chance exp(-t/b + V/2b²), so that t has to be V/2b more; at most twice
+// what it was, where the counts say little.
+func (a *asked) choose(w *work, buckets []int, number int) (estimate, error) {
+	z := additive{statistics.DiscreteLaplace, a.factor / (a.Interval * a.epsilon)}
+	b, n := a.Bounds.Interval, w.records.public
+	counts, err := counted(w, buckets, number, min(number, partsFor(n, z)), z)
+	if err != nil {
+		return estimate{}, err
+	}
+	c, e := newCurve(counts, n, b), vector(len(a.Quantiles))
+	for i, q := range a.Quantiles {
+		chosen, err := a.chosen(w, buckets, number, q)
+		if err != nil {
+			return estimate{}, err
+		}
+		scale := a.scale(q)
+		tail := scale * math.Log(1/miss)
+		value := edge(chosen, b, number)
+		e.set(i, value, c.interval(value, c.at(value), func(parts float64) float64 {
+			variance := tail + z.variance()/2*min(parts, parts*parts)
+			return tail + min(tail, variance/(2*scale))
+		}))
+	}
+	return e, nil
+}
+
+// partsFor is in how many parts of the bounds n records are counted. With N parts the noise of a rank
+// is about scale·√N, and what a rank is off where the density of records changes within a part is in
+// proportion to n/N²: the power is that at which both are alike. The factor leaves room for records
+// that fill a third of the bounds.
+func partsFor(n int, z additive) int {
+	return int(min(max(3*math.Pow(float64(n)/z.scale, 0.4), 16), 1024))
+}
+
+// places is among how many equal parts of the bounds a quantile is searched for. A choice among more
+// candidates costs no more.
+func (a *asked) places(n int) int {
+	switch {
+	case a.Bins > 0:
+		return a.Bins
+	case a.Chosen():
+		return 1 << 16
+	}
+	return partsFor(n, a.noise())
 }
 
 // chosen chooses the edge that is nearest to a quantile.
@@ -70,7 +127,7 @@ func (a *asked) chosen(w *work, buckets []int, number int, q float64) (int, erro
 	if err != nil {
 		return 0, err
 	}
-	question, err := ofScores(a.Mechanism, scores, a.epsilon/a.factor/float64(2*len(a.Quantiles)))
+	question, err := ofScores(a.Mechanism, scores, a.each())
 	if err != nil {
 		return 0, err
 	}
@@ -110,35 +167,25 @@ func counted(w *work, buckets []int, number, parts int, z additive) ([]int64, er
 	return answer.Ask(w.desk, question)
 }
 
-// readOff finds a quantile in noisy counts of n records: the first edge that has the share below
-// it, the last one that certainly has no more, and the first that certainly has as many. How many
-// records are below an edge is the sum of the counts below, or n less the sum of those above,
-// whichever are fewer.
-func readOff(counts []int64, z additive, q float64, n int) (value, low, high int) {
-	number := len(counts)
-	below := make([]float64, number+1)
-	for i, c := range counts {
-		below[i+1] = below[i] + float64(c)
+// readOff reads quantiles off the curve of noisy counts. What it says is off by the noise of the
+// counts on both sides, as they add up to a number that is known, and by where in their part the
+// records lie, which are independent in the worst case.
+func (a *asked) readOff(w *work, buckets []int, number int) (estimate, error) {
+	z, n := a.noise(), w.records.public
+	counts, err := counted(w, buckets, number, number, z)
+	if err != nil {
+		return estimate{}, err
 	}
-	above := float64(n) - below[number] // what the sums from the other end differ by
-	value, high = number, number
-	for i := number; i >= 0; i-- {
-		records, terms := below[i], i
-		if number-i < i {
-			records, terms = below[i]+above, number-i
-		}
-		off, want := z.withinSum(terms, 1, miss/float64(number)), q*float64(n)
-		if records >= want {
-			value = i
-		}
-		if records-off >= want {
-			high = i
-		}
-		if records+off <= want {
-			low = max(low, i)
-		}
+	c, e := newCurve(counts, n, a.Bounds.Interval), vector(len(a.Quantiles))
+	for i, q := range a.Quantiles {
+		value := c.inverse(q * float64(n))
+		place := c.place(value)
+		within := place - math.Floor(place)
+		noise := z.variance() * max(1, place*(1-place/float64(number)))
+		off := distuv.UnitNormal.Quantile(1-miss/2)*math.Sqrt(noise+c.part(value)*within*(1-within)) + 0.5
+		e.set(i, value, c.interval(value, q*float64(n), func(float64) float64 { return off }))
 	}
-	return value, low, high
+	return e, nil
 }
 
 // median is that of a column if a test finds that no record moves it by more than the proposed

@@ -126,7 +126,7 @@ func Open(dir string, o Options) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	f, err := statistics.Parse(path, src, nil)
+	f, err := statistics.Kept(path, src)
 	if err != nil {
 		return nil, err
 	}

@@ -125,6 +125,10 @@ func (r *Run) facts() (facts []statement.Fact) {
 			what += fmt.Sprintf("; found %g to %g", known.Value.List[0], known.Value.List[1])
 		case a.Bounds.Private:
 			what += "; numbers within the bounds that were found"
+		case a.Kind == statistics.AboveThreshold:
+			what += fmt.Sprintf("; the first of %d counts that reaches %d", len(a.Queries), a.Threshold)
+		case len(a.Each) > 0:
+			what += fmt.Sprintf("; numbers within %v", a.Each)
 		case a.Bounds.Low < a.Bounds.High:
 			what += fmt.Sprintf("; numbers within %g to %g", a.Bounds.Low, a.Bounds.High)
 		}

@@ -10,23 +10,7 @@ import (
 
 // count is of records of a class, or with a number in a range.
 func (a *asked) count(w *work) (estimate, error) {
-	columns, err := w.records.columns(a.Statistic)
-	if err != nil {
-		return estimate{}, err
-	}
-	class := slices.Index(statistics.Classes(w.records.config), a.Equals)
-	var ones []int64
-	for r := range w.records.each() {
-		counted := columns[0].Class && r.class() == class
-		if a.Range != nil {
-			x := r.number(columns[0])
-			counted = a.Range.Low <= x && x <= a.Range.High
-		}
-		if counted {
-			ones = append(ones, 1)
-		}
-	}
-	sums, err := answer.NewTotal(ones, 0, 1)
+	sums, err := counting(w, a.Statistic)
 	if err != nil {
 		return estimate{}, err
 	}
@@ -35,6 +19,50 @@ func (a *asked) count(w *work) (estimate, error) {
 		return estimate{}, err
 	}
 	return scalar(float64(noisy[0]), around(float64(noisy[0]), a.noise().within(1, miss))), nil
+}
+
+// counting is how many records a count is of.
+func counting(w *work, s statistics.Statistic) (*answer.Sums, error) {
+	columns, err := w.records.columns(s)
+	if err != nil {
+		return nil, err
+	}
+	class := slices.Index(statistics.Classes(w.records.config), s.Equals)
+	var ones []int64
+	for r := range w.records.each() {
+		counted := columns[0].Class && r.class() == class
+		if s.Range != nil {
+			x := r.number(columns[0])
+			counted = s.Range.Low <= x && x <= s.Range.High
+		}
+		if counted {
+			ones = append(ones, 1)
+		}
+	}
+	return answer.NewTotal(ones, 0, 1)
+}
+
+// aboveThreshold is the place of the first count that reaches the threshold, each with its noise,
+// from 1, and 0 if none does. All that it says is paid for at once.
+func (a *asked) aboveThreshold(w *work) (estimate, error) {
+	question, err := answer.AboveThreshold(int64(a.Threshold), 1, 1, a.epsilon/a.factor)
+	if err != nil {
+		return estimate{}, err
+	}
+	s, err := answer.Ask(w.desk, question)
+	if err != nil {
+		return estimate{}, err
+	}
+	for i, q := range a.Queries {
+		sums, err := counting(w, q)
+		if err != nil {
+			return estimate{}, err
+		}
+		if above, err := s.Above(sums); above || err != nil {
+			return scalar(float64(i+1), around(float64(i+1), 0)), err
+		}
+	}
+	return scalar(0, around(0, 0)), nil
 }
 
 // around is the interval of all numbers that are at most so far away.
@@ -72,13 +100,13 @@ func (a *asked) meanOf(w *work) (estimate, error) {
 	if err != nil {
 		return estimate{}, err
 	}
-	b, d := a.Bounds.Interval, len(columns)
+	d := len(columns)
 	contribution := make([]int64, d)
 	z := a.noise()
 	sums, bound, err := z.sums(resolution*float64(d), resolution*math.Sqrt(float64(d)), func(yield func([]int64) bool) {
 		for r := range w.records.each() {
 			for i, c := range columns {
-				contribution[i] = steps(r.number(c), b)
+				contribution[i] = steps(r.number(c), a.BoundsOf(i))
 			}
 			if !yield(contribution) {
 				return
@@ -95,7 +123,7 @@ func (a *asked) meanOf(w *work) (estimate, error) {
 	e := vector(d)
 	e.one = !a.Many()
 	for i, x := range noisy {
-		mean := share{float64(x), z.within(bound, miss)}.of(w.records.public)
+		b, mean := a.BoundsOf(i), share{float64(x), z.within(bound, miss)}.of(w.records.public)
 		e.set(i, b.Middle()+b.Half()*mean.value, statistics.Interval{Low: b.Middle() + b.Half()*mean.low(), High: b.Middle() + b.Half()*mean.high()})
 	}
 	return e, nil
@@ -115,14 +143,14 @@ func (s share) low() float64  { return s.value - s.off }
 func (s share) high() float64 { return s.value + s.off }
 
 // covariance is that of every pair of columns, row after row; variance is that of one column. Both
-// come from the sums of y and of y·y′, the numbers in units of half the bounds: what records
+// come from the sums of y and of y·y′, the numbers in units of half the bounds of their column: what records
 // contribute has at most the length that all y = ±1 have, squares being moved to their middle 1/2.
 func (a *asked) covariance(w *work) (estimate, error) {
 	columns, err := w.records.columns(a.Statistic)
 	if err != nil {
 		return estimate{}, err
 	}
-	b, d := a.Bounds.Interval, len(columns)
+	d := len(columns)
 	pairs := d * (d - 1) / 2
 	l1 := float64(d) + float64(d)/2 + float64(pairs)
 	l2 := math.Sqrt(float64(d) + float64(d)/4 + float64(pairs))
@@ -131,7 +159,7 @@ func (a *asked) covariance(w *work) (estimate, error) {
 	sums, bound, err := z.sums(resolution*l1, resolution*l2, func(yield func([]int64) bool) {
 		for r := range w.records.each() {
 			for i, c := range columns {
-				y[i] = scaled(r.number(c), b)
+				y[i] = scaled(r.number(c), a.BoundsOf(i))
 			}
 			products(contribution, y)
 			if !yield(contribution) {
@@ -174,11 +202,10 @@ func (a *asked) covariances(noisy []int64, d int, off float64, n int) estimate {
 		mean[i] = share{float64(noisy[i]), off}.of(n)
 		mean[i].off += 0.5 / resolution // towards zero is off by up to a step
 	}
-	size := a.Bounds.Half() * a.Bounds.Half()
 	e, at := vector(d*d), d
 	for i := range d {
 		for j := i; j < d; j++ {
-			product := share{float64(noisy[at]), off}.of(n)
+			size, product := a.BoundsOf(i).Half()*a.BoundsOf(j).Half(), share{float64(noisy[at]), off}.of(n)
 			product.off += 0.5 / resolution
 			if at++; i == j {
 				product.value += 0.5

@@ -1,0 +1,180 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/configs/statistics"
+	"dpsgd/data"
+	"dpsgd/internal/slow"
+	"dpsgd/release/answer"
+)
+
+// ages are records with an age, of the normal distribution within 0 and 110.
+func ages(t testing.TB, n int, draw *rand.Rand) *data.Rows {
+	t.Helper()
+	values := make([]float32, 2*n)
+	for i := range n {
+		values[2*i] = float32(min(110, max(0, 45+20*draw.NormFloat64())))
+	}
+	set, err := data.NewRows(2, []string{"no", "yes"}, make([]uint8, n), values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// Quantiles by default are as near as the best of other programs, and 93 to 97 % of their intervals
+// hold what the data says. 1,000 records, ε 1.
+//
+//   - The median was off by 0.14 (half of the draws), as edges were 0.47 apart and half of ε went into
+//     the interval. Now it is 0.06, and 3 of 4 draws are off by less than 0.12: of 400 fewer than 230
+//     would be once in 10^10, and of draws that are off by 0.14 as many are once in 10^8.
+//   - Of quartiles 3 of 4 draws are off by less than 0.45, as noise comes from few parts: of 3,000, which
+//     come in threes, fewer than 2,000 would be once in 10^6.
+//   - Intervals that miss 3.5 % of 400 draws miss at least once but for once in 10^6, and those that miss
+//     7 % at most 56 times; of 1,000 draws it is 8 and 110. Those that always hold what the data says,
+//     as they did, are refused.
+func TestQuantilesByDefault(t *testing.T) {
+	for _, tt := range []struct {
+		quantiles   string
+		draws       int
+		near        float64
+		least       int // as near
+		fewest, max int // intervals that miss
+	}{
+		{"[0.5]", 400, 0.12, 230, 1, 56},
+		{"[0.25, 0.5, 0.75]", 1000, 0.45, 2000, 8, 110},
+	} {
+		f := file(t, 1, "{statistic: quantiles, column: age, bounds: [0, 120], quantiles: "+tt.quantiles+"}")
+		const n = 1000
+		p, err := newPlan(f, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, draw := &p.asked[0], rand.New(rand.NewPCG(5, 6))
+		near, misses := 0, make([]int, len(a.Quantiles))
+		for range tt.draws {
+			e, want := answered(t, a, ages(t, n, draw), f)
+			for i, x := range want {
+				if math.Abs(e.value[i]-x) < tt.near {
+					near++
+				}
+				if x < e.low[i] || x > e.high[i] {
+					misses[i]++
+				}
+			}
+		}
+		if near < tt.least {
+			t.Errorf("%s by %s: %d of %d are off by less than %g, expected at least %d", tt.quantiles, a.Mechanism, near, tt.draws*len(misses), tt.near, tt.least)
+		}
+		for i, m := range misses {
+			if m < tt.fewest || m > tt.max {
+				t.Errorf("%s by %s: %d of %d intervals of number %d miss, expected %d to %d", tt.quantiles, a.Mechanism, m, tt.draws, i, tt.fewest, tt.max)
+			}
+		}
+	}
+}
+
+// A curve does not fall, ends at the number of records whatever the noise was, and is its own
+// inverse.
+func TestCurve(t *testing.T) {
+	draw, b := rand.New(rand.NewPCG(7, 8)), statistics.Interval{Low: -1, High: 3}
+	for range 1000 {
+		noisy := make([]int64, 1+draw.IntN(20))
+		for i := range noisy {
+			noisy[i] = int64(100 * draw.NormFloat64())
+		}
+		c := newCurve(noisy, 50, b)
+		if last := c.below[len(noisy)]; math.Abs(last-50) > 1e-9 || !slices.IsSorted(c.below) {
+			t.Fatalf("%v become %v, expected a curve that ends at 50", noisy, c.below)
+		}
+		for _, records := range []float64{-1, 0.3, 20, 49, 51} {
+			x := c.inverse(records)
+			if found := c.at(x); math.Abs(found-min(max(records, 0), 50)) > 1e-6 {
+				t.Fatalf("%v: %g records are below %g, expected %g", c.below, found, x, records)
+			}
+		}
+	}
+	// Halves of what a part holds lie in its halves; before, quantiles were its upper edge.
+	if x := newCurve([]int64{10, 10}, 20, b).inverse(5); x != 0 {
+		t.Errorf("a quarter of evenly spread records lies below %g, expected 0, the middle of the first of two parts", x)
+	}
+}
+
+// A run of version 1ae6581 goes on with the events that it planned: half of the cost of chosen
+// quantiles goes into their intervals, which its file does not say.
+func TestQuantilesOfEarlierRuns(t *testing.T) {
+	src := file(t, 1, "{statistic: quantiles, column: age, bounds: [0, 120], bins: 256, quantiles: [0.25, 0.5], mechanism: permute_and_flip, interval: 0.5, share: 1}").YAML()
+	written := []byte(string(src)[:len(src)-len(", interval: 0.5, mechanism: permute_and_flip, share: 1}\n")] + ", mechanism: permute_and_flip, share: 1}\n")
+	f, err := statistics.Kept("statistics.yaml", written)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, written)
+	}
+	p, err := newPlan(f, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := p.asked[0]
+	want := []accountant.Event{
+		accountant.DiscreteLaplace{Scale: 2 * a.factor, Sensitivity: 1},
+		accountant.AddOrRemoveDP{Epsilon: 0.25 / a.factor},
+		accountant.AddOrRemoveDP{Epsilon: 0.25 / a.factor},
+	}
+	if !slices.Equal(a.events, want) {
+		t.Errorf("found the events %v, expected %v", a.events, want)
+	}
+}
+
+// What docs/statistics.md says of errors and intervals. The default is that which is best.
+func TestErrorsOfQuantiles(t *testing.T) {
+	slow.Evidence(t)
+	for _, quantiles := range []string{"[0.5]", "[0.25, 0.5, 0.75]", "[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]"} {
+		for _, n := range []int{1000, 10000} {
+			for _, epsilon := range []float64{0.1, 1} {
+				off := map[string]float64{}
+				for _, mechanism := range []string{"", ", mechanism: exponential", ", mechanism: discrete_laplace"} {
+					f := file(t, epsilon, "{statistic: quantiles, column: age, bounds: [0, 120], quantiles: "+quantiles+mechanism+"}")
+					p, err := newPlan(f, n)
+					if err != nil {
+						t.Fatal(err)
+					}
+					a, draw := &p.asked[0], rand.New(rand.NewPCG(1, 2))
+					var errors []float64
+					hits := make([]int, len(a.Quantiles))
+					for range 200 {
+						e, want := answered(t, a, ages(t, n, draw), f)
+						for i := range want {
+							errors = append(errors, math.Abs(e.value[i]-want[i]))
+							if e.low[i] <= want[i] && want[i] <= e.high[i] {
+								hits[i]++
+							}
+						}
+					}
+					slices.Sort(errors)
+					t.Logf("%s, n %d, ε %g, %s%s: off by %.4f, intervals hold %v of 200", quantiles, n, epsilon, a.Mechanism, strings.Repeat(" (default)", 1-min(1, len(mechanism))), errors[len(errors)/2], hits)
+					off[mechanism] = errors[len(errors)/2]
+				}
+				// The middle of 200 errors is off by 10 %: twice as much comes once in 10^5.
+				if best := min(off[", mechanism: exponential"], off[", mechanism: discrete_laplace"]); off[""] > 2*best {
+					t.Errorf("%s, n %d, ε %g: off by %g by default, expected about the better of others, %g", quantiles, n, epsilon, off[""], best)
+				}
+			}
+		}
+	}
+}
+
+// answered is a statistic's estimate, and what it is without noise.
+func answered(t testing.TB, a *asked, set *data.Rows, f *statistics.File) (estimate, []float64) {
+	t.Helper()
+	paper := new(paperJournal)
+	e, err := a.answer(&work{records: records{set, f.Config, set.Len()}, desk: answer.NewDesk(paper, nil), journal: paper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, truth(a.Statistic, set)
+}
