@@ -9,7 +9,7 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Sensitivity is how far one person moves the answers to three questions about the ages of drawn
+// Sensitivity is how far one person moves the answers to four questions about the ages of drawn
 // people, measured by leaving out each of them: over the databases that are parallel to one.
 type Sensitivity struct {
 	Attack  string  `json:"attack"`
@@ -40,16 +40,40 @@ const (
 	retirement = 65
 )
 
-// queries are the questions, and what bounds them for n people: one person adds at most one to a
-// count and at most the largest age to a sum; a mean of n people moves by at most that over n.
-var queries = []struct {
+// query is a question, a database on which one person moves its answer as far as on any, and how far
+// that is, of databases of so many people.
+type query struct {
 	name  string
 	of    func(ages []int) float64
-	bound func(n int) float64
-}{
-	{"count of people over 65", countOf, func(int) float64 { return 1 }},
-	{"sum of ages", sumOf, func(int) float64 { return oldest }},
-	{"mean age", func(ages []int) float64 { return sumOf(ages) / float64(len(ages)) }, func(n int) float64 { return oldest / float64(n) }},
+	worst []int
+	bound float64
+}
+
+// queries are the questions about n people: one person adds at most one to a count and at most the
+// largest age to a sum; a mean of n people moves by at most that over n. Whether a count is above a
+// threshold changes for nobody in most databases, and for one person where the count is just above.
+func queries(n int) []query {
+	half := float64(n / 2)
+	return []query{
+		{"count of people over 65", countOf, old(n, 1), 1},
+		{"more than half over 65 (1 or 0)", func(ages []int) float64 {
+			if countOf(ages) > half {
+				return 1
+			}
+			return 0
+		}, old(n, n/2+1), 1},
+		{"sum of ages", sumOf, old(n, 1), oldest},
+		{"mean age", func(ages []int) float64 { return sumOf(ages) / float64(len(ages)) }, old(n, 1), oldest / float64(n)},
+	}
+}
+
+// old are n people of age 0, but so many of the largest.
+func old(n, number int) []int {
+	ages := make([]int, n)
+	for i := range number {
+		ages[i] = oldest
+	}
+	return ages
 }
 
 func countOf(ages []int) float64 {
@@ -81,15 +105,11 @@ func Sensitivities(people int, epsilon float64, draws int) (*Sensitivity, error)
 	for i := range ages {
 		ages[i] = int(src.Uint64() % 91)
 	}
-	// All are of age 0 but one: nobody moves sum, mean and count further than he does.
-	worst := make([]int, people)
-	worst[0] = oldest
 	s := &Sensitivity{Attack: "sensitivity", People: people, Epsilon: epsilon, Draws: draws}
-	for _, q := range queries {
-		bound := q.bound(people)
+	for _, q := range queries(people) {
 		s.Queries = append(s.Queries, Query{
-			Name: q.name, Answer: q.of(ages), Measured: largestChange(q.of, ages), Worst: largestChange(q.of, worst),
-			Bound: bound, Noise: math.Sqrt2 * bound / epsilon,
+			Name: q.name, Answer: q.of(ages), Measured: largestChange(q.of, ages), Worst: largestChange(q.of, q.worst),
+			Bound: q.bound, Noise: math.Sqrt2 * q.bound / epsilon,
 		})
 	}
 	return s, s.draw(ages, epsilon)

@@ -42,9 +42,9 @@ func sensitivityCommand(a *shell.App) *cobra.Command {
 	var epsilon float64
 	c := &cobra.Command{
 		Use:   "sensitivity",
-		Short: "Measure how far one person moves a count, a sum and a mean",
-		Long: `Measure how far one person moves a count, a sum and a mean: over the databases in which one of the drawn people is
-missing, and on the worst database. Noise has to hide the bound, which holds for all databases, not what was measured on
+		Short: "Measure how far one person moves a count, a threshold, a sum and a mean",
+		Long: `Measure how far one person moves a count, a threshold, a sum and a mean: over the databases in which one of the drawn
+people is missing, and on the worst database. Noise has to hide the bound, which holds for all databases, not what was measured on
 one. The picture shows the answers to the count with somebody and without, with noise.`,
 		Example: "  train attack sensitivity --out sensitivity.svg",
 		Args:    shell.Args(0, 0, "none"),
