@@ -16,7 +16,7 @@ import (
 )
 
 func pateCommand(a *shell.App) *cobra.Command {
-	var dataDir, runsDir string
+	var dataDir, runsDir, file string
 	var set []string
 	c := &cobra.Command{
 		Use:   "pate CONFIG|PRESET",
@@ -25,14 +25,22 @@ func pateCommand(a *shell.App) *cobra.Command {
 
 Teachers learn without privacy, each from its own part of the training examples. They vote on public pictures
 without labels, which are a part of the test examples, and noise is added to their votes. The student learns from
-these answers alone. The teachers' accuracy and the data-dependent ε that are printed are NOT PRIVATE.`,
+these answers alone. The teachers' accuracy and the data-dependent ε that are printed are NOT PRIVATE.
+
+With --votes: only say what the aggregation of a configuration would cost for votes of your own teachers. The file
+has comma-separated values: a row for each question, a column for each class with how many teachers vote for it. Nothing is drawn, and no
+ledger is written. With privacy.epsilon, so many questions are answered as it allows, else all.`,
 		Example: `  train pate pate-digits
+  train pate pate-digits --votes votes.csv --set pate.teachers=250
   train pate pate-mnist --set privacy.epsilon=1 --json`,
 		Args: shell.Args(1, 1, "one: a configuration file or the name of a preset"),
 		RunE: func(c *cobra.Command, args []string) error {
 			config, err := configs.Load(args[0], set)
 			if err != nil {
 				return shell.AsUsage(err)
+			}
+			if c.Flags().Changed("votes") {
+				return analyseVotes(a, config, file)
 			}
 			o := pateOptions(a)
 			o.DataDir, o.RunsDir, o.Name = dataDir, runsDir, baseName(args[0])
@@ -46,8 +54,29 @@ these answers alone. The teachers' accuracy and the data-dependent ε that are p
 	dataDirFlag(c, &dataDir)
 	runsDirFlag(c, &runsDir)
 	setFlag(c, &set)
+	c.Flags().StringVar(&file, "votes", "", "counts of votes, .csv: analyse them, and train nothing")
 	a.ProgressFlag(c)
 	return c
+}
+
+// analyseVotes says what the aggregation of a configuration costs for the votes of a file.
+func analyseVotes(a *shell.App, config *configs.Config, file string) error {
+	table, err := pate.ReadVotes(file)
+	if err != nil {
+		return shell.AsUsage(err)
+	}
+	r, err := pate.Analyse(config, table)
+	if err != nil {
+		return err
+	}
+	return a.Print(r, func(w io.Writer) {
+		fmt.Fprintf(w, "votes           %s teachers, %s questions, %s classes\n", terminal.Count(r.Teachers), terminal.Count(r.Questions), terminal.Count(r.Classes))
+		fmt.Fprintf(w, "privacy         ε = %s at δ = %g for any votes, %s answers; %s; %s\n", accountant.RoundUp(r.Epsilon, 3), r.Delta, terminal.Count(r.Answers), r.Method, r.Relation)
+		fmt.Fprintf(w, "data-dependent  ε = %s (NOT PRIVATE: a function of these votes; not to be published unless it is released by its smooth sensitivity), %s answered\n", accountant.RoundUp(r.EpsilonDataDependent, 3), terminal.Count(r.Likely))
+		if r.EpsilonReleased != nil {
+			fmt.Fprintf(w, "released        ε of about %s (NOT PRIVATE before the noise of that release is drawn)\n", accountant.RoundUp(*r.EpsilonReleased, 3))
+		}
+	})
 }
 
 // resumePate goes on with a run of teachers.

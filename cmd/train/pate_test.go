@@ -50,3 +50,23 @@ func TestPateGoesOnAfterAKill(t *testing.T) {
 		t.Errorf("found %v", result)
 	}
 }
+
+// Votes of a file are analysed by the section of a configuration, what depends on them is marked, and
+// nothing is written.
+func TestPateOfVotes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "votes.csv", strings.Repeat("90,5,5\n", 40))
+	said := succeed(t, "pate", "pate-digits", "--votes", "votes.csv")
+	if !strings.Contains(said, "100 teachers, 40 questions, 3 classes") || !strings.Contains(said, "NOT PRIVATE") {
+		t.Errorf("found %q", said)
+	}
+	if result := lastLine(t, succeed(t, "pate", "pate-digits", "--votes", "votes.csv", "--json")); result["answers"] != 40. || result["epsilon"].(float64) > 3 {
+		t.Errorf("found %v", result)
+	}
+	if r := command("pate", "pate-digits", "--votes", "none.csv"); r.code != 2 || !strings.Contains(r.err, "none.csv") {
+		t.Errorf("found %+v", r)
+	}
+	if files, err := os.ReadDir("."); err != nil || len(files) != 1 {
+		t.Errorf("found %v, %v", files, err)
+	}
+}
