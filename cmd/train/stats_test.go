@@ -54,7 +54,7 @@ func TestStatisticsAreARun(t *testing.T) {
 	succeed(t, "ledger", "verify")
 	succeed(t, "report", run, "-o", "report.html")
 	page, err := os.ReadFile("report.html")
-	for _, want := range []string{"The quantiles of brightness", "permute_and_flip", "train stats digits-statistics-1.yaml"} {
+	for _, want := range []string{"The quantiles of brightness", "exponential", "train stats digits-statistics-1.yaml"} {
 		if err != nil || !strings.Contains(string(page), want) {
 			t.Errorf("found no %q in the report (%v)", want, err)
 		}
