@@ -28,8 +28,8 @@ without labels, which are a part of the test examples, and noise is added to the
 these answers alone. The teachers' accuracy and the data-dependent ε that are printed are NOT PRIVATE.
 
 With --votes: only say what the aggregation of a configuration would cost for votes of your own teachers. The file
-has comma-separated values: a row for each question, a column for each class with how many teachers vote for it. Nothing is drawn, and no
-ledger is written. With privacy.epsilon, so many questions are answered as it allows, else all.`,
+has comma-separated values: a row for each question, a column for each class with how many teachers vote for it.
+Nothing is drawn, and no ledger is written. So many questions are answered as privacy.epsilon allows.`,
 		Example: `  train pate pate-digits
   train pate pate-digits --votes votes.csv --set pate.teachers=250
   train pate pate-mnist --set privacy.epsilon=1 --json`,
