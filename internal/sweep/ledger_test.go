@@ -319,6 +319,49 @@ func TestOlderDatasetsCatchUp(t *testing.T) {
 	}
 }
 
+// A ledger of the data that knows a part of a run is brought up to all of it: by whoever opens it for
+// another run, and by whoever collects what a task has added to what a whole sweep began.
+func TestRegistryBehindARunCatchesUp(t *testing.T) {
+	check := func(t *testing.T, runs string, dirs ...string) {
+		t.Helper()
+		for _, dir := range dirs {
+			own, info, err := checkpoints.ReadJournal(filepath.Join(dir, folder.Ledger))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, ok := datasets(t, runs).Member(info.Run)
+			if !ok || m.Entries != own.Count() || m.Hash != info.Hash {
+				t.Errorf("%s knows %d releases of %s, expected the %d of its ledger", folder.Datasets, m.Entries, dir, own.Count())
+			}
+		}
+	}
+	t.Run("opened", func(t *testing.T) {
+		o := tinyrun.Options(t)
+		first, path := tinyrun.Train(t, o), filepath.Join(o.RunsDir, folder.Datasets)
+		tiny.Write(t, path, strings.Join(strings.SplitAfter(tiny.Read(t, path), "\n")[:7], ""))
+		if m, _ := datasets(t, o.RunsDir).Member(datasetsMember(t, first.Run)); m.Entries == 0 || m.Entries == 12 {
+			t.Fatalf("it knows %d releases, expected a part of 12", m.Entries)
+		}
+		if total := mustShow(t, o.RunsDir).Datasets[0]; total.Releases != 12 {
+			t.Errorf("found %d releases, expected 12", total.Releases)
+		}
+		check(t, o.RunsDir, tinyrun.Train(t, o).Run, first.Run)
+	})
+	t.Run("collected", func(t *testing.T) {
+		s, o := sweepOf(t, tiny.Config, smallSweep), sweepOptions(t)
+		interruptSweep(t, s, o, 7)
+		task(t, s, Share{1, 1}, o)
+		if !folder.HoldsAny(o.RunsDir, folder.Uncollected) {
+			t.Fatal("the task has nothing apart")
+		}
+		r := collected(t, s, o)
+		check(t, o.RunsDir, filepath.Join(r.Sweep, r.Rows[0].Trial), filepath.Join(r.Sweep, r.Rows[1].Trial))
+		if r.Composed.Releases != 24 || folder.HoldsAny(o.RunsDir, folder.Uncollected) {
+			t.Errorf("found %d releases, expected 24, and nothing uncollected", r.Composed.Releases)
+		}
+	})
+}
+
 func datasetsMember(t testing.TB, run string) string {
 	t.Helper()
 	info, err := checkpoints.ReadHeader(filepath.Join(run, folder.Ledger))
