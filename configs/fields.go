@@ -371,16 +371,28 @@ func children(section string) []string {
 // elsewhere returns the path of the field with this last part, of two "a or b", of more "".
 func elsewhere(name string) string {
 	for _, name := range append(synonyms(name), name) {
-		isNamed := func(f *field) bool { return strings.HasSuffix(f.path, "."+name) }
-		var paths []string
-		for _, f := range fields {
-			if isNamed(f) {
-				paths = append(paths, f.path)
-			}
-		}
-		if len(paths) == 1 || len(paths) == 2 {
+		if paths := Named(name); len(paths) == 1 || len(paths) == 2 {
 			return source.Or(paths)
 		}
 	}
 	return ""
+}
+
+// Named returns the full keys with this last part, those of a section within a section only where there
+// are no others.
+func Named(name string) []string {
+	var paths, within []string
+	for _, f := range fields {
+		switch {
+		case !strings.HasSuffix(f.path, "."+name):
+		case strings.Count(f.path, ".") > 1:
+			within = append(within, f.path)
+		default:
+			paths = append(paths, f.path)
+		}
+	}
+	if paths == nil {
+		return within
+	}
+	return paths
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
@@ -120,7 +121,7 @@ func printPate(w io.Writer, r pate.Result) {
 	fmt.Fprintf(w, "teachers        %.2f %% (NOT PRIVATE), of the answers %.2f %% are right\n", 100**r.TeacherAccuracy, 100*r.Aggregated)
 	fmt.Fprintf(w, "student         %.2f %% of the test examples outside the pool\n", 100**r.StudentAccuracy)
 	if together := r.Together.DatasetTotal(); together != "" {
-		fmt.Fprintf(w, "on this data    %s\n", together)
+		fmt.Fprintf(w, "on this data    %s\n", strings.Join(terminal.Wrap(together, 64), "\n                "))
 	}
 	fmt.Fprintf(w, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }

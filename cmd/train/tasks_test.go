@@ -133,7 +133,7 @@ func TestReportOfASweepThatGoesOn(t *testing.T) {
 	succeed(t, "sweep", "grid.yaml", "--collect")
 	for _, test := range []struct {
 		trial, says, not string
-	}{{"1", "over 2 releases", "by now there are"}, {"2", "results.md counts 2 releases, by now there are 4", "over 2 releases"}} {
+	}{{"1", "over all 4 planned releases", "by now there are"}, {"2", "results.md counts 2 releases, by now there are 4", "over all 4 planned"}} {
 		succeed(t, "sweep", "grid.yaml", "--trial", test.trial)
 		succeed(t, "report", "runs/grid", "--output", "report.html")
 		if page := readFile(t, "report.html"); !strings.Contains(page, test.says) || strings.Contains(page, test.not) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,7 +55,7 @@ func TestOwnVectors(t *testing.T) {
 			t.Errorf("the statement does not say %q:\n%s", want, statement)
 		}
 	}
-	r := command(append([]string{"run"}, append(set, "--set", "data.width=9")...)...)
+	r := command(append([]string{"run"}, slices.Replace(slices.Clone(set), 2, 3, "data.width=9")...)...)
 	want := "data: invalid data: " + filepath.Join("my-vectors", "train.npy") + " has vectors of width 8, expected the declared 9\n"
 	if r.code != shell.ExitData || !strings.HasSuffix(r.err, want) {
 		t.Errorf("found exit code %d and %q, expected %d and %q", r.code, r.err, shell.ExitData, want)

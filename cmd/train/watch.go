@@ -91,7 +91,7 @@ func (p *runWatcher) Finished(r train.Result) {
 		fmt.Fprintf(p.W, "                which is that of all that was planned; of the releases by now it is %s,\n                only if no decision to stop looked at a result\n", accountant.RoundUp(r.Released.Epsilon, 3))
 	}
 	if together := r.DatasetTotal(); together != "" {
-		fmt.Fprintf(p.W, "on this data    %s\n", together)
+		fmt.Fprintf(p.W, "on this data    %s\n", strings.Join(terminal.Wrap(together, 64), "\n                "))
 	}
 	if limit := r.LimitLine(); limit != "" {
 		fmt.Fprintf(p.W, "                %s\n", limit)

@@ -74,8 +74,8 @@ func gaussianChance(sigma float64) func(n int) float64 {
 	return func(n int) float64 { return math.Exp(-float64(n*n)/(2*sigma*sigma)) / total }
 }
 
-// The integers have the laws that are written at their functions. Of noise that is 5 % smaller, a
-// quarter of the draws is enough to see it.
+// The integers have the laws that are written at their functions. As many draws tell a law that is 5 %
+// wider from them.
 func TestLaws(t *testing.T) {
 	n := draws(t)
 	for name, law := range map[string]struct {
@@ -98,8 +98,8 @@ func TestLaws(t *testing.T) {
 				if scale.Float64() < 0.5 {
 					return // next to all are 0
 				}
-				if p := pValue(n/4, reach, draw, law.chance(scale.Float64()*1.05)); p > falseFailure {
-					t.Errorf("p-value %v of %d draws for noise that is 5 %% larger", p, n/4)
+				if p := pValue(n, reach, draw, law.chance(scale.Float64()*1.05)); p > falseFailure {
+					t.Errorf("p-value %v of %d draws for noise that is 5 %% larger", p, n)
 				}
 			})
 		}

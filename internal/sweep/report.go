@@ -200,7 +200,7 @@ func (r Result) noteOnCost() []string {
 		note[len(note)-1] += fmt.Sprintf(" By rdp it is ε = %s.", orDash(r.Composed.EpsilonRDP))
 	}
 	if r.Composed.Released != nil {
-		note[2] = fmt.Sprintf("are (ε = %s, δ = %g)-private (%s over all %d releases that were planned): quote that for",
+		note[2] = fmt.Sprintf("are (ε = %s, δ = %g)-private (%s over all %d planned releases): quote that for",
 			accountant.RoundUp(r.Composed.Epsilon, 3), r.Composed.Delta, r.Composed.Accountant, r.Composed.Planned)
 		note = append(note, fmt.Sprintf("The %d releases by now cost ε = %s, only if no decision to stop, or to go on", r.Composed.Releases, accountant.RoundUp(r.Composed.Released.Epsilon, 3)), "after a kill, looked at a result.")
 	}

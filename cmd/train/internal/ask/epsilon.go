@@ -72,7 +72,7 @@ func PrintTotals(w io.Writer, totals []books.Total) {
 	for _, t := range totals {
 		fmt.Fprintf(w, "%s  %s examples of %s, %s classes\n", t.Data.Name, terminal.Count(t.Data.Examples), t.Data.Shape, terminal.Count(t.Data.Classes))
 		fmt.Fprintf(w, "together  %s over %s releases\n", terminal.Guarantee(t.Epsilon, t.Delta, t.Accountant, t.EpsilonRDP), terminal.Count(t.Releases))
-		fmt.Fprintf(w, "          %s, if all runs were decided before any result was seen\n\n", terminal.Guarantee(t.Fixed.Epsilon, t.Fixed.Delta, t.Fixed.Accountant, t.Fixed.EpsilonRDP))
+		fmt.Fprintf(w, "          %s, if chosen before any result\n\n", terminal.Guarantee(t.Fixed.Epsilon, t.Fixed.Delta, t.Fixed.Accountant, t.Fixed.EpsilonRDP))
 		table := [][]string{{"run", "releases", "ε", "δ"}}
 		for _, r := range t.Runs {
 			table = append(table, []string{r.Run, terminal.Count(r.Releases), accountant.RoundUp(r.Epsilon, 3), fmt.Sprintf("%g", r.Delta)})

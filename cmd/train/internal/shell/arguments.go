@@ -72,10 +72,8 @@ func keyMeant(c *cobra.Command, flag string) string {
 		return ""
 	}
 	var found []string
-	for _, k := range configs.Keys() {
-		if strings.HasSuffix(k.Path, "."+strings.ReplaceAll(flag, "-", "_")) {
-			found = append(found, "--set "+k.Path+"=…")
-		}
+	for _, key := range configs.Named(strings.ReplaceAll(flag, "-", "_")) {
+		found = append(found, "--set "+key+"=…")
 	}
 	if len(found) == 0 {
 		return ""
