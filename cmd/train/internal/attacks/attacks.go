@@ -42,8 +42,8 @@ func sensitivityCommand(a *shell.App) *cobra.Command {
 	var epsilon float64
 	c := &cobra.Command{
 		Use:   "sensitivity",
-		Short: "Measure how far one person moves a count, a threshold, a sum and a mean",
-		Long: `Measure how far one person moves a count, a threshold, a sum and a mean: over the databases in which one of the drawn
+		Short: "Measure how far one person moves counts, sums and means",
+		Long: `Measure how far one person moves counts, sums and means: over the databases in which one of the drawn
 people is missing, and on the worst database. Noise has to hide the bound, which holds for all databases, not what was measured on
 one. The picture shows the answers to the count with somebody and without, with noise.`,
 		Example: "  train attack sensitivity --out sensitivity.svg",
