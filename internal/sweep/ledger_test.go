@@ -272,23 +272,25 @@ func TestMissingDatasets(t *testing.T) {
 	}
 }
 
-// A configuration with a larger δ, at which the same releases have a smaller ε, is not that of the
-// run.
+// A configuration with a larger δ, at which the same releases have a smaller ε, or with another accountant,
+// is not that of the run: its plan says so, and the ledger of the data where that is edited as well.
 func TestOtherDeltaIsRefused(t *testing.T) {
-	o := tinyrun.Options(t)
-	r := tinyrun.Train(t, o)
-	config, plan := filepath.Join(r.Run, folder.Config), filepath.Join(r.Run, folder.Plan)
-	for _, edited := range []struct{ path, says string }{
-		{config, "was made with privacy.delta 0.0001"},
-		{plan, "found privacy.delta 0.001"}, // as well
-	} {
-		tiny.Write(t, edited.path, strings.Replace(tiny.Read(t, edited.path), "delta: 0.0001", "delta: 0.001", 1))
-		for _, ask := range []func() error{
-			func() error { _, err := costOf(r.Run); return err },
-			func() error { _, err := train.Evaluate(r.Run, o); return err },
-			func() error { _, err := books.Show(o.RunsDir); return err },
+	for _, key := range []struct{ key, was, is string }{{"delta", "0.0001", "0.001"}, {"accountant", "rdp", "exact"}} {
+		o := tinyrun.Options(t)
+		r := tinyrun.Train(t, o)
+		for _, edited := range []struct{ file, says string }{
+			{folder.Config, "was made with privacy." + key.key + " " + key.was},
+			{folder.Plan, "found privacy." + key.key + " " + key.is},
 		} {
-			refuses(t, o.RunsDir, books.ErrOtherPlan, edited.says, ask)
+			path := filepath.Join(r.Run, edited.file)
+			tiny.Write(t, path, strings.Replace(tiny.Read(t, path), key.key+": "+key.was, key.key+": "+key.is, 1))
+			for _, ask := range []func() error{
+				func() error { _, err := costOf(r.Run); return err },
+				func() error { _, err := train.Evaluate(r.Run, o); return err },
+				func() error { _, err := books.Show(o.RunsDir); return err },
+			} {
+				refuses(t, o.RunsDir, books.ErrOtherPlan, edited.says, ask)
+			}
 		}
 	}
 }
