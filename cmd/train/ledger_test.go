@@ -24,14 +24,14 @@ func TestLedgerCommands(t *testing.T) {
 		t.Errorf("the first run tells about others:\n%s", first)
 	}
 	second := succeed(t, "run", config)
-	told := regexp.MustCompile(`\non this data    (ε = \d\.\d{3} at δ = 0\.001) for all 2 runs together, whatever was chosen on the way; (\d\.\d{3}) if all was decided before any result was seen\n`).FindStringSubmatch(second)
+	told := regexp.MustCompile(` on this data (ε = \d\.\d{3} at δ = 0\.001) for all 2 runs together, whatever was chosen on the way; (\d\.\d{3}) if all was decided before any result was seen `).FindStringSubmatch(strings.Join(strings.Fields(second), " "))
 	if told == nil {
 		t.Fatalf("the second run does not say what both cost:\n%s", second)
 	}
 
 	shown := succeed(t, "ledger", "show")
 	name := filepath.Base(readFolder(t, config))
-	want := regexp.MustCompile(`^` + name + `  120 examples of 8x8x1, 2 classes\ntogether  ` + told[1] + ` \(any choice\) over 40 releases\n          ε = ` + told[2] + ` at δ = 0\.001 \(rdp\), if all runs were decided before any result was seen\n\n` +
+	want := regexp.MustCompile(`^` + name + `  120 examples of 8x8x1, 2 classes\ntogether  ` + told[1] + ` \(any choice\) over 40 releases\n          ε = ` + told[2] + ` at δ = 0\.001 \(rdp\), if chosen before any result\n\n` +
 		`run    releases      ε      δ\nown-1        20  5\.000  0\.001\nown-2        20  5\.000  0\.001\n\nhead of runs.datasets\.jsonl: ([0-9a-f]{32})\n$`)
 	match := want.FindStringSubmatch(shown)
 	if match == nil {
