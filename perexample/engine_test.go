@@ -140,8 +140,7 @@ func TestBusyMachinesDoNotDecide(t *testing.T) {
 	}
 }
 
-// Every rule can be measured, and where one engine does many times the work of the other, the other
-// is faster.
+// Every rule can be measured.
 func TestMeasure(t *testing.T) {
 	rules := []perexample.Rule{
 		earlyConv, lateConv, dense, perexample.Bias{Positions: 196, Channels: 16}, perexample.Bias{Positions: 1, Channels: 10},
@@ -155,9 +154,6 @@ func TestMeasure(t *testing.T) {
 		if got.Ghost <= 0 || got.Materialise <= 0 {
 			t.Errorf("%T takes %+v, expected positive times", rules[i], got)
 		}
-	}
-	if got := timings[2]; got.Ghost*2 > got.Materialise {
-		t.Errorf("a dense layer takes %+v, expected the ghost engine to be many times faster", got)
 	}
 }
 
