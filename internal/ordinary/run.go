@@ -215,8 +215,8 @@ func (r *Run) planLabels() (err error) {
 	if r.answers, err = labels.NewResponse(r.outline.Classes, p.Epsilon); err != nil {
 		return fmt.Errorf("%w: %w", setup.ErrPlan, err)
 	}
-	if p.Delta >= 1/float64(r.outline.Examples) {
-		return setup.Misfit("privacy.delta", "is %g, expected less than 1/n = %.3g for n = %d training examples", p.Delta, 1/float64(r.outline.Examples), r.outline.Examples)
+	if err := setup.CheckDelta(p.Delta, r.outline.Examples, "training examples"); err != nil {
+		return err
 	}
 	r.accounts, err = account.New(p.Accountant)
 	return err

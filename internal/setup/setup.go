@@ -21,6 +21,15 @@ func Misfit(key, format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrPlan, &configs.KeyError{Key: key, Problem: fmt.Sprintf(format, args...)})
 }
 
+// CheckDelta refuses a δ of at least 1/n for n records: a mechanism that publishes one record in n with
+// certainty is (0, 1/n)-private. Records is their name, as in "training examples".
+func CheckDelta(delta float64, n int, records string) error {
+	if delta < 1/float64(n) {
+		return nil
+	}
+	return Misfit("privacy.delta", "is %g, expected less than 1/n = %.3g for n = %d %s", delta, 1/float64(n), n, records)
+}
+
 // Spec is where the configured examples are, in the words of package data.
 func Spec(c *configs.Config, dir string) data.Spec {
 	return data.Spec{

@@ -34,8 +34,8 @@ type plan struct {
 func newPlan(f *statistics.File, n int) (*plan, error) {
 	privacy := f.Config.Privacy
 	// A mechanism that publishes one record in n with certainty is (0, 1/n)-private.
-	if privacy.Delta >= 1/float64(n) {
-		return nil, setup.Misfit("privacy.delta", "is %g, expected less than 1/n = %.3g for n = %d records", privacy.Delta, 1/float64(n), n)
+	if err := setup.CheckDelta(privacy.Delta, n, "records"); err != nil {
+		return nil, err
 	}
 	accounts, err := account.New(privacy.Accountant)
 	if err != nil {

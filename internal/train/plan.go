@@ -69,9 +69,8 @@ func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *
 	if batch > float64(n) {
 		return nil, setup.Misfit("training.batch_size", "is %d, expected at most the %d %s", c.Training.BatchSize, n, records)
 	}
-	// A mechanism that publishes one record in n with certainty is (0, 1/n)-private.
-	if c.Privacy.Delta >= 1/float64(n) {
-		return nil, setup.Misfit("privacy.delta", "is %g, expected less than 1/n = %.3g for n = %d %s", c.Privacy.Delta, 1/float64(n), n, records)
+	if err := setup.CheckDelta(c.Privacy.Delta, n, records); err != nil {
+		return nil, err
 	}
 	p := &RunPlan{
 		Plan:                release.Plan{Unit: unit, Records: n, Sampler: c.Training.Sampling.Sampler(batch, n)},
