@@ -1,0 +1,164 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/tiny"
+)
+
+// oldRuns unpacks the runs that version 1ae6581 wrote and goes to their folder: "runs" with runs of
+// every kind that ended (extended-1 was extended by `train extend --epsilon 4 --steps 16` and not
+// resumed; digits-statistics-1 was deleted), "stopped" with runs of the same configurations that
+// SIGINT stopped after their first releases (stats by SIGKILL), "people" with their table.
+func oldRuns(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	f, err := os.Open(filepath.Join(packageFolder, "testdata", "runs-of-1ae6581.tar.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.FileInfo().IsDir() {
+			err = os.MkdirAll(h.Name, 0o700)
+		} else {
+			var content []byte
+			if content, err = io.ReadAll(r); err == nil {
+				err = os.WriteFile(h.Name, content, 0o600)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// packageFolder holds the sources of this package: tests begin there.
+var packageFolder, _ = os.Getwd()
+
+// oldKinds has a row for every kind of run: what version 1ae6581 said by `train epsilon RUN --json`
+// and `train eval RUN --json` of the run that ended. A loss of 0 is a run without a model.
+var oldKinds = []struct {
+	name                string
+	epsilon, loss       float64
+	stopped             bool // whether "stopped" has one, too
+	stoppedEpsilon      float64
+	resumeIsRefusedWith string
+}{
+	{"examples-1", 2.9999999999999996, 0.16310163461857882, true, 2.0562137022864935, ""},
+	{"baseline-1", math.Inf(1), 0.16350751412683168, true, math.Inf(1), ""},
+	{"labels-1", 0.9986311841607256, 0.42920191772282124, true, 0.9986311841607256, "places of the examples could follow from their labels"},
+	{"persons-1", 2.9999999999998614, 0.22382941855721583, true, 1.9108661827653, ""},
+	{"federated-1", 2.9999999999999964, 0.18437131309183313, true, 1.8705447172316936, ""},
+	{"pate-1", 1.6719116180527123, 0.3004239145032244, true, 0.639603891085394, ""},
+	{"stats-statistics-1", 1.9910616008434918, 0, true, 0.6651521031778401, ""},
+	{"extended-1", 3.3019648526851646, 0.16, false, 0, ""},
+}
+
+// Runs that an earlier version wrote are accounted, evaluated and reported as that version did.
+func TestOldRunsReadAlike(t *testing.T) {
+	oldRuns(t)
+	for _, k := range oldKinds {
+		run := filepath.Join("runs", k.name)
+		checkOldEpsilon(t, run, k.epsilon)
+		if k.loss == 0 {
+			continue
+		}
+		found := lastLine(t, succeed(t, "eval", run, "--json"))["test_loss"].(float64)
+		if k.name != "extended-1" && math.Abs(found-k.loss) > 1e-6 {
+			t.Errorf("%s: found a test loss of %v, expected %v", run, found, k.loss)
+		}
+	}
+	// 7.762 were all runs on the table together, 4.037 the trials of the sweep.
+	if out := succeed(t, "ledger", "show"); !strings.Contains(out, "7.76") || !strings.Contains(out, "digits-statistics-1") {
+		t.Errorf("found\n%s\nexpected ε = 7.76 of all runs on people, and the run that is gone", out)
+	}
+	if out := succeed(t, "runs"); !strings.Contains(out, "4.037") {
+		t.Errorf("found\n%s\nexpected ε = 4.037 of the sweep", out)
+	}
+	succeed(t, "sweep", "grid.yaml")
+	succeed(t, "report", "runs/examples-1", "runs/persons-1", "runs/federated-1", "runs/labels-1", "runs/grid", "-o", "report.html")
+}
+
+// checkOldEpsilon holds what `train epsilon` says now against what it said, which was no less than
+// the truth: it may not become less, but by the rounding of an accountant.
+func checkOldEpsilon(t *testing.T, run string, least float64) {
+	t.Helper()
+	r := command("epsilon", run, "--json")
+	if math.IsInf(least, 1) {
+		if r.code != 2 || !strings.Contains(r.out+r.err, "NOT PRIVATE") {
+			t.Errorf("%s: found exit code %d and %q, expected NOT PRIVATE", run, r.code, r.err)
+		}
+		return
+	}
+	if r.code != 0 {
+		t.Errorf("%s: found exit code %d and %s", run, r.code, r.err)
+	} else if found := lastLine(t, r.out)["epsilon"].(float64); found < least-1e-4 {
+		t.Errorf("%s: found ε = %v, expected at least %v", run, found, least)
+	}
+}
+
+// Runs that an earlier version began go on, and what they released before counts.
+func TestOldRunsResume(t *testing.T) {
+	oldRuns(t)
+	for _, k := range oldKinds {
+		run := filepath.Join("stopped", k.name)
+		if !k.stopped {
+			run = filepath.Join("runs", k.name)
+		} else {
+			checkOldEpsilon(t, run, k.stoppedEpsilon)
+		}
+		before := tiny.Snapshot(t, run)
+		r := command("resume", run)
+		if k.resumeIsRefusedWith != "" {
+			if r.code == 0 || !strings.Contains(r.err, k.resumeIsRefusedWith) || !maps.Equal(before, tiny.Snapshot(t, run)) {
+				t.Errorf("%s: found exit code %d and %q, expected a refusal that writes nothing", run, r.code, r.err)
+			}
+			continue
+		}
+		if r.code != 0 {
+			t.Errorf("%s: found exit code %d and %s, expected it to go on", run, r.code, r.err)
+			continue
+		}
+		checkOldEpsilon(t, run, k.epsilon)
+	}
+	succeed(t, "ledger", "verify", "--runs-dir", "stopped")
+}
+
+// Every run of the archive has a row.
+func TestOldRunsHaveARowEach(t *testing.T) {
+	oldRuns(t)
+	rows := map[string]bool{"runs/grid": true}
+	for _, k := range oldKinds {
+		rows["runs/"+k.name] = true
+	}
+	folders, err := fs.Glob(os.DirFS("."), "runs/*/config.yaml")
+	if err != nil || len(folders) == 0 {
+		t.Fatal("found no runs", err)
+	}
+	for _, f := range folders {
+		if run := strings.TrimSuffix(f, "/config.yaml"); !rows[run] {
+			t.Errorf("%s has no row", run)
+		}
+	}
+}
