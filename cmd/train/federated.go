@@ -4,9 +4,9 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/configs/places"
-	"dpsgd/internal/follow"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
+	"dpsgd/internal/web"
 
 	"github.com/spf13/cobra"
 )
@@ -41,7 +41,7 @@ goes on with the run.`,
 			if !config.Federated.Any() {
 				return shell.Usagef("train: found %s without federated.clients, expected clients; give it as --set federated.clients=100, or use `train run`", name)
 			}
-			return followed(a, serve, func(page *follow.Page) error {
+			return followed(a, serve, func(page *web.Page) error {
 				run, err := train.Create(config, train.Options{
 					DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits,
 				})

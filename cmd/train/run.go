@@ -12,9 +12,9 @@ import (
 	"dpsgd/configs"
 	"dpsgd/configs/places"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/follow"
 	"dpsgd/internal/stats"
 	"dpsgd/internal/train"
+	"dpsgd/internal/web"
 
 	"github.com/spf13/cobra"
 )
@@ -70,7 +70,7 @@ func runConfig(a *shell.App, c *cobra.Command, name string, set []string, serve 
 
 // carryOut starts a run, or goes on with one, and trains.
 func carryOut(a *shell.App, c *cobra.Command, o train.Options, serve string, start func(train.Options) (*train.Run, error)) error {
-	return followed(a, serve, func(page *follow.Page) error {
+	return followed(a, serve, func(page *web.Page) error {
 		o.Watcher, o.Computed, o.Waits = runOn(page, watcher(a)), computed(a), a.Waits
 		run, err := start(o)
 		if err != nil {

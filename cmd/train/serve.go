@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/follow"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
 	"dpsgd/internal/web"
@@ -19,11 +18,11 @@ func serveFlag(c *cobra.Command, address *string) {
 
 // followed does the work of a command, with a page about it where an address is given. An address that
 // cannot be had ends the command before anything is done.
-func followed(a *shell.App, address string, work func(*follow.Page) error) error {
+func followed(a *shell.App, address string, work func(*web.Page) error) error {
 	if address == "" {
 		return work(nil)
 	}
-	page, err := follow.Listen(address, version())
+	page, err := web.Follow(address, version())
 	if err != nil {
 		return shell.AsUsage(fmt.Errorf("--serve: %w", err))
 	}
@@ -36,7 +35,7 @@ func followed(a *shell.App, address string, work func(*follow.Page) error) error
 }
 
 // runOn is a watcher of a run that shows it on the page, too, if there is one.
-func runOn(page *follow.Page, next train.Watcher) train.Watcher {
+func runOn(page *web.Page, next train.Watcher) train.Watcher {
 	if page == nil {
 		return next
 	}
@@ -44,7 +43,7 @@ func runOn(page *follow.Page, next train.Watcher) train.Watcher {
 }
 
 // sweepOn is a watcher of a sweep that shows it on the page, too, if there is one.
-func sweepOn(page *follow.Page, next sweep.Watcher) sweep.Watcher {
+func sweepOn(page *web.Page, next sweep.Watcher) sweep.Watcher {
 	if page == nil {
 		return next
 	}

@@ -11,9 +11,9 @@ import (
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/follow"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
+	"dpsgd/internal/web"
 
 	"github.com/spf13/cobra"
 )
@@ -48,7 +48,7 @@ its own and writes nothing that another one writes. Scripts for Slurm, Kubernete
 				return err
 			}
 			o := sweep.Options{DataDir: dataDir, RunsDir: runsDir, Jobs: flags.Jobs, Waits: a.Waits}
-			return followed(a, serve, func(page *follow.Page) error {
+			return followed(a, serve, func(page *web.Page) error {
 				watcher := &sweepWatcher{Display: a.Display(), saves: func() { a.Saves(true) }}
 				defer a.Saves(false)
 				o.Watcher = sweepOn(page, watcher)

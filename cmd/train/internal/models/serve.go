@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/serve"
 	"dpsgd/internal/web"
 
 	"github.com/spf13/cobra"
@@ -25,7 +24,7 @@ Nothing that is sent is kept.`,
   curl --data-binary @picture.png http://127.0.0.1:8080/predict`,
 		Args: shell.Args(1, 1, oneRun),
 		RunE: func(c *cobra.Command, args []string) error {
-			server, err := web.Listen(address, serve.Limits())
+			server, err := web.Listen(address, web.PredictionLimits())
 			if err != nil {
 				return err
 			}
@@ -35,7 +34,7 @@ Nothing that is sent is kept.`,
 				return err
 			}
 			defer pool.Close()
-			handler, err := serve.New(m, p)
+			handler, err := web.Predictions(m, p)
 			if err != nil {
 				server.Close()
 				return err

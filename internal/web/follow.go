@@ -1,4 +1,4 @@
-package follow
+package web
 
 import (
 	"context"
@@ -12,14 +12,13 @@ import (
 
 	"dpsgd/internal/report"
 	"dpsgd/internal/report/facts"
-	"dpsgd/internal/web"
 )
 
 //go:embed live.js
 var script []byte
 
 // limits are meant for the browsers of a few people.
-var limits = web.Limits{Time: 10 * time.Second, Rate: 50, Burst: 200, Connections: 300}
+var limits = Limits{Time: 10 * time.Second, Rate: 50, Burst: 200, Connections: 300}
 
 const (
 	mostStreams = 64               // pages that are kept up to date at the same time
@@ -31,7 +30,7 @@ const (
 
 // Page is the live view of one job.
 type Page struct {
-	server  *web.Server
+	server  *Server
 	version string       // of the program
 	end     func() error // once
 
@@ -54,10 +53,10 @@ type told struct {
 	ended         bool
 }
 
-// Listen takes an address and shows the job that will be told to the watchers. Version is that of the
+// Follow takes an address and shows the job that will be told to the watchers. Version is that of the
 // program.
-func Listen(address, version string) (*Page, error) {
-	server, err := web.Listen(address, limits)
+func Follow(address, version string) (*Page, error) {
+	server, err := Listen(address, limits)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package follow
+package web
 
 import (
 	"bufio"
@@ -24,13 +24,12 @@ import (
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
-	"dpsgd/internal/web"
 )
 
 // listen serves a page on a free port until the test ends.
 func listen(t testing.TB) *Page {
 	t.Helper()
-	p, err := Listen("127.0.0.1:0", "v1")
+	p, err := Follow("127.0.0.1:0", "v1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +300,7 @@ func TestReadersNeverStopTheTrainer(t *testing.T) {
 // A thousand connections that ask nothing keep nobody from the page for longer than it takes to drop
 // them.
 func TestIdleConnections(t *testing.T) {
-	defer func(usual web.Limits) { limits = usual }(limits)
+	defer func(usual Limits) { limits = usual }(limits)
 	limits.Time = time.Second
 	p := listen(t)
 	u, _ := url.Parse(p.URL())
@@ -360,7 +359,7 @@ func TestDrawingIsRare(t *testing.T) {
 // An address that is taken is an error of Listen, and so before anything is trained.
 func TestAddressInUse(t *testing.T) {
 	u, _ := url.Parse(listen(t).URL())
-	if _, err := Listen(u.Host, ""); !errors.Is(err, web.ErrAddress) {
+	if _, err := Follow(u.Host, ""); !errors.Is(err, ErrAddress) {
 		t.Errorf("found error %v", err)
 	}
 }

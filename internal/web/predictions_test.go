@@ -1,4 +1,4 @@
-package serve_test
+package web_test
 
 import (
 	"bytes"
@@ -17,10 +17,10 @@ import (
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/predict"
 	"dpsgd/internal/random"
-	"dpsgd/internal/serve"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/trained"
+	"dpsgd/internal/web"
 )
 
 // open makes a handler, and a second predictor of the same model.
@@ -46,7 +46,7 @@ func opened(t testing.TB) (http.Handler, *predict.Predictor, *trained.Model) {
 			t.Fatal(err)
 		}
 	}
-	h, err := serve.New(m, both[0])
+	h, err := web.Predictions(m, both[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func opened(t testing.TB) (http.Handler, *predict.Predictor, *trained.Model) {
 // post sends a body and returns status and answer.
 func post(h http.Handler, kind string, body io.Reader) (int, string) {
 	r := httptest.NewRequest("POST", "/predict", body)
-	r.Body = http.MaxBytesReader(nil, r.Body, serve.Limits().Body) // as package web does
+	r.Body = http.MaxBytesReader(nil, r.Body, web.PredictionLimits().Body) // as package web does
 	r.Header.Set("Content-Type", kind)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -114,7 +114,7 @@ func TestBadRequests(t *testing.T) {
 		"half a picture":      {"image/png", good[:len(good)/2], 422, "cannot be decoded"},
 		"a huge header":       {"image/png", sized(1 << 30), 422, ""},
 		"a bomb":              {"image/png", sized(8000), 422, "8000 by 8000 pixels, expected 1 to 33554432"},
-		"too many bytes":      {"image/png", make([]byte, serve.Limits().Body+1), 413, "more than"},
+		"too many bytes":      {"image/png", make([]byte, web.PredictionLimits().Body+1), 413, "more than"},
 		"a form without file": {"multipart/form-data; boundary=x", []byte("--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--x--\r\n"), 400, "found no picture"},
 		"a broken form":       {"multipart/form-data; boundary=x", []byte("--x"), 400, "found no picture"},
 		"a form of nothing":   {"multipart/form-data", nil, 400, "found no picture"},

@@ -1,11 +1,4 @@
-// Package serve shows what a trained model takes pictures for: a page on which one draws a picture
-// or drops one, and POST /predict for programs, which takes the bytes of a picture as they are or
-// as a file of a form, and answers with one JSON object as `train predict --json` does.
-//
-// Nothing that comes in is kept. A picture's size is read before memory is taken for it, one
-// picture at a time is decoded, and decoding ends with the time of its request; package web bounds
-// the rest.
-package serve
+package web
 
 import (
 	"bytes"
@@ -25,12 +18,11 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/predict"
 	"dpsgd/internal/trained"
-	"dpsgd/internal/web"
 )
 
-// Limits are those of a server of predictions.
-func Limits() web.Limits {
-	return web.Limits{Body: maxBody, Time: 20 * time.Second, Rate: 20, Burst: 40, Connections: 32}
+// PredictionLimits bound a server of predictions.
+func PredictionLimits() Limits {
+	return Limits{Body: maxBody, Time: 20 * time.Second, Rate: 20, Burst: 40, Connections: 32}
 }
 
 const (
@@ -39,24 +31,24 @@ const (
 )
 
 //go:embed page
-var files embed.FS
+var predictionFiles embed.FS
 
-var page = template.Must(template.ParseFS(files, "page/index.html"))
+var predictionPage = template.Must(template.ParseFS(predictionFiles, "page/index.html"))
 
-// server answers requests.
-type server struct {
+// predictionServer answers requests.
+type predictionServer struct {
 	model *trained.Model
 	turn  chan *predict.Predictor // holds the predictor while nobody uses it
 }
 
-// New returns the handler for a model of pictures; any other is an error.
-func New(m *trained.Model, p *predict.Predictor) (http.Handler, error) {
+// Predictions returns the handler for a model of pictures; any other is an error.
+func Predictions(m *trained.Model, p *predict.Predictor) (http.Handler, error) {
 	if m.Sees() != trained.Pictures {
 		return nil, fmt.Errorf("%w: the model of %s does not see pictures, expected one that does", predict.ErrInput, m.Dir)
 	}
-	s := &server{m, make(chan *predict.Predictor, 1)}
+	s := &predictionServer{m, make(chan *predict.Predictor, 1)}
 	s.turn <- p
-	static, err := fs.Sub(files, "page")
+	static, err := fs.Sub(predictionFiles, "page")
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
@@ -69,10 +61,10 @@ func New(m *trained.Model, p *predict.Predictor) (http.Handler, error) {
 }
 
 // index is the page.
-func (s *server) index(w http.ResponseWriter, _ *http.Request) {
+func (s *predictionServer) index(w http.ResponseWriter, _ *http.Request) {
 	shape := s.model.Data.Shape
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = page.Execute(w, map[string]any{ // an error is that of a reader who went away
+	_ = predictionPage.Execute(w, map[string]any{ // an error is that of a reader who went away
 		"Run": s.model.Statement.Run, "Epsilon": accountant.RoundUp(s.model.Statement.Epsilon, 3), "Delta": s.model.Statement.Delta,
 		"Private": s.model.Statement.Private(), "Unit": s.model.Statement.Unit, "Data": s.model.Statement.Data, "Classes": s.model.Data.Names,
 		"Width": shape.Width, "Height": shape.Height, "Grey": shape.Channels == 1,
@@ -80,8 +72,8 @@ func (s *server) index(w http.ResponseWriter, _ *http.Request) {
 }
 
 // predict answers with what the model takes a picture for.
-func (s *server) predict(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), Limits().Time/2)
+func (s *predictionServer) predict(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), PredictionLimits().Time/2)
 	defer cancel()
 	content, err := picture(r)
 	if err != nil {

@@ -1,4 +1,4 @@
-package follow
+package web
 
 import (
 	"fmt"
