@@ -57,6 +57,9 @@ func refuseIrregular(files fileSystem, path string) error {
 	return fmt.Errorf("checkpoints: %s: found %s, expected a regular file: %w", path, kind(info.Mode()), ErrNotRegular)
 }
 
+// RefuseIrregular is the check that [WriteFileAtomic] makes, for whoever writes several files or none.
+func RefuseIrregular(path string) error { return refuseIrregular(disk{}, path) }
+
 // openRegular opens a file for reading and returns its size. A directory or device is refused; a
 // symbolic link is followed, because reading through one destroys nothing.
 func openRegular(files fileSystem, path string) (file, int64, error) {

@@ -277,6 +277,9 @@ func (s Statement) writeAs(data, words string) error {
 		return fmt.Errorf("train: privacy statement: %w", err)
 	}
 	before, _, after := summed(append(encoded, '\n'))
+	if err := checkpoints.RefuseIrregular(words); err != nil { // before the other file is written
+		return err
+	}
 	if err := checkpoints.WriteFileAtomic(data, fmt.Appendf(nil, "%s%s%s", before, sumOf(before, after), after), folder.FilePerm); err != nil {
 		return err
 	}

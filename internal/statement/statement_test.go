@@ -1,11 +1,17 @@
 package statement_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/statement"
 )
 
@@ -59,5 +65,23 @@ func TestOneNameOfTheRelation(t *testing.T) {
 	}
 	if s := (statement.Statement{Relation: "replace the label of one"}); s.Replaced() != "" {
 		t.Errorf("found %q for another relation, expected nothing", s.Replaced())
+	}
+}
+
+// Both files of a statement are written, or none: where words cannot be, the data stays as it was.
+func TestNoHalfOfAStatement(t *testing.T) {
+	dir := t.TempDir()
+	if err := (statement.Statement{}).Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	words := filepath.Join(dir, folder.Statement)
+	if err := errors.Join(os.Remove(words), os.Mkdir(words, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.ReadFile(filepath.Join(dir, folder.StatementData))
+	err := statement.Statement{Answer: account.Answer{Epsilon: 7}}.Write(dir)
+	after, _ := os.ReadFile(filepath.Join(dir, folder.StatementData))
+	if !errors.Is(err, checkpoints.ErrNotRegular) || !bytes.Equal(before, after) || len(before) == 0 {
+		t.Errorf("found %v and %s, expected %s", err, after, before)
 	}
 }
