@@ -32,7 +32,7 @@
 //     read;
 //   - a checkpoint never leads the ledger: its LedgerEntries is at most the ledger's length;
 //   - with a Save after every update that returns before the next AppendWith is called, which may
-//     be while the next sum is computed (package internal/durable), the ledger leads the newest
+//     be while the next sum is computed (package internal/run), the ledger leads the newest
 //     checkpoint by one entry, and by one more for each time the run was stopped.
 //
 // A run resumes with [OpenJournal], [Journal.Check] of all that speaks of the ledger, [Latest], and

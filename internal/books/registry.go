@@ -14,7 +14,6 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/keys"
 	"dpsgd/internal/limits"
 	"dpsgd/internal/setup"
 )
@@ -245,7 +244,7 @@ func refuseEdited(dir string) error {
 			return nil
 		}
 	}
-	differences := keys.Differences(string(plan), string(found))
+	differences := folder.Differences(string(plan), string(found))
 	if bytes.Contains(plan, []byte("\nextension_1 ")) { // of a run whose list of extensions is gone: its ledger has what they cost
 		differences = slices.DeleteFunc(differences, func(d string) bool {
 			return strings.HasPrefix(d, "training.steps ") || strings.HasPrefix(d, "privacy.epsilon ")

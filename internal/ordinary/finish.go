@@ -8,10 +8,9 @@ import (
 	"dpsgd/checkpoints/safetensors"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
-	"dpsgd/internal/curves"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/history"
 	"dpsgd/internal/labels"
+	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
@@ -44,8 +43,8 @@ func (r *Run) evaluate() error {
 	if err != nil {
 		return err
 	}
-	line := history.Metrics{Step: r.done(), Answer: account.Answer{Epsilon: statement.NoGuarantee, Delta: 1}, TestAccuracy: r.evaluation.Accuracy,
-		TestLoss: history.Finite(r.evaluation.Loss), LearningRate: r.schedule.LearningRate(max(0, r.step-1))}
+	line := run.Metrics{Step: r.done(), Answer: account.Answer{Epsilon: statement.NoGuarantee, Delta: 1}, TestAccuracy: r.evaluation.Accuracy,
+		TestLoss: run.Finite(r.evaluation.Loss), LearningRate: r.schedule.LearningRate(max(0, r.step-1))}
 	if spent != nil {
 		line.Answer = spent.Answer()
 		line.Accountant = ""
@@ -54,7 +53,7 @@ func (r *Run) evaluate() error {
 	if err != nil {
 		return fmt.Errorf("train: %s: %w", r.path(folder.Metrics), err)
 	}
-	return curves.AppendLine(r.path(folder.Metrics), encoded)
+	return run.AppendLine(r.path(folder.Metrics), encoded)
 }
 
 // finish saves the last parameters, evaluates them, and writes model and statement.

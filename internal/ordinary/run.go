@@ -20,13 +20,13 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
-	"dpsgd/internal/durable"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/labels"
 	"dpsgd/internal/plain"
 	"dpsgd/internal/random"
+	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
@@ -77,7 +77,7 @@ type Run struct {
 	cost       *account.Spent
 	costOf     int // entries of the ledger that cost is of
 
-	order *durable.Order // of checkpoints and parameters
+	order *run.Order // of checkpoints and parameters
 
 	phase, step int // the training under way, and its updates so far
 	resumedAt   int
@@ -192,7 +192,7 @@ func prepare(c *configs.Config, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{config: c, source: source, outline: source.Outline, watcher: o.Watcher, order: durable.NewOrder(nil), batch: min(c.Training.BatchSize, source.Examples)}
+	r := &Run{config: c, source: source, outline: source.Outline, watcher: o.Watcher, order: run.NewOrder(nil), batch: min(c.Training.BatchSize, source.Examples)}
 	if source.Warning() != "" && o.Given == nil {
 		r.watcher.Warned(source.Warning())
 	}

@@ -12,7 +12,7 @@ import (
 	"dpsgd/accountant"
 	votes "dpsgd/accountant/pate"
 	"dpsgd/checkpoints"
-	"dpsgd/internal/curves"
+	"dpsgd/internal/run"
 	"dpsgd/release"
 	"dpsgd/release/answer"
 )
@@ -212,7 +212,7 @@ func appendLine(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	return curves.AppendLine(path, line)
+	return run.AppendLine(path, line)
 }
 
 func lines(content []byte) [][]byte {

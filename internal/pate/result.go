@@ -8,10 +8,9 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints/safetensors"
 	"dpsgd/internal/account"
-	"dpsgd/internal/curves"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/history"
 	"dpsgd/internal/noise"
+	"dpsgd/internal/run"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/trained"
 )
@@ -156,7 +155,7 @@ func (r *Run) writeMetrics(round int) error {
 	if err != nil {
 		return err
 	}
-	line := history.Metrics{
+	line := run.Metrics{
 		Step: round + 1, Answer: spent.Answer(), TestAccuracy: r.evaluation.Accuracy,
 		TestLoss: math.Min(r.evaluation.Loss, math.MaxFloat64), LearningRate: r.config.Optimizer.LearningRate,
 	}
@@ -168,7 +167,7 @@ func (r *Run) writeMetrics(round int) error {
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	return curves.AppendLine(r.path(folder.Metrics), content)
+	return run.AppendLine(r.path(folder.Metrics), content)
 }
 
 // statement is the privacy statement.

@@ -18,11 +18,10 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
-	"dpsgd/internal/curves"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/keys"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 )
 
@@ -150,7 +149,7 @@ func (r *Run) goOn() error {
 	}
 	if string(kept) != string(r.identity()) {
 		return fmt.Errorf("%w: %s was made with %s; expected %s and the data as they were", books.ErrOtherPlan, r.path(folder.Plan),
-			strings.Join(keys.Differences(string(kept), string(r.identity())), ", "), r.path(folder.Config))
+			strings.Join(folder.Differences(string(kept), string(r.identity())), ", "), r.path(folder.Config))
 	}
 	if err := errors.Join(r.readBallots(), r.readAnswers()); err != nil {
 		return err
@@ -169,7 +168,7 @@ func (r *Run) goOn() error {
 		return err
 	}
 	// A kill may have torn their last lines.
-	return errors.Join(curves.EndLine(r.path(votesFile)), curves.EndLine(r.path(answersFile)))
+	return errors.Join(run.EndLine(r.path(votesFile)), run.EndLine(r.path(answersFile)))
 }
 
 // prepare reads the data and fixes the plan.

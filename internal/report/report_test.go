@@ -14,9 +14,9 @@ import (
 
 	"dpsgd/data"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/history"
 	"dpsgd/internal/random"
 	"dpsgd/internal/report/facts"
+	"dpsgd/internal/run"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
@@ -154,17 +154,17 @@ func TestNamesAreText(t *testing.T) {
 // name of its file say so.
 func TestPrivateDiagnosticsStayOut(t *testing.T) {
 	o := tinyrun.Options(t)
-	run := tinyrun.Train(t, o, "run.private_diagnostics=true", "training.evaluate_every=4")
-	lines, err := history.ReadDiagnostics(run.Run)
+	trained := tinyrun.Train(t, o, "run.private_diagnostics=true", "training.evaluate_every=4")
+	lines, err := run.ReadDiagnostics(trained.Run)
 	if err != nil || len(lines) == 0 {
 		t.Fatalf("found %d lines, error %v", len(lines), err)
 	}
-	public := read(t, facts.Request{Accountants: true}, run.Run)
-	private := read(t, facts.Request{Private: true}, run.Run)
-	if err := os.Remove(filepath.Join(run.Run, folder.Diagnostics)); err != nil {
+	public := read(t, facts.Request{Accountants: true}, trained.Run)
+	private := read(t, facts.Request{Private: true}, trained.Run)
+	if err := os.Remove(filepath.Join(trained.Run, folder.Diagnostics)); err != nil {
 		t.Fatal(err)
 	}
-	if html(t, public) != html(t, read(t, facts.Request{Accountants: true}, run.Run)) {
+	if html(t, public) != html(t, read(t, facts.Request{Accountants: true}, trained.Run)) {
 		t.Error("found another report than without the file of private diagnostics")
 	}
 	for _, want := range []string{"<strong>NOT private.</strong>", "Clipped fraction over steps", "Norms of per-example gradients over steps", strconv.FormatFloat(lines[0].NormQuantiles[2], 'g', 4, 64)} {

@@ -20,7 +20,6 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/keys"
 	"dpsgd/internal/setup"
 	"dpsgd/release"
 	"dpsgd/release/answer"
@@ -162,7 +161,7 @@ func unchanged(dir string, f *statistics.File) error {
 		same.Data.Limit = configs.Limit{}
 		return string(configYAML(&same))
 	}
-	if found := keys.Differences(without(c), without(f.Config)); len(found) > 0 {
+	if found := folder.Differences(without(c), without(f.Config)); len(found) > 0 {
 		return fmt.Errorf("%w: %s was made with %s; expected %s as it was", books.ErrOtherPlan, dir, strings.Join(found, ", "), folder.Statistics)
 	}
 	return nil

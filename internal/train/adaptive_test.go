@@ -11,7 +11,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/history"
+	"dpsgd/internal/run"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 	"dpsgd/optimizer"
@@ -65,7 +65,7 @@ func TestAdaptiveRunSaysWhatItDid(t *testing.T) {
 	last := 1000.0
 	lines := strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(found.Run, folder.Metrics))), "\n")
 	for _, line := range lines {
-		var m history.Metrics
+		var m run.Metrics
 		if err := json.Unmarshal([]byte(line), &m); err != nil || !(m.ClipNorm < last) {
 			t.Errorf("the metrics say clip norm %v after %v (%v)", m.ClipNorm, last, err)
 		}
@@ -163,7 +163,7 @@ func TestDiagnosticsSayWhatWasClipped(t *testing.T) {
 		for norm, want := range map[string]float64{"1e-6": 1, "1000": 0} {
 			r := train(t, options(t), policy, "privacy.clip_norm="+norm, "optimizer.learning_rate=1e-9", "run.private_diagnostics=true")
 			for _, line := range strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(r.Run, folder.Diagnostics))), "\n") {
-				var d history.Diagnostics
+				var d run.Diagnostics
 				if err := json.Unmarshal([]byte(line), &d); err != nil || d.ClippedFraction != want || !(d.MeanNorm > 1e-3) {
 					t.Errorf("%s, clip norm %s: found %s (%v), expected the clipped fraction %v", policy, norm, line, err, want)
 				}

@@ -13,9 +13,9 @@ import (
 	"dpsgd/internal/compute"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/history"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/labels"
+	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
@@ -187,6 +187,6 @@ func (t *tested) examine() (score.Examination, error) {
 	if !t.config.Privacy.None {
 		e.Unit, e.TargetEpsilon = labels.UnitOf(t.config), t.config.Privacy.Epsilon
 	}
-	e.TestLoss = history.Finite(e.TestLoss)
+	e.TestLoss = run.Finite(e.TestLoss)
 	return *e, err
 }

@@ -10,7 +10,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/keys"
 	"dpsgd/internal/setup"
 )
 
@@ -62,5 +61,5 @@ func (r *Run) otherPlan(checkpoint, hash string) error {
 		return fmt.Errorf("%w: %s was made with another configuration or other data or other initial weights than %s and what is found now", books.ErrOtherPlan, checkpoint, r.path(folder.Config))
 	}
 	return fmt.Errorf("%w: %s was made with %s; expected %s and the data as they were", books.ErrOtherPlan, checkpoint,
-		strings.Join(keys.Differences(string(kept), r.identity), ", "), r.path(folder.Config))
+		strings.Join(folder.Differences(string(kept), r.identity), ", "), r.path(folder.Config))
 }

@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"dpsgd/internal/curves"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/keys"
+	"dpsgd/internal/run"
 	"dpsgd/internal/tensorboard"
 )
 
@@ -19,23 +18,23 @@ var metricsColumns = []string{"step", "epsilon", "epsilon_rdp", "delta", "test_a
 
 // openCopies writes the copies of metrics and diagnostics for other programs up to the current step.
 func (r *Run) openCopies() {
-	settings := []tensorboard.Value{tensorboard.Settings(settingsOf(keys.Of(string(r.config.Identity()))))}
-	r.metrics = r.copies(curves.Files{
+	settings := []tensorboard.Value{tensorboard.Settings(settingsOf(folder.Keys(string(r.config.Identity()))))}
+	r.metrics = r.copies(run.Files{
 		Lines: r.path(folder.Metrics), Events: r.path(folder.MetricsEvents), Table: r.path(folder.MetricsTable),
 		Columns: metricsColumns, Settings: settings, Without: []string{"delta"}, Bounds: []string{"epsilon", "epsilon_rdp"},
 	})
 	if r.diagnoses != nil {
-		r.diagnoses.copies = r.copies(curves.Files{Lines: r.path(folder.Diagnostics), Events: r.path(folder.DiagnosticEvents)})
+		r.diagnoses.copies = r.copies(run.Files{Lines: r.path(folder.Diagnostics), Events: r.path(folder.DiagnosticEvents)})
 	}
 }
 
 // copies opens one of them; nil where that fails. The lines are what counts: the next start writes
 // the copies anew.
-func (r *Run) copies(f curves.Files) *curves.Copies {
-	err := curves.EndLine(f.Lines)
+func (r *Run) copies(f run.Files) *run.Copies {
+	err := run.EndLine(f.Lines)
 	if err == nil {
-		var c *curves.Copies
-		if c, err = curves.Open(f, r.step); err == nil {
+		var c *run.Copies
+		if c, err = run.OpenCopies(f, r.step); err == nil {
 			return c
 		}
 	}
@@ -44,12 +43,12 @@ func (r *Run) copies(f curves.Files) *curves.Copies {
 }
 
 // writeLine adds a line to a file of the run, and to its copies.
-func (r *Run) writeLine(file string, v any, copies *curves.Copies) error {
+func (r *Run) writeLine(file string, v any, copies *run.Copies) error {
 	line, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("train: %s: %w", r.path(file), err)
 	}
-	err = r.persist(saving{"a line of " + file, file, 1024, func(dir string) error { return curves.AppendLine(filepath.Join(dir, file), line) }, false})
+	err = r.persist(saving{"a line of " + file, file, 1024, func(dir string) error { return run.AppendLine(filepath.Join(dir, file), line) }, false})
 	if err != nil {
 		return err
 	}
@@ -61,7 +60,7 @@ func (r *Run) writeLine(file string, v any, copies *curves.Copies) error {
 
 // settingsOf are the keys of a configuration that training hangs on, as hyper-parameters: numbers, and
 // words for all else.
-func settingsOf(config []keys.Pair) map[string]any {
+func settingsOf(config []folder.Pair) map[string]any {
 	settings := map[string]any{}
 	for _, p := range config {
 		section, key, _ := strings.Cut(p.Key, ".")

@@ -8,17 +8,16 @@ import (
 
 	"dpsgd/checkpoints/safetensors"
 	"dpsgd/internal/compute"
-	"dpsgd/internal/curves"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/history"
+	"dpsgd/internal/run"
 	"dpsgd/internal/tensorboard"
 	"dpsgd/internal/trained"
 )
 
 func (r *Run) writeMetrics(p Progress) error {
-	line := history.Metrics{
+	line := run.Metrics{
 		Step: p.Step, Answer: p.Spent.Answer(),
-		TestAccuracy: p.Evaluation.Accuracy, TestLoss: history.Finite(p.Evaluation.Loss), LearningRate: p.LearningRate, ClipNorm: p.ClipNorm,
+		TestAccuracy: p.Evaluation.Accuracy, TestLoss: run.Finite(p.Evaluation.Loss), LearningRate: p.LearningRate, ClipNorm: p.ClipNorm,
 	}
 	line.Accountant = "" // a line holds numbers alone
 	return r.writeLine(folder.Metrics, line, r.metrics)
@@ -30,8 +29,8 @@ type diagnostics struct {
 	plan    *RunPlan
 	factors []float32
 	norms   []float64 // of the step so far
-	line    history.Diagnostics
-	copies  *curves.Copies
+	line    run.Diagnostics
+	copies  *run.Copies
 }
 
 // openDiagnostics switches diagnostics on when the configuration asks for them.
@@ -73,12 +72,12 @@ func (r *Run) diagnose(took time.Duration) error {
 		return nil
 	}
 	line := d.line
-	d.line = history.Diagnostics{}
-	line.NormQuantiles = history.Quantiles(d.norms)
+	d.line = run.Diagnostics{}
+	line.NormQuantiles = run.Quantiles(d.norms)
 	line.Step, line.Seconds = r.step, took.Seconds()
 	if n := float64(line.BatchSize - line.NotFinite); n > 0 {
-		line.TrainingLoss = history.Finite(line.TrainingLoss / n)
-		line.MeanNorm = history.Finite(line.MeanNorm / n)
+		line.TrainingLoss = run.Finite(line.TrainingLoss / n)
+		line.MeanNorm = run.Finite(line.MeanNorm / n)
 		line.ClippedFraction /= n
 	}
 	if took > 0 {

@@ -15,7 +15,7 @@ import (
 	"dpsgd/clip"
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/history"
+	"dpsgd/internal/run"
 	"dpsgd/internal/slow"
 	"dpsgd/internal/tiny"
 	"dpsgd/optimizer"
@@ -326,7 +326,7 @@ func TestEpsilonIsThatOfTheLedger(t *testing.T) {
 	r := fit(t, open(t, dir, o))
 	seen := map[int]float64{}
 	for _, line := range strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(dir, folder.Metrics))), "\n") {
-		var m history.Metrics
+		var m run.Metrics
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatal(err)
 		}

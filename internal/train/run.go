@@ -17,14 +17,13 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
-	"dpsgd/internal/curves"
-	"dpsgd/internal/durable"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/group"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/ranks"
 	"dpsgd/internal/records"
+	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/trained"
@@ -116,11 +115,11 @@ type Run struct {
 	patience    time.Duration
 	count       float64 // what the last release says of its examples' norms, under a policy that counts
 	journal     *books.Books
-	order       *durable.Order // of checkpoints and events
+	order       *run.Order // of checkpoints and events
 	pool        *kernel.Pool
 	watcher     Watcher
 	diagnoses   *diagnostics
-	metrics     *curves.Copies // of metrics.jsonl
+	metrics     *run.Copies // of metrics.jsonl
 
 	where      string                   // the flags that say where the data is
 	registered checkpoints.Registration // how the run appears in the ledger of its data
@@ -198,7 +197,7 @@ func reopen(dir string, o Options) (r *Run, begun bool, err error) {
 		journal.Close()
 		return nil, false, err
 	}
-	r.Dir, r.journal, r.order = dir, journal, durable.NewOrder(journal)
+	r.Dir, r.journal, r.order = dir, journal, run.NewOrder(journal)
 	if err = r.openDoor(); err == nil {
 		begun, err = r.restore()
 	}
@@ -350,7 +349,7 @@ func (r *Run) fillFolder(o Options) error {
 	if r.journal, r.registered, err = begin(r.Dir, o.registry(), r.config, (*configs.Config).YAML, r.source.Outline, planned); err != nil {
 		return err
 	}
-	r.order = durable.NewOrder(r.journal)
+	r.order = run.NewOrder(r.journal)
 	if err := r.openDoor(); err != nil {
 		return err
 	}

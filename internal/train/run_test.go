@@ -16,7 +16,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/history"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 )
@@ -261,7 +261,7 @@ func TestDiagnosticsOnlyWhenAsked(t *testing.T) {
 		t.Fatalf("found %d lines, expected one for each of 12 steps", len(lines))
 	}
 	for i, line := range lines {
-		var d history.Diagnostics
+		var d run.Diagnostics
 		if err := json.Unmarshal([]byte(line), &d); err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"dpsgd/checkpoints"
-	"dpsgd/internal/durable"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/trained"
 )
 
@@ -42,18 +42,18 @@ func (r *Run) settle(s saving, err error) error {
 		return err // before the first step there is nothing to be lost
 	}
 	for i, pause := range pauses {
-		if !durable.Refused(err) || ctx.Err() != nil {
+		if !run.Refused(err) || ctx.Err() != nil {
 			break
 		}
 		r.waiting(fmt.Sprintf("%s cannot be saved: %v; it needs %s, and the disk of %s has %s free: make room there, such as by deleting checkpoints of finished runs; trying again in %v, attempt %d of %d, ctrl-C ends the waiting",
-			s.what, err, durable.Size(int64(s.bytes)), r.Dir, durable.FreeOn(r.Dir), pause, i+1, len(pauses)))
+			s.what, err, run.Size(int64(s.bytes)), r.Dir, run.FreeOn(r.Dir), pause, i+1, len(pauses)))
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 		}
 		err = s.write(r.Dir)
 	}
-	if !durable.Refused(err) {
+	if !run.Refused(err) {
 		return err
 	}
 	return r.unsaved(s, err)
@@ -64,10 +64,10 @@ func (r *Run) again() string { return "`train resume " + folder.Argument(r.Dir) 
 
 // unsaved keeps elsewhere what may be there, and says how to go on.
 func (r *Run) unsaved(s saving, err error) error {
-	room := fmt.Sprintf("make room for %s on the disk of %s", durable.Size(int64(s.bytes)), r.Dir)
+	room := fmt.Sprintf("make room for %s on the disk of %s", run.Size(int64(s.bytes)), r.Dir)
 	goOn := "go on with " + r.again()
 	if s.apart {
-		if dir, ok := durable.Elsewhere(r.name(), s.write); ok {
+		if dir, ok := run.Elsewhere(r.name(), s.write); ok {
 			return fmt.Errorf("%w: %s after step %d: %w; it is kept in %s: %s, move that file to %s, and %s", ErrNotSaved, s.what, r.step, err,
 				filepath.Join(dir, s.file), room, r.path(s.file), goOn)
 		}
@@ -84,7 +84,7 @@ func (r *Run) rescue(err error) error {
 	if failed := r.order.Wait(); failed != nil {
 		return errors.Join(err, failed)
 	}
-	if !durable.Refused(err) || r.tried == r.step && r.saved != r.step {
+	if !run.Refused(err) || r.tried == r.step && r.saved != r.step {
 		return err // no failure of a disk, or that of this step's checkpoint, which says how to go on
 	}
 	if r.saved == r.step {

@@ -17,8 +17,8 @@ import (
 	"dpsgd/internal/bench"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/history"
 	"dpsgd/internal/questions"
+	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/train"
@@ -48,7 +48,7 @@ type Run struct {
 	NoiseMultiplier float64
 	// NotPrivate is a baseline that was trained without privacy: it has no ledger, and ε is infinite.
 	NotPrivate bool
-	Metrics    []history.Metrics // of the steps that were evaluated
+	Metrics    []run.Metrics // of the steps that were evaluated
 
 	// Statement is what the run claimed at its end. It is nil while there is none of all that was
 	// released: before the end, and after the run was gone on with.
@@ -61,8 +61,8 @@ type Run struct {
 	Curves      *questions.Comparison // nil unless asked for
 	Examination *score.Examination    // nil where Unexamined says why
 	Unexamined  string
-	Times       *bench.Result         // nil unless asked for
-	Diagnostics []history.Diagnostics // NOT private; none unless asked for
+	Times       *bench.Result     // nil unless asked for
+	Diagnostics []run.Diagnostics // NOT private; none unless asked for
 	Warnings    []string
 
 	entries int // of the ledger: releases, and choices to go on
@@ -75,7 +75,7 @@ func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
 		return nil, err
 	}
 	r := &Run{Dir: dir, Name: folder.Name(dir), Config: c, YAML: string(c.YAML())}
-	if r.Metrics, err = history.ReadMetrics(dir); err != nil {
+	if r.Metrics, err = run.ReadMetrics(dir); err != nil {
 		return nil, err
 	}
 	if err := r.readStatistics(); err != nil {
@@ -88,7 +88,7 @@ func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
 		return nil, err
 	}
 	if q.Private {
-		if r.Diagnostics, err = history.ReadDiagnostics(dir); err != nil {
+		if r.Diagnostics, err = run.ReadDiagnostics(dir); err != nil {
 			return nil, err
 		}
 	}

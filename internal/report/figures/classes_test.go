@@ -12,7 +12,7 @@ import (
 
 // examined is a run whose model was right so often, of 100 examples of each class.
 func examined(name string, right ...int) *facts.Run {
-	r := run(name, 1)
+	r := evaluated(name, 1)
 	e := score.Examine([]string{"cat", "dog"}, 200)
 	for label, n := range right {
 		for i := range 100 {
@@ -65,7 +65,7 @@ func TestWhoPays(t *testing.T) {
 
 // One run alone, other classes and a run that was not predicted are not compared.
 func TestNothingToCompare(t *testing.T) {
-	other, unseen := examined("other", 1, 2), run("unseen", 1)
+	other, unseen := examined("other", 1, 2), evaluated("unseen", 1)
 	other.Examination.Matrix.Names = []string{"cat", "cow"}
 	for name, runs := range map[string][]*facts.Run{
 		"one": {examined("a", 1, 2)}, "classes": {examined("a", 1, 2), other}, "unseen": {examined("a", 1, 2), unseen}, "first unseen": {unseen, examined("a", 1, 2)},

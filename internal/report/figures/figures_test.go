@@ -9,9 +9,9 @@ import (
 
 	"dpsgd/internal/account"
 	"dpsgd/internal/chart"
-	"dpsgd/internal/history"
 	"dpsgd/internal/report/facts"
 	"dpsgd/internal/report/figures"
+	"dpsgd/internal/run"
 )
 
 // row is a trial of a sweep over clip norm, noise multiplier and seed.
@@ -99,7 +99,7 @@ func TestPareto(t *testing.T) {
 
 // Runs have one line each, and diagnostics keep their first and last steps when they are thinned.
 func TestRunsAndDiagnostics(t *testing.T) {
-	a, b := run("a", 3), run("b", 1)
+	a, b := evaluated("a", 3), evaluated("b", 1)
 	all := figures.Runs([]*facts.Run{a, b})
 	if len(all) != 3 {
 		t.Fatalf("found %d figures, expected ε and accuracy over steps and accuracy over ε", len(all))
@@ -108,11 +108,11 @@ func TestRunsAndDiagnostics(t *testing.T) {
 	if len(lines) != 2 || lines[0].Name != "a" || len(lines[0].Points) != 3 || lines[1].Points[0] != (chart.Point{X: 0.5, Y: 60}) {
 		t.Errorf("found %+v", lines)
 	}
-	if all := figures.Runs([]*facts.Run{run("none", 0)}); all != nil {
+	if all := figures.Runs([]*facts.Run{evaluated("none", 0)}); all != nil {
 		t.Errorf("found %v of a run without an evaluation", all)
 	}
 	for i := range 1000 {
-		a.Diagnostics = append(a.Diagnostics, history.Diagnostics{Step: i + 1, ClippedFraction: 0.25, NormQuantiles: []float64{1, 2, 3, 4, 5}})
+		a.Diagnostics = append(a.Diagnostics, run.Diagnostics{Step: i + 1, ClippedFraction: 0.25, NormQuantiles: []float64{1, 2, 3, 4, 5}})
 	}
 	private := figures.Diagnostics(a)
 	rows := find(t, private, "norms").Table.Rows

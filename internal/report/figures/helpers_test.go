@@ -3,15 +3,15 @@ package figures_test
 import (
 	"dpsgd/configs"
 	"dpsgd/internal/account"
-	"dpsgd/internal/history"
 	"dpsgd/internal/report/facts"
+	"dpsgd/internal/run"
 )
 
-// run is one that was evaluated so often.
-func run(name string, evaluations int) *facts.Run {
+// evaluated is a run that was evaluated so often.
+func evaluated(name string, evaluations int) *facts.Run {
 	r := &facts.Run{Name: name, Config: &configs.Config{Privacy: configs.Privacy{Accountant: "exact"}}}
 	for i := range evaluations {
-		r.Metrics = append(r.Metrics, history.Metrics{Step: 10 * (i + 1), Answer: account.Answer{Epsilon: 0.5 * float64(i+1)}, TestAccuracy: 0.6})
+		r.Metrics = append(r.Metrics, run.Metrics{Step: 10 * (i + 1), Answer: account.Answer{Epsilon: 0.5 * float64(i+1)}, TestAccuracy: 0.6})
 	}
 	return r
 }

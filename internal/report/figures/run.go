@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"dpsgd/internal/chart"
-	"dpsgd/internal/history"
 	"dpsgd/internal/report/facts"
+	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 )
 
@@ -43,7 +43,7 @@ func Run(r *facts.Run) []Figure {
 type curve struct {
 	name  string
 	run   *facts.Run
-	place func(history.Metrics) (x, y float64, ok bool)
+	place func(run.Metrics) (x, y float64, ok bool)
 }
 
 // overSteps is a figure of curves. Value writes the y of a point for the table.
@@ -84,9 +84,9 @@ func epsilonOverSteps(runs []*facts.Run) *Figure {
 		if len(runs) > 1 {
 			name = r.Name
 		}
-		curves = append(curves, curve{name, r, func(m history.Metrics) (float64, float64, bool) { return float64(m.Step), m.Epsilon, true }})
+		curves = append(curves, curve{name, r, func(m run.Metrics) (float64, float64, bool) { return float64(m.Step), m.Epsilon, true }})
 		if len(runs) == 1 {
-			curves = append(curves, curve{"rdp", r, func(m history.Metrics) (float64, float64, bool) {
+			curves = append(curves, curve{"rdp", r, func(m run.Metrics) (float64, float64, bool) {
 				if m.EpsilonRDP == nil {
 					return 0, 0, false
 				}
@@ -104,15 +104,15 @@ func epsilonOverSteps(runs []*facts.Run) *Figure {
 
 func accuracyOverSteps(runs []*facts.Run) *Figure {
 	return overSteps(Figure{ID: "accuracy", Title: "Test accuracy over steps"}, chart.Chart{X: "steps", Y: "test accuracy, %", Tight: true},
-		perRun(runs, func(m history.Metrics) (float64, float64, bool) { return float64(m.Step), 100 * m.TestAccuracy, true }), whole, hundredths)
+		perRun(runs, func(m run.Metrics) (float64, float64, bool) { return float64(m.Step), 100 * m.TestAccuracy, true }), whole, hundredths)
 }
 
 func accuracyOverEpsilon(runs []*facts.Run) *Figure {
 	return overSteps(Figure{ID: "accuracy-epsilon", Title: "Test accuracy over ε"}, chart.Chart{X: "ε", Y: "test accuracy, %", Tight: true},
-		perRun(runs, func(m history.Metrics) (float64, float64, bool) { return m.Epsilon, 100 * m.TestAccuracy, true }), epsilon, hundredths)
+		perRun(runs, func(m run.Metrics) (float64, float64, bool) { return m.Epsilon, 100 * m.TestAccuracy, true }), epsilon, hundredths)
 }
 
-func perRun(runs []*facts.Run, place func(history.Metrics) (float64, float64, bool)) []curve {
+func perRun(runs []*facts.Run, place func(run.Metrics) (float64, float64, bool)) []curve {
 	var curves []curve
 	for _, r := range runs {
 		curves = append(curves, curve{r.Name, r, place})
@@ -224,8 +224,8 @@ func Diagnostics(r *facts.Run) []Figure {
 	norms := Figure{ID: "norms", Title: "Norms of per-example gradients over steps", Private: true, Table: Table{Heading: []string{"step"}},
 		Note: "Before clipping: the norm that so large a share of a batch does not pass."}
 	share := chart.Line{Name: "clipped"}
-	quantiles := make([]chart.Line, len(history.NormQuantiles))
-	for i, q := range history.NormQuantiles {
+	quantiles := make([]chart.Line, len(run.NormQuantiles))
+	for i, q := range run.NormQuantiles {
 		quantiles[i].Name = fmt.Sprintf("%g %%", 100*q)
 		norms.Table.Heading = append(norms.Table.Heading, quantiles[i].Name)
 	}

@@ -1,6 +1,4 @@
-// Package keys reads what the program wrote about a plan, a configuration and words with what follows
-// them, as keys with their values.
-package keys
+package folder
 
 import (
 	"fmt"
@@ -11,7 +9,7 @@ import (
 // configuration is named where its keys are equal.
 func Differences(old, now string) []string {
 	var keys, derived []string
-	was, is := Of(old), Of(now)
+	was, is := Keys(old), Keys(now)
 	for _, s := range append(was, is...) {
 		a, b := find(was, s.Key), find(is, s.Key)
 		text := fmt.Sprintf("%s %s, found %s", s.Key, a, b)
@@ -50,8 +48,8 @@ func find(all []Pair, key string) string {
 	return "none"
 }
 
-// Of reads an identity: the YAML that the program wrote, then words with what follows them.
-func Of(identity string) []Pair {
+// Keys reads an identity: the YAML that the program wrote, then words with what follows them.
+func Keys(identity string) []Pair {
 	var all []Pair
 	var sections []string
 	for _, line := range strings.Split(identity, "\n") {

@@ -1,6 +1,4 @@
-// Package history is what a run writes about its steps: metrics, which are public, and private
-// diagnostics, which are not.
-package history
+package run
 
 import (
 	"math"

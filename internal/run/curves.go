@@ -1,10 +1,4 @@
-// Package curves copies the lines that a run writes about its steps into files for other programs: a
-// table of comma-separated values, and an event file for TensorBoard.
-//
-// A copy holds what the lines hold and no more, so it is as public, or as private, as they are. It is
-// a function of them: [Open] writes it anew from the lines, so that a run that was killed and goes on
-// repeats no point and loses none, and a copy that was deleted or damaged is mended.
-package curves
+package run
 
 import (
 	"bytes"
@@ -33,7 +27,10 @@ type Files struct {
 	Bounds   []string            // keys of upper bounds, which TensorBoard's few bits must not make smaller
 }
 
-// Copies are the copies of a run that goes on.
+// Copies are files for other programs with what the lines of a run hold and no more, so they are as
+// public, or as private, as these: a table of comma-separated values, and TensorBoard's event file. They
+// are a function of the lines, from which [OpenCopies] writes them anew: a run that was killed and goes
+// on repeats no point and loses none.
 type Copies struct {
 	files Files
 	last  int // step of the last point
@@ -49,8 +46,8 @@ type point struct {
 // permissions of copies: their owner's alone.
 const permissions = 0o600
 
-// Open writes the copies of the lines up to a step, where they are not there already.
-func Open(f Files, upTo int) (*Copies, error) {
+// OpenCopies writes the copies of the lines up to a step, where they are not there already.
+func OpenCopies(f Files, upTo int) (*Copies, error) {
 	points, err := read(f.Lines, upTo)
 	if err != nil {
 		return nil, err

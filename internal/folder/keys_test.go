@@ -1,4 +1,4 @@
-package keys
+package folder
 
 import (
 	"slices"
@@ -24,7 +24,7 @@ noise_multiplier 0.75
 // Keys are those of the configuration, with their sections; then the words, with what follows them.
 func TestOf(t *testing.T) {
 	var found []string
-	for _, p := range Of(written) {
+	for _, p := range Keys(written) {
 		if p.Value != "" {
 			found = append(found, p.Key+" = "+p.Value)
 		}

@@ -1,4 +1,4 @@
-package curves
+package run
 
 import (
 	"math"
@@ -64,7 +64,7 @@ func TestCopiesHoldEachStepOnce(t *testing.T) {
 	} {
 		f := at(t, tt.lines)
 		for range 2 { // the second time they are there
-			if _, err := Open(f, tt.upTo); err != nil {
+			if _, err := OpenCopies(f, tt.upTo); err != nil {
 				t.Fatal(err)
 			}
 			if found := content(t, f.Table); found != tt.table {
@@ -80,7 +80,7 @@ func TestCopiesHoldEachStepOnce(t *testing.T) {
 // Lines that are added are copied as if they had been there.
 func TestAddedLinesAreCopied(t *testing.T) {
 	f := at(t, "")
-	c, err := Open(f, 0)
+	c, err := OpenCopies(f, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestAddedLinesAreCopied(t *testing.T) {
 // A histogram and nothing else comes out of an object.
 func TestHistogramsAreCopied(t *testing.T) {
 	f := at(t, `{"step":1,"norms":{"limits":[1,2],"counts":[3,4],"min":0.5,"max":2,"sum":9,"sum_squares":14}}`+"\n")
-	if _, err := Open(f, 1); err != nil {
+	if _, err := OpenCopies(f, 1); err != nil {
 		t.Fatal(err)
 	}
 	want := tensorboard.Histogram("norms", tensorboard.Buckets{Limits: []float64{1, 2}, Counts: []float64{3, 4}, Min: 0.5, Max: 2, Sum: 9, SumSquares: 14})
@@ -119,7 +119,7 @@ func TestHistogramsAreCopied(t *testing.T) {
 func TestBoundsStayBounds(t *testing.T) {
 	f := at(t, `{"step":1,"x":2.00000001,"y":2.00000001,"z":2}`+"\n")
 	f.Bounds = []string{"x", "z"}
-	if _, err := Open(f, 1); err != nil {
+	if _, err := OpenCopies(f, 1); err != nil {
 		t.Fatal(err)
 	}
 	next := float64(math.Nextafter32(2, 3))

@@ -1,4 +1,4 @@
-package history_test
+package run_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/history"
+	"dpsgd/internal/run"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 )
@@ -17,24 +17,24 @@ import (
 // What a run wrote about its steps is read again.
 func TestReadMetricsAndDiagnostics(t *testing.T) {
 	r := tinyrun.Train(t, tinyrun.Options(t), "training.evaluate_every=5", "run.private_diagnostics=true")
-	m, err := history.ReadMetrics(r.Run)
+	m, err := run.ReadMetrics(r.Run)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(m) != 3 || m[0].Step != 5 || m[2].Step != 12 || m[2].TestAccuracy != r.TestAccuracy || m[2].Epsilon != r.Epsilon {
 		t.Errorf("found %+v, expected steps 5, 10 and 12, the last as in %+v", m, r)
 	}
-	d, err := history.ReadDiagnostics(r.Run)
+	d, err := run.ReadDiagnostics(r.Run)
 	if err != nil || len(d) != 12 {
 		t.Fatalf("found %d lines, error %v, expected 12", len(d), err)
 	}
 	for _, line := range d {
-		if len(line.NormQuantiles) != len(history.NormQuantiles) || !slices.IsSorted(line.NormQuantiles) || line.NormQuantiles[0] <= 0 {
+		if len(line.NormQuantiles) != len(run.NormQuantiles) || !slices.IsSorted(line.NormQuantiles) || line.NormQuantiles[0] <= 0 {
 			t.Errorf("step %d: found quantiles %v", line.Step, line.NormQuantiles)
 		}
 	}
 	off := tinyrun.Train(t, tinyrun.Options(t))
-	if d, err := history.ReadDiagnostics(off.Run); err != nil || d != nil {
+	if d, err := run.ReadDiagnostics(off.Run); err != nil || d != nil {
 		t.Errorf("found %v, error %v, expected none", d, err)
 	}
 }
@@ -44,25 +44,25 @@ func TestReadMetricsAfterACrash(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, folder.Metrics)
 	tiny.Write(t, path, `{"step":5,"epsilon":1}`+"\n"+`{"step":10,"epsilon":2}`+"\n"+`{"step":5,"epsilon":3}`+"\n"+`{"step":10,"eps`)
-	m, err := history.ReadMetrics(dir)
+	m, err := run.ReadMetrics(dir)
 	if err != nil || len(m) != 1 || m[0].Step != 5 || m[0].Epsilon != 3 {
 		t.Errorf("found %+v, error %v, expected step 5 with ε = 3", m, err)
 	}
 	tiny.Write(t, path, `{"step":5,"epsilon":1}`+"\nno JSON\n")
-	if _, err := history.ReadMetrics(dir); !errors.Is(err, checkpoints.ErrCorrupt) || !strings.Contains(err.Error(), "metrics.jsonl:2:") {
+	if _, err := run.ReadMetrics(dir); !errors.Is(err, checkpoints.ErrCorrupt) || !strings.Contains(err.Error(), "metrics.jsonl:2:") {
 		t.Errorf("found error %v, expected one about line 2", err)
 	}
 }
 
 func TestQuantiles(t *testing.T) {
 	values := []float64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
-	if found := history.Quantiles(values); !slices.Equal(found, []float64{1, 3, 5, 8, 9}) {
+	if found := run.Quantiles(values); !slices.Equal(found, []float64{1, 3, 5, 8, 9}) {
 		t.Errorf("found %v of 1 to 10, expected 1, 3, 5, 8 and 9", found)
 	}
-	if found := history.Quantiles([]float64{4}); !slices.Equal(found, []float64{4, 4, 4, 4, 4}) {
+	if found := run.Quantiles([]float64{4}); !slices.Equal(found, []float64{4, 4, 4, 4, 4}) {
 		t.Errorf("found %v of one value", found)
 	}
-	if found := history.Quantiles(nil); found != nil {
+	if found := run.Quantiles(nil); found != nil {
 		t.Errorf("found %v of none", found)
 	}
 }
