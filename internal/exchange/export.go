@@ -9,7 +9,6 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/checkpoints/safetensors"
-	"dpsgd/internal/exchange/onnx"
 	"dpsgd/internal/exchange/pytorch"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/trained"
@@ -60,7 +59,7 @@ func Export(m *trained.Model, format, path string) ([]string, error) {
 }
 
 func writeONNX(m *trained.Model, path string) ([]string, error) {
-	content, err := onnx.Encode(m)
+	content, err := ONNX(m)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 
 	"dpsgd/checkpoints/safetensors"
 	"dpsgd/internal/exchange"
-	"dpsgd/internal/exchange/onnx"
 	"dpsgd/internal/exchange/pytorch"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
@@ -85,7 +84,7 @@ func TestStructure(t *testing.T) {
 	sizes := map[uint64]int{1: 4, 7: 8} // of float32 and int64
 	for name, configuration := range cases() {
 		m := modelOf(t, configuration)
-		content, err := onnx.Encode(m)
+		content, err := exchange.ONNX(m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +138,7 @@ func TestStructure(t *testing.T) {
 func TestEmptyBatch(t *testing.T) {
 	reshapes := 0
 	for name, configuration := range cases() {
-		content, err := onnx.Encode(modelOf(t, configuration))
+		content, err := exchange.ONNX(modelOf(t, configuration))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +168,7 @@ func TestEmptyBatch(t *testing.T) {
 
 // The small convolutional network is these operators, in this order.
 func TestOperators(t *testing.T) {
-	content, err := onnx.Encode(modelOf(t, cases()["network mnist-cnn"]))
+	content, err := exchange.ONNX(modelOf(t, cases()["network mnist-cnn"]))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package onnx
+package exchange
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ const (
 	float16Type elementType = 10
 )
 
-// graph is an ONNX graph that is being built. Values are known by their names.
-type graph struct {
+// onnxGraph is an ONNX graph that is being built. Values are known by their names.
+type onnxGraph struct {
 	nodes, constants []message
 	part             string // of the model that is being added, for the names of its values
 	names            map[string]int
@@ -32,7 +32,7 @@ type attribute struct {
 }
 
 // unique makes a name for a value of the current part.
-func (g *graph) unique(what string) string {
+func (g *onnxGraph) unique(what string) string {
 	if g.names == nil {
 		g.names = map[string]int{}
 	}
@@ -45,14 +45,14 @@ func (g *graph) unique(what string) string {
 }
 
 // op adds an operator with one output and returns the name of that.
-func (g *graph) op(operator string, inputs []string, attributes ...attribute) string {
+func (g *onnxGraph) op(operator string, inputs []string, attributes ...attribute) string {
 	out := g.unique(operator)
 	g.add(operator, inputs, out, attributes...)
 	return out
 }
 
 // add adds an operator whose output has a given name.
-func (g *graph) add(operator string, inputs []string, out string, attributes ...attribute) {
+func (g *onnxGraph) add(operator string, inputs []string, out string, attributes ...attribute) {
 	var n message
 	for _, in := range inputs {
 		n.text(1, in)
@@ -92,15 +92,17 @@ func (a attribute) encode() (m message) {
 }
 
 // floats adds a constant of float32, without a shape a scalar, and returns its name.
-func (g *graph) floats(what string, data []float32, shape ...int) string {
+func (g *onnxGraph) floats(what string, data []float32, shape ...int) string {
 	return g.constant(what, float32Type, data, shape)
 }
 
 // scalar adds one number.
-func (g *graph) scalar(what string, v float64) string { return g.floats(what, []float32{float32(v)}) }
+func (g *onnxGraph) scalar(what string, v float64) string {
+	return g.floats(what, []float32{float32(v)})
+}
 
 // integers adds a constant vector of int64, and returns its name.
-func (g *graph) integers(what string, values ...int) string {
+func (g *onnxGraph) integers(what string, values ...int) string {
 	wide := make([]int64, len(values))
 	for i, v := range values {
 		wide[i] = int64(v)
@@ -108,7 +110,7 @@ func (g *graph) integers(what string, values ...int) string {
 	return g.constant(what, int64Type, wide, []int{len(values)})
 }
 
-func (g *graph) constant(what string, of elementType, data any, shape []int) string {
+func (g *onnxGraph) constant(what string, of elementType, data any, shape []int) string {
 	var raw bytes.Buffer
 	_ = binary.Write(&raw, binary.LittleEndian, data) // a bytes.Buffer takes everything
 	name := g.unique(what)
@@ -124,7 +126,7 @@ func (g *graph) constant(what string, of elementType, data any, shape []int) str
 }
 
 // encode is a GraphProto.
-func (g *graph) encode(name, input string, inputShape []int, output string, outputShape []int) (m message) {
+func (g *onnxGraph) encode(name, input string, inputShape []int, output string, outputShape []int) (m message) {
 	for _, n := range g.nodes {
 		m.bytes(1, n)
 	}

@@ -1,4 +1,4 @@
-package onnx
+package exchange
 
 import (
 	"math"
@@ -13,7 +13,7 @@ import (
 
 // featuresOf adds the public features of pictures, without their mean, as package features defines
 // them. Rows are rounded where the trainer keeps them in half precision.
-func (n *network) featuresOf(m *trained.Model, x string) (string, data.Shape, error) {
+func (n *onnxNetwork) featuresOf(m *trained.Model, x string) (string, data.Shape, error) {
 	d, err := m.Features()
 	if err != nil {
 		return "", data.Shape{}, err
@@ -28,7 +28,7 @@ func (n *network) featuresOf(m *trained.Model, x string) (string, data.Shape, er
 }
 
 // transformed is (N, values): the transform, raised to a power and normalised in groups.
-func (g *graph) transformed(d features.Definition, shape data.Shape, x string) string {
+func (g *onnxGraph) transformed(d features.Definition, shape data.Shape, x string) string {
 	if s := d.Scattering; s != nil {
 		values := s.Coefficients * s.Full.OutHeight * s.Full.OutWidth // of each channel
 		x = g.power(g.scatter(*s, shape, x), d.Power)
@@ -44,7 +44,7 @@ func (g *graph) transformed(d features.Definition, shape data.Shape, x string) s
 	return g.power(g.op("Concat", scales, attribute{"axis", 1}), d.Power)
 }
 
-func (g *graph) power(x string, power float64) string {
+func (g *onnxGraph) power(x string, power float64) string {
 	switch power {
 	case 1:
 		return x
@@ -56,7 +56,7 @@ func (g *graph) power(x string, power float64) string {
 
 // responses are the features that a dictionary of patches gives: those of the scaled picture and of
 // its mirror image, averaged.
-func (g *graph) responses(d patches.Definition, x string) string {
+func (g *onnxGraph) responses(d patches.Definition, x string) string {
 	if d.Scale == 2 {
 		x = g.op("AveragePool", []string{x}, window(2, 2, 0)...)
 		x = g.reflected(x, d.Border)
@@ -69,14 +69,14 @@ func (g *graph) responses(d patches.Definition, x string) string {
 }
 
 // reflected continues pictures beyond their edges by reflection.
-func (g *graph) reflected(x string, by int) string {
+func (g *onnxGraph) reflected(x string, by int) string {
 	return g.op("Pad", []string{x, g.integers("border", 0, 0, by, by, 0, 0, by, by)}, attribute{"mode", "reflect"})
 }
 
 // patchConstants are the names of what the picture and its mirror image share.
 type patchConstants struct{ ones, weights, above, below, rows, columns string }
 
-func (g *graph) patchConstants(d patches.Definition) patchConstants {
+func (g *onnxGraph) patchConstants(d patches.Definition) patchConstants {
 	channels := d.Scaled.Channels
 	ones := make([]float32, channels*d.Size*d.Size)
 	for i := range ones {
@@ -113,7 +113,7 @@ func means(edges []int, transposed bool) []float32 {
 }
 
 // excess is how far responses are above and below their thresholds, averaged over the cells.
-func (g *graph) excess(d patches.Definition, c patchConstants, x string) string {
+func (g *onnxGraph) excess(d patches.Definition, c patchConstants, x string) string {
 	n := float64(d.Scaled.Channels * d.Size * d.Size)
 	sum := g.op("Conv", []string{x, c.ones})
 	squares := g.op("Conv", []string{g.op("Mul", []string{x, x}), c.ones})
@@ -130,7 +130,7 @@ func (g *graph) excess(d patches.Definition, c patchConstants, x string) string 
 
 // scatter is the scattering transform of each channel on its own: (N·channels, coefficients, rows,
 // columns).
-func (g *graph) scatter(d scattering.Definition, shape data.Shape, x string) string {
+func (g *onnxGraph) scatter(d scattering.Definition, shape data.Shape, x string) string {
 	x = g.op("Reshape", []string{x, g.integers("planes", -1, 1, shape.Height, shape.Width)})
 	first := g.moduli(d, d.Fine, d.FineMargin, 1, x)
 	full := g.op("Concat", []string{x, first}, attribute{"axis", 1})
@@ -141,7 +141,7 @@ func (g *graph) scatter(d scattering.Definition, shape data.Shape, x string) str
 }
 
 // moduli of the convolutions of planes (N, 1, height, width) with wavelets: (N, angles, …).
-func (g *graph) moduli(d scattering.Definition, w scattering.Wavelets, margin, stride int, x string) string {
+func (g *onnxGraph) moduli(d scattering.Definition, w scattering.Wavelets, margin, stride int, x string) string {
 	x = g.reflected(x, margin)
 	part := func(name string, filters []float32) string {
 		y := g.op("Conv", []string{x, g.floats(name, filters, d.Angles, 1, w.Size, w.Size)}, window(w.Size, stride, 0)...)
@@ -152,7 +152,7 @@ func (g *graph) moduli(d scattering.Definition, w scattering.Wavelets, margin, s
 }
 
 // average takes planes to means over windows.
-func (g *graph) average(a scattering.Average, x string) string {
+func (g *onnxGraph) average(a scattering.Average, x string) string {
 	vertical := g.floats("vertical", a.Vertical, a.OutHeight, a.Height)
 	across := make([]float32, len(a.Horizontal)) // transposed
 	for o := range a.OutWidth {
@@ -164,7 +164,7 @@ func (g *graph) average(a scattering.Average, x string) string {
 }
 
 // flattened is the map of package flatten: see its comment.
-func (g *graph) flattened(d flatten.Definition, x string) string {
+func (g *onnxGraph) flattened(d flatten.Definition, x string) string {
 	width := len(d.Shift)
 	x = g.op("Mul", []string{g.op("Add", []string{x, g.floats("shift", d.Shift, 1, width)}), g.floats("gain", d.Gain, 1, width)})
 	if len(d.Blocks) > 1 {

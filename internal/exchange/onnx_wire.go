@@ -1,4 +1,4 @@
-package onnx
+package exchange
 
 import (
 	"encoding/binary"

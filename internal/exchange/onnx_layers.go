@@ -1,4 +1,4 @@
-package onnx
+package exchange
 
 import (
 	"fmt"
@@ -9,58 +9,58 @@ import (
 	"dpsgd/perexample"
 )
 
-// network adds the layers of a model to a graph.
-type network struct {
-	*graph
+// onnxNetwork adds the layers of a model to a graph.
+type onnxNetwork struct {
+	*onnxGraph
 	tensors map[string]model.Tensor // by name, in PyTorch's layouts
 	shapes  map[string][]int        // of the output of each layer by its name: (height, width, channels) or (n)
 	classes int
 }
 
-// place is where a layer stands.
-type place struct {
+// onnxPlace is where a layer stands.
+type onnxPlace struct {
 	name  string // such as "4.body.0"
 	input []int  // the shape of one example
 }
 
 // converters has a row for each kind of layer: a function that adds it, behind the value x, and
 // returns its output. Activations here are channels first, so that flattening needs no thought.
-var converters map[string]func(n *network, l model.Layer, at place, x string) (string, error)
+var converters map[string]func(n *onnxNetwork, l model.Layer, at onnxPlace, x string) (string, error)
 
 func init() { // not in the declaration: a residual block asks for the converters of others
-	converters = map[string]func(n *network, l model.Layer, at place, x string) (string, error){
-		"conv2d": func(n *network, l model.Layer, at place, x string) (string, error) {
-			return n.convolution(as[model.Conv2D](l), at, x, n.weight(at)), nil
+	converters = map[string]func(n *onnxNetwork, l model.Layer, at onnxPlace, x string) (string, error){
+		"conv2d": func(n *onnxNetwork, l model.Layer, at onnxPlace, x string) (string, error) {
+			return n.convolution(onnxAs[model.Conv2D](l), at, x, n.weight(at)), nil
 		},
 		"standardised_conv2d": standardised,
-		"max_pool2d": func(n *network, l model.Layer, _ place, x string) (string, error) {
-			p := as[model.MaxPool2D](l)
+		"max_pool2d": func(n *onnxNetwork, l model.Layer, _ onnxPlace, x string) (string, error) {
+			p := onnxAs[model.MaxPool2D](l)
 			return n.op("MaxPool", []string{x}, window(p.Kernel, p.Stride, p.Padding)...), nil
 		},
-		"avg_pool2d": func(n *network, l model.Layer, _ place, x string) (string, error) {
-			p := as[model.AvgPool2D](l)
+		"avg_pool2d": func(n *onnxNetwork, l model.Layer, _ onnxPlace, x string) (string, error) {
+			p := onnxAs[model.AvgPool2D](l)
 			return n.op("AveragePool", []string{x}, append(window(p.Kernel, p.Stride, p.Padding), attribute{"count_include_pad", 1})...), nil
 		},
-		"global_avg_pool2d": func(n *network, _ model.Layer, _ place, x string) (string, error) {
+		"global_avg_pool2d": func(n *onnxNetwork, _ model.Layer, _ onnxPlace, x string) (string, error) {
 			return n.op("Flatten", []string{n.op("GlobalAveragePool", []string{x})}), nil
 		},
-		"flatten":          simple("Flatten"),
+		"flatten":          onnxSimple("Flatten"),
 		"linear":           linear,
-		"relu":             simple("Relu"),
-		"tanh":             simple("Tanh"),
-		"sigmoid":          simple("Sigmoid"),
+		"relu":             onnxSimple("Relu"),
+		"tanh":             onnxSimple("Tanh"),
+		"sigmoid":          onnxSimple("Sigmoid"),
 		"gelu":             gelu,
 		"silu":             silu,
 		"tempered_sigmoid": temperedSigmoid,
 		"group_norm":       groupNorm,
 		"layer_norm":       layerNorm,
-		"dropout":          func(_ *network, _ model.Layer, _ place, x string) (string, error) { return x, nil }, // of training alone
-		"residual":         residual,
+		"dropout":          func(_ *onnxNetwork, _ model.Layer, _ onnxPlace, x string) (string, error) { return x, nil }, // of training alone
+		"residual":         onnxResidual,
 	}
 }
 
-// as is the layer itself, whether it stands behind a pointer or not.
-func as[L any](l model.Layer) L {
+// onnxAs is the layer itself, whether it stands behind a pointer or not.
+func onnxAs[L any](l model.Layer) L {
 	if p, ok := l.(any).(*L); ok {
 		return *p
 	}
@@ -68,9 +68,9 @@ func as[L any](l model.Layer) L {
 }
 
 // sequential adds layers one after the other, named below a prefix such as "4.body.".
-func (n *network) sequential(layers model.Sequential, prefix string, input []int, x string) (string, error) {
+func (n *onnxNetwork) sequential(layers model.Sequential, prefix string, input []int, x string) (string, error) {
 	for i, l := range layers {
-		at := place{prefix + strconv.Itoa(i), input}
+		at := onnxPlace{prefix + strconv.Itoa(i), input}
 		convert, known := converters[l.Kind()]
 		if !known {
 			return "", fmt.Errorf("onnx: layer %s is a %s, which cannot be written in ONNX", at.name, l.Kind())
@@ -86,7 +86,7 @@ func (n *network) sequential(layers model.Sequential, prefix string, input []int
 }
 
 // parameter adds a tensor of a layer as a constant.
-func (n *network) parameter(at place, name string, shape ...int) string {
+func (n *onnxNetwork) parameter(at onnxPlace, name string, shape ...int) string {
 	t := n.tensors[at.name+"."+name]
 	if len(shape) == 0 {
 		shape = t.Shape
@@ -94,10 +94,10 @@ func (n *network) parameter(at place, name string, shape ...int) string {
 	return n.floats(name, t.Data, shape...)
 }
 
-func (n *network) weight(at place) string { return n.parameter(at, "weight") }
+func (n *onnxNetwork) weight(at onnxPlace) string { return n.parameter(at, "weight") }
 
-func simple(operator string) func(*network, model.Layer, place, string) (string, error) {
-	return func(n *network, _ model.Layer, _ place, x string) (string, error) {
+func onnxSimple(operator string) func(*onnxNetwork, model.Layer, onnxPlace, string) (string, error) {
+	return func(n *onnxNetwork, _ model.Layer, _ onnxPlace, x string) (string, error) {
 		return n.op(operator, []string{x}), nil
 	}
 }
@@ -106,7 +106,7 @@ func window(kernel, stride, padding int) []attribute {
 	return []attribute{{"kernel_shape", []int{kernel, kernel}}, {"strides", []int{stride, stride}}, {"pads", []int{padding, padding, padding, padding}}}
 }
 
-func (n *network) convolution(l model.Conv2D, at place, x, filters string) string {
+func (n *onnxNetwork) convolution(l model.Conv2D, at onnxPlace, x, filters string) string {
 	inputs := []string{x, filters}
 	if !l.NoBias {
 		inputs = append(inputs, n.parameter(at, "bias"))
@@ -115,35 +115,35 @@ func (n *network) convolution(l model.Conv2D, at place, x, filters string) strin
 }
 
 // standardised writes the filters as they are used, as training is over.
-func standardised(n *network, l model.Layer, at place, x string) (string, error) {
+func standardised(n *onnxNetwork, l model.Layer, at onnxPlace, x string) (string, error) {
 	w := n.tensors[at.name+".weight"]
 	taps := len(w.Data) / w.Shape[0]
 	filters := make([]float32, len(w.Data))
 	perexample.NewStandardisation(w.Shape[0], taps).Set(filters, w.Data)
-	return n.convolution(as[model.StandardisedConv2D](l).Conv2D, at, x, n.floats("weight", filters, w.Shape...)), nil
+	return n.convolution(onnxAs[model.StandardisedConv2D](l).Conv2D, at, x, n.floats("weight", filters, w.Shape...)), nil
 }
 
-func linear(n *network, l model.Layer, at place, x string) (string, error) {
+func linear(n *onnxNetwork, l model.Layer, at onnxPlace, x string) (string, error) {
 	inputs := []string{x, n.weight(at)}
-	if !as[model.Linear](l).NoBias {
+	if !onnxAs[model.Linear](l).NoBias {
 		inputs = append(inputs, n.parameter(at, "bias"))
 	}
 	return n.op("Gemm", inputs, attribute{"transB", 1}), nil
 }
 
 // gelu is x·(1 + erf(x/√2))/2: operator set 17 has no Gelu yet.
-func gelu(n *network, _ model.Layer, _ place, x string) (string, error) {
+func gelu(n *onnxNetwork, _ model.Layer, _ onnxPlace, x string) (string, error) {
 	erf := n.op("Erf", []string{n.op("Mul", []string{x, n.scalar("inverse_sqrt_2", 1/math.Sqrt2)})})
 	both := n.op("Mul", []string{x, n.op("Add", []string{erf, n.scalar("one", 1)})})
 	return n.op("Mul", []string{both, n.scalar("half", 0.5)}), nil
 }
 
-func silu(n *network, _ model.Layer, _ place, x string) (string, error) {
+func silu(n *onnxNetwork, _ model.Layer, _ onnxPlace, x string) (string, error) {
 	return n.op("Mul", []string{x, n.op("Sigmoid", []string{x})}), nil
 }
 
-func temperedSigmoid(n *network, l model.Layer, _ place, x string) (string, error) {
-	t := as[model.TemperedSigmoid](l)
+func temperedSigmoid(n *onnxNetwork, l model.Layer, _ onnxPlace, x string) (string, error) {
+	t := onnxAs[model.TemperedSigmoid](l)
 	s := n.op("Sigmoid", []string{n.op("Mul", []string{x, n.scalar("inverse_temperature", t.InverseTemperature)})})
 	return n.op("Sub", []string{n.op("Mul", []string{s, n.scalar("scale", t.Scale)}), n.scalar("offset", t.Offset)}), nil
 }
@@ -153,8 +153,8 @@ const normEpsilon = 1e-5
 
 // groupNorm normalises each group as if it were one channel of an instance normalisation: operator
 // set 17 has no GroupNormalization yet.
-func groupNorm(n *network, l model.Layer, at place, x string) (string, error) {
-	groups, channels := as[model.GroupNorm](l).Groups, at.input[2]
+func groupNorm(n *onnxNetwork, l model.Layer, at onnxPlace, x string) (string, error) {
+	groups, channels := onnxAs[model.GroupNorm](l).Groups, at.input[2]
 	x = n.instanceNorm(x, groups, at.input[0]*at.input[1]*channels)
 	x = n.op("Reshape", []string{x, n.integers("shape", -1, channels, at.input[0], at.input[1])})
 	x = n.op("Mul", []string{x, n.parameter(at, "weight", 1, channels, 1, 1)})
@@ -164,7 +164,7 @@ func groupNorm(n *network, l model.Layer, at place, x string) (string, error) {
 // instanceNorm cuts the values of an example into groups, (N, groups, values/groups), and gives each
 // mean 0 and variance 1. Only N may be left open in a shape: with N = 0 nothing says how long another
 // side is, and a reader refuses the graph.
-func (g *graph) instanceNorm(x string, groups, values int) string {
+func (g *onnxGraph) instanceNorm(x string, groups, values int) string {
 	ones := make([]float32, groups)
 	for i := range ones {
 		ones[i] = 1
@@ -174,13 +174,13 @@ func (g *graph) instanceNorm(x string, groups, values int) string {
 		attribute{"epsilon", float32(normEpsilon)})
 }
 
-func layerNorm(n *network, _ model.Layer, at place, x string) (string, error) {
+func layerNorm(n *onnxNetwork, _ model.Layer, at onnxPlace, x string) (string, error) {
 	return n.op("LayerNormalization", []string{x, n.weight(at), n.parameter(at, "bias")},
 		attribute{"axis", 1}, attribute{"epsilon", float32(normEpsilon)}), nil
 }
 
-func residual(n *network, l model.Layer, at place, x string) (string, error) {
-	r := as[model.Residual](l)
+func onnxResidual(n *onnxNetwork, l model.Layer, at onnxPlace, x string) (string, error) {
+	r := onnxAs[model.Residual](l)
 	body, err := n.sequential(r.Body, at.name+".body.", at.input, x)
 	if err != nil {
 		return "", err

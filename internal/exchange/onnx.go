@@ -1,4 +1,4 @@
-package onnx
+package exchange
 
 import (
 	"encoding/json"
@@ -16,16 +16,16 @@ const (
 	maxBytes = 1<<31 - 1
 )
 
-// Encode returns the content of an ONNX file with the model.
-func Encode(m *trained.Model) ([]byte, error) {
-	n := &network{graph: &graph{}, tensors: map[string]model.Tensor{}, shapes: map[string][]int{}, classes: m.Data.Classes}
+// ONNX returns the content of an ONNX file with the model.
+func ONNX(m *trained.Model) ([]byte, error) {
+	n := &onnxNetwork{onnxGraph: &onnxGraph{}, tensors: map[string]model.Tensor{}, shapes: map[string][]int{}, classes: m.Data.Classes}
 	for _, t := range m.Network.Export() {
 		n.tensors[t.Name] = t
 	}
 	for _, l := range m.Network.Layers() {
 		n.shapes[l.Name] = l.Output
 	}
-	name, shape := Input(m)
+	name, shape := onnxInput(m)
 	x, seen, err := n.seen(m, name)
 	if err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func Encode(m *trained.Model) ([]byte, error) {
 	return content, nil
 }
 
-// Input is the name of the graph's input and its shape for one example.
-func Input(m *trained.Model) (name string, shape []int) {
+// onnxInput is the name of the graph's input and its shape for one example.
+func onnxInput(m *trained.Model) (name string, shape []int) {
 	s := m.Data.Shape
 	switch m.Sees() {
 	case trained.Pictures:
@@ -58,7 +58,7 @@ func Input(m *trained.Model) (name string, shape []int) {
 }
 
 // seen adds what is done to the input ahead of the first layer, and returns the shape of that.
-func (n *network) seen(m *trained.Model, x string) (string, data.Shape, error) {
+func (n *onnxNetwork) seen(m *trained.Model, x string) (string, data.Shape, error) {
 	n.part = "input"
 	switch {
 	case m.Config.Features.Any():
@@ -83,19 +83,19 @@ func (n *network) seen(m *trained.Model, x string) (string, data.Shape, error) {
 }
 
 // unit divides rows by their norm, or by a tiny number where that is larger.
-func (g *graph) unit(x string) string {
+func (g *onnxGraph) unit(x string) string {
 	norm := g.op("ReduceL2", []string{x}, attribute{"axes", []int{1}}, attribute{"keepdims", 1})
 	return g.op("Div", []string{x, g.op("Max", []string{norm, g.scalar("least_norm", 1e-8)})})
 }
 
 // halves rounds to half precision, in which computed rows are kept: see [data.Features].
-func (g *graph) halves(x string) string {
+func (g *onnxGraph) halves(x string) string {
 	x = g.op("Cast", []string{x}, attribute{"to", int(float16Type)})
 	return g.op("Cast", []string{x}, attribute{"to", int(float32Type)})
 }
 
 // file is a ModelProto.
-func (n *network) file(m *trained.Model, graph message) (file message) {
+func (n *onnxNetwork) file(m *trained.Model, graph message) (file message) {
 	file.integer(1, irVersion)
 	file.text(2, "dpsgd")
 	file.text(6, "Trained "+m.Training()+"; see the metadata. Input: "+described[m.Sees()])
