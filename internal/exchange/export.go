@@ -9,7 +9,6 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/checkpoints/safetensors"
-	"dpsgd/internal/exchange/pytorch"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
@@ -81,7 +80,7 @@ func writePyTorch(m *trained.Model, path string) ([]string, error) {
 	if weights == path {
 		return nil, fmt.Errorf("%w: found the name %s for a Python file, expected one that ends in .py: the weights go to a file of that name", ErrTarget, path)
 	}
-	script, tensors, err := pytorch.Script(m, filepath.Base(path), filepath.Base(weights))
+	script, tensors, err := PyTorch(m, filepath.Base(path), filepath.Base(weights))
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 
 	"dpsgd/checkpoints/safetensors"
 	"dpsgd/internal/exchange"
-	"dpsgd/internal/exchange/pytorch"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 )
@@ -88,7 +87,7 @@ func TestStructure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := pytorch.Script(m, "model.py", "model.safetensors"); err != nil {
+		if _, _, err := exchange.PyTorch(m, "model.py", "model.safetensors"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if v := all(t, content, 1)[0].value; v != 8 {
@@ -265,7 +264,7 @@ func TestNamesAreNoCode(t *testing.T) {
 	script := func(name string) string {
 		m := modelOf(t, strings.Replace(cases()["rows"], "[age, pay, size]", "["+strconv.Quote(name)+", pay, size]", 1))
 		m.Statement.Run = name
-		text, _, err := pytorch.Script(m, name+".py", name+".safetensors")
+		text, _, err := exchange.PyTorch(m, name+".py", name+".safetensors")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package pytorch
+package exchange
 
 import (
 	"bytes"
@@ -41,10 +41,10 @@ type page struct {
 	Centred               bool                 // whether a mean is subtracted from them
 }
 
-// Script returns the Python file with the model, to be written to a file of the given name, and the
+// PyTorch returns the Python file with the model, to be written to a file of the given name, and the
 // tensors that it reads from the file weights beside it.
-func Script(m *trained.Model, file, weights string) ([]byte, []model.Tensor, error) {
-	n := &network{tensors: map[string]model.Tensor{}, shapes: map[string][]int{}, used: map[string]bool{}}
+func PyTorch(m *trained.Model, file, weights string) ([]byte, []model.Tensor, error) {
+	n := &torchNetwork{tensors: map[string]model.Tensor{}, shapes: map[string][]int{}, used: map[string]bool{}}
 	tensors := m.Network.Export()
 	for _, t := range tensors {
 		n.tensors[t.Name] = t

@@ -1,4 +1,4 @@
-package pytorch
+package exchange
 
 import (
 	"fmt"
