@@ -17,4 +17,10 @@
 //
 // A Python file builds the same network of torch.nn and loads the weights from a safetensors file beside it. It
 // needs PyTorch alone; to read pictures it takes Pillow.
+//
+// # Model cards
+//
+// [Card] writes the README.md of a model in the format of Hugging Face
+// (https://huggingface.co/docs/hub/model-cards): what the model is, how well it does, and what its privacy
+// guarantee says and does not say. Everything on it is public.
 package exchange

@@ -16,7 +16,6 @@ import (
 	"dpsgd/accountant/rdp"
 	"dpsgd/checkpoints"
 	"dpsgd/configs/sweeps"
-	"dpsgd/internal/card"
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
@@ -306,7 +305,7 @@ func TestBestIsPublishedWithoutTheNumber(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		card, err := card.Write(m)
+		card, err := exchange.Card(m)
 		if err != nil {
 			t.Fatal(err)
 		}

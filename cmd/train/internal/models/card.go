@@ -6,7 +6,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/card"
+	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/trained"
 
@@ -28,7 +28,7 @@ guarantee says and what it does not cover. The licence is left for you to choose
 			if err != nil {
 				return err
 			}
-			content, err := card.Write(m)
+			content, err := exchange.Card(m)
 			if err != nil {
 				return err
 			}

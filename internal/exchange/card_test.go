@@ -1,11 +1,10 @@
-package card_test
+package exchange_test
 
 import (
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"dpsgd/internal/card"
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny/tinyrun"
@@ -21,7 +20,7 @@ func TestFirstVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := card.Write(m)
+	content, err := exchange.Card(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +42,7 @@ func TestCard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := card.Write(m)
+	content, err := exchange.Card(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,14 +94,14 @@ func TestCardOfClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	const ofExamples = "the guarantee for the person is weaker than the one for an example"
-	content, err := card.Write(m)
+	content, err := exchange.Card(m)
 	if err != nil || !strings.Contains(string(content), ofExamples) {
 		t.Errorf("found no %q on the card of examples (%v)", ofExamples, err)
 	}
 	m.Statement.Unit, m.Statement.Trusted = "one client with all its examples", "the server"
 	m.Statement.Facts = []statement.Fact{{Name: "Clients", Value: "60 of them"}}
 	m.Statement.DatasetOthers = "Beside it lies another run"
-	content, err = card.Write(m)
+	content, err = exchange.Card(m)
 	if err != nil || strings.Contains(string(content), ofExamples) {
 		t.Errorf("found %q on the card of clients (%v)", ofExamples, err)
 	}

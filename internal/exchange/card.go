@@ -1,7 +1,4 @@
-// Package card writes the model card of a run, a README.md in the format of Hugging Face
-// (https://huggingface.co/docs/hub/model-cards): what the model is, how well it does, and what its
-// privacy guarantee says and does not say. Everything on it is public.
-package card
+package exchange
 
 import (
 	"bufio"
@@ -21,15 +18,15 @@ import (
 	"dpsgd/internal/trained"
 )
 
-//go:embed README.md.tmpl
-var text string
+//go:embed card.md.tmpl
+var cardText string
 
-var page = template.Must(template.New("README.md").Funcs(template.FuncMap{
+var cardPage = template.Must(template.New("README.md").Funcs(template.FuncMap{
 	"up":      func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
 	"quote":   quote,
 	"percent": func(share *float64) string { return fmt.Sprintf("%.2f %%", 100**share) },
 	"join":    strings.Join,
-}).Parse(text))
+}).Parse(cardText))
 
 // quote writes a text for YAML: JSON's texts are YAML's.
 func quote(s string) (string, error) {
@@ -51,8 +48,8 @@ type contents struct {
 	Accuracy   *float64 // of the model on the test examples; nil where the run kept none
 }
 
-// Write returns the card of a model.
-func Write(m *trained.Model) ([]byte, error) {
+// Card returns the card of a model.
+func Card(m *trained.Model) ([]byte, error) {
 	c := contents{Model: m, Name: m.Statement.Run, Task: "tabular-classification", Parameters: len(m.Network.Values) + m.Network.FrozenValues(), Dataset: hub[m.Config.Data.Name]}
 	if m.Sees() == trained.Pictures {
 		c.Task = "image-classification"
@@ -69,7 +66,7 @@ func Write(m *trained.Model) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	if err := page.Execute(&b, c); err != nil {
+	if err := cardPage.Execute(&b, c); err != nil {
 		return nil, fmt.Errorf("card: %w", err)
 	}
 	return b.Bytes(), nil
