@@ -32,15 +32,15 @@ type LastIterate struct {
 //
 // A step whose batch does not have the record is the same contraction on both sides, as η·M ≤ 2, and
 // one that has it moves the two at most s apart (Feldman, Mironov, Talwar, Thakurta 2018,
-// arXiv:1808.06651, Proposition 18 and Lemma 21). Noise of deviation σ on each step may take any part
-// a of a distance for the price α·a²/(2σ²) (Lemma 20). So the price is that of the cheapest way to take
-// all of it by the end, never more than is there (Theorem 22). The worst place is the last of a pass:
+// arXiv:1808.06651, on contractions). Noise of deviation σ on each step may take any part a of a
+// distance for the price α·a²/(2σ²) (their shift-reduction lemma). So the price is that of the cheapest
+// way to take all of it by the end, never more than is there (Theorem 22). The worst place is the last of a pass:
 // the last move has one step, for s², and each of the others has all steps up to the next,
 //
 //	s²·(1 + (passes-1)/batches).
 //
 // Two points of the set are never more than its diameter apart, so the count may begin at any step, at
-// that distance (Altschuler, Talwar 2022, arXiv:2205.13710, section 3): k passes before the last move
+// that distance (Altschuler, Talwar 2022, arXiv:2205.13710): k passes before the last move
 // cost (D + k·s)²/(k·batches) in equal parts, and s² for that move; or, with the last move among them,
 // no s² more, if no part takes what is not there yet: k·(batches-1)·s ≤ D.
 func (l LastIterate) Rho(moves float64) (float64, error) {
