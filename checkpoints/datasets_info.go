@@ -15,6 +15,7 @@ type DatasetsInfo struct {
 	Members  []Member // in the order of their registration
 	Limits   []Limit
 	Reserved []Reservation
+	First    []First
 }
 
 // Member is what the ledger knows about one run.
@@ -44,7 +45,7 @@ func (i DatasetsInfo) Member(run string) (Member, bool) {
 }
 
 func (b *book) info() DatasetsInfo {
-	i := DatasetsInfo{ID: b.id, Hash: b.head.String(), Lines: b.lines, Limits: slices.Clone(b.limits), Reserved: slices.Clone(b.reserved)}
+	i := DatasetsInfo{ID: b.id, Hash: b.head.String(), Lines: b.lines, Limits: slices.Clone(b.limits), Reserved: slices.Clone(b.reserved), First: slices.Clone(b.first)}
 	for _, m := range b.order {
 		i.Members = append(i.Members, Member{
 			Run: m.chain.run, Registration: m.Registration, Entries: m.chain.entries, Hash: m.chain.head.String(),

@@ -26,10 +26,21 @@ type Reservation struct {
 	Planned *accountant.Ledger `json:"planned"` // empty gives it back
 }
 
-// Terms are a line with a limit or reservations. A later one of the same data, or by the same run, counts.
+// First is a plan that was fixed before anything was released on the data of a limit, and that the limit
+// admits by its own accounting.
+type First struct {
+	Data    string             `json:"data"`
+	Planned *accountant.Ledger `json:"planned"` // empty takes it back
+	// Rest is the part of the limit's δ that is left for whatever is released beyond the plan.
+	Rest float64 `json:"rest"`
+}
+
+// Terms are a line with a limit or reservations. A later one of the same data, or by the same run, counts;
+// a limit ends the first plan that was fixed under the one before.
 type Terms struct {
 	Limit   *Limit        `json:"limit,omitempty"`
 	Reserve []Reservation `json:"reserve,omitempty"`
+	First   []First       `json:"first,omitempty"`
 }
 
 // Put appends the terms that decide makes of what the ledger holds under its lock, if it makes any.
@@ -50,6 +61,12 @@ func (b *book) addTerms(content []byte) error {
 	}
 	if l := t.Limit; l != nil {
 		b.limits = append(slices.DeleteFunc(b.limits, func(known Limit) bool { return known.Data == l.Data }), *l)
+		b.endFirst(l.Data)
+	}
+	for _, f := range t.First {
+		if b.endFirst(f.Data); f.Planned != nil && f.Planned.Count() > 0 {
+			b.first = append(b.first, f)
+		}
 	}
 	for _, r := range t.Reserve {
 		b.reserved = slices.DeleteFunc(b.reserved, func(known Reservation) bool { return known.By == r.By })
@@ -58,4 +75,8 @@ func (b *book) addTerms(content []byte) error {
 		}
 	}
 	return nil
+}
+
+func (b *book) endFirst(data string) {
+	b.first = slices.DeleteFunc(b.first, func(known First) bool { return known.Data == data })
 }

@@ -27,6 +27,7 @@ const (
 	releaseKey    = `{"release":{"run":"`
 	limitKey      = `{"limit":`
 	reserveKey    = `{"reserve":`
+	firstKey      = `{"first":`
 	lineKey       = `","line":`
 	releaseEnd    = `}`
 	linkKey       = `,"previous":"`
@@ -90,6 +91,7 @@ type book struct {
 
 	limits   []Limit       // the last one for each name of data
 	reserved []Reservation // those that were not given back
+	first    []First       // of each name of data, if it has one
 	sought   string        // a hash to look for; "" for none
 	soughtAt int           // the line that has it; 0 for none
 }
@@ -143,7 +145,7 @@ func (b *book) link(line []byte) ([]byte, error) {
 
 // read reads lines of which the first one has the given number.
 func (b *book) read(r io.Reader) (extent, error) {
-	return readLines(r, b.lines+1, maxDatasetsLine, []string{registerKey, releaseKey, limitKey, reserveKey}, b.addLine)
+	return readLines(r, b.lines+1, maxDatasetsLine, []string{registerKey, releaseKey, limitKey, reserveKey, firstKey}, b.addLine)
 }
 
 func (b *book) addLine(number int, line []byte) error {
@@ -163,7 +165,7 @@ func (b *book) addLine(number int, line []byte) error {
 		err = b.addRegister(object)
 	} else if rest, ok := bytes.CutPrefix(content, []byte(releaseKey)); ok {
 		err = b.addRelease(rest)
-	} else if bytes.HasPrefix(content, []byte(limitKey)) || bytes.HasPrefix(content, []byte(reserveKey)) {
+	} else if bytes.HasPrefix(content, []byte(limitKey)) || bytes.HasPrefix(content, []byte(reserveKey)) || bytes.HasPrefix(content, []byte(firstKey)) {
 		err = b.addTerms(content)
 	} else {
 		err = fmt.Errorf("found %.60q, expected %s… or %s…", line, registerKey, releaseKey)

@@ -92,8 +92,9 @@ func ledgerLimitCommand(a *shell.App) *cobra.Command {
 		Long: `Set what everything that is ever released on a data set may cost together, before the first release.
 
 From then on every command that releases something on it asks first: what it plans is reserved, and what would pass
-the limit is refused. Whoever looks at results and chooses what to do next pays nothing more for that than a plan
-costs here, which is about a quarter above its own ε; and any total over these runs may quote the limit.
+the limit is refused. The first plan fits if its own ε is at most the limit. Whoever looks at results and chooses what to
+do next pays nothing more for that than such a later plan costs here, which is about a quarter above its own ε; and any
+total over these runs may quote the limit.
 
 DATA is the name that "train ledger show" prints: digits, the last part of the path of a folder, or "labels of digits",
 "persons of faces" and so on where something else than examples is protected, which have limits of their own. A limit

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
@@ -76,10 +77,12 @@ func (b *Books) Reserve(planned *accountant.Ledger) error {
 		}
 		known := apart
 		known.addShared(info)
-		if refusal = limits.Fits(b.Registry, known.DatasetsInfo, limit, limits.Claim{Run: run, Path: b.own.Path, Planned: planned}); refusal != nil {
+		first, refused := limits.Admit(b.Registry, known.DatasetsInfo, limit, limits.Claim{Run: run, Path: b.own.Path, Planned: planned})
+		if refusal = refused; refusal != nil {
 			return checkpoints.Terms{}
 		}
-		return checkpoints.Terms{Reserve: []checkpoints.Reservation{{By: run, Data: name, Lock: b.own.Path + "/" + folder.Ledger, Planned: planned}}}
+		own := checkpoints.Reservation{By: run, Data: name, Lock: b.own.Path + "/" + folder.Ledger, Planned: planned}
+		return checkpoints.Terms{Reserve: []checkpoints.Reservation{own}, First: first}
 	})
 	if err := cmp.Or(err, refusal); err != nil {
 		return err
@@ -184,11 +187,14 @@ func ReserveTrials(registry string, trials []checkpoints.Reservation, lock strin
 			}
 		}
 		for _, l := range info.Limits {
-			was, err := limits.Of(registry, before.DatasetsInfo, l, limits.Claim{})
-			is, other := limits.Of(registry, after.DatasetsInfo, l, limits.Claim{})
-			if refusal = cmp.Or(err, other, is.Refuses(was)); refusal != nil {
+			if !slices.ContainsFunc(trials, func(t checkpoints.Reservation) bool { return t.Data == l.Data }) {
+				continue
+			}
+			first, err := limits.AdmitAll(registry, before.DatasetsInfo, after.DatasetsInfo, l)
+			if refusal = err; refusal != nil {
 				return checkpoints.Terms{}
 			}
+			terms.First = append(terms.First, first...)
 		}
 		return terms
 	})

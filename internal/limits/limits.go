@@ -52,18 +52,39 @@ type Claim struct {
 
 // Of says how much of a limit is used, with a claim beside what is known.
 func Of(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own Claim) (State, error) {
-	s := State{Limit: l}
-	spent, all := new(accountant.Ledger), new(accountant.Ledger)
-	used := map[string]bool{} // reservations that were counted with a member
+	s, _, err := of(registry, k, l, firstOf(k, l.Data), own)
+	return s, err
+}
+
+// of is Of with the releases that were made or are reserved, under a first plan or none.
+func of(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, first *checkpoints.First, own Claim) (s State, all *accountant.Ledger, err error) {
+	spent, all, err := releases(registry, k, l.Data, own)
+	s.Limit = l
+	if err == nil {
+		s.Spent, err = used(l, first, spent)
+	}
+	if err == nil {
+		s.Reserved, err = used(l, first, all)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w %s: %w", Err, l.Data, err)
+	}
+	return s, all, err
+}
+
+// releases are those that were made on data, and with them those that runs at work may still make.
+func releases(registry string, k checkpoints.DatasetsInfo, data string, own Claim) (spent, all *accountant.Ledger, err error) {
+	spent, all = new(accountant.Ledger), new(accountant.Ledger)
+	counted := map[string]bool{} // reservations that were counted with a member
 	inForce := func(by string) *accountant.Ledger {
-		used[by] = true
-		if r := Reservation(k, by); by != own.Run && r.Data == l.Data && held(registry, r.Lock) {
+		counted[by] = true
+		if r := Reservation(k, by); by != own.Run && r.Data == data && held(registry, r.Lock) {
 			return r.Planned
 		}
 		return new(accountant.Ledger)
 	}
 	for _, m := range k.Members {
-		if m.Data.Name != l.Data {
+		if m.Data.Name != data {
 			continue
 		}
 		most := Larger(Larger(m.Ledger, inForce(m.Run)), inForce(m.Path))
@@ -71,38 +92,33 @@ func Of(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own Cl
 			most = Larger(most, own.Planned)
 		}
 		if err := errors.Join(addAll(spent, m.Ledger), addAll(all, most)); err != nil {
-			return s, err
+			return nil, nil, err
 		}
 	}
 	if _, known := k.Member(own.Run); !known && own.Planned != nil {
 		if err := addAll(all, Larger(own.Planned, inForce(own.Path))); err != nil {
-			return s, err
+			return nil, nil, err
 		}
 	}
 	for _, r := range k.Reserved {
-		if !used[r.By] {
+		if !counted[r.By] {
 			if err := addAll(all, inForce(r.By)); err != nil {
-				return s, err
+				return nil, nil, err
 			}
 		}
 	}
-	var err error
-	if s.Spent, err = Chosen(spent, l.Delta); err == nil {
-		s.Reserved, err = Chosen(all, l.Delta)
-	}
-	if err != nil {
-		return s, fmt.Errorf("%w %s: %w", Err, l.Data, err)
-	}
-	s.Spent, s.Reserved = min(s.Spent, statement.NoGuarantee), min(s.Reserved, statement.NoGuarantee)
-	return s, nil
+	return spent, all, nil
 }
 
 // Refuses is the error of what would pass the limit; nil for what fits. before is how much was used before.
 func (s State) Refuses(before State) error {
-	if s.Reserved <= s.Epsilon {
+	switch {
+	case s.Reserved <= s.Epsilon:
 		return nil
+	case s.Reserved == statement.NoGuarantee:
+		return fmt.Errorf("%w %s: found %s at δ = %g, with what is planned; expected ε of at most %g", Err, s.Data, statement.NotKnown, s.Delta, s.Epsilon)
 	}
-	return fmt.Errorf("%w %s: found ε = %s at δ = %g with what is planned, after %s that is spent or reserved, expected at most %g; give a smaller privacy.epsilon, fewer steps or more noise (a plan pays for free choice on the way, about a quarter more than its own ε)",
+	return fmt.Errorf("%w %s: found ε = %s at δ = %g with what is planned, after %s that is spent or reserved, expected at most %g; give a smaller privacy.epsilon, fewer steps or more noise",
 		Err, s.Data, accountant.RoundUp(s.Reserved, 3), s.Delta, accountant.RoundUp(before.Reserved, 3), s.Epsilon)
 }
 
@@ -154,19 +170,6 @@ func addAll(to, from *accountant.Ledger) error {
 	return nil
 }
 
-// Fits refuses a claim that would pass a limit.
-func Fits(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own Claim) error {
-	before, err := Of(registry, k, l, Claim{Run: own.Run})
-	if err != nil {
-		return err
-	}
-	after, err := Of(registry, k, l, own)
-	if err != nil {
-		return err
-	}
-	return after.Refuses(before)
-}
-
 // Within says whether a ledger holds of no event more than another one.
 func Within(l, of *accountant.Ledger) bool { return Larger(l, of).Count() == of.Count() }
 
@@ -188,6 +191,8 @@ func (s State) RefuseSetting(registry string, k checkpoints.DatasetsInfo, apart 
 		return fmt.Errorf("%w %s: found %d releases on it, expected none: a limit is set before the first; `train ledger show` says what they cost, whatever was chosen on the way", Err, s.Data, releases)
 	case limited && releases+len(k.Reserved) > 0 && (s.Epsilon > old.Epsilon || s.Delta > old.Delta):
 		return fmt.Errorf("%w %s: found ε = %g at δ = %g after %d releases, expected at most the ε = %g and the δ = %g of before: a limit is never raised once something was released", Err, s.Data, s.Epsilon, s.Delta, releases, old.Epsilon, old.Delta)
+	case limited && releases+len(k.Reserved) > 0 && firstOf(k, s.Data) != nil && (s.Epsilon != old.Epsilon || s.Delta != old.Delta):
+		return fmt.Errorf("%w %s: found ε = %g at δ = %g, expected the ε = %g at δ = %g of before: its δ was split for a first plan, and a split is never changed once something was released", Err, s.Data, s.Epsilon, s.Delta, old.Epsilon, old.Delta)
 	case s.Reserved > s.Epsilon:
 		return fmt.Errorf("%w %s: found ε = %g, expected at least the %s at δ = %g that is spent or reserved", Err, s.Data, s.Epsilon, accountant.RoundUp(s.Reserved, 3), s.Delta)
 	}

@@ -117,6 +117,10 @@ func (s Statement) Stopped() bool { return s.ClaimedEntries > s.Made() && s.Repe
 // NoGuarantee is what records hold in place of an infinite ε, which JSON cannot write.
 const NoGuarantee = math.MaxFloat64
 
+// NotKnown stands for the ε of releases, chosen on the way, that have none: a δ of their own may be too much
+// beside the one that is asked for, or no Rényi divergence of theirs is known.
+const NotKnown = "no ε is known that holds whatever is chosen on the way"
+
 // Selection is the System of the best point of a sweep that drew how many points there are.
 const Selection = "selection"
 

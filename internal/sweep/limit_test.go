@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -113,5 +114,47 @@ func TestLimitDoesNotVanish(t *testing.T) {
 	}
 	if after := tiny.Snapshot(t, o.RunsDir); !maps.Equal(before, after) {
 		t.Errorf("what was refused changed on disk: %v", changed(before, after))
+	}
+}
+
+// One run may have all of a limit by its own accounting, stopped and gone on with. What goes beyond it is refused, and
+// runs that make what it has left are not.
+func TestLimitOfOneRun(t *testing.T) {
+	o := tinyrun.Options(t)
+	limited := []string{"privacy.epsilon=3", "privacy.noise_multiplier=calibrated", "privacy.accountant=exact", "data.limit.epsilon=3", "data.limit.delta=1e-4"}
+	dearer := append([]string{"privacy.epsilon=3.01"}, limited[1:]...)
+	if _, err := train.Create(tiny.Parse(t, dearer...), o); err == nil || !strings.Contains(err.Error(), "found ε = 3.0") || !strings.Contains(err.Error(), "expected at most 3;") {
+		t.Fatalf("found %v, expected what the plan costs by itself", err)
+	}
+	first := tinyrun.Interrupted(t, 3, o, limited...)
+	if first.Epsilon > 3 || first.DatasetLimit != 3 || first.DatasetSpent > 3 {
+		t.Errorf("found %+v", first.Together)
+	}
+	_, err := train.Create(tiny.Parse(t, limited...), o)
+	if err == nil || !strings.Contains(err.Error(), "releases would fit, with ε = ") {
+		t.Errorf("found %v, expected that a second such run is refused, and what would fit", err)
+	}
+	rest := tinyrun.Interrupted(t, 9, o, "privacy.noise_multiplier="+strconv.FormatFloat(first.NoiseMultiplier, 'g', -1, 64), "privacy.accountant=exact", "training.steps=9")
+	if rest.LedgerEntries != 9 {
+		t.Errorf("found %d releases, expected the 9 that the first plan had left", rest.LedgerEntries)
+	}
+	r, err := train.Open(first.Run, o)
+	if err == nil {
+		r.Close()
+		t.Error("the first run goes on beyond the limit")
+	}
+	shown := mustShow(t, o.RunsDir)
+	if l := shown.Limits[0]; l.Spent != 3 || l.Reserved != 3 || l.String() != "limit of stripes: ε = 3 at δ = 0.0001, of which 3.000 is spent" {
+		t.Errorf("found %v", l)
+	}
+	if _, err := books.SetLimit(o.RunsDir, checkpoints.Limit{Data: "stripes", Epsilon: 2.9, Delta: 1e-4}); err == nil || !strings.Contains(err.Error(), "split for a first plan") {
+		t.Errorf("found %v for a limit that is lowered after its δ was split", err)
+	}
+
+	// Alone, it ends and has all that it planned.
+	o = tinyrun.Options(t)
+	stopped := tinyrun.Interrupted(t, 5, o, limited...)
+	if ended := tinyrun.Fit(t, tinyrun.Open(t, stopped.Run, o)); ended.Steps != 12 || ended.Epsilon > 3 || ended.Epsilon < 2.99 {
+		t.Errorf("found %d steps and ε = %v, expected all of a budget of 3", ended.Steps, ended.Epsilon)
 	}
 }

@@ -60,7 +60,7 @@ func Train(t testing.TB, o train.Options, overrides ...string) train.Result {
 }
 
 // Interrupted is a run that was stopped when it had made so many steps.
-func Interrupted(t testing.TB, steps int, o train.Options) train.Result {
+func Interrupted(t testing.TB, steps int, o train.Options, overrides ...string) train.Result {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -69,7 +69,7 @@ func Interrupted(t testing.TB, steps int, o train.Options) train.Result {
 			cancel()
 		}
 	})
-	return tiny.Fit(t, ctx, Create(t, tiny.Parse(t), o))
+	return tiny.Fit(t, ctx, Create(t, tiny.Parse(t, overrides...), o))
 }
 
 // Plan is the plan of a run.

@@ -1,0 +1,145 @@
+package limits
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+)
+
+// Answers of pure mechanisms: the loss of one is +ε or -ε, with odds e^ε for the first.
+var (
+	ofPlan = accountant.ApproxDP{Epsilon: 0.3}
+	beyond = accountant.ApproxDP{Epsilon: 0.45}
+)
+
+// deltaAt is E[(1 - e^(ε-L))₊] after a releases of the plan and b beyond it, all of them fixed.
+func deltaAt(epsilon float64, a, b int) float64 {
+	return worst(epsilon, max(a, b), func(n, m int) bool { return n <= a && m <= b })
+}
+
+func both(t *testing.T, a, b int) *accountant.Ledger {
+	t.Helper()
+	l, err := new(accountant.Ledger).With(ofPlan, a)
+	if err == nil {
+		l, err = l.With(beyond, b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// worst is the largest E[(1 - e^(ε-L))₊] over all rules that choose the next release, of the plan or beyond it,
+// or to stop, by all that was seen, among what is admitted. It is exact: after a releases of the plan and b
+// beyond it, with g and h answers of gain among them, L = 0.3·(2g-a) + 0.45·(2h-b), and backward induction over
+// these four numbers finds the best rule.
+func worst(epsilon float64, most int, admitted func(a, b int) bool) float64 {
+	chance := func(e accountant.ApproxDP) float64 { return math.Exp(e.Epsilon) / (1 + math.Exp(e.Epsilon)) }
+	p, q := chance(ofPlan), chance(beyond)
+	type state struct{ a, b, g, h int }
+	value := map[state]float64{}
+	for n := 2 * most; n >= 0; n-- {
+		for a := max(0, n-most); a <= min(n, most); a++ {
+			b := n - a
+			if !admitted(a, b) {
+				continue
+			}
+			for g := range a + 1 {
+				for h := range b + 1 {
+					loss := ofPlan.Epsilon*float64(2*g-a) + beyond.Epsilon*float64(2*h-b)
+					best := max(0, 1-math.Exp(epsilon-loss))
+					if a < most && admitted(a+1, b) {
+						best = max(best, p*value[state{a + 1, b, g + 1, h}]+(1-p)*value[state{a + 1, b, g, h}])
+					}
+					if b < most && admitted(a, b+1) {
+						best = max(best, q*value[state{a, b + 1, g, h + 1}]+(1-q)*value[state{a, b + 1, g, h}])
+					}
+					value[state{a, b, g, h}] = best
+				}
+			}
+		}
+	}
+	return value[state{}]
+}
+
+// A first plan has all of the limit by its own accounting. Whoever leaves it by what he saw, for whatever is
+// admitted then, stays within δ. Where all is admitted that would cost no more if it had been fixed, he passes it.
+func TestFirstPlanHoldsForWhoeverLeavesIt(t *testing.T) {
+	const planned, most, delta = 9, 12, 0.02
+	plan := both(t, planned, 0)
+	_, exact, err := split(checkpoints.Limit{Data: "d", Epsilon: 100, Delta: delta}, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filter, err := Chosen(plan, delta)
+	if err != nil || !(filter > 1.1*exact) {
+		t.Fatalf("found ε = %v by the filter (%v), expected more than the %v of a fixed plan by a tenth", filter, err, exact)
+	}
+	for _, epsilon := range []float64{exact, 1.02 * exact, 1.1 * exact} {
+		l := checkpoints.Limit{Data: "d", Epsilon: epsilon, Delta: delta}
+		first, _, err := split(l, plan)
+		if err != nil || first == nil {
+			t.Fatalf("found no first plan (%v), expected that %v fits %v", err, exact, epsilon)
+		}
+		fits, outside := map[[2]int]bool{}, 0
+		for a := range most + 1 {
+			for b := range most + 1 {
+				cost, err := used(l, first, both(t, a, b))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if fits[[2]int{a, b}] = cost <= epsilon; cost <= epsilon && b > 0 {
+					outside++
+				}
+			}
+		}
+		admitted := func(a, b int) bool { return fits[[2]int{a, b}] }
+		found := worst(epsilon, most, admitted)
+		wrong := worst(epsilon, most, func(a, b int) bool { return deltaAt(epsilon, a, b) <= delta })
+		if rest := delta - deltaAt(epsilon, planned, 0); !(first.Rest <= rest+1e-12) || first.Rest < rest-1e-4*delta {
+			t.Errorf("limit %v: %v of δ are left, expected %v", epsilon, first.Rest, rest)
+		}
+		t.Logf("limit ε = %.4f, plan %.4f: rest of δ %.3g, %d states beyond the plan, worst δ %.4g; by the ε of fixed releases %.4g", epsilon, exact, first.Rest, outside, found, wrong)
+		if !admitted(planned, 0) || admitted(planned+1, 0) && epsilon == exact {
+			t.Errorf("limit %v: the plan is refused, or more than the plan admitted", epsilon)
+		}
+		if found > delta || !(wrong > 1.05*delta) || epsilon > exact && outside == 0 {
+			t.Errorf("limit %v: worst δ is %v, and %v by the ε of fixed releases, expected at most %v and a twentieth more", epsilon, found, wrong, delta)
+		}
+	}
+}
+
+// A plan that costs more by itself is refused with what it costs, and what room there is beside others is told.
+func TestRefusalsSayWhatFits(t *testing.T) {
+	l := checkpoints.Limit{Data: "d", Epsilon: 3, Delta: 1e-5}
+	gaussian := func(n int) *accountant.Ledger {
+		l, err := new(accountant.Ledger).With(accountant.Gaussian{NoiseMultiplier: 4}, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	_, err := Admit(t.TempDir(), checkpoints.DatasetsInfo{Limits: []checkpoints.Limit{l}}, l, Claim{Run: "r", Path: "r", Planned: gaussian(20)})
+	_, exact, other := split(l, gaussian(20))
+	if other != nil || err == nil || !strings.Contains(err.Error(), accountant.RoundUp(exact, 3)) {
+		t.Errorf("found %v (%v), expected the plan's own ε = %v", err, other, exact)
+	}
+	k := checkpoints.DatasetsInfo{Limits: []checkpoints.Limit{l}, Members: []checkpoints.Member{
+		{Run: "a", Registration: checkpoints.Registration{Path: "a", Data: checkpoints.Data{Name: "d"}}, Entries: 2, Ledger: gaussian(2)}}}
+	_, err = Admit(t.TempDir(), k, l, Claim{Run: "r", Path: "r", Planned: gaussian(20)})
+	if err == nil || !strings.Contains(err.Error(), "the first ") {
+		t.Fatalf("found %v, expected how much fits", err)
+	}
+	n := 0
+	for ; ; n++ {
+		if _, err := Admit(t.TempDir(), k, l, Claim{Run: "r", Path: "r", Planned: gaussian(n + 1)}); err != nil {
+			break
+		}
+	}
+	if want := "the first " + string(rune('0'+n)) + " of its 20 releases would fit"; n == 0 || n > 9 || !strings.Contains(err.Error(), want) {
+		t.Errorf("found %v, expected %q", err, want)
+	}
+}
