@@ -11,9 +11,10 @@ import (
 )
 
 // ConvWeight is the rule of the filters of a convolution, stored (Out, kernel height, kernel width,
-// In), with x (B, H, W, In) and dz (B, H', W', Out). With T = H'·W' positions, D = taps of one
+// In/Groups), with x (B, H, W, In) and dz (B, H', W', Out). With T = H'·W' positions, D = taps of one
 // filter and U the lowered input (T×D), the gradient of example i is dzᵢᵀUᵢ, and its squared norm
-// is ⟨UᵢUᵢᵀ, dzᵢdzᵢᵀ⟩ (Bu et al., arXiv:2205.10683, section 3).
+// is ⟨UᵢUᵢᵀ, dzᵢdzᵢᵀ⟩ (Bu et al., arXiv:2205.10683, section 3). The gradients of groups are so much
+// smaller that they are formed for their norms too.
 type ConvWeight struct{ kernel.Conv }
 
 var _ Rule = ConvWeight{}
@@ -26,6 +27,9 @@ func (r ConvWeight) OfViews(views int) Rule { return SummedViews{r, views} }
 
 func (r ConvWeight) Cost() Cost {
 	t, d, p := float64(r.Positions()), float64(r.Taps()), float64(r.Out)
+	if r.Groups > 1 {
+		return Cost{GhostNorm: t * d * p, GhostSum: t * d * p, Materialise: t * d * p}
+	}
 	gram := d
 	if r.StrideH == 1 && r.StrideW == 1 {
 		// Products of pixels serve all the taps at the same distance; an addition for each tap is
@@ -64,6 +68,9 @@ func (r ConvWeight) sumFormer(pool *kernel.Pool, images int) Former {
 func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
 	if !r.check(b, x, dz) {
 		return nil
+	}
+	if r.Groups > 1 {
+		return formedSquaredNorms(b, "conv-squared-norms", r, x, dz)
 	}
 	batch, pool := x.Shape()[0], b.Pool()
 	convolution := kernel.NewConvolution(r.Conv, pool)

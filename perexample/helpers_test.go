@@ -49,9 +49,15 @@ func ruleCases() []ruleCase {
 		"conv 3×3, 8 channels":         {Height: 9, Width: 7, In: 8, Out: 16, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1},
 		"conv 3×3, 16 channels, small": {Height: 4, Width: 4, In: 16, Out: 8, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1},
 		"conv with many output planes": {Height: 3, Width: 3, In: 1, Out: 33, KernelH: 2, KernelW: 2, StrideH: 1, StrideW: 1},
+		"conv 3×2, dilated":            {Height: 8, Width: 7, In: 2, Out: 3, KernelH: 3, KernelW: 2, StrideH: 1, StrideW: 1, PadH: 1, PadW: 2, DilationH: 2, DilationW: 3},
+		"conv dilated, with stride":    {Height: 8, Width: 9, In: 1, Out: 4, KernelH: 2, KernelW: 3, StrideH: 2, StrideW: 1, PadH: 1, DilationH: 3, DilationW: 2},
+		"conv in 2 groups":             {Height: 5, Width: 4, In: 6, Out: 4, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1, Groups: 2},
+		"conv in 3 groups, dilated":    {Height: 6, Width: 7, In: 3, Out: 9, KernelH: 2, KernelW: 2, StrideH: 2, StrideW: 1, DilationH: 1, DilationW: 3, Groups: 3},
+		"conv depthwise":               {Height: 5, Width: 6, In: 5, Out: 5, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1, Groups: 5},
+		"conv depthwise, with stride":  {Height: 7, Width: 6, In: 16, Out: 16, KernelH: 3, KernelW: 2, StrideH: 2, StrideW: 2, PadH: 1, PadW: 1, DilationH: 2, Groups: 16},
 	} {
 		cases = append(cases, convCase(name, c))
-		if c.In*c.KernelH*c.KernelW > 1 {
+		if c.Taps() > 1 {
 			cases = append(cases, standardisedCase("standardised "+name, c))
 		}
 	}
@@ -104,24 +110,26 @@ func scaleCase(name string, positions, channels int) ruleCase {
 }
 
 // convCase writes out dW[o][kh][kw][c] = Σ over output positions of dz[position][o]·x[pixel under
-// the tap][c].
+// the tap][the c-th channel of the filter's group].
 func convCase(name string, c kernel.Conv) ruleCase {
-	outH := (c.Height+2*c.PadH-c.KernelH)/c.StrideH + 1
-	outW := (c.Width+2*c.PadW-c.KernelW)/c.StrideW + 1
+	dilationH, dilationW, groups := max(c.DilationH, 1), max(c.DilationW, 1), max(c.Groups, 1)
+	outH := (c.Height+2*c.PadH-dilationH*(c.KernelH-1)-1)/c.StrideH + 1
+	outW := (c.Width+2*c.PadW-dilationW*(c.KernelW-1)-1)/c.StrideW + 1
+	channels, filters := c.In/groups, c.Out/groups
 	naive := func(x, dz []float32) []float64 {
-		g := make([]float64, c.Out*c.KernelH*c.KernelW*c.In)
+		g := make([]float64, c.Out*c.KernelH*c.KernelW*channels)
 		for oh := range outH {
 			for ow := range outW {
 				for kh := range c.KernelH {
 					for kw := range c.KernelW {
-						h, w := oh*c.StrideH-c.PadH+kh, ow*c.StrideW-c.PadW+kw
+						h, w := oh*c.StrideH-c.PadH+kh*dilationH, ow*c.StrideW-c.PadW+kw*dilationW
 						if h < 0 || h >= c.Height || w < 0 || w >= c.Width {
 							continue
 						}
 						for o := range c.Out {
-							for ch := range c.In {
-								g[((o*c.KernelH+kh)*c.KernelW+kw)*c.In+ch] +=
-									float64(dz[(oh*outW+ow)*c.Out+o]) * float64(x[(h*c.Width+w)*c.In+ch])
+							for ch := range channels {
+								g[((o*c.KernelH+kh)*c.KernelW+kw)*channels+ch] +=
+									float64(dz[(oh*outW+ow)*c.Out+o]) * float64(x[(h*c.Width+w)*c.In+o/filters*channels+ch])
 							}
 						}
 					}

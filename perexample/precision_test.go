@@ -12,12 +12,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// geometries have more positions (36 and 144) than taps (9 and 72), so that there are output
-// gradients whose contributions to the filters cancel. The second one is computed by a fast
-// algorithm.
+// geometries have more positions (36 to 144) than taps (4 to 72), so that there are output gradients
+// whose contributions to the filters cancel. The second one is computed by a fast algorithm.
 var geometries = map[string]kernel.Conv{
-	"lowered":  {Height: 8, Width: 8, In: 1, Out: 4, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1},
-	"Winograd": {Height: 12, Width: 12, In: 8, Out: 8, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1},
+	"lowered":   {Height: 8, Width: 8, In: 1, Out: 4, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1},
+	"Winograd":  {Height: 12, Width: 12, In: 8, Out: 8, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1},
+	"dilated":   {Height: 10, Width: 9, In: 2, Out: 3, KernelH: 3, KernelW: 2, StrideH: 1, StrideW: 1, PadH: 1, DilationH: 2, DilationW: 3},
+	"in groups": {Height: 8, Width: 8, In: 4, Out: 6, KernelH: 2, KernelW: 2, StrideH: 1, StrideW: 1, Groups: 2},
+	"depthwise": {Height: 8, Width: 8, In: 8, Out: 8, KernelH: 2, KernelW: 2, StrideH: 1, StrideW: 1, Groups: 8},
 }
 
 // cancelling draws an image and output gradients of ordinary size whose filter gradient is about
@@ -26,21 +28,24 @@ var geometries = map[string]kernel.Conv{
 func cancelling(c kernel.Conv, rest float64, seed uint64) inputs {
 	src := random.Seeded(seed)
 	x := normals(c.Height*c.Width*c.In, src)
-	cols := make([]float32, c.Positions()*c.Taps())
-	c.Lower(cols, x)
-	u := mat.NewDense(c.Positions(), c.Taps(), widen(cols))
-	v := mat.NewDense(c.Positions(), c.Out, widen(normals(c.Positions()*c.Out, src)))
-	// The least-squares fit of v by the columns of u is what uᵀ sees of v.
-	var fit, seen mat.Dense
-	if err := fit.Solve(u, v); err != nil {
-		panic(err)
+	cols, groups := make([]float32, c.Positions()*c.Taps()), max(c.Groups, 1)
+	all := mat.NewDense(c.Positions(), c.Out, widen(normals(c.Positions()*c.Out, src)))
+	for group := range groups {
+		c.Lower(cols, x, group)
+		u, filters := mat.NewDense(c.Positions(), c.Taps(), widen(cols)), c.Out/groups
+		v := all.Slice(0, c.Positions(), group*filters, (group+1)*filters).(*mat.Dense)
+		// The least-squares fit of v by the columns of u is what uᵀ sees of v.
+		var fit, seen mat.Dense
+		if err := fit.Solve(u, v); err != nil {
+			panic(err)
+		}
+		seen.Mul(u, &fit)
+		seen.Scale(1-rest, &seen)
+		v.Sub(v, &seen)
 	}
-	seen.Mul(u, &fit)
-	seen.Scale(1-rest, &seen)
-	v.Sub(v, &seen)
 	dz := make([]float32, c.Positions()*c.Out)
 	for i := range dz {
-		dz[i] = float32(v.RawMatrix().Data[i])
+		dz[i] = float32(all.RawMatrix().Data[i])
 	}
 	return inputs{x: x, dz: dz, w: []float32{1}}
 }
@@ -48,9 +53,12 @@ func cancelling(c kernel.Conv, rest float64, seed uint64) inputs {
 // termSize is at least the root of the summed magnitudes of the terms of the squared norm: ‖U‖·‖dz‖
 // in Frobenius norms.
 func termSize(c kernel.Conv, in inputs) float64 {
-	cols := make([]float32, c.Positions()*c.Taps())
-	c.Lower(cols, in.x)
-	return math.Sqrt(squaredNorm(widen(cols)) * squaredNorm(widen(in.dz)))
+	cols, square := make([]float32, c.Positions()*c.Taps()), 0.0
+	for group := range max(c.Groups, 1) {
+		c.Lower(cols, in.x, group)
+		square += squaredNorm(widen(cols))
+	}
+	return math.Sqrt(square * squaredNorm(widen(in.dz)))
 }
 
 func widen(x []float32) []float64 {

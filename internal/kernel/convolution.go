@@ -2,8 +2,9 @@ package kernel
 
 // Convolution computes a convolution and its gradients for batches of images of one geometry, by
 // the algorithm that is fastest for it: 3×3 convolutions of stride 1 whose channels are multiples
-// of 8 by Winograd's minimal filtering, all others by lowering and a matrix product. Filters are
-// (Out, KernelH, KernelW, In), images and outputs NHWC.
+// of 8 by Winograd's minimal filtering, those with a filter for each channel by products of rows
+// (depthwise.go), all others by lowering and a matrix product for each group. Filters are (Out,
+// KernelH, KernelW, In/Groups), images and outputs NHWC.
 //
 // The result for an image depends on that image alone, bit for bit, and not on its place in the
 // batch. Outputs and input gradients are right to about 5e-6 of the largest one, filter gradients
@@ -24,6 +25,8 @@ type Convolution struct {
 	grams   workspace // see GramProduct
 	pieces  workspace // see FilterGradientPieces
 	offsets [][]int   // for each worker, see convolutionGram
+
+	perTap []float32 // the filters of a depthwise convolution, (KernelH, KernelW, channels)
 
 	call  convolutionCall // the one in progress
 	loops convolutionLoops
@@ -68,6 +71,9 @@ func newLoweredConvolution(c Conv, p *Pool) *Convolution {
 		cols: newWorkspace(p, imageSpace), grams: newWorkspace(p, gramSpace), pieces: newWorkspace(p, pieceSpace),
 	}
 	v.loops = convolutionLoops{v.lowerForward, v.lowerInputGradient, v.partialSums, v.addPartialSums}
+	if c.isDepthwise() {
+		v.loops.forward, v.loops.inputGradient = v.depthwiseForward, v.depthwiseInputGradient
+	}
 	return v
 }
 
@@ -78,7 +84,8 @@ func (c Conv) transposed() (Conv, bool) {
 	t := Conv{
 		Height: c.OutHeight(), Width: c.OutWidth(), In: c.Out, Out: c.In,
 		KernelH: c.KernelH, KernelW: c.KernelW, StrideH: 1, StrideW: 1,
-		PadH: c.KernelH - 1 - c.PadH, PadW: c.KernelW - 1 - c.PadW,
+		PadH: c.spanH() - 1 - c.PadH, PadW: c.spanW() - 1 - c.PadW,
+		DilationH: c.DilationH, DilationW: c.DilationW, Groups: c.Groups,
 	}
 	return t, c.StrideH == 1 && c.StrideW == 1 && t.PadH >= 0 && t.PadW >= 0
 }
@@ -92,18 +99,21 @@ func (c *Convolution) Forward(z, x, filters, bias []float32, batch int) {
 		return
 	}
 	c.call.z, c.call.x, c.call.filters, c.call.bias = z, x, filters, bias
+	c.layOutTaps()
 	c.run(batch, 1, c.loops.forward)
 }
 
 func (c *Convolution) lowerForward(worker, lo, hi int) {
-	positions, taps := c.Positions(), c.Taps()
+	positions, taps, out := c.Positions(), c.Taps(), c.groupOut()
 	cols := c.cols.get(worker, positions*taps)
 	for i := lo; i < hi; i++ {
-		c.Lower(cols, c.image(c.call.x, i))
-		out := c.output(c.call.z, i)
-		serial.Gemm(false, true, positions, c.Out, taps, 1, cols, taps, c.call.filters, taps, 0, out, c.Out)
+		x, z := c.image(c.call.x, i), c.output(c.call.z, i)
+		for g := range c.groups() {
+			c.Lower(cols, x, g)
+			serial.Gemm(false, true, positions, out, taps, 1, cols, taps, c.call.filters[g*out*taps:], taps, 0, z[g*out:], c.Out)
+		}
 		if c.call.bias != nil {
-			AddBias(out, c.call.bias)
+			AddBias(z, c.call.bias)
 		}
 	}
 }
@@ -117,15 +127,19 @@ func (c *Convolution) InputGradient(dx, dz, filters []float32, batch int) {
 		return
 	}
 	c.call.dx, c.call.dz, c.call.filters = dx, dz, filters
+	c.layOutTaps()
 	c.run(batch, 1, c.loops.inputGradient)
 }
 
 func (c *Convolution) lowerInputGradient(worker, lo, hi int) {
-	positions, taps := c.Positions(), c.Taps()
+	positions, taps, out := c.Positions(), c.Taps(), c.groupOut()
 	cols := c.cols.get(worker, positions*taps)
 	for i := lo; i < hi; i++ {
-		serial.Gemm(false, false, positions, taps, c.Out, 1, c.output(c.call.dz, i), c.Out, c.call.filters, taps, 0, cols, taps)
-		c.Raise(c.image(c.call.dx, i), cols)
+		dx, dz := c.image(c.call.dx, i), c.output(c.call.dz, i)
+		for g := range c.groups() {
+			serial.Gemm(false, false, positions, taps, out, 1, dz[g*out:], c.Out, c.call.filters[g*out*taps:], taps, 0, cols, taps)
+			c.Raise(dx, cols, g)
+		}
 	}
 }
 
@@ -165,26 +179,28 @@ const pieceValues = 1 << 14
 // each of which lasts until emit returns. It runs on the calling worker of a pool, for use inside
 // [Pool.Run].
 func (c *Convolution) FilterGradientPieces(worker int, x, dz []float32, emit func(piece []float32)) {
-	rows := active.tileRows
-	filters := min(max(pieceValues/c.Taps()/rows, 1)*rows, c.Out)
+	rows, out := active.tileRows, c.groupOut()
+	filters := min(max(pieceValues/c.Taps()/rows, 1)*rows, out)
 	piece := c.pieces.get(worker, filters*c.Taps())
 	if s := c.gradient; s != nil && s.tilesDown*s.tilesAcross <= s.chunkTiles {
 		sum := s.newSumOf(worker, filters)
 		sum.pieces(x, dz, piece, emit)
 		return
 	}
-	if c.gradient != nil {
+	if c.gradient != nil || c.isDepthwise() {
 		piece = c.pieces.get(worker, c.Out*c.Taps())
 		c.FilterGradient(worker, piece, x, dz)
 		emit(piece)
 		return
 	}
 	cols := c.cols.get(worker, c.Positions()*c.Taps())
-	c.Lower(cols, x)
-	for o := 0; o < c.Out; o += filters {
-		n := min(filters, c.Out-o)
-		serial.Gemm(true, false, n, c.Taps(), c.Positions(), 1, dz[o:], c.Out, cols, c.Taps(), 0, piece, c.Taps())
-		emit(piece[:n*c.Taps()])
+	for g := range c.groups() {
+		c.Lower(cols, x, g)
+		for o := 0; o < out; o += filters {
+			n := min(filters, out-o)
+			serial.Gemm(true, false, n, c.Taps(), c.Positions(), 1, dz[g*out+o:], c.Out, cols, c.Taps(), 0, piece, c.Taps())
+			emit(piece[:n*c.Taps()])
+		}
 	}
 }
 
@@ -252,11 +268,19 @@ func (c *Convolution) addPartialSums(_, lo, hi int) {
 	}
 }
 
-// addGradient computes g = beta·g + weight·dzᵀU for one image, with U the lowered image.
+// addGradient computes g = beta·g + weight·dzᵀU for one image and each group, with U the lowered
+// image.
 func (c *Convolution) addGradient(worker int, g, x, dz []float32, weight, beta float32) {
-	cols := c.cols.get(worker, c.Positions()*c.Taps())
-	c.Lower(cols, x)
-	serial.Gemm(true, false, c.Out, c.Taps(), c.Positions(), weight, dz, c.Out, cols, c.Taps(), beta, g, c.Taps())
+	if c.isDepthwise() {
+		c.addDepthwiseGradient(worker, g, x, dz, weight, beta)
+		return
+	}
+	taps, out := c.Taps(), c.groupOut()
+	cols := c.cols.get(worker, c.Positions()*taps)
+	for group := range c.groups() {
+		c.Lower(cols, x, group)
+		serial.Gemm(true, false, out, taps, c.Positions(), weight, dz[group*out:], c.Out, cols, taps, beta, g[group*out*taps:], taps)
+	}
 }
 
 // run runs a loop of the call in progress, its last, and lets go of the arguments.

@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// GramProduct returns the squared norm of the gradient of one image with respect to the filters
-// without forming it: with U the lowered image (positions×taps) and V = dz (positions×Out) it is
+// GramProduct returns the squared norm of the gradient of one image with respect to the filters of
+// a convolution of one group, without forming it: with U the lowered image (positions×taps) and V = dz (positions×Out) it is
 // the sum of the elements of UUᵀ∘VVᵀ (Bu et al., arXiv:2205.10683, section 3). It returns the sum
 // of their magnitudes as well, which shows how much they cancel, and a bound on what is missing
 // from the sum because a product of two values rounds to a multiple of 2⁻¹⁴⁹. It runs on the
@@ -24,7 +24,7 @@ func (c *Convolution) GramProduct(worker int, x, dz []float32) (sum, magnitude, 
 func (c *Convolution) loweredGramProduct(worker int, x, dz []float32) (sum, magnitude, underflow float64) {
 	t, d, p := c.Positions(), c.Taps(), c.Out
 	u, grams := c.cols.get(worker, t*d), c.grams.get(worker, 2*t*t)
-	c.Lower(u, x)
+	c.Lower(u, x, 0)
 	uu, vv := grams[:t*t], grams[t*t:]
 	serial.Gemm(false, true, t, t, d, 1, u, d, u, d, 0, uu, t)
 	serial.Gemm(false, true, t, t, p, 1, dz, p, dz, p, 0, vv, t)
@@ -96,13 +96,13 @@ func (c *Convolution) newGram(worker int) convolutionGram {
 		m.layOut(g.width)
 	}
 	taken := func(rows int) int { // by a band of so many rows
-		return min(rows+c.KernelH-1, c.Height)*c.Width*g.pixels.pitch + rows*g.outWidth*g.positions.pitch
+		return min(rows+c.spanH()-1, c.Height)*c.Width*g.pixels.pitch + rows*g.outWidth*g.positions.pitch
 	}
 	g.bandRows = g.outHeight
 	for g.bandRows > 1 && taken(g.bandRows) > gramBandValues {
 		g.bandRows--
 	}
-	bands := [2]int{min(g.bandRows+c.KernelH-1, c.Height) * c.Width, g.bandRows * g.outWidth}
+	bands := [2]int{min(g.bandRows+c.spanH()-1, c.Height) * c.Width, g.bandRows * g.outWidth}
 	buffer := c.grams.get(worker, g.pixels.values(bands[0])+g.positions.values(bands[1]))
 	buffer = g.pixels.take(buffer, bands[0])
 	g.positions.take(buffer, bands[1])
@@ -175,7 +175,7 @@ func (m *operand) multiply(from, to, width int) {
 // computeBand adds what positions in rows [top, bottom) of the output contribute.
 func (g *convolutionGram) computeBand(top, bottom int) {
 	firstPixels := max(top-g.PadH, 0)
-	g.pixels.multiply(min(firstPixels, g.Height), max(min(bottom-1+g.KernelH-g.PadH, g.Height), min(firstPixels, g.Height)), g.width)
+	g.pixels.multiply(min(firstPixels, g.Height), max(min(bottom-1+g.spanH()-g.PadH, g.Height), min(firstPixels, g.Height)), g.width)
 	g.positions.multiply(top, bottom, g.width)
 	for y := top; y < bottom; y++ {
 		for x := range g.outWidth {
@@ -188,8 +188,9 @@ func (g *convolutionGram) computeBand(top, bottom int) {
 func (g *convolutionGram) computePosition(y, x, row, firstPixels int) {
 	taps, s := 0, y*g.width+x
 	var u float32
-	for ky := max(g.PadH-y, 0); ky < min(g.KernelH, g.Height+g.PadH-y); ky++ {
-		for kx := max(g.PadW-x, 0); kx < min(g.KernelW, g.Width+g.PadW-x); kx++ {
+	down, across := g.dilationH(), g.dilationW()
+	for ky := roundUp(max(g.PadH-y, 0), down); ky < min(g.spanH(), g.Height+g.PadH-y); ky += down {
+		for kx := roundUp(max(g.PadW-x, 0), across); kx < min(g.spanW(), g.Width+g.PadW-x); kx += across {
 			pixel := (y+ky-g.PadH-firstPixels)*g.Width + x + kx - g.PadW
 			at := pixel*g.pixels.pitch + s + ky*g.width + kx
 			u += g.pixels.product[at]

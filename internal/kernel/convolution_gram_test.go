@@ -10,6 +10,9 @@ import (
 func TestGramProduct(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		for _, c := range append(geometries[:len(geometries):len(geometries)], square(16, 8, 16)) {
+			if c.Groups > 1 {
+				continue
+			}
 			x, dz := randoms(1, c.Height*c.Width*c.In), randoms(2, c.Positions()*c.Out)
 			var want float64
 			for _, g := range c.filterGradientReference(x, dz) {
@@ -37,7 +40,7 @@ func TestGramProduct(t *testing.T) {
 func (c Conv) gramMagnitude(x, dz []float32) float64 {
 	t, taps := c.Positions(), c.Taps()
 	u := make([]float32, t*taps)
-	c.Lower(u, x)
+	c.Lower(u, x, 0)
 	var sum float64
 	for i := range t {
 		for j := range t {

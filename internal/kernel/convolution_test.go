@@ -13,7 +13,7 @@ func square(size, in, out int) Conv {
 }
 
 // geometries has images that tiles do not fill, every padding, channels that do not fill a panel,
-// and those of convs, which are lowered.
+// and those of convs, which are lowered or depthwise.
 var geometries = append([]Conv{
 	square(8, 16, 24), square(9, 8, 40), square(2, 16, 8), square(3, 8, 8), square(1, 8, 8), square(16, 64, 16),
 	{Height: 7, Width: 12, In: 8, Out: 16, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1},
@@ -22,16 +22,16 @@ var geometries = append([]Conv{
 	{Height: 6, Width: 6, In: 8, Out: 8, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 3, PadW: 4},
 	{Height: 8, Width: 8, In: 8, Out: 8, KernelH: 3, KernelW: 3, StrideH: 2, StrideW: 1, PadH: 1, PadW: 1},
 	{Height: 32, Width: 32, In: 8, Out: 8, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1},
-}, convs[:6]...)
+}, append(convs[:6:6], convs[7:]...)...)
 
 // eachProduct visits every product of the definition, by the places of its factors and of its sum
 // in the image, the filters and the output.
 func (c Conv) eachProduct(visit func(x, filter, z int)) {
-	image := make([]float32, c.Height*c.Width*c.In)
+	image, groups := make([]float32, c.Height*c.Width*c.In), max(c.Groups, 1)
 	for i := range c.Positions() * c.Taps() {
-		if _, at := c.tap(image, i); at >= 0 {
-			position, tap := i/c.Taps(), i%c.Taps()
-			for o := range c.Out {
+		for o := range c.Out {
+			if _, at := c.tap(image, i, o/(c.Out/groups)); at >= 0 {
+				position, tap := i/c.Taps(), i%c.Taps()
 				visit(at, o*c.Taps()+tap, position*c.Out+o)
 			}
 		}
@@ -316,7 +316,7 @@ func TestConvolutionAllocatesNothing(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
 	onEachKernelSet(t, func(t *testing.T) {
-		for _, c := range []Conv{square(8, 16, 24), convs[0]} {
+		for _, c := range []Conv{square(8, 16, 24), convs[0], convs[8], convs[10], convs[13], convs[14]} {
 			const batch = 8
 			d, v := newConvolutionData(c, batch), NewConvolution(c, p)
 			r := d.run(v)
@@ -325,7 +325,9 @@ func TestConvolutionAllocatesNothing(t *testing.T) {
 				v.InputGradient(r.dx, d.dz, d.filters, batch)
 				d.filterGradients(v, r.g)
 				v.FilterGradientSum(r.sum, d.x, d.dz, d.weight)
-				v.GramProduct(0, part(d.x, 0, batch), part(d.dz, 0, batch))
+				if c.groups() == 1 {
+					v.GramProduct(0, part(d.x, 0, batch), part(d.dz, 0, batch))
+				}
 			}
 			for range 50 { // until both workers have had work of each kind
 				step()

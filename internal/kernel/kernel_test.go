@@ -114,7 +114,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	defer p.Close()
 	onEachKernelSet(t, func(t *testing.T) {
 		allocs := testing.AllocsPerRun(20, func() {
-			conv.Lower(cols, x)
+			conv.Lower(cols, x, 0)
 			(*Pool)(nil).Gemm(false, true, 64, 16, conv.Taps(), 1, cols, conv.Taps(), filters, conv.Taps(), 0, z, 16)
 			AddBias(z, filters[:16])
 			Tanh(z, z)
@@ -124,7 +124,7 @@ func TestNothingIsAllocated(t *testing.T) {
 			pool.MaxPoolGrad(z, y, argmax)
 			pool.AvgPool(y, z)
 			pool.AvgPoolGrad(z, y)
-			conv.Raise(x, cols)
+			conv.Raise(x, cols, 0)
 			SumRows(y[:16], z, 16)
 			z[0] = float32(SumSquares(z))
 			p.Gemm(false, false, 256, 256, 256, 0, big, 256, big, 256, 0, product, 256)
@@ -153,7 +153,7 @@ func TestThreadsShareNothing(t *testing.T) {
 		}
 		p.Run(images, 1, func(worker, lo, hi int) {
 			for i := lo; i < hi; i++ {
-				conv.Lower(cols[worker], x[i*size:(i+1)*size])
+				conv.Lower(cols[worker], x[i*size:(i+1)*size], 0)
 				p.Gemm(false, true, conv.Positions(), 8, conv.Taps(), 1, cols[worker], conv.Taps(), filters, conv.Taps(), 0, z[i*out:], 8)
 			}
 		})

@@ -6,26 +6,41 @@ import "sync"
 // out as the rows of a matrix, so that the convolution is a product.
 
 // Conv is the geometry of a two-dimensional convolution of one NHWC image, (Height, Width, In) to
-// (OutHeight, OutWidth, Out), with zero padding on all four sides.
+// (OutHeight, OutWidth, Out), with zero padding on all four sides. With Groups, which divide both
+// numbers of channels, each group of filters sees one group of input channels.
 type Conv struct {
-	Height, Width    int // of the input
-	In, Out          int // channels
-	KernelH, KernelW int
-	StrideH, StrideW int
-	PadH, PadW       int // rows above and below, columns left and right
+	Height, Width        int // of the input
+	In, Out              int // channels
+	KernelH, KernelW     int
+	StrideH, StrideW     int
+	PadH, PadW           int // rows above and below, columns left and right
+	DilationH, DilationW int // rows and columns from tap to tap; 0 is 1
+	Groups               int // 0 is 1
 }
 
 // OutHeight returns the height of the output.
-func (c Conv) OutHeight() int { return outSize(c.Height, c.KernelH, c.StrideH, c.PadH) }
+func (c Conv) OutHeight() int { return outSize(c.Height, c.spanH(), c.StrideH, c.PadH) }
 
 // OutWidth returns the width of the output.
-func (c Conv) OutWidth() int { return outSize(c.Width, c.KernelW, c.StrideW, c.PadW) }
+func (c Conv) OutWidth() int { return outSize(c.Width, c.spanW(), c.StrideW, c.PadW) }
+
+func (c Conv) dilationH() int { return max(c.DilationH, 1) }
+func (c Conv) dilationW() int { return max(c.DilationW, 1) }
+func (c Conv) groups() int    { return max(c.Groups, 1) }
+
+// spanH and spanW are the rows and columns from the first tap to the last.
+func (c Conv) spanH() int { return (c.KernelH-1)*c.dilationH() + 1 }
+func (c Conv) spanW() int { return (c.KernelW-1)*c.dilationW() + 1 }
+
+// groupIn and groupOut are the channels of one group.
+func (c Conv) groupIn() int  { return c.In / c.groups() }
+func (c Conv) groupOut() int { return c.Out / c.groups() }
 
 // Positions returns OutHeight·OutWidth, the rows of the lowered image.
 func (c Conv) Positions() int { return c.OutHeight() * c.OutWidth() }
 
-// Taps returns KernelH·KernelW·In, the columns of the lowered image.
-func (c Conv) Taps() int { return c.KernelH * c.KernelW * c.In }
+// Taps returns KernelH·KernelW·In/Groups, the values of a filter and the columns of the lowered image.
+func (c Conv) Taps() int { return c.KernelH * c.KernelW * c.groupIn() }
 
 // outSize is the number of windows along one side; 0 when the window does not
 // fit into the padded side.
@@ -37,46 +52,60 @@ func outSize(size, kernel, stride, pad int) int {
 	return room/stride + 1
 }
 
-// Lower writes the windows of image x (Height, Width, In) as the rows of cols
-// (Positions, Taps), the taps in the order (kh, kw, in), so that the convolution
-// is cols · filtersᵀ with filters (Out, Taps). Taps in the padding are zero.
-func (c Conv) Lower(cols, x []float32) {
-	outWidth, run, step, pitch := c.OutWidth(), c.KernelW*c.In, c.StrideW*c.In, c.pitch()
+// Lower writes the windows of a group of channels of image x (Height, Width, In) as the rows of cols
+// (Positions, Taps), the taps in the order (kh, kw, in), so that the convolution is cols · filtersᵀ
+// with the group's filters (Out/Groups, Taps). Taps in the padding are zero.
+func (c Conv) Lower(cols, x []float32, group int) {
+	outWidth, in, pitch := c.OutWidth(), c.groupIn(), c.pitch()
 	if c.Positions() == 0 {
 		return
 	}
 	image := paddedImages.Get().(*paddedImage)
 	defer paddedImages.Put(image)
-	x = image.pad(c, x)
+	x = image.pad(c, x, group)
+	step, down, across := c.StrideW*in, c.dilationH()*pitch, c.dilationW()*in
 	for oh := range c.OutHeight() {
-		active.copyRuns(outWidth, c.KernelH, run, cols[oh*outWidth*c.Taps():(oh+1)*outWidth*c.Taps()], x[oh*c.StrideH*pitch:], step, pitch)
+		row, from := cols[oh*outWidth*c.Taps():(oh+1)*outWidth*c.Taps()], x[oh*c.StrideH*pitch:]
+		if c.dilationW() == 1 {
+			active.copyRuns(outWidth, c.KernelH, c.KernelW*in, row, from, step, down)
+			continue
+		}
+		for ow := range outWidth {
+			active.copyRuns(c.KernelH, c.KernelW, in, row[ow*c.Taps():(ow+1)*c.Taps()], from[ow*step:], down, across)
+		}
 	}
 }
 
-// Raise is the transpose of Lower: every element of dx (Height, Width, In) becomes the sum of the
-// elements of cols (Positions, Taps) that Lower copies it to. It overwrites dx.
-func (c Conv) Raise(dx, cols []float32) {
-	outWidth, run, step, pitch := c.OutWidth(), c.KernelW*c.In, c.StrideW*c.In, c.pitch()
+// Raise is the transpose of Lower: every element of a group of channels of dx (Height, Width, In)
+// becomes the sum of the elements of cols (Positions, Taps) that Lower copies it to. It overwrites
+// these channels of dx.
+func (c Conv) Raise(dx, cols []float32, group int) {
+	in, pitch := c.groupIn(), c.pitch()
 	image := paddedImages.Get().(*paddedImage)
 	defer paddedImages.Put(image)
 	sums := image.clear(c)
+	runs, run := 1, c.KernelW*in // of neighbours in a row of the kernel
+	if c.dilationW() > 1 {
+		runs, run = c.KernelW, in
+	}
 	for oh := range c.OutHeight() {
-		for ow := range outWidth {
+		for ow := range c.OutWidth() {
 			for kh := range c.KernelH {
-				at := (oh*c.StrideH+kh)*pitch + ow*step
-				active.axpy(sums[at:at+run], 1, cols[:run])
-				cols = cols[run:]
+				at := (oh*c.StrideH+kh*c.dilationH())*pitch + ow*c.StrideW*in
+				for range runs {
+					active.axpy(sums[at:at+run], 1, cols[:run])
+					cols = cols[run:]
+					at += c.dilationW() * in
+				}
 			}
 		}
 	}
-	for h := range c.Height {
-		copy(dx[h*c.Width*c.In:(h+1)*c.Width*c.In], sums[(h+c.PadH)*pitch+c.PadW*c.In:])
-	}
+	image.inside(c, dx, group)
 }
 
-// pitch is the length of a row of the padded image: for fixed position and kh the
-// taps (kw, in) are contiguous there.
-func (c Conv) pitch() int { return (c.Width + 2*c.PadW) * c.In }
+// pitch is the length of a row of the padded image of a group: for fixed position and kh the taps
+// (kw, in) of a kernel without dilation are contiguous there.
+func (c Conv) pitch() int { return (c.Width + 2*c.PadW) * c.groupIn() }
 
 // paddedImage is memory for one image with its padding.
 type paddedImage struct{ values []float32 }
@@ -84,21 +113,27 @@ type paddedImage struct{ values []float32 }
 // paddedImages keeps that memory between calls.
 var paddedImages = sync.Pool{New: func() any { return new(paddedImage) }}
 
-// pad returns x with zeros around it; x itself where there is no padding.
-func (p *paddedImage) pad(c Conv, x []float32) []float32 {
-	if c.PadH == 0 && c.PadW == 0 {
+// pad returns the channels of a group of x with zeros around them; x itself where there are neither
+// groups nor padding.
+func (p *paddedImage) pad(c Conv, x []float32, group int) []float32 {
+	if c.PadH == 0 && c.PadW == 0 && c.groups() == 1 {
 		return x
 	}
-	pitch, width, left := c.pitch(), c.Width*c.In, c.PadW*c.In
+	in := c.groupIn()
+	pitch, width, left := c.pitch(), c.Width*in, c.PadW*in
 	p.values = grow(p.values, (c.Height+2*c.PadH)*pitch)
 	inside, below := c.PadH*pitch, (c.PadH+c.Height)*pitch
 	clear(p.values[:inside])
 	for at := inside; at < below; at += pitch {
 		row := p.values[at : at+pitch]
 		clear(row[:left])
-		copy(row[left:left+width], x)
+		if c.groups() == 1 {
+			copy(row[left:left+width], x)
+		} else {
+			active.copyRuns(c.Width, 1, in, row[left:left+width], x[group*in:], c.In, 0)
+		}
 		clear(row[left+width:])
-		x = x[width:]
+		x = x[c.Width*c.In:]
 	}
 	clear(p.values[below:])
 	return p.values
@@ -109,6 +144,21 @@ func (p *paddedImage) clear(c Conv) []float32 {
 	p.values = grow(p.values, (c.Height+2*c.PadH)*c.pitch())
 	clear(p.values)
 	return p.values
+}
+
+// inside copies what is inside of the padding to the channels of a group of x.
+func (p *paddedImage) inside(c Conv, x []float32, group int) {
+	in, line := c.groupIn(), c.Width*c.In
+	for h := range c.Height {
+		row, from := x[h*line:(h+1)*line], p.values[(h+c.PadH)*c.pitch()+c.PadW*in:]
+		if c.groups() == 1 {
+			copy(row, from)
+			continue
+		}
+		for w := range c.Width {
+			copy(row[w*c.In+group*in:][:in], from[w*in:])
+		}
+	}
 }
 
 // portableCopyRuns is kernelSet.copyRuns.

@@ -20,6 +20,7 @@ func newTiling(c Conv, tile int, p *Pool) tiling {
 // multiple of 8 long.
 func (c Conv) suitsWinograd() bool {
 	return c.KernelH == 3 && c.KernelW == 3 && c.StrideH == 1 && c.StrideW == 1 &&
+		c.dilationH() == 1 && c.dilationW() == 1 && c.groups() == 1 &&
 		c.In > 0 && c.Out > 0 && c.In%8 == 0 && c.Out%8 == 0 && c.Positions() > 0
 }
 

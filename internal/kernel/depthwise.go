@@ -1,0 +1,107 @@
+package kernel
+
+// A depthwise convolution has one filter for each channel. A tap multiplies whole rows of an image,
+// all channels at once, by the values of all filters at that tap; nothing is lowered.
+
+func (c Conv) isDepthwise() bool { return c.Groups > 1 && c.In == c.Groups && c.Out == c.Groups }
+
+// layOutTaps prepares the filters of the call in progress: all channels of a tap together.
+func (c *Convolution) layOutTaps() {
+	if c.isDepthwise() {
+		c.perTap = grow(c.perTap, c.Out*c.Taps())
+		Transpose(c.perTap, c.call.filters, 1, c.Out, c.Taps())
+	}
+}
+
+// eachTap visits, for a row of outputs, every tap and the place of its first pixel in the padded
+// image.
+func (c Conv) eachTap(oh int, visit func(tap, at int)) {
+	for tap := range c.Taps() {
+		h, w := oh*c.StrideH+tap/c.KernelW*c.dilationH(), tap%c.KernelW*c.dilationW()
+		visit(tap, (h*(c.Width+2*c.PadW)+w)*c.In)
+	}
+}
+
+// whole is the geometry with all channels in one group, for padding.
+func (c Conv) whole() Conv {
+	c.Groups = 1
+	return c
+}
+
+// pixelsOf returns the pixels of a row of outputs at a tap: a row of the padded image from a place on,
+// every StrideW-th pixel.
+func (c *Convolution) pixelsOf(row, image []float32, at int) []float32 {
+	if c.StrideW == 1 {
+		return image[at : at+len(row)]
+	}
+	active.copyRuns(c.OutWidth(), 1, c.In, row, image[at:], c.StrideW*c.In, 0)
+	return row
+}
+
+func (c *Convolution) depthwiseForward(worker, lo, hi int) {
+	line := c.OutWidth() * c.Out
+	memory := c.cols.get(worker, 2*line)
+	row, products := memory[:line], memory[line:]
+	image := paddedImages.Get().(*paddedImage)
+	defer paddedImages.Put(image)
+	for i := lo; i < hi; i++ {
+		x, z := image.pad(c.whole(), c.image(c.call.x, i), 0), c.output(c.call.z, i)
+		clear(z)
+		for oh := range c.OutHeight() {
+			out := z[oh*line : (oh+1)*line]
+			c.eachTap(oh, func(tap, at int) {
+				ScaleChannels(products, c.pixelsOf(row, x, at), c.perTap[tap*c.Out:(tap+1)*c.Out])
+				active.add(out, out, products)
+			})
+		}
+		if c.call.bias != nil {
+			AddBias(z, c.call.bias)
+		}
+	}
+}
+
+func (c *Convolution) depthwiseInputGradient(worker, lo, hi int) {
+	line := c.OutWidth() * c.Out
+	products := c.cols.get(worker, line)
+	image := paddedImages.Get().(*paddedImage)
+	defer paddedImages.Put(image)
+	for i := lo; i < hi; i++ {
+		dz, sums := c.output(c.call.dz, i), image.clear(c.whole())
+		for oh := range c.OutHeight() {
+			c.eachTap(oh, func(tap, at int) {
+				ScaleChannels(products, dz[oh*line:(oh+1)*line], c.perTap[tap*c.Out:(tap+1)*c.Out])
+				if c.StrideW == 1 {
+					active.axpy(sums[at:at+line], 1, products)
+					return
+				}
+				for from := 0; from < line; from += c.Out {
+					active.axpy(sums[at:at+c.Out], 1, products[from:from+c.Out])
+					at += c.StrideW * c.Out
+				}
+			})
+		}
+		image.inside(c.whole(), c.image(c.call.dx, i), 0)
+	}
+}
+
+// addDepthwiseGradient is addGradient.
+func (c *Convolution) addDepthwiseGradient(worker int, g, x, dz []float32, weight, beta float32) {
+	line, size := c.OutWidth()*c.Out, c.Out*c.Taps()
+	memory := c.cols.get(worker, line+2*size)
+	row, sums, filters := memory[:line], memory[line:line+size], memory[line+size:]
+	image := paddedImages.Get().(*paddedImage)
+	defer paddedImages.Put(image)
+	x = image.pad(c.whole(), x, 0)
+	clear(sums)
+	for oh := range c.OutHeight() {
+		c.eachTap(oh, func(tap, at int) {
+			AddScaledSumRowProducts(sums[tap*c.Out:(tap+1)*c.Out], weight, c.pixelsOf(row, x, at), dz[oh*line:(oh+1)*line], c.Out)
+		})
+	}
+	Transpose(filters, sums, 1, c.Taps(), c.Out)
+	if beta == 0 {
+		copy(g, filters)
+		return
+	}
+	Axpy(g[:size], 1, filters)
+}
