@@ -243,12 +243,9 @@ func headOfTheLedger(t *testing.T) string {
 	return head
 }
 
-// Every command that a page names in passing has its flags. Those of newcomers.md are wrong on purpose.
+// Every command that a page names in passing has its flags.
 func TestCommandsInPassing(t *testing.T) {
 	for name, page := range pages(t) {
-		if name == "docs/newcomers.md" {
-			continue
-		}
 		for _, found := range inline.FindAllStringSubmatch(page, -1) {
 			if err := parses(strings.Fields(found[1])); err != nil {
 				t.Errorf("%s: `train %s`: %v", name, found[1], err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// newcomersPlace makes what the commands of docs/newcomers.md are about, in the current folder.
+// newcomersPlace makes what the commands of testdata/newcomers.md are about, in the current folder.
 func newcomersPlace(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"pictures", "with-heic", "with-link"} {
@@ -68,11 +68,11 @@ func testsOfTheModule(t *testing.T) map[string]bool {
 	return names
 }
 
-// Every row of docs/newcomers.md is so: the command ends with that code and says that, or the test is
+// Every row of testdata/newcomers.md is so: the command ends with that code and says that, or the test is
 // there.
 func TestNewcomersList(t *testing.T) {
 	skipWithoutSignals(t) // nor is there a shell
-	page, err := os.ReadFile("../../docs/newcomers.md")
+	page, err := os.ReadFile("testdata/newcomers.md")
 	if err != nil {
 		t.Fatal(err)
 	}
