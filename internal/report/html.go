@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"dpsgd/internal/folder"
-	"dpsgd/internal/report/figures"
 	"dpsgd/internal/report/markdown"
 )
 
@@ -82,7 +81,7 @@ func heading(level int, id, text string) template.HTML {
 }
 
 // drawing is a figure as an element of the page.
-func drawing(f figures.Figure) (template.HTML, error) {
+func drawing(f Figure) (template.HTML, error) {
 	svg, err := f.Drawing.Inline(f.Label())
 	return template.HTML(svg), err
 }

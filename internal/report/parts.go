@@ -7,7 +7,6 @@ import (
 
 	"dpsgd/internal/account"
 	"dpsgd/internal/report/facts"
-	"dpsgd/internal/report/figures"
 )
 
 // part is a piece of the page with a heading of its own: one run, one sweep, or runs side by side.
@@ -26,11 +25,11 @@ type part struct {
 func (p part) Omitted() int { return max(0, len(p.SideBySide)-mostDetailed) }
 
 // ManyClasses is the accuracy of each class where there are too many for a figure; no row otherwise.
-func (p part) ManyClasses() figures.Table {
-	if p.Run == nil || p.Run.Examination == nil || !figures.ManyClasses(p.Run.Examination) {
-		return figures.Table{}
+func (p part) ManyClasses() Table {
+	if p.Run == nil || p.Run.Examination == nil || !ManyClasses(p.Run.Examination) {
+		return Table{}
 	}
-	return figures.ClassTable(p.Run.Examination)
+	return ClassTable(p.Run.Examination)
 }
 
 // mostDetailed is how many runs have a part of their own beside others: the page has to stay small.
@@ -69,40 +68,40 @@ func (p part) name(word string) string {
 }
 
 // groups are all figures of the part, by section.
-func (p part) groups() [][]figures.Figure {
-	return [][]figures.Figure{p.Progress(), p.Tests(), p.Diagnostics()}
+func (p part) groups() [][]Figure {
+	return [][]Figure{p.Progress(), p.Tests(), p.Diagnostics()}
 }
 
 // Progress are the figures of how it went.
-func (p part) Progress() []figures.Figure {
+func (p part) Progress() []Figure {
 	switch {
 	case p.Run != nil:
-		return figures.Run(p.Run)
+		return FiguresOfRun(p.Run)
 	case p.Sweep != nil:
-		return figures.Sweep(p.Sweep)
+		return FiguresOfSweep(p.Sweep)
 	}
-	return figures.Runs(p.SideBySide)
+	return FiguresOfRuns(p.SideBySide)
 }
 
 // Tests are the figures about test examples.
-func (p part) Tests() []figures.Figure {
+func (p part) Tests() []Figure {
 	if p.Run == nil {
 		return nil
 	}
-	return figures.Examination(p.Run)
+	return FiguresOfExamination(p.Run)
 }
 
 // Diagnostics are the figures of private diagnostics.
-func (p part) Diagnostics() []figures.Figure {
+func (p part) Diagnostics() []Figure {
 	if p.Run == nil {
 		return nil
 	}
-	return figures.Diagnostics(p.Run)
+	return FiguresOfDiagnostics(p.Run)
 }
 
 // SideBySideTable compares runs, one in a column.
-func (p part) SideBySideTable() figures.Table {
-	t := figures.Table{Heading: []string{"of the run"}}
+func (p part) SideBySideTable() Table {
+	t := Table{Heading: []string{"of the run"}}
 	var columns [][]pair
 	for _, r := range p.SideBySide {
 		t.Heading = append(t.Heading, r.Name)
@@ -119,8 +118,8 @@ func (p part) SideBySideTable() figures.Table {
 }
 
 // Differences are the lines of the configurations that not all runs have in common.
-func (p part) Differences() figures.Table {
-	t := figures.Table{Heading: []string{"setting"}}
+func (p part) Differences() Table {
+	t := Table{Heading: []string{"setting"}}
 	var all []map[string]string
 	var keys []string
 	for _, r := range p.SideBySide {

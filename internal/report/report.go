@@ -13,7 +13,6 @@ import (
 	"dpsgd/internal/chart"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/report/facts"
-	"dpsgd/internal/report/figures"
 )
 
 // ErrName: the file of a report that is not private does not say so.
@@ -95,7 +94,7 @@ func (r *Report) Write(path string) error {
 // Plot is a figure of a report with the name of its file, without an ending.
 type Plot struct {
 	Name   string
-	Figure figures.Figure
+	Figure Figure
 }
 
 // Plots are all figures of the report.

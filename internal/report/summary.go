@@ -11,7 +11,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/internal/labels"
 	"dpsgd/internal/report/facts"
-	"dpsgd/internal/report/figures"
 	"dpsgd/internal/score"
 )
 
@@ -21,7 +20,7 @@ type pair struct{ Name, Value string }
 func up(epsilon float64) string { return accountant.RoundUp(epsilon, 3) }
 
 // percent is a share in percent, with the sign.
-func percent(share float64) string { return figures.Percent(share) + " %" }
+func percent(share float64) string { return hundredthsOf(share) + " %" }
 
 // within is a share with its interval.
 func within(s score.Share) string {
@@ -135,8 +134,8 @@ func count(n int) string {
 }
 
 // Statistics are those that a run has released.
-func Statistics(r *facts.Run) figures.Table {
-	t := figures.Table{Heading: []string{"statistic", "of", "value", "from", "to (95 %)", "mechanism", "ε", "δ"}}
+func Statistics(r *facts.Run) Table {
+	t := Table{Heading: []string{"statistic", "of", "value", "from", "to (95 %)", "mechanism", "ε", "δ"}}
 	for _, s := range r.Statistics {
 		t.Rows = append(t.Rows, []string{s.Statistic, s.Column, shortened(s.Value), shortened(s.Low), shortened(s.High), s.Mechanism, up(s.Epsilon), fmt.Sprint(s.Delta)})
 	}
@@ -153,10 +152,10 @@ func shortened(text []byte) string {
 }
 
 // Results are the rows of a sweep.
-func Results(s *facts.Sweep) figures.Table {
-	t := figures.Table{Heading: []string{"trial"}}
+func Results(s *facts.Sweep) Table {
+	t := Table{Heading: []string{"trial"}}
 	for _, key := range s.Keys {
-		t.Heading = append(t.Heading, figures.Last(key))
+		t.Heading = append(t.Heading, Last(key))
 	}
 	t.Heading = append(t.Heading, "test accuracy", "ε", "ε (rdp)")
 	target := slices.ContainsFunc(s.Rows, func(r facts.Row) bool { return r.TargetEpsilon != nil })

@@ -1,6 +1,4 @@
-// Package figures draws what the folders of runs and sweeps say. Beside every drawing stands the
-// table of what it shows, for those who would rather read numbers, or cannot see it.
-package figures
+package report
 
 import (
 	"fmt"
@@ -31,8 +29,8 @@ func (f Figure) Label() string {
 	return fmt.Sprintf("%s: a figure of %d values, which stand in the table below it", f.Title, len(f.Table.Rows)*(len(f.Table.Heading)-1))
 }
 
-// Percent is a share in percent with two decimals.
-func Percent(share float64) string { return hundredths(100 * share) }
+// hundredthsOf is a share in percent with two decimals.
+func hundredthsOf(share float64) string { return hundredths(100 * share) }
 
 // epsilon is an ε rounded up.
 func epsilon(value float64) string { return accountant.RoundUp(value, 3) }

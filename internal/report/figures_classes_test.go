@@ -1,12 +1,12 @@
-package figures_test
+package report_test
 
 import (
 	"slices"
 	"testing"
 
 	"dpsgd/internal/chart"
+	"dpsgd/internal/report"
 	"dpsgd/internal/report/facts"
-	"dpsgd/internal/report/figures"
 	"dpsgd/internal/score"
 )
 
@@ -28,10 +28,10 @@ func examined(name string, right ...int) *facts.Run {
 	return r
 }
 
-func figureOf(t *testing.T, runs []*facts.Run, id string) *figures.Figure {
+func figureOf(t *testing.T, runs []*facts.Run, id string) *report.Figure {
 	t.Helper()
-	all := figures.Runs(runs)
-	if i := slices.IndexFunc(all, func(f figures.Figure) bool { return f.ID == id }); i >= 0 {
+	all := report.FiguresOfRuns(runs)
+	if i := slices.IndexFunc(all, func(f report.Figure) bool { return f.ID == id }); i >= 0 {
 		return &all[i]
 	}
 	return nil

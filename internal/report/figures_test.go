@@ -1,4 +1,4 @@
-package figures_test
+package report_test
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 
 	"dpsgd/internal/account"
 	"dpsgd/internal/chart"
+	"dpsgd/internal/report"
 	"dpsgd/internal/report/facts"
-	"dpsgd/internal/report/figures"
 	"dpsgd/internal/run"
 )
 
@@ -26,9 +26,9 @@ func sweepOf(rows ...facts.Row) *facts.Sweep {
 	return &facts.Sweep{Keys: []string{"privacy.clip_norm", "privacy.noise_multiplier", "training.seed"}, Rows: rows}
 }
 
-func find(t *testing.T, all []figures.Figure, id string) figures.Figure {
+func find(t *testing.T, all []report.Figure, id string) report.Figure {
 	t.Helper()
-	i := slices.IndexFunc(all, func(f figures.Figure) bool { return f.ID == id })
+	i := slices.IndexFunc(all, func(f report.Figure) bool { return f.ID == id })
 	if i < 0 {
 		t.Fatalf("found no figure %s", id)
 	}
@@ -42,7 +42,7 @@ func TestHeat(t *testing.T) {
 	diverged := row("10", "2", 1, 0, 1)
 	diverged.TestAccuracy = nil
 	s := sweepOf(row("10", "0.5", 1, 0.5, 4), row("10", "0.5", 2, 0.6, 4.5), diverged, row("2", "2", 1, 0.7, 1), row("2", "0.5", 1, 0.8, 4))
-	all := figures.Sweep(s)
+	all := report.FiguresOfSweep(s)
 	found := find(t, all, "heat-accuracy")
 	want := [][]string{{"2", "80.00", "70.00"}, {"10", "55.00", "–"}}
 	if !slices.EqualFunc(found.Table.Rows, want, slices.Equal) || !slices.Equal(found.Table.Heading, []string{"clip norm ↓ noise multiplier →", "0.5", "2"}) {
@@ -67,11 +67,11 @@ func TestNoHeatWithoutAGrid(t *testing.T) {
 	single := sweepOf(one...)
 	single.Keys = []string{"privacy.clip_norm"}
 	for name, s := range map[string]*facts.Sweep{"random": sweepOf(random...), "one key": single} {
-		if all := figures.Sweep(s); len(all) != 1 || all[0].ID != "pareto" {
+		if all := report.FiguresOfSweep(s); len(all) != 1 || all[0].ID != "pareto" {
 			t.Errorf("%s: found %d figures, expected accuracy against ε alone", name, len(all))
 		}
 	}
-	if all := figures.Sweep(sweepOf()); all != nil {
+	if all := report.FiguresOfSweep(sweepOf()); all != nil {
 		t.Errorf("found %v of no rows", all)
 	}
 }
@@ -82,7 +82,7 @@ func TestPareto(t *testing.T) {
 	s := sweepOf(
 		row("1", "4", 1, 0.70, 1), row("1", "2", 1, 0.80, 2), row("2", "2", 1, 0.75, 2), row("1", "1", 1, 0.80, 4),
 		row("2", "1", 1, 0.95, 4), row("2", "1", 2, 0.55, 4), row("1", "0.5", 1, 0.9, 8))
-	f := find(t, figures.Sweep(s), "pareto")
+	f := find(t, report.FiguresOfSweep(s), "pareto")
 	var front []string
 	for _, r := range f.Table.Rows {
 		if r[4] == "yes" {
@@ -100,7 +100,7 @@ func TestPareto(t *testing.T) {
 // Runs have one line each, and diagnostics keep their first and last steps when they are thinned.
 func TestRunsAndDiagnostics(t *testing.T) {
 	a, b := evaluated("a", 3), evaluated("b", 1)
-	all := figures.Runs([]*facts.Run{a, b})
+	all := report.FiguresOfRuns([]*facts.Run{a, b})
 	if len(all) != 3 {
 		t.Fatalf("found %d figures, expected ε and accuracy over steps and accuracy over ε", len(all))
 	}
@@ -108,13 +108,13 @@ func TestRunsAndDiagnostics(t *testing.T) {
 	if len(lines) != 2 || lines[0].Name != "a" || len(lines[0].Points) != 3 || lines[1].Points[0] != (chart.Point{X: 0.5, Y: 60}) {
 		t.Errorf("found %+v", lines)
 	}
-	if all := figures.Runs([]*facts.Run{evaluated("none", 0)}); all != nil {
+	if all := report.FiguresOfRuns([]*facts.Run{evaluated("none", 0)}); all != nil {
 		t.Errorf("found %v of a run without an evaluation", all)
 	}
 	for i := range 1000 {
 		a.Diagnostics = append(a.Diagnostics, run.Diagnostics{Step: i + 1, ClippedFraction: 0.25, NormQuantiles: []float64{1, 2, 3, 4, 5}})
 	}
-	private := figures.Diagnostics(a)
+	private := report.FiguresOfDiagnostics(a)
 	rows := find(t, private, "norms").Table.Rows
 	if len(rows) != 100 || rows[0][0] != "10" || rows[99][0] != "1000" || strings.Join(rows[0][1:], " ") != "1 2 3 4 5" {
 		t.Errorf("found %d steps, from %v to %v", len(rows), rows[0], rows[len(rows)-1])
@@ -124,7 +124,7 @@ func TestRunsAndDiagnostics(t *testing.T) {
 			t.Errorf("found %s, expected it to be marked", f.ID)
 		}
 	}
-	if figures.Diagnostics(b) != nil {
+	if report.FiguresOfDiagnostics(b) != nil {
 		t.Error("found figures of no diagnostics")
 	}
 }

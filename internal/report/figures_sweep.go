@@ -1,4 +1,4 @@
-package figures
+package report
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"dpsgd/internal/report/facts"
 )
 
-// Sweep draws what the trials of a sweep did: accuracy and ε over two settings, where they form a
+// FiguresOfSweep draws what the trials of a sweep did: accuracy and ε over two settings, where they form a
 // grid, and accuracy against ε.
-func Sweep(s *facts.Sweep) []Figure {
+func FiguresOfSweep(s *facts.Sweep) []Figure {
 	points := pointsOf(s)
 	if len(points) == 0 {
 		return nil
@@ -195,7 +195,7 @@ func pareto(points []point) Figure {
 		} else {
 			trials.Points = append(trials.Points, at)
 		}
-		f.Table.Rows = append(f.Table.Rows, []string{p.name, epsilon(p.epsilon), Percent(p.accuracy), strconv.Itoa(p.trials), on})
+		f.Table.Rows = append(f.Table.Rows, []string{p.name, epsilon(p.epsilon), hundredthsOf(p.accuracy), strconv.Itoa(p.trials), on})
 	}
 	f.Drawing = chart.Chart{Title: f.Title, X: "ε", Y: "test accuracy, %", Tight: true, Lines: []chart.Line{trials, front}}
 	return f

@@ -1,4 +1,4 @@
-package figures
+package report
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 	"dpsgd/internal/score"
 )
 
-// Runs are drawn side by side in figures about one thing each. One run is drawn alone, with more
-// about it; see [Run].
-func Runs(runs []*facts.Run) []Figure {
+// FiguresOfRuns are drawn side by side in figures about one thing each. One run is drawn alone, with more
+// about it; see [FiguresOfRun].
+func FiguresOfRuns(runs []*facts.Run) []Figure {
 	var all []Figure
 	private := slices.DeleteFunc(slices.Clone(runs), func(r *facts.Run) bool { return r.NotPrivate }) // the others have no ε
 	for _, figure := range []*Figure{epsilonOverSteps(private), accuracyOverSteps(runs), accuracyOverEpsilon(private)} {
@@ -25,9 +25,9 @@ func Runs(runs []*facts.Run) []Figure {
 	return append(all, classesTogether(runs)...)
 }
 
-// Run draws how a run went: ε by every accountant that was asked, and accuracy.
-func Run(r *facts.Run) []Figure {
-	all := Runs([]*facts.Run{r})
+// FiguresOfRun draws how a run went: ε by every accountant that was asked, and accuracy.
+func FiguresOfRun(r *facts.Run) []Figure {
+	all := FiguresOfRuns([]*facts.Run{r})
 	if r.Curves != nil {
 		if i := slices.IndexFunc(all, func(f Figure) bool { return f.ID == "epsilon" }); i >= 0 {
 			all[i] = byAccountants(r)
@@ -157,8 +157,8 @@ const (
 	mostCells = 20
 )
 
-// Examination draws what the model of a run says of the test examples, where it was asked.
-func Examination(r *facts.Run) []Figure {
+// FiguresOfExamination draws what the model of a run says of the test examples, where it was asked.
+func FiguresOfExamination(r *facts.Run) []Figure {
 	if r.Examination == nil {
 		return nil
 	}
@@ -193,7 +193,7 @@ func byClass(e *score.Examination) Figure {
 func ClassTable(e *score.Examination) Table {
 	t := Table{Heading: []string{"class", "test " + e.Noun, "correct", "accuracy, %", "from", "to"}}
 	for _, c := range e.Classes {
-		t.Rows = append(t.Rows, []string{c.Name, strconv.Itoa(c.Examples), strconv.Itoa(c.Correct), Percent(c.Accuracy), Percent(c.Low), Percent(c.High)})
+		t.Rows = append(t.Rows, []string{c.Name, strconv.Itoa(c.Examples), strconv.Itoa(c.Correct), hundredthsOf(c.Accuracy), hundredthsOf(c.Low), hundredthsOf(c.High)})
 	}
 	return t
 }
@@ -215,8 +215,8 @@ func confusion(e *score.Examination) Figure {
 	return f
 }
 
-// Diagnostics draws private diagnostics. The figures are NOT private.
-func Diagnostics(r *facts.Run) []Figure {
+// FiguresOfDiagnostics draws private diagnostics. The figures are NOT private.
+func FiguresOfDiagnostics(r *facts.Run) []Figure {
 	if len(r.Diagnostics) == 0 {
 		return nil
 	}
@@ -232,7 +232,7 @@ func Diagnostics(r *facts.Run) []Figure {
 	for _, d := range thinned(r.Diagnostics) {
 		step := strconv.Itoa(d.Step)
 		share.Points = append(share.Points, chart.Point{X: float64(d.Step), Y: 100 * d.ClippedFraction})
-		clipped.Table.Rows = append(clipped.Table.Rows, []string{step, Percent(d.ClippedFraction)})
+		clipped.Table.Rows = append(clipped.Table.Rows, []string{step, hundredthsOf(d.ClippedFraction)})
 		if len(d.NormQuantiles) != len(quantiles) {
 			continue // an empty batch, or an earlier version
 		}

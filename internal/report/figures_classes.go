@@ -1,4 +1,4 @@
-package figures
+package report
 
 import (
 	"slices"
@@ -37,7 +37,7 @@ func sideBySide(runs []*facts.Run) Figure {
 	for label := range runs[0].Examination.Classes {
 		for series, r := range runs {
 			c := r.Examination.Classes[label]
-			f.Table.Rows = append(f.Table.Rows, []string{c.Name + ", " + r.Name, strconv.Itoa(c.Examples), Percent(c.Accuracy), Percent(c.Low), Percent(c.High)})
+			f.Table.Rows = append(f.Table.Rows, []string{c.Name + ", " + r.Name, strconv.Itoa(c.Examples), hundredthsOf(c.Accuracy), hundredthsOf(c.Low), hundredthsOf(c.High)})
 			name := c.Name
 			if series > 0 {
 				name = "" // stands above
