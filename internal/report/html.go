@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"dpsgd/internal/folder"
-	"dpsgd/internal/report/markdown"
 )
 
 //go:embed page.html.tmpl
@@ -18,7 +17,7 @@ var pageText string
 var style string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"heading": heading, "markdown": markdown.HTML, "drawing": drawing, "lead": Lead, "summary": summaryOf, "results": Results, "statistics": Statistics,
+	"heading": heading, "markdown": MarkdownHTML, "drawing": drawing, "lead": Lead, "summary": summaryOf, "results": Results, "statistics": Statistics,
 	"up": up, "count": count, "accountants": accountants, "argument": folder.Argument, "dict": dict,
 	"style": func() template.CSS { return template.CSS(style) },
 	"add":   func(a, b int) int { return a + b },

@@ -1,7 +1,4 @@
-// Package markdown turns the few constructs of Markdown that this program writes into HTML: headings,
-// paragraphs, tables, lists, indented text, bold and code. Everything else is text, and all text is
-// escaped.
-package markdown
+package report
 
 import (
 	"fmt"
@@ -11,8 +8,8 @@ import (
 	"strings"
 )
 
-// HTML is a text as HTML. Its first headings become those of the given level, up to 6.
-func HTML(text string, level int) template.HTML {
+// MarkdownHTML is a text as HTML. Its first headings become those of the given level, up to 6.
+func MarkdownHTML(text string, level int) template.HTML {
 	w := writer{level: level}
 	for line := range strings.SplitSeq(text, "\n") {
 		w.line(line)
