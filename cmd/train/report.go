@@ -12,7 +12,6 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/report"
-	"dpsgd/internal/report/facts"
 
 	"github.com/spf13/cobra"
 )
@@ -25,7 +24,7 @@ type reported struct {
 
 func reportCommand(a *shell.App) *cobra.Command {
 	var out, plots string
-	request := facts.Request{Predict: true, Accountants: true}
+	request := report.Request{Predict: true, Accountants: true}
 	c := &cobra.Command{
 		Use:   "report RUN|SWEEP…",
 		Short: "Make one HTML file of curves, tables and privacy statement",

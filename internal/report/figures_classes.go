@@ -5,13 +5,12 @@ import (
 	"strconv"
 
 	"dpsgd/internal/chart"
-	"dpsgd/internal/report/facts"
 	"dpsgd/internal/score"
 )
 
 // classesTogether are the accuracies of each class side by side, and of two runs what the one lost
 // against the other. There is none where runs have other classes, or too many.
-func classesTogether(runs []*facts.Run) []Figure {
+func classesTogether(runs []*Run) []Figure {
 	for _, r := range runs {
 		if r.Examination == nil || !slices.Equal(r.Examination.Matrix.Names, runs[0].Examination.Matrix.Names) {
 			return nil
@@ -27,7 +26,7 @@ func classesTogether(runs []*facts.Run) []Figure {
 	return all
 }
 
-func sideBySide(runs []*facts.Run) Figure {
+func sideBySide(runs []*Run) Figure {
 	f := Figure{ID: "classes", Title: "Test accuracy by class", Note: "With 95 % intervals (Wilson 1927) of a share of so many examples; they say nothing about another training.",
 		Table: Table{Heading: []string{"class and run", "test " + runs[0].Examination.Noun, "accuracy, %", "from", "to"}}}
 	drawing := chart.Intervals{Title: f.Title, X: "test accuracy, %"}
@@ -53,7 +52,7 @@ func sideBySide(runs []*facts.Run) Figure {
 
 // whoPays is what each class gains or loses in one of two runs against the other: against the one
 // that is not private, where there is one, else against the first.
-func whoPays(base, run *facts.Run) Figure {
+func whoPays(base, run *Run) Figure {
 	if run.NotPrivate && !base.NotPrivate {
 		base, run = run, base
 	}

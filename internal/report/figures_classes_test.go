@@ -6,12 +6,11 @@ import (
 
 	"dpsgd/internal/chart"
 	"dpsgd/internal/report"
-	"dpsgd/internal/report/facts"
 	"dpsgd/internal/score"
 )
 
 // examined is a run whose model was right so often, of 100 examples of each class.
-func examined(name string, right ...int) *facts.Run {
+func examined(name string, right ...int) *report.Run {
 	r := evaluated(name, 1)
 	e := score.Examine([]string{"cat", "dog"}, 200)
 	for label, n := range right {
@@ -28,7 +27,7 @@ func examined(name string, right ...int) *facts.Run {
 	return r
 }
 
-func figureOf(t *testing.T, runs []*facts.Run, id string) *report.Figure {
+func figureOf(t *testing.T, runs []*report.Run, id string) *report.Figure {
 	t.Helper()
 	all := report.FiguresOfRuns(runs)
 	if i := slices.IndexFunc(all, func(f report.Figure) bool { return f.ID == id }); i >= 0 {
@@ -42,7 +41,7 @@ func figureOf(t *testing.T, runs []*facts.Run, id string) *report.Figure {
 func TestWhoPays(t *testing.T) {
 	private, base := examined("private", 95, 60), examined("base", 97, 90)
 	base.NotPrivate = true
-	for _, runs := range [][]*facts.Run{{private, base}, {base, private}} {
+	for _, runs := range [][]*report.Run{{private, base}, {base, private}} {
 		f := figureOf(t, runs, "who-pays")
 		if f == nil {
 			t.Fatal("found no figure of who pays")
@@ -67,14 +66,14 @@ func TestWhoPays(t *testing.T) {
 func TestNothingToCompare(t *testing.T) {
 	other, unseen := examined("other", 1, 2), evaluated("unseen", 1)
 	other.Examination.Matrix.Names = []string{"cat", "cow"}
-	for name, runs := range map[string][]*facts.Run{
+	for name, runs := range map[string][]*report.Run{
 		"one": {examined("a", 1, 2)}, "classes": {examined("a", 1, 2), other}, "unseen": {examined("a", 1, 2), unseen}, "first unseen": {unseen, examined("a", 1, 2)},
 	} {
 		if figureOf(t, runs, "classes") != nil || figureOf(t, runs, "who-pays") != nil {
 			t.Errorf("%s: found a comparison", name)
 		}
 	}
-	if three := []*facts.Run{examined("a", 1, 2), examined("b", 1, 2), examined("c", 1, 2)}; figureOf(t, three, "classes") == nil || figureOf(t, three, "who-pays") != nil {
+	if three := []*report.Run{examined("a", 1, 2), examined("b", 1, 2), examined("c", 1, 2)}; figureOf(t, three, "classes") == nil || figureOf(t, three, "who-pays") != nil {
 		t.Error("expected three runs beside each other, and no difference of two")
 	}
 }

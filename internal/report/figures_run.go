@@ -7,16 +7,15 @@ import (
 	"strings"
 
 	"dpsgd/internal/chart"
-	"dpsgd/internal/report/facts"
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 )
 
 // FiguresOfRuns are drawn side by side in figures about one thing each. One run is drawn alone, with more
 // about it; see [FiguresOfRun].
-func FiguresOfRuns(runs []*facts.Run) []Figure {
+func FiguresOfRuns(runs []*Run) []Figure {
 	var all []Figure
-	private := slices.DeleteFunc(slices.Clone(runs), func(r *facts.Run) bool { return r.NotPrivate }) // the others have no ε
+	private := slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return r.NotPrivate }) // the others have no ε
 	for _, figure := range []*Figure{epsilonOverSteps(private), accuracyOverSteps(runs), accuracyOverEpsilon(private)} {
 		if figure != nil {
 			all = append(all, *figure)
@@ -26,8 +25,8 @@ func FiguresOfRuns(runs []*facts.Run) []Figure {
 }
 
 // FiguresOfRun draws how a run went: ε by every accountant that was asked, and accuracy.
-func FiguresOfRun(r *facts.Run) []Figure {
-	all := FiguresOfRuns([]*facts.Run{r})
+func FiguresOfRun(r *Run) []Figure {
+	all := FiguresOfRuns([]*Run{r})
 	if r.Curves != nil {
 		if i := slices.IndexFunc(all, func(f Figure) bool { return f.ID == "epsilon" }); i >= 0 {
 			all[i] = byAccountants(r)
@@ -42,7 +41,7 @@ func FiguresOfRun(r *facts.Run) []Figure {
 // nowhere.
 type curve struct {
 	name  string
-	run   *facts.Run
+	run   *Run
 	place func(run.Metrics) (x, y float64, ok bool)
 }
 
@@ -77,7 +76,7 @@ const namedLines = 11
 
 func whole(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-func epsilonOverSteps(runs []*facts.Run) *Figure {
+func epsilonOverSteps(runs []*Run) *Figure {
 	var curves []curve
 	for _, r := range runs {
 		name := r.Config.Privacy.Accountant
@@ -102,17 +101,17 @@ func epsilonOverSteps(runs []*facts.Run) *Figure {
 	return f
 }
 
-func accuracyOverSteps(runs []*facts.Run) *Figure {
+func accuracyOverSteps(runs []*Run) *Figure {
 	return overSteps(Figure{ID: "accuracy", Title: "Test accuracy over steps"}, chart.Chart{X: "steps", Y: "test accuracy, %", Tight: true},
 		perRun(runs, func(m run.Metrics) (float64, float64, bool) { return float64(m.Step), 100 * m.TestAccuracy, true }), whole, hundredths)
 }
 
-func accuracyOverEpsilon(runs []*facts.Run) *Figure {
+func accuracyOverEpsilon(runs []*Run) *Figure {
 	return overSteps(Figure{ID: "accuracy-epsilon", Title: "Test accuracy over ε"}, chart.Chart{X: "ε", Y: "test accuracy, %", Tight: true},
 		perRun(runs, func(m run.Metrics) (float64, float64, bool) { return m.Epsilon, 100 * m.TestAccuracy, true }), epsilon, hundredths)
 }
 
-func perRun(runs []*facts.Run, place func(run.Metrics) (float64, float64, bool)) []curve {
+func perRun(runs []*Run, place func(run.Metrics) (float64, float64, bool)) []curve {
 	var curves []curve
 	for _, r := range runs {
 		curves = append(curves, curve{r.Name, r, place})
@@ -123,7 +122,7 @@ func perRun(runs []*facts.Run, place func(run.Metrics) (float64, float64, bool))
 func hundredths(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
 // byAccountants is ε over the releases of the ledger by everyone who could be asked.
-func byAccountants(r *facts.Run) Figure {
+func byAccountants(r *Run) Figure {
 	f := Figure{ID: "epsilon", Title: "ε over steps by the accountants", Table: Table{Heading: []string{"accountant", "releases", "ε"}}}
 	drawing := r.Curves.Chart()
 	drawing.X = "releases"
@@ -158,7 +157,7 @@ const (
 )
 
 // FiguresOfExamination draws what the model of a run says of the test examples, where it was asked.
-func FiguresOfExamination(r *facts.Run) []Figure {
+func FiguresOfExamination(r *Run) []Figure {
 	if r.Examination == nil {
 		return nil
 	}
@@ -216,7 +215,7 @@ func confusion(e *score.Examination) Figure {
 }
 
 // FiguresOfDiagnostics draws private diagnostics. The figures are NOT private.
-func FiguresOfDiagnostics(r *facts.Run) []Figure {
+func FiguresOfDiagnostics(r *Run) []Figure {
 	if len(r.Diagnostics) == 0 {
 		return nil
 	}

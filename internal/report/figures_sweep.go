@@ -9,12 +9,11 @@ import (
 	"strings"
 
 	"dpsgd/internal/chart"
-	"dpsgd/internal/report/facts"
 )
 
 // FiguresOfSweep draws what the trials of a sweep did: accuracy and ε over two settings, where they form a
 // grid, and accuracy against ε.
-func FiguresOfSweep(s *facts.Sweep) []Figure {
+func FiguresOfSweep(s *Sweep) []Figure {
 	points := pointsOf(s)
 	if len(points) == 0 {
 		return nil
@@ -48,12 +47,12 @@ func (p *point) add(accuracy, epsilon float64, trials int) {
 }
 
 // gridKeys are the settings that a sweep varies on purpose.
-func gridKeys(s *facts.Sweep) []string {
+func gridKeys(s *Sweep) []string {
 	return slices.DeleteFunc(slices.Clone(s.Keys), func(key string) bool { return key == seedKey })
 }
 
 // pointsOf are the points with an accuracy, in the order of the rows.
-func pointsOf(s *facts.Sweep) []point {
+func pointsOf(s *Sweep) []point {
 	keys := gridKeys(s)
 	var points []point
 	for _, row := range s.Rows {
@@ -96,7 +95,7 @@ const (
 
 // gridOf finds the settings to draw over: clip norm and noise multiplier where both vary, the first
 // two otherwise.
-func gridOf(s *facts.Sweep, points []point) (g grid, ok bool) {
+func gridOf(s *Sweep, points []point) (g grid, ok bool) {
 	g.keys, g.points = gridKeys(s), points
 	if len(g.keys) < 2 {
 		return g, false

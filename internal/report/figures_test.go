@@ -10,20 +10,19 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/chart"
 	"dpsgd/internal/report"
-	"dpsgd/internal/report/facts"
 	"dpsgd/internal/run"
 )
 
 // row is a trial of a sweep over clip norm, noise multiplier and seed.
-func row(clip, noise string, seed int, accuracy, epsilon float64) facts.Row {
-	return facts.Row{
-		Settings:     []facts.Setting{{Key: "privacy.clip_norm", Value: clip}, {Key: "privacy.noise_multiplier", Value: noise}, {Key: "training.seed", Value: strconv.Itoa(seed)}},
+func row(clip, noise string, seed int, accuracy, epsilon float64) report.SweepRow {
+	return report.SweepRow{
+		Settings:     []report.Setting{{Key: "privacy.clip_norm", Value: clip}, {Key: "privacy.noise_multiplier", Value: noise}, {Key: "training.seed", Value: strconv.Itoa(seed)}},
 		TestAccuracy: &accuracy, Answer: account.Answer{Epsilon: epsilon},
 	}
 }
 
-func sweepOf(rows ...facts.Row) *facts.Sweep {
-	return &facts.Sweep{Keys: []string{"privacy.clip_norm", "privacy.noise_multiplier", "training.seed"}, Rows: rows}
+func sweepOf(rows ...report.SweepRow) *report.Sweep {
+	return &report.Sweep{Keys: []string{"privacy.clip_norm", "privacy.noise_multiplier", "training.seed"}, Rows: rows}
 }
 
 func find(t *testing.T, all []report.Figure, id string) report.Figure {
@@ -59,14 +58,14 @@ func TestHeat(t *testing.T) {
 
 // Settings that were drawn at random form no grid, and one setting forms none either.
 func TestNoHeatWithoutAGrid(t *testing.T) {
-	var random, one []facts.Row
+	var random, one []report.SweepRow
 	for i := range 6 {
 		random = append(random, row(fmt.Sprint(i), fmt.Sprint(i), 1, 0.5, 1))
 		one = append(one, row(fmt.Sprint(i), "1", 1, 0.5, 1))
 	}
 	single := sweepOf(one...)
 	single.Keys = []string{"privacy.clip_norm"}
-	for name, s := range map[string]*facts.Sweep{"random": sweepOf(random...), "one key": single} {
+	for name, s := range map[string]*report.Sweep{"random": sweepOf(random...), "one key": single} {
 		if all := report.FiguresOfSweep(s); len(all) != 1 || all[0].ID != "pareto" {
 			t.Errorf("%s: found %d figures, expected accuracy against ε alone", name, len(all))
 		}
@@ -100,7 +99,7 @@ func TestPareto(t *testing.T) {
 // Runs have one line each, and diagnostics keep their first and last steps when they are thinned.
 func TestRunsAndDiagnostics(t *testing.T) {
 	a, b := evaluated("a", 3), evaluated("b", 1)
-	all := report.FiguresOfRuns([]*facts.Run{a, b})
+	all := report.FiguresOfRuns([]*report.Run{a, b})
 	if len(all) != 3 {
 		t.Fatalf("found %d figures, expected ε and accuracy over steps and accuracy over ε", len(all))
 	}
@@ -108,7 +107,7 @@ func TestRunsAndDiagnostics(t *testing.T) {
 	if len(lines) != 2 || lines[0].Name != "a" || len(lines[0].Points) != 3 || lines[1].Points[0] != (chart.Point{X: 0.5, Y: 60}) {
 		t.Errorf("found %+v", lines)
 	}
-	if all := report.FiguresOfRuns([]*facts.Run{evaluated("none", 0)}); all != nil {
+	if all := report.FiguresOfRuns([]*report.Run{evaluated("none", 0)}); all != nil {
 		t.Errorf("found %v of a run without an evaluation", all)
 	}
 	for i := range 1000 {

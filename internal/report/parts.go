@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"dpsgd/internal/account"
-	"dpsgd/internal/report/facts"
 )
 
 // part is a piece of the page with a heading of its own: one run, one sweep, or runs side by side.
@@ -16,9 +15,9 @@ type part struct {
 	Title string
 	Level int // of its heading
 
-	Run        *facts.Run
-	Sweep      *facts.Sweep
-	SideBySide []*facts.Run
+	Run        *Run
+	Sweep      *Sweep
+	SideBySide []*Run
 }
 
 // Omitted is how many of the runs side by side have no part of their own.

@@ -12,7 +12,6 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/internal/chart"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/report/facts"
 )
 
 // ErrName: the file of a report that is not private does not say so.
@@ -21,28 +20,28 @@ var ErrName = errors.New("train: the name of the report")
 // Report is what a page says about runs and sweeps.
 type Report struct {
 	Title   string
-	Runs    []*facts.Run
-	Sweeps  []*facts.Sweep
+	Runs    []*Run
+	Sweeps  []*Sweep
 	Private bool   // whether it holds private diagnostics, and so is NOT private
 	Version string // of the program
 }
 
 // Read reads the folders of runs and sweeps. Version is that of the program.
-func Read(ctx context.Context, dirs []string, q facts.Request, version string) (*Report, error) {
+func Read(ctx context.Context, dirs []string, q Request, version string) (*Report, error) {
 	r := &Report{Private: q.Private, Version: version}
 	for _, dir := range dirs {
 		if err := folder.Check(dir, "the folder of a run or of a sweep, such as runs/digits-1"); err != nil {
 			return nil, err
 		}
-		if facts.IsSweep(dir) {
-			s, err := facts.ReadSweep(dir, q)
+		if IsSweep(dir) {
+			s, err := ReadSweep(dir, q)
 			if err != nil {
 				return nil, err
 			}
 			r.Sweeps = append(r.Sweeps, s)
 			continue
 		}
-		run, err := facts.ReadRun(ctx, dir, q)
+		run, err := ReadRun(ctx, dir, q)
 		if err != nil {
 			return nil, err
 		}

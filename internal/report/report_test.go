@@ -15,7 +15,6 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
-	"dpsgd/internal/report/facts"
 	"dpsgd/internal/run"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -23,7 +22,7 @@ import (
 )
 
 // read is the report of folders, with test examples that are those of tiny runs.
-func read(t *testing.T, q facts.Request, dirs ...string) *Report {
+func read(t *testing.T, q Request, dirs ...string) *Report {
 	t.Helper()
 	r, err := Read(context.Background(), dirs, q, "v1")
 	if err != nil {
@@ -34,10 +33,10 @@ func read(t *testing.T, q facts.Request, dirs ...string) *Report {
 
 // examined is a run of tiny pictures with its predictions, as a report reads those of a run whose
 // data it can read.
-func examined(t *testing.T, o train.Options, overrides ...string) *facts.Run {
+func examined(t *testing.T, o train.Options, overrides ...string) *Run {
 	t.Helper()
 	run := tinyrun.Train(t, o, overrides...)
-	r := read(t, facts.Request{Accountants: true}, run.Run).Runs[0]
+	r := read(t, Request{Accountants: true}, run.Run).Runs[0]
 	e, err := train.Examine(run.Run, o)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +61,7 @@ func html(t *testing.T, r *Report) string {
 // numbers, and the same folder gives the same bytes.
 func TestReportOfARun(t *testing.T) {
 	run := examined(t, tinyrun.Options(t), "training.evaluate_every=4")
-	page := html(t, &Report{Runs: []*facts.Run{run}})
+	page := html(t, &Report{Runs: []*Run{run}})
 	for _, want := range []string{
 		"<h1 id=\"top\">Run tiny-1</h1>", "differentially private", up(run.Spent.Epsilon), "train run tiny-1.yaml", "clip_norm: 0.5",
 		"ε over steps by the accountants", "Test accuracy over steps", "Test accuracy over ε", "Test accuracy by class", "Confusion matrix",
@@ -72,7 +71,7 @@ func TestReportOfARun(t *testing.T) {
 			t.Errorf("found no %q", want)
 		}
 	}
-	if again := html(t, &Report{Runs: []*facts.Run{run}}); page != again {
+	if again := html(t, &Report{Runs: []*Run{run}}); page != again {
 		t.Error("two reports of one run differ")
 	}
 }
@@ -83,7 +82,7 @@ var attribute = regexp.MustCompile(`\s(?:src|href|action|data|poster|srcset|xlin
 // scripts, headings are in order, and figures have labels.
 func TestReportNeedsNothingElse(t *testing.T) {
 	o := tinyrun.Options(t)
-	r := &Report{Runs: []*facts.Run{examined(t, o), examined(t, o, "privacy.clip_norm=1")}, Version: "v1"}
+	r := &Report{Runs: []*Run{examined(t, o), examined(t, o, "privacy.clip_norm=1")}, Version: "v1"}
 	page := html(t, r)
 	for _, found := range attribute.FindAllStringSubmatch(page, -1) {
 		if !strings.HasPrefix(found[1], "#") && !strings.HasPrefix(found[1], "data:") {
@@ -136,11 +135,11 @@ func TestNamesAreText(t *testing.T) {
 		run.Examination.Matrix.Names[i] = attack
 	}
 	accuracy := 0.5
-	row := func(value string) facts.Row {
-		return facts.Row{Trial: attack, Settings: []facts.Setting{{Key: "a." + attack, Value: value}, {Key: "b.c", Value: value}}, TestAccuracy: &accuracy, Status: attack}
+	row := func(value string) SweepRow {
+		return SweepRow{Trial: attack, Settings: []Setting{{Key: "a." + attack, Value: value}, {Key: "b.c", Value: value}}, TestAccuracy: &accuracy, Status: attack}
 	}
-	s := &facts.Sweep{Name: attack, Dir: attack, Note: attack, Uncomposed: attack, Keys: []string{"a." + attack, "b.c"}, Rows: []facts.Row{row(attack), row("2")}}
-	page := html(t, &Report{Runs: []*facts.Run{run, run}, Sweeps: []*facts.Sweep{s}, Version: attack})
+	s := &Sweep{Name: attack, Dir: attack, Note: attack, Uncomposed: attack, Keys: []string{"a." + attack, "b.c"}, Rows: []SweepRow{row(attack), row("2")}}
+	page := html(t, &Report{Runs: []*Run{run, run}, Sweeps: []*Sweep{s}, Version: attack})
 	if strings.Contains(page, "<script") || strings.Contains(page, "<img src=x") {
 		at := max(0, strings.Index(page, "<script")-200)
 		t.Errorf("found an element that a name made: …%.300s", page[at:])
@@ -159,12 +158,12 @@ func TestPrivateDiagnosticsStayOut(t *testing.T) {
 	if err != nil || len(lines) == 0 {
 		t.Fatalf("found %d lines, error %v", len(lines), err)
 	}
-	public := read(t, facts.Request{Accountants: true}, trained.Run)
-	private := read(t, facts.Request{Private: true}, trained.Run)
+	public := read(t, Request{Accountants: true}, trained.Run)
+	private := read(t, Request{Private: true}, trained.Run)
 	if err := os.Remove(filepath.Join(trained.Run, folder.Diagnostics)); err != nil {
 		t.Fatal(err)
 	}
-	if html(t, public) != html(t, read(t, facts.Request{Accountants: true}, trained.Run)) {
+	if html(t, public) != html(t, read(t, Request{Accountants: true}, trained.Run)) {
 		t.Error("found another report than without the file of private diagnostics")
 	}
 	for _, want := range []string{"<strong>NOT private.</strong>", "Clipped fraction over steps", "Norms of per-example gradients over steps", strconv.FormatFloat(lines[0].NormQuantiles[2], 'g', 4, 64)} {
@@ -193,7 +192,7 @@ func TestPrivateDiagnosticsStayOut(t *testing.T) {
 func TestPicturesAreTestPictures(t *testing.T) {
 	o := tinyrun.Options(t)
 	run := examined(t, o)
-	page := unescape.UnescapeString(html(t, &Report{Runs: []*facts.Run{run}}))
+	page := unescape.UnescapeString(html(t, &Report{Runs: []*Run{run}}))
 	training, test := o.Source.Train.(*data.Images), o.Source.Test.(*data.Images)
 	for i := range training.Len() {
 		if strings.Contains(page, `src="`+string(pictureURL(training, i))) {
@@ -230,14 +229,14 @@ func TestLargePicturesShrink(t *testing.T) {
 func TestReportWithoutAPart(t *testing.T) {
 	o := tinyrun.Options(t)
 	stopped := tinyrun.Interrupted(t, 5, o)
-	r := read(t, facts.Request{Predict: true, DataFolder: filepath.Join(t.TempDir(), "gone")}, stopped.Run)
+	r := read(t, Request{Predict: true, DataFolder: filepath.Join(t.TempDir(), "gone")}, stopped.Run)
 	if page := html(t, r); !strings.Contains(page, "Not predicted: ") || !strings.Contains(page, "interrupted") {
 		t.Error("found no word of why nothing was predicted, or of how the run ended")
 	}
 	if err := os.Remove(filepath.Join(stopped.Run, folder.StatementData)); err != nil {
 		t.Fatal(err)
 	}
-	if page := html(t, read(t, facts.Request{}, stopped.Run)); !strings.Contains(page, "has not ended") || !strings.Contains(page, "So far it has spent ε = ") {
+	if page := html(t, read(t, Request{}, stopped.Run)); !strings.Contains(page, "has not ended") || !strings.Contains(page, "So far it has spent ε = ") {
 		t.Error("found no word of a run that has not ended")
 	}
 	again := tinyrun.Interrupted(t, 5, o)
@@ -245,7 +244,7 @@ func TestReportWithoutAPart(t *testing.T) {
 		if p.Step != 8 {
 			return
 		}
-		if page := html(t, read(t, facts.Request{}, again.Run)); !strings.Contains(page, "is about 5 entries of the ledger, which holds 8") || strings.Contains(page, "differentially private with respect") {
+		if page := html(t, read(t, Request{}, again.Run)); !strings.Contains(page, "is about 5 entries of the ledger, which holds 8") || strings.Contains(page, "differentially private with respect") {
 			t.Error("found the statement about 5 releases while there are 8")
 		}
 	})
@@ -255,7 +254,7 @@ func TestReportWithoutAPart(t *testing.T) {
 // Every figure becomes a file of each format.
 func TestPlots(t *testing.T) {
 	run := examined(t, tinyrun.Options(t))
-	r, dir := &Report{Runs: []*facts.Run{run, run}}, t.TempDir()
+	r, dir := &Report{Runs: []*Run{run, run}}, t.TempDir()
 	files, err := r.WritePlots(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +270,7 @@ func TestReadRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	tiny.Write(t, file, "")
 	for _, dir := range []string{file, t.TempDir(), filepath.Join(t.TempDir(), "none")} {
-		if _, err := Read(context.Background(), []string{dir}, facts.Request{}, ""); !errors.Is(err, folder.ErrNoRun) || !strings.Contains(err.Error(), dir) {
+		if _, err := Read(context.Background(), []string{dir}, Request{}, ""); !errors.Is(err, folder.ErrNoRun) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: found error %v", dir, err)
 		}
 	}
@@ -295,7 +294,7 @@ func TestSize(t *testing.T) {
 	if run.Examination.Pictures, err = data.NewImages(shape, run.Examination.Matrix.Names, make([]uint8, len(run.Examination.Predictions)), pixels); err != nil {
 		t.Fatal(err)
 	}
-	var runs []*facts.Run
+	var runs []*Run
 	for range 20 {
 		runs = append(runs, run)
 	}
@@ -314,7 +313,7 @@ func TestManyClasses(t *testing.T) {
 	for len(run.Examination.Classes) <= 100 {
 		run.Examination.Classes = append(run.Examination.Classes, run.Examination.Classes[0])
 	}
-	page := html(t, &Report{Runs: []*facts.Run{run}})
+	page := html(t, &Report{Runs: []*Run{run}})
 	if strings.Contains(page, "Confusion matrix</figcaption>") || strings.Contains(page, "by class</figcaption>") || strings.Count(page, `<th scope="row">top</th>`) < 90 {
 		t.Error("found figures of 101 classes, expected a table")
 	}

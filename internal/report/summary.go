@@ -10,7 +10,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/internal/labels"
-	"dpsgd/internal/report/facts"
 	"dpsgd/internal/score"
 )
 
@@ -28,7 +27,7 @@ func within(s score.Share) string {
 }
 
 // Lead is the run in one sentence.
-func Lead(r *facts.Run) string {
+func Lead(r *Run) string {
 	accuracy := "not measured yet"
 	if n := len(r.Metrics); n > 0 {
 		accuracy = percent(r.Metrics[n-1].TestAccuracy)
@@ -50,7 +49,7 @@ func Lead(r *facts.Run) string {
 }
 
 // summaryOf is what most people want to know of a run. All runs have the same lines.
-func summaryOf(r *facts.Run) []pair {
+func summaryOf(r *Run) []pair {
 	const none = "–"
 	accuracy, loss, steps := none, none, none
 	if n := len(r.Metrics); n > 0 {
@@ -107,7 +106,7 @@ func summaryOf(r *facts.Run) []pair {
 	}
 }
 
-func dataOf(r *facts.Run) string {
+func dataOf(r *Run) string {
 	if s := r.Statement; s != nil {
 		return fmt.Sprintf("%s, %s examples in %d classes", s.Data, count(s.Examples), s.Classes)
 	}
@@ -117,7 +116,7 @@ func dataOf(r *facts.Run) string {
 	return "one's own"
 }
 
-func networkOf(r *facts.Run) string {
+func networkOf(r *Run) string {
 	if r.Config.Model.Name != "" {
 		return r.Config.Model.Name
 	}
@@ -134,7 +133,7 @@ func count(n int) string {
 }
 
 // Statistics are those that a run has released.
-func Statistics(r *facts.Run) Table {
+func Statistics(r *Run) Table {
 	t := Table{Heading: []string{"statistic", "of", "value", "from", "to (95 %)", "mechanism", "ε", "δ"}}
 	for _, s := range r.Statistics {
 		t.Rows = append(t.Rows, []string{s.Statistic, s.Column, shortened(s.Value), shortened(s.Low), shortened(s.High), s.Mechanism, up(s.Epsilon), fmt.Sprint(s.Delta)})
@@ -152,13 +151,13 @@ func shortened(text []byte) string {
 }
 
 // Results are the rows of a sweep.
-func Results(s *facts.Sweep) Table {
+func Results(s *Sweep) Table {
 	t := Table{Heading: []string{"trial"}}
 	for _, key := range s.Keys {
 		t.Heading = append(t.Heading, Last(key))
 	}
 	t.Heading = append(t.Heading, "test accuracy", "ε", "ε (rdp)")
-	target := slices.ContainsFunc(s.Rows, func(r facts.Row) bool { return r.TargetEpsilon != nil })
+	target := slices.ContainsFunc(s.Rows, func(r SweepRow) bool { return r.TargetEpsilon != nil })
 	if target {
 		t.Heading = append(t.Heading, "target ε")
 	}

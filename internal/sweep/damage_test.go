@@ -18,7 +18,7 @@ import (
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/report/facts"
+	"dpsgd/internal/report"
 	"dpsgd/internal/runs"
 	"dpsgd/internal/slow"
 	"dpsgd/internal/tiny"
@@ -288,7 +288,7 @@ func TestGoneTrialCounts(t *testing.T) {
 			if n := len(totals.Gone); err != nil || problem != nil || (n == 0) != inside || len(check.Gone) != n {
 				t.Errorf("%v (%v) and %v (%v) are gone, expected the trial, or nothing where it is found elsewhere (%t)", totals.Gone, err, check.Gone, problem, inside)
 			}
-			sweep, err := facts.ReadSweep(filepath.Join(dir, "sweep"), facts.Request{Accountants: true})
+			sweep, err := report.ReadSweep(filepath.Join(dir, "sweep"), report.Request{Accountants: true})
 			if name != "all deleted" && name != "moved up" && (err != nil || sweep.Composed == nil || sweep.Composed.Epsilon != s.truth["sweep"]) {
 				t.Errorf("the report has %+v (%v), expected ε = %v", sweep, err, s.truth["sweep"])
 			}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"dpsgd/internal/report"
-	"dpsgd/internal/report/facts"
 )
 
 //go:embed live.js
@@ -200,7 +199,7 @@ func (p *Page) read() (*report.Report, error) {
 	if m.dir == "" {
 		return &report.Report{Title: "A job that begins", Version: p.version}, nil
 	}
-	q := facts.Request{Spent: m.spent(), Accountants: m.trials != nil && m.phase >= finished}
+	q := report.Request{Spent: m.spent(), Accountants: m.trials != nil && m.phase >= finished}
 	return report.Read(context.Background(), []string{m.dir}, q, p.version)
 }
 

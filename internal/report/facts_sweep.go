@@ -1,4 +1,4 @@
-package facts
+package report
 
 import (
 	"bytes"
@@ -22,9 +22,9 @@ import (
 type Sweep struct {
 	Dir    string
 	Name   string
-	Trials int      // with a result or without
-	Keys   []string // the settings in which rows differ, in the order of the rows
-	Rows   []Row    // trials with a result
+	Trials int        // with a result or without
+	Keys   []string   // the settings in which rows differ, in the order of the rows
+	Rows   []SweepRow // trials with a result
 
 	// Composed is what all trials cost together, finished or not; nil where Uncomposed says why.
 	Composed   *account.Answer
@@ -33,8 +33,8 @@ type Sweep struct {
 	Note       string // results.md as the sweep wrote it, or that it is outgrown; "" before its end
 }
 
-// Row is the result of one trial. Its ε covers that trial alone.
-type Row struct {
+// SweepRow is the result of one trial. Its ε covers that trial alone.
+type SweepRow struct {
 	Trial        string
 	Settings     []Setting
 	TestAccuracy *float64 `json:"test_accuracy"` // nil of a trial that diverged
@@ -50,7 +50,7 @@ type Row struct {
 type Setting struct{ Key, Value string }
 
 // Value is that of a key; "" where the trial has none.
-func (r Row) Value(key string) string {
+func (r SweepRow) Value(key string) string {
 	for _, s := range r.Settings {
 		if s.Key == key {
 			return s.Value
@@ -125,10 +125,10 @@ func readTrials(dir string) ([]string, error) {
 
 // readRow reads a line of results. Keys of a configuration have a point in them and keep their
 // order; nothing else has.
-func readRow(line []byte) (row Row, err error) {
+func readRow(line []byte) (row SweepRow, err error) {
 	var named struct {
 		Trial *string `json:"trial"`
-		Row
+		SweepRow
 	}
 	if err := json.Unmarshal(line, &named); err != nil {
 		return row, err
@@ -136,7 +136,7 @@ func readRow(line []byte) (row Row, err error) {
 	if named.Trial == nil {
 		return row, errors.New("found no trial")
 	}
-	row = named.Row
+	row = named.SweepRow
 	row.Trial = *named.Trial
 	d := json.NewDecoder(bytes.NewReader(line))
 	if _, err := d.Token(); err != nil { // {
@@ -171,7 +171,7 @@ func plain(value json.RawMessage) string {
 }
 
 // keysThatDiffer are the settings that tell rows apart.
-func keysThatDiffer(rows []Row) []string {
+func keysThatDiffer(rows []SweepRow) []string {
 	var keys []string
 	for i, row := range rows {
 		for _, s := range row.Settings {
@@ -187,7 +187,7 @@ func keysThatDiffer(rows []Row) []string {
 }
 
 // position is where a key stands among the settings of a row.
-func (r Row) position(key string) int {
+func (r SweepRow) position(key string) int {
 	return slices.IndexFunc(r.Settings, func(s Setting) bool { return s.Key == key })
 }
 

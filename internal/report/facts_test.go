@@ -1,4 +1,4 @@
-package facts_test
+package report_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/report/facts"
+	"dpsgd/internal/report"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -25,7 +25,7 @@ import (
 func TestReadRun(t *testing.T) {
 	result := tinyrun.Train(t, tinyrun.Options(t), "training.evaluate_every=4")
 	before := tiny.Snapshot(t, filepath.Dir(result.Run))
-	r, err := facts.ReadRun(context.Background(), result.Run, facts.Request{Accountants: true, Private: true})
+	r, err := report.ReadRun(context.Background(), result.Run, report.Request{Accountants: true, Private: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestReadExtendedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := tinyrun.Fit(t, tinyrun.Open(t, first.Run, o))
-	r, err := facts.ReadRun(context.Background(), first.Run, facts.Request{Accountants: true})
+	r, err := report.ReadRun(context.Background(), first.Run, report.Request{Accountants: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,10 +80,10 @@ func TestReadSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !facts.IsSweep(result.Sweep) || facts.IsSweep(o.RunsDir) {
+	if !report.IsSweep(result.Sweep) || report.IsSweep(o.RunsDir) {
 		t.Error("found another answer to what is a sweep")
 	}
-	found, err := facts.ReadSweep(result.Sweep, facts.Request{Accountants: true})
+	found, err := report.ReadSweep(result.Sweep, report.Request{Accountants: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestReadSweep(t *testing.T) {
 	if err := os.Remove(filepath.Join(result.Sweep, folder.Rows)); err != nil {
 		t.Fatal(err)
 	}
-	if found, err = facts.ReadSweep(result.Sweep, facts.Request{Accountants: true}); err != nil || found.Trials != 4 || len(found.Rows) != 0 || found.Releases != 12 {
+	if found, err = report.ReadSweep(result.Sweep, report.Request{Accountants: true}); err != nil || found.Trials != 4 || len(found.Rows) != 0 || found.Releases != 12 {
 		t.Errorf("found %+v, error %v, expected no row and all releases", found, err)
 	}
 }
@@ -107,14 +107,14 @@ func TestReadSweepRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"../../etc", "/etc", "a/b", "", "."} {
 		tiny.Write(t, filepath.Join(dir, folder.Sweep), `{"trials":[{"name":"`+name+`"}]}`)
-		if _, err := facts.ReadSweep(dir, facts.Request{}); !errors.Is(err, checkpoints.ErrCorrupt) && name != "." {
+		if _, err := report.ReadSweep(dir, report.Request{}); !errors.Is(err, checkpoints.ErrCorrupt) && name != "." {
 			t.Errorf("%q: found error %v", name, err)
 		}
 	}
 	tiny.Write(t, filepath.Join(dir, folder.Sweep), `{"trials":[{"name":"a"}]}`)
 	for _, line := range []string{"no", `{"epsilon":1}`, `[]`, `{"trial":1}`} {
 		tiny.Write(t, filepath.Join(dir, folder.Rows), line+"\n")
-		if _, err := facts.ReadSweep(dir, facts.Request{}); !errors.Is(err, checkpoints.ErrCorrupt) {
+		if _, err := report.ReadSweep(dir, report.Request{}); !errors.Is(err, checkpoints.ErrCorrupt) {
 			t.Errorf("%s: found error %v", line, err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestReadRunWithAnEditedStatement(t *testing.T) {
 	for _, share := range []float64{0.01, 0.5, 0.998} {
 		claimed := fmt.Sprint(share * result.Epsilon)
 		tiny.Write(t, path, regexp.MustCompile(`"epsilon": [0-9.]+`).ReplaceAllString(whole, `"epsilon": `+claimed))
-		r, err := facts.ReadRun(context.Background(), result.Run, facts.Request{})
+		r, err := report.ReadRun(context.Background(), result.Run, report.Request{})
 		if err != nil || r.Statement != nil || r.Markdown != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "ε = ") {
 			t.Errorf("%s: found %+v (%v), expected no statement and one warning", claimed, r, err)
 		}
