@@ -10,7 +10,7 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/books"
-	"dpsgd/internal/runs"
+	"dpsgd/internal/report"
 
 	"github.com/spf13/cobra"
 )
@@ -27,7 +27,7 @@ accuracy among them. Runs that are damaged, or whose folder is gone, are named; 
   train runs --runs-dir runs --json`,
 		Args: shell.Args(0, 0, "none"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			list, err := runs.List(runsDir)
+			list, err := report.Lines(runsDir)
 			if err != nil {
 				return err
 			}
@@ -44,7 +44,7 @@ const (
 	dataWidth = 14
 )
 
-func printRuns(w io.Writer, dir string, list []runs.Run) {
+func printRuns(w io.Writer, dir string, list []report.Line) {
 	if len(list) == 0 {
 		fmt.Fprintf(w, "no runs in %s; `train run` makes one\n", dir)
 		return

@@ -8,7 +8,7 @@ import (
 	"dpsgd/internal/report"
 )
 
-func ExampleHTML() {
+func ExampleMarkdownHTML() {
 	fmt.Print(report.MarkdownHTML("# A run\n\nIt is\n**private**.\n\n| | |\n|---|---|\n| ε | 3 |\n\n- `a < b`\n- c\n\n    P[S] ≤ 1\n", 2))
 	// Output:
 	// <h2>A run</h2>

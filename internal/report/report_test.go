@@ -45,7 +45,7 @@ func examined(t *testing.T, o train.Options, overrides ...string) *Run {
 	return r
 }
 
-func html(t *testing.T, r *Report) string {
+func htmlOf(t *testing.T, r *Report) string {
 	t.Helper()
 	if r.Title == "" {
 		r.Title = r.title()
@@ -61,7 +61,7 @@ func html(t *testing.T, r *Report) string {
 // numbers, and the same folder gives the same bytes.
 func TestReportOfARun(t *testing.T) {
 	run := examined(t, tinyrun.Options(t), "training.evaluate_every=4")
-	page := html(t, &Report{Runs: []*Run{run}})
+	page := htmlOf(t, &Report{Runs: []*Run{run}})
 	for _, want := range []string{
 		"<h1 id=\"top\">Run tiny-1</h1>", "differentially private", up(run.Spent.Epsilon), "train run tiny-1.yaml", "clip_norm: 0.5",
 		"ε over steps by the accountants", "Test accuracy over steps", "Test accuracy over ε", "Test accuracy by class", "Confusion matrix",
@@ -71,7 +71,7 @@ func TestReportOfARun(t *testing.T) {
 			t.Errorf("found no %q", want)
 		}
 	}
-	if again := html(t, &Report{Runs: []*Run{run}}); page != again {
+	if again := htmlOf(t, &Report{Runs: []*Run{run}}); page != again {
 		t.Error("two reports of one run differ")
 	}
 }
@@ -83,7 +83,7 @@ var attribute = regexp.MustCompile(`\s(?:src|href|action|data|poster|srcset|xlin
 func TestReportNeedsNothingElse(t *testing.T) {
 	o := tinyrun.Options(t)
 	r := &Report{Runs: []*Run{examined(t, o), examined(t, o, "privacy.clip_norm=1")}, Version: "v1"}
-	page := html(t, r)
+	page := htmlOf(t, r)
 	for _, found := range attribute.FindAllStringSubmatch(page, -1) {
 		if !strings.HasPrefix(found[1], "#") && !strings.HasPrefix(found[1], "data:") {
 			t.Errorf("found %s, expected nothing outside the file", found[0])
@@ -139,7 +139,7 @@ func TestNamesAreText(t *testing.T) {
 		return SweepRow{Trial: attack, Settings: []Setting{{Key: "a." + attack, Value: value}, {Key: "b.c", Value: value}}, TestAccuracy: &accuracy, Status: attack}
 	}
 	s := &Sweep{Name: attack, Dir: attack, Note: attack, Uncomposed: attack, Keys: []string{"a." + attack, "b.c"}, Rows: []SweepRow{row(attack), row("2")}}
-	page := html(t, &Report{Runs: []*Run{run, run}, Sweeps: []*Sweep{s}, Version: attack})
+	page := htmlOf(t, &Report{Runs: []*Run{run, run}, Sweeps: []*Sweep{s}, Version: attack})
 	if strings.Contains(page, "<script") || strings.Contains(page, "<img src=x") {
 		at := max(0, strings.Index(page, "<script")-200)
 		t.Errorf("found an element that a name made: …%.300s", page[at:])
@@ -163,11 +163,11 @@ func TestPrivateDiagnosticsStayOut(t *testing.T) {
 	if err := os.Remove(filepath.Join(trained.Run, folder.Diagnostics)); err != nil {
 		t.Fatal(err)
 	}
-	if html(t, public) != html(t, read(t, Request{Accountants: true}, trained.Run)) {
+	if htmlOf(t, public) != htmlOf(t, read(t, Request{Accountants: true}, trained.Run)) {
 		t.Error("found another report than without the file of private diagnostics")
 	}
 	for _, want := range []string{"<strong>NOT private.</strong>", "Clipped fraction over steps", "Norms of per-example gradients over steps", strconv.FormatFloat(lines[0].NormQuantiles[2], 'g', 4, 64)} {
-		if !strings.Contains(html(t, private), want) {
+		if !strings.Contains(htmlOf(t, private), want) {
 			t.Errorf("found no %q in the report with private diagnostics", want)
 		}
 	}
@@ -192,7 +192,7 @@ func TestPrivateDiagnosticsStayOut(t *testing.T) {
 func TestPicturesAreTestPictures(t *testing.T) {
 	o := tinyrun.Options(t)
 	run := examined(t, o)
-	page := unescape.UnescapeString(html(t, &Report{Runs: []*Run{run}}))
+	page := unescape.UnescapeString(htmlOf(t, &Report{Runs: []*Run{run}}))
 	training, test := o.Source.Train.(*data.Images), o.Source.Test.(*data.Images)
 	for i := range training.Len() {
 		if strings.Contains(page, `src="`+string(pictureURL(training, i))) {
@@ -230,13 +230,13 @@ func TestReportWithoutAPart(t *testing.T) {
 	o := tinyrun.Options(t)
 	stopped := tinyrun.Interrupted(t, 5, o)
 	r := read(t, Request{Predict: true, DataFolder: filepath.Join(t.TempDir(), "gone")}, stopped.Run)
-	if page := html(t, r); !strings.Contains(page, "Not predicted: ") || !strings.Contains(page, "interrupted") {
+	if page := htmlOf(t, r); !strings.Contains(page, "Not predicted: ") || !strings.Contains(page, "interrupted") {
 		t.Error("found no word of why nothing was predicted, or of how the run ended")
 	}
 	if err := os.Remove(filepath.Join(stopped.Run, folder.StatementData)); err != nil {
 		t.Fatal(err)
 	}
-	if page := html(t, read(t, Request{}, stopped.Run)); !strings.Contains(page, "has not ended") || !strings.Contains(page, "So far it has spent ε = ") {
+	if page := htmlOf(t, read(t, Request{}, stopped.Run)); !strings.Contains(page, "has not ended") || !strings.Contains(page, "So far it has spent ε = ") {
 		t.Error("found no word of a run that has not ended")
 	}
 	again := tinyrun.Interrupted(t, 5, o)
@@ -244,7 +244,7 @@ func TestReportWithoutAPart(t *testing.T) {
 		if p.Step != 8 {
 			return
 		}
-		if page := html(t, read(t, Request{}, again.Run)); !strings.Contains(page, "is about 5 entries of the ledger, which holds 8") || strings.Contains(page, "differentially private with respect") {
+		if page := htmlOf(t, read(t, Request{}, again.Run)); !strings.Contains(page, "is about 5 entries of the ledger, which holds 8") || strings.Contains(page, "differentially private with respect") {
 			t.Error("found the statement about 5 releases while there are 8")
 		}
 	})
@@ -298,7 +298,7 @@ func TestSize(t *testing.T) {
 	for range 20 {
 		runs = append(runs, run)
 	}
-	page := html(t, &Report{Runs: runs})
+	page := htmlOf(t, &Report{Runs: runs})
 	if n := len(page); n > 2<<20 {
 		t.Errorf("found %d bytes, expected at most 2 MiB", n)
 	}
@@ -313,7 +313,7 @@ func TestManyClasses(t *testing.T) {
 	for len(run.Examination.Classes) <= 100 {
 		run.Examination.Classes = append(run.Examination.Classes, run.Examination.Classes[0])
 	}
-	page := html(t, &Report{Runs: []*Run{run}})
+	page := htmlOf(t, &Report{Runs: []*Run{run}})
 	if strings.Contains(page, "Confusion matrix</figcaption>") || strings.Contains(page, "by class</figcaption>") || strings.Count(page, `<th scope="row">top</th>`) < 90 {
 		t.Error("found figures of 101 classes, expected a table")
 	}

@@ -19,7 +19,6 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/report"
-	"dpsgd/internal/runs"
 	"dpsgd/internal/slow"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -101,7 +100,7 @@ func (s *scene) questions() map[string]func(dir string) (float64, error) {
 			return l.Datasets[0].Epsilon, nil
 		},
 		"runs": func(dir string) (float64, error) {
-			list, err := runs.List(dir)
+			list, err := report.Lines(dir)
 			for _, r := range list {
 				if r.Trials > 0 && r.Epsilon != nil {
 					return *r.Epsilon, err

@@ -1,4 +1,4 @@
-package runs
+package report
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func TestListHasEveryRun(t *testing.T) {
 	defer running.Close()
 
 	before := tiny.Snapshot(t, o.RunsDir)
-	list, err := List(o.RunsDir)
+	list, err := Lines(o.RunsDir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestExtendedRunIsListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := List(o.RunsDir)
+	list, err := Lines(o.RunsDir)
 	if err != nil || len(list) != 1 || list[0].Status != Stopped || *list[0].Budget != 6 || *list[0].Epsilon <= first.Epsilon {
 		t.Errorf("%+v (%v) of %+v", list, err, e)
 	}
@@ -111,7 +111,7 @@ func TestExtendedRunIsListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Close()
-	if list, err = List(o.RunsDir); err != nil || list[0].Status != "done" {
+	if list, err = Lines(o.RunsDir); err != nil || list[0].Status != "done" {
 		t.Errorf("%+v (%v)", list, err)
 	}
 }
@@ -122,14 +122,14 @@ func TestListIsInOrder(t *testing.T) {
 	for _, name := range []string{"a-10", "a-9", "b-1"} {
 		tinyrun.Create(t, tiny.Parse(t, "run.name="+name), o).Close()
 	}
-	list, err := List(o.RunsDir)
+	list, err := Lines(o.RunsDir)
 	if err != nil || len(list) != 3 || filepath.Base(list[0].Run) != "a-9" || filepath.Base(list[2].Run) != "b-1" {
 		t.Errorf("%+v (%v)", list, err)
 	}
-	if _, err := List(filepath.Join(o.RunsDir, "a-9", folder.Config)); err == nil {
+	if _, err := Lines(filepath.Join(o.RunsDir, "a-9", folder.Config)); err == nil {
 		t.Error("a file was listed")
 	}
-	if list, err := List(t.TempDir()); err != nil || len(list) != 0 {
+	if list, err := Lines(t.TempDir()); err != nil || len(list) != 0 {
 		t.Errorf("%v (%v) of an empty folder", list, err)
 	}
 }

@@ -1,6 +1,4 @@
-// Package runs says of every run of a folder what a person wants to know before going on: its data,
-// what it has spent and has left, how good it is, and how it stands.
-package runs
+package report
 
 import (
 	"bytes"
@@ -17,8 +15,8 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// Run is one line of the list. What is not known is nil.
-type Run struct {
+// Line is one line of the list. What is not known is nil.
+type Line struct {
 	Run      string   `json:"run"`              // its folder
 	Sweep    string   `json:"sweep,omitempty"`  // the folder of the sweep that it is a trial of
 	Trials   int      `json:"trials,omitempty"` // of a sweep, which has a line of its own
@@ -45,20 +43,20 @@ const (
 	Gone       = "gone" // the folder was deleted; what it released counts
 )
 
-// List describes all runs, sweeps and trials below a folder of runs, in the order of their names, a sweep
+// Lines describes all runs, sweeps and trials below a folder of runs, in the order of their names, a sweep
 // ahead of its trials. What is wrong with one of them is written in its line.
-func List(dir string) ([]Run, error) {
+func Lines(dir string) ([]Line, error) {
 	listed, err := books.List(dir)
 	if err != nil {
 		return nil, err
 	}
-	list := []Run{}
+	list := []Line{}
 	for len(listed) > 0 {
 		n := 1
 		for n < len(listed) && listed[0].Sweep != "" && listed[n].Sweep == listed[0].Sweep {
 			n++
 		}
-		var trials []Run
+		var trials []Line
 		for _, l := range listed[:n] {
 			trials = append(trials, describe(l))
 		}
@@ -72,9 +70,9 @@ func List(dir string) ([]Run, error) {
 
 // sweep is the line of a sweep: ε of all its trials together, those whose folder is gone among them, and the best accuracy among them, which
 // is what that ε was paid for.
-func sweep(trials []Run, listed []books.Listed) Run {
+func sweep(trials []Line, listed []books.Listed) Line {
 	first := trials[0]
-	r := Run{Run: first.Sweep, Trials: len(trials), Data: first.Data, Examples: first.Examples, Status: "done"}
+	r := Line{Run: first.Sweep, Trials: len(trials), Data: first.Data, Examples: first.Examples, Status: "done"}
 	lost := false
 	for i, t := range trials {
 		r.Releases += t.Releases
@@ -94,15 +92,15 @@ func sweep(trials []Run, listed []books.Listed) Run {
 	}
 	spent, _, err := books.Compose(members)
 	if err != nil {
-		r.Status, r.Problem = Damaged, line(err)
+		r.Status, r.Problem = Damaged, oneLine(err)
 		return r
 	}
 	r.Epsilon, r.Delta = &spent.Epsilon, spent.Delta
 	return r
 }
 
-func describe(l books.Listed) Run {
-	r := Run{
+func describe(l books.Listed) Line {
+	r := Line{
 		Run: l.Dir, Sweep: l.Sweep, Data: l.Member.Data.Name, Examples: l.Member.Data.Examples,
 		Releases: l.Member.Entries, Delta: l.Member.Delta,
 	}
@@ -118,7 +116,7 @@ func describe(l books.Listed) Run {
 		problem = errors.Join(problem, err)
 	}
 	if _, err := os.Stat(l.Dir); errors.Is(err, os.ErrNotExist) {
-		r.Status, r.Problem = Gone, line(problem)
+		r.Status, r.Problem = Gone, oneLine(problem)
 		return r
 	}
 	c, err := folder.ReadConfig(l.Dir)
@@ -141,7 +139,7 @@ func describe(l books.Listed) Run {
 		problem = errors.Join(problem, err)
 	}
 	if problem != nil {
-		r.Status, r.Problem = Damaged, line(problem)
+		r.Status, r.Problem = Damaged, oneLine(problem)
 	}
 	return r
 }
@@ -183,8 +181,8 @@ func accuracy(dir string) *float64 {
 	return nil
 }
 
-// line is the first line of a problem.
-func line(err error) string {
+// oneLine is the first line of a problem.
+func oneLine(err error) string {
 	if err == nil {
 		return ""
 	}
