@@ -93,6 +93,22 @@ func (b *Books) Reserve(planned *accountant.Ledger) error {
 	return nil
 }
 
+// Room is Reserve without keeping anything, for an opened run that has to know before it writes.
+func (b *Books) Room(planned *accountant.Ledger) error {
+	known, err := ReadDatasets(b.Registry)
+	if err != nil {
+		return err
+	}
+	run := b.Info().Run
+	self, _ := known.Member(run)
+	limit, ok := limits.Limit(known.DatasetsInfo, self.Data.Name)
+	if !ok {
+		return nil
+	}
+	_, err = limits.Admit(b.Registry, known.DatasetsInfo, limit, limits.Claim{Run: run, Path: self.Path, Planned: planned})
+	return err
+}
+
 // reserveApart is Reserve for a run apart, which may write to no file of others: its sweep has reserved
 // for it, or it is refused.
 func (b *Books) reserveApart(planned *accountant.Ledger, name string) error {

@@ -75,6 +75,9 @@ func Extend(dir string, epsilon float64, steps int, o Options) (Extended, error)
 	if err != nil {
 		return Extended{}, err
 	}
+	if err := r.journal.Room(all); err != nil {
+		return Extended{}, err
+	}
 	if err := r.goOn(begun); err != nil { // nothing was written before all of this was in order
 		return Extended{}, err
 	}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/limits"
+	"dpsgd/internal/tiny"
+)
+
+// limitsOf is what the commands print of the limits of a folder of runs.
+func limitsOf(t *testing.T, dir string) []limits.State {
+	t.Helper()
+	var shown struct {
+		Limits []limits.State `json:"limits"`
+	}
+	if err := json.Unmarshal([]byte(succeed(t, "ledger", "show", "--runs-dir", dir, "--json")), &shown); err != nil {
+		t.Fatal(err)
+	}
+	return shown.Limits
+}
+
+// A run of every kind asks the limit of what it protects. Where it would pass, the run is refused and leaves
+// the folder as it was; else what it released is counted, and the same once more counts twice.
+func TestRunsOfEveryKindKeepTheLimit(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("runs", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	folderOf(t, nil)
+	for _, args := range runsOfEveryKind {
+		kind := args[0]
+		if args[0] == "extend" || args[0] == "resume" || args[0] == "sweep" {
+			continue
+		}
+		for _, arg := range args {
+			if name, ok := strings.CutPrefix(arg, "run.name="); ok {
+				kind = name
+			}
+		}
+		of := func(dir, epsilon string) []string {
+			if kind == "stats" { // whose file has no such key
+				succeed(t, "ledger", "limit", "people", "--epsilon", epsilon, "--delta", "1e-3", "--runs-dir", dir)
+				return append(append([]string{}, args...), "--runs-dir", dir)
+			}
+			return append(append([]string{}, args...), "--set", "data.limit.epsilon="+epsilon, "--set", "data.limit.delta=1e-3", "--runs-dir", dir)
+		}
+		again := func(dir string, args []string) []string {
+			list := append([]string{}, args...)
+			for i, arg := range list {
+				if strings.HasPrefix(arg, "run.name=") {
+					list[i] = arg + "-2"
+				}
+			}
+			return list
+		}
+		t.Run(kind, func(t *testing.T) {
+			small, large := kind+"-small", kind+"-large"
+			var before map[string]string
+			for range 2 {
+				if r := command(of(small, "0.01")...); r.code != 2 || !strings.Contains(r.err, "the limit of") || strings.Count(strings.TrimSpace(r.err), "\n") > 0 {
+					t.Fatalf("exit code %d, %q, expected one line that names the limit", r.code, r.err)
+				}
+				if after := tiny.Snapshot(t, small); before != nil && !maps.Equal(before, after) {
+					t.Errorf("what was refused changed the folder: %v", after)
+				} else {
+					before = after
+				}
+			}
+			if l := limitsOf(t, small); len(l) != 1 || l[0].Spent != 0 || l[0].Reserved != 0 {
+				t.Errorf("found %+v of what was refused, expected nothing used", l)
+			}
+			succeed(t, of(large, "1000")...)
+			once := limitsOf(t, large)
+			succeed(t, again(large, of(large, "1000"))...)
+			twice := limitsOf(t, large)
+			if len(once) != 1 || len(twice) != 1 || !(0 < once[0].Spent && once[0].Spent < twice[0].Spent) || once[0].Reserved != once[0].Spent || twice[0].Reserved != twice[0].Spent {
+				t.Errorf("found %+v and %+v, expected all that was released, and nothing reserved", once, twice)
+			}
+		})
+	}
+}
+
+// More steps than planned ask the limit too: what passes it is refused and nothing is written, what does not is counted.
+func TestExtensionsKeepTheLimit(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("runs", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	folderOf(t, nil)
+	succeed(t, "run", "own.yaml", "--set", "run.name=short", "--set", "data.limit.epsilon=6", "--set", "data.limit.delta=1e-3")
+	spent := limitsOf(t, "runs")[0].Spent
+	before := tiny.Snapshot(t, "runs")
+	if r := command("extend", "runs/short", "--steps", "400"); r.code != 2 || !strings.Contains(r.err, "the limit of") {
+		t.Fatalf("exit code %d, %q, expected the limit", r.code, r.err)
+	}
+	if after := tiny.Snapshot(t, "runs"); !maps.Equal(before, after) {
+		t.Error("what was refused changed the folder")
+	}
+	succeed(t, "extend", "runs/short", "--steps", "5")
+	succeed(t, "resume", "runs/short")
+	if l := limitsOf(t, "runs")[0]; !(spent < l.Spent && l.Spent <= 6) || l.Reserved != l.Spent {
+		t.Errorf("found %+v, expected more than the %v before", l, spent)
+	}
+}
