@@ -22,6 +22,12 @@ func (e FixedSizeSampled) simplest() (Event, error) {
 	})
 }
 
+func (e FixedSizeSampled) sampled() Event { return e.Event }
+
+func (e FixedSizeSampled) holding(inside Event) Event { e.Event = inside; return e }
+
+func (FixedSizeSampled) relation() Relation { return ReplaceOne }
+
 func (e FixedSizeSampled) seenBy(size int) (Event, error) { return noGroups(e, size) }
 
 func (e FixedSizeSampled) batch(name string, size int) error {

@@ -24,6 +24,9 @@ func (e PoissonSampled) simplest() (Event, error) {
 	})
 }
 
+func (e PoissonSampled) sampled() Event             { return e.Event }
+func (e PoissonSampled) holding(inside Event) Event { e.Event = inside; return e }
+
 func (e PoissonSampled) seenBy(size int) (Event, error) {
 	return PoissonSampledGroup{e.SamplingProbability, size, e.Event}, nil
 }

@@ -23,6 +23,10 @@ func (e TruncatedPoissonSampled) simplest() (Event, error) {
 	})
 }
 
+func (e TruncatedPoissonSampled) sampled() Event { return e.Event }
+
+func (e TruncatedPoissonSampled) holding(inside Event) Event { e.Event = inside; return e }
+
 func (e TruncatedPoissonSampled) seenBy(size int) (Event, error) { return noGroups(e, size) }
 
 func largestBatch(_ string, size int) error { return notNegative("largest batch size", size) }

@@ -11,7 +11,7 @@ import (
 // in one record, in the way it names.
 type Relation int
 
-// The relations. This program accounts for ZeroOut, see Neighbours. For sums of contributions, sampled
+// The relations. This program accounts for the one that [Ledger.Relation] names, ZeroOut in most cases. For sums of contributions, sampled
 // or not, AddOrRemoveOne has the same figures: nothing comes from an empty place, as nothing comes
 // from a record that is not there. What depends on the number of records, or on their places, tells
 // the two apart.
@@ -21,9 +21,12 @@ const (
 	ZeroOut                        // one record's contribution is replaced by zero: its place is empty
 )
 
-// Neighbours says in words which datasets ZeroOut compares, for a unit such as "one training example".
-// How many places there are is the same for both, and public.
-func Neighbours(unit string) string {
+// Neighbours says in words which datasets are compared, for a unit such as "one training example". How
+// many places there are is the same for both, and public.
+func (r Relation) Neighbours(unit string) string {
+	if r == ReplaceOne {
+		return "two sets with the same places, one of which holds " + unit + " in one set and any other one in the other set"
+	}
 	return "two sets with the same places, one of which holds " + unit + " in one set and is empty in the other"
 }
 

@@ -104,6 +104,7 @@ type Privacy struct {
 	Delta           float64 // in (0,1)
 	ClipNorm        float64 // C: bound on the L2 norm of one example's gradient
 	Clipping        clip.Scheme
+	Mechanism       release.Noise
 	ClipSchedule    clip.Schedule
 	NoiseSchedule   release.NoiseSchedule
 	Accountant      string // exact, pld or rdp
@@ -229,9 +230,10 @@ func DefaultConfig() Config {
 		},
 		Model: Model{Name: "mnist-cnn"},
 		Privacy: Privacy{
-			Delta:    1e-5,
-			ClipNorm: 1,
-			Clipping: &clip.Flat{},
+			Delta:     1e-5,
+			ClipNorm:  1,
+			Clipping:  &clip.Flat{},
+			Mechanism: release.GaussianNoise{},
 
 			ClipSchedule:  &clip.ConstantNorm{},
 			NoiseSchedule: &release.ConstantNoise{},

@@ -28,7 +28,7 @@ func TestANewSchedule(t *testing.T) {
 	refused(t, "optimizer: {schedule: {name: harmonic, half: 0}}",
 		"new.yaml:3:46: optimizer.schedule.half: found 0, expected a whole number from 1 to 1000000")
 	refused(t, "optimizer: {schedule: {name: harmonc}}",
-		"new.yaml:3:30: optimizer.schedule.name: found harmonc, expected one of constant, cosine, step, linear, harmonic (did you mean harmonic?)")
+		"new.yaml:3:30: optimizer.schedule.name: found harmonc, expected one of {optimizer.schedule.name} (did you mean harmonic?)")
 
 	c := extended(t, "optimizer.schedule.name=harmonic", "optimizer.schedule.half=1", "optimizer.learning_rate=6", "optimizer.schedule.warmup_steps=2")
 	_, _, rates := trained(t, c)

@@ -54,7 +54,7 @@ func documented(t *testing.T, texts ...string) {
 func refused(t *testing.T, line, want string) {
 	t.Helper()
 	_, err := configs.Parse("new.yaml", []byte("data: {name: digits}\nprivacy: {epsilon: 3}\n"+line), nil)
-	if err == nil || err.Error() != want {
+	if want = configs.Filled(want); err == nil || err.Error() != want {
 		t.Errorf("%s says\n%v\nexpected\n%s", line, err, want)
 	}
 }

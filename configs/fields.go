@@ -80,7 +80,8 @@ var (
 	withPersons  = &condition{"privacy.unit", "person", func(c *Config) bool { return c.Privacy.Unit == UnitPerson }}
 	withLabels   = &condition{"privacy.unit", "label", func(c *Config) bool { return c.Privacy.Unit == UnitLabel }}
 	byNoise      = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
-	withPoisson  = &condition{"training.sampling", "poisson", func(c *Config) bool { return c.Training.Sampling == release.Poisson{} }}
+	withBatches  = &condition{"training.sampling", source.Or(sized()), func(c *Config) bool { return c.Training.Sampling.Sized() }}
+	sharesNoise  = &condition{"federated.noise", clients.ByServer, func(c *Config) bool { return !c.Federated.Any() || c.Federated.Noise == clients.ByServer }}
 	movableNorm  = &condition{"privacy.clipping", "flat or per_layer", func(c *Config) bool { return slices.Contains([]string{"flat", "per_layer"}, c.Privacy.Clipping.Name()) }}
 	withClients  = &condition{"federated.clients", "", func(c *Config) bool { return c.Federated.Any() }}
 	withDigits   = &condition{"data.name", "digits", func(c *Config) bool { return c.Data.Name == "digits" }}
@@ -193,10 +194,23 @@ var clipScheduleFields = append([]*field{
 		"How the clip norm changes over the steps, in a way that is public; clip_norm is that of the first one. The noise on gradients changes with it, and what a step costs stays the same.", movableNorm},
 }, argumentFields("privacy.clip_schedule", clip.Schedules(), func(c *Config) named { return c.Privacy.ClipSchedule })...)
 
-var noiseFields = append([]*field{
+// sized are the samplings that draw batches of a size.
+func sized() (names []string) {
+	for _, kind := range release.Samplings() {
+		if kind.New().Sized() {
+			names = append(names, kind.Name)
+		}
+	}
+	return names
+}
+
+var noiseFields = slices.Concat([]*field{
+	{"privacy.mechanism", kindOf[release.Noise](release.Mechanisms()), func(c *Config) any { return &c.Privacy.Mechanism },
+		"Which noise makes sums private: " + docs(release.Mechanisms()) + ".", sharesNoise},
+}, argumentFields("privacy.mechanism", release.Mechanisms(), func(c *Config) named { return c.Privacy.Mechanism }), []*field{
 	{"privacy.noise_schedule", kindOf[release.NoiseSchedule](release.NoiseSchedules()), func(c *Config) any { return &c.Privacy.NoiseSchedule },
 		"How the noise multiplier changes over the steps, in 16 stages; noise_multiplier is that of the first one. What it costs is accounted for step by step.", nil},
-}, argumentFields("privacy.noise_schedule", release.NoiseSchedules(), func(c *Config) named { return c.Privacy.NoiseSchedule })...)
+}, argumentFields("privacy.noise_schedule", release.NoiseSchedules(), func(c *Config) named { return c.Privacy.NoiseSchedule }))
 
 var accountantFields = []*field{
 	{"privacy.accountant", accountants, func(c *Config) any { return &c.Privacy.Accountant },
@@ -235,7 +249,7 @@ var trainingFields = slices.Concat([]*field{
 	{"training.sampling", kindOf[release.Sampling](release.Samplings()), func(c *Config) any { return &c.Training.Sampling },
 		"Which examples a step is computed from: " + docs(release.Samplings()) + ".", nil},
 	{"training.batch_size", setting.Integer{Min: 1, Max: 1e7}, func(c *Config) any { return &c.Training.BatchSize },
-		"Expected number of examples in a step; each example takes part with probability batch_size / training examples.", withPoisson},
+		"Expected number of examples in a step; each example takes part with probability batch_size / training examples.", withBatches},
 	{"training.physical_batch_size", setting.Integer{Min: 1, Max: 4096}, func(c *Config) any { return &c.Training.PhysicalBatchSize },
 		"Examples computed at once, each with all its views; changes memory and speed, not the result.", nil},
 	{"training.epochs", setting.Integer{Min: 1, Max: 1e6}, func(c *Config) any { return &c.Training.Epochs },
@@ -248,7 +262,8 @@ var trainingFields = slices.Concat([]*field{
 		"Of the initial weights. Noise and sampling are never seeded.", nil},
 	{"training.average", kindOf[optimizer.Average](optimizer.Averages()), func(c *Config) any { return &c.Training.Average },
 		"The mean of the parameters of several steps that is evaluated and written as the model: none is those of the last step, ema an exponential moving average, tail the mean over the last part of the planned steps. It costs no privacy.", nil},
-}, argumentFields("training.average", optimizer.Averages(), func(c *Config) named { return c.Training.Average }), augmentationFields())
+}, argumentFields("training.average", optimizer.Averages(), func(c *Config) named { return c.Training.Average }),
+	argumentFields("training.sampling", release.Samplings(), func(c *Config) named { return c.Training.Sampling }), augmentationFields())
 
 // augmentationFields are the keys for how the network sees pictures while it trains.
 func augmentationFields() []*field {
@@ -333,7 +348,7 @@ var runFields = []*field{
 // later are the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"data.label", "data.limit.delta", "data.limit.epsilon", "federated.clients", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
+var later = []string{"data.label", "data.limit.delta", "data.limit.epsilon", "federated.clients", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.mechanism", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {

@@ -3,14 +3,12 @@ package configs
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 
-	"dpsgd/clip"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
-	"dpsgd/optimizer"
-	"dpsgd/release"
 )
 
 type object = setting.Object
@@ -103,20 +101,11 @@ func (f *field) meaning() string {
 // defaultValue is what DefaultConfig says, as JSON has it: a kind is its name.
 func (f *field) defaultValue() any {
 	defaults := DefaultConfig()
-	switch value := f.at(&defaults).(type) {
-	case *clip.Scheme:
-		return (*value).Name()
-	case *release.NoiseSchedule:
-		return (*value).Name()
-	case *optimizer.UpdateRule:
-		return (*value).Name()
-	case *optimizer.Average:
-		return (*value).Name()
-	case *optimizer.Curve:
-		return (*value).Name()
-	default:
-		return value
+	value := f.at(&defaults)
+	if chosen, ok := reflect.ValueOf(value).Elem().Interface().(named); ok {
+		return chosen.Name()
 	}
+	return value
 }
 
 // hasDefault reports whether a file may leave the key out and DefaultConfig says what counts then.

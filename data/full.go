@@ -15,8 +15,9 @@ type Full struct{}
 // Validate reports nothing: there is nothing to get wrong.
 func (Full) Validate() error { return nil }
 
-// Excess returns 0.
+// Excess returns 0, Varies false.
 func (Full) Excess(int) float64 { return 0 }
+func (Full) Varies() bool       { return false }
 
 // Name returns "full".
 func (Full) Name() string { return "full" }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -111,7 +112,7 @@ func TestFolderInPlaceOfAFile(t *testing.T) {
 
 func TestUnknownSet(t *testing.T) {
 	_, err := Load(Spec{Name: "imagenet"})
-	wantError(t, err, nil, `"imagenet"`, "digits, mnist, fashion-mnist, cifar-10")
+	wantError(t, err, nil, `"imagenet"`, strings.Join(Names(), ", "))
 	_, err = Load(Spec{Name: "mnist", Folder: "here"})
 	wantError(t, err, nil, `"mnist"`, `"here"`, "expected one")
 }

@@ -34,6 +34,9 @@ func (p Poisson) Validate() error {
 // Excess returns the n·2⁻¹²⁴ of the guarantee.
 func (p Poisson) Excess(n int) float64 { return float64(n) * 0x1p-124 }
 
+// Varies returns true: a batch has any number of records.
+func (p Poisson) Varies() bool { return true }
+
 // Name returns "Poisson".
 func (p Poisson) Name() string { return "Poisson" }
 

@@ -35,7 +35,7 @@ func (p Plan) Claim(dim, releases int, epsilon float64) Claim {
 	}
 	return Claim{
 		Unit:       p.Unit,
-		Neighbours: accountant.Neighbours(p.Unit),
+		Neighbours: accountant.RelationOf(p.Event(0)).Neighbours(p.Unit),
 		Public:     fmt.Sprintf("the number of places, %d, the sampling, and everything else in the configuration", p.Records),
 		Sampling:   p.Sampler.String(),
 		Clipping:   p.Policy.String(),

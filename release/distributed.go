@@ -171,3 +171,14 @@ func (m *Distributed) wrapped(x int64) int64 {
 	cut := 64 - m.shares.ModulusBits
 	return x << cut >> cut
 }
+
+// SharedNoise is [Distributed].
+type SharedNoise struct {
+	GaussianNoise
+	Shares Shares
+}
+
+// Mechanism implements [Noise].
+func (n SharedNoise) Mechanism(s NoiseSchedule, first float64, steps int, pool *kernel.Pool) (Mechanism, error) {
+	return NewDistributed(s, first, steps, n.Shares, pool)
+}

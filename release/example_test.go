@@ -23,6 +23,7 @@ func (everybody) Sample(dst []int, n int, _ *random.Source) []int {
 }
 func (everybody) Sampled(e accountant.Event) accountant.Event { return e }
 func (everybody) Validate() error                             { return nil }
+func (everybody) Varies() bool                                { return false }
 func (everybody) Excess(int) float64                          { return 0 }
 func (everybody) Name() string                                { return "everybody" }
 func (everybody) String() string                              { return "every record in every release" }

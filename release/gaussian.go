@@ -161,3 +161,19 @@ func (m *Gaussian) chunks(number, first, end int) {
 
 // coarse is the spacing of the noise's lattice.
 func coarse(l clip.Lattice) float64 { return math.Ldexp(l.Spacing, l.Digits) }
+
+// GaussianNoise is [Gaussian].
+type GaussianNoise struct{}
+
+// Name returns "gaussian".
+func (GaussianNoise) Name() string { return "gaussian" }
+
+// Event implements [Noise].
+func (GaussianNoise) Event(sigma float64) accountant.Event {
+	return accountant.Gaussian{NoiseMultiplier: sigma}
+}
+
+// Mechanism implements [Noise].
+func (GaussianNoise) Mechanism(s NoiseSchedule, first float64, steps int, pool *kernel.Pool) (Mechanism, error) {
+	return NewScheduled(s, first, steps, pool)
+}

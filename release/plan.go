@@ -36,6 +36,8 @@ type Sampler interface {
 	Sampled(e accountant.Event) accountant.Event
 	// Validate reports fields out of range.
 	Validate() error
+	// Varies reports whether samples differ in size, so that the time of a release tells of the sample.
+	Varies() bool
 	// Excess bounds the distance in total variation of one sample of n records from the law that
 	// Sampled names.
 	Excess(n int) float64

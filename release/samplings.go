@@ -5,10 +5,13 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Sampling is how batches are drawn, before it is known from how many records.
+// Sampling is how batches are drawn, before it is known from how many records. One that can be set
+// lists its arguments ([setting.Arguments]).
 type Sampling interface {
 	// Name is its name in configs.
 	Name() string
+	// Sized reports whether a configuration says how large batches are; else all records are in each.
+	Sized() bool
 	// Sampler draws batches of that expected size from n records.
 	Sampler(batchSize float64, n int) Sampler
 }
@@ -28,16 +31,22 @@ type Poisson struct{}
 // Name returns "poisson".
 func (Poisson) Name() string { return "poisson" }
 
+// Sized implements [Sampling].
+func (Poisson) Sized() bool { return true }
+
 // Sampler implements [Sampling].
 func (Poisson) Sampler(batchSize float64, n int) Sampler {
 	return data.Poisson{SamplingProbability: batchSize / float64(n)}
 }
 
-// Full is [data.Full]; it has no use for a batch size.
+// Full is [data.Full].
 type Full struct{}
 
 // Name returns "full".
 func (Full) Name() string { return "full" }
+
+// Sized implements [Sampling].
+func (Full) Sized() bool { return false }
 
 // Sampler implements [Sampling].
 func (Full) Sampler(float64, int) Sampler { return data.Full{} }

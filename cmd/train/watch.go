@@ -27,7 +27,7 @@ func (p *runWatcher) Started(o train.Overview) {
 	}
 	fmt.Fprintf(p.W, "model     %s parameters\n", terminal.Count(o.Parameters))
 	plan := o.Plan
-	fmt.Fprintf(p.W, "privacy   noise multiplier %.4f, clip norm %g, sampling probability %.4g\n", plan.NoiseMultiplier, plan.Policy.Bound(), plan.SamplingProbability)
+	fmt.Fprintf(p.W, "privacy   noise multiplier %.4f, clip norm %g, sampling probability %.4g\n", plan.NoiseMultiplier(), plan.Policy.Bound(), plan.SamplingProbability)
 	by := ""
 	if twoAccountants(plan) {
 		by = " by " + plan.Accountant.Name()

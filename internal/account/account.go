@@ -56,9 +56,9 @@ type Accountants struct {
 
 var _ accountant.Accountant = Accountants{}
 
-// New returns the accountant of that name under zero-out, with RDP beside it.
-func New(name string) (Accountants, error) {
-	chosen, err := accountants.New(name, accountant.ZeroOut)
+// New returns the accountant of that name under a relation, with RDP beside it.
+func New(name string, r accountant.Relation) (Accountants, error) {
+	chosen, err := accountants.New(name, r)
 	if err != nil {
 		return Accountants{}, err
 	}
@@ -129,7 +129,7 @@ func (a Accountants) Spent(l *accountant.Ledger, delta float64) (s Spent, refusa
 
 // SpentBy is what a ledger costs by the named accountant, for those who have a ledger and no plan.
 func SpentBy(name string, l *accountant.Ledger, delta float64) (Spent, error) {
-	a, err := New(name)
+	a, err := New(name, l.Relation())
 	if err != nil {
 		return Spent{}, err
 	}

@@ -159,7 +159,7 @@ type Claim struct {
 
 // ClaimBy is what a run may state by the named accountant, for those who have its ledger and no plan.
 func ClaimBy(name string, l *accountant.Ledger, p *checkpoints.Planned, delta float64) (Claim, error) {
-	a, err := New(name)
+	a, err := New(name, l.Relation())
 	if err != nil {
 		return Claim{}, err
 	}

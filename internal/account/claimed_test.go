@@ -98,7 +98,7 @@ func TestClaimsHoldForWhoeverStops(t *testing.T) {
 // that of one whose plan another accountant finds dearer. An extended run is claimed to the end of its
 // extension.
 func TestClaimsStayWithinTheBudget(t *testing.T) {
-	a, err := New(RDP)
+	a, err := New(RDP, accountant.ZeroOut)
 	if err != nil {
 		t.Fatal(err)
 	}

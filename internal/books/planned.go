@@ -81,15 +81,8 @@ func costliest(c *configs.Config, first accountant.Event, steps int) accountant.
 	if factor == 1 {
 		return first
 	}
-	sampled, is := first.(accountant.PoissonSampled)
-	if is {
-		first = sampled.Event
-	}
-	if noise, gaussian := first.(accountant.Gaussian); gaussian {
-		first = accountant.Gaussian{NoiseMultiplier: noise.NoiseMultiplier * factor}
-	}
-	if is {
-		return accountant.PoissonSampled{SamplingProbability: sampled.SamplingProbability, Event: first}
+	if least, err := accountant.WithNoiseMultiplier(first, accountant.NoiseMultiplier(first)*factor); err == nil {
+		return least
 	}
 	return first
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"dpsgd/configs"
-	"dpsgd/data"
 	"dpsgd/internal/federated"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
@@ -85,8 +84,8 @@ func OfWeights(m configs.Model, hash string, s *statement.Statement) {
 }
 
 // NotPrivate is what the guarantee does not cover. vectors says that the network sees what another program
-// computed, diagnosed that private diagnostics were written.
-func NotPrivate(source setup.Outline, sampler release.Sampler, vectors, diagnosed bool) []string {
+// computed, probability that of sampling an example, diagnosed that private diagnostics were written.
+func NotPrivate(source setup.Outline, sampler release.Sampler, probability float64, vectors, diagnosed bool) []string {
 	shape, kept := source.Shape, "the size and channels of the pictures"
 	if shape.IsRow() {
 		kept = "the names of the columns"
@@ -95,8 +94,11 @@ func NotPrivate(source setup.Outline, sampler release.Sampler, vectors, diagnose
 		kept = "the width of the vectors"
 	}
 	number, time := "which fixes the sampling probability", "a step takes longer when more examples were drawn"
-	if sampler == (data.Full{}) {
-		number, time = "all of which are in every step", "arithmetic may take longer for some numbers than for others"
+	if !sampler.Varies() {
+		time = "arithmetic may take longer for some numbers than for others"
+		if probability == 1 {
+			number = "all of which are in every step"
+		}
 	}
 	list := []string{
 		fmt.Sprintf("the number of training examples, %d, %s", source.Examples, number),

@@ -151,7 +151,7 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *train.RunPlan) error 
 	s, err := plan.After(plan.MaxSteps)
 	d.Privacy = Privacy{
 		Unit: plan.Unit, Records: plan.Records,
-		NoiseMultiplier: plan.NoiseMultiplier, Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(), Clipping: bounded(c, plan),
+		NoiseMultiplier: plan.NoiseMultiplier(), Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(), Clipping: bounded(c, plan),
 		SamplingProbability: plan.SamplingProbability, ExpectedBatchSize: plan.ExpectedBatchSize,
 		PlannedSteps: plan.Steps, Steps: plan.MaxSteps, Answer: s.Answer(),
 		Relation: s.Relation.String(), Method: s.Method, Fallbacks: plan.Fallbacks,

@@ -71,7 +71,7 @@ func used(l checkpoints.Limit, first *checkpoints.First, all *accountant.Ledger)
 
 // split fixes a first plan under a limit: nil where it does not fit by itself. epsilon is what it costs.
 func split(l checkpoints.Limit, planned *accountant.Ledger) (first *checkpoints.First, epsilon float64, err error) {
-	a, err := account.New(account.Exact)
+	a, err := account.New(account.Exact, planned.Relation())
 	if err != nil {
 		return nil, 0, err
 	}

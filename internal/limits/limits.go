@@ -206,12 +206,15 @@ func atWork(registry, path string) bool {
 	return !errors.Is(err, fs.ErrNotExist) && held(registry, lock)
 }
 
-// choosing keeps the divergences of events from one question to the next.
-var choosing = sync.OnceValues(func() (*rdp.Chosen, error) { return rdp.NewChosen(accountant.ZeroOut) })
+// choosing keeps the divergences of events from one question to the next, by the relation.
+var choosing = map[accountant.Relation]func() (*rdp.Chosen, error){
+	accountant.ZeroOut:    sync.OnceValues(func() (*rdp.Chosen, error) { return rdp.NewChosen(accountant.ZeroOut) }),
+	accountant.ReplaceOne: sync.OnceValues(func() (*rdp.Chosen, error) { return rdp.NewChosen(accountant.ReplaceOne) }),
+}
 
 // Chosen is ε of releases at delta, whatever was chosen on the way: see [rdp.Chosen].
 func Chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
-	c, err := choosing()
+	c, err := choosing[l.Relation()]()
 	if err != nil {
 		return 0, err
 	}

@@ -218,7 +218,7 @@ func (r *Run) planLabels() (err error) {
 	if err := setup.CheckDelta(p.Delta, r.outline.Examples, "training examples"); err != nil {
 		return err
 	}
-	r.accounts, err = account.New(p.Accountant)
+	r.accounts, err = account.New(p.Accountant, accountant.ZeroOut)
 	return err
 }
 

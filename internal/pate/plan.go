@@ -44,7 +44,7 @@ func NewPlan(c *configs.Config, o setup.Outline) (*Plan, error) {
 	if err := refuse(c, o); err != nil {
 		return nil, err
 	}
-	accounts, err := account.New(c.Privacy.Accountant)
+	accounts, err := account.New(c.Privacy.Accountant, accountant.ZeroOut)
 	if err != nil {
 		return nil, err
 	}

@@ -178,7 +178,7 @@ func (r *Run) statement(result Result) (statement.Statement, error) {
 	s := statement.Statement{
 		System: "pate", Run: folder.Name(r.Dir), Status: result.Status,
 		Unit: "one training example", Relation: result.Spent.Relation.String(),
-		Neighbours:  accountant.Neighbours("one training example"),
+		Neighbours:  accountant.ZeroOut.Neighbours("one training example"),
 		Public:      fmt.Sprintf("the number of places, %d, the pool and everything else in the configuration", d.Examples),
 		Trusted:     "whoever runs this program: it sees the training examples, the teachers and their votes",
 		Answer:      result.Spent.Answer(),

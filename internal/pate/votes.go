@@ -38,7 +38,7 @@ type Analysis struct {
 // each question and a column for each class. With a budget, so many questions are answered as it
 // allows; without one all.
 func Analyse(c *configs.Config, table [][]int) (Analysis, error) {
-	accounts, err := account.New(c.Privacy.Accountant)
+	accounts, err := account.New(c.Privacy.Accountant, accountant.ZeroOut)
 	if err != nil {
 		return Analysis{}, err
 	}

@@ -85,21 +85,11 @@ var ErrFixed = errors.New("train: the releases do not have what is asked for")
 
 // withNoise is e with another noise multiplier.
 func withNoise(e accountant.Event, sigma float64) (accountant.Event, error) {
-	var err error
-	switch e := e.(type) {
-	case accountant.Gaussian:
-		return accountant.Gaussian{NoiseMultiplier: sigma}, nil
-	case accountant.PoissonSampled:
-		e.Event, err = withNoise(e.Event, sigma)
-		return e, err
-	case accountant.FixedSizeSampled:
-		e.Event, err = withNoise(e.Event, sigma)
-		return e, err
-	case accountant.TruncatedPoissonSampled:
-		e.Event, err = withNoise(e.Event, sigma)
-		return e, err
+	e, err := accountant.WithNoiseMultiplier(e, sigma)
+	if err != nil {
+		err = fmt.Errorf("%w: %w to solve for", ErrFixed, err)
 	}
-	return nil, fmt.Errorf("%w: %v has no noise multiplier to solve for", ErrFixed, e)
+	return e, err
 }
 
 // withSampling is e with another sampling probability.

@@ -50,7 +50,7 @@ func ReadReleases(dir string) (Releases, error) {
 // all of which the caller may change.
 func (r Releases) Question(u Unknown) Question {
 	q := Question{
-		View:    View{Accountant: r.Accountant, Relation: accountant.ZeroOut},
+		View:    View{Accountant: r.Accountant, Relation: r.Claimed.Relation()},
 		Unknown: u, Ledger: r.Ledger, Epsilon: r.Epsilon, Delta: r.Delta, Run: r.Run, Unit: r.Unit, Divisor: r.Divisor,
 	}
 	if u != Steps { // which come after what was released

@@ -150,12 +150,8 @@ func (r *Run) readLedger(ctx context.Context, q Request) error {
 // noiseOf is the noise multiplier of the last release of a ledger that has one, 0 otherwise.
 func noiseOf(l *accountant.Ledger) float64 {
 	for _, e := range slices.Backward(l.Entries()) {
-		event := e.Event
-		if sampled, ok := event.(accountant.PoissonSampled); ok {
-			event = sampled.Event
-		}
-		if noise, ok := event.(accountant.Gaussian); ok {
-			return noise.NoiseMultiplier
+		if sigma := accountant.NoiseMultiplier(e.Event); sigma > 0 {
+			return sigma
 		}
 	}
 	return 0

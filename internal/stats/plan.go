@@ -37,7 +37,7 @@ func newPlan(f *statistics.File, n int) (*plan, error) {
 	if err := setup.CheckDelta(privacy.Delta, n, "records"); err != nil {
 		return nil, err
 	}
-	accounts, err := account.New(privacy.Accountant)
+	accounts, err := account.New(privacy.Accountant, accountant.ZeroOut)
 	if err != nil {
 		return nil, err
 	}

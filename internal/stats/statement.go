@@ -32,7 +32,7 @@ func (r *Run) state(status Status) error {
 	s := statement.Statement{
 		Run: folder.Name(r.Dir), Status: string(status), System: "statistics", Unit: unit,
 		Relation:   spent.Relation.String(),
-		Neighbours: accountant.Neighbours(unit),
+		Neighbours: accountant.ZeroOut.Neighbours(unit),
 		Public:     fmt.Sprintf("the number of records, %d, the file of statistics and its bounds", r.records.public),
 		Released:   spent.Released, Answer: spent.Answer(), Method: spent.Method, TargetEpsilon: r.plan.budget.Epsilon, AddedDelta: r.addedDelta(spent.Epsilon),
 		Trusted: r.trusted(), Facts: r.facts(),

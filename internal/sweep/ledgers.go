@@ -82,7 +82,7 @@ func (s *sweep) compose(members []checkpoints.Member) (*Composed, error) {
 		m := checkpoints.Member{Ledger: s.plans[i].releases}
 		m.Delta, m.Accountant = t.Config.Privacy.Delta, t.Config.Privacy.Accountant
 		if j := slices.IndexFunc(members, func(m checkpoints.Member) bool { return m.Path == s.file.Name+"/"+t.Name }); j >= 0 {
-			a, err := account.New(m.Accountant)
+			a, err := account.New(m.Accountant, m.Ledger.Relation())
 			if err != nil {
 				return nil, err
 			}

@@ -39,7 +39,13 @@ func (s *sweep) selected() (*Selected, error) {
 	if err := s.addTrained(); err != nil {
 		return nil, err
 	}
-	a, err := rdp.New(accountant.ZeroOut, rdp.DefaultOrders())
+	relation := accountant.ZeroOut
+	for _, kind := range s.kinds {
+		if accountant.RelationOf(kind) == accountant.ReplaceOne {
+			relation = accountant.ReplaceOne
+		}
+	}
+	a, err := rdp.New(relation, rdp.DefaultOrders())
 	if err != nil {
 		return nil, err
 	}

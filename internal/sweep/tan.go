@@ -8,7 +8,6 @@ import (
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
-	"dpsgd/release"
 )
 
 // shrink makes a trial the small simulation of its configuration: batches and noise multiplier
@@ -19,8 +18,8 @@ import (
 // protects less, and what a trial costs is what it releases.
 func shrink(t *sweeps.Trial, plan *train.RunPlan, scale int) error {
 	c := t.Config
-	if c.Training.Sampling != (release.Poisson{}) {
-		return fmt.Errorf("%w: tan.scale is given with training.sampling %s, expected poisson", setup.ErrPlan, c.Training.Sampling.Name())
+	if !c.Training.Sampling.Sized() {
+		return fmt.Errorf("%w: tan.scale is given with training.sampling %s, expected one with a training.batch_size", setup.ErrPlan, c.Training.Sampling.Name())
 	}
 	if c.Training.BatchSize%scale != 0 {
 		return fmt.Errorf("%w: tan.scale is %d, expected a divisor of the training.batch_size %d", setup.ErrPlan, scale, c.Training.BatchSize)
@@ -29,7 +28,7 @@ func shrink(t *sweeps.Trial, plan *train.RunPlan, scale int) error {
 		fmt.Sprintf("training.batch_size=%d", c.Training.BatchSize/scale),
 		fmt.Sprintf("training.steps=%d", plan.MaxSteps),
 		"privacy.epsilon=none",
-		"privacy.noise_multiplier=" + strconv.FormatFloat(plan.NoiseMultiplier/float64(scale), 'g', -1, 64),
+		"privacy.noise_multiplier=" + strconv.FormatFloat(plan.NoiseMultiplier()/float64(scale), 'g', -1, 64),
 	}
 	small, err := configs.Parse("the simulation", c.YAML(), overrides)
 	if err != nil {

@@ -49,7 +49,7 @@ func TestSimulationOfABudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := small.Config.Privacy
-	if p.HasBudget() || p.NoiseMultiplier != plan.NoiseMultiplier/2 || small.Config.Training.BatchSize != 20 || small.Config.Training.Steps != plan.MaxSteps || len(small.Overrides) != 4 {
+	if p.HasBudget() || p.NoiseMultiplier != plan.NoiseMultiplier()/2 || small.Config.Training.BatchSize != 20 || small.Config.Training.Steps != plan.MaxSteps || len(small.Overrides) != 4 {
 		t.Errorf("found\n%s", small.Config.YAML())
 	}
 }
@@ -58,7 +58,7 @@ func TestRefusedScales(t *testing.T) {
 	plan := tinyrun.Plan(t)
 	for want, overrides := range map[string][]string{
 		"expected a divisor of the training.batch_size 40": nil,
-		"expected poisson": {"training.sampling=full"},
+		"expected one with a training.batch_size":          {"training.sampling=full"},
 	} {
 		if err := shrink(&sweeps.Trial{Config: tiny.Parse(t, overrides...)}, plan, 3); !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), want) {
 			t.Errorf("found error %v, expected %s", err, want)

@@ -42,10 +42,10 @@ func (c certificate) covers(l *accountant.Ledger) bool {
 func (p *RunPlan) certify(calibrated bool) error {
 	cost, refusal, err := p.cost(p.Steps)
 	if err != nil {
-		return fmt.Errorf("%w: %w", setup.Misfit("privacy.noise_multiplier", "is %g, expected enough noise for a guarantee", p.NoiseMultiplier), err)
+		return fmt.Errorf("%w: %w", setup.Misfit("privacy.noise_multiplier", "is %g, expected enough noise for a guarantee", p.NoiseMultiplier()), err)
 	}
 	if math.IsInf(cost.Epsilon, 1) {
-		return setup.Misfit("privacy.noise_multiplier", "is %g, expected enough noise for a finite epsilon", p.NoiseMultiplier)
+		return setup.Misfit("privacy.noise_multiplier", "is %g, expected enough noise for a finite epsilon", p.NoiseMultiplier())
 	}
 	p.MaxSteps = p.Steps
 	switch {
@@ -63,7 +63,7 @@ func (p *RunPlan) certify(calibrated bool) error {
 		}
 		p.fellBack(refusal, fmt.Sprintf("how many of %d steps fit ε = %g", p.Steps, p.Budget.Epsilon), fmt.Sprint(p.MaxSteps))
 	case calibrated:
-		p.fellBack(refusal, fmt.Sprintf("the noise with which %d steps fit ε = %g", p.Steps, p.Budget.Epsilon), fmt.Sprintf("noise multiplier %.4f", p.NoiseMultiplier))
+		p.fellBack(refusal, fmt.Sprintf("the noise with which %d steps fit ε = %g", p.Steps, p.Budget.Epsilon), fmt.Sprintf("noise multiplier %.4f", p.NoiseMultiplier()))
 	default:
 		p.fellBack(refusal, fmt.Sprintf("whether %d steps fit ε = %g", p.Steps, p.Budget.Epsilon), epsilonOf(cost))
 	}
@@ -92,7 +92,7 @@ func (p *RunPlan) affordsAny() error {
 		return err
 	}
 	return fmt.Errorf("%w: %s with privacy.noise_multiplier %g would spend %s, expected at most privacy.epsilon %g at privacy.delta %g; give a larger epsilon, more noise (or no noise_multiplier, which calibrates it) or a smaller training.batch_size",
-		setup.ErrPlan, what, p.NoiseMultiplier, epsilonOf(first), p.Budget.Epsilon, p.Delta)
+		setup.ErrPlan, what, p.NoiseMultiplier(), epsilonOf(first), p.Budget.Epsilon, p.Delta)
 }
 
 // affordable is how many of the planned steps fit the budget.

@@ -29,8 +29,8 @@ func TestTighterAccountantsAllowMore(t *testing.T) {
 		if p.MaxSteps <= rdp.MaxSteps*11/10 || p.MaxSteps >= p.Steps {
 			t.Errorf("%s: found %d steps, expected a tenth more than the %d of rdp", name, p.MaxSteps, rdp.MaxSteps)
 		}
-		if p := mustPlan(t, append(calibrated, override)...); p.MaxSteps != 1000 || p.NoiseMultiplier >= 0.98*quiet.NoiseMultiplier {
-			t.Errorf("%s: found %d steps with noise multiplier %v, expected 1000 with less than %v", name, p.MaxSteps, p.NoiseMultiplier, quiet.NoiseMultiplier)
+		if p := mustPlan(t, append(calibrated, override)...); p.MaxSteps != 1000 || p.NoiseMultiplier() >= 0.98*quiet.NoiseMultiplier() {
+			t.Errorf("%s: found %d steps with noise multiplier %v, expected 1000 with less than %v", name, p.MaxSteps, p.NoiseMultiplier(), quiet.NoiseMultiplier())
 		}
 		if len(p.Fallbacks) > 0 {
 			t.Errorf("%s: found fallbacks %v", name, p.Fallbacks)
@@ -126,8 +126,8 @@ func TestRDPStandsIn(t *testing.T) {
 		overrides := []string{"privacy.epsilon=2", "training.steps=100", test.override}
 		want := mustPlan(t, overrides...)
 		p := stubPlan(t, newStub(t, always), overrides...)
-		if p.NoiseMultiplier != want.NoiseMultiplier || p.MaxSteps != want.MaxSteps {
-			t.Errorf("%s: found %d steps with %v, expected RDP's %d with %v", test.override, p.MaxSteps, p.NoiseMultiplier, want.MaxSteps, want.NoiseMultiplier)
+		if p.NoiseMultiplier() != want.NoiseMultiplier() || p.MaxSteps != want.MaxSteps {
+			t.Errorf("%s: found %d steps with %v, expected RDP's %d with %v", test.override, p.MaxSteps, p.NoiseMultiplier(), want.MaxSteps, want.NoiseMultiplier())
 		}
 		for range 3 {
 			spent, err := p.Spent(tiny.Ledger(t, p.Event(0), p.MaxSteps+1))

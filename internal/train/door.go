@@ -3,17 +3,15 @@ package train
 import (
 	"dpsgd/configs"
 	"dpsgd/data/clients"
-	"dpsgd/internal/kernel"
 	"dpsgd/release"
 )
 
-// mechanism makes noise with the first of these multipliers in the first step: on sums, or in shares by
-// clients.
-func mechanism(c *configs.Config, s release.NoiseSchedule, first float64, steps int, pool *kernel.Pool) (release.Mechanism, error) {
+// noiseOf is the configured noise: on sums, or in shares by clients.
+func noiseOf(c *configs.Config) release.Noise {
 	if f := c.Federated; f.Any() && f.Noise == clients.ByClients {
-		return release.NewDistributed(s, first, steps, release.Shares{Clients: f.Clients, Least: f.Noisy(), ModulusBits: f.ModulusBits}, pool)
+		return release.SharedNoise{Shares: release.Shares{Clients: f.Clients, Least: f.Noisy(), ModulusBits: f.ModulusBits}}
 	}
-	return release.NewScheduled(s, first, steps, pool)
+	return c.Privacy.Mechanism
 }
 
 // openDoor makes the door of the plan, with the run's journal behind its checkpoints.

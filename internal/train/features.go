@@ -22,7 +22,7 @@ func meanPlan(c *configs.Config, n int, pool *kernel.Pool) (*release.Plan, error
 	if !c.Features.Any() || sigma == 0 {
 		return nil, nil
 	}
-	mechanism, err := mechanism(c, &release.ConstantNoise{}, sigma, 1, pool)
+	mechanism, err := noiseOf(c).Mechanism(&release.ConstantNoise{}, sigma, 1, pool)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func TestMeanIsReleasedAndPaidFor(t *testing.T) {
 	r := create(t, tiny.Parse(t, tiny.Features...), featureOptions(t))
 	result := fit(t, r)
 	entries := events(t, result.Run)
-	noise := accountant.Gaussian{NoiseMultiplier: r.plan.NoiseMultiplier}
+	noise := accountant.Gaussian{NoiseMultiplier: r.plan.NoiseMultiplier()}
 	if len(entries) != 2 || entries[0] != (accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 40}, Count: 1}) || entries[1] != (accountant.Entry{Event: noise, Count: 12}) {
 		t.Fatalf("found %v, expected the mean with noise 40 and 12 full batches with %v", entries, noise)
 	}
@@ -49,7 +49,7 @@ func TestMeanIsReleasedAndPaidFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, split := 12/math.Pow(alone.NoiseMultiplier, 2), 12/math.Pow(noise.NoiseMultiplier, 2)+1./1600
+	whole, split := 12/math.Pow(alone.NoiseMultiplier(), 2), 12/math.Pow(noise.NoiseMultiplier, 2)+1./1600
 	if math.Abs(whole-split) > 1e-6*whole {
 		t.Errorf("the steps and the mean spend µ² = %v, expected the budget's %v", split, whole)
 	}

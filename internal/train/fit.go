@@ -139,7 +139,7 @@ func (r *Run) finish(status Status) (Result, error) {
 	result := Result{
 		Status: status, Steps: r.step,
 		Answer: claim.Answer(), Released: claim.Released,
-		NoiseMultiplier: r.plan.NoiseMultiplier, TestAccuracy: r.evaluation.Accuracy, ByClass: r.byClass.ByClass(), Average: r.config.Training.Average.Name(),
+		NoiseMultiplier: r.plan.NoiseMultiplier(), TestAccuracy: r.evaluation.Accuracy, ByClass: r.byClass.ByClass(), Average: r.config.Training.Average.Name(),
 		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond, Run: r.Dir, TargetEpsilon: r.config.Privacy.Epsilon,
 		LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(),
 	}

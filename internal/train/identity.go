@@ -31,7 +31,7 @@ func (p *RunPlan) identity(c *configs.Config, o setup.Outline, initial string) s
 	if c.Features.Any() {
 		fmt.Fprintln(&h, c.Features.Recipe)
 	}
-	fmt.Fprintf(&h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", c.Identity(), p.Steps, p.NoiseMultiplier,
+	fmt.Fprintf(&h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", c.Identity(), p.Steps, p.NoiseMultiplier(),
 		o.Examples, o.Shape, o.Names)
 	if o.People > 0 {
 		fmt.Fprintf(&h, "people %d\n", o.People)

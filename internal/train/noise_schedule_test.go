@@ -29,7 +29,7 @@ func TestScheduledNoiseIsCalibrated(t *testing.T) {
 		less := new(accountant.Ledger)
 		for step := range p.Steps {
 			noise := p.Mechanism.Event(step).(accountant.Gaussian)
-			if want := p.NoiseMultiplier * (1 - 0.5*float64(step/2)/15); math.Abs(noise.NoiseMultiplier/want-1) > 1e-12 {
+			if want := p.NoiseMultiplier() * (1 - 0.5*float64(step/2)/15); math.Abs(noise.NoiseMultiplier/want-1) > 1e-12 {
 				t.Errorf("%s: the noise of step %d is %v, expected %v", name, step, noise.NoiseMultiplier, want)
 			}
 			noise.NoiseMultiplier *= 1 - 1e-3
@@ -75,7 +75,7 @@ func TestLedgerHoldsTheScheduleOfTheNoise(t *testing.T) {
 	if !slices.Equal(found, want.Entries()) || len(found) != 16 {
 		t.Errorf("the ledger holds %v, expected %v", found, want.Entries())
 	}
-	if planned.NoiseMultiplier != result.NoiseMultiplier {
-		t.Errorf("the run went on with the noise multiplier %v, expected %v", result.NoiseMultiplier, planned.NoiseMultiplier)
+	if planned.NoiseMultiplier() != result.NoiseMultiplier {
+		t.Errorf("the run went on with the noise multiplier %v, expected %v", result.NoiseMultiplier, planned.NoiseMultiplier())
 	}
 }

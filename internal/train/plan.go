@@ -21,8 +21,8 @@ type RunPlan struct {
 	Delta             float64
 	Accountant        accountant.Accountant // of the configuration; RDP stands beside it
 
-	// SamplingProbability and NoiseMultiplier are those of sampler and mechanism.
-	SamplingProbability, NoiseMultiplier float64
+	// SamplingProbability is how likely a record is in a sample.
+	SamplingProbability float64
 	// Budget is nil when the configuration names none: then all steps run.
 	Budget *accountant.Guarantee
 	// MaxSteps is how many of the planned steps the budget allows, fixed before the first one.
@@ -41,11 +41,7 @@ type RunPlan struct {
 // NewPlan fixes the plan for n records, see [setup.Records]. n counts as public. A plan that the budget
 // allows no step of matches [setup.ErrPlan].
 func NewPlan(c *configs.Config, n int) (*RunPlan, error) {
-	a, err := account.New(c.Privacy.Accountant)
-	if err != nil {
-		return nil, err
-	}
-	p, err := newPlan(c, n, a, nil, nil)
+	p, err := newPlan(c, n, Options{}, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +50,7 @@ func NewPlan(c *configs.Config, n int) (*RunPlan, error) {
 
 // newPlan fixes the plan of a run with what it has behind it, nil for a new one. Noise is made on the
 // threads of pool.
-func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *kernel.Pool) (*RunPlan, error) {
+func newPlan(c *configs.Config, n int, o Options, past *past, pool *kernel.Pool) (*RunPlan, error) {
 	if c.Privacy.Ordinary() || setup.Places(c) != setup.AsFound {
 		return nil, fmt.Errorf("%w: privacy.unit is %s and privacy.none %t, expected example or person and false for noise on gradients", setup.ErrPlan, c.Privacy.Unit, c.Privacy.None)
 	}
@@ -63,7 +59,7 @@ func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *
 	}
 	unit, records := setup.Unit(c)
 	batch := float64(c.Training.BatchSize)
-	if c.Training.Sampling == (release.Full{}) {
+	if !c.Training.Sampling.Sized() {
 		batch = float64(n)
 	}
 	if batch > float64(n) {
@@ -72,17 +68,20 @@ func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *
 	if err := setup.CheckDelta(c.Privacy.Delta, n, records); err != nil {
 		return nil, err
 	}
+	sampler := c.Training.Sampling.Sampler(batch, n)
+	a, err := o.accountants(c, accountant.RelationOf(sampler.Sampled(noiseOf(c).Event(1))))
+	if err != nil {
+		return nil, err
+	}
 	p := &RunPlan{
-		Plan:                release.Plan{Unit: unit, Records: n, Sampler: c.Training.Sampling.Sampler(batch, n)},
+		Plan:                release.Plan{Unit: unit, Records: n, Sampler: sampler},
 		Steps:               setup.Steps(c.Training, batch, n),
 		ExpectedBatchSize:   batch,
 		Delta:               c.Privacy.Delta,
 		Accountant:          a.Accountant,
-		NoiseMultiplier:     c.Privacy.NoiseMultiplier,
 		SamplingProbability: batch / float64(n),
 		accounts:            a,
 	}
-	var err error
 	if p.Policy, err = clip.NewScheduled(c.Privacy.Clipping, c.Privacy.ClipNorm, c.Privacy.ClipSchedule, p.Steps); err != nil {
 		return nil, err
 	}
@@ -90,20 +89,20 @@ func newPlan(c *configs.Config, n int, a account.Accountants, past *past, pool *
 		return nil, err
 	}
 	if c.Privacy.HasBudget() {
-		p.Budget = &accountant.Guarantee{Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Relation: accountant.ZeroOut}
+		p.Budget = &accountant.Guarantee{Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Relation: a.Relation()}
 	}
-	calibrated := false
+	first, calibrated := c.Privacy.NoiseMultiplier, false
 	if c.Privacy.Calibrated() {
 		// A run keeps the noise that it began with, also if a newer program would calibrate in the
 		// tenth digit another.
-		if p.NoiseMultiplier = p.noiseOf(past); p.NoiseMultiplier == 0 {
+		if first = p.firstOf(past, noiseOf(c)); first == 0 {
 			calibrated = true
-			if p.NoiseMultiplier, err = p.calibrate(c.Privacy.NoiseSchedule); err != nil {
+			if first, err = p.calibrate(noiseOf(c), c.Privacy.NoiseSchedule); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if p.Mechanism, err = mechanism(c, c.Privacy.NoiseSchedule, p.NoiseMultiplier, p.Steps, pool); err != nil {
+	if p.Mechanism, err = noiseOf(c).Mechanism(c.Privacy.NoiseSchedule, first, p.Steps, pool); err != nil {
 		return nil, err
 	}
 	if err := p.distinct(); err != nil {
@@ -127,27 +126,27 @@ func (p *RunPlan) distinct() error {
 	}
 	for _, e := range steps.Entries() {
 		if e.Event == p.Mean.Event(0) {
-			return setup.Misfit("features.mean_noise", "is %v, the noise multiplier of a step, expected another number", e.Event.(accountant.Gaussian).NoiseMultiplier)
+			return setup.Misfit("features.mean_noise", "is %v, the noise multiplier of a step, expected another number", accountant.NoiseMultiplier(e.Event))
 		}
 	}
 	return nil
 }
 
-// noiseOf is the noise multiplier of the first release of this plan; 0 if there is none.
-func (p *RunPlan) noiseOf(past *past) float64 {
+// NoiseMultiplier is that of the first step, which its event says.
+func (p *RunPlan) NoiseMultiplier() float64 { return accountant.NoiseMultiplier(p.Mechanism.Event(0)) }
+
+// firstOf is the noise multiplier of the first release of this plan; 0 if there is none.
+func (p *RunPlan) firstOf(past *past, noise release.Noise) float64 {
 	if past == nil {
 		return 0
 	}
 	for _, entry := range past.released.Entries() {
-		event := entry.Event
-		if p.Mean != nil && event == p.Mean.Event(0) {
+		sigma := accountant.NoiseMultiplier(entry.Event)
+		if p.Mean != nil && entry.Event == p.Mean.Event(0) || sigma == 0 {
 			continue
 		}
-		if sampled, ok := event.(accountant.PoissonSampled); ok {
-			event = sampled.Event
-		}
-		if noise, ok := event.(accountant.Gaussian); ok && p.Sampler.Sampled(noise) == entry.Event {
-			return noise.NoiseMultiplier
+		if p.Sampler.Sampled(noise.Event(sigma)) == entry.Event {
+			return sigma
 		}
 	}
 	return 0
@@ -155,9 +154,9 @@ func (p *RunPlan) noiseOf(past *past) float64 {
 
 // calibrate is the least noise multiplier of the first step with which all planned steps fit the
 // budget.
-func (p *RunPlan) calibrate(schedule release.NoiseSchedule) (float64, error) {
+func (p *RunPlan) calibrate(noise release.Noise, schedule release.NoiseSchedule) (float64, error) {
 	event := func(step int, sigma float64) accountant.Event {
-		return p.Sampler.Sampled(accountant.Gaussian{NoiseMultiplier: sigma * schedule.Factor(step, p.Steps)})
+		return p.Sampler.Sampled(noise.Event(sigma * schedule.Factor(step, p.Steps)))
 	}
 	var a accountant.Accountant = p.accounts
 	if p.Mean != nil {

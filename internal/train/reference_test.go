@@ -21,7 +21,7 @@ func TestReferenceOfAccountants(t *testing.T) {
 			return p
 		}
 		rdp, exact := plan("rdp"), plan("exact")
-		same, err := plan("exact", fmt.Sprintf("privacy.noise_multiplier=%v", rdp.NoiseMultiplier)).After(rdp.Steps)
+		same, err := plan("exact", fmt.Sprintf("privacy.noise_multiplier=%v", rdp.NoiseMultiplier())).After(rdp.Steps)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,8 +29,8 @@ func TestReferenceOfAccountants(t *testing.T) {
 		if len(steps) > 3 {
 			steps = steps[:len(steps)-3] + "," + steps[len(steps)-3:]
 		}
-		want := fmt.Sprintf("| %s | %s | %s | %s | %s |", name, steps, accountant.RoundUp(rdp.NoiseMultiplier, 4),
-			accountant.RoundUp(exact.NoiseMultiplier, 4), accountant.RoundUp(same.Epsilon, 3))
+		want := fmt.Sprintf("| %s | %s | %s | %s | %s |", name, steps, accountant.RoundUp(rdp.NoiseMultiplier(), 4),
+			accountant.RoundUp(exact.NoiseMultiplier(), 4), accountant.RoundUp(same.Epsilon, 3))
 		if !strings.Contains(reference, want) {
 			t.Errorf("the reference does not say %s", want)
 		}

@@ -6,6 +6,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/describe"
+	"dpsgd/internal/setting"
 	"dpsgd/internal/train"
 )
 
@@ -38,7 +39,7 @@ func init() {
 
 func TestRegisteredDatasetIsKnownEverywhere(t *testing.T) {
 	_, err := configs.Parse("quads.yaml", []byte("data: {name: quads}\nprivacy: {epsilon: 3}"), nil)
-	if want := "quads.yaml:1:14: data.name: found quads, expected one of digits, mnist, fashion-mnist, cifar-10, stripes, quadrants (did you mean quadrants?)"; err == nil || err.Error() != want {
+	if want := "quads.yaml:1:14: data.name: found quads, expected " + setting.Choice(data.Names()).Expected() + " (did you mean quadrants?)"; err == nil || err.Error() != want {
 		t.Errorf("found error %v, expected %s", err, want)
 	}
 	c, err := configs.Parse("quadrants.yaml", []byte("data: {name: quadrants, mean: [-1, 0], std: [5]}\nmodel: {name: mlp}\n"+

@@ -78,12 +78,12 @@ func (o Options) examples() examples.Request {
 	}
 }
 
-// accountants are the configured ones.
-func (o Options) accountants(c *configs.Config) (account.Accountants, error) {
+// accountants are the configured ones, under a relation.
+func (o Options) accountants(c *configs.Config, relation accountant.Relation) (account.Accountants, error) {
 	if o.account != nil {
 		return account.WithRDP(o.account)
 	}
-	return account.New(c.Privacy.Accountant)
+	return account.New(c.Privacy.Accountant, relation)
 }
 
 // Run is one training run with its folder. Close releases it.
@@ -253,12 +253,8 @@ func prepare(c *configs.Config, o Options, past *past) (*Run, error) {
 	if source.Warning() != "" && o.Source == nil {
 		r.watcher.Warned(source.Warning())
 	}
-	accounts, err := o.accountants(c)
-	if err != nil {
-		return nil, err
-	}
 	r.pool = kernel.NewPool(cmp.Or(o.Threads, setup.Threads(c)))
-	if err := r.build(o, accounts, past); err != nil {
+	if err := r.build(o, past); err != nil {
 		r.pool.Close()
 		return nil, err
 	}
@@ -266,10 +262,10 @@ func prepare(c *configs.Config, o Options, past *past) (*Run, error) {
 }
 
 // build makes plan, model, and the graphs of training and evaluation.
-func (r *Run) build(o Options, a account.Accountants, past *past) error {
+func (r *Run) build(o Options, past *past) error {
 	c, source := r.config, r.source
 	var err error
-	if r.plan, err = newPlan(c, setup.Records(c, source.Outline), a, past, r.pool); err != nil {
+	if r.plan, err = newPlan(c, setup.Records(c, source.Outline), o, past, r.pool); err != nil {
 		return err
 	}
 	if past == nil {

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
@@ -280,12 +279,7 @@ func TestDiagnosticsOnlyWhenAsked(t *testing.T) {
 // mustPlan may also be a plan that allows no step.
 func mustPlan(t testing.TB, overrides ...string) *RunPlan {
 	t.Helper()
-	c := tiny.Parse(t, overrides...)
-	a, err := account.New(c.Privacy.Accountant)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := newPlan(c, tiny.Examples, a, nil, nil)
+	p, err := newPlan(tiny.Parse(t, overrides...), tiny.Examples, Options{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
-	"dpsgd/internal/account"
 	"dpsgd/internal/tiny"
 )
 
@@ -39,11 +38,7 @@ func always(*accountant.Ledger) bool { return true }
 // stubPlan is a plan that a stub accounts for.
 func stubPlan(t testing.TB, s *stub, overrides ...string) *RunPlan {
 	t.Helper()
-	a, err := account.WithRDP(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := newPlan(tiny.Parse(t, overrides...), tiny.Examples, a, nil, nil)
+	p, err := newPlan(tiny.Parse(t, overrides...), tiny.Examples, Options{account: s}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -141,8 +141,8 @@ func TestPersons(t *testing.T) {
 		t.Errorf("found %+v, expected an accuracy of 0.7 where chance is 0.5, and the ε of the plan, %v", r, d.Privacy.Epsilon)
 	}
 	alike, err := train.NewPlan(tableConfig(t, table, "training.batch_size=40"), 80)
-	if err != nil || math.Abs(alike.NoiseMultiplier-r.NoiseMultiplier) > 0 {
-		t.Errorf("noise is %v, expected the %v of 80 examples (%v)", r.NoiseMultiplier, alike.NoiseMultiplier, err)
+	if err != nil || math.Abs(alike.NoiseMultiplier()-r.NoiseMultiplier) > 0 {
+		t.Errorf("noise is %v, expected the %v of 80 examples (%v)", r.NoiseMultiplier, alike.NoiseMultiplier(), err)
 	}
 	s, err := statement.Read(r.Run)
 	if err != nil || s.Unit != "one person with all their examples" || !strings.Contains(s.Public, "the number of places, 80,") ||
@@ -168,7 +168,7 @@ func TestPersonsMayHaveManyExamples(t *testing.T) {
 	}
 	tiny.Write(t, path, tiny.Read(t, path)+strings.Repeat("7,33,50000,\"A, B\",no,person 3\n", 95))
 	after, err := train.NewPlan(personsConfig(t, table, "training.batch_size=40"), count(t, table))
-	if err != nil || before.NoiseMultiplier != after.NoiseMultiplier || before.Records != 80 || after.Records != 80 || before.Steps != after.Steps {
+	if err != nil || before.NoiseMultiplier() != after.NoiseMultiplier() || before.Records != 80 || after.Records != 80 || before.Steps != after.Steps {
 		t.Errorf("a person with 100 records makes %+v of %+v (%v)", after, before, err)
 	}
 }

@@ -1,0 +1,64 @@
+package accountant
+
+import "fmt"
+
+// sample is an event inside which another one happens, to a part of the records.
+type sample interface {
+	Event
+	sampled() Event        // what happens to the part
+	holding(e Event) Event // the sample with e in its place
+}
+
+// NoiseMultiplier returns that of Gaussian noise, on a sample or not; 0 where e is another event.
+func NoiseMultiplier(e Event) float64 {
+	switch e := e.(type) {
+	case Gaussian:
+		return e.NoiseMultiplier
+	case sample:
+		return NoiseMultiplier(e.sampled())
+	}
+	return 0
+}
+
+// WithNoiseMultiplier returns e with another multiplier of its Gaussian noise. The error matches
+// ErrUnsupported where e is another event.
+func WithNoiseMultiplier(e Event, sigma float64) (Event, error) {
+	switch e := e.(type) {
+	case Gaussian:
+		return Gaussian{NoiseMultiplier: sigma}, nil
+	case sample:
+		inner, err := WithNoiseMultiplier(e.sampled(), sigma)
+		return e.holding(inner), err
+	}
+	return nil, fmt.Errorf("%w: %v has no noise multiplier", ErrUnsupported, e)
+}
+
+// RelationOf returns the relation to account for e under: ReplaceOne where e, or an event inside it,
+// is defined for that one alone, else ZeroOut.
+func RelationOf(e Event) Relation {
+	switch e := e.(type) {
+	case interface{ relation() Relation }:
+		return e.relation()
+	case sample:
+		return RelationOf(e.sampled())
+	case RepeatAndSelect:
+		return RelationOf(e.Event)
+	case interface{ parts() []Entry }:
+		return relationOf(e.parts())
+	}
+	return ZeroOut
+}
+
+// Relation returns the relation to account for all releases of the ledger under. A record that may be
+// replaced by any other one may be replaced by one that contributes nothing: what holds under
+// ReplaceOne holds under ZeroOut too.
+func (l *Ledger) Relation() Relation { return relationOf(l.entries) }
+
+func relationOf(entries []Entry) Relation {
+	for _, entry := range entries {
+		if RelationOf(entry.Event) == ReplaceOne {
+			return ReplaceOne
+		}
+	}
+	return ZeroOut
+}
