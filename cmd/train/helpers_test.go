@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/png"
 	"io"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/tiny"
 )
 
 // mainVariable turns the test binary into the program, so that tests can kill it.
@@ -112,13 +112,7 @@ func writePNG(t testing.TB, path string, label, i int) {
 			m.SetGray(x, y, color.Gray{Y: v})
 		}
 	}
-	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, string(tiny.Encode(t, m)))
 }
 
 // ownConfig writes a configuration for a folder of pictures.
@@ -156,6 +150,6 @@ func entries(run string) int {
 func waitFor(t testing.TB, holds func() bool) {
 	t.Helper()
 	for !holds() {
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond)
 	}
 }

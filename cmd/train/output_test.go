@@ -33,14 +33,14 @@ func TestLostOutput(t *testing.T) {
 		"train": "", "train run": config, "train resume": "runs/own-1", "train eval": "runs/own-1", "train report": "runs/own-1", "train sweep": "grid.yaml",
 		"train pate":      teachers,
 		"train federated": config + " --set federated.clients=20 --set training.batch_size=10",
-		"train ledger":    "", "train ledger show": "", "train ledger verify": "", "train describe": config, "train plan": "--seconds 0.05",
+		"train ledger":    "", "train ledger show": "", "train ledger verify": "", "train describe": config, "train plan": config + " --seconds 0.01",
 		"train epsilon": "runs/own-1", "train delta": "runs/own-1", "train compare": "runs/own-1", "train tradeoff": "runs/own-1",
-		"train attack": "", "train attack sensitivity": "", "train attack differencing": "--trials 10", "train attack reconstruction": "--people 20",
+		"train attack": "", "train attack sensitivity": "", "train attack differencing": "--trials 10", "train attack reconstruction": "--people 20 --queries 20",
 		"train attack membership": "runs/own-1",
 		"train calibrate":         asked + "--steps 1000 --epsilon 1", "train steps": asked + "--noise-multiplier 1 --epsilon 1",
-		"train bench": "--model mlp128 --batch 8 --seconds 0.05", "train presets": "", "train schema": "",
+		"train bench": "--model mlp128 --batch 8 --seconds 0.01", "train presets": "", "train schema": "",
 		"train data": "", "train data list": "", "train data fetch": needsNetwork, "train data check": config, "train features": "", "train features show": "cifar-best --pictures 1",
-		"train version": "", "train runs": "", "train ledger limit": "digits --epsilon 8 --delta 1e-5", "train stats": "digits-statistics", "train extend": "runs/own-1 --epsilon 50", "train init": "new.yaml --data digits --epsilon 1", "train examples": "", "train man": "pages",
+		"train version": "", "train runs": "", "train ledger limit": "digits --epsilon 8 --delta 1e-5", "train stats": config, "train extend": "runs/own-1 --epsilon 50", "train init": "new.yaml --data digits --epsilon 1", "train examples": "", "train man": "pages",
 	}
 	lost := func(args ...string) {
 		var err bytes.Buffer

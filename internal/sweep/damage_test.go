@@ -36,9 +36,33 @@ type scene struct {
 
 const smallSweep = "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"
 
-func newScene(t *testing.T) *scene {
+// The scenes of all tests, of a sweep by one process and by tasks, and the folder that they are in.
+// Tests damage copies of them.
+var (
+	madeScenes [2]*scene
+	scenes     string
+)
+
+func TestMain(m *testing.M) {
+	var err error
+	if scenes, err = os.MkdirTemp("", "scenes"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(scenes)
+	os.Exit(code)
+}
+
+func sceneOf(t *testing.T, tasks bool) *scene {
 	t.Helper()
-	return sceneOf(t, Run)
+	i, run := 0, Run
+	if tasks {
+		i, run = 1, byTasks
+	}
+	if madeScenes[i] == nil {
+		madeScenes[i] = newScene(t, run)
+	}
+	return madeScenes[i]
 }
 
 // byTasks trains a sweep as two tasks, which nobody collects.
@@ -51,10 +75,14 @@ func byTasks(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error)
 	return Result{}, nil
 }
 
-// sceneOf is a scene of which run trains the sweep.
-func sceneOf(t *testing.T, run func(context.Context, *sweeps.Sweep, Options) (Result, error)) *scene {
+// newScene is a scene of which run trains the sweep.
+func newScene(t *testing.T, run func(context.Context, *sweeps.Sweep, Options) (Result, error)) *scene {
 	t.Helper()
-	s := &scene{now: filepath.Join(t.TempDir(), "runs"), older: t.TempDir(), sweep: sweepOf(t, tiny.Config, smallSweep)}
+	dir, err := os.MkdirTemp(scenes, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{now: filepath.Join(dir, "runs"), older: filepath.Join(dir, "older"), sweep: sweepOf(t, tiny.Config, smallSweep)}
 	s.source = train.Options{RunsDir: s.now, Folder: "one", Source: tiny.Source(t, tiny.Examples)}
 	stopped := tinyrun.Interrupted(t, 7, s.source)
 	o := s.sweepOptions(s.now)
@@ -142,9 +170,8 @@ func (s *scene) questions() map[string]func(dir string) (float64, error) {
 // only reads, leaves every byte as it was. It returns the errors by question.
 func (s *scene) ask(t *testing.T, dir string) map[string]error {
 	t.Helper()
-	refusals := map[string]error{}
+	refusals, before := map[string]error{}, tiny.Snapshot(t, dir)
 	one := func(name string, writes bool) {
-		before := tiny.Snapshot(t, dir)
 		epsilon, err := s.questions()[name](dir)
 		switch {
 		case err == nil && epsilon < s.truth[name]*(1-1e-12):
@@ -152,10 +179,11 @@ func (s *scene) ask(t *testing.T, dir string) map[string]error {
 		case err != nil && strings.Contains(err.Error(), "\n") && name != "show" && !errors.Is(err, configs.ErrInvalid):
 			t.Errorf("%s: found the error %v, expected one line", name, err)
 		}
-		if (err != nil || !writes) && !maps.Equal(before, tiny.Snapshot(t, dir)) {
-			t.Errorf("%s (error %v) changed something on disk: %v", name, err, changed(before, tiny.Snapshot(t, dir)))
+		after := tiny.Snapshot(t, dir)
+		if (err != nil || !writes) && !maps.Equal(before, after) {
+			t.Errorf("%s (error %v) changed something on disk: %v", name, err, changed(before, after))
 		}
-		refusals[name] = err
+		refusals[name], before = err, after
 	}
 	for name := range s.questions() {
 		if name != "sweep" && name != "resume" {
@@ -199,10 +227,10 @@ func (s *scene) copy(t testing.TB) string {
 // Whatever single file of a run, a sweep or their folder is deleted, cut off or put back to an
 // older copy: no command reports less than what was spent. Where slow evidence is not asked for, each
 // file is damaged in one way, in turn.
-func TestNoDamageLowersEpsilon(t *testing.T) { newScene(t).damageFiles(t, "") }
+func TestNoDamageLowersEpsilon(t *testing.T) { sceneOf(t, false).damageFiles(t, "") }
 
 // The same while the trials of tasks are not collected; the run beside them is as above.
-func TestNoDamageLowersEpsilonOfTasks(t *testing.T) { sceneOf(t, byTasks).damageFiles(t, "one") }
+func TestNoDamageLowersEpsilonOfTasks(t *testing.T) { sceneOf(t, true).damageFiles(t, "one") }
 
 func (s *scene) damageFiles(t *testing.T, but string) {
 	files := 0
@@ -258,7 +286,7 @@ func (s *scene) damageFiles(t *testing.T, but string) {
 // A trial whose folder was deleted or moved counts wherever the sweep is shown, as a run does: with a
 // warning, and with the ε that it had.
 func TestGoneTrialCounts(t *testing.T) {
-	s := newScene(t)
+	s := sceneOf(t, false)
 	trial := filepath.Join("sweep", "clip_norm=1")
 	for name, move := range map[string]func(dir string) error{
 		"deleted":    func(dir string) error { return os.RemoveAll(filepath.Join(dir, trial)) },
@@ -297,13 +325,13 @@ func TestGoneTrialCounts(t *testing.T) {
 
 // The same with whole folders, and with a ledger shortened to each of its lines.
 func TestNoDamagedFolderLowersEpsilon(t *testing.T) {
-	s := newScene(t)
+	s := sceneOf(t, false)
 	s.damageFolders(t, "one", "one/checkpoints", "sweep", "sweep/clip_norm=0.1", "sweep/clip_norm=1", "sweep/clip_norm=1/checkpoints")
 	s.shortenLedger(t)
 }
 
 func TestNoDamagedFolderLowersEpsilonOfTasks(t *testing.T) {
-	sceneOf(t, byTasks).damageFolders(t, "sweep", "sweep/clip_norm=0.1", "sweep/clip_norm=1", "sweep/clip_norm=1/checkpoints", folder.Uncollected)
+	sceneOf(t, true).damageFolders(t, "sweep", "sweep/clip_norm=0.1", "sweep/clip_norm=1", "sweep/clip_norm=1/checkpoints", folder.Uncollected)
 }
 
 func (s *scene) damageFolders(t *testing.T, names ...string) {

@@ -8,6 +8,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"dpsgd/data"
@@ -57,12 +58,30 @@ func PNG(t testing.TB, set *data.Images, i int) []byte {
 	t.Helper()
 	m := image.NewGray(image.Rect(0, 0, set.Shape().Width, set.Shape().Height))
 	copy(m.Pix, set.Pixels(i))
+	return Encode(t, m)
+}
+
+// Encode is a picture as a PNG file. A buffer of the encoder takes a megabyte; they are used again.
+func Encode(t testing.TB, m image.Image) []byte {
+	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
+	if err := (&png.Encoder{BufferPool: (*buffers)(&encoders)}).Encode(&b, m); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
+
+// buffers is a pool as encoders of PNG files want it.
+type buffers sync.Pool
+
+var encoders sync.Pool
+
+func (p *buffers) Get() *png.EncoderBuffer {
+	b, _ := (*sync.Pool)(p).Get().(*png.EncoderBuffer)
+	return b
+}
+
+func (p *buffers) Put(b *png.EncoderBuffer) { (*sync.Pool)(p).Put(b) }
 
 func writeFile(t testing.TB, content []byte, path ...string) {
 	t.Helper()

@@ -1,11 +1,9 @@
 package tinyrun
 
 import (
-	"bytes"
 	"fmt"
 	"image"
 	"image/color"
-	"image/png"
 	"os"
 	"path/filepath"
 	"testing"
@@ -33,11 +31,7 @@ func Picture(t testing.TB, band, side int, src *random.Public) []byte {
 			m.SetGray(x, y, color.Gray{Y: v})
 		}
 	}
-	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return tiny.Encode(t, m)
 }
 
 // PictureFolder writes 90 pictures into train and 75 into test, sorted into classes, not all of one
