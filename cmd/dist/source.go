@@ -49,7 +49,7 @@ func (c checkout) remove() { os.RemoveAll(filepath.Dir(c.dir)) }
 func (c checkout) common() (dist.Contents, error) {
 	var all dist.Contents
 	for name, content := range map[string]*[]byte{
-		"LICENSE": &all.Licence, "README.md": &all.Readme, "docs/python.md": &all.PythonGuide,
+		"LICENSE": &all.Licence, "README.md": &all.Readme, "python/README.md": &all.PythonGuide,
 	} {
 		var err error
 		if *content, err = os.ReadFile(filepath.Join(c.dir, filepath.FromSlash(name))); err != nil {

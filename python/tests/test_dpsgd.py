@@ -27,7 +27,7 @@ import dpsgd
 import dpsgd._questions
 from dpsgd._process import program
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+GUIDE = Path(__file__).resolve().parents[1] / "README.md"
 
 # A linear layer on the drawn digits: seconds.
 SMALL = {
@@ -245,13 +245,13 @@ class Runs(Folder):
 
 class Package(Folder):
     def test_page_about_python(self) -> None:
-        page = (DOCS / "python.md").read_text(encoding="utf-8")
+        page = GUIDE.read_text(encoding="utf-8")
         names: dict[str, object] = {}
         snippets = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
         self.assertGreater(len(snippets), 5)
         with contextlib.redirect_stdout(io.StringIO()):
             for snippet in snippets:
-                exec(compile(snippet, "docs/python.md", "exec"), names)
+                exec(compile(snippet, "python/README.md", "exec"), names)
 
     def test_command(self) -> None:
         run = [sys.executable, "-m", "dpsgd"]
