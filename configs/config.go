@@ -7,6 +7,7 @@ import (
 	"dpsgd/data/augmentation"
 	"dpsgd/data/clients"
 	"dpsgd/features"
+	"dpsgd/internal/setting"
 	"dpsgd/model"
 	"dpsgd/optimizer"
 	"dpsgd/release"
@@ -56,7 +57,7 @@ type Limit struct{ Epsilon, Delta float64 }
 func (l Limit) Any() bool { return l != Limit{} }
 
 // Size is the height and width of a picture in pixels.
-type Size struct{ Height, Width int }
+type Size = setting.Size
 
 // PerChannel returns the normalisation constants as one mean and one standard deviation for each
 // of the given number of channels or columns.

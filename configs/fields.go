@@ -112,7 +112,7 @@ var dataFields = []*field{
 		"A folder with vectors of features that a public model computed, one per example: <vectors>/train.npy and train-labels.npy, test.npy and test-labels.npy, or train.safetensors and test.safetensors with the tensors features and labels, or .csv or .parquet files of which one column, data.label, holds the class by name or number and all others the vector; there, labels may also stand in train-labels.npy and test-labels.npy. Each vector is scaled to length 1.", nil},
 	{"data.classes", byExamples{listOf[string]{of: className, min: 2, max: 1000, what: "names", distinct: true}, listOf[string]{of: labelValue, min: 2, max: 256, what: "names", distinct: true}}, func(c *Config) any { return &c.Data.Classes },
 		"The names of the class folders or of the classes in tar files, the values of the label column, or what the labels 0, 1, … of vectors mean; declared here because the list must not depend on the examples.", withOwnData},
-	{"data.size", sizes{setting.Integer{Min: 1, Max: 1024}}, func(c *Config) any { return &c.Data.Size },
+	{"data.size", setting.Sizes{Of: setting.Integer{Min: 1, Max: 1024}}, func(c *Config) any { return &c.Data.Size },
 		"Height and width in pixels; pictures of another size are resized.", withFolder},
 	{"data.channels", format.OneOf{1, 3}, func(c *Config) any { return &c.Data.Channels },
 		"1 for grey pictures, 3 for colour.", withFolder},

@@ -19,7 +19,6 @@ var (
 	_ setting.Scalar = kindOf[named]{}
 
 	_ composite = listOf[string]{}
-	_ composite = sizes{}
 )
 
 // decode stores the value of n in *into, or reports why not and returns false. The type of into is
@@ -28,6 +27,8 @@ func decode(f setting.Format, r *source.Report, n *source.Node, key string, into
 	switch f := f.(type) {
 	case model.List:
 		return decodeLayers(f, r, n, key, into.(*model.Sequential))
+	case setting.Sizes:
+		return decodeSize(f, r, n, key, into.(*Size))
 	case composite:
 		return f.decode(r, n, key, into)
 	case setting.Scalar:
@@ -45,6 +46,8 @@ func encode(f setting.Format, from any) string {
 	switch f := f.(type) {
 	case model.List:
 		return encodeLayers(*from.(*model.Sequential))
+	case setting.Sizes:
+		return encodeSize(f, *from.(*Size))
 	case composite:
 		return f.encode(from)
 	case setting.Scalar:

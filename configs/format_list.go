@@ -77,43 +77,30 @@ func encodeItems[T any](f setting.Scalar, values []T) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// sizes is a height and a width, or one number for both, stored in a *Size.
-type sizes struct{ of setting.Integer }
-
-func (f sizes) decode(r *source.Report, n *source.Node, key string, into any) bool {
-	size := into.(*Size)
+// decodeSize reads a height and a width, or one number for both.
+func decodeSize(f setting.Sizes, r *source.Report, n *source.Node, key string, into *Size) bool {
 	switch {
 	case n.Kind == source.List && len(n.Items) == 2:
-		sides, ok := decodeItems[int](r, f.of, n, key)
+		sides, ok := decodeItems[int](r, f.Of, n, key)
 		if ok {
-			*size = Size{Height: sides[0], Width: sides[1]}
+			*into = Size{Height: sides[0], Width: sides[1]}
 		}
 		return ok
 	case n.Kind == source.Scalar && !n.Quoted && setting.IsInteger(n.Text):
 		var side int
-		if !decode(f.of, r, n, key, &side) {
+		if !decode(f.Of, r, n, key, &side) {
 			return false
 		}
-		*size = Size{side, side}
+		*into = Size{Height: side, Width: side}
 		return true
 	}
 	r.Expected(n, key, f.Expected(), n.IntegerHint())
 	return false
 }
 
-func (f sizes) encode(from any) string {
-	size := *from.(*Size)
+func encodeSize(f setting.Sizes, size Size) string {
 	if size.Height == size.Width {
-		return f.of.Encode(&size.Height)
+		return f.Of.Encode(&size.Height)
 	}
-	return encodeItems(f.of, []int{size.Height, size.Width})
-}
-
-func (f sizes) Expected() string {
-	return f.of.Expected() + ", or [height, width]"
-}
-
-func (f sizes) Schema() setting.Object {
-	pair := setting.Object{"type", "array", "items", f.of.Schema(), "minItems", 2, "maxItems", 2}
-	return setting.Object{"anyOf", []setting.Object{f.of.Schema(), pair}}
+	return encodeItems(f.Of, []int{size.Height, size.Width})
 }

@@ -2,6 +2,8 @@ package configs
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"dpsgd/configs/internal/source"
@@ -109,10 +111,22 @@ func encodeLayers(layers model.Sequential) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// encodeLayer returns a layer with all its arguments as one flow value: its bare name, or {name:
+// written are the arguments of a layer that files have.
+func written(l model.Layer) []setting.Argument {
+	kind, known := layerKinds.Named(l.Kind())
+	return slices.DeleteFunc(setting.Arguments(l), func(a setting.Argument) bool {
+		if !a.Later || !known {
+			return false
+		}
+		given, otherwise := reflect.ValueOf(a.Value).Elem(), setting.Find(setting.Arguments(kind.New()), a.Name)
+		return given.IsZero() || given.Equal(reflect.ValueOf(otherwise.Value).Elem())
+	})
+}
+
+// encodeLayer returns a layer with its written arguments as one flow value: its bare name, or {name:
 // {arguments}}.
 func encodeLayer(l model.Layer) string {
-	arguments := setting.Arguments(l)
+	arguments := written(l)
 	if len(arguments) == 0 {
 		return l.Kind()
 	}

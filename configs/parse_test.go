@@ -43,6 +43,8 @@ data: {folder: "C:\\my pictures", classes: [cat, "7", Hund_2], size: [32, 48], c
 model:
   layers:
     - conv2d: {out_channels: 8, kernel_size: 3, stride: 2, padding: 1, bias: false}
+    - standardised_conv2d: {out_channels: 16, kernel_size: [3, 5], stride: [1, 2], padding: [0, 4], dilation: [1, 2], groups: 8}
+    - avg_pool2d: {kernel_size: [2, 3], padding: [1, 0], count_include_pad: false}
     - residual: {body: [group_norm: {num_groups: 4}, relu], shortcut: [max_pool2d: {kernel_size: 3}]}
     - flatten
     - dropout: {p: 0.25}
@@ -56,13 +58,16 @@ performance: {threads: 3, engine: ghost, max_memory: 8GiB, data_memory: 2GiB, da
 run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 `)
 	want := DefaultConfig()
-	want.Data = Data{Folder: `C:\my pictures`, Classes: []string{"cat", "7", "Hund_2"}, Size: Size{32, 48}, Channels: 3,
+	want.Data = Data{Folder: `C:\my pictures`, Classes: []string{"cat", "7", "Hund_2"}, Size: Size{Height: 32, Width: 48}, Channels: 3,
 		Mean: []float64{0.4, 0.5, 0.6}, Std: []float64{0.25}, Seed: 1}
 	want.Model = Model{Layers: model.Sequential{
-		&model.Conv2D{Out: 8, Kernel: 3, Stride: 2, Padding: 1, NoBias: true},
+		&model.Conv2D{Out: 8, Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1), Dilation: model.Both(1), Groups: 1, NoBias: true},
+		&model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 16, Kernel: Size{Height: 3, Width: 5}, Stride: Size{Height: 1, Width: 2},
+			Padding: Size{Height: 0, Width: 4}, Dilation: Size{Height: 1, Width: 2}, Groups: 8}},
+		&model.AvgPool2D{Kernel: Size{Height: 2, Width: 3}, Stride: Size{Height: 2, Width: 3}, Padding: Size{Height: 1, Width: 0}, OnlyInside: true},
 		&model.Residual{
 			Body:     model.Sequential{&model.GroupNorm{Groups: 4}, &model.ReLU},
-			Shortcut: model.Sequential{&model.MaxPool2D{Kernel: 3, Stride: 3}},
+			Shortcut: model.Sequential{&model.MaxPool2D{Kernel: model.Both(3), Stride: model.Both(3)}},
 		},
 		model.Flatten{},
 		&model.Dropout{P: 0.25},
@@ -414,9 +419,16 @@ func TestYAMLHoldsEveryKeyThatCounts(t *testing.T) {
 // Keys that came later do not show in the files of runs that were begun before them: these files are
 // what runs know their plan by. The features are as the program wrote them without those keys.
 func TestLaterKeysLeaveOlderFilesAsTheyAre(t *testing.T) {
+	layers := func(text string) string { return smallest + "model: {layers: [" + text + ", relu]}\n" }
 	for source, want := range map[string]string{
-		smallest + "features: {name: patches}":    "  name: patches\n  filters: 384\n  patch_size: 6\n  pooling: 3\n  scale: 1\n  drawn: leaves\n",
-		smallest + "features: {name: scattering}": "  name: scattering\n  groups: 27\n  drawn: leaves\n",
+		layers("{conv2d: {out_channels: 4, kernel_size: [3, 3], dilation: 1, groups: 1}}"): "    - conv2d: {out_channels: 4, kernel_size: 3, stride: 1, padding: 0, bias: true}\n",
+		layers("{conv2d: {out_channels: 4, kernel_size: [3, 1], dilation: 2, groups: 4}}"): "    - conv2d: {out_channels: 4, kernel_size: [3, 1], stride: 1, padding: 0, dilation: 2, groups: 4, bias: true}\n",
+		layers("{max_pool2d: {kernel_size: 2, padding: 0}}"):                               "    - max_pool2d: {kernel_size: 2, stride: 2}\n",
+		layers("{max_pool2d: {kernel_size: 2, padding: [0, 1]}}"):                          "    - max_pool2d: {kernel_size: 2, stride: 2, padding: [0, 1]}\n",
+		layers("{avg_pool2d: {kernel_size: 2, count_include_pad: true}}"):                  "    - avg_pool2d: {kernel_size: 2, stride: 2}\n",
+		layers("{avg_pool2d: {kernel_size: 2, count_include_pad: false}}"):                 "    - avg_pool2d: {kernel_size: 2, stride: 2, count_include_pad: false}\n",
+		smallest + "features: {name: patches}":                                             "  name: patches\n  filters: 384\n  patch_size: 6\n  pooling: 3\n  scale: 1\n  drawn: leaves\n",
+		smallest + "features: {name: scattering}":                                          "  name: scattering\n  groups: 27\n  drawn: leaves\n",
 	} {
 		if got := string(mustParse(t, source).YAML()); !strings.Contains(got, want) {
 			t.Errorf("%s is written as\n%s\nexpected in it\n%s", source, got, want)

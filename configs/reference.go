@@ -50,7 +50,8 @@ func Reference() []byte {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Path, cell(k.Value), value, cell(k.Doc))
 	}
 	b.WriteString(notes[section])
-	b.WriteString("\n## Layers\n\nPyTorch's names and meanings; each layer works on one example at a time.\n\n" +
+	b.WriteString("\n## Layers\n\nPyTorch's names and meanings; each layer works on one example at a time. Sizes, strides, paddings and\n" +
+		"dilations are one number, or `[height, width]`.\n\n" +
 		"| Layer | Arguments | Meaning |\n|---|---|---|\n")
 	for _, k := range layerKinds {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, cell(describe(setting.Arguments(k.New()))), k.Doc)

@@ -94,7 +94,7 @@ func TestSchemaRefusesMistakes(t *testing.T) {
 		"quoted-boolean", "number-for-name", "run-name-escapes", "run-name-too-long", "scalar-for-section", "list-for-scalar", "scalar-for-list",
 		"no-data", "empty-data", "no-budget", "no-privacy", "unknown-data", "name-and-folder", "folder-alone", "one-class", "class-escapes",
 		"two-channels", "three-sizes", "zero-size", "zero-std", "unknown-network", "name-and-layers", "no-layers", "unknown-layer", "batch-norm",
-		"missing-argument", "unknown-argument", "argument-of-relu", "layer-list", "layer-two-keys", "zero-kernel", "dropout-one", "empty-body",
+		"missing-argument", "unknown-argument", "argument-of-relu", "layer-list", "layer-two-keys", "zero-kernel", "three-kernel-sizes", "zero-dilation", "dropout-one", "empty-body",
 		"unknown-optimizer", "unknown-engine", "table-alone", "table-and-folder", "vectors-alone", "zero-std-of-table", "mean-in-bytes",
 	} {
 		src, err := os.ReadFile(filepath.Join("testdata", name+".bad.yaml"))

@@ -10,15 +10,21 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Conv2D is a convolution of images (B, H, W, in) with Out square filters and zero padding.
-// PyTorch: nn.Conv2d. Its weight is (Out, in, Kernel, Kernel) there and (Out, Kernel, Kernel, in)
-// in memory.
+// Conv2D is a convolution of images (B, H, W, in) with Out filters and zero padding. PyTorch:
+// nn.Conv2d. Its weight is (Out, in/Groups, kernel height, kernel width) there, and (Out, kernel
+// height, kernel width, in/Groups) in memory.
 type Conv2D struct {
-	Out, Kernel, Stride, Padding int
-	NoBias                       bool
+	Out                     int
+	Kernel, Stride, Padding Size
+	Dilation                Size // pixels from tap to tap; none is 1
+	Groups                  int  // of filters, each of which sees its group of channels; 0 is 1
+	NoBias                  bool
 }
 
-var conv2D = kind("Convolution.", func() Layer { return &Conv2D{Stride: 1} }, "conv")
+// newConv2D has the defaults of a configuration.
+func newConv2D() Conv2D { return Conv2D{Stride: Both(1), Dilation: Both(1), Groups: 1} }
+
+var conv2D = kind("Convolution.", func() Layer { l := newConv2D(); return &l }, "conv")
 
 // Arguments are what a configuration can set.
 func (l *Conv2D) Arguments() []setting.Argument {
@@ -27,9 +33,13 @@ func (l *Conv2D) Arguments() []setting.Argument {
 			Format: setting.Integer{Min: 1, Max: 65536}, Value: &l.Out, Required: true},
 		kernelSize(&l.Kernel),
 		{Name: "stride", Doc: "Step between two windows in pixels; default 1.",
-			Format: setting.Integer{Min: 1, Max: 1024}, Value: &l.Stride},
+			Format: sizes(1), Value: &l.Stride},
 		{Name: "padding", Doc: "Rows and columns of zeros on each side; default 0.",
-			Format: setting.Integer{Min: 0, Max: 1024}, Value: &l.Padding},
+			Format: sizes(0), Value: &l.Padding},
+		{Name: "dilation", Also: []string{"dilation_rate"}, Doc: "Step between two values of a filter in pixels; default 1.",
+			Format: sizes(1), Value: &l.Dilation, Later: true},
+		{Name: "groups", Doc: "Channels and filters are split into so many groups, and filters see the channels of their group alone; as many groups as channels make a depthwise convolution; default 1.",
+			Format: setting.Integer{Min: 1, Max: 65536}, Value: &l.Groups, Later: true},
 		bias(&l.NoBias),
 	}
 }
@@ -50,15 +60,11 @@ func (l Conv2D) forward(p *Pass, x *gorgonia.Node, filters func(c kernel.Conv, w
 	if !ok {
 		return nil
 	}
-	if l.Out < 1 || l.Kernel < 1 || l.Stride < 1 || l.Padding < 0 {
-		return p.reject("it has %d filters of size %d with stride %d and padding %d, expected positive numbers and a padding of at least 0", l.Out, l.Kernel, l.Stride, l.Padding)
+	c, ok := l.geometry(p, height, width, in)
+	if !ok {
+		return nil
 	}
-	c := kernel.Conv{Height: height, Width: width, In: in, Out: l.Out,
-		KernelH: l.Kernel, KernelW: l.Kernel, StrideH: l.Stride, StrideW: l.Stride, PadH: l.Padding, PadW: l.Padding}
-	if height+2*l.Padding < l.Kernel || width+2*l.Padding < l.Kernel {
-		return p.reject("its kernel of %d×%d with padding %d does not fit an input of %d×%d", l.Kernel, l.Kernel, l.Padding, height, width)
-	}
-	w := p.Parameter("weight", uniform(c.Taps()), []int{l.Out, in, l.Kernel, l.Kernel}, []int{0, 2, 3, 1})
+	w := p.Parameter("weight", uniform(c.Taps()), []int{l.Out, in / c.Groups, c.KernelH, c.KernelW}, []int{0, 2, 3, 1})
 	made, rule := filters(c, w)
 	parameters := []*gorgonia.Node{made}
 	if !l.NoBias {
@@ -71,6 +77,33 @@ func (l Conv2D) forward(p *Pass, x *gorgonia.Node, filters func(c kernel.Conv, w
 	}
 	p.Count(c.Positions() * c.Taps() * l.Out)
 	return z
+}
+
+// geometry is the layer on images of that size.
+func (l Conv2D) geometry(p *Pass, height, width, in int) (kernel.Conv, bool) {
+	if l.Dilation == (Size{}) {
+		l.Dilation = Both(1)
+	}
+	if l.Groups == 0 {
+		l.Groups = 1
+	}
+	k, s, pad, d := l.Kernel, l.Stride, l.Padding, l.Dilation
+	high, wide := d.Height*(k.Height-1)+1, d.Width*(k.Width-1)+1
+	switch {
+	case min(l.Out, k.Height, k.Width, s.Height, s.Width, d.Height, d.Width, l.Groups) < 1 || min(pad.Height, pad.Width) < 0:
+		p.reject("it has %d filters of size %v with stride %v, padding %v, dilation %v and groups %d, expected positive numbers and a padding of at least 0", l.Out, k, s, pad, d, l.Groups)
+	case in%l.Groups != 0:
+		p.reject("%d groups do not divide its input's %d channels", l.Groups, in)
+	case l.Out%l.Groups != 0:
+		p.reject("%d groups do not divide its %d filters", l.Groups, l.Out)
+	case d != Both(1) && (height+2*pad.Height < high || width+2*pad.Width < wide):
+		p.reject("its kernel of %d×%d, which dilation %v spreads over %d×%d pixels, with padding %v does not fit an input of %d×%d", k.Height, k.Width, d, high, wide, pad, height, width)
+	case height+2*pad.Height < high || width+2*pad.Width < wide:
+		p.reject("its kernel of %d×%d with padding %v does not fit an input of %d×%d", k.Height, k.Width, pad, height, width)
+	}
+	return kernel.Conv{Height: height, Width: width, In: in, Out: l.Out,
+		KernelH: k.Height, KernelW: k.Width, StrideH: s.Height, StrideW: s.Width, PadH: pad.Height, PadW: pad.Width,
+		DilationH: d.Height, DilationW: d.Width, Groups: l.Groups}, p.Err() == nil
 }
 
 // convolution computes z = x ⋆ w + b with w or w, b.

@@ -16,7 +16,7 @@ import (
 type StandardisedConv2D struct{ Conv2D }
 
 var standardisedConv2D = kind("Convolution whose filters are standardised: each has mean 0 and norm 1. The model file holds them as they were before.",
-	func() Layer { return &StandardisedConv2D{Conv2D{Stride: 1}} }, "ws_conv2d", "std_conv2d")
+	func() Layer { return &StandardisedConv2D{newConv2D()} }, "ws_conv2d", "std_conv2d")
 
 // Kind is "standardised_conv2d".
 func (StandardisedConv2D) Kind() string { return "standardised_conv2d" }

@@ -9,14 +9,14 @@ import (
 // A small convolutional network for 28×28 pictures in grey, and what it is made of.
 func ExampleNew() {
 	network := model.Sequential{
-		model.Conv2D{Out: 8, Kernel: 5, Stride: 2, Padding: 2},
+		model.Conv2D{Out: 8, Kernel: model.Both(5), Stride: model.Both(2), Padding: model.Both(2)},
 		model.GroupNorm{Groups: 4},
 		model.ReLU,
 		model.Residual{Body: model.Sequential{
-			model.Conv2D{Out: 8, Kernel: 3, Stride: 1, Padding: 1},
+			model.Conv2D{Out: 8, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)},
 			model.Tanh,
 		}},
-		model.MaxPool2D{Kernel: 2, Stride: 2},
+		model.MaxPool2D{Kernel: model.Both(2), Stride: model.Both(2)},
 		model.Flatten{},
 		model.Linear{Out: 10},
 	}

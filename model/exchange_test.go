@@ -12,7 +12,7 @@ import (
 // Initial weights come from the seed alone: uniform in ±1/√fan_in, gains 1 and shifts 0.
 func TestInitialWeights(t *testing.T) {
 	layers := model.Sequential{
-		model.Conv2D{Out: 4, Kernel: 3, Stride: 1}, model.GroupNorm{Groups: 2}, model.Flatten{}, model.Linear{Out: classes}}
+		model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1)}, model.GroupNorm{Groups: 2}, model.Flatten{}, model.Linear{Out: classes}}
 	values := func(seed uint64) []float32 {
 		m, err := model.New(layers, input, classes, seed)
 		if err != nil {
@@ -50,7 +50,7 @@ func TestInitialWeights(t *testing.T) {
 // Exported tensors have PyTorch's names and layouts; the numbers of this case are placed by hand.
 func TestLayoutIsPyTorchs(t *testing.T) {
 	layers := model.Sequential{
-		model.Conv2D{Out: 2, Kernel: 2, Stride: 1}, // on 3×2×3: 2×1×2
+		model.Conv2D{Out: 2, Kernel: model.Both(2), Stride: model.Both(1)}, // on 3×2×3: 2×1×2
 		model.LayerNorm{}, model.Flatten{}, model.Linear{Out: 2, NoBias: true}}
 	m, err := model.New(layers, model.Input{Height: 3, Width: 2, Channels: 3}, 2, 1)
 	if err != nil {

@@ -13,21 +13,28 @@ import (
 // goldenNetworks are the networks of testdata/golden.py.
 var goldenNetworks = map[string]model.Sequential{
 	"convolutional": {
-		model.Conv2D{Out: 4, Kernel: 3, Stride: 2, Padding: 1}, model.GroupNorm{Groups: 2}, model.SiLU,
-		model.MaxPool2D{Kernel: 3, Stride: 2, Padding: 1},
+		model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)}, model.GroupNorm{Groups: 2}, model.SiLU,
+		model.MaxPool2D{Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)},
 		model.Residual{
-			Body:     model.Sequential{model.Conv2D{Out: 3, Kernel: 3, Stride: 1, Padding: 1}, model.GELU},
-			Shortcut: model.Sequential{model.Conv2D{Out: 3, Kernel: 1, Stride: 1, NoBias: true}}},
-		model.AvgPool2D{Kernel: 2, Stride: 1}, model.LayerNorm{}, model.Flatten{}, model.Linear{Out: 3}},
+			Body:     model.Sequential{model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.GELU},
+			Shortcut: model.Sequential{model.Conv2D{Out: 3, Kernel: model.Both(1), Stride: model.Both(1), NoBias: true}}},
+		model.AvgPool2D{Kernel: model.Both(2), Stride: model.Both(1)}, model.LayerNorm{}, model.Flatten{}, model.Linear{Out: 3}},
 	"pools and vectors": {
-		model.AvgPool2D{Kernel: 3, Stride: 2, Padding: 1}, model.Conv2D{Out: 5, Kernel: 2, Stride: 1, NoBias: true}, model.ReLU,
+		model.AvgPool2D{Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)}, model.Conv2D{Out: 5, Kernel: model.Both(2), Stride: model.Both(1), NoBias: true}, model.ReLU,
 		model.GlobalAvgPool2D{}, model.LayerNorm{}, model.Linear{Out: 6}, model.Tanh,
 		model.Residual{Body: model.Sequential{model.Linear{Out: 6}, model.Sigmoid}}, model.Linear{Out: 3}},
 	"standardised and tempered": {
-		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 4, Kernel: 3, Stride: 2, Padding: 1}}, model.GroupNorm{Groups: 2},
+		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)}}, model.GroupNorm{Groups: 2},
 		model.TemperedSigmoid{Scale: 1.8, InverseTemperature: 3, Offset: 0.7},
-		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 3, Kernel: 2, Stride: 1, NoBias: true}},
+		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 3, Kernel: model.Both(2), Stride: model.Both(1), NoBias: true}},
 		model.TemperedSigmoid{Scale: 2, InverseTemperature: 2, Offset: 1}, model.Flatten{}, model.Linear{Out: 3}},
+	"dilated, grouped and rectangular": {
+		model.Conv2D{Out: 6, Kernel: model.Size{Height: 3, Width: 2}, Stride: model.Size{Height: 1, Width: 2}, Padding: model.Size{Height: 2, Width: 1}, Dilation: model.Size{Height: 2, Width: 3}}, model.SiLU,
+		model.MaxPool2D{Kernel: model.Size{Height: 3, Width: 2}, Stride: model.Size{Height: 2, Width: 1}, Padding: model.Both(1)},
+		model.Conv2D{Out: 6, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1), Groups: 6, NoBias: true},
+		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 4, Kernel: model.Size{Height: 1, Width: 2}, Stride: model.Both(1), Dilation: model.Both(2), Groups: 2}}, model.Tanh,
+		model.AvgPool2D{Kernel: model.Size{Height: 2, Width: 3}, Stride: model.Size{Height: 2, Width: 1}, Padding: model.Both(1)},
+		model.AvgPool2D{Kernel: model.Both(2), Stride: model.Both(1), Padding: model.Both(1), OnlyInside: true}, model.Flatten{}, model.Linear{Out: 3}},
 }
 
 // golden is testdata/golden.json; golden.py says how it was made.

@@ -28,46 +28,66 @@ type network struct {
 
 // networks has every kind of layer in several places: add a row for a new one.
 var networks = []network{
-	{"convolution", model.Sequential{model.Conv2D{Out: 4, Kernel: 3, Stride: 1, Padding: 1}, model.Tanh, model.Flatten{}, model.Linear{Out: classes}}},
+	{"convolution", model.Sequential{model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.Tanh, model.Flatten{}, model.Linear{Out: classes}}},
 	{"convolutions of 8 and 16 channels", model.Sequential{
-		model.Conv2D{Out: 8, Kernel: 3, Stride: 1, Padding: 1}, model.Tanh, model.Conv2D{Out: 16, Kernel: 3, Stride: 1, Padding: 1}, model.ReLU,
-		model.Conv2D{Out: 8, Kernel: 3, Stride: 1}, model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
+		model.Conv2D{Out: 8, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.Tanh, model.Conv2D{Out: 16, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.ReLU,
+		model.Conv2D{Out: 8, Kernel: model.Both(3), Stride: model.Both(1)}, model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
 	{"convolution with stride, without biases", model.Sequential{
-		model.Conv2D{Out: 3, Kernel: 2, Stride: 2, Padding: 1, NoBias: true}, model.Sigmoid, model.Flatten{}, model.Linear{Out: classes, NoBias: true}}},
+		model.Conv2D{Out: 3, Kernel: model.Both(2), Stride: model.Both(2), Padding: model.Both(1), NoBias: true}, model.Sigmoid, model.Flatten{}, model.Linear{Out: classes, NoBias: true}}},
 	{"standardised convolutions", model.Sequential{
-		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 3, Kernel: 3, Stride: 1, Padding: 1}}, model.ReLU,
-		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 4, Kernel: 2, Stride: 2, NoBias: true}}, model.GroupNorm{Groups: 2}, model.Tanh,
+		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}}, model.ReLU,
+		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 4, Kernel: model.Both(2), Stride: model.Both(2), NoBias: true}}, model.GroupNorm{Groups: 2}, model.Tanh,
 		model.Flatten{}, model.Linear{Out: classes}}},
 	{"two convolutions", model.Sequential{
-		model.Conv2D{Out: 3, Kernel: 3, Stride: 1}, model.ReLU, model.Conv2D{Out: 4, Kernel: 2, Stride: 2, Padding: 1}, model.ReLU,
+		model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(1)}, model.ReLU, model.Conv2D{Out: 4, Kernel: model.Both(2), Stride: model.Both(2), Padding: model.Both(1)}, model.ReLU,
 		model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
 	{"dense", model.Sequential{model.Flatten{}, model.Linear{Out: 7}, model.GELU, model.Linear{Out: 4}, model.SiLU, model.Linear{Out: classes}}},
 	{"tempered sigmoids", model.Sequential{
-		model.Conv2D{Out: 4, Kernel: 3, Stride: 1, Padding: 1}, model.TemperedSigmoid{Scale: 1.6, InverseTemperature: 3, Offset: 0.7},
+		model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.TemperedSigmoid{Scale: 1.6, InverseTemperature: 3, Offset: 0.7},
 		model.Flatten{}, model.Linear{Out: 5}, model.TemperedSigmoid{Scale: 2, InverseTemperature: 2, Offset: 1}, model.Linear{Out: classes}}},
 	{"group norm", model.Sequential{
-		model.Conv2D{Out: 4, Kernel: 3, Stride: 2, Padding: 1}, model.GroupNorm{Groups: 2}, model.SiLU,
-		model.Conv2D{Out: 4, Kernel: 2, Stride: 1}, model.GroupNorm{Groups: 4}, model.GELU, model.Flatten{}, model.Linear{Out: classes}}},
+		model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)}, model.GroupNorm{Groups: 2}, model.SiLU,
+		model.Conv2D{Out: 4, Kernel: model.Both(2), Stride: model.Both(1)}, model.GroupNorm{Groups: 4}, model.GELU, model.Flatten{}, model.Linear{Out: classes}}},
 	{"layer norm", model.Sequential{
-		model.Conv2D{Out: 3, Kernel: 3, Stride: 2}, model.LayerNorm{}, model.Tanh, model.Flatten{}, model.LayerNorm{}, model.Linear{Out: classes}}},
+		model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(2)}, model.LayerNorm{}, model.Tanh, model.Flatten{}, model.LayerNorm{}, model.Linear{Out: classes}}},
 	{"norms first", model.Sequential{model.GroupNorm{Groups: 1}, model.LayerNorm{}, model.Flatten{}, model.Linear{Out: classes}}},
 	{"max pool with padding", model.Sequential{
-		model.Conv2D{Out: 3, Kernel: 3, Stride: 1, Padding: 1}, model.MaxPool2D{Kernel: 3, Stride: 2, Padding: 1}, model.ReLU,
+		model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.MaxPool2D{Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)}, model.ReLU,
 		model.Flatten{}, model.Linear{Out: classes}}},
 	{"average pool with padding", model.Sequential{
-		model.Conv2D{Out: 3, Kernel: 3, Stride: 1, Padding: 1}, model.Tanh, model.AvgPool2D{Kernel: 3, Stride: 2, Padding: 1},
+		model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.Tanh, model.AvgPool2D{Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)},
 		model.Flatten{}, model.Linear{Out: classes}}},
 	{"overlapping pools first", model.Sequential{
-		model.MaxPool2D{Kernel: 2, Stride: 1}, model.AvgPool2D{Kernel: 2, Stride: 1}, model.Conv2D{Out: 3, Kernel: 2, Stride: 1}, model.MaxPool2D{Kernel: 2, Stride: 1},
+		model.MaxPool2D{Kernel: model.Both(2), Stride: model.Both(1)}, model.AvgPool2D{Kernel: model.Both(2), Stride: model.Both(1)}, model.Conv2D{Out: 3, Kernel: model.Both(2), Stride: model.Both(1)}, model.MaxPool2D{Kernel: model.Both(2), Stride: model.Both(1)},
+		model.Flatten{}, model.Linear{Out: classes}}},
+	{"rectangular windows", model.Sequential{
+		model.Conv2D{Out: 3, Kernel: model.Size{Height: 1, Width: 3}, Stride: model.Size{Height: 2, Width: 1}, Padding: model.Size{Height: 0, Width: 2}}, model.Tanh,
+		model.MaxPool2D{Kernel: model.Size{Height: 2, Width: 3}, Stride: model.Size{Height: 1, Width: 2}, Padding: model.Size{Height: 0, Width: 1}},
+		model.AvgPool2D{Kernel: model.Size{Height: 1, Width: 2}, Stride: model.Both(1)}, model.Flatten{}, model.Linear{Out: classes}}},
+	{"dilated convolutions", model.Sequential{
+		model.Conv2D{Out: 3, Kernel: model.Size{Height: 3, Width: 2}, Stride: model.Both(1), Padding: model.Both(1), Dilation: model.Size{Height: 2, Width: 3}}, model.Tanh,
+		model.Conv2D{Out: 4, Kernel: model.Both(2), Stride: model.Both(2), Dilation: model.Both(2), NoBias: true}, model.SiLU,
+		model.Flatten{}, model.Linear{Out: classes}}},
+	{"grouped convolutions", model.Sequential{
+		model.Conv2D{Out: 6, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1), Groups: 2}, model.Tanh,
+		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 9, Kernel: model.Both(2), Stride: model.Both(1), Dilation: model.Both(2), Groups: 3}}, model.SiLU,
+		model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
+	{"depthwise separable", model.Sequential{
+		model.Conv2D{Out: 4, Kernel: model.Both(1), Stride: model.Both(1)}, model.Tanh,
+		model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1), Groups: 4, NoBias: true}, model.Conv2D{Out: 3, Kernel: model.Both(1), Stride: model.Both(1)}, model.SiLU,
+		model.Conv2D{Out: 3, Kernel: model.Both(2), Stride: model.Both(2), Dilation: model.Both(2), Groups: 3}, model.Flatten{}, model.Linear{Out: classes}}},
+	{"average pool of the inside", model.Sequential{
+		model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.Tanh,
+		model.AvgPool2D{Kernel: model.Size{Height: 3, Width: 2}, Stride: model.Size{Height: 2, Width: 1}, Padding: model.Both(1), OnlyInside: true},
 		model.Flatten{}, model.Linear{Out: classes}}},
 	{"residual, identity", model.Sequential{
-		model.Conv2D{Out: 3, Kernel: 3, Stride: 2, Padding: 1},
-		model.Residual{Body: model.Sequential{model.GroupNorm{Groups: 3}, model.ReLU, model.Conv2D{Out: 3, Kernel: 3, Stride: 1, Padding: 1}}},
+		model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)},
+		model.Residual{Body: model.Sequential{model.GroupNorm{Groups: 3}, model.ReLU, model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}}},
 		model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
 	{"residual, convolution as shortcut", model.Sequential{
 		model.Residual{
-			Body:     model.Sequential{model.Conv2D{Out: 4, Kernel: 3, Stride: 2, Padding: 1}, model.Tanh, model.Conv2D{Out: 4, Kernel: 3, Stride: 1, Padding: 1}},
-			Shortcut: model.Sequential{model.Conv2D{Out: 4, Kernel: 1, Stride: 2, NoBias: true}}},
+			Body:     model.Sequential{model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)}, model.Tanh, model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}},
+			Shortcut: model.Sequential{model.Conv2D{Out: 4, Kernel: model.Both(1), Stride: model.Both(2), NoBias: true}}},
 		model.GroupNorm{Groups: 2}, model.Flatten{}, model.Linear{Out: classes}}},
 	{"residual in a residual", model.Sequential{
 		model.Flatten{}, model.Linear{Out: 5},

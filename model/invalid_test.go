@@ -113,8 +113,8 @@ func TestNonFiniteParametersAddZero(t *testing.T) {
 // with more: neither alone nor as the outlier among examples without a gradient.
 func TestClipNormIsReachedExactly(t *testing.T) {
 	layers := model.Sequential{
-		model.Conv2D{Out: 4, Kernel: 3, Stride: 1, Padding: 1}, model.ReLU, model.MaxPool2D{Kernel: 2, Stride: 2},
-		model.Residual{Body: model.Sequential{model.Conv2D{Out: 4, Kernel: 3, Stride: 1, Padding: 1}, model.ReLU}},
+		model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.ReLU, model.MaxPool2D{Kernel: model.Both(2), Stride: model.Both(2)},
+		model.Residual{Body: model.Sequential{model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.ReLU}},
 		model.Flatten{}, model.Linear{Out: 5}, model.GELU, model.Linear{Out: classes},
 	}
 	m := newModel(t, layers)

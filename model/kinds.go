@@ -39,11 +39,22 @@ func (f List) Schema() setting.Object {
 	return s
 }
 
+// Size is a height and a width: of a window, of its steps, of the padding around an image.
+type Size = setting.Size
+
+// Both is a size that is as high as it is wide.
+func Both(n int) Size { return Size{Height: n, Width: n} }
+
+// sizes is the format of a [Size] whose numbers are from least to 1024.
+func sizes(least int64) setting.Sizes {
+	return setting.Sizes{Of: setting.Integer{Min: least, Max: 1024}}
+}
+
 // What several layers have.
 
-func kernelSize(value *int) setting.Argument {
+func kernelSize(value *Size) setting.Argument {
 	return setting.Argument{Name: "kernel_size", Doc: "Height and width of the window in pixels.",
-		Format: setting.Integer{Min: 1, Max: 1024}, Value: value, Required: true}
+		Format: sizes(1), Value: value, Required: true}
 }
 
 func bias(noBias *bool) setting.Argument {

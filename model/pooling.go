@@ -9,14 +9,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MaxPool2D takes the largest value of each window. PyTorch: nn.MaxPool2d (which never looks at
-// padding).
-type MaxPool2D struct{ Kernel, Stride, Padding int }
+// MaxPool2D takes the largest value of each window; padding is never the largest. PyTorch:
+// nn.MaxPool2d.
+type MaxPool2D struct{ Kernel, Stride, Padding Size }
 
 var maxPool2D = kind("Largest value of each window.", func() Layer { return &MaxPool2D{} })
 
 // Arguments are what a configuration can set.
-func (l *MaxPool2D) Arguments() []setting.Argument { return windowArguments(&l.Kernel, &l.Stride) }
+func (l *MaxPool2D) Arguments() []setting.Argument {
+	return windowArguments(&l.Kernel, &l.Stride, &l.Padding, "Rows and columns on each side that are never the largest")
+}
 
 // Kind is "max_pool2d".
 func (MaxPool2D) Kind() string { return "max_pool2d" }
@@ -59,13 +61,21 @@ func (l MaxPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	}, x)
 }
 
-// AvgPool2D takes the mean of each window, padding counted as zeros. PyTorch: nn.AvgPool2d.
-type AvgPool2D struct{ Kernel, Stride, Padding int }
+// AvgPool2D takes the mean of each window. Padding counts as zeros, so that all means divide by the
+// size of the window, unless OnlyInside is set. PyTorch: nn.AvgPool2d.
+type AvgPool2D struct {
+	Kernel, Stride, Padding Size
+	OnlyInside              bool
+}
 
 var avgPool2D = kind("Mean of each window.", func() Layer { return &AvgPool2D{} })
 
 // Arguments are what a configuration can set.
-func (l *AvgPool2D) Arguments() []setting.Argument { return windowArguments(&l.Kernel, &l.Stride) }
+func (l *AvgPool2D) Arguments() []setting.Argument {
+	return append(windowArguments(&l.Kernel, &l.Stride, &l.Padding, "Rows and columns of zeros on each side"),
+		setting.Argument{Name: "count_include_pad", Doc: "Whether padding counts: every mean divides by the size of the window, or by the pixels of the window inside of the image; default true, as in PyTorch.",
+			Format: setting.Boolean{Negated: true}, Value: &l.OnlyInside, Later: true})
+}
 
 // Kind is "avg_pool2d".
 func (AvgPool2D) Kind() string { return "avg_pool2d" }
@@ -76,6 +86,7 @@ func (l AvgPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if !ok {
 		return nil
 	}
+	g.OnlyInside = l.OnlyInside
 	return p.average("avg_pool2d", g, batch, []int{batch, g.OutHeight(), g.OutWidth(), g.Channels}, x)
 }
 
@@ -116,28 +127,30 @@ func (p *Pass) average(name string, g kernel.Pool2D, batch int, shape []int, x *
 
 // windowArguments are those of a pooling window. As in PyTorch, the windows lie side by side when
 // no stride is given.
-func windowArguments(size, stride *int) []setting.Argument {
+func windowArguments(size, stride, padding *Size, meaning string) []setting.Argument {
 	return []setting.Argument{
 		kernelSize(size),
 		{Name: "stride", Doc: "Step between two windows in pixels; default kernel_size.",
-			Format: setting.Integer{Min: 1, Max: 1024}, Value: stride, Otherwise: func() { *stride = *size }},
+			Format: sizes(1), Value: stride, Otherwise: func() { *stride = *size }},
+		{Name: "padding", Doc: meaning + ", at most half of kernel_size; default 0.",
+			Format: sizes(0), Value: padding, Later: true},
 	}
 }
 
 // window checks that a pooling window fits its input.
-func (p *Pass) window(x *gorgonia.Node, size, stride, padding int) (g kernel.Pool2D, batch int, ok bool) {
+func (p *Pass) window(x *gorgonia.Node, size, stride, padding Size) (g kernel.Pool2D, batch int, ok bool) {
 	batch, height, width, channels, ok := p.image(x)
 	if !ok {
 		return g, 0, false
 	}
-	if size < 1 || stride < 1 || padding < 0 {
-		p.reject("its window has size %d with stride %d and padding %d, expected positive numbers and a padding of at least 0", size, stride, padding)
-		return g, 0, false
+	switch {
+	case min(size.Height, size.Width, stride.Height, stride.Width) < 1 || min(padding.Height, padding.Width) < 0:
+		p.reject("its window has size %v with stride %v and padding %v, expected positive numbers and a padding of at least 0", size, stride, padding)
+	case 2*padding.Height > size.Height || 2*padding.Width > size.Width:
+		p.reject("its window of %d×%d has a padding of %v, expected at most half of the window", size.Height, size.Width, padding)
+	case height+2*padding.Height < size.Height || width+2*padding.Width < size.Width:
+		p.reject("its window of %d×%d with padding %v does not fit an input of %d×%d", size.Height, size.Width, padding, height, width)
 	}
-	if height+2*padding < size || width+2*padding < size || 2*padding > size {
-		p.reject("its window of %d×%d with padding %d does not fit an input of %d×%d", size, size, padding, height, width)
-		return g, 0, false
-	}
-	return kernel.Pool2D{Height: height, Width: width, Channels: channels, KernelH: size, KernelW: size,
-		StrideH: stride, StrideW: stride, PadH: padding, PadW: padding}, batch, true
+	return kernel.Pool2D{Height: height, Width: width, Channels: channels, KernelH: size.Height, KernelW: size.Width,
+		StrideH: stride.Height, StrideW: stride.Width, PadH: padding.Height, PadW: padding.Width}, batch, p.Err() == nil
 }

@@ -113,7 +113,12 @@ func (r *reference) layer(l model.Layer, prefix string, x planes) planes {
 			return largest
 		})
 	case model.AvgPool2D:
-		return pool(x, l.Kernel, l.Stride, l.Padding, mean)
+		return pool(x, l.Kernel, l.Stride, l.Padding, func(window []float64, size int) float64 {
+			if l.OnlyInside {
+				size = len(window)
+			}
+			return mean(window, size)
+		})
 	case model.GlobalAvgPool2D:
 		y := newPlanes(x.c, 1, 1)
 		for c := range x.c {
@@ -140,7 +145,12 @@ var activations = map[string]func(x float64) float64{
 
 func (r *reference) convolution(l model.Conv2D, prefix string, x planes) planes {
 	weight, bias := r.parameters[prefix+"weight"], r.parameters[prefix+"bias"]
-	y := newPlanes(l.Out, (x.h+2*l.Padding-l.Kernel)/l.Stride+1, (x.w+2*l.Padding-l.Kernel)/l.Stride+1)
+	k, s, p, d, groups := l.Kernel, l.Stride, l.Padding, l.Dilation, max(l.Groups, 1)
+	if d == (model.Size{}) {
+		d = model.Both(1)
+	}
+	y := newPlanes(l.Out, (x.h+2*p.Height-d.Height*(k.Height-1)-1)/s.Height+1, (x.w+2*p.Width-d.Width*(k.Width-1)-1)/s.Width+1)
+	channels, filters := x.c/groups, l.Out/groups
 	for o := range l.Out {
 		for h := range y.h {
 			for w := range y.w {
@@ -148,10 +158,11 @@ func (r *reference) convolution(l model.Conv2D, prefix string, x planes) planes 
 				if bias != nil {
 					sum = bias[o]
 				}
-				for c := range x.c {
-					for i := range l.Kernel {
-						for j := range l.Kernel {
-							sum += weight[((o*x.c+c)*l.Kernel+i)*l.Kernel+j] * x.at(c, h*l.Stride-l.Padding+i, w*l.Stride-l.Padding+j)
+				for c := range channels {
+					for i := range k.Height {
+						for j := range k.Width {
+							sum += weight[((o*channels+c)*k.Height+i)*k.Width+j] *
+								x.at(o/filters*channels+c, h*s.Height-p.Height+i*d.Height, w*s.Width-p.Width+j*d.Width)
 						}
 					}
 				}
@@ -226,20 +237,20 @@ func (r *reference) scaleShift(prefix string, x planes) planes {
 }
 
 // pool applies f to the values of each window that lie in the image; size counts the padding too.
-func pool(x planes, size, stride, padding int, f func(window []float64, size int) float64) planes {
-	y := newPlanes(x.c, (x.h+2*padding-size)/stride+1, (x.w+2*padding-size)/stride+1)
+func pool(x planes, k, s, p model.Size, f func(window []float64, size int) float64) planes {
+	y := newPlanes(x.c, (x.h+2*p.Height-k.Height)/s.Height+1, (x.w+2*p.Width-k.Width)/s.Width+1)
 	for c := range x.c {
 		for h := range y.h {
 			for w := range y.w {
 				var window []float64
-				for i := range size {
-					for j := range size {
-						if at, aw := h*stride-padding+i, w*stride-padding+j; x.inside(at, aw) {
+				for i := range k.Height {
+					for j := range k.Width {
+						if at, aw := h*s.Height-p.Height+i, w*s.Width-p.Width+j; x.inside(at, aw) {
 							window = append(window, x.at(c, at, aw))
 						}
 					}
 				}
-				y.data[(c*y.h+h)*y.w+w] = f(window, size*size)
+				y.data[(c*y.h+h)*y.w+w] = f(window, k.Height*k.Width)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"dpsgd/features/patches"
 	"dpsgd/features/scattering"
 	"dpsgd/internal/trained"
+	"dpsgd/model"
 )
 
 // featuresOf adds the public features of pictures, without their mean, as package features defines
@@ -58,7 +59,7 @@ func (g *onnxGraph) power(x string, power float64) string {
 // its mirror image, averaged.
 func (g *onnxGraph) responses(d patches.Definition, x string) string {
 	if d.Scale == 2 {
-		x = g.op("AveragePool", []string{x}, window(2, 2, 0)...)
+		x = g.op("AveragePool", []string{x}, window(model.Both(2), model.Both(2), model.Both(0))...)
 		x = g.reflected(x, d.Border)
 	}
 	x = g.op("Sub", []string{x, g.op("ReduceMean", []string{x}, attribute{"axes", []int{1, 2, 3}}, attribute{"keepdims", 1})})
@@ -144,7 +145,7 @@ func (g *onnxGraph) scatter(d scattering.Definition, shape data.Shape, x string)
 func (g *onnxGraph) moduli(d scattering.Definition, w scattering.Wavelets, margin, stride int, x string) string {
 	x = g.reflected(x, margin)
 	part := func(name string, filters []float32) string {
-		y := g.op("Conv", []string{x, g.floats(name, filters, d.Angles, 1, w.Size, w.Size)}, window(w.Size, stride, 0)...)
+		y := g.op("Conv", []string{x, g.floats(name, filters, d.Angles, 1, w.Size, w.Size)}, window(model.Both(w.Size), model.Both(stride), model.Both(0))...)
 		return g.op("Mul", []string{y, y})
 	}
 	squares := g.op("Add", []string{part("real", w.Real), part("imaginary", w.Imaginary)})

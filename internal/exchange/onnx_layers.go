@@ -38,8 +38,11 @@ func init() { // not in the declaration: a residual block asks for the converter
 			return n.op("MaxPool", []string{x}, window(p.Kernel, p.Stride, p.Padding)...), nil
 		},
 		"avg_pool2d": func(n *onnxNetwork, l model.Layer, _ onnxPlace, x string) (string, error) {
-			p := onnxAs[model.AvgPool2D](l)
-			return n.op("AveragePool", []string{x}, append(window(p.Kernel, p.Stride, p.Padding), attribute{"count_include_pad", 1})...), nil
+			p, padding := onnxAs[model.AvgPool2D](l), 1
+			if p.OnlyInside {
+				padding = 0
+			}
+			return n.op("AveragePool", []string{x}, append(window(p.Kernel, p.Stride, p.Padding), attribute{"count_include_pad", padding})...), nil
 		},
 		"global_avg_pool2d": func(n *onnxNetwork, _ model.Layer, _ onnxPlace, x string) (string, error) {
 			return n.op("Flatten", []string{n.op("GlobalAveragePool", []string{x})}), nil
@@ -102,16 +105,25 @@ func onnxSimple(operator string) func(*onnxNetwork, model.Layer, onnxPlace, stri
 	}
 }
 
-func window(kernel, stride, padding int) []attribute {
-	return []attribute{{"kernel_shape", []int{kernel, kernel}}, {"strides", []int{stride, stride}}, {"pads", []int{padding, padding, padding, padding}}}
+func window(kernel, stride, padding model.Size) []attribute {
+	return []attribute{{"kernel_shape", sides(kernel)}, {"strides", sides(stride)}, {"pads", append(sides(padding), sides(padding)...)}}
 }
+
+func sides(s model.Size) []int { return []int{s.Height, s.Width} }
 
 func (n *onnxNetwork) convolution(l model.Conv2D, at onnxPlace, x, filters string) string {
 	inputs := []string{x, filters}
 	if !l.NoBias {
 		inputs = append(inputs, n.parameter(at, "bias"))
 	}
-	return n.op("Conv", inputs, window(l.Kernel, l.Stride, l.Padding)...)
+	attributes := window(l.Kernel, l.Stride, l.Padding)
+	if l.Dilation != (model.Size{}) && l.Dilation != model.Both(1) {
+		attributes = append(attributes, attribute{"dilations", sides(l.Dilation)})
+	}
+	if l.Groups > 1 {
+		attributes = append(attributes, attribute{"group", l.Groups})
+	}
+	return n.op("Conv", inputs, attributes...)
 }
 
 // standardised writes the filters as they are used, as training is over.

@@ -36,11 +36,15 @@ func init() { // not in the declaration: a residual block asks for the writers o
 		},
 		"max_pool2d": func(_ *torchNetwork, l model.Layer, _ torchPlace) (string, error) {
 			p := torchAs[model.MaxPool2D](l)
-			return fmt.Sprintf("nn.MaxPool2d(%d, stride=%d, padding=%d)", p.Kernel, p.Stride, p.Padding), nil
+			return fmt.Sprintf("nn.MaxPool2d(%s, stride=%s, padding=%s)", torchSize(p.Kernel), torchSize(p.Stride), torchSize(p.Padding)), nil
 		},
 		"avg_pool2d": func(_ *torchNetwork, l model.Layer, _ torchPlace) (string, error) {
 			p := torchAs[model.AvgPool2D](l)
-			return fmt.Sprintf("nn.AvgPool2d(%d, stride=%d, padding=%d)", p.Kernel, p.Stride, p.Padding), nil
+			inside := ""
+			if p.OnlyInside {
+				inside = ", count_include_pad=False"
+			}
+			return fmt.Sprintf("nn.AvgPool2d(%s, stride=%s, padding=%s%s)", torchSize(p.Kernel), torchSize(p.Stride), torchSize(p.Padding), inside), nil
 		},
 		"global_avg_pool2d": torchSimple("nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())"),
 		"flatten":           torchSimple("nn.Flatten()"),
@@ -105,7 +109,22 @@ func torchSimple(text string) func(*torchNetwork, model.Layer, torchPlace) (stri
 }
 
 func convolution(class string, l model.Conv2D, at torchPlace) string {
-	return fmt.Sprintf("%s(%d, %d, %d, stride=%d, padding=%d%s)", class, at.input[2], l.Out, l.Kernel, l.Stride, l.Padding, withBias(l.NoBias))
+	more := withBias(l.NoBias)
+	if l.Groups > 1 {
+		more = fmt.Sprintf(", groups=%d", l.Groups) + more
+	}
+	if l.Dilation != (model.Size{}) && l.Dilation != model.Both(1) {
+		more = ", dilation=" + torchSize(l.Dilation) + more
+	}
+	return fmt.Sprintf("%s(%d, %d, %s, stride=%s, padding=%s%s)", class, at.input[2], l.Out, torchSize(l.Kernel), torchSize(l.Stride), torchSize(l.Padding), more)
+}
+
+// torchSize writes one number, or a pair of Python's.
+func torchSize(s model.Size) string {
+	if s.Height == s.Width {
+		return strconv.Itoa(s.Height)
+	}
+	return fmt.Sprintf("(%d, %d)", s.Height, s.Width)
 }
 
 func withBias(none bool) string {

@@ -9,7 +9,8 @@ type Pool2D struct {
 	Height, Width, Channels int // of the input
 	KernelH, KernelW        int
 	StrideH, StrideW        int
-	PadH, PadW              int // at most half the kernel, as in PyTorch
+	PadH, PadW              int  // at most half the kernel, as in PyTorch
+	OnlyInside              bool // means are over the part of a window that is inside the image
 }
 
 // OutHeight returns the height of the output.
@@ -50,14 +51,13 @@ func (p Pool2D) MaxPoolGrad(dx, dy []float32, argmax []int32) {
 }
 
 // AvgPool writes to y the mean of each window of x. Padding counts as zeros, so that every mean
-// divides by KernelH·KernelW (count_include_pad=True, PyTorch's default).
+// divides by KernelH·KernelW (count_include_pad=True, PyTorch's default), unless OnlyInside is set.
 func (p Pool2D) AvgPool(y, x []float32) {
 	y, x = y[:p.outLen()], x[:p.inLen()]
-	scale := 1 / float32(p.KernelH*p.KernelW)
 	if p.OutHeight() == 1 && p.OutWidth() == 1 && p.PadH == 0 && p.PadW == 0 && p.KernelW == p.Width {
 		// Whole rows of the image in one window, as in global pooling.
 		clear(y)
-		active.sumRows(y, true, scale, x[:p.KernelH*p.Width*p.Channels], nil)
+		active.sumRows(y, true, 1/float32(p.KernelH*p.KernelW), x[:p.KernelH*p.Width*p.Channels], nil)
 		return
 	}
 	p.eachRun(func(out, at int, r windowRun) {
@@ -65,7 +65,7 @@ func (p Pool2D) AvgPool(y, x []float32) {
 			clear(y[out : out+p.Channels])
 			return
 		}
-		active.sumWindows(r, y[out:out+r.outLen()], x[at:at+r.inLen()], scale)
+		active.sumWindows(r, y[out:out+r.outLen()], x[at:at+r.inLen()], p.share(r))
 	})
 }
 
@@ -73,12 +73,19 @@ func (p Pool2D) AvgPool(y, x []float32) {
 func (p Pool2D) AvgPoolGrad(dx, dy []float32) {
 	dx, dy = dx[:p.inLen()], dy[:p.outLen()]
 	keep := p.prepareGrad(dx)
-	scale := 1 / float32(p.KernelH*p.KernelW)
 	p.eachRun(func(out, at int, r windowRun) {
 		if !r.empty() {
-			active.sumWindowsGrad(r, dx[at:at+r.inLen()], dy[out:out+r.outLen()], scale, keep)
+			active.sumWindowsGrad(r, dx[at:at+r.inLen()], dy[out:out+r.outLen()], p.share(r), keep)
 		}
 	})
+}
+
+// share is what a value counts in the mean of its window.
+func (p Pool2D) share(r windowRun) float32 {
+	if p.OnlyInside {
+		return 1 / float32(r.rows*r.cols)
+	}
+	return 1 / float32(p.KernelH*p.KernelW)
 }
 
 // prepareGrad clears dx unless the windows cover all of it, and tells whether they

@@ -17,6 +17,8 @@ var pools = []Pool2D{
 	{Height: 8, Width: 9, Channels: 8, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1},
 	{Height: 9, Width: 8, Channels: 8, KernelH: 2, KernelW: 2, StrideH: 3, StrideW: 3}, // gaps
 	{Height: 5, Width: 6, Channels: 11, KernelH: 2, KernelW: 6, StrideH: 2, StrideW: 1},
+	{Height: 9, Width: 7, Channels: 10, KernelH: 5, KernelW: 2, StrideH: 3, StrideW: 1, PadH: 2, PadW: 1},
+	{Height: 2, Width: 12, Channels: 8, KernelH: 2, KernelW: 7, StrideH: 2, StrideW: 2, PadH: 1, PadW: 3},
 	{Height: 5, Width: 9, Channels: 1, KernelH: 1, KernelW: 3, StrideH: 3, StrideW: 4, PadW: 1},
 }
 
@@ -114,7 +116,7 @@ func TestMaxPoolExtremes(t *testing.T) {
 	}
 }
 
-// TestAvgPool divides by the whole kernel, padding included.
+// TestAvgPool divides by the whole kernel, padding included, or by the part inside of the image.
 func TestAvgPool(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		for _, p := range pools {
@@ -122,17 +124,23 @@ func TestAvgPool(t *testing.T) {
 			y, dx := make([]float32, p.outLen()), make([]float32, p.inLen())
 			fill(y, nan32)
 			fill(dx, nan32)
-			p.AvgPool(y, x)
-			p.AvgPoolGrad(dx, dy)
-			wantY, wantDX := make([]float64, len(y)), make([]float64, len(dx))
-			for i, window := range p.windows() {
-				for _, at := range window {
-					wantY[i] += float64(x[at]) / float64(p.KernelH*p.KernelW)
-					wantDX[at] += float64(dy[i]) / float64(p.KernelH*p.KernelW)
+			for _, p.OnlyInside = range []bool{false, true} {
+				p.AvgPool(y, x)
+				p.AvgPoolGrad(dx, dy)
+				wantY, wantDX := make([]float64, len(y)), make([]float64, len(dx))
+				for i, window := range p.windows() {
+					size := p.KernelH * p.KernelW
+					if p.OnlyInside {
+						size = len(window)
+					}
+					for _, at := range window {
+						wantY[i] += float64(x[at]) / float64(size)
+						wantDX[at] += float64(dy[i]) / float64(size)
+					}
 				}
+				checkClose(t, "forward", y, wantY, 1e-6)
+				checkClose(t, "gradient", dx, wantDX, 1e-6)
 			}
-			checkClose(t, "forward", y, wantY, 1e-6)
-			checkClose(t, "gradient", dx, wantDX, 1e-6)
 		}
 	})
 }

@@ -202,6 +202,30 @@ func (f Integer) Schema() Object {
 	return withWord(Object{"type", "integer", "minimum", f.Min, "maximum", f.Max}, f.Word, f.WordMeans)
 }
 
+// Size is a height and a width.
+type Size struct{ Height, Width int }
+
+// String is one number where both are equal.
+func (s Size) String() string {
+	if s.Height == s.Width {
+		return strconv.Itoa(s.Height)
+	}
+	return fmt.Sprintf("%d×%d", s.Height, s.Width)
+}
+
+// Sizes is a height and a width, or one number for both, stored in a *[Size]. Package configs reads
+// and writes it, as a list is no one word.
+type Sizes struct{ Of Integer }
+
+// Expected implements [Format].
+func (f Sizes) Expected() string { return f.Of.Expected() + ", or [height, width]" }
+
+// Schema implements [Format].
+func (f Sizes) Schema() Object {
+	pair := Object{"type", "array", "items", f.Of.Schema(), "minItems", 2, "maxItems", 2}
+	return Object{"anyOf", []Object{f.Of.Schema(), pair}}
+}
+
 // Boolean is true or false, stored in a *bool.
 type Boolean struct {
 	Negated bool // true is stored as false, for a bool whose zero value is not the default

@@ -53,6 +53,7 @@ type Argument struct {
 	Value     any    // a pointer to where it is stored; its type is the format's
 	Required  bool   // there is no default
 	Otherwise func() // called where the argument is left out and its default depends on the others; may be nil
+	Later     bool   // the first version did not know it: written only where it is not at its default, so that the plans of older runs stay the same
 }
 
 // configurable is a thing with arguments.

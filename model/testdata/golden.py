@@ -27,7 +27,7 @@ class StandardisedConv2d(nn.Conv2d):
     def forward(self, x):
         centred = self.weight - self.weight.mean((1, 2, 3), keepdim=True)
         norm = (centred.square().sum((1, 2, 3), keepdim=True) + 1e-4).sqrt()
-        return nn.functional.conv2d(x, centred / norm, self.bias, self.stride, self.padding)
+        return nn.functional.conv2d(x, centred / norm, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
 
 class TemperedSigmoid(nn.Module):
@@ -115,5 +115,22 @@ LATER = {
     ),
 }
 result["networks"] += [{"name": name} | describe(network) for name, network in LATER.items()]
+
+torch.manual_seed(3)
+LATEST = {
+    "dilated, grouped and rectangular": nn.Sequential(
+        nn.Conv2d(2, 6, (3, 2), stride=(1, 2), padding=(2, 1), dilation=(2, 3)),  # 9x8 -> 9x4
+        nn.SiLU(),
+        nn.MaxPool2d((3, 2), stride=(2, 1), padding=(1, 1)),  # -> 5x5
+        nn.Conv2d(6, 6, 3, padding=1, groups=6, bias=False),
+        StandardisedConv2d(6, 4, (1, 2), dilation=2, groups=2),  # -> 5x3
+        nn.Tanh(),
+        nn.AvgPool2d((2, 3), stride=(2, 1), padding=1),  # -> 3x3
+        nn.AvgPool2d(2, stride=1, padding=1, count_include_pad=False),  # -> 4x4
+        nn.Flatten(),
+        nn.Linear(64, 3),
+    ),
+}
+result["networks"] += [{"name": name} | describe(network) for name, network in LATEST.items()]
 json.dump(result, sys.stdout, separators=(",", ":"))
 print()
