@@ -2,8 +2,6 @@ package main
 
 import (
 	"dpsgd/cmd/train/internal/ask"
-	"dpsgd/cmd/train/internal/attacks"
-	"dpsgd/cmd/train/internal/configure"
 	"dpsgd/cmd/train/internal/models"
 	"dpsgd/cmd/train/internal/plans"
 	"dpsgd/cmd/train/internal/shell"
@@ -32,10 +30,10 @@ func sections(a *shell.App) []section {
 	return []section{
 		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), pateCommand(a), federatedCommand(a), describeCommand(a), plans.Command(a, setFlag)}},
 		{"Learn without a network", []*cobra.Command{statsCommand(a)}},
-		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a), attacks.Command(a, dataFlags(a)))},
+		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a), Command(a, dataFlags(a)))},
 		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a), reportCommand(a)}},
 		{"Use models", models.Commands(a)},
-		{"Configurations and data", []*cobra.Command{configure.InitCommand(a), configure.PresetsCommand(a), configure.SchemaCommand(a), dataCommand(a), featuresCommand(a)}},
+		{"Configurations and data", []*cobra.Command{initCommand(a), presetsCommand(a), schemaCommand(a), dataCommand(a), featuresCommand(a)}},
 		{"The program", []*cobra.Command{benchCommand(a), examplesCommand(a), manCommand(a), versionCommand(a)}},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"dpsgd/cmd/train/internal/manual"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/cmd/train/internal/terminal"
 
@@ -18,7 +17,7 @@ func manCommand(a *shell.App) *cobra.Command {
 		Example: "  train man ~/.local/share/man/man1",
 		Args:    shell.Args(1, 1, "one: the folder that gets the pages, such as ~/.local/share/man/man1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			files, err := manual.Write(c.Root(), args[0])
+			files, err := writeManual(c.Root(), args[0])
 			if err != nil {
 				return err
 			}

@@ -1,4 +1,4 @@
-package configure
+package main
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// SchemaCommand is `train schema`.
-func SchemaCommand(a *shell.App) *cobra.Command {
+// schemaCommand is `train schema`.
+func schemaCommand(a *shell.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON schema of configuration files, for editors",

@@ -1,4 +1,4 @@
-package configure
+package main
 
 import (
 	"bytes"
@@ -23,8 +23,8 @@ type presetItem struct {
 	Source      string `json:"source,omitempty"` // of one that was asked for
 }
 
-// PresetsCommand is `train presets`.
-func PresetsCommand(a *shell.App) *cobra.Command {
+// presetsCommand is `train presets`.
+func presetsCommand(a *shell.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "presets [NAME]",
 		Short: "List the configurations that come with the program, or print one",

@@ -1,4 +1,4 @@
-package manual
+package main
 
 import (
 	"os"
@@ -25,7 +25,7 @@ func example() *cobra.Command {
 // Each command that can be seen has its page, and no text of it is taken for a request.
 func TestPages(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	files, err := Write(example(), dir)
+	files, err := writeManual(example(), dir)
 	if err != nil || len(files) != 2 {
 		t.Fatalf("%q (%v), expected two pages", files, err)
 	}
@@ -76,7 +76,7 @@ func TestPagesAreClean(t *testing.T) {
 	if err != nil {
 		t.Skip("no groff on this machine")
 	}
-	files, err := Write(example(), t.TempDir())
+	files, err := writeManual(example(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

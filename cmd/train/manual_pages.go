@@ -1,5 +1,4 @@
-// Package manual writes the help of commands as man pages.
-package manual
+package main
 
 import (
 	"fmt"
@@ -12,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Write writes a page for a command and for each one below it into a folder, which is made, and
+// writeManual writes a page for a command and for each one below it into a folder, which is made, and
 // returns their names.
-func Write(c *cobra.Command, dir string) ([]string, error) {
+func writeManual(c *cobra.Command, dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("manual: %w", err)
 	}
@@ -48,8 +47,8 @@ func name(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), 
 func page(c *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %q 1 \"\" \"\" \"%s\"\n", strings.ToUpper(name(c)), c.Root().Name()+" manual")
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", escape(name(c)), escape(c.Short))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", escape(c.UseLine()))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", manualEscape(name(c)), manualEscape(c.Short))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", manualEscape(c.UseLine()))
 	if c.Long != "" {
 		b.WriteString(".SH DESCRIPTION\n")
 		paragraphs(&b, c.Long)
@@ -76,7 +75,7 @@ func page(c *cobra.Command) string {
 		}
 	}
 	if len(also) > 0 {
-		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", escape(strings.Join(also, " (1),\n.BR ")))
+		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", manualEscape(strings.Join(also, " (1),\n.BR ")))
 	}
 	return b.String()
 }
@@ -89,20 +88,22 @@ func paragraphs(b *strings.Builder, text string) {
 		case strings.HasPrefix(p, " "):
 			verbatim(b, shell.Flow(p))
 		case listed:
-			fmt.Fprintf(b, ".PP\n%s\n", escape(first))
+			fmt.Fprintf(b, ".PP\n%s\n", manualEscape(first))
 			verbatim(b, shell.Flow(" "+rest))
 		default:
-			fmt.Fprintf(b, ".PP\n%s\n", escape(p))
+			fmt.Fprintf(b, ".PP\n%s\n", manualEscape(p))
 		}
 	}
 }
 
 // verbatim writes lines as they are.
-func verbatim(b *strings.Builder, text string) { fmt.Fprintf(b, ".PP\n.nf\n%s\n.fi\n", escape(text)) }
+func verbatim(b *strings.Builder, text string) {
+	fmt.Fprintf(b, ".PP\n.nf\n%s\n.fi\n", manualEscape(text))
+}
 
-// escape writes text so that no character of it is a command: groff(7) takes a line that begins with a
+// manualEscape writes text so that no character of it is a command: groff(7) takes a line that begins with a
 // dot or an apostrophe for a request, and - for a hyphen.
-func escape(text string) string {
+func manualEscape(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

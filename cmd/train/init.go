@@ -1,4 +1,4 @@
-package configure
+package main
 
 import (
 	"bufio"
@@ -23,8 +23,8 @@ import (
 // draftFile is where a configuration goes if nobody says where.
 const draftFile = "my.yaml"
 
-// InitCommand is `train init`.
-func InitCommand(a *shell.App) *cobra.Command {
+// initCommand is `train init`.
+func initCommand(a *shell.App) *cobra.Command {
 	var answers draft.Answers
 	c := &cobra.Command{
 		Use:   "init [FILE]",
@@ -39,7 +39,7 @@ what the flags do not say. A file that is there is never overwritten.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			file := cmp.Or(shell.First(args), draftFile)
 			if _, err := os.Lstat(file); err == nil {
-				return taken(file)
+				return presetTaken(file)
 			}
 			if err := answer(a, c, &answers); err != nil {
 				return err
@@ -101,7 +101,7 @@ func answer(a *shell.App, c *cobra.Command, answers *draft.Answers) error {
 func writeNew(file string, content []byte) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return taken(file)
+		return presetTaken(file)
 	}
 	if err == nil {
 		_, err = f.Write(content)
@@ -116,6 +116,6 @@ func writeNew(file string, content []byte) error {
 	return nil
 }
 
-func taken(file string) error {
+func presetTaken(file string) error {
 	return shell.Usagef("found %s, expected a name that is free: nothing is overwritten", file)
 }

@@ -1,6 +1,4 @@
-// Package attacks holds the commands that attack: what they show is computed by
-// dpsgd/internal/attack.
-package attacks
+package main
 
 import (
 	"fmt"
@@ -59,7 +57,7 @@ one. The picture shows the answers to the count with somebody and without, with 
 			return a.PrintAndDraw(s, s.Chart(), out, func(w io.Writer) {
 				table := [][]string{{"query", "answer", "one person, here", "at worst", "bound", "noise for ε"}}
 				for _, q := range s.Queries {
-					table = append(table, []string{q.Name, number(q.Answer), number(q.Measured), number(q.Worst), number(q.Bound), number(q.Noise)})
+					table = append(table, []string{q.Name, attackNumber(q.Answer), attackNumber(q.Measured), attackNumber(q.Worst), attackNumber(q.Bound), attackNumber(q.Noise)})
 				}
 				terminal.PrintTable(w, table)
 				fmt.Fprintf(w, "\n%s drawn people; the noise is the standard deviation that ε = %g takes, by Laplace\n", terminal.Count(s.People), s.Epsilon)
@@ -98,7 +96,7 @@ all others.`,
 					if g.Epsilon > 0 {
 						epsilon = fmt.Sprintf("%g", g.Epsilon)
 					}
-					table = append(table, []string{epsilon, percent(g.Difference.Accuracy), percent(g.Informed.Accuracy), interval(g.Informed), percent(g.Allowed), percent(g.Bound)})
+					table = append(table, []string{epsilon, attackPercent(g.Difference.Accuracy), attackPercent(g.Informed.Accuracy), interval(g.Informed), attackPercent(g.Allowed), attackPercent(g.Bound)})
 				}
 				terminal.PrintTable(w, table)
 				fmt.Fprintf(w, "\n%s noise, %s trials each; guessing is right in 50 %%\n", d.Noise, terminal.Count(d.Trials))
@@ -137,7 +135,7 @@ together says so ahead.`,
 					if row.Epsilon > 0 {
 						epsilon = accountant.RoundUp(row.Epsilon, 2)
 					}
-					table = append(table, []string{fmt.Sprintf("%g", row.Ratio), epsilon, percent(row.Recovered.Accuracy), interval(row.Recovered), percent(row.Allowed)})
+					table = append(table, []string{fmt.Sprintf("%g", row.Ratio), epsilon, attackPercent(row.Recovered.Accuracy), interval(row.Recovered), attackPercent(row.Allowed)})
 				}
 				terminal.PrintTable(w, table)
 				fmt.Fprintf(w, "\n%s noise on %s answers about %s people, %d times; guessing finds 50 %%\n", r.Noise, terminal.Count(r.Queries), terminal.Count(r.People), r.Repeated)
@@ -191,8 +189,8 @@ func printMembership(w io.Writer, m *attack.Membership) {
 	table := [][]string{{"errors %", "training noticed %", "test noticed %", "allowed %"}}
 	for _, o := range m.Operating {
 		table = append(table, []string{
-			fmt.Sprintf("%g", 100*o.Rate), percent(o.TruePositive.Accuracy) + " (" + interval(o.TruePositive) + ")",
-			percent(o.TrueNegative.Accuracy) + " (" + interval(o.TrueNegative) + ")", percent(o.Allowed),
+			fmt.Sprintf("%g", 100*o.Rate), attackPercent(o.TruePositive.Accuracy) + " (" + interval(o.TruePositive) + ")",
+			attackPercent(o.TrueNegative.Accuracy) + " (" + interval(o.TrueNegative) + ")", attackPercent(o.Allowed),
 		})
 	}
 	terminal.PrintTable(w, table)
@@ -209,14 +207,14 @@ func noiseFlag(c *cobra.Command, noise *string) {
 	c.Flags().StringVar(noise, "noise", string(attack.Laplace), "law of the noise: "+strings.Join(attack.Noises(), " or "))
 }
 
-// number is one with four digits that count, or all of a whole one.
-func number(x float64) string {
+// attackNumber is one with four digits that count, or all of a whole one.
+func attackNumber(x float64) string {
 	if x == math.Trunc(x) {
 		return terminal.Count(int(x))
 	}
 	return fmt.Sprintf("%.4g", x)
 }
 
-func percent(share float64) string { return terminal.Decimals(100*share, 2) }
+func attackPercent(share float64) string { return terminal.Decimals(100*share, 2) }
 
-func interval(s score.Share) string { return percent(s.Low) + " to " + percent(s.High) }
+func interval(s score.Share) string { return attackPercent(s.Low) + " to " + attackPercent(s.High) }

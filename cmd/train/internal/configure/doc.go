@@ -1,2 +1,0 @@
-// Package configure holds the commands that write, list and describe configurations.
-package configure
