@@ -2,7 +2,6 @@ package main
 
 import (
 	"dpsgd/cmd/train/internal/ask"
-	"dpsgd/cmd/train/internal/models"
 	"dpsgd/cmd/train/internal/plans"
 	"dpsgd/cmd/train/internal/shell"
 
@@ -32,7 +31,7 @@ func sections(a *shell.App) []section {
 		{"Learn without a network", []*cobra.Command{statsCommand(a)}},
 		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a), Command(a, dataFlags(a)))},
 		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a), reportCommand(a)}},
-		{"Use models", models.Commands(a)},
+		{"Use models", commands(a)},
 		{"Configurations and data", []*cobra.Command{initCommand(a), presetsCommand(a), schemaCommand(a), dataCommand(a), featuresCommand(a)}},
 		{"The program", []*cobra.Command{benchCommand(a), examplesCommand(a), manCommand(a), versionCommand(a)}},
 	}

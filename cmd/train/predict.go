@@ -1,4 +1,4 @@
-package models
+package main
 
 import (
 	"bytes"
@@ -51,7 +51,7 @@ With --json there is one object on a line for each picture: file, class, probabi
 			case asCSV:
 				print = lines(a.Out, m.Sees() == trained.Rows)
 			}
-			return answer(a, c, m, p, args[1:], print)
+			return modelAnswer(a, c, m, p, args[1:], print)
 		},
 	}
 	c.Flags().BoolVar(&asCSV, "csv", false, "print comma-separated values: file, class, probability, and the next classes with theirs")
@@ -59,8 +59,8 @@ With --json there is one object on a line for each picture: file, class, probabi
 	return c
 }
 
-// answer predicts what the arguments name.
-func answer(a *shell.App, c *cobra.Command, m *trained.Model, p *predict.Predictor, paths []string, print func(predict.Answer) error) error {
+// modelAnswer predicts what the arguments name.
+func modelAnswer(a *shell.App, c *cobra.Command, m *trained.Model, p *predict.Predictor, paths []string, print func(predict.Answer) error) error {
 	if m.Sees() == trained.Rows {
 		for _, path := range paths {
 			if err := p.Table(c.Context(), path, print); err != nil {

@@ -1,4 +1,4 @@
-package models
+package main
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands lists the commands that use models.
-func Commands(a *shell.App) []*cobra.Command {
+// commands lists the commands that use models.
+func commands(a *shell.App) []*cobra.Command {
 	return []*cobra.Command{predictCommand(a), serveCommand(a), exportCommand(a), cardCommand(a), importCommand(a)}
 }
 
