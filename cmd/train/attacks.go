@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command is `train attack`. dataFlags adds the flags that say where the data of a run is, and what
+// attackCommand is `train attack`. dataFlags adds the flags that say where the data of a run is, and what
 // is told while it is read.
-func Command(a *shell.App, dataFlags func(*cobra.Command, *train.Options)) *cobra.Command {
+func attackCommand(a *shell.App, dataFlags func(*cobra.Command, *train.Options)) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attack",
 		Short: "Attack answers and models, to see what noise buys",

@@ -29,7 +29,7 @@ func sections(a *shell.App) []section {
 	return []section{
 		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), pateCommand(a), federatedCommand(a), describeCommand(a), plans.Command(a, setFlag)}},
 		{"Learn without a network", []*cobra.Command{statsCommand(a)}},
-		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a), Command(a, dataFlags(a)))},
+		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a), attackCommand(a, dataFlags(a)))},
 		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a), reportCommand(a)}},
 		{"Use models", commands(a)},
 		{"Configurations and data", []*cobra.Command{initCommand(a), presetsCommand(a), schemaCommand(a), dataCommand(a), featuresCommand(a)}},

@@ -7,7 +7,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/tasks"
 	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/folder"
@@ -20,7 +19,7 @@ import (
 
 func sweepCommand(a *shell.App) *cobra.Command {
 	var dataDir, runsDir, serve string
-	var flags tasks.Flags
+	var flags taskFlags
 	c := &cobra.Command{
 		Use:   "sweep FILE|PRESET",
 		Short: "Train every point of a grid, or drawn points, and compare them",
@@ -53,7 +52,7 @@ its own and writes nothing that another one writes. Scripts for Slurm, Kubernete
 				defer a.Saves(false)
 				o.Watcher = sweepOn(page, watcher)
 				if share != nil {
-					err = tasks.Run(a, c, &watcher.Display, args[0], why, file, *share, o)
+					err = runTask(a, c, &watcher.Display, args[0], why, file, *share, o)
 				} else {
 					err = runSweep(a, c, args[0], file, flags.Collect, o)
 				}
@@ -109,7 +108,7 @@ type trialSteps struct {
 
 func (p *sweepWatcher) SweepStarted(o sweep.Overview) {
 	p.saves()
-	fmt.Fprintf(p.W, "sweep     %s\ntrials    %s, of which %d have a result\n", o.Dir, tasks.Of(o), o.Finished)
+	fmt.Fprintf(p.W, "sweep     %s\ntrials    %s, of which %d have a result\n", o.Dir, shareOf(o), o.Finished)
 	if o.Drawn {
 		fmt.Fprintln(p.W, "drawn     that number: who draws again because of it has no guarantee by it")
 	}

@@ -1,5 +1,4 @@
-// Package tasks is how the command line names the trials that a task of a sweep trains.
-package tasks
+package main
 
 import (
 	"cmp"
@@ -12,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Flags are those by which `train sweep` is a task, or collects.
-type Flags struct {
+// taskFlags are those by which `train sweep` is a task, or collects.
+type taskFlags struct {
 	trial, shard string
 	Collect      bool
 	Jobs         int
@@ -21,7 +20,7 @@ type Flags struct {
 }
 
 // Add gives a command the flags.
-func (f *Flags) Add(c *cobra.Command) {
+func (f *taskFlags) Add(c *cobra.Command) {
 	f.given = c.Flags().Changed
 	c.Flags().StringVar(&f.trial, "trial", "", "train the trial with this number alone, from 1, as one task of several; auto is the number of this task in its Slurm array or Kubernetes job")
 	c.Flags().StringVar(&f.shard, "shard", "", "train the trials i, i+n, i+2n, … alone, given as i/n with i from 1 to n, or auto/n")
@@ -33,7 +32,7 @@ func (f *Flags) Add(c *cobra.Command) {
 
 // Share is what the flags ask for, with the reason in words where the environment said it; nil for a
 // whole sweep. Variables of the environment are asked of getenv.
-func (f *Flags) Share(getenv func(string) string) (share *sweep.Share, why string, err error) {
+func (f *taskFlags) Share(getenv func(string) string) (share *sweep.Share, why string, err error) {
 	trial, shard := f.given("trial"), f.given("shard")
 	given := 0
 	for _, is := range []bool{trial, shard, f.Collect} {
@@ -57,14 +56,14 @@ func (f *Flags) Share(getenv func(string) string) (share *sweep.Share, why strin
 	return nil, "", nil
 }
 
-func (f *Flags) alone() string {
+func (f *taskFlags) alone() string {
 	if f.Collect {
 		return "--collect"
 	}
 	return "--trial"
 }
 
-func (f *Flags) shardOf(getenv func(string) string) (*sweep.Share, string, error) {
+func (f *taskFlags) shardOf(getenv func(string) string) (*sweep.Share, string, error) {
 	i, n, _ := strings.Cut(f.shard, "/")
 	of, err := strconv.Atoi(n)
 	if err != nil || of < 1 {

@@ -1,4 +1,4 @@
-package tasks
+package main
 
 import (
 	"strings"
@@ -50,7 +50,7 @@ func TestShare(t *testing.T) {
 		{"--trial 1 --jobs 2", "", nil, "--jobs is given with --trial"},
 		{"--jobs=-1", "", nil, "expected a whole number of trials"},
 	} {
-		var f Flags
+		var f taskFlags
 		c := &cobra.Command{}
 		f.Add(c)
 		if err := c.ParseFlags(strings.Fields(test.args)); err != nil {

@@ -1,4 +1,4 @@
-package tasks
+package main
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Run trains the trials of a share of a sweep, which the command line names so, and prints what came
+// runTask trains the trials of a share of a sweep, which the command line names so, and prints what came
 // of it. Why says where the share is from.
-func Run(a *shell.App, c *cobra.Command, shown *terminal.Display, name, why string, file *sweeps.Sweep, share sweep.Share, o sweep.Options) error {
+func runTask(a *shell.App, c *cobra.Command, shown *terminal.Display, name, why string, file *sweeps.Sweep, share sweep.Share, o sweep.Options) error {
 	if why != "" {
 		fmt.Fprintln(shown.W, "task      "+why)
 	}
@@ -40,8 +40,8 @@ func Run(a *shell.App, c *cobra.Command, shown *terminal.Display, name, why stri
 	return shell.Stopped(c.Context())
 }
 
-// Of says which trials a sweep or a task is about.
-func Of(o sweep.Overview) string {
+// shareOf says which trials a sweep or a task is about.
+func shareOf(o sweep.Overview) string {
 	if o.Numbers == nil {
 		return fmt.Sprint(o.Trials)
 	}
