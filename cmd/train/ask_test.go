@@ -10,7 +10,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/questions"
 )
 
@@ -206,12 +205,12 @@ func TestSignificant(t *testing.T) {
 		{2.73698510, 4, "2.737", "2.736"}, {4.0521e-6, 4, "4.053e-06", "4.052e-06"}, {0.99999, 4, "1", "0.9999"}, {0, 4, "0", "0"}, {1, 4, "1", "1"},
 		{123456.7, 4, "123457", "123456"}, {1e-300, 3, "1e-300", "1e-300"}, {9.9996e-5, 4, "0.0001", "9.999e-05"},
 	} {
-		if up, down := terminal.SignificantUp(test.x, test.digits), terminal.SignificantDown(test.x, test.digits); up != test.up || down != test.down {
+		if up, down := shell.SignificantUp(test.x, test.digits), shell.SignificantDown(test.x, test.digits); up != test.up || down != test.down {
 			t.Errorf("%v: found %s and %s, expected %s and %s", test.x, up, down, test.up, test.down)
 		}
 	}
 	for x, want := range map[float64]string{2.99995: "3.0000", 0.0123456: "0.0124", 0.000123456: "0.0001235", 0: "0.0000"} {
-		if found := terminal.Epsilon(x); found != want {
+		if found := shell.Epsilon(x); found != want {
 			t.Errorf("ε = %v: found %s, expected %s", x, found, want)
 		}
 	}

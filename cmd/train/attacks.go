@@ -9,7 +9,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/attack"
 	"dpsgd/internal/score"
 	"dpsgd/internal/train"
@@ -59,8 +58,8 @@ one. The picture shows the answers to the count with somebody and without, with 
 				for _, q := range s.Queries {
 					table = append(table, []string{q.Name, attackNumber(q.Answer), attackNumber(q.Measured), attackNumber(q.Worst), attackNumber(q.Bound), attackNumber(q.Noise)})
 				}
-				terminal.PrintTable(w, table)
-				fmt.Fprintf(w, "\n%s drawn people; the noise is the standard deviation that ε = %g takes, by Laplace\n", terminal.Count(s.People), s.Epsilon)
+				shell.PrintTable(w, table)
+				fmt.Fprintf(w, "\n%s drawn people; the noise is the standard deviation that ε = %g takes, by Laplace\n", shell.Count(s.People), s.Epsilon)
 			})
 		},
 	}
@@ -98,8 +97,8 @@ all others.`,
 					}
 					table = append(table, []string{epsilon, attackPercent(g.Difference.Accuracy), attackPercent(g.Informed.Accuracy), interval(g.Informed), attackPercent(g.Allowed), attackPercent(g.Bound)})
 				}
-				terminal.PrintTable(w, table)
-				fmt.Fprintf(w, "\n%s noise, %s trials each; guessing is right in 50 %%\n", d.Noise, terminal.Count(d.Trials))
+				shell.PrintTable(w, table)
+				fmt.Fprintf(w, "\n%s noise, %s trials each; guessing is right in 50 %%\n", d.Noise, shell.Count(d.Trials))
 			})
 		},
 	}
@@ -137,8 +136,8 @@ together says so ahead.`,
 					}
 					table = append(table, []string{fmt.Sprintf("%g", row.Ratio), epsilon, attackPercent(row.Recovered.Accuracy), interval(row.Recovered), attackPercent(row.Allowed)})
 				}
-				terminal.PrintTable(w, table)
-				fmt.Fprintf(w, "\n%s noise on %s answers about %s people, %d times; guessing finds 50 %%\n", r.Noise, terminal.Count(r.Queries), terminal.Count(r.People), r.Repeated)
+				shell.PrintTable(w, table)
+				fmt.Fprintf(w, "\n%s noise on %s answers about %s people, %d times; guessing finds 50 %%\n", r.Noise, shell.Count(r.Queries), shell.Count(r.People), r.Repeated)
 			})
 		},
 	}
@@ -185,7 +184,7 @@ written into the folder of the run. It takes training and test examples to be dr
 const notPrivate = "NOT PRIVATE: this is computed from training examples without noise. Do not publish it"
 
 func printMembership(w io.Writer, m *attack.Membership) {
-	fmt.Fprintf(w, "%s\n\n%s training and %s test examples of %s\n\n", notPrivate, terminal.Count(m.Training), terminal.Count(m.Test), m.Run)
+	fmt.Fprintf(w, "%s\n\n%s training and %s test examples of %s\n\n", notPrivate, shell.Count(m.Training), shell.Count(m.Test), m.Run)
 	table := [][]string{{"errors %", "training noticed %", "test noticed %", "allowed %"}}
 	for _, o := range m.Operating {
 		table = append(table, []string{
@@ -193,9 +192,9 @@ func printMembership(w io.Writer, m *attack.Membership) {
 			attackPercent(o.TrueNegative.Accuracy) + " (" + interval(o.TrueNegative) + ")", attackPercent(o.Allowed),
 		})
 	}
-	terminal.PrintTable(w, table)
+	shell.PrintTable(w, table)
 	fmt.Fprintf(w, "\nAUC  %.4f, 95 %% interval %.4f to %.4f; 0.5 is guessing\n", m.AUC, m.Low, m.High)
-	fmt.Fprintf(w, "ε    at least %s by %s right of %s guesses (95 %%),\n", terminal.Down(m.EpsilonAtLeast, 3), terminal.Count(m.Right), terminal.Count(m.Guesses))
+	fmt.Fprintf(w, "ε    at least %s by %s right of %s guesses (95 %%),\n", shell.Down(m.EpsilonAtLeast, 3), shell.Count(m.Right), shell.Count(m.Guesses))
 	promised := "no promise about whole examples"
 	if m.EpsilonAtMost > 0 {
 		promised = "at most " + accountant.RoundUp(m.EpsilonAtMost, 3) + " by the ledger"
@@ -210,11 +209,11 @@ func noiseFlag(c *cobra.Command, noise *string) {
 // attackNumber is one with four digits that count, or all of a whole one.
 func attackNumber(x float64) string {
 	if x == math.Trunc(x) {
-		return terminal.Count(int(x))
+		return shell.Count(int(x))
 	}
 	return fmt.Sprintf("%.4g", x)
 }
 
-func attackPercent(share float64) string { return terminal.Decimals(100*share, 2) }
+func attackPercent(share float64) string { return shell.Decimals(100*share, 2) }
 
 func interval(s score.Share) string { return attackPercent(s.Low) + " to " + attackPercent(s.High) }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
-	"dpsgd/cmd/train/internal/terminal"
+	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/sweep"
@@ -43,8 +43,8 @@ func TestBarsFitTheTerminal(t *testing.T) {
 		300: {"█", "12345/98765", "ε 12.35 (rdp 13.51) of 12.75", "test 98.8 %", "123k examples/s", "96h01m left"},
 	} {
 		var runBar, sweepBar, fetch bytes.Buffer
-		show := func(b *bytes.Buffer) terminal.Display {
-			return terminal.Display{W: b, Bars: true, Colours: columns > 100, Columns: columns}
+		show := func(b *bytes.Buffer) shell.Display {
+			return shell.Display{W: b, Bars: true, Colours: columns > 100, Columns: columns}
 		}
 		p := progressed()
 		run := &runWatcher{show(&runBar)}
@@ -119,7 +119,7 @@ func TestLiveText(t *testing.T) {
 // A warning does not stand in the line of a bar.
 func TestWarningsClearTheBar(t *testing.T) {
 	var b bytes.Buffer
-	w := &runWatcher{terminal.Display{W: &b, Bars: true}}
+	w := &runWatcher{shell.Display{W: &b, Bars: true}}
 	w.Warned("first")
 	w.StartBar(10)
 	w.Show(3, "3/10")
@@ -131,12 +131,12 @@ func TestWarningsClearTheBar(t *testing.T) {
 
 // There are colours on terminals alone, and none where NO_COLOR or a dumb terminal says so.
 func TestColours(t *testing.T) {
-	if terminal.Colours(new(bytes.Buffer)) {
+	if shell.Colours(new(bytes.Buffer)) {
 		t.Error("a buffer gets colours")
 	}
 	for _, off := range []string{"NO_COLOR", "TERM"} {
 		t.Setenv(off, "dumb")
-		if terminal.Colours(os.Stdout) {
+		if shell.Colours(os.Stdout) {
 			t.Errorf("with %s=dumb there are colours", off)
 		}
 	}
@@ -144,10 +144,10 @@ func TestColours(t *testing.T) {
 
 func TestFormats(t *testing.T) {
 	for _, test := range []struct{ found, want string }{
-		{terminal.Count(0), "0"}, {terminal.Count(999), "999"}, {terminal.Count(1000), "1,000"}, {terminal.Count(1234567), "1,234,567"},
-		{terminal.Duration(0.4), "0s"}, {terminal.Duration(59.6), "1m0s"}, {terminal.Duration(3600), "1h00m"}, {terminal.Duration(7500), "2h05m"},
-		{terminal.Short(9999), "9999"}, {terminal.Short(123456), "123k"},
-		{terminal.Cut("short", 5), "short"}, {terminal.Cut("longer", 5), "long…"}, {terminal.Cut("εεεεεε", 3), "εε…"},
+		{shell.Count(0), "0"}, {shell.Count(999), "999"}, {shell.Count(1000), "1,000"}, {shell.Count(1234567), "1,234,567"},
+		{shell.Duration(0.4), "0s"}, {shell.Duration(59.6), "1m0s"}, {shell.Duration(3600), "1h00m"}, {shell.Duration(7500), "2h05m"},
+		{shell.Short(9999), "9999"}, {shell.Short(123456), "123k"},
+		{shell.Cut("short", 5), "short"}, {shell.Cut("longer", 5), "long…"}, {shell.Cut("εεεεεε", 3), "εε…"},
 		{baseName("configs/mnist-cnn.yaml"), "mnist-cnn"}, {baseName("digits"), "digits"},
 	} {
 		if test.found != test.want {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/configs/places"
 	"dpsgd/internal/bench"
@@ -121,23 +120,23 @@ func printBench(w io.Writer, b *bench.Result, f benchFlags) {
 	if f.config != "" {
 		name = baseName(f.config) + ", network " + b.Model
 	}
-	fmt.Fprintf(w, "%s\n%s step, batch %s, %d threads, %s kernels\n\n", terminal.Cut(name, 80), b.Mode, terminal.Count(b.Batch), b.Threads, b.Kernel)
-	fmt.Fprintf(w, "speed     %s examples/s\n", terminal.Count(int(math.Round(b.ExamplesPerSecond))))
-	fmt.Fprintf(w, "step      %.3f ms, the median of %s\n", b.StepMS, terminal.Count(b.Steps))
+	fmt.Fprintf(w, "%s\n%s step, batch %s, %d threads, %s kernels\n\n", shell.Cut(name, 80), b.Mode, shell.Count(b.Batch), b.Threads, b.Kernel)
+	fmt.Fprintf(w, "speed     %s examples/s\n", shell.Count(int(math.Round(b.ExamplesPerSecond))))
+	fmt.Fprintf(w, "step      %.3f ms, the median of %s\n", b.StepMS, shell.Count(b.Steps))
 	fmt.Fprintf(w, "work      %.1f GFLOP/s, %.1f %% of the FMA limit of %.1f\n", b.GFLOPs, 100*b.GFLOPs/b.FMALimitGFLOPs, b.FMALimitGFLOPs)
-	fmt.Fprintf(w, "memory    %.1f MiB at its peak, %s examples at once\n\n", b.PeakRSSMiB, terminal.Count(b.Physical))
+	fmt.Fprintf(w, "memory    %.1f MiB at its peak, %s examples at once\n\n", b.PeakRSSMiB, shell.Count(b.Physical))
 	table := [][]string{{"part", "ms", "% of the step"}}
 	for _, part := range bench.Parts() {
 		ms := b.Parts[part]
-		table = append(table, []string{part, terminal.Decimals(ms, 3), terminal.Decimals(100*ms/b.StepMS, 1)})
+		table = append(table, []string{part, shell.Decimals(ms, 3), shell.Decimals(100*ms/b.StepMS, 1)})
 	}
-	terminal.PrintTable(w, table)
+	shell.PrintTable(w, table)
 	if len(b.Engines) > 0 {
 		fmt.Fprintln(w)
 		table = [][]string{{"parameter", "per-example norms"}}
 		for _, e := range b.Engines {
 			table = append(table, []string{e.Parameter, e.Engine.String()})
 		}
-		terminal.PrintTable(w, table)
+		shell.PrintTable(w, table)
 	}
 }

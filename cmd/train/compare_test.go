@@ -13,7 +13,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 )
 
 // The table lists every accountant within 80 columns, refusals with their reason, and says what an
@@ -91,7 +90,7 @@ func TestComparePlots(t *testing.T) {
 }
 
 func TestWrap(t *testing.T) {
-	if found := strings.Join(terminal.Wrap("one two  three "+strings.Repeat("x", 12), 9), "|"); found != "one two|three|xxxxxxxx…" {
+	if found := strings.Join(shell.Wrap("one two  three "+strings.Repeat("x", 12), 9), "|"); found != "one two|three|xxxxxxxx…" {
 		t.Errorf("found %s", found)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/examples"
@@ -40,9 +39,9 @@ func dataListCommand(a *shell.App) *cobra.Command {
 			sets := setup.Outlines()
 			table := [][]string{{"name", "training", "test", "pictures", "classes"}}
 			for _, s := range sets {
-				table = append(table, []string{s.Name, terminal.Count(s.Examples), terminal.Count(s.Tests), s.Shape.String(), terminal.Count(s.Classes)})
+				table = append(table, []string{s.Name, shell.Count(s.Examples), shell.Count(s.Tests), s.Shape.String(), shell.Count(s.Classes)})
 			}
-			return a.Print(map[string]any{"data": sets}, func(w io.Writer) { terminal.PrintTable(w, table) })
+			return a.Print(map[string]any{"data": sets}, func(w io.Writer) { shell.PrintTable(w, table) })
 		},
 	}
 }
@@ -72,7 +71,7 @@ This reads all of them, whoever was drawn. What it prints is for who holds the d
 				return err
 			}
 			return a.Print(map[string]any{"name": read.Name, "examples": read.Train.Len(), "test_examples": read.Test.Len(), "status": "readable"}, func(w io.Writer) {
-				fmt.Fprintf(w, "all %s training and %s test examples of %s can be read\n", terminal.Count(read.Train.Len()), terminal.Count(read.Test.Len()), read.Name)
+				fmt.Fprintf(w, "all %s training and %s test examples of %s can be read\n", shell.Count(read.Train.Len()), shell.Count(read.Test.Len()), read.Name)
 			})
 		},
 	}
@@ -149,12 +148,12 @@ func datasetFolders() string {
 // fetchProgress shows how a download goes: with a bar for each file, or with a line for each and one
 // now and then.
 type fetchProgress struct {
-	terminal.Display
+	shell.Display
 	file string
 }
 
 func (f *fetchProgress) progress(file string, done, total int64) {
-	text := fmt.Sprintf("%s  %s of %s", terminal.Cut(file, 30), terminal.Megabytes(int(done)), terminal.Megabytes(int(total)))
+	text := fmt.Sprintf("%s  %s of %s", shell.Cut(file, 30), shell.Megabytes(int(done)), shell.Megabytes(int(total)))
 	if !f.Bars {
 		if f.Due(done == total) {
 			fmt.Fprintln(f.W, text)

@@ -9,7 +9,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/configs/places"
 	"dpsgd/internal/describe"
@@ -51,12 +50,12 @@ func describeCommand(a *shell.App) *cobra.Command {
 
 // printDescription writes what a run would do, for people.
 func printDescription(w io.Writer, d *describe.Description) {
-	fmt.Fprintf(w, "data      %s: %s training examples of %v, %d classes\n", d.Data.Name, terminal.Count(d.Data.Examples), d.Data.Shape, d.Data.Classes)
+	fmt.Fprintf(w, "data      %s: %s training examples of %v, %d classes\n", d.Data.Name, shell.Count(d.Data.Examples), d.Data.Shape, d.Data.Classes)
 	if n := d.Privacy.Records; n != d.Data.Examples {
-		fmt.Fprintf(w, "protects  %s, of %s\n", d.Privacy.Unit, terminal.Count(n))
+		fmt.Fprintf(w, "protects  %s, of %s\n", d.Privacy.Unit, shell.Count(n))
 	}
 	if d.Augmentation != "" {
-		fmt.Fprintf(w, "training  %s\n", strings.Join(terminal.Wrap(d.Augmentation, 70), "\n          "))
+		fmt.Fprintf(w, "training  %s\n", strings.Join(shell.Wrap(d.Augmentation, 70), "\n          "))
 	}
 	fmt.Fprintln(w)
 	printLayers(w, d)
@@ -76,13 +75,13 @@ func printLayers(w io.Writer, d *describe.Description) {
 	}
 	table := [][]string{{"layer", "kind", "output", "parameters", "multiply-adds", "per-example norms"}}
 	for _, l := range d.Layers {
-		table = append(table, []string{l.Name, l.Kind, join(l.Output), terminal.Count(l.Parameters), terminal.Count(l.MultiplyAdds), engines[l.Name]})
+		table = append(table, []string{l.Name, l.Kind, join(l.Output), shell.Count(l.Parameters), shell.Count(l.MultiplyAdds), engines[l.Name]})
 	}
-	table = append(table, []string{"", "total", "", terminal.Count(d.Parameters + d.Frozen), terminal.Count(d.MultiplyAdds), ""})
+	table = append(table, []string{"", "total", "", shell.Count(d.Parameters + d.Frozen), shell.Count(d.MultiplyAdds), ""})
 	if d.Frozen > 0 {
-		table = append(table, []string{"", "of which frozen", "", terminal.Count(d.Frozen), "", ""})
+		table = append(table, []string{"", "of which frozen", "", shell.Count(d.Frozen), "", ""})
 	}
-	terminal.PrintTable(w, table)
+	shell.PrintTable(w, table)
 }
 
 func printPrivacy(w io.Writer, d *describe.Description) {
@@ -97,9 +96,9 @@ func printPrivacy(w io.Writer, d *describe.Description) {
 	}
 	fmt.Fprintf(w, "\nprivacy   noise multiplier %.4f, %s; clip norm %g\n", p.NoiseMultiplier, how, p.ClipNorm)
 	fmt.Fprintf(w, "clipping  %s\n", p.Clipping)
-	fmt.Fprintf(w, "sampling  probability %.4g, expected batch %g, %s steps planned\n", p.SamplingProbability, p.ExpectedBatchSize, terminal.Count(p.PlannedSteps))
+	fmt.Fprintf(w, "sampling  probability %.4g, expected batch %g, %s steps planned\n", p.SamplingProbability, p.ExpectedBatchSize, shell.Count(p.PlannedSteps))
 	if p.Steps < p.PlannedSteps {
-		fmt.Fprintf(w, "budget    allows %s of them\n", terminal.Count(p.Steps))
+		fmt.Fprintf(w, "budget    allows %s of them\n", shell.Count(p.Steps))
 	}
 	fmt.Fprintf(w, "spends    ε = %s", accountant.RoundUp(p.Epsilon, 3))
 	if p.TargetEpsilon > 0 {
@@ -119,19 +118,19 @@ func printPrivacy(w io.Writer, d *describe.Description) {
 		table[0] = append(table[0], "ε (rdp)")
 	}
 	for i, s := range d.Curve {
-		line := []string{terminal.Count(s.Steps), accountant.RoundUp(s.Epsilon, 3)}
+		line := []string{shell.Count(s.Steps), accountant.RoundUp(s.Epsilon, 3)}
 		if beside {
 			line = append(line, accountant.RoundUp(d.CurveRDP[i].Epsilon, 3))
 		}
 		table = append(table, line)
 	}
-	terminal.PrintTable(w, table)
+	shell.PrintTable(w, table)
 }
 
 // printOrdinary writes what is private where gradients have no noise.
 func printOrdinary(w io.Writer, p describe.Privacy) {
-	fmt.Fprintf(w, "\ntraining  %s steps of %g examples, without noise on gradients\n", terminal.Count(p.PlannedSteps), p.ExpectedBatchSize)
-	fmt.Fprintf(w, "protects  %s\nprivacy   %s\n", p.Unit, terminal.Guarantee(p.Epsilon, p.Delta, p.Accountant, p.EpsilonRDP))
+	fmt.Fprintf(w, "\ntraining  %s steps of %g examples, without noise on gradients\n", shell.Count(p.PlannedSteps), p.ExpectedBatchSize)
+	fmt.Fprintf(w, "protects  %s\nprivacy   %s\n", p.Unit, shell.Guarantee(p.Epsilon, p.Delta, p.Accountant, p.EpsilonRDP))
 }
 
 // join writes a shape as 28x28x1.

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/score"
 	"dpsgd/internal/train"
 
@@ -29,9 +28,9 @@ func evalCommand(a *shell.App) *cobra.Command {
 			}
 			a.Warn(found.Warning)
 			return a.Print(found, func(w io.Writer) {
-				fmt.Fprintf(w, "test accuracy   %.2f %% of %s %s\n", 100*found.TestAccuracy, terminal.Count(found.TestExamples), found.Noun)
+				fmt.Fprintf(w, "test accuracy   %.2f %% of %s %s\n", 100*found.TestAccuracy, shell.Count(found.TestExamples), found.Noun)
 				fmt.Fprintf(w, "test loss       %.4f\n", found.TestLoss)
-				fmt.Fprintf(w, "privacy         %s\n", terminal.Guarantee(found.Epsilon, found.Delta, found.Accountant, found.EpsilonRDP))
+				fmt.Fprintf(w, "privacy         %s\n", shell.Guarantee(found.Epsilon, found.Delta, found.Accountant, found.EpsilonRDP))
 				if found.Unit != "" {
 					fmt.Fprintf(w, "protected       %s\n", found.Unit)
 				}
@@ -58,12 +57,12 @@ func printClasses(w io.Writer, found score.Score) {
 		other, most := "–", 0
 		for predicted, n := range found.Confusion[label] {
 			if predicted != label && n > most {
-				other, most = fmt.Sprintf("%s (%d)", terminal.Cut(found.Classes[predicted].Name, longestClass), n), n
+				other, most = fmt.Sprintf("%s (%d)", shell.Cut(found.Classes[predicted].Name, longestClass), n), n
 			}
 		}
-		table = append(table, []string{terminal.Cut(c.Name, longestClass), terminal.Count(c.Examples), terminal.Decimals(100*c.Accuracy, 2), fmt.Sprintf("%.2f to %.2f", 100*c.Low, 100*c.High), other})
+		table = append(table, []string{shell.Cut(c.Name, longestClass), shell.Count(c.Examples), shell.Decimals(100*c.Accuracy, 2), fmt.Sprintf("%.2f to %.2f", 100*c.Low, 100*c.High), other})
 	}
-	terminal.PrintTable(w, table)
+	shell.PrintTable(w, table)
 }
 
 // printExtremes writes the accuracy of the classes that do worst and best.
@@ -74,7 +73,7 @@ func printExtremes(w io.Writer, classes []score.Class) {
 	}
 	by := func(a, b score.Class) int { return cmp.Compare(a.Accuracy, b.Accuracy) }
 	worst, best := slices.MinFunc(classes, by), slices.MaxFunc(classes, by)
-	fmt.Fprintf(w, "by class        from %.2f %% (%s) to %.2f %% (%s)\n", 100*worst.Accuracy, terminal.Cut(worst.Name, longestClass), 100*best.Accuracy, terminal.Cut(best.Name, longestClass))
+	fmt.Fprintf(w, "by class        from %.2f %% (%s) to %.2f %% (%s)\n", 100*worst.Accuracy, shell.Cut(worst.Name, longestClass), 100*best.Accuracy, shell.Cut(best.Name, longestClass))
 }
 
 // printConfusion writes the confusion matrix, where its lines are not longer than a terminal.
@@ -84,7 +83,7 @@ func printConfusion(w io.Writer, found score.Score) {
 		table[0] = append(table[0], found.Classes[label].Name)
 		line := []string{found.Classes[label].Name}
 		for _, n := range counts {
-			line = append(line, terminal.Count(n))
+			line = append(line, shell.Count(n))
 		}
 		table = append(table, line)
 	}
@@ -97,9 +96,9 @@ func printConfusion(w io.Writer, found score.Score) {
 		}
 		width += widest + gap
 	}
-	if width-gap > terminal.Width {
+	if width-gap > shell.Width {
 		return
 	}
 	fmt.Fprintln(w)
-	terminal.PrintTable(w, table)
+	shell.PrintTable(w, table)
 }

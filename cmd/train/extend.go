@@ -8,7 +8,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/stats"
 	"dpsgd/internal/train"
@@ -65,7 +64,7 @@ func printExtended(w io.Writer, e train.Extended, dataGiven string) {
 	if e.To.Epsilon > 0 {
 		budget = fmt.Sprintf(" of %g", e.To.Epsilon)
 	}
-	fmt.Fprintf(w, "steps     %s in all, %s of them made; before, %s were planned\n", terminal.Count(e.To.Steps), terminal.Count(e.Step), terminal.Count(e.From.Steps))
+	fmt.Fprintf(w, "steps     %s in all, %s of them made; before, %s were planned\n", shell.Count(e.To.Steps), shell.Count(e.Step), shell.Count(e.From.Steps))
 	fmt.Fprintf(w, "spent     ε = %s so far\n", accountant.RoundUp(e.SpentEpsilon, 3))
 	fmt.Fprintf(w, "will be   ε = %s%s at δ = %g (%s), with the price of the choice\n", accountant.RoundUp(e.Epsilon, 3), budget, e.Delta, e.Accountant)
 	fmt.Fprintf(w, "\ngo on with `train resume %s`\n", folder.Argument(e.Run)+dataGiven)

@@ -11,7 +11,6 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/features"
 	drawing "dpsgd/features/drawn"
@@ -93,7 +92,7 @@ func featuresShowCommand(a *shell.App) *cobra.Command {
 func computed(a *shell.App) func(done, total int) {
 	d, begun := a.Display(), false
 	return func(done, total int) {
-		switch text := fmt.Sprintf("read %s of %s pictures", terminal.Count(done), terminal.Count(total)); {
+		switch text := fmt.Sprintf("read %s of %s pictures", shell.Count(done), shell.Count(total)); {
 		case !d.Bars:
 			if d.Due(done == total) {
 				fmt.Fprintln(d.W, text)

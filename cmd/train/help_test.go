@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -34,8 +33,8 @@ func TestHelpFitsATerminal(t *testing.T) {
 	everyCommand(func(c *cobra.Command) {
 		n++
 		for _, line := range strings.Split(shell.Help(c), "\n") {
-			if found := utf8.RuneCountInString(line); found > terminal.Width || strings.TrimRight(line, " ") != line {
-				t.Errorf("%s: a line of %d columns, expected at most %d and no space at its end:\n%s", c.CommandPath(), found, terminal.Width, line)
+			if found := utf8.RuneCountInString(line); found > shell.Width || strings.TrimRight(line, " ") != line {
+				t.Errorf("%s: a line of %d columns, expected at most %d and no space at its end:\n%s", c.CommandPath(), found, shell.Width, line)
 			}
 		}
 	})

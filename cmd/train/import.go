@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/internal/exchange"
 
@@ -47,17 +46,17 @@ what they tell of that is not covered by the run's guarantee.`,
 func printImport(w io.Writer, i exchange.Imported) {
 	table := [][]string{{"parameter", "shape", "tensor of the file"}}
 	for _, f := range i.Fits.Fits {
-		tensor := terminal.Plain(f.Tensor)
+		tensor := shell.Plain(f.Tensor)
 		if tensor == "" {
 			tensor = "none, begins at random"
 		}
 		table = append(table, []string{f.Parameter, strings.Trim(fmt.Sprint(f.Shape), "[]"), tensor})
 	}
-	terminal.PrintTable(w, table)
+	shell.PrintTable(w, table)
 	if len(i.Unused) > 0 {
 		unused := make([]string, len(i.Unused))
 		for at, name := range i.Unused {
-			unused[at] = terminal.Plain(name)
+			unused[at] = shell.Plain(name)
 		}
 		fmt.Fprintf(w, "\nnot used: %s\n", strings.Join(unused, ", "))
 	}
@@ -70,7 +69,7 @@ func printImport(w io.Writer, i exchange.Imported) {
 		fmt.Fprintf(w, "\nMatched by order and shape: look whether it is right. Written to %s.\n", i.File)
 	}
 	for _, fact := range i.About {
-		fmt.Fprintf(w, "%s: %s\n", terminal.Plain(fact.Key), terminal.Plain(fact.Value))
+		fmt.Fprintf(w, "%s: %s\n", shell.Plain(fact.Key), shell.Plain(fact.Value))
 	}
 	fmt.Fprintf(w, "\nIn the configuration:\n\n%s", i.YAML)
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/data"
 	"dpsgd/internal/draft"
 	"dpsgd/internal/folder"
@@ -69,7 +68,7 @@ what the flags do not say. A file that is there is never overwritten.`,
 func answer(a *shell.App, c *cobra.Command, answers *draft.Answers) error {
 	in := bufio.NewReader(c.InOrStdin())
 	ask := func(flag, question, otherwise string) (string, error) {
-		if !terminal.Asks(c.InOrStdin()) {
+		if !shell.Asks(c.InOrStdin()) {
 			return "", shell.Usagef("found no --%s, expected one where there is no terminal to ask", flag)
 		}
 		fmt.Fprintf(a.Err, "%s [%s]: ", question, otherwise)

@@ -9,7 +9,6 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/cmd/train/internal/ask"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/books"
 	"dpsgd/internal/limits"
 
@@ -130,7 +129,7 @@ can be made smaller, not larger. Without --epsilon the limit is shown. data.limi
 // printUncollected says what a head, kept elsewhere, would not show to be missing.
 func printUncollected(w io.Writer, runs []string) {
 	if len(runs) > 0 {
-		fmt.Fprintf(w, "not in the head: %s runs, until `train sweep FILE --collect`\n", terminal.Count(len(runs)))
+		fmt.Fprintf(w, "not in the head: %s runs, until `train sweep FILE --collect`\n", shell.Count(len(runs)))
 	}
 }
 
@@ -160,7 +159,7 @@ is wrong is damage.`,
 			}
 			return a.Print(check, func(w io.Writer) {
 				fmt.Fprintf(w, "%s runs and %s sweeps agree with %s, %s releases; head %s\n",
-					terminal.Count(check.Runs), terminal.Count(check.Sweeps), check.Ledger, terminal.Count(check.Releases), check.Head)
+					shell.Count(check.Runs), shell.Count(check.Sweeps), check.Ledger, shell.Count(check.Releases), check.Head)
 				printUncollected(w, check.Uncollected)
 				printGone(w, check.Gone)
 			})

@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -22,7 +21,7 @@ func manCommand(a *shell.App) *cobra.Command {
 				return err
 			}
 			return a.Print(map[string][]string{"pages": files}, func(w io.Writer) {
-				fmt.Fprintf(w, "%s pages in %s; read one by `man -l %s`\n", terminal.Count(len(files)), args[0], files[0])
+				fmt.Fprintf(w, "%s pages in %s; read one by `man -l %s`\n", shell.Count(len(files)), args[0], files[0])
 			})
 		},
 	}

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/ordinary"
@@ -48,22 +47,22 @@ func fitOrdinary(a *shell.App, c *cobra.Command, run *ordinary.Run) error {
 
 // ordinaryWatcher shows a run without noise on gradients.
 type ordinaryWatcher struct {
-	terminal.Display
+	shell.Display
 	private bool
 }
 
 func (p *ordinaryWatcher) Started(o ordinary.Overview) {
 	p.private = o.Private
 	fmt.Fprintf(p.W, "run       %s\n", o.Run)
-	fmt.Fprintf(p.W, "data      %s, %s training examples\n", o.Data, terminal.Count(o.Examples))
-	fmt.Fprintf(p.W, "model     %s parameters, %s steps\n", terminal.Count(o.Parameters), terminal.Count(o.Steps))
+	fmt.Fprintf(p.W, "data      %s, %s training examples\n", o.Data, shell.Count(o.Examples))
+	fmt.Fprintf(p.W, "model     %s parameters, %s steps\n", shell.Count(o.Parameters), shell.Count(o.Steps))
 	if o.Private {
 		fmt.Fprintf(p.W, "privacy   ε ≤ %g for %s: told truly with probability %.3f\n", o.Epsilon, o.Unit, o.Truth)
 	} else {
 		fmt.Fprintln(p.W, "privacy   NOT PRIVATE: no guarantee (privacy.none)")
 	}
 	if o.ResumedAt > 0 {
-		fmt.Fprintf(p.W, "resumed   at step %s\n", terminal.Count(o.ResumedAt))
+		fmt.Fprintf(p.W, "resumed   at step %s\n", shell.Count(o.ResumedAt))
 	}
 	fmt.Fprintln(p.W)
 	p.Told()
@@ -81,22 +80,22 @@ func (p *ordinaryWatcher) Stepped(s ordinary.Progress) {
 		test = fmt.Sprintf("test %.1f %%", 100*s.Evaluation.Accuracy)
 	}
 	if p.Bars {
-		p.ShowText(int64(s.Step), fmt.Sprintf("%s  %s  %s/s", mark, test, terminal.Count(int(s.ExamplesPerSecond))))
+		p.ShowText(int64(s.Step), fmt.Sprintf("%s  %s  %s/s", mark, test, shell.Count(int(s.ExamplesPerSecond))))
 		return
 	}
 	if p.Due(s.Evaluated) {
 		p.Told()
-		fmt.Fprintf(p.W, "step %d/%d  %s  %s  %s examples/s\n", s.Step, s.Steps, mark, test, terminal.Count(int(s.ExamplesPerSecond)))
+		fmt.Fprintf(p.W, "step %d/%d  %s  %s  %s examples/s\n", s.Step, s.Steps, mark, test, shell.Count(int(s.ExamplesPerSecond)))
 	}
 }
 
 func (p *ordinaryWatcher) Finished(r ordinary.Result) {
 	p.EndBar()
-	fmt.Fprintf(p.W, "\n%s after %s steps in %s\n", r.Status, terminal.Count(r.Steps), terminal.Duration(r.Seconds))
+	fmt.Fprintf(p.W, "\n%s after %s steps in %s\n", r.Status, shell.Count(r.Steps), shell.Duration(r.Seconds))
 	fmt.Fprintf(p.W, "test accuracy   %.2f %%\n", 100*r.TestAccuracy)
 	printExtremes(p.W, r.ByClass)
 	if r.Private {
-		fmt.Fprintf(p.W, "privacy         %s\nprotected       %s; the pictures are public\n", terminal.Guarantee(*r.Epsilon, *r.Delta, r.Accountant, nil), r.Unit)
+		fmt.Fprintf(p.W, "privacy         %s\nprotected       %s; the pictures are public\n", shell.Guarantee(*r.Epsilon, *r.Delta, r.Accountant, nil), r.Unit)
 	} else {
 		fmt.Fprintln(p.W, "privacy         NOT PRIVATE: ε is infinite, the model may hold training examples")
 	}

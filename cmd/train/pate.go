@@ -8,7 +8,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/pate"
@@ -71,9 +70,9 @@ func analyseVotes(a *shell.App, config *configs.Config, file string) error {
 		return err
 	}
 	return a.Print(r, func(w io.Writer) {
-		fmt.Fprintf(w, "votes           %s teachers, %s questions, %s classes\n", terminal.Count(r.Teachers), terminal.Count(r.Questions), terminal.Count(r.Classes))
-		fmt.Fprintf(w, "privacy         ε = %s at δ = %g for any votes, %s answers; %s; %s\n", accountant.RoundUp(r.Epsilon, 3), r.Delta, terminal.Count(r.Answers), r.Method, r.Relation)
-		fmt.Fprintf(w, "data-dependent  ε = %s (NOT PRIVATE: a function of these votes; not to be published unless it is released by its smooth sensitivity), %s answered\n", accountant.RoundUp(r.EpsilonDataDependent, 3), terminal.Count(r.Likely))
+		fmt.Fprintf(w, "votes           %s teachers, %s questions, %s classes\n", shell.Count(r.Teachers), shell.Count(r.Questions), shell.Count(r.Classes))
+		fmt.Fprintf(w, "privacy         ε = %s at δ = %g for any votes, %s answers; %s; %s\n", accountant.RoundUp(r.Epsilon, 3), r.Delta, shell.Count(r.Answers), r.Method, r.Relation)
+		fmt.Fprintf(w, "data-dependent  ε = %s (NOT PRIVATE: a function of these votes; not to be published unless it is released by its smooth sensitivity), %s answered\n", accountant.RoundUp(r.EpsilonDataDependent, 3), shell.Count(r.Likely))
 		if r.EpsilonReleased != nil {
 			fmt.Fprintf(w, "released        ε of about %s (NOT PRIVATE before the noise of that release is drawn)\n", accountant.RoundUp(*r.EpsilonReleased, 3))
 		}
@@ -108,8 +107,8 @@ func fitPate(a *shell.App, c *cobra.Command, run *pate.Run) error {
 }
 
 func printPate(w io.Writer, r pate.Result) {
-	fmt.Fprintf(w, "\n%s after %s questions, %s answered, in %s\n", r.Status, terminal.Count(r.Queries), terminal.Count(r.Answered), terminal.Duration(r.Seconds))
-	fmt.Fprintf(w, "privacy         %s\n", terminal.Guarantee(r.Epsilon, r.Delta, r.Spent.Accountant, r.Spent.EpsilonRDP))
+	fmt.Fprintf(w, "\n%s after %s questions, %s answered, in %s\n", r.Status, shell.Count(r.Queries), shell.Count(r.Answered), shell.Duration(r.Seconds))
+	fmt.Fprintf(w, "privacy         %s\n", shell.Guarantee(r.Epsilon, r.Delta, r.Spent.Accountant, r.Spent.EpsilonRDP))
 	if r.Status == pate.Interrupted {
 		return
 	}
@@ -121,7 +120,7 @@ func printPate(w io.Writer, r pate.Result) {
 	fmt.Fprintf(w, "teachers        %.2f %% (NOT PRIVATE), of the answers %.2f %% are right\n", 100**r.TeacherAccuracy, 100*r.Aggregated)
 	fmt.Fprintf(w, "student         %.2f %% of the test examples outside the pool\n", 100**r.StudentAccuracy)
 	if together := r.Together.DatasetTotal(); together != "" {
-		fmt.Fprintf(w, "on this data    %s\n", strings.Join(terminal.Wrap(together, 64), "\n                "))
+		fmt.Fprintf(w, "on this data    %s\n", strings.Join(shell.Wrap(together, 64), "\n                "))
 	}
 	fmt.Fprintf(w, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }
@@ -133,14 +132,14 @@ func pateOptions(a *shell.App) pate.Options {
 }
 
 type pateWatcher struct {
-	terminal.Display
+	shell.Display
 	stage string
 }
 
 func (p *pateWatcher) started(r *pate.Run) {
 	fmt.Fprintf(p.W, "run       %s\n", r.Dir)
-	fmt.Fprintf(p.W, "teachers  %s, on %s training examples\n", terminal.Count(r.Plan.Teachers), terminal.Count(r.Plan.Examples))
-	fmt.Fprintf(p.W, "budget    ε ≤ %g at δ = %g for all data sets: %s questions, at most %s answers\n\n", r.Plan.Budget.Epsilon, r.Plan.Budget.Delta, terminal.Count(r.Plan.Queries), terminal.Count(r.Plan.Answers))
+	fmt.Fprintf(p.W, "teachers  %s, on %s training examples\n", shell.Count(r.Plan.Teachers), shell.Count(r.Plan.Examples))
+	fmt.Fprintf(p.W, "budget    ε ≤ %g at δ = %g for all data sets: %s questions, at most %s answers\n\n", r.Plan.Budget.Epsilon, r.Plan.Budget.Delta, shell.Count(r.Plan.Queries), shell.Count(r.Plan.Answers))
 	p.Told()
 }
 
@@ -164,7 +163,7 @@ func (p *pateWatcher) progress(s pate.Progress) {
 		text += fmt.Sprintf("  test %.1f %%", 100*s.Accuracy)
 	}
 	if p.Bars {
-		p.ShowFitting(int64(s.Done), func(width int) string { return terminal.Cut(text, max(1, width)) })
+		p.ShowFitting(int64(s.Done), func(width int) string { return shell.Cut(text, max(1, width)) })
 		if last {
 			p.EndBar()
 		}

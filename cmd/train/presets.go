@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/configs/statistics"
 	"dpsgd/configs/sweeps"
@@ -60,7 +59,7 @@ func printItems(w io.Writer, kind string, list []presetItem) {
 	for _, p := range list {
 		table = append(table, []string{p.Name, p.Description})
 	}
-	terminal.PrintTable(w, table)
+	shell.PrintTable(w, table)
 }
 
 // printPreset prints the file of a preset or sweep, to start one's own from.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/report"
 
 	"github.com/spf13/cobra"
@@ -89,7 +88,7 @@ func writeReport(a *shell.App, r *report.Report, path, plots string) error {
 	return a.Print(result, func(w io.Writer) {
 		fmt.Fprintf(w, "in %s: %s\n", path, r.Title)
 		if plots != "" {
-			fmt.Fprintf(w, "in %s: %s files\n", plots, terminal.Count(len(result.Plots)))
+			fmt.Fprintf(w, "in %s: %s files\n", plots, shell.Count(len(result.Plots)))
 		}
 	})
 }

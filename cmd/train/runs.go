@@ -8,7 +8,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/books"
 	"dpsgd/internal/report"
 
@@ -57,16 +56,16 @@ func printRuns(w io.Writer, dir string, list []report.Line) {
 		}
 		name := filepath.Base(r.Run)
 		if r.Trials > 0 {
-			name += fmt.Sprintf(" (%s trials)", terminal.Count(r.Trials))
+			name += fmt.Sprintf(" (%s trials)", shell.Count(r.Trials))
 		}
 		table = append(table, []string{
-			terminal.Cut(name, runWidth), terminal.Cut(orDash(r.Data), dataWidth), number(r.Epsilon, 3), left3(r.Left), percent(r.Accuracy), r.Status,
+			shell.Cut(name, runWidth), shell.Cut(orDash(r.Data), dataWidth), number(r.Epsilon, 3), left3(r.Left), percent(r.Accuracy), r.Status,
 		})
 		if r.Problem != "" {
 			problems = append(problems, name+": "+r.Problem)
 		}
 	}
-	terminal.PrintTable(w, table)
+	shell.PrintTable(w, table)
 	limits, err := books.Limits(dir)
 	for i, limit := range limits {
 		fmt.Fprint(w, strings.Repeat("\n", 1-min(i, 1)), limit, "\n")
@@ -75,7 +74,7 @@ func printRuns(w io.Writer, dir string, list []report.Line) {
 		problems = append(problems, err.Error())
 	}
 	for _, problem := range problems {
-		fmt.Fprintf(w, "\n%s\n", strings.Join(terminal.Wrap(problem, terminal.Width), "\n"))
+		fmt.Fprintf(w, "\n%s\n", strings.Join(shell.Wrap(problem, shell.Width), "\n"))
 	}
 }
 
@@ -99,12 +98,12 @@ func left3(x *float64) string {
 	if x == nil {
 		return "–"
 	}
-	return terminal.Left(*x, 0)
+	return shell.Left(*x, 0)
 }
 
 func percent(x *float64) string {
 	if x == nil {
 		return "–"
 	}
-	return terminal.Decimals(100**x, 2)
+	return shell.Decimals(100**x, 2)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs/statistics"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/stats"
@@ -85,9 +84,9 @@ func answerStats(a *shell.App, c *cobra.Command, run *stats.Run) error {
 	}
 	shown, table := a.Display(), stats.Table(results)
 	for _, line := range table {
-		line[1] = terminal.Cut(terminal.Plain(line[1]), 24)
+		line[1] = shell.Cut(shell.Plain(line[1]), 24)
 	}
-	terminal.PrintTable(shown.W, table)
+	shell.PrintTable(shown.W, table)
 	fmt.Fprintf(shown.W, "\nprivacy   %s\nin %s: statistics.jsonl, privacy.md\n", run.Spent(), run.Dir)
 	if status != stats.Interrupted {
 		return nil

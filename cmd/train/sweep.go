@@ -7,7 +7,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/sweep"
@@ -92,7 +91,7 @@ func runSweep(a *shell.App, c *cobra.Command, name string, file *sweeps.Sweep, c
 
 // sweepWatcher shows a sweep, with one bar over the steps of all trials that are left.
 type sweepWatcher struct {
-	terminal.Display
+	shell.Display
 	saves       func()                 // is told that from now on results are saved
 	trials      map[string]*trialSteps // those under way, by name
 	total, done int                    // steps of all trials that were left at the start
@@ -142,7 +141,7 @@ func (p *sweepWatcher) TrialStepped(o sweep.TrialOverview, s train.Progress) {
 	steps := s.Step - t.step
 	t.step, p.done, p.stepsHere = s.Step, p.done+steps, p.stepsHere+steps
 	if p.Bars {
-		p.showTrial(o, terminal.Duration(float64(p.total-p.done)*time.Since(p.started).Seconds()/float64(max(1, p.stepsHere)))+"  ")
+		p.showTrial(o, shell.Duration(float64(p.total-p.done)*time.Since(p.started).Seconds()/float64(max(1, p.stepsHere)))+"  ")
 	} else if p.Due(false) {
 		fmt.Fprintf(p.W, "trial %d/%d  step %d/%d  %s  %s left\n", o.Number, o.Trials, s.Step, s.Steps, spend(s, 2), left(s))
 	}
@@ -167,7 +166,7 @@ func (p *sweepWatcher) SweepFinished(r sweep.Result) {
 	p.EndBar()
 	fmt.Fprintln(p.W)
 	if len(r.Rows) > 0 {
-		terminal.PrintTable(p.W, r.Table())
+		shell.PrintTable(p.W, r.Table())
 		fmt.Fprintln(p.W)
 	}
 	for _, line := range r.Note() {
@@ -186,5 +185,5 @@ func outcome(r sweep.Row) string {
 	if r.EpsilonRDP != nil {
 		spent += fmt.Sprintf(" (rdp %s)", accountant.RoundUp(*r.EpsilonRDP, 3))
 	}
-	return fmt.Sprintf("%s  %s  %s  %s", test, spent, terminal.Duration(r.Seconds), r.Status)
+	return fmt.Sprintf("%s  %s  %s  %s", test, spent, shell.Duration(r.Seconds), r.Status)
 }

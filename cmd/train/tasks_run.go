@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/sweep"
@@ -16,7 +15,7 @@ import (
 
 // runTask trains the trials of a share of a sweep, which the command line names so, and prints what came
 // of it. Why says where the share is from.
-func runTask(a *shell.App, c *cobra.Command, shown *terminal.Display, name, why string, file *sweeps.Sweep, share sweep.Share, o sweep.Options) error {
+func runTask(a *shell.App, c *cobra.Command, shown *shell.Display, name, why string, file *sweeps.Sweep, share sweep.Share, o sweep.Options) error {
 	if why != "" {
 		fmt.Fprintln(shown.W, "task      "+why)
 	}

@@ -9,23 +9,22 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/ranks"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/train"
 )
 
 // runWatcher shows a run.
-type runWatcher struct{ terminal.Display }
+type runWatcher struct{ shell.Display }
 
 func watcher(a *shell.App) train.Watcher { return &runWatcher{a.Display()} }
 
 func (p *runWatcher) Started(o train.Overview) {
 	fmt.Fprintf(p.W, "run       %s\n", o.Run)
-	fmt.Fprintf(p.W, "data      %s, %s training examples\n", o.Data, terminal.Count(o.Examples))
+	fmt.Fprintf(p.W, "data      %s, %s training examples\n", o.Data, shell.Count(o.Examples))
 	if n := o.Plan.Records; n != o.Examples {
-		fmt.Fprintf(p.W, "protects  %s, of %s\n", o.Plan.Unit, terminal.Count(n))
+		fmt.Fprintf(p.W, "protects  %s, of %s\n", o.Plan.Unit, shell.Count(n))
 	}
-	fmt.Fprintf(p.W, "model     %s parameters\n", terminal.Count(o.Parameters))
+	fmt.Fprintf(p.W, "model     %s parameters\n", shell.Count(o.Parameters))
 	plan := o.Plan
 	fmt.Fprintf(p.W, "privacy   noise multiplier %.4f, clip norm %g, sampling probability %.4g\n", plan.NoiseMultiplier(), plan.Policy.Bound(), plan.SamplingProbability)
 	by := ""
@@ -35,17 +34,17 @@ func (p *runWatcher) Started(o train.Overview) {
 	if plan.Budget != nil {
 		fits := ""
 		if plan.MaxSteps < plan.Steps {
-			fits = fmt.Sprintf(", of which %s fit", terminal.Count(plan.MaxSteps))
+			fits = fmt.Sprintf(", of which %s fit", shell.Count(plan.MaxSteps))
 		}
-		fmt.Fprintf(p.W, "budget    ε ≤ %g at δ = %g%s, %s steps planned%s\n", plan.Budget.Epsilon, plan.Delta, by, terminal.Count(plan.Steps), fits)
+		fmt.Fprintf(p.W, "budget    ε ≤ %g at δ = %g%s, %s steps planned%s\n", plan.Budget.Epsilon, plan.Delta, by, shell.Count(plan.Steps), fits)
 	} else {
-		fmt.Fprintf(p.W, "budget    none, %s steps planned, ε reported at δ = %g%s\n", terminal.Count(plan.Steps), plan.Delta, by)
+		fmt.Fprintf(p.W, "budget    none, %s steps planned, ε reported at δ = %g%s\n", shell.Count(plan.Steps), plan.Delta, by)
 	}
 	if len(o.Processes) > 0 {
 		fmt.Fprintf(p.W, "ranks     %s\n", ranks.Numbers(o.Processes))
 	}
 	if o.ResumedAt > 0 || o.LedgerEntries > 0 {
-		fmt.Fprintf(p.W, "resumed   at step %s; the ledger holds %s releases\n", terminal.Count(o.ResumedAt), terminal.Count(o.LedgerEntries))
+		fmt.Fprintf(p.W, "resumed   at step %s; the ledger holds %s releases\n", shell.Count(o.ResumedAt), shell.Count(o.LedgerEntries))
 	}
 	if o.PrivateDiagnosed {
 		p.Warned("run.private_diagnostics is on: diagnostics.private.jsonl is NOT private")
@@ -68,7 +67,7 @@ func (p *runWatcher) Stepped(s train.Progress) {
 		return
 	}
 	p.Told()
-	fmt.Fprintf(p.W, "step %d/%d  %s  %s  %s%s examples/s  %s left\n", s.Step, s.Steps, spend(s, 2), accuracy(s), clipNorm(s), terminal.Count(int(s.ExamplesPerSecond)), left(s))
+	fmt.Fprintf(p.W, "step %d/%d  %s  %s  %s%s examples/s  %s left\n", s.Step, s.Steps, spend(s, 2), accuracy(s), clipNorm(s), shell.Count(int(s.ExamplesPerSecond)), left(s))
 }
 
 func (p *runWatcher) Finished(r train.Result) {
@@ -78,25 +77,25 @@ func (p *runWatcher) Finished(r train.Result) {
 		train.BudgetExhausted: "one more step would pass the budget",
 		train.Interrupted:     "stopped from outside, saved",
 	}
-	fmt.Fprintf(p.W, "\n%s after %s steps in %s: %s\n", r.Status, terminal.Count(r.Steps), terminal.Duration(r.Seconds), why[r.Status])
+	fmt.Fprintf(p.W, "\n%s after %s steps in %s: %s\n", r.Status, shell.Count(r.Steps), shell.Duration(r.Seconds), why[r.Status])
 	of := ""
 	if r.Average != "none" {
 		of = fmt.Sprintf(" by the average of the parameters (%s), as in the model", r.Average)
 	}
 	fmt.Fprintf(p.W, "test accuracy   %.2f %%%s\n", 100*r.TestAccuracy, of)
 	printExtremes(p.W, r.ByClass)
-	fmt.Fprintf(p.W, "privacy         %s\n", terminal.Guarantee(r.Epsilon, r.Delta, r.Accountant, r.EpsilonRDP))
+	fmt.Fprintf(p.W, "privacy         %s\n", shell.Guarantee(r.Epsilon, r.Delta, r.Accountant, r.EpsilonRDP))
 	printLeft(p.W, r.TargetEpsilon, r.Epsilon)
 	if r.Released != nil {
 		fmt.Fprintf(p.W, "                which is that of all that was planned; of the releases by now it is %s,\n                only if no decision to stop looked at a result\n", accountant.RoundUp(r.Released.Epsilon, 3))
 	}
 	if together := r.DatasetTotal(); together != "" {
-		fmt.Fprintf(p.W, "on this data    %s\n", strings.Join(terminal.Wrap(together, 64), "\n                "))
+		fmt.Fprintf(p.W, "on this data    %s\n", strings.Join(shell.Wrap(together, 64), "\n                "))
 	}
 	if limit := r.LimitLine(); limit != "" {
 		fmt.Fprintf(p.W, "                %s\n", limit)
 	}
-	fmt.Fprintf(p.W, "speed           %s examples/s (times are no part of the guarantee)\n", terminal.Count(int(r.ExamplesPerSecond)))
+	fmt.Fprintf(p.W, "speed           %s examples/s (times are no part of the guarantee)\n", shell.Count(int(r.ExamplesPerSecond)))
 	fmt.Fprintf(p.W, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }
 
@@ -135,13 +134,13 @@ func left(s train.Progress) string {
 	if s.Step == 0 || s.SecondsPerStep == 0 {
 		return "–"
 	}
-	return terminal.Duration(float64(s.Steps-s.Step) * s.SecondsPerStep)
+	return shell.Duration(float64(s.Steps-s.Step) * s.SecondsPerStep)
 }
 
 // liveText is what stands beside the bar of a run: steps, spend, accuracy, speed and time left, in as
 // many words as there is room for.
 func liveText(s train.Progress, width int) string {
-	steps, rate, test := fmt.Sprintf("%d/%d", s.Step, s.Steps), terminal.Short(s.ExamplesPerSecond), accuracy(s)
+	steps, rate, test := fmt.Sprintf("%d/%d", s.Step, s.Steps), shell.Short(s.ExamplesPerSecond), accuracy(s)
 	short, single := strings.TrimPrefix(test, "test "), s
 	single.Spent.EpsilonRDP = nil
 	texts := [][]string{
@@ -159,12 +158,12 @@ func liveText(s train.Progress, width int) string {
 			return text
 		}
 	}
-	return terminal.Cut(steps, max(1, width))
+	return shell.Cut(steps, max(1, width))
 }
 
 // printLeft writes what is left of the budget of a run, if it has one.
 func printLeft(w io.Writer, budget, spent float64) {
 	if budget > 0 {
-		fmt.Fprintf(w, "budget          ε ≤ %g, left %s\n", budget, terminal.Left(budget, spent))
+		fmt.Fprintf(w, "budget          ε ≤ %g, left %s\n", budget, shell.Left(budget, spent))
 	}
 }

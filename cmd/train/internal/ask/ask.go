@@ -9,7 +9,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
@@ -69,22 +68,22 @@ func printCost(w io.Writer, c questions.Cost, unknown questions.Unknown) {
 	budget := fmt.Sprintf("within ε ≤ %g at δ = %g", c.TargetEpsilon, c.Delta)
 	switch unknown {
 	case questions.NoiseMultiplier:
-		fmt.Fprintf(w, "noise multiplier %s is the least %s\n", terminal.SignificantUp(c.NoiseMultiplier, 7), budget)
+		fmt.Fprintf(w, "noise multiplier %s is the least %s\n", shell.SignificantUp(c.NoiseMultiplier, 7), budget)
 	case questions.SamplingProbability:
-		fmt.Fprintf(w, "sampling probability %s is the largest %s\n", terminal.SignificantDown(c.SamplingProbability, 7), budget)
+		fmt.Fprintf(w, "sampling probability %s is the largest %s\n", shell.SignificantDown(c.SamplingProbability, 7), budget)
 	case questions.Steps:
 		if c.Capped {
-			fmt.Fprintf(w, "more than %s steps fit %s; no further ones are asked about\n", terminal.Count(*c.Steps), budget)
+			fmt.Fprintf(w, "more than %s steps fit %s; no further ones are asked about\n", shell.Count(*c.Steps), budget)
 			break
 		}
-		fmt.Fprintf(w, "%s steps are the most %s\n", terminal.Count(*c.Steps), budget)
+		fmt.Fprintf(w, "%s steps are the most %s\n", shell.Count(*c.Steps), budget)
 	}
-	bounds := fmt.Sprintf("ε lies in [%s, %s]\n", terminal.SignificantDown(c.Lower, 8), terminal.SignificantUp(c.Upper, 8))
+	bounds := fmt.Sprintf("ε lies in [%s, %s]\n", shell.SignificantDown(c.Lower, 8), shell.SignificantUp(c.Upper, 8))
 	if unknown == questions.Delta {
-		fmt.Fprintf(w, "δ = %s at ε = %g", terminal.SignificantUp(c.Delta, 4), c.Epsilon)
+		fmt.Fprintf(w, "δ = %s at ε = %g", shell.SignificantUp(c.Delta, 4), c.Epsilon)
 		bounds = "δ" + strings.TrimPrefix(bounds, "ε")
 	} else {
-		fmt.Fprintf(w, "ε = %s at δ = %g", terminal.Epsilon(c.Epsilon), c.Delta)
+		fmt.Fprintf(w, "ε = %s at δ = %g", shell.Epsilon(c.Epsilon), c.Delta)
 	}
 	fmt.Fprintf(w, "%s\n", releasesText(c, unknown))
 	if c.Bracketed {
@@ -92,11 +91,11 @@ func printCost(w io.Writer, c questions.Cost, unknown questions.Unknown) {
 	}
 	if c.Made != nil && unknown == questions.Epsilon {
 		fmt.Fprintf(w, "by now there are %s releases; their own ε = %s holds only if no decision to stop looked at a result\n",
-			terminal.Count(*c.Made.Releases), accountant.RoundUp(c.Made.Epsilon, 3))
+			shell.Count(*c.Made.Releases), accountant.RoundUp(c.Made.Epsilon, 3))
 	}
 	group := ""
 	if c.GroupSize > 1 {
-		group = fmt.Sprintf(" in groups of %s records", terminal.Count(c.GroupSize))
+		group = fmt.Sprintf(" in groups of %s records", shell.Count(c.GroupSize))
 	}
 	fmt.Fprintf(w, "%s; datasets that differ by %s%s\n", c.Method, neighbours(c.Unit, c.Relation), group)
 }
@@ -115,14 +114,14 @@ func releasesText(c questions.Cost, unknown questions.Unknown) string {
 		return ": " + c.Of
 	}
 	if c.Run != "" {
-		text := fmt.Sprintf(", %s releases", terminal.Count(*c.Releases))
+		text := fmt.Sprintf(", %s releases", shell.Count(*c.Releases))
 		if unknown == questions.Epsilon && c.TargetEpsilon > 0 {
-			text += fmt.Sprintf(", budget ε ≤ %g, left %s", c.TargetEpsilon, terminal.Left(c.TargetEpsilon, c.Epsilon))
+			text += fmt.Sprintf(", budget ε ≤ %g, left %s", c.TargetEpsilon, shell.Left(c.TargetEpsilon, c.Epsilon))
 		}
 		if unknown == questions.Steps {
-			text += fmt.Sprintf(" and %s more", terminal.Count(*c.Steps))
+			text += fmt.Sprintf(" and %s more", shell.Count(*c.Steps))
 		}
 		return text
 	}
-	return fmt.Sprintf(", %s steps with noise multiplier %v, sampling probability %v", terminal.Count(*c.Steps), c.NoiseMultiplier, c.SamplingProbability)
+	return fmt.Sprintf(", %s steps with noise multiplier %v, sampling probability %v", shell.Count(*c.Steps), c.NoiseMultiplier, c.SamplingProbability)
 }

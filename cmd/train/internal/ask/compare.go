@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/chart"
 	"dpsgd/internal/questions"
 
@@ -77,14 +76,14 @@ func compare(a *shell.App, c *cobra.Command, asked questions.Question, plot stri
 
 // printComparison writes a table of the answers and, below it, the refusals.
 func printComparison(w io.Writer, c *questions.Comparison) {
-	what := fmt.Sprintf("%s releases", terminal.Count(c.Releases))
+	what := fmt.Sprintf("%s releases", shell.Count(c.Releases))
 	if c.NoiseMultiplier > 0 {
-		what = fmt.Sprintf("%s steps with noise multiplier %.6g, sampling probability %.6g", terminal.Count(c.Releases), c.NoiseMultiplier, c.SamplingProbability)
+		what = fmt.Sprintf("%s steps with noise multiplier %.6g, sampling probability %.6g", shell.Count(c.Releases), c.NoiseMultiplier, c.SamplingProbability)
 	}
 	if c.GroupSize > 1 {
-		what += fmt.Sprintf(", in groups of %s", terminal.Count(c.GroupSize))
+		what += fmt.Sprintf(", in groups of %s", shell.Count(c.GroupSize))
 	}
-	fmt.Fprintf(w, "%s\nε at δ = %g; datasets that differ by %s\n\n", terminal.Cut(what, terminal.Width), c.Delta, neighbours(c.Unit, c.Relation))
+	fmt.Fprintf(w, "%s\nε at δ = %g; datasets that differ by %s\n\n", shell.Cut(what, shell.Width), c.Delta, neighbours(c.Unit, c.Relation))
 	table := [][]string{{"accountant", "ε", "at least", "ms"}}
 	var refusals []questions.Compared
 	estimates := false
@@ -93,18 +92,18 @@ func printComparison(w io.Writer, c *questions.Comparison) {
 			refusals = append(refusals, one)
 			continue
 		}
-		epsilon, lower := terminal.Epsilon(*one.Epsilon), "–"
+		epsilon, lower := shell.Epsilon(*one.Epsilon), "–"
 		if one.Lower != nil {
-			lower = terminal.SignificantDown(*one.Lower, 8)
+			lower = shell.SignificantDown(*one.Lower, 8)
 		}
 		name := one.Accountant
 		if one.Estimate {
 			name, estimates = name+" *", true
 		}
-		table = append(table, []string{name, epsilon, lower, terminal.Decimals(1000*one.Seconds, 2)})
+		table = append(table, []string{name, epsilon, lower, shell.Decimals(1000*one.Seconds, 2)})
 	}
 	if len(table) > 1 {
-		terminal.PrintTable(w, table)
+		shell.PrintTable(w, table)
 	}
 	if estimates {
 		fmt.Fprintln(w, "* an estimate, not a bound")
@@ -116,7 +115,7 @@ func printComparison(w io.Writer, c *questions.Comparison) {
 	for _, one := range refusals {
 		why := strings.TrimPrefix(strings.TrimPrefix(one.Error, "accountant: "), "unsupported: ")
 		indent := fmt.Sprintf("%-*s", names, one.Accountant)
-		for _, text := range terminal.Wrap(why, terminal.Width-names) {
+		for _, text := range shell.Wrap(why, shell.Width-names) {
 			fmt.Fprintln(w, indent+text)
 			indent = strings.Repeat(" ", names)
 		}

@@ -6,7 +6,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/books"
 	"dpsgd/internal/questions"
 
@@ -70,14 +69,14 @@ const mostRuns = 100_000
 // PrintTotals writes what each data set has spent, with a table of its runs.
 func PrintTotals(w io.Writer, totals []books.Total) {
 	for _, t := range totals {
-		fmt.Fprintf(w, "%s  %s examples of %s, %s classes\n", t.Data.Name, terminal.Count(t.Data.Examples), t.Data.Shape, terminal.Count(t.Data.Classes))
-		fmt.Fprintf(w, "together  %s over %s releases\n", terminal.Guarantee(t.Epsilon, t.Delta, t.Accountant, t.EpsilonRDP), terminal.Count(t.Releases))
-		fmt.Fprintf(w, "          %s, if chosen before any result\n\n", terminal.Guarantee(t.Fixed.Epsilon, t.Fixed.Delta, t.Fixed.Accountant, t.Fixed.EpsilonRDP))
+		fmt.Fprintf(w, "%s  %s examples of %s, %s classes\n", t.Data.Name, shell.Count(t.Data.Examples), t.Data.Shape, shell.Count(t.Data.Classes))
+		fmt.Fprintf(w, "together  %s over %s releases\n", shell.Guarantee(t.Epsilon, t.Delta, t.Accountant, t.EpsilonRDP), shell.Count(t.Releases))
+		fmt.Fprintf(w, "          %s, if chosen before any result\n\n", shell.Guarantee(t.Fixed.Epsilon, t.Fixed.Delta, t.Fixed.Accountant, t.Fixed.EpsilonRDP))
 		table := [][]string{{"run", "releases", "ε", "δ"}}
 		for _, r := range t.Runs {
-			table = append(table, []string{r.Run, terminal.Count(r.Releases), accountant.RoundUp(r.Epsilon, 3), fmt.Sprintf("%g", r.Delta)})
+			table = append(table, []string{r.Run, shell.Count(r.Releases), accountant.RoundUp(r.Epsilon, 3), fmt.Sprintf("%g", r.Delta)})
 		}
-		terminal.PrintTable(w, table)
+		shell.PrintTable(w, table)
 		if t.Note != "" {
 			fmt.Fprintf(w, "\n%s.\n", t.Note)
 		}

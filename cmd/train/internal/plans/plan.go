@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/configs"
 	"dpsgd/configs/places"
 	"dpsgd/internal/memory"
@@ -108,8 +107,8 @@ func (f *flags) request(c *cobra.Command) (scale.Request, error) {
 
 // print writes a plan for people.
 func print(w io.Writer, p *scale.Plan, f flags) {
-	fmt.Fprintf(w, "%s, %s parameters, batch %s\n", p.Network, terminal.Count(p.Parameters), count(p.Batch))
-	fmt.Fprintf(w, "%s ranks of %d threads, %s, %v a message\n\n", terminal.Count(p.Ranks), p.Threads, f.network, f.latency)
+	fmt.Fprintf(w, "%s, %s parameters, batch %s\n", p.Network, shell.Count(p.Parameters), count(p.Batch))
+	fmt.Fprintf(w, "%s ranks of %d threads, %s, %v a message\n\n", shell.Count(p.Ranks), p.Threads, f.network, f.latency)
 	printMeasured(w, p.Measured)
 	printStep(w, p)
 	printRows(w, p)
@@ -123,10 +122,10 @@ func print(w io.Writer, p *scale.Plan, f flags) {
 func printMeasured(w io.Writer, m scale.Measured) {
 	table := [][]string{{"measured on this machine", "ms"}}
 	add := func(name string, ms float64) {
-		table = append(table, []string{name, terminal.Decimals(ms, 3)})
+		table = append(table, []string{name, shell.Decimals(ms, 3)})
 	}
 	for _, g := range m.Graphs {
-		add(fmt.Sprintf("gradients of %s at once", terminal.Count(g.Examples)), g.MS)
+		add(fmt.Sprintf("gradients of %s at once", shell.Count(g.Examples)), g.MS)
 	}
 	add("a sample", m.Sample)
 	add("a sum sent and taken back", m.Merge)
@@ -135,7 +134,7 @@ func printMeasured(w io.Writer, m scale.Measured) {
 	add("a checkpoint on disk", m.Checkpoint)
 	add("noise and update", m.Update)
 	add("an evaluation", m.Evaluation)
-	terminal.PrintTable(w, table)
+	shell.PrintTable(w, table)
 }
 
 // printStep writes what a step on so many ranks spends its time on.
@@ -146,15 +145,15 @@ func printStep(w io.Writer, p *scale.Plan) {
 			row = r
 		}
 	}
-	table := [][]string{{fmt.Sprintf("a step on %s ranks", terminal.Count(p.Ranks)), "ms", "% of it"}}
+	table := [][]string{{fmt.Sprintf("a step on %s ranks", shell.Count(p.Ranks)), "ms", "% of it"}}
 	for _, part := range p.Parts {
-		table = append(table, []string{part.Name, terminal.Decimals(part.MS, 3), terminal.Decimals(100*part.MS/row.StepMS, 1)})
+		table = append(table, []string{part.Name, shell.Decimals(part.MS, 3), shell.Decimals(100*part.MS/row.StepMS, 1)})
 	}
-	table = append(table, []string{"total", terminal.Decimals(row.StepMS, 3), "100.0"})
+	table = append(table, []string{"total", shell.Decimals(row.StepMS, 3), "100.0"})
 	fmt.Fprintln(w)
-	terminal.PrintTable(w, table)
+	shell.PrintTable(w, table)
 	fmt.Fprintf(w, "\nspeed     %.1f times that of one rank, efficiency %s %%; %s steps take %s\n", row.Speedup, percent(row.Efficiency),
-		terminal.Count(p.Steps), terminal.Duration(float64(p.Steps)*row.StepMS/1e3))
+		shell.Count(p.Steps), shell.Duration(float64(p.Steps)*row.StepMS/1e3))
 }
 
 // printRows writes the table of ranks, and where they stop paying.
@@ -162,11 +161,11 @@ func printRows(w io.Writer, p *scale.Plan) {
 	fmt.Fprintln(w)
 	table := [][]string{{"ranks", "graph of", "step ms", "speed-up", "efficiency %", "most, but for gradients"}}
 	for _, r := range p.Rows {
-		table = append(table, append([]string{terminal.Count(r.Ranks)}, cells(r)...))
+		table = append(table, append([]string{shell.Count(r.Ranks)}, cells(r)...))
 	}
-	terminal.PrintTable(w, table)
+	shell.PrintTable(w, table)
 	l := p.Limits
-	fmt.Fprintf(w, "\nlimits    efficiency falls below 90 %% %s and below 50 %% %s;\n          steps are fastest on %s ranks\n", limit(l.Below90, l), limit(l.Below50, l), terminal.Count(l.Fastest))
+	fmt.Fprintf(w, "\nlimits    efficiency falls below 90 %% %s and below 50 %% %s;\n          steps are fastest on %s ranks\n", limit(l.Below90, l), limit(l.Below50, l), shell.Count(l.Fastest))
 }
 
 // printBatches writes what larger batches change.
@@ -179,24 +178,24 @@ func printBatches(w io.Writer, p *scale.Plan) {
 	for _, r := range p.Batches {
 		table = append(table, append([]string{count(r.Batch)}, cells(r)...))
 	}
-	terminal.PrintTable(w, table)
+	shell.PrintTable(w, table)
 	fmt.Fprintf(w, "\nA larger batch costs privacy, or other noise: train describe --set training.batch_size=…\n")
 }
 
 // cells of a row but for its first one.
 func cells(r scale.Row) []string {
-	return []string{terminal.Count(r.Physical), terminal.Decimals(r.StepMS, 2), terminal.Decimals(r.Speedup, 2), percent(r.Efficiency),
-		fmt.Sprintf("%s, %s %%", r.Most, terminal.Decimals(100*r.MostShare, 1))}
+	return []string{shell.Count(r.Physical), shell.Decimals(r.StepMS, 2), shell.Decimals(r.Speedup, 2), percent(r.Efficiency),
+		fmt.Sprintf("%s, %s %%", r.Most, shell.Decimals(100*r.MostShare, 1))}
 }
 
 // limit says at which number of ranks something happens.
 func limit(ranks int, l scale.Limits) string {
 	if ranks == 0 {
-		return fmt.Sprintf("nowhere up to %s ranks", terminal.Count(l.Searched))
+		return fmt.Sprintf("nowhere up to %s ranks", shell.Count(l.Searched))
 	}
-	return fmt.Sprintf("at %s ranks", terminal.Count(ranks))
+	return fmt.Sprintf("at %s ranks", shell.Count(ranks))
 }
 
-func percent(share float64) string { return terminal.Decimals(100*share, 1) }
+func percent(share float64) string { return shell.Decimals(100*share, 1) }
 
-func count(batch float64) string { return terminal.Count(int(math.Round(batch))) }
+func count(batch float64) string { return shell.Count(int(math.Round(batch))) }

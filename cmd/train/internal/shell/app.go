@@ -8,8 +8,6 @@ import (
 	"slices"
 	"syscall"
 
-	"dpsgd/cmd/train/internal/terminal"
-
 	"github.com/spf13/cobra"
 )
 
@@ -50,7 +48,7 @@ func (a *App) ExecuteContext(ctx context.Context, root func(*App) *cobra.Command
 	ignorePipes()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	checked := &terminal.Writer{To: a.Out, Lost: func(err error) {
+	checked := &Writer{To: a.Out, Lost: func(err error) {
 		if errors.Is(err, syscall.EPIPE) {
 			cancel(Interrupted{syscall.SIGPIPE})
 		}

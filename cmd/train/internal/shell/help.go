@@ -5,8 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"dpsgd/cmd/train/internal/terminal"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -53,11 +51,11 @@ func continued(line string) []string {
 		if column++; r == '\'' {
 			quoted = !quoted
 		}
-		if r == ' ' && !quoted && i > 4 && column < terminal.Width-1 && strings.ContainsAny(line[i+1:i+2], "-|") {
+		if r == ' ' && !quoted && i > 4 && column < Width-1 && strings.ContainsAny(line[i+1:i+2], "-|") {
 			at = i // a flag stays with its value
 		}
 	}
-	if column <= terminal.Width || at == 0 {
+	if column <= Width || at == 0 {
 		return []string{line}
 	}
 	return append([]string{line[:at] + " \\"}, continued("    "+line[at+1:])...)
@@ -85,7 +83,7 @@ const slack = 5
 
 func writeFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 	if flags.HasAvailableFlags() {
-		fmt.Fprintf(b, "\n%s:\n%s", title, flags.FlagUsagesWrapped(terminal.Width-slack))
+		fmt.Fprintf(b, "\n%s:\n%s", title, flags.FlagUsagesWrapped(Width-slack))
 	}
 }
 
@@ -95,7 +93,7 @@ func Flow(text string) string {
 	var lines []string
 	var paragraph []string
 	end := func() {
-		lines = append(lines, terminal.Wrap(strings.Join(paragraph, " "), terminal.Width)...)
+		lines = append(lines, Wrap(strings.Join(paragraph, " "), Width)...)
 		paragraph = nil
 	}
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
@@ -116,7 +114,7 @@ func Flow(text string) string {
 
 // hanging breaks one line of a table or list.
 func hanging(line string) []string {
-	if utf8.RuneCountInString(line) <= terminal.Width {
+	if utf8.RuneCountInString(line) <= Width {
 		return []string{line}
 	}
 	at := len(line) - len(strings.TrimLeft(line, " "))
@@ -124,7 +122,7 @@ func hanging(line string) []string {
 		at = gap + 2
 	}
 	column := utf8.RuneCountInString(line[:at])
-	lines := terminal.Wrap(line[at:], terminal.Width-column)
+	lines := Wrap(line[at:], Width-column)
 	for i := range lines {
 		if i > 0 {
 			lines[i] = strings.Repeat(" ", column) + lines[i]

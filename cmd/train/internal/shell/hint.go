@@ -5,8 +5,6 @@ import (
 	"io"
 	"time"
 
-	"dpsgd/cmd/train/internal/terminal"
-
 	"github.com/spf13/cobra"
 )
 
@@ -27,14 +25,14 @@ func Doing(c *cobra.Command, what string) *cobra.Command {
 
 // hint is the line for a person who waits. Nothing is printed once the command has written something.
 type hint struct {
-	*terminal.Writer // standard error
-	out              *terminal.Writer
-	timer            *time.Timer
+	*Writer // standard error
+	out     *Writer
+	timer   *time.Timer
 }
 
 // startHint returns standard error, watched for what is written there.
-func (a *App) startHint(out *terminal.Writer) io.Writer {
-	watched := &terminal.Writer{To: a.Err}
+func (a *App) startHint(out *Writer) io.Writer {
+	watched := &Writer{To: a.Err}
 	a.hint = &hint{Writer: watched, out: out}
 	return watched
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"dpsgd/cmd/train/internal/terminal"
 	"dpsgd/internal/group"
 
 	"github.com/spf13/cobra"
@@ -51,12 +50,12 @@ func (a *App) Warn(message string) {
 }
 
 // Display goes to standard error with --json, so that standard output is the result alone.
-func (a *App) Display() terminal.Display {
+func (a *App) Display() Display {
 	w := a.Out
 	if a.JSON {
 		w = a.Err
 	}
-	d := terminal.Display{W: w, Bars: terminal.Is(w) && os.Getenv("TERM") != "dumb", Colours: terminal.Colours(w)}
+	d := Display{W: w, Bars: Is(w) && os.Getenv("TERM") != "dumb", Colours: Colours(w)}
 	if _, _, launched := group.Launched(); launched {
 		d.Bars, d.Colours = false, false // some launchers give ranks a terminal whose output goes to a file
 	}
