@@ -160,6 +160,41 @@ func TestThresholdNeverBelowBruteForce(t *testing.T) {
 	}
 }
 
+// Of the check alone the sensitivity around a largest count is known by looking at all counts: at distance d it
+// is the largest change between any count that near and its neighbours above and below.
+func TestThresholdSensitivityLooksBothWays(t *testing.T) {
+	const teachers = 40
+	for _, at := range []float64{12, 20, 31.5} {
+		a := pate.Aggregation{Max: pate.GaussianMax{Sigma: 3}, Check: &pate.Threshold{At: at, Sigma: 4}}
+		for _, alpha := range []float64{1.5, 3, 10} {
+			var cost []float64
+			for count := range teachers + 1 {
+				cost = append(cost, a.Check.Divergence([]int{count, 0}, alpha))
+			}
+			for count := range teachers + 1 {
+				local, err := a.LocalSensitivity([]pate.Question{{Votes: []int{count, 0}}}, teachers, alpha)
+				if err != nil {
+					t.Fatal(err)
+				}
+				most := 0.0
+				for d := range teachers + 1 {
+					for c := max(0, count-d); c <= min(teachers, count+d); c++ {
+						if c > 0 {
+							most = max(most, math.Abs(cost[c]-cost[c-1]))
+						}
+						if c < teachers {
+							most = max(most, math.Abs(cost[c]-cost[c+1]))
+						}
+					}
+					if math.Abs(local[d]-most) > 1e-15 {
+						t.Fatalf("threshold %v, order %v, largest count %d: %v at distance %d, expected %v", at, alpha, count, local[d], d, most)
+					}
+				}
+			}
+		}
+	}
+}
+
 // Golden values of research/pate_2018/smooth_sensitivity_test.py of TensorFlow Privacy: votes that come
 // nearer to the plateau by rising q, and by falling q. Those of the plateau come from its q0.
 func TestLocalSensitivityOfTheAuthors(t *testing.T) {
