@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
@@ -108,7 +107,8 @@ func fitPate(a *shell.App, c *cobra.Command, run *pate.Run) error {
 
 func printPate(w io.Writer, r pate.Result) {
 	fmt.Fprintf(w, "\n%s after %s questions, %s answered, in %s\n", r.Status, shell.Count(r.Queries), shell.Count(r.Answered), shell.Duration(r.Seconds))
-	fmt.Fprintf(w, "privacy         %s\n", shell.Guarantee(r.Epsilon, r.Delta, r.Spent.Accountant, r.Spent.EpsilonRDP))
+	fmt.Fprintf(w, "privacy         %s\n", shell.Guarantee(r.Epsilon, r.Delta, r.Claimed.Accountant, r.Claimed.EpsilonRDP))
+	printReleased(w, r.Claimed.Released)
 	if r.Status == pate.Interrupted {
 		return
 	}
@@ -119,9 +119,7 @@ func printPate(w io.Writer, r pate.Result) {
 	fmt.Fprintf(w, "data-dependent  ε = %s (%s), for this training set alone\n", accountant.RoundUp(*r.EpsilonDataDependent, 3), mark)
 	fmt.Fprintf(w, "teachers        %.2f %% (NOT PRIVATE), of the answers %.2f %% are right\n", 100**r.TeacherAccuracy, 100*r.Aggregated)
 	fmt.Fprintf(w, "student         %.2f %% of the test examples outside the pool\n", 100**r.StudentAccuracy)
-	if together := r.Together.DatasetTotal(); together != "" {
-		fmt.Fprintf(w, "on this data    %s\n", strings.Join(shell.Wrap(together, 64), "\n                "))
-	}
+	printTogether(w, r.Together)
 	fmt.Fprintf(w, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }
 

@@ -9,7 +9,9 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/ranks"
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
+	"dpsgd/internal/statement"
 	"dpsgd/internal/train"
 )
 
@@ -86,15 +88,8 @@ func (p *runWatcher) Finished(r train.Result) {
 	printExtremes(p.W, r.ByClass)
 	fmt.Fprintf(p.W, "privacy         %s\n", shell.Guarantee(r.Epsilon, r.Delta, r.Accountant, r.EpsilonRDP))
 	printLeft(p.W, r.TargetEpsilon, r.Epsilon)
-	if r.Released != nil {
-		fmt.Fprintf(p.W, "                which is that of all that was planned; of the releases by now it is %s,\n                only if no decision to stop looked at a result\n", accountant.RoundUp(r.Released.Epsilon, 3))
-	}
-	if together := r.DatasetTotal(); together != "" {
-		fmt.Fprintf(p.W, "on this data    %s\n", strings.Join(shell.Wrap(together, 64), "\n                "))
-	}
-	if limit := r.LimitLine(); limit != "" {
-		fmt.Fprintf(p.W, "                %s\n", limit)
-	}
+	printReleased(p.W, r.Released)
+	printTogether(p.W, r.Together)
 	fmt.Fprintf(p.W, "speed           %s examples/s (times are no part of the guarantee)\n", shell.Count(int(r.ExamplesPerSecond)))
 	fmt.Fprintf(p.W, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }
@@ -165,5 +160,22 @@ func liveText(s train.Progress, width int) string {
 func printLeft(w io.Writer, budget, spent float64) {
 	if budget > 0 {
 		fmt.Fprintf(w, "budget          ε ≤ %g, left %s\n", budget, shell.Left(budget, spent))
+	}
+}
+
+// printReleased says what the releases by now cost, beside what is claimed of a run that planned more.
+func printReleased(w io.Writer, now *account.Answer) {
+	if now != nil {
+		fmt.Fprintf(w, "                which is that of all that was planned; of the releases by now it is %s,\n                only if no decision to stop looked at a result\n", accountant.RoundUp(now.Epsilon, 3))
+	}
+}
+
+// printTogether says what all runs on the data cost, and what limit it has.
+func printTogether(w io.Writer, t statement.Together) {
+	if all := t.DatasetTotal(); all != "" {
+		fmt.Fprintf(w, "on this data    %s\n", strings.Join(shell.Wrap(all, 64), "\n                "))
+	}
+	if limit := t.LimitLine(); limit != "" {
+		fmt.Fprintf(w, "                %s\n", limit)
 	}
 }

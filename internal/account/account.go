@@ -17,6 +17,9 @@ const (
 	RDP   = "rdp"
 )
 
+// ByChoice is the accountant of totals that hold whatever was chosen on the way.
+const ByChoice = "any choice"
+
 // ErrNoGuarantee: releases that have no finite ε, or none that could be computed.
 var ErrNoGuarantee = errors.New("train: no guarantee")
 

@@ -74,9 +74,6 @@ func Compose(members []checkpoints.Member) (account.Spent, int, error) {
 	return spent, l.Count(), err
 }
 
-// ByChoice is the accountant of totals that hold whatever was chosen on the way.
-const ByChoice = "any choice"
-
 // Chosen accounts for all releases of the members for somebody who chose each of them, and when to
 // stop, by what the earlier ones showed: see [rdp.Chosen]. Where nothing finite is known ε is
 // [statement.NoGuarantee].
@@ -89,7 +86,7 @@ func Chosen(members []checkpoints.Member) (account.Answer, error) {
 	if errors.Is(err, accountant.ErrUnsupported) || errors.Is(err, accountant.ErrUncertified) {
 		epsilon, err = math.Inf(1), nil
 	}
-	return account.Answer{Epsilon: min(epsilon, statement.NoGuarantee), Delta: delta, Accountant: ByChoice}, err
+	return account.Answer{Epsilon: min(epsilon, statement.NoGuarantee), Delta: delta, Accountant: account.ByChoice}, err
 }
 
 // oneByOne adds up what members cost, each at an equal share of δ: basic composition (Dwork, Roth

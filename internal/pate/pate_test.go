@@ -342,6 +342,33 @@ func TestChecksLostInKillsCost(t *testing.T) {
 	}
 }
 
+// Of a run that paid for more than it planned, and did not come to its budget, the statement claims what covers the
+// kill, and says beside it what was released.
+func TestStatementOfWhatWasReleased(t *testing.T) {
+	o := options(t)
+	r := create(t, config(t, "privacy.epsilon=200"), o)
+	if err := r.journal.Append(1, r.plan.check); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	again, err := Open(r.Dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	result := fit(t, again)
+	s, err := statement.Read(r.Dir)
+	if err != nil || s.Released == nil || s.Epsilon != result.Epsilon || !(s.Released.Epsilon < s.Epsilon) || s.Repeated != 1 || s.ClaimedEntries != s.LedgerEntries {
+		t.Fatalf("found ε = %v of %d releases and %+v of %d (%v), expected what was released beside a larger claim", s.Epsilon, s.ClaimedEntries, s.Released, s.LedgerEntries, err)
+	}
+	text := tiny.Read(t, r.path(folder.Statement))
+	for _, want := range []string{"ε of the releases by now (rounded up)", "The run was killed and repeated releases"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the statement lacks %q", want)
+		}
+	}
+}
+
 // Killed while what was not asked is paid for, a run pays the rest and asks nothing more.
 func TestPaysTheRestAfterAKill(t *testing.T) {
 	o := options(t)

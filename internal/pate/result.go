@@ -37,7 +37,7 @@ type Result struct {
 	Run                  string   `json:"run"`
 
 	Released   bool               `json:"-"` // whether EpsilonDataDependent is what was released
-	Spent      account.Spent      `json:"-"`
+	Claimed    account.Claim      `json:"-"` // with what the releases cost that were made, if these are fewer than planned
 	Aggregated float64            `json:"-"` // share of the answers that are the examples' classes
 	Together   statement.Together `json:"-"`
 }
@@ -86,7 +86,7 @@ func (r *Run) interrupted() (Result, error) {
 	}
 	spent, err := r.claim()
 	return Result{
-		Status: Interrupted, Epsilon: spent.Epsilon, Delta: r.plan.Budget.Delta, Queries: len(r.answers.asked),
+		Claimed: spent, Status: Interrupted, Epsilon: spent.Epsilon, Delta: r.plan.Budget.Delta, Queries: len(r.answers.asked),
 		Answered: len(r.answers.class), Seconds: r.seconds(), Run: r.Dir,
 	}, err
 }
@@ -106,7 +106,7 @@ func (r *Run) finish() (Result, error) {
 		Status: Done, StudentAccuracy: &r.evaluation.Accuracy, TeacherAccuracy: &teachers,
 		Epsilon: spent.Epsilon, EpsilonDataDependent: &dependent, Delta: r.plan.Budget.Delta,
 		Queries: len(r.answers.asked), Answered: len(r.answers.class), Seconds: r.seconds(), Run: r.Dir,
-		Released: released, Spent: spent.Spent, Aggregated: r.aggregated(),
+		Released: released, Claimed: spent, Aggregated: r.aggregated(),
 	}
 	if result.Queries < r.plan.Queries && result.Answered >= r.plan.Answers {
 		result.Status = BudgetExhausted
@@ -177,15 +177,20 @@ func (r *Run) statement(result Result) (statement.Statement, error) {
 	_, added := noise.Excess(float64(r.journal.Len() * d.Classes))
 	s := statement.Statement{
 		System: "pate", Run: folder.Name(r.Dir), Status: result.Status,
-		Unit: "one training example", Relation: result.Spent.Relation.String(),
+		Unit: "one training example", Relation: result.Claimed.Relation.String(),
 		Neighbours:  accountant.ZeroOut.Neighbours("one training example"),
 		Public:      fmt.Sprintf("the number of places, %d, the pool and everything else in the configuration", d.Examples),
 		Trusted:     "whoever runs this program: it sees the training examples, the teachers and their votes",
-		Answer:      result.Spent.Answer(),
-		Method:      result.Spent.Method,
+		Answer:      result.Claimed.Answer(),
+		Method:      result.Claimed.Method,
+		Released:    result.Claimed.Released,
 		AddedDelta:  added,
 		ModelSHA256: sum, LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(), Together: result.Together,
 		TargetEpsilon: p.Budget.Epsilon, Data: d.Name, Examples: d.Examples, Shape: d.Shape, Classes: d.Classes,
+	}
+	if s.Released != nil {
+		s.Repeated = account.Choices(result.Claimed.Ledger)
+		s.ClaimedEntries = result.Claimed.Ledger.Count() - s.Repeated
 	}
 	fact := func(name, format string, args ...any) {
 		s.Facts = append(s.Facts, statement.Fact{Name: name, Value: fmt.Sprintf(format, args...)})

@@ -183,12 +183,18 @@ func (t Together) LimitLine() string {
 	return fmt.Sprintf("limit ε = %g at δ = %g, of which %s is spent", t.DatasetLimit, t.DatasetLimitDelta, accountant.RoundUp(t.DatasetSpent, 3))
 }
 
+// NotKnown says whether there is a total, but none that holds whatever was chosen on the way.
+func (t Together) NotKnown() bool { return t.DatasetEpsilon == NoGuarantee }
+
 // DatasetTotal is what all runs cost together, in one line; "" where there are no others.
 func (t Together) DatasetTotal() string {
 	if t.DatasetRuns == 0 {
 		return ""
 	}
 	line := fmt.Sprintf("ε = %s at δ = %g for all %d runs together", accountant.RoundUp(t.DatasetEpsilon, 3), t.DatasetDelta, t.DatasetRuns)
+	if t.NotKnown() {
+		return fmt.Sprintf("%s at δ = %g for all %d runs together; %s if all was decided before any result was seen", NotKnown, t.DatasetDelta, t.DatasetRuns, accountant.RoundUp(t.DatasetFixed, 3))
+	}
 	if t.DatasetFixed > 0 {
 		line += fmt.Sprintf(", whatever was chosen on the way; %s if all was decided before any result was seen", accountant.RoundUp(t.DatasetFixed, 3))
 	}

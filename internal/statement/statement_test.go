@@ -85,3 +85,19 @@ func TestNoHalfOfAStatement(t *testing.T) {
 		t.Errorf("found %v and %s, expected %s", err, after, before)
 	}
 }
+
+// A total that holds whatever was chosen may not be known where releases have a δ of their own. That is not a run
+// without privacy, and no line or text calls its ε infinite.
+func TestTotalThatIsNotKnown(t *testing.T) {
+	s := statement.Statement{Unit: "one training example", Answer: account.Answer{Epsilon: 1, Delta: 1e-5}, Together: statement.Together{
+		DatasetEpsilon: statement.NoGuarantee, DatasetDelta: 1e-5, DatasetRuns: 3, DatasetReleases: 40, DatasetFixed: 2.5}}
+	text, err := s.Markdown()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range []string{string(text), s.DatasetTotal()} {
+		if strings.Contains(found, "Inf") || strings.Contains(found, "NOT PRIVATE") || !strings.Contains(found, "whatever ") || !strings.Contains(found, "2.500") {
+			t.Errorf("found %s, expected that no ε is known, and the one of releases that were decided before", found)
+		}
+	}
+}

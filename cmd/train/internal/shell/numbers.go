@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/account"
+	"dpsgd/internal/statement"
 )
 
 // Duration writes seconds for people: 4s, 3m20s, 2h05m.
@@ -46,7 +48,10 @@ func Guarantee(epsilon, delta float64, accountedBy string, byRDP *float64) strin
 	if byRDP != nil {
 		beside = fmt.Sprintf("; by rdp it is ε = %s", accountant.RoundUp(*byRDP, 3))
 	}
-	if epsilon == math.MaxFloat64 {
+	switch {
+	case epsilon == math.MaxFloat64 && accountedBy == account.ByChoice:
+		return fmt.Sprintf("%s at δ = %g", statement.NotKnown, delta)
+	case epsilon == math.MaxFloat64:
 		return "NOT PRIVATE: ε is infinite"
 	}
 	return fmt.Sprintf("ε = %s at δ = %g (%s)%s", accountant.RoundUp(epsilon, 3), delta, accountedBy, beside)
