@@ -9,7 +9,7 @@ import (
 
 // Adaptive clips to a norm that follows a quantile of the gradients' norms: Algorithm 1 of Andrew,
 // Thakkar, McMahan, Ramaswamy (arXiv:1905.03871), whose values are the defaults but for CountShare.
-// [Following] is what it does.
+// [Following] carries it out.
 type Adaptive struct {
 	Quantile   float64 // γ, the share of gradients that are to be no longer than the clip norm, in (0, 1)
 	Rate       float64 // η, positive: a noisy share that is off by x changes the clip norm by e^(η·x)
@@ -18,7 +18,7 @@ type Adaptive struct {
 
 var adaptive = schemeKind(func() Scheme { return &Adaptive{Quantile: 0.5, Rate: 0.2, CountShare: 0.001} })
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (a *Adaptive) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "clip_quantile", Also: []string{"target_unclipped_quantile"}, Doc: "The share of gradients that the clip norm is to leave as they are.",
@@ -60,14 +60,14 @@ type Following struct {
 	clipNorm float64 // c, a float32, so that a checkpoint holds all of it
 }
 
-// Counting is a policy with a coordinate of its own, after those of the gradients.
+// Counting is a policy that adds a coordinate of its own after the gradient's.
 type Counting interface {
 	Moving
 	// Counts sets dst[i] to the value of the last coordinate of an example whose gradient has the
 	// squared norm squaredNorms[i], to be multiplied by the factor that Factors gives it.
 	Counts(dst []float32, squaredNorms []float64)
-	// Learn makes the clip norm that of the next release, from the noisy sum in the last coordinate
-	// of a release with that expected number of examples.
+	// Learn computes the clip norm of the next release from the noisy sum in the last coordinate
+	// and the expected number of examples.
 	Learn(count, expectedBatchSize float64)
 	// Restore goes on from a clip norm that ClipNorm has returned.
 	Restore(clipNorm float64) error
@@ -78,7 +78,7 @@ var _ Counting = (*Following)(nil)
 // stored is a clip norm as a checkpoint holds it.
 func stored(clipNorm float64) float64 { return float64(float32(clipNorm)) }
 
-// lengths are those of the longest clipped gradient and of a count in the sum.
+// lengths returns the longest clipped gradient and the length of a count in the sum.
 func (f *Following) lengths() (gradient, count float64) {
 	return f.bound * math.Sqrt(1-f.scheme.CountShare), f.bound * (1 - margin) * math.Sqrt(f.scheme.CountShare)
 }

@@ -61,7 +61,7 @@ type rowsAdder struct {
 	sum     *Sum
 }
 
-// rowsWorker is what one worker adds to.
+// rowsWorker holds one worker's part of the sum.
 type rowsWorker struct {
 	integers []float64 // sum of its rows
 	emit     func(piece []float32)
@@ -107,8 +107,8 @@ func (a *rowsAdder) round(worker, example int, scale float32) float64 {
 	return w.squares
 }
 
-// add rounds and adds a piece. Pieces never overlap, so that the squares are those of what was
-// added.
+// add rounds and adds a piece. Pieces never overlap, so the squares add up to the squared norm of
+// the contribution.
 func (w *rowsWorker) add(piece []float32) {
 	piece = piece[:min(len(piece), len(w.integers)-w.at)]
 	w.squares += kernel.AddRounded(w.integers[w.at:], piece, w.scale)

@@ -20,7 +20,7 @@ var (
 	automatic        = schemeKind(func() Scheme { return &Automatic{StabilityConstant: 0.01} })
 )
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (a *Automatic) Arguments() []setting.Argument {
 	return []setting.Argument{{Name: "stability_constant", Also: []string{"gamma"},
 		Doc:    "Added to the norm of a gradient before the clip norm is divided by it.",

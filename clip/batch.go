@@ -2,8 +2,8 @@ package clip
 
 import "fmt"
 
-// Batch is what a model says about the examples of a physical batch. All of it is sensitive, and
-// none of it is trusted but for one thing: row i depends on example i alone.
+// Batch is what a model computed about the examples of a physical batch. All of it is sensitive,
+// and none of it is trusted but for one thing: row i depends on example i alone.
 type Batch struct {
 	// SquaredNorms are the squared L2 norms of the gradients over all parameters, one for each
 	// example. They decide the factors, and need not be right.
@@ -24,9 +24,9 @@ type Part interface {
 type Rows struct {
 	Width    int // the size
 	Examples int
-	// Form calls emit with the gradient of an example, in pieces that follow each other; what goes
-	// beyond the size is ignored. It is called from several goroutines, with worker numbers as
-	// those of [kernel.Pool.Run], and may be called twice for one example, with the same result.
+	// Form calls emit with the gradient of an example, in consecutive pieces; anything beyond the
+	// size is ignored. It is called from several goroutines, with the worker numbers of
+	// [kernel.Pool.Run], and may be called twice for one example, with the same result.
 	Form func(worker, example int, emit func(piece []float32))
 }
 
@@ -37,8 +37,8 @@ func Stored(values []float32, width int) Rows {
 	}}
 }
 
-// Outer is gradients that are outer products z xᵀ, (out, in) in memory order: those of a dense
-// layer.
+// Outer holds gradients that are outer products z xᵀ, (out, in) in memory order, as those of a
+// dense layer are.
 type Outer struct {
 	X, Z    []float32 // (examples, in) and (examples, out)
 	In, Out int

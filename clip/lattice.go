@@ -13,14 +13,14 @@ type Lattice struct {
 	// Spacing is g, the power of two for which C/g is from 2^20 to 2^21, times 2^-Digits: dividing
 	// by it is exact.
 	Spacing float64
-	// Digits is how many binary digits finer the lattice is than the one of the noise, from 0 to
-	// [mostDigits].
+	// Digits counts the binary digits by which the lattice is finer than that of the noise, from 0
+	// to [mostDigits].
 	Digits int
 }
 
 const (
-	// latticeBits is how much finer than the bound the lattice of the noise is, between C·2^-20 and
-	// C·2^-21: below any noise that hides a record.
+	// latticeBits sets the spacing of the noise's lattice, between C·2^-20 and C·2^-21: far below
+	// any noise that hides a record.
 	latticeBits = 20
 	// mostDigits leaves room for groups of 64 rows (see the package). With them a gradient of norm
 	// C·10^-5 in a million dimensions is rounded by 10^-6 of its norm.
@@ -32,8 +32,8 @@ func latticeOf(bound float64, digits int) Lattice {
 	return Lattice{Bound: bound, Spacing: math.Ldexp(1, exponent-1-latticeBits-digits), Digits: digits}
 }
 
-// digitsFor is how many digits leave room for so many contributions of the bound, all in one
-// coordinate: their sum is below 2^62.
+// digitsFor returns the number of digits that leaves room for so many contributions as long as the
+// bound, all in one coordinate: their sum stays below 2^62.
 func digitsFor(examples int) int {
 	return max(0, min(mostDigits, 62-latticeBits-1-bits.Len(uint(examples))))
 }

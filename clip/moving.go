@@ -11,7 +11,7 @@ type Moving interface {
 	Policy
 	// ClipNorm is c for the next release: public, from MinClipNorm to MaxClipNorm.
 	ClipNorm() float64
-	// Unit is by what the noisy sum of the next release is to be multiplied.
+	// Unit is the factor for the noisy sum of the next release.
 	Unit() float64
 }
 

@@ -27,10 +27,10 @@ type outerAdder struct {
 	pairRange, addRange func(worker, lo, hi int) // a.pair and a.addStrips, made once
 }
 
-// rounded is what is known of an outer product of integers, which is to be multiplied by 2^shift.
+// rounded is an outer product of integers, to be multiplied by 2^shift.
 type rounded struct {
 	squares float64 // sum of the squares of the contribution, with the shift
-	largest int     // entry of the product, without the shift: that of x times that of z
+	largest int     // the largest entry of the product without the shift, |x|∞·|z|∞
 	shift   int
 }
 
@@ -74,13 +74,13 @@ type outerFactors struct {
 // long as the bound: rounding costs it 0.29·√2/entry, 0.04 %.
 const entry = 1 << 10
 
-// shiftStep is how far the shifts of short contributions are apart. Each shift takes a product of
-// its own; a contribution at the lower end of one has entries of a half.
+// shiftStep separates the shifts of short contributions. Each shift takes a product of its own; a
+// contribution at the lower end of one has entries of a half.
 const shiftStep = 2
 
-// shift is by how many binary digits the integers of a product are coarser than the lattice: as many
-// as leave it entries of entry² if it is as long as the bound, and shiftStep fewer for each time that
-// it is 2^shiftStep times shorter. It is a function of the one contribution.
+// shift returns the number of binary digits by which a product is coarser than the lattice: as many
+// as leave it entries of entry² when it is as long as the bound, and shiftStep fewer for each
+// factor of 2^shiftStep that it is shorter. It is a function of this contribution alone.
 func (f outerFactors) shift(length float64, l Lattice) int {
 	bound := l.Bound / l.Spacing
 	wanted := entry * entry * math.Sqrt(float64(len(f.x))*float64(len(f.z)))
@@ -88,8 +88,8 @@ func (f outerFactors) shift(length float64, l Lattice) int {
 	return int(max(0, math.Floor(math.Log2(bound/wanted))-shiftStep*shorter))
 }
 
-// round makes integers of the factors, whose outer product times 2^shift is near scale times that of
-// the given ones.
+// round makes the factors integers. Their outer product times 2^shift is close to scale times the
+// given outer product.
 //
 // Rounding costs both factors the same part of their norms when √b·(in/out)^¼ of the product's norm
 // b goes to x, and √b·(out/in)^¼ to z. z makes up for what rounding has done to the norm of x. Where
@@ -103,7 +103,7 @@ func (f outerFactors) round(scale float32, l Lattice) rounded {
 	} else if !(meant > 0 && meant < math.MaxFloat64) {
 		return rounded{squares: math.NaN()}
 	}
-	perEntry := f.squareZ / f.squareX * (float64(len(f.x)) / float64(len(f.z))) // mean square of z by that of x
+	perEntry := f.squareZ / f.squareX * (float64(len(f.x)) / float64(len(f.z))) // mean square of z over the mean square of x
 	for shift := f.shift(math.Sqrt(meant), l); shift < 63; shift += shiftStep {
 		unit := math.Ldexp(1, shift)
 		squaresX, largestX := kernel.Round(f.x, f.givenX, float32(math.Sqrt(math.Sqrt(perEntry)*float64(scale)/unit)))
@@ -151,7 +151,7 @@ func (a *outerAdder) multiply(examples int) {
 	}
 }
 
-// multiplyRun makes the product that waits that of the run, and adds the one before to the sum.
+// multiplyRun starts the product of the run, and adds the previous product to the sum.
 func (a *outerAdder) multiplyRun() {
 	if a.waiting {
 		a.sum.begin()

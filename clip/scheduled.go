@@ -11,7 +11,7 @@ type Stepping interface {
 	Moving
 	// At is the clip norm of a step, counted from 0.
 	At(step int) float64
-	// Begin makes the next release that of a step.
+	// Begin prepares the next release for a step.
 	Begin(step int)
 }
 
@@ -35,10 +35,10 @@ var (
 )
 
 // NewScheduled returns the policy of a scheme whose clip norm follows a schedule over so many
-// steps, from clipNorm, which is its bound in all of them. Unless the schedule is constant it is
-// [Stepping]. The scheme is [Flat] or [PerLayer]: with those that lengthen gradients a clip norm
-// would be a learning rate alone, and an [Adaptive] one moves by itself. Errors are those of
-// [New].
+// steps, from clipNorm, which is its bound in all of them. Unless the schedule is constant the
+// policy is [Stepping]. The scheme is [Flat] or [PerLayer]: where a policy lengthens gradients a
+// clip norm would only be a learning rate, and [Adaptive] moves it by itself. It fails where [New]
+// fails.
 func NewScheduled(s Scheme, clipNorm float64, schedule Schedule, steps int) (Policy, error) {
 	policy, err := New(s, clipNorm)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *scheduled) Unit() float64 { return s.now.Bound() / s.bound }
 // Bound returns C.
 func (s *scheduled) Bound() float64 { return s.bound }
 
-// Name returns that of the scheme.
+// Name returns the name of the scheme.
 func (s *scheduled) Name() string { return s.scheme.Name() }
 
 // String says what is bounded.

@@ -6,13 +6,13 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Schedule is how the clip norm changes over the steps of a run: a public function of the step
-// alone. One that can be set lists its arguments ([setting.Arguments]).
+// Schedule says how the clip norm changes over the steps of a run: a public function of the step
+// alone. A schedule that can be configured lists its arguments ([setting.Arguments]).
 type Schedule interface {
 	// Name is its name in configs.
 	Name() string
-	// Factor is the clip norm of step number step of so many, counted from 0, over that of step 0:
-	// positive, and 1 for step 0. Later steps have that of the last one.
+	// Factor returns the clip norm of a step, counted from 0, divided by that of step 0: positive,
+	// and 1 for step 0. Steps after the last have the last one's.
 	Factor(step, steps int) float64
 }
 
@@ -44,7 +44,7 @@ type LinearNorm struct {
 // Name returns "linear".
 func (LinearNorm) Name() string { return "linear" }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (s *LinearNorm) Arguments() []setting.Argument {
 	return []setting.Argument{finalFactor(&s.FinalFactor)}
 }
@@ -62,7 +62,7 @@ type CosineNorm struct {
 // Name returns "cosine".
 func (CosineNorm) Name() string { return "cosine" }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (s *CosineNorm) Arguments() []setting.Argument {
 	return []setting.Argument{finalFactor(&s.FinalFactor)}
 }

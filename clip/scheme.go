@@ -10,7 +10,7 @@ import (
 // Scheme is a way to scale gradients whose clip norm is still to be chosen: what a configuration
 // names. One that can be set lists its arguments ([setting.Arguments]).
 type Scheme interface {
-	// Name is the scheme's name in configs, and that of its policies.
+	// Name names the scheme in configurations, and its policies.
 	Name() string
 	// WithBound returns the policy with a clip norm. It is a copy: what happens to the scheme
 	// afterwards does not change it.
@@ -23,7 +23,7 @@ func Policies() setting.Kinds[Scheme] {
 	return setting.Kinds[Scheme]{flat, automatic, normalised, perLayer, adaptive}
 }
 
-// schemeKind is a row of [Policies]. Its name is what the scheme itself says.
+// schemeKind makes a row of [Policies]. The scheme itself says its name.
 func schemeKind(fresh func() Scheme) setting.Kind[Scheme] {
 	return setting.Kind[Scheme]{Name: fresh().Name(), New: fresh}
 }

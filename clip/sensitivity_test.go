@@ -113,7 +113,7 @@ func TestEveryGroupIsHeldAgainstTheBound(t *testing.T) {
 	}
 }
 
-// odd is what an engine might return instead of a gradient.
+// odd are values that a broken engine might return instead of a gradient.
 var odd = []float32{
 	float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32, -math.MaxFloat32, 1e30, 1e19, 1e-42, 0, float32(math.Copysign(0, -1)),
 }
@@ -176,7 +176,7 @@ func optimisedNeighboursStayWithinTheBound(t *testing.T, newSum sumMaker) {
 		for _, s := range []shape{{rows: 40}, {formed: 40}, {in: 8, out: 5}} {
 			const bound = 1.0
 			others := draw(s, physical-1, 4, src) // all clipped
-			// Others that add up to large sums of one sign are what float32 loses digits by.
+			// float32 loses digits when the other contributions add up to large sums of one sign.
 			for _, values := range [][]float32{others.rows, others.formed, others.x, others.z} {
 				for i, v := range values {
 					values[i] = float32(math.Abs(float64(v)))

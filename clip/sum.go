@@ -29,7 +29,7 @@ type Sum struct {
 	err     error // the answer to everything; nil while the sum takes batches
 
 	values         []int64 // anything until begun
-	begun, waiting bool    // whether values hold a sum, and there is what is not yet in it
+	begun, waiting bool    // whether values hold a sum, and whether a group waits to be added to it
 
 	parts   []adder   // of the batch in progress; their memory is used again
 	factors []float32 // of its examples
@@ -76,8 +76,8 @@ func (s *Sum) Refine(examples int) { s.lattice = latticeOf(s.lattice.Bound, digi
 // not released is dropped, the error of a broken one is forgotten.
 func (s *Sum) Reset() { s.err, s.begun, s.waiting = nil, false, false }
 
-// groupExamples is how many rows are rounded before the sum takes them: fewer than a float64 holds,
-// for each adds at most C/g < 2^(21+Digits) to a coordinate.
+// groupExamples is the number of rows that are rounded before the sum takes them: few enough for a
+// float64, because each adds at most C/g < 2^(21+Digits) to a coordinate.
 func (l Lattice) groupExamples() int { return min(1<<10, 1<<(53-latticeBits-1-l.Digits)) }
 
 // Add adds the contributions of the first so many examples of a batch. Each adds once: an example
@@ -107,7 +107,7 @@ func (s *Sum) Add(b Batch, examples int) error {
 type group struct{ lo, hi int }
 
 // addGroup rounds the contributions of a group, measures them, and leaves out those that are too
-// long. The group waits for the next one, or for the noise, to be added to values.
+// long. The group is added to values together with the next one, or with the noise.
 func (s *Sum) addGroup() {
 	s.settle()
 	for refused := true; refused; {
@@ -142,7 +142,7 @@ func (s *Sum) settle() {
 	}
 }
 
-// strip is how many coordinates stay in the first-level cache while they are added to.
+// strip counts the coordinates that stay in the first-level cache while they are added to.
 const strip = 2048
 
 func (s *Sum) settleStrips(_, lo, hi int) {

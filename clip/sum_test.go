@@ -104,7 +104,7 @@ func (e examples) batch() Batch {
 	return b
 }
 
-// outer reports norms of the factors that are as honest as those of the whole.
+// outer reports norms of the factors that are right exactly when the norms of the whole are.
 func (e examples) outer() Outer {
 	o := Outer{X: e.x, Z: e.z, In: e.shape.in, Out: e.shape.out}
 	for i := range e.n {
@@ -168,8 +168,8 @@ func released(t testing.TB, s *Sum) []int64 {
 	return found
 }
 
-// The sum is that of the contributions of each example alone, exactly, for any order of the
-// examples, any split into physical batches, and any number of threads.
+// The sum equals the exact sum of each example's own contribution, for any order of the examples,
+// any split into physical batches, and any number of threads.
 func TestSumIsExactInAnyOrder(t *testing.T) {
 	src := random.Seeded(1)
 	for _, s := range []shape{{rows: 5000}, {formed: 700}, {in: 40, out: 30}, {rows: 33, in: 17, out: 5, formed: 21}} {
@@ -470,8 +470,8 @@ func TestNewSumRefuses(t *testing.T) {
 	}
 }
 
-// The spacing of the noise is a power of two that divides the bound 2^20 to 2^21 times, and that of
-// contributions so much finer that as many as there are of the bound stay below 2^62.
+// The spacing of the noise is a power of two that divides the bound 2^20 to 2^21 times.
+// Contributions have a finer one, such that as many as there are stay below 2^62.
 func TestLattice(t *testing.T) {
 	for _, bound := range []float64{MinClipNorm, 0.1, 0.5, math.Nextafter(1, 0), 1, 1.5, 2, 1000, MaxClipNorm} {
 		for _, room := range []int{0, 1, 1 << 15, 60_000, 1 << 20, 1 << 40, 1 << 41, math.MaxInt} {
@@ -492,10 +492,10 @@ func TestLattice(t *testing.T) {
 	}
 }
 
-// The sum of gradients of norms from 0.5 to 10 is that of float64 to a thousandth of its norm, as rows
-// and as outer products, for clip norms far below them and far above. With one spacing for the
-// factors of all outer products, made from the clip norm, they were off by 0.7 % at a clip norm of 8,
-// by 7 % at 1,000, and by all of themselves at 1e5.
+// The sum of gradients of norms from 0.5 to 10 agrees with float64 to a thousandth of its norm, as
+// rows and as outer products, for clip norms far below them and far above. With one spacing for the
+// factors of all outer products, made from the clip norm, they were off by 0.7 % at a clip norm of
+// 8, by 7 % at 1,000, and by all of themselves at 1e5.
 func TestSumsAgainstFloat64(t *testing.T) {
 	const n = 64
 	src := random.Seeded(9)

@@ -23,7 +23,7 @@ var patchesKind = setting.Kind[Transform]{
 // Name returns "patches".
 func (*Patches) Name() string { return "patches" }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (p *Patches) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "filters", Doc: "Number of patches that the picture is compared with.", Format: setting.Integer{Min: 1, Max: 8192}, Value: &p.Filters},

@@ -25,7 +25,7 @@ var scatteringKind = setting.Kind[Transform]{
 // Name returns "scattering".
 func (*Scattering) Name() string { return "scattering" }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (s *Scattering) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "groups", Doc: "The 81 coefficients of a picture's channel are normalised in so many groups; 0 is not at all.",

@@ -150,7 +150,7 @@ func TestPhysicalBatchSizeChangesNothing(t *testing.T) {
 	}
 }
 
-// clippedSum clips and adds the gradients of a run in float64, without those that are not valid.
+// clippedSum clips and adds the gradients of a run in float64, without invalid ones.
 func clippedSum(r result, clipNorm float64) []float64 {
 	sum := make([]float64, len(r.sum))
 	for i, g := range r.gradients {

@@ -26,7 +26,7 @@ func newConv2D() Conv2D { return Conv2D{Stride: Both(1), Dilation: Both(1), Grou
 
 var conv2D = kind("Convolution.", func() Layer { l := newConv2D(); return &l }, "conv")
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (l *Conv2D) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "out_channels", Also: []string{"filters"}, Doc: "Number of filters.",

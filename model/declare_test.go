@@ -34,7 +34,7 @@ func (l custom) Forward(p *model.Pass, x *gorgonia.Node) *gorgonia.Node {
 	channels := s[3]
 	first := p.Parameter("first", ones, []int{channels}, nil)
 	second := p.Parameter("second", ones, []int{channels}, nil)
-	// z = (first + second)∘x: the gradients of both are those of a gain.
+	// z = (first + second)∘x: both get the gradients of a gain.
 	z := p.Apply(graph.Operation{
 		Name: "custom", Type: tensor.Float32, Shape: s,
 		Run: func(out graph.Array, in []graph.Array) {

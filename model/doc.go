@@ -12,12 +12,11 @@
 //
 // # Layout
 //
-// Activations of images are (B, H, W, C), channels last; those of vectors, and of rows of numbers,
-// are (B, n). Parameters lie in one contiguous vector, filters as (out, kernel height, kernel
-// width, in), and are exchanged with PyTorch under its names and in its layouts: [Model.Export] and
-// [Model.Import] give and take the tensors of the state_dict of an nn.Sequential of the same layers
-// ("0.weight", "0.bias", "3.weight", …; in a residual block "4.body.0.weight",
-// "4.shortcut.0.weight").
+// Activations of images are (B, H, W, C), channels last; of vectors and rows of numbers (B, n).
+// Parameters lie in one contiguous vector, filters as (out, kernel height, kernel width, in), and
+// are exchanged with PyTorch under its names and in its layouts: [Model.Export] and [Model.Import]
+// give and take the tensors of the state_dict of an nn.Sequential of the same layers ("0.weight",
+// "0.bias", "3.weight", …; in a residual block "4.body.0.weight", "4.shortcut.0.weight").
 //
 // # Initial weights
 //

@@ -54,8 +54,7 @@ func (a Activation) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 }
 
 // perExample adds an operation that computes every example's output from the same example's inputs,
-// one or two: run gets the values of a range of whole examples, and of each input those of the same
-// examples.
+// one or two: run gets the values of a range of whole examples, and the same examples' inputs.
 func (p *Pass) perExample(name string, shape tensor.Shape, run func(out, a, b []float32),
 	gradient func(inputs []*gorgonia.Node, output, gradient *gorgonia.Node) []*gorgonia.Node, inputs ...*gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {

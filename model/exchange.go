@@ -52,8 +52,8 @@ func (m *Model) Import(tensors []Tensor) error {
 	return nil
 }
 
-// Start copies in the weights that training is to begin with. The parameters that except names keep
-// their random ones; names are those of parameters, or of layers with all that they hold. Each other
+// Start copies in the weights that training is to begin with. Parameters named in except keep their
+// random values; a name stands for a parameter, or for a layer with all that it holds. Each other
 // parameter must be among the tensors, which may have more than the network, in its shape, with
 // finite values; otherwise nothing is changed.
 func (m *Model) Start(tensors []Tensor, except []string) error {

@@ -7,8 +7,8 @@ import (
 )
 
 // Freeze takes parameters out of Values, so that they are not trained: they keep the values that
-// they have, and nothing of an example is released for them. Names are those of parameters, or of
-// layers with all that they hold. At least one parameter is left to train. Graphs are declared
+// they have, and nothing of an example is released for them. A name stands for a parameter, or for
+// a layer with all that it holds. At least one parameter is left to train. Graphs are declared
 // afterwards.
 func (m *Model) Freeze(names []string) error {
 	chosen, err := m.named(names)
@@ -34,7 +34,7 @@ func (m *Model) Freeze(names []string) error {
 	return nil
 }
 
-// Sizes are how many values are trained, and how many are not; of a sketch too.
+// Sizes counts the values that are trained and those that are frozen; of a sketch too.
 func (m *Model) Sizes() (trained, frozen int) {
 	for _, p := range m.parameters {
 		if p.frozen {
@@ -46,7 +46,7 @@ func (m *Model) Sizes() (trained, frozen int) {
 	return trained, frozen
 }
 
-// FrozenValues is how many values are not trained.
+// FrozenValues counts the values that are not trained.
 func (m *Model) FrozenValues() int { return len(m.frozen) }
 
 // isFrozen reports whether the parameter of this name is not trained.
@@ -54,7 +54,7 @@ func (m *Model) isFrozen(name string) bool {
 	return slices.ContainsFunc(m.parameters, func(p Parameter) bool { return p.frozen && p.Name == name })
 }
 
-// values are those of a parameter, where the model has them.
+// values returns the values of a parameter, if the model has any.
 func (m *Model) values(p Parameter) []float32 {
 	if m.sketched {
 		return nil

@@ -16,8 +16,8 @@ var choices = map[string]func(i, n int) bool{
 	"one inside":        func(i, n int) bool { return i == n/2 },
 }
 
-// What is left of a network with frozen parameters computes the same, and the gradient of an example
-// and its length are those of the parameters that are trained, and of no other.
+// A network with frozen parameters computes the same, and an example's gradient and its length
+// cover the trained parameters and no other.
 func TestFrozenParametersHaveNoGradient(t *testing.T) {
 	const n = 3
 	for _, net := range networks {

@@ -117,7 +117,7 @@ func normals(n int, seed uint64) []float32 {
 	return values
 }
 
-// batch is what a step works on: images (n, H, W, C), labels and mask.
+// batch holds the input of a step: images (n, H, W, C), labels and mask.
 type batch struct {
 	images []float32
 	labels []int32
@@ -278,7 +278,7 @@ func (s *step) sum(t *testing.T, examples int) (sum []float64) {
 	return sum
 }
 
-// rounding is what rounding to integers may cost, relative to the norm of what is summed: an outer
+// rounding bounds the cost of rounding to integers, relative to the norm of the sum: an outer
 // product is rounded in its two factors.
 const rounding = 0.002
 

@@ -14,9 +14,8 @@ var (
 	infinity = float32(math.Inf(1))
 )
 
-// A broken example, and a row of padding whatever it holds, add exactly zero: every bit of the sum
-// is that of the batch in which their rows are masked zeros, and in value that of the batch without
-// them.
+// A broken example, and a row of padding whatever it holds, add exactly zero: the sum has every bit
+// of the sum in which their rows are masked zeros, and the value of the sum without them.
 func TestBrokenExamplesAddExactlyZero(t *testing.T) {
 	const n = 6
 	broken := []struct {

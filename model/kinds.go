@@ -2,9 +2,9 @@ package model
 
 import "dpsgd/internal/setting"
 
-// Kinds is every layer that a configuration can name: to add one, write its file and add its kind
-// here. Each works on one example at a time: that is what bounds the influence of an example, so
-// there is no batch normalisation.
+// Kinds lists the layers that a configuration can name: to add one, write its file and add its kind
+// here. Each works on one example at a time, which bounds the influence of an example, so there is
+// no batch normalisation.
 func Kinds() setting.Kinds[Layer] {
 	return setting.Kinds[Layer]{
 		conv2D, standardisedConv2D, maxPool2D, avgPool2D, globalAvgPool2D, flatten, linear,
@@ -12,8 +12,8 @@ func Kinds() setting.Kinds[Layer] {
 	}
 }
 
-// kind is a row of [Kinds]. Its name is what the layer itself says; other libraries also call it by
-// other names.
+// kind makes a row of [Kinds]. The layer itself says its name; also lists names that other
+// libraries use.
 func kind(doc string, fresh func() Layer, also ...string) setting.Kind[Layer] {
 	return setting.Kind[Layer]{Name: fresh().Kind(), Also: also, Doc: doc, New: fresh}
 }

@@ -23,7 +23,7 @@ type Linear struct {
 
 var linear = kind("Fully connected layer.", func() Layer { return &Linear{} }, "dense", "fc")
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (l *Linear) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "out_features", Also: []string{"units"}, Doc: "Number of outputs; classes is the number of classes of the data set.",

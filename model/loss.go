@@ -76,7 +76,7 @@ func (p *Pass) crossEntropy(logits, labels *gorgonia.Node) *gorgonia.Node {
 	}, logits, labels)
 }
 
-// lossGrain is how many losses are worth handing to a worker.
+// lossGrain is the smallest number of losses worth handing to a worker.
 const lossGrain = 32
 
 // scaleRows writes row i of x times weights[i].

@@ -21,7 +21,7 @@ type Input struct{ Height, Width, Channels int }
 // row reports whether examples have no place, only values.
 func (in Input) row() bool { return in.Height == 0 && in.Width == 0 }
 
-// shape is that of a batch.
+// shape returns the shape of a batch.
 func (in Input) shape(batch int) []int {
 	if in.row() {
 		return []int{batch, in.Channels}
@@ -90,12 +90,12 @@ func (m *Model) Layers() []LayerInfo {
 	return layers
 }
 
-// MultiplyAdds counts those of the forward pass on one example: all of them, and those of the first
-// layer that has any.
+// MultiplyAdds counts the multiply-adds of the forward pass on one example: in total, and in the
+// first layer that has any.
 func (m *Model) MultiplyAdds() (total, first int) {
 	for i, l := range m.layers {
 		if i+1 < len(m.layers) && strings.HasPrefix(m.layers[i+1].Name, l.Name+".") {
-			continue // a container, whose numbers are those of what it holds
+			continue // a container: its numbers are counted with the layers in it
 		}
 		if first == 0 {
 			first = l.MultiplyAdds

@@ -14,13 +14,13 @@ import (
 const normEpsilon = 1e-5
 
 // GroupNorm normalises each example's channels in groups, over the image and the channels of the
-// group, then scales and shifts each channel. It is what replaces batch normalisation: its
-// statistics are those of one example. PyTorch: nn.GroupNorm.
+// group, then scales and shifts each channel. It replaces batch normalisation: its statistics come
+// from one example. PyTorch: nn.GroupNorm.
 type GroupNorm struct{ Groups int }
 
 var groupNorm = kind("Normalisation within each example, over groups of channels.", func() Layer { return &GroupNorm{} })
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (l *GroupNorm) Arguments() []setting.Argument {
 	return []setting.Argument{{Name: "num_groups", Also: []string{"groups"}, Doc: "Number of groups; it divides the number of channels.",
 		Format: setting.Integer{Min: 1, Max: 65536}, Value: &l.Groups, Required: true}}

@@ -38,7 +38,7 @@ type Pass struct {
 	frozen  func(parameter string) bool
 }
 
-// store is where a pass gets the values of parameters from.
+// store gives a pass the values of parameters.
 type store interface {
 	parameter(p *Pass, name string, shape, order []int, init initialiser) (values []float32, ok bool)
 }
@@ -135,9 +135,9 @@ func (p *Pass) last() string {
 	return "0"
 }
 
-// LayerError is what is wrong with one layer of a network, such as the shape of its input.
+// LayerError says what is wrong with one layer of a network, such as the shape of its input.
 type LayerError struct {
-	Layer   string // its number from 0; within a block, behind that of the block and a point
+	Layer   string // its number from 0; within a block, the block's number, a point and its own
 	Problem string
 }
 

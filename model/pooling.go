@@ -15,7 +15,7 @@ type MaxPool2D struct{ Kernel, Stride, Padding Size }
 
 var maxPool2D = kind("Largest value of each window.", func() Layer { return &MaxPool2D{} })
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (l *MaxPool2D) Arguments() []setting.Argument {
 	return windowArguments(&l.Kernel, &l.Stride, &l.Padding, "Rows and columns on each side that are never the largest")
 }
@@ -70,7 +70,7 @@ type AvgPool2D struct {
 
 var avgPool2D = kind("Mean of each window.", func() Layer { return &AvgPool2D{} })
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (l *AvgPool2D) Arguments() []setting.Argument {
 	return append(windowArguments(&l.Kernel, &l.Stride, &l.Padding, "Rows and columns of zeros on each side"),
 		setting.Argument{Name: "count_include_pad", Doc: "Whether padding counts: every mean divides by the size of the window, or by the pixels of the window inside of the image; default true, as in PyTorch.",
@@ -125,7 +125,7 @@ func (p *Pass) average(name string, g kernel.Pool2D, batch int, shape []int, x *
 	}, x)
 }
 
-// windowArguments are those of a pooling window. As in PyTorch, the windows lie side by side when
+// windowArguments lists the arguments of a pooling window. As in PyTorch, the windows lie side by side when
 // no stride is given.
 func windowArguments(size, stride, padding *Size, meaning string) []setting.Argument {
 	return []setting.Argument{

@@ -316,7 +316,8 @@ func toMemory(shape []int, torch []float64) []float64 {
 	return memory
 }
 
-// Logits and losses equal those of the written-out network, in training and in prediction.
+// Logits and losses equal those computed by the formulas of the layers, in training and in
+// prediction.
 func TestForwardEqualsReference(t *testing.T) {
 	const n = 4
 	for _, net := range networks {

@@ -12,8 +12,8 @@ import (
 
 var row = model.Input{Channels: 7}
 
-// A row goes through flatten as it is, and into linear with or without it: the network is that of a
-// picture of one pixel with as many channels, bit for bit.
+// A row passes through flatten unchanged, and into linear with or without it: the network computes
+// the same, bit for bit, as for a picture of one pixel with as many channels.
 func TestRowsAreVectors(t *testing.T) {
 	tail := model.Sequential{model.Linear{Out: 5}, model.LayerNorm{}, model.Tanh, model.Residual{Body: model.Sequential{model.Linear{Out: 5}, model.ReLU}}, model.Linear{Out: classes}}
 	flat := append(model.Sequential{model.Flatten{}}, tail...)

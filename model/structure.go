@@ -25,12 +25,12 @@ func (s Sequential) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return x
 }
 
-// Residual adds the output of Shortcut to that of Body; an empty Shortcut passes its input on.
+// Residual adds the outputs of Shortcut and Body; an empty Shortcut passes its input on.
 type Residual struct{ Body, Shortcut Sequential }
 
 var residual = kind("body(x) + shortcut(x).", func() Layer { return &Residual{} })
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (r *Residual) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "body", Doc: "The layers of the main branch.", Format: List{NonEmpty: true}, Value: &r.Body, Required: true},

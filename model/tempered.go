@@ -15,7 +15,7 @@ type TemperedSigmoid struct{ Scale, InverseTemperature, Offset float64 }
 var temperedSigmoid = kind("scale times the sigmoid of (inverse_temperature times x), less offset; tanh by default.",
 	func() Layer { return &TemperedSigmoid{Scale: 2, InverseTemperature: 2, Offset: 1} })
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (l *TemperedSigmoid) Arguments() []setting.Argument {
 	positive := setting.Number{Min: 0, Max: 100, OpenMin: true}
 	return []setting.Argument{

@@ -7,7 +7,7 @@ import (
 	"dpsgd/model"
 )
 
-// By default it is the hyperbolic tangent: sums of tanh networks are those of this layer.
+// By default the layer is the hyperbolic tangent: its network has the sums of a tanh network.
 func TestTemperedSigmoidIsTanhByDefault(t *testing.T) {
 	with := func(activation model.Layer) result {
 		m := newModel(t, model.Sequential{model.Flatten{}, model.Linear{Out: 7}, activation, model.Linear{Out: classes}})

@@ -17,8 +17,7 @@ import (
 //	v = β₂·v + (1-β₂)·g²
 //	p = p - rate · m/(1-β₁ᵗ) / (sqrt(v/(1-β₂ᵗ)) + ε)
 //
-// The second moment is that of a noisy gradient, the square of the noise included; [AdamBC] subtracts
-// it.
+// The second moment includes the square of the noise; [AdamBC] subtracts it.
 type Adam struct {
 	Beta1, Beta2 float64 // β₁ and β₂, in [0, 1)
 	Epsilon      float64 // ε, positive; not a privacy budget
@@ -39,7 +38,7 @@ func (r *Adam) Name() string {
 	return "adam"
 }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (r *Adam) Arguments() []setting.Argument {
 	return []setting.Argument{
 		beta1(&r.Beta1), beta2(&r.Beta2),

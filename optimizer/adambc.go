@@ -7,9 +7,9 @@ import (
 	"dpsgd/release"
 )
 
-// AdamBC is DP-AdamBC (Tang, Shpilevskiy, Lécuyer, arXiv:2312.14334, Algorithm 1): Adam whose second
-// moment is rid of the variance Φ that the noise adds to it, so that steps are scaled by the size of
-// gradients again where noise is larger than they are. Weight decay is AdamW's:
+// AdamBC is DP-AdamBC (Tang, Shpilevskiy, Lécuyer, arXiv:2312.14334, Algorithm 1): Adam that
+// subtracts from its second moment the variance Φ that the noise adds, so that the size of
+// gradients scales the steps again, also where noise is larger. Weight decay is AdamW's:
 //
 //	p = p·(1 - rate·weightDecay)
 //	g = gradient/batch
@@ -18,7 +18,7 @@ import (
 //	Φ = (deviation of the noise/batch)²
 //	p = p - rate · m/(1-β₁ᵗ) / sqrt(max(v/(1-β₂ᵗ) - Φ, γ′))
 //
-// Φ is that of the present step: it is the bias of v where every step has the same noise.
+// Φ uses the noise of the present step, which is the bias of v if every step has the same noise.
 type AdamBC struct {
 	Beta1, Beta2      float64 // β₁ and β₂, in [0, 1)
 	SecondMomentFloor float64 // γ′, positive
@@ -30,7 +30,7 @@ var adamBC = ruleKind(func() UpdateRule { return &AdamBC{Beta1: 0.9, Beta2: 0.99
 // Name is "adambc".
 func (*AdamBC) Name() string { return "adambc" }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (r *AdamBC) Arguments() []setting.Argument {
 	return []setting.Argument{
 		beta1(&r.Beta1), beta2(&r.Beta2),

@@ -14,8 +14,8 @@ import (
 type Average interface {
 	// Name is the average's name in configs.
 	Name() string
-	// Weight is how far the mean moves toward the parameters after step number t of so many, 1 <=
-	// t: in [0, 1], where 1 forgets what was before. It is a function of public numbers alone.
+	// Weight returns how far the mean moves toward the parameters after step t of steps, 1 <= t: in
+	// [0, 1], where 1 forgets everything before. It is a function of public numbers alone.
 	Weight(t, steps int) float64
 }
 
@@ -25,7 +25,7 @@ func Averages() setting.Kinds[Average] {
 	return setting.Kinds[Average]{noAverage, ema, tail}
 }
 
-// averageKind is a row of [Averages]. Its name is what the average itself says.
+// averageKind makes a row of [Averages]. The average itself says its name.
 func averageKind(fresh func() Average) setting.Kind[Average] {
 	return setting.Kind[Average]{Name: fresh().Name(), New: fresh}
 }
@@ -54,7 +54,7 @@ var ema = averageKind(func() Average { return &EMA{Decay: 0.9999} })
 // Name is "ema".
 func (*EMA) Name() string { return "ema" }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (a *EMA) Arguments() []setting.Argument {
 	return []setting.Argument{decay("average_decay", "How much of the average is kept in a step; less in the first steps.", &a.Decay, "ema_decay")}
 }
@@ -64,9 +64,8 @@ func (a *EMA) Weight(t, _ int) float64 {
 	return 1 - math.Min(a.Decay, (1+float64(t))/(10+float64(t)))
 }
 
-// Tail is the mean of the parameters after the last steps of those that are planned (Rakhlin,
-// Shamir, Sridharan, arXiv:1109.5647, α-suffix averaging). A run that ends before them has its last
-// parameters.
+// Tail averages the parameters of the last planned steps (Rakhlin, Shamir, Sridharan,
+// arXiv:1109.5647, α-suffix averaging). A run that ends before them keeps its last parameters.
 type Tail struct {
 	Fraction float64 // of all steps, rounded up, in (0, 1]
 }
@@ -76,7 +75,7 @@ var tail = averageKind(func() Average { return &Tail{Fraction: 0.5} })
 // Name is "tail".
 func (*Tail) Name() string { return "tail" }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (a *Tail) Arguments() []setting.Argument {
 	return []setting.Argument{{Name: "average_fraction", Doc: "The last part of the planned steps, over which the mean is taken.",
 		Format: setting.Number{Min: 0, Max: 1, OpenMin: true}, Value: &a.Fraction}}

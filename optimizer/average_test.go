@@ -96,7 +96,7 @@ func TestAverages(t *testing.T) {
 	}
 }
 
-// held is what parameters hold in place of themselves.
+// held returns the mean's parameters in place of the given ones.
 func held(m *Mean, parameters []float32) []float32 {
 	var found []float32
 	m.InPlaceOf(parameters, func() error { found = slices.Clone(parameters); return nil })

@@ -28,7 +28,7 @@ var cosine = curveKind(func() Curve { return &Cosine{} })
 // Name is "cosine".
 func (*Cosine) Name() string { return "cosine" }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (c *Cosine) Arguments() []setting.Argument {
 	return []setting.Argument{finalFactor(&c.FinalFactor)}
 }
@@ -50,7 +50,7 @@ var step = curveKind(func() Curve { return &Step{StepEvery: 1000, StepFactor: 0.
 // Name is "step".
 func (*Step) Name() string { return "step" }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (c *Step) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "step_every", Doc: "Steps between two drops of the learning rate.",
@@ -73,7 +73,7 @@ var linear = curveKind(func() Curve { return &Linear{} })
 // Name is "linear".
 func (*Linear) Name() string { return "linear" }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (c *Linear) Arguments() []setting.Argument {
 	return []setting.Argument{finalFactor(&c.FinalFactor)}
 }

@@ -16,6 +16,6 @@
 //
 // An Update is a [UpdateRule], the arithmetic for one coordinate, within what all rules have in
 // common: checks, memory, checkpoints. A [Schedule] is a pure function of the step: warm-up, then a
-// [Curve]. An [Average] is what is made of the parameters of all steps. [UpdateRules], [Curves] and
+// [Curve]. An [Average] combines the parameters of all steps. [UpdateRules], [Curves] and
 // [Averages] list what a configuration can name.
 package optimizer

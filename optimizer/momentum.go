@@ -32,7 +32,7 @@ func (r *Momentum) Name() string {
 	return "momentum"
 }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (r *Momentum) Arguments() []setting.Argument {
 	return []setting.Argument{decay("momentum", "How much of the last update is kept.", &r.Momentum), weightDecay(&r.WeightDecay)}
 }

@@ -26,7 +26,8 @@ type plainRule interface {
 	move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32)
 }
 
-// plainBlock is how many coordinates are moved at a time, while they are in the first-level cache.
+// plainBlock counts the coordinates that are moved at a time, while they are in the first-level
+// cache.
 const plainBlock = 1 << 10
 
 // NewPlain returns the rule for dim parameters, as before its first step, on the threads of pool. A
@@ -88,7 +89,7 @@ func (p *Plain) Forget() {
 	}
 }
 
-// View is what the rule remembers, for a checkpoint that is written before the next Apply.
+// View returns what the rule remembers, for a checkpoint that is written before the next Apply.
 func (p *Plain) View() State { return p.update.View() }
 
 // Restore makes the rule continue from a state, as [Update.Restore] does.

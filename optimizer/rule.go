@@ -36,7 +36,7 @@ func UpdateRules() setting.Kinds[UpdateRule] {
 	return setting.Kinds[UpdateRule]{sgd, momentum, nesterov, adam, adamW, adamBC}
 }
 
-// ruleKind is a row of [UpdateRules]. Its name is what the rule itself says.
+// ruleKind makes a row of [UpdateRules]. The rule itself says its name.
 func ruleKind(fresh func() UpdateRule) setting.Kind[UpdateRule] {
 	return setting.Kind[UpdateRule]{Name: fresh().Name(), New: fresh}
 }
@@ -73,7 +73,7 @@ func momentSlots() []Slot {
 	return []Slot{{Name: "exp_avg"}, {Name: "exp_avg_sq", NotNegative: true}}
 }
 
-// decay is how much of something remembered is kept in a step.
+// decay makes the argument for the share of a remembered value that a step keeps.
 func decay(name, doc string, value *float64, also ...string) setting.Argument {
 	return setting.Argument{Name: name, Also: also, Doc: doc, Format: setting.Number{Min: 0, Max: 1, OpenMax: true}, Value: value}
 }

@@ -13,8 +13,8 @@ import (
 type Curve interface {
 	// Name is the curve's name in configs.
 	Name() string
-	// Factor is what the peak is multiplied by n steps after warm-up: in [0, 1], and 1 for n = 0.
-	// The run ends with n = last; 0 <= n <= last.
+	// Factor multiplies the peak n steps after warm-up: in [0, 1], and 1 for n = 0. The run ends
+	// with n = last; 0 <= n <= last.
 	Factor(n, last int) float64
 }
 
@@ -24,7 +24,7 @@ func Curves() setting.Kinds[Curve] {
 	return setting.Kinds[Curve]{constant, cosine, step, linear}
 }
 
-// curveKind is a row of [Curves]. Its name is what the curve itself says.
+// curveKind makes a row of [Curves]. The curve itself says its name.
 func curveKind(fresh func() Curve) setting.Kind[Curve] {
 	return setting.Kind[Curve]{Name: fresh().Name(), New: fresh}
 }
@@ -66,12 +66,13 @@ func (s Schedule) Check() error {
 }
 
 // WithNoise returns the schedule with the peak at which the noise of all steps leaves a standard
-// deviation of target in every parameter. deviation is that of the noise on step's gradient, after
-// the division by the batch size; momentum is that of heavy-ball momentum, 0 without.
+// deviation of target in every parameter. deviation returns the standard deviation of the noise on
+// a step's gradient, after the division by the batch size; momentum is the factor of heavy-ball
+// momentum, 0 without.
 //
 // What step s adds to the velocity moves the parameters by Σ over t ≥ s of rate(t)·momentum^(t-s)
-// altogether; the noise of different steps is independent. That the loss bends the way back is left
-// out.
+// altogether; the noise of different steps is independent. The loss, which pulls parameters back,
+// is left out.
 func (s Schedule) WithNoise(target float64, deviation func(step int) float64, momentum float64) Schedule {
 	s.Peak = 1
 	reach, variance := 0.0, 0.0
@@ -84,8 +85,8 @@ func (s Schedule) WithNoise(target float64, deviation func(step int) float64, mo
 }
 
 // LearningRate returns the rate of a step, counted from 0: finite and not negative. Steps after the
-// last have the rate of the last one, steps before the first that of the first. The schedule has
-// passed [Schedule.Check].
+// last have the last one's rate, steps before the first the first one's. The schedule has passed
+// [Schedule.Check].
 func (s Schedule) LearningRate(step int) float64 {
 	step = min(max(step, 0), s.Steps-1)
 	if step < s.WarmupSteps {

@@ -19,7 +19,7 @@ var sgd = ruleKind(func() UpdateRule { return &SGD{} })
 // Name is "sgd".
 func (*SGD) Name() string { return "sgd" }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (r *SGD) Arguments() []setting.Argument {
 	return []setting.Argument{weightDecay(&r.WeightDecay)}
 }

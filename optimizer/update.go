@@ -126,7 +126,7 @@ func (u *Update) State() State {
 }
 
 // View is State without the copy, for a checkpoint that is written before the next Apply hands out
-// its first value: that is when its vectors change.
+// its first value, which changes the vectors.
 func (u *Update) View() State {
 	s := State{Step: u.step, Slots: map[string][]float32{}}
 	for i, slot := range u.rule.Slots() {

@@ -85,7 +85,7 @@ func bare(t testing.TB, given ...float32) Gradient {
 	}
 }
 
-// values are those of a gradient.
+// values collects the values of a gradient.
 func values(t testing.TB, g Gradient, dim int) []float64 {
 	t.Helper()
 	all := make([]float64, dim)
@@ -288,8 +288,8 @@ func checkZeroGradient(t *testing.T, rule UpdateRule) {
 	}
 }
 
-// The step is that of gradient/batch: a batch of 8 and one of 1 with an eighth of the gradient do
-// the same, exactly, because division by 8 is exact.
+// A rule sees gradient/batch alone: a batch of 8 and one of 1 with an eighth of the gradient do the
+// same, exactly, because division by 8 is exact.
 func checkBatchSize(t *testing.T, rule UpdateRule) {
 	const dim = 50
 	p, q := startingPoint(dim, 2), startingPoint(dim, 2)

@@ -8,7 +8,7 @@ import (
 	"dpsgd/internal/noise"
 )
 
-// Claim is what the releases of a plan have in common, in the words of a privacy statement.
+// Claim says of all releases of a plan what a privacy statement repeats.
 type Claim struct {
 	Unit       string // whose presence is protected
 	Neighbours string // which data sets are hard to tell apart

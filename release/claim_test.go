@@ -8,9 +8,9 @@ import (
 	"dpsgd/data"
 )
 
-// The δ that is added is that of the sampler's distance from its law, (1+e^ε)·T·n·2^-124 for Poisson
-// samples, and of the noise: more than nothing, less than any float above it. It is 1 at most, and
-// noise alone where there is no sampling.
+// The added δ covers the sampler's distance from its law, (1+e^ε)·T·n·2^-124 for Poisson samples,
+// and the noise: above zero, and below any float above it. It is at most 1, and covers the noise
+// alone where nothing is sampled.
 func TestClaimAddsDelta(t *testing.T) {
 	const dim, releases, records = 1000, 100_000, 60_000
 	plan := Plan{Unit: "one example", Records: records, Policy: clip.Flat{ClipNorm: 1}, Mechanism: gaussian(t, 1, 1, nil)}

@@ -18,13 +18,13 @@ var ErrTooFew = errors.New("too few clients took part")
 type Shares struct {
 	Clients int // who take part in every release, in the sample or not
 	Least   int // of whose noise one is accounted for: at least 1, at most Clients
-	// Present is how many take part in release number step; nil is all. It must not depend on the data
-	// of clients.
+	// Present returns the number of clients in release number step; nil stands for all. It must not
+	// depend on the clients' data.
 	Present     func(step int) int
 	ModulusBits int // sums are known modulo 2^ModulusBits, at most 52
 }
 
-// present is how many take part in a release.
+// present returns the number of clients in a release.
 func (s Shares) present(step int) int {
 	if s.Present == nil {
 		return s.Clients
@@ -100,8 +100,8 @@ func (m *Distributed) Deviation(step int, bound float64) float64 {
 	return m.Gaussian.Deviation(step, bound) * math.Sqrt(float64(m.shares.present(step))/float64(m.shares.Least))
 }
 
-// Excess is what the law of the shares adds to the δ of so many noise values that are (epsilon,
-// δ)-private by an accountant: see [Plan.Claim] for why.
+// Excess returns what the law of the shares adds to δ for so many noise values that are (epsilon,
+// δ)-private by an accountant. [Plan.Claim] says why.
 func (m *Distributed) Excess(values, epsilon float64) float64 {
 	return min(1, (1+math.Exp(epsilon))*values*float64(m.shares.Clients)*perShare)
 }

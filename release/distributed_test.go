@@ -21,8 +21,8 @@ func distributed(t testing.TB, sigma float64, shares Shares, seed uint64, pool *
 	return seeded{m, random.ForTest(seed)}
 }
 
-// The noise of all clients together passes the battery of Gaussian noise: as much as is accounted for
-// where the fewest come, and more by the root of how many more come. The event is that of the fewest.
+// The noise of all clients together passes the battery of Gaussian noise: the noise accounted for
+// where the fewest clients come, and more where more come. The event describes the fewest.
 func TestDistributedPassesTheBattery(t *testing.T) {
 	pool := kernel.NewPool(2)
 	defer pool.Close()

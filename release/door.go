@@ -10,11 +10,11 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Contributor computes what records contribute to a release. It is not trusted with the bound of a
-// contribution, only with isolation: that of a record depends on that record and on what was
-// released before, on no other record.
+// Contributor computes what records contribute to a release. It is not trusted with the bound, only
+// with isolation: a contribution depends on its own record and on earlier releases, on no other
+// record.
 type Contributor interface {
-	// Capacity is how many records it takes at a time, at least 1.
+	// Capacity returns the number of records that it takes at a time, at least 1.
 	Capacity() int
 	// Contributions returns the contributions of the records with these indices, at most Capacity
 	// of them, in their order. The batch is used before the next call and not kept.
@@ -96,7 +96,7 @@ func (d *Door) afford(next accountant.Event) error {
 	return err
 }
 
-// add makes the sum that of the sample, computed here or by all ranks.
+// add fills the sum with the contributions of the sample, computed here or by all ranks.
 func (d *Door) add(step int, source Contributor) error {
 	if d.ranks == nil {
 		return AddUp(d.sum, d.sample, source)
@@ -107,8 +107,8 @@ func (d *Door) add(step int, source Contributor) error {
 	return AddPart(d.sum, d.sample, source, d.ranks)
 }
 
-// AddUp makes sum that of the contributions of these records, as many at a time as the source
-// takes. No record is left out, whatever their number, and none comes twice.
+// AddUp adds the contributions of these records to sum, as many at a time as the source takes.
+// Every record is added once.
 func AddUp(sum *clip.Sum, sample []int, source Contributor) error {
 	sum.Reset()
 	for rest := sample; len(rest) > 0; {

@@ -55,7 +55,7 @@ type Gaussian struct {
 	runChunks func(worker, first, end int)      // m.chunks, made once
 }
 
-// worker is what one thread makes noise with.
+// worker holds what one thread needs to make noise.
 type worker struct {
 	adder              noise.Adder
 	sums               [noise.Block]int64   // below 2^53 as whole numbers, for fewer than 2^32 contributions

@@ -262,7 +262,7 @@ func TestNoiseIsAddedToTheSum(t *testing.T) {
 	}
 }
 
-// finest is a sum on a lattice finer than that of the noise, whose coordinates are all at the same
+// finest returns a sum on a lattice finer than the noise's, whose coordinates are all at the same
 // fraction of the noise's spacing, and that spacing.
 func finest(t *testing.T, dim int, fraction float64) (*clip.Sum, float64) {
 	t.Helper()
@@ -306,8 +306,8 @@ func TestNoiseIsAddedBeforeRounding(t *testing.T) {
 	}
 }
 
-// A door's sums are as fine as the number of records leaves room for; those of clients who add noise
-// to their contributions are on its lattice, and it refuses others.
+// A door's sums are as fine as the number of records leaves room for. Sums of clients who add noise
+// themselves lie on the noise's lattice; others are refused.
 func TestSumsAreAsFineAsTheRecordsAllow(t *testing.T) {
 	shares := Shares{Clients: 3, Least: 3, ModulusBits: 40}
 	for _, c := range []struct {

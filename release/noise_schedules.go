@@ -7,14 +7,14 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// NoiseSchedule is how the noise multiplier changes over the steps of a run, before it is known how
-// large it is. One that can be set lists its arguments ([setting.Arguments]).
+// NoiseSchedule says how the noise multiplier changes over the steps of a run, relative to the
+// first step. A schedule that can be configured lists its arguments ([setting.Arguments]).
 type NoiseSchedule interface {
 	// Name is its name in configs.
 	Name() string
-	// Factor is the multiplier of step number step of so many, counted from 0, over that of step 0:
-	// positive, and 1 for step 0. Later steps have that of the last one. It takes few values: each
-	// is an event of its own, and an accountant takes time for each.
+	// Factor returns the multiplier of a step, counted from 0, divided by that of step 0: positive,
+	// and 1 for step 0. Steps after the last have the last one's. It takes few values: each is an
+	// event of its own, and an accountant takes time for each.
 	Factor(step, steps int) float64
 }
 
@@ -42,13 +42,13 @@ type LinearNoise struct {
 	FinalFactor float64 // positive
 }
 
-// NoiseStages is how many noise multipliers a run with [LinearNoise] has.
+// NoiseStages counts the noise multipliers of a run with [LinearNoise].
 const NoiseStages = 16
 
 // Name returns "linear".
 func (LinearNoise) Name() string { return "linear" }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (s *LinearNoise) Arguments() []setting.Argument {
 	return []setting.Argument{{Name: "noise_final_factor", Doc: "The last noise multiplier divided by the first.",
 		Format: setting.Number{Min: 0.01, Max: 100}, Value: &s.FinalFactor}}
@@ -60,8 +60,8 @@ func (s LinearNoise) Factor(step, steps int) float64 {
 	return 1 + (s.FinalFactor-1)*float64(stage)/(NoiseStages-1)
 }
 
-// NewScheduled returns the Gaussian mechanism whose noise multiplier follows a schedule over so many
-// steps, from that of the first one. It wants what [NewGaussian] wants; a step of which the
+// NewScheduled returns the Gaussian mechanism whose noise multiplier follows a schedule over so
+// many steps and begins with first. Its arguments are checked as in [NewGaussian]; a step whose
 // multiplier is out of range is refused when it comes.
 func NewScheduled(s NoiseSchedule, first float64, steps int, pool *kernel.Pool) (*Gaussian, error) {
 	if err := setting.Check("the noise schedule "+s.Name(), s); err != nil {

@@ -16,8 +16,8 @@ import (
 // noiseSchedules are all schedules, set in several ways; every one passes the contract.
 var noiseSchedules = []NoiseSchedule{&ConstantNoise{}, &LinearNoise{FinalFactor: 0.25}, &LinearNoise{FinalFactor: 1}, &LinearNoise{FinalFactor: 4}}
 
-// The contract of NoiseSchedule: a schedule begins at 1, stays positive, has few values and the
-// last one after the end; and event and deviation of its mechanism are those of one multiplier.
+// The contract of NoiseSchedule: it begins at 1, stays positive, has few values, and keeps the last
+// one after the end; event and deviation of its mechanism follow one multiplier.
 func TestNoiseSchedules(t *testing.T) {
 	tested := map[string]bool{}
 	for _, s := range noiseSchedules {
@@ -58,8 +58,8 @@ func TestNoiseSchedules(t *testing.T) {
 	}
 }
 
-// The noise that is added is that of the step, in whatever order steps are released: its variance,
-// of 200,000 draws, is off by more than limit·sqrt(2/n) = 1.4 % with a probability of 1e-5 a step.
+// Each step gets its own noise, in whatever order steps are released: the variance of 200,000 draws
+// is off by more than limit·sqrt(2/n) = 1.4 % with a probability of 1e-5 a step.
 func TestScheduledNoiseIsThatOfTheStep(t *testing.T) {
 	const steps, first, bound = 4, 2.0, 0.5
 	m, err := NewScheduled(&LinearNoise{FinalFactor: 0.1}, first, steps, nil)

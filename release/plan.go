@@ -50,8 +50,8 @@ type Sampler interface {
 // Event describes one release, number step of the plan counted from 0, to an accountant.
 func (p Plan) Event(step int) accountant.Event { return p.Sampler.Sampled(p.Mechanism.Event(step)) }
 
-// Room is how many contributions sums under the plan have room for: the fewer, the finer are their
-// lattices. A mechanism that is Coarse leaves room for any number.
+// Room returns the number of contributions that a sum under the plan must hold: the fewer, the
+// finer its lattice. A mechanism that is Coarse leaves room for any number.
 func (p Plan) Room() int {
 	if p.Mechanism.Coarse() {
 		return math.MaxInt

@@ -17,16 +17,16 @@ type Ranks interface {
 	Bounds() []int
 	// Share tells the others the sample of release number step. Rank 0 calls it.
 	Share(step int, sample []int) error
-	// Reduce makes values of rank 0 the sum of those of all ranks.
+	// Reduce replaces the values of rank 0 by the sum over all ranks.
 	Reduce(values []int64) error
 }
 
 // Among lets later releases add up their sums together with other ranks.
 func (d *Door) Among(r Ranks) { d.ranks = r }
 
-// AddPart makes sum, on rank 0, that of the contributions of all records of a sample, to which each
-// rank adds those of its part. A rank without a record takes part like any other. Elsewhere than on
-// rank 0 nothing is left in sum that could be released.
+// AddPart adds the contributions of all records of a sample into the sum of rank 0; each rank
+// computes its part. A rank without a record takes part like any other. On other ranks nothing is
+// left in sum that could be released.
 func AddPart(sum *clip.Sum, sample []int, source Contributor, r Ranks) error {
 	if err := AddUp(sum, part(sample, r), source); err != nil {
 		return err
@@ -34,7 +34,8 @@ func AddPart(sum *clip.Sum, sample []int, source Contributor, r Ranks) error {
 	return sum.Merge(r.Reduce)
 }
 
-// part is what a rank adds of a sample, which is in order: every record is in the part of one rank.
+// part returns the records of a sorted sample that a rank adds: every record is in the part of one
+// rank.
 func part(sample []int, r Ranks) []int {
 	from, to := len(sample)*r.Rank()/r.Size(), len(sample)*(r.Rank()+1)/r.Size()
 	if bounds := r.Bounds(); bounds != nil {

@@ -5,8 +5,8 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Sampling is how batches are drawn, before it is known from how many records. One that can be set
-// lists its arguments ([setting.Arguments]).
+// Sampling says how batches are drawn, whatever the number of records. A sampling that can be
+// configured lists its arguments ([setting.Arguments]).
 type Sampling interface {
 	// Name is its name in configs.
 	Name() string

@@ -2,7 +2,7 @@ package release
 
 import "dpsgd/accountant"
 
-// Constant is what a [Mechanism] can say of itself: whether all its releases have the event of the
+// Constant is an optional method of a [Mechanism]: whether all its releases have the event of the
 // first. Then a schedule of millions of releases takes no longer than one of two.
 type Constant interface{ Constant() bool }
 

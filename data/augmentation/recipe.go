@@ -27,7 +27,7 @@ func None() Recipe { return Recipe{Views: 1} }
 // Any reports whether the network sees something else than every picture once, as it is.
 func (r Recipe) Any() bool { return r != None() }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (r *Recipe) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "views", Also: []string{"augmult", "multiplicity"}, Format: setting.Integer{Min: 1, Max: 256}, Value: &r.Views,

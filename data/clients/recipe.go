@@ -47,7 +47,7 @@ func (r Recipe) Noisy() int {
 	return r.MinClients
 }
 
-// Arguments are what a configuration can set.
+// Arguments lists what a configuration can set.
 func (r *Recipe) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "clients", Also: []string{"num_clients"}, Format: setting.Integer{Min: 0, Max: 1e6}, Value: &r.Clients,
