@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/internal/bench"
 	"dpsgd/internal/describe"
+	"dpsgd/internal/speed"
 )
 
 // The networks that the peers build have the sizes of those that the program builds.
@@ -23,7 +23,7 @@ func TestNetworksOfPeers(t *testing.T) {
 		t.Fatalf("found %d networks in networks.py, expected 7", len(rows))
 	}
 	for _, row := range rows {
-		c, err := bench.Config(row[1], 1)
+		c, err := speed.Configuration(row[1], 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"time"
 
-	"dpsgd/internal/scale"
+	"dpsgd/internal/speed"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,7 +35,7 @@ func main() {
 
 // join makes two interfaces and joins them until the process is ended.
 func join(names []string, delay time.Duration, rate string) error {
-	bits, err := scale.ParseRate(rate)
+	bits, err := speed.ParseRate(rate)
 	if err != nil {
 		return err
 	}

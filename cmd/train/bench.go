@@ -12,7 +12,7 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/configs/places"
-	"dpsgd/internal/bench"
+	"dpsgd/internal/speed"
 
 	"github.com/spf13/cobra"
 )
@@ -58,7 +58,7 @@ without privacy on the same kernels, to compare with. docs/performance.md says h
 	}
 	c.Flags().StringVar(&f.model, "model", "mnist-cnn", "a ready network: "+strings.Join(configs.Networks(), ", "))
 	c.Flags().StringVar(&f.config, "config", "", "a configuration file or the name of a preset, instead of --model; its batch sizes, threads and engine count")
-	c.Flags().StringVar(&f.mode, "mode", "private", "one of "+strings.Join(bench.Modes(), ", "))
+	c.Flags().StringVar(&f.mode, "mode", "private", "one of "+strings.Join(speed.Modes(), ", "))
 	c.Flags().IntVar(&f.batch, "batch", 256, "examples in a step; up to 256 of them are computed at once")
 	c.Flags().IntVar(&f.threads, "threads", 0, "threads that compute (default: all cores)")
 	c.Flags().Float64Var(&f.seconds, "seconds", 3, "about how long to measure")
@@ -73,8 +73,8 @@ func (f *benchFlags) read(c *cobra.Command) (*configs.Config, error) {
 		return nil, shell.Usagef("found --model and --config, expected one of the two")
 	case !slices.Contains(configs.Networks(), f.model):
 		return nil, shell.Usagef("found --model %q, expected one of %s", f.model, strings.Join(configs.Networks(), ", "))
-	case !slices.Contains(bench.Modes(), f.mode):
-		return nil, shell.Usagef("found --mode %q, expected one of %s", f.mode, strings.Join(bench.Modes(), ", "))
+	case !slices.Contains(speed.Modes(), f.mode):
+		return nil, shell.Usagef("found --mode %q, expected one of %s", f.mode, strings.Join(speed.Modes(), ", "))
 	case f.batch < 1 || f.batch > mostBatch:
 		return nil, shell.Usagef("found --batch %d, expected 1 to %d", f.batch, mostBatch)
 	case changed("threads") && (f.threads < 1 || f.threads > mostThreads):
@@ -94,7 +94,7 @@ func (f *benchFlags) read(c *cobra.Command) (*configs.Config, error) {
 
 func (f *benchFlags) configuration(batchAsked bool) (*configs.Config, error) {
 	if f.config == "" {
-		return bench.Config(f.model, f.batch)
+		return speed.Configuration(f.model, f.batch)
 	}
 	config, err := configs.Load(f.config, nil)
 	if err == nil && batchAsked {
@@ -104,7 +104,7 @@ func (f *benchFlags) configuration(batchAsked bool) (*configs.Config, error) {
 }
 
 func measure(a *shell.App, ctx context.Context, config *configs.Config, f benchFlags) error {
-	result, err := bench.Run(ctx, config, f.mode, time.Duration(f.seconds*float64(time.Second)))
+	result, err := speed.Measure(ctx, config, f.mode, time.Duration(f.seconds*float64(time.Second)))
 	if ctx.Err() != nil {
 		return shell.Stopped(ctx)
 	}
@@ -115,7 +115,7 @@ func measure(a *shell.App, ctx context.Context, config *configs.Config, f benchF
 }
 
 // printBench writes a result for people.
-func printBench(w io.Writer, b *bench.Result, f benchFlags) {
+func printBench(w io.Writer, b *speed.Result, f benchFlags) {
 	name := b.Model
 	if f.config != "" {
 		name = baseName(f.config) + ", network " + b.Model
@@ -126,7 +126,7 @@ func printBench(w io.Writer, b *bench.Result, f benchFlags) {
 	fmt.Fprintf(w, "work      %.1f GFLOP/s, %.1f %% of the FMA limit of %.1f\n", b.GFLOPs, 100*b.GFLOPs/b.FMALimitGFLOPs, b.FMALimitGFLOPs)
 	fmt.Fprintf(w, "memory    %.1f MiB at its peak, %s examples at once\n\n", b.PeakRSSMiB, shell.Count(b.Physical))
 	table := [][]string{{"part", "ms", "% of the step"}}
-	for _, part := range bench.Parts() {
+	for _, part := range speed.Parts() {
 		ms := b.Parts[part]
 		table = append(table, []string{part, shell.Decimals(ms, 3), shell.Decimals(100*ms/b.StepMS, 1)})
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/bench"
+	"dpsgd/internal/speed"
 )
 
 // The fields of --json are these and no others, in every mode, with figures that make sense.
@@ -33,7 +33,7 @@ func TestBenchJSON(t *testing.T) {
 			t.Errorf("%s: the engines are %v", mode, object["engines"])
 		}
 		parts, _ := object["parts"].(map[string]any)
-		if found, want := slices.Sorted(maps.Keys(parts)), slices.Sorted(slices.Values(bench.Parts())); !slices.Equal(found, want) {
+		if found, want := slices.Sorted(maps.Keys(parts)), slices.Sorted(slices.Values(speed.Parts())); !slices.Equal(found, want) {
 			t.Errorf("%s: found the parts %v, expected %v", mode, found, want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestBenchDefaults(t *testing.T) {
 func TestBenchText(t *testing.T) {
 	for _, args := range [][]string{{"--model", "mnist-cnn-relu", "--batch", "1025"}, {"--config", ownConfig(t, "pictures", 10), "--mode", "materialise"}} {
 		out := succeed(t, append([]string{"bench", "--seconds", "0.01"}, args...)...)
-		for _, want := range append(bench.Parts(), " step, batch ", "examples/s", "% of the FMA limit of ", "MiB at its peak", "% of the step", "per-example norms", "materialise") {
+		for _, want := range append(speed.Parts(), " step, batch ", "examples/s", "% of the FMA limit of ", "MiB at its peak", "% of the step", "per-example norms", "materialise") {
 			if !strings.Contains(out, want) {
 				t.Errorf("bench does not say %q:\n%s", want, out)
 			}

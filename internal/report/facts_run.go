@@ -14,12 +14,12 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/account"
-	"dpsgd/internal/bench"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/questions"
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
+	"dpsgd/internal/speed"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/train"
 )
@@ -61,7 +61,7 @@ type Run struct {
 	Curves      *questions.Comparison // nil unless asked for
 	Examination *score.Examination    // nil where Unexamined says why
 	Unexamined  string
-	Times       *bench.Result     // nil unless asked for
+	Times       *speed.Result     // nil unless asked for
 	Diagnostics []run.Diagnostics // NOT private; none unless asked for
 	Warnings    []string
 
@@ -96,7 +96,7 @@ func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
 		r.examine(q)
 	}
 	if q.Times && !r.Asks {
-		if r.Times, err = bench.Run(ctx, c, "private", timesTaken); err != nil {
+		if r.Times, err = speed.Measure(ctx, c, "private", timesTaken); err != nil {
 			return nil, fmt.Errorf("%s: %w", dir, err)
 		}
 	}

@@ -12,12 +12,12 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/bench"
 	"dpsgd/internal/books"
 	"dpsgd/internal/describe"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/speed"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
@@ -147,7 +147,7 @@ func TestTableRefuses(t *testing.T) {
 
 // Rows are measured like pictures.
 func TestBenchmarkOfRows(t *testing.T) {
-	b, err := bench.Run(t.Context(), tableConfig(t, people(t)), "private", 20*time.Millisecond)
+	b, err := speed.Measure(t.Context(), tableConfig(t, people(t)), "private", 20*time.Millisecond)
 	if err != nil || b.Batch != 50 || b.Steps < 1 {
 		t.Errorf("found %+v (%v)", b, err)
 	}

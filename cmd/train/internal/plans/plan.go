@@ -14,7 +14,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/configs/places"
 	"dpsgd/internal/memory"
-	"dpsgd/internal/scale"
+	"dpsgd/internal/speed"
 
 	"github.com/spf13/cobra"
 )
@@ -60,7 +60,7 @@ Nothing is trained, no data is read, and no other machine is needed. docs/scale.
 			if f.threads > 0 {
 				config.Performance.Threads = f.threads
 			}
-			p, err := scale.New(c.Context(), config, request)
+			p, err := speed.OnRanks(c.Context(), config, request)
 			if c.Context().Err() != nil {
 				return shell.Stopped(c.Context())
 			}
@@ -81,32 +81,32 @@ Nothing is trained, no data is read, and no other machine is needed. docs/scale.
 }
 
 // request checks the flags.
-func (f *flags) request(c *cobra.Command) (scale.Request, error) {
+func (f *flags) request(c *cobra.Command) (speed.Request, error) {
 	changed := c.Flags().Changed
 	switch {
 	case f.ranks < 1 || f.ranks > mostRanks:
-		return scale.Request{}, shell.Usagef("found --ranks %d, expected 1 to %d", f.ranks, mostRanks)
+		return speed.Request{}, shell.Usagef("found --ranks %d, expected 1 to %d", f.ranks, mostRanks)
 	case f.latency < 0 || f.latency > time.Minute:
-		return scale.Request{}, shell.Usagef("found --latency %v, expected 0s to 1m", f.latency)
+		return speed.Request{}, shell.Usagef("found --latency %v, expected 0s to 1m", f.latency)
 	case changed("threads") && (f.threads < 1 || f.threads > runtime.NumCPU()):
-		return scale.Request{}, shell.Usagef("found --threads %d, expected 1 to the %d cores of this machine, on which steps are measured", f.threads, runtime.NumCPU())
+		return speed.Request{}, shell.Usagef("found --threads %d, expected 1 to the %d cores of this machine, on which steps are measured", f.threads, runtime.NumCPU())
 	case changed("examples") && f.examples < 1:
-		return scale.Request{}, shell.Usagef("found --examples %d, expected at least 1", f.examples)
+		return speed.Request{}, shell.Usagef("found --examples %d, expected at least 1", f.examples)
 	case !(f.seconds > 0 && f.seconds <= mostSeconds):
-		return scale.Request{}, shell.Usagef("found --seconds %g, expected a number above 0 and at most %d", f.seconds, mostSeconds)
+		return speed.Request{}, shell.Usagef("found --seconds %g, expected a number above 0 and at most %d", f.seconds, mostSeconds)
 	}
-	rate, err := scale.ParseRate(f.network)
+	rate, err := speed.ParseRate(f.network)
 	if err != nil {
-		return scale.Request{}, shell.Usagef("--network: %w", err)
+		return speed.Request{}, shell.Usagef("--network: %w", err)
 	}
-	return scale.Request{
-		Ranks: f.ranks, Network: scale.Network{Rate: rate, Latency: f.latency}, Examples: f.examples,
+	return speed.Request{
+		Ranks: f.ranks, Network: speed.Network{Rate: rate, Latency: f.latency}, Examples: f.examples,
 		Measure: time.Duration(f.seconds * float64(time.Second)),
 	}, nil
 }
 
 // print writes a plan for people.
-func print(w io.Writer, p *scale.Plan, f flags) {
+func print(w io.Writer, p *speed.Plan, f flags) {
 	fmt.Fprintf(w, "%s, %s parameters, batch %s\n", p.Network, shell.Count(p.Parameters), count(p.Batch))
 	fmt.Fprintf(w, "%s ranks of %d threads, %s, %v a message\n\n", shell.Count(p.Ranks), p.Threads, f.network, f.latency)
 	printMeasured(w, p.Measured)
@@ -119,7 +119,7 @@ func print(w io.Writer, p *scale.Plan, f flags) {
 }
 
 // printMeasured writes the parts of a step on this machine.
-func printMeasured(w io.Writer, m scale.Measured) {
+func printMeasured(w io.Writer, m speed.Measured) {
 	table := [][]string{{"measured on this machine", "ms"}}
 	add := func(name string, ms float64) {
 		table = append(table, []string{name, shell.Decimals(ms, 3)})
@@ -138,8 +138,8 @@ func printMeasured(w io.Writer, m scale.Measured) {
 }
 
 // printStep writes what a step on so many ranks spends its time on.
-func printStep(w io.Writer, p *scale.Plan) {
-	var row scale.Row
+func printStep(w io.Writer, p *speed.Plan) {
+	var row speed.Row
 	for _, r := range p.Rows {
 		if r.Ranks == p.Ranks {
 			row = r
@@ -157,7 +157,7 @@ func printStep(w io.Writer, p *scale.Plan) {
 }
 
 // printRows writes the table of ranks, and where they stop paying.
-func printRows(w io.Writer, p *scale.Plan) {
+func printRows(w io.Writer, p *speed.Plan) {
 	fmt.Fprintln(w)
 	table := [][]string{{"ranks", "graph of", "step ms", "speed-up", "efficiency %", "most, but for gradients"}}
 	for _, r := range p.Rows {
@@ -169,7 +169,7 @@ func printRows(w io.Writer, p *scale.Plan) {
 }
 
 // printBatches writes what larger batches change.
-func printBatches(w io.Writer, p *scale.Plan) {
+func printBatches(w io.Writer, p *speed.Plan) {
 	if len(p.Batches) < 2 || p.Ranks == 1 {
 		return
 	}
@@ -183,13 +183,13 @@ func printBatches(w io.Writer, p *scale.Plan) {
 }
 
 // cells of a row but for its first one.
-func cells(r scale.Row) []string {
+func cells(r speed.Row) []string {
 	return []string{shell.Count(r.Physical), shell.Decimals(r.StepMS, 2), shell.Decimals(r.Speedup, 2), percent(r.Efficiency),
 		fmt.Sprintf("%s, %s %%", r.Most, shell.Decimals(100*r.MostShare, 1))}
 }
 
 // limit says at which number of ranks something happens.
-func limit(ranks int, l scale.Limits) string {
+func limit(ranks int, l speed.Limits) string {
 	if ranks == 0 {
 		return fmt.Sprintf("nowhere up to %s ranks", shell.Count(l.Searched))
 	}

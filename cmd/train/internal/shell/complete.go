@@ -10,8 +10,8 @@ import (
 	"dpsgd/configs/statistics"
 	"dpsgd/configs/sweeps"
 	"dpsgd/data"
-	"dpsgd/internal/bench"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/speed"
 
 	"github.com/spf13/cobra"
 )
@@ -23,7 +23,7 @@ func Complete(c *cobra.Command) {
 		c.ValidArgsFunction = completion(words[1:])
 	}
 	for name, values := range map[string]func() []string{
-		"accountant": accountants.Names, "mode": bench.Modes, "model": configs.Networks, "config": func() []string { return presetNames(configs.Presets()) }, "set": keys,
+		"accountant": accountants.Names, "mode": speed.Modes, "model": configs.Networks, "config": func() []string { return presetNames(configs.Presets()) }, "set": keys,
 		"solve": func() []string { return []string{"noise-multiplier", "sampling-probability"} },
 	} {
 		if f := c.Flags().Lookup(name); f != nil && f.Value.Type() != "bool" {

@@ -1,5 +1,4 @@
-// Package bench measures how fast training steps are.
-package bench
+package speed
 
 import (
 	"cmp"
@@ -14,7 +13,7 @@ import (
 	"dpsgd/model"
 )
 
-// Modes lists the kinds of steps that [Run] measures: private steps with the configured engine,
+// Modes lists the kinds of steps that [Measure] measures: private steps with the configured engine,
 // plain training without privacy on the same kernels, and private steps with one engine for every
 // parameter.
 func Modes() []string { return []string{"private", "plain", "materialise", "ghost"} }
@@ -50,10 +49,10 @@ type Result struct {
 // mostPhysical is the largest physical batch that a benchmark of a ready network chooses.
 const mostPhysical = 256
 
-// Config configures a benchmark of a ready network, on pictures of the size that it is meant for:
+// Configuration configures a benchmark of a ready network, on pictures of the size that it is meant for:
 // 28x28 grey pixels, or 32x32 in colour. The batch is one physical batch while it has at most 256
 // examples, and equal ones beyond: that is no slower, and memory does not grow with the batch.
-func Config(network string, batch int) (*configs.Config, error) {
+func Configuration(network string, batch int) (*configs.Config, error) {
 	pictures := "cifar-10"
 	for _, grey := range []string{"mlp", "mnist", "logistic"} {
 		if strings.HasPrefix(network, grey) {
@@ -70,14 +69,14 @@ func Config(network string, batch int) (*configs.Config, error) {
 	return c, nil
 }
 
-// Run measures training steps of a mode for about the given time, on random pictures in memory. Of
+// Measure measures training steps of a mode for about the given time, on random pictures in memory. Of
 // the configuration it takes the network, the size of pictures, clip norm, noise, batch sizes,
 // threads and, in mode private, the engine. A step is what [train.Run.Fit] does on a batch that is
 // drawn already, but for the ledger and reports; the update is SGD in every mode. The batch has
 // exactly the configured size, so that all steps are alike.
 //
 // Nothing that Run computes can be kept: neither parameters nor gradients leave it.
-func Run(ctx context.Context, c *configs.Config, mode string, d time.Duration) (*Result, error) {
+func Measure(ctx context.Context, c *configs.Config, mode string, d time.Duration) (*Result, error) {
 	selected, err := kernel.Selected()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", configs.ErrInvalid, err)

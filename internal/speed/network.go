@@ -1,6 +1,4 @@
-// Package scale says how long a step takes on many ranks: parts that are measured on this machine, and a
-// model of the network between machines like it.
-package scale
+package speed
 
 import (
 	"fmt"

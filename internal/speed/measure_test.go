@@ -1,4 +1,4 @@
-package bench
+package speed
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 // benchmark runs a benchmark of milliseconds.
 func benchmark(t *testing.T, c *configs.Config, mode string) *Result {
 	t.Helper()
-	b, err := Run(context.Background(), c, mode, 20*time.Millisecond)
+	b, err := Measure(context.Background(), c, mode, 20*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func benchmark(t *testing.T, c *configs.Config, mode string) *Result {
 
 func benchConfig(t *testing.T, network string, batch int) *configs.Config {
 	t.Helper()
-	c, err := Config(network, batch)
+	c, err := Configuration(network, batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,15 +138,15 @@ func TestBenchmarkOfConfiguration(t *testing.T) {
 
 func TestBenchmarkErrors(t *testing.T) {
 	c := benchConfig(t, "mlp128", 4)
-	if _, err := Run(context.Background(), c, "fast", time.Millisecond); !errors.Is(err, configs.ErrInvalid) {
+	if _, err := Measure(context.Background(), c, "fast", time.Millisecond); !errors.Is(err, configs.ErrInvalid) {
 		t.Errorf("an unknown mode: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Run(ctx, c, "private", time.Hour); !errors.Is(err, context.Canceled) {
+	if _, err := Measure(ctx, c, "private", time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("after cancellation: %v", err)
 	}
-	if _, err := Config("mlp129", 4); !errors.Is(err, configs.ErrInvalid) {
+	if _, err := Configuration("mlp129", 4); !errors.Is(err, configs.ErrInvalid) {
 		t.Errorf("an unknown network: %v", err)
 	}
 }

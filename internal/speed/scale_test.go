@@ -1,4 +1,4 @@
-package scale
+package speed
 
 import (
 	"context"
@@ -220,7 +220,7 @@ func TestPlanOfAPreset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := New(context.Background(), c, Request{Ranks: 3, Network: fast, Measure: 50 * time.Millisecond})
+	p, err := OnRanks(context.Background(), c, Request{Ranks: 3, Network: fast, Measure: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestPlanRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := New(context.Background(), c, Request{Ranks: 2, Network: fast}); !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := OnRanks(context.Background(), c, Request{Ranks: 2, Network: fast}); !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: found %v", preset, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package scale
+package speed
 
 import (
 	"cmp"
@@ -80,8 +80,8 @@ type Row struct {
 // tableRanks are the numbers of ranks of [Plan.Rows], to 1,000.
 var tableRanks = []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000}
 
-// New measures the parts of a configuration's step here and plans it on many ranks.
-func New(ctx context.Context, c *configs.Config, r Request) (*Plan, error) {
+// OnRanks measures the parts of a configuration's step here and plans it on many ranks.
+func OnRanks(ctx context.Context, c *configs.Config, r Request) (*Plan, error) {
 	o, err := setup.OutlineOf(c, r.Examples)
 	if err != nil {
 		return nil, err

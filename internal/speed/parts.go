@@ -1,4 +1,4 @@
-package scale
+package speed
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/clip"
 	"dpsgd/configs"
-	"dpsgd/internal/bench"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
@@ -27,7 +26,7 @@ func measure(ctx context.Context, c *configs.Config, plan *train.RunPlan, values
 	each := d / time.Duration(turns*len(sizes)+1)
 	for range turns {
 		for i, size := range sizes {
-			r, err := bench.Run(ctx, alone(c, size), "private", each)
+			r, err := Measure(ctx, alone(c, size), "private", each)
 			if err != nil {
 				return m, err
 			}
@@ -35,7 +34,7 @@ func measure(ctx context.Context, c *configs.Config, plan *train.RunPlan, values
 			m.keep(i, Graph{size, max(0, r.StepMS/1e3-after)}, after)
 		}
 	}
-	perTest, err := bench.Prediction(ctx, c, each)
+	perTest, err := Prediction(ctx, c, each)
 	if err != nil {
 		return m, err
 	}
