@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
-
-	"dpsgd/internal/dist"
 )
 
 // licenceFile is what modules call the file with their conditions; most ask that a program which
@@ -18,7 +16,7 @@ var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|third_part
 
 // licences are those of Go and of every module that is built into the programs of a platform. The
 // program's own is another file.
-func (c checkout) licences(p dist.Platform) ([]byte, error) {
+func (c checkout) licences(p platform) ([]byte, error) {
 	const format = `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}|{{.Dir}}{{end}}{{end}}`
 	tags := ""
 	if p.MPI() {

@@ -3,7 +3,10 @@
 //	go run ./cmd/dist                          everything, into the folder dist
 //	go run ./cmd/dist -platforms linux/amd64   for one platform
 //
-// What a change that is not committed says is left out: packages name their commit.
+// What a change that is not committed says is left out: packages name their commit. The standard library alone
+// writes archives, Python wheels, Debian packages, the Homebrew formula and the checksums of them all, so that
+// any system with Go makes the packages of every other one. The same files at the same version give the same
+// bytes: entries are sorted, and the one time in them is that of the commit.
 package main
 
 import (
@@ -12,8 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"dpsgd/internal/dist"
 )
 
 func main() {
@@ -43,7 +44,7 @@ func run(to, names, url string) error {
 		return err
 	}
 	out := folder{to, map[string]string{}}
-	var downloads []dist.Download
+	var downloads []download
 	for _, p := range platforms {
 		contents, err := c.contents(common, p)
 		if err != nil {
@@ -53,26 +54,26 @@ func run(to, names, url string) error {
 			return err
 		}
 		name := contents.ArchiveName()
-		downloads = append(downloads, dist.Download{Platform: p, Name: name, SHA256: out.hashes[name]})
+		downloads = append(downloads, download{Platform: p, Name: name, SHA256: out.hashes[name]})
 	}
-	formula, err := dist.Formula(common.Version, url, downloads)
+	formula, err := Formula(common.Version, url, downloads)
 	if err != nil {
 		return err
 	}
 	if err := out.write("Formula/dpsgd.rb", formula); err != nil {
 		return err
 	}
-	return out.write("checksums.txt", dist.Checksums(out.hashes))
+	return out.write("checksums.txt", checksums(out.hashes))
 }
 
 // parsePlatforms reads a list, which is that of all platforms when it is empty.
-func parsePlatforms(names string) ([]dist.Platform, error) {
+func parsePlatforms(names string) ([]platform, error) {
 	if names == "" {
-		return dist.Platforms, nil
+		return platforms, nil
 	}
-	var platforms []dist.Platform
+	var platforms []platform
 	for name := range strings.SplitSeq(names, ",") {
-		p, err := dist.ParsePlatform(name)
+		p, err := parsePlatform(name)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +89,7 @@ type folder struct {
 }
 
 // packages writes everything that a platform has.
-func (f folder) packages(c dist.Contents) error {
+func (f folder) packages(c Contents) error {
 	for _, one := range []struct {
 		name string
 		make func() ([]byte, error)
@@ -107,7 +108,7 @@ func (f folder) packages(c dist.Contents) error {
 		if err := f.write(one.name, content); err != nil {
 			return err
 		}
-		f.hashes[one.name] = dist.SHA256(content)
+		f.hashes[one.name] = shA256(content)
 	}
 	return nil
 }

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"dpsgd/internal/dist"
 )
 
 func TestParsePlatforms(t *testing.T) {
@@ -24,7 +22,7 @@ func TestParsePlatforms(t *testing.T) {
 
 // What is built into the program of every platform has a licence that is passed on.
 func TestLicences(t *testing.T) {
-	for _, p := range dist.Platforms {
+	for _, p := range platforms {
 		text, err := checkout{dir: filepath.Join("..", "..")}.licences(p)
 		if err != nil {
 			t.Fatal(err)
@@ -60,12 +58,12 @@ func TestTextIsUTF8(t *testing.T) {
 
 // What is published is written where it is looked for, with hashes of the packages alone.
 func TestFolder(t *testing.T) {
-	v, err := dist.ParseVersion("v0.2.0", dist.Version{}.Time)
+	v, err := parseVersion("v0.2.0", version{}.Time)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := folder{filepath.Join(t.TempDir(), "dist"), map[string]string{}}
-	c := dist.Contents{Platform: dist.Platforms[0], Version: v, Program: []byte("a program")}
+	c := Contents{Platform: platforms[0], Version: v, Program: []byte("a program")}
 	if err := f.packages(c); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +72,7 @@ func TestFolder(t *testing.T) {
 	}
 	for name, hash := range f.hashes {
 		content, err := os.ReadFile(filepath.Join(f.path, name))
-		if err != nil || dist.SHA256(content) != hash {
+		if err != nil || shA256(content) != hash {
 			t.Errorf("%s: found another hash, %v", name, err)
 		}
 	}

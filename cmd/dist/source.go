@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"time"
-
-	"dpsgd/internal/dist"
 )
 
 // checkout is a clone of the commit that packages are made from: Go stamps the commit into programs
@@ -46,8 +44,8 @@ func clone(of string) (checkout, error) {
 func (c checkout) remove() { os.RemoveAll(filepath.Dir(c.dir)) }
 
 // common is what the packages of all platforms hold.
-func (c checkout) common() (dist.Contents, error) {
-	var all dist.Contents
+func (c checkout) common() (Contents, error) {
+	var all Contents
 	for name, content := range map[string]*[]byte{
 		"LICENSE": &all.Licence, "README.md": &all.Readme, "python/README.md": &all.PythonGuide,
 	} {
@@ -56,7 +54,7 @@ func (c checkout) common() (dist.Contents, error) {
 			return all, err
 		}
 	}
-	here := dist.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}
+	here := platform{OS: runtime.GOOS, Arch: runtime.GOARCH}
 	program, err := c.build(here)
 	if err != nil {
 		return all, err
@@ -75,7 +73,7 @@ func (c checkout) common() (dist.Contents, error) {
 }
 
 // contents adds what differs between platforms.
-func (c checkout) contents(common dist.Contents, p dist.Platform) (dist.Contents, error) {
+func (c checkout) contents(common Contents, p platform) (Contents, error) {
 	program, err := c.build(p)
 	if err != nil {
 		return common, err
@@ -105,10 +103,10 @@ func (c checkout) contents(common dist.Contents, p dist.Platform) (dist.Contents
 }
 
 // build returns the file of a static program that is the same wherever it is built.
-func (c checkout) build(p dist.Platform) (string, error) { return c.buildAs(p, p.Program()) }
+func (c checkout) build(p platform) (string, error) { return c.buildAs(p, p.Program()) }
 
 // buildAs returns the file of the program, built under a name with more flags.
-func (c checkout) buildAs(p dist.Platform, name string, flags ...string) (string, error) {
+func (c checkout) buildAs(p platform, name string, flags ...string) (string, error) {
 	program := filepath.Join(c.built, p.OS+"_"+p.Arch, name)
 	arguments := append([]string{"build", "-buildvcs=true", "-trimpath", "-ldflags=-s -w", "-o", program}, flags...)
 	_, err := output(c.dir, environment(p), "go", append(arguments, "./cmd/train")...)
@@ -116,15 +114,15 @@ func (c checkout) buildAs(p dist.Platform, name string, flags ...string) (string
 }
 
 // environment sets what Go would take from the machine that builds.
-func environment(p dist.Platform) []string {
+func environment(p platform) []string {
 	return []string{"CGO_ENABLED=0", "GOOS=" + p.OS, "GOARCH=" + p.Arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="}
 }
 
 // version is what the program says of itself, with the time of the commit.
-func (c checkout) version(program string) (dist.Version, error) {
+func (c checkout) version(program string) (version, error) {
 	text, err := output(c.dir, nil, "go", "version", "-m", program)
 	if err != nil {
-		return dist.Version{}, err
+		return version{}, err
 	}
 	module := ""
 	for line := range strings.Lines(text) {
@@ -134,30 +132,30 @@ func (c checkout) version(program string) (dist.Version, error) {
 	}
 	text, err = output(c.dir, nil, "git", "log", "-1", "--format=%cI")
 	if err != nil {
-		return dist.Version{}, err
+		return version{}, err
 	}
 	commit, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return dist.Version{}, err
+		return version{}, err
 	}
-	return dist.ParseVersion(module, commit)
+	return parseVersion(module, commit)
 }
 
 // completions are what shells source, by the names that they look for.
-func (c checkout) completions(program string) ([]dist.File, error) {
-	var all []dist.File
+func (c checkout) completions(program string) ([]file, error) {
+	var all []file
 	for shell, name := range map[string]string{"bash": "train.bash", "zsh": "_train", "fish": "train.fish", "powershell": "train.ps1"} {
 		text, err := output(c.dir, nil, program, "completion", shell)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, dist.File{Name: name, Content: []byte(text + "\n")})
+		all = append(all, file{Name: name, Content: []byte(text + "\n")})
 	}
 	return all, nil
 }
 
 // manual is the pages that the program writes, one a command, where it has the command that does.
-func (c checkout) manual(program string) ([]dist.File, error) {
+func (c checkout) manual(program string) ([]file, error) {
 	if _, err := output(c.dir, nil, program, "help", "man"); err != nil {
 		return nil, nil
 	}
@@ -169,8 +167,8 @@ func (c checkout) manual(program string) ([]dist.File, error) {
 }
 
 // files reads those of a folder that match.
-func files(dir string, patterns ...string) ([]dist.File, error) {
-	var all []dist.File
+func files(dir string, patterns ...string) ([]file, error) {
+	var all []file
 	for _, pattern := range patterns {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
@@ -179,12 +177,12 @@ func files(dir string, patterns ...string) ([]dist.File, error) {
 		if len(found) == 0 {
 			return nil, fmt.Errorf("dist: found no %s in %s, expected at least one", pattern, dir)
 		}
-		for _, file := range found {
-			content, err := os.ReadFile(file)
+		for _, path := range found {
+			content, err := os.ReadFile(path)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, dist.File{Name: filepath.Base(file), Content: content})
+			all = append(all, file{Name: filepath.Base(path), Content: content})
 		}
 	}
 	return all, nil

@@ -1,6 +1,6 @@
 """What the package promises, held against the program that it carries.
 
-The tests run where a wheel is installed: `go test ./internal/dist` does that. They stay in a folder
+The tests run where a wheel is installed: `go test ./cmd/dist` does that. They stay in a folder
 of their own, whose name has a space.
 """
 

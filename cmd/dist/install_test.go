@@ -1,4 +1,4 @@
-package dist
+package main
 
 import (
 	"os"
@@ -25,9 +25,9 @@ func TestWheelInstalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	python := filepath.Join(bin, "python")
-	t.Log(run(t, python, "-m", "pip", "install", "--disable-pip-version-check", "--no-index", "--no-deps", wheel))
-	t.Log(run(t, filepath.Join(bin, "dpsgd"), "version"))
-	t.Log(run(t, python, "-m", "unittest", "discover", "-s", filepath.Join("..", "..", "python", "tests")))
+	t.Log(runTool(t, python, "-m", "pip", "install", "--disable-pip-version-check", "--no-index", "--no-deps", wheel))
+	t.Log(runTool(t, filepath.Join(bin, "dpsgd"), "version"))
+	t.Log(runTool(t, python, "-m", "unittest", "discover", "-s", filepath.Join("..", "..", "python", "tests")))
 }
 
 // virtualEnvironment returns the folder of programs of a new one.
@@ -53,12 +53,12 @@ func current(t *testing.T) Contents {
 		if err != nil || len(found) == 0 {
 			t.Fatalf("found no %s in python/dpsgd, %v", pattern, err)
 		}
-		for _, file := range found {
-			c.Python = append(c.Python, File{Name: filepath.Base(file), Content: read(t, file)})
+		for _, path := range found {
+			c.Python = append(c.Python, file{Name: filepath.Base(path), Content: read(t, path)})
 		}
 	}
 	var err error
-	if c.Platform, err = ParsePlatform(runtime.GOOS + "/" + runtime.GOARCH); err != nil {
+	if c.Platform, err = parsePlatform(runtime.GOOS + "/" + runtime.GOARCH); err != nil {
 		t.Skip(err)
 	}
 	c.Program = program(t, runtime.GOOS)
@@ -75,7 +75,7 @@ func program(t *testing.T, system string) []byte {
 		t.Setenv("CGO_ENABLED", "0")
 		t.Setenv("GOOS", system)
 		file := filepath.Join(t.TempDir(), "train")
-		run(t, "go", "build", "-o", file, "dpsgd/cmd/train")
+		runTool(t, "go", "build", "-o", file, "dpsgd/cmd/train")
 		built[system] = read(t, file)
 	}
 	return built[system]
@@ -90,7 +90,7 @@ func read(t *testing.T, file string) []byte {
 	return content
 }
 
-func run(t *testing.T, name string, args ...string) string {
+func runTool(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	c := exec.Command(name, args...)
 	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=")

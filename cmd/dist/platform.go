@@ -1,23 +1,23 @@
-package dist
+package main
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Platform is a system and a processor that programs are built for.
-type Platform struct {
+// platform is a system and a processor that programs are built for.
+type platform struct {
 	OS, Arch string // as Go names them
 
 	wheel  []string // the platform tags of a wheel
 	debian string   // the architecture of a Debian package, or ""
 }
 
-// Platforms are those that are packed.
+// platforms are those that are packed.
 //
 // The program is static, so that its wheel runs with the C library of any Linux. What macOS it
 // needs is what Go 1.26 needs (go.dev/wiki/MinimumRequirements).
-var Platforms = []Platform{
+var platforms = []platform{
 	{"linux", "amd64", []string{"manylinux2014_x86_64", "manylinux_2_17_x86_64", "musllinux_1_1_x86_64"}, "amd64"},
 	{"linux", "arm64", []string{"manylinux2014_aarch64", "manylinux_2_17_aarch64", "musllinux_1_1_aarch64"}, "arm64"},
 	{"darwin", "amd64", []string{"macosx_12_0_x86_64"}, ""},
@@ -25,22 +25,22 @@ var Platforms = []Platform{
 	{"windows", "amd64", []string{"win_amd64"}, ""},
 }
 
-// ParsePlatform finds one of Platforms by its name, such as linux/amd64.
-func ParsePlatform(name string) (Platform, error) {
+// parsePlatform finds one of Platforms by its name, such as linux/amd64.
+func parsePlatform(name string) (platform, error) {
 	var known []string
-	for _, p := range Platforms {
+	for _, p := range platforms {
 		if p.String() == name {
 			return p, nil
 		}
 		known = append(known, p.String())
 	}
-	return Platform{}, fmt.Errorf("dist: found the platform %q, expected one of %s", name, strings.Join(known, ", "))
+	return platform{}, fmt.Errorf("dist: found the platform %q, expected one of %s", name, strings.Join(known, ", "))
 }
 
-func (p Platform) String() string { return p.OS + "/" + p.Arch }
+func (p platform) String() string { return p.OS + "/" + p.Arch }
 
 // Program is the name of the program's file.
-func (p Platform) Program() string {
+func (p platform) Program() string {
 	if p.OS == "windows" {
 		return "train.exe"
 	}
@@ -48,4 +48,4 @@ func (p Platform) Program() string {
 }
 
 // MPI says whether the platform has the program that an MPI launcher starts. Its C library is glibc.
-func (p Platform) MPI() bool { return p.OS == "linux" }
+func (p platform) MPI() bool { return p.OS == "linux" }

@@ -1,4 +1,4 @@
-package dist
+package main
 
 import (
 	"os"
@@ -72,9 +72,9 @@ func imageTool(t *testing.T) func(stage string, args ...string) string {
 	context := filepath.Join("..", "..")
 	if exec.Command("docker", "info").Run() == nil {
 		return func(stage string, args ...string) string {
-			run(t, "docker", "build", "--quiet", "--build-context", "build="+stage, "--tag", "dpsgd-test", context)
-			defer run(t, "docker", "image", "rm", "dpsgd-test")
-			return run(t, "docker", append([]string{"run", "--rm", "dpsgd-test"}, args...)...)
+			runTool(t, "docker", "build", "--quiet", "--build-context", "build="+stage, "--tag", "dpsgd-test", context)
+			defer runTool(t, "docker", "image", "rm", "dpsgd-test")
+			return runTool(t, "docker", append([]string{"run", "--rm", "dpsgd-test"}, args...)...)
 		}
 	}
 	if os.Geteuid() != 0 {
@@ -90,9 +90,9 @@ func imageTool(t *testing.T) func(stage string, args ...string) string {
 		t.Skipf("found neither a Docker daemon nor a Buildah that works, with which the image is tested: %v %s", err, out)
 	}
 	return func(stage string, args ...string) string {
-		run(t, "buildah", buildah("build", "--quiet", "--build-context", "build="+stage, "--tag", "dpsgd-test", context)...)
-		run(t, "buildah", buildah("from", "--pull-never", "--name", "dpsgd-test", "dpsgd-test")...)
-		defer run(t, "buildah", buildah("rm", "dpsgd-test")...)
-		return run(t, "buildah", buildah(append([]string{"run", "dpsgd-test", "--", "/usr/bin/train"}, args...)...)...)
+		runTool(t, "buildah", buildah("build", "--quiet", "--build-context", "build="+stage, "--tag", "dpsgd-test", context)...)
+		runTool(t, "buildah", buildah("from", "--pull-never", "--name", "dpsgd-test", "dpsgd-test")...)
+		defer runTool(t, "buildah", buildah("rm", "dpsgd-test")...)
+		return runTool(t, "buildah", buildah(append([]string{"run", "dpsgd-test", "--", "/usr/bin/train"}, args...)...)...)
 	}
 }

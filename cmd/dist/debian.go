@@ -1,4 +1,4 @@
-package dist
+package main
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ func (c Contents) Debian() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	control, err := tarred([]File{
+	control, err := tarred([]file{
 		{Name: "control", Content: c.control(files)},
 		{Name: "md5sums", Content: md5sums(files)},
 	}, c.Version.Time)
@@ -42,7 +42,7 @@ func (c Contents) Debian() ([]byte, error) {
 		return nil, err
 	}
 	out := bytes.NewBufferString("!<arch>\n")
-	for _, member := range []File{
+	for _, member := range []file{
 		{Name: "debian-binary", Content: []byte("2.0\n")},
 		{Name: "control.tar.gz", Content: control},
 		{Name: "data.tar.gz", Content: data},
@@ -57,15 +57,15 @@ func (c Contents) Debian() ([]byte, error) {
 }
 
 // debianFiles lie where the Filesystem Hierarchy Standard and Debian's policy have them.
-func (c Contents) debianFiles() ([]File, error) {
-	files := []File{
+func (c Contents) debianFiles() ([]file, error) {
+	files := []file{
 		{Name: "usr/bin/train", Content: c.Program, Program: true},
 		{Name: "usr/bin/dpsgd", Link: "train"},
 		{Name: "usr/share/doc/dpsgd/copyright", Content: []byte(copyright)},
 		{Name: "usr/share/doc/dpsgd/README.md", Content: c.Readme},
 	}
 	if c.MPI != nil {
-		files = append(files, File{Name: "usr/bin/" + mpiProgram, Content: c.MPI, Program: true})
+		files = append(files, file{Name: "usr/bin/" + mpiProgram, Content: c.MPI, Program: true})
 	}
 	shells := map[string]string{
 		"train.bash": "usr/share/bash-completion/completions/train",
@@ -74,17 +74,17 @@ func (c Contents) debianFiles() ([]File, error) {
 	}
 	for _, completion := range c.Completions {
 		if place, ok := shells[completion.Name]; ok {
-			files = append(files, File{Name: place, Content: completion.Content})
+			files = append(files, file{Name: place, Content: completion.Content})
 		}
 	}
-	compressed := []File{
+	compressed := []file{
 		{Name: "usr/share/doc/dpsgd/changelog.gz", Content: c.debianChangelog()},
 		{Name: "usr/share/doc/dpsgd/THIRD_PARTY_LICENSES.gz", Content: c.Licences},
 	}
 	for _, page := range c.Manual {
-		compressed = append(compressed, File{Name: "usr/share/man/man1/" + page.Name + ".gz", Content: page.Content})
+		compressed = append(compressed, file{Name: "usr/share/man/man1/" + page.Name + ".gz", Content: page.Content})
 		if page.Name == "train.1" {
-			files = append(files, File{Name: "usr/share/man/man1/dpsgd.1.gz", Link: "train.1.gz"})
+			files = append(files, file{Name: "usr/share/man/man1/dpsgd.1.gz", Link: "train.1.gz"})
 		}
 	}
 	for _, f := range compressed {
@@ -99,7 +99,7 @@ func (c Contents) debianFiles() ([]File, error) {
 		if err := w.Close(); err != nil {
 			return nil, err
 		}
-		files = append(files, File{Name: f.Name, Content: b.Bytes()})
+		files = append(files, file{Name: f.Name, Content: b.Bytes()})
 	}
 	return files, nil
 }
@@ -119,7 +119,7 @@ func (c Contents) debianChangelog() []byte {
 
 // control says what deb-control(5) asks for. The program is static and depends on nothing;
 // certificates are for data sets that it downloads, and train-mpi opens the library of a launcher.
-func (c Contents) control(files []File) []byte {
+func (c Contents) control(files []file) []byte {
 	kibibytes := 0
 	for _, f := range files {
 		kibibytes += (len(f.Content) + 1023) / 1024
@@ -142,7 +142,7 @@ Description: %s
 }
 
 // md5sums are those of the files, as dpkg --verify reads them.
-func md5sums(files []File) []byte {
+func md5sums(files []file) []byte {
 	var b bytes.Buffer
 	for _, f := range sorted(files) {
 		if f.Link == "" {

@@ -1,4 +1,4 @@
-package dist
+package main
 
 import (
 	"archive/tar"
@@ -22,23 +22,23 @@ func TestVersions(t *testing.T) {
 		"v0.0.0-20260102030405-0123456789ab":   {"0.0.0-20260102030405-0123456789ab", "0.0.0.dev20260102030405+g0123456789ab", "0.0.0~20260102030405.0123456789ab"},
 		"v0.2.1-0.20260102030405-0123456789ab": {"0.2.1-0.20260102030405-0123456789ab", "0.2.1.dev20260102030405+g0123456789ab", "0.2.1~20260102030405.0123456789ab"},
 	} {
-		v, err := ParseVersion(module, time.Time{})
+		v, err := parseVersion(module, time.Time{})
 		if err != nil || v.String() != want.archive || v.python() != want.python || v.debian() != want.debian {
 			t.Errorf("%s: found %s, %s, %s, %v", module, v, v.python(), v.debian(), err)
 		}
 	}
 	for _, module := range []string{"", "(devel)", "v1", "v0.2.0+dirty", "v0.2.0-next"} {
-		if _, err := ParseVersion(module, time.Time{}); err == nil {
+		if _, err := parseVersion(module, time.Time{}); err == nil {
 			t.Errorf("%q: found no error", module)
 		}
 	}
 }
 
 func TestParsePlatform(t *testing.T) {
-	if p, err := ParsePlatform("windows/amd64"); err != nil || p.Program() != "train.exe" {
+	if p, err := parsePlatform("windows/amd64"); err != nil || p.Program() != "train.exe" {
 		t.Errorf("found %v, %v", p.Program(), err)
 	}
-	if _, err := ParsePlatform("plan9/amd64"); err == nil || !strings.Contains(err.Error(), "darwin/arm64") {
+	if _, err := parsePlatform("plan9/amd64"); err == nil || !strings.Contains(err.Error(), "darwin/arm64") {
 		t.Errorf("found %v", err)
 	}
 }
@@ -46,11 +46,11 @@ func TestParsePlatform(t *testing.T) {
 // contents are those of a made-up version, in no order.
 func contents(t *testing.T, platform string) Contents {
 	t.Helper()
-	p, err := ParsePlatform(platform)
+	p, err := parsePlatform(platform)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := ParseVersion("v0.2.0", time.Date(2026, 1, 2, 3, 4, 6, 0, time.FixedZone("", 3600)))
+	v, err := parseVersion("v0.2.0", time.Date(2026, 1, 2, 3, 4, 6, 0, time.FixedZone("", 3600)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,9 +61,9 @@ func contents(t *testing.T, platform string) Contents {
 	return Contents{
 		Platform: p, Version: v, MPI: mpi,
 		Program: []byte("a program"), Licence: []byte("Apache"), Licences: []byte("BSD"), Readme: []byte("# dpsgd"),
-		Completions: []File{{Name: "train.bash"}, {Name: "_train", Content: []byte("#compdef train")}, {Name: "train.fish"}, {Name: "train.ps1"}},
-		Manual:      []File{{Name: "train.1", Content: []byte(".TH")}, {Name: "train-run.1"}},
-		Python:      []File{{Name: "py.typed"}, {Name: "__init__.py", Content: []byte("pass\n")}},
+		Completions: []file{{Name: "train.bash"}, {Name: "_train", Content: []byte("#compdef train")}, {Name: "train.fish"}, {Name: "train.ps1"}},
+		Manual:      []file{{Name: "train.1", Content: []byte(".TH")}, {Name: "train-run.1"}},
+		Python:      []file{{Name: "py.typed"}, {Name: "__init__.py", Content: []byte("pass\n")}},
 		PythonGuide: []byte("# From Python\n"),
 	}
 }
@@ -257,10 +257,10 @@ func readAr(t *testing.T, archive []byte) map[string][]byte {
 
 // The formula names the archives that Homebrew can install, with their hashes.
 func TestFormula(t *testing.T) {
-	var downloads []Download
-	for _, p := range Platforms {
+	var downloads []download
+	for _, p := range platforms {
 		c := contents(t, p.String())
-		downloads = append(downloads, Download{p, c.ArchiveName(), "hash-of-" + p.OS + "-" + p.Arch})
+		downloads = append(downloads, download{p, c.ArchiveName(), "hash-of-" + p.OS + "-" + p.Arch})
 	}
 	text, err := Formula(contents(t, "linux/amd64").Version, "https://example.org/dpsgd", downloads)
 	if err != nil {
@@ -283,7 +283,7 @@ func TestFormula(t *testing.T) {
 func TestChecksums(t *testing.T) {
 	// The hash of nothing: FIPS 180-4, as sha256sum < /dev/null prints it.
 	const nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-	got := Checksums(map[string]string{"b.zip": SHA256(nil), "a.tar.gz": SHA256(nil)})
+	got := checksums(map[string]string{"b.zip": shA256(nil), "a.tar.gz": shA256(nil)})
 	if want := nothing + "  a.tar.gz\n" + nothing + "  b.zip\n"; string(got) != want {
 		t.Errorf("found\n%s", got)
 	}

@@ -1,4 +1,4 @@
-package dist
+package main
 
 import (
 	"bytes"
@@ -11,17 +11,17 @@ var formulaText string
 
 var formula = template.Must(template.New("formula").Parse(formulaText))
 
-// Download is an archive that is published.
-type Download struct {
-	Platform Platform
+// download is an archive that is published.
+type download struct {
+	Platform platform
 	Name     string // of the file
 	SHA256   string // in hexadecimal digits
 }
 
 // Formula is that of Homebrew, which installs an archive from below a URL on macOS and Linux. It
 // names the platforms among the downloads that Homebrew knows.
-func Formula(v Version, url string, downloads []Download) ([]byte, error) {
-	systems := map[string]map[string]Download{"darwin": {}, "linux": {}}
+func Formula(v version, url string, downloads []download) ([]byte, error) {
+	systems := map[string]map[string]download{"darwin": {}, "linux": {}}
 	for _, d := range downloads {
 		if archs, ok := systems[d.Platform.OS]; ok {
 			archs[d.Platform.Arch] = d

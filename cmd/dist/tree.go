@@ -1,4 +1,4 @@
-package dist
+package main
 
 import (
 	"io/fs"
@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// File is one that a package holds.
-type File struct {
+// file is one that a package holds.
+type file struct {
 	Name    string // with slashes, relative to where the package is unpacked
 	Content []byte
 	Link    string // what a symbolic link points to, which has no content
 	Program bool   // anyone may execute it
 }
 
-func (f File) mode() fs.FileMode {
+func (f file) mode() fs.FileMode {
 	switch {
 	case f.Link != "":
 		return 0o777
@@ -26,7 +26,7 @@ func (f File) mode() fs.FileMode {
 }
 
 // below moves files into a folder.
-func below(folder string, files []File) []File {
+func below(folder string, files []file) []file {
 	moved := slices.Clone(files)
 	for i := range moved {
 		moved[i].Name = path.Join(folder, moved[i].Name)
@@ -35,12 +35,12 @@ func below(folder string, files []File) []File {
 }
 
 // sorted puts files in the order of their names, which packages keep.
-func sorted(files []File) []File {
-	return slices.SortedFunc(slices.Values(files), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+func sorted(files []file) []file {
+	return slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // folders are those that sorted files lie in, each after the one that it lies in.
-func folders(files []File) []string {
+func folders(files []file) []string {
 	var all []string
 	for _, f := range files {
 		for dir := path.Dir(f.Name); dir != "."; dir = path.Dir(dir) {

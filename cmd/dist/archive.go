@@ -1,4 +1,4 @@
-package dist
+package main
 
 import (
 	"archive/tar"
@@ -12,17 +12,17 @@ import (
 
 // Contents is what every package of a platform is made of.
 type Contents struct {
-	Platform Platform
-	Version  Version
+	Platform platform
+	Version  version
 
 	Program     []byte
 	MPI         []byte // the program that an MPI launcher starts; none where there is none
 	Licence     []byte // of the program
 	Licences    []byte // of what is built into it
 	Readme      []byte
-	Completions []File // train.bash, _train, train.fish, train.ps1
-	Manual      []File // pages of section 1
-	Python      []File // the modules of the package dpsgd
+	Completions []file // train.bash, _train, train.fish, train.ps1
+	Manual      []file // pages of section 1
+	Python      []file // the modules of the package dpsgd
 	PythonGuide []byte // Markdown
 }
 
@@ -43,14 +43,14 @@ func (c Contents) folder() string {
 
 // Archive is a .tar.gz, or a .zip for Windows, with everything in one folder.
 func (c Contents) Archive() ([]byte, error) {
-	files := []File{
+	files := []file{
 		{Name: c.Platform.Program(), Content: c.Program, Program: true},
 		{Name: "LICENSE", Content: c.Licence},
 		{Name: "THIRD_PARTY_LICENSES", Content: c.Licences},
 		{Name: "README.md", Content: c.Readme},
 	}
 	if c.MPI != nil {
-		files = append(files, File{Name: mpiProgram, Content: c.MPI, Program: true})
+		files = append(files, file{Name: mpiProgram, Content: c.MPI, Program: true})
 	}
 	files = append(files, below("completions", c.Completions)...)
 	files = below(c.folder(), append(files, below("man", c.Manual)...))
@@ -61,7 +61,7 @@ func (c Contents) Archive() ([]byte, error) {
 }
 
 // tarred is a .tar.gz in which everything belongs to root.
-func tarred(files []File, modified time.Time) ([]byte, error) {
+func tarred(files []file, modified time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	compressed, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {
@@ -98,7 +98,7 @@ func tarred(files []File, modified time.Time) ([]byte, error) {
 }
 
 // zipped is a .zip; links have no place in it.
-func zipped(files []File, modified time.Time) ([]byte, error) {
+func zipped(files []file, modified time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	w.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) {

@@ -1,4 +1,4 @@
-package dist
+package main
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ func (c Contents) WheelName() string {
 func (c Contents) Wheel() ([]byte, error) {
 	info := "dpsgd-" + c.Version.python() + ".dist-info"
 	files := below("dpsgd", c.Python)
-	files = append(files, File{Name: "dpsgd/bin/" + c.Platform.Program(), Content: c.Program, Program: true})
-	files = append(files, below(info, []File{
+	files = append(files, file{Name: "dpsgd/bin/" + c.Platform.Program(), Content: c.Program, Program: true})
+	files = append(files, below(info, []file{
 		{Name: "METADATA", Content: c.metadata()},
 		{Name: "WHEEL", Content: c.tags()},
 		{Name: "entry_points.txt", Content: []byte("[console_scripts]\ndpsgd = dpsgd.__main__:main\n")},
@@ -58,12 +58,12 @@ func (c Contents) tags() []byte {
 }
 
 // record lists files with their hashes and sizes, and itself with neither.
-func record(name string, files []File) File {
+func record(name string, files []file) file {
 	var b bytes.Buffer
 	for _, f := range sorted(files) {
 		hash := sha256.Sum256(f.Content)
 		fmt.Fprintf(&b, "%s,sha256=%s,%d\n", f.Name, base64.RawURLEncoding.EncodeToString(hash[:]), len(f.Content))
 	}
 	fmt.Fprintf(&b, "%s,,\n", name)
-	return File{Name: name, Content: b.Bytes()}
+	return file{Name: name, Content: b.Bytes()}
 }

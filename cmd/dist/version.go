@@ -1,4 +1,4 @@
-package dist
+package main
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Version is what a package says of the source that it was made from.
-type Version struct {
+// version is what a package says of the source that it was made from.
+type version struct {
 	module string    // as Go writes it, such as v0.2.0 or v0.0.0-20260102030405-0123456789ab
 	Time   time.Time // of the commit; the time of every file in a package
 }
@@ -19,19 +19,19 @@ var (
 	ofCommit = regexp.MustCompile(`^v(\d+\.\d+\.\d+)-(?:0\.)?(\d{14})-([0-9a-f]{12})$`)
 )
 
-// ParseVersion reads the version that Go stamps into a program which is built from a commit.
-func ParseVersion(module string, commit time.Time) (Version, error) {
+// parseVersion reads the version that Go stamps into a program which is built from a commit.
+func parseVersion(module string, commit time.Time) (version, error) {
 	if !ofTag.MatchString(module) && !ofCommit.MatchString(module) {
-		return Version{}, fmt.Errorf("dist: found the version %q, expected that of a tag such as v0.2.0 or v0.2.0-rc.1, or of a commit", module)
+		return version{}, fmt.Errorf("dist: found the version %q, expected that of a tag such as v0.2.0 or v0.2.0-rc.1, or of a commit", module)
 	}
-	return Version{module, commit.UTC()}, nil
+	return version{module, commit.UTC()}, nil
 }
 
 // String is the version in names of archives: 0.2.0, 0.2.0-rc.1, 0.0.0-20260102030405-0123456789ab.
-func (v Version) String() string { return v.module[1:] }
+func (v version) String() string { return v.module[1:] }
 
 // python is the version by PEP 440: 0.2.0, 0.2.0rc1, 0.0.0.dev20260102030405+g0123456789ab.
-func (v Version) python() string {
+func (v version) python() string {
 	if m := ofCommit.FindStringSubmatch(v.module); m != nil {
 		return m[1] + ".dev" + m[2] + "+g" + m[3]
 	}
@@ -41,7 +41,7 @@ func (v Version) python() string {
 
 // debian is the version by deb-version(7), where ~ sorts before nothing: 0.2.0, 0.2.0~rc.1,
 // 0.0.0~20260102030405.0123456789ab.
-func (v Version) debian() string {
+func (v version) debian() string {
 	if m := ofCommit.FindStringSubmatch(v.module); m != nil {
 		return m[1] + "~" + m[2] + "." + m[3]
 	}
