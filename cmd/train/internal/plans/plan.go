@@ -1,5 +1,5 @@
 // Package plans holds the command that says how fast a run would be on many ranks; what it prints is
-// computed by dpsgd/internal/scale.
+// computed by dpsgd/internal/speed.
 package plans
 
 import (
