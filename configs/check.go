@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"dpsgd/configs/internal/source"
+	"dpsgd/internal/setting"
+	"dpsgd/optimizer"
 )
 
 // check reports what is missing and what does not fit together, where the values alone are fine.
@@ -112,8 +114,8 @@ func checkByNoise(r *source.Report, c *Config, doc document, bad map[string]bool
 	if !doc.has(rate) || bad[rate] || bad[rule] || !c.Optimizer.ByNoise() {
 		return
 	}
-	if name := c.Optimizer.Rule.Name(); name != "sgd" && name != "momentum" {
-		r.Addf(doc[rate].value.At, rate, "found by_noise with %s %s, expected a number, or sgd or momentum", rule, name)
+	if _, known := optimizer.HeavyBall(c.Optimizer.Rule); !known {
+		r.Addf(doc[rate].value.At, rate, "found by_noise with %s %s, expected a number, or %s", rule, c.Optimizer.Rule.Name(), setting.Or(optimizer.HeavyBalls()))
 	}
 	if name := c.Privacy.Clipping.Name(); name == "adaptive" {
 		r.Addf(doc[rate].value.At, rate, "found by_noise with privacy.clipping %s, whose noise is not known ahead, expected a number or another clipping", name)
@@ -135,8 +137,8 @@ func checkOrdinary(r *source.Report, c *Config, doc document, bad map[string]boo
 	if rate := "optimizer.learning_rate"; doc.has(rate) && !bad[rate] && c.Optimizer.ByNoise() {
 		r.Addf(doc[rate].value.At, rate, "found by_noise with %s, where gradients have no noise, expected a number, such as 2 for features", why)
 	}
-	if rule := "optimizer.name"; !bad[rule] && c.Optimizer.Rule.Name() == "adambc" {
-		r.Addf(doc[rule].value.At, rule, "found adambc, which subtracts noise, with %s, where gradients have none, expected another one", why)
+	if rule := "optimizer.name"; !bad[rule] && optimizer.CheckPlain(c.Optimizer.Rule) != nil {
+		r.Addf(doc[rule].value.At, rule, "found %s, which counts on noise, with %s, where gradients have none, expected another one", c.Optimizer.Rule.Name(), why)
 	}
 }
 

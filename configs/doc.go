@@ -41,7 +41,7 @@
 // configurations have). To add another key, add a field to Config, a row to the table and, where
 // there is one, a default. After any of these run
 //
-//	go test ./configs ./configs/sweeps -update
+//	go test ./configs/... -update
 //
 // which writes the schemas and reference.md anew.
 package configs

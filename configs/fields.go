@@ -74,13 +74,13 @@ var (
 	withColumns  = &condition{"data.table", "or data.vectors", func(c *Config) bool { return withTable.holds(c) || withVectors.holds(c) }}
 	withOwnData  = &condition{"data.folder", "or data.table or data.vectors", func(c *Config) bool { return withFolder.holds(c) || withTable.holds(c) || withVectors.holds(c) }}
 	hasConstants = &condition{"data.vectors", "left out", func(c *Config) bool { return !withVectors.holds(c) }}
-	withFeatures = &condition{"features.name", source.Or(features.Transforms().Names()[1:]), func(c *Config) bool { return c.Features.Any() }}
+	withFeatures = &condition{"features.name", setting.Or(features.Transforms().Names()[1:]), func(c *Config) bool { return c.Features.Any() }}
 	withPictures = &condition{"features.name", "none and examples that are pictures", func(c *Config) bool { return !c.Features.Any() && !withTable.holds(c) && !withVectors.holds(c) }}
 	withInit     = &condition{"model.init", "", func(c *Config) bool { return c.Model.Init != "" }}
 	withPersons  = &condition{"privacy.unit", "person", func(c *Config) bool { return c.Privacy.Unit == UnitPerson }}
 	withLabels   = &condition{"privacy.unit", "label", func(c *Config) bool { return c.Privacy.Unit == UnitLabel }}
 	byNoise      = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
-	withBatches  = &condition{"training.sampling", source.Or(sized()), func(c *Config) bool { return c.Training.Sampling.Sized() }}
+	withBatches  = &condition{"training.sampling", setting.Or(release.Samplings().Where(release.Sampling.Sized)), func(c *Config) bool { return c.Training.Sampling.Sized() }}
 	sharesNoise  = &condition{"federated.noise", clients.ByServer, func(c *Config) bool { return !c.Federated.Any() || c.Federated.Noise == clients.ByServer }}
 	movableNorm  = &condition{"privacy.clipping", "flat or per_layer", func(c *Config) bool { return slices.Contains([]string{"flat", "per_layer"}, c.Privacy.Clipping.Name()) }}
 	withClients  = &condition{"federated.clients", "", func(c *Config) bool { return c.Federated.Any() }}
@@ -193,16 +193,6 @@ var clipScheduleFields = append([]*field{
 	{"privacy.clip_schedule", kindOf[clip.Schedule](clip.Schedules()), func(c *Config) any { return &c.Privacy.ClipSchedule },
 		"How the clip norm changes over the steps, in a way that is public; clip_norm is that of the first one. The noise on gradients changes with it, and what a step costs stays the same.", movableNorm},
 }, argumentFields("privacy.clip_schedule", clip.Schedules(), func(c *Config) named { return c.Privacy.ClipSchedule })...)
-
-// sized are the samplings that draw batches of a size.
-func sized() (names []string) {
-	for _, kind := range release.Samplings() {
-		if kind.New().Sized() {
-			names = append(names, kind.Name)
-		}
-	}
-	return names
-}
 
 var noiseFields = slices.Concat([]*field{
 	{"privacy.mechanism", kindOf[release.Noise](release.Mechanisms()), func(c *Config) any { return &c.Privacy.Mechanism },
@@ -387,7 +377,7 @@ func children(section string) []string {
 func elsewhere(name string) string {
 	for _, name := range append(synonyms(name), name) {
 		if paths := Named(name); len(paths) == 1 || len(paths) == 2 {
-			return source.Or(paths)
+			return setting.Or(paths)
 		}
 	}
 	return ""

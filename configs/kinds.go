@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 )
@@ -62,7 +61,7 @@ func argumentFields[T named](choice string, kinds setting.Kinds[T], chosen func(
 			return own.Value
 		}}
 		if len(owners[a.Name]) < len(kinds) {
-			out[i].only = &condition{choice, source.Or(owners[a.Name]), func(c *Config) bool {
+			out[i].only = &condition{choice, setting.Or(owners[a.Name]), func(c *Config) bool {
 				return slices.Contains(owners[a.Name], chosen(c).Name())
 			}}
 		}

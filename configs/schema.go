@@ -17,8 +17,7 @@ type object = setting.Object
 // and check while one types. It is generated from the table that Parse uses; Parse checks more,
 // such as keys that mean nothing beside others.
 func Schema() []byte {
-	root := sectionSchema("")
-	return SchemaFile("Configuration of a private training run", root)
+	return SchemaFile("Configuration of a private training run", append(sectionSchema(""), "$defs", LayerSchemas()))
 }
 
 // networkSchema returns the schema of the files in networks.
@@ -28,14 +27,14 @@ func networkSchema() []byte {
 		"additionalProperties", false,
 		"required", []string{"layers"},
 		"properties", object{"layers", model.List{NonEmpty: true}.Schema()},
+		"$defs", LayerSchemas(),
 	})
 }
 
-// SchemaFile completes a schema to an indented file with that title and the definitions of layers.
+// SchemaFile completes a schema to an indented file with that title.
 func SchemaFile(title string, root object) []byte {
 	all := object{"$schema", "https://json-schema.org/draft/2020-12/schema", "title", title}
 	all = append(all, root...)
-	all = append(all, "$defs", layerSchemas())
 	compact, err := all.MarshalJSON()
 	if err != nil {
 		panic("configs: the schema has no JSON form: " + err.Error())
@@ -121,8 +120,8 @@ func (f *field) hasDefault() bool {
 	return !optional && !isList && len(others(f.path)) == 0 && !required
 }
 
-// layerSchemas returns the definitions of a list of layers and of one layer.
-func layerSchemas() object {
+// LayerSchemas returns the definitions of a list of layers and of one layer.
+func LayerSchemas() object {
 	var bare []string
 	var forms []object
 	for _, k := range layerKinds {

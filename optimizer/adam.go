@@ -53,10 +53,11 @@ func (*Adam) Slots() []Slot { return momentSlots() }
 
 // Move implements [UpdateRule].
 func (r *Adam) Move(p []float32, g release.Noisy, perBatch, rate float64, t int, memory [][]float32) {
-	r.move(p, g.Values(), perBatch, rate, t, memory)
+	r.MovePlain(p, g.Values(), perBatch, rate, t, memory)
 }
 
-func (r *Adam) move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32) {
+// MovePlain implements [PlainRule].
+func (r *Adam) MovePlain(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32) {
 	first, second := memory[0], memory[1]
 	rate1 := rate / (1 - math.Pow(r.Beta1, float64(t)))
 	unbias2 := 1 / (1 - math.Pow(r.Beta2, float64(t)))

@@ -37,15 +37,19 @@ func (r *Momentum) Arguments() []setting.Argument {
 	return []setting.Argument{decay("momentum", "How much of the last update is kept.", &r.Momentum), weightDecay(&r.WeightDecay)}
 }
 
+// HeavyBall implements [HeavyBall].
+func (r *Momentum) HeavyBall() (float64, bool) { return r.Momentum, !r.Nesterov }
+
 // Slots implements [UpdateRule].
 func (*Momentum) Slots() []Slot { return []Slot{{Name: "momentum_buffer"}} }
 
 // Move implements [UpdateRule].
 func (r *Momentum) Move(p []float32, g release.Noisy, perBatch, rate float64, t int, memory [][]float32) {
-	r.move(p, g.Values(), perBatch, rate, t, memory)
+	r.MovePlain(p, g.Values(), perBatch, rate, t, memory)
 }
 
-func (r *Momentum) move(p []float32, g []float64, perBatch, rate float64, _ int, memory [][]float32) {
+// MovePlain implements [PlainRule].
+func (r *Momentum) MovePlain(p []float32, g []float64, perBatch, rate float64, _ int, memory [][]float32) {
 	step := kernel.Momentum{PerBatch: perBatch, Decay: r.WeightDecay, Mu: r.Momentum, Rate: rate, Nesterov: r.Nesterov}
 	step.Step(p, memory[0], g)
 }

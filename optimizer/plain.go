@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/setting"
 )
 
 // Plain is an update rule for gradients that are NOT private: the arithmetic of an [Update] on plain
@@ -14,16 +15,26 @@ import (
 // PRIVATE. It is not safe for concurrent use.
 type Plain struct {
 	update *Update
-	rule   plainRule
+	rule   PlainRule
 	pool   *kernel.Pool
 	wide   [][]float64   // for each thread, the sums of the block that it is at
 	memory [][][]float32 // for each thread, the slots of that block
 }
 
-// plainRule is a rule whose arithmetic asks nothing about noise.
-type plainRule interface {
+// PlainRule is a rule whose arithmetic asks nothing about noise.
+type PlainRule interface {
 	UpdateRule
-	move(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32)
+	// MovePlain is Move for sums that have no noise.
+	MovePlain(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32)
+}
+
+// CheckPlain refuses a rule that counts on noise. The error wraps [ErrRule].
+func CheckPlain(r UpdateRule) error {
+	if _, ok := r.(PlainRule); ok {
+		return nil
+	}
+	plain := UpdateRules().Where(func(r UpdateRule) bool { _, ok := r.(PlainRule); return ok })
+	return fmt.Errorf("optimizer: %s is a rule for noisy gradients, expected %s where there is no noise: %w", r.Name(), setting.Or(plain), ErrRule)
 }
 
 // plainBlock counts the coordinates that are moved at a time, while they are in the first-level
@@ -37,11 +48,10 @@ func NewPlain(r UpdateRule, dim int, pool *kernel.Pool) (*Plain, error) {
 	if err != nil {
 		return nil, err
 	}
-	rule, ok := r.(plainRule)
-	if !ok {
-		return nil, fmt.Errorf("optimizer: %s is a rule for noisy gradients, expected sgd, momentum, nesterov, adam or adamw where there is no noise: %w", r.Name(), ErrRule)
+	if err := CheckPlain(r); err != nil {
+		return nil, err
 	}
-	p := &Plain{update: update, rule: rule, pool: pool}
+	p := &Plain{update: update, rule: r.(PlainRule), pool: pool}
 	for range pool.Threads() {
 		p.wide = append(p.wide, make([]float64, plainBlock))
 		p.memory = append(p.memory, make([][]float32, len(update.memory)))
@@ -78,7 +88,7 @@ func (p *Plain) move(worker, lo, hi int, parameters, sum []float32, perBatch, ra
 	for i, slot := range p.update.memory {
 		memory[i] = slot[lo:hi]
 	}
-	p.rule.move(parameters[lo:hi], wide, perBatch, rate, p.update.step, memory)
+	p.rule.MovePlain(parameters[lo:hi], wide, perBatch, rate, p.update.step, memory)
 }
 
 // Forget makes the rule what it was before its first step.

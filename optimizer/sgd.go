@@ -24,14 +24,18 @@ func (r *SGD) Arguments() []setting.Argument {
 	return []setting.Argument{weightDecay(&r.WeightDecay)}
 }
 
+// HeavyBall implements [HeavyBall].
+func (*SGD) HeavyBall() (float64, bool) { return 0, true }
+
 // Slots implements [UpdateRule]: it remembers nothing.
 func (*SGD) Slots() []Slot { return nil }
 
 // Move implements [UpdateRule].
 func (r *SGD) Move(p []float32, g release.Noisy, perBatch, rate float64, t int, memory [][]float32) {
-	r.move(p, g.Values(), perBatch, rate, t, memory)
+	r.MovePlain(p, g.Values(), perBatch, rate, t, memory)
 }
 
-func (r *SGD) move(p []float32, g []float64, perBatch, rate float64, _ int, _ [][]float32) {
+// MovePlain implements [PlainRule].
+func (r *SGD) MovePlain(p []float32, g []float64, perBatch, rate float64, _ int, _ [][]float32) {
 	kernel.Descend(p, g, perBatch, r.WeightDecay, rate)
 }

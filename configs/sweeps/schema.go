@@ -34,6 +34,7 @@ func Schema() []byte {
 			"parallel", append(parallel.Schema(), "description", "How many trials are trained at a time."),
 			"tan", section(1, object{"scale", scale.Schema()}, "Trials with batches and noise that are smaller by this factor, and as many steps."),
 		},
+		"$defs", configs.LayerSchemas(),
 	})
 }
 

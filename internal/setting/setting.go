@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Kind is one row of a table of things that can be chosen by name.
@@ -33,6 +34,25 @@ func (ks Kinds[T]) Names() []string {
 		names[i] = k.Name
 	}
 	return names
+}
+
+// Where lists the names of the kinds of which a new one is as holds says.
+func (ks Kinds[T]) Where(holds func(T) bool) (names []string) {
+	for _, k := range ks {
+		if holds(k.New()) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// Or joins names as in "a, b or c".
+func Or(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // Named returns the kind of a name, and whether there is one.

@@ -89,10 +89,7 @@ func Update(c *configs.Config, dim, steps, threads int, deviation func(step int)
 	if err := schedule.Check(); err != nil {
 		return nil, schedule, err
 	}
-	momentum := 0.0
-	if rule, ok := c.Optimizer.Rule.(*optimizer.Momentum); ok {
-		momentum = rule.Momentum
-	}
+	momentum, _ := optimizer.HeavyBall(c.Optimizer.Rule)
 	schedule = schedule.WithNoise(c.Optimizer.ParameterNoise, deviation, momentum)
 	return update, schedule, schedule.Check()
 }
