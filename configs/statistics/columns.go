@@ -184,7 +184,7 @@ func (s *Statistic) check(r *source.Report, c *configs.Config) {
 func (s *Statistic) checkClass(r *source.Report, c *configs.Config, key string, ofClass bool) {
 	classes := Classes(c)
 	switch {
-	case ofClass && s.Kind != Count && s.Kind != Histogram:
+	case ofClass && !s.kind().classes:
 		r.Addf(s.at, key, "found the class of a record, expected a column with numbers for a %s", s.Kind)
 	case s.Kind == Count && ofClass && s.Range != nil:
 		r.Addf(s.at, s.path+".range", "found a range of classes, expected equals with one of %s", some(classes))
@@ -192,9 +192,9 @@ func (s *Statistic) checkClass(r *source.Report, c *configs.Config, key string, 
 		r.Addf(s.at, s.path+".equals", "found a class for a column with numbers, expected range: [low, high]")
 	case s.Kind == Count && ofClass && !slices.Contains(classes, s.Equals):
 		r.Addf(s.at, s.path+".equals", "found %s, expected one of %s%s", source.Printable(s.Equals), some(classes), spelling.Hint(s.Equals, classes))
-	case s.Kind == Histogram && ofClass && s.Bins > 0:
+	case ofClass && s.Bins > 0:
 		r.Addf(s.at, s.path+".bins", "found bins for classes, expected none: each class is one")
-	case s.Kind == Histogram && !ofClass && s.Bins == 0:
+	case s.kind().classes && s.kind().takes("bins") && !ofClass && s.Bins == 0:
 		r.Addf(s.at, s.path+".bins", "found nothing, expected %s", bins.Expected())
 	}
 }

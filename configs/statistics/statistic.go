@@ -92,18 +92,19 @@ type kind struct {
 	name       string
 	keys       []string // beside statistic, mechanism and share
 	mechanisms []string
+	classes    bool // it may be of classes, too
 }
 
 var kinds = []kind{
-	{Count, []string{"column", "equals", "range"}, noises},
-	{Sum, []string{"column", "bounds"}, noises},
-	{Mean, []string{"column", "columns", "bounds"}, noises},
-	{Variance, []string{"column", "bounds"}, noises},
-	{Histogram, []string{"column", "bounds", "bins", "trust"}, slices.Concat(noises, Local)},
-	{Quantiles, []string{"column", "bounds", "bins", "quantiles", "interval"}, slices.Concat(choices, noises)},
-	{Median, []string{"column", "bounds", "step"}, []string{ProposeTestRelease}},
-	{Covariance, []string{"columns", "bounds"}, []string{Gaussian}},
-	{AboveThreshold, []string{"queries", "threshold"}, []string{SparseVector}},
+	{Count, []string{"column", "equals", "range"}, noises, true},
+	{Sum, []string{"column", "bounds"}, noises, false},
+	{Mean, []string{"column", "columns", "bounds"}, noises, false},
+	{Variance, []string{"column", "bounds"}, noises, false},
+	{Histogram, []string{"column", "bounds", "bins", "trust"}, slices.Concat(noises, Local), true},
+	{Quantiles, []string{"column", "bounds", "bins", "quantiles", "interval"}, slices.Concat(choices, noises), false},
+	{Median, []string{"column", "bounds", "step"}, []string{ProposeTestRelease}, false},
+	{Covariance, []string{"columns", "bounds"}, []string{Gaussian}, false},
+	{AboveThreshold, []string{"queries", "threshold"}, []string{SparseVector}, false},
 }
 
 // Kinds lists the kinds of statistics.

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/slow"
+)
+
+// added are the rows of "How to add" in CONTRIBUTING.md, carried out: a new file of testdata/adding, and
+// a row of a table.
+var added = []struct{ what, file, table, row, longer string }{
+	{"layer", "model/elu.go", "model/kinds.go", "temperedSigmoid, groupNorm", "temperedSigmoid, elu, groupNorm"},
+	{"update rule", "optimizer/lion.go", "optimizer/rule.go", "adamW, adamBC}", "adamW, adamBC, lion}"},
+	{"sampler", "release/truncated.go", "release/samplings.go", "		{Name: Full{}.Name()",
+		"		{Name: \"truncated_poisson\", Doc: \"as poisson, of at most max_batch_size examples\", New: func() Sampling { return &TruncatedPoisson{Most: 1000} }},\n		{Name: Full{}.Name()"},
+	{"mechanism", "release/rounded.go", "release/mechanisms.go", "		{Name: GaussianNoise{}.Name()",
+		"		{Name: \"rounded\", Doc: \"Gaussian noise of rounded multiplier\", New: func() Noise { return &RoundedNoise{Parts: 8} }},\n		{Name: GaussianNoise{}.Name()"},
+	{"data set", "data/waves.go", "data/dataset.go", "&fashionMNIST, &cifar10}", "&fashionMNIST, &cifar10, &waves}"},
+	{"event", "accountant/event_geometric.go", "accountant/event_json.go", "	kindNamed[Laplace]", "	kindNamed[Geometric](\"geometric\"),\n	kindNamed[Laplace]"},
+	{"command", "cmd/train/hello.go", "cmd/train/commands.go", "versionCommand(a)}", "versionCommand(a), helloCommand(a)}"},
+	{"statistic", "internal/stats/mode.go", "internal/stats/plan.go", "	case statistics.Count:", "	case \"mode\":\n		return a.mode(w)\n	case statistics.Count:"},
+	{"statistic", "", "configs/statistics/statistic.go", "	{Count, ", "	{\"mode\", []string{\"column\", \"bounds\", \"bins\"}, noises, true},\n	{Count, "},
+}
+
+const addedRun = `
+data: {name: waves}
+model: {layers: [{linear: {out_features: 6}}, elu, {linear: {out_features: classes}}]}
+privacy: {epsilon: 8, delta: 1e-4, accountant: rdp, mechanism: rounded, noise_parts: 4}
+optimizer: {name: lion, learning_rate: 0.01}
+training: {sampling: truncated_poisson, batch_size: 50, max_batch_size: 60, steps: 6}
+`
+
+// What CONTRIBUTING.md says of adding is true: the program is built with a new file and a new row for
+// each, and all of them work, with the keys that they say they have.
+func TestAddedByAFileAndARow(t *testing.T) {
+	slow.Evidence(t)
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, replace := t.TempDir(), map[string]string{}
+	for _, a := range added {
+		content, err := os.ReadFile(filepath.Join(root, a.table))
+		if err != nil || strings.Count(string(content), a.row) != 1 {
+			t.Fatalf("%s: %s does not have %q once (%v)", a.what, a.table, a.row, err)
+		}
+		longer := filepath.Join(dir, strings.ReplaceAll(a.table, "/", "_"))
+		if err := os.WriteFile(longer, []byte(strings.Replace(string(content), a.row, a.longer, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[filepath.Join(root, a.table)] = longer
+		if a.file != "" {
+			replace[filepath.Join(root, a.file)] = filepath.Join(root, "cmd/train/testdata/adding", filepath.Base(a.file))
+		}
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, content string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("overlay.json", string(overlay))
+	write("new.yaml", addedRun)
+	write("stats.yaml", "data: {name: waves}\nprivacy: {epsilon: 5, delta: 1e-4}\nstatistics: [{statistic: mode, column: label}]\n")
+	program := filepath.Join(dir, "train")
+	run := func(name string, arguments ...string) string {
+		t.Helper()
+		c := exec.Command(name, arguments...)
+		c.Dir = dir
+		if name == "go" {
+			c.Dir = root
+		}
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", strings.Join(arguments, " "), err, out)
+		}
+		return string(out)
+	}
+	run("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "./cmd/train")
+	run(program, "run", "new.yaml", "--set", "run.name=new")
+	for file, wants := range map[string][]string{
+		"config.yaml":  {"sampling: truncated_poisson", "max_batch_size: 60", "batch_size: 50", "mechanism: rounded", "noise_parts: 4", "name: lion", "- elu", "name: waves"},
+		"privacy.md":   {"truncated Poisson", "of whom 60 at most stay", "rounded up to"},
+		"ledger.jsonl": {"truncated_poisson_sampled"},
+	} {
+		content, err := os.ReadFile(filepath.Join(dir, "runs", "new", file))
+		for _, want := range wants {
+			if err != nil || !strings.Contains(string(content), want) {
+				t.Errorf("%s does not hold %q (%v):\n%s", file, want, err, content)
+			}
+		}
+	}
+	var result struct {
+		NoiseMultiplier float64 `json:"noise_multiplier"`
+		Epsilon         float64
+	}
+	content, err := os.ReadFile(filepath.Join(dir, "runs", "new", "privacy.json"))
+	if err != nil || json.Unmarshal(content, &result) != nil || !(result.Epsilon > 0 && result.Epsilon <= 8) || 4*result.NoiseMultiplier != float64(int(4*result.NoiseMultiplier)) || result.NoiseMultiplier == 0 {
+		t.Errorf("found %+v (%v), expected ε of at most 8 and a noise multiplier in quarters", result, err)
+	}
+	if out := run(program, "stats", "stats.yaml"); !strings.Contains(out, "mode") {
+		t.Errorf("the statistic says\n%s", out)
+	}
+	if out := run(program, "hello"); out != "hello\n" {
+		t.Errorf("the command says %q", out)
+	}
+	run(program, "eval", "runs/new")
+}
