@@ -134,6 +134,17 @@ func ptr(x float64) *float64 { return &x }
 // for each point. It can be empty.
 type Draw struct {
 	Points [][]string `json:"points"`
+	// Names tell points apart where nobody may learn how many there are, which numbers would tell. A draw of an
+	// earlier version has none.
+	Names []string `json:"names,omitempty"`
+}
+
+// name is what stands for a point, from 0, in the names of its trials.
+func (d Draw) name(i int) string {
+	if i < len(d.Names) {
+		return d.Names[i]
+	}
+	return strconv.Itoa(i + 1)
 }
 
 // Draw draws the number of points, unless the file says it, and the points.
@@ -142,6 +153,11 @@ func (s *Sweep) Draw(src *random.Source) Draw {
 	for i := range d.Points {
 		for _, rg := range s.Random {
 			d.Points[i] = append(d.Points[i], rg.draw(src))
+		}
+	}
+	if s.Number.Drawn() {
+		for range d.Points {
+			d.Names = append(d.Names, fmt.Sprintf("%012x", src.Uint64()>>16))
 		}
 	}
 	return d

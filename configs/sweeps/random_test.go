@@ -198,6 +198,35 @@ func chiSquare(n *Number, src *random.Source, draws int, pmf func(k int) float64
 	return found, distuv.ChiSquared{K: float64(cells - 1)}.Quantile(1 - falseFailure)
 }
 
+// Where the number of points is drawn, the name of a trial's folder does not tell it: names are drawn from all
+// numbers of 48 bits. Of 200 points the chance that two share one is below 1e-10. Draws of earlier versions keep numbers.
+func TestNamesOfDrawnPointsTellNoNumber(t *testing.T) {
+	s := mustSweep(t, "name: s\nbase: digits\nrandom: {privacy.clip_norm: {log_uniform: [0.1, 1]}}\ntrials: {distribution: poisson, mean: 200}\n")
+	d := s.Draw(random.ForTest(3))
+	trials, err := s.Trials(d)
+	if err != nil || len(trials) < 100 {
+		t.Fatalf("found %d trials (%v)", len(trials), err)
+	}
+	low := 0
+	for _, trial := range trials {
+		name := strings.TrimPrefix(strings.Split(trial.Name, ",")[0], "draw=")
+		n, err := strconv.ParseUint(name, 16, 64)
+		if err != nil || len(name) != 12 {
+			t.Fatalf("found %s, expected a name of 12 hexadecimal digits", trial.Name)
+		}
+		if n < 1<<47 {
+			low++
+		}
+	}
+	if other := s.Draw(random.ForTest(4)); other.Names[0] == d.Names[0] || low < len(trials)/4 || low > 3*len(trials)/4 {
+		t.Errorf("%d of %d names are in the lower half, and the first one is %s again: %v", low, len(trials), d.Names[0], other.Names[0] == d.Names[0])
+	}
+	d.Names = nil
+	if old, err := s.Trials(d); err != nil || !strings.HasPrefix(old[3].Name, "draw=4,") {
+		t.Errorf("found %v, expected numbers in a draw without names", err)
+	}
+}
+
 // The same draw is the same trials, and no draw is none.
 func TestTrialsOfADraw(t *testing.T) {
 	s := mustSweep(t, "name: s\nbase: digits\nrandom: {privacy.clip_norm: {choices: [0.1, 1]}, optimizer.learning_rate: {log_uniform: [0.1, 1]}}\ntrials: 3\nseeds: 2\n")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"dpsgd/configs"
@@ -29,7 +28,7 @@ type Setting struct {
 	Value string // as YAML
 }
 
-// DrawKey stands for the number of a drawn point where keys stand: two drawn points may be equal.
+// DrawKey stands for the number or the name of a drawn point where keys stand: two drawn points may be equal.
 const DrawKey = "draw"
 
 // Trials returns the configurations of a grid, the last key and then the seed changing fastest, or
@@ -51,7 +50,7 @@ func (s *Sweep) Trials(d Draw) ([]Trial, error) {
 		for _, values := range s.withSeeds(point) {
 			t := s.trial(values)
 			if len(s.Random) > 0 {
-				t.Settings = slices.Insert(t.Settings, 0, Setting{DrawKey, DrawKey, strconv.Itoa(i + 1)})
+				t.Settings = slices.Insert(t.Settings, 0, Setting{DrawKey, DrawKey, d.name(i)})
 			}
 			t.name()
 			if seen[strings.ToLower(t.Name)] {

@@ -38,6 +38,11 @@ seeds: 2
 func startWith(t *testing.T, s *sweeps.Sweep, o Options, points ...[]string) {
 	t.Helper()
 	d := sweeps.Draw{Points: points}
+	if s.Number.Drawn() {
+		for i := range points {
+			d.Names = append(d.Names, fmt.Sprintf("%012x", 0x5eed<<24+0xb0b*(i*i+7)))
+		}
+	}
 	trials, err := s.Trials(d)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +127,7 @@ func TestDamagedDrawIsRefused(t *testing.T) {
 		{"one point less", edit(func(id *sweepIdentity) { id.Draw.Points, id.Trials = id.Draw.Points[:1], id.Trials[:2] }), [2]string{}, checkpoints.ErrCorrupt},
 		{"one point less, with its checksum and without its rows", func(t *testing.T, path string) {
 			edit(func(id *sweepIdentity) {
-				id.Draw, id.Trials = drawOf(id.Draw.From, sweeps.Draw{Points: points[:1]}), id.Trials[:2]
+				id.Draw, id.Trials = drawOf(id.Draw.From, sweeps.Draw{Points: points[:1], Names: id.Draw.Draw.Names[:1]}), id.Trials[:2]
 			})(t, path)
 			os.Remove(filepath.Join(filepath.Dir(path), folder.Rows))
 		}, [2]string{}, checkpoints.ErrRollback},

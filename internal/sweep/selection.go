@@ -146,7 +146,7 @@ func (s *sweep) selection(r Result, of statement.Statement, models []string) sta
 		{Name: "Test accuracy, the mean over the models of the point", Value: percent(best.TestAccuracy) + " %"},
 	}
 	for _, setting := range best.settings {
-		if setting.Key != sweeps.DrawKey { // which is the number of the point
+		if setting.Key != sweeps.DrawKey { // which says nothing
 			facts = append(facts, statement.Fact{Name: setting.Key, Value: setting.Value})
 		}
 	}
@@ -159,6 +159,6 @@ func (s *sweep) selection(r Result, of statement.Statement, models []string) sta
 		Answer: r.Selected.Answer, Method: "Rényi divergences of what can be drawn, conversion of Canonne, Kamath, Steinke 2020", AddedDelta: added,
 		Facts: facts, Models: models, Data: of.Data, Examples: of.Examples, Shape: of.Shape, Classes: of.Classes,
 		NotPrivate: append(slices.Clone(of.NotPrivate),
-			"anything else of the sweep. The guarantee holds only if nobody learns how many points there were, the number of this one, or anything of another: publish the models with this statement, and no folder or file with a number of a point in its name or its text, such as privacy.md of a trial, results.md and sweep.json"),
+			"anything else of the sweep. The guarantee holds only if nobody learns how many points there were, the number of this one, or anything of another: publish the models with this statement, and no file that tells of others or holds such a number, such as privacy.md of a trial, results.md and sweep.json"),
 	}
 }
