@@ -66,8 +66,7 @@
 //
 // Asking before each step and stopping for good at the first refusal is sound
 // for steps whose parameters were fixed in advance, as they are in a plan. Where later
-// releases depend on earlier outputs, the Filter of package rdp decides what the budget allows, and
-// its Odometer says what has been spent.
+// releases depend on earlier outputs, Chosen of package rdp says what has been spent.
 //
 // # When something is wrong
 //

@@ -19,7 +19,7 @@ import (
 //	RandomizedResponse        size of them: every record gives its own answer
 //	DiscreteGaussian          with 1/size of the noise, as of records in several coordinates
 //	BoundedRange              sizeε
-//	ApproxDP, AddOrRemoveDP   sizeε and δ(e^{sizeε}-1)/(e^ε-1), see composition.Group
+//	ApproxDP, AddOrRemoveDP   sizeε and δ(e^{sizeε}-1)/(e^ε-1), see numeric.Group
 //	ZCDP                      size²ρ (Bun, Steinke 2016, arXiv:1605.02065, Proposition 1.9)
 //	RepeatAndSelect           of what the group sees of its event: the theorem is about
 //	                          any two datasets

@@ -34,8 +34,6 @@ func protocols(t testing.TB, values int, epsilon float64) map[string]local.Proto
 	add("hashing", hashing, err)
 	once, err := local.NewRappor(values, small, epsilon)
 	add("rappor", once, err)
-	again, err := local.NewRepeatedRappor(values, small, 2*epsilon, 0.75, 0.5)
-	add("repeated rappor", again, err)
 	return all
 }
 
@@ -231,28 +229,14 @@ func TestResponseIsTheEventOfTheAccountant(t *testing.T) {
 	}
 }
 
-// A permanent response is worth ε∞ whatever is reported of it, and a single report less: theorems 1
-// and 2 of the paper at its f = 1/2, q = 0.75, p = 0.5, h = 2 give ε∞ = 4 ln 3 and 1.07 (section
-// 5.1 of the paper; 1.0743 by hand).
-func TestRapporOfThePaper(t *testing.T) {
-	p, err := local.NewRepeatedRappor(4, local.Filter{Bits: 128, Hashes: 2, Cohorts: 8}, 4*math.Log(3), 0.75, 0.5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if math.Abs(p.Epsilon()-1.0743) > 1e-4 {
-		t.Errorf("found ε %v of a report, expected 1.0743", p.Epsilon())
-	}
-}
-
 func TestWrongParameters(t *testing.T) {
 	small := local.Filter{Bits: 8, Hashes: 2, Cohorts: 4}
 	for want, make := range map[string]func() error{
-		"local: invalid parameter: found 1 values, expected 2 to 65536":                                                      func() error { _, err := local.NewResponse(1, 1); return err },
-		"local: invalid parameter: found an epsilon of 0, expected more than 0 and at most 20":                               func() error { _, err := local.NewUnary(3, 0); return err },
-		"local: invalid parameter: found an epsilon of NaN, expected more than 0 and at most 20":                             func() error { _, err := local.NewHashing(3, math.NaN()); return err },
-		"local: invalid parameter: found an epsilon of 21, expected more than 0 and at most 20":                              func() error { _, err := local.NewSymmetricUnary(3, 21); return err },
-		"local: invalid parameter: found 513 values, expected at most 512 in filters":                                        func() error { _, err := local.NewRappor(513, small, 1); return err },
-		"local: invalid parameter: found reported bits that are 1 with chances of 0.5 and 0.75, expected 0 < zero < one < 1": func() error { _, err := local.NewRepeatedRappor(3, small, 1, 0.5, 0.75); return err },
+		"local: invalid parameter: found 1 values, expected 2 to 65536":                          func() error { _, err := local.NewResponse(1, 1); return err },
+		"local: invalid parameter: found an epsilon of 0, expected more than 0 and at most 20":   func() error { _, err := local.NewUnary(3, 0); return err },
+		"local: invalid parameter: found an epsilon of NaN, expected more than 0 and at most 20": func() error { _, err := local.NewHashing(3, math.NaN()); return err },
+		"local: invalid parameter: found an epsilon of 21, expected more than 0 and at most 20":  func() error { _, err := local.NewSymmetricUnary(3, 21); return err },
+		"local: invalid parameter: found 513 values, expected at most 512 in filters":            func() error { _, err := local.NewRappor(513, small, 1); return err },
 		"local: invalid parameter: found a filter of 8 bits, 0 hashes and 4 cohorts, expected 1 to 1024 bits, at least 1 hash, no more of them than bits, and 1 to 1024 cohorts": func() error {
 			_, err := local.NewRappor(3, local.Filter{Bits: 8, Cohorts: 4}, 1)
 			return err

@@ -12,18 +12,16 @@ import (
 )
 
 // Rappor is RAPPOR (Erlingsson, Pihur, Korolova 2014, arXiv:1407.6981): the Bloom filter of a
-// value, with bits that are randomized once and for all (the permanent response), and once more in
-// every report (the instantaneous one). Holders of records are in cohorts, each of which has its
-// own hash functions.
+// value, each bit of it flipped by chance. Holders of records are in cohorts, each of which has its own
+// hash functions.
 //
 // Estimates are the least squares of section 4 over all values that there are: scores whose mean is
 // exact, because a filter's bits have a linear mean.
 type Rappor struct {
-	filter    Filter
-	values    int
-	epsilon   float64
-	permanent chance // that a bit is flipped once and for all: f/2
-	one, zero chance // that a reported bit is 1 where the permanent one is 1, and 0
+	filter  Filter
+	values  int
+	epsilon float64
+	flip    chance // that a bit is reported as its opposite: f/2
 
 	bits   [][][]int     // of every cohort and value, those that are set
 	weight [][][]float64 // of every cohort, value and bit: what the bit adds to the score
@@ -40,7 +38,7 @@ type Filter struct {
 // DefaultFilter has filters of 32 bits, of which a value sets up to 2, in 8 cohorts.
 var DefaultFilter = Filter{Bits: 32, Hashes: 2, Cohorts: 8}
 
-// NewRappor returns one-time RAPPOR: a record reports its permanent response as it is. A bit is
+// NewRappor returns one-time RAPPOR: a record reports once. A bit is
 // flipped with probability 1/(e^(ε/2h)+1), rounded up, h being the number of hash functions:
 // filters of two values differ in at most 2h bits (Theorem 1 of the paper, with f/2 in the place of
 // that probability).
@@ -48,38 +46,14 @@ func NewRappor(values int, filter Filter, epsilon float64) (*Rappor, error) {
 	if err := check(values, epsilon); err != nil {
 		return nil, err
 	}
-	return newRappor(values, filter, epsilon, atLeast(1/(math.Exp(epsilon/float64(2*filter.Hashes))+1)), certain, 0)
-}
-
-// NewRepeatedRappor returns RAPPOR for holders who report again and again: a permanent response
-// that costs ε∞ = permanent however many reports there are ([Rappor.Permanent]), and reports of it
-// whose bits are 1 with probability one where its bit is 1, and zero where it is 0
-// ([Rappor.Report]). Epsilon is what a single report costs, Theorem 2 of the paper.
-func NewRepeatedRappor(values int, filter Filter, permanent, one, zero float64) (*Rappor, error) {
-	if err := check(values, permanent); err != nil {
-		return nil, err
-	}
-	if !(0 < zero && zero < one && one < 1) {
-		return nil, fmt.Errorf("%w: found reported bits that are 1 with chances of %g and %g, expected 0 < zero < one < 1", ErrInvalid, one, zero)
-	}
-	flip := atLeast(1 / (math.Exp(permanent/float64(2*filter.Hashes)) + 1))
-	p, err := newRappor(values, filter, 0, flip, atLeast(one), atLeast(zero))
-	if err != nil {
-		return nil, err
-	}
-	set, unset := p.chances()
-	p.epsilon = float64(filter.Hashes) * math.Log(set*(1-unset)/(unset*(1-set))) * (1 + 1e-12) // upwards
-	return p, nil
-}
-
-func newRappor(values int, filter Filter, epsilon float64, permanent, one, zero chance) (*Rappor, error) {
 	if filter.Bits < 1 || filter.Bits > 1024 || filter.Hashes < 1 || filter.Hashes > filter.Bits || filter.Cohorts < 1 || filter.Cohorts > 1024 {
 		return nil, fmt.Errorf("%w: found a filter of %d bits, %d hashes and %d cohorts, expected 1 to 1024 bits, at least 1 hash, no more of them than bits, and 1 to 1024 cohorts", ErrInvalid, filter.Bits, filter.Hashes, filter.Cohorts)
 	}
 	if values > maxFiltered {
 		return nil, fmt.Errorf("%w: found %d values, expected at most %d in filters", ErrInvalid, values, maxFiltered)
 	}
-	p := &Rappor{filter: filter, values: values, epsilon: epsilon, permanent: permanent, one: one, zero: zero}
+	flip := atLeast(1 / (math.Exp(epsilon/float64(2*filter.Hashes)) + 1))
+	p := &Rappor{filter: filter, values: values, epsilon: epsilon, flip: flip}
 	p.hash()
 	return p, p.solve()
 }
@@ -115,10 +89,7 @@ const rapporSeed = 2014
 
 // chances are the probabilities of a reported 1 where the filter has a 1, and where it has a 0: q*
 // and p* of the paper.
-func (p *Rappor) chances() (set, unset float64) {
-	flip, keep := p.permanent.value(), p.permanent.complement()
-	return keep*p.one.value() + flip*p.zero.value(), flip*p.one.value() + keep*p.zero.value()
-}
+func (p *Rappor) chances() (set, unset float64) { return p.flip.complement(), p.flip.value() }
 
 // solve makes the weights of least squares. With X the filters of all cohorts, one row for each
 // cohort and bit and one column for each value, the mean over cohorts of (S - p*)/(q* - p*) at
@@ -194,37 +165,17 @@ func (p *Rappor) Values() int { return p.values }
 // Epsilon implements [Protocol].
 func (p *Rappor) Epsilon() float64 { return p.epsilon }
 
-// Randomize implements [Protocol]: the one report of a new holder in a cohort that is drawn.
+// Randomize implements [Protocol]: the report of a new holder in a cohort that is drawn. Its first two
+// bytes are the cohort, the rest bits.
 func (p *Rappor) Randomize(value int, src *random.Source) Report {
-	return p.Report(p.Permanent(value, int(discrete.Below(uint64(p.filter.Cohorts), src)), src), src)
-}
-
-// Permanent is the permanent response of a holder in a cohort. The holder keeps it for as long as
-// the value stays, and shows nobody.
-func (p *Rappor) Permanent(value, cohort int, src *random.Source) Report {
+	cohort := int(discrete.Below(uint64(p.filter.Cohorts), src))
 	r := p.empty(cohort)
 	for _, b := range p.bits[cohort][value] {
 		r.set(16 + b)
 	}
 	for b := range p.filter.Bits {
-		if p.permanent.draw(src) {
+		if p.flip.draw(src) {
 			r[2+b/8] ^= 1 << (b % 8)
-		}
-	}
-	return r
-}
-
-// Report is an instantaneous response: a report of a permanent one. Its first two bytes are the
-// cohort, the rest bits.
-func (p *Rappor) Report(permanent Report, src *random.Source) Report {
-	r := p.empty(int(binary.LittleEndian.Uint16(permanent)))
-	for b := range p.filter.Bits {
-		one := p.zero
-		if permanent.has(16 + b) {
-			one = p.one
-		}
-		if one.draw(src) {
-			r.set(16 + b)
 		}
 	}
 	return r

@@ -8,56 +8,15 @@ import (
 )
 
 // A hundred queries of (0.1, 0) each, and a delta of 1e-6 for all of them.
-func Example() {
+func ExampleOptimal() {
 	g := composition.Guarantee{Epsilon: 0.1}
-	basic, err := composition.Basic(g, g, g)
-	if err != nil {
-		log.Fatal(err)
-	}
-	dwork, err := composition.AdvancedDworkRothblumVadhan(g, 100, 1e-6)
-	if err != nil {
-		log.Fatal(err)
-	}
-	advanced, err := composition.Advanced(g, 100, 1e-6)
-	if err != nil {
-		log.Fatal(err)
-	}
 	optimal, err := composition.Optimal(g, 100, 1e-6)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("three of them   %.4f\n", basic.Epsilon)
-	fmt.Printf("as in the book  %.4f\n", dwork.Epsilon)
-	fmt.Printf("closed form     %.4f\n", advanced.Epsilon)
-	fmt.Printf("optimal         %.4f\n", optimal)
+	fmt.Printf("ε = %.4f instead of 10\n", optimal)
 	// Output:
-	// three of them   0.3000
-	// as in the book  6.3082
-	// closed form     5.7561
-	// optimal         4.7746
-}
-
-// Three releases by different parties.
-func ExampleOptimalHeterogeneous() {
-	releases := []composition.Guarantee{{Epsilon: 1}, {Epsilon: 0.5, Delta: 1e-7}, {Epsilon: 0.25}}
-	epsilon, err := composition.OptimalHeterogeneous(releases, 1e-2)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("%.4f instead of 1.75\n", epsilon)
-	// Output:
-	// 1.7101 instead of 1.75
-}
-
-// What a (1, 1e-6)-private release says about three records of one person.
-func ExampleGroup() {
-	g, err := composition.Group(composition.Guarantee{Epsilon: 1, Delta: 1e-6}, 3)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("(%v, %.3g)\n", g.Epsilon, g.Delta)
-	// Output:
-	// (3, 1.11e-05)
+	// ε = 4.7746 instead of 10
 }
 
 // A release that looks at each record with a chance of one percent.
@@ -73,17 +32,13 @@ func ExamplePoissonSampled() {
 
 // Ten thousand people, each with a local epsilon of 1.
 func ExampleShuffle() {
-	closed, err := composition.ShuffleClosedForm(1, 10000, 1e-6)
+	epsilon, err := composition.Shuffle(1, 10000, 1e-6)
 	if err != nil {
 		log.Fatal(err)
 	}
-	numeric, err := composition.Shuffle(1, 10000, 1e-6)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("%.3f by the closed form, %.3f by numbers\n", closed, numeric)
+	fmt.Printf("%.3f\n", epsilon)
 	// Output:
-	// 0.214 by the closed form, 0.053 by numbers
+	// 0.053
 }
 
 // What is known of k-ary randomized response beyond what holds for every randomizer of the same

@@ -55,28 +55,6 @@ func Optimal(g Guarantee, k int, delta float64) (epsilon float64, err error) {
 	return math.Min(basic.Epsilon, math.Max(0, numeric.Up(epsilon+4*numeric.Ulp*s, 4))), nil
 }
 
-// OptimalDelta returns the smallest delta for which every sequence of k
-// mechanisms, each satisfying g, satisfies (epsilon, delta): the function that
-// Optimal inverts.
-func OptimalDelta(g Guarantee, k int, epsilon float64) (delta float64, err error) {
-	if err := validateCopies(g, k); err != nil {
-		return 0, err
-	}
-	if err := validateEpsilon(epsilon); err != nil {
-		return 0, err
-	}
-	pure := 0.0
-	switch {
-	case math.IsInf(epsilon, 1) || epsilon >= repeated(g, k).Epsilon:
-	case math.IsInf(g.Epsilon, 1):
-		pure = 1
-	default:
-		r := responses{g.Epsilon, newResponses(g.Epsilon, k)}
-		pure = r.delta(epsilon)
-	}
-	return afterDeltas(logKeep(g, k), pure), nil
-}
-
 // logKeep is log (1-δ)^k, 0 for no mechanism.
 func logKeep(g Guarantee, k int) float64 {
 	if k == 0 {
@@ -94,19 +72,6 @@ type responses struct {
 
 func newResponses(epsilon float64, k int) numeric.Binomial {
 	return numeric.Binomial{N: k, P: 1 / (1 + math.Exp(-epsilon)), Q: 1 / (1 + math.Exp(epsilon))}
-}
-
-// delta returns E[max(0, 1 - exp(epsilon - loss))] for 0 ≤ epsilon < kε.
-func (r responses) delta(epsilon float64) float64 {
-	k := r.count.N
-	loss := func(j int) float64 { return math.FMA(float64(2*j-k), r.epsilon, -epsilon) }
-	first := (k + 1) / 2
-	j := first + sort.Search(k-first, func(i int) bool { return loss(first+i) > 0 })
-	if loss(j) <= 0 {
-		return 0
-	}
-	delta := math.Exp(r.logExcess(j)) - math.Expm1(-loss(j))*math.Exp(r.logDiscounted(j))
-	return math.Min(1, delta*(1+r.count.RelativeError()))
 }
 
 // logExcess returns log E[max(0, 1 - exp(lossⱼ - loss))]: what the outcomes with

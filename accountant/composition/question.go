@@ -58,7 +58,7 @@ func (q *question) basic() float64 {
 	return q.sums.epsilons
 }
 
-// closedForm is Theorem 3.5 of Kairouz, Oh, Viswanath 2015, see ClosedForm. With ε(e^ε - 1) in the
+// closedForm is Theorem 3.5 of Kairouz, Oh, Viswanath 2015. With ε(e^ε - 1) in the
 // place of ε tanh(ε/2), and log(1/slack), it is the theorem of Dwork, Rothblum, Vadhan 2010.
 func (q *question) closedForm() float64 {
 	switch {

@@ -44,24 +44,6 @@ func ShuffleResponse(local float64, buckets, n int, delta float64) (epsilon floa
 	return math.Min(local, numeric.Up(leastEpsilon(newShuffledResponse(local, buckets, n, delta*1e-13), delta, local), 4)), nil
 }
 
-// ShuffleResponseDelta returns a delta such that the n shuffled reports of ShuffleResponse are
-// (epsilon, delta)-private: where it is 1e-6, a few percent above that of the pair at most, on the
-// private side.
-func ShuffleResponseDelta(local float64, buckets, n int, epsilon float64) (delta float64, err error) {
-	if err := validateShuffleResponse(local, buckets, n, 0); err != nil {
-		return 0, err
-	}
-	if err := validateEpsilon(epsilon); err != nil {
-		return 0, err
-	}
-	if epsilon >= local {
-		return 0, nil
-	}
-	delta, _ = newShuffledResponse(local, buckets, n, 1e-290).at(epsilon)
-	better, _ := newShuffledResponse(local, buckets, n, max(1e-290, delta*1e-13)).at(epsilon) // of narrower ranges
-	return min(delta, better), nil
-}
-
 func validateShuffleResponse(local float64, buckets, n int, delta float64) error {
 	if buckets < 2 || buckets > maxCount {
 		return fmt.Errorf("%w: number of buckets is %d, must be from 2 to %d", ErrInvalid, buckets, maxCount)

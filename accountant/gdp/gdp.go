@@ -90,33 +90,17 @@ const (
 // Epsilon returns the ε of the estimate at delta: +Inf for an infinite Mu, 0 for Mu = 0.
 // The error matches ErrInvalid if Mu is negative or NaN or delta not in (0, 1).
 func (g Estimate) Epsilon(delta float64) (float64, error) {
-	return g.ask(delta, accountant.ValidateDelta, mechanism.GaussianEpsilon, math.Inf(1))
-}
-
-// Delta returns the δ of the estimate at epsilon: 1 for an infinite Mu, 0 for Mu = 0. The error
-// matches ErrInvalid if Mu is negative or NaN or epsilon negative or not finite.
-func (g Estimate) Delta(epsilon float64) (float64, error) {
-	return g.ask(epsilon, accountant.ValidateEpsilon, mechanism.GaussianDelta, 1)
-}
-
-// ask answers by the profile of Gaussian noise; none is the answer where there is no noise.
-func (g Estimate) ask(at float64, validate func(float64) error, gaussian func(sigma, at float64) (float64, error), none float64) (float64, error) {
 	if !(g.Mu >= 0) {
 		return 0, fmt.Errorf("%w: mu is %v, must be at least 0", accountant.ErrInvalid, g.Mu)
 	}
-	if err := validate(at); err != nil {
+	if err := accountant.ValidateDelta(delta); err != nil {
 		return 0, err
 	}
 	switch {
 	case g.Mu < 1/mostGDPNoise:
 		return 0, nil
 	case g.Mu > 1/leastGDPNoise:
-		return none, nil
+		return math.Inf(1), nil
 	}
-	return gaussian(1/g.Mu, at)
-}
-
-// String says what it is.
-func (g Estimate) String() string {
-	return fmt.Sprintf("about %.4g-GDP (an estimate, not a bound)", g.Mu)
+	return mechanism.GaussianEpsilon(1/g.Mu, delta)
 }

@@ -52,26 +52,8 @@ func (x dd) mul(y dd) dd {
 	return quickTwoSum(p.hi, p.lo+cross)
 }
 
-func (x dd) div(y dd) dd {
-	q := x.hi / y.hi
-	r := x.sub(y.mul(dd{q, 0}))
-	return quickTwoSum(q, r.hi/y.hi)
-}
-
 // half is x/2, exact.
 func (x dd) half() dd { return dd{x.hi / 2, x.lo / 2} }
-
-// floor is the largest integer that is not above x, as a dd.
-func (x dd) floor() dd {
-	f := math.Floor(x.hi)
-	if f != x.hi {
-		return dd{f, 0}
-	}
-	return quickTwoSum(f, math.Floor(x.lo))
-}
-
-// value is x rounded to a float64.
-func (x dd) value() float64 { return x.hi + x.lo }
 
 // expNeg is exp(-x) to about an ulp, x ≥ 0 or small: the digits of x beyond a float64
 // are a factor 1 - lo.

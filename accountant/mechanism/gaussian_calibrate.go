@@ -35,22 +35,3 @@ func GaussianNoiseMultiplier(epsilon, delta float64) (float64, error) {
 	}
 	return leastPrivate(excess, 0, hi)
 }
-
-// ClassicGaussianNoiseMultiplier returns √(2 ln(1.25/δ))/ε, the σ of Dwork, Roth 2014,
-// Theorem A.1, rounded up. It is always above GaussianNoiseMultiplier, and here for
-// comparison with other work. The theorem is for ε in (0, 1) only: other values of
-// epsilon, where the formula may promise too much, are an error that matches ErrInvalid.
-func ClassicGaussianNoiseMultiplier(epsilon, delta float64) (float64, error) {
-	if !(epsilon > 0 && epsilon < 1) {
-		return 0, fmt.Errorf("%w: epsilon is %v, the classic calibration is proved for (0, 1) only", ErrInvalid, epsilon)
-	}
-	if err := validateDelta(delta); err != nil {
-		return 0, err
-	}
-	// ln(1.25/δ) = -ln(δ/1.25): 1.25/δ overflows for the smallest δ.
-	sigma := roundUp(math.Sqrt(2*(math.Log(1.25)-math.Log(delta)))/epsilon, 4)
-	if math.IsInf(sigma, 1) {
-		return 0, fmt.Errorf("%w: epsilon is %v, too small for a finite sigma", ErrInvalid, epsilon)
-	}
-	return sigma, nil
-}

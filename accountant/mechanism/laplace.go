@@ -26,56 +26,6 @@ func LaplaceScale(epsilon float64) (float64, error) {
 // laplaceSlack bounds the relative error of what is computed for Laplace noise.
 const laplaceSlack = 8 // ulp
 
-// LaplaceDelta returns the smallest δ for which one release with Laplace noise, of scale
-// times the L1 sensitivity, is (epsilon, δ)-differentially private,
-//
-//	δ = 1 - exp((ε - 1/b)/2) for ε < 1/b, else 0
-//
-// (Balle, Barthe, Gaboardi 2018, arXiv:1807.01647, Theorem 3). The result lies between δ
-// and δ·(1 + 1e-14), and is 0 exactly if epsilon ≥ 1/scale. Scale must be finite and above
-// 0, epsilon finite and at least 0; else the error matches ErrInvalid.
-func LaplaceDelta(scale, epsilon float64) (float64, error) {
-	if err := validatePositive("scale", scale); err != nil {
-		return 0, err
-	}
-	if err := validateEpsilon(epsilon); err != nil {
-		return 0, err
-	}
-	if math.IsInf(1/scale, 1) {
-		return 1, nil
-	}
-	// In 106 bits, so that the difference keeps its digits however close the two are.
-	gap := quotient(1, scale).sub(dd{epsilon, 0}).value()
-	if gap <= 0 {
-		return 0, nil
-	}
-	return min(1, max(tinyFloat, roundUp(-math.Expm1(-gap/2), laplaceSlack))), nil
-}
-
-// LaplaceEpsilon returns the smallest ε ≥ 0 for which one release with Laplace noise, of
-// scale times the L1 sensitivity, is (ε, delta)-differentially private,
-// ε = max(0, 1/b + 2 ln(1-δ)), the inverse of LaplaceDelta; delta = 0 asks for the pure ε,
-// 1/b rounded up.
-//
-// The result is never below the true ε(δ), and at most ε(δ·(1 - 1e-14))·(1 + 1e-14). It is
-// +Inf where 1/scale is. Scale must be finite and above 0, delta in [0, 1); else the error
-// matches ErrInvalid.
-func LaplaceEpsilon(scale, delta float64) (float64, error) {
-	if err := validatePositive("scale", scale); err != nil {
-		return 0, err
-	}
-	if !(delta >= 0 && delta < 1) {
-		return 0, fmt.Errorf("%w: delta is %v, must be in [0, 1)", ErrInvalid, delta)
-	}
-	pure := numeric.QuotientUp(1, scale)
-	if delta == 0 || math.IsInf(pure, 1) {
-		return pure, nil
-	}
-	spared := -2 * math.Log1p(-delta) * (1 - 2*ulp)
-	epsilon := max(0, roundUp(quotient(1, scale).sub(dd{spared, 0}).value(), 1))
-	return min(pure, epsilon), nil
-}
-
 // maxLaplaceScale is the largest scale with a Rényi divergence of its own.
 const maxLaplaceScale = 1e140
 

@@ -49,19 +49,18 @@ func mills(x float64) float64 {
 	return s * sum
 }
 
-// millsDecrement is R(x) - exp(-theta) R(x+d) for x ≥ -1, theta ≥ 0, d ≥ 0. It loses no
-// digits as long as one of theta and d is above 0.
-func millsDecrement(x, d, theta float64) float64 {
+// millsDecrement is R(x) - R(x+d) for x ≥ -1, d ≥ 0. It loses no digits.
+func millsDecrement(x, d float64) float64 {
 	if d > 2*max(1, x) {
 		// R(x+d) is less than half of R(x). Two integrals, each with its own scale:
 		// the factor 1 - exp(-d u) would be too steep for the step.
-		return mills(x) - math.Exp(-theta)*mills(x+d)
+		return mills(x) - mills(x+d)
 	}
 	s := 1 / max(1, x)
 	var sum float64
 	for _, n := range millsNodes {
 		u := s * n.u
-		sum -= n.weight * math.Exp(-u*(x+u/2)) * math.Expm1(-theta-d*u)
+		sum -= n.weight * math.Exp(-u*(x+u/2)) * math.Expm1(-d*u)
 	}
 	return s * sum
 }

@@ -27,13 +27,10 @@ func TestMillsDecrement(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			x = 14*rng.Float64() - 1
 		}
-		d, theta := logUniform(rng, 1e-20, 1e6), 0.0
-		if rng.IntN(2) == 0 {
-			theta = logUniform(rng, 1e-20, 100)
-		}
-		want := sub(bigMills(bf(x)), mul(bigExp(bf(-theta)), bigMills(add(bf(x), bf(d)))))
-		if e := relativeTo(millsDecrement(x, d, theta), want); math.Abs(e) > 8*ulp {
-			t.Errorf("x=%v d=%v θ=%v: off by %.1f ulp", x, d, theta, e/ulp)
+		d := logUniform(rng, 1e-20, 1e6)
+		want := sub(bigMills(bf(x)), bigMills(add(bf(x), bf(d))))
+		if e := relativeTo(millsDecrement(x, d), want); math.Abs(e) > 8*ulp {
+			t.Errorf("x=%v d=%v: off by %.1f ulp", x, d, e/ulp)
 		}
 	}
 }
@@ -55,7 +52,6 @@ func TestDoubleDouble(t *testing.T) {
 	for range 2000 {
 		x, y := draw(), draw()
 		check("mul", x.mul(y), mul(exact(x), exact(y)))
-		check("div", x.div(y), div(exact(x), exact(y)))
 		check("half", x.half(), div(exact(x), bf(2)))
 		check("product", product(x.hi, y.hi), mul(bf(x.hi), bf(y.hi)))
 		check("quotient", quotient(x.hi, y.hi), div(bf(x.hi), bf(y.hi)))
@@ -64,17 +60,6 @@ func TestDoubleDouble(t *testing.T) {
 			if e := relativeTo(s.hi, add(exact(x), exact(y))); math.Abs(e) > 1e-14 {
 				t.Errorf("add: %v and %v give %v, off by %.1e", x, y, s, e)
 			}
-		}
-	}
-	for _, tt := range []struct {
-		x    dd
-		want float64
-	}{
-		{dd{2.5, 0}, 2}, {dd{-2.5, 0}, -3}, {dd{3, 0}, 3},
-		{dd{3, 1e-17}, 3}, {dd{3, -1e-17}, 2}, {dd{-3, -1e-17}, -4},
-	} {
-		if got := tt.x.floor(); got.value() != tt.want {
-			t.Errorf("floor(%v) = %v, want %v", tt.x, got, tt.want)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 //	M = Σ_α w_α·exp((α-1)(L - R_α)).
 //
 // Before the first release M is 1, and no release, chosen as it may be, makes the expectation of M
-// larger: each part is a supermartingale (Feldman, Zrnic 2021, arXiv:2008.11193, Theorem 4.3, on which
-// [Filter] rests, and Whitehouse, Ramdas, Rogers, Wu 2023, arXiv:2203.05481, as in [Odometer]). So E[M] ≤ 1
+// larger: each part is a supermartingale (Feldman, Zrnic 2021, arXiv:2008.11193, Theorem 4.3, and
+// Whitehouse, Ramdas, Rogers, Wu 2023, arXiv:2203.05481). So E[M] ≤ 1
 // at T, too (optional stopping). [Chosen.Guarantee] quotes the least ε with
 //
 //	(1 - e^(ε-y))₊ ≤ δ·Σ_α w_α·exp((α-1)(y - R_α))  for every number y,

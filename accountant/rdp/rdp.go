@@ -5,8 +5,8 @@
 // of which [DefaultOrders] serves every use; [Accountant.BestOrder] says which one decided, and
 // [Accountant.Divergence] is the cost of one event at an order.
 //
-// Where each release may depend on what earlier ones showed, a [Filter] decides what a budget still
-// allows, and an [Odometer] says what has been spent.
+// Where each release may depend on what earlier ones showed, [Chosen] says what has been
+// spent.
 //
 // Divergences are sums and integrals of positive terms and are rounded up by more than what they
 // can have lost; the formula of each event stands in a file of its own, with its theorem.

@@ -95,10 +95,6 @@ func times(x, y float64) float64 {
 	return x * y
 }
 
-// Power is the largest chance of a test to notice the record, if its chance of a false alarm is at
-// most alpha: 1 - TypeII.
-func (c Curve) Power(alpha float64) float64 { return 1 - c.TypeII(alpha) }
-
 // BestGuess is the largest chance to be right about whether the record was there, for somebody to
 // whom both are equally likely: half of 1 + δ(0), δ(0) being the distance in total variation.
 func (c Curve) BestGuess() float64 {

@@ -27,7 +27,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("notices at most %.1f %% of those who were there, at 1 %% false alarms\n", 100*curve.Power(0.01))
+	fmt.Printf("notices at most %.1f %% of those who were there, at 1 %% false alarms\n", 100*(1-curve.TypeII(0.01)))
 	beliefs, except := tradeoff.Beliefs(1, 1e-5)
 	fmt.Printf("thought %g %%, thinks at most %.1f %%, but for a chance of %.0e\n", 100*beliefs[1].Prior, 100*beliefs[1].High, except)
 	// Output:
@@ -223,8 +223,8 @@ func TestMoreReleasesShowMore(t *testing.T) {
 // Where there is no guarantee every test may be perfect; points that are none are refused.
 func TestWithoutGuarantee(t *testing.T) {
 	c := curveOf(t, "exact", accountant.Entry{Event: accountant.NonPrivate{}, Count: 1})
-	if c.TypeII(0) != 0 || c.Power(0.1) != 1 || c.BestGuess() != 1 {
-		t.Errorf("found f(0) = %v, power %v, guess %v", c.TypeII(0), c.Power(0.1), c.BestGuess())
+	if c.TypeII(0) != 0 || c.BestGuess() != 1 {
+		t.Errorf("found f(0) = %v, guess %v", c.TypeII(0), c.BestGuess())
 	}
 	for _, p := range []tradeoff.Point{{Epsilon: -1}, {Delta: -1}, {Epsilon: math.NaN()}, {Delta: math.NaN()}} {
 		if _, err := tradeoff.New([]tradeoff.Point{p}); !errors.Is(err, accountant.ErrInvalid) {

@@ -1,7 +1,6 @@
 // Package zcdp accounts for privacy by zero-concentrated differential privacy (Bun, Steinke 2016,
 // arXiv:1605.02065): one number ρ for each release, which adds up. [Accountant] turns the ρ of a
-// ledger into ε at δ by the best conversion there is, [Epsilon] by the simple one that papers
-// print.
+// ledger into ε at δ by the best conversion there is.
 package zcdp
 
 import (
@@ -47,7 +46,7 @@ const roundingError = 1e-12
 //
 // Epsilon at δ is the least of the conversion of Canonne, Kamath, Steinke 2020 over all
 // real orders, so it is a little below that of the Rényi accountant where both know the
-// ledger. [Epsilon] is the simpler formula that papers print.
+// ledger.
 type Accountant struct{ relation accountant.Relation }
 
 var _ accountant.Accountant = (*Accountant)(nil)
@@ -156,20 +155,6 @@ func rhoOfPure(epsilon float64) float64 {
 		return epsilon
 	}
 	return epsilon * math.Tanh(epsilon/2)
-}
-
-// Epsilon returns ρ + 2 √(ρ log(1/δ)): a release with ρ-zero-concentrated
-// differential privacy is (ε, delta)-differentially private with this ε (Bun, Steinke 2016,
-// Proposition 1.3). The accountant "zcdp" answers with a smaller one. Rho must be at
-// least 0, delta in (0, 1); else the error matches ErrInvalid.
-func Epsilon(rho, delta float64) (float64, error) {
-	if !(rho >= 0) {
-		return 0, fmt.Errorf("%w: rho is %v, must be at least 0", accountant.ErrInvalid, rho)
-	}
-	if err := accountant.ValidateDelta(delta); err != nil {
-		return 0, err
-	}
-	return (rho + 2*math.Sqrt(rho)*math.Sqrt(-numeric.Log(delta))) * (1 + roundingError), nil
 }
 
 // concentratedEpsilon is the least over all real orders of the conversion of Canonne,

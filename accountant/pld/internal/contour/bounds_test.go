@@ -112,10 +112,11 @@ func TestAliasesAndTailsAreIncluded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := mechanism.GaussianLogDelta(1, epsilon)
+	delta, err := mechanism.GaussianDelta(1, epsilon)
 	if err != nil {
 		t.Fatal(err)
 	}
+	want := math.Log(delta)
 	saddle, err := p.saddleAtEpsilon(epsilon)
 	if err != nil {
 		t.Fatal(err)
