@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"dpsgd/accountant/internal/solve"
+	"dpsgd/accountant/internal/numeric"
 )
 
 // budget asks an accountant about releases under a target. Its first error sticks:
@@ -46,10 +46,10 @@ const solverTolerance = 1e-9
 // root returns the least x within [least, most] for which steps releases of event(x) are within the
 // target, for an epsilon that falls with x, which is the logarithm of a parameter. The search begins
 // at from. Sign says where the root is.
-func (b *budget) root(event func(x float64) Event, steps int, from, least, most float64) (x float64, sign solve.Sign, err error) {
+func (b *budget) root(event func(x float64) Event, steps int, from, least, most float64) (x float64, sign numeric.Sign, err error) {
 	excess := func(x float64) float64 { return b.excess(event(x), steps) }
-	around, sign := solve.Enclose(excess, from, least, most)
-	if b.err == nil && sign == solve.Inside {
+	around, sign := numeric.Enclose(excess, from, least, most)
+	if b.err == nil && sign == numeric.Inside {
 		x = around.Narrow(excess, solverTolerance)
 	}
 	return x, sign, b.err

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"dpsgd/accountant/internal/solve"
+	"dpsgd/accountant/internal/numeric"
 )
 
 // The noise multipliers that CalibrateNoiseMultiplier looks at.
@@ -39,9 +39,9 @@ func CalibrateNoiseMultiplier(a Accountant, event func(noiseMultiplier float64) 
 	switch {
 	case err != nil:
 		return 0, err
-	case root == solve.Negative:
+	case root == numeric.Negative:
 		return math.Exp(math.Log(minCalibrated)), nil // the very number that was asked about
-	case root == solve.Positive:
+	case root == numeric.Positive:
 		return 0, fmt.Errorf("%w: epsilon %v at delta %v for %d steps: the %s accountant exceeds it with noise multiplier %.3g still",
 			ErrUnreachable, target.Epsilon, target.Delta, steps, a.Name(), maxCalibrated)
 	}

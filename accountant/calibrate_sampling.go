@@ -3,7 +3,7 @@ package accountant
 import (
 	"math"
 
-	"dpsgd/accountant/internal/solve"
+	"dpsgd/accountant/internal/numeric"
 )
 
 // The sampling probabilities that MaxSamplingProbability looks at, beside 0.
@@ -33,9 +33,9 @@ func MaxSamplingProbability(a Accountant, event func(samplingProbability float64
 	switch {
 	case err != nil:
 		return 0, err
-	case root == solve.Negative:
+	case root == numeric.Negative:
 		return maxSampled, nil
-	case root == solve.Positive:
+	case root == numeric.Positive:
 		return 0, nil
 	}
 	return probability(x), nil

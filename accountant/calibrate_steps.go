@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"dpsgd/accountant/internal/solve"
+	"dpsgd/accountant/internal/numeric"
 )
 
 // MaxSteps returns the largest number of releases of event, at most limit, that
@@ -37,13 +37,13 @@ func MaxSteps(a Accountant, event Event, target Guarantee, limit int) (int, erro
 		return wholeSteps(math.Exp(-x), 1, limit)
 	}
 	excess := func(x float64) float64 { return b.excess(event, steps(x)) }
-	around, root := solve.Enclose(excess, max(-math.Log(first), least), least, 0)
+	around, root := numeric.Enclose(excess, max(-math.Log(first), least), least, 0)
 	switch {
 	case b.err != nil:
 		return 0, b.err
-	case root == solve.Negative:
+	case root == numeric.Negative:
 		return limit, nil
-	case root == solve.Positive:
+	case root == numeric.Positive:
 		return 0, nil
 	}
 	n := b.edge(event, steps(around.Hi), around.AtHi, steps(around.Lo), around.AtLo)
@@ -57,8 +57,8 @@ func MaxSteps(a Accountant, event Event, target Guarantee, limit int) (int, erro
 // exceeds is not, with their excess.
 func (b *budget) edge(event Event, fits int, ffits float64, exceeds int, fexceeds float64) int {
 	// Negated, for a function that falls.
-	around := solve.Bracket{Lo: -float64(exceeds), AtLo: fexceeds, Hi: -float64(fits), AtHi: ffits}
-	for s := solve.NewITP(around, 1); exceeds-fits > 1; {
+	around := numeric.Bracket{Lo: -float64(exceeds), AtLo: fexceeds, Hi: -float64(fits), AtHi: ffits}
+	for s := numeric.NewITP(around, 1); exceeds-fits > 1; {
 		n := wholeSteps(-s.Next(around), fits+1, exceeds-1)
 		f := b.excess(event, n)
 		around.Cut(-float64(n), f)

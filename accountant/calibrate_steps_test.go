@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
-	"dpsgd/accountant/composition"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/accountant/theorems"
 	"dpsgd/internal/slow"
 )
 
@@ -94,7 +94,7 @@ func TestMaxSteps(t *testing.T) {
 
 // The pure epsilon of Laplace releases adds up, so that the edge is known, near and far.
 func TestMaxStepsFindsTheEdge(t *testing.T) {
-	basic, err := composition.NewBasic(accountant.AddOrRemoveOne)
+	basic, err := theorems.NewBasic(accountant.AddOrRemoveOne)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
-	"dpsgd/accountant/internal/solve"
-	"dpsgd/accountant/mechanism"
+	"dpsgd/accountant/internal/numeric"
+	"dpsgd/accountant/theorems"
 	"dpsgd/internal/slow"
 )
 
@@ -142,7 +142,7 @@ func (a *analytic) Guarantee(l *accountant.Ledger, delta float64) (accountant.Gu
 		return g, nil
 	}
 	var err error
-	g.Epsilon, err = mechanism.GaussianEpsilon(1/math.Sqrt(squares), delta)
+	g.Epsilon, err = theorems.GaussianEpsilon(1/math.Sqrt(squares), delta)
 	if a.rough > 0 {
 		h := fnv.New32()
 		fmt.Fprint(h, squares)
@@ -213,7 +213,7 @@ func TestNarrow(t *testing.T) {
 		"log":      func(x float64) float64 { return math.Log(max(0, 0.6-x) / 0.3) },
 	} {
 		calls := 0
-		got := solve.Bracket{Lo: 0, AtLo: f(0), Hi: 1, AtHi: f(1)}.Narrow(func(x float64) float64 { calls++; return f(x) }, 1e-9)
+		got := numeric.Bracket{Lo: 0, AtLo: f(0), Hi: 1, AtHi: f(1)}.Narrow(func(x float64) float64 { calls++; return f(x) }, 1e-9)
 		if f(got) > 0 || got > 0.3+1.1e-9 {
 			t.Errorf("%s: %v (f = %v), want 0.3 from the right", name, got, f(got))
 		}

@@ -29,8 +29,8 @@
 // # What it costs: accountants
 //
 // An [Accountant] is a pure function from a ledger and a δ to a [Guarantee], or from
-// a ledger and an ε. It holds no state of a run and may be shared by goroutines. Each is a package
-// below this one; package accountants makes them by name, for a relation:
+// a ledger and an ε. It holds no state of a run and may be shared by goroutines. Package accountants
+// makes them by name, for a relation:
 //
 //   - "exact", in package pld: the exact privacy profile of the dominating pairs, by
 //     contour integration with a bound for every error. The least ε, in about a
@@ -39,16 +39,16 @@
 //     computed in another way, so that each checks the other.
 //   - "rdp", in package rdp: Rényi divergences. Some 5 to 10 % above for DP-SGD, in
 //     microseconds, for more kinds of events.
-//   - "zcdp", in package zcdp, and "basic", "advanced", "optimal", in package composition:
+//   - "zcdp", in package accountants, and "basic", "advanced", "optimal", in package theorems:
 //     what older theorems say of the same ledger.
 //
 // The first two are each an [IntervalAccountant]: their answers come with a lower bound too.
-// Package gdp has an estimate that is not a bound, and therefore no Accountant. [PlainEpsilon] is
+// Package accountants also has an estimate that is not a bound, and therefore no Accountant. [PlainEpsilon] is
 // the shortest formula that bounds the ε of DP-SGD, to hold the others against.
 //
-// Package composition also has theorems about (ε, δ) alone: composition, groups,
-// amplification by subsampling and shuffling. Package mechanism has the exact profiles
-// and the calibration of single mechanisms.
+// Package theorems also has the exact profiles of single mechanisms, and theorems about (ε, δ)
+// alone: composition, amplification by subsampling and shuffling. [TradeoffOf] says what a guarantee
+// means for somebody who wants to know whether one record was there.
 //
 // # Spending a budget
 //

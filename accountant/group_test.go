@@ -8,7 +8,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
-	"dpsgd/accountant/mechanism"
+	"dpsgd/accountant/theorems"
 )
 
 func TestGroup(t *testing.T) {
@@ -118,15 +118,15 @@ func TestGroupOfATree(t *testing.T) {
 		t.Fatal(err)
 	}
 	sigma := l.Entries()[0].Event.(accountant.TreeAggregation).NoiseMultiplier / math.Sqrt2 // 2 nodes for each record
-	together, err := mechanism.GaussianEpsilon(1/math.Sqrt(4+0+4), 1e-5)
+	together, err := theorems.GaussianEpsilon(1/math.Sqrt(4+0+4), 1e-5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	apart, err := mechanism.GaussianEpsilon(1/math.Sqrt(1+1+4), 1e-5)
+	apart, err := theorems.GaussianEpsilon(1/math.Sqrt(1+1+4), 1e-5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, err := mechanism.GaussianEpsilon(sigma, 1e-5)
+	seen, err := theorems.GaussianEpsilon(sigma, 1e-5)
 	if err != nil || apart > together || accounttest.Relative(seen, together) > 1e-12 {
 		t.Errorf("ε=%v, %v, together %v, apart %v", seen, err, together, apart)
 	}

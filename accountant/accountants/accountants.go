@@ -1,15 +1,18 @@
 // Package accountants makes every accountant by its name:
 //
-//	exact      pld.NewExact             the exact ε of the dominating pairs, in about a millisecond
-//	pld        pld.New                  privacy loss distributions composed by FFT
-//	rdp        rdp.New                  Rényi divergences; most kinds of events
-//	zcdp       zcdp.New                 zero-concentrated differential privacy
-//	basic      composition.NewBasic     ε and δ added up
-//	advanced   composition.NewAdvanced  advanced composition
-//	optimal    composition.NewOptimal   the best that (ε, δ) of each release allow
+//	exact      pld.NewExact          the exact ε of the dominating pairs, in about a millisecond
+//	pld        pld.New               privacy loss distributions composed by FFT
+//	rdp        rdp.New               Rényi divergences; most kinds of events
+//	zcdp       NewConcentrated       zero-concentrated differential privacy
+//	basic      theorems.NewBasic     ε and δ added up
+//	advanced   theorems.NewAdvanced  advanced composition
+//	optimal    theorems.NewOptimal   the best that (ε, δ) of each release allow
 //
 // A new accountant is a package with a type that fulfils accountant.Accountant, a row in the table
 // of this package, and a row in its contract test, which says what it cannot analyse.
+//
+// [GaussianEstimate] is the estimate that is no bound: it is reported beside the answers of
+// accountants, and never enforced.
 package accountants
 
 import (
@@ -17,10 +20,9 @@ import (
 	"slices"
 
 	"dpsgd/accountant"
-	"dpsgd/accountant/composition"
 	"dpsgd/accountant/pld"
 	"dpsgd/accountant/rdp"
-	"dpsgd/accountant/zcdp"
+	"dpsgd/accountant/theorems"
 )
 
 // registry has a row for each accountant: the name it answers to and its constructor, with default
@@ -29,13 +31,13 @@ var registry = []struct {
 	name string
 	make func(accountant.Relation) (accountant.Accountant, error)
 }{
-	{"advanced", func(r accountant.Relation) (accountant.Accountant, error) { return composition.NewAdvanced(r) }},
-	{"basic", func(r accountant.Relation) (accountant.Accountant, error) { return composition.NewBasic(r) }},
+	{"advanced", func(r accountant.Relation) (accountant.Accountant, error) { return theorems.NewAdvanced(r) }},
+	{"basic", func(r accountant.Relation) (accountant.Accountant, error) { return theorems.NewBasic(r) }},
 	{"exact", func(r accountant.Relation) (accountant.Accountant, error) { return pld.NewExact(r) }},
-	{"optimal", func(r accountant.Relation) (accountant.Accountant, error) { return composition.NewOptimal(r) }},
+	{"optimal", func(r accountant.Relation) (accountant.Accountant, error) { return theorems.NewOptimal(r) }},
 	{"pld", func(r accountant.Relation) (accountant.Accountant, error) { return pld.New(r, 0) }},
 	{"rdp", func(r accountant.Relation) (accountant.Accountant, error) { return rdp.New(r, rdp.DefaultOrders()) }},
-	{"zcdp", func(r accountant.Relation) (accountant.Accountant, error) { return zcdp.New(r) }},
+	{"zcdp", func(r accountant.Relation) (accountant.Accountant, error) { return NewConcentrated(r) }},
 }
 
 // New returns the accountant of that name for relation r, with its default options. See Names. An

@@ -7,9 +7,9 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/pair"
-	"dpsgd/accountant/mechanism"
 	"dpsgd/accountant/pld/internal/contour"
 	"dpsgd/accountant/pld/internal/grid"
+	"dpsgd/accountant/theorems"
 )
 
 // question is what can be asked about the privacy profile δ(ε) of a composition: the least ε at a
@@ -145,7 +145,7 @@ func certainlyAtMost(parts []pair.Part, epsilon, delta float64) bool {
 	return greatestLoss(parts) < epsilon*(1-1e-12) || delta > 0 && contour.Below(parts, epsilon, delta)
 }
 
-// slackOfGaussian bounds how far package mechanism rounds up.
+// slackOfGaussian bounds how far GaussianEpsilon rounds up.
 const slackOfGaussian = 2e-12
 
 // singleEpsilon is ε at delta of one release. Package mechanism knows that of a Gaussian one better.
@@ -153,7 +153,7 @@ func singleEpsilon(p pair.Pair, delta float64) accountant.Interval {
 	low, up := pair.Epsilon(p, delta)
 	if m, ok := p.(pair.Mixtures); ok {
 		if sigma, ok := m.Noise(); ok {
-			if epsilon, err := mechanism.GaussianEpsilon(sigma, delta); err == nil {
+			if epsilon, err := theorems.GaussianEpsilon(sigma, delta); err == nil {
 				low, up = min(low, epsilon), epsilon
 			}
 		}
@@ -166,7 +166,7 @@ func singleDelta(p pair.Pair, epsilon float64) accountant.Interval {
 	low, up := pair.Delta(p, epsilon)
 	if m, ok := p.(pair.Mixtures); ok {
 		if sigma, ok := m.Noise(); ok {
-			if delta, err := mechanism.GaussianDelta(sigma, epsilon); err == nil {
+			if delta, err := theorems.GaussianDelta(sigma, epsilon); err == nil {
 				low, up = delta*(1-slackOfGaussian), delta
 			}
 		}

@@ -6,7 +6,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/pair"
-	"dpsgd/accountant/mechanism"
+	"dpsgd/accountant/theorems"
 )
 
 // divergence is the Rényi divergence D_α in nats of one event as a function of α: the
@@ -193,7 +193,7 @@ func groupDivergence(q float64, size int, sigma float64) divergence {
 // Proposition 6.
 func laplaceDivergence(scale float64) divergence {
 	return func(alpha float64) float64 {
-		d, err := mechanism.LaplaceRenyi(scale, alpha)
+		d, err := theorems.LaplaceRenyi(scale, alpha)
 		if err != nil {
 			return math.NaN()
 		}
@@ -220,8 +220,8 @@ func responseDivergence(e accountant.RandomizedResponse) divergence {
 	return responseRenyi(e.Epsilon(), 1-e.NoiseProbability+e.NoiseProbability/float64(e.Buckets))
 }
 
-// responseRenyi is that of mechanism.ResponseRenyi for a truth that has so much chance. No
+// responseRenyi is that of theorems.ResponseRenyi for a truth that has so much chance. No
 // divergence is above ε; rounding might put it there.
 func responseRenyi(epsilon, truth float64) divergence {
-	return func(alpha float64) float64 { return min(epsilon, mechanism.ResponseRenyi(epsilon, truth, alpha)) }
+	return func(alpha float64) float64 { return min(epsilon, theorems.ResponseRenyi(epsilon, truth, alpha)) }
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"dpsgd/accountant"
-	"dpsgd/accountant/internal/solve"
+	"dpsgd/accountant/internal/numeric"
 )
 
 // selection is the cost of choosing the best of a random number of runs (Papernot,
@@ -129,7 +129,7 @@ func logOneOverGamma(mean, shape float64) float64 {
 		}
 		return !(math.Expm1(y)/-math.Expm1(-shape*y)*shape > mean)
 	}
-	_, hi := solve.Bisect(within, -750, math.Log(709), 0, 0)
+	_, hi := numeric.Bisect(within, -750, math.Log(709), 0, 0)
 	return math.Exp(hi) * (1 + relativeError)
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
-	"dpsgd/accountant/mechanism"
+	"dpsgd/accountant/theorems"
 	"dpsgd/release/answer"
 )
 
@@ -42,9 +42,9 @@ func (n Noise) validate() error {
 // other.
 func (n Noise) forEpsilon(epsilon float64) (float64, error) {
 	if n == Laplace {
-		return mechanism.LaplaceScale(epsilon)
+		return theorems.LaplaceScale(epsilon)
 	}
-	return mechanism.GaussianNoiseMultiplier(epsilon, delta)
+	return theorems.GaussianNoiseMultiplier(epsilon, delta)
 }
 
 // ofDeviation is the parameter of noise with that standard deviation. Of the discrete Laplace law

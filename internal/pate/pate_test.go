@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
-	votes "dpsgd/accountant/pate"
+	"dpsgd/accountant/votes"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"

@@ -7,7 +7,7 @@ import (
 	"sort"
 
 	"dpsgd/accountant"
-	votes "dpsgd/accountant/pate"
+	"dpsgd/accountant/votes"
 	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/setup"

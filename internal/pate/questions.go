@@ -10,7 +10,7 @@ import (
 	"os"
 
 	"dpsgd/accountant"
-	votes "dpsgd/accountant/pate"
+	"dpsgd/accountant/votes"
 	"dpsgd/checkpoints"
 	"dpsgd/internal/run"
 	"dpsgd/release"

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	votes "dpsgd/accountant/pate"
+	"dpsgd/accountant/votes"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"dpsgd/accountant"
-	votes "dpsgd/accountant/pate"
+	"dpsgd/accountant/votes"
 	"dpsgd/configs"
 	"dpsgd/data/records"
 	"dpsgd/internal/account"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	votes "dpsgd/accountant/pate"
+	"dpsgd/accountant/votes"
 	"dpsgd/configs"
 )
 

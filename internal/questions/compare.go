@@ -10,7 +10,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
-	"dpsgd/accountant/gdp"
 	"dpsgd/internal/account"
 )
 
@@ -113,7 +112,7 @@ func (q Question) estimate(l *accountant.Ledger) (c Cost, err error) {
 	if l, err = (viewer{groupSize: q.GroupSize}).seen(l); err != nil {
 		return c, err
 	}
-	g, err := gdp.Of(l, q.Relation)
+	g, err := accountants.GaussianEstimate(l, q.Relation)
 	if err != nil {
 		return c, err
 	}

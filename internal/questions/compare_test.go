@@ -14,7 +14,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
-	"dpsgd/accountant/gdp"
 	"dpsgd/internal/account"
 	"dpsgd/internal/chart"
 )
@@ -110,7 +109,7 @@ func TestCurveOfALongLedgerHasFewerPoints(t *testing.T) {
 // The estimate is that of the package.
 func TestCompareEstimates(t *testing.T) {
 	l := releasesOf(t, 0.05, 1.4, 90)
-	g, err := gdp.Of(l, accountant.AddOrRemoveOne)
+	g, err := accountants.GaussianEstimate(l, accountant.AddOrRemoveOne)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"dpsgd/accountant"
-	"dpsgd/accountant/composition"
+	"dpsgd/accountant/theorems"
 	"dpsgd/internal/account"
 )
 
@@ -21,7 +21,7 @@ func iteration() Theorem {
 			if err := q.under("where records move up, the batches of all others change", accountant.ZeroOut, accountant.ReplaceOne); err != nil {
 				return Cost{}, err
 			}
-			l := composition.LastIterate{
+			l := theorems.LastIterate{
 				NoiseMultiplier: f.above(keyNoise),
 				Passes:          f.count("passes"), Batches: f.count("batches"), Reach: math.Inf(1),
 			}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"dpsgd/accountant"
-	"dpsgd/accountant/composition"
+	"dpsgd/accountant/theorems"
 )
 
 // shuffle is amplification by shuffling.
@@ -33,9 +33,9 @@ func shuffle() Theorem {
 			}
 			var err error
 			if !buckets {
-				c.Epsilon, err = composition.Shuffle(local, reports, q.Delta)
+				c.Epsilon, err = theorems.Shuffle(local, reports, q.Delta)
 			} else {
-				c.Epsilon, err = composition.ShuffleResponse(local, k, reports, q.Delta)
+				c.Epsilon, err = theorems.ShuffleResponse(local, k, reports, q.Delta)
 				c.Method = fmt.Sprintf("shuffled randomised response among %d buckets, with the attacker knowing who answered at random (Balle, Bell, Gascón, Nissim 2019); assumed: all records use it, and nobody tells reports apart but by what they say", k)
 			}
 			c.Upper, c.Seconds = c.Epsilon, time.Since(start).Seconds()

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/accountant/composition"
+	"dpsgd/accountant/theorems"
 )
 
 // A theorem's answer is that of the formula by hand, or of the package that has it, and each kind is
@@ -13,11 +13,11 @@ import (
 func TestTheorems(t *testing.T) {
 	b := &Lines{Unknown: Epsilon}
 	alone := func(line string) float64 { return answered(t, b, line)["epsilon"].(float64) }
-	shuffled, err := composition.Shuffle(2, 10000, 1e-6)
+	shuffled, err := theorems.Shuffle(2, 10000, 1e-6)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := composition.ShuffleResponse(2, 16, 10000, 1e-6)
+	response, err := theorems.ShuffleResponse(2, 16, 10000, 1e-6)
 	if err != nil {
 		t.Fatal(err)
 	}

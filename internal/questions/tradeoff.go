@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"dpsgd/accountant"
-	"dpsgd/accountant/tradeoff"
 	"dpsgd/internal/chart"
 )
 
@@ -23,16 +22,16 @@ type Tradeoff struct {
 	Run      string `json:"run,omitempty"`
 	Unit     string `json:"unit,omitempty"` // what data sets differ in, where that is no record
 
-	Epsilons  []tradeoff.Point `json:"epsilons"` // ε at many δ
-	Curve     []Errors         `json:"curve"`
-	BestGuess float64          `json:"best_guess"` // right answers at most, where both are equally likely
+	Epsilons  []accountant.ProfilePoint `json:"epsilons"` // ε at many δ
+	Curve     []Errors                  `json:"curve"`
+	BestGuess float64                   `json:"best_guess"` // right answers at most, where both are equally likely
 
 	// At the δ of the question: bounds of what is believed after, but for results that have
 	// together a probability of at most Except.
-	Epsilon float64           `json:"epsilon"`
-	Delta   float64           `json:"delta"`
-	Beliefs []tradeoff.Belief `json:"beliefs"`
-	Except  float64           `json:"except"`
+	Epsilon float64             `json:"epsilon"`
+	Delta   float64             `json:"delta"`
+	Beliefs []accountant.Belief `json:"beliefs"`
+	Except  float64             `json:"except"`
 }
 
 // Errors are those of the best test: it takes data without the record for data with it in a share
@@ -74,7 +73,7 @@ func AskTradeoff(q Question) (*Tradeoff, error) {
 		return nil, err
 	}
 	v := viewer{Accountant: asked, groupSize: q.GroupSize, divisor: max(1, q.Divisor)}
-	curve, err := tradeoff.Of(v, q.Ledger)
+	curve, err := accountant.TradeoffOf(v, q.Ledger)
 	if err != nil {
 		return nil, err
 	}
@@ -88,10 +87,10 @@ func AskTradeoff(q Question) (*Tradeoff, error) {
 	}
 	for _, delta := range deltas {
 		if g, err := v.Guarantee(q.Ledger, delta); err == nil && !math.IsInf(g.Epsilon, 1) {
-			t.Epsilons = append(t.Epsilons, tradeoff.Point{Epsilon: g.Epsilon, Delta: delta})
+			t.Epsilons = append(t.Epsilons, accountant.ProfilePoint{Epsilon: g.Epsilon, Delta: delta})
 		}
 	}
-	t.Beliefs, t.Except = tradeoff.Beliefs(t.Epsilon, t.Delta)
+	t.Beliefs, t.Except = accountant.Beliefs(t.Epsilon, t.Delta)
 	return t, nil
 }
 

@@ -16,7 +16,6 @@ import (
 	"text/template"
 
 	"dpsgd/accountant"
-	"dpsgd/accountant/tradeoff"
 	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
@@ -239,14 +238,14 @@ func percent(p float64, up bool) string {
 }
 
 // Beliefs bounds what somebody thinks after he has seen everything, for what he thought before.
-func (s Statement) Beliefs() []tradeoff.Belief {
-	beliefs, _ := tradeoff.Beliefs(s.Epsilon, s.Delta)
+func (s Statement) Beliefs() []accountant.Belief {
+	beliefs, _ := accountant.Beliefs(s.Epsilon, s.Delta)
 	return beliefs
 }
 
 // Except is the probability that the results may have together for which Beliefs does not hold.
 func (s Statement) Except() float64 {
-	_, except := tradeoff.Beliefs(s.Epsilon, s.Delta)
+	_, except := accountant.Beliefs(s.Epsilon, s.Delta)
 	return except
 }
 

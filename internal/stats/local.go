@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"dpsgd/accountant"
-	"dpsgd/accountant/composition"
+	"dpsgd/accountant/theorems"
 	"dpsgd/configs/statistics"
 	"dpsgd/internal/random"
 	"dpsgd/local"
@@ -99,9 +99,9 @@ func mixed(name string, values, n int, epsilon, delta float64) (float64, error) 
 // more is known than of other protocols.
 func shuffled(name string, each float64, values, n int, delta float64) (float64, error) {
 	if name == "randomized_response" {
-		return composition.ShuffleResponse(each, values, n, delta)
+		return theorems.ShuffleResponse(each, values, n, delta)
 	}
-	return composition.Shuffle(each, n, delta)
+	return theorems.Shuffle(each, n, delta)
 }
 
 // protocolOf makes the protocol with that name.

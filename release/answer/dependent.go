@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"dpsgd/accountant/pate"
+	"dpsgd/accountant/votes"
 	"dpsgd/internal/random"
 )
 
@@ -14,20 +14,20 @@ import (
 const finest = 1 << 30
 
 // DataDependent asks for a bound on the data-dependent Rényi divergence of what was answered about
-// these votes, by noise scaled to its smooth sensitivity (GNSS of Papernot et al. 2018). The votes are
+// the votes that were cast, by noise scaled to its smooth sensitivity (GNSS of Papernot et al. 2018). The votes are
 // those of the questions in their order; answered says which of them passed their check, and is nil
 // without checks. One training example changes one vote of each question. The event is
-// accountant.SmoothGaussian. The error matches pate.ErrConditions where no smooth sensitivity is known.
-func DataDependent(a pate.Aggregation, votes []*Votes, answered []bool, s pate.Smooth) (Question[float64], error) {
+// accountant.SmoothGaussian. The error matches votes.ErrConditions where no smooth sensitivity is known.
+func DataDependent(a votes.Aggregation, cast []*Votes, answered []bool, s votes.Smooth) (Question[float64], error) {
 	var none Question[float64]
 	if err := s.Validate(); err != nil {
 		return none, err
 	}
-	if len(votes) == 0 || a.Check != nil && len(answered) != len(votes) {
-		return none, fmt.Errorf("answer: found %d votes and %d answers, expected votes and an answer for each", len(votes), len(answered))
+	if len(cast) == 0 || a.Check != nil && len(answered) != len(cast) {
+		return none, fmt.Errorf("answer: found %d votes and %d answers, expected votes and an answer for each", len(cast), len(answered))
 	}
-	questions, teachers := make([]pate.Question, len(votes)), 0
-	for i, v := range votes {
+	questions, teachers := make([]votes.Question, len(cast)), 0
+	for i, v := range cast {
 		counts, sum := make([]int, len(v.counts)), 0
 		for class, n := range v.counts {
 			counts[class] = int(n)
@@ -37,7 +37,7 @@ func DataDependent(a pate.Aggregation, votes []*Votes, answered []bool, s pate.S
 			return none, errors.New("answer: found votes of other teachers, expected those of the same in every question")
 		}
 		teachers = sum
-		questions[i] = pate.Question{Votes: counts, Answered: a.Check == nil || answered[i]}
+		questions[i] = votes.Question{Votes: counts, Answered: a.Check == nil || answered[i]}
 	}
 	local, err := a.LocalSensitivity(questions, teachers, s.Order)
 	if err != nil {

@@ -7,27 +7,27 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
-	"dpsgd/accountant/pate"
+	"dpsgd/accountant/votes"
 	"dpsgd/release/answer"
 )
 
 // What is released lies about the bound, is above the divergence as often as Z says, and its event is
 // that of its noise. 2,000 draws; 1 % may be below: within 5 deviations (false failures: 1 in 10^6).
 func TestDataDependent(t *testing.T) {
-	votes := make([]*answer.Votes, 40)
-	for i := range votes {
+	cast := make([]*answer.Votes, 40)
+	for i := range cast {
 		of := make([]int, 250)
 		for teacher := range 2 * (i % 10) {
 			of[teacher] = 1 + teacher%9
 		}
 		var err error
-		if votes[i], err = answer.NewVotes(of, 10); err != nil {
+		if cast[i], err = answer.NewVotes(of, 10); err != nil {
 			t.Fatal(err)
 		}
 	}
-	a := pate.Aggregation{Max: pate.GaussianMax{Sigma: 40}}
-	s := pate.Smooth{Order: 15, Beta: 0.015, Sigma: 5, Z: 2.3263478740408408}
-	q, err := answer.DataDependent(a, votes, nil, s)
+	a := votes.Aggregation{Max: votes.GaussianMax{Sigma: 40}}
+	s := votes.Smooth{Order: 15, Beta: 0.015, Sigma: 5, Z: 2.3263478740408408}
+	q, err := answer.DataDependent(a, cast, nil, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestDataDependent(t *testing.T) {
 		t.Errorf("event %v, want %v", q.Event(), want)
 	}
 	divergence := 0.0
-	for i := range votes {
+	for i := range cast {
 		counts := []int{250 - 2*(i%10), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 		for teacher := range 2 * (i % 10) {
 			counts[1+teacher%9]++
@@ -64,7 +64,7 @@ func TestDataDependent(t *testing.T) {
 }
 
 func TestDataDependentRefuses(t *testing.T) {
-	votes, err := answer.NewVotes([]int{0, 0, 1}, 2)
+	cast, err := answer.NewVotes([]int{0, 0, 1}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,19 +72,19 @@ func TestDataDependentRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := pate.Smooth{Order: 2, Beta: 0.1, Sigma: 2, Z: 1}
-	gaussian := pate.Aggregation{Max: pate.GaussianMax{Sigma: 2}}
-	if _, err := answer.DataDependent(gaussian, []*answer.Votes{votes, fewer}, nil, good); err == nil || !strings.Contains(err.Error(), "other teachers") {
+	good := votes.Smooth{Order: 2, Beta: 0.1, Sigma: 2, Z: 1}
+	gaussian := votes.Aggregation{Max: votes.GaussianMax{Sigma: 2}}
+	if _, err := answer.DataDependent(gaussian, []*answer.Votes{cast, fewer}, nil, good); err == nil || !strings.Contains(err.Error(), "other teachers") {
 		t.Errorf("votes of other teachers: %v", err)
 	}
 	if _, err := answer.DataDependent(gaussian, nil, nil, good); err == nil {
 		t.Error("accepted no votes")
 	}
-	if _, err := answer.DataDependent(gaussian, []*answer.Votes{votes}, nil, pate.Smooth{}); !errors.Is(err, accountant.ErrInvalid) {
+	if _, err := answer.DataDependent(gaussian, []*answer.Votes{cast}, nil, votes.Smooth{}); !errors.Is(err, accountant.ErrInvalid) {
 		t.Errorf("no noise: %v", err)
 	}
-	laplace := pate.Aggregation{Max: pate.LaplaceMax{Scale: 2}}
-	if _, err := answer.DataDependent(laplace, []*answer.Votes{votes}, nil, good); !errors.Is(err, pate.ErrConditions) {
+	laplace := votes.Aggregation{Max: votes.LaplaceMax{Scale: 2}}
+	if _, err := answer.DataDependent(laplace, []*answer.Votes{cast}, nil, good); !errors.Is(err, votes.ErrConditions) {
 		t.Errorf("Laplace noise: %v", err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"dpsgd/accountant/internal/numeric"
-	"dpsgd/accountant/internal/solve"
 )
 
 // Component is a part of a mixture: a Gaussian around Mean with its weight.
@@ -224,7 +223,7 @@ func (m Mixtures) search(l float64) float64 {
 	for m.Loss(hi) < l {
 		hi *= 2
 	}
-	_, hi = solve.Bisect(func(x float64) bool { return m.Loss(x) <= l }, lo, hi, 0, 0)
+	_, hi = numeric.Bisect(func(x float64) bool { return m.Loss(x) <= l }, lo, hi, 0, 0)
 	return hi
 }
 

@@ -3,7 +3,7 @@ package pair
 import (
 	"math"
 
-	"dpsgd/accountant/internal/solve"
+	"dpsgd/accountant/internal/numeric"
 )
 
 // roundingOfTails bounds the relative error of Above: of erfc far out, whose argument is
@@ -50,5 +50,5 @@ func leastEpsilon(above func(epsilon float64) bool) (lo, hi float64) {
 			return hi, hi
 		}
 	}
-	return solve.Bisect(above, lo, hi, 0, 0)
+	return numeric.Bisect(above, lo, hi, 0, 0)
 }

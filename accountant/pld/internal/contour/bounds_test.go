@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant/internal/pair"
-	"dpsgd/accountant/mechanism"
+	"dpsgd/accountant/theorems"
 )
 
 // gaussianDelta is δ(ε) of one Gaussian release, for any real ε (Balle, Wang 2018, Theorem 8).
@@ -83,7 +83,7 @@ func (o off) Line(c, step float64, count int) pair.Line {
 // The intervals include the errors that the transforms state, in either direction.
 func TestErrorsOfTransformsAreIncluded(t *testing.T) {
 	const count, sigma, epsilon = 100, 10.0, 2.0
-	want, err := mechanism.GaussianDelta(sigma/10, epsilon)
+	want, err := theorems.GaussianDelta(sigma/10, epsilon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestAliasesAndTailsAreIncluded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	delta, err := mechanism.GaussianDelta(1, epsilon)
+	delta, err := theorems.GaussianDelta(1, epsilon)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,11 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/pair"
-	"dpsgd/accountant/mechanism"
+	"dpsgd/accountant/theorems"
 )
 
 // A composition of Gaussian releases is one Gaussian release, whose δ has a closed form
-// (Balle, Wang 2018, Theorem 8); mechanism.GaussianDelta is above it by at most 1e-14 of it.
+// (Balle, Wang 2018, Theorem 8); theorems.GaussianDelta is above it by at most 1e-14 of it.
 func TestGaussianCompositions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 1))
 	for range 200 {
@@ -26,7 +26,7 @@ func TestGaussianCompositions(t *testing.T) {
 		}
 		sigma := 1 / math.Sqrt(precision)
 		epsilon := (0.5/sigma + 8*rng.Float64()) / sigma
-		delta, err := mechanism.GaussianDelta(sigma, epsilon)
+		delta, err := theorems.GaussianDelta(sigma, epsilon)
 		if err != nil {
 			t.Fatal(err)
 		}

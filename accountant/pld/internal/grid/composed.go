@@ -3,7 +3,7 @@ package grid
 import (
 	"math"
 
-	"dpsgd/accountant/internal/solve"
+	"dpsgd/accountant/internal/numeric"
 )
 
 // composed is the law of a composed loss over a window, tilted: mass[i] is the chance
@@ -154,7 +154,7 @@ func (c *composed) within(from, last int, s sums, delta, least float64, which si
 		}
 		above := func(epsilon float64) bool { return c.bound(epsilon, s.at(hi-epsilon), which) > delta }
 		if above(lo) {
-			if lo, hi = solve.Bisect(above, lo, hi, 1e-6*c.interval, 0); which == upper {
+			if lo, hi = numeric.Bisect(above, lo, hi, 1e-6*c.interval, 0); which == upper {
 				return hi
 			}
 			return lo

@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"dpsgd/accountant/internal/numeric"
 	"dpsgd/accountant/internal/pair"
-	"dpsgd/accountant/internal/solve"
 )
 
 // sketch is a coarse picture of the losses: about a thousand atoms for each part. It
@@ -128,14 +128,14 @@ func edge(holds func(l float64) bool, limit float64) float64 {
 		for hi < limit && holds(hi) {
 			lo, hi = hi, 2*hi
 		}
-		_, hi = solve.Bisect(holds, lo, min(hi, limit), 0, 0.01)
+		_, hi = numeric.Bisect(holds, lo, min(hi, limit), 0, 0.01)
 		return hi
 	}
 	lo, hi := -small, 0.0
 	for !holds(lo) && lo > -1e300 {
 		lo, hi = 2*lo, lo
 	}
-	_, hi = solve.Bisect(holds, lo, hi, 0, 0.01)
+	_, hi = numeric.Bisect(holds, lo, hi, 0, 0.01)
 	return min(hi, limit)
 }
 
@@ -199,7 +199,7 @@ func firstAbove(holds func(theta float64) bool) float64 {
 	for !holds(hi) && hi < 1e12 {
 		lo, hi = hi, 2*hi
 	}
-	_, hi = solve.Bisect(func(theta float64) bool { return !holds(theta) }, lo, hi, 0, 0.001)
+	_, hi = numeric.Bisect(func(theta float64) bool { return !holds(theta) }, lo, hi, 0, 0.001)
 	return hi
 }
 

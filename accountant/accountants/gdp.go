@@ -1,0 +1,104 @@
+package accountants
+
+import (
+	"fmt"
+	"math"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/theorems"
+)
+
+// Estimate takes a ledger for one Gaussian release of noise multiplier 1/Mu: the limit that
+// the composition of many sampled releases tends to, by a central limit theorem
+// (Dong, Roth, Su 2019, arXiv:1905.02383; Bu, Dong, Long, Su 2020, arXiv:1911.11607).
+//
+// It is reported, never enforced: it is not a bound. For DP-SGD it is below the truth most of the
+// time, by a few percent at σ above 1 and by 30 % at σ = 0.6, q = 0.01, T = 1000. That is why
+// Estimate is no accountant.Accountant and none of its methods return a Guarantee.
+type Estimate struct {
+	Mu float64 // at least 0; +Inf is no privacy
+}
+
+// GaussianEstimate returns the estimate of a ledger under r. Phases add up by their squares:
+//
+//	Gaussian                         μ² = T s²/σ²                             (exact)
+//	PoissonSampled of Gaussian       μ² = T q² (exp(s²/σ²) - 1)
+//	FixedSizeSampled of Gaussian     μ² = T γ² 2 (exp(s²/σ²) Φ(3s/(2σ)) + 3 Φ(-s/(2σ)) - 2)
+//
+// where T is the count, γ = m/n, and s the sensitivity: 1, or 2 under ReplaceOne
+// (see muOfPoisson and muOfUniform). Poisson samples are estimated under
+// AddOrRemoveOne and ZeroOut, samples of fixed size under ReplaceOne. Other events
+// and pairs are an error that matches ErrUnsupported.
+func GaussianEstimate(l *accountant.Ledger, r accountant.Relation) (Estimate, error) {
+	released, err := accountant.Simplify(l)
+	if err != nil {
+		return Estimate{}, err
+	}
+	if released.NonPrivate {
+		return Estimate{Mu: math.Inf(1)}, nil
+	}
+	sum := 0.0
+	for _, entry := range released.Entries {
+		mu, err := muOf(entry.Event, r)
+		if err != nil {
+			return Estimate{}, err
+		}
+		sum = math.Hypot(sum, math.Sqrt(float64(entry.Count))*mu)
+	}
+	return Estimate{Mu: sum}, nil
+}
+
+// muOf is the μ of one release as accountant.Simplify leaves it.
+func muOf(e accountant.Event, r accountant.Relation) (float64, error) {
+	switch e := e.(type) {
+	case accountant.Gaussian:
+		return r.Sensitivity() / e.NoiseMultiplier, nil
+	case accountant.PoissonSampled:
+		if inner, ok := e.Event.(accountant.Gaussian); ok && r != accountant.ReplaceOne {
+			return muOfPoisson(e.SamplingProbability, inner.NoiseMultiplier), nil
+		}
+	case accountant.FixedSizeSampled:
+		if inner, ok := e.Event.(accountant.Gaussian); ok && r == accountant.ReplaceOne {
+			gamma := float64(e.BatchSize) / float64(e.DatasetSize)
+			return muOfUniform(gamma, inner.NoiseMultiplier/r.Sensitivity()), nil
+		}
+	}
+	return 0, fmt.Errorf("%w: the central limit theorem is not known for %v under %v", accountant.ErrUnsupported, e, r)
+}
+
+// muOfPoisson is the limit of Bu, Dong, Long, Su 2020, arXiv:1911.11607, for Poisson samples: one
+// of T steps.
+func muOfPoisson(q, sigma float64) float64 {
+	return q * math.Sqrt(math.Expm1(1/sigma/sigma))
+}
+
+// muOfUniform is Corollary 5.4 of Dong, Roth, Su 2019, arXiv:1905.02383, for one of T steps, with
+// Φ(-x) written as 1 - Φ(x) and Φ by the error function, so that the constants cancel on paper.
+func muOfUniform(gamma, sigma float64) float64 {
+	far, near := math.Erf(1.5/sigma/math.Sqrt2)/2, math.Erf(0.5/sigma/math.Sqrt2)/2 // Φ - 1/2
+	return gamma * math.Sqrt2 * math.Sqrt(math.Expm1(1/sigma/sigma)*(far+0.5)+far-3*near)
+}
+
+// The noise multipliers for which GaussianEpsilon answers.
+const (
+	leastGDPNoise = 1e-140
+	mostGDPNoise  = 1e300
+)
+
+// Epsilon returns the ε of the estimate at delta: +Inf for an infinite Mu, 0 for Mu = 0.
+// The error matches ErrInvalid if Mu is negative or NaN or delta not in (0, 1).
+func (g Estimate) Epsilon(delta float64) (float64, error) {
+	if !(g.Mu >= 0) {
+		return 0, fmt.Errorf("%w: mu is %v, must be at least 0", accountant.ErrInvalid, g.Mu)
+	}
+	if err := accountant.ValidateDelta(delta); err != nil {
+		return 0, err
+	}
+	switch {
+	case g.Mu < 1/mostGDPNoise:
+		return 0, nil
+	case g.Mu > 1/leastGDPNoise:
+		return math.Inf(1), nil
+	}
+	return theorems.GaussianEpsilon(1/g.Mu, delta)
+}

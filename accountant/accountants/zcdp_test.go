@@ -1,0 +1,210 @@
+package accountants
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/accountant/rdp"
+)
+
+func newZCDP(t testing.TB, r accountant.Relation) *Concentrated {
+	t.Helper()
+	a, err := NewConcentrated(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// simpleEpsilon is ρ + 2 √(ρ log(1/δ)), the conversion that papers print (Bun, Steinke 2016,
+// Proposition 1.3): the accountant is never above it.
+func simpleEpsilon(rho, delta float64) float64 {
+	return rho + 2*math.Sqrt(rho)*math.Sqrt(-math.Log(delta))
+}
+
+func TestReferenceZCDP(t *testing.T) {
+	a := newZCDP(t, accountant.AddOrRemoveOne)
+	for _, row := range accounttest.Rows[accounttest.RenyiRow](t, "zcdp") {
+		if got := simpleEpsilon(row.Rho, row.Delta); !(accounttest.Relative(got, row.Value) < 1e-11) {
+			t.Errorf("%s: the simple conversion gives %v, want %v", row.ID, got, row.Value)
+		}
+		got := accounttest.Epsilon(t, a, accounttest.Ledger(t, accountant.Entry{Event: accountant.ZCDP{Rho: row.Rho}, Count: 1}), row.Delta)
+		if !(accounttest.Relative(got, row.Value2) < 1e-11) || got < row.ValueGaussian {
+			t.Errorf("%s: epsilon %v, want %v, and not below the exact %v of a Gaussian", row.ID, got, row.Value2, row.ValueGaussian)
+		}
+		if rdp := accounttest.Epsilon(t, newRenyi(t), accounttest.Ledger(t, accountant.Entry{Event: accountant.ZCDP{Rho: row.Rho}, Count: 1}), row.Delta); rdp < got*(1-1e-11) || rdp > got*1.0005 {
+			t.Errorf("%s: epsilon %v, and %v by the Rényi accountant", row.ID, got, rdp)
+		}
+	}
+}
+
+func TestRho(t *testing.T) {
+	for _, tt := range []struct {
+		r    accountant.Relation
+		e    accountant.Event
+		want float64
+	}{
+		{accountant.AddOrRemoveOne, accountant.Gaussian{NoiseMultiplier: 2}, 0.125},
+		{accountant.ReplaceOne, accountant.Gaussian{NoiseMultiplier: 2}, 0.5},
+		{accountant.ZeroOut, accountant.Gaussian{NoiseMultiplier: 2}, 0.125},
+		{accountant.AddOrRemoveOne, accountant.Laplace{Scale: 4}, 0.25 * math.Tanh(0.125)},
+		{accountant.ReplaceOne, accountant.Laplace{Scale: 4}, 0.5 * math.Tanh(0.25)},
+		{accountant.AddOrRemoveOne, accountant.ApproxDP{Epsilon: 3}, 3 * math.Tanh(1.5)},
+		{accountant.AddOrRemoveOne, accountant.ZCDP{Rho: 0.3}, 0.3},
+		{accountant.AddOrRemoveOne, accountant.DiscreteGaussian{NoiseMultiplier: 2, Sensitivity: 3}, 0.125},
+		{accountant.ReplaceOne, accountant.DiscreteGaussian{NoiseMultiplier: 2}, 0.5},
+		{accountant.AddOrRemoveOne, accountant.DiscreteLaplace{Scale: 4, Sensitivity: 3}, 0.25 * math.Tanh(0.125)},
+		{accountant.ReplaceOne, accountant.DiscreteLaplace{Scale: 4, Sensitivity: 3}, 0.5 * math.Tanh(0.25)},
+		{accountant.AddOrRemoveOne, accountant.BoundedRange{Range: 0.5}, 0.25 / 8},
+		{accountant.ReplaceOne, accountant.BoundedRange{Range: 0.5}, 1. / 8},
+		{accountant.ReplaceOne, accountant.AddOrRemoveDP{Epsilon: 1.5}, 3 * math.Tanh(1.5)},
+		{accountant.ReplaceOne, accountant.RandomizedResponse{NoiseProbability: 0.5, Buckets: 2}, math.Log(3) / 2}, // tanh(log(3)/2) = 1/2
+		{accountant.ZeroOut, accountant.TreeAggregation{NoiseMultiplier: 2, Steps: 4}, 3 * 0.125},
+		{accountant.AddOrRemoveOne, accountant.SelfComposed{Event: accountant.Gaussian{NoiseMultiplier: 2}, Count: 8}, 1},
+		{accountant.AddOrRemoveOne, accountant.PoissonSampled{SamplingProbability: 0, Event: accountant.Gaussian{NoiseMultiplier: 2}}, 0},
+		{accountant.AddOrRemoveOne, accountant.PoissonSampled{SamplingProbability: 1, Event: accountant.Gaussian{NoiseMultiplier: 2}}, 0.125},
+		{accountant.AddOrRemoveOne, accountant.NonPrivate{}, math.Inf(1)},
+	} {
+		got, err := newZCDP(t, tt.r).Rho(accounttest.Ledger(t, accountant.Entry{Event: tt.e, Count: 3}))
+		if want := 3 * tt.want; err != nil || got != want && !(accounttest.Relative(got, want) < 1e-11 && got >= want) {
+			t.Errorf("3 × %v under %v: %v, %v, want %v", tt.e, tt.r, got, err, want)
+		}
+	}
+	for r, e := range map[accountant.Relation]accountant.Event{
+		accountant.AddOrRemoveOne: accountant.PoissonSampled{SamplingProbability: 0.5, Event: accountant.Gaussian{NoiseMultiplier: 1}},
+		accountant.ReplaceOne:     accountant.TreeAggregation{NoiseMultiplier: 1, Steps: 5},
+		accountant.ZeroOut:        accountant.RandomizedResponse{NoiseProbability: 0.5, Buckets: 2},
+	} {
+		if g, err := newZCDP(t, r).Guarantee(accounttest.Ledger(t, accountant.Entry{Event: e, Count: 1}), 1e-5); !errors.Is(err, accountant.ErrUnsupported) {
+			t.Errorf("%v under %v: %v, %v, want ErrUnsupported", e, r, g, err)
+		}
+	}
+}
+
+// Every ε-DP mechanism has a divergence of at most α ε tanh(ε/2); for orders near 1 no
+// smaller number would do.
+func TestRhoOfPureBoundsRandomizedResponse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 1))
+	for range 2000 {
+		e, alpha := math.Exp(10*rng.Float64()-7), 1.01+math.Exp(10*rng.Float64()-4)
+		if d, most := pureRenyi(t, e, alpha), alpha*rhoOfPure(e); !(d <= most*(1+2e-12)) {
+			t.Fatalf("ε=%v α=%v: divergence %v, ρα = %v", e, alpha, d, most)
+		}
+	}
+	d := math.Log(math.Cosh((1.0001-0.5)*0.5)/math.Cosh(0.25)) / 0.0001
+	if rho := rhoOfPure(0.5); accounttest.Relative(d, rho) > 2e-4 {
+		t.Errorf("divergence of order 1.0001 %v, ρ %v", d, rho)
+	}
+}
+
+// The order that is found is the best one: no other gives less. And δ at ε is the inverse.
+func TestConcentratedConversionIsTheBest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 2))
+	for range 500 {
+		rho, delta := math.Exp(16*rng.Float64()-12), math.Exp(-30*rng.Float64()-0.01)
+		e := concentratedEpsilon(rho, delta)
+		for range 50 {
+			alpha := 1 + math.Exp(14*rng.Float64()-5)
+			other := rho*alpha + math.Log1p(-1/alpha) - math.Log(delta*alpha)/(alpha-1)
+			if max(other, 0) < e*(1-1e-9)-1e-14 {
+				t.Fatalf("ρ=%v δ=%v: epsilon %v, and %v at order %v", rho, delta, e, other, alpha)
+			}
+		}
+		if simple := simpleEpsilon(rho, delta) * (1 + roundingError); e > simple {
+			t.Errorf("ρ=%v δ=%v: epsilon %v, simple %v", rho, delta, e, simple)
+		}
+		if e == 0 {
+			continue
+		}
+		back := concentratedDelta(rho, e)
+		if !(back > 0 && accounttest.Relative(back, delta) < 1e-6) {
+			t.Errorf("ρ=%v: δ=%v gives ε=%v, which gives δ=%v", rho, delta, e, back)
+		}
+		if again := concentratedEpsilon(rho, back); again > e*(1+1e-9) {
+			t.Errorf("ρ=%v: δ=%v gives ε=%v, more than %v", rho, back, again, e)
+		}
+	}
+}
+
+func TestZCDPAtTheEnds(t *testing.T) {
+	a := newZCDP(t, accountant.AddOrRemoveOne)
+	for _, tt := range []struct {
+		name           string
+		l              *accountant.Ledger
+		epsilon, delta float64 // at δ = 1e-5 and at ε = 1
+	}{
+		{"empty", &accountant.Ledger{}, 0, 0},
+		{"free", accounttest.Ledger(t, accountant.Entry{Event: accountant.ZCDP{Rho: 0}, Count: 5}), 0, 0},
+		{"no noise", accounttest.Ledger(t, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 0}, Count: 1}), math.Inf(1), 1},
+		{"σ=5e-324", accounttest.Ledger(t, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 5e-324}, Count: 1}), math.Inf(1), 1},
+		{"ρ=1e300", accounttest.Ledger(t, accountant.Entry{Event: accountant.ZCDP{Rho: 1e300}, Count: 1}), 1e300, 1},
+		{"ρ=5e-324", accounttest.Ledger(t, accountant.Entry{Event: accountant.ZCDP{Rho: 5e-324}, Count: 1}), 0, 5e-324},
+	} {
+		if got := accounttest.Epsilon(t, a, tt.l, 1e-5); got != tt.epsilon && !(accounttest.Relative(got, tt.epsilon) < 1e-9) {
+			t.Errorf("%s: epsilon %v, want %v", tt.name, got, tt.epsilon)
+		}
+		if g, err := a.Delta(tt.l, 1); err != nil || g.Delta != tt.delta {
+			t.Errorf("%s: delta %v, %v, want %v", tt.name, g.Delta, err, tt.delta)
+		}
+	}
+	for _, e := range []float64{-1, math.NaN(), math.Inf(1)} {
+		if _, err := a.Delta(&accountant.Ledger{}, e); !errors.Is(err, accountant.ErrInvalid) {
+			t.Errorf("epsilon %v: %v, want ErrInvalid", e, err)
+		}
+	}
+	if _, err := a.Guarantee(nil, 1e-5); !errors.Is(err, accountant.ErrInvalid) {
+		t.Errorf("nil ledger: %v, want ErrInvalid", err)
+	}
+	if _, err := NewConcentrated(accountant.Relation(-1)); !errors.Is(err, accountant.ErrInvalid) {
+		t.Errorf("relation -1: %v, want ErrInvalid", err)
+	}
+}
+
+// Computed with mpmath 1.4.1: findroot of the derivative of
+//
+//	ρα + log(1 - 1/α) - log(δα)/(α-1)   and of   (α-1)(ρα - ε + log(1 - 1/α)) - log α.
+func TestConcentratedGolden(t *testing.T) {
+	for _, row := range []struct{ rho, epsilon, delta float64 }{ // at δ = 1e-5, at ε = 5
+		{0.125, 2.16571554517548506, 4.16879156666584022e-23},
+		{0.5, 4.7283869849433139, 2.89612280938479501e-6},
+		{1, 7.07719669580633976, 0.002612034506620487},
+	} {
+		for _, entries := range [][]accountant.Entry{
+			{{Event: accountant.ZCDP{Rho: row.rho}, Count: 1}},
+			{{Event: accountant.ZCDP{Rho: row.rho / 8}, Count: 8}},
+			{{Event: accountant.Gaussian{NoiseMultiplier: 1 / math.Sqrt(row.rho/4)}, Count: 8}}, // 8/(2σ²) = ρ
+			{{Event: accountant.SelfComposed{Event: accountant.Gaussian{NoiseMultiplier: 1 / math.Sqrt(row.rho/4)}, Count: 2}, Count: 4}},
+		} {
+			a, l := newZCDP(t, accountant.AddOrRemoveOne), accounttest.Ledger(t, entries...)
+			if e := accounttest.Epsilon(t, a, l, 1e-5); !(e >= row.epsilon*(1-1e-15) && e <= row.epsilon*(1+1e-11)) {
+				t.Errorf("%v: epsilon %v, want %v", entries, e, row.epsilon)
+			}
+			if g, err := a.Delta(l, 5); err != nil || !(g.Delta >= row.delta*(1-1e-14) && g.Delta <= row.delta*(1+1e-9)) {
+				t.Errorf("%v: delta %v, %v, want %v", entries, g.Delta, err, row.delta)
+			}
+		}
+	}
+}
+
+func newRenyi(t testing.TB) *rdp.Accountant {
+	t.Helper()
+	a, err := rdp.New(accountant.AddOrRemoveOne, rdp.DefaultOrders())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// pureRenyi is the largest Rényi divergence of an ε-differentially private release.
+func pureRenyi(t *testing.T, epsilon, alpha float64) float64 {
+	t.Helper()
+	d, err := newRenyi(t).Divergence(accountant.ApproxDP{Epsilon: epsilon}, alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}

@@ -1,0 +1,283 @@
+package theorems
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/internal/accounttest"
+)
+
+func newCompositions(t testing.TB, r accountant.Relation) (basic, advanced, optimal *Accountant) {
+	t.Helper()
+	all := make([]*Accountant, 3)
+	for i, make := range []func(accountant.Relation) (*Accountant, error){NewBasic, NewAdvanced, NewOptimal} {
+		var err error
+		if all[i], err = make(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all[0], all[1], all[2]
+}
+
+// On a ledger of (ε, δ) the accountants are the theorems.
+func TestCompositionOfGuarantees(t *testing.T) {
+	basic, advanced, optimal := newCompositions(t, accountant.AddOrRemoveOne)
+	const delta = 1e-5
+	for _, entries := range [][]accountant.Entry{
+		{{Event: accountant.ApproxDP{Epsilon: 0.1, Delta: 1e-8}, Count: 100}},
+		{{Event: accountant.ApproxDP{Epsilon: 1, Delta: 0}, Count: 7}},
+		{{Event: accountant.ApproxDP{Epsilon: 0.01, Delta: 1e-12}, Count: 100_000}},
+		{{Event: accountant.ApproxDP{Epsilon: 0.1, Delta: 1e-8}, Count: 50}, {Event: accountant.ApproxDP{Epsilon: 0.3, Delta: 1e-7}, Count: 9}, {Event: accountant.ApproxDP{Epsilon: 0.07, Delta: 0}, Count: 30}},
+	} {
+		l := accounttest.Ledger(t, entries...)
+		var gs []Guarantee
+		sum := 0.0
+		for _, entry := range entries {
+			e := entry.Event.(accountant.ApproxDP)
+			sum += float64(entry.Count) * e.Epsilon
+			for range entry.Count {
+				gs = append(gs, Guarantee{Epsilon: e.Epsilon, Delta: e.Delta})
+			}
+		}
+		closed, err := ClosedForm(gs, delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		best, err := OptimalHeterogeneous(gs, delta)
+		if len(entries) == 1 {
+			best, err = Optimal(gs[0], len(gs), delta)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tt := range []struct {
+			a    *Accountant
+			want float64
+		}{{basic, sum}, {advanced, closed}, {optimal, best}} {
+			if got := accounttest.Epsilon(t, tt.a, l, delta); accounttest.Relative(got, tt.want) > 1e-9 {
+				t.Errorf("%s: %v gives %v, want %v", tt.a.Name(), entries, got, tt.want)
+			}
+		}
+		if !(best <= closed && closed <= sum*(1+1e-12)) {
+			t.Errorf("%v: optimal %v, closed %v, sum %v", entries, best, closed, sum)
+		}
+	}
+}
+
+// One release costs what its mechanism costs at all of δ.
+func TestCompositionOfOneRelease(t *testing.T) {
+	const delta = 1e-6
+	gaussian := func(sigma, delta float64) float64 {
+		e, err := GaussianEpsilon(sigma, delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	amplified := func(q, e float64) float64 { return math.Log1p(q * math.Expm1(e)) }
+	for _, tt := range []struct {
+		event accountant.Event
+		r     accountant.Relation
+		want  float64
+	}{
+		{accountant.ApproxDP{Epsilon: 1.5, Delta: 1e-6}, accountant.AddOrRemoveOne, 1.5}, // the very delta that is asked about
+		{accountant.ApproxDP{Epsilon: 1.5, Delta: 1.1e-6}, accountant.AddOrRemoveOne, math.Inf(1)},
+		{accountant.ApproxDP{Epsilon: 1.5, Delta: 0}, accountant.ReplaceOne, 1.5},
+		{accountant.Laplace{Scale: 4}, accountant.AddOrRemoveOne, 0.25},
+		{accountant.Laplace{Scale: 4}, accountant.ZeroOut, 0.25},
+		{accountant.DiscreteLaplace{Scale: 4, Sensitivity: 3}, accountant.ReplaceOne, 0.5},
+		{accountant.BoundedRange{Range: 0.25}, accountant.AddOrRemoveOne, 0.25},
+		{accountant.BoundedRange{Range: 0.25}, accountant.ReplaceOne, 0.5},
+		{accountant.AddOrRemoveDP{Epsilon: 0.25}, accountant.ZeroOut, 0.25},
+		{accountant.AddOrRemoveDP{Epsilon: 0.25}, accountant.ReplaceOne, 0.5},
+		{accountant.Laplace{Scale: 4}, accountant.ReplaceOne, 0.5},
+		{accountant.RandomizedResponse{NoiseProbability: 0.5, Buckets: 2}, accountant.ReplaceOne, math.Log(3)}, // ¾ to ¼
+		{accountant.RandomizedResponse{NoiseProbability: 0.4, Buckets: 5}, accountant.ReplaceOne, math.Log(0.68 / 0.08)},
+		{accountant.ZCDP{Rho: 0.1}, accountant.ZeroOut, 0.1 + 2*math.Sqrt(0.1*math.Log(1e6))},
+		{accountant.Gaussian{NoiseMultiplier: 2}, accountant.AddOrRemoveOne, gaussian(2, delta)},
+		{accountant.Gaussian{NoiseMultiplier: 2}, accountant.ZeroOut, gaussian(2, delta)},
+		{accountant.Gaussian{NoiseMultiplier: 2}, accountant.ReplaceOne, gaussian(1, delta)},
+		{accountant.PoissonSampled{SamplingProbability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 2}}, accountant.AddOrRemoveOne, amplified(0.01, gaussian(2, delta/0.01))},
+		{accountant.PoissonSampled{SamplingProbability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 2}}, accountant.ZeroOut, amplified(0.01, gaussian(2, delta/0.01))},
+		{accountant.PoissonSampled{SamplingProbability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 2}}, accountant.ReplaceOne, amplified(0.01, gaussian(1, delta/0.01))},
+		{accountant.PoissonSampled{SamplingProbability: 0.01, Event: accountant.Laplace{Scale: 0.5}}, accountant.AddOrRemoveOne, amplified(0.01, 2)},
+		{accountant.PoissonSampled{SamplingProbability: 0.01, Event: accountant.Laplace{Scale: 0.5}}, accountant.ReplaceOne, amplified(0.01, 4)},
+		{accountant.PoissonSampled{SamplingProbability: 0.01, Event: accountant.ApproxDP{Epsilon: 2, Delta: 1e-5}}, accountant.AddOrRemoveOne, amplified(0.01, 2)},
+		{accountant.PoissonSampled{SamplingProbability: 1e-7, Event: accountant.Gaussian{NoiseMultiplier: 2}}, accountant.AddOrRemoveOne, 0}, // δ is above the chance to be sampled
+		{accountant.FixedSizeSampled{DatasetSize: 1000, BatchSize: 10, Event: accountant.Gaussian{NoiseMultiplier: 2}}, accountant.ReplaceOne, amplified(0.01, gaussian(1, delta/0.01))},
+		{accountant.FixedSizeSampled{DatasetSize: 1000, BatchSize: 10, Event: accountant.RandomizedResponse{NoiseProbability: 0.5, Buckets: 2}}, accountant.ReplaceOne, amplified(0.01, math.Log(3))},
+	} {
+		basic, advanced, optimal := newCompositions(t, tt.r)
+		l := accounttest.Ledger(t, accountant.Entry{Event: tt.event, Count: 1})
+		got := accounttest.Epsilon(t, basic, l, delta)
+		if got != tt.want && !(got >= tt.want*(1-1e-14) && got <= tt.want*(1+1e-10)) {
+			t.Errorf("%v under %v: %v, want %v", tt.event, tt.r, got, tt.want)
+		}
+		if e := accounttest.Epsilon(t, advanced, l, delta); e != got {
+			t.Errorf("%v under %v: advanced composition answers %v, basic %v", tt.event, tt.r, e, got)
+		}
+		// Of (ε, 0) a δ of 1e-6 can spare about 1e-6 at most.
+		if e := accounttest.Epsilon(t, optimal, l, delta); !(e >= got-1e-5 && e <= got) && e != got {
+			t.Errorf("%v under %v: optimal composition answers %v, basic %v", tt.event, tt.r, e, got)
+		}
+	}
+}
+
+// The deltas of all releases add up: what they leave of δ must not be below 0.
+func TestCompositionAddsDeltas(t *testing.T) {
+	basic, advanced, optimal := newCompositions(t, accountant.AddOrRemoveOne)
+	for _, tt := range []struct {
+		delta, want float64
+	}{{0.99e-7, 10}, {1.01e-7, math.Inf(1)}} {
+		for name, l := range map[string]*accountant.Ledger{
+			"one entry":   accounttest.Ledger(t, accountant.Entry{Event: accountant.ApproxDP{Epsilon: 0.1, Delta: tt.delta}, Count: 100}),
+			"two entries": accounttest.Ledger(t, accountant.Entry{Event: accountant.ApproxDP{Epsilon: 0.1, Delta: tt.delta}, Count: 60}, accountant.Entry{Event: accountant.Laplace{Scale: 1e300}, Count: 1}, accountant.Entry{Event: accountant.ApproxDP{Epsilon: 0.1, Delta: tt.delta}, Count: 40}),
+			"composed":    accounttest.Ledger(t, accountant.Entry{Event: accountant.SelfComposed{Event: accountant.ApproxDP{Epsilon: 0.1, Delta: tt.delta}, Count: 50}, Count: 2}),
+		} {
+			if got := accounttest.Epsilon(t, basic, l, 1e-5); got != tt.want && !(accounttest.Relative(got, tt.want) < 1e-12) {
+				t.Errorf("%s: 100 deltas of %v at δ=1e-5: basic composition answers %v, want %v", name, tt.delta, got, tt.want)
+			}
+			for _, a := range []*Accountant{advanced, optimal} {
+				if got := accounttest.Epsilon(t, a, l, 1e-5); got > tt.want*(1+1e-12) || math.IsInf(tt.want, 1) && !math.IsInf(got, 1) {
+					t.Errorf("%s: 100 deltas of %v at δ=1e-5: %s composition answers %v, basic %v", name, tt.delta, a.Name(), got, tt.want)
+				}
+			}
+		}
+	}
+}
+
+// What the deltas of some releases leave of δ, others share: all of it for basic composition, half
+// of it for the other theorems.
+func TestCompositionSharesWhatIsLeft(t *testing.T) {
+	basic, advanced, optimal := newCompositions(t, accountant.AddOrRemoveOne)
+	l := accounttest.Ledger(t, accountant.Entry{Event: accountant.ApproxDP{Epsilon: 0.1, Delta: 5e-8}, Count: 100}, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 20}, Count: 4})
+	one, err := GaussianEpsilon(20, 5e-6/4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := accounttest.Epsilon(t, basic, l, 1e-5), 10+4*one; !(got >= want*(1-1e-12) && got <= want*(1+1e-9)) {
+		t.Errorf("%v, want %v", got, want)
+	}
+
+	const n, sigma, delta = 300, 200.0, 1e-5
+	each := Guarantee{Delta: delta / 2 / n}
+	if each.Epsilon, err = GaussianEpsilon(sigma, each.Delta); err != nil {
+		t.Fatal(err)
+	}
+	closed, err := ClosedForm(slices.Repeat([]Guarantee{each}, n), delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best, err := Optimal(each, n, delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := accounttest.Ledger(t, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: sigma}, Count: n})
+	if got := accounttest.Epsilon(t, advanced, many, delta); accounttest.Relative(got, closed) > 1e-9 {
+		t.Errorf("advanced composition answers %v, want %v", got, closed)
+	}
+	if got := accounttest.Epsilon(t, optimal, many, delta); accounttest.Relative(got, best) > 1e-9 {
+		t.Errorf("optimal composition answers %v, want %v", got, best)
+	}
+}
+
+// The profile of one Poisson-sampled Gaussian release is q times that of the release at
+// log(1 + (e^ε-1)/q) (Balle, Barthe, Gaboardi 2018, Theorem 8, which is tight), so that
+// "basic" is exact for it.
+func TestCompositionOfOneSampledGaussianIsExact(t *testing.T) {
+	basic, _, _ := newCompositions(t, accountant.AddOrRemoveOne)
+	const q, sigma = 0.02, 0.8
+	l := accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: q, Event: accountant.Gaussian{NoiseMultiplier: sigma}}, Count: 1})
+	for _, e := range []float64{0.01, 0.1, 1, 3} {
+		inside, err := GaussianDelta(sigma, math.Log1p(math.Expm1(e)/q))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := accounttest.Epsilon(t, basic, l, q*inside); accounttest.Relative(got, e) > 1e-9 {
+			t.Errorf("ε=%v at δ=%v, want %v", got, q*inside, e)
+		}
+		if g, err := basic.Delta(l, e); err != nil || accounttest.Relative(g.Delta, q*inside) > 1e-8 {
+			t.Errorf("δ=%v at ε=%v, %v, want %v", g.Delta, e, err, q*inside)
+		}
+	}
+}
+
+func TestCompositionRefuses(t *testing.T) {
+	for _, r := range []accountant.Relation{accountant.AddOrRemoveOne, accountant.ReplaceOne, accountant.ZeroOut} {
+		for _, e := range []accountant.Event{
+			accountant.PoissonSampledGroup{SamplingProbability: 0.1, GroupSize: 2, Event: accountant.Gaussian{NoiseMultiplier: 1}},
+			accountant.TruncatedPoissonSampled{DatasetSize: 10, SamplingProbability: 0.1, MaxBatchSize: 2, Event: accountant.Gaussian{NoiseMultiplier: 1}},
+			accountant.TreeAggregation{NoiseMultiplier: 1, Steps: 2},
+			accountant.RepeatAndSelect{Event: accountant.Gaussian{NoiseMultiplier: 1}, Mean: 2, Shape: 1},
+			accountant.PoissonSampled{SamplingProbability: 0.5, Event: accountant.RepeatAndSelect{Event: accountant.Gaussian{NoiseMultiplier: 1}, Mean: 2, Shape: 1}},
+			accountant.FixedSizeSampled{DatasetSize: 10, BatchSize: 1, Event: accountant.PoissonSampled{SamplingProbability: 0.1, Event: accountant.Gaussian{NoiseMultiplier: 1}}},
+		} {
+			testRefuses(t, e, r)
+		}
+	}
+	// What replacing a record costs says nothing about a sample that has it or has not.
+	for _, e := range []accountant.Event{accountant.ApproxDP{Epsilon: 1, Delta: 0}, accountant.ZCDP{Rho: 1}, accountant.RandomizedResponse{NoiseProbability: 0.5, Buckets: 2}} {
+		testRefuses(t, accountant.PoissonSampled{SamplingProbability: 0.5, Event: e}, accountant.ReplaceOne)
+		testRefuses(t, accountant.PoissonSampled{SamplingProbability: 0.5, Event: e}, accountant.ZeroOut)
+	}
+	for _, r := range []accountant.Relation{accountant.AddOrRemoveOne, accountant.ZeroOut} {
+		testRefuses(t, accountant.FixedSizeSampled{DatasetSize: 10, BatchSize: 1, Event: accountant.Gaussian{NoiseMultiplier: 1}}, r)
+		testRefuses(t, accountant.RandomizedResponse{NoiseProbability: 0.5, Buckets: 2}, r)
+	}
+	if c, err := NewBasic(accountant.Relation(9)); !errors.Is(err, accountant.ErrInvalid) {
+		t.Errorf("relation 9: %v, %v, want ErrInvalid", c, err)
+	}
+}
+
+func testRefuses(t *testing.T, e accountant.Event, r accountant.Relation) {
+	t.Helper()
+	_, _, a := newCompositions(t, r)
+	l := accounttest.Ledger(t, accountant.Entry{Event: e, Count: 1})
+	if g, err := a.Guarantee(l, 1e-5); !errors.Is(err, accountant.ErrUnsupported) {
+		t.Errorf("%v under %v: %v, %v, want ErrUnsupported", e, r, g, err)
+	}
+	if g, err := a.Delta(l, 1); !errors.Is(err, accountant.ErrUnsupported) {
+		t.Errorf("delta of %v under %v: %v, %v, want ErrUnsupported", e, r, g, err)
+	}
+}
+
+// Counts are numbers, not lists: ten thousand million releases take no longer than one.
+func TestCompositionOfManyReleases(t *testing.T) {
+	basic, advanced, optimal := newCompositions(t, accountant.AddOrRemoveOne)
+	for _, l := range []*accountant.Ledger{
+		accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: 0.001, Event: accountant.Gaussian{NoiseMultiplier: 20}}, Count: 10_000_000_000}),
+		accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: 0.001, Event: accountant.Gaussian{NoiseMultiplier: 20}}, Count: 10_000_000_000}, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 100}, Count: 3}, accountant.Entry{Event: accountant.Laplace{Scale: 1e5}, Count: 10_000_000_000}),
+	} {
+		b, a, o := accounttest.Epsilon(t, basic, l, 1e-5), accounttest.Epsilon(t, advanced, l, 1e-5), accounttest.Epsilon(t, optimal, l, 1e-5)
+		if !(o <= a && a < b && o > 0) {
+			t.Errorf("%v: optimal %v, advanced %v, basic %v", l.Entries(), o, a, b)
+		}
+	}
+}
+
+func TestCompositionDelta(t *testing.T) {
+	basic, advanced, optimal := newCompositions(t, accountant.AddOrRemoveOne)
+	for _, a := range []*Accountant{basic, advanced, optimal} {
+		pure := accounttest.Ledger(t, accountant.Entry{Event: accountant.Laplace{Scale: 10}, Count: 30}) // ε = 3 at δ = 0
+		if g, err := a.Delta(pure, 3.0000001); err != nil || g.Delta != 0 {
+			t.Errorf("%s: %v, %v, want delta 0", a.Name(), g, err)
+		}
+		mixed := accounttest.Ledger(t, accountant.Entry{Event: accountant.Laplace{Scale: 10}, Count: 30}, accountant.Entry{Event: accountant.ApproxDP{Epsilon: 0, Delta: 1e-4}, Count: 1})
+		if g, err := a.Delta(mixed, 3.0000001); err != nil || g.Delta < 1e-4 || g.Delta > 1e-4*(1+1e-8) {
+			t.Errorf("%s: %v, %v, want delta 1e-4", a.Name(), g, err)
+		}
+		if a == basic {
+			continue
+		}
+		g, err := a.Delta(pure, 2) // below the sum
+		if err != nil || !(g.Delta > 0 && g.Delta < 0.1) || accounttest.Epsilon(t, a, pure, g.Delta) > 2 {
+			t.Errorf("%s: %v, %v, want a delta at ε=2", a.Name(), g, err)
+		}
+		if less := accounttest.Epsilon(t, a, pure, g.Delta*(1-1e-8)); less <= 2 {
+			t.Errorf("%s: δ=%v, but 1e-8 less gives ε=%v still", a.Name(), g.Delta, less)
+		}
+	}
+}

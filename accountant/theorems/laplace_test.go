@@ -1,0 +1,62 @@
+package theorems
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"dpsgd/accountant/internal/numeric"
+)
+
+func TestLaplaceScale(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for range 2000 {
+		epsilon := logUniform(rng, 1e-300, 1e300)
+		scale, err := LaplaceScale(epsilon)
+		if err != nil || mul(bf(scale), bf(epsilon)).Cmp(bf(1)) < 0 {
+			t.Fatalf("ε=%v: b = %v, %v, below 1/ε", epsilon, scale, err)
+		}
+		if less := math.Nextafter(scale, 0); mul(bf(less), bf(epsilon)).Cmp(bf(1)) >= 0 {
+			t.Errorf("ε=%v: b = %v, but %v is private", epsilon, scale, less)
+		}
+	}
+}
+
+func bigLaplaceRenyi(scale, alpha float64) *big.Float {
+	b, a, one := bf(scale), bf(alpha), bf(1)
+	a1 := sub(a, one)
+	n := sub(mul(bf(2), a), one)
+	first := mul(div(a, n), bigExp(div(a1, b)))
+	second := mul(div(a1, n), bigExp(bf(0).Neg(div(a, b))))
+	return div(bigLog(add(first, second)), a1)
+}
+
+func TestLaplaceRenyi(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 1500 {
+		scale := logUniform(rng, 1e-3, 1e12)
+		alpha := 1 + logUniform(rng, 1e-12, 1e6)
+		got, err := LaplaceRenyi(scale, alpha)
+		if err != nil || got > numeric.QuotientUp(1, scale) {
+			t.Fatal(scale, alpha, got, err)
+		}
+		if got < numeric.QuotientUp(1, scale) {
+			mustBeJustAbove(t, got, bigLaplaceRenyi(scale, alpha), 1e-14, "b=%v α=%v", scale, alpha)
+		}
+	}
+}
+
+// No NaN, nothing negative, monotone in the order, at the ends of the range.
+func TestLaplaceExtremes(t *testing.T) {
+	for _, scale := range []float64{tinyFloat, 1e-308, 1e-200, 1e-3, 1, 1e10, 1e155, 1e300, math.MaxFloat64} {
+		previous := 0.0
+		for _, alpha := range []float64{math.Nextafter(1, 2), 1 + 1e-9, 1.5, 64, 1e9, 1e155, 1e300, math.MaxFloat64, math.Inf(1)} {
+			d, err := LaplaceRenyi(scale, alpha)
+			if err != nil || !(d > 0 && d >= previous*(1-1e-14)) {
+				t.Errorf("b=%v α=%v: %v, %v, after %v at a lower order", scale, alpha, d, err, previous)
+			}
+			previous = d
+		}
+	}
+}

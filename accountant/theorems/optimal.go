@@ -1,0 +1,130 @@
+package theorems
+
+import (
+	"math"
+	"sort"
+
+	"dpsgd/accountant/internal/numeric"
+)
+
+// Optimal returns the smallest epsilon for which every sequence of k mechanisms,
+// each satisfying g and chosen adaptively, satisfies (epsilon, delta): the optimal
+// composition theorem, which no other theorem on guarantees alone can improve. It
+// is +Inf if delta is below 1 - (1-g.Delta)^k, which no epsilon helps against.
+//
+// The theorem (3.3 in Kairouz, Oh, Viswanath 2015, arXiv:1311.0776) reduces the
+// question to k randomized responses: with p = e^ε/(1+e^ε) and J ~ Bin(k, p), the
+// total loss is (2J-k)ε, and
+//
+//	delta(e) = 1 - (1-δ)^k (1 - E[max(0, 1 - exp(e - (2J-k)ε))]).
+//
+// The paper states it at e = (k-2i)ε; here it is solved for e in between, where it
+// is as true (see Theorem 1.5 of Murtagh, Vadhan 2016). The relative error of the
+// delta that is reached is at most 2e-12 + 1e-14·√k, on the private side.
+func Optimal(g Guarantee, k int, delta float64) (epsilon float64, err error) {
+	if err := validateCopies(g, k); err != nil {
+		return 0, err
+	}
+	if err := validateDelta("delta", delta); err != nil {
+		return 0, err
+	}
+	basic := repeated(g, k)
+	pure := beforeDeltas(logKeep(g, k), delta) // what the randomized responses may cost
+	switch {
+	case delta == 1 || k == 0 || g.Epsilon == 0 && pure >= 0:
+		return 0, nil
+	case pure <= 0 && delta >= basic.Delta: // nothing is left, or it was lost in rounding
+		return basic.Epsilon, nil
+	case pure <= 0 || math.IsInf(g.Epsilon, 1):
+		return math.Inf(1), nil
+	}
+	r := responses{g.Epsilon, newResponses(g.Epsilon, k)}
+	logPure := numeric.Log(pure) + math.Log1p(-2*r.count.RelativeError())
+	// The smallest j whose loss, taken as epsilon, costs at most pure; the answer
+	// lies between its loss and that of j-1.
+	first := (k + 1) / 2
+	j := first + sort.Search(k-first, func(i int) bool { return r.logExcess(first+i) <= logPure })
+	// A distance s below the loss of j, delta has risen from the excess of j to pure.
+	logDiscounted := r.logDiscounted(j)
+	room := math.Exp(logPure-logDiscounted) * -math.Expm1(r.logExcess(j)-logPure)
+	s := 0.0
+	if room > 0 { // else rounding has eaten it
+		s = math.Min(2*g.Epsilon, -math.Log1p(-math.Min(1, room)))
+	}
+	epsilon = math.FMA(float64(2*j-k), g.Epsilon, -s)
+	return math.Min(basic.Epsilon, math.Max(0, numeric.Up(epsilon+4*numeric.Ulp*s, 4))), nil
+}
+
+// logKeep is log (1-δ)^k, 0 for no mechanism.
+func logKeep(g Guarantee, k int) float64 {
+	if k == 0 {
+		return 0
+	}
+	return float64(k) * math.Log1p(-g.Delta)
+}
+
+// responses is k-fold randomized response at epsilon: count is the number of the
+// answers that speak for the true dataset.
+type responses struct {
+	epsilon float64
+	count   numeric.Binomial
+}
+
+func newResponses(epsilon float64, k int) numeric.Binomial {
+	return numeric.Binomial{N: k, P: 1 / (1 + math.Exp(-epsilon)), Q: 1 / (1 + math.Exp(epsilon))}
+}
+
+// logExcess returns log E[max(0, 1 - exp(lossⱼ - loss))]: what the outcomes with
+// more than j true answers cost if epsilon is the loss of j. It sums from the
+// likeliest of them outwards; all terms are positive, and each side ends where
+// what is left is below the rounding.
+func (r responses) logExcess(j int) float64 {
+	k := r.count.N
+	anchor := max(j+1, r.count.Mode())
+	if anchor > k {
+		return math.Inf(-1)
+	}
+	weight := func(i int) float64 { return -math.Expm1(-2 * float64(i-j) * r.epsilon) }
+	sum, up, down := weight(anchor), math.Exp(r.epsilon), math.Exp(-r.epsilon)
+	mass := 1.0
+	for i := anchor; i < k; i++ {
+		ratio := float64(k-i) / float64(i+1) * up
+		mass *= ratio
+		term := mass * weight(i+1)
+		sum += term
+		if term < negligible*(1-ratio)*sum {
+			break
+		}
+	}
+	mass = 1
+	for i := anchor; i > j+1; i-- {
+		ratio := float64(i) / float64(k-i+1) * down
+		mass *= ratio
+		term := mass * weight(i-1)
+		sum += term
+		if term < negligible*(1-ratio)*sum {
+			break
+		}
+	}
+	return r.count.LogMass(anchor) + numeric.Log(sum)
+}
+
+// logDiscounted returns log E[1{loss ≥ lossⱼ} exp(lossⱼ - loss)] for 2j ≥ k, the
+// rate at which the cost grows as epsilon falls below the loss of j. Terms fall
+// from the first one on.
+func (r responses) logDiscounted(j int) float64 {
+	k, down := r.count.N, math.Exp(-r.epsilon)
+	sum, term := 1.0, 1.0
+	for i := j; i < k; i++ {
+		ratio := float64(k-i) / float64(i+1) * down
+		term *= ratio
+		sum += term
+		if term < negligible*(1-ratio)*sum {
+			break
+		}
+	}
+	return r.count.LogMass(j) + numeric.Log(sum)
+}
+
+// negligible is a relative size that no sum here can tell from 0.
+const negligible = 0x1p-60

@@ -1,0 +1,128 @@
+package theorems
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"dpsgd/accountant/internal/numeric"
+)
+
+// counted is a guarantee that count mechanisms have.
+type counted struct {
+	Guarantee
+	count int
+}
+
+// group is a number of mechanisms with one epsilon.
+type group struct {
+	epsilon float64
+	count   int
+}
+
+// question is what composing guarantees comes to.
+type question struct {
+	groups []group // of the epsilons above 0, ascending
+	sums   sums
+	deltas float64 // Σ δ
+	delta  float64 // in total
+	pure   float64 // what of delta the epsilons may use; negative if the δᵢ alone cost more
+}
+
+// newQuestion asks for the epsilon at delta of guarantees that are valid.
+func newQuestion(gs []counted, delta float64) *question {
+	q := &question{delta: delta}
+	keep, counts := 0.0, map[float64]int{}
+	for _, g := range gs {
+		keep += logKeep(g.Guarantee, g.count)
+		q.deltas = numeric.AddUp(q.deltas, numeric.MulUp(float64(g.count), g.Delta))
+		if g.Epsilon > 0 {
+			counts[g.Epsilon] += g.count
+		}
+	}
+	for epsilon, count := range counts {
+		q.groups = append(q.groups, group{epsilon, count})
+	}
+	slices.SortFunc(q.groups, func(a, b group) int { return cmp.Compare(a.epsilon, b.epsilon) })
+	q.sums = sumsOf(q.groups...)
+	keep *= 1 + float64(len(gs)+8)*numeric.Ulp // rounded away from 0
+	q.pure = beforeDeltas(keep, delta)
+	return q
+}
+
+// basic adds the epsilons and the deltas.
+func (q *question) basic() float64 {
+	if q.deltas > q.delta {
+		return math.Inf(1)
+	}
+	return q.sums.epsilons
+}
+
+// closedForm is Theorem 3.5 of Kairouz, Oh, Viswanath 2015. With ε(e^ε - 1) in the
+// place of ε tanh(ε/2), and log(1/slack), it is the theorem of Dwork, Rothblum, Vadhan 2010.
+func (q *question) closedForm() float64 {
+	switch {
+	case q.delta == 1 || len(q.groups) == 0 && q.pure >= 0:
+		return 0
+	case q.pure <= 0: // nothing is left, or it was lost in rounding
+		return q.basic()
+	}
+	return q.sums.closedForm(q.pure)
+}
+
+// optimal is the theorem for equal epsilons if there is but one, else the one for different
+// epsilons, and at most the closed form.
+func (q *question) optimal() (float64, error) {
+	closed := q.closedForm()
+	if closed == 0 || math.IsInf(closed, 1) || q.pure < tiniest { // masses would underflow
+		return closed, nil
+	}
+	if len(q.groups) == 1 {
+		one := q.groups[0]
+		epsilon, err := Optimal(Guarantee{Epsilon: one.epsilon}, one.count, q.pure)
+		return math.Min(epsilon, closed), err
+	}
+	l := q.losses()
+	most := numeric.Up(q.sums.epsilons, 4)
+	epsilon := numeric.Up(leastEpsilon(l, q.pure, most), 8)
+	// Sums of losses round: each of them moves by a few ulp of the largest.
+	epsilon += float64(len(q.groups)+8) * numeric.Ulp * l.largest()
+	return math.Min(epsilon, closed), nil
+}
+
+// sums is what the closed formulas know of a list of epsilons.
+type sums struct {
+	drift, squares, epsilons float64 // Σ ε tanh(ε/2), Σ ε², Σ ε, the last rounded up
+	terms                    int     // that were added
+}
+
+func sumsOf(groups ...group) sums {
+	s := sums{terms: len(groups)}
+	for _, g := range groups {
+		n := float64(g.count)
+		s.drift += n * rrMean(g.epsilon)
+		s.squares += n * g.epsilon * g.epsilon
+		s.epsilons = numeric.AddUp(s.epsilons, numeric.MulUp(n, g.epsilon))
+	}
+	return s
+}
+
+// closedForm is the epsilon of Theorem 3.5 of Kairouz, Oh, Viswanath 2015:
+//
+//	min{ Σε, Σε tanh(ε/2) + √(2 Σε² ln(e + √(Σε²)/slack)), Σε tanh(ε/2) + √(2 Σε² ln(1/slack)) }.
+//
+// It is rounded up by more than the additions can have lost.
+func (s sums) closedForm(slack float64) float64 {
+	if s.epsilons == 0 || slack == 0 {
+		return s.epsilons
+	}
+	tail := math.Min(numeric.Log(math.E+math.Sqrt(s.squares)/slack), -numeric.Log(slack))
+	bound := numeric.Up(s.drift+math.Sqrt(2*s.squares*math.Max(0, tail)), 32+2*float64(s.terms))
+	if math.IsNaN(bound) { // Σε² overflowed
+		return s.epsilons
+	}
+	return math.Min(s.epsilons, bound)
+}
+
+// rrMean is the mean privacy loss of randomized response, ε(e^ε - 1)/(e^ε + 1).
+func rrMean(epsilon float64) float64 { return epsilon * math.Tanh(epsilon/2) }

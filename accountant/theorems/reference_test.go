@@ -1,0 +1,101 @@
+package theorems
+
+import (
+	"testing"
+
+	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/accountant/internal/numeric"
+)
+
+// referenceRow is one line of the shared reference values; its README describes them.
+type referenceRow struct {
+	ID, Kind         string
+	Eps, Delta       float64
+	Eps0, Delta0     float64
+	EpsList          []float64 `json:"eps_list"`
+	DeltaList        []float64 `json:"delta_list"`
+	K, N, Steps      int
+	Value, Value2    float64
+	ValueDelta       float64 `json:"value_delta"`
+	ValueDeltaLoose  float64 `json:"value_delta_loose"`
+	ValueClosedForm  float64 `json:"value_closed_form"`
+	ValueNumeric     float64 `json:"value_numeric"`
+	DPAccountingGrid any     `json:"dp_accounting_grid"`
+}
+
+// referenceRows returns the rows of one kind, and skips the test where there are none.
+func referenceRows(t *testing.T, kind string) []referenceRow {
+	t.Helper()
+	return accounttest.Rows[referenceRow](t, kind)
+}
+
+// referenceError is what the project asks for; most values are met to 1e-12.
+const referenceError = 1e-8
+
+// check compares with a reference value: never below it but for its own rounding,
+// and never more than tolerance above.
+func (r referenceRow) check(t *testing.T, name string, got, want, tolerance float64, err error) {
+	t.Helper()
+	if err != nil || !(got >= want*(1-4e-15) && got <= want*(1+tolerance)) {
+		t.Errorf("%s: %s is %.17g, %v, want %.17g (relative difference %.1e)", r.ID, name, got, err, want, got/want-1)
+	} else if testing.Verbose() {
+		t.Logf("%s: %s %.17g, relative difference %.1e", r.ID, name, got, got/want-1)
+	}
+}
+
+func TestReferenceOptimal(t *testing.T) {
+	for _, r := range referenceRows(t, "composition_optimal") {
+		g := Guarantee{r.Eps0, r.Delta0}
+		epsilon, err := Optimal(g, r.K, r.Delta)
+		r.check(t, "epsilon", epsilon, r.Value, referenceError/1e3, err)
+		if grid, ok := r.DPAccountingGrid.(float64); ok && epsilon > grid*(1+1e-15) {
+			t.Errorf("%s: epsilon %v, above the answer %v on the paper's grid", r.ID, epsilon, grid)
+		}
+		delta, err := OptimalDelta(g, r.K, r.Value)
+		r.check(t, "delta", delta, r.Delta, referenceError/1e2, err)
+	}
+	for _, r := range referenceRows(t, "randomized_response") {
+		if r.Steps == 0 {
+			continue // one release by itself is not about composition
+		}
+		delta, err := OptimalDelta(Guarantee{Epsilon: r.Eps0}, r.Steps, r.Eps)
+		r.check(t, "delta", delta, r.Value, referenceError/1e3, err)
+	}
+}
+
+func TestReferenceHeterogeneous(t *testing.T) {
+	for _, r := range referenceRows(t, "composition_heterogeneous") {
+		var gs []Guarantee
+		for i, e := range r.EpsList {
+			gs = append(gs, Guarantee{e, r.DeltaList[i]})
+		}
+		epsilon, err := OptimalHeterogeneous(gs, r.Delta)
+		r.check(t, "epsilon", epsilon, r.Value, referenceError/1e3, err)
+		epsilon, err = ClosedForm(gs, r.Delta)
+		r.check(t, "closed form", epsilon, r.ValueClosedForm, 1e-11, err)
+	}
+}
+
+func TestReferenceGroups(t *testing.T) {
+	for _, r := range referenceRows(t, "group_eps_delta") {
+		var g Guarantee
+		g.Epsilon, g.Delta = numeric.Group(r.Eps0, r.Delta0, r.K)
+		r.check(t, "epsilon", g.Epsilon, r.Value, 1e-14, nil)
+		r.check(t, "delta", g.Delta, r.ValueDelta, 1e-13, nil)
+		if g.Delta > r.ValueDeltaLoose {
+			t.Errorf("%s: delta %v, above the loose %v", r.ID, g.Delta, r.ValueDeltaLoose)
+		}
+	}
+}
+
+func TestReferenceShuffle(t *testing.T) {
+	for _, r := range referenceRows(t, "shuffle") {
+		numeric, err := Shuffle(r.Eps0, r.N, r.Delta)
+		r.check(t, "numeric", numeric, r.ValueNumeric, referenceError/10, err)
+		delta, err := ShuffleDelta(r.Eps0, r.N, r.ValueNumeric)
+		r.check(t, "delta", delta, r.Delta, referenceError, err)
+		if numeric >= r.Value {
+			t.Errorf("%s: epsilon %v, not below the closed form of the paper, %v", r.ID, numeric, r.Value)
+		}
+	}
+}

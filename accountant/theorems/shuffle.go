@@ -1,0 +1,39 @@
+package theorems
+
+import (
+	"fmt"
+	"math"
+
+	"dpsgd/accountant/internal/numeric"
+)
+
+// Shuffle returns an epsilon such that n reports are (epsilon, delta)-private
+// after a uniformly random shuffle, where every record passes a local randomizer
+// that is (local, 0)-private. It is the smallest that the clone pair of Feldman,
+// McMillan, Talwar 2021 gives, by numbers, up to a relative error of about 1e-9 on
+// the private side; never above local.
+//
+// Relation: replacing one record. The randomizers may be chosen adaptively, each
+// after the reports before it.
+func Shuffle(local float64, n int, delta float64) (epsilon float64, err error) {
+	if err := validateShuffle(local, n, delta); err != nil {
+		return 0, err
+	}
+	switch {
+	case delta == 1 || local == 0:
+		return 0, nil
+	case delta < tiniest:
+		return local, nil
+	}
+	return math.Min(local, numeric.Up(leastEpsilon(newClones(local, n, delta*1e-13), delta, local), 4)), nil
+}
+
+func validateShuffle(local float64, n int, delta float64) error {
+	if !(local >= 0) || math.IsInf(local, 1) {
+		return fmt.Errorf("%w: local epsilon is %v, must be finite and at least 0", ErrInvalid, local)
+	}
+	if n < 1 || n > maxCount {
+		return fmt.Errorf("%w: number of reports is %d, must be from 1 to %d", ErrInvalid, n, maxCount)
+	}
+	return validateDelta("delta", delta)
+}

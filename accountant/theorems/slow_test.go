@@ -1,0 +1,164 @@
+package theorems
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"dpsgd/accountant/internal/numeric"
+)
+
+// outcome is what a pair of mechanisms can put out, with its two probabilities.
+type outcome struct{ p, q float64 }
+
+// slowCompose enumerates the outcomes of the worst mechanisms there are: each
+// tells the truth outright with probability δ, and else answers at random.
+func slowCompose(gs []Guarantee) []outcome {
+	all := []outcome{{1, 1}}
+	for _, g := range gs {
+		truth := (1 - g.Delta) / (1 + math.Exp(-g.Epsilon))
+		lie := (1 - g.Delta) / (1 + math.Exp(g.Epsilon))
+		one := []outcome{{g.Delta, 0}, {truth, lie}, {lie, truth}, {0, g.Delta}}
+		var next []outcome
+		for _, a := range all {
+			for _, b := range one {
+				next = append(next, outcome{a.p * b.p, a.q * b.q})
+			}
+		}
+		all = next
+	}
+	return all
+}
+
+// slowDelta is the definition: Σ max(0, p - e^epsilon q).
+func slowDelta(all []outcome, epsilon float64) float64 {
+	sum := 0.0
+	for _, o := range all {
+		sum += math.Max(0, o.p-math.Exp(epsilon)*o.q)
+	}
+	return sum
+}
+
+// slowEpsilon solves slowDelta = delta by bisection.
+func slowEpsilon(all []outcome, delta, most float64) float64 {
+	lo, hi := 0.0, most
+	if slowDelta(all, 0) <= delta {
+		return 0
+	}
+	for range 100 {
+		if m := (lo + hi) / 2; slowDelta(all, m) <= delta {
+			hi = m
+		} else {
+			lo = m
+		}
+	}
+	return hi
+}
+
+// between reports whether got is at least want, and above it by at most a
+// relative tolerance; below, only the rounding of the slow reference is allowed.
+func between(got, want, tolerance float64) bool {
+	return got >= want*(1-1e-12)-1e-15 && got <= want*(1+tolerance)+1e-13
+}
+
+func TestOptimalAgainstEnumeration(t *testing.T) {
+	for _, g := range []Guarantee{{0.1, 0}, {0.7, 0}, {0.7, 1e-3}, {3, 1e-6}, {0, 0.01}, {1e-4, 0}} {
+		for k := range 7 {
+			gs := make([]Guarantee, k)
+			for i := range gs {
+				gs[i] = g
+			}
+			all := slowCompose(gs)
+			for _, epsilon := range []float64{0, 1e-4, 0.05, 0.3, 0.7, 1, 2, 5} {
+				got, err := OptimalDelta(g, k, epsilon)
+				if want := slowDelta(all, epsilon); err != nil || !between(got, want, 1e-11) {
+					t.Errorf("%v, k=%d: delta %v, %v, want %v at %v", g, k, got, err, want, epsilon)
+				}
+			}
+			for _, delta := range []float64{0.9, 0.3, 0.05, 0.02, 1e-4} {
+				if delta < 1.0001*afterDeltas(logKeep(g, k), 0) {
+					continue
+				}
+				got, err := Optimal(g, k, delta)
+				want := slowEpsilon(all, delta, float64(k)*g.Epsilon)
+				if err != nil || !between(got, want, 1e-9) {
+					t.Errorf("%v, k=%d: epsilon %v, %v, want %v at %v", g, k, got, err, want, delta)
+				}
+				het, err := OptimalHeterogeneous(gs, delta)
+				if err != nil || !between(het, want, 1e-9) {
+					t.Errorf("%v, k=%d: heterogeneous epsilon %v, %v, want %v at %v", g, k, het, err, want, delta)
+				}
+			}
+		}
+	}
+}
+
+func TestHeterogeneousAgainstEnumeration(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 60 {
+		gs := make([]Guarantee, 1+r.IntN(6))
+		most := 0.0
+		for i := range gs {
+			gs[i] = Guarantee{math.Exp(4*r.Float64() - 3), 1e-4 * float64(r.IntN(3))}
+			if i > 0 && r.IntN(3) == 0 {
+				gs[i].Epsilon = gs[i-1].Epsilon
+			}
+			most += gs[i].Epsilon
+		}
+		all := slowCompose(gs)
+		delta := 1e-3 + math.Pow(r.Float64(), 3)
+		if delta >= 1 {
+			continue
+		}
+		got, err := OptimalHeterogeneous(gs, delta)
+		if want := slowEpsilon(all, delta, most); err != nil || !between(got, want, 1e-9) {
+			t.Errorf("%v: epsilon %v, %v, want %v at %v", gs, got, err, want, delta)
+		}
+	}
+}
+
+// slowClones enumerates the pair of Theorem III.2 from its definition.
+func slowClones(local float64, n int) []outcome {
+	p, w := math.Exp(-local), math.Exp(local)/(1+math.Exp(local))
+	table := map[[2]int]outcome{}
+	for c := range n {
+		for a := range c + 1 {
+			mass := math.Exp(numeric.Binomial{N: n - 1, P: p, Q: 1 - p}.LogMass(c) + numeric.Binomial{N: c, P: 0.5, Q: 0.5}.LogMass(a))
+			for d, chance := range []float64{1 - w, w} {
+				at := [2]int{a + d, c - a + 1 - d}
+				o := table[at]
+				table[at] = outcome{o.p + mass*chance, o.q}
+				at = [2]int{a + 1 - d, c - a + d}
+				o = table[at]
+				table[at] = outcome{o.p, o.q + mass*chance}
+			}
+		}
+	}
+	var all []outcome
+	for _, o := range table {
+		all = append(all, o)
+	}
+	return all
+}
+
+func TestShuffleAgainstEnumeration(t *testing.T) {
+	for _, local := range []float64{0.01, 0.5, 1, 3, 8} {
+		for _, n := range []int{1, 2, 3, 10, 100} {
+			all := slowClones(local, n)
+			for _, share := range []float64{0, 0.001, 0.1, 0.5, 0.9, 0.999} {
+				epsilon := share * local
+				got, err := ShuffleDelta(local, n, epsilon)
+				want := slowDelta(all, epsilon)
+				if err != nil || !(got >= want-1e-14 && got <= want*(1+1e-9)+1e-14) {
+					t.Errorf("l=%v, n=%d: delta %v, %v, want %v at %v", local, n, got, err, want, epsilon)
+				}
+			}
+			for _, delta := range []float64{0.3, 0.01, 1e-4} {
+				got, err := Shuffle(local, n, delta)
+				if want := slowEpsilon(all, delta, local); err != nil || !(got >= want-1e-12 && got <= want+1e-8) {
+					t.Errorf("l=%v, n=%d: epsilon %v, %v, want %v at %v", local, n, got, err, want, delta)
+				}
+			}
+		}
+	}
+}

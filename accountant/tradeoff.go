@@ -1,0 +1,119 @@
+package accountant
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ProfilePoint is one statement of the privacy profile: what was released is (Epsilon, Delta)-private.
+type ProfilePoint struct {
+	Epsilon float64 `json:"epsilon"`
+	Delta   float64 `json:"delta"`
+}
+
+// Tradeoff bounds from below the errors of somebody who looks at everything that was released and
+// wants to know whether one record was there.
+//
+// He is wrong in two ways: he takes data without the record for data with it, with probability α
+// (type I, a false alarm), or misses a record that was there, with probability β (type II). The
+// trade-off function f says how small β can be at each α (Wasserman, Zhou 2010, arXiv:0811.2501;
+// Dong, Roth, Su 2019, arXiv:1905.02383). Tradeoff bounds f by the privacy profile δ(ε) that an
+// accountant knows: by all (ε, δ) together, which say as much as f does (the duality in section 2 of
+// Dong, Roth, Su):
+//
+//	f(α) = sup over ε ≥ 0 of max(0, 1 - δ(ε) - e^ε·α, e^-ε·(1 - δ(ε) - α)).
+//
+// Accountants answer for both directions, with and without the record, at once. So the curve takes
+// the worse direction at each point, is convex, and is symmetric: f(f(α)) = α where f is above 0.
+//
+// The zero value says nothing: f = 0.
+type Tradeoff struct{ points []ProfilePoint }
+
+const (
+	// curvePoints is how many points of the profile a curve rests on. Fewer make it lower, so
+	// weaker, and never wrong: the supremum is then over fewer ε.
+	curvePoints = 128
+)
+
+// leastDeltas are those at which the profile may end: what lies beyond moves f by less. An
+// accountant may have no certified answer at the first ones.
+var leastDeltas = []float64{1e-10, 1e-8, 1e-6}
+
+// TradeoffOf is the curve of everything in a ledger, by an  ε at which it has no certified
+// answer are left out. The error is that of its first answer where it has none at all.
+func TradeoffOf(a Accountant, l *Ledger) (Tradeoff, error) {
+	g, delta, err := lastPoint(a, l)
+	if err != nil {
+		return Tradeoff{}, err
+	}
+	if math.IsInf(g.Epsilon, 1) {
+		return Tradeoff{}, nil
+	}
+	points := []ProfilePoint{{g.Epsilon, delta}}
+	for i := range curvePoints {
+		epsilon := g.Epsilon * float64(i) / curvePoints
+		at, err := a.Delta(l, epsilon)
+		switch {
+		case errors.Is(err, ErrUncertified):
+			continue
+		case err != nil:
+			return Tradeoff{}, err
+		}
+		points = append(points, ProfilePoint{epsilon, at.Delta})
+		if at.Delta == 0 {
+			break // larger ε say less
+		}
+	}
+	return NewTradeoff(points)
+}
+
+// lastPoint is the last point of a profile.
+func lastPoint(a Accountant, l *Ledger) (g Guarantee, delta float64, err error) {
+	for _, delta = range leastDeltas {
+		if g, err = a.Guarantee(l, delta); !errors.Is(err, ErrUncertified) {
+			break
+		}
+	}
+	return g, delta, err
+}
+
+// NewTradeoff is the curve of some points of a profile. Its error matches [ErrInvalid].
+func NewTradeoff(points []ProfilePoint) (Tradeoff, error) {
+	for _, p := range points {
+		if !(p.Epsilon >= 0 && p.Delta >= 0) {
+			return Tradeoff{}, fmt.Errorf("%w: a point of the profile is ε = %v, δ = %v, expected numbers of at least 0", ErrInvalid, p.Epsilon, p.Delta)
+		}
+	}
+	return Tradeoff{points}, nil
+}
+
+// TypeII is the least chance of a test to miss the record, if its chance of a false alarm is at
+// most alpha, in [0, 1].
+func (c Tradeoff) TypeII(alpha float64) float64 {
+	beta := 0.0
+	for _, p := range c.points {
+		rest := 1 - p.Delta - alpha
+		beta = max(beta, math.Exp(-p.Epsilon)*rest, 1-p.Delta-timesOrZero(math.Exp(p.Epsilon), alpha))
+	}
+	return beta
+}
+
+// timesOrZero is a product in which 0 times infinity is 0.
+func timesOrZero(x, y float64) float64 {
+	if y == 0 {
+		return 0
+	}
+	return x * y
+}
+
+// BestGuess is the largest chance to be right about whether the record was there, for somebody to
+// whom both are equally likely: half of 1 + δ(0), δ(0) being the distance in total variation.
+func (c Tradeoff) BestGuess() float64 {
+	// The least α + β of a test lies where the slope of f is -1, the line of ε = 0.
+	least := 0.0
+	for _, p := range c.points {
+		least = max(least, (1-p.Delta)*2/(1+math.Exp(p.Epsilon)))
+	}
+	return 1 - least/2
+}

@@ -1,0 +1,146 @@
+package votes
+
+import (
+	"math"
+
+	"dpsgd/accountant/internal/numeric"
+)
+
+// Mechanism is a question about votes, with what its answer costs by Rényi's divergence.
+type Mechanism interface {
+	// Divergence bounds that of order alpha > 1 between the answer for these votes and for any in
+	// which one teacher votes otherwise, in nats. Votes are counts, at least two of them, none below
+	// 0. It is NOT PRIVATE.
+	Divergence(votes []int, alpha float64) float64
+	// Independent bounds it for all votes, in both directions.
+	Independent(alpha float64) float64
+}
+
+var (
+	_ Mechanism = GaussianMax{}
+	_ Mechanism = LaplaceMax{}
+	_ Mechanism = Threshold{}
+)
+
+// GaussianMax is GNMax: the class whose count is largest, each with noise N(0, Sigma²).
+type GaussianMax struct{ Sigma float64 } // in votes
+
+// LogQ bounds the logarithm of the probability that another class than the largest wins: a sum over
+// the others (2018, Proposition 7). Below 0 always: some class wins.
+func (m GaussianMax) LogQ(votes []int) float64 {
+	var sum numeric.LogSum
+	best := winner(votes)
+	for class, count := range votes {
+		if class != best {
+			sum.Add(logTail(float64(votes[best]-count) / (math.Sqrt2 * m.Sigma)))
+		}
+	}
+	return min(sum.Log(), math.Log1p(-1/float64(len(votes))))
+}
+
+// Divergence is that of Theorem 6 of the 2018 paper.
+func (m GaussianMax) Divergence(votes []int, alpha float64) float64 {
+	return gaussianAt(m.LogQ(votes), m.Sigma, alpha)
+}
+
+// Independent is Proposition 8 of the 2018 paper: the vote that moves changes two counts by 1, a
+// distance of √2.
+func (m GaussianMax) Independent(alpha float64) float64 { return alpha / (m.Sigma * m.Sigma) }
+
+// Threshold is the check ahead of an answer: whether the largest count, with noise N(0, Sigma²),
+// reaches At votes.
+type Threshold struct{ At, Sigma float64 }
+
+// LogPassed is the logarithm of the probability that the votes pass.
+func (m Threshold) LogPassed(votes []int) float64 {
+	return logTail((m.At - float64(votes[winner(votes)])) / m.Sigma)
+}
+
+// Divergence is that of Theorem 6, whose likely outcome is one of two. One vote moves the largest count
+// by at most 1: the check at σ costs what GNMax costs at √2·σ.
+func (m Threshold) Divergence(votes []int, alpha float64) float64 {
+	return m.divergence(votes[winner(votes)], alpha)
+}
+
+func (m Threshold) divergence(largest int, alpha float64) float64 {
+	passed := logTail((m.At - float64(largest)) / m.Sigma)
+	failed := logTail((float64(largest) - m.At) / m.Sigma)
+	return gaussianAt(min(passed, failed), math.Sqrt2*m.Sigma, alpha)
+}
+
+// Independent is α/(2σ²).
+func (m Threshold) Independent(alpha float64) float64 { return alpha / (2 * m.Sigma * m.Sigma) }
+
+// LaplaceMax is LNMax: the class whose count is largest, each with Laplace noise of this scale.
+type LaplaceMax struct{ Scale float64 } // in votes; 1/γ in the papers
+
+// LogQ bounds the logarithm of the probability that another class than the largest wins: Lemma 4 of
+// the 2017 paper.
+func (m LaplaceMax) LogQ(votes []int) float64 {
+	var sum numeric.LogSum
+	best := winner(votes)
+	for class, count := range votes {
+		if class != best {
+			gap := float64(votes[best]-count) / m.Scale
+			sum.Add(math.Log(2+gap) - math.Log(4) - gap)
+		}
+	}
+	return min(sum.Log(), math.Log1p(-1/float64(len(votes))))
+}
+
+// pure is the ε of one answer: one vote that moves changes two counts by 1.
+func (m LaplaceMax) pure() float64 { return 2 / m.Scale }
+
+// Divergence is the least of that of Theorem 3 of the 2017 paper, and what every mechanism costs that
+// is so private (Bun, Steinke 2016, arXiv:1605.02065, Proposition 1.4).
+func (m LaplaceMax) Divergence(votes []int, alpha float64) float64 {
+	least := m.Independent(alpha)
+	logQ, pure := m.LogQ(votes), m.pure()
+	if q := math.Exp(logQ); q <= 1/(math.Exp(pure)+1) {
+		stays := math.Log1p(-q) + (alpha-1)*(math.Log1p(-q)-log1mExp(pure+logQ))
+		least = min(least, numeric.LogAddExp(stays, logQ+pure*(alpha-1))/(alpha-1))
+	}
+	return max(0, least)
+}
+
+// Independent is that of an ε-private mechanism.
+func (m LaplaceMax) Independent(alpha float64) float64 {
+	return min(m.pure()*m.pure()*alpha/2, m.pure())
+}
+
+// winner is the first of the classes with most votes.
+func winner(votes []int) int {
+	best := 0
+	for class, count := range votes {
+		if count > votes[best] {
+			best = class
+		}
+	}
+	return best
+}
+
+// gaussianAt bounds the divergence of order alpha of a mechanism with divergences α/σ², whose likely
+// outcome fails with probability e^logQ at most: Theorem 6 of the 2018 paper, with the two higher
+// orders of Proposition 10, and never more than α/σ².
+func gaussianAt(logQ, sigma, alpha float64) float64 {
+	independent := alpha / (sigma * sigma)
+	if math.IsInf(logQ, -1) {
+		return 0
+	}
+	mu2 := sigma * math.Sqrt(-logQ)
+	mu1 := mu2 + 1
+	if mu1 <= alpha || mu2 <= 1 {
+		return independent
+	}
+	eps1, eps2 := mu1/(sigma*sigma), mu2/(sigma*sigma)
+	// The conditions of the theorem: q is so small that the bound rises with it (Lemma 9), and A is
+	// positive.
+	if logQ > (mu2-1)*eps2-mu2*(math.Log1p(1/(mu1-1))+math.Log1p(1/(mu2-1))) || -logQ <= eps2 {
+		return independent
+	}
+	stays := log1mExp(logQ)
+	logA := (alpha - 1) * (stays - log1mExp((logQ+eps2)*(1-1/mu2)))
+	logB := (alpha - 1) * (eps1 - logQ/(mu1-1))
+	dependent := numeric.LogAddExp(stays+logA, logQ+logB) / (alpha - 1)
+	return min(independent, max(0, dependent))
+}

@@ -1,0 +1,209 @@
+package votes
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// ErrConditions: the smooth sensitivity is not known for this noise, order and number of classes.
+var ErrConditions = errors.New("pate: no smooth sensitivity is known")
+
+// LocalSensitivity bounds by how much the divergence of order alpha changes between neighbours that
+// both lie within distance d of the votes, for d = 0, 1, …, teachers: so many teachers vote otherwise,
+// in any of the questions. It is NOT PRIVATE. The error matches ErrConditions.
+func (a Aggregation) LocalSensitivity(questions []Question, teachers int, alpha float64) ([]float64, error) {
+	total := make([]float64, teachers+1)
+	add := func(local []float64) {
+		most := 0.0
+		for d := range total {
+			// A set at distance d may lie nearer in this question than in another: what counts is the
+			// largest up to there.
+			most = max(most, local[min(d, len(local)-1)])
+			total[d] += most
+		}
+	}
+	var answers *maxSensitivity
+	for _, q := range questions {
+		if a.Check != nil {
+			add(a.Check.localSensitivity(q.Votes, teachers, alpha))
+		}
+		if !a.answered(q) {
+			continue
+		}
+		if answers == nil {
+			var err error
+			if answers, err = newMaxSensitivity(a.Max, len(q.Votes), alpha); err != nil {
+				return nil, err
+			}
+		}
+		add(answers.around(q.Votes, teachers))
+	}
+	return total, nil
+}
+
+// localSensitivity depends on the largest count alone, which one vote moves by at most 1: all counts at
+// distance d are looked at (2018, Appendix B.5).
+func (m Threshold) localSensitivity(votes []int, teachers int, alpha float64) []float64 {
+	largest := votes[winner(votes)]
+	step := func(count int) float64 { // the change to the neighbours of a count
+		if count < 0 || count > teachers {
+			return 0
+		}
+		here, most := m.divergence(count, alpha), 0.0
+		for _, other := range []int{count - 1, count + 1} {
+			if other >= 0 && other <= teachers {
+				most = max(most, math.Abs(m.divergence(other, alpha)-here))
+			}
+		}
+		return most
+	}
+	local := make([]float64, teachers+1)
+	for d := range local {
+		local[d] = max(step(largest-d), step(largest+d))
+	}
+	return local
+}
+
+// maxSensitivity is that of GNMax at one order: Appendix B.4 of the 2018 paper. The divergence is a
+// function β of the bound q alone; it is that of all votes from q0 on. The neighbours of votes with q
+// have bounds between lower(q) and upper(q).
+type maxSensitivity struct {
+	sigma, alpha float64
+	classes      int
+	logQ0, logQ1 float64 // q1 = lower(q0)
+}
+
+func newMaxSensitivity(m Mechanism, classes int, alpha float64) (*maxSensitivity, error) {
+	g, ok := m.(GaussianMax)
+	if !ok {
+		return nil, fmt.Errorf("%w for %T, expected the Gaussian noisy maximum", ErrConditions, m)
+	}
+	s := &maxSensitivity{sigma: g.Sigma, alpha: alpha, classes: classes}
+	if err := s.findQ0(); err != nil {
+		return nil, err
+	}
+	s.logQ1 = s.lower(s.logQ0)
+	return s, s.check()
+}
+
+// findQ0 finds the least q at which the votes do not help, by bisection.
+func (s *maxSensitivity) findQ0() error {
+	independent := s.alpha / (s.sigma * s.sigma)
+	helps := func(logQ float64) bool { return gaussianAt(logQ, s.sigma, s.alpha) < independent }
+	most := math.Log1p(-1 / float64(s.classes))
+	lo := most - 1
+	for !helps(lo) {
+		if lo *= 2; lo < -1e6 {
+			return fmt.Errorf("%w: no votes make GNMax with σ = %v cheaper at order %v", ErrConditions, s.sigma, s.alpha)
+		}
+	}
+	hi := most
+	for range 100 {
+		if mid := (lo + hi) / 2; helps(mid) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	s.logQ0 = hi
+	return nil
+}
+
+// beta is the divergence where the bound is q.
+func (s *maxSensitivity) beta(logQ float64) float64 {
+	if logQ >= s.logQ0 {
+		return s.alpha / (s.sigma * s.sigma)
+	}
+	return gaussianAt(logQ, s.sigma, s.alpha)
+}
+
+// lower and upper are B_L and B_U (2018, Proposition 12): the gap to each other class moves by at most
+// 2, and the gaps that make q extreme are equal ones.
+func (s *maxSensitivity) lower(logQ float64) float64 { return s.moved(logQ, math.Sqrt2/s.sigma) }
+func (s *maxSensitivity) upper(logQ float64) float64 { return s.moved(logQ, -math.Sqrt2/s.sigma) }
+
+func (s *maxSensitivity) moved(logQ, by float64) float64 {
+	others := math.Log(float64(s.classes - 1))
+	return min(0, others+logTail(tailAt(logQ-others)+by))
+}
+
+// check makes sure of the conditions C5 and C6 of the appendix, on which the algorithm rests: up to
+// q0 the divergence rises with q, and up to q1 so does its change to upper(q). Both are functions of
+// public numbers, and are looked at on a fine grid, as the authors do.
+func (s *maxSensitivity) check() error {
+	const points = 1000
+	least := s.logQ0
+	for s.beta(least) > 1e-14 { // below, divergences are rounding
+		least *= 1.25
+	}
+	beforeBeta, beforeChange := 0.0, 0.0
+	for i := range points {
+		logQ := least + (s.logQ0-least)*float64(i)/points
+		beta := s.beta(logQ)
+		if beta < beforeBeta-1e-13 {
+			return fmt.Errorf("%w for GNMax with σ = %v at order %v (condition C5 of the paper fails)", ErrConditions, s.sigma, s.alpha)
+		}
+		beforeBeta = beta
+		if logQ > s.logQ1 {
+			continue
+		}
+		change := s.beta(s.upper(logQ)) - beta
+		if change < beforeChange-1e-13 {
+			return fmt.Errorf("%w for GNMax with σ = %v at order %v (condition C6 of the paper fails); a smaller order may do", ErrConditions, s.sigma, s.alpha)
+		}
+		beforeChange = change
+	}
+	most := math.Log1p(-1 / float64(s.classes))
+	for i := range points {
+		logQ := s.logQ0 + (most-s.logQ0)*float64(i+1)/points
+		if logQ > s.logQ0 && gaussianAt(logQ, s.sigma, s.alpha) < s.alpha/(s.sigma*s.sigma) {
+			return fmt.Errorf("%w for GNMax with σ = %v at order %v (votes help above q0)", ErrConditions, s.sigma, s.alpha)
+		}
+	}
+	return nil
+}
+
+// at is Algorithm 3: the most that the divergence changes from votes with bound q to a neighbour.
+func (s *maxSensitivity) at(logQ float64) float64 {
+	if logQ >= s.logQ1 && logQ <= s.logQ0 {
+		logQ = s.logQ1
+	}
+	beta := s.beta(logQ)
+	return max(s.beta(s.upper(logQ))-beta, beta-s.beta(s.lower(logQ)))
+}
+
+// around is Algorithms 4 and 5: the sensitivity is largest between q1 and q0. Votes that lie outside
+// come nearer by the moves that change q most: one vote from the second class to the first lowers it,
+// one from the first to the second raises it.
+func (s *maxSensitivity) around(votes []int, teachers int) []float64 {
+	local := make([]float64, teachers+1)
+	for d := range local {
+		local[d] = s.at(s.logQ1)
+	}
+	g := GaussianMax{s.sigma}
+	sorted := slices.Clone(votes)
+	logQ := g.LogQ(sorted)
+	if logQ >= s.logQ1 && logQ <= s.logQ0 {
+		return local
+	}
+	lowers := logQ > s.logQ0
+	for d := range local {
+		local[d] = s.at(logQ)
+		slices.SortFunc(sorted, func(a, b int) int { return b - a })
+		if lowers {
+			if sorted[1] == 0 {
+				return local[:d+1]
+			}
+			sorted[0], sorted[1] = sorted[0]+1, sorted[1]-1
+		} else {
+			sorted[0], sorted[1] = sorted[0]-1, sorted[1]+1
+		}
+		logQ = g.LogQ(sorted)
+		if lowers && logQ <= s.logQ0 || !lowers && logQ >= s.logQ1 {
+			break // the rest are the plateau
+		}
+	}
+	return local
+}

@@ -1,0 +1,67 @@
+package votes
+
+import (
+	"fmt"
+	"math"
+
+	"dpsgd/accountant"
+)
+
+// Smooth releases the divergence of an aggregation at one order, by Gaussian noise that is scaled to
+// its smooth sensitivity (GNSS: 2018, Appendix B.3). Its fields are public and fixed before the votes
+// are known.
+type Smooth struct {
+	Order float64 // of the divergence, above 1
+	Beta  float64 // of the smooth sensitivity, above 0 and well below 1/(2·Order)
+	Sigma float64 // of the noise, over the smooth sensitivity
+	Z     float64 // what is released is too small with the probability that N(0,1) is below -Z
+}
+
+// Validate reports fields out of range, by accountant.ErrInvalid.
+func (s Smooth) Validate() error {
+	switch {
+	case !(s.Order > 1 && s.Order < 1e6):
+		return fmt.Errorf("%w: order is %v, must be above 1", accountant.ErrInvalid, s.Order)
+	case !(s.Beta > 0 && s.Beta < 1/(2*s.Order)):
+		return fmt.Errorf("%w: beta is %v, must be above 0 and below 1/(2·order) = %v", accountant.ErrInvalid, s.Beta, 1/(2*s.Order))
+	case !(s.Sigma > 0 && s.Z >= 0 && s.Z*s.Sigma*math.Expm1(s.Beta) < 1):
+		return fmt.Errorf("%w: sigma is %v and z %v, must be above 0 and sigma·z·(e^beta - 1) below 1", accountant.ErrInvalid, s.Sigma, s.Z)
+	}
+	return nil
+}
+
+// Event is the release to an accountant.
+func (s Smooth) Event() accountant.Event {
+	return accountant.SmoothGaussian{Beta: s.Beta, NoiseMultiplier: s.Sigma}
+}
+
+// Private are the two numbers of a release that depend on the votes: what is released is
+// Centre + Deviation·N(0,1). Both are NOT PRIVATE.
+type Private struct{ Centre, Deviation float64 }
+
+// Of prepares the release of f with these local sensitivities, at distances 0, 1, ….
+//
+// S = max_d e^(-β·d)·local[d] is a β-smooth bound on the local sensitivity of f (Nissim, Raskhodnikova,
+// Smith 2007, Definition 3.1), so S itself differs by at most (e^β - 1)·S between neighbours. The
+// number that is released should bound f and not only be near it: it is f + κ·S, which has the
+// β-smooth bound S·(1 + κ·(e^β - 1)). With κ = z·σ/(1 - z·σ·(e^β - 1)) the noise has to be z of its
+// deviations below 0 for the result to be below f.
+func (s Smooth) Of(f float64, local []float64) Private {
+	bound := 0.0
+	for d, l := range local {
+		bound = max(bound, math.Exp(-s.Beta*float64(d))*l)
+	}
+	bound += finest // a constant more is as smooth
+	above := s.Z * s.Sigma / (1 - s.Z*s.Sigma*math.Expm1(s.Beta))
+	return Private{Centre: f + above*bound, Deviation: s.Sigma * bound * (1 + above*math.Expm1(s.Beta))}
+}
+
+// finest is the least scale of the noise: so much wider than the steps of whoever draws it that it may
+// round the centre to one of them.
+const finest = 0x1p-20
+
+// Epsilon is the ε at delta that a released divergence shows, with what its release cost. It is
+// public.
+func (s Smooth) Epsilon(released, delta float64) float64 {
+	return Epsilon(max(0, released)+s.Event().(accountant.SmoothGaussian).Divergence(s.Order), s.Order, delta)
+}
