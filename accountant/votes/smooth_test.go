@@ -165,14 +165,14 @@ func TestThresholdNeverBelowBruteForce(t *testing.T) {
 func TestThresholdSensitivityLooksBothWays(t *testing.T) {
 	const teachers = 40
 	for _, at := range []float64{12, 20, 31.5} {
-		a := pate.Aggregation{Max: pate.GaussianMax{Sigma: 3}, Check: &pate.Threshold{At: at, Sigma: 4}}
+		a := votes.Aggregation{Max: votes.GaussianMax{Sigma: 3}, Check: &votes.Threshold{At: at, Sigma: 4}}
 		for _, alpha := range []float64{1.5, 3, 10} {
 			var cost []float64
 			for count := range teachers + 1 {
 				cost = append(cost, a.Check.Divergence([]int{count, 0}, alpha))
 			}
 			for count := range teachers + 1 {
-				local, err := a.LocalSensitivity([]pate.Question{{Votes: []int{count, 0}}}, teachers, alpha)
+				local, err := a.LocalSensitivity([]votes.Question{{Votes: []int{count, 0}}}, teachers, alpha)
 				if err != nil {
 					t.Fatal(err)
 				}
