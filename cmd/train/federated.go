@@ -4,6 +4,7 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/configs/places"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
 	"dpsgd/internal/web"
@@ -65,12 +66,12 @@ goes on with the run.`,
 
 // rounds is the result of a federated run for programs.
 type rounds struct {
-	Status       train.Status `json:"status"`
-	Rounds       int          `json:"rounds"`
-	Epsilon      float64      `json:"epsilon"`
-	Delta        float64      `json:"delta"`
-	Unit         string       `json:"unit"`
-	TestAccuracy float64      `json:"test_accuracy"`
-	Seconds      float64      `json:"seconds"`
-	Run          string       `json:"run"`
+	Status       run.Status `json:"status"`
+	Rounds       int        `json:"rounds"`
+	Epsilon      float64    `json:"epsilon"`
+	Delta        float64    `json:"delta"`
+	Unit         string     `json:"unit"`
+	TestAccuracy float64    `json:"test_accuracy"`
+	Seconds      float64    `json:"seconds"`
+	Run          string     `json:"run"`
 }

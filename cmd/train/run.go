@@ -12,6 +12,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/configs/places"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/stats"
 	"dpsgd/internal/train"
 	"dpsgd/internal/web"
@@ -140,7 +141,7 @@ func fitAs(a *shell.App, c *cobra.Command, run *train.Run, form func(train.Resul
 
 // ending is how a run of steps ended, and its result for programs.
 type ending struct {
-	status train.Status
+	status run.Status
 	steps  int
 	run    string
 	result any
@@ -153,10 +154,10 @@ func ended(a *shell.App, c *cobra.Command, e ending, err error) error {
 		shown.EndBar()
 		return err
 	}
-	if e.status == train.Interrupted {
+	if e.status == run.Interrupted {
 		fmt.Fprintf(a.Err, "train: stopped and saved after step %d; go on with `train resume %s`\n", e.steps, folder.Argument(e.run)+shell.DataGiven(c))
 	}
-	if err := a.PrintJSON(e.result); err != nil || e.status != train.Interrupted {
+	if err := a.PrintJSON(e.result); err != nil || e.status != run.Interrupted {
 		return err
 	}
 	return shell.Stopped(c.Context())

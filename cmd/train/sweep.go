@@ -9,6 +9,7 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
 	"dpsgd/internal/web"
@@ -72,18 +73,18 @@ its own and writes nothing that another one writes. Scripts for Slurm, Kubernete
 
 // runSweep carries out a sweep, which the command line names so, or collects it, and prints its result.
 func runSweep(a *shell.App, c *cobra.Command, name string, file *sweeps.Sweep, collect bool, o sweep.Options) error {
-	run := sweep.Run
+	carryOut := sweep.Run
 	if collect {
-		run = sweep.Collect
+		carryOut = sweep.Collect
 	}
-	result, err := run(c.Context(), file, o)
+	result, err := carryOut(c.Context(), file, o)
 	if err != nil {
 		return err
 	}
-	if result.Status == train.Interrupted {
+	if result.Status == run.Interrupted {
 		fmt.Fprintf(a.Err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(name)+shell.FoldersGiven(c))
 	}
-	if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
+	if err := a.PrintJSON(result); err != nil || result.Status != run.Interrupted {
 		return err
 	}
 	return shell.Stopped(c.Context())

@@ -7,8 +7,8 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/sweep"
-	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
 )
@@ -28,12 +28,12 @@ func runTask(a *shell.App, c *cobra.Command, shown *shell.Display, name, why str
 	}
 	shown.EndBar()
 	said := fmt.Sprintf("%d of the %d trials of this task have a result", len(result.Rows), len(result.Numbers))
-	if result.Status == train.Interrupted {
+	if result.Status == run.Interrupted {
 		fmt.Fprintf(a.Err, "train: stopped and saved, %s; go on with the same command\n", said)
 	} else {
 		fmt.Fprintf(shown.W, "done      %s\ncollect   `train sweep %s --collect%s`\n", said, folder.Argument(name), shell.FoldersGiven(c))
 	}
-	if err := a.PrintJSON(result); err != nil || result.Status != train.Interrupted {
+	if err := a.PrintJSON(result); err != nil || result.Status != run.Interrupted {
 		return err
 	}
 	return shell.Stopped(c.Context())

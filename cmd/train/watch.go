@@ -11,6 +11,7 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
+	"dpsgd/internal/run"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/train"
 )
@@ -74,10 +75,10 @@ func (p *runWatcher) Stepped(s train.Progress) {
 
 func (p *runWatcher) Finished(r train.Result) {
 	p.EndBar()
-	why := map[train.Status]string{
-		train.Done:            "all planned steps ran",
-		train.BudgetExhausted: "one more step would pass the budget",
-		train.Interrupted:     "stopped from outside, saved",
+	why := map[run.Status]string{
+		run.Done:            "all planned steps ran",
+		run.BudgetExhausted: "one more step would pass the budget",
+		run.Interrupted:     "stopped from outside, saved",
 	}
 	fmt.Fprintf(p.W, "\n%s after %s steps in %s: %s\n", r.Status, shell.Count(r.Steps), shell.Duration(r.Seconds), why[r.Status])
 	of := ""

@@ -9,7 +9,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/train"
+	"dpsgd/internal/run"
 	"dpsgd/release"
 )
 
@@ -29,7 +29,7 @@ func (r *Run) tell() error {
 	}
 	if n := r.journal.Len(); n > 0 {
 		return fmt.Errorf("%w: the ledger of %s holds %d entries, and there is no %s with the answers; asking again would pass ε = %g. Start a new run; what was asked still counts in the ledger of the data: %w",
-			train.ErrUntrained, r.Dir, n, folder.Labels, r.config.Privacy.Epsilon, release.ErrBudget)
+			run.ErrUntrained, r.Dir, n, folder.Labels, r.config.Privacy.Epsilon, release.ErrBudget)
 	}
 	if err := r.append(r.event()); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package ordinary
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -14,10 +15,7 @@ import (
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
-	"dpsgd/internal/train"
 	"dpsgd/internal/trained"
-
-	"encoding/json"
 )
 
 // predictTrain predicts every training example with the current parameters.
@@ -57,7 +55,7 @@ func (r *Run) evaluate() error {
 }
 
 // finish saves the last parameters, evaluates them, and writes model and statement.
-func (r *Run) finish(status train.Status) (Result, error) {
+func (r *Run) finish(status run.Status) (Result, error) {
 	if err := r.save(); err != nil {
 		return Result{}, err
 	}
@@ -112,7 +110,7 @@ func (r *Run) writeModel(s statement.Statement) error {
 }
 
 // statement describes the run.
-func (r *Run) statement(status train.Status) (statement.Statement, error) {
+func (r *Run) statement(status run.Status) (statement.Statement, error) {
 	o, c := r.outline, r.config
 	s := statement.Statement{
 		Run: folder.Name(r.Dir), Status: string(status), System: statement.None, Unit: "nothing",

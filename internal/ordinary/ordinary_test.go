@@ -16,9 +16,9 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
-	"dpsgd/internal/train"
 	"dpsgd/release"
 )
 
@@ -80,7 +80,7 @@ func resume(t *testing.T, dir string, o Options) (Result, error) {
 // A baseline says that it is not private wherever its result shows, and has no ledger to hide behind.
 func TestBaselineIsMarkedNotPrivate(t *testing.T) {
 	r, _ := fit(t, options(t, nil), 0, none...)
-	if r.Private || r.Epsilon != nil || r.Delta != nil || r.Status != train.Done || r.TestAccuracy < 0.9 {
+	if r.Private || r.Epsilon != nil || r.Delta != nil || r.Status != run.Done || r.TestAccuracy < 0.9 {
 		t.Errorf("found %+v, expected a good result that is not private", r)
 	}
 	text := tiny.Read(t, filepath.Join(r.Run, folder.Statement))
@@ -109,10 +109,10 @@ func TestResumedBaselineIsTheUninterruptedOne(t *testing.T) {
 	want := tiny.Read(t, filepath.Join(whole.Run, folder.Model))
 	for _, cut := range []int{1, 7, 13, 39} {
 		stopped, o := fit(t, options(t, nil), cut, none...)
-		if stopped.Status != train.Interrupted || stopped.Steps != cut {
+		if stopped.Status != run.Interrupted || stopped.Steps != cut {
 			t.Fatalf("found %s after %d steps, expected interrupted after %d", stopped.Status, stopped.Steps, cut)
 		}
-		if r, err := resume(t, stopped.Run, o); err != nil || r.Status != train.Done || tiny.Read(t, filepath.Join(r.Run, folder.Model)) != want {
+		if r, err := resume(t, stopped.Run, o); err != nil || r.Status != run.Done || tiny.Read(t, filepath.Join(r.Run, folder.Model)) != want {
 			t.Errorf("cut at %d: %s, %v, or another model", cut, r.Status, err)
 		}
 	}
@@ -138,7 +138,7 @@ func TestLabelsAreAskedOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if r.Status != train.Done || r.Steps != test.steps || !r.Private || *r.Epsilon > 2 || *r.Epsilon < 1.99 {
+			if r.Status != run.Done || r.Steps != test.steps || !r.Private || *r.Epsilon > 2 || *r.Epsilon < 1.99 {
 				t.Errorf("cut at %d: %s after %d steps, ε %v, expected done after %d and ε = 2", cut, r.Status, r.Steps, *r.Epsilon, test.steps)
 			}
 			i, err := books.Inspect(r.Run)

@@ -29,7 +29,6 @@ import (
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
-	"dpsgd/internal/train"
 	"dpsgd/model"
 	"dpsgd/optimizer"
 )
@@ -431,7 +430,7 @@ func (r *Run) Fit(ctx context.Context) (result Result, err error) {
 		if err != nil {
 			return Result{}, err
 		}
-		if status != train.Done || r.last() {
+		if status != run.Done || r.last() {
 			return r.finish(status)
 		}
 		if err := r.tellRest(); err != nil {
@@ -447,10 +446,10 @@ func (r *Run) Fit(ctx context.Context) (result Result, err error) {
 }
 
 // train takes the steps of the training under way.
-func (r *Run) train(ctx context.Context) (train.Status, error) {
+func (r *Run) train(ctx context.Context) (run.Status, error) {
 	for r.step < r.steps {
 		if ctx.Err() != nil {
-			return train.Interrupted, r.order.Wait()
+			return run.Interrupted, r.order.Wait()
 		}
 		start := time.Now()
 		if err := r.trainer.Step(r.batches.At(r.step), r.done(), r.schedule.LearningRate(r.step)); err != nil {
@@ -464,7 +463,7 @@ func (r *Run) train(ctx context.Context) (train.Status, error) {
 			return "", err
 		}
 	}
-	return train.Done, r.order.Wait()
+	return run.Done, r.order.Wait()
 }
 
 // due does what is due after a step at its cadence.

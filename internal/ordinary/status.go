@@ -3,14 +3,14 @@ package ordinary
 import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
+	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/statement"
-	"dpsgd/internal/train"
 )
 
 // Result is what a run reports at its end. A run that is NOT PRIVATE has neither ε nor δ.
 type Result struct {
-	Status            train.Status  `json:"status"`
+	Status            run.Status    `json:"status"`
 	Steps             int           `json:"steps"`
 	Private           bool          `json:"private"`
 	Unit              string        `json:"unit"`    // whose presence or value is protected; "nothing"

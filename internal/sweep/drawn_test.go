@@ -18,6 +18,7 @@ import (
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
@@ -230,7 +231,7 @@ func TestNoPoints(t *testing.T) {
 	startWith(t, s, o)
 	r := runSweep(t, s, o)
 	note := strings.Join(r.Note(), " ")
-	if r.Status != train.Done || r.Trials != 0 || len(r.Rows) != 0 || r.Best != "" || r.Composed != nil || !strings.Contains(note, "drawn is 0: there is no result") {
+	if r.Status != run.Done || r.Trials != 0 || len(r.Rows) != 0 || r.Best != "" || r.Composed != nil || !strings.Contains(note, "drawn is 0: there is no result") {
 		t.Errorf("found %+v with the note %s", r, note)
 	}
 	if report := tiny.Read(t, filepath.Join(r.Sweep, folder.Report)); !strings.Contains(report, "there is no result") {
@@ -247,7 +248,7 @@ func TestOnlyAFinishedDrawnNumberIsSelected(t *testing.T) {
 	defer cancel()
 	o.Watcher = sweepHooks{stepped: func(p train.Progress) { cancel() }}
 	r, err := Run(ctx, s, o)
-	if err != nil || r.Status != train.Interrupted || r.Selected != nil || r.Composed == nil || !strings.Contains(strings.Join(r.Note(), " "), "is known when all drawn points are trained") {
+	if err != nil || r.Status != run.Interrupted || r.Selected != nil || r.Composed == nil || !strings.Contains(strings.Join(r.Note(), " "), "is known when all drawn points are trained") {
 		t.Errorf("found %+v (%v)", r, err)
 	}
 	fixed := runSweep(t, sweepOf(t, tiny.Config, strings.Replace(drawnSweep, "{distribution: poisson, mean: 3}", "3", 1)), sweepOptions(t))

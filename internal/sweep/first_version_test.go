@@ -17,6 +17,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -151,15 +152,15 @@ func TestFirstVersionIsAdopted(t *testing.T) {
 	}
 	want := maps.Clone(firstReleases)
 	want["interrupted"], want["killed"] = 24, 9+16
-	for _, run := range []string{"finished", "interrupted", "killed"} {
-		dir := filepath.Join(o.RunsDir, run)
+	for _, name := range []string{"finished", "interrupted", "killed"} {
+		dir := filepath.Join(o.RunsDir, name)
 		before, err := costOf(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := tinyrun.Fit(t, tinyrun.Open(t, dir, o))
-		if r.Status != train.Done || tiny.Releases(t, dir) != want[run] || r.Epsilon < before.Epsilon || r.Epsilon > 3 {
-			t.Errorf("%s: found %+v with %d releases, expected %d for ε from %v to 3", run, r, tiny.Releases(t, dir), want[run], before.Epsilon)
+		if r.Status != run.Done || tiny.Releases(t, dir) != want[name] || r.Epsilon < before.Epsilon || r.Epsilon > 3 {
+			t.Errorf("%s: found %+v with %d releases, expected %d for ε from %v to 3", name, r, tiny.Releases(t, dir), want[name], before.Epsilon)
 		}
 	}
 	found := map[string]int{}

@@ -14,6 +14,7 @@ import (
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/train"
 )
 
@@ -23,9 +24,9 @@ type Row struct {
 	Settings     []sweeps.Setting `json:"-"`             // the swept keys
 	TestAccuracy *float64         `json:"test_accuracy"` // nil of a trial that diverged
 	account.Answer
-	Steps   int          `json:"steps"`
-	Seconds float64      `json:"-"`
-	Status  train.Status `json:"status"`
+	Steps   int        `json:"steps"`
+	Seconds float64    `json:"-"`
+	Status  run.Status `json:"status"`
 
 	// Of the trial's ledger at its end: rows of the first version have neither.
 	LedgerEntries int    `json:"ledger_entries,omitempty"`

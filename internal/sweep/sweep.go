@@ -10,6 +10,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs/sweeps"
 	"dpsgd/data"
+	"dpsgd/internal/run"
 	"dpsgd/internal/train"
 )
 
@@ -54,19 +55,19 @@ type TrialOverview struct {
 
 // Result is what a sweep reports at its end.
 type Result struct {
-	Sweep    string       `json:"sweep"`
-	Status   train.Status `json:"status"` // train.Done, train.Interrupted or Incomplete
-	Trials   int          `json:"trials"`
-	Finished int          `json:"finished"`
-	Missing  []Missing    `json:"missing,omitempty"` // trials without a result
-	Rows     []Row        `json:"rows"`
-	Points   []Point      `json:"points"`         // of the rows, those that differ in the seed alone together
-	Best     string       `json:"best,omitempty"` // the Point with the best mean; "" while there is none
-	Composed *Composed    `json:"composed"`       // nil when nothing was released
-	Selected *Selected    `json:"selected,omitempty"`
-	Public   bool         `json:"public_data,omitempty"` // the examples are nobody's: nothing was spent on anybody
-	Scale    int          `json:"tan_scale,omitempty"`   // by how much smaller the trials are than what they stand for
-	drawn    bool         // the number of points was drawn
+	Sweep    string     `json:"sweep"`
+	Status   run.Status `json:"status"` // run.Done, run.Interrupted or Incomplete
+	Trials   int        `json:"trials"`
+	Finished int        `json:"finished"`
+	Missing  []Missing  `json:"missing,omitempty"` // trials without a result
+	Rows     []Row      `json:"rows"`
+	Points   []Point    `json:"points"`         // of the rows, those that differ in the seed alone together
+	Best     string     `json:"best,omitempty"` // the Point with the best mean; "" while there is none
+	Composed *Composed  `json:"composed"`       // nil when nothing was released
+	Selected *Selected  `json:"selected,omitempty"`
+	Public   bool       `json:"public_data,omitempty"` // the examples are nobody's: nothing was spent on anybody
+	Scale    int        `json:"tan_scale,omitempty"`   // by how much smaller the trials are than what they stand for
+	drawn    bool       // the number of points was drawn
 }
 
 // sweep is one at work.
@@ -100,7 +101,7 @@ type sweep struct {
 // Run trains every trial that has no result yet, each as an ordinary run in the sweep's folder. A
 // trial with a result is never repeated; one that was under way goes on from its checkpoint with
 // the spend of its ledger. When ctx is done, the trials' current steps are finished and saved, and
-// the status is [train.Interrupted].
+// the status is [run.Interrupted].
 func Run(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error) {
 	s, lock, err := opened(file, o, false)
 	if err != nil {
@@ -152,7 +153,7 @@ func (s *sweep) announce() {
 
 // result gathers the rows in the order of the trials, compares their points and says what choosing
 // among them costs.
-func (s *sweep) result(status train.Status) (Result, error) {
+func (s *sweep) result(status run.Status) (Result, error) {
 	if err := s.gather(); err != nil {
 		return Result{}, err
 	}

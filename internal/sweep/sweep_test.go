@@ -22,6 +22,7 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/questions"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -108,7 +109,7 @@ func interruptSweep(t testing.TB, s *sweeps.Sweep, o Options, steps int) {
 			cancel()
 		}
 	}}
-	if r, err := Run(ctx, s, o); err != nil || r.Status != train.Interrupted {
+	if r, err := Run(ctx, s, o); err != nil || r.Status != run.Interrupted {
 		t.Fatalf("found %+v (%v)", r, err)
 	}
 }
@@ -144,7 +145,7 @@ func killSweep(t testing.TB, s *sweeps.Sweep, o Options, number, steps int) {
 func TestSweepTables(t *testing.T) {
 	o := sweepOptions(t)
 	r := runSweep(t, sweepOf(t, tiny.Config, tinySweep), o)
-	if r.Status != train.Done || r.Trials != 8 || r.Finished != 8 || len(r.Rows) != 8 {
+	if r.Status != run.Done || r.Trials != 8 || r.Finished != 8 || len(r.Rows) != 8 {
 		t.Fatalf("found %+v, expected 8 trials", r)
 	}
 	lines := strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(r.Sweep, folder.Rows))), "\n")
@@ -414,7 +415,7 @@ func TestSweepKilledBetweenFiles(t *testing.T) {
 	}
 }
 
-// train.Interrupted, a sweep saves its trial and tells; started again it ends like an uninterrupted
+// run.Interrupted, a sweep saves its trial and tells; started again it ends like an uninterrupted
 // one.
 func TestInterruptedSweep(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, tinySweep), sweepOptions(t)
@@ -430,11 +431,11 @@ func TestInterruptedSweep(t *testing.T) {
 		},
 	}
 	r, err := Run(ctx, s, o)
-	if err != nil || r.Status != train.Interrupted || r.Finished != 1 || r.Composed.Releases != 12+7 || r.Composed.Planned != 12*r.Trials || r.Composed.Released == nil || r.Composed.Released.Epsilon >= r.Composed.Epsilon {
+	if err != nil || r.Status != run.Interrupted || r.Finished != 1 || r.Composed.Releases != 12+7 || r.Composed.Planned != 12*r.Trials || r.Composed.Released == nil || r.Composed.Released.Epsilon >= r.Composed.Epsilon {
 		t.Fatalf("found %+v, %+v (%v), expected one result and 19 releases", r, r.Composed, err)
 	}
 	o.Watcher = nil
-	if r := runSweep(t, s, o); r.Status != train.Done || r.Finished != 8 || r.Composed.Releases != 8*12 {
+	if r := runSweep(t, s, o); r.Status != run.Done || r.Finished != 8 || r.Composed.Releases != 8*12 {
 		t.Errorf("found %+v, %+v, expected 8 results and 96 releases", r, r.Composed)
 	}
 }
@@ -501,7 +502,7 @@ func TestDivergedTrial(t *testing.T) {
 	o := sweepOptions(t)
 	r := runSweep(t, s, o)
 	last := r.Rows[3]
-	if r.Finished != 4 || last.Status != train.Diverged || last.TestAccuracy != nil || last.Epsilon <= 0 {
+	if r.Finished != 4 || last.Status != run.Diverged || last.TestAccuracy != nil || last.Epsilon <= 0 {
 		t.Fatalf("found %+v, expected a diverged last trial", r.Rows)
 	}
 	if !strings.Contains(tiny.JSON(t, last), `"test_accuracy":null`) {

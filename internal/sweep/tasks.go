@@ -16,7 +16,7 @@ import (
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/train"
+	"dpsgd/internal/run"
 )
 
 // A task trains some trials of a sweep, on a machine of its own perhaps, beside other tasks with the
@@ -29,7 +29,7 @@ import (
 const lockEnd = ".lock"
 
 // Incomplete is the status of a sweep that was collected before all of its trials had a result.
-const Incomplete train.Status = "incomplete"
+const Incomplete run.Status = "incomplete"
 
 // ErrNoTrial: a task was asked for a trial that the sweep does not have.
 var ErrNoTrial = errors.New("train: no such trial")
@@ -61,11 +61,11 @@ func (s *sweep) ours(i int) bool { return s.share == nil || slices.Contains(s.nu
 
 // TaskResult is what a task reports at its end.
 type TaskResult struct {
-	Sweep   string       `json:"sweep"`
-	Status  train.Status `json:"status"` // train.Done or train.Interrupted
-	Trials  int          `json:"trials"` // of the sweep
-	Numbers []int        `json:"numbers"`
-	Rows    []Row        `json:"rows"` // of the task's trials
+	Sweep   string     `json:"sweep"`
+	Status  run.Status `json:"status"` // run.Done or run.Interrupted
+	Trials  int        `json:"trials"` // of the sweep
+	Numbers []int      `json:"numbers"`
+	Rows    []Row      `json:"rows"` // of the task's trials
 }
 
 // RunTask trains the trials of a share, as [Run] does all of them: a trial with a result is not
@@ -165,7 +165,7 @@ func Collect(_ context.Context, file *sweeps.Sweep, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer lock.Close()
-	status := train.Done
+	status := run.Done
 	if len(s.rows) < len(s.trials) {
 		status = Incomplete
 	}

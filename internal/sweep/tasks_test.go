@@ -16,6 +16,7 @@ import (
 	"dpsgd/configs/sweeps"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
@@ -87,7 +88,7 @@ func TestTasksAreASweep(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {
-			if r := task(t, s, Share{i + 1, 4}, o); r.Status != train.Done || len(r.Rows) != 3 {
+			if r := task(t, s, Share{i + 1, 4}, o); r.Status != run.Done || len(r.Rows) != 3 {
 				t.Errorf("task %d: found %+v", i+1, r)
 			}
 		})
@@ -97,7 +98,7 @@ func TestTasksAreASweep(t *testing.T) {
 	r := collected(t, s, o)
 	whole := sweepOptions(t)
 	serial := runSweep(t, s, whole)
-	if r.Status != train.Done || len(r.Missing) > 0 || len(r.Rows) != 12 || *r.Composed != *serial.Composed {
+	if r.Status != run.Done || len(r.Missing) > 0 || len(r.Rows) != 12 || *r.Composed != *serial.Composed {
 		t.Errorf("found %+v, expected %+v", r, serial)
 	}
 	for i, row := range r.Rows {
@@ -171,7 +172,7 @@ func TestKilledTasks(t *testing.T) {
 	for _, share := range []Share{{1, 4}, {2, 4}} {
 		task(t, s, share, o)
 	}
-	if r := collected(t, s, o); r.Status != train.Done || r.Composed.Releases != 12*12+3+3 || shown(t, o.RunsDir).Releases != 13*12+3+3 {
+	if r := collected(t, s, o); r.Status != run.Done || r.Composed.Releases != 12*12+3+3 || shown(t, o.RunsDir).Releases != 13*12+3+3 {
 		t.Errorf("found %d releases of the sweep and %d in all, expected %d and %d", r.Composed.Releases, shown(t, o.RunsDir).Releases, 12*12+3+3, 13*12+3+3)
 	}
 }
@@ -213,7 +214,7 @@ func TestCollectedTwice(t *testing.T) {
 		t.Errorf("found %d releases, %d in the statement of the resumed run, expected 27", n, resumed.DatasetReleases)
 	}
 	task(t, s, Share{First: 1}, o)
-	if r := collected(t, s, o); r.Status != train.Done || r.Composed.Releases != 27 || shown(t, o.RunsDir).Releases != 27 || folder.HoldsAny(o.RunsDir, folder.Uncollected) {
+	if r := collected(t, s, o); r.Status != run.Done || r.Composed.Releases != 27 || shown(t, o.RunsDir).Releases != 27 || folder.HoldsAny(o.RunsDir, folder.Uncollected) {
 		t.Errorf("found %+v, expected 27 releases and nothing uncollected", r)
 	}
 }
@@ -229,7 +230,7 @@ func TestTasksDrawOnce(t *testing.T) {
 		}
 		all.Wait()
 		r := collected(t, s, o)
-		if r.Status != train.Done || r.Finished != r.Trials || r.Selected == nil {
+		if r.Status != run.Done || r.Finished != r.Trials || r.Selected == nil {
 			t.Errorf("found %+v, expected all trials and the cost of the best", r)
 		}
 		if check, err := books.Verify(o.RunsDir, ""); err != nil || check.Releases != 12*r.Trials {
@@ -256,7 +257,7 @@ func TestTrialIsOneTask(t *testing.T) {
 		}
 	}}
 	task(t, s, Share{First: 1}, o)
-	if r := collected(t, s, o); r.Composed.Releases != 24 || r.Status != train.Done {
+	if r := collected(t, s, o); r.Composed.Releases != 24 || r.Status != run.Done {
 		t.Errorf("found %+v, expected 24 releases", r)
 	}
 }
@@ -363,7 +364,7 @@ func TestTrialsOfOthersAreNotRepeated(t *testing.T) {
 			}}
 			test.one(t, watched)
 			for _, row := range collected(t, s, o).Rows {
-				if row.Status != train.Diverged || row.LedgerEntries != row.Steps {
+				if row.Status != run.Diverged || row.LedgerEntries != row.Steps {
 					t.Errorf("trial %s: found %q and %d releases in %d steps, expected as many after it diverged", row.Trial, row.Status, row.LedgerEntries, row.Steps)
 				}
 			}

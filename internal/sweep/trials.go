@@ -14,6 +14,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/books"
 	"dpsgd/internal/examples"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
 	"dpsgd/optimizer"
@@ -63,7 +64,7 @@ func (q *queue) interrupt() {
 //
 // Small trials keep a machine busier side by side, each on its share of the threads, than one after
 // the other on all: between the kernels of a step there is work that one thread does alone.
-func (s *sweep) train(ctx context.Context) (train.Status, error) {
+func (s *sweep) train(ctx context.Context) (run.Status, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	s.width = s.parallel()
@@ -77,9 +78,9 @@ func (s *sweep) train(ctx context.Context) (train.Status, error) {
 	case s.queue.err != nil:
 		return "", s.queue.err
 	case s.queue.interrupted:
-		return train.Interrupted, nil
+		return run.Interrupted, nil
 	}
-	return train.Done, nil
+	return run.Done, nil
 }
 
 // parallel is how many trials are under way at a time.
@@ -106,7 +107,7 @@ func (s *sweep) work(ctx context.Context, stop func()) {
 		}
 		t := s.trials[i]
 		row, err := s.trial(ctx, i, t)
-		if err == nil && row.Status == train.Interrupted {
+		if err == nil && row.Status == run.Interrupted {
 			s.queue.interrupt()
 			return
 		}
@@ -162,17 +163,17 @@ func (s *sweep) trial(ctx context.Context, i int, t sweeps.Trial) (Row, error) {
 		})
 		return row, err
 	}
-	run, err := s.beginTrial(i, t, ledger != nil)
+	trial, err := s.beginTrial(i, t, ledger != nil)
 	if err != nil {
 		return Row{}, err
 	}
-	defer run.Close()
-	result, err := run.Fit(ctx)
+	defer trial.Close()
+	result, err := trial.Fit(ctx)
 	switch {
 	case errors.Is(err, optimizer.ErrUpdate), errors.Is(err, checkpoints.ErrNotFinite):
-		result, err = run.Untested(train.Diverged)
-	case errors.Is(err, train.ErrUntrained):
-		result, err = run.Untested(train.BudgetExhausted)
+		result, err = trial.Untested(run.Diverged)
+	case errors.Is(err, run.ErrUntrained):
+		result, err = trial.Untested(run.BudgetExhausted)
 	}
 	return rowOf(t, s.plans[i], result), err
 }

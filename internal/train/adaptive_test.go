@@ -31,9 +31,9 @@ func TestCountHasTheClaimedNoise(t *testing.T) {
 	r := create(t, tiny.Parse(t, noBias, adaptive, "training.sampling=full", "optimizer.name=sgd", fmt.Sprintf("privacy.count_share=%g", share),
 		fmt.Sprintf("optimizer.learning_rate=%g", rate), fmt.Sprintf("training.steps=%d", steps), fmt.Sprintf("privacy.noise_multiplier=%g", sigma),
 		"privacy.clip_norm=0.3", "data.mean=[0]", "privacy.delta=1e-4"), o)
-	norms, path := []float64{r.plan.movingClipNorm(r.step)}, [][]float32{slices.Clone(r.model.Values)}
+	norms, path := []float64{r.plan.movingClipNorm(r.Step)}, [][]float32{slices.Clone(r.Model.Values)}
 	r.watcher = hooks{stepped: func(p Progress) {
-		norms, path = append(norms, p.ClipNorm), append(path, slices.Clone(r.model.Values))
+		norms, path = append(norms, p.ClipNorm), append(path, slices.Clone(r.Model.Values))
 	}}
 	fit(t, r)
 	count, gradients := make([][]float64, steps), make([][]float64, steps)
@@ -120,8 +120,8 @@ func TestEditedClipNormChangesNoBound(t *testing.T) {
 		dir := stopped(o)
 		edited(t, dir, []float32{norm})
 		r := open(t, dir, o)
-		if r.plan.movingClipNorm(r.step) != float64(norm) {
-			t.Fatalf("the run goes on with clip norm %v, expected %v", r.plan.movingClipNorm(r.step), norm)
+		if r.plan.movingClipNorm(r.Step) != float64(norm) {
+			t.Fatalf("the run goes on with clip norm %v, expected %v", r.plan.movingClipNorm(r.Step), norm)
 		}
 		without, with := clippedSum(t, r, []int{0, 1, 2, 5}), clippedSum(t, r, []int{0, 1, 2, 5, 8})
 		var moved float64

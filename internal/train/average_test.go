@@ -15,23 +15,23 @@ func TestModelIsTheAverage(t *testing.T) {
 	var path [][]float32
 	o := options(t)
 	var r *Run
-	o.Watcher = hooks{stepped: func(Progress) { path = append(path, slices.Clone(r.model.Values)) }}
+	o.Watcher = hooks{stepped: func(Progress) { path = append(path, slices.Clone(r.Model.Values)) }}
 	r = create(t, tiny.Parse(t, "training.average=tail", "training.evaluate_every=5", "training.steps=11"), o)
 	result := fit(t, r)
 	if result.Average != "tail" || len(path) != 11 {
 		t.Fatalf("found the average %q of %d steps, expected tail of 11", result.Average, len(path))
 	}
-	if !slices.Equal(r.model.Values, path[10]) {
+	if !slices.Equal(r.Model.Values, path[10]) {
 		t.Error("the last parameters are not those of the last step")
 	}
-	tensors, _, err := trained.Weights(r.Dir, r.config)
+	tensors, _, err := trained.Weights(r.Dir, r.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.model.Import(tensors); err != nil {
+	if err := r.Model.Import(tensors); err != nil {
 		t.Fatal(err)
 	}
-	for i, v := range r.model.Values {
+	for i, v := range r.Model.Values {
 		sum := 0.0
 		for _, parameters := range path[5:] {
 			sum += float64(parameters[i])

@@ -21,11 +21,11 @@ func BenchmarkClippedSum(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				r, err := prepare(c, Options{}, nil)
+				r, err := prepare(c, Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
-				defer r.pool.Close()
+				defer r.Pool.Close()
 				indices := make([]int, 256)
 				for i := range indices {
 					indices[i] = i
@@ -66,14 +66,11 @@ func BenchmarkCheckpoints(b *testing.B) {
 				return func() time.Duration {
 					start := time.Now()
 					for range test.steps {
-						if err := r.takeStep(); err != nil {
-							b.Fatal(err)
-						}
-						if err := r.due(); err != nil {
+						if err := r.Next(context.Background()); err != nil {
 							b.Fatal(err)
 						}
 					}
-					if err := r.order.Wait(); err != nil {
+					if err := r.Order.Wait(); err != nil {
 						b.Fatal(err)
 					}
 					return time.Since(start) / time.Duration(test.steps)
@@ -104,6 +101,6 @@ func benchRun(b *testing.B, preset string, overrides ...string) *Run {
 		b.Fatal(err)
 	}
 	r := create(b, c, Options{RunsDir: b.TempDir(), Name: preset})
-	r.ctx, r.started, r.plan.Steps = context.Background(), time.Now(), 1<<30
+	r.plan.Steps = 1 << 30
 	return r
 }

@@ -10,6 +10,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/slow"
 	"dpsgd/internal/tiny"
 )
@@ -175,7 +176,7 @@ func TestRunWithoutCertificates(t *testing.T) {
 	overrides := []string{"privacy.epsilon=2", "privacy.noise_multiplier=calibrated"}
 	r := train(t, o, append(overrides, "privacy.accountant=exact")...)
 	want := train(t, options(t), overrides...)
-	if r.Status != Done || r.Steps != 12 || r.Epsilon != want.Epsilon || r.Epsilon > 2 || r.Accountant != "rdp" || r.NoiseMultiplier != want.NoiseMultiplier {
+	if r.Status != run.Done || r.Steps != 12 || r.Epsilon != want.Epsilon || r.Epsilon > 2 || r.Accountant != "rdp" || r.NoiseMultiplier != want.NoiseMultiplier {
 		t.Errorf("found %+v, expected %+v", r, want)
 	}
 	if len(warnings) != 2 || !strings.HasPrefix(warnings[0], "the accountant exact has no answer for the noise with which 12 steps fit ε = 2 (accountant: no certified answer: the stub") ||
@@ -202,7 +203,7 @@ func TestRunWithoutCertificateForRepeatedSteps(t *testing.T) {
 		return create(t, tiny.Parse(t, overrides...), o)
 	})
 	r := fit(t, open(t, filepath.Join(o.RunsDir, o.Folder), o))
-	if r.Status != Done || r.Steps != 12 || tiny.Releases(t, r.Run) != 16 || r.Epsilon > 3 || r.Accountant != "rdp" {
+	if r.Status != run.Done || r.Steps != 12 || tiny.Releases(t, r.Run) != 16 || r.Epsilon > 3 || r.Accountant != "rdp" {
 		t.Errorf("found %+v with %d releases, expected 12 steps and 16", r, tiny.Releases(t, r.Run))
 	}
 	if text := tiny.Read(t, filepath.Join(r.Run, folder.Statement)); !strings.Contains(text, "whether release 13 fits ε = 3") {
@@ -229,7 +230,7 @@ func TestKilledRunByExact(t *testing.T) {
 		}
 		r := fit(t, open(t, filepath.Join(o.RunsDir, o.Folder), o))
 		// As with rdp: 26 releases are spent at step 10, so four more steps fit.
-		if r.Status != BudgetExhausted || r.Steps != 14 || tiny.Releases(t, r.Run) != 30 || r.Epsilon > 2 || r.Epsilon < 1.99 || *r.EpsilonRDP <= 2 || r.Accountant != name {
+		if r.Status != run.BudgetExhausted || r.Steps != 14 || tiny.Releases(t, r.Run) != 30 || r.Epsilon > 2 || r.Epsilon < 1.99 || *r.EpsilonRDP <= 2 || r.Accountant != name {
 			t.Errorf("%s: found %+v with %d releases", name, r, tiny.Releases(t, r.Run))
 		}
 	}

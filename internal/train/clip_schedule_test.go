@@ -30,11 +30,11 @@ func TestNoiseFollowsTheClipNorm(t *testing.T) {
 				fmt.Sprintf("training.steps=%d", steps), fmt.Sprintf("privacy.noise_multiplier=%g", sigma), "privacy.clip_norm=0.3", "data.mean=[0]", "privacy.clipping=" + clipping}
 			r := create(t, tiny.Parse(t, append(slices.Clone(overrides), "privacy.clip_schedule="+schedule, "privacy.clip_final_factor=0.1")...), o)
 			norms := []float64{r.plan.movingClipNorm(0)}
-			path := [][]float32{slices.Clone(r.model.Values)}
+			path := [][]float32{slices.Clone(r.Model.Values)}
 			r.watcher = hooks{stepped: func(p Progress) {
-				norms, path = append(norms, p.ClipNorm), append(path, slices.Clone(r.model.Values))
+				norms, path = append(norms, p.ClipNorm), append(path, slices.Clone(r.Model.Values))
 			}}
-			journal := r.journal
+			journal := r.Books
 			fit(t, r)
 			noise := make([][]float64, steps)
 			for step := range noise {
@@ -64,7 +64,7 @@ func TestRateByNoiseKnowsTheClipNorms(t *testing.T) {
 	var variance float64
 	for step := range r.plan.Steps {
 		c := 0.7 * (1 - 0.8*float64(step)/float64(r.plan.Steps-1))
-		variance += math.Pow(r.schedule.LearningRate(step)*1.5*c/60, 2)
+		variance += math.Pow(r.Schedule.LearningRate(step)*1.5*c/60, 2)
 	}
 	if found := math.Sqrt(variance); math.Abs(found/target-1) > 1e-9 {
 		t.Errorf("the noise leaves %v in every parameter, expected %v", found, target)

@@ -17,9 +17,9 @@ func noiseOf(c *configs.Config) release.Noise {
 // openDoor makes the door of the plan, with the run's journal behind its checkpoints.
 func (r *Run) openDoor() error {
 	var err error
-	r.door, err = release.NewDoor(r.plan.Plan, r.records.Coordinates(), r.order, r.plan.Allows, r.pool)
-	if err == nil && r.leader != nil {
-		r.door.Among(r.leader)
+	r.door, err = release.NewDoor(r.plan.Plan, r.records.Coordinates(), r.Order, r.plan.Allows, r.Pool)
+	if err == nil && r.together.leader != nil {
+		r.door.Among(r.together.leader)
 	}
 	return err
 }

@@ -30,7 +30,7 @@ func likely(t *testing.T, what string, squares float64, n int) {
 func TestMeanHasItsNoise(t *testing.T) {
 	r := create(t, tiny.Parse(t, append(tiny.Features, "features.directions=59", "features.mean_noise=10", "privacy.epsilon=8")...), featureOptions(t))
 	defer r.Close()
-	rows := r.examples.Train.(*data.Features)
+	rows := r.Examples.Train.(*data.Features)
 	width := rows.Shape().Values()
 	batcher, err := data.NewBatcher(rows, data.Normalisation{})
 	if err != nil {
@@ -51,7 +51,7 @@ func TestMeanHasItsNoise(t *testing.T) {
 	}
 	const sigma = 10
 	squares := 0.0
-	for j, v := range r.featureMean {
+	for j, v := range r.features.mean {
 		z := (float64(v)*tiny.Examples - sum[j]) / sigma
 		squares += z * z
 	}

@@ -55,12 +55,12 @@ func TestResumedRunKeepsItsEngines(t *testing.T) {
 	}
 	r.Close()
 	want := otherEngines(t, r.Dir)
-	before := tiny.Read(t, r.path(folder.Engines))
+	before := tiny.Read(t, r.Path(folder.Engines))
 	again := open(t, r.Dir, o)
 	if found := enginesOf(again); !slices.Equal(found, want) {
 		t.Errorf("found the engines %v, expected those of the file, %v", found, want)
 	}
-	if after := tiny.Read(t, r.path(folder.Engines)); after != before {
+	if after := tiny.Read(t, r.Path(folder.Engines)); after != before {
 		t.Errorf("engines.json was written anew:\n%s\n---\n%s", before, after)
 	}
 }
@@ -76,11 +76,11 @@ func TestOtherSettingsChooseAgain(t *testing.T) {
 			o := options(t)
 			r := create(t, tiny.Parse(t, tiny.Convolutional), o)
 			r.Close()
-			before := tiny.Read(t, r.path(folder.Engines))
+			before := tiny.Read(t, r.Path(folder.Engines))
 			reconfigure(t, r.Dir, test.from, test.to)
 			again := open(t, r.Dir, o)
 			found := compute.ReadChoice(r.Dir)
-			if tiny.Read(t, r.path(folder.Engines)) == before || found.Setting != again.config.Performance.Engine || found.PhysicalBatchSize != again.config.Training.PhysicalBatchSize {
+			if tiny.Read(t, r.Path(folder.Engines)) == before || found.Setting != again.Config.Performance.Engine || found.PhysicalBatchSize != again.Config.Training.PhysicalBatchSize {
 				t.Errorf("found %+v after %s", found, test.to)
 			}
 			if found.Setting == "ghost" && slices.Contains(enginesOf(again), perexample.Materialise) {
@@ -112,14 +112,14 @@ func TestDamagedEnginesAreChosenAgain(t *testing.T) {
 			o := options(t)
 			r := create(t, tiny.Parse(t, "performance.engine=ghost"), o)
 			r.Close()
-			whole := tiny.Read(t, r.path(folder.Engines))
+			whole := tiny.Read(t, r.Path(folder.Engines))
 			damaged := damage(whole)
 			if damaged == whole {
 				t.Fatal("nothing was damaged")
 			}
-			tiny.Write(t, r.path(folder.Engines), damaged)
+			tiny.Write(t, r.Path(folder.Engines), damaged)
 			open(t, r.Dir, o)
-			if found := tiny.Read(t, r.path(folder.Engines)); found != whole {
+			if found := tiny.Read(t, r.Path(folder.Engines)); found != whole {
 				t.Errorf("found %q, expected %q", found, whole)
 			}
 		})
@@ -128,8 +128,8 @@ func TestDamagedEnginesAreChosenAgain(t *testing.T) {
 	r := create(t, tiny.Parse(t), o)
 	r.Close()
 	for _, step := range []func() error{
-		func() error { return os.Remove(r.path(folder.Engines)) },
-		func() error { return os.Mkdir(r.path(folder.Engines), 0o700) },
+		func() error { return os.Remove(r.Path(folder.Engines)) },
+		func() error { return os.Mkdir(r.Path(folder.Engines), 0o700) },
 	} {
 		if err := step(); err != nil {
 			t.Fatal(err)
@@ -141,7 +141,7 @@ func TestDamagedEnginesAreChosenAgain(t *testing.T) {
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "the choice of engines is not kept") {
 		t.Errorf("found the warnings %q, expected one about engines that are not kept", warnings)
 	}
-	if err := os.Remove(r.path(folder.Engines)); err != nil {
+	if err := os.Remove(r.Path(folder.Engines)); err != nil {
 		t.Fatal(err)
 	}
 	open(t, r.Dir, o).Close()

@@ -40,7 +40,7 @@ type Extended struct {
 // before, and beside it that the number of steps was chosen with its results in sight; see
 // [account.Choice]. The run goes on by [Open].
 func Extend(dir string, epsilon float64, steps int, o Options) (Extended, error) {
-	r, begun, err := reopen(dir, o)
+	r, err := reopen(dir, o)
 	if err != nil {
 		return Extended{}, err
 	}
@@ -53,8 +53,8 @@ func Extend(dir string, epsilon float64, steps int, o Options) (Extended, error)
 		return Extended{}, err
 	}
 	e := folder.Extension{
-		Step: r.step, Entries: r.journal.Len(), Head: r.journal.Hash(), Plan: r.planHash,
-		From: folder.Terms{Steps: r.plan.MaxSteps, Epsilon: r.config.Privacy.Epsilon}, To: folder.Terms{Epsilon: r.config.Privacy.Epsilon},
+		Step: r.Step, Entries: r.Books.Len(), Head: r.Books.Hash(), Plan: r.PlanHash,
+		From: folder.Terms{Steps: r.plan.MaxSteps, Epsilon: r.Config.Privacy.Epsilon}, To: folder.Terms{Epsilon: r.Config.Privacy.Epsilon},
 	}
 	if epsilon > 0 {
 		e.To.Epsilon = epsilon
@@ -67,26 +67,26 @@ func Extend(dir string, epsilon float64, steps int, o Options) (Extended, error)
 	if err != nil {
 		return Extended{}, err
 	}
-	all, err := r.allOf(r.journal.Ledger(), e.Choices, e.To.Steps)
+	all, err := r.allOf(r.Books.Ledger(), e.Choices, e.To.Steps)
 	if err != nil {
 		return Extended{}, err
 	}
-	spent, err := r.plan.Spent(r.journal.Ledger())
+	spent, err := r.plan.Spent(r.Books.Ledger())
 	if err != nil {
 		return Extended{}, err
 	}
-	if err := r.journal.Room(all); err != nil {
+	if err := r.Books.Room(all); err != nil {
 		return Extended{}, err
 	}
-	if err := r.goOn(begun); err != nil { // nothing was written before all of this was in order
+	if err := r.GoOn(); err != nil { // nothing was written before all of this was in order
 		return Extended{}, err
 	}
-	if err := r.journal.Reserve(all); err != nil {
+	if err := r.Books.Reserve(all); err != nil {
 		return Extended{}, err
 	}
 	// The choice is paid for first: stopped in between, the run has cost more and is not extended.
-	for account.Choices(r.journal.Ledger()) < e.Choices {
-		if err := r.journal.Append(r.step, account.Choice); err != nil {
+	for account.Choices(r.Books.Ledger()) < e.Choices {
+		if err := r.Books.Append(r.Step, account.Choice); err != nil {
 			return Extended{}, err
 		}
 	}
@@ -98,14 +98,14 @@ func (r *Run) extensible(epsilon float64, steps int) error {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("%w %s: %s", ErrExtension, r.Dir, fmt.Sprintf(format, args...))
 	}
-	_, constantNoise := r.config.Privacy.NoiseSchedule.(*release.ConstantNoise)
-	_, constantNorm := r.config.Privacy.ClipSchedule.(*clip.ConstantNorm)
+	_, constantNoise := r.Config.Privacy.NoiseSchedule.(*release.ConstantNoise)
+	_, constantNorm := r.Config.Privacy.ClipSchedule.(*clip.ConstantNorm)
 	switch budget := r.plan.Budget; {
 	case isTrial(r.Dir):
 		return refuse("found a trial of a sweep, expected a run of its own; train its configuration by `train run`")
 	case !constantNoise || !constantNorm:
 		return refuse("found a noise or clip schedule over the planned steps, expected both constant: steps that were made would have had others")
-	case r.plan.MaxSteps == 0 || r.step == 0:
+	case r.plan.MaxSteps == 0 || r.Step == 0:
 		return refuse("found no step behind it, expected at least one")
 	case epsilon == 0 && steps == 0:
 		return refuse("found neither a budget nor a number of steps, expected --epsilon or --steps")
@@ -127,11 +127,11 @@ func isTrial(dir string) bool {
 
 // choose finds the largest of the totals that was asked for, and what it costs.
 func (r *Run) choose(e *folder.Extension, first, most int) (account.Spent, error) {
-	made := r.journal.Ledger()
+	made := r.Books.Ledger()
 	var best, cheapest account.Spent
 	for j := max(1, account.Choices(made)); j <= mostChoices; j++ {
 		n := account.Total(first, j)
-		if n <= e.From.Steps || n <= r.step {
+		if n <= e.From.Steps || n <= r.Step {
 			continue
 		}
 		cost, err := r.costOf(made, j, n)
@@ -178,7 +178,7 @@ func (r *Run) allOf(made *accountant.Ledger, choices, steps int) (*accountant.Le
 	if err != nil {
 		return nil, err
 	}
-	return all, all.Add(r.plan.Event(r.step), steps-r.step)
+	return all, all.Add(r.plan.Event(r.Step), steps-r.Step)
 }
 
 // extend takes into a plan what its run has released up to its last extension: what may follow is

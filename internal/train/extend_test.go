@@ -13,6 +13,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 )
@@ -67,7 +68,7 @@ func TestExtendedRunCountsEverything(t *testing.T) {
 		}
 		second := fit(t, open(t, first.Run, o))
 		l := ledgerOf(t, first.Run)
-		if second.Status != Done || second.Steps != e.To.Steps || l.Count() != e.To.Steps+e.Choices || second.Epsilon > 6 {
+		if second.Status != run.Done || second.Steps != e.To.Steps || l.Count() != e.To.Steps+e.Choices || second.Epsilon > 6 {
 			t.Errorf("%s: %s after %d steps with %d entries and ε %v, expected done, %d, %d, at most 6", name, second.Status, second.Steps, l.Count(), second.Epsilon, e.To.Steps, e.To.Steps+e.Choices)
 		}
 		share := 1e-4 / float64(int(1)<<e.Choices)

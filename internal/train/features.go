@@ -67,37 +67,44 @@ func (a afterMean) Guarantee(l *accountant.Ledger, delta float64) (accountant.Gu
 	return a.Accountants.Guarantee(all, delta)
 }
 
+// centre is the private mean of features, and whether it is subtracted from what the network sees.
+type centre struct {
+	mean       []float32 // nil before it was released, or if there is none
+	subtracted bool
+}
+
 // centre subtracts the private mean from the rows that the network sees. A run that has not
 // released it yet does so now. Killed between the release and the checkpoint, it does so again, and
 // the ledger counts both.
 func (r *Run) centre() error {
-	if r.plan.Mean == nil || r.centred {
+	f := &r.features
+	if r.plan.Mean == nil || f.subtracted {
 		return nil
 	}
-	if r.featureMean == nil {
+	if f.mean == nil {
 		if err := r.releaseMean(); err != nil {
 			return err
 		}
-		if err := r.save(); err != nil {
+		if err := r.Save(); err != nil {
 			return err
 		}
 	}
-	r.centred = true
-	if r.leader != nil {
-		if err := r.leader.Centre(r.featureMean); err != nil {
+	f.subtracted = true
+	if leader := r.together.leader; leader != nil {
+		if err := leader.Centre(f.mean); err != nil {
 			return err
 		}
 	}
-	return examples.Centre(r.examples, r.featureMean, r.pool)
+	return examples.Centre(r.Examples, f.mean, r.Pool)
 }
 
 // releaseMean is the release that [meanPlan] describes. It is entry 0 of the ledger.
 func (r *Run) releaseMean() error {
-	rows, ok := r.examples.Train.(*data.Features)
+	rows, ok := r.Examples.Train.(*data.Features)
 	if !ok {
 		return errors.New("train: a mean is to be released of examples that are no features")
 	}
-	door, err := release.NewDoor(*r.plan.Mean, rows.Shape().Values(), r.order, r.plan.Allows, r.pool)
+	door, err := release.NewDoor(*r.plan.Mean, rows.Shape().Values(), r.Order, r.plan.Allows, r.Pool)
 	if err != nil {
 		return err
 	}
@@ -115,7 +122,7 @@ func (r *Run) releaseMean() error {
 	if err != nil {
 		return fmt.Errorf("train: the mean of the features: %w", err)
 	}
-	r.featureMean = mean
+	r.features.mean = mean
 	return nil
 }
 
@@ -129,7 +136,7 @@ func (r *Run) means() int {
 		return 0
 	}
 	n, event := 0, r.plan.Mean.Event(0)
-	for _, e := range r.journal.Ledger().Entries() {
+	for _, e := range r.Books.Ledger().Entries() {
 		if e.Event == event {
 			n += e.Count
 		}

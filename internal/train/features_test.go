@@ -13,6 +13,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/data"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/trained"
@@ -53,7 +54,7 @@ func TestMeanIsReleasedAndPaidFor(t *testing.T) {
 	if math.Abs(whole-split) > 1e-6*whole {
 		t.Errorf("the steps and the mean spend µ² = %v, expected the budget's %v", split, whole)
 	}
-	if result.Epsilon > 3 || result.Epsilon < 2.999 || result.Status != Done {
+	if result.Epsilon > 3 || result.Epsilon < 2.999 || result.Status != run.Done {
 		t.Errorf("found %s with ε %v, expected done with the budget of 3 spent", result.Status, result.Epsilon)
 	}
 }
@@ -75,7 +76,7 @@ func TestResumedRunKeepsItsMean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tiny.Releases(t, result.Run) != 13 || result.Status != Done {
+	if tiny.Releases(t, result.Run) != 13 || result.Status != run.Done {
 		t.Errorf("found %s after %d releases, expected done after 13", result.Status, tiny.Releases(t, result.Run))
 	}
 	for i, v := range before.Slots[trained.MeanOfFeatures] {
@@ -99,7 +100,7 @@ func TestMeanThatWasLostIsCountedTwice(t *testing.T) {
 	if entries[0].Count != 2 || result.Epsilon > 3 || result.LedgerEntries != result.Steps+2 {
 		t.Errorf("found %v with ε %v after %d steps, expected the mean twice and at most 3", entries, result.Epsilon, result.Steps)
 	}
-	if result.Status != BudgetExhausted {
+	if result.Status != run.BudgetExhausted {
 		t.Errorf("found %s, expected that the second mean is paid for by a step", result.Status)
 	}
 }
@@ -135,7 +136,7 @@ func TestFeaturesAreCached(t *testing.T) {
 		t.Errorf("found %d pictures computed again", computed)
 	}
 	for i := range tiny.Examples {
-		a, b := first.examples.Train.(*data.Features).Halves(i), second.examples.Train.(*data.Features).Halves(i)
+		a, b := first.Examples.Train.(*data.Features).Halves(i), second.Examples.Train.(*data.Features).Halves(i)
 		for j := range a {
 			if a[j] != b[j] {
 				t.Fatalf("row %d differs", i)
@@ -161,12 +162,12 @@ func TestFeaturesAreCached(t *testing.T) {
 func TestRowsAreIsolated(t *testing.T) {
 	c := tiny.Parse(t, tiny.Features...)
 	o := featureOptions(t)
-	before := create(t, c, o).examples.Train.(*data.Features)
+	before := create(t, c, o).Examples.Train.(*data.Features)
 	images := o.Source.Train.(*data.Images)
 	for i := range images.Pixels(7) {
 		images.Pixels(7)[i] ^= 0xff
 	}
-	after := create(t, c, o).examples.Train.(*data.Features)
+	after := create(t, c, o).Examples.Train.(*data.Features)
 	for i := range before.Len() {
 		same := true
 		for j, h := range before.Halves(i) {
@@ -197,7 +198,7 @@ func TestMeanIsNotPaidForNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	result, err := create(t, tiny.Parse(t, tiny.Features...), featureOptions(t)).Fit(ctx)
-	if err != nil || result.Status != Interrupted || result.LedgerEntries != 0 {
+	if err != nil || result.Status != run.Interrupted || result.LedgerEntries != 0 {
 		t.Errorf("found %s with %d releases (%v), expected interrupted with none", result.Status, result.LedgerEntries, err)
 	}
 }
@@ -240,7 +241,7 @@ func TestStoppedAtOnceIsMeasuredOnCentredRows(t *testing.T) {
 	cancel()
 	r := open(t, stopped.Run, o)
 	again, err := r.Fit(ctx)
-	if err != nil || again.Status != Interrupted || again.TestAccuracy != stopped.TestAccuracy || !r.centred {
+	if err != nil || again.Status != run.Interrupted || again.TestAccuracy != stopped.TestAccuracy || !r.features.subtracted {
 		t.Errorf("found %s with accuracy %v (%v), expected interrupted with %v on centred rows", again.Status, again.TestAccuracy, err, stopped.TestAccuracy)
 	}
 }

@@ -3,108 +3,62 @@ package train
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
-	"dpsgd/internal/folder"
-	"dpsgd/internal/score"
-	"dpsgd/internal/trained"
+	"dpsgd/internal/run"
 	"dpsgd/release"
 )
 
 // Fit carries out the plan from the current step and writes everything a run leaves behind. When
 // ctx is done it finishes the current step, saves, and returns with status Interrupted.
-func (r *Run) Fit(ctx context.Context) (result Result, err error) {
-	defer func() { err = r.journal.Told(err) }()
-	r.started, r.ctx, r.saved, r.tried = time.Now(), ctx, r.step, r.step
+func (r *Run) Fit(ctx context.Context) (Result, error) {
+	if err := r.CarryOut(ctx); err != nil {
+		return Result{}, err
+	}
+	return r.result, nil
+}
+
+// Start has the other ranks wait for steps, and subtracts the mean of features.
+func (r *Run) Start(ctx context.Context) error {
 	r.watcher.Started(r.overview())
 	r.warn()
-	status := Done
-	if r.step == 0 && r.plan.MaxSteps == 0 {
-		return Result{}, r.untrained() // nothing is spent on what no step would use
+	if r.Step == 0 && r.plan.MaxSteps == 0 {
+		return r.untrained() // nothing is spent on what no step would use
 	}
-	if ctx.Err() != nil && r.featureMean == nil {
-		return r.finish(Interrupted) // before anything was paid for
+	if ctx.Err() != nil && r.features.mean == nil {
+		return nil // before anything was paid for
 	}
 	if err := r.trust(); err != nil {
-		return Result{}, err
-	}
-	if err := r.centre(); errors.Is(err, release.ErrBudget) {
-		return Result{}, r.untrained()
-	} else if err != nil {
-		return Result{}, err
-	}
-	for r.step < r.plan.Steps {
-		if ctx.Err() != nil {
-			status = Interrupted
-			break
-		}
-		err := r.takeStep()
-		if errors.Is(err, release.ErrBudget) {
-			status = BudgetExhausted
-			break
-		}
-		if err == nil {
-			err = r.due()
-		}
-		if err != nil {
-			return Result{}, r.rescue(err)
-		}
-	}
-	if status == BudgetExhausted && r.step == 0 {
-		return Result{}, r.untrained()
-	}
-	return r.finish(status)
-}
-
-// untrained is the error of a run that is gone on with, that has no step and may make none. Nothing
-// is written: a model would be its initial weights.
-func (r *Run) untrained() error {
-	return fmt.Errorf("%w: %s has no step in a checkpoint, and its ledger holds %d releases, after which not one more stays within ε = %g at δ = %g; expected room for a step. Start a new run; what was released still counts in the ledger of the data",
-		ErrUntrained, r.Dir, r.journal.Len(), r.plan.Budget.Epsilon, r.plan.Delta)
-}
-
-// takeStep is one step of DP-SGD (Abadi et al., arXiv:1607.00133, Algorithm 1).
-func (r *Run) takeStep() error {
-	start := time.Now()
-	rate := r.schedule.LearningRate(r.step)
-	r.plan.begin(r.step)
-	if err := r.update.Apply(r.model.Values, r.release, r.plan.divisor(), rate); err != nil {
 		return err
 	}
-	r.followNorms()
-	r.step++
-	r.mean.Add(r.model.Values, r.step)
-	r.stepped++
-	took := time.Since(start)
-	r.stepTime += took
-	return r.diagnose(took)
+	err := r.centre()
+	if errors.Is(err, release.ErrBudget) {
+		return r.untrained()
+	}
+	return err
 }
 
-// release hands out the noisy sum of the step's batch.
-func (r *Run) release(consume func(release.Noisy)) error {
-	if r.counting() != nil {
-		consume = compute.SplitCount(len(r.model.Values), &r.count, consume)
-	}
-	return r.door.Release(r.step, r.records.AtStep(r.step), consume)
-}
+// untrained is the error of a run that has no step and may make none.
+func (r *Run) untrained() error { return r.Untrained(r.plan.Budget.Epsilon, r.plan.Delta) }
 
-// due does what is due after a step at its cadence: evaluation, checkpoint, report.
-func (r *Run) due() error {
-	every := func(n int) bool { return n > 0 && r.step%n == 0 }
-	evaluated := every(r.config.Training.EvaluateEvery) && r.step < r.plan.Steps
-	if evaluated {
-		if err := r.evaluate(); err != nil {
-			return err
-		}
+// More says whether a planned step is left.
+func (r *Run) More() bool { return r.Step < r.plan.Steps }
+
+// Next takes a step, and does what is due after it.
+func (r *Run) Next(context.Context) error {
+	err := r.takeStep()
+	if errors.Is(err, release.ErrBudget) && r.Step == 0 {
+		return r.untrained()
 	}
-	if every(r.config.Run.CheckpointEvery) {
-		if err := r.beginSave(); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
+	}
+	evaluated, err := r.Due(r.Step, r.plan.Steps, r.evaluate)
+	if err != nil {
+		return err
 	}
 	spent, err := r.meter.read(r)
 	if err != nil {
@@ -117,74 +71,82 @@ func (r *Run) due() error {
 	return nil
 }
 
-// finish saves the last parameters, evaluates them, and writes model and statement.
-func (r *Run) finish(status Status) (Result, error) {
-	// First what cannot be had again: whoever is in a hurry may stop the process while the test
-	// pictures are predicted.
-	if err := r.save(); err != nil {
-		return Result{}, err
+// takeStep is one step of DP-SGD (Abadi et al., arXiv:1607.00133, Algorithm 1).
+func (r *Run) takeStep() error {
+	start := time.Now()
+	rate := r.Schedule.LearningRate(r.Step)
+	r.plan.begin(r.Step)
+	if err := r.update.Apply(r.Model.Values, r.release, r.plan.divisor(), rate); err != nil {
+		return err
 	}
+	r.followNorms()
+	r.Step++
+	r.Mean.Add(r.Model.Values, r.Step)
+	took := time.Since(start)
+	r.Took(took)
+	return r.diagnose(took)
+}
+
+// release hands out the noisy sum of the step's batch.
+func (r *Run) release(consume func(release.Noisy)) error {
+	if r.counting() != nil {
+		consume = compute.SplitCount(len(r.Model.Values), &r.count, consume)
+	}
+	return r.door.Release(r.Step, r.records.AtStep(r.Step), consume)
+}
+
+// Finish evaluates the last parameters, and writes model and statement.
+func (r *Run) Finish(status run.Status) error {
 	if err := r.dismiss(); err != nil {
-		return Result{}, err
+		return err
 	}
 	if err := r.evaluate(); err != nil {
-		return Result{}, r.rescue(err)
+		return err
 	}
-	claim, err := r.plan.claim(r.journal.Ledger(), r.journal.Planned())
+	claim, err := r.plan.claim(r.Books.Ledger(), r.Books.Planned())
 	if err != nil {
-		return Result{}, err
+		return err
 	}
 	r.warn()
 	p := r.progress(claim.Spent)
 	result := Result{
-		Status: status, Steps: r.step,
+		Status: status, Steps: r.Step,
 		Answer: claim.Answer(), Released: claim.Released,
-		NoiseMultiplier: r.plan.NoiseMultiplier(), TestAccuracy: r.evaluation.Accuracy, ByClass: r.byClass.ByClass(), Average: r.config.Training.Average.Name(),
-		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond, Run: r.Dir, TargetEpsilon: r.config.Privacy.Epsilon,
-		LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(),
+		NoiseMultiplier: r.plan.NoiseMultiplier(), TestAccuracy: r.Evaluation.Accuracy, ByClass: r.ByClass.ByClass(), Average: r.Config.Training.Average.Name(),
+		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond, Run: r.Dir, TargetEpsilon: r.Config.Privacy.Epsilon,
+		LedgerEntries: r.Books.Len(), LedgerHead: r.Books.Hash(),
 	}
-	if result.Together, err = r.journal.Together(); err != nil {
-		return Result{}, err
+	if result.Together, err = r.Books.Together(); err != nil {
+		return err
 	}
-	if err := r.mean.InPlaceOf(r.model.Values, r.writeModel); err != nil {
-		return Result{}, err
+	if err := r.writeModel(); err != nil {
+		return err
 	}
-	statement := r.statement(status, claim, result.Together)
-	if statement.ModelSHA256, err = trained.Sum(r.Dir); err != nil {
-		return Result{}, err
+	if err := r.Publish(r.statement(status, claim, result.Together)); err != nil {
+		return err
 	}
-	if err := r.persist(saving{"the privacy statement", folder.Statement, 1 << 16, statement.Write, false}); err != nil {
-		return Result{}, err
-	}
+	r.result = result
 	r.watcher.Finished(result)
-	return result, nil
+	return nil
 }
 
 // Untested is the result of a run that had to stop and has no model to test: with status Diverged
 // because its parameters left the range of float32, with BudgetExhausted before its first step.
-func (r *Run) Untested(status Status) (Result, error) {
-	claim, err := r.plan.claim(r.journal.Ledger(), r.journal.Planned())
+func (r *Run) Untested(status run.Status) (Result, error) {
+	claim, err := r.plan.claim(r.Books.Ledger(), r.Books.Planned())
 	return Result{
-		Status: status, Steps: r.step, Answer: claim.Answer(), Released: claim.Released, TestAccuracy: math.NaN(),
-		Seconds: r.seconds(), LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(),
+		Status: status, Steps: r.Step, Answer: claim.Answer(), Released: claim.Released, TestAccuracy: math.NaN(),
+		Seconds: r.Seconds(), LedgerEntries: r.Books.Len(), LedgerHead: r.Books.Hash(),
 	}, err
 }
 
-// evaluate measures the current parameters, or their mean, on the test pictures and appends a line
-// to the metrics.
+// evaluate measures the current parameters, or their mean, on the test examples.
 func (r *Run) evaluate() error {
-	if err := r.mean.InPlaceOf(r.model.Values, func() (err error) {
-		r.byClass = score.New(r.source.Names)
-		r.evaluation, err = r.evaluator.Count(r.byClass)
-		return err
-	}); err != nil {
-		return err
-	}
-	spent, err := r.plan.Spent(r.journal.Ledger())
-	if err != nil {
-		return err
-	}
-	return r.writeMetrics(r.progress(spent))
+	return r.Measure(func() (run.Metrics, error) {
+		spent, err := r.plan.Spent(r.Books.Ledger())
+		p := r.progress(spent)
+		return run.Metrics{Answer: spent.Answer(), LearningRate: p.LearningRate, ClipNorm: p.ClipNorm}, err
+	})
 }
 
 // warn tells about fallbacks of the accountant that are new.
@@ -197,16 +159,11 @@ func (r *Run) warn() {
 // progress is the state of the run as a watcher may see it.
 func (r *Run) progress(spent account.Spent) Progress {
 	p := Progress{
-		Step: r.step, Steps: r.plan.Steps, Spent: spent, Budget: r.plan.Budget,
-		Evaluation: r.evaluation, LearningRate: r.schedule.LearningRate(max(0, r.step-1)), ClipNorm: r.plan.movingClipNorm(r.step), Seconds: r.seconds(),
+		Step: r.Step, Steps: r.plan.Steps, Spent: spent, Budget: r.plan.Budget,
+		Evaluation: r.Evaluation, LearningRate: r.Schedule.LearningRate(max(0, r.Step-1)), ClipNorm: r.plan.movingClipNorm(r.Step), Seconds: r.Seconds(),
 	}
-	if r.stepTime > 0 {
-		p.SecondsPerStep = r.stepTime.Seconds() / float64(r.stepped)
+	if p.SecondsPerStep = r.PerStep(); p.SecondsPerStep > 0 {
 		p.ExamplesPerSecond = r.plan.ExpectedBatchSize / p.SecondsPerStep
 	}
 	return p
 }
-
-// seconds is the time of this part of the run. That of earlier parts is not kept: how long steps
-// take is not private.
-func (r *Run) seconds() float64 { return time.Since(r.started).Seconds() }

@@ -3,6 +3,7 @@ package train
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"dpsgd/configs"
 	"dpsgd/internal/group"
@@ -37,59 +38,68 @@ func (o Options) undiagnosed(c *configs.Config) error {
 	return nil
 }
 
+// processes is the part of a run that concerns its ranks.
+type processes struct {
+	leader   *ranks.Leader // nil where this process is alone
+	bounds   []int         // of the examples of each rank, where each has its own
+	ranks    int           // that the run has had at most
+	patience time.Duration
+}
+
 // lead makes this process rank 0 of the run's group, and waits for the others.
 func (r *Run) lead(g group.Group) error {
-	r.ranks = 1
+	r.together.ranks = 1
 	if g == nil || g.Size() == 1 {
 		return nil
 	}
-	o := ranks.Orders{Steps: r.plan.Steps, Physical: r.physical, Coordinates: r.records.Coordinates(), Room: r.plan.Room(), Initial: r.initial}
+	o := ranks.Orders{Steps: r.plan.Steps, Physical: r.physical, Coordinates: r.records.Coordinates(), Room: r.plan.Room(), Initial: r.Initial}
 	if r.records.Gradients != nil {
-		o.Engines = r.records.Gradients.Choice(r.config.Performance.Engine)
+		o.Engines = r.records.Gradients.Choice(r.Config.Performance.Engine)
 	}
-	run := ranks.Run{Source: r.source, Train: r.examples.Train, Own: r.bounds, Parameters: r.model.Values, Pool: r.pool, Patience: r.patience}
+	shared := ranks.Run{Source: r.Source, Train: r.Examples.Train, Own: r.together.bounds, Parameters: r.Model.Values, Pool: r.Pool, Patience: r.together.patience}
 	if counting := r.counting(); counting != nil {
-		run.ClipNorm = counting.ClipNorm
+		shared.ClipNorm = counting.ClipNorm
 	}
 	var err error
-	r.leader, err = ranks.Lead(g, o, run)
+	r.together.leader, err = ranks.Lead(g, o, shared)
 	return err
 }
 
 // trust has the newest checkpoint say how many ranks the run has, before the others hear of a sample: a
 // run that is killed then and goes on alone has trusted them all the same.
 func (r *Run) trust() error {
-	if r.leader == nil || r.ranks >= r.leader.Size() || r.step >= r.plan.Steps {
+	t := &r.together
+	if t.leader == nil || t.ranks >= t.leader.Size() || r.Step >= r.plan.Steps {
 		return nil
 	}
-	r.ranks = r.leader.Size()
-	return r.save()
+	t.ranks = t.leader.Size()
+	return r.Save()
 }
 
 // dismiss lets the other ranks go.
 func (r *Run) dismiss() error {
-	if r.leader == nil {
+	if r.together.leader == nil {
 		return nil
 	}
-	return r.leader.Dismiss()
+	return r.together.leader.Dismiss()
 }
 
-// keepRanks puts the number of ranks into a checkpoint.
-func (r *Run) keepRanks(slots map[string][]float32) {
-	if r.ranks > 1 {
-		slots[ranksSlot] = []float32{float32(r.ranks)}
+// keep puts the number of ranks into a checkpoint.
+func (t *processes) keep(slots map[string][]float32) {
+	if t.ranks > 1 {
+		slots[ranksSlot] = []float32{float32(t.ranks)}
 	}
 }
 
-// restoreRanks takes it out again.
-func (r *Run) restoreRanks(slots map[string][]float32) error {
+// restore takes it out again.
+func (t *processes) restore(slots map[string][]float32) error {
 	kept, ok := slots[ranksSlot]
 	delete(slots, ranksSlot)
 	if ok && len(kept) != 1 {
 		return fmt.Errorf("train: found %d values of %q, expected 1: %w", len(kept), ranksSlot, optimizer.ErrState)
 	}
 	if ok {
-		r.ranks = max(1, int(kept[0]))
+		t.ranks = max(1, int(kept[0]))
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/group"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 	"dpsgd/release"
@@ -51,16 +52,16 @@ func apart(t *testing.T, sources []*data.Split, lead func(group.Group)) []error 
 // sumOf is the sum that a run adds up of a sample, alone or with the ranks of its group.
 func sumOf(t *testing.T, r *Run, step int, sample []int) []int64 {
 	t.Helper()
-	sum, err := clip.NewSum(r.plan.Policy, r.records.Coordinates(), r.pool)
+	sum, err := clip.NewSum(r.plan.Policy, r.records.Coordinates(), r.Pool)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sum.Refine(r.plan.Room())
 	r.plan.begin(step)
-	if r.leader == nil {
+	if r.together.leader == nil {
 		err = release.AddUp(sum, sample, r.records.AtStep(step))
-	} else if err = r.leader.Share(step, sample); err == nil {
-		err = release.AddPart(sum, sample, r.records.AtStep(step), r.leader)
+	} else if err = r.together.leader.Share(step, sample); err == nil {
+		err = release.AddPart(sum, sample, r.records.AtStep(step), r.together.leader)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -87,13 +88,13 @@ func TestRanksAddUpTheSumOfOne(t *testing.T) {
 		if c.Features.Any() {
 			o.Source = tiny.Large(t)
 		}
-		alone, err := prepare(c, o, nil)
+		alone, err := prepare(c, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer alone.pool.Close()
+		defer alone.Pool.Close()
 		setMean(t, alone)
-		start := slices.Clone(alone.model.Values)
+		start := slices.Clone(alone.Model.Values)
 		sizes := []int{1, 2, 4, 7}
 		if c.Features.Any() {
 			sizes = []int{3} // each rank computes them
@@ -102,16 +103,16 @@ func TestRanksAddUpTheSumOfOne(t *testing.T) {
 			errs := together(t, size, o.Source, func(g group.Group) {
 				o := o
 				o.Group = g
-				r, err := prepare(c, o, nil)
+				r, err := prepare(c, o)
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer r.pool.Close()
+				defer r.Pool.Close()
 				setMean(t, r)
 				for step, sample := range samplesOf(r.plan.Records) {
 					for i, v := range start {
 						moved := v + 0.01*float32(step*(1+i%5))
-						r.model.Values[i], alone.model.Values[i] = moved, moved
+						r.Model.Values[i], alone.Model.Values[i] = moved, moved
 					}
 					if counting := r.counting(); counting != nil {
 						norm := 0.2 + 0.7*float64(step) // among the norms of the gradients, where it decides what is added
@@ -158,19 +159,19 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 	o := options(t)
 	c := tiny.Parse(t, append(ownData, "performance.engine=ghost")...)
 	parts := divided(t, o.Source, 100, 3, tiny.Examples-103)
-	alone, err := prepare(c, o, nil)
+	alone, err := prepare(c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer alone.pool.Close()
+	defer alone.Pool.Close()
 	errs := apart(t, parts, func(g group.Group) {
-		r, err := prepare(c, Options{Group: g, Source: parts[0], RunsDir: o.RunsDir}, nil)
+		r, err := prepare(c, Options{Group: g, Source: parts[0], RunsDir: o.RunsDir})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer r.pool.Close()
-		copy(r.model.Values, alone.model.Values)
-		if r.plan.Records != tiny.Examples || r.planHash != alone.planHash {
+		defer r.Pool.Close()
+		copy(r.Model.Values, alone.Model.Values)
+		if r.plan.Records != tiny.Examples || r.PlanHash != alone.PlanHash {
 			t.Errorf("found a plan for %d records, expected that for %d", r.plan.Records, tiny.Examples)
 		}
 		for step, sample := range append(samplesOf(tiny.Examples), []int{100, 101, 102}, []int{99, 103}) {
@@ -268,9 +269,9 @@ func setMean(t *testing.T, r *Run) {
 	if r.plan.Mean == nil {
 		return
 	}
-	r.featureMean = make([]float32, r.examples.Train.Shape().Values())
-	for i := range r.featureMean {
-		r.featureMean[i] = 0.01 * float32(1+i%7)
+	r.features.mean = make([]float32, r.Examples.Train.Shape().Values())
+	for i := range r.features.mean {
+		r.features.mean[i] = 0.01 * float32(1+i%7)
 	}
 	if err := errors.Join(r.centre(), r.centre()); err != nil { // the second time does nothing
 		t.Fatal(err)
@@ -310,8 +311,8 @@ func variance(t *testing.T, size int) (ratio float64, draws int) {
 		fmt.Sprintf("training.steps=%d", steps), "privacy.noise_multiplier=0.8", "privacy.clip_norm=0.3", "data.mean=[0]")
 	var path [][]float32
 	ofGroup(t, size, o, func(o Options) (*Run, error) { return Create(c, o) }, func(r *Run) {
-		path = append(path, slices.Clone(r.model.Values))
-		r.watcher = hooks{stepped: func(Progress) { path = append(path, slices.Clone(r.model.Values)) }}
+		path = append(path, slices.Clone(r.Model.Values))
+		r.watcher = hooks{stepped: func(Progress) { path = append(path, slices.Clone(r.Model.Values)) }}
 	})
 	deviation := 0.8 * 0.3 / batch * rate
 	for step := range steps {
@@ -375,7 +376,7 @@ func TestRunGoesOnWithAnyNumberOfRanks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if result.Status != Done || result.Steps != alone.Steps || result.Epsilon != alone.Epsilon {
+	if result.Status != run.Done || result.Steps != alone.Steps || result.Epsilon != alone.Epsilon {
 		t.Errorf("found %s after %d steps with ε = %v, expected done after %d with %v", result.Status, result.Steps, result.Epsilon, alone.Steps, alone.Epsilon)
 	}
 	if found, expected := ledgerOf(t, result.Run).Entries(), ledgerOf(t, alone.Run).Entries(); !slices.Equal(found, expected) {
@@ -418,8 +419,8 @@ func TestStatementNamesWhoSawSamples(t *testing.T) {
 		}
 	})
 	again := open(t, stopped.Run, o)
-	if again.step != stopped.Steps {
-		t.Fatalf("the run goes on from step %d, expected %d: no step of 2 ranks was saved", again.step, stopped.Steps)
+	if again.Step != stopped.Steps {
+		t.Fatalf("the run goes on from step %d, expected %d: no step of 2 ranks was saved", again.Step, stopped.Steps)
 	}
 	if fit(t, again); !named(stopped.Run) {
 		t.Error("the statement does not say that 2 processes have seen samples of the run")
@@ -431,14 +432,14 @@ func TestRanksOfFeaturesAndClients(t *testing.T) {
 	o := options(t)
 	o.Source = tiny.Large(t)
 	result := ofGroup(t, 3, o, func(o Options) (*Run, error) { return Create(tiny.Parse(t, tiny.Features...), o) }, nil)
-	if result.Status != Done {
+	if result.Status != run.Done {
 		t.Errorf("found %s, expected done", result.Status)
 	}
 	o = options(t)
 	result = ofGroup(t, 2, o, func(o Options) (*Run, error) {
 		return Create(tiny.Parse(t, "federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"), o)
 	}, nil)
-	if result.Status != Done {
+	if result.Status != run.Done {
 		t.Errorf("found %s, expected done", result.Status)
 	}
 }
@@ -498,7 +499,7 @@ func TestOtherWeightsOnOneRank(t *testing.T) {
 				t.Error(err)
 			}
 		}}
-		if _, err := prepare(tiny.Parse(t, from(path, "public")...), o, nil); !errors.Is(err, group.ErrLost) {
+		if _, err := prepare(tiny.Parse(t, from(path, "public")...), o); !errors.Is(err, group.ErrLost) {
 			t.Errorf("found %v, expected the error of a group that has ended", err)
 			g.Abort(1)
 		}
@@ -560,8 +561,8 @@ func TestRankThatHangs(t *testing.T) {
 	}
 	o.Group = nil
 	again := open(t, r.Dir, o)
-	if again.step != 4 {
-		t.Errorf("the run goes on from step %d, expected 4", again.step)
+	if again.Step != 4 {
+		t.Errorf("the run goes on from step %d, expected 4", again.Step)
 	}
 	fit(t, again)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dpsgd/configs"
+	"dpsgd/internal/run"
 	"dpsgd/internal/tiny"
 )
 
@@ -96,4 +97,11 @@ func killAfter(t testing.TB, steps int, start func(Watcher) *Run) {
 	if _, err := r.Fit(context.Background()); err != nil {
 		t.Error(err)
 	}
+}
+
+// prepare is a run without a folder.
+func prepare(c *configs.Config, o Options) (*Run, error) {
+	r := new(Run)
+	_, _, err := run.Prepare(c, r.found(o), func(base *run.Run) (*Run, error) { return r, r.build(base, o, nil) })
+	return r, err
 }

@@ -1,15 +1,12 @@
 package train
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"os"
 	"strings"
 
 	"dpsgd/configs"
-	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 )
 
@@ -17,12 +14,7 @@ import (
 // "" if there is none. It is made of public values only: a hash of the training data would let anyone
 // who guesses the data check the guess.
 func (p *RunPlan) Hash(c *configs.Config, o setup.Outline, initial string) string {
-	return hashOf(p.identity(c, o, initial))
-}
-
-func hashOf(identity string) string {
-	sum := sha256.Sum256([]byte(identity))
-	return hex.EncodeToString(sum[:])
+	return run.HashOf(p.identity(c, o, initial))
 }
 
 // identity is what Hash is the hash of.
@@ -51,15 +43,4 @@ func ofExtensions(list []folder.Extension) string {
 			i+1, e.Step, e.Entries, e.Head, e.From.Steps, e.From.Epsilon, e.To.Steps, e.To.Epsilon, e.Plan)
 	}
 	return h.String()
-}
-
-// otherPlan refuses a checkpoint of another plan. The run's folder keeps the identity of its plan, so
-// that the error can name what differs; runs of earlier versions have none.
-func (r *Run) otherPlan(checkpoint, hash string) error {
-	kept, err := os.ReadFile(r.path(folder.Plan))
-	if err != nil || hashOf(string(kept)) != hash {
-		return fmt.Errorf("%w: %s was made with another configuration or other data or other initial weights than %s and what is found now", books.ErrOtherPlan, checkpoint, r.path(folder.Config))
-	}
-	return fmt.Errorf("%w: %s was made with %s; expected %s and the data as they were", books.ErrOtherPlan, checkpoint,
-		strings.Join(folder.Differences(string(kept), r.identity), ", "), r.path(folder.Config))
 }

@@ -21,7 +21,7 @@ import (
 func weights(t testing.TB, path string) []safetensors.Tensor {
 	t.Helper()
 	var tensors []safetensors.Tensor
-	for i, tensor := range prepared(t, tiny.Convolutional, "training.seed=9").model.Export() {
+	for i, tensor := range prepared(t, tiny.Convolutional, "training.seed=9").Model.Export() {
 		if strings.HasPrefix(tensor.Name, "7.") {
 			continue
 		}
@@ -59,13 +59,13 @@ func TestTrainingFromWeights(t *testing.T) {
 	o := options(t)
 	r := create(t, tiny.Parse(t, from(path, "public")...), o)
 	const trained = 144*8 + 8 + 8*3 + 3
-	if len(r.model.Values) != trained {
-		t.Fatalf("%d values are trained, expected %d", len(r.model.Values), trained)
+	if len(r.Model.Values) != trained {
+		t.Fatalf("%d values are trained, expected %d", len(r.Model.Values), trained)
 	}
 	if sum := clippedSum(t, r, []int{0, 1, 2}); len(sum) != trained {
 		t.Errorf("a sum has %d coordinates, expected %d", len(sum), trained)
 	}
-	for i, tensor := range r.model.Export()[:len(given)] {
+	for i, tensor := range r.Model.Export()[:len(given)] {
 		if !slices.Equal(tensor.Data, given[i].Data) {
 			t.Errorf("%s begins with other values than in the file", tensor.Name)
 		}
@@ -85,7 +85,7 @@ func TestTrainingFromWeights(t *testing.T) {
 	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(result.Run, folder.StatementData))), &s); err != nil {
 		t.Fatal(err)
 	}
-	sum := r.initial
+	sum := r.Initial
 	if s.NoiseValues != 12*trained || s.FrozenValues != 36+4+4+4+144+144 || !strings.Contains(s.InitialWeights, "weights.safetensors; all weights at the start have the SHA-256 `"+sum+"`, declared as trained on public data") {
 		t.Errorf("the statement has %d noise values, %d frozen ones and the weights %q", s.NoiseValues, s.FrozenValues, s.InitialWeights)
 	}
@@ -96,7 +96,7 @@ func TestTrainingFromWeights(t *testing.T) {
 func TestHashOfWeightsIsOfThoseInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "weights.safetensors")
 	given := weights(t, path)
-	begin := func() string { return prepared(t, from(path, "private")...).initial }
+	begin := func() string { return prepared(t, from(path, "private")...).Initial }
 	before := begin()
 	write := func(tensors []safetensors.Tensor) {
 		if err := safetensors.Write(path, tensors, map[string]string{"about": "more"}); err != nil {

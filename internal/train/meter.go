@@ -25,13 +25,13 @@ type meter struct {
 
 // read returns an upper bound of what the run has spent so far.
 func (m *meter) read(r *Run) (account.Spent, error) {
-	l := r.journal.Ledger()
+	l := r.Books.Ledger()
 	if l.Count() <= m.covers {
 		return m.spent, nil
 	}
 	next := l.Clone()
 	for step := range m.ahead(r, l.Count()) {
-		if err := next.Add(r.plan.Event(r.step+step), 1); err != nil {
+		if err := next.Add(r.plan.Event(r.Step+step), 1); err != nil {
 			return account.Spent{}, err
 		}
 	}
@@ -49,7 +49,7 @@ func (m *meter) ahead(r *Run, releases int) int {
 	if !r.plan.accounts.Two() || m.covers == 0 {
 		return 0 // RDP takes microseconds, and a first question its time
 	}
-	perStep := r.stepTime.Seconds() / float64(r.stepped)
+	perStep := r.PerStep()
 	steps := min(m.seconds/meterShare/perStep, float64(r.plan.Steps)/meterQuestions, float64(r.plan.MaxSteps-releases))
 	return max(0, int(math.Ceil(steps)))
 }

@@ -56,7 +56,7 @@ func TestFilesMovedUnderARun(t *testing.T) {
 			if !errors.Is(err, checkpoints.ErrMoved) || strings.Contains(text, "\n") || !strings.Contains(text, "with ε = ") || !strings.Contains(text, test.left) {
 				t.Errorf("%s after step %d: found the error %q, expected one line with what was released, and that %s", name, at, text, test.left)
 			}
-			if n := r.journal.Len(); n < at || n > at {
+			if n := r.Books.Len(); n < at || n > at {
 				t.Errorf("%s after step %d: %d releases", name, at, n)
 			}
 			if found := folder.HoldsAny(r.Dir, folder.Statement, folder.Model, folder.StatementData); found {

@@ -45,11 +45,11 @@ func overMPI(t *testing.T, g group.Group) (o Options, overrides []string, sample
 func said(t *testing.T, g group.Group) []string {
 	o, overrides, samples := overMPI(t, g)
 	c := tiny.Parse(t, overrides...)
-	r, err := prepare(c, o, nil)
+	r, err := prepare(c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.pool.Close()
+	defer r.Pool.Close()
 	var lines []string
 	for step, sample := range samples {
 		lines = append(lines, fmt.Sprintf("found sum %d %x", len(sample), sha256.Sum256(fmt.Append(nil, sumOf(t, r, step, sample)))))

@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
+	"dpsgd/internal/run"
 	"dpsgd/internal/slow"
 	"dpsgd/internal/tiny"
 )
@@ -62,13 +63,13 @@ func TestLedgerHoldsTheScheduleOfTheNoise(t *testing.T) {
 		}
 	}}
 	r := open(t, stopped.Run, o)
-	journal := r.journal
+	journal := r.Books
 	want, err := r.plan.Plan.Schedule(32)
 	if err != nil {
 		t.Fatal(err)
 	}
 	result := fit(t, r)
-	if result.Status != Done || result.Steps != 32 || result.Epsilon > 4 {
+	if result.Status != run.Done || result.Steps != 32 || result.Epsilon > 4 {
 		t.Errorf("found %+v", result)
 	}
 	found := journal.Ledger().Entries()

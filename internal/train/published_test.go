@@ -57,8 +57,8 @@ func TestPublishedPicturesAreReadOnce(t *testing.T) {
 	if got := firstRow(second); published.reads != 1 || !slices.Equal(got, want) {
 		t.Errorf("read %d times, expected once; the first row was %v and is %v", published.reads, want, got)
 	}
-	if second.planHash != first.planHash || second.registered.Data != first.registered.Data {
-		t.Errorf("found the plan %s of %+v, expected %s of %+v", second.planHash, second.registered.Data, first.planHash, first.registered.Data)
+	if second.PlanHash != first.PlanHash || second.Registered.Data != first.Registered.Data {
+		t.Errorf("found the plan %s of %+v, expected %s of %+v", second.PlanHash, second.Registered.Data, first.PlanHash, first.Registered.Data)
 	}
 	result := fit(t, second)
 	if _, err := Evaluate(result.Run, o); err != nil || published.reads != 1 {
@@ -87,12 +87,12 @@ func TestTrainingRowsAreNoTestRows(t *testing.T) {
 	}
 	tiny.Write(t, files[0], tiny.Read(t, files[1]))
 	second := create(t, c, o)
-	if n := second.examples.Test.Len(); n != 90 || published.reads != 2 {
+	if n := second.Examples.Test.Len(); n != 90 || published.reads != 2 {
 		t.Errorf("found %d test rows after %d reads, expected 90 after 2", n, published.reads)
 	}
 }
 
-func firstRow(r *Run) []uint16 { return slices.Clone(r.examples.Train.(*data.Features).Halves(0)) }
+func firstRow(r *Run) []uint16 { return slices.Clone(r.Examples.Train.(*data.Features).Halves(0)) }
 
 // damage changes the last bit of every file.
 func damage(t *testing.T, dir string) {

@@ -229,14 +229,14 @@ func TestCreateRefuses(t *testing.T) {
 // A ledger that cannot be written stops the run before the step's update.
 func TestNoUpdateAfterAFailedLedger(t *testing.T) {
 	r := create(t, tiny.Parse(t), options(t))
-	before := slices.Clone(r.model.Values)
-	if err := r.journal.Close(); err != nil {
+	before := slices.Clone(r.Model.Values)
+	if err := r.Books.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Fit(t.Context()); err == nil {
 		t.Error("the run went on without a ledger")
 	}
-	if !slices.Equal(before, r.model.Values) || r.step != 0 || tiny.Releases(t, r.Dir) != 0 {
+	if !slices.Equal(before, r.Model.Values) || r.Step != 0 || tiny.Releases(t, r.Dir) != 0 {
 		t.Error("a step was made that the ledger does not know")
 	}
 }

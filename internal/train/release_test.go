@@ -50,8 +50,8 @@ func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 				"privacy.noise_multiplier=0.8", "privacy.clip_norm=0.3", "data.mean=[0]"), o)
 			examples := 0
 			r.records.Gradients.Observe(func(d compute.Diagnosis) { examples += len(d.Losses) })
-			path := [][]float32{slices.Clone(r.model.Values)}
-			r.watcher = hooks{stepped: func(Progress) { path = append(path, slices.Clone(r.model.Values)) }}
+			path := [][]float32{slices.Clone(r.Model.Values)}
+			r.watcher = hooks{stepped: func(Progress) { path = append(path, slices.Clone(r.Model.Values)) }}
 			fit(t, r)
 
 			var claim statement.Statement
@@ -67,7 +67,7 @@ func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 				for i := range noise[step] {
 					v := float64(path[step][i]) - float64(path[step+1][i])
 					if rule == "momentum" && step > 0 {
-						v -= r.config.Optimizer.Rule.(*optimizer.Momentum).Momentum * (float64(path[step-1][i]) - float64(path[step][i]))
+						v -= r.Config.Optimizer.Rule.(*optimizer.Momentum).Momentum * (float64(path[step-1][i]) - float64(path[step][i]))
 					}
 					noise[step][i] = v / deviation
 				}
@@ -123,13 +123,13 @@ func checkFreshNoise(t *testing.T, what string, noise [][]float64) {
 func moves(t *testing.T, r *Run) [][]float64 {
 	t.Helper()
 	var all [][]float64
-	before := slices.Clone(r.model.Values)
+	before := slices.Clone(r.Model.Values)
 	r.watcher = hooks{stepped: func(Progress) {
 		step := make([]float64, len(before))
-		for i, v := range r.model.Values {
+		for i, v := range r.Model.Values {
 			step[i] = float64(before[i]) - float64(v)
 		}
-		copy(before, r.model.Values)
+		copy(before, r.Model.Values)
 		all = append(all, step)
 	}}
 	fit(t, r)

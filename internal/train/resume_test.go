@@ -21,7 +21,7 @@ import (
 	"dpsgd/optimizer"
 )
 
-// Interrupted anywhere and resumed, a run ends with the steps, the ledger and the ε of an
+// run.Interrupted anywhere and resumed, a run ends with the steps, the ledger and the ε of an
 // uninterrupted one.
 func TestInterruptedRunEndsLikeAnUninterruptedOne(t *testing.T) {
 	const steps = 12
@@ -33,12 +33,12 @@ func TestInterruptedRunEndsLikeAnUninterruptedOne(t *testing.T) {
 			o.Watcher = w
 			return create(t, tiny.Parse(t, budget...), o)
 		})
-		if stopped.Status != Interrupted || stopped.Steps != cut || tiny.Releases(t, stopped.Run) != cut {
+		if stopped.Status != run.Interrupted || stopped.Steps != cut || tiny.Releases(t, stopped.Run) != cut {
 			t.Fatalf("cut at %d: found %s after %d steps with %d releases", cut, stopped.Status, stopped.Steps, tiny.Releases(t, stopped.Run))
 		}
 		o.Watcher = nil
 		resumed := fit(t, open(t, stopped.Run, o))
-		if resumed.Status != Done || resumed.Steps != steps || resumed.Epsilon != whole.Epsilon || tiny.Releases(t, stopped.Run) != steps {
+		if resumed.Status != run.Done || resumed.Steps != steps || resumed.Epsilon != whole.Epsilon || tiny.Releases(t, stopped.Run) != steps {
 			t.Errorf("cut at %d: found %s after %d steps with ε %v and %d releases, expected done, %d, %v, %d",
 				cut, resumed.Status, resumed.Steps, resumed.Epsilon, tiny.Releases(t, stopped.Run), steps, whole.Epsilon, steps)
 		}
@@ -56,7 +56,7 @@ func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 		reseed := func(p Progress) { seedRun(t, r, uint64(p.Step), 1) }
 		next := r.watcher
 		r.watcher = hooks{stepped: func(p Progress) { reseed(p); next.Stepped(p) }}
-		reseed(Progress{Step: r.step})
+		reseed(Progress{Step: r.Step})
 		return r
 	}
 	var choices []string
@@ -83,7 +83,7 @@ func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 			overrides := []string{choice, "performance.engine=ghost", "optimizer.schedule.name=cosine", "optimizer.schedule.warmup_steps=3", "privacy.noise_multiplier=1"}
 			whole := seeded(t, create(t, tiny.Parse(t, overrides...), options(t)))
 			fit(t, whole)
-			model := tiny.Read(t, whole.path(folder.Model))
+			model := tiny.Read(t, whole.Path(folder.Model))
 			for _, cut := range cuts {
 				o := options(t)
 				stopped := interruptAfter(t, cut, func(w Watcher) *Run {
@@ -95,7 +95,7 @@ func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 				if r := fit(t, resumed); r.Steps != steps {
 					t.Fatalf("resumed to step %d, expected %d", r.Steps, steps)
 				}
-				if !slices.Equal(resumed.model.Values, whole.model.Values) || tiny.Read(t, resumed.path(folder.Model)) != model {
+				if !slices.Equal(resumed.Model.Values, whole.Model.Values) || tiny.Read(t, resumed.Path(folder.Model)) != model {
 					t.Errorf("cut at %d: parameters differ from those of the uninterrupted run", cut)
 				}
 			}
@@ -129,8 +129,8 @@ func killedRunForgetsNothing(t *testing.T, more ...string) {
 				return create(t, tiny.Parse(t, overrides...), o)
 			}
 			r := open(t, dir, o)
-			if r.step != kill.from {
-				t.Errorf("kill %d: resumed at step %d, expected %d", i, r.step, kill.from)
+			if r.Step != kill.from {
+				t.Errorf("kill %d: resumed at step %d, expected %d", i, r.Step, kill.from)
 			}
 			return r
 		})
@@ -141,7 +141,7 @@ func killedRunForgetsNothing(t *testing.T, more ...string) {
 	}
 	r := fit(t, open(t, dir, o))
 	// The noise is calibrated for 30 releases. 26 are spent at step 10, so four more steps fit.
-	if r.Status != BudgetExhausted || tiny.Releases(t, dir) != 30 || r.Steps != 14 || r.Epsilon > 4 {
+	if r.Status != run.BudgetExhausted || tiny.Releases(t, dir) != 30 || r.Steps != 14 || r.Epsilon > 4 {
 		t.Errorf("found %s after %d steps with %d releases and ε = %v", r.Status, r.Steps, tiny.Releases(t, dir), r.Epsilon)
 	}
 	if statement := tiny.Read(t, filepath.Join(dir, folder.StatementData)); !strings.Contains(statement, `"ledger_entries": 30`) {
@@ -154,22 +154,22 @@ func killedRunForgetsNothing(t *testing.T, more ...string) {
 func TestKillCostsOneStep(t *testing.T) {
 	o := options(t)
 	o.Folder = "killed"
-	dir, save := filepath.Join(o.RunsDir, o.Folder), saveState
-	defer func() { saveState = save }()
+	dir, save := filepath.Join(o.RunsDir, o.Folder), run.SaveState
+	defer func() { run.SaveState = save }()
 	type killed struct{}
 	for kill := range 4 {
-		saveState = save
+		run.SaveState = save
 		var r *Run
 		if kill == 0 {
 			r = create(t, tiny.Parse(t, "run.checkpoint_every=1"), o)
 		} else {
 			r = open(t, dir, o)
 		}
-		begun := r.step
+		begun := r.Step
 		if want := 2 * kill; begun != want {
 			t.Fatalf("kill %d: the run goes on at step %d, expected %d", kill, begun, want)
 		}
-		saveState = func(dir string, s *checkpoints.State) (string, error) {
+		run.SaveState = func(dir string, s *checkpoints.State) (string, error) {
 			if s.Step == begun+3 { // as if the disk had stopped
 				return "", errors.New("killed")
 			}
@@ -190,8 +190,8 @@ func TestKillCostsOneStep(t *testing.T) {
 			t.Errorf("kill %d: found %d releases, expected %d steps and one more for each kill", kill, entries, 2*kill+2)
 		}
 	}
-	saveState = save
-	if r := fit(t, open(t, dir, o)); r.Status != Done || r.Steps != 12 || r.LedgerEntries != 16 {
+	run.SaveState = save
+	if r := fit(t, open(t, dir, o)); r.Status != run.Done || r.Steps != 12 || r.LedgerEntries != 16 {
 		t.Errorf("found %s after %d steps with %d releases, expected 12 and one more for each of 4 kills", r.Status, r.Steps, r.LedgerEntries)
 	}
 }
@@ -212,7 +212,7 @@ func TestKilledRunWithoutBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Status != Done || r.Steps != 12 || tiny.Releases(t, dir) != 16 || r.Released == nil || r.Released.Epsilon != want.Epsilon || r.Epsilon != killedCost(t) {
+	if r.Status != run.Done || r.Steps != 12 || tiny.Releases(t, dir) != 16 || r.Released == nil || r.Released.Epsilon != want.Epsilon || r.Epsilon != killedCost(t) {
 		t.Errorf("found %s after %d steps with %d releases and ε = %v, expected 12, 16 and %v", r.Status, r.Steps, tiny.Releases(t, dir), r.Epsilon, want.Epsilon)
 	}
 }
@@ -239,7 +239,7 @@ func killedCost(t *testing.T) float64 {
 func TestRecordedReleaseCounts(t *testing.T) {
 	o := options(t)
 	r := create(t, tiny.Parse(t), o)
-	if err := r.journal.Append(1, r.plan.Event(0)); err != nil {
+	if err := r.Books.Append(1, r.plan.Event(0)); err != nil {
 		t.Fatal(err)
 	}
 	r.Close()
@@ -254,7 +254,7 @@ func TestRunKilledAtBirth(t *testing.T) {
 	o := options(t)
 	r := create(t, tiny.Parse(t), o)
 	r.Close()
-	if err := os.RemoveAll(r.path(folder.Checkpoints)); err != nil {
+	if err := os.RemoveAll(r.Path(folder.Checkpoints)); err != nil {
 		t.Fatal(err)
 	}
 	if result := fit(t, open(t, r.Dir, o)); result.Steps != 12 || tiny.Releases(t, r.Dir) != 12 {
@@ -273,8 +273,8 @@ func TestDamagedCheckpointFallsBack(t *testing.T) {
 	var warnings []string
 	o.Watcher = hooks{warned: func(message string) { warnings = append(warnings, message) }}
 	r := open(t, first.Run, o)
-	if r.step != 10 || len(warnings) != 1 || !strings.Contains(warnings[0], "checkpoint-12.ckpt") {
-		t.Errorf("resumed at step %d with warnings %q, expected step 10 and one about checkpoint-12.ckpt", r.step, warnings)
+	if r.Step != 10 || len(warnings) != 1 || !strings.Contains(warnings[0], "checkpoint-12.ckpt") {
+		t.Errorf("resumed at step %d with warnings %q, expected step 10 and one about checkpoint-12.ckpt", r.Step, warnings)
 	}
 	if result := fit(t, r); result.Steps != 12 || tiny.Releases(t, first.Run) != 14 {
 		t.Errorf("found %d steps and %d releases, expected 12 and 14", result.Steps, tiny.Releases(t, first.Run))

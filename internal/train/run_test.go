@@ -64,7 +64,7 @@ func TestRunReportsItsResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Result{
-		Status: Done, Steps: 60, Answer: g.Answer(), NoiseMultiplier: 1,
+		Status: run.Done, Steps: 60, Answer: g.Answer(), NoiseMultiplier: 1,
 		TestAccuracy: r.TestAccuracy, ByClass: r.ByClass, Average: "none", Seconds: r.Seconds, ExamplesPerSecond: r.ExamplesPerSecond, Run: filepath.Join(o.RunsDir, "mine"),
 		LedgerEntries: 60, LedgerHead: r.LedgerHead,
 	}
@@ -114,7 +114,7 @@ func TestBudgetStop(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := train(t, options(t), overrides...)
-			if r.Status != BudgetExhausted || r.Steps != limit || r.Epsilon > plan.Budget.Epsilon {
+			if r.Status != run.BudgetExhausted || r.Steps != limit || r.Epsilon > plan.Budget.Epsilon {
 				t.Errorf("found %s after %d steps with ε = %v, expected budget_exhausted after %d with at most %v", r.Status, r.Steps, r.Epsilon, limit, plan.Budget.Epsilon)
 			}
 			if tiny.Releases(t, r.Run) != r.Steps {
@@ -157,8 +157,8 @@ func TestBudgetSpentOnLostSteps(t *testing.T) {
 	})
 	dir := filepath.Join(o.RunsDir, o.Folder)
 	_, err := open(t, dir, o).Fit(context.Background())
-	if want := dir + " has no step in a checkpoint, and its ledger holds 12 releases, after which not one more stays within ε = 2 at δ = "; !errors.Is(err, ErrUntrained) || !strings.Contains(err.Error(), want) {
-		t.Errorf("found %v, expected ErrUntrained and %q", err, want)
+	if want := dir + " has no step in a checkpoint, and its ledger holds 12 releases, after which not one more stays within ε = 2 at δ = "; !errors.Is(err, run.ErrUntrained) || !strings.Contains(err.Error(), want) {
+		t.Errorf("found %v, expected run.ErrUntrained and %q", err, want)
 	}
 	for _, file := range []string{folder.Model, folder.Statement} {
 		if _, err := os.Stat(filepath.Join(dir, file)); !errors.Is(err, fs.ErrNotExist) {
@@ -172,7 +172,7 @@ func TestCalibratedRun(t *testing.T) {
 	for _, epsilon := range []string{"0.5", "3", "8"} {
 		r := train(t, options(t), "privacy.epsilon="+epsilon, "privacy.noise_multiplier=calibrated", "training.steps=30")
 		target := mustPlan(t, "privacy.epsilon="+epsilon).Budget.Epsilon
-		if r.Status != Done || r.Steps != 30 || r.Epsilon > target || r.Epsilon < 0.999*target {
+		if r.Status != run.Done || r.Steps != 30 || r.Epsilon > target || r.Epsilon < 0.999*target {
 			t.Errorf("ε = %s: found %s after %d steps with ε = %v", epsilon, r.Status, r.Steps, r.Epsilon)
 		}
 	}
@@ -186,18 +186,18 @@ func TestEmptyBatchesAreNoiseOnlySteps(t *testing.T) {
 	// A batch is empty where the graph is not asked.
 	empty, unmoved, asked := 0, 0, 0
 	r.records.Gradients.Observe(func(compute.Diagnosis) { asked++ })
-	before := slices.Clone(r.model.Values)
+	before := slices.Clone(r.Model.Values)
 	r.watcher = hooks{stepped: func(Progress) {
 		if asked == 0 {
 			empty++
 		}
 		asked = 0
-		for i, v := range r.model.Values {
+		for i, v := range r.Model.Values {
 			if v == before[i] {
 				unmoved++
 			}
 		}
-		copy(before, r.model.Values)
+		copy(before, r.Model.Values)
 	}}
 	result := fit(t, r)
 	if empty == 0 {

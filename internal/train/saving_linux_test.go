@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/tiny"
 
 	"golang.org/x/sys/unix"
@@ -19,9 +20,9 @@ import (
 // A real disk without room, at any of its last pages: the run ends with an error that says how to go
 // on, or not at all; nothing half-written stays, and with room again the run goes on.
 func TestRealFullDisk(t *testing.T) {
-	waits := pauses
-	pauses = slices.Repeat([]time.Duration{time.Millisecond}, 2)
-	defer func() { pauses = waits }()
+	waits := run.Pauses
+	run.Pauses = slices.Repeat([]time.Duration{time.Millisecond}, 2)
+	defer func() { run.Pauses = waits }()
 	t.Setenv("TMPDIR", t.TempDir()) // what finds no room is kept there
 	for i := range 6 {
 		pages, every := 1+i/2, []string{"1", "5"}[i%2]

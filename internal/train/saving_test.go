@@ -16,17 +16,18 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/tiny"
 )
 
 // fullDisk makes checkpoints below a folder fail while full says so, as on a disk without room, and
-// pauses short.
+// run.Pauses short.
 func fullDisk(t *testing.T, below string, full func() bool) {
 	t.Helper()
-	save, waits := saveState, pauses
-	t.Cleanup(func() { saveState, pauses = save, waits })
-	pauses = slices.Repeat([]time.Duration{time.Millisecond}, 3)
-	saveState = func(dir string, s *checkpoints.State) (string, error) {
+	save, waits := run.SaveState, run.Pauses
+	t.Cleanup(func() { run.SaveState, run.Pauses = save, waits })
+	run.Pauses = slices.Repeat([]time.Duration{time.Millisecond}, 3)
+	run.SaveState = func(dir string, s *checkpoints.State) (string, error) {
 		if strings.HasPrefix(dir, below) && s.Step > 0 && full() {
 			return "", fmt.Errorf("checkpoints: %w", &fs.PathError{Op: "write", Path: dir, Err: syscall.ENOSPC})
 		}
@@ -49,7 +50,7 @@ func fullDiskIsWaitedFor(t *testing.T, every string) {
 	failures := 0
 	fullDisk(t, o.RunsDir, func() bool { failures++; return failures <= 2 })
 	result := train(t, o, every)
-	if result.Status != Done || result.LedgerEntries != 12 || len(told) != 2 {
+	if result.Status != run.Done || result.LedgerEntries != 12 || len(told) != 2 {
 		t.Fatalf("found %+v after %q, expected a run that is done after two waits", result, told)
 	}
 	for _, part := range []string{"the checkpoint cannot be saved: ", "no space left on device", "it needs 2 KiB", "the disk of " + result.Run + " has ", "make room there", "trying again in 1ms, attempt 1 of 3, ctrl-C ends the waiting"} {
@@ -70,7 +71,7 @@ func TestFullDiskLosesNothing(t *testing.T) {
 			fullDisk(t, o.RunsDir, func() bool { return full })
 			r := create(t, tiny.Parse(t, "run.checkpoint_every="+every), o)
 			_, err := r.Fit(context.Background())
-			if !errors.Is(err, ErrNotSaved) || !strings.Contains(err.Error(), "go on with `train resume "+r.Dir+"`") {
+			if !errors.Is(err, run.ErrNotSaved) || !strings.Contains(err.Error(), "go on with `train resume "+r.Dir+"`") {
 				t.Fatalf("found %v, expected how to go on", err)
 			}
 			kept, _ := filepath.Glob(filepath.Join(elsewhere, "dpsgd-*", folder.Checkpoints, "*.ckpt"))
@@ -92,7 +93,7 @@ func TestFullDiskLosesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			result := fit(t, open(t, r.Dir, o))
-			if result.Status != Done || result.LedgerEntries != 12 {
+			if result.Status != run.Done || result.LedgerEntries != 12 {
 				t.Errorf("found %+v, expected a run that is done with 12 releases", result)
 			}
 		})
@@ -106,8 +107,8 @@ func TestStopEndsWaiting(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	o.Waits = func(string) { cancel() }
 	fullDisk(t, o.RunsDir, func() bool { return true })
-	pauses = []time.Duration{time.Hour, time.Hour}
-	if _, err := create(t, tiny.Parse(t), o).Fit(ctx); !errors.Is(err, ErrNotSaved) {
+	run.Pauses = []time.Duration{time.Hour, time.Hour}
+	if _, err := create(t, tiny.Parse(t), o).Fit(ctx); !errors.Is(err, run.ErrNotSaved) {
 		t.Errorf("found %v, expected that nothing was saved", err)
 	}
 }
@@ -121,13 +122,13 @@ func TestNothingSavedIsAnError(t *testing.T) {
 	full := true
 	fullDisk(t, o.RunsDir, func() bool { return full })
 	r := create(t, tiny.Parse(t, "privacy.noise_multiplier=calibrated", "privacy.epsilon=3", "run.checkpoint_every=0"), o)
-	if _, err := r.Fit(context.Background()); !errors.Is(err, ErrNotSaved) || !strings.Contains(err.Error(), "the ledger counts 12 steps that no checkpoint holds") {
+	if _, err := r.Fit(context.Background()); !errors.Is(err, run.ErrNotSaved) || !strings.Contains(err.Error(), "the ledger counts 12 steps that no checkpoint holds") {
 		t.Fatalf("found %v, expected what was lost", err)
 	}
 	r.Close()
 	full = false
 	_, err := open(t, r.Dir, o).Fit(context.Background())
-	if !errors.Is(err, ErrUntrained) || !strings.Contains(err.Error(), "holds 12 releases") {
+	if !errors.Is(err, run.ErrUntrained) || !strings.Contains(err.Error(), "holds 12 releases") {
 		t.Errorf("found %v, expected that there is nothing to go on with", err)
 	}
 	if _, err := os.Stat(filepath.Join(r.Dir, folder.Model)); !errors.Is(err, fs.ErrNotExist) {
@@ -142,17 +143,17 @@ func TestCheckpointIsAheadOfTheNextEvent(t *testing.T) {
 		nil, {"optimizer.name=adam"}, {"training.average=ema", "training.evaluate_every=3"}, {"federated.clients=100"}, {"privacy.clipping=adaptive"}, {"run.checkpoint_every=3"},
 	} {
 		t.Run(fmt.Sprint(choices), func(t *testing.T) {
-			o, save, saves := options(t), saveState, 0
+			o, save, saves := options(t), run.SaveState, 0
 			var r *Run
-			saveState = func(dir string, s *checkpoints.State) (string, error) {
+			run.SaveState = func(dir string, s *checkpoints.State) (string, error) {
 				copied := &checkpoints.State{Parameters: slices.Clone(s.Parameters), Slots: map[string][]float32{}}
 				for name, slot := range s.Slots {
 					copied.Slots[name] = slices.Clone(slot)
 				}
 				path, err := save(dir, s)
 				time.Sleep(20 * time.Millisecond) // several steps
-				if s.Step > 0 && r.journal.Len() != s.Step {
-					t.Errorf("found %d events beside the checkpoint of step %d", r.journal.Len(), s.Step)
+				if s.Step > 0 && r.Books.Len() != s.Step {
+					t.Errorf("found %d events beside the checkpoint of step %d", r.Books.Len(), s.Step)
 				}
 				if !slices.Equal(s.Parameters, copied.Parameters) || !reflect.DeepEqual(s.Slots, copied.Slots) {
 					t.Errorf("the checkpoint of step %d has changed while it was written", s.Step)
@@ -160,10 +161,10 @@ func TestCheckpointIsAheadOfTheNextEvent(t *testing.T) {
 				saves++
 				return path, err
 			}
-			defer func() { saveState = save }()
+			defer func() { run.SaveState = save }()
 			r = create(t, tiny.Parse(t, append([]string{"run.checkpoint_every=1"}, choices...)...), o)
 			result := fit(t, r)
-			if every := r.config.Run.CheckpointEvery; result.LedgerEntries != 12 || saves != 1+12/every {
+			if every := r.Config.Run.CheckpointEvery; result.LedgerEntries != 12 || saves != 1+12/every {
 				t.Errorf("found %d events and %d checkpoints, expected 12 and the first with every %d", result.LedgerEntries, saves, every)
 			}
 		})
@@ -173,47 +174,23 @@ func TestCheckpointIsAheadOfTheNextEvent(t *testing.T) {
 // A checkpoint that fails while the next sum is computed ends the run without that step's event, and
 // without its release.
 func TestFailedCheckpointLeavesNoRelease(t *testing.T) {
-	o, save, broken := options(t), saveState, errors.New("broken")
-	saveState = func(dir string, s *checkpoints.State) (string, error) {
+	o, save, broken := options(t), run.SaveState, errors.New("broken")
+	run.SaveState = func(dir string, s *checkpoints.State) (string, error) {
 		if s.Step == 5 {
 			return "", broken
 		}
 		return save(dir, s)
 	}
-	defer func() { saveState = save }()
+	defer func() { run.SaveState = save }()
 	var at5 []float32
 	var r *Run
-	o.Watcher = hooks{stepped: func(p Progress) { at5 = slices.Clone(r.model.Values) }}
+	o.Watcher = hooks{stepped: func(p Progress) { at5 = slices.Clone(r.Model.Values) }}
 	r = create(t, tiny.Parse(t, "run.checkpoint_every=1"), o)
 	if _, err := r.Fit(context.Background()); !errors.Is(err, broken) || !strings.Contains(err.Error(), "step 5") {
 		t.Errorf("found %v, expected that of the checkpoint", err)
 	}
-	if r.journal.Len() != 5 || tiny.Releases(t, r.Dir) != 5 || r.step != 5 || !slices.Equal(r.model.Values, at5) {
-		t.Errorf("found %d events and step %d, expected 5, and the parameters of step 5", r.journal.Len(), r.step)
-	}
-}
-
-// An error that ends a run while a checkpoint is on its way waits for it, and says that it is saved.
-func TestErrorWaitsForTheCheckpoint(t *testing.T) {
-	o, save := options(t), saveState
-	saveState = func(dir string, s *checkpoints.State) (string, error) {
-		time.Sleep(5 * time.Millisecond)
-		return save(dir, s)
-	}
-	defer func() { saveState = save }()
-	r := create(t, tiny.Parse(t, "run.checkpoint_every=1"), o)
-	for step := range 3 {
-		if err := r.journal.Append(step+1, r.plan.Event(step)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.ctx, r.step = context.Background(), 3
-	if err := r.beginSave(); err != nil {
-		t.Fatal(err)
-	}
-	err := r.rescue(fmt.Errorf("metrics: %w", syscall.ENOSPC))
-	if r.order.Pending() || r.saved != 3 || !strings.Contains(err.Error(), "step 3 is saved") {
-		t.Errorf("found %v, expected that step 3 is saved", err)
+	if r.Books.Len() != 5 || tiny.Releases(t, r.Dir) != 5 || r.Step != 5 || !slices.Equal(r.Model.Values, at5) {
+		t.Errorf("found %d events and step %d, expected 5, and the parameters of step 5", r.Books.Len(), r.Step)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 )
@@ -37,7 +38,7 @@ func TestStatementSaysWhatRan(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := statement.Statement{
-		Run: s.Run, Status: string(Done), Unit: "one training example", Relation: "zero-out", TargetEpsilon: 3,
+		Run: s.Run, Status: string(run.Done), Unit: "one training example", Relation: "zero-out", TargetEpsilon: 3,
 		Answer: account.Answer{Epsilon: r.Epsilon, Delta: 1e-4, Accountant: "rdp"}, Method: s.Method, Sampler: "Poisson", SamplingProbability: 0.2, Mechanism: "Gaussian", NoiseMultiplier: 1.5,
 		ClipNorm: 0.25, Clipping: "flat", ExpectedBatchSize: 60, MaxSteps: 12, PlannedSteps: 12, Steps: 12, LedgerEntries: 12, LedgerHead: s.LedgerHead, ModelSHA256: s.ModelSHA256, Sum: s.Sum, Data: "stripes", Examples: 300, Shape: "6x6x1", Classes: 3,
 	}

@@ -4,31 +4,17 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
+	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/statement"
-)
-
-// Status says why a run ended.
-type Status string
-
-const (
-	// Done: all planned steps ran.
-	Done Status = "done"
-	// BudgetExhausted: one more step would have passed the budget.
-	BudgetExhausted Status = "budget_exhausted"
-	// Interrupted: stopped from outside after a whole step; the run can be resumed.
-	Interrupted Status = "interrupted"
-	// Diverged: the parameters left the range of float32. It happens at absurd learning rates only,
-	// because gradients are clipped.
-	Diverged Status = "diverged"
 )
 
 // Result is what a run reports at its end, on the terminal. Every field but the two of time is
 // public or a function of what was released; no file of the run holds those two.
 type Result struct {
-	Status         Status `json:"status"`
-	Steps          int    `json:"steps"`
-	account.Answer        // that holds for every set of results: of all that was planned, where the run stopped before
+	Status         run.Status `json:"status"`
+	Steps          int        `json:"steps"`
+	account.Answer            // that holds for every set of results: of all that was planned, where the run stopped before
 	// Released is of what was released by now, nil where that is what Answer is of. It holds only if
 	// the decision to stop looked at no result.
 	Released           *account.Answer `json:"released,omitempty"`

@@ -20,11 +20,11 @@ import (
 // prepared builds a run without a folder.
 func prepared(t testing.TB, overrides ...string) *Run {
 	t.Helper()
-	r, err := prepare(tiny.Parse(t, overrides...), Options{Source: tiny.Source(t, tiny.Examples)}, nil)
+	r, err := prepare(tiny.Parse(t, overrides...), Options{Source: tiny.Source(t, tiny.Examples)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.pool.Close)
+	t.Cleanup(r.Pool.Close)
 	return r
 }
 
@@ -46,7 +46,7 @@ func clippedSum(t testing.TB, r *Run, indices []int) (values []float64) {
 
 func newSum(t testing.TB, r *Run) *clip.Sum {
 	t.Helper()
-	sum, err := clip.NewSum(r.plan.Policy, r.records.Gradients.Coordinates(), r.pool)
+	sum, err := clip.NewSum(r.plan.Policy, r.records.Gradients.Coordinates(), r.Pool)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestClippedSumDependsOnTheBatchAlone(t *testing.T) {
 // mixEngines gives every other parameter the other engine, whatever was measured.
 func mixEngines(t testing.TB, r *Run, physical int) {
 	t.Helper()
-	batcher, err := data.NewBatcher(r.examples.Train, setup.Normalisation(r.config, 1))
+	batcher, err := data.NewBatcher(r.Examples.Train, setup.Normalisation(r.Config, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func mixEngines(t testing.TB, r *Run, physical int) {
 	for i := range engines {
 		engines[i] = perexample.Engine(i % 2)
 	}
-	if r.records.Gradients, err = compute.DeclareGradients(r.model, batcher, nil, physical, func([]perexample.Use) ([]perexample.Engine, error) { return engines, nil }, r.pool); err != nil {
+	if r.records.Gradients, err = compute.DeclareGradients(r.Model, batcher, nil, physical, func([]perexample.Use) ([]perexample.Engine, error) { return engines, nil }, r.Pool); err != nil {
 		t.Fatal(err)
 	}
 	r.records.Gradients.ClipBy(r.plan.Policy)
@@ -187,8 +187,8 @@ func TestNotFiniteAddsZero(t *testing.T) {
 		for _, engine := range []string{"ghost", "materialise"} {
 			for _, policy := range clip.Policies().Names() {
 				r := prepared(t, tiny.Convolutional, "performance.engine="+engine, "privacy.clipping="+policy)
-				for i := range r.model.Values {
-					r.model.Values[i] = broken
+				for i := range r.Model.Values {
+					r.Model.Values[i] = broken
 				}
 				for i, v := range clippedSum(t, r, []int{0, 1, 2, 3, 4, 5}) {
 					if v != 0 {
@@ -214,11 +214,11 @@ func TestUpdateDividesByTheExpectedBatchSize(t *testing.T) {
 		t.Fatalf("the seed draws %d examples, expected another number than the mean", expected)
 	}
 	sum := clippedSum(t, r, indices)
-	before := slices.Clone(r.model.Values)
+	before := slices.Clone(r.Model.Values)
 	if err := r.takeStep(); err != nil {
 		t.Fatal(err)
 	}
-	for i, v := range r.model.Values {
+	for i, v := range r.Model.Values {
 		want := float64(before[i]) - sum[i]/expected
 		// Noise of standard deviation 1e-6·0.5/40 and one float32 rounding.
 		if math.Abs(float64(v)-want) > 1e-6 {
@@ -230,7 +230,7 @@ func TestUpdateDividesByTheExpectedBatchSize(t *testing.T) {
 // seedRun makes sample and noise of the steps to come a function of a seed. Tests alone do this.
 func seedRun(t testing.TB, r *Run, seed uint64, noiseMultiplier float64) {
 	t.Helper()
-	noise, err := release.NewGaussian(noiseMultiplier, r.pool)
+	noise, err := release.NewGaussian(noiseMultiplier, r.Pool)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func (m seededNoise) Privatize(step int, sum *clip.Sum, _ *random.Source, consum
 // after one step.
 func TestRunsAreNotSeeded(t *testing.T) {
 	a, b := create(t, tiny.Parse(t), options(t)), create(t, tiny.Parse(t), options(t))
-	if !slices.Equal(a.model.Values, b.model.Values) {
+	if !slices.Equal(a.Model.Values, b.Model.Values) {
 		t.Fatal("the seed does not fix the initial weights")
 	}
 	for _, r := range []*Run{a, b} {
@@ -276,7 +276,7 @@ func TestRunsAreNotSeeded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if slices.Equal(a.model.Values, b.model.Values) {
+	if slices.Equal(a.Model.Values, b.Model.Values) {
 		t.Error("two runs made the same step")
 	}
 }

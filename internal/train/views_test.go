@@ -58,11 +58,11 @@ func TestStepsOfARunSeeOtherViews(t *testing.T) {
 // Pictures are predicted as they are, whatever the network sees in training.
 func TestEvaluationSeesPicturesAsTheyAre(t *testing.T) {
 	with, without := prepared(t, views...), prepared(t, tiny.Convolutional)
-	found, err := with.evaluator.Run()
+	found, err := with.Evaluator.Run()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := without.evaluator.Run()
+	want, err := without.Evaluator.Run()
 	if err != nil || math.Float64bits(found.Loss) != math.Float64bits(want.Loss) {
 		t.Errorf("found %+v (%v), expected %+v", found, err, want)
 	}

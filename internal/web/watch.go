@@ -8,6 +8,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
+	"dpsgd/internal/run"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
 )
@@ -68,10 +69,10 @@ func (w *runWatcher) Finished(r train.Result) {
 }
 
 // endings say why a job ended.
-var endings = map[train.Status]string{
-	train.Done:            "Done: all planned steps ran.",
-	train.BudgetExhausted: "Done: one more step would pass the budget.",
-	train.Interrupted:     "Stopped from outside and saved.",
+var endings = map[run.Status]string{
+	run.Done:            "Done: all planned steps ran.",
+	run.BudgetExhausted: "Done: one more step would pass the budget.",
+	run.Interrupted:     "Stopped from outside and saved.",
 }
 
 // Sweep is a watcher of a sweep that shows it on the page and tells the next watcher.
@@ -126,7 +127,7 @@ func (w *sweepWatcher) TrialFinished(r sweep.Row) {
 
 func (w *sweepWatcher) SweepFinished(r sweep.Result) {
 	ending := endings[r.Status]
-	if r.Status == train.Done {
+	if r.Status == run.Done {
 		ending = "Done: every trial has a result."
 	}
 	w.finished, w.all, w.atWork = r.Finished, r.Trials, nil

@@ -18,6 +18,7 @@ import (
 	limit "dpsgd/internal/limits"
 	"dpsgd/internal/memory"
 	"dpsgd/internal/predict"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
@@ -54,7 +55,7 @@ var exits = []struct {
 	errors []error
 }{
 	{ExitInUse, []error{checkpoints.ErrLocked}},
-	{ExitRefused, []error{checkpoints.ErrRollback, checkpoints.ErrMoved, books.ErrOtherPlan, sweep.ErrOtherSweep, train.ErrUntrained}},
+	{ExitRefused, []error{checkpoints.ErrRollback, checkpoints.ErrMoved, books.ErrOtherPlan, sweep.ErrOtherSweep, run.ErrUntrained}},
 	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, limit.Err, folder.ErrRunExists, train.ErrExtension, books.ErrSame, accountant.ErrUnreachable, account.ErrNoGuarantee, memory.ErrTooLarge, predict.ErrInput, exchange.ErrTarget, web.ErrAddress}},
 	{ExitData, []error{data.ErrMissing, data.ErrInvalid}},
 	{ExitDamaged, []error{folder.ErrNoRun, checkpoints.ErrCorrupt, checkpoints.ErrUnfinished, checkpoints.ErrNoCheckpoint, checkpoints.ErrNotRegular, checkpoints.ErrNotFinite}},

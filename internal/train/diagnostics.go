@@ -2,7 +2,6 @@ package train
 
 import (
 	"math"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -13,15 +12,6 @@ import (
 	"dpsgd/internal/tensorboard"
 	"dpsgd/internal/trained"
 )
-
-func (r *Run) writeMetrics(p Progress) error {
-	line := run.Metrics{
-		Step: p.Step, Answer: p.Spent.Answer(),
-		TestAccuracy: p.Evaluation.Accuracy, TestLoss: run.Finite(p.Evaluation.Loss), LearningRate: p.LearningRate, ClipNorm: p.ClipNorm,
-	}
-	line.Accountant = "" // a line holds numbers alone
-	return r.writeLine(folder.Metrics, line, r.metrics)
-}
 
 // diagnostics collects what one step says about its examples, for a file that is NOT private. nil
 // collects nothing.
@@ -35,8 +25,9 @@ type diagnostics struct {
 
 // openDiagnostics switches diagnostics on when the configuration asks for them.
 func (r *Run) openDiagnostics() {
-	if r.config.Run.PrivateDiagnostics {
+	if r.Config.Run.PrivateDiagnostics {
 		r.diagnoses = &diagnostics{plan: r.plan}
+		r.diagnoses.copies = r.Copies(run.Files{Lines: r.Path(folder.Diagnostics), Events: r.Path(folder.DiagnosticEvents)})
 		r.records.Gradients.Observe(r.diagnoses.add)
 	}
 }
@@ -74,7 +65,7 @@ func (r *Run) diagnose(took time.Duration) error {
 	line := d.line
 	d.line = run.Diagnostics{}
 	line.NormQuantiles = run.Quantiles(d.norms)
-	line.Step, line.Seconds = r.step, took.Seconds()
+	line.Step, line.Seconds = r.Step, took.Seconds()
 	if n := float64(line.BatchSize - line.NotFinite); n > 0 {
 		line.TrainingLoss = run.Finite(line.TrainingLoss / n)
 		line.MeanNorm = run.Finite(line.MeanNorm / n)
@@ -85,23 +76,13 @@ func (r *Run) diagnose(took time.Duration) error {
 	}
 	line.Norms = tensorboard.Count(d.norms)
 	d.norms = d.norms[:0]
-	return r.writeLine(folder.Diagnostics, line, d.copies)
+	return r.WriteLine(folder.Diagnostics, line, d.copies)
 }
 
-// writeModel writes the parameters under PyTorch's names and in its layouts.
+// writeModel writes the parameters, or their mean, with the mean of features.
 func (r *Run) writeModel() error {
-	var tensors []safetensors.Tensor
-	for _, t := range r.model.Export() {
-		tensors = append(tensors, safetensors.Tensor(t))
+	if mean := r.features.mean; mean != nil {
+		return r.Write(nil, safetensors.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(mean)}, Data: mean})
 	}
-	about := map[string]string{"format": "pt"}
-	if r.config.Features.Any() {
-		about["features"] = r.config.Features.Recipe.String()
-	}
-	if r.featureMean != nil {
-		tensors = append(tensors, safetensors.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(r.featureMean)}, Data: r.featureMean})
-	}
-	return r.persist(saving{"the model", folder.Model, 4*(len(r.model.Values)+r.model.FrozenValues()) + 1<<16, func(dir string) error {
-		return safetensors.Write(filepath.Join(dir, folder.Model), tensors, about)
-	}, true})
+	return r.Write(nil)
 }

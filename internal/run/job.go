@@ -1,0 +1,114 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/release"
+)
+
+// Job is one kind of training, or of questions. A [Run] carries it out and keeps its folder.
+type Job interface {
+	// Identity is what may not change between the parts of the run, in public values alone. The folder
+	// keeps it, and checkpoints its hash; "" keeps nothing.
+	Identity() string
+	// Planned is everything that the run sets out to release.
+	Planned() (*accountant.Ledger, error)
+	// Restore takes in what an earlier part of the run has made: its newest checkpoint, which the ledger
+	// allows, or nil where there is none. It writes nothing.
+	Restore(s *checkpoints.State, path string) error
+	// Ready prepares for steps. The folder is now that of a run at work.
+	Ready() error
+	// State is what a checkpoint keeps after the last step; nil of a job that keeps its steps itself.
+	State() *checkpoints.State
+	// Start is called once, before the first step of this process.
+	Start(ctx context.Context) error
+	// More says whether there is a next step, and Next takes it. An error of Next that is
+	// [release.ErrBudget] ends the run as planned.
+	More() bool
+	Next(ctx context.Context) error
+	// Finish writes what the run leaves behind its last checkpoint.
+	Finish(Status) error
+}
+
+// Status says why a run ended.
+type Status string
+
+const (
+	// Done: all planned steps ran.
+	Done Status = "done"
+	// BudgetExhausted: one more step would have passed the budget.
+	BudgetExhausted Status = "budget_exhausted"
+	// Interrupted: stopped from outside after a whole step; the run can be resumed.
+	Interrupted Status = "interrupted"
+	// Diverged: the parameters left the range of float32. It happens at absurd learning rates only,
+	// because gradients are clipped.
+	Diverged Status = "diverged"
+)
+
+// ErrUntrained: a run that was killed has spent its budget and has not one step to show for it.
+var ErrUntrained = errors.New("train: there is no trained model")
+
+// CarryOut carries out the job from where it is and writes everything that the run leaves behind.
+// When ctx is done it finishes the current step, saves, and ends as Interrupted.
+func (r *Run) CarryOut(ctx context.Context) (err error) {
+	defer func() { err = r.Books.Told(err) }()
+	r.Began, r.ctx, r.saved, r.tried = time.Now(), ctx, r.Step, r.Step
+	if err := r.job.Start(ctx); err != nil {
+		return r.rescue(err)
+	}
+	status, err := r.steps(ctx)
+	if err != nil {
+		return r.rescue(err)
+	}
+	// First what cannot be had again: whoever is in a hurry may stop the process while the test
+	// examples are predicted.
+	if err := r.Save(); err != nil {
+		return err
+	}
+	return r.rescue(r.job.Finish(status))
+}
+
+// steps takes the steps that are left.
+func (r *Run) steps(ctx context.Context) (Status, error) {
+	for r.job.More() {
+		if ctx.Err() != nil {
+			return Interrupted, nil
+		}
+		err := r.job.Next(ctx)
+		switch {
+		case errors.Is(err, release.ErrBudget):
+			return BudgetExhausted, nil
+		case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+			return Interrupted, nil
+		case err != nil:
+			return "", err
+		}
+	}
+	return Done, nil
+}
+
+// Due does what is due after a step of so many, at its cadence: evaluation and checkpoint.
+func (r *Run) Due(step, steps int, evaluate func() error) (evaluated bool, err error) {
+	every := func(n int) bool { return n > 0 && step%n == 0 }
+	if evaluated = every(r.Config.Training.EvaluateEvery) && step < steps; evaluated {
+		if err := evaluate(); err != nil {
+			return true, err
+		}
+	}
+	if every(r.Config.Run.CheckpointEvery) {
+		err = r.beginSave()
+	}
+	return evaluated, err
+}
+
+// Untrained is the error of a run that is gone on with, that has no step and may make none. Nothing
+// is written: a model would be its initial weights.
+func (r *Run) Untrained(epsilon, delta float64) error {
+	return fmt.Errorf("%w: %s has no step in a checkpoint, and its ledger holds %d releases, after which not one more stays within ε = %g at δ = %g; expected room for a step. Start a new run; what was released still counts in the ledger of the data",
+		ErrUntrained, r.Dir, r.Books.Len(), epsilon, delta)
+}

@@ -1,0 +1,117 @@
+package run
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"dpsgd/checkpoints"
+	"dpsgd/checkpoints/safetensors"
+	"dpsgd/internal/books"
+	"dpsgd/internal/compute"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/score"
+	"dpsgd/internal/setup"
+	"dpsgd/model"
+	"dpsgd/optimizer"
+)
+
+// Network is the network of a run: what is trained, the mean of it that is measured and written, and
+// how well that does.
+type Network struct {
+	Model      *model.Model
+	Initial    string // SHA-256 of the file with the weights that it begins with; "" if they are random
+	Schedule   optimizer.Schedule
+	Mean       *optimizer.Mean // of the parameters
+	Evaluator  *compute.Evaluator
+	Evaluation compute.Evaluation // the newest one, zero before the first
+	ByClass    *score.Matrix      // of that
+	run        *Run
+}
+
+// Declare declares the network of the configuration, with its initial weights.
+func (r *Run) Declare() (*Network, error) {
+	n := &Network{run: r}
+	var err error
+	if n.Model, err = setup.Model(r.Config, r.Source.Shape, r.Source.Classes); err != nil {
+		return nil, err
+	}
+	n.Initial, err = setup.Start(r.Config, n.Model)
+	return n, err
+}
+
+// Compile declares the graph that measures the network on the test examples.
+func (n *Network) Compile() (err error) {
+	n.Evaluator, err = compute.NewEvaluator(n.Model, n.run.Examples.Test, setup.Normalisation(n.run.Config, n.run.Source.Shape.Channels), n.run.Pool)
+	return err
+}
+
+// View is what a checkpoint keeps of the network and of its update rule.
+func (n *Network) View(rule optimizer.State) *checkpoints.State {
+	n.Mean.Keep(rule.Slots)
+	return &checkpoints.State{Parameters: n.Model.Values, OptimizerStep: rule.Step, Slots: rule.Slots}
+}
+
+// Fits refuses a checkpoint with another number of parameters.
+func (n *Network) Fits(s *checkpoints.State, path string) error {
+	if len(s.Parameters) != len(n.Model.Values) {
+		return fmt.Errorf("%w: %s holds %d parameters, expected %d", books.ErrOtherPlan, path, len(s.Parameters), len(n.Model.Values))
+	}
+	return nil
+}
+
+// Restore takes parameters, their mean and the update rule out of a checkpoint, whose other slots the
+// job has taken out.
+func (n *Network) Restore(s *checkpoints.State, path string, rule func(optimizer.State) error) error {
+	err := n.Mean.Restore(s.Slots)
+	if err == nil {
+		err = rule(optimizer.State{Step: s.OptimizerStep, Slots: s.Slots})
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	copy(n.Model.Values, s.Parameters)
+	n.run.Step, n.run.ResumedAt = s.Step, s.Step
+	return nil
+}
+
+// Measure measures the current parameters, or their mean, on the test examples, and adds the rest of
+// the line to the metrics.
+func (n *Network) Measure(line func() (Metrics, error)) error {
+	if err := n.Mean.InPlaceOf(n.Model.Values, func() (err error) {
+		n.ByClass = score.New(n.run.Source.Names)
+		n.Evaluation, err = n.Evaluator.Count(n.ByClass)
+		return err
+	}); err != nil {
+		return err
+	}
+	m, err := line()
+	if err != nil {
+		return err
+	}
+	m.Step, m.TestAccuracy, m.TestLoss = n.run.Step, n.Evaluation.Accuracy, n.Evaluation.Loss
+	return n.run.WriteMetrics(m)
+}
+
+// Write writes the parameters, or their mean, under PyTorch's names and in its layouts, with what the
+// file says of itself, and tensors beside them.
+func (n *Network) Write(about map[string]string, beside ...safetensors.Tensor) error {
+	return n.Mean.InPlaceOf(n.Model.Values, func() error { return n.run.WriteModel(n.Model, about, beside...) })
+}
+
+// WriteModel writes the parameters of a model, see [Network.Write].
+func (r *Run) WriteModel(m *model.Model, about map[string]string, beside ...safetensors.Tensor) error {
+	var tensors []safetensors.Tensor
+	for _, t := range m.Export() {
+		tensors = append(tensors, safetensors.Tensor(t))
+	}
+	said := map[string]string{"format": "pt"}
+	if r.Config.Features.Any() {
+		said["features"] = r.Config.Features.Recipe.String()
+	}
+	for key, value := range about {
+		said[key] = value
+	}
+	return r.Keep(Saving{"the model", folder.Model, 4*(len(m.Values)+m.FrozenValues()) + 1<<16, func(dir string) error {
+		return safetensors.Write(filepath.Join(dir, folder.Model), append(tensors, beside...), said)
+	}, true})
+}

@@ -1,0 +1,98 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"dpsgd/checkpoints"
+	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
+)
+
+// HashOf is the SHA-256 of the identity of a run, as checkpoints hold it. It is made of public values
+// only: a hash of the training data would let anyone who guesses the data check the guess.
+func HashOf(identity string) string {
+	sum := sha256.Sum256([]byte(identity))
+	return hex.EncodeToString(sum[:])
+}
+
+// restore hands the newest checkpoint to the job, after holding it against the ledger.
+func (r *Run) restore() error {
+	state, path, err := r.latest()
+	if err != nil {
+		return err
+	}
+	if state != nil && r.Books != nil {
+		if err := r.Books.Check(state.Claim()); err != nil {
+			return err
+		}
+	}
+	if err := r.job.Restore(state, path); err != nil {
+		return err
+	}
+	r.begun = state != nil
+	if r.Books != nil {
+		r.Registered, err = books.Registration(r.Config, r.Source.Outline, r.Books.Registry, r.Dir)
+	}
+	return err
+}
+
+// latest is the newest checkpoint, nil of a run without one that has released nothing. A job that
+// keeps its steps itself has none: its folder is held against the identity.
+func (r *Run) latest() (*checkpoints.State, string, error) {
+	if r.job.State() == nil {
+		return nil, "", r.unchanged()
+	}
+	state, path, err := checkpoints.Latest(r.Path(folder.Checkpoints))
+	switch {
+	case errors.Is(err, checkpoints.ErrSkipped):
+		r.Warn(err.Error())
+	case errors.Is(err, checkpoints.ErrNoCheckpoint) && (r.Books == nil || r.Books.Len() == 0):
+		return nil, "", nil
+	case err != nil:
+		return nil, "", err
+	}
+	return state, path, nil
+}
+
+// unchanged holds the identity that the folder keeps against that of the job.
+func (r *Run) unchanged() error {
+	if r.identity == "" {
+		return nil
+	}
+	kept, err := os.ReadFile(r.Path(folder.Plan))
+	switch {
+	case err != nil:
+		return folder.Without(r.Dir, folder.Plan)
+	case string(kept) != r.identity:
+		return r.differs(r.Path(folder.Plan), string(kept))
+	}
+	return nil
+}
+
+// OtherPlan refuses a checkpoint of another plan. The run's folder keeps the identity of its plan, so
+// that the error can name what differs; runs of earlier versions have none.
+func (r *Run) OtherPlan(checkpoint, hash string) error {
+	kept, err := os.ReadFile(r.Path(folder.Plan))
+	if err != nil || HashOf(string(kept)) != hash || string(kept) == r.identity {
+		return fmt.Errorf("%w: %s was made with another configuration or other data or other initial weights than %s and what is found now", books.ErrOtherPlan, checkpoint, r.Path(folder.Config))
+	}
+	return r.differs(checkpoint, string(kept))
+}
+
+func (r *Run) differs(file, kept string) error {
+	return fmt.Errorf("%w: %s was made with %s; expected %s and the data as they were", books.ErrOtherPlan, file,
+		strings.Join(folder.Differences(kept, r.identity), ", "), r.Path(folder.Config))
+}
+
+// keepIdentity writes the identity of the job where it is not there already.
+func (r *Run) keepIdentity() error {
+	if kept, err := os.ReadFile(r.Path(folder.Plan)); r.identity == "" || err == nil && string(kept) == r.identity {
+		return nil
+	}
+	return checkpoints.WriteFileAtomic(r.Path(folder.Plan), []byte(r.identity), folder.FilePerm)
+}

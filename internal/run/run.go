@@ -1,0 +1,315 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/books"
+	"dpsgd/internal/examples"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/setup"
+)
+
+// Options are what a run needs besides its configuration. None of them changes what is computed.
+type Options struct {
+	examples.Request
+	RunsDir string // parent of new runs; "runs" when empty
+	Name    string // base of the folder's name when the configuration has none
+	Folder  string // exact name of the folder below RunsDir, whatever the configuration says; "" in most runs
+	// Registry is the folder with the ledger of data sets that a new run registers in; RunsDir when
+	// empty.
+	Registry string
+	// Apart is a run that shares no file with others until somebody collects it: see books.Collect.
+	Apart   bool
+	Threads int // in place of what the configuration says; 0 is what it says
+	// Find finds the examples; nil is that of the request.
+	Find   func(*configs.Config, examples.Request) (*examples.Source, error)
+	Warned func(message string) // nil tells nobody
+	// Waits is told in one line that the run waits for a person to mend something, such as a disk
+	// that is full; nil tells Warned.
+	Waits func(message string)
+}
+
+// parent is the folder that gets the run's folder, and registry the one with the ledger of its
+// data.
+func (o Options) parent() string   { return cmp.Or(o.RunsDir, "runs") }
+func (o Options) registry() string { return cmp.Or(o.Registry, o.parent()) }
+
+// Located is the request with the folder that features are kept in: below that with the ledger of data
+// sets.
+func (o Options) Located() examples.Request {
+	o.Request.Features = cmp.Or(o.Request.Features, filepath.Join(o.registry(), folder.Features))
+	return o.Request
+}
+
+// Run is a run with its folder, and what every kind of it has. Close releases it.
+type Run struct {
+	Dir        string // the run's folder; "" before it is made
+	Config     *configs.Config
+	Source     *examples.Source
+	Examples   *data.Split // as the network sees them: those of the source, or features of them
+	Pool       *kernel.Pool
+	Books      *books.Books             // nil where nothing is promised, and before the folder is made
+	Registered checkpoints.Registration // how the run appears in the ledger of its data
+	Order      *Order                   // of checkpoints and events
+	PlanHash   string                   // of the job's identity
+	Step       int                      // steps behind the run
+	ResumedAt  int                      // steps behind the checkpoint that it goes on from; 0 for a new one
+	Began      time.Time                // this part of it
+
+	job      Job
+	options  Options
+	identity string
+	write    func(*configs.Config) []byte // what the folder keeps of the configuration
+	copies   *Copies                      // of metrics.jsonl
+	begun    bool                         // whether there is a checkpoint to go on from
+	saved    int                          // step of the newest checkpoint, once steps are taken
+	tried    int                          // step of the newest attempt to save one
+	ctx      context.Context              // of CarryOut, which also ends waiting for a disk; nil before
+	stepped  int                          // steps of this process
+	stepTime time.Duration
+}
+
+// Create prepares a new run: it reads the data, has the job built, and only when all of that has
+// worked makes the run's folder.
+func Create[J Job](c *configs.Config, o Options, build func(*Run) (J, error)) (job J, err error) {
+	job, r, err := Prepare(c, o, build)
+	if err == nil {
+		err = r.makeFolder()
+	}
+	return job, err
+}
+
+// Prepare prepares a run that has no folder, nor makes one.
+func Prepare[J Job](c *configs.Config, o Options, build func(*Run) (J, error)) (J, *Run, error) {
+	return prepare(c, o, nil, build)
+}
+
+// Open prepares a run that was started before to go on from its last checkpoint, with the spend of
+// its ledger.
+func Open[J Job](dir string, c *configs.Config, o Options, build func(*Run) (J, error)) (J, error) {
+	job, r, err := Reopen(dir, c, o, build)
+	if err == nil {
+		if err = r.GoOn(); err != nil {
+			r.Close()
+		}
+	}
+	return job, err
+}
+
+// Reopen restores a run that was started before, and writes nothing; [Run.GoOn] does.
+func Reopen[J Job](dir string, c *configs.Config, o Options, build func(*Run) (J, error)) (job J, r *Run, err error) {
+	opened := &Run{Dir: dir}
+	if err := opened.openBooks(c, o); err != nil {
+		return job, nil, err
+	}
+	if job, r, err = prepare(c, o, opened, build); err != nil {
+		opened.closeBooks()
+		return job, nil, err
+	}
+	if err = r.restore(); err != nil {
+		r.Close()
+	}
+	return job, r, err
+}
+
+// openBooks opens the ledgers of a run that promises something.
+func (r *Run) openBooks(c *configs.Config, o Options) (err error) {
+	if c.Privacy.None {
+		if folder.HoldsAny(r.Dir, folder.Ledger) {
+			return fmt.Errorf("%w: %s holds a ledger, and its %s says privacy.none; expected the configuration that the ledger was begun with", books.ErrOtherPlan, r.Dir, folder.Config)
+		}
+		return nil
+	}
+	if r.Books, err = books.Open(r.Dir); err == nil && o.Apart {
+		r.Books.Apart()
+	}
+	return err
+}
+
+// prepare finds the examples, where there is memory for them, and has the job built.
+func prepare[J Job](c *configs.Config, o Options, opened *Run, build func(*Run) (J, error)) (job J, r *Run, err error) {
+	request := o.Located()
+	if err := request.Fit(c); err != nil {
+		return job, nil, err
+	}
+	find := o.Find
+	if find == nil {
+		find = func(c *configs.Config, request examples.Request) (*examples.Source, error) { return request.Find(c) }
+	}
+	source, err := find(c, request)
+	if err != nil {
+		return job, nil, err
+	}
+	if r = opened; r == nil {
+		r = new(Run)
+	}
+	r.Config, r.Source, r.options, r.write = c, source, o, (*configs.Config).YAML
+	r.order()
+	if w := source.Warning(); w != "" && o.Given == nil {
+		r.Warn(w)
+	}
+	r.Pool = kernel.NewPool(cmp.Or(o.Threads, setup.Threads(c)))
+	if job, err = build(r); err != nil {
+		r.Pool.Close()
+		return job, nil, err
+	}
+	r.job, r.identity = job, job.Identity()
+	r.PlanHash = HashOf(r.identity)
+	return job, r, nil
+}
+
+// order begins the order of the run's ledger.
+func (r *Run) order() {
+	r.Order = NewOrder(nil)
+	if r.Books != nil {
+		r.Order = NewOrder(r.Books)
+	}
+}
+
+// New says whether the run has no folder yet.
+func (r *Run) New() bool { return r.Dir == "" }
+
+// See computes what a network sees of the examples. Of a new run it first makes sure that all of them
+// can be read.
+func (r *Run) See() (err error) {
+	if r.New() {
+		if err := r.Source.Check(); err != nil {
+			return err
+		}
+	}
+	r.Examples, err = r.Source.Seen(r.Pool)
+	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top
+	// of it.
+	debug.FreeOSMemory()
+	return err
+}
+
+// makeFolder makes the run's folder, named by the configuration or with the first free number. Where
+// it cannot be filled it is taken away again.
+func (r *Run) makeFolder() error {
+	dir, err := folder.New(r.options.parent(), cmp.Or(r.options.Folder, r.Config.Run.Name), r.options.Name)
+	if err != nil {
+		r.Close()
+		return err
+	}
+	r.Dir = dir
+	if err := r.fill(); err != nil {
+		r.Close()
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	return nil
+}
+
+// fill writes what a run has before its first step.
+func (r *Run) fill() error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	if err := r.keepIdentity(); err != nil {
+		return err
+	}
+	if err := r.job.Ready(); err != nil {
+		return err
+	}
+	r.Began = time.Now()
+	return r.Save()
+}
+
+// begin writes the configuration, and begins the ledgers of a run that promises something.
+func (r *Run) begin() (err error) {
+	if r.Config.Privacy.None {
+		if err := books.RefuseBaseline(r.options.registry(), r.Config, r.Source.Outline); err != nil {
+			return err
+		}
+		return checkpoints.WriteFileAtomic(r.Path(folder.Config), r.write(r.Config), folder.FilePerm)
+	}
+	planned, err := r.job.Planned()
+	if err != nil {
+		return err
+	}
+	begin := books.Begin
+	if r.options.Apart {
+		begin = books.BeginApart
+	}
+	r.Books, r.Registered, err = begin(r.Dir, r.options.registry(), r.Config, r.write, r.Source.Outline, planned)
+	r.order()
+	return err
+}
+
+// GoOn makes the folder of a restored run that of one at work.
+func (r *Run) GoOn() error {
+	if r.Books != nil {
+		planned, err := r.job.Planned()
+		if err != nil {
+			return err
+		}
+		if err := r.Books.Settle(r.Registered, planned); err != nil {
+			return err
+		}
+	}
+	if err := r.keepIdentity(); err != nil {
+		return err
+	}
+	if err := r.job.Ready(); err != nil {
+		return err
+	}
+	if r.begun {
+		return nil
+	}
+	// Killed before the first checkpoint, and nothing was released: the run starts here.
+	r.Began = time.Now()
+	return r.Save()
+}
+
+// Close releases the ledger and the workers.
+func (r *Run) Close() error {
+	r.Order.Close()
+	r.Pool.Close()
+	return r.closeBooks()
+}
+
+func (r *Run) closeBooks() error {
+	if r.Books == nil {
+		return nil
+	}
+	return r.Books.Close()
+}
+
+// Path is that of a file of the run.
+func (r *Run) Path(name string) string { return filepath.Join(r.Dir, name) }
+
+// Name is that of the run's folder, without where it lies: a statement may be published.
+func (r *Run) Name() string { return folder.Name(r.Dir) }
+
+// Warn tells about something that a person should know and that did not stop the run.
+func (r *Run) Warn(message string) {
+	if r.options.Warned != nil {
+		r.options.Warned(message)
+	}
+}
+
+// Seconds is the time of this part of the run. That of earlier parts is not kept: how long steps
+// take is not private.
+func (r *Run) Seconds() float64 { return time.Since(r.Began).Seconds() }
+
+// Took counts a step of this process.
+func (r *Run) Took(d time.Duration) { r.stepped, r.stepTime = r.stepped+1, r.stepTime+d }
+
+// PerStep is how many seconds a step of this process takes; 0 before the first.
+func (r *Run) PerStep() float64 {
+	if r.stepTime == 0 {
+		return 0
+	}
+	return r.stepTime.Seconds() / float64(r.stepped)
+}
