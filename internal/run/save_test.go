@@ -14,7 +14,9 @@ import (
 // kept is a job that has nothing but a checkpoint.
 type kept struct{ Job }
 
-func (kept) State() *checkpoints.State { return &checkpoints.State{Parameters: []float32{1}, Unreleased: true} }
+func (kept) State() *checkpoints.State {
+	return &checkpoints.State{Parameters: []float32{1}, Unreleased: true}
+}
 
 // An error that ends a run while a checkpoint is on its way waits for it, and says that it is saved.
 func TestErrorWaitsForTheCheckpoint(t *testing.T) {
