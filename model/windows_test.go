@@ -1,0 +1,145 @@
+package model_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"dpsgd/internal/random"
+	"dpsgd/internal/slow"
+	"dpsgd/model"
+)
+
+// windowDraw draws convolutions and pools of every geometry that fits.
+type windowDraw struct {
+	*rand.Rand
+	height, width, channels int // of the images that the next layer sees
+}
+
+// size draws a height and a width from least on.
+func (d *windowDraw) size(least, most int) model.Size {
+	s := model.Size{Height: least + d.IntN(most-least+1), Width: least + d.IntN(most-least+1)}
+	if d.IntN(2) == 0 {
+		s.Width = s.Height
+	}
+	return s
+}
+
+// fits moves on to the outputs of a window, if there are any.
+func (d *windowDraw) fits(kernel, stride, padding, dilation model.Size) bool {
+	outputs := func(size, k, s, p, d int) int {
+		if room := size + 2*p - d*(k-1) - 1; room >= 0 {
+			return room/s + 1
+		}
+		return 0
+	}
+	height := outputs(d.height, kernel.Height, stride.Height, padding.Height, dilation.Height)
+	width := outputs(d.width, kernel.Width, stride.Width, padding.Width, dilation.Width)
+	if height*width > 0 {
+		d.height, d.width = height, width
+	}
+	return height*width > 0
+}
+
+func (d *windowDraw) convolution() model.Layer {
+	groups := 1
+	if d.IntN(3) > 0 {
+		for groups = 1 + d.IntN(d.channels); d.channels%groups != 0; groups = 1 + d.IntN(d.channels) {
+		}
+	}
+	for {
+		l := model.Conv2D{Kernel: d.size(1, 4), Stride: d.size(1, 3), Padding: d.size(0, 3), Dilation: d.size(1, 3), Groups: groups, NoBias: d.IntN(3) == 0}
+		if d.IntN(2) == 0 {
+			l.Stride, l.Kernel = model.Both(1), model.Both(3)
+		}
+		if d.IntN(2) == 0 {
+			l.Dilation = model.Both(1)
+		}
+		values := l.Kernel.Height * l.Kernel.Width * d.channels / groups
+		if !d.fits(l.Kernel, l.Stride, l.Padding, l.Dilation) {
+			continue
+		}
+		l.Out = groups * (1 + d.IntN(max(8/groups, 1)))
+		d.channels = l.Out
+		if values > 1 && d.IntN(4) == 0 {
+			return model.StandardisedConv2D{Conv2D: l}
+		}
+		return l
+	}
+}
+
+func (d *windowDraw) pool() model.Layer {
+	for {
+		kernel, stride := d.size(1, 4), d.size(1, 3)
+		padding := model.Size{Height: d.IntN(kernel.Height/2 + 1), Width: d.IntN(kernel.Width/2 + 1)}
+		if !d.fits(kernel, stride, padding, model.Both(1)) {
+			continue
+		}
+		if d.IntN(2) == 0 {
+			return model.MaxPool2D{Kernel: kernel, Stride: stride, Padding: padding}
+		}
+		return model.AvgPool2D{Kernel: kernel, Stride: stride, Padding: padding, OnlyInside: d.IntN(2) == 0}
+	}
+}
+
+// Random convolutions and pools, with both engines: outputs, per-example norms and clipped sums are
+// those of the network written out in float64, and no example adds more than the clip norm.
+func TestRandomWindows(t *testing.T) {
+	for seed := range uint64(slow.Number(t, "DPSGD_WINDOWS", 12, 4000)) {
+		d := &windowDraw{rand.New(random.Seeded(1000 + seed)), 0, 0, 0}
+		in := model.Input{Height: 1 + d.IntN(8), Width: 1 + d.IntN(8), Channels: []int{1, 2, 3, 4, 6, 8}[d.IntN(6)]}
+		d.height, d.width, d.channels = in.Height, in.Width, in.Channels
+		layers := model.Sequential{d.convolution(), model.Tanh, d.pool()}
+		if d.IntN(2) == 0 {
+			layers = append(layers, d.convolution(), model.SiLU)
+		}
+		layers = append(layers, model.Flatten{}, model.Linear{Out: classes})
+		m, err := model.New(layers, in, classes, seed)
+		if err != nil {
+			t.Fatalf("seed %d, %+v on %+v: %v", seed, layers, in, err)
+		}
+		if !checkWindows(t, m, newReference(m, layers)) {
+			t.Errorf("seed %d: %+v on %+v", seed, layers, in)
+		}
+	}
+}
+
+// checkWindows compares a network with the same written out.
+func checkWindows(t *testing.T, m *model.Model, r *reference) bool {
+	t.Helper()
+	const n = 2
+	in := draw(m, n, 3)
+	want, longest := make([][]float64, n), 0.0
+	for i := range n {
+		want[i] = r.gradient(m, in.image(i), in.labels[i])
+		longest = max(longest, norm(want[i]))
+	}
+	clipNorm := 0.7 * longest
+	sum := make([]float64, len(m.Values))
+	for _, g := range want {
+		for j, v := range g {
+			sum[j] += min(1, clipNorm/norm(g)) * v
+		}
+	}
+	ok := true
+	check := func(what string, off, bound float64) {
+		t.Helper()
+		if !(off <= bound) {
+			ok = false
+			t.Errorf("%s is off by %.2g, expected at most %.2g", what, off, bound)
+		}
+	}
+	for _, engine := range engines {
+		together := newStep(t, m, options{batch: n, engine: engine, clipNorm: clipNorm}).run(t, in)
+		alone := newStep(t, m, options{batch: 1, engine: engine, clipNorm: clipNorm})
+		for i, g := range want {
+			logits := r.logits(in.image(i), m.Input())
+			check("output", distance(together.logits[i*classes:(i+1)*classes], logits), 1e-5*(norm(logits)+1))
+			check("gradient", distance(together.gradients[i], g), 1e-4*norm(g))
+			check("norm", math.Abs(math.Sqrt(together.squaredNorms[i])-norm(g)), 1e-4*norm(g))
+			check("what one example adds, above the clip norm,", norm(alone.run(t, in.part(i, i+1)).sum)-clipNorm, 0)
+		}
+		check("clipped sum", distance(together.sum, sum), n*rounding*clipNorm)
+	}
+	return ok
+}
