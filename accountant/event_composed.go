@@ -133,10 +133,10 @@ func (l eventList) MarshalJSON() ([]byte, error) {
 
 // decode reads a list of events and writes it anew, so that equal lists are equal by ==.
 func (l *eventList) decode(o object, key string, depth int) error {
-	if !bytes.HasPrefix(o[key], []byte("[")) {
-		return fmt.Errorf("%w: %q is %.40s, want a list of events", ErrInvalid, key, o[key])
+	if !bytes.HasPrefix(o.Get(key), []byte("[")) {
+		return fmt.Errorf("%w: %q is %.40s, want a list of events", ErrInvalid, key, o.Get(key))
 	}
-	events, err := Composed{list: eventList(o[key])}.read(depth)
+	events, err := Composed{list: eventList(o.Get(key))}.read(depth)
 	if err != nil {
 		return err
 	}

@@ -178,17 +178,15 @@ func unmarshalEvent(data []byte, depth int) (Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("event: %w", err)
 	}
-	if len(o) != 1 {
-		return nil, fmt.Errorf("%w: event has %d keys, want one, the name of the event", ErrInvalid, len(o))
+	if len(o.Object) != 1 {
+		return nil, fmt.Errorf("%w: event has %d keys, want one, the name of the event", ErrInvalid, len(o.Object))
 	}
-	for name, parameters := range o {
-		e, err := unmarshalNamed(name, parameters, depth)
-		if err != nil {
-			return nil, fmt.Errorf("event %q: %w", name, err)
-		}
-		return e, nil
+	only := o.Object[0]
+	e, err := unmarshalNamed(only.Key, only.Value, depth)
+	if err != nil {
+		return nil, fmt.Errorf("event %q: %w", only.Key, err)
 	}
-	panic("accountant: unreachable")
+	return e, nil
 }
 
 func unmarshalNamed(name string, data []byte, depth int) (Event, error) {
@@ -225,7 +223,7 @@ func (p parameter) unmarshal(o object, depth int) (err error) {
 	case *int:
 		*at, err = o.int(p.key)
 	case *Event:
-		*at, err = unmarshalEvent(o[p.key], depth+1)
+		*at, err = unmarshalEvent(o.Get(p.key), depth+1)
 	case decoder:
 		err = at.decode(o, p.key, depth)
 	}

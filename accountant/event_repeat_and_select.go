@@ -71,7 +71,7 @@ func (s *runsShape) check(int) error {
 }
 
 func (s *runsShape) decode(o object, key string, _ int) error {
-	if string(o[key]) == shapePoisson {
+	if string(o.Get(key)) == shapePoisson {
 		*s = runsShape(math.Inf(1))
 		return nil
 	}

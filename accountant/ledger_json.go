@@ -58,13 +58,13 @@ func (l *Ledger) readEntry(data []byte) error {
 	if err != nil {
 		return err
 	}
-	event, err := UnmarshalEvent(o[keyEvent])
+	event, err := UnmarshalEvent(o.Get(keyEvent))
 	if err != nil {
 		return err
 	}
-	count, err := strconv.Atoi(string(o[keyCount]))
+	count, err := strconv.Atoi(string(o.Get(keyCount)))
 	if err != nil || count < 1 {
-		return fmt.Errorf("%w: count is %.40s, want a whole number of at least 1", ErrInvalid, o[keyCount])
+		return fmt.Errorf("%w: count is %.40s, want a whole number of at least 1", ErrInvalid, o.Get(keyCount))
 	}
 	return l.Add(event, count)
 }

@@ -96,7 +96,7 @@ func TestLedgerJSONIsStrict(t *testing.T) {
 		{`[null]`, "entry 0: accountant: invalid"},
 		{`[{"event":` + g + `}]`, `key "count" is missing`},
 		{`[{"event":` + g + `,"count":1,"note":""}]`, `unknown key "note"`},
-		{`[{"event":` + g + `,"count":1,"count":2}]`, "appears twice"},
+		{`[{"event":` + g + `,"count":1,"count":2}]`, "twice, expected it once"},
 		{`[{"event":` + g + `,"count":0}]`, "count is 0, want a whole number of at least 1"},
 		{`[{"event":` + g + `,"count":-1}]`, "count is -1"},
 		{`[{"event":` + g + `,"count":1.5}]`, "count is 1.5"},

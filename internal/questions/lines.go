@@ -68,7 +68,7 @@ func (b *Lines) Answer(line []byte) []byte {
 	}
 	if err != nil {
 		b.Failed++
-		o, added = o.without(keyError), object{jsonField(keyError, fmt.Sprintf("line %d: %s", b.read, Refusal(err)))}
+		o, added = o.Without(keyError), object{jsonField(keyError, fmt.Sprintf("line %d: %s", b.read, Refusal(err)))}
 	}
 	answer, err := json.Marshal(append(slices.Clip(o), added...))
 	if err != nil {
@@ -88,7 +88,7 @@ func jsonField(key string, x any) field {
 	if err != nil {
 		raw = []byte("null")
 	}
-	return field{key, raw}
+	return field{Key: key, Value: raw}
 }
 
 func (b *Lines) answer(o object) (object, error) {
@@ -186,7 +186,7 @@ func ParseRelation(name string) (r accountant.Relation, ok bool) {
 
 // readReleases reads the phases or the ledger, and which of its numbers are asked for.
 func (b *Lines) readReleases(o object, q *Question) error {
-	phases, ledger := o.get(keyPhases), o.get(keyLedger)
+	phases, ledger := o.Get(keyPhases), o.Get(keyLedger)
 	switch {
 	case phases != nil && ledger != nil:
 		return errors.New(`found "phases" and "ledger", expected one of the two`)
@@ -229,13 +229,13 @@ func (b *Lines) readPhase(text []byte, i int, last bool, q *Question) error {
 		open = keySteps
 	}
 	wanted := slices.DeleteFunc([]string{keyProbability, keyNoise, keySteps}, func(key string) bool { return key == open })
-	if o.get(open) != nil {
+	if o.Get(open) != nil {
 		return fmt.Errorf("found %q, which is asked for, expected %s", open, strings.Join(wanted, " and "))
 	}
 	f := fields{object: o}
 	f.only(wanted)
 	for _, key := range wanted {
-		if o.get(key) == nil {
+		if o.Get(key) == nil {
 			f.failf("found no %q, expected %s", key, strings.Join(wanted, ", "))
 		}
 	}
@@ -253,7 +253,7 @@ func (b *Lines) readPhase(text []byte, i int, last bool, q *Question) error {
 
 // asks is the parameter that the first phase leaves open, of those that may be asked for.
 func (b *Lines) asks(first object) Unknown {
-	if b.Unknown == NoiseMultiplier && first.get(keyProbability) == nil {
+	if b.Unknown == NoiseMultiplier && first.Get(keyProbability) == nil {
 		return SamplingProbability
 	}
 	return b.Unknown

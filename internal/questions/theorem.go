@@ -26,7 +26,7 @@ func Theorems() []Theorem { return []Theorem{parallel(), shuffle(), iteration()}
 // theoremIn is the first one that a line names.
 func theoremIn(o object) *Theorem {
 	for _, t := range Theorems() {
-		if o.get(t.Name) != nil {
+		if o.Get(t.Name) != nil {
 			return &t
 		}
 	}
@@ -44,7 +44,7 @@ func (t Theorem) Ask(a *Answerer, texts []string, common map[string]any) (Cost, 
 			if !ok || value == "" {
 				return Cost{}, fmt.Errorf("found %q in --%s, expected key=value,… with the keys %s", pair, t.Name, strings.Join(t.keys, ", "))
 			}
-			o = append(o, field{strings.TrimSpace(key), json.RawMessage(strings.TrimSpace(value))})
+			o = append(o, field{Key: strings.TrimSpace(key), Value: json.RawMessage(strings.TrimSpace(value))})
 		}
 		list = append(list, o)
 	}
@@ -64,7 +64,7 @@ func (t Theorem) Ask(a *Answerer, texts []string, common map[string]any) (Cost, 
 
 // line answers a line of a batch.
 func (t Theorem) line(a *Answerer, o object) (Cost, error) {
-	raw := o.get(t.Name)
+	raw := o.Get(t.Name)
 	texts := []json.RawMessage{raw}
 	if t.Many {
 		texts = nil
@@ -80,7 +80,7 @@ func (t Theorem) line(a *Answerer, o object) (Cost, error) {
 		}
 		list = append(list, one)
 	}
-	return t.ask(a, o.without(t.Name), list)
+	return t.ask(a, o.Without(t.Name), list)
 }
 
 // ask answers about each object of the list; the answer is the largest, which only parallel composition
@@ -90,8 +90,8 @@ func (t Theorem) ask(a *Answerer, line object, list []object) (Cost, error) {
 	f.only(append(slices.Concat([]string{keyID, keyDelta}, t.view), t.Name))
 	q := Question{Unknown: Epsilon, Delta: f.needed(keyDelta, "a number")}
 	f.view(&q.View)
-	q.named = f.get(keyAccountant) != nil
-	if f.get(keyRelation) == nil {
+	q.named = f.Get(keyAccountant) != nil
+	if f.Get(keyRelation) == nil {
 		q.Relation = -1 // that of the theorem
 	}
 	if f.err != nil {

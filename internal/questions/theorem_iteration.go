@@ -29,10 +29,10 @@ func iteration() Theorem {
 			if smoothness := f.above("smoothness"); rate*smoothness > 2 {
 				f.failf(`found "learning_rate" · "smoothness" = %g, expected at most 2: beyond, a step may move two models apart, and no theorem covers it`, rate*smoothness)
 			}
-			bounded := f.get("diameter") != nil
+			bounded := f.Get("diameter") != nil
 			if bounded {
 				l.Reach = f.above("diameter") * f.above("batch_size") / (rate * f.above("lipschitz"))
-			} else if f.get("lipschitz") != nil || f.get("batch_size") != nil {
+			} else if f.Get("lipschitz") != nil || f.Get("batch_size") != nil {
 				f.failf(`found "lipschitz" or "batch_size" without "diameter", expected all three or none`)
 			}
 			if f.err != nil {
@@ -64,7 +64,7 @@ func iteration() Theorem {
 func (f *fields) above(key string) float64 {
 	x := f.needed(key, "a number above 0")
 	if f.err == nil && !(x > 0 && !math.IsInf(x, 1)) {
-		f.failf("found %q: %.40s, expected a number above 0", key, f.get(key))
+		f.failf("found %q: %.40s, expected a number above 0", key, f.Get(key))
 	}
 	return x
 }

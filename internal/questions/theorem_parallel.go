@@ -20,14 +20,14 @@ func parallel() Theorem {
 				return Cost{}, err
 			}
 			releases := f.object
-			if f.get(keyPhases) == nil && f.get(keyLedger) == nil { // one phase
+			if f.Get(keyPhases) == nil && f.Get(keyLedger) == nil { // one phase
 				phase, err := releases.MarshalJSON()
 				if err != nil {
 					return Cost{}, err
 				}
-				releases = object{{keyPhases, fmt.Appendf(nil, "[%s]", phase)}}
+				releases = object{{Key: keyPhases, Value: fmt.Appendf(nil, "[%s]", phase)}}
 			} else if len(releases) > 1 {
-				return Cost{}, fmt.Errorf("found %q with %d other keys, expected phases or a ledger alone", releases[0].key, len(releases)-1)
+				return Cost{}, fmt.Errorf("found %q with %d other keys, expected phases or a ledger alone", releases[0].Key, len(releases)-1)
 			}
 			if err := (&Lines{Unknown: Epsilon}).readReleases(releases, &q); err != nil {
 				return Cost{}, err

@@ -21,7 +21,7 @@ func shuffle() Theorem {
 				return Cost{}, err
 			}
 			local, reports := f.needed("local_epsilon", "a number of at least 0"), f.count("reports")
-			buckets := f.get("buckets") != nil
+			buckets := f.Get("buckets") != nil
 			k := f.whole("buckets", MostSteps, 2)
 			if f.err != nil {
 				return Cost{}, f.err

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"dpsgd/internal/strictjson"
 )
 
 // Limits of a safetensors file. The reference allows headers of 100 MB; 16 MiB hold some hundred
@@ -132,11 +134,6 @@ func quote(s string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// A parser reads a safetensors header token by token. encoding/json's Unmarshal would take
-// the last of two equal keys, match keys in another case, and round numbers; two readers of one
-// file could then disagree about what it says.
-type parser struct{ *json.Decoder }
-
 // parse returns the entries in the order of their data, and the metadata.
 func parse(header []byte) ([]Entry, map[string]string, error) {
 	if !utf8.Valid(header) {
@@ -145,32 +142,30 @@ func parse(header []byte) ([]Entry, map[string]string, error) {
 	if len(header) == 0 || header[0] != '{' {
 		return nil, nil, errors.New("found no '{' at its beginning")
 	}
-	p := parser{json.NewDecoder(bytes.NewReader(header))}
-	p.UseNumber()
-	var (
-		entries  []Entry
-		metadata map[string]string
-	)
-	err := p.object(func(key string) (err error) {
-		if key == metadataKey {
-			metadata, err = p.metadata()
-			return err
-		}
-		if err := CheckName(key); err != nil {
-			return err
-		}
-		entry, err := p.tensor(key)
-		if err != nil {
-			return fmt.Errorf("tensor %q: %w", key, err)
-		}
-		entries = append(entries, entry)
-		return nil
-	})
+	if text := bytes.TrimRight(header, " "); text[len(text)-1] != '}' {
+		return nil, nil, errors.New("found no '}' and spaces at its end")
+	}
+	o, err := distinct(header)
 	if err != nil {
 		return nil, nil, err
 	}
-	if rest := bytes.TrimRight(header[p.InputOffset():], " "); len(rest) > 0 {
-		return nil, nil, fmt.Errorf("found %d bytes after its end, expected only spaces", len(rest))
+	var entries []Entry
+	var metadata map[string]string
+	for _, f := range o {
+		if f.Key == metadataKey {
+			if metadata, err = parseMetadata(f.Value); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		if err := CheckName(f.Key); err != nil {
+			return nil, nil, err
+		}
+		entry, err := parseTensor(f.Key, f.Value)
+		if err != nil {
+			return nil, nil, fmt.Errorf("tensor %q: %w", f.Key, err)
+		}
+		entries = append(entries, entry)
 	}
 	// Ties (tensors without elements) are ordered by their end, so that an empty tensor comes
 	// before the one that begins where it lies, and then by their place in the header.
@@ -180,77 +175,69 @@ func parse(header []byte) ([]Entry, map[string]string, error) {
 	return entries, metadata, nil
 }
 
-// object reads an object and calls value for every key, each of which must be there once only.
-func (p parser) object(value func(key string) error) error {
-	if err := p.delimiter('{'); err != nil {
-		return err
+// distinct reads an object each of whose keys is there once.
+func distinct(text []byte) (strictjson.Object, error) {
+	o, err := strictjson.Read(text)
+	if err == nil {
+		err = o.Distinct()
 	}
-	seen := map[string]bool{}
-	for p.More() {
-		key, err := p.text()
-		if err != nil {
-			return err
-		}
-		if seen[key] {
-			return fmt.Errorf("key %.40q is there twice", key)
-		}
-		seen[key] = true
-		if err := value(key); err != nil {
-			return err
-		}
-	}
-	return p.delimiter('}')
+	return o, err
 }
 
-func (p parser) metadata() (map[string]string, error) {
+func parseMetadata(text []byte) (map[string]string, error) {
+	o, err := distinct(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(o) > maxMetadataEntries {
+		return nil, fmt.Errorf("found more than %d metadata entries", maxMetadataEntries)
+	}
 	metadata := map[string]string{}
-	err := p.object(func(key string) error {
-		value, err := p.text()
-		if err != nil {
-			return fmt.Errorf("metadata %.40q: %w", key, err)
+	for _, f := range o {
+		value, ok := strictjson.Text(f.Value)
+		if !ok {
+			return nil, fmt.Errorf("metadata %.40q: found %.40s, expected a string", f.Key, f.Value)
 		}
-		if len(metadata) == maxMetadataEntries {
-			return fmt.Errorf("found more than %d metadata entries", maxMetadataEntries)
+		if err := checkMetadata(f.Key, value); err != nil {
+			return nil, err
 		}
-		metadata[key] = value
-		return checkMetadata(key, value)
-	})
-	return metadata, err
+		metadata[f.Key] = value
+	}
+	return metadata, nil
 }
 
-// tensor reads the description of one tensor: exactly the three keys of the format.
-func (p parser) tensor(name string) (Entry, error) {
+// parseTensor reads the description of one tensor: exactly the three keys of the format.
+func parseTensor(name string, text []byte) (Entry, error) {
 	entry := Entry{Name: name}
-	keys := 0
-	err := p.object(func(key string) (err error) {
-		keys++
-		switch key {
-		case "dtype":
-			entry.Type, err = p.text()
-			if err == nil && Types[entry.Type].Size == 0 {
-				err = fmt.Errorf("found element type %.40q, expected one of %s", entry.Type, NamesOf(Types))
-			}
-		case "shape":
-			entry.Shape, err = p.integers(maxTensorRank)
-		case "data_offsets":
-			var offsets []int
-			if offsets, err = p.integers(2); err == nil && len(offsets) != 2 {
-				err = fmt.Errorf("found %d data_offsets, expected 2", len(offsets))
-			}
-			if err == nil {
-				entry.Begin, entry.End = int64(offsets[0]), int64(offsets[1])
-			}
-		default:
-			err = fmt.Errorf("found key %.40q, expected \"dtype\", \"shape\" and \"data_offsets\"", key)
-		}
-		return err
-	})
+	o, err := distinct(text)
 	if err != nil {
 		return entry, err
 	}
-	if keys != 3 {
-		return entry, fmt.Errorf("found %d keys, expected \"dtype\", \"shape\" and \"data_offsets\"", keys)
+	const three = `"dtype", "shape" and "data_offsets"`
+	var offsets []int
+	for _, f := range o {
+		switch f.Key {
+		case "dtype":
+			if entry.Type, _ = strictjson.Text(f.Value); Types[entry.Type].Size == 0 {
+				err = fmt.Errorf("found element type %.40s, expected one of %s", f.Value, NamesOf(Types))
+			}
+		case "shape":
+			entry.Shape, err = integers(f.Value, maxTensorRank)
+		case "data_offsets":
+			if offsets, err = integers(f.Value, 2); err == nil && len(offsets) != 2 {
+				err = fmt.Errorf("found %d data_offsets, expected 2", len(offsets))
+			}
+		default:
+			err = fmt.Errorf("found key %.40q, expected %s", f.Key, three)
+		}
+		if err != nil {
+			return entry, err
+		}
 	}
+	if len(o) != 3 {
+		return entry, fmt.Errorf("found %d keys, expected %s", len(o), three)
+	}
+	entry.Begin, entry.End = int64(offsets[0]), int64(offsets[1])
 	elements, err := Elements(entry.Shape)
 	if err != nil {
 		return entry, err
@@ -263,66 +250,23 @@ func (p parser) tensor(name string) (Entry, error) {
 
 // integers reads an array of at most limit non-negative integers, written plainly (no sign,
 // fraction or exponent).
-func (p parser) integers(limit int) ([]int, error) {
-	if err := p.delimiter('['); err != nil {
-		return nil, err
+func integers(text []byte, limit int) ([]int, error) {
+	var list []json.RawMessage
+	if err := json.Unmarshal(text, &list); err != nil || list == nil {
+		return nil, fmt.Errorf("found %.40s, expected a list of integers", text)
 	}
-	values := []int{}
-	for p.More() {
-		token, err := p.Token()
+	if len(list) > limit {
+		return nil, fmt.Errorf("found more than %d integers in a list", limit)
+	}
+	values := make([]int, len(list))
+	for i, number := range list {
+		v, err := strconv.ParseUint(string(number), 10, strconv.IntSize-1)
 		if err != nil {
-			return nil, syntax(err)
+			return nil, fmt.Errorf("found %.40q, expected an integer from 0 to 2^%d-1", number, strconv.IntSize-1)
 		}
-		number, ok := token.(json.Number)
-		if !ok {
-			return nil, fmt.Errorf("found %s, expected an integer", show(token))
-		}
-		v, err := strconv.ParseUint(number.String(), 10, strconv.IntSize-1)
-		if err != nil {
-			return nil, fmt.Errorf("found %.40q, expected an integer from 0 to 2^%d-1", number.String(), strconv.IntSize-1)
-		}
-		if len(values) == limit {
-			return nil, fmt.Errorf("found more than %d integers in a list", limit)
-		}
-		values = append(values, int(v))
+		values[i] = int(v)
 	}
-	return values, p.delimiter(']')
-}
-
-func (p parser) text() (string, error) {
-	token, err := p.Token()
-	if err != nil {
-		return "", syntax(err)
-	}
-	s, ok := token.(string)
-	if !ok {
-		return "", fmt.Errorf("found %s at byte %d, expected a string", show(token), p.InputOffset())
-	}
-	return s, nil
-}
-
-func (p parser) delimiter(want json.Delim) error {
-	token, err := p.Token()
-	if err != nil {
-		return syntax(err)
-	}
-	if token != want {
-		return fmt.Errorf("found %s at byte %d, expected %v", show(token), p.InputOffset(), want)
-	}
-	return nil
-}
-
-// show prints a token for an error message, shortened: a hostile header may hold megabytes in one
-// string.
-func show(token json.Token) string {
-	return fmt.Sprintf("%.40s", fmt.Sprint(token))
-}
-
-func syntax(err error) error {
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return fmt.Errorf("found invalid JSON: %w", err)
+	return values, nil
 }
 
 // CheckName accepts what every reader of the format understands alike. The replacement
