@@ -7,7 +7,9 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs/statistics"
+	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/stats"
 
 	"github.com/spf13/cobra"
@@ -37,11 +39,11 @@ Bounds of columns are public: they stand in the file, come by --bounds, or are f
 			if err != nil {
 				return shell.AsUsage(err)
 			}
-			run, err := stats.Create(file, stats.Options{DataDir: dataDir, RunsDir: runsDir, Name: nameOf(args[0])})
+			r, err := stats.Create(file, statsOptions(a, run.Options{Request: examples.Request{DataDir: dataDir}, RunsDir: runsDir, Name: nameOf(args[0])}))
 			if err != nil {
 				return err
 			}
-			return answerStats(a, c, run)
+			return answerStats(a, c, r)
 		},
 	}
 	dataDirFlag(c, &dataDir)
@@ -60,37 +62,41 @@ func nameOf(path string) string {
 	return strings.TrimSuffix(name, "-statistics") + "-statistics"
 }
 
+func statsOptions(a *shell.App, o run.Options) stats.Options {
+	o.Warned, o.Waits = a.Warn, a.Waits
+	return stats.Options{Options: o}
+}
+
 func resumeStats(a *shell.App, c *cobra.Command, dir, dataDir, dataFolder string) error {
-	run, err := stats.Open(dir, stats.Options{DataDir: dataDir, DataFolder: dataFolder})
+	r, err := stats.Open(dir, statsOptions(a, run.Options{Request: examples.Request{DataDir: dataDir, DataFolder: dataFolder}}))
 	if err != nil {
 		return err
 	}
-	return answerStats(a, c, run)
+	return answerStats(a, c, r)
 }
 
 // answerStats answers what has no answer, and prints all results: with --json one object for each.
-func answerStats(a *shell.App, c *cobra.Command, run *stats.Run) error {
-	defer run.Close()
+func answerStats(a *shell.App, c *cobra.Command, r *stats.Run) error {
+	defer r.Close()
 	a.Saves(true)
 	defer a.Saves(false)
-	results, status, err := run.Answer(c.Context())
-	if err != nil {
+	if err := r.CarryOut(c.Context()); err != nil {
 		return err
 	}
-	for _, r := range results {
-		if err := a.PrintJSON(r); err != nil {
+	for _, result := range r.Results {
+		if err := a.PrintJSON(result); err != nil {
 			return err
 		}
 	}
-	shown, table := a.Display(), stats.Table(results)
+	shown, table := a.Display(), stats.Table(r.Results)
 	for _, line := range table {
 		line[1] = shell.Cut(shell.Plain(line[1]), 24)
 	}
 	shell.PrintTable(shown.W, table)
-	fmt.Fprintf(shown.W, "\nprivacy   %s\nin %s: statistics.jsonl, privacy.md\n", run.Spent(), run.Dir)
-	if status != stats.Interrupted {
+	fmt.Fprintf(shown.W, "\nprivacy   %s\nin %s: statistics.jsonl, privacy.md\n", r.Spent(), r.Dir)
+	if r.Status != run.Interrupted {
 		return nil
 	}
-	fmt.Fprintf(a.Err, "train: stopped with %d statistics answered; go on with `train resume %s`\n", len(results), folder.Argument(run.Dir)+shell.DataGiven(c))
+	fmt.Fprintf(a.Err, "train: stopped with %d statistics answered; go on with `train resume %s`\n", len(r.Results), folder.Argument(r.Dir)+shell.DataGiven(c))
 	return shell.Stopped(c.Context())
 }

@@ -73,17 +73,17 @@ func (r Request) moved(c *configs.Config) *configs.Config {
 	return c
 }
 
-// Fit refuses what the machine has too little memory for. Data that cannot be counted is left to
+// Fit refuses by check, [memory.Check] of a training, what the machine has too little memory for. Data that cannot be counted is left to
 // whoever reads it, who says what is wrong with it.
-func (r Request) Fit(c *configs.Config) error {
+func (r Request) Fit(c *configs.Config, check func(*configs.Config, setup.Outline) error) error {
 	if r.Given != nil {
-		return memory.Check(c, setup.OutlineOfSource(r.Given))
+		return check(c, setup.OutlineOfSource(r.Given))
 	}
 	outline, err := setup.OutlineOf(c, 0)
 	if err != nil {
 		return nil
 	}
-	return memory.Check(c, outline)
+	return check(c, outline)
 }
 
 // Flags repeats the flags of a command line that say where the data is, each behind a space.

@@ -112,6 +112,15 @@ func Check(c *configs.Config, o setup.Outline) error {
 	if err != nil {
 		return nil
 	}
+	return e.check(c)
+}
+
+// CheckExamples is Check for a program that trains nothing: it needs the examples as they are.
+func CheckExamples(c *configs.Config, o setup.Outline) error {
+	return Estimate{Program: program, Examples: math.Ceil(examples(c, o, Pictures(c, o)))}.check(c)
+}
+
+func (e Estimate) check(c *configs.Config) error {
 	limit, whose := limitOf(c)
 	if e.Total() <= limit {
 		return nil

@@ -24,6 +24,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/labels"
+	"dpsgd/internal/memory"
 	"dpsgd/internal/plain"
 	"dpsgd/internal/random"
 	"dpsgd/internal/run"
@@ -184,7 +185,7 @@ func (r *Run) goOn() (err error) {
 // prepare builds everything that needs no folder.
 func prepare(c *configs.Config, o Options) (*Run, error) {
 	o.Features = filepath.Join(cmp.Or(o.RunsDir, "runs"), folder.Features)
-	if err := o.Fit(c); err != nil {
+	if err := o.Fit(c, memory.Check); err != nil {
 		return nil, err
 	}
 	source, err := o.Find(c)

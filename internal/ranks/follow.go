@@ -11,6 +11,7 @@ import (
 	"dpsgd/internal/examples"
 	"dpsgd/internal/group"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/memory"
 	"dpsgd/internal/records"
 	"dpsgd/internal/setup"
 	"dpsgd/model"
@@ -86,7 +87,7 @@ func (f *follower) prepare(request examples.Request, threads func(*configs.Confi
 	if err != nil {
 		return err
 	}
-	if err := request.Fit(c); err != nil {
+	if err := request.Fit(c, memory.Check); err != nil {
 		return err
 	}
 	var source *examples.Source

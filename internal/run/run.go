@@ -17,6 +17,7 @@ import (
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/memory"
 	"dpsgd/internal/setup"
 )
 
@@ -33,7 +34,9 @@ type Options struct {
 	Apart   bool
 	Threads int // in place of what the configuration says; 0 is what it says
 	// Find finds the examples; nil is that of the request.
-	Find   func(*configs.Config, examples.Request) (*examples.Source, error)
+	Find func(*configs.Config, examples.Request) (*examples.Source, error)
+	// Fits refuses what the machine has too little memory for; nil is memory.Check.
+	Fits   func(*configs.Config, setup.Outline) error
 	Warned func(message string) // nil tells nobody
 	// Waits is told in one line that the run waits for a person to mend something, such as a disk
 	// that is full; nil tells Warned.
@@ -59,24 +62,24 @@ type Run struct {
 	Source     *examples.Source
 	Examples   *data.Split // as the network sees them: those of the source, or features of them
 	Pool       *kernel.Pool
-	Books      *books.Books             // nil where nothing is promised, and before the folder is made
-	Registered checkpoints.Registration // how the run appears in the ledger of its data
-	Order      *Order                   // of checkpoints and events
-	PlanHash   string                   // of the job's identity
-	Step       int                      // steps behind the run
-	ResumedAt  int                      // steps behind the checkpoint that it goes on from; 0 for a new one
-	Began      time.Time                // this part of it
+	Books      *books.Books                 // nil where nothing is promised, and before the folder is made
+	Registered checkpoints.Registration     // how the run appears in the ledger of its data
+	Order      *Order                       // of checkpoints and events
+	PlanHash   string                       // of the job's identity
+	Step       int                          // steps behind the run
+	ResumedAt  int                          // steps behind the checkpoint that it goes on from; 0 for a new one
+	Began      time.Time                    // this part of it
+	ConfigText func(*configs.Config) []byte // what the folder keeps of the configuration
 
 	job      Job
 	options  Options
 	identity string
-	write    func(*configs.Config) []byte // what the folder keeps of the configuration
-	copies   *Copies                      // of metrics.jsonl
-	begun    bool                         // whether there is a checkpoint to go on from
-	saved    int                          // step of the newest checkpoint, once steps are taken
-	tried    int                          // step of the newest attempt to save one
-	ctx      context.Context              // of CarryOut, which also ends waiting for a disk; nil before
-	stepped  int                          // steps of this process
+	copies   *Copies         // of metrics.jsonl
+	begun    bool            // whether there is a checkpoint to go on from
+	saved    int             // step of the newest checkpoint, once steps are taken
+	tried    int             // step of the newest attempt to save one
+	ctx      context.Context // of CarryOut, which also ends waiting for a disk; nil before
+	stepped  int             // steps of this process
 	stepTime time.Duration
 }
 
@@ -140,7 +143,11 @@ func (r *Run) openBooks(c *configs.Config, o Options) (err error) {
 // prepare finds the examples, where there is memory for them, and has the job built.
 func prepare[J Job](c *configs.Config, o Options, opened *Run, build func(*Run) (J, error)) (job J, r *Run, err error) {
 	request := o.Located()
-	if err := request.Fit(c); err != nil {
+	fits := o.Fits
+	if fits == nil {
+		fits = memory.Check
+	}
+	if err := request.Fit(c, fits); err != nil {
 		return job, nil, err
 	}
 	find := o.Find
@@ -154,7 +161,7 @@ func prepare[J Job](c *configs.Config, o Options, opened *Run, build func(*Run) 
 	if r = opened; r == nil {
 		r = new(Run)
 	}
-	r.Config, r.Source, r.options, r.write = c, source, o, (*configs.Config).YAML
+	r.Config, r.Source, r.options, r.ConfigText = c, source, o, (*configs.Config).YAML
 	r.order()
 	if w := source.Warning(); w != "" && o.Given == nil {
 		r.Warn(w)
@@ -232,7 +239,7 @@ func (r *Run) begin() (err error) {
 		if err := books.RefuseBaseline(r.options.registry(), r.Config, r.Source.Outline); err != nil {
 			return err
 		}
-		return checkpoints.WriteFileAtomic(r.Path(folder.Config), r.write(r.Config), folder.FilePerm)
+		return checkpoints.WriteFileAtomic(r.Path(folder.Config), r.ConfigText(r.Config), folder.FilePerm)
 	}
 	planned, err := r.job.Planned()
 	if err != nil {
@@ -242,7 +249,7 @@ func (r *Run) begin() (err error) {
 	if r.options.Apart {
 		begin = books.BeginApart
 	}
-	r.Books, r.Registered, err = begin(r.Dir, r.options.registry(), r.Config, r.write, r.Source.Outline, planned)
+	r.Books, r.Registered, err = begin(r.Dir, r.options.registry(), r.Config, r.ConfigText, r.Source.Outline, planned)
 	r.order()
 	return err
 }

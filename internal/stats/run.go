@@ -16,10 +16,11 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/configs/statistics"
-	"dpsgd/data"
+	"dpsgd/features"
 	"dpsgd/internal/books"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/memory"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/release"
 	"dpsgd/release/answer"
@@ -27,28 +28,22 @@ import (
 
 // Options are what statistics need besides their file.
 type Options struct {
-	DataDir    string // of named data sets; data.DefaultDir when empty
-	DataFolder string // where data of a person's own lies now, of a run that is there
-	RunsDir    string // parent of the run's folder; "runs" when empty
-	Name       string // base of the folder's name
+	run.Options
 	// Answered is told about every statistic, also of those that were answered before.
 	Answered func(Result)
-	Source   *data.Split // used instead of reading the configured data
 }
 
-// Run is a run of statistics with its folder. Close releases it.
+// Run is a run of statistics: the [run.Job] of one answer a step. Close releases it.
 type Run struct {
-	Dir     string
-	Started bool // an earlier process answered some of them
+	*run.Run
+	Results []Result   // of all statistics that have an answer, once it was carried out
+	Status  run.Status // how it ended
 
-	file       *statistics.File
-	plan       *plan
-	records    records
-	outline    setup.Outline
-	journal    *books.Books
-	registered checkpoints.Registration
-	rows       []row
-	answered   func(Result)
+	file     *statistics.File
+	plan     *plan
+	records  records
+	rows     []row
+	answered func(Result)
 }
 
 // row is a statistic in the run's file of results.
@@ -59,63 +54,12 @@ type row struct {
 	NoAnswer bool `json:"refused,omitempty"` // Result.Refused
 }
 
-// Status says how a run of statistics ended.
-type Status string
-
-// The states.
-const (
-	Done        Status = "done"
-	Interrupted Status = "interrupted"
-)
-
 // IsRun reports whether a folder is that of statistics.
 func IsRun(dir string) bool { return folder.HoldsAny(dir, folder.Statistics) }
 
 // Create prepares a new run: it reads the data, makes the plan, and only then the run's folder.
 func Create(f *statistics.File, o Options) (*Run, error) {
-	r, err := prepare(f, o)
-	if err != nil {
-		return nil, err
-	}
-	parent := cmp.Or(o.RunsDir, "runs")
-	if r.Dir, err = folder.New(parent, "", o.Name); err != nil {
-		return nil, err
-	}
-	if err := r.fill(parent); err != nil {
-		if r.journal != nil {
-			r.journal.Close()
-		}
-		return nil, errors.Join(err, os.RemoveAll(r.Dir))
-	}
-	return r, nil
-}
-
-// prepare reads the data and makes the plan.
-func prepare(f *statistics.File, o Options) (*Run, error) {
-	request := examples.Request{DataDir: o.DataDir, DataFolder: o.DataFolder, Given: o.Source}
-	source, err := request.Read(f.Config)
-	if err != nil {
-		return nil, err
-	}
-	if source.Stored() {
-		return nil, fmt.Errorf("%w: found more pictures than performance.data_memory or the machine holds, expected all of them in memory for statistics", setup.ErrPlan)
-	}
-	r := &Run{file: f, outline: setup.OutlineOfSource(source), answered: o.Answered}
-	r.records = records{set: source.Train, config: f.Config, public: source.Train.Len()}
-	if r.answered == nil {
-		r.answered = func(Result) {}
-	}
-	r.plan, err = newPlan(f, r.records.public)
-	return r, err
-}
-
-// fill writes what a run has before its first answer.
-func (r *Run) fill(registry string) error {
-	var err error
-	if r.journal, r.registered, err = books.Begin(r.Dir, registry, r.file.Config, configYAML, r.outline, r.plan.releases); err != nil {
-		return err
-	}
-	return checkpoints.WriteFileAtomic(r.path(folder.Statistics), r.file.YAML(), folder.FilePerm)
+	return run.Create(asTheyAre(f), o.common(), func(base *run.Run) (*Run, error) { return build(base, f, o) })
 }
 
 // Open prepares a run that was started before to go on.
@@ -132,21 +76,63 @@ func Open(dir string, o Options) (*Run, error) {
 	if err := unchanged(dir, f); err != nil {
 		return nil, err
 	}
-	journal, err := books.Open(dir)
-	if err != nil {
+	return run.Open(dir, asTheyAre(f), o.common(), func(base *run.Run) (*Run, error) { return build(base, f, o) })
+}
+
+// common are those that every kind of run has.
+func (o Options) common() run.Options {
+	o.Fits = memory.CheckExamples
+	return o.Options
+}
+
+// asTheyAre is the configuration without features: statistics are of the examples.
+func asTheyAre(f *statistics.File) *configs.Config {
+	c := *f.Config
+	c.Features.Transform = features.None{}
+	return &c
+}
+
+// build makes the plan.
+func build(base *run.Run, f *statistics.File, o Options) (*Run, error) {
+	if err := base.See(); err != nil {
 		return nil, err
 	}
-	r, err := prepare(f, o)
-	if err != nil {
-		journal.Close()
-		return nil, err
+	if base.Examples.Stored() {
+		return nil, fmt.Errorf("%w: found more pictures than performance.data_memory or the machine holds, expected all of them in memory for statistics", setup.ErrPlan)
 	}
-	r.Dir, r.journal = dir, journal
-	if err := r.goOn(); err != nil {
-		r.Close()
-		return nil, err
+	base.ConfigText = configYAML
+	set := base.Examples.Train
+	r := &Run{Run: base, file: f, answered: o.Answered, records: records{set: set, config: f.Config, public: set.Len()}}
+	if r.answered == nil {
+		r.answered = func(Result) {}
 	}
-	return r, nil
+	var err error
+	r.plan, err = newPlan(f, set.Len())
+	return r, err
+}
+
+// Identity implements [run.Job]. The file of statistics, which the folder keeps, is the plan.
+func (r *Run) Identity() string { return "" }
+
+// Planned implements [run.Job].
+func (r *Run) Planned() (*accountant.Ledger, error) { return r.plan.releases, nil }
+
+// State implements [run.Job]. Steps are in the file of results.
+func (r *Run) State() *checkpoints.State { return nil }
+
+// Ready implements [run.Job].
+func (r *Run) Ready() error {
+	if IsRun(r.Dir) {
+		return nil
+	}
+	return checkpoints.WriteFileAtomic(r.Path(folder.Statistics), r.file.YAML(), folder.FilePerm)
+}
+
+// Restore implements [run.Job]: it reads the results of earlier processes.
+func (r *Run) Restore(*checkpoints.State, string) (err error) {
+	r.rows, err = r.readRows()
+	r.Step = len(r.rows)
+	return err
 }
 
 // unchanged holds the run's file of statistics against its configuration, which everybody else
@@ -170,22 +156,9 @@ func unchanged(dir string, f *statistics.File) error {
 // configYAML is the configuration of statistics as their folder holds it.
 func configYAML(c *configs.Config) []byte { return (&statistics.File{Config: c}).ConfigYAML() }
 
-// goOn checks everything before it writes.
-func (r *Run) goOn() error {
-	var err error
-	if r.rows, err = r.readRows(); err != nil {
-		return err
-	}
-	if r.registered, err = books.Registration(r.file.Config, r.outline, r.journal.Registry, r.Dir); err != nil {
-		return err
-	}
-	r.Started = r.journal.Len() > 0
-	return r.journal.Settle(r.registered, r.plan.releases)
-}
-
 // readRows reads the results of earlier processes, the first ones of the plan in its order.
 func (r *Run) readRows() ([]row, error) {
-	path := r.path(folder.Answers)
+	path := r.Path(folder.Answers)
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -201,8 +174,8 @@ func (r *Run) readRows() ([]row, error) {
 			next.Statistic != r.plan.asked[number].Kind || next.Column != columnName(r.plan.asked[number].Statistic) {
 			return nil, fmt.Errorf("train: %s:%d: found no result of statistic %d of the plan, expected a line that the run wrote: %w", path, number+1, number, checkpoints.ErrCorrupt)
 		}
-		if next.Entries > r.journal.Len() {
-			return nil, fmt.Errorf("train: %s:%d: found %d entries of the ledger, which has %d, expected no more: %w", path, number+1, next.Entries, r.journal.Len(), checkpoints.ErrRollback)
+		if next.Entries > r.Books.Len() {
+			return nil, fmt.Errorf("train: %s:%d: found %d entries of the ledger, which has %d, expected no more: %w", path, number+1, next.Entries, r.Books.Len(), checkpoints.ErrRollback)
 		}
 		next.Refused = next.NoAnswer
 		if err := r.fits(next); err != nil {
@@ -234,33 +207,29 @@ func (r *Run) fits(next row) error {
 	return nil
 }
 
-// Answer answers every statistic that has no answer, one after the other, and writes the privacy
-// statement. When ctx is done, the statistic at work is finished. The results are those of all.
-func (r *Run) Answer(ctx context.Context) (_ []Result, _ Status, err error) {
-	defer func() { err = r.journal.Told(err) }()
+// Start implements [run.Job]: it tells what was answered before.
+func (r *Run) Start(context.Context) error {
 	for i := range r.rows {
 		r.rows[i].Names, r.rows[i].Trust = r.names(&r.plan.asked[i]), r.plan.asked[i].Trust
 		r.answered(r.rows[i].Result)
 	}
-	status := Done
-	for len(r.rows) < len(r.plan.asked) {
-		if ctx.Err() != nil {
-			status = Interrupted
-			break
-		}
-		if err := r.next(); err != nil {
-			return nil, "", err
-		}
-	}
-	results := make([]Result, len(r.rows))
-	for i, row := range r.rows {
-		results[i] = row.Result
-	}
-	return results, status, r.state(status)
+	return nil
 }
 
-// next answers the next statistic, or reports that it is lost.
-func (r *Run) next() error {
+// More implements [run.Job].
+func (r *Run) More() bool { return len(r.rows) < len(r.plan.asked) }
+
+// Finish implements [run.Job]: it writes the privacy statement about everything in the ledger.
+func (r *Run) Finish(status run.Status) error {
+	r.Status, r.Results = status, make([]Result, len(r.rows))
+	for i, row := range r.rows {
+		r.Results[i] = row.Result
+	}
+	return r.state()
+}
+
+// Next implements [run.Job]: it answers the next statistic, or reports that it is lost.
+func (r *Run) Next(context.Context) error {
 	number := len(r.rows)
 	a := r.plan.asked[number]
 	lost, err := r.lost(number)
@@ -277,7 +246,7 @@ func (r *Run) next() error {
 				return r.keep(number, result) // without bounds there is nothing to be asked: nothing was paid
 			}
 		}
-		w := &work{records: r.records, desk: answer.NewDesk(r.journal, r.plan.allows), journal: r.journal, budget: r.plan.allows}
+		w := &work{records: r.records, desk: answer.NewDesk(r.Books, r.plan.allows), journal: r.Books, budget: r.plan.allows}
 		e, err := a.answer(w)
 		if errors.Is(err, release.ErrBudget) {
 			return r.keep(number, result) // results of an earlier process are gone, and their cost is not
@@ -299,14 +268,14 @@ func (r *Run) lost(number int) (bool, error) {
 	if number > 0 {
 		entries = r.rows[number-1].Entries
 	}
-	if r.journal.Len() == entries {
+	if r.Books.Len() == entries {
 		return false, nil
 	}
 	var rest []accountant.Event
 	for _, a := range r.plan.asked[number:] {
 		rest = append(rest, a.events...)
 	}
-	allowed, err := r.plan.allowsAll(r.journal.Ledger(), rest)
+	allowed, err := r.plan.allowsAll(r.Books.Ledger(), rest)
 	return !allowed, err
 }
 
@@ -323,7 +292,7 @@ func (r *Run) foundBounds(column string) (found statistics.Interval, none bool) 
 // keep writes the result of a statistic behind those before it.
 func (r *Run) keep(number int, result Result) error {
 	result.Names, result.Trust = r.names(&r.plan.asked[number]), r.plan.asked[number].Trust
-	r.rows = append(r.rows, row{number, r.journal.Len(), result, result.Refused})
+	r.rows = append(r.rows, row{number, r.Books.Len(), result, result.Refused})
 	var content []byte
 	for _, known := range r.rows {
 		line, err := json.Marshal(known)
@@ -332,14 +301,12 @@ func (r *Run) keep(number int, result Result) error {
 		}
 		content = append(append(content, line...), '\n')
 	}
-	if err := checkpoints.WriteFileAtomic(r.path(folder.Answers), content, folder.FilePerm); err != nil {
+	r.Step = len(r.rows)
+	if err := r.Keep(run.Saving{What: "the results", File: folder.Answers, Bytes: len(content), Write: func(dir string) error {
+		return checkpoints.WriteFileAtomic(filepath.Join(dir, folder.Answers), content, folder.FilePerm)
+	}, Apart: true}); err != nil {
 		return err
 	}
 	r.answered(result)
 	return nil
 }
-
-// Close releases the ledger.
-func (r *Run) Close() error { return r.journal.Close() }
-
-func (r *Run) path(name string) string { return filepath.Join(r.Dir, name) }

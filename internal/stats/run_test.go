@@ -14,15 +14,35 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/configs"
 	"dpsgd/configs/statistics"
+	"dpsgd/data"
 	"dpsgd/internal/books"
+	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 )
 
+// given are the options of a run on examples that are there.
+func given(source *data.Split) Options {
+	return Options{Options: run.Options{Request: examples.Request{Given: source}}}
+}
+
+func named(runs, name string, source *data.Split) Options {
+	o := given(source)
+	o.RunsDir, o.Name = runs, name
+	return o
+}
+
+// carriedOut carries out a run and returns what it leaves.
+func carriedOut(r *Run, ctx context.Context) ([]Result, run.Status, error) {
+	err := r.CarryOut(ctx)
+	return r.Results, r.Status, err
+}
+
 func create(t testing.TB, runs string, f *statistics.File, o Options) *Run {
 	t.Helper()
-	o.RunsDir, o.Name, o.Source = runs, "people", people(t, 2000)
+	o.RunsDir, o.Name, o.Given = runs, "people", people(t, 2000)
 	r, err := Create(f, o)
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +52,7 @@ func create(t testing.TB, runs string, f *statistics.File, o Options) *Run {
 
 func open(t testing.TB, r *Run) *Run {
 	t.Helper()
-	again, err := Open(r.Dir, Options{Source: people(t, 2000)})
+	again, err := Open(r.Dir, given(people(t, 2000)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,13 +66,13 @@ func TestWhatARunLeaves(t *testing.T) {
 	f := file(t, 1, every()...)
 	f.Statistics = slices.DeleteFunc(f.Statistics, discreteSum)
 	r := create(t, runs, f, Options{})
-	results, status, err := r.Answer(t.Context())
-	if err != nil || status != Done || len(results) != len(f.Statistics) {
+	results, status, err := carriedOut(r, t.Context())
+	if err != nil || status != run.Done || len(results) != len(f.Statistics) {
 		t.Fatalf("found %d results, %s, %v, expected %d and done", len(results), status, err, len(f.Statistics))
 	}
 	r.Close()
 	check, err := books.Verify(runs, "")
-	if err != nil || check.Runs != 1 || check.Releases != r.journal.Len() {
+	if err != nil || check.Runs != 1 || check.Releases != r.Books.Len() {
 		t.Errorf("found %+v (%v), expected one run that agrees with its ledgers", check, err)
 	}
 	totals, err := books.Show(runs)
@@ -87,15 +107,15 @@ func TestStoppedAndResumed(t *testing.T) {
 			stop()
 		}
 	}})
-	before, status, err := r.Answer(ctx)
-	if err != nil || status != Interrupted || len(before) != 3 {
+	before, status, err := carriedOut(r, ctx)
+	if err != nil || status != run.Interrupted || len(before) != 3 {
 		t.Fatalf("found %d results, %s, %v, expected 3 and interrupted", len(before), status, err)
 	}
 	r.Close()
 	again := open(t, r)
 	defer again.Close()
-	after, status, err := again.Answer(t.Context())
-	if err != nil || status != Done || len(after) != len(list) || !again.Started {
+	after, status, err := carriedOut(again, t.Context())
+	if err != nil || status != run.Done || len(after) != len(list) {
 		t.Fatalf("found %d results, %s, %v, expected %d and done", len(after), status, err, len(list))
 	}
 	for i := range before {
@@ -103,8 +123,8 @@ func TestStoppedAndResumed(t *testing.T) {
 			t.Errorf("result %d was %v and is %v, expected that it stays", i, before[i], after[i])
 		}
 	}
-	if len(again.journal.Ledger().Entries()) == 0 || again.journal.Len() != len(list) {
-		t.Errorf("found %d releases, expected one for each of %d statistics", again.journal.Len(), len(list))
+	if len(again.Books.Ledger().Entries()) == 0 || again.Books.Len() != len(list) {
+		t.Errorf("found %d releases, expected one for each of %d statistics", again.Books.Len(), len(list))
 	}
 }
 
@@ -119,10 +139,10 @@ func TestKilledBetweenEventAndResult(t *testing.T) {
 			list[1] = search
 		}
 		r := create(t, t.TempDir(), file(t, 1, list...), Options{})
-		if err := r.next(); err != nil {
+		if err := r.Next(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.journal.Begin(2, r.plan.asked[1].events[0])(); err != nil {
+		if err := r.Books.Begin(2, r.plan.asked[1].events[0])(); err != nil {
 			t.Fatal(err)
 		}
 		r.Close()
@@ -132,11 +152,11 @@ func TestKilledBetweenEventAndResult(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		results, _, err := again.Answer(t.Context())
+		results, _, err := carriedOut(again, t.Context())
 		if err != nil || len(results) != 4 || results[1].Lost() == slack || results[2].Lost() || results[3].Lost() {
 			t.Errorf("%s, slack %v: found %+v (%v), expected the second of four lost without slack", list[1], slack, results, err)
 		}
-		if within, err := again.plan.allowsAll(again.journal.Ledger(), nil); err != nil || !within {
+		if within, err := again.plan.allowsAll(again.Books.Ledger(), nil); err != nil || !within {
 			t.Errorf("slack %v: the budget was passed (%v)", slack, err)
 		}
 		s, err := statement.Read(r.Dir)
@@ -151,13 +171,13 @@ func TestKilledBetweenEventAndResult(t *testing.T) {
 func TestBudgetIsNeverPassed(t *testing.T) {
 	r := create(t, t.TempDir(), file(t, 1, every()[0]), Options{})
 	defer r.Close()
-	if _, _, err := r.Answer(t.Context()); err != nil {
+	if _, _, err := carriedOut(r, t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.rows = nil // forgets the answer: the event is in the ledger
-	results, _, err := r.Answer(t.Context())
-	if err != nil || r.journal.Len() != 1 || !results[0].Lost() {
-		t.Errorf("found %v after %d releases (%v), expected no second one", results, r.journal.Len(), err)
+	results, _, err := carriedOut(r, t.Context())
+	if err != nil || r.Books.Len() != 1 || !results[0].Lost() {
+		t.Errorf("found %v after %d releases (%v), expected no second one", results, r.Books.Len(), err)
 	}
 }
 
@@ -178,7 +198,7 @@ func TestWhatDoesNotFitTheData(t *testing.T) {
 		f := file(t, 1, tt.list)
 		tt.change(f)
 		runs := filepath.Join(t.TempDir(), "runs")
-		_, err := Create(f, Options{RunsDir: runs, Name: "people", Source: small})
+		_, err := Create(f, named(runs, "people", small))
 		if !errors.Is(err, setup.ErrPlan) || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("found %v, expected %s", err, tt.want)
 		}
@@ -191,7 +211,7 @@ func TestWhatDoesNotFitTheData(t *testing.T) {
 // Damaged results are refused, and so are results that speak of more releases than there were.
 func TestDamagedResults(t *testing.T) {
 	r := create(t, t.TempDir(), file(t, 1, every()[0]), Options{})
-	if _, _, err := r.Answer(t.Context()); err != nil {
+	if _, _, err := carriedOut(r, t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.Close()
@@ -210,7 +230,7 @@ func TestDamagedResults(t *testing.T) {
 		if err := os.WriteFile(path, []byte(strings.Replace(string(content), damage.old, damage.new, 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(r.Dir, Options{Source: people(t, 2000)}); err == nil || !strings.Contains(err.Error(), damage.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Open(r.Dir, given(people(t, 2000))); err == nil || !strings.Contains(err.Error(), damage.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("found %v, expected %q in one line", err, damage.want)
 		}
 	}
@@ -222,12 +242,12 @@ func TestDigits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Create(f, Options{RunsDir: t.TempDir(), Name: "digits"})
+	r, err := Create(f, named(t.TempDir(), "digits", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	results, _, err := r.Answer(t.Context())
+	results, _, err := carriedOut(r, t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,16 +277,16 @@ func TestFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Create(f, Options{RunsDir: t.TempDir(), Name: "table"})
+	r, err := Create(f, named(t.TempDir(), "table", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	results, _, err := r.Answer(t.Context())
+	results, _, err := carriedOut(r, t.Context())
 	if text, _ := json.Marshal(results); err != nil || len(results) != 4 {
 		t.Errorf("found %s (%v), expected a histogram, mean, variance and quartiles", text, err)
 	}
-	if l := r.journal.Ledger(); l.Entries()[0].Event != (accountant.DiscreteLaplace{Scale: r.plan.asked[0].noise().scale, Sensitivity: 1}) {
+	if l := r.Books.Ledger(); l.Entries()[0].Event != (accountant.DiscreteLaplace{Scale: r.plan.asked[0].noise().scale, Sensitivity: 1}) {
 		t.Errorf("the first event is %v, expected that of counts", l.Entries()[0].Event)
 	}
 }
@@ -286,7 +306,7 @@ func TestEditedRun(t *testing.T) {
 		{"share: 1}", "share: 3}", []string{folder.Statistics}, "of the plan"},
 	} {
 		r := create(t, t.TempDir(), file(t, 1, every()[:2]...), Options{})
-		if err := r.next(); err != nil {
+		if err := r.Next(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		r.Close()
@@ -300,7 +320,7 @@ func TestEditedRun(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := Open(r.Dir, Options{Source: people(t, 2000)})
+		_, err := Open(r.Dir, given(people(t, 2000)))
 		if !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), edit.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s in %s: found %v, expected %q in one line", edit.new, edit.files, err, edit.want)
 		}
@@ -311,7 +331,7 @@ func TestEditedRun(t *testing.T) {
 // and the run ends.
 func TestResultsRemoved(t *testing.T) {
 	r := create(t, t.TempDir(), file(t, 1, every()[:3]...), Options{})
-	if _, _, err := r.Answer(t.Context()); err != nil {
+	if _, _, err := carriedOut(r, t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.Close()
@@ -320,9 +340,9 @@ func TestResultsRemoved(t *testing.T) {
 	}
 	again := open(t, r)
 	defer again.Close()
-	results, status, err := again.Answer(t.Context())
-	if err != nil || status != Done || len(results) != 3 || again.journal.Len() != 3 {
-		t.Fatalf("found %v, %s after %d releases (%v), expected three results after three", results, status, again.journal.Len(), err)
+	results, status, err := carriedOut(again, t.Context())
+	if err != nil || status != run.Done || len(results) != 3 || again.Books.Len() != 3 {
+		t.Fatalf("found %v, %s after %d releases (%v), expected three results after three", results, status, again.Books.Len(), err)
 	}
 	for _, result := range results {
 		if !result.Lost() {

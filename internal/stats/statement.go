@@ -8,7 +8,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/configs/statistics"
 	"dpsgd/internal/account"
-	"dpsgd/internal/folder"
 	"dpsgd/internal/statement"
 )
 
@@ -16,28 +15,28 @@ import (
 const unit = "one record"
 
 // state writes the privacy statement about everything in the ledger.
-func (r *Run) state(status Status) error {
-	if r.journal.Len() == 0 {
+func (r *Run) state() error {
+	if r.Books.Len() == 0 {
 		return nil
 	}
-	ledger := r.journal.Ledger()
-	spent, refusal, err := r.plan.accounts.Claim(ledger, r.journal.Planned(), r.plan.budget.Delta)
+	ledger := r.Books.Ledger()
+	spent, refusal, err := r.plan.accounts.Claim(ledger, r.Books.Planned(), r.plan.budget.Delta)
 	if err != nil {
 		return err
 	}
-	together, err := r.journal.Together()
+	together, err := r.Books.Together()
 	if err != nil {
 		return err
 	}
 	s := statement.Statement{
-		Run: folder.Name(r.Dir), Status: string(status), System: "statistics", Unit: unit,
+		Run: r.Name(), Status: string(r.Status), System: "statistics", Unit: unit,
 		Relation:   spent.Relation.String(),
 		Neighbours: accountant.ZeroOut.Neighbours(unit),
 		Public:     fmt.Sprintf("the number of records, %d, the file of statistics and its bounds", r.records.public),
 		Released:   spent.Released, Answer: spent.Answer(), Method: spent.Method, TargetEpsilon: r.plan.budget.Epsilon, AddedDelta: r.addedDelta(spent.Epsilon),
 		Trusted: r.trusted(), Facts: r.facts(),
-		LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(), Together: together,
-		Data: r.registered.Data.Name, Examples: r.registered.Data.Examples, Shape: r.registered.Data.Shape, Classes: r.registered.Data.Classes,
+		LedgerEntries: r.Books.Len(), LedgerHead: r.Books.Hash(), Together: together,
+		Data: r.Registered.Data.Name, Examples: r.Registered.Data.Examples, Shape: r.Registered.Data.Shape, Classes: r.Registered.Data.Classes,
 		NotPrivate: append([]string{
 			fmt.Sprintf("the number of records, %d", r.records.public),
 			"the names of columns and classes, and everything in the file of statistics, its bounds and bins with it; if they were chosen by looking at the data, that choice is not covered",
@@ -50,7 +49,7 @@ func (r *Run) state(status Status) error {
 	if refusal != nil {
 		s.Fallbacks = []account.Fallback{{Asked: "all statistics together", Accountant: r.plan.accounts.Name(), Refusal: refusal.Error(), Answer: "ε = " + accountant.RoundUp(spent.Epsilon, 4)}}
 	}
-	return s.Write(r.Dir)
+	return r.Publish(s)
 }
 
 // addedDelta bounds what rounded Gaussian noise adds to δ, a distance of 2^-4040 from its law for
@@ -139,10 +138,10 @@ func (r *Run) facts() (facts []statement.Fact) {
 
 // Spent is what everything in the ledger costs, in one line; empty where that is nothing.
 func (r *Run) Spent() string {
-	if r.journal.Len() == 0 {
+	if r.Books.Len() == 0 {
 		return "nothing was released"
 	}
-	spent, _, err := r.plan.accounts.Claim(r.journal.Ledger(), r.journal.Planned(), r.plan.budget.Delta)
+	spent, _, err := r.plan.accounts.Claim(r.Books.Ledger(), r.Books.Planned(), r.plan.budget.Delta)
 	if err != nil {
 		return err.Error()
 	}

@@ -385,12 +385,12 @@ func TestKeysOfAResult(t *testing.T) {
 func TestPrivateBounds(t *testing.T) {
 	people := people(t, 2000)
 	f := file(t, 4, "{statistic: mean, column: income, bounds: private}", "{statistic: variance, column: income, bounds: private}")
-	r, err := Create(f, Options{RunsDir: t.TempDir(), Name: "people", Source: people})
+	r, err := Create(f, named(t.TempDir(), "people", people))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	results, _, err := r.Answer(t.Context())
+	results, _, err := carriedOut(r, t.Context())
 	if err != nil || len(results) != 3 || results[0].Statistic != "bounds" {
 		t.Fatalf("found %v (%v), expected bounds, a mean and a variance", results, err)
 	}
@@ -415,16 +415,16 @@ func TestPrivateBounds(t *testing.T) {
 func TestMedianOfATest(t *testing.T) {
 	people := people(t, 2000)
 	for step, want := range map[string]bool{"2": false, "0.0001": true} {
-		r, err := Create(file(t, 1, "{statistic: median, column: age, bounds: [0, 100], step: "+step+"}"), Options{RunsDir: t.TempDir(), Name: "people", Source: people})
+		r, err := Create(file(t, 1, "{statistic: median, column: age, bounds: [0, 100], step: "+step+"}"), named(t.TempDir(), "people", people))
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, _, err := r.Answer(t.Context())
+		results, _, err := carriedOut(r, t.Context())
 		if err != nil || results[0].Refused != want || results[0].Lost() || results[0].Delta != 1e-10 {
 			t.Errorf("step %s: found %+v (%v), expected no answer: %v", step, results[0], err, want)
 		}
 		r.Close()
-		again, err := Open(r.Dir, Options{Source: people})
+		again, err := Open(r.Dir, given(people))
 		if err != nil || again.rows[0].Refused != want {
 			t.Errorf("step %s: found %+v (%v) again, expected no answer: %v", step, again.rows, err, want)
 		}
