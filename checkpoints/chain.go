@@ -28,7 +28,7 @@ const (
 	headerRegistered = `{"format":"dpsgd-ledger","version":2,"run":"`
 	headerDatasets   = `","datasets":"`
 	headerEnd        = `"}`
-	runSize          = 16 // bytes of the run's identifier, and of that of a ledger of data sets
+	runSize          = 16 // bytes of the identifier of a run, and of a ledger of data sets
 	nonceSize        = 8
 
 	stepKey     = `{"step":`
@@ -59,10 +59,10 @@ func digestOf(b []byte) (d digest) {
 
 func (d digest) String() string { return hex.EncodeToString(d[:]) }
 
-// A chain is what the lines of a ledger file say, up to some line.
+// A chain collects what the lines of a ledger file say, up to some line.
 type chain struct {
 	run      string // the run's identifier
-	datasets string // that of the ledger of data sets; "" for a ledger that stands alone
+	datasets string // identifier of the ledger of data sets; "" for a ledger that stands alone
 	head     digest // hash of the last line
 	entries  int
 	lastStep int               // step of the last entry, 0 before the first

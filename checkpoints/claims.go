@@ -2,9 +2,9 @@ package checkpoints
 
 import "fmt"
 
-// A Claim is what some other file says about a run's ledger: that it held so many entries, and had
+// A Claim is a statement of another file about a run's ledger: it held so many entries, and had
 // this hash then. A ledger only grows, so a claim stays true for ever, unless the ledger is
-// replaced by an older copy, by that of another run, or by another branch of the same run.
+// replaced by an older copy, by another run's ledger, or by another branch of the same run.
 type Claim struct {
 	Where   string // who says so, as it stands in an error: "the checkpoint at step 12"
 	Entries int
@@ -14,8 +14,8 @@ type Claim struct {
 	line []byte
 }
 
-// Claim is what the checkpoint says about the ledger. A ledger for which it does not hold was replaced
-// by an older copy or by that of another run, and going on would forget a spend.
+// Claim returns the statement of the checkpoint about the ledger. A ledger for which it does not
+// hold was replaced by an older copy or by another run's, and going on would forget a spend.
 func (s *State) Claim() Claim {
 	return Claim{Where: fmt.Sprintf("the checkpoint at step %d", s.Step), Entries: s.LedgerEntries, Hash: s.LedgerHash}
 }

@@ -131,7 +131,7 @@ func (d *Datasets) refresh() error {
 	return nil
 }
 
-// lockPatience is how long an append waits for other processes, which hold the lock for one line
+// lockPatience bounds the wait of an append for other processes, which hold the lock for one line
 // each.
 const lockPatience = time.Minute
 
@@ -263,7 +263,7 @@ func (d *Datasets) register(c *chain, r Registration, hashAt func(int) (digest, 
 	})
 }
 
-// Info describes the ledger as it was when this process looked last.
+// Info describes the ledger at the moment when this process last read it.
 func (d *Datasets) Info() DatasetsInfo {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -18,7 +18,7 @@ type DatasetsInfo struct {
 	First    []First
 }
 
-// Member is what the ledger knows about one run.
+// Member is the ledger's knowledge of one run.
 type Member struct {
 	Run string // its identifier
 	Registration
@@ -29,7 +29,7 @@ type Member struct {
 	line []byte
 }
 
-// Claim is what the ledger of data sets says about that of the run.
+// Claim returns the statement of the ledger of data sets about the run's own ledger.
 func (m Member) Claim(where string) Claim {
 	return Claim{Where: where, Entries: m.Entries, Hash: m.Hash, line: m.line}
 }

@@ -8,15 +8,15 @@ import (
 	"dpsgd/accountant"
 )
 
-// Limit is what all releases on the data of one name may cost together, whatever number of examples
-// a run sees of it.
+// Limit bounds the cost of all releases on the data of one name together, whatever number of
+// examples a run sees of it.
 type Limit struct {
 	Data    string  `json:"data"`
 	Epsilon float64 `json:"epsilon"` // above 0
 	Delta   float64 `json:"delta"`   // in (0, 1)
 }
 
-// Reservation is what a run may release in all, together with what it has released.
+// Reservation lists what a run may release in all, including what it has released.
 type Reservation struct {
 	By   string `json:"by"`   // the identifier of a run, or the path of a trial's folder
 	Data string `json:"data"` // the name of the data

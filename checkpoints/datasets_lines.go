@@ -40,8 +40,8 @@ const (
 	maxDatasetsLine = 1 << 20
 )
 
-// Data is what everybody may know about a data set. It holds nothing that was computed from
-// examples: a hash of them would let anyone who guesses them check the guess.
+// Data describes a data set in public terms. It holds nothing that was computed from examples: a
+// hash of them would let anyone who guesses them check the guess.
 type Data struct {
 	Name     string `json:"name"`
 	Examples int    `json:"examples"`
@@ -71,7 +71,7 @@ type Planned struct {
 	Releases *accountant.Ledger `json:"releases"`
 }
 
-// registerLine is what a register line holds.
+// registerLine is the content of a register line.
 type registerLine struct {
 	Run string `json:"run"`
 	Registration
@@ -81,7 +81,7 @@ type registerLine struct {
 	Released *accountant.Ledger `json:"released"`
 }
 
-// A book is what the lines of a ledger of data sets say, up to some line.
+// A book collects what the lines of a ledger of data sets say, up to some line.
 type book struct {
 	id      string
 	head    digest
@@ -90,7 +90,7 @@ type book struct {
 	order   []*member // as they were registered first
 
 	limits   []Limit       // the last one for each name of data
-	reserved []Reservation // those that were not given back
+	reserved []Reservation // reservations that were not given back
 	first    []First       // of each name of data, if it has one
 	sought   string        // a hash to look for; "" for none
 	soughtAt int           // the line that has it; 0 for none

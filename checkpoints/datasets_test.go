@@ -64,7 +64,7 @@ func TestDatasetsComeBack(t *testing.T) {
 	wantError(t, one.AppendWith(d, 5, event(2)), ErrJournalFailed, "append entry 5")
 }
 
-// The format is a promise to other programs, as that of the ledger of a run is.
+// The format is a promise to other programs, like the format of a run's ledger.
 func TestDatasetsLines(t *testing.T) {
 	d, path := newDatasets(t)
 	j, own := newMember(t, d, "one", 1)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A fault is what a faultyDisk does at one call.
+// A fault is the behaviour of a faultyDisk at one call.
 type fault int
 
 const (
@@ -46,7 +46,7 @@ func (d *faultyDisk) strike() bool {
 	return d.failAt >= 0 && (call == d.failAt || d.sticky && call > d.failAt)
 }
 
-// fail is what a struck call other than a write does.
+// fail carries out the fault at a call other than a write.
 func (d *faultyDisk) fail() error {
 	if d.fault == faultPanic {
 		panic(errInjected)

@@ -4,8 +4,8 @@ package checkpoints
 
 import "golang.org/x/sys/unix"
 
-// Free is how many bytes the disk of a folder has for this user; ok is false where the system does
-// not say.
+// Free returns the bytes that the disk of a folder has for this user; ok is false where the system
+// does not say.
 func Free(dir string) (bytes int64, ok bool) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// generations is how many checkpoints a run keeps: the newest, and one to fall back to.
+// generations counts the checkpoints that a run keeps: the newest, and one to fall back to.
 const generations = 2
 
 const (
@@ -129,7 +129,7 @@ func latest(files fileSystem, dir string) (*State, string, error) {
 	return nil, "", fmt.Errorf("checkpoints: %s: %w: found none", dir, ErrNoCheckpoint)
 }
 
-// FileName is what Save calls the checkpoint of a step.
+// FileName names the checkpoint of a step.
 func FileName(step int) string { return checkpointName(step) }
 
 func checkpointName(step int) string {

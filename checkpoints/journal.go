@@ -134,8 +134,8 @@ func (j *Journal) Present() error {
 
 // Append records one release: step is the number of the update (counted from 0 or from 1), e the
 // event that describes it. It returns nil when the line is on stable storage; before that, nothing
-// of the update may leave the mechanism. The step is at most one above that of the last entry; it
-// may be lower, because steps that are run again after a resume are released again and cost again.
+// of the update may leave the mechanism. The step is at most one above the last entry's; it may be
+// lower, because steps that are run again after a resume are released again and cost again.
 //
 // The line is found by the path of the ledger: a file that was deleted, replaced or cut off since it was
 // opened takes no line, with an error that matches ErrMoved.

@@ -29,7 +29,7 @@ var errEnough = errors.New("enough was read")
 //   - a line that lacks only its newline. It is counted, which can only overstate the spend.
 //
 // Everything else is ErrCorrupt, with the line number: a spend that was once acknowledged is never
-// dropped. Starts are what a line after the header can begin with, longest is the limit of its
+// dropped. Starts lists the possible beginnings of a line after the header, longest limits its
 // length.
 func readLines(r io.Reader, number, longest int, starts []string, add func(number int, content []byte) error) (extent, error) {
 	var e extent

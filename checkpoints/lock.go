@@ -49,7 +49,7 @@ func (l *Lock) named() bool {
 // Close gives the lock back and keeps the file.
 func (l *Lock) Close() error { return l.f.Close() }
 
-// Remove gives the lock back and takes the file away, where the system allows that of an open file.
+// Remove gives the lock back and deletes its file, where the system allows that for an open file.
 func (l *Lock) Remove() error {
 	err := os.Remove(l.path)
 	if closed := l.Close(); err == nil || errors.Is(err, fs.ErrNotExist) {

@@ -55,7 +55,7 @@ func TestLockOfNoFile(t *testing.T) {
 	}
 }
 
-// Of several that make a file, one succeeds, and the file is what that one wrote.
+// If several make one file, one succeeds, and the file has its content.
 func TestCreateFileAtomic(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.json")
 	var all sync.WaitGroup

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// moves are what a person may do to a file, or to its folder, while a process writes it: afterwards its
-// path does not lead to what was written.
+// moves lists what a person may do to a file, or to its folder, while a process writes it:
+// afterwards its path no longer leads to the written file.
 var moves = map[string]func(path string) error{
 	"deleted":         os.Remove,
 	"folder deleted":  func(path string) error { return os.RemoveAll(filepath.Dir(path)) },

@@ -16,7 +16,7 @@ import (
 // Dataset declares a data set that has a name: all that the program says about it
 // and does with it, from the choice in a configuration to the download.
 type Dataset struct {
-	Name    string   // also that of its folder
+	Name    string   // also the name of its folder
 	Doc     string   // a few words that complete a list, such as "28x28 grey digits"
 	Aliases []string // names that people try, to suggest Name; they are not accepted
 	Drawn   bool     // by the program, from a public seed: the examples are nobody's
@@ -35,8 +35,8 @@ type Dataset struct {
 	// examples of; none where it draws them, or verifies nothing.
 	Verified []File
 
-	// Files are what is downloaded into the folder, from the first of Mirrors that
-	// has it; none when there is nothing to fetch.
+	// Files lists the files to download into the folder, from the first of Mirrors that has them;
+	// none when there is nothing to fetch.
 	Files   []File
 	Mirrors []string
 	// Unpack, when not nil, verifies what a downloaded archive holds and unpacks it
@@ -56,9 +56,8 @@ type File struct {
 // datasets is the one list of data sets that have a name; the one that needs no files comes first.
 var datasets = []*Dataset{&drawnDigits, &mnist, &fashionMNIST, &cifar10}
 
-// Register adds a data set to those that have a name. Configurations, commands
-// and messages know it from then on. It is for the start of a program: nothing
-// else of this package may run at the same time.
+// Register adds a named data set. Configurations, commands and messages know it from then on. Call
+// it at the start of a program: nothing else of this package may run at the same time.
 func Register(d Dataset) error {
 	switch {
 	case !filepath.IsLocal(d.Name) || strings.ContainsAny(d.Name, `/\ ,:`) || strings.HasPrefix(d.Name, "."):
@@ -138,7 +137,7 @@ func (d *Dataset) load(dir string, seed uint64) (*Split, error) {
 	return s, nil
 }
 
-// fileNames are those of the files that are downloaded.
+// fileNames lists the files that are downloaded.
 func (d *Dataset) fileNames() []string {
 	var names []string
 	for _, f := range d.Files {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What every row of the table of data sets must declare. That the set holds what it
-// declares is checked at each loading; TestPublishedSets loads those that are here.
+// Every row of the table of data sets is declared completely. Each loading checks that the set
+// holds what it declares; TestPublishedSets loads those that are here.
 func TestEveryDatasetIsDeclaredWhole(t *testing.T) {
 	seen := map[string]bool{}
 	for i, d := range Datasets() {

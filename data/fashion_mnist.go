@@ -13,7 +13,7 @@ var fashionMNIST = Dataset{
 		{"t10k-labels-idx1-ubyte.gz", 5148, "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"},
 	},
 	Mirrors: []string{
-		// The first offers no TLS; the pinned checksum is what protects the download.
+		// The first offers no TLS; the pinned checksum protects the download.
 		"http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
 		"https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
 	},

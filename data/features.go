@@ -22,7 +22,7 @@ type Features struct {
 
 var _ Set = (*Features)(nil)
 
-// MaxFeatures is how many columns computed rows may have.
+// MaxFeatures bounds the columns of computed rows.
 const MaxFeatures = 1 << 16
 
 // NewFeatures makes a set from halves of shape (len(labels), columns), which

@@ -41,7 +41,7 @@ func TestFillOfFeaturesIsTheirValues(t *testing.T) {
 }
 
 // Rows of unit norm, of every width and however unequal their values, keep their direction and
-// length to 2^-10.9; those of independent normals to 2.5e-4.
+// length to 2^-10.9; rows of independent normals to 2.5e-4.
 func TestRowsOfHalvesAreClose(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 0))
 	for _, columns := range []int{1, 9, 81, 3969, 6912, 11008, MaxFeatures} {

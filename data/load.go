@@ -59,8 +59,8 @@ type Split struct {
 	verified [2]Set // which examples it is the identity of
 }
 
-// Identity is that of the [Dataset] which the examples were read and verified as; "" if there is
-// none, for every split that was not made by [Load], and for one of which a set was exchanged since.
+// Identity returns the identity of the [Dataset] as which the examples were read and verified; ""
+// for a split that [Load] did not make, and for one whose training or test set was exchanged since.
 func (s *Split) Identity() string {
 	if s.verified != [2]Set{s.Train, s.Test} {
 		return ""
@@ -87,8 +87,8 @@ func splitOf[S Set](name string, read func(part int) (S, error)) (*Split, error)
 // DirVariable is the environment variable that [DefaultDir] reads.
 const DirVariable = "DPSGD_DATA"
 
-// DefaultDir is where named sets are looked for and downloaded to when nobody says otherwise:
-// $DPSGD_DATA, else dpsgd below the user's cache folder, else the folder "datasets".
+// DefaultDir is the folder of named sets when nobody names another: $DPSGD_DATA, else dpsgd below
+// the user's cache folder, else the folder "datasets".
 func DefaultDir() string {
 	if dir := os.Getenv(DirVariable); dir != "" {
 		return dir

@@ -45,7 +45,8 @@ func (p Poisson) String() string {
 	return fmt.Sprintf("Poisson: every example joins each batch independently with probability q = %v", p.SamplingProbability)
 }
 
-// Sampled wraps the event of what is done to a batch in that of sampling it with this sampler.
+// Sampled returns the event of sampling by this sampler, around the event of what is done to a
+// batch.
 func (p Poisson) Sampled(e accountant.Event) accountant.Event {
 	return accountant.PoissonSampled{SamplingProbability: p.SamplingProbability, Event: e}
 }

@@ -10,8 +10,8 @@ import (
 	"dpsgd/internal/slow"
 )
 
-// realDir is where the published sets lie: $DPSGD_DATA, or datasets in the folder
-// "shared" beside the repository ($DPSGD_SHARED).
+// realDir is the folder of the published sets: $DPSGD_DATA, or datasets in the folder "shared"
+// beside the repository ($DPSGD_SHARED).
 func realDir(t *testing.T, name string) string {
 	t.Helper()
 	dir := os.Getenv(DirVariable)

@@ -14,7 +14,7 @@ type Rows struct {
 
 var _ Set = (*Rows)(nil)
 
-// MaxColumns is how many columns a row may have: every one of them is declared by name.
+// MaxColumns bounds the columns of a row: each of them is declared by name.
 const MaxColumns = 4096
 
 // NewRows makes a set from values of shape (len(labels), columns) and one label for each row, an

@@ -86,7 +86,7 @@ func (s Shape) String() string {
 	return fmt.Sprintf("%d columns", s.Channels)
 }
 
-// Noun is what examples of this shape are called: "pictures" or "rows".
+// Noun returns the word for examples of this shape: "pictures" or "rows".
 func (s Shape) Noun() string {
 	if s.IsRow() {
 		return "rows"
@@ -94,14 +94,14 @@ func (s Shape) Noun() string {
 	return "pictures"
 }
 
-// labelled is what pictures and rows share.
+// labelled holds the parts that pictures and rows share.
 type labelled struct {
 	shape   Shape
 	classes []string
 	labels  []uint8
 }
 
-// maxClasses is what a label of one byte can tell apart.
+// maxClasses is the number of classes that a label of one byte can tell apart.
 const maxClasses = 256
 
 // newLabelled checks classes, labels, and how many values there are for them.

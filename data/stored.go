@@ -6,8 +6,8 @@ import (
 )
 
 // Stored is an immutable set of labelled pictures that lie in files: each is decoded whenever it is
-// needed, but for those that a cache keeps. It holds what [Images] of the same files hold, byte for
-// byte. It is safe for concurrent reading.
+// needed, unless a cache keeps it. It holds what [Images] of the same files hold, byte for byte. It
+// is safe for concurrent reading.
 type Stored struct {
 	labelled
 	cache *stored.Cache

@@ -10,9 +10,9 @@ import (
 	"dpsgd/data/stored"
 )
 
-// loadTable reads <table>/train.csv and <table>/test.csv: comma-separated values
-// as in RFC 4180, with the names of the columns in the first line. Columns are
-// found by name; those that are not declared are passed over.
+// loadTable reads <table>/train.csv and <table>/test.csv: comma-separated values as in RFC 4180,
+// with the names of the columns in the first line. Columns are found by name; undeclared ones are
+// passed over.
 //
 // Errors name the place of a mistake and never what stands there: neither the values of a record,
 // nor the header, which may be a record whose header is missing.

@@ -7,7 +7,7 @@ import (
 	"dpsgd/internal/random"
 )
 
-// fewContents are n pictures of three contents, in which those of one class stand together.
+// fewContents makes n pictures of three contents, sorted by class.
 func fewContents(t *testing.T, n int, label func(i int) uint8) *Images {
 	t.Helper()
 	labels, pixels := make([]uint8, n), make([]uint8, 0, 2*n)
@@ -31,7 +31,7 @@ func unlabelled(t *testing.T, s Set) *Unlabelled {
 	return u
 }
 
-// filled is what a batcher makes of the examples at all places.
+// filled returns a batcher's output for the examples at all places.
 func filled(t *testing.T, s Set) []float32 {
 	t.Helper()
 	n := Normalisation{Mean: []float64{0}, Std: []float64{1}}
@@ -97,9 +97,9 @@ func TestPlacesFollowFromContent(t *testing.T) {
 	}
 }
 
-// Equal examples stand together, and a boundary parts none. Their labels are put in every order alike: a
-// label is that of the first of twenty equal ones, of which it is one, in a twentieth of all calls. Of
-// 4,000 a share of 0.05 is off by 0.02 with a chance below 1e-7.
+// Equal examples stand together, and a boundary parts none. Every order of their labels is equally
+// likely: each of twenty equal examples gives the first label in a twentieth of all calls. Of 4,000
+// a share of 0.05 is off by 0.02 with a chance below 1e-7.
 func TestEqualExamplesAreExchangeable(t *testing.T) {
 	const n, calls = 60, 4000
 	one := fewContents(t, n, func(i int) uint8 {

@@ -85,7 +85,7 @@ func TestVectorsOfColumns(t *testing.T) {
 	wantError(t, err, ErrInvalid, `train.csv:1:1: found no column "was"`)
 }
 
-// Vectors that are read in several pieces are those of one piece, and as many labels.
+// Vectors that are read in several pieces equal those read in one piece, and have as many labels.
 func TestVectorsOfManyPieces(t *testing.T) {
 	const n = 50000 // 2^16 numbers are read at once
 	values, labels := make([]float32, 2*n), make([]int32, n)

@@ -12,11 +12,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Timing is the time that the norms and the clipped sum of one parameter take with each engine.
-// What counts is how the two compare.
+// Timing holds the times that the norms and the clipped sum of one parameter take with each engine.
+// Only their ratio counts.
 type Timing struct{ Ghost, Materialise time.Duration }
 
-// storing is what storing gradients takes in units of what not storing them takes.
+// storing returns the time with stored gradients divided by the time without.
 func (t Timing) storing() float64 { return float64(t.Materialise) / float64(t.Ghost) }
 
 // Choose returns the faster engine for each rule at the given physical batch size. Stored gradients
@@ -48,10 +48,10 @@ const (
 	// worthwhile is the share of the ghost engine's time from which on stored gradients are not
 	// worth their memory.
 	worthwhile = 0.75
-	// closeRatio is how far ratios of times may be apart when they are measured twice on a machine
-	// that has other work too: with five threads to a core, most were within 15 % of each other
-	// where a run takes less than a millisecond. Further from the point where the choice changes
-	// they are trusted, and ratios that differ by more are not.
+	// closeRatio bounds the distance of two measurements of one ratio on a machine with other work:
+	// with five threads to a core, most were within 15 % of each other where a run takes less than
+	// a millisecond. Further from the point where the choice changes they are trusted, and ratios
+	// that differ by more are not.
 	closeRatio = 1.15
 )
 
@@ -99,8 +99,8 @@ const (
 	measuredTime = time.Millisecond
 )
 
-// examples of a batch are measured: as many as have gradients that do not fit a cache where those
-// of the batch do not.
+// examples returns the number of examples to measure: enough that their gradients do not fit a
+// cache if those of the whole batch do not.
 func examples(r Rule, batch int) int {
 	n := fewestExamples
 	if 4*r.Size()*batch > cacheBytes {

@@ -7,7 +7,7 @@ import (
 	"dpsgd/perexample"
 )
 
-// tolerance is what float32 rounding may cost, relative to the gradient's norm.
+// tolerance bounds the cost of float32 rounding, relative to the gradient's norm.
 const tolerance = 1e-5
 
 // The contract of every rule, batch by batch: the written-out gradient of each example alone =
@@ -51,8 +51,8 @@ func checkAgainst(t *testing.T, want [][]float64, w []float32, got results) {
 	checkClipped(t, want, got)
 }
 
-// checkClipped compares the clipped integer sums of both engines with those of the written-out
-// gradients. Rounding moves an entry of an example's contribution by half a spacing, and an outer
+// checkClipped compares the clipped integer sums of both engines with sums of gradients by the
+// formulas. Rounding moves an entry of an example's contribution by half a spacing, and an outer
 // product by half a unit in each of its factors: less than rounding of each example's norm.
 func checkClipped(t *testing.T, want [][]float64, got results) {
 	t.Helper()

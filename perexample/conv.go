@@ -97,10 +97,10 @@ func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgon
 	}, x, dz)
 }
 
-// maxCancellation is how much larger than the squared norm the sum of the magnitudes of its terms
-// may be. The float32 rounding of a term is near 2⁻²⁴·√D of its size and mostly averages out: near
-// this limit the tests find norms right to a relative 1e-6, well inside the margin that package
-// clip keeps for them.
+// maxCancellation bounds the sum of the magnitudes of the terms, relative to the squared norm. The
+// float32 rounding of a term is near 2⁻²⁴·√D of its size and mostly averages out: near this limit
+// the tests find norms right to a relative 1e-6, well inside the margin that package clip keeps for
+// them.
 const maxCancellation = 32
 
 // formedError bounds the difference between two float32 forms of one gradient, in units of the root

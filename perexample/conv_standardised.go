@@ -11,7 +11,7 @@ import (
 )
 
 // StandardisedConvWeight is the rule of the filters w of a convolution with ŵ, their
-// [Standardisation], of the weights of the same run: the gradient of example i is that of
+// [Standardisation], of the weights of the same run: the gradient of example i is the gradient of
 // [ConvWeight], pulled back to w. Both engines form it, because its norm is not a function of the
 // Gram matrices alone.
 type StandardisedConvWeight struct {

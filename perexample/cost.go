@@ -9,7 +9,7 @@ type Cost struct {
 	Materialise float64 // the gradient itself
 }
 
-// Estimate is what [Measure] would find, from multiply-adds and bytes alone.
+// Estimate predicts the findings of [Measure] from multiply-adds and bytes alone.
 func Estimate(rules []Rule, batch int) []Timing {
 	timings := make([]Timing, len(rules))
 	for i, r := range rules {
@@ -18,7 +18,7 @@ func Estimate(rules []Rule, batch int) []Timing {
 	return timings
 }
 
-// MeasuredBytes is what [Measure] takes at its widest moment.
+// MeasuredBytes returns the most memory that [Measure] takes at a time.
 func MeasuredBytes(rules []Rule, batch int) float64 {
 	most := 0.0
 	for _, r := range rules {
@@ -32,9 +32,9 @@ func MeasuredBytes(rules []Rule, batch int) float64 {
 	return most
 }
 
-// estimate is what one example of a batch takes with each engine if a multiply-add takes a
-// nanosecond. What counts is the ratio of the two: for convolutions it is mostly within a fifth of
-// that of measured times, on two cores of a Zen 4.
+// estimate returns the times that one example of a batch takes with each engine if a multiply-add
+// takes a nanosecond. Only their ratio counts: for convolutions it is mostly within a fifth of the
+// measured one, on two cores of a Zen 4.
 func estimate(r Rule, batch int) Timing {
 	x, dz := r.Values()
 	inputs, gradient := 4*float64(x+dz), 4*float64(r.Size())
@@ -51,10 +51,10 @@ func estimate(r Rule, batch int) Timing {
 }
 
 const (
-	// byteCost is what moving a byte costs in multiply-adds, and cachedByteCost the same where the
-	// gradients of a batch fit cacheBytes, the part of a last-level cache that a training process
-	// can hope for: a product runs near the arithmetic limit of a core, a pass over memory does
-	// not.
+	// byteCost is the cost of moving a byte, in multiply-adds, and cachedByteCost the same where
+	// the gradients of a batch fit cacheBytes, the part of a last-level cache that a training
+	// process can hope for: a product runs near the arithmetic limit of a core, a pass over memory
+	// does not.
 	byteCost       = 1.0
 	cachedByteCost = 0.25
 	cacheBytes     = 8 << 20

@@ -28,8 +28,8 @@
 //
 // # Several rows of one example
 //
-// Where an example is seen in K views, each a row of the graph, its gradient is the sum of those of
-// K consecutive rows ([OfViews]): it is clipped once, and one example adds no more than without
+// Where an example is seen in K views, each a row of the graph, its gradient is the sum over K
+// consecutive rows ([OfViews]). The sum is clipped once, and one example adds no more than without
 // views. Biases, gains and dense layers take the rows as further positions; the gradients of
 // convolutions are summed over the rows while they are formed, with either engine.
 //

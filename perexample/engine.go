@@ -251,7 +251,7 @@ func weightedRowSum(b *graph.Builder, g, w *gorgonia.Node) *gorgonia.Node {
 	}, g, w)
 }
 
-// strip is how much of a sum stays in the first-level cache while examples pass.
+// strip counts the values of a sum that stay in the first-level cache while examples pass.
 const strip = 2048
 
 // sumOverExamples is the Run of a weighted sum of size values: accumulate adds what example i

@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Layers such as those of the reference networks.
+// Layers like those of the reference networks.
 var (
 	// First layer of the MNIST network: 196 positions, 64 taps, 16 filters.
 	earlyConv = perexample.ConvWeight{Conv: kernel.Conv{Height: 28, Width: 28, In: 1, Out: 16, KernelH: 8, KernelW: 8, StrideH: 2, StrideW: 2, PadH: 3, PadW: 3}}

@@ -1,4 +1,4 @@
 package perexample
 
-// Settle is what [Measure] makes of two measurements.
+// Settle combines two measurements as [Measure] does.
 var Settle = settle

@@ -201,7 +201,7 @@ func (c ruleCase) naiveRows(in inputs) [][]float64 {
 	return rows
 }
 
-// inputs is what a rule works on, for a whole batch.
+// inputs holds a rule's inputs for a whole batch.
 type inputs struct{ x, dz, w []float32 }
 
 // draw fills a batch with normal numbers, and weights between 0 and 1 of which every third is 0.
@@ -228,7 +228,7 @@ func (in inputs) clone() inputs {
 	return inputs{append([]float32{}, in.x...), append([]float32{}, in.dz...), append([]float32{}, in.w...)}
 }
 
-// overwrite sets all of example i's values of x and dz, or only those of one of them.
+// overwrite sets all of example i's values of x and dz, or only the values of one of them.
 func (c ruleCase) overwrite(in inputs, i int, x, dz float32) {
 	for j := i * c.x; j < (i+1)*c.x; j++ {
 		in.x[j] = x

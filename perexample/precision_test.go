@@ -34,7 +34,7 @@ func cancelling(c kernel.Conv, rest float64, seed uint64) inputs {
 		c.Lower(cols, x, group)
 		u, filters := mat.NewDense(c.Positions(), c.Taps(), widen(cols)), c.Out/groups
 		v := all.Slice(0, c.Positions(), group*filters, (group+1)*filters).(*mat.Dense)
-		// The least-squares fit of v by the columns of u is what uᵀ sees of v.
+		// uᵀ applied to the least-squares fit of v by the columns of u equals uᵀ applied to v.
 		var fit, seen mat.Dense
 		if err := fit.Solve(u, v); err != nil {
 			panic(err)
@@ -81,8 +81,8 @@ func TestGhostNormUnderCancellation(t *testing.T) {
 					in := cancelling(geometry, rest, seed)
 					got := r.run(t, in)
 					norm := math.Sqrt(got.norms[perexample.Ghost][0])
-					// What enters the sum is a float32 gradient: its norm is what must not be
-					// underestimated. Where the terms cancel, the norm covers their rounding.
+					// A float32 gradient enters the sum, and its norm must not be underestimated.
+					// Where the terms cancel, the norm covers their rounding.
 					formed, rounding := math.Sqrt(got.norms[perexample.Materialise][0]), termSize(geometry, in)*0x1p-20
 					if norm < formed*(1-1e-5) || norm > formed*(1+1e-5)+rounding {
 						t.Errorf("rest %g, seed %d: ghost norm %v, norm of the gradient %v", rest, seed, norm, formed)

@@ -9,9 +9,10 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Rule is what one parameter of one layer needs to be trained privately. x is the layer's input and
-// dz the gradient of the summed loss with respect to its output, both with the B examples of the
-// physical batch as first dimension; the concrete rule says which shapes it expects.
+// Rule computes per-example norms and weighted sums of gradients for one parameter of one layer. x
+// is the layer's input and dz the gradient of the summed loss with respect to its output, both with
+// the B examples of the physical batch as first dimension; the concrete rule says which shapes it
+// expects.
 type Rule interface {
 	// Size is the number of values of the parameter.
 	Size() int
@@ -27,10 +28,10 @@ type Rule interface {
 	// WeightedSum adds the node of Σᵢ wᵢ gᵢ, shape (Size), for weights w of shape (B): float32 sums
 	// without a bound, for training without privacy. An example of weight 0 adds exactly 0.
 	WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node
-	// OfViews is the rule where every example fills so many rows in place of one: its gradient is
-	// the sum of those of its rows.
+	// OfViews returns the rule for examples that fill so many rows each: an example's gradient is
+	// the sum over its rows.
 	OfViews(views int) Rule
-	// Values is how many values x and dz have per example.
+	// Values returns the numbers of values that x and dz have per example.
 	Values() (x, dz int)
 	// Cost tells the planner what the engines would cost.
 	Cost() Cost

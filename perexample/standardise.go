@@ -21,7 +21,7 @@ type Standardisation struct {
 
 const standardiseEpsilon = 1e-4
 
-// NewStandardisation returns that of so many filters of so many taps each.
+// NewStandardisation standardises so many filters of so many taps each.
 func NewStandardisation(out, taps int) *Standardisation {
 	return &Standardisation{taps: taps, inverses: make([]float64, out)}
 }

@@ -8,11 +8,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// OfViews is the use of a parameter by examples of which each fills so many consecutive rows of the
-// graph, its views: augmentation multiplicity (De et al., arXiv:2204.13650, section 3.2). Input and
-// Output of u have B·views rows, and so has dz; those that it returns have B, one per example. The
-// gradient of an example is the sum of those of its rows, so that a dz that was scaled by 1/views
-// leads to their mean.
+// OfViews turns the use of a parameter by rows into its use by examples that fill so many
+// consecutive rows each, their views: augmentation multiplicity (De et al., arXiv:2204.13650,
+// section 3.2). Input and Output of u and dz have B·views rows; the returned ones have B, one per
+// example. An example's gradient is the sum over its rows, so a dz that was scaled by 1/views leads
+// to their mean.
 func OfViews(b *graph.Builder, u Use, dz *gorgonia.Node, views int) (Use, *gorgonia.Node) {
 	if views == 1 || b.Err() != nil {
 		return u, dz

@@ -10,12 +10,12 @@ import (
 	"dpsgd/internal/score"
 )
 
-// deviations is how many standard deviations a measured share may lie from what is known of it. A
-// normal law passes them in either direction with a chance of 2e-8; a binomial one of so many
-// trials as here with less than 1e-7.
+// deviations is the limit for measured shares, in standard deviations. A normal law passes it in
+// either direction with a chance of 2e-8; a binomial one of so many trials as here with less than
+// 1e-7.
 const deviations = 5.6
 
-// within says whether a share is that of a coin with this chance, but for chance.
+// within says whether a share fits a coin with this chance.
 func within(s score.Share, chance float64) bool {
 	return math.Abs(s.Accuracy-chance) <= spread(s, chance)
 }
@@ -25,8 +25,8 @@ func spread(s score.Share, chance float64) float64 {
 }
 
 // Without noise the difference is the person's bit, always. With noise the attack that knows all
-// others is right as often as the best attack, and that of the difference no more often; both are
-// below what ε alone allows. Thirteen rows and two laws fail falsely with a chance below 1e-5.
+// others is right as often as the best attack, and the attack by the difference no more often; both
+// stay below what ε alone allows. Thirteen rows and two laws fail falsely with a chance below 1e-5.
 func TestDifferencing(t *testing.T) {
 	for _, noise := range []Noise{Laplace, Gaussian} {
 		d, err := Difference(noise, 2000)
@@ -51,8 +51,8 @@ func TestDifferencing(t *testing.T) {
 }
 
 // The best attack on one answer with discrete Laplace noise is right with probability e^ε/(1 +
-// e^ε), all that ε allows: that of n ≥ 0 under Pr[n] ∝ a^|n|, a = e^-ε. On Gaussian noise of
-// deviation σ it is Φ(1/2σ).
+// e^ε), all that ε allows: the probability of n ≥ 0 under Pr[n] ∝ a^|n|, a = e^-ε. On Gaussian
+// noise of deviation σ it is Φ(1/2σ).
 func TestBestAttack(t *testing.T) {
 	src := random.ForTest(1)
 	for _, epsilon := range differencingEpsilons {

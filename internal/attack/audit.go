@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// audit is what was guessed about canaries: records of which each was in the training data or not
-// by the throw of a coin of its own.
+// audit counts guesses about canaries: records of which each was in the training data or not by its
+// own toss of a coin.
 type audit struct {
 	canaries, guesses, right int
 }
@@ -34,7 +34,7 @@ func (a audit) likeliness(epsilon, delta float64) float64 {
 	return min(1, tail+2*float64(a.canaries)*delta*slack)
 }
 
-// mostEpsilon is where a search for ε ends.
+// mostEpsilon ends a search for ε.
 const mostEpsilon = 50
 
 // leastEpsilon is the largest ε at which what was guessed right has a chance of at most level, so

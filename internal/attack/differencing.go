@@ -19,8 +19,8 @@ type Differencing struct {
 	Rows   []Guess `json:"rows"`
 }
 
-// Guess is how often the value of the person is found at one amount of noise. The person is in one
-// of the two answers, so what protects him is the ε of one answer.
+// Guess counts how often the person's value is found at one amount of noise. The person is in one
+// of the two answers, so the ε of one answer protects him.
 type Guess struct {
 	Epsilon    float64     `json:"epsilon,omitempty"` // of one answer, at Delta; 0 stands for no noise
 	Delta      float64     `json:"delta,omitempty"`
@@ -34,10 +34,10 @@ type Guess struct {
 	Bound   float64 `json:"bound"`
 }
 
-// differencingEpsilons are those of the rows after the one without noise.
+// differencingEpsilons are the ε of the rows after the one without noise.
 var differencingEpsilons = []float64{0.1, 0.5, 1, 2, 4, 8}
 
-// peopleCounted is how many people a drawn database has.
+// peopleCounted is the number of people of a drawn database.
 const peopleCounted = 100
 
 // Difference carries the attack out.

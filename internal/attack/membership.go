@@ -16,9 +16,9 @@ import (
 	"dpsgd/internal/train"
 )
 
-// Membership is how well somebody tells the training examples of a model from others by how sure
-// the model is of their class: NOT PRIVATE, because it is computed from training examples without
-// noise.
+// Membership measures how well somebody tells the training examples of a model from others by how
+// sure the model is of their class: NOT PRIVATE, because it is computed from training examples
+// without noise.
 type Membership struct {
 	Attack   string `json:"attack"`
 	Private  bool   `json:"private"` // false, always
@@ -47,7 +47,7 @@ type Membership struct {
 	curve, allowed []chart.Point
 }
 
-// Operating is how many examples of a kind are noticed, where at most a share Rate of the other
+// Operating counts the examples of a kind that are noticed, where at most a share Rate of the other
 // kind is taken for one: training examples by a threshold above which few others lie, and others by
 // one below which few training examples lie.
 type Operating struct {
@@ -119,13 +119,14 @@ func (m *Membership) allow(r questions.Releases) error {
 	return err
 }
 
-// falsePositives are those at which the power of an attack is told: an attack that is right now and
-// then harms nobody, one that is sure of few people does (Carlini et al. 2022, arXiv:2112.03570).
+// falsePositives are the rates at which the power of an attack is told: an attack that is right now
+// and then harms nobody, one that is sure of few people does (Carlini et al. 2022,
+// arXiv:2112.03570).
 var falsePositives = []float64{0.001, 0.01, 0.1}
 
-// Margin is how sure a model is of the class of an example: the logarithm of p/(1-p), p being the
-// probability of that class. It orders examples as their losses do (Yeom, Giacomelli, Fredrikson,
-// Jha 2018, arXiv:1709.01604), and does not saturate where p rounds to 1.
+// Margin measures how sure a model is of an example's class: the logarithm of p/(1-p), where p is
+// the probability of that class. It orders examples as their losses do (Yeom, Giacomelli,
+// Fredrikson, Jha 2018, arXiv:1709.01604), and does not saturate where p rounds to 1.
 func Margin(logits []float32, label int) float64 {
 	most := math.Inf(-1)
 	for class, l := range logits {
@@ -162,7 +163,7 @@ func Tell(training, others []float64, delta float64) (*Membership, error) {
 	return m, nil
 }
 
-// rocPoints is how many points the curve of the picture has.
+// rocPoints is the number of points of the curve.
 const rocPoints = 100
 
 // area fills in the AUC with its interval.
@@ -212,8 +213,8 @@ func operate(training, others []float64, rate float64) Operating {
 	return o
 }
 
-// notice is how many of the wanted values lie above the least threshold that at most a share of the
-// others passes, and how many others do.
+// notice finds the least threshold that at most a share of the others passes, and returns the share
+// of others and of wanted values above it.
 func notice(wanted, others []float64, rate float64) (falsely, rightly score.Share) {
 	sorted := slices.Sorted(slices.Values(others))
 	threshold := math.Inf(-1)
@@ -276,7 +277,8 @@ func (m *Membership) audit(training, others []float64, delta float64) {
 	}
 }
 
-// Chart is how many training examples are noticed over how many others look like one.
+// Chart draws the share of training examples that are noticed over the share of others that look
+// like one.
 func (m *Membership) Chart() chart.Chart {
 	c := chart.Chart{
 		Title: "NOT PRIVATE: training examples that are told from others", X: "others taken for training examples", Y: "training examples noticed",

@@ -96,7 +96,7 @@ func TestAuditOfRandomizedResponse(t *testing.T) {
 	}
 }
 
-// The area is that of all pairs, equal ones by half, also where the model says the same of many.
+// The area counts all pairs, equal ones by half, also where the model says the same of many.
 func TestAreaCountsPairs(t *testing.T) {
 	training, others := []float64{3, 1, 1, 0}, []float64{1, 0, -2}
 	m, err := Tell(training, others, 1e-5)

@@ -102,7 +102,7 @@ func (m *memory) Begin(_ int, e accountant.Event) (durable func() error) {
 // Ledger implements release.Journal.
 func (m *memory) Ledger() *accountant.Ledger { return m.ledger }
 
-// ones are the sums of the people with a one, of those who are in a subset; nil is everybody.
+// ones returns the sums over the people with a one who are in a subset; nil is everybody.
 func ones(bits []bool, subset []bool) (*answer.Sums, error) {
 	buckets := make([]int, len(bits))
 	for i, one := range bits {

@@ -25,7 +25,7 @@ type Reconstruction struct {
 	Rows     []Found `json:"rows"`
 }
 
-// Found is what is found at one amount of noise.
+// Found counts the bits that are found at one amount of noise.
 type Found struct {
 	Ratio     float64     `json:"noise_per_root"`    // standard deviation of the noise on one answer, over √people
 	Epsilon   float64     `json:"epsilon,omitempty"` // of all answers, at Delta; 0 stands for no guarantee
@@ -38,7 +38,7 @@ type Found struct {
 // ratios are the amounts of noise, as deviations over √people.
 var ratios = []float64{0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 4, 8, 16}
 
-// reconstructions is how often the attack is repeated.
+// reconstructions counts the repetitions of the attack.
 const reconstructions = 5
 
 // Reconstruct carries the attack out on that many people, by that many questions.
@@ -134,8 +134,8 @@ func (r *Reconstruction) ask(level int, sums []*answer.Sums, answers *mat.Dense)
 }
 
 // expected is about the share that least squares find: the error of one bit is normal with variance
-// 4·deviation²/(queries - people), as half of the people are in a subset and those of the matrix
-// that the bits take up are lost.
+// 4·deviation²/(queries - people), because half of the people are in a subset, and the bits use up
+// as many dimensions as there are people.
 func (r *Reconstruction) expected(deviation float64) float64 {
 	error := 2 * deviation / math.Sqrt(float64(r.Queries-r.People)+1)
 	return (1 + math.Erf(0.5/error/math.Sqrt2)) / 2

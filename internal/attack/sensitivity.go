@@ -9,8 +9,8 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Sensitivity is how far one person moves the answers to four questions about the ages of drawn
-// people, measured by leaving out each of them: over the databases that are parallel to one.
+// Sensitivity measures by how much one person moves the answers to four questions about the ages of
+// drawn people: it leaves out each of them in turn.
 type Sensitivity struct {
 	Attack  string  `json:"attack"`
 	People  int     `json:"people"`
@@ -115,7 +115,7 @@ func Sensitivities(people int, epsilon float64, draws int) (*Sensitivity, error)
 	return s, s.draw(ages, epsilon)
 }
 
-// largestChange is how far a question moves at most when one person is left out.
+// largestChange returns the largest change of a question's answer when one person is left out.
 func largestChange(query func([]int) float64, ages []int) float64 {
 	whole, largest := query(ages), 0.0
 	without := make([]int, 0, len(ages))
@@ -155,7 +155,7 @@ func (s *Sensitivity) draw(ages []int, epsilon float64) error {
 	return nil
 }
 
-// Chart is how often each answer was given, with the person and without.
+// Chart draws the frequency of each answer, with the person and without.
 func (s *Sensitivity) Chart() chart.Chart {
 	c := chart.Chart{
 		Title: "What noise buys: a count with one person and without", X: "answer - count without the person", Y: "share of the answers, %",

@@ -1,8 +1,7 @@
-// Package chart draws lines over numbers, tables of numbers as colours, and values with intervals, by
-// gonum.org/v1/plot: as SVG or PNG files, or as SVG for a page. The name of a line stands where it
-// ends, in its colour; there is no legend. Colours are those that colour-blind
-// readers tell apart, and lines that lie on each other differ in width and dashes too. The same
-// value gives the same bytes.
+// Package chart draws lines over numbers, tables of numbers as colours, and values with intervals,
+// by gonum.org/v1/plot: as SVG or PNG files, or as SVG for a page. The name of a line stands where
+// it ends, in its colour; there is no legend. Colour-blind readers can tell the colours apart, and
+// lines that lie on each other differ in width and dashes too. The same value gives the same bytes.
 package chart
 
 import (
@@ -11,7 +10,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// Chart is what a figure shows.
+// Chart is a figure of lines.
 type Chart struct {
 	Title, Subtitle string
 	X, Y            string // what the axes show
@@ -44,7 +43,7 @@ const (
 // Write implements [Figure].
 func (c Chart) Write(path string) error { return writeFile(path, width, height, c.draw) }
 
-// inlineName is how many characters the name of a line has room for beside an inline figure.
+// inlineName is the number of characters that fit beside an inline figure as the name of a line.
 const inlineName = 13
 
 // Inline implements [Figure].

@@ -43,7 +43,7 @@ var (
 	}
 )
 
-// stroke is how line i is drawn.
+// stroke returns colour, width and dashes of line i.
 func (l Line) stroke(i int) draw.LineStyle {
 	if l.Style == Dashed {
 		return draw.LineStyle{Color: grey, Width: 1.1, Dashes: []vg.Length{1.1, 2.6}}
@@ -126,8 +126,8 @@ func (c Chart) drawable() []Line {
 	return lines
 }
 
-// leastSpan is how much of its unit, per cent say, an axis that does not begin at zero shows at least:
-// chance does not look like a cliff.
+// leastSpan is the least range, in units of the axis such as per cent, that an axis shows if it
+// does not begin at zero: chance shall not look like a cliff.
 const leastSpan = 2
 
 // plot is everything within the axes. These begin at zero where they can and should, and have a

@@ -16,14 +16,14 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Figure is what can be drawn: a [Chart], a [Heat] or [Intervals].
+// Figure can be drawn: a [Chart], a [Heat] or [Intervals].
 type Figure interface {
 	// Write draws the figure into a file, as its ending says, in any case. The file is whole or
 	// absent; one in its place is replaced. Errors start without a package, for the caller to put its
 	// own before them.
 	Write(path string) error
-	// Inline is the figure as an <svg> element for a page that says in words beside it what is seen.
-	// It takes the width that it is given and has no title. label is what a screen reader says.
+	// Inline returns the figure as an <svg> element for a page that describes it in words. It fills
+	// the width that it gets and has no title. A screen reader says label.
 	Inline(label string) ([]byte, error)
 }
 
@@ -56,7 +56,7 @@ func writeFile(path string, w, h vg.Length, fill func(draw.Canvas)) error {
 	return nil
 }
 
-// drawn is what a canvas holds after it was filled.
+// drawn fills a canvas and returns its content.
 func drawn(format string, w, h vg.Length, fill func(draw.Canvas)) ([]byte, error) {
 	canvas, err := draw.NewFormattedCanvas(w, h, format)
 	if err != nil {
@@ -74,7 +74,7 @@ func drawn(format string, w, h vg.Length, fill func(draw.Canvas)) ([]byte, error
 	return content, nil
 }
 
-// families are the font of the layout and those of the same widths that other systems have: SVG text
+// families lists the font of the layout, and fonts of the same widths on other systems: SVG text
 // stays text.
 const families = "Liberation Sans,Arial,Helvetica,sans-serif"
 
@@ -83,10 +83,10 @@ func withCommonFonts(svg []byte) []byte {
 	return bytes.ReplaceAll(svg, []byte(font), []byte("font-family:"+families+";"))
 }
 
-// fontOfText is what the canvas says of the font of each text.
+// fontOfText matches the canvas's description of the font of a text.
 var fontOfText = regexp.MustCompile(`font-family:[^;"]*;font-variant:[^;"]*;font-weight:[^;"]*;font-style:[^;"]*;font-size:[^;"]*;?`)
 
-// Size of an inline figure in points: that of a phone, where its text is still read.
+// Size of an inline figure in points: the width of a phone, where its text can still be read.
 const (
 	inlineWidth  = 330
 	inlineHeight = 225

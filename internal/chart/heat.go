@@ -104,7 +104,7 @@ func (h Heat) span() (least, most float64) {
 	return least, most
 }
 
-// share is where a number lies between the least and the largest, from 0 to 1.
+// share returns the position of a number between the least and the largest, from 0 to 1.
 func share(value, least, most float64) float64 {
 	if !(most > least) {
 		return 0
@@ -112,7 +112,7 @@ func share(value, least, most float64) float64 {
 	return (value - least) / (most - least)
 }
 
-// The colours of the least and of the largest number, and those of text on them.
+// The colours of the least and of the largest number, and of text on them.
 var (
 	pale, deep = color.NRGBA{0xe6, 0xf0, 0xf7, 0xff}, color.NRGBA{0x06, 0x3a, 0x66, 0xff}
 	onPale     = color.NRGBA{1, 1, 1, 0xff}

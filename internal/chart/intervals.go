@@ -34,7 +34,7 @@ func (i Intervals) Inline(label string) ([]byte, error) {
 	return inline(label, inlineWidth, i.height(bareHead), i.draw)
 }
 
-// intervalHeight is that of one row, in points.
+// intervalHeight is the height of one row, in points.
 const intervalHeight = 17
 
 func (i Intervals) height(head vg.Length) vg.Length {

@@ -57,8 +57,8 @@ func schedule(order []*gorgonia.Node, early string) []*gorgonia.Node {
 	return scheduled
 }
 
-// inputsOf lists the inputs of a node in the order of the operation's arguments: those whose memory
-// it reads.
+// inputsOf lists the inputs of a node whose memory the operation reads, in the order of its
+// arguments.
 func inputsOf(n *gorgonia.Node) []*gorgonia.Node {
 	var inputs []*gorgonia.Node
 	for it := n.Graph().From(n.ID()); it.Next(); {

@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ErrDeclaration is what every error of a Builder matches.
+// ErrDeclaration matches every error of a Builder.
 var ErrDeclaration = errors.New("graph: the network cannot be declared")
 
 // Builder declares one expression graph. Its first error is kept, later calls do nothing. It is not
@@ -58,7 +58,7 @@ func NewSketch() *Builder {
 // Keeps says that an operation keeps so many bytes from one of its runs to the next.
 func (b *Builder) Keeps(bytes int) { b.held += bytes }
 
-// Pool is where operations run their loops; nil means on the caller.
+// Pool runs the loops of operations; nil runs them on the caller.
 func (b *Builder) Pool() *kernel.Pool { return b.pool }
 
 // Part names the part of the step that the operations declared from now on belong to, for
@@ -66,8 +66,8 @@ func (b *Builder) Pool() *kernel.Pool { return b.pool }
 // whatever the name.
 func (b *Builder) Part(name string) { b.part = name }
 
-// Early names a part whose operations run as soon as their inputs are there, between those of other
-// parts.
+// Early names a part whose operations run as soon as their inputs are there, among the operations
+// of other parts.
 func (b *Builder) Early(part string) { b.early = part }
 
 // Err is the first error, nil while all is well. It matches [ErrDeclaration].

@@ -13,7 +13,7 @@ import (
 // Executor runs the part of a graph that the requested outputs need. Buffers are planned when it is
 // made: two nodes share one buffer when the first is no longer read once the second is written. So
 // the executor allocates nothing in a run (an operation's own Run, and Gorgonia's operations, may),
-// and memory is that of the widest moment of the step, not the sum over all nodes.
+// and takes the memory of the widest moment of the step, not the sum over all nodes.
 type Executor struct {
 	instructions []instruction
 	values       map[*gorgonia.Node]Array // leaves and requested outputs
@@ -22,8 +22,8 @@ type Executor struct {
 	record       func(part, name string, d time.Duration)
 }
 
-// instruction is one call; foreign operations (those that Gorgonia's differentiation adds, such as
-// the sum of gradients where branches meet) go through run as well.
+// instruction is one call; foreign operations, which Gorgonia's differentiation adds, such as the
+// sum of gradients where branches meet, go through run as well.
 type instruction struct {
 	name, part string
 	run        func(out Array, in []Array) error
@@ -121,8 +121,9 @@ func partOf(n *gorgonia.Node) string {
 	return backward
 }
 
-// runner is how to run a node: our operations directly, Gorgonia's through tensors over the same
-// memory, but for the sum of gradients where branches meet, the one that differentiation adds.
+// runner returns the function that runs a node. Our operations run directly, Gorgonia's through
+// tensors over the same memory, except the sum of gradients where branches meet, the one that
+// differentiation adds.
 func (b *Builder) runner(n *gorgonia.Node) func(Array, []Array) error {
 	if own, ok := n.Op().(*node); ok {
 		return func(out Array, in []Array) error {

@@ -103,8 +103,8 @@ func operations(b *graph.Builder) []*gorgonia.Node {
 	return nodes
 }
 
-// An operation in place takes the memory of an input that nobody reads after it, and leaves
-// parameters, inputs that are read later, and those of another size alone.
+// An operation in place takes the memory of an input that nobody reads after it. It leaves
+// parameters, inputs that are read later, and inputs of another size alone.
 func TestInPlaceUsesInputsUp(t *testing.T) {
 	const n = 16
 	scaled := func(b *graph.Builder, x *gorgonia.Node, inPlace bool) *gorgonia.Node {

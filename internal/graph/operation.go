@@ -57,9 +57,9 @@ func arrayOf(v gorgonia.Value) (Array, error) {
 
 // Operation says what one node of the graph computes.
 type Operation struct {
-	// Name is what the node is called in errors and pictures.
+	// Name is the name of the node in errors and pictures.
 	Name string
-	// Type and Shape are those of the output; inputs are whatever Run expects.
+	// Type and Shape describe the output; inputs are whatever Run expects.
 	Type  tensor.Dtype
 	Shape []int
 	// Run overwrites every value of out. It is called once per run of the graph and may use

@@ -15,7 +15,7 @@ func Parallel(pool *kernel.Pool, n, grain int, body func(worker, lo, hi int, out
 	}
 }
 
-// Grain is how many work units, each over that many values, are worth handing to a worker.
+// Grain returns the number of work units, each over that many values, worth handing to a worker.
 func Grain(values int) int { return 1 + grainValues/max(values, 1) }
 
 // grainValues take a few microseconds; waking a worker takes one or two.

@@ -87,8 +87,8 @@ func (e *expansion) significant() int {
 	return min(e.digits.BitLen(), complement.BitLen())
 }
 
-// middle returns the number in the middle of those that begin with the digits, exactly. It is never
-// 0 or 1.
+// middle returns the number in the middle of all numbers that begin with the digits, exactly. It is
+// never 0 or 1.
 func (e *expansion) middle() *big.Float {
 	odd := new(big.Int).Lsh(&e.digits, 1)
 	odd.SetBit(odd, 0, 1)

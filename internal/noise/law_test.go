@@ -62,7 +62,7 @@ func (h *histogram) edge(bin int) float64 {
 	return float64((bin - len(h.counts)/2) * h.width)
 }
 
-// pValue is that of Pearson's chi-square test against the law.
+// pValue returns the p-value of Pearson's chi-square test against the law.
 func (h *histogram) pValue() float64 {
 	expected := make([]float64, len(h.counts))
 	total := 0
@@ -217,8 +217,8 @@ func TestLawRejectsBrokenTwins(t *testing.T) {
 	}
 }
 
-// Values are uncorrelated, and so are their squares: those of a pair, which are four apart half of
-// the time, neighbours, and those one kernel block, one block and one call apart. Each limit is
+// Values are uncorrelated, and so are their squares: within a pair (four apart half of the time),
+// between neighbours, and at distances of one kernel block, one block and one call. Each limit is
 // exceeded with probability 1e-5.
 func TestLawOfPairs(t *testing.T) {
 	const n, limit = 1 << 20, 4.417

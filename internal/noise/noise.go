@@ -28,7 +28,7 @@
 // mechanism, and of nothing else. What is done with it here, rounding to float64 above 2^53 and
 // scaling, is a function of f + N. So whatever holds for the Gaussian mechanism with deviation D on
 // f (RDP, exact accounting, composition, amplification by sampling) holds for these sums. [Excess]
-// is what the draws without a certain integer add.
+// bounds what the draws without a certain integer add.
 //
 // # What is assumed
 //
@@ -52,8 +52,8 @@ import (
 // Block is the number of values that are worked on together.
 const Block = 512
 
-// Adder is what a thread needs to add noise. The zero value is ready; it is not safe for concurrent
-// use.
+// Adder holds the buffers of one thread that adds noise. The zero value is ready; it is not safe
+// for concurrent use.
 type Adder struct {
 	words  [Block]uint64
 	doubts [Block / kernel.NormalsBlock]uint8
@@ -88,7 +88,7 @@ type words interface {
 	Fill(dst []uint64)
 }
 
-// source is where a number in doubt takes further digits from.
+// source gives further digits to a number in doubt.
 type source interface{ Uint64() uint64 }
 
 func (a *Adder) add(dst, sum, rest []float64, deviation, spacing float64, src words) {
@@ -130,8 +130,8 @@ func (a *Adder) addGroups(dst, sum, rest []float64, words []uint64, deviation, s
 	}
 }
 
-// Excess returns what noise on so many coordinates, those of all releases of a run, adds to the ε
-// and δ of the Gaussian mechanism: 0, and coordinates·2^-3900 if ε is at most 90. No float64 is
+// Excess returns what noise on so many coordinates, summed over all releases of a run, adds to the
+// ε and δ of the Gaussian mechanism: 0, and coordinates·2^-3900 if ε is at most 90. No float64 is
 // that small, so the smallest positive one stands for it, an upper bound for any number of
 // coordinates.
 //

@@ -36,7 +36,7 @@ func edgeRadii() []uint64 {
 	return edges
 }
 
-// edgeAngles are those around every quarter and eighth of a turn, and the words of few bits next to
+// edgeAngles lists words around every quarter and eighth of a turn, and words of few bits next to
 // an axis.
 func edgeAngles() []uint64 {
 	var edges []uint64
@@ -87,8 +87,8 @@ func pairs(check func(radius, angle uint64, x, y *big.Float)) {
 
 func corner(r *rand.Rand) uint64 { return []uint64{0, allOnes, r.Uint64()}[r.IntN(3)] }
 
-// normals are those that [kernel.AddRoundedNormals] rounds: at a deviation of 2^60, where it is
-// certain of nothing, rounding and scaling move them by at most 2^-61.
+// normals computes the normals that [kernel.AddRoundedNormals] rounds: at a deviation of 2^60,
+// where it is certain of nothing, rounding and scaling move them by at most 2^-61.
 func normals(z []float64, words []uint64) {
 	clear(z)
 	kernel.AddRoundedNormals(z, z, make([]float64, len(z)), words, make([]uint8, len(z)/kernel.NormalsBlock), 0x1p60, 0x1p-60)
@@ -144,9 +144,9 @@ func distance(z, deviation float64, exact *big.Float) float64 {
 	return math.Abs(e)
 }
 
-// reference is what Add promises, pair by pair: integers of the expansions that begin with the
-// words of src. Words that follow come from src for the pairs that have a value in doubt and from
-// anywhere for the others.
+// reference computes what Add promises, pair by pair: integers of the expansions that begin with
+// the words of src. Words that follow come from src for the pairs that have a value in doubt and
+// from anywhere for the others.
 func reference(sum, rest []float64, deviation, spacing float64, src *random.Source) []float64 {
 	anywhere := rand.NewPCG(41, 42)
 	var out []float64
@@ -174,7 +174,7 @@ func reference(sum, rest []float64, deviation, spacing float64, src *random.Sour
 	return out
 }
 
-// lengths are those around the multiples of the kernel's and the package's blocks.
+// lengths lists lengths around the multiples of the kernel's and the package's blocks.
 func lengths() []int {
 	var all []int
 	for _, r := range [][2]int{{0, 40}, {511, 530}, {1024, 1033}} {

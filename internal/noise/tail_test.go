@@ -49,8 +49,8 @@ func (b *begun) Uint64() uint64 {
 // generator makes a pair of noise of two words and more of a source.
 type generator func(radius, angle uint64, restX, restY, deviation float64, src source) (x, y float64)
 
-// formerPair is what this package is instead of: normals of two words in float64, rounded up or
-// down with 16 bits more.
+// formerPair is the generator that this package replaced: normals of two words in float64, rounded
+// up or down with 16 bits more.
 func formerPair(radius, angle uint64, _, _, deviation float64, src source) (x, y float64) {
 	words := []uint64{radius, 0, 0, 0, angle, 0, 0, 0}
 	var z [8]float64
@@ -125,10 +125,10 @@ func (l tail) ringDistance(n int, generate generator) float64 {
 	return distance
 }
 
-// Far out, pairs do not lie on rings: whatever the angle, all radii between those of two
-// neighbouring words occur as the law says. The distance exceeds the limit with probability 1e-5
-// (Kolmogorov's distribution; a lattice of 2^-40 adds less than 0.002). The former generator is a
-// ring, at a distance of nearly 1.
+// Far out, pairs do not lie on rings: whatever the angle, all radii between two neighbouring words
+// occur as the law says. The distance exceeds the limit with probability 1e-5 (Kolmogorov's
+// distribution; a lattice of 2^-40 adds less than 0.002). The former generator is a ring, at a
+// distance of nearly 1.
 func TestTailHasNoRings(t *testing.T) {
 	const n = 4000
 	limit := math.Sqrt(-math.Log(falseFailure/2)/2/n) + 0.002

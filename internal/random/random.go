@@ -57,9 +57,9 @@ func New() *Source {
 	return keyed(key)
 }
 
-// Split returns a new Source whose key is the next 256 bits of s. The two streams, and those of
-// further splits, are independent as far as AES is a good cipher: this is how goroutines share one
-// origin without sharing a word.
+// Split returns a new Source whose key is the next 256 bits of s. The two streams, and streams of
+// further splits, are independent as far as AES is a good cipher. So goroutines share one origin
+// without sharing a word.
 func (s *Source) Split() *Source {
 	var key [32]byte
 	for i := 0; i < len(key); i += 8 {

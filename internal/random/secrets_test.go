@@ -148,8 +148,8 @@ var harmless = []string{
 	"internal/attack/sensitivity.go", // people who are drawn to be attacked
 }
 
-// Every place that makes a secret source, one at a time, made of a seed in one of two ways: the type
-// that public draws take does not build, and that of tests is refused above.
+// Every place that makes a secret source, one at a time, made of a seed in one of two ways: with
+// the type for public draws it does not build, and the type of tests is refused above.
 func TestSecretsOfASeedAreNoticed(t *testing.T) {
 	slow.Evidence(t)
 	places := 0
