@@ -41,7 +41,8 @@ func GELUGrad(dx, x, dy []float32) { active.geluGrad(dx, x[:len(dx)], dy[:len(dx
 // Add computes x + y, for instance where a residual branch joins.
 func Add(z, x, y []float32) { active.add(z, x[:len(z)], y[:len(z)]) }
 
-// each is a function of every element, eachSlope its derivative times that of the outputs.
+// each applies a function to every element; eachSlope multiplies its derivative by the gradients of
+// the outputs.
 func each(f func(float32) float32) func(y, x []float32) {
 	return func(y, x []float32) {
 		for i, v := range x {

@@ -204,7 +204,7 @@ func (c *Convolution) FilterGradientPieces(worker int, x, dz []float32, emit fun
 	}
 }
 
-// gradientParts is how many partial sums the images of a batch are split into at most: enough work
+// gradientParts bounds the partial sums into which the images of a batch are split: enough work
 // units for many cores, little memory, and the same for any number of threads, so that the sum does
 // not depend on it.
 const gradientParts = 16
@@ -289,7 +289,7 @@ func (c *Convolution) run(n, grain int, loop func(worker, lo, hi int)) {
 	c.call = convolutionCall{partialSums: c.call.partialSums}
 }
 
-// image and output are those of example i.
+// image and output return the slices of example i.
 func (c *Convolution) image(x []float32, i int) []float32 {
 	n := c.Height * c.Width * c.In
 	return x[i*n : (i+1)*n]

@@ -208,7 +208,7 @@ func (g *convolutionGram) computePosition(y, x, row, firstPixels int) {
 	g.magnitude += 2*magnitude + math.Abs(term)
 }
 
-// gramBlock is how many elements gramRow takes at a time.
+// gramBlock counts the elements that gramRow takes at a time.
 const gramBlock = 32
 
 func portableGramRow(offsets []int, base, v []float32) (sum, magnitude float64) {

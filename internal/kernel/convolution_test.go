@@ -13,7 +13,7 @@ func square(size, in, out int) Conv {
 }
 
 // geometries has images that tiles do not fill, every padding, channels that do not fill a panel,
-// and those of convs, which are lowered or depthwise.
+// and the geometries of convs, which are lowered or depthwise.
 var geometries = append([]Conv{
 	square(8, 16, 24), square(9, 8, 40), square(2, 16, 8), square(3, 8, 8), square(1, 8, 8), square(16, 64, 16),
 	{Height: 7, Width: 12, In: 8, Out: 16, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1},
@@ -69,7 +69,7 @@ func worstError(got []float32, want []float64) float64 {
 	return difference / max(largest, math.SmallestNonzeroFloat64)
 }
 
-// normError is the norm of the difference, relative to that of want.
+// normError returns the norm of the difference, relative to the norm of want.
 func normError(got []float32, want []float64) float64 {
 	var difference, norm float64
 	for i, w := range want {
@@ -91,7 +91,7 @@ func newConvolutionData(c Conv, batch int) convolutionData {
 		randoms(4, batch*c.Positions()*c.Out), randoms(5, batch)}
 }
 
-// results are what a Convolution computes.
+// results holds everything that a Convolution computes.
 type results struct{ z, dx, g, whole, sum []float32 }
 
 func (d convolutionData) run(c *Convolution) results {
@@ -160,7 +160,7 @@ func TestConvolutionIsTheDefinition(t *testing.T) {
 	})
 }
 
-// TestForwardWithoutBias: none is that of zeros.
+// TestForwardWithoutBias: no bias equals a bias of zeros.
 func TestForwardWithoutBias(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		for _, c := range geometries {
@@ -340,7 +340,7 @@ func TestConvolutionAllocatesNothing(t *testing.T) {
 }
 
 // BenchmarkConvolution measures both algorithms on one thread for the 3×3 layers of the networks,
-// in GFLOP/s of the definition, and is what the choice between them rests on:
+// in GFLOP/s of the definition. The choice between them rests on it:
 //
 //	go test ./internal/kernel -run XXX -bench Convolution -benchtime 60ms -count 5
 func BenchmarkConvolution(b *testing.B) {

@@ -11,7 +11,8 @@ import (
 // environment is the variable that forces a kernel.
 const environment = "DPSGD_KERNEL"
 
-// active is what every kernel of the package runs on. It is set once, before main, and by tests.
+// active is the kernel set of every kernel of the package. It is set once, before main, and by
+// tests.
 var active, selectionErr = selectKernel(os.Getenv(environment), supportedKernels())
 
 // Selected returns the name of the kernels in use: "avx512", "avx2" or "portable", the first of

@@ -1,5 +1,5 @@
-// Package kernel computes on plain slices what a private training step consists of.
-// It knows nothing of graphs, layers or privacy.
+// Package kernel computes the parts of a private training step on plain slices. It knows nothing of
+// graphs, layers or privacy.
 //
 //   - Products of matrices: [Pool.Gemm].
 //   - Convolutions: [Convolution] has outputs, input gradients, and filter gradients of
@@ -45,7 +45,7 @@
 // The inner loops are a kernelSet. There is a portable one in Go; on amd64 faster ones in assembly,
 // written by the generator in gen, are chosen once at start-up by what the processor has: see
 // [Selected], which also says how to force one. The sets agree to float32 rounding, not bit for
-// bit, but for noise and updates, which are the same on all of them.
+// bit; noise and updates are the same on all of them.
 //
 // # Threads and memory
 //

@@ -7,7 +7,7 @@ type dotSet struct {
 	tile, row, column, single func(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
 }
 
-// dotCols is how many rows of B a tile multiplies with.
+// dotCols counts the rows of B that a tile multiplies with.
 const dotCols = 5
 
 // products is kernelSet.dots. The caller has checked the bounds.

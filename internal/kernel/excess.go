@@ -3,8 +3,7 @@ package kernel
 // How far responses pass thresholds, summed over positions: the second pass of features that are
 // pooled after a soft threshold.
 
-// Excess is by how much values, one column for each, have been above one threshold and below
-// another, summed.
+// Excess sums, for each column, by how much values exceeded one threshold and fell below another.
 type Excess struct{ Above, Below []float32 }
 
 // AddExcess takes x and y as matrices of len(scale) rows that are as long as low, and adds to sums,

@@ -107,8 +107,8 @@ func geluSlope32(x float32) float32 {
 }
 
 // normalTail32 returns t = |x| and the parts of exp(-t²/2) = p·2ⁿ and of the normal tail Φ(-t) =
-// exp(-t²/2)·above/below. The fraction, off by at most 2^-26.5 in exact arithmetic, is a fit like
-// that of tanh32, on [0, 14.6]. Beyond that, where t is cut, t·Φ(-t) is 0 in float32.
+// exp(-t²/2)·above/below. The fraction, off by at most 2^-26.5 in exact arithmetic, is fitted like
+// tanh32, on [0, 14.6]. Beyond that, where t is cut, t·Φ(-t) is 0 in float32.
 func normalTail32(x float32) (t, p, n, above, below float32) {
 	t = min(math.Float32frombits(math.Float32bits(x)&^(1<<31)), 14.6)
 	// The rounding error of t² would be an error of exp a hundred times as large.

@@ -160,7 +160,7 @@ func (g *gemm) plan(threads int) {
 	g.gridRows = (g.m + g.tallBlock - 1) / g.tallBlock
 }
 
-// minBlockCols is how many columns a thread gets at least while there are rows to share.
+// minBlockCols is the least number of columns for a thread while there are rows to share.
 const minBlockCols = 128
 
 // packing decides which operands to pack. The thresholds were measured with

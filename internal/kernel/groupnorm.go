@@ -10,9 +10,9 @@ import "math"
 //
 //	xhat = (x - mean) / √(variance + eps)
 //
-// with the biased variance, as in PyTorch. Mean and variance are taken in
-// float64. inverseStd gets 1/√(variance + eps) of each group, for GroupNormGrad.
-// Scale and shift are the caller's. The slice of xhat may be that of x.
+// with the biased variance, as in PyTorch. Mean and variance are taken in float64. inverseStd gets
+// 1/√(variance + eps) of each group, for GroupNormGrad. Scale and shift are the caller's. xhat may
+// be the same slice as x.
 func GroupNormForward(xhat, inverseStd, x []float32, positions, channels, groups int, eps float64) {
 	if n := positions * channels; n > 0 {
 		active.groupNorm(xhat[:n], inverseStd[:groups], x[:n], channels, groups, eps)
@@ -24,7 +24,7 @@ func GroupNormForward(xhat, inverseStd, x []float32, positions, channels, groups
 //
 //	dx = (dxhat - avg(dxhat) - xhat · avg(dxhat · xhat)) · inverseStd
 //
-// The slice of dx may be that of dxhat or of xhat.
+// dx may be the same slice as dxhat or xhat.
 func GroupNormGrad(dx, xhat, dxhat, inverseStd []float32, positions, channels, groups int) {
 	if n := positions * channels; n > 0 {
 		active.groupNormGrad(dx[:n], xhat[:n], dxhat[:n], inverseStd[:groups], channels, groups)

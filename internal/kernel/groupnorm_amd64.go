@@ -8,15 +8,15 @@ import (
 // GroupNorm on AVX2: sums for each column, a value or three for each channel computed
 // from them, and one pass that applies these.
 
-// normColumns is how many channels the vector kernels of GroupNorm take; networks
-// with more of them run the portable ones, except where all channels are one group.
+// normColumns bounds the channels that the vector kernels of GroupNorm take; networks with more of
+// them run the portable ones, except where all channels are one group.
 const normColumns = 1024
 
 // shortRow is the width of the rows that an image of a single group is cut into,
 // whatever its channels, and what repeated channels fill.
 const shortRow = 64
 
-// normScratch is what one image needs, for each channel.
+// normScratch is the working memory of one image, for each channel.
 type normScratch struct {
 	first, second, shift     [normColumns]float64 // sums over the positions, see columnSums
 	mean, slope, scale, rest [normColumns]float32 // what is applied at every position

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// halfValue is what a half that is a number stands for, by IEEE 754-2008, section 3.4.
+// halfValue returns the number that a half stands for, by IEEE 754-2008, section 3.4.
 func halfValue(h uint16) float64 {
 	exponent, fraction := int(h>>10&31), float64(h&1023)/1024
 	value := math.Ldexp(1+fraction, exponent-15)

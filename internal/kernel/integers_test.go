@@ -20,8 +20,8 @@ func roundable() []float32 {
 	return values
 }
 
-// Integers are those nearest to scale·value, ties to even, on every kernel and at every length and
-// offset; a value that is not finite shows in the sum of squares.
+// AddRounded adds the integers nearest to scale·value, ties to even, on every kernel and at every
+// length and offset; a value that is not finite shows in the sum of squares.
 func TestAddRounded(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		all := roundable()

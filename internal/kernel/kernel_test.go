@@ -137,9 +137,8 @@ func TestNothingIsAllocated(t *testing.T) {
 
 var big, product = make([]float32, 256*256), make([]float32, 256*256)
 
-// TestThreadsShareNothing computes images on several workers at once, each with
-// its own output; the race detector watches, and the results must be those of one
-// thread.
+// TestThreadsShareNothing computes images on several workers at once, each with its own output; the
+// race detector watches, and the results must equal those of one thread.
 func TestThreadsShareNothing(t *testing.T) {
 	conv := Conv{Height: 9, Width: 9, In: 4, Out: 8, KernelH: 3, KernelW: 3, StrideH: 2, StrideW: 1, PadH: 1, PadW: 1}
 	const images = 24

@@ -37,8 +37,8 @@ type kernelSet struct {
 	groupNorm     func(xhat, inverseStd, x []float32, channels, groups int, eps float64)
 	groupNormGrad func(dx, xhat, dxhat, inverseStd []float32, channels, groups int)
 
-	// sumRows writes to dst, or adds to it if keep is set, alpha times the sum of the
-	// rows of x, or those of x∘y unless y is nil. A row is as long as dst.
+	// sumRows writes to dst, or adds to it if keep is set, alpha times the sum of the rows of x, or
+	// of x∘y unless y is nil. A row is as long as dst.
 	sumRows           func(dst []float32, keep bool, alpha float32, x, y []float32)
 	sumSquares        func(x []float32) float64
 	axpy              func(y []float32, alpha float32, x []float32)
@@ -66,8 +66,8 @@ type kernelSet struct {
 
 	// winograd is the transforms of 3×3 convolutions, for vectors that are a multiple of 8 long.
 	winograd *winogradSet
-	// gramRow returns the sum over i of u[i]·v[i] and that of the magnitudes, where u[i] is the sum
-	// of base[offset+i] over the offsets. The length of v is a multiple of gramBlock.
+	// gramRow returns the sum over i of u[i]·v[i] and the sum of the magnitudes, where u[i] is the
+	// sum of base[offset+i] over the offsets. The length of v is a multiple of gramBlock.
 	gramRow func(offsets []int, base, v []float32) (sum, magnitude float64)
 
 	// See AddRoundedNormals, Momentum.Step and Descend.

@@ -78,7 +78,7 @@ var avx512Kernel = func() kernelSet {
 	return k
 }()
 
-// vectorChains is how many independent sums the generated loops of multiplyAdds have.
+// vectorChains counts the independent sums in the generated loops of multiplyAdds.
 const vectorChains = 12
 
 // map1 and map2 call a generated function on slices of equal length.
@@ -107,7 +107,7 @@ func rows1(f func(n, channels int, y, x, perChannel *float32)) func(y, x, perCha
 	}
 }
 
-// reduceBlock is how many elements the generated reductions take at a time.
+// reduceBlock counts the elements that the generated reductions take at a time.
 const reduceBlock = 16
 
 // inBlocks calls a generated function for the whole blocks of x and a twin for the rest, sumInBlocks
@@ -149,7 +149,7 @@ func addRoundedBlocksAVX2(sum []float64, row []float32, scale float32) (squares 
 	return squares + portableAddRounded(sum[whole:], row[whole:], scale)
 }
 
-// wideBlock is how many elements those on AVX-512 take at a time.
+// wideBlock counts the elements that the reductions on AVX-512 take at a time.
 const wideBlock = 2 * reduceBlock
 
 func addRoundedBlocksAVX512(sum []float64, row []float32, scale float32) (squares float64) {

@@ -17,14 +17,14 @@ const (
 	limitSlices = 3
 )
 
-// FMALimit measures what the machine can do at most: the rate, in GFLOP/s, of float32 multiply-adds
-// (two operations each) that stay in registers, on all threads of the pool at once and with the
-// widest vectors that processor and operating system support, whichever kernels are in use. It
-// takes about d, and the answer is the best of several slices of that time: others at work on the
-// machine make a slice slow, nothing makes it fast.
+// FMALimit measures the limit of the machine: the rate, in GFLOP/s, of float32 multiply-adds (two
+// operations each) that stay in registers, on all threads of the pool at once and with the widest
+// vectors that processor and operating system support, whichever kernels are in use. It takes about
+// d, and the answer is the best of several slices of that time: others at work on the machine make
+// a slice slow, nothing makes it fast.
 //
-// Where the package has no assembly, the loop is portable Go, one number at a
-// time, and the limit is that of such code.
+// Where the package has no assembly, the loop is portable Go, one number at a time, and the limit
+// holds for such code.
 func FMALimit(p *Pool, d time.Duration) float64 {
 	loop := supportedKernels()[0].multiplyAdds
 	loop.run(limitRounds) // wakes vector units that sleep
@@ -53,7 +53,7 @@ func (m multiplyAdder) rate(p *Pool, d time.Duration) float64 {
 	return 2 * float64(m.perRound) * limitRounds * float64(done) / float64(elapsed.Nanoseconds())
 }
 
-// portableChains is how many independent sums portableMultiplyAdds has.
+// portableChains counts the independent sums in portableMultiplyAdds.
 const portableChains = 8
 
 // portableMultiplyAdds has enough independent sums to hide the latency of an addition. It returns

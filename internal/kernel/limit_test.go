@@ -7,8 +7,7 @@ import (
 	"dpsgd/internal/slow"
 )
 
-// No product is faster than the limit, and the limit is that of vectors where
-// there are vectors.
+// No product is faster than the limit, and the limit uses vectors where there are vectors.
 func TestFMALimitIsALimit(t *testing.T) {
 	slow.Evidence(t) // it is about times, which other processes change
 	const n = 256

@@ -16,7 +16,7 @@ import (
 // holds a NaN or +Inf gets NaN for loss and gradient and affects no other row.
 //
 // A row with a negative label is padding: loss and gradient are exactly zero whatever the logits
-// hold. A label of classes or more panics. The slice of dlogits may be that of logits.
+// hold. A label of classes or more panics. dlogits may be the same slice as logits.
 func SoftmaxCrossEntropy(losses, dlogits, logits []float32, labels []int32, classes int) {
 	for i, label := range labels {
 		if int(label) >= classes {

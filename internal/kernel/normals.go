@@ -81,9 +81,9 @@ func choose(c bool, a, b float64) float64 {
 const sqrtHalf = 0xb504f333f9de6485
 
 // minusLog1p returns -ln(1+g) for sqrt(1/2) <= 1+g <= sqrt(2) with a relative error of about 2^-52.
-// Method and polynomial are those of FreeBSD's s_log1p.c (Sun Microsystems, 1993), which the
-// standard library uses too, without the cases that do not occur here: with s = g/(2+g), ln(1+g) =
-// 2·artanh s = g - g²/2 + s·(g²/2 + R(s²)).
+// Method and polynomial come from FreeBSD's s_log1p.c (Sun Microsystems, 1993), which the standard
+// library uses too, without the cases that do not occur here: with s = g/(2+g), ln(1+g) = 2·artanh
+// s = g - g²/2 + s·(g²/2 + R(s²)).
 func minusLog1p(g float64) float64 {
 	half := float64(0.5*g) * g
 	s := g / (2 + g)
@@ -93,10 +93,10 @@ func minusLog1p(g float64) float64 {
 	return math.FMA(-s, math.FMA(r, z, half), half) - g
 }
 
-// sincos returns the sine and cosine of the angle x·2^-64 turns: those of its signed distance t
-// from the nearest quarter turn, |t| <= π/4, exchanged and negated as the quarter asks, without a
-// branch. The polynomials are those of Cephes (Moshier, sin.c, release 2.8), which the standard
-// library uses too; relative error about 2^-53.
+// sincos returns the sine and cosine of the angle x·2^-64 turns. It computes both for the signed
+// distance t from the nearest quarter turn, |t| <= π/4, and exchanges and negates them as the
+// quarter asks, without a branch. The polynomials come from Cephes (Moshier, sin.c, release 2.8),
+// which the standard library uses too; relative error about 2^-53.
 func sincos(x uint64) (sin, cos float64) {
 	quarter := (x + 1<<61) >> 62
 	t := float64(int64(x-quarter<<62)) * (2 * math.Pi * 0x1p-64)
@@ -113,7 +113,7 @@ func sincos(x uint64) (sin, cos float64) {
 }
 
 // estrin returns c0 + c1·z + c2·z² + c3·z³ + high·z⁴ by Estrin's scheme, whose steps wait for each
-// other less than those of Horner's rule.
+// other less than in Horner's rule.
 func estrin(z, c0, c1, c2, c3, high float64) float64 {
 	square := float64(z * z)
 	low := math.FMA(math.FMA(c3, z, c2), square, math.FMA(c1, z, c0))

@@ -80,7 +80,7 @@ func (p Pool2D) AvgPoolGrad(dx, dy []float32) {
 	})
 }
 
-// share is what a value counts in the mean of its window.
+// share returns the weight of a value in the mean of its window.
 func (p Pool2D) share(r windowRun) float32 {
 	if p.OnlyInside {
 		return 1 / float32(r.rows*r.cols)

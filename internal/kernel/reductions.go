@@ -33,7 +33,7 @@ func Axpy(y []float32, alpha float32, x []float32) { active.axpy(y[:len(x)], alp
 // AccumulateFloat64 adds x to dst. It panics when dst is shorter than x.
 func AccumulateFloat64(dst []float64, x []float32) { active.accumulateFloat64(dst[:len(x)], x) }
 
-// sumColumns is how many columns sumRows holds in float64 at a time.
+// sumColumns counts the columns that sumRows holds in float64 at a time.
 const sumColumns = 128
 
 // portableSumRows is kernelSet.sumRows.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// lengths are those around which the vector kernels change from blocks to rests.
+// lengths lists lengths around which the vector kernels change from blocks to rests.
 var lengths = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 64, 100, 1000, 4099}
 
 func TestAddBias(t *testing.T) {

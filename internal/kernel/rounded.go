@@ -81,8 +81,8 @@ func unitOf(digits int) float64 { return math.Ldexp(1, -digits) }
 // in doubt.
 const MaxRoundedDeviation = 0x1p40
 
-// Radius words from leastRadius on and before the last nearCentre words are those that the error
-// bound holds for. Adding nearCentre moves the words on both sides of these below one threshold.
+// The error bound holds for radius words from leastRadius on, except the last nearCentre words.
+// Adding nearCentre moves the words on both sides of the range below one threshold.
 const (
 	leastRadius = 1 << 47
 	nearCentre  = 1 << 34

@@ -35,7 +35,8 @@ func integers(n int) []float64 {
 	return sums
 }
 
-// rests are what integers lack: of all sizes to 1/2, which is among them, and of both signs.
+// rests returns numbers from -1/2 to 1/2, of all sizes and both signs, 1/2 among them: what
+// integers leave of a sum.
 func rests(n int) []float64 {
 	rests := make([]float64, n)
 	r := rand.New(rand.NewPCG(13, 14))
@@ -133,7 +134,7 @@ func TestSplit(t *testing.T) {
 	})
 }
 
-// A zero in the sum does not show its sign, whatever that of the noise is.
+// A zero in the sum does not show its sign, whatever the sign of the noise is.
 func TestAddRoundedNormalsHidesTheSignOfZero(t *testing.T) {
 	words, negative := noiseWords(), math.Copysign(0, -1)
 	sum := slices.Repeat([]float64{negative}, len(words))

@@ -48,7 +48,7 @@ func newWinograd(c Conv, p *Pool) *winograd {
 	return w
 }
 
-// transforms are those for the tile.
+// transforms returns the transforms of the tile.
 func (w *winograd) transforms() (window, filter, output tileTransform) {
 	s := active.winograd
 	if w.tile == 2 {
@@ -79,8 +79,8 @@ func (w *winograd) groups(worker, lo, hi int) {
 // enough that the transformed tiles do.
 const groupTiles = 48
 
-// groupRows is how many rows of tiles are computed together: a whole number of tiles of the matrix
-// product.
+// groupRows returns the number of rows of tiles that are computed together: a whole number of tiles
+// of the matrix product.
 func (w *winograd) groupRows() int {
 	height := active.tileRows
 	return height * max(1, (groupTiles+height*w.tilesAcross/2)/(height*w.tilesAcross))

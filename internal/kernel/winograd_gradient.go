@@ -39,7 +39,7 @@ func newWinogradGradient(c Conv, p *Pool) *winogradGradient {
 // Measured with BenchmarkConvolution on Zen 4.
 const gradientTiles = 96
 
-// partTiles is how many tiles pay for a transform back.
+// partTiles is the number of tiles that pays for a transform back.
 const partTiles = 128
 
 // winogradSum is a sum of filter gradients in the making. Its memory belongs to a worker.

@@ -104,8 +104,8 @@ func TestDeltaScale(t *testing.T) {
 	}
 }
 
-// TestRotatedFilters: the input gradient's filters are those of the convolution whose filters were
-// turned by hand.
+// TestRotatedFilters: the input gradient's filters equal those of the convolution whose filters
+// were turned by hand.
 func TestRotatedFilters(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		for _, c := range []Conv{square(8, 16, 40), square(2, 24, 8)} {

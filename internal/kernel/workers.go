@@ -10,9 +10,9 @@ import (
 
 // Threads: the worker goroutines that all kernels of a network share.
 
-// chunksPerWorker is how many pieces Run cuts per worker when the grain allows:
-// enough that a worker the operating system has taken away for a moment does
-// not hold up the others, few enough that handing them out costs nothing.
+// chunksPerWorker is the number of pieces that Run cuts per worker when the grain allows: enough
+// that a worker the operating system has taken away for a moment does not hold up the others, few
+// enough that handing them out costs nothing.
 const chunksPerWorker = 4
 
 // Pool runs loops on a fixed set of worker goroutines that live until Close.
@@ -153,12 +153,12 @@ func (p *Pool) work(worker int, h *helper) {
 	}
 }
 
-// spins is how often somebody who waits looks before going to sleep, some fifty microseconds: the
-// loops of a step follow each other within less, and waking a goroutine that sleeps takes about as
-// long.
+// spins is the number of looks before somebody who waits goes to sleep, some fifty microseconds:
+// the loops of a step follow each other within less, and waking a goroutine that sleeps takes about
+// as long.
 const spins = 1 << 17
 
-// helper is where a worker waits for calls.
+// helper is a worker that waits for calls.
 type helper struct {
 	called atomic.Bool // and neither taken nor cancelled
 	asleep atomic.Bool

@@ -219,8 +219,8 @@ func TestLateWakeUpIsNoCall(t *testing.T) {
 	}
 }
 
-// A call is taken by the worker or cancelled by the caller, never both: calls that are cancelled at
-// once, whatever the worker is doing, are as many as those that it does not take.
+// A call is taken by the worker or cancelled by the caller, never both: of calls that are cancelled
+// at once, whatever the worker is doing, as many are cancelled as it does not take.
 func TestCancelledCallsAreNotTaken(t *testing.T) {
 	h := &helper{wake: make(chan struct{}, 1)}
 	finished := make(chan int)

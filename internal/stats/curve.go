@@ -34,19 +34,19 @@ func newCurve(noisy []int64, n int, b statistics.Interval) curve {
 	return curve{below, b}
 }
 
-// place is where x stands, counted in parts.
+// place returns the position of x, counted in parts.
 func (c curve) place(x float64) float64 {
 	return (x - c.bounds.Low) / (c.bounds.High - c.bounds.Low) * float64(len(c.below)-1)
 }
 
-// at is how many records are below x. Those of a part lie evenly in it.
+// at returns the number of records below x. The records of a part lie evenly in it.
 func (c curve) at(x float64) float64 {
 	place := c.place(x)
 	i := min(int(place), len(c.below)-2)
 	return c.below[i] + c.part(x)*(place-float64(i))
 }
 
-// part is how many records are in the part that x is in.
+// part returns the number of records in the part that holds x.
 func (c curve) part(x float64) float64 {
 	i := min(int(c.place(x)), len(c.below)-2)
 	return c.below[i+1] - c.below[i]

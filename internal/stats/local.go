@@ -14,11 +14,11 @@ import (
 // local is a histogram of reports: each record is randomized by itself, and nobody is trusted with
 // it, or somebody who mixes the reports and nothing else.
 //
-// What the ledger gets is one event for all reports. A record is in one report, which is (ε,
-// 0)-private for it whatever it says, and so are all of them together, as they are independent
-// (parallel composition, McSherry 2009, Theorem 4): ApproxDP{ε, 0}. Where a record's place is
-// empty, its report is that of one fixed value, as if a record had it. Mixed reports are
-// ApproxDP{ε, δ}, by amplification; see shuffled.
+// The ledger gets one event for all reports. A record is in one report, which is (ε, 0)-private for
+// it whatever it says, and so are all of them together, as they are independent (parallel
+// composition, McSherry 2009, Theorem 4): ApproxDP{ε, 0}. Where a record's place is empty, one
+// fixed value is reported, as if a record had it. Mixed reports are ApproxDP{ε, δ}, by
+// amplification; see shuffled.
 func (a *asked) local(w *work) (estimate, error) {
 	buckets, number, err := a.buckets(w)
 	if err != nil {
@@ -47,8 +47,8 @@ func (a *asked) local(w *work) (estimate, error) {
 // maxLocal is the most that a report may cost.
 const maxLocal = 20
 
-// protocol is that of the statistic's mechanism, or, if it names none, the better one of two for
-// rare values. Where reports are mixed, each may cost more than all of them together.
+// protocol returns the protocol of the statistic's mechanism, or, if it names none, the better one
+// of two for rare values. Where reports are mixed, each may cost more than all of them together.
 func (a *asked) protocol(w *work, values int, epsilon float64) (best local.Protocol, err error) {
 	names := []string{a.Mechanism}
 	if a.Mechanism == "" {
@@ -95,8 +95,8 @@ func mixed(name string, values, n int, epsilon, delta float64) (float64, error) 
 	return low, nil
 }
 
-// shuffled is what n mixed reports cost together, each of which costs each. Of randomized response
-// more is known than of other protocols.
+// shuffled returns the cost of n mixed reports together, each of which costs each. The bound for
+// randomized response is tighter than for other protocols.
 func shuffled(name string, each float64, values, n int, delta float64) (float64, error) {
 	if name == "randomized_response" {
 		return theorems.ShuffleResponse(each, values, n, delta)

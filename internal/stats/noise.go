@@ -51,13 +51,13 @@ func (z additive) sums(l1, l2 float64, contributions func(yield func([]int64) bo
 	return s, most, err
 }
 
-// within is a number that the noise on one sum does not pass, up or down, with a chance of 1 -
-// miss. Bound is that of a record's contribution.
+// within returns a number that the noise on one sum stays within, up and down, with a chance of 1 -
+// miss. bound limits a record's contribution.
 //
-// Of Laplace noise of scale b, P[|N| > t] is exp(-t/b); where it is rounded to integers or discrete
-// no more than that for whole t. Of Gaussian noise it is that of the normal distribution, which
-// rounding moves by half a step, and the discrete law falls off no slower (Canonne, Kamath, Steinke
-// 2020, arXiv:2004.00010v4, Proposition 25).
+// For Laplace noise of scale b, P[|N| > t] is exp(-t/b); for rounded or discrete noise it is no
+// more for whole t. For Gaussian noise it follows from the normal distribution, which rounding
+// moves by half a step, and the discrete law falls off no slower (Canonne, Kamath, Steinke 2020,
+// arXiv:2004.00010v4, Proposition 25).
 func (z additive) within(bound, miss float64) float64 {
 	if gaussian(z.mechanism) {
 		return math.Ceil(distuv.UnitNormal.Quantile(1-miss/2)*z.scale*bound + 0.5)
@@ -65,7 +65,7 @@ func (z additive) within(bound, miss float64) float64 {
 	return math.Ceil(math.Log(1/miss) * z.scale * bound)
 }
 
-// variance is about that of the noise on a sum of ones.
+// variance returns about the variance of the noise on a sum of ones.
 func (z additive) variance() float64 {
 	if gaussian(z.mechanism) {
 		return z.scale * z.scale

@@ -74,7 +74,7 @@ func withBounds(list []statistics.Statistic) (all []asked) {
 	return all
 }
 
-// share gives every statistic of n records its part of ε, and those that need a δ theirs of δ.
+// share gives every statistic of n records its part of ε, and of δ if it needs one.
 func (p *plan) share(n int) error {
 	shares, withDelta := 0.0, 0.0
 	for _, a := range p.asked {
@@ -104,9 +104,9 @@ func (p *plan) share(n int) error {
 	return nil
 }
 
-// lastingShare is how much of its part of δ a statistic takes whose δ adds up with that of all
-// others, also of other runs on the data: that of mixed reports, and of a test. Gaussian noise has
-// an ε for every δ instead. So it is little, for which there is about a fifth more noise.
+// lastingShare is the part of its share of δ that a statistic takes if this δ adds up with all
+// others, also of other runs on the data: mixed reports, and a test. Gaussian noise has an ε for
+// every δ instead. The part is small, which costs about a fifth more noise.
 const lastingShare = 1e-3
 
 // approximate reports whether the statistic needs a δ.
@@ -159,7 +159,7 @@ func (p *plan) calibrate(nothing records) (float64, error) {
 	return high, nil
 }
 
-// mostFactor is the most noise that is tried, times that of basic composition.
+// mostFactor bounds the noise that is tried, relative to basic composition.
 const mostFactor = 64
 
 // dry asks every statistic of no records: what is in the ledger is the events of the real
@@ -246,8 +246,8 @@ func (p *plan) asks(l *accountant.Ledger) (bool, error) {
 	return err == nil && g.Within(p.budget), err
 }
 
-// cost is what a statistic costs by itself. Mechanisms without a δ have the sum of their ε, and
-// Gaussian noise what it is at the δ of the budget.
+// cost returns the cost of a statistic by itself. Mechanisms without a δ cost the sum of their ε,
+// Gaussian noise its ε at the δ of the budget.
 func (p *plan) cost(a *asked) (epsilon, delta float64, err error) {
 	if !gaussian(a.Mechanism) {
 		return a.epsilon / a.factor, a.delta, nil
@@ -262,7 +262,7 @@ func (p *plan) cost(a *asked) (epsilon, delta float64, err error) {
 	return g.Epsilon, p.budget.Delta, err
 }
 
-// work is what a statistic is computed with.
+// work holds everything that a statistic is computed with.
 type work struct {
 	records records
 	desk    *answer.Desk

@@ -53,7 +53,8 @@ func (a *asked) best(n int) (mechanism string, interval float64) {
 	return read.Mechanism, 0
 }
 
-// scale is that of the choice of one of the statistic's quantiles, in records.
+// scale returns the scale of the noise, in records, in the choice of one of the statistic's
+// quantiles.
 func (a *asked) scale(q float64) float64 { return 2 * max(q, 1-q) / a.each() }
 
 // each is the ε of the choice of one quantile.
@@ -188,9 +189,9 @@ func (a *asked) readOff(w *work, buckets []int, number int) (estimate, error) {
 	return e, nil
 }
 
-// median is that of a column if a test finds that no record moves it by more than the proposed
-// step, and nothing else. Half of its ε is for the test, half for Laplace noise that goes by the
-// step.
+// median releases the median of a column if a test finds that no record moves it by more than the
+// proposed step, and otherwise nothing. Half of its ε pays for the test, half for Laplace noise
+// that is as wide as the step asks.
 func (a *asked) median(w *work) (estimate, error) {
 	columns, err := w.records.columns(a.Statistic)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 const folderEpsilon = 1
 
 // Read reads what a person names: a file of statistics, a configuration of a run, a preset of
-// either, or a folder with data. Bounds are those of columns by their names, for statistics that
-// nobody has written down.
+// either, or a folder with data. bounds maps columns to their bounds, for statistics that nobody
+// has written down.
 func Read(name string, overrides []string, bounds map[string]statistics.Bounds) (*statistics.File, error) {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
 		return statistics.Load(name, overrides, bounds)

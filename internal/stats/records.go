@@ -10,7 +10,7 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// records are those that statistics are of: none while a plan is made.
+// records are the records that statistics are computed of: none while a plan is made.
 type records struct {
 	set    data.Set // nil for none
 	config *configs.Config
@@ -38,8 +38,8 @@ type record struct {
 	index int
 }
 
-// number is the record's value in a column: of pixels and of numbers the mean of those that the
-// column names.
+// number returns the record's value in a column; where a column names several pixels or numbers,
+// their mean.
 func (r record) number(c statistics.Column) float64 {
 	sum := 0.0
 	switch set := r.set.(type) {
@@ -64,10 +64,10 @@ func (r record) number(c statistics.Column) float64 {
 	return sum / float64(len(c.Indices))
 }
 
-// class is that of the record, a number.
+// class returns the class of the record, as a number.
 func (r record) class() int { return r.set.Label(r.index) }
 
-// resolution is how many steps there are from the middle of bounds to an end.
+// resolution counts the steps from the middle of bounds to an end.
 const resolution = 1 << 20
 
 // steps is x in steps from the middle of bounds, within ±resolution.
@@ -80,7 +80,7 @@ func scaled(x float64, b statistics.Interval) float64 {
 	return min(max((b.Nearest(x)-b.Middle())/b.Half(), -1), 1)
 }
 
-// columns are those of a statistic. Their names were checked when the file was read.
+// columns returns the columns of a statistic. Their names were checked when the file was read.
 func (r records) columns(s statistics.Statistic) ([]statistics.Column, error) {
 	var columns []statistics.Column
 	for _, name := range s.Names(r.config) {

@@ -8,8 +8,8 @@ import (
 	"dpsgd/configs/statistics"
 )
 
-// Result is one statistic, released. Low and High hold what the data says with a chance of 95 %,
-// for every number by itself: the interval is that of the noise.
+// Result is one released statistic. Low and High hold the true value with a chance of 95 %, for
+// every number by itself: the interval covers the noise.
 type Result struct {
 	Statistic string  `json:"statistic"`
 	Column    string  `json:"column"`
@@ -83,7 +83,7 @@ func (e *estimate) set(i int, value float64, at statistics.Interval) {
 	e.value[i], e.low[i], e.high[i] = value, at.Low, at.High
 }
 
-// columnName is how the column or columns of a statistic are called in its result.
+// columnName names the column or columns of a statistic in its result.
 func columnName(s statistics.Statistic) string {
 	name := s.Columns[0]
 	for _, other := range s.Columns[1:] {
@@ -92,7 +92,7 @@ func columnName(s statistics.Statistic) string {
 	return name
 }
 
-// lines are those of a file of lines.
+// lines splits the content of a file of lines.
 func lines(content []byte) iter.Seq[[]byte] {
 	return bytes.Lines(bytes.TrimSuffix(content, []byte("\n")))
 }

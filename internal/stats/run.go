@@ -26,7 +26,7 @@ import (
 	"dpsgd/release/answer"
 )
 
-// Options are what statistics need besides their file.
+// Options configures statistics, besides their file.
 type Options struct {
 	run.Options
 	// Answered is told about every statistic, also of those that were answered before.
@@ -279,7 +279,7 @@ func (r *Run) lost(number int) (bool, error) {
 	return !allowed, err
 }
 
-// foundBounds are those that were found privately; none are where the search is lost.
+// foundBounds returns the bounds that were found privately; none is true where the search is lost.
 func (r *Run) foundBounds(column string) (found statistics.Interval, none bool) {
 	for _, known := range r.rows {
 		if known.Statistic == boundsKind && known.Column == column && !known.Lost() {

@@ -97,7 +97,7 @@ func TestWhatARunLeaves(t *testing.T) {
 }
 
 // A run that is stopped goes on where it was: what was released stays as it is, nothing is released
-// twice, and the budget is that of the whole.
+// twice, and the budget covers the whole.
 func TestStoppedAndResumed(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	n := 0

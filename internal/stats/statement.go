@@ -11,7 +11,7 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// unit is what statistics protect.
+// unit names the unit of privacy of statistics.
 const unit = "one record"
 
 // state writes the privacy statement about everything in the ledger.
@@ -95,7 +95,7 @@ func (r *Run) trusted() string {
 	return strings.Join(parts, "; ")
 }
 
-// hadRecords is what reports that were made here do not protect from; "" where there are none.
+// hadRecords says from whom reports that were made here do not protect; "" where there are none.
 func (r *Run) hadRecords() []string {
 	for _, a := range r.plan.asked {
 		if a.Trust != statistics.Curator {
@@ -136,7 +136,7 @@ func (r *Run) facts() (facts []statement.Fact) {
 	return facts
 }
 
-// Spent is what everything in the ledger costs, in one line; empty where that is nothing.
+// Spent says in one line what everything in the ledger costs; empty where that is nothing.
 func (r *Run) Spent() string {
 	if r.Books.Len() == 0 {
 		return "nothing was released"

@@ -51,7 +51,7 @@ func file(t testing.TB, epsilon float64, list ...string) *statistics.File {
 	return f
 }
 
-// truth is what a statistic says without noise, as its definition has it.
+// truth computes a statistic without noise, by its definition.
 func truth(s statistics.Statistic, set *data.Rows) []float64 {
 	n := float64(set.Len())
 	numbers := map[string][]float64{}
@@ -167,11 +167,11 @@ func discreteSum(s statistics.Statistic) bool {
 	return s.Mechanism == statistics.DiscreteGaussian && s.Kind != statistics.Count && s.Kind != statistics.Histogram
 }
 
-// Every interval holds what the data says in at least 95 % of draws, by the law of its noise: of
-// 300 draws at most 38 may miss, and of 1,000 at most 90, which a chance of 5 % passes once in 10^6.
+// Every interval holds the true value in at least 95 % of draws, by the law of its noise: of 300
+// draws at most 38 may miss, and of 1,000 at most 90, which a chance of 5 % passes once in 10^6.
 // Where the interval is exact, of one noise, at least 15 of 1,000 miss, so that it is no wider than
-// it says: with a chance of 4 %, that of laws on integers, fewer come once in 10^5; with half of the
-// noise, by which a quarter of a percent would miss, as many come once in 10^7.
+// it says: with a chance of 4 %, as laws on integers have, fewer come once in 10^5; with half of
+// the noise, by which a quarter of a percent would miss, as many come once in 10^7.
 func TestIntervalsHoldTheData(t *testing.T) {
 	people := people(t, 2000)
 	for _, text := range every() {
@@ -345,7 +345,7 @@ func TestCovarianceOfColumnsOfTheirOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The width of an interval is that of its noise, and hardly differs from draw to draw.
+		// The width of an interval follows from its noise, and hardly differs from draw to draw.
 		if width := e.high[0] - e.low[0]; (width < 400) != (strings.Contains(text, "[[")) {
 			t.Errorf("%s: the variance of ages is %g, in an interval %g wide, expected less than 400 with bounds of its own alone", text, e.value[0], width)
 		}
@@ -432,7 +432,7 @@ func TestMedianOfATest(t *testing.T) {
 	}
 }
 
-// Columns of pictures and of computed features are read as what they are.
+// Columns of pictures and of computed features are read by their meaning.
 func TestColumnsOfPicturesAndVectors(t *testing.T) {
 	f, err := statistics.Parse("a", []byte("data: {folder: f, classes: [a, b], size: [1, 2], channels: 3}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: brightness}]"), nil)
 	if err != nil {

@@ -21,7 +21,7 @@ func (a *asked) count(w *work) (estimate, error) {
 	return scalar(float64(noisy[0]), around(float64(noisy[0]), a.noise().within(1, miss))), nil
 }
 
-// counting is how many records a count is of.
+// counting returns the sum that counts the records which a count asks for.
 func counting(w *work, s statistics.Statistic) (*answer.Sums, error) {
 	columns, err := w.records.columns(s)
 	if err != nil {
@@ -79,8 +79,8 @@ func (a *asked) ask(w *work, sums *answer.Sums) ([]int64, error) {
 	return answer.Ask(w.desk, q)
 }
 
-// sum is that of a column: what the records differ from the middle of the bounds by, and the middle
-// as often as there are records, which is public.
+// sum estimates the sum of a column: the sum of the differences of the records from the middle of
+// the bounds, plus the middle times the number of records, which is public.
 func (a *asked) sum(w *work) (estimate, error) {
 	n := float64(w.records.public)
 	mean, err := a.meanOf(w)
@@ -92,7 +92,7 @@ func (a *asked) sum(w *work) (estimate, error) {
 	return mean, err
 }
 
-// mean is that of one or several columns, released as one vector.
+// mean estimates the mean of one or several columns, released as one vector.
 func (a *asked) mean(w *work) (estimate, error) { return a.meanOf(w) }
 
 func (a *asked) meanOf(w *work) (estimate, error) {
@@ -142,9 +142,10 @@ func (s share) of(n int) share {
 func (s share) low() float64  { return s.value - s.off }
 func (s share) high() float64 { return s.value + s.off }
 
-// covariance is that of every pair of columns, row after row; variance is that of one column. Both
-// come from the sums of y and of y·y′, the numbers in units of half the bounds of their column: what records
-// contribute has at most the length that all y = ±1 have, squares being moved to their middle 1/2.
+// covariance estimates the covariance of every pair of columns, row after row; variance estimates
+// the variance of one column. Both come from the sums of y and of y·y′, where y is a number in
+// units of half the bounds of its column. A contribution is at most as long as the one with all y =
+// ±1, because squares are moved to their middle 1/2.
 func (a *asked) covariance(w *work) (estimate, error) {
 	columns, err := w.records.columns(a.Statistic)
 	if err != nil {
@@ -177,8 +178,8 @@ func (a *asked) covariance(w *work) (estimate, error) {
 	return a.covariances(noisy, d, z.within(bound, miss/3), w.records.public), nil
 }
 
-// products are the steps of every y, and of every product of two, squares less 1/2. They are
-// rounded towards zero, so that no contribution is longer than that of y = ±1.
+// products fills in the steps of every y, and of every product of two, squares less 1/2. They are
+// rounded towards zero, so that no contribution is longer than the one of y = ±1.
 func products(into []int64, y []float64) {
 	at := len(y)
 	for i := range y {

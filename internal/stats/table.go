@@ -9,7 +9,7 @@ import (
 	"dpsgd/configs/statistics"
 )
 
-// mostNumbers is how many numbers of a list are shown.
+// mostNumbers bounds the numbers of a list that are shown.
 const mostNumbers = 16
 
 // Table shows results to people, the heading first. A list has a line for each number, and its name
@@ -44,7 +44,7 @@ func Table(results []Result) [][]string {
 	return table
 }
 
-// interval is that of the noise on a number.
+// interval writes the interval of the noise on a number.
 func (r Result) interval(i int) string {
 	if r.Low.List[i] == r.High.List[i] {
 		return ""

@@ -10,8 +10,8 @@ import (
 )
 
 // BenchmarkSideBySide trains three small trials one after the other, each on all cores, and three
-// at a time, in turn, and reports the examples per second of both and their ratio: 1 and more is
-// what `parallel` is for.
+// at a time, in turn, and reports the examples per second of both and their ratio, which `parallel`
+// should make 1 or more.
 func BenchmarkSideBySide(b *testing.B) {
 	source, err := data.Load(data.Spec{Name: "digits", Seed: 1})
 	if err != nil {

@@ -117,7 +117,8 @@ func (s *scene) sweepOptions(dir string) Options {
 	return Options{RunsDir: dir, Source: s.source.Source}
 }
 
-// questions are what people ask about ε. The sweep comes apart, because it writes.
+// questions are the questions that people ask about ε. The sweep is not among them, because it
+// writes.
 func (s *scene) questions() map[string]func(dir string) (float64, error) {
 	q := map[string]func(dir string) (float64, error){
 		"show": func(dir string) (float64, error) {

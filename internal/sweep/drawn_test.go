@@ -257,8 +257,8 @@ func TestOnlyAFinishedDrawnNumberIsSelected(t *testing.T) {
 	}
 }
 
-// The cost of the best alone is of trials whose number of steps nobody chose on the way. One that was
-// extended while it lay elsewhere leaves that of all of them together.
+// The cost of the best alone is of trials whose number of steps nobody chose on the way. If one was
+// extended elsewhere, only the cost of all of them together is left.
 func TestExtendedTrialHasNoSelection(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, drawnSweep), sweepOptions(t)
 	startWith(t, s, o, []string{"0.5", "1"}, []string{"0.25", "1"})

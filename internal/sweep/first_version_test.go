@@ -27,7 +27,7 @@ import (
 // firstVersion holds what the first version left on disk; its README.md says how it was made.
 const firstVersion = "testdata/first-version"
 
-// firstReleases is how many entries the ledger of each run has.
+// firstReleases counts the entries in the ledger of each run.
 var firstReleases = map[string]int{
 	"finished": 12, "interrupted": 8, "killed": 9, "sweep/clip_norm=0.03": 6, "sweep/clip_norm=0.1": 6,
 }

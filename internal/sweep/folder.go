@@ -29,7 +29,7 @@ const (
 // ErrOtherSweep: the folder of a sweep was made with other trials.
 var ErrOtherSweep = errors.New("train: the sweep has changed")
 
-// sweepIdentity is what sweep.json says.
+// sweepIdentity is the content of sweep.json.
 type sweepIdentity struct {
 	Format  string          `json:"format"`
 	Version int             `json:"version"`
@@ -37,11 +37,11 @@ type sweepIdentity struct {
 	// Datasets is the identifier of the ledger that the trials register in; sweeps of the first
 	// version have none.
 	Datasets string `json:"datasets,omitempty"`
-	// Draw is what was drawn; a grid has none.
+	// Draw holds the draw; a grid has none.
 	Draw *drawIdentity `json:"draw,omitempty"`
 }
 
-// drawIdentity is what was drawn, and from what. It is written before the first trial starts and
+// drawIdentity holds a draw and its distribution. It is written before the first trial starts and
 // never again: whoever could draw a second time would choose.
 type drawIdentity struct {
 	From string `json:"from"`
@@ -72,8 +72,8 @@ func (s *sweep) identity() sweepIdentity {
 	return id
 }
 
-// drawn is what an earlier part of this sweep drew, or what is drawn now; nothing for a grid. It is
-// durable once the folder is claimed.
+// drawn returns the draw of an earlier part of this sweep, or draws now; nothing for a grid. The
+// draw is durable once the folder is claimed.
 func (s *sweep) drawn() (sweeps.Draw, error) {
 	from := s.file.DrawnFrom()
 	if from == "" {
@@ -196,7 +196,7 @@ func (s *sweep) reserve() error {
 	return books.ReserveTrials(s.registry, trials, lock)
 }
 
-// readResults reads the rows that there are, those of tasks among them.
+// readResults reads the rows that there are, also those of tasks.
 func (s *sweep) readResults() (err error) {
 	if s.rows, err = s.readRows(); err != nil {
 		return err

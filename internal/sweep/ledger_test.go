@@ -152,8 +152,8 @@ func TestForkIsRefused(t *testing.T) {
 				})
 				return
 			}
-			// One release is what a power loss can leave in one ledger alone: the copy takes it for
-			// its own.
+			// A power loss can leave one ledger ahead by one release: the copy takes it for its
+			// own.
 			r := tinyrun.Fit(t, tinyrun.Open(t, twin, o))
 			if total := mustShow(t, o.RunsDir).Datasets[0]; r.Epsilon < cost(t, 13) || total.Releases != 13 {
 				t.Errorf("the copy reports ε = %v, all together %+v; expected those of 13 releases", r.Epsilon, total)
@@ -180,7 +180,7 @@ func TestRefusedRunKeepsItsTornLine(t *testing.T) {
 		_, err := train.Open(r.Run, other)
 		return err
 	})
-	tinyrun.Fit(t, tinyrun.Open(t, r.Run, o)) // a torn line alone is what a crash leaves
+	tinyrun.Fit(t, tinyrun.Open(t, r.Run, o)) // a crash leaves a torn line, and nothing else
 	if tiny.Read(t, path) != strings.Join(lines, "") {
 		t.Error("the torn line is still there")
 	}
@@ -272,8 +272,9 @@ func TestMissingDatasets(t *testing.T) {
 	}
 }
 
-// A configuration with a larger δ, at which the same releases have a smaller ε, or with another accountant,
-// is not that of the run: its plan says so, and the ledger of the data where that is edited as well.
+// A configuration with a larger δ, at which the same releases have a smaller ε, or with another
+// accountant, is not the run's: its plan says so, and the ledger of the data where that is edited
+// as well.
 func TestOtherDeltaIsRefused(t *testing.T) {
 	for _, key := range []struct{ key, was, is string }{{"delta", "0.0001", "0.001"}, {"accountant", "rdp", "exact"}} {
 		o := tinyrun.Options(t)

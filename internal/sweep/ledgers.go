@@ -14,7 +14,7 @@ import (
 )
 
 // inspect reads the ledgers of all trials, holds them against everything that speaks of them, and
-// returns those that released something; a task looks at its own. It writes nothing.
+// returns the ledgers with releases; a task looks at its own. It writes nothing.
 func (s *sweep) inspect() ([]checkpoints.Member, error) {
 	info, err := books.ReadDatasets(s.registry)
 	if err != nil {
@@ -54,14 +54,15 @@ func (s *sweep) refuseOthers(info books.Known) error {
 	return nil
 }
 
-// Composed is what all trials of a sweep cost together: the guarantee for somebody who looks at all
-// of them, and so also for publishing the one that looks best. (Papernot and Steinke,
+// Composed is the cost of all trials of a sweep together: the guarantee for somebody who looks at
+// all of them, and so also for publishing the one that looks best. (Papernot and Steinke,
 // arXiv:2110.03620, section 1, on why the ε of the best one alone would be wrong.)
 type Composed struct {
 	account.Answer
 	Releases int `json:"releases"` // by now
-	// Planned is how many releases Answer is of, where the sweep stopped before all trials made theirs:
-	// who stopped it may have looked. Released is of those by now, and holds only if nobody did.
+	// Planned counts the releases that Answer covers, where the sweep stopped before all trials
+	// made theirs: who stopped it may have looked. Released covers the releases by now, and holds
+	// only if nobody did.
 	Planned  int             `json:"planned_releases,omitempty"`
 	Released *account.Answer `json:"released,omitempty"`
 }

@@ -16,7 +16,7 @@ import (
 	"dpsgd/internal/train"
 )
 
-// planned is what is known of a trial before it runs.
+// planned describes a trial before it runs.
 type planned struct {
 	steps    int
 	releases *accountant.Ledger // that the budget allows

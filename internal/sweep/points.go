@@ -19,23 +19,24 @@ type Point struct {
 	Finished int               `json:"finished"`
 	// TestAccuracy is the mean, nil while a trial is missing or if one diverged.
 	TestAccuracy *float64 `json:"test_accuracy"`
-	// HalfWidth is that of the 95 % confidence interval around the mean; nil with one seed.
+	// HalfWidth is half the width of the 95 % confidence interval of the mean; nil with one seed.
 	HalfWidth *float64 `json:"half_width,omitempty"`
 	Epsilon   float64  `json:"epsilon"` // of the trial that cost most, alone
-	// TargetEpsilon is that of the rows.
+	// TargetEpsilon is the target ε of the rows.
 	TargetEpsilon *float64 `json:"target_epsilon,omitempty"`
 
 	// P is the p-value of the hypothesis that this point is as good as the best one; nil where
 	// nothing can be said: for the best one itself, with one seed, and where all differences are equal.
 	P *float64 `json:"p_value,omitempty"`
-	// Indistinguishable is whether P is too large to tell the two apart, or several seeds say nothing.
+	// Indistinguishable says that P is too large to tell the two apart, or that there is only one
+	// seed.
 	Indistinguishable bool `json:"indistinguishable,omitempty"`
 
 	settings   []sweeps.Setting
 	accuracies []float64 // by seed, in the order of the file
 }
 
-// level is the level of the tests and one minus that of the intervals.
+// level is the level of the tests; intervals hold with one minus it.
 const level = 0.05
 
 // points gathers the rows by point and names the one with the best mean, "" while there is none.

@@ -68,8 +68,8 @@ func TestPointsByHand(t *testing.T) {
 	}
 }
 
-// A difference that every seed shows is told from none, though accuracies of one point spread more:
-// that is what pairs are for. One seed tells nothing apart.
+// A difference that every seed shows is told from none, though accuracies of one point spread more,
+// because seeds are compared in pairs. One seed tells nothing apart.
 func TestPairsCancelWhatSeedsShare(t *testing.T) {
 	s := measured(t, [][]float64{{0.70, 0.80, 0.90}, {0.69, 0.789, 0.891}})
 	if points, _ := s.points(); points[1].Indistinguishable || *points[1].P > 0.01 || *points[0].HalfWidth < 0.2 {

@@ -62,7 +62,7 @@ func (r Result) trialTable() [][]string {
 	return table
 }
 
-// pointTable marks the best point and those that cannot be told from it.
+// pointTable marks the best point, and points that cannot be told from it.
 func (r Result) pointTable() [][]string {
 	swept := r.sweptKeys()
 	heading := []string{}

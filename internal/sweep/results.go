@@ -32,8 +32,8 @@ type Row struct {
 	LedgerEntries int    `json:"ledger_entries,omitempty"`
 	LedgerHead    string `json:"ledger_head,omitempty"`
 
-	// TargetEpsilon is what the configuration would cost that a smaller trial stands for, at the
-	// same δ; nil where a trial is its own.
+	// TargetEpsilon is the cost, at the same δ, of the configuration that a smaller trial stands
+	// for; nil where a trial stands for itself.
 	TargetEpsilon *float64 `json:"target_epsilon,omitempty"`
 }
 

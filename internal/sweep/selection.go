@@ -14,7 +14,7 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// Selected is what releasing the best point of a drawn number of points costs, and nothing else of
+// Selected is the cost of releasing the best point of a drawn number of points, and nothing else of
 // the sweep: not the other rows, not the number (Papernot, Steinke 2022, arXiv:2110.03620v2,
 // Theorems 2 and 6; see [rdp.Accountant.Selection]).
 //
@@ -134,7 +134,7 @@ func (s *sweep) writeSelected(r Result) error {
 	return s.selection(r, of, models).WriteSelected(s.dir)
 }
 
-// selection is the statement of the best point; of is that of one of its trials.
+// selection makes the statement of the best point; of is the statement of one of its trials.
 func (s *sweep) selection(r Result, of statement.Statement, models []string) statement.Statement {
 	best := r.Points[slices.IndexFunc(r.Points, func(p Point) bool { return p.Point == r.Best })]
 	// A selection is as far from the ideal one, in total variation, as all its runs are together, of which

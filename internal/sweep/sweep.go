@@ -14,11 +14,11 @@ import (
 	"dpsgd/internal/train"
 )
 
-// Options are what a sweep needs besides its file.
+// Options configures a sweep, besides its file.
 type Options struct {
 	DataDir string // of named data sets; data.DefaultDir when empty
 	RunsDir string // parent of the sweep's folder; "runs" when empty
-	Jobs    int    // trials at a time, in place of what the file says; 0 is what it says
+	Jobs    int    // trials at a time, in place of the file's number; 0 for that number
 	Watcher Watcher
 	Waits   func(message string) // see train.Options
 	Source  *data.Split          // used instead of the configured data of every trial; nil reads it
@@ -35,7 +35,7 @@ type Watcher interface {
 	SweepFinished(Result)
 }
 
-// Overview is what a sweep is about.
+// Overview describes a sweep before it begins.
 type Overview struct {
 	Dir      string
 	Trials   int
@@ -45,7 +45,7 @@ type Overview struct {
 	Drawn    bool  // whether the number of trials was drawn, so that nobody may choose it
 }
 
-// TrialOverview is what a trial is about.
+// TrialOverview describes a trial before it begins.
 type TrialOverview struct {
 	Number, Trials int // Number counts from 1
 	Name           string
@@ -53,7 +53,7 @@ type TrialOverview struct {
 	Steps          int
 }
 
-// Result is what a sweep reports at its end.
+// Result is the report of a sweep at its end.
 type Result struct {
 	Sweep    string     `json:"sweep"`
 	Status   run.Status `json:"status"` // run.Done, run.Interrupted or Incomplete

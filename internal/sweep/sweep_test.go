@@ -63,7 +63,7 @@ func runSweep(t testing.TB, s *sweeps.Sweep, o Options) Result {
 	return r
 }
 
-// costOf is what a run has spent by its ledger, by the accountant and at the δ of its
+// costOf computes what a run has spent by its ledger, with the accountant and at the δ of its
 // configuration.
 func costOf(dir string) (questions.Cost, error) {
 	r, err := questions.ReadReleases(dir)
@@ -114,8 +114,8 @@ func interruptSweep(t testing.TB, s *sweeps.Sweep, o Options, steps int) {
 	}
 }
 
-// killSweep drops a sweep when trial number has made so many steps, as kill -9 would; 0 is when it
-// has begun.
+// killSweep drops a sweep when trial number has made so many steps, as kill -9 would; with 0 steps
+// when it has begun.
 func killSweep(t testing.TB, s *sweeps.Sweep, o Options, number, steps int) {
 	t.Helper()
 	type killed struct{}

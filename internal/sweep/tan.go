@@ -15,7 +15,7 @@ import (
 // the noise that it carried, σC/B, for a fraction of the work: accuracy under noise depends on σ/B
 // and the number of steps and hardly on B alone (Sander, Stock, Sablayrolles 2023,
 // arXiv:2210.03403, who call it the total amount of noise, TAN). Its ε does not follow: a small σ
-// protects less, and what a trial costs is what it releases.
+// protects less, and a trial costs what its own releases cost.
 func shrink(t *sweeps.Trial, plan *train.RunPlan, scale int) error {
 	c := t.Config
 	if !c.Training.Sampling.Sized() {

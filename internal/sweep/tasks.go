@@ -56,10 +56,10 @@ func (h Share) of(trials int) ([]int, error) {
 	return numbers, nil
 }
 
-// ours reports whether trial i is among those that this process is about.
+// ours reports whether this process is to carry out trial i.
 func (s *sweep) ours(i int) bool { return s.share == nil || slices.Contains(s.numbers, i+1) }
 
-// TaskResult is what a task reports at its end.
+// TaskResult is the report of a task at its end.
 type TaskResult struct {
 	Sweep   string     `json:"sweep"`
 	Status  run.Status `json:"status"` // run.Done or run.Interrupted
@@ -89,9 +89,9 @@ func RunTask(ctx context.Context, file *sweeps.Sweep, share Share, o Options) (T
 	return TaskResult{s.dir, status, len(s.trials), s.numbers, s.finishedRows()}, err
 }
 
-// join makes sure that the folder belongs to this sweep, or makes it do so. Of tasks that come at the
-// same time one takes the folder, and what that one drew is what all train: what the others drew was
-// seen by nobody.
+// join makes sure that the folder belongs to this sweep, or makes it do so. Of tasks that come at
+// the same time one takes the folder, and all train what that one drew; nobody saw the draws of the
+// others.
 func (s *sweep) join(share Share) error {
 	for {
 		first := !folder.HoldsAny(s.dir, folder.Sweep)
@@ -113,8 +113,8 @@ func (s *sweep) join(share Share) error {
 	}
 }
 
-// leaveLock makes the file whose lock a whole sweep has, without its lock. A folder is known by it for
-// that of a sweep, with trials that count, where sweep.json is lost.
+// leaveLock makes the lock file of a whole sweep without taking the lock. It marks the folder as a
+// sweep's, whose trials count, if sweep.json is lost.
 func (s *sweep) leaveLock() error {
 	f, err := os.OpenFile(filepath.Join(s.dir, folder.SweepLock), os.O_RDWR|os.O_CREATE|os.O_EXCL, folder.FilePerm)
 	if errors.Is(err, fs.ErrExist) {

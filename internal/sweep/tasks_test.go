@@ -126,7 +126,8 @@ func TestTasksAreASweep(t *testing.T) {
 	}
 }
 
-// names lists the files of a folder of runs, but for the rows that tasks leave in those of trials.
+// names lists the files of a folder of runs, without the rows that tasks leave in the folders of
+// trials.
 func names(t testing.TB, dir string) (list []string) {
 	for path := range tiny.Snapshot(t, dir) {
 		if relative, err := filepath.Rel(dir, path); err == nil {
@@ -307,8 +308,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// However often a sweep is collected while its tasks work, the total never shrinks, and ends as that
-// of one process.
+// However often a sweep is collected while its tasks work, the total never shrinks, and ends as the
+// total of one process.
 func TestCollectWhileTasksWork(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, taskSweep), sweepOptions(t)
 	ctx, done := context.WithCancel(t.Context())

@@ -83,7 +83,7 @@ func (s *sweep) train(ctx context.Context) (run.Status, error) {
 	return run.Done, nil
 }
 
-// parallel is how many trials are under way at a time.
+// parallel returns the number of trials under way at a time.
 func (s *sweep) parallel() int {
 	n := s.file.Parallel
 	if s.options.Jobs > 0 {
@@ -178,7 +178,7 @@ func (s *sweep) trial(ctx context.Context, i int, t sweeps.Trial) (Row, error) {
 	return rowOf(t, s.plans[i], result), err
 }
 
-// ledgerOf is what the ledgers say of a trial; nil if it was not started.
+// ledgerOf reads the ledgers' entries of a trial; nil if it was not started.
 func (s *sweep) ledgerOf(t sweeps.Trial) (*checkpoints.Member, error) {
 	info, err := books.ReadDatasets(s.registry)
 	if err != nil {
@@ -204,9 +204,9 @@ func (s *sweep) trained(i int, ledger *checkpoints.Member) (row Row, ok bool, er
 	return row, ok && row.isOf(ledger), err
 }
 
-// beginTrial prepares a trial, one at a time: trials share their data, and features of it that the
-// first of them computes, and who opens a ledger looks into those of all other runs, which nobody
-// else can open meanwhile.
+// beginTrial prepares a trial, one at a time: trials share their data and its features, which the
+// first of them computes, and whoever opens a ledger looks into the ledgers of all other runs,
+// which nobody else can open meanwhile.
 func (s *sweep) beginTrial(i int, t sweeps.Trial, started bool) (*train.Run, error) {
 	s.beginning.Lock()
 	defer s.beginning.Unlock()
