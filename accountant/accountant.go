@@ -52,8 +52,8 @@ type Accountant interface {
 type Interval struct{ Lower, Upper float64 }
 
 // IntervalAccountant is an accountant that also bounds the truth from below: the exact epsilon or
-// delta of the dominating pairs of the ledger lies in the interval, whose upper end is the
-// number in the Guarantee. Arguments and errors are those of Accountant.
+// delta of the dominating pairs of the ledger lies in the interval, whose upper end is the number
+// in the Guarantee. Arguments and errors are as in Accountant.
 type IntervalAccountant interface {
 	Accountant
 	EpsilonInterval(l *Ledger, delta float64) (Interval, error)

@@ -19,9 +19,9 @@ const (
 //
 //	func(q float64) Event { return PoissonSampled{q, Gaussian{sigma}} }
 //
-// The result is 1 if sampling is not needed, and 0 if a probability of 1e-12 is too
-// much still. Arguments and errors are those of CalibrateNoiseMultiplier, except
-// that every target is within reach. Epsilon is computed some 12 times.
+// The result is 1 if sampling is not needed, and 0 if a probability of 1e-12 is too much still.
+// Arguments and errors are as in CalibrateNoiseMultiplier, except that every target is within
+// reach. Epsilon is computed some 12 times.
 func MaxSamplingProbability(a Accountant, event func(samplingProbability float64) Event, steps int, target Guarantee) (float64, error) {
 	if err := validateSearch(event, steps, target); err != nil {
 		return 0, err

@@ -7,12 +7,11 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// BoundedRange is a choice such as that of the exponential mechanism: what one record does to the
-// log-probabilities of the outcomes differs by at most Range between any two outcomes (Durfee,
-// Rogers 2019, arXiv:1905.04273). Where candidates are chosen with a chance in proportion to
-// exp(ε·u/(2Δ)) and one record moves every score u by at most Δ, Range is ε. It implies
-// ε-differential privacy, and costs about half of that in composition (Dong, Durfee, Rogers 2020,
-// arXiv:1909.13830).
+// BoundedRange is a choice such as the exponential mechanism makes: one record changes the
+// log-probabilities of any two outcomes by amounts that differ by at most Range (Durfee, Rogers
+// 2019, arXiv:1905.04273). Where candidates are chosen with a chance in proportion to exp(ε·u/(2Δ))
+// and one record moves every score u by at most Δ, Range is ε. It implies ε-differential privacy,
+// and costs about half of that in composition (Dong, Durfee, Rogers 2020, arXiv:1909.13830).
 type BoundedRange struct{ Range float64 }
 
 // String writes the event like its formula.

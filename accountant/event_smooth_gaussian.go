@@ -20,8 +20,8 @@ func (e SmoothGaussian) String() string {
 // Divergence is the Rényi divergence of order alpha > 1 of the worst neighbours; +Inf where there is
 // no bound.
 //
-// The results of neighbours are N(f, (S·σ)²) and N(f', (r·S·σ)²) with |f - f'| ≤ min(1, r)·S and r in
-// [e^-β, e^β]. Their divergence is that of Gil, Alajaji, Linder 2013, Table 2, in which the two
+// The results of neighbours are N(f, (S·σ)²) and N(f', (r·S·σ)²) with |f - f'| ≤ min(1, r)·S and r
+// in [e^-β, e^β]. Their divergence is in Gil, Alajaji, Linder 2013, Table 2, where the two
 // variances make the term V = α - (α-1)/r² for r ≤ 1,
 //
 //	α/(2σ²V) + ln r - ln V/(2(α-1)),

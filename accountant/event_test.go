@@ -335,7 +335,7 @@ func TestUnmarshalEventIsStrict(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := tt.text
-			if tt.name == "deep" { // complete it, so that depth is what is wrong
+			if tt.name == "deep" { // complete it, so that only its depth is wrong
 				text += `{"non_private":{}}` + strings.Repeat("}}", 1000)
 			}
 			e, err := accountant.UnmarshalEvent([]byte(text))

@@ -20,7 +20,7 @@ func (e *geometric) parameters() []parameter {
 	return []parameter{within("epsilon", &e.Epsilon, atLeastZero)}
 }
 
-// To accountants it is what they know already.
+// Accountants know it as an event that they can analyse already.
 func (e geometric) simplest() (Event, error) { return ApproxDP{Epsilon: e.Epsilon}, nil }
 
 // A new event is its file and its row: ledgers store it, groups see it, and accountants that know

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Relation says which pairs of datasets a guarantee compares: those that differ
-// in one record, in the way it names.
+// Relation says which pairs of datasets a guarantee compares: how the one record in which they
+// differ differs.
 type Relation int
 
 // The relations. This program accounts for the one that [Ledger.Relation] names, ZeroOut in most cases. For sums of contributions, sampled
@@ -65,8 +65,9 @@ func (r Relation) Validate() error {
 	return err
 }
 
-// Sensitivity is how far a sum moves between neighbours, in units of the bound on one record's
-// contribution: 2 under ReplaceOne, where one contribution goes and another one comes, else 1.
+// Sensitivity returns by how much a sum moves between neighbours, in units of the bound on one
+// record's contribution: 2 under ReplaceOne, where one contribution goes and another one comes,
+// else 1.
 func (r Relation) Sensitivity() float64 {
 	if r == ReplaceOne {
 		return 2

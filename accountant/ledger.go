@@ -12,9 +12,9 @@ type Entry struct {
 	Count int // at least 1 in a ledger
 }
 
-// Ledger is what a run has released so far: its events in order, equal neighbours counted together,
-// so a run with a fixed plan takes one entry however long it is. The zero value is an empty ledger.
-// It may be read by several goroutines, but not while another one adds to it.
+// Ledger lists the releases of a run: its events in order, equal neighbours counted together, so a
+// run with a fixed plan takes one entry however long it is. The zero value is an empty ledger. It
+// may be read by several goroutines, but not while another one adds to it.
 type Ledger struct {
 	entries []Entry
 	count   int // sum of the entries' counts

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// The keys of an entry, part of the format of ledgers on disk like those of events.
+// The keys of an entry, part of the format of ledgers on disk like the keys of events.
 const (
 	keyEvent = "event"
 	keyCount = "count"

@@ -9,7 +9,8 @@ type sample interface {
 	holding(e Event) Event // the sample with e in its place
 }
 
-// NoiseMultiplier returns that of Gaussian noise, on a sample or not; 0 where e is another event.
+// NoiseMultiplier returns the noise multiplier of Gaussian noise, on a sample or not; 0 where e is
+// another event.
 func NoiseMultiplier(e Event) float64 {
 	switch e := e.(type) {
 	case Gaussian:

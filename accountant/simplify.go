@@ -13,7 +13,7 @@ type Releases struct {
 }
 
 // Simplify takes compositions apart, leaves out what touches no record, and adds up equal events.
-// It is where an accountant begins. What remains in the entries are
+// Every accountant begins with it. The entries that remain are
 //
 //	Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace, BoundedRange, RandomizedResponse,
 //	ApproxDP, AddOrRemoveDP, ZCDP, TreeAggregation, FixedSizeSampled, TruncatedPoissonSampled,
@@ -133,7 +133,7 @@ func joinGaussians(e Event, entries []Entry) (Event, error) {
 		}
 		least = min(least, g.NoiseMultiplier)
 	}
-	precision := 0.0 // in units of that of the least noise: neither end of float64 is near
+	precision := 0.0 // in units of the least noise, far from either end of float64
 	for _, entry := range entries {
 		ratio := least / entry.Event.(Gaussian).NoiseMultiplier
 		precision += float64(entry.Count) * ratio * ratio

@@ -2,8 +2,8 @@ package accountant
 
 import "math"
 
-// Belief is what somebody thinks of whether one record was there, as a probability, before he sees
-// what was released and after, whatever else he knows.
+// Belief is somebody's probability that one record was there, before he sees what was released and
+// after, whatever else he knows.
 type Belief struct {
 	Prior float64 `json:"prior"`
 	Low   float64 `json:"low"` // bounds of what he thinks after
@@ -13,12 +13,12 @@ type Belief struct {
 // Priors are the beliefs that [Beliefs] answers for.
 var Priors = []float64{1e-5, 0.01, 0.1, 0.5}
 
-// exceptions is how many times δ the results together may have, of which [Beliefs] says nothing.
+// exceptions·δ bounds the probability of the results of which [Beliefs] says nothing.
 const exceptions = 10
 
 // Beliefs bounds what can be thought after an (epsilon, delta)-private release, for each of
-// [Priors]. Each bound holds but for results that have together a probability of at most except,
-// which is 0 where delta is: to say so for all is not possible with a delta above 0. High holds so
+// [Priors]. Each bound holds except for results that have together a probability of at most except,
+// which is 0 where delta is 0: with a delta above 0 no bound holds for all results. High holds so
 // where the record was there and where it was not, and Low too.
 //
 // Proof. Results multiply the odds by the ratio of their probabilities with and without the record,

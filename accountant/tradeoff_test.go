@@ -76,7 +76,8 @@ func gaussian(mu float64) func(float64) float64 {
 	}
 }
 
-// laplace is that of noise of scale 1/θ on numbers that differ by 1, by integrals of the densities.
+// laplace is the trade-off function of noise of scale 1/θ on numbers that differ by 1, by integrals
+// of the densities.
 func laplace(theta float64) func(float64) float64 {
 	return func(alpha float64) float64 {
 		switch {
@@ -89,8 +90,8 @@ func laplace(theta float64) func(float64) float64 {
 	}
 }
 
-// sampled is that of a symmetric f on a Poisson sample of rate q, whose fixed point is found by
-// bisection: Dong, Roth, Su 2019, section 4, the operator C_p.
+// sampled is the trade-off function of a Poisson sample of rate q under a symmetric f, whose fixed
+// point is found by bisection: Dong, Roth, Su 2019, section 4, the operator C_p.
 func sampled(q float64, f func(float64) float64) func(float64) float64 {
 	low, high := 0.0, 1.0
 	for range 60 {
@@ -149,9 +150,9 @@ func TestClosedForms(t *testing.T) {
 	}
 }
 
-// A curve is convex, falls, lies below that of guessing, which is 1 - α, and is symmetric: its own
-// inverse where it is above 0. Two accountants that compute in different ways have the same one, and RDP,
-// which is looser, none above it.
+// A curve is convex, falls, lies below the line 1 - α of guessing, and is symmetric: its own
+// inverse where it is above 0. Two accountants that compute in different ways have the same one,
+// and RDP, which is looser, none above it.
 func TestContract(t *testing.T) {
 	step := accountant.PoissonSampled{SamplingProbability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 0.8}}
 	ledgers := map[string][]accountant.Entry{

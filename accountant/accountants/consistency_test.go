@@ -12,8 +12,8 @@ import (
 	"dpsgd/internal/slow"
 )
 
-// randomQuestions is how many random questions the accountants are compared on; all 1,000
-// of them take minutes.
+// randomQuestions counts the random questions on which the accountants are compared; all 1,000 of
+// them take minutes.
 func randomQuestions(t *testing.T) int {
 	t.Helper()
 	return slow.Number(t, "DPSGD_QUESTIONS", 10, 1000)
@@ -41,8 +41,8 @@ func randomQuestion(t *testing.T, rng *rand.Rand) question {
 	return q
 }
 
-// The truth lies in both intervals, so they overlap; and the exact answer is at most that
-// of PLD, and that one, but for its grid, at most that of RDP.
+// The truth lies in both intervals, so they overlap; and the exact answer is at most PLD's, which
+// is at most RDP's, up to its grid.
 func TestAccountantsAgree(t *testing.T) {
 	exact, pld, rdp := newAccountant(t, "exact").(accountant.IntervalAccountant), newAccountant(t, "pld").(accountant.IntervalAccountant), newAccountant(t, "rdp")
 	rng := rand.New(rand.NewPCG(9, 1))

@@ -245,7 +245,7 @@ func families(rng *rand.Rand) []family {
 	}
 }
 
-// rounds is how many times the random tests draw families.
+// rounds counts the families that the random tests draw.
 func rounds(a accountant.Accountant) int {
 	if isSlow(a) || !slow.Asked() {
 		return 1

@@ -8,9 +8,9 @@ import (
 	"dpsgd/accountant/theorems"
 )
 
-// Estimate takes a ledger for one Gaussian release of noise multiplier 1/Mu: the limit that
-// the composition of many sampled releases tends to, by a central limit theorem
-// (Dong, Roth, Su 2019, arXiv:1905.02383; Bu, Dong, Long, Su 2020, arXiv:1911.11607).
+// Estimate takes a ledger for one Gaussian release of noise multiplier 1/Mu: the limit of the
+// composition of many sampled releases by a central limit theorem (Dong, Roth, Su 2019,
+// arXiv:1905.02383; Bu, Dong, Long, Su 2020, arXiv:1911.11607).
 //
 // It is reported, never enforced: it is not a bound. For DP-SGD it is below the truth most of the
 // time, by a few percent at σ above 1 and by 30 % at σ = 0.6, q = 0.01, T = 1000. That is why

@@ -8,9 +8,9 @@ import (
 	"dpsgd/accountant/internal/accounttest"
 )
 
-// The rows of this file are what every accountant must answer whatever lies beside the
-// repository: each kind of event, under each relation that it is defined for, released once and
-// often. The shared reference values have more of them.
+// Every accountant must give the answers of this file, with or without the shared reference values:
+// each kind of event, under each relation that it is defined for, released once and often. The
+// shared values have more of them.
 
 // profileGolden are answers of "exact" and "pld": epsilon at delta, or δ at epsilon where that
 // is above 0, the larger of both directions.

@@ -7,9 +7,9 @@ import (
 	"dpsgd/accountant"
 )
 
-// Of a sampled release both directions are known, that in which the record leaves and that in which it
-// comes: the loss of the one is minus that of the other, with the two distributions exchanged. An
-// accountant that looked at one of them alone would be no bound for the other.
+// Both directions of a sampled release are known, the record leaving and the record coming: the
+// loss of the one is minus that of the other, with the two distributions exchanged. An accountant
+// that looked at one of them alone would be no bound for the other.
 func TestSampledReleasesHaveBothDirections(t *testing.T) {
 	for name, e := range map[string]accountant.Event{
 		"Gaussian":  accountant.PoissonSampled{SamplingProbability: 0.1, Event: accountant.Gaussian{NoiseMultiplier: 1}},

@@ -129,7 +129,8 @@ func discreteGaussianPair(e accountant.DiscreteGaussian, r accountant.Relation) 
 	return pair.DiscreteGaussian(sigma, e.Sensitivity)
 }
 
-// discreteLaplacePair is that of pure ε where float64 has no room for the other one.
+// discreteLaplacePair is the pair of discrete Laplace noise, or of pure ε where float64 has no room
+// for it.
 func discreteLaplacePair(epsilon, distance float64) pair.Pair {
 	if !(epsilon >= 1e-12 && epsilon <= 600) {
 		return pair.ApproxDP(epsilon, 0)
@@ -137,7 +138,7 @@ func discreteLaplacePair(epsilon, distance float64) pair.Pair {
 	return pair.DiscreteLaplace(epsilon, distance)
 }
 
-// rangePair is that of pure ε where the other one has no digits left.
+// rangePair is the pair of bounded range, or of pure ε where the former has no digits left.
 func rangePair(width float64) pair.Pair {
 	if width < 1e-9 || width > 700 {
 		return pair.ApproxDP(width, 0)

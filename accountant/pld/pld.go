@@ -46,9 +46,9 @@ var _ accountant.IntervalAccountant = (*Accountant)(nil)
 //
 // One release has a closed form. A composition is computed by inverting the transform of its
 // privacy loss along a contour through the saddle point, with bounds for every error. Where the
-// transform decays too slowly for that (few releases, or losses that take few values) the answer is
-// that of "pld", and where that one has none either Chernoff's bound, which is the bound of "rdp"
-// over all real orders. Method says so, and the interval how wide it is.
+// transform decays too slowly for that (few releases, or losses that take few values) "pld"
+// answers, and where it cannot, Chernoff's bound, which is the bound of "rdp" over all real orders.
+// Method says so, and the interval how wide it is.
 func NewExact(r accountant.Relation) (*Accountant, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 	"dpsgd/accountant/theorems"
 )
 
-// question is what can be asked about the privacy profile δ(ε) of a composition: the least ε at a
-// δ, or the δ at an ε. What a direction is asked are its releases.
+// question asks about the privacy profile δ(ε) of a composition: for the least ε at a δ, or for the
+// δ at an ε. Each direction is asked with its releases.
 type question struct {
 	at       float64
 	validate func(at float64) error
@@ -28,7 +28,7 @@ type question struct {
 	// cheaply: that spares most questions the second direction.
 	dominated func(parts []pair.Part, known accountant.Interval) bool
 
-	// most is what the greatest losses bound the answer by.
+	// most bounds the answer by the greatest losses.
 	most func(p pairs) float64
 }
 
@@ -148,7 +148,8 @@ func certainlyAtMost(parts []pair.Part, epsilon, delta float64) bool {
 // slackOfGaussian bounds how far GaussianEpsilon rounds up.
 const slackOfGaussian = 2e-12
 
-// singleEpsilon is ε at delta of one release. Package mechanism knows that of a Gaussian one better.
+// singleEpsilon returns ε at delta of one release. Package mechanism is more exact for a Gaussian
+// one.
 func singleEpsilon(p pair.Pair, delta float64) accountant.Interval {
 	low, up := pair.Epsilon(p, delta)
 	if m, ok := p.(pair.Mixtures); ok {

@@ -150,8 +150,8 @@ func TestReferenceExact(t *testing.T) {
 				case q.lattice:
 					above = 1e-3
 				case q.id == "shared-delta_at_eps-10":
-					// A δ of 1e-16 where a step in 100,000 samples the record: between the bulk
-					// of the loss and that of one sampled batch there is next to nothing, and
+					// A δ of 1e-16 where a step in 100,000 samples the record: between the bulk of
+					// the loss and the loss of one sampled batch there is next to nothing, and
 					// double precision gives this δ to 1 % only; the reference has 0.05 %.
 					above = 0.01
 				}

@@ -7,8 +7,8 @@ import (
 	"dpsgd/accountant/internal/pair"
 )
 
-// discreteLaplaceDivergence is that of sums that move by distance, or of pure ε where float64 has
-// no room for the other one.
+// discreteLaplaceDivergence is the divergence of sums that move by distance, or of pure ε where
+// float64 has no room for the former.
 func discreteLaplaceDivergence(epsilon, distance float64) divergence {
 	pure := pureDivergence(epsilon)
 	if !(epsilon >= 1e-12 && epsilon <= 600) {
@@ -18,7 +18,7 @@ func discreteLaplaceDivergence(epsilon, distance float64) divergence {
 	return func(alpha float64) float64 { return min(exact(alpha), pure(alpha)) }
 }
 
-// ladderDivergence is that of a pair of finitely many losses, log(A)/(α-1) with
+// ladderDivergence is the divergence of a pair of finitely many losses, log(A)/(α-1) with
 //
 //	A - 1 = Σ Q (e^(αL) - 1 - α (e^L - 1)),
 //

@@ -156,14 +156,14 @@ func divergenceOf(e accountant.Event, r accountant.Relation, orders []float64) (
 	}, nil
 }
 
-// poissonDivergence is that of a Poisson-sampled release, or nil if there is none. A
-// contribution that is replaced by zero is one that is left out.
+// poissonDivergence is the divergence of a Poisson-sampled release, or nil if none is known.
+// Replacing a contribution by zero is the same as leaving it out.
 func poissonDivergence(e accountant.PoissonSampled, r accountant.Relation) (d divergence, theorem string) {
 	q := e.SamplingProbability
 	switch inner := e.Event.(type) {
 	case accountant.Gaussian:
 		unsampled := gaussianDivergence(inner.NoiseMultiplier / r.Sensitivity())
-		// Never below that of the reversed pair (Mironov, Talwar, Zhang 2019, section 3).
+		// Never below the divergence of the reversed pair (Mironov, Talwar, Zhang 2019, section 3).
 		sampled := pair.Removed(q, inner.NoiseMultiplier)
 		if r == accountant.ReplaceOne {
 			sampled = pair.Replaced(q, inner.NoiseMultiplier)
@@ -177,9 +177,9 @@ func poissonDivergence(e accountant.PoissonSampled, r accountant.Relation) (d di
 	return nil, ""
 }
 
-// groupDivergence is that of a Poisson-sampled Gaussian release for size records
-// that belong together: a mixture of Gaussians with binomial weights against N(0, σ²)
-// (Ganesh 2024, arXiv:2401.10294), the larger of the two directions.
+// groupDivergence is the divergence of a Poisson-sampled Gaussian release for size records that
+// belong together: a mixture of Gaussians with binomial weights against N(0, σ²) (Ganesh 2024,
+// arXiv:2401.10294), the larger of the two directions.
 func groupDivergence(q float64, size int, sigma float64) divergence {
 	if q == 1 {
 		return gaussianDivergence(sigma / float64(size))
@@ -189,7 +189,7 @@ func groupDivergence(q float64, size int, sigma float64) divergence {
 	return func(alpha float64) float64 { return max(forward(alpha), backward(alpha)) }
 }
 
-// laplaceDivergence is that of Lap(1, scale) from Lap(0, scale): Mironov 2017,
+// laplaceDivergence is the divergence of Lap(1, scale) from Lap(0, scale): Mironov 2017,
 // Proposition 6.
 func laplaceDivergence(scale float64) divergence {
 	return func(alpha float64) float64 {
@@ -201,21 +201,21 @@ func laplaceDivergence(scale float64) divergence {
 	}
 }
 
-// treeDivergence is that of ⌈log₂(Steps+1)⌉ Gaussian releases, one for each node that a
-// record is in: Kairouz et al. 2021, arXiv:2103.00039, Theorem C.1.
+// treeDivergence is the divergence of ⌈log₂(Steps+1)⌉ Gaussian releases, one for each node that
+// holds a record: Kairouz et al. 2021, arXiv:2103.00039, Theorem C.1.
 func treeDivergence(e accountant.TreeAggregation) divergence {
 	node := gaussianDivergence(e.NoiseMultiplier)
 	return func(alpha float64) float64 { return float64(e.Depth()) * node(alpha) }
 }
 
-// pureDivergence is the largest of any ε-differentially private mechanism, that of
-// binary randomized response (Kairouz, Oh, Viswanath 2015, arXiv:1311.0776, Theorem
-// 3.2 with δ = 0: every such mechanism is a function of its answer).
+// pureDivergence is the largest divergence of any ε-differentially private mechanism, which binary
+// randomized response attains (Kairouz, Oh, Viswanath 2015, arXiv:1311.0776, Theorem 3.2 with δ =
+// 0: every such mechanism is a function of its answer).
 func pureDivergence(epsilon float64) divergence {
 	return responseRenyi(epsilon, 1/(1+math.Exp(-epsilon)))
 }
 
-// responseDivergence is that of k-ary randomized response when one record is replaced.
+// responseDivergence is the divergence of k-ary randomized response when one record is replaced.
 func responseDivergence(e accountant.RandomizedResponse) divergence {
 	return responseRenyi(e.Epsilon(), 1-e.NoiseProbability+e.NoiseProbability/float64(e.Buckets))
 }

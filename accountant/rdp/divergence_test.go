@@ -268,8 +268,8 @@ func TestDivergenceArguments(t *testing.T) {
 	}
 }
 
-// The mean and log(1/γ) of Definition 1 of Papernot, Steinke 2022 go back and forth; the
-// cost is that of Theorem 2, written out for the Gaussian, whose best order is known.
+// The mean and log(1/γ) of Definition 1 of Papernot, Steinke 2022 go back and forth; the cost
+// equals Theorem 2, written out for the Gaussian, whose best order is known.
 func TestSelectionOfNegativeBinomialNumber(t *testing.T) {
 	for _, shape := range []float64{0, 1e-9, 0.3, 0.5, 1, 2, 50} {
 		for _, mean := range []float64{1 + 1e-6, 1.5, 10, 1e6} {

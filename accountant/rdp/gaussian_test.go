@@ -10,7 +10,7 @@ import (
 	"dpsgd/accountant/internal/pair"
 )
 
-// poissonGaussianDivergence is that of one Poisson-sampled Gaussian release.
+// poissonGaussianDivergence is the divergence of one Poisson-sampled Gaussian release.
 func poissonGaussianDivergence(q, sigma, alpha float64) float64 {
 	return mixtureDivergence(pair.Removed(q, sigma))(alpha)
 }

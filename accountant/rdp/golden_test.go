@@ -8,9 +8,9 @@ import (
 	"dpsgd/accountant/internal/accounttest"
 )
 
-// The rows of this file are what every accountant must answer whatever lies beside the
-// repository: each kind of event, under each relation that it is defined for, released once and
-// often. The shared reference values have more of them.
+// Every accountant must give the answers of this file, with or without the shared reference values:
+// each kind of event, under each relation that it is defined for, released once and often. The
+// shared values have more of them.
 
 // renyiGolden are answers of the Rényi accountant at one order: D_α of one release, and epsilon
 // of count releases at δ = 1e-5.

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// reach is how far an integrand is followed beyond its outermost Gaussians, in
-	// standard deviations: φ(10)/φ(0) = 2e-22.
+	// reach is the distance, in standard deviations, to which an integrand is followed beyond its
+	// outermost Gaussians: φ(10)/φ(0) = 2e-22.
 	reach = 10
 
 	// integralTolerance is the difference between the logarithms of two sums, one

@@ -6,7 +6,7 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// sampledLaplaceDivergence is that of a Poisson-sampled Laplace release of scale b,
+// sampledLaplaceDivergence is the divergence of a Poisson-sampled Laplace release of scale b,
 //
 //	P = (1-q) Lap(0, b) + q Lap(1, b),   Q = Lap(0, b),
 //

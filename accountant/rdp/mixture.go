@@ -19,8 +19,8 @@ func mixtureDivergence(m pair.Mixtures) divergence {
 	return func(alpha float64) float64 { return numeric.Log1pExp(logExcessMixtures(m, alpha)) / (alpha - 1) }
 }
 
-// logExcessMixtures is log(A_α - 1), A_α = E_Q[(P/Q)^α], for any real order α > 1. With
-// A and B the densities of P and Q over that of N(0, σ²), and w = A/B - 1,
+// logExcessMixtures is log(A_α - 1), A_α = E_Q[(P/Q)^α], for any real order α > 1. With A and B the
+// densities of P and Q divided by the density of N(0, σ²), and w = A/B - 1,
 //
 //	A_α - 1 = E_Q[f(w)] = E_N(0, σ²)[B f(w)],   f(w) = (1+w)^α - 1 - α w,
 //

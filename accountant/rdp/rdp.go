@@ -240,7 +240,7 @@ func (r *Accountant) search(l *accountant.Ledger, s *orderSearch) (done *orderSe
 	return s, total.method, nil
 }
 
-// rdpTotal is what a ledger costs at each order.
+// rdpTotal is the cost of a ledger at each order.
 type rdpTotal struct {
 	curves   sumOfCurves // of what costs something; empty if nothing does
 	infinite bool        // noise is missing

@@ -200,8 +200,8 @@ func TestAgainstTheExactGaussian(t *testing.T) {
 	}
 }
 
-// σ = 4.530877117 is what dp_accounting calibrates by RDP for (1, 1e-6)
-// (mechanism_calibration_test.py); over all real orders its epsilon is 1 + 2.7e-10.
+// dp_accounting calibrates σ = 4.530877117 by RDP for (1, 1e-6) (mechanism_calibration_test.py);
+// over all real orders its epsilon is 1 + 2.7e-10.
 func TestGaussianAnchor(t *testing.T) {
 	l := accounttest.Ledger(t, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 4.530877117}, Count: 1})
 	if got := accounttest.Epsilon(t, newRDP(t, DefaultOrders()), l, 1e-6); got < 1 || got > 1.0001 {

@@ -47,12 +47,11 @@ func (c conversion) deltaTerms(epsilon float64) []float64 {
 	return terms
 }
 
-// orderSearch finds the least slope × divergence(i) + terms[i] over all i with as few
-// divergences as it can, by branch and bound: the divergence of an order is never
-// below that of a smaller order (van Erven, Harremoës 2014, Theorem 3), so an
-// interval whose best term, added to a divergence from its left, does not beat the
-// best value so far holds nothing better. The answer is that of the full
-// search; of the default orders it takes some 30 of 1258.
+// orderSearch finds the least slope × divergence(i) + terms[i] over all i with as few divergences
+// as it can, by branch and bound: the divergence of an order is never below that of a smaller order
+// (van Erven, Harremoës 2014, Theorem 3), so an interval whose best term, added to a divergence
+// from its left, does not beat the best value so far holds nothing better. The answer equals the
+// full search's; of the default orders it takes some 30 of 1258.
 type orderSearch struct {
 	divergence func(i int) float64
 	slopes     []float64 // nil if all are 1

@@ -90,11 +90,11 @@ func (s *selection) extraOfNegativeBinomial() func(alpha float64) float64 {
 	return func(alpha float64) float64 { return (1+s.shape)*best + math.Log(s.mean)/(alpha-1) }
 }
 
-// extraOfPoisson is Theorem 6: with a mean of E runs and a δ such that one run is
-// (log(1 + 1/(α-1)), δ)-private, it is E δ + log(E)/(α-1). The δ is the least that the
-// conversion of any order shows, or that its divergence shows for every epsilon at once:
-// δ(0) is the total variation, at most √(1 - e^-D) for the Kullback-Leibler divergence D,
-// which is not above that of any order (Bretagnolle, Huber 1979).
+// extraOfPoisson is Theorem 6: with a mean of E runs and a δ such that one run is (log(1 +
+// 1/(α-1)), δ)-private, it is E δ + log(E)/(α-1). The δ is the least that the conversion of any
+// order shows, or that its divergence shows for every epsilon at once: δ(0) is the total variation,
+// at most √(1 - e^-D) for the Kullback-Leibler divergence D, which is not above the divergence of
+// any order (Bretagnolle, Huber 1979).
 func (s *selection) extraOfPoisson() func(alpha float64) float64 {
 	c := newConversion(s.orders)
 	variation := 0.0

@@ -32,8 +32,8 @@ func TestSelectionOfOneKindIsTheEvent(t *testing.T) {
 	}
 }
 
-// Kinds whose divergences cross: the cost is above that of each alone, because a run can be of
-// either, and below that of runs which do both.
+// Kinds whose divergences cross: the cost is above the cost of each alone, because a run can be of
+// either, and below the cost of runs which do both.
 func TestSelectionAmongKinds(t *testing.T) {
 	a := mustNew(t)
 	few, many := steps(t, 0.2, 1, 4), steps(t, 0.01, 0.9, 2000)

@@ -13,9 +13,9 @@ const (
 	nameOptimal  = "optimal"
 )
 
-// Accountant is an accountant.Accountant that knows of every release its (ε, δ) and of their
-// composition a theorem about (ε, δ) alone. Its answers are far above those of the
-// accountants that look at whole distributions, and stand here to be compared with.
+// Accountant is an accountant.Accountant that uses the (ε, δ) of every release and a theorem about
+// the composition of (ε, δ) alone. Its answers are far above the answers of accountants that look
+// at whole distributions, and serve for comparison.
 //
 // It analyses Gaussian, Laplace, ApproxDP, ZCDP, AddOrRemoveDP, BoundedRange, DiscreteLaplace and
 // DiscreteGaussian under every relation,
@@ -34,7 +34,7 @@ type Accountant struct {
 	rule     compositionRule
 }
 
-// compositionRule is what the accountants differ in.
+// compositionRule holds what differs between the accountants.
 type compositionRule struct {
 	name, method string
 	compose      theorem // beside basic composition, or nil
@@ -136,7 +136,7 @@ func (c *Accountant) guarantee(epsilon, delta float64) accountant.Guarantee {
 	return accountant.Guarantee{Epsilon: epsilon, Delta: delta, Relation: c.relation, Method: c.rule.method}
 }
 
-// epsilon is that of the theorem, or of basic composition where that is less.
+// epsilon returns the ε of the theorem, or of basic composition where that is less.
 func (c *Accountant) epsilon(s deltaShares, delta float64) (float64, error) {
 	epsilon, err := s.compose(basic, delta, 1)
 	if err != nil || c.rule.compose == nil || epsilon == 0 {
@@ -156,7 +156,7 @@ type costed struct {
 type deltaShares struct {
 	all        []costed
 	nonPrivate bool    // one has no guarantee at all
-	fixed      float64 // Σδ of those that take no share
+	fixed      float64 // Σδ of the releases that take no share
 	takers     float64 // number of the others
 }
 

@@ -184,9 +184,9 @@ func TestCompositionSharesWhatIsLeft(t *testing.T) {
 	}
 }
 
-// The profile of one Poisson-sampled Gaussian release is q times that of the release at
-// log(1 + (e^ε-1)/q) (Balle, Barthe, Gaboardi 2018, Theorem 8, which is tight), so that
-// "basic" is exact for it.
+// The profile of one Poisson-sampled Gaussian release is q times the profile of the release at
+// log(1 + (e^ε-1)/q) (Balle, Barthe, Gaboardi 2018, Theorem 8, which is tight), so that "basic" is
+// exact for it.
 func TestCompositionOfOneSampledGaussianIsExact(t *testing.T) {
 	basic, _, _ := newCompositions(t, accountant.AddOrRemoveOne)
 	const q, sigma = 0.02, 0.8

@@ -23,8 +23,8 @@ type clones struct {
 	slop   float64   // bound on the relative error of the terms of delta
 }
 
-// maxReports is where more reports stop helping: fewer clones tell more, so that
-// leaving some out is on the private side.
+// More reports than maxReports do not help: fewer clones tell more, so leaving some out is on the
+// private side.
 const maxReports = 1 << 36
 
 func newClones(local float64, n int, cut float64) *clones {

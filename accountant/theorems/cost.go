@@ -8,7 +8,7 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// cost is what one release costs: an epsilon for a share of delta.
+// cost is the cost of one release: an epsilon for a share of delta.
 type cost struct {
 	// at returns a guarantee whose delta is at most the share; only a release that takes
 	// no share has one above 0 at share 0. Epsilon is +Inf where the share is too small.

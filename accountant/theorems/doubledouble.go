@@ -2,10 +2,10 @@ package theorems
 
 import "math"
 
-// dd is the unevaluated sum hi + lo, |lo| ≤ ulp(hi)/2, about 106 bits. It is used
-// where a small difference of large numbers, or a large exponent, would lose digits.
-// The algorithms are those of Dekker 1971, "A Floating-Point Technique for Extending
-// the Available Precision", with a fused multiply-add for the exact product.
+// dd is the unevaluated sum hi + lo, |lo| ≤ ulp(hi)/2, about 106 bits. It is used where a small
+// difference of large numbers, or a large exponent, would lose digits. The algorithms are from
+// Dekker 1971, "A Floating-Point Technique for Extending the Available Precision", with a fused
+// multiply-add for the exact product.
 //
 // The conversions float64(a*b) forbid the compiler to fuse the product with a later
 // addition, as it may on some architectures.

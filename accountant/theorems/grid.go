@@ -64,8 +64,8 @@ func (g grid) losses(tables [][]atom, pure, infinite, slop float64) *losses {
 	return newLosses([]atom{{0, 1}}, atoms, infinite, slop+numeric.Ulp*float64(multiplications(tables)))
 }
 
-// convolve adds an independent loss to a distribution whose masses start at first.
-// The cells are those of ascending atoms.
+// convolve adds an independent loss to a distribution whose masses start at first. The cells belong
+// to ascending atoms.
 func convolve(first int, masses []float64, cells []cell) (int, []float64) {
 	low, high := cells[0].index, cells[len(cells)-1].index
 	out := make([]float64, len(masses)+high-low)
@@ -98,7 +98,7 @@ func gridCells(tables [][]atom) float64 {
 	return math.Max(1<<9, math.Min(1<<20, float64(1<<29)/float64(multiplications(tables))))
 }
 
-// multiplications is how many of them one cell takes part in.
+// multiplications counts the multiplications that one cell takes part in.
 func multiplications(tables [][]atom) int {
 	n := 0
 	for _, t := range tables {

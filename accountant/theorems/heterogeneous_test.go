@@ -101,8 +101,8 @@ func TestHeterogeneousWays(t *testing.T) {
 	}
 }
 
-// Sixty epsilons without structure are beyond the exact ways; their answer lies
-// between those of multiples of a unit just below and just above.
+// Sixty epsilons without structure are beyond the exact ways; their answer lies between the answers
+// for multiples of a unit just below and just above.
 func TestHeterogeneousLarge(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	gs := randomGuarantees(r, 60)

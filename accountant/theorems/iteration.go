@@ -26,16 +26,18 @@ type LastIterate struct {
 	Reach float64
 }
 
-// Rho is what LastIterate costs a record at any place: its Rényi divergence of every order α is at most
-// Rho·α. It is rounded up. One record that is taken away, its place left empty, moves a step by η·L/b:
-// moves is 1. One that is replaced moves it by 2: then moves is 2, and Reach is halved here.
+// Rho bounds the cost of LastIterate for a record at any place: its Rényi divergence of every order
+// α is at most Rho·α. It is rounded up. One record that is taken away, its place left empty, moves
+// a step by η·L/b: moves is 1. One that is replaced moves it by 2: then moves is 2, and Reach is
+// halved here.
 //
-// A step whose batch does not have the record is the same contraction on both sides, as η·M ≤ 2, and
-// one that has it moves the two at most s apart (Feldman, Mironov, Talwar, Thakurta 2018,
+// A step whose batch does not have the record is the same contraction on both sides, as η·M ≤ 2,
+// and one that has it moves the two at most s apart (Feldman, Mironov, Talwar, Thakurta 2018,
 // arXiv:1808.06651, on contractions). Noise of deviation σ on each step may take any part a of a
-// distance for the price α·a²/(2σ²) (their shift-reduction lemma). So the price is that of the cheapest
-// way to take all of it by the end, never more than is there (Theorem 22). The worst place is the last of a pass:
-// the last move has one step, for s², and each of the others has all steps up to the next,
+// distance for the price α·a²/(2σ²) (their shift-reduction lemma). So the price is the least for
+// which all of it is taken by the end, never more than is there (Theorem 22). The worst place is
+// the last of a pass: the last move has one step, for s², and each of the others has all steps up
+// to the next,
 //
 //	s²·(1 + (passes-1)/batches).
 //

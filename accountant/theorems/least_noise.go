@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// searchWidth is how far leastPrivate narrows the bracket, relative to the answer.
+// searchWidth is the width to which leastPrivate narrows the bracket, relative to the answer.
 const searchWidth = 8 * ulp
 
 // logRatio is log(a/b) for numbers that are not near underflow, with the sign of a - b:

@@ -20,7 +20,7 @@ type group struct {
 	count   int
 }
 
-// question is what composing guarantees comes to.
+// question asks for the composition of guarantees.
 type question struct {
 	groups []group // of the epsilons above 0, ascending
 	sums   sums
@@ -90,7 +90,7 @@ func (q *question) optimal() (float64, error) {
 	return math.Min(epsilon, closed), nil
 }
 
-// sums is what the closed formulas know of a list of epsilons.
+// sums holds the sums over a list of epsilons that the closed formulas need.
 type sums struct {
 	drift, squares, epsilons float64 // Σ ε tanh(ε/2), Σ ε², Σ ε, the last rounded up
 	terms                    int     // that were added

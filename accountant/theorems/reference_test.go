@@ -29,7 +29,7 @@ func referenceRows(t *testing.T, kind string) []referenceRow {
 	return accounttest.Rows[referenceRow](t, kind)
 }
 
-// referenceError is what the project asks for; most values are met to 1e-12.
+// referenceError is the error that the project allows; most values are met to 1e-12.
 const referenceError = 1e-8
 
 // check compares with a reference value: never below it but for its own rounding,

@@ -8,7 +8,7 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// outcome is what a pair of mechanisms can put out, with its two probabilities.
+// outcome is a possible outcome of a pair of mechanisms, with its two probabilities.
 type outcome struct{ p, q float64 }
 
 // slowCompose enumerates the outcomes of the worst mechanisms there are: each

@@ -6,7 +6,7 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// Aggregation is how every question of a run is answered.
+// Aggregation says how every question of a run is answered.
 type Aggregation struct {
 	Max   Mechanism  // GaussianMax or LaplaceMax
 	Check *Threshold // that a question has to pass before it is answered; nil answers all
@@ -18,8 +18,8 @@ type Question struct {
 	Answered bool // with a check: whether it passed
 }
 
-// Divergence bounds that of order alpha of all that the questions released, for these votes. It is NOT
-// PRIVATE.
+// Divergence bounds the Rényi divergence of order alpha of everything that the questions released,
+// for these votes. It is NOT PRIVATE.
 func (a Aggregation) Divergence(questions []Question, alpha float64) float64 {
 	sum := 0.0
 	for _, q := range questions {
@@ -78,7 +78,7 @@ func (t *Account) AddLost(checks, answers int) {
 	}
 }
 
-// Lost is what so many checks and answers cost for the worst votes.
+// Lost returns the cost of so many checks and answers for the worst votes.
 func (a Aggregation) Lost(checks, answers int, alpha float64) float64 {
 	sum := float64(answers) * a.Max.Independent(alpha)
 	if a.Check != nil {

@@ -3,9 +3,9 @@
 //
 // One training example is in the part of one teacher, so it changes one vote of each question. The
 // mechanisms are [GaussianMax] (GNMax), [LaplaceMax] (LNMax) and [Threshold], the check of the
-// Confident-GNMax aggregator. Each has two Rényi divergences: Independent is that of the worst votes,
-// which a ledger accounts for and a statement may publish; Divergence is that of these votes, which
-// is much smaller where the teachers agree.
+// Confident-GNMax aggregator. Each has two Rényi divergences: Independent covers the worst votes; a
+// ledger accounts for it and a statement may publish it. Divergence covers these votes, and is much
+// smaller where the teachers agree.
 //
 // The second one is a function of the private votes. It holds for the training set that was there and
 // its neighbours, in the direction from that set to them; and it is NOT PRIVATE: it must not be shown,

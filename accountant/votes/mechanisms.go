@@ -8,9 +8,9 @@ import (
 
 // Mechanism is a question about votes, with what its answer costs by Rényi's divergence.
 type Mechanism interface {
-	// Divergence bounds that of order alpha > 1 between the answer for these votes and for any in
-	// which one teacher votes otherwise, in nats. Votes are counts, at least two of them, none below
-	// 0. It is NOT PRIVATE.
+	// Divergence bounds the Rényi divergence of order alpha > 1 between the answer for these votes
+	// and for any in which one teacher votes otherwise, in nats. Votes are counts, at least two of
+	// them, none below 0. It is NOT PRIVATE.
 	Divergence(votes []int, alpha float64) float64
 	// Independent bounds it for all votes, in both directions.
 	Independent(alpha float64) float64
@@ -38,7 +38,7 @@ func (m GaussianMax) LogQ(votes []int) float64 {
 	return min(sum.Log(), math.Log1p(-1/float64(len(votes))))
 }
 
-// Divergence is that of Theorem 6 of the 2018 paper.
+// Divergence follows Theorem 6 of the 2018 paper.
 func (m GaussianMax) Divergence(votes []int, alpha float64) float64 {
 	return gaussianAt(m.LogQ(votes), m.Sigma, alpha)
 }
@@ -56,8 +56,8 @@ func (m Threshold) LogPassed(votes []int) float64 {
 	return logTail((m.At - float64(votes[winner(votes)])) / m.Sigma)
 }
 
-// Divergence is that of Theorem 6, whose likely outcome is one of two. One vote moves the largest count
-// by at most 1: the check at σ costs what GNMax costs at √2·σ.
+// Divergence follows Theorem 6, with one of two outcomes as the likely one. One vote moves the
+// largest count by at most 1: the check at σ costs what GNMax costs at √2·σ.
 func (m Threshold) Divergence(votes []int, alpha float64) float64 {
 	return m.divergence(votes[winner(votes)], alpha)
 }
@@ -91,8 +91,8 @@ func (m LaplaceMax) LogQ(votes []int) float64 {
 // pure is the ε of one answer: one vote that moves changes two counts by 1.
 func (m LaplaceMax) pure() float64 { return 2 / m.Scale }
 
-// Divergence is the least of that of Theorem 3 of the 2017 paper, and what every mechanism costs that
-// is so private (Bun, Steinke 2016, arXiv:1605.02065, Proposition 1.4).
+// Divergence is the lesser of Theorem 3 of the 2017 paper and of the bound for every equally
+// private mechanism (Bun, Steinke 2016, arXiv:1605.02065, Proposition 1.4).
 func (m LaplaceMax) Divergence(votes []int, alpha float64) float64 {
 	least := m.Independent(alpha)
 	logQ, pure := m.LogQ(votes), m.pure()
@@ -103,7 +103,7 @@ func (m LaplaceMax) Divergence(votes []int, alpha float64) float64 {
 	return max(0, least)
 }
 
-// Independent is that of an ε-private mechanism.
+// Independent is the divergence of an ε-private mechanism.
 func (m LaplaceMax) Independent(alpha float64) float64 {
 	return min(m.pure()*m.pure()*alpha/2, m.pure())
 }

@@ -8,8 +8,8 @@ import (
 	"dpsgd/accountant/votes"
 )
 
-// row is a reference value: those of TensorFlow Privacy 0.9.0, research/pate_2018/core.py, held
-// against 40 digits where the file says so.
+// row is a reference value: from TensorFlow Privacy 0.9.0, research/pate_2018/core.py, held against
+// 40 digits where the file says so.
 type row struct {
 	ID               string
 	Votes            []int
@@ -83,7 +83,8 @@ func TestLostChecksAndAnswersCost(t *testing.T) {
 	lost := votes.Aggregation{Max: most, Check: &check}.NewAccount()
 	nothing, _ := lost.Epsilon(1e-3)
 	lost.AddLost(30, 0)
-	// The least of 30·α/18 + log(1-1/α) - log(1e-3·α)/(α-1) over α is that of 30 Gaussian events of σ = 3.
+	// The least of 30·α/18 + log(1-1/α) - log(1e-3·α)/(α-1) over α is the ε of 30 Gaussian events
+	// of σ = 3.
 	want := math.Inf(1)
 	for alpha := 1.001; alpha < 500; alpha *= 1.001 {
 		want = min(want, 30*alpha/18+math.Log1p(-1/alpha)-math.Log(1e-3*alpha)/(alpha-1))

@@ -66,9 +66,9 @@ func (m Threshold) localSensitivity(votes []int, teachers int, alpha float64) []
 	return local
 }
 
-// maxSensitivity is that of GNMax at one order: Appendix B.4 of the 2018 paper. The divergence is a
-// function β of the bound q alone; it is that of all votes from q0 on. The neighbours of votes with q
-// have bounds between lower(q) and upper(q).
+// maxSensitivity computes the smooth sensitivity of GNMax at one order: Appendix B.4 of the 2018
+// paper. The divergence is a function β of the bound q alone; from q0 on it covers all votes. The
+// neighbours of votes with q have bounds between lower(q) and upper(q).
 type maxSensitivity struct {
 	sigma, alpha float64
 	classes      int

@@ -45,7 +45,7 @@ func neighbours(counts []int) [][]int {
 	return all
 }
 
-// distance is how many votes differ.
+// distance counts the votes that differ.
 func distance(a, b []int) int {
 	d := 0
 	for i := range a {

@@ -12,9 +12,9 @@ type Binomial struct {
 	P, Q float64 // P + Q = 1
 }
 
-// RelativeError bounds the relative error of exp(LogMass) and of sums of such
-// terms for masses above e^-745. The n-term is that of the saddle point: masses
-// 37 standard deviations from the mean move by 37√n times the rounding of p.
+// RelativeError bounds the relative error of exp(LogMass) and of sums of such terms for masses
+// above e^-745. The n-term comes from the saddle point: masses 37 standard deviations from the mean
+// move by 37√n times the rounding of p.
 func (b Binomial) RelativeError() float64 { return 1e-12 + 1e-14*math.Sqrt(float64(b.N)) }
 
 // LogMass returns the log of the probability of exactly x successes, 0 ≤ x ≤ n.
@@ -69,8 +69,8 @@ func (b Binomial) Mode() int {
 	return min(b.N, int((float64(b.N)+1)*b.P))
 }
 
-// Window returns lo ≤ hi so that less than a has at most cut probability, and so
-// has more than hi. The bound is that of a geometric series.
+// Window returns lo ≤ hi so that less than a has at most cut probability, and so has more than hi.
+// A geometric series bounds it.
 func (b Binomial) Window(cut float64) (lo, hi int) {
 	m, limit, n := b.Mode(), Log(cut), float64(b.N)
 	above := func(x int) bool { // Pr[X ≥ x] ≤ cut is sure

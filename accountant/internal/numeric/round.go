@@ -32,7 +32,7 @@ func MulUp(a, b float64) float64 {
 	if math.IsInf(p, 1) {
 		return p
 	}
-	// FMA rounds once, so that its sign is that of the error of p; where the error underflows it is
+	// FMA rounds once, so its sign is the sign of the error of p; where the error underflows it is
 	// unknown, and the step up is taken.
 	if r := math.FMA(a, b, -p); r > 0 || p < 0x1p-900 {
 		return math.Nextafter(p, math.Inf(1))

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// BoundedRange is the pair of all mechanisms whose losses lie within some interval of that width,
-// whichever: of the exponential mechanism. With the range η, the worst of those whose loss is t or
-// t-η has
+// BoundedRange is the pair of all mechanisms whose losses lie within some interval of width Range,
+// wherever it lies, such as the exponential mechanism. With the range η, the worst of those whose
+// loss is t or t-η has
 //
 //	δ(ε) = (1 - e^(t-η)) (1 - e^(ε-t))/(1 - e^-η)   for t-η ≤ ε ≤ t
 //
@@ -46,8 +46,8 @@ func (b BoundedRange) Below(l float64) (p, q float64) {
 	return p, q
 }
 
-// nodes are those of a Gauss-Legendre rule: under Q the density is that of Laplace noise divided by
-// what lies between its atoms.
+// nodes returns the nodes of a Gauss-Legendre rule: under Q the density is the density of Laplace
+// noise divided by the mass between its atoms.
 func (b BoundedRange) nodes(size float64) (nodes atoms, quadrature float64) {
 	all := -math.Expm1(-b.Range)
 	quadrature = betweenAtoms(b.Range, size, func(weight, u float64) {

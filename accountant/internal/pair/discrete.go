@@ -27,9 +27,9 @@ func RandomizedResponse(k int, noise float64) Discrete {
 	return d
 }
 
-// ApproxDP is the pair that dominates every (ε, δ)-private mechanism (Kairouz, Oh,
-// Viswanath 2015, arXiv:1311.0776, Theorem 3.2): the loss is +Inf with probability δ, and else
-// that of binary randomized response with odds e^ε. It serves both directions.
+// ApproxDP is the pair that dominates every (ε, δ)-private mechanism (Kairouz, Oh, Viswanath 2015,
+// arXiv:1311.0776, Theorem 3.2): the loss is +Inf with probability δ, and else the loss of binary
+// randomized response with odds e^ε. It serves both directions.
 func ApproxDP(epsilon, delta float64) Discrete {
 	odds := math.Exp(-epsilon)
 	likely := (1 - delta) / (1 + odds)

@@ -2,8 +2,8 @@ package pair
 
 import "math"
 
-// mostSteps is how many losses the pairs of discrete noise have at most: where there are more, they
-// are told apart as their neighbours among so many.
+// mostSteps bounds the losses of the pairs of discrete noise: where there are more, each becomes
+// its neighbours among so many.
 const mostSteps = 1024
 
 // DiscreteLaplace is the pair of sums of integers with discrete Laplace noise, Pr[N = n] ∝ a^|n|,

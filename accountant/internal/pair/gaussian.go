@@ -87,9 +87,9 @@ func (m Mixtures) Loss(x float64) float64 {
 	return logA - logB
 }
 
-// LogMixture is the logarithm of a, the density of the mixture over that of N(0, σ²) at
-// x, and log a - (a - 1). Small deviations of a from 1 keep their digits: the weights
-// add up to 1, so a - 1 = Σ weight·expm1(…).
+// LogMixture returns log a, where a is the density of the mixture divided by the density of N(0,
+// σ²) at x, and log a - (a - 1). Small deviations of a from 1 keep their digits: the weights add up
+// to 1, so a - 1 = Σ weight·expm1(…).
 func LogMixture(cs []Component, sigma, x float64) (log, linear float64) {
 	most, sum := 0.0, 0.0
 	for _, c := range cs {
@@ -116,7 +116,7 @@ func LogMixture(cs []Component, sigma, x float64) (log, linear float64) {
 	return log, log + 1 - math.Exp(log)
 }
 
-// exponent is the logarithm of the density of N(mean, σ²) over that of N(0, σ²) at x.
+// exponent is the logarithm of the density of N(mean, σ²) divided by the density of N(0, σ²) at x.
 func exponent(mean, sigma, x float64) float64 { return mean / sigma * ((x - mean/2) / sigma) }
 
 // Support returns the limits of L as x goes to ∓∞: the loss between the components

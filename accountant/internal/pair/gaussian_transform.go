@@ -28,8 +28,8 @@ import (
 var _ Transformer = Mixtures{}
 
 const (
-	// cutoff is how far, in standard deviations, from the centres of the Gaussians that
-	// bound F the sums go: φ(10)/φ(0) = 2e-22.
+	// cutoff is the distance of the sums, in standard deviations, from the centres of the Gaussians
+	// that bound F: φ(10)/φ(0) = 2e-22.
 	cutoff = 10
 
 	// accuracy is the logarithm of the error of a sum relative to the real excess.

@@ -19,8 +19,8 @@ func delta(p Pair, epsilon float64) float64 {
 	return above - math.Exp(epsilon)*other
 }
 
-// The profile is that of the dominating pair from 0 on, that of its reverse before, and
-// symmetric: H_γ = 1 - γ + γ H_{1/γ}.
+// The profile equals the dominating pair's from 0 on and its reverse's before, and is symmetric:
+// H_γ = 1 - γ + γ H_{1/γ}.
 func TestSymmetricProfile(t *testing.T) {
 	removed := Removed(0.1, 0.5)
 	s := Symmetric{removed}

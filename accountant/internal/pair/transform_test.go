@@ -165,7 +165,7 @@ func TestExcessKeepsItsDigits(t *testing.T) {
 	}
 }
 
-// The derivatives of K are those of K.
+// The derivatives of K agree with differences of K.
 func TestCumulantDerivatives(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 2))
 	for range 200 {
@@ -184,8 +184,7 @@ func TestCumulantDerivatives(t *testing.T) {
 	}
 }
 
-// Beyond the reach, |M| is never above the bound, and for Gaussians the bound is what a
-// Gaussian has.
+// Beyond the reach, |M| is never above the bound, and for Gaussians the bound is attained.
 func TestTailBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 3))
 	for range 60 {

@@ -166,8 +166,8 @@ func (e exactly) Line(c, step float64, count int) pair.Line {
 	return l
 }
 
-// Each term counts the rounding of its own exponential, and the sum that of every term: at least
-// one unit of each. A δ that is the target up to its error is on neither side of it.
+// Each term counts the rounding of its own exponential, and the sum the rounding of every term: at
+// least one unit of each. A δ that is the target up to its error is on neither side of it.
 func TestRoundingIsIncluded(t *testing.T) {
 	const epsilon, unit = 2.0, 1.0 / (1 << 53)
 	p, err := newProblem([]pair.Part{{Pair: exactly{pair.Gaussian(10)}, Count: 100}})

@@ -32,9 +32,9 @@ func ChernoffDelta(parts []pair.Part, epsilon float64) (float64, error) {
 	return min(p.infinite*(1+pair.RoundingOfInfinite)+bound, 1), nil
 }
 
-// ChernoffEpsilon returns an upper bound for ε at δ, not a tight one: the least of (K(c) + log
-// κ(c) - log δ)/c over some c, which is what Rényi divergences of all real orders 1 + c
-// say. It is +Inf where nothing is known.
+// ChernoffEpsilon returns an upper bound for ε at δ, not a tight one: the least of (K(c) + log κ(c)
+// - log δ)/c over some c, the bound by Rényi divergences of all real orders 1 + c. It is +Inf where
+// nothing is known.
 func ChernoffEpsilon(parts []pair.Part, delta float64) (float64, error) {
 	p, err := newProblem(parts)
 	if err != nil {

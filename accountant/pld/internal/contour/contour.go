@@ -125,9 +125,9 @@ func Epsilon(parts []pair.Part, delta float64) (accountant.Interval, error) {
 	return best, nil
 }
 
-// cancellations are how many nats the terms of a line may cancel by, in the order of the
-// attempts: the more, the fewer terms. An attempt whose relative error of δ is below enough
-// ends them; one below bearable is an answer.
+// cancellations are the nats by which the terms of a line may cancel, in the order of the attempts:
+// the more, the fewer terms. An attempt whose relative error of δ is below enough ends them; one
+// below bearable is an answer.
 var cancellations = [...]float64{5, 1}
 
 const (

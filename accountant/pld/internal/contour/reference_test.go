@@ -77,9 +77,8 @@ func TestReferenceDeltas(t *testing.T) {
 		got, err := LogDelta(removed, r.Eps)
 		slack := 1e-8
 		if r.Value < 1e-15 && r.Q < 1e-4 {
-			// Between the bulk of the loss and that of one sampled batch there is next to
-			// nothing, and double precision gives this δ to 1 % only; the reference has
-			// 0.05 %.
+			// Between the bulk of the loss and the loss of one sampled batch there is next to
+			// nothing, and double precision gives this δ to 1 % only; the reference has 0.05 %.
 			slack = 0.01
 		}
 		if err != nil || !(got.Lower-slack <= r.LogValue+r.LogErr) || !(got.Upper+slack >= r.LogValue-r.LogErr) ||

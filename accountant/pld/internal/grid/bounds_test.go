@@ -41,9 +41,8 @@ func laws(p pair.Pair, interval float64) (dots, merged law, lo, hi float64) {
 	return connectDots(p, nodes, interval), merge(p, nodes, interval, 2, 0), lo, hi
 }
 
-// No γ tells the optimistic law better apart than the pair, or the pair better than the
-// pessimistic law. This is what the bounds of compositions rest on (Zhu, Dong, Wang 2022,
-// Theorem 10).
+// No γ tells the optimistic law better apart than the pair, or the pair better than the pessimistic
+// law. The bounds of compositions rest on this (Zhu, Dong, Wang 2022, Theorem 10).
 func TestLawsBracketThePair(t *testing.T) {
 	for _, p := range examples {
 		for _, interval := range []float64{0.3, 0.0371, 0.005} {

@@ -9,7 +9,7 @@ import (
 	"dpsgd/accountant/internal/pair"
 )
 
-// plan is what both bounds of an answer have in common: tilt, grid and window.
+// plan holds tilt, grid and window, which both bounds of an answer share.
 type plan struct {
 	sketch    *sketch
 	theta     float64
