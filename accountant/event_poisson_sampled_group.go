@@ -27,11 +27,11 @@ func (e PoissonSampledGroup) simplest() (Event, error) {
 	})
 }
 
-// seenBy: a group of groups.
 func (e PoissonSampledGroup) sampled() Event { return e.Event }
 
 func (e PoissonSampledGroup) holding(inside Event) Event { e.Event = inside; return e }
 
+// seenBy returns the event of a group of groups.
 func (e PoissonSampledGroup) seenBy(size int) (Event, error) {
 	total, err := product(e.GroupSize, size)
 	return PoissonSampledGroup{e.SamplingProbability, total, e.Event}, err

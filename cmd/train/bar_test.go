@@ -17,7 +17,7 @@ import (
 
 var escape = regexp.MustCompile("\x1b\\[[0-9]*[mK]")
 
-// lines of a bar as a terminal would show them one after the other.
+// drawn returns the lines of a bar as a terminal would show them one after the other.
 func drawn(b *bytes.Buffer) []string {
 	return strings.FieldsFunc(escape.ReplaceAllString(b.String(), ""), func(r rune) bool { return r == '\r' || r == '\n' })
 }

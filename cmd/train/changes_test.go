@@ -141,8 +141,7 @@ func epsilons(out string) map[string]float64 {
 	return found
 }
 
-// change is one thing that somebody may do to the files of a folder of runs: other is a path of the same
-// folder.
+// changes are what somebody may do to the files of a folder of runs: other is a path of the same folder.
 var changes = map[string]func(path, other string, at float64) error{
 	"delete": func(path, _ string, _ float64) error { return os.RemoveAll(path) },
 	"rename": func(path, _ string, _ float64) error { return os.Rename(path, path+"-2") },

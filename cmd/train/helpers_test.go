@@ -47,7 +47,7 @@ func program(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	return c, &out
 }
 
-// outcomeOf is what a command line did.
+// commandOutcome is the exit code of a command line and what it printed.
 type commandOutcome struct {
 	code     int
 	out, err string

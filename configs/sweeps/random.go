@@ -99,7 +99,7 @@ func (rg Range) ends() (low, high float64) {
 	return low, high
 }
 
-// digits of drawn numbers that are kept: enough to search with, few enough for names of folders.
+// drawnDigits are the digits of drawn numbers that are kept: enough to search with, few enough for names of folders.
 const drawnDigits = 4
 
 // draw draws a value, as YAML.

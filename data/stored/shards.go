@@ -182,7 +182,7 @@ func numbersOf(classes []string) (map[string]uint8, error) {
 	return numbers, nil
 }
 
-// fileStamp opens a shard to list it.
+// openShard opens a shard to list it.
 func openShard(path string) (*os.File, stamp, error) {
 	info, err := os.Stat(path)
 	if err != nil {

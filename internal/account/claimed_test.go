@@ -9,9 +9,9 @@ import (
 	"dpsgd/checkpoints"
 )
 
-// coin is the answer to a question of two answers whose odds of the truth are e^coinLoss.
 const coinLoss = 0.3
 
+// coin is the answer to a question of two answers whose odds of the truth are e^coinLoss.
 func coin() accountant.Event {
 	return accountant.RandomizedResponse{NoiseProbability: 2 / (1 + math.Exp(coinLoss)), Buckets: 2}
 }

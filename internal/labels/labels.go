@@ -5,7 +5,7 @@
 //
 // # What is claimed
 //
-// Each label is told once, by [Randomize]: for any two labels of one example and every answer, the
+// Each label is told once, by a [Response]: for any two labels of one example and every answer, the
 // chances of the answer differ by at most a factor e^ε, whatever the other labels are. So the vector
 // of answers is ε-label-private, and everything that is computed from it and from the pictures, which
 // are public, is too. [Event] describes the vector to an accountant, once, whatever the number of

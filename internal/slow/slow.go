@@ -1,5 +1,6 @@
 // Package slow is for tests whose evidence takes long. `go test ./...` leaves it out or takes less of
-// it; `DPSGD_SLOW=1 go test -timeout 60m ./...`, a step of .ci/run, asks for all of it.
+// it; `DPSGD_SLOW=1 go test -timeout 60m ./...` asks for all of it, and so does .ci/slow, a step of .ci/run,
+// with no other tests.
 package slow
 
 import (

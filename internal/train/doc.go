@@ -3,9 +3,9 @@
 //
 // # One step
 //
-// A step is one release through the door of package release, whose plan is part of the [Plan]:
+// A step is one release through the door of package release, whose plan is part of the [RunPlan]:
 // budget, sample, durable event, contributions of the sampled examples, their exact bounded sum,
-// noise. The [RunPlan] gives it the sampler, the clip norm and the mechanism of the configuration, the
+// noise. The run gives it the sampler, the clip norm and the mechanism of the configuration, the
 // graph of the network gives it contributions, the two ledgers of the run record it, and what comes
 // out, divided by the expected batch size, goes to the update rule.
 //

@@ -204,7 +204,7 @@ func (p *RunPlan) extend(past *past) error {
 	return nil
 }
 
-// extensions are those of the run in the words of its statement.
+// extended returns the extensions of the run in the words of its statement.
 func (r *Run) extended() []statement.Extension {
 	var list []statement.Extension
 	for _, e := range r.extensions {

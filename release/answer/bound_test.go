@@ -10,7 +10,7 @@ import (
 	"dpsgd/internal/random"
 )
 
-// norms of the difference of two sums, as a reach.
+// difference returns the norms of the difference of two sums, as a reach.
 func difference(a, b []int64) (l1, l2 float64, width int64) {
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
 	for i := range a {

@@ -3,7 +3,7 @@
 //
 // The loss of a composition is the sum of the losses of its releases, so its distribution
 // is the convolution of theirs, and δ(ε) = E_P[(1 - e^(ε-L))₊]. [Epsilon] and [Delta]
-// convolve numerically and answer with an [Interval] that holds the truth. Each error has a
+// convolve numerically and answer with an [accountant.Interval] that holds the truth. Each error has a
 // bound that is part of the answer:
 //
 //   - The losses of one release are put on a grid twice, once so that δ(ε) of any composition

@@ -15,7 +15,7 @@ import (
 type App struct {
 	Out, Err io.Writer
 	JSON     bool   // print the result as one object
-	Progress string // how progress is shown: one of [Progresses], or "" for what suits the output
+	Progress string // how progress is shown: a word of --progress, or "" for what suits the output
 	Hints    bool   // say so when a command takes longer than a second before it prints anything
 	printed  bool   // one has been printed
 	hint     *hint
