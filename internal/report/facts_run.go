@@ -66,6 +66,7 @@ type Run struct {
 	Warnings    []string
 
 	entries int // of the ledger: releases, and choices to go on
+	ledger  *accountant.Ledger
 }
 
 // ReadRun reads the folder of a run, which may be at work.
@@ -82,6 +83,9 @@ func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
 		return nil, err
 	}
 	if err := r.readLedger(ctx, q); err != nil {
+		return nil, err
+	}
+	if err := r.holdMetrics(); err != nil {
 		return nil, err
 	}
 	if err := r.readStatement(); err != nil {
@@ -103,6 +107,26 @@ func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
 	return r, ctx.Err()
 }
 
+// holdMetrics holds the ε of the lines that are shown against the ledger: lines have no sum, and whoever edits one
+// would show another ε. Where training releases nothing, all was released ahead of it.
+func (r *Run) holdMetrics() error {
+	ahead := r.Config.Pate.Any() || r.Config.Privacy.Unit == configs.UnitLabel
+	for _, line := range thinned(r.Metrics) {
+		if r.ledger == nil || r.NotPrivate {
+			return nil
+		}
+		n := line.Step
+		if ahead {
+			n = r.ledger.Count()
+		}
+		where := fmt.Sprintf("%s: step %d", filepath.Join(r.Dir, folder.Metrics), line.Step)
+		if err := books.Refute(where, books.First(r.ledger, n), r.Config.Privacy.Delta, line.Answer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // timesTaken is for how long steps are measured.
 const timesTaken = 2 * time.Second
 
@@ -122,6 +146,7 @@ func (r *Run) readLedger(ctx context.Context, q Request) error {
 		return err
 	}
 	r.warn(i.Warning)
+	r.ledger = i.Ledger
 	if r.entries = i.Info.Entries; r.entries == 0 {
 		return nil
 	}

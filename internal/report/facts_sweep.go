@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ type SweepRow struct {
 	TargetEpsilon *float64 `json:"target_epsilon"`
 	Steps         int      `json:"steps"`
 	Status        string   `json:"status"`
+	LedgerEntries int      `json:"ledger_entries"`
 }
 
 // Setting is a swept key with the value of a trial.
@@ -74,10 +76,19 @@ func ReadSweep(dir string, q Request) (*Sweep, error) {
 	}); err != nil {
 		return nil, err
 	}
+	ledgers, err := books.Trials(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range s.Rows {
+		if err := books.RefuteRow(filepath.Join(dir, folder.Rows), ledgers, row.Trial, row.LedgerEntries, row.Answer); err != nil {
+			return nil, err
+		}
+	}
 	s.Keys = keysThatDiffer(s.Rows)
 	s.Uncomposed = "nobody has asked yet; the sweep says so at its end"
 	if q.Accountants {
-		s.compose()
+		s.compose(ledgers)
 	}
 	s.readNote()
 	return s, nil
@@ -91,11 +102,16 @@ func (s *Sweep) readNote() {
 		return
 	}
 	s.Note = string(note)
-	var summary struct{ Composed struct{ Releases int } }
+	var summary struct {
+		Composed struct{ Releases int }
+		Report   string `json:"report_sha256"`
+	}
 	content, err := os.ReadFile(filepath.Join(s.Dir, folder.Summary))
 	if err == nil && json.Unmarshal(content, &summary) == nil && summary.Composed.Releases < s.Releases {
 		s.Note = fmt.Sprintf("%s counts %d releases, by now there are %d: collect the sweep, or go on with it, for a new one.\n",
 			folder.Report, summary.Composed.Releases, s.Releases)
+	} else if err == nil && summary.Report != "" && summary.Report != fmt.Sprintf("%x", sha256.Sum256(note)) {
+		s.Note = fmt.Sprintf("%s is not what the sweep wrote, by its sum in %s: go on with the sweep for a new one.\n", folder.Report, folder.Summary)
 	}
 }
 
@@ -193,8 +209,8 @@ func (r SweepRow) position(key string) int {
 
 // compose accounts for the releases of all trials together, at the least of their δ: also of those whose
 // folder is gone, as the ledger of the data knows them.
-func (s *Sweep) compose() {
-	trials, err := books.Trials(s.Dir)
+func (s *Sweep) compose(trials []books.Listed) {
+	var err error
 	members := books.Members(trials)
 	for _, t := range trials {
 		if t.Problem != nil && !t.Gone() {

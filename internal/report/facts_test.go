@@ -93,6 +93,34 @@ func TestReadSweep(t *testing.T) {
 	if found.Composed == nil || found.Composed.Epsilon != result.Composed.Epsilon || found.Releases != 12 || found.Note == "" {
 		t.Errorf("found %+v (%s), expected what the sweep reports: %+v", found.Composed, found.Uncomposed, result.Composed)
 	}
+	// Files without a ledger are held against one.
+	edit := func(path, pattern, by string) (restore func()) {
+		whole := tiny.Read(t, path)
+		edited := regexp.MustCompile(pattern).ReplaceAllString(whole, by)
+		if edited == whole {
+			t.Fatalf("%s has no %s", path, pattern)
+		}
+		tiny.Write(t, path, edited)
+		return func() { tiny.Write(t, path, whole) }
+	}
+	restore := edit(filepath.Join(result.Sweep, folder.Rows), `"epsilon":[0-9.]+`, `"epsilon":0.5`)
+	_, err = report.ReadSweep(result.Sweep, report.Request{})
+	_, other := sweep.Run(context.Background(), s, sweep.Options{RunsDir: o.RunsDir, Source: o.Source})
+	if !errors.Is(err, checkpoints.ErrCorrupt) || !errors.Is(other, checkpoints.ErrCorrupt) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("found %v and %v for an ε that was edited, expected a refusal", err, other)
+	}
+	restore()
+	restore = edit(filepath.Join(result.Sweep, folder.Report), `ε`, `no ε`)
+	if found, err = report.ReadSweep(result.Sweep, report.Request{}); err != nil || !strings.Contains(found.Note, "is not what the sweep wrote") {
+		t.Errorf("found %s (%v) for a table that was edited", found.Note, err)
+	}
+	restore()
+	trial := filepath.Join(result.Sweep, result.Rows[0].Trial)
+	restore = edit(filepath.Join(trial, folder.Metrics), `"epsilon":[0-9.]+`, `"epsilon":0.1`)
+	if _, err := report.ReadRun(context.Background(), trial, report.Request{}); !errors.Is(err, checkpoints.ErrCorrupt) {
+		t.Errorf("found %v for lines that were edited", err)
+	}
+	restore()
 	if err := os.Remove(filepath.Join(result.Sweep, folder.Rows)); err != nil {
 		t.Fatal(err)
 	}

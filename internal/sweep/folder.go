@@ -209,8 +209,13 @@ func (s *sweep) readResults() (err error) {
 		return err
 	}
 	for _, m := range members {
-		if name := path.Base(m.Path); !s.rows[name].isOf(&m) {
+		name := path.Base(m.Path)
+		if row, finished := s.rows[name]; !row.isOf(&m) {
 			delete(s.rows, name)
+		} else if finished {
+			if err := books.Refute(filepath.Join(s.dir, folder.Rows)+": trial "+name, m.Ledger, m.Delta, row.Answer); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

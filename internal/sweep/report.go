@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -246,9 +247,9 @@ func (r Result) noteOnScale() []string {
 	}
 }
 
-// writeSummary writes results.json: the result, wherever its folder lies.
-func (s *sweep) writeSummary(r Result) error {
-	r.Sweep = filepath.Base(r.Sweep)
+// writeSummary writes results.json: the result, wherever its folder lies, with the sum of results.md.
+func (s *sweep) writeSummary(r Result, report []byte) error {
+	r.Sweep, r.Report = filepath.Base(r.Sweep), fmt.Sprintf("%x", sha256.Sum256(report))
 	summary, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -256,8 +257,8 @@ func (s *sweep) writeSummary(r Result) error {
 	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Summary), append(summary, '\n'), folder.FilePerm)
 }
 
-// writeReport writes results.md.
-func (s *sweep) writeReport(r Result) error {
+// text is results.md.
+func (r Result) text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Sweep %s\n\n%d of %d trials have a result.\n\n", filepath.Base(r.Sweep), r.Finished, r.Trials)
 	writeTable(&b, r.Table())
@@ -266,7 +267,7 @@ func (s *sweep) writeReport(r Result) error {
 		b.WriteString("\n## Trials\n\n")
 		writeTable(&b, r.trialTable())
 	}
-	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Report), b.Bytes(), folder.FilePerm)
+	return b.Bytes()
 }
 
 func writeTable(b *bytes.Buffer, table [][]string) {

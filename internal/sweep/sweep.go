@@ -10,6 +10,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs/sweeps"
 	"dpsgd/data"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/train"
 )
@@ -68,6 +69,7 @@ type Result struct {
 	Public   bool       `json:"public_data,omitempty"` // the examples are nobody's: nothing was spent on anybody
 	Scale    int        `json:"tan_scale,omitempty"`   // by how much smaller the trials are than what they stand for
 	drawn    bool       // the number of points was drawn
+	Report   string     `json:"report_sha256,omitempty"` // of results.md, in results.json alone
 }
 
 // sweep is one at work.
@@ -180,10 +182,11 @@ func (s *sweep) result(status run.Status) (Result, error) {
 	if err := s.writeSelected(r); err != nil {
 		return Result{}, err
 	}
-	if err := s.writeSummary(r); err != nil {
+	report := r.text()
+	if err := s.writeSummary(r, report); err != nil {
 		return Result{}, err
 	}
-	return r, s.writeReport(r)
+	return r, checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Report), report, folder.FilePerm)
 }
 
 // silent is the Watcher of nobody.
