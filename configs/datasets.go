@@ -93,7 +93,8 @@ func (d Data) constants() (n int, of string) {
 	return n, "channel"
 }
 
-// dataSchemas are the ways to say which data are used; pictures are held to what is stricter.
+// dataSchemas returns the schemas of the section data, one for each way to name the data. Keys whose
+// bounds differ between pictures and rows have the stricter bounds of pictures.
 func dataSchemas() []object {
 	pictures := object{}
 	for _, f := range fields {

@@ -14,7 +14,8 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// Request is what [Compute] works with, beside recipe and pictures. None of it changes the rows.
+// Request holds the arguments of [Compute] beside recipe and pictures. None of them changes the
+// rows.
 type Request struct {
 	// Cache is the folder that rows are kept in, which are as private as the pictures and named by a
 	// hash of them; "" keeps nothing.
@@ -39,8 +40,8 @@ func Cached(r Recipe, set *data.Dataset, cache string) *data.Split {
 	return rows
 }
 
-// Compute returns the rows of the pictures, under the same name: those of an earlier call from the
-// cache, or new ones. Rows that cannot be kept are computed all the same.
+// Compute returns the rows of the pictures, under the same name: from the cache, or new ones. Rows
+// that cannot be kept are computed all the same.
 func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 	fingerprint, err := r.fingerprint(pictures)
 	if err != nil {
@@ -79,7 +80,7 @@ func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 	return rows, nil
 }
 
-// kept is how many data sets a cache holds, or one set under so many recipes; CIFAR-10 takes 830 MB
+// kept bounds the number of data sets in a cache, or of recipes of one set; CIFAR-10 takes 830 MB
 // with 384 filters, 1.5 GB with 1,536.
 const kept = 4
 
@@ -88,9 +89,10 @@ func paths(cache string, fingerprint store.Fingerprint) (train, test string) {
 	return base + ".train", base + ".test"
 }
 
-// cached is what is kept of both sets, of so many pictures, or nil. A file that is damaged or of
-// other pictures is as good as none. Both sets have one fingerprint, so numbers tell when one file
-// stands in the place of the other: a test on what was trained on would tell of training examples.
+// cached returns both sets from the cache, if they have so many pictures, or nil. A file that is
+// damaged or of other pictures counts as none. Both sets have one fingerprint, so numbers tell when
+// one file stands in the place of the other: a test on what was trained on would tell of training
+// examples.
 func cached(cache string, fingerprint store.Fingerprint, trainPictures, testPictures int) *data.Split {
 	if cache == "" {
 		return nil
@@ -109,8 +111,8 @@ func cached(cache string, fingerprint store.Fingerprint, trainPictures, testPict
 	return &data.Split{Train: train, Test: test}
 }
 
-// keep keeps both sets, and lets go of those that were not used for longest. Where there is no room
-// for them, nothing is lost but time.
+// keep puts both sets into the cache, and removes the sets that were not used for longest. Where
+// there is no room for them, nothing is lost but time.
 func keep(cache string, fingerprint store.Fingerprint, train, test *data.Features) {
 	if cache == "" {
 		return

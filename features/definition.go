@@ -19,7 +19,7 @@ type Definition struct {
 // defined is a transform that can say what it follows from.
 type defined interface{ define(d *Definition) }
 
-// Definition returns that of e, and false where its transform does not say it.
+// Definition returns the definition of e, and false where its transform has none.
 func (e *Extraction) Definition() (Definition, bool) {
 	d := Definition{Power: 1, Flattening: e.flattening.Definition()}
 	t, ok := e.prepared.(defined)

@@ -88,5 +88,5 @@ func (j joined) Extractor() func(dst, picture []float32) {
 	}
 }
 
-// patchPictures is how many pictures patches are taken from.
+// patchPictures is the number of pictures that patches are taken from.
 const patchPictures = 2400

@@ -6,8 +6,8 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// powerArgument is how a transform whose values are never negative lets a configuration even them
-// out: a root lifts weak responses and dampens strong ones, as Perronnin, Sánchez and Mensink,
+// powerArgument is the argument by which a configuration evens out values that are never negative:
+// a root lifts weak responses and dampens strong ones, as Perronnin, Sánchez and Mensink,
 // "Improving the Fisher Kernel for Large-Scale Image Classification" (ECCV 2010, section 3.2),
 // found for sums over a picture.
 func powerArgument(power *float64) setting.Argument {

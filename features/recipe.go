@@ -32,7 +32,7 @@ func DrawnKinds() []string {
 	return names
 }
 
-// Width is how many values a row has.
+// Width returns the number of values in a row.
 func (r Recipe) Width(shape data.Shape) int {
 	width := 0
 	for _, b := range r.Transform.Blocks(shape) {
@@ -153,7 +153,7 @@ func (e *Extraction) extract(rows []float32, n int, picture func(dst []float32, 
 	})
 }
 
-// block is how many pictures are computed between two reports of progress.
+// block is the number of pictures between two reports of progress.
 const block = 500
 
 // Rows computes the rows of a set of pictures, which are of the extraction's shape. done is told of

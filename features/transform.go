@@ -25,7 +25,7 @@ type Prepared interface {
 	Extractor() func(dst, picture []float32)
 }
 
-// Transforms is every transform that a configuration can name: to add one, write its file and add
+// Transforms lists the transforms that a configuration can name: to add one, write its file and add
 // its kind here.
 func Transforms() setting.Kinds[Transform] {
 	return setting.Kinds[Transform]{none, patchesKind, scatteringKind}

@@ -1,6 +1,6 @@
 // Package local has randomizers for local differential privacy: every record is randomized by
-// itself, by whoever holds it, and nobody else needs to be trusted. What is estimated of the
-// reports is how often each value occurs.
+// itself, by whoever holds it, and nobody else needs to be trusted. The reports give an estimate of
+// how often each value occurs.
 //
 //	p, err := local.NewUnary(10, 1)       // ten values, ε = 1 for one report
 //	report := p.Randomize(value, source)  // where the record is

@@ -11,8 +11,7 @@ import (
 // ErrInvalid is wrapped by errors about parameters out of range.
 var ErrInvalid = errors.New("local: invalid parameter")
 
-// Report is what leaves the holder of a record. Its bytes are a protocol's own, always as many of
-// them for one protocol.
+// Report leaves the holder of a record. Each protocol has its own bytes, always as many of them.
 type Report []byte
 
 // Protocol is a randomizer of values 0 … Values()-1 with the estimator that belongs to it. Its
@@ -22,7 +21,7 @@ type Protocol interface {
 	Name() string
 	// String says in a few words what a report is, with its numbers.
 	String() string
-	// Values is how many values there are, at least 2.
+	// Values returns the number of values, at least 2.
 	Values() int
 	// Epsilon bounds the logarithm of P[r | v] / P[r | w] for all reports r and values v, w.
 	Epsilon() float64
@@ -34,14 +33,15 @@ type Protocol interface {
 	// Add adds to scores[v], for every v, a number whose mean over the randomness of r is 1 where r
 	// is of the value v, and 0 where it is of another.
 	Add(scores []float64, r Report)
-	// Variance is that of every sum of scores where counts[v] records have the value v.
+	// Variance returns the variance of every sum of scores where counts[v] records have the value
+	// v.
 	Variance(counts []float64) []float64
 }
 
 // maxEpsilon bounds the ε of a report: beyond, it is as good as the value.
 const maxEpsilon = 20
 
-// maxValues is how many values can be told apart.
+// maxValues bounds the number of values that can be told apart.
 const maxValues = 1 << 16
 
 func check(values int, epsilon float64) error {

@@ -7,7 +7,7 @@ type pure struct {
 	truth, lie float64
 }
 
-// score is what a report adds to a value, by equation (1) of the paper.
+// score is the number that a report adds to a value, by equation (1) of the paper.
 func (p pure) score(supported bool) float64 {
 	if supported {
 		return (1 - p.lie) / (p.truth - p.lie)
@@ -15,8 +15,8 @@ func (p pure) score(supported bool) float64 {
 	return -p.lie / (p.truth - p.lie)
 }
 
-// variance is that of every count: of records with the value, and of those without it, by Theorem
-// 2.
+// variance returns the variance of every count: the part of records with the value, and of those
+// without it, by Theorem 2.
 func (p pure) variance(counts []float64) []float64 {
 	all := 0.0
 	for _, c := range counts {

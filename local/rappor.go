@@ -23,7 +23,7 @@ type Rappor struct {
 	epsilon float64
 	flip    chance // that a bit is reported as its opposite: f/2
 
-	bits   [][][]int     // of every cohort and value, those that are set
+	bits   [][][]int     // the bits that are set, of every cohort and value
 	weight [][][]float64 // of every cohort, value and bit: what the bit adds to the score
 	square *mat.Dense    // of every value v and u: the variance of the score of v where a record has u
 }
@@ -58,8 +58,8 @@ func NewRappor(values int, filter Filter, epsilon float64) (*Rappor, error) {
 	return p, p.solve()
 }
 
-// maxFiltered is how many values may be told apart by their filters: least squares take time with
-// the square of their number.
+// maxFiltered bounds the number of values that may be told apart by their filters: least squares
+// take time with the square of their number.
 const maxFiltered = 512
 
 // hash sets the bits of every filter. The hash functions are public and the same on every machine.

@@ -25,11 +25,11 @@ type Count struct {
 	Low, High float64 // hold the number with a chance of 95 %, which is exact for many reports
 }
 
-// quantile is where the normal distribution has 2.5 % above it.
+// The normal distribution has 2.5 % above quantile.
 const quantile = 1.959963984540054
 
-// Counts estimates the count of every value. The deviation is that of counts as they are estimated,
-// since the true ones are not known; of a rare value it hardly depends on them.
+// Counts estimates the count of every value. The deviation follows from the estimated counts, since
+// the true ones are not known; of a rare value it hardly depends on them.
 func (t *Tally) Counts() []Count {
 	plausible := make([]float64, len(t.scores))
 	for v, s := range t.scores {

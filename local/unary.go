@@ -81,7 +81,7 @@ func (p *Unary) Likelihood(value int, r Report) float64 {
 	return product
 }
 
-// likelihood is that of a bit which is 1 with a chance.
+// likelihood returns the probability of a bit that is 1 with a chance.
 func likelihood(one chance, bit bool) float64 {
 	if bit {
 		return one.value()

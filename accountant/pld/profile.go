@@ -46,8 +46,7 @@ func epsilonAt(delta float64) question {
 	}
 }
 
-// deltaAt asks for δ at epsilon. It is 0 only where the losses are known to be below ε, which the
-// answers know.
+// deltaAt asks for δ at epsilon. It answers 0 only where all losses certainly are at most ε.
 func deltaAt(epsilon float64) question {
 	return question{
 		at: epsilon, validate: accountant.ValidateEpsilon, none: 1,

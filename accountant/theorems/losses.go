@@ -63,7 +63,7 @@ func (l *losses) largest() float64 {
 	return math.Abs(l.outer[len(l.outer)-1].loss) + math.Abs(l.inner[len(l.inner)-1].loss)
 }
 
-// maxAtoms bounds each of the two halves.
+// maxAtoms bounds the number of sums of each of the two halves of the list.
 const maxAtoms = 1 << 20
 
 // losses chooses how to represent the sum: exactly in two halves, exactly on a

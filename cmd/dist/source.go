@@ -118,7 +118,7 @@ func environment(p platform) []string {
 	return []string{"CGO_ENABLED=0", "GOOS=" + p.OS, "GOARCH=" + p.Arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="}
 }
 
-// version is what the program says of itself, with the time of the commit.
+// version asks the program for its version, and adds the time of the commit.
 func (c checkout) version(program string) (version, error) {
 	text, err := output(c.dir, nil, "go", "version", "-m", program)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Recipe says what the network sees of a training picture. Pictures are predicted as they are.
 type Recipe struct {
-	// Views is how many views of an example each step takes, at least 1.
+	// Views is the number of views of an example in each step, at least 1.
 	Views int
 	// Flip makes a view the mirror image, left and right exchanged, with probability 1/2.
 	Flip bool

@@ -30,7 +30,7 @@ func New(r Recipe, shape data.Shape, src *random.Source) (*Views, error) {
 	return v, nil
 }
 
-// PerExample is how many views a step takes of each example.
+// PerExample returns the number of views of each example in a step.
 func (v *Views) PerExample() int {
 	if v == nil {
 		return 1
@@ -39,8 +39,8 @@ func (v *Views) PerExample() int {
 }
 
 // Write writes a view of a picture to dst: (Height, Width, Channels) both, and no memory in common.
-// step and example are where training is and the place of the example in its data set; views are
-// counted from 0.
+// step is the step of training, example the place of the example in its data set; views are counted
+// from 0.
 func (v *Views) Write(dst, picture []float32, step, example, view int) {
 	if v == nil {
 		copy(dst, picture)
@@ -49,8 +49,8 @@ func (v *Views) Write(dst, picture []float32, step, example, view int) {
 	v.draw(step, example, view).apply(dst, picture, v.shape)
 }
 
-// change is what a view does to its picture: pixel (y, x) of the view is pixel (y+down, x+across)
-// of the picture, or of its mirror image.
+// change describes a view: pixel (y, x) of the view is pixel (y+down, x+across) of the picture, or
+// of its mirror image.
 type change struct {
 	flip         bool
 	down, across int

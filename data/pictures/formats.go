@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// formats are those that are read, as image.Decode calls them, by the extension of a file's name.
-// Of a file with several pictures the first is read.
+// formats lists the formats that are read, as image.Decode calls them, by the extension of a file's
+// name. Of a file with several pictures the first is read.
 var formats = map[string]string{
 	".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".bmp": "bmp", ".gif": "gif", ".tif": "tiff", ".tiff": "tiff", ".webp": "webp",
 }
@@ -17,7 +17,7 @@ var formats = map[string]string{
 // Extensions lists the extensions of the files that are read, for messages.
 func Extensions() string { return strings.Join(slices.Sorted(maps.Keys(formats)), ", ") }
 
-// Known reports whether the name of a file ends, in any case, as that of a picture that is read.
+// Known reports whether a file's name ends, in any case, like the name of a picture that is read.
 func Known(name string) bool { return formats[extension(name)] != "" }
 
 func extension(name string) string { return strings.ToLower(filepath.Ext(name)) }
@@ -35,7 +35,7 @@ func (o Others) Join(more Others) {
 	}
 }
 
-// Len is how many there are.
+// Len counts the files.
 func (o Others) Len() (n int) {
 	for _, of := range o {
 		n += of
@@ -47,7 +47,7 @@ func (o Others) Len() (n int) {
 // like a mistake: more than two, and more than one for every ten pictures.
 func (o Others) TooMany(pictures int) bool { return o.Len() > max(2, pictures/10) }
 
-// String is how many there are of each kind, as in "3 files (2 .heic, 1 .txt)".
+// String counts the files of each kind, as in "3 files (2 .heic, 1 .txt)".
 func (o Others) String() string {
 	kinds := make([]string, 0, len(o))
 	for _, ext := range slices.Sorted(maps.Keys(o)) {

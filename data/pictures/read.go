@@ -17,8 +17,8 @@ import (
 	_ "golang.org/x/image/webp" // registers the decoder
 )
 
-// Size is what pictures are brought to: height and width in pixels, and 1 channel (grey) or 3 (red,
-// green, blue).
+// Size is the size to which pictures are brought: height and width in pixels, and 1 channel (grey)
+// or 3 (red, green, blue).
 type Size struct{ Height, Width, Channels int }
 
 // Limits of one file.
@@ -99,8 +99,8 @@ func mended(m image.Image, format string, about tags) (image.Image, error) {
 	return m, nil
 }
 
-// ofVideo converts the pixels of a WebP with loss, luma from 16 to 235 and chroma from 16 to 240, as
-// libwebp does (src/dsp/yuv.h). Package image takes them for those of a JPEG, from 0 to 255
+// ofVideo converts the pixels of a WebP with loss, luma from 16 to 235 and chroma from 16 to 240,
+// as libwebp does (src/dsp/yuv.h). Package image takes them for pixels of a JPEG, from 0 to 255
 // (https://go.dev/issue/40173). A WebP without loss has no such pixels.
 func ofVideo(m image.Image) image.Image {
 	var of image.YCbCr

@@ -27,10 +27,10 @@ const (
 	jpegBeginOfScan = 0xda
 )
 
-// tags are the values of those that are one number of 16 bits.
+// tags holds the tags whose value is one number of 16 bits.
 type tags map[uint16]uint16
 
-// orientation is how the picture is to be turned, 1 to 8; 1 leaves it as it is.
+// orientation says how to turn the picture, 1 to 8; 1 leaves it as it is.
 func (t tags) orientation() int {
 	if o := t[tagOrientation]; o >= 1 && o <= 8 {
 		return int(o)

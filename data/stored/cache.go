@@ -38,7 +38,7 @@ func NewCache(x *Index, size pictures.Size, bytes int64) *Cache {
 	}
 }
 
-// Index is that of the pictures.
+// Index returns the index of the pictures.
 func (c *Cache) Index() *Index { return c.index }
 
 // View calls use with picture i: height·width·channels bytes in that order, which are valid until it

@@ -11,10 +11,10 @@ import (
 	"dpsgd/data/pictures"
 )
 
-// listClasses lists <folder>/<part>/<class>/. The class folders must be exactly the declared classes.
-// In each, files that package pictures knows by their extension are pictures. Names that start with a
-// dot are passed over, and so are a few other files. The order is that of the classes, then of the
-// file names.
+// listClasses lists <folder>/<part>/<class>/. The class folders must be exactly the declared
+// classes. In each, files that package pictures knows by their extension are pictures. Names that
+// start with a dot are passed over, and so are a few other files. They are in the order of the
+// classes, then of the file names.
 //
 // Links are followed, wherever they lead: a folder may be a choice of the files of another one.
 func (p Part) listClasses(others pictures.Others) (*Index, error) {

@@ -24,8 +24,8 @@ var (
 	ErrInvalid = errors.New("invalid data")
 )
 
-// Index is where the pictures of one part of a data set are, and their classes. It is safe for
-// concurrent reading.
+// Index holds the places of the pictures of one part of a data set, and their classes. It is safe
+// for concurrent reading.
 type Index struct {
 	labels  []uint8
 	names   []string // of the files; nil where nobody asked for them
@@ -66,7 +66,7 @@ func List(p Part, others pictures.Others) (*Index, error) {
 	return p.listClasses(others)
 }
 
-// Len is how many pictures there are.
+// Len returns the number of pictures.
 func (x *Index) Len() int { return len(x.labels) }
 
 // Labels are the numbers of their classes. The caller must not change them.
@@ -165,7 +165,7 @@ func follow(path string, e fs.DirEntry) (mode fs.FileMode, link string) {
 	return info.Mode(), "a link to "
 }
 
-// Kind is what a file is that is no regular one, for messages.
+// Kind names the kind of a file that is no regular one, for messages.
 func Kind(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():

@@ -12,7 +12,7 @@ import (
 	"dpsgd/data/pictures"
 )
 
-// shardList is what a shard holds.
+// shardList is the content of a shard.
 type shardList struct {
 	stamp   stamp
 	labels  []uint8
@@ -22,10 +22,10 @@ type shardList struct {
 	others  pictures.Others
 }
 
-// listShard reads the headers of a tar file, and its classes. Its members are those of WebDataset: all
-// that belongs to one example has one key, the name up to the first dot behind the last slash, and
-// stands together. An example has one picture and one file whose name ends in .cls, with the name or
-// the number of its class.
+// listShard reads the headers of a tar file, and its classes. Its members are named as in
+// WebDataset: all files of one example have one key, the name up to the first dot behind the last
+// slash, and stands together. An example has one picture and one file whose name ends in .cls, with
+// the name or the number of its class.
 func listShard(path string, numbers map[string]uint8, names bool) (*shardList, error) {
 	f, stamp, err := openShard(path)
 	if err != nil {
@@ -46,13 +46,13 @@ type shardReader struct {
 	window  *window
 	tar     *tar.Reader
 	numbers map[string]uint8
-	keys    map[string]bool // those that have been
+	keys    map[string]bool // the keys of earlier examples
 	names   bool
 
 	example example
 }
 
-// example is what has been read of the present one.
+// example is the part of the present example that has been read.
 type example struct {
 	key            string
 	picture, class string // names of the members; "" before they were found

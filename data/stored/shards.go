@@ -14,7 +14,7 @@ import (
 	"dpsgd/internal/parallel"
 )
 
-// shardName is what the names of tar files with pictures look like: train.tar, train-000017.tar.
+// shardName matches the names of tar files with pictures: train.tar, train-000017.tar.
 var shardName = regexp.MustCompile(`^(train|test)([-_.].*)?\.tar$`)
 
 // packed are endings of tar files that would have to be unpacked up to a picture to read it.
@@ -62,7 +62,7 @@ func (p Part) shards() ([]string, error) {
 	return found, nil
 }
 
-// mostOpen is how many shards are held open. Of more, each is opened for every picture.
+// mostOpen bounds the shards that are held open. A shard beyond it is opened for every picture.
 const mostOpen = 512
 
 // shards are pictures in tar files. There may be tens of millions of them: 13 bytes tell where each is,

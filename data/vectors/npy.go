@@ -17,7 +17,7 @@ import (
 // a dictionary in Python.
 const (
 	npyMagic = "\x93NUMPY"
-	// maxNPYHeader is what NumPy itself reads without being told to.
+	// maxNPYHeader is the limit that NumPy itself has by default.
 	maxNPYHeader = 10000
 )
 

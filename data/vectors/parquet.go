@@ -108,8 +108,8 @@ func (r *parquetRows) checkWidth() error {
 	return nil
 }
 
-// expansion is how many bytes or numbers a byte of a file may stand for: more than any vectors that
-// tell something about examples, and about the most that gzip packs.
+// expansion bounds the bytes or numbers that a byte of a file may stand for: more than any vectors
+// that tell something about examples, and about the most that gzip packs.
 const expansion = 1024
 
 // checkRows makes sure that there are vectors, and not many more than the file has room for.

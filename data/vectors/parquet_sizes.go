@@ -36,11 +36,11 @@ func checkFooter(f io.ReaderAt, size int64) error {
 	return nil
 }
 
-// codecs are the ones that are read. LZ4_RAW, which pyarrow calls lz4, and the older LZ4 are not:
-// parquet-go v0.32.0 unpacks a page into a new buffer where its own has not three times the bytes of
-// the packed page, and goes on with its own, which holds something else, if the page has the length
-// that it declares (https://github.com/parquet-go/parquet-go/issues/608). Values come out as zeros or
-// as those of other pages, without an error.
+// codecs lists the codecs that are read. LZ4_RAW, which pyarrow calls lz4, and the older LZ4 are
+// not: parquet-go v0.32.0 unpacks a page into a new buffer where its own has not three times the
+// bytes of the packed page, and goes on with its own, which holds something else, if the page has
+// the length that it declares (https://github.com/parquet-go/parquet-go/issues/608). Values come
+// out as zeros or as those of other pages, without an error.
 var codecs = []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd}
 
 // checkPages makes sure that all pages lie in the file and hold no more than it has room for.

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Declared is what is said of vectors without a look at them.
+// Declared describes vectors before they are read.
 type Declared struct {
 	Width   int      // numbers in each, at least one
 	Classes []string // in the order of the labels, at most 256
@@ -167,7 +167,7 @@ func (p *Part) open(path string) (*os.File, error) {
 	return f, err
 }
 
-// hold takes two arrays, if they are what was declared.
+// hold keeps the features and labels, if their shapes and types are as declared.
 func (p *Part) hold(features, labels *array) error {
 	if err := features.checkVectors(p.declared.Width); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 // numbersAtOnce is about how many numbers are read in one piece.
 const numbersAtOnce = 1 << 16
 
-// rowsAtOnce is how many vectors of a width that is.
+// rowsAtOnce returns the number of vectors of a width that are read at once.
 func rowsAtOnce(width int) int { return max(1, numbersAtOnce/width) }
 
 // Count returns the number of vectors.

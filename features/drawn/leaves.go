@@ -39,7 +39,7 @@ func (p *painter) ground(dice *rand.Rand) {
 	}
 }
 
-// greyLeaves makes the first plane the mean of all, which is what grey leaves are.
+// greyLeaves makes the first plane the mean of all planes, for grey leaves.
 func (p *painter) greyLeaves() {
 	red, green, blue := p.colour.plane(0), p.colour.plane(1), p.colour.plane(2)
 	for i, v := range red {
@@ -55,7 +55,7 @@ const (
 	outlines
 )
 
-// A leaf is one shape and what is on it. Its own coordinates (u, v) have their origin in its
+// A leaf is one shape and the pattern on it. Its own coordinates (u, v) have their origin in its
 // middle and are turned against those of the canvas.
 type leaf struct {
 	outline        int

@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// pinkNoise makes Gaussian noise whose amplitude falls with a power of the frequency, as that of
-// photographs does (Field 1987, "Relations between the statistics of natural images and the
-// response properties of cortical cells", finds about 1/f).
+// pinkNoise makes Gaussian noise whose amplitude falls with a power of the frequency, as it does in
+// photographs (Field 1987, "Relations between the statistics of natural images and the response
+// properties of cortical cells", finds about 1/f).
 type pinkNoise struct {
 	height, width int
 	values        []float64 // the noise, row by row

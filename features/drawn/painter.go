@@ -7,9 +7,9 @@ import (
 	"dpsgd/data"
 )
 
-// margin is by how many pixels the canvas of leaves is larger than the picture on each side: the
-// light blur reads the nearest of them, and noise that is periodic on the canvas does not join up
-// at the edges of the picture.
+// margin is the number of pixels by which the canvas of leaves is larger than the picture on each
+// side: the light blur reads the nearest of them, and noise that is periodic on the canvas does not
+// join up at the edges of the picture.
 const margin = 2
 
 // A canvas has planes of the same size, one after the other.

@@ -10,7 +10,7 @@ import (
 // gap is the width of the lines between the pictures of a sheet, in pixels.
 const gap = 2
 
-// background is what no picture covers.
+// background is the colour between the pictures.
 var background = color.RGBA{128, 128, 128, 255}
 
 // Sheet returns one image that shows the first n pictures, or all if there are fewer, row by row

@@ -62,8 +62,8 @@ type axis struct {
 func newAxis(pixel, side int) axis {
 	at, size := float64(pixel-margin), float64(side-2*margin)
 	a := axis{place: 2*at/(size-1) - 1}
-	// The heights are those of the middles of blobSide equal parts of the side; the outer ones
-	// hold on beyond.
+	// The heights belong to the middles of blobSide equal parts of the side; the outer ones hold on
+	// beyond.
 	at = (at+0.5)*blobSide/size - 0.5
 	first := int(math.Floor(at)) - 1
 	for i := first; i < first+4; i++ {

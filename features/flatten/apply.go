@@ -7,14 +7,14 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// batch is how many rows are flattened together: so many that a product of matrices hardly notices
-// how few, and few enough that they stay close to the processor.
+// batch is the number of rows that are flattened together: enough for a fast product of matrices,
+// and few enough that they stay close to the processor.
 const batch = 1024
 
 // Apply replaces each of the rows, which lie one after the other, by its image under the map. The
 // image of a row depends on that row alone, bit for bit: not on the others, their number or the
-// threads. It has norm 1, but for a row that is the drawn mean, whose image is zero; that of a row
-// with a value that is not finite is not finite. Apply panics if rows is no whole number of them.
+// threads. It has norm 1, except that the drawn mean has the image zero; a row with a value that is
+// not finite has an image that is not finite. Apply panics if rows is no whole number of them.
 func (f *Flattening) Apply(rows []float32, pool *kernel.Pool) {
 	width := len(f.gain)
 	if len(rows)%width != 0 {

@@ -11,10 +11,10 @@ type Definition struct {
 	LeastNorm  float64   // a row of a smaller norm is divided by this instead
 }
 
-// Definition returns that of f.
+// Definition returns the definition of f.
 func (f *Flattening) Definition() Definition {
 	return Definition{f.blocks, f.shift, f.gain, f.directions, f.damping, minNorm}
 }
 
-// Columns is how many columns of a row a block has.
+// Columns returns the number of columns of a row in a block.
 func (b Block) Columns() int { return b.columns() }

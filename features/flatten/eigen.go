@@ -12,8 +12,8 @@ import (
 // errDependent tells that vectors have fewer dimensions than there are of them.
 var errDependent = errors.New("flatten: dependent vectors")
 
-// chunk is how many eigenpairs are looked for together: the decompositions on a subspace cost the
-// cube of its dimension, its products with the matrix no more than that.
+// chunk is the number of eigenpairs that are looked for together: the decompositions on a subspace
+// cost the cube of its dimension, its products with the matrix no more than that.
 const chunk = 256
 
 // topPairs returns the k largest eigenvalues of a, a symmetric, positive semidefinite matrix (n, n)

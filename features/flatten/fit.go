@@ -99,7 +99,7 @@ func (f *Flattening) standardise(rows []float32, width int, pool *kernel.Pool) e
 	return nil
 }
 
-// moments writes the mean and the standard deviation, that of n−1 degrees of freedom, of the first
+// moments writes the mean and the standard deviation, with n−1 degrees of freedom, of the first
 // columns of rows, of which each begins width values after the one before.
 func moments(mean, deviation []float64, rows []float32, width int) {
 	n := 0.0

@@ -126,8 +126,8 @@ func (s *subspace) ritz() (values []float64, err error) {
 	return values, nil
 }
 
-// maxGrowth is how much more a filter may lengthen a vector than what it damps: float32 keeps seven
-// digits, and the eigenvectors of the basis leave out as many of each other.
+// maxGrowth bounds how much more a filter may lengthen a vector than the vectors that it damps:
+// float32 keeps seven digits, and the eigenvectors of the basis leave out as many of each other.
 const maxGrowth = 1e9
 
 // maxDegree bounds what a filter costs between two decompositions.

@@ -18,7 +18,7 @@ type Definition struct {
 	RowEdges, ColumnEdges    []int // cell i lies between edges i and i+1, in positions of patches
 }
 
-// Definition returns that of p.
+// Definition returns the definition of p.
 func (p *Patches) Definition() Definition {
 	d := Definition{
 		Options: p.options, Scaled: p.scaled, Border: border, Threshold: threshold, ContrastFloor: contrastFloor,

@@ -14,8 +14,8 @@ import (
 const (
 	sampleStep = 3       // pixels between the patches that are looked at, along both sides
 	maxSample  = 120_000 // patches that the whitening is estimated from
-	// contrastFloor is added to the variance of a patch, that of ten of 255 levels, so that what
-	// is flat stays small.
+	// contrastFloor is added to the variance of a patch, so that flat patches stay small: the
+	// variance of a deviation of ten of 255 levels.
 	contrastFloor = (10.0 / 255) * (10.0 / 255)
 	// regularisation is added to the variances along the principal directions before whitening;
 	// patches have variances about 1 in each pixel.

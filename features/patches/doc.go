@@ -1,5 +1,5 @@
-// Package patches turns a picture into how much it looks, in each part of it, like small patches of
-// drawn pictures: features that nobody's data has shaped.
+// Package patches measures how much each part of a picture looks like small patches of drawn
+// pictures: features that nobody's data has shaped.
 //
 // A filter is a patch of a drawn picture after whitening. Its response at a position of a picture
 // is its product with the patch there, which has been given mean 0 and variance 1 and whitened with

@@ -1,6 +1,6 @@
 package patches
 
-// threshold is what the size of a response has to be above to count.
+// Only responses whose size is above threshold count.
 const threshold = 0.25
 
 // foldedFilters are filters in two parts, w = even + odd, such that the mirror image of w is

@@ -11,7 +11,8 @@ type grid struct {
 	runs                  []run
 }
 
-// A run is positions of a row that are in one cell, and in one cell of the mirror image as well.
+// A run is a range of positions of a row that lie in one cell of the grid, and in one cell of the grid
+// of the mirror image.
 type run struct{ from, to, column, mirrored int }
 
 func newGrid(rows, columns, cells int) grid {

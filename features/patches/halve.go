@@ -5,8 +5,8 @@ import (
 	"dpsgd/features/drawn"
 )
 
-// border is by how many pixels the half of a picture is extended on each side, by reflection, so
-// that its patches also show the picture's edge in their middle.
+// border is the number of pixels by which the half of a picture is extended on each side, by
+// reflection, so that its patches also show the picture's edge in their middle.
 const border = 2
 
 // halve writes to dst the means of the 2×2 blocks of one plane of height×width, which leaves out a

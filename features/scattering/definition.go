@@ -7,7 +7,7 @@ import "math"
 type Definition struct {
 	Angles                 int
 	Fine, Coarse           Wavelets
-	Full, Half             Average // of the picture and the moduli of its size, and of those of half its size
+	Full, Half             Average // of the picture and the moduli of its size, and of the moduli of half its size
 	Smallest               float64 // added to squared moduli
 	GroupEpsilon           float64 // added to the variances of [GroupNorm]
 	CoarseStride           int
@@ -16,7 +16,7 @@ type Definition struct {
 	Coefficients, Channels int
 }
 
-// Wavelets are those of one scale: (angle, row, column).
+// Wavelets holds the wavelets of one scale: (angle, row, column).
 type Wavelets struct {
 	Size            int
 	Real, Imaginary []float32
@@ -29,7 +29,7 @@ type Average struct {
 	Horizontal                         []float32 // (OutWidth, Width)
 }
 
-// Definition returns that of s.
+// Definition returns the definition of s.
 func (s *Scattering) Definition() Definition {
 	t := newTransform(s)
 	return Definition{

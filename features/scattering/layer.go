@@ -35,8 +35,8 @@ func newLayer(s scale, filters mirrored, planes, height, width, stride int) *lay
 	return l
 }
 
-// margin is how far windows reach beyond the edges: each lies around the middle of the
-// stride×stride pixels that its output stands for.
+// margin returns the number of pixels by which windows reach beyond the edges: each lies around the
+// middle of the stride×stride pixels that its output stands for.
 func (l *layer) margin() int    { return (l.size - l.stride) / 2 }
 func (l *layer) outHeight() int { return l.height / l.stride }
 func (l *layer) outWidth() int  { return l.width / l.stride }

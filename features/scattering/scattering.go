@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// Coefficients is how many values a channel of a picture has at each place.
+	// Coefficients counts the values of a channel of a picture at each place.
 	Coefficients = 1 + 2*angles + angles*angles
-	// Step is how many pixels the places are apart, in both directions.
+	// Step is the distance of the places in pixels, in both directions.
 	Step = 4
 
 	smallestSide = 12 // windows reach 9 pixels beyond the edges, and 12 can reflect 11

@@ -89,7 +89,8 @@ func catchUp(d *checkpoints.Datasets, m checkpoints.Member, path string) error {
 	return d.Register(j, m.Registration)
 }
 
-// keepsLimit is limits.RefuseLost for a run of which the ledger of the data does not know all.
+// keepsLimit refuses a run whose data have lost their limit ([limits.RefuseLost]). It is asked when the
+// ledger of the data lacks releases of that run.
 func keepsLimit(registry, run string, info checkpoints.DatasetsInfo, name string) error {
 	c, err := folder.ReadConfig(run)
 	if err != nil {

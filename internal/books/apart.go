@@ -270,8 +270,8 @@ func readKnown(registry string) (Known, error) {
 	return k, nil
 }
 
-// addShared puts the runs of the shared ledger in front. Of a run that both know, the one that knows
-// more counts.
+// addShared puts the runs of the shared ledger in front. For a run that is in both ledgers, the ledger
+// with more entries counts.
 func (k *Known) addShared(shared checkpoints.DatasetsInfo) {
 	members := slices.Clone(shared.Members)
 	for _, own := range k.Members {

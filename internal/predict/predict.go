@@ -16,7 +16,7 @@ import (
 // ErrInput: the model of a run does not see what it is asked about.
 var ErrInput = errors.New("predict")
 
-// Answer is what a model takes one example for.
+// Answer is a model's prediction for one example.
 type Answer struct {
 	File        string  `json:"file"`
 	Row         int     `json:"row,omitempty"` // of a table, from 1; 0 for pictures

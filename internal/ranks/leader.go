@@ -23,7 +23,7 @@ type Leader struct {
 	body      []byte    // of a message; secret
 }
 
-// Run is what rank 0 has of the run that all ranks carry out.
+// Run is rank 0's side of the run that all ranks carry out.
 type Run struct {
 	Source     *examples.Source
 	Train      data.Set // as the network sees it

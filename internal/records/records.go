@@ -17,8 +17,8 @@ import (
 	"dpsgd/release"
 )
 
-// Records computes what the records of a run contribute. Records that are no clients have Gradients,
-// and persons come on top of them.
+// Records computes the contributions of a run's records: examples, clients or persons. Examples and
+// persons contribute gradients; a person contributes the gradient of one of that person's examples.
 type Records struct {
 	Gradients *compute.Gradients
 	Clients   *federated.Clients // nil where there are none

@@ -17,7 +17,7 @@ import (
 // ErrName: the file of a report that is not private does not say so.
 var ErrName = errors.New("train: the name of the report")
 
-// Report is what a page says about runs and sweeps.
+// Report is the content of a page about runs and sweeps.
 type Report struct {
 	Title   string
 	Runs    []*Run

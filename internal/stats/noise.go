@@ -40,8 +40,8 @@ func (z additive) question(s *answer.Sums) (answer.Question[[]int64], error) {
 	return answer.Question[[]int64]{}, fmt.Errorf("stats: found the mechanism %q, expected one of sums", z.mechanism)
 }
 
-// sums adds up contributions that have at most these norms, and returns the one that the noise goes
-// by, too.
+// sums adds up contributions that have at most these norms. It also returns the norm that scales the
+// noise.
 func (z additive) sums(l1, l2 float64, contributions func(yield func([]int64) bool), coordinates int) (*answer.Sums, float64, error) {
 	most, bound := math.Ceil(l1), answer.L1
 	if gaussian(z.mechanism) {

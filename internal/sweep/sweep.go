@@ -189,7 +189,7 @@ func (s *sweep) result(status run.Status) (Result, error) {
 	return r, checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Report), report, folder.FilePerm)
 }
 
-// silent is the Watcher of nobody.
+// silent is a Watcher that shows nothing.
 type silent struct{}
 
 func (silent) SweepStarted(Overview)                      {}

@@ -15,7 +15,7 @@ type Result struct {
 	Status         run.Status `json:"status"`
 	Steps          int        `json:"steps"`
 	account.Answer            // that holds for every set of results: of all that was planned, where the run stopped before
-	// Released is of what was released by now, nil where that is what Answer is of. It holds only if
+	// Released covers the releases so far, where Answer covers more; else it is nil. It holds only if
 	// the decision to stop looked at no result.
 	Released           *account.Answer `json:"released,omitempty"`
 	TargetEpsilon      float64         `json:"target_epsilon,omitempty"` // the budget; 0 for none
