@@ -8,6 +8,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/ordinary"
+	"dpsgd/internal/run"
 
 	"github.com/spf13/cobra"
 )
@@ -18,8 +19,10 @@ func ordinaryOptions(a *shell.App, dataDir, dataFolder, runsDir, name, serve str
 		return ordinary.Options{}, shell.Usagef("found --serve with privacy.none or privacy.unit label, expected a run whose gradients have noise")
 	}
 	return ordinary.Options{
-		Request: examples.Request{DataDir: dataDir, DataFolder: dataFolder, Computed: computed(a)},
-		RunsDir: runsDir, Name: name, Watcher: &ordinaryWatcher{Display: a.Display()},
+		Options: run.Options{
+			Request: examples.Request{DataDir: dataDir, DataFolder: dataFolder, Computed: computed(a)}, RunsDir: runsDir, Name: name, Waits: a.Waits,
+		},
+		Watcher: &ordinaryWatcher{Display: a.Display()},
 	}, nil
 }
 
@@ -29,11 +32,11 @@ func resumeOrdinary(a *shell.App, c *cobra.Command, dir, dataDir, dataFolder, se
 	if err != nil {
 		return err
 	}
-	run, err := ordinary.Open(dir, o)
+	trained, err := ordinary.Open(dir, o)
 	if err != nil {
 		return err
 	}
-	return fitOrdinary(a, c, run)
+	return fitOrdinary(a, c, trained)
 }
 
 // fitOrdinary carries out a run and prints its result.
@@ -104,9 +107,9 @@ func (p *ordinaryWatcher) Finished(r ordinary.Result) {
 
 // createOrdinary makes a run and carries it out.
 func createOrdinary(a *shell.App, c *cobra.Command, config *configs.Config, o ordinary.Options) error {
-	run, err := ordinary.Create(config, o)
+	trained, err := ordinary.Create(config, o)
 	if err != nil {
 		return err
 	}
-	return fitOrdinary(a, c, run)
+	return fitOrdinary(a, c, trained)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
@@ -24,12 +25,12 @@ func (r *Run) stage() accountant.Event {
 
 // tell asks the labels of the first stage, unless there are answers: the one release of the run.
 func (r *Run) tell() error {
-	if r.journal == nil || r.told != nil {
+	if r.Books == nil || r.told != nil {
 		return nil
 	}
-	if n := r.journal.Len(); n > 0 {
+	if n := r.Books.Len(); n > 0 {
 		return fmt.Errorf("%w: the ledger of %s holds %d entries, and there is no %s with the answers; asking again would pass ε = %g. Start a new run; what was asked still counts in the ledger of the data: %w",
-			run.ErrUntrained, r.Dir, n, folder.Labels, r.config.Privacy.Epsilon, release.ErrBudget)
+			run.ErrUntrained, r.Dir, n, folder.Labels, r.Config.Privacy.Epsilon, release.ErrBudget)
 	}
 	if err := r.append(r.event()); err != nil {
 		return err
@@ -49,21 +50,21 @@ func (r *Run) tell() error {
 	if err := r.keepAnswers(); err != nil {
 		return err
 	}
-	return r.save() // which binds the run to them
+	return r.Save() // which binds the run to them
 }
 
 // tellRest asks the labels of the second stage: each among the classes that are likely by the model
 // that learnt the answers of the first. No label is asked that has an answer.
 func (r *Run) tellRest() error {
-	if r.journal == nil || r.stageOf() > 1 {
+	if r.Books == nil || r.stageOf() > 1 {
 		return r.keepAnswers()
 	}
 	if err := r.append(r.stage()); err != nil {
 		return err
 	}
-	chances := make([]float64, r.outline.Classes)
+	chances := make([]float64, r.Source.Classes)
 	var candidates []int
-	err := r.mean.InPlaceOf(r.model.Values, func() error {
+	err := r.Mean.InPlaceOf(r.Model.Values, func() error {
 		return r.predictTrain(func(i int, logits []float32) {
 			if r.told[i] != untold {
 				return
@@ -81,7 +82,7 @@ func (r *Run) tellRest() error {
 }
 
 // append writes an entry into the ledgers.
-func (r *Run) append(e accountant.Event) error { return r.journal.Append(r.journal.Len(), e) }
+func (r *Run) append(e accountant.Event) error { return r.Books.Append(r.Books.Len(), e) }
 
 // stageOf is the stage that the answers are of: 2 where no label is untold.
 func (r *Run) stageOf() int {
@@ -95,10 +96,13 @@ func (r *Run) stageOf() int {
 
 // keepAnswers writes the answers, which are public now, and lets the network learn them.
 func (r *Run) keepAnswers() error {
-	if r.journal == nil {
+	if r.Books == nil {
 		return nil
 	}
-	if err := checkpoints.WriteFileAtomic(r.path(folder.Labels), bytesOf(r.told), folder.FilePerm); err != nil {
+	err := r.Keep(run.Saving{What: "the answers", File: folder.Labels, Bytes: len(r.told), Apart: true, Write: func(dir string) error {
+		return checkpoints.WriteFileAtomic(filepath.Join(dir, folder.Labels), bytesOf(r.told), folder.FilePerm)
+	}})
+	if err != nil {
 		return err
 	}
 	r.trainer.Learn(r.told) // what is untold is not among the examples of the first stage
@@ -109,7 +113,7 @@ func (r *Run) keepAnswers() error {
 // another ε, are refused: what they cost is not what the rest would.
 func (r *Run) asked() (stages int, err error) {
 	plan := []accountant.Event{r.event(), r.stage()}[:r.phases()]
-	for _, e := range r.journal.Ledger().Entries() {
+	for _, e := range r.Books.Ledger().Entries() {
 		for range e.Count {
 			if stages == len(plan) || e.Event != plan[stages] {
 				return 0, fmt.Errorf("%w: the ledger of %s holds %v as entry %d, expected at most the %d of %s", books.ErrOtherPlan, r.Dir, e.Event, stages+1, len(plan), folder.Config)
@@ -130,7 +134,7 @@ func (r *Run) fingerprint(plan string, entries int) string {
 	if entries == 0 || told == nil {
 		return plan
 	}
-	return hashOf(plan + string(bytesOf(told)))
+	return run.HashOf(plan + string(bytesOf(told)))
 }
 
 func bytesOf(answers []int32) []byte {
@@ -143,15 +147,15 @@ func bytesOf(answers []int32) []byte {
 
 // readAnswers reads the answers of a run that goes on.
 func (r *Run) readAnswers() error {
-	if r.journal == nil || !r.exists(folder.Labels) {
+	if r.Books == nil || !folder.HoldsAny(r.Dir, folder.Labels) {
 		return nil // which tell deals with
 	}
-	content, err := os.ReadFile(r.path(folder.Labels))
+	content, err := os.ReadFile(r.Path(folder.Labels))
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	wrong := func(found, expected string) error {
-		return fmt.Errorf("train: %s: found %s, expected %s: %w", r.path(folder.Labels), found, expected, checkpoints.ErrCorrupt)
+		return fmt.Errorf("train: %s: found %s, expected %s: %w", r.Path(folder.Labels), found, expected, checkpoints.ErrCorrupt)
 	}
 	if len(content) != len(r.whole) {
 		return wrong(fmt.Sprintf("%d answers", len(content)), fmt.Sprintf("one for each of the %d examples", len(r.whole)))
@@ -159,8 +163,8 @@ func (r *Run) readAnswers() error {
 	told := make([]int32, len(content))
 	for i, b := range content {
 		told[i] = int32(b)
-		if first := r.phases() == 1 || i < len(r.half()); int(b) >= r.outline.Classes && (first || b != untold) {
-			return wrong(fmt.Sprintf("the answer %d", b), fmt.Sprintf("one of the %d classes", r.outline.Classes))
+		if first := r.phases() == 1 || i < len(r.half()); int(b) >= r.Source.Classes && (first || b != untold) {
+			return wrong(fmt.Sprintf("the answer %d", b), fmt.Sprintf("one of the %d classes", r.Source.Classes))
 		}
 	}
 	r.told = told
@@ -174,7 +178,7 @@ func (r *Run) checkAnswers() error {
 		return err
 	}
 	wrong := func(found, expected string) error {
-		return fmt.Errorf("train: %s: found %s, expected %s: %w", r.path(folder.Labels), found, expected, checkpoints.ErrCorrupt)
+		return fmt.Errorf("train: %s: found %s, expected %s: %w", r.Path(folder.Labels), found, expected, checkpoints.ErrCorrupt)
 	}
 	if stages == 0 { // of another run, whose ledger they are in
 		return wrong("answers that the ledger does not count", "none before they are asked")

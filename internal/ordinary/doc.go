@@ -1,4 +1,4 @@
-// Package ordinary makes runs that train without noise on gradients, in folders like those of package
+// Package ordinary trains without noise on gradients, as a job that package run carries out, like that of package
 // train:
 //
 //   - privacy.none: a baseline, which is NOT PRIVATE. Bar, result, statement and model say so. It has no

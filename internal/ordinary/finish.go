@@ -1,132 +1,96 @@
 package ordinary
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"time"
 
-	"dpsgd/checkpoints/safetensors"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/labels"
 	"dpsgd/internal/run"
-	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
-	"dpsgd/internal/trained"
 )
 
 // predictTrain predicts every training example with the current parameters.
 func (r *Run) predictTrain(visit func(example int, logits []float32)) error {
-	e, err := compute.NewEvaluator(r.model, r.examples.Train, setup.Normalisation(r.config, r.source.Shape.Channels), r.pool)
+	e, err := compute.NewEvaluator(r.Model, r.Examples.Train, setup.Normalisation(r.Config, r.Source.Shape.Channels), r.Pool)
 	if err != nil {
 		return err
 	}
 	return e.Each(func(i int, p compute.Prediction) { visit(i, p.Logits) })
 }
 
-// evaluate measures the current parameters, or their mean, on the test examples and appends a line to
-// the metrics.
+// evaluate measures the current parameters, or their mean, on the test examples.
 func (r *Run) evaluate() error {
-	if err := r.mean.InPlaceOf(r.model.Values, func() (err error) {
-		r.byClass = score.New(r.source.Names)
-		r.evaluation, err = r.evaluator.Count(r.byClass)
-		return err
-	}); err != nil {
-		return err
-	}
-	spent, err := r.spent()
-	if err != nil {
-		return err
-	}
-	line := run.Metrics{Step: r.done(), Answer: account.Answer{Epsilon: statement.NoGuarantee, Delta: 1}, TestAccuracy: r.evaluation.Accuracy,
-		TestLoss: run.Finite(r.evaluation.Loss), LearningRate: r.schedule.LearningRate(max(0, r.step-1))}
-	if spent != nil {
-		line.Answer = spent.Answer()
-		line.Accountant = ""
-	}
-	encoded, err := json.Marshal(line)
-	if err != nil {
-		return fmt.Errorf("train: %s: %w", r.path(folder.Metrics), err)
-	}
-	return run.AppendLine(r.path(folder.Metrics), encoded)
+	return r.Measure(func() (run.Metrics, error) {
+		m := run.Metrics{Answer: account.Answer{Epsilon: statement.NoGuarantee, Delta: 1}, LearningRate: r.Schedule.LearningRate(max(0, r.done()-1))}
+		spent, err := r.spent()
+		if spent != nil {
+			m.Answer = spent.Answer()
+		}
+		return m, err
+	})
 }
 
-// finish saves the last parameters, evaluates them, and writes model and statement.
-func (r *Run) finish(status run.Status) (Result, error) {
-	if err := r.save(); err != nil {
-		return Result{}, err
-	}
+// Finish evaluates the last parameters, and writes model and statement. The model's file itself says
+// what it is.
+func (r *Run) Finish(status run.Status) error {
 	if err := r.evaluate(); err != nil {
-		return Result{}, err
+		return err
 	}
 	s, err := r.statement(status)
 	if err != nil {
-		return Result{}, err
+		return err
 	}
-	if err := r.mean.InPlaceOf(r.model.Values, func() error { return r.writeModel(s) }); err != nil {
-		return Result{}, err
+	privacy := "NOT PRIVATE"
+	if s.Private() {
+		privacy = fmt.Sprintf("epsilon %v, delta %v for %s", s.Epsilon, s.Delta, s.Unit)
 	}
-	if s.ModelSHA256, err = trained.Sum(r.Dir); err != nil {
-		return Result{}, err
+	if err := r.Write(map[string]string{"privacy": privacy}); err != nil {
+		return err
 	}
-	if err := s.Write(r.Dir); err != nil {
-		return Result{}, err
+	if err := r.Publish(s); err != nil {
+		return err
 	}
-	result := Result{
-		Status: status, Steps: r.done(), Private: s.Private(), Unit: s.Unit, TestAccuracy: r.evaluation.Accuracy, ByClass: r.byClass.ByClass(),
-		Average: r.config.Training.Average.Name(), Seconds: time.Since(r.begun).Seconds(), Run: r.Dir, Together: s.Together, Accountant: s.Accountant,
-	}
-	if r.stepTime > 0 {
-		result.ExamplesPerSecond = r.examplesPerSecond()
+	r.result = Result{
+		Status: status, Steps: r.Step, Private: s.Private(), Unit: s.Unit, TestAccuracy: r.Evaluation.Accuracy, ByClass: r.ByClass.ByClass(),
+		Average: r.Config.Training.Average.Name(), Seconds: r.Seconds(), ExamplesPerSecond: r.examplesPerSecond(), Run: r.Dir, Together: s.Together, Accountant: s.Accountant,
 	}
 	if s.Private() {
-		result.Epsilon, result.Delta = &s.Epsilon, &s.Delta
+		r.result.Epsilon, r.result.Delta = &s.Epsilon, &s.Delta
 	}
-	r.watcher.Finished(result)
-	return result, nil
+	r.watcher.Finished(r.result)
+	return nil
 }
 
+// examplesPerSecond is 0 before the first step.
 func (r *Run) examplesPerSecond() float64 {
-	return float64(r.batch) * float64(r.stepped) / r.stepTime.Seconds()
-}
-
-// writeModel writes the parameters under PyTorch's names. The file itself says what it is.
-func (r *Run) writeModel(s statement.Statement) error {
-	var tensors []safetensors.Tensor
-	for _, t := range r.model.Export() {
-		tensors = append(tensors, safetensors.Tensor(t))
+	if r.PerStep() == 0 {
+		return 0
 	}
-	about := map[string]string{"format": "pt", "privacy": "NOT PRIVATE"}
-	if s.Private() {
-		about["privacy"] = fmt.Sprintf("epsilon %v, delta %v for %s", s.Epsilon, s.Delta, s.Unit)
-	}
-	if r.config.Features.Any() {
-		about["features"] = r.config.Features.Recipe.String()
-	}
-	return safetensors.Write(filepath.Join(r.Dir, folder.Model), tensors, about)
+	return float64(r.batch) / r.PerStep()
 }
 
 // statement describes the run.
 func (r *Run) statement(status run.Status) (statement.Statement, error) {
-	o, c := r.outline, r.config
+	o, c := r.Source.Outline, r.Config
 	s := statement.Statement{
-		Run: folder.Name(r.Dir), Status: string(status), System: statement.None, Unit: "nothing",
+		Run: r.Name(), Status: string(status), System: statement.None, Unit: "nothing",
 		Answer: account.Answer{Epsilon: statement.NoGuarantee, Delta: 1},
 		Data:   o.Name, Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes,
-		PlannedSteps: r.phases() * r.steps, MaxSteps: r.phases() * r.steps, Steps: r.done(), ExpectedBatchSize: float64(r.batch),
-		FrozenValues: r.model.FrozenValues(),
+		PlannedSteps: r.phases() * r.steps, MaxSteps: r.phases() * r.steps, Steps: r.Step, ExpectedBatchSize: float64(r.batch),
+		FrozenValues: r.Model.FrozenValues(),
 		Facts: []statement.Fact{
-			{Name: "Training", Value: fmt.Sprintf("ordinary minibatches of %d examples, %s at a learning rate of %.4g, without clipping and without noise", r.batch, c.Optimizer.Rule.Name(), r.schedule.Peak)},
+			{Name: "Training", Value: fmt.Sprintf("ordinary minibatches of %d examples, %s at a learning rate of %.4g, without clipping and without noise", r.batch, c.Optimizer.Rule.Name(), r.Schedule.Peak)},
 		},
 		NotPrivate: []string{"anything: every training example"},
 	}
-	if r.started != "" {
-		s.InitialWeights = fmt.Sprintf("%s, SHA-256 `%s`, declared as trained on %s", filepath.Base(c.Model.Init), r.started, c.Model.InitTrainedOn)
+	if r.Initial != "" {
+		s.InitialWeights = fmt.Sprintf("%s, SHA-256 `%s`, declared as trained on %s", filepath.Base(c.Model.Init), r.Initial, c.Model.InitTrainedOn)
 	}
-	if r.journal == nil {
+	if r.Books == nil {
 		return s, nil
 	}
 	return s, r.ofLabels(&s)
@@ -138,17 +102,17 @@ func (r *Run) ofLabels(s *statement.Statement) error {
 	if err != nil {
 		return err
 	}
-	if s.Together, err = r.journal.Together(); err != nil {
+	if s.Together, err = r.Books.Together(); err != nil {
 		return err
 	}
-	noun := r.outline.Shape.Noun()
+	noun := r.Source.Shape.Noun()
 	s.System, s.Unit = "label", labels.Unit
-	s.Answer, s.Method, s.TargetEpsilon, s.Relation = spent.Answer(), spent.Method, r.config.Privacy.Epsilon, "replace the label of one"
+	s.Answer, s.Method, s.TargetEpsilon, s.Relation = spent.Answer(), spent.Method, r.Config.Privacy.Epsilon, "replace the label of one"
 	s.Neighbours = "two sets with the same " + noun + " that differ in the label of one of them"
-	s.Public = fmt.Sprintf("all %d training %s without their labels, the classes, and everything in the configuration", r.outline.Examples, noun)
+	s.Public = fmt.Sprintf("all %d training %s without their labels, the classes, and everything in the configuration", r.Source.Examples, noun)
 	s.Trusted = "this program, which sees the labels once; each label could as well be told by whoever holds it"
-	s.LedgerEntries, s.LedgerHead = r.journal.Len(), r.journal.Hash()
-	how := fmt.Sprintf("randomised response among all %d classes: told truly with probability %.4f", r.outline.Classes, r.answers.Truth(r.outline.Classes))
+	s.LedgerEntries, s.LedgerHead = r.Books.Len(), r.Books.Hash()
+	how := fmt.Sprintf("randomised response among all %d classes: told truly with probability %.4f", r.Source.Classes, r.answers.Truth(r.Source.Classes))
 	if r.phases() > 1 {
 		how += " for the first half of the examples; the others among the classes that are likely by a model that learnt the first answers (LP-2ST of Ghazi et al. 2021)"
 	}
@@ -166,17 +130,17 @@ func (r *Run) ofLabels(s *statement.Statement) error {
 
 func (r *Run) overview() Overview {
 	o := Overview{
-		Run: r.Dir, Data: r.source.Name, Unit: "nothing", Examples: r.source.Examples, Parameters: len(r.model.Values),
-		Steps: r.phases() * r.steps, ResumedAt: r.resumedAt, Private: r.journal != nil,
+		Run: r.Dir, Data: r.Source.Name, Unit: "nothing", Examples: r.Source.Examples, Parameters: len(r.Model.Values),
+		Steps: r.phases() * r.steps, ResumedAt: r.ResumedAt, Private: r.Books != nil,
 	}
 	if o.Private {
-		o.Unit, o.Epsilon, o.Truth = labels.Unit, r.config.Privacy.Epsilon, r.answers.Truth(r.outline.Classes)
+		o.Unit, o.Epsilon, o.Truth = labels.Unit, r.Config.Privacy.Epsilon, r.answers.Truth(r.Source.Classes)
 	}
 	return o
 }
 
 func (r *Run) progress() (Progress, error) {
-	p := Progress{Phase: "training", Step: r.done(), Steps: r.phases() * r.steps, Evaluation: r.evaluation, ExamplesPerSecond: r.examplesPerSecond()}
+	p := Progress{Phase: "training", Step: r.Step, Steps: r.phases() * r.steps, Evaluation: r.Evaluation, ExamplesPerSecond: r.examplesPerSecond()}
 	if r.phases() > 1 {
 		p.Phase = fmt.Sprintf("stage %d of %d", r.phase+1, r.phases())
 	}

@@ -39,7 +39,7 @@ func (stopping) Finished(Result) {}
 
 func options(t *testing.T, w Watcher) Options {
 	t.Helper()
-	return Options{Request: examples.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny", Watcher: w}
+	return Options{Options: run.Options{Request: examples.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}, Watcher: w}
 }
 
 var (

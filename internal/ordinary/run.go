@@ -1,15 +1,8 @@
 package ordinary
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,118 +12,52 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
-	"dpsgd/internal/compute"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/kernel"
 	"dpsgd/internal/labels"
-	"dpsgd/internal/memory"
 	"dpsgd/internal/plain"
 	"dpsgd/internal/random"
 	"dpsgd/internal/run"
-	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
-	"dpsgd/model"
 	"dpsgd/optimizer"
 )
 
 // Options are what a run needs besides its configuration.
 type Options struct {
-	examples.Request
-	RunsDir string // parent of new runs, and where the ledger of data sets lies
-	Name    string // base of the folder's name when the configuration has none
+	run.Options
 	Watcher Watcher
 }
 
-// Run is one run with its folder. Close releases it.
+// Run is one run without noise on gradients, a [run.Job]. Close releases it.
 type Run struct {
-	Dir string
+	*run.Run
+	*run.Network
+	private // where labels are private
 
-	config   *configs.Config
-	source   *examples.Source
-	examples *data.Split // as the network sees them
-	outline  setup.Outline
-	planHash string
-	steps    int // of one training
-	batch    int
-	model    *model.Model
-	initial  []float32 // the parameters that every training begins with
-	started  string    // SHA-256 of the file with them; "" if they are random
-	schedule optimizer.Schedule
-	mean     *optimizer.Mean
-	trainer  *plain.Trainer
-	batches  *plain.Batches
-	whole    []int
+	steps   int // of one training
+	batch   int
+	start   []float32 // the parameters that every training begins with
+	trainer *plain.Trainer
+	batches *plain.Batches
+	whole   []int
+	phase   int // the training under way
+	watcher Watcher
+	result  Result
+}
 
-	evaluator *compute.Evaluator
-	pool      *kernel.Pool
-	watcher   Watcher
-
-	// Where labels are private; nil and empty otherwise.
-	accounts   account.Accountants
-	journal    *books.Books
-	registered checkpoints.Registration
-	answers    labels.Response
-	secret     *data.Unlabelled                      // the training examples; they alone know the labels
-	ask        func(candidates []int, place int) int // asks the label of one for an answer among so many classes
-	told       []int32                               // the answers, by place; untold where there is none yet
-	cost       *account.Spent
-	costOf     int // entries of the ledger that cost is of
-
-	order *run.Order // of checkpoints and parameters
-
-	phase, step int // the training under way, and its updates so far
-	resumedAt   int
-	evaluation  compute.Evaluation
-	byClass     *score.Matrix // of that
-	begun       time.Time
-	stepped     int
-	stepTime    time.Duration
+// private is what asks for labels.
+type private struct {
+	accounts account.Accountants
+	answers  labels.Response
+	secret   *data.Unlabelled                      // the training examples; they alone know the labels
+	ask      func(candidates []int, place int) int // asks the label of one for an answer among so many classes
+	told     []int32                               // the answers, by place; untold where there is none yet
+	cost     *account.Spent
+	costOf   int // entries of the ledger that cost is of
 }
 
 // Create prepares a new run and makes its folder when everything has been found in order.
 func Create(c *configs.Config, o Options) (*Run, error) {
-	r, err := prepare(c, o)
-	if err != nil {
-		return nil, err
-	}
-	if err = r.source.Check(); err == nil {
-		r.Dir, err = folder.New(cmp.Or(o.RunsDir, "runs"), c.Run.Name, o.Name)
-	}
-	if err == nil {
-		err = r.fill(o)
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(r.Dir))
-		}
-	}
-	if err != nil {
-		r.Close()
-		return nil, err
-	}
-	return r, nil
-}
-
-// fill writes what a run has before its first step.
-func (r *Run) fill(o Options) error {
-	planned, err := r.planned()
-	if err != nil {
-		return err
-	}
-	if r.config.Privacy.None {
-		if err := books.RefuseBaseline(cmp.Or(o.RunsDir, "runs"), r.config, r.outline); err != nil {
-			return err
-		}
-		err = checkpoints.WriteFileAtomic(r.path(folder.Config), r.config.YAML(), folder.FilePerm)
-	} else {
-		r.journal, r.registered, err = books.Begin(r.Dir, cmp.Or(o.RunsDir, "runs"), r.config, (*configs.Config).YAML, r.outline, planned)
-	}
-	if err != nil {
-		return err
-	}
-	if err := checkpoints.WriteFileAtomic(r.path(folder.Plan), []byte(r.identity()), folder.FilePerm); err != nil {
-		return err
-	}
-	return r.save()
+	return run.Create(c, o.common(), o.build)
 }
 
 // Open prepares a run that was started before to go on from its last checkpoint.
@@ -139,134 +66,81 @@ func Open(dir string, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := prepare(c, o)
-	if err != nil {
-		return nil, err
-	}
-	r.Dir = dir
-	if err := r.goOn(); err != nil {
-		r.Close()
-		return nil, err
-	}
-	return r, nil
+	return run.Open(dir, c, o.common(), o.build)
 }
 
-// goOn checks everything before it writes.
-func (r *Run) goOn() (err error) {
-	if !r.config.Privacy.None {
-		if r.journal, err = books.Open(r.Dir); err != nil {
-			return err
-		}
-	} else if folder.HoldsAny(r.Dir, folder.Ledger) {
-		return fmt.Errorf("%w: %s holds a ledger, and its %s says privacy.none; expected the configuration that the ledger was begun with", books.ErrOtherPlan, r.Dir, folder.Config)
-	}
-	if err := r.readAnswers(); err != nil {
-		return err
-	}
-	if err := r.restore(); err != nil {
-		return err
-	}
-	if r.journal == nil {
-		return nil
-	}
-	if r.registered, err = books.Registration(r.config, r.outline, r.journal.Registry, r.Dir); err != nil {
-		return err
-	}
-	if err := r.checkAnswers(); err != nil {
-		return err
-	}
-	planned, err := r.planned()
-	if err != nil {
-		return err
-	}
-	return r.journal.Settle(r.registered, planned)
+func (o Options) common() run.Options {
+	o.Warned = o.Watcher.Warned
+	return o.Options
 }
 
-// prepare builds everything that needs no folder.
-func prepare(c *configs.Config, o Options) (*Run, error) {
-	o.Features = filepath.Join(cmp.Or(o.RunsDir, "runs"), folder.Features)
-	if err := o.Fit(c, memory.Check); err != nil {
-		return nil, err
-	}
-	source, err := o.Find(c)
-	if err != nil {
-		return nil, err
-	}
-	r := &Run{config: c, source: source, outline: source.Outline, watcher: o.Watcher, order: run.NewOrder(nil), batch: min(c.Training.BatchSize, source.Examples)}
-	if source.Warning() != "" && o.Given == nil {
-		r.watcher.Warned(source.Warning())
-	}
-	if r.steps = setup.Steps(c.Training, float64(r.batch), source.Examples); !c.Privacy.None {
+// build makes everything that needs no folder.
+func (o Options) build(base *run.Run) (*Run, error) {
+	r := &Run{Run: base, watcher: o.Watcher, batch: min(base.Config.Training.BatchSize, base.Source.Examples)}
+	if r.steps = setup.Steps(r.Config.Training, float64(r.batch), r.Source.Examples); !r.Config.Privacy.None {
 		if err := r.planLabels(); err != nil {
 			return nil, err
 		}
 	}
-	r.pool = kernel.NewPool(setup.Threads(c))
-	if err := r.build(); err != nil {
-		r.pool.Close()
+	var err error
+	if r.Network, err = base.Declare(); err != nil {
 		return nil, err
 	}
-	return r, nil
+	r.start = append([]float32(nil), r.Model.Values...)
+	if err := r.See(); err != nil {
+		return nil, err
+	}
+	return r, r.compile()
 }
 
 // planLabels fixes what the answers for the labels cost.
 func (r *Run) planLabels() (err error) {
-	p := r.config.Privacy
-	if r.answers, err = labels.NewResponse(r.outline.Classes, p.Epsilon); err != nil {
+	p := r.Config.Privacy
+	if r.answers, err = labels.NewResponse(r.Source.Classes, p.Epsilon); err != nil {
 		return fmt.Errorf("%w: %w", setup.ErrPlan, err)
 	}
-	if err := setup.CheckDelta(p.Delta, r.outline.Examples, "training examples"); err != nil {
+	if err := setup.CheckDelta(p.Delta, r.Source.Examples, "training examples"); err != nil {
 		return err
 	}
 	r.accounts, err = account.New(p.Accountant, accountant.ZeroOut)
 	return err
 }
 
-func (r *Run) build() (err error) {
-	c := r.config
-	if r.model, err = setup.Model(c, r.source.Shape, r.source.Classes); err != nil {
-		return err
-	}
-	if r.started, err = setup.Start(c, r.model); err != nil {
-		return err
-	}
-	r.initial = append([]float32(nil), r.model.Values...)
-	if r.examples, err = r.source.Seen(r.pool); err != nil {
-		return err
-	}
+// compile declares the graphs of training and evaluation.
+func (r *Run) compile() (err error) {
+	c := r.Config
 	if setup.Places(c) == setup.ByContent {
 		if err := r.hideLabels(); err != nil {
 			return err
 		}
 	}
-	r.planHash = hashOf(r.identity())
-	r.schedule = setup.Schedule(c, r.steps)
+	r.Schedule = setup.Schedule(c, r.steps)
 	if c.Privacy.None {
 		// Its learning rate is meant for gradients that are clipped to a length of clip_norm. Of those
 		// that are not, which are about 1 long while there is something to learn, as large a step takes
 		// a rate that is so much smaller.
-		r.schedule.Peak *= min(1, c.Privacy.ClipNorm)
+		r.Schedule.Peak *= min(1, c.Privacy.ClipNorm)
 	}
-	if err := r.schedule.Check(); err != nil {
+	if err := r.Schedule.Check(); err != nil {
 		return err
 	}
-	normalisation := setup.Normalisation(c, r.source.Shape.Channels)
-	batcher, err := data.NewBatcher(r.examples.Train, normalisation)
+	normalisation := setup.Normalisation(c, r.Source.Shape.Channels)
+	batcher, err := data.NewBatcher(r.Examples.Train, normalisation)
 	if err != nil {
 		return err
 	}
-	views, err := setup.Views(c, r.source.Shape)
+	views, err := setup.Views(c, r.Source.Shape)
 	if err != nil {
 		return err
 	}
-	r.trainer, err = plain.New(r.model, batcher, plain.Options{Rule: c.Optimizer.Rule, Physical: min(c.Training.PhysicalBatchSize, r.batch), Views: views, Pool: r.pool, Ready: r.order.Wait})
+	r.trainer, err = plain.New(r.Model, batcher, plain.Options{Rule: c.Optimizer.Rule, Physical: min(c.Training.PhysicalBatchSize, r.batch), Views: views, Pool: r.Pool, Ready: func() error { return r.Order.Wait() }})
 	if err != nil {
 		return fmt.Errorf("%w: %w", setup.ErrPlan, err)
 	}
-	for i := range r.source.Examples {
+	for i := range r.Source.Examples {
 		r.whole = append(r.whole, i)
 	}
-	if r.evaluator, err = compute.NewEvaluator(r.model, r.examples.Test, normalisation, r.pool); err != nil {
+	if err := r.Compile(); err != nil {
 		return err
 	}
 	return r.beginPhase(0)
@@ -275,21 +149,21 @@ func (r *Run) build() (err error) {
 // hideLabels puts the training examples in an order that tells nothing of their labels, and lets nobody
 // see a label but who asks for an answer.
 func (r *Run) hideLabels() (err error) {
-	if r.secret, err = data.NewUnlabelled(r.examples.Train, random.New()); err != nil {
+	if r.secret, err = data.NewUnlabelled(r.Examples.Train, random.New()); err != nil {
 		return err
 	}
-	seen := *r.examples
+	seen := *r.Examples
 	seen.Train = r.secret
-	r.examples = &seen
+	r.Examples = &seen
 	src := random.New()
 	r.ask = func(candidates []int, place int) int { return r.answers.Among(candidates, r.secret.Secret(place), src) }
 	return nil
 }
 
-// identity is the text whose hash checkpoints hold, of public values alone. Where labels are private
+// Identity is the text whose hash checkpoints hold, of public values alone. Where labels are private
 // the examples are public, and it holds a hash of them: answers belong to places, so that with another
 // picture among them a label could be asked twice.
-func (r *Run) identity() string {
+func (r *Run) Identity() string {
 	identity := r.foundIdentity()
 	if r.secret != nil {
 		identity += fmt.Sprintf("examples_sha256 %s\n", r.secret.Content())
@@ -297,46 +171,41 @@ func (r *Run) identity() string {
 	return identity
 }
 
-func hashOf(identity string) string {
-	sum := sha256.Sum256([]byte(identity))
-	return hex.EncodeToString(sum[:])
-}
-
 // foundIdentity is that of runs whose examples stand in the order in which they are found.
 func (r *Run) foundIdentity() string {
 	var h strings.Builder
-	if r.config.Features.Any() {
-		fmt.Fprintln(&h, r.config.Features.Recipe)
+	if r.Config.Features.Any() {
+		fmt.Fprintln(&h, r.Config.Features.Recipe)
 	}
-	fmt.Fprintf(&h, "%s\nordinary steps %d\nexamples %d %v %q\n", r.config.Identity(), r.steps, r.outline.Examples, r.outline.Shape, r.outline.Names)
-	if r.started != "" {
-		fmt.Fprintf(&h, "initial weights %s\n", r.started)
+	fmt.Fprintf(&h, "%s\nordinary steps %d\nexamples %d %v %q\n", r.Config.Identity(), r.steps, r.Source.Examples, r.Source.Shape, r.Source.Names)
+	if r.Initial != "" {
+		fmt.Fprintf(&h, "initial weights %s\n", r.Initial)
 	}
 	return h.String()
 }
 
 // phases is how often a network is trained.
 func (r *Run) phases() int {
-	if r.config.Privacy.None {
+	if r.Config.Privacy.None {
 		return 1
 	}
-	return r.config.Privacy.LabelStages
+	return r.Config.Privacy.LabelStages
 }
 
 // beginPhase begins a training from the initial weights: the last one on all examples, one before it
 // on the first half.
 func (r *Run) beginPhase(phase int) (err error) {
-	r.phase, r.step = phase, 0
-	copy(r.model.Values, r.initial)
+	r.phase = phase
+	copy(r.Model.Values, r.start)
 	r.trainer.Forget()
-	if r.mean, err = optimizer.NewMean(r.config.Training.Average, r.model.Values, r.steps); err != nil {
+	if r.Mean, err = optimizer.NewMean(r.Config.Training.Average, r.Model.Values, r.steps); err != nil {
 		return err
 	}
 	learnt := r.whole
 	if !r.last() {
 		learnt = r.half()
 	}
-	r.batches = plain.NewBatches(learnt, r.batch, r.config.Training.Seed+uint64(phase))
+	r.batches = plain.NewBatches(learnt, r.batch, r.Config.Training.Seed+uint64(phase))
 	return nil
 }
 
@@ -347,185 +216,141 @@ func (r *Run) last() bool { return r.phase == r.phases()-1 }
 // stand in another order, and none may be asked again.
 func (r *Run) half() []int { return r.whole[:r.secret.Boundary(len(r.whole)/2)] }
 
-// done counts the steps of all trainings so far.
-func (r *Run) done() int { return r.phase*r.steps + r.step }
+// done counts the steps of the training under way.
+func (r *Run) done() int { return r.Step - r.phase*r.steps }
 
-// restore loads the newest checkpoint, after checking it against ledger and plan.
-func (r *Run) restore() error {
-	state, path, err := checkpoints.Latest(r.path(folder.Checkpoints))
-	switch {
-	case errors.Is(err, checkpoints.ErrSkipped):
-		r.watcher.Warned(err.Error())
-	case errors.Is(err, checkpoints.ErrNoCheckpoint) && (r.journal == nil || r.journal.Len() == 0):
-		return nil
-	case err != nil:
+// Restore takes in the answers, and the checkpoint that was made with them.
+func (r *Run) Restore(s *checkpoints.State, path string) error {
+	if err := r.readAnswers(); err != nil {
 		return err
 	}
-	if r.journal != nil {
-		if err := r.journal.Check(state.Claim()); err != nil {
-			return err
-		}
+	if err := r.restore(s, path); err != nil || r.Books == nil {
+		return err
 	}
-	if n := state.LedgerEntries; n > 0 && (r.told == nil || r.stageOf() < n) {
+	return r.checkAnswers()
+}
+
+func (r *Run) restore(s *checkpoints.State, path string) error {
+	if s == nil {
+		return nil
+	}
+	if n := s.LedgerEntries; n > 0 && (r.told == nil || r.stageOf() < n) {
 		return nil // answers are lost, which checkAnswers and tell deal with
 	}
-	if r.secret != nil && state.PlanHash == r.fingerprint(hashOf(r.foundIdentity()), state.LedgerEntries) {
+	if r.secret != nil && s.PlanHash == r.fingerprint(run.HashOf(r.foundIdentity()), s.LedgerEntries) {
 		return fmt.Errorf("%w: %s is of an earlier version, in which the places of the examples could follow from their labels, so that going on would tell labels; start a new run, what was asked still counts in the ledger of the data", books.ErrOtherPlan, path)
 	}
-	if state.PlanHash != r.fingerprint(r.planHash, state.LedgerEntries) || !state.Unreleased || len(state.Parameters) != len(r.model.Values) {
-		return fmt.Errorf("%w: %s was made with another configuration, other answers, other data or other initial weights than %s and what is found now", books.ErrOtherPlan, path, r.path(folder.Config))
+	switch {
+	case r.Books == nil && s.PlanHash != r.PlanHash:
+		return r.OtherPlan(path, s.PlanHash)
+	case s.PlanHash != r.fingerprint(r.PlanHash, s.LedgerEntries) || !s.Unreleased:
+		return fmt.Errorf("%w: %s was made with another configuration, other answers, other data or other initial weights than %s and what is found now", books.ErrOtherPlan, path, r.Path(folder.Config))
 	}
-	if err := r.beginPhase(min(state.Step/r.steps, r.phases()-1)); err != nil {
+	if err := r.Fits(s, path); err != nil {
 		return err
 	}
-	if err := r.mean.Restore(state.Slots); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	// The last step of a training is also the start of the next one, once the answers for that are told.
+	if err := r.beginPhase(min(s.Step/r.steps, max(1, s.LedgerEntries)-1)); err != nil {
+		return err
 	}
-	if err := r.trainer.Restore(optimizer.State{Step: state.OptimizerStep, Slots: state.Slots}); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	return r.Network.Restore(s, path, r.trainer.Restore)
+}
+
+// State is what a checkpoint keeps. With private labels it is bound to the answers.
+func (r *Run) State() *checkpoints.State {
+	s := r.View(r.trainer.View())
+	s.Unreleased = true
+	if r.Books != nil {
+		s.PlanHash = r.fingerprint(r.PlanHash, r.Books.Len())
 	}
-	copy(r.model.Values, state.Parameters)
-	r.step = state.Step - r.phase*r.steps
-	r.resumedAt = state.Step
+	return s
+}
+
+// Ready opens the metrics.
+func (r *Run) Ready() error {
+	r.OpenMetrics()
 	return nil
-}
-
-// save writes a checkpoint, and returns when it is durable.
-func (r *Run) save() error {
-	if err := r.beginSave(); err != nil {
-		return err
-	}
-	return r.order.Wait()
-}
-
-// beginSave begins to write a checkpoint. The next step waits for it before it changes parameters.
-func (r *Run) beginSave() error {
-	state := r.trainer.View()
-	r.mean.Keep(state.Slots)
-	s := &checkpoints.State{Step: r.done(), Parameters: r.model.Values, OptimizerStep: state.Step, Slots: state.Slots, PlanHash: r.planHash, Unreleased: true}
-	if r.journal != nil {
-		s.LedgerEntries, s.LedgerHash, s.PlanHash = r.journal.Len(), r.journal.Hash(), r.fingerprint(r.planHash, r.journal.Len())
-	}
-	return r.order.Save(func() error {
-		_, err := checkpoints.Save(r.path(folder.Checkpoints), s)
-		return err
-	}, func(err error) error {
-		if err != nil {
-			return fmt.Errorf("train: step %d: %w", s.Step, err)
-		}
-		return nil
-	})
 }
 
 // Fit carries out the run from where it is. When ctx is done it saves and returns with status
 // Interrupted.
-func (r *Run) Fit(ctx context.Context) (result Result, err error) {
-	defer func() { err = r.journal.Told(err) }()
-	r.begun = time.Now()
+func (r *Run) Fit(ctx context.Context) (Result, error) {
+	err := r.CarryOut(ctx)
+	return r.result, err
+}
+
+// Start asks for the labels.
+func (r *Run) Start(context.Context) error {
 	r.watcher.Started(r.overview())
 	if err := r.tell(); err != nil {
-		return Result{}, err
+		return err
 	}
-	for {
-		status, err := r.train(ctx)
-		if err != nil {
-			return Result{}, err
-		}
-		if status != run.Done || r.last() {
-			return r.finish(status)
-		}
-		if err := r.tellRest(); err != nil {
-			return Result{}, err
-		}
-		if err := r.beginPhase(r.phase + 1); err != nil {
-			return Result{}, err
-		}
-		if err := r.save(); err != nil {
-			return Result{}, err
-		}
-	}
+	return r.endPhase()
 }
 
-// train takes the steps of the training under way.
-func (r *Run) train(ctx context.Context) (run.Status, error) {
-	for r.step < r.steps {
-		if ctx.Err() != nil {
-			return run.Interrupted, r.order.Wait()
-		}
-		start := time.Now()
-		if err := r.trainer.Step(r.batches.At(r.step), r.done(), r.schedule.LearningRate(r.step)); err != nil {
-			return "", err
-		}
-		r.step++
-		r.mean.Add(r.model.Values, r.step)
-		r.stepped++
-		r.stepTime += time.Since(start)
-		if err := r.due(); err != nil {
-			return "", err
-		}
-	}
-	return run.Done, r.order.Wait()
-}
+// More says whether a step is left.
+func (r *Run) More() bool { return r.Step < r.phases()*r.steps }
 
-// due does what is due after a step at its cadence.
-func (r *Run) due() error {
-	every := func(n int) bool { return n > 0 && r.step%n == 0 }
-	evaluated := every(r.config.Training.EvaluateEvery) && r.step < r.steps
-	if evaluated {
-		if err := r.evaluate(); err != nil {
-			return err
-		}
+// Next takes a step of the training under way.
+func (r *Run) Next(context.Context) error {
+	start, step := time.Now(), r.done()
+	if err := r.trainer.Step(r.batches.At(step), r.Step, r.Schedule.LearningRate(step)); err != nil {
+		return err
 	}
-	if every(r.config.Run.CheckpointEvery) {
-		if err := r.beginSave(); err != nil {
-			return err
-		}
+	r.Step++
+	r.Mean.Add(r.Model.Values, step+1)
+	r.Took(time.Since(start))
+	evaluated, err := r.Due(step+1, r.steps, r.evaluate)
+	if err != nil {
+		return err
 	}
 	p, err := r.progress()
+	if err != nil {
+		return err
+	}
 	p.Evaluated = evaluated
 	r.watcher.Stepped(p)
-	return err
+	return r.endPhase()
+}
+
+// endPhase goes over to the next training where the one under way has all its steps.
+func (r *Run) endPhase() error {
+	if r.last() || r.done() < r.steps {
+		return nil
+	}
+	if err := r.Order.Wait(); err != nil { // what is being written is the end of this training
+		return err
+	}
+	if err := r.tellRest(); err != nil {
+		return err
+	}
+	if err := r.beginPhase(r.phase + 1); err != nil {
+		return err
+	}
+	return r.Save()
 }
 
 // spent is what the ledger holds; nil where there is no guarantee. No step changes it, so the
 // accountant is asked once for each entry.
 func (r *Run) spent() (*account.Spent, error) {
-	if r.journal == nil || r.cost != nil && r.costOf == r.journal.Len() {
+	if r.Books == nil || r.cost != nil && r.costOf == r.Books.Len() {
 		return r.cost, nil
 	}
-	s, _, err := r.accounts.Spent(r.journal.Ledger(), r.config.Privacy.Delta)
+	s, _, err := r.accounts.Spent(r.Books.Ledger(), r.Config.Privacy.Delta)
 	if err != nil {
 		return nil, err
 	}
-	r.cost, r.costOf = &s, r.journal.Len()
+	r.cost, r.costOf = &s, r.Books.Len()
 	return r.cost, nil
 }
 
-func (r *Run) path(name string) string { return filepath.Join(r.Dir, name) }
-
-// Close releases the ledger and the workers.
-func (r *Run) Close() error {
-	r.order.Close()
-	r.pool.Close()
-	if r.journal == nil {
-		return nil
-	}
-	return r.journal.Close()
-}
-
-// exists says whether a file of the run is there.
-func (r *Run) exists(name string) bool {
-	_, err := os.Lstat(r.path(name))
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
 // event is that of the answers for all labels.
-func (r *Run) event() accountant.Event { return labels.Event(r.config.Privacy.Epsilon) }
+func (r *Run) event() accountant.Event { return labels.Event(r.Config.Privacy.Epsilon) }
 
-// planned is the answers for all labels, in as many stages as there are.
-func (r *Run) planned() (*accountant.Ledger, error) {
+// Planned is the answers for all labels, in as many stages as there are.
+func (r *Run) Planned() (*accountant.Ledger, error) {
 	l := new(accountant.Ledger)
-	if r.config.Privacy.None {
+	if r.Config.Privacy.None {
 		return l, nil
 	}
 	if err := l.Add(r.event(), 1); err != nil {

@@ -20,6 +20,7 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 )
@@ -147,7 +148,7 @@ func published(t *testing.T, source, dir string, split *data.Split) map[string]s
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	s, o := sources[source], Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny", Watcher: stopping{}}
+	s, o := sources[source], Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}, Watcher: stopping{}}
 	s.write(t, dir, split)
 	if s.overrides == nil {
 		o.Given = split
@@ -350,7 +351,7 @@ func TestEventsStandBeforeTheirAnswers(t *testing.T) {
 		if err != nil || len(members.Members) != 1 || members.Members[0].Entries != stage {
 			t.Fatalf("the ledger of the data holds %+v (%v) while label %d is asked, expected %d entries", members.Members, err, calls, stage)
 		}
-		content, err := os.ReadFile(r.path(folder.Labels))
+		content, err := os.ReadFile(r.Path(folder.Labels))
 		if stage == 1 && !errors.Is(err, fs.ErrNotExist) || stage == 2 && bytes.Count(content, []byte{untold}) != len(r.whole)-len(r.half()) {
 			t.Fatalf("answers of stage %d stand in the file while label %d is asked (%v)", stage, calls, err)
 		}
@@ -364,14 +365,14 @@ func TestEventsStandBeforeTheirAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := failed.journal.Close(); err != nil {
+	if err := failed.Books.Close(); err != nil {
 		t.Fatal(err)
 	}
 	failed.ask = func([]int, int) int {
 		t.Fatal("a label is asked without an event")
 		return 0
 	}
-	if _, err := failed.Fit(t.Context()); err == nil || failed.exists(folder.Labels) {
+	if _, err := failed.Fit(t.Context()); err == nil || folder.HoldsAny(failed.Dir, folder.Labels) {
 		t.Errorf("with a ledger that takes no event: %v, or answers in a file; expected neither answer nor label", err)
 	}
 }
@@ -427,16 +428,16 @@ func TestOtherPicturesAreRefused(t *testing.T) {
 // A run of a version in which places could follow from labels does not go on, and says why.
 func TestRunsInFoundOrderAreRefused(t *testing.T) {
 	stopped, o := fit(t, options(t, nil), 5, ofLabels...)
-	r, err := Open(stopped.Run, Options{Request: examples.Request{Given: o.Given}, Watcher: stopping{}})
+	r, err := Open(stopped.Run, Options{Options: run.Options{Request: examples.Request{Given: o.Given}}, Watcher: stopping{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.planHash = hashOf(r.foundIdentity()) // what that version wrote
-	if err := r.save(); err != nil {
+	r.PlanHash = run.HashOf(r.foundIdentity()) // what that version wrote
+	if err := r.Save(); err != nil {
 		t.Fatal(err)
 	}
-	state, _, err := checkpoints.Latest(r.path(folder.Checkpoints))
-	if err != nil || state.PlanHash != r.fingerprint(r.planHash, 1) {
+	state, _, err := checkpoints.Latest(r.Path(folder.Checkpoints))
+	if err != nil || state.PlanHash != r.fingerprint(r.PlanHash, 1) {
 		t.Fatalf("the checkpoint is not that of the earlier version: %v", err)
 	}
 	if err := r.Close(); err != nil {
