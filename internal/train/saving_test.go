@@ -60,59 +60,6 @@ func fullDiskIsWaitedFor(t *testing.T, every string) {
 	}
 }
 
-// A disk that stays full ends the run with an error; what was trained is elsewhere, readable by its
-// owner alone, and moved back the run goes on from there without a release more.
-func TestFullDiskLosesNothing(t *testing.T) {
-	for name, every := range map[string]string{"after every step": "1", "in between": "5", "at the end": "0"} {
-		t.Run(name, func(t *testing.T) {
-			o, elsewhere := options(t), t.TempDir()
-			t.Setenv("TMPDIR", elsewhere)
-			full := true
-			fullDisk(t, o.RunsDir, func() bool { return full })
-			r := create(t, tiny.Parse(t, "run.checkpoint_every="+every), o)
-			_, err := r.Fit(context.Background())
-			if !errors.Is(err, run.ErrNotSaved) || !strings.Contains(err.Error(), "go on with `train resume "+r.Dir+"`") {
-				t.Fatalf("found %v, expected how to go on", err)
-			}
-			kept, _ := filepath.Glob(filepath.Join(elsewhere, "dpsgd-*", folder.Checkpoints, "*.ckpt"))
-			if len(kept) != 1 || !strings.Contains(err.Error(), "it is kept in "+kept[0]) {
-				t.Fatalf("found %q and %v, expected the checkpoint and its path", kept, err)
-			}
-			if info, err := os.Stat(kept[0]); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("found %v, %v, expected permissions 0600", info, err)
-			}
-			if info, err := os.Stat(filepath.Dir(filepath.Dir(kept[0]))); err != nil || info.Mode().Perm() != 0o700 {
-				t.Errorf("found %v, %v, expected permissions 0700", info, err)
-			}
-			if left, _ := filepath.Glob(filepath.Join(r.Dir, folder.Checkpoints, ".*")); len(left) > 0 {
-				t.Errorf("found %q beside the checkpoints", left)
-			}
-			r.Close()
-			full = false
-			if err := os.Rename(kept[0], filepath.Join(r.Dir, folder.Checkpoints, filepath.Base(kept[0]))); err != nil {
-				t.Fatal(err)
-			}
-			result := fit(t, open(t, r.Dir, o))
-			if result.Status != run.Done || result.LedgerEntries != 12 {
-				t.Errorf("found %+v, expected a run that is done with 12 releases", result)
-			}
-		})
-	}
-}
-
-// Whoever stops a run that waits for a disk does not wait any longer.
-func TestStopEndsWaiting(t *testing.T) {
-	o := options(t)
-	t.Setenv("TMPDIR", t.TempDir())
-	ctx, cancel := context.WithCancel(context.Background())
-	o.Waits = func(string) { cancel() }
-	fullDisk(t, o.RunsDir, func() bool { return true })
-	run.Pauses = []time.Duration{time.Hour, time.Hour}
-	if _, err := create(t, tiny.Parse(t), o).Fit(ctx); !errors.Is(err, run.ErrNotSaved) {
-		t.Errorf("found %v, expected that nothing was saved", err)
-	}
-}
-
 // A run whose budget is spent and of which no step was saved is an error, and no model that was never
 // trained is written.
 func TestNothingSavedIsAnError(t *testing.T) {
