@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"dpsgd/clip"
-	"dpsgd/configs/internal/format"
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/data/augmentation"
@@ -114,7 +113,7 @@ var dataFields = []*field{
 		"The names of the class folders or of the classes in tar files, the values of the label column, or what the labels 0, 1, … of vectors mean; declared here because the list must not depend on the examples.", withOwnData},
 	{"data.size", setting.Sizes{Of: setting.Integer{Min: 1, Max: 1024}}, func(c *Config) any { return &c.Data.Size },
 		"Height and width in pixels; pictures of another size are resized.", withFolder},
-	{"data.channels", format.OneOf{1, 3}, func(c *Config) any { return &c.Data.Channels },
+	{"data.channels", source.OneOf{1, 3}, func(c *Config) any { return &c.Data.Channels },
 		"1 for grey pictures, 3 for colour.", withFolder},
 	{"data.columns", listOf[string]{of: columnName, min: 1, max: data.MaxColumns, what: "names", distinct: true}, func(c *Config) any { return &c.Data.Columns },
 		"The columns with the numbers that the network sees, in its order; other columns are passed over.", withTable},
@@ -318,9 +317,9 @@ var performanceFields = []*field{
 		"Threads that compute; 0 is one per core.", nil},
 	{"performance.engine", setting.Choice{"auto", "ghost", "materialise"}, func(c *Config) any { return &c.Performance.Engine },
 		"How per-example norms are computed; auto measures both when training starts and takes the faster for each layer.", nil},
-	{"performance.max_memory", format.Bytes{Word: "auto"}, func(c *Config) any { return &c.Performance.MaxMemory },
+	{"performance.max_memory", source.Bytes{Word: "auto"}, func(c *Config) any { return &c.Performance.MaxMemory },
 		"A configuration that needs more memory, by an estimate, is refused before it begins; auto is what the machine has free.", nil},
-	{"performance.data_memory", format.Bytes{Word: "auto"}, func(c *Config) any { return &c.Performance.DataMemory },
+	{"performance.data_memory", source.Bytes{Word: "auto"}, func(c *Config) any { return &c.Performance.DataMemory },
 		"Memory for decoded pictures; those that do not fit are decoded whenever they are needed, which takes time and changes nothing else. auto keeps all of them where they fit, and as many as half of what is left holds otherwise.", withFolder},
 	{"performance.data_per_rank", setting.Boolean{}, func(c *Config) any { return &c.Performance.DataPerRank },
 		"Each rank has training pictures of its own at its path, and all of them together are the training set; false is that every rank has all of them.", withFolder},

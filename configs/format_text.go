@@ -1,12 +1,12 @@
 package configs
 
 import (
-	"dpsgd/configs/internal/format"
+	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 )
 
 // accountants can account for a run: they bound ε of Poisson-sampled Gaussian noise.
-var accountants = format.ChoiceBut{
+var accountants = source.ChoiceBut{
 	Choice: setting.Choice{"exact", "pld", "rdp"},
 	Refused: map[string]string{
 		"gdp":      "gdp is an approximation and no bound",
@@ -19,14 +19,14 @@ var accountants = format.ChoiceBut{
 
 // Names become folders, on every operating system; those of columns and labels stand in a table.
 var (
-	runName   = format.Text{What: "a name of 1 to 64 letters, digits, '.', '_' and '-' that begins with a letter, a digit or '_'", Pattern: `^([A-Za-z0-9_][A-Za-z0-9._-]*)?$`, Max: 64, Empty: true}
-	className = format.Text{What: "the name of a folder", Pattern: `^[^./\\:*?"<>|][^/\\:*?"<>|]*$`, Max: 100}
-	folder    = format.Text{What: "the path of a folder", Pattern: `^.+$`, Max: 4096}
+	runName   = source.Text{What: "a name of 1 to 64 letters, digits, '.', '_' and '-' that begins with a letter, a digit or '_'", Pattern: `^([A-Za-z0-9_][A-Za-z0-9._-]*)?$`, Max: 64, Empty: true}
+	className = source.Text{What: "the name of a folder", Pattern: `^[^./\\:*?"<>|][^/\\:*?"<>|]*$`, Max: 100}
+	folder    = source.Text{What: "the path of a folder", Pattern: `^.+$`, Max: 4096}
 
-	layerName  = format.Text{What: "the name of a layer or parameter, such as 0 or 0.weight", Pattern: `^[A-Za-z0-9_.]+$`, Max: 200, Digits: true}
-	weightFile = format.Text{What: "the path of a .safetensors file", Pattern: `^$|\.safetensors$`, Max: 4096, Empty: true}
+	layerName  = source.Text{What: "the name of a layer or parameter, such as 0 or 0.weight", Pattern: `^[A-Za-z0-9_.]+$`, Max: 200, Digits: true}
+	weightFile = source.Text{What: "the path of a .safetensors file", Pattern: `^$|\.safetensors$`, Max: 4096, Empty: true}
 
-	columnName = format.Text{What: "the name of a column", Pattern: `^\S.*$`, Max: 200}
-	groupName  = format.Text{What: "the name of a column, or prefix", Pattern: `^(\S.*)?$`, Max: 200, Empty: true}
-	labelValue = format.Text{What: "a value of the label column", Pattern: `^\S.*$`, Max: 100}
+	columnName = source.Text{What: "the name of a column", Pattern: `^\S.*$`, Max: 200}
+	groupName  = source.Text{What: "the name of a column, or prefix", Pattern: `^(\S.*)?$`, Max: 200, Empty: true}
+	labelValue = source.Text{What: "a value of the label column", Pattern: `^\S.*$`, Max: 100}
 )

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"dpsgd/configs/internal/format"
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/data/augmentation"
@@ -19,7 +18,7 @@ func hint(f setting.Scalar, n *source.Node) string {
 	if n.Kind != source.Scalar {
 		return ""
 	}
-	if but, ok := f.(format.ChoiceBut); ok && but.Refused[n.Text] != "" {
+	if but, ok := f.(source.ChoiceBut); ok && but.Refused[n.Text] != "" {
 		return but.Refused[n.Text]
 	}
 	switch f := f.(type) {
@@ -27,11 +26,11 @@ func hint(f setting.Scalar, n *source.Node) string {
 		return n.NumberHint()
 	case setting.Integer:
 		return n.IntegerHint()
-	case format.OneOf:
+	case source.OneOf:
 		return n.SpellingHint()
 	case setting.Boolean:
 		return n.BooleanHint()
-	case format.Text:
+	case source.Text:
 		return n.TextHint()
 	case interface{ Names() []string }:
 		if names := f.Names(); len(names) > 1 {

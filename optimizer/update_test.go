@@ -325,7 +325,7 @@ func TestNewUpdateRefuses(t *testing.T) {
 		dim  int
 		says string
 	}{
-		{nil, 1, "update rule is nil, expected one of [sgd momentum nesterov adam adamw adambc]"},
+		{nil, 1, fmt.Sprintf("update rule is nil, expected one of %v", UpdateRules().Names())},
 		{&SGD{}, 0, "update rule for 0 parameters"},
 		{&SGD{WeightDecay: -1}, 1, "weight_decay of sgd is -1, expected a number from 0 to 100"},
 		{&SGD{WeightDecay: math.NaN()}, 1, "weight_decay of sgd is NaN"},

@@ -11,7 +11,6 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/configs/places"
 	"dpsgd/internal/speed"
 
 	"github.com/spf13/cobra"
@@ -53,7 +52,7 @@ without privacy on the same kernels, to compare with. docs/performance.md says h
 			if err != nil {
 				return err
 			}
-			return places.Of(measure(a, c.Context(), config, f), f.config, nil)
+			return configs.Placed(measure(a, c.Context(), config, f), f.config, nil)
 		},
 	}
 	c.Flags().StringVar(&f.model, "model", "mnist-cnn", "a ready network: "+strings.Join(configs.Networks(), ", "))

@@ -10,7 +10,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/configs/places"
 	"dpsgd/internal/describe"
 	"dpsgd/internal/memory"
 
@@ -38,7 +37,7 @@ func describeCommand(a *shell.App) *cobra.Command {
 			}
 			d, err := describe.Describe(config, examples)
 			if err != nil {
-				return places.Of(err, name, set)
+				return configs.Placed(err, name, set)
 			}
 			return a.Print(d, func(w io.Writer) { printDescription(w, d) })
 		},

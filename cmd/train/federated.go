@@ -3,7 +3,6 @@ package main
 import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/configs/places"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
@@ -47,7 +46,7 @@ goes on with the run.`,
 					DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits,
 				})
 				if err != nil {
-					return places.Of(err, name, set)
+					return configs.Placed(err, name, set)
 				}
 				unit, _ := setup.Unit(config)
 				return fitAs(a, c, run, func(r train.Result) any {

@@ -10,7 +10,6 @@ import (
 	"dpsgd/cmd/train/internal/ranks"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/configs/places"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/stats"
@@ -61,11 +60,11 @@ func runConfig(a *shell.App, c *cobra.Command, name string, set []string, serve 
 		if err != nil {
 			return err
 		}
-		return places.Of(createOrdinary(a, c, config, o), name, set)
+		return configs.Placed(createOrdinary(a, c, config, o), name, set)
 	}
 	return carryOut(a, c, o, serve, func(o train.Options) (*train.Run, error) {
 		run, err := train.Create(config, o)
-		return run, places.Of(err, name, set)
+		return run, configs.Placed(err, name, set)
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"dpsgd/configs"
-	"dpsgd/configs/internal/format"
 	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 )
@@ -124,8 +123,8 @@ func (s *Statistic) kind() kind {
 }
 
 var (
-	columnName = format.Text{What: "the name of a column", Pattern: `^.+$`, Max: 256, Digits: true}
-	className  = format.Text{What: "the name of a class", Pattern: `^.+$`, Max: 256, Digits: true}
+	columnName = source.Text{What: "the name of a column", Pattern: `^.+$`, Max: 256, Digits: true}
+	className  = source.Text{What: "the name of a class", Pattern: `^.+$`, Max: 256, Digits: true}
 	finite     = setting.Number{Min: -1e12, Max: 1e12}
 	inside     = setting.Number{Min: 0, Max: 1, OpenMin: true, OpenMax: true}
 	bins       = setting.Integer{Min: 2, Max: 4096}

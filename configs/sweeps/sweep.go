@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"dpsgd/configs"
-	"dpsgd/configs/internal/format"
 	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 )
@@ -44,8 +43,8 @@ type Axis struct {
 const maxTrials = 10000
 
 var (
-	sweepName  = format.Text{What: "a name of 1 to 64 letters, digits, '.', '_' and '-' that begins with a letter, a digit or '_'", Pattern: `^[A-Za-z0-9_][A-Za-z0-9._-]*$`, Max: 64}
-	basePath   = format.Text{What: "a preset or the path of a configuration", Pattern: `^.+$`, Max: 4096}
+	sweepName  = source.Text{What: "a name of 1 to 64 letters, digits, '.', '_' and '-' that begins with a letter, a digit or '_'", Pattern: `^[A-Za-z0-9_][A-Za-z0-9._-]*$`, Max: 64}
+	basePath   = source.Text{What: "a preset or the path of a configuration", Pattern: `^.+$`, Max: 4096}
 	seedFormat = setting.Integer{Min: 0, Max: source.MaxExactInteger}
 	seedCount  = setting.Integer{Min: 1, Max: 1000}
 	parallel   = setting.Integer{Min: 1, Max: 64}

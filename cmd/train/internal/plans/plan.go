@@ -12,7 +12,6 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/configs/places"
 	"dpsgd/internal/memory"
 	"dpsgd/internal/speed"
 
@@ -65,7 +64,7 @@ Nothing is trained, no data is read, and no other machine is needed. docs/scale.
 				return shell.Stopped(c.Context())
 			}
 			if err != nil {
-				return places.Of(err, name, set)
+				return configs.Placed(err, name, set)
 			}
 			return a.Print(p, func(w io.Writer) { print(w, p, f) })
 		},

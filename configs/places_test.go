@@ -1,4 +1,4 @@
-package places
+package configs_test
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 )
 
 // An error about a layer or a key stands behind the place of that, and matches what it matched.
-func TestOf(t *testing.T) {
+func TestPlaced(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "my.yaml")
 	tiny.Write(t, file, "# mine\nmodel:\n  layers:\n    - flatten\n    - conv2d: {out_channels: 3, kernel_size: 3}\n    - residual:\n        body: [relu]\n")
 	other := errors.New("other")
@@ -39,12 +39,12 @@ func TestOf(t *testing.T) {
 		{key("privacy.delta"), "digits", nil, "outer: privacy.delta is wrong"},
 		{other, file, nil, "other"},
 	} {
-		err := Of(tt.err, tt.file, tt.overrides)
+		err := configs.Placed(tt.err, tt.file, tt.overrides)
 		if !errors.Is(err, tt.err) || err.Error() != tt.want {
 			t.Errorf("found %v, expected %s", err, tt.want)
 		}
 	}
-	if Of(nil, file, nil) != nil {
+	if configs.Placed(nil, file, nil) != nil {
 		t.Error("no error became one")
 	}
 }

@@ -1,6 +1,7 @@
-// Package format has the forms of single values that only configurations have: free text, a choice
-// with names that are refused, one of a few whole numbers, sizes of memory.
-package format
+package source
+
+// The forms of single values that only configurations have: free text, a choice with names that are
+// refused, one of a few whole numbers, sizes of memory.
 
 import (
 	"regexp"
@@ -8,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 )
 
@@ -36,10 +36,10 @@ type Text struct {
 
 // Parse implements [setting.Scalar].
 func (f Text) Parse(s string, quoted bool, into any) bool {
-	if !quoted && source.Ambiguous(s) && !(f.Digits && isWhole(s)) ||
+	if !quoted && Ambiguous(s) && !(f.Digits && isWhole(s)) ||
 		s == "" && !f.Empty ||
 		utf8.RuneCountInString(s) > f.Max ||
-		strings.ContainsFunc(s, source.IsControl) ||
+		strings.ContainsFunc(s, IsControl) ||
 		!regexp.MustCompile(f.Pattern).MatchString(s) {
 		return false
 	}
@@ -48,7 +48,7 @@ func (f Text) Parse(s string, quoted bool, into any) bool {
 }
 
 // Encode implements [setting.Scalar].
-func (Text) Encode(from any) string { return source.FormatText(*from.(*string)) }
+func (Text) Encode(from any) string { return FormatText(*from.(*string)) }
 
 // Expected implements [setting.Format].
 func (f Text) Expected() string {

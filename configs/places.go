@@ -1,5 +1,4 @@
-// Package places finds where a configuration says what only its data shows to be wrong.
-package places
+package configs
 
 import (
 	"errors"
@@ -8,17 +7,25 @@ import (
 	"strconv"
 	"strings"
 
-	"dpsgd/configs"
 	"dpsgd/configs/internal/source"
 	"dpsgd/model"
 )
 
-// Of puts a place before an error about a layer or about the value of a key: file, line and column,
+// KeyError says that the value of one key, which is valid by itself, does not fit the data or the
+// other values. [Placed] finds where the key stands.
+type KeyError struct {
+	Key     string // full path, such as privacy.delta
+	Problem string // what was found and what was expected, to be read behind the key
+}
+
+func (e *KeyError) Error() string { return e.Key + " " + e.Problem }
+
+// Placed puts a place before an error about a layer or about the value of a key: file, line and column,
 // or the override. A key that the file leaves at its default has the file as its place. Other errors,
 // and those about a preset or a ready network, stay as they are.
-func Of(err error, file string, overrides []string) error {
+func Placed(err error, file string, overrides []string) error {
 	var layer *model.LayerError
-	var key *configs.KeyError
+	var key *KeyError
 	switch {
 	case errors.As(err, &layer):
 		first, _, _ := strings.Cut(layer.Layer, ".") // within a block, that of the block
