@@ -18,7 +18,7 @@ var badFiles = []struct{ name, want string }{
 	{"bare-point", `3:12: privacy.epsilon: found .5, expected a number greater than 0 and at most 10000, or none (write a digit before the point)`},
 	{"batch-norm-in-pytorch", `4:25: model.layers[0].residual.body[0]: found BatchNorm2d, expected group_norm instead: batch normalisation mixes the examples of a batch, so that clipping one example's gradient does not bound what that example changes`},
 	{"batch-norm", `5:7: model.layers[1]: found batch_norm2d, expected group_norm instead: batch normalisation mixes the examples of a batch, so that clipping one example's gradient does not bound what that example changes`},
-	{"beta-of-momentum", `3:36: optimizer.beta1: found without effect, expected it only with optimizer.name adam, adamw or adambc`},
+	{"beta-of-momentum", `3:36: optimizer.beta1: found without effect, expected it only with {only optimizer.beta1}`},
 	{"block-text", `2:9: data.name: found block text (| or >), expected plain YAML without it`},
 	{"by-noise-adaptive", `3:28: optimizer.learning_rate: found by_noise with privacy.clipping adaptive, whose noise is not known ahead, expected a number or another clipping`},
 	{"clients-by-layer", `2:55: federated.min_clients: found 11, expected at most the 10 of federated.clients

@@ -1,7 +1,6 @@
 package configs
 
 import (
-	"slices"
 	"strings"
 
 	"dpsgd/configs/internal/source"
@@ -103,14 +102,22 @@ func dataSchemas() []object {
 			pictures = append(pictures, key, either.composite.Schema())
 		}
 	}
-	name := object{"required", []string{"name"}}
-	if !slices.ContainsFunc(data.Datasets(), func(d *data.Dataset) bool { return d.Shape.IsRow() }) {
-		name = append(name, "properties", pictures)
+	var named [2][]string // of pictures, of rows
+	for _, d := range data.Datasets() {
+		if d.Shape.IsRow() {
+			named[1] = append(named[1], d.Name)
+		} else {
+			named[0] = append(named[0], d.Name)
+		}
 	}
-	return []object{
-		name,
+	names := []object{{"required", []string{"name"}, "properties", pictures}}
+	if named[1] != nil {
+		of := func(names []string) object { return object{"name", object{"enum", names}} }
+		names = []object{{"required", []string{"name"}, "properties", append(of(named[0]), pictures...)}, {"required", []string{"name"}, "properties", of(named[1])}}
+	}
+	return append(names, []object{
 		{"required", []string{"folder", "classes", "size", "channels"}, "properties", pictures},
 		{"required", []string{"table", "columns", "label", "classes"}},
 		{"required", []string{"vectors", "width", "classes"}},
-	}
+	}...)
 }

@@ -5,12 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/clip"
 	"dpsgd/configs/internal/source"
-	"dpsgd/features"
 	"dpsgd/internal/setting"
 	"dpsgd/optimizer"
-	"dpsgd/release"
 )
 
 // leaves returns the address of every value of a configuration, with its Go path.
@@ -66,43 +63,15 @@ func TestTableHasEveryFieldOfConfigOnce(t *testing.T) {
 	}
 }
 
-// argumentsOfKinds is the keys of the arguments of transforms, clipping policies, update rules,
-// averages and schedules.
+// argumentsOfKinds has the keys of the arguments of all kinds.
 func argumentsOfKinds() map[string]bool {
 	paths := map[string]bool{}
-	for _, k := range clip.Policies() {
-		for _, a := range setting.Arguments(k.New()) {
-			paths["privacy."+a.Name] = true
-		}
-	}
-	for _, k := range features.Transforms() {
-		for _, a := range setting.Arguments(k.New()) {
-			paths["features."+a.Name] = true
-		}
-	}
-	for _, k := range clip.Schedules() {
-		for _, a := range setting.Arguments(k.New()) {
-			paths["privacy."+a.Name] = true
-		}
-	}
-	for _, k := range release.NoiseSchedules() {
-		for _, a := range setting.Arguments(k.New()) {
-			paths["privacy."+a.Name] = true
-		}
-	}
-	for _, k := range optimizer.UpdateRules() {
-		for _, a := range setting.Arguments(k.New()) {
-			paths["optimizer."+a.Name] = true
-		}
-	}
-	for _, k := range optimizer.Averages() {
-		for _, a := range setting.Arguments(k.New()) {
-			paths["training."+a.Name] = true
-		}
-	}
-	for _, k := range optimizer.Curves() {
-		for _, a := range setting.Arguments(k.New()) {
-			paths["optimizer.schedule."+a.Name] = true
+	for _, f := range fields {
+		if kinds, ok := f.format.(interface {
+			eachName(func(string, []string))
+		}); ok {
+			section, _ := f.split()
+			kinds.eachName(func(name string, _ []string) { paths[section+"."+name] = true })
 		}
 	}
 	return paths

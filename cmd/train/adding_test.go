@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -18,6 +19,8 @@ var added = []struct{ what, file, table, row, longer string }{
 	{"update rule", "optimizer/lion.go", "optimizer/rule.go", "adamW, adamBC}", "adamW, adamBC, lion}"},
 	{"sampler", "release/truncated.go", "release/samplings.go", "		{Name: Full{}.Name()",
 		"		{Name: \"truncated_poisson\", Doc: \"as poisson, of at most max_batch_size examples\", New: func() Sampling { return &TruncatedPoisson{Most: 1000} }},\n		{Name: Full{}.Name()"},
+	{"sampler", "release/fixed.go", "release/samplings.go", "		{Name: Full{}.Name()",
+		"		{Name: FixedSize{}.Name(), Doc: \"batches of one size\", New: func() Sampling { return FixedSize{} }},\n		{Name: Full{}.Name()"},
 	{"mechanism", "release/rounded.go", "release/mechanisms.go", "		{Name: GaussianNoise{}.Name()",
 		"		{Name: \"rounded\", Doc: \"Gaussian noise of rounded multiplier\", New: func() Noise { return &RoundedNoise{Parts: 8} }},\n		{Name: GaussianNoise{}.Name()"},
 	{"data set", "data/waves.go", "data/dataset.go", "&fashionMNIST, &cifar10}", "&fashionMNIST, &cifar10, &waves}"},
@@ -45,7 +48,8 @@ func TestAddedByAFileAndARow(t *testing.T) {
 	}
 	dir, replace := t.TempDir(), map[string]string{}
 	for _, a := range added {
-		content, err := os.ReadFile(filepath.Join(root, a.table))
+		table := filepath.Join(root, a.table)
+		content, err := os.ReadFile(cmp.Or(replace[table], table))
 		if err != nil || strings.Count(string(content), a.row) != 1 {
 			t.Fatalf("%s: %s does not have %q once (%v)", a.what, a.table, a.row, err)
 		}
@@ -53,7 +57,7 @@ func TestAddedByAFileAndARow(t *testing.T) {
 		if err := os.WriteFile(longer, []byte(strings.Replace(string(content), a.row, a.longer, 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		replace[filepath.Join(root, a.table)] = longer
+		replace[table] = longer
 		if a.file != "" {
 			replace[filepath.Join(root, a.file)] = filepath.Join(root, "cmd/train/testdata/adding", filepath.Base(a.file))
 		}
@@ -86,10 +90,12 @@ func TestAddedByAFileAndARow(t *testing.T) {
 	}
 	run("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "./cmd/train")
 	run(program, "run", "new.yaml", "--set", "run.name=new")
+	run(program, "run", "new.yaml", "--set", "run.name=fixed", "--set", "training.sampling=fixed_size", "--set", "privacy.mechanism=gaussian", "--set", "privacy.accountant=pld")
 	for file, wants := range map[string][]string{
-		"config.yaml":  {"sampling: truncated_poisson", "max_batch_size: 60", "batch_size: 50", "mechanism: rounded", "noise_parts: 4", "name: lion", "- elu", "name: waves"},
-		"privacy.md":   {"truncated Poisson", "of whom 60 at most stay", "rounded up to"},
-		"ledger.jsonl": {"truncated_poisson_sampled"},
+		"../fixed/privacy.md": {"any other one in the other set", "every batch is 50 of 1000 examples", "replace-one"},
+		"config.yaml":         {"sampling: truncated_poisson", "max_batch_size: 60", "batch_size: 50", "mechanism: rounded", "noise_parts: 4", "name: lion", "- elu", "name: waves"},
+		"privacy.md":          {"truncated Poisson", "of whom 60 at most stay", "rounded up to"},
+		"ledger.jsonl":        {"truncated_poisson_sampled"},
 	} {
 		content, err := os.ReadFile(filepath.Join(dir, "runs", "new", file))
 		for _, want := range wants {
@@ -113,4 +119,9 @@ func TestAddedByAFileAndARow(t *testing.T) {
 		t.Errorf("the command says %q", out)
 	}
 	run(program, "eval", "runs/new")
+	// A total of runs whose records may be emptied and of runs whose records may be replaced.
+	if out := run(program, "ledger", "show"); !strings.Contains(out, "waves") {
+		t.Errorf("the ledger says\n%s", out)
+	}
+	run(program, "epsilon", "runs/fixed")
 }

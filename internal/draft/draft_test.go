@@ -43,9 +43,9 @@ func made(t *testing.T, a Answers) (Draft, *configs.Config) {
 	return d, c
 }
 
-// Every data set with a name has a preset, of which nothing is left to be changed, with its comments.
+// Of the preset of a data set nothing is left to be changed, and it has its comments.
 func TestNamedData(t *testing.T) {
-	for _, name := range data.Names() {
+	for name := range best {
 		d, c := made(t, Answers{name, 1.5})
 		if c.Data.Name != data.Find(name).Name || d.Open != 0 || !strings.Contains(string(d.Text), "  epsilon: 1.5 # ") {
 			t.Errorf("%s: %s with %d open lines:\n%s", name, c.Data.Name, d.Open, d.Text)
